@@ -85,7 +85,7 @@ type passage struct {
 }
 
 // sourceOf is the folder whose code a generated page is made from.
-var sourceOf = map[string]string{"doc/cli.md": "cmd/fairlead", "doc/api.md": "api", "doc/machines.md": "machine", "doc/config.md": "config"}
+var sourceOf = map[string]string{"doc/cli.md": "cmd/fairlead", "doc/api.md": "api/server", "doc/machines.md": "machine", "doc/config.md": "config"}
 
 func TestTidyLanguage(t *testing.T) {
 	r := readTree(t)

@@ -89,10 +89,14 @@ var imports = []importRow{
 	},
 
 	{pkg: "ui"},
-	{pkg: "internal/test/uitest", may: append([]string{"ui", "api", "examples", "controller", "controller/*", "view", "workspace", "driver", "driver/*", "journal", "journal/*", "config"}, files...), inTests: []string{"internal/test/uitest"}},
+	{pkg: "internal/test/uitest", may: append([]string{"ui", "api", "api/server", "examples", "controller", "controller/*", "view", "workspace", "driver", "driver/*", "journal", "journal/*", "config"}, files...), inTests: []string{"internal/test/uitest"}},
+	{pkg: "api", may: append([]string{"controller/*", "view", "loop", "driver", "journal", "team", "runfile"}, pure...)},
+	{pkg: "api/peer"},
+	{pkg: "api/client", may: []string{"api", "api/peer", "controller/*", "view", "workspace", "machine", "policy"}},
+	{pkg: "api/mcp", may: []string{"api", "api/client", "controller", "controller/*", "view", "loop"}},
 	{
-		pkg: "api", may: append([]string{"controller", "controller/*", "view", "workspace", "loop", "ui", "driver", "shim", "journal", "team", "config"}, slices.Concat(files, pure)...),
-		inTests: []string{"driver/*", "journal/*"},
+		pkg: "api/server", may: append([]string{"api", "api/peer", "api/mcp", "controller", "controller/*", "view", "workspace", "loop", "ui", "driver", "shim", "journal", "team", "config"}, slices.Concat(files, pure)...),
+		inTests: []string{"api/client", "driver/*", "journal/*"},
 	},
 	{pkg: "cli/*", may: []string{"*", "*/*"}, inTests: []string{"internal/test/*"}},
 	{pkg: "cmd/*", may: []string{"*", "*/*"}, inTests: []string{"internal/test/*"}},

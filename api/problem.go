@@ -11,11 +11,9 @@ import (
 	"unicode"
 
 	"github.com/fairlead-dev/fairlead/loop"
-	"github.com/fairlead-dev/fairlead/runfile"
-
-	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/fairlead-dev/fairlead/machine"
+	"github.com/fairlead-dev/fairlead/runfile"
 	"github.com/fairlead-dev/fairlead/team"
 )
 
@@ -46,26 +44,25 @@ func (p *Problem) GetHeaders() http.Header {
 	if p.Status != http.StatusServiceUnavailable && p.Status != http.StatusTooManyRequests {
 		return nil
 	}
-	return http.Header{"Retry-After": {retrySeconds}}
+	return http.Header{"Retry-After": {RetrySeconds}}
 }
 
 // ContentType is that of RFC 9457.
-func (p *Problem) ContentType(string) string { return problemType }
+func (p *Problem) ContentType(string) string { return ProblemType }
 
 const (
-	problemType   = "application/problem+json"
+	ProblemType   = "application/problem+json"
 	fileFaultsMax = 1000 // of one file; somebody mends them all at once
-	faultsMax     = 32   // of one request; more of them teach nobody more
-	faultChars    = 120  // of a value that is shown back; it comes from whoever asks
-	retrySeconds  = "1"  // after which asking again makes sense
+	ValueCharsMax = 120  // of a value that is shown back; it comes from whoever asks
+	RetrySeconds  = "1"  // after which asking again makes sense
 )
 
-func problem(status int, format string, args ...any) *Problem {
+func NewProblem(status int, format string, args ...any) *Problem {
 	return &Problem{Title: http.StatusText(status), Status: status, Detail: fmt.Sprintf(format, args...)}
 }
 
-// problemOf tells an answer from a failure.
-func problemOf(err error) *Problem {
+// ProblemOf tells an answer from a failure.
+func ProblemOf(err error) *Problem {
 	var (
 		known   *Problem
 		refusal *machine.Refusal
@@ -76,35 +73,35 @@ func problemOf(err error) *Problem {
 	case errors.As(err, &known):
 		return known
 	case errors.As(err, &refusal):
-		p := problem(http.StatusConflict, "%s", refusal)
+		p := NewProblem(http.StatusConflict, "%s", refusal)
 		p.Title, p.Refusal = "Refused", refusalOf(refusal)
 		return p
 	case errors.As(err, &unknown):
-		p := problem(http.StatusNotFound, "%s", unknown)
+		p := NewProblem(http.StatusNotFound, "%s", unknown)
 		p.Known = unknown.Known
 		return p
 	case errors.As(err, &faults):
 		return faulty(faults.List)
 	case errors.Is(err, loop.ErrClosed):
-		return problem(http.StatusServiceUnavailable, "%s", err)
+		return NewProblem(http.StatusServiceUnavailable, "%s", err)
 	case errors.Is(err, context.DeadlineExceeded):
-		return problem(http.StatusGatewayTimeout, "fairlead did not answer within %s; look at `fairlead ps`, it may still do what was asked", answerMax)
+		return NewProblem(http.StatusGatewayTimeout, "fairlead did not answer within %s; look at `fairlead ps`, it may still do what was asked", AnswerMax)
 	case errors.Is(err, context.Canceled):
-		return problem(http.StatusServiceUnavailable, "the request was given up before it was answered")
+		return NewProblem(http.StatusServiceUnavailable, "the request was given up before it was answered")
 	default:
-		return problem(http.StatusInternalServerError, "%s", err)
+		return NewProblem(http.StatusInternalServerError, "%s", err)
 	}
 }
 
 // faulty is a file that cannot be worked with: every fault, at its place.
 func faulty(list []runfile.FileFault) *Problem {
-	p := problem(http.StatusUnprocessableEntity, "the file cannot be worked with")
+	p := NewProblem(http.StatusUnprocessableEntity, "the file cannot be worked with")
 	for i, f := range list {
 		if i == fileFaultsMax {
 			p.Errors = append(p.Errors, Fault{Message: fmt.Sprintf("and %d more", len(list)-i)})
 			break
 		}
-		at, words := shorten(f.File), f.Text
+		at, words := Shorten(f.File), f.Text
 		if f.Line > 0 {
 			at = fmt.Sprintf("%s:%d:%d", at, f.Line, f.Column)
 		}
@@ -122,58 +119,19 @@ func faulty(list []runfile.FileFault) *Problem {
 	return p
 }
 
-// write sends the problem, from a handler that has sent nothing yet.
-func (p *Problem) write(w http.ResponseWriter) {
-	body := encode(p)
+// Write sends the problem, from a handler that has sent nothing yet.
+func (p *Problem) Write(w http.ResponseWriter) {
+	body := Encode(p)
 	h := w.Header()
-	h.Set("Content-Type", problemType)
+	h.Set("Content-Type", ProblemType)
 	h.Set("Content-Length", strconv.Itoa(len(body)))
 	maps.Copy(h, p.GetHeaders())
 	w.WriteHeader(p.Status)
 	w.Write(body)
 }
 
-// inOurWords makes a Problem of what huma found wrong with a request, and shortens what it
-// shows back. It is a huma.Transformer.
-func inOurWords(_ huma.Context, _ string, v any) (any, error) {
-	found, ok := v.(*huma.ErrorModel)
-	if !ok {
-		return v, nil
-	}
-	p := &Problem{Title: found.Title, Status: found.Status, Detail: found.Detail}
-	for i, e := range found.Errors {
-		if i == faultsMax {
-			p.Errors = append(p.Errors, Fault{Message: fmt.Sprintf("and %d more", len(found.Errors)-i)})
-			break
-		}
-		p.Errors = append(p.Errors, Fault{Message: shorten(e.Message), Location: shorten(e.Location), Value: shown(e.Value)})
-	}
-	if len(p.Errors) > 0 {
-		p.Detail = fmt.Sprintf("%s: %s", p.Detail, p.Errors[0].Message)
-		if at := p.Errors[0].Location; at != "" {
-			p.Detail += " (" + at + ")"
-		}
-		if more := len(found.Errors) - 1; more > 0 {
-			p.Detail += fmt.Sprintf(", and %d more", more)
-		}
-	}
-	return p, nil
-}
-
-// shown is a value that is small enough to be shown back.
-func shown(v any) any {
-	switch v := v.(type) {
-	case nil, bool, float64, int64, uint64:
-		return v
-	case string:
-		return shorten(v)
-	default:
-		return shorten(fmt.Sprint(v))
-	}
-}
-
-// shorten keeps what whoever asks has written small, and harmless wherever it is shown.
-func shorten(s string) string {
+// Shorten keeps what whoever asks has written small, and harmless wherever it is shown.
+func Shorten(s string) string {
 	s = strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r) {
 			return unicode.ReplacementChar
@@ -182,7 +140,7 @@ func shorten(s string) string {
 	}, s)
 	n := 0
 	for i := range s {
-		if n == faultChars {
+		if n == ValueCharsMax {
 			return s[:i] + "…"
 		}
 		n++

@@ -55,7 +55,7 @@ func (Raw) Schema(huma.Registry) *huma.Schema {
 	return &huma.Schema{Description: "Any JSON value"}
 }
 
-func changeOf(c journal.Change) Change {
+func ChangeOf(c journal.Change) Change {
 	return Change{
 		Seq: c.Seq, Time: c.Time.UTC(), Machine: c.Machine, Entity: c.Entity, Row: c.Row, From: c.From, To: c.To,
 		Trigger: c.Trigger, Actor: Actor(c.Actor), Data: Raw(c.Data),
@@ -74,7 +74,9 @@ type Refusal struct {
 
 func refusalOf(r *machine.Refusal) *Refusal {
 	wire := Refusal(*r)
-	wire.Takes = some(r.Takes)
+	if wire.Takes == nil {
+		wire.Takes = []string{}
+	}
 	return &wire
 }
 
@@ -130,7 +132,7 @@ type Facts struct {
 	Facts []Fact `json:"facts" nullable:"false"`
 }
 
-func factOf(f driver.Fact) Fact {
+func FactOf(f driver.Fact) Fact {
 	fact := Fact{Kind: string(f.Kind), Offset: f.Offset, Text: f.Text, Part: f.Part, Tool: f.Tool}
 	switch f.Kind {
 	case driver.UsageReported:
@@ -192,16 +194,8 @@ type Bye struct {
 	Detail string `json:"detail" doc:"In words, and what to do"`
 }
 
-// some is a list that is never null.
-func some[T any](list []T) []T {
-	if list == nil {
-		return []T{}
-	}
-	return list
-}
-
-// encode writes JSON as everything here is written: on one line, markup left as it is.
-func encode(v any) []byte {
+// Encode writes JSON as everything here is written: on one line, markup left as it is.
+func Encode(v any) []byte {
 	var out bytes.Buffer
 	enc := json.NewEncoder(&out)
 	enc.SetEscapeHTML(false)

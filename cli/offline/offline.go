@@ -18,15 +18,18 @@ import (
 	"path/filepath"
 	"time"
 
-	"github.com/fairlead-dev/fairlead/api"
+	apiclient "github.com/fairlead-dev/fairlead/api/client"
+
+	"github.com/fairlead-dev/fairlead/api/server"
+
 	"github.com/fairlead-dev/fairlead/config"
-	"github.com/fairlead-dev/fairlead/driver"
 	"github.com/fairlead-dev/fairlead/controller"
 	"github.com/fairlead-dev/fairlead/controller/seam"
-	"github.com/fairlead-dev/fairlead/workspace"
 	"github.com/fairlead-dev/fairlead/controller/sessions"
+	"github.com/fairlead-dev/fairlead/driver"
 	"github.com/fairlead-dev/fairlead/journal"
 	"github.com/fairlead-dev/fairlead/journal/sqlite"
+	"github.com/fairlead-dev/fairlead/workspace"
 )
 
 // ErrNoJournal says that no daemon has ever run in a workspace.
@@ -34,7 +37,7 @@ var ErrNoJournal = errors.New("there is no journal")
 
 // Reader answers what a daemon would, as of the last change in the journal.
 type Reader struct {
-	*api.Client
+	*apiclient.Client
 	AsOf time.Time // of the last change; zero: there is none
 
 	stop  context.CancelFunc
@@ -71,9 +74,9 @@ func Open(ctx context.Context, conf *config.Config, drivers map[string]driver.Dr
 	reading, stop := context.WithCancel(context.WithoutCancel(ctx))
 	r.stop = stop
 	go func() { r.ended <- e.RunReads(reading) }()
-	server := api.New(api.Options{Engine: e, Dir: conf.Dir, Store: "sqlite"})
+	server := server.New(server.Options{Engine: e, Dir: conf.Dir, Store: "sqlite"})
 	r.close = append(r.close, server.Close)
-	r.Client = api.ReadFrom(conf.Dir, server.SocketHandler())
+	r.Client = apiclient.ReadFrom(conf.Dir, server.SocketHandler())
 	return r, nil
 }
 

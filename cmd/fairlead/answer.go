@@ -6,11 +6,12 @@ import (
 	"fmt"
 	"strings"
 
+	apiclient "github.com/fairlead-dev/fairlead/api/client"
+
 	"github.com/spf13/cobra"
 
-	"github.com/fairlead-dev/fairlead/api"
-	"github.com/fairlead-dev/fairlead/view"
 	"github.com/fairlead-dev/fairlead/machine/question"
+	"github.com/fairlead-dev/fairlead/view"
 )
 
 // words for an answer to a permission.
@@ -47,7 +48,7 @@ Agents cannot use this command: only a person can say yes.`,
 			if word == "" && text == "" {
 				return usage(cmd, errors.New("what is the answer? yes, no, an option, or --text"))
 			}
-			return a.asking(func(ctx context.Context, client *api.Client, words []string) error {
+			return a.asking(func(ctx context.Context, client *apiclient.Client, words []string) error {
 				return a.answerAsked(ctx, client, words[0], word, answer)
 			})(cmd, words)
 		},
@@ -57,7 +58,7 @@ Agents cannot use this command: only a person can say yes.`,
 	return cmd
 }
 
-func (a *app) answerAsked(ctx context.Context, client *api.Client, id, word string, answer view.QuestionAnswer) error {
+func (a *app) answerAsked(ctx context.Context, client *apiclient.Client, id, word string, answer view.QuestionAnswer) error {
 	asked, err := client.Question(ctx, id)
 	if err != nil {
 		return faulty(err)

@@ -8,11 +8,12 @@ import (
 	"io"
 	"os"
 
+	apiclient "github.com/fairlead-dev/fairlead/api/client"
+
 	"github.com/spf13/cobra"
 
-	"github.com/fairlead-dev/fairlead/api"
-	"github.com/fairlead-dev/fairlead/view"
 	"github.com/fairlead-dev/fairlead/machine/workflow"
+	"github.com/fairlead-dev/fairlead/view"
 )
 
 func (a *app) approveVerb() *cobra.Command {
@@ -95,7 +96,7 @@ func errText(err error) string {
 
 func (a *app) answer(ctx context.Context, id, step string, answer view.StepAnswer, said string) error {
 	client, err := a.dial()
-	var none *api.NoDaemon
+	var none *apiclient.NoDaemon
 	if errors.As(err, &none) {
 		return &coded{exitNoDaemon, fmt.Errorf("%w, or let the run go on here with `fairlead run resume %s`, and answer then", err, plain(id))}
 	}
@@ -179,7 +180,7 @@ func (a *app) cancelAt(ctx context.Context, h *helm, id, step, note string) (vie
 		if err != nil || !atIt(view, step) {
 			return view, err
 		}
-		for ch, err := range h.Events(ctx, api.EventsQuery{After: int64(after)}) { //nolint:gosec // no journal is that long
+		for ch, err := range h.Events(ctx, apiclient.EventsQuery{After: int64(after)}) { //nolint:gosec // no journal is that long
 			if err != nil {
 				return view, err
 			}

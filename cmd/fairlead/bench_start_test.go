@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	apiclient "github.com/fairlead-dev/fairlead/api/client"
+
 	"github.com/fairlead-dev/fairlead/api"
 	"github.com/fairlead-dev/fairlead/view"
 )
@@ -113,7 +115,7 @@ func BenchmarkWork(b *testing.B) {
 		fmt.Fprintf(&yaml, "  a%d: {driver: script, script: sleep.script.yaml, workspace: a%d}\n", n, n)
 	}
 	besideBase(b, yaml.String(), func(h *hull) {
-		client, err := api.Dial(h.dir)
+		client, err := apiclient.Dial(h.dir)
 		if err != nil {
 			b.Fatal(err)
 		}

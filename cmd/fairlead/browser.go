@@ -7,9 +7,10 @@ import (
 	"os/exec"
 	"runtime"
 
+	apiclient "github.com/fairlead-dev/fairlead/api/client"
+
 	"github.com/spf13/cobra"
 
-	"github.com/fairlead-dev/fairlead/api"
 	"github.com/fairlead-dev/fairlead/workspace"
 )
 
@@ -35,7 +36,7 @@ func (a *app) openVerb() *cobra.Command {
 		Long:    "The address contains the token of this workspace, so do not share it.",
 		Example: "  fairlead open",
 		Args:    args(cobra.NoArgs),
-		RunE: a.asking(func(ctx context.Context, client *api.Client, _ []string) error {
+		RunE: a.asking(func(ctx context.Context, client *apiclient.Client, _ []string) error {
 			if _, err := client.Status(ctx); err != nil {
 				return err
 			}

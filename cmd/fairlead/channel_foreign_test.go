@@ -14,6 +14,8 @@ import (
 	"time"
 	"unicode/utf8"
 
+	apiclient "github.com/fairlead-dev/fairlead/api/client"
+
 	"github.com/fairlead-dev/fairlead/api"
 	"github.com/fairlead-dev/fairlead/view"
 	"github.com/fairlead-dev/fairlead/workspace"
@@ -21,7 +23,7 @@ import (
 
 // strangers is a team of foreign agents in #talk, who have all said that they are there: each
 // does over HTTP what it likes.
-func strangers(t *testing.T, more string, names ...string) (*ship, *api.Client) {
+func strangers(t *testing.T, more string, names ...string) (*ship, *apiclient.Client) {
 	t.Helper()
 	t.Parallel()
 	yaml := "version: 1\nagents:\n"
@@ -42,7 +44,7 @@ func strangers(t *testing.T, more string, names ...string) (*ship, *api.Client) 
 }
 
 // errand waits for the one thing that an agent is to do.
-func errand(t *testing.T, client *api.Client, agent string) view.ErrandView {
+func errand(t *testing.T, client *apiclient.Client, agent string) view.ErrandView {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), shipWait)
 	defer cancel()
@@ -62,7 +64,7 @@ func errand(t *testing.T, client *api.Client, agent string) view.ErrandView {
 // refused wants a no with words in it.
 func refused(t *testing.T, what string, err error, words string) {
 	t.Helper()
-	var no *api.Refused
+	var no *apiclient.Refused
 	if !errors.As(err, &no) || !strings.Contains(err.Error(), words) {
 		t.Errorf("%s: %v, want a refusal with %q", what, err, words)
 	}
@@ -125,7 +127,7 @@ func TestForeignSpeaksOutOfTurn(t *testing.T) {
 func second(_ api.Ordered, err error) error { return err }
 
 // refusedFor wants words for whoever takes part under a name that is nobody's.
-func refusedFor(t *testing.T, client *api.Client) {
+func refusedFor(t *testing.T, client *apiclient.Client) {
 	t.Helper()
 	var problem *api.Problem
 	for what, err := range map[string]error{
@@ -152,7 +154,7 @@ func TestTwoClientsOfOneForeignAgent(t *testing.T) {
 	if one.Key != two.Key || one.Turn != two.Turn {
 		t.Errorf("they are told %q and %q", one.Key, two.Key)
 	}
-	for _, c := range []*api.Client{client, twin} {
+	for _, c := range []*apiclient.Client{client, twin} {
 		if _, err := c.AgentReady(t.Context(), "ann"); err != nil {
 			t.Errorf("ready once more: %v", err)
 		}
@@ -161,7 +163,7 @@ func TestTwoClientsOfOneForeignAgent(t *testing.T) {
 		}
 	}
 	var done sync.WaitGroup
-	for i, c := range []*api.Client{client, twin} {
+	for i, c := range []*apiclient.Client{client, twin} {
 		done.Go(func() {
 			if _, err := c.AgentSaid(t.Context(), view.Speech{Channel: "talk", Agent: "ann", Turn: one.Turn, Text: fmt.Sprintf("twin %d", i), Complete: true}); err != nil {
 				t.Error(err)
@@ -257,7 +259,7 @@ func TestFloodOfMessages(t *testing.T) {
 			for i := range all / 8 {
 				text := fmt.Sprintf("flood-%d-%d", hand, i)
 				_, err := client.Say(t.Context(), "talk", text, "queue")
-				var no *api.Refused
+				var no *apiclient.Refused
 				switch {
 				case err == nil:
 					taken.Add(1)
@@ -304,7 +306,7 @@ func TestLongestMessage(t *testing.T) {
 	} {
 		_, err := client.Say(t.Context(), "talk", text, "")
 		var problem *api.Problem
-		var no *api.Refused
+		var no *apiclient.Refused
 		if !errors.As(err, &problem) && !errors.As(err, &no) {
 			t.Errorf("%s: %v, want a no", what, err)
 		}

@@ -11,7 +11,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/fairlead-dev/fairlead/api"
+	apiclient "github.com/fairlead-dev/fairlead/api/client"
+
 	"github.com/fairlead-dev/fairlead/view"
 )
 
@@ -222,7 +223,7 @@ func (s *ship) turnsLogged() {
 	var all []logLine
 	client := s.client()
 	for after := uint64(0); ; {
-		page, err := client.Journal(s.t.Context(), api.JournalQuery{After: after})
+		page, err := client.Journal(s.t.Context(), apiclient.JournalQuery{After: after})
 		if err != nil {
 			s.t.Fatal(err)
 		}

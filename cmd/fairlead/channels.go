@@ -9,11 +9,12 @@ import (
 	"text/tabwriter"
 	"time"
 
+	apiclient "github.com/fairlead-dev/fairlead/api/client"
+
 	"github.com/spf13/cobra"
 
-	"github.com/fairlead-dev/fairlead/api"
-	"github.com/fairlead-dev/fairlead/view"
 	"github.com/fairlead-dev/fairlead/machine/channel"
+	"github.com/fairlead-dev/fairlead/view"
 )
 
 // channelVerb is everything about channels: rooms in which agents take turns.
@@ -168,7 +169,7 @@ func standing(c view.ChannelView) string {
 	return text
 }
 
-func (a *app) showChannel(ctx context.Context, client *api.Client, name string) error {
+func (a *app) showChannel(ctx context.Context, client *apiclient.Client, name string) error {
 	view, err := client.Channel(ctx, name)
 	if err != nil {
 		return err

@@ -7,11 +7,13 @@ import (
 	"slices"
 	"time"
 
+	apiclient "github.com/fairlead-dev/fairlead/api/client"
+
 	"github.com/spf13/cobra"
 
 	"github.com/fairlead-dev/fairlead/api"
-	"github.com/fairlead-dev/fairlead/view"
 	"github.com/fairlead-dev/fairlead/team"
+	"github.com/fairlead-dev/fairlead/view"
 )
 
 // commands are the four orders of seed 000, with the desired state that each sets.
@@ -55,7 +57,7 @@ session failed.`,
 			}
 			return nil
 		},
-		RunE: a.asking(func(ctx context.Context, client *api.Client, names []string) error {
+		RunE: a.asking(func(ctx context.Context, client *apiclient.Client, names []string) error {
 			if all {
 				var err error
 				if names, err = everybody(ctx, client); err != nil {
@@ -74,7 +76,7 @@ session failed.`,
 	return cmd
 }
 
-func everybody(ctx context.Context, client *api.Client) ([]string, error) {
+func everybody(ctx context.Context, client *apiclient.Client) ([]string, error) {
 	view, err := client.Team(ctx)
 	var names []string
 	for _, agent := range view.Agents {
@@ -90,14 +92,14 @@ type ordered struct {
 }
 
 // command gives the order to each agent, also if another agent refuses it.
-func (a *app) command(ctx context.Context, client *api.Client, verb string, names []string, opts ordered) error {
+func (a *app) command(ctx context.Context, client *apiclient.Client, verb string, names []string, opts ordered) error {
 	var errs []error
 	given := map[string]uint64{}
 	for _, name := range names {
 		answer, err := client.Command(ctx, api.Verb(verb), name, opts.note)
 		if err == nil && opts.now && answer.Agent.Session != nil {
 			_, err = client.EndAgentSession(ctx, name)
-			if no := (*api.Refused)(nil); errors.As(err, &no) && no.Refusal.State == "none" {
+			if no := (*apiclient.Refused)(nil); errors.As(err, &no) && no.Refusal.State == "none" {
 				err = nil // it has ended by itself meanwhile
 			}
 		}
@@ -141,7 +143,7 @@ func (a *app) saidCommand(verb string, answer api.Commanded, now bool) error {
 }
 
 // waitFor follows the journal from the command on, until the command has taken effect.
-func (a *app) waitFor(ctx context.Context, client *api.Client, verb, name string, seq uint64) error {
+func (a *app) waitFor(ctx context.Context, client *apiclient.Client, verb, name string, seq uint64) error {
 	if view, err := client.Team(ctx); err == nil && view.Hold && verb != "stop" && !a.json {
 		fmt.Fprintf(a.err, "the team is held%s: %s waits for `fairlead unhold`\n", orNote(view.Note), name)
 	}
@@ -162,7 +164,7 @@ func (a *app) waitFor(ctx context.Context, client *api.Client, verb, name string
 			return err
 		}
 		// Whatever changes next, look again: what is waited for is a state, not an event.
-		for change, err := range client.Events(ctx, api.EventsQuery{After: int64(seq)}) {
+		for change, err := range client.Events(ctx, apiclient.EventsQuery{After: int64(seq)}) {
 			if err != nil {
 				return err
 			}
@@ -182,7 +184,7 @@ func (a *app) waitFor(ctx context.Context, client *api.Client, verb, name string
 const fileWait = 5 * time.Second
 
 // untilFileSays lets whoever waited for a verb find its effect in the file too.
-func (a *app) untilFileSays(ctx context.Context, client *api.Client, name string) {
+func (a *app) untilFileSays(ctx context.Context, client *apiclient.Client, name string) {
 	ctx, cancel := context.WithTimeout(ctx, fileWait)
 	defer cancel()
 	for {
@@ -230,16 +232,16 @@ func tookEffect(verb string, why view.WhyView) (bool, error) {
 func (a *app) holdVerb() *cobra.Command {
 	return a.switchVerb("hold", "Start no new sessions; running ones finish",
 		"The hold applies to the whole team and survives a restart. `fairlead unhold` ends it.",
-		"the team is held: no session starts until `fairlead unhold`", (*api.Client).Hold)
+		"the team is held: no session starts until `fairlead unhold`", (*apiclient.Client).Hold)
 }
 
 func (a *app) unholdVerb() *cobra.Command {
 	return a.switchVerb("unhold", "End the hold: agents start again",
 		"Agents whose desired state asks for a session start it now.",
-		"the hold is lifted", (*api.Client).Release)
+		"the hold is lifted", (*apiclient.Client).Release)
 }
 
-func (a *app) switchVerb(verb, short, long, said string, give func(*api.Client, context.Context, string) (api.Held, error)) *cobra.Command {
+func (a *app) switchVerb(verb, short, long, said string, give func(*apiclient.Client, context.Context, string) (api.Held, error)) *cobra.Command {
 	var note string
 	cmd := &cobra.Command{
 		Use:     verb,
@@ -247,7 +249,7 @@ func (a *app) switchVerb(verb, short, long, said string, give func(*api.Client, 
 		Long:    long,
 		Example: "  fairlead " + verb + ` --note "release freeze"`,
 		Args:    args(cobra.NoArgs),
-		RunE: a.asking(func(ctx context.Context, client *api.Client, _ []string) error {
+		RunE: a.asking(func(ctx context.Context, client *apiclient.Client, _ []string) error {
 			answer, err := give(client, ctx, note)
 			if err != nil {
 				return err

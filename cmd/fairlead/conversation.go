@@ -10,8 +10,8 @@ import (
 
 	"golang.org/x/term"
 
-	"github.com/fairlead-dev/fairlead/view"
 	"github.com/fairlead-dev/fairlead/machine/channel"
+	"github.com/fairlead-dev/fairlead/view"
 )
 
 const (

@@ -15,7 +15,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/fairlead-dev/fairlead/api"
+	apiclient "github.com/fairlead-dev/fairlead/api/client"
+
 	"github.com/fairlead-dev/fairlead/view"
 )
 
@@ -98,7 +99,7 @@ func (s *ship) checkSessions(name string) {
 	t := s.t
 	t.Helper()
 	ran := map[string]bool{}
-	page, err := s.client().Journal(context.Background(), api.JournalQuery{Entity: "session/" + name})
+	page, err := s.client().Journal(context.Background(), apiclient.JournalQuery{Entity: "session/" + name})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"github.com/fairlead-dev/fairlead/api"
+	apiclient "github.com/fairlead-dev/fairlead/api/client"
 	"github.com/fairlead-dev/fairlead/crewfile"
 	"github.com/fairlead-dev/fairlead/view"
 )
@@ -293,7 +294,7 @@ func TestHostileDocuments(t *testing.T) {
 	for name, doc := range hostileDocuments {
 		_, err := client.ImportDocument(t.Context(), []byte(doc.text))
 		var problem *api.Problem
-		var refused *api.Refused
+		var refused *apiclient.Refused
 		switch {
 		case errors.As(err, &refused) && doc.code == http.StatusConflict:
 		case errors.As(err, &problem) && problem.Status == doc.code:

@@ -13,6 +13,8 @@ import (
 	"testing"
 	"time"
 
+	apiclient "github.com/fairlead-dev/fairlead/api/client"
+
 	"github.com/fairlead-dev/fairlead/api"
 	"github.com/fairlead-dev/fairlead/machine/crew"
 	"github.com/fairlead-dev/fairlead/view"
@@ -169,7 +171,7 @@ func (s *ship) crewWords() string {
 func (s *ship) presenceChanges() (all []api.Change) {
 	client := s.client()
 	for after := uint64(0); ; {
-		page, err := client.Journal(context.Background(), api.JournalQuery{After: after})
+		page, err := client.Journal(context.Background(), apiclient.JournalQuery{After: after})
 		if err != nil {
 			s.t.Fatal(err)
 		}

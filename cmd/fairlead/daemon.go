@@ -14,17 +14,18 @@ import (
 	"time"
 
 	"github.com/fairlead-dev/fairlead/agentfile"
-	"github.com/fairlead-dev/fairlead/api"
+	"github.com/fairlead-dev/fairlead/api/mcp"
+	"github.com/fairlead-dev/fairlead/api/server"
 	"github.com/fairlead-dev/fairlead/config"
-	"github.com/fairlead-dev/fairlead/crewfile"
-	"github.com/fairlead-dev/fairlead/driver"
-	"github.com/fairlead-dev/fairlead/workspace"
 	"github.com/fairlead-dev/fairlead/controller"
 	dispatchctl "github.com/fairlead-dev/fairlead/controller/dispatch"
 	"github.com/fairlead-dev/fairlead/controller/seam"
 	"github.com/fairlead-dev/fairlead/controller/sessions"
+	"github.com/fairlead-dev/fairlead/crewfile"
+	"github.com/fairlead-dev/fairlead/driver"
 	"github.com/fairlead-dev/fairlead/journal/sqlite"
 	"github.com/fairlead-dev/fairlead/ui"
+	"github.com/fairlead-dev/fairlead/workspace"
 )
 
 // daemon is everything that `fairlead up` puts together: the workspace, the journal, the
@@ -36,8 +37,8 @@ type daemon struct {
 	engine *controller.Supervisor
 	url    string // with the token: for the person who started it
 
-	address string     // of the door to the network
-	key     api.MCPKey // of the agents' tokens
+	address string  // of the door to the network
+	key     mcp.Key // of the agents' tokens
 
 	ran     chan error     // of the engine; gets one value
 	closers []func() error // in the order in which they were opened
@@ -74,7 +75,7 @@ func openDaemon(ctx context.Context, conf *config.Config, listen string, log *sl
 	}
 	d.closers = append(d.closers, ignoreClosed(door))
 	d.address = "http://" + door.Addr().String()
-	if d.key, err = api.ReadMCPKey(d.space.Path("mcp.key")); err != nil {
+	if d.key, err = mcp.ReadKey(d.space.Path("mcp.key")); err != nil {
 		return nil, err
 	}
 	if err := d.openEngine(ctx); err != nil {
@@ -169,14 +170,14 @@ func (d *daemon) serve(ctx context.Context, door net.Listener) error {
 	announce := func(socket string) error {
 		return d.space.Announce(workspace.Daemon{PID: os.Getpid(), Address: d.address, Socket: socket, Version: version()})
 	}
-	socket, err := api.KeepSocket(d.conf.Dir, d.log, announce)
+	socket, err := server.KeepSocket(d.conf.Dir, d.log, announce)
 	if err != nil {
 		return err
 	}
-	server := api.New(api.Options{
+	server := server.New(server.Options{
 		Engine: d.engine, UI: ui.Handler(), Token: token, Log: d.log, Version: version(), Dir: d.conf.Dir, Store: "sqlite",
 		Hosts: []string{door.Addr().String()},
-		MCP:   api.NewMCP(api.MCPOptions{Engine: d.engine, Key: d.key, Log: d.log, Version: version()}),
+		MCP:   mcp.New(mcp.Options{Engine: d.engine, Key: d.key, Log: d.log, Version: version()}),
 	})
 	serving, stop := context.WithCancel(context.WithoutCancel(ctx))
 	served := make(chan error, 1)
@@ -193,12 +194,12 @@ func listenAgain(dir, listen string) (net.Listener, error) {
 		before, err := workspace.FindDaemon(dir)
 		at, cut := strings.CutPrefix(before.Address, "http://"+net.JoinHostPort(host, ""))
 		if err == nil && cut {
-			if door, err := api.Listen(net.JoinHostPort(host, at)); err == nil {
+			if door, err := server.Listen(net.JoinHostPort(host, at)); err == nil {
 				return door, nil
 			}
 		}
 	}
-	return api.Listen(listen)
+	return server.Listen(listen)
 }
 
 // offer is where an agent finds the tools of its team in one session.
@@ -207,7 +208,7 @@ func (d *daemon) offer(agent, session string) driver.MCP {
 	if err != nil {
 		self = "fairlead" // the one in the path, then
 	}
-	return driver.MCP{URL: d.address + api.MCPPath, Token: d.key.Token(agent, session), Stdio: []string{self, "mcp", "--dir", d.conf.Dir}}
+	return driver.MCP{URL: d.address + mcp.Path, Token: d.key.Token(agent, session), Stdio: []string{self, "mcp", "--dir", d.conf.Dir}}
 }
 
 func ignoreClosed(l net.Listener) func() error {

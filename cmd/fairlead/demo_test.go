@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/fairlead-dev/fairlead/api"
+	apiclient "github.com/fairlead-dev/fairlead/api/client"
 	"github.com/fairlead-dev/fairlead/config"
 	"github.com/fairlead-dev/fairlead/examples"
 )
@@ -134,7 +134,7 @@ func demoSeen(t *testing.T, temp string) bool {
 	if len(found) == 0 {
 		return false
 	}
-	client, err := api.Dial(found[0])
+	client, err := apiclient.Dial(found[0])
 	if err != nil {
 		return false
 	}

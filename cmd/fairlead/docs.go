@@ -5,12 +5,11 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/spf13/cobra"
-
-	"github.com/fairlead-dev/fairlead/api"
+	"github.com/fairlead-dev/fairlead/api/server"
 	"github.com/fairlead-dev/fairlead/config"
 	"github.com/fairlead-dev/fairlead/runfile"
 	"github.com/fairlead-dev/fairlead/team"
+	"github.com/spf13/cobra"
 )
 
 func (a *app) docsVerb(root *cobra.Command) *cobra.Command {
@@ -19,7 +18,7 @@ func (a *app) docsVerb(root *cobra.Command) *cobra.Command {
 		"config":   func() error { _, err := a.out.Write(config.SchemaJSON()); return err },
 		"workflow": func() error { _, err := a.out.Write(runfile.WorkflowSchema()); return err },
 		"api": func() error {
-			text, err := api.OpenAPI()
+			text, err := server.OpenAPI()
 			if err != nil {
 				return err
 			}

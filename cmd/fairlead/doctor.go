@@ -17,7 +17,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/fairlead-dev/fairlead/agentfile"
-	"github.com/fairlead-dev/fairlead/api"
+	apiclient "github.com/fairlead-dev/fairlead/api/client"
 	"github.com/fairlead-dev/fairlead/config"
 	"github.com/fairlead-dev/fairlead/driver"
 	"github.com/fairlead-dev/fairlead/journal/sqlite"
@@ -228,7 +228,7 @@ func (a *app) lookAtState(ctx context.Context, conf *config.Config, say func(...
 
 func (a *app) lookAtDaemon(ctx context.Context) finding {
 	client, err := a.dial()
-	var none *api.NoDaemon
+	var none *apiclient.NoDaemon
 	switch {
 	case errors.As(err, &none):
 		return a.lookAtDeadDaemon()

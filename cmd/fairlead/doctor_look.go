@@ -12,14 +12,16 @@ import (
 	"strings"
 	"time"
 
+	apiclient "github.com/fairlead-dev/fairlead/api/client"
+	"github.com/fairlead-dev/fairlead/api/server"
+
 	"golang.org/x/sys/unix"
 
-	"github.com/fairlead-dev/fairlead/api"
 	"github.com/fairlead-dev/fairlead/cli/offline"
 	"github.com/fairlead-dev/fairlead/config"
-	"github.com/fairlead-dev/fairlead/view"
 	"github.com/fairlead-dev/fairlead/journal"
 	"github.com/fairlead-dev/fairlead/shim"
+	"github.com/fairlead-dev/fairlead/view"
 )
 
 const (
@@ -76,7 +78,7 @@ func (a *app) lookAtSockets(ctx context.Context) []finding {
 
 // ownSockets are the names that this workspace's daemon and shims give their sockets.
 func (a *app) ownSockets() (map[string]bool, error) {
-	daemon, err := api.SocketPath(a.dir)
+	daemon, err := server.SocketPath(a.dir)
 	if err != nil {
 		return nil, err
 	}
@@ -194,7 +196,7 @@ func truthOf(l view.PlanLine) finding {
 }
 
 // truthByDaemon asks the daemon what it knows of each agent.
-func (a *app) truthByDaemon(ctx context.Context, client *api.Client) []finding {
+func (a *app) truthByDaemon(ctx context.Context, client *apiclient.Client) []finding {
 	ctx, cancel := context.WithTimeout(ctx, askDaemon)
 	defer cancel()
 	team, err := client.Team(ctx)
@@ -221,7 +223,7 @@ func (a *app) truthByDaemon(ctx context.Context, client *api.Client) []finding {
 			}
 		}
 	}
-	page, err := client.Journal(ctx, api.JournalQuery{Tail: 1})
+	page, err := client.Journal(ctx, apiclient.JournalQuery{Tail: 1})
 	if err == nil && len(page.Changes) > 0 {
 		findings = append(findings, lookAtClock(page.Changes[0].Time))
 	}

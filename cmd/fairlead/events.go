@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"fmt"
 
+	apiclient "github.com/fairlead-dev/fairlead/api/client"
+
 	"github.com/spf13/cobra"
 
 	"github.com/fairlead-dev/fairlead/api"
@@ -34,9 +36,9 @@ event, and the actor. --follow continues with new changes.`,
 				if client.offline != nil {
 					return client.offline
 				}
-				return a.follow(ctx, client.Client, api.EventsQuery{After: int64(after), Tail: tail, Entity: entity}) //nolint:gosec // no journal is that long
+				return a.follow(ctx, client.Client, apiclient.EventsQuery{After: int64(after), Tail: tail, Entity: entity}) //nolint:gosec // no journal is that long
 			}
-			return a.events(ctx, client.Client, api.JournalQuery{After: after, Tail: tail, Entity: entity})
+			return a.events(ctx, client.Client, apiclient.JournalQuery{After: after, Tail: tail, Entity: entity})
 		}),
 	}
 	cmd.Flags().Uint64Var(&after, "after", 0, "only what came after this sequence number")
@@ -48,7 +50,7 @@ event, and the actor. --follow continues with new changes.`,
 }
 
 // follow shows what there is, and then what comes, until Ctrl-C.
-func (a *app) follow(ctx context.Context, client *api.Client, query api.EventsQuery) error {
+func (a *app) follow(ctx context.Context, client *apiclient.Client, query apiclient.EventsQuery) error {
 	for change, err := range client.Events(ctx, query) {
 		if err != nil {
 			return err
@@ -61,7 +63,7 @@ func (a *app) follow(ctx context.Context, client *api.Client, query api.EventsQu
 }
 
 // events shows what there is, page by page.
-func (a *app) events(ctx context.Context, client *api.Client, query api.JournalQuery) error {
+func (a *app) events(ctx context.Context, client *apiclient.Client, query apiclient.JournalQuery) error {
 	for {
 		page, err := client.Journal(ctx, query)
 		if err != nil {

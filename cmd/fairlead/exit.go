@@ -8,10 +8,10 @@ import (
 	"net/http"
 	"strings"
 
-	"github.com/spf13/cobra"
-
 	"github.com/fairlead-dev/fairlead/api"
+	apiclient "github.com/fairlead-dev/fairlead/api/client"
 	"github.com/fairlead-dev/fairlead/machine"
+	"github.com/spf13/cobra"
 )
 
 // What the exit codes mean. Scripts rely on them.
@@ -73,8 +73,8 @@ func miscounted(cmd *cobra.Command, words []string, err error) error {
 func codeOf(err error) int {
 	var known *coded
 	var refusal *machine.Refusal
-	var refused *api.Refused
-	var none *api.NoDaemon
+	var refused *apiclient.Refused
+	var none *apiclient.NoDaemon
 	var problem *api.Problem
 	switch {
 	case err == nil:
@@ -126,7 +126,7 @@ func refusals(err error) []*machine.Refusal {
 	if no, ok := err.(*machine.Refusal); ok { //nolint:errorlint // each node is looked at
 		found = append(found, no)
 	}
-	if no, ok := err.(*api.Refused); ok { //nolint:errorlint // each node is looked at
+	if no, ok := err.(*apiclient.Refused); ok { //nolint:errorlint // each node is looked at
 		found = append(found, &no.Refusal)
 	}
 	switch wrapping := err.(type) { //nolint:errorlint // each node is looked at
@@ -153,7 +153,7 @@ func (a *app) report(err error) int {
 		return code
 	}
 	answer := map[string]any{"error": err.Error(), "code": code}
-	var refused *api.Refused
+	var refused *apiclient.Refused
 	if errors.As(err, &refused) {
 		answer["refusal"] = refused.Refusal
 	}

@@ -7,7 +7,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/fairlead-dev/fairlead/api"
+	apiclient "github.com/fairlead-dev/fairlead/api/client"
+
 	"github.com/fairlead-dev/fairlead/view"
 )
 
@@ -55,7 +56,7 @@ func TestClimber(t *testing.T) {
 		t.Errorf("it was told: %s", words)
 	}
 	s.must("release")
-	page, err := s.client().Journal(t.Context(), api.JournalQuery{})
+	page, err := s.client().Journal(t.Context(), apiclient.JournalQuery{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,8 +9,9 @@ import (
 	"syscall"
 	"testing"
 
+	apiclient "github.com/fairlead-dev/fairlead/api/client"
+
 	"github.com/fairlead-dev/fairlead/agentfile"
-	"github.com/fairlead-dev/fairlead/api"
 	"github.com/fairlead-dev/fairlead/view"
 )
 
@@ -95,8 +96,8 @@ func TestPlantedState(t *testing.T) {
 }
 
 // streamed follows a session's output to its end, and says why it ended.
-func streamed(ctx context.Context, c *api.Client, session string) error {
-	for heard, err := range c.Output(ctx, session, api.OutputQuery{}) {
+func streamed(ctx context.Context, c *apiclient.Client, session string) error {
+	for heard, err := range c.Output(ctx, session, apiclient.OutputQuery{}) {
 		if err != nil {
 			return err
 		}

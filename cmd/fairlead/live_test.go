@@ -17,11 +17,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/fairlead-dev/fairlead/view"
 	"github.com/fairlead-dev/fairlead/internal/test/livetest"
 	"github.com/fairlead-dev/fairlead/internal/test/scriptmodel"
 	"github.com/fairlead-dev/fairlead/sandbox"
 	"github.com/fairlead-dev/fairlead/shim"
+	"github.com/fairlead-dev/fairlead/view"
 )
 
 // cruise is a ship with a real program aboard, which has a model without a mind.

@@ -4,9 +4,8 @@ import (
 	"io"
 	"os"
 
+	"github.com/fairlead-dev/fairlead/api/mcp"
 	"github.com/spf13/cobra"
-
-	"github.com/fairlead-dev/fairlead/api"
 )
 
 // What a session of fairlead has in its environment, so that its program finds the tools of its team.
@@ -27,7 +26,7 @@ doc/mcp.md.`,
 		Example: "  fairlead mcp",
 		Args:    args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			bridge := &api.Bridge{Dir: a.dir, URL: os.Getenv(mcpURLVar), Token: os.Getenv(mcpTokenVar), Version: version()}
+			bridge := &mcp.Bridge{Dir: a.dir, URL: os.Getenv(mcpURLVar), Token: os.Getenv(mcpTokenVar), Version: version()}
 			return bridge.Run(cmd.Context(), io.NopCloser(a.in), nopCloser{a.out})
 		},
 	}

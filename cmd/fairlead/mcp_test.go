@@ -14,7 +14,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/modelcontextprotocol/go-sdk/mcp"
+	apiclient "github.com/fairlead-dev/fairlead/api/client"
+	"github.com/fairlead-dev/fairlead/api/mcp"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/fairlead-dev/fairlead/api"
 	"github.com/fairlead-dev/fairlead/controller/tools"
@@ -91,9 +94,9 @@ func (h *house) kill() {
 	_ = h.daemon.Wait() // by a signal
 }
 
-func (h *house) client() *api.Client {
+func (h *house) client() *apiclient.Client {
 	h.t.Helper()
-	client, err := api.Dial(h.dir)
+	client, err := apiclient.Dial(h.dir)
 	if err != nil {
 		h.t.Fatal(err)
 	}
@@ -124,9 +127,9 @@ func (s shows) RoundTrip(r *http.Request) (*http.Response, error) {
 	return http.DefaultTransport.RoundTrip(r)
 }
 
-func (h *house) connect(transport mcp.Transport) *mcp.ClientSession {
+func (h *house) connect(transport sdk.Transport) *sdk.ClientSession {
 	h.t.Helper()
-	session, err := mcp.NewClient(&mcp.Implementation{Name: "test", Version: "0"}, nil).Connect(h.t.Context(), transport, nil)
+	session, err := sdk.NewClient(&sdk.Implementation{Name: "test", Version: "0"}, nil).Connect(h.t.Context(), transport, nil)
 	if err != nil {
 		h.t.Fatal(err)
 	}
@@ -134,19 +137,19 @@ func (h *house) connect(transport mcp.Transport) *mcp.ClientSession {
 	return session
 }
 
-func overHTTP(url, token string) mcp.Transport {
-	return &mcp.StreamableClientTransport{Endpoint: url, HTTPClient: &http.Client{Transport: shows{token}}, DisableStandaloneSSE: true, MaxRetries: -1}
+func overHTTP(url, token string) sdk.Transport {
+	return &sdk.StreamableClientTransport{Endpoint: url, HTTPClient: &http.Client{Transport: shows{token}}, DisableStandaloneSSE: true, MaxRetries: -1}
 }
 
 // did calls a tool, and gives what it says and the data that came with it.
-func (h *house) did(s *mcp.ClientSession, tool string, args any, into any) (text string, no bool) {
+func (h *house) did(s *sdk.ClientSession, tool string, args any, into any) (text string, no bool) {
 	h.t.Helper()
-	result, err := s.CallTool(h.t.Context(), &mcp.CallToolParams{Name: tool, Arguments: args})
+	result, err := s.CallTool(h.t.Context(), &sdk.CallToolParams{Name: tool, Arguments: args})
 	if err != nil {
 		h.t.Fatalf("%s: %v", tool, err)
 	}
 	for _, c := range result.Content {
-		if is, ok := c.(*mcp.TextContent); ok {
+		if is, ok := c.(*sdk.TextContent); ok {
 			text += is.Text
 		}
 	}
@@ -230,7 +233,7 @@ func TestToolsOfADaemon(t *testing.T) {
 	}
 	_ = h.daemon.Wait() // it was told to go
 	h.up()
-	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, h.client().Daemon().Address+api.MCPPath, strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"tools/list"}`))
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, h.client().Daemon().Address+mcp.Path, strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"tools/list"}`))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -252,14 +255,14 @@ func withHeaders(r *http.Request, token string) *http.Request {
 }
 
 // bridge is `fairlead mcp` in this process.
-func (h *house) bridge(token string) *mcp.ClientSession {
+func (h *house) bridge(token string) *sdk.ClientSession {
 	h.t.Helper()
 	theirIn, ourOut := io.Pipe()
 	ourIn, theirOut := io.Pipe()
 	ctx, cancel := context.WithCancel(h.t.Context())
 	over := make(chan error, 1)
 	go func() {
-		over <- (&api.Bridge{Dir: h.dir, Token: token}).Run(ctx, theirIn, theirOut)
+		over <- (&mcp.Bridge{Dir: h.dir, Token: token}).Run(ctx, theirIn, theirOut)
 		theirOut.Close()
 	}()
 	h.t.Cleanup(func() {
@@ -269,5 +272,5 @@ func (h *house) bridge(token string) *mcp.ClientSession {
 			h.t.Errorf("the bridge ended with %v", err)
 		}
 	})
-	return h.connect(&mcp.IOTransport{Reader: ourIn, Writer: ourOut})
+	return h.connect(&sdk.IOTransport{Reader: ourIn, Writer: ourOut})
 }

@@ -5,8 +5,8 @@ import (
 	"slices"
 
 	"github.com/fairlead-dev/fairlead/config"
-	"github.com/fairlead-dev/fairlead/view"
 	"github.com/fairlead-dev/fairlead/notify"
+	"github.com/fairlead-dev/fairlead/view"
 )
 
 // openNotices makes ready whoever tells people that they are waited for. It gives nil where

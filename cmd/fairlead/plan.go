@@ -9,24 +9,25 @@ import (
 	"path/filepath"
 	"time"
 
+	apiclient "github.com/fairlead-dev/fairlead/api/client"
+
 	"golang.org/x/sys/unix"
 
-	"github.com/fairlead-dev/fairlead/api"
 	"github.com/fairlead-dev/fairlead/cli/offline"
 	"github.com/fairlead-dev/fairlead/config"
-	"github.com/fairlead-dev/fairlead/view"
-	"github.com/fairlead-dev/fairlead/workspace"
 	"github.com/fairlead-dev/fairlead/controller"
 	"github.com/fairlead-dev/fairlead/controller/seam"
 	inmemory "github.com/fairlead-dev/fairlead/journal/memory"
 	"github.com/fairlead-dev/fairlead/shim"
+	"github.com/fairlead-dev/fairlead/view"
+	"github.com/fairlead-dev/fairlead/workspace"
 )
 
 // planned is what `fairlead up --plan --json` prints.
 type planned struct {
 	view.Plan
 	Daemon *workspace.Daemon `json:"daemon"` // the one that runs here; nil: none does
-	Strays []shim.Process `json:"strays"` // left behind by sessions that are over; the start ends them
+	Strays []shim.Process    `json:"strays"` // left behind by sessions that are over; the start ends them
 }
 
 // plan says what `up` would do, and does none of it.
@@ -37,7 +38,7 @@ func (a *app) plan(ctx context.Context) error {
 	}
 	said := planned{Plan: view.Plan{Lines: []view.PlanLine{}}, Strays: []shim.Process{}}
 	client, err := a.dial()
-	var none *api.NoDaemon
+	var none *apiclient.NoDaemon
 	switch {
 	case err == nil:
 		defer client.Close()

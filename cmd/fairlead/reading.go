@@ -7,15 +7,16 @@ import (
 	"io/fs"
 	"time"
 
+	apiclient "github.com/fairlead-dev/fairlead/api/client"
+
 	"github.com/spf13/cobra"
 
-	"github.com/fairlead-dev/fairlead/api"
 	"github.com/fairlead-dev/fairlead/cli/offline"
 )
 
 // reader is what a read command asks: the daemon, or the journal where no daemon runs.
 type reader struct {
-	*api.Client
+	*apiclient.Client
 	offline error // why the daemon was not asked; nil: it was
 	asOf    time.Time
 	close   func() error
@@ -24,11 +25,11 @@ type reader struct {
 func (r *reader) Close() error { return r.close() }
 
 // dialToRead finds the daemon. If none runs, or it cannot be reached from inside of a sandbox, the
-// journal is read in its place, and standard error says so. The error is a *api.NoDaemon if there is
+// journal is read in its place, and standard error says so. The error is a *apiclient.NoDaemon if there is
 // no journal either.
 func (a *app) dialToRead(ctx context.Context) (*reader, error) {
 	client, err := a.dial()
-	var none *api.NoDaemon
+	var none *apiclient.NoDaemon
 	switch {
 	case err == nil:
 		return &reader{Client: client, close: client.Close}, nil

@@ -15,9 +15,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/fairlead-dev/fairlead/api"
-	"github.com/fairlead-dev/fairlead/view"
+	apiclient "github.com/fairlead-dev/fairlead/api/client"
+
 	"github.com/fairlead-dev/fairlead/shim"
+	"github.com/fairlead-dev/fairlead/view"
 )
 
 // ship is a repository with the real daemon on it, as a process of its own that can be killed.
@@ -152,9 +153,9 @@ func (s *ship) must(words ...string) string {
 	return out
 }
 
-func (s *ship) client() *api.Client {
+func (s *ship) client() *apiclient.Client {
 	s.t.Helper()
-	client, err := api.Dial(s.dir)
+	client, err := apiclient.Dial(s.dir)
 	if err != nil {
 		s.t.Fatal(err)
 	}

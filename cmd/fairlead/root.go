@@ -8,11 +8,10 @@ import (
 	"os"
 	"strings"
 
+	apiclient "github.com/fairlead-dev/fairlead/api/client"
+	"github.com/fairlead-dev/fairlead/config"
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
-
-	"github.com/fairlead-dev/fairlead/api"
-	"github.com/fairlead-dev/fairlead/config"
 )
 
 // app is what every command has at hand.
@@ -110,15 +109,15 @@ func knownVerb(cmd *cobra.Command, words []string) error {
 }
 
 // dial finds the daemon of the repository.
-func (a *app) dial() (*api.Client, error) {
+func (a *app) dial() (*apiclient.Client, error) {
 	if err := a.place(nil); err != nil {
 		return nil, err
 	}
-	return api.Dial(a.dir)
+	return apiclient.Dial(a.dir)
 }
 
 // asking is a command that asks the daemon.
-func (a *app) asking(do func(ctx context.Context, client *api.Client, words []string) error) func(*cobra.Command, []string) error {
+func (a *app) asking(do func(ctx context.Context, client *apiclient.Client, words []string) error) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, words []string) error {
 		client, err := a.dial()
 		if err != nil {

@@ -6,12 +6,14 @@ import (
 	"fmt"
 	"net/http"
 
+	apiclient "github.com/fairlead-dev/fairlead/api/client"
+
 	"github.com/spf13/cobra"
 
 	"github.com/fairlead-dev/fairlead/api"
-	"github.com/fairlead-dev/fairlead/view"
 	"github.com/fairlead-dev/fairlead/controller/runs"
 	"github.com/fairlead-dev/fairlead/machine/workflow"
+	"github.com/fairlead-dev/fairlead/view"
 )
 
 func (a *app) runVerb() *cobra.Command {
@@ -193,7 +195,7 @@ func (a *app) steer(ctx context.Context, o *runOptions, begin func(context.Conte
 	if err != nil {
 		return err
 	}
-	page, err := h.Journal(ctx, api.JournalQuery{Tail: 1})
+	page, err := h.Journal(ctx, apiclient.JournalQuery{Tail: 1})
 	if err != nil {
 		return errors.Join(err, h.leave(ctx, a, false))
 	}

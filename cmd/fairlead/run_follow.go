@@ -8,9 +8,11 @@ import (
 	"strings"
 	"time"
 
+	apiclient "github.com/fairlead-dev/fairlead/api/client"
+
 	"github.com/fairlead-dev/fairlead/api"
-	"github.com/fairlead-dev/fairlead/view"
 	"github.com/fairlead-dev/fairlead/machine/workflow"
+	"github.com/fairlead-dev/fairlead/view"
 )
 
 // How a run that is followed is looked at. The journal tells each change; how the run as a
@@ -26,7 +28,7 @@ const (
 // face is how a run that is followed is shown.
 type face interface {
 	change(ch api.Change) error     // each change of the run, once and in order
-	look(view view.RunView)       // how it stands, now and then
+	look(view view.RunView)         // how it stands, now and then
 	say(format string, args ...any) // what the person at the keyboard should know
 	done()
 }
@@ -103,7 +105,7 @@ func (v *voyage) follow(ctx context.Context, from uint64) (view.RunView, error) 
 
 // listen passes the journal on.
 func (v *voyage) listen(ctx context.Context, from uint64) {
-	query := api.EventsQuery{After: int64(from)} //nolint:gosec // no journal is that long
+	query := apiclient.EventsQuery{After: int64(from)} //nolint:gosec // no journal is that long
 	for ch, err := range v.h.Events(ctx, query) {
 		if err != nil {
 			v.ended <- err
@@ -205,7 +207,7 @@ func (v *voyage) signal(ctx context.Context, _ os.Signal) error {
 		v.face.say("going now; what still runs goes on, and `fairlead run resume %s` or `fairlead up` finds it", v.id)
 		return errLeft
 	}
-	var refused *api.Refused
+	var refused *apiclient.Refused
 	if errors.As(err, &refused) {
 		return nil // it has come to its end meanwhile, which the next look sees
 	}
@@ -247,7 +249,7 @@ func (v *voyage) settle(ctx context.Context) error {
 
 // drain shows what the journal holds already, and the stream has not told yet.
 func (v *voyage) drain(ctx context.Context) error {
-	page, err := v.h.Journal(ctx, api.JournalQuery{Tail: 1})
+	page, err := v.h.Journal(ctx, apiclient.JournalQuery{Tail: 1})
 	if err != nil {
 		return fmt.Errorf("read the end of the journal: %w", err)
 	}

@@ -10,10 +10,10 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/fairlead-dev/fairlead/api"
+	apiclient "github.com/fairlead-dev/fairlead/api/client"
 	"github.com/fairlead-dev/fairlead/config"
-	"github.com/fairlead-dev/fairlead/workspace"
 	"github.com/fairlead-dev/fairlead/controller/seam"
+	"github.com/fairlead-dev/fairlead/workspace"
 )
 
 // helm is where runs are steered from: the daemon of the repository, or, where there is none,
@@ -21,7 +21,7 @@ import (
 // socket, so that there is one way to do a thing, and so that `fairlead approve` in another
 // terminal finds a run that has no daemon.
 type helm struct {
-	*api.Client
+	*apiclient.Client
 	own     *daemon   // nil: somebody else's
 	since   time.Time // when it was taken
 	signals chan os.Signal
@@ -48,11 +48,11 @@ func (a *app) takeHelm(ctx context.Context) (*helm, error) {
 	}
 }
 
-// tryHelm is takeHelm, once. The error is a *engine.Busy where somebody has the workspace.
+// tryHelm is takeHelm, once. The error is a *workspace.Busy where somebody has the workspace.
 func (a *app) tryHelm(ctx context.Context, h *helm) error {
 	var err error
 	h.Client, err = a.dial()
-	var none *api.NoDaemon
+	var none *apiclient.NoDaemon
 	if !errors.As(err, &none) {
 		return err
 	}

@@ -7,17 +7,17 @@ import (
 	"time"
 
 	"github.com/fairlead-dev/fairlead/api"
-	"github.com/fairlead-dev/fairlead/view"
 	"github.com/fairlead-dev/fairlead/controller/runs"
 	"github.com/fairlead-dev/fairlead/machine/workflow"
 	"github.com/fairlead-dev/fairlead/team"
+	"github.com/fairlead-dev/fairlead/view"
 )
 
 // jsonFace is for programs: each change of the run as `fairlead events --json` prints it.
 type jsonFace struct{ a *app }
 
 func (f jsonFace) change(ch api.Change) error { return f.a.printJSON(ch) }
-func (jsonFace) look(view.RunView)          {}
+func (jsonFace) look(view.RunView)            {}
 func (jsonFace) say(string, ...any)           {}
 func (jsonFace) done()                        {}
 

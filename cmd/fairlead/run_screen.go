@@ -13,8 +13,8 @@ import (
 	"golang.org/x/term"
 
 	"github.com/fairlead-dev/fairlead/api"
-	"github.com/fairlead-dev/fairlead/view"
 	"github.com/fairlead-dev/fairlead/machine/workflow"
+	"github.com/fairlead-dev/fairlead/view"
 )
 
 const (

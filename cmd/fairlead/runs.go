@@ -13,12 +13,13 @@ import (
 	"text/tabwriter"
 	"time"
 
+	apiclient "github.com/fairlead-dev/fairlead/api/client"
+
 	"github.com/spf13/cobra"
 
-	"github.com/fairlead-dev/fairlead/api"
-	"github.com/fairlead-dev/fairlead/view"
 	"github.com/fairlead-dev/fairlead/machine/workflow"
 	"github.com/fairlead-dev/fairlead/runfile"
+	"github.com/fairlead-dev/fairlead/view"
 )
 
 func (a *app) runListVerb() *cobra.Command {
@@ -47,8 +48,8 @@ func (a *app) runShowVerb() *cobra.Command {
 // listed is what `fairlead run list --json` prints.
 type listed struct {
 	Runs   []view.RunView `json:"runs"`
-	Faults []string         `json:"faults,omitempty"` // files that could not be read
-	Live   bool             `json:"live"`             // from a daemon; otherwise from the journal and from files
+	Faults []string       `json:"faults,omitempty"` // files that could not be read
+	Live   bool           `json:"live"`             // from a daemon; otherwise from the journal and from files
 }
 
 func (a *app) listRuns(ctx context.Context) error {
@@ -77,7 +78,7 @@ func (a *app) listRuns(ctx context.Context) error {
 // allRuns asks the daemon, or reads the journal.
 func (a *app) allRuns(ctx context.Context) (_ listed, err error) {
 	client, err := a.dialToRead(ctx)
-	if none := (*api.NoDaemon)(nil); errors.As(err, &none) {
+	if none := (*apiclient.NoDaemon)(nil); errors.As(err, &none) {
 		return withForeign(a.dir, nil), nil // no daemon has ever run here
 	}
 	if err != nil {
@@ -144,7 +145,7 @@ func (a *app) showRun(ctx context.Context, id string) error {
 
 func (a *app) oneRun(ctx context.Context, id string) (_ view.RunView, err error) {
 	client, err := a.dialToRead(ctx)
-	if none := (*api.NoDaemon)(nil); errors.As(err, &none) {
+	if none := (*apiclient.NoDaemon)(nil); errors.As(err, &none) {
 		return foreignRun(a.dir, id)
 	}
 	if err != nil {

@@ -7,9 +7,9 @@ import (
 	"slices"
 	"time"
 
-	"github.com/fairlead-dev/fairlead/view"
 	"github.com/fairlead-dev/fairlead/machine/workflow"
 	"github.com/fairlead-dev/fairlead/runfile"
+	"github.com/fairlead-dev/fairlead/view"
 )
 
 // fileView is a run as the file of another program has it. A file does not say whether the run was

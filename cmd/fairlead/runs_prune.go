@@ -10,9 +10,10 @@ import (
 	"strings"
 	"time"
 
+	apiclient "github.com/fairlead-dev/fairlead/api/client"
+
 	"github.com/spf13/cobra"
 
-	"github.com/fairlead-dev/fairlead/api"
 	"github.com/fairlead-dev/fairlead/controller/runs"
 	"github.com/fairlead-dev/fairlead/view"
 )
@@ -92,7 +93,7 @@ func (a *app) prune(ctx context.Context, o pruneOptions) error {
 // does not want that.
 func (a *app) helmToPrune(ctx context.Context) (*helm, error) {
 	client, err := a.dialToRead(ctx)
-	var none *api.NoDaemon
+	var none *apiclient.NoDaemon
 	var runs []view.RunView
 	switch {
 	case err == nil:

@@ -10,9 +10,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/fairlead-dev/fairlead/view"
 	"github.com/fairlead-dev/fairlead/sandbox"
 	"github.com/fairlead-dev/fairlead/shim"
+	"github.com/fairlead-dev/fairlead/view"
 )
 
 func needSandbox(t testing.TB) {

@@ -8,9 +8,10 @@ import (
 	"slices"
 	"strings"
 
+	apiclient "github.com/fairlead-dev/fairlead/api/client"
+
 	"github.com/spf13/cobra"
 
-	"github.com/fairlead-dev/fairlead/api"
 	"github.com/fairlead-dev/fairlead/machine/channel"
 	"github.com/fairlead-dev/fairlead/view"
 )
@@ -54,7 +55,7 @@ A message is delivered exactly once, also if Fairlead or an agent crashes.`,
 			if mode != "" && !strings.Contains("\n"+strings.Join(modes, "\n"), "\n"+mode+"\t") {
 				return usage(cmd, fmt.Errorf("there is no mode %q; it is queue, inject, interrupt or parallel", mode))
 			}
-			return a.asking(func(ctx context.Context, client *api.Client, words []string) error {
+			return a.asking(func(ctx context.Context, client *apiclient.Client, words []string) error {
 				return a.say(ctx, client, words[0], text, mode, wait)
 			})(cmd, words)
 		},
@@ -97,7 +98,7 @@ type said struct {
 	Answers []view.ChannelEntry `json:"answers,omitempty"` // with --wait: what agents said until then
 }
 
-func (a *app) say(ctx context.Context, client *api.Client, channel, text, mode string, wait bool) error {
+func (a *app) say(ctx context.Context, client *apiclient.Client, channel, text, mode string, wait bool) error {
 	spoken, err := client.Say(ctx, channel, text, mode)
 	if err != nil {
 		return err
@@ -121,7 +122,7 @@ func (a *app) say(ctx context.Context, client *api.Client, channel, text, mode s
 var unattended = []channel.Reason{channel.NoAgents, channel.Held, channel.Limited}
 
 // awaitAnswer shows the channel from a message on until somebody has answered it.
-func (a *app) awaitAnswer(ctx context.Context, client *api.Client, channelName string, spoken view.Spoken) error {
+func (a *app) awaitAnswer(ctx context.Context, client *apiclient.Client, channelName string, spoken view.Spoken) error {
 	message, err := messageNow(ctx, client, channelName, spoken)
 	if err != nil {
 		return err
@@ -167,7 +168,7 @@ func (a *app) awaitAnswer(ctx context.Context, client *api.Client, channelName s
 const messageNear = 50
 
 // messageNow is a message as it stands in its channel now.
-func messageNow(ctx context.Context, client *api.Client, channel string, spoken view.Spoken) (view.ChannelEntry, error) {
+func messageNow(ctx context.Context, client *apiclient.Client, channel string, spoken view.Spoken) (view.ChannelEntry, error) {
 	page, err := client.ChannelEntries(ctx, channel, view.EntryQuery{Before: spoken.Seq + 1, Limit: messageNear})
 	for _, e := range page.Entries {
 		if e.N == spoken.N && e.Kind == entryHuman {

@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/fairlead-dev/fairlead/api"
+	apiclient "github.com/fairlead-dev/fairlead/api/client"
 	"github.com/fairlead-dev/fairlead/dispatchfolder"
 	"github.com/fairlead-dev/fairlead/machine/dispatch"
 	"github.com/fairlead-dev/fairlead/policy"
@@ -91,7 +91,7 @@ func (w *ward) says(text string) error {
 }
 
 // rests says whether everything was answered, and the daemon says the same.
-func (w *ward) rests(client *api.Client) bool {
+func (w *ward) rests(client *apiclient.Client) bool {
 	s, err := w.folder.Session()
 	if err != nil || s.Open != nil || len(s.Waiting) > 0 {
 		return false
@@ -119,7 +119,7 @@ var saidBy = regexp.MustCompile(`(kept|told|made) ((?:coordinator|writer)-\d+)\.
 
 // audit reads the folder and the journal. Sent were acknowledged. Exact: nobody was killed but the daemon, so
 // that everything was answered by those who were asked.
-func (w *ward) audit(client *api.Client, sent []string, exact bool) (f faultsOfWard) {
+func (w *ward) audit(client *apiclient.Client, sent []string, exact bool) (f faultsOfWard) {
 	w.t.Helper()
 	var lines []dispatchfolder.Line
 	for from := int64(0); ; {
@@ -221,12 +221,12 @@ func (w *ward) auditFiles(f *faultsOfWard, lines []dispatchfolder.Line, exact bo
 
 // auditJournal wants each line of the folder once in the journal, in order, and one process at most for
 // each work.
-func (w *ward) auditJournal(f *faultsOfWard, client *api.Client, lines []dispatchfolder.Line) {
+func (w *ward) auditJournal(f *faultsOfWard, client *apiclient.Client, lines []dispatchfolder.Line) {
 	w.t.Helper()
 	at, works := 0, map[team.Purpose]map[string]bool{}
 	for after := uint64(0); ; {
 		ctx, cancel := contextFor(shipWait)
-		page, err := client.Journal(ctx, api.JournalQuery{After: after})
+		page, err := client.Journal(ctx, apiclient.JournalQuery{After: after})
 		cancel()
 		if err != nil {
 			w.t.Fatal(err)

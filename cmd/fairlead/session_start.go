@@ -11,7 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/fairlead-dev/fairlead/api"
+	apiclient "github.com/fairlead-dev/fairlead/api/client"
 	"github.com/fairlead-dev/fairlead/config"
 	"github.com/fairlead-dev/fairlead/dispatchfolder"
 	"github.com/fairlead-dev/fairlead/machine/dispatch"
@@ -140,7 +140,7 @@ func (a *app) hostOf(conf *config.Config, host string) (dispatch.Host, error) {
 		return "", err
 	}
 	client, err := a.dial()
-	var none *api.NoDaemon
+	var none *apiclient.NoDaemon
 	switch {
 	case err == nil:
 		_ = client.Close() // it was only asked whether somebody is there

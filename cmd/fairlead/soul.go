@@ -11,9 +11,10 @@ import (
 	"slices"
 	"strings"
 
+	apiclient "github.com/fairlead-dev/fairlead/api/client"
+
 	"github.com/spf13/cobra"
 
-	"github.com/fairlead-dev/fairlead/api"
 	crewctl "github.com/fairlead-dev/fairlead/controller/crew"
 )
 
@@ -64,7 +65,7 @@ ends in .json is imported. An imported member is unknown until the lead reports 
 that is here already, or whose seat is taken, is refused. - reads standard input.`,
 		Example: "  fairlead crew import ../laptop/.fairlead/agents",
 		Args:    args(cobra.MinimumNArgs(1)),
-		RunE: a.asking(func(ctx context.Context, client *api.Client, names []string) error {
+		RunE: a.asking(func(ctx context.Context, client *apiclient.Client, names []string) error {
 			var errs []error
 			for _, name := range names {
 				files, err := documentsIn(name)
@@ -104,7 +105,7 @@ func documentsIn(name string) ([]string, error) {
 	return files, nil
 }
 
-func (a *app) importOne(ctx context.Context, client *api.Client, name string) error {
+func (a *app) importOne(ctx context.Context, client *apiclient.Client, name string) error {
 	data, err := a.document(name)
 	if err != nil {
 		return err
@@ -185,7 +186,7 @@ The journal keeps them, so they outlive the sessions.`,
 	return cmd
 }
 
-func (a *app) transcript(ctx context.Context, client *api.Client, asked saidIn) error {
+func (a *app) transcript(ctx context.Context, client *apiclient.Client, asked saidIn) error {
 	page, err := newest(ctx, client, asked)
 	if err != nil {
 		return err
@@ -223,7 +224,7 @@ func (a *app) transcript(ctx context.Context, client *api.Client, asked saidIn) 
 
 // newest gathers pages from the newest on until there are enough of them. A search may answer
 // with a page that has few lines, or none, and more before it.
-func newest(ctx context.Context, client *api.Client, asked saidIn) (crewctl.TranscriptPage, error) {
+func newest(ctx context.Context, client *apiclient.Client, asked saidIn) (crewctl.TranscriptPage, error) {
 	query := crewctl.TranscriptQuery{Speaker: asked.speaker, Session: asked.session, Text: asked.search}
 	var all crewctl.TranscriptPage
 	for {

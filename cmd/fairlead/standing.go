@@ -6,9 +6,10 @@ import (
 	"text/tabwriter"
 	"time"
 
+	apiclient "github.com/fairlead-dev/fairlead/api/client"
+
 	"github.com/spf13/cobra"
 
-	"github.com/fairlead-dev/fairlead/api"
 	"github.com/fairlead-dev/fairlead/view"
 )
 
@@ -52,7 +53,7 @@ func (a *app) revokeVerb() *cobra.Command {
 		Long:    "ID is as `fairlead question saved` prints it.",
 		Example: "  fairlead question revoke s3",
 		Args:    args(cobra.ExactArgs(1)),
-		RunE: a.asking(func(ctx context.Context, client *api.Client, words []string) error {
+		RunE: a.asking(func(ctx context.Context, client *apiclient.Client, words []string) error {
 			done, err := client.RevokeStanding(ctx, words[0])
 			if err != nil {
 				return faulty(err)

@@ -7,11 +7,13 @@ import (
 	"slices"
 	"strings"
 
+	apiclient "github.com/fairlead-dev/fairlead/api/client"
+
 	"github.com/spf13/cobra"
 
 	"github.com/fairlead-dev/fairlead/api"
-	"github.com/fairlead-dev/fairlead/view"
 	"github.com/fairlead-dev/fairlead/machine/crew"
+	"github.com/fairlead-dev/fairlead/view"
 )
 
 func (a *app) summonVerb() *cobra.Command {
@@ -26,7 +28,7 @@ once; after that, ` + "`fairlead crew wake`" + ` wakes it.
 --wait returns when no member hatches any more; exit code 1 means that a member did not come.`,
 		Example: "  fairlead crew summon --wait",
 		Args:    args(cobra.NoArgs),
-		RunE: a.asking(func(ctx context.Context, client *api.Client, _ []string) error {
+		RunE: a.asking(func(ctx context.Context, client *apiclient.Client, _ []string) error {
 			done, err := client.Summon(ctx)
 			if err != nil {
 				return err
@@ -56,7 +58,7 @@ is not awake.`,
   fairlead crew wake Wren`,
 		Args:              args(namesSomebody),
 		ValidArgsFunction: a.completeCrew,
-		RunE: a.asking(func(ctx context.Context, client *api.Client, names []string) error {
+		RunE: a.asking(func(ctx context.Context, client *apiclient.Client, names []string) error {
 			done, err := client.Wake(ctx, names)
 			if err != nil {
 				return err
@@ -88,7 +90,7 @@ func (a *app) sleepVerb() *cobra.Command {
 are kept; ` + "`fairlead crew wake`" + ` gives them back. --wait returns when the session is over.`,
 		Example: "  fairlead crew sleep --wait",
 		Args:    args(cobra.NoArgs),
-		RunE: a.asking(func(ctx context.Context, client *api.Client, _ []string) error {
+		RunE: a.asking(func(ctx context.Context, client *apiclient.Client, _ []string) error {
 			done, err := client.Sleep(ctx)
 			if err != nil {
 				return err
@@ -178,7 +180,7 @@ func leadGone(view view.CrewView) bool { return view.Lead.Session == "" }
 
 // awaitCrew follows the journal from an order on until it has taken effect, and says of those
 // whom it is about who is not awake then.
-func (a *app) awaitCrew(ctx context.Context, client *api.Client, done api.CrewOrdered, who []string, over func(view.CrewView) bool) error {
+func (a *app) awaitCrew(ctx context.Context, client *apiclient.Client, done api.CrewOrdered, who []string, over func(view.CrewView) bool) error {
 	seq, said := done.Seq, ""
 	for {
 		view, err := client.Crew(ctx, true)
@@ -200,7 +202,7 @@ func (a *app) awaitCrew(ctx context.Context, client *api.Client, done api.CrewOr
 			done.Team.Notices = view.Notices // who waits has read them
 		}
 		// Whatever changes next, look again: what is waited for is a state, not an event.
-		for change, err := range client.Events(ctx, api.EventsQuery{After: int64(seq)}) { //nolint:gosec // no journal is that long
+		for change, err := range client.Events(ctx, apiclient.EventsQuery{After: int64(seq)}) { //nolint:gosec // no journal is that long
 			if err != nil {
 				return err
 			}

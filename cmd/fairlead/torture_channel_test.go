@@ -14,7 +14,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/fairlead-dev/fairlead/api"
+	apiclient "github.com/fairlead-dev/fairlead/api/client"
 )
 
 // long says whether the long forms of tests are wanted: FAIRLEAD_TORTURE, as doc/testing.md says.
@@ -101,7 +101,7 @@ func (p *parley) speak(k *torture) {
 	ctx, cancel := contextFor(shipWait)
 	defer cancel()
 	_, err := p.client.Say(ctx, "talk", text, modes[k.rnd.IntN(len(modes))])
-	var no *api.Refused
+	var no *apiclient.Refused
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	switch {
@@ -226,7 +226,7 @@ func (p *parley) unseen() map[string]bool {
 		}
 		for after := uint64(0); ; {
 			ctx, cancel := contextFor(shipWait)
-			page, err := p.client.Journal(ctx, api.JournalQuery{After: after, Entity: "session/" + name})
+			page, err := p.client.Journal(ctx, apiclient.JournalQuery{After: after, Entity: "session/" + name})
 			cancel()
 			if err != nil {
 				p.t.Fatalf("round %d: read the journal: %v; %s", p.round, err, p.lastWords())

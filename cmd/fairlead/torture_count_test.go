@@ -16,9 +16,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/fairlead-dev/fairlead/api"
-	"github.com/fairlead-dev/fairlead/view"
+	apiclient "github.com/fairlead-dev/fairlead/api/client"
+
 	"github.com/fairlead-dev/fairlead/shim"
+	"github.com/fairlead-dev/fairlead/view"
 )
 
 func newRand(seed uint64) *rand.Rand { return rand.New(rand.NewPCG(seed, 0)) }
@@ -141,7 +142,7 @@ func (l *load) readJournal() {
 	l.t.Helper()
 	for {
 		ctx, cancel := contextFor(shipWait)
-		page, err := l.client.Journal(ctx, api.JournalQuery{After: l.after})
+		page, err := l.client.Journal(ctx, apiclient.JournalQuery{After: l.after})
 		cancel()
 		if err != nil {
 			l.t.Fatalf("round %d: read the journal: %v; %s; %s", l.round, err, l.damaged, l.lastWords())

@@ -12,7 +12,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/fairlead-dev/fairlead/api"
+	apiclient "github.com/fairlead-dev/fairlead/api/client"
+
 	"github.com/fairlead-dev/fairlead/view"
 )
 
@@ -90,7 +91,7 @@ func (p *lively) order(k *torture) {
 }
 
 func (p *lively) answered(err error) {
-	var no *api.Refused
+	var no *apiclient.Refused
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	switch {
@@ -261,7 +262,7 @@ func crewDiskFull(k *torture) {
 		_, err := l.client.Wake(ctx, nil)
 		cancel()
 		pass(l.upTo(500 * time.Millisecond))
-		var no *api.Refused
+		var no *apiclient.Refused
 		for begun := time.Now(); err != nil && !errors.As(err, &no) && !l.hasGone(); pass(10 * time.Millisecond) {
 			if time.Since(begun) > moment {
 				l.wrong(&k.tally.Other, "the daemon neither works nor ends: %v", err)

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/fairlead-dev/fairlead/api"
+	apiclient "github.com/fairlead-dev/fairlead/api/client"
 )
 
 // load is a team at work: agents that count into ledgers, a person who commands without
@@ -17,7 +18,7 @@ import (
 type load struct {
 	*torture
 	ship   *ship
-	client *api.Client
+	client *apiclient.Client
 	mark   string // what the marks of this workspace begin with
 
 	gate   sync.RWMutex // held for reading by each act of the load; whoever counts holds it all

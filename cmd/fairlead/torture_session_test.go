@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/fairlead-dev/fairlead/api"
+	apiclient "github.com/fairlead-dev/fairlead/api/client"
 )
 
 // sessionBlows are the kills that a busy session is dealt. Exact: agents and shims live, so that every
@@ -79,7 +79,7 @@ func (p *busyWard) speak(k *torture) {
 		_, err = p.client.Input(ctx, p.folder.Name(), text)
 		cancel()
 	}
-	var no *api.Refused
+	var no *apiclient.Refused
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	switch {

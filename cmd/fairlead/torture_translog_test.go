@@ -13,7 +13,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/fairlead-dev/fairlead/api"
+	apiclient "github.com/fairlead-dev/fairlead/api/client"
 )
 
 // logLine is what a line of the log of transitions and a change of the journal have in common.
@@ -65,7 +65,7 @@ func (l *load) journalTold() (all []logLine) {
 	after := uint64(0)
 	for {
 		ctx, cancel := contextFor(shipWait)
-		page, err := l.client.Journal(ctx, api.JournalQuery{After: after})
+		page, err := l.client.Journal(ctx, apiclient.JournalQuery{After: after})
 		cancel()
 		if err != nil {
 			l.t.Fatalf("read the journal: %v; %s", err, l.lastWords())

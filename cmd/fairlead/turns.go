@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 
+	apiclient "github.com/fairlead-dev/fairlead/api/client"
+
 	"github.com/spf13/cobra"
 
 	"github.com/fairlead-dev/fairlead/api"
@@ -21,7 +23,7 @@ change; it continues after this agent.`,
 		Example:           "  fairlead channel grant reviews coder --now",
 		Args:              args(cobra.ExactArgs(2)),
 		ValidArgsFunction: a.completeChannelAgent(true),
-		RunE: a.asking(func(ctx context.Context, client *api.Client, words []string) error {
+		RunE: a.asking(func(ctx context.Context, client *apiclient.Client, words []string) error {
 			done, err := client.Grant(ctx, words[0], words[1], now)
 			return a.ordered(done, err)
 		}),
@@ -40,7 +42,7 @@ ends only that turn; if it is over already, no other agent loses a turn.`,
 		Example:           "  fairlead channel skip reviews",
 		Args:              args(cobra.ExactArgs(1)),
 		ValidArgsFunction: a.completeChannel,
-		RunE: a.asking(func(ctx context.Context, client *api.Client, words []string) error {
+		RunE: a.asking(func(ctx context.Context, client *apiclient.Client, words []string) error {
 			done, err := client.Skip(ctx, words[0], which)
 			return a.ordered(done, err)
 		}),
@@ -64,7 +66,7 @@ rotation gets the turn.`,
 			return args(cobra.ExactArgs(1))(cmd, words)
 		},
 		ValidArgsFunction: a.completeChannel,
-		RunE: a.asking(func(ctx context.Context, client *api.Client, words []string) error {
+		RunE: a.asking(func(ctx context.Context, client *apiclient.Client, words []string) error {
 			done, err := client.Override(ctx, words[0], resume)
 			return a.ordered(done, err)
 		}),
@@ -83,7 +85,7 @@ func (a *app) assignVerb() *cobra.Command {
 		Example:           "  fairlead channel assign reviews coder",
 		Args:              args(cobra.ExactArgs(2)),
 		ValidArgsFunction: a.completeChannelAgent(true),
-		RunE: a.asking(func(ctx context.Context, client *api.Client, words []string) error {
+		RunE: a.asking(func(ctx context.Context, client *apiclient.Client, words []string) error {
 			done, err := client.Assign(ctx, words[0], words[1])
 			return a.ordered(done, err)
 		}),
@@ -99,7 +101,7 @@ func (a *app) removeVerb() *cobra.Command {
 		Example:           "  fairlead channel remove reviews coder",
 		Args:              args(cobra.ExactArgs(2)),
 		ValidArgsFunction: a.completeChannelAgent(true),
-		RunE: a.asking(func(ctx context.Context, client *api.Client, words []string) error {
+		RunE: a.asking(func(ctx context.Context, client *apiclient.Client, words []string) error {
 			done, err := client.Unassign(ctx, words[0], words[1])
 			return a.ordered(done, err)
 		}),
@@ -122,17 +124,17 @@ func (a *app) disableVerb() *cobra.Command {
 	return a.ableVerb("disable", "Take agents out of all channels until they are enabled again",
 		`The agent leaves every rotation, and a turn that it has ends. Its sessions outside of channels continue;
 `+"`fairlead stop`"+` stops those.`,
-		"takes no part in channels until it is enabled", (*api.Client).Disable)
+		"takes no part in channels until it is enabled", (*apiclient.Client).Disable)
 }
 
 func (a *app) enableVerb() *cobra.Command {
 	return a.ableVerb("enable", "Let agents take part in channels again",
 		`It undoes `+"`fairlead channel disable`"+`. It does not put the agent back into a rotation; `+"`fairlead channel assign`"+`
 does.`,
-		"takes part in channels again", (*api.Client).Enable)
+		"takes part in channels again", (*apiclient.Client).Enable)
 }
 
-func (a *app) ableVerb(verb, short, long, told string, give func(*api.Client, context.Context, string) (api.Commanded, error)) *cobra.Command {
+func (a *app) ableVerb(verb, short, long, told string, give func(*apiclient.Client, context.Context, string) (api.Commanded, error)) *cobra.Command {
 	return &cobra.Command{
 		Use:               verb + " AGENT...",
 		Short:             short,
@@ -140,7 +142,7 @@ func (a *app) ableVerb(verb, short, long, told string, give func(*api.Client, co
 		Example:           "  fairlead channel " + verb + " coder",
 		Args:              args(cobra.MinimumNArgs(1)),
 		ValidArgsFunction: a.completeAgents,
-		RunE: a.asking(func(ctx context.Context, client *api.Client, names []string) error {
+		RunE: a.asking(func(ctx context.Context, client *apiclient.Client, names []string) error {
 			var errs []error
 			for _, name := range names {
 				answer, err := give(client, ctx, name)

@@ -6,9 +6,10 @@ import (
 	"io"
 	"text/tabwriter"
 
+	apiclient "github.com/fairlead-dev/fairlead/api/client"
+
 	"github.com/spf13/cobra"
 
-	"github.com/fairlead-dev/fairlead/api"
 	"github.com/fairlead-dev/fairlead/view"
 )
 
@@ -47,7 +48,7 @@ command starts it now, for example after you bought more.`,
 		Example:           "  fairlead retry coder",
 		Args:              args(cobra.ExactArgs(1)),
 		ValidArgsFunction: a.completeAgents,
-		RunE: a.asking(func(ctx context.Context, client *api.Client, words []string) error {
+		RunE: a.asking(func(ctx context.Context, client *apiclient.Client, words []string) error {
 			done, err := client.RetryAgent(ctx, words[0])
 			if err != nil {
 				return faulty(err)

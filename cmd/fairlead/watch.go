@@ -9,9 +9,10 @@ import (
 	"strings"
 	"time"
 
+	apiclient "github.com/fairlead-dev/fairlead/api/client"
+
 	"github.com/spf13/cobra"
 
-	"github.com/fairlead-dev/fairlead/api"
 	"github.com/fairlead-dev/fairlead/driver"
 	"github.com/fairlead-dev/fairlead/view"
 )
@@ -48,7 +49,7 @@ what agents say have no effect.`,
 			case client.offline != nil:
 				return client.offline
 			case a.json || !a.screenful():
-				return a.follow(ctx, client.Client, api.EventsQuery{After: api.FromNow})
+				return a.follow(ctx, client.Client, apiclient.EventsQuery{After: apiclient.FromNow})
 			}
 			return a.watchTeam(ctx, client.Client)
 		}),
@@ -74,13 +75,13 @@ func (a *app) completeWatched(cmd *cobra.Command, words []string, begun string) 
 const watchRedraw = 100 * time.Millisecond
 
 // watchTeam draws the table again whenever something changed, and each second for the ages.
-func (a *app) watchTeam(ctx context.Context, client *api.Client) error {
+func (a *app) watchTeam(ctx context.Context, client *apiclient.Client) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	changed := make(chan struct{}, 1)
 	ended := make(chan error, 1)
 	go func() {
-		for _, err := range client.Events(ctx, api.EventsQuery{After: api.FromNow}) {
+		for _, err := range client.Events(ctx, apiclient.EventsQuery{After: apiclient.FromNow}) {
 			if err != nil {
 				ended <- err
 				return
@@ -110,7 +111,7 @@ func (a *app) watchTeam(ctx context.Context, client *api.Client) error {
 	}
 }
 
-func (a *app) drawTeam(ctx context.Context, client *api.Client) error {
+func (a *app) drawTeam(ctx context.Context, client *apiclient.Client) error {
 	view, err := client.Team(ctx)
 	if err != nil {
 		return err
@@ -138,10 +139,10 @@ func overdrawn(lines []string) string {
 }
 
 // watchAgent shows one session's output after the other.
-func (a *app) watchAgent(ctx context.Context, client *api.Client, name string) error {
+func (a *app) watchAgent(ctx context.Context, client *apiclient.Client, name string) error {
 	seen := ""
 	for {
-		page, err := client.Journal(ctx, api.JournalQuery{Tail: 1})
+		page, err := client.Journal(ctx, apiclient.JournalQuery{Tail: 1})
 		if err != nil {
 			return err
 		}
@@ -171,7 +172,7 @@ func (a *app) watchAgent(ctx context.Context, client *api.Client, name string) e
 
 // sessionOwner finds whose session a name is, as coder-17 is coder's; an agent of that very
 // name goes before it.
-func (a *app) sessionOwner(ctx context.Context, client *api.Client, name string) (view.WhyView, bool) {
+func (a *app) sessionOwner(ctx context.Context, client *apiclient.Client, name string) (view.WhyView, bool) {
 	cut := strings.LastIndexByte(name, '-')
 	if cut <= 0 || strings.Trim(name[cut+1:], "0123456789") != "" {
 		return view.WhyView{}, false
@@ -184,7 +185,7 @@ func (a *app) sessionOwner(ctx context.Context, client *api.Client, name string)
 }
 
 // watchSession shows what one session says or said, and how it ended.
-func (a *app) watchSession(ctx context.Context, client *api.Client, of view.WhyView, session string) error {
+func (a *app) watchSession(ctx context.Context, client *apiclient.Client, of view.WhyView, session string) error {
 	if err := a.copyOutput(ctx, client, of.Agent, session); err != nil || a.json {
 		return err
 	}
@@ -197,8 +198,8 @@ func (a *app) watchSession(ctx context.Context, client *api.Client, of view.WhyV
 }
 
 // nextSession waits until a session of the agent is opened.
-func nextSession(ctx context.Context, client *api.Client, name string, after uint64) error {
-	query := api.EventsQuery{After: int64(after), Entity: "session/" + name} //nolint:gosec // no journal is that long
+func nextSession(ctx context.Context, client *apiclient.Client, name string, after uint64) error {
+	query := apiclient.EventsQuery{After: int64(after), Entity: "session/" + name} //nolint:gosec // no journal is that long
 	for change, err := range client.Events(ctx, query) {
 		if err != nil {
 			return err
@@ -212,7 +213,7 @@ func nextSession(ctx context.Context, client *api.Client, name string, after uin
 
 // copyOutput shows what a session says as its driver understands it; as JSON, the output as
 // it comes.
-func (a *app) copyOutput(ctx context.Context, client *api.Client, agent view.AgentView, session string) error {
+func (a *app) copyOutput(ctx context.Context, client *apiclient.Client, agent view.AgentView, session string) error {
 	d, known := drivers()[agent.Driver]
 	if a.json || !known {
 		return a.copyRaw(ctx, client, session)
@@ -287,8 +288,8 @@ func limitWords(fact driver.Fact) string {
 	return "rate limited until " + clockAt(fact.Until) + ":"
 }
 
-func (a *app) copyRaw(ctx context.Context, client *api.Client, session string) error {
-	for heard, err := range client.Output(ctx, session, api.OutputQuery{}) {
+func (a *app) copyRaw(ctx context.Context, client *apiclient.Client, session string) error {
+	for heard, err := range client.Output(ctx, session, apiclient.OutputQuery{}) {
 		if err != nil || heard.End != nil {
 			return err
 		}
@@ -301,14 +302,14 @@ func (a *app) copyRaw(ctx context.Context, client *api.Client, session string) e
 
 // listening is a session's output over the API; nothing can be said on it.
 type listening struct {
-	client  *api.Client
+	client  *apiclient.Client
 	session string
 }
 
 func (l listening) Output(ctx context.Context, offset int64) (io.ReadCloser, error) {
 	out, in := io.Pipe()
 	go func() {
-		for heard, err := range l.client.Output(ctx, l.session, api.OutputQuery{From: offset}) {
+		for heard, err := range l.client.Output(ctx, l.session, apiclient.OutputQuery{From: offset}) {
 			if err != nil {
 				in.CloseWithError(err)
 				return

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"time"
 
+	apiclient "github.com/fairlead-dev/fairlead/api/client"
+
 	"github.com/spf13/cobra"
 
 	"github.com/fairlead-dev/fairlead/api"
@@ -39,7 +41,7 @@ const (
 
 // channelWatch follows the conversation of a channel.
 type channelWatch struct {
-	client  *api.Client
+	client  *apiclient.Client
 	channel string
 	moves   bool
 	after   uint64                              // everything up to here was shown
@@ -56,7 +58,7 @@ func (w *channelWatch) follow(ctx context.Context, show func([]view.ChannelEntry
 	ended := make(chan error, 1)
 	from := int64(w.after) //nolint:gosec // no journal is that long
 	go func() {
-		for _, err := range w.client.Events(ctx, api.EventsQuery{After: from, Entity: "channel/" + w.channel}) {
+		for _, err := range w.client.Events(ctx, apiclient.EventsQuery{After: from, Entity: "channel/" + w.channel}) {
 			if err != nil {
 				ended <- err
 				return
@@ -132,7 +134,7 @@ func (a *app) watchNamed(ctx context.Context, client *reader, name string, opts 
 }
 
 // agentToo says whether a channel's name is an agent's too; the agent is then meant.
-func (a *app) agentToo(ctx context.Context, client *api.Client, name string) bool {
+func (a *app) agentToo(ctx context.Context, client *apiclient.Client, name string) bool {
 	if _, err := client.Why(ctx, name); err != nil {
 		return false
 	}

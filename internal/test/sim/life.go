@@ -10,10 +10,10 @@ import (
 	"sync"
 
 	"github.com/fairlead-dev/fairlead/config"
-	"github.com/fairlead-dev/fairlead/driver"
-	"github.com/fairlead-dev/fairlead/driver/script"
 	"github.com/fairlead-dev/fairlead/controller"
 	"github.com/fairlead-dev/fairlead/controller/seam"
+	"github.com/fairlead-dev/fairlead/driver"
+	"github.com/fairlead-dev/fairlead/driver/script"
 )
 
 // life is one engine, from its start to its end or its death.
@@ -34,8 +34,8 @@ type life struct {
 	fenced bool  // it was told that it was overtaken
 	epoch  uint64
 	found  map[string]seam.Found // what it was told of sessions
-	read   map[string]*sheet       // what it read last
-	faults []string                // what it met, in words that must be said
+	read   map[string]*sheet     // what it read last
+	faults []string              // what it met, in words that must be said
 }
 
 // begin opens an engine and lets it run.

@@ -13,11 +13,11 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/fairlead-dev/fairlead/driver"
 	"github.com/fairlead-dev/fairlead/controller/seam"
+	"github.com/fairlead-dev/fairlead/driver"
 )
 
-// localHost is an [engine.Host] that runs agents as children of the test, without shims: a
+// localHost is an [dispatch.Host] that runs agents as children of the test, without shims: a
 // session does not outlive the test, and its output stays in memory.
 type localHost struct {
 	mu       sync.Mutex

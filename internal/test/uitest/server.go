@@ -9,17 +9,18 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/fairlead-dev/fairlead/api/server"
+
 	"github.com/fairlead-dev/fairlead/agentfile"
-	"github.com/fairlead-dev/fairlead/api"
 	"github.com/fairlead-dev/fairlead/config"
+	"github.com/fairlead-dev/fairlead/controller"
+	dispatchctl "github.com/fairlead-dev/fairlead/controller/dispatch"
+	"github.com/fairlead-dev/fairlead/controller/seam"
 	"github.com/fairlead-dev/fairlead/crewfile"
 	"github.com/fairlead-dev/fairlead/driver"
 	"github.com/fairlead-dev/fairlead/driver/claude"
 	"github.com/fairlead-dev/fairlead/driver/exec"
 	"github.com/fairlead-dev/fairlead/driver/script"
-	"github.com/fairlead-dev/fairlead/controller"
-	"github.com/fairlead-dev/fairlead/controller/seam"
-	dispatchctl "github.com/fairlead-dev/fairlead/controller/dispatch"
 	"github.com/fairlead-dev/fairlead/journal/memory"
 	"github.com/fairlead-dev/fairlead/ui"
 )
@@ -83,9 +84,9 @@ func (s *Server) serve() {
 		Drivers: map[string]driver.Driver{"exec": exec.Driver{}, "script": script.Driver{}, "claude": claude.Driver{}}, Lookup: os.LookupEnv, Log: log,
 	})
 	must(err)
-	door, err := api.Listen("127.0.0.1:0")
+	door, err := server.Listen("127.0.0.1:0")
 	must(err)
-	server := api.New(api.Options{
+	server := server.New(server.Options{
 		Engine: e, UI: ui.Handler(), Token: serverToken, User: "ann", Log: log, Version: "test", Dir: s.Dir, Store: "memory", Hosts: []string{door.Addr().String()},
 	})
 	ran, served := make(chan error, 1), make(chan error, 1)

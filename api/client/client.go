@@ -1,0 +1,389 @@
+package client
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net"
+	"net/http"
+	"net/url"
+	"path/filepath"
+	"strconv"
+	"syscall"
+	"time"
+
+	"github.com/fairlead-dev/fairlead/api"
+	"github.com/fairlead-dev/fairlead/api/peer"
+	"github.com/fairlead-dev/fairlead/machine"
+	"github.com/fairlead-dev/fairlead/view"
+	"github.com/fairlead-dev/fairlead/workspace"
+)
+
+// NoDaemon says that no daemon answers for a repository (exit code 6).
+type NoDaemon struct {
+	Dir string
+	Why error // what was tried; nil where no daemon left word
+}
+
+func (n *NoDaemon) Error() string {
+	return "no fairlead runs on " + n.Dir + "; start it with `fairlead up`"
+}
+
+// Unwrap is what was tried.
+func (n *NoDaemon) Unwrap() error { return n.Why }
+
+// Refused is a no (exit code 3): the state does not allow it.
+type Refused struct{ Refusal machine.Refusal }
+
+func (r *Refused) Error() string { return r.Refusal.Error() }
+
+const (
+	dialWait      = 2 * time.Second
+	problemBytes  = 1 << 20     // of a problem that is read
+	idleMax       = time.Minute // of a connection; less than the server waits for a next request
+	responseBytes = 64 << 20    // of any other answer: a daemon that says more has lost its way
+)
+
+// Client speaks to the daemon of a repository over its socket. It may be used by many
+// goroutines. Make it with Dial.
+type Client struct {
+	dir    string
+	daemon workspace.Daemon
+	http   *http.Client
+	reads  bool // there is no daemon: orders are answered with NoDaemon
+}
+
+// Dial finds the daemon of a repository, and makes sure that somebody answers and that it
+// is our own. The error is a *NoDaemon where nobody does.
+func Dial(dir string) (*Client, error) {
+	if abs, err := filepath.Abs(dir); err == nil {
+		dir = abs
+	}
+	c := &Client{dir: dir}
+	c.http = &http.Client{
+		Transport:     &http.Transport{DialContext: c.DialContext, MaxIdleConns: 4, IdleConnTimeout: idleMax},
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
+	conn, err := c.DialContext(context.Background(), "", "")
+	if err != nil {
+		return nil, err
+	}
+	conn.Close()
+	c.daemon, err = c.find()
+	return c, err
+}
+
+// ReadFrom is a client that reads from a handler of this process in place of a daemon. Orders are
+// answered with a *NoDaemon. The handler is a Server's SocketHandler.
+func ReadFrom(dir string, handler http.Handler) *Client {
+	return &Client{dir: dir, reads: true, http: &http.Client{Transport: inProcess{handler}}}
+}
+
+// inProcess is a transport to a handler of this process. It streams: an answer is there as soon as
+// its headers are.
+type inProcess struct{ handler http.Handler }
+
+// RoundTrip is http.RoundTripper's.
+func (t inProcess) RoundTrip(req *http.Request) (*http.Response, error) {
+	ctx, cancel := context.WithCancel(req.Context())
+	body, in := io.Pipe()
+	w := &piped{header: http.Header{}, body: in, began: make(chan int, 1)}
+	asked := req.Clone(ctx)
+	asked.RequestURI = req.URL.RequestURI()
+	if asked.Body == nil {
+		asked.Body = http.NoBody
+	}
+	go func() {
+		defer cancel()
+		t.handler.ServeHTTP(w, asked)
+		w.WriteHeader(http.StatusOK) // it may have written nothing
+		_ = in.Close()               // a pipe closes without fail
+	}()
+	select {
+	case code := <-w.began:
+		return &http.Response{
+			Status: strconv.Itoa(code) + " " + http.StatusText(code), StatusCode: code, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
+			Header: w.sent, Body: closing{body, cancel}, ContentLength: -1, Request: req,
+		}, nil
+	case <-req.Context().Done():
+		_ = body.Close() // a pipe closes without fail
+		return nil, req.Context().Err()
+	}
+}
+
+// closing ends the request when its answer is closed.
+type closing struct {
+	io.ReadCloser
+	cancel context.CancelFunc
+}
+
+func (c closing) Close() error {
+	c.cancel()
+	return c.ReadCloser.Close()
+}
+
+// piped is the answer of a handler as a stream.
+type piped struct {
+	header, sent http.Header
+	body         *io.PipeWriter
+	began        chan int
+}
+
+func (w *piped) Header() http.Header { return w.header }
+
+func (w *piped) WriteHeader(code int) {
+	if w.sent == nil {
+		w.sent = w.header.Clone()
+		w.began <- code
+	}
+}
+
+func (w *piped) Write(p []byte) (int, error) {
+	w.WriteHeader(http.StatusOK)
+	return w.body.Write(p)
+}
+
+// Flush is http.Flusher's: every write is passed on at once.
+func (w *piped) Flush() { w.WriteHeader(http.StatusOK) }
+
+// SetWriteDeadline is what http.ResponseController asks for; the reader is this process.
+func (w *piped) SetWriteDeadline(time.Time) error { return nil }
+
+// SetReadDeadline is what http.ResponseController asks for.
+func (w *piped) SetReadDeadline(time.Time) error { return nil }
+
+// find reads where the daemon is. It is read anew for every connection: a daemon that was
+// started again may have another place.
+func (c *Client) find() (workspace.Daemon, error) {
+	d, err := workspace.FindDaemon(c.dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return d, &NoDaemon{Dir: c.dir}
+	}
+	if err != nil {
+		return d, err
+	}
+	if !filepath.IsAbs(d.Socket) || !peer.SocketName.MatchString(filepath.Base(d.Socket)) {
+		return d, fmt.Errorf("%s names %q as the daemon's socket, which is no name that fairlead gives; remove that file and run `fairlead up` again",
+			filepath.Join(c.dir, ".fairlead", "daemon.json"), d.Socket)
+	}
+	return d, nil
+}
+
+// DialContext opens a connection, and looks at who is there before anything is said.
+func (c *Client) DialContext(ctx context.Context, _, _ string) (net.Conn, error) {
+	daemon, err := c.find()
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, dialWait)
+	defer cancel()
+	var d net.Dialer
+	conn, err := d.DialContext(ctx, "unix", daemon.Socket)
+	switch {
+	case errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ECONNREFUSED):
+		return nil, &NoDaemon{Dir: c.dir, Why: err}
+	case err != nil:
+		return nil, fmt.Errorf("reach the fairlead of %s: %w", c.dir, err)
+	}
+	if err := peer.SameUser(conn.(*net.UnixConn)); err != nil {
+		conn.Close()
+		return nil, fmt.Errorf("reach the fairlead of %s: %w; nothing was said to it", c.dir, err)
+	}
+	return conn, nil
+}
+
+// Daemon is who answers.
+func (c *Client) Daemon() workspace.Daemon { return c.daemon }
+
+// Close lets go of connections that wait for a next request.
+func (c *Client) Close() error {
+	c.http.CloseIdleConnections()
+	return nil
+}
+
+// Team is the whole team, with evidence asked for just now.
+func (c *Client) Team(ctx context.Context) (view.TeamView, error) {
+	return get[view.TeamView](ctx, c, "/agents", nil)
+}
+
+// Why is one agent with its evidence. The error is a *Problem with status 404 and the
+// names that there are where there is none of that name.
+func (c *Client) Why(ctx context.Context, agent string) (view.WhyView, error) {
+	return get[view.WhyView](ctx, c, "/agents/"+url.PathEscape(agent), nil)
+}
+
+// Command gives an agent an order; it returns when that is durable. The error is a
+// *Refused where the state does not allow it.
+func (c *Client) Command(ctx context.Context, verb api.Verb, agent, note string) (api.Commanded, error) {
+	return post[api.Commanded](ctx, c, "/agents/"+url.PathEscape(agent)+"/"+string(verb), api.NoteBody{Note: note})
+}
+
+// Hold lets nothing start until Release.
+func (c *Client) Hold(ctx context.Context, note string) (api.Held, error) {
+	return post[api.Held](ctx, c, "/hold", api.NoteBody{Note: note})
+}
+
+// Release lifts the hold.
+func (c *Client) Release(ctx context.Context, note string) (api.Held, error) {
+	return post[api.Held](ctx, c, "/release", api.NoteBody{Note: note})
+}
+
+// Down asks the daemon to stop; now ends the sessions that run.
+func (c *Client) Down(ctx context.Context, now bool) error {
+	_, err := post[api.Stopping](ctx, c, "/down", map[string]bool{"now": now})
+	return err
+}
+
+// Status is what the daemon says of itself.
+func (c *Client) Status(ctx context.Context) (api.Status, error) {
+	return get[api.Status](ctx, c, "/status", nil)
+}
+
+// Machines is every state machine, from the daemon's own tables.
+func (c *Client) Machines(ctx context.Context) ([]api.MachineView, error) {
+	all, err := get[api.Machines](ctx, c, "/machines", nil)
+	return all.Machines, err
+}
+
+// JournalQuery says which part of the journal is wanted.
+type JournalQuery struct {
+	After  uint64 // everything after this sequence
+	Limit  int    // at most so many; 0: as many as one page takes
+	Entity string // only this entity; empty: all
+	Tail   int    // the last so many instead; After is not looked at then
+}
+
+// Journal is one page of the journal.
+func (c *Client) Journal(ctx context.Context, q JournalQuery) (api.Page, error) {
+	v := url.Values{}
+	if q.Tail > 0 {
+		v.Set("tail", strconv.Itoa(q.Tail))
+	} else {
+		v.Set("after", strconv.FormatUint(q.After, 10))
+	}
+	if q.Limit > 0 {
+		v.Set("limit", strconv.Itoa(q.Limit))
+	}
+	if q.Entity != "" {
+		v.Set("entity", q.Entity)
+	}
+	return get[api.Page](ctx, c, "/journal", v)
+}
+
+// Facts are what the driver understood of a session's output, at most tail of them.
+func (c *Client) Facts(ctx context.Context, session string, tail int) ([]api.Fact, error) {
+	v := url.Values{}
+	if tail > 0 {
+		v.Set("tail", strconv.Itoa(tail))
+	}
+	all, err := get[api.Facts](ctx, c, "/sessions/"+url.PathEscape(session)+"/facts", v)
+	return all.Facts, err
+}
+
+// RawOutput is a part of a session's output as the agent wrote it.
+type RawOutput struct {
+	Bytes  []byte
+	Offset int64 // of the first byte
+	End    int64 // after the last byte
+	Open   bool  // more may come
+}
+
+// RawOutput reads what a session has said so far, from an offset on; limit 0 takes the server's.
+func (c *Client) RawOutput(ctx context.Context, session string, from int64, limit int) (RawOutput, error) {
+	v := url.Values{"from": {strconv.FormatInt(from, 10)}}
+	if limit > 0 {
+		v.Set("limit", strconv.Itoa(limit))
+	}
+	resp, err := c.ask(ctx, http.MethodGet, "/sessions/"+url.PathEscape(session)+"/output", v, nil, nil)
+	if err != nil {
+		return RawOutput{}, err
+	}
+	defer resp.Body.Close()
+	out := RawOutput{Open: resp.Header.Get("X-Fairlead-Open") == "true"}
+	out.Bytes, err = io.ReadAll(io.LimitReader(resp.Body, responseBytes))
+	if err != nil {
+		return RawOutput{}, fmt.Errorf("read the output of %s: %w", session, err)
+	}
+	out.Offset, _ = strconv.ParseInt(resp.Header.Get("X-Fairlead-Offset"), 10, 64) // the server's own number
+	out.End = out.Offset + int64(len(out.Bytes))
+	return out, nil
+}
+
+func get[T any](ctx context.Context, c *Client, path string, query url.Values) (T, error) {
+	return call[T](ctx, c, http.MethodGet, path, query, nil)
+}
+
+func post[T any](ctx context.Context, c *Client, path string, body any) (T, error) {
+	return call[T](ctx, c, http.MethodPost, path, nil, api.Encode(body))
+}
+
+func call[T any](ctx context.Context, c *Client, method, path string, query url.Values, body []byte) (T, error) {
+	var v T
+	resp, err := c.ask(ctx, method, path, query, body, nil)
+	if err != nil {
+		return v, err
+	}
+	defer resp.Body.Close()
+	if err := json.NewDecoder(io.LimitReader(resp.Body, responseBytes)).Decode(&v); err != nil {
+		return v, fmt.Errorf("read the daemon's answer: %w; is it of another version?", err)
+	}
+	return v, nil
+}
+
+// ask sends a request and gives the answer to it, if it is what was asked for.
+func (c *Client) ask(ctx context.Context, method, path string, query url.Values, body []byte, header http.Header) (*http.Response, error) {
+	target := "http://fairlead" + api.Base + path
+	if len(query) > 0 {
+		target += "?" + query.Encode()
+	}
+	req, err := http.NewRequestWithContext(ctx, method, target, bytes.NewReader(body))
+	if err != nil {
+		return nil, fmt.Errorf("ask the daemon: %w", err)
+	}
+	if body != nil {
+		req.Header.Set("Content-Type", "application/json")
+	}
+	for name, values := range header {
+		req.Header[name] = values
+	}
+	resp, err := c.http.Do(req)
+	if err != nil {
+		return nil, c.unreached(err)
+	}
+	if resp.StatusCode == http.StatusOK || resp.StatusCode == http.StatusCreated {
+		return resp, nil
+	}
+	defer resp.Body.Close()
+	return nil, ReadProblem(resp)
+}
+
+// unreached says in our words why no answer came.
+func (c *Client) unreached(err error) error {
+	var none *NoDaemon
+	var wrapped *url.Error
+	switch {
+	case errors.As(err, &none):
+		return none
+	case errors.As(err, &wrapped):
+		err = wrapped.Err // without the made-up address
+	}
+	return fmt.Errorf("ask the fairlead of %s: %w", c.dir, err)
+}
+
+// ReadProblem reads what the server has against a request.
+func ReadProblem(resp *http.Response) error {
+	p := &api.Problem{}
+	err := json.NewDecoder(io.LimitReader(resp.Body, problemBytes)).Decode(p)
+	if err != nil || p.Detail == "" {
+		return api.NewProblem(resp.StatusCode, "the daemon answered %s and did not say why", resp.Status)
+	}
+	p.Status = resp.StatusCode
+	if p.Refusal != nil && p.Status == http.StatusConflict {
+		return &Refused{Refusal: machine.Refusal(*p.Refusal)}
+	}
+	return p
+}

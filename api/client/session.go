@@ -1,0 +1,101 @@
+package client
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strconv"
+
+	"github.com/fairlead-dev/fairlead/api"
+	"github.com/fairlead-dev/fairlead/policy"
+)
+
+// Sessions are those in which MAIN coordinates: the open ones first, then the newest.
+func (c *Client) Sessions(ctx context.Context) (api.DispatchSessions, error) {
+	return get[api.DispatchSessions](ctx, c, "/sessions", nil)
+}
+
+// Session is one of them in full. The error is a *Problem with status 404 and the names that there
+// are where there is none.
+func (c *Client) Session(ctx context.Context, name string) (api.DispatchView, error) {
+	return get[api.DispatchView](ctx, c, sessionPath(name), nil)
+}
+
+// Conversation is one input with what was said and made.
+func (c *Client) Conversation(ctx context.Context, name string, n int) (api.DispatchTalk, error) {
+	return get[api.DispatchTalk](ctx, c, talkPath(name, n), nil)
+}
+
+// OutputFile gives the beginning of a file that a conversation made: at most limit bytes of it, and
+// never more than 64 MiB.
+func (c *Client) OutputFile(ctx context.Context, name string, n int, file string, limit int64) ([]byte, error) {
+	v := url.Values{}
+	if limit > 0 {
+		v.Set("limit", strconv.FormatInt(limit, 10))
+	}
+	resp, err := c.ask(ctx, http.MethodGet, talkPath(name, n)+"/outputs/"+url.PathEscape(file), v, nil, nil)
+	if err != nil {
+		return nil, err
+	}
+	defer resp.Body.Close()
+	text, err := io.ReadAll(io.LimitReader(resp.Body, responseBytes))
+	if err != nil {
+		return nil, fmt.Errorf("read the output %s: %w", file, err)
+	}
+	return text, nil
+}
+
+// StartSession begins one (D1). What is empty is as fairlead.yaml says. The error is a *Refused
+// where something lies at the path.
+func (c *Client) StartSession(ctx context.Context, mode, host, path string) (api.DispatchView, error) {
+	return post[api.DispatchView](ctx, c, "/sessions", api.DispatchStartBody{Mode: mode, Host: host, Path: path})
+}
+
+// Input says something to a session (D2). It returns when that is durable; who does the work then,
+// the session's changes say.
+func (c *Client) Input(ctx context.Context, name, text string) (api.DispatchTold, error) {
+	return post[api.DispatchTold](ctx, c, sessionPath(name)+"/input", api.DispatchInputBody{Text: text})
+}
+
+// Delegate says that MAIN put an agent in charge (D3), in a session whose host is nobody of ours.
+func (c *Client) Delegate(ctx context.Context, name, agent, text string) (api.DispatchView, error) {
+	return post[api.DispatchView](ctx, c, sessionPath(name)+"/delegate", api.DispatchDelegateBody{Agent: agent, Text: text})
+}
+
+// Done says that the task which began last is over (D4), in such a session.
+func (c *Client) Done(ctx context.Context, name string, ok bool, text string) (api.DispatchView, error) {
+	return post[api.DispatchView](ctx, c, sessionPath(name)+"/done", api.DispatchDoneBody{Failed: !ok, Text: text})
+}
+
+// Respond says that the user has the answer (D7), in such a session.
+func (c *Client) Respond(ctx context.Context, name, text string) (api.DispatchView, error) {
+	return post[api.DispatchView](ctx, c, sessionPath(name)+"/respond", api.DispatchRespondBody{Text: text})
+}
+
+// EndSession ends one (D10): nothing is enforced in it any more.
+func (c *Client) EndSession(ctx context.Context, name, note string) (api.DispatchView, error) {
+	return post[api.DispatchView](ctx, c, sessionPath(name)+"/end", api.NoteBody{Note: note})
+}
+
+// PolicyCheck asks whether a state may make a tool call; session empty: none is open.
+func (c *Client) PolicyCheck(ctx context.Context, state, tool string, input json.RawMessage, session string) (api.PolicyVerdict, error) {
+	call := map[string]any{"state": state, "tool": tool, "input": input}
+	if session != "" {
+		call["session"] = session
+	}
+	return post[api.PolicyVerdict](ctx, c, "/policy/check", call)
+}
+
+// Route ranks every description against a text; session empty: those that one would begin with now.
+func (c *Client) Route(ctx context.Context, text, session string) (policy.Ranking, error) {
+	return post[policy.Ranking](ctx, c, "/route", api.RouteBody{Text: text, Session: session})
+}
+
+func sessionPath(name string) string { return "/sessions/" + url.PathEscape(name) }
+
+func talkPath(name string, n int) string {
+	return sessionPath(name) + "/conversations/" + strconv.Itoa(n)
+}

@@ -1,0 +1,196 @@
+package mcp
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"sync"
+	"time"
+
+	"github.com/fairlead-dev/fairlead/controller/seam"
+
+	"github.com/fairlead-dev/fairlead/api"
+	"github.com/fairlead-dev/fairlead/api/client"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+const (
+	bridgeLine  = api.BodyBytesMax // of one message of the program
+	bridgeStart = 20 * time.Second // for a daemon that is being started again; programs wait for their tools about as long
+	bridgeAgain = 60 * time.Second // the same, in the middle of a session
+	bridgePause = 100 * time.Millisecond
+	bridgeMost  = 2 * time.Second // between two tries
+)
+
+// Bridge hands the tools of a team to a program that knows MCP over standard input and output alone.
+// It outlives the daemon: a call that comes while none is there waits for the next one.
+type Bridge struct {
+	Dir     string // the repository: its daemon is found there, also where it was started again under another address
+	URL     string // FAIRLEAD_MCP_URL: where there is no repository to look in
+	Token   string // FAIRLEAD_MCP_TOKEN
+	Version string
+}
+
+// Run serves one program until it closes its side, or ctx ends.
+func (b *Bridge) Run(ctx context.Context, in io.ReadCloser, out io.WriteCloser) error {
+	if b.Token == "" {
+		return errors.New("there is no token in FAIRLEAD_MCP_TOKEN: this verb is for programs in a session that fairlead started; for one that you start yourself see doc/mcp.md")
+	}
+	var list *sdk.ListToolsResult
+	if err := b.asking(ctx, bridgeStart, func(ctx context.Context, s *sdk.ClientSession) (err error) {
+		list, err = s.ListTools(ctx, nil)
+		return err
+	}); err != nil {
+		return fmt.Errorf("ask fairlead for its tools: %w", err)
+	}
+	server := sdk.NewServer(
+		&sdk.Implementation{Name: seam.ServerName, Title: "Fairlead", Version: api.VersionOrZero(b.Version)},
+		&sdk.ServerOptions{Instructions: mcpInstructions, Capabilities: &sdk.ServerCapabilities{Tools: &sdk.ToolCapabilities{}}},
+	)
+	for _, tool := range list.Tools {
+		server.AddTool(tool, b.call)
+	}
+	if err := server.Run(ctx, &sdk.IOTransport{Reader: in, Writer: out, MaxLineLength: bridgeLine}); err != nil && ctx.Err() == nil && !errors.Is(err, io.EOF) && !errors.Is(err, net.ErrClosed) {
+		return fmt.Errorf("serve the program: %w", err)
+	}
+	return nil // it has closed its side
+}
+
+// call passes one call on.
+func (b *Bridge) call(ctx context.Context, req *sdk.CallToolRequest) (result *sdk.CallToolResult, err error) {
+	ctx, cancel := context.WithCancel(ctx)
+	beating := make(chan struct{})
+	go func() { defer close(beating); beat(ctx, req) }()
+	defer func() { cancel(); <-beating }()
+	args := req.Params.Arguments
+	if args == nil {
+		args = json.RawMessage("{}")
+	}
+	asked := false
+	err = b.asking(ctx, bridgeAgain, func(ctx context.Context, s *sdk.ClientSession) (err error) {
+		if asked && !harmlessTwice[req.Params.Name] {
+			return &notAgain{req.Params.Name}
+		}
+		asked = true
+		result, err = s.CallTool(ctx, &sdk.CallToolParams{Name: req.Params.Name, Arguments: args})
+		return err
+	})
+	if err != nil {
+		result = &sdk.CallToolResult{}
+		result.SetError(err)
+	}
+	return result, nil
+}
+
+// harmlessTwice are the tools that may be called again when nobody knows whether a call was heard.
+var harmlessTwice = map[string]bool{"wait": true, "ask_human": true, "who_is_here": true, "set_status": true, "report_step": true}
+
+// notAgain says that a call broke off and is not repeated.
+type notAgain struct{ tool string }
+
+func (n *notAgain) Error() string {
+	return "fairlead was stopped while " + n.tool + " was under way, and is there again; it may have been done or not: look with who_is_here before you call it again"
+}
+
+// asking connects to the daemon and asks it something; where none is there it tries again for a while.
+func (b *Bridge) asking(ctx context.Context, patience time.Duration, ask func(context.Context, *sdk.ClientSession) error) error {
+	until := time.Now().Add(patience)
+	for pause := bridgePause; ; pause = min(2*pause, bridgeMost) {
+		err := b.once(ctx, ask)
+		var no *knownNo
+		var again *notAgain
+		switch {
+		case err == nil, ctx.Err() != nil, errors.As(err, &no), errors.As(err, &again), time.Now().After(until):
+			return err
+		}
+		select {
+		case <-time.After(pause):
+		case <-ctx.Done():
+			return err
+		}
+	}
+}
+
+// knownNo is an answer of the daemon that does not get better by asking again.
+type knownNo struct{ why error }
+
+func (k *knownNo) Error() string { return k.why.Error() }
+func (k *knownNo) Unwrap() error { return k.why }
+
+func (b *Bridge) once(ctx context.Context, ask func(context.Context, *sdk.ClientSession) error) error {
+	door, endpoint, err := b.door()
+	if err != nil {
+		return err
+	}
+	defer door.CloseIdleConnections()
+	shown := &tokenShown{token: b.Token, next: door}
+	c := sdk.NewClient(&sdk.Implementation{Name: "fairlead mcp", Version: api.VersionOrZero(b.Version)}, nil)
+	session, err := c.Connect(ctx, &sdk.StreamableClientTransport{
+		Endpoint: endpoint, DisableStandaloneSSE: true, MaxRetries: -1,
+		HTTPClient: &http.Client{Transport: shown, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}, // a token goes nowhere else
+	}, nil)
+	if err == nil {
+		defer session.Close()
+		err = ask(ctx, session)
+	}
+	if no := shown.no(); err != nil && no != nil {
+		return &knownNo{no}
+	}
+	return err
+}
+
+// door is how the daemon is reached: by the socket of its repository, which stays the same, or by the
+// address that the session was given.
+func (b *Bridge) door() (*http.Transport, string, error) {
+	if b.Dir != "" {
+		c, err := client.Dial(b.Dir)
+		if err == nil {
+			_ = c.Close() // only its way to the daemon is wanted
+			return &http.Transport{DialContext: c.DialContext}, "http://fairlead" + Path, nil
+		}
+		if b.URL == "" {
+			return nil, "", err
+		}
+	}
+	at, err := url.Parse(b.URL)
+	if err != nil || at.Scheme != "http" || at.Host == "" {
+		return nil, "", &knownNo{errors.New("FAIRLEAD_MCP_URL is no address of a fairlead, and no daemon was found by --dir; start one with `fairlead up`")}
+	}
+	return &http.Transport{}, b.URL, nil
+}
+
+// tokenShown shows the token with every request, and keeps what the daemon had against it.
+type tokenShown struct {
+	token string
+	next  http.RoundTripper
+
+	mu      sync.Mutex
+	against error
+}
+
+func (t *tokenShown) RoundTrip(r *http.Request) (*http.Response, error) {
+	r = r.Clone(r.Context())
+	r.Header.Set("Authorization", "Bearer "+t.token)
+	resp, err := t.next.RoundTrip(r)
+	if err == nil && (resp.StatusCode == http.StatusUnauthorized || resp.StatusCode == http.StatusForbidden) {
+		defer resp.Body.Close()
+		why := client.ReadProblem(resp)
+		t.mu.Lock()
+		t.against = why
+		t.mu.Unlock()
+		return nil, why
+	}
+	return resp, err
+}
+
+func (t *tokenShown) no() error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.against
+}

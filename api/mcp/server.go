@@ -1,0 +1,212 @@
+package mcp
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/fairlead-dev/fairlead/controller"
+	"github.com/fairlead-dev/fairlead/controller/runs"
+	"github.com/fairlead-dev/fairlead/controller/seam"
+	"github.com/fairlead-dev/fairlead/controller/tools"
+
+	"github.com/fairlead-dev/fairlead/api"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// Path is where agents find their tools, beside the API and not below it: the address is handed to
+// programs of others, and who comes shows a token of his own.
+const Path = "/mcp"
+
+const (
+	CallsMax      = 120         // of one agent in a minute: more is a loop that nobody meant
+	mcpCallsIn    = time.Minute //
+	AtOnceMax     = 16          // calls of one session that wait at the same time
+	mcpBeatEvery  = 10 * time.Second
+	mcpHeardAgain = 10_000 // agents whose calls are counted; the counts of older ones are forgotten
+)
+
+// AgentBackend is what agents ask of an engine for themselves. *controller.Supervisor is the real one. Its
+// errors are *tools.SessionOver where the session is not open any more, *machine.Refusal and
+// *team.Unknown where the answer is no, and failures in words else.
+type AgentBackend interface {
+	ActOpen(ctx context.Context, c tools.AgentCaller) error
+	ActSay(ctx context.Context, c tools.AgentCaller, channel, text string) (tools.ActSpoken, error)
+	ActTurnComplete(ctx context.Context, c tools.AgentCaller, channel, message string) (tools.ActEnded, error)
+	ActPass(ctx context.Context, c tools.AgentCaller, channel string) (tools.ActEnded, error)
+	ActWait(ctx context.Context, c tools.AgentCaller, channel, why string, most time.Duration) (tools.ActWaited, error)
+	ActAskHuman(ctx context.Context, c tools.AgentCaller, ask tools.AgentQuestion, most time.Duration) (tools.ActAnswer, error)
+	ActReportStep(ctx context.Context, c tools.AgentCaller, report runs.AgentReport) (tools.ActReported, error)
+	ActSetStatus(ctx context.Context, c tools.AgentCaller, text string) error
+	ActWhoIsHere(ctx context.Context, c tools.AgentCaller, channel string) (tools.ActHere, error)
+}
+
+var _ AgentBackend = (*controller.Supervisor)(nil)
+
+// Options are what the tools stand on.
+type Options struct {
+	Engine  AgentBackend
+	Key     Key
+	Log     *slog.Logger
+	Version string
+}
+
+// Tools are the tools of a team, for the agents in its sessions, over the Model Context Protocol. Each
+// request stands for itself: whoever asks is known by its token, so that a daemon that was started
+// again goes on where the other one ended. Make it with NewMCP.
+type Tools struct {
+	engine AgentBackend
+	key    Key
+	log    *slog.Logger
+	http   http.Handler
+
+	mu    sync.Mutex
+	calls map[string]*callCount // by agent
+	now   map[string]int        // by session: calls that are under way
+}
+
+// callCount are the calls of one agent in one stretch of time.
+type callCount struct {
+	since time.Time
+	n     int
+}
+
+// New makes the tools. It starts nothing.
+func New(opts Options) *Tools {
+	if opts.Log == nil {
+		opts.Log = slog.New(slog.DiscardHandler)
+	}
+	m := &Tools{engine: opts.Engine, key: opts.Key, log: opts.Log, calls: map[string]*callCount{}, now: map[string]int{}}
+	server := sdk.NewServer(
+		&sdk.Implementation{Name: seam.ServerName, Title: "Fairlead", Version: api.VersionOrZero(opts.Version)},
+		&sdk.ServerOptions{
+			Instructions: mcpInstructions,
+			Capabilities: &sdk.ServerCapabilities{Tools: &sdk.ToolCapabilities{}}, // the list never changes
+		},
+	)
+	m.tools(server)
+	m.http = sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server { return server }, &sdk.StreamableHTTPOptions{
+		Stateless: true, PropagateRequestCancellation: true, MaxRequestBodyBytes: api.BodyBytesMax,
+		DisableLocalhostProtection: true, // the doors have looked at the host already, and know more names of ours
+	})
+	return m
+}
+
+type sessionKey struct{}
+
+// WithSession notes the session that a request was sent from, found by its process. A token of
+// another session is then refused.
+func WithSession(ctx context.Context, session string) context.Context {
+	return context.WithValue(ctx, sessionKey{}, session)
+}
+
+func sessionIn(ctx context.Context) string {
+	session, _ := ctx.Value(sessionKey{}).(string)
+	return session
+}
+
+type mcpKey struct{}
+
+// mcpAsked is a request as the tools see it.
+type mcpAsked struct {
+	who  tools.AgentCaller
+	gone context.Context // ends when the caller has gone
+}
+
+// ServeHTTP answers who shows the token of an open session.
+func (m *Tools) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if r.URL.RawQuery != "" {
+		api.NewProblem(http.StatusBadRequest, "%s takes nothing in its address; send a token as `Authorization: Bearer TOKEN`, where no log keeps it", Path).Write(w)
+		return
+	}
+	who, err := m.who(r)
+	if err != nil {
+		w.Header().Set("Connection", "close") // a caller without a token keeps no connection
+		m.refuse(w, err)
+		return
+	}
+	// The server's limits are for answers that come at once. A caller that has gone is noticed anyway.
+	rc := http.NewResponseController(w)
+	if err := errors.Join(rc.SetReadDeadline(time.Time{}), rc.SetWriteDeadline(time.Time{})); err != nil && !errors.Is(err, http.ErrNotSupported) {
+		api.NewProblem(http.StatusInternalServerError, "prepare a long answer: %s", err).Write(w)
+		return
+	}
+	m.http.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), mcpKey{}, mcpAsked{who, r.Context()})))
+}
+
+// otherSession says that a token was shown from within another session than its own.
+type otherSession struct{ mine, shown string }
+
+func (o *otherSession) Error() string {
+	return fmt.Sprintf("this is the token of session %s, and it was shown from within %s: every session has its own, and speaks for nobody else [X10]", api.Shorten(o.shown), api.Shorten(o.mine))
+}
+
+// who looks at the token, and at who shows it.
+func (m *Tools) who(r *http.Request) (tools.AgentCaller, error) {
+	scheme, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")
+	if !strings.EqualFold(scheme, "Bearer") {
+		return tools.AgentCaller{}, errNoToken
+	}
+	who, err := m.key.Who(strings.TrimSpace(token))
+	if err != nil {
+		return who, err
+	}
+	if from := sessionIn(r.Context()); from != "" && from != who.Session {
+		return who, &otherSession{mine: from, shown: who.Session}
+	}
+	ctx, cancel := context.WithTimeout(r.Context(), api.AnswerMax)
+	defer cancel()
+	return who, m.engine.ActOpen(ctx, who)
+}
+
+func (m *Tools) refuse(w http.ResponseWriter, err error) {
+	var over *tools.SessionOver
+	var other *otherSession
+	switch {
+	case errors.As(err, &other):
+		api.NewProblem(http.StatusForbidden, "%s", err).Write(w)
+	case errors.Is(err, errNoToken), errors.As(err, &over):
+		w.Header().Set("WWW-Authenticate", `Bearer realm="fairlead mcp"`)
+		api.NewProblem(http.StatusUnauthorized, "%s", err).Write(w)
+	default:
+		api.ProblemOf(err).Write(w)
+	}
+}
+
+// enter counts a call. The error says which limit is reached.
+func (m *Tools) enter(who tools.AgentCaller) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	at := time.Now()
+	count := m.calls[who.Agent]
+	if count == nil || at.Sub(count.since) >= mcpCallsIn {
+		if len(m.calls) >= mcpHeardAgain {
+			clear(m.calls)
+		}
+		count = &callCount{since: at}
+		m.calls[who.Agent] = count
+	}
+	if count.n++; count.n > CallsMax {
+		left := (mcpCallsIn - at.Sub(count.since)).Round(time.Second)
+		return fmt.Errorf("%s has made %d calls within a minute, which is the limit; go on in %s, and do not ask again and again for what takes its time: wait and ask_human wait for you", who.Agent, CallsMax, max(left, time.Second))
+	}
+	if m.now[who.Session] >= AtOnceMax {
+		return fmt.Errorf("%d calls of this session are under way, which is the limit; wait for one of them", AtOnceMax)
+	}
+	m.now[who.Session]++
+	return nil
+}
+
+func (m *Tools) leave(who tools.AgentCaller) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.now[who.Session]--; m.now[who.Session] <= 0 {
+		delete(m.now, who.Session)
+	}
+}

@@ -1,0 +1,291 @@
+package mcp
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"strings"
+	"time"
+
+	"github.com/fairlead-dev/fairlead/loop"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/fairlead-dev/fairlead/controller/runs"
+	"github.com/fairlead-dev/fairlead/controller/tools"
+)
+
+const (
+	// mcpWaitUsual is how long a call waits that does not say: the commonest programs give a tool up
+	// after a minute, and then the answer is lost on them.
+	mcpWaitUsual = 50 * time.Second
+
+	mcpInstructions = `These are the tools of the team that you work in. You are known by your session: you need not say who you are, and cannot speak for anybody else.
+When you are told that you have the turn in a channel, answer there and end the turn with turn_complete (or pass, where you have nothing to say). In a step of a workflow, report with report_step before you end. Where only a person can decide, use ask_human. An error says what was asked, what the state is and what would be allowed: read it before you try again.`
+)
+
+// The schemas of what the tools take. They are written out, since models read them.
+const (
+	channelSchema = `"channel": {"type": "string", "maxLength": 64, "pattern": "^[a-z0-9][a-z0-9._-]*$", "description": "The channel, without #. Leave it out: the one in which you were given the turn."}`
+	secondsSchema = `"seconds": {"type": "integer", "minimum": 1, "maximum": 240, "description": "How long this call may wait. 50 where you leave it out: many programs give a call up after a minute."}`
+)
+
+func objectSchema(required string, properties ...string) json.RawMessage {
+	return json.RawMessage(`{"type": "object", "additionalProperties": false, "required": [` + required + `], "properties": {` + strings.Join(properties, ", ") + `}}`)
+}
+
+type (
+	endIn struct {
+		Channel string `json:"channel"`
+		Message string `json:"message"`
+	}
+	waitToolIn struct {
+		Channel string `json:"channel"`
+		Reason  string `json:"reason"`
+		Seconds int    `json:"seconds"`
+	}
+	sayToolIn struct {
+		Channel string `json:"channel"`
+		Text    string `json:"text"`
+	}
+	statusIn struct {
+		Text string `json:"text"`
+	}
+	askToolIn struct {
+		ID       string   `json:"id"`
+		Question string   `json:"question"`
+		Options  []string `json:"options"`
+		Reason   string   `json:"reason"`
+		Seconds  int      `json:"seconds"`
+	}
+	whoToolIn struct {
+		Channel string `json:"channel"`
+	}
+	statusOut struct {
+		Text string `json:"text"`
+	}
+)
+
+func seconds(n int) time.Duration {
+	return min(cmp.Or(time.Duration(n)*time.Second, mcpWaitUsual), tools.ActWaitMax)
+}
+
+// tools are all tools that there are.
+func (m *Tools) tools(s *sdk.Server) {
+	m.turnTools(s)
+	m.workTools(s)
+}
+
+// turnTools are those that are about channels.
+func (m *Tools) turnTools(s *sdk.Server) {
+	addTool(m, s, &sdk.Tool{
+		Name: "turn_complete", Title: "End my turn",
+		Description: "Ends your turn in a channel. Call it once, as the last thing, when you have said what you have to say; then end your answer. What you wrote in this answer, also before the call, is in the channel already and need not be repeated in message. Comes back at once and says whether the turn was yours to end: after it was over, what you say is kept as late and moves nothing. Not for a step of a workflow: that is report_step.",
+		InputSchema: objectSchema(``, channelSchema, `"message": {"type": "string", "maxLength": 65536, "description": "A last message for the channel. Leave it out where you have written it in your answer."}`),
+	}, func(ctx context.Context, c tools.AgentCaller, in endIn) (string, tools.ActEnded, error) {
+		ended, err := m.engine.ActTurnComplete(ctx, c, in.Channel, in.Message)
+		return endedWords(ended), ended, err
+	})
+	addTool(m, s, &sdk.Tool{
+		Name: "pass", Title: "Pass",
+		Description: "Gives the turn to the next agent, and posts nothing. Use it instead of turn_complete where you have nothing to add. Then end your answer.",
+		InputSchema: objectSchema(``, channelSchema),
+	}, func(ctx context.Context, c tools.AgentCaller, in whoToolIn) (string, tools.ActEnded, error) {
+		ended, err := m.engine.ActPass(ctx, c, in.Channel)
+		return endedWords(ended), ended, err
+	})
+	addTool(m, s, &sdk.Tool{
+		Name: "wait", Title: "Wait in my turn",
+		Description: "Pauses your turn, so that its time stops while you wait for a person, and waits. Comes back with resumed when a person has you go on or writes something into the channel (message has it); with turn_over when the turn went on to somebody else: end your answer then; with still_waiting after so many seconds: call wait again to go on waiting, or say something to go on with your turn. For a question to a person use ask_human.",
+		InputSchema: objectSchema(``, channelSchema, secondsSchema, `"reason": {"type": "string", "maxLength": 2000, "description": "What you wait for, in one line for people."}`),
+	}, func(ctx context.Context, c tools.AgentCaller, in waitToolIn) (string, tools.ActWaited, error) {
+		waited, err := m.engine.ActWait(ctx, c, in.Channel, in.Reason, seconds(in.Seconds))
+		return waitedWords(waited), waited, err
+	})
+	addTool(m, s, &sdk.Tool{
+		Name: "say", Title: "Say something in my turn",
+		Description: "Posts a message in a channel in the middle of your turn, and goes on with it. What you write in your answer is posted by itself: use this only for what the others should have before you are done. Without the turn a message is kept, marked late, and asks nobody for anything.",
+		InputSchema: objectSchema(`"text"`, channelSchema, `"text": {"type": "string", "minLength": 1, "maxLength": 65536, "description": "What is said. What is longer belongs into a file, whose name you say."}`),
+	}, func(ctx context.Context, c tools.AgentCaller, in sayToolIn) (string, tools.ActSpoken, error) {
+		spoken, err := m.engine.ActSay(ctx, c, in.Channel, in.Text)
+		return fmt.Sprintf("Posted as message %d in #%s. Your turn goes on.", spoken.Message, spoken.Channel), spoken, err
+	})
+	addTool(m, s, &sdk.Tool{
+		Name: "who_is_here", Title: "Who is here",
+		Description: "Says who you are, what this session is for, which channels you are in, who has the turn there and who is next, and who else is in the team. Changes nothing.",
+		InputSchema: objectSchema(``, strings.Replace(channelSchema, "Leave it out: the one in which you were given the turn.", "Leave it out: all of yours.", 1)),
+		Annotations: &sdk.ToolAnnotations{ReadOnlyHint: true, IdempotentHint: true},
+	}, func(ctx context.Context, c tools.AgentCaller, in whoToolIn) (string, tools.ActHere, error) {
+		here, err := m.engine.ActWhoIsHere(ctx, c, in.Channel)
+		return "", here, err
+	})
+}
+
+// workTools are those that are about what an agent works on.
+func (m *Tools) workTools(s *sdk.Server) {
+	addTool(m, s, &sdk.Tool{
+		Name: "report_step", Title: "Report my step",
+		Description: "Writes the report of the workflow step that this session is for. Call it when the step is done, or when it cannot be done; then end your answer. Called again, the last report counts. Run, step and times are known. A report that is not good is refused and says why; nothing is written then. Not for a turn in a channel: that is turn_complete.",
+		InputSchema: objectSchema(
+			`"status"`,
+			`"status": {"type": "string", "enum": ["COMPLETED", "FAILED"], "description": "COMPLETED: it is done, also where a gate did not pass. FAILED: it could not be done."}`,
+			`"artifacts": {"type": "array", "maxItems": 1000, "items": {"type": "string", "minLength": 1, "maxLength": 4096}, "description": "Paths of the files that came of it, in the repository. Steps after this one are given them."}`,
+			`"metrics": {"type": "object", "maxProperties": 200, "additionalProperties": {"type": ["string", "number", "boolean"]}, "description": "What was measured, by name: {\"tests\": 12}."}`,
+			`"logs": {"type": "array", "maxItems": 1000, "items": {"type": "string", "maxLength": 8192}, "description": "What was done, or why it failed, a line each."}`,
+			`"gate_failure": {"type": "string", "maxLength": 8192, "description": "Only where the step judges the work of others: why it is not good enough. The work then goes back."}`,
+			`"next_suggested_steps": {"type": "array", "maxItems": 100, "items": {"type": "string", "maxLength": 1024}, "description": "For people; it starts nothing."}`,
+		),
+	}, func(ctx context.Context, c tools.AgentCaller, in runs.AgentReport) (string, tools.ActReported, error) {
+		done, err := m.engine.ActReportStep(ctx, c, in)
+		return fmt.Sprintf("The report of step %s is written: %s. End your answer now; it counts when this session has ended.", done.Step, done.Status), done, err
+	})
+	addTool(m, s, &sdk.Tool{
+		Name: "set_status", Title: "Say what I am at",
+		Description: "Says in a few words what you are doing, for people who look at the team: \"running the tests\". Shown beside your name until the next one. Decides nothing.",
+		InputSchema: objectSchema(`"text"`, `"text": {"type": "string", "maxLength": 200, "description": "One line. Empty takes the last one away."}`),
+		Annotations: &sdk.ToolAnnotations{IdempotentHint: true},
+	}, func(ctx context.Context, c tools.AgentCaller, in statusIn) (string, statusOut, error) {
+		return "People see it.", statusOut(in), m.engine.ActSetStatus(ctx, c, in.Text)
+	})
+	addTool(m, s, &sdk.Tool{
+		Name: "ask_human", Title: "Ask a person",
+		Description: "Asks a person a question, and waits for the answer. Use it where only a person can decide or knows; not for permission to use a tool, which is asked by itself. Comes back with answered and the answer; with still_waiting and an id after so many seconds: call it again with only that id to go on waiting, or do something else and ask for the answer later; with unanswered when nobody answered in time: then do what is safe without an answer. The question is kept: no restart loses it.",
+		InputSchema: objectSchema(
+			``,
+			`"question": {"type": "string", "maxLength": 8192, "description": "The question, so that somebody understands it who has not read what you did. Leave it out where you give an id."}`,
+			`"options": {"type": "array", "maxItems": 10, "items": {"type": "string", "minLength": 1, "maxLength": 200}, "description": "Answers to choose from. A person may answer in other words all the same."}`,
+			`"reason": {"type": "string", "maxLength": 500, "description": "Why you ask, in one line."}`,
+			`"id": {"type": "string", "maxLength": 64, "description": "Of a question that you have asked: its answer is waited for."}`,
+			secondsSchema,
+		),
+	}, func(ctx context.Context, c tools.AgentCaller, in askToolIn) (string, tools.ActAnswer, error) {
+		ask := tools.AgentQuestion{ID: in.ID, Text: strings.TrimSpace(in.Question), Options: in.Options, Why: in.Reason}
+		if (ask.ID == "") == (ask.Text == "") {
+			return "", tools.ActAnswer{}, errors.New("give a question, or the id of one that you have asked, and not both")
+		}
+		answer, err := m.engine.ActAskHuman(ctx, c, ask, seconds(in.Seconds))
+		return answerWords(answer, in.Options), answer, err
+	})
+}
+
+func endedWords(e tools.ActEnded) string {
+	switch {
+	case !e.Over:
+		return fmt.Sprintf("Noted: turn %d in #%s ends with this answer. End it now.", e.Turn, e.Channel)
+	case e.Next != "":
+		return fmt.Sprintf("Turn %d in #%s is over; %s has the turn now. End your answer: what you still say is kept as late.", e.Turn, e.Channel, e.Next)
+	default:
+		return fmt.Sprintf("Turn %d in #%s is over. End your answer: what you still say is kept as late.", e.Turn, e.Channel)
+	}
+}
+
+func waitedWords(w tools.ActWaited) string {
+	switch w.State {
+	case tools.ActResumed:
+		text := fmt.Sprintf("resumed: %s. Your turn %d in #%s goes on.", w.Why, w.Turn, w.Channel)
+		if w.Message != nil {
+			text += fmt.Sprintf("\n%s wrote (message %d):\n%s", w.Message.By, w.Message.N, w.Message.Text)
+		}
+		return text
+	case tools.ActForfeited:
+		return fmt.Sprintf("turn_over: %s. End your answer; you are told when it is your turn again in #%s.", w.Why, w.Channel)
+	default:
+		text := "still_waiting: call wait again to go on waiting, or say something to go on with your turn."
+		if !w.Until.IsZero() {
+			text += " The turn is forfeited at " + w.Until.UTC().Format("15:04:05") + " UTC."
+		}
+		return text
+	}
+}
+
+func answerWords(a tools.ActAnswer, options []string) string {
+	var text string
+	switch a.State {
+	case tools.ActAnswered:
+		text = "answered by " + a.By + ":"
+		if n := 0; a.Option != "" {
+			text += " option " + a.Option
+			if _, err := fmt.Sscanf(a.Option, "%d", &n); err == nil && n > 0 && n <= len(options) {
+				text += " (" + options[n-1] + ")"
+			}
+		}
+		if a.Text != "" {
+			text += "\n" + a.Text
+		}
+	case tools.ActStillWaiting:
+		return fmt.Sprintf("still_waiting: nobody has answered %s yet. Call ask_human again with id %q to go on waiting, or do something else first.", a.ID, a.ID)
+	case tools.ActUnanswered:
+		text = "unanswered: nobody answered " + a.ID + " in time. Do what is safe without an answer, and say that you did."
+	default:
+		text = "withdrawn: " + a.Why + "."
+	}
+	if a.Lost {
+		text += "\nYour turn went on to somebody else meanwhile: end your answer, you are told when it is your turn again."
+	}
+	return text
+}
+
+// addTool puts a tool on the server. do gives what came of it in words for the model, and as data; empty
+// words: the data say it. Its errors are told to the model as what they are: answers.
+func addTool[In, Out any](m *Tools, s *sdk.Server, t *sdk.Tool, do func(context.Context, tools.AgentCaller, In) (string, Out, error)) {
+	if t.Annotations == nil {
+		t.Annotations = &sdk.ToolAnnotations{}
+	}
+	closed, no := false, false
+	t.Annotations.OpenWorldHint, t.Annotations.DestructiveHint = &closed, &no
+	sdk.AddTool(s, t, func(ctx context.Context, req *sdk.CallToolRequest, in In) (result *sdk.CallToolResult, out Out, err error) {
+		asked, ok := ctx.Value(mcpKey{}).(mcpAsked)
+		if !ok {
+			panic("api: a tool was called by nobody")
+		}
+		if err := m.enter(asked.who); err != nil {
+			return nil, out, err
+		}
+		defer m.leave(asked.who)
+		ctx, cancel := context.WithCancel(ctx)
+		defer cancel()
+		defer context.AfterFunc(asked.gone, cancel)()
+		defer func() {
+			if bug := recover(); bug != nil { // the library runs us where no other net is
+				m.log.Error("a bug ended a call of a tool", "tool", t.Name, "agent", asked.who.Agent, "session", asked.who.Session, "bug", bug, "stack", string(debug.Stack()))
+				err = errors.New("this is a bug in fairlead; its log says more")
+			}
+		}()
+		beating := make(chan struct{})
+		go func() { defer close(beating); beat(ctx, req) }()
+		defer func() { cancel(); <-beating }()
+		words, out, err := do(ctx, asked.who, in)
+		switch {
+		case errors.Is(err, loop.ErrClosed):
+			return nil, out, errors.New("fairlead is being stopped or started again; call again in a few seconds, nothing that was answered is lost")
+		case err != nil:
+			return nil, out, err
+		case words != "":
+			result = &sdk.CallToolResult{Content: []sdk.Content{&sdk.TextContent{Text: words}}}
+		}
+		return result, out, nil
+	})
+}
+
+// beat tells a client that asked for it that its call goes on: some give up else.
+func beat(ctx context.Context, req *sdk.CallToolRequest) {
+	token := req.Params.GetProgressToken()
+	if token == nil {
+		return
+	}
+	tick := time.NewTicker(mcpBeatEvery)
+	defer tick.Stop()
+	for n := 1; ; n++ {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+			if req.Session.NotifyProgress(ctx, &sdk.ProgressNotificationParams{ProgressToken: token, Progress: float64(n), Message: "still waiting"}) != nil {
+				return
+			}
+		}
+	}
+}

@@ -1,0 +1,174 @@
+package server
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/fairlead-dev/fairlead/api"
+	"github.com/fairlead-dev/fairlead/api/client"
+	crewctl "github.com/fairlead-dev/fairlead/controller/crew"
+	"github.com/fairlead-dev/fairlead/view"
+)
+
+const askAsVar = "FAIRLEAD_TEST_ASK" // the folder whose daemon the child asks
+
+// X10: who runs in a session of ours reads, and orders others about, and not itself. In channels
+// it does its own, in its own name.
+func TestNobodyReleasesHimself(t *testing.T) {
+	if dir := os.Getenv(askAsVar); dir != "" {
+		askAsAgent(t, dir)
+		return
+	}
+	if runtime.GOOS != "linux" {
+		t.Skip("only Linux says which process is at the other end")
+	}
+	s := serve(t)
+	dir, err := realDir(s.dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sum := sha256.Sum256([]byte(dir))
+	// The shell between sheds the mark: its parent still has it.
+	cmd := exec.CommandContext(t.Context(), "sh", "-c", `env -u FAIRLEAD_MARK "$0" -test.run='^TestNobodyReleasesHimself$' -test.v; exit $?`, os.Args[0])
+	cmd.Env = append(os.Environ(), askAsVar+"="+dir, "FAIRLEAD_MARK="+hex.EncodeToString(sum[:8])+".coder-17")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	want := `agent coder: reviewer continuous ""|agent coder: hold true ""|itself coder: pass turn=3`
+	if got := strings.Join(s.fake.orders, "|"); got != want {
+		t.Errorf("orders: %s", got)
+	}
+}
+
+func askAsAgent(t *testing.T, dir string) {
+	c, err := client.Dial(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	_, release := c.Release(t.Context(), "")
+	_, itself := c.Command(t.Context(), api.Start, "coder", "")
+	_, asPerson := c.Say(t.Context(), "reviews", "do as the agent says", "interrupt")
+	_, turn := c.Grant(t.Context(), "reviews", "coder", true)
+	_, asOther := c.AgentPass(t.Context(), "reviews", "reviewer", 3)
+	_, others := c.AgentErrands(t.Context(), "reviewer", 0)
+	_, summons := c.Summon(t.Context())
+	_, wakes := c.Wake(t.Context(), []string{"Lyra"})
+	_, sleeps := c.Sleep(t.Context())
+	_, imports := c.ImportDocument(t.Context(), []byte(`{"type":"agent-identity"}`))
+	for what, err := range map[string]error{
+		"release": release, "itself": itself, "down": c.Down(t.Context(), true),
+		"speaks as a person": asPerson, "gives itself the turn": turn, "passes for another": asOther, "reads what another is told": others,
+		"summons himself": summons, "wakes his like": wakes, "sends all to sleep": sleeps, "brings one along": imports,
+	} {
+		var refused *client.Refused
+		if !errors.As(err, &refused) || refused.Refusal.Row != "X10" || !strings.Contains(err.Error(), "coder-17") {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+	_, read := c.Team(t.Context())
+	_, other := c.Command(t.Context(), api.Start, "reviewer", "")
+	_, held := c.Hold(t.Context(), "")
+	_, pass := c.AgentPass(t.Context(), "reviews", "coder", 3)
+	_, hears := c.ChannelEntries(t.Context(), "reviews", view.EntryQuery{})
+	_, team := c.Crew(t.Context(), true)
+	_, soul := c.Soul(t.Context(), "Lyra")
+	_, said := c.Transcript(t.Context(), crewctl.TranscriptQuery{})
+	if err := errors.Join(read, other, held, pass, hears, team, soul, said); err != nil {
+		t.Error(err)
+	}
+}
+
+// asSession is a request from within a session of ours.
+func asSession(ctx context.Context, session string) context.Context {
+	return context.WithValue(ctx, callerKey{}, &caller{session: session})
+}
+
+// A tree that changes during the walk is walked again; one that never rests is not believed.
+func TestLookAtAChangingTree(t *testing.T) {
+	at := life{pid: 7, began: 70}
+	whole := []life{at, {pid: 5, began: 50}}
+	walks := 0
+	moving := func(int) ([]life, bool) {
+		if walks++; walks < 3 {
+			return whole[:1], false // its parent exits just now
+		}
+		return whole, true
+	}
+	none := func() (string, bool) { return "", false }
+	if id, who, unseen := look(7, none, moving); id != "" || who != at || unseen {
+		t.Errorf("it came to rest: %q %v %v", id, who, unseen)
+	}
+	asked := 0
+	late := func() (string, bool) { asked++; return "coder-17", asked == 2 }
+	walks = 0
+	if id, _, _ := look(7, late, moving); id != "coder-17" {
+		t.Errorf("handed to the shim meanwhile: %q", id)
+	}
+	again := uint64(0)
+	reused := func(int) ([]life, bool) { again++; return []life{{pid: 7, began: again}}, true }
+	if _, _, unseen := look(7, none, reused); !unseen {
+		t.Error("a number that is used again and again was believed")
+	}
+	if _, _, unseen := look(7, none, func(int) ([]life, bool) { return nil, false }); !unseen {
+		t.Error("a process that is gone was believed")
+	}
+}
+
+// Who has gone when the order is handled is nobody.
+func TestGoneCaller(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("only Linux says when a process began")
+	}
+	chain, whole := ancestry(os.Getpid())
+	if !whole || len(chain) == 0 {
+		t.Fatalf("our own ancestors: %v, %v", chain, whole)
+	}
+	for who, refused := range map[life]bool{
+		chain[0]: false, {pid: chain[0].pid, began: chain[0].began + 1}: true, {pid: 1 << 30, began: 1}: true,
+	} {
+		ctx := context.WithValue(t.Context(), callerKey{}, &caller{who: who})
+		if err := mayOrder(ctx, "down", ""); (err != nil) != refused {
+			t.Errorf("%v: %v, want a refusal: %v", who, err, refused)
+		}
+	}
+}
+
+// Somebody who cannot be looked at may be an agent: he lifts nothing and orders nobody about.
+// He may hold the team, for whoever sees something go wrong may stop it, and the journal does
+// not say then that it was the person.
+func TestUnseenCaller(t *testing.T) {
+	f := newFake()
+	h := New(Options{Engine: f, User: "sam"}).SocketHandler()
+	for name, who := range map[string]*caller{"not seen": {unseen: true}, "gone": {who: life{pid: 1 << 30, began: 1}}} {
+		f.orders = nil
+		ask := func(method, path string) *httptest.ResponseRecorder {
+			w := httptest.NewRecorder()
+			ctx := context.WithValue(t.Context(), callerKey{}, who)
+			h.ServeHTTP(w, httptest.NewRequestWithContext(ctx, method, api.Base+path, nil))
+			return w
+		}
+		for _, path := range []string{"/release", "/down", "/agents/coder/start", "/agents/coder/stop", "/agents/coder/once", "/agents/coder/cleanup"} {
+			if w := ask("POST", path); w.Code != 409 || problemText(t, w.Body.String()).Refusal.Row != "X10" {
+				t.Errorf("%s: %s: %d %s", name, path, w.Code, w.Body)
+			}
+		}
+		if w := ask("GET", "/agents"); w.Code != 200 {
+			t.Errorf("%s: may not read: %d %s", name, w.Code, w.Body)
+		}
+		if w := ask("POST", "/hold"); w.Code != 200 {
+			t.Errorf("%s: may not hold: %d %s", name, w.Code, w.Body)
+		}
+		if got := strings.Join(f.orders, "|"); got != `agent (not seen): hold true ""` {
+			t.Errorf("%s: orders: %s", name, got)
+		}
+	}
+}

@@ -1,0 +1,260 @@
+package server
+
+import (
+	"context"
+	"net/http"
+	"time"
+
+	"github.com/fairlead-dev/fairlead/controller/seam"
+	"github.com/fairlead-dev/fairlead/view"
+
+	"github.com/fairlead-dev/fairlead/api"
+)
+
+// ChannelBackend is what the server asks about channels (SPEC Turn). Its errors are those of
+// Backend.
+type ChannelBackend interface {
+	Channels(ctx context.Context) ([]view.ChannelView, error)
+	Channel(ctx context.Context, name string) (view.ChannelView, error)
+	ChannelEntries(ctx context.Context, name string, q view.EntryQuery) (view.ChannelPage, error)
+	Say(ctx context.Context, by seam.Actor, channel, text, mode string) (view.Spoken, error) // mode empty: the channel's
+	Grant(ctx context.Context, by seam.Actor, channel, agent string, now bool) (uint64, error)
+	Skip(ctx context.Context, by seam.Actor, channel string, turn uint64) (uint64, error) // turn 0: whichever it is
+	Override(ctx context.Context, by seam.Actor, channel string, goOn bool) (uint64, error)
+	Assign(ctx context.Context, by seam.Actor, channel, agent string) (uint64, error)
+	Unassign(ctx context.Context, by seam.Actor, channel, agent string) (uint64, error)
+	Disable(ctx context.Context, by seam.Actor, agent string) (uint64, error)
+	Enable(ctx context.Context, by seam.Actor, agent string) (uint64, error)
+
+	// What agents do for themselves.
+	AgentReady(ctx context.Context, agent string) (uint64, error)
+	AgentBeat(ctx context.Context, agent string) error
+	AgentLeft(ctx context.Context, agent string) (uint64, error)
+	AgentErrands(ctx context.Context, agent string, wait time.Duration) ([]view.ErrandView, error)
+	AgentTold(ctx context.Context, agent, key string) (uint64, error)
+	AgentSaid(ctx context.Context, s view.Speech) (uint64, error)
+	AgentPass(ctx context.Context, channel, agent string, turn uint64) (uint64, error)
+	AgentWait(ctx context.Context, channel, agent string, turn uint64, why string) (uint64, error)
+	AgentGoesOn(ctx context.Context, channel, agent string, turn uint64) (uint64, error)
+}
+
+type channelIn struct {
+	Channel string `path:"channel" maxLength:"64" pattern:"^[a-z0-9][a-z0-9._-]*$" example:"reviews" doc:"The channel"`
+}
+
+type entriesIn struct {
+	Channel string `path:"channel" maxLength:"64" pattern:"^[a-z0-9][a-z0-9._-]*$" example:"reviews" doc:"The channel"`
+	Before  uint64 `query:"before" maximum:"9007199254740991" doc:"The newest before this sequence; 0: no matter"`
+	After   uint64 `query:"after" maximum:"9007199254740991" doc:"The oldest after this sequence; 0: no matter. With neither: the newest"`
+	Limit   int    `query:"limit" default:"100" minimum:"1" maximum:"500" doc:"At most so many"`
+	Moves   bool   `query:"moves" doc:"Also how agents moved: kind moved"`
+}
+
+type sayIn struct {
+	Channel string `path:"channel" maxLength:"64" pattern:"^[a-z0-9][a-z0-9._-]*$" example:"reviews" doc:"The channel"`
+	Body    api.SayBody
+}
+
+type grantIn struct {
+	Channel string `path:"channel" maxLength:"64" pattern:"^[a-z0-9][a-z0-9._-]*$" example:"reviews" doc:"The channel"`
+	Body    api.GrantBody
+}
+
+type skipIn struct {
+	Channel string `path:"channel" maxLength:"64" pattern:"^[a-z0-9][a-z0-9._-]*$" example:"reviews" doc:"The channel"`
+	Body    *api.SkipBody
+}
+
+type overrideIn struct {
+	Channel string `path:"channel" maxLength:"64" pattern:"^[a-z0-9][a-z0-9._-]*$" example:"reviews" doc:"The channel"`
+	Body    api.OverrideBody
+}
+
+type assignIn struct {
+	Channel string `path:"channel" maxLength:"64" pattern:"^[a-z0-9][a-z0-9._-]*$" example:"reviews" doc:"The channel"`
+	Body    api.MemberBody
+}
+
+type memberIn struct {
+	Channel string `path:"channel" maxLength:"64" pattern:"^[a-z0-9][a-z0-9._-]*$" example:"reviews" doc:"The channel"`
+	Agent   string `path:"agent" maxLength:"64" pattern:"^[a-z0-9][a-z0-9._-]*$" example:"coder" doc:"Who leaves"`
+}
+
+type ableIn struct {
+	Name string `path:"name" maxLength:"64" pattern:"^[a-z0-9][a-z0-9._-]*$" example:"coder" doc:"The agent"`
+	Body *api.EmptyBody
+}
+
+// channelRoutes are the routes about channels for people, and for programs of theirs.
+func channelRoutes() []route {
+	const get, post = http.MethodGet, http.MethodPost
+	return []route{
+		{
+			"list-channels", get, "/channels", "The channels",
+			"Who has the turn in each, until when, and who is next.",
+			answer((*Server).channels),
+		},
+		{
+			"get-channel", get, "/channels/{channel}", "One channel",
+			"`/events?entity=channel/NAME` tells of changes; a time that runs out is in `deadline`.",
+			answer((*Server).channel),
+		},
+		{
+			"read-channel", get, "/channels/{channel}/entries", "What was said in a channel",
+			"Oldest first: messages, announcements, warnings, and with `moves` how agents moved. A page may be shorter than its limit where texts are long; `more` says whether there is more. To follow, ask for what is `after` the last `seq` you have whenever `/events?entity=channel/NAME` says that something happened.",
+			answer((*Server).entries),
+		},
+		{
+			"say-message", post, "/channels/{channel}/messages", "Say something to a channel",
+			"`queue`: it is delivered when the turn ends. `inject`: to whoever has the turn, at once. `interrupt`: the turn pauses until the person has an answer. `parallel`: to all at once. The answer comes when the message is durable; its `state` in `/entries` is queued, delivered, answered or lapsed.",
+			created(answer((*Server).say)),
+		},
+		{
+			"grant-turn", post, "/channels/{channel}/grant", "Give an agent the turn",
+			"Refused while somebody holds it, unless `now`.",
+			answer((*Server).grant),
+		},
+		{
+			"skip-turn", post, "/channels/{channel}/skip", "End the turn that is under way",
+			"The next in the circle gets it. With `turn`, one that has ended meanwhile ends nobody else's.",
+			answer((*Server).skip),
+		},
+		{
+			"override-wait", post, "/channels/{channel}/override", "End a wait",
+			"Whoever waits goes on, or forfeits the turn.",
+			answer((*Server).override),
+		},
+		{
+			"assign-agent", post, "/channels/{channel}/members", "Let an agent join a channel",
+			"It stands at the end of the queue; one that is offline is queued when it connects.",
+			answer((*Server).assign),
+		},
+		{
+			"remove-agent", http.MethodDelete, "/channels/{channel}/members/{agent}", "Let an agent leave a channel",
+			"Its place in other channels stays.",
+			answer((*Server).unassign),
+		},
+		{
+			"disable-agent", post, "/agents/{name}/disable", "Give an agent no turns",
+			"It leaves every queue and is OFFLINE until it is enabled (T20).",
+			able("disable", Backend.Disable),
+		},
+		{
+			"enable-agent", post, "/agents/{name}/enable", "Give an agent turns again",
+			"It is queued wherever somebody assigned it meanwhile, and IDLE elsewhere (T21).",
+			able("enable", Backend.Enable),
+		},
+	}
+}
+
+func (s *Server) channels(ctx context.Context, _ *nothing) (*api.Channels, error) {
+	// Before the view: who follows from here is told something twice rather than not at all.
+	head, _, err := s.engine.Journal().Head(ctx)
+	if err != nil {
+		return nil, err
+	}
+	all, err := s.engine.Channels(ctx)
+	for i := range all {
+		all[i] = *channelNoNulls(all[i])
+	}
+	return &api.Channels{Channels: some(all), Head: head}, err
+}
+
+func (s *Server) channel(ctx context.Context, in *channelIn) (*view.ChannelView, error) {
+	view, err := s.engine.Channel(ctx, in.Channel)
+	return channelNoNulls(view), err
+}
+
+func (s *Server) entries(ctx context.Context, in *entriesIn) (*view.ChannelPage, error) {
+	if in.Before > 0 && in.After > 0 {
+		p := api.NewProblem(http.StatusUnprocessableEntity, "before and after name two places to read from; give one")
+		p.Errors = []api.Fault{{Message: "not together with after", Location: "query.before", Value: in.Before}}
+		return nil, p
+	}
+	page, err := s.engine.ChannelEntries(ctx, in.Channel, view.EntryQuery{Before: in.Before, After: in.After, Limit: in.Limit, Moves: in.Moves})
+	page = fitPage(page, in.After == 0)
+	page.Entries = some(page.Entries)
+	return &page, err
+}
+
+func (s *Server) say(ctx context.Context, in *sayIn) (*view.Spoken, error) {
+	if err := mayOrderChannel(ctx, "message", "#"+in.Channel); err != nil {
+		return nil, err
+	}
+	spoken, err := s.engine.Say(ctx, s.actor(ctx), in.Channel, in.Body.Text, in.Body.Mode)
+	return &spoken, err
+}
+
+// after is the answer to an order that was carried out.
+func (s *Server) after(ctx context.Context, channel string, seq uint64, err error) (*api.ChannelOrdered, error) {
+	if err != nil {
+		return nil, err
+	}
+	view, err := s.engine.Channel(ctx, channel)
+	return &api.ChannelOrdered{Seq: seq, Channel: *channelNoNulls(view)}, err
+}
+
+func (s *Server) grant(ctx context.Context, in *grantIn) (*api.ChannelOrdered, error) {
+	if err := mayOrderChannel(ctx, "grant", "#"+in.Channel); err != nil {
+		return nil, err
+	}
+	seq, err := s.engine.Grant(ctx, s.actor(ctx), in.Channel, in.Body.Agent, in.Body.Now)
+	return s.after(ctx, in.Channel, seq, err)
+}
+
+func (s *Server) skip(ctx context.Context, in *skipIn) (*api.ChannelOrdered, error) {
+	if err := mayOrderChannel(ctx, "skip", "#"+in.Channel); err != nil {
+		return nil, err
+	}
+	var which api.SkipBody
+	if in.Body != nil {
+		which = *in.Body
+	}
+	seq, err := s.engine.Skip(ctx, s.actor(ctx), in.Channel, which.Turn)
+	return s.after(ctx, in.Channel, seq, err)
+}
+
+func (s *Server) override(ctx context.Context, in *overrideIn) (*api.ChannelOrdered, error) {
+	if err := mayOrderChannel(ctx, "override", "#"+in.Channel); err != nil {
+		return nil, err
+	}
+	seq, err := s.engine.Override(ctx, s.actor(ctx), in.Channel, in.Body.GoOn)
+	return s.after(ctx, in.Channel, seq, err)
+}
+
+func (s *Server) assign(ctx context.Context, in *assignIn) (*api.ChannelOrdered, error) {
+	if err := mayOrderChannel(ctx, "assign", "#"+in.Channel); err != nil {
+		return nil, err
+	}
+	seq, err := s.engine.Assign(ctx, s.actor(ctx), in.Channel, in.Body.Agent)
+	return s.after(ctx, in.Channel, seq, err)
+}
+
+func (s *Server) unassign(ctx context.Context, in *memberIn) (*api.ChannelOrdered, error) {
+	if err := mayOrderChannel(ctx, "remove", "#"+in.Channel); err != nil {
+		return nil, err
+	}
+	seq, err := s.engine.Unassign(ctx, s.actor(ctx), in.Channel, in.Agent)
+	return s.after(ctx, in.Channel, seq, err)
+}
+
+// able is a route that takes an agent out of all turns, or lets it back in.
+func able(event string, do func(Backend, context.Context, seam.Actor, string) (uint64, error)) adder {
+	return answer(func(s *Server, ctx context.Context, in *ableIn) (*api.Commanded, error) {
+		if err := mayOrderChannel(ctx, event, in.Name); err != nil {
+			return nil, err
+		}
+		seq, err := do(s.engine, ctx, s.actor(ctx), in.Name)
+		if err != nil {
+			return nil, err
+		}
+		view, err := s.engine.Agent(ctx, in.Name)
+		return &api.Commanded{Seq: seq, Agent: view}, err
+	})
+}
+
+// channelNoNulls is a channel in which no list is null.
+func channelNoNulls(v view.ChannelView) *view.ChannelView {
+	v.Queue, v.Agents, v.Open = some(v.Queue), some(v.Agents), some(v.Open)
+	return &v
+}

@@ -1,0 +1,109 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"testing"
+
+	"github.com/fairlead-dev/fairlead/api"
+	"github.com/fairlead-dev/fairlead/api/client"
+	"github.com/fairlead-dev/fairlead/loop"
+	"github.com/fairlead-dev/fairlead/machine"
+	"github.com/google/go-cmp/cmp"
+)
+
+// Every route through the client, over the real socket.
+func TestClientRoutes(t *testing.T) {
+	s := serve(t)
+	c := dial(t, s)
+	ctx := t.Context()
+	s.fake.add(t, "control/coder", 3)
+	s.fake.add(t, "control/reviewer", 2)
+	s.fake.say("coder-1", "hello\n")
+	s.fake.endSession("coder-1", "ok")
+
+	view, err := c.Team(ctx)
+	if err != nil || len(view.Agents) != 2 || view.Team != "demo" {
+		t.Errorf("Team: %+v, %v", view, err)
+	}
+	why, err := c.Why(ctx, "coder")
+	if err != nil || why.Verdict != "coder is IDLE" || why.Evidence == nil || why.Sessions == nil {
+		t.Errorf("Why: %+v, %v", why, err)
+	}
+	for verb, desired := range orders {
+		done, err := c.Command(ctx, verb, "coder", "because "+string(verb))
+		if err != nil || done.Seq != 7 || done.Agent.DesiredState != desired || done.Agent.Note != "because "+string(verb) {
+			t.Errorf("%s: %+v, %v", verb, done, err)
+		}
+	}
+	if held, err := c.Hold(ctx, "lunch"); err != nil || held != (api.Held{Seq: 8, Hold: true}) {
+		t.Errorf("Hold: %+v, %v", held, err)
+	}
+	if held, err := c.Release(ctx, ""); err != nil || held != (api.Held{Seq: 8}) {
+		t.Errorf("Release: %+v, %v", held, err)
+	}
+	if err := c.Down(ctx, true); err != nil {
+		t.Errorf("Down: %v", err)
+	}
+	last := s.fake.orders[len(s.fake.orders)-3:]
+	if diff := cmp.Diff([]string{`human sam: hold true "lunch"`, `human sam: hold false ""`, `human sam: stop now=true`}, last); diff != "" {
+		t.Error(diff)
+	}
+	st, err := c.Status(ctx)
+	if err != nil || st.Version != "1.2.3" || st.Journal != (api.JournalStatus{Head: 5, Backend: "memory"}) || st.Dir != s.dir {
+		t.Errorf("Status: %+v, %v", st, err)
+	}
+	machines, err := c.Machines(ctx)
+	if err != nil || !slices.ContainsFunc(machines, func(m api.MachineView) bool { return m.Name == "control" && len(m.Rows) > 10 }) {
+		t.Errorf("Machines: %+v, %v", machines, err)
+	}
+	facts, err := c.Facts(ctx, "coder-1", 2)
+	if err != nil || len(facts) != 2 || facts[0].Usage.OutputTokens != 4 || facts[1].Stop.Reason != "completed" {
+		t.Errorf("Facts: %+v, %v", facts, err)
+	}
+	raw, err := c.RawOutput(ctx, "coder-1", 1, 3)
+	if diff := cmp.Diff(client.RawOutput{Bytes: []byte("ell"), Offset: 1, End: 4, Open: true}, raw); diff != "" || err != nil {
+		t.Error(diff, err)
+	}
+	raw, err = c.RawOutput(ctx, "coder-1", 4, 0)
+	if diff := cmp.Diff(client.RawOutput{Bytes: []byte("o\n"), Offset: 4, End: 6}, raw); diff != "" || err != nil {
+		t.Error(diff, err)
+	}
+}
+
+func TestClientErrors(t *testing.T) {
+	s := serve(t)
+	c := dial(t, s)
+	ctx := t.Context()
+
+	_, err := c.Command(ctx, api.Once, "coder", "refuse")
+	var refused *client.Refused
+	want := machine.Refusal{Subject: "coder", Event: "run_once", State: "held", Row: "X8", Reason: "the team is held", Takes: []string{"pause"}}
+	if !errors.As(err, &refused) || cmp.Diff(want, refused.Refusal) != "" || err.Error() != want.Error() {
+		t.Errorf("a refusal came as %#v", err)
+	}
+	_, err = c.Why(ctx, "nobody")
+	var p *api.Problem
+	if !errors.As(err, &p) || p.Status != 404 || !slices.Equal(p.Known, []string{"coder", "reviewer"}) {
+		t.Errorf("an unknown agent came as %#v", err)
+	}
+	if _, err = c.Why(ctx, "../../status"); !errors.As(err, &p) || p.Status != 422 {
+		t.Errorf("a name that is none came as %#v", err)
+	}
+	s.fake.do(func() { s.fake.closed = true })
+	if _, err = c.Team(ctx); !errors.As(err, &p) || p.Status != 503 || p.Detail != loop.ErrClosed.Error() {
+		t.Errorf("a closed engine came as %#v", err)
+	}
+	s.stop()
+	var none *client.NoDaemon
+	if _, err = c.Team(context.WithoutCancel(ctx)); !errors.As(err, &none) {
+		t.Errorf("nobody there came as %#v", err)
+	}
+	if _, err = client.Dial(s.dir); !errors.As(err, &none) {
+		t.Errorf("Dial: nobody there came as %#v", err)
+	}
+	if _, err = client.Dial(t.TempDir()); !errors.As(err, &none) {
+		t.Errorf("Dial: no word came as %#v", err)
+	}
+}

@@ -1,0 +1,284 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"net/http"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/fairlead-dev/fairlead/api"
+	"github.com/fairlead-dev/fairlead/journal"
+	"github.com/fairlead-dev/fairlead/loop"
+)
+
+const (
+	tailMax        = 10_000  // changes a stream may begin with from before its time
+	chunkChanges   = 512     // that are read from the journal before they are written: while a client is slow, nobody reads
+	chunkBytes     = 1 << 20 // the same, where changes are big
+	pageChangesMax = 1000
+	pageBytesMax   = 8 << 20 // of one page of the journal; it is held in memory
+	tailWindow     = 1024    // changes that the search for the last ones of an entity begins with
+)
+
+type eventsIn struct {
+	LastEventID int64  `header:"Last-Event-ID" default:"-1" minimum:"-1" doc:"The last sequence that the client has; browsers send it by themselves. It wins over after and tail"`
+	After       int64  `query:"after" default:"-1" minimum:"-1" doc:"Everything after this sequence; 0 is from the beginning. Without a place to begin: only what comes"`
+	Tail        int    `query:"tail" minimum:"0" maximum:"10000" doc:"Begin with the last so many"`
+	Entity      string `query:"entity" maxLength:"128" pattern:"^[a-z][a-z0-9_-]*/[A-Za-z0-9_][A-Za-z0-9._-]*(/[A-Za-z0-9_][A-Za-z0-9._-]*)?$" example:"control/coder" doc:"Only this entity"`
+}
+
+// events is the journal as a stream.
+func (s *Server) events(w http.ResponseWriter, r *http.Request, in *eventsIn) {
+	if err := s.enter(); err != nil {
+		api.ProblemOf(err).Write(w)
+		return
+	}
+	defer s.leave()
+	ctx := r.Context()
+	place, head, err := s.place(ctx, in)
+	if err != nil {
+		api.ProblemOf(err).Write(w)
+		return
+	}
+	f, err := s.live(head)
+	if err != nil {
+		api.ProblemOf(err).Write(w)
+		return
+	}
+	s.watchers.Add(1)
+	defer s.watchers.Add(-1)
+	retry := time.Duration(reconnectMin+rand.IntN(reconnectVar)) * time.Millisecond
+	out, err := s.openSSE(w, r, retry)
+	if err != nil || r.Method == http.MethodHead {
+		return
+	}
+	watch := &watcher{s: s, out: out, feed: f, place: place, entity: in.Entity}
+	// An id of its own, so that who is cut off before the first change comes back to this place.
+	if err := out.send([]byte("id: " + strconv.FormatUint(place, 10) + "\n\n")); err != nil {
+		return
+	}
+	if err := watch.run(ctx); err != nil {
+		out.bye(err)
+	}
+}
+
+// place is the sequence after which a stream begins, and the journal's last.
+func (s *Server) place(ctx context.Context, in *eventsIn) (place, head uint64, err error) {
+	head, _, err = s.engine.Journal().Head(ctx)
+	if err != nil {
+		return 0, 0, err
+	}
+	switch {
+	case in.LastEventID >= 0:
+		place = uint64(in.LastEventID)
+	case in.After >= 0 && in.Tail > 0:
+		return 0, 0, &api.Problem{
+			Title: http.StatusText(http.StatusUnprocessableEntity), Status: http.StatusUnprocessableEntity,
+			Detail: "after and tail name two places to begin at; give one",
+			Errors: []api.Fault{{Message: "not together with after", Location: "query.tail", Value: in.Tail}},
+		}
+	case in.After >= 0:
+		place = uint64(in.After)
+	case in.Tail > 0:
+		last, err := s.last(ctx, in.Tail, in.Entity, head)
+		if err != nil {
+			return 0, 0, err
+		}
+		if place = head; len(last) > 0 {
+			place = last[0].Seq - 1
+		}
+	default:
+		place = head
+	}
+	if place > head {
+		return 0, 0, api.NewProblem(http.StatusGone, "the journal ends at %d, and there is nothing after %d: this is not the journal that you have read; begin anew with after=0", head, place)
+	}
+	return place, head, nil
+}
+
+// last reads the last n changes of an entity, or of all, in order. It looks backwards in
+// windows that grow, so that it reads no more than it must.
+func (s *Server) last(ctx context.Context, n int, entity string, head uint64) ([]journal.Change, error) {
+	var found []journal.Change
+	window := uint64(n)
+	if entity != "" {
+		window = max(window, tailWindow)
+	}
+	for until := head; until > 0 && len(found) < n; window *= 2 {
+		after := until - min(until, window)
+		var part []journal.Change
+		for c, err := range s.engine.Journal().Read(ctx, journal.Query{After: after, Until: until, Entity: entity}) {
+			if err != nil {
+				return nil, err
+			}
+			part = append(part, c)
+		}
+		found = slices.Concat(part, found)
+		until = after
+	}
+	return found[max(0, len(found)-n):], nil
+}
+
+// watcher is one who reads the journal as it grows.
+type watcher struct {
+	s      *Server
+	out    *sse
+	feed   *feed
+	place  uint64 // everything up to here was told
+	entity string // of interest; empty: all
+}
+
+// run tells until the client has gone (then without an error), or until it has to say why it stops.
+func (t *watcher) run(ctx context.Context) error {
+	for !t.feed.holds(t.place) {
+		if err := t.history(ctx); err != nil {
+			return stillThere(ctx, err)
+		}
+	}
+	ping := time.NewTicker(pingEvery)
+	defer ping.Stop()
+	for {
+		frames, bell, err := t.feed.since(t.place)
+		if err != nil {
+			return err
+		}
+		if t.tell(frames) != nil {
+			return nil // the line is cut: there is nobody to be told anything
+		}
+		if len(frames) > 0 && ctx.Err() == nil {
+			continue // there may be more already; who sends always must still notice that we stop
+		}
+		select {
+		case <-bell:
+		case <-ping.C:
+			if t.out.send(pingMessage) != nil {
+				return nil // the same
+			}
+		case <-t.s.ctx.Done():
+			return loop.ErrClosed
+		case <-ctx.Done():
+			return nil
+		}
+	}
+}
+
+// tell writes what is of interest and flushes it at once.
+func (t *watcher) tell(frames []frame) error {
+	wrote := false
+	for _, f := range frames {
+		t.place = f.seq
+		if t.entity != "" && f.entity != t.entity {
+			continue
+		}
+		if err := t.out.write(f.wire); err != nil {
+			return err
+		}
+		wrote = true
+	}
+	if !wrote {
+		return nil
+	}
+	return t.out.flush()
+}
+
+// history tells a chunk of what the journal holds. It is read first and written then, so
+// that a slow client keeps no reader of the journal waiting.
+func (t *watcher) history(ctx context.Context) error {
+	j := t.s.engine.Journal()
+	head, _, err := j.Head(ctx)
+	if err != nil {
+		return err
+	}
+	var frames []frame
+	bytes := 0
+	for c, err := range j.Read(ctx, journal.Query{After: t.place, Until: head, Entity: t.entity}) {
+		if err != nil {
+			return err
+		}
+		f := frameOf(c)
+		frames = append(frames, f)
+		if bytes += len(f.wire); len(frames) == chunkChanges || bytes >= chunkBytes {
+			break
+		}
+	}
+	if err := t.tell(frames); err != nil {
+		return err
+	}
+	if len(frames) < chunkChanges && bytes < chunkBytes {
+		t.place = head // the rest, up to there, is of no interest
+	}
+	if t.s.ctx.Err() != nil {
+		return loop.ErrClosed
+	}
+	return nil
+}
+
+// errCut says that the client has gone: there is nobody to be told anything.
+var errCut = errors.New("the line is cut")
+
+// stillThere drops an error that there is nobody to tell.
+func stillThere(ctx context.Context, err error) error {
+	if ctx.Err() == nil && !errors.Is(err, errCut) {
+		return err
+	}
+	return nil
+}
+
+type journalIn struct {
+	After  int64  `query:"after" default:"-1" minimum:"-1" doc:"Everything after this sequence; without it from the beginning"`
+	Limit  int    `query:"limit" default:"1000" minimum:"1" maximum:"1000" doc:"At most so many; fewer where they are big"`
+	Entity string `query:"entity" maxLength:"128" pattern:"^[a-z][a-z0-9_-]*/[A-Za-z0-9_][A-Za-z0-9._-]*(/[A-Za-z0-9_][A-Za-z0-9._-]*)?$" example:"control/coder" doc:"Only this entity"`
+	Tail   int    `query:"tail" minimum:"0" maximum:"1000" doc:"The last so many instead"`
+}
+
+// journal is one page of the journal.
+func (s *Server) journal(ctx context.Context, in *journalIn) (*api.Page, error) {
+	head, _, err := s.engine.Journal().Head(ctx)
+	if err != nil {
+		return nil, err
+	}
+	page := &api.Page{Changes: []api.Change{}, Head: head}
+	if in.Tail > 0 {
+		if in.After >= 0 {
+			return nil, &api.Problem{
+				Title: http.StatusText(http.StatusUnprocessableEntity), Status: http.StatusUnprocessableEntity,
+				Detail: "after and tail name two places to begin at; give one",
+				Errors: []api.Fault{{Message: "not together with after", Location: "query.tail", Value: in.Tail}},
+			}
+		}
+		last, err := s.last(ctx, min(in.Tail, in.Limit), in.Entity, head)
+		if err != nil {
+			return nil, err
+		}
+		page.Changes = newest(last)
+		return page, nil
+	}
+	bytes := 0
+	for c, err := range s.engine.Journal().Read(ctx, journal.Query{After: uint64(max(0, in.After)), Until: head, Entity: in.Entity}) {
+		if err != nil {
+			return nil, err
+		}
+		page.Changes = append(page.Changes, api.ChangeOf(c))
+		if bytes += len(c.Data); len(page.Changes) == in.Limit || bytes >= pageBytesMax {
+			break
+		}
+	}
+	return page, nil
+}
+
+// newest shows changes, leaving out the oldest where they are too big together.
+func newest(changes []journal.Change) []api.Change {
+	first, bytes := len(changes), 0
+	for first > 0 && bytes < pageBytesMax {
+		first--
+		bytes += len(changes[first].Data)
+	}
+	page := make([]api.Change, 0, len(changes)-first)
+	for _, c := range changes[first:] {
+		page = append(page, api.ChangeOf(c))
+	}
+	return page
+}

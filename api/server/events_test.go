@@ -1,0 +1,432 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net/http"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/fairlead-dev/fairlead/api"
+	"github.com/fairlead-dev/fairlead/api/client"
+	"github.com/fairlead-dev/fairlead/journal"
+	"github.com/fairlead-dev/fairlead/loop"
+	"github.com/google/go-cmp/cmp"
+)
+
+// seqs follows the journal until it has n changes.
+func seqs(t *testing.T, c *client.Client, q client.EventsQuery, n int) []uint64 {
+	t.Helper()
+	var got []uint64
+	for ch, err := range c.Events(t.Context(), q) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got = append(got, ch.Seq); len(got) == n {
+			break
+		}
+	}
+	return got
+}
+
+func TestEventsBegin(t *testing.T) {
+	s := serve(t)
+	c := dial(t, s)
+	s.fake.add(t, "control/coder", 3)    // 1 2 3
+	s.fake.add(t, "control/reviewer", 3) // 4 5 6
+	s.fake.add(t, "control/coder", 1)    // 7
+	for _, tc := range []struct {
+		q    client.EventsQuery
+		want []uint64
+	}{
+		{client.EventsQuery{}, []uint64{1, 2, 3, 4, 5, 6, 7}},
+		{client.EventsQuery{After: 5}, []uint64{6, 7}},
+		{client.EventsQuery{Tail: 2}, []uint64{6, 7}},
+		{client.EventsQuery{Tail: 100}, []uint64{1, 2, 3, 4, 5, 6, 7}},
+		{client.EventsQuery{Entity: "control/coder"}, []uint64{1, 2, 3, 7}},
+		{client.EventsQuery{Entity: "control/coder", Tail: 2}, []uint64{3, 7}},
+		{client.EventsQuery{Entity: "control/coder", After: 2}, []uint64{3, 7}},
+	} {
+		if diff := cmp.Diff(tc.want, seqs(t, c, tc.q, len(tc.want))); diff != "" {
+			t.Errorf("%+v: %s", tc.q, diff)
+		}
+	}
+	eventually(t, "those before have gone", func() bool { return s.watchers.Load() == 0 })
+	next := make(chan []uint64, 1)
+	go func() { next <- seqs(t, c, client.EventsQuery{After: client.FromNow}, 2) }()
+	eventually(t, "somebody watches", func() bool { return s.watchers.Load() == 1 })
+	s.fake.add(t, "control/coder", 2)
+	if diff := cmp.Diff([]uint64{8, 9}, <-next); diff != "" {
+		t.Errorf("from now: %s", diff)
+	}
+	if st, _ := c.Status(t.Context()); st.Subscribers > 1 {
+		t.Errorf("%d subscribers", st.Subscribers)
+	}
+}
+
+// A browser comes back with the last id that it has, and the old address.
+func TestLastEventIDWins(t *testing.T) {
+	s := serve(t)
+	s.fake.add(t, "control/coder", 9)
+	for id, first := range map[string]string{"7": "8", "0": "1", "": "4"} {
+		req := s.request(t, "GET", api.Base+"/events?after=3", map[string]string{"Authorization": "Bearer " + testToken, "Last-Event-ID": id})
+		resp, err := plain.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got string
+		_ = api.ReadEvents(resp.Body, func() {}, func(e api.Event) bool { got = e.ID; return e.Name != "change" })
+		resp.Body.Close()
+		if got != first || !strings.HasPrefix(resp.Header.Get("Content-Type"), "text/event-stream") {
+			t.Errorf("Last-Event-ID %q: begins with %s, want %s", id, got, first)
+		}
+	}
+	for _, id := range []string{"x", "-1x", "99999999999999999999", "1 "} {
+		req := s.request(t, "GET", api.Base+"/events", map[string]string{"Authorization": "Bearer " + testToken, "Last-Event-ID": id})
+		if id == "1 " {
+			continue // a server does not see the blank
+		}
+		text, _ := send(t, req, 422)
+		if p := problemText(t, text); len(p.Errors) != 1 || p.Errors[0].Location != "header.Last-Event-ID" {
+			t.Errorf("Last-Event-ID %q: %s", id, text)
+		}
+	}
+	var p *api.Problem
+	for _, err := range dial(t, s).Events(t.Context(), client.EventsQuery{After: 10}) {
+		if !errors.As(err, &p) || p.Status != http.StatusGone {
+			t.Errorf("beyond the end: %v", err)
+		}
+	}
+	if p == nil {
+		t.Error("beyond the end nothing is said")
+	}
+}
+
+func TestJournalPages(t *testing.T) {
+	s := serve(t)
+	c := dial(t, s)
+	for range 40 {
+		s.fake.add(t, "control/coder", 50)
+		s.fake.add(t, "control/reviewer", 10)
+	}
+	var read []uint64
+	for {
+		page, err := c.Journal(t.Context(), client.JournalQuery{After: uint64(len(read)), Limit: 700})
+		if err != nil || page.Head != 2400 {
+			t.Fatal(page.Head, err)
+		}
+		for _, ch := range page.Changes {
+			read = append(read, ch.Seq)
+			if ch.Seq != uint64(len(read)) {
+				t.Fatalf("change %d at place %d", ch.Seq, len(read))
+			}
+		}
+		if len(page.Changes) == 0 {
+			break
+		}
+	}
+	if len(read) != 2400 {
+		t.Errorf("%d changes", len(read))
+	}
+	page, err := c.Journal(t.Context(), client.JournalQuery{Tail: 15, Entity: "control/reviewer"})
+	if err != nil || len(page.Changes) != 15 || page.Changes[14].Seq != 2400 || page.Changes[4].Seq != 2340 {
+		t.Errorf("tail: %+v, %v", page, err)
+	}
+	page, err = c.Journal(t.Context(), client.JournalQuery{Tail: 15, Entity: "control/nobody"})
+	if err != nil || page.Changes == nil || len(page.Changes) != 0 {
+		t.Errorf("nobody: %+v, %v", page, err)
+	}
+}
+
+// No gap and no double, whatever is cut when: the promise of this package.
+func TestEventsUnderLoad(t *testing.T) {
+	s := serve(t)
+	const watchers = 12
+	before, during := 1500, 6000
+	if raced {
+		before, during = 600, 2000
+	}
+	s.fake.add(t, "control/coder", before/3)
+	s.fake.add(t, "control/reviewer", before-before/3)
+	s.fake.do(func() { s.fake.lag = 20 })
+	var all sync.WaitGroup
+	for w := range watchers {
+		all.Go(func() {
+			rnd := rand.New(rand.NewPCG(1, uint64(w)))
+			entity := []string{"", "control/coder"}[w%2]
+			c := dial(t, s)
+			last, n := uint64(0), 0
+			for last < uint64(before+during) {
+				budget := 1 + rnd.IntN(2000)
+				for ch, err := range c.Events(t.Context(), client.EventsQuery{After: int64(last), Entity: entity}) {
+					if err != nil {
+						t.Errorf("watcher %d after %d: %v", w, last, err)
+						return
+					}
+					if entity == "" && ch.Seq != last+1 || ch.Seq <= last || entity != "" && ch.Entity != entity {
+						t.Errorf("watcher %d: %d (%s) after %d", w, ch.Seq, ch.Entity, last)
+						return
+					}
+					last, n = ch.Seq, n+1
+					if budget--; budget == 0 || last == uint64(before+during) {
+						break
+					}
+				}
+			}
+			if want := before/3 + during - during/4; entity != "" && n != want {
+				t.Errorf("watcher %d heard %d changes of its agent, want %d", w, n, want)
+			}
+		})
+	}
+	rnd := rand.New(rand.NewPCG(2, 2))
+	coder, reviewer := during-during/4-1, during/4
+	for coder+reviewer > 0 {
+		n := min(1+rnd.IntN(50), coder)
+		if n > 0 {
+			s.fake.add(t, "control/coder", n)
+			coder -= n
+		}
+		if n = min(1+rnd.IntN(20), reviewer); n > 0 {
+			s.fake.add(t, "control/reviewer", n)
+			reviewer -= n
+		}
+	}
+	s.fake.add(t, "control/coder", 1) // the last one is of interest to everybody
+	all.Wait()
+	eventually(t, "nobody watches any more", func() bool { return s.watchers.Load() == 0 })
+}
+
+// The client takes a broken line up again, also where the daemon is another one.
+func TestEventsSurviveARestart(t *testing.T) {
+	f := newFake()
+	s := serveFake(t, f)
+	c := dial(t, s)
+	f.add(t, "control/coder", 2)
+	heard := make(chan uint64)
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	done := make(chan error, 1)
+	go func() {
+		defer close(done)
+		for ch, err := range c.Events(ctx, client.EventsQuery{}) {
+			if err != nil {
+				done <- err
+				return
+			}
+			heard <- ch.Seq
+		}
+	}()
+	want := func(seqs ...uint64) {
+		t.Helper()
+		for _, seq := range seqs {
+			select {
+			case got := <-heard:
+				if got != seq {
+					t.Fatalf("heard %d, want %d", got, seq)
+				}
+			case err := <-done:
+				t.Fatalf("the line ended: %v", err)
+			case <-time.After(patience):
+				t.Fatalf("%d was never heard", seq)
+			}
+		}
+	}
+	want(1, 2)
+	s.stop()
+	next := newFake()
+	next.j = f.j.Again()
+	next.add(t, "control/coder", 1)
+	serveIn(t, next, s.dir)
+	want(3)
+	next.add(t, "control/coder", 2)
+	want(4, 5)
+	cancel()
+	if err := <-done; err != nil {
+		t.Errorf("after its context: %v", err)
+	}
+}
+
+func TestGoodbye(t *testing.T) {
+	s := serve(t)
+	s.fake.add(t, "control/coder", 1)
+	s.fake.say("coder-1", "still at work")
+	for _, path := range []string{"/events?after=0", "/sessions/coder-1/output/stream"} {
+		resp, err := plain.Do(s.request(t, "GET", api.Base+path, map[string]string{"Authorization": "Bearer " + testToken}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer resp.Body.Close()
+		defer func() {
+			text, err := io.ReadAll(resp.Body)
+			if err != nil || !strings.Contains(string(text), "event: bye\ndata: {\"reason\":\"stopping\"") {
+				t.Errorf("%s ended with %v:\n%s", path, err, text)
+			}
+		}()
+	}
+	s.stop()
+}
+
+func TestTooManyStreams(t *testing.T) {
+	s := serve(t)
+	s.fake.say("coder-1", "x")
+	s.streams.Add(streamsMax)
+	for _, path := range []string{"/events", "/sessions/coder-1/output/stream"} {
+		text, h := s.want(t, 503, "GET", api.Base+path, "")
+		if p := problemText(t, text); !strings.Contains(p.Detail, "2000 streams") || h.Get("Retry-After") == "" {
+			t.Errorf("%s: %v %s", path, h, text)
+		}
+	}
+	s.streams.Add(-streamsMax)
+	s.want(t, 200, "HEAD", api.Base+"/events", "")
+}
+
+// memoryAnswer is the other side of a handler, without a network: bubbles of time need that.
+type memoryAnswer struct {
+	mu     sync.Mutex
+	header http.Header
+	text   strings.Builder
+	gate   chan struct{} // a write waits for it, where there is one
+}
+
+func (m *memoryAnswer) Header() http.Header { return m.header }
+func (m *memoryAnswer) WriteHeader(int)     {}
+func (m *memoryAnswer) Flush()              {}
+func (m *memoryAnswer) Write(b []byte) (int, error) {
+	if m.gate != nil {
+		<-m.gate
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.text.Write(b)
+}
+
+func (m *memoryAnswer) String() string {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.text.String()
+}
+
+// watchIn runs a stream in a bubble of time.
+func watchIn(ctx context.Context, s *Server, path string, w http.ResponseWriter) <-chan struct{} {
+	req, _ := http.NewRequestWithContext(ctx, "GET", api.Base+path, nil)
+	done := make(chan struct{})
+	go func() { defer close(done); s.SocketHandler().ServeHTTP(w, req) }()
+	return done
+}
+
+func TestPings(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFake()
+		f.say("coder-1", "x")
+		s := New(Options{Engine: f})
+		ctx, cancel := context.WithCancel(t.Context())
+		events, output := &memoryAnswer{header: http.Header{}}, &memoryAnswer{header: http.Header{}}
+		one := watchIn(ctx, s, "/events", events)
+		two := watchIn(ctx, s, "/sessions/coder-1/output/stream", output)
+		<-time.After(pingEvery*3 + time.Second) // in the bubble's time: nobody waits
+		synctest.Wait()
+		for _, w := range []*memoryAnswer{events, output} {
+			if n := strings.Count(w.String(), ": ping\n\n"); n != 3 {
+				t.Errorf("%d pings:\n%s", n, w)
+			}
+		}
+		cancel()
+		<-one
+		<-two
+		s.Close()
+	})
+}
+
+// Who reads too slowly is told so, and let go; what was sent until then is whole.
+func TestLag(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFake()
+		s := New(Options{Engine: f})
+		w := &memoryAnswer{header: http.Header{}, gate: make(chan struct{})}
+		done := watchIn(t.Context(), s, "/events", w)
+		for range 3 { // retry, id, and the first change, which is stuck
+			w.gate <- struct{}{}
+			f.add(t, "control/coder", 1)
+			synctest.Wait()
+		}
+		for range 2*feedChangesMax/1000 + 1 {
+			f.add(t, "control/coder", 1000)
+		}
+		synctest.Wait()
+		close(w.gate)
+		<-done
+		text := w.String()
+		if !strings.Contains(text, `"reason":"lagged"`) {
+			t.Errorf("it ends %.300q", text[max(0, len(text)-300):])
+		}
+		want := uint64(0)
+		err := api.ReadEvents(strings.NewReader(text), func() {}, func(e api.Event) bool {
+			if e.Name == "change" {
+				if want++; e.ID != strconv.FormatUint(want, 10) {
+					t.Errorf("%s, want %d", e.ID, want)
+				}
+			}
+			return true
+		})
+		if !errors.Is(err, io.EOF) || want == 0 {
+			t.Errorf("%d changes, %v", want, err)
+		}
+		s.Close()
+	})
+}
+
+func TestFeedKeepsTheNewest(t *testing.T) {
+	f := newFeed(10)
+	for seq := range uint64(3 * feedChangesMax) {
+		f.add(frameOf(journal.Change{Seq: seq + 11, Entity: "control/coder"}))
+	}
+	last := uint64(3*feedChangesMax + 10)
+	frames, _, err := f.since(last - feedChangesMax)
+	if err != nil || len(frames) != feedChangesMax || frames[0].seq != last-feedChangesMax+1 {
+		t.Errorf("%d frames, %v", len(frames), err)
+	}
+	if _, _, err := f.since(last - feedChangesMax - 1); !errors.Is(err, errLagged) {
+		t.Errorf("what is gone: %v", err)
+	}
+	if frames, bell, err := f.since(last + 5); err != nil || len(frames) != 0 || bell == nil { // the journal is ahead
+		t.Errorf("ahead: %v, %v", frames, err)
+	}
+	big := strings.Repeat("x", 1<<20)
+	for seq := range uint64(40) {
+		f.add(frame{seq: last + 1 + seq, wire: []byte(big)})
+	}
+	if n := len(f.frames); n > feedBytesMax>>20 || f.bytes > feedBytesMax {
+		t.Errorf("%d big frames are kept, %d bytes", n, f.bytes)
+	}
+	f.end(loop.ErrClosed)
+	if _, _, err := f.since(last + 40); !errors.Is(err, loop.ErrClosed) {
+		t.Errorf("at the end: %v", err)
+	}
+}
+
+// A feed that broke is made anew for the next who asks.
+func TestFeedComesBack(t *testing.T) {
+	s := New(Options{Engine: newFake()})
+	f, err := s.live(0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.end(fmt.Errorf("the disk is gone"))
+	again, err := s.live(0)
+	if err != nil || again == f {
+		t.Errorf("the same feed, %v", err)
+	}
+	s.cancel()
+	<-f.ended
+	s.Close()
+	if _, err := s.live(0); !errors.Is(err, loop.ErrClosed) {
+		t.Errorf("after Close: %v", err)
+	}
+}

@@ -1,0 +1,285 @@
+package server
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+	"unicode/utf8"
+
+	"github.com/fairlead-dev/fairlead/view"
+
+	"github.com/fairlead-dev/fairlead/api"
+)
+
+// FuzzRequest: whatever is asked, the answer is a route's, a problem or a redirect to the
+// clean path; nothing is a bug, and nobody without the token is let in.
+func FuzzRequest(f *testing.F) {
+	for _, seed := range [][4]string{
+		{"GET", "/api/v1/agents", "", ""},
+		{"GET", "/api/v1/events?after=0&entity=control/coder", "", "12"},
+		{"HEAD", "/api/v1/events?tail=3", "", "x"},
+		{"GET", "/api/v1/sessions/coder-1/output?from=1&limit=2", "", ""},
+		{"GET", "/api/v1/sessions/coder-1/output/stream?tail=9", "", "5"},
+		{"POST", "/api/v1/agents/coder/once", `{"note":"refuse"}`, ""},
+		{"POST", "/api/v1/agents/%2e%2e/stop", `{"note":1}`, "-1"},
+		{"GET", "/api/v1/journal?after=18446744073709551615&limit=-0", "", ""},
+		{"PUT", "/api//v1/../v1/agents?%zz", "[[[", "99999999999999999999"},
+		{"POST", "/api/v1/down", `{"now":true}`, ""},
+		{"GET", "/?token=x", "", ""},
+		{"GET", "/api/v1/runs/r1", "", ""},
+		{"POST", "/api/v1/runs", `{"workflow":"broken.yaml"}`, ""},
+		{"POST", "/api/v1/runs/r1/steps/%2e%2e/approve", `{"input":"null"}`, ""},
+		{"GET", "/api/v1/sessions/build@r1-2/output?from=1", "", ""},
+		{"GET", "/api/v1/journal?entity=run/r1/build", "", ""},
+		{"GET", "/api/v1/channels/reviews/entries?before=3&after=-1&limit=501&moves=maybe", "", ""},
+		{"POST", "/api/v1/channels/reviews/said", `{"agent":"coder","turn":3,"text":"done","complete":true}`, ""},
+		{"DELETE", "/api/v1/channels/reviews/members/%2e%2e", "", ""},
+		{"GET", "/api/v1/agents/coder/errands?wait=99999ms", "", ""},
+		{"GET", "/api/v1/team?all=maybe", "", ""},
+		{"POST", "/api/v1/team/wake", `{"agents":["Lyra","agent-7"]}`, ""},
+		{"POST", "/api/v1/team/import", `{"type":"agent-identity","name":null}`, ""},
+		{"GET", "/api/v1/team/agents/%e2%80%ae%00/soul", "", ""},
+		{"GET", "/api/v1/transcripts?speaker=%ff&session=..&text=%00&before=1&after=2", "", ""},
+		{"OPTIONS", "/api/v1/hold", "", ""},
+	} {
+		f.Add(seed[0], seed[1], seed[2], seed[3])
+	}
+	fake := newFake()
+	fake.say("coder-1", "hello\n")
+	fake.endSession("coder-1", "ok")
+	s := New(Options{Engine: fake, Token: testToken, UI: http.NotFoundHandler()})
+	s.hosts = []string{"example:80"}
+	f.Fuzz(func(t *testing.T, method, target, body, id string) {
+		req, err := http.NewRequest(method, "http://example", strings.NewReader(body))
+		if err != nil {
+			return // no client can send it
+		}
+		if req.URL.Path, req.URL.RawQuery, _ = strings.Cut(target, "?"); !strings.HasPrefix(target, "/") {
+			return
+		}
+		req.RequestURI = target
+		if id != "" {
+			req.Header.Set("Last-Event-ID", id)
+		}
+		stranger := httptest.NewRecorder()
+		s.Handler().ServeHTTP(stranger, req)
+		if code := stranger.Code; code != 401 && code != 403 {
+			t.Fatalf("%s %q: a stranger is answered with %d", method, target, code)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel() // streams say what there is, and end
+		w := httptest.NewRecorder()
+		req.Body = io.NopCloser(strings.NewReader(body))
+		s.SocketHandler().ServeHTTP(w, req.WithContext(ctx))
+		kind := w.Header().Get("Content-Type")
+		if w.Code == 500 && !strings.Contains(w.Body.String(), "cancel") {
+			t.Fatalf("%s %q %q: %s", method, target, body, w.Body)
+		}
+		if w.Code >= 400 && strings.HasPrefix(target, api.Base+"/") && kind == api.ProblemType {
+			var p api.Problem
+			if err := json.Unmarshal(w.Body.Bytes(), &p); err != nil || p.Status != w.Code || p.Detail == "" {
+				t.Fatalf("%s %q: %d %s: %v", method, target, w.Code, w.Body, err)
+			}
+		}
+	})
+}
+
+// FuzzReadEvents: whatever comes as a stream, reading it ends, and holds what is allowed.
+func FuzzReadEvents(f *testing.F) {
+	f.Add("retry: 500\n\nid: 3\n\n: ping\n\nid: 4\nevent: change\ndata: {\"seq\":4}\n\n")
+	f.Add("data: a\r\ndata:b\r\n\r\nevent\n\nid\n\n:\n\ndata")
+	f.Fuzz(func(t *testing.T, text string) {
+		err := api.ReadEvents(strings.NewReader(text), func() {}, func(e api.Event) bool {
+			if len(e.Data) > len(text) || strings.ContainsAny(e.ID+e.Name, "\n") {
+				t.Fatalf("%q became %+v", text, e)
+			}
+			return true
+		})
+		if !errors.Is(err, io.EOF) {
+			t.Fatalf("%q: %v", text, err)
+		}
+	})
+}
+
+// What message writes, ReadEvents reads.
+func FuzzMessage(f *testing.F) {
+	f.Add("change", "<b>\r\n\u2028\x00\xff")
+	f.Fuzz(func(t *testing.T, name, text string) {
+		if name == "" || strings.ContainsAny(name, "\r\n") || strings.HasPrefix(name, " ") {
+			return // names are ours
+		}
+		n := 0
+		_ = api.ReadEvents(strings.NewReader(string(message(name, "7", map[string]string{"text": text}))), func() {}, func(e api.Event) bool {
+			n++
+			var got map[string]string
+			if err := json.Unmarshal(e.Data, &got); err != nil || got["text"] != strings.ToValidUTF8(text, "\uFFFD") && len(text) < 2 || e.Name != name || e.ID != "7" {
+				t.Fatalf("%q became %+v: %v", text, e, err)
+			}
+			return true
+		})
+		if n != 1 {
+			t.Fatalf("%q became %d events", text, n)
+		}
+	})
+}
+
+// posts are the routes that take a body of ours, over which FuzzBodies goes; a document is
+// somebody else's, and FuzzDocument's; what is said to session folders is FuzzSessionBodies'.
+func posts() (paths []string) {
+	for _, rt := range table() {
+		if rt.Method == http.MethodPost && rt.Path != importPath && !ofSessions(rt) {
+			paths = append(paths, strings.NewReplacer("/questions/{id}", "/questions/q1", "{name}", "coder", "{id}", "r1", "{step}", "review", "{channel}", "reviews").Replace(rt.Path))
+		}
+	}
+	return paths
+}
+
+// FuzzBodies: a body is an order or a fault of the request, never both and never a guess. What
+// was ordered is what the standard library reads in it, strictly.
+func FuzzBodies(f *testing.F) {
+	for i := range posts() {
+		for _, body := range []string{
+			"", "{}", "null", `{"note":"why"}`, `{"now":true}`, `{"note":"a","note":"b"}`, `{"NOTE":"x"}`, `{"note":null}`, `{"note":7}`, `{"now":"true"}`,
+			`{"note":"x"} {"note":"y"}`, `{"note":"x"`, `[]`, `"x"`, "\xff", `{"note":"\ud800"}`, "{\"note\":\"a\x00b\"}", `{"note":"x","by":"root"}`, " \n", `{"":""}`, `true`, `1e999`,
+			`{"step":"build","note":"x"}`, `{"step":"../x"}`, `{"input":"{\"a\":1}","note":"y"}`, `{"rejected":true}`, `{"workflow":"w.yaml","max_attempts":2,"env":["A=b"]}`,
+			`{"workflow":"broken.yaml"}`, `{"start_at_step":"build","daily_cost_limit":1.5}`, `{"max_attempts":1e2}`, `{"max_iterations":-1}`, `{"env":null}`, `{"git_worktree":1}`,
+			`{"keep":3,"all":true}`, `{"older_than_ms":1000,"dry_run":true}`, `{"keep":-1}`, `{"keep":null}`, `{"all":true}`,
+			`{"text":"hello\u0000","mode":"queue"}`, `{"text":"refuse"}`, `{"text":"","mode":"shout"}`, `{"agent":"coder"}`, `{"agent":"coder","now":true}`, `{"agent":"../x"}`,
+			`{"turn":3}`, `{"turn":-1}`, `{"turn":1e400}`, `{"turn":18446744073709551616}`, `{"agent":"coder","turn":3}`, `{"agent":"coder","turn":3,"why":"tests"}`, `{"go_on":true}`, `{"go_on":null}`,
+			`{"agent":"coder","turn":0,"text":"x","re":7}`, `{"agent":"coder","turn":3,"text":"","complete":true,"ended":true}`, `{"agent":"coder","turn":3,"text":""}`, `{"key":"tell_turn/reviews/coder/3"}`, `{"key":""}`,
+			`{"agents":["Lyra"]}`, `{"agents":["agent-7","Lyra"]}`, `{"agents":[]}`, `{"agents":null}`, `{"agents":["Twin"]}`, `{"agents":["a\u0000b"]}`, `{"agents":"Lyra"}`,
+			`{"allow":true}`, `{"allow":true,"scope":"always"}`, `{"allow":1}`, `{"option":"y","text":"z","scope":"once"}`, `{"scope":"ever"}`, `{"Allow":true}`,
+		} {
+			f.Add(uint8(i), body)
+		}
+	}
+	fake := newFake()
+	handler := New(Options{Engine: fake, User: "sam"}).SocketHandler()
+	f.Fuzz(func(t *testing.T, route uint8, body string) {
+		path := posts()[int(route)%len(posts())]
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second) // a note of the fake's own makes it hang
+		defer cancel()
+		req, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://fairlead"+api.Base+path, strings.NewReader(body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		req.Header.Set("Content-Type", "application/json")
+		fake.orders = nil
+		w := httptest.NewRecorder()
+		handler.ServeHTTP(w, req)
+		var want struct {
+			Note  string `json:"note"`
+			Now   bool   `json:"now"`
+			Step  string `json:"step"`
+			Input string `json:"input"`
+			pruned
+			view.RunFlags
+			inChannel
+		}
+		dec := json.NewDecoder(strings.NewReader(body))
+		dec.DisallowUnknownFields()
+		fault := dec.Decode(&want)
+		switch {
+		case w.Code < 300:
+			if fault == nil {
+				_, fault = dec.Token()
+			}
+			if len(fake.orders) != 1 || body != "" && !errors.Is(fault, io.EOF) || utf8.RuneCountInString(want.Note) > 1000 {
+				t.Fatalf("%s %q is taken for %q; it is read as %+v, %v", path, body, fake.orders, want, fault)
+			}
+			got := fake.orders[0]
+			ends := []string{fmt.Sprintf(" %q", want.Note), fmt.Sprintf("now=%v", want.Now), " " + string(api.Encode(want.RunFlags)), " " + string(api.Encode(want.pruned))}
+			if want.inChannel.is(got) {
+				return
+			}
+			if !strings.HasPrefix(got, "human sam: ") || !slices.ContainsFunc(ends, func(end string) bool { return strings.HasSuffix(got, end) }) {
+				t.Fatalf("%s %q is taken for %q", path, body, got)
+			}
+		case len(fake.orders) > 0:
+			t.Fatalf("%s %q is answered with %d, and is an order: %q", path, body, w.Code, fake.orders)
+		case w.Code < 400 || w.Code > 499 && !slices.Contains([]string{want.Note, want.Text, want.Agent, want.Why}, "hang"):
+			t.Fatalf("%s %q: %d %s", path, body, w.Code, w.Body)
+		}
+	})
+}
+
+// inChannel is what a body about a channel may say.
+type inChannel struct {
+	Text     string   `json:"text"`
+	Mode     string   `json:"mode"`
+	Agent    string   `json:"agent"`
+	Turn     uint64   `json:"turn"`
+	Re       uint64   `json:"re"`
+	Complete bool     `json:"complete"`
+	Ended    bool     `json:"ended"`
+	Why      string   `json:"why"`
+	Key      string   `json:"key"`
+	GoOn     bool     `json:"go_on"`
+	Agents   []string `json:"agents"`
+	Allow    bool     `json:"allow"`
+	Option   string   `json:"option"`
+	Scope    string   `json:"scope"`
+}
+
+// is says whether an order of the fake's is one that these words can be, given by whom they name.
+func (c *inChannel) is(order string) bool {
+	who, words, _ := strings.Cut(order, ": ")
+	switch who {
+	case "human sam":
+		return slices.Contains([]string{
+			fmt.Sprintf("say reviews mode %q %q", c.Mode, c.Text), fmt.Sprintf("skip reviews turn=%d", c.Turn), fmt.Sprintf("override reviews go_on=%v", c.GoOn),
+			fmt.Sprintf("grant reviews agent %q now=false", c.Agent), fmt.Sprintf("grant reviews agent %q now=true", c.Agent),
+			fmt.Sprintf("assign reviews agent %q", c.Agent), "disable coder", "enable coder", "retry coder", "end coder",
+			"answer q1 " + string(api.Encode(view.QuestionAnswer{Allow: c.Allow, Option: c.Option, Text: c.Text, Scope: c.Scope})),
+			"summon", "sleep", fmt.Sprintf("wake %q", c.Agents),
+		}, words)
+	case "itself coder":
+		if slices.Contains([]string{"ready", "beat", "leave", fmt.Sprintf("told %q", c.Key)}, words) {
+			return true
+		}
+	}
+	return who == "itself "+c.Agent && slices.Contains([]string{
+		fmt.Sprintf("said turn=%d re=%d complete=%v ended=%v %q", c.Turn, c.Re, c.Complete, c.Ended, c.Text),
+		fmt.Sprintf("pass turn=%d", c.Turn), fmt.Sprintf("go_on turn=%d", c.Turn), fmt.Sprintf("wait turn=%d %q", c.Turn, c.Why),
+	}, words)
+}
+
+// FuzzDocument: a document is handed on as it came, once, or it is a fault of the request and
+// nobody is asked. What is handed on is one JSON object.
+func FuzzDocument(f *testing.F) {
+	for _, seed := range []string{
+		`{"type":"agent-identity","status":"alive","name":"Lyra","gridPosition":0}`, "\n {\"type\":1} \t", `{"type":"a"}{}`, `{"type":"a"`, `[{"type":1}]`, `null`, `""`, "", "{}",
+		"{\"type\":\"\xff\\ud800\"}", `{"type":1e999,"type":2}`, `{"type":` + strings.Repeat("[", 20_000), `{"refuse":1}`, "\xef\xbb\xbf{}", `{"type":"\u0000"}`,
+	} {
+		f.Add(seed)
+	}
+	fake := newFake()
+	handler := New(Options{Engine: fake, User: "sam"}).SocketHandler()
+	f.Fuzz(func(t *testing.T, body string) {
+		req := httptest.NewRequestWithContext(t.Context(), http.MethodPost, api.Base+importPath, strings.NewReader(body))
+		req.Header.Set("Content-Type", "application/json")
+		fake.orders = nil
+		w := httptest.NewRecorder()
+		handler.ServeHTTP(w, req)
+		trimmed := strings.Trim(body, " \t\r\n")
+		object := json.Valid([]byte(body)) && strings.HasPrefix(trimmed, "{")
+		switch {
+		case w.Code == 201:
+			if !object || len(fake.orders) != 1 || fake.orders[0] != fmt.Sprintf("human sam: import %q", trimmed) {
+				t.Fatalf("%q is taken for %q", body, fake.orders)
+			}
+		case len(fake.orders) > 0 || w.Code < 400 || w.Code > 499:
+			t.Fatalf("%q: %d %s, %q", body, w.Code, w.Body, fake.orders)
+		default:
+			problemText(t, w.Body.String())
+		}
+	})
+}

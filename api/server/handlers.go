@@ -1,0 +1,95 @@
+package server
+
+import (
+	"context"
+	"os"
+	"time"
+
+	"github.com/fairlead-dev/fairlead/api"
+	"github.com/fairlead-dev/fairlead/machine/control"
+	"github.com/fairlead-dev/fairlead/view"
+)
+
+type nothing struct{}
+
+type agentIn struct {
+	Name string `path:"name" maxLength:"64" pattern:"^[a-z0-9][a-z0-9._-]*$" example:"coder" doc:"The agent"`
+}
+
+type orderIn struct {
+	Name string `path:"name" maxLength:"64" pattern:"^[a-z0-9][a-z0-9._-]*$" example:"coder" doc:"The agent"`
+	Body *api.NoteBody
+}
+
+type holdIn struct {
+	Body *api.NoteBody
+}
+
+func noteOf(b *api.NoteBody) string {
+	if b == nil {
+		return ""
+	}
+	return b.Note
+}
+
+func (s *Server) team(ctx context.Context, _ *nothing) (*view.TeamView, error) {
+	view, err := s.engine.Team(ctx)
+	view.Agents = some(view.Agents)
+	return &view, err
+}
+
+func (s *Server) why(ctx context.Context, in *agentIn) (*view.WhyView, error) {
+	view, err := s.engine.Why(ctx, in.Name)
+	view.Evidence, view.Sessions = some(view.Evidence), some(view.Sessions)
+	return &view, err
+}
+
+// order is a route that wants one of the seed's four words of an agent.
+func order(desired string) adder {
+	return answer(func(s *Server, ctx context.Context, in *orderIn) (*api.Commanded, error) {
+		if err := mayOrder(ctx, "wanted_"+desired, in.Name); err != nil {
+			return nil, err
+		}
+		seq, agent, err := s.engine.Order(ctx, s.actor(ctx), in.Name, desired, noteOf(in.Body))
+		return &api.Commanded{Seq: seq, Agent: agent}, err
+	})
+}
+
+// orders are the verbs and what they make of desired_state.
+var orders = map[api.Verb]string{
+	api.Start: control.WordContinuous, api.Stop: control.WordPause, api.Once: control.WordRunOnce, api.Cleanup: control.WordRunCleanup,
+}
+
+func hold(on bool) adder {
+	return answer(func(s *Server, ctx context.Context, in *holdIn) (*api.Held, error) {
+		if !on {
+			if err := mayOrder(ctx, "release", ""); err != nil {
+				return nil, err
+			}
+		}
+		seq, err := s.engine.Hold(ctx, s.actor(ctx), on, noteOf(in.Body))
+		return &api.Held{Seq: seq, Hold: on}, err
+	})
+}
+
+type downIn struct {
+	Body *struct {
+		Now bool `json:"now,omitempty" doc:"End the sessions that run instead of letting them finish"`
+	}
+}
+
+func (s *Server) down(ctx context.Context, in *downIn) (*api.Stopping, error) {
+	if err := mayOrder(ctx, "down", ""); err != nil {
+		return nil, err
+	}
+	now := in.Body != nil && in.Body.Now
+	return &api.Stopping{Stopping: true}, s.engine.Stop(ctx, s.actor(ctx), now)
+}
+
+func (s *Server) status(ctx context.Context, _ *nothing) (*api.Status, error) {
+	st, err := s.engine.Status(ctx)
+	return &api.Status{
+		Version: s.opts.Version, PID: os.Getpid(), StartedAt: st.StartedAt.UTC(), UptimeMS: time.Since(st.StartedAt).Milliseconds(),
+		Dir: s.opts.Dir, Journal: api.JournalStatus{Head: st.Head, Backend: s.opts.Store}, Subscribers: int(s.watchers.Load()),
+	}, err
+}

@@ -1,0 +1,151 @@
+package server
+
+import (
+	"encoding/json"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/fairlead-dev/fairlead/api"
+	"github.com/fairlead-dev/fairlead/dispatchfolder"
+	"github.com/fairlead-dev/fairlead/machine/question"
+	"github.com/fairlead-dev/fairlead/policy"
+	"github.com/fairlead-dev/fairlead/view"
+)
+
+// outsideMax is how many files outside of a workspace are named one by one.
+const outsideMax = 5
+
+// hints are what is worth a second look in a call, each with the calls that it is about. They are
+// read off the call itself by the parser that judges calls, never off what the program says of it,
+// and what the parser cannot see is not guessed at: no hint is no all-clear.
+var hints = []struct {
+	words string
+	calls []policy.Pattern
+}{
+	{"it deletes files", patterns("Bash(rm *)", "Bash(rmdir *)", "Bash(unlink *)", "Bash(shred *)", "Bash(truncate *)", "Bash(git clean *)", "Bash(git reset --hard*)", "Bash(git rm *)", "Bash(find * -delete*)")},
+	{"it goes to the network", patterns(
+		"WebFetch", "WebSearch", "Bash(curl *)", "Bash(wget *)", "Bash(ssh *)", "Bash(scp *)", "Bash(rsync *)", "Bash(nc *)", "Bash(git push *)", "Bash(git fetch *)", "Bash(git pull *)", "Bash(git clone *)",
+		"Bash(npm install *)", "Bash(npm i *)", "Bash(npm ci *)", "Bash(npx *)", "Bash(pip install *)", "Bash(pip3 install *)", "Bash(cargo install *)", "Bash(go get *)", "Bash(go install *)", "Bash(apt *)", "Bash(apt-get *)", "Bash(brew *)",
+	)},
+	{"it acts as another user", patterns("Bash(sudo *)", "Bash(su *)", "Bash(doas *)")},
+}
+
+func patterns(texts ...string) []policy.Pattern {
+	list := make([]policy.Pattern, len(texts))
+	for i, text := range texts {
+		p, err := policy.ParsePattern(text)
+		if err != nil {
+			panic("api: a hint's pattern: " + err.Error())
+		}
+		list[i] = p
+	}
+	return list
+}
+
+// hintsOf is what a person should look at before answering a question.
+func hintsOf(q *view.QuestionView) []string {
+	if q.Kind != string(question.Permission) {
+		return nil
+	}
+	var list []string
+	input, readable := argsOf(q)
+	call := policy.Call{Tool: q.Tool, Input: input, Dir: q.Workspace}
+	where := policy.Where{Repo: q.Workspace}
+	if q.Call != "" && !readable && (strings.HasSuffix(q.Call, "…") || strings.HasSuffix(q.Call, "(cut)")) {
+		list = append(list, "not all of the call is shown: it is too long")
+	}
+	if filepath.IsAbs(q.Workspace) {
+		for _, hint := range hints {
+			// As denials they match whatever is called within the call, however deep.
+			if verdict, rule := policy.Answer(nil, hint.calls, call, nil, where, dispatchfolder.Disk{}); verdict == "deny" && !strings.HasPrefix(rule, "X10") {
+				list = append(list, hint.words)
+			}
+		}
+	}
+	outside := outsideOf(q, call, where, readable)
+	for _, path := range outside[:min(len(outside), outsideMax)] {
+		list = append(list, "outside of its workspace: "+path)
+	}
+	if len(outside) > outsideMax {
+		list = append(list, "and other files outside of its workspace")
+	}
+	return list
+}
+
+// argsOf are a call's arguments: as JSON, or the one that matters as plain text.
+func argsOf(q *view.QuestionView) (args json.RawMessage, readable bool) {
+	text := strings.TrimSpace(q.Call)
+	if json.Valid([]byte(text)) && strings.HasPrefix(text, "{") {
+		return json.RawMessage(text), true
+	}
+	name := ""
+	switch {
+	case text == "" || strings.HasSuffix(text, "…") || strings.HasSuffix(text, "(cut)"):
+	case q.Tool == "Bash":
+		name = "command"
+	case slices.Contains(fileTools, q.Tool):
+		name = "file_path"
+	case q.Tool == "WebFetch" || q.Tool == "WebSearch":
+		name = "url"
+	}
+	if name == "" {
+		return nil, false
+	}
+	return api.Encode(map[string]string{name: text}), true
+}
+
+// fileTools are the tools whose arguments name one file that they change or read.
+var fileTools = []string{"Write", "Edit", "MultiEdit", "NotebookEdit", "Read"}
+
+// outsideOf are the files of a call that lie outside of the workspace, as far as they are known:
+// those that the program names, those in the arguments, and those that a command is known to write.
+func outsideOf(q *view.QuestionView, call policy.Call, where policy.Where, readable bool) []string {
+	if !filepath.IsAbs(q.Workspace) {
+		return nil
+	}
+	paths := slices.Clone(q.Paths)
+	if readable && slices.Contains(fileTools, q.Tool) {
+		var args struct {
+			File     string `json:"file_path"`
+			Notebook string `json:"notebook_path"`
+		}
+		if json.Unmarshal(call.Input, &args) == nil {
+			paths = append(paths, args.File, args.Notebook)
+		}
+	}
+	root := endOf(q.Workspace)
+	var outside []string
+	for _, path := range paths {
+		if path == "" {
+			continue
+		}
+		if !filepath.IsAbs(path) {
+			path = q.Workspace + "/" + path // not joined: ".." behind a link leads elsewhere
+		}
+		outside = appendOutside(outside, root, endOf(path))
+	}
+	if readable && q.Tool == "Bash" {
+		for _, path := range policy.Judge(policy.AgentRules(), false, call, where, dispatchfolder.Disk{}).Writes {
+			outside = appendOutside(outside, root, path)
+		}
+	}
+	return outside
+}
+
+func appendOutside(list []string, root, path string) []string {
+	rel, err := filepath.Rel(root, path)
+	inside := err == nil && rel != ".." && !strings.HasPrefix(rel, "../")
+	if inside || strings.HasPrefix(path, "/dev/") || slices.Contains(list, path) {
+		return list
+	}
+	return append(list, path)
+}
+
+// endOf is where a path ends; where that cannot be known, the path itself.
+func endOf(path string) string {
+	if file, err := (dispatchfolder.Disk{}).Look(path); err == nil {
+		return file.Path
+	}
+	return filepath.Clean(path)
+}

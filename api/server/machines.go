@@ -1,0 +1,16 @@
+package server
+
+import (
+	"context"
+
+	"github.com/fairlead-dev/fairlead/api"
+	"github.com/fairlead-dev/fairlead/team"
+)
+
+func (s *Server) machines(context.Context, *nothing) (*api.Machines, error) {
+	all := &api.Machines{}
+	for _, m := range team.Machines() {
+		all.Machines = append(all.Machines, api.MachineView{Name: m.Name, Promise: m.Promise, Mermaid: m.Mermaid, Rows: some(m.Rows)})
+	}
+	return all, nil
+}

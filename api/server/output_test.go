@@ -1,0 +1,246 @@
+package server
+
+import (
+	"bytes"
+	"context"
+	"math/rand/v2"
+	"net/http"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+	"unicode/utf8"
+
+	"github.com/fairlead-dev/fairlead/api"
+	"github.com/fairlead-dev/fairlead/api/client"
+	"github.com/google/go-cmp/cmp"
+)
+
+// hear follows a session to its end and puts the pieces together.
+func hear(t *testing.T, c *client.Client, session string, q client.OutputQuery) (text string, first int64, end api.Ended) {
+	t.Helper()
+	at := int64(-1)
+	for h, err := range c.Output(t.Context(), session, q) {
+		switch {
+		case err != nil:
+			t.Fatal(err)
+		case h.End != nil:
+			end = *h.End
+			continue
+		case at >= 0 && h.Offset != at:
+			t.Fatalf("a piece begins at %d, want %d", h.Offset, at)
+		case h.End != nil || h.Output.End <= h.Offset || h.Output.End-h.Offset > outputBytesMax:
+			t.Fatalf("a piece from %d to %d", h.Offset, h.Output.End)
+		case !utf8.ValidString(h.Text):
+			t.Fatalf("text that is none: %q", h.Text)
+		}
+		if at < 0 {
+			first = h.Offset
+		}
+		at = h.Output.End
+		text += h.Text
+	}
+	return text, first, end
+}
+
+func TestOutputIsFollowed(t *testing.T) {
+	s := serve(t)
+	c := dial(t, s)
+	s.fake.do(func() { s.fake.sessions["coder-1"] = &fakeSession{open: true} }) // opened, not begun
+	go func() {
+		s.fake.say("coder-1", "grüße, ")
+		s.fake.say("coder-1", "a torn character: \xe2")
+		s.fake.say("coder-1", "\x82")
+		s.fake.say("coder-1", "\xac, one that stays torn: \xf0\x9f")
+		s.fake.do(func() { s.fake.sessions["coder-1"].why = "all is done" })
+		s.fake.endSession("coder-1", "ok")
+	}()
+	text, first, end := hear(t, c, "coder-1", client.OutputQuery{})
+	if want := "grüße, a torn character: €, one that stays torn: \uFFFD"; text != want || first != 0 {
+		t.Errorf("from %d: %q, want %q", first, text, want)
+	}
+	if end != (api.Ended{Outcome: "ok", Why: "all is done"}) {
+		t.Errorf("the end: %+v", end)
+	}
+	if text, first, _ := hear(t, c, "coder-1", client.OutputQuery{From: 9}); first != 9 || !strings.HasPrefix(text, "a torn") {
+		t.Errorf("from 9: %d %q", first, text)
+	}
+	if text, _, end := hear(t, c, "coder-1", client.OutputQuery{From: 5000}); text != "" || end.Outcome != "ok" {
+		t.Errorf("beyond the end: %q %+v", text, end)
+	}
+	s.fake.do(func() { s.fake.sessions["coder-2"] = &fakeSession{outcome: "failed", why: "no such program"} })
+	if text, _, end := hear(t, c, "coder-2", client.OutputQuery{}); text != "" || end != (api.Ended{Outcome: "failed", Why: "no such program"}) {
+		t.Errorf("never begun: %q %+v", text, end)
+	}
+	if got, err := c.RawOutput(t.Context(), "coder-2", 0, 0); err != nil || got.Open || len(got.Bytes) != 0 {
+		t.Errorf("never begun, raw: %+v, %v", got, err)
+	}
+}
+
+// A character waits until it is whole, and a session that is silent, or that nobody
+// answers for yet, is not over.
+func TestOutputWaits(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFake()
+		f.do(func() { f.sessions["coder-1"] = &fakeSession{open: true} })
+		s := New(Options{Engine: f})
+		w := &memoryAnswer{header: http.Header{}}
+		done := watchIn(t.Context(), s, "/sessions/coder-1/output/stream", w)
+		said := func(want ...string) {
+			t.Helper()
+			<-time.After(time.Second)
+			synctest.Wait()
+			var got []string
+			for line := range strings.Lines(w.String()) {
+				if data, ok := strings.CutPrefix(line, "data: "); ok {
+					got = append(got, strings.TrimSpace(data))
+				}
+			}
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Fatal(diff)
+			}
+		}
+		said()
+		f.say("coder-1", "5 \xe2")
+		said(`{"offset":0,"end":2,"text":"5 "}`)
+		f.say("coder-1", "\x82")
+		said(`{"offset":0,"end":2,"text":"5 "}`)
+		f.say("coder-1", "\xac")
+		said(`{"offset":0,"end":2,"text":"5 "}`, `{"offset":2,"end":5,"text":"€"}`)
+		f.do(func() { f.sessions["coder-1"].still = true })
+		said(`{"offset":0,"end":2,"text":"5 "}`, `{"offset":2,"end":5,"text":"€"}`)
+		f.say("coder-1", "!")
+		f.do(func() { f.sessions["coder-1"].still = false })
+		said(`{"offset":0,"end":2,"text":"5 "}`, `{"offset":2,"end":5,"text":"€"}`, `{"offset":5,"end":6,"text":"!"}`)
+		f.endSession("coder-1", "ok")
+		<-done
+		said(`{"offset":0,"end":2,"text":"5 "}`, `{"offset":2,"end":5,"text":"€"}`, `{"offset":5,"end":6,"text":"!"}`, `{"outcome":"ok","why":""}`)
+		s.Close()
+	})
+}
+
+// A line of 20 MiB passes byte for byte, and none of it is held in one piece for a page.
+func TestOutputLongLine(t *testing.T) {
+	s := serve(t)
+	c := dial(t, s)
+	rnd := rand.New(rand.NewPCG(3, 3))
+	line := make([]byte, 20<<20)
+	for i := range line {
+		line[i] = byte(rnd.Uint32())
+		if line[i] == '\n' {
+			line[i] = 0
+		}
+	}
+	s.fake.say("coder-1", string(line))
+	var got []byte
+	for open := true; open; {
+		part, err := c.RawOutput(t.Context(), "coder-1", int64(len(got)), 7<<20)
+		if err != nil || part.Offset != int64(len(got)) {
+			t.Fatal(part.Offset, err)
+		}
+		if got = append(got, part.Bytes...); len(part.Bytes) == 0 {
+			s.fake.endSession("coder-1", "ok")
+		}
+		open = part.Open
+	}
+	if !bytes.Equal(got, line) {
+		t.Errorf("%d bytes came, not the %d that were said", len(got), len(line))
+	}
+	text, first, end := hear(t, c, "coder-1", client.OutputQuery{Tail: 100 << 10})
+	if end.Outcome != "ok" || first > int64(len(line))-(100<<10)+3 || first < int64(len(line))-(100<<10)-(100<<10)/4-3 || text == "" {
+		t.Errorf("the tail begins at %d of %d: %+v", first, len(line), end)
+	}
+}
+
+func TestNearEnd(t *testing.T) {
+	f := newFake()
+	s := New(Options{Engine: f})
+	defer s.Close()
+	for _, open := range []bool{false, true} {
+		for _, size := range []int64{0, 1, 500, 70_000, 65_536, 300_000, 5_000_000} {
+			f.do(func() { f.sessions["a-1"] = &fakeSession{said: make([]byte, size), open: open, begun: true} })
+			for _, tail := range []int64{1, 1000, 128 << 10, 1 << 30} {
+				at := s.nearEnd(t.Context(), "a-1", tail)
+				if spare := max(tail/4, probeExact) + 1; at > max(0, size-tail) || at < size-tail-spare {
+					t.Errorf("open %v, %d bytes, tail %d: begins at %d", open, size, tail, at)
+				}
+			}
+		}
+	}
+}
+
+// Somebody who reads is told 20 times a second at most, and in pieces.
+func TestOutputIsCoalesced(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFake()
+		f.say("coder-1", "x")
+		s := New(Options{Engine: f})
+		ctx, cancel := context.WithCancel(t.Context())
+		w := &memoryAnswer{header: http.Header{}}
+		done := watchIn(ctx, s, "/sessions/coder-1/output/stream", w)
+		for range 2000 { // two seconds of chatter
+			<-time.After(time.Millisecond)
+			f.say("coder-1", "chatter ")
+		}
+		synctest.Wait()
+		if n := strings.Count(w.String(), "event: output"); n > 42 || n < 30 {
+			t.Errorf("%d messages in two seconds", n)
+		}
+		f.say("coder-1", strings.Repeat("long ", 100_000))
+		<-time.After(time.Second)
+		synctest.Wait()
+		for piece := range strings.SplitSeq(w.String(), "\n\n") {
+			if len(piece) > outputBytesMax+200 {
+				t.Errorf("a piece of %d bytes", len(piece))
+			}
+		}
+		cancel()
+		<-done
+		s.Close()
+	})
+}
+
+func TestCutText(t *testing.T) {
+	for text, want := range map[string]int{
+		"": 0, "abc": 3, "€": 3, "a\xe2": 1, "a\xe2\x82": 1, "a\xe2\x82\xac": 4, "a\xf0\x9f\x98": 1, "a\xff": 2, "\x80\x80\x80\x80": 4, "a\xc3": 1, "\xf0": 0,
+	} {
+		if got := cutText([]byte(text)); got != want {
+			t.Errorf("cutText(%q) = %d, want %d", text, got, want)
+		}
+	}
+	for text, want := range map[string]int{"": 0, "abc": 0, "\x82\xacx": 2, "\xacx": 1, "\x9f\x98\x80x": 3, "\x80\x80\x80\x80x": 0, "\x80": 0} {
+		if got := tornStart([]byte(text)); got != want {
+			t.Errorf("tornStart(%q) = %d, want %d", text, got, want)
+		}
+	}
+}
+
+// FuzzCutText: cut anywhere, the pieces say what the whole says.
+func FuzzCutText(f *testing.F) {
+	f.Add([]byte("grüße € \xf0\x9f\x98\x80 \xff\xfe"), 3)
+	f.Add([]byte("\x80\x80\xe2\x82"), 1)
+	f.Fuzz(func(t *testing.T, b []byte, size int) {
+		if size = size % 8; size <= 0 {
+			size = 1
+		}
+		var held []byte
+		var got []rune
+		for rest := b; len(rest) > 0 || len(held) > 0; {
+			n := min(size, len(rest))
+			held = append(held, rest[:n]...)
+			rest = rest[n:]
+			cut := cutText(held)
+			if len(rest) == 0 {
+				cut = len(held)
+			}
+			if len(held)-cut >= utf8.UTFMax {
+				t.Fatalf("%d bytes are held back of %q", len(held)-cut, held)
+			}
+			got = append(got, []rune(string(held[:cut]))...)
+			held = held[cut:]
+		}
+		if string(got) != string([]rune(string(b))) {
+			t.Fatalf("%q became %q", b, string(got))
+		}
+	})
+}

@@ -1,0 +1,189 @@
+package server
+
+import (
+	"errors"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/fairlead-dev/fairlead/view"
+
+	"github.com/fairlead-dev/fairlead/api"
+	"github.com/fairlead-dev/fairlead/api/client"
+	"github.com/google/go-cmp/cmp"
+)
+
+// questionsAsked is what TestRoutes asks about questions.
+var questionsAsked = []askedOnce{
+	{"list-questions", "GET", "/questions", "", `"questions" "id":"q1" "kind":"permission" "hints":["it deletes files"] "differs":[] "expires_at":null`},
+	{"get-question", "GET", "/questions/q1", "", `"id":"q1" "paths":[] "options":[{"id":"y"`},
+	{"answer-question", "POST", "/questions/q1/answer", `{"allow":true,"scope":"session"}`, `"seq":11`},
+	{"list-standing", "GET", "/standing", "", `"standing" "id":"s1" "session_id":"" "allow":true "by":"human/sam"`},
+	{"revoke-standing", "DELETE", "/standing/s1", "", `"seq":12`},
+	{"retry-agent", "POST", "/agents/coder/retry", "", `"seq":13`},
+	{"end-agent-session", "POST", "/agents/coder/end", "", `"seq":14`},
+	{"list-usage", "GET", "/usage", "", `"agents" "agent":"coder" "sessions":2 "days":[] "runs":[]`},
+}
+
+// Every answer arrives as what it was, by who gave it.
+func TestQuestionOrders(t *testing.T) {
+	s := serve(t)
+	c, err := client.Dial(s.dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	ctx := t.Context()
+	_, yes := c.AnswerQuestion(ctx, "q1", view.QuestionAnswer{Allow: true, Scope: "always"})
+	_, words := c.AnswerQuestion(ctx, "q1", view.QuestionAnswer{Option: "y", Text: "with a word"})
+	_, revoked := c.RevokeStanding(ctx, "s1")
+	_, retried := c.RetryAgent(ctx, "coder")
+	_, over := c.EndAgentSession(ctx, "coder")
+	if err := errors.Join(yes, words, revoked, retried, over); err != nil {
+		t.Error(err)
+	}
+	want := []string{`answer q1 {"allow":true,"scope":"always"}`, `answer q1 {"option":"y","text":"with a word"}`, `revoke s1`, `retry coder`, `end coder`}
+	for i, line := range want {
+		if i >= len(s.fake.orders) || !strings.HasPrefix(s.fake.orders[i], "human ") || !strings.HasSuffix(s.fake.orders[i], ": "+line) {
+			t.Fatalf("orders: %q\nwant %s at %d", s.fake.orders, line, i)
+		}
+	}
+	if all, err := c.Questions(ctx); err != nil || len(all) != 1 || all[0].Hints == nil {
+		t.Errorf("%+v, %v", all, err)
+	}
+	if all, err := c.Standing(ctx); err != nil || len(all) != 1 {
+		t.Errorf("%+v, %v", all, err)
+	}
+	if used, err := c.Usage(ctx, true); err != nil || len(used.Agents) != 1 || used.Days == nil {
+		t.Errorf("%+v, %v", used, err)
+	}
+	var refused *client.Refused
+	if _, err := c.AnswerQuestion(ctx, "q1", view.QuestionAnswer{Text: "refuse"}); !errors.As(err, &refused) || refused.Refusal.Row != "Q3" {
+		t.Errorf("%v", err)
+	}
+	var p *api.Problem
+	if _, err := c.Question(ctx, "q2"); !errors.As(err, &p) || p.Status != 404 || len(p.Known) != 1 {
+		t.Errorf("%v", err)
+	}
+}
+
+// X10: no agent answers, whoever asked, and none takes an answer back. It may read.
+func TestAgentsAnswerNothing(t *testing.T) {
+	f := newFake()
+	h := New(Options{Engine: f, User: "sam"}).SocketHandler()
+	for _, session := range []string{"coder-17", "reviewer-1", "build@r1-2"} {
+		for path, status := range map[string]int{
+			"POST /questions/q1/answer": 409, "DELETE /standing/s1": 409, "POST /agents/reviewer/retry": 409, "POST /agents/reviewer/end": 409,
+			"GET /questions": 200, "GET /questions/q1": 200, "GET /standing": 200, "GET /usage": 200,
+		} {
+			method, path, _ := strings.Cut(path, " ")
+			w := httptest.NewRecorder()
+			body := "{}"
+			if strings.HasPrefix(path, "/questions/") {
+				body = `{"allow":true}`
+			}
+			r := httptest.NewRequestWithContext(asSession(t.Context(), session), method, api.Base+path, strings.NewReader(body))
+			r.Header.Set("Content-Type", "application/json")
+			h.ServeHTTP(w, r)
+			if w.Code != status || status == 409 && (problemText(t, w.Body.String()).Refusal.Row != "X10" || strings.Contains(path, "/q") && !strings.Contains(w.Body.String(), "only a person answers")) {
+				t.Errorf("%s: %s %s: %d %s", session, method, path, w.Code, w.Body)
+			}
+		}
+	}
+	if len(f.orders) > 0 {
+		t.Errorf("orders: %q", f.orders)
+	}
+}
+
+// What is no answer is refused before the engine is asked.
+func TestAnswerInputs(t *testing.T) {
+	s := serve(t)
+	for _, c := range []struct{ path, body, words string }{
+		{"/questions/17/answer", `{"allow":true}`, "path.id"},
+		{"/questions/q1/answer", "", "body"},
+		{"/questions/q1/answer", `{"alow":true}`, "body.alow"},
+		{"/questions/q1/answer", `{"scope":"forever"}`, "body.scope"},
+		{"/questions/q1/answer", `{"allow":"yes"}`, "body.allow"},
+		{"/questions/q1/answer", `{"text":"` + strings.Repeat("x", 16385) + `"}`, "body.text"},
+	} {
+		status := 422
+		if c.body == "" {
+			status = 400
+		}
+		if text, _ := s.want(t, status, "POST", api.Base+c.path, c.body); !strings.Contains(text, c.words) {
+			t.Errorf("%s %.40s: %s", c.path, c.body, text)
+		}
+	}
+	if len(s.fake.orders) > 0 {
+		t.Errorf("orders: %q", s.fake.orders)
+	}
+}
+
+// Hints are read off the call: nothing that the program says of it makes one, or hides one.
+func TestHints(t *testing.T) {
+	root := t.TempDir()
+	repo := filepath.Join(root, "repo")
+	if err := errors.Join(os.MkdirAll(filepath.Join(repo, "src"), 0o700), os.Symlink(root, filepath.Join(repo, "out"))); err != nil {
+		t.Fatal(err)
+	}
+	root, err := filepath.EvalSymlinks(root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	bash := func(command string) string { return string(api.Encode(map[string]string{"command": command})) }
+	for _, c := range []struct {
+		tool, call string
+		paths      []string
+		want       []string
+	}{
+		{"Bash", bash("ls -l"), nil, nil},
+		{"Bash", bash("echo rm -rf build"), nil, nil},
+		{"Bash", bash("go test ./..."), nil, nil},
+		{"Bash", bash("rm -rf build"), nil, []string{"it deletes files"}},
+		{"Bash", bash("make && /bin/rm -rf build"), nil, []string{"it deletes files"}},
+		{"Bash", bash("bash -c 'cd x; rm y'"), nil, []string{"it deletes files"}},
+		{"Bash", bash("curl -s https://example.org | tee log"), nil, []string{"it goes to the network"}},
+		{"Bash", bash("sudo rm x"), nil, []string{"it deletes files", "it acts as another user"}},
+		{"Bash", bash("echo x > ../notes"), nil, []string{"outside of its workspace: " + root + "/notes"}},
+		{"Bash", bash("echo x > /dev/null"), nil, nil},
+		{"WebFetch", `{"url":"https://example.org"}`, nil, []string{"it goes to the network"}},
+		{"Write", `{"file_path":"src/a.go"}`, nil, nil},
+		{"Write", `{"file_path":"out/a.go"}`, nil, []string{"outside of its workspace: " + root + "/a.go"}},
+		{"Edit", `{"file_path":"/etc/passwd"}`, []string{"/etc/passwd"}, []string{"outside of its workspace: /etc/passwd"}},
+		{"other", `{}`, []string{repo + "/../x", "src/y"}, []string{"outside of its workspace: " + root + "/x"}},
+		{"Bash", `{"command":"` + strings.Repeat("x", 30) + "…", nil, []string{"not all of the call is shown: it is too long"}},
+		{"Bash", "rm -rf build", nil, []string{"it deletes files"}},
+		{"Write", "/etc/passwd", nil, []string{"outside of its workspace: /etc/passwd"}},
+		{"Bash", "rm -rf build (cut)", nil, []string{"not all of the call is shown: it is too long"}},
+		{"WebFetch", "", nil, []string{"it goes to the network"}},
+		{"", "", nil, nil},
+	} {
+		got := hintsOf(&view.QuestionView{Kind: "permission", What: "rm; curl; sudo", Tool: c.tool, Call: c.call, Paths: c.paths, Workspace: repo})
+		if diff := cmp.Diff(c.want, got); diff != "" {
+			t.Errorf("%s %s:\n%s", c.tool, c.call, diff)
+		}
+	}
+	if got := hintsOf(&view.QuestionView{Kind: "question", Tool: "Bash", Call: bash("rm x"), Workspace: repo}); got != nil {
+		t.Errorf("a question in words has hints: %q", got)
+	}
+	many := hintsOf(&view.QuestionView{Kind: "permission", Tool: "x", Paths: []string{"/a", "/b", "/c", "/d", "/e", "/f", "/g", "/a"}, Workspace: repo})
+	if len(many) != outsideMax+1 {
+		t.Errorf("many files: %q", many)
+	}
+}
+
+// Whatever a call is, hints end, and name no more than they may.
+func FuzzHints(f *testing.F) {
+	for _, call := range []string{`{"command":"rm -rf $(cat x)"}`, `{"file_path":"../x"}`, `{`, `null`, `[]`, `{"command":3}`, `{"command":"cat <<E\nE\n"}`} {
+		f.Add("Bash", call, "../x")
+		f.Add("Write", call, "/etc")
+	}
+	f.Fuzz(func(t *testing.T, tool, call, path string) {
+		got := hintsOf(&view.QuestionView{Kind: "permission", Tool: tool, Call: call, Paths: []string{path}, Workspace: "/nowhere/repo"})
+		if len(got) > len(hints)+outsideMax+2 {
+			t.Errorf("%d hints", len(got))
+		}
+	})
+}

@@ -1,0 +1,122 @@
+package server
+
+import (
+	"context"
+	"encoding/json"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/fairlead-dev/fairlead/api/client"
+	"github.com/fairlead-dev/fairlead/workspace"
+)
+
+// serveFake starts a server on both doors. Everything it started is gone after the test.
+func serveFake(t testing.TB, f *fake) *served { return serveIn(t, f, newWorkspace(t)) }
+
+func serveIn(t testing.TB, f *fake, dir string) *served {
+	t.Helper()
+	return serveAt(t, f, dir, waitsUsual, listenAny(t))
+}
+
+// hasty is a server's patience for tests that see it end. The same tests want whoever is quick to be
+// served, so it is more than a busy machine takes for that.
+var hasty = waits{headers: time.Second, request: 2 * time.Second, body: time.Second, answer: 2 * time.Second, piece: 3 * time.Second}
+
+// serveHasty is serve with little patience, and with a door whose connections hold little: who
+// does not read is noticed soon.
+func serveHasty(t testing.TB) *served {
+	return serveAt(t, newFake(), newWorkspace(t), hasty, tight{listenAny(t)})
+}
+
+// tight is a door behind which the kernel keeps little of what nobody reads.
+type tight struct{ net.Listener }
+
+func (l tight) Accept() (net.Conn, error) {
+	c, err := l.Listener.Accept()
+	if err != nil {
+		return nil, err
+	}
+	return c, c.(*net.TCPConn).SetWriteBuffer(4096)
+}
+
+func serveAt(t testing.TB, f *fake, dir string, patience waits, tcp net.Listener) *served {
+	t.Helper()
+	s := &served{fake: f, dir: dir, logs: &lockedText{}}
+	page := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.Write([]byte("the page")) })
+	s.Server = New(Options{
+		Engine: f, UI: page, Token: testToken, Version: "1.2.3", Dir: s.dir, Store: "memory", User: "sam",
+		Log: slog.New(slog.NewTextHandler(s.logs, &slog.HandlerOptions{Level: slog.LevelDebug})),
+	})
+	s.waits = patience
+	socket, err := ListenSocket(s.dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.url = "http://" + tcp.Addr().String()
+	announce(t, s.dir, workspace.Daemon{PID: os.Getpid(), Address: s.url, Socket: socket.Addr().String(), Version: "1.2.3"})
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() { done <- s.Serve(ctx, tcp, socket) }()
+	stopped := false
+	s.stop = func() {
+		if stopped {
+			return
+		}
+		stopped = true
+		cancel()
+		if err := <-done; err != nil {
+			t.Errorf("Serve: %v", err)
+		}
+	}
+	t.Cleanup(func() {
+		s.stop()
+		if strings.Contains(s.logs.String(), testToken) {
+			t.Error("the token is in the log")
+		}
+		f.j.Close()
+	})
+	return s
+}
+
+// workspace is a folder that a daemon can be announced in, with sockets of its own.
+func newWorkspace(t testing.TB) string {
+	t.Helper()
+	runtime, err := os.MkdirTemp("/tmp", "fl") //nolint:usetesting // t.TempDir is too long for a socket
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(runtime) })
+	t.Setenv(runtimeDirVar, runtime)
+	dir := t.TempDir()
+	if err := os.Mkdir(filepath.Join(dir, ".fairlead"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+func announce(t testing.TB, dir string, d workspace.Daemon) {
+	t.Helper()
+	text, err := json.Marshal(d)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, ".fairlead", "daemon.json"), text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func dial(t testing.TB, s *served) *client.Client {
+	t.Helper()
+	c, err := client.Dial(s.dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { c.Close() })
+	return c
+}

@@ -1,0 +1,412 @@
+package server
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"io"
+	"io/fs"
+	"maps"
+	"mime"
+	"net/http"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/fairlead-dev/fairlead/api"
+	"github.com/fairlead-dev/fairlead/dispatchfolder"
+	"github.com/fairlead-dev/fairlead/machine/dispatch"
+	"github.com/fairlead-dev/fairlead/policy"
+	"github.com/fairlead-dev/fairlead/team"
+)
+
+const (
+	dispatchListMax    = 500     // sessions in one answer; nobody looks for an older one in a list
+	dispatchKnownMax   = 20      // names that a wrong one is answered with
+	dispatchTalksMax   = 200     // conversations in one answer
+	dispatchFilesMax   = 200     // files of one conversation in a list
+	dispatchOutputsMax = 500     // the same, of its outputs
+	dispatchBooksMax   = 64      // histories that are kept read; more are read again
+	dialogueBytesMax   = 1 << 20 // of a dialogue in an answer: its end, which is what people look for
+)
+
+// dispatchBooks are the histories that somebody looked at. Each is read on from where it was.
+type dispatchBooks struct {
+	mu sync.Mutex
+	of map[string]*lockedBook // by the folder's path
+}
+
+type lockedBook struct {
+	mu   sync.Mutex
+	book dispatchBook
+}
+
+// read brings a session's book up to date.
+func (b *dispatchBooks) read(f *dispatchfolder.Folder) (dispatchBook, error) {
+	b.mu.Lock()
+	one := b.of[f.Path()]
+	if one == nil {
+		if len(b.of) >= dispatchBooksMax {
+			clear(b.of)
+		}
+		if b.of == nil {
+			b.of = map[string]*lockedBook{}
+		}
+		one = &lockedBook{}
+		b.of[f.Path()] = one
+	}
+	b.mu.Unlock()
+	one.mu.Lock()
+	defer one.mu.Unlock()
+	for {
+		lines, next, err := f.Lines(one.book.next)
+		if errors.Is(err, dispatchfolder.ErrShorter) && one.book.next > 0 {
+			one.book = dispatchBook{}
+			continue
+		}
+		for _, l := range lines {
+			one.book.take(l.Change, api.Actor(l.Actor), l.Foreign, l.Fault)
+		}
+		done := next == one.book.next
+		one.book.next = next
+		if err != nil || done {
+			is := one.book
+			is.lines, is.denials = slices.Clone(last(is.lines, dispatchLinesMax)), slices.Clone(last(is.denials, dispatchDenialsMax))
+			return is, err
+		}
+	}
+}
+
+// found is a session with the name that it has here.
+type found struct {
+	dispatchfolder.Found
+	name  string
+	known bool // the daemon has taken it in
+}
+
+// sessionFolders are the repository's sessions: the open ones first, then the newest. Those that the
+// daemon has taken in have the names under which the journal tells of them.
+func (s *Server) sessionFolders(ctx context.Context) ([]found, error) {
+	taken, err := s.engine.Folders(ctx)
+	if err != nil {
+		return nil, err
+	}
+	names := map[string]string{}
+	for _, view := range taken {
+		names[view.Path] = view.Name
+	}
+	list, err := dispatchfolder.List(s.opts.Dir)
+	if err != nil {
+		return nil, err
+	}
+	of := map[string]int{}
+	for _, one := range list {
+		of[filepath.Base(one.Folder.Path())]++
+	}
+	all := make([]found, 0, len(list))
+	for _, one := range slices.Backward(list) {
+		at := one.Folder.Path()
+		name, known := names[at]
+		if !known {
+			name = sessionName(at, of[filepath.Base(at)] > 1)
+		}
+		all = append(all, found{one, name, known})
+	}
+	slices.SortStableFunc(all, func(a, b found) int { return cmp.Compare(rank(a), rank(b)) })
+	return all, nil
+}
+
+func rank(f found) int {
+	if f.Open() {
+		return 0
+	}
+	return 1
+}
+
+// sessionName is a folder's name as an address takes it; where that is another one's too, a piece
+// of the path's hash tells them apart.
+func sessionName(at string, shared bool) string {
+	base := filepath.Base(at)
+	name := fileName(base)
+	if len(name) > 64 {
+		name = name[:64]
+	}
+	if name == base && !shared {
+		return name
+	}
+	sum := sha256.Sum256([]byte(at))
+	return name + "-" + hex.EncodeToString(sum[:3])
+}
+
+// sessionFolder finds one by its name.
+func (s *Server) sessionFolder(ctx context.Context, name string) (found, error) {
+	all, err := s.sessionFolders(ctx)
+	if err != nil {
+		return found{}, err
+	}
+	var known []string
+	for _, one := range all {
+		if one.name == name {
+			return one, nil
+		}
+		if len(known) < dispatchKnownMax {
+			known = append(known, one.name)
+		}
+	}
+	return found{}, &team.Unknown{What: "session", Name: name, Known: known}
+}
+
+// row is a session in a list.
+func (f found) row() api.DispatchSession {
+	is := f.Session
+	row := api.DispatchSession{
+		Name: f.name, Path: f.Folder.Path(), Mode: string(is.Mode), Host: cmp.Or(string(is.Host), "none"), Phase: string(is.Phase),
+		Ended: is.Ended, Conversations: is.Made, Waiting: len(is.Waiting), Denied: is.Denied, Fault: f.Fault,
+	}
+	if f.Fault == "" {
+		row.State = is.State()
+	}
+	if !is.Began.IsZero() {
+		began := is.Began.UTC()
+		row.Began, row.ChangedAt = &began, changedAt(f.Folder)
+	}
+	if is.Open != nil {
+		row.Conversation = is.Open.ID()
+	}
+	return row
+}
+
+func (s *Server) dispatchSessions(ctx context.Context, _ *nothing) (*api.DispatchSessions, error) {
+	all, err := s.sessionFolders(ctx)
+	if err != nil {
+		return nil, err
+	}
+	answer := &api.DispatchSessions{Sessions: []api.DispatchSession{}, LeftOut: max(0, len(all)-dispatchListMax)}
+	for _, one := range all[:min(len(all), dispatchListMax)] {
+		answer.Sessions = append(answer.Sessions, one.row())
+	}
+	return answer, nil
+}
+
+func (s *Server) dispatchView(ctx context.Context, in *dispatchIn) (*api.DispatchView, error) {
+	f, err := s.sessionFolder(ctx, in.Name)
+	if err != nil {
+		return nil, err
+	}
+	return s.viewOf(ctx, f)
+}
+
+// viewOf is a session in full. Where its history cannot be read, what can be said is said.
+func (s *Server) viewOf(ctx context.Context, f found) (*api.DispatchView, error) {
+	is := f.Session
+	v := &api.DispatchView{
+		Session: f.row(), Permissions: noNullRules(is.Permissions()), Agents: []api.DispatchAgent{}, AtWork: []api.DispatchTask{},
+		Waiting: []api.DispatchWaiting{}, Conversations: []api.DispatchConversation{}, Denials: []api.DispatchDenial{}, Layers: []api.DispatchLayer{}, WaitsFor: []string{}, Notes: []string{},
+	}
+	book, err := s.books.read(f.Folder)
+	switch {
+	case f.Fault != "":
+		v.Notes = append(v.Notes, f.Fault)
+	case err != nil:
+		v.Notes = append(v.Notes, err.Error())
+	case book.fault != "":
+		v.Notes = append(v.Notes, "A line of its history changed nothing: "+book.fault)
+	}
+	v.Lines, v.LinesLeftOut = some(book.lines), book.count-len(book.lines)
+	for _, d := range slices.Backward(book.denials) {
+		v.Denials = append(v.Denials, d)
+	}
+	for _, a := range is.Agents {
+		v.Agents = append(v.Agents, api.DispatchAgent{Name: a.Name, Description: a.Text, File: a.File})
+	}
+	if is.Open != nil {
+		for _, t := range is.Open.Tasks {
+			task := api.DispatchTask{ID: t.ID, Agent: t.Agent, Text: excerpt(t.Text, dispatchTextMax), Began: t.Began.UTC()}
+			if by, ok := is.Open.Task(t.By); ok {
+				task.By = by.Agent
+			}
+			v.AtWork = append(v.AtWork, task)
+		}
+	}
+	for _, w := range is.Waiting {
+		waits := api.DispatchWaiting{Text: excerpt(w.Text, dispatchTextMax), At: w.At.UTC()}
+		if w.Match != nil {
+			waits.Agent = w.Match.Agent
+		}
+		v.Waiting = append(v.Waiting, waits)
+	}
+	if book.input != "" {
+		v.Ranking = &api.DispatchRanking{Input: book.input, Ranking: s.ranked(is, book.input)}
+	}
+	s.hosted(ctx, f, v)
+	talks, err := f.Folder.Conversations()
+	if err != nil && f.Fault == "" {
+		v.Notes = append(v.Notes, err.Error())
+	}
+	for _, c := range last(talks, dispatchTalksMax) {
+		v.Conversations = append(v.Conversations, conversationOf(f.Folder, is, c))
+	}
+	slices.Reverse(v.Conversations)
+	return v, nil
+}
+
+// hosted adds what the daemon knows of a session whose agents it runs.
+func (s *Server) hosted(ctx context.Context, f found, v *api.DispatchView) {
+	if f.Session.Host != dispatch.Fairlead || !f.known {
+		return
+	}
+	view, err := s.engine.Folder(ctx, f.name)
+	if err != nil {
+		v.Notes = append(v.Notes, err.Error())
+		return
+	}
+	for _, l := range view.Layers {
+		v.Layers = append(v.Layers, api.DispatchLayer(l))
+	}
+	for _, work := range slices.Sorted(maps.Keys(view.Waits)) {
+		v.WaitsFor = append(v.WaitsFor, view.Waits[work])
+	}
+}
+
+// noNullRules are permissions in which no list is null.
+func noNullRules(text json.RawMessage) policy.Rules {
+	var rules policy.Rules
+	_ = json.Unmarshal(text, &rules) // what others wrote there may be anything; then nothing is listed
+	rules.CanWrite, rules.CannotWrite = some(rules.CanWrite), some(rules.CannotWrite)
+	rules.CanExecute, rules.CannotExecute = some(rules.CanExecute), some(rules.CannotExecute)
+	return rules
+}
+
+// changedAt is when a session's history last grew; nil: nobody knows.
+func changedAt(f *dispatchfolder.Folder) *time.Time {
+	info, err := os.Lstat(filepath.Join(f.Path(), "state.jsonl"))
+	if err != nil {
+		return nil
+	}
+	at := info.ModTime().UTC()
+	return &at
+}
+
+func conversationOf(f *dispatchfolder.Folder, is dispatch.Dispatch, c dispatchfolder.ConversationInfo) api.DispatchConversation {
+	talk := api.DispatchConversation{N: c.N, ID: c.ID, Summary: excerpt(c.Summary, dispatchTextMax), Open: c.Open, Agents: some(c.Agents), Files: []api.DispatchFile{}}
+	if !c.Began.IsZero() {
+		began := c.Began.UTC()
+		talk.Began = &began
+	}
+	if c.Open && is.Open != nil {
+		talk.MoreFiles = is.Open.More
+	}
+	workspace := f.Workspace(c.N)
+	for _, file := range c.Files {
+		if len(talk.Files) == dispatchFilesMax {
+			talk.MoreFiles++
+			continue
+		}
+		out, _ := strings.CutPrefix(file.Path, workspace)
+		if out == file.Path || path.IsAbs(out) {
+			out = ""
+		}
+		talk.Files = append(talk.Files, api.DispatchFile{Path: file.Path, Output: filepath.ToSlash(out), Summary: file.Summary})
+	}
+	return talk
+}
+
+func (s *Server) dispatchTalk(ctx context.Context, in *dispatchTalkIn) (*api.DispatchTalk, error) {
+	f, err := s.sessionFolder(ctx, in.Name)
+	if err != nil {
+		return nil, err
+	}
+	talks, err := f.Folder.Conversations()
+	if err != nil {
+		return nil, err
+	}
+	at := slices.IndexFunc(talks, func(c dispatchfolder.ConversationInfo) bool { return c.N == in.N })
+	if at < 0 {
+		return nil, unknownTalk(in.N, talks)
+	}
+	c := conversationOf(f.Folder, f.Session, talks[at])
+	talk := &api.DispatchTalk{
+		N: c.N, ID: c.ID, Began: c.Began, Summary: c.Summary, Open: c.Open, Agents: c.Agents, Files: c.Files, MoreFiles: c.MoreFiles,
+		Outputs: []api.DispatchOutput{}, Notes: []string{},
+	}
+	text, err := f.Folder.Dialogue(in.N)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		talk.Notes = append(talk.Notes, "There is no dialogue.md.")
+	case err != nil:
+		talk.Notes = append(talk.Notes, err.Error())
+	}
+	if over := len(text) - dialogueBytesMax; over > 0 {
+		over += tornStart(text[over:])
+		talk.DialogueLeftOut, text = int64(over), text[over:]
+	}
+	talk.Dialogue = strings.ToValidUTF8(string(text), "\uFFFD")
+	files, err := f.Folder.Outputs(in.N)
+	if err != nil {
+		talk.Notes = append(talk.Notes, err.Error())
+	}
+	talk.OutputsLeftOut = max(0, len(files)-dispatchOutputsMax)
+	for _, file := range files[:min(len(files), dispatchOutputsMax)] {
+		talk.Outputs = append(talk.Outputs, api.DispatchOutput{Name: file.Name, Bytes: file.Bytes, ChangedAt: file.Time.UTC()})
+	}
+	return talk, nil
+}
+
+func unknownTalk(n int, talks []dispatchfolder.ConversationInfo) error {
+	var known []string
+	for _, c := range last(talks, dispatchKnownMax) {
+		known = append(known, c.ID)
+	}
+	return &team.Unknown{What: "conversation", Name: dispatch.ConversationID(n), Known: known}
+}
+
+// dispatchFile gives a file that a conversation made, as bytes that nobody runs: it is whatever an
+// agent wrote.
+func (s *Server) dispatchFile(w http.ResponseWriter, r *http.Request, in *dispatchFileIn) {
+	ctx, cancel := context.WithTimeout(r.Context(), api.AnswerMax)
+	defer cancel()
+	f, err := s.sessionFolder(ctx, in.Name)
+	if err != nil {
+		api.ProblemOf(err).Write(w)
+		return
+	}
+	files, err := f.Folder.Outputs(in.N)
+	if err != nil {
+		api.ProblemOf(err).Write(w)
+		return
+	}
+	at := slices.IndexFunc(files, func(o dispatchfolder.OutputFile) bool { return o.Name == in.File })
+	if at < 0 {
+		api.NewProblem(http.StatusNotFound, "%s has no output of this name; the conversation's own answer lists them", dispatch.ConversationID(in.N)).Write(w)
+		return
+	}
+	body, err := f.Folder.Output(in.N, files[at].Name)
+	if errors.Is(err, fs.ErrNotExist) {
+		api.NewProblem(http.StatusNotFound, "%s has no output of this name any more", dispatch.ConversationID(in.N)).Write(w)
+		return
+	}
+	if err != nil {
+		api.ProblemOf(err).Write(w)
+		return
+	}
+	defer body.Close()
+	size := files[at].Bytes // one that grows meanwhile is told as it was
+	if in.Limit > 0 {
+		size = min(size, in.Limit)
+	}
+	h := w.Header()
+	h.Set("Content-Type", "application/octet-stream")
+	h.Set("Content-Disposition", mime.FormatMediaType("attachment", map[string]string{"filename": fileName(path.Base(files[at].Name))}))
+	h.Set("Content-Length", strconv.FormatInt(size, 10))
+	h.Set("X-Fairlead-Size", strconv.FormatInt(files[at].Bytes, 10))
+	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(s.waits.answer)) // where it cannot be set, the server's own holds
+	_, _ = io.CopyN(w, body, size)                                                     // whoever asked has gone, or the file got shorter: the answer ends where it is
+}

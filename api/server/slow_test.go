@@ -1,0 +1,140 @@
+package server
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/fairlead-dev/fairlead/api"
+	"github.com/fairlead-dev/fairlead/api/client"
+)
+
+// connect gives a connection to the TCP door, whose own end holds little.
+func (s *served) connect(t *testing.T) *net.TCPConn {
+	t.Helper()
+	conn, err := net.Dial("tcp", strings.TrimPrefix(s.url, "http://"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { conn.Close() })
+	tcp := conn.(*net.TCPConn)
+	if err := tcp.SetReadBuffer(4096); err != nil {
+		t.Fatal(err)
+	}
+	return tcp
+}
+
+// head begins a request of somebody with the token; the empty line that ends its headers is
+// the caller's to write.
+func (s *served) head(method, path string) string {
+	return method + " " + api.Base + path + " HTTP/1.1\r\nHost: " + strings.TrimPrefix(s.url, "http://") + "\r\nAuthorization: Bearer " + testToken + "\r\n"
+}
+
+// Who sends half a body is told so when its time is over; it does not help him to send a
+// little now and then. Half a body is no order.
+func TestSlowBodies(t *testing.T) {
+	for name, begin := range map[string]string{
+		"of a length": "Content-Length: 100000\r\n\r\n", "in chunks": "Transfer-Encoding: chunked\r\n\r\n186a0\r\n",
+	} {
+		for _, trickles := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s trickles=%v", name, trickles), func(t *testing.T) {
+				s := serveHasty(t)
+				conn := s.connect(t)
+				if _, err := io.WriteString(conn, s.head("POST", "/hold")+"Content-Type: application/json\r\n"+begin+`{"note":"`); err != nil {
+					t.Fatal(err)
+				}
+				answered := make(chan *http.Response, 1)
+				go func() {
+					resp, _ := http.ReadResponse(bufio.NewReader(conn), nil)
+					answered <- resp
+				}()
+				resp := trickle(t, conn, trickles, answered)
+				if resp == nil {
+					t.Fatal("cut off without a word")
+				}
+				defer resp.Body.Close()
+				text, _ := io.ReadAll(resp.Body)
+				if resp.StatusCode != 408 || !resp.Close || !strings.Contains(problemText(t, string(text)).Detail, hasty.body.String()) {
+					t.Errorf("status %d: %s", resp.StatusCode, text)
+				}
+				s.want(t, 200, "GET", api.Base+"/agents", "")
+				if len(s.fake.orders) > 0 {
+					t.Errorf("half a body was an order: %v", s.fake.orders)
+				}
+			})
+		}
+	}
+}
+
+// trickle sends a letter now and then, if at all, until something happens.
+func trickle[T any](t *testing.T, conn io.Writer, at bool, until <-chan T) T {
+	t.Helper()
+	tick := time.NewTicker(10 * time.Millisecond)
+	defer tick.Stop()
+	late := time.After(patience)
+	for {
+		select {
+		case it := <-until:
+			return it
+		case <-tick.C:
+			if at {
+				_, _ = io.WriteString(conn, "x") // that nobody takes it is seen by who reads
+			}
+		case <-late:
+			t.Fatal("who sends a letter now and then keeps his place")
+		}
+	}
+}
+
+// Headers that come a letter at a time are waited for as long as headers are, and no longer.
+func TestHeadersThatTrickle(t *testing.T) {
+	s := serveHasty(t)
+	conn := s.connect(t)
+	if _, err := io.WriteString(conn, s.head("GET", "/agents")+"X-Slow: "); err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan error, 1)
+	go func() {
+		_, err := io.Copy(io.Discard, conn)
+		ended <- err
+	}()
+	began := time.Now()
+	trickle(t, conn, true, ended)
+	if took := time.Since(began); took < hasty.headers/2 {
+		t.Errorf("cut after %s", took)
+	}
+	s.want(t, 200, "GET", api.Base+"/agents", "")
+}
+
+// Who watches and takes nothing is cut off when our patience ends, and our log says so. Nobody
+// else waits for him meanwhile: the journal grows, others hear of it at once, orders are taken.
+func TestSlowReaders(t *testing.T) {
+	s := serveHasty(t)
+	s.fake.say("coder-1", strings.Repeat("a line that nobody reads\n", 200_000)) // more than the kernel holds for a connection
+	for range 10 {
+		s.fake.add(t, "control/coder", 1000)
+	}
+	for i, path := range []string{"/events?after=0", "/sessions/coder-1/output/stream?from=0"} {
+		if _, err := io.WriteString(s.connect(t), s.head("GET", path)+"\r\n"); err != nil {
+			t.Fatal(err)
+		}
+		eventually(t, "the stream is open", func() bool { return s.streams.Load() == int64(i)+1 })
+	}
+	last := s.fake.add(t, "control/reviewer", 1)
+	if got := seqs(t, dial(t, s), client.EventsQuery{After: int64(last) - 1}, 1); got[0] != last {
+		t.Errorf("another watcher hears %d, want %d", got[0], last)
+	}
+	s.want(t, 200, "POST", api.Base+"/agents/coder/once", `{"note":"while they sleep"}`)
+	if strings.Contains(s.logs.String(), "a stream was cut") {
+		t.Skipf("within %s this machine did not get to the others", hasty.piece)
+	}
+	eventually(t, "the slow ones are let go", func() bool { return s.streams.Load() == 0 })
+	if log := s.logs.String(); strings.Count(log, "nobody took anything of it for "+hasty.piece.String()) != 2 {
+		t.Errorf("the log does not say it, or says it again: %s", log)
+	}
+}

@@ -1,0 +1,183 @@
+package server
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"strconv"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/fairlead-dev/fairlead/api/peer"
+)
+
+const (
+	runtimeDirVar = "XDG_RUNTIME_DIR"
+	socketBytes   = 100 // of a path: sun_path has 104 on macOS, 108 on Linux
+	socketLetters = 16  // of the hash in its name
+	socketAsk     = time.Second
+)
+
+// SocketTaken says that a daemon answers on the socket of this repository.
+type SocketTaken struct{ Path string }
+
+func (s *SocketTaken) Error() string {
+	return "another fairlead answers on " + s.Path + "; use that one, or stop it with `fairlead down`"
+}
+
+// SocketPath is where the daemon of a repository listens, in the first runtime folder that
+// will do: $XDG_RUNTIME_DIR/fairlead, else /tmp/fairlead-UID. The folder is made, and is
+// ours alone.
+func SocketPath(dir string) (string, error) {
+	real, err := realDir(dir)
+	if err != nil {
+		return "", err
+	}
+	sum := sha256.Sum256([]byte(real))
+	name := "d-" + hex.EncodeToString(sum[:])[:socketLetters]
+	var faults []error
+	for _, folder := range runtimeDirs() {
+		path := filepath.Join(folder, name)
+		if len(path) > socketBytes {
+			faults = append(faults, fmt.Errorf("%s is too long for a socket", path))
+			continue
+		}
+		if err := safeDir(folder); err != nil {
+			faults = append(faults, err)
+			continue
+		}
+		return path, nil
+	}
+	return "", fmt.Errorf("no folder for the daemon's socket: %w", errors.Join(faults...))
+}
+
+func realDir(dir string) (string, error) {
+	abs, err := filepath.Abs(dir)
+	if err == nil {
+		abs, err = filepath.EvalSymlinks(abs)
+	}
+	if err != nil {
+		return "", fmt.Errorf("find the repository %s: %w", dir, err)
+	}
+	return abs, nil
+}
+
+func runtimeDirs() []string {
+	dirs := []string{filepath.Join("/tmp", "fairlead-"+strconv.Itoa(os.Getuid()))}
+	if x := os.Getenv(runtimeDirVar); filepath.IsAbs(x) {
+		dirs = append([]string{filepath.Join(x, "fairlead")}, dirs...)
+	}
+	return dirs
+}
+
+// safeDir makes a folder that nobody else can look into, or says why that one will not do.
+func safeDir(dir string) error {
+	if err := os.Mkdir(dir, 0o700); err != nil && !errors.Is(err, os.ErrExist) {
+		return err
+	}
+	info, err := os.Lstat(dir)
+	if err != nil {
+		return err
+	}
+	sys, ok := info.Sys().(*syscall.Stat_t)
+	switch {
+	case !info.IsDir():
+		return fmt.Errorf("%s is not a folder but a link or a file: remove it", dir)
+	case !ok || int(sys.Uid) != os.Getuid():
+		return fmt.Errorf("%s belongs to another user: ask them to remove it, or set %s", dir, runtimeDirVar)
+	case info.Mode().Perm() != 0o700:
+		return os.Chmod(dir, 0o700)
+	}
+	return nil
+}
+
+// ListenSocket opens the socket of a repository. Connections of other users are closed
+// before a byte of them is read. What a dead daemon left there is replaced; where one
+// answers, the error is *SocketTaken. The caller holds the workspace's lock, so nobody
+// else does the same at the same time.
+func ListenSocket(dir string) (net.Listener, error) {
+	path, err := SocketPath(dir)
+	if err != nil {
+		return nil, err
+	}
+	l, err := listenSocket(path)
+	if err != nil {
+		return nil, err
+	}
+	l.dir, err = realDir(dir)
+	return l, err
+}
+
+func listenSocket(path string) (*ownSocket, error) {
+	if answers(path) {
+		return nil, &SocketTaken{Path: path}
+	}
+	if info, err := os.Lstat(path); err == nil && info.Mode().Type() != os.ModeSocket {
+		return nil, fmt.Errorf("listen on %s: it is there and is not a socket; remove it", path)
+	}
+	if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return nil, fmt.Errorf("remove the socket of a daemon that is gone: %w", err)
+	}
+	l, err := net.ListenUnix("unix", &net.UnixAddr{Name: path, Net: "unix"})
+	if err != nil {
+		return nil, fmt.Errorf("listen on %s: %w", path, err)
+	}
+	l.SetUnlinkOnClose(false) // only if it is still ours: see Close
+	bound, err := os.Lstat(path)
+	if err == nil {
+		err = os.Chmod(path, 0o600)
+	}
+	if err != nil {
+		l.Close()
+		return nil, fmt.Errorf("listen on %s: %w", path, err)
+	}
+	return &ownSocket{UnixListener: l, path: path, bound: bound}, nil
+}
+
+// answers says whether somebody accepts connections there.
+func answers(path string) bool {
+	c, err := net.DialTimeout("unix", path, socketAsk)
+	if err != nil {
+		return false
+	}
+	c.Close()
+	return true
+}
+
+// ownSocket lets in nobody but ourselves.
+type ownSocket struct {
+	*net.UnixListener
+	dir   string // the repository, whose agents are told apart from people
+	path  string
+	bound os.FileInfo
+	once  sync.Once
+}
+
+// Accept gives the next connection of our own user. Those of others are closed.
+func (s *ownSocket) Accept() (net.Conn, error) {
+	for {
+		c, err := s.AcceptUnix()
+		if err != nil {
+			return nil, err
+		}
+		if err := peer.SameUser(c); err == nil {
+			return callerOf(c, s.dir), nil
+		}
+		c.Close() // there is nobody to tell: who asks is a stranger, and the journal is for facts of the team
+	}
+}
+
+// Close stops listening, and removes the socket if it is still ours.
+func (s *ownSocket) Close() error {
+	s.once.Do(func() {
+		if now, err := os.Lstat(s.path); err == nil && os.SameFile(now, s.bound) && now.ModTime().Equal(s.bound.ModTime()) { // numbers of files are used again
+			os.Remove(s.path)
+		}
+	})
+	return s.UnixListener.Close()
+}

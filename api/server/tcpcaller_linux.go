@@ -1,0 +1,118 @@
+package server
+
+import (
+	"bufio"
+	"encoding/hex"
+	"io/fs"
+	"net/netip"
+	"os"
+	"strconv"
+	"strings"
+
+	"github.com/fairlead-dev/fairlead/shim"
+)
+
+// seen says in which session the processes run that hold the other end. Where there is no other end on
+// this machine, or it is another user's, no agent of ours asks. One whose process cannot be found
+// was handed on, has gone, or hides: nobody knows who asks then.
+func (v *viaTCP) seen() caller {
+	inode, uid, found := v.otherEnd()
+	if !found || uid != os.Getuid() && os.Getuid() != 0 {
+		return caller{}
+	}
+	is := caller{unseen: true}
+	if inode == 0 { // it is being closed
+		return is
+	}
+	link := "socket:[" + strconv.FormatUint(inode, 10) + "]"
+	for _, pid := range processes() {
+		if !holdsOpen(pid, link) {
+			continue
+		}
+		session, who, unseen := look(pid, func() (string, bool) { return shim.SessionOf(v.dir, pid) }, ancestry)
+		switch {
+		case session != "":
+			return caller{session: session}
+		case !unseen:
+			is = caller{who: who}
+		}
+	}
+	return is
+}
+
+// otherEnd finds the other end of the connection among the system's.
+func (v *viaTCP) otherEnd() (inode uint64, uid int, found bool) {
+	for _, table := range []string{"/proc/self/net/tcp", "/proc/self/net/tcp6"} {
+		file, err := os.Open(table)
+		if err != nil {
+			continue // a system without IPv6
+		}
+		lines := bufio.NewScanner(file)
+		for lines.Scan() && !found {
+			inode, uid, found = v.line(lines.Text())
+		}
+		_ = file.Close()
+		if found {
+			return inode, uid, true
+		}
+	}
+	return 0, 0, false
+}
+
+// line reads one connection: number, its own address, the other's, state, queues, timers,
+// retransmissions, user, timeout, inode.
+func (v *viaTCP) line(text string) (inode uint64, uid int, ours bool) {
+	field := strings.Fields(text)
+	if len(field) < 10 || kernelAddr(field[1]) != v.client || kernelAddr(field[2]) != v.server {
+		return 0, 0, false
+	}
+	inode, err := strconv.ParseUint(field[9], 10, 64)
+	uid, fault := strconv.Atoi(field[7])
+	return inode, uid, err == nil && fault == nil
+}
+
+// kernelAddr reads an address as the kernel prints it: 0100007F:1D2A, each four bytes the last first.
+// What is none is no address.
+func kernelAddr(text string) netip.AddrPort {
+	host, port, _ := strings.Cut(text, ":")
+	raw, err := hex.DecodeString(host)
+	number, fault := strconv.ParseUint(port, 16, 16)
+	if err != nil || fault != nil || len(raw) != 4 && len(raw) != 16 {
+		return netip.AddrPort{}
+	}
+	for i := 0; i < len(raw); i += 4 {
+		raw[i], raw[i+1], raw[i+2], raw[i+3] = raw[i+3], raw[i+2], raw[i+1], raw[i]
+	}
+	addr, _ := netip.AddrFromSlice(raw)
+	return netip.AddrPortFrom(addr.Unmap(), uint16(number))
+}
+
+func processes() (pids []int) {
+	proc, err := os.Open("/proc")
+	if err != nil {
+		return nil
+	}
+	defer proc.Close()
+	names, _ := proc.Readdirnames(-1)
+	for _, name := range names {
+		if pid, err := strconv.Atoi(name); err == nil && pid != os.Getpid() {
+			pids = append(pids, pid)
+		}
+	}
+	return append(pids, os.Getpid()) // we ask ourselves in tests alone
+}
+
+// holdsOpen says whether a process has a file open that is this one.
+func holdsOpen(pid int, link string) bool {
+	dir := "/proc/" + strconv.Itoa(pid) + "/fd"
+	open, err := fs.ReadDir(os.DirFS(dir), ".")
+	if err != nil {
+		return false
+	}
+	for _, fd := range open {
+		if to, err := os.Readlink(dir + "/" + fd.Name()); err == nil && to == link {
+			return true
+		}
+	}
+	return false
+}
