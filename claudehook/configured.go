@@ -19,18 +19,22 @@ type configured struct {
 // every hook start slower; of what is needed here, one wrong thing is an error.
 func configuredIn(repo string) (configured, error) {
 	var conf struct {
-		Session configured `yaml:"session"`
+		Dispatch *configured `yaml:"dispatch"`
+		Session  configured  `yaml:"session"` // the old name
 	}
 	path := filepath.Join(repo, "fairlead.yaml")
 	text, _, err := readSmall(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return conf.Session, nil
+		return configured{}, nil
 	}
 	if err != nil {
-		return conf.Session, fmt.Errorf("read %s: %w", path, err)
+		return configured{}, fmt.Errorf("read %s: %w", path, err)
 	}
 	if err := yaml.Unmarshal(text, &conf); err != nil {
-		return conf.Session, fmt.Errorf("read what %s says of sessions: %w; fairlead doctor says what is wrong", path, err)
+		return configured{}, fmt.Errorf("read what %s says of sessions: %w; fairlead doctor says what is wrong", path, err)
+	}
+	if conf.Dispatch != nil {
+		return *conf.Dispatch, nil
 	}
 	return conf.Session, nil
 }

@@ -47,7 +47,7 @@ func (c *checker) config() *Config {
 	c.agents(cfg)
 	c.seats(cfg)
 	c.channels(cfg)
-	c.session(cfg)
+	c.dispatch(cfg)
 	return cfg
 }
 

@@ -34,7 +34,7 @@ type Config struct {
 	Team       Team
 	Agents     []Agent // in file order
 	Channels   []Channel
-	Session    Session
+	Dispatch   Dispatch
 	TurnConfig TurnConfig
 	Notify     Notify
 	Listen     string   // host:port, loopback
@@ -142,8 +142,8 @@ type Channel struct {
 	WaitTimeout        time.Duration
 }
 
-// Session is how sessions go in which one agent coordinates (seed 002, SPEC D1 to D11).
-type Session struct {
+// Dispatch is how sessions go in which one agent coordinates (seed 002, SPEC D1 to D11).
+type Dispatch struct {
 	Main      string   // the agent of this file that is MAIN; empty: nobody is
 	Ranker    string   // the agent of this file that is asked whose work an input is; empty: nobody, words are counted
 	Threshold float64  // the score below which MAIN keeps an input; zero: the ranking's own

@@ -122,7 +122,7 @@ func TestContract(t *testing.T) {
 			Name: "reviews", Agents: []string{"coder", "reviewer"}, Lead: "julian",
 			HumanInterruptMode: Inject, MaxRounds: 3, WaitTimeout: 5 * time.Minute,
 		}},
-		Session: Session{Sandbox: SandboxAuto, Commits: true},
+		Dispatch: Dispatch{Sandbox: SandboxAuto, Commits: true},
 		TurnConfig: TurnConfig{
 			DefaultTimeoutSeconds: 60, HumanInterruptMode: Inject, AnnounceTimeouts: true,
 			AnnounceDisconnects: true, AutoDetectSilenceSeconds: 10,

@@ -40,6 +40,7 @@ func Parse(name, dir string, b []byte, lookupEnv func(string) (string, bool)) (*
 	if root == nil {
 		return nil, found.err()
 	}
+	renameOldKeys(root, found)
 	checkShape(root, found)
 	if root.kind != object {
 		return nil, found.err()

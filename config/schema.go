@@ -317,7 +317,7 @@ func typeText(n *node, want []string) string {
 
 func isDuration(path string) bool {
 	last := path[strings.LastIndexByte(path, '.')+1:]
-	if path == "session" { // the mapping, not a limit of that name
+	if path == oldDispatchKey { // the mapping, not a limit of that name
 		return false
 	}
 	return slices.Contains([]string{"session", "turn_timeout", "status_timeout", "hatch_timeout", "first", "max", "grace", "timeout"}, last)

@@ -30,7 +30,7 @@ func newPoked(repo string) pokedSessions {
 // hostSessions has a bubble's agents work for session folders of its repository.
 func (b *bubble) hostSessions(dir string) pokedSessions {
 	b.driver.talks = true
-	b.conf.Dir, b.conf.Session = dir, config.Session{Main: "coordinator", Sandbox: config.SandboxOff}
+	b.conf.Dir, b.conf.Dispatch = dir, config.Dispatch{Main: "coordinator", Sandbox: config.SandboxOff}
 	s := newPoked(dir)
 	b.sessions = s
 	return s

@@ -19,7 +19,7 @@ import (
 // A crew for sessions: MAIN answers, the engineer writes, and the one who has no driver is only described.
 const sessionYAML = `
 version: 1
-session: {main: coordinator, sandbox: off}
+dispatch: {main: coordinator, sandbox: off}
 agents:
   coordinator: {driver: script, script: coordinator.yaml, workspace: coordinator, description: Coordinates}
   engineer: {driver: script, script: engineer.yaml, workspace: engineer, description: "Use to write Python scripts and programs"}

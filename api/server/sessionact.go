@@ -42,19 +42,19 @@ func (s *Server) described(conf *config.Config) ([]dispatch.Description, error) 
 		return nil, err
 	}
 	for _, a := range conf.Agents {
-		if a.Description == "" || a.Name == conf.Session.Ranker {
+		if a.Description == "" || a.Name == conf.Dispatch.Ranker {
 			continue
 		}
 		agents = slices.DeleteFunc(agents, func(d dispatch.Description) bool { return d.Name == a.Name })
 		agents = append(agents, dispatch.Description{Name: a.Name, Text: a.Description, File: conf.File})
 	}
-	return slices.DeleteFunc(agents, func(d dispatch.Description) bool { return d.Name == conf.Session.Main }), nil
+	return slices.DeleteFunc(agents, func(d dispatch.Description) bool { return d.Name == conf.Dispatch.Main }), nil
 }
 
 // hostOf says who does the work of a session for which nobody said it.
 func hostOf(conf *config.Config, asked string) dispatch.Host {
 	described := slices.ContainsFunc(conf.Agents, func(a config.Agent) bool { return a.Description != "" })
-	if asked == string(dispatch.Fairlead) || asked == "" && (conf.Session.Main != "" || described) {
+	if asked == string(dispatch.Fairlead) || asked == "" && (conf.Dispatch.Main != "" || described) {
 		return dispatch.Fairlead
 	}
 	return dispatch.NoHost
@@ -74,7 +74,7 @@ func (s *Server) dispatchStart(ctx context.Context, in *dispatchStartIn) (*api.D
 	}
 	setup := dispatch.Setup{Mode: dispatch.Mode(how.Mode), Host: hostOf(conf, how.Host), Path: how.Path}
 	if setup.Host == dispatch.Fairlead {
-		setup.Lead, setup.Ranker = conf.Session.Main, conf.Session.Ranker
+		setup.Lead, setup.Ranker = conf.Dispatch.Main, conf.Dispatch.Ranker
 	}
 	if setup.Agents, err = s.described(conf); err != nil {
 		return nil, err
@@ -84,7 +84,7 @@ func (s *Server) dispatchStart(ctx context.Context, in *dispatchStartIn) (*api.D
 		at = filepath.Join(s.opts.Dir, at)
 	}
 	by := s.actor(ctx)
-	f, _, err := dispatchfolder.Create(at, setup, dispatchfolder.Options{Repo: s.opts.Dir, Actor: dispatchfolder.Actor{Kind: by.Kind, ID: by.ID}, Tools: conf.Session.Tools, NoCommits: conf.File != "" && !conf.Session.Commits})
+	f, _, err := dispatchfolder.Create(at, setup, dispatchfolder.Options{Repo: s.opts.Dir, Actor: dispatchfolder.Actor{Kind: by.Kind, ID: by.ID}, Tools: conf.Dispatch.Tools, NoCommits: conf.File != "" && !conf.Dispatch.Commits})
 	if err != nil {
 		return nil, badPath(err, at)
 	}
@@ -237,7 +237,7 @@ func (s *Server) dispatchEnd(ctx context.Context, in *dispatchEndIn) (*api.Dispa
 func (s *Server) ranked(is dispatch.Dispatch, text string) policy.Ranking {
 	r := dispatchfolder.Best(is, text)
 	if conf, err := s.sessionConfig(); err == nil { // a file that is broken meanwhile changes nothing
-		r = r.Over(conf.Session.Threshold)
+		r = r.Over(conf.Dispatch.Threshold)
 	}
 	r.Terms, r.Scores = some(r.Terms), some(r.Scores)
 	for i := range r.Scores {

@@ -17,7 +17,7 @@ func lookAtSandbox(ctx context.Context) finding {
 	if err := sandbox.Probe(ctx); err != nil {
 		return finding{
 			About: "sandbox", What: err.Error(),
-			Do: "`session: {sandbox: off}` in fairlead.yaml does without; where fairlead itself runs in a sandbox or a container, that may forbid it",
+			Do: "`dispatch: {sandbox: off}` in fairlead.yaml does without; where fairlead itself runs in a sandbox or a container, that may forbid it",
 		}
 	}
 	return finding{OK: true, About: "sandbox", What: fmt.Sprintf("Landlock %d, tried just now: a session's MAIN in a process of its own writes below its outputs and nowhere else, and an agent with `sandbox: workspace` in its own places", abi)}

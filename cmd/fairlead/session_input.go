@@ -118,7 +118,7 @@ func (a *app) ranked(is dispatch.Dispatch, text string) (policy.Ranking, error) 
 	}
 	ranking := dispatchfolder.Best(is, text)
 	if conf != nil {
-		ranking = ranking.Over(conf.Session.Threshold)
+		ranking = ranking.Over(conf.Dispatch.Threshold)
 	}
 	return ranking, nil
 }

@@ -59,7 +59,7 @@ func newWard(t *testing.T) *ward {
 	w := &ward{ship: newShip(t, map[string]string{
 		"coordinates.script.yaml": coordinates, "writes.script.yaml": writes, "coordinator/.keep": "", "writer/.keep": "",
 		"fairlead.yaml": `version: 1
-session: {main: coordinator, sandbox: off}
+dispatch: {main: coordinator, sandbox: off}
 agents:
   coordinator: {description: Coordinates and answers, driver: script, script: coordinates.script.yaml, workspace: coordinator}
   writer: {description: Use to compose essays and verses, driver: script, script: writes.script.yaml, workspace: writer}

@@ -96,7 +96,7 @@ func (a *app) sessionStart(ctx context.Context, path string, mode dispatch.Mode,
 	setup := dispatch.Setup{Mode: mode}
 	options := dispatchfolder.Options{Repo: a.dir, At: now, Actor: byHand}
 	if conf != nil {
-		options.Tools, options.NoCommits = conf.Session.Tools, !conf.Session.Commits
+		options.Tools, options.NoCommits = conf.Dispatch.Tools, !conf.Dispatch.Commits
 	}
 	if setup.Host, err = a.hostOf(conf, host); err != nil {
 		return err
@@ -106,7 +106,7 @@ func (a *app) sessionStart(ctx context.Context, path string, mode dispatch.Mode,
 		return err
 	}
 	if setup.Host == dispatch.Fairlead {
-		setup.Lead, setup.Ranker = conf.Session.Main, conf.Session.Ranker
+		setup.Lead, setup.Ranker = conf.Dispatch.Main, conf.Dispatch.Ranker
 		notes = append(notes, unstartable(setup.Agents, conf)...)
 	}
 	if len(setup.Agents) == 0 {
@@ -154,7 +154,7 @@ func (a *app) hostOf(conf *config.Config, host string) (dispatch.Host, error) {
 
 // canHost says whether there is an agent of fairlead.yaml that an input could go to.
 func canHost(conf *config.Config) bool {
-	return conf != nil && (conf.Session.Main != "" || slices.ContainsFunc(conf.Agents, func(c config.Agent) bool { return c.Description != "" }))
+	return conf != nil && (conf.Dispatch.Main != "" || slices.ContainsFunc(conf.Agents, func(c config.Agent) bool { return c.Description != "" }))
 }
 
 func hostWord(h dispatch.Host) string {
@@ -167,9 +167,9 @@ func hostWord(h dispatch.Host) string {
 // withConfigured adds the agents of fairlead.yaml to those of .claude/agents. Who is in both has
 // the description of fairlead.yaml, which is the one that can be started; MAIN is no agent.
 func withConfigured(agents []dispatch.Description, conf *config.Config) []dispatch.Description {
-	agents = slices.DeleteFunc(agents, func(d dispatch.Description) bool { return d.Name == conf.Session.Main })
+	agents = slices.DeleteFunc(agents, func(d dispatch.Description) bool { return d.Name == conf.Dispatch.Main })
 	for _, c := range conf.Agents {
-		if c.Description == "" || c.Name == conf.Session.Main || c.Name == conf.Session.Ranker {
+		if c.Description == "" || c.Name == conf.Dispatch.Main || c.Name == conf.Dispatch.Ranker {
 			continue
 		}
 		d := dispatch.Description{Name: c.Name, Text: c.Description, File: conf.File}

@@ -113,7 +113,7 @@ func (e *Controller) ranked(s dispatch.Dispatch, msg dispatchfolder.InboxMessage
 		aside = map[string]string{"fault": msg.Fault}
 	} else {
 		ranking := dispatchfolder.Best(s, msg.Text)
-		if most := e.opts.Config.Session.Threshold; most > 0 {
+		if most := e.opts.Config.Dispatch.Threshold; most > 0 {
 			ranking = ranking.Over(most)
 		}
 		if in.Match = dispatchfolder.MatchOf(ranking); in.Match != nil {

@@ -141,7 +141,7 @@ type mainBox struct {
 // says why.
 func (e *Controller) mainBoxed(ctx context.Context, s team.Session, j *Job) (*mainBox, []view.Layer, error) {
 	rules := view.Layer{Name: "rules", Holds: true, Text: "what it asks for, and what it is seen to call, is judged by the permissions of " + dispatch.Main}
-	want := cmp.Or(e.opts.Config.Session.Sandbox, config.SandboxAuto)
+	want := cmp.Or(e.opts.Config.Dispatch.Sandbox, config.SandboxAuto)
 	no := func(why string) (*mainBox, []view.Layer, error) {
 		if want == config.SandboxRequired {
 			return nil, nil, fmt.Errorf("session.sandbox is required, and %s; set it to auto, or run on a kernel that has Landlock", why)

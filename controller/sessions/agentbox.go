@@ -86,7 +86,7 @@ func (e *Controller) PlacesOf(conf *config.Agent, launch driver.Launch, more []s
 		for _, folder := range folders {
 			add(FolderIn(workspace, folder))
 		}
-		if git := filepath.Join(workspace, ".git"); e.opts.Config.Session.Commits && isFolder(git) {
+		if git := filepath.Join(workspace, ".git"); e.opts.Config.Dispatch.Commits && isFolder(git) {
 			add(git, nil)
 		}
 	} else {

@@ -2,12 +2,33 @@ package config
 
 import "slices"
 
-// session reads how sessions go in which one agent coordinates. Whom it names has to be an agent
-// of this file that somebody can start: those that are only described in .claude/agents live
-// inside of a program of their own.
-func (c *checker) session(cfg *Config) {
-	n := c.root.get("session")
-	cfg.Session = Session{
+// oldDispatchKey is the former name of the key dispatch. It is still read, with a note.
+const oldDispatchKey = "session"
+
+// renameOldKeys makes the former names of top-level keys the current ones. The value keeps the
+// path that the file uses, so that faults name what the user wrote.
+func renameOldKeys(root *node, found *findings) {
+	old := root.field(oldDispatchKey)
+	if old == nil {
+		return
+	}
+	if root.field("dispatch") != nil {
+		found.add(old.place, oldDispatchKey, "is the old name of dispatch, which this file has too; keep only dispatch")
+		old.name, old.value.kind = "dispatch", broken // reported; checkShape passes over it
+		return
+	}
+	found.note(old.place, oldDispatchKey, "is the old name of this key; rename it to dispatch")
+	root.index["dispatch"] = root.index[oldDispatchKey]
+	delete(root.index, oldDispatchKey)
+	old.name = "dispatch"
+}
+
+// dispatch reads the settings for dispatch. The agents that it names must be agents of this file
+// that Fairlead can start: those that are only described in .claude/agents run inside another
+// program.
+func (c *checker) dispatch(cfg *Config) {
+	n := c.root.get("dispatch")
+	cfg.Dispatch = Dispatch{
 		Main:      textOf(n.get("main")),
 		Ranker:    textOf(n.get("ranker")),
 		Threshold: floatOf(n.get("threshold"), 0),
@@ -15,15 +36,15 @@ func (c *checker) session(cfg *Config) {
 		Sandbox:   Sandbox(textOf(n.get("sandbox"))),
 		Commits:   boolOf(n.get("commits"), true),
 	}
-	if cfg.Session.Sandbox == "" {
-		cfg.Session.Sandbox = SandboxAuto
+	if cfg.Dispatch.Sandbox == "" {
+		cfg.Dispatch.Sandbox = SandboxAuto
 	}
 	c.startable(n.get("main"), cfg, "so nobody can make it MAIN")
-	if cfg.Session.Ranker != RankerBuiltin {
+	if cfg.Dispatch.Ranker != RankerBuiltin {
 		c.startable(n.get("ranker"), cfg, "so nobody can ask it")
 		return
 	}
-	cfg.Session.Ranker = ""
+	cfg.Dispatch.Ranker = ""
 	if _, is := cfg.Agent(RankerBuiltin); is {
 		c.note(n.get("ranker").place, n.get("ranker").path, "means the counting of words, and not the agent of that name; give the agent another one to have it asked")
 	}
