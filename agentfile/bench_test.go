@@ -11,7 +11,7 @@ import (
 	"github.com/fsnotify/fsnotify"
 )
 
-// swapIn replaces a file as a careful foreigner does, and gives the time of its rename.
+// swapIn replaces a file by rename, as a careful program does, and returns the time of the rename.
 func swapIn(b *testing.B, folder, content string) (began time.Time) {
 	tmp := filepath.Join(folder, "theirs.tmp")
 	if err := os.WriteFile(tmp, []byte(content), 0o644); err != nil {
@@ -30,7 +30,7 @@ func percentiles(b *testing.B, took []time.Duration) {
 	b.ReportMetric(float64(took[len(took)*99/100].Microseconds()), "p99-µs")
 }
 
-// From a foreign rename to Seen.
+// BenchmarkReaction measures the time from a rename by another program to the Seen.
 func BenchmarkReaction(b *testing.B) {
 	w, err := Watch(nil)
 	if err != nil {
@@ -41,7 +41,7 @@ func BenchmarkReaction(b *testing.B) {
 	if err := w.Add("coder", folder); err != nil {
 		b.Fatal(err)
 	}
-	if _, err := w.Read("coder"); err != nil { // it is watched now
+	if _, err := w.Read("coder"); err != nil { // the watch is active from here on
 		b.Fatal(err)
 	}
 	took := make([]time.Duration, 0, b.N)
@@ -54,7 +54,7 @@ func BenchmarkReaction(b *testing.B) {
 	percentiles(b, took)
 }
 
-// The same with nothing but a watch and a read: what cannot be saved.
+// BenchmarkReactionOfABareWatcher measures only a watch and a read: the lower bound.
 func BenchmarkReactionOfABareWatcher(b *testing.B) {
 	notify, err := fsnotify.NewWatcher()
 	if err != nil {
@@ -83,7 +83,7 @@ func BenchmarkReactionOfABareWatcher(b *testing.B) {
 	percentiles(b, took)
 }
 
-// One poll over 1,000 files at rest, which comes every 5 s.
+// BenchmarkPollOf1000AtRest measures one poll over 1,000 unchanged files, which happens every 5 s.
 func BenchmarkPollOf1000AtRest(b *testing.B) {
 	w, err := Watch(nil)
 	if err != nil {
@@ -104,7 +104,7 @@ func BenchmarkPollOf1000AtRest(b *testing.B) {
 	}
 	for range 1000 {
 		s := <-w.Seen()
-		if _, err := w.Read(s.Name); err != nil { // returns when the look that saw it is over
+		if _, err := w.Read(s.Name); err != nil { // returns after the look that saw the file
 			b.Fatal(err)
 		}
 	}
@@ -112,7 +112,7 @@ func BenchmarkPollOf1000AtRest(b *testing.B) {
 	stale := 0
 	for b.Loop() {
 		for _, f := range files {
-			if f.stale() { // only where the poll of w itself looks at it this moment
+			if f.stale() { // true only while w's own poll looks at this file
 				stale++
 			}
 		}
@@ -120,7 +120,7 @@ func BenchmarkPollOf1000AtRest(b *testing.B) {
 	b.ReportMetric(float64(stale)/float64(b.N), "stale/op")
 }
 
-// One write of ours, synced twice, over a file of ours.
+// BenchmarkWrite measures one write over our own file, with two syncs.
 func BenchmarkWrite(b *testing.B) {
 	w, err := Watch(nil)
 	if err != nil {

@@ -12,22 +12,22 @@ import (
 
 const (
 	corruptPrefix = FileName + ".corrupt-"
-	corruptMax    = 20 // copies in a folder: an agent that writes nonsense all day must not fill the disk
+	corruptMax    = 20 // copies in one folder, so that repeated malformed content does not fill the disk
 )
 
-// errCopiesMax says that bytes were not kept.
+// errCopiesMax says that content was not kept because there are too many copies.
 var errCopiesMax = fmt.Errorf("%d copies are kept already, so these bytes are not; move some %s* files away", corruptMax, corruptPrefix)
 
-// keepAside copies malformed bytes beside the file and gives the copy's name, which says
-// when they were written (SPEC C12, X5). The time is the file's, not the clock's, so the
-// same malformed file is kept once however often it is met, also after a restart.
+// keepAside copies malformed content beside the file and returns the copy's name, which holds the file's
+// modification time (SPEC C12, X5). Because the time is the file's, the same malformed file is kept once,
+// also after a restart.
 func keepAside(folder string, dir int, s file.Version) (name string, err error) {
 	kept := s.Bytes[:min(len(s.Bytes), agentStateBytesMax)]
 	base := corruptPrefix + file.TimeInName(s.ID.Mtime)
 	for n := 1; n <= corruptMax; n++ {
 		name = base
 		if n > 1 {
-			name = fmt.Sprintf("%s-%d", base, n) // other bytes of the same nanosecond
+			name = fmt.Sprintf("%s-%d", base, n) // another content with the same modification time
 		}
 		there, err := file.Read(dir, name)
 		if err == nil && bytes.Equal(there.Bytes, kept) {

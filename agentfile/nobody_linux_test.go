@@ -6,7 +6,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// becomeNobody makes this thread look at files as a user without rights.
+// becomeNobody changes this thread's user to one without privileges.
 func becomeNobody(t *testing.T) {
 	t.Helper()
 	if err := unix.Setfsuid(65534); err != nil {

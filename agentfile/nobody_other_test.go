@@ -4,7 +4,7 @@ package agentfile
 
 import "testing"
 
-// becomeNobody is for Linux; elsewhere the test that needs it is skipped.
+// becomeNobody exists only on Linux; elsewhere the test is skipped.
 func becomeNobody(t *testing.T) {
 	t.Helper()
 	t.Error("only Linux has users by thread")

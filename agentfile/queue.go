@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// queue is what waits to be handed out. It has no limit of its own: the looking stops at
-// waitingSeenMax, and a Write adds two at most.
+// queue holds observations until the consumer receives them. Reading stops at waitingSeenMax, and a Write
+// adds at most two, so the queue needs no limit of its own.
 type queue struct {
 	mu    sync.Mutex
 	seq   uint64
@@ -46,7 +46,7 @@ func (q *queue) pop() (waiting, bool) {
 		return waiting{}, false
 	}
 	item := q.items[0]
-	q.items[0] = waiting{} // or the bytes stay for as long as the array does
+	q.items[0] = waiting{} // lets the bytes be collected
 	q.items = q.items[1:]
 	return item, true
 }
@@ -57,7 +57,7 @@ func (q *queue) full() bool {
 	return len(q.items) >= waitingSeenMax
 }
 
-// handOut feeds the consumer at his own pace.
+// handOut sends observations to the consumer.
 func (w *Files) handOut() {
 	for {
 		item, ok := w.queue.pop()

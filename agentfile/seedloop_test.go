@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// The seed's agent, its main loop as the seed gives it but for the length of the sleeps.
+// seedLoop is the main loop of the seed's agent, with shorter sleeps.
 const seedsAgent = `
 import json, os, sys, time
 from datetime import datetime
@@ -52,7 +52,7 @@ while True:
         time.sleep(PAUSE)
 `
 
-// Our Mission Control over a foreign loop: it obeys, and what it reports is seen.
+// TestSeedLoop commands an agent that runs the seed's loop: it obeys, and its reports are seen.
 func TestWeCommandTheSeedsAgent(t *testing.T) {
 	python, err := exec.LookPath("python3")
 	if err != nil {

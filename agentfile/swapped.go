@@ -11,34 +11,33 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// swapped is a file that one of our writes took out of its place. Somebody may have had
-// it open, and what he writes into it is a command like any other.
+// swapped is a file that one of our writes replaced. Another program may still have it open, and what it
+// writes there counts as a command.
 type swapped struct {
 	file  *os.File
-	name  string   // beside the state file; empty where it has none
-	sum   file.Sum // what is known to be in it
+	name  string   // name beside the current file; empty if it has none
+	sum   file.Sum // of the known content
 	since time.Time
 	doubt doubt
-	seq   uint64    // of the last report from it; 0: none
-	told  time.Time // when the consumer was seen to have taken that report
+	seq   uint64    // of its last report; 0: none
+	told  time.Time // when the confirmation of that report was noticed
 }
 
-// holdSwapped keeps an old file. Its lock says to a Fairlead that starts meanwhile that
-// it is being seen to.
+// holdSwapped keeps a replaced file open. The lock tells a Fairlead process that starts meanwhile to leave it
+// alone.
 func holdSwapped(handle *os.File, name string, known file.Sum) *swapped {
-	_ = unix.Flock(int(handle.Fd()), unix.LOCK_EX|unix.LOCK_NB) // without it a second start reports it again, no more
+	_ = unix.Flock(int(handle.Fd()), unix.LOCK_EX|unix.LOCK_NB) // without the lock, a second process would only report it again
 	return &swapped{file: handle, name: name, sum: known}
 }
 
-// lookAtSwapped looks at all that was swapped out and gives those that stay. The caller
-// holds f.mu.
+// lookAtSwapped looks at all replaced files and returns those to keep. The caller holds f.mu.
 func (w *Files) lookAtSwapped(f *stateFile, now time.Time) (stay []*swapped) {
 	if len(f.swapped) == 0 {
 		return nil
 	}
 	dir, _, err := file.OpenFolder(f.folder)
 	if err != nil {
-		dir = -1 // the folder is gone; the open files are not
+		dir = -1 // the folder was removed; the files are still open
 	} else {
 		defer file.CloseFolder(dir)
 	}
@@ -52,7 +51,7 @@ func (w *Files) lookAtSwapped(f *stateFile, now time.Time) (stay []*swapped) {
 	return stay
 }
 
-// makeRoom gives up the oldest where there are too many. The caller holds f.mu.
+// makeRoom closes the oldest replaced files if there are too many. The caller holds f.mu.
 func (w *Files) makeRoom(f *stateFile, dir int, now time.Time) {
 	for len(f.swapped) > swappedMax {
 		oldest := f.swapped[0]
@@ -64,7 +63,7 @@ func (w *Files) makeRoom(f *stateFile, dir int, now time.Time) {
 	}
 }
 
-// lookSwapped reports what is new in one of them, and says whether that was all.
+// lookSwapped reports new content of a replaced file, and whether the file can be closed.
 func (w *Files) lookSwapped(f *stateFile, s *swapped, dir int, now time.Time) (over bool) {
 	age := now.Sub(s.since)
 	there, err := file.ReadOpen(s.file)
@@ -77,7 +76,7 @@ func (w *Files) lookSwapped(f *stateFile, s *swapped, dir int, now time.Time) (o
 	case sum == s.sum && !there.Moved:
 		s.doubt.clear()
 	default:
-		// nothing waits for this one, and a loaded machine can hold a writer up for long
+		// nothing waits for this file, and a loaded machine may delay a writer for long
 		seen, certain := w.judge(f, &s.doubt, dir, there, sum, now, file.SwappedFor)
 		if !certain {
 			return age > swappedForMax
@@ -90,15 +89,15 @@ func (w *Files) lookSwapped(f *stateFile, s *swapped, dir int, now time.Time) (o
 	if s.seq == 0 {
 		return age >= file.SwappedFor
 	}
-	// its last report may be in nobody's journal yet, and then a crash must find the file
+	// its last report may not be in the journal yet; after a crash the file must still exist
 	if s.told.IsZero() && f.took.sheet(s.seq) {
 		s.told = now
 	}
 	return age >= file.SwappedFor && !s.told.IsZero() && now.Sub(s.told) >= file.SwappedFor
 }
 
-// retire removes a swapped-out file, and looks into it once more when nobody can open it
-// any longer. One whose last report nobody has taken stays for the next start.
+// retire removes a replaced file, and reads it once more when no program can open it any longer. A file whose
+// last report was not confirmed stays for the next start.
 func (w *Files) retire(f *stateFile, s *swapped, dir int, now time.Time) {
 	if s.name != "" && dir >= 0 && f.took.sheet(s.seq) {
 		if held, err := file.Stat(s.file); err == nil {
@@ -116,8 +115,8 @@ func (w *Files) retire(f *stateFile, s *swapped, dir int, now time.Time) {
 	_ = s.file.Close()
 }
 
-// letGo is for Close and Remove: what holds nothing new is removed, the rest is left for
-// the next start, which finds it. The caller holds f.mu.
+// letGo is for Close and Remove. It removes replaced files without new content and leaves the others for the
+// next start. The caller holds f.mu.
 func (w *Files) letGo(f *stateFile) {
 	dir, _, err := file.OpenFolder(f.folder)
 	if err == nil {
@@ -134,14 +133,14 @@ func (w *Files) letGo(f *stateFile) {
 	f.swapped = nil
 }
 
-// adopt takes over what an earlier Fairlead left beside the file when it was killed:
-// swapped-out files are looked at as if they were ours, new ones that were never put in
-// place are removed. Where another Fairlead is at work it has the lock, and sees to it.
-// done is false where it was not seen to. The caller holds f.mu.
+// adopt takes over what an earlier Fairlead process left beside the file when it was killed. Replaced files
+// are watched like our own; new files that were never put in place are removed. A file that is locked belongs
+// to a running Fairlead process and is left alone. done is false if adopt must be called again. The caller
+// holds f.mu.
 func (w *Files) adopt(f *stateFile, now time.Time) (done bool) {
 	names, err := file.NamesIn(f.folder)
 	if err != nil {
-		return true // the folder is gone again; it is swept when it is back
+		return true // the folder was removed; sweep again when it is back
 	}
 	var left []string
 	for _, name := range names {
@@ -183,7 +182,7 @@ func (w *Files) adopt(f *stateFile, now time.Time) (done bool) {
 			continue
 		}
 		if unix.Flock(int(handle.Fd()), unix.LOCK_EX|unix.LOCK_NB) != nil {
-			_ = handle.Close() // somebody alive holds it
+			_ = handle.Close() // a running process holds it
 			continue
 		}
 		f.swapped = append(f.swapped, &swapped{file: handle, name: name, sum: file.SumOf(current.Bytes), since: now})

@@ -17,12 +17,12 @@ import (
 	"github.com/fairlead-dev/fairlead/internal/file"
 )
 
-// theirs is a foreign content with a number.
+// theirs is content by another program with a number.
 func theirs(n int) string {
 	return string(State{DesiredState: RunOnce, SetBy: SetByHuman, Note: "n" + strconv.Itoa(n)}.Render())
 }
 
-// numberOf reads it back; -1 for anything else, as what we wrote.
+// numberOf returns the number, or -1 for other content.
 func numberOf(note string) int {
 	digits, ok := strings.CutPrefix(note, "n")
 	n, err := strconv.Atoi(digits)
@@ -32,9 +32,8 @@ func numberOf(note string) int {
 	return n
 }
 
-// scribble writes what is ours as fast as it can until ctx ends, and gives how often it
-// wrote and how often somebody else had come first. Each write is told to done, if there
-// is somebody to hear it.
+// scribble writes our content as fast as it can until ctx ends. It counts its writes and those that were
+// refused with ErrChanged, and signals each write on done.
 func scribble(ctx context.Context, t *testing.T, d *desk, done chan<- struct{}) (wrote, refused int) {
 	for i := 0; ctx.Err() == nil; i++ {
 		state := State{DesiredState: Pause, CurrentState: Pause, Timestamp: file.FormatTime(time.Now()), Note: "ours " + strconv.Itoa(i)}
@@ -56,15 +55,15 @@ func scribble(ctx context.Context, t *testing.T, d *desk, done chan<- struct{}) 
 	return wrote, refused
 }
 
-// slowExchange opens the window that is microseconds wide, so that much falls into it.
+// slowExchange widens the window of the exchange from microseconds, so that more writes fall into it.
 func slowExchange(dir int, a, b string) error {
 	<-time.After(500 * time.Microsecond)
 	return file.Exchange(dir, a, b)
 }
 
-// A foreigner gives one order after the other and waits for each to be heard, while we
-// write as fast as we can. Each must be heard, whichever way he writes and wherever his
-// pen is when we swap the sheet.
+// TestNoCommandIsLost has another program write one command after another and wait for each to be seen, while
+// we write as fast as we can. Each command must be seen, whichever way it is written and wherever the writer
+// is when we exchange the file.
 func TestNoCommandIsLost(t *testing.T) {
 	inPlaceSlowly := func(d *desk, content string) {
 		pen, err := os.OpenFile(d.path, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o644)
@@ -74,7 +73,7 @@ func TestNoCommandIsLost(t *testing.T) {
 		}
 		half := len(content) / 2
 		_, err1 := pen.WriteString(content[:half])
-		<-time.After(time.Millisecond) // the pen rests in mid-word; our exchange falls into it
+		<-time.After(time.Millisecond) // pauses in the middle of a write, so that our exchange falls into it
 		_, err2 := pen.WriteString(content[half:])
 		if err := errors.Join(err1, err2, pen.Close()); err != nil {
 			d.t.Error(err)
@@ -105,7 +104,7 @@ func TestNoCommandIsLost(t *testing.T) {
 			ours.Go(func() { wrote, refused = scribble(ctx, t, d, done) })
 			swapped := 0
 			for n := range c.orders {
-				if n%3 == 0 { // after a write of ours; else at once, while one is being made
+				if n%3 == 0 { // after a write of ours, or at once
 					select {
 					case <-done:
 					case <-time.After(longEnough):
@@ -131,7 +130,7 @@ func TestNoCommandIsLost(t *testing.T) {
 	}
 }
 
-// The seed's own writer, in its own language, in a tight loop beside ours.
+// TestSeedsWriterInATightLoop runs the seed's own writer in Python in a tight loop beside ours.
 const seedsWriter = `
 import json, os, sys, time
 from datetime import datetime
@@ -247,7 +246,7 @@ func besideTheSeedsWriter(t *testing.T, python, script, pause string) {
 	}
 	t.Logf("they wrote %d, the last was heard; %d contents seen, %d of them from swaps; we wrote %d, refused %d; their slowest write took %d ms",
 		last+1, contents.Load(), fromSwap.Load(), wrote, refused, slowest)
-	if s := nonsense.Load(); s != nil && slowest < file.TornFor.Milliseconds() { // a stalled machine may make it true
+	if s := nonsense.Load(); s != nil && slowest < file.TornFor.Milliseconds() { // only a stalled machine makes this true
 		t.Errorf("seen %s %q: %s", s.Kind, s.Bytes, s.Fault)
 	}
 	if wrote == 0 {

@@ -13,8 +13,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// run is the goroutine that looks. It waits for nobody: a file that is being written by
-// us is looked at a moment later.
+// run is the goroutine that looks at files. It does not wait: a file that is being written by us is looked at
+// a moment later.
 func (w *Files) run() {
 	var events <-chan fsnotify.Event
 	var faults <-chan error
@@ -25,14 +25,14 @@ func (w *Files) run() {
 	defer poll.Stop()
 	alarm := time.NewTimer(w.poll)
 	defer alarm.Stop()
-	due := map[*stateFile]time.Time{} // who is to be looked at, and when
+	due := map[*stateFile]time.Time{} // which files to look at, and when
 	for {
 		select {
 		case <-w.done:
 			return
 		case ev, ok := <-events:
 			if !ok {
-				events = nil // Close comes
+				events = nil // Close follows
 				continue
 			}
 			f := w.concerned(ev)
@@ -65,7 +65,7 @@ func (w *Files) run() {
 	}
 }
 
-// visit looks at all that are due, and says when the next one is.
+// visit looks at all files that are due, and returns when the next one is.
 func (w *Files) visit(due map[*stateFile]time.Time) time.Duration {
 	now := time.Now()
 	next := now.Add(w.poll)
@@ -85,8 +85,8 @@ func (w *Files) visit(due map[*stateFile]time.Time) time.Duration {
 	return max(0, time.Until(next))
 }
 
-// lookAt looks once at a file and at what was swapped out of its place; the time is when
-// to look again, zero for not before something happens.
+// lookAt looks once at a file and at its replaced versions. It returns when to look again; zero means only
+// after an event.
 func (w *Files) lookAt(f *stateFile, now time.Time) time.Time {
 	soon := now.Add(file.LookAgainAfter)
 	if !f.mu.TryLock() {
@@ -103,7 +103,7 @@ func (w *Files) lookAt(f *stateFile, now time.Time) time.Time {
 	if f.unswept {
 		f.unswept = !w.adopt(f, now)
 	}
-	if !f.swapLook.After(now) { // not at every event: there may be many, and somebody may wait for f.mu
+	if !f.swapLook.After(now) { // not at every event, because there may be many and a caller may wait for f.mu
 		f.swapped = w.lookAtSwapped(f, now)
 		f.swapLook = now.Add(file.LookAgainAfter)
 	}
@@ -116,8 +116,7 @@ func (w *Files) lookAt(f *stateFile, now time.Time) time.Time {
 	return time.Time{}
 }
 
-// concerned is the file that an event is about; nil for all the other things that happen
-// in a workspace.
+// concerned returns the file that an event is about, or nil.
 func (w *Files) concerned(ev fsnotify.Event) *stateFile {
 	folder, base := filepath.Split(ev.Name)
 	ours := base == FileName || strings.HasPrefix(base, swapPrefix)
@@ -128,17 +127,17 @@ func (w *Files) concerned(ev fsnotify.Event) *stateFile {
 			return f
 		}
 	}
-	return w.byFolder[ev.Name] // the folder itself came, went or moved; usually nil
+	return w.byFolder[ev.Name] // the folder itself was created, removed or renamed; usually nil
 }
 
-// askToLook has the file looked at by the goroutine that looks.
+// askToLook asks the watching goroutine to look at the file.
 func (w *Files) askToLook(f *stateFile) {
 	w.mu.Lock()
 	w.ask[f] = true
 	w.mu.Unlock()
 	select {
 	case w.asked <- struct{}{}:
-	default: // it will come and find this one, too
+	default: // a request is pending already
 	}
 }
 
@@ -150,10 +149,9 @@ func (w *Files) asking() map[*stateFile]bool {
 	return ask
 }
 
-// stale says whether a poll finds anything that the watch should have told: one stat where
-// nothing happened, or a thousand files at rest are felt. Another folder in this one's place
-// has another file, or none. A file that was read within a second of its being written may
-// have been written again in the same tick of the file system's clock.
+// stale reports whether a poll finds something that the watch missed. Unchanged files cost one stat. A
+// replaced folder has another file or none. A file that was read within a second of its modification may have
+// been written again within the same tick of the file system's clock.
 func (f *stateFile) stale() bool {
 	if !f.mu.TryLock() {
 		return true
@@ -165,7 +163,7 @@ func (f *stateFile) stale() bool {
 	there, err := file.IdentityAt(unix.AT_FDCWD, f.path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist) && f.now.Kind == KindDeleted:
-		dir, id, err := file.OpenFolder(f.folder) // is it still the one that is watched?
+		dir, id, err := file.OpenFolder(f.folder) // is it still the folder that is watched?
 		if err == nil {
 			file.CloseFolder(dir)
 		}
@@ -176,8 +174,8 @@ func (f *stateFile) stale() bool {
 	return there != f.nowID || f.nowRead.UnixNano()-there.Mtime < int64(time.Second)
 }
 
-// look reads the file once and reports what is new and beyond doubt. settled means that
-// f.now is what lies there. The caller holds f.mu.
+// look reads the file once and reports new content that is certain. settled means that f.now is the current
+// content. The caller holds f.mu.
 func (w *Files) look(f *stateFile, now time.Time) (settled bool) {
 	dir, err := w.open(f, now)
 	if err != nil {
@@ -204,8 +202,8 @@ func (w *Files) look(f *stateFile, now time.Time) (settled bool) {
 	return true
 }
 
-// judge says what bytes are, once that is certain: nonsense must have stayed so for as
-// long as after says, and is kept aside first.
+// judge decides what content is, once that is certain: content must stay malformed for as long as after, and
+// is copied before it is reported.
 func (w *Files) judge(f *stateFile, d *doubt, dir int, s file.Version, sum file.Sum, now time.Time, after time.Duration) (seen Seen, certain bool) {
 	state, err := Parse(s.Bytes)
 	if err == nil && !s.Moved {
@@ -226,7 +224,7 @@ func (w *Files) judge(f *stateFile, d *doubt, dir int, s file.Version, sum file.
 	return seen, true
 }
 
-// missed deals with a file that is not there or cannot be read.
+// missed handles a file that does not exist or cannot be read.
 func (w *Files) missed(f *stateFile, err error, now time.Time) (settled bool) {
 	s, after := suspicion{kind: KindDeleted}, goneFor
 	if !errors.Is(err, fs.ErrNotExist) {
@@ -244,7 +242,7 @@ func (w *Files) missed(f *stateFile, err error, now time.Time) (settled bool) {
 	return true
 }
 
-// open opens the file's folder, and watches it anew where it is another one than before.
+// open opens the file's folder, and watches it again if it was replaced.
 func (w *Files) open(f *stateFile, now time.Time) (dir int, err error) {
 	dir, id, err := file.OpenFolder(f.folder)
 	if err != nil {
@@ -274,7 +272,7 @@ func (w *Files) open(f *stateFile, now time.Time) (dir int, err error) {
 	return dir, nil
 }
 
-// watch has the folder watched, and has what an earlier Fairlead left in it looked for.
+// watch adds a watch for the folder, and has files of an earlier run looked for.
 func (w *Files) watch(f *stateFile, now time.Time) {
 	f.unswept = true
 	f.watchNext = now.Add(rewatchAfter)
@@ -290,7 +288,7 @@ func (w *Files) watch(f *stateFile, now time.Time) {
 	}
 }
 
-// unwatch forgets the watch on a path whose folder is another one now, or none.
+// unwatch removes the watch on a path whose folder was replaced or removed.
 func (w *Files) unwatch(f *stateFile) {
 	f.watched = false
 	if w.notify != nil {

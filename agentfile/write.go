@@ -17,33 +17,30 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// The names beside the file. The lock stays for good: to remove a lock file is to have
-// two of them. A new sheet is nobody's yet; a swap holds either a sheet of ours that was
-// not put in place, or what lay there before it.
+// Names beside the file. The lock file is never removed, because that would allow two locks. A file with
+// newPrefix was not put in place yet; one with swapPrefix holds either a new file or the replaced one.
 const (
 	lockName   = "." + FileName + ".lock"
 	newPrefix  = "." + FileName + ".new-"
 	swapPrefix = "." + FileName + ".swap-"
 )
 
-// AnyLook is for a content that keeps nothing of what lies there.
+// AnyLook is for content that depends on nothing in the current file.
 const AnyLook = math.MaxUint64
 
-// Write puts content in the file's place: whole, durable, and over nothing that its
-// caller has not kept: what Took was told of, and what isOurs (may be nil) knows by its sum.
-// For anything else the
-// answer is a *Changed (ErrChanged), and the file is as it was; so is it after any error
-// but one that says otherwise. A content that keeps parts of what was seen goes over no look
-// newer than newest either, but for our own writes; others say AnyLook. A write under way is waited for; ctx ends the waiting.
+// Write replaces the file's content atomically and durably. It replaces only content that the caller
+// confirmed with Took, or that isOurs (may be nil) knows by its sum. Otherwise the error is a *Changed
+// (ErrChanged) and the file is unchanged; it is also unchanged after any error that does not say otherwise.
+// newest is the last observation that content depends on: newer content is not replaced, except our own;
+// AnyLook switches that off. Write waits for a write in progress until ctx ends.
 //
-// Among Fairlead's own processes a lock on .agent_state.json.lock orders the writes.
-// Against all others the new file is exchanged for the old in one move. What was in the
-// old one by then, or is written into it within a second by somebody who still holds it
-// open, comes over Seen, FromSwap; then the old one is removed.
+// A lock on .agent_state.json.lock orders the writes of Fairlead's own processes. Against other programs, the
+// new file is exchanged for the old one in one step. What the old file held by then, or receives within a
+// second, is sent on Seen with FromSwap; then the old file is removed.
 func (w *Files) Write(ctx context.Context, name string, content []byte, newest uint64, isOurs func(file.Sum) bool) error {
 	f, err := w.file(name)
 	if err == nil {
-		_, err = Parse(content) // what no reader takes is not written; also the size limit
+		_, err = Parse(content) // content that cannot be read back is not written; also checks the size
 	}
 	if err == nil {
 		err = w.write(ctx, f, content, newest, isOurs)
@@ -61,8 +58,8 @@ func (w *Files) write(ctx context.Context, f *stateFile, content []byte, newest 
 	}
 	defer unlock()
 	for range writeRoundsMax {
-		// The sheet is written and synced before the last look, so that between that look
-		// and the exchange there are microseconds.
+		// The new file is written and synced before the last look, so that only microseconds pass between
+		// that look and the exchange.
 		p, err := f.prepare(content)
 		if err != nil {
 			return f.cannotWrite(err)
@@ -76,8 +73,8 @@ func (w *Files) write(ctx context.Context, f *stateFile, content []byte, newest 
 	return errors.New("the file comes and goes faster than it can be written; stop the program that does it")
 }
 
-// placeOverKnown puts p in place of what the caller knows, and of nothing else. placed is
-// false without an error where what was looked at went away again before the exchange.
+// placeOverKnown puts p in place of content that the caller knows. placed is false without an error if that
+// content disappeared before the exchange.
 func (w *Files) placeOverKnown(ctx context.Context, f *stateFile, p *prepared, newest uint64, isOurs func(file.Sum) bool) (placed bool, err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -93,8 +90,7 @@ func (w *Files) placeOverKnown(ctx context.Context, f *stateFile, p *prepared, n
 	return w.place(f, seen, p)
 }
 
-// settle looks until what lies there is beyond doubt. The caller holds f.mu, which is
-// let go while waiting.
+// settle looks until the current content is certain. The caller holds f.mu, which is released while waiting.
 func (w *Files) settle(ctx context.Context, f *stateFile) (Seen, error) {
 	began := time.Now()
 	tick := time.NewTicker(settleEvery)
@@ -125,8 +121,7 @@ func (w *Files) settle(ctx context.Context, f *stateFile) (Seen, error) {
 	}
 }
 
-// lock orders the writers of one file: first those of this process, in line, then those
-// of other Fairlead processes.
+// lock orders the writers of one file: first those of this process, then those of other Fairlead processes.
 func (f *stateFile) lock(ctx context.Context) (unlock func(), err error) {
 	select {
 	case f.turn <- struct{}{}:
@@ -139,7 +134,7 @@ func (f *stateFile) lock(ctx context.Context) (unlock func(), err error) {
 		return nil, err
 	}
 	return func() {
-		_ = side.Close() // closing lets go of it, whatever it says
+		_ = side.Close() // closing releases the lock, whatever it returns
 		<-f.turn
 	}, nil
 }
@@ -154,7 +149,7 @@ func (f *stateFile) lockSide(ctx context.Context) (*flock.Flock, error) {
 		switch {
 		case err == nil && f.isLock(side):
 			return side, nil
-		case err == nil: // somebody removed the file under us: lock the one that is there now
+		case err == nil: // the lock file was removed meanwhile: lock the new one
 			_ = side.Close()
 		case ctx.Err() != nil:
 			_ = side.Close()
@@ -167,7 +162,7 @@ func (f *stateFile) lockSide(ctx context.Context) (*flock.Flock, error) {
 	}
 }
 
-// isLock says whether what was locked is what others will lock.
+// isLock reports whether the locked file is still the one that others would lock.
 func (f *stateFile) isLock(side *flock.Flock) bool {
 	held, err := side.Stat()
 	if err != nil {
@@ -177,7 +172,7 @@ func (f *stateFile) isLock(side *flock.Flock) bool {
 	return err == nil && os.SameFile(held, there)
 }
 
-// cannotWrite adds the way out to an error of making a file.
+// cannotWrite adds advice to an error of creating a file.
 func (f *stateFile) cannotWrite(err error) error {
 	switch {
 	case errors.Is(err, fs.ErrPermission), errors.Is(err, unix.EROFS):
@@ -190,15 +185,15 @@ func (f *stateFile) cannotWrite(err error) error {
 	return err
 }
 
-// prepared is a sheet that waits beside the file to be put in its place.
+// prepared is a complete new file beside the current one.
 type prepared struct {
-	dir     int // open
+	dir     int // an open folder
 	id      file.FolderID
 	name    string
 	content []byte
 }
 
-// drop lets go of the folder, and of the sheet where it was not put in place.
+// drop closes the folder, and removes the file if it was not put in place.
 func (p *prepared) drop(sheet bool) {
 	if sheet {
 		file.Remove(p.dir, p.name)
@@ -206,8 +201,8 @@ func (p *prepared) drop(sheet bool) {
 	file.CloseFolder(p.dir)
 }
 
-// prepare writes content into a file of its own, synced, with the mode and the owner of
-// the one that it shall replace, so that whoever could write that one can write this.
+// prepare writes content into a new file, synced, with the mode and owner of the current one, so that the
+// same programs can write it.
 func (f *stateFile) prepare(content []byte) (p *prepared, err error) {
 	dir, id, err := file.OpenFolder(f.folder)
 	if err != nil {
@@ -231,10 +226,10 @@ func (f *stateFile) prepare(content []byte) (p *prepared, err error) {
 		return nil, err
 	}
 	if mode != file.DefaultMode {
-		err = handle.Chmod(os.FileMode(mode)) // the umask took some of it
+		err = handle.Chmod(os.FileMode(mode)) // the umask removed some bits
 	}
 	if uid != os.Getuid() || gid != os.Getgid() {
-		_ = handle.Chown(uid, gid) // only root can; others keep what they may have
+		_ = handle.Chown(uid, gid) // only root can change the owner; others keep their own
 	}
 	_ = handle.Close()
 	p = &prepared{dir: dir, id: id, name: swapPrefix + tail, content: bytes.Clone(content)}
@@ -248,11 +243,11 @@ func (f *stateFile) prepare(content []byte) (p *prepared, err error) {
 	return p, nil
 }
 
-// place puts p where seen was seen. placed is false where that was not there any more;
-// then nothing was done. The caller holds f.mu and the lock.
+// place puts p in place of seen. If that is no longer the current content, placed is false and nothing was
+// done. The caller holds f.mu and the lock.
 func (w *Files) place(f *stateFile, seen Seen, p *prepared) (placed bool, err error) {
 	if p.id != f.id {
-		return false, nil // another folder took the path
+		return false, nil // the folder was replaced
 	}
 	var old *swapped
 	if seen.Kind == KindDeleted {
@@ -273,13 +268,13 @@ func (w *Files) place(f *stateFile, seen Seen, p *prepared) (placed bool, err er
 		Sum: file.SumOf(p.content), At: now.UTC(), Own: true,
 	}
 	f.doubt.clear()
-	f.nowID, f.nowRead = file.Identity{}, now // the next look knows it
+	f.nowID, f.nowRead = file.Identity{}, now // makes the next look recognise it
 	if old != nil {
 		old.since = now
 		f.swapped = append(f.swapped, old)
-		_ = w.lookSwapped(f, old, p.dir, now) // somebody may have been quicker than the exchange; it stays in any case
+		_ = w.lookSwapped(f, old, p.dir, now) // another program may have written just before the exchange; the file stays open in any case
 		w.makeRoom(f, p.dir, now)
-		w.askToLook(f) // at it, for a second
+		w.askToLook(f) // look at the replaced file for a second
 	}
 	if err != nil {
 		return true, err
@@ -290,23 +285,23 @@ func (w *Files) place(f *stateFile, seen Seen, p *prepared) (placed bool, err er
 	return true, nil
 }
 
-// placeNew puts a file where there was none, and only there.
+// placeNew puts a file in place only if there is none.
 func placeNew(dir int, name string) (placed bool, err error) {
 	err = file.RenameNew(dir, name, FileName)
 	if file.Unsupported(err) {
-		// a hard link refuses an existing name as well, on every file system that has them
+		// link refuses an existing name as well, on every file system that has links
 		err = file.Uninterrupted(func() error { return unix.Linkat(dir, name, dir, FileName, 0) })
 		if err == nil {
 			file.Remove(dir, name)
 		}
 	}
 	if errors.Is(err, unix.EEXIST) || errors.Is(err, unix.ENOENT) {
-		return false, nil // somebody was quicker, or tidied our file away: look again
+		return false, nil // another program created the file first, or removed ours: look again
 	}
 	return err == nil, err
 }
 
-// swap exchanges the prepared file for the one in place, and gives the old one, open.
+// swap exchanges the prepared file for the current one and returns the replaced one, open.
 func (w *Files) swap(dir int, name string, seen Seen) (old *swapped, placed bool, err error) {
 	err = w.exchange(dir, name, FileName)
 	switch {
@@ -319,14 +314,14 @@ func (w *Files) swap(dir int, name string, seen Seen) (old *swapped, placed bool
 	}
 	handle, err := file.Open(dir, name)
 	if err != nil {
-		// a link or the like, put there since we looked; to swap it back could bury the next thing
+		// a link or folder, created since we looked; swapping back could hide yet another change
 		return nil, true, fmt.Errorf("it is written; what took its place meanwhile was put aside as %s: %w", name, err)
 	}
 	return holdSwapped(handle, name, seen.Sum), true, nil
 }
 
-// renameOver is for file systems without exchange: the old file is held open and watched
-// all the same, but a file that took its place after the last look is lost.
+// renameOver is for file systems without exchange. The old file stays open and watched, but a file that
+// replaced it after the last look is lost.
 func renameOver(dir int, name string, seen Seen) (old *swapped, placed bool, err error) {
 	handle, err := file.Open(dir, FileName)
 	if err != nil {

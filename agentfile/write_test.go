@@ -48,7 +48,7 @@ func TestWriteIntoAnEmptyFolder(t *testing.T) {
 
 func TestWriteKeepsTheMode(t *testing.T) {
 	d, _ := newStillDesk(t, wish(Pause, "a"))
-	if err := os.Chmod(d.path, 0o666); err != nil { // more than the umask gives
+	if err := os.Chmod(d.path, 0o666); err != nil { // more than the umask permits
 		t.Fatal(err)
 	}
 	_, _ = d.Read("coder")
@@ -92,8 +92,8 @@ func TestWriteKnowsOursBySum(t *testing.T) {
 	}
 }
 
-// A content that keeps parts of what was seen goes over nothing that was said since, though it
-// was taken in; our own writes in between are no news.
+// Content that depends on an observation does not replace a newer one, even if that was confirmed. Our own
+// writes in between do not count.
 func TestWriteOfWhatWasSeenGoesOverNothingNewer(t *testing.T) {
 	d, _ := newStillDesk(t, wish(Pause, "a"))
 	old, err := d.Read("coder")
@@ -147,7 +147,7 @@ func TestWriteRefusesWhatNobodyCouldRead(t *testing.T) {
 	}
 }
 
-// What falls between the look and the exchange was written in full, and is told.
+// What another program writes between the look and the exchange is reported.
 func TestSwappedOutWriteIsSeen(t *testing.T) {
 	d, f := newStillDesk(t, wish(Pause, "a"))
 	_, _ = d.Read("coder")
@@ -167,7 +167,7 @@ func TestSwappedOutWriteIsSeen(t *testing.T) {
 		t.Errorf("%+v, %v", own, err)
 	}
 
-	// it stays until the consumer had it for a while, or a crash would lose it
+	// it stays until the report was confirmed for a while, so that a crash does not lose it
 	began := time.Now()
 	d.lookAt(f, began.Add(file.SwappedFor))
 	if left := d.beside(swapPrefix); len(left) != 1 {
@@ -180,7 +180,7 @@ func TestSwappedOutWriteIsSeen(t *testing.T) {
 	d.none()
 }
 
-// A pen that was on the old sheet before the exchange writes on: empty, half, whole.
+// A program that had the old file open before the exchange goes on writing: nothing, half, all.
 func TestLateWriteIntoTheSwappedOutFileIsSeen(t *testing.T) {
 	for name, swap := range map[string]func(int, string, string) error{"exchange": file.Exchange, "rename": noExchange} {
 		t.Run(name, func(t *testing.T) {
@@ -213,7 +213,7 @@ func TestLateWriteIntoTheSwappedOutFileIsSeen(t *testing.T) {
 			}
 			d.lies(wish(Pause, "ours"))
 
-			// and what stays half is nonsense like any other
+			// content that stays incomplete is malformed
 			if err := errors.Join(pen.Truncate(9), pen.Close()); err != nil {
 				t.Fatal(err)
 			}
@@ -267,11 +267,11 @@ func TestWriteOntoAMissingFileClobbersNothing(t *testing.T) {
 	}
 }
 
-// Killed between the exchange and the look at what was swapped out.
+// The process is killed between the exchange and the look at the replaced file.
 func TestWhatAKilledRunLeftIsTakenIn(t *testing.T) {
 	d, _ := newStillDesk(t, wish(Pause, "ours"))
 	d.putAs(swapPrefix+"1", wish(RunOnce, "theirs"))
-	d.putAs(swapPrefix+"2", wish(Pause, "ours")) // what lies in place anyway
+	d.putAs(swapPrefix+"2", wish(Pause, "ours")) // the same as the current content
 	d.putAs(newPrefix+"3", wish(Pause, "half a sh"))
 	f, _ := d.file("coder")
 	at := time.Now()
@@ -318,7 +318,7 @@ func TestCloseLeavesNothingBesideThatIsKnown(t *testing.T) {
 	if err := errors.Join(pen.Truncate(3), d.Close()); err != nil {
 		t.Fatal(err)
 	}
-	if left := d.beside(swapPrefix); len(left) != 1 { // a pen is on it; the next start looks
+	if left := d.beside(swapPrefix); len(left) != 1 { // another program has it open; the next start looks
 		t.Error(left)
 	}
 }
@@ -336,7 +336,7 @@ func TestUnwritableFolder(t *testing.T) {
 	var err error
 	var done sync.WaitGroup
 	done.Go(func() {
-		if os.Getuid() == 0 { // root may write anywhere: be nobody, in this thread, which is thrown away
+		if os.Getuid() == 0 { // root may write anywhere, so this thread drops its privileges and ends with the test
 			runtime.LockOSThread()
 			becomeNobody(t)
 		}
@@ -351,12 +351,12 @@ func TestUnwritableFolder(t *testing.T) {
 
 func TestLockedByAnotherFairlead(t *testing.T) {
 	d, f := newStillDesk(t, "")
-	other := &stateFile{folder: d.folder, turn: make(chan struct{}, 1)} // as another process would
+	other := &stateFile{folder: d.folder, turn: make(chan struct{}, 1)} // like another process
 	unlock, err := other.lock(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), time.Second) // long enough to come to the lock
+	ctx, cancel := context.WithTimeout(t.Context(), time.Second) // enough to reach the lock
 	defer cancel()
 	err = d.Write(ctx, "coder", []byte(wish(Pause, "a")), AnyLook, nil)
 	if !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "held by another Fairlead") {
@@ -378,7 +378,7 @@ func TestALockFileThatWasRemovedIsNoLock(t *testing.T) {
 	if !f.isLock(side) {
 		t.Error("the lock that lies there is no lock")
 	}
-	if err := os.Remove(side.Path()); err != nil { // as git clean does
+	if err := os.Remove(side.Path()); err != nil { // like git clean
 		t.Fatal(err)
 	}
 	other, err := f.lockSide(t.Context())
@@ -406,7 +406,7 @@ func TestALinkForTheLockIsNotFollowed(t *testing.T) {
 	}
 }
 
-// Two Fairleads that count on one sheet: no count is lost.
+// Two Fairlead processes increment one counter; no increment is lost.
 func TestTwoFairleadsDoNotLoseEachOthersWrites(t *testing.T) {
 	const each = 25
 	folder := t.TempDir()
@@ -447,8 +447,8 @@ func TestTwoFairleadsDoNotLoseEachOthersWrites(t *testing.T) {
 	}
 }
 
-// What was read, or received, is not kept yet: whoever did so may die before it is. Only Took
-// allows to write over it, and to let go of what was swapped out.
+// What Read returned or Seen sent is not stored yet, and the consumer may be killed before it is. Only Took
+// permits replacing it and removing a replaced file.
 func TestNothingIsWrittenOverBeforeItIsTaken(t *testing.T) {
 	d, f := newStillDesk(t, wish(RunOnce, "theirs"))
 	now := time.Now()
@@ -457,7 +457,7 @@ func TestNothingIsWrittenOverBeforeItIsTaken(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if item, any := d.queue.pop(); !any || item.seen.Seq != read.Seq { // as the consumer receives it
+	if item, any := d.queue.pop(); !any || item.seen.Seq != read.Seq { // the consumer receives it
 		t.Fatal("it does not come over Seen")
 	}
 	for range 2 {

@@ -71,8 +71,8 @@ func (c *checker) agent(f field, cfg *Config) Agent {
 	return a
 }
 
-// backoff keeps first below max. A first wait that is longer than the default
-// longest one is meant, so the longest follows it.
+// backoff ensures that first is not longer than max. If only first is given and exceeds the default max, max
+// is raised to it.
 func (c *checker) backoff(n *node, a *Agent) {
 	b := n.get("backoff")
 	switch first, longest := b.get("first"), b.get("max"); {
@@ -86,7 +86,7 @@ func (c *checker) backoff(n *node, a *Agent) {
 	}
 }
 
-// driver settles how the agent is started, and asks for what that takes.
+// driver determines how the agent is started and reports what is missing for it.
 func (c *checker) driver(f field, a *Agent) {
 	n := f.value
 	command, script := n.get("command"), n.get("script")
@@ -116,7 +116,7 @@ func (c *checker) driver(f field, a *Agent) {
 		}
 	}
 	if command == nil && a.Loop != LoopForeign && (a.Driver == DriverClaude || a.Driver == DriverCodex) {
-		a.Command = []string{a.Driver} // the program is called as its driver is
+		a.Command = []string{a.Driver} // the program has the driver's name
 	}
 	if script != nil && a.Driver != DriverScript {
 		c.add(n.field("script").place, script.path, "means nothing to driver %s; take it out, or use driver script", a.Driver)
@@ -131,7 +131,7 @@ func (c *checker) driver(f field, a *Agent) {
 	}
 }
 
-// loop reports what an agent that runs its own loop would never be told.
+// loop reports settings that have no effect on an agent that runs its own loop.
 func (c *checker) loop(n *node, a Agent) {
 	if a.Loop != LoopForeign {
 		return
@@ -171,7 +171,7 @@ func (c *checker) env(n *node) Env {
 	return env
 }
 
-// seats keeps every seat to one agent, and seat 4 to the lead.
+// seats reports a seat that two agents have, and reserves seat 4 for the lead.
 func (c *checker) seats(cfg *Config) {
 	taken := map[int]string{}
 	for _, a := range cfg.Agents {
@@ -192,15 +192,15 @@ func (c *checker) seats(cfg *Config) {
 	}
 }
 
-// folders remembers whose each folder is.
+// folders records which agent has which folder.
 type folders struct {
 	byPath map[string]string
-	infos  []os.FileInfo // of those that exist, with their owners beside
+	infos  []os.FileInfo // of folders that exist; owners holds their agents
 	owners []string
 }
 
-// take gives a folder to an agent, or names the agent that has it, however the
-// folder is spelled: letter case and bind mounts give one folder two paths.
+// take gives a folder to an agent, or returns the agent that already has it. It compares file identities too,
+// because letter case and bind mounts give one folder several paths.
 func (f *folders) take(path, agent string) (other string) {
 	if other, is := f.byPath[path]; is {
 		return other
@@ -217,8 +217,8 @@ func (f *folders) take(path, agent string) (other string) {
 	return ""
 }
 
-// workspaces gives every agent its folder and sees that no two share one: each
-// has an agent_state.json of its own.
+// workspaces gives every agent its folder and reports folders that two agents share: each agent needs its own
+// agent_state.json.
 func (c *checker) workspaces(cfg *Config, nodes []*node) {
 	taken := &folders{byPath: map[string]string{}}
 	for i := range cfg.Agents {
@@ -283,9 +283,8 @@ func (c *checker) workspace(n *node) string {
 	return p
 }
 
-// settle follows the links of as much of a path as exists, so that one folder
-// has one spelling. A link that leads nowhere is an error: whoever made the
-// folder later would make it somewhere else.
+// settle resolves the links of the part of a path that exists, so that one folder has one spelling. A
+// dangling link is an error, because the folder would later be created somewhere else.
 func settle(path string) (string, error) {
 	path = filepath.Clean(path)
 	rest := ""

@@ -13,8 +13,8 @@ import (
 	"time"
 )
 
-// checker makes a Config of a tree and reports what no schema can see. A value of
-// the wrong type was reported by the schema: here it reads as if it were absent.
+// checker makes a Config from the tree and reports what the schema cannot express. The schema check has
+// already reported values of the wrong type; here they count as absent.
 type checker struct {
 	*findings
 	root      *node
@@ -53,15 +53,15 @@ func (c *checker) config() *Config {
 
 var namePattern = regexp.MustCompile(`^[a-z0-9][a-z0-9._-]{0,63}$`)
 
-// name checks what an agent or a channel is called: it becomes part of file
-// names, addresses and the journal's entities.
+// name checks the name of an agent or a channel, which becomes part of file names, URLs and the journal's
+// entity names.
 func (c *checker) name(f field) {
 	if !namePattern.MatchString(f.name) {
 		c.add(f.place, f.value.path, "is not a name: %s", nameRule)
 	}
 }
 
-// fieldsOf and its fellows read a node that may be absent or of the wrong kind.
+// fieldsOf and the functions below it read a node that may be absent or of the wrong kind.
 func fieldsOf(n *node) []field {
 	if n == nil || n.kind != object {
 		return nil
@@ -83,8 +83,8 @@ func textOf(n *node) string {
 	return n.text
 }
 
-// textsOf reads a list whose items may be written as numbers or true and false:
-// they are taken as they were written, so that 1.10 stays 1.10.
+// textsOf reads a list whose items may also be numbers or booleans. Their text is taken as written, so that
+// 1.10 stays 1.10.
 func textsOf(n *node) []string {
 	var out []string
 	for _, item := range itemsOf(n) {
@@ -140,7 +140,7 @@ func (c *checker) duration(n *node, otherwise time.Duration, zeroAllowed bool) t
 	return d
 }
 
-// bounded reads a time for which somebody waits: shorter than a second nobody can answer.
+// bounded reads a timeout that has a least and a greatest value.
 func (c *checker) bounded(n *node, otherwise, most time.Duration) time.Duration {
 	d := c.duration(n, otherwise, false)
 	if textOf(n) != "" && d > 0 && d <= durationMax && (d < patienceLeast || d > most) {
@@ -149,7 +149,7 @@ func (c *checker) bounded(n *node, otherwise, most time.Duration) time.Duration 
 	return d
 }
 
-// short is a whole time as people write it: 1h, not 1h0m0s.
+// short formats a duration the way people write it: 1h, not 1h0m0s.
 func short(d time.Duration) string {
 	if d%time.Hour == 0 {
 		return strconv.Itoa(int(d/time.Hour)) + "h"
@@ -157,14 +157,14 @@ func short(d time.Duration) string {
 	return strings.TrimSuffix(d.String(), "m0s")
 }
 
-// What people may wait for a lead.
+// Bounds of the lead's timeouts.
 const (
 	patienceLeast    = time.Second
-	statusTimeoutMax = time.Hour      // a lead that is silent for longer is not there
-	hatchTimeoutMax  = 24 * time.Hour // who has not come by then does not come
+	statusTimeoutMax = time.Hour      // a lead that is silent for longer has stopped
+	hatchTimeoutMax  = 24 * time.Hour // an agent that has not registered by then will not
 )
 
-const durationMax = 365 * 24 * time.Hour // what is longer is a mistake in the unit
+const durationMax = 365 * 24 * time.Hour // longer ones are a mistake in the unit
 
 func (c *checker) limits(n *node) Limits {
 	return Limits{
@@ -189,8 +189,8 @@ func (c *checker) turnConfig(n *node) TurnConfig {
 	return t
 }
 
-// reference checks a text that may hold ${NAME}, and gives it resolved where it
-// could be; the result must not reach a message.
+// reference checks a text that may hold ${NAME} and returns its resolved value where that is possible. The
+// resolved value must not appear in a message.
 func (c *checker) reference(n *node, path string) (s Secret, resolved string, ok bool) {
 	s = Secret{raw: n.text}
 	lookup := c.lookupEnv
@@ -241,7 +241,7 @@ func (c *checker) workflows(n *node) []string {
 	return paths
 }
 
-// existingFile makes a path absolute and reports what is no file.
+// existingFile makes a path absolute and reports one that is not a file.
 func (c *checker) existingFile(n *node) string {
 	s := textOf(n)
 	if s == "" {
@@ -262,7 +262,7 @@ func (c *checker) existingFile(n *node) string {
 	return p
 }
 
-// neighbour suggests a file of the same folder with nearly the same name.
+// neighbour suggests a file in the same folder with a similar name.
 func (c *checker) neighbour(path string) string {
 	entries, err := os.ReadDir(filepath.Dir(path))
 	if err != nil || len(entries) > 10_000 {
@@ -275,9 +275,8 @@ func (c *checker) neighbour(path string) string {
 	return didYouMean(filepath.Base(path), names)
 }
 
-// channels reads who talks with whom. Somebody is known who is an agent of the
-// file, an agent described in .claude/agents, or the team's lead; turns are given to
-// agents of the file.
+// channels reads the channels. An agent of the file, an agent described in .claude/agents and the team's lead
+// are known names; only agents of the file get turns.
 func (c *checker) channels(cfg *Config) {
 	var agents []string
 	for _, a := range cfg.Agents {
@@ -326,11 +325,10 @@ func (c *checker) channels(cfg *Config) {
 	c.lead(cfg)
 }
 
-// lead sees that who leads can be told things in the middle of a session: a summon, a wake, a
-// question for its status.
+// lead checks that the lead can receive input during a session, such as a request to summon or wake agents.
 func (c *checker) lead(cfg *Config) {
 	l := c.root.get("team").get("lead")
-	name := textOf(l) // an agent without a name is not the lead that nobody named
+	name := textOf(l) // an unnamed agent must not count as the lead when team.lead is absent
 	a, ok := cfg.Agent(name)
 	switch {
 	case name == "" || !ok:
@@ -341,7 +339,7 @@ func (c *checker) lead(cfg *Config) {
 	}
 }
 
-// subagents are the agents that other programs describe in .claude/agents.
+// subagents returns the agents that are described in .claude/agents.
 func (c *checker) subagents() []string {
 	paths, _ := filepath.Glob(filepath.Join(globQuote(c.dir), ".claude", "agents", "*.md"))
 	var names []string

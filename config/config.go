@@ -5,29 +5,29 @@ import (
 	"time"
 )
 
-// FileName is the name of the configuration at the root of a repository.
+// FileName is the name of the configuration file in the repository's root folder.
 const FileName = "fairlead.yaml"
 
-// What holds where the file is silent.
+// Defaults.
 const (
 	ListenDefault      = "127.0.0.1:7466"
-	TeamSizeDefault    = 8                // nine seats less the lead's (SPEC P1)
+	TeamSizeDefault    = 8                // nine seats without the lead's (SPEC P1)
 	FailuresMaxDefault = 5                // SPEC C16
 	BackoffFirst       = time.Second      // SPEC C16
 	BackoffMax         = 60 * time.Second // SPEC C16
-	GraceDefault       = 10 * time.Second // between the polite signal and the other one
+	GraceDefault       = 10 * time.Second // between SIGTERM and SIGKILL
 	MaxRoundsDefault   = 3                // SPEC, Turn
 	WaitTimeoutDefault = 300 * time.Second
-	StatusTimeout      = 30 * time.Second // SPEC, Presence: silence that ends "in progress"
+	StatusTimeout      = 30 * time.Second // SPEC, Presence: silence of the lead that ends "in progress"
 	HatchTimeout       = 5 * time.Minute  // SPEC P7
 	LeadSeat           = 4                // SPEC, Presence
-	PermissionTimeout  = 30 * time.Minute // a person who is at work has looked by then; who is not would be waited for all night
-	NoSeat             = -1               // the agent has no seat in the file
+	PermissionTimeout  = 30 * time.Minute // a person at work has answered by then; without a person, the agent must not wait all night
+	NoSeat             = -1               // the file gives the agent no seat
 )
 
-// Config is what a fairlead.yaml says, with every default filled in.
+// Config is the content of fairlead.yaml with every default filled in.
 type Config struct {
-	File string // as it is named in messages: fairlead.yaml
+	File string // as messages name it: fairlead.yaml
 	Dir  string // absolute, symbolic links resolved; the folder of the file
 
 	Version    int
@@ -40,7 +40,7 @@ type Config struct {
 	Listen     string   // host:port, loopback
 	Workflows  []string // absolute paths
 
-	// Notes are what is allowed and yet worth telling a person. They stop nothing.
+	// Notes are warnings: allowed settings that a person should know about.
 	Notes []Fault
 }
 
@@ -53,24 +53,24 @@ func (c *Config) Agent(name string) (Agent, bool) {
 	return c.Agents[i], true
 }
 
-// Team is what concerns all agents together.
+// Team holds the settings that concern all agents together.
 type Team struct {
-	Lead          string        // whose markers count; may be nobody of this file
-	Size          int           // seats that SUMMON fills, 1 to 8
-	StatusTimeout time.Duration // of the lead's silence (SPEC P8)
-	HatchTimeout  time.Duration // of a placeholder without a name (SPEC P7)
-	Hold          bool          // held when first started
-	Limits        Limits        // tokens and cost are counted over all agents together
+	Lead          string        // the agent whose crew markers count; may be a name that is not in this file
+	Size          int           // seats that a summon fills, 1 to 8
+	StatusTimeout time.Duration // for the lead's silence (SPEC P8)
+	HatchTimeout  time.Duration // for an agent that was summoned and has not registered (SPEC P7)
+	Hold          bool          // on hold when the team is created
+	Limits        Limits        // tokens and cost are summed over all agents
 }
 
-// Limits are what an agent or a team may use (SPEC X9). Zero is no limit.
+// Limits bound what an agent or the team may use (SPEC X9). Zero means no limit.
 type Limits struct {
-	Session       time.Duration // wall clock of one session
-	TokensPerDay  int64         // in and out
+	Session       time.Duration // wall-clock time of one session
+	TokensPerDay  int64         // input and output tokens
 	CostPerDayUSD float64
 }
 
-// The drivers there are.
+// The drivers.
 const (
 	DriverScript = "script"
 	DriverExec   = "exec"
@@ -79,10 +79,10 @@ const (
 	DriverCodex  = "codex"
 )
 
-// Loop says who runs an agent's loop of sessions.
+// Loop says which program decides when an agent's sessions start.
 type Loop string
 
-// Who may run an agent's loop.
+// The programs that can run an agent's loop.
 const (
 	LoopFairlead Loop = "fairlead"
 	LoopForeign  Loop = "foreign" // the agent's own program follows agent_state.json
@@ -100,23 +100,23 @@ type Agent struct {
 	Env           Env
 	SessionPrompt string
 	CleanupPrompt string
-	CleanupEvery  int           // a cleanup session after so many continuous ones; 0 never
-	TurnTimeout   time.Duration // turnConfig's where the agent has none
-	Model         string        // empty: the program's own choice
+	CleanupEvery  int           // number of continuous sessions between cleanup sessions; 0: no cleanup sessions
+	TurnTimeout   time.Duration // defaults to turnConfig's
+	Model         string        // empty: the program's default
 	Seat          int           // 0 to 8, or NoSeat
-	Limits        Limits        // Session is the team's where the agent has none
-	Mode          string        // the program's own word; empty: the one in which it asks
+	Limits        Limits        // Session defaults to the team's
+	Mode          string        // the program's own word for its permission mode; empty: the mode in which it asks
 	Resume        Resume
-	MCP           bool // whether it is offered the team's tools
+	MCP           bool // whether the agent is offered the team's MCP tools
 	Permissions   Permissions
 	Sandbox       AgentSandbox
 	FailuresMax   int
 	Backoff       Backoff
 	Grace         time.Duration
-	Line          int // of its name in the file, so that later findings can say where
+	Line          int // line of the agent's name in the file, for later messages
 }
 
-// Backoff is the wait between failed sessions. It doubles from First to Max.
+// Backoff is the wait between failed sessions. It doubles from First up to Max.
 type Backoff struct {
 	First, Max time.Duration
 }
@@ -124,7 +124,7 @@ type Backoff struct {
 // InterruptMode says what happens to a person's message while an agent holds the turn.
 type InterruptMode string
 
-// The four ways a person's message reaches a channel (SPEC, Turn).
+// The four modes (SPEC, Turn).
 const (
 	Queue     InterruptMode = "queue"
 	Interrupt InterruptMode = "interrupt"
@@ -132,40 +132,40 @@ const (
 	Parallel  InterruptMode = "parallel"
 )
 
-// Channel is where agents take turns.
+// Channel is a channel in which agents take turns.
 type Channel struct {
 	Name               string
 	Agents             []string // agents of this file, in the order of the first round
-	Lead               string   // who answers a person that interrupts; empty, or no agent of this file: whoever has the turn
+	Lead               string   // the agent that answers a person who interrupts; empty or not in this file: the agent that has the turn
 	HumanInterruptMode InterruptMode
-	MaxRounds          int // rounds after a person's message; 0 no limit
+	MaxRounds          int // rounds after a person's message; 0: no limit
 	WaitTimeout        time.Duration
 }
 
-// Dispatch is how sessions go in which one agent coordinates (seed 002, SPEC D1 to D11).
+// Dispatch holds the settings of dispatch (seed 002, SPEC D1 to D11).
 type Dispatch struct {
-	Main      string   // the agent of this file that is MAIN; empty: nobody is
-	Ranker    string   // the agent of this file that is asked whose work an input is; empty: nobody, words are counted
-	Threshold float64  // the score below which MAIN keeps an input; zero: the ranking's own
-	Tools     []string // names or globs of tools that MAIN may use though they are not known
+	Main      string   // the agent of this file that coordinates; empty: none
+	Ranker    string   // the agent of this file that ranks agents for an input; empty: the built-in word count
+	Threshold float64  // the least score with which an agent gets an input; 0: the ranking's default
+	Tools     []string // names or globs of tools that MAIN may use although Fairlead does not know them
 	Sandbox   Sandbox
-	Commits   bool // whether agents may have git write its records: add and commit
+	Commits   bool // whether agents may run git add and git commit
 }
 
-// RankerBuiltin is how a file says that words are counted, and nobody is asked.
+// RankerBuiltin selects the built-in word count as the ranker.
 const RankerBuiltin = "builtin"
 
-// Sandbox says whether the kernel keeps MAIN's process from writing.
+// Sandbox says whether the kernel stops MAIN's process from writing outside its conversation.
 type Sandbox string
 
-// What a file may ask for.
+// The values of Sandbox.
 const (
-	SandboxAuto     Sandbox = "auto"     // where the kernel can
+	SandboxAuto     Sandbox = "auto"     // if the kernel supports it
 	SandboxOff      Sandbox = "off"      // never
-	SandboxRequired Sandbox = "required" // or MAIN is not started
+	SandboxRequired Sandbox = "required" // MAIN does not start without it
 )
 
-// TurnConfig has the six fields of the turn seed, in its spelling and its order.
+// TurnConfig has the six fields of seed 003, in its spelling and order.
 type TurnConfig struct {
 	DefaultTimeoutSeconds    int           `json:"defaultTimeoutSeconds"`
 	HumanInterruptMode       InterruptMode `json:"humanInterruptMode"`
@@ -175,8 +175,8 @@ type TurnConfig struct {
 	AutoDetectSilenceSeconds int           `json:"autoDetectSilenceSeconds"`
 }
 
-// Notify is whom to tell when something waits for a person.
+// Notify says how a person is notified when something waits for them.
 type Notify struct {
-	Webhook Secret // empty: nobody
-	Desktop bool   // a notice on the screen of whoever started us
+	Webhook Secret // empty: none
+	Desktop bool   // a desktop notification for the user who started Fairlead
 }

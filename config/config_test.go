@@ -10,7 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// folder makes a folder with some files in it and gives its settled path.
+// folder creates a folder with the given files and returns its resolved path.
 func folder(t testing.TB, files map[string]string) string {
 	t.Helper()
 	dir, err := filepath.EvalSymlinks(t.TempDir())
@@ -33,7 +33,7 @@ func environment(vars map[string]string) func(string) (string, bool) {
 	return func(name string) (string, bool) { v, ok := vars[name]; return v, ok }
 }
 
-// contract is the file as outsiders were promised it.
+// contract is the file format that is promised to other programs.
 const contract = `version: 1
 team:
   lead: julian
@@ -61,7 +61,7 @@ notify: {webhook: ${NOTIFY_URL}}
 listen: 127.0.0.1:7466
 `
 
-// Who is only described in .claude/agents is in no circle: nobody could give it a turn.
+// An agent that is only described in .claude/agents gets no turns in a channel.
 func TestChannelMembers(t *testing.T) {
 	dir := folder(t, map[string]string{
 		FileName:                      "version: 1\nagents: {coder: {command: [sh]}}\nchannels: {reviews: {agents: [described, coder], lead: described}}\n",

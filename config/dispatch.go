@@ -50,7 +50,7 @@ func (c *checker) dispatch(cfg *Config) {
 	}
 }
 
-// startable reports a name that is no agent's of this file, or one's that runs its own loop.
+// startable reports a name that is not an agent of this file, or is one that runs its own loop.
 func (c *checker) startable(n *node, cfg *Config, so string) {
 	name := textOf(n)
 	if name == "" {

@@ -1,28 +1,24 @@
-// Package config reads fairlead.yaml, the one file in which people say what
-// their team is.
+// Package config reads and checks fairlead.yaml, the configuration of a team.
 //
-// The file is read as a tree in which every value knows its line and column. The
-// tree is compared with a JSON Schema, which says what may stand where and which
-// editors read too; then it is asked what no schema can ask: whether the files
-// that it names exist, whether two agents would share a folder, whether a channel
-// names somebody who is not there. What comes out is a Config in which every
-// default is filled in and every path is absolute.
+// The file is parsed into a tree in which every value has a line and a column. The tree is checked
+// against a JSON Schema, which editors use too. Then it is checked for what a schema cannot
+// express: whether the named files exist, whether two agents share a folder, whether a channel
+// names an unknown agent. The result is a Config in which every default is filled in and every
+// path is absolute.
 //
 //	cfg, err := config.Load(dir, os.LookupEnv)
 //	var faults *config.Faults
-//	if errors.As(err, &faults) { … } // each with line, column, path and words
+//	if errors.As(err, &faults) { … } // each with line, column, path and text
 //
-// References (${NAME}) stand in environments and in notify alone; everywhere else
-// a dollar is a dollar, so that a command may hold its shell's own. They are looked
-// up when the file is read, to say what is missing, and kept as references: a
-// value exists only in the answer of Resolve.
+// References (${NAME}) are resolved only in environments and in notify. Everywhere else a dollar
+// sign is literal, so that a command may use its shell's variables. References are looked up when
+// the file is read, to report missing variables, but only Resolve returns their values.
 //
-// Where an agent works: a relative workspace stays within the repository, links
-// followed, since a path that climbs out of it means another folder in every
-// checkout. Outside of the repository a folder is named absolutely. It need not
-// exist yet. It is never inside .fairlead, .git or .claude, where no agent may
-// write (SPEC X10).
+// A relative workspace must stay inside the repository after links are resolved, because a path
+// that leaves it would mean another folder in every checkout. A folder outside the repository
+// needs an absolute path. The folder need not exist yet. It is never inside .fairlead, .git or
+// .claude, where no agent may write (SPEC X10).
 //
-// The one promise: all that is wrong is told at once, each fault with its place
-// and a way out, and no message ever holds the value of a variable.
+// The one promise: all errors are reported at once, each with its place and a correction, and no
+// message holds the value of a variable.
 package config

@@ -7,17 +7,16 @@ import (
 	"strings"
 )
 
-// faultsMax is how many faults are listed: more are one and the same mistake
-// repeated, and nobody reads on.
+// faultsMax is how many faults are listed; longer lists repeat the same mistake.
 const faultsMax = 1000
 
-// Fault is one thing wrong with a file, and where.
+// Fault is one error in a file, with its place.
 type Fault struct {
 	File   string `json:"file"`
-	Line   int    `json:"line"`   // from 1; 0 where it concerns the file as a whole
+	Line   int    `json:"line"`   // from 1; 0 if it concerns the whole file
 	Column int    `json:"column"` // from 1, in characters
-	Path   string `json:"path"`   // agents.coder.driver; empty for the whole
-	Text   string `json:"text"`   // what is wrong and what would be right
+	Path   string `json:"path"`   // agents.coder.driver; empty for the whole file
+	Text   string `json:"text"`   // what is wrong and how to correct it
 }
 
 func (f Fault) Error() string {
@@ -34,7 +33,7 @@ func (f Fault) Error() string {
 	return b.String()
 }
 
-// Faults is everything wrong with a file, in file order.
+// Faults holds every error in a file, in file order.
 type Faults struct {
 	List []Fault
 }
@@ -47,7 +46,7 @@ func (f *Faults) Error() string {
 	return strings.Join(lines, "\n")
 }
 
-// findings gathers faults while a file is looked at.
+// findings collects faults and notes while a file is checked.
 type findings struct {
 	file   string
 	faults []Fault
@@ -62,7 +61,7 @@ func (f *findings) note(at place, path, format string, args ...any) {
 	f.notes = append(f.notes, Fault{f.file, at.line, at.column, path, fmt.Sprintf(format, args...)})
 }
 
-// err is everything found, sorted, or nil.
+// err returns the faults, sorted, or nil.
 func (f *findings) err() error {
 	if len(f.faults) == 0 {
 		return nil
@@ -82,7 +81,7 @@ func sortFaults(list []Fault) {
 	})
 }
 
-// didYouMean is " (did you mean exec?)" or nothing.
+// didYouMean returns " (did you mean exec?)", or nothing if no known word is close.
 func didYouMean(word string, known []string) string {
 	best, distance := "", len(word)/3+2
 	for _, k := range known {
@@ -96,8 +95,8 @@ func didYouMean(word string, known []string) string {
 	return " (did you mean " + best + "?)"
 }
 
-// editDistance counts the letters to add, drop, change or swap; it stops caring
-// at limit, so that a hostile word costs little.
+// editDistance counts the letters to add, remove, change or swap. It stops at limit, so that a long word
+// costs little.
 func editDistance(a, b string, limit int) int {
 	x, y := []rune(strings.ToLower(a)), []rune(strings.ToLower(b))
 	if len(x)-len(y) >= limit || len(y)-len(x) >= limit {

@@ -17,8 +17,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestFaults compares what is said of bad files with what was agreed to be said.
-// Renew with UPDATE=1, then read the difference as somebody who made the mistake.
+// TestFaults compares the messages for wrong files with golden files. After UPDATE=1, read the difference as
+// the person who made the mistake.
 func TestFaults(t *testing.T) {
 	files, err := filepath.Glob("testdata/faults/*.txtar")
 	if err != nil || len(files) == 0 {
@@ -59,7 +59,7 @@ func TestFaults(t *testing.T) {
 
 var sectionLine = regexp.MustCompile(`(?m)^-- (.+) --\n`)
 
-// sections are the files of a case: a line `-- NAME --` and what follows it.
+// sections splits a case into its files: a line `-- NAME --` and the text after it.
 func sections(s string) map[string]string {
 	files := map[string]string{}
 	at := sectionLine.FindAllStringSubmatchIndex(s, -1)
@@ -73,7 +73,7 @@ func sections(s string) map[string]string {
 	return files
 }
 
-// faultsOf parses and gives what is wrong, as text.
+// faultsOf parses a file and returns its faults as text.
 func faultsOf(t *testing.T, dir, source string) string {
 	t.Helper()
 	_, err := Parse(FileName, dir, []byte(source), environment(nil))
@@ -129,7 +129,7 @@ func manyKeys(n int) string {
 	return b.String()
 }
 
-// TestLargeFile: one byte too many is too many on disk as well.
+// TestLargeFile checks that a file that is one byte too large is refused when read from disk too.
 func TestLargeFile(t *testing.T) {
 	const start = "version: 1\n#"
 	fits := start + strings.Repeat("x", fileBytesMax-len(start))
@@ -147,7 +147,7 @@ func TestBackoff(t *testing.T) {
 		want    Backoff
 	}{
 		{"{}", Backoff{BackoffFirst, BackoffMax}},
-		{"{first: 2m}", Backoff{2 * time.Minute, 2 * time.Minute}}, // the longest follows (SPEC C16)
+		{"{first: 2m}", Backoff{2 * time.Minute, 2 * time.Minute}}, // max follows first (SPEC C16)
 		{"{max: 500ms}", Backoff{500 * time.Millisecond, 500 * time.Millisecond}},
 		{"{first: 2s, max: 3s}", Backoff{2 * time.Second, 3 * time.Second}},
 	} {
@@ -243,7 +243,7 @@ func TestExpand(t *testing.T) {
 		{"<${A}${A}>", "<xx>"},
 		{"$A $$ $", "$A $$ $"},
 		{"$${A}", "${A}"},
-		{"${B}", "${A}"}, // what a variable holds is taken as it is
+		{"${B}", "${A}"}, // a variable's value is not expanded again
 	} {
 		if got, err := expand(c.raw, env); err != nil || got != c.want {
 			t.Errorf("%s: got %q, %v, want %q", c.raw, got, err, c.want)

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// FuzzParse: whatever the bytes are, there is a Config or faults with places,
-// never a panic, and never the value of a variable in a message.
+// FuzzParse checks that any bytes give a Config or faults with places, that Parse does not panic, and that no
+// message holds the value of a variable.
 func FuzzParse(f *testing.F) {
 	f.Add([]byte(contract))
 	f.Add(Starter(StarterConfig))

@@ -9,11 +9,10 @@ import (
 	"path/filepath"
 )
 
-// Load reads fairlead.yaml in a folder. lookupEnv is os.LookupEnv; with nil no
-// reference is looked up, for programs that only want to check the text.
+// Load reads fairlead.yaml in a folder. lookupEnv is os.LookupEnv; if it is nil, references are not resolved,
+// which is for programs that only check the text.
 //
-// A file that is there and wrong gives *Faults. A file that is not there gives an
-// error that is fs.ErrNotExist; one that cannot be read, the reason.
+// A file with errors gives *Faults. A missing file gives an error that is fs.ErrNotExist.
 func Load(dir string, lookupEnv func(string) (string, bool)) (*Config, error) {
 	b, err := readFile(filepath.Join(dir, FileName))
 	switch {
@@ -25,8 +24,7 @@ func Load(dir string, lookupEnv func(string) (string, bool)) (*Config, error) {
 	return Parse(FileName, dir, b, lookupEnv)
 }
 
-// Parse reads a configuration that is already in memory. name is what messages
-// call it; dir is the folder that its paths start from.
+// Parse reads a configuration that is in memory. name is used in messages; relative paths start from dir.
 func Parse(name, dir string, b []byte, lookupEnv func(string) (string, bool)) (*Config, error) {
 	dir, err := filepath.Abs(dir)
 	if err != nil {
@@ -55,8 +53,8 @@ func Parse(name, dir string, b []byte, lookupEnv func(string) (string, bool)) (*
 	return cfg, nil
 }
 
-// readFile reads no more than a file may hold and one byte, so that too much is
-// seen as too much and nothing endless is read.
+// readFile reads at most one byte more than the size limit, so that a file that is too large is noticed and
+// an endless one is not read.
 func readFile(path string) (_ []byte, err error) {
 	f, err := os.Open(path)
 	if err != nil {

@@ -8,42 +8,42 @@ import (
 	"github.com/fairlead-dev/fairlead/policy"
 )
 
-// Permissions are what an agent may do: its bounds, what it may write and execute at all in the fields of
-// the dispatch seed (policy.Within says how they are read), and what its program is answered when it
-// asks. A nil list says nothing; an empty one of what it can do lets it do none of it.
+// Permissions say what an agent may do. Its bounds are the fields of seed 002 (policy.Within explains them);
+// Allow and Deny answer its program's questions. A nil list sets no bound; an empty list of what it can do
+// permits nothing.
 type Permissions struct {
 	CanWrite      []string
 	CannotWrite   []string
 	CanExecute    []string
 	CannotExecute []string
 
-	Allow     []string      // patterns (policy.ParsePattern takes each of them) of what is answered with yes
-	Deny      []string      // and with no; a denial wins
-	Timeout   time.Duration // for how long a person is waited for where no pattern answers; 0: for ever
-	Otherwise Otherwise     // the answer when that time is up
+	Allow     []string      // patterns (policy.ParsePattern) that are answered with yes
+	Deny      []string      // patterns that are answered with no; Deny wins over Allow
+	Timeout   time.Duration // how long to wait for a person if no pattern matches; 0: without limit
+	Otherwise Otherwise     // the answer after Timeout
 }
 
-// Bounds are the four lists of what it may do at all.
+// Bounds returns the four lists as rules of package policy.
 func (p Permissions) Bounds() policy.Rules {
 	return policy.Rules{CanWrite: p.CanWrite, CannotWrite: p.CannotWrite, CanExecute: p.CanExecute, CannotExecute: p.CannotExecute}
 }
 
-// Otherwise is what a question is answered with when nobody has answered it.
+// Otherwise is the answer to a question that no person answered in time.
 type Otherwise string
 
-// The two answers that need nobody.
+// The values of Otherwise.
 const (
 	OtherwiseDeny  Otherwise = "deny"
 	OtherwiseAllow Otherwise = "allow"
 )
 
-// Resume says when a session goes on with the agent's last conversation.
+// Resume says when a session continues the agent's last conversation.
 type Resume string
 
-// When that may be.
+// The values of Resume.
 const (
-	ResumeInterrupted Resume = "interrupted" // talks, and what a crash or a reboot cut off
-	ResumeAlways      Resume = "always"      // control sessions that ended well, too
+	ResumeInterrupted Resume = "interrupted" // channel and crew sessions, and sessions that a crash or a reboot interrupted
+	ResumeAlways      Resume = "always"      // also sessions of the control loop that ended normally
 	ResumeNever       Resume = "never"
 )
 
@@ -69,8 +69,8 @@ func (c *checker) permissions(n *node) Permissions {
 	return p
 }
 
-// bound reads one list of an agent's bounds, and reports entries that nobody could hold against a call.
-// A list that is there and empty is no nil list.
+// bound reads one list of an agent's bounds and reports entries that cannot be checked against a call. An
+// empty list is returned as an empty, non-nil list.
 func (c *checker) bound(n *node, executes bool) []string {
 	if n == nil || n.kind != list {
 		return nil
@@ -84,7 +84,7 @@ func (c *checker) bound(n *node, executes bool) []string {
 	return append(entries, textsOf(n)...)
 }
 
-// rules reads a list of patterns, and reports those that nobody could hold against a call.
+// rules reads a list of patterns and reports those that cannot be checked against a call.
 func (c *checker) rules(n *node) []string {
 	for _, item := range itemsOf(n) {
 		if item.kind != text {
@@ -101,10 +101,10 @@ func (c *checker) rules(n *node) []string {
 	return textsOf(n)
 }
 
-// tools are the names that every program's tools are known by, as far as one fits.
+// tools are the tool names that are common to the supported programs.
 var tools = []string{"Write", "Edit", "MultiEdit", "NotebookEdit", "Read", "Bash", "Glob", "Grep", "LS", "WebFetch", "WebSearch", "Task"}
 
-// conversation reports what only a program with conversations could heed.
+// conversation reports settings that need a program with conversations.
 func (c *checker) conversation(n *node, a Agent) {
 	what := "driver " + a.Driver
 	switch {

@@ -8,7 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// What a file says of a program's conversation, and what holds where it is silent.
+// TestConversation checks the settings of a program's conversation and their defaults.
 func TestConversation(t *testing.T) {
 	cfg, err := Load(folder(t, map[string]string{FileName: `version: 1
 agents:
@@ -60,7 +60,7 @@ agents:
 	}
 }
 
-// How an agent's bounds and its sandbox are written; an empty list is no list that is not there.
+// TestBounds checks how bounds and the sandbox are written; an empty list differs from an absent one.
 func TestBoundsAndSandbox(t *testing.T) {
 	dir := folder(t, map[string]string{FileName: `version: 1
 agents:

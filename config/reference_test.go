@@ -51,7 +51,7 @@ type schemaNode struct {
 	Defs        map[string]*schemaNode `json:"$defs"`
 }
 
-// TestReference keeps doc/config.md what the schema says. Renew with UPDATE=1.
+// TestReference generates doc/config.md from the schema. Renew it with UPDATE=1.
 func TestReference(t *testing.T) {
 	var root schemaNode
 	if err := json.Unmarshal(schemaJSON, &root); err != nil {
@@ -68,8 +68,7 @@ type reference struct {
 	defs map[string]*schemaNode
 }
 
-// section writes a table of an object's keys, then the sections of those keys
-// that are objects themselves.
+// section writes a table of an object's keys, then the sections of the keys that are objects themselves.
 func (r *reference) section(title, prefix string, n *schemaNode) {
 	fmt.Fprintf(r, "\n## %s\n\n", title)
 	if n.Description != "" {
@@ -113,7 +112,7 @@ func (r *reference) resolve(n *schemaNode) *schemaNode {
 	return n
 }
 
-// entry is the shape of a mapping's entries, where it may have any key.
+// entry is the schema of a mapping's values where the mapping may have any key.
 func (r *reference) entry(n *schemaNode) *schemaNode {
 	var e schemaNode
 	if len(n.Additional) == 0 || json.Unmarshal(n.Additional, &e) != nil {
@@ -167,7 +166,7 @@ func defaultWord(n, shape *schemaNode) string {
 	return fmt.Sprintf("`%v`", d)
 }
 
-// orderedKeys are an object's keys in the order in which they are written.
+// orderedKeys returns an object's keys in the order in which they are written.
 func orderedKeys(object json.RawMessage) []string {
 	d := json.NewDecoder(bytes.NewReader(object))
 	var keys []string

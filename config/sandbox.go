@@ -6,21 +6,21 @@ import (
 	"strings"
 )
 
-// AgentSandbox says whether the kernel keeps an agent's process, and all that it starts, from writing
-// elsewhere than it belongs. Its zero value: it does not.
+// AgentSandbox says whether the kernel restricts where an agent's process and its children may write. The
+// zero value is no sandbox.
 type AgentSandbox struct {
 	On      bool
-	Write   []string // absolute and clean; further folders and files that may be written
-	Sockets bool     // unix sockets may be spoken to
+	Write   []string // more folders and files that may be written; absolute and clean
+	Sockets bool     // whether connecting to unix sockets is allowed
 }
 
-// The two words for it; a mapping means the second.
+// The two words for it; a mapping means workspace.
 const (
 	agentSandboxOff       = "off"
 	agentSandboxWorkspace = "workspace"
 )
 
-// sandbox reads whether an agent is held by the kernel.
+// sandbox reads an agent's sandbox setting.
 func (c *checker) sandbox(n *node) AgentSandbox {
 	switch {
 	case n == nil:
@@ -45,8 +45,8 @@ func (c *checker) sandbox(n *node) AgentSandbox {
 	return box
 }
 
-// place is a folder or a file outside of any workspace, as a file names it: absolute and clean. why says
-// what is wrong with it.
+// place resolves a folder or file outside the workspace to an absolute, clean path. why says what is wrong
+// with it.
 func (c *checker) place(p string) (abs, why string) {
 	if p == "~" || strings.HasPrefix(p, "~/") {
 		home, err := os.UserHomeDir()
@@ -68,7 +68,7 @@ func (c *checker) place(p string) (abs, why string) {
 	return p, ""
 }
 
-// withinSandbox notes a program that could not work in the sandbox as it is started.
+// withinSandbox notes a program whose own sandbox does not work inside this one.
 func (c *checker) withinSandbox(n *node, a Agent) {
 	if a.Sandbox.On && a.Driver == DriverCodex && a.Mode != "danger-full-access" {
 		box := n.get("sandbox")

@@ -17,13 +17,12 @@ import (
 //go:embed fairlead.schema.json
 var schemaJSON []byte
 
-// SchemaJSON is the JSON Schema (draft 2020-12) of fairlead.yaml, for editors.
+// SchemaJSON returns the JSON Schema (draft 2020-12) of fairlead.yaml, for editors.
 func SchemaJSON() []byte { return bytes.Clone(schemaJSON) }
 
-// schema is what our own JSON Schema says, as far as it uses the language: a keyword
-// that is not here fails to decode. A general validator costs every start of the program
-// as much as all the rest (doc/adr/0009-own-check-of-our-own-schema.md); the tests hold
-// this one against such a validator.
+// schema holds the keywords of JSON Schema that fairlead.schema.json uses; any other keyword fails to decode.
+// A general validator would double the start-up time of the program
+// (doc/adr/0009-own-check-of-our-own-schema.md); the tests compare this check with one.
 type schema struct {
 	Title       string `json:"title"`
 	Description string `json:"description"`
@@ -38,7 +37,7 @@ type schema struct {
 
 	Properties    map[string]*schema `json:"properties"`
 	Required      []string           `json:"required"`
-	PropertyNames *schema            `json:"propertyNames"` // checker.name says it better
+	PropertyNames *schema            `json:"propertyNames"` // checker.name gives a better message
 	MaxProperties *int               `json:"maxProperties"`
 	Others        *otherFields       `json:"additionalProperties"`
 
@@ -47,7 +46,7 @@ type schema struct {
 	MaxItems    *int    `json:"maxItems"`
 	UniqueItems bool    `json:"uniqueItems"`
 
-	MinLength *int    `json:"minLength"` // characters
+	MinLength *int    `json:"minLength"` // in characters
 	MaxLength *int    `json:"maxLength"`
 	Pattern   pattern `json:"pattern"`
 
@@ -67,7 +66,7 @@ func (o *oneOrMore) UnmarshalJSON(b []byte) error {
 	return json.Unmarshal(b, (*[]string)(o))
 }
 
-// otherFields is false, or what the fields must be that have no name of their own.
+// otherFields is false, or the schema of fields that are not listed by name.
 type otherFields struct{ schema *schema }
 
 func (o *otherFields) UnmarshalJSON(b []byte) error {
@@ -95,8 +94,7 @@ func strictly(b []byte, into any) error {
 	return d.Decode(into)
 }
 
-// ourSchema is read at first use: not every command reads a configuration, and some
-// must start fast.
+// ourSchema is decoded at first use, because some commands read no configuration and must start fast.
 var ourSchema = sync.OnceValue(func() *schema {
 	var s struct {
 		schema
@@ -109,8 +107,8 @@ var ourSchema = sync.OnceValue(func() *schema {
 	return &s.schema
 })
 
-// checkShape compares the tree with the schema and reports every difference in our own
-// words. They quote no value that may be a secret.
+// checkShape compares the tree with the schema and reports every difference. The messages quote no value that
+// may be a secret.
 func checkShape(root *node, found *findings) {
 	s := shape{defs: ourSchema().Defs, found: found}
 	s.check(root, root.place, ourSchema())
@@ -121,7 +119,7 @@ type shape struct {
 	found *findings
 }
 
-// follow finds what a reference means.
+// follow resolves a reference.
 func (s *shape) follow(rule *schema) *schema {
 	for rule.Ref != "" {
 		rule = s.defs[strings.TrimPrefix(rule.Ref, "#/$defs/")]
@@ -129,8 +127,8 @@ func (s *shape) follow(rule *schema) *schema {
 	return rule
 }
 
-// check reports what is wrong with one value, and below it. key is where its key stands,
-// or the value itself. A value of the wrong type is one finding: we look no further there.
+// check reports what is wrong with one value and the values below it. key is the place of its key, or of the
+// value itself. A value of the wrong type is one fault; its content is not checked.
 func (s *shape) check(n *node, key place, rule *schema) {
 	rule = s.follow(rule)
 	if n.kind == broken {
@@ -157,7 +155,7 @@ func (s *shape) check(n *node, key place, rule *schema) {
 	}
 }
 
-// is says whether the value is of a type of JSON Schema.
+// is reports whether the value has a type of JSON Schema.
 func (n *node) is(typ string) bool {
 	switch typ {
 	case "object":
@@ -179,7 +177,7 @@ func (n *node) is(typ string) bool {
 	}
 }
 
-// float is a number's value.
+// float returns a number's value.
 func (n *node) float() float64 {
 	switch v, _ := parseNumber(n.text); v := v.(type) {
 	case int64:
@@ -248,12 +246,12 @@ func (s *shape) checkItems(n *node, rule *schema) {
 	}
 }
 
-// twins finds the first two scalars that are the same, or 0, 0.
+// twins returns the indexes of the first two equal scalars, or 0, 0.
 func twins(items []*node) (int, int) {
 	seen := map[[2]string]int{}
 	for j, item := range items {
 		if item.kind == object || item.kind == list {
-			continue // where that is asked for, their type is wrong already
+			continue // lists with unique items hold scalars; other items were reported
 		}
 		value := [2]string{kindName(item.kind), item.text}
 		if i, ok := seen[value]; ok {
@@ -301,7 +299,7 @@ func typeText(n *node, want []string) string {
 	}
 	wanted := strings.Join(expected, " or ")
 	if slices.Contains(want, "string") {
-		wanted = kindWords["string"] // a number in its place is taken as it is written
+		wanted = kindWords["string"] // a number is accepted too and taken as written
 	}
 	switch {
 	case n.kind == null:
@@ -332,8 +330,8 @@ func kindName(k kindOf) string {
 	return map[kindOf]string{object: "a mapping", list: "a list", text: "a text", number: "a number", boolean: "true or false", null: "empty"}[k]
 }
 
-// shown is a scalar as it may stand in a message. Environments and addresses
-// never come here: the schema asks nothing of them but their type and length.
+// shown formats a scalar for a message. Environments and addresses never get here: the schema checks only
+// their type and length.
 func shown(n *node) string {
 	switch n.kind {
 	case text:

@@ -10,8 +10,8 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 )
 
-// general is a validator of any JSON Schema, over ours. What a name may be is left out:
-// checker.name says that, with the place of the key.
+// general is a general JSON Schema validator with our schema. Rules for names are left out: checker.name
+// reports those at the place of the key.
 func general(t testing.TB) *jsonschema.Schema {
 	t.Helper()
 	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(schemaJSON))
@@ -40,13 +40,13 @@ func forgetNames(doc any) {
 	}
 }
 
-// sameVerdict compares our check of a file's shape with the general one.
+// sameVerdict compares checkShape with the general validator.
 func sameVerdict(t *testing.T, with *jsonschema.Schema, source []byte) {
 	t.Helper()
 	var read, found findings
 	root := parseTree(source, &read)
 	if root == nil || len(read.faults) > 0 {
-		return // it never comes to its shape, or a part of it is no value
+		return // the YAML is not valid, or part of it has no value
 	}
 	checkShape(root, &found)
 	err := with.Validate(root.plain())
@@ -55,7 +55,7 @@ func sameVerdict(t *testing.T, with *jsonschema.Schema, source []byte) {
 	}
 }
 
-// TestShapeAgrees: our own reading of the schema is not another schema.
+// TestShapeAgrees checks that checkShape and a general validator accept the same files.
 func TestShapeAgrees(t *testing.T) {
 	with := general(t)
 	for _, source := range shapeCorpus(t) {
@@ -63,7 +63,7 @@ func TestShapeAgrees(t *testing.T) {
 	}
 }
 
-// FuzzShapeAgrees is TestShapeAgrees for files that nobody thought of.
+// FuzzShapeAgrees is TestShapeAgrees for generated files.
 func FuzzShapeAgrees(f *testing.F) {
 	for _, source := range shapeCorpus(f) {
 		f.Add(source)
@@ -72,7 +72,7 @@ func FuzzShapeAgrees(f *testing.F) {
 	f.Fuzz(func(t *testing.T, source []byte) { sameVerdict(t, with, source) })
 }
 
-// shapeCorpus is every file of the tests, and each rule of the schema kept and broken.
+// shapeCorpus returns all files of the tests, and files that keep and break each rule of the schema.
 func shapeCorpus(t testing.TB) [][]byte {
 	t.Helper()
 	all := [][]byte{[]byte(contract), Starter(StarterConfig)}
@@ -104,7 +104,7 @@ func shapeCorpus(t testing.TB) [][]byte {
 	return all
 }
 
-// plain is the value as the JSON Schema sees it.
+// plain is the value as JSON Schema sees it.
 func (n *node) plain() any {
 	switch n.kind {
 	case object:

@@ -10,34 +10,33 @@ import (
 
 const hidden = "[hidden]"
 
-// Secret is a text that may hold, or refer to, something nobody should read over
-// a shoulder: it prints as [hidden] wherever it turns up, in JSON and logs too.
-// What it stands for is had by Resolve alone, at the moment it is needed.
+// Secret is a text that may hold or refer to a secret. It prints as [hidden] everywhere, also in JSON and
+// logs. Only Resolve returns the value.
 type Secret struct {
-	raw string // as written, references included
+	raw string // as written, with references
 }
 
-// Empty tells whether nothing was written.
+// Empty reports whether the text is empty.
 func (s Secret) Empty() bool { return s.raw == "" }
 
 func (s Secret) String() string { return hidden }
 
-// GoString keeps %#v from showing what String hides.
+// GoString hides the value from %#v.
 func (s Secret) GoString() string { return hidden }
 
-// Format keeps every other verb from doing so.
+// Format hides the value from all other verbs.
 func (s Secret) Format(f fmt.State, _ rune) { _, _ = f.Write([]byte(hidden)) }
 
-// MarshalJSON writes the word [hidden].
+// MarshalJSON writes "[hidden]".
 func (s Secret) MarshalJSON() ([]byte, error) { return []byte(`"` + hidden + `"`), nil }
 
-// MarshalText writes the word [hidden].
+// MarshalText writes [hidden].
 func (s Secret) MarshalText() ([]byte, error) { return []byte(hidden), nil }
 
-// LogValue keeps it out of logs.
+// LogValue hides the value from logs.
 func (s Secret) LogValue() slog.Value { return slog.StringValue(hidden) }
 
-// References are the names of the variables it refers to, in order, each once.
+// References returns the names of the variables that it refers to, in order, each once.
 func (s Secret) References() []string {
 	var names []string
 	_, _ = expand(s.raw, func(name string) (string, bool) {
@@ -49,19 +48,18 @@ func (s Secret) References() []string {
 	return names
 }
 
-// Resolve puts the variables' values in. Its error names what is missing and
-// never what was found.
+// Resolve replaces references by the variables' values. Its error names missing variables and never holds a
+// value.
 func (s Secret) Resolve(lookupEnv func(string) (string, bool)) (string, error) {
 	return expand(s.raw, lookupEnv)
 }
 
-// Env is what an agent's process finds in its environment besides the ordinary.
-// Values are kept as they were written, with their references unresolved.
+// Env is the additional environment of an agent's process. Values are kept as written, with their references.
 type Env struct {
 	vars []variable
 }
 
-// References are the names in the environment that any value is taken from.
+// References returns the names of the variables that the values refer to.
 func (e Env) References() []string {
 	var names []string
 	for _, v := range e.vars {
@@ -75,7 +73,7 @@ type variable struct {
 	value Secret
 }
 
-// Names are the variables' names in file order. They may be shown.
+// Names returns the variables' names in file order. They are not secret.
 func (e Env) Names() []string {
 	names := make([]string, len(e.vars))
 	for i, v := range e.vars {
@@ -84,8 +82,8 @@ func (e Env) Names() []string {
 	return names
 }
 
-// Resolve gives K=V for every variable, in file order, for the process that is
-// about to start. The result is secret: never log it, never journal it.
+// Resolve returns K=V for every variable, in file order, for a process that is about to start. The result is
+// secret: do not log or journal it.
 func (e Env) Resolve(lookupEnv func(string) (string, bool)) ([]string, error) {
 	out := make([]string, 0, len(e.vars))
 	for _, v := range e.vars {
@@ -106,13 +104,13 @@ func (e Env) String() string {
 	return strings.Join(parts, " ")
 }
 
-// Format keeps %#v and its like from showing what String hides.
+// Format hides the values from %#v and other verbs.
 func (e Env) Format(f fmt.State, _ rune) { _, _ = f.Write([]byte(e.String())) }
 
-// LogValue keeps values out of logs.
+// LogValue hides the values from logs.
 func (e Env) LogValue() slog.Value { return slog.StringValue(e.String()) }
 
-// MarshalJSON shows the names alone.
+// MarshalJSON writes only the names.
 func (e Env) MarshalJSON() ([]byte, error) {
 	var b strings.Builder
 	b.WriteByte('{')
@@ -128,7 +126,7 @@ func (e Env) MarshalJSON() ([]byte, error) {
 
 var envName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
-// expand replaces ${NAME}; $${ is a plain ${ and every other dollar is itself.
+// expand replaces ${NAME}. $${ stands for ${, and every other dollar for itself.
 func expand(raw string, lookupEnv func(string) (string, bool)) (string, error) {
 	var b strings.Builder
 	for {

@@ -15,18 +15,18 @@ var (
 // StarterKind names one of the files that `fairlead init` writes.
 type StarterKind string
 
-// The files of a start. Each kind is the name under which it is written.
+// The files that init writes. Each kind is its file's name.
 const (
 	StarterConfig StarterKind = FileName
 	StarterScript StarterKind = "starter.script.yaml"
 )
 
-// StarterKinds are all of them, in the order in which they are to be written: the
-// configuration last, since it names the script.
+// StarterKinds returns all kinds in the order in which to write them: the configuration last, because it
+// names the script.
 func StarterKinds() []StarterKind { return []StarterKind{StarterScript, StarterConfig} }
 
-// Starter is the commented file that `fairlead init` writes. Together they load
-// without faults and give a team that works at once.
+// Starter returns the commented file that `fairlead init` writes. Together the files load without faults and
+// give a working team.
 func Starter(kind StarterKind) []byte {
 	switch kind {
 	case StarterConfig:

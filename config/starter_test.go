@@ -7,8 +7,7 @@ import (
 	"github.com/fairlead-dev/fairlead/driver/script"
 )
 
-// TestStarterPlays: the script that init writes beside the configuration is one
-// that the script driver takes.
+// TestStarterPlays checks that the script driver accepts the script that init writes.
 func TestStarterPlays(t *testing.T) {
 	program, err := script.Parse(string(config.StarterScript), config.Starter(config.StarterScript))
 	if err != nil {

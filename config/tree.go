@@ -14,15 +14,15 @@ import (
 )
 
 const (
-	fileBytesMax = 1 << 20 // a thousand agents written at length are a tenth of this
-	nodesMax     = 50_000  // after aliases are followed: a bomb of aliases stops here
-	depthMax     = 32      // the shape itself is five deep
+	fileBytesMax = 1 << 20 // ten times a file with a thousand detailed agents
+	nodesMax     = 50_000  // after aliases are followed, which stops an alias bomb
+	depthMax     = 32      // the schema has a depth of five
 )
 
 type kindOf int
 
 const (
-	broken kindOf = iota // already reported; look no further
+	broken kindOf = iota // already reported; not checked further
 	object
 	list
 	text
@@ -31,18 +31,18 @@ const (
 	null
 )
 
-// place is where something stands in the file, from 1.
+// place is a position in the file; both numbers start at 1.
 type place struct{ line, column int }
 
-// node is one value of the file. Aliases are followed and merges done: what
-// stands in two places is two nodes.
+// node is one value of the file. Aliases are followed and merges are done: a value that is used twice is two
+// nodes.
 type node struct {
 	place
 	kind   kindOf
 	path   string
-	text   string // a scalar as it was written, a text without its quotes
+	text   string // a scalar as written; a string without its quotes
 	fields []field
-	index  map[string]int // of fields by name
+	index  map[string]int // index into fields, by name
 	items  []*node
 }
 
@@ -52,7 +52,7 @@ type field struct {
 	value *node
 }
 
-// get finds a field's value, or nil.
+// get returns a field's value, or nil.
 func (n *node) get(name string) *node {
 	if f := n.field(name); f != nil {
 		return f.value
@@ -78,7 +78,7 @@ func (n *node) put(f field) {
 	n.fields = append(n.fields, f)
 }
 
-// parseNumber gives an int64 or a finite float64.
+// parseNumber returns an int64 or a finite float64.
 func parseNumber(s string) (any, bool) {
 	s = strings.ReplaceAll(s, "_", "")
 	if i, err := strconv.ParseInt(s, 0, 64); err == nil {
@@ -88,8 +88,7 @@ func parseNumber(s string) (any, bool) {
 	return f, err == nil && !math.IsInf(f, 0) && !math.IsNaN(f)
 }
 
-// parseTree reads YAML into nodes. It returns nil where nothing could be made of
-// it; the reason is then among the findings.
+// parseTree reads YAML into nodes. It returns nil if that is not possible and adds the reason to found.
 func parseTree(b []byte, found *findings) *node {
 	if !legible(b, found) {
 		return nil
@@ -129,7 +128,7 @@ func parseTree(b []byte, found *findings) *node {
 	return root
 }
 
-// legible looks for what no parser should be troubled with.
+// legible rejects files that are too large, are not UTF-8 or hold control characters.
 func legible(b []byte, found *findings) bool {
 	if len(b) > fileBytesMax {
 		found.add(place{}, "", "is larger than 1 MiB; prompts and scripts belong in files of their own")
@@ -150,15 +149,15 @@ func legible(b []byte, found *findings) bool {
 	return true
 }
 
-// placeOf counts lines and characters up to an offset.
+// placeOf returns the line and column of an offset.
 func placeOf(b []byte, offset int) place {
 	before := b[:offset]
 	start := bytes.LastIndexByte(before, '\n') + 1
 	return place{bytes.Count(before, []byte("\n")) + 1, utf8.RuneCount(before[start:]) + 1}
 }
 
-// syntaxFault says in our words what the parser says in its own. Its text never
-// quotes the file but for the names of anchors, which may be a mistyped secret.
+// syntaxFault rewords the parser's message. The message quotes nothing of the file except names of anchors,
+// because the file may hold a mistyped secret.
 func syntaxFault(b []byte, err error, found *findings) {
 	var fault *yaml.LoadError
 	if !errors.As(err, &fault) {
@@ -194,12 +193,12 @@ func tabIndented(line string) bool {
 
 var referencePattern = regexp.MustCompile(`\$\{[A-Za-z_][A-Za-z0-9_]*\}`)
 
-// shieldReferences lets ${NAME} stand without quotes in {flow: ${NAME}} too, where
-// YAML would take its braces for its own: they are read as two characters that
-// nobody uses, and put back into every scalar. Places stay what they were. A file
-// that does use them is read as YAML says.
+// shieldReferences lets ${NAME} stand without quotes in a flow mapping such as {key: ${NAME}}, where YAML
+// would read its braces as syntax. It replaces the braces by two private-use characters, which restore
+// replaces back in every scalar. Places stay the same. A file that already holds those characters is read as
+// plain YAML.
 func shieldReferences(b []byte) ([]byte, func(string) string) {
-	const open, shut = "\uf8d0", "\uf8d1" // in the private area: in no alphabet
+	const open, shut = "\uf8d0", "\uf8d1" // from Unicode's private-use area
 	if bytes.Contains(b, []byte(open)) || bytes.Contains(b, []byte(shut)) {
 		return b, func(s string) string { return s }
 	}
@@ -216,7 +215,7 @@ type treeReader struct {
 	stopped bool
 }
 
-// read makes a node of a YAML node and of all below it.
+// read converts a YAML node and everything below it.
 func (t *treeReader) read(y *yaml.Node, path string, depth int) *node {
 	n := &node{place: place{y.Line, y.Column}, path: path}
 	if t.nodes++; t.nodes > nodesMax || depth > depthMax {
@@ -303,7 +302,7 @@ func (t *treeReader) readFields(n *node, y *yaml.Node, depth int) {
 	}
 }
 
-// mergeSources reads what stands behind `<<:`, one mapping or a list of them.
+// mergeSources reads the value of `<<:`, which is one mapping or a list of them.
 func (t *treeReader) mergeSources(y *yaml.Node, path string, depth int) ([]*node, bool) {
 	source := t.read(y, path, depth+1)
 	all := []*node{source}
@@ -321,9 +320,8 @@ func (t *treeReader) mergeSources(y *yaml.Node, path string, depth int) ([]*node
 
 var plainKey = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
 
-// join extends a path. A key that is no plain word is quoted and cut short; in
-// an environment everything from an equals sign on is cut, for it is a value
-// that somebody wrote in the wrong place.
+// join extends a path. A key that is not a plain word is quoted and shortened. In an environment, everything
+// from an equals sign on is removed, because it may be a secret value written in the wrong place.
 func join(path, key string) string {
 	if path == "env" || strings.HasSuffix(path, ".env") {
 		if name, _, cut := strings.Cut(key, "="); cut {
@@ -339,10 +337,9 @@ func join(path, key string) string {
 	return path + "." + key
 }
 
-// quoteShort quotes what a file says for a message: one line, no control
-// characters, bounded.
+// quoteShort quotes text of the file for a message: one line, no control characters, limited length.
 func quoteShort(s string) string {
-	const runesMax = 64 // a line of a terminal holds the message around it too
+	const runesMax = 64 // leaves room for the message on a terminal line
 	if r := []rune(s); len(r) > runesMax {
 		s = string(r[:runesMax]) + "…"
 	}

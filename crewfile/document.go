@@ -13,18 +13,18 @@ import (
 )
 
 const (
-	// DocumentBytesMax is of the file of one agent: its soul, each character written as six
-	// bytes, and what others put beside it.
+	// DocumentBytesMax bounds the file of one agent: its soul with each character escaped to six bytes, and
+	// unknown fields.
 	DocumentBytesMax = 2 << 20
 
-	// documentExtraMax is of all fields of a document that we do not know, as they are kept:
-	// the journal and every snapshot hold them.
+	// documentExtraMax bounds the unknown fields of a document, because the journal and every snapshot hold
+	// them.
 	documentExtraMax = 64 << 10
 
 	documentType = "agent-identity"
 )
 
-// The fields of a document that do not tell who somebody is.
+// The fields of a document that are not part of the identity.
 const (
 	fieldType        = "type"
 	fieldStatus      = "status"
@@ -33,22 +33,22 @@ const (
 	fieldLastSession = "lastSessionId"
 )
 
-// documentFields are the seed's, in its order (seed 001, agent-identity document).
+// documentFields are the seed's fields in its order (seed 001, agent-identity document).
 var documentFields = []string{
 	fieldType, fieldStatus, fieldName, fieldColor, fieldColorName, fieldGender, fieldSeat,
 	fieldFace, fieldSoul, fieldCreated, fieldLastAlive, fieldLastSession,
 }
 
-// documentReader reads what is written about an agent.
+// documentReader reads documents and the JSON of the lead's markers.
 type documentReader struct{ file.JSONReader }
 
-// ReadDocument reads an agent-identity document. Its ID is for the caller to give: it is what the
-// file is called. bare says that it has no status, which is unknown then (P12); so is a status that
-// is no word of ours. Times may be any RFC 3339 and are kept in milliseconds. What else stands in
-// it, or in its faceVariant, goes into Extra, in its order and with its numbers as they were written (X7): at most 64 KiB.
+// ReadDocument parses an agent-identity document. The caller sets the ID, which is the file's name. bare
+// means that the document has no status; the status is then unknown (P12), as it is for an unknown word.
+// Times may be any RFC 3339 and are kept in milliseconds. Unknown fields of the document and of its
+// faceVariant go into Extra, in order and with numbers as written (X7): at most 64 KiB.
 //
-// The error is a *RunFault: no object, another type, no gridPosition, a field given twice, a
-// field of another kind than the seed's, or one that is too long.
+// The error is a *file.JSONFault: not an object, another type, no gridPosition, a field given twice, a field
+// of another kind than the seed's, or one that is too long.
 func ReadDocument(b []byte) (doc crew.Document, bare bool, err error) {
 	r := &documentReader{file.JSONReader{File: "the document", Whole: b, Once: true}}
 	fields, err := r.Object(b, DocumentBytesMax)
@@ -76,7 +76,7 @@ func ReadDocument(b []byte) (doc crew.Document, bare bool, err error) {
 		case f.Name == fieldFace:
 			var more []file.Placed
 			if doc.Face, more = r.face(f); len(more) > 0 {
-				extra = slices.Insert(extra, 0, file.Placed{Field: file.Field{Name: fieldFace, Raw: objectOf(more)}, At: f.At}) // where it is written
+				extra = slices.Insert(extra, 0, file.Placed{Field: file.Field{Name: fieldFace, Raw: objectOf(more)}, At: f.At}) // where the field is in the document
 			}
 		case !r.identity(&doc.Identity, f):
 			extra = append(extra, f)
@@ -104,7 +104,7 @@ func statusOf(word string) crew.Status {
 	return crew.Unknown
 }
 
-// time is a moment, or null.
+// time reads a time or null.
 func (r *documentReader) time(f file.Placed) time.Time {
 	text := r.textOrNull(f, "")
 	if text == "" {
@@ -118,8 +118,8 @@ func (r *documentReader) time(f file.Placed) time.Time {
 	return at.Truncate(time.Millisecond)
 }
 
-// extra makes one object of the fields that we do not know. It is spelled as the journal spells
-// JSON within JSON, so that it is the same before and after a restart.
+// extra makes one object of the unknown fields. It escapes like encoding/json, so that the value stays the
+// same after it was stored in the journal.
 func (r *documentReader) extra(fields []file.Placed) json.RawMessage {
 	if len(fields) == 0 {
 		return nil
@@ -134,7 +134,7 @@ func (r *documentReader) extra(fields []file.Placed) json.RawMessage {
 	return spelled.Bytes()
 }
 
-// objectOf is an object of these fields, without white space.
+// objectOf encodes the fields as an object without white space.
 func objectOf(fields []file.Placed) []byte {
 	var object bytes.Buffer
 	object.WriteByte('{')
@@ -152,9 +152,9 @@ func objectOf(fields []file.Placed) []byte {
 	return object.Bytes()
 }
 
-// WriteDocument gives the bytes of a document's file: the seed's fields in its order, then those
-// that we do not know in theirs, indented by two spaces, nothing escaped for HTML, and a newline
-// at the end. A name that was not taken yet, a time and a session that never were are null.
+// WriteDocument returns the file's content: the seed's fields in its order, then unknown fields in theirs,
+// indented by two spaces, without HTML escaping, with a final newline. An empty name, time or session is
+// null.
 func WriteDocument(d *crew.Document) []byte {
 	w := documentWriter{}
 	w.text(fieldType, documentType)
@@ -179,7 +179,7 @@ func WriteDocument(d *crew.Document) []byte {
 	return w.out.Bytes()
 }
 
-// DocumentSum is the identity of the bytes that WriteDocument gives (X3).
+// DocumentSum returns the sum of what WriteDocument returns (X3).
 func DocumentSum(d *crew.Document) string { return string(file.SumOf(WriteDocument(d))) }
 
 type documentWriter struct{ out bytes.Buffer }
@@ -195,7 +195,7 @@ func (w *documentWriter) raw(name string, value []byte) {
 	w.out.Write(value)
 }
 
-// faceOf is a face with what others know of it, behind what we do.
+// faceOf encodes a face: known fields first, then unknown ones.
 func faceOf(face crew.Face, extra []file.Placed) []byte {
 	var out bytes.Buffer
 	part := func(before, name string, value []byte) {
@@ -247,7 +247,7 @@ func unknownFields(extra json.RawMessage) []file.Placed {
 	return fields
 }
 
-// indented is a value as it stands in the file: over several lines, and with < > & as themselves.
+// indented formats a value for the file: over several lines, with < > & unescaped.
 func indented(value []byte, under string) []byte {
 	var out bytes.Buffer
 	if err := json.Indent(&out, value, under, "  "); err != nil {

@@ -24,7 +24,7 @@ func seedDocument(t testing.TB) []byte {
 	return b
 }
 
-// The seed's document, with its fields in its order, comes back byte for byte (seed 001).
+// The seed's document is written back byte for byte (seed 001).
 func TestSeedsDocumentStaysAsItIs(t *testing.T) {
 	doc, bare, err := ReadDocument(seedDocument(t))
 	if err != nil || bare {
@@ -50,7 +50,7 @@ func TestSeedsDocumentStaysAsItIs(t *testing.T) {
 	}
 }
 
-// A placeholder has nothing but its seat: its name is null (seed 001).
+// A placeholder has only a seat; its name is null (seed 001).
 func TestPlaceholder(t *testing.T) {
 	doc := crew.Document{ID: "agent-3", Status: crew.Hatching, Identity: crew.Identity{Seat: 7}, CreatedAt: time.Date(2026, 2, 16, 1, 2, 3, 456789, time.FixedZone("", 3600))}
 	want := `{
@@ -120,8 +120,8 @@ func TestReadDocument(t *testing.T) {
 	}
 }
 
-// twice holds that what was written is read as the same, also once it has been in the journal, and
-// is written as the same bytes again.
+// twice checks that a written document is read as the same value, also after it was stored in the journal,
+// and is written as the same bytes again.
 func twice(t *testing.T, doc crew.Document) {
 	t.Helper()
 	written := WriteDocument(&doc)
@@ -194,7 +194,8 @@ func TestReadDocumentRefuses(t *testing.T) {
 	}
 }
 
-// FuzzReadDocument: what is read is written and read again as the same, and nothing panics.
+// FuzzReadDocument checks that a document that was read is the same after writing and reading, and that
+// nothing panics.
 func FuzzReadDocument(f *testing.F) {
 	f.Add(seedDocument(f))
 	f.Add([]byte(`{"type":"agent-identity","gridPosition":3,"_id":"x","a":{"b":[1.50,"\u003c<\\u0026"]},"createdAt":"2026-02-16 00:00:00.1239+01:00"}`))

@@ -19,76 +19,76 @@ import (
 
 const (
 	documentEnding   = ".json"
-	documentFileMax  = 2 << 20 // a soul is a few pages; what is larger is not even read
+	documentFileMax  = 2 << 20 // larger files are not read; a soul is a few pages
 	documentNew      = ".new-"
 	documentSwap     = ".swap-"
-	documentSwapsMax = 64                     // sheets that our writes replaced and that are still looked at
-	documentReadsMax = 256                    // files of one look, and
-	documentLookMax  = 32 << 20               // their bytes: the next look goes on
-	documentFresh    = time.Second            // a file read so soon after it was written may have been written again in the same tick
-	documentSwapLook = 100 * time.Millisecond // while somebody may still write on a sheet that was replaced
+	documentSwapsMax = 64                     // replaced files that are still watched
+	documentReadsMax = 256                    // files read in one look
+	documentLookMax  = 32 << 20               // their bytes; the next look continues
+	documentFresh    = time.Second            // a file read so soon after its modification may have been written again within the same tick
+	documentSwapLook = 100 * time.Millisecond // while another program may still write to a replaced file
 )
 
-// DocumentFiles is the folder in which every agent of a team is a file. It tells when something
-// may have changed there, looks, writes, and puts aside; what the files mean it does not know.
+// DocumentFiles is the folder with the crew's documents. It watches, reads, writes and moves files aside; it
+// does not interpret their content.
 //
-// A file that somebody else wrote is handed out by every look until its taker says that he has it
-// (Took), and is not written over before. All methods may be called from many goroutines.
+// Every look returns a file that another program wrote until the caller confirms it with Took; before that,
+// Write does not replace it. All methods may be called concurrently.
 type DocumentFiles struct {
 	folder string // absolute
 	log    *slog.Logger
-	notify *fsnotify.Watcher // nil where the system gave none: then it is polled
+	notify *fsnotify.Watcher // nil if the system has no watch; then the folder is polled
 	news   chan struct{}
 	done   chan struct{}
 	closed sync.Once
 	ran    sync.WaitGroup
 
-	mu      sync.Mutex // everything below
+	mu      sync.Mutex // guards everything below
 	id      file.FolderID
 	watched bool
-	swept   bool // what an earlier run left behind was looked for
+	swept   bool // files of an earlier run were looked for
 	papers  map[string]*paper
 	swaps   map[string]*paper
 
-	exchange func(dir int, a, b string) error // tests put a file system without it here
+	exchange func(dir int, a, b string) error // replaced in tests
 }
 
-// paper is what is known of one file of the folder.
+// paper is what is known of one file in the folder.
 type paper struct {
 	id    file.Identity
 	read  time.Time
 	sum   file.Sum
-	whole bool      // sum is that of all of it, by itself
-	fault string    // why it is no document, or cannot be looked at
-	since time.Time // so long it has had this identity; of a swapped-out one: since it was replaced
-	taken file.Sum  // our taker has this content
+	whole bool      // sum is the sum of the whole content
+	fault string    // why it is not a document, or cannot be read
+	since time.Time // since when it has had this identity; of a replaced file: since it was replaced
+	taken file.Sum  // the content that the caller confirmed
 }
 
-// FoundDocument is a file that somebody else wrote.
+// FoundDocument is a file that another program wrote.
 type FoundDocument struct {
-	Name    string // of the file as it should be: agent-7.json
-	Stem    string // the same without its ending
-	At      string // the name under which it lies: another one where a write of ours has replaced it
-	Bytes   []byte // nil where Fault says that they are not worth reading
+	Name    string // of the document: agent-7.json
+	Stem    string // the name without its extension
+	At      string // the file's current name; it differs from Name if a write of ours replaced the file
+	Bytes   []byte // nil if Fault says that the content is not usable
 	Sum     file.Sum
-	Fault   string // it is no document, and has been none for long enough that nobody is writing it now
-	Swapped bool   // it was in a sheet that our own write has replaced: what lies in its place is newer
+	Fault   string // it is not a document, and has not been one for long enough that no program is still writing it
+	Swapped bool   // it was replaced by a write of ours: the current file is newer
 	id      file.Identity
 }
 
-// DocumentSight is what one look has shown.
+// DocumentSight is the result of one look.
 type DocumentSight struct {
-	Found []FoundDocument     // not ours, and not taken in; what was swapped out comes first
-	Lies  map[string]file.Sum // by stem: what is ours or was taken in, and may be written over
-	Busy  map[string]string   // by stem: what is not to be written over now. Why; empty: it is being written
-	Again time.Duration       // look again after this; 0: when there is news
+	Found []FoundDocument     // files by other programs that were not confirmed; replaced ones come first
+	Lies  map[string]file.Sum // by stem: files that are ours or were confirmed, and may be replaced
+	Busy  map[string]string   // by stem: files that must not be replaced now, with the reason; empty: another program is writing the file
+	Again time.Duration       // when to look again; 0: after the next News
 }
 
-// ErrDocumentChanged says that a file is another one than the one that was looked at; look again.
+// ErrDocumentChanged is the error of a Write when the file is not the one that was looked at; look again.
 var ErrDocumentChanged = errors.New("the document was changed by somebody else meanwhile")
 
-// WatchDocuments begins to watch a folder, which need not be there yet. Where the system has no
-// watch to give, it is polled.
+// WatchDocuments starts watching a folder, which need not exist yet. If the system has no watch, the folder
+// is polled.
 func WatchDocuments(folder string, log *slog.Logger) (*DocumentFiles, error) {
 	folder, err := filepath.Abs(folder)
 	if err != nil {
@@ -110,10 +110,10 @@ func WatchDocuments(folder string, log *slog.Logger) (*DocumentFiles, error) {
 	return w, nil
 }
 
-// News rings when something may have changed in the folder, and every few seconds.
+// News receives a value when something may have changed in the folder, and every few seconds.
 func (w *DocumentFiles) News() <-chan struct{} { return w.news }
 
-// Close stops watching. What nobody has taken is still in its files.
+// Close stops watching. Files that were not confirmed stay as they are.
 func (w *DocumentFiles) Close() error {
 	var err error
 	w.closed.Do(func() {
@@ -160,11 +160,11 @@ func (w *DocumentFiles) run() {
 func (w *DocumentFiles) ring() {
 	select {
 	case w.news <- struct{}{}:
-	default: // it was rung already
+	default: // a value is waiting already
 	}
 }
 
-// look is one walk through the folder.
+// look is one pass over the folder.
 type documentLook struct {
 	w     *DocumentFiles
 	dir   int
@@ -176,8 +176,8 @@ type documentLook struct {
 	bytes int64
 }
 
-// Look shows what lies in the folder. ours says whether a content is a projection of its taker's;
-// sound says of any other one why it is no document.
+// Look returns the folder's content. ours reports whether a content was written by the caller; sound returns
+// why any other content is not a document, or nil.
 func (w *DocumentFiles) Look(ours func(stem string, sum file.Sum) bool, sound func([]byte) error) (DocumentSight, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -225,7 +225,7 @@ func (w *DocumentFiles) Look(ours func(stem string, sum file.Sum) bool, sound fu
 	return l.sight, nil
 }
 
-// open opens the folder, and watches it anew where it is another one than before.
+// open opens the folder, and watches it again if it was replaced.
 func (w *DocumentFiles) open() (int, error) {
 	dir, id, err := file.OpenFolder(w.folder)
 	if err != nil {
@@ -236,13 +236,13 @@ func (w *DocumentFiles) open() (int, error) {
 		w.papers, w.swaps, w.id, w.watched = map[string]*paper{}, map[string]*paper{}, id, false
 	}
 	if !w.watched && w.notify != nil {
-		_ = w.notify.Remove(w.folder) // of a folder that is gone
+		_ = w.notify.Remove(w.folder) // the folder was removed
 		w.watched = w.notify.Add(w.folder) == nil
 	}
 	return dir, nil
 }
 
-// again asks for another look.
+// again asks for another look after a delay.
 func (l *documentLook) again(after time.Duration) {
 	if l.sight.Again == 0 || after < l.sight.Again {
 		l.sight.Again = after
@@ -273,8 +273,8 @@ func (l *documentLook) one(name, stem string) {
 	}
 }
 
-// read brings what is known of a file up to date. busy: it is being written, or is nothing that
-// is read at all, which its fault says. content is only of what may be news.
+// read updates what is known of a file. busy means that another program is writing it, or that it is not read
+// for the reason in fault. content is set only if it may be new.
 func (l *documentLook) read(p *paper, name, stem string) (content []byte, busy bool) {
 	id, err := file.IdentityAt(l.dir, name)
 	if err != nil {
@@ -308,7 +308,7 @@ func (l *documentLook) read(p *paper, name, stem string) (content []byte, busy b
 		l.again(file.LookAgainAfter)
 		return nil, true
 	case after != id:
-		*p = paper{taken: p.taken} // it is being written
+		*p = paper{taken: p.taken} // another program is writing it
 		l.again(file.LookAgainAfter)
 		return nil, true
 	}
@@ -323,8 +323,8 @@ func (l *documentLook) read(p *paper, name, stem string) (content []byte, busy b
 	return content, false
 }
 
-// fresh says whether what is no document may still become one: the seed's own writers empty a
-// file before they fill it.
+// fresh reports whether content that is not a document may still become one: the seed's own writers truncate
+// a file before they write it.
 func (l *documentLook) fresh(p *paper) bool {
 	if l.now.Sub(p.since) >= file.TornFor {
 		return false
@@ -334,7 +334,7 @@ func (l *documentLook) fresh(p *paper) bool {
 	return true
 }
 
-// swapped looks at a sheet that a write of ours has replaced: somebody may have had it open.
+// swapped looks at a file that a write of ours replaced, because another program may have had it open.
 func (l *documentLook) swapped(name string) {
 	place := placeOf(name)
 	stem, is := strings.CutSuffix(place, documentEnding)
@@ -342,7 +342,7 @@ func (l *documentLook) swapped(name string) {
 		return
 	}
 	p := l.w.swaps[name]
-	if p == nil { // an earlier run of ours was ended before it could look
+	if p == nil { // left by an earlier run
 		p = &paper{since: l.now}
 		l.w.swaps[name] = p
 	}
@@ -352,7 +352,7 @@ func (l *documentLook) swapped(name string) {
 	aged := l.now.Sub(p.since) >= file.SwappedFor
 	switch {
 	case busy && p.fault != "", aged && p.whole && p.fault == "" && (p.taken == p.sum || l.ours(stem, p.sum)):
-		file.Remove(l.dir, name) // a link and the like cannot have been anybody's words
+		file.Remove(l.dir, name) // a link is never a document
 		delete(l.w.swaps, name)
 		return
 	case busy, p.whole && (p.taken == p.sum || l.ours(stem, p.sum)):
@@ -365,13 +365,13 @@ func (l *documentLook) swapped(name string) {
 	l.again(documentSwapLook)
 }
 
-// placeOf is the file whose place a swapped-out sheet had: .swap-0123456789abcdef-agent-7.json.
+// placeOf returns the name of the file that a replaced file had: .swap-0123456789abcdef-agent-7.json.
 func placeOf(swap string) string {
 	_, place, _ := strings.Cut(strings.TrimPrefix(swap, documentSwap), "-")
 	return place
 }
 
-// readDocument reads a plain file that is no larger than a document may be.
+// readDocument reads a regular file that is not larger than a document may be.
 func readDocument(dir int, name string) (content []byte, id file.Identity, err error) {
 	handle, err := file.Open(dir, name)
 	if err != nil {
@@ -391,12 +391,12 @@ func readDocument(dir int, name string) (content []byte, id file.Identity, err e
 		return nil, id, err
 	}
 	if before.ID != after.ID || int64(len(content)) != after.ID.Size {
-		return nil, file.Identity{}, nil // it moves: nobody's identity
+		return nil, file.Identity{}, nil // it changed during the read, so its identity is unknown
 	}
 	return content, after.ID, nil
 }
 
-// Took says that a found content is kept for good, or is no news: it may be written over.
+// Took confirms that a found content was stored durably or needs no storing: Write may replace it.
 func (w *DocumentFiles) Took(found FoundDocument) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -13,8 +13,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// papersOf is a folder of documents with a taker who knows these contents as his own.
-const patience = 2 * time.Minute // a bound for the hopeless case, not a wait
+// papersOf is a folder of documents and a caller that knows some contents as its own.
+const patience = 2 * time.Minute // bound for a hanging test
 
 type papersOf struct {
 	t     *testing.T
@@ -52,7 +52,7 @@ func (p *papersOf) look() DocumentSight {
 	return sight
 }
 
-// until looks until something is so, as its taker would.
+// until looks, as a caller does, until a condition holds.
 func (p *papersOf) until(what string, ok func(DocumentSight) bool) DocumentSight {
 	p.t.Helper()
 	limit := time.After(patience)
@@ -125,7 +125,7 @@ func TestDocumentFilesWriteOverNothingForeign(t *testing.T) {
 	if err := p.write("a", "{three}", found.Sum); err != nil {
 		t.Fatal(err)
 	}
-	plain := filepath.Join(t.TempDir(), "plain") // as whoever runs this makes files for others to read
+	plain := filepath.Join(t.TempDir(), "plain") // a folder with the umask's default mode
 	if err := os.WriteFile(plain, nil, 0o644); err != nil {
 		t.Fatal(err)
 	}
@@ -139,7 +139,7 @@ func TestDocumentFilesWriteOverNothingForeign(t *testing.T) {
 	p.until("what was replaced is let go of", func(DocumentSight) bool { return p.names() == "[a.json]" })
 }
 
-// Somebody who has the replaced sheet open still, and writes into it, is heard.
+// A program that has the replaced file open and writes to it is noticed.
 func TestDocumentFilesHearOldPens(t *testing.T) {
 	p := newPapers(t)
 	if err := p.write("a", "{one}", ""); err != nil {
@@ -163,7 +163,7 @@ func TestDocumentFilesHearOldPens(t *testing.T) {
 	if p.read("a.json") != "{two}" {
 		t.Errorf("%s", p.read("a.json"))
 	}
-	// We are ended before anybody took it: the next start finds it.
+	// The process ends before a content was confirmed: the next start finds it.
 	_ = p.files.Close()
 	p.files, err = WatchDocuments(p.dir, nil)
 	if err != nil {
@@ -175,7 +175,7 @@ func TestDocumentFilesHearOldPens(t *testing.T) {
 	p.until("it is let go of", func(DocumentSight) bool { return p.names() == "[a.json]" })
 }
 
-// What somebody puts there between the last look and the exchange is in the swapped-out sheet.
+// What another program writes between the last look and the exchange is in the replaced file.
 func TestDocumentFilesFindWhatTheExchangeTook(t *testing.T) {
 	p := newPapers(t)
 	if err := p.write("a", "{one}", ""); err != nil {
@@ -195,7 +195,7 @@ func TestDocumentFilesFindWhatTheExchangeTook(t *testing.T) {
 	if string(sight.Found[0].Bytes) != "{late}" || !sight.Found[0].Swapped {
 		t.Errorf("%+v", sight.Found)
 	}
-	p.files.exchange = func(int, string, string) error { return unix.EINVAL } // a file system without it
+	p.files.exchange = func(int, string, string) error { return unix.EINVAL } // a file system without exchange
 	if err := p.write("a", "{three}", file.SumOf([]byte("{two}"))); err != nil || p.read("a.json") != "{three}" {
 		t.Errorf("%v %s", err, p.read("a.json"))
 	}
@@ -281,14 +281,14 @@ func TestDocumentFilesTouchNothingElse(t *testing.T) {
 	}
 }
 
-// News comes with the file, not with the poll, also from a folder that is made late.
+// A change is reported by the watch, not only by a poll, also if the folder is created later.
 func TestDocumentFilesTell(t *testing.T) {
 	p := newPapers(t)
 	if err := p.files.Make(); err != nil {
 		t.Fatal(err)
 	}
 	p.look()
-	const files = 12 // one after the other: polls alone would find so many in a minute
+	const files = 12 // one after the other: polls alone would need a minute for so many
 	began := time.Now()
 	for n := range files {
 		p.foreign(fmt.Sprintf("a%d.json", n), "{}")

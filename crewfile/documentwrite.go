@@ -13,11 +13,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Write puts content in the place of a document: whole, and over nothing but what its
-// caller has seen lying there (seen; empty: nothing) or knows as its own (ours). For anything else
-// the answer is ErrDocumentChanged, and the file is as it was. What somebody still writes on the
-// sheet that was replaced, a later look finds. The bytes are synced and the folder is not: after a
-// crash it is the old file or the new one, and what it is to say is in the journal.
+// Write replaces a document's file atomically. It replaces only the content that the caller saw (seen; empty:
+// no file) or knows as its own (ours). Otherwise the error is ErrDocumentChanged and the file is unchanged.
+// What another program still writes to the replaced file is found by a later look. The content is synced, the
+// folder is not: after a crash there is the old file or the new one, and the journal holds the new content.
 func (w *DocumentFiles) Write(stem string, content []byte, seen file.Sum, ours func(file.Sum) bool) (err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -78,7 +77,7 @@ func (w *DocumentFiles) Write(stem string, content []byte, seen file.Sum, ours f
 	return nil
 }
 
-// Make makes the folder, so that it can be watched, and files can be put into it.
+// Make creates the folder, so that it can be watched and written to.
 func (w *DocumentFiles) Make() error {
 	if err := os.MkdirAll(w.folder, documentFolderMode); err != nil {
 		return fmt.Errorf("make the folder of the agents' documents: %w", err)
@@ -86,9 +85,9 @@ func (w *DocumentFiles) Make() error {
 	return nil
 }
 
-const documentFolderMode = 0o700 // as .fairlead itself: souls are nobody else's
+const documentFolderMode = 0o700 // like .fairlead: souls are private
 
-// prepare writes a sheet beside the file, synced, with the mode that the file has.
+// prepare writes a new file beside the current one, synced, with the current file's mode.
 func (w *DocumentFiles) prepare(dir int, sheet, name string, content []byte) (file.Identity, error) {
 	mode := uint32(file.DefaultMode)
 	if handle, err := file.Open(dir, name); err == nil {
@@ -103,13 +102,13 @@ func (w *DocumentFiles) prepare(dir int, sheet, name string, content []byte) (fi
 	}
 	defer func() { _ = handle.Close() }()
 	if mode != file.DefaultMode {
-		_ = handle.Chmod(os.FileMode(mode)) // the umask took some of it
+		_ = handle.Chmod(os.FileMode(mode)) // the umask removed some bits
 	}
 	s, err := file.Stat(handle)
 	return s.ID, err
 }
 
-// lying is what lies in a file's place now; empty: nothing.
+// lying returns the sum of the current file; empty: there is none.
 func (w *DocumentFiles) lying(dir int, name string) (file.Sum, error) {
 	id, err := file.IdentityAt(dir, name)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -134,15 +133,14 @@ func (w *DocumentFiles) lying(dir int, name string) (file.Sum, error) {
 	return file.SumOf(content), nil
 }
 
-// swap exchanges a sheet for the file, and has what was replaced looked at.
+// swap exchanges the new file for the current one and registers the replaced one.
 func (w *DocumentFiles) swap(dir int, sheet, name string, was file.Sum) error {
 	err := w.exchange(dir, sheet, name)
 	switch {
 	case errors.Is(err, unix.ENOENT):
 		return ErrDocumentChanged
 	case file.Unsupported(err):
-		// a file that took its place since the look is lost; no file system that Fairlead is
-		// usually on lacks the exchange
+		// a file that appeared since the look is lost; the usual file systems support exchange
 		return file.Uninterrupted(func() error { return unix.Renameat(dir, sheet, dir, name) })
 	case err != nil:
 		return err
@@ -156,8 +154,7 @@ func (w *DocumentFiles) swap(dir int, sheet, name string, was file.Sum) error {
 	return nil
 }
 
-// dropOldest gives up the sheet that was replaced first, where what it held then is all that it
-// holds.
+// dropOldest removes the file that was replaced first, if its content has not changed since.
 func (w *DocumentFiles) dropOldest(dir int) {
 	var names []string
 	for name := range w.swaps {
@@ -172,8 +169,8 @@ func (w *DocumentFiles) dropOldest(dir int) {
 	}
 }
 
-// PutAside gives a found file another name beside its own, which says why and when it was
-// written (SPEC X5): agent-7.json.corrupt-TIME. It fails where another file has taken its place.
+// PutAside renames a found file to a name that says when it was written (SPEC X5): agent-7.json.corrupt-TIME.
+// It fails if another file has taken its place.
 func (w *DocumentFiles) PutAside(found FoundDocument, why string) (name string, err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -191,7 +188,7 @@ func (w *DocumentFiles) PutAside(found FoundDocument, why string) (name string, 
 	for n := 1; ; n++ {
 		name = base
 		if n > 1 {
-			name = fmt.Sprintf("%s-%d", base, n) // another one of the same nanosecond
+			name = fmt.Sprintf("%s-%d", base, n) // another file with the same modification time
 		}
 		err = renameFresh(dir, found.At, name)
 		if !errors.Is(err, unix.EEXIST) || n >= documentAsideMax {
@@ -202,7 +199,7 @@ func (w *DocumentFiles) PutAside(found FoundDocument, why string) (name string, 
 		return "", err
 	}
 	if id, err := file.IdentityAt(dir, name); err != nil || id != found.id {
-		_ = renameFresh(dir, name, found.At) // somebody was quicker: this is not what was judged
+		_ = renameFresh(dir, name, found.At) // another program replaced the file: this is not the content that was judged
 		return "", ErrDocumentChanged
 	}
 	delete(w.papers, found.At)
@@ -210,14 +207,14 @@ func (w *DocumentFiles) PutAside(found FoundDocument, why string) (name string, 
 	return name, file.SyncFolder(dir)
 }
 
-const documentAsideMax = 100 // files of one name, one fault and one nanosecond
+const documentAsideMax = 100 // files with one name, fault and modification time
 
-// newName gives a name that nobody has, for a sheet of a file.
+// newName returns an unused name for a new or replaced file.
 func newName(prefix, name string, tail uint64) string {
 	return fmt.Sprintf("%s%016x-%s", prefix, tail, name)
 }
 
-// renameFresh renames a file unless there is one of that name; then the error is EEXIST.
+// renameFresh renames a file; the error is EEXIST if the new name exists.
 func renameFresh(dir int, from, to string) error {
 	err := file.RenameNew(dir, from, to)
 	if file.Unsupported(err) {

@@ -12,22 +12,21 @@ import (
 )
 
 const (
-	// SoulBytesMax is of an individuationArtifact: a hundred pages of what somebody said when it
-	// became someone.
+	// SoulBytesMax bounds an individuationArtifact: about a hundred pages.
 	SoulBytesMax = 256 << 10
 
-	// soulWrittenMax is of the same as JSON, where a control character takes six bytes: one
-	// change of the journal has a megabyte for all of a document.
+	// soulWrittenMax bounds the same as JSON, where a control character takes six bytes: a change in the
+	// journal has at most a megabyte.
 	soulWrittenMax = 512 << 10
 
-	presenceMarkerMax  = 1 << 20 // as long as the scanner lets one be
-	identityNameMax    = 64      // characters: a name stands under a face
-	identityBytesMax   = 200     // of every other word about somebody
+	presenceMarkerMax  = 1 << 20 // the marker scanner's limit
+	identityNameMax    = 64      // in characters: the name is shown below a face
+	identityBytesMax   = 200     // of all other short texts
 	statusMarkerName   = "[AGENT_STATUS]"
 	registerMarkerName = "[AGENT_REGISTERED]"
 )
 
-// The seed's words for who somebody is (seed 001, Fireproof Document Schema).
+// Field names of an identity (seed 001, Fireproof Document Schema).
 const (
 	fieldName      = "name"
 	fieldColor     = "color"
@@ -40,10 +39,9 @@ const (
 	fieldMouth     = "mouth"
 )
 
-// ParseStatus reads the JSON of an [AGENT_STATUS]: who the lead says is there, in its order. Fields
-// that it does not know are passed over; one of the seed's that is of another kind, or that a line
-// cannot do without (a status, and a name or a gridPosition), is a *RunFault that says what to
-// write. Which seats there are is not its business.
+// ParseStatus parses the JSON of an [AGENT_STATUS] marker: the agents that the lead reports, in its order.
+// Unknown fields are ignored. A known field of another kind, or a missing one (a status, and a name or a
+// gridPosition), is a *file.JSONFault that says what to write. Seat numbers are not checked here.
 func ParseStatus(b []byte) ([]crew.Listed, error) {
 	r := &documentReader{file.JSONReader{File: statusMarkerName, Whole: b, Once: true}}
 	fields, err := r.Object(b, presenceMarkerMax)
@@ -70,7 +68,7 @@ func ParseStatus(b []byte) ([]crew.Listed, error) {
 	return agents, nil
 }
 
-// listed is one line of a status.
+// listed reads one entry of a status.
 func (r *documentReader) listed(item file.Placed) crew.Listed {
 	one, under := crew.Listed{Seat: crew.NoSeat}, item.Name+"."
 	for _, f := range r.Fields(item, "") {
@@ -101,10 +99,10 @@ func (r *documentReader) textOrNull(f file.Placed, under string) string {
 	return ""
 }
 
-// ParseRegistered reads the JSON of an [AGENT_REGISTERED]: who somebody has become. It needs a name
-// of 1 to 64 characters and a gridPosition; all else may be missing or null. A soul of more than
-// 256 KiB, another word of more than 200 bytes, control characters in any of them but the soul,
-// and a field of another kind are a *RunFault. Which seats there are is not its business.
+// ParseRegistered parses the JSON of an [AGENT_REGISTERED] marker: an agent's identity. It needs a name of 1
+// to 64 characters and a gridPosition; other fields may be missing or null. A soul of more than 256 KiB,
+// another text of more than 200 bytes, a control character outside the soul, and a field of another kind are
+// a *file.JSONFault. Seat numbers are not checked here.
 func ParseRegistered(b []byte) (crew.Identity, error) {
 	r := &documentReader{file.JSONReader{File: registerMarkerName, Whole: b, Once: true}}
 	fields, err := r.Object(b, presenceMarkerMax)
@@ -126,7 +124,7 @@ func ParseRegistered(b []byte) (crew.Identity, error) {
 	return is, nil
 }
 
-// identity takes one field in, and says whether it is one that tells who somebody is.
+// identity reads one field and reports whether it belongs to the identity.
 func (r *documentReader) identity(is *crew.Identity, f file.Placed) bool {
 	switch f.Name {
 	case fieldName:
@@ -152,7 +150,7 @@ func (r *documentReader) identity(is *crew.Identity, f file.Placed) bool {
 	return true
 }
 
-// word is a short text that stands in a line, or null.
+// word reads a short text without line breaks, or null.
 func (r *documentReader) word(f file.Placed, under string) string {
 	text := r.textOrNull(f, under)
 	if n := len(text); n > max(identityBytesMax, identityNameMax*utf8.UTFMax) || n > identityBytesMax && f.Name != fieldName {
@@ -164,7 +162,7 @@ func (r *documentReader) word(f file.Placed, under string) string {
 	return text
 }
 
-// face reads a face, and gives what it does not know of it.
+// face reads a face and returns its unknown fields.
 func (r *documentReader) face(f file.Placed) (face crew.Face, extra []file.Placed) {
 	if string(f.Raw) == "null" {
 		return face, nil
@@ -188,7 +186,7 @@ func (r *documentReader) soul(f file.Placed) string {
 		r.Wrong(f, "", fmt.Sprintf("has %d bytes; %d is the most: shorten it, or put the rest into a file and name the file", len(soul), SoulBytesMax))
 		return ""
 	}
-	if written, _ := json.Marshal(soul); len(written) > soulWrittenMax { // a text can be written
+	if written, _ := json.Marshal(soul); len(written) > soulWrittenMax { // a string always encodes
 		r.Wrong(f, "", "has mostly characters that take six bytes each in JSON; write it as plain text")
 		return ""
 	}

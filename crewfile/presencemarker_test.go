@@ -98,8 +98,8 @@ func TestParseRegistered(t *testing.T) {
 	}
 }
 
-// FuzzParseStatus and FuzzParseRegistered: nothing panics, what is taken is within its limits, and
-// said again it is the same.
+// FuzzParseStatus and FuzzParseRegistered check that nothing panics, that accepted values keep their limits,
+// and that they stay the same after encoding and parsing.
 func FuzzParseStatus(f *testing.F) {
 	f.Add([]byte(`{"agents":[{"name":"Lyra","status":"alive","gridPosition":0}]}`))
 	f.Add([]byte(`{"agents":[{"name":"\ud800","status":"x","gridPosition":null}],"agents":7}`))
@@ -144,7 +144,7 @@ func FuzzParseRegistered(f *testing.F) {
 	})
 }
 
-// What a lead reads about its markers is what is taken from it.
+// The examples in the lead's instructions are valid for the parsers.
 func TestLeadInstructions(t *testing.T) {
 	text := prompt.LeadInstructions("julian")
 	if strings.Contains(text, "{lead}") || !strings.Contains(text, "You are **julian**") || !strings.Contains(text, "`[julian]: `") {

@@ -14,16 +14,16 @@ import (
 	"github.com/fairlead-dev/fairlead/machine/dispatch"
 )
 
-// Fault is an agent's file that is no good, and why.
+// Fault is an agent's file that cannot be used, with the reason.
 type Fault struct {
 	File string
-	Why  string // with what to do
+	Why  string // with advice
 }
 
-// Agents are the descriptions in .claude/agents of the project and then of the user, by name; of two
-// of one name the project's wins. Each is a Markdown file with name and description in its front
-// matter, also in folders below. What is no good is left out and told as a fault. The error: a folder
-// cannot be listed at all.
+// Agents returns the agent descriptions in .claude/agents of the project and of the user, by name. If both
+// have a name, the project's is used. Each is a Markdown file with name and description in its front matter,
+// also in subfolders. A file that cannot be used is left out and returned as a fault. The error means that a
+// folder cannot be listed.
 func Agents(repo, home string) ([]dispatch.Description, []Fault, error) {
 	var all []dispatch.Description
 	var faults []Fault
@@ -58,8 +58,8 @@ func Agents(repo, home string) ([]dispatch.Description, []Fault, error) {
 	return all, faults, nil
 }
 
-// agentFiles are the *.md files below a folder, in order. Links to files are followed, as agent
-// programs do; links to folders are not, so that none leads in a circle.
+// agentFiles returns the *.md files in a folder and its subfolders, in order. Links to files are followed, as
+// agent programs do; links to folders are not, because they may form a loop.
 func agentFiles(dir string) (files []string, err error) {
 	err = filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
 		switch {
@@ -81,7 +81,7 @@ func agentFiles(dir string) (files []string, err error) {
 
 // readAgent reads a description; why says what is wrong with it.
 func readAgent(file string) (a dispatch.Description, why string) {
-	// O_NONBLOCK: a pipe under this name must not hold us up
+	// O_NONBLOCK: opening a pipe must not block
 	in, err := os.OpenFile(file, os.O_RDONLY|unix.O_NONBLOCK, 0) //nolint:gosec // .claude/agents is whose it is
 	if err != nil {
 		return a, fmt.Sprintf("cannot be read: %v", err)
@@ -104,7 +104,7 @@ func readAgent(file string) (a dispatch.Description, why string) {
 	return describe(text[:n], file)
 }
 
-// describe makes a description of a file's text.
+// describe parses a file's text.
 func describe(text []byte, file string) (a dispatch.Description, why string) {
 	fields, why := frontMatter(text)
 	if why != "" {
@@ -123,7 +123,7 @@ func describe(text []byte, file string) (a dispatch.Description, why string) {
 	return a, ""
 }
 
-// goodName says whether a name can be a state: it stands in lines, in displays and in file names.
+// goodName reports whether a name can be a state: it appears in lines, on screens and in file names.
 func goodName(name string) bool {
 	if len(name) > nameBytesMax || name == dispatch.Main || name == dispatch.Desk {
 		return false

@@ -42,8 +42,7 @@ func TestFrontMatter(t *testing.T) {
 	}
 }
 
-// What YAML reads as a text, we read as the same one, white space aside: what it says decides, and
-// how it is broken into lines does not.
+// Texts in valid YAML are read as a YAML parser reads them, apart from white space.
 func FuzzFrontMatter(f *testing.F) {
 	for _, value := range []string{"Use to write", "'it''s'", `"a\nb\"c"`, ">-\n  one\n  two", "|\n  one\n   two\n", "a # b", "- a", "[a]", "\n  x", "a\n\n  b"} {
 		f.Add("---\ndescription: " + value + "\nname: n\n---\n")
@@ -68,8 +67,8 @@ func FuzzFrontMatter(f *testing.F) {
 	})
 }
 
-// plainYAML says whether a text has nothing but what people write in front matter: what is not
-// indented begins with a name, and what is indented is text.
+// plainYAML reports whether a text holds only what people write in front matter: lines that begin with a
+// name, and indented text.
 func plainYAML(text string) bool {
 	for line := range strings.Lines(text) {
 		line = strings.TrimRight(line, "\n")
@@ -87,7 +86,7 @@ func plainYAML(text string) bool {
 	})
 }
 
-// The project's agents come before the user's; what is no good is told.
+// The project's agents come before the user's; files that cannot be used are reported.
 func TestAgents(t *testing.T) {
 	repo, home := t.TempDir(), t.TempDir()
 	put := func(base, name, text string) {
@@ -133,7 +132,7 @@ func TestAgents(t *testing.T) {
 	}
 }
 
-// So many agents as there may be still make a first line that can be read.
+// The first line stays readable with the greatest number of agents.
 func TestTwoThousandAgents(t *testing.T) {
 	noSync(t)
 	repo := t.TempDir()

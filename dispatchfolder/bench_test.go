@@ -11,8 +11,8 @@ import (
 	"github.com/fairlead-dev/fairlead/policy"
 )
 
-// BenchmarkInput is an input over another one, from the lock to the disk (seven writes into four
-// files), beside a line of the same length that is added to a file and synced, in turn.
+// BenchmarkInput measures an input over another one, from the lock to the disk (seven writes to four files),
+// in turns with one synced line of the same length.
 func BenchmarkInput(b *testing.B) {
 	f := benchFolder(b, two())
 	bare, err := os.Create(filepath.Join(b.TempDir(), "bare"))
@@ -41,7 +41,7 @@ func BenchmarkInput(b *testing.B) {
 	b.ReportMetric(float64(ours.Microseconds())/float64(b.N), "µs/input")
 }
 
-// BenchmarkSession reads where a session stands whose history has 10,000 lines, beside one of 10.
+// BenchmarkSession measures reading the state of a history of 10,000 lines, and of 10 lines.
 func BenchmarkSession(b *testing.B) {
 	long, short := benchFolder(b, two()), benchFolder(b, two())
 	grow(b, long, 10_000)
@@ -49,7 +49,7 @@ func BenchmarkSession(b *testing.B) {
 	var ours, yardstick time.Duration
 	for b.Loop() {
 		for f, sum := range map[*Folder]*time.Duration{long: &ours, short: &yardstick} {
-			fresh := &Folder{path: f.path} // as a process that has just started
+			fresh := &Folder{path: f.path} // like a process that has just started
 			began := time.Now()
 			if s, err := fresh.Session(); err != nil || s.Phase != dispatch.Talking {
 				b.Fatal(s.Phase, err)
@@ -61,8 +61,7 @@ func BenchmarkSession(b *testing.B) {
 	b.ReportMetric(float64(ours.Nanoseconds())/1000/float64(b.N), "µs/session")
 }
 
-// BenchmarkJudge is what a hook does for a tool call in a session, all but starting: find where the
-// session stands, and judge.
+// BenchmarkJudge measures what a hook does for a tool call, except starting: find the state, and judge.
 func BenchmarkJudge(b *testing.B) {
 	f := benchFolder(b, two())
 	grow(b, f, 1000)
@@ -90,7 +89,7 @@ func benchFolder(b *testing.B, agents []dispatch.Description) *Folder {
 	return f
 }
 
-// grow makes a history, without waiting for the disk.
+// grow writes a history without syncing.
 func grow(b *testing.B, f *Folder, lines uint64) {
 	b.Helper()
 	_, s, err := f.Do(at, Actor{}, dispatch.UserInput{Text: "hello"})

@@ -16,16 +16,16 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// part is what one file gets by a commit. Exactly one of Text, Move and Whole says how.
+// part is what one file receives in a commit. Exactly one of Text, Move and Whole is set.
 type part struct {
-	File  string `json:"file"`            // below the session's folder
-	At    int64  `json:"at,omitempty"`    // Text: how long the file was
-	Text  []byte `json:"text,omitempty"`  // is added to the file
-	Whole []byte `json:"whole,omitempty"` // is the file: written beside, and put in place
-	Move  string `json:"move,omitempty"`  // File is put there, where nothing stands
+	File  string `json:"file"`            // relative to the dispatch folder
+	At    int64  `json:"at,omitempty"`    // Text: the file's size before
+	Text  []byte `json:"text,omitempty"`  // appended to the file
+	Whole []byte `json:"whole,omitempty"` // replaces the file atomically
+	Move  string `json:"move,omitempty"`  // File is renamed to this name, if the name is free
 }
 
-// lock bars the door: at most one writer.
+// lock takes the write lock.
 func (d opened) lock() (unlock func(), err error) { return d.lockWithin(lockWait) }
 
 func (d opened) lockWithin(wait time.Duration) (unlock func(), err error) {
@@ -50,7 +50,7 @@ func (d opened) lockWithin(wait time.Duration) (unlock func(), err error) {
 	}
 }
 
-// commit writes the parts down, makes them true, and forgets that it wrote them down. After it they
+// commit writes the parts to the redo file, applies them, and empties the redo file. When it returns, they
 // are on disk.
 func (d opened) commit(parts []part) error {
 	body, err := json.Marshal(parts)
@@ -58,7 +58,7 @@ func (d opened) commit(parts []part) error {
 		panic("sessionfolder: parts that are no JSON: " + err.Error())
 	}
 	redo, err := d.open(redoName, unix.O_RDWR)
-	if errors.Is(err, fs.ErrNotExist) { // a folder that others made
+	if errors.Is(err, fs.ErrNotExist) { // the folder was created by another program
 		if redo, err = d.open(redoName, unix.O_RDWR|unix.O_CREAT); err == nil {
 			err = d.sync("")
 		}
@@ -84,13 +84,13 @@ func (d opened) commit(parts []part) error {
 	return d.carryOut(redo, parts)
 }
 
-// signed is a body with its sum before it, so that half of it is known for a half.
+// signed puts a checksum before the body, so that an incomplete write is recognised.
 func signed(body []byte) []byte {
 	sum := sha256.Sum256(body)
 	return append(append([]byte(hex.EncodeToString(sum[:])+"\n"), body...), '\n')
 }
 
-// carryOut makes the parts true, once each, and empties the redo file.
+// carryOut applies the parts, each once, and empties the redo file.
 func (d opened) carryOut(redo *os.File, parts []part) error {
 	var grown []*os.File
 	defer func() {
@@ -126,8 +126,8 @@ func (d opened) carryOut(redo *os.File, parts []part) error {
 	return nil
 }
 
-// mkdirs makes the folders that are not there: others may have begun a conversation without one, or
-// taken one away.
+// mkdirs creates missing folders: another program may have started a conversation without one, or removed
+// one.
 func (d opened) mkdirs(rel string) error {
 	if rel == "" {
 		return nil
@@ -139,7 +139,7 @@ func (d opened) mkdirs(rel string) error {
 		return err
 	}
 	_, err := d.mkdir(rel)
-	if err == nil && folderOf(rel) == conversationsName { // a conversation has its outputs
+	if err == nil && folderOf(rel) == conversationsName { // a conversation has an outputs folder
 		_, err = d.mkdir(rel + "/" + outputsName)
 	}
 	return err
@@ -154,8 +154,8 @@ func folderOf(rel string) string {
 	return ""
 }
 
-// syncAll syncs the files that grew, and the folders in which names are new, all at the same time: the
-// file system joins what it can.
+// syncAll syncs the files that grew and the folders with new names, in parallel, because the file system
+// combines syncs.
 func (d opened) syncAll(grown []*os.File, parts []part) error {
 	folders := map[string]bool{}
 	for _, p := range parts {
@@ -196,8 +196,8 @@ func (d opened) syncAll(grown []*os.File, parts []part) error {
 	return errors.Join(failed...)
 }
 
-// grow adds to a file what of a text is not there yet. Others may have added to it meanwhile, or an
-// agent may have rewritten its dialogue.
+// grow appends the part of a text that the file does not hold yet. Other programs may have appended
+// meanwhile, or an agent may have rewritten its dialogue.
 func (d opened) grow(p part) (*os.File, error) {
 	if err := d.mkdirs(folderOf(p.File)); err != nil {
 		return nil, err
@@ -230,8 +230,8 @@ func (d opened) grow(p part) (*os.File, error) {
 	return file, nil
 }
 
-// missing is what of a text is to be added to a file that holds is behind the place where the text
-// was to begin.
+// missing returns the part of a text that must be appended to a file that holds is after the offset where the
+// text was to begin.
 func missing(is, text []byte) []byte {
 	if bytes.Contains(is, text) {
 		return nil
@@ -239,13 +239,13 @@ func missing(is, text []byte) []byte {
 	if bytes.HasPrefix(text, is) {
 		return text[len(is):]
 	}
-	if is[len(is)-1] != '\n' { // somebody's half line
+	if is[len(is)-1] != '\n' { // an incomplete line of another program
 		return append([]byte{'\n'}, text...)
 	}
 	return text
 }
 
-// replace puts a whole file in place; a link under the name is replaced, not followed.
+// replace replaces a whole file; a link under the name is replaced, not followed.
 func (d opened) replace(rel string, content []byte) error {
 	if err := d.mkdirs(folderOf(rel)); err != nil {
 		return err
@@ -256,7 +256,7 @@ func (d opened) replace(rel string, content []byte) error {
 	}
 	defer at.close()
 	beside := "." + leaf + ".new"
-	_ = unix.Unlinkat(at.fd, beside, 0) // of a try before
+	_ = unix.Unlinkat(at.fd, beside, 0) // left by an earlier try
 	file, err := at.open(beside, unix.O_RDWR|unix.O_CREAT|unix.O_EXCL)
 	if err != nil {
 		return err
@@ -275,7 +275,7 @@ func (d opened) replace(rel string, content []byte) error {
 	return nil
 }
 
-// move puts a file elsewhere in the folder. Where something stands there, it was moved before.
+// move renames a file inside the folder. If the new name exists, it was renamed before.
 func (d opened) move(from, to string) error {
 	for _, rel := range []string{from, to} {
 		if err := d.mkdirs(folderOf(rel)); err != nil {
@@ -297,13 +297,13 @@ func (d opened) move(from, to string) error {
 	}
 	point("move " + from)
 	err = again(func() error { return unix.Renameat(at.fd, leaf, there.fd, name) })
-	if err != nil && !errors.Is(err, fs.ErrNotExist) { // whoever put it there has taken it away
+	if err != nil && !errors.Is(err, fs.ErrNotExist) { // another program removed it
 		return fmt.Errorf("move %s/%s: %w", at.path, leaf, err)
 	}
 	return nil
 }
 
-// mend makes true what was written down and not carried out, under the lock.
+// mend completes an interrupted commit, under the lock.
 func (d opened) mend() error {
 	redo, err := d.open(redoName, unix.O_RDWR)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -321,7 +321,7 @@ func (d opened) mend() error {
 		return nil
 	}
 	parts, whole := partsOf(content)
-	if !whole { // it was being written down: nothing of it is true yet, and nobody was told
+	if !whole { // the redo file is incomplete: none of it was applied, and no caller got an answer
 		if err := redo.Truncate(0); err != nil {
 			return fmt.Errorf("empty %s: %w", redo.Name(), err)
 		}
@@ -330,9 +330,9 @@ func (d opened) mend() error {
 	return d.carryOut(redo, parts)
 }
 
-const redoBytesMax = 64 << 20 // a few lines, escaped and in base64; what is longer was not written by us
+const redoBytesMax = 64 << 20 // a few lines, escaped and in base64; a larger file was not written by Fairlead
 
-// partsOf reads a redo file; whole is false where it was not written to its end.
+// partsOf parses a redo file; whole is false if it is incomplete.
 func partsOf(content []byte) (parts []part, whole bool) {
 	sum, body, ok := bytes.Cut(content, []byte("\n"))
 	body, ended := bytes.CutSuffix(body, []byte("\n"))

@@ -14,11 +14,11 @@ import (
 	"github.com/fairlead-dev/fairlead/machine/dispatch"
 )
 
-// lightsOut is what stops us at a write: like a kill, it leaves what is on disk and frees the lock.
+// lightsOut is the panic that stops a write. Like a kill, it leaves what is on disk and releases the lock.
 type lightsOut struct{ where string }
 
-// stopAt lets the n-th point of call be the last, or, where tear is set, the middle of the n-th write.
-// It gives the number of points, or of writes, that there were.
+// stopAt stops call at its n-th write point, or, with tear, in the middle of its n-th write. It returns the
+// number of points or writes.
 func stopAt(n int, tear bool, call func()) (points int, stopped string) {
 	defer func() {
 		point, torn = func(string) {}, nil
@@ -55,7 +55,7 @@ func stopAt(n int, tear bool, call func()) (points int, stopped string) {
 	return points, ""
 }
 
-// noSync leaves it to the system when what is written reaches the disk: a kill takes nothing of it.
+// noSync leaves syncing to the system: a kill loses nothing that was written.
 func noSync(t testing.TB) {
 	t.Helper()
 	real := fsync
@@ -63,7 +63,7 @@ func noSync(t testing.TB) {
 	t.Cleanup(func() { fsync = real })
 }
 
-// shelf is everything that the files of a folder say.
+// shelf is the content of all files in a folder.
 func shelf(t testing.TB, path string) map[string]string {
 	t.Helper()
 	all := map[string]string{}
@@ -76,7 +76,7 @@ func shelf(t testing.TB, path string) map[string]string {
 			all[rel+"/"] = ""
 			return nil
 		}
-		if strings.HasSuffix(rel, ".new") { // begun and never put in place: in nobody's way
+		if strings.HasSuffix(rel, ".new") { // a temporary file that was never put in place; it is harmless
 			return nil
 		}
 		b, err := os.ReadFile(p) //nolint:gosec // the test's own
@@ -89,7 +89,7 @@ func shelf(t testing.TB, path string) map[string]string {
 	return all
 }
 
-// crashStory is something that is said to a session, after something else.
+// crashStory is an event after some earlier ones.
 type crashStory struct {
 	name   string
 	setup  dispatch.Setup
@@ -129,7 +129,7 @@ func crashStories() []crashStory {
 	}
 }
 
-// stage makes a folder and says to it what comes before.
+// stage creates a folder with the earlier events.
 func (c crashStory) stage(t *testing.T) *Folder {
 	t.Helper()
 	c.setup.Agents = two()
@@ -148,7 +148,7 @@ func (c crashStory) stage(t *testing.T) *Folder {
 	return f
 }
 
-// after is what whoever starts next does: he closes what nobody will end any more (D11), and goes on.
+// after does what the next start does: it closes conversations that nothing will end (D11), and continues.
 func after(t *testing.T, f *Folder) map[string]string {
 	t.Helper()
 	later := at.Add(2 * time.Hour)
@@ -156,7 +156,7 @@ func after(t *testing.T, f *Folder) map[string]string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for range 3 { // what waited begins when the one before is closed
+	for range 3 { // a waiting input starts when the conversation before it is closed
 		if _, s, err = f.Do(later, Actor{Kind: "engine"}, dispatch.Interrupt{Why: "a crash"}); err != nil {
 			t.Fatal(err)
 		}
@@ -174,7 +174,7 @@ func after(t *testing.T, f *Folder) map[string]string {
 	return shelf(t, f.Path())
 }
 
-// whole checks what must hold of a folder's files, whatever happened.
+// whole checks the invariants of a folder's files.
 func whole(t testing.TB, f *Folder) {
 	t.Helper()
 	numbers, made := uint64(0), 0
@@ -214,8 +214,8 @@ func whole(t testing.TB, f *Folder) {
 	}
 }
 
-// D11: whatever stops between any two writes, or in the middle of one, the files are afterwards as if
-// what was said had been said in full, or not at all.
+// D11: wherever a write is interrupted, between writes or in the middle of one, the files afterwards show the
+// event completely or not at all.
 func TestACrashBetweenAnyTwoWrites(t *testing.T) {
 	noSync(t)
 	t.Setenv("XDG_STATE_HOME", t.TempDir())
@@ -252,7 +252,7 @@ func TestACrashBetweenAnyTwoWrites(t *testing.T) {
 	}
 }
 
-// The mending is stopped, too, at any place, twice.
+// The repair is interrupted at every point too, twice.
 func TestACrashWhileMending(t *testing.T) {
 	noSync(t)
 	t.Setenv("XDG_STATE_HOME", t.TempDir())
@@ -267,7 +267,7 @@ func TestACrashWhileMending(t *testing.T) {
 		f := story.stage(t)
 		_, first := stopAt(0, false, func() {
 			point = func(where string) {
-				if strings.HasPrefix(where, "sync ") && !strings.HasSuffix(where, redoName) { // all is written, nothing forgotten
+				if strings.HasPrefix(where, "sync ") && !strings.HasSuffix(where, redoName) { // everything is written, and the redo file still exists
 					panic(lightsOut{where})
 				}
 			}
@@ -292,14 +292,15 @@ func TestACrashWhileMending(t *testing.T) {
 	}
 }
 
-// halfOf cuts the last line of state.jsonl, as where the disk kept half of a write.
+// halfOf cuts the last line of state.jsonl in half, like an incomplete write.
 func halfOf(t *testing.T, f *Folder) []byte {
 	t.Helper()
 	text := read(t, f, "state.jsonl")
 	return []byte(text[:len(text)-100])
 }
 
-// Strangers write while we are down, before what we had begun or behind it: both are there, once.
+// Other programs write while Fairlead is down, before or after the interrupted text: both texts are present
+// once.
 func TestStrangersWriteWhileWeAreDown(t *testing.T) {
 	noSync(t)
 	for _, where := range []string{"write state.jsonl", "sync state.jsonl"} {
@@ -327,7 +328,7 @@ func TestStrangersWriteWhileWeAreDown(t *testing.T) {
 	}
 }
 
-// A folder whose making was stopped is no session, or a whole one.
+// A folder whose creation was interrupted is a complete dispatch folder or none.
 func TestACrashAtTheStart(t *testing.T) {
 	noSync(t)
 	t.Setenv("XDG_STATE_HOME", t.TempDir())
@@ -361,8 +362,8 @@ func TestACrashAtTheStart(t *testing.T) {
 	}
 }
 
-// What is to be written is on disk before any file gets its part, and every part is on disk before it
-// is forgotten: so the same holds where the machine loses power.
+// The redo file is on disk before any file changes, and every part is on disk before the redo file is
+// emptied. So the same holds for a power failure.
 func TestTheOrderOfSyncing(t *testing.T) {
 	f := begin(t, dispatch.Setup{})
 	do(t, f, dispatch.UserInput{Text: "hello"})

@@ -18,36 +18,36 @@ import (
 	"github.com/fairlead-dev/fairlead/policy"
 )
 
-// Options is what Create needs to know beside the setup.
+// Options are Create's parameters besides the setup.
 type Options struct {
-	Repo  string    // the project's folder: where sessions lie by default, and are registered
+	Repo  string    // the project's folder, which has the default place and the register
 	Home  string    // the user's home; empty: os.UserHomeDir
-	At    time.Time // now; zero: the clock's
+	At    time.Time // the current time; zero: time.Now
 	Actor Actor
-	Tools []string // names or globs of tools that MAIN may use though nobody knows them, as mcp__docs__*
+	Tools []string // names or globs of tools that MAIN may use although they are unknown, such as mcp__docs__*
 
-	NoCommits bool // agents may not have git write its records, either (policy.Where.Commits)
+	NoCommits bool // agents may not run git add and git commit either (policy.Where.Commits)
 }
 
-// defaultBelow is where sessions lie in a repository (seed 002, Default Values).
+// defaultBelow is the default place in a repository (seed 002, Default Values).
 const defaultBelow = ".claude/agent-state-machine"
 
-// Create makes a session's folder and begins the session (D1). An empty path is the seed's default,
-// REPO/.claude/agent-state-machine/YYYYMMDD_HHMMSS (with _2 and so on where that is taken). A path
-// that exists is refused (*machine.Refusal). Setup.Agents empty: those of Agents(repo, home);
-// Setup.ForMain and ForAll empty: the seed's. It is registered, so that List and ByProgram find it.
+// Create creates a dispatch folder and starts it (D1). An empty path is the seed's default,
+// REPO/.claude/agent-state-machine/YYYYMMDD_HHMMSS (with _2 and so on if that exists). An existing path is
+// refused (*machine.Refusal). Empty Setup.Agents means Agents(repo, home); empty Setup.ForMain and ForAll
+// mean the seed's. The folder is registered, so that List and ByProgram find it.
 func Create(path string, start dispatch.Setup, opt Options) (*Folder, dispatch.Dispatch, error) {
 	var none dispatch.Dispatch
 	opt.At = cmp.Or(opt.At, time.Now()).UTC().Truncate(time.Microsecond)
 	if opt.Home == "" {
-		opt.Home, _ = os.UserHomeDir() // none: the project's agents alone are found
+		opt.Home, _ = os.UserHomeDir() // none: only the project's agents are found
 	}
 	start, err := completed(start, opt)
 	if err != nil {
 		return nil, none, err
 	}
 	if _, err := (&dispatch.Dispatch{}).Decide(opt.At, dispatch.Start{Setup: start}); err != nil {
-		return nil, none, err // before anything is made
+		return nil, none, err // before anything is created
 	}
 	f, err := makeFolder(path, opt)
 	if err != nil {
@@ -60,14 +60,14 @@ func Create(path string, start dispatch.Setup, opt Options) (*Folder, dispatch.D
 	s, err := f.begin(start, opt)
 	if err != nil {
 		if start.Program != "" {
-			forgetProgram(start.Program) // else every call of that program would be blocked, for a session that is none
+			forgetProgram(start.Program) // otherwise every call of that program would be blocked
 		}
 		return nil, s, fmt.Errorf("begin a session in %s: %w; what is there of it may be removed", f.path, err)
 	}
 	return f, s, nil
 }
 
-// completed fills in what the caller left to us.
+// completed fills in defaults.
 func completed(start dispatch.Setup, opt Options) (dispatch.Setup, error) {
 	start.Mode = cmp.Or(start.Mode, dispatch.Orchestrator)
 	if len(start.ForMain) == 0 {
@@ -87,7 +87,7 @@ func completed(start dispatch.Setup, opt Options) (dispatch.Setup, error) {
 	return start, nil
 }
 
-// fitted are descriptions by name, cut so that all of them fit into the first line.
+// fitted returns the descriptions by name, shortened so that all of them fit into the first line.
 func fitted(agents []dispatch.Description) []dispatch.Description {
 	agents = slices.Clone(agents)
 	slices.SortStableFunc(agents, func(a, b dispatch.Description) int { return strings.Compare(a.Name, b.Name) })
@@ -102,7 +102,7 @@ func fitted(agents []dispatch.Description) []dispatch.Description {
 	return agents
 }
 
-// cut shortens a text at a character, and says that it did.
+// cut shortens a text at a character's border and marks the cut.
 func cut(text string, most int) string {
 	if len(text) <= most {
 		return text
@@ -115,7 +115,7 @@ func cut(text string, most int) string {
 	return text[:end] + mark
 }
 
-// makeFolder makes the folder, which is whose the session is.
+// makeFolder creates the folder; the process that creates it owns the number.
 func makeFolder(path string, opt Options) (*Folder, error) {
 	fresh := path == ""
 	if fresh {
@@ -150,7 +150,7 @@ func makeFolder(path string, opt Options) (*Folder, error) {
 	}
 }
 
-// begin fills the folder. state.jsonl comes last: without it the folder is no session.
+// begin fills the folder. state.jsonl comes last: without it the folder is not a dispatch folder.
 func (f *Folder) begin(start dispatch.Setup, opt Options) (dispatch.Dispatch, error) {
 	var s dispatch.Dispatch
 	d, err := openFolder(f.path)
@@ -227,8 +227,7 @@ func syncPath(path string) error {
 	return d.sync("")
 }
 
-// agentList is agent-list.txt: a name a line, in order, and nothing else, so that any program can
-// read it.
+// agentList is the content of agent-list.txt: one name on each line, sorted, for any program.
 func agentList(agents []dispatch.Description) []byte {
 	var b []byte
 	for _, a := range agents {
@@ -237,7 +236,7 @@ func agentList(agents []dispatch.Description) []byte {
 	return b
 }
 
-// agentDirectory is AGENT_DIRECTORY.md: a section an agent, for people and models.
+// agentDirectory is the content of AGENT_DIRECTORY.md: one section for each agent, for people and models.
 func agentDirectory(agents []dispatch.Description) []byte {
 	b := fmt.Appendf(nil, "# Agent directory\n\nEach agent is a state beside MAIN, and its description is the condition for entering it.\nAgents: %d\n", len(agents))
 	for _, a := range agents {

@@ -16,11 +16,11 @@ import (
 	"github.com/fairlead-dev/fairlead/machine/dispatch"
 )
 
-// childEnv makes the test binary a program that says inputs to a folder.
+// childEnv makes the test binary a program that sends inputs to a folder.
 const childEnv = "SESSIONFOLDER_TEST_CHILD"
 
-// child says inputs to a folder, one over the other, and prints a line for each that it was told is
-// safe. It ends after as many as it was given, or when it is killed.
+// child sends inputs to a folder, each over the one before, and prints a line for each that was confirmed. It
+// ends after the given number, or when it is killed.
 func child(path string, times int) error {
 	f, err := Open(path)
 	if err != nil {
@@ -49,8 +49,8 @@ func spawn(t *testing.T, path string, times int) *exec.Cmd {
 	return cmd
 }
 
-// Sixteen programs say something at once: every input has a number of its own, and there are no gaps
-// (D2; whole looks at the numbers).
+// Sixteen programs write at once: every input gets its own number, without gaps (D2; whole checks the
+// numbers).
 func TestSixteenProgramsAtOnce(t *testing.T) {
 	f := begin(t, dispatch.Setup{})
 	const programs, times = 16, 3
@@ -72,7 +72,7 @@ func TestSixteenProgramsAtOnce(t *testing.T) {
 	}
 }
 
-// A program that is killed at any moment has lost nothing of which it was told that it is safe.
+// A program that is killed at any moment loses nothing that was confirmed.
 func TestAProgramThatIsKilled(t *testing.T) {
 	f := begin(t, dispatch.Setup{})
 	safe := 0
@@ -90,7 +90,7 @@ func TestAProgramThatIsKilled(t *testing.T) {
 			if _, err := fmt.Sscan(in.Text(), &safe); err != nil {
 				t.Fatal(err)
 			}
-			if told++; told == 4 { // what it does at this moment nobody knows
+			if told++; told == 4 { // whether its current input is complete is unknown
 				if err := cmd.Process.Kill(); err != nil {
 					t.Fatal(err)
 				}
@@ -106,7 +106,7 @@ func TestAProgramThatIsKilled(t *testing.T) {
 	whole(t, f)
 }
 
-// Who holds the lock for too long is named with a way out.
+// A process that holds the lock for too long is named, with advice.
 func TestALockThatIsHeld(t *testing.T) {
 	f := begin(t, dispatch.Setup{})
 	holder, err := os.Open(filepath.Join(f.Path(), ".lock"))
@@ -135,7 +135,7 @@ func TestALockThatIsHeld(t *testing.T) {
 	do(t, f, dispatch.UserInput{Text: "hello"})
 }
 
-// Whoever only looks bars nobody, and never sees half of anything: neither a line nor a number.
+// A reader takes no lock and never sees an incomplete line or number.
 func TestReadersBesideWriters(t *testing.T) {
 	noSync(t)
 	f := begin(t, dispatch.Setup{})

@@ -10,13 +10,13 @@ import (
 	"github.com/fairlead-dev/fairlead/machine/dispatch"
 )
 
-// dialogueTitle is the first line of a dialogue.md, as the seed has it.
+// dialogueTitle is the first line of a dialogue.md, as in the seed.
 func dialogueTitle(n int) []byte {
 	return []byte("# Conversation: " + dispatch.ConversationID(n) + "\n")
 }
 
-// appendEntry adds a part of a dialogue: a heading with the time and who it is, then the words. What
-// a delegation said in full, and what a denied call was to do, stand between fences.
+// appendEntry appends an entry of a dialogue: a heading with the time and the speaker, then the text. A
+// delegation's full text, and a denied call, are fenced.
 func appendEntry(b []byte, at time.Time, e dispatch.Entry) []byte {
 	b = fmt.Appendf(b, "\n## %s %s\n", at.Local().Format(seedTime), heading(e))
 	if text := entryText(e); text != "" {
@@ -31,7 +31,7 @@ func appendEntry(b []byte, at time.Time, e dispatch.Entry) []byte {
 	return b
 }
 
-// heading says who speaks, and as what.
+// heading names the speaker and its role.
 func heading(e dispatch.Entry) string {
 	switch e.Kind {
 	case dispatch.OfTransition:
@@ -55,7 +55,7 @@ func heading(e dispatch.Entry) string {
 	}
 }
 
-// entryText is what stands below the heading.
+// entryText is the text below the heading.
 func entryText(e dispatch.Entry) string {
 	if e.Kind == dispatch.OfTransition {
 		_, why, _ := strings.Cut(e.Text, "] ")
@@ -64,8 +64,8 @@ func entryText(e dispatch.Entry) string {
 	return strings.Trim(e.Text, "\n")
 }
 
-// unheaded takes a line that looks like one of our headings its looks, so that nobody speaks as
-// somebody else. Markdown shows it as it was.
+// unheaded escapes a line that looks like one of our headings, so that no text can pose as another speaker.
+// Markdown shows the line unchanged.
 func unheaded(text string) string {
 	text = strings.ReplaceAll(text, "\r\n", "\n")
 	if !strings.Contains(text, "## ") {
@@ -82,12 +82,12 @@ func unheaded(text string) string {
 	return b.String()
 }
 
-// looksLikeOurs says whether what follows ## begins like a time.
+// looksLikeOurs reports whether the text after ## begins like a time.
 func looksLikeOurs(rest string) bool {
 	return len(rest) > 5 && rest[4] == '-' && strings.Trim(rest[:4], "0123456789") == ""
 }
 
-// fenceFor is longer than any row of backticks in a text.
+// fenceFor is longer than any run of backticks in a text.
 func fenceFor(text string) string {
 	longest, run := 0, 0
 	for _, c := range text {
@@ -101,8 +101,8 @@ func fenceFor(text string) string {
 	return strings.Repeat("`", max(3, longest+1))
 }
 
-// Note adds to a conversation's dialogue.md alone: what was thought, or done. Lost in a crash is at
-// most this note, and never half of it.
+// Note appends to a conversation's dialogue.md only: a thought or an action. A crash loses at most this note,
+// and never half of it.
 func (f *Folder) Note(at time.Time, conv int, e dispatch.Entry) error {
 	d, err := openFolder(f.path)
 	if err != nil {
@@ -136,8 +136,8 @@ func (f *Folder) Note(at time.Time, conv int, e dispatch.Entry) error {
 	return d.commit([]part{{File: rel, At: size, Text: text}})
 }
 
-// Answer is what MAIN said last in a conversation's dialogue; where MAIN said nothing, what an agent
-// reported last. Empty: there is no answer. It is for showing: agents may write in that file, too.
+// Answer returns MAIN's last text in a conversation's dialogue, or else the last report of an agent; empty:
+// there is none. It is for display only, because agents may write to that file.
 func (f *Folder) Answer(n int) (string, error) {
 	text, err := f.Dialogue(n)
 	if err != nil {
@@ -175,7 +175,7 @@ func (f *Folder) Answer(n int) (string, error) {
 	return "", nil
 }
 
-// Dialogue is a conversation's dialogue.md: the first 4 MiB of it, and then a line that says so.
+// Dialogue returns a conversation's dialogue.md: its first 4 MiB, and then a line that says so.
 func (f *Folder) Dialogue(n int) ([]byte, error) {
 	d, err := openFolder(f.path)
 	if err != nil {

@@ -11,14 +11,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// opened is an open folder. What lies below it is reached by names, and no link is followed: an
-// agent may put what it likes into its outputs, also between a look and a write.
+// opened is an open folder. Names below it are opened without following links, because an agent may change
+// its outputs at any time.
 type opened struct {
 	fd   int
-	path string // for words
+	path string // for messages
 }
 
-// notPlain is a thing that is there, and is neither read nor written. It says what to do.
+// notPlain is an entry that is neither read nor written. Its text says what to do.
 type notPlain struct {
 	fault string
 	err   error
@@ -27,7 +27,7 @@ type notPlain struct {
 func (e *notPlain) Error() string { return e.fault }
 func (e *notPlain) Unwrap() error { return e.err }
 
-// again repeats a system call that a signal interrupted.
+// again repeats a system call that was interrupted by a signal.
 func again(call func() error) error {
 	for {
 		if err := call(); !errors.Is(err, unix.EINTR) {
@@ -45,7 +45,7 @@ func openFolder(path string) (opened, error) {
 	return d, plain(path, err)
 }
 
-// plain puts into words what the kernel says of links and the like.
+// plain explains the kernel's error for links and similar entries.
 func plain(path string, err error) error {
 	switch {
 	case err == nil:
@@ -91,7 +91,7 @@ func (d opened) below(rel string) (opened, error) {
 	return at, nil
 }
 
-// parent opens the folder that a name lies in; leaf is its last part.
+// parent opens the folder that holds a name; leaf is its last part.
 func (d opened) parent(rel string) (at opened, leaf string, err error) {
 	i := strings.LastIndexByte(rel, '/')
 	leaf = rel[i+1:]
@@ -102,7 +102,7 @@ func (d opened) parent(rel string) (at opened, leaf string, err error) {
 	return at, leaf, err
 }
 
-// open opens a plain file. flags as for open(2).
+// open opens a regular file with the flags of open(2).
 func (d opened) open(rel string, flags int) (*os.File, error) {
 	at, leaf, err := d.parent(rel)
 	if err != nil {
@@ -112,7 +112,7 @@ func (d opened) open(rel string, flags int) (*os.File, error) {
 	path := at.path + "/" + leaf
 	fd := -1
 	err = again(func() (err error) {
-		// O_NONBLOCK: a pipe under this name must not hold us up
+		// O_NONBLOCK: opening a pipe must not block
 		fd, err = unix.Openat(at.fd, leaf, flags|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_CLOEXEC, 0o644)
 		return err
 	})
@@ -132,7 +132,7 @@ func (d opened) open(rel string, flags int) (*os.File, error) {
 	return file, nil
 }
 
-// read gives at most limit bytes of a plain file, and says whether that was all of it.
+// read returns at most limit bytes of a regular file, and whether that was all.
 func (d opened) read(rel string, limit int64) (content []byte, whole bool, err error) {
 	file, err := d.open(rel, unix.O_RDONLY)
 	if err != nil {
@@ -149,7 +149,7 @@ func (d opened) read(rel string, limit int64) (content []byte, whole bool, err e
 	return content, true, nil
 }
 
-// kind says what stands under a name, without following it: 0 where there is nothing.
+// kind returns the type of an entry without following links; 0: there is none.
 func (d opened) kind(rel string) (mode uint32, err error) {
 	at, leaf, err := d.parent(rel)
 	if err != nil {
@@ -170,7 +170,7 @@ func (d opened) kind(rel string) (mode uint32, err error) {
 	return uint32(st.Mode) & unix.S_IFMT, nil //nolint:unconvert // 16 bits on one system, 32 on the other
 }
 
-// mkdir makes a folder. existed: somebody was first.
+// mkdir creates a folder. existed means that it was there.
 func (d opened) mkdir(rel string) (existed bool, err error) {
 	at, leaf, err := d.parent(rel)
 	if err != nil {
@@ -188,7 +188,7 @@ func (d opened) mkdir(rel string) (existed bool, err error) {
 	return false, nil
 }
 
-// names lists a folder, at most so many.
+// names lists at most limit names of a folder.
 func (d opened) names(rel string, most int) ([]string, error) {
 	at, err := d.below(rel)
 	if err != nil {
@@ -212,12 +212,12 @@ func (d opened) sync(rel string) error {
 	defer at.close()
 	err = fsync(at.fd)
 	if errors.Is(err, unix.EINVAL) || errors.Is(err, unix.ENOTSUP) {
-		return nil // file systems that keep names without being asked say so
+		return nil // returned by file systems that keep names without a sync
 	}
 	return err
 }
 
-// write writes all of it, in one call where the system lets it.
+// write writes everything, in one call if the system allows it.
 func write(file *os.File, text []byte) error {
 	point("write " + file.Name())
 	if torn != nil {
@@ -230,10 +230,10 @@ func write(file *os.File, text []byte) error {
 	return err
 }
 
-// fsync puts a file, or a folder's names, on disk. Tests that kill us but not the machine replace it.
+// fsync syncs a file or a folder's names. Tests that simulate a kill, but not a power failure, replace it.
 var fsync = func(fd int) error { return again(func() error { return unix.Fsync(fd) }) }
 
-// point and torn are where a test stops us: before each write, and in the middle of one.
+// point and torn are hooks for tests: before each write, and in the middle of one.
 var (
 	point = func(string) {}
 	torn  func(name string, size int) int

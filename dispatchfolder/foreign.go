@@ -11,10 +11,9 @@ import (
 	"github.com/fairlead-dev/fairlead/policy"
 )
 
-// fold makes true what a line of others says, as far as the seed's words go, and gives it as a
-// change. It is believed where it releases nobody: a session that hooks or the daemon hold is not
-// ended by a line, and nobody becomes an agent whom no description knows. fault says in words what
-// was not believed.
+// fold applies a line of another program, as far as it uses the seed's words, and returns it as a change. It
+// is not applied where it would weaken enforcement: a line cannot end a dispatch that hooks or the daemon
+// enforce, and an agent without a description cannot be in charge. fault says what was not applied.
 func fold(s *dispatch.Dispatch, r record, last time.Time) (ch dispatch.Change, fault string) {
 	ch = dispatch.Change{At: seedTimeOf(r.Timestamp, last), From: s.State()}
 	if s.Line == 0 {
@@ -97,7 +96,7 @@ func foldTransition(s *dispatch.Dispatch, now *dispatch.Now, r record, ch *dispa
 		}
 		now.Open.Tasks = nil
 		now.Phase = dispatch.Talking
-		if s.Mode == dispatch.Response { // nobody is MAIN there: the message is done
+		if s.Mode == dispatch.Response { // mode response without an agent in charge: the message is done
 			ch.Row, ch.Event, ch.Body.Conversation = "D6", dispatch.MessageDone, now.Open.N
 			now.Open, now.Phase = nil, dispatch.Queue
 		}
@@ -125,9 +124,9 @@ func foldTransition(s *dispatch.Dispatch, now *dispatch.Now, r record, ch *dispa
 	return ""
 }
 
-const foreignTasksMax = 64 // as Decide has it
+const foreignTasksMax = 64 // the same limit as Decide's
 
-// openForeign opens a conversation of others: theirs is the number where they say one.
+// openForeign starts a conversation of another program; theirs is its number, if given.
 func openForeign(s *dispatch.Dispatch, now *dispatch.Now, n int, at time.Time) {
 	if n == 0 || n > conversationsMax {
 		n = now.Made + 1
@@ -137,12 +136,12 @@ func openForeign(s *dispatch.Dispatch, now *dispatch.Now, n int, at time.Time) {
 	now.Phase = dispatch.Talking
 }
 
-// numberOfWorkspace reads …/conversations/conv_NNN/outputs/; 0: it is none.
+// numberOfWorkspace parses …/conversations/conv_NNN/outputs/; 0: it is not such a path.
 func numberOfWorkspace(path string) int {
 	return conversationNumber(filepath.Base(filepath.Dir(strings.TrimRight(path, "/"))))
 }
 
-// setupOf is what a session_init of others says.
+// setupOf returns what another program's session_init says.
 func setupOf(r record, at time.Time) dispatch.Setup {
 	setup := dispatch.Setup{Mode: dispatch.Orchestrator, Began: at}
 	if r.Parameters != nil {
@@ -166,7 +165,7 @@ func rulesText(rules policy.Rules) json.RawMessage {
 	return text
 }
 
-// seedTimeOf reads a time as others write it; one that cannot be read is the last one's.
+// seedTimeOf parses a time of another program; an invalid one becomes the previous line's.
 func seedTimeOf(text string, last time.Time) time.Time {
 	if t, err := time.ParseInLocation(seedTime, text, time.Local); err == nil {
 		return t.UTC()

@@ -10,14 +10,14 @@ import (
 	"github.com/fairlead-dev/fairlead/machine/dispatch"
 )
 
-// The seed's own three lines (seed 002, State Persistence), as a model writes them: the permissions
-// are a text, there is no conversation_start.
+// The seed's own three lines (seed 002, State Persistence), as a model writes them: the permissions are a
+// text, and there is no conversation_start.
 const seedsLines = `{"timestamp": "2024-12-18T14:30:22", "type": "session_init", "state": "MAIN", "parameters": {"mode": "orchestrator", "path": "/s"}, "agent_descriptions": "/s/AGENT_DIRECTORY.md", "agent_list": "/s/agent-list.txt", "workspace": "/s/conversations/conv_001/outputs/", "permissions": "[MAIN_PERMISSIONS - see Permission Definitions section]"}
 {"timestamp": "2024-12-18T14:30:30", "type": "transition", "state": "fullstack-engineer", "trigger": "write Python", "previous": "MAIN", "workspace": "/s/conversations/conv_001/outputs/", "permissions": "[AGENT_PERMISSIONS - see Permission Definitions section]"}
 {"timestamp": "2024-12-18T14:30:40", "type": "transition", "state": "MAIN", "trigger": "task completed", "previous": "fullstack-engineer", "workspace": "/s/conversations/conv_001/outputs/", "permissions": "[MAIN_PERMISSIONS - see Permission Definitions section]"}
 `
 
-// others makes a folder that others made.
+// others creates a folder like another program.
 func others(t *testing.T, state string) *Folder {
 	t.Helper()
 	dir := t.TempDir()
@@ -31,7 +31,7 @@ func others(t *testing.T, state string) *Folder {
 	return f
 }
 
-// add writes at the end of state.jsonl, as a stranger does: without a lock.
+// add appends to state.jsonl like another program: without a lock.
 func add(t testing.TB, f *Folder, text string) {
 	t.Helper()
 	file, err := os.OpenFile(filepath.Join(f.Path(), "state.jsonl"), os.O_APPEND|os.O_WRONLY, 0)
@@ -102,7 +102,7 @@ func TestTheSeedsOwnLines(t *testing.T) {
 	}
 }
 
-// Lines of others behind ours: believed where they release nobody.
+// Lines of other programs after ours are applied where they do not weaken enforcement.
 func TestLinesOfOthersBehindOurs(t *testing.T) {
 	noSync(t)
 	for _, c := range []struct {
@@ -139,7 +139,7 @@ func TestLinesOfOthersBehindOurs(t *testing.T) {
 			if s.State() != c.state || s.Phase != c.phase || !s.Knows("reviewer") {
 				t.Errorf("the state is %s, %s", s.State(), s.Phase)
 			}
-			if c.phase == dispatch.Closed || len(c.line) > lineBytesMax { // so long a one takes its time
+			if c.phase == dispatch.Closed || len(c.line) > lineBytesMax { // such a long line takes time
 				return
 			}
 			before := read(t, f, "state.jsonl")
@@ -159,7 +159,7 @@ func TestLinesOfOthersBehindOurs(t *testing.T) {
 	}
 }
 
-// A line that is not ended is none, until the next one of ours ends it.
+// A line without a line end does not count until our next line ends it.
 func TestALineThatIsNotEnded(t *testing.T) {
 	f := begin(t, dispatch.Setup{})
 	add(t, f, `{"type": "conversation_start", "conversation_id": "conv_004"}`)
@@ -170,12 +170,12 @@ func TestALineThatIsNotEnded(t *testing.T) {
 	if s := session(t, f); s.Made != 5 {
 		t.Errorf("the conversation that somebody else began was lost: %+v", s)
 	}
-	if got := len(lines(t, f, 0)); got != 4 { // ours, theirs, its end as interrupted, ours
+	if got := len(lines(t, f, 0)); got != 4 { // ours, theirs, the end as interrupted, ours
 		t.Errorf("%d lines", got)
 	}
 }
 
-// A file that is corrupt in the middle is kept, and read where it is whole.
+// A file that is corrupt in the middle is kept, and read where it is valid.
 func TestCorruptInTheMiddle(t *testing.T) {
 	f := begin(t, dispatch.Setup{})
 	do(t, f, dispatch.UserInput{Text: "hello"})
@@ -221,7 +221,7 @@ func TestLinesInPortions(t *testing.T) {
 	}
 }
 
-// Nothing is written through a link, and nothing read through one (D9's outputs, X10).
+// No link is followed, for writing or reading (D9's outputs, X10).
 func TestLinksAreNotFollowed(t *testing.T) {
 	outside := filepath.Join(t.TempDir(), "outside")
 	if err := os.WriteFile(outside, []byte("keep"), 0o600); err != nil {
@@ -253,7 +253,7 @@ func TestLinksAreNotFollowed(t *testing.T) {
 	}
 }
 
-// A folder where nothing may be written says so.
+// A folder without write permission gives a clear error.
 func TestAFolderWithoutPermission(t *testing.T) {
 	if os.Geteuid() == 0 {
 		t.Skip("root may write everywhere")

@@ -5,13 +5,12 @@ import (
 	"unicode/utf8"
 )
 
-// frontMatter reads the fields at the top of a Markdown file: what stands between two lines ---. It
-// reads the part of YAML that people write there, and is as lenient as the programs that own these
-// files: a text with a colon in it needs no quotes. Lists and mappings are no texts and are left out.
-// why says what is wrong.
+// frontMatter reads the fields at the top of a Markdown file: the part between two lines ---. It reads the
+// subset of YAML that is used there and is as lenient as the programs that own these files: a text with a
+// colon needs no quotes. Lists and mappings are left out. why says what is wrong.
 //
-// It is our own since it runs at each start of a session in a process that has to start in a
-// millisecond, and since most descriptions that are in use are no valid YAML.
+// It does not use a YAML library, because it runs in a hook that must start within a millisecond, and because
+// most descriptions in use are not valid YAML.
 func frontMatter(text []byte) (fields map[string]string, why string) {
 	if !utf8.Valid(text) {
 		return nil, "is not UTF-8; save it as UTF-8"
@@ -42,7 +41,7 @@ func frontMatter(text []byte) (fields map[string]string, why string) {
 			continue
 		}
 		end := i + 1
-		unsaid := strings.TrimSpace(value) == "" || strings.TrimSpace(value)[0] == '#' // a remark may stand before the text
+		unsaid := strings.TrimSpace(value) == "" || strings.TrimSpace(value)[0] == '#' // a comment may precede the text
 		for end < len(lines) && (lines[end] == "" || lines[end][0] == ' ' || lines[end][0] == '\t' || unsaid && lines[end][0] == '#') {
 			end++
 		}
@@ -55,11 +54,11 @@ func frontMatter(text []byte) (fields map[string]string, why string) {
 	return fields, ""
 }
 
-// quotedLinesMax bounds how far the end of a quote is looked for.
+// quotedLinesMax bounds the search for the end of a quoted text.
 const quotedLinesMax = 100
 
-// quoteEnds is where a text in quotes ends that began on the line before first. YAML lets it go on
-// in lines that are not indented. Where it ends nowhere it is no text in quotes.
+// quoteEnds returns where a quoted text ends that began on the line before first. YAML lets it continue on
+// lines without indentation. Without an end it is not a quoted text.
 func quoteEnds(value string, lines []string, first, end int) int {
 	if value == "" || value[0] != '"' && value[0] != '\'' {
 		return end
@@ -72,7 +71,7 @@ func quoteEnds(value string, lines []string, first, end int) int {
 	return end
 }
 
-// scalar reads a text: what stands behind the colon, and the lines below that are indented.
+// scalar reads a text: the part after the colon, and the indented lines below.
 func scalar(value string, below []string) string {
 	switch mark, _, _ := strings.Cut(value, " #"); {
 	case value != "" && (value[0] == '|' || value[0] == '>') && strings.Trim(mark[1:], "+-0123456789 ") == "":
@@ -92,13 +91,13 @@ func scalar(value string, below []string) string {
 			continue
 		}
 		if line = strings.TrimSpace(line[:max(0, i-1)]); line != "" || strings.TrimSpace(strings.Join(lines, "")) != "" {
-			return folded(append(lines, line)) // with a remark a text is over that has begun
+			return folded(append(lines, line)) // a comment ends the text
 		}
 	}
 	return folded(lines)
 }
 
-// folded joins lines as YAML does: one line feed is a space, an empty line is a line feed.
+// folded joins lines like YAML: one line break is a space, an empty line is a line break.
 func folded(lines []string) string {
 	var b strings.Builder
 	breaks := 0
@@ -121,7 +120,7 @@ func folded(lines []string) string {
 	return b.String()
 }
 
-// block reads lines as they are, without their indentation.
+// block returns lines as they are, without their indentation.
 func block(fold bool, lines []string) string {
 	indent := -1
 	for _, line := range lines {
@@ -141,7 +140,7 @@ func block(fold bool, lines []string) string {
 	return strings.TrimRight(strings.Join(out, "\n"), "\n")
 }
 
-// quoted reads a text in quotes; ok is false where they do not end at its end.
+// quoted reads a quoted text; ok is false if the quotes do not close at its end.
 func quoted(text string) (string, bool) {
 	mark, body := text[0], text[1:]
 	var b strings.Builder

@@ -10,8 +10,8 @@ import (
 	"github.com/fairlead-dev/fairlead/machine/dispatch"
 )
 
-// Whatever stands in state.jsonl: nothing panics, Lines and Session tell the same story, a portion at
-// a time is all at once, and the next input is written behind it, with everything before it kept.
+// Whatever state.jsonl holds: nothing panics, Lines and Session agree, reading in portions equals reading at
+// once, and the next input is appended with everything before it kept.
 func FuzzLines(f *testing.F) {
 	f.Add([]byte(seedsLines), uint16(3))
 	f.Add([]byte(`{"type": "session_init"}`+"\r\n"+`{"type": "conversation_start", "conversation_id": "conv_1000"}`+"\n"), uint16(7))
@@ -23,7 +23,7 @@ func FuzzLines(f *testing.F) {
 		folder := others(t, string(text))
 		all, next, err := folder.Lines(0)
 		if err != nil {
-			return // its beginning cannot be read, and it says so
+			return // the beginning cannot be read, which is reported
 		}
 		s, err := folder.Session()
 		if err != nil {
@@ -59,7 +59,7 @@ func sameNow(a, b dispatch.Now) bool {
 	return string(x) == string(y)
 }
 
-// Whatever the logger is told: one whole line comes of it, that we read again, or none.
+// For any input the logger writes one complete line that can be read again, or none.
 func FuzzLog(f *testing.F) {
 	f.Add([]byte(seedsWrapped))
 	f.Add([]byte(`{"conversation_id": "conv_001", "timestamp": "2024-12-18T14:30:22", "summary": "it's \"quoted\"", "mood": {"a": [1, 2]}}`))
@@ -80,7 +80,7 @@ func FuzzLog(f *testing.F) {
 	})
 }
 
-// A redo file that was not written to its end, or by us, leads to nothing.
+// A redo file that is incomplete or not written by Fairlead has no effect.
 func FuzzRedo(f *testing.F) {
 	f.Add([]byte("abc\n[]\n"), true)
 	f.Add([]byte(`[{"file":"../x","text":"eA=="},{"file":"a/b/c","whole":"eA=="},{"file":"state.jsonl","move":"d"}]`), true)

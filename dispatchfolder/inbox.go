@@ -16,19 +16,19 @@ import (
 const (
 	resultSuffix  = ".result.md"
 	rankingSuffix = ".ranking.json"
-	nameMax       = 255 // bytes of a file's name, wherever there is a disk
+	nameMax       = 255 // bytes of a file name, on common file systems
 )
 
-// InboxMessage is one that is not answered yet.
+// InboxMessage is a message that was not answered yet.
 type InboxMessage struct {
 	Name  string // of the file
 	Text  string
 	Fault string // why it cannot be read; then Text is empty
 }
 
-// Inbox are the messages of mode response that nobody answered, by name: files *.md and *.txt of
-// inbox/ without a NAME.result.md beside, and not the one that is being served. 1000 at most. One
-// that is too long, no text or a link comes with its fault, so that it can be put aside.
+// Inbox returns the unanswered messages of mode response, by name: files *.md and *.txt of inbox/ without a
+// NAME.result.md, except the one that is being processed. It returns at most 1000. A message that is too
+// long, not text, or a link has its Fault set, so that it can be put aside.
 func (f *Folder) Inbox() ([]InboxMessage, error) {
 	s, err := f.Session()
 	if err != nil {
@@ -68,12 +68,12 @@ func (f *Folder) Inbox() ([]InboxMessage, error) {
 	return all, nil
 }
 
-// isMessage says whether a name is one of a message. Hidden files are being written.
+// isMessage reports whether a name is a message's. Hidden files are still being written.
 func isMessage(name string) bool {
 	return !strings.HasPrefix(name, ".") && !strings.HasSuffix(name, resultSuffix) && (path.Ext(name) == ".md" || path.Ext(name) == ".txt")
 }
 
-// reply writes what came of a message beside it.
+// reply writes the result of a message beside it.
 func (p *draft) reply(f *Folder, ch *dispatch.Change) error {
 	r := ch.Body.Reply
 	if !plainName(r.Message) {
@@ -89,7 +89,7 @@ func (p *draft) reply(f *Folder, ch *dispatch.Change) error {
 	return nil
 }
 
-// aside puts a message for which there is nobody into unmatched/, with the ranking.
+// aside moves a message that no agent matches into unmatched/, with the ranking.
 func (p *draft) aside(a *dispatch.Aside) error {
 	if !plainName(a.Message) {
 		return fmt.Errorf("put the message %q aside: that is no name of a file in %s/", a.Message, inboxName)
@@ -98,7 +98,7 @@ func (p *draft) aside(a *dispatch.Aside) error {
 		return err
 	}
 	name := a.Message
-	for n := 2; ; n++ { // one of that name may lie there
+	for n := 2; ; n++ { // a file with that name may exist
 		mode, err := p.d.kind(unmatchedName + "/" + name)
 		if err != nil {
 			return err
@@ -116,10 +116,10 @@ func (p *draft) aside(a *dispatch.Aside) error {
 	return nil
 }
 
-// beside is the name of a file that goes with another one. What the disk would not take is cut: a
-// commit that cannot be carried out would stand in the way of every one after it.
+// beside returns the name of a file that belongs to another one, shortened to what the file system accepts: a
+// commit that cannot be applied would block every later one.
 func beside(name, suffix string) string {
-	const most, whole = 200, nameMax - len("..new") // replace writes beside it first
+	const most, whole = 200, nameMax - len("..new") // replace creates a temporary file first
 	if len(name)+len(suffix) <= whole {
 		return name + suffix
 	}
@@ -127,7 +127,7 @@ func beside(name, suffix string) string {
 	return cut(name, most) + "-" + hex.EncodeToString(sum[:4]) + suffix
 }
 
-// plainName says whether a name is one of a file here, and leads nowhere else.
+// plainName reports whether a name is that of a file in this folder.
 func plainName(name string) bool {
 	return name != "" && len(name) <= nameMax && !strings.HasPrefix(name, ".") && !strings.ContainsAny(name, "/\x00")
 }

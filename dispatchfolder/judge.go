@@ -10,11 +10,10 @@ import (
 	"github.com/fairlead-dev/fairlead/policy"
 )
 
-// Judge says whether a tool call is allowed in a session: by the rules of who is in charge, which
-// Call.AgentID says. It is the id that the agent program has for its agent, or, for an agent that the
-// daemon runs, the key of its work (Work.Key: conv_002/1/0; task 0 is MAIN). Whoever it is, if no task
-// has this id, is MAIN. Hooks, drivers, the command line and the API all ask here. In a session that
-// was not begun or has ended everything is allowed: nothing is enforced (D10).
+// Judge decides whether a tool call is allowed, by the rules of the agent that Call.AgentID names. That is
+// the agent program's own id of its subagent, or, for an agent that the daemon runs, the key of its task
+// (Work.Key: conv_002/1/0; task 0 is MAIN). An id without a task is MAIN's. Hooks, drivers, the command line
+// and the API all use Judge. If the dispatch has not begun or has ended, everything is allowed (D10).
 func Judge(s dispatch.Dispatch, f *Folder, repo string, call policy.Call) policy.Verdict {
 	if s.Phase == dispatch.Closed || s.Phase == dispatch.None || s.Phase == "" {
 		return policy.Verdict{Allow: true}
@@ -23,8 +22,8 @@ func Judge(s dispatch.Dispatch, f *Folder, repo string, call policy.Call) policy
 	return JudgeAs(s, f, repo, main, call)
 }
 
-// JudgeAs is Judge where it is known as whom somebody acts: as MAIN, or as an agent. f may be nil:
-// there is no session, the rules are the seed's or those of s, and where files belong is not asked.
+// JudgeAs is Judge for a known role: MAIN, or an agent. f may be nil: then there is no dispatch folder, the
+// rules are the seed's or those of s, and places of files are not checked.
 func JudgeAs(s dispatch.Dispatch, f *Folder, repo string, main bool, call policy.Call) policy.Verdict {
 	text, otherwise := s.ForAll, policy.AgentRules()
 	if main {
@@ -36,9 +35,9 @@ func JudgeAs(s dispatch.Dispatch, f *Folder, repo string, main bool, call policy
 	return policy.Judge(f.rulesFrom(string(text), otherwise), main, call, Where(s, f, repo), Disk{})
 }
 
-// Narrowed is an allowance of Judge's where whoever acts is an agent with bounds of its own in
-// fairlead.yaml: both have to allow a call. In a session nobody is asked, so what nobody can tell is
-// denied, too. workspace is the agent's, from which its globs start; paths are what its question names.
+// Narrowed restricts Judge's allowance for an agent with bounds of its own in fairlead.yaml: both must allow
+// a call. Nothing is asked in a dispatch, so a call that cannot be decided is denied. workspace is the
+// agent's, from which its globs start; paths are those that its question names.
 func Narrowed(verdict policy.Verdict, bounds policy.Rules, s dispatch.Dispatch, f *Folder, workspace string, main bool, call policy.Call, paths []string) policy.Verdict {
 	where := Where(s, f, workspace)
 	bound := policy.Within(bounds, call, paths, where, Disk{})
@@ -58,9 +57,9 @@ func Narrowed(verdict policy.Verdict, bounds policy.Rules, s dispatch.Dispatch, 
 	return verdict
 }
 
-// Where is what policy has to know of a session. f may be nil: there is none.
+// Where returns what package policy must know of a dispatch. f may be nil.
 func Where(s dispatch.Dispatch, f *Folder, repo string) policy.Where {
-	home, _ := os.UserHomeDir() // none: a path that begins with ~ is not understood
+	home, _ := os.UserHomeDir() // none: a path that begins with ~ is not expanded
 	where := policy.Where{Repo: repo, Home: home, Model: true, Commits: true, Interactive: s.Mode == dispatch.Interactive}
 	if state, err := StateHome(); err == nil {
 		where.Protected = []string{filepath.Join(state, "fairlead")}
@@ -81,7 +80,7 @@ func Where(s dispatch.Dispatch, f *Folder, repo string) policy.Where {
 	return where
 }
 
-// absolute is a path as a user meant it.
+// absolute resolves a path as a user meant it.
 func absolute(path, repo, home string) string {
 	if rest, ok := strings.CutPrefix(path, "~/"); ok && home != "" {
 		return filepath.Join(home, rest)
@@ -95,7 +94,7 @@ func absolute(path, repo, home string) string {
 	return filepath.Join(repo, path)
 }
 
-// inCharge is Session.InCharge, and knows the keys of the daemon's work, too.
+// inCharge is Session.InCharge, which also knows the daemon's task keys.
 func inCharge(s *dispatch.Dispatch, caller string) (agent string, main bool) {
 	work, ok := dispatch.ActionOf(caller)
 	if !ok || s.Host != dispatch.Fairlead {
@@ -107,7 +106,7 @@ func inCharge(s *dispatch.Dispatch, caller string) (agent string, main bool) {
 	return dispatch.Main, true
 }
 
-// rulesFrom reads permissions once.
+// rulesFrom parses permissions once.
 func (f *Folder) rulesFrom(text string, otherwise policy.Rules) policy.Rules {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -118,13 +117,13 @@ func (f *Folder) rulesFrom(text string, otherwise policy.Rules) policy.Rules {
 	if f.rules == nil {
 		f.rules = map[string]policy.Rules{}
 	}
-	if len(f.rules) < 8 { // MAIN's and the agents'; more only where others change them
+	if len(f.rules) < 8 { // MAIN's and the agents'; more only if other programs change them
 		f.rules[text] = rules
 	}
 	return rules
 }
 
-// about is what the first line says beside the setup.
+// about is what the first line holds besides the setup.
 func (f *Folder) about() about {
 	d, err := openFolder(f.path)
 	if err != nil {
@@ -143,7 +142,7 @@ func (f *Folder) about() about {
 	return first.about
 }
 
-// Best ranks the descriptions of a session against a text.
+// Best ranks a dispatch's descriptions for a text.
 func Best(s dispatch.Dispatch, text string) policy.Ranking {
 	all := make([]policy.Description, 0, len(s.Agents))
 	for _, a := range s.Agents {
@@ -152,7 +151,7 @@ func Best(s dispatch.Dispatch, text string) policy.Ranking {
 	return policy.Rank(text, all)
 }
 
-// MatchOf is who takes over by a ranking, and why; nil: nobody.
+// MatchOf returns which agent a ranking selects, and why; nil: none.
 func MatchOf(r policy.Ranking) *dispatch.Match {
 	if r.Best == "" {
 		return nil

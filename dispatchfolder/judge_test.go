@@ -12,7 +12,7 @@ import (
 	"github.com/fairlead-dev/fairlead/policy/policytest"
 )
 
-// ask judges a call in a session.
+// ask judges a call in a dispatch.
 func ask(t *testing.T, f *Folder, repo, who, tool, what string) policy.Verdict {
 	t.Helper()
 	field := map[string]string{"Bash": "command", "Task": "prompt"}[tool]
@@ -26,8 +26,8 @@ func ask(t *testing.T, f *Folder, repo, who, tool, what string) policy.Verdict {
 	return Judge(session(t, f), f, repo, policy.Call{Tool: tool, Input: input, Dir: repo, AgentID: who})
 }
 
-// The rules go by who calls: MAIN by the seed's MAIN_PERMISSIONS (D8), an agent by its own (D9), and
-// what holds a session together is nobody's to write (X10), wherever the session lies.
+// The rules depend on the caller: MAIN has the seed's MAIN_PERMISSIONS (D8), an agent its own (D9), and no
+// agent may write the files that enforcement depends on (X10), wherever the folder is.
 func TestJudge(t *testing.T) {
 	for _, place := range []string{".claude/agent-state-machine/20241218_143022", "elsewhere"} {
 		t.Run(place, func(t *testing.T) { judgeIn(t, place) })
@@ -87,7 +87,7 @@ func judgeIn(t *testing.T, place string) {
 	}
 }
 
-// The daemon's agents are known by the keys of their work.
+// The daemon's agents are known by their task keys.
 func TestJudgeByTheKeyOfTheWork(t *testing.T) {
 	f := begin(t, dispatch.Setup{Host: dispatch.Fairlead, Lead: "coordinator"})
 	do(t, f, dispatch.UserInput{Text: "review it", Match: &dispatch.Match{Agent: "reviewer"}})
@@ -103,7 +103,7 @@ func TestJudgeByTheKeyOfTheWork(t *testing.T) {
 	}
 }
 
-// Permissions of the session's own are the ones that count; what cannot be read is the seed's.
+// A dispatch's own permissions apply; those that cannot be parsed are replaced by the seed's.
 func TestJudgeByTheSessionsRules(t *testing.T) {
 	t.Setenv("XDG_STATE_HOME", t.TempDir())
 	repo := t.TempDir()
@@ -130,8 +130,8 @@ func TestJudgeByTheSessionsRules(t *testing.T) {
 	}
 }
 
-// Where no session is, the rules are asked alone; and git's own records are agents' to write, unless
-// the session was begun without that.
+// Without a dispatch only the rules apply; agents may let git write its records unless Options.NoCommits is
+// set.
 func TestJudgeAs(t *testing.T) {
 	repo := t.TempDir()
 	call := func(command string) policy.Call {
@@ -176,10 +176,10 @@ func TestMatchOf(t *testing.T) {
 	}
 }
 
-// Disk is what policy asks of a disk.
+// Disk implements policy.Disk.
 func TestDiskIsPolicys(t *testing.T) { policytest.RunDisk(t, Disk{}) }
 
-// Disk follows a path as the kernel does.
+// Disk resolves a path like the kernel.
 func TestDisk(t *testing.T) {
 	dir, err := filepath.EvalSymlinks(t.TempDir())
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 	"github.com/fairlead-dev/fairlead/machine/dispatch"
 )
 
-// The names in a session's folder (seed 002, Workspace Management; the last four are ours).
+// Names in a dispatch folder (seed 002, Workspace Management; the last four are Fairlead's).
 const (
 	stateName         = "state.jsonl"
 	listName          = "agent-list.txt"
@@ -24,37 +24,37 @@ const (
 	redoName          = ".commit"
 )
 
-// Limits, so that a folder that somebody else filled cannot fill the memory.
+// Limits that bound memory for a folder with hostile content.
 const (
-	lineBytesMax     = 8 << 20   // of state.jsonl: what Decide may keep (1 MiB to be told, results, files), escaped
-	foreignBytesMax  = 1 << 20   // of a line that others wrote; nothing that they have to say is longer
-	agentBytesMax    = 256 << 10 // of a file of .claude/agents
-	agentsMax        = 2000      // as Decide has it
-	describedMax     = 1 << 20   // bytes of all descriptions: the first line is read at every tool call
-	describedOneMax  = 4 << 10   // of one; an input is held against it, not an essay
+	lineBytesMax     = 8 << 20   // of state.jsonl: what Decide may keep (1 MiB of inputs, results, files), escaped
+	foreignBytesMax  = 1 << 20   // of a line by another program
+	agentBytesMax    = 256 << 10 // of a file in .claude/agents
+	agentsMax        = 2000      // the same limit as Decide's
+	describedMax     = 1 << 20   // bytes of all descriptions, because the first line is read at every tool call
+	describedOneMax  = 4 << 10   // bytes of one description
 	nameBytesMax     = 200       // of an agent's name
-	inboxBytesMax    = 64 << 10  // of a message, as Decide has it for any text
-	inboxMax         = 1000      // messages that are looked at; the next ones have their turn later
-	dialogueBytesMax = 4 << 20   // of dialogue.md that is read at a time
+	inboxBytesMax    = 64 << 10  // of a message, the limit of Decide for any text
+	inboxMax         = 1000      // messages of one look; the others follow later
+	dialogueBytesMax = 4 << 20   // of dialogue.md that is read at once
 	outputsMax       = 2000      // files listed of a conversation
 	closingFilesMax  = 200       // files that a line of messages.jsonl names
 	outputsDepthMax  = 16        // folders below outputs/
-	logBytesMax      = 1 << 20   // of what the logger is told
-	linesAtOnceMax   = 1000      // lines that Lines gives at a time
-	linesBytesMax    = 16 << 20  // and bytes that it reads for them
-	conversationsMax = 100_000   // that are looked for in a folder
+	logBytesMax      = 1 << 20   // of the logger's input
+	linesAtOnceMax   = 1000      // lines that Lines returns at once
+	linesBytesMax    = 16 << 20  // bytes that it reads for them
+	conversationsMax = 100_000   // that are searched in a folder
 	lockWait         = 10 * time.Second
 )
 
-// seedTime is how the seed writes a time: local, without zone.
+// seedTime is the seed's time format: local, without zone.
 const seedTime = "2006-01-02T15:04:05"
 
-// conversationPath is a conversation's folder below the session's.
+// conversationPath is a conversation's folder, relative to the dispatch folder.
 func conversationPath(n int) string {
 	return conversationsName + "/" + dispatch.ConversationID(n)
 }
 
-// conversationNumber reads conv_NNN; 0: it is none.
+// conversationNumber parses conv_NNN; 0: it is not such a name.
 func conversationNumber(id string) int {
 	digits, ok := strings.CutPrefix(id, "conv_")
 	if !ok || len(digits) > 9 {
@@ -67,13 +67,12 @@ func conversationNumber(id string) int {
 	return n
 }
 
-// Workspace is where a conversation's files are to go: absolute, with a slash at its end, as the
-// seed writes it.
+// Workspace is the folder for a conversation's files: absolute, with a final slash, as the seed writes it.
 func (f *Folder) Workspace(n int) string {
 	return filepath.Join(f.path, filepath.FromSlash(conversationPath(n)), outputsName) + string(filepath.Separator)
 }
 
-// DialoguePath is where a conversation is recorded: absolute.
+// DialoguePath is the absolute path of a conversation's dialogue.md.
 func (f *Folder) DialoguePath(n int) string {
 	return filepath.Join(f.path, filepath.FromSlash(conversationPath(n)), dialogueName)
 }

@@ -32,19 +32,19 @@ func messageOf(s *dispatch.Summary) message {
 	}
 }
 
-// ConversationInfo is one conversation, as messages.jsonl or the session says it.
+// ConversationInfo is one conversation, from messages.jsonl or the state.
 type ConversationInfo struct {
 	N       int
 	ID      string
 	Began   time.Time
-	Summary string // of one that is open: its input
+	Summary string // of an open one: its input
 	Files   []dispatch.File
 	Agents  []string
 	Open    bool
 }
 
-// Conversations are those that are over and the one that is open, by number. A line that cannot be
-// read is left out; of two of the same conversation the last one counts.
+// Conversations returns the finished conversations and the open one, by number. A line that cannot be read is
+// left out; if a conversation has two lines, the last one counts.
 func (f *Folder) Conversations() ([]ConversationInfo, error) {
 	s, err := f.Session()
 	if err != nil {
@@ -83,7 +83,7 @@ func (f *Folder) Conversations() ([]ConversationInfo, error) {
 	return lastOfEach(all), nil
 }
 
-// lastOfEach keeps of neighbours with one number the last.
+// lastOfEach keeps the last of neighbours with the same number.
 func lastOfEach(all []ConversationInfo) []ConversationInfo {
 	var kept []ConversationInfo
 	for _, c := range all {
@@ -96,7 +96,7 @@ func lastOfEach(all []ConversationInfo) []ConversationInfo {
 	return kept
 }
 
-// parseMessage reads a line of messages.jsonl; what is missing or of another type is empty.
+// parseMessage parses a line of messages.jsonl; a field that is missing or of another type is empty.
 func parseMessage(line []byte) (message, bool) {
 	var m message
 	line = trimmed(line)
@@ -109,7 +109,7 @@ func parseMessage(line []byte) (message, bool) {
 			return m, false
 		}
 		m = message{}
-		_ = json.Unmarshal(loose["conversation_id"], &m.ID) // of another type: as if it were not there
+		_ = json.Unmarshal(loose["conversation_id"], &m.ID) // of another type: treated as missing
 		_ = json.Unmarshal(loose["timestamp"], &m.Timestamp)
 		_ = json.Unmarshal(loose["summary"], &m.Summary)
 	}
@@ -122,8 +122,8 @@ func (m message) info() ConversationInfo {
 	}
 }
 
-// lastLogged is the number of the last conversation in messages.jsonl: somebody may have logged one
-// that has no folder. 0: none.
+// lastLogged is the highest conversation number in messages.jsonl, because another program may have logged
+// one that has no folder. 0: none.
 func (d opened) lastLogged() (n int, err error) {
 	file, err := d.open(messagesName, unix.O_RDONLY)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -147,9 +147,9 @@ func (d opened) lastLogged() (n int, err error) {
 	return n, err
 }
 
-// Log adds a line to messages.jsonl from the JSON that the seed's logger takes on its standard input:
-// wrapped ({"session_path": …, "conversation_data": {…}}) or the five fields alone. Fields that nobody
-// here knows are kept. A session_path that is another folder is refused; the caller has opened this one.
+// Log appends a line to messages.jsonl from the JSON that the seed's logger reads from standard input:
+// wrapped ({"session_path": …, "conversation_data": {…}}) or only the five fields. Unknown fields are kept. A
+// session_path of another folder is refused.
 func (f *Folder) Log(raw []byte) error {
 	line, err := f.logLine(raw)
 	if err != nil {
@@ -178,7 +178,7 @@ func (f *Folder) Log(raw []byte) error {
 	return d.commit([]part{{File: messagesName, At: size, Text: line}})
 }
 
-// LoggedPath is the session_path of what the logger is told; empty: it names none.
+// LoggedPath returns the session_path of the logger's input; empty: there is none.
 func LoggedPath(raw []byte) (string, error) {
 	wrapped, err := parseLogged(raw)
 	if err != nil {
@@ -210,7 +210,7 @@ func parseLogged(raw []byte) (logged, error) {
 	return w, nil
 }
 
-// logLine makes the line: the five fields in order and complete, then what else was said.
+// logLine returns the line: the five fields in order, then the others.
 func (f *Folder) logLine(raw []byte) ([]byte, error) {
 	w, err := parseLogged(raw)
 	if err != nil {
@@ -242,7 +242,7 @@ func (f *Folder) logLine(raw []byte) ([]byte, error) {
 	return slices.Concat(bytes.TrimSuffix(line, []byte("}\n")), []byte(", "), rest[1:]), nil
 }
 
-// otherFields are those that are not the seed's five.
+// otherFields returns the fields that are not the seed's five.
 func otherFields(data json.RawMessage) (map[string]json.RawMessage, error) {
 	var all map[string]json.RawMessage
 	if err := json.Unmarshal(data, &all); err != nil {

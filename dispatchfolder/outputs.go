@@ -15,14 +15,14 @@ import (
 	"github.com/fairlead-dev/fairlead/machine/dispatch"
 )
 
-// OutputFile is a file that lies in a conversation's outputs.
+// OutputFile is a file in a conversation's outputs.
 type OutputFile struct {
-	Name  string // below outputs/, with slashes
+	Name  string // relative to outputs/, with slashes
 	Bytes int64
-	Time  time.Time // of its last change
+	Time  time.Time // modification time
 }
 
-// Outputs are the plain files of a conversation's outputs/, by name: 2000 at most, 16 folders deep.
+// Outputs returns the regular files in a conversation's outputs/, by name: at most 2000, 16 folders deep.
 // Links are left out.
 func (f *Folder) Outputs(n int) ([]OutputFile, error) {
 	d, err := openFolder(f.path)
@@ -56,7 +56,7 @@ func (d opened) outputs(n, most int) ([]OutputFile, error) {
 
 var errEnough = errors.New("enough")
 
-// walk gives the plain files below a folder.
+// walk returns the regular files below a folder.
 func (d opened) walk(below string, depth int, each func(name string, st *unix.Stat_t) (more bool)) error {
 	names, err := d.names("", outputsMax)
 	if err != nil {
@@ -66,7 +66,7 @@ func (d opened) walk(below string, depth int, each func(name string, st *unix.St
 	for _, name := range names {
 		var st unix.Stat_t
 		if err := again(func() error { return unix.Fstatat(d.fd, name, &st, unix.AT_SYMLINK_NOFOLLOW) }); err != nil {
-			continue // it has gone meanwhile
+			continue // it was removed meanwhile
 		}
 		switch st.Mode & unix.S_IFMT {
 		case unix.S_IFREG:
@@ -89,8 +89,8 @@ func (d opened) walk(below string, depth int, each func(name string, st *unix.St
 	return nil
 }
 
-// Output opens a file of a conversation's outputs for reading; the caller closes it. name is below
-// outputs/, with slashes; nothing else can be reached by it, and no link is followed.
+// Output opens a file of a conversation's outputs for reading; the caller closes it. name is relative to
+// outputs/, with slashes; nothing outside can be reached, and no link is followed.
 func (f *Folder) Output(n int, name string) (io.ReadCloser, error) {
 	d, err := openFolder(f.path)
 	if err != nil {
@@ -109,13 +109,13 @@ func (f *Folder) Output(n int, name string) (io.ReadCloser, error) {
 	return file, nil
 }
 
-// addOutputs adds to a summary the files of outputs/ that nobody spoke of: a program that an agent
-// ran made them. One that cannot be listed is a summary without them.
+// addOutputs adds files of outputs/ that were not reported to a summary: programs that an agent ran created
+// them. If outputs/ cannot be listed, the summary stays as it is.
 func (f *Folder) addOutputs(d opened, sum *dispatch.Summary) {
 	files, _ := d.outputs(sum.Conversation, outputsMax)
 	inside := "/" + conversationPath(sum.Conversation) + "/" + outputsName + "/"
 	known := map[string]bool{}
-	for _, file := range sum.Files { // by the end of the path: what leads to the folder may be spelled in two ways
+	for _, file := range sum.Files { // compared by the end of the path, because the folder's path may be spelled in two ways
 		if _, name, ok := strings.Cut(filepath.ToSlash(filepath.Clean(file.Path)), inside); ok {
 			known[name] = true
 		}

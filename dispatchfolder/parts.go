@@ -10,9 +10,9 @@ import (
 	"github.com/fairlead-dev/fairlead/machine/dispatch"
 )
 
-// parts is what each file gets of some changes; after each, s has it applied. Changes whose
-// conversation ends get the files in their summary that lie in outputs/ and nobody spoke of.
-// state.jsonl comes last: whoever reads it finds the others as they must be.
+// parts returns what each file receives for some changes, and applies each change to s. When a conversation
+// ends, files of outputs/ that were not reported are added to its summary. state.jsonl comes last, so that a
+// reader finds the other files complete.
 func (f *Folder) parts(d opened, s *dispatch.Dispatch, changes []dispatch.Change, actor Actor) ([]part, error) {
 	p := &draft{d: d, at: map[string]int{}}
 	var state []byte
@@ -40,14 +40,14 @@ func (f *Folder) parts(d opened, s *dispatch.Dispatch, changes []dispatch.Change
 	return p.parts, nil
 }
 
-// draft collects parts, one a file.
+// draft collects parts, one for each file.
 type draft struct {
 	d     opened
 	parts []part
-	at    map[string]int // file → its place in parts
+	at    map[string]int // index into parts by file
 }
 
-// add has a file get a text. A half line that somebody left is ended first.
+// add appends a text to a file's part. An incomplete line of another program is ended first.
 func (p *draft) add(rel string, text []byte) error {
 	if i, ok := p.at[rel]; ok {
 		p.parts[i].Text = append(p.parts[i].Text, text...)
@@ -65,7 +65,7 @@ func (p *draft) add(rel string, text []byte) error {
 	return nil
 }
 
-// end is how long a file is, and whether its last line is not ended.
+// end returns a file's size, and whether its last line has no line end.
 func (d opened) end(rel string) (size int64, half bool, err error) {
 	file, err := d.open(rel, unix.O_RDONLY)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -86,7 +86,7 @@ func (d opened) end(rel string) (size int64, half bool, err error) {
 	return info.Size(), last[0] != '\n', nil
 }
 
-// files is what a change is for the files beside state.jsonl.
+// files adds a change's parts for the files other than state.jsonl.
 func (p *draft) files(f *Folder, ch *dispatch.Change) error {
 	body := &ch.Body
 	if n := body.Conversation; n > 0 && len(body.Entries) > 0 {

@@ -15,20 +15,20 @@ import (
 	"github.com/fairlead-dev/fairlead/machine/dispatch"
 )
 
-// Line is a whole line of state.jsonl, as a change.
+// Line is a complete line of state.jsonl, as a change.
 type Line struct {
 	Offset, End int64 // bytes of the file; End is where the next line begins
 	Change      dispatch.Change
 	Actor       Actor
-	Foreign     bool   // it was not written by us; Change.Row goes by its type
-	Fault       string // what of it was not believed, or why it could not be read; then Change changes nothing but Now.Line
+	Foreign     bool   // another program wrote it; Change.Row follows from its type
+	Fault       string // what was not applied, or why the line could not be read; then Change changes only Now.Line
 }
 
-// ErrShorter says that state.jsonl is shorter than it was: it was replaced. Read from 0.
+// ErrShorter says that state.jsonl is shorter than before, so it was replaced. Read from 0.
 var ErrShorter = errors.New("state.jsonl is shorter than it was: it was replaced, and is to be read anew")
 
-// Session is what is true of the session. It takes no lock: it reads the first line and the last
-// whole one, and where the last ones are of others, all behind the last one of ours.
+// Session returns the current state. It takes no lock: it reads the first line and the last complete one, and
+// if the last lines are another program's, all lines after our last one.
 func (f *Folder) Session() (dispatch.Dispatch, error) {
 	d, err := openFolder(f.path)
 	if err != nil {
@@ -55,11 +55,11 @@ func (f *Folder) session(d opened) (dispatch.Dispatch, error) {
 	return s, err
 }
 
-// before is what was true at a byte of the file where a line begins or the file ends, and when.
+// before returns the state at an offset where a line begins or the file ends, and the time.
 func (f *Folder) before(file *os.File, end int64) (dispatch.Dispatch, time.Time, error) {
 	var s dispatch.Dispatch
 	var last time.Time
-	var behind []span // lines of others, the last first
+	var behind []span // lines of other programs, last first
 	err := backward(file, end, func(at span, line []byte) (more bool) {
 		r, err := parseRecord(line)
 		if err == nil && r.Ours != nil {
@@ -94,7 +94,7 @@ func (f *Folder) before(file *os.File, end int64) (dispatch.Dispatch, time.Time,
 	return s, last, nil
 }
 
-// span is where a line stands, with its end.
+// span is a line's place and its end.
 type span struct{ from, to int64 }
 
 func lineAt(file *os.File, at span) ([]byte, error) {
@@ -105,14 +105,14 @@ func lineAt(file *os.File, at span) ([]byte, error) {
 	return line, nil
 }
 
-// lookBytes is what is read at once where one line is looked for: most have less than 2 KiB.
+// lookBytes is how much is read at once to find a line: most have less than 2 KiB.
 const lookBytes = 8 << 10
 
-// backward gives the whole lines before a byte of the file, the last first, until look has enough.
-// What follows the last line feed is no whole line. A line that is too long is given cut.
+// backward passes the complete lines before an offset, last first, to look until it returns true. Text after
+// the last line end is not a complete line. A line that is too long is passed shortened.
 func backward(file *os.File, end int64, look func(at span, line []byte) (more bool)) error {
 	step := int64(lookBytes) // doubled within a line, so that a long one is not copied again and again
-	var rest []byte          // what was read of the line that begins further to the front; at most twice lineBytesMax
+	var rest []byte          // the end of the line that begins before the bytes read so far; at most twice lineBytesMax
 	lineEnd := int64(-1)
 	for at := end; at > 0; {
 		from := max(0, at-step)
@@ -136,7 +136,7 @@ func backward(file *os.File, end int64, look func(at span, line []byte) (more bo
 		}
 		if lineEnd >= 0 {
 			rest = append(chunk[:tail:tail], rest...)
-			if len(rest) > 2*lineBytesMax { // nobody will read it; its end is known
+			if len(rest) > 2*lineBytesMax { // too long to be used; only its end is needed
 				rest = rest[:lineBytesMax+1]
 			}
 		}
@@ -148,7 +148,7 @@ func backward(file *os.File, end int64, look func(at span, line []byte) (more bo
 	return nil
 }
 
-// setup is what the first line of ours that has one says. It never changes, so it is read once.
+// setup returns the setup of our first line that has one. It never changes, so it is read once.
 func (f *Folder) setup(file *os.File) (dispatch.Setup, error) {
 	first, err := f.firstLine(file)
 	if err != nil {
@@ -157,7 +157,7 @@ func (f *Folder) setup(file *os.File) (dispatch.Setup, error) {
 	return first.setup, nil
 }
 
-// first is the beginning of a session, as one file of state says it.
+// first is the beginning of a dispatch in one state file.
 type first struct {
 	dev, ino uint64
 	setup    dispatch.Setup
@@ -177,7 +177,7 @@ func (f *Folder) firstLine(file *os.File) (first, error) {
 	}
 	in := bufio.NewReaderSize(io.NewSectionReader(file, 0, linesBytesMax), lookBytes)
 	var r record
-	for { // the first line that can be read, as Lines has it
+	for { // the first line that can be read, as Lines returns it
 		line, _, err := wholeLine(in)
 		if errors.Is(err, io.EOF) {
 			return first{}, &NotASession{Path: f.path, Why: "no line at the beginning of its state.jsonl can be read; remove the folder, or write its session_init"}
@@ -205,9 +205,10 @@ func (f *Folder) firstLine(file *os.File) (first, error) {
 	return is, nil
 }
 
-// Lines gives the whole lines from a byte of state.jsonl on, as changes, and the byte to go on from:
-// 1000 lines at most, or 16 MiB; where next is from, there are no more. Others' lines are among them,
-// and those that cannot be read (Fault says why). from is 0 or a next or an End of before.
+// Lines returns the complete lines of state.jsonl from an offset on, as changes, and the offset to continue
+// from: at most 1000 lines or 16 MiB. If next equals from, there are no more. It includes lines of other
+// programs and lines that cannot be read (Fault says why). from is 0, or a next or End that was returned
+// before.
 func (f *Folder) Lines(from int64) (lines []Line, next int64, err error) {
 	d, err := openFolder(f.path)
 	if err != nil {
@@ -250,7 +251,7 @@ func (f *Folder) Lines(from int64) (lines []Line, next int64, err error) {
 	return lines, next, nil
 }
 
-// wholeLine reads a line to its end, and keeps as much of it as can be one.
+// wholeLine reads a line to its end and keeps at most a valid line's length.
 func wholeLine(in *bufio.Reader) (text []byte, size int64, err error) {
 	for {
 		part, err := in.ReadSlice('\n')
@@ -264,7 +265,7 @@ func wholeLine(in *bufio.Reader) (text []byte, size int64, err error) {
 	}
 }
 
-// lineOf makes a line a change, and the change true. An empty line is none.
+// lineOf converts a line to a change and applies it. An empty line is skipped.
 func lineOf(s *dispatch.Dispatch, last *time.Time, text []byte, size int64) (Line, bool) {
 	if size < 64 && len(trimmed(text)) == 0 {
 		return Line{}, false

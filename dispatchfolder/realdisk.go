@@ -19,9 +19,9 @@ type Disk struct{}
 
 var _ policy.Disk = Disk{}
 
-const linksMax = 40 // as the kernel has it; more is a loop
+const linksMax = 40 // the kernel's limit; more is a loop
 
-// Look follows a path to where it ends.
+// Look follows a path to its end.
 func (Disk) Look(path string) (policy.File, error) {
 	real, err := resolve(path)
 	if err != nil {
@@ -52,8 +52,8 @@ func (Disk) Look(path string) (policy.File, error) {
 	return file, nil
 }
 
-// script says whether a regular file begins with #!. One that may not be read is taken for one: it
-// may be run all the same.
+// script reports whether a regular file begins with #!. One that cannot be read counts as a script, because
+// it may still be executed.
 func script(path string) bool {
 	in, err := os.OpenFile(path, os.O_RDONLY|unix.O_NONBLOCK|unix.O_NOFOLLOW, 0) //nolint:gosec // it is looked at, not used
 	if err != nil {
@@ -65,8 +65,8 @@ func script(path string) bool {
 	return string(two[:n]) == "#!"
 }
 
-// resolve follows every link of an absolute path, as the kernel would. What is not there is kept as
-// it is written; a ".." behind it cannot be followed.
+// resolve follows every link of an absolute path like the kernel. A part that does not exist is kept as
+// written; a ".." after it cannot be resolved.
 func resolve(path string) (string, error) {
 	if !filepath.IsAbs(path) {
 		return "", fmt.Errorf("follow %s: it is not absolute", path)
@@ -120,7 +120,7 @@ func resolve(path string) (string, error) {
 	return done, nil
 }
 
-// Read gives a small regular file's content.
+// Read returns a small regular file's content.
 func (Disk) Read(path string, limit int) (content []byte, exists bool, err error) {
 	in, err := os.OpenFile(path, os.O_RDONLY|unix.O_NONBLOCK, 0) //nolint:gosec // policy asks for git's configuration
 	if errors.Is(err, fs.ErrNotExist) {

@@ -9,13 +9,13 @@ import (
 	"github.com/fairlead-dev/fairlead/machine/dispatch"
 )
 
-// Actor is who told the session something.
+// Actor is who or what caused a change.
 type Actor struct {
 	Kind string `json:"kind"` // human, agent, engine; as in the journal
 	ID   string `json:"id,omitempty"`
 }
 
-// record is a line of state.jsonl: the seed's fields in the seed's order, then ours.
+// record is a line of state.jsonl: the seed's fields in the seed's order, then Fairlead's.
 type record struct {
 	Timestamp    string          `json:"timestamp"`
 	Type         string          `json:"type"`
@@ -36,14 +36,14 @@ type parameters struct {
 	Path string `json:"path"`
 }
 
-// ours is what the seed's fields do not say.
+// ours holds what the seed's fields cannot.
 type ours struct {
 	Row          string            `json:"row"`
 	Event        dispatch.Event    `json:"event"`
 	Line         uint64            `json:"line"`
 	At           time.Time         `json:"at"`
 	Actor        Actor             `json:"actor"`
-	Trigger      string            `json:"trigger,omitempty"` // where the seed's field is not there
+	Trigger      string            `json:"trigger,omitempty"` // if the seed's field is not used
 	Conversation int               `json:"conversation,omitempty"`
 	Denied       *dispatch.Denied  `json:"denied,omitempty"`
 	Summary      *dispatch.Summary `json:"summary,omitempty"`
@@ -51,17 +51,17 @@ type ours struct {
 	Aside        *dispatch.Aside   `json:"aside,omitempty"`
 	Now          dispatch.Now      `json:"now"`
 	Setup        *dispatch.Setup   `json:"setup,omitempty"`
-	About        *about            `json:"about,omitempty"` // of the first line alone
+	About        *about            `json:"about,omitempty"` // only in the first line
 }
 
-// answered is a reply without its words, which are in the file beside the message.
+// answered is a reply without its text, which is in the file beside the message.
 type answered struct {
 	Message string `json:"message"`
 	Agent   string `json:"agent"`
 	OK      bool   `json:"ok"`
 }
 
-// about is what was said at the start and is nobody's business but the folder's.
+// about is what was given at creation and only the folder needs.
 type about struct {
 	Repo  string   `json:"repo,omitempty"`
 	Tools []string `json:"tools,omitempty"`
@@ -69,8 +69,8 @@ type about struct {
 	NoCommits bool `json:"no_commits,omitempty"`
 }
 
-// TypeOf is the seed's word, or one in its manner, for what happened; empty: it is no event of ours, as in a
-// line of others that could not be read.
+// TypeOf returns the seed's word for an event, or one in its style; empty: it is not an event of Fairlead's,
+// such as an unreadable line of another program.
 func TypeOf(event dispatch.Event) string {
 	switch event {
 	case dispatch.Started, dispatch.StartedQueue:
@@ -99,7 +99,7 @@ func TypeOf(event dispatch.Event) string {
 	return ""
 }
 
-// recordOf is the line of a change; s is the session after it.
+// recordOf returns the line of a change; s is the state after it.
 func (f *Folder) recordOf(s dispatch.Dispatch, ch dispatch.Change, actor Actor) record {
 	if TypeOf(ch.Event) == "" {
 		panic("sessionfolder: no type of line for the event " + string(ch.Event))
@@ -133,7 +133,7 @@ func (f *Folder) recordOf(s dispatch.Dispatch, ch dispatch.Change, actor Actor) 
 	return r
 }
 
-// changeOf is what a line of ours says.
+// changeOf returns the change of one of our lines.
 func (r *record) change() dispatch.Change {
 	o := r.Ours
 	ch := dispatch.Change{
@@ -154,7 +154,7 @@ func (r *record) change() dispatch.Change {
 	return ch
 }
 
-// jsonLine writes a value as the seed's programs do: on one line, a space after each colon and comma.
+// jsonLine encodes a value like the seed's programs: on one line, with a space after each colon and comma.
 func jsonLine(v any) ([]byte, error) {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
@@ -165,7 +165,7 @@ func jsonLine(v any) ([]byte, error) {
 	return spaced(b.Bytes()), nil
 }
 
-// spaced sets the spaces into compact JSON.
+// spaced adds the spaces to compact JSON.
 func spaced(compact []byte) []byte {
 	out := make([]byte, 0, len(compact)+len(compact)/8)
 	quoted, escaped := false, false
@@ -187,12 +187,12 @@ func spaced(compact []byte) []byte {
 
 var bom = []byte("\xef\xbb\xbf")
 
-// trimmed is a line without what editors put around it.
+// trimmed removes what editors add around a line.
 func trimmed(line []byte) []byte {
 	return bytes.TrimSpace(bytes.TrimPrefix(line, bom))
 }
 
-// parseRecord reads a line. An error says in words why it cannot be read.
+// parseRecord parses a line. Its error says why the line cannot be read.
 func parseRecord(line []byte) (record, error) {
 	var r record
 	line = trimmed(line)
@@ -201,7 +201,7 @@ func parseRecord(line []byte) (record, error) {
 		return r, fmt.Errorf("an empty line")
 	case len(line) > lineBytesMax:
 		return r, fmt.Errorf("a line of %d bytes, and the most is %d", len(line), lineBytesMax)
-	case len(line) > foreignBytesMax && !bytes.Contains(line, []byte(`"fairlead"`)): // before it costs anything
+	case len(line) > foreignBytesMax && !bytes.Contains(line, []byte(`"fairlead"`)): // checked before the line is parsed
 		return r, fmt.Errorf("a line of %d bytes that others wrote, and the most is %d", len(line), foreignBytesMax)
 	case line[0] != '{':
 		return r, fmt.Errorf("a line that is no JSON object")
@@ -215,7 +215,7 @@ func parseRecord(line []byte) (record, error) {
 		}
 		return r, nil
 	}
-	// a stranger's field of another type: what can be read of the seed's is read
+	// a field of another program has another type: the readable ones are read
 	var loose map[string]json.RawMessage
 	if err := json.Unmarshal(line, &loose); err != nil {
 		return record{}, fmt.Errorf("a line that is no JSON: %w", err)
@@ -231,7 +231,7 @@ func parseRecord(line []byte) (record, error) {
 		"timestamp": &r.Timestamp, "type": &r.Type, "conversation_id": &r.Conversation, "state": &r.State,
 		"previous": &r.Previous, "workspace": &r.Workspace,
 	} {
-		_ = json.Unmarshal(loose[name], to) // of another type: as if it were not there
+		_ = json.Unmarshal(loose[name], to) // of another type: treated as missing
 	}
 	var trigger string
 	if json.Unmarshal(loose["trigger"], &trigger) == nil {
@@ -245,8 +245,8 @@ func parseRecord(line []byte) (record, error) {
 	return r, nil
 }
 
-// sound says whether a line of ours can be one: whoever forges the field can still not make a
-// session of which the machine would not know what to do.
+// sound reports whether one of our lines is consistent, so that a forged field cannot put the machine into a
+// state that it does not know.
 func (o *ours) sound() bool {
 	now := &o.Now
 	switch now.Phase {

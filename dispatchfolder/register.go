@@ -16,23 +16,23 @@ import (
 
 const (
 	elsewhereName = ".elsewhere"
-	listedMax     = 10_000 // folders of a repository that are looked at, the newest by name
+	listedMax     = 10_000 // folders of a repository that are searched, the newest by name
 	pointerMax    = 8 << 10
 )
 
-// Found is a session of a repository.
+// Found is a dispatch folder of a repository.
 type Found struct {
 	Folder  *Folder
 	Session dispatch.Dispatch
 	Fault   string // why it cannot be read; then Session is empty
 }
 
-// Open says whether the session is neither closed nor unreadable.
+// Open reports whether the dispatch is readable and not closed.
 func (f Found) Open() bool {
 	return f.Fault == "" && f.Session.Phase != dispatch.Closed
 }
 
-// StateHome is where this user's programs keep what is to outlive them.
+// StateHome is the folder for this user's persistent program state.
 func StateHome() (string, error) {
 	if dir := os.Getenv("XDG_STATE_HOME"); filepath.IsAbs(dir) {
 		return dir, nil
@@ -59,7 +59,7 @@ func forgetProgram(id string) {
 	}
 }
 
-// register has List and ByProgram find the folder.
+// register lets List and ByProgram find the folder.
 func (f *Folder) register(repo, program string) error {
 	if program != "" {
 		file, err := programFile(program)
@@ -84,7 +84,7 @@ func (f *Folder) register(repo, program string) error {
 	return f.point(filepath.Join(home, elsewhereName, hex.EncodeToString(sum[:8])), 0o755)
 }
 
-// point writes the folder's path into a file, whole.
+// point writes the folder's path into a file atomically.
 func (f *Folder) point(file string, mode fs.FileMode) error {
 	dir := filepath.Dir(file)
 	if err := os.MkdirAll(dir, mode); err != nil {
@@ -101,7 +101,7 @@ func (f *Folder) point(file string, mode fs.FileMode) error {
 	return d.sync("")
 }
 
-// pointed reads such a file. empty: there is none.
+// pointed reads such a file; empty: there is none.
 func pointed(file string) (path string, err error) {
 	d, err := openFolder(filepath.Dir(file))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -125,9 +125,9 @@ func pointed(file string) (path string, err error) {
 	return path, nil
 }
 
-// ByProgram finds the session of an agent program by the program's own id of its session. nil and no
-// error: it has none, or has ended it. An error: there is one, and it cannot be read; whoever enforces
-// it denies then.
+// ByProgram returns the dispatch folder of an agent program, by the program's own session id. nil without an
+// error: there is none, or it has ended. An error: there is one that cannot be read; an enforcing caller then
+// denies.
 func ByProgram(id string) (*Folder, error) {
 	if id == "" {
 		return nil, nil
@@ -155,9 +155,8 @@ func ByProgram(id string) (*Folder, error) {
 	return f, nil
 }
 
-// List are a repository's sessions, the oldest first: those that lie where sessions lie by default,
-// and those that were registered from elsewhere. A folder without a state.jsonl is none; one that
-// cannot be read has a Fault.
+// List returns a repository's dispatch folders, oldest first: those in the default place, and registered ones
+// elsewhere. A folder without a state.jsonl is left out; one that cannot be read has a Fault.
 func List(repo string) ([]Found, error) {
 	paths, err := registered(repo)
 	if err != nil {
@@ -189,7 +188,7 @@ func List(repo string) ([]Found, error) {
 	return all, nil
 }
 
-// registered are the paths of a repository's sessions.
+// registered returns the registered paths of a repository.
 func registered(repo string) ([]string, error) {
 	home, err := filepath.Abs(filepath.Join(repo, filepath.FromSlash(defaultBelow)))
 	if err != nil {
@@ -218,7 +217,7 @@ func registered(repo string) ([]string, error) {
 	return paths, nil
 }
 
-// Current is the session of a repository that is open and began last; nil and no error: none is.
+// Current returns the open dispatch folder of a repository that was created last, or nil.
 func Current(repo string) (*Folder, error) {
 	all, err := List(repo)
 	if err != nil {
@@ -236,7 +235,7 @@ func Current(repo string) (*Folder, error) {
 	return latest.Folder, nil
 }
 
-// is says whether a path is this folder's, spelled in whichever way.
+// is reports whether a path is this folder's, in any spelling.
 func (f *Folder) is(path string) bool {
 	abs, err := filepath.Abs(path)
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 	"github.com/fairlead-dev/fairlead/machine/dispatch"
 )
 
-// Where a session lies when nobody says where, what is refused, and how it is found again (D1).
+// The default place, what is refused, and how a folder is found again (D1).
 func TestWhereSessionsLie(t *testing.T) {
 	t.Setenv("XDG_STATE_HOME", t.TempDir())
 	repo, other := t.TempDir(), t.TempDir()
@@ -85,7 +85,8 @@ func TestWhereSessionsLie(t *testing.T) {
 	}
 }
 
-// A program whose session cannot be read is not let go: that would be a way out.
+// A program whose dispatch folder cannot be read stays enforced; otherwise damaging the folder would end
+// enforcement.
 func TestAProgramsSessionThatIsGone(t *testing.T) {
 	f := begin(t, dispatch.Setup{Program: "p"})
 	if err := os.RemoveAll(f.Path()); err != nil {
@@ -111,7 +112,7 @@ func TestAProgramsSessionThatIsGone(t *testing.T) {
 	}
 }
 
-// A session that cannot be read is listed with its fault, and what is none is not.
+// A folder that cannot be read is listed with its fault; one that is not a dispatch folder is not listed.
 func TestAListWithFaults(t *testing.T) {
 	t.Setenv("XDG_STATE_HOME", t.TempDir())
 	repo := t.TempDir()
@@ -139,7 +140,7 @@ func TestAListWithFaults(t *testing.T) {
 	}
 }
 
-// Every event of the machine has a type of line.
+// Every event of the machine has a line type.
 func TestEveryEventHasAType(t *testing.T) {
 	seen := map[string]bool{}
 	for _, event := range dispatch.Table.Events() {
@@ -150,7 +151,7 @@ func TestEveryEventHasAType(t *testing.T) {
 	}
 }
 
-// A session that could not be begun leaves no program to be held to it.
+// A dispatch that could not be created leaves no program enforced.
 func TestASessionThatWasNotBegunHoldsNobody(t *testing.T) {
 	t.Setenv("XDG_STATE_HOME", t.TempDir())
 	agents := make([]dispatch.Description, 2000)

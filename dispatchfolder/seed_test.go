@@ -13,9 +13,9 @@ import (
 	"github.com/fairlead-dev/fairlead/machine/dispatch"
 )
 
-// The seed's own example session leads to the files that the seed describes, byte for byte. The pages
-// in testdata/seed were written by hand from the seed; [directory_path] and the permissions stand in
-// them as the seed has them. Rows D1, D2, D3, D4, D7, D9, D10.
+// The seed's own example gives the files that the seed describes, byte for byte. The pages in testdata/seed
+// were written by hand from the seed, with [directory_path] and the permissions as in the seed. Rows D1, D2,
+// D3, D4, D7, D9, D10.
 func TestTheSeedsExample(t *testing.T) {
 	t.Setenv("XDG_STATE_HOME", t.TempDir())
 	path := filepath.Join(t.TempDir(), "20241218_143022")
@@ -112,7 +112,7 @@ func TestTheSeedsDelegation(t *testing.T) {
 	}
 }
 
-// page is one of the pages, with what stands for something put in.
+// page is one of the pages with its placeholders filled in.
 func page(t *testing.T, name, path string) string {
 	t.Helper()
 	b, err := os.ReadFile(filepath.Join("testdata", "seed", name))

@@ -9,7 +9,7 @@ import (
 	"github.com/fairlead-dev/fairlead/policy"
 )
 
-// Status is the initial status block as the seed shows it.
+// Status is the initial status block in the seed's format.
 func Status(s dispatch.Dispatch, agents int) string {
 	rules := rulesOf(s.ForMain, policy.MainRules())
 	path := strings.TrimRight(s.Path, "/")
@@ -39,11 +39,11 @@ MAIN State Permissions:
 		list(rules.CanWrite), list(rules.CannotWrite), list(rules.CanExecute), list(rules.CannotExecute))
 }
 
-// WorkspaceHeading is how a prompt that has the seed's block already is known.
+// WorkspaceHeading marks a prompt that has the seed's block already.
 const WorkspaceHeading = "**WORKSPACE REQUIREMENTS:**"
 
-// DelegationPrompt is what an agent is told: the request's first line, where files and the record go,
-// and the rest of the request as the details (seed 002, Agent Delegation Protocol).
+// DelegationPrompt is the text for a delegated agent: the request's first line, the places for files and the
+// record, and the rest of the request as details (seed 002, Agent Delegation Protocol).
 func DelegationPrompt(request, workspace, dialogue string) string {
 	request = strings.TrimSpace(request)
 	first, details, _ := strings.Cut(request, "\n")
@@ -64,7 +64,7 @@ func DelegationPrompt(request, workspace, dialogue string) string {
 ` + details + "\n"
 }
 
-// rulesOf reads permissions; what cannot be read is otherwise.
+// rulesOf parses permissions, or returns otherwise.
 func rulesOf(text json.RawMessage, otherwise policy.Rules) policy.Rules {
 	var rules policy.Rules
 	if len(text) == 0 || text[0] != '{' || json.Unmarshal(text, &rules) != nil {

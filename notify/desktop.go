@@ -11,18 +11,18 @@ import (
 	"time"
 )
 
-// handed are the variables that a program needs to reach the screen. The rest of our
-// environment, keys among it, is none of its business.
+// handed are the environment variables that a program needs to reach the screen. It gets no others, because
+// the environment may hold keys.
 var handed = []string{
 	"PATH", "HOME", "LANG", "LC_ALL", "USER", "LOGNAME", "TMPDIR",
 	"DISPLAY", "WAYLAND_DISPLAY", "XAUTHORITY", "XDG_RUNTIME_DIR", "XDG_SESSION_ID", "XDG_SESSION_TYPE", "XDG_CURRENT_DESKTOP", "DBUS_SESSION_BUS_ADDRESS",
 }
 
-const killDelay = time.Second // for what a killed program has left open
+const killDelay = time.Second // for output that a killed program left open
 
-// desktop shows a notice by the system's own program.
+// desktop shows a notification with the system's own program.
 type desktop struct {
-	system string // as in runtime.GOOS
+	system string // as runtime.GOOS
 	lookup func(string) string
 }
 
@@ -30,8 +30,8 @@ func newDesktop() *desktop { return &desktop{system: runtime.GOOS, lookup: os.Ge
 
 func (d *desktop) name() string { return "desktop" }
 
-// words are the program and its arguments. Text is an argument of its own, never a part of
-// a script, and never what could be taken for an option.
+// words returns the program and its arguments. Text is an argument of its own, never part of a script or an
+// option.
 func (d *desktop) words(n Notice) []string {
 	who, how := n.Workflow, "fairlead approve "+n.Run+" "+n.Step
 	if n.Agent != "" {
@@ -48,7 +48,8 @@ func (d *desktop) words(n Notice) []string {
 	return []string{"notify-send", "--app-name=Fairlead", "--", title, body}
 }
 
-// seated tells whether there is a screen. macOS has no variable that says so: there it is tried.
+// seated reports whether there is a screen. macOS has no variable for that, so a notification is always tried
+// there.
 func (d *desktop) seated() bool {
 	return d.system == "darwin" || d.lookup("DISPLAY") != "" || d.lookup("WAYLAND_DISPLAY") != ""
 }
@@ -64,7 +65,7 @@ func (d *desktop) tell(ctx context.Context, n Notice) error {
 	}
 	cmd := exec.CommandContext(ctx, program, words[1:]...) //nolint:gosec // the system's own program; what is said is an argument
 	cmd.WaitDelay = killDelay
-	cmd.Dir = "/" // and not the repository, whatever that holds
+	cmd.Dir = "/" // not the repository, whose content is untrusted
 	cmd.Env = []string{}
 	for _, kv := range os.Environ() {
 		if name, _, _ := strings.Cut(kv, "="); slices.Contains(handed, name) {

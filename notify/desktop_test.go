@@ -9,8 +9,7 @@ import (
 	"testing"
 )
 
-// screen puts a notify-send of ours into PATH, which does as it is told and writes down what
-// it was given.
+// screen puts a fake notify-send into PATH, which records its arguments and behaves as the test says.
 func screen(t *testing.T, script string) (said string) {
 	t.Helper()
 	if runtime.GOOS == "darwin" {
@@ -45,7 +44,7 @@ func TestDesktop(t *testing.T) {
 	}
 }
 
-// An agent's question is answered where everything that waits is listed.
+// The notice of an agent's question points to the inbox.
 func TestDesktopOfAgents(t *testing.T) {
 	words := newDesktop().words(clean(Notice{Kind: "permission", Agent: "coder", Why: "coder asks for permission (q7)"}))
 	title, body := words[len(words)-2], strings.TrimSpace(words[len(words)-1])
@@ -54,7 +53,7 @@ func TestDesktopOfAgents(t *testing.T) {
 	}
 }
 
-// Each way not to reach a screen says what it would take, and whether another try is worth it.
+// Each failure to reach a screen says what is needed, and whether to retry.
 func TestNoDesktop(t *testing.T) {
 	screen(t, "echo hunter2 >&2; exit 3")
 	failing := newDesktop().tell(t.Context(), asked(1))
@@ -77,7 +76,7 @@ func TestNoDesktop(t *testing.T) {
 	}
 }
 
-// A program that hangs is ended, and what it has left open is not waited for.
+// A program that hangs is killed, and output that it left open is not waited for.
 func TestDesktopHangs(t *testing.T) {
 	said := screen(t, "exec sleep 1000")
 	tell, err := Open(Options{Desktop: true, Log: (&talk{}).logger()})
@@ -86,13 +85,13 @@ func TestDesktopHangs(t *testing.T) {
 	}
 	tell.Tell(asked(1))
 	until(t, "it was started", func() bool { b, err := os.ReadFile(said); return err == nil && strings.Contains(string(b), "DISPLAY") })
-	tell.cancel() // as Close does when its time is over
+	tell.cancel() // like Close after its timeout
 	if err := tell.Close(); err != nil {
 		t.Error(err)
 	}
 }
 
-// On macOS text is an argument of the script, not a part of it.
+// On macOS the text is an argument of the script, not part of it.
 func TestAppleScript(t *testing.T) {
 	n := asked(1)
 	n.Why = `" & (do shell script "true") & "`

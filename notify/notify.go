@@ -10,15 +10,15 @@ import (
 )
 
 const (
-	queueMax    = 256              // notices that wait; a fan-out that asks more questions at once has an inbox to be read
-	rememberMax = 4096             // questions told of; an older one that comes up again is told again
-	triesMax    = 4                // then it is given up: with the waits below that is most of a minute
-	tryMax      = 10 * time.Second // one try; a webhook that is well answers in less than one
+	queueMax    = 256              // waiting notices; more open questions than this are read in the inbox
+	rememberMax = 4096             // remembered questions; an older one is notified again
+	triesMax    = 4                // then the notice is dropped; with the waits below that takes most of a minute
+	tryMax      = 10 * time.Second // for one try; a working webhook answers within a second
 	waitFirst   = time.Second      // before the second try; each further wait is four times as long
-	closeMax    = 3 * time.Second  // for what is under way when the daemon ends: nobody waits longer for a prompt
+	closeMax    = 3 * time.Second  // for tries that are under way when the daemon stops
 )
 
-// Notice says that a person is waited for.
+// Notice says that something waits for a person.
 type Notice struct {
 	Kind            string    `json:"kind"` // step: a step of a run waits for an answer; permission, question, resume: an agent asks
 	Run             string    `json:"run_id"`
@@ -26,45 +26,45 @@ type Notice struct {
 	Workflow        string    `json:"workflow_name"`
 	Why             string    `json:"why"`
 	Since           time.Time `json:"since"`             // UTC
-	ManualInputPath string    `json:"manual_input_path"` // an answer can also be put there, as a JSON file
-	Agent           string    `json:"agent,omitempty"`   // who asks; empty of a step
+	ManualInputPath string    `json:"manual_input_path"` // where an answer can be put as a JSON file
+	Agent           string    `json:"agent,omitempty"`   // the agent that asks; empty for a step
 }
 
-// question is what a notice is about; the same question is told of once.
+// question identifies what a notice is about; each question is notified once.
 type question struct {
 	run, step, agent string
-	why              string // names an agent's question: two of them may have one time
+	why              string // identifies an agent's question, because two of them may have the same time
 	since            time.Time
 }
 
-// Options say who is told. The zero value tells nobody.
+// Options say how to notify. The zero value sends nothing.
 type Options struct {
-	// Webhook gives the http or https address that is posted to. It is a function, so that
-	// whoever prints the options does not print a secret. Nil: none.
+	// Webhook returns the http or https address to post to; nil: none. It is a function, so that printing the
+	// options does not print the secret.
 	Webhook func() (string, error)
-	Desktop bool         // a notice on the screen of whoever started us
-	Log     *slog.Logger // of what could not be delivered; nil: slog.Default
+	Desktop bool         // a notification on the screen of the user who started Fairlead
+	Log     *slog.Logger // for failed deliveries; nil: slog.Default
 }
 
 // face is a way to reach a person.
 type face interface {
-	name() string // as logs may show it
-	// tell tries once. Its error is a *trouble: what it says may be logged.
+	name() string // for logs
+	// tell tries once. Its error is a *trouble, which may be logged.
 	tell(ctx context.Context, n Notice) error
 }
 
-// trouble is why a try failed, in words of ours alone: nothing of it comes from the address,
-// nor from whoever answered there.
+// trouble is the reason of a failed try. Its text is fixed: nothing in it comes from the address or from the
+// server's answer.
 type trouble struct {
 	cause  string
 	wayOut string
-	again  bool          // another try may go better
-	wait   time.Duration // that was asked for before it; 0: none was
+	again  bool          // whether to retry
+	wait   time.Duration // requested by the server; 0: none
 }
 
 func (t *trouble) Error() string { return t.cause + "; " + t.wayOut }
 
-// Teller tells people. Make it with Open; it is safe for use by many goroutines.
+// Teller sends notices. Make it with Open; all methods may be called concurrently.
 type Teller struct {
 	log     *slog.Logger
 	desks   []*desk
@@ -76,20 +76,21 @@ type Teller struct {
 	mu     sync.Mutex
 	closed bool
 	told   map[question]bool
-	order  []question // of told, the oldest first
+	order  []question // keys of told, oldest first
 }
 
-// desk is one face with what waits for it.
+// desk is one face with its queue.
 type desk struct {
 	face
 	queue chan Notice
 
-	full  bool            // has said that its queue is full, and nothing was delivered since; under Teller.mu
-	said  map[string]bool // causes that were logged since it last worked; its goroutine's own
-	given int             // notices that were given up at the end
+	full  bool            // the full queue was logged, and nothing was delivered since; guarded by Teller.mu
+	said  map[string]bool // reasons that were logged since the last delivery; used only by its goroutine
+	given int             // notices that were dropped at the end
 }
 
-// Open makes a teller of what is configured. Its error does not hold the address. Close it.
+// Open starts a Teller for the configured ways. Its error does not hold the address. The caller must close
+// the Teller.
 func Open(o Options) (*Teller, error) {
 	var faces []face
 	if o.Webhook != nil {
@@ -123,9 +124,9 @@ func open(faces []face, log *slog.Logger) *Teller {
 	return t
 }
 
-// Tell has a notice delivered, beside the caller, who never waits. A question that was told
-// of already is not told again; where it cannot be known whether it was (it has no time), it
-// is. When a queue is full the notice is dropped there, and that is logged once.
+// Tell queues a notice and returns at once. A question that was notified already is not notified again,
+// unless it has no time, because then it cannot be recognised. If a queue is full, the notice is dropped for
+// that way, which is logged once.
 func (t *Teller) Tell(n Notice) {
 	n = clean(n)
 	q := question{n.Run, n.Step, n.Agent, n.Why, n.Since}
@@ -161,8 +162,8 @@ func (t *Teller) remember(q question) {
 	}
 }
 
-// Close takes no more notices, gives those that wait a last try and at most a few seconds,
-// and logs how many were given up. When it returns nothing of the teller runs any more.
+// Close takes no more notices, tries waiting ones once more for at most a few seconds, and logs how many were
+// dropped. After it returns, no goroutine of the Teller runs.
 func (t *Teller) Close() error {
 	t.mu.Lock()
 	if t.closed {
@@ -189,7 +190,7 @@ func (t *Teller) Close() error {
 	return nil
 }
 
-// serve delivers what waits for one face, in order.
+// serve delivers the notices of one face in order.
 func (t *Teller) serve(d *desk) {
 	for n := range d.queue {
 		if t.ctx.Err() != nil {
@@ -215,7 +216,7 @@ func (t *Teller) serve(d *desk) {
 	}
 }
 
-// deliver tries until it worked, until nothing more can come of it, or until we end.
+// deliver tries until it succeeds, retrying is pointless, or the Teller closes.
 func (t *Teller) deliver(d *desk, n Notice) error {
 	wait := waitFirst
 	for try := 1; ; try++ {
@@ -228,7 +229,7 @@ func (t *Teller) deliver(d *desk, n Notice) error {
 		pause := time.NewTimer(max(wait, why.wait))
 		select {
 		case <-pause.C:
-		case <-t.closing: // one try more, now
+		case <-t.closing: // one last try, now
 		}
 		pause.Stop()
 		wait *= 4

@@ -29,7 +29,7 @@ func asked(n int) Notice {
 	}
 }
 
-// talk keeps a log.
+// talk collects a log.
 type talk struct {
 	mu   sync.Mutex
 	text bytes.Buffer
@@ -49,12 +49,12 @@ func (l *talk) String() string {
 
 func (l *talk) logger() *slog.Logger { return slog.New(slog.NewTextHandler(l, nil)) }
 
-// door is a face that does as it is told.
+// door is a face that behaves as the test says.
 type door struct {
 	answer func(ctx context.Context, n Notice) error
 
 	mu    sync.Mutex
-	tries []string // STEP@SECONDS since the beginning
+	tries []string // STEP@SECONDS since the start
 	began time.Time
 }
 
@@ -84,7 +84,7 @@ var (
 	errWrong = &trouble{cause: "it is wrong", wayOut: "correct it"}
 )
 
-// inBubble opens a teller of one door, and closes it in the end.
+// inBubble opens a Teller with one door, and closes it at the end.
 func inBubble(t *testing.T, answer func(context.Context, Notice) error, do func(t *testing.T, tell *Teller, d *door, log *talk)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -95,7 +95,7 @@ func inBubble(t *testing.T, answer func(context.Context, Notice) error, do func(
 	})
 }
 
-// SPEC Workflow, People: a question is told of once, however often the engine comes upon it.
+// SPEC Workflow, People: a question is notified once, however often the engine reports it.
 func TestOnce(t *testing.T) {
 	inBubble(t, yes, func(t *testing.T, tell *Teller, d *door, _ *talk) {
 		for range 3 {
@@ -103,13 +103,13 @@ func TestOnce(t *testing.T) {
 			tell.Tell(asked(2))
 		}
 		later := asked(1)
-		later.Since = later.Since.Add(time.Microsecond) // the step was done again, and asks again
+		later.Since = later.Since.Add(time.Microsecond) // the step ran again and asks again
 		tell.Tell(later)
-		both := later.Since // two questions of agents in one append have one time
+		both := later.Since // two agents' questions in one append have the same time
 		for _, id := range []string{"q1", "q2", "q1"} {
 			tell.Tell(Notice{Kind: "permission", Agent: "coder", Why: "coder asks for permission (" + id + ")", Since: both})
 		}
-		timeless := Notice{Step: "old"} // nobody knows whether it is the same question
+		timeless := Notice{Step: "old"} // without a time, a question cannot be recognised
 		tell.Tell(timeless)
 		tell.Tell(timeless)
 		synctest.Wait()
@@ -119,7 +119,7 @@ func TestOnce(t *testing.T) {
 	})
 }
 
-// What was told of is not remembered for ever.
+// Remembered questions are limited.
 func TestMemoryIsBounded(t *testing.T) {
 	inBubble(t, yes, func(t *testing.T, tell *Teller, _ *door, _ *talk) {
 		for n := range rememberMax + 100 {
@@ -132,8 +132,8 @@ func TestMemoryIsBounded(t *testing.T) {
 	})
 }
 
-// A few tries, further and further apart; then it is given up, and that is said once per
-// cause until it works again.
+// Tries get further apart; then the notice is dropped, and each reason is logged once until a delivery
+// succeeds.
 func TestTries(t *testing.T) {
 	var fault atomic.Pointer[trouble] // nil: it works
 	fault.Store(errBusy)
@@ -172,7 +172,7 @@ func TestTries(t *testing.T) {
 	})
 }
 
-// Whoever answers may ask for a longer wait, and is given it.
+// The server may ask for a longer wait.
 func TestAskedWait(t *testing.T) {
 	var tries atomic.Int32
 	inBubble(t, func(context.Context, Notice) error {
@@ -189,8 +189,8 @@ func TestAskedWait(t *testing.T) {
 	})
 }
 
-// An address that hangs holds up nobody: a try ends, the queue has an end and says so, and
-// the other face has long told everything.
+// An address that hangs delays nothing else: a try times out, the full queue is logged, and the other face
+// has delivered everything.
 func TestHanging(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		log := &talk{}
@@ -223,7 +223,7 @@ func TestHanging(t *testing.T) {
 	})
 }
 
-// What was asked just before the end is still told of, and a wait for the next try is cut short.
+// What was asked just before Close is still sent, and the wait for the next try is cut short.
 func TestClose(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		log := &talk{}
@@ -237,21 +237,21 @@ func TestClose(t *testing.T) {
 		tell := open([]face{d}, log.logger())
 		tell.Tell(asked(1))
 		tell.Tell(asked(2))
-		synctest.Wait() // the first is to be tried again in a second
+		synctest.Wait() // the first will be retried in a second
 		if err := tell.Close(); err != nil {
 			t.Error(err)
 		}
 		if got, want := d.tried(), []string{"s1@0s", "s1@0s", "s2@0s"}; !slices.Equal(got, want) {
 			t.Errorf("%q, want %q", got, want)
 		}
-		tell.Tell(asked(3)) // nobody is there any more
+		tell.Tell(asked(3)) // the Teller is closed
 		if err := tell.Close(); err != nil || log.String() != "" {
 			t.Errorf("closed twice: %v, %s", err, log)
 		}
 	})
 }
 
-// Nobody configured, nobody told, nothing started.
+// Without configuration nothing is sent and no goroutine is started.
 func TestNobody(t *testing.T) {
 	tell, err := Open(Options{})
 	if err != nil || len(tell.desks) != 0 {

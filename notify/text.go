@@ -7,13 +7,13 @@ import (
 )
 
 const (
-	wordsMax = 300  // characters of a name or a reason; nobody reads more in a corner of a screen
-	idMax    = 256  // bytes of an id; the engine takes none that is longer
-	pathMax  = 4096 // bytes; what is longer is no path on any system of ours
+	wordsMax = 300  // characters of a name or a reason, because a notification is small
+	idMax    = 256  // bytes of an id; the engine's own limit
+	pathMax  = 4096 // bytes; longer paths are not valid
 )
 
-// clean makes a notice fit to be sent and shown. A path that was cut would name another file,
-// so one that is too long is left out.
+// clean makes a notice safe to send and show. A path that is too long is left out, because a shortened one
+// would name another file.
 func clean(n Notice) Notice {
 	n.Kind, n.Run, n.Step = harmless(n.Kind, idMax), harmless(n.Run, idMax), harmless(n.Step, idMax)
 	n.Agent = harmless(n.Agent, idMax)
@@ -25,11 +25,11 @@ func clean(n Notice) Notice {
 	return n
 }
 
-// harmless makes one line of a text, without what could move a cursor or turn text round,
-// and at most so many characters long.
+// harmless returns one line without control characters or characters that change the writing direction, of at
+// most most characters.
 func harmless(text string, most int) string {
 	if len(text) > most*utf8Max {
-		text = text[:most*utf8Max] // the rest is not even looked at
+		text = text[:most*utf8Max] // bounds the work
 	}
 	var b strings.Builder
 	count := 0
@@ -50,5 +50,5 @@ func harmless(text string, most int) string {
 
 const utf8Max = 4 // bytes of a character
 
-// unmarked keeps text from being taken for markup: many desktops read a notice as a little HTML.
+// unmarked keeps text from being read as markup: many desktops render notifications as simple HTML.
 var unmarked = strings.NewReplacer("<", "‹", ">", "›", "&", "+")

@@ -22,7 +22,7 @@ func TestHarmless(t *testing.T) {
 	}
 }
 
-// A path that was cut would be another path.
+// A shortened path would be another path.
 func TestPathsAreWholeOrAbsent(t *testing.T) {
 	for path, want := range map[string]string{
 		"/a/b.json": "/a/b.json", "b.json": "", "": "", "/" + strings.Repeat("x", pathMax): "",
@@ -33,7 +33,7 @@ func TestPathsAreWholeOrAbsent(t *testing.T) {
 	}
 }
 
-// Whatever a workflow is called, its notice is one short line on a screen, and no markup.
+// Whatever a workflow is called, its notification is one short line without markup.
 func FuzzWords(f *testing.F) {
 	f.Add("release", "step a waits", "r1", "a")
 	f.Add("<b>&amp;</b>", "--urgency=critical", "-x", "\x1b]0;x\x07")
@@ -55,7 +55,7 @@ func FuzzWords(f *testing.F) {
 	})
 }
 
-// An answer can make us wait, but not for ever, and not back in time.
+// A server can ask for a wait, but only for a bounded one.
 func FuzzAskedWait(f *testing.F) {
 	for _, header := range []string{"", "0", "5", "30", "31", "-1", "99999999999999999999", "4294967295", "1.5", " 3", "Sat, 21 Nov 2026 12:00:00 GMT"} {
 		f.Add(header)

@@ -19,11 +19,11 @@ import (
 )
 
 const (
-	addressMax     = 8192             // bytes of a webhook's address; servers take no longer ones
-	hopsMax        = 3                // redirects that are followed; more are a circle
-	answerBytesMax = 4 << 10          // of an answer; it is only taken so that who answers is not cut off
+	addressMax     = 8192             // bytes of a webhook's address; servers accept no longer ones
+	hopsMax        = 3                // redirects to follow; more are a loop
+	answerBytesMax = 4 << 10          // of an answer; it is read only so that the server is not cut off
 	headerBytesMax = 64 << 10         // of its headers
-	askedWaitMax   = 30 * time.Second // that an answer may make us wait; other notices stand behind this one
+	askedWaitMax   = 30 * time.Second // longest wait that an answer may request, because other notices are queued behind it
 )
 
 // webhook posts notices to an address.
@@ -33,7 +33,7 @@ type webhook struct {
 }
 
 var errAddress = errors.New("notify.webhook is not an address that begins with http:// or https:// and names a host; " +
-	"correct it in fairlead.yaml, or the variable that it refers to") // what url.Parse says would show it
+	"correct it in fairlead.yaml, or the variable that it refers to") // url.Parse's error would show the address
 
 func newWebhook(address string) (*webhook, error) {
 	u, err := url.Parse(address)
@@ -44,18 +44,18 @@ func newWebhook(address string) (*webhook, error) {
 	return &webhook{address: u, client: &http.Client{
 		CheckRedirect: onlyWithin,
 		Transport: &http.Transport{
-			Proxy:                  http.ProxyFromEnvironment, // whoever set it wants it used
+			Proxy:                  http.ProxyFromEnvironment, // a proxy in the environment is used
 			DialContext:            (&net.Dialer{Timeout: tryMax}).DialContext,
 			TLSHandshakeTimeout:    tryMax,
 			MaxResponseHeaderBytes: headerBytesMax,
-			DisableKeepAlives:      true, // notices are rare: no connection is held open for the next
+			DisableKeepAlives:      true, // notices are rare: no connection is kept open
 			DisableCompression:     true,
 		},
 	}}, nil
 }
 
-// onlyWithin lets an address send us on within its own host, and only in ways that post
-// again. Anything else is not followed: the notice would go to somebody whom nobody named.
+// onlyWithin allows redirects only within the address's own host, and only those that post again. Otherwise
+// the notice would go to a host that is not configured.
 func onlyWithin(next *http.Request, before []*http.Request) error {
 	first, code := before[0].URL, next.Response.StatusCode
 	same := next.URL.Scheme == first.Scheme && strings.EqualFold(next.URL.Host, first.Host)
@@ -67,13 +67,13 @@ func onlyWithin(next *http.Request, before []*http.Request) error {
 	return nil
 }
 
-// name is the host alone.
+// name is the host only.
 func (w *webhook) name() string { return harmless(w.address.Hostname(), idMax) }
 
 func (w *webhook) tell(ctx context.Context, n Notice) error {
 	body, err := json.Marshal(n)
 	if err != nil {
-		panic("notify: a notice is not JSON: " + err.Error()) // it holds texts and a time
+		panic("notify: a notice is not JSON: " + err.Error()) // it holds only texts and a time
 	}
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, w.address.String(), bytes.NewReader(body))
 	if err != nil {
@@ -86,11 +86,11 @@ func (w *webhook) tell(ctx context.Context, n Notice) error {
 		return unreached(err)
 	}
 	defer res.Body.Close()
-	_, _ = io.CopyN(io.Discard, res.Body, answerBytesMax) // what it says does not matter
+	_, _ = io.CopyN(io.Discard, res.Body, answerBytesMax) // the content does not matter
 	return verdict(res.StatusCode, res.Header.Get("Retry-After"))
 }
 
-// verdict says what becomes of a notice that was answered so.
+// verdict decides by the status code whether a notice was delivered.
 func verdict(code int, retryAfter string) error {
 	said := fmt.Sprintf("it answers %d", code)
 	switch {
@@ -104,8 +104,8 @@ func verdict(code int, retryAfter string) error {
 	return &trouble{cause: said, wayOut: "correct notify.webhook, or make a new address over there"}
 }
 
-// askedWait reads Retry-After: whole seconds, and never more than we are ready to wait. Its
-// other form, a date, depends on two clocks and is not read.
+// askedWait parses Retry-After as whole seconds, with an upper bound. Its other form, a date, depends on two
+// clocks and is ignored.
 func askedWait(header string) time.Duration {
 	seconds, err := strconv.ParseUint(header, 10, 32)
 	if err != nil {
@@ -114,8 +114,8 @@ func askedWait(header string) time.Duration {
 	return min(time.Duration(seconds)*time.Second, askedWaitMax)
 }
 
-// unreached says why nobody answered. The error itself holds the address, and may hold what
-// a server sent, so it is told in words of ours.
+// unreached gives the reason why there was no answer. The error itself holds the address and may hold what a
+// server sent, so only fixed texts are used.
 func unreached(err error) error {
 	t := &trouble{cause: "the connection failed", wayOut: "see that the host can be reached from here", again: true}
 	var (

@@ -15,10 +15,10 @@ import (
 	"time"
 )
 
-// token stands in every address here, and nowhere else.
+// token is in every address of these tests, and nowhere else.
 const token = "hunter2"
 
-const testWait = 30 * time.Second // far more than anything here takes
+const testWait = 30 * time.Second // far more than any test needs
 
 // until waits for a condition.
 func until(t *testing.T, what string, ok func() bool) {
@@ -33,12 +33,12 @@ func until(t *testing.T, what string, ok func() bool) {
 	}
 }
 
-// posted is one request, as it came.
+// posted is one request as received.
 type posted struct {
 	method, path, kind, body, user string
 }
 
-// host answers as it is told, and keeps what it got.
+// host answers as the test says and records requests.
 func host(t *testing.T, answer http.HandlerFunc) (base string, got chan posted) {
 	t.Helper()
 	got = make(chan posted, 100)
@@ -64,7 +64,7 @@ func hook(t *testing.T, address string) *webhook {
 	return w
 }
 
-// The fields that programs rely on: some may be added, none renamed.
+// Other programs rely on these fields: some may be added, none renamed.
 func TestPost(t *testing.T) {
 	base, got := host(t, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) })
 	log := &talk{}
@@ -93,7 +93,7 @@ func TestPost(t *testing.T) {
 	}
 }
 
-// What an answer means.
+// What a status code means.
 func TestVerdicts(t *testing.T) {
 	for code, again := range map[int]bool{301: false, 304: false, 400: false, 404: false, 408: true, 410: false, 429: true, 500: true, 503: true} {
 		base, _ := host(t, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(code); fmt.Fprint(w, "no, "+token) })
@@ -105,7 +105,7 @@ func TestVerdicts(t *testing.T) {
 	}
 }
 
-// A webhook may send us on within its own host, in ways that post again, and not for ever.
+// A webhook may redirect within its own host, if the request is posted again, and a limited number of times.
 func TestRedirects(t *testing.T) {
 	elsewhere, stolen := host(t, func(http.ResponseWriter, *http.Request) {})
 	for _, c := range []struct {
@@ -149,8 +149,8 @@ func TestRedirects(t *testing.T) {
 	}
 }
 
-// A host that talks without end, sends a header without end, or is not what the address
-// says, costs a limited time, and says nothing that reaches a log.
+// A host that sends without end, sends endless headers, or is not the expected one costs a limited time, and
+// nothing that it sends reaches the log.
 func TestHostileHosts(t *testing.T) {
 	endless := make(chan struct{})
 	for _, c := range []struct {
@@ -188,7 +188,7 @@ func flood(c net.Conn) {
 	}
 }
 
-// listen serves connections until the test is over, and gives the address.
+// listen serves connections until the test ends, and returns the address.
 func listen(t *testing.T, serve func(net.Conn)) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -203,7 +203,7 @@ func listen(t *testing.T, serve func(net.Conn)) string {
 			if err != nil {
 				return
 			}
-			_, _ = c.Read(make([]byte, 64<<10)) // whatever was asked
+			_, _ = c.Read(make([]byte, 64<<10)) // whatever the request is
 			serve(c)
 			c.Close()
 		}
@@ -212,7 +212,7 @@ func listen(t *testing.T, serve func(net.Conn)) string {
 	return l.Addr().String()
 }
 
-// Why nobody answered, in words of ours: no address, nor what a server sent, is in them.
+// The reasons of failures hold neither the address nor what a server sent.
 func TestUnreached(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -248,7 +248,7 @@ func TestUnreached(t *testing.T) {
 	}
 }
 
-// The one promise: of the address, the host's name is all that is ever said.
+// The promise: only the host's name of the address is ever shown.
 func TestTheAddressIsSecret(t *testing.T) {
 	for _, address := range []string{
 		"", "ftp://host/" + token, "http:///" + token, "host/" + token, "http://host:x/" + token, "http://[::1/" + token, "http://a b/" + token,
@@ -266,7 +266,7 @@ func TestTheAddressIsSecret(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	tell.Tell(asked(1)) // nobody listens on port 1
+	tell.Tell(asked(1)) // nothing listens on port 1
 	if err := tell.Close(); err != nil {
 		t.Error(err)
 	}

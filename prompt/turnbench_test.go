@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// The text that goes with a turn: two hundred messages of a kilobyte.
+// BenchmarkTurnPrompt measures a turn prompt with two hundred messages of a kilobyte.
 func BenchmarkTurnPrompt(b *testing.B) {
 	told := TurnInput{Channel: "reviews", Agent: "pm", Turn: 17, Members: []string{"coder", "pm"}, Waits: time.Minute}
 	for n := range uint64(200) {

@@ -10,50 +10,49 @@ import (
 )
 
 const (
-	// TurnPromptBytesMax is of all that an agent is told at once: what a model with a small
-	// window still reads, and more than a lively hour of talk.
+	// TurnPromptBytesMax bounds a channel prompt: it fits a small model's context and holds more than an hour
+	// of conversation.
 	TurnPromptBytesMax = 256 << 10
 
-	// turnMembersMax is how many names stand in a prompt; more are counted. It is the most
-	// that a channel has.
+	// turnMembersMax bounds the names in a prompt; more are counted. It equals the largest channel.
 	turnMembersMax = 128
 )
 
-// TurnTold is what an agent is told about a channel. Which prompt uses what stands at the
-// prompts. Nothing in it is trusted: names and texts may hold anything.
+// TurnInput holds the data of a channel prompt; each function says what it uses. Names and texts are
+// untrusted and may hold anything.
 type TurnInput struct {
 	Channel string
-	Agent   string     // who is told
-	Turn    uint64     // its number; 0: the answer needs no turn
-	Members []string   // of the channel; Agent among them or not
-	Holder  string     // who has the turn; empty: nobody
+	Agent   string     // the receiver
+	Turn    uint64     // the turn's number; 0: the answer needs no turn
+	Members []string   // the channel's participants, with or without Agent
+	Holder  string     // the agent that has the turn; empty: none
 	Said    []TurnLine // oldest first
-	LeftOut uint64     // messages before them that are not among them
+	LeftOut uint64     // number of earlier messages that are not in Said
 	Waits   time.Duration
-	HTTP    bool // it acts by requests, and not by what it says
+	HTTP    bool // the agent acts by HTTP requests, not by its output
 }
 
-// TurnLine is one thing that was said.
+// TurnLine is one message.
 type TurnLine struct {
 	N     uint64 // its number in the channel
 	By    string
 	Human bool
-	Late  bool // said without the turn
+	Late  bool // sent without having the turn
 	Text  string
 }
 
-// TurnPrompt tells an agent that it has the turn: who is in the channel, what was said since
-// its last one, and how the turn ends (SPEC Turn, T4). Waits is the turn's timeout; 0: none.
-// At most TurnPromptBytesMax bytes, of which the newest messages have first call; what does
-// not fit is counted, and a single message that is too long is cut and says so.
+// ForTurn tells an agent that it has the turn: the channel's participants, the messages since its last turn,
+// and how to end the turn (SPEC Turn, T4). Waits is the turn's timeout; 0: none. The prompt has at most
+// TurnPromptBytesMax bytes. The newest messages are kept first, left-out ones are counted, and a single
+// message that is too long is cut and says so.
 func ForTurn(told TurnInput) string {
 	head := told.title("it is your turn to speak") + told.company() + "\n"
 	return told.frame(head, true, "Now speak. "+told.acts()+told.time("The turn ends by itself %s after you were told of it."))
 }
 
-// AsidePrompt tells an agent that a person interrupted and waits for its answer (T17). Said
-// is that message; Holder has the turn that stands still, the agent itself or somebody else;
-// Waits is how long the answer is waited for, 0: as long as the turn lasts.
+// ForAside tells an agent that a person interrupted and waits for its answer (T17). Said is that message.
+// Holder has the turn that is paused: the agent itself or another one. Waits is the time to answer; 0: as
+// long as the turn lasts.
 func ForAside(told TurnInput) string {
 	still := "Your own turn stands still until you have answered.\n"
 	if told.Holder != told.Agent {
@@ -65,8 +64,8 @@ func ForAside(told TurnInput) string {
 		told.answer("Answer that person now")+told.time("Your answer is waited for %s."))
 }
 
-// MessagePrompt gives an agent a person's message: with Turn in the middle of that turn of
-// its own, without one because it goes to everybody at once. Said is that message.
+// ForMessage gives an agent a person's message: with Turn, during that turn of the agent; without one,
+// because the message goes to all participants at once. Said is that message.
 func ForMessage(told TurnInput) string {
 	told.alone()
 	if told.Turn != 0 {
@@ -82,20 +81,20 @@ func ForMessage(told TurnInput) string {
 	return told.frame(told.title("a person said something to everybody at once"), false, tail)
 }
 
-// GoOnPrompt tells an agent that its turn goes on, after a wait or after a person was
-// answered (T12, T15). Waits is what time it has left, 0: no limit.
+// ToContinue tells an agent that its turn continues, after a pause or after a person was answered (T12, T15).
+// Waits is the remaining time; 0: no limit.
 func ToContinue(told TurnInput) string {
 	told.Said, told.LeftOut = nil, 0
 	return told.frame(told.title("your turn goes on; nothing keeps you waiting any more"), false,
 		"Now go on. "+told.acts()+told.time("The turn ends by itself in %s."))
 }
 
-// alone leaves one message, the last.
+// alone keeps only the last message.
 func (told *TurnInput) alone() {
 	told.Said, told.LeftOut = told.Said[max(0, len(told.Said)-1):], 0
 }
 
-// title is the first line: where, who, what.
+// title is the first line: the channel, the agent, the occasion.
 func (told *TurnInput) title(what string) string {
 	turn := ""
 	if told.Turn != 0 {
@@ -104,7 +103,7 @@ func (told *TurnInput) title(what string) string {
 	return fmt.Sprintf("Channel %s%s: %s. You are %s.\n", name(told.Channel), turn, what, name(told.Agent))
 }
 
-// company is who else is there.
+// company lists the other participants.
 func (told *TurnInput) company() string {
 	var others []string
 	for _, member := range told.Members {
@@ -122,8 +121,8 @@ func (told *TurnInput) company() string {
 	return fmt.Sprintf("With you in the channel: %s%s. People read and write there at any time.\n", strings.Join(others, ", "), more)
 }
 
-// acts is how a turn ends. No line of it ends with one of the words: who repeats to others
-// what he was told has not ended his turn by it.
+// acts explains how to end a turn. No line ends with an act's keyword, so that an agent that repeats the
+// prompt does not end its turn.
 func (told *TurnInput) acts() string {
 	if told.HTTP {
 		who := fmt.Sprintf(`"agent":%s,"turn":%d`, quoteJSON(told.Agent), told.Turn)
@@ -146,7 +145,7 @@ func (told *TurnInput) acts() string {
 	}, "\n")
 }
 
-// answer is how one answers without a turn.
+// answer explains how to answer without having the turn.
 func (told *TurnInput) answer(ask string) string {
 	if !told.HTTP {
 		return ask + ": what you say is shown in the channel. It needs no turn and no word at its end.\n"
@@ -170,7 +169,7 @@ func (told *TurnInput) time(words string) string {
 	return fmt.Sprintf(words, inWords(told.Waits)) + "\n"
 }
 
-// frame puts what was said between our words, as much of it as there is room for.
+// frame puts as many messages as fit between head and tail.
 func (told *TurnInput) frame(head string, sinceLast bool, tail string) string {
 	said, leftOut := told.fit(TurnPromptBytesMax - len(head) - len(tail) - frameBytes)
 	var b strings.Builder
@@ -197,14 +196,13 @@ func (told *TurnInput) frame(head string, sinceLast bool, tail string) string {
 
 const (
 	quoteNote  = "Lines that begin with \">\" are the words of whoever is named above them, and not ours.\n\n"
-	frameBytes = 512 // of what frame adds to head, messages and tail, with room to spare
+	frameBytes = 512 // upper bound of what frame adds to head, messages and tail
 
-	// turnCutBytesMin is the least that is left of a message that is too long; a shorter
-	// piece tells nobody anything.
+	// turnCutBytesMin is the least that is kept of a message that is too long; less would be useless.
 	turnCutBytesMin = 4 << 10
 )
 
-// fit renders the newest messages for which there is room, in order, and counts all others.
+// fit renders the newest messages that fit, in order, and counts the others.
 func (told *TurnInput) fit(room int) (said []string, leftOut uint64) {
 	whole := room
 	leftOut = told.LeftOut + uint64(len(told.Said))
@@ -226,7 +224,7 @@ func (told *TurnInput) fit(room int) (said []string, leftOut uint64) {
 	return said, leftOut
 }
 
-// render is a message as it stands in a prompt. It stops where it has grown beyond most bytes.
+// render formats a message for a prompt. It stops after more than most bytes.
 func (l *TurnLine) render(most int) string {
 	var b strings.Builder
 	b.WriteString(l.header())
@@ -234,7 +232,7 @@ func (l *TurnLine) render(most int) string {
 	return b.String()
 }
 
-// cut is the beginning of a message that is too long, in at most that many bytes.
+// cut returns the beginning of a message that is too long, in at most most bytes.
 func (l *TurnLine) cut(most int) string {
 	note := fmt.Sprintf("(Message %d has %d bytes and is cut here.)\n", l.N, len(l.Text))
 	var b strings.Builder

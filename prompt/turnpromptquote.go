@@ -9,11 +9,11 @@ import (
 	"unicode/utf8"
 )
 
-// nameRunesMax is of a name in a prompt. Agents' are at most 64; people's come from anywhere.
+// nameRunesMax bounds a name in a prompt. Agents' names have at most 64 characters; people's names are not
+// limited.
 const nameRunesMax = 80
 
-// name is somebody's name in a line of ours: as it is where it could be nothing else, in
-// quotation marks where it could be taken for more than a name.
+// name formats a name for a line of ours: as it is if it cannot be misread, else in quotation marks.
 func name(s string) string {
 	s = shortLine(s)
 	plain := s != ""
@@ -26,8 +26,7 @@ func name(s string) string {
 	return strconv.QuoteToGraphic(s)
 }
 
-// shortLine is a name without what would end a line or move a cursor, and not longer than
-// names are.
+// shortLine returns a text without line breaks and control characters, shortened like a name.
 func shortLine(s string) string {
 	s = strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) || endsLine(r) {
@@ -48,13 +47,12 @@ func nameOr(s, nobody string) string {
 	return name(s)
 }
 
-// quote writes a text with "> " before each of its lines, whatever it takes for a line's
-// end, and without anything that a terminal would obey. It stops once it has written more
-// than most bytes.
+// quote writes a text with "> " before each of its lines, whatever line ends it uses, and without terminal
+// control characters. It stops after more than most bytes.
 func quote(b *strings.Builder, text string, most int) {
 	b.Grow(max(0, min(len(text)+len(text)/16, most)) + utf8.UTFMax)
-	from, done := b.Len(), 0 // text[:done] is written
-	bare, bad := true, false // nothing stands in this line yet; the last byte was no text
+	from, done := b.Len(), 0 // text[:done] has been written
+	bare, bad := true, false // bare: the line is empty so far; bad: the last byte was not valid UTF-8
 	b.WriteString(">")
 	put := func(upto int) {
 		if done < upto {
@@ -78,14 +76,14 @@ func quote(b *strings.Builder, text string, most int) {
 			if strings.HasPrefix(text[i:], "\r\n") {
 				size = 2
 			}
-			if i+size < len(text) { // the last line's end begins no line
+			if i+size < len(text) { // a line end at the very end starts no line
 				b.WriteString("\n>")
 			}
 			bare, bad, done = true, false, i+size
 		case r == utf8.RuneError && size <= 1, unicode.IsControl(r):
 			put(i)
 			wrong := size == 1 && r == utf8.RuneError
-			if !wrong || !bad { // one mark for a whole run of bytes that are no text
+			if !wrong || !bad { // one replacement character for a run of invalid bytes
 				if bare {
 					b.WriteByte(' ')
 				}
@@ -109,7 +107,7 @@ func endsLine(r rune) bool {
 
 func plainUTF8(s string) string { return strings.ToValidUTF8(s, string(utf8.RuneError)) }
 
-// cutString is the longest beginning of a valid text in at most n bytes.
+// cutString returns the longest beginning of a valid text in at most n bytes.
 func cutString(s string, n int) string {
 	if len(s) <= n {
 		return s
@@ -120,7 +118,7 @@ func cutString(s string, n int) string {
 	return s[:n]
 }
 
-// inWords is a time as people say it: 45 s, 5 min, 1 h 30 min.
+// inWords formats a duration: 45 s, 5 min, 1 h 30 min.
 func inWords(d time.Duration) string {
 	d = max(d.Round(time.Second), time.Second)
 	if d < 2*time.Minute {

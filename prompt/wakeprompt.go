@@ -13,43 +13,42 @@ import (
 )
 
 const (
-	// WakePromptBytesMax is of all that a lead is told at once about those whom it wakes: half
-	// of what a driver takes, and of what the window of a large model holds.
+	// WakePromptBytesMax bounds a wake prompt: half of what a driver accepts and of what the context of a
+	// large model holds.
 	WakePromptBytesMax = 512 << 10
 
-	// TranscriptBytesMax is of the transcript of one agent, where nobody says another number
-	// (SPEC, Presence).
+	// TranscriptBytesMax is the default limit of one agent's transcript (SPEC, Presence).
 	TranscriptBytesMax = 32 << 10
 
-	// wakeSoulMax is of one soul in a prompt: some twenty pages. The rest is for who asks for it.
+	// wakeSoulMax bounds one soul in a prompt: some twenty pages.
 	wakeSoulMax = 64 << 10
 
-	wakesMax         = 64  // in one prompt; a team has eight
+	wakesMax         = 64  // in one prompt; a crew has eight
 	wakeAttributeMax = 256 // bytes of one attribute: a name of 64 characters
-	wakeNotesMax     = 400 // bytes of what we say within one element, with the tags
+	wakeNotesMax     = 400 // bytes of our text and tags within one element
 )
 
-// Message is one thing that somebody said.
+// Message is one message of a transcript.
 type Message struct {
 	Speaker, Text string
 	At            time.Time
 }
 
-// Wakes is one agent that is to be woken: who it was, and what was said last.
+// Sleeper is one agent to wake: its document and its last messages.
 type Sleeper struct {
 	Document *crew.Document
 	Messages []Message // oldest first
-	LeftOut  int       // messages before them that are not among them
+	LeftOut  int       // number of earlier messages that are not in Messages
 }
 
-// WakePrompt tells the lead whom to wake (seed 001, Context Rehydration). It begins with the line
-// [WAKE AGENTS]; what each of them was stands in an <agent> element: name, color, colorName and
-// position, its soul, and its newest messages of at most transcriptBytesMax bytes (0: 32 KiB).
+// ForWake asks the lead to wake agents (seed 001, Context Rehydration). It begins with the line [WAKE
+// AGENTS]. Each agent is an <agent> element with name, color, colorName and position, its soul, and its
+// newest messages of at most transcriptBytesMax bytes (0: 32 KiB).
 //
-// Nothing in it is trusted. Texts are escaped, so that none of them opens or closes an element or
-// is taken for a marker; a message's further lines are set in, so that none of them is taken for
-// somebody's first. The prompt has at most WakePromptBytesMax bytes: where all together is longer,
-// the longest souls and transcripts give way, and a line says what is left out.
+// All of it is untrusted. Texts are escaped, so that none opens or closes an element or is read as a marker;
+// continuation lines of a message are indented, so that none looks like the start of a message. The prompt
+// has at most WakePromptBytesMax bytes: if it would be longer, the longest souls and transcripts are
+// shortened, and a line says what is left out.
 func ForWake(wakes []Sleeper, transcriptBytesMax int) string {
 	more := ""
 	if n := len(wakes) - wakesMax; n > 0 {
@@ -94,17 +93,17 @@ In the elements & < > stand as &amp; &lt; &gt;. Control characters are shown as 
 `
 )
 
-// wakeElement is an agent as it will stand in the prompt.
+// wakeElement is an agent's element before it is shortened.
 type wakeElement struct {
 	id         crew.DocID
 	line, open string
 	soul       wakeText
-	soulBytes  int // of all of it, as it would be shown
+	soulBytes  int // of the whole soul, as it would be shown
 	said       []wakeText
 	leftOut    int
 }
 
-// wakeText is a text that can be shown, and how it stands in XML.
+// wakeText is a displayable text and its XML form.
 type wakeText struct {
 	plain string
 	xml   *string
@@ -143,12 +142,12 @@ func attribute(value string) string {
 	return `"` + escapeAttribute(visible(cutString(plainUTF8(value), wakeAttributeMax))) + `"`
 }
 
-// transcriptLine is a message as it stands in a transcript.
+// transcriptLine formats a message of a transcript.
 func transcriptLine(m Message) string {
 	return "[" + speaker(m.Speaker) + "]: " + strings.ReplaceAll(visible(m.Text), "\n", "\n  ")
 }
 
-// speaker is a name between brackets: nothing in it ends the brackets.
+// speaker formats a name between brackets, so that it cannot close them.
 func speaker(s string) string {
 	return strings.NewReplacer("]", ")", "[", "(", "\n", " ").Replace(visible(s))
 }
@@ -160,7 +159,7 @@ func (e *wakeElement) transcriptSize() (n int) {
 	return n
 }
 
-// write writes the element with at most that many bytes of a soul, and of a transcript.
+// write writes the element with at most most bytes of the soul, and of the transcript.
 func (e *wakeElement) write(b *strings.Builder, most int) {
 	b.WriteString(e.open + "  <soul>\n")
 	soul := e.soul.escaped()
@@ -184,8 +183,8 @@ func (e *wakeElement) write(b *strings.Builder, most int) {
 	b.WriteString("  </transcript>\n</agent>\n")
 }
 
-// newest are the last messages for which there is room, oldest first. The very last is there in
-// any case; where it alone is too long its end is.
+// newest returns the last messages that fit, oldest first. The very last one is always included, shortened to
+// its end if necessary.
 func (e *wakeElement) newest(most int) (said []string, leftOut int) {
 	leftOut = e.leftOut + len(e.said)
 	room := most
@@ -205,8 +204,8 @@ func (e *wakeElement) newest(most int) (said []string, leftOut int) {
 	return said, leftOut
 }
 
-// longest is the largest n up to most for which fits holds; 0 where it never does. fits holds for
-// every n below one for which it holds, give or take an escape.
+// longest returns the largest n up to most for which fits holds, or 0. fits holds for every smaller n, except
+// near an escape sequence.
 func longest(most int, fits func(n int) bool) int {
 	low := 0
 	for high := most; low < high; {
@@ -219,8 +218,8 @@ func longest(most int, fits func(n int) bool) int {
 	return low
 }
 
-// level is the most that each may have, so that all have room together and nobody gives way who
-// has no more than his share.
+// level returns the largest share such that all sizes together fit into room and no size below the share is
+// shortened.
 func level(sizes []int, room int) int {
 	sizes = slices.Sorted(slices.Values(sizes))
 	for i, size := range sizes {
@@ -232,12 +231,12 @@ func level(sizes []int, room int) int {
 	return math.MaxInt
 }
 
-// beginningCut stands where the beginning of a message is missing.
+// beginningCut replaces the missing beginning of a message.
 const beginningCut = "(the beginning of this message is left out) …"
 
-// TranscriptTail keeps the newest messages that have at most bytesMax bytes together, written as
-// [Speaker]: text in a line (0: 32 KiB). messages are oldest first, and so is what is kept; leftOut
-// counts the others. Where the very last is longer than that, its end is kept, and says so.
+// TranscriptTail keeps the newest messages that together have at most bytesMax bytes (0: 32 KiB), each
+// counted as [Speaker]: text on a line. messages and the result are oldest first; leftOut counts the others.
+// If the very last message is longer, its end is kept, with a note.
 func TranscriptTail(messages []Message, bytesMax int) (kept []Message, leftOut int) {
 	if bytesMax <= 0 {
 		bytesMax = TranscriptBytesMax
@@ -260,13 +259,13 @@ func TranscriptTail(messages []Message, bytesMax int) (kept []Message, leftOut i
 
 func (m *Message) size() int { return len("[]: \n") + len(m.Speaker) + len(m.Text) }
 
-// lastOf is the end of a text, of at most n bytes.
+// lastOf returns the end of a text, of at most n bytes.
 func lastOf(s string, n int) string {
 	if len(s) <= n {
 		return s
 	}
 	at := len(s) - n
-	for range utf8.UTFMax - 1 { // bytes that are no text have no beginning to look for
+	for range utf8.UTFMax - 1 { // invalid bytes have no start to search for
 		if at < len(s) && !utf8.RuneStart(s[at]) {
 			at++
 		}
@@ -274,7 +273,7 @@ func lastOf(s string, n int) string {
 	return s[at:]
 }
 
-// StatusPrompt asks the lead who of its team is alive.
+// ForStatus asks the lead which members of its crew are alive.
 func ForStatus() string {
 	return `Who of your team is alive right now?
 
@@ -282,8 +281,8 @@ Look at who really runs within this session of yours, and emit the marker [AGENT
 `
 }
 
-// SummonPrompt tells the lead to bring a team into being: one agent on each of these seats (P1). It
-// begins with the line [SUMMON AGENTS].
+// ForSummon asks the lead to create a crew: one agent on each of these seats (P1). It begins with the line
+// [SUMMON AGENTS].
 func ForSummon(seats []int, lead string) string {
 	return `[SUMMON AGENTS]
 Bring your team into being, ` + escapeText(nameOr(lead, "lead")) + `: one agent on each free seat. Seats are numbered 0 to 8, in three rows; the middle one, 4, is yours.
@@ -297,8 +296,8 @@ Free seats: ` + seatList(seats) + `
 `
 }
 
-// RegisterPrompt asks the lead to register those whom it listed and never registered. names are
-// those that it gave them, beside the seats.
+// ForRegistration asks the lead to register agents that it listed and did not register. names are the names
+// that it gave them, beside the seats.
 func ForRegistration(seats []int, names []string) string {
 	var b strings.Builder
 	b.WriteString("You reported agents as alive that you have not registered yet:\n")

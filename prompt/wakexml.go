@@ -6,9 +6,9 @@ import (
 	"unicode/utf8"
 )
 
-// visible is a text as XML can hold it and people can see it: lines end with \n whatever ended
-// them; other control characters below the space are shown by their signs (␛ for an escape), and
-// all that has none, or makes people read another order or another text than programs do, is �.
+// visible returns a text that XML can hold and people can see. Line ends become \n. Other control characters
+// below the space become their symbols (␛ for an escape). Characters without a symbol, and those that change
+// the reading order or are invisible, become �.
 func visible(s string) string {
 	s = plainUTF8(s)
 	if !strings.ContainsFunc(s, hides) {
@@ -34,7 +34,7 @@ func visible(s string) string {
 	return b.String()
 }
 
-// hides says whether a character is not shown as itself.
+// hides reports whether a character is not shown as itself.
 func hides(r rune) bool {
 	switch r {
 	case '\n', '\t':
@@ -42,19 +42,19 @@ func hides(r rune) bool {
 	case '\u2028', '\u2029', '\ufffe', '\uffff':
 		return true
 	}
-	return unicode.IsControl(r) || turnsText(r) || 0xe0000 <= r && r <= 0xe007f // tags: letters that nobody sees
+	return unicode.IsControl(r) || turnsText(r) || 0xe0000 <= r && r <= 0xe007f // tag characters are invisible
 }
 
-// turnsText are the characters that turn the direction of writing for what follows.
+// turnsText reports whether a character changes the writing direction.
 func turnsText(r rune) bool { return '\u202a' <= r && r <= '\u202e' || '\u2066' <= r && r <= '\u2069' }
 
-// BreaksLine are the characters that end a line, move a cursor, or make people read another
-// order than programs do.
+// BreaksLine reports whether a character ends a line, is a control character, or changes the writing
+// direction.
 func BreaksLine(r rune) bool { return unicode.IsControl(r) || endsLine(r) || turnsText(r) }
 
 var (
-	// inText also takes the markers their first letter, for a reader of the stream: a lead that
-	// repeats what it was told has not said it. An XML reader sees no difference.
+	// inText also escapes the first letter of markers for the marker scanner, so that a lead that repeats its
+	// prompt emits no marker. An XML parser sees no difference.
 	inText = strings.NewReplacer(
 		"&", "&amp;", "<", "&lt;", ">", "&gt;",
 		"[AGENT_STATUS]", "&#91;AGENT_STATUS]", "[AGENT_REGISTERED]", "&#91;AGENT_REGISTERED]",
@@ -66,8 +66,8 @@ var (
 	)
 )
 
-// escapeText is a text between two tags. No text opens or closes an element in it.
+// escapeText escapes a text between two tags.
 func escapeText(s string) string { return inText.Replace(s) }
 
-// escapeAttribute is a text between the quotes of an attribute.
+// escapeAttribute escapes a text between the quotes of an attribute.
 func escapeAttribute(s string) string { return inAttribute.Replace(s) }

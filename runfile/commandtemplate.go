@@ -10,29 +10,29 @@ import (
 )
 
 const (
-	templateBytesMax = 16 << 10 // longer is a program; let the template name it
-	templateWordsMax = 1000     // the same
+	templateBytesMax = 16 << 10 // a longer one should be a program that the template calls
+	templateWordsMax = 1000     // for the same reason
 )
 
-// placeholders of a template, in the order in which they are listed.
+// placeholders lists a template's placeholders in the order of the documentation.
 var placeholders = []string{"run_id", "step_id", "agent", "prompt", "repo", "report", "attempt", "manual_input"}
 
-// CheckTemplate says what is wrong with a --command-template; nil: nothing.
+// CheckTemplate returns what is wrong with a --command-template, or nil.
 func CheckTemplate(template string) error {
 	_, err := templateWords(template)
 	return err
 }
 
-// templateWord is one word of a template, with its quotes taken off.
+// templateWord is one word of a template without its quotes.
 type templateWord struct {
 	text   string
-	quoted bool // some of it stood in quotes, or behind a \
+	quoted bool // part of it was in quotes or behind a \
 }
 
-// fromTemplate cuts a template into words as a shell would, and then puts the values in: a value
-// is one word or a part of one, whatever is in it. The seed's tool does it the other way about,
-// which differs only for values with spaces and quotes, and there it breaks. A word that comes
-// to nothing is left out where it was not quoted, as there.
+// fromTemplate splits a template into words as a shell would, and then fills in the values: a value is never
+// split, whatever it holds. The seed's tool fills in first and splits then, which differs only for values
+// with spaces and quotes, where the seed's way fails. An unquoted word that becomes empty is left out, as in
+// the seed's tool.
 func (c StepCommand) fromTemplate() ([]string, error) {
 	words, err := templateWords(c.Template)
 	if err != nil {
@@ -65,7 +65,7 @@ func (c StepCommand) fromTemplate() ([]string, error) {
 	return argv, nil
 }
 
-// envNames are the variables that hold what the placeholders do.
+// envNames maps placeholders to the environment variables with the same value.
 var envNames = map[string]string{
 	"run_id": "RUN_ID", "step_id": "STEP_ID", "agent": "AGENT_ID", "prompt": "PROMPT_PATH", "repo": "REPO_DIR", "report": "REPORT_PATH",
 	"attempt": "STEP_ATTEMPT", "manual_input": "MANUAL_RESULT_PATH",
@@ -75,17 +75,17 @@ func isShell(program templateWord) bool {
 	return slices.Contains([]string{"sh", "bash", "dash", "zsh", "ksh", "ash"}, filepath.Base(program.text))
 }
 
-// shellOption is -c, also with others before it: -ec.
+// shellOption reports whether a word is -c, also combined with other options: -ec.
 func shellOption(word string) bool {
 	return len(word) >= 2 && word[0] == '-' && word[1] != '-' && word[len(word)-1] == 'c'
 }
 
-// shellReads says whether a shell sees more in a letter than the letter.
+// shellReads reports whether a character is special for a shell.
 func shellReads(r rune) bool {
 	return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("_@%+=:,./-", r))
 }
 
-// operators are what only a shell understands; as a word of its own it is a mistake.
+// operators are words that only a shell understands; as a separate word, each is a mistake.
 var operators = []string{"|", "||", "&&", "&", ";", ">", ">>", "<", "<<", "2>&1", "2>", "&>"}
 
 func templateWords(template string) ([]templateWord, error) {
@@ -110,7 +110,7 @@ func templateWords(template string) ([]templateWord, error) {
 	return words, nil
 }
 
-// splitWords cuts a text into words as a POSIX shell does: single and double quotes, and \.
+// splitWords splits a text into words as a POSIX shell does: single and double quotes, and \.
 func splitWords(s string) ([]templateWord, error) {
 	var words []templateWord
 	var word strings.Builder
@@ -153,7 +153,7 @@ func splitWords(s string) ([]templateWord, error) {
 	return words, nil
 }
 
-// quotedPart reads what stands in quotes at the beginning of s, and gives where they close.
+// quotedPart reads a quoted part at the beginning of s and returns its length.
 func quotedPart(word *strings.Builder, s string) (int, error) {
 	mark := s[0]
 	for i := 1; i < len(s); i++ {
@@ -170,7 +170,7 @@ func quotedPart(word *strings.Builder, s string) (int, error) {
 	return 0, fmt.Errorf("a quote %c is not closed", mark)
 }
 
-// fill puts values in for {name}; {{ and }} are braces.
+// fill replaces {name} by values; {{ and }} stand for braces.
 func fill(text string, value func(name string) (string, error)) (string, error) {
 	var b strings.Builder
 	for i := 0; i < len(text); i++ {

@@ -5,7 +5,7 @@ import (
 	"github.com/fairlead-dev/fairlead/machine/workflow"
 )
 
-// WeighWhen weighs a step's `when` over the run as it stands. A step without one holds.
+// WeighWhen evaluates a step's `when` for the run's current state. A step without one may run.
 func WeighWhen(r *workflow.Run, step workflow.StepID) workflow.Verdict {
 	s, _, ok := r.Find(step)
 	if !ok || s.When == "" {
@@ -14,8 +14,8 @@ func WeighWhen(r *workflow.Run, step workflow.StepID) workflow.Verdict {
 	return weigh(s.When, condition.When, condition.World{Steps: stepsOf(r)})
 }
 
-// WeighUntil weighs the until_condition of a step's loop over a report that has come in, and the
-// item at hand. Nil: the step has none.
+// WeighUntil evaluates the until_condition of a step's loop for a new report and the current item. It returns
+// nil if the step has none.
 func WeighUntil(r *workflow.Run, step workflow.StepID, report workflow.Report) *workflow.Verdict {
 	s, p, ok := r.Find(step)
 	if !ok || s.Loop == nil || s.Loop.UntilCondition == "" {
@@ -34,8 +34,8 @@ func WeighUntil(r *workflow.Run, step workflow.StepID, report workflow.Report) *
 	return &v
 }
 
-// ReportSoFar is the report that people's answer is about: what the step has produced. Of a step
-// that asks first there is nothing yet.
+// ReportSoFar returns the report that a person's answer refers to: what the step produced. A step that asks
+// before it runs has none.
 func ReportSoFar(r *workflow.Run, step workflow.StepID) workflow.Report {
 	_, p, ok := r.Find(step)
 	if !ok {
@@ -52,7 +52,7 @@ func weigh(text string, kind condition.Kind, w condition.World) workflow.Verdict
 	return workflow.Verdict{Holds: holds}
 }
 
-// stepsOf shows a run's steps as conditions see them.
+// stepsOf gives conditions access to a run's steps.
 func stepsOf(r *workflow.Run) func(id string) (condition.Step, bool) {
 	return func(id string) (condition.Step, bool) {
 		_, p, ok := r.Find(workflow.StepID(id))
@@ -65,7 +65,7 @@ func stepsOf(r *workflow.Run) func(id string) (condition.Step, bool) {
 	}
 }
 
-// metricMap is the metrics by name; of those that have one name the last counts, as in JSON.
+// metricMap returns metrics by name. If a name occurs twice, the last one counts, as in JSON.
 func metricMap(list []workflow.Metric) map[string]string {
 	m := make(map[string]string, len(list))
 	for _, one := range list {

@@ -6,12 +6,12 @@ import (
 )
 
 const (
-	gateBytesMax = 1 << 20 // of the file: 1,000 names take a tenth
-	gatesMax     = 10_000  // names; a plan may wait for 1,000 of them
+	gateBytesMax = 1 << 20 // of the file: 1,000 names need a tenth
+	gatesMax     = 10_000  // names; a plan may wait for 1,000
 )
 
-// ReadGates reads a gate-state file (--gate-state-file): the names that are true, sorted. Links
-// are followed, for the user named it. The error is a *ReportFault, or wraps fs.ErrNotExist.
+// ReadGates reads a gate-state file (--gate-state-file) and returns the names that are true, sorted. Links
+// are followed, because the user named the file. The error is a *ReportFault, or wraps fs.ErrNotExist.
 func ReadGates(path string) (open []string, err error) {
 	b, err := readPlain(path, gateBytesMax)
 	if err != nil {
@@ -20,8 +20,7 @@ func ReadGates(path string) (open []string, err error) {
 	return ParseGates(path, b)
 }
 
-// ParseGates reads the bytes of one: a JSON object of name to true or false. The error is a
-// *ReportFault.
+// ParseGates parses a gate-state file: a JSON object of names to true or false. The error is a *ReportFault.
 func ParseGates(name string, b []byte) (open []string, err error) {
 	r, fields, err := openReport(name, b, gateBytesMax)
 	if err != nil {

@@ -12,14 +12,14 @@ import (
 )
 
 const (
-	schemaBytesMax = 256 << 10 // of --schema; the core takes 64 KiB of an input_schema
-	schemaDepthMax = 64        // as for every JSON here
+	schemaBytesMax = 256 << 10 // for --schema; the core accepts 64 KiB of an input_schema
+	schemaDepthMax = 64        // as for all JSON here
 )
 
-// Schema is a JSON Schema that people brought: input_schema of a step, or --schema for reports.
+// Schema is a user's JSON Schema: input_schema of a step, or --schema for reports.
 type Schema struct{ resolved *jsonschema.Resolved }
 
-// CompileSchema reads a schema. It refuses one that refers to another file or address: nothing is
+// CompileSchema compiles a schema. A reference to another file or address is refused, because nothing is
 // fetched.
 func CompileSchema(text []byte) (*Schema, error) {
 	if len(text) > schemaBytesMax {
@@ -42,7 +42,7 @@ func CompileSchema(text []byte) (*Schema, error) {
 	return &Schema{resolved}, nil
 }
 
-// Check says what is wrong with a JSON text; nil: nothing.
+// Check returns what is wrong with a JSON text, or nil.
 func (s *Schema) Check(b []byte) error {
 	if file.TooDeep(b) >= 0 {
 		return fmt.Errorf("nested deeper than %d; flatten it", schemaDepthMax)
@@ -57,15 +57,15 @@ func (s *Schema) Check(b []byte) error {
 	return nil
 }
 
-// schemaWords keeps what a validator says in one line, and short: it may quote the whole value.
+// schemaWords shortens a validator's message to one line, because it may quote the whole value.
 func schemaWords(err error) string {
 	text := strings.Join(strings.Fields(err.Error()), " ")
 	text = strings.TrimPrefix(text, "jsonschema: ")
-	const most = 400 // three lines on a screen
+	const most = 400 // three lines on a terminal
 	return shorten(text, most)
 }
 
-// shorten cuts what is quoted at a letter's border.
+// shorten cuts a text at a character's border.
 func shorten(s string, most int) string {
 	if len(s) <= most {
 		return s

@@ -30,8 +30,8 @@ func TestSchemas(t *testing.T) {
 	}
 }
 
-// A schema over which a validator would never come to an end, or which would fetch something, is
-// refused before it is asked anything.
+// A schema on which a validator would not terminate, or which would fetch something, is refused before it is
+// used.
 func TestSchemasRefused(t *testing.T) {
 	doubling := map[string]any{}
 	for i := range 40 {

@@ -8,20 +8,20 @@ import (
 	"github.com/fairlead-dev/fairlead/internal/file"
 )
 
-// manualBytesMax is of one answer: a form that people fill in is far below.
+// manualBytesMax bounds one answer, far above what a form holds.
 const manualBytesMax = 1 << 20
 
-// ManualInput is what people answered to a step that waits for them (SPEC W9, W10).
+// ManualInput is a person's answer to a step that waits (SPEC W9, W10).
 type ManualInput struct {
-	Approved bool   // a missing `approved` means yes
-	Note, By string // empty: not said
-	Raw      []byte // the whole answer, as JSON
+	Approved bool   // true if `approved` is missing
+	Note, By string // empty: not given
+	Raw      []byte // the whole answer as JSON
 }
 
-// answerFields are ours; an input_schema that does not name them says nothing about them.
+// answerFields are Fairlead's fields; an input_schema that does not name them does not apply to them.
 var answerFields = []string{"approved", "note", "by"}
 
-// ReadManualInput reads an answer's file as ReadReport does.
+// ReadManualInput reads an answer's file, like ReadReport.
 func ReadManualInput(path, inputSchema string) (ManualInput, error) {
 	b, moved, err := readForeign(path, manualBytesMax)
 	if err != nil {
@@ -31,9 +31,9 @@ func ReadManualInput(path, inputSchema string) (ManualInput, error) {
 	return in, stillMoving(err, moved)
 }
 
-// ParseManualInput reads an answer: a JSON object. An approval has to fit the step's
-// input_schema, without approved, note and by where the schema does not name them; a refusal does
-// not, for nobody fills in a form to say no. The error is a *ReportFault.
+// ParseManualInput parses an answer: a JSON object. An approval must fit the step's input_schema, without
+// approved, note and by unless the schema names them. A rejection is not checked against the schema. The
+// error is a *ReportFault.
 func ParseManualInput(name string, b []byte, inputSchema string) (ManualInput, error) {
 	r, fields, err := openReport(name, b, manualBytesMax)
 	if err != nil {
@@ -78,7 +78,7 @@ func (r *jsonReader) said(f file.Placed) string {
 	return ""
 }
 
-// formOf is the answer as the schema is asked about it.
+// formOf returns the part of the answer that the schema applies to.
 func formOf(fields []file.Placed, inputSchema string) []byte {
 	var named struct{ Properties map[string]json.RawMessage }
 	if err := json.Unmarshal([]byte(inputSchema), &named); err != nil {

@@ -11,31 +11,29 @@ import (
 	"syscall"
 )
 
-// promptBytesMax is of one prompt: more than any model reads at once.
+// promptBytesMax bounds one prompt: more than any model reads at once.
 const promptBytesMax = 4 << 20
 
-// PromptPlaces are the folders in which a prompt is looked for (SPEC Workflow, "Prompts
-// resolve").
+// PromptPlaces are the folders that are searched for prompts (SPEC Workflow, "Prompts resolve").
 type PromptPlaces struct {
-	Repo   string // absolute: the repository worked on
-	Beside string // absolute: the folder of the workflow; empty: the repository
+	Repo   string // absolute: the repository that the run works on
+	Beside string // absolute: the workflow's folder; empty: the repository
 }
 
 // PromptFault says why a prompt cannot be used.
 type PromptFault struct {
 	Written string
-	Text    string // what is wrong and what would be right
+	Text    string // what is wrong and how to correct it
 }
 
 func (f *PromptFault) Error() string { return f.Text }
 
-// Find gives the file that a prompt's name means: an absolute path as it is; else the first that
-// is there of <repo>/.agents/prompts/<name>, also without the folders before the name, so that a
-// repository may bring its own (as the seed's tool lets it), beside the workflow, and in the
-// repository. One that
-// was not written absolutely stays in the repository or beside the workflow, with its links
-// followed: a workflow out of somebody else's hands does not read what is none of its business.
-// The path is absolute; its links are not resolved. The error is a *PromptFault.
+// Find returns the file for a prompt's name. An absolute path is used as it is. Otherwise it is the first
+// that exists of <repo>/.agents/prompts/<name>, the same without the folders of the name (so that a
+// repository can override it, as in the seed's tool), the workflow's folder, and the repository. Such a file
+// must be inside the repository or the workflow's folder after links are resolved, so that an untrusted
+// workflow cannot read other files. The path is absolute with its links unresolved. The error is a
+// *PromptFault.
 func (p PromptPlaces) Find(written string) (string, error) {
 	fault := func(format string, args ...any) error {
 		return &PromptFault{written, fmt.Sprintf(format, args...)}
@@ -85,7 +83,7 @@ func (p PromptPlaces) Find(written string) (string, error) {
 	return "", fault("there is no file %s; put it at %s", written, strings.Join(slices.Compact(looked), ", or at "))
 }
 
-// shown is a path as people say it: from the repository on, where it is in it.
+// shown returns a path for messages: relative to the repository if it is inside.
 func (p PromptPlaces) shown(path string) string {
 	if rel, err := filepath.Rel(p.Repo, path); err == nil && filepath.IsLocal(rel) {
 		return rel
@@ -93,7 +91,7 @@ func (p PromptPlaces) shown(path string) string {
 	return path
 }
 
-// within says whether a resolved path is in a folder.
+// within reports whether a resolved path is inside a folder.
 func within(folder, real string) bool {
 	root, err := filepath.EvalSymlinks(folder)
 	if err != nil {
@@ -103,7 +101,7 @@ func within(folder, real string) bool {
 	return err == nil && filepath.IsLocal(rel)
 }
 
-// usable says why a file cannot be read as a prompt. One that is not there is fs.ErrNotExist.
+// usable returns why a file cannot be read as a prompt. A missing file gives fs.ErrNotExist.
 func usable(path string) error {
 	st, err := os.Stat(path)
 	switch {
@@ -121,7 +119,7 @@ func usable(path string) error {
 	return nil
 }
 
-// plainError is the reason without the operation and the path, which stand before it.
+// plainError returns the reason without the operation and the path, which the message names already.
 func plainError(err error) error {
 	var at *fs.PathError
 	if errors.As(err, &at) {

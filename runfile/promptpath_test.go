@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// put writes a file below a folder.
+// put writes a file in a folder.
 func put(t *testing.T, folder, name, text string) string {
 	t.Helper()
 	path := filepath.Join(folder, name)
@@ -40,11 +40,11 @@ func TestPromptsAreFoundInOrder(t *testing.T) {
 	first := put(t, repo, ".agents/prompts/plan.md", "for the agents")
 	find("plan.md", first)
 	find(absolute, absolute)
-	find("../other.md", put(t, repo, "other.md", "")) // seen from the workflow, and in the repository all the same
+	find("../other.md", put(t, repo, "other.md", "")) // relative to the workflow, and inside the repository
 	deep := put(t, repo, ".agents/prompts/review/code.md", "with a folder")
 	find("review/code.md", deep)
 	find("./review/code.md", deep)
-	find("prompts/plan.md", first) // the repository's own, whatever folder the workflow names
+	find("prompts/plan.md", first) // the repository's own prompt overrides the one that the workflow names
 }
 
 func TestPromptsOutside(t *testing.T) {

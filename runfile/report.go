@@ -18,33 +18,33 @@ import (
 )
 
 const (
-	reportBytesMax = 1 << 20 // as between markers; what is larger belongs into artifacts
-	whyLines       = 3       // of the logs, where a report gives no reason: as the seed's tool does
+	reportBytesMax = 1 << 20 // as between markers; larger results belong into artifacts
+	whyLines       = 3       // number of log lines that are used if a report gives no reason, as in the seed's tool
 	quoteMax       = 40      // bytes of a report that a fault quotes
 )
 
-// ReportFor is what a report has to be about.
+// ReportFor says which step a report must be about.
 type ReportFor struct {
 	RunID, StepID string
-	Schema        *Schema // what it has to fit (--schema); nil: nothing more
+	Schema        *Schema // an additional schema (--schema); nil: none
 }
 
-// StepReport is what a step said of itself (SPEC Workflow). What decides is the embedded Report.
+// StepReport is a step's report (SPEC Workflow). The embedded Report is what the machine decides by.
 type StepReport struct {
 	Schema, RunID, StepID, Agent string
-	Status                       string // COMPLETED or FAILED, whatever word was used
+	Status                       string // COMPLETED or FAILED, whichever synonym was used
 	StartedAt, EndedAt           string // as written
 	NextSuggestedSteps           []string
-	CostUSD                      float64 // the metric cost_usd or total_cost_usd; 0: it does not say
+	CostUSD                      float64 // the metric cost_usd or total_cost_usd; 0: not reported
 	workflow.Report
 }
 
-// ReportFault says why bytes are no report, no answer or no gate-state file.
+// ReportFault says why content is not a report, an answer or a gate-state file.
 type ReportFault struct {
-	File       string // as it was named
-	Line       int    // from 1; 0: it is about the file as a whole
-	Text       string // in words, with a quotation
-	Unfinished bool   // it breaks off at its end, or moved while it was read: whoever writes it may not be done
+	File       string // as the caller named it
+	Line       int    // from 1; 0: it concerns the whole file
+	Text       string // what is wrong, with a quotation
+	Unfinished bool   // the content breaks off or changed during the read, so it may still be being written
 }
 
 func (f *ReportFault) Error() string {
@@ -54,7 +54,7 @@ func (f *ReportFault) Error() string {
 	return fmt.Sprintf("%s:%d: %s", f.File, f.Line, f.Text)
 }
 
-// The words for a status, without regard to case (SPEC Workflow).
+// The synonyms of a status, in any case (SPEC Workflow).
 var (
 	doneWords   = []string{"completed", "complete", "success", "succeeded", "ok", "done", "passed", "pass"}
 	failedWords = []string{"failed", "fail", "failure", "error"}
@@ -62,8 +62,8 @@ var (
 
 var reportFields = []string{"schema", "run_id", "step_id", "agent", "status", "started_at", "ended_at"}
 
-// ReadReport reads a report's file. It follows no link and waits for no pipe: the folder is the
-// agent's. The error is a *ReportFault, or wraps fs.ErrNotExist where there is no file.
+// ReadReport reads a report's file. It follows no link and does not block on a pipe, because the agent owns
+// the folder. The error is a *ReportFault, or wraps fs.ErrNotExist.
 func ReadReport(path string, of ReportFor) (StepReport, error) {
 	b, moved, err := readForeign(path, reportBytesMax)
 	if err != nil {
@@ -73,7 +73,7 @@ func ReadReport(path string, of ReportFor) (StepReport, error) {
 	return report, stillMoving(err, moved)
 }
 
-// stillMoving marks a fault of a file that was written while it was read.
+// stillMoving marks a fault of a file that changed during the read.
 func stillMoving(err error, moved bool) error {
 	var fault *ReportFault
 	if moved && errors.As(err, &fault) {
@@ -82,8 +82,8 @@ func stillMoving(err error, moved bool) error {
 	return err
 }
 
-// readForeign reads a plain file that somebody else writes, one byte more than most at the
-// most; moved says that it changed meanwhile.
+// readForeign reads at most most+1 bytes of a regular file that another program writes. moved means that it
+// changed during the read.
 func readForeign(path string, most int) (b []byte, moved bool, err error) {
 	folder, name := filepath.Split(path)
 	dir, _, err := file.OpenFolder(filepath.Clean(folder))
@@ -111,7 +111,7 @@ func readForeign(path string, most int) (b []byte, moved bool, err error) {
 	return b, before.ID != after.ID, nil
 }
 
-// foreignFault tells a file that cannot be a report from one that cannot be read.
+// foreignFault distinguishes a file that cannot be a report from a read error.
 func foreignFault(path string, err error) error {
 	var no *file.Unreadable
 	if errors.As(err, &no) {
@@ -123,8 +123,7 @@ func foreignFault(path string, err error) error {
 	return fmt.Errorf("read %s: %w", path, err)
 }
 
-// ParseReport reads a report: the bytes of its file, or what stood between the markers. The error
-// is a *ReportFault.
+// ParseReport parses a report: the content of its file, or of the markers. The error is a *ReportFault.
 func ParseReport(name string, b []byte, of ReportFor) (StepReport, error) {
 	r, fields, err := openReport(name, b, reportBytesMax)
 	if err != nil {
@@ -176,7 +175,7 @@ func ParseReport(name string, b []byte, of ReportFor) (StepReport, error) {
 	return s, nil
 }
 
-// cost finds what a step has cost, in US dollars. What is no number is none.
+// cost returns what a step cost in US dollars. A value that is not a number counts as 0.
 func cost(metrics []workflow.Metric) float64 {
 	for _, name := range []string{"cost_usd", "total_cost_usd"} {
 		for _, m := range metrics {
@@ -189,10 +188,10 @@ func cost(metrics []workflow.Metric) float64 {
 	return 0
 }
 
-// jsonReader reads a file whose faults are quoted.
+// jsonReader reads a file whose faults quote the content.
 type jsonReader struct{ file.JSONReader }
 
-// openReport takes the bytes of a file apart, and tells one that breaks off from one that is wrong.
+// openReport parses the object and distinguishes incomplete content from wrong content.
 func openReport(name string, b []byte, most int) (*jsonReader, []file.Placed, error) {
 	r := &jsonReader{file.JSONReader{File: name, Whole: b}}
 	fields, err := r.Object(b, most)
@@ -214,7 +213,7 @@ func openReport(name string, b []byte, most int) (*jsonReader, []file.Placed, er
 	return nil, nil, fault
 }
 
-// near quotes what stands before a place.
+// near quotes the text before an offset.
 func (r *jsonReader) near(at int64) string {
 	at = min(at, int64(len(r.Whole)))
 	from := max(0, at-quoteMax)
@@ -224,7 +223,7 @@ func (r *jsonReader) near(at int64) string {
 	return fmt.Sprintf(", behind %q", r.Whole[from:at])
 }
 
-// reportFault is the first fault in the words for reports.
+// reportFault returns the first fault as a *ReportFault.
 func (r *jsonReader) reportFault() *ReportFault {
 	var fault *file.JSONFault
 	if !errors.As(r.Fault, &fault) {
@@ -237,7 +236,7 @@ func (r *jsonReader) reportFault() *ReportFault {
 	return &ReportFault{File: r.File, Line: fault.Line, Text: text}
 }
 
-// required names all fields that are missing at once.
+// required reports all missing fields at once.
 func (r *jsonReader) required(fields []file.Placed) {
 	var missing []string
 	for _, name := range reportFields {
@@ -250,7 +249,7 @@ func (r *jsonReader) required(fields []file.Placed) {
 	}
 }
 
-// filled is a text that is there and is no placeholder.
+// filled reads a text that must not be a placeholder.
 func (r *jsonReader) filled(f file.Placed) string {
 	text := r.Text(f, "")
 	switch {
@@ -263,7 +262,7 @@ func (r *jsonReader) filled(f file.Placed) string {
 	return text
 }
 
-// placeholder says whether a text was left as a template had it.
+// placeholder reports whether a text was left as it was in a template.
 func placeholder(text string) bool {
 	text = strings.TrimSpace(text)
 	if len(text) > 2 && text[0] == '<' && text[len(text)-1] == '>' && !strings.ContainsAny(text[1:len(text)-1], "<>") {
@@ -272,7 +271,7 @@ func placeholder(text string) bool {
 	return slices.Contains([]string{"tbd", "...", "…", "placeholder", "<>"}, strings.ToLower(text))
 }
 
-// scalar is a text, or a number as it was written: a schema may be called 1.
+// scalar reads a text, or a number as written: a schema may be called 1.
 func (r *jsonReader) scalar(f file.Placed) string {
 	if c := f.Raw[0]; c >= '0' && c <= '9' {
 		return string(f.Raw)
@@ -280,10 +279,10 @@ func (r *jsonReader) scalar(f file.Placed) string {
 	return r.filled(f)
 }
 
-// is reads an id that has to be a certain one.
+// is reads an id that must have a certain value.
 func (r *jsonReader) is(f file.Placed, want, what string) string {
 	if f.Raw[0] == '"' && plainText(f.Raw) == want {
-		return want // also where a step is called tbd
+		return want // a step may have a name that looks like a placeholder
 	}
 	got := r.filled(f)
 	if r.Fault == nil && got != want {
@@ -319,7 +318,7 @@ func (r *jsonReader) artifacts(f file.Placed) []string {
 	return list
 }
 
-// measures takes every value as text, as the seed keeps them.
+// measures reads every value as text, as the seed stores them.
 func (r *jsonReader) measures(f file.Placed) []workflow.Metric {
 	if string(f.Raw) == "null" {
 		return nil
@@ -335,7 +334,7 @@ func (r *jsonReader) measures(f file.Placed) []workflow.Metric {
 	return list
 }
 
-// lines is a list of texts; a single text is a list of one, and what is no text is kept as JSON.
+// lines reads a list of texts. A single text is a list of one, and other values are kept as JSON.
 func (r *jsonReader) lines(f file.Placed) []string {
 	switch {
 	case string(f.Raw) == "null":
@@ -346,7 +345,7 @@ func (r *jsonReader) lines(f file.Placed) []string {
 	var list []string
 	for _, item := range r.Items(f, "") {
 		text := plainText(item)
-		if placeholder(text) && strings.ContainsAny(text, " _") { // <div> may be a line, <what you did> is not
+		if placeholder(text) && strings.ContainsAny(text, " _") { // <div> may be a log line, <what you did> is a placeholder
 			r.Wrong(f, "", fmt.Sprintf("has %q, which is a placeholder; write what was done", shorten(text, quoteMax)))
 		}
 		list = append(list, text)
@@ -354,7 +353,7 @@ func (r *jsonReader) lines(f file.Placed) []string {
 	return list
 }
 
-// gate is true or false, or the reason in words.
+// gate reads true, false or the reason as text.
 func (r *jsonReader) gate(f file.Placed) (failed bool, why string) {
 	switch string(f.Raw) {
 	case "true":
@@ -379,7 +378,7 @@ func (r *jsonReader) gate(f file.Placed) (failed bool, why string) {
 	return true, text
 }
 
-// plainText is a JSON value as text: a text without its quotes, all else as JSON in one line.
+// plainText returns a text without quotes, and any other JSON value on one line.
 func plainText(raw json.RawMessage) string {
 	var text string
 	if raw[0] == '"' && json.Unmarshal(raw, &text) == nil {

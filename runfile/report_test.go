@@ -14,7 +14,7 @@ import (
 	"github.com/fairlead-dev/fairlead/marker"
 )
 
-// reportHead is what every good report begins with.
+// reportHead is the beginning of every valid report.
 const reportHead = `{"schema":"run_report@v0","run_id":"f8c1a491","step_id":"coding","agent":"coder","started_at":"2025-01-15T14:32:25Z","ended_at":"2025-01-15T14:40:00Z",`
 
 var theStep = ReportFor{RunID: "f8c1a491", StepID: "coding"}
@@ -54,8 +54,7 @@ func TestReports(t *testing.T) {
 	}
 }
 
-// A report that is no good says why, with a quotation; one that breaks off at its end may still
-// be on its way.
+// A fault of a report quotes the content; content that breaks off may still be being written.
 func TestFaultsOfReports(t *testing.T) {
 	good := reportHead + `"status":"COMPLETED"}`
 	for _, c := range []struct {
@@ -116,7 +115,7 @@ func TestReportsAndTheirSchema(t *testing.T) {
 	}
 }
 
-// The same report between the markers in an agent's words.
+// The same report is read between markers in an agent's output.
 func TestReportBetweenMarkers(t *testing.T) {
 	var s marker.Scanner
 	pieces := append(s.Write([]byte("I am done.\n<<<RUN_REPORT_JSON\n"+reportHead+`"status":"ok"}`+"\nRUN_REPORT_JSON>>>\nBye.\n")), s.Flush()...)
@@ -132,7 +131,7 @@ func TestReportBetweenMarkers(t *testing.T) {
 	t.Error("no marker was found")
 }
 
-// A report is a plain file: no link is followed, no pipe is waited for.
+// A report is a regular file: no link is followed, and a pipe does not block.
 func TestReadReport(t *testing.T) {
 	dir := t.TempDir()
 	good := put(t, dir, "good.json", reportHead+`"status":"ok"}`)
@@ -157,7 +156,7 @@ func TestReadReport(t *testing.T) {
 		}
 	}
 	large := put(t, dir, "large.json", "")
-	if err := os.Truncate(large, 1<<40); err != nil { // sparse: it takes no room
+	if err := os.Truncate(large, 1<<40); err != nil { // a sparse file uses no space
 		t.Skip("no sparse files here")
 	}
 	if _, err := ReadReport(large, theStep); err == nil || !strings.Contains(err.Error(), "larger than 1 MiB") {

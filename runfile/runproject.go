@@ -8,8 +8,8 @@ import (
 	"github.com/fairlead-dev/fairlead/machine/workflow"
 )
 
-// RunStateOf shows a run as its file does: the steps in the plan's order, null for what is not
-// there, fields that we do not know back in their place (X7), loop_… where the step has a loop.
+// RunStateOf returns a run in the form of its file: steps in the plan's order, null for missing values,
+// unknown fields in their place (X7), and loop_… fields for a step with a loop.
 func RunStateOf(r *workflow.Run) RunState {
 	s := RunState{
 		RunID: string(r.ID), WorkflowName: r.Plan.Name, RepoDir: r.RepoDir, ReportsDir: r.ReportsDir, ManualInputsDir: r.ManualInputsDir,
@@ -58,7 +58,7 @@ func timeOrNull(at time.Time) *string {
 	return &text
 }
 
-// extraText keeps fields that we do not know as one JSON object; empty: there are none.
+// extraText encodes unknown fields as one JSON object; empty: there are none.
 func extraText(fields []file.Field) string {
 	if len(fields) == 0 {
 		return ""
@@ -75,7 +75,7 @@ func extraText(fields []file.Field) string {
 	return string(append(b, '}'))
 }
 
-// extraFields is what extraText kept.
+// extraFields decodes what extraText encoded.
 func extraFields(text string) []file.Field {
 	if text == "" {
 		return nil

@@ -11,9 +11,8 @@ import (
 	"github.com/fairlead-dev/fairlead/machine/workflow"
 )
 
-// ReadRunState reads a run's file. It follows no link. The error is a *RunFault where the bytes
-// are no run state, with the line and the fault; it wraps fs.ErrNotExist where there is no file.
-// A file that does not parse is to be left as it is.
+// ReadRunState reads a run's file without following links. The error is a *file.JSONFault with the line if
+// the content is not a run state, or wraps fs.ErrNotExist. A file that does not parse must be left unchanged.
 func ReadRunState(path string) (RunState, error) {
 	b, _, err := readForeign(path, runStateBytesMax)
 	var no *ReportFault
@@ -31,9 +30,9 @@ func ReadRunState(path string) (RunState, error) {
 	return s, err
 }
 
-// StateFoundOf makes of somebody's file what the core takes in: the plan is the workflow as it is
-// now, the folders are those of the file. What cannot be of the run is the core's to refuse. The
-// error is a *RunFault: a time that is none.
+// StateFoundOf converts a run state that another program wrote into the machine's input. The plan is the
+// current workflow; the folders are those of the file. The machine refuses what does not fit the plan. The
+// error is a *file.JSONFault for an invalid time.
 func StateFoundOf(s RunState, plan workflow.Plan, options workflow.Options, by string) (workflow.StateFound, error) {
 	created, err := runTime("created_at", &s.CreatedAt)
 	if err != nil {
@@ -84,7 +83,7 @@ func progressOf(s *StepState) (workflow.Progress, error) {
 	return p, nil
 }
 
-// flat is a JSON value in one line.
+// flat returns a JSON value on one line.
 func flat(raw json.RawMessage) string {
 	var b bytes.Buffer
 	if err := json.Compact(&b, raw); err != nil {
@@ -100,7 +99,7 @@ func orEmpty(text *string) string {
 	return *text
 }
 
-// runTime reads a time of the file; none is zero.
+// runTime parses a time of the file; a missing one is the zero time.
 func runTime(path string, text *string) (time.Time, error) {
 	if text == nil || *text == "" {
 		return time.Time{}, nil

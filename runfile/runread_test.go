@@ -17,7 +17,7 @@ import (
 	"github.com/fairlead-dev/fairlead/internal/test/golden"
 )
 
-// decide has an input decided and applied.
+// decide decides and applies an event.
 func decide(t testing.TB, r *workflow.Run, at time.Time, in workflow.Input) {
 	t.Helper()
 	changes, err := r.Decide(in, workflow.Now{At: at})
@@ -31,7 +31,7 @@ func decide(t testing.TB, r *workflow.Run, at time.Time, in workflow.Input) {
 
 var noon = time.Date(2026, 1, 15, 12, 0, 0, 123456000, time.UTC)
 
-// aRun is a run that has begun.
+// aRun returns a run that has started.
 func aRun(t testing.TB, plan workflow.Plan) *workflow.Run {
 	t.Helper()
 	r := &workflow.Run{}
@@ -49,7 +49,7 @@ func step(t testing.TB, r *workflow.Run, id workflow.StepID, report workflow.Rep
 	decide(t, r, noon.Add(time.Second), workflow.ReportRead{Lease: workflow.Lease{Step: id, N: p.N}, Report: report, Until: WeighUntil(r, id, report), Over: true})
 }
 
-// seedPlans are workflows that the seed's examples can be of.
+// seedPlans are workflows that fit the seed's examples.
 var seedPlans = map[int][]workflow.Step{
 	1: {{ID: "planning"}, {ID: "coding", Needs: []workflow.StepID{"planning"}}, {ID: "code_review", Needs: []workflow.StepID{"coding"}, LoopBackTo: "coding"}},
 	2: {{ID: "coding"}, {ID: "code_review", Needs: []workflow.StepID{"coding"}, LoopBackTo: "coding"}},
@@ -57,8 +57,7 @@ var seedPlans = map[int][]workflow.Step{
 	4: {{ID: "code_review"}, {ID: "manual_approval", Needs: []workflow.StepID{"code_review"}, Human: true, Ask: workflow.AskBefore}},
 }
 
-// The seed's examples go from the file to the core and back, and nothing of them changes but
-// when they were last written.
+// The seed's examples are read into the machine and written back; only updated_at changes.
 func TestSeedExamplesThroughTheCore(t *testing.T) {
 	for n := 1; n <= 4; n++ {
 		path := filepath.Join("testdata", "run_state_"+string(rune('0'+n))+".json")
@@ -89,7 +88,7 @@ func TestSeedExamplesThroughTheCore(t *testing.T) {
 	}
 }
 
-// What we do not know of a file goes through the core and comes back where it was (X7).
+// Unknown fields pass through the machine and keep their place (X7).
 func TestUnknownFieldsThroughTheCore(t *testing.T) {
 	in := `{"run_id":"r9","workflow_name":"w","x-tool":{"a":[1,2.50,"<b>"]},"steps":{"s":{"status":"FAILED","attempts":2,"notified_failure":true,"loop_index":1,"loop_items":["a",{"b":1}],"loop_completed":false,"metrics":{"n":1}}}}`
 	s, err := ParseRunState([]byte(in))
@@ -113,7 +112,7 @@ func TestUnknownFieldsThroughTheCore(t *testing.T) {
 	}
 }
 
-// A loop as the seed's tool writes it, where there is none, and where it is over.
+// Loops as the seed's tool writes them, without one, and finished.
 func TestLoopsOfTheSeedsTool(t *testing.T) {
 	s, err := ParseRunState([]byte(`{"run_id":"r","workflow_name":"w","steps":{"a":{"status":"PENDING","loop_index":0,"loop_items":null,"loop_completed":false},"b":{"status":"COMPLETED","loop_index":1,"loop_items":[1,2],"loop_completed":true}}}`))
 	if err != nil || s.Steps[1].Loop.Completed != 2 || len(s.Steps[0].Loop.Items) != 0 {
@@ -121,7 +120,7 @@ func TestLoopsOfTheSeedsTool(t *testing.T) {
 	}
 }
 
-// The whole of a step's life as the file shows it.
+// A step's whole life as the file shows it.
 func TestRunStateOfARun(t *testing.T) {
 	r := aRun(t, workflow.Plan{Name: "w", Steps: []workflow.Step{
 		{ID: "plan", Agent: "coder", Prompt: "p.md"},
@@ -205,8 +204,7 @@ func TestVerdictsOverARun(t *testing.T) {
 	}
 }
 
-// Whatever a file says, the core refuses it or takes it in; and what it takes in can be written
-// and read again.
+// Any run state is refused by the machine or accepted; an accepted one can be written and read again.
 func FuzzStateFound(f *testing.F) {
 	for n := 1; n <= 4; n++ {
 		f.Add(example(f, n))
@@ -247,7 +245,7 @@ func FuzzStateFound(f *testing.F) {
 	})
 }
 
-// BenchmarkRunStateOf is what the file of a run of 1,000 steps costs at each writing.
+// BenchmarkRunStateOf measures one write of the file of a run with 1,000 steps.
 func BenchmarkRunStateOf(b *testing.B) {
 	plan := workflow.Plan{Name: "w"}
 	for i := range 1000 {

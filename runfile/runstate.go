@@ -16,11 +16,10 @@ const RunStateName = "run_state.json"
 
 const (
 	runStateBytesMax = 64 << 20 // 10,000 steps with a page of logs each
-	runStepsMax      = 100_000  // nobody draws a larger graph; keeps a hostile file from filling the memory
+	runStepsMax      = 100_000  // more than any real graph; bounds memory for a hostile file
 )
 
-// RunState is one run_state.json (seed 004, Schema Structure). Paths and times are as they
-// were written.
+// RunState is the content of a run_state.json (seed 004, Schema Structure). Paths and times are as written.
 type RunState struct {
 	RunID           string
 	WorkflowName    string
@@ -29,12 +28,11 @@ type RunState struct {
 	ManualInputsDir string
 	CreatedAt       string
 	UpdatedAt       string
-	Steps           []StepState  // in the order of the file, which is the workflow's
-	Extra           []file.Field // fields that we do not know (X7)
+	Steps           []StepState  // in the order of the file, which is the workflow's order
+	Extra           []file.Field // unknown fields (X7)
 }
 
-// StepState is one step of a run (seed 004, Step Runtime Object). Of those that may be null,
-// nil is null.
+// StepState is one step of a run (seed 004, Step Runtime Object). A nil pointer is null in the file.
 type StepState struct {
 	ID              string
 	Status          string // one of the seed's six words
@@ -49,21 +47,22 @@ type StepState struct {
 	Logs            []string
 	ManualInputPath *string
 	BlockedByLoop   *string
-	Loop            *LoopState // of a loop over items; nil: it is none
+	Loop            *LoopState // of a loop over items; nil: none
 	Extra           []file.Field
 }
 
-// Metric is one measure that a step reported; the seed keeps every value as a string.
+// Metric is one value that a step reported; the seed stores all values as strings.
 type Metric struct{ Name, Value string }
 
-// LoopState is how far a loop over items has come: ours, behind the seed's twelve (SPEC W15).
+// LoopState is the progress of a loop over items. Its fields are Fairlead's and follow the seed's twelve
+// (SPEC W15).
 type LoopState struct {
-	Index     int               // of the item at hand, from 0
-	Items     []json.RawMessage // what it goes over
-	Completed int               // so many items are done
+	Index     int               // of the current item, from 0
+	Items     []json.RawMessage // the items
+	Completed int               // number of finished items
 }
 
-// The seed's words for how far a step is (seed 004, Status Values).
+// Values of a step's status (seed 004, Status Values).
 const (
 	StepPending   = "PENDING"
 	StepRunning   = "RUNNING"
@@ -78,10 +77,10 @@ var stepWords = []string{StepPending, StepRunning, StepWaiting, StepCompleted, S
 // stateReader reads a run state.
 type stateReader struct{ file.JSONReader }
 
-// ParseRunState reads the bytes of one file. The error is a *RunFault where they are no JSON
-// object, a field is missing that nobody can guess (run_id, workflow_name, steps, a step's
-// status) or is of another kind than the seed says, exceed 64 MiB, or nest deeper than 64.
-// A field of the seed's that may be null or empty may be missing, too.
+// ParseRunState parses a run state. The error is a *file.JSONFault if the content is not a JSON object, a
+// required field is missing (run_id, workflow_name, steps, a step's status), a field is of another kind than
+// the seed says, or the content exceeds 64 MiB or nests deeper than 64. A field that may be null or empty may
+// also be missing.
 func ParseRunState(b []byte) (RunState, error) {
 	r := stateReader{file.JSONReader{File: RunStateName, Whole: b}}
 	fields, err := r.Object(b, runStateBytesMax)
@@ -120,7 +119,7 @@ func ParseRunState(b []byte) (RunState, error) {
 	return s, nil
 }
 
-// steps reads the map of steps, in its order.
+// steps reads the object of steps in order.
 func (r *stateReader) steps(f file.Placed) []StepState {
 	each := r.Fields(f, "")
 	if len(each) > runStepsMax {
@@ -177,7 +176,7 @@ func (r *stateReader) step(at file.Placed) StepState {
 		case "loop_completed":
 			s.Loop = &loop
 			switch string(f.Raw) {
-			case "true", "false": // the seed's tool says whether, we say how many
+			case "true", "false": // the seed's tool writes a boolean, Fairlead a number
 				all = string(f.Raw) == "true"
 			default:
 				loop.Completed = r.Count(f, under)
@@ -198,8 +197,7 @@ func (r *stateReader) step(at file.Placed) StepState {
 	return s
 }
 
-// metrics takes numbers and truths as they are written: the seed keeps every value as a
-// string, and agents do not.
+// metrics reads numbers and booleans as written: the seed stores all values as strings, agents do not.
 func (r *stateReader) metrics(f file.Placed, under string) []Metric {
 	var metrics []Metric
 	for _, one := range r.Fields(f, under) {
@@ -215,9 +213,8 @@ func (r *stateReader) metrics(f file.Placed, under string) []Metric {
 	return metrics
 }
 
-// Render gives the bytes of the file: the seed's fields in the seed's order, all of them,
-// then the unknown ones, indented by two spaces, without HTML escaping and without a newline
-// at the end.
+// Render returns the file's content: all of the seed's fields in its order, then unknown ones, indented by
+// two spaces, without HTML escaping and without a final newline.
 func (s RunState) Render() []byte {
 	w := newWriter(512 + 512*len(s.Steps))
 	w.open('{')
@@ -274,16 +271,16 @@ func (s *StepState) render(w *writer) {
 	w.close('}')
 }
 
-// FormatRunTime writes a time as seed 004 does: UTC, microseconds, Z.
+// FormatRunTime formats a time like seed 004: UTC, microseconds, Z.
 func FormatRunTime(at time.Time) string { return at.UTC().Format("2006-01-02T15:04:05.000000Z") }
 
-// writer writes JSON indented by two spaces, as Python's json.dump with indent=2 does: an
-// empty list or object in one go, everything else a line each.
+// writer writes JSON indented by two spaces, like Python's json.dump with indent=2: an empty list or object
+// on one line, otherwise one line for each element.
 type writer struct {
 	buf   bytes.Buffer
 	enc   *json.Encoder
 	depth int
-	empty bool // nothing was written yet in the innermost brackets
+	empty bool // nothing was written yet inside the innermost brackets
 }
 
 func newWriter(size int) *writer {
@@ -309,7 +306,7 @@ func (w *writer) close(bracket byte) {
 	w.empty = false
 }
 
-// margin is a new line and the deepest indent of our own fields.
+// margin is a line break and the deepest indent of known fields.
 const margin = "\n                "
 
 func (w *writer) line() {
@@ -338,7 +335,7 @@ func (w *writer) name(name string) {
 }
 
 func (w *writer) text(text string) {
-	if plainASCII(text) { // nearly all of a large file, which is written over and over
+	if plainASCII(text) { // the common case in a large file that is written often
 		w.buf.WriteByte('"')
 		w.buf.WriteString(text)
 		w.buf.WriteByte('"')
@@ -350,7 +347,7 @@ func (w *writer) text(text string) {
 	w.buf.Truncate(w.buf.Len() - 1) // the encoder's newline
 }
 
-// plainASCII says whether a text is in JSON what it is, but for the quotes.
+// plainASCII reports whether a text needs no escaping in JSON.
 func plainASCII(text string) bool {
 	for i := range len(text) {
 		if c := text[i]; c < ' ' || c > '~' || c == '"' || c == '\\' {
@@ -389,7 +386,7 @@ func (w *writer) list(name string, values []string) {
 	w.close(']')
 }
 
-// raw writes a value as it came, with our indent.
+// raw writes a value with this writer's indent.
 func (w *writer) raw(value json.RawMessage) {
 	prefix := bytes.Repeat([]byte("  "), w.depth)
 	if err := json.Indent(&w.buf, value, string(prefix), "  "); err != nil {

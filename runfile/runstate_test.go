@@ -14,7 +14,7 @@ import (
 	"github.com/fairlead-dev/fairlead/internal/file"
 )
 
-// example is one of the seed's four files, as it prints them.
+// example is one of the seed's four files.
 func example(t testing.TB, n int) []byte {
 	t.Helper()
 	b, err := os.ReadFile(filepath.Join("testdata", fmt.Sprintf("run_state_%d.json", n)))
@@ -24,9 +24,8 @@ func example(t testing.TB, n int) []byte {
 	return b
 }
 
-// The seed's examples are read whole, and written again with the same fields in the same
-// order and the same values. (The seed prints short lists in one line, its tool does not:
-// the comparison is of what Python's json.dump makes of both.)
+// The seed's examples are written back with the same fields, order and values. The seed prints short lists on
+// one line while its tool does not, so both sides are normalised like Python's json.dump.
 func TestRunStateExamples(t *testing.T) {
 	for n := 1; n <= 4; n++ {
 		in := example(t, n)
@@ -68,8 +67,7 @@ func TestRunStateSaysWhatItMeans(t *testing.T) {
 	}
 }
 
-// SPEC X7, W15: what we do not know survives, also within a step; the loop's fields stand
-// behind the seed's.
+// SPEC X7, W15: unknown fields survive, also within a step; the loop's fields follow the seed's.
 func TestRunStateKeepsWhatItDoesNotKnow(t *testing.T) {
 	in := `{"run_id":"r","workflow_name":"w","x-tool":{"a":[1,2.50,"<b>"]},"steps":{"s":{"status":"RUNNING","loop_items":["a",{"b":1}],"retry":1e3,"loop_index":1,"loop_completed":1,"metrics":{"n":87.5,"ok":true}}}}`
 	s, err := ParseRunState([]byte(in))
@@ -89,7 +87,7 @@ func TestRunStateKeepsWhatItDoesNotKnow(t *testing.T) {
 	}
 }
 
-// One that is corrupt is refused with the line and the fault.
+// A malformed file is refused with its line and the fault.
 func TestRunStateFaults(t *testing.T) {
 	good := `{"run_id":"r","workflow_name":"w","steps":{"s":{"status":"RUNNING"}}}`
 	for _, c := range []struct{ name, in, fault string }{
@@ -143,7 +141,7 @@ func FuzzParseRunState(f *testing.F) {
 	})
 }
 
-// BenchmarkRunState is what a state of 1,000 steps costs to write and to read.
+// BenchmarkRunState measures writing and reading a state of 1,000 steps.
 func BenchmarkRunState(b *testing.B) {
 	path := "/repo/.agents/runs/f8c1a491/reports/f8c1a491__planning.json"
 	s := RunState{RunID: "f8c1a491", WorkflowName: "workflow"}

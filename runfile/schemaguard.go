@@ -9,27 +9,27 @@ import (
 	"github.com/google/jsonschema-go/jsonschema"
 )
 
-// schemaWorkMax is how many schemas may be asked about one value. It keeps a schema that doubles
-// itself at every reference from taking for ever.
+// schemaWorkMax bounds how many schemas apply to one value, so that a schema that doubles at each reference
+// does not run without end.
 const schemaWorkMax = 10_000
 
-// schemaGuard keeps out schemas over which a validator would never come to an end: one that
-// refers to itself without going deeper into the value takes the whole program down with it.
+// schemaGuard refuses schemas on which a validator would not terminate: a schema that refers to itself for
+// the same value overflows the stack of the whole program.
 type schemaGuard struct {
 	root *jsonschema.Schema
-	work map[*jsonschema.Schema]int // of those that were gone through; 0: on the way
+	work map[*jsonschema.Schema]int // work of schemas that were visited; 0: being visited
 }
 
 // schemaTypes are the types of JSON Schema.
 var schemaTypes = []string{"string", "number", "integer", "boolean", "object", "array", "null"}
 
-// guard says what is wrong with a schema, before the validator sees it.
+// guard returns what is wrong with a schema, before the validator runs.
 func guard(root *jsonschema.Schema) error {
 	g := &schemaGuard{root: root, work: map[*jsonschema.Schema]int{}}
 	return g.all(root)
 }
 
-// all goes through a schema and all that are below it.
+// all visits a schema and its subschemas.
 func (g *schemaGuard) all(s *jsonschema.Schema) error {
 	if s == nil {
 		return nil
@@ -45,7 +45,7 @@ func (g *schemaGuard) all(s *jsonschema.Schema) error {
 	return nil
 }
 
-// weigh counts the schemas that are asked about the same value as s is.
+// weigh counts the schemas that apply to the same value as s.
 func (g *schemaGuard) weigh(s *jsonschema.Schema) (int, error) {
 	if n, seen := g.work[s]; seen {
 		if n == 0 {
@@ -81,7 +81,7 @@ func (g *schemaGuard) weigh(s *jsonschema.Schema) (int, error) {
 	return n, nil
 }
 
-// target is what a schema refers to: nil where it refers to nothing.
+// target returns the schema that a schema refers to, or nil.
 func (g *schemaGuard) target(s *jsonschema.Schema) (*jsonschema.Schema, error) {
 	switch {
 	case s.DynamicRef != "" || s.ID != "" && s != g.root:
@@ -99,13 +99,13 @@ func (g *schemaGuard) target(s *jsonschema.Schema) (*jsonschema.Schema, error) {
 	return nil, fmt.Errorf("$ref %q leads nowhere; refer to #/$defs/NAME in the same file, nothing is fetched", shorten(s.Ref, 80))
 }
 
-// besides are the schemas that are asked about the same value.
+// besides returns the subschemas that apply to the same value.
 func besides(s *jsonschema.Schema) []*jsonschema.Schema {
 	list := slices.Concat(s.AllOf, s.AnyOf, s.OneOf, []*jsonschema.Schema{s.Not, s.If, s.Then, s.Else}, sortedSchemas(s.DependentSchemas), sortedSchemas(s.DependencySchemas))
 	return slices.DeleteFunc(list, func(s *jsonschema.Schema) bool { return s == nil })
 }
 
-// deeper are those that are asked about what is in the value, and those that are only referred to.
+// deeper returns the subschemas that apply to parts of the value, and those that are only definitions.
 func deeper(s *jsonschema.Schema) []*jsonschema.Schema {
 	list := slices.Concat(s.PrefixItems, s.ItemsArray, []*jsonschema.Schema{
 		s.Items, s.AdditionalItems, s.Contains, s.UnevaluatedItems, s.AdditionalProperties, s.PropertyNames, s.UnevaluatedProperties, s.ContentSchema,

@@ -11,42 +11,42 @@ import (
 )
 
 const (
-	envOneMax = 120 << 10 // of one variable: Linux takes 128 KiB
-	envAllMax = 512 << 10 // of all of them together: Linux takes 2 MiB with the arguments and what is there already
-	python    = "python3" // for wrappers in .py, which need no mode bit, as in the seed's tool
+	envOneMax = 120 << 10 // of one variable: Linux allows 128 KiB
+	envAllMax = 512 << 10 // of all variables together: Linux allows 2 MiB with the arguments and the existing environment
+	python    = "python3" // for .py wrappers, which need no executable bit, as in the seed's tool
 )
 
-// StepCommand is how a step's process is started (SPEC Workflow, the wrappers' contract): what
-// is known of the step, and one of three ways. Paths are absolute; an empty one is not there.
+// StepCommand is what is needed to start a step's process (SPEC Workflow, the wrappers' contract): facts
+// about the step, and one of three ways to start it. Paths are absolute; an empty one is absent.
 type StepCommand struct {
-	Command     []string // of the step itself; before the two others
-	Template    string   // --command-template; before the wrapper
+	Command     []string // the step's own command; wins over the other two
+	Template    string   // --command-template; wins over the wrapper
 	Wrapper     string   // --wrapper
-	WrapperArgs []string // --wrapper-arg; behind a template too, as in the seed's tool
+	WrapperArgs []string // --wrapper-arg; also appended to a template, as in the seed's tool
 
 	RunID, StepID, Agent, Model                     string
 	Repo, Prompt, Report, ManualInput, ArtifactsDir string
 	Attempt                                         int
-	Env                                             []string // --env, each K=V; what the step itself says wins
+	Env                                             []string // --env, each K=V; the step's own variables win
 	Deps                                            []StepDep
-	Loop                                            *StepLoop // nil: it is none
+	Loop                                            *StepLoop // nil: no loop
 }
 
-// StepDep is a step that this one needs, and what it made.
+// StepDep is a step that this one needs, and its artifacts.
 type StepDep struct {
 	StepID    string
 	Artifacts []string // as reported: relative to the repository, or absolute
 }
 
-// StepLoop is where a loop has come to.
+// StepLoop is the position of a loop.
 type StepLoop struct {
 	ItemVar, IndexVar string // empty: ITEM and INDEX
-	Item              string // a JSON text
+	Item              string // as JSON
 	Index             int    // from 0
 }
 
-// StepCommandOf is what a run knows of an attempt: item is the loop's, from 0, and answered says
-// that people's answer is there. False: there is no such step.
+// StepCommandOf fills in what a run knows of an attempt. item is the loop's item, from 0; answered means that
+// a person's answer exists. It returns false if there is no such step.
 func StepCommandOf(r *workflow.Run, step workflow.StepID, attempt, item int, answered bool) (StepCommand, bool) {
 	s, _, ok := r.Find(step)
 	if !ok {
@@ -77,7 +77,7 @@ func StepLogName(runID, stepID string, attempt int) string {
 	return runID + "__" + stepID + "__attempt" + strconv.Itoa(attempt) + ".log"
 }
 
-// Argv is the program and its arguments. No shell reads them.
+// Argv returns the program and its arguments. No shell interprets them.
 func (c StepCommand) Argv() ([]string, error) {
 	switch {
 	case len(c.Command) > 0:
@@ -99,8 +99,8 @@ func (c StepCommand) Argv() ([]string, error) {
 	return nil, fmt.Errorf("step %s: nothing plays it; give the step a command, name an agent of the team, or run with --wrapper or --command-template", c.StepID)
 }
 
-// Environ is what the step's process finds in its environment beside what is there already; each
-// name stands once. What no environment can hold is left out, and FAIRLEAD_LEFT_OUT names it.
+// Environ returns the step's additional environment, each name once. A variable that is too large or invalid
+// is left out, and FAIRLEAD_LEFT_OUT names it.
 func (c StepCommand) Environ() []string {
 	e := environ{at: map[string]int{}}
 	for _, kv := range c.Env {
@@ -127,7 +127,7 @@ func (c StepCommand) Environ() []string {
 		e.dep(c.Repo, dep)
 	}
 	if len(e.out) > 0 {
-		const shown = 20 // names; whoever misses more has read enough
+		const shown = 20 // names; more would not help
 		more := ""
 		if len(e.out) > shown {
 			more = fmt.Sprintf(",and %d more", len(e.out)-shown)
@@ -173,8 +173,8 @@ func (e *environ) loop(l *StepLoop) {
 	e.set("LOOP_"+variable(index), strconv.Itoa(l.Index))
 }
 
-// dep is what a needed step made: each artifact by its number from 0, and all of them with commas
-// between, as absolute paths.
+// dep adds the artifacts of a needed step: each by its number from 0, and all of them separated by commas, as
+// absolute paths.
 func (e *environ) dep(repo string, dep StepDep) {
 	prefix := "DEP_" + variable(dep.StepID) + "_ARTIFACT"
 	paths := make([]string, len(dep.Artifacts))
@@ -190,7 +190,7 @@ func (e *environ) dep(repo string, dep StepDep) {
 	}
 }
 
-// variable is a name as environments have it.
+// variable converts a name for the environment.
 func variable(name string) string {
 	return strings.ToUpper(strings.NewReplacer("-", "_", ".", "_").Replace(name))
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/fairlead-dev/fairlead/machine/workflow"
 )
 
-// aCommand is a step in the middle of a run.
+// aCommand is a step of a running workflow.
 func aCommand() StepCommand {
 	return StepCommand{
 		RunID: "f8c1a491", StepID: "coding", Agent: "coder", Model: "large", Repo: "/repo", Prompt: "/repo/prompts/code.md",
@@ -62,7 +62,7 @@ func TestStepEnvironment(t *testing.T) {
 	}
 }
 
-// What no environment can hold is left out by name, and the process starts all the same.
+// A variable that an environment cannot hold is left out by name, and the process still starts.
 func TestStepEnvironmentAtItsLimits(t *testing.T) {
 	c := aCommand()
 	c.Env = []string{"BIG=" + strings.Repeat("x", envOneMax), "NUL=a\x00b"}
@@ -110,7 +110,7 @@ func TestCommandTemplates(t *testing.T) {
 	}
 }
 
-// A value is a word whatever is in it; where a shell would read it, it is refused.
+// A value is one word whatever it holds; where a shell would interpret it, it is refused.
 func TestValuesInTemplates(t *testing.T) {
 	step := aCommand()
 	step.Prompt, step.Template = "/my repo/$(touch x) '\"; {agent}", "run {prompt} --p={prompt}"

@@ -10,16 +10,15 @@ import (
 	"github.com/fairlead-dev/fairlead/machine/workflow"
 )
 
-// workflowFaultsMax is how many faults of one file are listed: more are one mistake repeated, and
-// nobody reads on.
+// workflowFaultsMax is how many faults of one file are listed; longer lists repeat the same mistake.
 const workflowFaultsMax = 1000
 
-// FileFault is one thing that is wrong with a workflow's file, and where.
+// FileFault is one error in a workflow's file, with its place.
 type FileFault struct {
 	File         string
 	Line, Column int    // from 1, in characters
-	Path         string // steps.code.needs[0]; empty: the file as a whole
-	Text         string // what is wrong and what would be right
+	Path         string // steps.code.needs[0]; empty: the whole file
+	Text         string // what is wrong and how to correct it
 }
 
 func (f FileFault) Error() string {
@@ -29,7 +28,7 @@ func (f FileFault) Error() string {
 	return fmt.Sprintf("%s:%d:%d: %s: %s", f.File, f.Line, f.Column, f.Path, f.Text)
 }
 
-// FileFaults is everything that is wrong with a file, in its order.
+// FileFaults holds every error in a file, in file order.
 type FileFaults struct{ List []FileFault }
 
 func (f *FileFaults) Error() string {
@@ -40,7 +39,7 @@ func (f *FileFaults) Error() string {
 	return strings.Join(lines, "\n")
 }
 
-// workflowFaults gathers them while a file is read.
+// workflowFaults collects faults while a file is read.
 type workflowFaults struct {
 	file string
 	list []FileFault
@@ -50,7 +49,7 @@ func (w *workflowFaults) add(at file.Place, path, text string) {
 	w.list = append(w.list, FileFault{w.file, at.Line, at.Column, path, text})
 }
 
-// err is all of them in order, or nil.
+// err returns all faults in order, or nil.
 func (w *workflowFaults) err() error {
 	if len(w.list) == 0 {
 		return nil
@@ -65,8 +64,7 @@ func (w *workflowFaults) err() error {
 	return &FileFaults{w.list}
 }
 
-// Place finds where in the file a fault of the plan stands: at the entry, else at the field, else
-// at the step.
+// Place returns where in the file a fault of the plan is: the entry, else the field, else the step.
 func (w *WorkflowFile) Place(f workflow.Fault) FileFault {
 	return FileFault{w.File, w.place(f).Line, w.place(f).Column, w.path(f), f.Fault}
 }
@@ -107,7 +105,7 @@ func (w *WorkflowFile) path(f workflow.Fault) string {
 	return path
 }
 
-// stepPath names a step by its id where that is a plain word, else by its number from 0.
+// stepPath names a step by its id if that is a plain word, else by its number from 0.
 func stepPath(i int, id string) string {
 	plain := id != "" && len(id) <= 64 && !strings.ContainsFunc(id, func(r rune) bool {
 		return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '_' || r == '-' || r == '.')

@@ -17,22 +17,21 @@ import (
 //go:embed workflow.schema.json
 var workflowSchema []byte
 
-// WorkflowSchema is the JSON Schema (draft 2020-12) of a workflow's file, for editors. What it
-// lets through may still have faults that no schema can see: a step that is not there, a cycle.
+// WorkflowSchema returns the JSON Schema (draft 2020-12) of a workflow's file, for editors. A file that it
+// accepts may still have faults that a schema cannot express, such as an unknown step or a cycle.
 func WorkflowSchema() []byte { return slices.Clone(workflowSchema) }
 
-// WorkflowFile is a workflow as it was read, without a fault.
+// WorkflowFile is a workflow that was read without faults.
 type WorkflowFile struct {
-	File    string // as it was named
+	File    string // as the caller named it
 	Plan    workflow.Plan
-	Prompts map[workflow.StepID]string // the file of each step's prompt, absolute; none without a look for them
+	Prompts map[workflow.StepID]string // the absolute path of each step's prompt; empty if prompts were not searched
 
 	root *file.YAMLNode
 }
 
-// ReadWorkflow reads a workflow's file and looks for its prompts. Where places.Beside is empty it
-// is the folder of the file. The error is *FileFaults with every fault of it, or says why the
-// file cannot be read.
+// ReadWorkflow reads a workflow's file and searches its prompts. An empty places.Beside means the file's
+// folder. The error is *FileFaults, or says why the file cannot be read.
 func ReadWorkflow(path string, places PromptPlaces) (*WorkflowFile, error) {
 	whole, err := filepath.Abs(path)
 	if err != nil {
@@ -48,8 +47,8 @@ func ReadWorkflow(path string, places PromptPlaces) (*WorkflowFile, error) {
 	return ParseWorkflow(path, b, &places)
 }
 
-// readPlain reads a file that a person named; of one that is larger than most it gives one byte
-// more than that. It follows links, and does not wait for what is no plain file.
+// readPlain reads at most most+1 bytes of a regular file that a person named. It follows links and does not
+// block on a pipe.
 func readPlain(path string, most int) ([]byte, error) {
 	st, err := os.Stat(path)
 	switch {
@@ -70,13 +69,12 @@ func readPlain(path string, most int) ([]byte, error) {
 	return b, nil
 }
 
-// plainFile leaves the path out: whoever calls has said it. What errors.Is finds stays.
+// plainFile removes the path from an error, because the caller names it. errors.Is still works.
 func plainFile(err error) error { return plainError(err) }
 
-// ParseWorkflow reads the bytes of a workflow's file. With places it looks for the prompts too.
-// The error is *FileFaults: unknown fields, values of another kind, everything that the plan's
-// own check finds, conditions that name what is not there, schemas that are none, prompts that
-// are missing, each with line and column.
+// ParseWorkflow parses a workflow's file. With places it also searches the prompts. The error is *FileFaults
+// with line and column: unknown fields, values of the wrong kind, faults of the plan, conditions with unknown
+// names, invalid schemas, missing prompts.
 func ParseWorkflow(name string, b []byte, places *PromptPlaces) (*WorkflowFile, error) {
 	faults := &workflowFaults{file: name}
 	root := file.ReadYAML(b, faults.add)
@@ -106,7 +104,7 @@ func ParseWorkflow(name string, b []byte, places *PromptPlaces) (*WorkflowFile, 
 	return w, nil
 }
 
-// conditions reads every condition through.
+// conditions checks every condition.
 func (r *planReader) conditions(w *WorkflowFile) {
 	known := make(map[string]bool, len(w.Plan.Steps))
 	for i := range w.Plan.Steps {
@@ -151,7 +149,7 @@ func (r *planReader) schemas(w *WorkflowFile) {
 	}
 }
 
-// prompts looks for the file of every prompt.
+// prompts searches the file of every prompt.
 func (r *planReader) prompts(w *WorkflowFile, places PromptPlaces) {
 	for i := range w.Plan.Steps {
 		s := &w.Plan.Steps[i]

@@ -18,7 +18,7 @@ import (
 	"github.com/fairlead-dev/fairlead/internal/test/golden"
 )
 
-// workflowFiles are the files of one part of the corpus.
+// workflowFiles returns the files of one part of the corpus.
 func workflowFiles(t testing.TB, part string) []string {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join("testdata", "workflows", part, "*.yaml"))
@@ -28,7 +28,7 @@ func workflowFiles(t testing.TB, part string) []string {
 	return files
 }
 
-// goldenName is the golden file of a workflow, from testdata on.
+// goldenName returns the path of a workflow's golden file, relative to testdata.
 func goldenName(file, suffix string) string {
 	return strings.TrimPrefix(strings.TrimSuffix(filepath.ToSlash(file), ".yaml"), "testdata/") + suffix
 }
@@ -64,7 +64,7 @@ func TestGoodWorkflows(t *testing.T) {
 	}
 }
 
-// Every fault of a file is listed, with file, line and column.
+// Every fault of a file is listed with file, line and column.
 func TestFaultsOfWorkflows(t *testing.T) {
 	for _, part := range []string{"shape", "graph"} {
 		for _, file := range workflowFiles(t, part) {
@@ -102,7 +102,7 @@ func TestNoWorkflow(t *testing.T) {
 	}
 }
 
-// bomb is aliases of aliases: 10 to the power of n.
+// bomb returns nested aliases: 10 to the power of n values.
 func bomb(n int) string {
 	var b strings.Builder
 	for i := range n {
@@ -112,8 +112,8 @@ func bomb(n int) string {
 	return b.String()
 }
 
-// The schema for editors and the reader are of one mind: what the schema refuses the reader
-// refuses, and what the reader takes the schema takes.
+// The schema for editors and the reader agree: the reader refuses what the schema refuses, and the schema
+// accepts what the reader accepts.
 func TestSchemaAndReaderAgree(t *testing.T) {
 	schema := editorsSchema(t)
 	for part, shape := range map[string]bool{"good": true, "graph": true, "shape": false} {
@@ -166,7 +166,7 @@ func editorsSchema(t testing.TB) *santhosh.Schema {
 	return schema
 }
 
-// asJSON is a YAML text as a validator takes it.
+// asJSON converts YAML for a validator.
 func asJSON(t testing.TB, b []byte) any {
 	t.Helper()
 	root := file.ReadYAML(b, func(at file.Place, path, text string) { t.Helper(); t.Fatalf("%v %s: %s", at, path, text) })
@@ -181,7 +181,7 @@ func asJSON(t testing.TB, b []byte) any {
 	return doc
 }
 
-// A plan of 10,000 steps is read in a time that nobody notices.
+// A plan of 10,000 steps is read quickly.
 func TestLargeWorkflow(t *testing.T) {
 	var b strings.Builder
 	b.WriteString("name: large\nsteps:\n")
@@ -232,7 +232,7 @@ func FuzzParseWorkflow(f *testing.F) {
 			t.Fatalf("refused without a fault: %v", err)
 		}
 		lines := 2
-		for _, end := range []string{"\n", "\r", "\u0085", "\u2028", "\u2029"} { // YAML ends lines with all of them
+		for _, end := range []string{"\n", "\r", "\u0085", "\u2028", "\u2029"} { // YAML accepts all of these line ends
 			lines += strings.Count(string(b), end)
 		}
 		for _, one := range faults.List {

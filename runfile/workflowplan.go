@@ -13,7 +13,7 @@ import (
 	"github.com/fairlead-dev/fairlead/machine/workflow"
 )
 
-// The words of the file (SPEC Workflow).
+// The field names (SPEC Workflow).
 var (
 	workflowKeys = []string{"name", "description", "steps"}
 	stepKeys     = []string{
@@ -25,15 +25,15 @@ var (
 	}
 )
 
-// planReader makes a plan of a file's values. What is of the wrong kind it says, and leaves out;
-// what the plan's check would say about the gap is not said again.
+// planReader makes a plan from a file's values. It reports values of the wrong kind and leaves them out;
+// faults of the plan that follow from such a gap are not reported.
 type planReader struct {
 	*workflowFaults
 	source  []byte
 	spoiled map[spot]bool
 }
 
-// spot is a field of a step; empty: the step as a whole.
+// spot is a field of a step; an empty field is the whole step.
 type spot struct {
 	step  int
 	field string
@@ -122,7 +122,7 @@ func (r *planReader) loop(i int, at string, n *file.YAMLNode) *workflow.Loop {
 	return l
 }
 
-// keys looks for fields that nobody knows: most often they are misspelt.
+// keys reports unknown fields, with a suggestion.
 func (r *planReader) keys(n *file.YAMLNode, i int, at string, known []string) {
 	for _, f := range n.Fields {
 		found := false
@@ -147,7 +147,7 @@ func (r *planReader) keys(n *file.YAMLNode, i int, at string, known []string) {
 
 func (r *planReader) wrongKind(n *file.YAMLNode, i int, field, path, want string) {
 	r.spoiled[spot{i, field}] = true
-	if n.Kind != file.YAMLBroken { // that was said
+	if n.Kind != file.YAMLBroken { // already reported
 		r.add(n.Place, path, "is "+file.YAMLKindWords[n.Kind]+"; it takes "+want)
 	}
 }
@@ -170,7 +170,7 @@ func (r *planReader) text(n *file.YAMLNode, i int, at, name string) string {
 	return ""
 }
 
-// textOf reads a text. A number or a truth is taken as it was written: an id may be 7.
+// textOf reads a text. A number or boolean is taken as written: an id may be 7.
 func (r *planReader) textOf(n *file.YAMLNode, i int, field, path string) string {
 	switch n.Kind {
 	case file.YAMLText, file.YAMLNumber, file.YAMLBool:
@@ -189,8 +189,7 @@ func (r *planReader) condition(n *file.YAMLNode, i int, at, name string) string 
 	return ""
 }
 
-// conditionOf reads a condition: `when:` with nothing behind it is a condition that was
-// forgotten, and not one that always holds.
+// conditionOf reads a condition. `when:` without a value is a fault, because it would otherwise mean true.
 func (r *planReader) conditionOf(n *file.YAMLNode, i int, field, path string) string {
 	text := r.textOf(n, i, field, path)
 	if strings.TrimSpace(text) == "" && !r.spoiled[spot{i, field}] {
@@ -221,7 +220,7 @@ func (r *planReader) texts(n *file.YAMLNode, i int, at, name string) []string {
 	if f.Kind != file.YAMLList {
 		r.wrongKind(f, i, name, at+"."+name, "a list: ["+shorten(f.Text, 40)+"]")
 		if name == "command" {
-			r.spoiled[spot{i, "agent"}] = true // there is something to be done, only not in this form
+			r.spoiled[spot{i, "agent"}] = true // the step has an action, only in a wrong form
 		}
 		return nil
 	}
@@ -264,7 +263,7 @@ func (r *planReader) object(n *file.YAMLNode, i int, at, name string) string {
 	return text
 }
 
-// duration reads 90s, 10m or 2h; a bare number is seconds.
+// duration reads 90s, 10m or 2h; a plain number is seconds.
 func (r *planReader) duration(n *file.YAMLNode, i int, at, name string) time.Duration {
 	f := n.Get(name)
 	if f == nil || f.Kind == file.YAMLNull {
@@ -284,7 +283,7 @@ func (r *planReader) duration(n *file.YAMLNode, i int, at, name string) time.Dur
 	return 0
 }
 
-// nodeOf finds a field of a step.
+// nodeOf returns a field of a step.
 func (r *planReader) nodeOf(root *file.YAMLNode, i int, field string) *file.YAMLNode {
 	n := root.Get("steps").Items[i]
 	for name := range strings.SplitSeq(field, ".") {
@@ -293,9 +292,9 @@ func (r *planReader) nodeOf(root *file.YAMLNode, i int, field string) *file.YAML
 	return n
 }
 
-// inText finds the place of a letter of a text in the file: line and column of the text, from 1.
-// Where the file does not show the text as it is (a folded block, escapes) it gives the place
-// where the text begins, and false.
+// inText returns the place of a character of a text; line and column within the text count from 1. If the
+// file does not show the text as it is (a folded block, escapes), it returns the place of the text's
+// beginning, and false.
 func (r *planReader) inText(n *file.YAMLNode, line, column int) (file.Place, bool) {
 	lines := bytes.Split(r.source, []byte("\n"))
 	texts := strings.Split(n.Text, "\n")
@@ -333,7 +332,7 @@ func (r *planReader) inText(n *file.YAMLNode, line, column int) (file.Place, boo
 	return at, true
 }
 
-// nearest is the known word that a misspelt one is nearest to; empty: none is near.
+// nearest returns the known word that is closest to a misspelt one; empty: none is close.
 func nearest(word string, known []string) string {
 	best, least := "", 3
 	for _, k := range known {
@@ -344,7 +343,7 @@ func nearest(word string, known []string) string {
 	return best
 }
 
-// distance is how many letters are to be put in, taken out or exchanged.
+// distance is the number of letters to insert, delete or replace.
 func distance(a, b string) int {
 	if len(a) > 64 {
 		return len(a)

@@ -11,36 +11,36 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Everything on disk is reached from an open folder, by plain names, and no link is
-// followed: an agent may put whatever it likes into its workspace, also in between.
+// Files are reached from an open folder, by plain names, and links are not followed: an agent may change its
+// workspace at any time.
 
-const BytesMax = 1 << 20 // of what readSheet gives
+const BytesMax = 1 << 20 // limit of Read and ReadOpen
 
-const DefaultMode = 0o644 // of a file that was not there; else the mode it had
+const DefaultMode = 0o644 // of a new file; a replacement keeps the mode of the old file
 
-// folderID tells a folder from another one that took its path.
+// FolderID identifies a folder, so that a replacement under the same path is noticed.
 type FolderID struct{ dev, ino uint64 }
 
-// identity tells whether a file is still the one that was read, unchanged.
+// Identity tells whether a file is still the one that was read, unchanged.
 type Identity struct {
 	Dev, Ino uint64
 	Size     int64 // bytes
 	Mtime    int64 // nanoseconds since 1970
 }
 
-// String names one write of one file, also across restarts of ours.
+// String identifies one write of one file, also after a restart.
 func (id Identity) String() string { return fmt.Sprintf("%d.%d.%d", id.Ino, id.Size, id.Mtime) }
 
-// sheet is what lay under a name at one moment.
+// Version is a file's content and metadata at one moment.
 type Version struct {
 	ID       Identity
 	Mode     uint32 // permission bits
 	UID, GID int
-	Bytes    []byte // at most sheetBytesMax + 1
-	Moved    bool   // it changed while it was read: look again
+	Bytes    []byte // at most BytesMax + 1
+	Moved    bool   // it changed during the read: look again
 }
 
-// unreadable is a file that is there and is not looked at. It says what to do.
+// Unreadable is the error for a file that exists and is not read. Its text says what to do.
 type Unreadable struct {
 	Fault string
 	Err   error // may be nil
@@ -49,7 +49,7 @@ type Unreadable struct {
 func (u *Unreadable) Error() string { return u.Fault }
 func (u *Unreadable) Unwrap() error { return u.Err }
 
-// again repeats a system call that a signal interrupted.
+// Uninterrupted repeats a system call that was interrupted by a signal.
 func Uninterrupted(call func() error) error {
 	for {
 		if err := call(); !errors.Is(err, unix.EINTR) {
@@ -58,7 +58,7 @@ func Uninterrupted(call func() error) error {
 	}
 }
 
-// openFolder opens a folder that is no link.
+// OpenFolder opens a folder; a link is refused.
 func OpenFolder(path string) (dir int, id FolderID, err error) {
 	err = Uninterrupted(func() (err error) {
 		dir, err = unix.Open(path, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
@@ -78,19 +78,19 @@ func OpenFolder(path string) (dir int, id FolderID, err error) {
 	return dir, FolderID{uint64(st.Dev), st.Ino}, nil
 }
 
-// closeFD closes what was only read, or was synced before: its error says nothing new.
+// CloseFolder closes a descriptor. The error is ignored: nothing is pending.
 func CloseFolder(fd int) { _ = unix.Close(fd) }
 
-// openSheet opens a plain file of the folder for reading; the caller closes it.
+// Open opens a regular file of the folder for reading. The caller closes it.
 func Open(dir int, name string) (*os.File, error) {
 	fd := -1
 	err := Uninterrupted(func() (err error) {
-		// O_NONBLOCK: a pipe under this name must not hold us up
+		// O_NONBLOCK: opening a pipe must not block
 		fd, err = unix.Openat(dir, name, unix.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
 		return err
 	})
 	switch {
-	case errors.Is(err, unix.ELOOP), errors.Is(err, unix.EMLINK): // BSD says EMLINK
+	case errors.Is(err, unix.ELOOP), errors.Is(err, unix.EMLINK): // EMLINK is BSD's
 		return nil, &Unreadable{name + " is a symbolic link and is not followed; put a plain file there", err}
 	case errors.Is(err, unix.ENXIO):
 		return nil, &Unreadable{name + " is a socket or a device; put a plain file there", err}
@@ -112,7 +112,7 @@ func Open(dir int, name string) (*os.File, error) {
 	return file, nil
 }
 
-// readSheet reads what lies under a name now.
+// Read reads the file that has this name now.
 func Read(dir int, name string) (Version, error) {
 	file, err := Open(dir, name)
 	if err != nil {
@@ -122,10 +122,10 @@ func Read(dir int, name string) (Version, error) {
 	return ReadOpen(file)
 }
 
-// readOpen reads an open file from its start. A file that changes under the reading is
-// read again, a few times; then it is handed out as moved.
+// ReadOpen reads an open file from its start. If the file changes during the read, it is read again a few
+// times, then returned with Moved set.
 func ReadOpen(file *os.File) (s Version, err error) {
-	const readsMax = 3 // a writer in a tight loop moves every time; the caller comes back
+	const readsMax = 3 // a tight loop of writes changes it each time; the caller tries again later
 	for range readsMax {
 		before, err := Stat(file)
 		if err != nil {
@@ -150,7 +150,7 @@ func ReadOpen(file *os.File) (s Version, err error) {
 	return s, nil
 }
 
-// statOpen is a sheet without its bytes.
+// Stat returns a Version without its bytes.
 func Stat(file *os.File) (Version, error) {
 	var st unix.Stat_t
 	if err := Uninterrupted(func() error { return unix.Fstat(int(file.Fd()), &st) }); err != nil {
@@ -163,7 +163,7 @@ func identityOf(st *unix.Stat_t) Identity {
 	return Identity{uint64(st.Dev), st.Ino, st.Size, unix.TimespecToNsec(st.Mtim)}
 }
 
-// identityAt looks at a name without opening it; no link is followed.
+// IdentityAt returns the identity of a name without opening it; links are not followed.
 func IdentityAt(dir int, name string) (Identity, error) {
 	var st unix.Stat_t
 	err := Uninterrupted(func() error { return unix.Fstatat(dir, name, &st, unix.AT_SYMLINK_NOFOLLOW) })
@@ -173,7 +173,7 @@ func IdentityAt(dir int, name string) (Identity, error) {
 	return identityOf(&st), nil
 }
 
-// create makes a file that was not there, with these bytes, synced.
+// Create creates a file with this content, synced. It fails if the name exists.
 func Create(dir int, name string, content []byte, mode uint32) (*os.File, error) {
 	fd := -1
 	err := Uninterrupted(func() (err error) {
@@ -196,20 +196,19 @@ func Create(dir int, name string, content []byte, mode uint32) (*os.File, error)
 	return file, nil
 }
 
-// remove takes away a file of our own making. Where that fails it is in the way of
-// nobody, and the next start tries again.
+// Remove removes a temporary file. If that fails, the next start tries again.
 func Remove(dir int, name string) { _ = unix.Unlinkat(dir, name, 0) }
 
-// syncFolder makes the names in a folder durable.
+// SyncFolder makes the names in a folder durable.
 func SyncFolder(dir int) error {
 	err := Uninterrupted(func() error { return unix.Fsync(dir) })
 	if errors.Is(err, unix.EINVAL) || errors.Is(err, unix.ENOTSUP) {
-		return nil // file systems that keep names without being asked say so
+		return nil // returned by file systems that keep names without a sync
 	}
 	return err
 }
 
-// namesIn lists a folder.
+// NamesIn lists a folder.
 func NamesIn(path string) ([]string, error) {
 	dir, err := os.Open(path)
 	if err != nil {
@@ -219,12 +218,12 @@ func NamesIn(path string) ([]string, error) {
 	return dir.Readdirnames(-1)
 }
 
-// fileTime is a time as part of a file's name: UTC, sortable, no colons.
+// TimeInName formats a time for a file name: UTC, sortable, without colons.
 func TimeInName(nanoseconds int64) string {
 	return time.Unix(0, nanoseconds).UTC().Format("20060102T150405.000000000Z")
 }
 
-// unsupported says that the file system, not the case, is the reason.
+// Unsupported reports whether the file system does not support the operation.
 func Unsupported(err error) bool {
 	return errors.Is(err, unix.EINVAL) || errors.Is(err, unix.ENOSYS) || errors.Is(err, unix.ENOTSUP)
 }

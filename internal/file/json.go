@@ -7,12 +7,12 @@ import (
 	"unicode/utf8"
 )
 
-const DepthMax = 64 // deeper than anybody nests by hand; keeps unknown fields cheap to walk
+const DepthMax = 64 // bounds the cost of walking unknown fields
 
-// Field is a field that we do not know: its name, and its value as it was written (X7).
+// Field is a field of a JSON object, with its value as written (X7).
 type Field struct {
 	Name string
-	Raw  json.RawMessage // one valid JSON value, without white space around it
+	Raw  json.RawMessage // one valid JSON value, without surrounding white space
 }
 
 func FirstInvalid(b []byte) int64 {
@@ -27,7 +27,7 @@ func FirstInvalid(b []byte) int64 {
 	return int64(at)
 }
 
-// tooDeep gives the offset of the first bracket beyond the limit in valid JSON, or -1.
+// TooDeep returns the offset of the first bracket beyond DepthMax in valid JSON, or -1.
 func TooDeep(b []byte) int64 {
 	depth, inString := 0, false
 	for i := 0; i < len(b); i++ {
@@ -50,9 +50,9 @@ func TooDeep(b []byte) int64 {
 
 func Quoted(text string) []byte { return AppendQuoted(nil, text) }
 
-// appendQuoted adds a JSON string without HTML escaping.
+// AppendQuoted appends a JSON string without HTML escaping.
 func AppendQuoted(out []byte, text string) []byte {
-	if plain(text) { // nearly all are
+	if plain(text) { // the common case
 		return append(append(append(out, '"'), text...), '"')
 	}
 	var quoted bytes.Buffer
@@ -64,7 +64,7 @@ func AppendQuoted(out []byte, text string) []byte {
 	return append(out, bytes.TrimSuffix(quoted.Bytes(), []byte("\n"))...)
 }
 
-// plain says whether a text stands in JSON as it is.
+// plain reports whether a text needs no escaping in JSON.
 func plain(text string) bool {
 	for i := range len(text) {
 		if c := text[i]; c < ' ' || c > '~' || c == '"' || c == '\\' {

@@ -2,12 +2,12 @@ package file
 
 import "golang.org/x/sys/unix"
 
-// exchange swaps two names of one folder in a single move.
+// Exchange swaps two names in one folder atomically.
 func Exchange(dir int, a, b string) error {
 	return again(func() error { return unix.RenameatxNp(dir, a, dir, b, unix.RENAME_SWAP) })
 }
 
-// renameNew renames a to b unless there is a b; then the error is EEXIST.
+// RenameNew renames a to b; the error is EEXIST if b exists.
 func RenameNew(dir int, a, b string) error {
 	return again(func() error { return unix.RenameatxNp(dir, a, dir, b, unix.RENAME_EXCL) })
 }

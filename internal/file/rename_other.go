@@ -4,8 +4,8 @@ package file
 
 import "golang.org/x/sys/unix"
 
-// exchange is not known here; Write falls back to a rename.
+// Exchange is not supported; callers use a rename.
 func Exchange(int, string, string) error { return unix.ENOSYS }
 
-// renameNew is not known here; Write falls back to a hard link.
+// RenameNew is not supported; callers use a hard link.
 func RenameNew(int, string, string) error { return unix.ENOSYS }

@@ -10,13 +10,13 @@ import (
 	"unicode/utf8"
 )
 
-// RunFault says why bytes are no run state, or no report, and where.
+// JSONFault says why a JSON file is refused, and where.
 type JSONFault struct {
-	File   string // run_state.json, the report or the manual input
-	Path   string // of the field, as steps.coding.status; empty where it is the file as a whole
-	Line   int    // from 1; 0: where in the file is not known, or it is the file itself
+	File   string // a path or a name for messages
+	Path   string // of the field, such as steps.coding.status; empty for the whole file
+	Line   int    // from 1; 0 if unknown or if it concerns the whole file
 	Offset int64  // in bytes from the start
-	Fault  string // in words
+	Fault  string // what is wrong
 }
 
 func (f *JSONFault) Error() string {
@@ -29,22 +29,22 @@ func (f *JSONFault) Error() string {
 	return fmt.Sprintf("%s is malformed at line %d (byte %d): %s %s", f.File, f.Line, f.Offset, f.Path, f.Fault)
 }
 
-// reader reads the JSON of a file field by field, and keeps the first fault that it meets
-// with its place. What it gives after a fault means nothing.
+// JSONReader reads a JSON file field by field and keeps the first fault with its place. After a fault,
+// returned values are meaningless.
 type JSONReader struct {
 	File  string
 	Whole []byte
-	Once  bool  // a name given twice is a fault: two readers would read it as two things
-	Fault error // a *RunFault
+	Once  bool  // a name that occurs twice is a fault, because readers disagree about its value
+	Fault error // a *JSONFault
 }
 
-// placed is a field and where in the file its value begins.
+// Placed is a field and the offset of its value in the file.
 type Placed struct {
 	Field
 	At int64
 }
 
-// object reads the file's bytes as one JSON object.
+// Object parses the file as one JSON object of at most most bytes.
 func (r *JSONReader) Object(b []byte, most int) ([]Placed, error) {
 	file := Placed{Field: Field{Raw: b}}
 	switch {
@@ -79,7 +79,7 @@ func (r *JSONReader) Object(b []byte, most int) ([]Placed, error) {
 	return fields, r.Fault
 }
 
-// wrong keeps a fault, if it is the first.
+// Wrong records a fault, if it is the first.
 func (r *JSONReader) Wrong(f Placed, under, fault string) {
 	if r.Fault != nil {
 		return
@@ -89,7 +89,7 @@ func (r *JSONReader) Wrong(f Placed, under, fault string) {
 	r.Fault = &JSONFault{File: r.File, Path: path, Line: 1 + bytes.Count(r.Whole[:at], []byte("\n")), Offset: at, Fault: fault}
 }
 
-// needs is a fault where a field is missing.
+// Needs records a fault if a field is missing.
 func (r *JSONReader) Needs(fields []Placed, name, under string) {
 	for _, f := range fields {
 		if f.Name == name {
@@ -99,7 +99,7 @@ func (r *JSONReader) Needs(fields []Placed, name, under string) {
 	r.Wrong(Placed{Field: Field{Name: name}, At: r.inside(under, fields)}, under, "is missing")
 }
 
-// inside is a place in the object that misses something: its first field, or the file's start.
+// inside returns a place for a missing field: the first field of the object, or the start of the file.
 func (r *JSONReader) inside(under string, fields []Placed) int64 {
 	if under == "" || len(fields) == 0 {
 		return 0
@@ -107,8 +107,8 @@ func (r *JSONReader) inside(under string, fields []Placed) int64 {
 	return fields[0].At
 }
 
-// fields takes an object apart, in order. A name given twice keeps its first place and has its
-// last value, as in Python, where it is no fault.
+// Fields returns the fields of an object in order. Unless Once is set, a name that occurs twice keeps its
+// first position and its last value, as in Python.
 func (r *JSONReader) Fields(f Placed, under string) []Placed {
 	dec := json.NewDecoder(bytes.NewReader(f.Raw))
 	if open, err := dec.Token(); err != nil || open != json.Delim('{') {
@@ -163,7 +163,7 @@ func (r *JSONReader) TextOrNil(f Placed, under string) *string {
 	return &text
 }
 
-// count is a whole number that is not negative.
+// Count reads an integer that is not negative.
 func (r *JSONReader) Count(f Placed, under string) int {
 	n, err := strconv.Atoi(string(f.Raw))
 	if err != nil || n < 0 {

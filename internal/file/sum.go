@@ -5,12 +5,11 @@ import (
 	"encoding/hex"
 )
 
-// Sum names the contents of a file: the first 8 bytes of their SHA-256, as 16
-// hexadecimal digits. Enough to tell our writes from others', not to keep out a forger,
-// who could as well write the file.
+// Sum identifies content: the first 8 bytes of its SHA-256, as 16 hexadecimal digits. It distinguishes our
+// writes from others'; it does not protect against forgery.
 type Sum string
 
-// SumOf is the Sum of these bytes.
+// SumOf returns the sum of b.
 func SumOf(b []byte) Sum {
 	full := sha256.Sum256(b)
 	var digits [16]byte

@@ -6,9 +6,9 @@ import (
 	"time"
 )
 
-// ParseTime reads a time as foreign programs write it: RFC 3339 with any fraction, which
-// is also the seed's isoformat()+"Z"; a space or a small t for the T; and the +00:00Z
-// that the same line of Python gives when the time knows its zone.
+// ParseTime parses a time as other programs write it: RFC 3339 with any fraction, which includes the seed's
+// isoformat()+"Z"; a space or a small t instead of T; and +00:00Z, which the same Python code gives for a
+// time with a zone.
 func ParseTime(text string) (time.Time, error) {
 	norm := strings.ToUpper(strings.TrimSpace(text))
 	if before, ok := strings.CutSuffix(norm, "+00:00Z"); ok {
@@ -24,5 +24,5 @@ func ParseTime(text string) (time.Time, error) {
 	return at.UTC(), nil
 }
 
-// FormatTime writes a time as the seed does: UTC, milliseconds, Z.
+// FormatTime formats a time like seed 000: UTC, milliseconds, Z.
 func FormatTime(at time.Time) string { return at.UTC().Format("2006-01-02T15:04:05.000Z") }

@@ -2,10 +2,10 @@ package file
 
 import "time"
 
-// How files of others are watched.
+// Intervals for watching files that other programs write.
 const (
-	PollEvery      = 5 * time.Second        // SPEC: the fallback where the watch is deaf
-	TornFor        = 250 * time.Millisecond // SPEC: the same unparsable bytes for this long are malformed
-	LookAgainAfter = 10 * time.Millisecond  // while in doubt; the watch usually tells before
-	SwappedFor     = time.Second            // SPEC: how long a foreign pen may still be on the old sheet
+	PollEvery      = 5 * time.Second        // SPEC: polling, in case the watch misses a change
+	TornFor        = 250 * time.Millisecond // SPEC: content that stays unparsable for this long is malformed
+	LookAgainAfter = 10 * time.Millisecond  // while content is uncertain; usually the watch reports first
+	SwappedFor     = time.Second            // SPEC: how long a replaced file is watched for late writes
 )

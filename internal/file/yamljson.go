@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// yamlJSON writes a value of a file as JSON in one line, with its keys in their order. A fault is
-// a place and what is wrong there.
+// YAMLToJSON converts a value to JSON on one line, with its keys in order. A fault is a place and what is
+// wrong there.
 func YAMLToJSON(n *YAMLNode) (text string, at Place, fault string) {
 	var w strings.Builder
 	at, fault = appendJSON(&w, n)
@@ -57,7 +57,7 @@ func appendJSON(w *strings.Builder, n *YAMLNode) (Place, string) {
 	return Place{}, ""
 }
 
-// jsonText writes a text as JSON, without HTML escaping (X6).
+// QuotedText encodes a JSON string without HTML escaping (X6).
 func QuotedText(s string) string {
 	var w strings.Builder
 	enc := json.NewEncoder(&w)
@@ -68,7 +68,7 @@ func QuotedText(s string) string {
 	return strings.TrimSuffix(w.String(), "\n")
 }
 
-// jsonNumber keeps a number as it was written, where JSON writes it so.
+// jsonNumber keeps a number as written where that is valid JSON.
 func jsonNumber(s string) (string, bool) {
 	if json.Valid([]byte(s)) {
 		return s, true

@@ -16,7 +16,7 @@ import (
 	"github.com/fairlead-dev/fairlead/internal/test/golden"
 )
 
-// seedExample is the seed's own example, byte for byte.
+// seedExample is the example in seed 000, byte for byte.
 func seedExample(t testing.TB) []byte {
 	t.Helper()
 	b, err := os.ReadFile("testdata/agent_state.json")
@@ -137,15 +137,15 @@ func TestTimes(t *testing.T) {
 	for text, want := range map[string]string{
 		"2025-10-15T22:39:14.372Z":         "2025-10-15T22:39:14.372Z",
 		"2025-10-15T22:39:14.372123Z":      "2025-10-15T22:39:14.372Z", // the seed's isoformat()+"Z"
-		"2025-10-15T22:39:14Z":             "2025-10-15T22:39:14.000Z", // the same, when the microseconds are 0
+		"2025-10-15T22:39:14Z":             "2025-10-15T22:39:14.000Z", // the same with 0 microseconds
 		"2025-10-15T22:39:14.9999999999Z":  "2025-10-15T22:39:14.999Z",
 		"2025-10-15T22:39:14.5+02:00":      "2025-10-15T20:39:14.500Z",
-		"2025-10-15T22:39:14.372+00:00Z":   "2025-10-15T22:39:14.372Z", // the same line with a time that knows its zone
+		"2025-10-15T22:39:14.372+00:00Z":   "2025-10-15T22:39:14.372Z", // the same for a time with a zone
 		"2025-10-15 22:39:14.372z":         "2025-10-15T22:39:14.372Z",
 		" 2025-10-15t22:39:14.372Z\n":      "2025-10-15T22:39:14.372Z",
 		"":                                 "",
 		"yesterday":                        "",
-		"2025-10-15T22:39:14.372":          "", // without a zone it could be anywhere
+		"2025-10-15T22:39:14.372":          "", // no zone, so the time is ambiguous
 		"2025-13-15T22:39:14Z":             "",
 		"1760567954":                       "",
 		strings.Repeat("2", 1<<16):         "",
@@ -191,7 +191,7 @@ func FuzzParseAgentState(f *testing.F) {
 		}
 		once, err := Parse(s.Render())
 		if len(s.Render()) > agentStateBytesMax {
-			return // indented, a file at the limit may be over it; Write refuses that in words
+			return // a file at the size limit may exceed it once indented; Write refuses that
 		}
 		if err != nil {
 			t.Fatalf("not read again: %v\n%s", err, s.Render())
@@ -206,7 +206,7 @@ func FuzzParseAgentState(f *testing.F) {
 	})
 }
 
-// sameFields checks, with another parser, that a command changed only what commands may.
+// sameFields checks with another parser that a command changes only the fields that it may change.
 func sameFields(t *testing.T, before, after []byte) {
 	t.Helper()
 	var b, a map[string]json.RawMessage
@@ -221,7 +221,7 @@ func sameFields(t *testing.T, before, after []byte) {
 		switch name {
 		case fieldDesired, fieldTimestamp, fieldSetBy, fieldNote:
 			continue
-		case fieldCurrent: // a string may be spelled anew; an empty one is as good as absent
+		case fieldCurrent: // a string may be encoded differently; empty means absent
 			var was, is string
 			if json.Unmarshal(raw, &was) == nil {
 				_ = json.Unmarshal(a[name], &is)

@@ -12,7 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// desk is a folder with a watched state file.
+// desk is a folder with a watched agent_state.json.
 type desk struct {
 	*Files
 	t      *testing.T
@@ -20,7 +20,7 @@ type desk struct {
 	path   string
 }
 
-// newDesk is live: what is put there arrives at next.
+// newDesk watches: changes arrive at next.
 func newDesk(t *testing.T, content string) *desk {
 	t.Helper()
 	w, err := Watch(nil)
@@ -34,7 +34,7 @@ func newDesk(t *testing.T, content string) *desk {
 	return d
 }
 
-// newStillDesk looks only when told to, at a time that the test says.
+// newStillDesk looks only when the test says so, at the time that the test says.
 func newStillDesk(t *testing.T, content string) (*desk, *stateFile) {
 	t.Helper()
 	d := layDesk(t, newFiles(nil), content)
@@ -63,7 +63,7 @@ func layDesk(t *testing.T, w *Files, content string) *desk {
 	return d
 }
 
-// put writes in place, as the seed's writer does.
+// put writes in place, like the seed's writer.
 func (d *desk) put(content string) { d.t.Helper(); d.putAs(FileName, content) }
 
 func (d *desk) putAs(name, content string) {
@@ -73,7 +73,7 @@ func (d *desk) putAs(name, content string) {
 	}
 }
 
-// replace writes as a careful foreigner does: a file beside, then a rename.
+// replace writes a new file and renames it, like a careful program.
 func (d *desk) replace(content string) {
 	d.t.Helper()
 	d.putAs("theirs.tmp", content)
@@ -82,7 +82,7 @@ func (d *desk) replace(content string) {
 	}
 }
 
-// lies checks what is in the file now.
+// lies checks the file's current content.
 func (d *desk) lies(content string) {
 	d.t.Helper()
 	b, err := os.ReadFile(d.path)
@@ -91,7 +91,7 @@ func (d *desk) lies(content string) {
 	}
 }
 
-// beside lists the names in the folder that start so.
+// beside lists the names in the folder that begin with prefix.
 func (d *desk) beside(prefix string) (names []string) {
 	d.t.Helper()
 	all, err := file.NamesIn(d.folder)
@@ -106,7 +106,7 @@ func (d *desk) beside(prefix string) (names []string) {
 	return names
 }
 
-const longEnough = 2 * time.Minute // a bound for the hopeless case, not a wait
+const longEnough = 2 * time.Minute // bound for a hanging test
 
 func (d *desk) next() Seen {
 	d.t.Helper()
@@ -120,7 +120,7 @@ func (d *desk) next() Seen {
 	}
 }
 
-// Read is what Files gives, taken in at once.
+// Read is Files.Read followed by Took.
 func (d *desk) Read(name string) (Seen, error) {
 	s, err := d.Files.Read(name)
 	if err == nil {
@@ -142,7 +142,7 @@ func (d *desk) check(s Seen, kind Kind, content string) Seen {
 	return s
 }
 
-// waiting gives the one observation that a still desk has made since, if any.
+// waiting returns the one observation that was made since the last call, if any.
 func (d *desk) waiting() (s Seen, any bool) {
 	d.t.Helper()
 	item, any := d.queue.pop()
@@ -170,7 +170,7 @@ func TestWhatOthersWriteIsSeenOnce(t *testing.T) {
 	if s.State.DesiredState != RunOnce || s.Sum != file.SumOf(s.Bytes) {
 		t.Errorf("%+v", s)
 	}
-	d.put(wish(RunOnce, "b")) // the same again is nothing new
+	d.put(wish(RunOnce, "b")) // the same content again is not reported
 	d.replace(wish(RunOnce, "c"))
 	d.expect(KindWritten, wish(RunOnce, "c"))
 	again, err := d.Read("coder")
@@ -212,7 +212,7 @@ func TestTornIsNotMalformedUntilItStaysSo(t *testing.T) {
 	if _, any := d.waiting(); !any {
 		t.Fatal("the first content was not seen")
 	}
-	for _, torn := range []string{"", "{", `{"desired_st`} { // a slow pen: each stroke begins the time anew
+	for _, torn := range []string{"", "{", `{"desired_st`} { // each partial write restarts the wait
 		d.put(torn)
 		if again := d.lookAt(f, at); again.IsZero() {
 			t.Fatal("in doubt, and not looked at again")
@@ -299,7 +299,7 @@ func TestDeletedIsSeenOnce(t *testing.T) {
 	}
 	d.lookAt(f, at)
 	d.lookAt(f, at.Add(goneFor-1))
-	d.none() // who replaces by unlink and rename is away for a moment
+	d.none() // an unlink followed by a rename leaves the file absent for a moment
 	d.lookAt(f, at.Add(goneFor))
 	s, _ := d.waiting()
 	d.check(s, KindDeleted, "")
@@ -370,7 +370,7 @@ func TestPollFindsWhatTheWatchMissed(t *testing.T) {
 }
 
 func TestWithoutAWatchItIsPolled(t *testing.T) {
-	w := newFiles(nil) // as where the system gives no more watches
+	w := newFiles(nil) // like a system without watches
 	w.begin()
 	d := layDesk(t, w, wish(Pause, "a"))
 	d.expect(KindWritten, wish(Pause, "a"))

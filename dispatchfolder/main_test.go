@@ -26,7 +26,7 @@ func TestMain(m *testing.M) {
 		}
 		os.Exit(0)
 	}
-	os.Setenv("GORACE", "atexit_sleep_ms=0") // every program here would wait a second at its end
+	os.Setenv("GORACE", "atexit_sleep_ms=0") // without this every program of the test would wait a second at its end
 	os.Exit(leaktest.Main(m))
 }
 

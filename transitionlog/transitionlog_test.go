@@ -19,7 +19,7 @@ func TestTransitionLine(t *testing.T) {
 			At: time.Date(2026, 2, 4, 22, 0, 0, 120_999_999, time.FixedZone("", 3600)), AgentID: "coder", From: "resting", To: "run_once",
 			Trigger: "desired <run_once> & more", Machine: "control", Entity: "control/coder", Row: "C3", Actor: Actor{"human", "ada"}, Seq: 1 << 60,
 		},
-		{Trigger: "a\nb\xff\"c\u2028"}, // from an agent's mouth; a line stays a line
+		{Trigger: "a\nb\xff\"c\u2028"}, // agents' text; it must stay one line
 	} {
 		line := Line(tr)
 		if bytes.Count(line, []byte("\n")) != 1 || line[len(line)-1] != '\n' {

@@ -12,15 +12,15 @@ import (
 )
 
 const (
-	YAMLBytesMax = 4 << 20   // 10,000 steps of ten lines each; the parser takes a hundred times as much memory
-	yamlNodesMax = 1_000_000 // after aliases are followed: a bomb of aliases stops here
+	YAMLBytesMax = 4 << 20   // 10,000 steps of ten lines; the parser needs a hundred times as much memory
+	yamlNodesMax = 1_000_000 // after aliases are followed, which stops an alias bomb
 	yamlDepthMax = 64        // as for JSON
 )
 
 type YAMLKind int
 
 const (
-	YAMLBroken YAMLKind = iota // said already; look no further
+	YAMLBroken YAMLKind = iota // already reported; not checked further
 	YAMLObject
 	YAMLList
 	YAMLText
@@ -29,20 +29,20 @@ const (
 	YAMLNull
 )
 
-// kindWords are what a value is called when it is of the wrong kind.
+// YAMLKindWords name the kinds in messages.
 var YAMLKindWords = map[YAMLKind]string{
 	YAMLObject: "a mapping", YAMLList: "a list", YAMLText: "a text", YAMLNumber: "a number", YAMLBool: "true or false", YAMLNull: "empty",
 }
 
-// place is where something stands in a file: line and column in characters, both from 1.
+// Place is a position in a file: line and column in characters, both from 1.
 type Place struct{ Line, Column int }
 
-// yamlNode is one value of a file. Aliases are followed: what stands in two places is two nodes.
+// YAMLNode is one value of a file. Aliases are followed: a value that is used twice is two nodes.
 type YAMLNode struct {
 	Place
 	Kind   YAMLKind
 	Style  yaml.Style
-	Text   string // a scalar as it was written, a text without its quotes
+	Text   string // a scalar as written; a string without its quotes
 	Fields []YAMLField
 	Items  []*YAMLNode
 }
@@ -53,7 +53,7 @@ type YAMLField struct {
 	Value *YAMLNode
 }
 
-// get finds a field; nil where there is none.
+// Get returns a field's value, or nil.
 func (n *YAMLNode) Get(name string) *YAMLNode {
 	if n == nil {
 		return nil
@@ -66,14 +66,14 @@ func (n *YAMLNode) Get(name string) *YAMLNode {
 	return nil
 }
 
-// yamlReader makes nodes, and says what is wrong with them.
+// yamlReader converts nodes and reports faults.
 type yamlReader struct {
 	add   func(at Place, path, text string)
 	nodes int
-	full  bool // too much of it: said, and over
+	full  bool // a limit was exceeded, which was reported
 }
 
-// readYAML reads one document. Nil: nothing could be made of it, and it was said why.
+// ReadYAML parses one document. It returns nil if that is not possible, after it called add with the reason.
 func ReadYAML(b []byte, add func(at Place, path, text string)) *YAMLNode {
 	if at, fault := illegible(b); fault != "" {
 		add(at, "", fault)
@@ -111,7 +111,7 @@ func ReadYAML(b []byte, add func(at Place, path, text string)) *YAMLNode {
 	return root
 }
 
-// illegible looks for what no parser should be troubled with.
+// illegible rejects input that is too large, is not UTF-8 or holds control characters.
 func illegible(b []byte) (Place, string) {
 	if len(b) > YAMLBytesMax {
 		return Place{1, 1}, "is larger than " + strconv.Itoa(YAMLBytesMax>>20) + " MiB; split the workflow"
@@ -129,14 +129,14 @@ func illegible(b []byte) (Place, string) {
 	return Place{}, ""
 }
 
-// placeAt is the place of an offset.
+// placeAt returns the place of an offset.
 func placeAt(b []byte, offset int) Place {
 	before := b[:offset]
 	begin := bytes.LastIndexByte(before, '\n') + 1
 	return Place{bytes.Count(before, []byte("\n")) + 1, utf8.RuneCount(before[begin:]) + 1}
 }
 
-// yamlFault says in our words what the parser says in its own.
+// yamlFault rewords the parser's message.
 func yamlFault(err error) (Place, string) {
 	var fault *yaml.LoadError
 	if !errors.As(err, &fault) {

@@ -14,42 +14,43 @@ import (
 	"github.com/fsnotify/fsnotify"
 )
 
-// Kind says what was seen.
+// Kind says what was observed.
 type Kind string
 
-// What can be seen at a file's place.
+// The kinds.
 const (
-	KindWritten    Kind = "written"    // a whole agent_state.json; State is set
-	KindMalformed  Kind = "malformed"  // bytes that stayed nonsense; Fault says why, KeptAs where they are kept (C12)
-	KindDeleted    Kind = "deleted"    // no file, and it stayed away (C21); also a file that never was (C1)
-	KindUnreadable Kind = "unreadable" // a link, a folder, no permission: not looked at, not written over; Fault says what to do
+	KindWritten    Kind = "written"    // a complete agent_state.json; State is set
+	KindMalformed  Kind = "malformed"  // content that stayed malformed; Fault says why, KeptAs names the copy (C12)
+	KindDeleted    Kind = "deleted"    // there is no file (C21), or there never was one (C1)
+	KindUnreadable Kind = "unreadable" // a link, a folder or a file without read permission: neither read nor replaced; Fault says what to do
 )
 
 // Seen is one observation of one agent_state.json.
 type Seen struct {
-	Name     string // the agent's, as given to Add
-	Seq      uint64 // grows with each observation of these Files; the same one again has the same Seq
+	Name     string // as given to Add
+	Seq      uint64 // increases with each observation; the same observation keeps its Seq
 	Kind     Kind
-	Bytes    []byte    // written, malformed: what the file held; nobody may change them
+	Bytes    []byte    // written, malformed: the content; read-only
 	State    State     // written
 	Sum      file.Sum  // of Bytes
-	Ident    string    // which write this was: the same bytes written again have another one; empty where nothing lies there
-	KeptAs   string    // malformed: the name of the copy beside the file; empty where none could be kept, which Fault says
-	Fault    string    // malformed, unreadable: in words
+	Ident    string    // identifies the write: the same content written again has another Ident; empty if there is no file
+	KeptAs   string    // malformed: the name of the copy beside the file; empty if it could not be kept, which Fault says
+	Fault    string    // malformed, unreadable: the reason
 	At       time.Time // when it was seen, UTC
-	FromSwap bool      // it was in a file that our own write had replaced: the path holds something newer of ours
-	Own      bool      // this Files wrote it; only Read gives such ones
+	FromSwap bool      // found in a file that our own write had replaced; the current file is newer
+	Own      bool      // written by this Files; only Read returns such observations
 }
 
 var (
-	// ErrChanged is what Write's refusal is: somebody else changed the file. errors.As gives the *Changed.
+	// ErrChanged is the error of a Write that found a change by another program. errors.As gives the
+	// *Changed.
 	ErrChanged = errors.New(FileName + " was changed by somebody else; decide anew")
-	// ErrClosed is given by a Files after Close.
+	// ErrClosed is the error of all methods after Close.
 	ErrClosed = errors.New("the watch over the state files is closed")
 )
 
-// Changed is Write's answer where the file holds something that its caller has not taken
-// in. It comes over Seen, too, with the same Seq.
+// Changed is the error of a Write when the file holds content that the caller has not confirmed with Took.
+// The same observation is sent on Seen, with the same Seq.
 type Changed struct{ Seen Seen }
 
 func (c *Changed) Error() string {
@@ -60,28 +61,27 @@ func (c *Changed) Error() string {
 func (c *Changed) Is(target error) bool { return target == ErrChanged }
 
 const (
-	goneFor         = 50 * time.Millisecond  // who replaces by unlink and rename is away for less
-	swappedForMax   = 10 * time.Second       // somebody who still scribbles there after this will not finish
-	rewatchAfter    = 250 * time.Millisecond // a folder that vanished comes back by hand, not in a loop
-	underWayMax     = 5 * time.Second        // Read and Write wait this long for one whole content
-	waitingSeenMax  = 1024                   // then files are not read until the consumer has caught up; nothing is lost
-	swappedMax      = 64                     // files swapped out and still watched, per agent; each holds a descriptor
-	writeRoundsMax  = 8                      // file comes, goes and comes under one Write
-	lockGlance      = time.Millisecond       // the goroutine that looks does not wait for locks
-	lockRetryEvery  = 5 * time.Millisecond   // flock has no queue to wait in
-	settleEvery     = 500 * time.Microsecond // how often Read and Write look while a foreign write is under way
-	foreignLockWait = 10 * time.Second       // another Fairlead holds the lock for a write, which takes milliseconds
+	goneFor         = 50 * time.Millisecond  // an unlink followed by a rename takes less time
+	swappedForMax   = 10 * time.Second       // after this, a writer that never finishes is ignored
+	rewatchAfter    = 250 * time.Millisecond // how often to retry the watch of a missing folder
+	underWayMax     = 5 * time.Second        // how long Read and Write wait for a write by another program to finish
+	waitingSeenMax  = 1024                   // above this no file is read until the consumer catches up; nothing is lost
+	swappedMax      = 64                     // replaced files per agent that stay open
+	writeRoundsMax  = 8                      // retries of one Write while the file appears and disappears
+	lockGlance      = time.Millisecond       // the watching goroutine does not wait for locks
+	lockRetryEvery  = 5 * time.Millisecond   // flock has no queue
+	settleEvery     = 500 * time.Microsecond // how often Read and Write look while another program writes
+	foreignLockWait = 10 * time.Second       // another Fairlead process holds the lock during a write, which takes milliseconds
 )
 
-// Files watches and writes the agent_state.json of one team: one watch on all the
-// folders, one goroutine that looks, one that hands out. All methods may be called from
-// many goroutines.
+// Files watches and writes the agent_state.json files of one team, with one watch for all folders, one
+// goroutine that reads and one that sends. All methods may be called concurrently.
 type Files struct {
 	log    *slog.Logger
-	notify *fsnotify.Watcher // nil where the system gave none: then it is polled
+	notify *fsnotify.Watcher // nil if the system has no watch; then the files are polled
 	seen   chan Seen
 	queue  queue
-	asked  chan struct{} // somebody is in ask
+	asked  chan struct{} // ask is not empty
 	done   chan struct{}
 	closed sync.Once
 	ran    sync.WaitGroup
@@ -89,36 +89,36 @@ type Files struct {
 	mu       sync.Mutex
 	byName   map[string]*stateFile
 	byFolder map[string]*stateFile
-	ask      map[*stateFile]bool // to be looked at
+	ask      map[*stateFile]bool // files to look at
 
-	exchange func(dir int, a, b string) error // tests put a file system without it here
-	poll     time.Duration                    // pollEvery but in tests
+	exchange func(dir int, a, b string) error // replaced in tests
+	poll     time.Duration                    // PollEvery, except in tests
 }
 
 // stateFile is one agent_state.json.
 type stateFile struct {
 	name   string
-	folder string // absolute, without links
-	path   string // of the file; it begins with folder
+	folder string // absolute, links resolved
+	path   string // path of the file; it begins with folder
 	took   took
-	turn   chan struct{} // holds one token: whose turn it is to write, within this process
+	turn   chan struct{} // holds one token; the writer in this process takes it
 
-	mu        sync.Mutex // everything below
+	mu        sync.Mutex // guards everything below
 	removed   bool
 	id        file.FolderID
 	watched   bool
-	unswept   bool      // what an earlier run left here was not looked for yet
-	warned    bool      // that it cannot be watched
-	watchNext time.Time // not watched: when to try again
-	now       Seen      // what we last reported or wrote: what the world knows to lie there
+	unswept   bool      // files left by an earlier run were not looked for yet
+	warned    bool      // the missing watch was logged
+	watchNext time.Time // when to retry the watch
+	now       Seen      // what we last reported or wrote
 	nowID     file.Identity
 	nowRead   time.Time
 	doubt     doubt
 	swapped   []*swapped
-	swapLook  time.Time // when all of them are looked at again
+	swapLook  time.Time // when to look at the replaced files again
 }
 
-// doubt is something that is believed only after it stayed as it is for a while.
+// doubt is an observation that is reported only after it has stayed the same for a while.
 type doubt struct {
 	what  suspicion
 	since time.Time
@@ -131,7 +131,7 @@ type suspicion struct {
 	fault string
 }
 
-// certain notes what is suspected and says whether it has been so for long enough.
+// certain records a suspicion and reports whether it has lasted long enough.
 func (d *doubt) certain(s suspicion, now time.Time, after time.Duration) bool {
 	if d.what != s {
 		*d = doubt{s, now}
@@ -141,8 +141,8 @@ func (d *doubt) certain(s suspicion, now time.Time, after time.Duration) bool {
 
 func (d *doubt) clear() { *d = doubt{} }
 
-// Watch begins to watch; Add names the files. Where the system has no watch to
-// give it says so in the log and polls. log may be nil. The error is always nil so far.
+// Watch starts watching; Add adds files. If the system has no watch, Watch logs it and polls. log may be nil.
+// The error is always nil for now.
 func Watch(log *slog.Logger) (*Files, error) {
 	w := newFiles(log)
 	notify, err := fsnotify.NewWatcher()
@@ -156,7 +156,7 @@ func Watch(log *slog.Logger) (*Files, error) {
 	return w, nil
 }
 
-// newFiles watches nothing and looks only when it is told to.
+// newFiles returns Files without a goroutine that watches; tests call it directly.
 func newFiles(log *slog.Logger) *Files {
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)
@@ -175,11 +175,11 @@ func (w *Files) begin() {
 	w.ran.Go(w.handOut)
 }
 
-// Seen is where every content that somebody else wrote arrives, once and in order. Who has
-// kept what it says for good tells so with Took. It is closed by Close.
+// Seen returns the channel on which every content written by another program arrives, once and in order.
+// Confirm with Took what was stored durably. Close closes the channel.
 func (w *Files) Seen() <-chan Seen { return w.seen }
 
-// Close stops watching. Contents that nobody took are still in their files.
+// Close stops watching. Content that was not confirmed is still in its file.
 func (w *Files) Close() error {
 	var err error
 	w.closed.Do(func() {
@@ -207,10 +207,9 @@ func (w *Files) isClosed() bool {
 	}
 }
 
-// Add watches the agent_state.json of this agent in this folder, which must be there; the
-// file need not be. What lies there is reported as Seen. What an earlier Fairlead had
-// swapped out when it was killed is reported too, FromSwap: only the caller knows whether
-// it is one of his own. Two agents cannot have one folder.
+// Add watches the agent_state.json of an agent in a folder that must exist; the file need not exist. Its
+// current content is sent on Seen. Files that an earlier Fairlead replaced before it was killed are sent too,
+// with FromSwap: only the caller knows whether they are its own. Two agents cannot share a folder.
 func (w *Files) Add(name, folder string) error {
 	fail := func(err error) error { return fmt.Errorf("watch %s of %s: %w", FileName, name, err) }
 	path, err := filepath.Abs(folder)
@@ -259,7 +258,7 @@ func (w *Files) enter(f *stateFile) error {
 	return nil
 }
 
-// Remove stops watching one agent's file; the file stays.
+// Remove stops watching one agent's file. The file stays.
 func (w *Files) Remove(name string) error {
 	f, err := w.file(name)
 	if err != nil {
@@ -270,7 +269,7 @@ func (w *Files) Remove(name string) error {
 	w.letGo(f)
 	w.unwatch(f)
 	f.mu.Unlock()
-	w.mu.Lock() // last, so that a new Add does not lose its watch to our unwatch
+	w.mu.Lock() // last, so that a concurrent Add keeps its watch
 	defer w.mu.Unlock()
 	delete(w.byName, f.name)
 	delete(w.byFolder, f.folder)
@@ -296,10 +295,9 @@ func (w *Files) all() []*stateFile {
 	return files
 }
 
-// Read looks now: what lies there, whether it was seen before or not. It waits while a
-// write is under way (up to 250 ms for bytes that stay nonsense). New contents come over
-// Seen too, with the same Seq.
-// KindDeleted means that there is no file. The error is for what cannot be read.
+// Read returns the current content, seen before or not. It waits for a write that is in progress (up to 250
+// ms for content that stays malformed). New content is also sent on Seen, with the same Seq. KindDeleted
+// means that there is no file. The error is for a file that cannot be read.
 func (w *Files) Read(name string) (Seen, error) {
 	f, err := w.file(name)
 	if err != nil {
@@ -314,16 +312,16 @@ func (w *Files) Read(name string) (Seen, error) {
 	return seen, nil
 }
 
-// Took says that what was seen is kept for good (a crash from now on loses nothing of it), or
-// is no news. Only then is it written over, and what was swapped out is let go of.
+// Took confirms that an observation was stored durably or needs no storing. Only then may Write replace it,
+// and only then is a replaced file removed.
 func (w *Files) Took(seen Seen) {
 	if f, err := w.file(seen.Name); err == nil {
 		f.took.note(seen)
 	}
 }
 
-// took is what the consumer has kept. What was swapped out is another sheet than what lies in
-// the file's place, and may be kept later than something newer there.
+// took records which observations the consumer confirmed. A replaced file is confirmed separately, because
+// that may happen after newer content of the current file was confirmed.
 type took struct {
 	mu      sync.Mutex
 	place   uint64
@@ -343,15 +341,15 @@ func (t *took) note(seen Seen) {
 	t.swapped[seen.Seq] = true
 }
 
-// upTo says whether a content of the file's place was taken.
+// upTo reports whether content of the current file was confirmed.
 func (t *took) upTo(seq uint64) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.place >= seq
 }
 
-// sheet says whether a report of a swapped-out sheet was taken; 0 is none, and there is
-// nothing to take.
+// sheet reports whether a report about a replaced file was confirmed; 0 stands for none, which is always
+// confirmed.
 func (t *took) sheet(seq uint64) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()

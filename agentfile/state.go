@@ -14,7 +14,7 @@ import (
 // FileName is the name of the file in the agent's workspace (seed 000, File Location).
 const FileName = "agent_state.json"
 
-// The seed's words for what is wished and what is done (seed 000, The Four States).
+// Values of desired_state and current_state (seed 000, The Four States).
 const (
 	Continuous = "continuous"
 	Pause      = "pause"
@@ -22,17 +22,17 @@ const (
 	RunCleanup = "run_cleanup"
 )
 
-// Who set desired_state last, as setBy says it (SPEC, Control).
+// Values of setBy, which says who set desired_state last (SPEC, Control).
 const (
 	SetByHuman = "human"
 	SetByAgent = "agent"
 )
 
 const (
-	agentStateBytesMax = file.BytesMax // the seed's file has 200 bytes; a megabyte is somebody's mistake
+	agentStateBytesMax = file.BytesMax // the seed's file has 200 bytes
 )
 
-// The names of the five fields, in the order of the seed's example.
+// The names of the known fields, in the order of the seed's example.
 const (
 	fieldDesired   = "desired_state"
 	fieldCurrent   = "current_state"
@@ -41,34 +41,33 @@ const (
 	fieldNote      = "note"
 )
 
-// AgentState is one agent_state.json (seed 000, File Format). Of a known field, empty
-// means absent. A field other than desired_state that is known but holds no string is
-// kept in Extra under its name, and given up only when it is set.
+// State is the content of one agent_state.json (seed 000, File Format). An empty known field means that it is
+// absent. If a known field other than desired_state is not a string, it is kept in Extra under its name until
+// a new value is set.
 type State struct {
-	DesiredState string // what is wished, as written, known word or not (C13)
-	CurrentState string // what the agent's side says it does
-	Timestamp    string // of the last write, as written; Time reads it
+	DesiredState string // as written, whether or not the word is known (C13)
+	CurrentState string // what the agent's side reports
+	Timestamp    string // of the last write, as written; Time parses it
 	SetBy        string // who set DesiredState last: human or agent
-	Note         string // why
+	Note         string // the reason
 	Extra        []file.Field
 }
 
-// Malformed says why bytes are no agent_state.json, and where (C12).
+// Malformed says why content is not an agent_state.json, and where (C12).
 type Malformed struct {
-	Offset int64  // in bytes from the start, where the fault was noticed
+	Offset int64  // in bytes from the start
 	Line   int    // from 1
-	Fault  string // in words, without the file's contents
+	Fault  string // without the file's content
 }
 
 func (m *Malformed) Error() string {
 	return fmt.Sprintf("%s is malformed at line %d (byte %d): %s", FileName, m.Line, m.Offset, m.Fault)
 }
 
-// ParseAgentState reads the bytes of one file. The error is a *Malformed where they are
-// no JSON object with a string desired_state, are no UTF-8, exceed 1 MiB or nest deeper
-// than 64. Of a name given twice the last value counts, as in Python and JavaScript:
-// whoever wrote the file reads it so. NaN and Infinity, which Python can write, are no
-// JSON and are refused.
+// Parse reads the content of one file. The error is a *Malformed if it is not a JSON object with a string
+// desired_state, is not UTF-8, exceeds 1 MiB or nests deeper than 64. If a name occurs twice, the last value
+// counts, as in Python and JavaScript. NaN and Infinity, which Python can write, are refused because they are
+// not JSON.
 func Parse(b []byte) (State, error) {
 	if fault, at := unfit(b); fault != "" {
 		return State{}, malformed(b, at, fault)
@@ -91,7 +90,7 @@ func Parse(b []byte) (State, error) {
 	return fromFields(b, fields)
 }
 
-// unfit names what keeps bytes from being looked at as JSON at all.
+// unfit returns a fault of the bytes that is checked before JSON is parsed.
 func unfit(b []byte) (fault string, at int64) {
 	switch {
 	case len(b) > agentStateBytesMax:
@@ -106,8 +105,8 @@ func unfit(b []byte) (fault string, at int64) {
 	return "", 0
 }
 
-// topLevel gives the fields of the object in their order; a name given twice keeps its
-// first place and its last value.
+// topLevel returns the object's fields in order. A name that occurs twice keeps its first position and its
+// last value.
 func topLevel(b []byte) ([]file.Field, error) {
 	dec := json.NewDecoder(bytes.NewReader(b))
 	if open, err := dec.Token(); err != nil || open != json.Delim('{') {
@@ -161,7 +160,7 @@ func fromFields(b []byte, fields []file.Field) (State, error) {
 	return s, nil
 }
 
-// known is where a field of the seed's is kept; nil for any other.
+// known returns the place of a known field's value, or nil for other fields.
 func (s *State) known(name string) *string {
 	switch name {
 	case fieldDesired:
@@ -187,10 +186,9 @@ func malformed(b []byte, at int64, fault string) *Malformed {
 	return &Malformed{Offset: at, Line: 1 + bytes.Count(b[:at], []byte("\n")), Fault: fault}
 }
 
-// Render gives the bytes of the file: the seed's fields in the seed's order, those that
-// are not empty, then the unknown ones in theirs, indented by two spaces, without HTML
-// escaping and without a newline at the end (as the seed's json.dump). desired_state is
-// always there.
+// Render returns the file's content: known fields that are not empty in the seed's order, then unknown ones
+// in theirs, indented by two spaces, without HTML escaping and without a final newline (like the seed's
+// json.dump). desired_state is always present.
 func (s State) Render() []byte { return s.appendTo(nil) }
 
 func (s State) appendTo(out []byte) []byte {
@@ -204,7 +202,7 @@ func (s State) appendTo(out []byte) []byte {
 	}
 	for _, f := range s.Extra {
 		if known := s.known(f.Name); known != nil && (*known != "" || f.Name == fieldDesired) {
-			continue // it was set since; two of one name would be read as either
+			continue // a new value was set; writing both would be ambiguous
 		}
 		out = file.AppendQuoted(append(out, ",\n  "...), f.Name)
 		out = append(append(out, ": "...), f.Raw...)
@@ -212,17 +210,16 @@ func (s State) appendTo(out []byte) []byte {
 	return append(out, "\n}"...)
 }
 
-// WithCommand is Mission Control's write: what is wished, who wishes it and why, and the
-// time; current_state and all unknown fields stay as found (seed 000: never modify
-// current_state).
+// WithCommand returns the state with a new command: desired state, setBy, note and time. current_state and
+// unknown fields stay as they are (seed 000: never modify current_state).
 func (s State) WithCommand(desired, setBy, note string, at time.Time) State {
 	s.DesiredState, s.SetBy, s.Note, s.Timestamp = desired, setBy, note, file.FormatTime(at)
 	s.Extra = without(s.Extra, fieldSetBy, fieldNote, fieldTimestamp)
 	return s
 }
 
-// WithCurrent is the agent's write: what it does now, and the time; the wish, who wished
-// it and why, and all unknown fields stay as found.
+// WithCurrent returns the state with a new report by the agent: current_state and time. Everything else stays
+// as it is.
 func (s State) WithCurrent(current string, at time.Time) State {
 	s.CurrentState, s.Timestamp = current, file.FormatTime(at)
 	s.Extra = without(s.Extra, fieldCurrent, fieldTimestamp)
@@ -233,11 +230,11 @@ func without(fields []file.Field, names ...string) []file.Field {
 	return slices.DeleteFunc(slices.Clone(fields), func(f file.Field) bool { return slices.Contains(names, f.Name) })
 }
 
-// Time reads Timestamp.
+// Time parses Timestamp.
 func (s State) Time() (time.Time, error) { return file.ParseTime(s.Timestamp) }
 
-// Sum is that of what Render gives; the bytes themselves are kept by nobody.
+// Sum returns the sum of what Render returns.
 func (s State) Sum() file.Sum {
-	var room [512]byte // more than nearly all files have
+	var room [512]byte // enough for nearly all files
 	return file.SumOf(s.appendTo(room[:0]))
 }

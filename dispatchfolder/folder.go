@@ -14,7 +14,7 @@ import (
 	"github.com/fairlead-dev/fairlead/policy"
 )
 
-// Folder is a session's folder. It holds no open files, and may be used by several goroutines.
+// Folder is a dispatch folder. It holds no open files, and may be used concurrently.
 type Folder struct {
 	path string // absolute
 
@@ -23,23 +23,23 @@ type Folder struct {
 	rules map[string]policy.Rules // by their text
 }
 
-// Path is the folder's, absolute.
+// Path is the folder's absolute path.
 func (f *Folder) Path() string { return f.path }
 
 // Name is the folder's base name.
 func (f *Folder) Name() string { return filepath.Base(f.path) }
 
-// NotASession says why a folder is none.
+// NotASession says why a folder is not a dispatch folder.
 type NotASession struct {
 	Path string
-	Why  string // with a way out
+	Why  string // with advice
 	Err  error  // may be nil
 }
 
 func (e *NotASession) Error() string { return e.Path + " is no session: " + e.Why }
 func (e *NotASession) Unwrap() error { return e.Err }
 
-// notASession says of a folder or its state that it is not there, or what it is instead.
+// notASession explains what is missing or wrong about a folder or its state.
 func (f *Folder) notASession(err error) error {
 	var odd *notPlain
 	switch {
@@ -51,7 +51,7 @@ func (f *Folder) notASession(err error) error {
 	return err
 }
 
-// Open finds a session's folder. The error is a *NotASession where it is none.
+// Open opens a dispatch folder. The error is a *NotASession if it is not one.
 func Open(path string) (*Folder, error) {
 	abs, err := filepath.Abs(path)
 	if err != nil {
@@ -70,9 +70,9 @@ func Open(path string) (*Folder, error) {
 	return f, file.Close()
 }
 
-// Do tells the session something: under the lock (it waits 10 s at most), after what a crash left was
-// mended. The changes are on disk when it returns; none and no error: it was so already. A refusal is
-// a *machine.Refusal. Times are kept to the microsecond.
+// Do decides and applies an event, under the lock (it waits at most 10 s), after an interrupted commit was
+// completed. The changes are on disk when it returns; no changes and no error mean that nothing had to
+// change. A refusal is a *machine.Refusal. Times are kept in microseconds.
 func (f *Folder) Do(at time.Time, actor Actor, in dispatch.Input) ([]dispatch.Change, dispatch.Dispatch, error) {
 	var s dispatch.Dispatch
 	d, err := openFolder(f.path)
@@ -88,7 +88,7 @@ func (f *Folder) Do(at time.Time, actor Actor, in dispatch.Input) ([]dispatch.Ch
 	if err := d.mend(); err != nil {
 		return nil, s, fmt.Errorf("mend %s after a crash: %w", f.path, err)
 	}
-	if size, half, err := d.end(stateName); err == nil && half { // somebody's line is ended before it is read
+	if size, half, err := d.end(stateName); err == nil && half { // another program's incomplete line is ended before it is read
 		if err := d.commit([]part{{File: stateName, At: size, Text: []byte{'\n'}}}); err != nil {
 			return nil, s, err
 		}
@@ -109,13 +109,13 @@ func (f *Folder) Do(at time.Time, actor Actor, in dispatch.Input) ([]dispatch.Ch
 		return nil, s, err
 	}
 	if after.Phase == dispatch.Closed && after.Program != "" {
-		forgetProgram(after.Program) // what is left of it is seen through by ByProgram
+		forgetProgram(after.Program) // ByProgram ignores an entry that stays
 	}
 	return changes, after, nil
 }
 
-// decide asks the machine, and takes the number of a conversation that begins: its folder is made
-// here, since whoever makes it has the number. A folder that is there and empty was left by a crash.
+// decide asks the machine, and reserves the number of a conversation that starts by creating its folder. An
+// existing empty folder was left by a crash.
 func (f *Folder) decide(d opened, s *dispatch.Dispatch, at time.Time, in dispatch.Input) ([]dispatch.Change, error) {
 	if begins(in) {
 		made, err := d.highest(s.Made)
@@ -152,7 +152,7 @@ func (f *Folder) decide(d opened, s *dispatch.Dispatch, at time.Time, in dispatc
 	}
 }
 
-// begins says whether an input can begin a conversation.
+// begins reports whether an input can start a conversation.
 func begins(in dispatch.Input) bool {
 	switch in.(type) {
 	case dispatch.UserInput, dispatch.Message, dispatch.Respond, dispatch.Interrupt, dispatch.MainEnded, dispatch.TaskEnded:
@@ -161,12 +161,12 @@ func begins(in dispatch.Input) bool {
 	return false
 }
 
-// highest is the highest number of a conversation whose folder holds something (seed 002 counts the
-// folders), or made, whichever is higher. Empty ones above it were left by a crash.
+// highest is the highest conversation number whose folder holds something (seed 002 counts the folders), or
+// was reserved. Empty folders above it were left by a crash.
 func (d opened) highest(made int) (int, error) {
 	names, err := d.names(conversationsName, conversationsMax)
 	if err != nil {
-		if errors.Is(err, fs.ErrNotExist) { // of a folder that others made
+		if errors.Is(err, fs.ErrNotExist) { // the folder was created by another program
 			_, err = d.mkdir(conversationsName)
 		}
 		return made, err
@@ -188,8 +188,8 @@ func (d opened) highest(made int) (int, error) {
 	return max(made, logged), err
 }
 
-// empty says whether a conversation's folder holds nothing but, perhaps, an empty outputs/. What is
-// no folder is not empty.
+// empty reports whether a conversation's folder holds nothing, or only an empty outputs/. An entry that is
+// not a folder is not empty.
 func (d opened) empty(n int) (bool, error) {
 	rel := conversationPath(n)
 	if mode, err := d.kind(rel); err != nil || mode != unix.S_IFDIR {
@@ -209,7 +209,7 @@ func (d opened) empty(n int) (bool, error) {
 	return len(names) == 0, err
 }
 
-// claim makes a conversation's folder. mine is false where somebody has put something there.
+// claim creates a conversation's folder. mine is false if another program put something there.
 func (d opened) claim(n int) (mine bool, err error) {
 	rel := conversationPath(n)
 	existed, err := d.mkdir(rel)
@@ -224,5 +224,5 @@ func (d opened) claim(n int) (mine bool, err error) {
 	if _, err := d.mkdir(rel + "/" + outputsName); err != nil {
 		return false, err
 	}
-	return true, nil // what is to be on disk of it, the commit syncs
+	return true, nil // the commit syncs it
 }

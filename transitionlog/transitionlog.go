@@ -7,32 +7,31 @@ import (
 	"time"
 )
 
-// Transition is one change of state, told to other programs in the turn seed's words
-// (SPEC X6; seed 003, Logging). Channel is empty where the machine has none.
+// Entry is one state change, in seed 003's fields (SPEC X6; seed 003, Logging). Channel is empty for other
+// machines.
 type Entry struct {
 	At       time.Time
 	AgentID  string
 	From, To string
 	Trigger  string
 	Channel  string
-	Machine  string // ours from here on: control, turn, …
+	Machine  string // Fairlead's own fields from here on; Machine is control, turn, …
 	Entity   string // MACHINE/NAME
-	Row      string // the rule's id, as C2
+	Row      string // the rule's id, such as C2
 	Actor    Actor
-	Seq      uint64 // place in the journal
-	Part     int    // of a change that moved several: which one this is, from 1
-	Parts    int    // and how many they are; 0: it moved one
+	Seq      uint64 // position in the journal
+	Part     int    // of a change with several parts: the number of this one, from 1
+	Parts    int    // the number of parts; 0 if there is only one
 }
 
-// Actor is who made the change happen: human, agent or engine, and who exactly.
+// Actor is who caused the change: human, agent or engine, and its name.
 type Actor struct {
 	Kind string `json:"kind"`
 	ID   string `json:"id"`
 }
 
-// TransitionLine is the log's line for t: one JSON object and a newline, the seed's
-// seven fields first and always all of them, then ours; no HTML escaping; a time of a
-// whole second is written without a fraction, as in the seed's example.
+// Line formats one log line: a JSON object and a newline. The seed's seven fields come first and are always
+// present. Nothing is escaped for HTML; a whole second has no fraction, as in the seed's example.
 func Line(t Entry) []byte {
 	var out bytes.Buffer
 	enc := json.NewEncoder(&out)
