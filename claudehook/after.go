@@ -13,23 +13,23 @@ import (
 	"github.com/fairlead-dev/fairlead/policy"
 )
 
-// postTool looks at what a tool has done. What may not be done and was done all the same (another
-// hook changed the input, or ours was passed over) is recorded as a denial, and the model is told.
-// A file that was made is noted (D9), and a delegation that has come back is over (D4).
+// postTool checks what a tool has done. A write that was not allowed but happened (another hook changed the
+// input, or ours was skipped) is recorded as a denial, and the model is told. A new file is recorded (D9),
+// and a delegation that returned has ended (D4).
 func (v *visit) postTool() (Answer, error) {
 	if v.delegates() {
 		return v.taskBack()
 	}
 	who, main := v.who()
 	if main && v.Agent != "" && v.session.Knows(v.AgentType) {
-		return Answer{}, nil // its task ended while this went on; it was judged as what it was before
+		return Answer{}, nil // its task ended meanwhile; the call was judged for the task
 	}
 	call := v.call()
 	verdict := dispatchfolder.Judge(v.session, v.folder, "", call)
 	switch {
 	case verdict.Allow:
 	case call.Tool == "Bash" && !main && verdict.Row == "D9":
-		return Answer{}, nil // by what it did itself a word may lead elsewhere now: ln -s made a link of it
+		return Answer{}, nil // the call itself may have changed where a path leads: ln -s
 	default:
 		return v.tooLate(verdict), nil
 	}
@@ -54,7 +54,7 @@ func (v *visit) postTool() (Answer, error) {
 	return Answer{}, nil
 }
 
-// tooLate records a call that was not stopped, and has the model put it right.
+// tooLate records a call that was not stopped, and asks the model to undo it.
 func (v *visit) tooLate(verdict policy.Verdict) Answer {
 	denied := dispatch.Deny{
 		Conversation: v.worksIn(), Caller: v.Agent, Tool: v.Tool, Call: shorten(v.Input), Row: verdict.Row, Capability: verdict.Capability,
@@ -70,8 +70,8 @@ func (v *visit) tooLate(verdict policy.Verdict) Answer {
 	return say(said{Decision: "block", Reason: text})
 }
 
-// taskBack ends a delegation whose agent was not heard to stop. One that goes on in the background
-// has not come back.
+// taskBack ends a delegation whose SubagentStop was not received. One that runs in the background has not
+// returned.
 func (v *visit) taskBack() (Answer, error) {
 	status, text := resultOf(v.Response)
 	if strings.HasSuffix(status, "_launched") || v.Use == "" {
@@ -80,7 +80,7 @@ func (v *visit) taskBack() (Answer, error) {
 	return v.ended(dispatch.TaskEnded{Call: v.Use, OK: status != "failed" && status != "error", Result: text})
 }
 
-// resultOf reads what a delegation gave: text, or an object with a status and content.
+// resultOf reads a delegation's result: text, or an object with a status and content.
 func resultOf(response json.RawMessage) (status, text string) {
 	if json.Unmarshal(response, &text) == nil {
 		return "", text
@@ -111,8 +111,8 @@ func resultOf(response json.RawMessage) (status, text string) {
 	return whole.Status, text
 }
 
-// subagentStop is an agent that is done (D4, D5). One that made no call is met here for the first
-// time; one that nobody called for this conversation is none of ours.
+// subagentStop ends an agent's task (D4, D5). An agent that made no call is seen here for the first time; one
+// that was not delegated to in this conversation is ignored.
 func (v *visit) subagentStop() (Answer, error) {
 	c := v.session.Open
 	if v.Agent == "" || c == nil {
@@ -130,7 +130,7 @@ func (v *visit) subagentStop() (Answer, error) {
 	return v.ended(dispatch.TaskEnded{Caller: v.Agent, OK: true, Result: v.Last})
 }
 
-// ended tells the session that a task is over, and shows who is in charge then.
+// ended reports the end of a task, and shows which agent is in charge then.
 func (v *visit) ended(in dispatch.TaskEnded) (Answer, error) {
 	in.Result = cut(in.Result, dispatch.TextBytesMax)
 	changes, err := v.do(in, v.actor())
@@ -147,9 +147,8 @@ func (v *visit) ended(in dispatch.TaskEnded) (Answer, error) {
 	return say(said{Message: dispatch.Arrow(last.From, last.To)}), nil
 }
 
-// stop is MAIN's answer (D7): the conversation is over, unless agents go on in the background, of
-// whom the program will tell MAIN. It never has the model go on, so it does not matter whether the
-// program asks again.
+// stop is MAIN's answer (D7): the conversation ends, unless agents still run in the background. It never
+// makes the model continue, so it may be called again.
 func (v *visit) stop() (Answer, error) {
 	c := v.session.Open
 	if v.Agent != "" || c == nil || len(c.Tasks) > 0 && v.agentsGoOn() {
@@ -168,13 +167,12 @@ func (v *visit) agentsGoOn() bool {
 	})
 }
 
-// lasting are the reasons for which a program's session ends and may be taken up again by the same
-// name: the one that a program gives that was called for a single prompt, and two of one that goes
-// on itself. The session stays, and so do its rules.
+// lasting are the reasons with which a program's session ends although it may continue under the same id: a
+// call for a single prompt, and two reasons of a session that continues. The dispatch and its rules stay.
 var lasting = []string{"other", "resume", "bypass_permissions_disabled"}
 
-// sessionEnd is the person gone: the session is over (D10); or only the program, and what was under
-// way is interrupted (D11).
+// sessionEnd ends the dispatch when the person leaves (D10); otherwise it interrupts what was in progress
+// (D11).
 func (v *visit) sessionEnd() (Answer, error) {
 	if v.Agent != "" {
 		return Answer{}, nil
@@ -192,8 +190,9 @@ func (v *visit) sessionEnd() (Answer, error) {
 	return Answer{}, nil
 }
 
-// sessionStart is the program begun anew, or its memory shortened: what the model was told of the
-// session it may have lost, so it is told again. A conversation that nobody will end is closed (D11).
+// sessionStart handles a program that was restarted, or whose memory was compacted: the model may have lost
+// what it was told about the dispatch, so it is told again. A conversation that nothing will end is closed
+// (D11).
 func (v *visit) sessionStart() (Answer, error) {
 	if v.Source != "compact" {
 		_, err := v.do(dispatch.Interrupt{Why: "the program was started again"}, dispatchfolder.Actor{Kind: "engine", ID: "claude"})

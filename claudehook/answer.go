@@ -6,26 +6,25 @@ import (
 	"io"
 )
 
-// Exit codes as the program reads them: 2 blocks, any other but 0 is shown to the user and lets
-// the call through.
+// Exit codes for the program: 2 blocks; any other except 0 is shown to the user and does not block.
 const (
 	codePass  = 0
 	codeFault = 1
 	codeBlock = 2
 )
 
-// Answer is what a hook says back. Its zero value says nothing, so that what the program would
-// have done happens.
+// Answer is a hook's result. The zero value says nothing, so the program does what it would do without the
+// hook.
 type Answer struct {
-	Out  []byte // for standard output: one JSON object, or nothing
-	Err  string // for standard error, without a newline
-	Code int    // the exit code
+	Out  []byte // standard output: one JSON object, or nothing
+	Err  string // standard error, without a newline
+	Code int    // exit code
 }
 
-// Write puts an answer where the program looks for it, and gives the exit code.
+// Write writes an answer to the streams and returns the exit code.
 func (a Answer) Write(out, errs io.Writer) int {
 	if len(a.Out) > 0 {
-		if _, err := out.Write(append(a.Out, '\n')); err != nil { // nobody heard a denial
+		if _, err := out.Write(append(a.Out, '\n')); err != nil { // the denial was not delivered
 			_, _ = io.WriteString(errs, "fairlead: tell the program what was decided: "+err.Error()+"\n")
 			return codeBlock
 		}
@@ -36,10 +35,10 @@ func (a Answer) Write(out, errs io.Writer) int {
 	return a.Code
 }
 
-// block is a fault where passing would be wrong.
+// block is a failure where letting the call through would be wrong.
 func block(text string) Answer { return Answer{Err: text, Code: codeBlock} }
 
-// said is the part of an answer that is an object, in the order in which it is documented.
+// said is the part of an answer that is an object, in the documented order.
 type said struct {
 	Decision string    `json:"decision,omitempty"` // block: of a prompt, or of what a tool has done
 	Reason   string    `json:"reason,omitempty"`
@@ -65,15 +64,15 @@ func say(s said) Answer {
 	return Answer{Out: bytes.TrimSpace(text.Bytes())}
 }
 
-// deny turns a tool call back, with words for the model.
+// deny denies a tool call, with a reason for the model.
 func deny(reason string) Answer {
 	return say(said{Specific: &specific{Event: PreToolUse, Decision: "deny", Reason: reason}})
 }
 
-// refusePrompt erases a prompt, with words for the user.
+// refusePrompt erases a prompt, with a reason for the user.
 func refusePrompt(reason string) Answer { return say(said{Decision: "block", Reason: reason}) }
 
-// tell adds to what the model knows, and shows the user a line.
+// tell adds text to the model's context, and shows the user a line.
 func tell(event, context, message string) Answer {
 	return say(said{Message: message, Specific: &specific{Event: event, Context: context}})
 }

@@ -5,8 +5,7 @@ import (
 	"time"
 )
 
-// BenchmarkAnswer measures a hook without its process: a call that is allowed in a session, and one
-// outside of any.
+// BenchmarkAnswer measures a hook without its process: an allowed call in a dispatch, and a call outside one.
 func BenchmarkAnswer(b *testing.B) {
 	for name, session := range map[string]string{"allowed": "s1", "outside": "s2"} {
 		b.Run(name, func(b *testing.B) {

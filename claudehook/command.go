@@ -8,18 +8,18 @@ import (
 	"github.com/fairlead-dev/fairlead/machine/dispatch"
 )
 
-// CommandName is the slash command's (seed 002).
+// CommandName is the slash command's name (seed 002).
 const CommandName = "agent-state-machine"
 
 // command is `/agent-state-machine [--session start|end] [--mode MODE] [--path DIR]`.
 type command struct {
 	end  bool
 	mode dispatch.Mode
-	path string // as it was given; empty: the default
+	path string // as given; empty: the default
 }
 
-// isCommand says whether a prompt is the slash command: alone, or as a plugin's
-// (`/fairlead:agent-state-machine`). What follows is its arguments.
+// isCommand reports whether a prompt is the slash command: alone, or as a plugin's
+// (`/fairlead:agent-state-machine`). The rest of the prompt is its arguments.
 func isCommand(prompt string) (args string, is bool) {
 	line := strings.TrimSpace(prompt)
 	if !strings.HasPrefix(line, "/") {
@@ -37,7 +37,7 @@ func isCommand(prompt string) (args string, is bool) {
 
 const commandUsage = "/" + CommandName + " [--session start|end] [--mode orchestrator|interactive|response] [--path DIRECTORY]"
 
-// parseCommand reads the arguments. Its errors say how the command is written.
+// parseCommand parses the arguments. Its errors show the syntax.
 func parseCommand(args string) (command, error) {
 	cmd := command{mode: dispatch.Orchestrator}
 	wrong := func(format string, a ...any) (command, error) {
@@ -82,7 +82,7 @@ func parseCommand(args string) (command, error) {
 	return cmd, nil
 }
 
-// split takes words apart at blanks, and keeps what stands in quotes together.
+// split separates words at blanks, except inside quotes.
 func split(text string) (words []string, err error) {
 	var word strings.Builder
 	var quote rune

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// commandBody is what the slash command says to the model. The hook has done the work by then; this
-// only has it shown, and nothing pretended where no hook was asked.
+// commandBody is the slash command's text for the model. The hook has done the work by then; the text only
+// has the result shown, and says so if no hook ran.
 const commandBody = `---
 description: "Begin or end a session in which MAIN coordinates and agents do the work"
 argument-hint: "[--session start|end] [--mode orchestrator|interactive|response] [--path directory]"
@@ -28,17 +28,17 @@ The hook of Fairlead has carried this out already, and has told you what came of
 - It told you nothing about a session: the hooks are not active, so nothing is recorded and nothing is enforced. Say that, and that ` + "`fairlead claude install`" + ` and a restart of the program mend it. Do not behave as if there were a session, and write none of its files.
 `
 
-// The slash command's file ends with a line that says who wrote it, and what: a file that was
-// changed since is the user's.
+// The slash command's file ends with a line that names its author and a checksum: a file that was changed
+// since belongs to the user.
 const (
 	sealBegin = "<!-- fairlead install claude "
 	sealEnd   = " -->\n"
 )
 
-// sealed puts the line under a text.
+// sealed adds that line to a text.
 func sealed(body string) string { return body + "\n" + sealBegin + digest(body) + sealEnd }
 
-// untouched says whether a file is as some release of ours wrote it.
+// untouched reports whether a file is as a release of Fairlead wrote it.
 func untouched(text string) bool {
 	i := strings.LastIndex(text, "\n"+sealBegin)
 	return i >= 0 && sealed(text[:i]) == text

@@ -9,14 +9,14 @@ import (
 	"go.yaml.in/yaml/v4"
 )
 
-// configured is what fairlead.yaml says of the rules of a repository's sessions.
+// configured is the part of fairlead.yaml that hooks need.
 type configured struct {
-	Tools   []string `yaml:"tools"`   // that MAIN may use beside those that everybody knows
-	Commits *bool    `yaml:"commits"` // agents may have git write its records; nil: they may
+	Tools   []string `yaml:"tools"`   // that MAIN may use besides the known ones
+	Commits *bool    `yaml:"commits"` // whether agents may run git add and git commit; nil: yes
 }
 
-// configuredIn reads it. The whole of that file is checked elsewhere, and to link that would make
-// every hook start slower; of what is needed here, one wrong thing is an error.
+// configuredIn reads it. Package config is not used, because it would slow down the start of every hook; an
+// error in the needed part is an error here.
 func configuredIn(repo string) (configured, error) {
 	var conf struct {
 		Dispatch *configured `yaml:"dispatch"`

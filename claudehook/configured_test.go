@@ -29,7 +29,7 @@ func TestWhatTheConfigurationSays(t *testing.T) {
 	}
 }
 
-// A tool that the configuration allows to MAIN is not denied; the next one is.
+// A tool that the configuration allows for MAIN is not denied; another unknown one is.
 func TestMainMayUseConfiguredTools(t *testing.T) {
 	w := newWorld(t)
 	w.env = map[string]string{"CLAUDE_PROJECT_DIR": w.path("repo")}

@@ -18,13 +18,13 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	os.Setenv("GORACE", "atexit_sleep_ms=0") // every program here would wait a second at its end
+	os.Setenv("GORACE", "atexit_sleep_ms=0") // without this every program of the test would wait a second at its end
 	playProcess()
 	time.Local = time.UTC // the files hold local times
 	os.Exit(m.Run())
 }
 
-// world is a repository, a home and a clock of which each hook takes a second.
+// world is a repository, a home and a clock that advances a second for each hook.
 type world struct {
 	t       testing.TB
 	root    string
@@ -67,7 +67,7 @@ func (w *world) write(rel, text string) {
 	}
 }
 
-// hook asks one hook.
+// hook runs one hook.
 func (w *world) hook(name, input string) Answer {
 	h := Hook{
 		Now:    func() time.Time { w.at = w.at.Add(time.Second); return w.at },
@@ -78,20 +78,20 @@ func (w *world) hook(name, input string) Answer {
 	return h.Answer(name, strings.NewReader(input))
 }
 
-// session is the only session's folder below the repository.
+// session returns the only dispatch folder of the repository.
 func (w *world) session() string { return w.path("repo/.claude/agent-state-machine/20261120_143001") }
 
-// told is one line of a recorded conversation: what a hook is told, or what else happens.
+// told is one line of a recorded conversation: a hook's input, or another event.
 type told struct {
 	Remark string            `json:"#"`
-	Write  map[string]string `json:"write"` // files that a tool makes
+	Write  map[string]string `json:"write"` // files that a tool creates
 	Env    map[string]string `json:"env"`
 	Nested *bool             `json:"nested"`
 	Event  string            `json:"hook_event_name"`
 }
 
-// Conversations of a program with its hooks, in the form that it documents. $REPO and $SESSION stand
-// for the folders. The golden holds each answer, and the files as they are in the end.
+// Recorded conversations of a program with its hooks, in the documented form. $REPO and $SESSION stand for
+// the folders. The golden file holds each answer, and the files at the end.
 func TestConversations(t *testing.T) {
 	files, err := filepath.Glob("testdata/*.jsonl")
 	if err != nil || len(files) == 0 {
@@ -143,7 +143,7 @@ func (w *world) play(text string) string {
 	return strings.NewReplacer(w.session(), "$SESSION", w.path("repo"), "$REPO", w.path("home"), "$HOME").Replace(page.String())
 }
 
-// brief is what a hook is told, in a line.
+// brief shows a hook's input on one line.
 func brief(line []byte) string {
 	var e Event
 	if json.Unmarshal(line, &e) != nil {
@@ -178,7 +178,7 @@ func answerText(a Answer) string {
 	return text
 }
 
-// files are those of the session, without what stands in every line.
+// files returns the dispatch folder's files without the fields that every line has.
 func (w *world) files() string {
 	var page strings.Builder
 	err := filepath.WalkDir(w.session(), func(path string, d fs.DirEntry, err error) error {
@@ -222,7 +222,7 @@ func (w *world) files() string {
 	return page.String()
 }
 
-// shell runs a command line as the program does.
+// shell runs a command line like the program.
 func shell(t *testing.T, line string) (code int, out, errs string) {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), "sh", "-c", line)

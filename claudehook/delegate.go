@@ -14,11 +14,11 @@ import (
 	"github.com/fairlead-dev/fairlead/policy"
 )
 
-// taskKept is how much of a task's words every line of the history repeats; all of them are in
-// dialogue.md.
+// taskKept is how much of a task's text every line of the history repeats; dialogue.md holds all of it.
 const taskKept = 1 << 10
 
-// delegate puts an agent in charge (D3), or lets one ask another (D5), and hands it the workspace.
+// delegate puts an agent in charge (D3), or lets an agent ask another one (D5), and adds the workspace to its
+// prompt.
 func (v *visit) delegate() (Answer, error) {
 	var task struct {
 		Agent  *string `json:"subagent_type"`
@@ -61,7 +61,7 @@ func (v *visit) delegate() (Answer, error) {
 	return v.handOver(*task.Prompt, arrow)
 }
 
-// taskOf is the one that an agent, by the program's id of it, works on; 0: none.
+// taskOf returns the task of an agent, by the program's id of it; 0: none.
 func (v *visit) taskOf(caller string) uint64 {
 	if c := v.session.Open; c != nil {
 		for _, t := range c.Tasks {
@@ -73,7 +73,7 @@ func (v *visit) taskOf(caller string) uint64 {
 	return 0
 }
 
-// why is the trigger of a transition: the words that the agent's description shares with the input.
+// why is a transition's trigger: the words that the agent's description shares with the input.
 func (v *visit) why(agent string) string {
 	c := v.session.Open
 	if c == nil {
@@ -82,7 +82,7 @@ func (v *visit) why(agent string) string {
 	return terms(dispatchfolder.Best(v.session, c.Input), agent)
 }
 
-// turnBack denies a delegation in words, and names who could take it.
+// turnBack denies a delegation, and names agents that can take it.
 func (v *visit) turnBack(why, agent string) Answer {
 	return v.turnBackBy(&machine.Refusal{Reason: why}, agent)
 }
@@ -101,7 +101,7 @@ func (v *visit) turnBackBy(no *machine.Refusal, agent string) Answer {
 
 // names lists some agents.
 func (v *visit) names() string {
-	const some = 20 // more than this nobody chooses from
+	const some = 20 // a longer list does not help
 	var names []string
 	for i, a := range v.session.Agents {
 		if i == some {
@@ -113,10 +113,9 @@ func (v *visit) names() string {
 	return strings.Join(names, ", ")
 }
 
-// handOver adds the workspace to what an agent is told (seed 002, Agent Delegation Protocol), where
-// it does not stand there. The program takes a changed input only together with an allowance. For a
-// delegation alone one is given: it needs no permission by default, and the user's own rules that ask
-// or deny are asked all the same.
+// handOver adds the workspace to an agent's prompt (seed 002, Agent Delegation Protocol) if it is missing.
+// The program accepts a changed input only together with an allowance. It is given only for a delegation,
+// which needs no permission by default; the user's own rules that ask or deny still apply.
 func (v *visit) handOver(prompt, arrow string) (Answer, error) {
 	c := v.session.Open
 	workspace := v.folder.Workspace(c.N)
@@ -135,8 +134,8 @@ func (v *visit) handOver(prompt, arrow string) (Answer, error) {
 	}}), nil
 }
 
-// replaceMember changes one string of an object and leaves the rest as it is: the program replaces
-// the whole input by what it is given.
+// replaceMember changes one string of an object and leaves the rest as it is, because the program replaces
+// the whole input.
 func replaceMember(object json.RawMessage, key, text string) (json.RawMessage, error) {
 	n, err := parse(object)
 	if err != nil {

@@ -1,21 +1,18 @@
-// Package claude lets a program with Claude Code's hooks hold to a session.
+// Package claudehook implements Claude Code's hooks, which enforce a dispatch inside the program.
 //
-// Think of a customs post on the road between a model and the world. The road's owner built the
-// barrier and rings at every car (a hook); this package is the officer who comes out. Where the
-// driver carries no papers of ours he waves at once and says nothing: most cars are none of his
-// business. Where the car belongs to a journey that he knows (a session folder, found by the
-// program's own id of its session) he looks into the book, writes down what passes, and turns
-// back what may not: with a reason, and with the name of somebody who may. When his lamp goes
-// out he leaves the barrier down.
+// Claude Code calls a hook at each event. If the event's session belongs to no dispatch, the hook
+// says nothing and the program continues as without it. If it belongs to one (found by the
+// program's session id), the hook records the event in the dispatch folder and denies what the
+// current role may not do: with a reason, and the name of an agent that may. If the hook itself
+// fails inside a dispatch, the call is blocked.
 //
-// Decode reads what a hook is told, Hook.Answer decides, and an Answer says what goes to standard
-// output, what to standard error and with which exit code. Settings adds the barrier to a
-// settings file and takes it away again, to the byte.
+// Decode parses a hook's input, Hook.Answer decides, and an Answer holds what goes to standard
+// output, standard error and the exit code. AddHooks and RemoveHooks edit a settings file and leave
+// everything else in it unchanged, byte for byte.
 //
-// What it takes from the program is what the program says: the names of events, tools and fields
-// are those that Claude Code documents. Fields and events that are not known are passed over;
-// fields that are known and have another type are a fault.
+// The names of events, tools and fields are those of Claude Code's documentation. Unknown fields and
+// events are ignored; a known field of another type is a fault.
 //
-// The one promise: inside a session no tool call passes because something here went wrong, and
-// outside of one nobody notices that this is here.
+// The one promise: inside a dispatch no tool call passes because of an error here, and outside one
+// the hooks have no effect.
 package claudehook

@@ -8,7 +8,7 @@ import (
 	"io"
 )
 
-// The hooks that are asked for. Others may come, since people add them by hand; they are passed over.
+// The hooks that install adds. Users may add others by hand; those are ignored.
 const (
 	SessionStart     = "SessionStart"
 	UserPromptSubmit = "UserPromptSubmit"
@@ -19,21 +19,21 @@ const (
 	SessionEnd       = "SessionEnd"
 )
 
-// Names lists the hooks that are asked for, in the order in which a session meets them.
+// Names lists the hooks that install adds, in the order in which they occur.
 func Names() []string {
 	return []string{SessionStart, UserPromptSubmit, PreToolUse, PostToolUse, SubagentStop, Stop, SessionEnd}
 }
 
-// Limits of what a hook is told.
+// Limits of a hook's input.
 const (
-	inputBytesMax = 4 << 20 // a file written at once is the largest; nobody reads a larger one
+	inputBytesMax = 4 << 20 // the largest input is a whole file that is written at once
 	idBytesMax    = 512     // the program's own names
 )
 
-// Event is what a hook is told on standard input. Fields of other events are empty.
+// Event is a hook's input. Fields of other events are empty.
 type Event struct {
 	Name       string `json:"hook_event_name"`
-	Session    string `json:"session_id"` // the program's own id of its session
+	Session    string `json:"session_id"` // the program's own session id
 	Dir        string `json:"cwd"`        // the caller's working folder
 	Transcript string `json:"transcript_path"`
 	Agent      string `json:"agent_id"`   // inside a subagent
@@ -48,20 +48,19 @@ type Event struct {
 
 	Again      bool         `json:"stop_hook_active"`
 	Last       string       `json:"last_assistant_message"` // Stop, SubagentStop
-	Background []Background `json:"background_tasks"`       // Stop: what still runs; older programs do not say
+	Background []Background `json:"background_tasks"`       // Stop: what still runs; older versions of the program omit it
 
 	Source string `json:"source"` // SessionStart: startup, resume, clear, compact
 	Reason string `json:"reason"` // SessionEnd
 }
 
-// Background is work that goes on after an answer.
+// Background is work that continues after an answer.
 type Background struct {
 	Type   string `json:"type"`   // subagent, shell, …
 	Status string `json:"status"` // running, …
 }
 
-// Fault is an input that cannot be taken. Session is the program's session as far as it could be
-// found in what was read; empty: it could not.
+// Fault is an input that cannot be parsed. Session is the program's session id if it was found; else empty.
 type Fault struct {
 	Session string
 	Why     error
@@ -70,7 +69,7 @@ type Fault struct {
 func (f *Fault) Error() string { return f.Why.Error() }
 func (f *Fault) Unwrap() error { return f.Why }
 
-// Decode reads what a hook is told: one JSON object of 4 MiB at most. Its errors are *Fault.
+// Decode parses a hook's input: one JSON object of at most 4 MiB. Its errors are *Fault.
 func Decode(in io.Reader) (Event, error) {
 	text, err := io.ReadAll(io.LimitReader(in, inputBytesMax+1))
 	if err != nil {
@@ -91,7 +90,7 @@ func Decode(in io.Reader) (Event, error) {
 	return is, nil
 }
 
-// inWords says what is wrong with a text, without the names of our types.
+// inWords explains what is wrong with a text, without the names of our types.
 func inWords(err error) error {
 	var wrong *json.UnmarshalTypeError
 	if !errors.As(err, &wrong) {
@@ -103,8 +102,8 @@ func inWords(err error) error {
 	return fmt.Errorf("its %s may not be this (%s)", wrong.Field, wrong.Value)
 }
 
-// sessionIn finds the session's id in an object that is cut off or wrong further on. What stands
-// deeper in it, where a model could have put it, is not looked at.
+// sessionIn finds the session id in an object that is truncated or wrong further on. Nested values are
+// ignored, because a model could have written them.
 func sessionIn(text []byte) string {
 	dec := json.NewDecoder(bytes.NewReader(text))
 	if t, err := dec.Token(); err != nil || t != json.Delim('{') {
@@ -130,7 +129,7 @@ func sessionIn(text []byte) string {
 	return ""
 }
 
-// errNoSession says that an input names no session.
+// errNoSession says that an input has no session id.
 var errNoSession = errors.New("what the hook is told names no session")
 
 var errNoTool = errors.New("the hook is not told which tool it is about")

@@ -13,22 +13,21 @@ import (
 	"github.com/fairlead-dev/fairlead/machine/dispatch"
 )
 
-// HookWait is how long a hook may take before it gives up, and blocks where that is right. It is
-// longer than a session's lock is waited for, and shorter than the program waits for the hook:
-// what takes longer than that passes.
+// HookWait is a hook's time limit, after which it blocks if that is right. It is longer than the wait for a
+// dispatch's lock, and shorter than the program's own limit, after which a call passes.
 const HookWait = 20 * time.Second
 
-// Hook is one hook, asked once. Env is its environment.
+// Hook is one call of a hook. Env is its environment.
 type Hook struct {
 	Now  func() time.Time
 	Env  func(name string) string
 	Home string // the user's home folder
 
-	Nested func() bool // the program runs within the shell of an agent program; nil: not asked
+	Nested func() bool // reports whether the program runs inside an agent program's shell; nil: not checked
 }
 
-// Answer decides on one event. name is the hook for which it was installed; in is its standard
-// input. There is always an answer: faults are part of it.
+// Answer decides on one event. name is the hook for which it was installed; in is its standard input. There
+// is always an answer: faults are part of it.
 func (h Hook) Answer(name string, in io.Reader) Answer {
 	is, err := Decode(in)
 	if err != nil {
@@ -64,23 +63,23 @@ func (h Hook) Answer(name string, in io.Reader) Answer {
 	return v.answer()
 }
 
-// speaks says whether a hook is told what a person, or the program itself, says or does. The rest are
-// tool calls, which are an agent's own.
+// speaks reports whether a hook is called for what a person or the program itself says or does. The others
+// are tool calls, which are an agent's.
 func speaks(name string) bool {
 	return name != PreToolUse && name != PostToolUse
 }
 
-// visit is an event in a session.
+// visit is an event in a dispatch.
 type visit struct {
 	Hook
 	Event
 	folder  *dispatchfolder.Folder
 	session dispatch.Dispatch
 	hosted  bool           // the daemon runs this agent
-	task    *dispatch.Task // and gave it this; nil: it is MAIN
+	task    *dispatch.Task // the task that the daemon gave it; nil: it is MAIN
 }
 
-// visit finds the session that an event belongs to; nil: none, or one that is over.
+// visit finds the dispatch that an event belongs to; nil: none, or one that has ended.
 func (h Hook) visit(is Event) (*visit, error) {
 	folder, err := dispatchfolder.ByProgram(is.Session)
 	if err != nil {
@@ -101,7 +100,7 @@ func (h Hook) visit(is Event) (*visit, error) {
 	return &visit{Hook: h, Event: is, folder: folder, session: s}, nil
 }
 
-// project is the repository in which the program was started; else the folder that it is in.
+// project is the repository in which the program was started, or else the current folder.
 func (h Hook) project(dir string) string {
 	if p := h.Env("CLAUDE_PROJECT_DIR"); filepath.IsAbs(p) {
 		return filepath.Clean(p)
@@ -109,7 +108,7 @@ func (h Hook) project(dir string) string {
 	return dir
 }
 
-// answer is what each hook does in a session.
+// answer is what each hook does in a dispatch.
 func (v *visit) answer() Answer {
 	var a Answer
 	var err error
@@ -135,7 +134,7 @@ func (v *visit) answer() Answer {
 	return a
 }
 
-// do tells the session something, and knows it as it is then.
+// do sends the dispatch an event, and keeps the new state.
 func (v *visit) do(in dispatch.Input, who dispatchfolder.Actor) ([]dispatch.Change, error) {
 	changes, s, err := v.folder.Do(v.Now(), who, in)
 	if err == nil {
@@ -144,7 +143,7 @@ func (v *visit) do(in dispatch.Input, who dispatchfolder.Actor) ([]dispatch.Chan
 	return changes, err
 }
 
-// Who speaks through a hook: a person by a prompt, an agent by what it does, and the program itself.
+// Actors behind a hook: a person for a prompt, an agent for its actions, and the program itself.
 func (v *visit) person() dispatchfolder.Actor {
 	return dispatchfolder.Actor{Kind: "human", ID: "claude"}
 }
@@ -162,7 +161,7 @@ func (v *visit) who() (name string, main bool) {
 	return v.session.InCharge(v.Agent)
 }
 
-// failed is a fault of ours in a session. It blocks where passing would let something happen.
+// failed is a failure of Fairlead in a dispatch. It blocks where letting the event pass would be wrong.
 func failed(name string, err error) Answer {
 	text := err.Error()
 	switch name {
@@ -174,8 +173,8 @@ func failed(name string, err error) Answer {
 	return Answer{Err: text, Code: codeFault}
 }
 
-// undecoded answers an input that could not be taken. Which session it belongs to may be known all
-// the same; where not, it counts as one as soon as this user has any.
+// undecoded answers an input that cannot be parsed. It belongs to a dispatch if its session id can be found;
+// without an id, it counts as one if this user has any.
 func (h Hook) undecoded(name string, err error) Answer {
 	var fault *Fault
 	if !errors.As(err, &fault) || fault.Session == "" {
@@ -190,7 +189,7 @@ func (h Hook) undecoded(name string, err error) Answer {
 	return failed(name, err)
 }
 
-// nobody answers an input that names no session.
+// nobody answers an input without a session id.
 func (h Hook) nobody(name string, err error) Answer {
 	if !h.anySession() {
 		return Answer{}
@@ -198,7 +197,7 @@ func (h Hook) nobody(name string, err error) Answer {
 	return failed(name, err)
 }
 
-// anySession says whether this user has a session with any program, as far as that can be seen.
+// anySession reports whether this user has an open dispatch with any program.
 func (h Hook) anySession() bool {
 	state, err := dispatchfolder.StateHome()
 	if err != nil {
@@ -213,7 +212,7 @@ func (h Hook) anySession() bool {
 	return len(names) > 0 || err != nil && !errors.Is(err, io.EOF)
 }
 
-// refused are the words of a refusal; empty: it is a failure, or nothing.
+// refused returns the text of a refusal; empty: it is a failure, or nothing.
 func refused(err error) string {
 	var r *machine.Refusal
 	if errors.As(err, &r) {
@@ -225,7 +224,7 @@ func refused(err error) string {
 	return ""
 }
 
-// cut shortens a text at a character, and says so.
+// cut shortens a text at a character's border and marks the cut.
 func cut(text string, most int) string {
 	if len(text) <= most {
 		return text

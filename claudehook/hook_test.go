@@ -12,14 +12,14 @@ import (
 	"github.com/fairlead-dev/fairlead/machine/dispatch"
 )
 
-// event is what a hook is told.
+// event is a hook's input.
 func event(name, more string) string {
 	return fmt.Sprintf(`{"session_id":"s1","cwd":"/repo","hook_event_name":%q%s}`, name, more)
 }
 
 const runs = `,"tool_name":"Bash","tool_input":{"command":"ls"},"tool_use_id":"t1"`
 
-// begun is a world in which session s1 is open, with a conversation.
+// begun is a world in which dispatch s1 is open, with a conversation.
 func begun(t *testing.T) *world {
 	t.Helper()
 	w := newWorld(t)
@@ -60,7 +60,7 @@ func TestWithoutAnySessionNothingIsSaid(t *testing.T) {
 	}
 }
 
-// What an agent's command made of a path is not held against the command.
+// A path that an agent's command itself changed is not held against the command.
 func TestALinkThatAnAgentMadeIsNoOffence(t *testing.T) {
 	w := begun(t)
 	link := w.session() + "/conversations/conv_001/outputs/docs"
@@ -76,7 +76,7 @@ func TestALinkThatAnAgentMadeIsNoOffence(t *testing.T) {
 	}
 }
 
-// X10: an agent that asks the hooks by hand ends nothing, and says nothing in the person's place.
+// X10: an agent that calls the hooks by hand ends nothing, and says nothing in the person's place.
 func TestAnAgentAsksNoHookForThePerson(t *testing.T) {
 	w := begun(t)
 	before := w.files()
@@ -95,7 +95,7 @@ func TestAnAgentAsksNoHookForThePerson(t *testing.T) {
 	}
 }
 
-// Whatever is wrong in a session, the call is blocked with words.
+// Whatever goes wrong in a dispatch, the call is blocked with a reason.
 func TestAFaultInASessionBlocks(t *testing.T) {
 	state := func(w *world) string { return w.session() + "/state.jsonl" }
 	pointer := func(w *world) string {
@@ -169,7 +169,7 @@ func must[T any](v T, err error) T {
 	return v
 }
 
-// A denial holds, and an input is not begun, where nothing can be written down.
+// If nothing can be written, a denial still holds, and an input is not started.
 func TestAFullDiskLetsNothingThrough(t *testing.T) {
 	if os.Geteuid() == 0 {
 		t.Skip("root writes where nobody may")
@@ -186,7 +186,7 @@ func TestAFullDiskLetsNothingThrough(t *testing.T) {
 	}
 }
 
-// What is allowed is not answered: an allowance would pass the user's own rules by.
+// An allowed call gets no answer: an allowance would override the user's own rules.
 func TestAnAllowanceIsNoAnswer(t *testing.T) {
 	w := begun(t)
 	if a := w.hook(PreToolUse, event(PreToolUse, runs)); a.Code != 0 || len(a.Out) > 0 {

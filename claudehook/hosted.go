@@ -12,9 +12,9 @@ import (
 	"github.com/fairlead-dev/fairlead/policy"
 )
 
-// hosted answers for an agent that the daemon runs for a session of its own (FAIRLEAD_FOLDER). The
-// daemon hears what it says and ends it; a hook adds that no tool call is made that its state does
-// not permit, also where the program would not have asked. ok false: it is none.
+// hosted answers for an agent that the daemon runs for a dispatch (FAIRLEAD_FOLDER). The daemon reads its
+// output and ends it; the hook only checks that its role permits each tool call, also where the program would
+// not ask. ok is false if the agent is not the daemon's.
 func (h Hook) hosted(is Event) (a Answer, ok bool) {
 	path := h.Env("FAIRLEAD_FOLDER")
 	if path == "" || is.Name != PreToolUse && is.Name != PostToolUse {
@@ -33,7 +33,7 @@ func (h Hook) hosted(is Event) (a Answer, ok bool) {
 	v := &visit{Hook: h, Event: is, folder: folder, session: s, hosted: true}
 	v.task = v.hostedTask()
 	call := v.call()
-	v.Agent, call.AgentID = "", "" // the program's own agents do what the agent may that called them
+	v.Agent, call.AgentID = "", "" // the program's own subagents have the rights of the agent that called them
 	if v.task != nil {
 		call.AgentID = fmt.Sprintf("%s/%d/%d", s.Open.ID(), v.task.ID, v.task.Round)
 	}
@@ -63,8 +63,8 @@ func openHosted(path string) (*dispatchfolder.Folder, dispatch.Dispatch, error) 
 	return folder, s, err //nolint:wrapcheck // the caller says what for
 }
 
-// worksIn is the conversation that the daemon gave this agent work in, which may be over; 0: the program
-// has a session of its own, and means the one that is open.
+// worksIn is the conversation in which the daemon gave this agent a task, which may have ended; 0: the
+// program has its own dispatch, and means the open conversation.
 func (v *visit) worksIn() int {
 	if !v.hosted {
 		return 0
@@ -76,8 +76,8 @@ func (v *visit) worksIn() int {
 	return n
 }
 
-// hostedTask is the task that the daemon gave to this agent; nil: it is MAIN, or its task is over, so
-// that it has what MAIN may.
+// hostedTask is the task that the daemon gave to this agent; nil: it is MAIN, or its task has ended, so that
+// it has MAIN's rights.
 func (v *visit) hostedTask() *dispatch.Task {
 	c, state := v.session.Open, v.Env("FAIRLEAD_STATE")
 	if c == nil || state == dispatch.Main || v.Env("FAIRLEAD_CONVERSATION") != c.ID() {

@@ -9,8 +9,8 @@ import (
 	"github.com/fairlead-dev/fairlead/machine/dispatch"
 )
 
-// An agent that the daemon runs is held to its state, too: by what the daemon gave it, not by what
-// the program calls itself.
+// An agent that the daemon runs is restricted too: by the task that the daemon gave it, not by what the
+// program calls itself.
 func TestAnAgentOfTheDaemonIsHeldToItsState(t *testing.T) {
 	w := newWorld(t)
 	folder, _, err := dispatchfolder.Create("", dispatch.Setup{Host: dispatch.Fairlead, Lead: "lead"}, dispatchfolder.Options{Repo: w.path("repo"), Home: w.path("home"), At: w.at})
@@ -30,7 +30,7 @@ func TestAnAgentOfTheDaemonIsHeldToItsState(t *testing.T) {
 		{"MAIN", "conv_001", "make", "(D8, MAIN)"},
 		{"fullstack-engineer", "conv_001", "make", ""},
 		{"fullstack-engineer", "conv_001", "echo x >> " + folder.Path() + "/state.jsonl", "(X10, FULLSTACK_ENGINEER)"},
-		{"fullstack-engineer", "conv_002", "make", "conv_002 is over"}, // and nothing of it stands in another one
+		{"fullstack-engineer", "conv_002", "make", "conv_002 is over"}, // it may not write in another conversation
 		{"database-architect", "conv_001", "make", "(D8, MAIN)"},
 		{"", "", "make", "(D8, MAIN)"},
 	} {

@@ -10,16 +10,16 @@ import (
 	"strings"
 )
 
-// Place is where hooks and the slash command are put: a folder .claude, or a plugin's.
+// Place is where hooks and the slash command are installed: a .claude folder, or a plugin's folder.
 type Place struct {
 	Dir      string // absolute
 	Settings string // in Dir: settings.json, settings.local.json; empty: a plugin
 	Within   string // links may not lead out of this folder; empty: they may (the user's own)
 
-	Beside []string // other settings files that the program reads, absolute
+	Beside []string // other settings files that the program reads; absolute
 }
 
-// Project is a project's folder, or with local what of it is one user's alone.
+// Project is a project's folder, or with local the part of it that belongs to one user.
 func Project(dir string, local bool) Place {
 	name, other := "settings.json", "settings.local.json"
 	if local {
@@ -42,10 +42,10 @@ type Act string
 
 const (
 	Write  Act = "write"  // a new file
-	Change Act = "change" // one that is there
-	Remove Act = "remove" // what install made
-	Aside  Act = "aside"  // the user's file gets another name
-	Back   Act = "back"   // and has its own again
+	Change Act = "change" // an existing file
+	Remove Act = "remove" // a file that install created
+	Aside  Act = "aside"  // the user's file is renamed
+	Back   Act = "back"   // and gets its name back
 	Left   Act = "left"   // not touched; Note says why
 )
 
@@ -60,7 +60,7 @@ type Step struct {
 	top  string // the folder that is removed with its last file, and those below it
 }
 
-// aside is what the user's own files are called while ours stand in their place.
+// aside is the suffix of the user's own files while ours have their names.
 const aside = ".before-fairlead"
 
 // plan collects steps.
@@ -75,7 +75,7 @@ func (p *plan) step(s Step) {
 	p.steps = append(p.steps, s)
 }
 
-// Install says what has to be done so that the hooks of p are asked. Nothing to do: no steps.
+// Install returns the steps that install p's hooks; none if there is nothing to do.
 func Install(place Place, p Program) ([]Step, error) {
 	is := &plan{place: place}
 	if place.Settings == "" {
@@ -89,8 +89,8 @@ func Install(place Place, p Program) ([]Step, error) {
 	return is.steps, is.err
 }
 
-// beside names what other settings do to these: switch all hooks off, or ask another program of ours,
-// so that each input would be taken twice.
+// beside names what other settings files do to these: disable all hooks, or call another Fairlead program, so
+// that each input would be recorded twice.
 func (p *plan) beside(program Program) {
 	for _, path := range append([]string{filepath.Join(p.place.Dir, p.place.Settings)}, p.place.Beside...) {
 		text, _, err := readSmall(path)
@@ -104,7 +104,7 @@ func (p *plan) beside(program Program) {
 	}
 }
 
-// Uninstall says what has to be done so that everything is as it was before.
+// Uninstall returns the steps that restore everything as it was before.
 func Uninstall(place Place) ([]Step, error) {
 	is := &plan{place: place}
 	name := place.Settings
@@ -128,7 +128,7 @@ const pluginText = `{
 }
 `
 
-// read gives a file's text, and where it really lies. A nil text: it is not there.
+// read returns a file's text and its real path. A nil text: the file does not exist.
 func (p *plan) read(name string) (path string, text []byte, mode fs.FileMode, ok bool) {
 	path = filepath.Join(p.place.Dir, filepath.FromSlash(name))
 	if p.err != nil {
@@ -150,7 +150,7 @@ func (p *plan) read(name string) (path string, text []byte, mode fs.FileMode, ok
 	return real, text, mode, true
 }
 
-// real follows links, as far as that is allowed.
+// real follows links where that is allowed.
 func (p Place) real(path string) (string, error) {
 	rest := ""
 	for at := path; ; at = filepath.Dir(at) {
@@ -174,7 +174,7 @@ func (p Place) real(path string) (string, error) {
 		}
 		within, err := filepath.EvalSymlinks(p.Within)
 		if errors.Is(err, fs.ErrNotExist) {
-			return real, nil // it is made below itself
+			return real, nil // it is created below that folder
 		}
 		if err != nil {
 			return "", err
@@ -186,7 +186,7 @@ func (p Place) real(path string) (string, error) {
 	}
 }
 
-// readSmall reads a plain file of a size that people write.
+// readSmall reads a regular file of a size that people write.
 func readSmall(path string) ([]byte, fs.FileMode, error) {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -210,7 +210,7 @@ func readSmall(path string) ([]byte, fs.FileMode, error) {
 	return text, info.Mode().Perm(), err
 }
 
-// hooks adds ours to a settings file, and keeps a copy of what was there.
+// hooks adds ours to a settings file, and keeps a copy of the old text.
 func (p *plan) hooks(name string, program Program) {
 	path, text, mode, ok := p.read(name)
 	if !ok {
@@ -258,7 +258,7 @@ func (p *plan) noHooks(name string) {
 	}
 }
 
-// command puts the slash command there. One that is there already and not ours is the user's.
+// command installs the slash command. An existing file that is not ours belongs to the user.
 func (p *plan) command() {
 	p.sealed("commands/"+CommandName+".md", sealed(commandBody))
 }
@@ -307,7 +307,7 @@ func (p *plan) noCommand() {
 	}
 }
 
-// file puts a whole file there, and refuses to write over another one.
+// file writes a whole file, and refuses to overwrite another one.
 func (p *plan) file(name, wanted string) {
 	path, text, mode, ok := p.read(name)
 	switch {
@@ -330,8 +330,8 @@ func (p *plan) noFile(name, wanted string) {
 	}
 }
 
-// Apply does what was planned. Each file is replaced at once or not at all; after a fault the steps
-// before it are done, and the same call again does the rest.
+// Apply carries out the steps. Each file is replaced atomically; after an error, calling it again does the
+// remaining steps.
 func Apply(steps []Step) error {
 	for _, s := range steps {
 		if err := s.apply(); err != nil {
@@ -360,7 +360,7 @@ func (s Step) apply() error {
 	return nil
 }
 
-// emptied removes the folders that a removed file was the last one in.
+// emptied removes folders that a removed file left empty.
 func (s Step) emptied() {
 	for dir := filepath.Dir(s.Path); dir == s.top || strings.HasPrefix(dir, s.top+"/"); dir = filepath.Dir(dir) {
 		if os.Remove(dir) != nil { // something else is in it
@@ -369,7 +369,7 @@ func (s Step) emptied() {
 	}
 }
 
-// replace puts a file in the place of another at once.
+// replace replaces a file atomically.
 func replace(path string, text []byte, mode fs.FileMode) (err error) {
 	file, err := os.CreateTemp(filepath.Dir(path), ".fairlead-*")
 	if err != nil {

@@ -104,7 +104,7 @@ func TestInstallAndUninstall(t *testing.T) {
 	}
 }
 
-// What the user wrote after install is there after uninstall.
+// What the user wrote after install stays after uninstall.
 func TestUninstallLeavesWhatTheUserWrote(t *testing.T) {
 	dir := t.TempDir()
 	place := Project(dir, false)
@@ -186,7 +186,7 @@ func TestInstallLeavesAloneWhatItCannotRead(t *testing.T) {
 	}
 }
 
-// A link within the place is followed, and stays one.
+// A link within the place is followed, and stays a link.
 func TestInstallFollowsALink(t *testing.T) {
 	dir := t.TempDir()
 	if err := os.MkdirAll(dir+"/.claude", 0o755); err != nil {
@@ -208,8 +208,8 @@ func TestInstallFollowsALink(t *testing.T) {
 	}
 }
 
-// The shell runs what install writes: a program that is gone blocks while there is a session, and
-// nothing when there is none; so does one that fails.
+// The shell runs what install writes: a program that is missing or fails blocks while a dispatch is open, and
+// does nothing otherwise.
 func TestTheCommandInAShell(t *testing.T) {
 	home := t.TempDir()
 	t.Setenv("XDG_STATE_HOME", filepath.Join(home, "state"))
@@ -261,7 +261,7 @@ func TestTheCommandInAShell(t *testing.T) {
 	}
 }
 
-// Whatever the place, the command is the same: the program runs it once.
+// The command is the same in every place, so that the program runs it once.
 func TestTwoPlacesAskOnce(t *testing.T) {
 	dir := t.TempDir()
 	project, local := Project(dir, false), Project(dir, true)

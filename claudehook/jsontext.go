@@ -8,10 +8,10 @@ import (
 	"strings"
 )
 
-// jsonDepthMax bounds how deep a settings file nests: deeper than this nobody wrote by hand.
+// jsonDepthMax bounds the nesting of a settings file.
 const jsonDepthMax = 200
 
-// node is one value of a JSON text, by where it stands in it.
+// node is one value of a JSON text, by its position.
 type node struct {
 	kind       byte // {, [, or anything else for a plain value
 	start, end int
@@ -34,7 +34,7 @@ func (n node) member(key string) (node, int) {
 	return node{}, -1
 }
 
-// parse reads a JSON text that encoding/json has found to be one.
+// parse reads a text that encoding/json found to be valid.
 func parse(text []byte) (node, error) {
 	if !json.Valid(text) {
 		return node{}, invalid(text)
@@ -43,7 +43,7 @@ func parse(text []byte) (node, error) {
 	return p.value(0)
 }
 
-// invalid says where a text stops being JSON.
+// invalid returns where a text is not JSON.
 func invalid(text []byte) error {
 	var any json.RawMessage
 	err := json.Unmarshal(text, &any)
@@ -66,7 +66,7 @@ func (p *parser) blank() {
 	}
 }
 
-// value reads one. The text is valid, so that nothing else can come.
+// value reads one value of a valid text.
 func (p *parser) value(depth int) (node, error) {
 	if depth > jsonDepthMax {
 		return node{}, fmt.Errorf("it nests deeper than %d", jsonDepthMax)
@@ -127,10 +127,10 @@ func (p *parser) quoted() {
 	p.at++
 }
 
-// style is how a text is laid out.
+// style is a text's layout.
 type style struct {
-	line string // what ends one
-	unit string // one step in
+	line string // line end
+	unit string // one level of indentation
 }
 
 func styleOf(text []byte, root node) style {
@@ -147,11 +147,11 @@ func styleOf(text []byte, root node) style {
 	return s
 }
 
-// put adds an item at the end of an object or array. key is empty for an element; deep is how many
-// steps in the container's items stand where it shows none itself.
+// put adds an item at the end of an object or array. key is empty for an element; deep is the indentation
+// level if the container shows none.
 //
-// Where the container was empty the item is followed by an empty line: so that take can tell a
-// container which was there before from one that put made.
+// If the container was empty, an empty line follows the item, so that take can distinguish a container that
+// existed before from one that put created.
 func put(text []byte, into node, key string, value any, s style, deep int) []byte {
 	indent := strings.Repeat(s.unit, deep)
 	if n := len(into.items); n > 0 {
@@ -163,15 +163,15 @@ func put(text []byte, into node, key string, value any, s style, deep int) []byt
 		gap := strings.TrimLeft(string(text[from:last.start]), ", \t")
 		if i := strings.LastIndexByte(gap, '\n'); i >= 0 {
 			indent = gap[i+1:]
-			indent = indent[:len(indent)-len(strings.TrimLeft(indent, " \t"))] // a comma may stand at a line's beginning
+			indent = indent[:len(indent)-len(strings.TrimLeft(indent, " \t"))] // a comma may be at the beginning of a line
 			return splice(text, last.value.end, last.value.end, ","+s.line+indent+render(key, value, s.line, indent, s.unit))
 		}
-		return splice(text, last.value.end, last.value.end, ", "+render(key, value, "", "", "")) // all on one line
+		return splice(text, last.value.end, last.value.end, ", "+render(key, value, "", "", "")) // everything on one line
 	}
 	return splice(text, into.start+1, into.start+1, s.line+indent+render(key, value, s.line, indent, s.unit)+s.line+s.line)
 }
 
-// render writes a value. line empty: on one line.
+// render formats a value. An empty line end means one line.
 func render(key string, value any, line, indent, unit string) string {
 	var out bytes.Buffer
 	enc := json.NewEncoder(&out)
@@ -196,15 +196,15 @@ func render(key string, value any, line, indent, unit string) string {
 	return string(name) + ": " + text
 }
 
-// take removes an item. hollow says that nothing is left in a container which put made, so that it
-// goes as well.
+// take removes an item. hollow means that a container which put created is empty now, so that it should be
+// removed too.
 func take(text []byte, from node, i int) (left []byte, hollow bool) {
 	it := from.items[i]
 	switch {
 	case len(from.items) == 1:
 		rest := text[it.value.end:]
 		for _, line := range []string{"\r\n", "\n"} {
-			if bytes.HasPrefix(rest, []byte(line+line)) { // it was empty, and is again
+			if bytes.HasPrefix(rest, []byte(line+line)) { // the container was empty before
 				return splice(text, from.start+1, it.value.end+2*len(line), ""), false
 			}
 		}

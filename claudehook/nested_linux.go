@@ -12,16 +12,16 @@ import (
 // ancestorsMax bounds the walk up to the first process.
 const ancestorsMax = 64
 
-// shells are what a program starts a hook with.
+// shells are the programs with which an agent program starts a hook.
 var shells = []string{"sh", "bash", "dash", "zsh", "ash", "busybox", "ksh"}
 
-// nested says whether the program that asks the hook was itself started from within the shell of an
-// agent program, so that a model may have written the prompt. Such a shell carries CLAUDECODE=1. What
-// runs a hook as install wrote it is not looked at: some programs give that to their hooks, too. Any
-// other shell that has it is an agent's, which asks the hook by hand. Who leaves the tree of processes
-// is not seen.
+// nested reports whether the program that calls the hook was itself started inside an agent program's shell,
+// so that a model may have written the prompt. Such a shell has CLAUDECODE=1. A shell that runs a hook's
+// command as install wrote it is skipped, because some programs set the variable for their hooks too. Any
+// other shell with the variable is an agent's that calls the hook by hand. A process that left the process
+// tree is not detected.
 func nested() bool {
-	above := false // of the program that asks
+	above := false // a process above the calling program
 	for pid, n := os.Getppid(), 0; pid > 1 && n < ancestorsMax; n++ {
 		stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 		if err != nil {
@@ -42,8 +42,8 @@ func nested() bool {
 	return false
 }
 
-// Within says whether a process runs in an agent program's shell: it, or one above it, was started with
-// CLAUDECODE=1. Who leaves the tree of processes is not seen.
+// Within reports whether a process, or one above it, was started with CLAUDECODE=1, so that it runs inside an
+// agent program's shell. A process that left the process tree is not detected.
 func Within(pid int) bool {
 	for range ancestorsMax {
 		if marked(pid) {
@@ -62,17 +62,17 @@ func Within(pid int) bool {
 	return false
 }
 
-// marked says whether a process was started with CLAUDECODE=1.
+// marked reports whether a process was started with CLAUDECODE=1.
 func marked(pid int) bool {
 	environ, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", pid))
 	return err == nil && slices.ContainsFunc(bytes.Split(environ, []byte{0}), func(kv []byte) bool { return string(kv) == "CLAUDECODE=1" })
 }
 
-// commandFlags are those with which a program starts a shell for one command. No other is taken: behind it
-// the last word might be no command.
+// commandFlags are the flags with which a program starts a shell for one command. With other flags, the last
+// word might not be a command.
 var commandFlags = []string{"-c", "-l", "-lc", "-e", "-ec", "-lec"}
 
-// asInstalled says whether a shell runs a hook's command as install wrote it, and nothing besides.
+// asInstalled reports whether a shell runs exactly a hook's command as install wrote it.
 func asInstalled(pid int) bool {
 	line, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
 	if err != nil {
@@ -84,7 +84,7 @@ func asInstalled(pid int) bool {
 		!slices.ContainsFunc(words[1:last], func(flag string) bool { return !slices.Contains(commandFlags, flag) })
 }
 
-// parentOf reads a line of /proc/PID/stat: 12 (a name) S 7 …
+// parentOf parses a line of /proc/PID/stat: 12 (a name) S 7 …
 func parentOf(stat []byte) (name string, parent int, ok bool) {
 	open, shut := bytes.IndexByte(stat, '('), bytes.LastIndexByte(stat, ')')
 	if open < 0 || shut < open {

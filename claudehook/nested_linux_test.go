@@ -8,11 +8,11 @@ import (
 	"testing"
 )
 
-// playProcess is the test's program as an agent program ("program", which asks a hook through a
-// shell, with what is in HOOK_ENV), or as the hook itself ("hook").
+// playProcess makes the test binary an agent program ("program", which calls a hook through a shell with the
+// content of HOOK_ENV), or the hook itself ("hook").
 func playProcess() {
 	switch os.Getenv("PLAY") {
-	case "marking": // it gives what it starts the mark, and asks a hook by the line HOOK_LINE
+	case "marking": // sets the variable for its child, and calls a hook with the line HOOK_LINE
 		cmd := exec.Command("sh", "-c", os.Getenv("HOOK_LINE"))
 		cmd.Env = append(os.Environ(), "CLAUDECODE=1", "PLAY=hook")
 		cmd.Stdout = os.Stdout
@@ -55,7 +55,7 @@ func TestAProgramInAnAgentsShellIsSeen(t *testing.T) {
 	}
 }
 
-// An agent's shell can ask a hook itself, and say in it what a person would: that the session is over.
+// An agent's shell can call a hook and send what a person would: the end of the session.
 func TestAnAgentsShellThatAsksAHookIsSeen(t *testing.T) {
 	if nested() || os.Getenv("CLAUDECODE") != "" {
 		t.Skip("an agent runs this itself")

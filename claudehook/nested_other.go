@@ -4,8 +4,9 @@ package claude
 
 import "os"
 
-// nested is not known here: other processes' environments are not shown.
+// nested is not supported: other processes' environments cannot be read.
 func nested() bool { return false }
 
-// Within says whether a process runs in an agent program's shell. Here that is known of this one alone.
+// Within reports whether a process runs inside an agent program's shell. Here that is known only for this
+// process.
 func Within(pid int) bool { return pid == os.Getpid() && os.Getenv("CLAUDECODE") != "" }

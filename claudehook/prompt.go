@@ -10,8 +10,8 @@ import (
 	"github.com/fairlead-dev/fairlead/policy"
 )
 
-// prompt is a person's input: a conversation of its own (D2). MAIN keeps it, and is told whose
-// description fits: the program's main model is MAIN, so that a change of state is its delegation.
+// prompt handles a person's input, which starts a conversation (D2). MAIN keeps it and is told which
+// description matches: the program's main model is MAIN, so a change of state is its delegation.
 func (v *visit) prompt() (Answer, error) {
 	if !spoken(v.Prompt) {
 		return Answer{}, nil
@@ -36,11 +36,11 @@ func (v *visit) prompt() (Answer, error) {
 	return tell(UserPromptSubmit, v.inCharge(dispatchfolder.Best(v.session, in.Text)), v.display()), nil
 }
 
-// notices begin what the program itself puts where a prompt would stand, as when an agent that
-// works in the background is done. They are nobody's input.
+// notices are the beginnings of texts that the program itself sends as a prompt, such as when a background
+// agent is done. They are not a person's input.
 var notices = []string{"<task-notification>", "<system-reminder>", "<local-command-", "<bash-"}
 
-// spoken says whether a person said it.
+// spoken reports whether a person wrote it.
 func spoken(prompt string) bool {
 	text := strings.TrimSpace(prompt)
 	for _, n := range notices {
@@ -48,10 +48,10 @@ func spoken(prompt string) bool {
 			return false
 		}
 	}
-	return text != "" // one program asks after each tool call, without words
+	return text != "" // one program calls the hook after each tool call with an empty prompt
 }
 
-// display is how the seed shows where things stand: [State: MAIN] [Conv: 002].
+// display is the seed's status display: [State: MAIN] [Conv: 002].
 func (v *visit) display() string {
 	text := "[State: " + dispatch.Display(v.session.State()) + "]"
 	if c := v.session.Open; c != nil {
@@ -79,10 +79,10 @@ func (v *visit) inCharge(r policy.Ranking) string {
 	return text.String()
 }
 
-// mainRules is what MAIN is told of its limits. They hold without it; it saves tries.
+// mainRules tells MAIN its limits. They are enforced without it; the text saves failed attempts.
 const mainRules = `You are MAIN. You plan, read, search and talk; you write notes and other files that are no program (*.md, *.txt, *.csv, *.json) into the workspace, or where the user named the path. You do not write code or configuration, and you run only commands that look (ls, cat, grep, git status …). Everything else you delegate; a call that MAIN may not make is denied, with the name of the agent that may. Begin what you say to the user with the state and the conversation, as above, and show transitions as they are shown to you.`
 
-// terms are why a description fits, as the seed shows it: "write" + "Python".
+// terms shows why a description matches, in the seed's format: "write" + "Python".
 func terms(r policy.Ranking, agent string) string {
 	for _, c := range r.Scores {
 		if c.Name != agent {

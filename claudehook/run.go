@@ -8,14 +8,14 @@ import (
 	"time"
 )
 
-// Run is a whole hook as a function: the event's name and the streams in, the exit code out.
+// Run runs a hook: the event's name and the streams in, the exit code out.
 func Run(name string, in io.Reader, out, errs io.Writer) int {
 	home, _ := os.UserHomeDir() // none: only the project's agents are found
 	h := Hook{Now: time.Now, Env: os.Getenv, Home: home, Nested: nested}
 	done := make(chan Answer, 1)
 	go func() {
 		defer func() {
-			if bug := recover(); bug != nil { // the program would take a crash of some events for consent
+			if bug := recover(); bug != nil { // for some events the program would take a crash for consent
 				done <- failed(name, fmt.Errorf("this is a bug: %v", bug))
 			}
 		}()

@@ -9,15 +9,15 @@ import (
 	"strings"
 )
 
-// settingsBytesMax is the largest settings file that is edited: a larger one is none.
+// settingsBytesMax is the largest settings file that is edited.
 const settingsBytesMax = 4 << 20
 
-// mark ends every command that install writes. It is a comment of the shell; by it the command is
-// found again, wherever the user has moved it and whatever stands around it.
+// mark ends every command that install writes. It is a shell comment, by which the command is recognised
+// wherever the user moved it.
 const mark = " # fairlead install claude"
 
-// secondsMax is how long a hook may take, in seconds. The program lets a call through that takes
-// longer, so this is more than everything that a hook waits for itself (hookWait).
+// secondsMax is a hook's time limit, in seconds. The program lets a call through after its limit, so this is
+// more than a hook's own waits (hookWait).
 const secondsMax = 30
 
 // group is one entry of an event in a settings file.
@@ -32,7 +32,7 @@ type handler struct {
 	Timeout int    `json:"timeout"`
 }
 
-// member is an event with its groups, as an object's part: their order is ours.
+// member is an event with its groups; a slice keeps their order.
 type events []member
 
 type member struct {
@@ -62,7 +62,7 @@ func boolInt(b bool) int {
 	return 0
 }
 
-// hooksOf are all that install writes.
+// hooksOf returns all hooks that install writes.
 func hooksOf(p Program) (all events) {
 	every := "*"
 	for _, name := range Names() {
@@ -75,19 +75,19 @@ func hooksOf(p Program) (all events) {
 	return all
 }
 
-// Program is what a hook starts.
+// Program is the program that a hook starts.
 type Program struct {
 	Path string   // absolute
 	Args []string // before the event's name: none for fairlead-hook, "hook" for fairlead
 }
 
-// command is what the program's shell runs for an event. Where a wrong answer would let something
-// through, whatever goes wrong blocks (|| exit 2). Where the program is gone no session can be told
-// from none, so that everything is blocked as long as any session is open for this user, and nothing
-// when none is: settings may be shared with people who have no such program.
+// command is the shell command for an event. Where a wrong answer would let a call through, every failure
+// blocks (|| exit 2). If the program is missing, everything is blocked while this user has any open dispatch,
+// because it cannot be known which calls belong to one; without one, nothing is blocked, because settings may
+// be shared with people who do not have the program.
 //
-// The text is the same in every place. The program runs two of one text once, and else each input
-// would be taken twice where hooks are installed for the project and for the user.
+// The text is the same everywhere. The program runs equal texts once; otherwise each input would be recorded
+// twice where hooks are installed for the project and for the user.
 func (p Program) command(event string) string {
 	file := quote(p.Path)
 	run := file
@@ -102,7 +102,7 @@ func (p Program) command(event string) string {
 	return run + ` || { [ -x ` + file + ` ] || ls "${XDG_STATE_HOME:-$HOME/.local/state}"/fairlead/sessions/* >/dev/null 2>&1 || exit 0; echo ` + quote(words) + ` >&2; false; } || exit 2` + mark
 }
 
-// isCommandOfOurs says whether a shell's command is one that command makes, for whichever program.
+// isCommandOfOurs reports whether a shell command is one that command returns, for any program.
 func isCommandOfOurs(line string) bool {
 	body, ours := strings.CutSuffix(line, mark)
 	if !ours {
@@ -128,11 +128,11 @@ func isCommandOfOurs(line string) bool {
 	return line == Program{Path: file, Args: args}.command(event)
 }
 
-// quote makes one word for a shell.
+// quote quotes a word for a shell.
 func quote(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }
 
-// AddHooks puts our hooks into the text of a settings file. A nil text is a file that is not there.
-// What stands in it stays, to the byte. Added twice is added once.
+// AddHooks adds our hooks to the text of a settings file; nil means that there is no file. Everything else
+// stays, byte for byte. Adding twice has no further effect.
 func AddHooks(text []byte, p Program) ([]byte, error) {
 	wanted := hooksOf(p)
 	if text == nil {
@@ -178,23 +178,23 @@ func sameMember(a, b member) bool {
 		(a.group.Matcher == nil || *a.group.Matcher == *b.group.Matcher) && slices.Equal(a.group.Hooks, b.group.Hooks)
 }
 
-// RemoveHooks takes our hooks out of the text of a settings file, wherever they stand by now. nil
-// says that nothing is left of a file that was made for them.
+// RemoveHooks removes our hooks from the text of a settings file, wherever they are now. nil means that
+// nothing is left of a file that was created for them.
 func RemoveHooks(text []byte) ([]byte, error) { return removeFrom(text) }
 
-// HasHooks says whether a settings file has any of our hooks.
+// HasHooks reports whether a settings file has any of our hooks.
 func HasHooks(text []byte) (bool, error) {
 	ours, err := oursIn(text)
 	return len(ours) > 0, err
 }
 
-// otherHooks says whether a settings file has hooks of ours that ask another program.
+// otherHooks reports whether a settings file has hooks of Fairlead that call another program.
 func otherHooks(text []byte, p Program) bool {
 	found, err := oursIn(text)
 	return err == nil && len(found) > 0 && !slices.EqualFunc(found, hooksOf(p), sameMember)
 }
 
-// silenced says whether a settings file switches all hooks off.
+// silenced reports whether a settings file disables all hooks.
 func silenced(text []byte) bool {
 	var is struct {
 		Off any `json:"disableAllHooks"`
@@ -209,7 +209,7 @@ func bom(text []byte) int {
 	return 0
 }
 
-// settingsOf reads a settings file as far as hooks go. hooks.kind 0: it has none.
+// settingsOf parses the hooks of a settings file. hooks.kind 0: there are none.
 func settingsOf(text []byte) (root, hooks node, err error) {
 	if len(text) > settingsBytesMax {
 		return root, hooks, fmt.Errorf("it has more than %d bytes", settingsBytesMax)
@@ -245,7 +245,7 @@ func settingsOf(text []byte) (root, hooks node, err error) {
 	return root, hooks, nil
 }
 
-// once refuses an object with a key twice: which of the two counts, programs disagree about.
+// once refuses an object with a duplicate key, because programs disagree about which one counts.
 func once(n node, what string) error {
 	seen := map[string]bool{}
 	for _, it := range n.items {
@@ -257,7 +257,7 @@ func once(n node, what string) error {
 	return nil
 }
 
-// ours says whether a handler is one that install wrote.
+// ours reports whether install wrote a handler.
 func ours(text []byte, n node) bool {
 	var h struct {
 		Command any `json:"command"`
@@ -269,7 +269,7 @@ func ours(text []byte, n node) bool {
 	return is && strings.HasSuffix(command, mark)
 }
 
-// spot is where a handler stands: in hooks, the event's list, the group, its own list.
+// spot is a handler's position: in hooks, the event's list, the group, its own list.
 type spot struct{ event, group, handler int }
 
 // spots finds our handlers.
@@ -290,7 +290,7 @@ func spots(body []byte, hooks node) (found []spot) {
 	return found
 }
 
-// oursIn are our hooks as they stand in a file, with what the user made of them.
+// oursIn returns our hooks as they are in a file, with the user's changes.
 func oursIn(text []byte) (all events, err error) {
 	_, hooks, err := settingsOf(text)
 	if err != nil {
@@ -301,14 +301,14 @@ func oursIn(text []byte) (all events, err error) {
 		grp := hooks.items[at.event].value.items[at.group].value
 		var g group
 		if err := json.Unmarshal(body[grp.start:grp.end], &g); err != nil {
-			g = group{} // changed by somebody: not what install wrote
+			g = group{} // the user changed it
 		}
 		all = append(all, member{hooks.items[at.event].key, g})
 	}
 	return all, nil
 }
 
-// removeFrom takes one handler after the other, and with the last of a list what install put around it.
+// removeFrom removes one handler after the other, and with the last of a list what install put around it.
 func removeFrom(text []byte) ([]byte, error) {
 	for {
 		root, hooks, err := settingsOf(text)
@@ -328,7 +328,7 @@ func removeFrom(text []byte) ([]byte, error) {
 	}
 }
 
-// removeAt takes one handler. gone: nothing is left of the whole file.
+// removeAt removes one handler. gone means that nothing is left of the whole file.
 func removeAt(body []byte, root, hooks node, at spot) (left []byte, gone bool) {
 	list := hooks.items[at.event].value
 	grp := list.items[at.group].value

@@ -49,14 +49,14 @@ func TestHooksAreAddedAndRemovedToTheByte(t *testing.T) {
 	}
 }
 
-// holds checks that a file with our hooks says everything that it said before, in the same order.
+// holds checks that a file with our hooks still says everything that it said before, in the same order.
 func holds(t *testing.T, before, with []byte) {
 	t.Helper()
 	body := with[bom(with):]
 	if !json.Valid(body) {
 		t.Fatalf("with our hooks it is no JSON any more:\n%s", with)
 	}
-	at := 0 // everything that was there is there, in order
+	at := 0 // everything is still there, in order
 	for _, b := range before {
 		i := bytes.IndexByte(with[at:], b)
 		if i < 0 {
@@ -82,7 +82,7 @@ func TestSettingsThatWereNotThere(t *testing.T) {
 	}
 }
 
-// The user writes around our hooks, into them, and has a program lay the file out anew.
+// The user writes around our hooks, changes them, and has a program reformat the file.
 func TestHooksAreRemovedFromWhatTheUserMadeOfThem(t *testing.T) {
 	with, err := AddHooks([]byte("{\n  \"model\": \"opus\"\n}\n"), program)
 	if err != nil {

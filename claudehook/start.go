@@ -8,8 +8,8 @@ import (
 	"github.com/fairlead-dev/fairlead/machine/dispatch"
 )
 
-// command carries the slash command out (D1, D10). It comes as a prompt, so that a person has
-// written it (X10); where a model can have, it is refused.
+// command carries out the slash command (D1, D10). It comes as a prompt, so a person wrote it (X10); where a
+// model may have written it, it is refused.
 func (h Hook) command(is Event, args string) Answer {
 	cmd, err := parseCommand(args)
 	if err != nil {
@@ -33,8 +33,8 @@ func (h Hook) command(is Event, args string) Answer {
 	return h.start(is, cmd)
 }
 
-// modelSays tells a prompt that a model may have written: of an agent that runs under a daemon of
-// ours, or of a program that was called from within another one's shell.
+// modelSays reports that a model may have written a prompt: the agent runs under a daemon of Fairlead, or
+// inside another agent program's shell.
 func (h Hook) modelSays(is Event) string {
 	switch {
 	case is.Agent != "":
@@ -47,7 +47,7 @@ func (h Hook) modelSays(is Event) string {
 	return ""
 }
 
-// start begins a session (D1).
+// start creates a dispatch (D1).
 func (h Hook) start(is Event, cmd command) Answer {
 	repo := h.project(is.Dir)
 	path := cmd.path
@@ -95,15 +95,15 @@ func absolute(path, dir string) string {
 	return filepath.Join(dir, path)
 }
 
-// outside is an event of a program that is in no session. Only who takes a conversation up again
-// whose session was ended meanwhile is told: its model may still believe that it is MAIN.
+// outside handles an event of a program without a dispatch. Only a program that resumes a conversation whose
+// dispatch ended meanwhile is told so, because its model may still believe that it is MAIN.
 func (h Hook) outside(is Event) Answer {
 	if is.Name != SessionStart || is.Source != "resume" {
 		return Answer{}
 	}
 	all, err := dispatchfolder.List(h.project(is.Dir))
 	if err != nil {
-		return Answer{} // nothing of ours is known to be wrong
+		return Answer{} // nothing is known to be wrong
 	}
 	for _, f := range all {
 		if f.Fault == "" && f.Session.Program == is.Session {

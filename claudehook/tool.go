@@ -12,7 +12,7 @@ import (
 	"github.com/fairlead-dev/fairlead/policy"
 )
 
-// aliases are what programs with hooks of the same form call the same tools.
+// aliases maps tool names of programs with the same hooks to Claude Code's.
 var aliases = map[string]string{
 	"run_shell_command": "Bash", "write_file": "Write", "edit": "Edit", "replace": "Edit",
 	"read_file": "Read", "read_many_files": "Read", "list_directory": "LS", "glob": "Glob",
@@ -20,7 +20,7 @@ var aliases = map[string]string{
 	"todo_write": "TodoWrite", "task": "Task",
 }
 
-// call is the tool call as the rules know it.
+// call converts the tool call for package policy.
 func (v *visit) call() policy.Call {
 	call := policy.Call{Tool: v.tool(), Input: v.Input, Dir: v.Dir, AgentID: v.Agent}
 	if len(bytes.TrimSpace(call.Input)) == 0 || bytes.Equal(call.Input, []byte("null")) {
@@ -31,11 +31,11 @@ func (v *visit) call() policy.Call {
 
 func (v *visit) tool() string { return cmp.Or(aliases[v.Tool], v.Tool) }
 
-// delegates says whether a call hands work to an agent.
+// delegates reports whether a call delegates work to an agent.
 func (v *visit) delegates() bool { return v.tool() == "Task" || v.tool() == "Agent" }
 
-// preTool decides before a tool is used: D3 and D5 for a delegation, D8, D9 and X10 for the rest. An
-// allowance is no answer, so that what the user's own settings ask about is asked.
+// preTool decides before a tool is used: D3 and D5 for a delegation, D8, D9 and X10 for the rest. An allowed
+// call gets no answer, so that the user's own settings still apply.
 func (v *visit) preTool() (Answer, error) {
 	if v.Tool == "" {
 		return Answer{}, errNoTool
@@ -57,10 +57,10 @@ func (v *visit) preTool() (Answer, error) {
 	return Answer{}, nil
 }
 
-// seen binds the program's id of an agent to its task, the first time that it is met.
+// seen records which task an agent's id belongs to when the id is first seen.
 func (v *visit) seen() error {
 	if v.Agent == "" || v.AgentType == "" {
-		return nil // who is not known has what MAIN may
+		return nil // an unknown agent has MAIN's rights
 	}
 	if _, main := v.session.InCharge(v.Agent); !main {
 		return nil
@@ -72,8 +72,8 @@ func (v *visit) seen() error {
 	return nil
 }
 
-// deny turns a call back (D8, X10), says who could do it, and records it. That it could not be
-// recorded changes nothing for who asked.
+// deny denies a call (D8, X10), names an agent that could do it, and records it. If recording fails, the
+// denial still holds.
 func (v *visit) deny(verdict policy.Verdict) Answer {
 	who, main := v.who()
 	if v.session.Mode == dispatch.Response && main {
@@ -104,7 +104,7 @@ func (v *visit) deny(verdict policy.Verdict) Answer {
 	return deny(text)
 }
 
-// whoCould is the agent whose description fits what is missing, or else the input.
+// whoCould returns the agent whose description matches the missing capability, or else the input.
 func (v *visit) whoCould(capability string) string {
 	input := ""
 	if c := v.session.Open; c != nil {
@@ -121,20 +121,20 @@ func (v *visit) whoCould(capability string) string {
 	return dispatchfolder.Best(v.session, input).Best
 }
 
-// selfRelease sees a call that would say the slash command in the user's place: at another time, or
-// in another session of the program (X10). Which tools can do that is not known; a string that is
-// the command, among the arguments of one, is enough.
+// selfRelease detects a call that would send the slash command in the user's place, later or in another
+// session of the program (X10). Which tools can do that is unknown; an argument that is the command is
+// enough.
 func selfRelease(call policy.Call) (string, bool) {
 	if !bytes.Contains(call.Input, []byte(CommandName)) {
 		return "", false
 	}
 	switch call.Tool {
 	case "Write", "Edit", "MultiEdit", "NotebookEdit", "Read", "Grep", "Glob", "LS", "TodoWrite":
-		return "", false // they only write it down, or look for it
+		return "", false // these tools only write or search for the text
 	}
 	var input any
 	if json.Unmarshal(call.Input, &input) != nil {
-		return "", false // the judge has said what it thinks of that
+		return "", false // policy judges shell commands
 	}
 	if !says(input, 0) {
 		return "", false
@@ -166,7 +166,7 @@ func says(v any, depth int) bool {
 	return false
 }
 
-// shorten is a tool's input for people.
+// shorten shows a tool's input to people.
 func shorten(input json.RawMessage) string {
 	var known struct {
 		Command  string `json:"command"`

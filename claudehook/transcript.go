@@ -12,13 +12,13 @@ import (
 )
 
 const (
-	transcriptTail = 256 << 10 // bytes of the program's own record that are looked at: what was said last
-	thoughtMax     = 16 << 10  // bytes of it that dialogue.md keeps
+	transcriptTail = 256 << 10 // bytes at the end of the program's transcript that are read
+	thoughtMax     = 16 << 10  // bytes that dialogue.md keeps
 )
 
-// thought records what MAIN said and thought before it delegates, where the program's own record has
-// it by then (seed 002, Dialogue Recording). It is an extra: where the record is not there, or is
-// made otherwise, nothing is recorded and nothing is wrong.
+// thought records what MAIN said and thought before it delegates, if the program's transcript has it by then
+// (seed 002, Dialogue Recording). It is optional: if there is no transcript, or its format is unknown,
+// nothing is recorded.
 func (v *visit) thought() {
 	c := v.session.Open
 	if c == nil || v.Agent != "" || !filepath.IsAbs(v.Transcript) {
@@ -33,7 +33,7 @@ func (v *visit) thought() {
 	}
 }
 
-// readTail reads the end of a plain file.
+// readTail reads the end of a regular file.
 func readTail(path string) ([]byte, error) {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -51,7 +51,7 @@ func readTail(path string) ([]byte, error) {
 	return io.ReadAll(io.NewSectionReader(file, from, transcriptTail)) //nolint:wrapcheck // nobody is told
 }
 
-// lastThought is what the assistant thought and said since somebody else spoke last.
+// lastThought returns what the assistant thought and said since the last text by another speaker.
 func lastThought(tail []byte) string {
 	var parts []string
 	for line := range bytes.Lines(tail) {
@@ -63,7 +63,7 @@ func lastThought(tail []byte) string {
 			} `json:"message"`
 		}
 		if json.Unmarshal(line, &is) != nil || is.Side {
-			continue // the first one is cut off
+			continue // the first line is incomplete
 		}
 		switch is.Type {
 		case "user":

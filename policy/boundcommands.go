@@ -7,20 +7,20 @@ import (
 	"strings"
 )
 
-// What a command runs is held against can_execute and cannot_execute here, with what only an agent's
-// own bounds have to know of programs: which of them run what they are told in their own language,
-// and which write files that nobody sees.
+// Checks of a command against can_execute and cannot_execute, with what only an agent's own bounds need to
+// know about programs: which ones interpret code in their own language, and which write files that the
+// command line does not name.
 
-// boundPattern reads an entry of can_execute or cannot_execute as the words that a command begins with.
+// boundPattern parses an entry of can_execute or cannot_execute as the words with which a command begins.
 func boundPattern(entry string) Pattern {
 	return Pattern{text: entry, tool: "Bash", kind: shellArg, arg: strings.Join(strings.Fields(entry), " ") + " *"}
 }
 
-// hasWords says that an entry names more of a command than its program.
+// hasWords reports whether an entry names more of a command than its program.
 func hasWords(entry string) bool { return len(strings.Fields(entry)) > 1 }
 
-// forbidden says by what cannot_execute a command is turned away. In bounds a program counts wherever
-// it lies, in any letters, and words count whatever flags stand before them.
+// forbidden returns the entry of cannot_execute that denies a command. A program matches wherever it is and
+// in any case, and words match whatever flags precede them.
 func (s *shell) forbidden(base string, args []value) *denial {
 	for _, entry := range s.j.rules.CannotExecute {
 		var hit bool
@@ -43,7 +43,7 @@ func (s *shell) forbidden(base string, args []value) *denial {
 	return nil
 }
 
-// deniesWords holds a pattern against a command, with and without the flags behind its program's name.
+// deniesWords matches a pattern against a command, with and without the flags after its program's name.
 func deniesWords(p Pattern, args []value) bool {
 	if p.deniesCommand(args) {
 		return true
@@ -56,8 +56,8 @@ func deniesWords(p Pattern, args []value) bool {
 	return false
 }
 
-// notListed says that can_execute does not list a command; nil: it does, or says nothing. A program
-// that somebody laid into a folder is listed by its place, and not by its name.
+// notListed returns why can_execute does not list a command; nil: it does, or there is no list. A program in
+// a folder of the workspace is listed by its path, not by its name.
 func (s *shell) notListed(base string, args []value) *denial {
 	if !s.j.bound || s.j.rules.CanExecute == nil || isShells(args[0].text) {
 		return nil
@@ -90,16 +90,16 @@ func (s *shell) notListed(base string, args []value) *denial {
 	return &denial{capability: capabilityOf(base), why: fmt.Sprintf("can_execute does not list %s", cut(args[0].text))}
 }
 
-// wraps turns away a wrapper that somebody laid into a folder under a wrapper's name and that is not
-// listed; it says whether it did.
+// wraps denies a program with a wrapper's name in a folder of the workspace that is not listed, and reports
+// whether it did.
 func (s *shell) wraps(base string, args []value) bool {
 	d := s.notListed(base, args)
 	s.stopFor(d)
 	return d != nil
 }
 
-// standsAt says whether the places that a program may stand at, as spelled and followed, are what is
-// looked for: all of them, or any.
+// standsAt reports whether the places of a program, as spelled and resolved, satisfy a condition: all of
+// them, or any.
 func (s *shell) standsAt(program value, is func(name string) bool, all bool) bool {
 	var names []string
 	for _, abs := range s.abs(program.text) {
@@ -116,20 +116,20 @@ func (s *shell) standsAt(program value, is func(name string) bool, all bool) boo
 	return slices.ContainsFunc(names, is)
 }
 
-// isSystems says whether a program is named as one of the system's: by its bare name, or where those
-// stand.
+// isSystems reports whether a program is named as one of the system's: by its bare name, or in a system
+// folder.
 func isSystems(word string) bool {
 	folder, _ := path.Split(word)
 	return has("/bin/ /usr/bin/ /usr/local/bin/ /sbin/ /usr/sbin/", folder) || folder == ""
 }
 
-// isShells knows what a shell does itself, and what changes nothing outside of it.
+// isShells lists what a shell does itself without effects outside it.
 func isShells(word string) bool {
 	return has("export unset alias shopt trap hash wait sleep umask ulimit set read printf test [ jobs pushd popd cd : true false", word)
 }
 
-// Programs that run a text in their own language, by the flags behind which it stands. Who reads
-// that text is the program alone.
+// Interpreters, with the flags that are followed by code in their own language. Only the interpreter reads
+// that code.
 const (
 	codeFlags   = "-c -e -E -p -pe -ne -i -pi -ie -r -R --eval --print --command --execute"
 	interpreted = "python node nodejs perl ruby php lua deno bun tclsh rscript osascript pwsh awk gawk mawk nawk sed ed ex vi vim nvim emacs psql sqlite3 mysql gdb m4 " +
@@ -139,8 +139,8 @@ const (
 		"ln link rename mmv install ar debugfs fallocate sponge script xxd"
 )
 
-// unknownInBounds doubts a program whose words do not say what it does: it is given a program itself, a
-// file that its agent may not write, or a command that it may not run.
+// unknownInBounds makes a program doubtful whose words do not say what it does: its arguments hold a program,
+// a file that the agent may not write, or a command that it may not run.
 func (s *shell) unknownInBounds(base string, args []value) {
 	if !s.j.bound || base == "" || s.stop != nil {
 		return
@@ -168,7 +168,7 @@ func (s *shell) unknownInBounds(base string, args []value) {
 	s.namesOutOfBounds(base, args[1:])
 }
 
-// isGivenCode says whether an interpreter is given a text to run, by a flag or on its standard input.
+// isGivenCode reports whether an interpreter gets code from a flag or standard input.
 func (s *shell) isGivenCode(name string, args []value) bool {
 	if has("awk gawk mawk nawk sed ed ex vi vim nvim emacs psql sqlite3 mysql gdb m4 osascript", name) {
 		return true
@@ -193,10 +193,10 @@ func (s *shell) isGivenCode(name string, args []value) bool {
 			operands++
 		}
 	}
-	return operands == 0 // it reads its standard input
+	return operands == 0 // it reads standard input
 }
 
-// namesOutOfBounds doubts a program that is given a file which its agent may not write.
+// namesOutOfBounds makes a program doubtful that is given a file which the agent may not write.
 func (s *shell) namesOutOfBounds(base string, words []value) {
 	if len(s.j.rules.CannotWrite) == 0 {
 		return
@@ -220,7 +220,7 @@ func (s *shell) namesOutOfBounds(base string, words []value) {
 	}
 }
 
-// forbidsFile is the entry of cannot_write that takes a file that exists; empty: none.
+// forbidsFile returns the entry of cannot_write that matches an existing file; empty: none.
 func (s *shell) forbidsFile(abs string) string {
 	f, err := s.j.disk.Look(abs)
 	if err != nil || f.Kind == Missing {
@@ -236,7 +236,7 @@ func (s *shell) forbidsFile(abs string) string {
 	return ""
 }
 
-// runsUnseen doubts a wrapper that hides which program runs, or as whom.
+// runsUnseen makes a wrapper doubtful that hides which program runs, or as which user.
 func (s *shell) runsUnseen(base string, args []value) {
 	switch base {
 	case "eval":
@@ -250,7 +250,7 @@ func (s *shell) runsUnseen(base string, args []value) {
 	}
 }
 
-// writesInto judges what cp and its like put into a folder: each file by the name that it gets there.
+// writesInto judges what cp and similar programs put into a folder: each file by its name there.
 func (s *shell) writesInto(folder value, words []value) {
 	for _, v := range words {
 		if !v.static() {
@@ -269,10 +269,10 @@ func (s *shell) writesInto(folder value, words []value) {
 	}
 }
 
-// treeChanges are git's verbs that change files of the tree which their words need not name.
+// treeChanges are git commands that change tracked files without naming them.
 const treeChanges = "checkout switch restore reset merge rebase cherry-pick revert stash pull clean am apply bisect worktree submodule sparse-checkout read-tree checkout-index"
 
-// gitChanges judges what git does to the files of the tree.
+// gitChanges judges git's changes to tracked files.
 func (s *shell) gitChanges(name string, before, args []value) {
 	switch {
 	case !s.j.bound || !s.j.rules.ofFiles():

@@ -11,31 +11,30 @@ import (
 	"github.com/bmatcuk/doublestar/v4"
 )
 
-// Bound is what an agent's own bounds say of a call. Its zero value: nothing against it.
+// Bound is the result of checking a call against an agent's own bounds. The zero value: nothing against it.
 type Bound struct {
-	// Denied is by which of them the call is out of bounds.
+	// Denied: the call violates the bounds.
 	Denied string
-	// Doubt is why nobody can tell whether the call keeps to them, as where the name of a file is
-	// only known when a command runs: no pattern allows it, a person may.
+	// Doubt is why it cannot be decided whether the call keeps the bounds, such as a file name that is only
+	// known when a command runs: no pattern allows the call, a person may.
 	Doubt string
-	// Unclear says that a program runs which is known to run, and whose writes its words do not tell:
-	// only a pattern that names it allows it, or a person.
+	// Unclear means that a known program runs whose writes the command line does not show: only a pattern
+	// that names it, or a person, allows it.
 	Unclear bool
 }
 
-// Within holds a call against an agent's own bounds: the four lists of `permissions` in fairlead.yaml.
-// A nil list says nothing; an empty one of what it can do says that it can do none of it.
+// Within checks a call against an agent's own bounds: the four lists of `permissions` in fairlead.yaml. A nil
+// list sets no bound; an empty list of what it can do permits nothing.
 //
-// can_write and cannot_write hold globs below the workspace (Where.Repo), absolute ones, and those that
-// begin with ~/; one without a slash is of names, in every folder. A plain folder stands for what is
-// below it. The seed's two phrases stand for what they do in Rules. Everything a call is known to write
-// must be listed in the letters it has, by each of its names: as it is spelled, and where it ends.
+// can_write and cannot_write hold globs relative to the workspace (Where.Repo), absolute ones, and those that
+// begin with ~/; one without a slash matches names in every folder. A plain folder stands for everything
+// below it. The seed's two phrases mean the same as in Rules. Everything that a call is known to write must
+// be listed, in the same case, under each of its names: as spelled, and resolved.
 //
-// can_execute and cannot_execute hold names of programs (go, python*), programs by where they lie
-// (scripts/**), and words that commands begin with (git push). What only gathers information need not
-// be listed.
+// can_execute and cannot_execute hold names of programs (go, python*), paths of programs (scripts/**), and
+// words with which commands begin (git push). Commands that only gather information need not be listed.
 //
-// paths are as for Answer. A denial of X10 is none of Within's: Answer and Judge know it.
+// paths are as for Answer. Denials by X10 are not Within's; Answer and Judge add them.
 func Within(bounds Rules, call Call, paths []string, where Where, disk Disk) Bound {
 	if bounds.silent() {
 		return Bound{}
@@ -43,16 +42,16 @@ func Within(bounds Rules, call Call, paths []string, where Where, disk Disk) Bou
 	return newReading(call, paths, where, disk).within(bounds)
 }
 
-// silent says that no list says anything.
+// silent reports that there is no list.
 func (r Rules) silent() bool {
 	return r.CanWrite == nil && len(r.CannotWrite) == 0 && r.CanExecute == nil && len(r.CannotExecute) == 0
 }
 
-// ofFiles says that there is a list of what is written.
+// ofFiles reports that there is a list for writing.
 func (r Rules) ofFiles() bool { return r.CanWrite != nil || len(r.CannotWrite) > 0 }
 
-// ParseBound checks one entry of a list: executes says of which kind. The error begins so that the
-// entry's name may stand before it.
+// ParseBound checks one entry of a list; executes says which kind. Its error is phrased to follow the entry's
+// name.
 func ParseBound(text string, executes bool) error {
 	shown := fmt.Sprintf("%q", cut(text))
 	switch {
@@ -72,7 +71,7 @@ func ParseBound(text string, executes bool) error {
 	return nil
 }
 
-// within is Within of a call that was read. What it says is one line, whatever the call holds.
+// within is Within for a parsed call. Its texts are one line, whatever the call holds.
 func (r *reading) within(bounds Rules) Bound {
 	b := r.weighed(bounds)
 	b.Denied, b.Doubt = oneLine(b.Denied), oneLine(b.Doubt)
@@ -101,7 +100,7 @@ func (r *reading) weighed(bounds Rules) Bound {
 	return r.strangerWithin(bounds)
 }
 
-// commandWithin holds a command line against the bounds.
+// commandWithin checks a command line against the bounds.
 func (r *reading) commandWithin(bounds Rules) Bound {
 	if r.shell == nil || !r.known {
 		return Bound{Doubt: "its command cannot be read"}
@@ -116,7 +115,7 @@ func (r *reading) commandWithin(bounds Rules) Bound {
 	return Bound{Doubt: j.doubt, Unclear: j.unclear && bounds.ofFiles()}
 }
 
-// filesWithin holds what a file tool changes against the bounds.
+// filesWithin checks what a file tool changes against the bounds.
 func (r *reading) filesWithin(bounds Rules, files []place) (b Bound) {
 	j := r.boundJudge(bounds)
 	in, _ := readInput(r.call.Input)
@@ -135,8 +134,8 @@ func (r *reading) filesWithin(bounds Rules, files []place) (b Bound) {
 	return Bound{Doubt: j.doubt}
 }
 
-// strangerWithin is of a tool that is not known: whether it writes the files that it is given, nobody
-// knows, so what would be a denial is a doubt.
+// strangerWithin checks an unknown tool: whether it writes the files that it is given is not known, so what
+// would be a denial is a doubt.
 func (r *reading) strangerWithin(bounds Rules) Bound {
 	files := slices.Clone(r.paths)
 	if in, fault := readInput(r.call.Input); fault == "" {
@@ -155,26 +154,26 @@ func (r *reading) strangerWithin(bounds Rules) Bound {
 	return b
 }
 
-// boundJudge judges the call by the bounds.
+// boundJudge returns a judge that uses the bounds as rules.
 func (r *reading) boundJudge(bounds Rules) *judge {
 	where := r.j.where
 	where.Model = true
 	call := r.call
-	call.Dir = r.from // where it runs is read again from its arguments
+	call.Dir = r.from // the command's folder is parsed again from its arguments
 	j := newJudge(bounds, false, call, where, r.j.disk)
 	j.bound = true
 	return j
 }
 
-// doubts keeps the first reason why it cannot be told whether a call keeps to its bounds.
+// doubts keeps the first reason why it cannot be decided whether a call keeps the bounds.
 func (j *judge) doubts(why string) {
 	if j.bound && j.doubt == "" {
 		j.doubt = why
 	}
 }
 
-// doubtful notes what a file is that words do not tell: a second name of another one, or a folder
-// below which lies what may not be written.
+// doubtful records a property of a file that the command line does not show: it is another name of a file, or
+// a folder that holds files which must not be written.
 func (j *judge) doubtful(t target, f File) {
 	if f.Kind == Regular && f.Links > 1 {
 		j.doubts(cut(t.given) + " has other names on the disk (hard links), so it is not known what else would change")
@@ -184,7 +183,7 @@ func (j *judge) doubtful(t target, f File) {
 	}
 }
 
-// doubtsBelow notes that what cannot_write lists may be below a folder all of which changes.
+// doubtsBelow records that a folder which changes completely may hold files of cannot_write.
 func (j *judge) doubtsBelow(given, folder string) {
 	for _, pattern := range j.rules.CannotWrite {
 		if isPhrase(pattern, anyExecutable) || j.reaches(boundGlob(pattern), folder) {
@@ -194,7 +193,7 @@ func (j *judge) doubtsBelow(given, folder string) {
 	}
 }
 
-// reaches says whether a glob may take something below a folder.
+// reaches reports whether a glob may match something below a folder.
 func (j *judge) reaches(glob, folder string) bool {
 	if !strings.Contains(glob, "/") {
 		return true
@@ -220,7 +219,7 @@ func (j *judge) reaches(glob, folder string) bool {
 	})
 }
 
-// boundGlob is an entry as it is matched.
+// boundGlob is an entry in the form for matching.
 func boundGlob(entry string) string {
 	entry = strings.TrimPrefix(entry, "./")
 	if strings.HasSuffix(entry, "/") {
@@ -229,8 +228,7 @@ func boundGlob(entry string) string {
 	return entry
 }
 
-// forbids says whether an entry of cannot_write takes a path, in any letters, or a folder that the
-// path is below.
+// forbids reports whether an entry of cannot_write matches a path in any case, or a folder above it.
 func (j *judge) forbids(entry, p string) (bool, error) {
 	if !j.bound {
 		return j.matches(entry, p)
@@ -250,8 +248,8 @@ func (j *judge) forbids(entry, p string) (bool, error) {
 	}
 }
 
-// lists says whether an entry of can_write takes a path, in the letters that it has, and where tree
-// is set all that may be below it.
+// lists reports whether an entry of can_write matches a path in the same case, and with tree everything that
+// may be below it.
 func (j *judge) lists(entry, p string, tree bool) (bool, error) {
 	if !j.bound {
 		return j.matches(entry, p)

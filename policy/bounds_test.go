@@ -14,7 +14,7 @@ import (
 	"github.com/fairlead-dev/fairlead/policy/policytest"
 )
 
-// boundCase is one line of bounds.txt. The file's head explains it.
+// boundCase is one line of bounds.txt. The file's head explains the format.
 type boundCase struct {
 	rulebookCase
 	bounds policy.Rules
@@ -27,7 +27,7 @@ func boundCases(t testing.TB) []boundCase {
 		t.Fatal(err)
 	}
 	more := func(list []string, entry string) []string {
-		list = append([]string{}, list...) // there, and perhaps empty
+		list = append([]string{}, list...) // present, and perhaps empty
 		if entry != "" {
 			list = append(list, entry)
 		}
@@ -142,8 +142,9 @@ func TestBounds(t *testing.T) {
 	}
 }
 
-// FuzzBounds: whatever an entry says, it is one or a line of words; bounds only ever take away; and what
-// is allowed beside cannot_execute does not run that program at any place that a plain reading sees.
+// FuzzBounds checks that every entry is valid or gives a one-line error, that bounds only take permissions
+// away, and that an allowed command does not run a program of cannot_execute in any place that a simple
+// reading sees.
 func FuzzBounds(f *testing.F) {
 	scene := policytest.At("/scene")
 	disk, where := policytest.Fake(scene), workspaceOf(scene)
@@ -178,7 +179,7 @@ func FuzzBounds(f *testing.F) {
 	})
 }
 
-// runs says whether a plain reading of a command finds a program called.
+// runs reports whether a simple reading of a command finds a program.
 func runs(input, program string) bool {
 	var call struct{ Command string }
 	if json.Unmarshal([]byte(input), &call) != nil {

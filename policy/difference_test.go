@@ -17,20 +17,19 @@ import (
 	"github.com/fairlead-dev/fairlead/policy/policytest"
 )
 
-// told makes a shell that runs nothing: no program is found, and the name of whatever was to be
-// run is told instead. What the shell itself does, it does in an empty folder.
+// told creates a shell that runs nothing: no program is found, and the name of each command is reported
+// instead. Builtins run in an empty folder.
 const told = `command_not_found_handle() { echo "$1: not found" >&2; }
 PATH=/nowhere
 eval "$COMMAND"
 `
 
-// The judge reads a command with a parser of its own, and the shell with another. Where they
-// disagree, a command could be allowed that is not the one that runs. So commands are torn and
-// put together at random, and those that MAIN may give are given to real shells that run no
-// program and tell their names: each must stand on the list, and no file may come to be (D8).
-// It found that the parser reads on behind a backslash at a comment's end.
+// The judge and the shell use different parsers. Where they disagree, a command could be allowed that is not
+// the one that runs. Therefore commands are cut and joined at random, and those that MAIN may run are given
+// to real shells that run no program and report names: each must be on the list, and no file may be created
+// (D8). This found that the parser continues after a backslash at a comment's end.
 func TestShellReadsWhatWeRead(t *testing.T) {
-	for _, name := range []string{"bash", "dash"} { // an agent program may give its commands to sh
+	for _, name := range []string{"bash", "dash"} { // an agent program may run commands with sh
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			shell, err := exec.LookPath(name)
@@ -68,7 +67,7 @@ func compare(t *testing.T, shell string, rounds int) {
 		}
 		given++
 		var runs string
-		for range 3 { // two programs of one pipe may speak into each other's words, but not always the same way
+		for range 3 { // two programs of a pipe may mix their output, but not always in the same way
 			if runs = unlisted(names(t, shell, command)); runs == "" {
 				break
 			}
@@ -79,11 +78,11 @@ func compare(t *testing.T, shell string, rounds int) {
 	}
 }
 
-// unlisted is the first name that does not stand on the list.
+// unlisted returns the first name that is not on the list.
 func unlisted(names []string) string {
 	for _, name := range names {
 		switch {
-		case name == "[[": // dash does not know it, and calculates nothing in it
+		case name == "[[": // dash does not know it, and evaluates nothing in it
 		case strings.Contains(name, "not found"): // two messages in one
 		case !slices.Contains(mayStand, name):
 			return name
@@ -92,7 +91,7 @@ func unlisted(names []string) string {
 	return ""
 }
 
-// names gives a command to the shell and returns what it would have run.
+// names runs a command in the shell and returns what it would have run.
 func names(t *testing.T, shell, command string) []string {
 	t.Helper()
 	dir := t.TempDir()
@@ -103,13 +102,13 @@ func names(t *testing.T, shell, command string) []string {
 	cmd.WaitDelay = time.Second
 	var said bytes.Buffer
 	cmd.Stderr = &said
-	_ = cmd.Run() // a torn command fails; what counts is what it did
+	_ = cmd.Run() // a cut command fails; only its effects matter
 	if made, err := filepath.Glob(filepath.Join(dir, "*")); err != nil || len(made) > 0 {
 		t.Errorf("MAIN may give %q, and the shell makes files by it: %v %v", command, made, err)
 	}
 	var all []string
 	for line := range strings.Lines(said.String()) {
-		if before, ok := strings.CutSuffix(strings.TrimSpace(line), ": not found"); ok && !strings.Contains(before, " type: ") { // what type says is no command
+		if before, ok := strings.CutSuffix(strings.TrimSpace(line), ": not found"); ok && !strings.Contains(before, " type: ") { // type reports that it is not a command
 			all = append(all, before[strings.LastIndex(before, ": ")+1:])
 		}
 	}
@@ -119,7 +118,7 @@ func names(t *testing.T, shell, command string) []string {
 	return all
 }
 
-// torn makes a command of two, with something taken away and something put in.
+// torn combines two commands and removes and inserts parts.
 func torn(rnd *rand.Rand, commands []string) string {
 	pieces := []string{
 		";", "&&", "||", "|", "|&", "&", "`", "$(", ")", `"`, "'", `\`, "\n", " #", "{ ", "; }", "( ", " ", "<", ">", ">&2", "2>&1", "<<E\n", "\nE\n", "<<-'E'\n",

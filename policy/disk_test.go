@@ -8,7 +8,7 @@ import (
 
 func TestRealDisk(t *testing.T) { policytest.RunDisk(t, policytest.Real()) }
 
-// The scene in memory says what the scene on disk says: otherwise the table proves nothing.
+// The scene in memory and the scene on disk agree; otherwise the table proves nothing.
 func TestFakeDiskIsTheRealOne(t *testing.T) {
 	scene := policytest.Build(t)
 	fake, real := policytest.Fake(scene), policytest.Real()

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// effects judges a command that does not only look, for somebody who may run commands: what it
-// is known to write, and whether it goes for what X10 protects.
+// effects judges a command that does not only read, for a role that may run commands: what it is known to
+// write, and whether it touches what X10 protects.
 func (s *shell) effects(base string, args []value, p *problem) {
 	if d := s.release(base, args[1:]); d != nil {
 		s.stopFor(d)
@@ -50,7 +50,7 @@ func (s *shell) effects(base string, args []value, p *problem) {
 	s.unknownCommand(base, args)
 }
 
-// builtin are commands of the shell itself that write no file.
+// builtin are shell builtins that write no file.
 func (s *shell) builtin(base string, args []value, p *problem) {
 	switch base {
 	case "pushd", "popd":
@@ -64,7 +64,7 @@ func (s *shell) builtin(base string, args []value, p *problem) {
 	}
 }
 
-// release denies what would end a session or lift a hold: that is a person's, from outside.
+// release denies what would end a dispatch or a hold: only a person may do that, from outside.
 func (s *shell) release(base string, args []value) *denial {
 	if !s.j.where.Model {
 		return nil
@@ -75,7 +75,7 @@ func (s *shell) release(base string, args []value) *denial {
 			return nil
 		}
 		return &denial{row: rowAll, capability: "govern the session", why: "only a person's input or the command line outside ends a session, changes permissions or lifts a hold"}
-	case "fairlead-hook": // whoever asks it by hand speaks for the person, or for the program
+	case "fairlead-hook": // a hook that is run by hand would speak for the person, or for the program
 		return &denial{row: rowAll, capability: "govern the session", why: "only the agent program asks fairlead's hooks"}
 	case "kill", "pkill", "killall", "systemctl", "launchctl":
 		for _, v := range args {
@@ -87,15 +87,15 @@ func (s *shell) release(base string, args []value) *denial {
 	return nil
 }
 
-// groupsThatLook are the commands of fairlead with commands of their own, and which of those only
-// look. The old names (session, policy, runs, standing) work for one more release.
+// groupsThatLook are fairlead's commands with subcommands, and those that only read. The old names (session,
+// policy, runs, standing) work for one more release.
 var groupsThatLook = map[string]string{
 	"channel": "list watch", "crew": "show transcript", "dispatch": "status list route policy", "question": "saved", "run": "list show",
 	"policy": "check", "runs": "", "session": "status list", "standing": "",
 }
 
-// mayAskFairlead says whether a call of fairlead only looks. A flag before the command may take a
-// word that looks like one, unless its value is attached.
+// mayAskFairlead reports whether a call of fairlead only reads. The value of a flag before the command may
+// look like a command, unless it is attached.
 func mayAskFairlead(args []value) bool {
 	var words []string
 	for _, v := range args {
@@ -125,7 +125,7 @@ func isGroup(verb string) bool {
 	return is
 }
 
-// writes judges one word that is a file to be written.
+// writes judges one word as a file to be written.
 func (s *shell) writes(v value, tree bool) {
 	switch {
 	case s.stop != nil || v.text == "" || has("/dev/null /dev/stdout /dev/stderr /dev/tty /dev/fd/1 /dev/fd/2", v.text):
@@ -142,12 +142,12 @@ func (s *shell) writes(v value, tree bool) {
 	}
 }
 
-// protectedOnly denies a word that leads to what X10 protects, and has no opinion otherwise.
+// protectedOnly denies a word that leads to what X10 protects, and decides nothing otherwise.
 func (s *shell) protectedOnly(v value) {
 	if !v.static() {
 		before := s.j.doubt
 		s.writesSomewhere(v)
-		s.j.doubt = before // it is a word, and perhaps no file
+		s.j.doubt = before // the word may not be a file
 		return
 	}
 	if name := s.leadsTo(v.text); name != "" {
@@ -155,7 +155,7 @@ func (s *shell) protectedOnly(v value) {
 	}
 }
 
-// leadsTo says what X10 protects a plain word as, where it is a path; empty: nothing.
+// leadsTo returns as what X10 protects a plain word, if it is a path; empty: not protected.
 func (s *shell) leadsTo(text string) string {
 	if !s.j.where.Model || text == "" || len(text) > pathBytesMax {
 		return ""
@@ -198,13 +198,13 @@ func (s *shell) writesSomewhere(v value) {
 	s.cannot("write files from the shell", "where "+v.show()+" leads is only known when it runs", "")
 }
 
-// mayBeProtected says which protected name a component is, or may be by its glob.
+// mayBeProtected returns which protected name a component is, or may be if it is a glob.
 func mayBeProtected(component string, glob bool) string {
 	if name := protectedName(component); name != "" {
 		return name
 	}
 	if !glob || !strings.HasPrefix(component, ".") && !strings.HasPrefix(component, "[") {
-		return "" // no glob but one that begins with the dot meets a hidden name
+		return "" // only a glob that begins with the dot matches a hidden name
 	}
 	pattern := strings.ReplaceAll(component, string(hole), "*")
 	for _, name := range [...]string{".claude", ".fairlead", ".git"} {
@@ -215,8 +215,8 @@ func mayBeProtected(component string, glob bool) string {
 	return ""
 }
 
-// unknownCommand notes a command whose effects nobody can tell by its words, unless it is given
-// something that X10 protects, or runs there: then it is denied.
+// unknownCommand records a command whose effects are unknown. If its arguments or its folder are protected by
+// X10, it is denied.
 func (s *shell) unknownCommand(base string, args []value) {
 	if s.strict || s.stop != nil {
 		return
@@ -249,8 +249,8 @@ func (s *shell) unknownCommand(base string, args []value) {
 	}
 }
 
-// mentions denies a text that names what X10 protects, where something that is not known to only
-// read is given it.
+// mentions denies a text that names what X10 protects, if it is given to a program that is not known to only
+// read.
 func (s *shell) mentions(text, by string) {
 	if text == "" || s.stop != nil || !s.j.where.Model {
 		return
@@ -280,7 +280,7 @@ func (s *shell) mentions(text, by string) {
 	}
 }
 
-// endsInWord and beginsInWord say whether a name would be a part of a longer one: .gitignore, a.git.
+// endsInWord and beginsInWord report whether a name would be part of a longer one: .gitignore, a.git.
 func endsInWord(text string) bool {
 	return text != "" && isWordByte(text[len(text)-1])
 }

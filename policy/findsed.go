@@ -2,7 +2,7 @@ package policy
 
 import "strings"
 
-// find looks; some of its actions delete, write and run.
+// find only reads, except for actions that delete, write and run.
 func find(args []value) *problem {
 	const (
 		plain = "-print -print0 -ls -prune -quit -true -false -empty -executable -readable -writable -nouser -nogroup -depth -d -mount -xdev -follow " +
@@ -36,8 +36,7 @@ func find(args []value) *problem {
 	return nil
 }
 
-// sed edits a stream. Its scripts can write files and run commands: only a few plain forms of
-// them pass.
+// sed scripts can write files and run commands: only a few simple forms are allowed.
 func sed(args []value) *problem {
 	f := flags{short: "nErsuz", valued: "e", long: "quiet silent regexp-extended separate unbuffered null-data expression= posix"}
 	if p := f.check("sed", args); p != nil {
@@ -81,7 +80,7 @@ func sed(args []value) *problem {
 	return nil
 }
 
-// plainSed knows commands that only print, delete from the stream, or substitute.
+// plainSed accepts commands that only print, delete from the stream, or substitute.
 func plainSed(script string) bool {
 	for {
 		script = strings.TrimLeft(script, " ;")
@@ -127,7 +126,7 @@ func sedCommand(script string) (rest string, ok bool) {
 	return strings.TrimLeft(body, "gpIi0123456789"), true
 }
 
-// sedAddress goes past a line's number, $ or /expression/, if there is one.
+// sedAddress skips a line's number, $ or /expression/, if there is one.
 func sedAddress(script string) (rest string, ok bool) {
 	switch {
 	case strings.HasPrefix(script, "/"):
@@ -138,8 +137,8 @@ func sedAddress(script string) (rest string, ok bool) {
 	return strings.TrimLeft(script, "0123456789~"), true
 }
 
-// sedUntil goes past the delimiter. A list in brackets may hide one, and a line's end ends more
-// than the expression: both are more than a plain form.
+// sedUntil skips to the delimiter. A bracket expression may hide one, and a line's end ends more than the
+// expression: both are refused.
 func sedUntil(text string, delimiter byte) (rest string, ok bool) {
 	for i := 0; i < len(text); i++ {
 		switch c := text[i]; {
@@ -159,7 +158,7 @@ func sedUntil(text string, delimiter byte) (rest string, ok bool) {
 	return "", false
 }
 
-// hidesDelimiter says whether the brackets that begin here hold the delimiter.
+// hidesDelimiter reports whether the brackets that begin here hold the delimiter.
 func hidesDelimiter(text string, delimiter byte) bool {
 	end := strings.IndexByte(text[1:], ']')
 	if end <= 0 { // []…] begins with the bracket itself

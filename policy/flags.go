@@ -2,16 +2,16 @@ package policy
 
 import "strings"
 
-// flags are those of a program that are known to be harmless.
+// flags lists a program's flags that are known to be harmless.
 type flags struct {
 	short  string // letters without a value
-	valued string // letters that take one, attached or as the next word
-	long   string // names with a space between them; a = behind one says that it takes a value
-	most   int    // how many words that are no flags it takes; 0: any number
-	none   bool   // it takes none
+	valued string // letters with a value, attached or as the next word
+	long   string // names separated by spaces; a final = means that the flag has a value
+	most   int    // greatest number of operands; 0: any number
+	none   bool   // no operands
 }
 
-// has says whether a word stands in a list with spaces between.
+// has reports whether a word is in a space-separated list.
 func has(list, word string) bool {
 	for list != "" {
 		var head string
@@ -23,7 +23,7 @@ func has(list, word string) bool {
 	return false
 }
 
-// flag judges one word that begins with a dash. It says whether the next word is its value.
+// flag judges one word that begins with a dash, and reports whether the next word is its value.
 func (f flags) flag(word string) (known, takesNext bool) {
 	if name, isLong := strings.CutPrefix(word, "--"); isLong {
 		name, _, attached := strings.Cut(name, "=")
@@ -43,8 +43,7 @@ func (f flags) flag(word string) (known, takesNext bool) {
 	return true, false
 }
 
-// skip goes past the flags at the beginning and gives where they end, or the flag that is not
-// known.
+// skip returns where the flags at the beginning end, or the flag that is not known.
 func (f flags) skip(args []value) (at int, fault string) {
 	for at < len(args) {
 		v := args[at]
@@ -73,8 +72,8 @@ func (f flags) skip(args []value) (at int, fault string) {
 	return min(at, len(args)), ""
 }
 
-// check judges all words of a program whose other flags are not harmless. What may turn out to
-// be a flag when it runs is one that is not known.
+// check judges all words of a program whose other flags may not be harmless. A word that may become a flag
+// when the command runs counts as an unknown one.
 func (f flags) check(program string, args []value) *problem {
 	operands, ended := 0, false
 	for i := 0; i < len(args); i++ {
@@ -130,7 +129,7 @@ func notGathering(name string) *problem {
 	return &problem{capabilityOf(name), cut(name) + " is not an information-gathering command", ""}
 }
 
-// capabilityOf says what running a program takes, in words that an agent's description may use.
+// capabilityOf names what running a program needs, in words that an agent's description may use.
 func capabilityOf(name string) string {
 	name = name[strings.LastIndexByte(name, '/')+1:]
 	var what string

@@ -12,16 +12,16 @@ import (
 	"github.com/fairlead-dev/fairlead/policy/policytest"
 )
 
-// mayStand are the command words that MAIN's shell may hold, written down a second time: what
-// Judge allows is held against this list, and the two are kept apart on purpose.
+// mayStand lists the commands that MAIN's shell may run, written a second time: what Judge allows is compared
+// with this list, which the judge does not use.
 var mayStand = strings.Fields(`: [ arch b2sum base64 basename break cat cd cksum clang cmp column comm command continue cut date df diff dirname
 	du echo egrep env exit expand false fgrep file find fold free gcc getconf git grep groups head hexdump hostname id java join jq locale logname
 	ls lscpu md5sum nice nl node nproc od paste printenv printf ps pwd python python3 read readlink realpath return rev rg ruby sed seq set
 	sha1sum sha224sum sha256sum sha384sum sha512sum shasum sort stat strings sum tac tail test time timeout tr tree true tty type uname unexpand
 	uniq uptime w wc which who whoami xargs xxd`)
 
-// unfit says why a command that was allowed should not have been; empty: nothing was found. It
-// looks at the parse tree as plainly as it can and shares nothing with the judge.
+// unfit returns why a command should not have been allowed; empty: nothing was found. It reads the parse tree
+// as simply as possible and shares no code with the judge.
 func unfit(command string) (why string) {
 	file, err := syntax.NewParser(syntax.Variant(syntax.LangBash)).Parse(strings.NewReader(command), "")
 	if err != nil {
@@ -58,7 +58,7 @@ func unfit(command string) (why string) {
 	return why
 }
 
-// standsOnList reads a word that holds nothing but plain, quoted and escaped letters.
+// standsOnList reads a word of plain, quoted and escaped letters.
 func standsOnList(w *syntax.Word) bool {
 	var b strings.Builder
 	for _, part := range w.Parts {
@@ -92,8 +92,8 @@ func standsOnList(w *syntax.Word) bool {
 	return slices.Contains(mayStand, word)
 }
 
-// FuzzShell: no command panics, and what MAIN may give holds nothing but command words that
-// stand on a list which the judge does not know (D8).
+// FuzzShell checks that no command panics, and that what MAIN may run holds only commands of a list that the
+// judge does not know (D8).
 func FuzzShell(f *testing.F) {
 	scene := policytest.At("/scene")
 	disk := policytest.Fake(scene)
@@ -127,7 +127,7 @@ func FuzzShell(f *testing.F) {
 	})
 }
 
-// FuzzTool: no input of any tool panics, and no path that is allowed leads to what X10 protects.
+// FuzzTool checks that no input of any tool panics, and that no allowed path leads to what X10 protects.
 func FuzzTool(f *testing.F) {
 	scene := policytest.At("/scene")
 	disk := policytest.Fake(scene)
@@ -152,7 +152,7 @@ func FuzzTool(f *testing.F) {
 	})
 }
 
-// BenchmarkJudge: a shell command in well under a millisecond.
+// BenchmarkJudge: a shell command takes well under a millisecond.
 func BenchmarkJudge(b *testing.B) {
 	scene := policytest.At("/scene")
 	disk := policytest.Fake(scene)

@@ -4,8 +4,8 @@ import (
 	"strings"
 )
 
-// harmless says what is wrong with a command in MAIN; nil: it only gathers information, with
-// whatever its words turn out to be. This is the list: what does not stand here is denied.
+// harmless returns what is wrong with a command in MAIN; nil: it only gathers information, whatever its words
+// turn out to be. This is the list: a command that is not in it is denied.
 func (s *shell) harmless(name string, args []value) *problem {
 	switch name {
 	case "ls", "pwd", "echo", "stat", "df", "du", "basename", "dirname", "realpath", "readlink", "which", "type", "id", "whoami", "groups",
@@ -54,7 +54,7 @@ func (s *shell) harmless(name string, args []value) *problem {
 	return notGathering(name)
 }
 
-// readsAll denies MAIN devices among what a command reads.
+// readsAll denies MAIN devices among the files that a command reads.
 func (s *shell) readsAll(args []value) {
 	for _, v := range args {
 		if !strings.HasPrefix(v.text, "-") {
@@ -63,7 +63,7 @@ func (s *shell) readsAll(args []value) {
 	}
 }
 
-// flagsOf are the harmless flags of programs that have others, too.
+// flagsOf lists the harmless flags of programs that have others too.
 func flagsOf(name string) (flags, bool) {
 	switch name {
 	case "sort": // not -o, -T, --compress-program
@@ -81,7 +81,7 @@ func flagsOf(name string) (flags, bool) {
 		return flags{short: "abeipu", valued: "clgs", most: 1}, true
 	case "base64":
 		return flags{short: "dDi", valued: "w", long: "decode wrap= ignore-garbage"}, true
-	case "tree": // not -o, nor -R which writes pages
+	case "tree": // not -o, nor -R, which writes pages
 		return flags{
 			short: "adfilxshDFpugtrcUvnCASNQJX", valued: "LPI",
 			long: "dirsfirst filesfirst noreport gitignore prune du si inodes device matchdirs ignore-case metafirst filelimit= timefmt= sort=",
@@ -112,7 +112,7 @@ func flagsOf(name string) (flags, bool) {
 		}, true
 	case "hostname": // an argument sets it
 		return flags{short: "fsiIdAay", long: "fqdn short ip-address all-ip-addresses domain all-fqdns", none: true}, true
-	case "arch": // with an argument it runs a program, on some systems
+	case "arch": // with an argument it runs a program on some systems
 		return flags{none: true}, true
 	case "strings":
 		return flags{short: "afow", valued: "nte"}, true
@@ -122,7 +122,7 @@ func flagsOf(name string) (flags, bool) {
 	return flags{}, false
 }
 
-// date tells the time; another argument sets it.
+// date shows the time; another argument sets it.
 func date(args []value) *problem {
 	f := flags{short: "uRj", valued: "drv", long: "utc universal iso-8601 rfc-3339= rfc-email date= reference= debug"}
 	var rest []value
@@ -149,7 +149,7 @@ func tail(args []value) *problem {
 	return flags{short: "qvz0123456789", valued: "ncb", long: "lines= bytes= quiet silent verbose zero-terminated"}.check("tail", args)
 }
 
-// printf writes what it is told to standard output, unless it is told a variable.
+// printf writes to standard output, unless -v names a variable.
 func printf(args []value) *problem {
 	trouble := &problem{"set a variable", "this printf may set a variable, and run what stands in its index", "give the format as plain text"}
 	if len(args) == 0 {
@@ -177,8 +177,8 @@ func printf(args []value) *problem {
 	}
 }
 
-// bracket is test and [. What is compared as a number is calculated by some shells, and what is
-// looked up in a variable by all of them: then what stands in an index runs.
+// bracket handles test and [. Some shells evaluate a number to compare as an expression, and all of them a
+// variable that is looked up: then the content of an index runs.
 func bracket(args []value) *problem {
 	if n := len(args); n > 0 && args[n-1].static() && args[n-1].text == "]" {
 		args = args[:n-1]
@@ -206,7 +206,7 @@ func bracket(args []value) *problem {
 	return &problem{"test what is not known", "this test may turn out to be another one when it runs", "test one thing at a time"}
 }
 
-// readVariables is read: it sets the variables it names.
+// readVariables handles read, which sets the named variables.
 func (s *shell) readVariables(args []value) *problem {
 	for i, v := range args {
 		switch {
@@ -223,7 +223,7 @@ func (s *shell) readVariables(args []value) *problem {
 	return nil
 }
 
-// setOptions is set: only what makes a script stricter passes.
+// setOptions handles set: only options that make a script stricter are allowed.
 func setOptions(args []value) *problem {
 	for _, v := range args {
 		switch {

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// git's flags that are harmless, for the commands that only look.
+// Harmless flags of git, for the commands that only read.
 const (
 	gitPick = "all branches tags remotes author= committer= grep= since= until= after= before= max-count= skip= reverse merges no-merges first-parent " +
 		"follow invert-grep all-match regexp-ignore-case fixed-strings extended-regexp no-walk topo-order date-order author-date-order left-right " +
@@ -20,8 +20,8 @@ const (
 		"break-rewrites irreversible-delete full-diff patch-with-stat patch-with-raw column"
 )
 
-// git passes what only looks: a list of commands, each with its flags, in a repository whose
-// configuration names no program that git would run.
+// git allows commands that only read: a list with flags for each, in a repository whose configuration names
+// no program that git would run.
 func (s *shell) git(args []value) *problem {
 	at := 0
 	for ; at < len(args); at++ {
@@ -59,7 +59,7 @@ func (s *shell) git(args []value) *problem {
 	return s.gitTrusted()
 }
 
-// gitFlags are the flags with which a git command only looks.
+// gitFlags are the flags with which a git command only reads.
 func gitFlags(name string, args []value) (flags, bool) {
 	first := ""
 	if len(args) > 0 && args[0].static() {
@@ -102,7 +102,7 @@ func gitHistory(name, first string) (flags, bool) {
 	return flags{short: "pusmctrwbaRzgiEFPWBMCDN0123456789", valued: "nSGLlUXO", long: "line-prefix= objects count timestamp name-objects no-index root " + gitPick + " " + gitShow}, true
 }
 
-// gitBranch lists; with a name and nothing that asks for a list it makes a branch.
+// gitBranch lists; with a name and no flag for listing it creates a branch.
 func gitBranch(args []value) flags {
 	f := flags{
 		short: "avri", none: true,
@@ -156,12 +156,12 @@ func gitPlumbing(name string) flags {
 }
 
 const (
-	gitConfigBytesMax = 64 << 10 // a repository's own configuration is some lines
+	gitConfigBytesMax = 64 << 10 // a repository's configuration has a few lines
 	gitUpMax          = 64       // folders above a folder
 )
 
-// gitTrusted says what git would run where the command is: the repository's own configuration
-// can name programs, and whoever may write files somewhere can make a repository there.
+// gitTrusted returns what git would run in the command's folder: the repository's configuration can name
+// programs, and a process that may write files somewhere can create a repository there.
 func (s *shell) gitTrusted() *problem {
 	if len(s.dirs) == 0 {
 		return &problem{"use git where it is not known", "it is not known in which folder this git runs", "give cd one plain path"}
@@ -173,7 +173,7 @@ func (s *shell) gitTrusted() *problem {
 		if s.trusted == nil {
 			s.trusted = map[string]bool{}
 		}
-		s.trusted[dir] = true // what is found below ends the reading
+		s.trusted[dir] = true // a fault found below returns earlier
 		folder, config, top := s.gitFolder(dir)
 		if folder == "" {
 			continue
@@ -207,8 +207,8 @@ func gitRuns(dir, what string) *problem {
 	return &problem{"use git version control", fmt.Sprintf("in %s git may run %s", cut(dir), what), "have a person look at that repository's .git/config"}
 }
 
-// gitFolder is where git would find its records for a folder, its configuration, and the
-// repository's top.
+// gitFolder returns the .git folder that git would use for a folder, its configuration, and the repository's
+// top.
 func (s *shell) gitFolder(dir string) (folder, config, top string) {
 	f, err := s.j.disk.Look(dir)
 	if err != nil {
@@ -233,7 +233,7 @@ func (s *shell) gitFolder(dir string) (folder, config, top string) {
 	return "", "", ""
 }
 
-// gitAt is the records' folder of the repository that begins at a folder, or empty.
+// gitAt returns the .git folder of a repository that begins at a folder, or empty.
 func (s *shell) gitAt(dir string) string {
 	f, err := s.j.disk.Look(join(dir, ".git"))
 	switch {
@@ -256,8 +256,8 @@ func (s *shell) gitAt(dir string) string {
 	return ""
 }
 
-// gitProgram is the first key of a git configuration that names a program which looking runs,
-// or another file to read; empty: there is none. hooks is where it says that the hooks are.
+// gitProgram returns the first key of a git configuration that names a program which reading runs, or another
+// file to include; empty: there is none. hooks is the configured folder of hooks.
 func gitProgram(text string) (program, hooks string) {
 	section, text := "", strings.TrimPrefix(text, "\ufeff")
 	for line := range strings.SplitSeq(strings.ReplaceAll(text, "\\\n", ""), "\n") {
@@ -282,7 +282,7 @@ func gitProgram(text string) (program, hooks string) {
 			}
 		case "core.hookspath":
 			if hooks = val; strings.ContainsAny(val, "~%\\\"#;") {
-				return full, "" // git reads more into it
+				return full, "" // git interprets such a value further
 			}
 		case "diff.external", "diff.textconv", "diff.command", "filter.clean", "filter.process", "gpg.program", "core.alternaterefscommand", "trailer.command", "trailer.cmd":
 			return full, ""

@@ -2,7 +2,7 @@ package policy
 
 import "testing"
 
-// What a repository's configuration may name, and what of it git runs when it only looks.
+// What a repository's configuration may name, and which of it git runs when it only reads.
 func TestGitProgram(t *testing.T) {
 	for _, c := range []struct{ config, program, hooks string }{
 		{"", "", ""},

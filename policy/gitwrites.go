@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// gitWrites judges git where it does more than look: it writes its records, which are below
-// .git, unless a person allowed agents to commit.
+// gitWrites judges git commands that write inside .git, which only an agent that a person allowed to commit
+// may do.
 func (s *shell) gitWrites(args []value) {
 	name, at, moved := "", 0, false
 	for ; at < len(args); at++ {
@@ -28,7 +28,7 @@ func (s *shell) gitWrites(args []value) {
 		return
 	}
 	if _, looks := gitFlags(name, args[min(at+1, len(args)):]); looks && !moved && !has("branch tag remote", name) {
-		for i, v := range args { // it looks, but may write what it sees
+		for i, v := range args { // it only reads, but may write its output
 			if strings.HasPrefix(v.text, "--o") {
 				s.mentions(v.text, "git "+name)
 			}
@@ -53,7 +53,7 @@ func (s *shell) gitWrites(args []value) {
 	s.stopFor(&denial{row: rowAll, capability: "use git version control", why: fmt.Sprintf("git %s writes below .git (.git/**)", cut(name))})
 }
 
-// gitReads knows what else of git does not write its records, for those who may run it.
+// gitReads lists other git commands that do not write inside .git, for roles that may run commands.
 func (s *shell) gitReads(name string, args []value) bool {
 	operands, flagged := 0, false
 	speaks := has("add commit push fetch tag notes branch", name) // its words are messages and names, and no file in the tree changes
@@ -69,7 +69,7 @@ func (s *shell) gitReads(name string, args []value) bool {
 	}
 	switch name {
 	case "config":
-		return operands == 1 && !flagged // tells a value
+		return operands == 1 && !flagged // shows a value
 	case "remote":
 		return operands > 0 && args[0].static() && args[0].text == "show"
 	case "archive", "bundle", "format-patch":
@@ -109,7 +109,7 @@ func (s *shell) findActs(args []value) {
 				inner = append(inner, v)
 			}
 			spares := slices.ContainsFunc(args, func(v value) bool { return has("-not ! -prune", v.text) })
-			for _, v := range args { // what it looks for is what it is done to
+			for _, v := range args { // the action applies to what it searches
 				if !spares {
 					s.mentions(v.text, "find")
 				}

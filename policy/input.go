@@ -9,17 +9,16 @@ import (
 	"strings"
 )
 
-const inputBytesMax = 16 << 20 // a tool that writes more than this at once writes no text
+const inputBytesMax = 16 << 20 // more than any text that a tool writes at once
 
-// input is a tool's arguments. Keys are taken exactly as they are spelled: a decoder that is
-// kind about case would judge another path than the tool writes.
+// input is a tool's arguments. Keys are case-sensitive: a decoder that ignores case would judge another path
+// than the one that the tool writes.
 type input struct {
 	keys   []string // in order
 	values map[string]json.RawMessage
 }
 
-// readInput takes a JSON object apart. A key that stands there twice is a fault: two readers
-// would disagree about it.
+// readInput parses a JSON object. A duplicate key is a fault, because readers disagree about it.
 func readInput(raw json.RawMessage) (in input, fault string) {
 	if len(raw) > inputBytesMax {
 		return in, fmt.Sprintf("its input is longer than %d MiB", inputBytesMax>>20)
@@ -53,7 +52,7 @@ func readInput(raw json.RawMessage) (in input, fault string) {
 	return in, ""
 }
 
-// text is a value that is text.
+// text returns a value that is text.
 func (in input) text(key string) (string, bool) {
 	value := in.values[key]
 	if len(value) == 0 || value[0] != '"' {
@@ -64,7 +63,7 @@ func (in input) text(key string) (string, bool) {
 	return s, err == nil
 }
 
-// isPathKey says which keys of a file tool hold the path. Agent programs spell it in several ways.
+// isPathKey lists the keys with which agent programs name a file tool's path.
 func isPathKey(key string) bool {
 	switch key {
 	case "file_path", "filePath", "path", "notebook_path", "notebookPath", "absolute_path", "abs_path":
@@ -73,7 +72,7 @@ func isPathKey(key string) bool {
 	return false
 }
 
-// paths are what a file tool's input names as its file. A path that is no text is a fault.
+// paths returns the files that a file tool's input names. A path that is not text is a fault.
 func (in input) paths() (paths []string, fault string) {
 	for _, key := range in.keys {
 		if !isPathKey(key) {
@@ -91,7 +90,7 @@ func (in input) paths() (paths []string, fault string) {
 	return paths, ""
 }
 
-// beginsScript says whether a file tool puts a #! where a program would begin.
+// beginsScript reports whether a file tool writes #! at the beginning of a file.
 func (in input) beginsScript() bool {
 	begins := func(values input) bool {
 		for _, key := range values.keys {
@@ -113,7 +112,7 @@ func (in input) beginsScript() bool {
 	}
 	for _, edit := range edits {
 		if values, fault := readInput(edit); fault != "" || begins(values) {
-			return true // an edit that cannot be read is not a note
+			return true // an edit that cannot be parsed is not a note
 		}
 	}
 	return false

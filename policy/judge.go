@@ -8,7 +8,7 @@ import (
 	"github.com/bmatcuk/doublestar/v4"
 )
 
-// judge weighs one call.
+// judge decides about one call.
 type judge struct {
 	rules Rules
 	main  bool
@@ -17,20 +17,20 @@ type judge struct {
 	disk  Disk
 
 	dir     string
-	outputs []string // as given, and where that leads
+	outputs []string // as given, and resolved
 	session []string
 	guarded []string // Where.Protected, likewise
 	notes   []string
 	writes  []string
 
-	bound   bool   // the rules are an agent's own bounds (within): nil lists say nothing, and where a file lies is only theirs to say
-	doubt   string // why nobody can tell whether it keeps to them; empty: one can, as far as words go
-	unclear bool   // a program runs whose writes its words do not tell
+	bound   bool   // the rules are an agent's own bounds (within): nil lists set no bound, and only the lists decide about places
+	doubt   string // why it cannot be decided whether the call keeps the bounds; empty: it can, as far as words go
+	unclear bool   // a program runs whose writes the command line does not show
 }
 
-// denial is why a call is turned away.
+// denial is why a call is denied.
 type denial struct {
-	row        string // X10, or empty: the state's own row
+	row        string // X10, or empty: the role's own row
 	capability string // what is missing: "write Python", "run npm"
 	why        string
 	instead    string // what the caller can do itself; may be empty
@@ -44,7 +44,7 @@ func newJudge(rules Rules, main bool, call Call, where Where, disk Disk) *judge 
 	j.session = j.both(where.Session)
 	j.outputs = j.both(where.Outputs)
 	if len(j.outputs) > 1 && below(j.outputs[0], j.session[:min(len(j.session), 1)]) && !below(j.outputs[1], j.session) {
-		j.outputs = j.outputs[:1] // somebody laid a link in its place: where it leads is nobody's outputs
+		j.outputs = j.outputs[:1] // a link replaced the outputs folder: its target does not count as outputs
 	}
 	for _, p := range where.Protected {
 		j.guarded = append(j.guarded, j.both(p)...)
@@ -52,7 +52,7 @@ func newJudge(rules Rules, main bool, call Call, where Where, disk Disk) *judge 
 	return j
 }
 
-// both is a folder as it was named and as the disk names it.
+// both returns a folder as named and as resolved.
 func (j *judge) both(folder string) []string {
 	if !path.IsAbs(folder) {
 		return nil
@@ -81,7 +81,7 @@ func (j *judge) verdict() Verdict {
 	return Verdict{Allow: true, Row: row, Reason: strings.Join(j.notes, "; "), Unsure: len(j.notes) > 0, Writes: j.writes}
 }
 
-// words says a denial to whoever called.
+// words formats a denial for the caller.
 func (j *judge) words(d *denial) string {
 	var b strings.Builder
 	switch {
@@ -109,9 +109,9 @@ func (j *judge) words(d *denial) string {
 	return b.String()
 }
 
-// note keeps what was not understood of a call that is allowed all the same.
+// note records what was not understood of a call that is allowed nevertheless.
 func (j *judge) note(what string) {
-	const notesMax = 3 // a reason that lists more is not read
+	const notesMax = 3 // a longer list is not read
 	if len(j.notes) < notesMax {
 		j.notes = append(j.notes, what)
 	}
@@ -141,8 +141,8 @@ func (j *judge) tool() *denial {
 	return j.unknownTool()
 }
 
-// delegation is MAIN's first right. An agent reports back to MAIN, and asks another one for
-// help only in mode interactive (D5).
+// delegation is MAIN's right. An agent reports back to MAIN, and may ask another one for help only in mode
+// interactive (D5).
 func (j *judge) delegation() *denial {
 	if j.main || j.where.Interactive {
 		return nil
@@ -174,7 +174,7 @@ func (j *judge) unknownTool() *denial {
 	}
 }
 
-// protectedValue is a path among the input's values that X10 protects, or empty.
+// protectedValue returns a path among the input's values that X10 protects, or empty.
 func (j *judge) protectedValue() string {
 	in, fault := readInput(j.call.Input)
 	if fault != "" || !j.where.Model {
@@ -190,7 +190,7 @@ func (j *judge) protectedValue() string {
 	return ""
 }
 
-// cut keeps a foreign word short enough for a sentence.
+// cut shortens a foreign text for a sentence.
 func cut(word string) string {
 	const wordBytesMax = 80
 	if len(word) > wordBytesMax {

@@ -8,15 +8,14 @@ import (
 )
 
 const (
-	namedMax           = 64       // paths in one input; who names more names a folder
-	namedInputBytesMax = 64 << 10 // of an input that is looked through
+	namedMax           = 64       // paths in one input; more should be named by their folder
+	namedInputBytesMax = 64 << 10 // of an input that are searched
 )
 
-// NamedPaths are the paths that a user's words name, in order, each once: what looks like a path
-// (docs/plan, ./x, ~/x, /tmp/x, notes.md, .env, Makefile), quoted or not, and any single word in
-// backquotes. It cannot tell a path from what merely looks like one ("and/or"), which does no
-// harm: nothing stands there. The root, the home and the folder above are only named by naming
-// something in them.
+// NamedPaths returns the paths that a user's text names, in order, each once: words that look like a path
+// (docs/plan, ./x, ~/x, /tmp/x, notes.md, .env, Makefile), quoted or not, and any single word in backquotes.
+// A word that only looks like a path ("and/or") is harmless, because no such file exists. The root, the home
+// and the folder above do not count unless something in them is named.
 func NamedPaths(input string) []string {
 	if len(input) > namedInputBytesMax {
 		input = strings.ToValidUTF8(input[:namedInputBytesMax], "")
@@ -37,7 +36,7 @@ func NamedPaths(input string) []string {
 					continue
 				}
 				if !strings.ContainsAny(text, " \t") {
-					i += len(text) + 2 // a quoted word that is no path
+					i += len(text) + 2 // a quoted text that is not a path
 					continue
 				}
 			}
@@ -60,7 +59,7 @@ func NamedPaths(input string) []string {
 	return paths
 }
 
-// quotedText is what stands before the closing quote on the same line.
+// quotedText returns the text before the closing quote on the same line.
 func quotedText(text string, quote byte) (string, bool) {
 	end := strings.IndexByte(text, quote)
 	if end <= 0 || strings.ContainsRune(text[:end], '\n') {
@@ -69,8 +68,8 @@ func quotedText(text string, quote byte) (string, bool) {
 	return text[:end], true
 }
 
-// bareWord takes off what a sentence puts around a word: a full stop, a quote, the @ of a mention,
-// the :12:3 of a place in a file.
+// bareWord removes what a sentence adds to a word: a full stop, a quote, the @ of a mention, the :12:3 of a
+// position.
 func bareWord(word string) string {
 	word = strings.Trim(word, "'„“”‘’«»*!?:…")
 	word = strings.TrimPrefix(word, "@")
@@ -90,16 +89,16 @@ func trimPath(p string) string {
 	return p
 }
 
-// isNamedPath says whether a word looks like a path that may be named.
+// isNamedPath reports whether a word looks like a path.
 func isNamedPath(p string) bool {
 	bare := strings.Trim(p, "/")
 	switch {
 	case strings.Contains(p, "://"), strings.HasPrefix(p, "mailto:"), strings.HasPrefix(p, "//"):
 		return false
 	case strings.Trim(bare, "./~") == "":
-		return false // the root, the home, the folder above: too much to be meant
+		return false // the root, the home or the folder above: too much to be meant
 	case strings.Contains(bare, "@") && !strings.Contains(p, "/"):
-		return false // an address
+		return false // a URL
 	}
 	if strings.ContainsFunc(p, unicode.IsSpace) && (!isFileName(path.Base(p)) || strings.Contains(p, " -")) {
 		return false // a sentence, or a command
@@ -110,8 +109,8 @@ func isNamedPath(p string) bool {
 	return isFileName(p)
 }
 
-// isFileName says whether a word without a slash is a file's name: it has an ending of letters
-// and digits, or is one of those that have none.
+// isFileName reports whether a word without a slash is a file name: it has an extension of letters and
+// digits, or is a known name without one.
 func isFileName(name string) bool {
 	switch name {
 	case "Makefile", "Dockerfile", "Containerfile", "Jenkinsfile", "Justfile", "Gemfile", "Rakefile", "Procfile", "Vagrantfile", "LICENSE", "README", "CHANGELOG":
@@ -134,7 +133,7 @@ func isFileName(name string) bool {
 	return i == 0 || !strings.HasSuffix(name[:i], ".")
 }
 
-// isSingleName says whether a text in backquotes may be a file or a folder without an ending.
+// isSingleName reports whether a text in backquotes may be a file or a folder without an extension.
 func isSingleName(p string) bool {
 	return p != "" && !strings.ContainsFunc(p, func(r rune) bool {
 		return unicode.IsSpace(r) || r != '_' && r != '-' && r != '.' && !unicode.IsLetter(r) && !unicode.IsDigit(r)

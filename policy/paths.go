@@ -9,9 +9,9 @@ import (
 	"unicode/utf8"
 )
 
-const pathBytesMax = 4096 // no kernel takes a longer one
+const pathBytesMax = 4096 // the kernel's limit
 
-// join puts a name below a folder and leaves ".." for the disk to follow.
+// join appends a name to a folder; the disk resolves "..".
 func join(folder, name string) string {
 	if folder == "" {
 		return name
@@ -19,7 +19,7 @@ func join(folder, name string) string {
 	return strings.TrimSuffix(folder, "/") + "/" + name
 }
 
-// abs is a path as a tool's input gives it, made absolute.
+// abs makes a path of a tool's input absolute.
 func (j *judge) abs(p string) (string, bool) {
 	switch {
 	case path.IsAbs(p):
@@ -31,14 +31,14 @@ func (j *judge) abs(p string) (string, bool) {
 	}
 }
 
-// below says whether p is strictly below one of the folders.
+// below reports whether p is strictly below one of the folders.
 func below(p string, folders []string) bool {
 	return slices.ContainsFunc(folders, func(folder string) bool {
 		return len(p) > len(folder) && strings.HasPrefix(p, folder) && (folder == "/" || p[len(folder)] == '/')
 	})
 }
 
-// faultOf says what is wrong with a path as text; empty: nothing.
+// faultOf returns what is wrong with a path as text; empty: nothing.
 func faultOf(p string) string {
 	switch {
 	case p == "":
@@ -53,8 +53,8 @@ func faultOf(p string) string {
 	return ""
 }
 
-// protectedName says whether a path's component is one that X10 protects, on any disk: some
-// take no notice of case, some drop what is invisible, some what trails.
+// protectedName reports whether a component of a path is one that X10 protects, on any file system: some
+// ignore case, some drop invisible characters, some drop trailing ones.
 func protectedName(component string) string {
 	component = strings.Map(func(r rune) rune {
 		if r != utf8.RuneError && unicode.Is(unicode.Cf, r) {
@@ -71,7 +71,7 @@ func protectedName(component string) string {
 	return ""
 }
 
-// protects says what X10 protects an absolute path as; empty: nothing.
+// protects returns as what X10 protects an absolute path; empty: not protected.
 func (j *judge) protects(p string) string {
 	p = path.Clean(p)
 	if slices.Contains(j.outputs, p) || j.where.Dialogue != "" && p == path.Clean(j.where.Dialogue) {
@@ -83,7 +83,7 @@ func (j *judge) protects(p string) string {
 			rest = p[len(folder):]
 		}
 	}
-	for _, folder := range j.session { // an earlier conversation's outputs: work, and no rules
+	for _, folder := range j.session { // an earlier conversation's outputs hold work, not rules
 		if after, ok := strings.CutPrefix(rest, folder+"/conversations/"); ok {
 			conv, after, _ := strings.Cut(after, "/")
 			if after, ok = strings.CutPrefix(after, "outputs/"); ok && strings.HasPrefix(conv, "conv_") {
@@ -107,15 +107,15 @@ func (j *judge) protects(p string) string {
 
 // target is a place that a call would write to.
 type target struct {
-	given  string // as the call names it, for people
+	given  string // as the call names it, for messages
 	abs    string
-	tree   bool // all that is below it, too: removed, moved, changed
+	tree   bool // everything below it too: removed, moved, changed
 	script bool // the new content begins with #!
-	file   bool // of a file tool: a folder is no file
+	file   bool // of a file tool: a folder is refused
 }
 
-// mayWrite judges one place: as it is named, as the kernel would follow it, and as a program
-// that cleans paths by their text would.
+// mayWrite judges one place under three names: as given, as the kernel resolves it, and as a program that
+// cleans paths as text sees it.
 func (j *judge) mayWrite(t target) *denial {
 	given := cut(t.given)
 	if fault := faultOf(t.abs); fault != "" {
@@ -165,8 +165,7 @@ func (j *judge) mayWrite(t target) *denial {
 	return nil
 }
 
-// holds says whether a folder is one that protected things are below: changing all of it
-// changes them.
+// holds reports whether a folder contains protected files: changing all of it changes them.
 func (j *judge) holds(p string) bool {
 	inside := slices.Concat(j.session, j.guarded, []string{path.Clean(j.where.Repo), path.Clean(j.where.Home)})
 	return slices.ContainsFunc(inside, func(folder string) bool {
@@ -178,7 +177,7 @@ func (j *judge) himself(given, name string) *denial {
 	return &denial{row: rowAll, capability: "write " + given, why: fmt.Sprintf("%s is protected (%s)", given, name)}
 }
 
-// unseen is a place that nobody can see: it might be one that X10 protects.
+// unseen judges a place that cannot be resolved: it might be one that X10 protects.
 func (j *judge) unseen(given, why string) *denial {
 	d := &denial{capability: "write " + given, why: why, instead: "name a plain path"}
 	if !j.main && j.where.Model {
@@ -187,8 +186,8 @@ func (j *judge) unseen(given, why string) *denial {
 	return d
 }
 
-// byPlace is the outputs rule: files go to the conversation's outputs, and elsewhere only where
-// the user named the path.
+// byPlace applies the outputs rule: files belong into the conversation's outputs, and elsewhere only if the
+// user named the path.
 func (j *judge) byPlace(t target, f File) *denial {
 	given := cut(t.given)
 	switch {
@@ -215,9 +214,8 @@ func (j *judge) outputsName() string {
 	return j.outputs[0]
 }
 
-// named says whether the user's input named a resolved path, or a folder that it is below. A
-// bare name that is not at the top of the repository stands for that name anywhere in it:
-// people say "fix parser.py".
+// named reports whether the user's input named a resolved path, or a folder above it. A bare name that is not
+// at the repository's top matches that name anywhere in it: people write "fix parser.py".
 func (j *judge) named(p string) bool {
 	repo := j.both(j.where.Repo)
 	for _, name := range j.where.Named {
@@ -233,7 +231,7 @@ func (j *judge) named(p string) bool {
 		}
 		f, err := j.disk.Look(abs)
 		if err != nil || f.Path == "/" || f.Path == path.Clean(j.where.Home) {
-			continue // nobody means all of it
+			continue // the whole root is not meant
 		}
 		if p == f.Path || f.Kind != Regular && below(p, []string{f.Path}) {
 			return true
@@ -246,7 +244,7 @@ func (j *judge) named(p string) bool {
 	return false
 }
 
-// fileTool judges Write and its like.
+// fileTool judges Write and similar tools.
 func (j *judge) fileTool() *denial {
 	in, fault := readInput(j.call.Input)
 	if fault != "" {
@@ -271,7 +269,7 @@ func (j *judge) fileTool() *denial {
 	return nil
 }
 
-// readTool lets everything be read but what never ends.
+// readTool allows reading everything except what never ends.
 func (j *judge) readTool() *denial {
 	in, fault := readInput(j.call.Input)
 	if !j.main {
@@ -296,7 +294,7 @@ func deviceDenial(p string) *denial {
 	return &denial{capability: "read a device", why: fmt.Sprintf("%s is a device or a pipe: reading it may never end, or take away what somebody else waits for", cut(p)), instead: "read a file"}
 }
 
-// isDevice says whether reading what stands there could block, never end, or destroy.
+// isDevice reports whether reading a path could block, never end, or have an effect.
 func (j *judge) isDevice(abs string) bool {
 	if faultOf(abs) != "" {
 		return false

@@ -2,13 +2,13 @@ package policy
 
 import "encoding/json"
 
-// Rules is what a state may write and run, as the seed spells it (seed 002, Permission
-// Definitions) and as the field `permissions` of every line of state.jsonl carries it.
+// Rules say what a role may write and run, in the seed's form (seed 002, Permission Definitions) and as the
+// field `permissions` of every line of state.jsonl.
 //
-// An entry of the first two lists is a glob, of names where it holds no slash and of paths
-// otherwise, or one of the seed's two phrases, "non-executable files" and "any executable
-// file". The denial wins. An entry "*" in CanExecute stands for every program; without it only
-// information is gathered. CannotExecute then names programs that are denied all the same.
+// An entry of the first two lists is a glob, matched against names if it has no slash and against paths
+// otherwise, or one of the seed's two phrases, "non-executable files" and "any executable file". A denial
+// wins. The entry "*" in CanExecute permits every program; without it only information may be gathered.
+// CannotExecute then names programs that are denied nevertheless.
 type Rules struct {
 	CanWrite      []string `json:"can_write"`
 	CannotWrite   []string `json:"cannot_write,omitempty"`
@@ -16,7 +16,7 @@ type Rules struct {
 	CannotExecute []string `json:"cannot_execute,omitempty"`
 }
 
-// MainRules are the seed's MAIN_PERMISSIONS.
+// MainRules returns the seed's MAIN_PERMISSIONS.
 func MainRules() Rules {
 	return Rules{
 		CanWrite: []string{"*.md", "*.txt", "*.log", "*.json", "*.csv", nonExecutable},
@@ -29,7 +29,7 @@ func MainRules() Rules {
 	}
 }
 
-// AgentRules are the seed's AGENT_PERMISSIONS.
+// AgentRules returns the seed's AGENT_PERMISSIONS.
 func AgentRules() Rules {
 	return Rules{CanWrite: []string{"*"}, CanExecute: []string{"*"}}
 }
@@ -40,63 +40,62 @@ const (
 	anyExecutable = "any executable file"
 )
 
-// Call is one tool call, as an agent program's hook or its permission request tells it.
+// Call is one tool call, from an agent program's hook or its permission request.
 type Call struct {
 	Tool    string          // Write, Edit, MultiEdit, NotebookEdit, Bash, Read, …, mcp__SERVER__TOOL
 	Input   json.RawMessage // the tool's arguments: a JSON object
-	Dir     string          // the caller's working folder, absolute; empty: Where.Repo
-	AgentID string          // of the subagent that calls; empty: MAIN
+	Dir     string          // the caller's current folder, absolute; empty: Where.Repo
+	AgentID string          // of the calling subagent; empty: MAIN
 }
 
-// Where is what is known of the session that a call belongs to. Paths are absolute.
+// Where is what is known of the dispatch that a call belongs to. Paths are absolute.
 type Where struct {
 	Repo     string   // the project's folder
-	Session  string   // the session's folder
+	Session  string   // the dispatch folder
 	Outputs  string   // the open conversation's outputs; empty: no conversation is open
-	Dialogue string   // its dialogue.md, into which the seed has agents write; empty: nobody may
-	Home     string   // what ~ stands for; empty: a path that begins with ~ is not understood
+	Dialogue string   // its dialogue.md, to which the seed has agents write; empty: no agent may
+	Home     string   // the value of ~; empty: a path that begins with ~ is not resolved
 	Named    []string // paths that the user's input named (NamedPaths); a folder covers what is below it
-	// Protected are folders and files besides X10's own that no model may write, with all that is
-	// below them: where it is kept which program belongs to which session.
+	// Protected lists more files and folders that no model may write, with everything below them: the
+	// register of dispatch folders by program.
 	Protected []string
-	Tools     []string // names or globs of tools that MAIN may use though they are not known, as mcp__docs__*
+	Tools     []string // names or globs of unknown tools that MAIN may use, such as mcp__docs__*
 
-	Model       bool // a model calls: what X10 protects is denied. False only where a person acts
+	Model       bool // a model makes the call: what X10 protects is denied. False only if a person acts
 	Interactive bool // mode interactive: an agent may delegate too (D5)
-	Commits     bool // agents may have git write its records (add, commit); X10 denies it otherwise
+	Commits     bool // agents may run git add and git commit; otherwise X10 denies it
 }
 
-// Verdict is the answer to a call.
+// Verdict is the decision about a call.
 type Verdict struct {
 	Allow  bool
 	Reason string // of a denial: what is missing and what to do. Of an allowance: what was not understood, or empty
-	Unsure bool   // allowed without being understood, to an agent; Reason says what
-	// Row of the specification: D8 for a denial in MAIN, X10 for one that holds for all, D9 for
-	// what an agent's permissions decide, either way; empty for an allowance in MAIN.
+	Unsure bool   // an agent's call that was allowed without being understood; Reason says what
+	// Row of the specification: D8 for a denial in MAIN, X10 for one that applies to all roles, D9 for what
+	// an agent's permissions decide, either way; empty for an allowance in MAIN.
 	Row        string
-	Capability string   // what whoever takes over must be able to do, in words that Rank understands; of denials
-	Writes     []string // the files that the call would write, resolved, as far as they are known
+	Capability string   // of denials: what an agent must be able to do to take over, in words that Rank understands
+	Writes     []string // the files that the call would write, resolved, as far as known
 }
 
-// The rows that a verdict speaks of.
+// The rows of a verdict.
 const (
 	rowMain  = "D8"
 	rowAgent = "D9"
 	rowAll   = "X10"
 )
 
-// Disk answers what only the disk knows. Whoever implements it changes nothing on disk and
-// opens nothing that could block: it stats before it reads.
+// Disk answers questions about files. An implementation changes nothing on disk and opens nothing that could
+// block: it calls stat before it reads.
 type Disk interface {
-	// Look follows an absolute path to where it ends: every symlink on the way and at its end,
-	// and every "..", as the kernel would follow them, never by cleaning the text ("link/.." is
-	// the parent of where the link leads). Of what does not exist, the deepest existing parent is
-	// resolved and the rest appended, and a link that leads nowhere leads to where a new file
-	// would be made. An error says that it cannot be known: a loop of links, a parent that is no
-	// folder or may not be searched; Judge then denies a write.
+	// Look resolves an absolute path like the kernel: every symlink and every "..", never by cleaning the
+	// text ("link/.." is the parent of the link's target). For a path that does not exist, the deepest
+	// existing parent is resolved and the rest appended; a dangling link leads to where a new file would be
+	// created. An error means that the result cannot be known: a loop of links, a parent that is not a folder
+	// or not searchable. Judge then denies a write.
 	Look(path string) (File, error)
-	// Read gives a small regular file's content, at most limit bytes of it. It serves git's own
-	// configuration. A file that does not exist is an error that says so by the second value.
+	// Read returns at most limit bytes of a small regular file. It is used for git's configuration. The
+	// second result is false if the file does not exist.
 	Read(path string, limit int) (content []byte, exists bool, err error)
 }
 
@@ -104,12 +103,12 @@ type Disk interface {
 type File struct {
 	Path   string // absolute and resolved
 	Kind   Kind
-	Exec   bool // a regular file with any of its three execute bits
-	Script bool // a regular file whose first two bytes are #!
-	Links  int  // how many names a regular file has (hard links)
+	Exec   bool // a regular file with any execute bit
+	Script bool // a regular file that begins with #!
+	Links  int  // number of hard links of a regular file
 }
 
-// Kind is what stands at a path.
+// Kind is a file's type.
 type Kind string
 
 // The kinds of File.
@@ -120,8 +119,8 @@ const (
 	Other   Kind = "other" // a device, a pipe, a socket
 )
 
-// Judge says whether the rules allow a call. main says that the state is MAIN; an agent's own
-// rules are judged by the same function. It never panics, and asks nothing but the disk.
+// Judge decides whether the rules allow a call. main means that MAIN makes it; agents are judged by the same
+// function with their own rules. It never panics, and has no side effects.
 func Judge(rules Rules, main bool, call Call, where Where, disk Disk) Verdict {
 	return newJudge(rules, main, call, where, disk).verdict()
 }

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// The permissions stand in every line of state.jsonl as the seed spells and orders them (D1).
+// The permissions are in every line of state.jsonl as the seed spells and orders them (D1).
 func TestRulesAreTheSeeds(t *testing.T) {
 	for _, c := range []struct {
 		rules Rules
@@ -27,7 +27,7 @@ func TestRulesAreTheSeeds(t *testing.T) {
 	}
 }
 
-// Whoever asks with nothing gets an answer.
+// An empty call gets an answer.
 func TestNothingIsDenied(t *testing.T) {
 	for _, tool := range []string{"", "Write", "Bash", "Read", "Task", "Skill", "mcp__x__y"} {
 		for _, input := range []string{"", "{}", "null", `{"command":"git status; cat x; cd; cd y; ls > z"}`, `{"file_path":"a.md","path":"b"}`} {

@@ -10,43 +10,43 @@ import (
 )
 
 const (
-	// rankThreshold is one telling word and a little more: a word that only one description
-	// holds weighs about two, a verb that fits any work less than one.
+	// rankThreshold is slightly more than one distinctive word: a word that only one description holds weighs
+	// about two, a verb that fits any work less than one.
 	rankThreshold = 1.5
 
 	saturation  = 1.2 // BM25's k1: how soon a repeated word stops counting
-	lengthShare = 0.4 // BM25's b: how much a long description pays; agents are described at length, with examples
-	nameWeight  = 2   // a word of the name counts as if it stood there twice
-	weakWeight  = 0.4 // write, make, fix: said of any work
+	lengthShare = 0.4 // BM25's b: how much a long description costs; agents' descriptions are long
+	nameWeight  = 2   // a word of the name counts as if it occurred twice
+	weakWeight  = 0.4 // write, make, fix: used for any work
 
-	// background is how many descriptions without the word are thought besides: with one agent,
-	// or three, a word that stands in all of them would otherwise weigh nothing.
+	// background is a number of imaginary descriptions without the word: with one agent, or three, a word of
+	// all descriptions would otherwise weigh nothing.
 	background = 8
 
-	rankBytesMax      = 16 << 10 // of an input or a description; what a text is about stands at its beginning
+	rankBytesMax      = 16 << 10 // of an input or a description, from its beginning
 	rankTermsMax      = 256      // of an input
-	rankCandidatesMax = 50       // who is listed; nobody reads on
-	reasonTermsMax    = 6        // who is named in the reason
+	rankCandidatesMax = 50       // listed candidates
+	reasonTermsMax    = 6        // words that the reason names
 	reasonNoWord      = "no description shares a word with it"
 )
 
-// Description is one state that an input may lead to: its name and the words that say when
-// (seed 002: agent descriptions are transition functions).
+// Description is one state that an input may lead to: its name, and the words that say when (seed 002: agent
+// descriptions are transition functions).
 type Description struct {
 	Name string `json:"name"`
 	Text string `json:"description"`
 }
 
-// Ranking is every description held against one input, best first, ties by name.
+// Ranking is every description's score for one input, best first, equal scores by name.
 type Ranking struct {
-	Best      string      `json:"best"`   // who takes over; empty: nobody matches
-	Reason    string      `json:"reason"` // why, or why nobody
+	Best      string      `json:"best"`   // the selected agent; empty: none matches
+	Reason    string      `json:"reason"` // why it was selected, or why none was
 	Threshold float64     `json:"threshold"`
-	Terms     []string    `json:"terms"`  // the input's words as they were looked for
+	Terms     []string    `json:"terms"`  // the words of the input that were looked up
 	Scores    []Candidate `json:"scores"` // at most 50
 }
 
-// Candidate is one description's place in a Ranking. Only those with a term in common are listed.
+// Candidate is one description's position in a Ranking. Only those with a common term are listed.
 type Candidate struct {
 	Name  string  `json:"name"`
 	Score float64 `json:"score"` // the sum of its terms
@@ -59,22 +59,21 @@ type Term struct {
 	Score float64 `json:"score"`
 }
 
-// Rank holds an input against all descriptions by BM25: a word weighs the more the fewer
-// descriptions hold it, and a description with more of the input's words wins. Below the
-// threshold nobody does, and the input stays where it is.
+// Rank scores all descriptions for an input with BM25: a word weighs more the fewer descriptions hold it.
+// Below the threshold none is selected, and MAIN keeps the input.
 func Rank(input string, descriptions []Description) Ranking {
 	r := Ranking{Threshold: rankThreshold, Scores: []Candidate{}, Terms: []string{}}
 	terms := termsOf(input)
 	at := make(map[string]int, len(terms))
-	var begins [256]bool // a word that begins as none of them does need not be looked at
+	var begins [256]bool // skips words that begin like none of the terms
 	for i, t := range terms {
 		at[t.stem], begins[t.stem[0]] = i, true
 		r.Terms = append(r.Terms, t.word)
 	}
 
-	counts := make([][]float64, len(descriptions)) // of each term in each; nil: none
+	counts := make([][]float64, len(descriptions)) // of each term in each description; nil: none
 	lengths := make([]float64, len(descriptions))
-	holders := make([]float64, len(terms)) // how many descriptions hold a term
+	holders := make([]float64, len(terms)) // number of descriptions that hold a term
 	total := 0.0
 	count := func(i int, text string, weight float64) {
 		eachWord(text, func(word string) {
@@ -96,7 +95,7 @@ func Rank(input string, descriptions []Description) Ranking {
 	}
 	for i, d := range descriptions {
 		if d.Name == "" {
-			continue // nobody can be called by no name
+			continue // a description without a name cannot be selected
 		}
 		count(i, d.Name, nameWeight)
 		count(i, d.Text, 1)
@@ -129,7 +128,7 @@ func Rank(input string, descriptions []Description) Ranking {
 	return r.Over(rankThreshold)
 }
 
-// Over is the same ranking, decided anew by another threshold; 0 leaves it as it is.
+// Over decides the same ranking with another threshold; 0 leaves it unchanged.
 func (r Ranking) Over(threshold float64) Ranking {
 	if threshold <= 0 {
 		return r

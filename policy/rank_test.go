@@ -13,7 +13,7 @@ import (
 	"github.com/fairlead-dev/fairlead/policy"
 )
 
-// The table: inputs, and who takes over (D3). Its head explains it.
+// The table of inputs and selected agents (D3). Its head explains the format.
 func TestRankTable(t *testing.T) {
 	text, err := os.ReadFile("testdata/inputs.txt")
 	if err != nil {
@@ -43,8 +43,7 @@ func TestRankTable(t *testing.T) {
 	}
 }
 
-// explained checks what holds for every ranking: sums are sums, the order is an order, and the
-// threshold decides.
+// explained checks every ranking: scores are sums, the order follows them, and the threshold decides.
 func explained(t *testing.T, input string, r policy.Ranking) {
 	t.Helper()
 	for i, c := range r.Scores {
@@ -124,7 +123,7 @@ func TestNamedPaths(t *testing.T) {
 	}
 }
 
-// FuzzRank: never panics, says the same twice, and explains each point.
+// FuzzRank checks that Rank does not panic, is deterministic, and explains each score.
 func FuzzRank(f *testing.F) {
 	f.Add("Write a hello world Python script", "engineer", "Use to write Python scripts", "dba", "SQL")
 	f.Add("データベースを直して", "db", "データベース設計", "x", "\xff\xfe C++ C#")
@@ -145,8 +144,7 @@ func FuzzRank(f *testing.F) {
 	})
 }
 
-// BenchmarkRank: a thousand descriptions of the length that people give them. Aim: well under
-// 10 ms each.
+// BenchmarkRank ranks a thousand descriptions of usual length. Aim: well under 10 ms each.
 func BenchmarkRank(b *testing.B) {
 	subjects := strings.Fields("python golang rust database frontend security testing documentation kubernetes network payment search audio video graph")
 	crew := make([]policy.Description, 1000)

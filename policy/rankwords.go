@@ -8,12 +8,12 @@ import (
 
 // term is one word of an input.
 type term struct {
-	word   string // as it is spelled
+	word   string // as spelled
 	stem   string
 	weight float64
 }
 
-// termsOf are the words of an input that say something, each once, in order.
+// termsOf returns the meaningful words of an input, each once, in order.
 func termsOf(input string) []term {
 	var terms []term
 	seen := map[string]bool{}
@@ -32,8 +32,8 @@ func termsOf(input string) []term {
 	return terms
 }
 
-// eachWord goes through a text's words: letters and digits with the marks on them, and the signs
-// of C++ and C#. Where a script writes no spaces, each pair of letters is a word.
+// eachWord passes a text's words: letters and digits with their diacritics, and the signs of C++ and C#. In
+// scripts without spaces, each pair of letters is a word.
 func eachWord(text string, see func(word string)) {
 	if len(text) > rankBytesMax {
 		text = strings.ToValidUTF8(text[:rankBytesMax], "")
@@ -45,7 +45,7 @@ func eachWord(text string, see func(word string)) {
 		}
 		start = -1
 	}
-	pairFrom, pairs := -1, 0 // of a run without spaces: the letter before, and how many pairs
+	pairFrom, pairs := -1, 0 // in a run without spaces: the previous letter's position, and the number of pairs
 	endRun := func(end int) {
 		if pairFrom >= 0 && pairs == 0 {
 			see(text[pairFrom:end])
@@ -91,8 +91,8 @@ func eachWord(text string, see func(word string)) {
 	endRun(len(text))
 }
 
-// stem takes off a word what only grammar put there, in English, and lightly: the same must come
-// out of write, writes and writing, and no two things may become one.
+// stem removes English inflection, lightly: write, writes and writing must give the same stem, and different
+// things must not.
 func stem(word string) string {
 	s := strings.ToLower(word)
 	for i := range len(s) {
@@ -135,7 +135,7 @@ func stem(word string) string {
 	return s
 }
 
-// isStem says whether what is left is still a word's body.
+// isStem reports whether the rest is still a word.
 func isStem(s string) bool { return len(s) >= 3 && strings.ContainsAny(s, "aeiouy") }
 
 // single undoes the doubling before -ing and -ed: debugg, plann.
@@ -146,8 +146,8 @@ func single(s string) string {
 	return s
 }
 
-// isStopWord knows words that are in every description and every greeting, and say nothing of
-// the work: English first, then the commonest of some neighbours.
+// isStopWord lists words that occur in every description and say nothing about the work: English first, then
+// the commonest of some other languages.
 func isStopWord(word string) bool {
 	switch word {
 	case "a", "an", "the", "and", "or", "but", "if", "then", "else", "so", "as", "at", "by", "for", "from", "in", "into", "of", "off", "on", "onto",
@@ -172,7 +172,7 @@ func isStopWord(word string) bool {
 	return false
 }
 
-// isWeakWord knows stems that are said of any work: alone they call nobody.
+// isWeakWord lists stems that are used for any work: alone they select no agent.
 func isWeakWord(stem string) bool {
 	switch stem {
 	case "writ", "mak", "creat", "add", "fix", "chang", "updat", "build", "built", "run", "start", "stop", "go", "do", "show", "giv", "tak", "set", "put",

@@ -6,7 +6,7 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
-// redirect judges one redirect. Strict, only what goes nowhere or to another descriptor passes.
+// redirect judges one redirect. In strict mode, only one to /dev/null or to another descriptor is allowed.
 func (s *shell) redirect(r *syntax.Redirect) {
 	if r.N != nil && strings.HasPrefix(r.N.Value, "{") {
 		s.cannot("redirect", "a redirect that assigns a variable is not followed", "leave it out")
@@ -55,13 +55,13 @@ func (s *shell) redirectTo(v value) {
 	s.writes(v, false)
 }
 
-// isDescriptor says whether a word behind >& names a descriptor: 2, - or 2-.
+// isDescriptor reports whether a word after >& is a descriptor: 2, - or 2-.
 func isDescriptor(word string) bool {
 	digits := strings.TrimSuffix(word, "-")
 	return word != "" && len(digits) <= 2 && strings.Trim(digits, "0123456789") == ""
 }
 
-// reads denies MAIN what never ends.
+// reads denies MAIN reading what never ends.
 func (s *shell) reads(v value) {
 	if !s.strict || v.text == "" || s.stop != nil {
 		return
@@ -85,7 +85,7 @@ func (s *shell) reads(v value) {
 	}
 }
 
-// abs is a path as it may be meant, in every folder that the command may be in.
+// abs returns the paths that a relative path may mean, in every folder that the command may be in.
 func (s *shell) abs(p string) []string {
 	if strings.HasPrefix(p, "/") {
 		return []string{p}

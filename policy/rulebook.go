@@ -11,7 +11,7 @@ import (
 	"github.com/bmatcuk/doublestar/v4"
 )
 
-// Pattern is one line of a rulebook: a tool, or a tool and what it is called with.
+// Pattern is one line of a rulebook: a tool, optionally with what it is called with.
 //
 //	Read                      every call of that tool
 //	Write(src/**)             files below the workspace; absolute or ~/… for others
@@ -20,16 +20,16 @@ import (
 //	WebFetch(domain:*.dev)    one host, or those below one
 //	mcp__docs__*              tools by their names
 //
-// Write, Edit, MultiEdit and NotebookEdit stand for each other: programs do not agree which of
-// them a change is. Read stands for every tool that reads files, Grep, Glob and LS for themselves.
+// Write, Edit, MultiEdit and NotebookEdit stand for each other, because programs use them
+// differently. Read stands for every tool that reads files; Grep, Glob and LS stand for themselves.
 type Pattern struct {
 	text string
 	tool string // may hold *
-	arg  string // what stands in brackets, made ready
+	arg  string // the text in brackets, prepared
 	kind argKind
 }
 
-// argKind says how what stands in brackets is read.
+// argKind says how the text in brackets is interpreted.
 type argKind string
 
 const (
@@ -39,13 +39,13 @@ const (
 	hostArg  argKind = "host"    // WebFetch
 )
 
-const patternBytesMax = 4096 // as long as a path may be
+const patternBytesMax = 4096 // the limit of a path
 
-// String is the pattern as it was written.
+// String returns the pattern as written.
 func (p Pattern) String() string { return p.text }
 
-// ParsePattern reads one pattern of an agent's permissions. The error says in one line what is
-// wrong with it and what would be right, and begins so that the pattern's name may stand before it.
+// ParsePattern parses one pattern of an agent's permissions. The error is one line that says what is wrong
+// and how to correct it, phrased to follow the pattern's name.
 func ParsePattern(text string) (Pattern, error) {
 	shown := fmt.Sprintf("%q", cut(text))
 	switch {
@@ -76,7 +76,7 @@ func ParsePattern(text string) (Pattern, error) {
 	return p, nil
 }
 
-// bracket makes what stands in brackets ready.
+// bracket prepares the text in brackets.
 func (p *Pattern) bracket(shown string) error {
 	if strings.TrimSpace(p.arg) == "" {
 		return fmt.Errorf("%s names nothing between the brackets; write %s alone for every call of it", shown, cut(p.tool))
@@ -84,7 +84,7 @@ func (p *Pattern) bracket(shown string) error {
 	switch {
 	case p.tool == "Bash":
 		p.kind = shellArg
-		if head, ok := strings.CutSuffix(p.arg, ":*"); ok { // how other programs spell "these words, and any after them"
+		if head, ok := strings.CutSuffix(p.arg, ":*"); ok { // other programs' spelling of "these words, and any after them"
 			p.arg = head + " *"
 		}
 	case changesFiles(p.tool), readsFiles(p.tool):
@@ -120,11 +120,11 @@ func (p *Pattern) fileBracket(shown string) error {
 	return nil
 }
 
-// changesFiles and readsFiles know the families of tools that stand for each other.
+// changesFiles and readsFiles list the tools that stand for each other.
 func changesFiles(tool string) bool { return has("Write Edit MultiEdit NotebookEdit", tool) }
 func readsFiles(tool string) bool   { return has("Read NotebookRead LS Glob Grep", tool) }
 
-// names says whether the pattern speaks of a tool.
+// names reports whether the pattern applies to a tool.
 func (p Pattern) names(tool string) bool {
 	switch {
 	case tool == "":
@@ -135,8 +135,7 @@ func (p Pattern) names(tool string) bool {
 	return wild(p.tool, tool)
 }
 
-// wild says whether a text is what a pattern spells in which * stands for any text and nothing
-// else means anything.
+// wild reports whether a text matches a pattern in which * stands for any text and nothing else is special.
 func wild(pattern, text string) bool {
 	star, from := -1, 0
 	i, j := 0, 0
@@ -157,29 +156,27 @@ func wild(pattern, text string) bool {
 	return strings.Trim(pattern[i:], "*") == ""
 }
 
-// The answers of a rulebook. The third one is empty: nothing covers the call, or it could not be
-// read to its last word; ask a person.
+// The answers of a rulebook. The third one is empty: no pattern covers the call, or it was not fully
+// understood; ask a person.
 const (
 	answerAllow = "allow"
 	answerDeny  = "deny"
 )
 
-// Book is all that an agent's permissions say: what it may do at all, and what its program is
-// answered when it asks.
+// Book is an agent's permissions: its bounds, and the answers to its program's questions.
 type Book struct {
-	Bounds      Rules // Within says how they are read; the zero value: none
+	Bounds      Rules // Within explains them; the zero value: none
 	Allow, Deny []Pattern
 }
 
-// Answer says what becomes of a call by an agent's permissions, and by which line of them:
-// "allow" and `allow Read`, "deny" and `deny Bash(rm *)`, or nothing. It is asked for calls of a
-// model, whatever where says. X10 comes before all else, then what is out of bounds, a denial before
-// an allowance, and what could not be read to the last word is never allowed by a pattern. doubt, where
-// nothing is said, is why nobody but a person can tell whether the call keeps to the bounds.
+// Answer decides a call by an agent's permissions and names the deciding line: "allow" and `allow Read`,
+// "deny" and `deny Bash(rm *)`, or nothing. It is for calls of a model, whatever Where.Model says. X10 is
+// checked first, then the bounds, then denials, then allowances; a call that was not fully understood is
+// never allowed by a pattern. If there is no answer, doubt is why only a person can decide whether the call
+// keeps the bounds.
 //
-// paths are files that the question names besides the call's own arguments, absolute; a call
-// that changes files and names none is for a person. Where.Repo is the agent's workspace, from
-// which relative patterns start.
+// paths are files that the question names besides the call's arguments, absolute; a call that changes files
+// and names none is for a person. Where.Repo is the agent's workspace, from which relative patterns start.
 func (b Book) Answer(call Call, paths []string, where Where, disk Disk) (verdict, rule, doubt string) {
 	where.Model = true
 	r := newReading(call, paths, where, disk)
@@ -202,7 +199,7 @@ func (b Book) Answer(call Call, paths []string, where Where, disk Disk) (verdict
 		return "", "", bound.Doubt
 	}
 	allow := b.Allow
-	if bound.Unclear { // whoever wrote down a tool alone did not think of this program
+	if bound.Unclear { // a pattern that names only the tool was not written for this program
 		allow = slices.DeleteFunc(slices.Clone(allow), func(p Pattern) bool { return p.kind == anyCall })
 	}
 	if rules := r.allowedBy(allow, b.Deny); len(rules) > 0 {
@@ -211,28 +208,28 @@ func (b Book) Answer(call Call, paths []string, where Where, disk Disk) (verdict
 	return "", "", ""
 }
 
-// Answer is Book.Answer of an agent without bounds.
+// Answer is Book.Answer for an agent without bounds.
 func Answer(allow, deny []Pattern, call Call, paths []string, where Where, disk Disk) (verdict, rule string) {
 	verdict, rule, _ = Book{Allow: allow, Deny: deny}.Answer(call, paths, where, disk)
 	return verdict, rule
 }
 
-// reading is one call that is held against a rulebook.
+// reading is one call in the form for matching.
 type reading struct {
 	call    Call
 	j       *judge
-	known   bool    // the arguments could be read
-	verdict Verdict // X10's, and what a command writes; of a call that could be read
-	paths   []place // what the question names besides
-	files   []place // what the call would read or write, by a file tool
-	shell   *lines  // of Bash; nil: it could not be read at all
-	from    string  // the folder that the call was made in; its arguments may take it elsewhere
-	host    string  // of WebFetch; empty: it could not be read
+	known   bool    // the arguments were understood
+	verdict Verdict // X10's, and a command's writes; of a call that was understood
+	paths   []place // named besides the arguments
+	files   []place // what the call would read or write with a file tool
+	shell   *lines  // of Bash; nil: it was not understood at all
+	from    string  // the folder of the call; its arguments may change it
+	host    string  // of WebFetch; empty: it was not understood
 }
 
 func newReading(call Call, paths []string, where Where, disk Disk) *reading {
 	if text := strings.TrimSpace(string(call.Input)); text == "" || text == "null" {
-		call.Input = json.RawMessage("{}") // it takes no arguments, or does not say them
+		call.Input = json.RawMessage("{}") // it has no arguments, or does not show them
 	}
 	in, fault := readInput(call.Input)
 	known := fault == "" && json.Valid(call.Input)
@@ -257,8 +254,8 @@ func newReading(call Call, paths []string, where Where, disk Disk) *reading {
 	return r
 }
 
-// protected is what X10 says against the call; empty: nothing. A call that names nothing is not
-// denied for it: a person is asked, who sees what it is.
+// protected returns X10's denial of the call; empty: none. A call that names nothing is not denied for it; a
+// person is asked.
 func (r *reading) protected() string {
 	tool := r.call.Tool
 	if r.verdict.Row == rowAll && !changesFiles(tool) {
@@ -281,8 +278,7 @@ func (r *reading) protected() string {
 // harmlessTools name files that they do not write.
 const harmlessTools = "WebFetch WebSearch Task Agent TodoRead TodoWrite ListMcpResourcesTool ReadMcpResourceTool ToolSearch LSP BashOutput TaskOutput AskUserQuestion"
 
-// denies says whether a pattern of the second list speaks of the call, in any of the ways in
-// which the call may be meant.
+// denies reports whether a pattern of the deny list applies to the call, in any of its possible meanings.
 func (r *reading) denies(p Pattern) bool {
 	if r.call.Tool == "Bash" && p.kind == fileArg {
 		return changesFiles(p.tool) && r.shell != nil && r.shell.writes(r, p)
@@ -307,7 +303,7 @@ func (r *reading) denies(p Pattern) bool {
 	}
 }
 
-// allowedBy is which patterns of the first list cover the call together; none: not all of it is
+// allowedBy returns the patterns of the allow list that together cover the call; none: not all of it is
 // covered.
 func (r *reading) allowedBy(allow, deny []Pattern) []string {
 	switch {
@@ -317,7 +313,7 @@ func (r *reading) allowedBy(allow, deny []Pattern) []string {
 		return r.filesAllowed(allow, deny)
 	}
 	if r.call.Tool == "WebFetch" && r.host == "" && slices.ContainsFunc(deny, func(p Pattern) bool { return p.kind == hostArg }) {
-		return nil // perhaps it is one of those
+		return nil // it may be one of those
 	}
 	for _, p := range allow {
 		if r.known && p.names(r.call.Tool) && (p.kind == anyCall || p.kind == hostArg && p.takesHost(r.host)) {
@@ -327,7 +323,7 @@ func (r *reading) allowedBy(allow, deny []Pattern) []string {
 	return nil
 }
 
-// takesHost says whether a host is the pattern's, or below it.
+// takesHost reports whether a host is the pattern's, or below it.
 func (p Pattern) takesHost(host string) bool {
 	if parent, ok := strings.CutPrefix(p.arg, "*"); ok {
 		return strings.HasSuffix(host, parent) && len(host) > len(parent)
@@ -335,8 +331,8 @@ func (p Pattern) takesHost(host string) bool {
 	return host != "" && host == p.arg
 }
 
-// hostOf is the host of an address, in lower case; empty where there is a doubt about it: programs
-// do not agree on what stands before an @ or behind a backslash.
+// hostOf returns the host of a URL in lower case; empty if it is ambiguous: programs disagree about text
+// before an @ or after a backslash.
 func hostOf(address string) string {
 	rest, ok := strings.CutPrefix(address, "https://")
 	if !ok {

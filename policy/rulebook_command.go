@@ -7,7 +7,7 @@ import (
 	"unicode"
 )
 
-// spelled is a command as text. A space within a word is none that separates words: only a * takes it.
+// spelled is a command as text. A space inside a word does not separate words: only a * matches it.
 func spelled(words []value) string {
 	var b strings.Builder
 	for i, w := range words {
@@ -24,8 +24,7 @@ func spelled(words []value) string {
 	return b.String()
 }
 
-// takesText holds the pattern against one command. A * behind a space stands for any words, also
-// for none.
+// takesText matches the pattern against one command. A * after a space stands for any words, including none.
 func (p Pattern) takesText(text string) bool {
 	if head, ok := strings.CutSuffix(p.arg, " *"); ok && wild(head, text) {
 		return true
@@ -33,8 +32,8 @@ func (p Pattern) takesText(text string) bool {
 	return wild(p.arg, text)
 }
 
-// denied says whether a command of the line is one that the pattern names, by whatever path and
-// in whatever letters its program is called.
+// denied reports whether a command of the line matches the pattern, whatever the path and case of its
+// program.
 func (l *lines) denied(p Pattern) bool {
 	if p.takesText(l.text) {
 		return true
@@ -61,7 +60,7 @@ func (p Pattern) deniesCommand(words []value) bool {
 	return false
 }
 
-// begins says whether a command of that name may be one that the pattern names at all.
+// begins reports whether a command with that name may match the pattern at all.
 func (p Pattern) begins(name string) bool {
 	head, _, _ := strings.Cut(p.arg, "*")
 	if word, _, more := strings.Cut(head, " "); more {
@@ -70,8 +69,7 @@ func (p Pattern) begins(name string) bool {
 	return strings.HasPrefix(name, head)
 }
 
-// hides says whether a denied command stands among the words of another one: perhaps that one
-// runs it.
+// hides reports whether a denied command is among the words of another one, which may run it.
 func (p Pattern) hides(words []value) bool {
 	if p.kind != shellArg || strings.HasPrefix(p.arg, "*") {
 		return false
@@ -101,14 +99,14 @@ func (p Pattern) hides(words []value) bool {
 	return false
 }
 
-// writes says whether a file that the command is known to write is the pattern's.
+// writes reports whether a file that the command is known to write matches the pattern.
 func (l *lines) writes(r *reading, p Pattern) bool {
 	return slices.ContainsFunc(r.verdict.Writes, func(name string) bool {
 		return r.covers(p, place{names: []string{name}}, true)
 	})
 }
 
-// shellAllowed is which patterns cover every simple command of the line together.
+// shellAllowed returns the patterns that cover every simple command of the line.
 func (r *reading) shellAllowed(allow, deny []Pattern) []string {
 	l := r.shell
 	if l == nil || l.closed {
@@ -116,7 +114,7 @@ func (r *reading) shellAllowed(allow, deny []Pattern) []string {
 	}
 	for _, p := range allow {
 		if p.kind == shellArg && !l.away && !strings.Contains(p.arg, "*") && p.arg == l.text {
-			return []string{p.text} // letter by letter what somebody wrote down
+			return []string{p.text} // exactly the text of the pattern
 		}
 	}
 	if r.governs() {
@@ -145,7 +143,7 @@ func (r *reading) shellAllowed(allow, deny []Pattern) []string {
 	return used
 }
 
-// governs says whether the command writes what an agent is governed by, or names it and was not
+// governs reports whether the command writes files that govern the agent, or names them and was not
 // understood.
 func (r *reading) governs() bool {
 	if r.governing(r.verdict.Writes) != "" {
@@ -157,9 +155,8 @@ func (r *reading) governs() bool {
 	return slices.ContainsFunc(governors, func(g string) bool { return strings.Contains(strings.ToLower(r.shell.text), g) })
 }
 
-// hidesDenied says whether something denied may be in the command: a denied command among the
-// words of another one, or a file that the agent's file tools may not touch. What a program does
-// with it, nobody knows.
+// hidesDenied reports whether something denied may be in the command: a denied command among the words of
+// another one, or a file that the agent's file tools may not touch. What a program does with it is unknown.
 func (r *reading) hidesDenied(deny []Pattern) bool {
 	files := slices.DeleteFunc(slices.Clone(deny), func(p Pattern) bool { return p.kind != fileArg })
 	denied := func(f place) bool {
@@ -186,8 +183,8 @@ func (r *reading) hidesDenied(deny []Pattern) bool {
 	return false
 }
 
-// wordPaths are the paths that a word may be: all of it, and what stands behind its = or : or
-// @, or behind a flag's letter.
+// wordPaths returns the paths that a word may be: all of it, the part after = or : or @, or after a flag's
+// letter.
 func wordPaths(word string) []string {
 	all := []string{word}
 	for i, c := range word {

@@ -9,8 +9,8 @@ import (
 	"github.com/fairlead-dev/fairlead/policy/policytest"
 )
 
-// A command that runs outside of its workspace is not what its words say: no pattern of words
-// allows it, and X10 looks where it runs.
+// A command that runs outside its workspace does not mean what its words say: no pattern allows it, and X10
+// applies to the folder where it runs.
 func TestCommandElsewhere(t *testing.T) {
 	scene := policytest.At("/scene")
 	allow := patterns(t, "Bash(git status*)", "Bash(rm *)", "Bash(make)")

@@ -9,18 +9,18 @@ import (
 	"github.com/bmatcuk/doublestar/v4"
 )
 
-// place is one file or folder that a call names, with all the ways in which it may be meant.
+// place is one file or folder that a call names, with all its possible meanings.
 type place struct {
 	given string
 	abs   string
-	names []string // as it is spelled, and where it ends when every link is followed
-	fault string   // why that is not known; empty: it is
-	tree  bool     // what is below it is looked through
-	bound bool     // it has other names on the disk, or is no file at all
+	names []string // as spelled, and resolved
+	fault string   // why the path is not known; empty: it is
+	tree  bool     // everything below it is searched
+	bound bool     // it has other hard links, or is not a regular file or folder
 }
 
-// places are what a file tool's call names, at whatever depth of its arguments. A file that is named
-// in a way that cannot be read is a place with a fault.
+// places returns what a file tool's call names, at any depth of its arguments. A file whose name cannot be
+// understood is a place with a fault.
 func (r *reading) places(in input) []place {
 	all := slices.Clone(r.paths)
 	if !r.known {
@@ -54,13 +54,13 @@ func (r *reading) places(in input) []place {
 	return all
 }
 
-// patchKeys are arguments that hold changes of several files in a form of their own.
+// patchKeys are arguments that hold changes of several files in their own format.
 const patchKeys = "patch patchText patch_text diff unified_diff changes operations"
 
-// otherPathKeys are further arguments by which some program names a file, as text or as a list.
+// otherPathKeys are other arguments with which some programs name a file, as text or as a list.
 const otherPathKeys = "paths files file filename filepath target_file targetFile target source from to dest destination old_path new_path oldPath newPath uri"
 
-// namedFiles are the files that arguments name, also in lists and objects within them.
+// namedFiles returns the files that arguments name, also in lists and objects within them.
 func namedFiles(in input, depth int) (paths []string, fault string) {
 	for _, key := range in.keys {
 		p, ok := in.text(key)
@@ -80,7 +80,7 @@ func namedFiles(in input, depth int) (paths []string, fault string) {
 	return paths, ""
 }
 
-// namedWithin looks into a value that is no text. listed says that a text in a list is a path.
+// namedWithin searches a value that is not text. listed means that text in a list is a path.
 func namedWithin(value json.RawMessage, listed bool, depth int) (paths []string, fault string) {
 	const depthMax = 8 // no tool's arguments are deeper
 	switch {
@@ -113,7 +113,7 @@ func namedWithin(value json.RawMessage, listed bool, depth int) (paths []string,
 	return paths, ""
 }
 
-// leadsElsewhere says whether a glob may take what is not below the folder that it is looked for in.
+// leadsElsewhere reports whether a glob may match outside the folder that it is relative to.
 func leadsElsewhere(pattern string) bool {
 	all, ok := alternatives(pattern, 0)
 	return !ok || slices.ContainsFunc(all, func(p string) bool {
@@ -121,8 +121,7 @@ func leadsElsewhere(pattern string) bool {
 	})
 }
 
-// alternatives are what the braces of a glob stand for; false: there are too many, or they are not
-// closed.
+// alternatives expands the braces of a glob; false: there are too many, or they are not closed.
 func alternatives(pattern string, depth int) ([]string, bool) {
 	open := strings.IndexByte(pattern, '{')
 	if open < 0 {
@@ -185,7 +184,7 @@ func (r *reading) place(given string) place {
 	return p
 }
 
-// covers says whether a pattern's glob takes a place: all of its names, or, of a denial, any.
+// covers reports whether a pattern's glob matches a place: all of its names, or, for a denial, any.
 func (r *reading) covers(p Pattern, f place, any bool) bool {
 	for _, name := range f.names {
 		if r.glob(p.arg, name, f.tree && !any, any) == any {
@@ -195,12 +194,11 @@ func (r *reading) covers(p Pattern, f place, any bool) bool {
 	return !any && len(f.names) > 0
 }
 
-// glob holds a pattern against one absolute path. A pattern without a slash is one of names: it
-// takes them anywhere to deny, and below the workspace to allow. A denial takes no notice of case,
-// because half of all disks do not.
+// glob matches a pattern against one absolute path. A pattern without a slash matches names: anywhere to
+// deny, and below the workspace to allow. A denial ignores case, because many file systems do.
 func (r *reading) glob(pattern, name string, whole, deny bool) bool {
 	if whole {
-		const anything = "\x01/\x01" // what is below a folder, whatever it is called
+		const anything = "\x01/\x01" // stands for any file below a folder
 		name += "/" + anything
 	}
 	if deny {
@@ -239,7 +237,7 @@ func (r *reading) glob(pattern, name string, whole, deny bool) bool {
 	return ok && err == nil
 }
 
-// takes holds a glob against what a path is below a folder.
+// takes matches a glob against a path relative to a folder.
 func takes(pattern, folder, name string) bool {
 	rest, ok := strings.CutPrefix(name, strings.TrimSuffix(folder, "/")+"/")
 	if !ok && name != folder {
@@ -255,11 +253,11 @@ func takes(pattern, folder, name string) bool {
 	return matched && err == nil
 }
 
-// filesAllowed is which patterns cover every file that the call names.
+// filesAllowed returns the patterns that cover every file that the call names.
 func (r *reading) filesAllowed(allow, deny []Pattern) []string {
 	changes := changesFiles(r.call.Tool)
 	if changes && len(r.files) == 0 {
-		return nil // nobody knows what it would change
+		return nil // what it would change is unknown
 	}
 	if slices.ContainsFunc(r.files, func(f place) bool { return r.doubtful(f, deny) }) {
 		return nil
@@ -292,18 +290,18 @@ func (r *reading) filesAllowed(allow, deny []Pattern) []string {
 	return used
 }
 
-// governors are files and folders of a workspace by which an agent is governed, besides those that X10
-// protects: who may write there without being asked releases himself by the next session. A
+// governors are files and folders of a workspace that govern an agent, besides those that X10 protects: an
+// agent that may write there without a question could change its own permissions for the next session. A
 // pattern allows it only if it names them.
 var governors = []string{
 	"fairlead.yaml", "agent_state.json", "opencode.json", "opencode.jsonc", ".opencode", ".qwen", ".gemini", ".codex", ".cursor", ".copilot", ".goose",
 	".mcp.json", ".vscode", ".envrc",
 }
 
-// governing is what among a file's names governs an agent; empty: nothing.
+// governing returns what among a file's names governs an agent; empty: nothing.
 func (r *reading) governing(names []string) string {
 	for _, name := range names {
-		for _, workspace := range r.j.both(r.j.where.Repo) { // what it is called above its workspace is nothing to it
+		for _, workspace := range r.j.both(r.j.where.Repo) { // names above the workspace do not count
 			if below(name, []string{workspace}) {
 				name = name[len(workspace):]
 				break
@@ -318,8 +316,8 @@ func (r *reading) governing(names []string) string {
 	return ""
 }
 
-// doubtful says whether a file is one that no pattern may allow: where it ends is not known, it is
-// a second name of another file, reading it may never end, or what is below it is denied in part.
+// doubtful reports whether no pattern may allow a file: its target is not known, it has another hard link,
+// reading it may never end, or a part of what is below it is denied.
 func (r *reading) doubtful(f place, deny []Pattern) bool {
 	switch {
 	case f.fault != "", f.bound && changesFiles(r.call.Tool), f.abs != "" && r.j.isDevice(f.abs):

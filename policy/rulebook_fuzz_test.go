@@ -25,7 +25,7 @@ func patterns(t testing.TB, texts ...string) []policy.Pattern {
 	return all
 }
 
-// What is wrong with a pattern is told in one line that says what would be right.
+// A wrong pattern gives a one-line error that says how to correct it.
 func TestParsePattern(t *testing.T) {
 	for text, want := range map[string]string{
 		"":                           "name a tool",
@@ -65,8 +65,8 @@ func TestParsePattern(t *testing.T) {
 	}
 }
 
-// FuzzPattern: whatever stands in a file, it is a pattern or one line of words; and no pattern
-// takes down a call.
+// FuzzPattern checks that every text is a pattern or gives a one-line error, and that no pattern makes a call
+// panic.
 func FuzzPattern(f *testing.F) {
 	scene := policytest.At("/scene")
 	disk, where := policytest.Fake(scene), workspaceOf(scene)
@@ -92,8 +92,8 @@ func FuzzPattern(f *testing.F) {
 	})
 }
 
-// FuzzRulebook: what a few patterns for the shell allow holds no command but theirs, at any place,
-// and no redirect to a file. This reads the parse tree as plainly as it can.
+// FuzzRulebook checks that commands which some shell patterns allow hold only those commands, at any
+// position, and no redirect to a file. It reads the parse tree as simply as possible.
 func FuzzRulebook(f *testing.F) {
 	scene := policytest.At("/scene")
 	disk, where := policytest.Fake(scene), workspaceOf(scene)
@@ -145,7 +145,7 @@ func FuzzRulebook(f *testing.F) {
 	})
 }
 
-// standsFor says whether a word is this name, quoted in whatever way.
+// standsFor reports whether a word is this name, quoted in any way.
 func standsFor(w *syntax.Word, name string) bool {
 	var b strings.Builder
 	if err := syntax.NewPrinter().Print(&b, w); err != nil {
@@ -155,7 +155,7 @@ func standsFor(w *syntax.Word, name string) bool {
 	return text == name || strings.HasSuffix(text, "/"+name) || strings.HasPrefix(text, "{"+name+",")
 }
 
-// FuzzRulebookFiles: what a pattern allows to be written is below its folder, wherever links lead.
+// FuzzRulebookFiles checks that writes which a pattern allows are below its folder, wherever links lead.
 func FuzzRulebookFiles(f *testing.F) {
 	scene := policytest.At("/scene")
 	disk, where := policytest.Fake(scene), workspaceOf(scene)
@@ -190,7 +190,7 @@ func FuzzRulebookFiles(f *testing.F) {
 	})
 }
 
-// BenchmarkAnswer: a question is answered in well under a millisecond.
+// BenchmarkAnswer: an answer takes well under a millisecond.
 func BenchmarkAnswer(b *testing.B) {
 	scene := policytest.At("/scene")
 	disk, where := policytest.Fake(scene), workspaceOf(scene)

@@ -10,38 +10,38 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
-// lines is a command line that was taken apart to be held against a rulebook.
+// lines is a parsed command line in the form for matching patterns.
 type lines struct {
 	text     string
 	commands []command
-	dirs     []string // where it may be at work: the call's folder, and where its cd's lead
+	dirs     []string // where it may run: the call's folder, and where its cd's lead
 	closed   bool     // no pattern allows it: where it runs is not known
-	away     bool     // it runs elsewhere than in the workspace
-	doubt    string   // why no pattern with a * can allow it; empty: it was read to the last word
+	away     bool     // it runs outside the workspace
+	doubt    string   // why no pattern with a * can allow it; empty: it was fully understood
 }
 
-// command is one simple command, wherever it stands: in a pipe, a substitution, a shell within.
+// command is one simple command at any position: in a pipe, a substitution, a nested shell.
 type command struct {
 	words []value
-	free  bool // it needs no pattern of its own: it does nothing, or only begins the next one
+	free  bool // it needs no pattern of its own: it has no effect, or only starts the next command
 }
 
-// Builtins of shells: those after which a name may be another command, and those that read a word as
-// a variable or a sum, and run the substitutions in it even where it was quoted.
+// Shell builtins after which a name may be another command, and those that read a word as a variable or an
+// arithmetic expression and run its substitutions even if it was quoted.
 const (
 	bendingBuiltins  = "hash alias unalias trap enable bind complete compopt fc rehash unhash autoload emulate disable zmodload"
 	countingBuiltins = "test [ printf read unset wait let declare typeset local export readonly integer float mapfile readarray getopts print shift"
 )
 
-// appended stands for words that a program adds to a command: a * takes it, no letter does.
+// appended stands for words that a program adds to a command: a * matches it, no letter does.
 const appended = "\x01"
 
 const (
-	wordsLookedAtMax = 200  // each is a question to the disk; a longer command is for a person
-	wordsMax         = 2000 // of one command; what braces make of a few letters is more than anybody reads
+	wordsLookedAtMax = 200  // each costs a disk access; a longer command is for a person
+	wordsMax         = 2000 // of one command, after brace expansion
 )
 
-// readShell takes Bash's command apart; nil where it is no text that a shell would read.
+// readShell parses Bash's command; nil if a shell would not accept the text.
 func (r *reading) readShell(in input) *lines {
 	text, fault := commandOf(in)
 	if fault != "" {
@@ -60,10 +60,10 @@ func (r *reading) readShell(in input) *lines {
 	return l
 }
 
-// directoryKeys are the arguments by which some programs have a command run in another folder.
+// directoryKeys are the arguments with which some programs run a command in another folder.
 const directoryKeys = "directory cwd workdir working_directory workingDirectory working_dir workingDir dir"
 
-// goes takes the call to the folder that it names, if it names one: what is judged is judged there.
+// goes sets the call's folder to the one that its arguments name, if any.
 func (l *lines) goes(r *reading, in input) {
 	to, fault := runsIn(in)
 	switch {
@@ -86,7 +86,7 @@ func (l *lines) goes(r *reading, in input) {
 	r.j = newJudge(r.j.rules, false, r.call, r.j.where, r.j.disk)
 }
 
-// isShellScript says whether a list of words is bash -c TEXT, as some programs put every command.
+// isShellScript reports whether a list of words is bash -c TEXT, as some programs send every command.
 func isShellScript(raw json.RawMessage) bool {
 	var words []string
 	return json.Unmarshal(raw, &words) == nil && len(words) == 3 && has("sh bash zsh dash", path.Base(words[0])) && (words[1] == "-c" || words[1] == "-lc")
@@ -98,8 +98,8 @@ func (l *lines) unsure(why string) {
 	}
 }
 
-// read takes one text apart. What is not a plain command, or a few of them joined by the usual
-// signs, is a doubt; its commands are kept all the same, to be denied.
+// read parses one text. Anything except plain commands joined by the usual operators is a doubt; its commands
+// are kept nevertheless, for denials.
 func (l *lines) read(r *reading, text string, depth int) {
 	switch {
 	case depth > scriptDepthMax, len(text) > scriptBytesMax, strings.Count(text, "(")+strings.Count(text, "{")+strings.Count(text, "`") > scriptNestMax:
@@ -124,7 +124,7 @@ func (l *lines) read(r *reading, text string, depth int) {
 		}
 		return true
 	})
-	s := &shell{j: newJudge(r.j.rules, false, Call{}, r.j.where, r.j.disk), vars: map[string]string{}, commands: commandsMax + 1} // it reads words, and runs nothing
+	s := &shell{j: newJudge(r.j.rules, false, Call{}, r.j.where, r.j.disk), vars: map[string]string{}, commands: commandsMax + 1} // it only parses words, and runs nothing
 	for _, c := range calls {
 		var words []value
 		for _, w := range c.Args {
@@ -146,7 +146,7 @@ func (l *lines) read(r *reading, text string, depth int) {
 	}
 }
 
-// notPlain says what makes a command line one that only its own shell understands; empty: nothing.
+// notPlain returns what makes a command line too complex to match; empty: nothing.
 func notPlain(n syntax.Node) string {
 	switch n := n.(type) {
 	case *syntax.Stmt:
@@ -182,7 +182,7 @@ func notPlain(n syntax.Node) string {
 	return ""
 }
 
-// goesNowhere says whether a redirect neither reads nor writes a file: 2>&1, >/dev/null.
+// goesNowhere reports whether a redirect neither reads nor writes a file: 2>&1, >/dev/null.
 func goesNowhere(r *syntax.Redirect) bool {
 	if r.Word == nil || r.N != nil && strings.HasPrefix(r.N.Value, "{") {
 		return false
@@ -197,7 +197,7 @@ func goesNowhere(r *syntax.Redirect) bool {
 	return false
 }
 
-// command keeps one simple command, and those that it is told to run.
+// command records one simple command, and those that it runs.
 func (l *lines) command(r *reading, words []value, depth int) {
 	c := command{words: words}
 	name := words[0]
@@ -230,7 +230,7 @@ func (l *lines) command(r *reading, words []value, depth int) {
 	l.commands = append(l.commands, c)
 }
 
-// within keeps the command that another one runs.
+// within records the command that another one runs.
 func (l *lines) within(r *reading, words []value, depth int) {
 	switch {
 	case depth >= scriptDepthMax || len(l.commands) >= commandsMax:
@@ -240,8 +240,8 @@ func (l *lines) within(r *reading, words []value, depth int) {
 	}
 }
 
-// staysInside says whether a cd leads to a folder of the workspace that exists. Behind a first one
-// only a whole path says where that is.
+// staysInside reports whether a cd leads to an existing folder of the workspace. After a first cd only an
+// absolute path is certain.
 func (l *lines) staysInside(r *reading, args []value) bool {
 	const unknown = "it is not known in which folder it runs"
 	if len(args) != 1 || !args[0].static() || strings.HasPrefix(args[0].text, "-") || len(l.dirs) != 1 && !path.IsAbs(args[0].text) {
@@ -257,7 +257,7 @@ func (l *lines) staysInside(r *reading, args []value) bool {
 	return r.isOurs(p)
 }
 
-// isOurs says whether a place is a folder of the workspace that exists, and in no repository of its own.
+// isOurs reports whether a place is an existing folder of the workspace, and not in a nested repository.
 func (r *reading) isOurs(p place) bool {
 	f, err := r.j.disk.Look(p.abs)
 	if err != nil || f.Kind != Folder {
@@ -269,15 +269,15 @@ func (r *reading) isOurs(p place) bool {
 	})
 }
 
-// isForeign says whether a folder is in a repository of its own below the workspace: git runs programs
-// that such a one names, also when it only looks.
+// isForeign reports whether a folder is in a nested repository of the workspace: git runs programs that such
+// a repository names, even when it only reads.
 func (r *reading) isForeign(folder string, workspace []string) bool {
-	const levelsMax = 64 // of a workspace; deeper is made to be deep
+	const levelsMax = 64 // of a workspace; deeper nesting is made on purpose
 	for range levelsMax {
 		if slices.Contains(workspace, folder) || !below(folder, workspace) {
 			return false
 		}
-		for _, mark := range []string{".git", "HEAD"} { // the second one of a repository without a name of its own
+		for _, mark := range []string{".git", "HEAD"} { // HEAD marks a bare repository
 			if f, err := r.j.disk.Look(join(folder, mark)); err != nil || f.Kind != Missing {
 				return true
 			}
@@ -287,8 +287,8 @@ func (r *reading) isForeign(folder string, workspace []string) bool {
 	return true
 }
 
-// inner is the command that stands among the words of another one. free says that the outer one
-// changes nothing about it.
+// inner returns the command among the words of another one. free means that the outer one changes nothing
+// about it.
 func (l *lines) inner(r *reading, base string, args []value, depth int) (words []value, free bool, doubt string) {
 	behind := func(f flags, operands int) ([]value, bool, string) {
 		at, fault := f.skip(args)
@@ -343,7 +343,7 @@ func (l *lines) inner(r *reading, base string, args []value, depth int) (words [
 	return nil, false, ""
 }
 
-// somewhere is the rest of a wrapper's words from the first that looks like a command, to be denied.
+// somewhere returns the rest of a wrapper's words from the first that looks like a command, for denials.
 func (l *lines) somewhere(args []value) []value {
 	for i, v := range args {
 		if !strings.HasPrefix(v.text, "-") && !isNumber(v.text) && !strings.Contains(v.text, "=") {
@@ -353,14 +353,14 @@ func (l *lines) somewhere(args []value) []value {
 	return nil
 }
 
-// script reads what stands behind a shell's -c.
+// script parses the text after a shell's -c.
 func (l *lines) script(r *reading, base string, args []value, depth int) (doubt string) {
 	for i, v := range args {
 		switch {
 		case !v.static():
 			return "what " + base + " runs is only known when it runs"
 		case !strings.HasPrefix(v.text, "-"):
-			return "" // a file: the words are what they are
+			return "" // a script file: the words are not commands
 		case !strings.HasPrefix(v.text, "--") && strings.Contains(v.text, "c"):
 			if i+1 >= len(args) || !args[i+1].static() {
 				return "what " + base + " runs is only known when it runs"
@@ -372,7 +372,7 @@ func (l *lines) script(r *reading, base string, args []value, depth int) (doubt 
 	return base + " runs what it is given on standard input"
 }
 
-// found reads find's actions: what it runs for each file, and whether it writes itself.
+// found parses find's actions: what it runs for each file, and whether it writes itself.
 func (l *lines) found(r *reading, args []value, depth int) (words []value, free bool, doubt string) {
 	for i := 0; i < len(args); i++ {
 		switch args[i].text {

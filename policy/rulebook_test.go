@@ -11,7 +11,7 @@ import (
 	"github.com/fairlead-dev/fairlead/policy/policytest"
 )
 
-// rulebookCase is one line of rulebook.txt. The file's head explains it.
+// rulebookCase is one line of rulebook.txt. The file's head explains the format.
 type rulebookCase struct {
 	line        int
 	text        string
@@ -65,7 +65,7 @@ func rulebookCases(t testing.TB) []rulebookCase {
 	return all
 }
 
-// input is the call's arguments; what begins with a bracket stands for itself.
+// input returns the call's arguments; text that begins with a bracket is used as it is.
 func (c rulebookCase) input(s policytest.Scene) json.RawMessage {
 	if strings.HasPrefix(c.call.Arg, `{"`) || c.call.Arg == "{}" {
 		return json.RawMessage(s.Expand(c.call.Arg))
@@ -98,7 +98,7 @@ func (c rulebookCase) expanded(s policytest.Scene) []string {
 	return all
 }
 
-// workspaceOf is what is known where no session of several agents is open.
+// workspaceOf is what is known outside a dispatch.
 func workspaceOf(s policytest.Scene) policy.Where {
 	return policy.Where{Repo: s.Repo, Home: s.Home, Protected: []string{s.State}, Commits: true}
 }
@@ -142,7 +142,7 @@ func TestRulebook(t *testing.T) {
 	}
 }
 
-// What was made to take long is answered all the same: a person waits behind it.
+// Input that is made to take long is answered in a limited time, because a person waits.
 func TestRulebookIsNotKeptBusy(t *testing.T) {
 	scene := policytest.At("/scene")
 	deny := patterns(t, "Bash(rm *)", "Bash(*x*y*z*)", "Bash(git push*)", "Read(.env)", "Write(**/secret/*)")
@@ -158,7 +158,7 @@ func TestRulebookIsNotKeptBusy(t *testing.T) {
 		}
 		begin := time.Now()
 		policy.Answer(patterns(t, "Bash(*)"), deny, policy.Call{Tool: "Bash", Input: raw, Dir: scene.Repo}, nil, workspaceOf(scene), policytest.Fake(scene))
-		if took := time.Since(begin); took > 20*time.Second { // far more than it takes, for slow machines
+		if took := time.Since(begin); took > 20*time.Second { // far more than needed, for slow machines
 			t.Errorf("%.30q… takes %s", command, took)
 		} else {
 			t.Logf("%.30q… takes %s", command, took.Round(time.Millisecond))

@@ -7,7 +7,7 @@ import (
 	"github.com/fairlead-dev/fairlead/policy/policytest"
 )
 
-// A workspace may stand anywhere, also below a folder that governs another program.
+// A workspace may be anywhere, also below a folder that governs another program.
 func TestRulebookBelowAGovernor(t *testing.T) {
 	scene := policytest.At("/home/you/.codex/worktrees")
 	disk, where := policytest.Fake(scene), workspaceOf(scene)

@@ -9,13 +9,13 @@ import (
 	"github.com/bmatcuk/doublestar/v4"
 )
 
-// byRules holds a file against the state's globs. The denial wins.
+// byRules checks a file against the role's globs. A denial wins.
 func (j *judge) byRules(t target, places []string, f File) *denial {
 	names := make([]string, 0, 2*len(places))
 	for _, p := range places {
 		names = append(names, p)
 		if trimmed := strings.TrimRight(p, " ."); trimmed != p {
-			names = append(names, trimmed) // "x.py." is x.py to some disks
+			names = append(names, trimmed) // some file systems treat "x.py." as x.py
 		}
 	}
 	deny := func(why string) *denial {
@@ -60,8 +60,7 @@ func (j *judge) byRules(t target, places []string, f File) *denial {
 	return nil
 }
 
-// covered says why can_write does not cover a path, and what is below it where all of that is
-// meant; empty: it does.
+// covered returns why can_write does not cover a path, and everything below it with tree; empty: it does.
 func (j *judge) covered(p, executable string, tree bool) string {
 	why := "can_write does not list it"
 	for _, pattern := range j.rules.CanWrite {
@@ -84,7 +83,7 @@ func (j *judge) covered(p, executable string, tree bool) string {
 		}
 	}
 	if j.bound && (below(p, j.outputs) || j.where.Dialogue != "" && slices.Contains(j.both(j.where.Dialogue), p)) {
-		return "" // there an agent is told to write
+		return "" // the place for an agent's files
 	}
 	return why
 }
@@ -93,9 +92,9 @@ func isPhrase(pattern, phrase string) bool {
 	return strings.EqualFold(strings.TrimSpace(pattern), phrase)
 }
 
-// matches holds a glob against a path: against its name where the glob has no slash, else
-// against the path in the repository or, where the glob begins with a slash, the whole of it.
-// Case does not count: half of all disks take no notice of it.
+// matches matches a glob against a path: against its name if the glob has no slash, else against the path in
+// the repository or, if the glob begins with a slash, the whole path. Case is ignored, because many file
+// systems do.
 func (j *judge) matches(pattern, p string) (bool, error) {
 	pattern, p = strings.ToLower(pattern), strings.ToLower(p)
 	if !strings.Contains(pattern, "/") {
@@ -113,8 +112,7 @@ func (j *judge) matches(pattern, p string) (bool, error) {
 	return doublestar.Match(pattern, p)
 }
 
-// executableBecause says by what a file is executable: its name, its mode or its first line.
-// Empty: it is not.
+// executableBecause returns why a file is executable: its name, its mode or its first line; empty: it is not.
 func executableBecause(names []string, t target, f File) string {
 	switch {
 	case t.script:
@@ -132,7 +130,7 @@ func executableBecause(names []string, t target, f File) string {
 	return ""
 }
 
-// isProgram knows programs and build files by their names, besides those that the seed lists.
+// isProgram lists names of programs and build files, besides the seed's.
 func isProgram(name string) bool {
 	name = strings.ToLower(name)
 	switch name {
@@ -152,7 +150,7 @@ func isProgram(name string) bool {
 	return false
 }
 
-// isConfiguration knows what a program reads to learn how to behave, but for JSON.
+// isConfiguration lists configuration files of programs, except JSON.
 func isConfiguration(name string) bool {
 	name = strings.ToLower(name)
 	ext := path.Ext(name)
@@ -166,7 +164,7 @@ func isConfiguration(name string) bool {
 	}
 	switch ext {
 	case ".md", ".txt", ".log", ".json", ".csv":
-		return strings.HasPrefix(name, ".env.") // .env.txt is read by nobody, .env.json by some
+		return strings.HasPrefix(name, ".env.") // .env.txt is not read as configuration, .env.json may be
 	}
 	return true // .bashrc, .gitattributes, .npmrc
 }

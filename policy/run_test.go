@@ -16,11 +16,11 @@ import (
 	"github.com/fairlead-dev/fairlead/policy/policytest"
 )
 
-const commandTimeMax = 2 * time.Minute // on a busy machine; each needs some milliseconds
+const commandTimeMax = 2 * time.Minute // for a loaded machine; each needs some milliseconds
 
-// Every command that MAIN may give is really run, one after the other, and nothing on disk may
-// change by it: no file, no mode, no time of change, not in .git either (D8). A program that is
-// not installed changes nothing, and is counted.
+// Every command that MAIN may run is really run, one after the other, and nothing on disk may change: no
+// file, no mode, no change time, not in .git either (D8). A program that is not installed changes nothing,
+// and is counted.
 func TestAllowedCommandsChangeNothing(t *testing.T) {
 	scene := policytest.Build(t)
 	disk := policytest.Real()
@@ -70,8 +70,8 @@ func runShell(t *testing.T, scene policytest.Scene, command string) string {
 	return string(out)
 }
 
-// treeOf describes everything below a folder, so that any change shows: the kernel sets the
-// time of change (ctime), and no program can set it back, so that content need not be read.
+// treeOf describes everything below a folder, so that any change shows. The kernel sets the change time
+// (ctime), and no program can set it back, so content need not be read.
 func treeOf(t *testing.T, root string) map[string]string {
 	t.Helper()
 	tree := map[string]string{}

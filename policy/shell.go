@@ -13,30 +13,30 @@ import (
 )
 
 const (
-	scriptBytesMax  = 32 << 10 // a longer command is a program, and belongs into a file
-	scriptDepthMax  = 8        // shells within shells
-	scriptNestMax   = 500      // brackets; the parser's depth follows them
+	scriptBytesMax  = 32 << 10 // a longer command belongs into a file
+	scriptDepthMax  = 8        // nested shells
+	scriptNestMax   = 500      // brackets, which bound the parser's recursion
 	expansionsMax   = 256      // words that braces may make of one
-	commandsMax     = 2000     // a loop unrolled by hand is a program too
-	looksMax        = 2000     // each is a question to the disk, and somebody waits
-	directoriesMax  = 8        // places that a command may be in after its cd's
+	commandsMax     = 2000     // bounds unrolled loops
+	looksMax        = 2000     // each costs a disk access
+	directoriesMax  = 8        // folders that a command may be in after its cd's
 	shellDepthCause = "shells are nested too deep to be followed"
 )
 
-// shell reads one command line. Strict, it stops at the first thing that it does not know to
-// be harmless; otherwise it looks for what would be written and says what it did not understand.
+// shell reads one command line. In strict mode it stops at the first part that is not known to be harmless;
+// otherwise it collects what would be written and records what it did not understand.
 type shell struct {
 	j        *judge
 	strict   bool
-	dirs     []string          // where the next command may be running; empty: nobody knows
-	vars     map[string]string // what was assigned, as far as it is plain text; not when strict
-	stdin    string            // a here-document's text for the command at hand
+	dirs     []string          // where the next command may run; empty: unknown
+	vars     map[string]string // assigned values, as far as they are plain text; not in strict mode
+	stdin    string            // a here-document's text for the current command
 	depth    int
 	commands int
-	looks    int             // how many files were looked at
-	trusted  map[string]bool // folders in which git runs nothing but itself
+	looks    int             // number of disk accesses
+	trusted  map[string]bool // folders in which git runs only itself
 	stop     *denial
-	minor    *denial // a denial that leaves room for a graver one further on
+	minor    *denial // a denial that a more serious one may replace
 }
 
 // shellTool judges Bash.
@@ -78,8 +78,8 @@ func (j *judge) shellTool() *denial {
 	return s.stop
 }
 
-// runsIn is the folder to which a call's arguments take its command, as some programs have it; empty:
-// none. Two of them that differ are a fault, since nobody knows which counts.
+// runsIn returns the folder that a call's arguments set for its command; empty: none. Two different ones are
+// a fault, because it is unknown which one counts.
 func runsIn(in input) (to, fault string) {
 	for _, key := range in.keys {
 		if !has(directoryKeys, key) || string(in.values[key]) == "null" {
@@ -96,8 +96,8 @@ func runsIn(in input) (to, fault string) {
 	return to, ""
 }
 
-// commandOf is the text that a shell would be given. A list of words, which some agent programs
-// send, is the command that they spell.
+// commandOf returns the text that a shell would get. A list of words, which some agent programs send, is
+// joined to a command.
 func commandOf(in input) (command, fault string) {
 	command, ok := in.text("command")
 	if !ok {
@@ -124,7 +124,7 @@ func commandOf(in input) (command, fault string) {
 	return command, ""
 }
 
-// cannot is told of whatever is not understood, or not harmless.
+// cannot records what was not understood, or is not harmless.
 func (s *shell) cannot(capability, why, instead string) {
 	if s.stop != nil {
 		return
@@ -137,16 +137,16 @@ func (s *shell) cannot(capability, why, instead string) {
 	s.j.doubts(why)
 }
 
-// unclear is told of what is let through to an agent, and is no doubt about any single file: a
-// program whose writes nobody can tell from its words.
+// unclear records an agent's program whose writes the command line does not show. It is allowed, and is not a
+// doubt about any single file.
 func (s *shell) unclear(capability, why, instead string) {
 	before := s.j.doubt
 	s.cannot(capability, why, instead)
 	s.j.doubt, s.j.unclear = before, true
 }
 
-// stopFor ends the reading with a denial, if there is one. What is only against the outputs
-// rule does not hide what X10 forbids behind it.
+// stopFor ends the reading with a denial, if there is one. A denial by the outputs rule does not hide a later
+// one by X10.
 func (s *shell) stopFor(d *denial) {
 	switch {
 	case d == nil || s.stop != nil:
@@ -177,8 +177,8 @@ func (s *shell) script(text string) {
 		return
 	}
 	if strings.Contains(text, "#") && strings.Contains(text, "\\\n") {
-		// The parser takes a comment's last backslash for the line's, and reads on in the comment;
-		// a shell does not, and runs the next line.
+		// The parser takes a comment's last backslash for a line continuation, and reads on in the comment; a
+		// shell does not, and runs the next line.
 		s.cannot(capability, "a # and a backslash at a line's end stand in it, and a comment may end where it does not seem to", "leave the comment out")
 		if !s.strict {
 			s.parse(strings.ReplaceAll(text, "\\\n", "\n"))
@@ -187,7 +187,7 @@ func (s *shell) script(text string) {
 	s.parse(text)
 }
 
-// parse reads a text and judges what is in it.
+// parse parses a text and judges its commands.
 func (s *shell) parse(text string) {
 	const capability = "run a shell command that cannot be read"
 	file, err := syntax.NewParser(syntax.Variant(syntax.LangBash)).Parse(strings.NewReader(text), "")
@@ -291,8 +291,8 @@ func (s *shell) command(cmd syntax.Command) {
 	}
 }
 
-// binary follows && and ||: what stands behind them runs where the cd before them led, and what
-// comes after the whole may be in either place.
+// binary handles && and ||: the command after it runs where the cd before it led, and what follows may run in
+// either folder.
 func (s *shell) binary(c *syntax.BinaryCmd) {
 	if c.Op == syntax.Pipe || c.Op == syntax.PipeAll {
 		s.apart([]*syntax.Stmt{c.X})
@@ -319,7 +319,7 @@ func (s *shell) binary(c *syntax.BinaryCmd) {
 	s.dirs = union(after, s.dirs)
 }
 
-// apart reads commands whose cd changes nothing outside.
+// apart reads commands whose cd has no effect outside.
 func (s *shell) apart(stmts []*syntax.Stmt) {
 	before := s.dirs
 	s.list(stmts)
@@ -333,7 +333,7 @@ func (s *shell) branch(stmts []*syntax.Stmt) {
 	s.dirs = union(before, s.dirs)
 }
 
-// loop reads commands that may run again from where they ended.
+// loop reads commands that may run again in the folder where they ended.
 func (s *shell) loop(cond, do []*syntax.Stmt) {
 	before := s.dirs
 	s.list(cond)
@@ -371,7 +371,7 @@ func (s *shell) forClause(c *syntax.ForClause) {
 	s.loop(nil, c.Do)
 }
 
-// unroll reads a loop over a few plain words once for each: what they name is seen then.
+// unroll reads a loop over a few plain words once for each word, so that file names are known.
 func (s *shell) unroll(name string, items []value, do []*syntax.Stmt) bool {
 	const unrollMax = 16
 	if s.strict || len(items) == 0 || len(items) > unrollMax || slices.ContainsFunc(items, func(v value) bool { return !v.static() }) {
@@ -385,7 +385,7 @@ func (s *shell) unroll(name string, items []value, do []*syntax.Stmt) bool {
 	return true
 }
 
-// union is where a command may be when there are two ways to it.
+// union returns the folders of both branches.
 func union(a, b []string) []string {
 	if len(a) == 0 || len(b) == 0 {
 		return nil
@@ -402,7 +402,7 @@ func union(a, b []string) []string {
 	return all
 }
 
-// arrives says whether a statement is a plain cd to a folder that exists: it does not fail.
+// arrives reports whether a statement is a plain cd to an existing folder, so that it does not fail.
 func (s *shell) arrives(st *syntax.Stmt, before []string) bool {
 	call, ok := st.Cmd.(*syntax.CallExpr)
 	if !ok || st.Negated || len(st.Redirs) > 0 || len(call.Assigns) > 0 || len(call.Args) != 2 || call.Args[0].Lit() != "cd" {

@@ -11,7 +11,7 @@ import (
 func (s *shell) call(c *syntax.CallExpr) {
 	for _, a := range c.Assigns {
 		if a.Name != nil && a.Name.Value == "IFS" && len(c.Args) > 0 && c.Args[0].Lit() == "read" && a.Array == nil && a.Index == nil {
-			s.word(a.Value) // while IFS= read -r line: for that one read
+			s.word(a.Value) // while IFS= read -r line: only for that read
 			continue
 		}
 		s.assign(a, len(c.Args) > 0)
@@ -25,7 +25,7 @@ func (s *shell) call(c *syntax.CallExpr) {
 	}
 }
 
-// assign reads name=value. Strict, only names that no shell and no program listens to pass.
+// assign reads name=value. In strict mode, only names that no shell or program interprets are allowed.
 func (s *shell) assign(a *syntax.Assign, forCall bool) {
 	const capability = "change the shell's variables"
 	var v value
@@ -54,15 +54,15 @@ func (s *shell) assign(a *syntax.Assign, forCall bool) {
 		s.cannot(capability, "the assignment of "+cut(name)+" changes what commands do", "choose a name in lower case")
 	}
 	if _, twice := s.vars[name]; twice || a.Append || !v.static() {
-		v = unknownValue() // which of the values it has is not followed
+		v = unknownValue() // its values are not tracked
 	}
 	if !forCall {
 		s.vars[name] = v.text
 	}
 }
 
-// assignable says whether a variable's name is nobody's: in lower case, and none of those that
-// zsh ties to PATH and the like.
+// assignable reports whether a variable's name has no special meaning: it is in lower case, and none of those
+// that zsh ties to PATH and similar variables.
 func assignable(name string) bool {
 	if name == "" || strings.Trim(name, "abcdefghijklmnopqrstuvwxyz0123456789_") != "" {
 		return false
@@ -76,7 +76,7 @@ func assignable(name string) bool {
 	return true
 }
 
-// steers knows variables that decide which program a name is, or what it runs besides.
+// steers lists variables that decide which program a name means, or what it runs besides.
 func steers(name string) bool {
 	for _, prefix := range [...]string{"LD_", "DYLD_", "GIT_", "BASH_"} {
 		if strings.HasPrefix(name, prefix) && name != "GIT_OPTIONAL_LOCKS" && name != "GIT_PAGER" {
@@ -86,7 +86,7 @@ func steers(name string) bool {
 	return has("PATH path ENV IFS SHELLOPTS PROMPT_COMMAND PYTHONPATH NODE_OPTIONS PERL5OPT", name)
 }
 
-// isHarmlessVariable knows what people set so that output is plain.
+// isHarmlessVariable lists variables that people set for plain output.
 func isHarmlessVariable(name string, v value) bool {
 	switch name {
 	case "LC_ALL", "LC_COLLATE", "LC_CTYPE", "LC_MESSAGES", "LC_NUMERIC", "LC_TIME", "LANG", "TZ":
@@ -122,7 +122,7 @@ func (s *shell) run(args []value) {
 		s.stopFor(d)
 		return
 	}
-	ours := s.j.bound && !isSystems(name.text) // a program of that name that somebody laid there
+	ours := s.j.bound && !isSystems(name.text) // a program with that name in the workspace
 	switch {
 	case ours && s.wraps(base, args):
 		return
@@ -150,8 +150,7 @@ func (s *shell) run(args []value) {
 	s.effects(base, args, p)
 }
 
-// program is the name by which a command is known. Strict, a path is one only where the
-// system's own programs stand.
+// program returns a command's name. In strict mode, a path counts only in a system folder.
 func (s *shell) program(word string) (base string, ok bool) {
 	folder, base := path.Split(word)
 	if folder == "" || !s.strict {
@@ -166,7 +165,7 @@ func (s *shell) program(word string) (base string, ok bool) {
 	return "", false
 }
 
-// cd is followed: it decides what later words mean.
+// cd is tracked, because it changes the meaning of later paths.
 func (s *shell) cd(args []value) {
 	var to string
 	switch {
@@ -191,7 +190,7 @@ func (s *shell) cd(args []value) {
 		}
 		next = append(next, f.Path)
 		if f.Kind != Folder {
-			next = union(s.dirs, next) // perhaps a command before it makes that folder
+			next = union(s.dirs, next) // a command before it may create that folder
 		}
 	}
 	s.dirs = next

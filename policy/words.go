@@ -7,34 +7,33 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
-// hole stands in a value for what only the running shell knows. No command that is read holds
-// this byte itself.
+// hole stands in a value for text that only the running shell knows. A command never holds this byte itself.
 const hole = '\x00'
 
-// value is one word of a command, as far as it is known before it runs.
+// value is one word of a command, as far as it is known before the command runs.
 type value struct {
 	text  string
-	glob  bool // an unquoted * ? or [ stands in it
+	glob  bool // it holds an unquoted * ? or [
 	split bool // it may become several words, or none
-	opens bool // it begins with a glob's character
+	opens bool // it begins with a glob character
 }
 
 func unknownValue() value { return value{text: string(hole), split: true} }
 
-// static says that the word is exactly this text.
+// static reports that the word is exactly this text.
 func (v value) static() bool { return !v.glob && !v.split && strings.IndexByte(v.text, hole) < 0 }
 
-// maybeFlag says that the word might turn out to begin with a dash.
+// maybeFlag reports that the word might begin with a dash when the command runs.
 func (v value) maybeFlag() bool {
 	return v.split || v.opens || strings.HasPrefix(v.text, "-") || strings.HasPrefix(v.text, string(hole))
 }
 
-// show is the word for people.
+// show formats the word for people.
 func (v value) show() string {
 	return cut(strings.ReplaceAll(v.text, string(hole), "$…"))
 }
 
-// word reads a word and all that is within it, and gives what the shell will make of it.
+// word reads a word and everything within it, and returns what the shell makes of it.
 func (s *shell) word(w *syntax.Word) []value {
 	if w == nil || s.stop != nil {
 		return nil
@@ -62,7 +61,7 @@ func hasBrace(w *syntax.Word) bool {
 	})
 }
 
-// expandBraces does what the shell does with {a,b}; {1..9} stays a hole.
+// expandBraces expands {a,b} like the shell; {1..9} stays a hole.
 func expandBraces(w *syntax.Word) ([]*syntax.Word, bool) {
 	syntax.SplitBraces(w)
 	words := []*syntax.Word{{}}
@@ -91,7 +90,7 @@ func expandBraces(w *syntax.Word) ([]*syntax.Word, bool) {
 	return words, true
 }
 
-// joined puts plain parts together that were only split to look for braces: {} is one word.
+// joined joins plain parts that were only split to find braces: {} is one word.
 func joined(parts []syntax.WordPart) []syntax.WordPart {
 	all := make([]syntax.WordPart, 0, len(parts))
 	for _, part := range parts {
@@ -107,7 +106,7 @@ func joined(parts []syntax.WordPart) []syntax.WordPart {
 	return all
 }
 
-// value reads one word that braces no longer concern.
+// value reads one word after brace expansion.
 func (s *shell) value(w *syntax.Word) value {
 	var v value
 	var b strings.Builder
@@ -149,12 +148,12 @@ func (s *shell) value(w *syntax.Word) value {
 		}
 	}
 	if v.text = b.String(); v.text == "[" || v.text == "[[" {
-		v.glob, v.opens = false, false // a command, and no list of characters
+		v.glob, v.opens = false, false // the command [, not a bracket expression
 	}
 	return v
 }
 
-// tilde writes what a ~ at the beginning stands for, and gives the rest.
+// tilde writes the value of a leading ~, and returns the rest.
 func (s *shell) tilde(b *strings.Builder, text string) string {
 	if !strings.HasPrefix(text, "~") {
 		return text
@@ -185,7 +184,7 @@ func (s *shell) literal(b *strings.Builder, v *value, text string, first bool) {
 			b.WriteByte(c)
 		case '{':
 			if group, _, closed := strings.Cut(text[i:], "}"); !closed || strings.ContainsAny(group, ",") || strings.Contains(group, "..") {
-				v.split = true // braces that were not taken apart here may be by the shell
+				v.split = true // the shell may expand braces that were not expanded here
 			}
 			b.WriteByte(c)
 		default:
@@ -194,7 +193,7 @@ func (s *shell) literal(b *strings.Builder, v *value, text string, first bool) {
 	}
 }
 
-// quoted writes what stands between double quotes.
+// quoted writes the content of double quotes.
 func (s *shell) quoted(b *strings.Builder, v *value, parts []syntax.WordPart) {
 	for _, part := range parts {
 		lit, ok := part.(*syntax.Lit)
@@ -211,7 +210,7 @@ func (s *shell) quoted(b *strings.Builder, v *value, parts []syntax.WordPart) {
 	}
 }
 
-// part reads what the shell replaces: variables, and what commands say.
+// part reads expansions: variables, and command substitutions.
 func (s *shell) part(b *strings.Builder, v *value, part syntax.WordPart, quoted bool) {
 	switch p := part.(type) {
 	case *syntax.ParamExp:
@@ -242,8 +241,8 @@ func (s *shell) part(b *strings.Builder, v *value, part syntax.WordPart, quoted 
 	}
 }
 
-// param reads $x and ${x…}. It gives the text as far as it is known, and whether it may become
-// several words.
+// param reads $x and ${x…}. It returns the text as far as it is known, and whether it may become several
+// words.
 func (s *shell) param(p *syntax.ParamExp, quoted bool) (text string, split bool) {
 	const capability = "run a shell command that cannot be read"
 	plain := p.Param != nil && !p.Excl && p.Names == 0 && p.Flags == nil && p.NestedParam == nil && len(p.Modifiers) == 0 &&
@@ -283,7 +282,7 @@ func (s *shell) param(p *syntax.ParamExp, quoted bool) (text string, split bool)
 	return string(hole), !quoted || list
 }
 
-// known is a variable's value where that is certain.
+// known returns a variable's value if it is certain.
 func (s *shell) known(p *syntax.ParamExp) (string, bool) {
 	if p.Length || p.Index != nil || p.Slice != nil || p.Repl != nil || p.Exp != nil {
 		return "", false
@@ -316,8 +315,7 @@ func isNumberExpr(x syntax.ArithmExpr) bool {
 	return false
 }
 
-// arithmetic passes plain numbers. A name in it is looked up, and what it holds is calculated
-// again, commands and all.
+// arithmetic allows plain numbers. A name's value would be evaluated again, including commands.
 func (s *shell) arithmetic(x syntax.ArithmExpr) {
 	if x == nil {
 		return
@@ -343,7 +341,7 @@ func (s *shell) arithmetic(x syntax.ArithmExpr) {
 	}
 }
 
-// unescapeDollar reads the escapes that hide letters, so that a hidden name is seen.
+// unescapeDollar decodes escapes that hide letters, so that a hidden name is seen.
 func unescapeDollar(text string) string {
 	var b strings.Builder
 	for i := 0; i < len(text); i++ {

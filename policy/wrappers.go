@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// wrapper takes a command apart whose words are another command. It says whether it was one.
+// wrapper handles a command whose words are another command, and reports whether it was one.
 func (s *shell) wrapper(base string, args []value) bool {
 	rest := args[1:]
 	if s.j.bound {
@@ -14,7 +14,7 @@ func (s *shell) wrapper(base string, args []value) bool {
 	switch base {
 	case "command":
 		if len(rest) > 0 && rest[0].static() && (rest[0].text == "-v" || rest[0].text == "-V") {
-			return true // says what a name stands for
+			return true // shows what a name means
 		}
 		s.inner(base, rest, flags{}, 0)
 	case "time":
@@ -51,8 +51,7 @@ func (s *shell) wrapper(base string, args []value) bool {
 	return true
 }
 
-// inner judges the command behind a wrapper that is harmless itself. operands is how many words
-// stand before it.
+// inner judges the command after a harmless wrapper. operands is the number of words before it.
 func (s *shell) inner(base string, args []value, f flags, operands int) {
 	at, fault := f.skip(args)
 	if fault != "" {
@@ -71,7 +70,7 @@ func (s *shell) inner(base string, args []value, f flags, operands int) {
 	}
 }
 
-// itself refuses, strict, a wrapper that changes how a command runs, and judges what is in it
+// itself refuses, in strict mode, a wrapper that changes how a command runs, and judges its command
 // otherwise.
 func (s *shell) itself(base string, args []value, f flags) bool {
 	if s.strict {
@@ -92,14 +91,14 @@ func (s *shell) itself(base string, args []value, f flags) bool {
 	return true
 }
 
-// isListing says whether env only lists.
+// isListing reports whether env only lists.
 func (s *shell) isListing(args []value) bool {
 	return !slices.ContainsFunc(args, func(v value) bool {
 		return !v.static() || v.text != "-0" && v.text != "--null"
 	})
 }
 
-// xargs appends words that nobody knows: the command behind it must take any.
+// xargs appends unknown words: its command must be harmless with any.
 func (s *shell) xargs(args []value) {
 	f := flags{short: "0rt", valued: "nPLIdEsa", long: "null no-run-if-empty verbose max-args= max-procs= max-lines= delimiter= replace= arg-file="}
 	at, fault := f.skip(args)
@@ -132,8 +131,8 @@ func (s *shell) xargs(args []value) {
 	s.run(inner)
 }
 
-// innerShell refuses, strict, a shell within the shell: another shell reads the same words in
-// another way. Otherwise it reads what stands behind -c.
+// innerShell refuses, in strict mode, a nested shell, because another shell reads the same words differently.
+// Otherwise it reads the text after -c.
 func (s *shell) innerShell(base string, args []value) {
 	if s.strict {
 		s.cannot("run commands by "+base, base+" would read commands that stand in a text or a file", "give the command itself")
@@ -155,7 +154,7 @@ func (s *shell) innerShell(base string, args []value) {
 	s.unknownCommand(base, append([]value{{text: base}}, args...))
 }
 
-// eval reads its words as a command, where they are known.
+// eval reads its words as a command, if they are known.
 func (s *shell) eval(args []value) {
 	if s.strict {
 		s.cannot("run commands by eval", "eval runs a text as commands", "give the command itself")

@@ -6,14 +6,14 @@ import (
 	"strings"
 )
 
-// writer is a program that writes the files it is told.
+// writer is a program that writes the files that it is given.
 type writer struct {
 	valued string // letters whose value is the next word
-	first  int    // so many words before the files (a mode, an owner)
+	first  int    // words before the files (a mode, an owner)
 	last   bool   // only the last word is written
-	tree   bool   // all that is below, too
-	into   bool   // -t FOLDER, and a last word that is a folder: written below it
-	moves  bool   // the other words are written, too: they are gone afterwards
+	tree   bool   // everything below too
+	into   bool   // -t FOLDER, and a last word that is a folder: files are written below it
+	moves  bool   // the other words are written too, because they are removed
 	links  bool   // the other words get another name
 }
 
@@ -84,7 +84,7 @@ func (s *shell) writer(w writer, args []value) {
 	s.writesLast(w, words, into)
 }
 
-// writesLast judges cp and its like: the last word is where the others go.
+// writesLast judges cp and similar programs: the last word is the destination.
 func (s *shell) writesLast(w writer, words []value, into *value) {
 	if into == nil && len(words) == 1 && w.links {
 		into = &value{text: "."}
@@ -128,7 +128,7 @@ func (s *shell) isFolder(v value) bool {
 	return false
 }
 
-// sedWrites judges sed -i: the files behind the script.
+// sedWrites judges sed -i: the files after the script.
 func (s *shell) sedWrites(args []value) {
 	inPlace, given := false, false
 	var words []value

@@ -16,26 +16,26 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// actVar names what this test's program is to try instead of testing.
+// actVar makes this test binary try attempts instead of testing, and names them.
 const actVar = "FAIRLEAD_TEST_ACT"
 
-// noDump is a flag of a file that means nothing to anybody here.
+// noDump is a file flag that has no effect on these tests.
 const noDump = 0x40
 
 // place is where attempts are made.
 type place struct {
 	in     string // may be written
-	victim string // a file outside, the attempt's own
-	dir    string // a folder outside, the attempt's own, with a file kept in it
+	victim string // a file outside, for this attempt only
+	dir    string // a folder outside, for this attempt only, with a file in it
 }
 
-// attempt is one way to change something outside. It gives nil where it believes to have done it.
+// attempt is one way to change something outside. It returns nil if it believes that it succeeded.
 type attempt struct {
 	name string
 	try  func(p place) error
 }
 
-// attempts are the ways out that we know. Each has a file and a folder of its own to change.
+// attempts are the known ways out. Each has a file and a folder of its own to change.
 var attempts = []attempt{
 	{"make a file", func(p place) error { return os.WriteFile(p.victim+".new", nil, 0o600) }},
 	{"make a folder", func(p place) error { return os.Mkdir(p.victim+".new", 0o700) }},
@@ -149,8 +149,8 @@ var attempts = []attempt{
 	}},
 }
 
-// beyond are attempts on what is not a file of ours. Each must fail in the sandbox; outside of it
-// they are not made, for some would succeed.
+// beyond are attempts on things that are not the test's files. Each must fail in the sandbox; they are not
+// made outside it, because some would succeed.
 var beyond = []attempt{
 	{"make a disk inside", func(p place) error { return unix.Mknod(filepath.Join(p.in, "disk"), unix.S_IFBLK|0o600, 7<<8) }},
 	{"make a device inside", func(p place) error { return unix.Mknod(filepath.Join(p.in, "mem"), unix.S_IFCHR|0o600, 1<<8|1) }},
@@ -195,7 +195,7 @@ var beyond = []attempt{
 		cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: unix.CLONE_NEWUSER | unix.CLONE_NEWNS, AmbientCaps: []uintptr{unix.CAP_SYS_ADMIN, unix.CAP_SYS_CHROOT, unix.CAP_DAC_OVERRIDE}}
 		out, err := cmd.CombinedOutput()
 		switch {
-		case err != nil: // this machine has no such worlds, or not for us
+		case err != nil: // this machine does not permit such namespaces
 			return err
 		case strings.Contains(string(out), "<nil>"):
 			fmt.Print(string(out))
@@ -219,7 +219,7 @@ var beyond = []attempt{
 	{"a snapshot", func(p place) error {
 		return throughOpen(p.dir, unix.O_RDONLY, func(fd int) error {
 			if err := unix.IoctlSetPointerInt(fd, 0x5000940e, 0); !errors.Is(err, unix.EPERM) {
-				return nil // ENOTTY: the file system was asked
+				return nil // ENOTTY: the call reached the file system
 			}
 			return unix.EPERM
 		})
@@ -234,7 +234,7 @@ const (
 	abstract = "FAIRLEAD_TEST_ABSTRACT"
 )
 
-// actIfAsked is the sandboxed side: it tries, and says of each attempt what came of it.
+// actIfAsked is the sandboxed side: it makes the attempts and reports each result.
 func actIfAsked() {
 	act := os.Getenv(actVar)
 	if act == "" {
@@ -271,7 +271,7 @@ func actIfAsked() {
 	os.Exit(0)
 }
 
-// world is tried by one who has every power in a world of mounts of his own.
+// world makes an attempt with all capabilities in a new mount namespace.
 func world(in, dir, file string) {
 	fmt.Println("mount:", unix.Mount("none", dir, "tmpfs", 0, ""))
 	fmt.Println("bind:", unix.Mount(dir, in, "", unix.MS_BIND, ""))
@@ -287,12 +287,12 @@ func world(in, dir, file string) {
 	fmt.Println("chroot:", errors.Join(unix.Chroot(in), unix.Chdir("/"), openWith("/../"+file, unix.O_WRONLY)))
 }
 
-// placeOf is where the attempt number i finds what it is to change.
+// placeOf is the place of attempt number i.
 func placeOf(in, out string, i int) place {
 	return place{in: in, victim: filepath.Join(out, fmt.Sprintf("file-%02d", i)), dir: filepath.Join(out, fmt.Sprintf("folder-%02d", i))}
 }
 
-// who says what an execve carries over.
+// who returns what an execve preserves.
 func who() {
 	var death int32
 	_ = unix.Prctl(unix.PR_GET_PDEATHSIG, uintptr(unsafe.Pointer(&death)), 0, 0, 0)
@@ -342,7 +342,7 @@ func shell(script, file string) error {
 	return nil
 }
 
-// fromThreads tries it on many threads of the system at once; one that gets through is enough.
+// fromThreads makes an attempt on many OS threads; one success is enough.
 func fromThreads(try func() error) error {
 	const threads = 16
 	results := make(chan error, threads)
@@ -363,7 +363,7 @@ func fromThreads(try func() error) error {
 	return last
 }
 
-// fromOrphan has a grandchild try, in a session of its own, after its parent is gone.
+// fromOrphan makes an attempt in a grandchild, in a session of its own, after its parent exited.
 func fromOrphan(p place) error {
 	said := filepath.Join(p.in, "said")
 	cmd := exec.Command("/bin/sh", "-c", `setsid "$0" >/dev/null 2>&1 </dev/null & exit 0`, os.Args[0])
@@ -392,7 +392,7 @@ func fromOrphan(p place) error {
 func trace(pid int) error {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
-	const seize = 0x4206 // attaches without stopping
+	const seize = 0x4206 // PTRACE_SEIZE attaches without stopping
 	_, _, errno := unix.Syscall6(unix.SYS_PTRACE, seize, uintptr(pid), 0, 0, 0, 0)
 	if errno != 0 {
 		return errno

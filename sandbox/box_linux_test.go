@@ -20,7 +20,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// scratch is a folder to write in and a tree outside to leave alone.
+// scratch is a writable folder and a tree outside that must not change.
 type scratch struct {
 	t       testing.TB
 	in, out string
@@ -41,7 +41,7 @@ func newScratch(t testing.TB) *scratch {
 	return s
 }
 
-// victims lays what n attempts are to change.
+// victims creates what n attempts are to change.
 func (s *scratch) victims(n int) {
 	s.t.Helper()
 	for i := range n {
@@ -55,10 +55,10 @@ func (s *scratch) victims(n int) {
 	}
 }
 
-// patience is for one sandboxed process.
+// patience bounds one sandboxed process.
 const patience = 2 * time.Minute
 
-// start has this test's program act in a box, or free where box is nil.
+// start runs this test binary in a box, or without one if box is nil.
 func (s *scratch) command(box *Box, act string, env ...string) *exec.Cmd {
 	s.t.Helper()
 	ctx, cancel := context.WithTimeout(s.t.Context(), patience)
@@ -68,7 +68,7 @@ func (s *scratch) command(box *Box, act string, env ...string) *exec.Cmd {
 		argv = Wrap(os.Args[0], argv, *box)
 	}
 	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
-	// A program with the race detector in it waits a second at its end, unless told.
+	// without this a binary with the race detector waits a second at its end
 	cmd.Env = append([]string{"PATH=/usr/bin:/bin", "HOME=" + s.in, "GORACE=atexit_sleep_ms=0", actVar + "=" + act, inVar + "=" + s.in, dirVar + "=" + s.out}, env...)
 	cmd.Dir = s.in
 	return cmd
@@ -83,7 +83,7 @@ func (s *scratch) run(box *Box, act string, env ...string) string {
 	return string(out)
 }
 
-// results reads `NAME: ERROR` lines.
+// results parses `NAME: ERROR` lines.
 func results(out string) map[string]string {
 	said := map[string]string{}
 	for line := range strings.Lines(out) {
@@ -94,9 +94,8 @@ func results(out string) map[string]string {
 	return said
 }
 
-// portrait is all that can be seen of a tree: of each name its kind, mode, owner, names, size,
-// when it was written and when anything about it was changed, its extended attributes, and
-// where it leads or what is in it. Only when it was read is left out.
+// portrait describes everything visible of a tree: for each name its type, mode, owner, links, size, times of
+// modification and change, extended attributes, link target and content. Only the access time is left out.
 func portrait(t testing.TB, root string) map[string]string {
 	t.Helper()
 	seen := map[string]string{}
@@ -136,8 +135,8 @@ func portrait(t testing.TB, root string) map[string]string {
 	return seen
 }
 
-// TestAttempts: everything that we know how to do to a file outside, first free, to see that it
-// would work at all, and then in the sandbox, where nothing of it may.
+// TestAttempts makes every known attempt to change a file outside: first without a sandbox, to see that it
+// works at all, and then in the sandbox, where none may succeed.
 func TestAttempts(t *testing.T) {
 	need(t)
 	free := newScratch(t)
@@ -163,13 +162,13 @@ func TestAttempts(t *testing.T) {
 	}
 }
 
-// cannotEverywhere are attempts that not every file system, kernel or user allows.
+// cannotEverywhere are attempts that some file systems, kernels or users do not support.
 var cannotEverywhere = map[string]bool{
 	"make a file without a name": true, "name what is open by name alone": true, "write by a handle": true, "set a flag": true,
 	"set an attribute": true, "set an attribute of what is open": true, "chmod what is open by name": true, "exchange": true,
 }
 
-// With Attributes what Landlock does not see works, outside too, and nothing else does.
+// With Attributes, calls that Landlock does not see work outside too, and nothing else does.
 func TestAttributes(t *testing.T) {
 	need(t)
 	s := newScratch(t)
@@ -200,7 +199,7 @@ func TestBeyond(t *testing.T) {
 	}
 }
 
-// Sockets with a name are closed unless they were given, abstract ones and signals always are.
+// Named sockets are denied unless allowed; abstract ones and signals always are.
 func TestSocketsAndSignals(t *testing.T) {
 	need(t)
 	abi, _ := Supported()
@@ -236,7 +235,7 @@ func TestSocketsAndSignals(t *testing.T) {
 	}
 }
 
-// Numbers of another interface would be a way round the filter.
+// System call numbers of another architecture would bypass the filter.
 func TestForeignNumbers(t *testing.T) {
 	need(t)
 	if foreignFrom == 0 {
@@ -249,7 +248,7 @@ func TestForeignNumbers(t *testing.T) {
 	}
 }
 
-// TestSameProcess: whoever watches over the process need not know of the sandbox.
+// TestSameProcess checks that a supervising process sees the same process after the sandbox was entered.
 func TestSameProcess(t *testing.T) {
 	need(t)
 	s := newScratch(t)
@@ -283,7 +282,7 @@ func TestSameProcess(t *testing.T) {
 	}
 }
 
-// TestFailsClosed: where the sandbox cannot be made, the program is not started.
+// TestFailsClosed checks that the program is not started if the sandbox cannot be created.
 func TestFailsClosed(t *testing.T) {
 	need(t)
 	s := newScratch(t)
@@ -332,7 +331,7 @@ func TestFailsClosed(t *testing.T) {
 	}
 }
 
-// Programs that run what they are told to in a terminal get one where the box says so, and make nothing there.
+// With Terminals, programs can use new pseudo-terminals, and still create nothing in their folder.
 func TestTerminals(t *testing.T) {
 	need(t)
 	s := newScratch(t)
@@ -351,7 +350,7 @@ func TestTerminals(t *testing.T) {
 	}
 }
 
-// TestInside: what belongs to work goes on in the folders, from one to the other, and to a file.
+// TestInside checks that normal work is possible in the folders, between them, and on a single file.
 func TestInside(t *testing.T) {
 	need(t)
 	s := newScratch(t)
@@ -380,7 +379,7 @@ echo gone > /dev/null; echo said > /dev/stdout; cat /etc/passwd > /dev/null; ls 
 	}
 }
 
-// A sandbox cannot prove itself within another one, so it is not believed in.
+// A sandbox inside another one cannot verify itself, so it is refused.
 func TestNested(t *testing.T) {
 	need(t)
 	s := newScratch(t)

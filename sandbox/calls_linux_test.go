@@ -22,32 +22,32 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// callsFile is the table of tool calls and verdicts that package policy is judged by. Here nobody
-// judges: every call of it, allowed or denied, is made for real, and the sandbox is all there is.
+// callsFile is package policy's table of tool calls and verdicts. Here every call is really made, allowed or
+// denied, and only the sandbox protects.
 const callsFile = "../policy/testdata/calls.txt"
 
-// toolCall is a line of it.
+// toolCall is a line of the table.
 type toolCall struct {
 	Line int
-	Tool string // Bash, or one that writes a file
+	Tool string // Bash, or a tool that writes a file
 	Dir  string // where it is made
 	Arg  string // a command, or a path
 }
 
-// outcome is what came of it. Inside says where a file's path led just then: calls before it may
-// have laid links, or removed some.
+// outcome is a call's result. Inside says where a file's path led at that moment, because earlier calls may
+// have created or removed links.
 type outcome struct {
 	Err    string
 	Inside bool
 }
 
-// exception is a kind of call that is not made, and why.
+// exception is a kind of call that is not made, with the reason.
 type exception struct {
 	what *regexp.Regexp
 	why  string
 }
 
-// leftOut are calls that would hurt a machine if the sandbox failed, or prove nothing here.
+// leftOut are calls that would damage the machine if the sandbox failed, or prove nothing here.
 var leftOut = []exception{
 	{regexp.MustCompile(`\b(shutdown|reboot|halt|poweroff|kill|pkill|killall)\b`), "would end more than itself"},
 	{regexp.MustCompile(`\b(curl|wget|ssh|scp|npm|cargo|docker|apt|pip)\b`), "speaks to the network or to a service"},
@@ -60,7 +60,7 @@ var leftOut = []exception{
 	{regexp.MustCompile(`/hard\.md`), "one file with a second name outside: the package's page says that this is not prevented"},
 }
 
-// endless calls are cut off after an instant: they never end by themselves.
+// endless calls never end and are killed after a moment.
 var endless = regexp.MustCompile(`^tail .*(-f|--follow)|/dev/zero|cat zero|cat pipe|^yes|^watch |while true|^select |/dev/tty|^(less|vi|vim|ed) `)
 
 const (
@@ -68,7 +68,7 @@ const (
 	endlessAfter = 200 * time.Millisecond
 )
 
-// scene is a repository with a session in it, and all that lies around it.
+// scene is a repository with a dispatch in it, and its surroundings.
 type scene struct{ root, repo, home, outside, session, out string }
 
 func newScene(t *testing.T) scene {
@@ -140,7 +140,7 @@ func (s scene) environ() []string {
 	}
 }
 
-// around is all that may not change: everything but the outputs.
+// around is everything that must not change: all but the outputs.
 func (s scene) around(t *testing.T) map[string]string {
 	t.Helper()
 	seen := portrait(t, s.root)
@@ -153,8 +153,8 @@ func (s scene) around(t *testing.T) map[string]string {
 	return seen
 }
 
-// calls reads the table. What is no command and no path (a tool that reads, an input that is
-// malformed on purpose) is nothing to be tried.
+// calls reads the table. A line whose argument is neither a command nor a path (a reading tool, a malformed
+// input) is skipped.
 func (s scene) calls(t *testing.T) (list []toolCall, without int) {
 	t.Helper()
 	b, err := os.ReadFile(callsFile)
@@ -184,7 +184,7 @@ func (s scene) calls(t *testing.T) (list []toolCall, without int) {
 	return list, without
 }
 
-// understand makes the argument a command or an absolute path, where it is one.
+// understand returns the argument as a command or an absolute path, if it is one.
 func (c *toolCall) understand(s scene) bool {
 	if !slices.Contains([]string{"Bash", "Write", "Edit", "MultiEdit", "NotebookEdit"}, c.Tool) {
 		return false
@@ -214,11 +214,11 @@ func (c *toolCall) understand(s scene) bool {
 	return true
 }
 
-// inside says whether a path leads below a folder, whatever links are on the way.
+// inside reports whether a path leads below a folder, through any links.
 func inside(p, folder string) bool {
 	p = filepath.Clean(p)
 	for rest := ""; ; p, rest = filepath.Dir(p), filepath.Join(filepath.Base(p), rest) {
-		if to, err := os.Readlink(p); err == nil && rest == "" { // the last one, which may lead nowhere
+		if to, err := os.Readlink(p); err == nil && rest == "" { // the last component, which may be a dangling link
 			return below(to, folder) && to != p
 		}
 		if real, err := filepath.EvalSymlinks(p); err == nil {
@@ -235,7 +235,7 @@ func leads(p string) error {
 	return err
 }
 
-// TestCalls makes every call of the table in a sandbox, and nothing but its outputs may differ.
+// TestCalls makes every call of the table in a sandbox; only its outputs may differ afterwards.
 func TestCalls(t *testing.T) {
 	need(t)
 	s := newScene(t)
@@ -275,7 +275,7 @@ func TestCalls(t *testing.T) {
 	t.Logf("%d calls tried, %d went well, %d of them wrote a file and %d had to do with the outputs; %d are left out", len(list), worked, wrote, bash, without)
 }
 
-// try has them all made in one sandbox, in order, and says what came of each.
+// try makes all calls in one sandbox, in order, and returns the results.
 func (s scene) try(t *testing.T, list []toolCall) map[int]outcome {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
@@ -300,7 +300,7 @@ func (s scene) try(t *testing.T, list []toolCall) map[int]outcome {
 	return result
 }
 
-// blame finds which call it was, each in a scene of its own.
+// blame finds the call that made a change, each in a scene of its own.
 func blame(t *testing.T, list []toolCall) string {
 	for i := range list {
 		s := newScene(t)
@@ -364,7 +364,7 @@ func (c toolCall) bash() error {
 	if err := cmd.Start(); err != nil {
 		return err
 	}
-	// The whole group: what it left behind holds our pipe, and goes on otherwise.
+	// The whole group: its children hold our pipe open.
 	end := time.AfterFunc(patience, func() { _ = unix.Kill(-cmd.Process.Pid, unix.SIGKILL) })
 	defer end.Stop()
 	err := cmd.Wait()

@@ -1,52 +1,40 @@
-// Package sandbox lets a process read everything and write next to nothing.
+// Package sandbox runs a program that may read everything and write only to given folders.
 //
-// Think of a visitor in a library. He may walk through every room and read every
-// book; what he writes, he writes at the one desk that he was shown to. He brings
-// his friends (the processes that he starts), and they sit at the same desk. The
-// door of the library locked behind him: there is no way back to the rights that
-// he had outside, for him, for them, or for what they leave running.
+//	fairlead __sandbox --write DIR -- PROGRAM ARGUMENT…
 //
-//	fairlead __sandbox --write DESK -- PROGRAM ARGUMENT…
+// The process closes inherited descriptors, restricts itself, verifies that the restrictions work,
+// and becomes PROGRAM by execve. Process id, parent, group, environment and standard streams stay
+// the same, so a supervising process (the shim) need not know about it. The restrictions also apply
+// to all child processes and cannot be removed. If any step fails, the process prints the reason and
+// exits with 126, and PROGRAM is not started.
 //
-// is the door. It closes what was left open, restricts itself, proves to itself
-// that it is restricted, and becomes PROGRAM by execve: the same process, number,
-// parent, group, environment and standard streams, so whoever watches over it (the
-// shim) need not know. Where any step of that fails it says so, exits with 126,
-// and PROGRAM was never started.
+// # Mechanisms
 //
-// # What stands guard
+//   - Landlock denies every write outside the folders of [Box.Write]: creating, opening for writing,
+//     truncating, removing, renaming, linking, mounting, and writing into other processes. It needs
+//     Landlock version 3 (Linux 6.2), because earlier versions permit truncation.
+//   - A system call filter denies what Landlock does not see: changing the mode, owner, times, flags
+//     and extended attributes of any file (so `touch`, `chmod` and `cp -p` fail inside the folders
+//     too), and connecting to a unix socket, behind which another process may write. [Box.Attributes]
+//     and [Box.Sockets] permit them. It also denies io_uring, which bypasses the filter, inserting
+//     input into a terminal, and setting the limits of another process.
+//   - No program gains privileges (no_new_privs: set-user-ID bits and file capabilities have no
+//     effect), and root keeps only CAP_DAC_OVERRIDE.
+//   - From Landlock version 6 on, signals and abstract sockets cannot reach processes outside.
 //
-//   - Landlock denies every write to what is not below a folder of [Box.Write]:
-//     making, opening for writing, truncating, removing, renaming, linking out or
-//     in, mounting, and writing into other processes. The kernel must have
-//     Landlock's third version (Linux 6.2): before it a file could be truncated.
-//   - A filter of system calls denies what Landlock does not see: to change the
-//     mode, owner, times, flags and extended attributes of a file, whichever it is
-//     (so `touch`, `chmod` and `cp -p` complain inside the folders too), and to open
-//     a unix socket, behind which somebody else may do the writing. [Box.Attributes]
-//     and [Box.Sockets] give them back. It also denies what would carry calls past it
-//     (io_uring), typing into a terminal, and setting the limits of another process.
-//   - No program gains rights (no_new_privs: set-user-ID bits and file capabilities
-//     do nothing), and root is left with CAP_DAC_OVERRIDE alone.
-//   - From Landlock's sixth version on, signals and abstract sockets reach no
-//     process outside.
+// Besides the folders, /dev/null, zero, full, random, urandom and tty may be written, and the
+// terminal that is open as a standard stream. /dev/shm and new pseudo-terminals may not, because
+// they are shared with all processes ([Box.Terminals] permits terminals). The caller should set
+// TMPDIR to a folder that may be written.
 //
-// Besides the folders, /dev/null, zero, full, random, urandom and tty may be
-// written, and the terminal that is already open as a standard stream. /dev/shm and
-// new pseudo-terminals may not: they are shared with everybody ([Box.Terminals] gives
-// terminals back). A TMPDIR of its own below a folder that may be written is the
-// caller's to give.
+// # Limits
 //
-// # What is not prevented
+// Reading is not restricted: the program can read everything that its user can, including keys. The
+// network is not restricted: the program may ask a service to write for it, with a token that it can
+// read. Not restricted either: what an open standard stream leads to; a file in a writable folder
+// that has a second name (a hard link) outside; access times and locks; memory, processes and disk
+// space; shared memory and message queues that are not files. Programs for another architecture
+// (32 bits) are killed.
 //
-// Reading: everything that its user may read, keys included. The network: it may
-// ask a service, on this machine or another, to write in its stead, and with a
-// token that it can read. What an open standard stream leads to. A file in a
-// writable folder that has a second name (a hard link) outside it: it is one file.
-// Changing a file's access time by reading it, or holding a lock on it. Using up
-// memory, processes, or the disk below its folders. Shared memory and message queues
-// that are no files. Programs for another architecture (32 bits) are ended.
-//
-// The one promise: what runs in the sandbox changes no file outside the folders it
-// was given, or it does not run.
+// The one promise: a sandboxed program changes no file outside its folders, or it does not run.
 package sandbox

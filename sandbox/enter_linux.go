@@ -17,23 +17,22 @@ import (
 )
 
 const (
-	// writing is what may be done below a folder of the box. Device files are not in
-	// it: root could make one for the disk and write to that.
+	// writing is what may be done below a writable folder. Creating device files is not included: root could
+	// create one for the disk and write to it.
 	writing landlock.AccessFSSet = ll.AccessFSWriteFile | ll.AccessFSTruncate | ll.AccessFSRemoveFile | ll.AccessFSRemoveDir |
 		ll.AccessFSMakeReg | ll.AccessFSMakeDir | ll.AccessFSMakeSym | ll.AccessFSMakeFifo | ll.AccessFSMakeSock | ll.AccessFSRefer
-	// writingFile is what of that a file can have.
+	// writingFile is the part of writing that applies to a file.
 	writingFile landlock.AccessFSSet = ll.AccessFSWriteFile | ll.AccessFSTruncate
-	// denied is what is denied wherever no rule allows it. Reading and executing are not in it.
+	// denied is what is denied where no rule allows it. Reading and executing are not included.
 	denied = writing | ll.AccessFSMakeChar | ll.AccessFSMakeBlock | ll.AccessFSIoctlDev
-	// apart keeps signals and abstract sockets inside.
+	// apart confines signals and abstract sockets.
 	apart landlock.ScopedSet = ll.ScopeAbstractUnixSocket | ll.ScopeSignal
 )
 
-// harmless are the devices that everybody writes to and nobody keeps.
+// harmless are the devices that may be written.
 var harmless = []string{"/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/tty"}
 
-// Supported is the version of Landlock that the kernel has, or 0 and in words why
-// there can be no sandbox here.
+// Supported returns the kernel's Landlock version, or 0 and why there can be no sandbox.
 func Supported() (abi int, why string) {
 	abi, err := ll.LandlockGetABIVersion()
 	switch {
@@ -54,12 +53,12 @@ func Supported() (abi int, why string) {
 	return abi, ""
 }
 
-// enter is the door: it returns only where the program was not started.
+// enter restricts this process and executes the program; it returns only if that failed.
 func enter(box Box, argv []string) error {
 	if _, why := Supported(); why != "" {
 		return errors.New(why)
 	}
-	// What execve carries over are the rights of the thread that calls it: this one.
+	// execve preserves the restrictions of the calling thread, so this goroutine keeps its thread.
 	runtime.LockOSThread()
 	if err := writable(selfComm); err != nil {
 		return fmt.Errorf("there is nothing to prove the sandbox with: %w; /proc must be mounted, and this process in no sandbox yet", err)
@@ -86,8 +85,8 @@ func enter(box Box, argv []string) error {
 	return become(program, argv)
 }
 
-// restrict hands the rules to Landlock. A descriptor stands for each folder, so that
-// the one that was looked at is the one that is granted.
+// restrict applies the Landlock rules. Each folder is opened once, so that the checked folder is the one that
+// is granted.
 func restrict(box Box) error {
 	rules := []landlock.Rule{landlock.RWFiles(harmless...).WithIoctlDev().IgnoreIfMissing()}
 	var open []int
@@ -112,17 +111,17 @@ func restrict(box Box) error {
 		rules = append(rules, landlock.RWFiles(tty...).WithIoctlDev().IgnoreIfMissing())
 	}
 	if box.Terminals {
-		const shown = ll.AccessFSWriteFile | ll.AccessFSIoctlDev // nothing is made or removed there by name
+		const shown = ll.AccessFSWriteFile | ll.AccessFSIoctlDev // names are neither created nor removed there
 		rules = append(rules, landlock.RWFiles("/dev/ptmx").WithIoctlDev().IgnoreIfMissing(), landlock.PathAccess(shown, "/dev/pts").IgnoreIfMissing())
 	}
-	// The best effort is about what came after version 3: devices' ioctls, signals, abstract sockets.
+	// Best effort only concerns what came after version 3: device ioctls, signals, abstract sockets.
 	if err := landlock.MustConfig(denied, apart).BestEffort().Restrict(rules...); err != nil {
 		return fmt.Errorf("restrict by Landlock: %w", err)
 	}
 	return nil
 }
 
-// openPlain opens a folder or a file for nothing but to name it.
+// openPlain opens a folder or a file with O_PATH.
 func openPlain(p string) (fd int, folder bool, err error) {
 	fd, err = unix.Openat2(unix.AT_FDCWD, p, &unix.OpenHow{Flags: unix.O_PATH | unix.O_CLOEXEC, Resolve: unix.RESOLVE_NO_SYMLINKS})
 	switch {
@@ -152,8 +151,8 @@ func openPlain(p string) (fd int, folder bool, err error) {
 	return -1, false, err
 }
 
-// terminals are those that standard streams lead to: open already, so nothing new is
-// granted, but programs open them again by name.
+// terminals are those of the standard streams: already open, so nothing new is granted, but programs reopen
+// them by name.
 func terminals() (out []string) {
 	for fd := range 3 {
 		var st unix.Stat_t
@@ -168,9 +167,8 @@ func terminals() (out []string) {
 	return out
 }
 
-// dropCapabilities leaves root, and whoever was lent some of its powers, with the one
-// that reads and writes files whatever their mode says. no_new_privs keeps an execve from
-// bringing the others back.
+// dropCapabilities leaves only the capability to read and write files regardless of their mode. no_new_privs
+// prevents an execve from restoring the others.
 func dropCapabilities() error {
 	head := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
 	var data [2]unix.CapUserData
@@ -180,12 +178,12 @@ func dropCapabilities() error {
 	const keep = 1 << unix.CAP_DAC_OVERRIDE
 	data[0].Permitted &= keep
 	data[0].Effective &= keep
-	data[0].Inheritable = 0 // and with it the ambient ones
+	data[0].Inheritable = 0 // and thereby the ambient ones
 	data[1] = unix.CapUserData{}
 	return unix.Capset(&head, &data[0])
 }
 
-// selfComm is a file that every process may write to, its own name, and that is in no box.
+// selfComm is a file that every process may write (its own name) and that is in no box.
 const selfComm = "/proc/self/comm"
 
 func writable(p string) error {
@@ -196,7 +194,7 @@ func writable(p string) error {
 	return unix.Close(fd)
 }
 
-// prove tries what must not work. A sandbox that is believed in and not there is worse than none.
+// prove tries operations that must fail, because an ineffective sandbox is worse than none.
 func (b Box) prove() error {
 	if err := writable(selfComm); !errors.Is(err, unix.EACCES) {
 		return fmt.Errorf("the sandbox does not hold: opening %s for writing gave %w, not a denial", selfComm, orNothing(err))
@@ -227,18 +225,18 @@ func orNothing(err error) error {
 	return err
 }
 
-// closeOnExec lets nothing through but the standard streams: a folder or a file that was
-// left open for writing would be a hole.
+// closeOnExec lets only the standard streams through: a folder or file that is open for writing would be a
+// hole.
 func closeOnExec() error {
 	return unix.CloseRange(3, ^uint(0)>>1, unix.CLOSE_RANGE_CLOEXEC)
 }
 
 const (
-	busyTries = 20 // a program that was just written may be open in somebody's fork for an instant
+	busyTries = 20 // a program that was just written may still be open in another process's fork
 	busyPause = 10 * time.Millisecond
 )
 
-// become is execve. The environment goes on as it came, the marks of whoever watches in it.
+// become is execve. The environment is passed on unchanged.
 func become(program string, argv []string) (err error) {
 	env := os.Environ()
 	for range busyTries {
@@ -250,8 +248,8 @@ func become(program string, argv []string) (err error) {
 	return fmt.Errorf("execute %s: %w", program, err)
 }
 
-// find is the program's file, as a shell here with this PATH would find it; a folder of
-// PATH that is not absolute is left out: what lies where one works is named with ./
+// find returns the program's file as a shell with this PATH would. A relative folder in PATH is skipped; a
+// program in the current folder needs ./
 func find(name string) (string, error) {
 	if strings.Contains(name, "/") {
 		why := notExecutable(name)

@@ -7,7 +7,7 @@ import (
 	"runtime"
 )
 
-// Supported says that there is no sandbox here.
+// Supported says that there is no sandbox on this system.
 func Supported() (abi int, why string) {
 	return 0, "there is no Landlock on " + runtime.GOOS + "; it is Linux's own"
 }

@@ -2,5 +2,5 @@
 
 package sandbox
 
-// actIfAsked does nothing: there is no sandbox to act in.
+// actIfAsked does nothing: there is no sandbox on this system.
 func actIfAsked() {}

@@ -4,8 +4,8 @@ import "golang.org/x/sys/unix"
 
 const (
 	auditArch   = unix.AUDIT_ARCH_AARCH64
-	foreignFrom = 0 // there is one set of numbers
+	foreignFrom = 0 // there is only one set of numbers
 )
 
-// attributeCallsOld is empty: the architecture came after them.
+// attributeCallsOld is empty: the architecture is newer than those calls.
 var attributeCallsOld []uint32

@@ -13,8 +13,7 @@ type call struct {
 	args         [6]uint64
 }
 
-// judge does what the kernel does with a filter, on a call. It knows the instructions that
-// program uses, and no others.
+// judge interprets a filter for a call like the kernel. It supports only the instructions that program uses.
 func judge(t *testing.T, p []unix.SockFilter, c call) uint32 {
 	t.Helper()
 	var data [64]byte
@@ -100,7 +99,7 @@ func TestFilter(t *testing.T) {
 	}
 }
 
-// Every call of the list is denied, and a call of another architecture ends the process.
+// Every listed call is denied, and a call of another architecture kills the process.
 func TestFilterOfAll(t *testing.T) {
 	p := Box{}.program()
 	for _, nr := range append(attributeCalls, attributeCallsOld...) {

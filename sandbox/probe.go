@@ -12,16 +12,15 @@ import (
 	"time"
 )
 
-// tryWord makes the verb try what a sandbox must deny, instead of making one.
+// tryWord makes the verb try what a sandbox must deny, instead of entering one.
 const tryWord = "--try"
 
-// probePatience bounds a probe: it takes some milliseconds.
+// probePatience bounds a probe, which takes some milliseconds.
 const probePatience = 10 * time.Second
 
-// Probe starts this program in a sandbox and has it try: writing inside must work, writing
-// outside must fail in every way it knows, and nothing outside may be different afterwards.
-// It costs two starts of the program; whoever asks often keeps the answer. main, or TestMain,
-// has to call Intercept.
+// Probe starts this program in a sandbox and makes it try: writing inside must work, every known way of
+// writing outside must fail, and nothing outside may have changed. It starts the program twice, so keep the
+// result. main, or TestMain, must call Intercept.
 func Probe(ctx context.Context) error {
 	if _, why := Supported(); why != "" {
 		return errors.New(why)
@@ -44,7 +43,7 @@ func Probe(ctx context.Context) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, probePatience)
 	defer cancel()
-	exe = strings.TrimSuffix(exe, " (deleted)") // as Linux says it of a program that was replaced: the newer one is as good
+	exe = strings.TrimSuffix(exe, " (deleted)") // Linux adds this to the path of a replaced program; the new one will do
 	argv := Wrap(exe, []string{exe, Verb, tryWord, in, out}, Box{Write: []string{in}})
 	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
 	var said bytes.Buffer
@@ -61,7 +60,7 @@ const (
 	madeFile = "made"
 )
 
-// untouched looks from outside whether what was tried is what was done.
+// untouched checks from outside that the attempts had no effect.
 func untouched(in, out string) error {
 	if _, err := os.Stat(filepath.Join(in, madeFile)); err != nil {
 		return fmt.Errorf("probe the sandbox: what was written inside is not there: %w", err)
@@ -79,7 +78,7 @@ func untouched(in, out string) error {
 	return nil
 }
 
-// tryAll runs inside: the one thing that must work, and what must not.
+// tryAll runs inside: the one operation that must work, and those that must not.
 func tryAll(args []string) error {
 	if len(args) != 2 {
 		return fmt.Errorf("%s takes a folder inside and one outside", tryWord)

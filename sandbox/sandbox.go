@@ -13,50 +13,48 @@ import (
 const Verb = "__sandbox"
 
 const (
-	// CannotSandbox is the exit code where the sandbox could not be made, or the
-	// program could not be executed in it: the number that env and nice use.
+	// CannotSandbox is the exit code if the sandbox could not be created, or the program could not be
+	// executed in it: the same as for env and nice.
 	CannotSandbox = 126
-	// NoProgram is the exit code where there is no such program.
+	// NoProgram is the exit code if the program does not exist.
 	NoProgram = 127
 )
 
-// Versions of Landlock that came with something we use.
+// Landlock versions that introduced features in use.
 const (
-	abiMin     = 3 // files can be kept from being truncated; without it there is no sandbox
-	abiDevices = 5 // ioctls on devices
+	abiMin     = 3 // truncation can be denied; required
+	abiDevices = 5 // device ioctls
 	abiApart   = 6 // signals and abstract sockets
 )
 
-// writesMax is more folders than anybody grants on purpose; each is an open descriptor and a rule.
+// writesMax bounds the folders; each is an open descriptor and a rule.
 const writesMax = 64
 
-// Box is what a sandboxed process may do besides reading. The zero value is the
-// strictest one.
+// Box says what a sandboxed process may do besides reading. The zero value is the strictest.
 type Box struct {
-	// Write are the folders below which, and the files to which, may be written.
-	// Absolute, clean, there already, and with no symbolic link on the way: the
-	// process that was sandboxed before could have laid one. They are looked up
-	// once, at the start: a folder that is made again under its name is another one.
+	// Write lists writable folders (with everything below) and files. Each must be absolute and clean, must
+	// exist, and must have no symbolic link on its path, because an earlier sandboxed process could have
+	// created the link. They are resolved once, at the start: a folder that is recreated under the same name
+	// is not writable.
 	Write []string
 
-	// Attributes lets modes, owners, times, flags and extended attributes be
-	// changed: of every file that the user may, outside the folders too, for the
-	// kernel's filter cannot tell which file a call is about.
+	// Attributes permits changing modes, owners, times, flags and extended attributes of every file that the
+	// user may change, outside the folders too, because the kernel's filter cannot see which file a call is
+	// about.
 	Attributes bool
 
-	// Sockets lets unix sockets be spoken to: the daemon's, but also those of a
-	// service manager, a container daemon or a terminal multiplexer, which would
-	// start anything, outside.
+	// Sockets permits connecting to unix sockets: the daemon's, but also those of a service manager, a
+	// container daemon or a terminal multiplexer, which could start programs outside the sandbox.
 	Sockets bool
 
-	// Terminals lets new pseudo-terminals be had, in which many programs run what they
-	// are told to. The kernel keeps all of them in one folder, so what runs inside
-	// can also print on other terminals of its user. Nobody can type into them.
+	// Terminals permits new pseudo-terminals, in which many programs run commands. The kernel keeps all of
+	// them in one folder, so a sandboxed process can also print on other terminals of its user. It cannot
+	// insert input into them.
 	Terminals bool
 }
 
-// Holes are what a sandbox with this version of Landlock and this box does not prevent, a line
-// each, for whoever says which layers hold. The package's own page says more.
+// Holes lists what a sandbox with this Landlock version and this box does not prevent, one line each. The
+// package documentation says more.
 func Holes(abi int, box Box) []string {
 	out := []string{"it reads what its user may, and speaks to the network"}
 	if box.Attributes {
@@ -77,9 +75,9 @@ func Holes(abi int, box Box) []string {
 	return out
 }
 
-// Wrap is the command that starts argv in a sandbox. exe is this program's file;
-// "/proc/self/exe" is good where the one that executes it is this program too. Whether
-// it can be done is seen when it runs: exit code 126 then, and words on standard error.
+// Wrap returns the command that starts argv in a sandbox. exe is this program's file; "/proc/self/exe" works
+// if the process that executes it runs this program too. Whether the sandbox is possible is known only when
+// it runs: exit code 126, and a message on standard error.
 func Wrap(exe string, argv []string, box Box) []string {
 	out := make([]string, 0, 7+2*len(box.Write)+len(argv))
 	out = append(out, exe, Verb)
@@ -98,22 +96,21 @@ func Wrap(exe string, argv []string, box Box) []string {
 	return append(append(out, "--"), argv...)
 }
 
-// Intercept sandboxes this process and becomes the program it was given, or exits,
-// where it was started to do so; else it returns. It stands first in main, and in
-// TestMain of tests that start sandboxes.
+// Intercept sandboxes this process and becomes the given program, or exits, if it was started for that;
+// otherwise it returns. Call it first in main, and in TestMain of tests that start sandboxes.
 func Intercept() {
 	if len(os.Args) > 1 && os.Args[1] == Verb {
 		os.Exit(Main(os.Args[2:]))
 	}
 }
 
-// Every process of a sandboxed session waits for this one, and it needs next to nothing of
-// the program that it is: it branches off before most packages are initialised (the shim
-// does the same, and says how). Where their order changes it is only slower.
+// Every sandboxed process waits for this one, and it needs almost nothing of the program: it branches off
+// before most packages are initialised (package shim does the same and explains how). If their order changes,
+// it is only slower.
 func init() { Intercept() } //nolint:gochecknoinits // see above: main is too late
 
-// Main is the verb without its name: `--write DIR … [--attributes] [--sockets] [--terminals] --
-// PROGRAM ARGUMENT…`. It returns only where PROGRAM was not started; the result is the exit code.
+// Main is the verb without its name: `--write DIR … [--attributes] [--sockets] [--terminals] -- PROGRAM
+// ARGUMENT…`. It returns the exit code, and only if PROGRAM was not started.
 func Main(args []string) int {
 	return report(os.Stderr, run(args))
 }
@@ -129,10 +126,10 @@ func run(args []string) error {
 	return enter(box, argv)
 }
 
-// notFound is that there is no such program: an exit code of its own, as shells have it.
+// notFound means that the program does not exist; shells use the same exit code.
 type notFound struct{ error }
 
-// report says what went wrong; nothing did where err is nil.
+// report prints an error, if any.
 func report(to io.Writer, err error) int {
 	var none notFound
 	switch {
@@ -146,8 +143,7 @@ func report(to io.Writer, err error) int {
 	return CannotSandbox
 }
 
-// parse reads what Wrap wrote, and takes nothing else: a word that is misread here
-// could be a permission.
+// parse reads what Wrap wrote, and nothing else: a misread word could be a permission.
 func parse(args []string) (box Box, argv []string, err error) {
 	for i := 0; i < len(args); i++ {
 		switch args[i] {
@@ -174,7 +170,7 @@ func parse(args []string) (box Box, argv []string, err error) {
 	return box, nil, errors.New("no -- and no program; write: --write DIR … -- PROGRAM ARGUMENT…")
 }
 
-// check says what is wrong with a box before anybody asks the kernel.
+// check returns what is wrong with a box, before the kernel is asked.
 func (b Box) check() error {
 	if len(b.Write) > writesMax {
 		return fmt.Errorf("%d folders to write to, %d are the most; name one above them", len(b.Write), writesMax)

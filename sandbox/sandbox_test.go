@@ -13,7 +13,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// need skips where the kernel has no sandbox to try.
+// need skips the test if the kernel has no Landlock.
 func need(t testing.TB) {
 	t.Helper()
 	if _, why := Supported(); why != "" {
@@ -60,7 +60,7 @@ func TestHoles(t *testing.T) {
 	}
 }
 
-// What is misread could be a permission, so nothing but what Wrap writes is read.
+// Only what Wrap writes is accepted, because a misread word could be a permission.
 func TestParseRefuses(t *testing.T) {
 	many := slices.Repeat([]string{"--write", "/x"}, writesMax+1)
 	for _, c := range []struct{ args, want string }{

@@ -11,23 +11,23 @@ import (
 	"github.com/fairlead-dev/fairlead/policy"
 )
 
-// Case is one line of calls.txt. The file's head explains it.
+// Case is one line of calls.txt. The file's head explains the format.
 type Case struct {
 	Line    int
 	Text    string // the line itself
-	Attempt bool   // to get round the rules
+	Attempt bool   // the call tries to bypass the rules
 	Main    bool
 	Verdict string // allow, unsure, D8, D9, X10
-	Key     string // what the reason holds; empty: nothing is asked of it
+	Key     string // a part of the expected reason; empty: any
 	Tool    string
 	Arg     string // with {{…}} in it
 
 	Named, Tools         []string
 	Interactive, Commits bool
-	Dir                  string // below the repository
+	Dir                  string // relative to the repository
 }
 
-// Allowed says whether the call is let through.
+// Allowed reports whether the call is expected to be allowed.
 func (c Case) Allowed() bool { return c.Verdict == "allow" || c.Verdict == "unsure" }
 
 // Calls reads policy/testdata/calls.txt.
@@ -66,7 +66,7 @@ func Calls(t testing.TB) []Case {
 	return cases
 }
 
-// direct takes a line that begins with @.
+// direct parses a line that begins with @.
 func (c *Case) direct(words []string) bool {
 	switch rest := slices.Clone(words[1:]); words[0] {
 	case "@named":
@@ -100,7 +100,7 @@ func moduleRoot(t testing.TB) string {
 	return ""
 }
 
-// Call is the case as a tool call on a scene.
+// Call returns the case as a tool call on a scene.
 func (c Case) Call(s Scene) policy.Call {
 	call := policy.Call{Tool: c.Tool, Dir: s.Repo, Input: c.Input(s)}
 	if c.Dir != "" {
@@ -112,7 +112,7 @@ func (c Case) Call(s Scene) policy.Call {
 	return call
 }
 
-// Where is what the case knows of the session.
+// Where returns what is known of the dispatch.
 func (c Case) Where(s Scene) policy.Where {
 	named := make([]string, 0, len(c.Named))
 	for _, p := range c.Named {
@@ -124,7 +124,7 @@ func (c Case) Where(s Scene) policy.Where {
 	}
 }
 
-// Rules are the seed's for whoever calls.
+// Rules returns the seed's rules for the calling role.
 func (c Case) Rules() policy.Rules {
 	if c.Main {
 		return policy.MainRules()
@@ -132,7 +132,7 @@ func (c Case) Rules() policy.Rules {
 	return policy.AgentRules()
 }
 
-// Command is the shell command of a Bash call; empty where it is no plain text.
+// Command returns the shell command of a Bash call; empty if it is not plain text.
 func (c Case) Command(s Scene) string {
 	if c.Tool != "Bash" || strings.HasPrefix(c.Arg, `{"`) {
 		return ""
@@ -140,7 +140,7 @@ func (c Case) Command(s Scene) string {
 	return s.Expand(c.Arg)
 }
 
-// Input is the call's arguments.
+// Input returns the call's arguments.
 func (c Case) Input(s Scene) json.RawMessage {
 	arg := s.Expand(c.Arg)
 	var value map[string]any

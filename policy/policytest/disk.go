@@ -15,7 +15,7 @@ import (
 	"github.com/fairlead-dev/fairlead/policy"
 )
 
-const linksMax = 40 // symlinks on one way, as the kernel counts them
+const linksMax = 40 // symlinks on one path, the kernel's limit
 
 var (
 	errLoop     = errors.New("too many links on the way")
@@ -79,7 +79,7 @@ func (f fake) Read(p string, limit int) ([]byte, bool, error) {
 	return []byte(text[:min(len(text), limit)]), true, nil
 }
 
-// resolve walks a path as the kernel does. missing says that the walk has left what exists.
+// resolve walks a path like the kernel. missing means that the rest does not exist.
 func (f fake) resolve(from, p string, links int) (at string, missing bool, err error) {
 	at = from
 	if path.IsAbs(p) {
@@ -115,7 +115,7 @@ func (f fake) resolve(from, p string, links int) (at string, missing bool, err e
 	return at, missing, nil
 }
 
-// Real is the file system, as plainly as a test may ask it.
+// Real is the file system, implemented as simply as possible.
 func Real() policy.Disk { return realDisk{} }
 
 type realDisk struct{}
@@ -184,7 +184,7 @@ func resolve(from, p string, links int) (string, error) {
 		next := filepath.Join(at, component)
 		to, err := os.Readlink(next)
 		if err != nil {
-			at = next // no link, or nothing at all
+			at = next // not a link, or it does not exist
 			continue
 		}
 		if links++; links > linksMax {
@@ -197,8 +197,7 @@ func resolve(from, p string, links int) (string, error) {
 	return at, nil
 }
 
-// RunDisk asks a disk whether it sees a real scene as it is: whoever implements policy.Disk
-// runs it.
+// RunDisk checks that an implementation of policy.Disk sees a real scene correctly.
 func RunDisk(t *testing.T, disk policy.Disk) {
 	s := Build(t)
 	out, repo := s.Outputs+"/", s.Repo+"/"

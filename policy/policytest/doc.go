@@ -1,11 +1,10 @@
-// Package policytest lends the doorkeeper's table to everybody who has a door.
+// Package policytest provides the scene and the table of calls with which policy, hooks, drivers and the
+// sandbox are tested.
 //
-// A scene is a stage with all its trapdoors: a repository with notes and programs, links that
-// lead where they should not, a session's folder, a home, a place outside. The calls are what
-// people try on that stage, each with what should become of it; they stand in
-// policy/testdata/calls.txt, where anyone can add one. Build sets the stage up on a real disk,
-// Fake holds it in memory, and RunDisk asks a disk that somebody made whether it sees the stage
-// as it is.
+// A scene is a repository with notes and programs, links that lead to unexpected places, a dispatch folder, a
+// home folder and a place outside. The calls are attempts on that scene with the expected verdicts; they are
+// in policy/testdata/calls.txt. Build creates the scene on a real disk, Fake holds it in memory, and RunDisk
+// checks an implementation of policy.Disk against it.
 //
 // The one promise: the scene in memory and the scene on disk are the same.
 package policytest

@@ -11,14 +11,14 @@ import (
 	"time"
 )
 
-// Scene is where everything stands. Paths are absolute.
+// Scene holds the places of a scene. Paths are absolute.
 type Scene struct {
 	Root, Repo, Home, Outside, Session, Outputs, Dialogue string
 
-	State string // where it is kept which program belongs to which session
+	State string // the register of dispatch folders by program
 }
 
-// At is the scene below a folder, which must be resolved.
+// At returns the scene in a folder, which must be resolved.
 func At(root string) Scene {
 	s := Scene{Root: root, Repo: root + "/repo", Home: root + "/home", Outside: root + "/outside"}
 	s.State = s.Home + "/.local/state/fairlead"
@@ -28,13 +28,13 @@ func At(root string) Scene {
 	return s
 }
 
-// Expand replaces {{repo}} and its like.
+// Expand replaces {{repo}} and similar placeholders.
 func (s Scene) Expand(text string) string {
 	return strings.NewReplacer("{{repo}}", s.Repo, "{{home}}", s.Home, "{{outside}}", s.Outside,
 		"{{session}}", s.Session, "{{state}}", s.State, "{{out}}", s.Outputs).Replace(text)
 }
 
-// Entry is one thing on the stage.
+// Entry is one file, folder or link.
 type Entry struct {
 	Path string      // absolute
 	Mode fs.FileMode // of a file or a folder; of a pipe with fs.ModeNamedPipe
@@ -45,7 +45,7 @@ type Entry struct {
 
 const hostileConfig = "[core]\n\trepositoryformatversion = 0\n\tfsmonitor = \"touch pwned\"\n"
 
-// Tree lists everything, folders before what is in them.
+// Tree lists everything, folders before their content.
 func (s Scene) Tree() []Entry {
 	file := func(path, text string) Entry { return Entry{Path: path, Mode: 0o644, Text: text} }
 	folder := func(path string) Entry { return Entry{Path: path, Mode: fs.ModeDir | 0o755} }
@@ -81,7 +81,7 @@ func (s Scene) Tree() []Entry {
 		folder(repo + ".claude"), file(repo+".claude/settings.json", "{}\n"),
 		folder(repo + ".claude/agents"), file(repo+".claude/agents/backend.md", "---\nname: backend\n---\n"),
 		link(repo+"inner", ".claude"),
-		// a repository that somebody made to be looked at, and a bare one under another name
+		// a hostile repository, and a bare one under another name
 		folder(repo + "hostile"), folder(repo + "hostile/.git"), file(repo+"hostile/.git/HEAD", "ref: refs/heads/main\n"),
 		file(repo+"hostile/.git/config", hostileConfig), folder(repo + "hostile/.git/objects"), folder(repo + "hostile/.git/refs"),
 		folder(repo + "evil"), file(repo+"evil/HEAD", "ref: refs/heads/main\n"), file(repo+"evil/config", hostileConfig),
@@ -102,10 +102,10 @@ func (s Scene) Tree() []Entry {
 	}
 }
 
-// old is when everything on the stage was last changed: long enough ago that git trusts it.
+// old is the modification time of all files: long enough ago that git trusts it.
 var old = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 
-// Build sets the scene up below a new folder, its repository a real one where git is installed.
+// Build creates the scene in a new folder; its repository is a real one if git is installed.
 func Build(t testing.TB) Scene {
 	t.Helper()
 	root, err := filepath.EvalSymlinks(t.TempDir())
@@ -141,7 +141,7 @@ func make1(e Entry) error {
 	return os.Chtimes(e.Path, old, old)
 }
 
-// commit makes the repository a real one with one commit.
+// commit turns the repository into a real one with one commit.
 func (s Scene) commit(t testing.TB) {
 	t.Helper()
 	for _, args := range [][]string{
@@ -159,8 +159,8 @@ func (s Scene) commit(t testing.TB) {
 	}
 }
 
-// Env is the environment for what runs on the stage. GIT_OPTIONAL_LOCKS=0 keeps git from
-// refreshing its index when it only looks: whoever starts MAIN's shell sets it.
+// Env is the environment for commands on the scene. GIT_OPTIONAL_LOCKS=0 keeps git from refreshing its index
+// when it only reads; MAIN's shell runs with it.
 func (s Scene) Env() []string {
 	return []string{"PATH=/usr/bin:/bin", "HOME=" + s.Home, "TMPDIR=" + s.Outside, "GIT_OPTIONAL_LOCKS=0", "GIT_CONFIG_NOSYSTEM=1", "LC_ALL=C"}
 }
