@@ -47,7 +47,7 @@ func TestSessionConfigured(t *testing.T) {
 // and who cannot be started is named.
 func TestSessionAgents(t *testing.T) {
 	t.Parallel()
-	conf := &config.Config{File: "fairlead.yaml", Session: config.Session{Main: "boss", Ranker: "porter"}, Agents: []config.Agent{
+	conf := &config.Config{File: "fairlead.yaml", Dispatch: config.Dispatch{Main: "boss", Ranker: "porter"}, Agents: []config.Agent{
 		{Name: "boss", Description: "b"}, {Name: "porter", Description: "p"}, {Name: "coder", Description: "codes"}, {Name: "mute"},
 	}}
 	agents := withConfigured([]dispatch.Description{{Name: "boss", Text: "x"}, {Name: "coder", Text: "coffee"}, {Name: "writer", Text: "w"}}, conf)
