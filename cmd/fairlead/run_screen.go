@@ -21,7 +21,11 @@ const (
 	screenRedraw = 100 * time.Millisecond
 	tailLines    = 5    // of the output of a step at work
 	tailBytes    = 4096 // of it that are kept
-	screenWidth  = 80   // where the terminal does not say
+)
+
+// The size of a terminal that does not say its own.
+const (
+	screenWidth  = 80
 	screenHeight = 24
 )
 
