@@ -88,7 +88,7 @@ func (a *app) board(visits []visit, hold func(finding) bool) *board {
 	if a.json {
 		return b
 	}
-	b.show = a.printFinding
+	b.show = func(f finding) { a.printFinding(f) }
 	if file, ok := a.out.(*os.File); ok && tty(a.out) {
 		b.term, b.cols = a.out, screenWidth
 		if width, _, err := term.GetSize(int(file.Fd())); err == nil && width > 0 { //nolint:gosec // a descriptor fits an int

@@ -120,7 +120,7 @@ func TestDoctorHoldsBackWhatItMends(t *testing.T) {
 	if strings.Contains(out.String(), "stale") || !strings.Contains(out.String(), "full") {
 		t.Errorf("%q", out.String())
 	}
-	found = mend(context.Background(), found, a.printFinding)
+	found = mend(context.Background(), found, func(f finding) { a.printFinding(f) })
 	if !strings.Contains(out.String(), "stale: removed") || !found[0].OK || found[1].OK {
 		t.Errorf("%q, %v", out.String(), found)
 	}

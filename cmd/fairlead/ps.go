@@ -108,7 +108,7 @@ func (a *app) printRows(out io.Writer, table string, agents []view.AgentView, wi
 		if i > 0 {
 			badge := agents[i-1].Badge
 			if from, ok := strings.CutPrefix(row[min(at, len(row)):], badge); ok {
-				row = row[:at] + a.badge(badge) + from
+				row = row[:at] + a.paintBadge(badge) + from
 			}
 		}
 		if _, err := fmt.Fprintln(out, row); err != nil {
@@ -136,8 +136,8 @@ func turnsOf(agent view.AgentView) string {
 	return orDash(line(strings.Join(append(has, others...), ", "), turnsWidth))
 }
 
-// badge is green where somebody is at work, and quiet otherwise.
-func (a *app) badge(badge string) string {
+// paintBadge is green where somebody is at work, and quiet otherwise.
+func (a *app) paintBadge(badge string) string {
 	if badge == view.BadgeRunning {
 		return a.paint(green, badge)
 	}
