@@ -98,6 +98,7 @@ var imports = []importRow{
 		pkg: "api/server", may: append([]string{"api", "api/peer", "api/mcp", "controller", "controller/*", "view", "workspace", "loop", "ui", "driver", "shim", "journal", "team", "config"}, slices.Concat(files, pure)...),
 		inTests: []string{"api/client", "driver/*", "journal/*"},
 	},
+	{pkg: "cli", may: []string{"*", "*/*"}, inTests: []string{"internal/test/*"}},
 	{pkg: "cli/*", may: []string{"*", "*/*"}, inTests: []string{"internal/test/*"}},
 	{pkg: "cmd/*", may: []string{"*", "*/*"}, inTests: []string{"internal/test/*"}},
 

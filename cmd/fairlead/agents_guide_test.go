@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/fairlead-dev/fairlead/cli/setup"
 	"github.com/fairlead-dev/fairlead/config"
 	"github.com/fairlead-dev/fairlead/policy"
 )
@@ -81,13 +82,13 @@ func TestAgentPagesPatterns(t *testing.T) {
 func TestAgentPagesAgreeWithInit(t *testing.T) {
 	t.Parallel()
 	pages := agentPages(t)
-	for _, p := range agentPrograms {
-		command := "[" + strings.Join(p.command, ", ") + "]"
-		if p.driver != "" && !strings.Contains(pages[p.page], command) {
-			t.Errorf("%s does not show %s", p.page, command)
+	for _, p := range setup.AgentPrograms {
+		command := "[" + strings.Join(p.Command, ", ") + "]"
+		if p.Driver != "" && !strings.Contains(pages[p.Page], command) {
+			t.Errorf("%s does not show %s", p.Page, command)
 		}
-		if ran := strings.Contains(pages[p.page], "Run here"); p.ran && !ran || !p.ran && ran && slices.Contains([]string{"claude-code.md", "gemini.md"}, p.page) {
-			t.Errorf("%s: init says that it was run here: %v, its page: %v", p.page, p.ran, ran)
+		if ran := strings.Contains(pages[p.Page], "Run here"); p.Ran && !ran || !p.Ran && ran && slices.Contains([]string{"claude-code.md", "gemini.md"}, p.Page) {
+			t.Errorf("%s: init says that it was run here: %v, its page: %v", p.Page, p.Ran, ran)
 		}
 	}
 }

@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fairlead-dev/fairlead/cli"
+	"github.com/fairlead-dev/fairlead/cli/questions"
 	"github.com/fairlead-dev/fairlead/view"
 )
 
@@ -41,16 +43,16 @@ func TestChooseAnswer(t *testing.T) {
 		{resume, "yes", "", "once", false, "", "it takes resume, fresh", ""},
 	} {
 		answer := view.QuestionAnswer{Text: c.text, Scope: c.scope}
-		err := chooseAnswer(&answer, c.asked, c.word)
+		err := questions.ChooseAnswer(&answer, c.asked, c.word)
 		switch {
 		case c.wrong != "":
-			if err == nil || codeOf(err) != exitUsage || !strings.Contains(err.Error(), c.wrong) {
+			if err == nil || cli.CodeOf(err) != cli.ExitUsage || !strings.Contains(err.Error(), c.wrong) {
 				t.Errorf("%s %q: %v", c.asked.ID, c.word, err)
 			}
 		case err != nil || answer.Allow != c.allow || answer.Option != c.option:
 			t.Errorf("%s %q: %+v, %v", c.asked.ID, c.word, answer, err)
-		case !strings.Contains(saidAnswer(c.asked, answer), c.said):
-			t.Errorf("%s %q: it is said that it %s", c.asked.ID, c.word, saidAnswer(c.asked, answer))
+		case !strings.Contains(questions.SaidAnswer(c.asked, answer), c.said):
+			t.Errorf("%s %q: it is said that it %s", c.asked.ID, c.word, questions.SaidAnswer(c.asked, answer))
 		}
 	}
 }
@@ -68,8 +70,8 @@ func TestInboxOfHostileAgents(t *testing.T) {
 		}})
 	}
 	var out bytes.Buffer
-	a := &app{out: &out}
-	if err := a.printInbox(items, false); err != nil {
+	a := &cli.App{Out: &out}
+	if err := questions.PrintInbox(a, items, false); err != nil {
 		t.Fatal(err)
 	}
 	if strings.ContainsAny(out.String(), "\x1b\r\u202e") {
@@ -94,11 +96,11 @@ func TestWrittenLines(t *testing.T) {
 		"a file":      {"Write", `{"content":"x\n\ty\n","diff":"+x","file_path":"/a"}`, []string{"| x", "|     y"}},
 		"a change":    {"Edit", `{"content":"all of it","diff":"-a\n+b","file_path":"/a"}`, []string{"| -a", "| +b"}},
 		"no text":     {"Write", `{"content":7,"new_source":"z"}`, []string{"| z"}},
-		"escape":      {"Write", `{"content":"a\u001b[2Jb"}`, []string{"| " + plain("a\x1b[2Jb")}},
+		"escape":      {"Write", `{"content":"a\u001b[2Jb"}`, []string{"| " + cli.Plain("a\x1b[2Jb")}},
 		"a long file": {"Write", `{"content":"` + strings.Repeat("l\\n", 14) + `"}`, append(slices.Repeat([]string{"| l"}, 12), "and 2 more lines; `fairlead inbox --json` has them")},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := writtenLines(c.tool, c.call); !slices.Equal(got, c.want) {
+			if got := questions.WrittenLines(c.tool, c.call); !slices.Equal(got, c.want) {
 				t.Errorf("%q, want %q", got, c.want)
 			}
 		})

@@ -8,9 +8,8 @@ import (
 	"testing"
 	"time"
 
-	apiclient "github.com/fairlead-dev/fairlead/api/client"
-
 	"github.com/fairlead-dev/fairlead/api"
+	apiclient "github.com/fairlead-dev/fairlead/api/client"
 	"github.com/fairlead-dev/fairlead/view"
 )
 

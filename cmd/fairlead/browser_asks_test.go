@@ -6,6 +6,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/fairlead-dev/fairlead/cli"
 	"github.com/fairlead-dev/fairlead/internal/test/uitest"
 )
 
@@ -41,7 +42,7 @@ func TestAskPage(t *testing.T) {
 				"fairlead.yaml":    "version: 1\nagents:\n  coder: {description: Writes code, driver: script, script: asks.script.yaml}\n",
 				"asks.script.yaml": askingScript,
 			})
-			if out, code := s.fairlead("once", "coder"); code != exitDone {
+			if out, code := s.fairlead("once", "coder"); code != cli.ExitDone {
 				t.Fatalf("fairlead once: exit code %d: %s", code, out)
 			}
 			p := uitest.Browse(t)

@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/fairlead-dev/fairlead/cli/channels"
 	"github.com/fairlead-dev/fairlead/view"
 )
 
@@ -11,16 +12,16 @@ import (
 func TestAuditSees(t *testing.T) {
 	t.Parallel()
 	moved := func(agent, from, to, row string, turn uint64) view.ChannelEntry {
-		return view.ChannelEntry{Kind: entryMoved, Agent: agent, From: from, To: to, Row: row, Turn: turn}
+		return view.ChannelEntry{Kind: channels.EntryMoved, Agent: agent, From: from, To: to, Row: row, Turn: turn}
 	}
 	good := func() ([]view.ChannelEntry, books) {
 		return []view.ChannelEntry{
-				{Kind: entryHuman, N: 1, Text: "p-1"},
+				{Kind: channels.EntryHuman, N: 1, Text: "p-1"},
 				moved("ada", "IDLE", "QUEUED", "T2", 0), moved("bob", "IDLE", "QUEUED", "T2", 0),
 				moved("ada", "QUEUED", "ACTIVE", "T4", 1),
-				{Kind: entryTurn, N: 2, By: "ada", Turn: 1, Text: "turn ada-1\n"},
+				{Kind: channels.EntryTurn, N: 2, By: "ada", Turn: 1, Text: "turn ada-1\n"},
 				moved("ada", "ACTIVE", "QUEUED", "T7", 1), moved("bob", "QUEUED", "ACTIVE", "T4", 2),
-				{Kind: entryLate, N: 3, By: "bob", Text: "turn bob-1\nand bob-2"},
+				{Kind: channels.EntryLate, N: 3, By: "bob", Text: "turn bob-1\nand bob-2"},
 			}, books{
 				told:  map[string][]string{"ada": {"ada-1 Channel talk, turn 1: it is your turn to speak. You are ada."}, "bob": {"bob-1 Channel talk, turn 2: it is your turn to speak. You are bob."}},
 				heard: map[string][]string{"ada": {"ada-1 1"}, "bob": {"bob-1 1", "bob-1 2"}},

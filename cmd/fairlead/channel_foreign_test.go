@@ -14,9 +14,10 @@ import (
 	"time"
 	"unicode/utf8"
 
-	apiclient "github.com/fairlead-dev/fairlead/api/client"
-
 	"github.com/fairlead-dev/fairlead/api"
+	apiclient "github.com/fairlead-dev/fairlead/api/client"
+	"github.com/fairlead-dev/fairlead/cli"
+	"github.com/fairlead-dev/fairlead/cli/channels"
 	"github.com/fairlead-dev/fairlead/view"
 	"github.com/fairlead-dev/fairlead/workspace"
 )
@@ -73,7 +74,7 @@ func refused(t *testing.T, what string, err error, words string) {
 // lateWords are texts that were kept as late.
 func lateWords(all []view.ChannelEntry) (texts []string) {
 	for _, e := range all {
-		if e.Kind == entryLate {
+		if e.Kind == channels.EntryLate {
 			texts = append(texts, e.By+": "+e.Text)
 		}
 	}
@@ -173,11 +174,11 @@ func TestTwoClientsOfOneForeignAgent(t *testing.T) {
 	done.Wait()
 	kinds := map[string]int{}
 	for _, e := range s.entries("talk") {
-		if e.By == "ann" && e.Kind != entryMoved {
+		if e.By == "ann" && e.Kind != channels.EntryMoved {
 			kinds[e.Kind]++
 		}
 	}
-	if kinds[entryTurn] != 1 || kinds[entryLate] != 1 {
+	if kinds[channels.EntryTurn] != 1 || kinds[channels.EntryLate] != 1 {
 		t.Errorf("one of them is in time and one late: %v\n%s", kinds, s.conversation("talk"))
 	}
 	if v := s.floor("talk"); v.Holder != "ben" || v.Turn != one.Turn+1 {
@@ -284,10 +285,10 @@ func TestFloodOfMessages(t *testing.T) {
 		t.Errorf("%d faults: %.20q", len(wrong), wrong)
 	}
 	// Stop and interrupt never wait behind messages: there is room for them beyond the limit.
-	if out, code := s.fairlead("say", "talk", "stop", "--mode", "interrupt"); code != exitDone {
+	if out, code := s.fairlead("say", "talk", "stop", "--mode", "interrupt"); code != cli.ExitDone {
 		t.Errorf("an interruption is refused (%d): %s", code, out)
 	}
-	if out, code := s.fairlead("skip", "talk"); code != exitDone {
+	if out, code := s.fairlead("skip", "talk"); code != cli.ExitDone {
 		t.Errorf("a skip is refused (%d): %s", code, out)
 	}
 }
@@ -317,7 +318,7 @@ func TestLongestMessage(t *testing.T) {
 	all := s.entries("talk")
 	last := all[len(all)-1]
 	for _, e := range all {
-		if e.Kind == entryHuman {
+		if e.Kind == channels.EntryHuman {
 			last = e
 		}
 	}
@@ -366,7 +367,7 @@ func TestEvilChannelNames(t *testing.T) {
 			seen, code := s.onTerminal(words...)
 			what := fmt.Sprintf("%.60q", words)
 			harmless(t, what, seen)
-			if code != exitFailed && code != exitUsage && code != exitRefused || len(seen) == 0 || len(seen) > 2000 {
+			if code != cli.ExitFailed && code != cli.ExitUsage && code != cli.ExitRefused || len(seen) == 0 || len(seen) > 2000 {
 				t.Errorf("%s: exit code %d, %d bytes are shown: %.200q", what, code, len(seen), seen)
 			}
 		}
@@ -467,7 +468,7 @@ func TestEvilReasonToWait(t *testing.T) {
 	for _, words := range [][]string{{"channels"}, {"channels", "talk"}, {"watch", "talk", "--no-follow", "--moves"}, {"why", "ann"}, {"ps"}, {"events"}, {"override", "talk", "--resume"}} {
 		seen, code := s.onTerminal(words...)
 		harmless(t, strings.Join(words, " "), seen)
-		if code != exitDone || len(seen) == 0 {
+		if code != cli.ExitDone || len(seen) == 0 {
 			t.Errorf("%q: exit code %d, %q", words, code, seen)
 		}
 		for line := range strings.Lines(seen) {

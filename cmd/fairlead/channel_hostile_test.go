@@ -15,6 +15,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fairlead-dev/fairlead/cli"
+	"github.com/fairlead-dev/fairlead/cli/channels"
 	"github.com/fairlead-dev/fairlead/view"
 	"github.com/fairlead-dev/fairlead/workspace"
 )
@@ -52,7 +54,7 @@ func TestEndlessSpeech(t *testing.T) {
 			posts, bytes, timedOut := 0, 0, false
 			var last view.ChannelEntry
 			for _, e := range s.entries("talk") {
-				if e.By == "ada" && (e.Kind == entryTurn || e.Kind == entryLate) {
+				if e.By == "ada" && (e.Kind == channels.EntryTurn || e.Kind == channels.EntryLate) {
 					posts, bytes, last = posts+1, bytes+len(e.Text), e
 				}
 				timedOut = timedOut || e.Row == "T9"
@@ -113,7 +115,7 @@ func TestMarkersWithoutEnd(t *testing.T) {
 		s.floorUntil("talk", "both have spoken", func(v view.ChannelView) bool { return settled(v) && len(turnsTaken(s.entries("talk"))) >= 2 })
 		var text string
 		for _, e := range s.entries("talk") {
-			if e.By == "ada" && e.Kind == entryTurn && e.Turn == 1 {
+			if e.By == "ada" && e.Kind == channels.EntryTurn && e.Turn == 1 {
 				text += e.Text
 			}
 		}
@@ -135,7 +137,7 @@ func TestMarkersWithoutEnd(t *testing.T) {
 		moves := 0
 		all := s.entries("talk")
 		for _, e := range all {
-			if e.Kind == entryMoved && e.Agent == "ada" && holding(e.From) && !holding(e.To) {
+			if e.Kind == channels.EntryMoved && e.Agent == "ada" && holding(e.From) && !holding(e.To) {
 				moves++
 			}
 		}
@@ -191,7 +193,7 @@ func TestForgedWords(t *testing.T) {
 	for _, words := range [][]string{{"watch", "talk", "--no-follow", "--moves"}, {"channels"}, {"channels", "talk"}, {"events"}, {"ps"}, {"why", "ada"}} {
 		seen, code := s.onTerminal(words...)
 		harmless(t, strings.Join(words, " "), seen)
-		if code != exitDone || len(seen) == 0 {
+		if code != cli.ExitDone || len(seen) == 0 {
 			t.Errorf("%q: exit code %d, %q", words, code, seen)
 		}
 		for line := range strings.Lines(seen) {
@@ -205,7 +207,7 @@ func TestForgedWords(t *testing.T) {
 		if err := json.Unmarshal([]byte(line), &e); err != nil {
 			t.Fatalf("%q: %v", line, err)
 		}
-		if e.Kind == entryHuman && e.Text != framed {
+		if e.Kind == channels.EntryHuman && e.Text != framed {
 			t.Errorf("programs are not given what was said, as it was: %q", e.Text)
 		}
 	}
@@ -290,7 +292,7 @@ func TestAgentActsAsAnother(t *testing.T) {
 		if strings.Contains(e.Text, "I am bob") || strings.Contains(e.Text, "I am a person") {
 			t.Errorf("it got through: %+v", e)
 		}
-		if strings.Contains(e.Text, "I am ada") && (e.Kind != entryTurn || e.By != "ada") {
+		if strings.Contains(e.Text, "I am ada") && (e.Kind != channels.EntryTurn || e.By != "ada") {
 			t.Errorf("ada's own words in ada's own turn are %+v", e)
 		}
 	}

@@ -12,7 +12,7 @@ import (
 	"time"
 
 	apiclient "github.com/fairlead-dev/fairlead/api/client"
-
+	"github.com/fairlead-dev/fairlead/cli/channels"
 	"github.com/fairlead-dev/fairlead/view"
 )
 
@@ -97,7 +97,7 @@ func TestKilledMidTurn(t *testing.T) {
 // turnsTaken says who was given the turn, in order.
 func turnsTaken(all []view.ChannelEntry) (names []string) {
 	for _, e := range all {
-		if e.Kind == entryMoved && e.Row == "T4" {
+		if e.Kind == channels.EntryMoved && e.Row == "T4" {
 			names = append(names, e.Agent)
 		}
 	}
@@ -149,7 +149,7 @@ func TestKilledMidInterrupt(t *testing.T) {
 	s.audited("talk", []string{"p-1", "p-2", "p-3"}, "ada", "bob", "eve", "lea")
 	var answered bool
 	for _, e := range s.entries("talk") {
-		answered = answered || e.Kind == entryAside && e.By == "lea" && e.Re == 2
+		answered = answered || e.Kind == channels.EntryAside && e.By == "lea" && e.Re == 2
 	}
 	if !answered {
 		t.Errorf("nobody answered who interrupted:\n%s", s.conversation("talk"))
@@ -174,7 +174,7 @@ func TestDeadlineWhileDown(t *testing.T) {
 	s.drop("ada/busy")
 	moved := []string{}
 	for _, e := range s.entries("talk") {
-		if e.Kind == entryMoved && (e.Row == "T9" || e.Row == "T4") || e.Kind == entryNotice {
+		if e.Kind == channels.EntryMoved && (e.Row == "T9" || e.Row == "T4") || e.Kind == channels.EntryNotice {
 			moved = append(moved, entryLine(e))
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fairlead-dev/fairlead/cli/channels"
 	"github.com/fairlead-dev/fairlead/view"
 )
 
@@ -253,7 +254,7 @@ func (m *meeting) answered(text string) {
 	m.t.Helper()
 	m.poll("the message is answered", func() bool {
 		for _, e := range m.entries("reviews") {
-			if e.Text == text && e.Kind == entryHuman {
+			if e.Text == text && e.Kind == channels.EntryHuman {
 				return e.State == "answered"
 			}
 		}

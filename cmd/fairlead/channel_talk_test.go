@@ -12,6 +12,8 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/fairlead-dev/fairlead/cli"
+	"github.com/fairlead-dev/fairlead/cli/channels"
 	"github.com/fairlead-dev/fairlead/view"
 )
 
@@ -122,7 +124,7 @@ func (s *ship) entries(name string) (all []view.ChannelEntry) {
 	client := s.client()
 	before := uint64(0)
 	for {
-		page, err := client.ChannelEntries(context.Background(), name, view.EntryQuery{Before: before, Limit: entriesMost, Moves: true})
+		page, err := client.ChannelEntries(context.Background(), name, view.EntryQuery{Before: before, Limit: channels.EntriesMost, Moves: true})
 		if err != nil {
 			s.t.Fatal(err)
 		}
@@ -146,14 +148,14 @@ func (s *ship) conversation(name string) string {
 // entryLine is an entry in a few words.
 func entryLine(e view.ChannelEntry) string {
 	switch e.Kind {
-	case entryMoved:
+	case channels.EntryMoved:
 		return fmt.Sprintf("%s %s -> %s %s", e.Agent, e.From, e.To, e.Row)
-	case entryHuman:
-		return fmt.Sprintf("a person: %s", line(e.Text, 100))
-	case entryNotice, entryWarning:
+	case channels.EntryHuman:
+		return fmt.Sprintf("a person: %s", cli.Line(e.Text, 100))
+	case channels.EntryNotice, channels.EntryWarning:
 		return e.Kind + ": " + e.Text
 	default:
-		return fmt.Sprintf("%s (%s): %s", e.By, e.Kind, line(e.Text, 100))
+		return fmt.Sprintf("%s (%s): %s", e.By, e.Kind, cli.Line(e.Text, 100))
 	}
 }
 
@@ -196,13 +198,13 @@ func (b books) audit(all []view.ChannelEntry, sent []string) (f faults) {
 	posted, people, by := map[string]int{}, map[string]int{}, map[string][]uint64{}
 	for _, e := range all {
 		switch e.Kind {
-		case entryHuman:
+		case channels.EntryHuman:
 			people[e.Text]++
-		case entryTurn, entryAside, entryLate:
+		case channels.EntryTurn, channels.EntryAside, channels.EntryLate:
 			for _, word := range strings.Fields(e.Text) {
 				posted[word]++
 			}
-		case entryMoved:
+		case channels.EntryMoved:
 			if e.Row == "T4" {
 				by[e.Agent] = append(by[e.Agent], e.Turn)
 			}
@@ -277,7 +279,7 @@ func oneSpeaker(all []view.ChannelEntry) (wrong []string) {
 	state := map[string]string{}
 	last := uint64(0)
 	for _, e := range all {
-		if e.Kind != entryMoved {
+		if e.Kind != channels.EntryMoved {
 			continue
 		}
 		// OFFLINE and IDLE are the agent's own: it goes from one to the other outside of the channel.

@@ -9,6 +9,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/fairlead-dev/fairlead/cli"
+	"github.com/fairlead-dev/fairlead/cli/channels"
 	"github.com/fairlead-dev/fairlead/internal/test/golden"
 	"github.com/fairlead-dev/fairlead/view"
 )
@@ -51,18 +53,18 @@ func TestConversation(t *testing.T) {
 		moves bool
 	}{{"on a terminal of 60 columns", 60, false}, {"in a file, with all moves", 0, true}} {
 		page.WriteString("==== " + as.what + "\n")
-		c := &conversation{a: &app{out: &page}, width: as.width, allMoves: as.moves}
+		c := &channels.Conversation{A: &cli.App{Out: &page}, Width: as.width, AllMoves: as.moves}
 		for _, e := range talk() {
-			c.entry(e)
+			c.Entry(e)
 		}
 		if as.width > 0 {
-			for l := range strings.Lines(c.out.String()) {
-				if columns(strings.TrimSuffix(l, "\n")) > as.width {
+			for l := range strings.Lines(c.Out.String()) {
+				if cli.Columns(strings.TrimSuffix(l, "\n")) > as.width {
 					t.Errorf("a line has more than %d columns: %q", as.width, l)
 				}
 			}
 		}
-		if err := c.flush(); err != nil {
+		if err := c.Flush(); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -97,8 +99,8 @@ func channelTables(t *testing.T) {
 		{Name: "waits", State: "WAITING", Holder: "coder", Turn: 3, Why: "a person's yes \x1b[2J", Messages: 2, Aside: &view.AsideView{Agent: "lead", Message: 2}},
 	}
 	var page bytes.Buffer
-	a := &app{out: &page}
-	for _, err := range []error{a.printChannels(&page, nil), a.printChannels(&page, all), a.printChannel(&page, all[0]), a.printChannel(&page, all[2]), a.printChannel(&page, all[3])} {
+	a := &cli.App{Out: &page}
+	for _, err := range []error{channels.PrintChannels(a, &page, nil), channels.PrintChannels(a, &page, all), channels.PrintChannel(a, &page, all[0]), channels.PrintChannel(a, &page, all[2]), channels.PrintChannel(a, &page, all[3])} {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -126,24 +128,24 @@ func FuzzConversation(f *testing.F) {
 		}
 		e.At = time.Date(2026, 11, 21, 12, 0, 0, 0, time.Local)
 		var out bytes.Buffer
-		c := &conversation{a: &app{out: &out}, width: max(0, width%200), allMoves: true}
-		if c.width > 0 {
-			c.width = max(c.width, 2*timeWidth+1)
+		c := &channels.Conversation{A: &cli.App{Out: &out}, Width: max(0, width%200), AllMoves: true}
+		if c.Width > 0 {
+			c.Width = max(c.Width, 2*channels.TimeWidth+1)
 		}
-		c.entry(e)
-		if err := c.flush(); err != nil {
+		c.Entry(e)
+		if err := c.Flush(); err != nil {
 			t.Fatal(err)
 		}
 		first := true
 		for l := range strings.Lines(out.String()) {
 			l = strings.TrimSuffix(l, "\n")
 			switch {
-			case l != plain(l):
+			case l != cli.Plain(l):
 				t.Errorf("a terminal would obey %q", l)
-			case !first && l != "" && !strings.HasPrefix(l, strings.Repeat(" ", timeWidth)):
+			case !first && l != "" && !strings.HasPrefix(l, strings.Repeat(" ", channels.TimeWidth)):
 				t.Errorf("%q looks like a line of ours", l)
-			case !first && c.width > timeWidth && columns(l) > c.width+1:
-				t.Errorf("%q is wider than %d", l, c.width)
+			case !first && c.Width > channels.TimeWidth && cli.Columns(l) > c.Width+1:
+				t.Errorf("%q is wider than %d", l, c.Width)
 			}
 			first = false
 		}

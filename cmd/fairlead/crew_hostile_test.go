@@ -15,6 +15,7 @@ import (
 
 	"github.com/fairlead-dev/fairlead/api"
 	apiclient "github.com/fairlead-dev/fairlead/api/client"
+	"github.com/fairlead-dev/fairlead/cli"
 	"github.com/fairlead-dev/fairlead/crewfile"
 	"github.com/fairlead-dev/fairlead/view"
 )
@@ -130,7 +131,7 @@ func (s *ship) onTerminals(more ...[]string) {
 	for _, words := range all {
 		seen, code := s.onTerminal(words...)
 		harmless(s.t, strings.Join(words, " "), seen)
-		if code != exitDone || seen == "" {
+		if code != cli.ExitDone || seen == "" {
 			s.t.Errorf("%q: exit code %d, %q", words, code, seen)
 		}
 		for line := range strings.Lines(seen) {

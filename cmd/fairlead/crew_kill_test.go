@@ -261,7 +261,7 @@ func (s *ship) strikeLead(blow string) {
 	case "all":
 		l.killEverybody()
 	case "shim":
-		l.signal(slices.DeleteFunc(l.census(), agents), syscall.SIGKILL)
+		l.signal(slices.DeleteFunc(l.census(), noShims), syscall.SIGKILL)
 	default:
 		l.signal(slices.DeleteFunc(l.census(), shims), syscall.SIGKILL)
 	}

@@ -13,9 +13,9 @@ import (
 	"testing"
 	"time"
 
-	apiclient "github.com/fairlead-dev/fairlead/api/client"
-
 	"github.com/fairlead-dev/fairlead/api"
+	apiclient "github.com/fairlead-dev/fairlead/api/client"
+	"github.com/fairlead-dev/fairlead/cli"
 	"github.com/fairlead-dev/fairlead/machine/crew"
 	"github.com/fairlead-dev/fairlead/view"
 )
@@ -163,7 +163,7 @@ func (s *ship) crewUntil(what string, ok func(view.CrewView) bool) view.CrewView
 func (s *ship) crewWords() string {
 	var b strings.Builder
 	for _, ch := range s.presenceChanges() {
-		fmt.Fprintf(&b, "%d %s %s -> %s %s %s %s\n", ch.Seq, ch.Entity, ch.From, ch.To, ch.Row, ch.Trigger, line(string(ch.Data), 300))
+		fmt.Fprintf(&b, "%d %s %s -> %s %s %s %s\n", ch.Seq, ch.Entity, ch.From, ch.To, ch.Row, ch.Trigger, cli.Line(string(ch.Data), 300))
 	}
 	return lastLines(b.String(), 60)
 }

@@ -7,6 +7,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/fairlead-dev/fairlead/cli"
+	crewcli "github.com/fairlead-dev/fairlead/cli/crew"
+	"github.com/fairlead-dev/fairlead/cli/daemon"
 	"github.com/fairlead-dev/fairlead/view"
 )
 
@@ -23,15 +26,15 @@ func TestCrewImportsFolder(t *testing.T) {
 	files["none/readme.txt"] = "no documents"
 	s := newShip(t, files)
 	away := filepath.Join(s.dir, "away")
-	s.saysCrew(exitDone, "team import "+away, "Lyra is in the team as ", "on seat 0: unknown", "Mira is in the team as ")
+	s.saysCrew(cli.ExitDone, "team import "+away, "Lyra is in the team as ", "on seat 0: unknown", "Mira is in the team as ")
 	if view := s.crew(); len(view.Agents) != 2 {
 		t.Errorf("they are %+v", view.Agents)
 	}
-	s.saysCrew(exitRefused, "team import "+away, "Lyra", "Mira", "is here already")
-	s.saysCrew(exitFailed, "team import "+filepath.Join(s.dir, "none"), "none ends in .json", ".fairlead/agents")
+	s.saysCrew(cli.ExitRefused, "team import "+away, "Lyra", "Mira", "is here already")
+	s.saysCrew(cli.ExitFailed, "team import "+filepath.Join(s.dir, "none"), "none ends in .json", ".fairlead/agents")
 	for _, rubbish := range []string{"", "hello", "null", `["a list"]`, `{"name":`} {
 		s.put("rubbish.json", rubbish)
-		s.saysCrew(exitFailed, "team import "+filepath.Join(s.dir, "rubbish.json"), "rubbish.json: this is no document of an agent", ".fairlead/agents")
+		s.saysCrew(cli.ExitFailed, "team import "+filepath.Join(s.dir, "rubbish.json"), "rubbish.json: this is no document of an agent", ".fairlead/agents")
 	}
 }
 
@@ -40,7 +43,7 @@ func TestCrewEmptyName(t *testing.T) {
 	t.Parallel()
 	s := newShip(t, crewFiles(quickTimes, ""))
 	for _, verb := range []string{"wake", "soul"} {
-		if out, code := s.fairlead(verb, ""); code != exitUsage || !strings.Contains(out, "`fairlead crew` shows who is there") {
+		if out, code := s.fairlead(verb, ""); code != cli.ExitUsage || !strings.Contains(out, "`fairlead crew` shows who is there") {
 			t.Errorf("fairlead %s \"\": exit code %d, %s", verb, code, out)
 		}
 	}
@@ -53,19 +56,19 @@ func TestCrewNamesFit(t *testing.T) {
 	for _, name := range []string{"Lyra", "Kael", "Mira", "Oren", "Vesna", "Idris", "Noor", "Tamsin"} {
 		shown.Agents = append(shown.Agents, view.DocumentView{ID: name, Name: &name, Status: "sleeping"})
 	}
-	a := &app{out: os.Stdout}
-	if got := a.whatNow(shown); !strings.HasSuffix(got, "Tamsin") || columns(got) > 80 {
-		t.Errorf("it is %d columns: %s", columns(got), got)
+	a := &cli.App{Out: os.Stdout}
+	if got := crewcli.WhatNow(a, shown); !strings.HasSuffix(got, "Tamsin") || cli.Columns(got) > 80 {
+		t.Errorf("it is %d columns: %s", cli.Columns(got), got)
 	}
 }
 
 // Who ends sessions is not told that they are waited for, nor to end them.
 func TestDownSaysWhatItDoes(t *testing.T) {
 	t.Parallel()
-	if got := fmt.Sprintf(downWords(true), "julian-1"); got != "ending julian-1\n" {
+	if got := fmt.Sprintf(daemon.DownWords(true), "julian-1"); got != "ending julian-1\n" {
 		t.Errorf("--now says %q", got)
 	}
-	if got := fmt.Sprintf(downWords(false), "julian-1"); got != "waiting for julian-1 to finish; `fairlead down --now` ends them\n" {
+	if got := fmt.Sprintf(daemon.DownWords(false), "julian-1"); got != "waiting for julian-1 to finish; `fairlead down --now` ends them\n" {
 		t.Errorf("without --now it says %q", got)
 	}
 }

@@ -9,6 +9,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/fairlead-dev/fairlead/cli"
+	crewcli "github.com/fairlead-dev/fairlead/cli/crew"
 	"github.com/fairlead-dev/fairlead/internal/test/golden"
 	"github.com/fairlead-dev/fairlead/prompt"
 	"github.com/fairlead-dev/fairlead/view"
@@ -35,18 +37,18 @@ func TestTeamPage(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) { // no time passes between a page and what it says of it
 				var out bytes.Buffer
-				if err := (&app{out: &out}).printCrew(teamPages()[name]); err != nil {
+				if err := crewcli.PrintCrew((&cli.App{Out: &out}), teamPages()[name]); err != nil {
 					t.Fatal(err)
 				}
 				for l := range strings.Lines(out.String()) {
-					if l = strings.TrimSuffix(l, "\n"); columns(l) > 80 && !strings.Contains(l, "very") && !strings.Contains(l, "silent") {
-						t.Errorf("%d columns: %s", columns(l), l)
+					if l = strings.TrimSuffix(l, "\n"); cli.Columns(l) > 80 && !strings.Contains(l, "very") && !strings.Contains(l, "silent") {
+						t.Errorf("%d columns: %s", cli.Columns(l), l)
 					}
 				}
 				if strings.ContainsAny(out.String(), "\x1b\x07\u202e") {
 					t.Errorf("it is not harmless: %q", &out)
 				}
-				golden.Check(t, filepath.Join("testdata", "team", strings.ReplaceAll(name, " ", "-")+".txt"), strings.ReplaceAll(out.String(), clock(time.Time{}), "HH:MM:SS"))
+				golden.Check(t, filepath.Join("testdata", "team", strings.ReplaceAll(name, " ", "-")+".txt"), strings.ReplaceAll(out.String(), cli.Clock(time.Time{}), "HH:MM:SS"))
 			})
 		})
 	}
@@ -87,14 +89,14 @@ func TestNotAwake(t *testing.T) {
 		Agents:  []view.DocumentView{crewMember("a", "Lyra", "alive", 0, time.Second), crewMember("b", "Kael", "unknown", 1, time.Hour), crewMember("c", "", "expired", 2, 0)},
 		Notices: append(before.Notices, view.NoticeView{Kind: "silent", Text: "new"}),
 	}
-	if err := notAwake(view, []string{"a", "gone"}, before); err != nil {
+	if err := crewcli.NotAwake(view, []string{"a", "gone"}, before); err != nil {
 		t.Errorf("%v", err)
 	}
-	err := notAwake(view, []string{"a", "b", "c"}, before)
+	err := crewcli.NotAwake(view, []string{"a", "b", "c"}, before)
 	if err == nil || err.Error() != "Kael is unknown: the lead has not reported yet\n(c) is expired: nobody came\nsilent: new" {
 		t.Errorf("%v", err)
 	}
-	if got := outcome(view, []string{"a", "b", "c"}); got != "1 of 3 are awake: Lyra" {
+	if got := crewcli.Outcome(view, []string{"a", "b", "c"}); got != "1 of 3 are awake: Lyra" {
 		t.Error(got)
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/fairlead-dev/fairlead/cli"
 	"github.com/fairlead-dev/fairlead/view"
 	"github.com/fairlead-dev/fairlead/workspace"
 )
@@ -32,11 +33,11 @@ func TestCrewWithoutLead(t *testing.T) {
 	t.Parallel()
 	s := newShip(t, map[string]string{"fairlead.yaml": "version: 1\nagents:\n  ada: {driver: exec, command: [\"true\"], workspace: ada}\n", "ada/.keep": ""})
 	for _, verb := range []string{"summon", "wake", "summon --wait"} {
-		s.saysCrew(exitRefused, verb, "team", "lead", "fairlead.yaml")
+		s.saysCrew(cli.ExitRefused, verb, "team", "lead", "fairlead.yaml")
 	}
-	s.saysCrew(exitDone, "team", "lead")
-	s.saysCrew(exitUsage, "wake Lyra", "Lyra")
-	s.saysCrew(exitUsage, "soul Lyra", "Lyra")
+	s.saysCrew(cli.ExitDone, "team", "lead")
+	s.saysCrew(cli.ExitUsage, "wake Lyra", "Lyra")
+	s.saysCrew(cli.ExitUsage, "soul Lyra", "Lyra")
 
 	dir := t.TempDir()
 	yaml := "version: 1\nteam: {lead: ada}\nagents:\n  ada: {driver: exec, command: [\"true\"], workspace: ada}\n"
@@ -44,13 +45,13 @@ func TestCrewWithoutLead(t *testing.T) {
 		t.Fatal(err)
 	}
 	code, said := runFor(t, shipWait, "up", "--dir", dir, "--listen", "127.0.0.1:0", "--no-browser")
-	if code == exitDone || code == -1 || !strings.Contains(said, "team.lead") || !strings.Contains(said, "driver exec") {
+	if code == cli.ExitDone || code == -1 || !strings.Contains(said, "team.lead") || !strings.Contains(said, "driver exec") {
 		t.Errorf("a team whose lead hears nothing: exit code %d, %s", code, said)
 	}
 
 	ghost := newShip(t, map[string]string{"fairlead.yaml": "version: 1\nteam: {lead: ghost}\nagents:\n  ada: {driver: exec, command: [\"true\"], workspace: ada}\n", "ada/.keep": ""})
-	ghost.saysCrew(exitRefused, "summon", "ghost", "no agent of fairlead.yaml")
-	ghost.saysCrew(exitDone, "doctor", "team.lead", "ghost")
+	ghost.saysCrew(cli.ExitRefused, "summon", "ghost", "no agent of fairlead.yaml")
+	ghost.saysCrew(cli.ExitDone, "doctor", "team.lead", "ghost")
 	if view := ghost.crew(); len(view.Agents) > 0 || view.Button != "SUMMON" {
 		t.Errorf("it is %+v", view)
 	}
@@ -68,39 +69,39 @@ func TestCrewThatWaits(t *testing.T) {
 	s := newShip(t, files)
 
 	s.must("hold")
-	s.saysCrew(exitRefused, "summon", "held", "release")
+	s.saysCrew(cli.ExitRefused, "summon", "held", "release")
 	s.must("release")
 
 	s.must("disable", "julian")
-	s.saysCrew(exitRefused, "summon", "julian", "disabled", "enable it first")
+	s.saysCrew(cli.ExitRefused, "summon", "julian", "disabled", "enable it first")
 	s.must("enable", "julian")
 
 	s.must("once", "julian")
 	s.until("julian", "it works on something", func(v view.WhyView) bool { return v.Agent.Session != nil && v.Agent.Session.PID > 0 })
-	s.saysCrew(exitDone, "summon", "julian-1")
-	s.saysCrew(exitDone, "team", "julian-1", "wait")
-	s.saysCrew(exitDone, "why julian", "julian-1", "lead")
-	s.saysCrew(exitRefused, "summon", "summoning already")
-	s.saysCrew(exitRefused, "wake", "summoning already")
+	s.saysCrew(cli.ExitDone, "summon", "julian-1")
+	s.saysCrew(cli.ExitDone, "team", "julian-1", "wait")
+	s.saysCrew(cli.ExitDone, "why julian", "julian-1", "lead")
+	s.saysCrew(cli.ExitRefused, "summon", "summoning already")
+	s.saysCrew(cli.ExitRefused, "wake", "summoning already")
 	s.must("hold")
 	s.must("release")
 	s.put("julian/enough", "")
 	s.crewUntil("all have come", allAre("alive", 3))
 
-	s.saysCrew(exitUsage, "wake M0", "N0")
-	s.saysCrew(exitUsage, "wake N0 nobody", "nobody")
-	s.saysCrew(exitUsage, "soul n0", "N0")
-	s.saysCrew(exitDone, "wake N1", "by its last word")
-	s.saysCrew(exitRefused, "summon", "take")
+	s.saysCrew(cli.ExitUsage, "wake M0", "N0")
+	s.saysCrew(cli.ExitUsage, "wake N0 nobody", "nobody")
+	s.saysCrew(cli.ExitUsage, "soul n0", "N0")
+	s.saysCrew(cli.ExitDone, "wake N1", "by its last word")
+	s.saysCrew(cli.ExitRefused, "summon", "take")
 	s.crewUntil("nobody had to be woken", allAre("alive", 3))
 	s.must("sleep", "--wait")
 	s.put("two.json", `{"type":"agent-identity","status":"sleeping","name":"N1","gridPosition":8}`)
 	s.must("team", "import", filepath.Join(s.dir, "two.json"))
-	s.saysCrew(exitRefused, "wake N1", "agent-2", "two")
-	s.saysCrew(exitRefused, "team import "+filepath.Join(s.dir, "two.json"), "is here already")
-	s.saysCrew(exitDone, "sleep", "sleeps already")
+	s.saysCrew(cli.ExitRefused, "wake N1", "agent-2", "two")
+	s.saysCrew(cli.ExitRefused, "team import "+filepath.Join(s.dir, "two.json"), "is here already")
+	s.saysCrew(cli.ExitDone, "sleep", "sleeps already")
 	s.must("disable", "julian")
-	s.saysCrew(exitRefused, "wake", "disabled")
+	s.saysCrew(cli.ExitRefused, "wake", "disabled")
 	s.must("enable", "julian")
 	s.must("wake", "agent-2", "--wait")
 	if view := s.crew(); howManyAre(view, "alive") != 1 {
@@ -115,8 +116,8 @@ func TestLeadThatCannotStart(t *testing.T) {
 	files := crewFiles("status_timeout: 2s, hatch_timeout: 4s", "")
 	files["lead.script.yaml"] = "sessions: [[{say: I lead}]]\nlead: [expect_prompt, {fail: the model is not there}, expect_prompt]\n"
 	s := newShip(t, files)
-	s.saysCrew(exitFailed, "summon --wait", "0 of 3", "the model is not there")
-	s.saysCrew(exitDone, "why julian", "the model is not there")
+	s.saysCrew(cli.ExitFailed, "summon --wait", "0 of 3", "the model is not there")
+	s.saysCrew(cli.ExitDone, "why julian", "the model is not there")
 	s.crewUntil("they expired", func(v view.CrewView) bool { return howManyAre(v, "expired") == 3 && v.InProgress == "" })
 	if view := s.crew(); view.Button != "SUMMON" || len(s.leadsAlive()) > 0 {
 		t.Errorf("they are %+v, and the lead lives in %v", view, s.leadsAlive())
@@ -129,7 +130,7 @@ func TestLeadThatCannotBeRead(t *testing.T) {
 	files := crewFiles(quickTimes, "")
 	files["lead.script.yaml"] = "sessions: [[{say: I lead}]]\nlead: [{sing: aloud}]\n"
 	s := newShip(t, files)
-	s.saysCrew(exitRefused, "summon", "sing")
+	s.saysCrew(cli.ExitRefused, "summon", "sing")
 	if view := s.crew(); len(view.Agents) > 0 {
 		t.Errorf("they are %+v", view.Agents)
 	}

@@ -13,6 +13,8 @@ import (
 	"time"
 
 	apiclient "github.com/fairlead-dev/fairlead/api/client"
+	"github.com/fairlead-dev/fairlead/cli"
+	"github.com/fairlead-dev/fairlead/cli/demo"
 	"github.com/fairlead-dev/fairlead/config"
 	"github.com/fairlead-dev/fairlead/examples"
 )
@@ -23,7 +25,7 @@ func TestDemoIsItsExamples(t *testing.T) {
 	if _, err := exec.LookPath("git"); err != nil {
 		t.Skip("there is no git")
 	}
-	dir, err := scratchRepository(t.Context())
+	dir, err := demo.ScratchRepository(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -113,7 +115,7 @@ func TestDemoHeadless(t *testing.T) {
 	if err := cmd.Wait(); err != nil {
 		t.Fatalf("%v: %s", err, &errs)
 	}
-	var said demoAnswer
+	var said demo.DemoAnswer
 	if err := json.Unmarshal(out.Bytes(), &said); err != nil {
 		t.Fatal(err)
 	}
@@ -121,7 +123,7 @@ func TestDemoHeadless(t *testing.T) {
 		said.Team.Summoned != 8 || said.Team.Sessions != 2 {
 		t.Errorf("%s", &out)
 	}
-	if exists(said.Dir) {
+	if cli.Exists(said.Dir) {
 		t.Errorf("%s is still there", said.Dir)
 	}
 }
@@ -139,7 +141,7 @@ func demoSeen(t *testing.T, temp string) bool {
 		return false
 	}
 	defer client.Close()
-	channel, err := client.Channel(t.Context(), demoChannel)
+	channel, err := client.Channel(t.Context(), demo.DemoChannel)
 	if err != nil || channel.Messages < 4 {
 		return false
 	}

@@ -5,27 +5,29 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/spf13/cobra"
+
 	"github.com/fairlead-dev/fairlead/api/server"
+	"github.com/fairlead-dev/fairlead/cli"
 	"github.com/fairlead-dev/fairlead/config"
 	"github.com/fairlead-dev/fairlead/runfile"
 	"github.com/fairlead-dev/fairlead/team"
-	"github.com/spf13/cobra"
 )
 
 func (a *app) docsVerb(root *cobra.Command) *cobra.Command {
 	pages := map[string]func() error{
 		"machines": a.docsMachines,
-		"config":   func() error { _, err := a.out.Write(config.SchemaJSON()); return err },
-		"workflow": func() error { _, err := a.out.Write(runfile.WorkflowSchema()); return err },
+		"config":   func() error { _, err := a.Out.Write(config.SchemaJSON()); return err },
+		"workflow": func() error { _, err := a.Out.Write(runfile.WorkflowSchema()); return err },
 		"api": func() error {
 			text, err := server.OpenAPI()
 			if err != nil {
 				return err
 			}
-			_, err = a.out.Write(text)
+			_, err = a.Out.Write(text)
 			return err
 		},
-		"cli": func() error { _, err := fmt.Fprint(a.out, cliPage(root)); return err },
+		"cli": func() error { _, err := fmt.Fprint(a.Out, cliPage(root)); return err },
 	}
 	return &cobra.Command{
 		Use:   "docs machines|config|workflow|api|cli",
@@ -37,11 +39,11 @@ api: the OpenAPI description of the HTTP interface.
 cli: every command with its flags.`,
 		Example:   "  fairlead docs config > fairlead.schema.json",
 		ValidArgs: []string{"machines", "config", "workflow", "api", "cli"},
-		Args:      args(cobra.ExactArgs(1)),
+		Args:      cli.Args(cobra.ExactArgs(1)),
 		RunE: func(cmd *cobra.Command, words []string) error {
 			page, ok := pages[words[0]]
 			if !ok {
-				return usage(cmd, errors.New("there is no page "+words[0]))
+				return cli.Usage(cmd, errors.New("there is no page "+words[0]))
 			}
 			return page()
 		},
@@ -49,10 +51,10 @@ cli: every command with its flags.`,
 }
 
 func (a *app) docsMachines() error {
-	if a.json {
-		return a.printJSON(map[string]any{"machines": team.Machines()})
+	if a.JSON {
+		return a.PrintJSON(map[string]any{"machines": team.Machines()})
 	}
-	_, err := fmt.Fprint(a.out, team.MachinesPage())
+	_, err := fmt.Fprint(a.Out, team.MachinesPage())
 	return err
 }
 

@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/fairlead-dev/fairlead/cli"
 	"github.com/fairlead-dev/fairlead/internal/test/golden"
 )
 
@@ -12,7 +13,7 @@ import (
 func TestCLIPage(t *testing.T) {
 	t.Parallel()
 	var out, errs bytes.Buffer
-	if code := run([]string{"docs", "cli"}, nil, &out, &errs); code != exitDone {
+	if code := run([]string{"docs", "cli"}, nil, &out, &errs); code != cli.ExitDone {
 		t.Fatalf("exit code %d: %s", code, &errs)
 	}
 	golden.Check(t, filepath.Join("..", "..", "doc", "cli.md"), out.String())
@@ -23,7 +24,7 @@ func TestDocsPages(t *testing.T) {
 	t.Parallel()
 	for _, page := range []string{"machines", "config", "workflow", "api", "cli"} {
 		var out, errs bytes.Buffer
-		if code := run([]string{"docs", page}, nil, &out, &errs); code != exitDone || out.Len() < 1000 {
+		if code := run([]string{"docs", page}, nil, &out, &errs); code != cli.ExitDone || out.Len() < 1000 {
 			t.Errorf("docs %s: exit code %d, %d bytes, %s", page, code, out.Len(), &errs)
 		}
 	}

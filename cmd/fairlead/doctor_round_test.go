@@ -10,28 +10,31 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/fairlead-dev/fairlead/cli"
+	"github.com/fairlead-dev/fairlead/cli/doctor"
+	"github.com/fairlead-dev/fairlead/cli/setup"
 	"github.com/fairlead-dev/fairlead/config"
 )
 
 // takes is a visit that takes so many seconds and finds one thing.
-func takes(about string, seconds int) visit {
-	return visit{about: about, look: func(_ context.Context, say func(...finding)) {
+func takes(about string, seconds int) doctor.Visit {
+	return doctor.Visit{About: about, Look: func(_ context.Context, say func(...doctor.Finding)) {
 		<-time.After(time.Duration(seconds) * time.Second)
-		say(finding{OK: true, About: about, What: "looked at"})
+		say(doctor.Finding{OK: true, About: about, What: "looked at"})
 	}}
 }
 
 // shown makes a round and gives what somebody would have seen of it, and when it was over.
-func shown(visits []visit, terminal bool) (string, []finding, time.Duration) {
+func shown(visits []doctor.Visit, terminal bool) (string, []doctor.Finding, time.Duration) {
 	var out bytes.Buffer
-	a := &app{out: &out}
-	b := a.board(visits, nil)
+	a := &cli.App{Out: &out}
+	b := doctor.Board(a, visits, nil)
 	if terminal {
-		b.term, b.cols = &out, 60
-		b.gone.Go(b.ticks)
+		b.Term, b.Cols = &out, 60
+		b.Gone.Go(b.Ticks)
 	}
 	begun := time.Now()
-	found := round(context.Background(), visits, b)
+	found := doctor.Round(context.Background(), visits, b)
 	return out.String(), found, time.Since(begun)
 }
 
@@ -41,9 +44,9 @@ func TestDoctorLooksSideBySide(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var mu sync.Mutex
 		now, most := 0, 0
-		var visits []visit
-		for i := range 3 * visitsAtOnce {
-			visits = append(visits, visit{about: fmt.Sprint(i), look: func(context.Context, func(...finding)) {
+		var visits []doctor.Visit
+		for i := range 3 * doctor.VisitsAtOnce {
+			visits = append(visits, doctor.Visit{About: fmt.Sprint(i), Look: func(context.Context, func(...doctor.Finding)) {
 				mu.Lock()
 				now++
 				most = max(most, now)
@@ -55,7 +58,7 @@ func TestDoctorLooksSideBySide(t *testing.T) {
 			}})
 		}
 		_, _, took := shown(visits, false)
-		if most != visitsAtOnce || took != 3*time.Second {
+		if most != doctor.VisitsAtOnce || took != 3*time.Second {
 			t.Errorf("%d at once, %s in all", most, took)
 		}
 	})
@@ -65,7 +68,7 @@ func TestDoctorLooksSideBySide(t *testing.T) {
 func TestDoctorDoesNotQueueWhatStartsNothing(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		visits := []visit{takes("a", 2), takes("b", 2), takes("c", 2), takes("d", 2), {about: "journal", free: true, look: takes("journal", 2).look}}
+		visits := []doctor.Visit{takes("a", 2), takes("b", 2), takes("c", 2), takes("d", 2), {About: "journal", Free: true, Look: takes("journal", 2).Look}}
 		if _, _, took := shown(visits, false); took != 2*time.Second {
 			t.Errorf("it took %s", took)
 		}
@@ -76,7 +79,7 @@ func TestDoctorDoesNotQueueWhatStartsNothing(t *testing.T) {
 func TestDoctorPipedHasOneOrder(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		out, found, _ := shown([]visit{takes("a", 3), takes("b", 1), takes("c", 2)}, false)
+		out, found, _ := shown([]doctor.Visit{takes("a", 3), takes("b", 1), takes("c", 2)}, false)
 		if order(out) != "a b c" || len(found) != 3 || found[0].About != "a" {
 			t.Errorf("%q, %v", out, found)
 		}
@@ -91,7 +94,7 @@ func TestDoctorPipedHasOneOrder(t *testing.T) {
 func TestDoctorOnATerminalTellsAsItGoes(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		out, found, _ := shown([]visit{takes("a", 3), takes("b", 1), takes("c", 2), takes("d", 5), takes("e", 1)}, true)
+		out, found, _ := shown([]doctor.Visit{takes("a", 3), takes("b", 1), takes("c", 2), takes("d", 5), takes("e", 1)}, true)
 		if got := order(remains(out)); got != "b c e a d" && got != "b e c a d" {
 			t.Errorf("they came as %s in %q", got, out)
 		}
@@ -113,14 +116,16 @@ func TestDoctorOnATerminalTellsAsItGoes(t *testing.T) {
 func TestDoctorHoldsBackWhatItMends(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
-	a := &app{out: &out}
-	broken := finding{About: "socket", What: "stale", fix: func(context.Context) (string, error) { return "removed", nil }}
-	visits := []visit{{about: "sockets", look: func(_ context.Context, say func(...finding)) { say(broken, finding{About: "disk", What: "full"}) }}}
-	found := round(context.Background(), visits, a.board(visits, func(f finding) bool { return f.fix != nil }))
+	a := &cli.App{Out: &out}
+	broken := doctor.Finding{About: "socket", What: "stale", Fix: func(context.Context) (string, error) { return "removed", nil }}
+	visits := []doctor.Visit{{About: "sockets", Look: func(_ context.Context, say func(...doctor.Finding)) {
+		say(broken, doctor.Finding{About: "disk", What: "full"})
+	}}}
+	found := doctor.Round(context.Background(), visits, doctor.Board(a, visits, func(f doctor.Finding) bool { return f.Fix != nil }))
 	if strings.Contains(out.String(), "stale") || !strings.Contains(out.String(), "full") {
 		t.Errorf("%q", out.String())
 	}
-	found = mend(context.Background(), found, func(f finding) { a.printFinding(f) })
+	found = doctor.Mend(context.Background(), found, func(f doctor.Finding) { doctor.PrintFinding(a, f) })
 	if !strings.Contains(out.String(), "stale: removed") || !found[0].OK || found[1].OK {
 		t.Errorf("%q, %v", out.String(), found)
 	}
@@ -130,11 +135,11 @@ func TestDoctorHoldsBackWhatItMends(t *testing.T) {
 func TestDoctorWaitingLineFits(t *testing.T) {
 	t.Parallel()
 	about := []string{"agent " + strings.Repeat("a", 50), "program qwen", "program opencode"}
-	text := underWay(about, []visitState{visitUnderWay, visitUnderWay, visitAhead}, time.Minute, 30)
+	text := doctor.UnderWay(about, []doctor.VisitState{doctor.VisitUnderWay, doctor.VisitUnderWay, doctor.VisitAhead}, time.Minute, 30)
 	if len([]rune(text)) > 30 || !strings.HasSuffix(text, "…") {
 		t.Errorf("%q", text)
 	}
-	if text := underWay(about, []visitState{visitDone, visitDone, visitDone}, time.Minute, 30); text != "" {
+	if text := doctor.UnderWay(about, []doctor.VisitState{doctor.VisitDone, doctor.VisitDone, doctor.VisitDone}, time.Minute, 30); text != "" {
 		t.Errorf("nothing is waited for, and it says %q", text)
 	}
 }
@@ -143,19 +148,19 @@ func TestDoctorWaitingLineFits(t *testing.T) {
 func TestDoctorMeetsAProgramOnce(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		met := &agentsMet{agents: []config.Agent{{Name: "dev", Driver: config.DriverACP, Command: []string{"opencode", "acp"}}}, paths: map[string]bool{}}
-		met.wait.Go(func() {
+		met := &doctor.AgentsMet{Agents: []config.Agent{{Name: "dev", Driver: config.DriverACP, Command: []string{"opencode", "acp"}}}, Paths: map[string]bool{}}
+		met.Wait.Go(func() {
 			<-time.After(time.Second)
-			met.add([]finding{{Program: &programFound{Path: "/bin/opencode"}}})
+			met.Add([]doctor.Finding{{Program: &doctor.ProgramFound{Path: "/bin/opencode"}}})
 		})
 		begun := time.Now()
-		if met.has(foundProgram{agentProgram{file: "qwen", driver: config.DriverACP}, "/bin/qwen"}) || time.Since(begun) != 0 {
+		if met.Has(setup.FoundProgram{AgentProgram: setup.AgentProgram{File: "qwen", Driver: config.DriverACP}, Path: "/bin/qwen"}) || time.Since(begun) != 0 {
 			t.Error("a program that no agent can be waits, or is said to be one")
 		}
-		if !met.has(foundProgram{agentProgram{file: "opencode", driver: config.DriverACP}, "/bin/opencode"}) {
+		if !met.Has(setup.FoundProgram{AgentProgram: setup.AgentProgram{File: "opencode", Driver: config.DriverACP}, Path: "/bin/opencode"}) {
 			t.Error("it would be greeted twice")
 		}
-		if met.has(foundProgram{agentProgram{file: "opencode", driver: config.DriverACP}, "/opt/opencode"}) {
+		if met.Has(setup.FoundProgram{AgentProgram: setup.AgentProgram{File: "opencode", Driver: config.DriverACP}, Path: "/opt/opencode"}) {
 			t.Error("another one of that name is not looked at")
 		}
 	})

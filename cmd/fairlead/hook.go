@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/fairlead-dev/fairlead/claudehook"
+	"github.com/fairlead-dev/fairlead/cli"
 )
 
 func (a *app) hookVerb() *cobra.Command {
@@ -21,14 +22,14 @@ answers in the form that Claude Code documents. In a conversation that was start
 code 2) if it cannot decide. Elsewhere it prints nothing. It needs no daemon. Unknown events are
 ignored.`,
 		Example: "  fairlead hook PreToolUse < event.json",
-		Args:    args(cobra.ExactArgs(1)),
+		Args:    cli.Args(cobra.ExactArgs(1)),
 		RunE: func(_ *cobra.Command, words []string) error {
 			var said bytes.Buffer
-			code := claudehook.Run(words[0], a.in, a.out, &said)
+			code := claudehook.Run(words[0], a.In, a.Out, &said)
 			if code == 0 {
 				return nil
 			}
-			return &coded{code, errors.New(strings.TrimPrefix(strings.TrimSpace(said.String()), "fairlead: "))}
+			return &cli.Coded{Code: code, Err: errors.New(strings.TrimPrefix(strings.TrimSpace(said.String()), "fairlead: "))}
 		},
 	}
 }

@@ -8,7 +8,6 @@ import (
 	"testing"
 
 	apiclient "github.com/fairlead-dev/fairlead/api/client"
-
 	"github.com/fairlead-dev/fairlead/view"
 )
 

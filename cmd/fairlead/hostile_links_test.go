@@ -9,9 +9,8 @@ import (
 	"syscall"
 	"testing"
 
-	apiclient "github.com/fairlead-dev/fairlead/api/client"
-
 	"github.com/fairlead-dev/fairlead/agentfile"
+	apiclient "github.com/fairlead-dev/fairlead/api/client"
 	"github.com/fairlead-dev/fairlead/view"
 )
 

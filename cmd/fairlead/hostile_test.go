@@ -16,6 +16,7 @@ import (
 	"github.com/creack/pty"
 
 	"github.com/fairlead-dev/fairlead/agentfile"
+	"github.com/fairlead-dev/fairlead/cli"
 	"github.com/fairlead-dev/fairlead/view"
 )
 
@@ -78,7 +79,7 @@ func TestEvilTextOnATerminal(t *testing.T) {
 		}
 	}
 	out, code := s.fairlead("events", "--json")
-	if code != exitDone || !strings.Contains(out, `\u001b]0;owned\u0007`) {
+	if code != cli.ExitDone || !strings.Contains(out, `\u001b]0;owned\u0007`) {
 		t.Errorf("programs are not given what was written, as it was (exit %d)", code)
 	}
 }
@@ -93,7 +94,7 @@ func TestEvilNames(t *testing.T) {
 			seen, code := s.onTerminal(verb, "--", name)
 			what := fmt.Sprintf("%s %.20q", verb, name)
 			harmless(t, what, seen)
-			if code != exitFailed && code != exitUsage && code != exitRefused {
+			if code != cli.ExitFailed && code != cli.ExitUsage && code != cli.ExitRefused {
 				t.Errorf("%s: exit code %d: %.200q", what, code, seen)
 			}
 			if len(seen) == 0 || len(seen) > 2000 {
@@ -101,7 +102,7 @@ func TestEvilNames(t *testing.T) {
 			}
 		}
 	}
-	if seen, code := s.onTerminal("why", "ada"); code != exitDone {
+	if seen, code := s.onTerminal("why", "ada"); code != cli.ExitDone {
 		t.Errorf("who is there is not found: %q", seen)
 	}
 }

@@ -13,41 +13,43 @@ import (
 
 	"github.com/creack/pty"
 
+	"github.com/fairlead-dev/fairlead/cli"
+	"github.com/fairlead-dev/fairlead/cli/setup"
 	"github.com/fairlead-dev/fairlead/config"
 )
 
-func driven() []agentProgram {
-	return slices.DeleteFunc(slices.Clone(agentPrograms), func(p agentProgram) bool { return p.driver == "" })
+func driven() []setup.AgentProgram {
+	return slices.DeleteFunc(slices.Clone(setup.AgentPrograms), func(p setup.AgentProgram) bool { return p.Driver == "" })
 }
 
 // What init writes for a program loads without a word, and names a page that is there.
 func TestInitEntriesLoad(t *testing.T) {
 	t.Parallel()
-	teams := [][]agentProgram{driven()}
+	teams := [][]setup.AgentProgram{driven()}
 	for _, p := range driven() {
-		teams = append(teams, []agentProgram{p})
+		teams = append(teams, []setup.AgentProgram{p})
 	}
 	for _, team := range teams {
-		cfg, err := config.Parse(config.FileName, t.TempDir(), teamFile(team), func(string) (string, bool) { return "", false })
+		cfg, err := config.Parse(config.FileName, t.TempDir(), setup.TeamFile(team), func(string) (string, bool) { return "", false })
 		if err != nil {
-			t.Errorf("%s: %v", shownNames(team), err)
+			t.Errorf("%s: %v", setup.ShownNames(team), err)
 			continue
 		}
 		if len(cfg.Agents) != len(team) || len(cfg.Notes) > 0 {
-			t.Errorf("%s: %d agents, notes %v", shownNames(team), len(cfg.Agents), cfg.Notes)
+			t.Errorf("%s: %d agents, notes %v", setup.ShownNames(team), len(cfg.Agents), cfg.Notes)
 		}
 		for i, a := range cfg.Agents {
-			if a.Driver != team[i].driver || !slices.Equal(a.Command, team[i].command) {
+			if a.Driver != team[i].Driver || !slices.Equal(a.Command, team[i].Command) {
 				t.Errorf("%s has driver %s and command %q", a.Name, a.Driver, a.Command)
 			}
 		}
 	}
-	for _, p := range agentPrograms {
-		if _, err := os.Stat(filepath.Join("..", "..", "doc", "agents", p.page)); err != nil {
-			t.Errorf("%s: %v", p.title, err)
+	for _, p := range setup.AgentPrograms {
+		if _, err := os.Stat(filepath.Join("..", "..", "doc", "agents", p.Page)); err != nil {
+			t.Errorf("%s: %v", p.Title, err)
 		}
-		if (p.driver == "") == (p.hint == "") {
-			t.Errorf("%s has a driver and a hint, or neither", p.title)
+		if (p.Driver == "") == (p.Hint == "") {
+			t.Errorf("%s has a driver and a hint, or neither", p.Title)
 		}
 	}
 }
@@ -61,11 +63,11 @@ func TestInitAsks(t *testing.T) {
 		"7\n0\nx\n-1\n2\n": "qwen", " \t\r\n": "",
 	} {
 		var out bytes.Buffer
-		a := &app{out: &out}
-		chosen, err := a.askAgents(found, strings.NewReader(typed))
+		a := &cli.App{Out: &out}
+		chosen, err := setup.AskAgents(a, found, strings.NewReader(typed))
 		names := make([]string, 0, len(chosen))
 		for _, p := range chosen {
-			names = append(names, p.name)
+			names = append(names, p.Name)
 		}
 		if got := strings.Join(names, " "); err != nil || got != want {
 			t.Errorf("%q: %q, %v; not %q", typed, got, err, want)
@@ -74,11 +76,11 @@ func TestInitAsks(t *testing.T) {
 			t.Errorf("%q: it is said %d times that it is not in the list", typed, missed)
 		}
 	}
-	a := &app{out: io.Discard}
-	if _, err := a.askAgents(found, strings.NewReader("")); err == nil || !strings.Contains(err.Error(), "--agent") {
+	a := &cli.App{Out: io.Discard}
+	if _, err := setup.AskAgents(a, found, strings.NewReader("")); err == nil || !strings.Contains(err.Error(), "--agent") {
 		t.Errorf("nobody there: %v", err)
 	}
-	if _, err := a.askAgents(found, strings.NewReader(strings.Repeat("x\n", answerBytesMax))); err == nil {
+	if _, err := setup.AskAgents(a, found, strings.NewReader(strings.Repeat("x\n", setup.AnswerBytesMax))); err == nil {
 		t.Error("who never says anything that is in the list is asked for ever")
 	}
 }
@@ -90,7 +92,7 @@ func TestInitOnATerminal(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(bin, "opencode"), []byte("#!/bin/sh\nexit 1\n"), 0o755); err != nil { //nolint:gosec // a program
 		t.Fatal(err)
 	}
-	if len(offeredIn(bin)) == 0 {
+	if len(setup.OfferedIn(bin)) == 0 {
 		t.Fatal("this build offers nothing")
 	}
 	cmd := command("init", "--dir", dir)

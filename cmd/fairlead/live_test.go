@@ -17,6 +17,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fairlead-dev/fairlead/cli"
 	"github.com/fairlead-dev/fairlead/internal/test/livetest"
 	"github.com/fairlead-dev/fairlead/internal/test/scriptmodel"
 	"github.com/fairlead-dev/fairlead/sandbox"
@@ -70,7 +71,7 @@ func embark(t *testing.T, exe string, ready func(testing.TB, *scriptmodel.Server
 		if c.daemon == nil {
 			c.sail()
 		}
-		if out, code := c.fairlead("down", "--now"); code != exitDone {
+		if out, code := c.fairlead("down", "--now"); code != cli.ExitDone {
 			t.Errorf("fairlead down --now: exit code %d: %s", code, out)
 			c.kill()
 			return
@@ -160,7 +161,7 @@ func (c *cruise) state() string {
 		spools, _ := filepath.Glob(filepath.Join(c.dir, ".fairlead", "sessions", "*", file)) // the pattern is well formed
 		for _, name := range spools {
 			text, _ := os.ReadFile(name)
-			fmt.Fprintf(&b, "--- %s\n%s\n", filepath.Base(filepath.Dir(name)), line(string(text), 6000))
+			fmt.Fprintf(&b, "--- %s\n%s\n", filepath.Base(filepath.Dir(name)), cli.Line(string(text), 6000))
 		}
 	}
 	return b.String()

@@ -12,6 +12,7 @@ package main
 import (
 	"os"
 
+	"github.com/fairlead-dev/fairlead/cli"
 	"github.com/fairlead-dev/fairlead/driver/adapter"
 	"github.com/fairlead-dev/fairlead/driver/script"
 	"github.com/fairlead-dev/fairlead/sandbox"
@@ -22,6 +23,6 @@ func main() {
 	shim.Intercept()
 	sandbox.Intercept()
 	script.Intercept()
-	adapter.Intercept(protocols()...)
+	adapter.Intercept(cli.Protocols()...)
 	os.Exit(run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"github.com/fairlead-dev/fairlead/cli"
 	"github.com/fairlead-dev/fairlead/driver/adapter"
 	"github.com/fairlead-dev/fairlead/driver/script"
 	"github.com/fairlead-dev/fairlead/internal/test/testsize"
@@ -21,7 +22,7 @@ import (
 func TestMain(m *testing.M) {
 	shim.Intercept()
 	script.Intercept()
-	adapter.Intercept(protocols()...)
+	adapter.Intercept(cli.Protocols()...)
 	if os.Getenv("FAIRLEAD_TEST_MAIN") == "1" {
 		os.Unsetenv("FAIRLEAD_TEST_MAIN") // agents must not inherit it
 		os.Exit(run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr))

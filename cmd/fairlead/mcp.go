@@ -4,8 +4,10 @@ import (
 	"io"
 	"os"
 
-	"github.com/fairlead-dev/fairlead/api/mcp"
 	"github.com/spf13/cobra"
+
+	"github.com/fairlead-dev/fairlead/api/mcp"
+	"github.com/fairlead-dev/fairlead/cli"
 )
 
 // What a session of fairlead has in its environment, so that its program finds the tools of its team.
@@ -24,10 +26,10 @@ cannot use HTTP. It first asks the daemon of this workspace, so that a restarted
 again; a session that Fairlead started also has an address and a token in its environment. See
 doc/mcp.md.`,
 		Example: "  fairlead mcp",
-		Args:    args(cobra.NoArgs),
+		Args:    cli.Args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			bridge := &mcp.Bridge{Dir: a.dir, URL: os.Getenv(mcpURLVar), Token: os.Getenv(mcpTokenVar), Version: version()}
-			return bridge.Run(cmd.Context(), io.NopCloser(a.in), nopCloser{a.out})
+			bridge := &mcp.Bridge{Dir: a.Dir, URL: os.Getenv(mcpURLVar), Token: os.Getenv(mcpTokenVar), Version: cli.Version()}
+			return bridge.Run(cmd.Context(), io.NopCloser(a.In), nopCloser{a.Out})
 		},
 	}
 }

@@ -14,12 +14,11 @@ import (
 	"testing"
 	"time"
 
-	apiclient "github.com/fairlead-dev/fairlead/api/client"
-	"github.com/fairlead-dev/fairlead/api/mcp"
-
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/fairlead-dev/fairlead/api"
+	apiclient "github.com/fairlead-dev/fairlead/api/client"
+	"github.com/fairlead-dev/fairlead/api/mcp"
 	"github.com/fairlead-dev/fairlead/controller/tools"
 	"github.com/fairlead-dev/fairlead/view"
 )

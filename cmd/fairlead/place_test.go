@@ -4,6 +4,8 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"github.com/fairlead-dev/fairlead/cli"
 )
 
 // The workspace is found from any folder below it; an agent's worktree inside of .fairlead is
@@ -32,7 +34,7 @@ func TestWorkspaceOf(t *testing.T) {
 		"bare/sub":                           "bare",
 		"plain/sub":                          "plain/sub",
 	} {
-		if got := workspaceOf(filepath.Join(root, from)); got != filepath.Join(root, want) {
+		if got := cli.WorkspaceOf(filepath.Join(root, from)); got != filepath.Join(root, want) {
 			t.Errorf("from %s: %s, not %s", from, got, want)
 		}
 	}

@@ -16,7 +16,7 @@ import (
 	"time"
 
 	apiclient "github.com/fairlead-dev/fairlead/api/client"
-
+	"github.com/fairlead-dev/fairlead/cli"
 	"github.com/fairlead-dev/fairlead/shim"
 	"github.com/fairlead-dev/fairlead/view"
 )
@@ -59,7 +59,7 @@ func newShipIn(t *testing.T, dir string, files map[string]string) *ship {
 		if s.daemon == nil {
 			s.up()
 		}
-		if out, code := s.fairlead("down", "--now"); code != exitDone {
+		if out, code := s.fairlead("down", "--now"); code != cli.ExitDone {
 			t.Errorf("fairlead down --now: exit code %d: %s", code, out)
 			s.kill()
 			return
@@ -147,7 +147,7 @@ func (s *ship) fairlead(words ...string) (string, int) {
 func (s *ship) must(words ...string) string {
 	s.t.Helper()
 	out, code := s.fairlead(words...)
-	if code != exitDone {
+	if code != cli.ExitDone {
 		s.t.Fatalf("fairlead %v: exit code %d: %s", words, code, out)
 	}
 	return out

@@ -5,34 +5,23 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"strings"
 
-	apiclient "github.com/fairlead-dev/fairlead/api/client"
-	"github.com/fairlead-dev/fairlead/config"
 	"github.com/spf13/cobra"
-	"golang.org/x/term"
-)
 
-// app is what every command has at hand.
-type app struct {
-	in       io.Reader
-	out, err io.Writer
-	dir      string // the workspace: --dir, or found from the current folder (place)
-	placed   bool   // dir is settled
-	json     bool
-	verbose  bool // --verbose: details that people rarely need
-}
+	apiclient "github.com/fairlead-dev/fairlead/api/client"
+	"github.com/fairlead-dev/fairlead/cli"
+)
 
 // run is the whole program as a function: arguments and streams in, exit code out.
 func run(args []string, in io.Reader, out, errs io.Writer) int {
-	a := &app{in: in, out: out, err: errs}
+	a := &app{&cli.App{In: in, Out: out, Err: errs}}
 	root := a.root()
 	root.SetArgs(args)
 	root.SetIn(in)
 	root.SetOut(out)
 	root.SetErr(errs)
-	return a.report(root.ExecuteContext(context.Background()))
+	return a.Report(root.ExecuteContext(context.Background()))
 }
 
 // root is the command with everything below it.
@@ -54,18 +43,18 @@ what each one does, asks you when an agent needs an answer, and keeps a record o
 		Args:                       knownVerb,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if which {
-				return a.printVersion()
+				return a.PrintVersion()
 			}
 			return cmd.Help()
 		},
-		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error { return a.place(cmd) },
+		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error { return a.Place(cmd) },
 	}
-	root.PersistentFlags().StringVar(&a.dir, "dir", "", "the workspace `folder` (default: the folder with fairlead.yaml, here or above)")
-	root.PersistentFlags().BoolVar(&a.json, "json", false, "print JSON, for programs")
-	root.PersistentFlags().BoolVarP(&a.verbose, "verbose", "v", false, "show details, such as rule ids in errors")
+	root.PersistentFlags().StringVar(&a.Dir, "dir", "", "the workspace `folder` (default: the folder with fairlead.yaml, here or above)")
+	root.PersistentFlags().BoolVar(&a.JSON, "json", false, "print JSON, for programs")
+	root.PersistentFlags().BoolVarP(&a.Verbose, "verbose", "v", false, "show details, such as rule ids in errors")
 	root.Flags().BoolVar(&which, "version", false, "print the version")
 	root.SetUsageTemplate(usageTemplate)
-	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error { return usage(cmd, err) })
+	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error { return cli.Usage(cmd, err) })
 	a.addVerbs(root)
 	return root
 }
@@ -105,43 +94,17 @@ func knownVerb(cmd *cobra.Command, words []string) error {
 	} else if near := cmd.SuggestionsFor(words[0]); len(near) > 0 {
 		text += "; did you mean " + strings.Join(near, " or ") + "?"
 	}
-	return usage(cmd, errors.New(text))
-}
-
-// dial finds the daemon of the repository.
-func (a *app) dial() (*apiclient.Client, error) {
-	if err := a.place(nil); err != nil {
-		return nil, err
-	}
-	return apiclient.Dial(a.dir)
+	return cli.Usage(cmd, errors.New(text))
 }
 
 // asking is a command that asks the daemon.
 func (a *app) asking(do func(ctx context.Context, client *apiclient.Client, words []string) error) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, words []string) error {
-		client, err := a.dial()
+		client, err := a.Dial()
 		if err != nil {
 			return err
 		}
 		defer client.Close()
 		return do(cmd.Context(), client, words)
 	}
-}
-
-// load reads the configuration. Its error says how to make one if there is none.
-func (a *app) load() (*config.Config, error) {
-	if err := a.place(nil); err != nil {
-		return nil, err
-	}
-	conf, err := config.Load(a.dir, os.LookupEnv)
-	if errors.Is(err, os.ErrNotExist) {
-		return nil, fmt.Errorf("there is no fairlead.yaml in %s; make one with `fairlead init`, name another folder with --dir, or try `fairlead demo` first", a.dir)
-	}
-	return conf, err
-}
-
-// tty says whether a stream is a terminal.
-func tty(stream any) bool {
-	file, ok := stream.(*os.File)
-	return ok && term.IsTerminal(int(file.Fd())) //nolint:gosec // a descriptor fits an int
 }

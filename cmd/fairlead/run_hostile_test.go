@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/fairlead-dev/fairlead/api"
+	"github.com/fairlead-dev/fairlead/cli"
+	"github.com/fairlead-dev/fairlead/cli/runs"
 )
 
 // Whatever a step says, reports or fails with, is text to a terminal.
@@ -51,12 +53,12 @@ func FuzzRunLines(f *testing.F) {
 	f.Add("run/r1/\x1b[2J", "started", "RUNNING", []byte(`{"run":{"step":{"value":{"attempts":2,"found":true}}}}`))
 	f.Fuzz(func(t *testing.T, entity, trigger, to string, data []byte) {
 		var out bytes.Buffer
-		face := &lineFace{a: &app{out: &out}, id: "r1"}
-		if err := face.change(api.Change{Time: time.Unix(0, 0), Entity: entity, Trigger: trigger, To: to, Data: data}); err != nil {
+		face := &runs.LineFace{A: &cli.App{Out: &out}, Id: "r1"}
+		if err := face.Change(api.Change{Time: time.Unix(0, 0), Entity: entity, Trigger: trigger, To: to, Data: data}); err != nil {
 			t.Fatal(err)
 		}
 		for l := range strings.Lines(out.String()) {
-			if l != plain(l) {
+			if l != cli.Plain(l) {
 				t.Errorf("a terminal would obey %q", l)
 			}
 		}

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fairlead-dev/fairlead/cli"
 	"github.com/fairlead-dev/fairlead/runfile"
 	"github.com/fairlead-dev/fairlead/shim"
 	"github.com/fairlead-dev/fairlead/view"
@@ -69,11 +70,11 @@ func TestRunKilledAtRandom(t *testing.T) {
 		}
 		code, said := runFor(t, life, words...)
 		switch {
-		case code == exitDone:
+		case code == cli.ExitDone:
 			done = true
 		case code == -1:
 			killed++
-		case code == exitRefused && strings.Contains(said, "while completed"): // it was killed when all was done
+		case code == cli.ExitRefused && strings.Contains(said, "while completed"): // it was killed when all was done
 			done = true
 		default:
 			t.Fatalf("%v: exit code %d: %s", words, code, said)

@@ -14,6 +14,7 @@ import (
 
 	"github.com/creack/pty"
 
+	"github.com/fairlead-dev/fairlead/cli"
 	"github.com/fairlead-dev/fairlead/examples"
 	"github.com/fairlead-dev/fairlead/shim"
 )
@@ -84,7 +85,7 @@ func (d *deck) until(name string) {
 	late := time.After(shipWait)
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
-	for !exists(filepath.Join(d.dir, name)) {
+	for !cli.Exists(filepath.Join(d.dir, name)) {
 		select {
 		case <-tick.C:
 		case <-late:
@@ -122,13 +123,13 @@ func TestInterruptedRun(t *testing.T) {
 	}
 	d.write("go", "")
 	_ = cmd.Wait()
-	if code := cmd.ProcessState.ExitCode(); code != exitCancelled || !strings.Contains(said.String(), "fairlead run resume r1") {
+	if code := cmd.ProcessState.ExitCode(); code != cli.ExitCancelled || !strings.Contains(said.String(), "fairlead run resume r1") {
 		t.Errorf("exit code %d:\n%s", code, said)
 	}
 	if out, code := d.fairlead("runs", "r1"); !strings.Contains(out, "two   PENDING") {
 		t.Errorf("the second step began: exit code %d\n%s", code, out)
 	}
-	if out, code := d.fairlead("resume", "r1"); code != exitDone || strings.Contains(out, "one  began") || !strings.Contains(out, "two  completed") {
+	if out, code := d.fairlead("resume", "r1"); code != cli.ExitDone || strings.Contains(out, "one  began") || !strings.Contains(out, "two  completed") {
 		t.Errorf("resume: exit code %d\n%s", code, out)
 	}
 }
@@ -156,7 +157,7 @@ func TestInterruptedTwice(t *testing.T) {
 		}
 	}
 	_ = cmd.Wait()
-	if code := cmd.ProcessState.ExitCode(); code != exitCancelled || !strings.Contains(said.String(), "was cancelled") {
+	if code := cmd.ProcessState.ExitCode(); code != cli.ExitCancelled || !strings.Contains(said.String(), "was cancelled") {
 		t.Errorf("exit code %d:\n%s", code, said)
 	}
 }
@@ -174,7 +175,7 @@ func TestKilledRun(t *testing.T) {
 	_ = cmd.Wait()
 	d.write("go", "")
 	out, code := d.fairlead("resume", "r1")
-	if code != exitDone || !strings.Contains(out, "run r1 has completed") {
+	if code != cli.ExitDone || !strings.Contains(out, "run r1 has completed") {
 		t.Errorf("exit code %d:\n%s", code, out)
 	}
 	if text, err := os.ReadFile(filepath.Join(d.dir, "began")); err != nil || string(text) != "x\n" {
@@ -222,11 +223,11 @@ func TestLeftRun(t *testing.T) {
 		t.Fatal(err)
 	}
 	_ = cmd.Wait()
-	if code := cmd.ProcessState.ExitCode(); code != exitCancelled || !strings.Contains(said.String(), "goes on in the daemon") {
+	if code := cmd.ProcessState.ExitCode(); code != cli.ExitCancelled || !strings.Contains(said.String(), "goes on in the daemon") {
 		t.Errorf("exit code %d:\n%s", code, said)
 	}
 	d.write("go", "")
-	if out, code := d.fairlead("resume", "r1"); code != exitDone && code != exitRefused { // refused: it had completed by then
+	if out, code := d.fairlead("resume", "r1"); code != cli.ExitDone && code != cli.ExitRefused { // refused: it had completed by then
 		t.Errorf("exit code %d:\n%s", code, out)
 	}
 	if out, _ := d.fairlead("runs", "r1"); !strings.Contains(out, "r1  slow  completed") {
@@ -282,11 +283,11 @@ func TestExampleWorkflows(t *testing.T) {
 		"items.yaml":   {"greet   item 2 done", "polish  round 2 done"},
 		"review.yaml":  {"review   sends the run back to code", "code     began (iteration 2)", "publish  completed"},
 	} {
-		if out, code := d.fairlead("run", "--check", "--workflow", filepath.Join(dir, name)); code != exitDone {
+		if out, code := d.fairlead("run", "--check", "--workflow", filepath.Join(dir, name)); code != cli.ExitDone {
 			t.Errorf("%s: exit code %d: %s", name, code, out)
 		}
 		out, code := d.fairlead("run", "--workflow", filepath.Join(dir, name))
-		if code != exitDone {
+		if code != cli.ExitDone {
 			t.Errorf("%s: exit code %d: %s", name, code, out)
 		}
 		for _, w := range want {

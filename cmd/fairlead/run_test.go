@@ -13,6 +13,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/fairlead-dev/fairlead/api"
+	"github.com/fairlead-dev/fairlead/cli"
+	"github.com/fairlead-dev/fairlead/cli/runs"
 	"github.com/fairlead-dev/fairlead/machine/workflow"
 	"github.com/fairlead-dev/fairlead/team"
 	"github.com/fairlead-dev/fairlead/view"
@@ -21,14 +23,14 @@ import (
 // taken parses flags of `fairlead run` as a shell would give them.
 func taken(t *testing.T, dir string, words ...string) (view.RunFlags, error) {
 	t.Helper()
-	var opts runOptions
+	var opts runs.RunOptions
 	cmd := &cobra.Command{Use: "run"}
-	opts.addRunFlags(cmd.Flags())
+	opts.AddRunFlags(cmd.Flags())
 	if err := cmd.Flags().Parse(words); err != nil {
 		return view.RunFlags{}, err
 	}
-	err := opts.take(cmd, dir)
-	return opts.flags, err
+	err := opts.Take(cmd, dir)
+	return opts.Flags, err
 }
 
 // SPEC Workflow, "What the flags mean": what was not given is left to the engine, and so to
@@ -108,8 +110,8 @@ func TestRunLines(t *testing.T) {
 		return workflow.Body{Step: &workflow.StepSet{Value: v, Facts: facts}}
 	}
 	var out bytes.Buffer
-	f := &lineFace{a: &app{out: &out}, id: "r1"}
-	f.look(view.RunView{ID: "r1", Steps: []view.StepView{{ID: "code"}, {ID: "review"}}})
+	f := &runs.LineFace{A: &cli.App{Out: &out}, Id: "r1"}
+	f.Look(view.RunView{ID: "r1", Steps: []view.StepView{{ID: "code"}, {ID: "review"}}})
 	for _, ch := range []api.Change{
 		change(t, "run/r1", "run_started", "driven", workflow.Body{Head: &workflow.Head{ID: "r1"}}),
 		change(t, "run/r1/code", "started", "RUNNING", step(workflow.Value{Attempts: 1}, nil)),
@@ -122,7 +124,7 @@ func TestRunLines(t *testing.T) {
 		change(t, "run/r1", "run_cancelled", "cancelled", workflow.Body{Head: &workflow.Head{By: "ann", Why: "enough"}}),
 		{Entity: "run/r1/code", Data: api.Raw("garbage")},
 	} {
-		if err := f.change(ch); err != nil {
+		if err := f.Change(ch); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -154,26 +156,26 @@ func TestRunExitCodes(t *testing.T) {
 		code   int
 		says   string
 	}{
-		{"completed", 0, exitDone, ""},
-		{"failed", 0, exitFailed, "code: it broke (and 1 more steps)"},
-		{"waiting", 0, exitWaits, "it waits for review: people are asked"},
-		{"waiting", 1, exitCancelled, "is paused; go on with `fairlead run resume r1`"},
-		{"cancelled", 2, exitCancelled, "was cancelled: enough"},
+		{"completed", 0, cli.ExitDone, ""},
+		{"failed", 0, cli.ExitFailed, "code: it broke (and 1 more steps)"},
+		{"waiting", 0, cli.ExitWaits, "it waits for review: people are asked"},
+		{"waiting", 1, cli.ExitCancelled, "is paused; go on with `fairlead run resume r1`"},
+		{"cancelled", 2, cli.ExitCancelled, "was cancelled: enough"},
 	} {
 		view := view.RunView{ID: "r1", Status: c.status, Why: "enough", Waits: []string{"review: people are asked"}, Steps: []view.StepView{
 			{ID: "code", Status: "FAILED", LastError: "it\nbroke"}, {ID: "docs", Status: "FAILED"},
 		}}
-		err := (&voyage{asked: c.asked}).ending(view)
-		if codeOf(err) != c.code {
-			t.Errorf("%s: exit code %d, want %d", c.status, codeOf(err), c.code)
+		err := (&runs.Voyage{Asked: c.asked}).Ending(view)
+		if cli.CodeOf(err) != c.code {
+			t.Errorf("%s: exit code %d, want %d", c.status, cli.CodeOf(err), c.code)
 		}
 		if err != nil && !strings.Contains(err.Error(), c.says) {
 			t.Errorf("%s: %v, want %q", c.status, err, c.says)
 		}
 	}
-	fault := faulty(&api.Problem{Status: 422, Errors: []api.Fault{{Location: "flow.yaml:3:7", Message: "there is no step buidl"}}})
-	if codeOf(fault) != exitUsage || fault.Error() != "flow.yaml:3:7: there is no step buidl" {
-		t.Errorf("a workflow with faults: %d, %v", codeOf(fault), fault)
+	fault := cli.Faulty(&api.Problem{Status: 422, Errors: []api.Fault{{Location: "flow.yaml:3:7", Message: "there is no step buidl"}}})
+	if cli.CodeOf(fault) != cli.ExitUsage || fault.Error() != "flow.yaml:3:7: there is no step buidl" {
+		t.Errorf("a workflow with faults: %d, %v", cli.CodeOf(fault), fault)
 	}
 }
 
@@ -194,8 +196,8 @@ func TestRunPicture(t *testing.T) {
 		}
 		shown.Steps = append(shown.Steps, s)
 	}
-	a := &app{out: &bytes.Buffer{}}
-	lines := a.picture(shown, spoken{step: "here", text: "one\ntwo\x1b[2J\nthree\n"}, []string{"a note"}, 60, 20, now)
+	a := &cli.App{Out: &bytes.Buffer{}}
+	lines := runs.Picture(a, shown, runs.Spoken{Step: "here", Text: "one\ntwo\x1b[2J\nthree\n"}, []string{"a note"}, 60, 20, now)
 	text := strings.Join(lines, "\n")
 	if len(lines) > 20 || !strings.Contains(text, "> here") || !strings.Contains(text, "running 1 s  attempt 2") || !strings.Contains(text, "three") {
 		t.Errorf("%d lines:\n%s", len(lines), text)

@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fairlead-dev/fairlead/cli"
+	"github.com/fairlead-dev/fairlead/cli/runs"
 	"github.com/fairlead-dev/fairlead/runfile"
 )
 
@@ -20,7 +22,7 @@ func leaveRun(t *testing.T, repo, id, status string, changed time.Time) {
 	text := fmt.Sprintf(`{"run_id": %q, "workflow_name": "flow", "repo_dir": %q, "reports_dir": "", "manual_inputs_dir": "", "created_at": %q, "updated_at": %q,
   "steps": {"code": {"status": %q, "attempts": 1, "iteration_count": 0, "report_path": null, "started_at": %q, "ended_at": null, "last_error": null,
   "artifacts": ["a.txt"], "metrics": {"lines": "3"}, "logs": [], "manual_input_path": null, "blocked_by_loop": null}}}`, id, repo, at, at, status, at)
-	dir := runFolder(repo, id)
+	dir := runs.RunFolder(repo, id)
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		t.Fatal(err)
 	}
@@ -37,32 +39,32 @@ func TestRunsFromFiles(t *testing.T) {
 	now := time.Now()
 	leaveRun(t, repo, "old", "COMPLETED", now.Add(-time.Hour))
 	leaveRun(t, repo, "new", "FAILED", now)
-	if err := os.MkdirAll(runFolder(repo, "torn"), 0o755); err != nil {
+	if err := os.MkdirAll(runs.RunFolder(repo, "torn"), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(filepath.Join(runFolder(repo, "torn"), runfile.RunStateName), []byte(`{"run_id": "to`), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(runs.RunFolder(repo, "torn"), runfile.RunStateName), []byte(`{"run_id": "to`), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	var out, errs bytes.Buffer
-	if code := run([]string{"runs", "--dir", repo, "--json"}, nil, &out, &errs); code != exitDone {
+	if code := run([]string{"runs", "--dir", repo, "--json"}, nil, &out, &errs); code != cli.ExitDone {
 		t.Fatalf("exit code %d: %s", code, &errs)
 	}
-	var all listed
+	var all runs.Listed
 	if err := json.Unmarshal(out.Bytes(), &all); err != nil {
 		t.Fatal(err)
 	}
 	if len(all.Runs) != 2 || all.Runs[0].ID != "new" || all.Runs[0].Status != "failed" || all.Runs[1].Status != "completed" || len(all.Faults) != 1 || all.Live {
 		t.Errorf("%s", &out)
 	}
-	if newest, err := newestRun(repo); err != nil || newest != "new" {
+	if newest, err := runs.NewestRun(repo); err != nil || newest != "new" {
 		t.Errorf("the run that changed last: %q, %v", newest, err)
 	}
 	out.Reset()
-	if code := run([]string{"runs", "old", "--dir", repo}, nil, &out, &errs); code != exitDone || !strings.Contains(out.String(), "measure lines = 3") {
+	if code := run([]string{"runs", "old", "--dir", repo}, nil, &out, &errs); code != cli.ExitDone || !strings.Contains(out.String(), "measure lines = 3") {
 		t.Errorf("exit code %d: %s%s", code, &out, &errs)
 	}
 	for _, id := range []string{"nobody", "../old", ".."} {
-		if code := run([]string{"runs", id, "--dir", repo}, nil, &out, &errs); code != exitUsage {
+		if code := run([]string{"runs", id, "--dir", repo}, nil, &out, &errs); code != cli.ExitUsage {
 			t.Errorf("runs %s: exit code %d", id, code)
 		}
 	}
@@ -74,8 +76,8 @@ func TestPruneRefuses(t *testing.T) {
 	repo := t.TempDir()
 	leaveRun(t, repo, "r1", "RUNNING", time.Now().Add(-time.Hour))
 	for code, calls := range map[int][][]string{
-		exitUsage:   {{}, {"--keep", "-1"}, {"--older-than", "soon"}, {"--older-than", "-3d"}, {"--older-than", "NaNd"}},
-		exitRefused: {{"--keep", "0", "--all"}}, // it would go on under who tidies up
+		cli.ExitUsage:   {{}, {"--keep", "-1"}, {"--older-than", "soon"}, {"--older-than", "-3d"}, {"--older-than", "NaNd"}},
+		cli.ExitRefused: {{"--keep", "0", "--all"}}, // it would go on under who tidies up
 	} {
 		for _, words := range calls {
 			var out, errs bytes.Buffer
@@ -84,22 +86,22 @@ func TestPruneRefuses(t *testing.T) {
 			}
 		}
 	}
-	a := &app{dir: repo}
-	if err := a.deleteArchived(runFolder(repo, "r1")); err == nil || !exists(runFolder(repo, "r1")) {
+	a := &cli.App{Dir: repo}
+	if err := runs.DeleteArchived(a, runs.RunFolder(repo, "r1")); err == nil || !cli.Exists(runs.RunFolder(repo, "r1")) {
 		t.Error("what is not in the archive was deleted")
 	}
 	archived := filepath.Join(repo, ".agents", "archive", "runs", "old")
 	if err := os.MkdirAll(archived, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	if err := a.deleteArchived(runFolder(repo, "r1")); err == nil || !exists(runFolder(repo, "r1")) {
+	if err := runs.DeleteArchived(a, runs.RunFolder(repo, "r1")); err == nil || !cli.Exists(runs.RunFolder(repo, "r1")) {
 		t.Error("what is not in the archive was deleted")
 	}
-	if err := a.deleteArchived(archived); err != nil || exists(archived) {
+	if err := runs.DeleteArchived(a, archived); err != nil || cli.Exists(archived) {
 		t.Errorf("what is in the archive was not deleted: %v", err)
 	}
 	for text, want := range map[string]time.Duration{"30d": 720 * time.Hour, "0.5d": 12 * time.Hour, "90m": 90 * time.Minute} {
-		var d days
+		var d runs.Days
 		if err := d.Set(text); err != nil || time.Duration(d) != want {
 			t.Errorf("%s: %v, %v", text, time.Duration(d), err)
 		}

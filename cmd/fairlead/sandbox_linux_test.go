@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fairlead-dev/fairlead/cli/doctor"
 	"github.com/fairlead-dev/fairlead/sandbox"
 	"github.com/fairlead-dev/fairlead/shim"
 	"github.com/fairlead-dev/fairlead/view"
@@ -25,7 +26,7 @@ func needSandbox(t testing.TB) {
 func TestDoctorLooksAtTheSandbox(t *testing.T) {
 	t.Parallel()
 	needSandbox(t)
-	if f := lookAtSandbox(t.Context()); !f.OK || f.About != "sandbox" || !strings.Contains(f.What, "tried just now") {
+	if f := doctor.LookAtSandbox(t.Context()); !f.OK || f.About != "sandbox" || !strings.Contains(f.What, "tried just now") {
 		t.Errorf("%+v", f)
 	}
 }

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/fairlead-dev/fairlead/cli"
+	"github.com/fairlead-dev/fairlead/cli/agents"
 	"github.com/fairlead-dev/fairlead/team"
 	"github.com/fairlead-dev/fairlead/view"
 )
@@ -12,7 +14,7 @@ import (
 // Every verb that is offered for a word of another program exists.
 func TestElsewhere(t *testing.T) {
 	t.Parallel()
-	root := (&app{}).root()
+	root := (&app{(&cli.App{})}).root()
 	for word, here := range elsewhere {
 		if cmd, _, err := root.Find([]string{word}); err == nil && cmd != root {
 			t.Errorf("%q is a verb of ours", word)
@@ -34,7 +36,7 @@ func TestTable(t *testing.T) {
 	}}
 	for width, want := range map[int]int{0: 151, 60: 60} {
 		var out bytes.Buffer
-		if err := (&app{out: &out}).printTeam(&out, view, width); err != nil {
+		if err := agents.PrintTeam((&cli.App{Out: &out}), &out, view, width); err != nil {
 			t.Fatal(err)
 		}
 		rows := strings.Split(out.String(), "\n")
@@ -50,7 +52,7 @@ func TestTable(t *testing.T) {
 // A terminal that obeys no escape sequence is sent none.
 func TestDumb(t *testing.T) {
 	t.Setenv("TERM", "dumb")
-	if !colourless() || (&app{out: &bytes.Buffer{}}).screenful() {
+	if !cli.Colourless() || (&cli.App{Out: &bytes.Buffer{}}).Screenful() {
 		t.Error("TERM=dumb is drawn on")
 	}
 }
@@ -62,7 +64,7 @@ func TestBusyWith(t *testing.T) {
 		team.ForControl: "", team.ForChannels: "takes part in its channels", team.ForLead: "leads its team", team.ForStep("f8c1", "build"): "does step build of run f8c1",
 	} {
 		agent := view.AgentView{Note: "no agent_state.json: created", Session: &view.SessionView{For: what}}
-		if got := remarks(agent); got != want && (want != "" || got != agent.Note) {
+		if got := agents.Remarks(agent); got != want && (want != "" || got != agent.Note) {
 			t.Errorf("%s: %q, want %q", what, got, want)
 		}
 	}

@@ -8,6 +8,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/fairlead-dev/fairlead/cli"
+	dispatchcli "github.com/fairlead-dev/fairlead/cli/dispatch"
 	"github.com/fairlead-dev/fairlead/dispatchfolder"
 	"github.com/fairlead-dev/fairlead/machine/dispatch"
 )
@@ -20,32 +22,29 @@ func (a *app) sessionEndVerb(path *string) *cobra.Command {
 		Long: `A working agent is cancelled, and its conversation closed with a summary that says so. Nothing is
 deleted. Only a person, or a program outside of the dispatch, can end it.`,
 		Example: `  fairlead dispatch end --why "done for today"`,
-		Args:    args(cobra.NoArgs),
+		Args:    cli.Args(cobra.NoArgs),
 		RunE: func(*cobra.Command, []string) error {
-			found, err := a.ordering(*path, "end_asked")
+			found, err := dispatchcli.Ordering(a.App, *path, "end_asked")
 			if err != nil {
 				return err
 			}
-			done, err := a.tellSession(found, dispatch.End{Why: why})
+			done, err := dispatchcli.TellSession(a.App, found, dispatch.End{Why: why})
 			if err != nil {
 				return err
 			}
-			if a.json {
-				return a.printJSON(map[string]any{"path": found.Path(), "state": string(dispatch.Closed), "conversations": done.after.Made})
+			if a.JSON {
+				return a.PrintJSON(map[string]any{"path": found.Path(), "state": string(dispatch.Closed), "conversations": done.After.Made})
 			}
-			for _, ch := range done.changes {
-				a.printMove(ch)
+			for _, ch := range done.Changes {
+				dispatchcli.PrintMove(a.App, ch)
 			}
-			_, err = fmt.Fprintf(a.out, "session %s is closed; its folder stays: %s\n", line(found.Name(), summaryWidth), plain(found.Path()))
+			_, err = fmt.Fprintf(a.Out, "session %s is closed; its folder stays: %s\n", cli.Line(found.Name(), cli.SummaryWidth), cli.Plain(found.Path()))
 			return err
 		},
 	}
 	cmd.Flags().StringVar(&why, "why", "", "why, for the record")
 	return cmd
 }
-
-// loggedMost is as much as the JSON of a conversation may be.
-const loggedMost = 1 << 20
 
 func (a *app) sessionLogVerb(path *string) *cobra.Command {
 	return &cobra.Command{
@@ -56,14 +55,14 @@ conversation_id, timestamp, summary, files_created and agents_used, or the same 
 beside a session_path, which names the dispatch folder. A conversation that messages.jsonl has
 already is not recorded twice.`,
 		Example: "  fairlead dispatch log < conversation.json",
-		Args:    args(cobra.NoArgs),
+		Args:    cli.Args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			raw, err := io.ReadAll(io.LimitReader(a.in, loggedMost+1))
+			raw, err := io.ReadAll(io.LimitReader(a.In, dispatchcli.LoggedMost+1))
 			switch {
 			case err != nil:
 				return fmt.Errorf("read standard input: %w", err)
-			case len(raw) > loggedMost:
-				return usage(cmd, fmt.Errorf("the JSON has more than %d KiB; a summary is a line, not a file", loggedMost>>10))
+			case len(raw) > dispatchcli.LoggedMost:
+				return cli.Usage(cmd, fmt.Errorf("the JSON has more than %d KiB; a summary is a line, not a file", dispatchcli.LoggedMost>>10))
 			}
 			return a.sessionLog(cmd, *path, raw)
 		},
@@ -73,24 +72,24 @@ already is not recorded twice.`,
 func (a *app) sessionLog(cmd *cobra.Command, path string, raw []byte) error {
 	given, err := dispatchfolder.LoggedPath(raw)
 	if err != nil {
-		return usage(cmd, err)
+		return cli.Usage(cmd, err)
 	}
 	if path == "" {
 		path = given
 	}
-	found, err := a.ordering(path, "log")
+	found, err := dispatchcli.Ordering(a.App, path, "log")
 	if err != nil {
 		return err
 	}
-	if given != "" && a.sessionPath(given) != found.Path() {
-		return &coded{exitUsage, errors.New("--path names one session, and session_path in the JSON another one; leave one of them out")}
+	if given != "" && dispatchcli.SessionPath(a.App, given) != found.Path() {
+		return &cli.Coded{Code: cli.ExitUsage, Err: errors.New("--path names one session, and session_path in the JSON another one; leave one of them out")}
 	}
 	if err := found.Log(raw); err != nil {
 		return err
 	}
-	if a.json {
-		return a.printJSON(map[string]any{"path": found.Path(), "logged": true})
+	if a.JSON {
+		return a.PrintJSON(map[string]any{"path": found.Path(), "logged": true})
 	}
-	_, err = fmt.Fprintln(a.out, "noted in "+plain(filepath.Join(found.Path(), "conversations", "messages.jsonl")))
+	_, err = fmt.Fprintln(a.Out, "noted in "+cli.Plain(filepath.Join(found.Path(), "conversations", "messages.jsonl")))
 	return err
 }

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/fairlead-dev/fairlead/cli"
+	dispatchcli "github.com/fairlead-dev/fairlead/cli/dispatch"
 	"github.com/fairlead-dev/fairlead/dispatchfolder"
 	"github.com/fairlead-dev/fairlead/internal/test/golden"
 	"github.com/fairlead-dev/fairlead/policy"
@@ -52,7 +54,7 @@ func (d *desk) types(in string, words ...string) (out, errs string, code int) {
 func (d *desk) must(words ...string) string {
 	d.t.Helper()
 	out, errs, code := d.types("", words...)
-	if code != exitDone {
+	if code != cli.ExitDone {
 		d.t.Fatalf("fairlead %q: exit code %d: %s%s", words, code, out, errs)
 	}
 	return out
@@ -75,7 +77,7 @@ func (d *desk) no(code int, wants []string, words ...string) {
 // started begins a session, and gives its folder.
 func (d *desk) started(words ...string) string {
 	d.t.Helper()
-	var begun sessionBegun
+	var begun dispatchcli.SessionBegun
 	if err := json.Unmarshal([]byte(d.must(append([]string{"session", "start", "--json"}, words...)...)), &begun); err != nil {
 		d.t.Fatal(err)
 	}
@@ -185,9 +187,9 @@ func TestSessionSeedHosted(t *testing.T) {
 		t.Skip("there is no python3")
 	}
 	s := newShipIn(t, sample(t), nil)
-	var begun sessionBegun
+	var begun dispatchcli.SessionBegun
 	out, code := s.fairlead("session", "start", "--json")
-	if err := json.Unmarshal([]byte(out), &begun); err != nil || code != exitDone || begun.Host != hostFairlead || begun.State != "MAIN" || begun.Agents != 2 {
+	if err := json.Unmarshal([]byte(out), &begun); err != nil || code != cli.ExitDone || begun.Host != dispatchcli.HostFairlead || begun.State != "MAIN" || begun.Agents != 2 {
 		t.Fatalf("exit code %d, %v: %s", code, err, out)
 	}
 	var seen strings.Builder
@@ -199,7 +201,7 @@ func TestSessionSeedHosted(t *testing.T) {
 		{"end"},
 	} {
 		out, code := s.fairlead(append([]string{"session"}, words...)...)
-		if code != exitDone {
+		if code != cli.ExitDone {
 			t.Fatalf("fairlead session %q: exit code %d: %s", words, code, out)
 		}
 		seen.WriteString(out)

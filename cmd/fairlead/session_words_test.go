@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/fairlead-dev/fairlead/cli"
+	dispatchcli "github.com/fairlead-dev/fairlead/cli/dispatch"
 	"github.com/fairlead-dev/fairlead/config"
 	"github.com/fairlead-dev/fairlead/machine/dispatch"
 )
@@ -25,19 +27,19 @@ func TestSessionConfigured(t *testing.T) {
 		"broken/fairlead.yaml":          "version: 1\nsession: {main: nobody}\n",
 		".claude/agents/nested/boss.md": "---\nname: boss\ndescription: Use to be asked\n---\n",
 	})
-	var begun sessionBegun
+	var begun dispatchcli.SessionBegun
 	if err := json.Unmarshal([]byte(d.must("session", "start", "--json")), &begun); err != nil {
 		t.Fatal(err)
 	}
-	if begun.Agents != 2 || begun.Host != hostNone || !slices.ContainsFunc(begun.Notes, func(n string) bool { return strings.Contains(n, "no-name.md") }) {
+	if begun.Agents != 2 || begun.Host != dispatchcli.HostNone || !slices.ContainsFunc(begun.Notes, func(n string) bool { return strings.Contains(n, "no-name.md") }) {
 		t.Errorf("it began with %+v", begun)
 	}
 	if out := d.must("session", "input", "Write a program"); strings.Contains(out, "→") {
 		t.Errorf("below the threshold somebody takes it: %s", out)
 	}
-	d.no(exitRefused, []string{"no agent \"boss\" was found"}, "session", "delegate", "boss", "do it")
+	d.no(cli.ExitRefused, []string{"no agent \"boss\" was found"}, "session", "delegate", "boss", "do it")
 	d.dir = filepath.Join(d.dir, "broken")
-	d.no(exitFailed, []string{"session.main: there is no agent \"nobody\""}, "session", "start")
+	d.no(cli.ExitFailed, []string{"session.main: there is no agent \"nobody\""}, "session", "start")
 	if out := d.must("session", "list"); !strings.Contains(out, "no session here") {
 		t.Errorf("it began all the same: %s", out)
 	}
@@ -50,15 +52,15 @@ func TestSessionAgents(t *testing.T) {
 	conf := &config.Config{File: "fairlead.yaml", Dispatch: config.Dispatch{Main: "boss", Ranker: "porter"}, Agents: []config.Agent{
 		{Name: "boss", Description: "b"}, {Name: "porter", Description: "p"}, {Name: "coder", Description: "codes"}, {Name: "mute"},
 	}}
-	agents := withConfigured([]dispatch.Description{{Name: "boss", Text: "x"}, {Name: "coder", Text: "coffee"}, {Name: "writer", Text: "w"}}, conf)
+	agents := dispatchcli.WithConfigured([]dispatch.Description{{Name: "boss", Text: "x"}, {Name: "coder", Text: "coffee"}, {Name: "writer", Text: "w"}}, conf)
 	want := []dispatch.Description{{Name: "coder", Text: "codes", File: "fairlead.yaml"}, {Name: "writer", Text: "w"}}
 	if !slices.Equal(agents, want) {
 		t.Errorf("they are %+v", agents)
 	}
-	if notes := unstartable(agents, conf); len(notes) != 1 || !strings.Contains(notes[0], "fails: writer; add them to fairlead.yaml") {
+	if notes := dispatchcli.Unstartable(agents, conf); len(notes) != 1 || !strings.Contains(notes[0], "fails: writer; add them to fairlead.yaml") {
 		t.Errorf("notes: %q", notes)
 	}
-	if unstartable(agents[:1], conf) != nil || canHost(nil) || canHost(&config.Config{}) || !canHost(conf) {
+	if dispatchcli.Unstartable(agents[:1], conf) != nil || dispatchcli.CanHost(nil) || dispatchcli.CanHost(&config.Config{}) || !dispatchcli.CanHost(conf) {
 		t.Error("who can be started is not known")
 	}
 }
@@ -100,7 +102,7 @@ func TestSessionSeveralOpen(t *testing.T) {
 	d := newDesk(t, map[string]string{".claude/agents/writer.md": describedWriter})
 	first, second := d.started(), d.started()
 	d.must("session", "input", "Thanks!")
-	var status sessionStatus
+	var status dispatchcli.SessionStatus
 	for folder, want := range map[string]int{first: 0, second: 1} {
 		if err := json.Unmarshal([]byte(d.must("session", "status", "--json", "--path", filepath.Base(folder))), &status); err != nil {
 			t.Fatal(err)
@@ -110,5 +112,5 @@ func TestSessionSeveralOpen(t *testing.T) {
 		}
 	}
 	d.must("session", "end", "--path", filepath.Base(second))
-	d.no(exitRefused, []string{"responded"}, "session", "respond", "--path", first, "nothing was asked")
+	d.no(cli.ExitRefused, []string{"responded"}, "session", "respond", "--path", first, "nothing was asked")
 }

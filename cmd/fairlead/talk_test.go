@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/fairlead-dev/fairlead/cli"
 )
 
 // What a person says is taken as it was typed, up to what a message may be.
@@ -21,14 +23,14 @@ func TestSpoken(t *testing.T) {
 		{words: []string{"how", "far are", "you?"}, want: "how far are you?"},
 		{words: []string{"-"}, in: "two\nlines\n", want: "two\nlines"},
 		{words: []string{"-", "x"}, in: "unread", want: "- x"},
-		{words: []string{"-"}, in: strings.Repeat("a", spokenMost) + "\n", want: strings.Repeat("a", spokenMost)},
-		{words: []string{"-"}, in: strings.Repeat("a", spokenMost+1), fault: "more than 128 KiB"},
-		{words: []string{"-"}, in: strings.Repeat("a", spokenMost+5), fault: "more than 128 KiB"},
+		{words: []string{"-"}, in: strings.Repeat("a", cli.SpokenMost) + "\n", want: strings.Repeat("a", cli.SpokenMost)},
+		{words: []string{"-"}, in: strings.Repeat("a", cli.SpokenMost+1), fault: "more than 128 KiB"},
+		{words: []string{"-"}, in: strings.Repeat("a", cli.SpokenMost+5), fault: "more than 128 KiB"},
 		{words: []string{"-"}, in: "\n\n", fault: "nothing to say"},
 		{words: []string{"a\xff"}, fault: "no UTF-8"},
 	} {
-		a := &app{in: strings.NewReader(c.in)}
-		text, err := a.spoken(c.words)
+		a := &cli.App{In: strings.NewReader(c.in)}
+		text, err := a.Spoken(c.words)
 		if text != c.want || (err == nil) != (c.fault == "") || err != nil && !strings.Contains(err.Error(), c.fault) {
 			t.Errorf("%.40q of %.20q: %.40q, %v", c.words, c.in, text, err)
 		}
@@ -51,7 +53,7 @@ func TestChannelCompletion(t *testing.T) {
 		"queue inject interrupt parallel": {"say", "talk", "--mode", ""},
 	} {
 		var out, errs bytes.Buffer
-		if code := run(append([]string{"__complete", "--dir", dir}, words...), nil, &out, &errs); code != exitDone {
+		if code := run(append([]string{"__complete", "--dir", dir}, words...), nil, &out, &errs); code != cli.ExitDone {
 			t.Errorf("%q: exit code %d: %s", words, code, &errs)
 		}
 		var got []string

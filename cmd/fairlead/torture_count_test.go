@@ -17,7 +17,6 @@ import (
 	"time"
 
 	apiclient "github.com/fairlead-dev/fairlead/api/client"
-
 	"github.com/fairlead-dev/fairlead/shim"
 	"github.com/fairlead-dev/fairlead/view"
 )

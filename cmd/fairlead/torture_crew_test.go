@@ -13,7 +13,7 @@ import (
 	"time"
 
 	apiclient "github.com/fairlead-dev/fairlead/api/client"
-
+	"github.com/fairlead-dev/fairlead/cli/channels"
 	"github.com/fairlead-dev/fairlead/view"
 )
 
@@ -192,9 +192,9 @@ func (p *lively) checkWords(count func(*int, string)) {
 	people, answers := map[string]int{}, map[string]int{}
 	for _, e := range p.ship.entries("crew") {
 		switch e.Kind {
-		case entryHuman:
+		case channels.EntryHuman:
 			people[lastLines(e.Text, 1)]++
-		case entryTurn, entryAside, entryLate:
+		case channels.EntryTurn, channels.EntryAside, channels.EntryLate:
 			for _, word := range strings.Fields(e.Text) {
 				if strings.HasPrefix(word, "word-") {
 					answers[word]++

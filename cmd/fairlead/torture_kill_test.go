@@ -36,8 +36,8 @@ func (l *load) some(which func(body) bool) []body {
 	return all[:1+l.rnd.IntN(len(all))]
 }
 
-func shims(b body) bool  { return b.shim }
-func agents(b body) bool { return !b.shim }
+func shims(b body) bool   { return b.shim }
+func noShims(b body) bool { return !b.shim }
 
 // spooled remembers what a shim had spooled before we kill it.
 func (l *load) spooled(doomed []body) {
@@ -65,7 +65,7 @@ func killShims(l *load) {
 	l.signal(doomed, syscall.SIGKILL)
 }
 
-func killAgents(l *load) { l.signal(l.some(agents), syscall.SIGKILL) }
+func killAgents(l *load) { l.signal(l.some(noShims), syscall.SIGKILL) }
 
 // killAll is what a power cut does to processes: all of them, at once. A process that was
 // about to be started is met by a second look.

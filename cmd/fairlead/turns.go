@@ -5,11 +5,12 @@ import (
 	"errors"
 	"fmt"
 
-	apiclient "github.com/fairlead-dev/fairlead/api/client"
-
 	"github.com/spf13/cobra"
 
 	"github.com/fairlead-dev/fairlead/api"
+	apiclient "github.com/fairlead-dev/fairlead/api/client"
+	"github.com/fairlead-dev/fairlead/cli"
+	"github.com/fairlead-dev/fairlead/cli/channels"
 )
 
 func (a *app) grantVerb() *cobra.Command {
@@ -21,11 +22,11 @@ func (a *app) grantVerb() *cobra.Command {
 that turn ends, and what its agent says afterwards is kept and marked as late. The rotation does not
 change; it continues after this agent.`,
 		Example:           "  fairlead channel grant reviews coder --now",
-		Args:              args(cobra.ExactArgs(2)),
+		Args:              cli.Args(cobra.ExactArgs(2)),
 		ValidArgsFunction: a.completeChannelAgent(true),
 		RunE: a.asking(func(ctx context.Context, client *apiclient.Client, words []string) error {
 			done, err := client.Grant(ctx, words[0], words[1], now)
-			return a.ordered(done, err)
+			return channels.Ordered(a.App, done, err)
 		}),
 	}
 	cmd.Flags().BoolVar(&now, "now", false, "also where somebody has the turn: it ends")
@@ -40,11 +41,11 @@ func (a *app) skipVerb() *cobra.Command {
 		Long: `The agent keeps its place in the rotation. What it says afterwards is kept and marked as late. --turn
 ends only that turn; if it is over already, no other agent loses a turn.`,
 		Example:           "  fairlead channel skip reviews",
-		Args:              args(cobra.ExactArgs(1)),
+		Args:              cli.Args(cobra.ExactArgs(1)),
 		ValidArgsFunction: a.completeChannel,
 		RunE: a.asking(func(ctx context.Context, client *apiclient.Client, words []string) error {
 			done, err := client.Skip(ctx, words[0], which)
-			return a.ordered(done, err)
+			return channels.Ordered(a.App, done, err)
 		}),
 	}
 	cmd.Flags().Uint64Var(&which, "turn", 0, "only the turn of this number (default: whichever is under way)")
@@ -61,14 +62,14 @@ rotation gets the turn.`,
 		Example: "  fairlead channel override reviews --resume",
 		Args: func(cmd *cobra.Command, words []string) error {
 			if resume == end {
-				return usage(cmd, errors.New("say what becomes of the turn: --resume or --end"))
+				return cli.Usage(cmd, errors.New("say what becomes of the turn: --resume or --end"))
 			}
-			return args(cobra.ExactArgs(1))(cmd, words)
+			return cli.Args(cobra.ExactArgs(1))(cmd, words)
 		},
 		ValidArgsFunction: a.completeChannel,
 		RunE: a.asking(func(ctx context.Context, client *apiclient.Client, words []string) error {
 			done, err := client.Override(ctx, words[0], resume)
-			return a.ordered(done, err)
+			return channels.Ordered(a.App, done, err)
 		}),
 	}
 	cmd.Flags().BoolVar(&resume, "resume", false, "the turn goes on")
@@ -83,11 +84,11 @@ func (a *app) assignVerb() *cobra.Command {
 		Long: `The agent stays in the channel, also after restarts and whatever fairlead.yaml says, until
 ` + "`fairlead channel remove`" + `. An agent that is not connected joins the rotation when it connects.`,
 		Example:           "  fairlead channel assign reviews coder",
-		Args:              args(cobra.ExactArgs(2)),
+		Args:              cli.Args(cobra.ExactArgs(2)),
 		ValidArgsFunction: a.completeChannelAgent(true),
 		RunE: a.asking(func(ctx context.Context, client *apiclient.Client, words []string) error {
 			done, err := client.Assign(ctx, words[0], words[1])
-			return a.ordered(done, err)
+			return channels.Ordered(a.App, done, err)
 		}),
 	}
 }
@@ -99,25 +100,13 @@ func (a *app) removeVerb() *cobra.Command {
 		Long: `A turn that it has there ends. Its places in other channels stay. A restart does not add it again;
 ` + "`fairlead channel assign`" + ` does.`,
 		Example:           "  fairlead channel remove reviews coder",
-		Args:              args(cobra.ExactArgs(2)),
+		Args:              cli.Args(cobra.ExactArgs(2)),
 		ValidArgsFunction: a.completeChannelAgent(true),
 		RunE: a.asking(func(ctx context.Context, client *apiclient.Client, words []string) error {
 			done, err := client.Unassign(ctx, words[0], words[1])
-			return a.ordered(done, err)
+			return channels.Ordered(a.App, done, err)
 		}),
 	}
-}
-
-// ordered says how a channel stands after an order.
-func (a *app) ordered(done api.ChannelOrdered, err error) error {
-	if err != nil {
-		return err
-	}
-	if a.json {
-		return a.printJSON(done)
-	}
-	_, err = fmt.Fprintf(a.out, "%s: %s\n", plain(done.Channel.Name), standing(done.Channel))
-	return err
 }
 
 func (a *app) disableVerb() *cobra.Command {
@@ -140,7 +129,7 @@ func (a *app) ableVerb(verb, short, long, told string, give func(*apiclient.Clie
 		Short:             short,
 		Long:              long,
 		Example:           "  fairlead channel " + verb + " coder",
-		Args:              args(cobra.MinimumNArgs(1)),
+		Args:              cli.Args(cobra.MinimumNArgs(1)),
 		ValidArgsFunction: a.completeAgents,
 		RunE: a.asking(func(ctx context.Context, client *apiclient.Client, names []string) error {
 			var errs []error
@@ -149,10 +138,10 @@ func (a *app) ableVerb(verb, short, long, told string, give func(*apiclient.Clie
 				switch {
 				case err != nil:
 					errs = append(errs, err)
-				case a.json:
-					errs = append(errs, a.printJSON(answer))
+				case a.JSON:
+					errs = append(errs, a.PrintJSON(answer))
 				default:
-					fmt.Fprintln(a.out, plain(answer.Agent.Name)+" "+told)
+					fmt.Fprintln(a.Out, cli.Plain(answer.Agent.Name)+" "+told)
 				}
 			}
 			if len(errs) == 1 {

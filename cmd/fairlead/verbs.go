@@ -5,6 +5,8 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+
+	"github.com/fairlead-dev/fairlead/cli"
 )
 
 // The help lists commands in the order in which they are added.
@@ -98,7 +100,7 @@ func (a *app) warn(cmd *cobra.Command, old, now string) {
 	}
 	check := cmd.Args
 	cmd.Args = func(cmd *cobra.Command, words []string) error {
-		fmt.Fprintf(a.err, "`%s` is now `%s`; it works for one more release\n", old, now)
+		fmt.Fprintf(a.Err, "`%s` is now `%s`; it works for one more release\n", old, now)
 		if check == nil {
 			return nil
 		}
@@ -189,7 +191,7 @@ func (a *app) retiredStanding() *cobra.Command {
 // retiredClaude is `fairlead install claude` or `fairlead uninstall claude`.
 func (a *app) retiredClaude(verb string, cmd *cobra.Command) *cobra.Command {
 	cmd.ValidArgs = []string{"claude"}
-	cmd.Args = args(cobra.MatchAll(cobra.ExactArgs(1), cobra.OnlyValidArgs))
+	cmd.Args = cli.Args(cobra.MatchAll(cobra.ExactArgs(1), cobra.OnlyValidArgs))
 	cmd = a.retired(verb+" claude", "claude "+verb, cmd)
 	cmd.Use = verb + " claude"
 	return cmd

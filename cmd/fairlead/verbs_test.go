@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/spf13/cobra"
+
+	"github.com/fairlead-dev/fairlead/cli"
 )
 
 // renamed are the old names of commands, and what each is now.
@@ -122,7 +124,7 @@ func TestOldVerbs(t *testing.T) {
 // Every old name is in the table above, and hidden.
 func TestOldVerbsAreAllTested(t *testing.T) {
 	t.Parallel()
-	a := &app{}
+	a := &cli.App{}
 	var tested []string
 	for _, r := range renamed {
 		tested = append(tested, strings.TrimSuffix(strings.TrimSuffix(r.old, " RUN"), " claude"))
@@ -137,7 +139,7 @@ func TestOldVerbsAreAllTested(t *testing.T) {
 			walk(sub, name)
 		}
 	}
-	for _, cmd := range a.oldVerbs() {
+	for _, cmd := range (&app{a}).oldVerbs() {
 		if !cmd.Hidden {
 			t.Errorf("`fairlead %s` is an old name, and is not hidden", cmd.Name())
 		}
@@ -149,7 +151,7 @@ func TestOldVerbsAreAllTested(t *testing.T) {
 func TestFirstScreen(t *testing.T) {
 	t.Parallel()
 	var out, errs bytes.Buffer
-	if code := run([]string{"--help"}, nil, &out, &errs); code != exitDone {
+	if code := run([]string{"--help"}, nil, &out, &errs); code != cli.ExitDone {
 		t.Fatal(errs.String())
 	}
 	if n := strings.Count(out.String(), "\n"); n > 64 {
@@ -176,11 +178,11 @@ func TestSubcommandBeforeFile(t *testing.T) {
 		code  int
 		says  string
 	}{
-		{[]string{"run", "list"}, exitDone, "no runs"},
-		{[]string{"run", "--workflow", "list", "--check"}, exitUsage, "there is no workflow"},
-		{[]string{"run", "nothing.yaml", "--check"}, exitUsage, "there is no workflow"},
-		{[]string{"run", "nothing.yaml", "--workflow", "list"}, exitUsage, "given twice"},
-		{[]string{"run", "one.yaml", "two.yaml"}, exitUsage, "usage: fairlead run FILE"},
+		{[]string{"run", "list"}, cli.ExitDone, "no runs"},
+		{[]string{"run", "--workflow", "list", "--check"}, cli.ExitUsage, "there is no workflow"},
+		{[]string{"run", "nothing.yaml", "--check"}, cli.ExitUsage, "there is no workflow"},
+		{[]string{"run", "nothing.yaml", "--workflow", "list"}, cli.ExitUsage, "given twice"},
+		{[]string{"run", "one.yaml", "two.yaml"}, cli.ExitUsage, "usage: fairlead run FILE"},
 	} {
 		var out, errs bytes.Buffer
 		code := run(append(c.words, "--dir", dir), nil, &out, &errs)
@@ -192,7 +194,7 @@ func TestSubcommandBeforeFile(t *testing.T) {
 
 // Each command explains itself, with an example that can be typed.
 func TestEveryCommandHasAnExample(t *testing.T) {
-	a := &app{}
+	a := &cli.App{}
 	var walk func(cmd *cobra.Command)
 	walk = func(cmd *cobra.Command) {
 		for _, sub := range cmd.Commands() {
@@ -211,5 +213,5 @@ func TestEveryCommandHasAnExample(t *testing.T) {
 			walk(sub)
 		}
 	}
-	walk(a.root())
+	walk((&app{a}).root())
 }

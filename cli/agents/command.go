@@ -1,0 +1,185 @@
+package agents
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/fairlead-dev/fairlead/api"
+	apiclient "github.com/fairlead-dev/fairlead/api/client"
+	"github.com/fairlead-dev/fairlead/cli"
+	"github.com/fairlead-dev/fairlead/team"
+	"github.com/fairlead-dev/fairlead/view"
+)
+
+// Commands are the four orders of seed 000, with the desired state that each sets.
+var Commands = map[string]struct{ Short, Long, said string }{
+	"start": {
+		"Let agents run, one session after the other",
+		"It sets desired_state to continuous.", "will run continuously",
+	},
+	"stop": {
+		"Let agents finish their session, then stop",
+		`It sets desired_state to pause. A running session finishes. --now ends it: the agent gets the time that
+grace allows; a second call with --now ends it at once.`, "will stop",
+	},
+	"once": {
+		"Let agents run exactly one session",
+		"It sets desired_state to run_once. The agent stops after the session.", "will run one session",
+	},
+	"cleanup": {
+		"Let agents run one cleanup session",
+		"It sets desired_state to run_cleanup. The agent stops after the session.", "will run one cleanup session",
+	},
+}
+
+func Everybody(ctx context.Context, client *apiclient.Client) ([]string, error) {
+	view, err := client.Team(ctx)
+	var names []string
+	for _, agent := range view.Agents {
+		names = append(names, agent.Name)
+	}
+	return names, err
+}
+
+// Ordered are the options of an order.
+type Ordered struct {
+	Note      string
+	Wait, Now bool
+}
+
+// Command gives the order to each agent, also if another agent refuses it.
+func Command(ctx context.Context, a *cli.App, client *apiclient.Client, verb string, names []string, opts Ordered) error {
+	var errs []error
+	given := map[string]uint64{}
+	for _, name := range names {
+		answer, err := client.Command(ctx, api.Verb(verb), name, opts.Note)
+		if err == nil && opts.Now && answer.Agent.Session != nil {
+			_, err = client.EndAgentSession(ctx, name)
+			if no := (*apiclient.Refused)(nil); errors.As(err, &no) && no.Refusal.State == "none" {
+				err = nil // it has ended by itself meanwhile
+			}
+		}
+		if err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		given[name] = answer.Seq
+		if !opts.Wait {
+			errs = append(errs, saidCommand(a, verb, answer, opts.Now))
+		}
+	}
+	if opts.Wait {
+		for _, name := range names {
+			if seq, ok := given[name]; ok {
+				errs = append(errs, waitFor(ctx, a, client, verb, name, seq))
+			}
+		}
+	}
+	if len(errs) == 1 {
+		return errs[0] // its own words and its own exit code, without a wrapping
+	}
+	return errors.Join(errs...)
+}
+
+func saidCommand(a *cli.App, verb string, answer api.Commanded, now bool) error {
+	if a.JSON {
+		return a.PrintJSON(answer)
+	}
+	text := answer.Agent.Name + " " + Commands[verb].said
+	switch s := answer.Agent.Session; {
+	case now && s != nil:
+		text += "; " + s.ID + " is being ended"
+	case verb == "stop" && s != nil:
+		text += " after " + s.ID + " finishes"
+	case s != nil && s.Phase == "running" && verb != "start":
+		text += " after " + s.ID
+	}
+	_, err := fmt.Fprintln(a.Out, text)
+	return err
+}
+
+// waitFor follows the journal from the command on, until the command has taken effect.
+func waitFor(ctx context.Context, a *cli.App, client *apiclient.Client, verb, name string, seq uint64) error {
+	if view, err := client.Team(ctx); err == nil && view.Hold && verb != "stop" && !a.JSON {
+		fmt.Fprintf(a.Err, "the team is held%s: %s waits for `fairlead unhold`\n", cli.OrNote(view.Note), name)
+	}
+	for {
+		why, err := client.Why(ctx, name)
+		if err != nil {
+			return err
+		}
+		if done, err := tookEffect(verb, why); done {
+			untilFileSays(ctx, a, client, name)
+			if a.JSON {
+				if perr := a.PrintJSON(why.Agent); perr != nil {
+					return perr
+				}
+				return err
+			}
+			fmt.Fprintln(a.Out, cli.Plain(why.Verdict))
+			return err
+		}
+		// Whatever changes next, look again: what is waited for is a state, not an event.
+		for change, err := range client.Events(ctx, apiclient.EventsQuery{After: int64(seq)}) {
+			if err != nil {
+				return err
+			}
+			seq = change.Seq
+			if slices.Contains([]string{"control/" + name, "session/" + name}, change.Entity) {
+				break
+			}
+		}
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+	}
+}
+
+// untilFileSays lets whoever waited for a verb find its effect in the file too.
+func untilFileSays(ctx context.Context, a *cli.App, client *apiclient.Client, name string) {
+	ctx, cancel := context.WithTimeout(ctx, cli.FileWait)
+	defer cancel()
+	for {
+		why, err := client.Why(ctx, name)
+		if err == nil && !why.Agent.FileBehind {
+			return
+		}
+		if err != nil || cli.Pause(ctx, 2*time.Millisecond) != nil {
+			fmt.Fprintf(a.Err, "agent_state.json of %s does not say so yet; `fairlead why %s` tells more\n", name, name)
+			return
+		}
+	}
+}
+
+// words are what the verbs write as desired_state.
+var words = map[string]string{"start": "continuous", "stop": "pause", "once": "run_once", "cleanup": "run_cleanup"}
+
+// tookEffect says whether a command has, and how a session that was asked for ended.
+func tookEffect(verb string, why view.WhyView) (bool, error) {
+	agent := why.Agent
+	if desired := agent.DesiredState; desired != words[verb] && desired != "pause" {
+		return true, &cli.Coded{Code: cli.ExitCancelled, Err: fmt.Errorf("a newer order replaced this one: %s is wanted of %s now%s", cli.Line(desired, 30), agent.Name, cli.OrNote(agent.Note))}
+	}
+	switch verb {
+	case "start":
+		if agent.DesiredState == "pause" {
+			return true, fmt.Errorf("%s does not run: %s", agent.Name, cli.Line(agent.Note, 200))
+		}
+		return agent.Session != nil && agent.Session.Phase == "running" && agent.Session.For == team.ForControl, nil
+	case "stop":
+		return agent.CurrentState == "pause", nil
+	}
+	if agent.Session != nil || agent.CurrentState != "pause" || agent.DesiredState != "pause" {
+		return false, nil
+	}
+	if len(why.Sessions) == 0 {
+		return true, nil
+	}
+	if last := why.Sessions[0]; last.Outcome != "ok" {
+		return true, fmt.Errorf("session %s of %s: %s %s; `fairlead watch %s` shows what it said", last.ID, agent.Name, last.Outcome, cli.Line(last.Why, 200), last.ID)
+	}
+	return true, nil
+}

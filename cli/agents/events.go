@@ -1,0 +1,130 @@
+package agents
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"github.com/fairlead-dev/fairlead/api"
+	apiclient "github.com/fairlead-dev/fairlead/api/client"
+	"github.com/fairlead-dev/fairlead/cli"
+	"github.com/fairlead-dev/fairlead/machine/question"
+)
+
+// Follow shows what there is, and then what comes, until Ctrl-C.
+func Follow(ctx context.Context, a *cli.App, client *apiclient.Client, query apiclient.EventsQuery) error {
+	for change, err := range client.Events(ctx, query) {
+		if err != nil {
+			return err
+		}
+		if err := printChange(a, change); err != nil {
+			return err
+		}
+	}
+	return ctx.Err()
+}
+
+// Events shows what there is, page by page.
+func Events(ctx context.Context, a *cli.App, client *apiclient.Client, query apiclient.JournalQuery) error {
+	for {
+		page, err := client.Journal(ctx, query)
+		if err != nil {
+			return err
+		}
+		for _, change := range page.Changes {
+			if err := printChange(a, change); err != nil {
+				return err
+			}
+			query.After = change.Seq
+		}
+		if len(page.Changes) == 0 || query.Tail > 0 {
+			return nil
+		}
+	}
+}
+
+func printChange(a *cli.App, ch api.Change) error {
+	if a.JSON {
+		return a.PrintJSON(ch)
+	}
+	_, err := fmt.Fprintf(a.Out, "%7d  %s  %-4s %-24s %s -> %s  %s%s\n", ch.Seq, ch.Time.Local().Format("15:04:05.000"),
+		ch.Row, ch.Entity, cli.OrDash(ch.From), cli.OrDash(ch.To), ch.Trigger, a.Paint(cli.Dim, by(ch)))
+	return err
+}
+
+func by(ch api.Change) string {
+	text := "  by " + cli.Plain(ch.Actor.ID)
+	var data struct {
+		Session struct {
+			ID      string `json:"id"`
+			Outcome string `json:"outcome"`
+			Why     string `json:"why"`
+		} `json:"session"`
+		Control struct {
+			Value struct {
+				Wish struct {
+					Note string `json:"note"`
+				} `json:"wish"`
+			} `json:"value"`
+		} `json:"control"`
+		Question struct {
+			Question askedOf `json:"question"`
+		} `json:"question"`
+		Turn struct {
+			Agent string `json:"agent"`
+			Text  string `json:"text"`
+			Body  struct {
+				Say  string `json:"say"`
+				Warn string `json:"warn"`
+			} `json:"body"`
+		} `json:"turn"`
+	}
+	if json.Unmarshal(ch.Data, &data) != nil {
+		return text // what cannot be read adds nothing; --json shows it as it is
+	}
+	if s := data.Session; s.ID != "" {
+		text += "  " + s.ID
+		if s.Outcome != "" {
+			text += " " + s.Outcome + cli.OrNote(s.Why)
+		}
+	}
+	if t := data.Turn; t.Agent != "" {
+		text += "  " + cli.Plain(t.Agent)
+	}
+	text += data.Question.Question.words()
+	return text + cli.OrNote(data.Control.Value.Wish.Note) + cli.OrNote(data.Turn.Text) + cli.OrNote(data.Turn.Body.Say) + cli.OrNote(data.Turn.Body.Warn)
+}
+
+// askedOf is what the journal says of a question.
+type askedOf struct {
+	What  string `json:"what"`
+	State string `json:"state"`
+	Allow bool   `json:"allow"`
+	By    string `json:"by"`
+	Rule  string `json:"rule"`
+	Text  string `json:"text"`
+}
+
+// words says what was asked, and how it was answered and by which rule, if it was.
+func (q askedOf) words() string {
+	if q.What == "" {
+		return ""
+	}
+	text := "  " + cli.Line(q.What, cli.StepWidth)
+	if q.By == "" {
+		return text
+	}
+	answer := "no"
+	if q.Allow {
+		answer = "yes"
+	}
+	if q.State == string(question.Withdrawn) {
+		answer = "withdrawn"
+	}
+	for _, more := range []string{q.Rule, q.Text} {
+		if more != "" {
+			answer += ", " + more
+		}
+	}
+	return text + cli.OrNote(answer)
+}

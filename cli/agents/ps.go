@@ -1,0 +1,208 @@
+package agents
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/fairlead-dev/fairlead/cli"
+	"github.com/fairlead-dev/fairlead/machine/channel"
+	"github.com/fairlead-dev/fairlead/team"
+	"github.com/fairlead-dev/fairlead/view"
+)
+
+// PrintTeam is the table for people, with lines of at most width characters; 0 is as many as
+// it takes.
+func PrintTeam(a *cli.App, out io.Writer, shown view.TeamView, width int) error {
+	if shown.Hold {
+		fmt.Fprintln(out, a.Paint(cli.Yellow, "the team is held")+cli.OrNote(shown.Note)+": nothing new starts until `fairlead unhold`")
+	}
+	if shown.Stopping {
+		fmt.Fprintln(out, a.Paint(cli.Yellow, "fairlead is stopping")+": what runs finishes")
+	}
+	if len(shown.Agents) == 0 {
+		_, err := fmt.Fprintln(out, "no agents; add some to fairlead.yaml and start fairlead again")
+		return err
+	}
+	talk := slices.ContainsFunc(shown.Agents, func(agent view.AgentView) bool { return len(agent.Turn) > 0 })
+	led := slices.ContainsFunc(shown.Agents, func(agent view.AgentView) bool { return agent.Presence != "" })
+	var rows bytes.Buffer
+	table := tabwriter.NewWriter(&rows, 0, 8, 2, ' ', 0)
+	more := ""
+	if led {
+		more += "TEAM\t"
+	}
+	if talk {
+		more += "TURNS\t"
+	}
+	fmt.Fprintln(table, "AGENT\tBADGE\tCURRENT\tDESIRED\tSESSION\tPID\tFOR\t"+more+"REMARKS")
+	for _, agent := range shown.Agents {
+		session, pid, since := "-", "-", "-"
+		if s := agent.Session; s != nil {
+			session = s.ID
+			if s.PID > 0 {
+				pid = fmt.Sprint(s.PID)
+			}
+			if s.StartedAt != nil {
+				since = cli.Ago(time.Since(*s.StartedAt))
+			}
+		}
+		more := ""
+		if led {
+			more += cli.OrDash(cli.Line(agent.Presence, cli.CrewStatusWidth)) + "\t"
+		}
+		if talk {
+			more += turnsOf(agent) + "\t"
+		}
+		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s%s\n",
+			agent.Name, cli.Line(agent.Badge, 20), cli.Line(agent.CurrentState, 20), cli.Line(agent.DesiredState, 20), session, pid, since, more, Remarks(agent))
+	}
+	if err := table.Flush(); err != nil {
+		return err
+	}
+	return printRows(a, out, rows.String(), shown.Agents, width)
+}
+
+// printRows prints a table whose columns stand, and colours the badges in it: the table would
+// count escape sequences as width. Agents' names and badges have one byte a character.
+func printRows(a *cli.App, out io.Writer, table string, agents []view.AgentView, width int) error {
+	rows := strings.Split(strings.TrimRight(table, "\n"), "\n")
+	at := strings.Index(rows[0], "BADGE")
+	for i, row := range rows {
+		row = strings.TrimRight(row, " ")
+		if width > 0 {
+			row = cli.Aligned(row, width)
+		}
+		if i > 0 {
+			badge := agents[i-1].Badge
+			if from, ok := strings.CutPrefix(row[min(at, len(row)):], badge); ok {
+				row = row[:at] + paintBadge(a, badge) + from
+			}
+		}
+		if _, err := fmt.Fprintln(out, row); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// turnsWidth is what of an agent's channels stands in the table.
+const turnsWidth = 40
+
+// turnsOf is where an agent stands in its channels, those first in which it has the turn.
+func turnsOf(agent view.AgentView) string {
+	var has, others []string
+	for _, channelName := range slices.Sorted(maps.Keys(agent.Turn)) {
+		state := agent.Turn[channelName]
+		text := cli.Plain(channelName) + " " + cli.Plain(state)
+		if state == string(channel.Active) || state == string(channel.Waiting) {
+			has = append(has, text)
+		} else {
+			others = append(others, text)
+		}
+	}
+	return cli.OrDash(cli.Line(strings.Join(append(has, others...), ", "), turnsWidth))
+}
+
+// paintBadge is green where somebody is at work, and quiet otherwise.
+func paintBadge(a *cli.App, badge string) string {
+	if badge == view.BadgeRunning {
+		return a.Paint(cli.Green, badge)
+	}
+	return a.Paint(cli.Dim, badge)
+}
+
+// Remarks are what a person should know beside the badge: doubt first.
+func Remarks(agent view.AgentView) string {
+	switch {
+	case agent.Doubt != "":
+		return "? " + cli.Line(agent.Doubt, 80)
+	case agent.Asks > 0:
+		return asksWords(agent)
+	case agent.Session != nil && agent.Session.Ending != "":
+		return "ending: " + cli.Line(agent.Session.Ending, 70)
+	case limited(agent):
+		return "rate limited until " + cli.ClockAt(*agent.LimitedUntil)
+	case agent.RetryAt != nil:
+		return fmt.Sprintf("failed %d times; again in %s", agent.Failures, cli.Ago(max(0, time.Until(*agent.RetryAt))))
+	case agent.WaitingBehind != "":
+		return "waits behind " + cli.Line(agent.WaitingBehind, 60)
+	case agent.Session != nil && agent.Says != nil && agent.Says.Text != "":
+		return "says: " + cli.Line(agent.Says.Text, 74)
+	case agent.Session != nil && busyWith(agent.Session.For) != "":
+		return busyWith(agent.Session.For)
+	case agent.Note != "":
+		return cli.Line(agent.Note, 80)
+	default:
+		return ""
+	}
+}
+
+// busyWith is what a session is for that nobody started an agent for: its badge is IDLE, as
+// agent_state.json is about the agent's own work alone, and yet there is a process.
+func busyWith(what team.Purpose) string {
+	switch what.Kind {
+	case team.PurposeChannels:
+		return "takes part in its channels"
+	case team.PurposeLead:
+		return "leads its team"
+	case team.PurposeStep:
+		return cli.Line("does step "+what.Step+" of run "+what.Run, 80)
+	default:
+		return ""
+	}
+}
+
+// asksWords says what an agent waits for a person with.
+func asksWords(agent view.AgentView) string {
+	words := cli.Line(strings.TrimPrefix(agent.AsksWhat, agent.Name+" "), 76) // its name stands in the row
+	if words == agent.AsksWhat {
+		words = "asks: " + words
+	}
+	if agent.Asks > 1 {
+		words += fmt.Sprintf(" (and %d more)", agent.Asks-1)
+	}
+	return words
+}
+
+// limited says whether an agent's provider takes nothing more for now.
+func limited(agent view.AgentView) bool {
+	return agent.LimitedUntil != nil && agent.LimitedUntil.After(time.Now())
+}
+
+func PrintWhy(a *cli.App, why view.WhyView) error {
+	fmt.Fprintln(a.Out, a.Paint(cli.Bold, cli.Plain(why.Verdict)))
+	table := tabwriter.NewWriter(a.Out, 0, 8, 2, ' ', 0)
+	fmt.Fprintln(table, "\n\tSOURCE\tAGE\tEVIDENCE")
+	for _, piece := range why.Evidence {
+		mark := "+"
+		if !piece.Holds {
+			mark = "!"
+		}
+		fmt.Fprintf(table, "%s\t%s\t%s\t%s\n", mark, piece.Source, cli.Ago(time.Duration(piece.AgeMS)*time.Millisecond), cli.Line(piece.What, 160))
+	}
+	if len(why.Sessions) > 0 {
+		fmt.Fprintln(table, "\n\tSESSION\tKIND\tENDED\tOUTCOME")
+	}
+	for _, s := range why.Sessions {
+		ended := "runs"
+		if s.EndedAt != nil {
+			ended = cli.Ago(time.Since(*s.EndedAt)) + " ago"
+		}
+		fmt.Fprintf(table, "\t%s\t%s\t%s\t%s %s\n", s.ID, s.Kind, ended, s.Outcome, cli.Line(s.Why, 100))
+	}
+	if err := table.Flush(); err != nil {
+		return err
+	}
+	legend := "\n+ speaks for the status, ! against it"
+	if len(why.Sessions) > 0 {
+		legend += "; `fairlead watch " + why.Sessions[0].ID + "` shows what that session said"
+	}
+	_, err := fmt.Fprintln(a.Out, a.Paint(cli.Dim, legend))
+	return err
+}

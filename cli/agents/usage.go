@@ -1,0 +1,66 @@
+package agents
+
+import (
+	"fmt"
+	"io"
+	"text/tabwriter"
+
+	"github.com/fairlead-dev/fairlead/cli"
+	"github.com/fairlead-dev/fairlead/view"
+)
+
+func PrintUsage(a *cli.App, used view.UsageTable, archived bool) error {
+	more := ""
+	if !archived && used.Archived > 0 {
+		more = cli.HowMany(used.Archived, "archived run is", "archived runs are") + " not shown; `fairlead usage --archived` does\n"
+	}
+	if len(used.Agents)+len(used.Days)+len(used.Runs) == 0 {
+		_, err := fmt.Fprintln(a.Out, "nobody has reported any use yet")
+		if err == nil {
+			_, err = io.WriteString(a.Out, more)
+		}
+		return err
+	}
+	parts := []struct {
+		head string
+		rows []view.UsageRow
+		name func(view.UsageRow) string
+	}{
+		{"AGENT", used.Agents, func(r view.UsageRow) string { return cli.Plain(r.Agent) }},
+		{"DAY\tAGENT", used.Days, func(r view.UsageRow) string { return cli.Plain(r.Day) + "\t" + cli.Plain(r.Agent) }},
+		{"RUN\tWORKFLOW", used.Runs, func(r view.UsageRow) string {
+			return cli.Plain(r.Run) + "\t" + cli.Line(r.Workflow, cli.StepWidth) + archivedMark(r)
+		}},
+	}
+	shown := false
+	for _, part := range parts {
+		if len(part.rows) == 0 {
+			continue
+		}
+		if shown {
+			fmt.Fprintln(a.Out)
+		}
+		shown = true
+		if err := printUses(a.Out, part.head, part.rows, part.name); err != nil {
+			return err
+		}
+	}
+	_, err := io.WriteString(a.Out, more)
+	return err
+}
+
+func archivedMark(r view.UsageRow) string {
+	if r.Archived {
+		return " (archived)"
+	}
+	return ""
+}
+
+func printUses(out io.Writer, head string, rows []view.UsageRow, name func(view.UsageRow) string) error {
+	table := tabwriter.NewWriter(out, 0, 8, 2, ' ', 0)
+	fmt.Fprintln(table, head+"\tSESSIONS\tTOKENS IN\tOUT\tCOST")
+	for _, r := range rows {
+		fmt.Fprintf(table, "%s\t%d\t%d\t%d\t$%.2f\n", name(r), r.Sessions, r.InputTokens, r.OutputTokens, r.CostUSD)
+	}
+	return table.Flush()
+}

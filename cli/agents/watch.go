@@ -1,0 +1,275 @@
+package agents
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	apiclient "github.com/fairlead-dev/fairlead/api/client"
+	"github.com/fairlead-dev/fairlead/cli"
+	"github.com/fairlead-dev/fairlead/driver"
+	"github.com/fairlead-dev/fairlead/view"
+)
+
+// watchRedraw bounds how often the table is drawn: an agent that changes a hundred times a
+// second must not make a terminal flicker.
+const watchRedraw = 100 * time.Millisecond
+
+// WatchTeam draws the table again whenever something changed, and each second for the ages.
+func WatchTeam(ctx context.Context, a *cli.App, client *apiclient.Client) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	changed := make(chan struct{}, 1)
+	ended := make(chan error, 1)
+	go func() {
+		for _, err := range client.Events(ctx, apiclient.EventsQuery{After: apiclient.FromNow}) {
+			if err != nil {
+				ended <- err
+				return
+			}
+			select {
+			case changed <- struct{}{}:
+			default:
+			}
+		}
+		ended <- ctx.Err()
+	}()
+	second := time.NewTicker(time.Second)
+	defer second.Stop()
+	for {
+		if err := drawTeam(ctx, a, client); err != nil {
+			return err
+		}
+		if err := cli.Pause(ctx, watchRedraw); err != nil {
+			return err
+		}
+		select {
+		case <-changed:
+		case <-second.C:
+		case err := <-ended:
+			return err
+		}
+	}
+}
+
+func drawTeam(ctx context.Context, a *cli.App, client *apiclient.Client) error {
+	view, err := client.Team(ctx)
+	if err != nil {
+		return err
+	}
+	width, height := a.Size()
+	var table bytes.Buffer
+	if err := PrintTeam(a, &table, view, width); err != nil {
+		return err
+	}
+	lines := strings.Split(strings.TrimRight(table.String(), "\n"), "\n")
+	if room := max(1, height-4); len(lines) > room {
+		left := len(lines) - room + 1
+		lines = append(lines[:room-1], fmt.Sprintf("… %d more; `fairlead ps` shows all", left))
+	}
+	head := a.Paint(cli.Bold, cli.Line(view.Team+"  "+time.Now().Format(time.TimeOnly), width))
+	_, err = io.WriteString(a.Out, overdrawn(append([]string{head, ""}, lines...)))
+	return err
+}
+
+// overdrawn is lines drawn over whatever is there, without a moment in which nothing is: a
+// terminal that is cleared first flickers.
+func overdrawn(lines []string) string {
+	const home, restOfLine, below = "\x1b[H", "\x1b[K", "\x1b[J"
+	return home + strings.Join(lines, restOfLine+"\n") + restOfLine + "\n" + below
+}
+
+// watchAgent shows one session's output after the other.
+func watchAgent(ctx context.Context, a *cli.App, client *apiclient.Client, name string) error {
+	seen := ""
+	for {
+		page, err := client.Journal(ctx, apiclient.JournalQuery{Tail: 1})
+		if err != nil {
+			return err
+		}
+		why, err := client.Why(ctx, name)
+		if err != nil {
+			return err
+		}
+		session := why.Agent.Session
+		if session == nil || session.ID == seen {
+			if session == nil && !a.JSON {
+				fmt.Fprintln(a.Err, a.Paint(cli.Dim, cli.Plain(why.Verdict)+"; waiting for a session"))
+			}
+			if err := nextSession(ctx, client, name, page.Head); err != nil {
+				return err
+			}
+			continue
+		}
+		seen = session.ID
+		if !a.JSON {
+			fmt.Fprintf(a.Err, "%s\n", a.Paint(cli.Bold, "── "+session.ID+" ("+session.Kind+")"))
+		}
+		if err := copyOutput(ctx, a, client, why.Agent, session.ID); err != nil {
+			return err
+		}
+	}
+}
+
+// sessionOwner finds whose session a name is, as coder-17 is coder's; an agent of that very
+// name goes before it.
+func sessionOwner(ctx context.Context, a *cli.App, client *apiclient.Client, name string) (view.WhyView, bool) {
+	cut := strings.LastIndexByte(name, '-')
+	if cut <= 0 || strings.Trim(name[cut+1:], "0123456789") != "" {
+		return view.WhyView{}, false
+	}
+	if _, err := client.Why(ctx, name); !cli.Unknown(err) {
+		return view.WhyView{}, false
+	}
+	why, err := client.Why(ctx, name[:cut])
+	return why, err == nil
+}
+
+// watchSession shows what one session says or said, and how it ended.
+func watchSession(ctx context.Context, a *cli.App, client *apiclient.Client, of view.WhyView, session string) error {
+	if err := copyOutput(ctx, a, client, of.Agent, session); err != nil || a.JSON {
+		return err
+	}
+	for _, s := range of.Sessions {
+		if s.ID == session && s.EndedAt != nil {
+			fmt.Fprintln(a.Err, a.Paint(cli.Bold, "── "+s.ID+": "+cli.Line(string(s.Outcome)+" "+s.Why, 200)))
+		}
+	}
+	return nil
+}
+
+// nextSession waits until a session of the agent is opened.
+func nextSession(ctx context.Context, client *apiclient.Client, name string, after uint64) error {
+	query := apiclient.EventsQuery{After: int64(after), Entity: "session/" + name} //nolint:gosec // no journal is that long
+	for change, err := range client.Events(ctx, query) {
+		if err != nil {
+			return err
+		}
+		if change.To == "opened" || change.To == "running" {
+			return nil
+		}
+	}
+	return ctx.Err()
+}
+
+// copyOutput shows what a session says as its driver understands it; as JSON, the output as
+// it comes.
+func copyOutput(ctx context.Context, a *cli.App, client *apiclient.Client, agent view.AgentView, session string) error {
+	d, known := cli.Drivers()[agent.Driver]
+	if a.JSON || !known {
+		return copyRaw(ctx, a, client, session)
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	wire := listening{client: client, session: session}
+	conv := d.Converse(driver.Agent{Name: agent.Name}, driver.Session{ID: session}, wire)
+	for fact, err := range conv.Facts(ctx, 0) {
+		if err != nil {
+			return err
+		}
+		if err := printFact(a, fact); err != nil {
+			return err
+		}
+	}
+	return ctx.Err()
+}
+
+func printFact(a *cli.App, fact driver.Fact) error {
+	text, end := cli.Plain(fact.Text), "\n"
+	if fact.Part {
+		end = ""
+	}
+	switch fact.Kind {
+	case driver.Said:
+	case driver.Thought:
+		text = a.Paint(cli.Dim, text)
+	case driver.ToolCalled:
+		text = a.Paint(cli.Bold, "> "+cli.Plain(fact.Tool)) + " " + text
+	case driver.UsageReported:
+		text = a.Paint(cli.Dim, fmt.Sprintf("used %d + %d tokens, $%.4f", fact.Usage.InputTokens, fact.Usage.OutputTokens, fact.Usage.CostUSD))
+	case driver.Listening:
+		text = a.Paint(cli.Dim, "listens for what it is told next")
+	case driver.PermissionAsked:
+		text = a.Paint(cli.Yellow, "asks: ") + text + a.Paint(cli.Dim, "  (fairlead inbox)")
+	case driver.PermissionAnswered:
+		text = a.Paint(cli.Dim, "was told: "+text)
+	case driver.PermissionWithdrawn:
+		text = a.Paint(cli.Dim, "does not ask any more")
+	case driver.ConversationNamed:
+		text = a.Paint(cli.Dim, conversedWords(fact.Conversation))
+	case driver.RateLimited:
+		text = a.Paint(cli.Yellow, limitWords(fact)) + " " + text
+	case driver.Stopped:
+		text = a.Paint(cli.Dim, "ended: "+cli.Plain(fact.Stop.Reason+" "+fact.Stop.Detail))
+	default:
+		text = a.Paint(cli.Yellow, string(fact.Kind)+":") + " " + text
+	}
+	_, err := io.WriteString(a.Out, text+end)
+	return err
+}
+
+// conversedWords says which conversation a program holds, and what holds the program.
+func conversedWords(c driver.Conversed) string {
+	words := "conversation " + cli.Line(c.ID, cli.StepWidth)
+	if c.Resumed {
+		words = "goes on with " + words
+	}
+	for _, part := range []string{c.Program, c.Model, c.Mode, c.Enforced} {
+		if part != "" {
+			words += ", " + cli.Line(part, 80)
+		}
+	}
+	return words
+}
+
+func limitWords(fact driver.Fact) string {
+	if fact.Until.IsZero() {
+		return "rate limited:"
+	}
+	return "rate limited until " + cli.ClockAt(fact.Until) + ":"
+}
+
+func copyRaw(ctx context.Context, a *cli.App, client *apiclient.Client, session string) error {
+	for heard, err := range client.Output(ctx, session, apiclient.OutputQuery{}) {
+		if err != nil || heard.End != nil {
+			return err
+		}
+		if err := a.PrintJSON(map[string]any{"session": session, "offset": heard.Offset, "end": heard.Output.End, "text": heard.Text}); err != nil {
+			return err
+		}
+	}
+	return ctx.Err()
+}
+
+// listening is a session's output over the API; nothing can be said on it.
+type listening struct {
+	client  *apiclient.Client
+	session string
+}
+
+func (l listening) Output(ctx context.Context, offset int64) (io.ReadCloser, error) {
+	out, in := io.Pipe()
+	go func() {
+		for heard, err := range l.client.Output(ctx, l.session, apiclient.OutputQuery{From: offset}) {
+			if err != nil {
+				in.CloseWithError(err)
+				return
+			}
+			if heard.End != nil {
+				break
+			}
+			if _, err := io.WriteString(in, heard.Text); err != nil {
+				return // nobody reads any more
+			}
+		}
+		_ = in.Close() // a pipe closes without fail
+	}()
+	return out, nil
+}
+
+func (listening) Send(context.Context, []byte) error { return io.ErrClosedPipe }
+
+func (listening) CloseInput(context.Context) error { return io.ErrClosedPipe }

@@ -1,0 +1,12 @@
+package cli
+
+import (
+	"fmt"
+)
+
+func HowMany(n int, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return fmt.Sprintf("%d %s", n, many)
+}

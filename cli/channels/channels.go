@@ -1,0 +1,197 @@
+package channels
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	apiclient "github.com/fairlead-dev/fairlead/api/client"
+	"github.com/fairlead-dev/fairlead/cli"
+	"github.com/fairlead-dev/fairlead/machine/channel"
+	"github.com/fairlead-dev/fairlead/view"
+)
+
+// What of a name or a list of names stands in a table that has to fit into 80 columns.
+const (
+	ChannelWidth = 16
+	holderWidth  = 16
+	queueWidth   = 20
+	openShown    = 20 // of the messages that nobody has answered, the oldest: the rest would scroll them away
+	aboutWidth   = 40 // of remarks; all of them are shown of one channel alone
+)
+
+func PrintChannels(a *cli.App, out io.Writer, all []view.ChannelView) error {
+	if len(all) == 0 {
+		_, err := fmt.Fprintln(out, "no channels; add one under `channels` in fairlead.yaml and start fairlead again")
+		return err
+	}
+	table := tabwriter.NewWriter(out, 0, 8, 2, ' ', 0)
+	fmt.Fprintln(table, "CHANNEL\tSTATE\tTURN\tLEFT\tNEXT\tSAID\tREMARKS")
+	for _, c := range all {
+		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%d\t%s\n", cli.Line(c.Name, ChannelWidth), cli.Plain(c.State), cli.OrDash(cli.Line(c.Holder, holderWidth)),
+			left(c.Deadline), cli.OrDash(cli.Line(strings.Join(c.Queue, ", "), queueWidth)), c.Messages, channelRemarks(c))
+	}
+	return table.Flush()
+}
+
+// left is the time until something runs out.
+func left(deadline *time.Time) string {
+	if deadline == nil {
+		return "-"
+	}
+	return cli.Ago(max(0, time.Until(*deadline)))
+}
+
+// channelRemarks are what a person should know beside the state, the most urgent first.
+func channelRemarks(c view.ChannelView) string {
+	var remarks []string
+	if c.Aside != nil {
+		remarks = append(remarks, fmt.Sprintf("%s answers message %d", cli.Plain(c.Aside.Agent), c.Aside.Message))
+	}
+	if n := waiting(c); n > 0 {
+		remarks = append(remarks, cli.HowMany(n, "message waits", "messages wait"))
+	}
+	if why := standsWhy(c); why != "" {
+		remarks = append(remarks, why)
+	}
+	if !c.Configured {
+		remarks = append(remarks, "no longer in fairlead.yaml")
+	}
+	return cli.Line(strings.Join(remarks, "; "), aboutWidth)
+}
+
+// waiting counts the messages of people that nobody has yet.
+func waiting(c view.ChannelView) int {
+	n := 0
+	for _, m := range c.Open {
+		if m.State == string(channel.Kept) {
+			n++
+		}
+	}
+	return n
+}
+
+// standsWhy is why nobody has the turn, or what its holder waits for. Nobody having anything
+// to answer needs no words.
+func standsWhy(c view.ChannelView) string {
+	switch {
+	case c.Holder != "" && c.Why != "":
+		return "waits: " + cli.Line(c.Why, cli.RemarkWidth)
+	case c.Holder != "", c.Parked == string(channel.Quiet), c.Parked == "":
+		return ""
+	case c.Why != "":
+		return cli.Line(c.Why, cli.RemarkWidth)
+	default:
+		return cli.Plain(c.Parked)
+	}
+}
+
+// standing is how a channel stands, as a sentence without its end.
+func standing(c view.ChannelView) string {
+	var text string
+	switch {
+	case c.Holder == "" && c.Aside != nil:
+		text = fmt.Sprintf("%s answers message %d of a person", cli.Plain(c.Aside.Agent), c.Aside.Message)
+	case c.Holder == "":
+		why := standsWhy(c)
+		if why == "" {
+			why = "nobody has anything to answer"
+		}
+		text = "nobody has the turn: " + why
+	default:
+		text = fmt.Sprintf("%s has turn %d", cli.Plain(c.Holder), c.Turn)
+		if c.State == string(channel.Waiting) {
+			text = fmt.Sprintf("%s waits in turn %d", cli.Plain(c.Holder), c.Turn)
+			if c.Why != "" {
+				text += ": " + cli.Line(c.Why, cli.RemarkWidth)
+			}
+		}
+		if c.Deadline != nil {
+			text += ", " + left(c.Deadline) + " left"
+		}
+	}
+	if len(c.Queue) > 0 {
+		text += "; next: " + cli.Line(strings.Join(c.Queue, ", "), 2*queueWidth)
+	}
+	return text
+}
+
+func ShowChannel(ctx context.Context, a *cli.App, client *apiclient.Client, name string) error {
+	view, err := client.Channel(ctx, name)
+	if err != nil {
+		return err
+	}
+	if a.JSON {
+		return a.PrintJSON(view)
+	}
+	return PrintChannel(a, a.Out, view)
+}
+
+func PrintChannel(a *cli.App, out io.Writer, c view.ChannelView) error {
+	fmt.Fprintf(out, "%s: %s\n", a.Paint(cli.Bold, cli.Plain(c.Name)), standing(c))
+	rounds := "as many rounds as they like"
+	if c.RoundsMax > 0 {
+		rounds = cli.HowMany(c.RoundsMax, "round", "rounds")
+	}
+	text := fmt.Sprintf("what people say is taken by mode %s; the agents then have %s", cli.Plain(c.Mode), rounds)
+	if c.Lead != "" {
+		text += "; " + cli.Plain(c.Lead) + " answers who interrupts"
+	}
+	fmt.Fprintln(out, a.Paint(cli.Dim, text))
+	if !c.Configured {
+		fmt.Fprintln(out, a.Paint(cli.Yellow, "it is no longer in fairlead.yaml"))
+	}
+	table := tabwriter.NewWriter(out, 0, 8, 2, ' ', 0)
+	if len(c.Agents) > 0 {
+		fmt.Fprintln(table, "\nAGENT\tSTATE\tTURNS\tREMARKS")
+	}
+	for _, m := range c.Agents {
+		fmt.Fprintf(table, "%s\t%s\t%d\t%s\n", cli.Line(m.Name, ChannelWidth), cli.Plain(m.State), m.Took, memberRemarks(m))
+	}
+	if len(c.Open) > 0 {
+		fmt.Fprintln(table, "\nMESSAGE\tBY\tMODE\tSTATE")
+	}
+	for _, m := range c.Open[:min(len(c.Open), openShown)] {
+		fmt.Fprintf(table, "%d\t%s\t%s\t%s\n", m.N, cli.Line(m.By, ChannelWidth), cli.Plain(m.Mode), cli.Plain(m.State))
+	}
+	if err := table.Flush(); err != nil || len(c.Open) <= openShown {
+		return err
+	}
+	_, err := fmt.Fprintf(out, "and %d more\n", len(c.Open)-openShown)
+	return err
+}
+
+func memberRemarks(m view.MemberView) string {
+	var remarks []string
+	add := func(is bool, text string) {
+		if is {
+			remarks = append(remarks, text)
+		}
+	}
+	add(m.Working, "is answering")
+	add(m.Disabled, "disabled: `fairlead channel enable "+cli.Plain(m.Name)+"` lets it take part again")
+	add(m.Crashed && !m.Connected, "crashed")
+	add(!m.Connected && !m.Disabled && !m.Crashed, "not connected")
+	add(m.Limit != "", "at a limit: "+cli.Line(m.Limit, cli.RemarkWidth))
+	add(m.Owed, "queued when it connects")
+	add(m.Foreign, "takes part over HTTP")
+	return cli.Line(strings.Join(remarks, "; "), cli.RemarkWidth)
+}
+
+// ChannelNames are those of fairlead.yaml, each with who is in it.
+func ChannelNames(a *cli.App) []string {
+	conf, err := a.Load()
+	if err != nil {
+		return nil
+	}
+	var names []string
+	for _, c := range conf.Channels {
+		names = append(names, c.Name+"\t"+strings.Join(c.Agents, ", "))
+	}
+	slices.Sort(names)
+	return names
+}

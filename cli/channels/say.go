@@ -1,0 +1,107 @@
+package channels
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	apiclient "github.com/fairlead-dev/fairlead/api/client"
+	"github.com/fairlead-dev/fairlead/cli"
+	"github.com/fairlead-dev/fairlead/machine/channel"
+	"github.com/fairlead-dev/fairlead/view"
+)
+
+// Modes are the ways in which what a person says meets a turn that is under way, with what
+// completion says of each.
+var Modes = []string{
+	string(channel.ByQueue) + "\twhen the turn ends",
+	string(channel.Inject) + "\tat once, to whoever has the turn",
+	string(channel.Interrupt) + "\tstop: the turn waits until you have an answer",
+	string(channel.Parallel) + "\tto everybody at once",
+}
+
+// said is what `fairlead channel say --json` prints.
+type said struct {
+	view.Spoken
+	Answers []view.ChannelEntry `json:"answers,omitempty"` // with --wait: what agents said until then
+}
+
+func Say(ctx context.Context, a *cli.App, client *apiclient.Client, channel, text, mode string, wait bool) error {
+	spoken, err := client.Say(ctx, channel, text, mode)
+	if err != nil {
+		return err
+	}
+	if wait {
+		return awaitAnswer(ctx, a, client, channel, spoken)
+	}
+	if a.JSON {
+		return a.PrintJSON(said{Spoken: spoken})
+	}
+	view, err := client.Channel(ctx, channel)
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(a.Out, "message %d in %s is %s; %s\n", spoken.N, cli.Plain(channel), cli.Plain(spoken.State), standing(view))
+	return err
+}
+
+// unattended are the reasons for which nobody answers until something else happens; who waits
+// for an answer should know.
+var unattended = []channel.Reason{channel.NoAgents, channel.Held, channel.Limited}
+
+// awaitAnswer shows the channel from a message on until somebody has answered it.
+func awaitAnswer(ctx context.Context, a *cli.App, client *apiclient.Client, channelName string, spoken view.Spoken) error {
+	message, err := messageNow(ctx, client, channelName, spoken)
+	if err != nil {
+		return err
+	}
+	if view, err := client.Channel(ctx, channelName); err == nil && !a.JSON && slices.Contains(unattended, channel.Reason(view.Parked)) {
+		fmt.Fprintln(a.Err, a.Paint(cli.Dim, standing(view)))
+	}
+	var answers []view.ChannelEntry
+	show := NewConversation(a)
+	w := channelWatch{client: client, channel: channelName, moves: true, after: message.Seq}
+	w.enough = func(ctx context.Context) (bool, error) {
+		now, err := messageNow(ctx, client, channelName, spoken)
+		spoken.State = now.State
+		return now.State == string(channel.Answered) || now.State == string(channel.Lapsed), err
+	}
+	err = w.follow(ctx, func(entries []view.ChannelEntry) error {
+		for _, e := range entries {
+			if e.Kind == EntryTurn || e.Kind == EntryAside {
+				answers = append(answers, e)
+			}
+			if !a.JSON {
+				show.Entry(e)
+			}
+		}
+		return show.Flush()
+	})
+	if err != nil {
+		return err
+	}
+	if a.JSON {
+		if err := a.PrintJSON(said{spoken, answers}); err != nil {
+			return err
+		}
+	}
+	if spoken.State == string(channel.Lapsed) {
+		return fmt.Errorf("nobody in %s answered message %d in time", cli.Plain(channelName), spoken.N)
+	}
+	return nil
+}
+
+// messageNear is how many lines of a conversation one order makes at most, with room to spare:
+// so near to what it returned is the message itself.
+const messageNear = 50
+
+// messageNow is a message as it stands in its channel now.
+func messageNow(ctx context.Context, client *apiclient.Client, channel string, spoken view.Spoken) (view.ChannelEntry, error) {
+	page, err := client.ChannelEntries(ctx, channel, view.EntryQuery{Before: spoken.Seq + 1, Limit: messageNear})
+	for _, e := range page.Entries {
+		if e.N == spoken.N && e.Kind == EntryHuman {
+			return e, err
+		}
+	}
+	return view.ChannelEntry{Seq: spoken.Seq, State: spoken.State}, err
+}

@@ -1,0 +1,163 @@
+package crew
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/fairlead-dev/fairlead/api"
+	apiclient "github.com/fairlead-dev/fairlead/api/client"
+	"github.com/fairlead-dev/fairlead/cli"
+	"github.com/fairlead-dev/fairlead/machine/crew"
+	"github.com/fairlead-dev/fairlead/view"
+)
+
+func ToldLead(a *cli.App, done api.CrewOrdered, what string) error {
+	if a.JSON {
+		return a.PrintJSON(done)
+	}
+	text := cli.Line(done.Team.Lead.Agent, cli.CrewNameWidth) + " " + what
+	if done.Team.Lead.State == view.LeadWaits {
+		text += "\nbut " + leadWords(done.Team.Lead)
+	}
+	_, err := fmt.Fprintln(a.Out, text)
+	return err
+}
+
+// EverybodyOf are the ids of those whom people see.
+func EverybodyOf(view view.CrewView) (ids []string) {
+	for _, doc := range view.Agents {
+		if doc.Status != string(crew.Expired) {
+			ids = append(ids, doc.ID)
+		}
+	}
+	return ids
+}
+
+// Addressed says whether somebody is meant by one of these names.
+func Addressed(view view.CrewView, id string, names []string) bool {
+	doc, ok := docOf(view, id)
+	return ok && (slices.Contains(names, id) || slices.Contains(names, CrewName(doc)))
+}
+
+func docOf(shown view.CrewView, id string) (view.DocumentView, bool) {
+	i := slices.IndexFunc(shown.Agents, func(doc view.DocumentView) bool { return doc.ID == id })
+	if i < 0 {
+		return view.DocumentView{}, false
+	}
+	return shown.Agents[i], true
+}
+
+func IsAwake(view view.CrewView, id string) bool {
+	doc, ok := docOf(view, id)
+	return ok && doc.Status == string(crew.Alive)
+}
+
+func NamesOf(view view.CrewView, ids []string) string {
+	var names []string
+	for _, id := range ids {
+		if doc, ok := docOf(view, id); ok {
+			names = append(names, CrewName(doc))
+		}
+	}
+	return strings.Join(names, ", ")
+}
+
+// hatched: everybody who was summoned has come, or expired.
+func Hatched(shown view.CrewView) bool {
+	return shown.InProgress == "" && !slices.ContainsFunc(shown.Agents, func(doc view.DocumentView) bool { return doc.Status == string(crew.Hatching) })
+}
+
+// reported: the lead has said who is awake, or was silent for too long, or is gone.
+func Reported(view view.CrewView) bool { return view.InProgress == "" }
+
+// leadGone: its session is over.
+func LeadGone(view view.CrewView) bool { return view.Lead.Session == "" }
+
+// AwaitCrew follows the journal from an order on until it has taken effect, and says of those
+// whom it is about who is not awake then.
+func AwaitCrew(ctx context.Context, a *cli.App, client *apiclient.Client, done api.CrewOrdered, who []string, over func(view.CrewView) bool) error {
+	seq, said := done.Seq, ""
+	for {
+		view, err := client.Crew(ctx, true)
+		if err != nil {
+			return err
+		}
+		if over(view) {
+			if a.JSON {
+				if err := a.PrintJSON(api.CrewOrdered{Seq: done.Seq, Team: view}); err != nil {
+					return err
+				}
+			} else {
+				fmt.Fprintln(a.Out, cli.Line(Outcome(view, who), cli.ErrorWidth))
+			}
+			return NotAwake(view, who, done.Team)
+		}
+		if !a.JSON {
+			said = meanwhile(a, view, done.Team.Notices, said)
+			done.Team.Notices = view.Notices // who waits has read them
+		}
+		// Whatever changes next, look again: what is waited for is a state, not an event.
+		for change, err := range client.Events(ctx, apiclient.EventsQuery{After: int64(seq)}) { //nolint:gosec // no journal is that long
+			if err != nil {
+				return err
+			}
+			seq = change.Seq
+			if change.Machine == "presence" || change.Machine == "session" {
+				break
+			}
+		}
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+	}
+}
+
+// meanwhile tells who waits what keeps the lead from it, once; it gives what was told.
+func meanwhile(a *cli.App, shown view.CrewView, known []view.NoticeView, said string) string {
+	for _, n := range shown.Notices {
+		if !slices.Contains(known, n) {
+			fmt.Fprintln(a.Err, a.Paint(cli.Dim, cli.Line(n.Kind+": "+n.Text, cli.NoticeWidth)))
+		}
+	}
+	if shown.Lead.State != view.LeadWaits || shown.Lead.Why == said {
+		return said
+	}
+	fmt.Fprintln(a.Err, a.Paint(cli.Dim, cli.Line(shown.Lead.Agent, cli.CrewNameWidth)+" leads: "+leadWords(shown.Lead)))
+	return shown.Lead.Why
+}
+
+// Outcome is how a team stands when what was asked for is over.
+func Outcome(view view.CrewView, who []string) string {
+	if who == nil {
+		return cli.Line(view.Lead.Agent, cli.CrewNameWidth) + "'s session is over; the team sleeps"
+	}
+	var awake []string
+	for _, id := range who {
+		if IsAwake(view, id) {
+			awake = append(awake, id)
+		}
+	}
+	return fmt.Sprintf("%d of %d are awake: %s", len(awake), len(who), cli.OrDash(NamesOf(view, awake)))
+}
+
+// NotAwake says who of these is not awake, and why as far as is known.
+func NotAwake(view view.CrewView, who []string, before view.CrewView) error {
+	var errs []string
+	for _, id := range who {
+		if doc, ok := docOf(view, id); ok && doc.Status != string(crew.Alive) {
+			errs = append(errs, fmt.Sprintf("%s is %s: %s", cli.Line(CrewName(doc), cli.CrewNameWidth), cli.Plain(doc.Status), evidence(view.Lead, doc)))
+		}
+	}
+	if len(errs) == 0 {
+		return nil
+	}
+	for _, n := range view.Notices {
+		if !slices.Contains(before.Notices, n) {
+			errs = append(errs, cli.Line(n.Kind+": "+n.Text, cli.ErrorWidth))
+		}
+	}
+	return errors.New(strings.Join(errs, "\n"))
+}

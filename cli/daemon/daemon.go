@@ -1,0 +1,255 @@
+package daemon
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/fairlead-dev/fairlead/agentfile"
+	"github.com/fairlead-dev/fairlead/api/mcp"
+	"github.com/fairlead-dev/fairlead/api/server"
+	"github.com/fairlead-dev/fairlead/cli"
+	"github.com/fairlead-dev/fairlead/config"
+	"github.com/fairlead-dev/fairlead/controller"
+	dispatchctl "github.com/fairlead-dev/fairlead/controller/dispatch"
+	"github.com/fairlead-dev/fairlead/controller/seam"
+	"github.com/fairlead-dev/fairlead/controller/sessions"
+	"github.com/fairlead-dev/fairlead/crewfile"
+	"github.com/fairlead-dev/fairlead/driver"
+	"github.com/fairlead-dev/fairlead/journal/sqlite"
+	"github.com/fairlead-dev/fairlead/ui"
+	"github.com/fairlead-dev/fairlead/workspace"
+)
+
+// Daemon is everything that `fairlead up` puts together: the workspace, the journal, the
+// files, the engine and its faces.
+type Daemon struct {
+	Conf   *config.Config
+	space  *workspace.Workspace
+	log    *slog.Logger
+	Engine *controller.Supervisor
+	Url    string // with the token: for the person who started it
+
+	address string  // of the door to the network
+	key     mcp.Key // of the agents' tokens
+
+	Ran     chan error     // of the engine; gets one value
+	closers []func() error // in the order in which they were opened
+}
+
+// Logs are the files that tell other programs what happened.
+var Logs = []struct {
+	Name, Called string
+	write        func(*controller.Supervisor, context.Context, string) error
+}{
+	{"transitions.jsonl", "the transition log", (*controller.Supervisor).LogTransitions},
+	{"turns.jsonl", "the log of turns", (*controller.Supervisor).LogTurns},
+}
+
+// OpenDaemon takes the workspace and finds the team again. When it returns, orders are
+// taken and everything that outlived the last daemon is known.
+func OpenDaemon(ctx context.Context, conf *config.Config, listen string, log *slog.Logger) (_ *Daemon, err error) {
+	d := &Daemon{Conf: conf, log: log, Ran: make(chan error, 1)}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, d.Close())
+		}
+	}()
+	if d.space, err = workspace.OpenWorkspace(conf.Dir); err != nil {
+		return nil, err
+	}
+	d.closers = append(d.closers, d.space.Close)
+	if listen == "" {
+		listen = conf.Listen
+	}
+	door, err := listenAgain(conf.Dir, listen) // before anything is touched: a port in use is the commonest fault
+	if err != nil {
+		return nil, err
+	}
+	d.closers = append(d.closers, ignoreClosed(door))
+	d.address = "http://" + door.Addr().String()
+	if d.key, err = mcp.ReadKey(d.space.Path("mcp.key")); err != nil {
+		return nil, err
+	}
+	if err := d.openEngine(ctx); err != nil {
+		return nil, err
+	}
+	return d, d.serve(ctx, door)
+}
+
+// openEngine opens the journal and the files, and lets the engine recover.
+func (d *Daemon) openEngine(ctx context.Context) error {
+	j, err := sqlite.Open(ctx, d.space.Path("journal.db"))
+	if err != nil {
+		return err
+	}
+	d.closers = append(d.closers, j.Close)
+	files, err := agentfile.Watch(d.log)
+	if err != nil {
+		return err
+	}
+	d.closers = append(d.closers, files.Close)
+	documents, err := crewfile.WatchDocuments(d.space.Path("agents"), d.log)
+	if err != nil {
+		return err
+	}
+	d.closers = append(d.closers, documents.Close)
+	folders, err := dispatchctl.WatchSessions(d.Conf.Dir, d.log)
+	if err != nil {
+		return err
+	}
+	d.closers = append(d.closers, folders.Close)
+	waited, err := d.openNotices()
+	if err != nil {
+		return err
+	}
+	d.Engine, err = controller.Open(ctx, seam.Options{
+		Name: filepath.Base(d.Conf.Dir), Config: d.Conf, Journal: j, Files: files, Documents: documents, Sessions: folders, Drivers: cli.Drivers(),
+		Host:   &sessions.Shims{Folder: d.space.Path("sessions"), Workspace: d.Conf.Dir},
+		Lookup: os.LookupEnv, BootID: workspace.BootID(), Log: d.log, Waited: waited,
+		Elsewhere: sessions.Elsewhere(d.Conf.Dir), Offer: d.offer,
+	})
+	if err != nil {
+		return err
+	}
+	run, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	go func() { d.Ran <- d.Engine.Run(run) }()
+	d.closers = append(d.closers, func() error { cancel(); return <-d.Ran })
+	select {
+	case <-d.Engine.Ready():
+	case err := <-d.Ran:
+		d.Ran <- nil // for the closer
+		return err
+	}
+	watched := make(chan struct{})
+	go func() { defer close(watched); d.watchSpace(run) }()
+	d.closers = append(d.closers, func() error { cancel(); <-watched; return nil })
+	for _, log := range Logs {
+		logged := make(chan error, 1)
+		go func() { logged <- log.write(d.Engine, run, d.space.Path("log", log.Name)) }()
+		d.closers = append(d.closers, func() error { cancel(); return <-logged })
+	}
+	return nil
+}
+
+// spaceLook is how soon a daemon notices that its folder was taken from under it; a look is
+// one call of the kernel.
+const spaceLook = time.Second
+
+// watchSpace stops the engine where its folder is gone: it would acknowledge orders that
+// nobody keeps, and no verb would find it.
+func (d *Daemon) watchSpace(ctx context.Context) {
+	tick := time.NewTicker(spaceLook)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		if err := d.space.Lost(); err != nil {
+			d.Engine.Fail(err)
+			return
+		}
+	}
+}
+
+// serve opens both doors: TCP for the page and programs, the socket for our own verbs.
+func (d *Daemon) serve(ctx context.Context, door net.Listener) error {
+	token, err := d.token()
+	if err != nil {
+		return err
+	}
+	announce := func(socket string) error {
+		return d.space.Announce(workspace.Daemon{PID: os.Getpid(), Address: d.address, Socket: socket, Version: cli.Version()})
+	}
+	socket, err := server.KeepSocket(d.Conf.Dir, d.log, announce)
+	if err != nil {
+		return err
+	}
+	server := server.New(server.Options{
+		Engine: d.Engine, UI: ui.Handler(), Token: token, Log: d.log, Version: cli.Version(), Dir: d.Conf.Dir, Store: "sqlite",
+		Hosts: []string{door.Addr().String()},
+		MCP:   mcp.New(mcp.Options{Engine: d.Engine, Key: d.key, Log: d.log, Version: cli.Version()}),
+	})
+	serving, stop := context.WithCancel(context.WithoutCancel(ctx))
+	served := make(chan error, 1)
+	go func() { served <- server.Serve(serving, door, socket) }()
+	d.closers = append(d.closers, func() error { stop(); return <-served })
+	d.Url = d.address + "/?token=" + token
+	return announce(socket.Addr().String())
+}
+
+// listenAgain opens the door to the network. Where any port will do it is the one of the daemon before
+// us, if that is free: sessions that outlived it were told where their tools are.
+func listenAgain(dir, listen string) (net.Listener, error) {
+	if host, port, err := net.SplitHostPort(listen); err == nil && port == "0" {
+		before, err := workspace.FindDaemon(dir)
+		at, cut := strings.CutPrefix(before.Address, "http://"+net.JoinHostPort(host, ""))
+		if err == nil && cut {
+			if door, err := server.Listen(net.JoinHostPort(host, at)); err == nil {
+				return door, nil
+			}
+		}
+	}
+	return server.Listen(listen)
+}
+
+// offer is where an agent finds the tools of its team in one session.
+func (d *Daemon) offer(agent, session string) driver.MCP {
+	self, err := os.Executable()
+	if err != nil {
+		self = "fairlead" // the one in the path, then
+	}
+	return driver.MCP{URL: d.address + mcp.Path, Token: d.key.Token(agent, session), Stdio: []string{self, "mcp", "--dir", d.Conf.Dir}}
+}
+
+func ignoreClosed(l net.Listener) func() error {
+	return func() error {
+		if err := l.Close(); err != nil && !errors.Is(err, net.ErrClosed) {
+			return err
+		}
+		return nil
+	}
+}
+
+// token is the workspace's: the same over restarts, so that an open page comes back by itself.
+func (d *Daemon) token() (string, error) {
+	path := d.space.Path("token")
+	// One that others could have read, or that came with somebody's repository, is none.
+	if info, err := os.Lstat(path); err == nil && info.Mode().IsRegular() && info.Mode().Perm()&0o077 == 0 {
+		if text, err := os.ReadFile(path); err == nil && len(strings.TrimSpace(string(text))) >= 32 {
+			return strings.TrimSpace(string(text)), nil
+		}
+	}
+	if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return "", fmt.Errorf("take away a token that is none: %w", err)
+	}
+	secret := make([]byte, 32)
+	if _, err := rand.Read(secret); err != nil {
+		return "", fmt.Errorf("make a token: %w", err)
+	}
+	token := base64.RawURLEncoding.EncodeToString(secret)
+	if err := os.WriteFile(path, []byte(token+"\n"), 0o600); err != nil {
+		return "", fmt.Errorf("keep the token: %w", err)
+	}
+	return token, nil
+}
+
+// Close lets go of everything, last opened first. Agents go on running.
+func (d *Daemon) Close() error {
+	var errs []error
+	for i := len(d.closers) - 1; i >= 0; i-- {
+		errs = append(errs, d.closers[i]())
+	}
+	d.closers = nil
+	return errors.Join(errs...)
+}

@@ -1,0 +1,158 @@
+package daemon
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"time"
+
+	apiclient "github.com/fairlead-dev/fairlead/api/client"
+	"github.com/fairlead-dev/fairlead/cli"
+	"github.com/fairlead-dev/fairlead/cli/offline"
+	"github.com/fairlead-dev/fairlead/config"
+	"github.com/fairlead-dev/fairlead/controller"
+	"github.com/fairlead-dev/fairlead/controller/seam"
+	inmemory "github.com/fairlead-dev/fairlead/journal/memory"
+	"github.com/fairlead-dev/fairlead/shim"
+	"github.com/fairlead-dev/fairlead/view"
+	"github.com/fairlead-dev/fairlead/workspace"
+)
+
+// planned is what `fairlead up --plan --json` prints.
+type planned struct {
+	view.Plan
+	Daemon *workspace.Daemon `json:"daemon"` // the one that runs here; nil: none does
+	Strays []shim.Process    `json:"strays"` // left behind by sessions that are over; the start ends them
+}
+
+// Plan says what `up` would do, and does none of it.
+func Plan(ctx context.Context, a *cli.App) error {
+	conf, err := a.Load()
+	if err != nil {
+		return err
+	}
+	said := planned{Plan: view.Plan{Lines: []view.PlanLine{}}, Strays: []shim.Process{}}
+	client, err := a.Dial()
+	var none *apiclient.NoDaemon
+	switch {
+	case err == nil:
+		defer client.Close()
+		daemon := client.Daemon()
+		said.Daemon = &daemon
+		return printPlan(a, said)
+	case !errors.As(err, &none):
+		return fmt.Errorf("what would be recovered is not known while a daemon is there that does not answer: %w; `fairlead doctor` looks further", err)
+	}
+	if cli.IsLocked(filepath.Join(a.Dir, ".fairlead", "lock")) {
+		return fmt.Errorf("another fairlead holds %s and does not answer yet: it is starting or stopping; ask again, or see `fairlead doctor`", a.Dir)
+	}
+	if said.Plan, err = Rehearse(ctx, a, conf); err != nil {
+		return err
+	}
+	strays, err := shim.Strays(a.Dir)
+	if err != nil {
+		return err
+	}
+	said.Strays = append(said.Strays, strays...)
+	return printPlan(a, said)
+}
+
+// Rehearse plays the recovery on a copy of the journal.
+func Rehearse(ctx context.Context, a *cli.App, conf *config.Config) (view.Plan, error) {
+	j, done, err := offline.Journal(ctx, a.Dir)
+	switch {
+	case errors.Is(err, offline.ErrNoJournal): // no daemon has run here: the history is empty
+		j = inmemory.New()
+		done = j.Close
+	case err != nil:
+		return view.Plan{}, err
+	}
+	plan, err := controller.Rehearse(ctx, seam.Options{
+		Name: filepath.Base(conf.Dir), Config: conf, Journal: j, Drivers: cli.Drivers(),
+		Lookup: os.LookupEnv, BootID: workspace.BootID(), Log: slog.New(slog.DiscardHandler),
+	}, controller.Eyes{Folder: filepath.Join(a.Dir, ".fairlead", "sessions")})
+	return plan, errors.Join(err, done())
+}
+
+// printPlan is the plan for people, or for programs.
+func printPlan(a *cli.App, said planned) error {
+	if a.JSON {
+		return a.PrintJSON(said)
+	}
+	if d := said.Daemon; d != nil {
+		_, err := fmt.Fprintf(a.Out, "fairlead runs here already, as process %d (%s): there is nothing to recover; see `fairlead ps`\n", d.PID, d.Address)
+		return err
+	}
+	if said.Rebooted {
+		fmt.Fprintln(a.Out, "the machine was started anew since the last daemon: no process of before can be alive")
+	}
+	if said.Hold {
+		fmt.Fprintln(a.Out, a.Paint(cli.Yellow, "the team is held")+": nothing new starts until `fairlead unhold`")
+	}
+	quiet := 0
+	for _, l := range said.Lines {
+		if l.Quiet() {
+			quiet++
+		}
+		fmt.Fprintln(a.Out, cli.Line(l.String(), planWidth))
+		for _, piece := range l.Why {
+			mark := "+"
+			if !piece.Holds {
+				mark = "!"
+			}
+			fmt.Fprintf(a.Out, "  %s %-7s %8s  %s\n", mark, piece.Source, cli.Ago(time.Duration(piece.AgeMS)*time.Millisecond), cli.Line(piece.What, planWidth))
+		}
+	}
+	for _, p := range said.Strays {
+		fmt.Fprintf(a.Out, "process %d (%s): end it: session %s has left it behind\n", p.PID, cli.Line(p.Command, 40), cli.Line(p.Session, 100))
+	}
+	verdict := "nothing was changed; `fairlead up` does this"
+	if quiet == len(said.Lines) && len(said.Strays) == 0 {
+		verdict = "there is nothing to recover"
+	}
+	_, err := fmt.Fprintln(a.Out, a.Paint(cli.Dim, verdict))
+	return err
+}
+
+// planWidth is what a line of a plan may have: a note can be a page.
+const planWidth = 400
+
+// recoveryLog is the daemon's log, in which what recovery is about to do is a line for the
+// person who started it, at whatever level the rest is kept. The rest goes its way.
+type recoveryLog struct {
+	slog.Handler
+	app *cli.App
+}
+
+// Enabled lets what recovery says through.
+func (l recoveryLog) Enabled(ctx context.Context, level slog.Level) bool {
+	return level >= slog.LevelInfo || l.Handler.Enabled(ctx, level)
+}
+
+// Handle is slog's.
+func (l recoveryLog) Handle(ctx context.Context, r slog.Record) error {
+	if r.Message == controller.RecoveryPlan {
+		r.Attrs(func(attr slog.Attr) bool {
+			fmt.Fprintln(l.app.Err, "fairlead: "+cli.Line(attr.Value.String(), planWidth))
+			return true
+		})
+		return nil
+	}
+	if !l.Handler.Enabled(ctx, r.Level) {
+		return nil
+	}
+	return l.Handler.Handle(ctx, r)
+}
+
+// WithAttrs is slog's.
+func (l recoveryLog) WithAttrs(attrs []slog.Attr) slog.Handler {
+	return recoveryLog{l.Handler.WithAttrs(attrs), l.app}
+}
+
+// WithGroup is slog's.
+func (l recoveryLog) WithGroup(name string) slog.Handler {
+	return recoveryLog{l.Handler.WithGroup(name), l.app}
+}

@@ -1,0 +1,171 @@
+package daemon
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"os/exec"
+	"os/signal"
+	"strings"
+	"syscall"
+
+	"github.com/fairlead-dev/fairlead/cli"
+	"github.com/fairlead-dev/fairlead/controller/seam"
+)
+
+type UpOptions struct {
+	Listen    string
+	Detach    bool
+	NoBrowser bool
+	Verbose   bool
+	Plan      bool
+}
+
+// Up runs the daemon until it is told to stop.
+func Up(ctx context.Context, a *cli.App, opts UpOptions) error {
+	conf, err := a.Load()
+	if err != nil {
+		return err
+	}
+	// From here on signals are ours: one that comes during the start stops what was started.
+	signals := make(chan os.Signal, 4)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	defer signal.Stop(signals)
+	signal.Ignore(syscall.SIGHUP, syscall.SIGPIPE) // a terminal that goes away takes nobody with it
+
+	d, err := OpenDaemon(ctx, conf, opts.Listen, slog.New(recoveryLog{a.Logger(opts.Verbose).Handler(), a}))
+	if err != nil {
+		return err
+	}
+	if err := sayReady(a, d); err != nil {
+		return errors.Join(err, d.Close())
+	}
+	if !opts.NoBrowser && !a.JSON && cli.Tty(a.Out) {
+		OpenBrowser(d.Url)
+	}
+	return errors.Join(untilStopped(ctx, a, d, signals), d.Close())
+}
+
+// sayReady prints the one line that programs wait for.
+func sayReady(a *cli.App, d *Daemon) error {
+	if a.JSON {
+		return a.PrintJSON(map[string]any{"ready": true, "url": d.Url, "pid": os.Getpid()})
+	}
+	_, err := fmt.Fprintln(a.Out, "ready "+d.Url)
+	return err
+}
+
+// untilStopped waits for the end: a first signal lets sessions finish, a second ends them,
+// a third leaves them to the next daemon.
+func untilStopped(ctx context.Context, a *cli.App, d *Daemon, signals <-chan os.Signal) error {
+	asked := 0
+	for {
+		select {
+		case <-d.Engine.Stopped():
+			return nil
+		case err := <-d.Ran:
+			d.Ran <- nil
+			return err
+		case sig := <-signals:
+			asked++
+			if asked > 2 {
+				fmt.Fprintln(a.Err, "fairlead: going now; what still runs goes on, and the next `fairlead up` finds it")
+				return nil
+			}
+			by := seam.Actor{Kind: "human", ID: "signal " + sig.String()}
+			if err := d.Engine.Stop(ctx, by, asked == 2); err != nil {
+				return err
+			}
+			sayStopping(ctx, a, d, asked)
+		}
+	}
+}
+
+// sayStopping says what is waited for, and how not to.
+func sayStopping(ctx context.Context, a *cli.App, d *Daemon, asked int) {
+	view, err := d.Engine.Team(ctx)
+	if err != nil {
+		return // it is over already
+	}
+	var open []string
+	for _, agent := range view.Agents {
+		if agent.Session != nil {
+			open = append(open, agent.Session.ID)
+		}
+	}
+	if len(open) == 0 || a.JSON {
+		return
+	}
+	if asked == 1 {
+		fmt.Fprintf(a.Err, "fairlead: waiting for %s to finish; once more ends them now\n", strings.Join(open, ", "))
+		return
+	}
+	fmt.Fprintf(a.Err, "fairlead: ending %s\n", strings.Join(open, ", "))
+}
+
+// UpDetached starts the same daemon in a session of its own, and returns when it serves.
+func UpDetached(ctx context.Context, a *cli.App, opts UpOptions) error {
+	if _, err := a.Load(); err != nil {
+		return err
+	}
+	self, err := os.Executable()
+	if err != nil {
+		return fmt.Errorf("find our own program: %w", err)
+	}
+	words := []string{"up", "--no-browser", "--dir", a.Dir}
+	if opts.Listen != "" {
+		words = append(words, "--listen", opts.Listen)
+	}
+	if a.JSON {
+		words = append(words, "--json")
+	}
+	logFile, logPath, err := daemonLog(a)
+	if err != nil {
+		return err
+	}
+	defer logFile.Close()
+	began, err := logFile.Seek(0, io.SeekEnd)
+	if err != nil {
+		return err
+	}
+	cmd := exec.CommandContext(context.WithoutCancel(ctx), self, words...) //nolint:gosec // ourselves
+	cmd.Stderr = logFile
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	ready, err := cmd.StdoutPipe()
+	if err != nil {
+		return err
+	}
+	if err := cmd.Start(); err != nil {
+		return fmt.Errorf("start the daemon: %w", err)
+	}
+	first, err := bufio.NewReader(ready).ReadString('\n')
+	if err == nil {
+		fmt.Fprint(a.Out, first)
+		return cmd.Process.Release()
+	}
+	_ = cmd.Wait() // why it ended is in its log
+	said, rerr := os.ReadFile(logPath)
+	if rerr != nil || int64(len(said)) <= began {
+		return fmt.Errorf("the daemon ended before it was ready; see %s", logPath)
+	}
+	text := strings.TrimPrefix(strings.TrimSpace(string(said[began:])), "fairlead: ")
+	return &cli.Coded{Code: max(cmd.ProcessState.ExitCode(), cli.ExitFailed), Err: errors.New(text)}
+}
+
+// daemonLog is where a daemon in the background says what it has to say.
+func daemonLog(a *cli.App) (*os.File, string, error) {
+	dir := a.Dir + "/.fairlead/log"
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, "", fmt.Errorf("make the folder of the log: %w", err)
+	}
+	path := dir + "/daemon.log"
+	file, err := os.OpenFile(path, os.O_CREATE|os.O_APPEND|os.O_RDWR, 0o600) //nolint:gosec // our own folder
+	if err != nil {
+		return nil, "", fmt.Errorf("open the daemon's log: %w", err)
+	}
+	return file, path, nil
+}

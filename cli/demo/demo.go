@@ -1,0 +1,330 @@
+package demo
+
+import (
+	"context"
+	"embed"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/fairlead-dev/fairlead/cli"
+	"github.com/fairlead-dev/fairlead/cli/daemon"
+	"github.com/fairlead-dev/fairlead/config"
+	"github.com/fairlead-dev/fairlead/controller/seam"
+	"github.com/fairlead-dev/fairlead/examples"
+	"github.com/fairlead-dev/fairlead/machine/control"
+	"github.com/fairlead-dev/fairlead/shim"
+	"github.com/fairlead-dev/fairlead/view"
+)
+
+type DemoOptions struct {
+	Headless bool
+	Length   time.Duration
+	Keep     bool
+	Listen   string
+}
+
+// The demo's run and its channel, short enough to type.
+const (
+	demoRun     = "release"
+	DemoChannel = "review"
+)
+
+func Demo(ctx context.Context, a *cli.App, opts DemoOptions) (err error) {
+	signals := make(chan os.Signal, 4)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	defer signal.Stop(signals)
+	dir, err := ScratchRepository(ctx)
+	if err != nil {
+		return err
+	}
+	a.Dir = dir
+	if !opts.Keep {
+		defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	}
+	conf, err := config.Load(dir, os.LookupEnv)
+	if err != nil {
+		return fmt.Errorf("the demo's own configuration: %w", err)
+	}
+	d, err := daemon.OpenDaemon(ctx, conf, opts.Listen, a.Logger(false))
+	if err != nil {
+		return err
+	}
+	began := time.Now()
+	if err := beginDemo(ctx, d, dir); err != nil {
+		return errors.Join(err, d.Close())
+	}
+	sayDemo(a, d, opts)
+	endDay := demoDay(ctx, d.Engine, opts.Headless)
+	if err := errors.Join(demoRuns(ctx, d, opts, signals), endDay()); err != nil {
+		return errors.Join(err, d.Close())
+	}
+	if !a.JSON {
+		fmt.Fprintln(a.Err, "stopping: ending what still runs")
+	}
+	if err := stopNow(ctx, d); err != nil {
+		return errors.Join(err, d.Close())
+	}
+	report, err := demoReport(ctx, d, dir, time.Since(began))
+	if err := errors.Join(err, d.Close()); err != nil {
+		return err
+	}
+	return printReport(a, report, opts.Keep)
+}
+
+// beginDemo gives everybody something to do: who is in the channel talks, the others work.
+func beginDemo(ctx context.Context, d *daemon.Daemon, dir string) error {
+	by := seam.Actor{Kind: "human", ID: "demo"}
+	talk := map[string]bool{}
+	for _, c := range d.Conf.Channels {
+		for _, name := range c.Agents {
+			talk[name] = true
+		}
+	}
+	if _, err := d.Engine.Say(ctx, by, DemoChannel, "Please begin with the library.", ""); err != nil {
+		return err
+	}
+	for _, agent := range d.Conf.Agents {
+		if talk[agent.Name] {
+			continue
+		}
+		if _, err := d.Engine.Command(ctx, by, agent.Name, control.WordContinuous, "started by fairlead demo"); err != nil {
+			return err
+		}
+	}
+	if _, err := d.Engine.Summon(ctx, by); err != nil {
+		return err
+	}
+	release := view.RunFlags{Workflow: filepath.Join(dir, "release.yaml"), RunID: demoRun, PauseForHumans: true}
+	_, err := d.Engine.StartRun(ctx, by, release)
+	return err
+}
+
+// demoFiles puts the examples into one folder. Where two have a file of the same name, the
+// first of them counts: they have the same rules of git, and the same script that commits.
+func demoFiles(dir string) error {
+	for _, from := range []struct {
+		files embed.FS
+		name  string
+	}{{examples.Demo, "demo"}, {examples.Review, "review"}, {examples.Trio, "trio"}, {examples.Crew, "crew"}} {
+		tree, err := fs.Sub(from.files, from.name)
+		if err != nil {
+			return err
+		}
+		err = fs.WalkDir(tree, ".", func(name string, entry fs.DirEntry, err error) error {
+			target := filepath.Join(dir, filepath.FromSlash(name))
+			switch {
+			case err != nil:
+				return err
+			case entry.IsDir():
+				return os.MkdirAll(target, 0o755) //nolint:gosec // a repository like any other
+			case cli.Exists(target):
+				return nil
+			}
+			text, err := fs.ReadFile(tree, name)
+			if err != nil {
+				return err
+			}
+			return os.WriteFile(target, text, 0o644) //nolint:gosec // the same
+		})
+		if err != nil {
+			return fmt.Errorf("copy the examples: %w", err)
+		}
+	}
+	return nil
+}
+
+// ScratchRepository is a copy of the examples with a git repository of its own.
+func ScratchRepository(ctx context.Context) (string, error) {
+	if _, err := exec.LookPath("git"); err != nil {
+		return "", fmt.Errorf("the demo's agents commit what they do, and there is no git here: install git, then try again")
+	}
+	dir, err := os.MkdirTemp("", "fairlead-demo-")
+	if err != nil {
+		return "", fmt.Errorf("make a scratch folder: %w", err)
+	}
+	if real, err := filepath.EvalSymlinks(dir); err == nil {
+		dir = real
+	}
+	if err := demoFiles(dir); err != nil {
+		return "", err
+	}
+	for _, words := range [][]string{
+		{"init", "-q"},
+		{"add", "."},
+		{
+			"-c", "user.name=you", "-c", "user.email=you@example.invalid", "-c", "commit.gpgsign=false", "-c", "core.hooksPath=/dev/null",
+			"commit", "-q", "-m", "Begin with six agents and an empty library",
+		},
+	} {
+		cmd := exec.CommandContext(ctx, "git", words...) //nolint:gosec // our own words
+		cmd.Dir = dir
+		cmd.Env = cleanGit(os.Environ())
+		if out, err := cmd.CombinedOutput(); err != nil {
+			return "", fmt.Errorf("git %s: %w: %s", words[0], err, out)
+		}
+	}
+	return dir, nil
+}
+
+// cleanGit keeps a git that runs us (a hook, an alias) from pointing our git elsewhere.
+func cleanGit(env []string) []string {
+	var kept []string
+	for _, pair := range env {
+		if !strings.HasPrefix(pair, "GIT_") {
+			kept = append(kept, pair)
+		}
+	}
+	return kept
+}
+
+func sayDemo(a *cli.App, d *daemon.Daemon, opts DemoOptions) {
+	if opts.Headless || a.JSON {
+		return
+	}
+	fmt.Fprintf(a.Out, "ready %s\n", d.Url)
+	fmt.Fprintf(a.Out, `
+Three agents work in %[1]s, two talk about what one of them writes,
+and one summons a team of eight. Mission Control is at the address above.
+
+Try, in another terminal:
+  fairlead watch %[3]s --dir %[1]s  the two that talk
+  fairlead channel say %[3]s --dir %[1]s 'how far are you?'
+  fairlead crew --dir %[1]s        the eight, and who of them is awake
+  fairlead channel say crew --dir %[1]s 'Mira, where is the key?'
+  fairlead ps --dir %[1]s          who does what
+  fairlead why flaky --dir %[1]s   the evidence for it
+  fairlead stop coder --dir %[1]s  it finishes its session first
+  fairlead watch coder --dir %[1]s what it says
+  fairlead approve %[2]s approve --dir %[1]s   the release waits for you
+  git -C %[1]s log --oneline       what came of it
+
+(from a checkout: go run ./cmd/fairlead in place of fairlead.) Or be rude: kill -9 an agent
+and see what the page says. Ctrl-C ends it all.
+`, d.Conf.Dir, demoRun, DemoChannel)
+	daemon.OpenBrowser(d.Url)
+}
+
+// demoRuns waits for the end of the demo: its time, a signal, or a stop from elsewhere.
+func demoRuns(ctx context.Context, d *daemon.Daemon, opts DemoOptions, signals <-chan os.Signal) error {
+	var over <-chan time.Time
+	if opts.Length > 0 {
+		timer := time.NewTimer(opts.Length)
+		defer timer.Stop()
+		over = timer.C
+	}
+	select {
+	case <-over:
+	case <-signals:
+	case <-d.Engine.Stopped():
+	case <-ctx.Done():
+		return ctx.Err()
+	case err := <-d.Ran:
+		d.Ran <- nil
+		return err
+	}
+	return nil
+}
+
+func stopNow(ctx context.Context, d *daemon.Daemon) error {
+	if err := d.Engine.Stop(ctx, seam.Actor{Kind: "human", ID: "demo"}, true); err != nil {
+		return err
+	}
+	select {
+	case <-d.Engine.Stopped():
+		return nil
+	case err := <-d.Ran:
+		d.Ran <- nil
+		return err
+	}
+}
+
+// DemoAnswer is what `fairlead demo --json` says at the end.
+type DemoAnswer struct {
+	ForMS   int64       `json:"for_ms"`
+	Dir     string      `json:"dir"`
+	Commits int         `json:"commits"` // by agents
+	Changes uint64      `json:"changes"` // in the journal
+	Strays  int         `json:"strays"`  // processes left behind; 0 is the only right answer
+	Said    uint64      `json:"said"`    // in the channel
+	Turns   uint64      `json:"turns"`   // in the channel
+	Team    demoTeam    `json:"team"`
+	Agents  []demoAgent `json:"agents"`
+}
+
+type demoAgent struct {
+	Name     string         `json:"name"`
+	Sessions map[string]int `json:"sessions"` // by outcome, the newest 20
+	Bytes    int64          `json:"output_bytes"`
+	CostUSD  float64        `json:"cost_usd"`
+	Current  string         `json:"current_state"`
+	Desired  string         `json:"desired_state"`
+}
+
+func demoReport(ctx context.Context, d *daemon.Daemon, dir string, took time.Duration) (DemoAnswer, error) {
+	answer := DemoAnswer{ForMS: took.Milliseconds(), Dir: dir}
+	view, err := d.Engine.Team(ctx)
+	if err != nil {
+		return answer, err
+	}
+	answer.Changes = view.Head
+	for _, agent := range view.Agents {
+		why, err := d.Engine.Why(ctx, agent.Name)
+		if err != nil {
+			return answer, err
+		}
+		one := demoAgent{Name: agent.Name, Sessions: map[string]int{}, CostUSD: agent.UsageToday.CostUSD, Current: agent.CurrentState, Desired: agent.DesiredState}
+		for _, s := range why.Sessions {
+			one.Sessions[s.Outcome]++
+			one.Bytes += s.Bytes
+		}
+		answer.Agents = append(answer.Agents, one)
+	}
+	channel, err := d.Engine.Channel(ctx, DemoChannel)
+	if err != nil {
+		return answer, err
+	}
+	answer.Said, answer.Turns = channel.Messages, channel.Turn
+	if answer.Team, err = teamReport(ctx, d.Engine); err != nil {
+		return answer, err
+	}
+	strays, err := shim.Strays(dir)
+	if err != nil {
+		return answer, err
+	}
+	answer.Strays = len(strays)
+	count := exec.CommandContext(ctx, "git", "rev-list", "--count", "HEAD")
+	count.Dir = dir
+	count.Env = cleanGit(os.Environ())
+	out, err := count.Output()
+	if err != nil {
+		return answer, fmt.Errorf("count the commits: %w", err)
+	}
+	all, err := strconv.Atoi(strings.TrimSpace(string(out)))
+	answer.Commits = all - 1
+	return answer, err
+}
+
+func printReport(a *cli.App, r DemoAnswer, kept bool) error {
+	if a.JSON {
+		return a.PrintJSON(r)
+	}
+	fmt.Fprintf(a.Out, "\nin %d s: %d commits, %d changes in the journal, %d processes left behind\n", r.ForMS/1000, r.Commits, r.Changes, r.Strays)
+	fmt.Fprintf(a.Out, "  channel %s: %d messages in %d turns\n", DemoChannel, r.Said, r.Turns)
+	fmt.Fprintf(a.Out, "  team: %d were summoned, in %d sessions of the lead\n", r.Team.Summoned, r.Team.Sessions)
+	for _, agent := range r.Agents {
+		fmt.Fprintf(a.Out, "  %-8s %v, %d bytes said, $%.3f\n", agent.Name, agent.Sessions, agent.Bytes, agent.CostUSD)
+	}
+	if kept {
+		fmt.Fprintln(a.Out, "the repository is in "+r.Dir)
+	}
+	return nil
+}

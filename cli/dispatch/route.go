@@ -1,0 +1,61 @@
+package dispatch
+
+import (
+	"fmt"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/fairlead-dev/fairlead/cli"
+	"github.com/fairlead-dev/fairlead/dispatchfolder"
+	"github.com/fairlead-dev/fairlead/machine/dispatch"
+	"github.com/fairlead-dev/fairlead/policy"
+)
+
+// SessionOrNew is the session that is meant, or the one that would be begun now: its folder is
+// nil then, and it has agents and nothing else.
+func SessionOrNew(a *cli.App, path string) (dispatch.Dispatch, *dispatchfolder.Folder, error) {
+	if path == "" {
+		folder, err := dispatchfolder.Current(a.Dir)
+		if err != nil {
+			return dispatch.Dispatch{}, nil, err
+		}
+		if folder == nil {
+			conf, err := a.MaybeConfig()
+			if err != nil {
+				return dispatch.Dispatch{}, nil, err
+			}
+			agents, _, err := describedAgents(a, conf)
+			return dispatch.Dispatch{Setup: dispatch.Setup{Mode: dispatch.Orchestrator, Agents: agents}}, nil, err
+		}
+	}
+	found, err := Session(a, path)
+	return found.Is, found.Folder, err
+}
+
+func PrintRanking(a *cli.App, r policy.Ranking, agents int) error {
+	if agents == 0 {
+		_, err := fmt.Fprintln(a.Out, "nobody is described: no agent in .claude/agents, and none with a description in fairlead.yaml")
+		return err
+	}
+	if len(r.Scores) > 0 {
+		w := tabwriter.NewWriter(a.Out, 0, 0, 2, ' ', 0)
+		fmt.Fprintln(w, "AGENT\tSCORE\tBY")
+		for _, c := range r.Scores {
+			terms := make([]string, len(c.Terms))
+			for i, t := range c.Terms {
+				terms[i] = fmt.Sprintf("%q %.2f", t.Word, t.Score)
+			}
+			fmt.Fprintf(w, "%s\t%.2f\t%s\n", cli.Line(c.Name, cli.SummaryWidth), c.Score, cli.Line(strings.Join(terms, " + "), cli.SummaryWidth))
+		}
+		if err := w.Flush(); err != nil {
+			return err
+		}
+		fmt.Fprintln(a.Out)
+	}
+	text := "MAIN keeps it: " + cli.Line(r.Reason, cli.ErrorWidth)
+	if r.Best != "" {
+		text = dispatch.Arrow(dispatch.Main, r.Best) + "  # " + cli.Line(r.Reason, cli.ErrorWidth)
+	}
+	_, err := fmt.Fprintln(a.Out, cli.Plain(text))
+	return err
+}

@@ -1,0 +1,274 @@
+package dispatch
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/fairlead-dev/fairlead/cli"
+	"github.com/fairlead-dev/fairlead/dispatchfolder"
+	"github.com/fairlead-dev/fairlead/machine"
+	"github.com/fairlead-dev/fairlead/machine/dispatch"
+	"github.com/fairlead-dev/fairlead/policy"
+)
+
+// Saying is ordering, for what is said or done in a session. Where an agent program or the daemon does
+// it, nobody else says that it was done: whoever does it would not be told.
+func Saying(a *cli.App, path, event string, by ...dispatch.Host) (openSession, error) {
+	found, err := Ordering(a, path, event)
+	over := found.Is.Phase == dispatch.Closed
+	if err != nil || !over && slices.Contains(by, found.Is.Host) {
+		return found, err
+	}
+	no := &machine.Refusal{Subject: found.Name(), Event: event, State: string(found.Is.Phase)}
+	switch {
+	case over:
+		no.Reason = "it is over; begin another one: fairlead dispatch start"
+	case found.Is.Host == dispatch.Fairlead:
+		no.Reason = "agents of fairlead.yaml do what is done in it, and their sessions say so; give it an input, or end it: fairlead dispatch end"
+	default:
+		no.Reason = "Claude Code does what is done in it, and its hooks say so; say it there, or end it: fairlead dispatch end"
+	}
+	return found, no
+}
+
+// moved is what `fairlead dispatch input --json` and its fellows print: where the session stands.
+type moved struct {
+	Conversation string          `json:"conversation_id,omitempty"`
+	State        string          `json:"state"`
+	Workspace    string          `json:"workspace,omitempty"`
+	Waiting      int             `json:"waiting,omitempty"` // inputs in line, this one among them
+	Transitions  []string        `json:"transitions,omitempty"`
+	Match        *dispatch.Match `json:"match,omitempty"`
+	Prompt       string          `json:"prompt,omitempty"` // of a delegation: what the agent is to be told
+	Answer       string          `json:"answer,omitempty"` // with --wait
+	Summary      string          `json:"summary,omitempty"`
+	Files        []dispatch.File `json:"files,omitempty"`
+	Changes      []dispatch.Change
+	After        *dispatch.Dispatch // as it stands
+}
+
+func SessionInput(ctx context.Context, a *cli.App, path, text string, wait, over bool) error {
+	found, err := Saying(a, path, "input", dispatch.NoHost, dispatch.Fairlead)
+	if err != nil {
+		return err
+	}
+	in := dispatch.UserInput{Text: text, Named: policy.NamedPaths(text), Over: over}
+	if found.Is.Mode != dispatch.Response && (found.Is.Ranker == "" || found.Is.Host != dispatch.Fairlead) { // else somebody is asked
+		ranking, err := Ranked(a, found.Is, text)
+		if err != nil {
+			return err
+		}
+		in.Match = dispatchfolder.MatchOf(ranking)
+	}
+	from := historyEnd(found.Folder)
+	done, err := TellSession(a, found, in)
+	if err != nil {
+		return inboxWords(a, found, err)
+	}
+	done.Match = in.Match
+	if wait && done.Conversation != "" {
+		return sessionWait(ctx, a, found, from, done)
+	}
+	if a.JSON {
+		return a.PrintJSON(done)
+	}
+	return PrintMoved(a, done, found.Is)
+}
+
+// Ranked holds a text against the descriptions of a session, by the threshold of fairlead.yaml.
+func Ranked(a *cli.App, is dispatch.Dispatch, text string) (policy.Ranking, error) {
+	conf, err := a.MaybeConfig()
+	if err != nil {
+		return policy.Ranking{}, err
+	}
+	ranking := dispatchfolder.Best(is, text)
+	if conf != nil {
+		ranking = ranking.Over(conf.Dispatch.Threshold)
+	}
+	return ranking, nil
+}
+
+// historyEnd is the place behind everything that a session's history says now.
+func historyEnd(f *dispatchfolder.Folder) int64 {
+	info, err := os.Stat(filepath.Join(f.Path(), "state.jsonl"))
+	if err != nil {
+		return 0 // then all of it is looked through
+	}
+	return info.Size()
+}
+
+// inboxWords adds to a refusal in mode response where a message is to be put.
+func inboxWords(a *cli.App, found openSession, err error) error {
+	if found.Is.Mode != dispatch.Response || cli.CodeOf(err) != cli.ExitRefused {
+		return err
+	}
+	return fmt.Errorf("%w; a file of text in %s is one", err, filepath.Join(found.Path(), "inbox"))
+}
+
+// TellSession gives a session an input under the folder's lock, and says where it stands then.
+func TellSession(a *cli.App, found openSession, in dispatch.Input) (moved, error) {
+	changes, is, err := found.Do(time.Now(), byHand, in)
+	if err != nil {
+		return moved{}, err
+	}
+	done := moved{State: is.State(), Waiting: len(is.Waiting), Changes: changes, After: &is}
+	for _, ch := range changes {
+		if ch.Body.Conversation != 0 && ch.Event != dispatch.InputWaits {
+			done.about(found.Folder, ch.Body.Conversation)
+		}
+		if arrow := arrowOf(ch); arrow != "" {
+			done.Transitions = append(done.Transitions, arrow)
+		}
+		if s := ch.Body.Summary; s != nil {
+			done.Summary, done.Files = s.Text, s.Files
+		}
+	}
+	return done, nil
+}
+
+// about says which conversation it is.
+func (m *moved) about(f *dispatchfolder.Folder, n int) {
+	m.Conversation, m.Workspace = dispatch.ConversationID(n), f.Workspace(n)
+}
+
+// arrowOf is a change as people see it who only look who is in charge; empty: nothing moved.
+func arrowOf(ch dispatch.Change) string {
+	if ch.From == "" || ch.From == ch.To {
+		return ""
+	}
+	return dispatch.Arrow(ch.From, ch.To)
+}
+
+// PrintMoved shows an order and what came of it, as the seed shows it.
+func PrintMoved(a *cli.App, done moved, was dispatch.Dispatch) error {
+	for _, ch := range done.Changes {
+		PrintMove(a, ch)
+	}
+	if len(done.Changes) == 0 {
+		fmt.Fprintln(a.Out, "nothing changes: it is so already")
+	}
+	is := done.After
+	switch {
+	case is.Host != dispatch.NoHost:
+	case slices.ContainsFunc(done.Changes, func(ch dispatch.Change) bool { return ch.Event == dispatch.InputWaits }):
+		fmt.Fprintln(a.Err, "`fairlead dispatch status` shows what is open; `fairlead dispatch respond TEXT` answers it, and begins the next one")
+	case is.Phase == dispatch.Talking:
+		fmt.Fprintln(a.Err, "MAIN has it; `fairlead dispatch respond TEXT` answers, `fairlead dispatch delegate AGENT TEXT` lets an agent do it")
+	case is.Phase == dispatch.Working && was.State() != is.State():
+		fmt.Fprintln(a.Err, "its files belong to "+cli.Plain(done.Workspace)+"; `fairlead dispatch done` says that it is done")
+	}
+	return nil
+}
+
+// PrintMove shows one change: a line for what people are told, none for the rest.
+func PrintMove(a *cli.App, ch dispatch.Change) {
+	n := fmt.Sprintf("[Conv: %03d]", ch.Body.Conversation)
+	switch ch.Event {
+	case dispatch.InputCame, dispatch.MessageTaken:
+		fmt.Fprintf(a.Out, "[State: %s] %s\n", dispatch.Display(ch.From), n)
+	case dispatch.InputWaits:
+		fmt.Fprintf(a.Out, "it waits: %d in line behind %s\n", len(ch.Body.Now.Waiting), dispatch.ConversationID(ch.Body.Conversation))
+	}
+	if arrow := arrowOf(ch); arrow != "" {
+		fmt.Fprintln(a.Out, a.Paint(cli.Bold, cli.Plain(arrow))+a.Paint(cli.Dim, "  # "+cli.Line(shownTrigger(ch.Trigger), cli.ErrorWidth)))
+	}
+	switch ch.Event {
+	case dispatch.Responded, dispatch.MessageDone:
+		fmt.Fprintln(a.Out, a.Paint(cli.Dim, dispatch.ConversationID(ch.Body.Conversation)+" is closed"))
+	case dispatch.Interrupted:
+		fmt.Fprintln(a.Out, a.Paint(cli.Dim, dispatch.ConversationID(ch.Body.Conversation)+" is closed: interrupted"))
+	case dispatch.HelpAsked:
+		if arrowOf(ch) == "" {
+			fmt.Fprintln(a.Out, cli.Plain(dispatch.Display(ch.To))+" asks another of its kind")
+		}
+	}
+}
+
+// shownTrigger is what a transition is for, as the seed shows it: Matched: "write" + "Python".
+func shownTrigger(trigger string) string {
+	if terms, ok := strings.CutPrefix(trigger, "matched \""); ok {
+		return "Matched: \"" + terms
+	}
+	if trigger == "" {
+		return trigger
+	}
+	return strings.ToUpper(trigger[:1]) + trigger[1:]
+}
+
+func SessionDelegate(a *cli.App, path, agent, text, from string) error {
+	found, err := Saying(a, path, "delegate", dispatch.NoHost)
+	if err != nil {
+		return err
+	}
+	agent = StateNamed(found.Is, agent)
+	in := dispatch.Delegate{Agent: agent, Text: text, Trigger: "delegated by MAIN"}
+	if from != "" {
+		if in.By, err = taskOf(found.Is, from); err != nil {
+			return err
+		}
+		in.Trigger = from + " needs help"
+	}
+	prompt := text
+	if c := found.Is.Open; c != nil {
+		prompt = dispatchfolder.DelegationPrompt(text, found.Workspace(c.N), found.DialoguePath(c.N))
+		in.Params = fmt.Sprintf("- subagent_type: %s\n- description: %s\n- prompt: %s", agent, cli.Line(text, cli.SummaryWidth), prompt)
+	}
+	done, err := TellSession(a, found, in)
+	if err != nil {
+		return err
+	}
+	done.Prompt = prompt
+	if a.JSON {
+		return a.PrintJSON(done)
+	}
+	for _, ch := range done.Changes {
+		PrintMove(a, ch)
+	}
+	_, err = fmt.Fprintln(a.Out, "\n"+cli.Plain(prompt))
+	return err
+}
+
+// taskOf is the task of an agent that is at work; the one begun last, where it has several.
+func taskOf(is dispatch.Dispatch, agent string) (uint64, error) {
+	if c := is.Open; c != nil {
+		for _, task := range slices.Backward(c.Tasks) {
+			if task.Agent == agent {
+				return task.ID, nil
+			}
+		}
+	}
+	return 0, &cli.Coded{Code: cli.ExitRefused, Err: fmt.Errorf("%s is not at work; `fairlead dispatch status` shows who is", cli.Line(agent, cli.StepWidth))}
+}
+
+func SessionDone(a *cli.App, path, agent, text string, failed bool) error {
+	found, err := Saying(a, path, "task_ended", dispatch.NoHost)
+	if err != nil {
+		return err
+	}
+	c := found.Is.Open
+	if c == nil || len(c.Tasks) == 0 {
+		return &cli.Coded{Code: cli.ExitRefused, Err: errors.New("no agent is at work; `fairlead dispatch respond TEXT` answers an input that MAIN has")}
+	}
+	task := c.Tasks[len(c.Tasks)-1]
+	if agent != "" {
+		id, err := taskOf(found.Is, agent)
+		if err != nil {
+			return err
+		}
+		task, _ = c.Task(id)
+	}
+	done, err := TellSession(a, found, dispatch.TaskEnded{Conversation: c.N, Task: task.ID, Round: task.Round, OK: !failed, Result: text})
+	if err != nil {
+		return err
+	}
+	if a.JSON {
+		return a.PrintJSON(done)
+	}
+	return PrintMoved(a, done, found.Is)
+}

@@ -1,0 +1,280 @@
+package doctor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/fairlead-dev/fairlead/agentfile"
+	apiclient "github.com/fairlead-dev/fairlead/api/client"
+	"github.com/fairlead-dev/fairlead/cli"
+	"github.com/fairlead-dev/fairlead/cli/daemon"
+	"github.com/fairlead-dev/fairlead/config"
+	"github.com/fairlead-dev/fairlead/driver"
+	"github.com/fairlead-dev/fairlead/journal/sqlite"
+	"github.com/fairlead-dev/fairlead/shim"
+)
+
+// Finding is one thing that doctor looked at.
+type Finding struct {
+	OK    bool   `json:"ok"`
+	About string `json:"about"`
+	What  string `json:"what"`
+	Do    string `json:"do,omitempty"` // what a person can do; where OK, what is worth knowing
+
+	Program *ProgramFound `json:"program,omitempty"` // of an agent program that was looked at
+
+	Fix func(ctx context.Context) (done string, err error) // nil: only a person can mend it
+}
+
+func Doctor(ctx context.Context, a *cli.App, fix bool) error {
+	visits := visits(a)
+	var hold func(Finding) bool
+	if fix { // shown when it was mended, in the words that it has then
+		hold = func(f Finding) bool { return !f.OK && f.Fix != nil }
+	}
+	b := Board(a, visits, hold)
+	findings := Round(ctx, visits, b)
+	if fix {
+		findings = Mend(ctx, findings, func(f Finding) {
+			if !a.JSON {
+				PrintFinding(a, f)
+			}
+		})
+	}
+	wrong := 0
+	for _, f := range findings {
+		if !f.OK {
+			wrong++
+		}
+	}
+	if a.JSON {
+		if err := a.PrintJSON(map[string]any{"ok": wrong == 0, "findings": findings}); err != nil {
+			return err
+		}
+	}
+	if wrong > 0 {
+		return &cli.Coded{Code: cli.ExitFailed, Err: fmt.Errorf("%d of %d findings want looking at", wrong, len(findings))}
+	}
+	return nil
+}
+
+// visits are what doctor goes to see here, in the order in which it is told of.
+func visits(a *cli.App) []Visit {
+	visits := []Visit{{About: "the system", Free: true, Look: func(_ context.Context, say func(...Finding)) { say(lookAtSystem()...) }}}
+	conf, first := lookAtConfiguration(a)
+	visits = append(visits, Visit{About: "the configuration", Free: true, Look: func(_ context.Context, say func(...Finding)) { say(first...) }})
+	met := &AgentsMet{Paths: map[string]bool{}}
+	if conf != nil {
+		met.Agents = conf.Agents
+		for _, agent := range conf.Agents {
+			met.Wait.Add(1)
+			visits = append(visits, Visit{About: "agent " + agent.Name, Look: func(ctx context.Context, say func(...Finding)) {
+				defer met.Wait.Done()
+				found := lookAtAgent(ctx, agent)
+				met.Add(found)
+				say(found...)
+			}})
+		}
+	}
+	visits = append(visits, visitPrograms(met)...)
+	return append(visits, Visit{About: "the journal and what it tells of", Free: true, Look: func(ctx context.Context, say func(...Finding)) { lookAtState(ctx, a, conf, say) }})
+}
+
+// lookAtConfiguration reads fairlead.yaml; nil where it is not there, or wrong.
+func lookAtConfiguration(a *cli.App) (*config.Config, []Finding) {
+	conf, err := a.Load()
+	_, missing := os.Lstat(filepath.Join(a.Dir, config.FileName))
+	switch {
+	case err != nil && errors.Is(missing, os.ErrNotExist):
+		return nil, []Finding{{OK: true, About: "configuration", What: "there is no fairlead.yaml in " + a.Dir + " yet", Do: "`fairlead init` writes one; `fairlead demo` shows a team without any"}}
+	case err != nil:
+		return nil, []Finding{{About: "configuration", What: err.Error(), Do: "mend fairlead.yaml; each line above names a place"}}
+	}
+	findings := []Finding{{OK: true, About: "configuration", What: "fairlead.yaml names " + cli.HowMany(len(conf.Agents), "agent", "agents")}}
+	for _, note := range conf.Notes {
+		findings = append(findings, Finding{OK: true, About: "configuration", What: note.Error()})
+	}
+	return conf, findings
+}
+
+// PrintFinding shows one finding to a person.
+func PrintFinding(a *cli.App, f Finding) {
+	mark := a.Paint(cli.Green, "ok ")
+	if !f.OK {
+		mark = a.Paint(cli.Red, "!! ")
+	}
+	fmt.Fprintf(a.Out, "%s %-14s %s\n", mark, f.About, cli.Plain(f.What))
+	if f.Do != "" {
+		fmt.Fprintf(a.Out, "%19s%s\n", "", cli.Plain(f.Do))
+	}
+}
+
+// lookAtSystem says what this machine allows.
+func lookAtSystem() []Finding {
+	var findings []Finding
+	if path, err := exec.LookPath("git"); err == nil {
+		findings = append(findings, Finding{OK: true, About: "git", What: path})
+	} else {
+		findings = append(findings, Finding{About: "git", What: "there is no git", Do: "install it: worktrees and the demo need it"})
+	}
+	if runtime.GOOS != "linux" {
+		findings = append(findings, Finding{OK: true, About: "system", What: runtime.GOOS + " has no subreaper and no parent-death signal: process trees are found by their mark alone"})
+	}
+	return findings
+}
+
+// lookAtAgent asks an agent's driver whether it could be started, and greets its program.
+func lookAtAgent(ctx context.Context, agent config.Agent) []Finding {
+	about := "agent " + agent.Name
+	d, ok := cli.Drivers()[agent.Driver]
+	if !ok {
+		return []Finding{{About: about, What: "this build has no driver " + agent.Driver, Do: "use one of those that it has: " + strings.Join(slices.Sorted(maps.Keys(cli.Drivers())), ", ")}}
+	}
+	if _, err := os.Stat(agent.Workspace); errors.Is(err, os.ErrNotExist) {
+		return []Finding{{OK: true, About: about, What: "its workspace " + agent.Workspace + " will be made at the first start"}}
+	}
+	env, err := agent.Env.Resolve(os.LookupEnv)
+	if err == nil {
+		err = d.Check(driver.Agent{Name: agent.Name, Command: agent.Command, Script: agent.Script, Workspace: agent.Workspace, Env: env, Model: agent.Model, Mode: agent.Mode})
+	}
+	if err != nil {
+		return []Finding{{About: about, What: "it could not be started: " + err.Error(), Do: "mend that, or `fairlead stop " + agent.Name + "`"}}
+	}
+	findings := []Finding{{OK: true, About: about, What: "driver " + agent.Driver + " finds what it needs"}}
+	findings = append(findings, probeAgent(ctx, agent, env)...)
+	return append(findings, lookAtFile(agent)...)
+}
+
+func lookAtFile(agent config.Agent) []Finding {
+	path := filepath.Join(agent.Workspace, agentfile.FileName)
+	text, err := os.ReadFile(path)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	if err == nil {
+		_, err = agentfile.Parse(text)
+	}
+	if err != nil {
+		return []Finding{{About: "agent " + agent.Name, What: path + ": " + err.Error(), Do: "with fairlead up it is kept aside and written anew; or mend it by hand"}}
+	}
+	return nil
+}
+
+// lookAtState looks at .fairlead: the daemon, the journal, and what was left behind.
+func lookAtState(ctx context.Context, a *cli.App, conf *config.Config, say func(...Finding)) {
+	state := filepath.Join(a.Dir, ".fairlead")
+	if _, err := os.Stat(state); errors.Is(err, os.ErrNotExist) {
+		say(Finding{OK: true, About: "state", What: "fairlead never ran here"})
+		return
+	}
+	if err := syscall.Access(state, 2); err != nil {
+		say(Finding{About: "state", What: state + " cannot be written: " + err.Error(), Do: "give it back to the user that runs fairlead"})
+	}
+	say(lookAtDaemon(ctx, a))
+	looking, cancel := context.WithTimeout(ctx, time.Minute)
+	defer cancel()
+	whole := true
+	for _, f := range sqlite.Check(looking, filepath.Join(state, "journal.db")) {
+		whole = whole && f.OK
+		say(Finding{OK: f.OK, About: "journal", What: f.What, Do: f.Do})
+	}
+	say(lookAtDisk(state)...)
+	say(lookAtSockets(ctx, a)...)
+	for _, log := range daemon.Logs {
+		say(lookAtLog(filepath.Join(state, "log", log.Name), log.Called, cli.IsLocked(filepath.Join(state, "lock")))...)
+	}
+	if conf != nil && whole {
+		say(lookAtTruth(ctx, a, conf)...)
+	}
+	say(lookForStrays(a)...)
+}
+
+func lookAtDaemon(ctx context.Context, a *cli.App) Finding {
+	client, err := a.Dial()
+	var none *apiclient.NoDaemon
+	switch {
+	case errors.As(err, &none):
+		return lookAtDeadDaemon(a)
+	case err != nil:
+		return Finding{About: "daemon", What: "it cannot be reached: " + err.Error(), Do: "see .fairlead/log/daemon.log"}
+	}
+	defer client.Close()
+	asking, cancel := context.WithTimeout(ctx, 5*time.Second)
+	defer cancel()
+	status, err := client.Status(asking)
+	if err != nil {
+		return Finding{About: "daemon", What: "it does not answer: " + err.Error(), Do: "see .fairlead/log/daemon.log; if it hangs, end it by its process id and run `fairlead up`: agents go on"}
+	}
+	return Finding{OK: true, About: "daemon", What: fmt.Sprintf("process %d, version %s, %d changes in its journal", status.PID, status.Version, status.Journal.Head)}
+}
+
+// lookAtDeadDaemon looks whether a daemon that is gone has left word that it is there.
+func lookAtDeadDaemon(a *cli.App) Finding {
+	path := filepath.Join(a.Dir, ".fairlead", "daemon.json")
+	lock := filepath.Join(a.Dir, ".fairlead", "lock")
+	switch _, err := os.Lstat(path); {
+	case cli.IsLocked(lock):
+		return Finding{About: "daemon", What: "a daemon holds this folder and does not answer", Do: "it may be starting or stopping: look again; if it hangs, `lslocks` names the process that holds " + lock}
+	case err != nil:
+		return Finding{OK: true, About: "daemon", What: "it does not run"}
+	}
+	return Finding{
+		About: "daemon", What: "it does not run, and " + path + " of one that was killed is still there", Do: "`fairlead up` finds again what it left at work; `fairlead doctor --fix` removes the file",
+		Fix: func(context.Context) (string, error) {
+			if cli.IsLocked(lock) {
+				return "nothing was removed: a daemon has come", nil
+			}
+			return "removed " + path, os.Remove(path)
+		},
+	}
+}
+
+// lookForStrays proves that nothing is left of sessions that are over.
+func lookForStrays(a *cli.App) []Finding {
+	strays, err := shim.Strays(a.Dir)
+	if err != nil {
+		return []Finding{{About: "processes", What: "they cannot be looked through: " + err.Error(), Do: "try again as the user that runs fairlead"}}
+	}
+	if len(strays) == 0 {
+		return []Finding{{OK: true, About: "processes", What: "none is left behind"}}
+	}
+	var findings []Finding
+	for _, p := range strays {
+		findings = append(findings, Finding{About: "processes", What: fmt.Sprintf("%d (%s) was left behind by session %s", p.PID, p.Command, p.Session), Do: "`fairlead doctor --fix` ends it"})
+	}
+	// The daemon sweeps as it recovers; beside a living one this takes only what has no shim.
+	findings[0].Fix = func(ctx context.Context) (string, error) {
+		ended, err := shim.EndStrays(ctx, a.Dir)
+		return fmt.Sprintf("ended %d processes that were left behind", len(ended)), err
+	}
+	for i := range findings[1:] {
+		findings[i+1].Fix = func(context.Context) (string, error) { return "ended with the first", nil }
+	}
+	return findings
+}
+
+// Mend does what can be done, and says so in the place of what was wrong. Each is shown as it is done.
+func Mend(ctx context.Context, findings []Finding, show func(Finding)) []Finding {
+	for i, f := range findings {
+		if f.OK || f.Fix == nil {
+			continue
+		}
+		if done, err := f.Fix(ctx); err != nil {
+			findings[i].Do = "it could not be mended: " + err.Error() + "; do it by hand"
+		} else {
+			findings[i] = Finding{OK: true, About: f.About, What: f.What + ": " + done}
+		}
+		show(findings[i])
+	}
+	return findings
+}

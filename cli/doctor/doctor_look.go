@@ -1,0 +1,293 @@
+package doctor
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	apiclient "github.com/fairlead-dev/fairlead/api/client"
+	"github.com/fairlead-dev/fairlead/api/server"
+	"github.com/fairlead-dev/fairlead/cli"
+	"github.com/fairlead-dev/fairlead/cli/daemon"
+	"github.com/fairlead-dev/fairlead/cli/offline"
+	"github.com/fairlead-dev/fairlead/config"
+	"github.com/fairlead-dev/fairlead/journal"
+	"github.com/fairlead-dev/fairlead/shim"
+	"github.com/fairlead-dev/fairlead/view"
+)
+
+const (
+	diskFreeMin = 1 << 30     // bytes; below it one talkative session fills the disk
+	logTailMax  = 64 << 10    // of the transition log; far more than its longest line
+	clockSlack  = time.Second // clocks are corrected by so much all the time
+	askDaemon   = 10 * time.Second
+)
+
+// lookAtDisk says whether there is room for the journal and what agents say.
+func lookAtDisk(dir string) []Finding {
+	var st unix.Statfs_t
+	if err := unix.Statfs(dir, &st); err != nil {
+		return []Finding{{About: "disk", What: "how much is free is not known: " + err.Error(), Do: "look with df"}}
+	}
+	free := st.Bavail * uint64(st.Bsize) //nolint:gosec,unconvert // a block has a positive size; its type differs between systems
+	if free < diskFreeMin {
+		return []Finding{{About: "disk", What: fmt.Sprintf("only %d MiB are free where fairlead keeps its state", free>>20), Do: "free some: when the disk is full the daemon stops rather than lose what it has answered"}}
+	}
+	return []Finding{{OK: true, About: "disk", What: fmt.Sprintf("%d MiB are free", free>>20)}}
+}
+
+// lookAtSockets looks at the runtime folders of this user. Sockets that others have left
+// there are counted and left to them: only this workspace's own are judged, and removed.
+func lookAtSockets(ctx context.Context, a *cli.App) []Finding {
+	own, err := ownSockets(a)
+	if err != nil {
+		return []Finding{{About: "sockets", What: err.Error(), Do: "see to that, then look again"}}
+	}
+	var findings []Finding
+	mine, others := 0, 0
+	for _, s := range shim.Sockets(ctx) {
+		name := filepath.Base(s.Path)
+		isSocket := strings.HasPrefix(name, "h-") || strings.HasPrefix(name, "d-")
+		switch {
+		case isSocket && !own[name]:
+			others++
+		case s.Fault != "":
+			findings = append(findings, Finding{About: "sockets", What: s.Path + ": " + s.Fault, Do: "only its owner may use it: give it back, or remove it"})
+		case s.Stale:
+			findings = append(findings, Finding{
+				About: "sockets", What: "nobody listens on " + s.Path + " any more", Do: "`fairlead doctor --fix` removes it; it does no harm",
+				Fix: func(context.Context) (string, error) { return "removed", s.Remove() },
+			})
+		default:
+			mine++
+		}
+	}
+	if len(findings) == 0 {
+		return []Finding{{OK: true, About: "sockets", What: fmt.Sprintf("%d of this workspace, none stale, all ours alone; %d of others", mine, others)}}
+	}
+	return findings
+}
+
+// ownSockets are the names that this workspace's daemon and shims give their sockets.
+func ownSockets(a *cli.App) (map[string]bool, error) {
+	daemon, err := server.SocketPath(a.Dir)
+	if err != nil {
+		return nil, err
+	}
+	own := map[string]bool{filepath.Base(daemon): true}
+	folder := filepath.Join(a.Dir, ".fairlead", "sessions")
+	names, err := os.ReadDir(folder)
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		return nil, err
+	}
+	for _, entry := range names {
+		name, err := shim.SocketOf(filepath.Join(folder, entry.Name()))
+		if err != nil {
+			return nil, err
+		}
+		own[name] = true
+	}
+	return own, nil
+}
+
+// lookAtLog looks at the end of a log of transitions: a daemon that was killed may leave half
+// a line, which the next one cuts off. A living one may be in the middle of it.
+func lookAtLog(path, called string, written bool) []Finding {
+	torn, err := tornAt(path)
+	switch {
+	case errors.Is(err, os.ErrNotExist) || written:
+		return nil
+	case err != nil:
+		return []Finding{{About: "log", What: err.Error(), Do: "move " + path + " away; it is written anew from the journal"}}
+	case torn < 0:
+		return []Finding{{OK: true, About: "log", What: called + " ends with a whole line"}}
+	}
+	return []Finding{{
+		About: "log", What: called + " ends in the middle of a line", Do: "`fairlead doctor --fix` cuts it off, and so does the next start; it is written again from the journal",
+		Fix: func(context.Context) (string, error) {
+			if cli.IsLocked(filepath.Join(filepath.Dir(filepath.Dir(path)), "lock")) {
+				return "nothing was cut: a daemon has come, and does it itself", nil
+			}
+			return fmt.Sprintf("cut after byte %d", torn), os.Truncate(path, torn)
+		},
+	}}
+}
+
+// tornAt is where a torn last line begins; -1 where the last one is whole.
+func tornAt(path string) (int64, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return -1, err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil || info.Size() == 0 {
+		return -1, err
+	}
+	from := max(0, info.Size()-logTailMax)
+	text, err := io.ReadAll(io.NewSectionReader(f, from, info.Size()-from))
+	if err != nil {
+		return -1, err
+	}
+	end := bytes.LastIndexByte(text, '\n') + 1
+	if end == 0 && from > 0 {
+		return -1, fmt.Errorf("%s has a last line of more than %d bytes, which no transition has", path, logTailMax)
+	}
+	if end == len(text) {
+		return -1, nil
+	}
+	return from + int64(end), nil
+}
+
+// lookAtTruth compares what the journal says with the world: by asking the daemon where one
+// runs, and by the recovery's own rehearsal where none does.
+func lookAtTruth(ctx context.Context, a *cli.App, conf *config.Config) []Finding {
+	client, err := a.Dial()
+	if err == nil {
+		defer client.Close()
+		return truthByDaemon(ctx, a, client)
+	}
+	if cli.IsLocked(filepath.Join(a.Dir, ".fairlead", "lock")) {
+		return nil // what holds it was found to be silent already
+	}
+	var findings []Finding
+	plan, err := daemon.Rehearse(ctx, a, conf)
+	if err != nil {
+		return []Finding{{About: "agents", What: "what a start would find is not known: " + err.Error(), Do: "mend that first"}}
+	}
+	for _, l := range plan.Lines {
+		findings = append(findings, truthOf(l))
+		if l.Session != "" {
+			findings = append(findings, lookAtShim(ctx, a, l.Session))
+		}
+	}
+	j, done, err := offline.Journal(ctx, a.Dir)
+	if err != nil {
+		return append(findings, Finding{About: "journal", What: err.Error(), Do: "run `fairlead doctor` again"})
+	}
+	findings = append(findings, lookAtHistory(ctx, a, j)...)
+	if err := done(); err != nil {
+		findings = append(findings, Finding{About: "journal", What: err.Error(), Do: "remove the copy by hand"})
+	}
+	return findings
+}
+
+// truthOf says whether an agent's file and processes are what the journal says.
+func truthOf(l view.PlanLine) Finding {
+	about := "agent " + l.Agent
+	var against []string
+	for _, piece := range l.Why {
+		if !piece.Holds {
+			against = append(against, piece.Source+": "+piece.What)
+		}
+	}
+	if len(against) == 0 {
+		return Finding{OK: true, About: about, What: "its file and its processes are what the journal says"}
+	}
+	return Finding{About: about, What: "something else is the case than the journal says: " + strings.Join(against, "; "), Do: "`fairlead up` takes it in; `fairlead up --plan` says what it would do"}
+}
+
+// truthByDaemon asks the daemon what it knows of each agent.
+func truthByDaemon(ctx context.Context, a *cli.App, client *apiclient.Client) []Finding {
+	ctx, cancel := context.WithTimeout(ctx, askDaemon)
+	defer cancel()
+	team, err := client.Team(ctx)
+	if err != nil {
+		return []Finding{{About: "agents", What: "the daemon does not say how they stand: " + err.Error(), Do: "ask again"}}
+	}
+	var findings []Finding
+	for _, agent := range team.Agents {
+		about := "agent " + agent.Name
+		if agent.Doubt != "" {
+			findings = append(findings, Finding{About: about, What: agent.Doubt, Do: "`fairlead why " + agent.Name + "` shows the evidence"})
+		}
+		if agent.Session != nil {
+			findings = append(findings, lookAtShim(ctx, a, agent.Session.ID))
+		}
+		why, err := client.Why(ctx, agent.Name)
+		if err != nil {
+			findings = append(findings, Finding{About: about, What: err.Error(), Do: "ask again"})
+			continue
+		}
+		for _, piece := range why.Evidence {
+			if piece.Source == "file" && !piece.Holds && agent.Loop != string(config.LoopForeign) {
+				findings = append(findings, Finding{About: about, What: "its file is not what the journal says: " + piece.What, Do: "look again: it may be being written just now; then `fairlead why " + agent.Name + "`"})
+			}
+		}
+	}
+	page, err := client.Journal(ctx, apiclient.JournalQuery{Tail: 1})
+	if err == nil && len(page.Changes) > 0 {
+		findings = append(findings, lookAtClock(page.Changes[0].Time))
+	}
+	if len(findings) == 0 {
+		findings = append(findings, Finding{OK: true, About: "agents", What: "every file says what the journal says"})
+	}
+	return findings
+}
+
+// lookAtShim looks at the shim of an open session.
+func lookAtShim(ctx context.Context, a *cli.App, session string) Finding {
+	about := "session " + session
+	s, err := shim.Look(ctx, filepath.Join(a.Dir, ".fairlead", "sessions", session))
+	switch {
+	case err != nil:
+		return Finding{About: about, What: err.Error(), Do: "see to that, then look again"}
+	case s.Phase == shim.Running && !s.Answers:
+		return Finding{About: about, What: fmt.Sprintf("its shim (process %d, %s) does not answer: %s", s.ShimPID, s.Shim, s.Silence), Do: fmt.Sprintf("`kill -CONT %d` if it was stopped; if it hangs, kill it, and its agent is ended with it", s.ShimPID)}
+	case s.Phase == shim.Running && (s.Agent == shim.Gone || s.Agent == shim.Reused):
+		return Finding{About: about, What: fmt.Sprintf("its shim answers, and its process %d is gone", s.AgentPID), Do: "look again: its end is being noted"}
+	case s.Phase == shim.Running:
+		return Finding{OK: true, About: about, What: fmt.Sprintf("shim %d answers for process %d, and obeys epoch %d", s.ShimPID, s.AgentPID, s.Fence)}
+	}
+	return Finding{OK: true, About: about, What: "it is open in the journal, and its folder says " + string(s.Phase) + cli.OrNote(s.Why) + ": that is taken in at the next look"}
+}
+
+// lookAtHistory compares the whole journal with the clock, and with the folders of sessions.
+func lookAtHistory(ctx context.Context, a *cli.App, j journal.Journal) []Finding {
+	known, last := map[string]bool{}, time.Time{}
+	for ch, err := range j.Read(ctx, journal.Query{}) {
+		if err != nil {
+			return []Finding{{About: "journal", What: err.Error(), Do: "see above"}}
+		}
+		if ch.Time.After(last) {
+			last = ch.Time
+		}
+		var data struct {
+			Session struct {
+				ID string `json:"id"`
+			} `json:"session"`
+		}
+		if ch.Machine == "session" && json.Unmarshal(ch.Data, &data) == nil {
+			known[data.Session.ID] = true
+		}
+	}
+	findings := []Finding{lookAtClock(last)}
+	folder := filepath.Join(a.Dir, ".fairlead", "sessions")
+	names, err := os.ReadDir(folder)
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		return append(findings, Finding{About: "sessions", What: err.Error(), Do: "make it readable"})
+	}
+	for _, entry := range names {
+		if !known[entry.Name()] {
+			findings = append(findings, Finding{About: "sessions", What: filepath.Join(folder, entry.Name()) + " is of no session that the journal knows", Do: "it is from another journal, or was put there: move it away when nothing runs in it"})
+		}
+	}
+	return findings
+}
+
+// lookAtClock compares the clock with the newest time that the journal knows.
+func lookAtClock(last time.Time) Finding {
+	if behind := time.Until(last); behind > clockSlack {
+		return Finding{About: "clock", What: fmt.Sprintf("it is %s behind the newest change in the journal", cli.Ago(behind)), Do: "set it right; until then times go on from the journal's newest"}
+	}
+	return Finding{OK: true, About: "clock", What: "it is not behind the journal"}
+}

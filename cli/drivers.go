@@ -1,0 +1,25 @@
+package cli
+
+import (
+	"github.com/fairlead-dev/fairlead/driver"
+	"github.com/fairlead-dev/fairlead/driver/acp"
+	"github.com/fairlead-dev/fairlead/driver/adapter"
+	"github.com/fairlead-dev/fairlead/driver/claude"
+	"github.com/fairlead-dev/fairlead/driver/codex"
+	"github.com/fairlead-dev/fairlead/driver/exec"
+	"github.com/fairlead-dev/fairlead/driver/script"
+)
+
+// Drivers are the kinds of agent that this build can drive, by the word in fairlead.yaml.
+func Drivers() map[string]driver.Driver {
+	all := map[string]driver.Driver{}
+	for _, d := range []driver.Driver{exec.Driver{}, script.Driver{}, acp.Driver{}, claude.Driver{}, codex.Driver{}} {
+		all[d.Name()] = d
+	}
+	return all
+}
+
+// Protocols are what this build's adapters speak with real programs.
+func Protocols() []adapter.Protocol {
+	return []adapter.Protocol{acp.Driver{}, claude.Driver{}, codex.Driver{}}
+}

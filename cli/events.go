@@ -1,0 +1,8 @@
+package cli
+
+func OrDash(s string) string {
+	if s == "" {
+		return "-"
+	}
+	return Plain(s)
+}

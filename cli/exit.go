@@ -1,0 +1,167 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/fairlead-dev/fairlead/api"
+	apiclient "github.com/fairlead-dev/fairlead/api/client"
+	"github.com/fairlead-dev/fairlead/machine"
+)
+
+// What the exit codes mean. Scripts rely on them.
+const (
+	ExitDone      = 0
+	ExitFailed    = 1
+	ExitUsage     = 2
+	ExitRefused   = 3
+	ExitWaits     = 4 // on a human
+	ExitCancelled = 5
+	ExitNoDaemon  = 6
+)
+
+// Coded is an error that knows its exit code.
+type Coded struct {
+	Code int
+	Err  error
+}
+
+func (c *Coded) Error() string { return c.Err.Error() }
+func (c *Coded) Unwrap() error { return c.Err }
+
+// ErrSaid is a no whose words stand on standard output already: they were what was asked for.
+var ErrSaid = errors.New("no, as standard output says")
+
+// Usage says what was wrong with how a verb was called, and how it is called.
+func Usage(cmd *cobra.Command, err error) error {
+	return &Coded{Code: ExitUsage, Err: fmt.Errorf("%w\nusage: %s\nmore: %s --help", err, cmd.UseLine(), cmd.CommandPath())}
+}
+
+// Args wraps a check of a verb's arguments, so that a wrong call has the right code and words.
+func Args(check cobra.PositionalArgs) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, words []string) error {
+		if err := check(cmd, words); err != nil {
+			return Usage(cmd, miscounted(cmd, words, err))
+		}
+		return nil
+	}
+}
+
+// miscounted says in our words what cobra counts; other faults of words have their own.
+func miscounted(cmd *cobra.Command, words []string, err error) error {
+	said := err.Error()
+	if !strings.HasPrefix(said, "accepts ") && !strings.HasPrefix(said, "requires ") && !strings.HasPrefix(said, "unknown command ") {
+		return err
+	}
+	_, takes, names := strings.Cut(cmd.Use, " ")
+	switch {
+	case !names:
+		return fmt.Errorf("%s takes no names; leave %q out", cmd.CommandPath(), words[0])
+	case len(words) == 0:
+		return fmt.Errorf("%s wants %s", cmd.CommandPath(), takes)
+	default:
+		return fmt.Errorf("%s wants %s, and was given %q", cmd.CommandPath(), takes, words)
+	}
+}
+
+// CodeOf is the exit code that an error asks for.
+func CodeOf(err error) int {
+	var known *Coded
+	var refusal *machine.Refusal
+	var refused *apiclient.Refused
+	var none *apiclient.NoDaemon
+	var problem *api.Problem
+	switch {
+	case err == nil:
+		return ExitDone
+	case errors.As(err, &known):
+		return known.Code
+	case errors.As(err, &refusal), errors.As(err, &refused):
+		return ExitRefused
+	case errors.As(err, &none):
+		return ExitNoDaemon
+	case errors.As(err, &problem) && problem.Status == http.StatusNotFound:
+		return ExitUsage // a name that nobody has
+	case errors.Is(err, context.Canceled):
+		return ExitCancelled
+	default:
+		return ExitFailed
+	}
+}
+
+// words is an error for people. A refusal is shortened to its reason: which event met which state,
+// and the id of the rule, are shown with --verbose.
+func (a *App) words(err error) string {
+	text := err.Error()
+	if a.Verbose {
+		return text
+	}
+	for _, no := range refusals(err) {
+		text = strings.ReplaceAll(text, no.Error(), refusalWords(no))
+	}
+	return text
+}
+
+// refusalWords is a refusal without the names that only the state machines have.
+func refusalWords(no *machine.Refusal) string {
+	state := strings.ReplaceAll(no.State, "_", " ")
+	switch {
+	case no.Reason == "":
+		return no.Subject + ": this is not possible while it is " + state
+	case strings.Contains(no.State, " "): // a sentence, and no state's name
+		return no.Subject + ": " + no.Reason + " (" + no.State + ")"
+	default:
+		return no.Subject + ": " + no.Reason
+	}
+}
+
+// refusals are all refusals that an error is made of.
+func refusals(err error) []*machine.Refusal {
+	var found []*machine.Refusal
+	if no, ok := err.(*machine.Refusal); ok { //nolint:errorlint // each node is looked at
+		found = append(found, no)
+	}
+	if no, ok := err.(*apiclient.Refused); ok { //nolint:errorlint // each node is looked at
+		found = append(found, &no.Refusal)
+	}
+	switch wrapping := err.(type) { //nolint:errorlint // each node is looked at
+	case interface{ Unwrap() error }:
+		if below := wrapping.Unwrap(); below != nil {
+			found = append(found, refusals(below)...)
+		}
+	case interface{ Unwrap() []error }:
+		for _, below := range wrapping.Unwrap() {
+			found = append(found, refusals(below)...)
+		}
+	}
+	return found
+}
+
+// Report says what went wrong, to people or to programs, and gives the exit code.
+func (a *App) Report(err error) int {
+	code := CodeOf(err)
+	if err == nil || errors.Is(err, ErrSaid) {
+		return code
+	}
+	if !a.JSON {
+		fmt.Fprintln(a.Err, "fairlead: "+Plain(a.words(err)))
+		return code
+	}
+	answer := map[string]any{"error": err.Error(), "code": code}
+	var refused *apiclient.Refused
+	if errors.As(err, &refused) {
+		answer["refusal"] = refused.Refusal
+	}
+	text, jerr := json.Marshal(answer)
+	if jerr != nil {
+		panic("fairlead: an error that is no text: " + jerr.Error())
+	}
+	fmt.Fprintln(a.Err, string(text))
+	return code
+}

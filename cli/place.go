@@ -1,0 +1,74 @@
+package cli
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"github.com/fairlead-dev/fairlead/config"
+)
+
+// Place settles which folder a command works on: --dir, or the workspace that the current folder
+// is in. It may be called again; cmd may be nil.
+func (a *App) Place(cmd *cobra.Command) error {
+	if a.placed {
+		return nil
+	}
+	given := a.Dir != ""
+	dir, err := filepath.Abs(a.Dir)
+	if err != nil {
+		return fmt.Errorf("find the folder %s: %w", a.Dir, err)
+	}
+	// The daemon and its callers must use one name for a folder that links lead to.
+	if real, err := filepath.EvalSymlinks(dir); err == nil {
+		dir = real
+	}
+	if !given && (cmd == nil || cmd.Annotations[HereOnly] == "") {
+		dir = WorkspaceOf(dir)
+	}
+	a.Dir, a.placed = dir, true
+	return nil
+}
+
+// HereOnly marks a command that does not look in parent folders.
+const HereOnly = "fairlead/here-only"
+
+// WorkspaceOf is the folder at dir or above it that has a fairlead.yaml or a .fairlead folder;
+// dir itself if there is none. A folder inside of .fairlead, as an agent's worktree is, belongs
+// to the workspace around it, also if it holds a fairlead.yaml of its own. Folders of other
+// users are passed over: fairlead.yaml names commands to run.
+func WorkspaceOf(dir string) string {
+	const own = string(filepath.Separator) + ".fairlead"
+	if before, _, inside := strings.Cut(dir+string(filepath.Separator), own+string(filepath.Separator)); inside && isWorkspace(before) {
+		return before
+	}
+	for at := dir; ; {
+		if isWorkspace(at) {
+			return at
+		}
+		above := filepath.Dir(at)
+		if above == at {
+			return dir
+		}
+		at = above
+	}
+}
+
+// isWorkspace says whether a folder has a workspace's files, and they belong to this user.
+func isWorkspace(dir string) bool {
+	for _, name := range []string{config.FileName, ".fairlead"} {
+		if info, err := os.Lstat(filepath.Join(dir, name)); err == nil && isOurs(info) {
+			return true
+		}
+	}
+	return false
+}
+
+func isOurs(info os.FileInfo) bool {
+	stat, ok := info.Sys().(*syscall.Stat_t)
+	return !ok || int(stat.Uid) == os.Geteuid()
+}

@@ -1,0 +1,99 @@
+package cli
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"os"
+	"strings"
+	"time"
+	"unicode"
+)
+
+// PrintJSON writes one value as one line, without HTML escaping.
+func (a *App) PrintJSON(v any) error {
+	var line bytes.Buffer
+	enc := json.NewEncoder(&line)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(v); err != nil {
+		return err
+	}
+	_, err := a.Out.Write(line.Bytes())
+	return err
+}
+
+// Plain makes a text that others wrote harmless on a terminal: no escape sequence, no
+// carriage return, no character that turns the line around. Tabs and line ends stay.
+func Plain(s string) string {
+	return strings.Map(func(r rune) rune {
+		switch {
+		case r == '\n' || r == '\t':
+			return r
+		case unicode.IsControl(r), unicode.Is(unicode.Bidi_Control, r):
+			return unicode.ReplacementChar
+		default:
+			return r
+		}
+	}, s)
+}
+
+// Line is plain, and one line of at most width characters.
+func Line(s string, width int) string {
+	s = strings.Join(strings.Fields(Plain(s)), " ")
+	if runes := []rune(s); len(runes) > width {
+		return string(runes[:width-1]) + "…"
+	}
+	return s
+}
+
+// Aligned is line, with the spaces left as they are, so that columns stay columns.
+func Aligned(s string, width int) string {
+	s = strings.NewReplacer("\n", " ", "\t", " ").Replace(Plain(s))
+	if runes := []rune(s); len(runes) > width {
+		return string(runes[:width-1]) + "…"
+	}
+	return s
+}
+
+// Ago says how long something is past, in the largest unit that says enough.
+func Ago(d time.Duration) string {
+	switch {
+	case d < time.Second:
+		return fmt.Sprintf("%d ms", d.Milliseconds())
+	case d < time.Minute:
+		return fmt.Sprintf("%d s", int(d.Seconds()))
+	case d < time.Hour:
+		return fmt.Sprintf("%d min", int(d.Minutes()))
+	case d < 48*time.Hour:
+		return fmt.Sprintf("%d h", int(d.Hours()))
+	default:
+		return fmt.Sprintf("%d days", int(d.Hours()/24))
+	}
+}
+
+// Screenful says whether a picture can be drawn over the last one: the output is a terminal,
+// and one that knows more than to print what it is given (an editor's, a serial console).
+func (a *App) Screenful() bool { return Tty(a.Out) && !dumb() }
+
+// dumb is a terminal that shows escape sequences instead of obeying them.
+func dumb() bool { return os.Getenv("TERM") == "dumb" }
+
+// Paint colours a word where a person reads it on a terminal and has not said NO_COLOR
+// (https://no-color.org).
+func (a *App) Paint(colour, s string) string {
+	if !Tty(a.Out) || Colourless() {
+		return s
+	}
+	return colour + s + Reset
+}
+
+func Colourless() bool { return os.Getenv("NO_COLOR") != "" || dumb() }
+
+const (
+	Bold   = "\x1b[1m"
+	Dim    = "\x1b[2m"
+	Green  = "\x1b[32m"
+	Yellow = "\x1b[33m"
+	Red    = "\x1b[31m"
+	Reset  = "\x1b[0m"
+)

@@ -1,0 +1,119 @@
+package questions
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	apiclient "github.com/fairlead-dev/fairlead/api/client"
+	"github.com/fairlead-dev/fairlead/cli"
+	"github.com/fairlead-dev/fairlead/machine/question"
+	"github.com/fairlead-dev/fairlead/view"
+)
+
+// words for an answer to a permission.
+var yesNo = map[string]bool{"yes": true, "y": true, "allow": true, "no": false, "n": false, "deny": false}
+
+func AnswerAsked(ctx context.Context, a *cli.App, client *apiclient.Client, id, word string, answer view.QuestionAnswer) error {
+	asked, err := client.Question(ctx, id)
+	if err != nil {
+		return cli.Faulty(err)
+	}
+	if err := ChooseAnswer(&answer, asked, word); err != nil {
+		return err
+	}
+	done, err := client.AnswerQuestion(ctx, id, answer)
+	if err != nil {
+		return cli.Faulty(err)
+	}
+	if a.JSON {
+		return a.PrintJSON(map[string]any{"seq": done.Seq, "id": id, "allow": answer.Allow, "option": answer.Option, "scope": answer.Scope})
+	}
+	_, err = fmt.Fprintf(a.Out, "%s of %s %s\n", cli.Plain(id), cli.Plain(asked.Agent), SaidAnswer(asked, answer))
+	return err
+}
+
+// ChooseAnswer makes of a person's word what the question takes. An option of that very name goes before
+// our own words for it.
+func ChooseAnswer(answer *view.QuestionAnswer, asked view.QuestionView, word string) error {
+	for _, o := range asked.Options {
+		if word != "" && o.ID == word {
+			answer.Option = o.ID
+			if asked.Kind != string(question.Permission) {
+				answer.Allow = true
+				return nil
+			}
+			says, known := saysYes(o)
+			if !known && answer.Scope != string(question.Once) {
+				return &cli.Coded{Code: cli.ExitUsage, Err: fmt.Errorf("nobody knows whether %q is a yes, so it cannot stand; answer it once, or say yes or no", word)}
+			}
+			answer.Allow = says
+			return nil
+		}
+	}
+	allow, plainly := yesNo[strings.ToLower(word)]
+	switch {
+	case word == "":
+		answer.Allow = true
+		if asked.Kind == string(question.Permission) {
+			return &cli.Coded{Code: cli.ExitUsage, Err: fmt.Errorf("%s asks for permission: say yes or no (`fairlead answer %s yes`)", asked.ID, asked.ID)}
+		}
+		return nil
+	case plainly && asked.Kind == string(question.Permission):
+		answer.Allow = allow
+		return nil
+	}
+	offered := []string{}
+	if asked.Kind == string(question.Permission) {
+		offered = append(offered, "yes", "no")
+	}
+	for _, o := range asked.Options {
+		offered = append(offered, cli.Plain(o.ID))
+	}
+	if asked.FreeText {
+		offered = append(offered, "--text with words of your own")
+	}
+	return &cli.Coded{Code: cli.ExitUsage, Err: fmt.Errorf("%s takes no answer %q; it takes %s", asked.ID, word, strings.Join(offered, ", "))}
+}
+
+// saysYes is whether an option of a permission allows, and whether its kind tells. One of which nobody
+// knows counts as a yes, unless it is called no: it was chosen, and something may come of it.
+func saysYes(o view.OptionView) (yes, known bool) {
+	switch {
+	case strings.HasPrefix(o.Kind, "allow"):
+		return true, true
+	case strings.HasPrefix(o.Kind, "reject"):
+		return false, true
+	}
+	allow, plainly := yesNo[strings.ToLower(o.ID)]
+	return allow || !plainly, plainly
+}
+
+func SaidAnswer(asked view.QuestionView, answer view.QuestionAnswer) string {
+	said := "is answered"
+	switch {
+	case asked.Kind == string(question.Permission) && answer.Allow:
+		said = "is allowed"
+	case asked.Kind == string(question.Permission):
+		said = "is denied"
+	case answer.Option != "":
+		said = "is answered: " + cli.Plain(answer.Option)
+	}
+	switch question.Scope(answer.Scope) {
+	case question.Session:
+		said += ", as is " + likeWords(asked.Tool) + " in " + cli.Plain(asked.Session)
+	case question.Always:
+		said += ", as is " + likeWords(asked.Tool) + " from now on; `fairlead question saved` lists what stands"
+	case question.Once:
+	}
+	return said
+}
+
+// likeWords says for which calls an answer stands.
+func likeWords(tool string) string {
+	switch tool {
+	case "Write", "Edit", "MultiEdit", "NotebookEdit":
+		return "every change of the same file"
+	}
+	return "every call exactly like it"
+}

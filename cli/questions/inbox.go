@@ -1,0 +1,246 @@
+package questions
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/fairlead-dev/fairlead/cli"
+	"github.com/fairlead-dev/fairlead/machine/question"
+	"github.com/fairlead-dev/fairlead/view"
+)
+
+func Inbox(ctx context.Context, a *cli.App) (err error) {
+	client, err := a.DialToRead(ctx)
+	if err != nil {
+		return err
+	}
+	defer func() { err = cli.CmpErr(err, client.Close()) }()
+	items, err := client.Inbox(ctx)
+	switch {
+	case err != nil:
+		return err
+	case a.JSON:
+		return a.PrintJSON(map[string]any{"items": append([]view.InboxItem{}, items...)})
+	}
+	return PrintInbox(a, items, client.Offline != nil)
+}
+
+const (
+	inboxLines  = 3  // how much of what a step said, or of a question in words, is shown of it
+	inboxChoice = 12 // options that are named
+)
+
+// PrintInbox prints what waits for a person. Without a daemon (offline) an answer needs one first.
+func PrintInbox(a *cli.App, items []view.InboxItem, offline bool) error {
+	if len(items) == 0 {
+		_, err := fmt.Fprintln(a.Out, "nothing waits for you")
+		return err
+	}
+	for i, item := range items {
+		if i > 0 {
+			fmt.Fprintln(a.Out)
+		}
+		if item.Question != nil {
+			printAsked(a, item)
+			continue
+		}
+		printStepAsked(a, item, offline)
+	}
+	return nil
+}
+
+func printStepAsked(a *cli.App, item view.InboxItem, offline bool) {
+	run, step := cli.Plain(item.Run), cli.Plain(item.Step)
+	fmt.Fprintf(a.Out, "%s  %s of run %s, %s ago\n", a.Paint(cli.Bold, step), cli.Line(item.Workflow, cli.StepWidth), run, cli.Ago(max(0, time.Since(item.Since))))
+	if item.BadInput != "" {
+		fmt.Fprintln(a.Out, "  "+a.Paint(cli.Yellow, "the last answer was not valid: ")+cli.Line(item.BadInput, cli.ErrorWidth))
+	}
+	if len(item.Artifacts) > 0 {
+		fmt.Fprintln(a.Out, "  made    "+cli.Line(strings.Join(item.Artifacts, ", "), cli.ErrorWidth))
+	}
+	for _, log := range item.Logs[max(0, len(item.Logs)-inboxLines):] {
+		fmt.Fprintln(a.Out, "  says    "+cli.Line(log, cli.ErrorWidth))
+	}
+	if item.InputSchema != "" {
+		fmt.Fprintln(a.Out, "  wants   "+cli.Line(item.InputSchema, cli.ErrorWidth))
+	}
+	if offline {
+		fmt.Fprintf(a.Out, "  answer  fairlead run resume %s, and then in another terminal: fairlead approve %s %s\n", run, run, step)
+		fmt.Fprintf(a.Out, "  or put  {\"approved\": true} into %s, and fairlead run resume %s\n", cli.Plain(item.Path), run)
+		return
+	}
+	fmt.Fprintf(a.Out, "  answer  fairlead approve %s %s\n", run, step)
+	fmt.Fprintln(a.Out, "  or put  "+cli.Plain(item.Path))
+}
+
+// printAsked shows a question of an agent.
+func printAsked(a *cli.App, item view.InboxItem) {
+	q := item.Question
+	id := cli.Plain(q.ID)
+	where := ""
+	if item.Run != "" {
+		where = fmt.Sprintf(", step %s of run %s", cli.Line(item.Step, cli.StepWidth), cli.Line(item.Run, cli.StepWidth))
+	}
+	fmt.Fprintf(a.Out, "%s  %s, %s ago%s\n", a.Paint(cli.Bold, id), wantsWords(q), cli.Ago(max(0, time.Since(q.AskedAt))), where)
+	say := func(label, text string) {
+		if text != "" {
+			fmt.Fprintf(a.Out, "  %-7s %s\n", label, text)
+		}
+	}
+	call := cli.CallWords(q.Call)
+	if q.Kind == string(question.Asked) {
+		lines := strings.Split(strings.TrimSpace(q.What), "\n")
+		for _, text := range lines[:min(len(lines), inboxLines)] {
+			say("asks", cli.Line(text, cli.ErrorWidth))
+		}
+		if more := len(lines) - inboxLines; more > 0 {
+			say("", a.Paint(cli.Dim, fmt.Sprintf("and %d more lines; `fairlead inbox --json` has them", more)))
+		}
+	} else {
+		say("says", cli.Line(q.What, cli.ErrorWidth))
+	}
+	say("call", cli.Line(strings.TrimSpace(q.Tool+" "+call), cli.ErrorWidth))
+	for i, text := range WrittenLines(q.Tool, q.Call) {
+		say([]string{"writes", ""}[min(i, 1)], text)
+	}
+	for _, path := range q.Paths {
+		say("file", cli.Line(path, cli.ErrorWidth))
+	}
+	for _, how := range q.Differs {
+		say("differs", cli.Line(how, cli.ErrorWidth))
+	}
+	for _, hint := range q.Hints {
+		say("look", a.Paint(cli.Yellow, cli.Line(hint, cli.ErrorWidth)))
+	}
+	say("why", cli.Line(q.Why, cli.ErrorWidth))
+	say("else", otherwiseWords(q, time.Now()))
+	say("answer", answerWords(q))
+	if q.Kind != string(question.Permission) {
+		return
+	}
+	for _, o := range q.Options[:min(len(q.Options), inboxChoice)] {
+		if !slices.Contains(plainKinds, o.Kind) {
+			say("or", "fairlead answer "+id+" "+cli.Line(o.ID, cli.StepWidth)+a.Paint(cli.Dim, "  "+cli.Line(o.Label, cli.ErrorWidth)))
+		}
+	}
+}
+
+// plainKinds are the options that yes and no stand for. Any other does something besides.
+var plainKinds = []string{"allow_once", "allow_always", "reject_once", "reject_always"}
+
+// wantsWords says who wants what, in our own words: what a program says of it stands below.
+func wantsWords(q *view.QuestionView) string {
+	agent := cli.Plain(q.Agent)
+	switch question.Kind(q.Kind) {
+	case question.Asked:
+		return agent + " asks"
+	case question.Resume:
+		return agent + " waits: its conversation would go on under other conditions"
+	case question.Permission:
+	}
+	switch q.Tool {
+	case "Bash":
+		return agent + " wants to run a command"
+	case "Write", "Edit", "MultiEdit", "NotebookEdit":
+		return agent + " wants to change a file"
+	case "Read", "Glob", "Grep":
+		return agent + " wants to read files"
+	case "WebFetch", "WebSearch":
+		return agent + " wants to go to the network"
+	case "":
+		return agent + " wants to do something"
+	default:
+		return agent + " wants to use " + cli.Line(q.Tool, cli.StepWidth)
+	}
+}
+
+// writtenArgs are the arguments that say what a file gets, the first that is there: of a change the
+// places that are changed.
+var writtenArgs = []string{"diff", "new_string", "new_source", "patchText", "content"}
+
+// inboxWritten is how many lines of what would be written are shown.
+const inboxWritten = 12
+
+// WrittenLines is what a call would write into a file, so that nobody says yes to what he has not seen.
+func WrittenLines(tool, call string) (shown []string) {
+	var args map[string]json.RawMessage
+	if json.Unmarshal([]byte(call), &args) != nil {
+		return nil
+	}
+	names := writtenArgs
+	if tool == "Write" {
+		names = append([]string{"content"}, names...) // a file that is written is written whole
+	}
+	for _, name := range names {
+		var text string
+		if json.Unmarshal(args[name], &text) != nil || strings.TrimSpace(text) == "" {
+			continue
+		}
+		lines := strings.Split(strings.TrimRight(text, "\n"), "\n")
+		for _, one := range lines[:min(len(lines), inboxWritten)] {
+			shown = append(shown, "| "+clipped(one))
+		}
+		if more := len(lines) - inboxWritten; more > 0 {
+			shown = append(shown, fmt.Sprintf("and %d more lines; `fairlead inbox --json` has them", more))
+		}
+		return shown
+	}
+	return nil
+}
+
+// clipped is a line as it stands, with what leads it, and no longer than a terminal bears.
+func clipped(text string) string {
+	text = cli.Plain(strings.ReplaceAll(text, "\t", "    "))
+	if runes := []rune(text); len(runes) > cli.ErrorWidth {
+		return string(runes[:cli.ErrorWidth-1]) + "…"
+	}
+	return text
+}
+
+// otherwiseWords says what happens when nobody answers, and when.
+func otherwiseWords(q *view.QuestionView, now time.Time) string {
+	if q.ExpiresAt == nil {
+		return "waits until somebody answers"
+	}
+	then := "it goes on without an answer"
+	switch {
+	case question.Kind(q.Kind) == question.Permission && q.Otherwise == "allow":
+		then = "it is allowed"
+	case question.Kind(q.Kind) == question.Permission:
+		then = "it is denied"
+	case q.Otherwise != "":
+		then = "the answer is " + cli.Line(q.Otherwise, cli.StepWidth)
+	}
+	return then + " in " + cli.Ago(max(0, q.ExpiresAt.Sub(now)))
+}
+
+// answerWords says how it is answered.
+func answerWords(q *view.QuestionView) string {
+	words := "fairlead answer " + cli.Plain(q.ID) + " "
+	if question.Kind(q.Kind) == question.Permission {
+		if !slices.ContainsFunc(q.Options, func(o view.OptionView) bool { return o.Kind == "allow_once" || o.Kind == "allow_always" }) {
+			return words + "no" // it asks which of several things it shall be: a plain yes says nothing
+		}
+		words += "yes|no"
+		if q.MayStand {
+			words += " [--for session|always]"
+		}
+		return words
+	}
+	names := make([]string, 0, len(q.Options))
+	for _, o := range q.Options[:min(len(q.Options), inboxChoice)] {
+		names = append(names, cli.Line(o.ID, cli.StepWidth))
+	}
+	switch {
+	case len(names) > 0 && q.FreeText:
+		return words + strings.Join(names, "|") + `, or --text "…"`
+	case len(names) > 0:
+		return words + strings.Join(names, "|")
+	default:
+		return words + `--text "…"`
+	}
+}

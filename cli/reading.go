@@ -1,0 +1,53 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"time"
+
+	apiclient "github.com/fairlead-dev/fairlead/api/client"
+	"github.com/fairlead-dev/fairlead/cli/offline"
+)
+
+// Reader is what a read command asks: the daemon, or the journal where no daemon runs.
+type Reader struct {
+	*apiclient.Client
+	Offline error // why the daemon was not asked; nil: it was
+	asOf    time.Time
+	close   func() error
+}
+
+func (r *Reader) Close() error { return r.close() }
+
+// DialToRead finds the daemon. If none runs, or it cannot be reached from inside of a sandbox, the
+// journal is read in its place, and standard error says so. The error is a *apiclient.NoDaemon if there is
+// no journal either.
+func (a *App) DialToRead(ctx context.Context) (*Reader, error) {
+	client, err := a.Dial()
+	var none *apiclient.NoDaemon
+	switch {
+	case err == nil:
+		return &Reader{Client: client, close: client.Close}, nil
+	case !errors.As(err, &none) && !errors.Is(err, fs.ErrPermission):
+		return nil, err
+	}
+	conf, cerr := a.LoadOrNone()
+	if cerr != nil {
+		return nil, cerr
+	}
+	found, oerr := offline.Open(ctx, conf, Drivers())
+	switch {
+	case errors.Is(oerr, offline.ErrNoJournal):
+		return nil, err
+	case oerr != nil:
+		return nil, fmt.Errorf("no daemon runs here, and the journal cannot be read: %w", oerr)
+	}
+	why := "no daemon runs here"
+	if none == nil {
+		why = "the daemon cannot be reached from here"
+	}
+	fmt.Fprintf(a.Err, "%s; this is from the journal as of %s (%s ago)\n", why, found.AsOf.Local().Format(time.DateTime), Ago(Past(found.AsOf)))
+	return &Reader{Client: found.Client, Offline: err, asOf: found.AsOf, close: found.Close}, nil
+}

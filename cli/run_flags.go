@@ -1,0 +1,32 @@
+package cli
+
+import (
+	"os"
+	"path/filepath"
+)
+
+// PathWidth is what of a path is quoted in an error.
+const PathWidth = 200
+
+// Absolute is a path as somebody means it who types it: from the folder he is in; and where
+// there is no such thing, from the repository.
+func Absolute(path, repo string) string {
+	if path == "" || filepath.IsAbs(path) {
+		return path
+	}
+	here, err := filepath.Abs(path)
+	if err != nil {
+		return filepath.Join(repo, path)
+	}
+	if _, err := os.Stat(here); err != nil {
+		if there := filepath.Join(repo, path); Exists(there) {
+			return there
+		}
+	}
+	return here
+}
+
+func Exists(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
+}

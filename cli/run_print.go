@@ -1,0 +1,13 @@
+package cli
+
+const (
+	StepWidth  = 32  // of a step's name, which may be longer
+	ErrorWidth = 300 // of an error that an agent reported
+)
+
+func Why(text string) string {
+	if text == "" {
+		return ""
+	}
+	return ": " + text
+}

@@ -1,0 +1,128 @@
+package runs
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	apiclient "github.com/fairlead-dev/fairlead/api/client"
+	"github.com/fairlead-dev/fairlead/cli"
+	"github.com/fairlead-dev/fairlead/machine/workflow"
+	"github.com/fairlead-dev/fairlead/view"
+)
+
+// inputMost is as much as an answer may be.
+const inputMost = 512 << 10
+
+// ReadInput reads what somebody answers, and finds out here whether it is JSON: where the
+// file is at hand the fault is easier to see.
+func ReadInput(a *cli.App, path string) (string, error) {
+	in := a.In
+	if path != "-" {
+		file, err := os.Open(path)
+		if err != nil {
+			return "", fmt.Errorf("--input: %w", err)
+		}
+		defer file.Close()
+		in = file
+	}
+	text, err := io.ReadAll(io.LimitReader(in, inputMost+1))
+	if err != nil {
+		return "", fmt.Errorf("--input: %w", err)
+	}
+	var object map[string]json.RawMessage
+	switch err := json.Unmarshal(text, &object); {
+	case len(text) > inputMost:
+		return "", fmt.Errorf("--input %s has more than %d KiB; put large things into a file and name it in the answer", path, inputMost>>10)
+	case err != nil || object == nil:
+		return "", fmt.Errorf(`--input %s is no JSON object, as in {"approved": true}%s`, path, cli.OrNote(cli.ErrText(err)))
+	}
+	return string(text), nil
+}
+
+func Answer(ctx context.Context, a *cli.App, id, step string, answer view.StepAnswer, said string) error {
+	client, err := a.Dial()
+	var none *apiclient.NoDaemon
+	if errors.As(err, &none) {
+		return &cli.Coded{Code: cli.ExitNoDaemon, Err: fmt.Errorf("%w, or let the run go on here with `fairlead run resume %s`, and answer then", err, cli.Plain(id))}
+	}
+	if err != nil {
+		return err
+	}
+	defer client.Close()
+	done, err := client.Answer(ctx, id, step, answer)
+	if err != nil {
+		return cli.Faulty(err)
+	}
+	view, err := client.Run(ctx, id)
+	if err != nil {
+		return err
+	}
+	if a.JSON {
+		return a.PrintJSON(map[string]any{"seq": done.Seq, "run_id": id, "step_id": step, "status": view.Status})
+	}
+	for _, s := range view.Steps {
+		if s.ID == step && s.Status == string(workflow.Waiting) && s.BadInput != "" {
+			return &cli.Coded{Code: cli.ExitRefused, Err: fmt.Errorf("the answer is not valid, and %s still waits: %s", step, cli.Line(s.BadInput, cli.ErrorWidth))}
+		}
+	}
+	_, err = fmt.Fprintf(a.Out, "%s of run %s %s\n", cli.Plain(step), cli.Plain(id), said)
+	return err
+}
+
+func Cancel(ctx context.Context, a *cli.App, id, step, note string) error {
+	h, err := takeHelm(ctx, a)
+	if err != nil {
+		return err
+	}
+	view, err := cancelAt(ctx, a, h, id, step, note)
+	if err = errors.Join(err, h.leave(ctx, a, err == nil)); err != nil {
+		return err
+	}
+	if a.JSON {
+		return a.PrintJSON(ended{view.ID, view.Status, view.StateFile})
+	}
+	if step != "" {
+		_, err = fmt.Fprintf(a.Out, "%s of run %s is cancelled; the run is %s\n", cli.Plain(step), cli.Plain(id), view.Status)
+		return err
+	}
+	_, err = fmt.Fprintf(a.Out, "run %s is cancelled\n", cli.Plain(id))
+	return err
+}
+
+// cancelAt cancels, and waits until nothing of it runs any more.
+func cancelAt(ctx context.Context, a *cli.App, h *Helm, id, step, note string) (view.RunView, error) {
+	done, err := h.CancelRun(ctx, id, step, note)
+	if err != nil {
+		return view.RunView{}, err
+	}
+	for after := done.Seq; ; {
+		view, err := h.Run(ctx, id)
+		if err != nil || !atIt(view, step) {
+			return view, err
+		}
+		for ch, err := range h.Events(ctx, apiclient.EventsQuery{After: int64(after)}) { //nolint:gosec // no journal is that long
+			if err != nil {
+				return view, err
+			}
+			after = ch.Seq
+			break // whatever it is: what is waited for is a state
+		}
+		if err := ctx.Err(); err != nil {
+			return view, err
+		}
+	}
+}
+
+// atIt says whether a step, or any of them, still has a process.
+func atIt(view view.RunView, step string) bool {
+	for _, s := range view.Steps {
+		if s.Session != "" && (step == "" || s.ID == step) {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,193 @@
+package runs
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+
+	"github.com/fairlead-dev/fairlead/api"
+	apiclient "github.com/fairlead-dev/fairlead/api/client"
+	"github.com/fairlead-dev/fairlead/cli"
+	"github.com/fairlead-dev/fairlead/controller/runs"
+	"github.com/fairlead-dev/fairlead/machine/workflow"
+	"github.com/fairlead-dev/fairlead/view"
+)
+
+// CheckWorkflow is --check. It asks no daemon: the file is looked at from here.
+func CheckWorkflow(a *cli.App, f view.RunFlags) error {
+	conf, err := a.LoadOrNone()
+	if err != nil {
+		return err
+	}
+	if err := runs.CheckWorkflow(f, conf); err != nil {
+		return cli.Faulty(err)
+	}
+	if a.JSON {
+		return a.PrintJSON(map[string]any{"workflow": f.Workflow, "faults": []string{}})
+	}
+	_, err = fmt.Fprintln(a.Out, cli.Plain(f.Workflow)+": no fault was found")
+	return err
+}
+
+func Resume(ctx context.Context, a *cli.App, o *RunOptions, id string) error {
+	return Steer(ctx, a, o, func(ctx context.Context, h *Helm) (view.RunView, error) {
+		view, err := h.Run(ctx, id)
+		var p *api.Problem
+		if errors.As(err, &p) && p.Status == http.StatusNotFound {
+			return h.ResumeRun(ctx, id, o.Flags) // it may be another program's, or archived
+		}
+		switch {
+		case err != nil:
+			return view, err
+		case o.Flags.StartAtStep != "":
+			return h.ResumeRun(ctx, id, o.Flags)
+		case (view.Stage == string(workflow.Paused) || busy(view)) && o.given:
+			return view, &cli.Coded{Code: cli.ExitUsage, Err: fmt.Errorf("run %s is %s, and goes on as it was begun: leave the flags out, or first `fairlead run cancel %s`", id, cli.OrElse(pausedWord(view), view.Status), id)}
+		case view.Stage == string(workflow.Paused):
+			if _, err := h.ReleaseRun(ctx, id, "resumed at the keyboard"); err != nil {
+				return view, err
+			}
+			return h.Run(ctx, id)
+		case busy(view), view.Status == string(workflow.IsCompleted) && view.UpdatedAt.After(h.since):
+			return view, nil // it goes on by itself, or has, while we became its daemon
+		}
+		return h.ResumeRun(ctx, id, o.Flags)
+	})
+}
+
+// busy says whether a run goes on by itself.
+func busy(view view.RunView) bool {
+	return view.Stage == string(workflow.Driven) && (view.Status == string(workflow.IsRunning) || view.Status == string(workflow.IsWaiting))
+}
+
+func pausedWord(view view.RunView) string {
+	if view.Stage == string(workflow.Paused) {
+		return view.Stage
+	}
+	return ""
+}
+
+// Steer begins, or goes on with, a run, and follows it to its end.
+func Steer(ctx context.Context, a *cli.App, o *RunOptions, begin func(context.Context, *Helm) (view.RunView, error)) error {
+	h, err := takeHelm(ctx, a)
+	if err != nil {
+		return err
+	}
+	page, err := h.Journal(ctx, apiclient.JournalQuery{Tail: 1})
+	if err != nil {
+		return errors.Join(err, h.leave(ctx, a, false))
+	}
+	view, err := begin(ctx, h)
+	if err != nil {
+		return errors.Join(cli.Faulty(err), h.leave(ctx, a, false))
+	}
+	v := &Voyage{a: a, h: h, id: view.ID, noWait: o.noWait, face: faceFor(ctx, a, view)}
+	v.face.Look(view)
+	view, err = followThrough(ctx, a, v, page.Head)
+	h = v.h
+	err = cli.CmpErr(err, v.Ending(view))
+	if lerr := h.leave(ctx, a, !errors.Is(err, errLeft)); lerr != nil && cli.CodeOf(err) == cli.ExitDone {
+		err = lerr
+	}
+	if perr := printEnding(a, view); perr != nil {
+		return perr
+	}
+	return err
+}
+
+// followThrough follows a run to its end, also where the daemon was another verb like this one
+// whose own run was over first: then the helm is taken from it.
+func followThrough(ctx context.Context, a *cli.App, v *Voyage, from uint64) (view.RunView, error) {
+	defer v.face.done()
+	for {
+		view, err := v.follow(ctx, from)
+		if err == nil || !v.left || v.h.own != nil || errors.Is(err, errLeft) {
+			return view, err
+		}
+		if err := v.h.leave(ctx, a, false); err != nil {
+			return view, err
+		}
+		h, err := takeHelm(ctx, a)
+		if err != nil {
+			v.h = &Helm{Client: v.h.Client, signals: v.h.signals} // there is nothing more to let go of
+			return view, err
+		}
+		v.h, v.left, from = h, false, v.last
+	}
+}
+
+// faceFor chooses how a run is shown.
+func faceFor(ctx context.Context, a *cli.App, view view.RunView) face {
+	switch {
+	case a.JSON:
+		return jsonFace{a}
+	case a.Screenful():
+		return newScreen(ctx, a)
+	}
+	fmt.Fprintf(a.Out, "run %s of %s: %d steps\n", cli.Plain(view.ID), cli.Line(view.Workflow, cli.StepWidth), len(view.Steps))
+	return &LineFace{A: a, Id: view.ID}
+}
+
+// Ending is what a run's end is as an exit code, and in words with the way on.
+func (v *Voyage) Ending(view view.RunView) error {
+	id := cli.Plain(view.ID)
+	switch status := workflow.Status(view.Status); {
+	case status == workflow.IsCompleted:
+		return nil
+	case status == workflow.IsFailed:
+		return &cli.Coded{Code: cli.ExitFailed, Err: fmt.Errorf("run %s has failed%s; see `fairlead run show %s`, and go on with `fairlead run resume %s`", id, failures(view), id, id)}
+	case status == workflow.IsCancelled:
+		return &cli.Coded{Code: cli.ExitCancelled, Err: fmt.Errorf("run %s was cancelled%s; go on all the same with `fairlead run resume %s`", id, cli.Why(cli.Line(view.Why, cli.ErrorWidth)), id)}
+	case v.Asked > 0:
+		return &cli.Coded{Code: cli.ExitCancelled, Err: fmt.Errorf("run %s is paused; go on with `fairlead run resume %s`", id, id)}
+	}
+	text := "it waits"
+	if len(view.Waits) > 0 {
+		text = "it waits for " + cli.Line(view.Waits[0], cli.ErrorWidth)
+	}
+	if more := len(view.Waits) - 1; more > 0 {
+		text += fmt.Sprintf(" (and %d more)", more)
+	}
+	return &cli.Coded{Code: cli.ExitWaits, Err: fmt.Errorf("run %s is not over: %s; go on with `fairlead run resume %s`", id, text, id)}
+}
+
+// failures quotes the first step that failed, and counts the others.
+func failures(shown view.RunView) string {
+	var failed []view.StepView
+	for _, s := range shown.Steps {
+		if s.Status == string(workflow.Failed) {
+			failed = append(failed, s)
+		}
+	}
+	if len(failed) == 0 {
+		return ""
+	}
+	text := ": " + failed[0].ID + cli.Why(cli.Line(failed[0].LastError, cli.ErrorWidth))
+	if len(failed) > 1 {
+		text += fmt.Sprintf(" (and %d more steps)", len(failed)-1)
+	}
+	return text
+}
+
+// ended is the last line for programs (DESIGN, Contracts).
+type ended struct {
+	RunID    string `json:"run_id"`
+	Status   string `json:"status"`
+	RunState string `json:"run_state"` // the path of run_state.json
+}
+
+func printEnding(a *cli.App, view view.RunView) error {
+	if a.JSON {
+		return a.PrintJSON(ended{view.ID, view.Status, view.StateFile})
+	}
+	if view.Status != string(workflow.IsCompleted) {
+		return nil // the error says it all
+	}
+	took := ""
+	if !view.UpdatedAt.Before(view.CreatedAt) {
+		took = " in " + cli.Ago(view.UpdatedAt.Sub(view.CreatedAt))
+	}
+	_, err := fmt.Fprintf(a.Out, "run %s has %s%s\n", cli.Plain(view.ID), a.Paint(cli.Green, "completed"), took)
+	return err
+}

@@ -1,0 +1,197 @@
+package runs
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/fairlead-dev/fairlead/cli"
+	"github.com/fairlead-dev/fairlead/view"
+)
+
+// RunOptions are the flags of `fairlead run` and `fairlead run resume` as they are typed.
+type RunOptions struct {
+	Flags  view.RunFlags
+	Check  bool
+	noWait bool
+	given  bool // something was said about how the run goes on
+	poll   seconds
+
+	attempts, iterations, sideBySide int
+	costLimit                        float64
+}
+
+// AddRunFlags are those that `run` and `resume` share: the seed's, and what came to them.
+func (o *RunOptions) AddRunFlags(set *pflag.FlagSet) {
+	f := &o.Flags
+	set.StringVar(&f.Workflow, "workflow", "", "the workflow, a YAML file")
+	set.StringVar(&f.Repo, "repo", "", "the repository that is worked on (default: --dir)")
+	set.StringVar(&f.StartAtStep, "start-at-step", "", "go on from this step; what is upstream of it stays done")
+	set.StringVar(&f.Wrapper, "wrapper", "", "an executable or .py file that is run for each step")
+	set.StringArrayVar(&f.WrapperArgs, "wrapper-arg", nil, "one more argument for the wrapper; may be repeated")
+	set.StringVar(&f.CommandTemplate, "command-template", "", "a whole command instead, with {run_id} {step_id} {agent} {prompt} {repo} {report} {attempt} {manual_input}")
+	set.StringArrayVar(&f.Env, "env", nil, "`K=V` for every step; K alone takes the value from your own environment; may be repeated")
+	set.IntVar(&o.attempts, "max-attempts", 0, "tries of a step in each iteration (default 2)")
+	set.IntVar(&o.iterations, "max-iterations", 0, "how often a gate may send the run back (default 4)")
+	set.IntVar(&o.sideBySide, "side-by-side", 0, "how many steps may run at one time (default: the number of CPUs)")
+	set.BoolVar(&f.PauseForHumans, "pause-for-human-input", false, "human steps wait for an answer; without it they go on, and the log says so")
+	set.StringVar(&f.GateStateFile, "gate-state-file", "", "a JSON object of gate name to true or false, read again at each check")
+	set.Var(&o.poll, "poll-interval", "how often files are looked at that no event told of, in seconds or as 250ms (default 200ms)")
+	set.StringVar(&f.LogsDir, "logs-dir", "", "where the steps' logs go (default: logs in the run's folder)")
+	set.StringVar(&f.Workdir, "workdir", "", "where the steps' processes run (default: the repository)")
+	set.StringVar(&f.ReportSchema, "schema", "", "a JSON Schema that the steps' reports have to fit")
+	set.Float64Var(&o.costLimit, "daily-cost-limit", 0, "USD that the run may cost a day (default: no limit)")
+	set.StringVar(&f.CostLimitAction, "cost-limit-action", "", "what happens at that limit: warn, pause or fail")
+	set.BoolVar(&f.GitWorktree, "git-worktree", false, "work in a git worktree of the run's own")
+	set.StringVar(&f.WorktreeRef, "git-worktree-ref", "", "what the worktree is made from (default HEAD)")
+	set.StringVar(&f.WorktreeBranch, "git-worktree-branch", "", "the worktree's branch (default fairlead/RUN)")
+	set.StringVar(&f.WorktreeRoot, "git-worktree-root", "", "where the worktree is made (default .agents/worktrees)")
+	set.BoolVar(&f.WorktreeKeep, "git-worktree-keep", false, "keep the worktree when the run is over")
+	set.BoolVar(&o.noWait, "no-wait", false, "return, with exit code 4, when the run waits for people or for a gate")
+}
+
+// Take makes what was typed into what an engine is asked: a value that was not given stays
+// out, so that a run that goes on keeps its own, and paths become absolute, since a daemon is
+// in another folder than the person who types.
+func (o *RunOptions) Take(cmd *cobra.Command, dir string) error {
+	f, given := &o.Flags, cmd.Flags().Changed
+	cmd.Flags().Visit(func(flag *pflag.Flag) {
+		o.given = o.given || !slices.Contains([]string{"repo", "no-wait", "dir", "json", "workflow"}, flag.Name)
+	})
+	if f.Repo == "" {
+		f.Repo = dir
+	}
+	repo, err := filepath.Abs(f.Repo)
+	if err != nil {
+		return fmt.Errorf("find the repository %s: %w", f.Repo, err)
+	}
+	if real, err := filepath.EvalSymlinks(repo); err == nil {
+		repo = real
+	}
+	if info, err := os.Stat(repo); err != nil || !info.IsDir() {
+		return cli.Usage(cmd, fmt.Errorf("--repo %s is no folder", cli.Line(f.Repo, cli.PathWidth)))
+	}
+	f.Repo = repo
+	for _, path := range []*string{&f.Workflow, &f.GateStateFile, &f.LogsDir, &f.Workdir, &f.ReportSchema, &f.WorktreeRoot} {
+		*path = cli.Absolute(*path, repo)
+	}
+	if f.Wrapper != "" {
+		if f.Wrapper = program(f.Wrapper, repo); !cli.Exists(f.Wrapper) {
+			return cli.Usage(cmd, fmt.Errorf("there is no --wrapper %s", cli.Line(f.Wrapper, cli.PathWidth)))
+		}
+	}
+	if f.Env, err = withValues(f.Env, os.LookupEnv); err != nil {
+		return cli.Usage(cmd, err)
+	}
+	for name, n := range map[string]struct {
+		value int
+		least int
+		to    **int
+	}{
+		"max-attempts":   {o.attempts, 1, &f.MaxAttempts},
+		"max-iterations": {o.iterations, 0, &f.MaxIterations},
+		"side-by-side":   {o.sideBySide, 1, &f.SideBySide},
+	} {
+		if !given(name) {
+			continue
+		}
+		if n.value < n.least {
+			return cli.Usage(cmd, fmt.Errorf("--%s %d is less than %d", name, n.value, n.least))
+		}
+		*n.to = &n.value
+	}
+	if given("daily-cost-limit") {
+		if !(o.costLimit >= 0) { // NaN too
+			return cli.Usage(cmd, errors.New("--daily-cost-limit is less than nothing; 0 is no limit"))
+		}
+		f.DailyCostLimit = &o.costLimit
+	}
+	f.PollIntervalMS = time.Duration(o.poll).Milliseconds()
+	return o.agree(cmd)
+}
+
+// agree refuses flags that contradict each other.
+func (o *RunOptions) agree(cmd *cobra.Command) error {
+	f := &o.Flags
+	switch {
+	case f.CostLimitAction != "" && f.CostLimitAction != "warn" && f.CostLimitAction != "pause" && f.CostLimitAction != "fail":
+		return cli.Usage(cmd, fmt.Errorf("--cost-limit-action %s is none of warn, pause and fail", cli.Line(f.CostLimitAction, 40)))
+	case f.Wrapper != "" && f.CommandTemplate != "":
+		return cli.Usage(cmd, errors.New("--wrapper and --command-template both say how a step is run; give one of them"))
+	case len(f.WrapperArgs) > 0 && f.Wrapper == "":
+		return cli.Usage(cmd, errors.New("--wrapper-arg needs a --wrapper that takes it"))
+	case !f.GitWorktree && (f.WorktreeRef != "" || f.WorktreeBranch != "" || f.WorktreeRoot != "" || f.WorktreeKeep):
+		return cli.Usage(cmd, errors.New("--git-worktree-ref, -branch, -root and -keep say how a worktree is made; add --git-worktree"))
+	}
+	return nil
+}
+
+// program is absolute for a file, and what the shell would find for a bare name.
+func program(name, repo string) string {
+	path := cli.Absolute(name, repo)
+	if !cli.Exists(path) && !strings.ContainsRune(name, filepath.Separator) {
+		if found, err := exec.LookPath(name); err == nil {
+			return found
+		}
+	}
+	return path
+}
+
+// withValues fills in variables that are named without a value, so that a secret need not
+// stand where everybody on the machine can read it: in a program's arguments.
+func withValues(env []string, lookup func(string) (string, bool)) ([]string, error) {
+	var full []string
+	for _, pair := range env {
+		key, _, has := strings.Cut(pair, "=")
+		if key == "" {
+			return nil, errors.New("--env wants K=V, or K for a variable of your own environment")
+		}
+		if !has {
+			value, ok := lookup(key)
+			if !ok {
+				return nil, fmt.Errorf("--env %s: your environment has no such variable; write %s=VALUE", cli.Line(key, 60), cli.Line(key, 60))
+			}
+			pair = key + "=" + value
+		}
+		full = append(full, pair)
+	}
+	return full, nil
+}
+
+// seconds is a time as the seed's tool takes it, 0.5, or as Go writes it, 500ms.
+type seconds time.Duration
+
+func (s *seconds) String() string {
+	if *s == 0 {
+		return ""
+	}
+	return time.Duration(*s).String()
+}
+
+// Type is what the help calls it.
+func (s *seconds) Type() string { return "seconds" }
+
+// pollMost bounds how seldom files are looked at: an hour is as good as never.
+const pollMost = time.Hour
+
+// Set reads it.
+func (s *seconds) Set(text string) error {
+	d, err := time.ParseDuration(text)
+	if n, ferr := strconv.ParseFloat(text, 64); ferr == nil && n < pollMost.Seconds()+1 {
+		d, err = time.Duration(n*float64(time.Second)), nil
+	}
+	if err != nil || d < time.Millisecond || d > pollMost {
+		return errors.New("want a time from 1ms to 1h, as in 0.5 (seconds) or 250ms")
+	}
+	*s = seconds(d)
+	return nil
+}

@@ -1,0 +1,260 @@
+package runs
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/fairlead-dev/fairlead/api"
+	"github.com/fairlead-dev/fairlead/cli"
+	"github.com/fairlead-dev/fairlead/machine/workflow"
+	"github.com/fairlead-dev/fairlead/view"
+)
+
+const (
+	screenRedraw = 100 * time.Millisecond
+	tailLines    = 5    // of the output of a step at work
+	tailBytes    = 4096 // of it that are kept
+)
+
+// screen shows a run on a terminal: what each step does, how long, and the tail of what the
+// one at work says. It draws over itself, and leaves its last picture behind.
+type screen struct {
+	a    *cli.App
+	ctx  context.Context //nolint:containedctx // of the drawing, which lives as long as the face
+	stop context.CancelFunc
+
+	mu    sync.Mutex
+	view  view.RunView
+	notes []string // what was said to the person at the keyboard
+	tail  Spoken
+	drawn int // lines of the last picture
+	gone  sync.WaitGroup
+}
+
+// Spoken is the end of what a step says: of its log, which is where the daemon is, and so here.
+type Spoken struct{ Step, log, Text string }
+
+func newScreen(ctx context.Context, a *cli.App) *screen {
+	s := &screen{a: a}
+	s.ctx, s.stop = context.WithCancel(ctx)
+	s.gone.Go(s.draws)
+	return s
+}
+
+// Change has nothing to do: what is shown is how the run stands, which look brings.
+func (s *screen) Change(api.Change) error { return nil }
+
+func (s *screen) Look(view view.RunView) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.view = view
+	s.tail = Spoken{}
+	for _, step := range view.Steps {
+		if step.Status == string(workflow.Running) && step.LogPath != "" {
+			s.tail = Spoken{Step: step.ID, log: step.LogPath}
+			return
+		}
+	}
+}
+
+// endOf is the end of a log; nothing where there is none yet.
+func endOf(path string) string {
+	file, err := os.Open(path)
+	if err != nil {
+		return ""
+	}
+	defer file.Close()
+	info, err := file.Stat()
+	if err != nil || !info.Mode().IsRegular() {
+		return ""
+	}
+	from := max(0, info.Size()-tailBytes)
+	text, err := io.ReadAll(io.NewSectionReader(file, from, tailBytes))
+	if err != nil {
+		return ""
+	}
+	if from > 0 { // it begins within a line, or within a character
+		_, text, _ = bytes.Cut(text, []byte("\n"))
+	}
+	return string(text)
+}
+
+func (s *screen) say(format string, args ...any) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.notes = append(s.notes, fmt.Sprintf(format, args...))
+}
+
+// done draws the last picture, and gives the terminal back.
+func (s *screen) done() {
+	s.stop()
+	s.gone.Wait()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.tail = Spoken{}
+	s.draw()
+}
+
+func (s *screen) draws() {
+	tick := time.NewTicker(screenRedraw)
+	defer tick.Stop()
+	for {
+		select {
+		case <-s.ctx.Done():
+			return
+		case <-tick.C:
+			s.mu.Lock()
+			s.draw()
+			s.mu.Unlock()
+		}
+	}
+}
+
+// draw writes the picture over the last one.
+func (s *screen) draw() {
+	width, height := s.a.Size()
+	if s.tail.log != "" {
+		s.tail.Text = endOf(s.tail.log)
+	}
+	lines := Picture(s.a, s.view, s.tail, s.notes, width-1, height-1, time.Now())
+	var out bytes.Buffer
+	if s.drawn > 0 {
+		fmt.Fprintf(&out, "\x1b[%dA", s.drawn)
+	}
+	out.WriteString("\r\x1b[J")
+	for _, text := range lines {
+		out.WriteString(text + "\n")
+	}
+	s.drawn = len(lines)
+	_, _ = s.a.Out.Write(out.Bytes()) // a terminal that is gone is seen by whoever writes next
+}
+
+// Picture is a run in at most so many lines of at most so many characters.
+func Picture(a *cli.App, view view.RunView, t Spoken, notes []string, width, height int, now time.Time) []string {
+	if view.ID == "" {
+		return nil
+	}
+	c := view.Counts
+	head := fmt.Sprintf("%s  %s  %s", cli.Line(view.Workflow, cli.StepWidth), view.ID, view.Status)
+	head += fmt.Sprintf("  %d of %d done  %s", c.Completed+c.Skipped, len(view.Steps), cli.Ago(since(view.CreatedAt, view.UpdatedAt, view.Status, now)))
+	if view.CostUSD > 0 {
+		head += fmt.Sprintf("  $%.2f", view.CostUSD)
+	}
+	lines := []string{a.Paint(cli.Bold, cli.Line(head, width))}
+	var foot []string
+	if said := strings.TrimRight(cli.Plain(t.Text), "\n"); said != "" {
+		foot = append(foot, a.Paint(cli.Dim, cli.Line("── "+t.Step, width)))
+		rows := strings.Split(said, "\n")
+		for _, row := range rows[max(0, len(rows)-tailLines):] {
+			foot = append(foot, a.Paint(cli.Dim, "   "+cli.Line(row, width-3)))
+		}
+	}
+	for _, note := range notes {
+		foot = append(foot, a.Paint(cli.Yellow, cli.Line(note, width)))
+	}
+	return append(append(lines, stepLines(a, view.Steps, width, max(3, height-1-len(foot)), now)...), foot...)
+}
+
+func since(from, to time.Time, status string, now time.Time) time.Duration {
+	if status == string(workflow.IsRunning) || status == string(workflow.IsWaiting) {
+		to = now
+	}
+	return max(0, to.Sub(from))
+}
+
+// stepLines are the steps, in the order of the plan. Where there are more than there is room
+// for, those at work are kept, with what is around the first of them.
+func stepLines(a *cli.App, steps []view.StepView, width, room int, now time.Time) []string {
+	wide := 0
+	for _, s := range steps {
+		wide = min(max(wide, len(s.ID)), cli.StepWidth)
+	}
+	from, to := 0, len(steps)
+	if to > room {
+		at := 0
+		for i, s := range steps {
+			if s.Status != string(workflow.Completed) && s.Status != string(workflow.Skipped) {
+				at = i
+				break
+			}
+		}
+		room -= 2 // for the two lines that count the others
+		from = max(0, min(at-room/3, len(steps)-room))
+		to = from + room
+	}
+	var lines []string
+	if from > 0 {
+		lines = append(lines, a.Paint(cli.Dim, fmt.Sprintf("  … %d steps before", from)))
+	}
+	for _, s := range steps[from:to] {
+		lines = append(lines, stepLine(a, s, wide, width, now))
+	}
+	if to < len(steps) {
+		lines = append(lines, a.Paint(cli.Dim, fmt.Sprintf("  … %d steps behind", len(steps)-to)))
+	}
+	return lines
+}
+
+// marks are how a state is drawn. They differ without colour too.
+var marks = map[workflow.State]struct{ mark, colour string }{
+	workflow.Pending:   {"·", cli.Dim},
+	workflow.Running:   {">", cli.Bold},
+	workflow.Waiting:   {"?", cli.Yellow},
+	workflow.Completed: {"+", cli.Green},
+	workflow.Failed:    {"x", cli.Red},
+	workflow.Skipped:   {"-", cli.Dim},
+}
+
+func stepLine(a *cli.App, s view.StepView, wide, width int, now time.Time) string {
+	mark := marks[workflow.State(s.Status)]
+	text := fmt.Sprintf("%-*s  ", wide, cli.Line(s.ID, cli.StepWidth))
+	switch workflow.State(s.Status) {
+	case workflow.Running:
+		text += "running" + spent(s, now)
+	case workflow.Completed:
+		text += "completed" + spent(s, now)
+	case workflow.Failed:
+		text += "failed" + spent(s, now)
+	case workflow.Waiting:
+		text += "waits for a person" + spent(s, now)
+	case workflow.Skipped:
+		text += "skipped"
+	default:
+		text += cli.OrElse(s.WaitsFor, "pending")
+	}
+	var notes []string
+	if s.Attempts > 1 {
+		notes = append(notes, fmt.Sprintf("attempt %d", s.Attempts))
+	}
+	if s.Iteration > 0 {
+		notes = append(notes, fmt.Sprintf("iteration %d", s.Iteration+1))
+	}
+	if s.LoopItems > 0 {
+		notes = append(notes, fmt.Sprintf("%d of %d items", s.LoopDone, s.LoopItems))
+	}
+	if s.LastError != "" && s.Status != string(workflow.Completed) {
+		notes = append(notes, s.LastError)
+	}
+	if len(notes) > 0 {
+		text += "  " + strings.Join(notes, ", ")
+	}
+	return a.Paint(mark.colour, cli.Aligned(mark.mark+" "+text, width))
+}
+
+// spent is how long a step took, or is at it.
+func spent(s view.StepView, now time.Time) string {
+	if s.StartedAt == nil {
+		return ""
+	}
+	to := now
+	if s.EndedAt != nil && s.Status != string(workflow.Running) {
+		to = *s.EndedAt
+	}
+	return " " + cli.Ago(max(0, to.Sub(*s.StartedAt)))
+}

@@ -1,0 +1,4 @@
+package cli
+
+// SummaryWidth is a task in a line.
+const SummaryWidth = 80
