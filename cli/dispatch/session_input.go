@@ -39,18 +39,18 @@ func Saying(a *cli.App, path, event string, by ...dispatch.Host) (openSession, e
 
 // moved is what `fairlead dispatch input --json` and its fellows print: where the session stands.
 type moved struct {
-	Conversation string          `json:"conversation_id,omitempty"`
-	State        string          `json:"state"`
-	Workspace    string          `json:"workspace,omitempty"`
-	Waiting      int             `json:"waiting,omitempty"` // inputs in line, this one among them
-	Transitions  []string        `json:"transitions,omitempty"`
-	Match        *dispatch.Match `json:"match,omitempty"`
-	Prompt       string          `json:"prompt,omitempty"` // of a delegation: what the agent is to be told
-	Answer       string          `json:"answer,omitempty"` // with --wait
-	Summary      string          `json:"summary,omitempty"`
-	Files        []dispatch.File `json:"files,omitempty"`
-	Changes      []dispatch.Change
-	After        *dispatch.Dispatch // as it stands
+	Conversation string             `json:"conversation_id,omitempty"`
+	State        string             `json:"state"`
+	Workspace    string             `json:"workspace,omitempty"`
+	Waiting      int                `json:"waiting,omitempty"` // inputs in line, this one among them
+	Transitions  []string           `json:"transitions,omitempty"`
+	Match        *dispatch.Match    `json:"match,omitempty"`
+	Prompt       string             `json:"prompt,omitempty"` // of a delegation: what the agent is to be told
+	Answer       string             `json:"answer,omitempty"` // with --wait
+	Summary      string             `json:"summary,omitempty"`
+	Files        []dispatch.File    `json:"files,omitempty"`
+	Changes      []dispatch.Change  `json:"-"`
+	After        *dispatch.Dispatch `json:"-"` // as it stands
 }
 
 func SessionInput(ctx context.Context, a *cli.App, path, text string, wait, over bool) error {

@@ -33,7 +33,7 @@ type Finding struct {
 
 	Program *ProgramFound `json:"program,omitempty"` // of an agent program that was looked at
 
-	Fix func(ctx context.Context) (done string, err error) // nil: only a person can mend it
+	Fix func(ctx context.Context) (done string, err error) `json:"-"` // nil: only a person can mend it
 }
 
 func Doctor(ctx context.Context, a *cli.App, fix bool) error {
