@@ -39,7 +39,7 @@ func (h Hook) hosted(is Event) (a Answer, ok bool) {
 	}
 	verdict := dispatchfolder.Judge(s, folder, "", call)
 	if words, held := selfRelease(call); held {
-		verdict = policy.Verdict{Reason: words, Row: "X10"}
+		verdict = policy.Deny(policy.DeniedProtected, words)
 	}
 	switch {
 	case verdict.Allow:

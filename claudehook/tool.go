@@ -46,7 +46,7 @@ func (v *visit) preTool() (Answer, error) {
 	call := v.call()
 	verdict := dispatchfolder.Judge(v.session, v.folder, "", call)
 	if words, held := selfRelease(call); held {
-		verdict = policy.Verdict{Reason: words, Row: "X10"}
+		verdict = policy.Deny(policy.DeniedProtected, words)
 	}
 	if !verdict.Allow {
 		return v.deny(verdict), nil
@@ -86,7 +86,7 @@ func (v *visit) deny(verdict policy.Verdict) Answer {
 	if v.task != nil {
 		in.Task = v.task.ID
 	}
-	if main && in.Row != "X10" {
+	if main && verdict.Code != policy.DeniedProtected {
 		in.Delegate = v.whoCould(verdict.Capability)
 	}
 	text := fmt.Sprintf("Fairlead (%s, %s): %s.", in.Row, dispatch.Display(who), strings.TrimSuffix(verdict.Reason, "."))
@@ -95,7 +95,7 @@ func (v *visit) deny(verdict policy.Verdict) Answer {
 		text += " Who could: " + in.Delegate + "; delegate it as you were told when you began."
 	case in.Delegate != "":
 		text += fmt.Sprintf(" Who could: %[1]s (Task tool, subagent_type %[1]q); what it has to know of the workspace is added for you.", in.Delegate)
-	case main && in.Row != "X10":
+	case main && verdict.Code != policy.DeniedProtected:
 		text += " No agent's description fits; tell the user what is missing, and suggest to describe an agent for it in .claude/agents."
 	}
 	if _, err := v.do(in, v.actor()); err != nil {

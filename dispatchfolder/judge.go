@@ -50,10 +50,11 @@ func Narrowed(verdict policy.Verdict, bounds policy.Rules, s dispatch.Dispatch, 
 	default:
 		return verdict
 	}
-	verdict.Allow, verdict.Unsure, verdict.Row, verdict.Reason = false, false, "D9", why
+	verdict.Allow, verdict.Unsure, verdict.Code, verdict.Reason = false, false, policy.DeniedAgent, why
 	if main {
-		verdict.Row = "D8"
+		verdict.Code = policy.DeniedMain
 	}
+	verdict.Row = verdict.Code.Row()
 	return verdict
 }
 

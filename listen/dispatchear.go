@@ -33,7 +33,7 @@ const (
 	denialsMax      = 100       // of one session: whoever goes on is not at work any more, and every one is a line for ever
 	notesMax        = 32        // of what was not understood
 	roundsMax       = 20        // of one task: whoever delegates after every answer would never end
-	toldAfterwards  = "!"       // at the end of an act's name: it had been done when it was judged
+	oldAfterwards   = "!"       // ends the actor's id of a call judged after it was made, in lines of versions before dispatch.Denied.Afterwards
 )
 
 // workEar acts on what an agent says that has work in a session folder. Whatever it writes into the
@@ -83,8 +83,9 @@ func (t *workEar) remember() error {
 		}
 		for i := range lines {
 			if strings.HasPrefix(lines[i].Actor.ID, t.s.ID+"@") {
-				t.acts[lines[i].Actor.ID] = true
-				if strings.HasSuffix(lines[i].Actor.ID, toldAfterwards) && t.j.Main() {
+				id, afterwards := strings.CutSuffix(lines[i].Actor.ID, oldAfterwards)
+				t.acts[id] = true
+				if denied := lines[i].Change.Body.Denied; (afterwards || denied != nil && denied.Afterwards) && t.j.Main() {
 					t.end("it went past the rules before fairlead was restarted")
 				}
 			}

@@ -73,7 +73,7 @@ func (t *workEar) judged(fact driver.Fact) (policy.Call, policy.Verdict) {
 	}
 	s := t.j.Session
 	if s.Open == nil || s.Open.N != t.j.Work.Conversation {
-		return call, policy.Verdict{Row: "D8", Reason: "its conversation is over"}
+		return call, policy.Deny(policy.DeniedMain, "its conversation is over")
 	}
 	call.Dir = t.m.Conf.Workspace
 	verdict := dispatchfolder.JudgeAs(s, t.j.Folder, t.e.opts.Config.Dir, t.j.Main(), call)
@@ -88,10 +88,10 @@ func (t *workEar) judged(fact driver.Fact) (policy.Call, policy.Verdict) {
 func (t *workEar) asked(ctx context.Context, fact driver.Fact) {
 	call, verdict := t.judged(fact)
 	if len(CutIn(fact)) > 0 && verdict.Allow {
-		verdict = policy.Verdict{Row: "D8", Reason: tooLong}
+		verdict = policy.Deny(policy.DeniedMain, tooLong)
 	}
 	if !verdict.Allow {
-		t.deny(fact, call, verdict, "")
+		t.deny(fact, call, verdict, false)
 	}
 	answers, can := t.conv.(driver.Answerer)
 	if !can {
@@ -133,12 +133,12 @@ func OptionFor(options []driver.Option, allow bool) (id string, found bool) {
 func (t *workEar) called(fact driver.Fact) (some bool) {
 	call, verdict := t.judged(fact)
 	if t.j.Main() && verdict.Allow && len(CutIn(fact)) > 0 {
-		verdict = policy.Verdict{Row: "D8", Reason: tooLong}
+		verdict = policy.Deny(policy.DeniedMain, tooLong)
 	}
 	if verdict.Allow {
 		return false
 	}
-	t.deny(fact, call, verdict, toldAfterwards)
+	t.deny(fact, call, verdict, true)
 	if t.j.Main() {
 		t.end(fmt.Sprintf("%s used %s without asking, which its permissions do not allow: %s. What it has done is not undone: look at the repository", dispatch.Main, call.Tool, verdict.Reason))
 	}
@@ -146,10 +146,9 @@ func (t *workEar) called(fact driver.Fact) (some bool) {
 }
 
 // deny records a call that the rules do not allow.
-func (t *workEar) deny(fact driver.Fact, call policy.Call, verdict policy.Verdict, when string) {
+func (t *workEar) deny(fact driver.Fact, call policy.Call, verdict policy.Verdict, afterwards bool) {
 	by, done := t.act(fact.Offset, string(fact.Kind)+" "+fact.Ask.ID+" "+call.Tool+" "+string(call.Input))
-	by.ID += when
-	if done || t.acts[by.ID] {
+	if done {
 		return
 	}
 	if t.denials++; t.denials > denialsMax {
@@ -157,14 +156,14 @@ func (t *workEar) deny(fact driver.Fact, call policy.Call, verdict policy.Verdic
 		return
 	}
 	reason := verdict.Reason
-	if when != "" {
+	if afterwards {
 		reason = "it did not ask first: " + reason
 	}
 	in := dispatch.Deny{
 		Conversation: t.j.Work.Conversation, Task: t.j.Work.Task, Tool: call.Tool, Call: loop.CutText(cmp.Or(questions.Shown(call.Input), fact.Text), 1000),
-		Row: cmp.Or(verdict.Row, "D8"), Reason: reason, Capability: verdict.Capability,
+		Row: cmp.Or(verdict.Row, "D8"), Reason: reason, Capability: verdict.Capability, Afterwards: afterwards,
 	}
-	if verdict.Row != "X10" {
+	if verdict.Code != policy.DeniedProtected {
 		in.Delegate = dispatchfolder.Best(t.j.Session, cmp.Or(verdict.Capability, t.j.Work.Text)).Best
 	}
 	t.do(by, in, func(refused *machine.Refusal) { t.remark("%s was denied: %s", call.Tool, reason) })

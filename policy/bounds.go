@@ -106,7 +106,7 @@ func (r *reading) commandWithin(bounds Rules) Bound {
 		return Bound{Doubt: "its command cannot be read"}
 	}
 	j := r.boundJudge(bounds)
-	if d := j.shellTool(); d != nil && d.row != rowAll {
+	if d := j.shellTool(); d != nil && d.code != DeniedProtected {
 		return Bound{Denied: d.why}
 	}
 	if r.shell.closed {
@@ -127,7 +127,7 @@ func (r *reading) filesWithin(bounds Rules, files []place) (b Bound) {
 			j.doubts(f.fault)
 			continue
 		}
-		if d := j.mayWrite(target{given: f.given, abs: f.abs, script: in.beginsScript()}); d != nil && d.row != rowAll {
+		if d := j.mayWrite(target{given: f.given, abs: f.abs, script: in.beginsScript()}); d != nil && d.code != DeniedProtected {
 			return Bound{Denied: d.why}
 		}
 	}

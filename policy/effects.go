@@ -74,13 +74,13 @@ func (s *shell) release(base string, args []value) *denial {
 		if mayAskFairlead(args) {
 			return nil
 		}
-		return &denial{row: rowAll, capability: "govern the session", why: "only a person's input or the command line outside ends a session, changes permissions or lifts a hold"}
+		return &denial{code: DeniedProtected, capability: "govern the session", why: "only a person's input or the command line outside ends a session, changes permissions or lifts a hold"}
 	case "fairlead-hook": // a hook that is run by hand would speak for the person, or for the program
-		return &denial{row: rowAll, capability: "govern the session", why: "only the agent program asks fairlead's hooks"}
+		return &denial{code: DeniedProtected, capability: "govern the session", why: "only the agent program asks fairlead's hooks"}
 	case "kill", "pkill", "killall", "systemctl", "launchctl":
 		for _, v := range args {
 			if strings.Contains(strings.ToLower(v.text), "fairlead") {
-				return &denial{row: rowAll, capability: "govern the session", why: base + " " + v.show() + " would end what holds the rules"}
+				return &denial{code: DeniedProtected, capability: "govern the session", why: base + " " + v.show() + " would end what holds the rules"}
 			}
 		}
 	}
@@ -272,7 +272,7 @@ func (s *shell) mentions(text, by string) {
 				break
 			}
 			if !endsInWord(before) && !beginsInWord(after) {
-				s.stopFor(&denial{row: rowAll, capability: "write " + name, why: fmt.Sprintf("%s (%s/**) is protected, and it is not known that %s only reads it", name, name, cut(by))})
+				s.stopFor(&denial{code: DeniedProtected, capability: "write " + name, why: fmt.Sprintf("%s (%s/**) is protected, and it is not known that %s only reads it", name, name, cut(by))})
 				return
 			}
 			rest = after

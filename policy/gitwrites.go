@@ -50,7 +50,7 @@ func (s *shell) gitWrites(args []value) {
 	if !s.j.where.Model {
 		return
 	}
-	s.stopFor(&denial{row: rowAll, capability: "use git version control", why: fmt.Sprintf("git %s writes below .git (.git/**)", cut(name))})
+	s.stopFor(&denial{code: DeniedProtected, capability: "use git version control", why: fmt.Sprintf("git %s writes below .git (.git/**)", cut(name))})
 }
 
 // gitReads lists other git commands that do not write inside .git, for roles that may run commands.

@@ -30,8 +30,8 @@ type judge struct {
 
 // denial is why a call is denied.
 type denial struct {
-	row        string // X10, or empty: the role's own row
-	capability string // what is missing: "write Python", "run npm"
+	code       DenyReason // empty: the rules of the role
+	capability string     // what is missing: "write Python", "run npm"
 	why        string
 	instead    string // what the caller can do itself; may be empty
 }
@@ -65,16 +65,17 @@ func (j *judge) both(folder string) []string {
 }
 
 func (j *judge) verdict() Verdict {
-	row := rowAgent
+	code := DeniedAgent
 	if j.main {
-		row = rowMain
+		code = DeniedMain
 	}
 	if d := j.tool(); d != nil {
-		if d.row == "" {
-			d.row = row
+		if d.code == "" {
+			d.code = code
 		}
-		return Verdict{Reason: j.words(d), Row: d.row, Capability: d.capability, Writes: j.writes}
+		return Verdict{Reason: j.words(d), Code: d.code, Row: d.code.Row(), Capability: d.capability, Writes: j.writes}
 	}
+	row := code.Row()
 	if j.main {
 		row = ""
 	}
@@ -85,7 +86,7 @@ func (j *judge) verdict() Verdict {
 func (j *judge) words(d *denial) string {
 	var b strings.Builder
 	switch {
-	case d.row == rowAll:
+	case d.code == DeniedProtected:
 		b.WriteString("nobody releases himself: ")
 	case j.main:
 		fmt.Fprintf(&b, "this requires to %s, which MAIN cannot do: ", d.capability)
@@ -96,11 +97,11 @@ func (j *judge) words(d *denial) string {
 	switch {
 	case d.instead != "":
 		b.WriteString("; " + d.instead)
-	case d.row == rowAll:
+	case d.code == DeniedProtected:
 		b.WriteString("; no model may, in no state: ask a person to do it")
 	}
 	switch {
-	case !j.main || d.row == rowAll:
+	case !j.main || d.code == DeniedProtected:
 	case d.instead != "":
 		b.WriteString("; or delegate it to an agent (Task)")
 	default:
@@ -135,7 +136,7 @@ func (j *judge) tool() *denial {
 		return j.delegation()
 	case "SlashCommand", "Skill":
 		if strings.Contains(strings.ToLower(string(j.call.Input)), "agent-state-machine") {
-			return &denial{row: rowAll, capability: "govern the session", why: "only a person's input or the command line outside starts or ends a session"}
+			return &denial{code: DeniedProtected, capability: "govern the session", why: "only a person's input or the command line outside starts or ends a session"}
 		}
 	}
 	return j.unknownTool()
@@ -158,7 +159,7 @@ func (j *judge) unknownTool() *denial {
 	name := j.call.Tool
 	if !j.main {
 		if p := j.protectedValue(); p != "" {
-			return &denial{row: rowAll, capability: "write " + p, why: fmt.Sprintf("it is not known that the tool %s only reads, and it is given %s", name, p)}
+			return &denial{code: DeniedProtected, capability: "write " + p, why: fmt.Sprintf("it is not known that the tool %s only reads, and it is given %s", name, p)}
 		}
 		j.note(fmt.Sprintf("the tool %s is not known: what it writes was not seen", name))
 		return nil

@@ -174,14 +174,14 @@ func (j *judge) holds(p string) bool {
 }
 
 func (j *judge) himself(given, name string) *denial {
-	return &denial{row: rowAll, capability: "write " + given, why: fmt.Sprintf("%s is protected (%s)", given, name)}
+	return &denial{code: DeniedProtected, capability: "write " + given, why: fmt.Sprintf("%s is protected (%s)", given, name)}
 }
 
 // unseen judges a place that cannot be resolved: it might be one that X10 protects.
 func (j *judge) unseen(given, why string) *denial {
 	d := &denial{capability: "write " + given, why: why, instead: "name a plain path"}
 	if !j.main && j.where.Model {
-		d.row = rowAll
+		d.code = DeniedProtected
 	}
 	return d
 }

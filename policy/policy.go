@@ -71,19 +71,42 @@ type Verdict struct {
 	Allow  bool
 	Reason string // of a denial: what is missing and what to do. Of an allowance: what was not understood, or empty
 	Unsure bool   // an agent's call that was allowed without being understood; Reason says what
-	// Row of the specification: D8 for a denial in MAIN, X10 for one that applies to all roles, D9 for what
+	// Code is the rule behind a denial; empty for an allowance. Decisions compare it.
+	Code DenyReason
+	// Row of the specification, for people: D8 for a denial in MAIN, X10 for one that applies to all roles, D9 for what
 	// an agent's permissions decide, either way; empty for an allowance in MAIN.
 	Row        string
 	Capability string   // of denials: what an agent must be able to do to take over, in words that Rank understands
 	Writes     []string // the files that the call would write, resolved, as far as known
 }
 
-// The rows of a verdict.
+// DenyReason is the code for which rules denied a call.
+type DenyReason string
+
 const (
-	rowMain  = "D8"
-	rowAgent = "D9"
-	rowAll   = "X10"
+	DeniedMain      DenyReason = "main"      // MAIN's permissions
+	DeniedAgent     DenyReason = "agent"     // an agent's permissions
+	DeniedProtected DenyReason = "protected" // no model may, in any role
 )
+
+// Row is the row of the specification that a reason belongs to.
+func (r DenyReason) Row() string {
+	switch r {
+	case DeniedMain:
+		return "D8"
+	case DeniedAgent:
+		return "D9"
+	case DeniedProtected:
+		return "X10"
+	default:
+		return ""
+	}
+}
+
+// Deny is a denial by one of the codes.
+func Deny(code DenyReason, reason string) Verdict {
+	return Verdict{Code: code, Row: code.Row(), Reason: reason}
+}
 
 // Disk answers questions about files. An implementation changes nothing on disk and opens nothing that could
 // block: it calls stat before it reads.

@@ -181,7 +181,7 @@ func (b Book) Answer(call Call, paths []string, where Where, disk Disk) (verdict
 	where.Model = true
 	r := newReading(call, paths, where, disk)
 	if why := r.protected(); why != "" {
-		return answerDeny, rowAll + ": " + why, ""
+		return answerDeny, DeniedProtected.Row() + ": " + why, ""
 	}
 	var bound Bound
 	if !b.Bounds.silent() {
@@ -258,7 +258,7 @@ func newReading(call Call, paths []string, where Where, disk Disk) *reading {
 // person is asked.
 func (r *reading) protected() string {
 	tool := r.call.Tool
-	if r.verdict.Row == rowAll && !changesFiles(tool) {
+	if r.verdict.Code == DeniedProtected && !changesFiles(tool) {
 		return r.verdict.Reason
 	}
 	if tool == "Bash" || readsFiles(tool) || has(harmlessTools, tool) {
@@ -268,7 +268,7 @@ func (r *reading) protected() string {
 		if faultOf(f.abs) != "" {
 			continue
 		}
-		if d := r.j.mayWrite(target{given: f.given, abs: f.abs, file: true}); d != nil && d.row == rowAll {
+		if d := r.j.mayWrite(target{given: f.given, abs: f.abs, file: true}); d != nil && d.code == DeniedProtected {
 			return r.j.words(d)
 		}
 	}

@@ -150,7 +150,7 @@ func (s *shell) unclear(capability, why, instead string) {
 func (s *shell) stopFor(d *denial) {
 	switch {
 	case d == nil || s.stop != nil:
-	case s.strict || d.row == rowAll:
+	case s.strict || d.code == DeniedProtected:
 		s.stop = d
 	case s.minor == nil:
 		s.minor = d

@@ -120,7 +120,7 @@ func (t *Team) unlimited(id string, r *workflow.Run, at time.Time) bool {
 // releaseRun lets a paused run go on. Where its own limit had paused it, that is somebody's
 // word that it may cost more today.
 func (d *draft) releaseRun(id string, r *workflow.Run, in workflow.ReleaseAsked) error {
-	waives := pausedByLimit(r) && in.By != byLimit && d.team.RunOver(id, d.ev.At) != ""
+	waives := pausedByLimit(r) && !in.LimitLifted && d.team.RunOver(id, d.ev.At) != ""
 	if err := d.runDecides(id, r, in); err != nil || !waives {
 		return err
 	}
@@ -141,7 +141,7 @@ func (d *draft) runTimer(id string, r *workflow.Run) error {
 	case at.IsZero() || d.ev.At.Before(at):
 		return nil
 	case d.team.unlimited(id, r, d.ev.At):
-		return d.runDecides(id, r, workflow.ReleaseAsked{By: byLimit, Why: releaseWords})
+		return d.runDecides(id, r, workflow.ReleaseAsked{By: byLimit, LimitLifted: true, Why: releaseWords})
 	}
 	note := d.team.Notes[id]
 	d.note(id, "X9", "still_limited", NoteSet{Settings: note.Settings, Waived: note.Waived, LookAt: nextDay(d.ev.At)})

@@ -216,7 +216,7 @@ func (t *Team) nextOfRun(id string, at time.Time) (agent string, what any) {
 		return agent, slotDue{}
 	}
 	if pausedByLimit(r) && t.unlimited(id, r, at) {
-		return "", workflow.ReleaseAsked{By: byLimit, Why: releaseWords}
+		return "", workflow.ReleaseAsked{By: byLimit, LimitLifted: true, Why: releaseWords}
 	}
 	for action := range r.Actions(workflow.Now{At: at, Held: t.Hold.On || t.Stopping}) {
 		if what := t.nextOfStep(id, r, action, at); what != nil {

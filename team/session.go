@@ -73,8 +73,8 @@ func (a *Agent) phase() session.Phase {
 
 // cutsOff says whether a session that is ended for a reason is cut off by it: Fairlead is stopped at
 // once, and nobody had said that the agent itself is to stop.
-func (a *Agent) cutsOff(s *Session, why EndReason, now bool) bool {
-	if why != EndShutdown || !now || s.Ending != "" {
+func (a *Agent) cutsOff(s *Session, reason EndReason, now bool) bool {
+	if reason != EndShutdown || !now || s.Ending != "" {
 		return false
 	}
 	desired := a.Control.Desired

@@ -289,7 +289,7 @@ func (s *Server) policyCheck(ctx context.Context, in *policyCheckIn) (*api.Polic
 	said := &api.PolicyVerdict{Decision: "allow", Reason: verdict.Reason, Row: verdict.Row}
 	if !verdict.Allow {
 		said.Decision = "deny"
-		if verdict.Row == "D8" {
+		if verdict.Code == policy.DeniedMain {
 			said.DelegateTo = s.ranked(f.Session, verdict.Capability).Best
 		}
 	}

@@ -93,14 +93,11 @@ func (e *Controller) act(ctx context.Context, c AgentCaller, text string, what c
 	ev.Text = text
 	_, err = e.Do(ctx, loop.Request{Event: ev, Look: look, Found: func(changes []team.Change) {
 		for i := range changes {
-			late = late || changes[i].Row == rowLate
+			late = late || changes[i].Trigger == string(channel.SaidLate)
 		}
 	}})
 	return late, err
 }
-
-// rowLate is the floor's row for what came without the turn.
-const rowLate = "N3"
 
 // holding is the turn that an act is about.
 type holding struct {

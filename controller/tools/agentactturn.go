@@ -96,7 +96,7 @@ func (e *Controller) post(ctx context.Context, c AgentCaller, h holding, text st
 	late := false
 	_, err := e.Do(ctx, loop.Request{Events: events, Found: func(changes []team.Change) {
 		for i := range changes {
-			late = late || changes[i].Row == rowLate
+			late = late || changes[i].Trigger == string(channel.SaidLate)
 			if set := changes[i].Body.Turn; set != nil && set.Body.Post != nil {
 				spoken.Message = set.Body.Post.N
 			}

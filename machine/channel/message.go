@@ -106,7 +106,7 @@ func (c *channelDraft) late(in Said) {
 		c.next.Warn = fmt.Sprintf("TURN_COMPLETE without the turn: %d is over or was never its", in.Turn)
 	}
 	if c.next.Post != nil || c.next.Warn != "" || len(c.next.Messages) > 0 {
-		c.emit(rowLate, in.Agent, "", "", "said_late")
+		c.emit(rowLate, in.Agent, "", "", SaidLate)
 	}
 }
 

@@ -16,18 +16,18 @@ func (c *channelDraft) advance() {
 	if h.Rests != "" && c.due(c.look(h.Rests)) {
 		c.must(h.Rests, Roused)
 	}
-	next, why := c.pick()
+	next, reason := c.pick()
 	switch {
 	case next != "":
 		c.must(next, Granted)
-	case h.Parked != why:
-		c.park(why)
+	case h.Parked != reason:
+		c.park(reason)
 	}
 }
 
-func (c *channelDraft) park(why Reason) {
-	c.head.Parked = why
-	switch why {
+func (c *channelDraft) park(reason Reason) {
+	c.head.Parked = reason
+	switch reason {
 	case Rounds:
 		rounds := "a round"
 		if c.rules.RoundsMax != 1 {
@@ -38,7 +38,7 @@ func (c *channelDraft) park(why Reason) {
 		c.announceNoAgents()
 	case Quiet, Passed, Held, Limited:
 	}
-	c.emit(rowParked, "", "", "", Event("parked_"+string(why)))
+	c.emit(rowParked, "", "", "", Event("parked_"+string(reason)))
 }
 
 func (c *channelDraft) announceNoAgents() {

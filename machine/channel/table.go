@@ -198,6 +198,10 @@ var MessageTable = machine.Table[MessageState, MessageEvent, Act]{
 	Answered: {TimeOver: {ID: "M5", To: Answered, Why: "one answer closes a message to all; the other agents need not answer"}},
 }
 
+// SaidLate is the event of rule N3: an agent said something without the turn. It is kept and marked, and
+// no state changes.
+const SaidLate Event = "said_late"
+
 // Named rules that are no transition of an agent or of a message.
 const (
 	rowConfigured = "N1" // the agent or the channel is configured so now

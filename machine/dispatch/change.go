@@ -80,6 +80,7 @@ type Denied struct {
 	Reason     string `json:"reason"`
 	Delegate   string `json:"delegate_to,omitempty"`
 	Capability string `json:"capability,omitempty"`
+	Afterwards bool   `json:"afterwards,omitempty"` // the call was made without a question, and judged after it
 }
 
 // Apply makes a change true.

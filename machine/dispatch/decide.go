@@ -167,6 +167,7 @@ func (d *draft) deny(in Deny) error {
 	denied := Denied{
 		By: by, Tool: short(in.Tool, 200), Call: short(in.Call, 1000), Row: cmp.Or(in.Row, "D8"),
 		Reason: short(in.Reason, 1000), Delegate: short(in.Delegate, 200), Capability: short(in.Capability, 200),
+		Afterwards: in.Afterwards,
 	}
 	return d.step(CallDenied, "denied "+denied.Tool, func(now *Now, body *Body) {
 		now.Denied++

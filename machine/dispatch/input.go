@@ -80,6 +80,7 @@ type Deny struct {
 	Reason     string
 	Delegate   string // the agent that could, by its description; empty: none fits
 	Capability string // what is missing
+	Afterwards bool   // the call was made without a question, and judged after it
 }
 
 // Wrote records a file that an allowed tool call made (D9).

@@ -31,7 +31,10 @@ type (
 		By, Why string // Why is for people
 		Reason  PauseReason
 	}
-	ReleaseAsked struct{ By, Why string }
+	ReleaseAsked struct {
+		By, Why     string
+		LimitLifted bool // a limit paused the run, and is not reached any more
+	}
 )
 
 // CancelAsked ends a run, or with Step that step alone where it is RUNNING (W14).
