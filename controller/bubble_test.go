@@ -51,7 +51,7 @@ type bubble struct {
 
 	sessions seam.Sessions // session folders; nil: none
 
-	elsewhere func(context.Context, string, []string) ([]seam.Occupant, error) // who else has a conversation open
+	elsewhere func(context.Context, string, []string) ([]seam.ProcessConflict, error) // who else has a conversation open
 	waited    func(view.InboxItem)
 }
 
@@ -112,7 +112,7 @@ func (b *bubble) open(last int, undone bool) {
 	e, err := Open(b.t.Context(), seam.Options{
 		Name: "test", Config: &conf, Journal: history, Files: b.files, Host: seat{b.host, b.fate},
 		Drivers: map[string]driver.Driver{"fake": b.driver}, Lookup: func(string) (string, bool) { return "", false },
-		BootID: b.boot, Sessions: b.sessions, Elsewhere: b.elsewhere, Waited: b.waited, Log: slog.New(slog.NewTextHandler(b.logged, nil)),
+		BootID: b.boot, Sessions: b.sessions, ProcessConflicts: b.elsewhere, Waited: b.waited, Log: slog.New(slog.NewTextHandler(b.logged, nil)),
 	})
 	if err != nil {
 		b.t.Fatal(err)

@@ -27,11 +27,11 @@ import (
 	"github.com/fairlead-dev/fairlead/shim"
 )
 
-// Rehearse says what Run would do first, and does none of it: it decides with the code that
-// recovery decides with, on a journal that keeps nothing, by what the onlooker sees. Of the
-// options Host and Files are not looked at. Nothing is appended, written, adopted or started.
-func Rehearse(ctx context.Context, opts seam.Options, look seam.Onlooker) (view.Plan, error) {
-	opts.Journal = &scratch{Journal: opts.Journal}
+// DryRun returns what Run would do first, without doing it. It decides with the code of recovery,
+// from the observer's information, on a journal that stores nothing. It does not use the options
+// Host and Files. Nothing is appended, written, adopted or started.
+func DryRun(ctx context.Context, opts seam.Options, look seam.Observer) (view.Plan, error) {
+	opts.Journal = &dryJournal{Journal: opts.Journal}
 	opts.Log = slog.New(slog.DiscardHandler)
 	opts.Planned, opts.Host, opts.Files = nil, nil, nil
 	e, err := Open(ctx, opts)
@@ -41,34 +41,34 @@ func Rehearse(ctx context.Context, opts seam.Options, look seam.Onlooker) (view.
 	defer e.Shutdown(nil)
 	e.NoSnapshots()
 	before := e.State().Copy()
-	found, err := e.reckon(ctx, look, func(ctx context.Context) []sessions.Adoption { return e.lookAll(ctx, look) }, func(ctx context.Context) error {
-		return e.glance(ctx, look)
+	found, err := e.reckon(ctx, look, func(ctx context.Context) []sessions.Adoption { return e.observeSessions(ctx, look) }, func(ctx context.Context) error {
+		return e.observeFiles(ctx, look)
 	})
 	if err != nil {
-		return view.Plan{}, fmt.Errorf("rehearse the recovery: %w", err)
+		return view.Plan{}, fmt.Errorf("plan the recovery: %w", err)
 	}
 	return e.plan(before, found), ctx.Err()
 }
 
-// lookAll is adoptAll for one who only looks.
-func (e *Supervisor) lookAll(ctx context.Context, look seam.Onlooker) []sessions.Adoption {
+// observeSessions is AdoptAll for a dry run.
+func (e *Supervisor) observeSessions(ctx context.Context, look seam.Observer) []sessions.Adoption {
 	return e.EachOpen(func(a *sessions.Adoption) {
 		var pid int
 		a.Found, pid, a.Err = look.Session(ctx, a.Session.ID, e.State().Epoch)
 		if a.Err == nil {
-			a.Proc = glimpse{pid: pid}
+			a.Proc = observedProcess{pid: pid}
 		}
 	})
 }
 
-// glance is readFiles for one who only looks.
-func (e *Supervisor) glance(ctx context.Context, look seam.Onlooker) error {
+// observeFiles is ReadFiles for a dry run.
+func (e *Supervisor) observeFiles(ctx context.Context, look seam.Observer) error {
 	type page struct {
 		looks []agentfile.Seen
 		err   error
 	}
 	pages := map[string]*page{}
-	slots := make(chan struct{}, glancesMax)
+	slots := make(chan struct{}, observeFilesMax)
 	var looking sync.WaitGroup
 	for name, m := range e.Files {
 		if e.State().Agents[name] == nil || m.Conf.Workspace == "" {
@@ -99,19 +99,19 @@ func (e *Supervisor) glance(ctx context.Context, look seam.Onlooker) error {
 	return nil
 }
 
-// glancesMax bounds how many files are waited for at once: one that is away or torn takes a
-// while, and a thousand of them must not take that one after the other.
-const glancesMax = 128
+// observeFilesMax limits how many files are read concurrently. A missing or torn file takes a
+// while, and a thousand of them must not be read one after the other.
+const observeFilesMax = 128
 
-// scratch is a journal that forgets: what a rehearsal decides is nobody's history.
-type scratch struct {
+// dryJournal is a journal that stores nothing: the decisions of a dry run are not history.
+type dryJournal struct {
 	journal.Journal
 	mu    sync.Mutex
 	extra uint64
 }
 
 // Append only counts.
-func (s *scratch) Append(ctx context.Context, batch []journal.Change, _ ...journal.Expect) (uint64, error) {
+func (s *dryJournal) Append(ctx context.Context, batch []journal.Change, _ ...journal.Expect) (uint64, error) {
 	head, _, err := s.Head(ctx)
 	if err != nil {
 		return 0, err
@@ -122,43 +122,45 @@ func (s *scratch) Append(ctx context.Context, batch []journal.Change, _ ...journ
 	return head + s.extra, nil
 }
 
-// SaveSnapshot keeps nothing.
-func (*scratch) SaveSnapshot(context.Context, journal.Snapshot) error { return nil }
+// SaveSnapshot stores nothing.
+func (*dryJournal) SaveSnapshot(context.Context, journal.Snapshot) error { return nil }
 
-// glimpse is a process that was only seen: nothing can be asked of it.
-type glimpse struct{ pid int }
+// observedProcess is a process that was only observed; requests to it fail.
+type observedProcess struct{ pid int }
 
-var errGlimpse = errors.New("a rehearsal only looks, which is a fault in fairlead")
+var errObserved = errors.New("a dry run must not control a process, which is a bug in fairlead")
 
-func (g glimpse) PID() int { return g.pid }
+func (g observedProcess) PID() int { return g.pid }
 
-func (glimpse) Done() <-chan struct{} { return nil }
+func (observedProcess) Done() <-chan struct{} { return nil }
 
-func (glimpse) Ended(context.Context) (seam.Ending, error) { return seam.Ending{}, errGlimpse }
+func (observedProcess) Ended(context.Context) (seam.Ending, error) { return seam.Ending{}, errObserved }
 
-func (glimpse) End(context.Context, time.Duration) error { return errGlimpse }
+func (observedProcess) End(context.Context, time.Duration) error { return errObserved }
 
-func (glimpse) Ack(context.Context) error { return errGlimpse }
+func (observedProcess) Ack(context.Context) error { return errObserved }
 
-func (glimpse) Evidence(context.Context) (seam.Proof, error) { return seam.Proof{}, errGlimpse }
-
-func (glimpse) Close() error { return nil }
-
-func (glimpse) Send(context.Context, []byte) error { return errGlimpse }
-
-func (glimpse) CloseInput(context.Context) error { return errGlimpse }
-
-func (glimpse) Output(context.Context, int64) (io.ReadCloser, error) { return nil, errGlimpse }
-
-// Eyes is the Onlooker of real life.
-type Eyes struct {
-	Folder string // as Shims has it
+func (observedProcess) Evidence(context.Context) (seam.Proof, error) {
+	return seam.Proof{}, errObserved
 }
 
-var _ seam.Onlooker = Eyes{}
+func (observedProcess) Close() error { return nil }
 
-// Session is Onlooker's.
-func (y Eyes) Session(ctx context.Context, session string, epoch uint64) (seam.Found, int, error) {
+func (observedProcess) Send(context.Context, []byte) error { return errObserved }
+
+func (observedProcess) CloseInput(context.Context) error { return errObserved }
+
+func (observedProcess) Output(context.Context, int64) (io.ReadCloser, error) { return nil, errObserved }
+
+// DiskObserver is the production Observer.
+type DiskObserver struct {
+	Folder string // as in sessions.Shims
+}
+
+var _ seam.Observer = DiskObserver{}
+
+// Session implements seam.Observer.
+func (y DiskObserver) Session(ctx context.Context, session string, epoch uint64) (seam.Found, int, error) {
 	sight, err := shim.Look(ctx, filepath.Join(y.Folder, session))
 	if err != nil {
 		return "", 0, fmt.Errorf("adopt %s: %w", session, err)
@@ -167,28 +169,28 @@ func (y Eyes) Session(ctx context.Context, session string, epoch uint64) (seam.F
 		return "", 0, &seam.Fenced{Why: (&shim.Fenced{Mine: epoch, Seen: sight.Fence}).Error()}
 	}
 	if sight.Phase == shim.Running && !sight.Answers {
-		return "", sight.AgentPID, fmt.Errorf("its shim (process %d) is there but does not answer: %s", sight.ShimPID, sight.Silence)
+		return "", sight.AgentPID, fmt.Errorf("its shim (process %d) exists but does not answer: %s", sight.ShimPID, sight.Silence)
 	}
 	return sessions.FoundAs[sight.Phase], sight.AgentPID, nil
 }
 
 const (
-	swapPrefix = "." + agentfile.FileName + ".swap-" // as interop names what it swaps out; a test compares
-	sheetMax   = 1 << 20                             // bytes; what is larger is malformed whatever it says
-	tornFor    = 250 * time.Millisecond              // SPEC: the same unparsable bytes for this long are malformed
-	goneFor    = 50 * time.Millisecond               // who replaces by unlink and rename is away for less
-	tornLook   = 10 * time.Millisecond               // between two looks meanwhile
+	swapPrefix   = "." + agentfile.FileName + ".swap-" // as in package agentfile; a test compares them
+	fileBytesMax = 1 << 20                             // bytes; a larger file is malformed
+	tornFor      = 250 * time.Millisecond              // SPEC: content that stays unparsable for this long is malformed
+	goneFor      = 50 * time.Millisecond               // a program that replaces a file by unlink and rename takes less
+	tornLook     = 10 * time.Millisecond               // interval between two reads meanwhile
 )
 
-// File is Onlooker's. Nonsense is looked at until it has stayed so for as long as the spec
-// says; nothing is kept aside.
-func (Eyes) File(ctx context.Context, _, folder string) ([]agentfile.Seen, error) {
+// File implements seam.Observer. It reads malformed content until it has stayed the same for as
+// long as SPEC says. It keeps no copies.
+func (DiskObserver) File(ctx context.Context, _, folder string) ([]agentfile.Seen, error) {
 	names, err := os.ReadDir(folder)
 	if errors.Is(err, fs.ErrNotExist) {
-		return []agentfile.Seen{{Kind: agentfile.KindDeleted}}, nil // recovery would make it, and find it empty
+		return []agentfile.Seen{{Kind: agentfile.KindDeleted}}, nil // recovery would create the folder and find no file
 	}
 	if err != nil {
-		return nil, fmt.Errorf("look into the workspace: %w; make it readable", err)
+		return nil, fmt.Errorf("read the workspace: %w; make it readable", err)
 	}
 	now, err := settled(ctx, filepath.Join(folder, agentfile.FileName))
 	if err == nil && now.Kind == agentfile.KindUnreadable {
@@ -202,7 +204,7 @@ func (Eyes) File(ctx context.Context, _, folder string) ([]agentfile.Seen, error
 		if !strings.HasPrefix(entry.Name(), swapPrefix) {
 			continue
 		}
-		left := sheetAt(filepath.Join(folder, entry.Name()))
+		left := fileVersion(filepath.Join(folder, entry.Name()))
 		if left.Kind == agentfile.KindWritten && left.Sum != now.Sum {
 			left.FromSwap = true
 			looks = append(looks, left)
@@ -213,7 +215,7 @@ func (Eyes) File(ctx context.Context, _, folder string) ([]agentfile.Seen, error
 
 func settled(ctx context.Context, path string) (agentfile.Seen, error) {
 	for since, last := time.Now(), (agentfile.Seen{}); ; {
-		s := sheetAt(path)
+		s := fileVersion(path)
 		if s.Kind == agentfile.KindWritten || s.Kind == agentfile.KindUnreadable {
 			return s, nil
 		}
@@ -233,10 +235,10 @@ func settled(ctx context.Context, path string) (agentfile.Seen, error) {
 	}
 }
 
-// sheetAt reads one file as interop does: a plain file, no link, no pipe.
-func sheetAt(path string) agentfile.Seen {
+// fileVersion reads one file as agentfile does: a regular file, not a link or a pipe.
+func fileVersion(path string) agentfile.Seen {
 	s := agentfile.Seen{Kind: agentfile.KindUnreadable, At: time.Now().UTC()}
-	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0) //nolint:gosec // a file that everybody may put there
+	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0) //nolint:gosec // any program may create the file
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		s.Kind = agentfile.KindDeleted
@@ -248,10 +250,10 @@ func sheetAt(path string) agentfile.Seen {
 	defer f.Close()
 	info, err := f.Stat()
 	if err != nil || !info.Mode().IsRegular() {
-		s.Fault = filepath.Base(path) + " is no plain file; put one there"
+		s.Fault = filepath.Base(path) + " is not a regular file; put one there"
 		return s
 	}
-	if s.Bytes, err = io.ReadAll(io.LimitReader(f, sheetMax+1)); err != nil {
+	if s.Bytes, err = io.ReadAll(io.LimitReader(f, fileBytesMax+1)); err != nil {
 		s.Fault = err.Error()
 		return s
 	}
@@ -266,4 +268,9 @@ func sheetAt(path string) agentfile.Seen {
 	}
 	s.Kind, s.State = agentfile.KindWritten, state
 	return s
+}
+
+// Orphans implements seam.OrphanFinder.
+func (y DiskObserver) Orphans(ctx context.Context, over func(string) bool) ([]seam.Orphan, error) {
+	return sessions.OrphansIn(ctx, y.Folder, over)
 }

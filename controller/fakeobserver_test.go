@@ -40,7 +40,7 @@ func TestEyesSeeWhatTheWatchSees(t *testing.T) {
 			make(t, dir)
 			ctx, cancel := context.WithTimeout(t.Context(), waitMax)
 			defer cancel()
-			seen, err := Eyes{}.File(ctx, "coder", dir)
+			seen, err := DiskObserver{}.File(ctx, "coder", dir)
 			watched, now, werr := watch(ctx, t, dir, len(seen))
 			if err != nil || werr != nil {
 				if err == nil || werr == nil {

@@ -1,6 +1,6 @@
 package controller
 
-// registerAll adds the hooks of every controller, in the order in which they act.
+// registerAll adds the hooks of every controller in the order in which they act.
 func (e *Supervisor) registerAll() {
 	e.Register(e.ChannelHooks())
 	e.Register(e.CrewHooks())

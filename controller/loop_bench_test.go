@@ -42,7 +42,7 @@ func still(b *testing.B, yaml string, channels []config.Channel) *Supervisor {
 	if err != nil {
 		b.Fatal(err)
 	}
-	to := &nowhere{Journal: j}
+	to := &discardJournal{Journal: j}
 	e, err := Open(ctx, seam.Options{
 		Name: "bench", Config: conf, Journal: to, Files: files, Log: log, Lookup: os.LookupEnv, BootID: workspace.BootID(),
 		Host:    &sessions.Shims{Folder: filepath.Join(dir, "sessions"), Workspace: dir},
@@ -66,13 +66,13 @@ func still(b *testing.B, yaml string, channels []config.Channel) *Supervisor {
 	return e
 }
 
-// nowhere takes every append, once last is set.
-type nowhere struct {
+// discardJournal takes every append, once last is set.
+type discardJournal struct {
 	journal.Journal
 	last uint64
 }
 
-func (n *nowhere) Append(ctx context.Context, batch []journal.Change, expect ...journal.Expect) (uint64, error) {
+func (n *discardJournal) Append(ctx context.Context, batch []journal.Change, expect ...journal.Expect) (uint64, error) {
 	if n.last == 0 {
 		return n.Journal.Append(ctx, batch, expect...)
 	}
@@ -80,7 +80,7 @@ func (n *nowhere) Append(ctx context.Context, batch []journal.Change, expect ...
 	return n.last, nil
 }
 
-func (n *nowhere) SaveSnapshot(context.Context, journal.Snapshot) error { return nil }
+func (n *discardJournal) SaveSnapshot(context.Context, journal.Snapshot) error { return nil }
 
 // BenchmarkLoop measures what a full batch costs the loop's processor, the journal and whoever waits
 // apart: the fastest of its rounds, since whatever else the machine does makes one slower, never faster.

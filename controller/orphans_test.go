@@ -76,10 +76,10 @@ func (w *world) plan() view.Plan {
 		w.t.Fatal(err)
 	}
 	defer j.Close()
-	plan, err := Rehearse(w.t.Context(), seam.Options{
+	plan, err := DryRun(w.t.Context(), seam.Options{
 		Name: "test", Config: conf, Journal: j, Drivers: map[string]driver.Driver{"exec": driverexec.Driver{}},
 		Lookup: os.LookupEnv, BootID: workspace.BootID(), Log: slog.New(slog.DiscardHandler),
-	}, Eyes{Folder: filepath.Join(w.dir, ".fairlead", "sessions")})
+	}, DiskObserver{Folder: filepath.Join(w.dir, ".fairlead", "sessions")})
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -118,8 +118,8 @@ func TestStrangers(t *testing.T) {
 				t.Errorf("the plan says nothing of coder-2: %+v", plan)
 			}
 			w.start()
-			w.command("coder", "continuous")                   // the file says it, too
-			soon := time.Now().Add(2 * sessions.StrangerEvery) // a start that does not wait is over by then
+			w.command("coder", "continuous")                 // the file says it, too
+			soon := time.Now().Add(2 * sessions.OrphanEvery) // a start that does not wait is over by then
 			w.until("coder", "that time passes", func(view.AgentView) bool { return time.Now().After(soon) })
 			shown := w.until("coder", "that a stranger is said", func(v view.AgentView) bool { return strings.Contains(v.Doubt, "coder-2 runs as process") })
 			if shown.Certainty != view.CertaintyUnknown || running(shown) {

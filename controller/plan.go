@@ -15,28 +15,28 @@ import (
 	"github.com/fairlead-dev/fairlead/team"
 )
 
-// Which way an end went that is not read yet.
+// Conditions for steps after an end that has not been read yet.
 const (
 	ifWell   = "it ended well"
 	ifFailed = "it failed"
 )
 
-// sight is what was seen of one agent when the plan is made.
-type sight struct {
+// observation is what was found of one agent when the plan is made.
+type observation struct {
 	session team.Session
 	found   seam.Found
-	follows bool   // there is a process, or an end, to listen to
-	silent  string // why nobody knows; empty: found says
+	follows bool   // there is a process to follow, running or exited
+	silent  string // why the outcome is not known; empty: found holds
 	pid     int
-	file    string // what lies in the file's place, in words
+	file    string // the content of its file, as text
 	fileOK  bool
-	resumes *sessions.Resumption // nil: it has no conversations to go on with
+	resumes *sessions.Resumption // nil if it has no conversations to resume
 }
 
-// planOf says what follows from what was found. before is the team as the journal told it,
-// after as recovery has decided; neither is changed. It is pure, and recovery and its
-// rehearsal both print what it gives.
-func planOf(before, after *team.Team, seen map[string]sight, rebooted bool, at time.Time) view.Plan {
+// planOf derives the plan from what was found. before is the team according to the journal, after
+// the team with the decisions of recovery; neither is changed. It has no side effects; recovery and
+// the dry run both print its result.
+func planOf(before, after *team.Team, seen map[string]observation, rebooted bool, at time.Time) view.Plan {
 	plan := view.Plan{Rebooted: rebooted, Hold: after.Hold.On, Lines: []view.PlanLine{}}
 	scratch := &planner{team: after.Copy(), at: at, resumes: map[string]*sessions.Resumption{}}
 	for name, s := range seen {
@@ -61,15 +61,15 @@ func planOf(before, after *team.Team, seen map[string]sight, rebooted bool, at t
 	return plan
 }
 
-// planner plays what comes after the looking on a copy of the team.
+// planner plays the steps after the observation on a copy of the team.
 type planner struct {
 	team    *team.Team
 	at      time.Time
 	resumes map[string]*sessions.Resumption // by agent
 }
 
-// tell has the copy decide; a refusal means that it is so already.
-func (p *planner) tell(name string, what any) bool {
+// decide applies an event to the copy. false means that it was refused or changed nothing.
+func (p *planner) decide(name string, what any) bool {
 	changes, err := p.team.Decide(team.Event{At: p.at, Actor: sessions.ByRecovery, Agent: name, What: what})
 	if err != nil {
 		return false
@@ -80,8 +80,8 @@ func (p *planner) tell(name string, what any) bool {
 	return len(changes) > 0
 }
 
-// steps are what is done with one agent, from the session that was found on.
-func (p *planner) steps(name string, s sight) []view.PlanStep {
+// steps returns the steps for one agent, beginning with the session that was found.
+func (p *planner) steps(name string, s observation) []view.PlanStep {
 	id := s.session.ID
 	over := func(outcome control.Outcome) team.SessionEnded {
 		return team.SessionEnded{Session: id, Outcome: outcome, AtStart: true}
@@ -92,35 +92,35 @@ func (p *planner) steps(name string, s sight) []view.PlanStep {
 	case s.silent != "":
 		ask := []view.PlanStep{{Do: view.DoAsk, Session: id, Why: "whether it runs is not known: " + s.silent}}
 		if s.session.Phase == session.Running {
-			ask = append(ask, p.settle(name)...) // it may have to end; that is told to it when it answers
+			ask = append(ask, p.settle(name)...) // it may have to end, which happens when its shim answers
 		}
 		return ask
 	case s.follows && s.found == seam.Running:
-		return append([]view.PlanStep{{Do: view.DoAdopt, Session: id, Why: fmt.Sprintf("it outlived the daemon, as process %d", s.pid), Talk: p.goesOn(p.team.Agents[name], &s.session)}}, p.settle(name)...)
+		return append([]view.PlanStep{{Do: view.DoAdopt, Session: id, Why: fmt.Sprintf("it outlived the daemon, as process %d", s.pid), Talk: p.continues(p.team.Agents[name], &s.session)}}, p.settle(name)...)
 	case s.follows && s.found == seam.Exited:
-		first := view.PlanStep{Do: view.DoTakeEnd, Session: id, Why: "it ended while nobody looked"}
+		first := view.PlanStep{Do: view.DoTakeEnd, Session: id, Why: "it ended while no daemon ran"}
 		return append([]view.PlanStep{first}, p.either(name, over)...)
 	case s.found == seam.NeverStarted && s.session.Phase == session.Open:
 		return p.settle(name)
 	}
-	lost := view.PlanStep{Do: view.DoCountLost, Session: id, Why: "it ended while nobody looked, and nobody knows how"}
+	lost := view.PlanStep{Do: view.DoCountLost, Session: id, Why: "it ended while no daemon ran, and how is not known"}
 	if s.follows {
-		p.tell(name, over(control.Lost))
+		p.decide(name, over(control.Lost))
 	}
 	return append([]view.PlanStep{lost}, p.settle(name)...)
 }
 
-// either plays both ends that a session may have come to, and says once what is the same.
+// either plays both possible ends of a session and merges equal steps.
 func (p *planner) either(name string, over func(control.Outcome) team.SessionEnded) []view.PlanStep {
 	was := *p.team.Agents[name]
 	before := p.team
 	play := func(outcome control.Outcome) []view.PlanStep {
 		agent := was
-		if was.Session.ServesChannels() { // its end may move a channel
+		if was.Session.ServesChannels() { // its end may change a channel
 			p.team = before.Copy()
 		}
 		p.team.Agents[name] = &agent
-		p.tell(name, over(outcome))
+		p.decide(name, over(outcome))
 		return p.settle(name)
 	}
 	well, failed := play(control.OK), play(control.Failed)
@@ -146,26 +146,26 @@ func (p *planner) either(name string, over func(control.Outcome) team.SessionEnd
 	return append(well, failed...)
 }
 
-// settleMax bounds what can follow from one another at a start: a wish that is withdrawn
-// for the next one, a deadline that has passed. More would be going round in a circle.
+// settleMax limits the consequences of one start: a withdrawn session, an expired deadline. More
+// would mean a cycle.
 const settleMax = 8
 
-// settle goes on until the agent starts something, or comes to rest. What is started is
-// asked for by the same MayStart that is asked last before a real start.
+// settle continues until the agent starts something or has nothing to do. It uses the same MayStart
+// that is asked last before a real start.
 func (p *planner) settle(name string) []view.PlanStep {
 	var steps []view.PlanStep
 	for range settleMax {
 		a := p.team.Agents[name]
-		if due := p.team.Deadline(a); !due.IsZero() && !p.at.Before(due) && p.tell(name, team.TimerFired{}) {
+		if due := p.team.Deadline(a); !due.IsZero() && !p.at.Before(due) && p.decide(name, team.TimerFired{}) {
 			continue
 		}
 		s := a.Session
 		switch {
 		case s == nil:
-			if step, some := p.talk(a); some {
+			if step, some := p.channelSession(a); some {
 				return append(steps, step)
 			}
-			return append(steps, p.rest(a))
+			return append(steps, p.idle(a))
 		case s.Phase == session.Running && s.Ending != "":
 			return append(steps, view.PlanStep{Do: view.DoEnd, Session: s.ID, Why: s.Ending})
 		case s.Phase == session.Running:
@@ -173,24 +173,24 @@ func (p *planner) settle(name string) []view.PlanStep {
 		}
 		may, why := p.team.MayStart(name, s.ID, p.at)
 		if may {
-			why := wishOf(a, p.at)
+			why := desiredText(a, p.at)
 			if s.ServesChannels() {
-				why = talkWords(s.Delivery.Do, s.Delivery.Token)
+				why = tellText(s.Delivery.Do, s.Delivery.Token)
 			} else if folder, w, is := team.DispatchActionOf(s.For); is {
 				why = status.WorkWords(folder, w)
 			}
-			return append(steps, view.PlanStep{Do: view.DoStart, Session: s.ID, Kind: string(s.Kind), Why: why, Talk: p.takeUp(a, s)})
+			return append(steps, view.PlanStep{Do: view.DoStart, Session: s.ID, Kind: string(s.Kind), Why: why, Talk: p.resume(a, s)})
 		}
 		steps = append(steps, view.PlanStep{Do: view.DoWithdraw, Session: s.ID, Why: why})
-		if !p.tell(name, team.SessionEnded{Session: s.ID, Outcome: control.Withdrawn, Why: why}) {
+		if !p.decide(name, team.SessionEnded{Session: s.ID, Outcome: control.Withdrawn, Why: why}) {
 			return steps
 		}
 	}
 	return steps
 }
 
-// rest says why nothing is started.
-func (p *planner) rest(a *team.Agent) view.PlanStep {
+// idle explains why nothing is started.
+func (p *planner) idle(a *team.Agent) view.PlanStep {
 	retry := a.Control.Retry()
 	held := ""
 	switch {
@@ -201,18 +201,18 @@ func (p *planner) rest(a *team.Agent) view.PlanStep {
 	}
 	switch {
 	case a.Control.State == control.Foreign && !a.Control.Policy.Program:
-		return view.PlanStep{Do: view.DoLeave, Why: held + wishOf(a, p.at)}
+		return view.PlanStep{Do: view.DoLeave, Why: held + desiredText(a, p.at)}
 	case !retry.IsZero() && held == "":
-		return view.PlanStep{Do: view.DoWait, Why: fmt.Sprintf("%d failed in a row; the next try is at %s", a.Control.Failures, retry.UTC().Format(time.RFC3339)), Talk: p.takeUp(a, &team.Session{Kind: control.Work, For: team.ForControl})}
+		return view.PlanStep{Do: view.DoWait, Why: fmt.Sprintf("%d failed in a row; the next try is at %s", a.Control.Failures, retry.UTC().Format(time.RFC3339)), Talk: p.resume(a, &team.Session{Kind: control.Work, For: team.ForControl})}
 	}
-	return view.PlanStep{Do: view.DoRest, Why: held + wishOf(a, p.at)}
+	return view.PlanStep{Do: view.DoRest, Why: held + desiredText(a, p.at)}
 }
 
-// wishOf is what is wanted of an agent, by whom and since when.
-func wishOf(a *team.Agent, at time.Time) string {
+// desiredText describes an agent's desired state, its author and its time.
+func desiredText(a *team.Agent, at time.Time) string {
 	wish := a.Control.Desired
 	if wish.N == 0 || wish.Rested {
-		return control.WordPause + " is wanted: nobody asked for anything" + view.Because(wish.Note)
+		return control.WordPause + " is wanted: no request was made" + view.Because(wish.Note)
 	}
 	text := wish.State + " is wanted, set by " + view.OrNobody(wish.By)
 	if wish.Unknown {
@@ -228,9 +228,9 @@ func wishOf(a *team.Agent, at time.Time) string {
 	return text + view.Because(wish.Note)
 }
 
-// whyPlan is what a plan rests on: the journal, the shim, the file. What speaks against
-// what the journal said does not hold.
-func whyPlan(was, a *team.Agent, s sight, looked bool, at time.Time) []view.Evidence {
+// whyPlan lists the evidence for a plan: the journal, the shim, the file. Evidence that contradicts
+// the journal does not hold.
+func whyPlan(was, a *team.Agent, s observation, looked bool, at time.Time) []view.Evidence {
 	var why []view.Evidence
 	add := func(source string, since time.Time, holds bool, format string, args ...any) {
 		if since.IsZero() {
@@ -241,9 +241,9 @@ func whyPlan(was, a *team.Agent, s sight, looked bool, at time.Time) []view.Evid
 		})
 	}
 	if was == nil {
-		add("journal", time.Time{}, true, "it was not known before")
+		add("journal", time.Time{}, true, "it is new")
 	} else {
-		add("journal", was.Control.Stamp, true, "control was %s; %s", was.Control.State, wishOf(was, at))
+		add("journal", was.Control.Stamp, true, "control was %s; %s", was.Control.State, desiredText(was, at))
 	}
 	if id := s.session.ID; id != "" {
 		add("journal", s.session.OpenedAt, true, "session %s (%s) was %s", id, s.session.Kind, s.session.Phase)
@@ -255,9 +255,9 @@ func whyPlan(was, a *team.Agent, s sight, looked bool, at time.Time) []view.Evid
 		case s.found == seam.NeverStarted && s.session.Phase == session.Open:
 			add("shim", time.Time{}, true, "no process was ever started for it")
 		case s.found == seam.NeverStarted:
-			add("shim", time.Time{}, false, "nothing is left of it, not even its folder's records")
+			add("shim", time.Time{}, false, "nothing is left of it, not even the records in its folder")
 		case s.found == seam.Lost:
-			add("shim", time.Time{}, false, "it is gone, and has left no word of how it ended")
+			add("shim", time.Time{}, false, "it is gone, without a record of how it ended")
 		default:
 			add("shim", time.Time{}, s.session.Phase != session.Running, "it has %s", s.found)
 		}
@@ -266,16 +266,16 @@ func whyPlan(was, a *team.Agent, s sight, looked bool, at time.Time) []view.Evid
 		add("file", time.Time{}, s.fileOK, "%s", s.file)
 	}
 	if was != nil && was.Control.State != control.Absent && a.Control.Desired.N > was.Control.Desired.N && !a.Control.Desired.Rested {
-		add("file", a.Control.Desired.At, false, "it was written while nobody looked, and goes before what the journal said: %s", wishOf(a, at))
+		add("file", a.Control.Desired.At, false, "it was written while no daemon ran, and replaces what the journal said: %s", desiredText(a, at))
 	}
 	return why
 }
 
-// RecoveryPlan is the message under which each line of a plan that is not quiet is logged,
-// as its one attribute, before anything of it is done.
+// RecoveryPlan is the message under which each line of a plan with something to do is logged, as
+// the only attribute, before it is carried out.
 const RecoveryPlan = "recovery"
 
-// announcePlan tells what is about to be done.
+// announcePlan reports what recovery is about to do.
 func (e *Supervisor) announcePlan(before *team.Team, found []sessions.Adoption) {
 	plan := e.plan(before, found)
 	for _, line := range plan.Lines {
@@ -288,17 +288,17 @@ func (e *Supervisor) announcePlan(before *team.Team, found []sessions.Adoption) 
 	}
 }
 
-// plan is planOf for what this engine has found.
+// plan is planOf for what this supervisor has found.
 func (e *Supervisor) plan(before *team.Team, found []sessions.Adoption) view.Plan {
-	seen := map[string]sight{}
+	seen := map[string]observation{}
 	for name, m := range e.Slots {
-		s := sight{resumes: m.Resumption()}
-		s.file, s.fileOK = e.Files[name].Sheet()
+		s := observation{resumes: m.Resumption()}
+		s.file, s.fileOK = e.Files[name].Summary()
 		seen[name] = s
 	}
 	for _, a := range found {
 		if a.Agent == "" {
-			continue // a step's own session: its run says what becomes of it
+			continue // a step's own session; its run plans the next step
 		}
 		s := seen[a.Agent]
 		s.session, s.found, s.follows = a.Session, a.Found, a.Follows()
@@ -311,7 +311,7 @@ func (e *Supervisor) plan(before *team.Team, found []sessions.Adoption) view.Pla
 		seen[a.Agent] = s
 	}
 	plan := planOf(before, e.State(), seen, e.Rebooted, e.Now())
-	e.AddStrangers(&plan)
+	e.AddOrphans(&plan)
 	e.addRuns(&plan, found)
 	return plan
 }

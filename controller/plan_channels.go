@@ -11,9 +11,9 @@ import (
 	"github.com/fairlead-dev/fairlead/team"
 )
 
-// talk is the session in which an agent is told what its channels ask for, or, where it leads the
-// team, what that asks for.
-func (p *planner) talk(a *team.Agent) (view.PlanStep, bool) {
+// channelSession returns the session in which an agent receives the next action of its channels, or
+// of the crew if it is the lead.
+func (p *planner) channelSession(a *team.Agent) (view.PlanStep, bool) {
 	t := p.team
 	if t.Hold.On || t.Stopping || a.Removed || a.Settings.Policy.Foreign || t.OverLimit(a, p.at) != "" {
 		return view.PlanStep{}, false
@@ -23,20 +23,20 @@ func (p *planner) talk(a *team.Agent) (view.PlanStep, bool) {
 	}
 	for _, todo := range t.AgentChannelActions(a.Name, p.at) {
 		if todo.Do != channel.StopWork {
-			return p.next(a, control.ChannelTurn, team.ForChannels, talkWords(todo.Do, todo.Token)), true
+			return p.next(a, control.ChannelTurn, team.ForChannels, tellText(todo.Do, todo.Token)), true
 		}
 	}
-	return p.work(a)
+	return p.dispatchSession(a)
 }
 
-// next is the session that an agent will take its seat for next.
+// next returns the next session of an agent's slot.
 func (p *planner) next(a *team.Agent, kind control.Kind, forWhom team.Purpose, why string) view.PlanStep {
 	s := team.Session{ID: fmt.Sprintf("%s-%d", a.Name, a.Opened+1), Kind: kind, For: forWhom}
-	return view.PlanStep{Do: view.DoStart, Session: s.ID, Kind: string(kind), Why: why, Talk: p.takeUp(a, &s)}
+	return view.PlanStep{Do: view.DoStart, Session: s.ID, Kind: string(kind), Why: why, Talk: p.resume(a, &s)}
 }
 
-// talkWords say what an agent is to be told.
-func talkWords(do channel.ActionKind, token channel.Token) string {
+// tellText describes an action for an agent.
+func tellText(do channel.ActionKind, token channel.Token) string {
 	if team.IsLeadToken(token) {
 		return channels.LeadWords(do)
 	}

@@ -11,8 +11,8 @@ import (
 	"github.com/fairlead-dev/fairlead/team"
 )
 
-// work is the session in which an agent does what a session folder asks of it.
-func (p *planner) work(a *team.Agent) (view.PlanStep, bool) {
+// dispatchSession returns the session in which an agent carries out an action of a dispatch folder.
+func (p *planner) dispatchSession(a *team.Agent) (view.PlanStep, bool) {
 	for _, name := range slices.Sorted(maps.Keys(p.team.Dispatches)) {
 		f := p.team.Dispatches[name]
 		if f.Gone {

@@ -123,7 +123,7 @@ func TestPlanOfConversations(t *testing.T) {
 				b.after(time.Second)
 				b.die()
 				tt.down(b)
-				plan := b.rehearse()
+				plan := b.dryRun()
 				line := plan.Lines[0].String()
 				if !strings.Contains(line, tt.words) || tt.words == "" && strings.Contains(line, "conversation") {
 					t.Errorf("the plan says %s", line)
@@ -169,7 +169,7 @@ func TestPlanKnowsTheAnswer(t *testing.T) {
 			q := b.open1(question.Resume)
 			b.answer(q.ID, view.QuestionAnswer{Option: option}) // and the daemon dies before the session hears of it
 			b.die()
-			if got := talks(b.rehearse()); len(got) != 1 || got[0].Do != want.Do || got[0].ID != want.ID || got[0].Why != want.Why {
+			if got := talks(b.dryRun()); len(got) != 1 || got[0].Do != want.Do || got[0].ID != want.ID || got[0].Why != want.Why {
 				t.Errorf("after %q it plans %v", option, got)
 			}
 		})
@@ -193,11 +193,11 @@ func TestPlanOfATalk(t *testing.T) {
 		close(release)
 		b.die()
 		found := false
-		for _, line := range b.rehearse().Lines {
+		for _, line := range b.dryRun().Lines {
 			found = found || strings.Contains(line.String(), "start ada-2 (turn)") && strings.Contains(line.String(), "it goes on with conversation talk-ada-1")
 		}
 		if !found {
-			t.Errorf("it plans %v", b.rehearse().Lines)
+			t.Errorf("it plans %v", b.dryRun().Lines)
 		}
 		b.start()
 		b.after(10 * time.Second)

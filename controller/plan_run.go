@@ -12,8 +12,8 @@ import (
 	"github.com/fairlead-dev/fairlead/team"
 )
 
-// addRuns adds what is done with runs: with each session that a step has to itself, and with
-// each run of which steps may begin. Sessions in agents' seats stand with their agents.
+// addRuns adds the plan for runs: each session that a step has without an agent, and each run with
+// steps that may start. Sessions in agents' slots are listed with their agents.
 func (e *Supervisor) addRuns(plan *view.Plan, found []sessions.Adoption) {
 	for i := range found {
 		if a := &found[i]; a.Agent == "" {
@@ -54,11 +54,11 @@ func (e *Supervisor) planOfStep(a *sessions.Adoption) view.PlanLine {
 	case a.NeverBegan():
 		do.Do, do.Why = view.DoStart, "it was opened, and its process was never started; if the step is still wanted"
 	case !a.Follows():
-		do.Do, do.Why = view.DoCountLost, "nothing is left of it; its report is read first, and without one the step is tried again, which costs it no attempt (W13)"
+		do.Do, do.Why = view.DoCountLost, "nothing is left of it; its report is read first, and without one the step is tried again, without counting an attempt (W13)"
 	case a.Found == seam.Running:
 		do.Do, do.Why = view.DoAdopt, "its process outlived the daemon"
 	default:
-		do.Do, do.Why = view.DoTakeEnd, "it ended while nobody looked; its report decides"
+		do.Do, do.Why = view.DoTakeEnd, "it ended while no daemon ran; its report decides"
 	}
 	line.Steps = []view.PlanStep{do}
 	what := fmt.Sprintf("step %s of run %s, lease %d, was %s", step, run, s.Lease, s.Phase)

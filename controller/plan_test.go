@@ -23,10 +23,10 @@ import (
 	"github.com/fairlead-dev/fairlead/team"
 )
 
-// fakeEyes look at the fake world, and touch nothing.
-type fakeEyes struct{ b *bubble }
+// fakeObserver look at the fake world, and touch nothing.
+type fakeObserver struct{ b *bubble }
 
-func (y fakeEyes) Session(_ context.Context, id string, epoch uint64) (seam.Found, int, error) {
+func (y fakeObserver) Session(_ context.Context, id string, epoch uint64) (seam.Found, int, error) {
 	h := y.b.host
 	if err := h.adopts.ask(id); err != nil {
 		return "", 0, err
@@ -48,7 +48,7 @@ func (y fakeEyes) Session(_ context.Context, id string, epoch uint64) (seam.Foun
 	return seam.Exited, 0, nil
 }
 
-func (y fakeEyes) File(_ context.Context, agent, _ string) ([]agentfile.Seen, error) {
+func (y fakeObserver) File(_ context.Context, agent, _ string) ([]agentfile.Seen, error) {
 	text := y.b.disk.text(agent)
 	if text == nil {
 		return []agentfile.Seen{{Kind: agentfile.KindDeleted}}, nil
@@ -61,8 +61,8 @@ func (y fakeEyes) File(_ context.Context, agent, _ string) ([]agentfile.Seen, er
 	return []agentfile.Seen{s}, nil
 }
 
-// rehearse says what the next start will do, and checks that saying so changed nothing.
-func (b *bubble) rehearse() view.Plan {
+// dryRun says what the next start will do, and checks that saying so changed nothing.
+func (b *bubble) dryRun() view.Plan {
 	b.t.Helper()
 	world := func() string {
 		b.host.mu.Lock()
@@ -73,10 +73,10 @@ func (b *bubble) rehearse() view.Plan {
 		return fmt.Sprint(seq, hash, err, b.host.fence, b.host.order, b.disk.files)
 	}
 	was, conf := world(), *b.conf
-	plan, err := Rehearse(b.t.Context(), seam.Options{
+	plan, err := DryRun(b.t.Context(), seam.Options{
 		Name: "test", Config: &conf, Journal: b.slate.Again(), Drivers: map[string]driver.Driver{"fake": b.driver},
 		BootID: b.boot, Log: slog.New(slog.DiscardHandler),
-	}, fakeEyes{b})
+	}, fakeObserver{b})
 	if err != nil {
 		b.t.Fatal(err)
 	}
@@ -226,7 +226,7 @@ func playPlan(t *testing.T, b *bubble, fate, name string, twist twist) {
 		twist.down(b)
 	}
 	head, starts := len(b.history()), len(b.host.order)
-	plan := b.rehearse()
+	plan := b.dryRun()
 
 	var told *view.Plan
 	b.open(0, false)
@@ -349,14 +349,14 @@ func compareDeeds(t *testing.T, b *bubble, fate string, line view.PlanLine, done
 func TestQuietPlan(t *testing.T) {
 	t.Parallel()
 	inBubble(t, "coder pm", func(t *testing.T, b *bubble) {
-		if plan := b.rehearse(); len(plan.Lines) != 2 || !plan.Lines[0].Quiet() || !plan.Lines[1].Quiet() {
+		if plan := b.dryRun(); len(plan.Lines) != 2 || !plan.Lines[0].Quiet() || !plan.Lines[1].Quiet() {
 			t.Errorf("before the first start: %v", plan.Lines)
 		}
 		b.start()
 		if err := b.stop(); err != nil {
 			t.Fatal(err)
 		}
-		for _, line := range b.rehearse().Lines {
+		for _, line := range b.dryRun().Lines {
 			if !line.Quiet() {
 				t.Errorf("after a stop: %v", line)
 			}
@@ -365,6 +365,6 @@ func TestQuietPlan(t *testing.T) {
 }
 
 var (
-	_ seam.Onlooker   = fakeEyes{}
-	_ journal.Journal = (*scratch)(nil)
+	_ seam.Observer   = fakeObserver{}
+	_ journal.Journal = (*dryJournal)(nil)
 )

@@ -11,10 +11,11 @@ import (
 	"github.com/fairlead-dev/fairlead/internal/file"
 )
 
-// OpenReadOnly opens a team to read it while no daemon runs. Use RunReads in place of Run. Of the
-// options, only the output of sessions is asked of Host; Files and what writes are not used.
+// OpenReadOnly opens a team for reading while no daemon runs. Use RunReads instead of Run. Of the
+// options, Host is used only to read the output of sessions; Files and everything that writes are
+// not used.
 func OpenReadOnly(ctx context.Context, opts seam.Options) (*Supervisor, error) {
-	opts.Journal = &scratch{Journal: opts.Journal}
+	opts.Journal = &dryJournal{Journal: opts.Journal}
 	folders := readOnlyFiles{}
 	for _, a := range opts.Config.Agents {
 		folders[a.Name] = a.Workspace
@@ -28,38 +29,38 @@ func OpenReadOnly(ctx context.Context, opts seam.Options) (*Supervisor, error) {
 	return e, nil
 }
 
-// RunReads answers requests that only look at the team, until ctx ends.
+// RunReads answers read requests until ctx ends.
 func (e *Supervisor) RunReads(ctx context.Context) (err error) {
 	defer func() { e.Close(err) }()
 	return e.Loop.RunReads(ctx)
 }
 
-// readOnlyFiles reads agents' files where they are: agents and their workspaces.
+// readOnlyFiles maps agents to their workspaces and reads the files there.
 type readOnlyFiles map[string]string
 
 var _ seam.Files = readOnlyFiles{}
 
-// Read is Files'.
+// Read implements seam.Files.
 func (f readOnlyFiles) Read(agent string) (agentfile.Seen, error) {
 	folder, known := f[agent]
 	if !known {
 		return agentfile.Seen{}, errors.New("fairlead.yaml has no agent " + agent)
 	}
-	seen := sheetAt(filepath.Join(folder, agentfile.FileName))
+	seen := fileVersion(filepath.Join(folder, agentfile.FileName))
 	seen.Name = agent
 	return seen, nil
 }
 
-// Add is Files'; nothing is watched.
+// Add implements seam.Files; nothing is watched.
 func (readOnlyFiles) Add(string, string) error { return nil }
 
-// Seen is Files'; nothing is ever seen.
+// Seen implements seam.Files; it delivers nothing.
 func (readOnlyFiles) Seen() <-chan agentfile.Seen { return nil }
 
-// Took is Files'.
+// Took implements seam.Files.
 func (readOnlyFiles) Took(agentfile.Seen) {}
 
-// Write is Files'; it refuses.
+// Write implements seam.Files; it always fails.
 func (readOnlyFiles) Write(context.Context, string, []byte, uint64, func(file.Sum) bool) error {
 	return errors.New("no daemon runs here, so no file is written")
 }

@@ -13,8 +13,8 @@ import (
 	"github.com/fairlead-dev/fairlead/team"
 )
 
-// recover brings the team and the world together again: it looks first (processes, then
-// files), and only then lets anything begin. It runs before the loop, in its goroutine.
+// recover reconciles the team with the machine: it observes first (processes, then files), and only
+// then starts anything. It runs before the loop, in the loop's goroutine.
 func (e *Supervisor) recover(ctx context.Context) error {
 	before := e.State().Copy()
 	found, err := e.reckon(ctx, e.opts.Host, e.AdoptAll, e.ReadFiles)
@@ -28,7 +28,7 @@ func (e *Supervisor) recover(ctx context.Context) error {
 		return err
 	}
 	e.announcePlan(before, found)
-	if err := e.SettleStrangers(ctx); err != nil {
+	if err := e.SettleOrphans(ctx); err != nil {
 		for i := range found {
 			found[i].Close()
 		}
@@ -54,11 +54,10 @@ func (e *Supervisor) recover(ctx context.Context) error {
 	return nil
 }
 
-// reckon looks, and decides what all that was found means. It begins nothing: what it
-// decides is in the journal when it returns, and in the world later. A rehearsal runs this
-// very function with other eyes, on a journal that keeps nothing.
+// reckon observes and decides. It starts nothing: its decisions are in the journal when it returns,
+// and carried out later. A dry run calls it with an observer and a journal that stores nothing.
 func (e *Supervisor) reckon(ctx context.Context, witness any, sessions func(context.Context) []sessions.Adoption, files func(context.Context) error) ([]sessions.Adoption, error) {
-	if err := e.Trace(ctx, witness); err != nil {
+	if err := e.FindOrphans(ctx, witness); err != nil {
 		return nil, err
 	}
 	e.Rebooted = e.State().BootID != "" && e.State().BootID != e.opts.BootID
@@ -86,20 +85,20 @@ func (e *Supervisor) reckon(ctx context.Context, witness any, sessions func(cont
 	return found, nil
 }
 
-// sweep ends what lost sessions have left behind. What cannot be ended is said, and holds
-// nobody up: it hangs in the kernel with its death sentence, and does nothing more.
+// sweep ends processes that lost sessions left behind. A process that cannot be ended is logged and
+// delays nothing: it hangs in the kernel with a pending kill signal and does nothing more.
 func (e *Supervisor) sweep(ctx context.Context) {
 	strays, err := e.opts.Host.Sweep(ctx)
 	for _, stray := range strays {
 		e.log.Warn("ended a process that a lost session had left behind", "process", stray)
 	}
 	if err != nil && ctx.Err() == nil {
-		e.log.Error("what sessions that are over left behind could not all be ended", "error", err)
+		e.log.Error("processes that ended sessions left behind could not all be ended", "error", err)
 	}
 }
 
-// configured is what the team may know of the configuration. hears says whether an agent reads
-// what it is told in mid-answer.
+// configured is the part of the configuration that the team needs. hears reports whether an agent
+// reads input while it answers.
 func configured(conf *config.Config, hears func(config.Agent) bool) team.Configured {
 	agents := make(map[string]team.Settings, len(conf.Agents))
 	for _, a := range conf.Agents {
@@ -119,14 +118,14 @@ func configured(conf *config.Config, hears func(config.Agent) bool) team.Configu
 	return c
 }
 
-// addRemoved keeps who is configured no more at the table while his session lasts.
+// addRemoved keeps the slot of an agent that is no longer configured while its session lasts.
 func (e *Supervisor) addRemoved() {
 	for _, name := range e.State().Names() {
 		if a := e.State().Agents[name]; e.Slots[name] == nil && a.Session != nil {
 			d, ok := e.opts.Drivers[a.Settings.Driver]
 			if !ok {
-				e.log.Warn("a session is of an agent whose driver this build of fairlead does not have; it is only waited for", "agent", name, "driver", a.Settings.Driver)
-				d = sessions.Deaf{}
+				e.log.Warn("a session belongs to an agent whose driver this build of fairlead does not have; Fairlead only waits for its end", "agent", name, "driver", a.Settings.Driver)
+				d = sessions.MissingDriver{}
 			}
 			e.AddMember(sessions.NewSlot(&config.Agent{Name: name, Driver: a.Settings.Driver, Grace: config.GraceDefault}, d))
 		}

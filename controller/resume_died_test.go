@@ -47,7 +47,7 @@ func TestTakesUpWhatDied(t *testing.T) {
 		"its key was bad":  {&team.Stop{Reason: "not_signed_in"}, true},
 	} {
 		a := &team.Agent{Past: []team.Session{{ID: "a-1", For: team.ForControl, Outcome: control.Failed, Stop: c.stop}}}
-		got, cut, _ := sessions.TakesUp(a, &team.Session{ID: "a-2", For: team.ForControl}, &team.Conversation{Session: "a-1", For: team.ForControl}, config.ResumeInterrupted)
+		got, cut, _ := sessions.ShouldResume(a, &team.Session{ID: "a-2", For: team.ForControl}, &team.Conversation{Session: "a-1", For: team.ForControl}, config.ResumeInterrupted)
 		if got != c.want || cut != c.want {
 			t.Errorf("%s: %t, cut %t; want %t", name, got, cut, c.want)
 		}
@@ -82,13 +82,13 @@ func TestATalkThatKills(t *testing.T) {
 		{past(bad, ok, bad), said("ada-3", true), false},
 		{past(), said("ada-1", true), false},
 	} {
-		if got := sessions.GivenUp(tt.a, tt.c); got != tt.want {
+		if got := sessions.ResumeFailed(tt.a, tt.c); got != tt.want {
 			t.Errorf("%+v by %s: %t", tt.a.Past, tt.c.Session, got)
 		}
 	}
 	stale := past(control.RateLimited, ok, bad) // what was not found once was another conversation
 	stale.Past[0].Stop = &team.Stop{Reason: driver.ReasonNotResumed}
-	if sessions.GivenUp(stale, said("ada-3", true)) {
+	if sessions.ResumeFailed(stale, said("ada-3", true)) {
 		t.Error("an old answer counts for a new conversation")
 	}
 }

@@ -265,8 +265,8 @@ func TestResumeElsewhere(t *testing.T) {
 		t.Run(fmt.Sprintf("leaves=%v", leaves), func(t *testing.T) {
 			inBubble(t, "coder", func(t *testing.T, b *bubble) {
 				var mu sync.Mutex
-				there := []seam.Occupant{{PID: 4711, Program: "claude", Sign: "its arguments name the conversation", Under: "tmux, session 0 of server 99"}}
-				b.elsewhere = func(_ context.Context, id string, _ []string) ([]seam.Occupant, error) {
+				there := []seam.ProcessConflict{{PID: 4711, Program: "claude", Sign: "its arguments name the conversation", Under: "tmux, session 0 of server 99"}}
+				b.elsewhere = func(_ context.Context, id string, _ []string) ([]seam.ProcessConflict, error) {
 					mu.Lock()
 					defer mu.Unlock()
 					if id != "talk-coder-1" {

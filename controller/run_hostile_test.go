@@ -182,7 +182,7 @@ func TestStepsThatDoNotGo(t *testing.T) {
 func (y *yard) impatient(run, step string) {
 	y.t.Helper()
 	if err := y.View(y.t.Context(), func(*team.Team) {
-		y.BenchSeat(&team.Session{For: team.Purpose{Kind: team.PurposeStep, Run: run, Step: step}}).Conf.Grace = 200 * time.Millisecond
+		y.PoolSlot(&team.Session{For: team.Purpose{Kind: team.PurposeStep, Run: run, Step: step}}).Conf.Grace = 200 * time.Millisecond
 	}); err != nil {
 		y.t.Fatal(err)
 	}

@@ -20,7 +20,8 @@ import (
 	"github.com/fairlead-dev/fairlead/loop"
 )
 
-// The controllers under the names by which a Supervisor embeds them: their methods are its own.
+// The controllers by the names under which Supervisor embeds them, so that their methods are its
+// own.
 type (
 	sessionsController    = sessions.Controller
 	agentsController      = agents.Controller
@@ -54,7 +55,7 @@ type Supervisor struct {
 	log  *slog.Logger
 }
 
-// Open replays the journal. Nothing is started, written or told before Run.
+// Open replays the journal. It starts and writes nothing; Run does.
 func Open(ctx context.Context, opts seam.Options) (*Supervisor, error) {
 	l := loop.New(ctx, loop.Options{Journal: opts.Journal, Log: opts.Log, FileSum: agents.RenderSum, DocumentSum: crewctl.DocumentSum})
 	e := &Supervisor{Loop: l, opts: opts, log: opts.Log}
@@ -93,36 +94,36 @@ func Open(ctx context.Context, opts seam.Options) (*Supervisor, error) {
 	return e, nil
 }
 
-// connect gives the lower controllers what the higher ones do for them.
+// connect sets the hooks through which lower controllers call higher ones.
 func (e *Supervisor) connect() {
 	e.sessionsController.Hooks = sessions.Hooks{
 		Follow: e.listener.Follow, LastLook: e.LastLook, FirstPrompt: e.FirstPrompt, PrepareWork: e.PrepareWork, PrivateTemp: e.PrivateTemp,
-		BenchSeat: e.BenchSeat, PrepareStep: e.PrepareStep, WithReport: e.WithReport,
+		PoolSlot: e.PoolSlot, PrepareStep: e.PrepareStep, WithReport: e.WithReport,
 	}
 	e.channelsController.Hooks = channels.Hooks{LeadPrompt: e.LeadPrompt, LeadTold: e.LeadTold}
 }
 
-// AddMember adds an agent's slot, and what is kept of its file.
+// AddMember adds an agent's slot and the state of its file.
 func (e *Supervisor) AddMember(m *sessions.Slot) {
 	e.Slots[m.Conf.Name] = m
 	e.agentsController.Add(m)
 }
 
-// Run recovers what was, then serves until ctx ends, the journal fails, or another daemon takes over.
-// Agents go on running when it returns; Stop ends them.
+// Run recovers the team, then serves until ctx ends, the journal fails, or another daemon takes
+// over. Agents keep running when it returns; Stop ends them.
 func (e *Supervisor) Run(ctx context.Context) (err error) {
 	defer func() { e.Close(err) }()
 	switch err := e.recover(ctx); {
 	case err != nil && ctx.Err() != nil:
-		return nil // it was told to end before the recovery was over; the next start begins again
+		return nil // ctx ended during the recovery; the next start begins again
 	case err != nil:
 		return fmt.Errorf("recover the team: %w", err)
 	}
 	return e.Loop.Run(ctx)
 }
 
-// Close ends the loop, then closes the connections to the sessions, which go on running. why is the error
-// of Run, or nil.
+// Close ends the loop, then closes the connections to the sessions, which keep running. why is the
+// error of Run, or nil.
 func (e *Supervisor) Close(why error) {
 	e.Shutdown(why)
 	e.CloseAll()

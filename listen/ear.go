@@ -230,10 +230,10 @@ func (l *Ear) letGo() {
 // nobody tells it something else meanwhile.
 func (l *Ear) hears(ctx context.Context, fact HeldFact) (some bool, err error) {
 	if l.talk != nil {
-		if err := l.talk.v.Pen.Take(ctx); err != nil {
+		if err := l.talk.v.WriteLock.Lock(ctx); err != nil {
 			return false, err
 		}
-		defer l.talk.v.Pen.GiveBack()
+		defer l.talk.v.WriteLock.Unlock()
 	}
 	asked, err := l.noteQuestion(ctx, &fact)
 	if err != nil {

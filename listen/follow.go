@@ -24,7 +24,7 @@ func (e *Listener) Follow(ctx context.Context, m *sessions.Slot, s team.Session,
 		if ear.talk = e.talksFrom(ctx, m, s, proc); ear.talk == nil {
 			return
 		}
-		defer e.channels.SetVoice(s.ID, nil)
+		defer e.channels.SetSessionWriter(s.ID, nil)
 		if s.IsLead() {
 			ear.lead, ear.talk.leads = newLeadEar(), true
 		}
@@ -124,7 +124,7 @@ func judge(m *sessions.Slot, s team.Session, ending seam.Ending, stop *driver.St
 // it must not look like one that did not.
 func (e *Listener) deniedWords(ctx context.Context, m *sessions.Slot, session string) (text string, err error) {
 	err = e.View(ctx, func(t *team.Team) {
-		if s := m.Sitting(t); s != nil && s.ID == session {
+		if s := m.Open(t); s != nil && s.ID == session {
 			text = sessions.DeniedOf(s)
 		}
 	})

@@ -24,7 +24,7 @@ import (
 // talkEar makes of what a session says what counts in a channel, or, where it is the lead's, for
 // the team. Nil hears nothing.
 type talkEar struct {
-	v       *channels.Voice
+	v       *channels.SessionWriter
 	agent   string
 	leads   bool // the team: its markers count
 	session string
@@ -80,12 +80,12 @@ func (u *utterance) room(text string) string {
 // talksFrom begins to listen to a session for channels: what was written to it and is not known
 // to the journal is acknowledged first. Nil: we stop, or it is over.
 func (e *Listener) talksFrom(ctx context.Context, m *sessions.Slot, s team.Session, proc seam.Process) *talkEar {
-	v := channels.NewVoice()
+	v := channels.NewSessionWriter()
 	t := &talkEar{v: v, agent: m.Conf.Name, session: s.ID}
-	typist, types := proc.(seam.Typist)
+	typist, types := proc.(seam.InputWriter)
 	var written channel.Action
 	find := func(tm *team.Team, label string) bool {
-		now := m.Sitting(tm)
+		now := m.Open(tm)
 		if now == nil || now.ID != s.ID || now.Delivery == nil {
 			return false
 		}
@@ -114,7 +114,7 @@ func (e *Listener) talksFrom(ctx context.Context, m *sessions.Slot, s team.Sessi
 	input, label := int64(0), ""
 	if types {
 		input, label = typist.Input()
-		v.HeardOf(input)
+		v.NoteInput(input)
 	}
 	is := false
 	if err := e.View(ctx, func(tm *team.Team) { is = find(tm, label) }); err != nil || !is {
@@ -128,7 +128,7 @@ func (e *Listener) talksFrom(ctx context.Context, m *sessions.Slot, s team.Sessi
 			return nil
 		}
 	}
-	e.channels.SetVoice(s.ID, v)
+	e.channels.SetSessionWriter(s.ID, v)
 	if _, err := e.Do(ctx, loop.Request{Agent: m.Conf.Name}); err != nil { // it can be told more from now on
 		return nil
 	}
@@ -332,10 +332,10 @@ func finalLine(text string) string { return text[strings.LastIndexByte(text, '\n
 // was heard: in one append, so that after a crash nothing is posted twice and nothing is lost.
 func (l *Ear) reportTalk(ctx context.Context) error {
 	t := l.talk
-	if err := t.v.Pen.Take(ctx); err != nil {
+	if err := t.v.WriteLock.Lock(ctx); err != nil {
 		return err
 	}
-	defer t.v.Pen.GiveBack()
+	defer t.v.WriteLock.Unlock()
 	if len(t.text) > 0 {
 		t.flush(false)
 	}
@@ -343,7 +343,7 @@ func (l *Ear) reportTalk(ctx context.Context) error {
 	resume := t.resume
 	_, err := l.e.Do(ctx, loop.Request{Events: events, Look: func(*team.Team) {
 		for _, token := range resume {
-			l.e.channels.PartOf(l.m).Resumed = token
+			l.e.channels.Participant(l.m).Resumed = token
 		}
 	}})
 	return err

@@ -115,7 +115,7 @@ func (d *Daemon) openEngine(ctx context.Context) error {
 		Name: filepath.Base(d.Conf.Dir), Config: d.Conf, Journal: j, Files: files, Documents: documents, Sessions: folders, Drivers: cli.Drivers(),
 		Host:   &sessions.Shims{Folder: d.space.Path("sessions"), Workspace: d.Conf.Dir},
 		Lookup: os.LookupEnv, BootID: workspace.BootID(), Log: d.log, Waited: waited,
-		Elsewhere: sessions.Elsewhere(d.Conf.Dir), Offer: d.offer,
+		ProcessConflicts: sessions.ProcessConflicts(d.Conf.Dir), Offer: d.offer,
 	})
 	if err != nil {
 		return err

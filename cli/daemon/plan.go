@@ -70,10 +70,10 @@ func Rehearse(ctx context.Context, a *cli.App, conf *config.Config) (view.Plan, 
 	case err != nil:
 		return view.Plan{}, err
 	}
-	plan, err := controller.Rehearse(ctx, seam.Options{
+	plan, err := controller.DryRun(ctx, seam.Options{
 		Name: filepath.Base(conf.Dir), Config: conf, Journal: j, Drivers: cli.Drivers(),
 		Lookup: os.LookupEnv, BootID: workspace.BootID(), Log: slog.New(slog.DiscardHandler),
-	}, controller.Eyes{Folder: filepath.Join(a.Dir, ".fairlead", "sessions")})
+	}, controller.DiskObserver{Folder: filepath.Join(a.Dir, ".fairlead", "sessions")})
 	return plan, errors.Join(err, done())
 }
 

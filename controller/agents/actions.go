@@ -6,9 +6,9 @@ import (
 	"github.com/fairlead-dev/fairlead/team"
 )
 
-// errandsOf begins what the agent's state asks for and was not begun. It is called after
-// every change, so nothing has to remember to call it.
-func (e *Controller) errandsOf(name string) {
+// beginActions starts the actions that the agent's state asks for and that have not begun. It is
+// called after every change, so that no other code has to remember to call it.
+func (e *Controller) beginActions(name string) {
 	a, m := e.State().Agents[name], e.sessions.Slots[name]
 	if a == nil || m == nil || e.Holding() {
 		return
@@ -27,7 +27,7 @@ func (e *Controller) errandsOf(name string) {
 		case team.EndSession:
 			e.Go(func(ctx context.Context) { e.sessions.EndSession(ctx, m, s) })
 		default:
-			panic("engine: no such errand: " + string(todo.Do))
+			panic("agents: unknown action: " + string(todo.Do))
 		}
 	}
 	e.writeNext()

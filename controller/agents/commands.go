@@ -11,9 +11,9 @@ import (
 	"github.com/fairlead-dev/fairlead/team"
 )
 
-// Command says what is wanted of an agent: one of the seed's four words. It returns when
-// that is durable, with the Seq of the last change that it made.
-// The error is a *machine.Refusal or a *team.Unknown where the answer is no.
+// Command sets an agent's desired state to one of the seed's four words. It returns when the change
+// is durable, with the Seq of its last change. The error is a *machine.Refusal or a *team.Unknown
+// if the command is refused.
 func (e *Controller) Command(ctx context.Context, by seam.Actor, agent, desired, note string) (uint64, error) {
 	return e.Do(ctx, loop.Request{Event: e.CommandEvent(by, agent, desired, note)})
 }
@@ -26,21 +26,21 @@ func (e *Controller) CommandEvent(by seam.Actor, agent, desired, note string) *t
 	return loop.EventBy(by, agent, control.Commanded{Desired: desired, By: setBy, Note: note})
 }
 
-// EndAgentSession has the session end that an agent is at work in, with its grace; asked again, at
-// once. What is wanted of the agent stays: who is wanted continuously is started again, so stop
-// it first. The error is a *machine.Refusal where none runs, where a run or the lead's team has
-// it (those have verbs of their own), and where an agent asks (X10).
+// EndAgentSession ends the agent's current session with its grace; a second call ends it at once.
+// The desired state does not change: an agent that should run continuously starts again, so stop it
+// first. The error is a *machine.Refusal if no session runs, if the session belongs to a run or to
+// the lead (other commands end those), or if an agent asks (X10).
 func (e *Controller) EndAgentSession(ctx context.Context, by seam.Actor, agent string) (uint64, error) {
 	if by.Kind == "agent" {
 		return 0, &machine.Refusal{
 			Subject: agent, Event: "end_asked", State: "running", Row: "X10",
-			Reason: "a person ends a session; an agent may have another one paused, which lets it finish",
+			Reason: "only a person can end a session; an agent can pause another agent, which lets its session finish",
 		}
 	}
 	return e.Submit(ctx, by, agent, team.EndAsked{})
 }
 
-// Hold stops everything from starting until it is released; what runs finishes (X8).
+// Hold stops all new sessions until the hold is released; running sessions finish (X8).
 func (e *Controller) Hold(ctx context.Context, by seam.Actor, on bool, note string) (uint64, error) {
 	note = loop.CutText(note, loop.NoteBytesMax)
 	if on {
@@ -49,8 +49,8 @@ func (e *Controller) Hold(ctx context.Context, by seam.Actor, on bool, note stri
 	return e.Submit(ctx, by, "", team.ReleaseAsked{Note: note})
 }
 
-// Stop lets sessions finish and nothing new begin; now ends them (C14). It returns when that
-// is durable; Stopped says when it is complete.
+// Stop lets sessions finish and starts no new ones; with now it ends them (C14). It returns when
+// the request is durable; Stopped reports when it is complete.
 func (e *Controller) Stop(ctx context.Context, by seam.Actor, now bool) error {
 	_, err := e.Submit(ctx, by, "", team.StopAsked{Now: now})
 	return err

@@ -19,53 +19,54 @@ import (
 )
 
 const (
-	WritersMax    = 32          // writes at a time: each holds a thread while it syncs, and a few that hang must not hold up the rest
-	fileRetry     = time.Second // after a file could not be written: its folder is gone, or read-only
+	WritersMax    = 32          // concurrent writes: each holds a thread while it syncs, and a few that hang must not delay the rest
+	fileRetry     = time.Second // delay after a failed write: the folder is missing or read-only
 	arrivalWarn   = 2 * time.Second
-	ExtraBytesMax = 64 << 10 // unknown fields of one file; the journal and every snapshot hold them, escaped
+	ExtraBytesMax = 64 << 10 // unknown fields of one file; the journal and every snapshot store them, escaped
 
-	// Writes that say once more what the last one said, against somebody who writes something
-	// else: so many at once, then one now and again, or two programs would write against each
-	// other for ever, and fill the journal with it.
+	// Rate limit for writes that repeat the last content because another program keeps changing the
+	// file: a burst of FixesMax, then one per fixesEvery. Without it, two programs would overwrite
+	// each other forever and fill the journal.
 	FixesMax   = 20
 	fixesEvery = time.Second
 )
 
-// agentFile is what the loop remembers of an agent's agent_state.json and could look up again.
+// AgentFile is what the loop remembers about an agent's agent_state.json. It can be read again at
+// any time.
 type AgentFile struct {
 	*sessions.Slot
-	seen     uint64 // Seq of the last look that was taken in
-	changed  uint64 // Seq of a look that a write met and that has not arrived
-	awaited  []awaited
-	disk     file.Sum // what is known to be in the file's place
-	State    agentfile.State
-	own      bool // Fairlead wrote it
-	missing  bool
-	missedAt time.Time // the desired state's stamp when the file was found missing
-	Writing  bool
-	queued   bool        // it waits in unwritten
-	Failed   string      // why the file cannot be written at present
-	Again    time.Time   // when that is tried again
-	added    bool        // the file is watched
-	Known    bool        // the file was looked at since the start
-	Crowded  bool        // the file holds more unknown fields than are taken in: it is not written over
-	said     string      // what the last write said, its time apart
-	fixes    loop.Bucket // writes that said the same again
-	quarrel  bool        // again is for another of those
-	unsure   bool        // a write failed and may have been done all the same: the content is not known
+	seen        uint64 // Seq of the last observation that was processed
+	changed     uint64 // Seq of an observation that a write found and that has not been processed
+	awaited     []lookWaiter
+	disk        file.Sum // sum of the known content of the file; empty if unknown
+	State       agentfile.State
+	own         bool // the content was written by Fairlead
+	missing     bool
+	missedAt    time.Time // timestamp of the desired state when the file was found missing
+	Writing     bool
+	queued      bool        // it is in Controller.unwritten
+	Failed      string      // why the file cannot be written at present
+	Again       time.Time   // when the write is tried again
+	added       bool        // the file is watched
+	Known       bool        // the file was read since the start
+	Crowded     bool        // the file has more unknown fields than the limit, so it is not overwritten
+	lastContent string      // what the last write contained, without its timestamp
+	fixes       loop.Bucket // rate limit of writes that repeat the last content
+	rewriting   bool        // Again is for such a repeated write
+	unsure      bool        // a write failed and may have happened: the content is unknown
 }
 
-// wrote is the result of writing a file.
-type wrote struct {
+// writeResult is the result of writing a file.
+type writeResult struct {
 	agent string
 	state agentfile.State
 	sum   file.Sum
-	seen  uint64 // what had been seen when it was begun
+	seen  uint64 // AgentFile.seen when the write began
 	said  string
 	err   error
 }
 
-// stateOf puts a projection into the foreign spelling.
+// stateOf converts a projection to the format of the file.
 func stateOf(f control.File) agentfile.State {
 	return agentfile.State{
 		DesiredState: f.Desired, CurrentState: f.Current, Timestamp: file.FormatTime(f.Stamp),
@@ -73,7 +74,7 @@ func stateOf(f control.File) agentfile.State {
 	}
 }
 
-// packExtra makes one string of the fields that we do not know, in their order.
+// packExtra encodes unknown fields in order as one string.
 func packExtra(fields []file.Field) string {
 	if len(fields) == 0 {
 		return ""
@@ -84,9 +85,9 @@ func packExtra(fields []file.Field) string {
 	}
 	var packed bytes.Buffer
 	enc := json.NewEncoder(&packed)
-	enc.SetEscapeHTML(false) // what others wrote is given back as they spelled it
+	enc.SetEscapeHTML(false) // keeps the spelling that other programs used
 	if err := enc.Encode(pairs); err != nil {
-		panic("engine: fields that were parsed cannot be written: " + err.Error())
+		panic("agents: encode unknown fields: " + err.Error())
 	}
 	return strings.TrimSuffix(packed.String(), "\n")
 }
@@ -97,24 +98,24 @@ func unpackExtra(packed string) []file.Field {
 	}
 	var pairs [][2]json.RawMessage
 	if err := json.Unmarshal([]byte(packed), &pairs); err != nil {
-		panic("engine: unknown fields in the journal cannot be read: " + err.Error())
+		panic("agents: decode unknown fields from the journal: " + err.Error())
 	}
 	fields := make([]file.Field, len(pairs))
 	for i, pair := range pairs {
 		fields[i].Raw = pair[1]
 		if err := json.Unmarshal(pair[0], &fields[i].Name); err != nil {
-			panic("engine: the name of an unknown field cannot be read: " + err.Error())
+			panic("agents: decode the name of an unknown field: " + err.Error())
 		}
 	}
 	return fields
 }
 
-// observe takes one look at a file in: what it is known to hold, and what somebody else
-// said by it. What we wrote ourselves is no news, however late it is seen. Looks come in
-// the order in which they were made, or an older wish would go over a newer one; one that
-// was made to be sure of something is waited for with arrival. What was found swapped out is
-// of another sheet than what lies there, and is told of by nobody else: it is taken in
-// however late it comes, and its own time says whether it still counts.
+// observe processes one observation of a file: it updates the known content and returns the events
+// that another program's content causes. Content that Fairlead wrote causes none, however late it
+// is observed. Observations are processed in the order in which they were made; otherwise an older
+// desired state would replace a newer one. Content recovered from a replaced file (FromSwap) is
+// older than the current file and only reported here, so it is processed however late it arrives;
+// its own timestamp decides whether it still counts.
 func (e *Controller) observe(seen agentfile.Seen) []team.Event {
 	m, a := e.Files[seen.Name], e.State().Agents[seen.Name]
 	if m == nil || a == nil || (m.Known && seen.Seq <= m.seen && !seen.FromSwap) {
@@ -134,8 +135,8 @@ func (e *Controller) observe(seen agentfile.Seen) []team.Event {
 	switch seen.Kind {
 	case agentfile.KindWritten:
 		m.Failed = ""
-		// What was taken in before we went down is no news either: an order of ours may have
-		// come after it, and never have reached the file.
+		// Content that was processed before a restart causes no event either: a later command of
+		// Fairlead may not have reached the file.
 		known := first && seen.Ident != "" && seen.Ident == a.Seen || seen.FromSwap && a.TookIn(seen.Ident)
 		if seen.Own || known || a.WroteSum(string(seen.Sum)) {
 			m.Crowded = false
@@ -144,7 +145,7 @@ func (e *Controller) observe(seen agentfile.Seen) []team.Event {
 		return lateStart(event(seen, e.fileRead(m, a, seen, first), actorOf(seen.State, a.Name)), absent && !e.Holding())
 	case agentfile.KindMalformed:
 		if seen.FromSwap {
-			e.log.Warn("a write that ours replaced was no agent state", "agent", seen.Name, "fault", seen.Fault, "kept_as", seen.KeptAs)
+			e.log.Warn("a write replaced content that is not a valid agent state", "agent", seen.Name, "fault", seen.Fault, "kept_as", seen.KeptAs)
 			return nil
 		}
 		broken := control.FileBroken{KeptAs: seen.KeptAs, Fault: seen.Fault, Torn: first && e.Rebooted && a.Control.State != control.Absent}
@@ -155,28 +156,28 @@ func (e *Controller) observe(seen agentfile.Seen) []team.Event {
 		return event(seen, control.FileGone{}, team.Actor{Kind: "engine", ID: agentfile.FileName})
 	default:
 		m.Failed = seen.Fault
-		e.log.Warn("agent_state.json cannot be looked at", "agent", seen.Name, "fault", seen.Fault)
+		e.log.Warn("agent_state.json cannot be read", "agent", seen.Name, "fault", seen.Fault)
 		return nil
 	}
 }
 
-// seenRequest takes one look at a file in. The file package may forget the look when it is in the
-// journal, or was no news.
+// SeenRequest processes one observation of a file. Afterwards the file package may forget the
+// observation.
 func (e *Controller) SeenRequest(seen agentfile.Seen) loop.Request {
 	req := loop.Request{Agent: seen.Name, Derive: func() []team.Event { return e.observe(seen) }}
-	if e.opts.Files != nil { // nil: a dry run
+	if e.opts.Files != nil { // nil in a dry run
 		req.After = func() { e.opts.Files.Took(seen) }
 	}
 	return req
 }
 
-// awaited is somebody who waits until a look has arrived.
-type awaited struct {
+// lookWaiter waits until an observation has been processed.
+type lookWaiter struct {
 	seq uint64
 	at  chan struct{}
 }
 
-// arrived tells who waited for a look that it was taken in.
+// arrived wakes those that wait for a processed observation.
 func (m *AgentFile) arrived() {
 	rest := m.awaited[:0]
 	for _, w := range m.awaited {
@@ -189,8 +190,8 @@ func (m *AgentFile) arrived() {
 	m.awaited = rest
 }
 
-// lastLook reads the file once more, and returns when what it says is taken in: nobody is
-// started against a wish that stands in the file already.
+// LastLook reads the file once more and returns when its content has been processed, so that no
+// session starts against a desired state that is already in the file.
 func (e *Controller) LastLook(ctx context.Context, slot *sessions.Slot) error {
 	m := e.Files[slot.Conf.Name] // the map does not change while sessions start
 	if m == nil || m.Conf.Workspace == "" {
@@ -198,11 +199,11 @@ func (e *Controller) LastLook(ctx context.Context, slot *sessions.Slot) error {
 	}
 	seen, err := e.opts.Files.Read(m.Conf.Name)
 	if err != nil || seen.Own || seen.Seq == 0 {
-		return nil //nolint:nilerr // what cannot be read says nothing new; the journal's wish stands
+		return nil //nolint:nilerr // a file that cannot be read changes nothing; the journal's desired state stays
 	}
 	at := make(chan struct{})
 	err = e.View(ctx, func(*team.Team) {
-		m.awaited = append(m.awaited, awaited{seq: seen.Seq, at: at})
+		m.awaited = append(m.awaited, lookWaiter{seq: seen.Seq, at: at})
 		m.arrived()
 	})
 	if err != nil {
@@ -214,15 +215,16 @@ func (e *Controller) LastLook(ctx context.Context, slot *sessions.Slot) error {
 		select {
 		case <-at:
 			return nil
-		case <-wait.C: // to start all the same could be against what was wished
-			e.log.Warn("a look at a file does not arrive; its agent is not started before it does", "agent", m.Conf.Name, "seq", seen.Seq)
+		case <-wait.C: // starting now could contradict the desired state in the file
+			e.log.Warn("an observation of a file is not processed; the agent does not start before that", "agent", m.Conf.Name, "seq", seen.Seq)
 		case <-ctx.Done():
 			return ctx.Err()
 		}
 	}
 }
 
-// lateStart lets a wish that was found after the start be acted on, as it is at the start.
+// lateStart adds the Started event for a file that was first read after the start of the daemon, so
+// that its desired state takes effect as it does at the start.
 func lateStart(events []team.Event, late bool) []team.Event {
 	if late {
 		events = append(events, team.Event{Actor: sessions.ByRecovery, Agent: events[0].Agent, What: control.Started{}})
@@ -234,27 +236,28 @@ func event(seen agentfile.Seen, in control.Input, by team.Actor) []team.Event {
 	return []team.Event{{Actor: by, Agent: seen.Name, What: in}}
 }
 
-// fileRead is what somebody else wrote. More unknown fields than are taken in are left in
-// the file, which is then not written over; the wish beside them counts like any other.
+// fileRead converts content that another program wrote to an event. If the file has too many
+// unknown fields, they stay in the file, which is then not overwritten; its desired state counts as
+// usual.
 func (e *Controller) fileRead(m *AgentFile, a *team.Agent, seen agentfile.Seen, first bool) control.FileRead {
 	stamp, err := seen.State.Time()
 	if err != nil || stamp.Year() < yearMin || stamp.Year() > yearMax {
-		stamp = time.Time{} // nobody can say when: it is newer only by what it says
+		stamp = time.Time{} // without a usable timestamp, only changed content counts as newer
 	}
 	extra := packExtra(seen.State.Extra)
 	m.Crowded = len(extra) > ExtraBytesMax
 	if m.Crowded {
 		extra = a.Control.Extra
-		m.Failed = fmt.Sprintf("it holds more than %d bytes of fields that Fairlead does not know: what is wished in it is done, but it is not written until there are fewer; keep other data in a file of its own", ExtraBytesMax)
-		e.log.Warn("agent_state.json is too full", "agent", seen.Name, "fault", m.Failed)
+		m.Failed = fmt.Sprintf("it has more than %d bytes of fields that Fairlead does not know: its desired state takes effect, but the file is not written until there are fewer; keep other data in a separate file", ExtraBytesMax)
+		e.log.Warn("agent_state.json has too many unknown fields", "agent", seen.Name, "fault", m.Failed)
 	}
 	current := seen.State.CurrentState
 	switch there, err := m.State.Time(); {
 	case !seen.FromSwap:
-	case !m.Known && !stamp.After(a.Control.Stamp): // nobody has looked yet what lies there
+	case !m.Known && !stamp.After(a.Control.Stamp): // the current file has not been read yet
 		current = a.Control.Reported
 	case !m.own && !m.missing && err == nil && there.After(stamp):
-		current = m.State.CurrentState // it has said something else of itself since
+		current = m.State.CurrentState // the agent has reported another state since
 	}
 	return control.FileRead{
 		Desired: seen.State.DesiredState, Current: current, By: seen.State.SetBy, Note: seen.State.Note,
@@ -262,10 +265,11 @@ func (e *Controller) fileRead(m *AgentFile, a *team.Agent, seen agentfile.Seen, 
 	}
 }
 
-// The years that a timestamp may be of. JSON cannot write all that RFC 3339 can say.
+// Years accepted in a timestamp. JSON cannot encode all years that RFC 3339 allows.
 const yearMin, yearMax = 1970, 9000
 
-// actorOf believes the file about who wrote it: everybody who can write it can say so.
+// actorOf returns the author that the file names. Every program that can write the file can name
+// any author.
 func actorOf(state agentfile.State, agent string) team.Actor {
 	if state.SetBy == agentfile.SetByAgent {
 		return team.Actor{Kind: "agent", ID: agent}
@@ -273,7 +277,7 @@ func actorOf(state agentfile.State, agent string) team.Actor {
 	return team.Actor{Kind: "human", ID: agentfile.FileName}
 }
 
-// fileDue says whether the file does not say yet what it is to say.
+// FileDue reports whether the file differs from what it should contain.
 func (e *Controller) FileDue(m *AgentFile, a *team.Agent) bool {
 	if a == nil || m.Conf.Workspace == "" || !m.Known || m.Crowded || a.Removed {
 		return false
@@ -283,7 +287,7 @@ func (e *Controller) FileDue(m *AgentFile, a *team.Agent) bool {
 		want := stateOf(file)
 		return !file.Stamp.IsZero() && (m.unsure || m.disk != want.Sum() && !saysAlready(m, want))
 	}
-	// A foreign loop's file is its own; only our commands are put into it.
+	// A foreign loop owns its file; Fairlead writes only commands into it.
 	if a.Control.Desired.N == 0 {
 		return false
 	}
@@ -292,17 +296,18 @@ func (e *Controller) FileDue(m *AgentFile, a *team.Agent) bool {
 		return file.Stamp.After(m.missedAt)
 	}
 	if file.Current != "" && m.State.CurrentState != file.Current {
-		return true // it said so while ours was exchanged for its file
+		return true // the agent reported it while Fairlead replaced its file
 	}
 	return m.unsure || m.State.DesiredState != file.Desired || m.State.SetBy != file.By || m.State.Note != file.Note ||
 		(err == nil && file.Stamp.After(there))
 }
 
-// saysAlready says whether what somebody else wrote is what we would: then it stays, and
-// two programs that agree do not write over each other for ever. Its timestamp is its own.
+// saysAlready reports whether another program wrote the same content that Fairlead would write,
+// apart from the timestamp. The file then stays as it is, so that two programs that agree do not
+// overwrite each other forever.
 func saysAlready(m *AgentFile, want agentfile.State) bool {
 	if m.disk == "" {
-		return false // nobody knows what lies there
+		return false // the content is unknown
 	}
 	if _, err := m.State.Time(); err != nil {
 		return false
@@ -312,31 +317,31 @@ func saysAlready(m *AgentFile, want agentfile.State) bool {
 	return bytes.Equal(there.Render(), want.Render())
 }
 
-// saying is what the file is to say, its time and the fields of others apart. A new wish is
-// another saying though it has the same words.
+// saying identifies what the file should say, without timestamp and unknown fields. A new desired
+// state counts as different even if it has the same words.
 func (e *Controller) saying(a *team.Agent) string {
 	file, n := e.State().File(a), a.Control.Desired.N
 	if a.Control.Desired.Rested {
-		n = 0 // nobody wished it: the file was deleted once more
+		n = 0 // no new desired state: the file was deleted again
 	}
 	return fmt.Sprintf("%q %q %q %q %d", file.Desired, file.Current, file.By, file.Note, n)
 }
 
-// contentOf is what is to be written.
+// contentOf returns the content to write.
 func (e *Controller) contentOf(m *AgentFile, a *team.Agent) agentfile.State {
 	file := e.State().File(a)
 	if a.Control.State == control.Foreign {
 		there := m.State
 		if file.Current != "" {
-			there.CurrentState = file.Current // what it said last, also where its file was spoiled, or ours went over it
+			there.CurrentState = file.Current // the last report, also if the file was malformed or was overwritten by Fairlead
 		}
 		return there.WithCommand(file.Desired, file.By, file.Note, file.Stamp)
 	}
 	return stateOf(file)
 }
 
-// writeFile begins a write, one at a time for each agent. What becomes true meanwhile is
-// written by the next one: a projection has no history, the journal has.
+// writeFile starts a write, one at a time for each agent. Later changes are part of the next write:
+// the file shows only the newest state, the history is in the journal.
 func (e *Controller) writeFile(m *AgentFile, a *team.Agent) {
 	if m.Writing || m.seen < m.changed || !e.FileDue(m, a) {
 		return
@@ -349,14 +354,14 @@ func (e *Controller) writeFile(m *AgentFile, a *team.Agent) {
 		return
 	}
 	said := e.saying(a)
-	if !m.Again.IsZero() && (!m.quarrel || said == m.said) { // a new word is no part of a quarrel
+	if !m.Again.IsZero() && (!m.rewriting || said == m.lastContent) { // new content is not rate limited
 		return
 	}
-	m.Again, m.quarrel = time.Time{}, false
-	if said == m.said {
+	m.Again, m.rewriting = time.Time{}, false
+	if said == m.lastContent {
 		now := e.Now()
 		if wait := m.fixes.Wait(now, FixesMax, fixesEvery); wait > 0 {
-			m.Again, m.quarrel = now.Add(wait), true
+			m.Again, m.rewriting = now.Add(wait), true
 			return
 		}
 	}
@@ -376,18 +381,18 @@ func (e *Controller) writeFile(m *AgentFile, a *team.Agent) {
 	}
 	newest := uint64(agentfile.AnyLook)
 	if a.Control.State == control.Foreign {
-		newest = m.seen // all but the command is its own, and goes over nothing that it said since
+		newest = m.seen // only the command is Fairlead's; a write must not replace newer content of the agent
 	}
 	e.Go(func(ctx context.Context) {
 		err := e.opts.Files.Write(ctx, name, content, newest, ours)
-		// Nobody to tell means that the engine stops: the next start looks at the file.
+		// Do fails only if the loop has stopped; the next start reads the file.
 		_, _ = e.Do(ctx, loop.Request{Agent: name, Derive: func() []team.Event {
-			return e.wroteFile(wrote{agent: name, state: state, sum: file.SumOf(content), seen: begun, said: said, err: err})
+			return e.fileWritten(writeResult{agent: name, state: state, sum: file.SumOf(content), seen: begun, said: said, err: err})
 		}})
 	})
 }
 
-// writeNext begins writes that waited for others. What is to be said is looked up now.
+// writeNext starts writes that waited for a free writer, with the content that is current now.
 func (e *Controller) writeNext() {
 	for e.writers < WritersMax && len(e.unwritten) > 0 {
 		m := e.unwritten[0]
@@ -402,34 +407,34 @@ func (e *Controller) writeNext() {
 	}
 }
 
-// wroteFile notes what came of a write. Somebody else's content that was in the way is
-// an event, and what it leads to is written in its place.
-func (e *Controller) wroteFile(w wrote) []team.Event {
+// fileWritten records the result of a write. If another program's content was in the way, its
+// observation becomes an event, and the result of that event is written instead.
+func (e *Controller) fileWritten(w writeResult) []team.Event {
 	m := e.Files[w.agent]
 	m.Writing = false
 	e.writers--
 	var changed *agentfile.Changed
 	switch {
 	case errors.As(w.err, &changed):
-		m.changed = changed.Seen.Seq // it is on its way; what it leads to is written, not what we had
+		m.changed = changed.Seen.Seq // the observation is on its way, and decides what is written next
 		return nil
 	case errors.Is(w.err, context.Canceled):
-		return nil // we stop
+		return nil // the daemon stops
 	case w.err != nil:
 		if m.Failed != w.err.Error() {
-			e.log.Error("agent_state.json cannot be written; it is tried again every second", "agent", w.agent, "error", w.err)
+			e.log.Error("agent_state.json cannot be written; Fairlead tries again every second", "agent", w.agent, "error", w.err)
 		}
 		m.Failed, m.unsure = w.err.Error(), true
-		m.Again, m.quarrel = e.Now().Add(fileRetry), false
+		m.Again, m.rewriting = e.Now().Add(fileRetry), false
 		return nil
 	}
-	m.Failed, m.unsure, m.missing, m.said = "", false, false, w.said
+	m.Failed, m.unsure, m.missing, m.lastContent = "", false, false, w.said
 	m.disk, m.State, m.own = w.sum, w.state, true
 	if m.seen != w.seen {
-		m.disk = "" // somebody wrote while we did: what lies there now is not known
+		m.disk = "" // another program wrote at the same time: the content is unknown
 	}
 	return nil
 }
 
-// renderSum is the identity of the bytes that a projection is written as.
+// RenderSum is the checksum of the file content for a projection.
 func RenderSum(f control.File) string { return string(stateOf(f).Sum()) }

@@ -13,11 +13,11 @@ import (
 )
 
 const (
-	crowd     = 100             // agents from which on the memory that a start used is given back to the system,
-	calmAfter = 5 * time.Second // so long after it, when the watchers of the journal have read it
+	largeTeamMin       = 100             // from this number of agents on, memory that the start used is returned to the system
+	releaseMemoryAfter = 5 * time.Second // delay after the start, so that the readers of the journal have finished
 )
 
-// agentHooks are what the agents' controller does in the loop.
+// AgentHooks returns the agents' hooks into the loop.
 func (e *Controller) AgentHooks() loop.Hooks {
 	return loop.Hooks{
 		Note: func(ch team.Change, t *loop.Touched) bool {
@@ -29,7 +29,7 @@ func (e *Controller) AgentHooks() loop.Hooks {
 		},
 		Act: func(t *loop.Touched) {
 			for name := range t.Agents {
-				e.errandsOf(name)
+				e.beginActions(name)
 			}
 		},
 		Next:    e.nextOfAgents,
@@ -54,7 +54,8 @@ func (e *Controller) nextOfAgents() time.Time {
 	return next
 }
 
-// dueOfAgents are the timers of agents that have run out, and the files that are tried again.
+// dueOfAgents returns a request for each expired timer of an agent and for each file whose write is
+// due again.
 func (e *Controller) dueOfAgents(now time.Time) []loop.Request {
 	var batch []loop.Request
 	for _, name := range e.State().Names() {
@@ -73,9 +74,9 @@ func (e *Controller) dueOfAgents(now time.Time) []loop.Request {
 	return batch
 }
 
-// deadline is the next one of an agent. A session that is over, and whose end is on its way
-// to the journal, reaches no limit any more: it may have ended long before, while we were
-// away, and to say that it used its time up would be a guess.
+// deadline is the next deadline of an agent. A session that has ended, but whose end is not yet in
+// the journal, has none: it may have ended long before, while no daemon ran, and must not be
+// reported as timed out.
 func (e *Controller) deadline(a *team.Agent) time.Time {
 	at := e.State().Deadline(a)
 	if s := a.Session; s != nil && !at.IsZero() {
@@ -86,7 +87,7 @@ func (e *Controller) deadline(a *team.Agent) time.Time {
 	return at
 }
 
-// filesSettled says whether every file says what it is to say, or cannot be made to at present.
+// filesSettled reports whether every file is up to date or cannot be written at present.
 func (e *Controller) filesSettled() bool {
 	for name, m := range e.Files {
 		waits := m.Failed != "" || !m.Again.IsZero()
@@ -97,13 +98,13 @@ func (e *Controller) filesSettled() bool {
 	return true
 }
 
-// releaseMemory gives back what the start of a large team has used.
+// releaseMemory returns memory to the system after the start of a large team.
 func (e *Controller) releaseMemory() {
-	if len(e.Files) < crowd {
+	if len(e.Files) < largeTeamMin {
 		return
 	}
 	e.Go(func(ctx context.Context) {
-		if loop.Rest(ctx, calmAfter) {
+		if loop.Rest(ctx, releaseMemoryAfter) {
 			debug.FreeOSMemory()
 		}
 	})

@@ -20,11 +20,11 @@ type Controller struct {
 	Files     map[string]*AgentFile // by agent
 	warned    map[string]bool
 	Rebooted  bool         // the machine was booted since the last epoch
-	writers   int          // files that are being written
-	unwritten []*AgentFile // files that wait to be written until others are
+	writers   int          // number of writes in progress
+	unwritten []*AgentFile // files that wait for a free writer
 
-	Pumping context.CancelFunc // ends the taking in of looks
-	pumped  chan struct{}      // closed when every look that was taken in is in the queue
+	Pumping context.CancelFunc // stops the intake of observations
+	pumped  chan struct{}      // closed when every observation that was taken is in the queue
 }
 
 // New makes a controller without agents.
@@ -35,5 +35,5 @@ func New(l *loop.Loop, opts seam.Options, sessions *sessions.Controller) *Contro
 	}
 }
 
-// Add keeps the file of a slot's agent from now on.
+// Add makes the controller keep the file of a slot's agent.
 func (e *Controller) Add(m *sessions.Slot) { e.Files[m.Conf.Name] = &AgentFile{Slot: m} }

@@ -13,9 +13,9 @@ import (
 	"github.com/fairlead-dev/fairlead/team"
 )
 
-// readFiles takes in what was written while we were away, before anything is done about
-// it. What was found swapped out (we were killed between a write and the look at what it
-// had replaced) is older than what lies there, and comes first.
+// ReadFiles processes what other programs wrote while no daemon ran, before any action starts.
+// Content recovered from a replaced file (the daemon was killed between a write and reading what it
+// had replaced) is older than the current file and comes first.
 func (e *Controller) ReadFiles(ctx context.Context) error {
 	reads := map[string]agentfile.Seen{}
 	newest := uint64(0)
@@ -37,7 +37,7 @@ func (e *Controller) ReadFiles(ctx context.Context) error {
 		return err
 	}
 	for _, name := range slices.Sorted(maps.Keys(reads)) {
-		seen := reads[name] // skipped where it came with the rest
+		seen := reads[name] // skipped if drain has processed it
 		if err := e.Step(ctx, []loop.Request{e.SeenRequest(seen)}); err != nil {
 			return err
 		}
@@ -45,7 +45,7 @@ func (e *Controller) ReadFiles(ctx context.Context) error {
 	return nil
 }
 
-// drain takes in every look up to one that is known to be on its way.
+// drain processes observations up to one that is known to be on its way.
 func (e *Controller) drain(ctx context.Context, until uint64) error {
 	quiet := time.NewTimer(DrainQuiet)
 	defer quiet.Stop()
@@ -61,7 +61,7 @@ func (e *Controller) drain(ctx context.Context, until uint64) error {
 				return err
 			}
 		case <-quiet.C:
-			return nil // the last look was one of our own, which do not come this way
+			return nil // the last observation is of Fairlead's own content, which is not delivered
 		case <-ctx.Done():
 			return ctx.Err()
 		}
@@ -69,23 +69,23 @@ func (e *Controller) drain(ctx context.Context, until uint64) error {
 	return nil
 }
 
-// drainQuiet is how long nothing must come before nothing is coming; looks that were made
-// are handed over in microseconds.
+// DrainQuiet is how long no observation must arrive before drain stops waiting; observations are
+// delivered within microseconds.
 const DrainQuiet = 50 * time.Millisecond
 
-// looked is what came of a first look at a file.
+// looked is the result of the first read of a file.
 type looked struct {
 	agent string
-	added bool // it is watched now
+	added bool // the file is watched now
 	seen  agentfile.Seen
 	err   error
 }
 
-// lookAtFile has a file watched, and looks at it.
+// lookAtFile starts watching a file and reads it.
 func (e *Controller) lookAtFile(name, folder string, added bool) looked {
 	l := looked{agent: name, added: added}
 	if l.err = os.MkdirAll(folder, 0o755); l.err != nil { //nolint:gosec // a workspace is as public as its repository
-		l.err = fmt.Errorf("make the workspace: %w", l.err)
+		l.err = fmt.Errorf("create the workspace: %w", l.err)
 		return l
 	}
 	if !l.added {
@@ -98,16 +98,16 @@ func (e *Controller) lookAtFile(name, folder string, added bool) looked {
 	return l
 }
 
-// cannotLook notes that a file could not be looked at; that is tried again.
+// CannotLook records that a file could not be read; it is read again later.
 func (e *Controller) CannotLook(m *AgentFile, err error) {
 	if m.Failed != err.Error() {
-		e.log.Error("agent_state.json cannot be read; the agent stays as it was, and it is tried again every second", "agent", m.Conf.Name, "error", err)
+		e.log.Error("agent_state.json cannot be read; the agent's state does not change, and Fairlead tries again every second", "agent", m.Conf.Name, "error", err)
 	}
 	m.Failed = err.Error()
-	m.Again, m.quarrel = e.Now().Add(fileRetry), false
+	m.Again, m.rewriting = e.Now().Add(fileRetry), false
 }
 
-// lookAgain makes the first look that could not be made at the start.
+// lookAgain repeats a first read that failed at the start.
 func (e *Controller) lookAgain(m *AgentFile) {
 	if m.Writing || e.Holding() {
 		return
@@ -116,11 +116,12 @@ func (e *Controller) lookAgain(m *AgentFile) {
 	name, folder, added := m.Conf.Name, m.Conf.Workspace, m.added
 	e.Go(func(ctx context.Context) {
 		found := e.lookAtFile(name, folder, added)
-		_, _ = e.Do(ctx, loop.Request{Agent: name, Derive: func() []team.Event { return e.lookedAgain(found) }}) // nobody to tell means that the engine stops
+		_, _ = e.Do(ctx, loop.Request{Agent: name, Derive: func() []team.Event { return e.lookedAgain(found) }}) // Do fails only if the loop has stopped
 	})
 }
 
-// lookedAgain takes that look in. One that was numbered comes by itself, after those before it.
+// lookedAgain processes that read. A numbered observation is delivered separately, after earlier
+// ones.
 func (e *Controller) lookedAgain(l looked) []team.Event {
 	m := e.Files[l.agent]
 	m.Writing, m.added = false, l.added
@@ -135,8 +136,8 @@ func (e *Controller) lookedAgain(l looked) []team.Event {
 	return e.observe(l.seen)
 }
 
-// pump lays every look at a file on the table. What does not get there any more is still in
-// its file: nobody took it.
+// Pump sends every observation of a file to the loop. One that does not get there was not
+// acknowledged and is read again from its file.
 func (e *Controller) Pump(ctx context.Context) {
 	defer close(e.pumped)
 	for {

@@ -8,15 +8,15 @@ import (
 	"github.com/fairlead-dev/fairlead/config"
 )
 
-// sheet is an agent's file in words, as it was met at the start.
-func (m *AgentFile) Sheet() (text string, ok bool) {
+// Summary describes an agent's file as it was found at the start, for a plan.
+func (m *AgentFile) Summary() (text string, ok bool) {
 	switch {
 	case m.Conf.Workspace == "" || m.Conf.Loop == config.LoopForeign && !m.Known:
 		return "", true
 	case m.Failed != "":
 		return "agent_state.json: " + m.Failed, false
 	case !m.Known:
-		return "agent_state.json was not looked at", false
+		return "agent_state.json was not read", false
 	case m.missing:
 		return "there is no agent_state.json", true
 	case m.State.DesiredState == "":

@@ -6,22 +6,21 @@ import (
 	"github.com/fairlead-dev/fairlead/team"
 )
 
-// warnings are what a person should know of a change, though nothing stops for it; by what
-// happened, in the words of the machines.
+// warnings maps events of machine control to log messages for people. They stop nothing.
 var warnings = map[control.Event]string{
-	control.FileMalformed:       "agent_state.json was no agent state: its bytes are kept beside it, and pause is wanted",
-	control.FileTorn:            "agent_state.json was torn by a restart of the machine: it says again what the journal says",
-	control.WantedUnknown:       "desired_state is no word that fairlead knows: it counts as pause",
-	control.FailedForGood:       "session after session failed: the agent is paused",
-	control.OneShotFailed:       "a one-shot failed",
-	control.LimitReached:        "a limit is reached: the session is ended, the agent paused",
-	control.CurrentContradicted: "somebody else wrote current_state: it is corrected",
+	control.FileMalformed:       "agent_state.json was malformed: its content is kept beside it, and the desired state is pause",
+	control.FileTorn:            "agent_state.json was torn by a restart of the machine: it is written again from the journal",
+	control.WantedUnknown:       "desired_state is not a word that fairlead knows: it counts as pause",
+	control.FailedForGood:       "too many sessions failed in a row: the agent is paused",
+	control.OneShotFailed:       "a one-shot session failed",
+	control.LimitReached:        "a limit is reached: the session is ended and the agent paused",
+	control.CurrentContradicted: "another program wrote current_state: it is corrected",
 }
 
-// warn says it once a start for each agent.
+// warn logs each warning once per start for each agent.
 func (e *Controller) warn(ch team.Change) {
 	text, known := warnings[control.Event(ch.Trigger)]
-	if !known || ch.Machine != "control" { // a step may fail for good, too
+	if !known || ch.Machine != "control" { // steps have an event of the same name
 		return
 	}
 	key := ch.Entity + " " + ch.Trigger

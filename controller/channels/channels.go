@@ -16,10 +16,11 @@ import (
 	"github.com/fairlead-dev/fairlead/team"
 )
 
-// What people ask of channels. The errors are a *machine.Refusal where the answer is no, and a
-// *team.Unknown where there is no such channel or agent.
+// Requests of people about channels. Errors are a *machine.Refusal, or a *team.Unknown if there is
+// no such channel or agent.
 
-// Say posts a person's message; mode empty is the channel's. It returns when that is durable.
+// Say posts a person's message. An empty mode means the channel's mode. It returns when the message
+// is durable.
 func (e *Controller) Say(ctx context.Context, by seam.Actor, channelName, text, mode string) (view.Spoken, error) {
 	text = strings.ToValidUTF8(text, "\uFFFD")
 	ev := loop.EventBy(by, "", channel.HumanSpoke{Channel: channel.ChannelID(channelName), Mode: channel.Mode(mode), Bytes: len(text)})
@@ -49,22 +50,23 @@ func (e *Controller) Say(ctx context.Context, by seam.Actor, channelName, text, 
 	return spoken, nil
 }
 
-// inChannel has an order about channels decided.
+// inChannel submits a request about channels.
 func (e *Controller) inChannel(ctx context.Context, by seam.Actor, what channel.Input) (uint64, error) {
 	return e.Submit(ctx, by, "", what)
 }
 
-// Grant gives an agent the turn: refused while somebody has it, unless now (T4, T23).
+// Grant gives an agent the turn. It is refused while another agent has it, unless now is set (T4,
+// T23).
 func (e *Controller) Grant(ctx context.Context, by seam.Actor, channelName, agent string, now bool) (uint64, error) {
 	return e.inChannel(ctx, by, channel.GrantAsked{Channel: channel.ChannelID(channelName), Agent: channel.AgentID(agent), Now: now})
 }
 
-// Skip ends the turn that is under way (T23); 0 is whichever it is.
+// Skip ends the current turn (T23); number 0 means any turn.
 func (e *Controller) Skip(ctx context.Context, by seam.Actor, channelName string, number uint64) (uint64, error) {
 	return e.inChannel(ctx, by, channel.SkipAsked{Channel: channel.ChannelID(channelName), Turn: number})
 }
 
-// Override ends a wait (T15): the turn goes on, or is forfeited.
+// Override ends a wait (T15): the turn continues or is forfeited.
 func (e *Controller) Override(ctx context.Context, by seam.Actor, channelName string, goOn bool) (uint64, error) {
 	return e.inChannel(ctx, by, channel.OverrideAsked{Channel: channel.ChannelID(channelName), GoOn: goOn})
 }
@@ -74,22 +76,22 @@ func (e *Controller) Assign(ctx context.Context, by seam.Actor, channelName, age
 	return e.inChannel(ctx, by, channel.AssignAsked{Channel: channel.ChannelID(channelName), Agent: channel.AgentID(agent)})
 }
 
-// Unassign takes an agent out of a channel (T5, T16).
+// Unassign removes an agent from a channel (T5, T16).
 func (e *Controller) Unassign(ctx context.Context, by seam.Actor, channelName, agent string) (uint64, error) {
 	return e.inChannel(ctx, by, channel.RemoveAsked{Channel: channel.ChannelID(channelName), Agent: channel.AgentID(agent)})
 }
 
-// Disable has an agent take no part in anything (T20), until Enable (T21).
+// Disable removes an agent from all turns (T20), until Enable (T21).
 func (e *Controller) Disable(ctx context.Context, by seam.Actor, agent string) (uint64, error) {
 	return e.inChannel(ctx, by, channel.DisableAsked{Agent: channel.AgentID(agent)})
 }
 
-// Enable is Disable's end.
+// Enable ends Disable.
 func (e *Controller) Enable(ctx context.Context, by seam.Actor, agent string) (uint64, error) {
 	return e.inChannel(ctx, by, channel.EnableAsked{Agent: channel.AgentID(agent)})
 }
 
-// Channels are all channels, by name.
+// Channels returns all channels in order of name.
 func (e *Controller) Channels(ctx context.Context) ([]view.ChannelView, error) {
 	views := []view.ChannelView{}
 	if err := e.View(ctx, func(t *team.Team) {
@@ -107,7 +109,7 @@ func (e *Controller) Channels(ctx context.Context) ([]view.ChannelView, error) {
 	return views, nil
 }
 
-// Channel is one of them.
+// Channel returns one channel.
 func (e *Controller) Channel(ctx context.Context, name string) (view.ChannelView, error) {
 	var shown view.ChannelView
 	var unknown error
@@ -123,10 +125,10 @@ func (e *Controller) Channel(ctx context.Context, name string) (view.ChannelView
 	return shown, e.lastOf(ctx, &shown)
 }
 
-// lastShown is how much of what was said last stands in a channel's view.
+// lastShown is how many bytes of the last message a channel's view contains.
 const lastShown = 200
 
-// lastOf adds what was said last.
+// lastOf adds the last message.
 func (e *Controller) lastOf(ctx context.Context, view *view.ChannelView) error {
 	if view.Messages == 0 {
 		return nil
@@ -182,17 +184,17 @@ func (e *Controller) channelView(name string) view.ChannelView {
 	return shown
 }
 
-// parkedWords say why nobody has the turn.
+// ParkedWords explain why no agent has the turn.
 var ParkedWords = map[channel.Reason]string{
-	channel.Quiet: "nobody has anything to answer", channel.Passed: "everybody has passed", channel.Rounds: "the agents have had their rounds: it waits for a person",
-	channel.NoAgents: "no agent is available", channel.Held: "the team is held", channel.Limited: "whoever has something to answer has reached a limit",
+	channel.Quiet: "no agent has anything to answer", channel.Passed: "all agents have passed", channel.Rounds: "the agents have used their rounds: the channel waits for a person",
+	channel.NoAgents: "no agent is available", channel.Held: "the team is held", channel.Limited: "the agents that have something to answer have reached a limit",
 }
 
-// waitsWords say what the holder waits for; empty: it does not.
+// waitsWords explain what the turn waits for; empty if it does not wait.
 func waitsWords(c *channel.Channel) string {
 	switch l := &c.Head.Lease; {
 	case l.Stopped && c.Head.Aside.Message != 0:
-		return "a person interrupted, and is answered first"
+		return "a person interrupted and is answered first"
 	case l.Why != "":
 		return l.Why
 	case !l.WaitTo.IsZero():
@@ -202,7 +204,7 @@ func waitsWords(c *channel.Channel) string {
 	}
 }
 
-// deadlineOf is when the turn, the wait or the answer to a person runs out.
+// deadlineOf is when the turn, the wait or the answer to a person expires.
 func deadlineOf(c *channel.Channel) time.Time {
 	var next time.Time
 	for _, at := range []time.Time{c.Head.Lease.Ends, c.Head.Lease.WaitTo, c.Head.Lease.Silence, c.Head.Aside.Ends} {
@@ -213,7 +215,8 @@ func deadlineOf(c *channel.Channel) time.Time {
 	return next
 }
 
-// membersOf lists who is in a channel: in the order of the configuration, then others by name.
+// MembersOf lists the participants of a channel: in the order of the configuration, then others by
+// name.
 func MembersOf(c *channel.Channel, configured []string) []string {
 	var names, others []string
 	is := func(name string) bool {
@@ -250,7 +253,7 @@ func (e *Controller) memberView(channelName string, c *channel.Channel, name str
 	return view
 }
 
-// turnsOf is where an agent stands in each of its channels.
+// TurnsOf returns an agent's state in each of its channels.
 func (e *Controller) TurnsOf(agent string) map[string]string {
 	states := map[string]string{}
 	if a := e.State().Channels.Agents[channel.AgentID(agent)]; a != nil {

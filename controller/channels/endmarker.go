@@ -11,21 +11,21 @@ import (
 )
 
 const (
-	TalkEvery    = time.Second // people read along: what an agent says is not kept back for longer
-	PostBytesMax = 64 << 10    // of one post; who says more says several
-	WordTries    = 5           // so often a word that may become a marker is waited for
-	WhyShownMax  = 300         // of what an agent says before it waits
+	TalkEvery    = time.Second // how long an agent's output may be held back from people who read along
+	PostBytesMax = 64 << 10    // per post; longer output becomes several posts
+	WordTries    = 5           // how often a word that may become a marker is waited for
+	WhyShownMax  = 300         // shown of an agent's output before it waits
 
-	AnswerBytesMax = 1 << 20   // posted of one answer: what is longer is a file, and the journal is kept for ever
-	AgainAfter     = time.Hour // so long after its beginning what is said to no errand has room again: a lead's session stays
-	AnswerWaitsMax = 16        // waits of one answer; a word that comes more often is text
+	AnswerBytesMax = 1 << 20   // posted per answer: the journal keeps it permanently, so longer output belongs into a file
+	AgainAfter     = time.Hour // when output that answers no action gets a new quota, since a lead's session stays open
+	AnswerWaitsMax = 16        // waits per answer; further wait markers are treated as text
 
-	AskWords = "it asks for permission: " // why a turn waits that a question has stopped
+	AskWords = "it asks for permission: " // why a turn waits that a permission question has stopped
 )
 
 var TurnWords = []string{"TURN_COMPLETE", "TURN_PASS", "TURN_WAIT"}
 
-// wordAtEnd is the word with which a text ends, where it may be a marker.
+// WordAtEnd returns the marker word at the end of a text; empty if there is none.
 func WordAtEnd(text []byte) string {
 	text = bytes.TrimSpace(text[max(0, len(text)-2*driver.LineBytesMax):])
 	for _, word := range TurnWords {
@@ -36,15 +36,15 @@ func WordAtEnd(text []byte) string {
 	return ""
 }
 
-// written is how many bytes of input are known to be written.
-func (v *Voice) Written() int64 {
+// Written returns how many bytes of input are known to be written.
+func (v *SessionWriter) Written() int64 {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	return v.input
 }
 
-// ending takes the marker off the end of what an agent has written so far: a word that nothing
-// but white space follows. One in the middle is text like any other.
+// Ending removes a marker from the end of an agent's output: a marker word that only white space
+// follows. A marker word in the middle is ordinary text.
 func Ending(text []byte, glued bool) (said string, word marker.Kind) {
 	end := len(text)
 	if WordAtEnd(text) != "" {

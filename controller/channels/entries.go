@@ -17,13 +17,13 @@ import (
 
 const (
 	PageDefault = 100
-	PageMax     = 500 // entries of one page; with the longest texts that is more than anybody reads at once
-	ReadGapMax  = 64  // changes of others between two that are wanted; beyond it, to read each alone is quicker
+	PageMax     = 500 // entries per page
+	ReadGapMax  = 64  // unrelated changes between two wanted ones; across larger gaps, reading each alone is faster
 
 	KindMoved, kindNotice, kindWarning = "moved", "notice", "warning"
 )
 
-// ChannelEntries is a part of a conversation. The error is a *team.Unknown where there is no such
+// ChannelEntries returns a part of a conversation. The error is a *team.Unknown if there is no such
 // channel.
 func (e *Controller) ChannelEntries(ctx context.Context, name string, q view.EntryQuery) (view.ChannelPage, error) {
 	page := view.ChannelPage{Entries: []view.ChannelEntry{}}
@@ -37,24 +37,24 @@ func (e *Controller) ChannelEntries(ctx context.Context, name string, q view.Ent
 			return
 		}
 		page.Head = e.Head()
-		e.makeBooksBeside()
+		e.buildIndexAsync()
 		for _, m := range c.Open {
 			open[m.N] = string(m.State)
 		}
 	}); cmp.Or(err, unknown) != nil {
 		return page, cmp.Or(err, unknown)
 	}
-	if !e.books.isMade() {
+	if !e.index.isMade() {
 		whole, err := e.newestPage(ctx, name, q, &page)
 		if err != nil || whole {
-			e.books.states(name, page.Entries, open)
+			e.index.states(name, page.Entries, open)
 			return page, err
 		}
-		if err := e.makeBooks(ctx); err != nil {
+		if err := e.buildIndex(ctx); err != nil {
 			return page, err
 		}
 	}
-	seqs, more, below := e.books.slice(name, q, page.Head)
+	seqs, more, below := e.index.slice(name, q, page.Head)
 	entries, err := e.entriesAt(ctx, name, seqs, q.Moves)
 	if err != nil {
 		return page, err
@@ -67,12 +67,12 @@ func (e *Controller) ChannelEntries(ctx context.Context, name string, q view.Ent
 		entries = append(older, entries...)
 	}
 	page.Entries, page.More = fitPage(entries, q, more)
-	e.books.states(name, page.Entries, open)
+	e.index.states(name, page.Entries, open)
 	return page, nil
 }
 
-// newestPage answers from the newest changes alone, where those are enough: after a start nobody
-// waits for the whole journal who only wants to see how it stands.
+// newestPage answers from the newest changes alone if they are enough, so that the first view after
+// a start does not wait for the whole journal.
 func (e *Controller) newestPage(ctx context.Context, name string, q view.EntryQuery, page *view.ChannelPage) (whole bool, err error) {
 	from := page.Head - min(page.Head, RecentMax)
 	if q.Before != 0 || q.After != 0 && q.After < from {
@@ -82,7 +82,7 @@ func (e *Controller) newestPage(ctx context.Context, name string, q view.EntryQu
 	lapsed := map[uint64]bool{}
 	for rec, err := range e.Journal().Read(ctx, journal.Query{After: max(from, q.After), Until: page.Head, Entity: ChannelPrefix + name}) {
 		if err != nil {
-			return false, fmt.Errorf("read what was said in %s: %w", name, err)
+			return false, fmt.Errorf("read the messages of %s: %w", name, err)
 		}
 		set, err := turnOf(rec)
 		if err != nil {
@@ -102,12 +102,12 @@ func (e *Controller) newestPage(ctx context.Context, name string, q view.EntryQu
 		return false, nil
 	}
 	page.Entries, page.More = fitPage(entries, q, false)
-	e.books.lapse(name, lapsed)
+	e.index.lapse(name, lapsed)
 	return true, nil
 }
 
-// lapse notes messages that nobody answered in time.
-func (b *books) lapse(name string, numbers map[uint64]bool) {
+// lapse records messages that no agent answered in time.
+func (b *messageIndex) lapse(name string, numbers map[uint64]bool) {
 	if len(numbers) == 0 {
 		return
 	}
@@ -119,9 +119,9 @@ func (b *books) lapse(name string, numbers map[uint64]bool) {
 	}
 }
 
-// slice says where the entries stand that are asked for, and whether there are more beyond them.
-// below is not 0 where what is older is to be looked for in the journal itself.
-func (b *books) slice(name string, q view.EntryQuery, head uint64) (seqs []uint64, more bool, below uint64) {
+// slice returns the Seqs of the requested entries and whether there are more beyond them. below is
+// not 0 if older entries must be searched in the journal.
+func (b *messageIndex) slice(name string, q view.EntryQuery, head uint64) (seqs []uint64, more bool, below uint64) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	p := b.of[name]
@@ -159,7 +159,7 @@ func (b *books) slice(name string, q view.EntryQuery, head uint64) (seqs []uint6
 	return seqs, more, p.below
 }
 
-// after is the place of the first Seq in a list that is greater.
+// after is the index of the first Seq in a list that is greater than seq.
 func after(list []uint64, seq uint64) int {
 	at, found := slices.BinarySearch(list, seq)
 	if found {
@@ -168,7 +168,7 @@ func after(list []uint64, seq uint64) int {
 	return at
 }
 
-// older reads what the books do not hold any more; that takes as long as the journal is.
+// older reads entries that the index no longer holds; it reads the whole journal.
 func (e *Controller) older(ctx context.Context, name string, q view.EntryQuery, below uint64) (entries []view.ChannelEntry, more bool, err error) {
 	until := below
 	if q.Before != 0 {
@@ -179,7 +179,7 @@ func (e *Controller) older(ctx context.Context, name string, q view.EntryQuery, 
 	}
 	for rec, err := range e.Journal().Read(ctx, journal.Query{Until: until, Entity: ChannelPrefix + name}) {
 		if err != nil {
-			return nil, false, fmt.Errorf("read what was said in %s: %w", name, err)
+			return nil, false, fmt.Errorf("read the messages of %s: %w", name, err)
 		}
 		one, err := entriesOf(rec, q.Moves)
 		if err != nil {
@@ -192,7 +192,7 @@ func (e *Controller) older(ctx context.Context, name string, q view.EntryQuery, 
 	return entries, more, nil
 }
 
-// fitPage cuts a page to its limit, at whole changes.
+// fitPage cuts a page to its limit at a change.
 func fitPage(entries []view.ChannelEntry, q view.EntryQuery, more bool) ([]view.ChannelEntry, bool) {
 	if entries == nil {
 		entries = []view.ChannelEntry{}
@@ -223,8 +223,8 @@ func fitPage(entries []view.ChannelEntry, q view.EntryQuery, more bool) ([]view.
 	return entries[from:], more || from > 0
 }
 
-// states says of people's messages how far they are now.
-func (b *books) states(name string, entries []view.ChannelEntry, open map[uint64]string) {
+// states adds the delivery state of people's messages.
+func (b *messageIndex) states(name string, entries []view.ChannelEntry, open map[uint64]string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for i := range entries {
@@ -239,7 +239,7 @@ func (b *books) states(name string, entries []view.ChannelEntry, open map[uint64
 	}
 }
 
-// entriesAt reads single changes, and makes entries of them.
+// entriesAt reads single changes and converts them to entries.
 func (e *Controller) entriesAt(ctx context.Context, name string, seqs []uint64, moves bool) ([]view.ChannelEntry, error) {
 	entries := make([]view.ChannelEntry, 0, len(seqs))
 	for len(seqs) > 0 {
@@ -251,7 +251,7 @@ func (e *Controller) entriesAt(ctx context.Context, name string, seqs []uint64, 
 		seqs = seqs[n:]
 		for rec, err := range e.Journal().Read(ctx, journal.Query{After: wanted[0] - 1, Until: wanted[n-1], Entity: ChannelPrefix + name}) {
 			if err != nil {
-				return nil, fmt.Errorf("read what was said in %s: %w", name, err)
+				return nil, fmt.Errorf("read the messages of %s: %w", name, err)
 			}
 			if _, is := slices.BinarySearch(wanted, rec.Seq); !is {
 				continue
@@ -266,7 +266,7 @@ func (e *Controller) entriesAt(ctx context.Context, name string, seqs []uint64, 
 	return entries, nil
 }
 
-// turnOf reads what a change of a channel keeps; nil: it is not about turns.
+// turnOf decodes a change of a channel; nil if it has no turn data.
 func turnOf(rec journal.Change) (*team.TurnSet, error) {
 	var data struct {
 		Turn *team.TurnSet `json:"turn"`
@@ -277,7 +277,7 @@ func turnOf(rec journal.Change) (*team.TurnSet, error) {
 	return data.Turn, nil
 }
 
-// entriesOf are the lines of a conversation that one change of a channel is.
+// entriesOf converts a change of a channel to entries of its conversation.
 func entriesOf(rec journal.Change, moves bool) ([]view.ChannelEntry, error) {
 	set, err := turnOf(rec)
 	if err != nil || set == nil {
@@ -303,7 +303,7 @@ func entriesIn(rec journal.Change, set *team.TurnSet, moves bool) []view.Channel
 	return entries
 }
 
-// saidBy is what somebody said.
+// saidBy is the entry of a message.
 func saidBy(seq uint64, at time.Time, body *channel.Body, text string) view.ChannelEntry {
 	post := body.Post
 	said := view.ChannelEntry{Seq: seq, At: at, Kind: string(post.Kind), N: post.N, By: post.By, Text: text, Turn: post.Turn, Re: post.Re}
@@ -315,7 +315,7 @@ func saidBy(seq uint64, at time.Time, body *channel.Body, text string) view.Chan
 	return said
 }
 
-// movedBy is an agent that changed its state, with the turn that it was given or that it had.
+// movedBy is the entry of an agent's state change, with the turn that it received or had.
 func movedBy(rec journal.Change, set *team.TurnSet) view.ChannelEntry {
 	moved := view.ChannelEntry{
 		Seq: rec.Seq, At: rec.Time, Kind: KindMoved, Text: set.Body.Why, Agent: set.Agent,

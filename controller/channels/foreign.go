@@ -20,17 +20,16 @@ import (
 	"github.com/fairlead-dev/fairlead/team"
 )
 
-// What agents do for themselves in channels. A foreign one joins in this way alone: it says that
-// it is ready and that it lives, fetches what it is to be told, and says what it says under the
-// number of its turn.
+// Requests of agents about channels. A foreign agent joins only this way: it reports that it is
+// ready and alive, fetches its actions, and sends its text with the number of its turn.
 
-// joins says whether an agent joins by itself.
+// Joins reports whether an agent is foreign, so that it joins by itself.
 func (e *Controller) Joins(m *sessions.Slot) bool { return m.Conf.Loop == config.LoopForeign }
 
-// byAgent is an agent that acts for itself.
+// ByAgent is the actor of an agent's own request.
 func ByAgent(name string) seam.Actor { return seam.Actor{Kind: "agent", ID: name} }
 
-// asAgent has what an agent does for itself decided. Whatever a foreign one does is a sign of life.
+// asAgent submits a request of an agent. Every request of a foreign agent is a sign of life.
 func (e *Controller) asAgent(ctx context.Context, agent, text string, what channel.Input) (uint64, error) {
 	return e.Do(ctx, e.agentActs(agent, text, what))
 }
@@ -41,14 +40,14 @@ func (e *Controller) agentActs(agent, text string, what channel.Input) loop.Requ
 	return loop.Request{Event: ev, Look: func(*team.Team) { e.lives(agent) }}
 }
 
-// lives notes a sign of life; it runs in the loop.
+// lives records a sign of life; it runs in the loop.
 func (e *Controller) lives(agent string) {
 	if m := e.sessions.Slots[agent]; m != nil && e.Joins(m) {
-		e.PartOf(m).beat = e.Now()
+		e.Participant(m).beat = e.Now()
 	}
 }
 
-// joining refuses what only an agent may do that joins by itself; it runs in the loop.
+// joining refuses requests that only a foreign agent may make; it runs in the loop.
 func (e *Controller) joining(agent, event string) error {
 	m := e.sessions.Slots[agent]
 	switch is := e.State().Channels.Agents[channel.AgentID(agent)]; {
@@ -57,7 +56,7 @@ func (e *Controller) joining(agent, event string) error {
 	case !e.Joins(m):
 		return &machine.Refusal{
 			Subject: agent, Event: event, State: "run by fairlead", Row: "J3",
-			Reason: "it is connected while fairlead can start it, and is told its turns in its own session; give it `loop: foreign` to have it join by itself",
+			Reason: "it is connected while fairlead can start it, and receives its turns in its own session; give it `loop: foreign` to have it join by itself",
 		}
 	case is == nil:
 		return &machine.Refusal{
@@ -68,7 +67,7 @@ func (e *Controller) joining(agent, event string) error {
 	return nil
 }
 
-// foreign has something decided that only a foreign agent may do.
+// foreign submits a request that only a foreign agent may make.
 func (e *Controller) foreign(ctx context.Context, agent, event string, what channel.Input) (uint64, error) {
 	var no error
 	if err := e.View(ctx, func(*team.Team) { no = e.joining(agent, event) }); err != nil {
@@ -80,17 +79,18 @@ func (e *Controller) foreign(ctx context.Context, agent, event string, what chan
 	return e.asAgent(ctx, agent, "", what)
 }
 
-// AgentReady is T1, T18 of an agent that joins by itself. Others are refused.
+// AgentReady connects a foreign agent (T1, T18). Other agents are refused.
 func (e *Controller) AgentReady(ctx context.Context, agent string) (uint64, error) {
 	return e.foreign(ctx, agent, "ready", channel.AgentConnected{Agent: channel.AgentID(agent)})
 }
 
-// AgentLeft is T3, T6, T11 of one.
+// AgentLeft disconnects a foreign agent (T3, T6, T11).
 func (e *Controller) AgentLeft(ctx context.Context, agent string) (uint64, error) {
-	return e.foreign(ctx, agent, "leave", channel.AgentGone{Agent: channel.AgentID(agent), How: channel.Disconnected, Why: "it said that it leaves"})
+	return e.foreign(ctx, agent, "leave", channel.AgentGone{Agent: channel.AgentID(agent), How: channel.Disconnected, Why: "the agent said that it leaves"})
 }
 
-// AgentBeat is a heartbeat: every 10 seconds, three missed are T11. It is kept in memory alone.
+// AgentBeat is a heartbeat, due every 10 seconds; three missed ones are T11. It is kept only in
+// memory.
 func (e *Controller) AgentBeat(ctx context.Context, agent string) error {
 	var no error
 	err := e.View(ctx, func(t *team.Team) {
@@ -98,7 +98,7 @@ func (e *Controller) AgentBeat(ctx context.Context, agent string) error {
 			return
 		}
 		if !t.Channels.Agents[channel.AgentID(agent)].Connected {
-			no = &machine.Refusal{Subject: agent, Event: "heartbeat", State: string(channel.Offline), Row: "T1", Reason: "it is not connected; say that it is ready first", Takes: []string{"ready"}}
+			no = &machine.Refusal{Subject: agent, Event: "heartbeat", State: string(channel.Offline), Row: "T1", Reason: "it is not connected; report that it is ready first", Takes: []string{"ready"}}
 			return
 		}
 		e.lives(agent)
@@ -110,18 +110,18 @@ func (e *Controller) AgentBeat(ctx context.Context, agent string) error {
 }
 
 const (
-	errandWaitMax   = time.Minute       // a request that waits longer looks like one that was forgotten
-	errandBeatEvery = channel.BeatEvery // who waits for errands lives
-	errandsMax      = 64                // of one answer; what follows comes with the next
+	actionWaitMax   = time.Minute       // a longer wait looks like a lost request
+	actionBeatEvery = channel.BeatEvery // waiting for actions is a sign of life
+	actionsMax      = 64                // per answer; the rest follows in the next one
 )
 
-// AgentErrands is what an agent is to be told now, what stops it first. Where there is nothing
-// it waits for that, at most a minute. What was given stays until AgentTold.
+// AgentErrands returns what an agent is to be told now, stops first. If there is nothing, it waits,
+// at most a minute. Actions are returned again until AgentTold.
 func (e *Controller) AgentErrands(ctx context.Context, agent string, wait time.Duration) ([]view.ErrandView, error) {
-	until := time.NewTimer(min(max(wait, 0), errandWaitMax))
+	until := time.NewTimer(min(max(wait, 0), actionWaitMax))
 	defer until.Stop()
 	for {
-		var plans []tell
+		var plans []message
 		var no error
 		var waits <-chan struct{}
 		if err := e.View(ctx, func(t *team.Team) {
@@ -131,19 +131,19 @@ func (e *Controller) AgentErrands(ctx context.Context, agent string, wait time.D
 			e.lives(agent)
 			waits = e.waitFor(agent)
 			for _, todo := range t.AgentChannelActions(agent, e.Now()) {
-				if len(plans) < errandsMax {
-					plans = append(plans, e.telling(todo, true))
+				if len(plans) < actionsMax {
+					plans = append(plans, e.messageFor(todo, true))
 				}
 			}
 		}); err != nil {
 			return nil, err
 		}
 		if no != nil || len(plans) > 0 {
-			return e.errandViews(ctx, plans, no)
+			return e.actionViews(ctx, plans, no)
 		}
 		select {
 		case <-waits:
-		case <-time.After(errandBeatEvery):
+		case <-time.After(actionBeatEvery):
 		case <-until.C:
 			return []view.ErrandView{}, nil
 		case <-e.Quit():
@@ -154,27 +154,27 @@ func (e *Controller) AgentErrands(ctx context.Context, agent string, wait time.D
 	}
 }
 
-// waitFor is closed when there may be something new for an agent.
+// waitFor returns a channel that is closed when there may be a new action for an agent.
 func (e *Controller) waitFor(agent string) <-chan struct{} {
-	e.talkMu.Lock()
-	defer e.talkMu.Unlock()
+	e.mu.Lock()
+	defer e.mu.Unlock()
 	if e.waits[agent] == nil {
 		e.waits[agent] = make(chan struct{})
 	}
 	return e.waits[agent]
 }
 
-// rouse wakes whoever waits for an agent's errands.
-func (e *Controller) rouse(agent string) {
-	e.talkMu.Lock()
-	defer e.talkMu.Unlock()
+// wakeWaiter wakes the requests that wait for an agent's actions.
+func (e *Controller) wakeWaiter(agent string) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
 	if waits := e.waits[agent]; waits != nil {
 		close(waits)
 		delete(e.waits, agent)
 	}
 }
 
-func (e *Controller) errandViews(ctx context.Context, plans []tell, no error) ([]view.ErrandView, error) {
+func (e *Controller) actionViews(ctx context.Context, plans []message, no error) ([]view.ErrandView, error) {
 	if no != nil {
 		return nil, no
 	}
@@ -197,7 +197,7 @@ func (e *Controller) errandViews(ctx context.Context, plans []tell, no error) ([
 	return views, nil
 }
 
-// AgentTold acknowledges an errand by its key. One that is not asked for any more changes nothing.
+// AgentTold acknowledges an action by its key. A key that is no longer due changes nothing.
 func (e *Controller) AgentTold(ctx context.Context, agent, key string) (uint64, error) {
 	todo, ok := team.ActionOf(key)
 	if !ok || string(todo.Token.Agent) != agent {
@@ -219,54 +219,54 @@ func (e *Controller) AgentTold(ctx context.Context, agent, key string) (uint64, 
 	return e.asAgent(ctx, agent, "", channel.Told{Token: todo.Token, Do: todo.Do, N: todo.N})
 }
 
-// AgentSaid is text of an agent, the end of its turn or answer, or both. What is said without the
-// turn is kept and marked late.
+// AgentSaid records an agent's text, the end of its turn or answer, or both. Text without the turn
+// is kept and marked late.
 func (e *Controller) AgentSaid(ctx context.Context, s view.Speech) (uint64, error) {
 	text := strings.ToValidUTF8(s.Text, "\uFFFD")
-	if said, word := Ending([]byte(text), false); word == marker.TurnComplete && s.Turn != 0 { // SPEC: it counts at the end of a message, however that came
+	if said, word := Ending([]byte(text), false); word == marker.TurnComplete && s.Turn != 0 { // SPEC: the marker counts at the end of a message, however the message was sent
 		text, s.Complete = said, true
 	}
 	said := e.agentActs(s.Agent, text, channel.Said{
 		Token: token(s.Channel, s.Agent, s.Turn), Bytes: len(text), Complete: s.Complete, Ended: s.Ended, Re: s.Re,
 	})
-	said.First = func() error { return e.room(s, len(text)) }
+	said.First = func() error { return e.checkRoom(s, len(text)) }
 	return e.Do(ctx, said)
 }
 
-// flood is how much an agent has said for itself in a channel since the turn there changed last.
-type flood struct {
+// spokenBytes counts an agent's text in a channel since the last change of turn there.
+type spokenBytes struct {
 	turn  uint64
 	bytes int
 }
 
-// roomFor refuses text beyond what one turn may have: the journal is kept for ever. The end of a
-// turn, or of an answer, is always taken.
-func (e *Controller) RoomFor(ctx context.Context, s view.Speech, bytes int) error {
+// CheckRoom refuses text above the limit of one turn, since the journal keeps it permanently. The
+// end of a turn or answer is always accepted.
+func (e *Controller) CheckRoom(ctx context.Context, s view.Speech, bytes int) error {
 	var full error
-	err := e.View(ctx, func(*team.Team) { full = e.room(s, bytes) })
+	err := e.View(ctx, func(*team.Team) { full = e.checkRoom(s, bytes) })
 	return cmp.Or(err, full)
 }
 
-// room is roomFor in the loop.
-func (e *Controller) room(s view.Speech, bytes int) error {
+// checkRoom is CheckRoom in the loop.
+func (e *Controller) checkRoom(s view.Speech, bytes int) error {
 	m, c := e.sessions.Slots[s.Agent], e.State().Channels.ByID[channel.ChannelID(s.Channel)]
 	if bytes == 0 || m == nil || c == nil {
-		return nil // who is not known is refused in other words
+		return nil // an unknown agent or channel is refused elsewhere
 	}
-	if e.PartOf(m).said == nil {
-		e.PartOf(m).said = map[string]flood{}
+	if e.Participant(m).said == nil {
+		e.Participant(m).said = map[string]spokenBytes{}
 	}
-	was := e.PartOf(m).said[s.Channel]
+	was := e.Participant(m).said[s.Channel]
 	if was.turn != c.Head.Turn {
-		was = flood{turn: c.Head.Turn}
+		was = spokenBytes{turn: c.Head.Turn}
 	}
 	if was.bytes += bytes; was.bytes > AnswerBytesMax {
 		return &machine.Refusal{
 			Subject: s.Agent + " in #" + s.Channel, Event: "said", State: string(e.State().Channels.StateOf(channel.AgentID(s.Agent), channel.ChannelID(s.Channel))),
-			Reason: fmt.Sprintf("it has said %d bytes since the turn changed here, and %d are the most; put more into a file and name it, or complete the turn without text", was.bytes-bytes, AnswerBytesMax),
+			Reason: fmt.Sprintf("it has said %d bytes since the last change of turn here, and the limit is %d; put more into a file and name it, or complete the turn without text", was.bytes-bytes, AnswerBytesMax),
 		}
 	}
-	e.PartOf(m).said[s.Channel] = was
+	e.Participant(m).said[s.Channel] = was
 	return nil
 }
 
@@ -280,7 +280,7 @@ func (e *Controller) AgentWait(ctx context.Context, channelName, agent string, n
 	return e.asAgent(ctx, agent, "", channel.WaitAskedFor{Token: token(channelName, agent, number), Why: why})
 }
 
-// AgentGoesOn is T12. Who says so need not be told it.
+// AgentGoesOn is T12. The agent that says so needs no notification of it.
 func (e *Controller) AgentGoesOn(ctx context.Context, channelName, agent string, number uint64) (uint64, error) {
 	is := token(channelName, agent, number)
 	seq, err := e.asAgent(ctx, agent, "", channel.WaitOver{Token: is})

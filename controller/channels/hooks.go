@@ -12,53 +12,53 @@ import (
 	"github.com/fairlead-dev/fairlead/team"
 )
 
-// dues are the next moments of all channels, the earliest first: a step costs the channels that
-// it moved, however many there are. Each is kept as it was when it was set, so that a timer
-// which fires late ends nobody else's turn.
-type dues struct {
-	byTime []*due
-	of     map[channel.ChannelID]*due
+// timerQueue holds the next deadline of each channel, earliest first, so that a step costs only the
+// channels that it changed. Each deadline is kept as it was set: a timer that fires late cannot end
+// another agent's turn.
+type timerQueue struct {
+	byTime []*timer
+	of     map[channel.ChannelID]*timer
 }
 
-type due struct {
+type timer struct {
 	channel.Deadline
-	at int // its place in byTime
+	at int // index in byTime
 }
 
-func (d *dues) Len() int { return len(d.byTime) }
+func (d *timerQueue) Len() int { return len(d.byTime) }
 
-func (d *dues) Less(i, j int) bool { return d.byTime[i].At.Before(d.byTime[j].At) }
+func (d *timerQueue) Less(i, j int) bool { return d.byTime[i].At.Before(d.byTime[j].At) }
 
-func (d *dues) Swap(i, j int) {
+func (d *timerQueue) Swap(i, j int) {
 	d.byTime[i], d.byTime[j] = d.byTime[j], d.byTime[i]
 	d.byTime[i].at, d.byTime[j].at = i, j
 }
 
-// Push is heap's.
-func (d *dues) Push(x any) {
-	one := x.(*due) //nolint:forcetypeassert // nothing else is pushed
+// Push implements heap.Interface.
+func (d *timerQueue) Push(x any) {
+	one := x.(*timer) //nolint:forcetypeassert // nothing else is pushed
 	one.at = len(d.byTime)
 	d.byTime = append(d.byTime, one)
 }
 
-// Pop is heap's.
-func (d *dues) Pop() any {
+// Pop implements heap.Interface.
+func (d *timerQueue) Pop() any {
 	last := d.byTime[len(d.byTime)-1]
 	d.byTime[len(d.byTime)-1] = nil
 	d.byTime = d.byTime[:len(d.byTime)-1]
 	return last
 }
 
-// set makes a channel's next moment this one; a zero time is none.
-func (d *dues) set(id channel.ChannelID, next channel.Deadline) {
+// set replaces a channel's deadline; a zero time removes it.
+func (d *timerQueue) set(id channel.ChannelID, next channel.Deadline) {
 	was := d.of[id]
 	switch {
 	case was == nil && next.At.IsZero():
 	case was == nil:
 		if d.of == nil {
-			d.of = map[channel.ChannelID]*due{}
+			d.of = map[channel.ChannelID]*timer{}
 		}
-		d.of[id] = &due{Deadline: next}
+		d.of[id] = &timer{Deadline: next}
 		heap.Push(d, d.of[id])
 	case next.At.IsZero():
 		heap.Remove(d, was.at)
@@ -69,15 +69,15 @@ func (d *dues) set(id channel.ChannelID, next channel.Deadline) {
 	}
 }
 
-func (d *dues) next() time.Time {
+func (d *timerQueue) next() time.Time {
 	if len(d.byTime) == 0 {
 		return time.Time{}
 	}
 	return d.byTime[0].At
 }
 
-// past takes those out that are due.
-func (d *dues) past(now time.Time) []channel.Deadline {
+// past removes and returns the deadlines that are due.
+func (d *timerQueue) past(now time.Time) []channel.Deadline {
 	var out []channel.Deadline
 	for len(d.byTime) > 0 && !now.Before(d.byTime[0].At) {
 		first := d.byTime[0]
@@ -88,13 +88,13 @@ func (d *dues) past(now time.Time) []channel.Deadline {
 	return out
 }
 
-// dueInChannels are the timers of channels, and of agents in them, that have run out.
+// dueInChannels returns a request for each expired timer of a channel or of a participant.
 func (e *Controller) dueInChannels(now time.Time) []loop.Request {
 	var batch []loop.Request
-	for _, about := range e.dues.past(now) {
+	for _, about := range e.timers.past(now) {
 		batch = append(batch, loop.Request{
 			Event: loop.EventBy(sessions.ByTimer, "", channel.TimerFired{About: about}),
-			Look:  func(t *team.Team) { e.dues.set(about.Channel, t.Channels.Deadline(about.Channel)) },
+			Look:  func(t *team.Team) { e.timers.set(about.Channel, t.Channels.Deadline(about.Channel)) },
 		})
 	}
 	for _, name := range e.State().Names() {
@@ -102,26 +102,26 @@ func (e *Controller) dueInChannels(now time.Time) []loop.Request {
 		if m == nil {
 			continue
 		}
-		if at := e.partDue(m, a); at.IsZero() || now.Before(at) {
+		if at := e.participantDue(m, a); at.IsZero() || now.Before(at) {
 			continue
 		}
 		if e.Joins(m) {
-			last := e.PartOf(m).beat
-			e.PartOf(m).beat = time.Time{}
+			last := e.Participant(m).beat
+			e.Participant(m).beat = time.Time{}
 			batch = append(batch, loop.Request{Event: loop.EventBy(sessions.ByTimer, "", channel.AgentBeatsMissed{Agent: channel.AgentID(name), Last: last})})
 			continue
 		}
-		e.PartOf(m).probeAt = time.Time{}
+		e.Participant(m).probeAt = time.Time{}
 		batch = append(batch, loop.Request{Agent: name})
 	}
 	return batch
 }
 
-// partDue is when something is to be done about an agent's part in channels; zero: never.
-func (e *Controller) partDue(m *sessions.Slot, a *team.Agent) time.Time {
-	p := e.parts[a.Name]
+// participantDue is when an agent's participation needs attention; zero: never.
+func (e *Controller) participantDue(m *sessions.Slot, a *team.Agent) time.Time {
+	p := e.participants[a.Name]
 	if e.Holding() || p == nil || p.beat.IsZero() && p.probeAt.IsZero() {
-		return time.Time{} // asked of every agent between two batches: most are seen by this
+		return time.Time{} // called for every agent between two batches, so the common case returns first
 	}
 	switch is := e.State().Channels.Agents[channel.AgentID(a.Name)]; {
 	case is == nil:
@@ -138,14 +138,14 @@ func (e *Controller) partDue(m *sessions.Slot, a *team.Agent) time.Time {
 // channelNews collects what a batch changed in channels.
 type channelNews struct {
 	channels map[channel.ChannelID]bool
-	all      bool // a hold began or ended, which changes what every agent may be told
+	all      bool // a hold began or ended, which changes what every agent may receive
 }
 
-// channelHooks are what the channels' controller does in the loop.
+// ChannelHooks returns the channels' hooks into the loop.
 func (e *Controller) ChannelHooks() loop.Hooks {
 	news := channelNews{channels: map[channel.ChannelID]bool{}}
 	return loop.Hooks{
-		Appended: e.books.note,
+		Appended: e.index.note,
 		Note:     func(ch team.Change, t *loop.Touched) bool { return news.note(ch, t, e.State()) },
 		Spread: func(t *loop.Touched) {
 			e.channelsMoved(&news, t)
@@ -154,7 +154,7 @@ func (e *Controller) ChannelHooks() loop.Hooks {
 		},
 		Act: func(t *loop.Touched) {
 			for name := range t.Agents {
-				e.talkErrands(name)
+				e.tellNext(name)
 			}
 		},
 		Next: e.nextInChannels,
@@ -162,18 +162,19 @@ func (e *Controller) ChannelHooks() loop.Hooks {
 	}
 }
 
-// nextInChannels is the next deadline of a channel, or of an agent's part in its channels.
+// nextInChannels is the next deadline of a channel or a participant.
 func (e *Controller) nextInChannels() time.Time {
-	next := e.dues.next()
+	next := e.timers.next()
 	for name, a := range e.State().Agents {
 		if m := e.sessions.Slots[name]; m != nil {
-			next = loop.Earlier(next, e.partDue(m, a))
+			next = loop.Earlier(next, e.participantDue(m, a))
 		}
 	}
 	return next
 }
 
-// note marks the agents and channels that a change concerns, and says whether it was about channels.
+// note marks the agents and channels that a change concerns, and reports whether it was about
+// channels.
 func (n *channelNews) note(ch team.Change, touched *loop.Touched, t *team.Team) bool {
 	switch set := ch.Body.Turn; {
 	case set != nil:
@@ -184,7 +185,7 @@ func (n *channelNews) note(ch team.Change, touched *loop.Touched, t *team.Team) 
 			touched.Agent(set.Agent)
 		}
 		if a := t.Channels.Agents[channel.AgentID(set.Agent)]; a != nil && set.Body.Agent != nil {
-			for _, id := range a.Channels { // the agent came, left, or takes no input
+			for _, id := range a.Channels { // the agent connected, left, or accepts no input
 				n.channels[id] = true
 			}
 		}
@@ -197,11 +198,11 @@ func (n *channelNews) note(ch team.Change, touched *loop.Touched, t *team.Team) 
 	return false
 }
 
-// channelsMoved sets the timers of the channels that changed, and marks the agents that these channels
-// ask something of.
+// channelsMoved sets the timers of the changed channels and marks the agents that have actions in
+// them.
 func (e *Controller) channelsMoved(n *channelNews, touched *loop.Touched) {
 	for id := range n.channels {
-		e.dues.set(id, e.State().Channels.Deadline(id))
+		e.timers.set(id, e.State().Channels.Deadline(id))
 		for _, todo := range e.State().ChannelActions(string(id), e.Now()) {
 			touched.Agent(string(todo.Token.Agent))
 		}
@@ -213,14 +214,14 @@ func (e *Controller) channelsMoved(n *channelNews, touched *loop.Touched) {
 	}
 }
 
-// channelsBegin takes all channels up where they stood: deadlines are what they were, and a
-// heartbeat counts from now (SPEC, Turn).
+// ChannelsBegin restores all channels after a start: deadlines stay as they were, heartbeats count
+// from now (SPEC, Turn).
 func (e *Controller) ChannelsBegin() {
 	for id := range e.State().Channels.ByID {
-		e.dues.set(id, e.State().Channels.Deadline(id))
+		e.timers.set(id, e.State().Channels.Deadline(id))
 	}
 	for _, m := range e.sessions.Slots {
-		e.PartOf(m).beat = e.Now()
+		e.Participant(m).beat = e.Now()
 	}
 	e.probeAll()
 }

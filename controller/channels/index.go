@@ -18,41 +18,41 @@ import (
 )
 
 const (
-	bookSeqsMax    = 1 << 17   // places kept for each kind of entry of a channel; older ones are found by reading the journal
-	newestMax      = 256       // texts of a channel that are kept at hand: more than an agent is given with its turn
-	newestBytesMax = 256 << 10 // of them together: as much as a prompt holds
+	indexSeqsMax   = 1 << 17   // Seqs kept for each kind of entry of a channel; older entries are found by reading the journal
+	newestMax      = 256       // texts of a channel kept in memory: more than an agent receives with its turn
+	newestBytesMax = 256 << 10 // bytes of them together: as much as a prompt holds
 	allNewestMax   = 64 << 20  // bytes of them in all channels
-	lapsedMax      = 4096      // messages to all that nobody answered; of others it is said that they are answered
+	lapsedMax      = 4096      // unanswered messages to all that are remembered; others are shown as answered
 )
 
-// books say where in the journal everything stands that was said and done in channels, so that a
-// page of a conversation is read and not searched for. They are made once, from the journal, and
-// kept up with every append from the start on.
-type books struct {
+// messageIndex holds where in the journal the entries of all channels are, so that a page of a
+// conversation is read without a search. It is built once from the journal and updated with every
+// append.
+type messageIndex struct {
 	mu    sync.Mutex
-	of    map[string]*book
-	from  uint64 // appends are noted from this Seq on; 0: there was none yet
-	bytes int    // of all texts at hand
-	begun bool   // somebody has begun to make them; the loop's own
-	made  bool   // all that is older is in it, too
+	of    map[string]*channelIndex
+	from  uint64 // appends are recorded from this Seq on; 0: none yet
+	bytes int    // of all texts in memory
+	begun bool   // the build has begun; only the loop uses it
+	made  bool   // the build is complete
 
-	making chan struct{} // has room for the one who makes them
+	making chan struct{} // buffered channel of length 1: a lock for the build
 }
 
-// book is one channel's. The books' lock guards it.
-type book struct {
-	first   uint64   // the number of the first message in posts
+// channelIndex is the index of one channel, guarded by messageIndex.mu.
+type channelIndex struct {
+	first   uint64   // number of the first message in posts
 	posts   []uint64 // Seq of message first, first+1, …
-	notices []uint64 // Seqs that announce or warn, and say nothing else
-	moves   []uint64 // Seqs by which agents only moved
-	below   uint64   // entries up to this Seq may be missing: there were too many
+	notices []uint64 // Seqs of announcements and warnings without a message
+	moves   []uint64 // Seqs of state changes without text
+	below   uint64   // entries up to this Seq may be missing, because a list was cut
 	newest  []view.ChannelEntry
 	bytes   int
 	lapsed  map[uint64]bool
 }
 
-// note takes in what was just appended, from a Seq on.
-func (b *books) note(changes []team.Change, seq uint64) {
+// note records appended changes, the first with Seq seq.
+func (b *messageIndex) note(changes []team.Change, seq uint64) {
 	for i := range changes {
 		ch := &changes[i]
 		if name, ok := strings.CutPrefix(ch.Entity, ChannelPrefix); ok && ch.Body.Turn != nil {
@@ -61,7 +61,7 @@ func (b *books) note(changes []team.Change, seq uint64) {
 	}
 }
 
-func (b *books) noteTurn(name string, ch *team.Change, seq uint64) {
+func (b *messageIndex) noteTurn(name string, ch *team.Change, seq uint64) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.from == 0 {
@@ -75,20 +75,20 @@ func (b *books) noteTurn(name string, ch *team.Change, seq uint64) {
 	}
 }
 
-func (b *books) page(name string) *book {
+func (b *messageIndex) page(name string) *channelIndex {
 	page := b.of[name]
 	if page == nil {
 		if b.of == nil {
-			b.of = map[string]*book{}
+			b.of = map[string]*channelIndex{}
 		}
-		page = &book{}
+		page = &channelIndex{}
 		b.of[name] = page
 	}
 	return page
 }
 
-// add notes where a change stands. They come in order.
-func (p *book) add(seq uint64, body *channel.Body, moved bool) {
+// add records where a change is. Changes come in order.
+func (p *channelIndex) add(seq uint64, body *channel.Body, moved bool) {
 	switch {
 	case body.Post != nil:
 		if len(p.posts) == 0 {
@@ -110,7 +110,7 @@ func (p *book) add(seq uint64, body *channel.Body, moved bool) {
 	}
 }
 
-func (p *book) lapse(n uint64) {
+func (p *channelIndex) lapse(n uint64) {
 	if p.lapsed == nil {
 		p.lapsed = map[uint64]bool{}
 	}
@@ -119,9 +119,9 @@ func (p *book) lapse(n uint64) {
 	}
 }
 
-// halve drops the older half of a list that is full, and says how many those were.
-func (p *book) halve(list *[]uint64) int {
-	if len(*list) <= bookSeqsMax {
+// halve drops the older half of a full list and returns how many entries that were.
+func (p *channelIndex) halve(list *[]uint64) int {
+	if len(*list) <= indexSeqsMax {
 		return 0
 	}
 	half := len(*list) / 2
@@ -130,8 +130,8 @@ func (p *book) halve(list *[]uint64) int {
 	return half
 }
 
-// keep has a text at hand.
-func (b *books) keep(page *book, said view.ChannelEntry) {
+// keep stores a text in memory.
+func (b *messageIndex) keep(page *channelIndex, said view.ChannelEntry) {
 	page.newest = append(page.newest, said)
 	page.bytes += len(said.Text)
 	b.bytes += len(said.Text)
@@ -148,20 +148,20 @@ func (b *books) keep(page *book, said view.ChannelEntry) {
 	}
 }
 
-func (b *books) forget(page *book, n int) {
+func (b *messageIndex) forget(page *channelIndex, n int) {
 	for _, said := range page.newest[:n] {
 		page.bytes -= len(said.Text)
 		b.bytes -= len(said.Text)
 	}
-	clear(page.newest[:n])        // the texts go at once,
-	page.newest = page.newest[n:] // their places when the list next grows: it is not moved up for each
+	clear(page.newest[:n])        // release the texts at once
+	page.newest = page.newest[n:] // release the array when the list next grows; moving it each time would be slow
 	if len(page.newest) == 0 {
 		page.newest = nil
 	}
 }
 
-// begin says up to where the past goes that is to be read; it runs in the loop, whose head this is.
-func (b *books) begin(head uint64) {
+// begin sets the end of the past to read. It runs in the loop, at Seq head.
+func (b *messageIndex) begin(head uint64) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.from == 0 {
@@ -169,9 +169,9 @@ func (b *books) begin(head uint64) {
 	}
 }
 
-// makeBooks reads the past, once.
-func (e *Controller) makeBooks(ctx context.Context) error {
-	b := &e.books
+// buildIndex reads the past, once.
+func (e *Controller) buildIndex(ctx context.Context) error {
+	b := &e.index
 	select {
 	case b.making <- struct{}{}:
 		defer func() { <-b.making }()
@@ -184,7 +184,7 @@ func (e *Controller) makeBooks(ctx context.Context) error {
 	if err := e.View(ctx, func(*team.Team) { b.begin(e.Head()) }); err != nil {
 		return err
 	}
-	past := map[string]*book{}
+	past := map[string]*channelIndex{}
 	b.mu.Lock()
 	until := b.from - 1
 	b.mu.Unlock()
@@ -197,31 +197,31 @@ func (e *Controller) makeBooks(ctx context.Context) error {
 	return nil
 }
 
-// makeBooksBeside has them made for the next question; it runs in the loop.
-func (e *Controller) makeBooksBeside() {
-	if e.books.begun {
+// buildIndexAsync builds the index for the next request. It runs in the loop.
+func (e *Controller) buildIndexAsync() {
+	if e.index.begun {
 		return
 	}
-	e.books.begun = true
+	e.index.begun = true
 	e.Go(func(ctx context.Context) {
-		if err := e.makeBooks(ctx); err != nil && ctx.Err() == nil && !errors.Is(err, loop.ErrClosed) {
-			e.log.Warn("the past of the channels could not be read; it is tried again when somebody asks for it", "error", err)
+		if err := e.buildIndex(ctx); err != nil && ctx.Err() == nil && !errors.Is(err, loop.ErrClosed) {
+			e.log.Warn("the messages of the channels could not be read; Fairlead tries again at the next request", "error", err)
 		}
 	})
 }
 
-func (b *books) isMade() bool {
+func (b *messageIndex) isMade() bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.made
 }
 
-// add puts the past before what was noted since.
-func (b *books) add(past map[string]*book) {
+// add inserts the past before what was recorded since.
+func (b *messageIndex) add(past map[string]*channelIndex) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.of == nil {
-		b.of = map[string]*book{}
+		b.of = map[string]*channelIndex{}
 	}
 	for name, was := range past {
 		now := b.of[name]
@@ -243,11 +243,11 @@ func (b *books) add(past map[string]*book) {
 	b.made = true
 }
 
-// readPast notes where the past of all channels stands.
-func readPast(ctx context.Context, j journal.Journal, until uint64, past map[string]*book) error {
+// readPast records where the past entries of all channels are.
+func readPast(ctx context.Context, j journal.Journal, until uint64, past map[string]*channelIndex) error {
 	for rec, err := range j.Read(ctx, journal.Query{Until: until}) {
 		if err != nil {
-			return fmt.Errorf("read what was said in channels: %w", err)
+			return fmt.Errorf("read the messages of the channels: %w", err)
 		}
 		name, ok := strings.CutPrefix(rec.Entity, ChannelPrefix)
 		if !ok {
@@ -266,7 +266,7 @@ func readPast(ctx context.Context, j journal.Journal, until uint64, past map[str
 		}
 		page := past[name]
 		if page == nil {
-			page = &book{}
+			page = &channelIndex{}
 			past[name] = page
 		}
 		page.add(rec.Seq, &data.Turn.Body, rec.From != rec.To)
@@ -274,8 +274,8 @@ func readPast(ctx context.Context, j journal.Journal, until uint64, past map[str
 	return nil
 }
 
-// atHand gives the texts of messages that need not be read, and where the others stand.
-func (b *books) atHand(channel string, numbers []uint64) (said []view.ChannelEntry, where []uint64) {
+// atHand returns the messages that are in memory, and the Seqs of the others.
+func (b *messageIndex) atHand(channel string, numbers []uint64) (said []view.ChannelEntry, where []uint64) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	page := b.of[channel]
@@ -294,11 +294,11 @@ func (b *books) atHand(channel string, numbers []uint64) (said []view.ChannelEnt
 	return said, where
 }
 
-// recentMax is how many of the newest changes are looked through before all of the journal is: a
-// conversation that a restart broke into goes on with what was said just before.
+// RecentMax is how many of the newest changes are searched before the whole journal is read. A
+// conversation that a restart interrupted usually continues with recent messages.
 const RecentMax = 4096
 
-// recent gives those of the messages that the newest changes hold.
+// recent returns those of the messages that are among the newest changes.
 func (e *Controller) recent(ctx context.Context, channel string, numbers []uint64) ([]view.ChannelEntry, error) {
 	var head uint64
 	if err := e.View(ctx, func(*team.Team) { head = e.Head() }); err != nil {
@@ -308,7 +308,7 @@ func (e *Controller) recent(ctx context.Context, channel string, numbers []uint6
 	q := journal.Query{After: head - min(head, RecentMax), Until: head, Entity: ChannelPrefix + channel}
 	for rec, err := range e.Journal().Read(ctx, q) {
 		if err != nil {
-			return nil, fmt.Errorf("read what was said in %s: %w", channel, err)
+			return nil, fmt.Errorf("read the messages of %s: %w", channel, err)
 		}
 		entries, err := entriesOf(rec, false)
 		if err != nil {
@@ -323,18 +323,18 @@ func (e *Controller) recent(ctx context.Context, channel string, numbers []uint6
 	return said, nil
 }
 
-// messages gives what was said under these numbers, in order. What is too old to be found at
-// once is left out.
+// Messages returns the messages with these numbers, in order. Messages that are too old to be found
+// quickly are left out.
 func (e *Controller) Messages(ctx context.Context, channel string, numbers []uint64) ([]view.ChannelEntry, error) {
-	said, where := e.books.atHand(channel, numbers)
-	if len(said)+len(where) < len(numbers) && !e.books.isMade() {
+	said, where := e.index.atHand(channel, numbers)
+	if len(said)+len(where) < len(numbers) && !e.index.isMade() {
 		if all, err := e.recent(ctx, channel, numbers); err != nil || len(all) == len(numbers) {
 			return all, err
 		}
-		if err := e.makeBooks(ctx); err != nil {
+		if err := e.buildIndex(ctx); err != nil {
 			return nil, err
 		}
-		said, where = e.books.atHand(channel, numbers)
+		said, where = e.index.atHand(channel, numbers)
 	}
 	if len(where) == 0 {
 		return said, nil

@@ -7,13 +7,14 @@ import (
 	"github.com/fairlead-dev/fairlead/machine/crew"
 )
 
-// The lead of the team is told what the crew asks for in its own session, in the way in which an
-// agent is told what its channels ask for: one thing at a time, each once.
+// The lead receives the crew's actions in its own session, in the same way as an agent receives its
+// channels' actions: one at a time, each once.
 
-// errNobodyLeft says that an errand is about nobody any more: whoever was to be woken is awake.
-var ErrNobodyLeft = errors.New("nobody is left whom it is about")
+// ErrNoRecipient means that an action concerns no crew member any more: all that were to be woken
+// are awake.
+var ErrNoRecipient = errors.New("the action concerns no crew member any more")
 
-// leadWords say what the lead is to be told.
+// LeadWords describe an action for the lead.
 func LeadWords(do channel.ActionKind) string {
 	switch crew.ActionKind(do) {
 	case crew.TellSummon:
@@ -21,7 +22,7 @@ func LeadWords(do channel.ActionKind) string {
 	case crew.TellWake:
 		return "it leads the team, and is to wake it"
 	case crew.TellRegister:
-		return "it leads the team, and is to register somebody whom it listed"
+		return "it leads the team, and is to register a member that it listed"
 	default:
 		return "it leads the team, and is to be asked who is awake"
 	}

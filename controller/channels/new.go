@@ -11,7 +11,7 @@ import (
 	"github.com/fairlead-dev/fairlead/machine/channel"
 )
 
-// Controller tells agents about their turns and takes what people and foreign agents say.
+// Controller delivers turns to agents and records what people and foreign agents say.
 type Controller struct {
 	*loop.Loop
 	sessions *sessions.Controller
@@ -22,31 +22,31 @@ type Controller struct {
 	Hooks Hooks
 
 	// Only the loop's goroutine reads or writes these.
-	parts map[string]*part // of agents in channels
-	dues  dues             // the next deadline of every channel
+	participants map[string]*participant // by the agent's name
+	timers       timerQueue              // the next deadline of every channel
 
-	talkMu sync.Mutex
-	voices map[string]*Voice        // of sessions that take part in channels, while they are followed
-	waits  map[string]chan struct{} // closed when there may be something new for an agent that fetches it
+	mu      sync.Mutex
+	writers map[string]*SessionWriter // of the sessions that take part in channels, by session id, while they are followed
+	waits   map[string]chan struct{}  // by agent; closed when there may be a new action to fetch
 
-	books  books         // where in the journal the conversations are
-	probes chan struct{} // limits the probes that run at once
+	index  messageIndex  // where in the journal the conversations are
+	probes chan struct{} // limits concurrent probes
 }
 
 // Hooks are what the crew's controller does for the lead's session.
 type Hooks struct {
-	// LeadPrompt is the text of an action that is told to the lead.
+	// LeadPrompt returns the text of an action for the lead.
 	LeadPrompt func(ctx context.Context, todo channel.Action, atStart bool) (string, error)
 
-	// LeadTold acknowledges such an action that needed no text.
+	// LeadTold acknowledges an action for the lead that needed no text.
 	LeadTold func(ctx context.Context, m *sessions.Slot, n uint64) error
 }
 
 // New makes the controller of the channels.
 func New(l *loop.Loop, opts seam.Options, sessions *sessions.Controller) *Controller {
 	return &Controller{
-		Loop: l, sessions: sessions, opts: opts, log: opts.Log, parts: map[string]*part{},
-		voices: map[string]*Voice{}, waits: map[string]chan struct{}{},
-		books: books{making: make(chan struct{}, 1)}, probes: make(chan struct{}, probesMax),
+		Loop: l, sessions: sessions, opts: opts, log: opts.Log, participants: map[string]*participant{},
+		writers: map[string]*SessionWriter{}, waits: map[string]chan struct{}{},
+		index: messageIndex{making: make(chan struct{}, 1)}, probes: make(chan struct{}, probesMax),
 	}
 }

@@ -16,7 +16,7 @@ import (
 	"github.com/fairlead-dev/fairlead/team"
 )
 
-// configureTurns adds what the configuration says of channels, and of agents in them.
+// ConfigureTurns adds the configuration of the channels, and of the agents in them.
 func ConfigureTurns(c *team.Configured, conf *config.Config, hears func(config.Agent) bool) {
 	if len(conf.Channels) > 0 {
 		c.Channels = make(map[string]team.Channel, len(conf.Channels))
@@ -45,64 +45,67 @@ func ConfigureTurns(c *team.Configured, conf *config.Config, hears func(config.A
 	}
 }
 
-// hears says whether an agent reads what it is told in mid-answer.
+// Hears reports whether an agent reads input while it answers.
 func (e *Controller) Hears(a config.Agent) bool {
 	d, ok := e.opts.Drivers[a.Driver]
 	return ok && driver.Hears(d, sessions.Known(a))
 }
 
 const (
-	probesMax  = 8                // checks at once: each may read files and look for programs
-	probeEvery = 30 * time.Second // an agent that could not be started may be able to by now
+	probesMax  = 8                // concurrent checks: each may read files and search for programs
+	probeEvery = 30 * time.Second // delay before an agent that could not be started is checked again
 )
 
-// part is what the loop remembers of an agent's part in channels, and could find out again.
-type part struct {
+// participant is what the loop remembers about an agent's participation in channels. It can be
+// determined again.
+type participant struct {
 	probing bool
-	probed  bool      // since our start: a connection from before may be none any more
-	probeAt time.Time // when it is looked after again
-	failed  bool      // the last probe did, and that was said
+	probed  bool      // since the daemon's start: a connection from before may be gone
+	probeAt time.Time // when the next probe is due
+	failed  bool      // the last probe failed, and that was logged
 
-	beat    time.Time        // of an agent that joins by itself: its last sign of life, by our clock
-	said    map[string]flood // of one that speaks for itself, by channel
-	telling string           // the errand that is being written to its session
-	stops   map[string]bool  // orders to stop that were begun, or acknowledged, by key and session
-	Resumed channel.Token    // the turn in which a wait of its own is over, since it goes on by itself
+	beat    time.Time              // of a foreign agent: its last sign of life, by the loop's clock
+	said    map[string]spokenBytes // of an agent that sends text itself, by channel
+	telling string                 // key of the action that is being written to its session
+	stops   map[string]bool        // stop actions that were begun or acknowledged, by key and session
+	Resumed channel.Token          // the turn whose wait is over because the agent continued by itself
 }
 
-// partOf is what is kept of an agent's part in its channels. It runs in the loop.
-func (e *Controller) PartOf(m *sessions.Slot) *part {
-	p := e.parts[m.Conf.Name]
+// Participant returns what is kept of an agent's participation. It runs in the loop.
+func (e *Controller) Participant(m *sessions.Slot) *participant {
+	p := e.participants[m.Conf.Name]
 	if p == nil {
-		p = &part{}
-		e.parts[m.Conf.Name] = p
+		p = &participant{}
+		e.participants[m.Conf.Name] = p
 	}
 	return p
 }
 
-// looksAfter has an agent of ours probed that is not known to be able to take part (J3).
-func (e *Controller) looksAfter(m *sessions.Slot, a *team.Agent, is *channel.Agent) {
+// probeIfDue starts a probe of an agent that Fairlead runs and that is not known to be able to take
+// part (J3).
+func (e *Controller) probeIfDue(m *sessions.Slot, a *team.Agent, is *channel.Agent) {
 	if !e.mayProbe(m, a, is) {
 		return
 	}
-	e.PartOf(m).probing = true
+	e.Participant(m).probing = true
 	e.Go(func(ctx context.Context) { e.probe(ctx, m) })
 }
 
 func (e *Controller) mayProbe(m *sessions.Slot, a *team.Agent, is *channel.Agent) bool {
-	p := e.PartOf(m)
+	p := e.Participant(m)
 	return !p.probing && !a.Removed && m.Conf.Workspace != "" && !(p.probed && is.Connected) && p.probeAt.IsZero()
 }
 
-// probeAll is the first round. All are told of at once, in the order of fairlead.yaml: who is
-// first in a channel there has its first turn, and not whose check was over first.
+// probeAll is the first round of probes. The results are submitted together in the order of
+// fairlead.yaml, so that the first agent of a channel has its first turn, not the agent whose check
+// finished first.
 func (e *Controller) probeAll() {
 	var all []*sessions.Slot
-	for _, name := range circleOrder(e.opts.Config) {
+	for _, name := range rotationOrder(e.opts.Config) {
 		m := e.sessions.Slots[name]
 		a, is := e.State().Agents[m.Conf.Name], e.State().Channels.Agents[channel.AgentID(m.Conf.Name)]
 		if a != nil && is != nil && !e.Joins(m) && e.mayProbe(m, a, is) {
-			e.PartOf(m).probing = true
+			e.Participant(m).probing = true
 			all = append(all, m)
 		}
 	}
@@ -117,7 +120,7 @@ func (e *Controller) probeAll() {
 		}
 		checks.Wait()
 		if ctx.Err() != nil {
-			return // that a check was broken off says nothing of its agent
+			return // an interrupted check says nothing about its agent
 		}
 		req := loop.Request{Look: func(*team.Team) {
 			for i, m := range all {
@@ -127,13 +130,12 @@ func (e *Controller) probeAll() {
 		for i, m := range all {
 			req.Events = append(req.Events, *probeSays(m, found[i]))
 		}
-		_, _ = e.Do(ctx, req) // that nobody can be told means that the engine stops
+		_, _ = e.Do(ctx, req) // fails only if the loop has stopped
 	})
 }
 
-// circleOrder names the agents as they stand in the channels, the first channel first; then all
-// others.
-func circleOrder(conf *config.Config) []string {
+// rotationOrder lists the agents in the order of the channels, then all others.
+func rotationOrder(conf *config.Config) []string {
 	var names []string
 	known := map[string]bool{}
 	add := func(name string) {
@@ -153,7 +155,7 @@ func circleOrder(conf *config.Config) []string {
 	return names
 }
 
-// probe asks whether an agent could be started now.
+// probe checks whether an agent could be started now.
 func (e *Controller) probe(ctx context.Context, m *sessions.Slot) {
 	err := e.check(ctx, m)
 	if ctx.Err() != nil {
@@ -163,7 +165,7 @@ func (e *Controller) probe(ctx context.Context, m *sessions.Slot) {
 		Event: probeSays(m, err), Agent: m.Conf.Name,
 		Look: func(*team.Team) { e.probed(m, err) },
 	}
-	_, _ = e.Do(ctx, req) // that nobody can be told means that the engine stops
+	_, _ = e.Do(ctx, req) // fails only if the loop has stopped
 }
 
 func probeSays(m *sessions.Slot, err error) *team.Event {
@@ -193,7 +195,7 @@ func (e *Controller) check(ctx context.Context, m *sessions.Slot) error {
 
 // probed runs in the loop.
 func (e *Controller) probed(m *sessions.Slot, err error) {
-	p := e.PartOf(m)
+	p := e.Participant(m)
 	p.probing, p.probed, p.probeAt = false, true, time.Time{}
 	if err == nil {
 		p.failed = false
@@ -201,7 +203,7 @@ func (e *Controller) probed(m *sessions.Slot, err error) {
 	}
 	p.probeAt = e.Now().Add(probeEvery)
 	if !p.failed {
-		e.log.Warn("an agent cannot take part in its channels; it is looked after again every 30 seconds", "agent", m.Conf.Name, "error", err)
+		e.log.Warn("an agent cannot take part in its channels; Fairlead checks again every 30 seconds", "agent", m.Conf.Name, "error", err)
 	}
 	p.failed = true
 }

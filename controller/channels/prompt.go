@@ -15,21 +15,21 @@ import (
 	"github.com/fairlead-dev/fairlead/team"
 )
 
-// tell is an errand with all that its words need but the texts, as the loop knew it.
-type tell struct {
+// message is an action with the loop's data that its text needs, except the messages' texts.
+type message struct {
 	todo     channel.Action
 	told     prompt.TurnInput
-	deadline time.Time // of what is asked; zero: none
+	deadline time.Time // of the requested answer; zero: none
 }
 
-// telling runs in the loop.
-func (e *Controller) telling(todo channel.Action, http bool) tell {
+// messageFor runs in the loop.
+func (e *Controller) messageFor(todo channel.Action, http bool) message {
 	token := todo.Token
 	if team.IsLeadToken(token) {
-		return tell{todo: todo} // its words are made when it is written
+		return message{todo: todo} // the text is made when it is written
 	}
 	c := e.State().Channels.ByID[token.Channel]
-	plan := tell{todo: todo, told: prompt.TurnInput{
+	plan := message{todo: todo, told: prompt.TurnInput{
 		Channel: string(token.Channel), Agent: string(token.Agent), Turn: token.Turn, Holder: string(c.Head.Holder), HTTP: http,
 		Members: MembersOf(c, e.State().ChannelConfigs[string(token.Channel)].Agents), LeftOut: todo.Given.LeftOut,
 	}}
@@ -51,8 +51,8 @@ func (e *Controller) telling(todo channel.Action, http bool) tell {
 	return plan
 }
 
-// numbers are the messages that an errand gives.
-func (p *tell) numbers() []uint64 {
+// numbers lists the messages that an action delivers.
+func (p *message) numbers() []uint64 {
 	switch p.todo.Do {
 	case channel.TellAside, channel.TellMessage:
 		return []uint64{p.todo.N}
@@ -68,8 +68,8 @@ func (p *tell) numbers() []uint64 {
 	}
 }
 
-// prompt is an errand in words, and the messages in it.
-func (e *Controller) prompt(ctx context.Context, p *tell) (string, []view.ChannelEntry, error) {
+// prompt returns the text of an action and the messages in it.
+func (e *Controller) prompt(ctx context.Context, p *message) (string, []view.ChannelEntry, error) {
 	said := []view.ChannelEntry{}
 	if numbers := p.numbers(); len(numbers) > 0 {
 		all, err := e.Messages(ctx, p.told.Channel, numbers)
@@ -78,7 +78,7 @@ func (e *Controller) prompt(ctx context.Context, p *tell) (string, []view.Channe
 		}
 		for _, one := range all {
 			if human := one.Kind == string(channel.OfHuman); !human && one.By == p.told.Agent {
-				continue // its own words it knows
+				continue // an agent does not receive its own messages
 			}
 			said = append(said, one)
 		}
@@ -98,11 +98,11 @@ func (e *Controller) prompt(ctx context.Context, p *tell) (string, []view.Channe
 	case channel.TellGoOn:
 		return prompt.ToContinue(p.told), said, nil
 	default:
-		return fmt.Sprintf("Channel %s: stop what you are doing there. It is not wanted any more.\n", p.told.Channel), said, nil
+		return fmt.Sprintf("Channel %s: stop what you are doing there. It is no longer needed.\n", p.told.Channel), said, nil
 	}
 }
 
-// firstPrompt is what a session for channels is started with.
+// FirstPrompt returns the first prompt of a session for channels.
 func (e *Controller) FirstPrompt(ctx context.Context, s team.Session) (string, error) {
 	if talk := s.Delivery; team.IsLeadToken(talk.Token) {
 		text, err := e.Hooks.LeadPrompt(ctx, channel.Action{Key: talk.Key, Do: talk.Do, Token: talk.Token, N: talk.N}, true)
@@ -111,11 +111,11 @@ func (e *Controller) FirstPrompt(ctx context.Context, s team.Session) (string, e
 		}
 		return text, err
 	}
-	var plan *tell
+	var plan *message
 	if err := e.View(ctx, func(t *team.Team) {
 		for _, todo := range t.AgentChannelActions(string(s.Delivery.Token.Agent), e.Now()) {
 			if todo.Key == s.Delivery.Key {
-				is := e.telling(todo, false)
+				is := e.messageFor(todo, false)
 				plan = &is
 			}
 		}

@@ -16,23 +16,23 @@ import (
 	"github.com/fairlead-dev/fairlead/team"
 )
 
-// voice is a session for channels as its ear and whoever tells it something share it.
-type Voice struct {
-	Pen pen // held while something is told, until the journal knows: what is answered is reported after it
+// SessionWriter is the state of a channel session that its listener shares with the code that
+// writes to it.
+type SessionWriter struct {
+	WriteLock writeLock // held during a write until the journal has it, so that answers are recorded after it
 
 	mu    sync.Mutex
-	talk  team.Delivery // what it answers now
-	input int64         // bytes that were written to it, as far as is known
-	waits bool          // its turn waits because it asked so by a call, and not by a word
+	talk  team.Delivery // what the session answers now
+	input int64         // bytes of input known to be written
+	waits bool          // the turn waits because of a tool call, not because of a marker
 }
 
-// pen is held by one at a time. Whoever waits for it goes when he is told to: a host may take as
-// long as it likes to write.
-type pen chan struct{}
+// writeLock is a mutex whose Lock ends with its context, since a host may take any time to write.
+type writeLock chan struct{}
 
-func NewVoice() *Voice { return &Voice{Pen: make(pen, 1)} }
+func NewSessionWriter() *SessionWriter { return &SessionWriter{WriteLock: make(writeLock, 1)} }
 
-func (p pen) Take(ctx context.Context) error {
+func (p writeLock) Lock(ctx context.Context) error {
 	select {
 	case p <- struct{}{}:
 		return nil
@@ -41,51 +41,51 @@ func (p pen) Take(ctx context.Context) error {
 	}
 }
 
-func (p pen) GiveBack() { <-p }
+func (p writeLock) Unlock() { <-p }
 
-func (v *Voice) Answers() team.Delivery {
+func (v *SessionWriter) Answers() team.Delivery {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	return v.talk
 }
 
-func (v *Voice) Set(talk team.Delivery) {
+func (v *SessionWriter) Set(talk team.Delivery) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	v.talk = talk
 }
 
-func (v *Voice) AskedToWait() bool {
+func (v *SessionWriter) AskedToWait() bool {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	return v.waits
 }
 
-func (v *Voice) SetWaits(waits bool) {
+func (v *SessionWriter) SetWaits(waits bool) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	v.waits = waits
 }
 
-func (e *Controller) Voice(session string) *Voice {
-	e.talkMu.Lock()
-	defer e.talkMu.Unlock()
-	return e.voices[session]
+func (e *Controller) SessionWriter(session string) *SessionWriter {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.writers[session]
 }
 
-func (e *Controller) SetVoice(session string, v *Voice) {
-	e.talkMu.Lock()
-	defer e.talkMu.Unlock()
+func (e *Controller) SetSessionWriter(session string, v *SessionWriter) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
 	if v == nil {
-		delete(e.voices, session)
+		delete(e.writers, session)
 		return
 	}
-	e.voices[session] = v
+	e.writers[session] = v
 }
 
-// talkErrands has an agent told what its channels ask for now. It is called after every change,
-// so nothing has to remember to call it.
-func (e *Controller) talkErrands(name string) {
+// tellNext delivers what an agent's channels ask for now. It is called after every change, so that
+// no other code has to remember to call it.
+func (e *Controller) tellNext(name string) {
 	m, a, is := e.sessions.Slots[name], e.State().Agents[name], e.State().Channels.Agents[channel.AgentID(name)]
 	if m == nil || a == nil || is == nil && !a.Session.IsLead() || e.Holding() {
 		return // a lead need not be in a channel
@@ -93,38 +93,38 @@ func (e *Controller) talkErrands(name string) {
 	todo := e.State().AgentChannelActions(name, e.Now())
 	if e.Joins(m) {
 		if len(todo) > 0 {
-			e.rouse(name)
+			e.wakeWaiter(name)
 		}
 		return
 	}
 	if is != nil {
-		e.looksAfter(m, a, is)
+		e.probeIfDue(m, a, is)
 	}
 	e.stopWork(m, a, todo)
 	s := a.Session
-	deaf := is != nil && is.NoInputMidAnswer && !s.IsLead() // whoever leads is known to hear
-	if e.PartOf(m).telling != "" || deaf || !s.ServesChannels() || s.Phase != session.Running || s.Ending != "" || s.Stop != nil || e.Voice(s.ID) == nil {
+	deaf := is != nil && is.NoInputMidAnswer && !s.IsLead() // a lead reads input while it answers
+	if e.Participant(m).telling != "" || deaf || !s.ServesChannels() || s.Phase != session.Running || s.Ending != "" || s.Stop != nil || e.SessionWriter(s.ID) == nil {
 		return
 	}
 	next, resumes, ok := e.nextToTell(m, s, todo)
 	if !ok {
 		return
 	}
-	e.PartOf(m).telling = next.Key
-	plan, session := e.telling(next, false), *s
+	e.Participant(m).telling = next.Key
+	plan, session := e.messageFor(next, false), *s
 	e.Go(func(ctx context.Context) {
 		if resumes {
-			e.told(ctx, m, channel.Told{Token: next.Token, Do: next.Do, N: next.N}, e.Untell(m))
+			e.acknowledge(ctx, m, channel.Told{Token: next.Token, Do: next.Do, N: next.N}, e.ClearTelling(m))
 			return
 		}
-		e.tellTalk(ctx, m, session, plan)
+		e.tellSession(ctx, m, session, plan)
 	})
 }
 
-// nextToTell chooses what a running session is told now. One thing at a time: only what belongs
-// to the turn that it is answering goes into the middle of an answer, and only to a program that hears
-// it there; all else is kept until the answer is over. resumes: it goes on already, and need not be
-// told.
+// nextToTell chooses what a running session receives now, one action at a time. Only actions of the
+// turn that it is answering are written during an answer, and only if the program reads input then;
+// all others wait until the answer is over. resumes means that the agent has already continued and
+// needs no text.
 func (e *Controller) nextToTell(m *sessions.Slot, s *team.Session, todo []channel.Action) (next channel.Action, resumes, ok bool) {
 	stops := map[channel.ChannelID]bool{}
 	for _, one := range todo {
@@ -141,26 +141,26 @@ func (e *Controller) nextToTell(m *sessions.Slot, s *team.Session, todo []channe
 			return one, false, true
 		case same && s.Delivery.Re == 0 && one.Do == channel.TellMessage && driver.Steers(m.Driver):
 			return one, false, true
-		case same && s.Delivery.Re == 0 && one.Do == channel.TellGoOn && e.PartOf(m).Resumed == one.Token:
+		case same && s.Delivery.Re == 0 && one.Do == channel.TellGoOn && e.Participant(m).Resumed == one.Token:
 			return one, true, true
 		}
 	}
 	return channel.Action{}, false, false
 }
 
-// told acknowledges an errand that needed nothing written.
-func (e *Controller) told(ctx context.Context, m *sessions.Slot, what channel.Told, then func(*team.Team)) {
-	_, _ = e.Do(ctx, loop.Request{Event: loop.EventBy(sessions.ByShim, "", what), Agent: m.Conf.Name, Look: then}) // that nobody can be told means that the engine stops
+// acknowledge records an action that needed no write.
+func (e *Controller) acknowledge(ctx context.Context, m *sessions.Slot, what channel.Told, then func(*team.Team)) {
+	_, _ = e.Do(ctx, loop.Request{Event: loop.EventBy(sessions.ByShim, "", what), Agent: m.Conf.Name, Look: then}) // fails only if the loop has stopped
 }
 
-// untell notes, in the loop, that nothing is being told to an agent any more.
-func (e *Controller) Untell(m *sessions.Slot) func(*team.Team) {
-	return func(*team.Team) { e.PartOf(m).telling = "" }
+// ClearTelling records, in the loop, that no write to an agent is in progress.
+func (e *Controller) ClearTelling(m *sessions.Slot) func(*team.Team) {
+	return func(*team.Team) { e.Participant(m).telling = "" }
 }
 
-// tellTalk writes an errand into a running session, once, and has the journal know it before
-// anything that comes of it.
-func (e *Controller) tellTalk(ctx context.Context, m *sessions.Slot, s team.Session, plan tell) {
+// tellSession writes an action into a running session, once, and journals it before any of its
+// results.
+func (e *Controller) tellSession(ctx context.Context, m *sessions.Slot, s team.Session, plan message) {
 	words := func(ctx context.Context) (string, error) { return e.Hooks.LeadPrompt(ctx, plan.todo, false) }
 	var err error
 	if !team.IsLeadToken(plan.todo.Token) {
@@ -174,25 +174,25 @@ func (e *Controller) tellTalk(ctx context.Context, m *sessions.Slot, s team.Sess
 	switch proc := e.sessions.Proc(s.ID); {
 	case err == nil || ctx.Err() != nil || e.sessions.Fenced(err):
 		return
-	case proc == nil, errors.Is(err, ErrOvertaken): // it is over
+	case proc == nil, errors.Is(err, ErrOvertaken): // the action is no longer due
 	case errors.Is(err, driver.ErrNoInput):
-		e.sessions.LetGo(ctx, m, s.ID, proc) // it is told in the session after this one
+		e.sessions.LetGo(ctx, m, s.ID, proc) // the next session receives the action
 	default:
-		e.log.Error("an agent could not be told something; it is tried again", "session", s.ID, "errand", plan.todo.Key, "error", err)
+		e.log.Error("an action could not be delivered to an agent; Fairlead tries again", "session", s.ID, "errand", plan.todo.Key, "error", err)
 		loop.Rest(ctx, loop.RetryMax)
 	}
-	_, _ = e.Do(ctx, loop.Request{Agent: m.Conf.Name, Look: e.Untell(m)}) // that nobody can be told means that the engine stops
+	_, _ = e.Do(ctx, loop.Request{Agent: m.Conf.Name, Look: e.ClearTelling(m)}) // fails only if the loop has stopped
 }
 
-// errOvertaken says that an errand is not to be done any more.
-var ErrOvertaken = errors.New("it is not to be told any more")
+// ErrOvertaken means that an action is no longer due.
+var ErrOvertaken = errors.New("the action is no longer due")
 
-// stillToTell asks last, with the pen in hand, whether an errand is to be told now: to wait for
-// the pen may have taken longer than the turn.
+// stillToTell checks, while it holds the write lock, whether an action is still due: waiting for
+// the lock may have taken longer than the turn.
 func (e *Controller) stillToTell(ctx context.Context, m *sessions.Slot, s team.Session, key string) error {
 	still := false
 	if err := e.View(ctx, func(t *team.Team) {
-		if now := m.Sitting(t); now != nil && now.ID == s.ID && now.Phase == session.Running && now.Ending == "" && now.Stop == nil {
+		if now := m.Open(t); now != nil && now.ID == s.ID && now.Phase == session.Running && now.Ending == "" && now.Stop == nil {
 			next, _, ok := e.nextToTell(m, now, t.AgentChannelActions(m.Conf.Name, e.Now()))
 			still = ok && next.Key == key
 		}
@@ -205,22 +205,23 @@ func (e *Controller) stillToTell(ctx context.Context, m *sessions.Slot, s team.S
 	return nil
 }
 
-// write is the writing itself. words are asked for last, since the lead is told what is true then.
+// write writes the action. It asks for words last, since the lead receives what is true at that
+// moment.
 func (e *Controller) write(ctx context.Context, m *sessions.Slot, s team.Session, todo channel.Action, words func(context.Context) (string, error)) error {
-	v, proc := e.Voice(s.ID), e.sessions.Proc(s.ID)
-	typist, ok := proc.(seam.Typist)
+	v, proc := e.SessionWriter(s.ID), e.sessions.Proc(s.ID)
+	typist, ok := proc.(seam.InputWriter)
 	if v == nil || !ok {
 		return driver.ErrNoInput
 	}
-	if err := v.Pen.Take(ctx); err != nil {
+	if err := v.WriteLock.Lock(ctx); err != nil {
 		return err
 	}
-	defer v.Pen.GiveBack()
+	defer v.WriteLock.Unlock()
 	if err := e.stillToTell(ctx, m, s, todo.Key); err != nil {
 		return err
 	}
 	text, err := words(ctx)
-	if errors.Is(err, ErrNobodyLeft) {
+	if errors.Is(err, ErrNoRecipient) {
 		return e.Hooks.LeadTold(ctx, m, todo.N)
 	}
 	if err != nil {
@@ -228,72 +229,72 @@ func (e *Controller) write(ctx context.Context, m *sessions.Slot, s team.Session
 	}
 	before := v.Answers()
 	v.Set(team.DeliveryOf(todo))
-	if err := m.Driver.Converse(sessions.Known(*m.Conf), sessions.SessionFor(m, s), named{proc, typist, todo.Key}).Prompt(ctx, text); err != nil {
+	if err := m.Driver.Converse(sessions.Known(*m.Conf), sessions.SessionFor(m, s), labeledWire{proc, typist, todo.Key}).Prompt(ctx, text); err != nil {
 		v.Set(before)
 		return err
 	}
 	input, _ := typist.Input()
-	v.HeardOf(input)
+	v.NoteInput(input)
 	_, err = e.Do(ctx, loop.Request{
 		Event: m.Event(sessions.ByShim, team.Delivered{Session: s.ID, Action: todo, Input: input}), Agent: m.Conf.Name,
-		Look: e.Untell(m),
+		Look: e.ClearTelling(m),
 	})
 	if loop.IsAnswer(err) {
-		return nil // it is over; what it was told is told to the one after it
+		return nil // the session is over; the next session receives the action
 	}
 	return err
 }
 
-// heardOf notes how far the input was written.
-func (v *Voice) HeardOf(input int64) {
+// NoteInput records how many bytes of input were written.
+func (v *SessionWriter) NoteInput(input int64) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	v.input = max(v.input, input)
 }
 
-// named is a wire whose input has a name. A driver sends a prompt in one piece.
-type named struct {
+// labeledWire is a wire that labels its input. A driver sends a prompt in one call.
+type labeledWire struct {
 	seam.Process
-	typist seam.Typist
+	typist seam.InputWriter
 	label  string
 }
 
-func (n named) Send(ctx context.Context, input []byte) error {
+func (n labeledWire) Send(ctx context.Context, input []byte) error {
 	return n.typist.SendAs(ctx, n.label, input)
 }
 
-// stopWork has an agent stop what is not wanted any more, and says so when it has: at once where
-// it was not at work on that. It never waits behind what the agent is to be told.
+// stopWork stops an agent's work that is no longer wanted, and acknowledges the stop when the work
+// has stopped: at once if the agent was not working on it. A stop never waits behind other actions.
 func (e *Controller) stopWork(m *sessions.Slot, a *team.Agent, todo []channel.Action) {
-	begun := e.PartOf(m).stops
-	e.PartOf(m).stops = nil
+	begun := e.Participant(m).stops
+	e.Participant(m).stops = nil
 	for _, one := range todo {
 		if one.Do != channel.StopWork {
 			continue
 		}
 		s := a.Session
 		at, do := one.Key, func(ctx context.Context) {
-			e.told(ctx, m, channel.Told{Token: one.Token, Do: channel.StopWork, N: one.N}, nil)
+			e.acknowledge(ctx, m, channel.Told{Token: one.Token, Do: channel.StopWork, N: one.N}, nil)
 		}
 		if e.worksOn(s, one) {
 			if s.Phase != session.Running || s.Ending != "" {
-				continue // it does not begin, or ends already
+				continue // it has not started, or is ending already
 			}
 			session := *s
-			at, do = at+" "+s.ID, func(ctx context.Context) { e.cancelTalk(ctx, m, session) }
+			at, do = at+" "+s.ID, func(ctx context.Context) { e.cancelAnswer(ctx, m, session) }
 		}
-		if e.PartOf(m).stops == nil {
-			e.PartOf(m).stops = map[string]bool{}
+		if e.Participant(m).stops == nil {
+			e.Participant(m).stops = map[string]bool{}
 		}
-		e.PartOf(m).stops[at] = true
+		e.Participant(m).stops[at] = true
 		if !begun[at] {
 			e.Go(do)
 		}
 	}
 }
 
-// worksOn says whether a session is at work on what is to be stopped. An answer to all that needs
-// no turn is none of it, unless the agent is out of the channel.
+// worksOn reports whether a session works on what is to be stopped. Answers that need no turn
+// continue, unless the agent has left the channel.
 func (e *Controller) worksOn(s *team.Session, stop channel.Action) bool {
 	if !s.AnswerPending() || s.Delivery.Token.Channel != stop.Token.Channel {
 		return false
@@ -302,15 +303,15 @@ func (e *Controller) worksOn(s *team.Session, stop channel.Action) bool {
 	return s.Delivery.Re == 0 || seat == nil || seat.Gone || !e.State().Channels.Agents[stop.Token.Agent].Online()
 }
 
-// cancelTalk has a session stop what it is doing; one that takes no such order, or does not obey
-// it, is ended.
-func (e *Controller) cancelTalk(ctx context.Context, m *sessions.Slot, s team.Session) {
+// cancelAnswer cancels a session's current work. A session that does not support that, or does not
+// obey, is ended.
+func (e *Controller) cancelAnswer(ctx context.Context, m *sessions.Slot, s team.Session) {
 	proc, err := e.sessions.Proc(s.ID), driver.ErrNoInput
 	if proc != nil {
 		err = m.Driver.Converse(sessions.Known(*m.Conf), sessions.SessionFor(m, s), proc).Cancel(ctx)
 	}
 	if err != nil && !errors.Is(err, driver.ErrNoInput) && ctx.Err() == nil && !e.sessions.Fenced(err) {
-		e.log.Error("an agent could not be told to stop what it says; its session is ended", "session", s.ID, "error", err)
+		e.log.Error("an agent's answer could not be cancelled; its session is ended", "session", s.ID, "error", err)
 	}
 	if err == nil {
 		grace := time.NewTimer(m.Conf.Grace)
@@ -325,7 +326,7 @@ func (e *Controller) cancelTalk(ctx context.Context, m *sessions.Slot, s team.Se
 	}
 	still := false
 	if err := e.View(ctx, func(t *team.Team) {
-		now := m.Sitting(t)
+		now := m.Open(t)
 		still = now != nil && now.ID == s.ID && now.AnswerPending() && now.Delivery.Key == s.Delivery.Key
 	}); err == nil && still {
 		e.sessions.End(ctx, m, s.ID, m.Conf.Grace)

@@ -109,7 +109,7 @@ func (e *Controller) LeadPrompt(ctx context.Context, todo channel.Action, atStar
 	case ask.Do != crew.TellWake:
 		panic("engine: the lead is told no such thing: " + string(ask.Do))
 	case len(docs) == 0:
-		return "", channels.ErrNobodyLeft
+		return "", channels.ErrNoRecipient
 	}
 	wakes := make([]prompt.Sleeper, 0, len(docs))
 	for _, doc := range docs {
@@ -127,7 +127,7 @@ const wakeTranscriptMax = 32 << 10
 
 // leadTold acknowledges an errand of the lead that needed nothing written.
 func (e *Controller) LeadTold(ctx context.Context, m *sessions.Slot, n uint64) error {
-	_, err := e.Do(ctx, loop.Request{Event: loop.EventBy(sessions.ByShim, "", crew.ActionTold{N: n}), Agent: m.Conf.Name, Look: e.channels.Untell(m)})
+	_, err := e.Do(ctx, loop.Request{Event: loop.EventBy(sessions.ByShim, "", crew.ActionTold{N: n}), Agent: m.Conf.Name, Look: e.channels.ClearTelling(m)})
 	if loop.IsAnswer(err) {
 		return nil
 	}

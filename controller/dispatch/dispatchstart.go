@@ -151,7 +151,7 @@ func (e *Controller) mainBoxed(ctx context.Context, s team.Session, j *Job) (*ma
 	if want == config.SandboxOff {
 		return no("session.sandbox is off")
 	}
-	if why := e.sessions.NoSandbox(ctx); why != "" {
+	if why := e.sessions.SandboxMissing(ctx); why != "" {
 		return no(why)
 	}
 	exe, err := os.Executable()

@@ -78,7 +78,7 @@ func (e *Controller) tellAnswer(ctx context.Context, m *sessions.Slot, s team.Se
 		}
 		open := false
 		if err := e.View(ctx, func(t *team.Team) {
-			now := m.Sitting(t)
+			now := m.Open(t)
 			open = now != nil && now.ID == s.ID
 		}); err != nil || !open {
 			return false

@@ -183,7 +183,7 @@ func (e *Controller) forgetRun(id string) {
 
 func (e *Controller) errandOnBench(todo team.Action) {
 	s := todo.Session
-	m := e.BenchSeat(&s)
+	m := e.PoolSlot(&s)
 	if m.Begun(s.ID, todo.Key) {
 		return
 	}

@@ -22,7 +22,7 @@ import (
 func (e *Controller) reportCost(ctx context.Context, m *sessions.Slot, s team.Session, bytes int64, cost float64) bool {
 	told := false
 	if e.View(ctx, func(t *team.Team) {
-		if now := m.Sitting(t); now != nil {
+		if now := m.Open(t); now != nil {
 			told = now.Usage.CostUSD > 0
 			bytes = max(bytes, now.Offset)
 		}
@@ -84,7 +84,7 @@ func (f StepFacts) Wanted() (runfile.ReportFor, error) {
 func (e *Controller) markedReport(ctx context.Context, m *sessions.Slot, s team.Session) ([]byte, error) {
 	var read reportReader
 	said := e.printed
-	if m.Driver.Name() != sessions.BenchDriver {
+	if m.Driver.Name() != sessions.PoolDriver {
 		said = e.spoken
 	}
 	if err := said(ctx, m, s, &read); err != nil {

@@ -9,7 +9,7 @@ import (
 )
 
 // benchSeat is the seat of a step that has one to itself; nil for a session that names none.
-func (e *Controller) BenchSeat(s *team.Session) *sessions.Slot {
+func (e *Controller) PoolSlot(s *team.Session) *sessions.Slot {
 	run, step, ok := team.StepOf(s.For)
 	if !ok {
 		return nil
@@ -18,11 +18,11 @@ func (e *Controller) BenchSeat(s *team.Session) *sessions.Slot {
 	if m := r.Seats[step]; m != nil {
 		return m
 	}
-	d, ok := e.opts.Drivers[sessions.BenchDriver]
+	d, ok := e.opts.Drivers[sessions.PoolDriver]
 	if !ok {
-		d = sessions.Deaf{}
+		d = sessions.MissingDriver{}
 	}
-	m := sessions.NewSlot(&config.Agent{Name: step + "@" + run, Driver: sessions.BenchDriver, Grace: config.GraceDefault}, d)
+	m := sessions.NewSlot(&config.Agent{Name: step + "@" + run, Driver: sessions.PoolDriver, Grace: config.GraceDefault}, d)
 	m.Run, m.Step = run, workflow.StepID(step)
 	r.Seats[step] = m
 	return m

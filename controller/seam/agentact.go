@@ -1,4 +1,5 @@
 package seam
 
-// ServerName is how our tools are introduced to a program: mcp__fairlead__turn_complete.
+// ServerName is the name under which agent programs see Fairlead's tools:
+// mcp__fairlead__turn_complete.
 const ServerName = "fairlead"

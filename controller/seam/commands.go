@@ -4,5 +4,5 @@ import (
 	"github.com/fairlead-dev/fairlead/team"
 )
 
-// Actor is who gives an order: human, agent or engine, and who exactly.
+// Actor is the author of a request: a human, an agent or the engine, with its name.
 type Actor = team.Actor

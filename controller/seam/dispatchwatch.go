@@ -1,12 +1,12 @@
 package seam
 
-// Sessions is where session folders lie (seed 002), and who sees that something moves there.
-// WatchSessions is the real one.
+// Sessions finds dispatch folders (seed 002) and watches them. WatchSessions is the production
+// implementation.
 type Sessions interface {
-	// News has something in it where a folder may have changed, come or gone.
+	// News receives a value when a folder may have changed, appeared or disappeared.
 	News() <-chan struct{}
-	// Paths are the folders that are there, the newest first. Links are left out.
+	// Paths lists the folders, the newest first, without symbolic links.
 	Paths() ([]string, error)
-	// Watch says whose history is followed from now on; who is not named is not.
+	// Watch sets the folders whose history is watched; all others are no longer watched.
 	Watch(paths []string)
 }

@@ -4,21 +4,21 @@ import (
 	"fmt"
 )
 
-// A conversation belongs to the program that holds it, and we are not the only ones who can start that
-// program: a person has it open in a terminal, or the program has a service of its own in the
-// background. Two of them in one conversation overwrite each other's memory. So before one is resumed
-// we look whether somebody else is in it. What cannot be seen: a program that began the conversation
-// by itself and says its name nowhere outside (no argument, no variable, no open file).
+// Fairlead is not the only program that can open an agent's conversation: a person may have it open
+// in a terminal, or the agent program may have a background service. Two processes in one
+// conversation overwrite each other's memory, so Fairlead searches for such a process before it
+// resumes a conversation. It cannot find a program that began the conversation itself and shows its
+// name neither in an argument, nor in an environment variable, nor in an open file.
 
-// Occupant is a process that is none of ours and has a conversation open.
-type Occupant struct {
+// ProcessConflict is a process outside of Fairlead that has a conversation open.
+type ProcessConflict struct {
 	PID     int
-	Program string // what it is called by the system
-	Sign    string // by what it is known, in words
-	Under   string // who keeps it running, in words: tmux, screen, a service; empty: nobody that we know
+	Program string // as the system reports it
+	Sign    string // how the process shows it, as text
+	Under   string // what keeps it running: tmux, screen or a service; empty if unknown
 }
 
-func (o Occupant) String() string {
+func (o ProcessConflict) String() string {
 	text := fmt.Sprintf("process %d (%s) has it open: %s", o.PID, o.Program, o.Sign)
 	if o.Under != "" {
 		text += "; it runs under " + o.Under

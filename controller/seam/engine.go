@@ -13,32 +13,35 @@ import (
 	"github.com/fairlead-dev/fairlead/journal"
 )
 
-// Options are what an engine stands on. All seams are given, so that a simulator can give others.
+// Options are the dependencies of the controllers. All are interfaces or values, so that a
+// simulator can replace them.
 type Options struct {
-	Name    string // of the team, for people: the folder that it works in
+	Name    string // the team's name for people: the folder that it works in
 	Config  *config.Config
 	Journal journal.Journal
 	Host    Host
 	Files   Files
 	Drivers map[string]driver.Driver
-	Lookup  func(string) (string, bool) // resolves references to the environment
-	BootID  string                      // of the machine: a file torn by a reboot is no wish
+	Lookup  func(string) (string, bool) // resolves references to environment variables
+	BootID  string                      // of the machine: a file torn by a reboot is not a command
 	Log     *slog.Logger
-	Waited  func(view.InboxItem) // is told, beside the loop, that a person is waited for; nil: nobody is
-	Planned func(view.Plan)      // is told what recovery will do, before it does it; nil: nobody is
+	Waited  func(view.InboxItem) // called outside of the loop when something waits for a person; may be nil
+	Planned func(view.Plan)      // called with the recovery's plan before it is carried out; may be nil
 
-	// Offer is where an agent finds our own tools in one session; nil: nowhere.
+	// Offer returns how an agent reaches Fairlead's own tools in one session; nil if there are
+	// none.
 	Offer func(agent, session string) driver.MCP
 
-	// Elsewhere finds who else has a conversation open, before it is resumed; nil: nobody looks. The
-	// function of this name is the real one.
-	Elsewhere func(ctx context.Context, conversation string, argv []string) ([]Occupant, error)
+	// ProcessConflicts finds other processes that have a conversation open, before it is resumed;
+	// nil disables the search. sessions.ProcessConflicts is the production implementation.
+	ProcessConflicts func(ctx context.Context, conversation string, argv []string) ([]ProcessConflict, error)
 
-	Documents Documents // the files of the team's agents; nil: there are none
-	Sessions  Sessions  // session folders (seed 002); nil: none are followed
+	Documents Documents // the documents of the crew; nil if there are none
+	Sessions  Sessions  // dispatch folders (seed 002); nil if none are watched
 }
 
-// Files is the live agent_state.json of every agent; agentfile.Files is the real one.
+// Files accesses the live agent_state.json of every agent; agentfile.Files is the production
+// implementation.
 type Files interface {
 	Add(agent, folder string) error
 	Seen() <-chan agentfile.Seen

@@ -8,37 +8,38 @@ import (
 	"github.com/fairlead-dev/fairlead/driver"
 )
 
-// Host is where sessions run. The real one puts a shim beside each agent; a simulator
-// plays them in process.
+// Host runs sessions. The production implementation puts a shim beside each agent; a simulator
+// plays sessions in process.
 type Host interface {
-	// Start starts a session's process, once for ever: a session that was started before
-	// gives *AlreadyStarted, a command that cannot be executed *CannotStart.
+	// Start starts a session's process at most once. The error is *AlreadyStarted if the session
+	// was started before, and *CannotStart if the command cannot be executed.
 	Start(ctx context.Context, session string, epoch uint64, launch driver.Launch, grace time.Duration) (Process, error)
 
-	// Adopt finds what became of a session that was perhaps started. The process is nil
-	// where nothing can be read of it.
+	// Adopt finds the outcome of a session that may have been started. The process is nil if
+	// nothing of it can be read.
 	Adopt(ctx context.Context, session string, epoch uint64) (Process, Found, error)
 
-	// Output is a session's output, also when it is long over; it follows while it runs.
+	// Output reads a session's output from byte offset on, also after its end. It follows the
+	// output while the session runs.
 	Output(ctx context.Context, session string, offset int64) (io.ReadCloser, error)
 
-	// Sweep ends what is left of sessions whose shim is gone, and says what it found.
+	// Sweep ends processes of sessions whose shim is gone, and describes what it found.
 	Sweep(ctx context.Context) ([]string, error)
 }
 
-// Process is one running session, or one that has ended and was not acknowledged yet.
+// Process is a session that runs, or that has ended and was not acknowledged yet.
 type Process interface {
 	driver.Wire
 	PID() int
-	Done() <-chan struct{}                     // its tree is gone and its exit is durable, or it is lost
-	Ended(ctx context.Context) (Ending, error) // after Done
+	Done() <-chan struct{}                     // closed when all its processes are gone and its exit is durable, or it is lost
+	Ended(ctx context.Context) (Ending, error) // blocks until Done is closed
 	End(ctx context.Context, grace time.Duration) error
-	Ack(ctx context.Context) error // its end is in the journal
+	Ack(ctx context.Context) error // confirms that its end is in the journal
 	Evidence(ctx context.Context) (Proof, error)
 	Close() error
 }
 
-// Found says what became of a session.
+// Found is the outcome of a session.
 type Found string
 
 const (
@@ -48,16 +49,16 @@ const (
 	Lost         Found = "lost"
 )
 
-// Ending is how a process ended, as far as anybody knows.
+// Ending describes how a process ended, as far as it is known.
 type Ending struct {
-	Lost  bool // nobody saw it
+	Lost  bool // no shim recorded the end
 	Why   string
 	Exit  driver.Exit
 	Bytes int64 // of output
-	Cut   int64 // bytes of output that were lost, because the disk took no more
+	Cut   int64 // bytes of output that were lost because the disk was full
 }
 
-// Proof is what the host knows of a process, asked just now.
+// Proof is the host's current information about a process.
 type Proof struct {
 	ShimPID    int
 	PID        int
@@ -65,25 +66,25 @@ type Proof struct {
 	LastByteAt time.Time
 	Bytes      int64
 	Children   int
-	Full       string // why no more output is taken; empty: it is
-	Against    string // what the system's process table says against the rest; empty: nothing
+	Full       string // why no more output is stored; empty if it is
+	Against    string // a contradiction by the system's process table, as text; empty if there is none
 	Stopped    bool   // the process was stopped by a signal
-	Ended      bool   // the agent itself has ended; its tree is being ended
+	Ended      bool   // the agent has exited; its remaining processes are being ended
 	Holds      []string
 }
 
-// AlreadyStarted refuses a second start of one session.
+// AlreadyStarted refuses a second start of a session.
 type AlreadyStarted struct{ Session string }
 
 func (a *AlreadyStarted) Error() string { return "session " + a.Session + " was started before" }
 
-// Fenced says that another daemon, which was started later, has taken the sessions over.
-// Whoever is told so must drive nobody any more.
+// Fenced means that a daemon that started later has taken over the sessions. The daemon that
+// receives it must not control any session any more.
 type Fenced struct{ Why string }
 
 func (f *Fenced) Error() string { return f.Why }
 
-// CannotStart says that the command could not be executed, and why.
+// CannotStart means that the command could not be executed, and why.
 type CannotStart struct{ Why string }
 
 func (c *CannotStart) Error() string { return c.Why }

@@ -5,7 +5,8 @@ import (
 	"github.com/fairlead-dev/fairlead/internal/file"
 )
 
-// Documents is the folder of the agents' documents; crewfile.DocumentFiles is the real one.
+// Documents accesses the folder of the crew's documents; crewfile.DocumentFiles is the production
+// implementation.
 type Documents interface {
 	Make() error
 	News() <-chan struct{}

@@ -6,13 +6,13 @@ import (
 	"github.com/fairlead-dev/fairlead/agentfile"
 )
 
-// Onlooker sees what a recovery would see, and touches nothing.
-type Onlooker interface {
-	// Session says what became of a session, and as which process it runs. The error is for
-	// a shim that does not answer; a *Fenced where a daemon with a higher epoch was there.
+// Observer reads what a recovery would find, and changes nothing.
+type Observer interface {
+	// Session returns the outcome of a session, and its process if it runs. It fails if the shim
+	// does not answer, with a *Fenced if a daemon with a higher epoch has controlled it.
 	Session(ctx context.Context, session string, epoch uint64) (found Found, pid int, err error)
 
-	// File is what lies in the place of an agent's agent_state.json, after what was found
-	// swapped out beside it (FromSwap): what Files would hand out first.
+	// File returns the observations of an agent's agent_state.json that Files would deliver first:
+	// content recovered from replaced files (FromSwap), then the current file.
 	File(ctx context.Context, agent, folder string) ([]agentfile.Seen, error)
 }

@@ -4,28 +4,28 @@ import (
 	"context"
 )
 
-// A journal may be another one than the world remembers: its file was taken away and a new
-// one begun, or an old copy was put back. Shims are the witnesses: they know which epoch
-// they obeyed, and for which session. So they are asked before an epoch begins, and a session
-// that the journal does not know is a stranger, beside whom nothing is started.
+// The journal may not match the machine: it may have been deleted and begun anew, or replaced by an
+// old copy. The shims know their sessions and the epochs that they obeyed, so they are asked before
+// an epoch begins. A session that the journal does not know is an orphan; nothing starts beside it.
 
-// Trace is what is left of a session on this machine, whether the journal knows it or not.
-type Trace struct {
+// Orphan is what was found of a session on this machine. Until it is compared with the journal, the
+// journal may know the session.
+type Orphan struct {
 	Session string
 	Found   Found
-	PID     int    // of the agent's process, where it runs
-	Epoch   uint64 // the highest that its shim has obeyed
-	Silent  string // why nobody can say what became of it; empty: Found says
+	PID     int    // of the agent's process, if it runs
+	Epoch   uint64 // the highest epoch that its shim has obeyed
+	Silent  string // why the outcome cannot be read; empty: Found holds
 }
 
-// Tracker is a Host, or an Onlooker, that can say which sessions have left traces.
-type Tracker interface {
-	// Traces looks at every session but those that over names: they are long at rest.
-	Traces(ctx context.Context, over func(session string) bool) ([]Trace, error)
+// OrphanFinder is a Host or an Observer that can list the sessions with folders on this machine.
+type OrphanFinder interface {
+	// Orphans inspects every session except those for which over returns true.
+	Orphans(ctx context.Context, over func(session string) bool) ([]Orphan, error)
 }
 
-// Shelf is a Host that can put what is left of a dead session where its name is free again.
-// Nothing of it is lost. It says where it lies now.
-type Shelf interface {
+// OrphanMover is a Host that can move the folder of a dead session aside, so that its name is free
+// again. PutAside returns the new place; no data is lost.
+type OrphanMover interface {
 	PutAside(session string) (to string, err error)
 }

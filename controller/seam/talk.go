@@ -4,13 +4,13 @@ import (
 	"context"
 )
 
-// Typist is a Process whose input is written under names, so that nothing is written twice: after
-// a crash the name of what was written last is compared with what the journal knows.
-type Typist interface {
-	// SendAs is Send of bytes that have a name. It is all of one errand.
+// InputWriter is a Process whose input is labeled, so that nothing is written twice: after a crash
+// the label of the last input is compared with the journal.
+type InputWriter interface {
+	// SendAs is Send with a label. The input is the whole text of one action.
 	SendAs(ctx context.Context, label string, input []byte) error
 
-	// Input is how many bytes were written so far, the first ones of its start among them, and
-	// the name of the last that had one.
+	// Input returns how many bytes of input were written in total, including those at the start,
+	// and the label of the last labeled input.
 	Input() (offset int64, label string)
 }

@@ -16,25 +16,26 @@ import (
 	"github.com/fairlead-dev/fairlead/team"
 )
 
-// adoption is what became of a session that may have been started.
+// Adoption is what the host reported about a session that may have been started.
 type Adoption struct {
 	Session team.Session
-	Agent   string // whose it is; empty: a step's own
-	m       *Slot  // the seat
+	Agent   string // the agent's name; empty for a step's own session
+	m       *Slot  // the slot that the session runs in
 	Proc    seam.Process
 	Found   seam.Found
 	Err     error
 }
 
-// adoptAll asks after every open session, many at once: a shim that does not answer
-// costs its time-out once, not once for each agent.
+// AdoptAll asks the host about every open session concurrently, so that shims that do not answer
+// cost one timeout in total.
 func (e *Controller) AdoptAll(ctx context.Context) []Adoption {
 	return e.EachOpen(func(a *Adoption) {
 		a.Proc, a.Found, a.Err = e.opts.Host.Adopt(ctx, a.Session.ID, e.State().Epoch)
 	})
 }
 
-// eachOpen has every open session asked after, all at once: of agents by name, then of the bench.
+// EachOpen calls ask concurrently for every open session: those of agents in order of name, then
+// those of the worker pool.
 func (e *Controller) EachOpen(ask func(*Adoption)) []Adoption {
 	var open []Adoption
 	for _, name := range e.State().Names() {
@@ -44,7 +45,7 @@ func (e *Controller) EachOpen(ask func(*Adoption)) []Adoption {
 	}
 	for _, key := range slices.Sorted(maps.Keys(e.State().Pool.Sessions)) {
 		s := e.State().Pool.Sessions[key]
-		if m := e.Hooks.BenchSeat(s); m != nil {
+		if m := e.Hooks.PoolSlot(s); m != nil {
 			open = append(open, Adoption{Session: *s, m: m})
 		}
 	}
@@ -56,8 +57,8 @@ func (e *Controller) EachOpen(ask func(*Adoption)) []Adoption {
 	return open
 }
 
-// resume tells the team what became of one open session. One whose shim does not answer
-// stays open: the others need not wait for it.
+// Resume records the outcome of one open session. A session whose shim does not answer stays open;
+// PickUp keeps asking for it.
 func (e *Controller) Resume(ctx context.Context, a Adoption) error {
 	var fenced *seam.Fenced
 	switch {
@@ -66,7 +67,7 @@ func (e *Controller) Resume(ctx context.Context, a Adoption) error {
 	case errors.As(a.Err, &fenced):
 		return takenOver(a.Err)
 	case a.Err != nil, a.NeverBegan():
-		return nil //nolint:nilerr // pickUp asks again, until the shim answers
+		return nil //nolint:nilerr // PickUp asks again until the shim answers
 	}
 	what := a.becomes(true)
 	if ended, is := what.(team.SessionEnded); is {
@@ -78,16 +79,16 @@ func (e *Controller) Resume(ctx context.Context, a Adoption) error {
 	return nil
 }
 
-// pickUp begins with one open session what its process asks for: it is listened to, or its
-// shim is asked after until it answers. One that never began is an errand like any other,
-// which asks first whether it is still wanted.
+// PickUp starts the goroutine that an open session needs: it follows the process, or asks the shim
+// until it answers. A session whose process was never started is left to the agent's actions, which
+// check first whether it is still wanted.
 func (e *Controller) PickUp(a Adoption) {
 	m := a.m
 	switch {
 	case a.Err != nil:
 		m.Begun(a.Session.ID, "start/"+a.Session.ID)
 		e.setSilent(a.Session.ID, a.Err)
-		e.log.Warn("a session's shim does not answer; it is asked again until it does", "session", a.Session.ID, "error", a.Err)
+		e.log.Warn("a session's shim does not answer; Fairlead asks again until it does", "session", a.Session.ID, "error", a.Err)
 		e.Go(func(ctx context.Context) { e.adopt(ctx, m, a.Session.ID, nil) })
 	case a.NeverBegan() || !a.Follows():
 		a.Close()
@@ -99,9 +100,9 @@ func (e *Controller) PickUp(a Adoption) {
 	}
 }
 
-// adopt asks after a session until it is known what became of it. To guess would be to
-// double it: an agent that was taken for dead would be started again beside itself. failed
-// is why it could not be started just now; nil: we found it open when we came.
+// adopt asks the host about a session until the outcome is known. Assuming that the session is dead
+// could start the agent twice. failed is why the process could not be started just now; nil if the
+// session was found open at the start of the daemon.
 func (e *Controller) adopt(ctx context.Context, m *Slot, id string, failed error) {
 	warned := false
 	for pause := loop.RetryFirst; ; pause = min(2*pause, loop.RetryMax) {
@@ -110,7 +111,7 @@ func (e *Controller) adopt(ctx context.Context, m *Slot, id string, failed error
 		open := false
 		if err := e.View(ctx, func(t *team.Team) {
 			epoch = t.Epoch
-			if s := m.Sitting(t); s != nil && s.ID == id {
+			if s := m.Open(t); s != nil && s.ID == id {
 				open, a.Session = true, *s
 			}
 		}); err != nil || !open {
@@ -132,7 +133,7 @@ func (e *Controller) adopt(ctx context.Context, m *Slot, id string, failed error
 		e.setSilent(id, a.Err)
 		if !warned {
 			warned = true
-			e.log.Error("what became of a session is not known; its shim is asked until it answers", "session", id, "error", a.Err)
+			e.log.Error("the outcome of a session is not known; Fairlead asks its shim until it answers", "session", id, "error", a.Err)
 		}
 		if !loop.Rest(ctx, pause) {
 			return
@@ -140,7 +141,7 @@ func (e *Controller) adopt(ctx context.Context, m *Slot, id string, failed error
 	}
 }
 
-// takeOver does beside the loop what resume does before it.
+// takeOver does for one session, while the loop runs, what Resume and PickUp do before it runs.
 func (e *Controller) takeOver(ctx context.Context, m *Slot, a Adoption, failed error) {
 	atStart := failed == nil
 	if a.NeverBegan() {
@@ -174,22 +175,23 @@ func (e *Controller) takeOver(ctx context.Context, m *Slot, a Adoption, failed e
 	e.Hooks.Follow(ctx, m, a.Session, a.Proc, atStart && a.Found != seam.Running)
 }
 
-// neverBegan: it was opened, and no process was ever started for it.
+// NeverBegan reports whether the session was opened and no process was ever started for it.
 func (a *Adoption) NeverBegan() bool {
 	return a.Found == seam.NeverStarted && a.Session.Phase == session.Open
 }
 
-// follows says whether there is a process to listen to, be it to its last words.
+// Follows reports whether there is a process to follow, running or exited.
 func (a *Adoption) Follows() bool { return a.Proc != nil && a.Found != seam.NeverStarted }
 
-// becomes is what the team is to be told first; nil where it knows. One that has ended was
-// seen to run all the same: what it used counts, and a report is taken only of one that ran.
+// becomes is the event that the team needs first; nil if the journal already has it. A session that
+// has exited is adopted first, so that its usage counts: a report is accepted only from a session
+// that ran.
 func (a *Adoption) becomes(atStart bool) any {
 	switch {
 	case !a.Follows():
 		return team.SessionEnded{
 			Session: a.Session.ID, Outcome: control.Lost, AtStart: atStart,
-			Why: "it ended while nobody looked, and nothing is left of it",
+			Why: "it ended while no daemon ran, and no record of it is left",
 		}
 	case a.Found == seam.Running, a.Found == seam.Exited && a.Session.Phase == session.Open:
 		return team.SessionAdopted{Session: a.Session.ID, PID: a.Proc.PID(), Input: inputOf(a.Proc)}
@@ -200,11 +202,12 @@ func (a *Adoption) becomes(atStart bool) any {
 
 func (a *Adoption) Close() {
 	if a.Proc != nil {
-		_ = a.Proc.Close() // nothing was asked of it
+		_ = a.Proc.Close() // nothing was requested of it
 	}
 }
 
-// fenced stops the engine where another daemon has taken the sessions over.
+// Fenced reports whether err says that another daemon has taken over the sessions. It stops the
+// loop in that case.
 func (e *Controller) Fenced(err error) bool {
 	var fenced *seam.Fenced
 	if !errors.As(err, &fenced) {
@@ -215,10 +218,10 @@ func (e *Controller) Fenced(err error) bool {
 }
 
 func takenOver(err error) error {
-	return fmt.Errorf("another fairlead has taken the agents over: %w; this one stops, and drives nobody any more", err)
+	return fmt.Errorf("another fairlead daemon has taken over the agents: %w; this daemon stops and no longer controls them", err)
 }
 
-// setSilent notes why nobody answers for a session; nil: somebody does, or it is over.
+// setSilent records why the shim of a session does not answer. A nil err removes the record.
 func (e *Controller) setSilent(session string, err error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()

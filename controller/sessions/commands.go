@@ -8,7 +8,7 @@ import (
 	"github.com/fairlead-dev/fairlead/team"
 )
 
-// SessionInfo is how a session stands, whenever it was.
+// SessionInfo describes a current or past session.
 type SessionInfo struct {
 	Agent   string
 	Open    bool // more output may come
@@ -17,8 +17,8 @@ type SessionInfo struct {
 	Driver  string
 }
 
-// Session finds a session by its id. One that is older than what the team remembers is
-// known by its output alone.
+// Session finds a session by its id. Only the output is known of a session older than the ones that
+// the team remembers.
 func (e *Controller) Session(ctx context.Context, id string) (SessionInfo, error) {
 	var info SessionInfo
 	found := false
@@ -45,7 +45,7 @@ func (e *Controller) Session(ctx context.Context, id string) (SessionInfo, error
 	return info, err
 }
 
-// ownerOf finds whose session an id names: coder-17 is coder's seventeenth.
+// ownerOf finds the agent whose session id names: coder-17 is the seventeenth session of coder.
 func ownerOf(t *team.Team, id string) (string, *team.Agent) {
 	cut := strings.LastIndexByte(id, '-')
 	if cut < 0 {

@@ -10,33 +10,33 @@ import (
 	"github.com/fairlead-dev/fairlead/loop"
 )
 
-// Elsewhere finds who has a conversation open outside of a workspace's own sessions. argv is the
-// program's own command. An empty list where the system does not tell. It is what Options.Elsewhere
-// takes in real life.
-func Elsewhere(workspace string) func(ctx context.Context, conversation string, argv []string) ([]seam.Occupant, error) {
-	return func(ctx context.Context, conversation string, argv []string) ([]seam.Occupant, error) {
+// ProcessConflicts returns a function that finds processes outside of a workspace's own sessions
+// that have a conversation open. argv is the program's own command. The list is empty on systems
+// that do not show other processes. It is the production value of Options.ProcessConflicts.
+func ProcessConflicts(workspace string) func(ctx context.Context, conversation string, argv []string) ([]seam.ProcessConflict, error) {
+	return func(ctx context.Context, conversation string, argv []string) ([]seam.ProcessConflict, error) {
 		if len(conversation) < conversationMin {
-			return nil, nil // it would be found in anybody's arguments
+			return nil, nil // a name this short occurs in unrelated arguments
 		}
-		return occupants(ctx, workspace, conversation, argv)
+		return conflicts(ctx, workspace, conversation, argv)
 	}
 }
 
-// conversationMin is the shortest name of a conversation that nothing else is called by chance.
+// conversationMin is the length below which a conversation's name may occur in unrelated text.
 const conversationMin = 8
 
-// process is what is known of one process of somebody's.
+// process is what the process table shows about one process.
 type process struct {
 	pid     int
-	name    string // as the system calls it
+	name    string // as the system reports it
 	args    []string
 	environ []string
-	writes  func(name string) string // a file of this name that it has open for writing; empty: none
+	writes  func(name string) string // returns a file with this name that the process has open for writing; empty if there is none
 }
 
-// sign says by what a process is known to have a conversation open; empty: it is not.
-// Readers and searchers name it as well: only the program itself counts, by whatever it was
-// started, or who has its file open for writing.
+// sign describes how a process shows that it has a conversation open; empty if it does not. Readers
+// and searches mention the name as well, so only the agent's program counts, or a process that has
+// the file open for writing.
 func (p *process) sign(conversation string, argv []string) string {
 	own := p.is(argv)
 	for i, arg := range p.args {
@@ -55,9 +55,9 @@ func (p *process) sign(conversation string, argv []string) string {
 	return ""
 }
 
-// is says whether a process is the program of a command: by its own name, or, where an interpreter
-// runs it, by the name of its script. Of a wrapper (npx, env) the last word that names a program
-// counts as well, so every word of the command that is no flag is compared.
+// is reports whether a process is the program of a command: by its own name, or, if an interpreter
+// runs it, by the name of the script. With a wrapper (npx, env) the command names the program
+// later, so every word of the command that is not a flag is compared.
 func (p *process) is(argv []string) bool {
 	for i, arg := range p.args[:min(len(p.args), programWords)] {
 		if i > 0 && strings.HasPrefix(arg, "-") {
@@ -72,11 +72,11 @@ func (p *process) is(argv []string) bool {
 	return len(argv) > 0 && p.name == base(argv[0])
 }
 
-// programWords is how many words at the beginning of a command line may name the program: an
-// interpreter, its flags and the script.
+// programWords is how many leading words of a command line can name the program: interpreter, flags
+// and script.
 const programWords = 4
 
-// base is a program's name without its folder and the ending that a script may have.
+// base returns a program's name without its folder and without a script's extension.
 func base(word string) string {
 	name := filepath.Base(word)
 	for _, ending := range []string{".js", ".mjs", ".cjs", ".py", ".exe"} {
@@ -85,7 +85,8 @@ func base(word string) string {
 	return name
 }
 
-// names says whether an argument is this name, or --flag=NAME, or a command line that has it as a word.
+// names reports whether an argument is name, or --flag=NAME, or a command line that contains name
+// as a word.
 func names(arg, name string) bool {
 	for _, word := range strings.FieldsFunc(arg, func(r rune) bool { return strings.ContainsRune(" \t\n='\"", r) }) {
 		if word == name {

@@ -17,24 +17,24 @@ import (
 )
 
 const (
-	processesMax   = 20_000  // looked at: a machine with more has other troubles, and a start must not wait for it
-	processTextMax = 1 << 20 // of arguments, and of an environment: a name stands near their beginning
-	openFilesMax   = 1024    // of one process
-	parentsMax     = 64      // a longer row of parents is a table that changes while it is read
+	processesMax   = 20_000  // processes inspected; a start must not wait longer on a crowded machine
+	processTextMax = 1 << 20 // bytes of arguments and of an environment; a name occurs near the beginning
+	openFilesMax   = 1024    // per process
+	parentsMax     = 64      // a longer chain of parents means that the table changed while it was read
 )
 
-// occupants looks through the process table, as far as this user may.
-func occupants(ctx context.Context, workspace, conversation string, argv []string) ([]seam.Occupant, error) {
+// conflicts searches the process table as far as the user's permissions allow.
+func conflicts(ctx context.Context, workspace, conversation string, argv []string) ([]seam.ProcessConflict, error) {
 	table, err := os.Open("/proc")
 	if err != nil {
-		return nil, fmt.Errorf("look who has a conversation open: %w", err)
+		return nil, fmt.Errorf("find processes that have a conversation open: %w", err)
 	}
 	defer table.Close()
 	entries, err := table.Readdirnames(-1)
 	if err != nil {
-		return nil, fmt.Errorf("look who has a conversation open: %w", err)
+		return nil, fmt.Errorf("find processes that have a conversation open: %w", err)
 	}
-	var found []seam.Occupant
+	var found []seam.ProcessConflict
 	looked := 0
 	for _, entry := range entries {
 		pid, err := strconv.Atoi(entry)
@@ -46,7 +46,7 @@ func occupants(ctx context.Context, workspace, conversation string, argv []strin
 		}
 		p, ok := processAt(pid)
 		if !ok {
-			continue // it is gone, or another user's
+			continue // it has exited, or belongs to another user
 		}
 		sign := p.sign(conversation, argv)
 		if sign == "" {
@@ -55,16 +55,16 @@ func occupants(ctx context.Context, workspace, conversation string, argv []strin
 		if _, ours := shim.SessionOf(workspace, pid); ours {
 			continue
 		}
-		found = append(found, seam.Occupant{PID: pid, Program: p.name, Sign: sign, Under: under(p)})
+		found = append(found, seam.ProcessConflict{PID: pid, Program: p.name, Sign: sign, Under: under(p)})
 	}
 	return found, ctx.Err()
 }
 
-// processAt reads what is needed of one process; false: it is gone, or not ours to look at.
+// processAt reads one process. ok is false if it has exited or cannot be read.
 func processAt(pid int) (p *process, ok bool) {
 	dir := "/proc/" + strconv.Itoa(pid)
 	args, err := readSome(dir + "/cmdline")
-	if err != nil || len(args) == 0 { // of the kernel, or a dead one
+	if err != nil || len(args) == 0 { // a kernel thread, or a dead process
 		return nil, false
 	}
 	environ, err := readSome(dir + "/environ")
@@ -90,7 +90,7 @@ func readSome(path string) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(f, processTextMax))
 }
 
-// words parts what the kernel ends with a zero byte each.
+// words splits the kernel's zero-terminated strings.
 func words(text []byte) (list []string) {
 	for word := range bytes.SplitSeq(bytes.TrimRight(text, "\x00"), []byte{0}) {
 		list = append(list, string(word))
@@ -98,14 +98,14 @@ func words(text []byte) (list []string) {
 	return list
 }
 
-// writtenBy finds a file whose name holds this one and that a process has open for writing.
+// writtenBy finds a file whose name contains name and that the process has open for writing.
 func writtenBy(dir, name string) (path string) {
 	folder, err := os.Open(dir + "/fd")
 	if err != nil {
 		return ""
 	}
 	defer folder.Close()
-	open, _ := folder.Readdirnames(openFilesMax) // what it gave before an error counts
+	open, _ := folder.Readdirnames(openFilesMax) // names returned before an error still count
 	for _, fd := range open {
 		path, err := os.Readlink(dir + "/fd/" + fd)
 		if err != nil || !strings.Contains(filepath.Base(path), name) {
@@ -118,7 +118,8 @@ func writtenBy(dir, name string) (path string) {
 	return ""
 }
 
-// forWriting reads the flags of an open file, as the kernel shows them: octal, the last two bits say.
+// forWriting decodes the flags of an open file from fdinfo: an octal number whose last two bits are
+// the access mode.
 func forWriting(info []byte) bool {
 	for line := range bytes.Lines(info) {
 		if rest, is := bytes.CutPrefix(line, []byte("flags:")); is {
@@ -129,11 +130,11 @@ func forWriting(info []byte) bool {
 	return false
 }
 
-// under says who keeps a process running.
+// under describes what keeps a process running: tmux, screen, zellij or a service.
 func under(p *process) string {
 	for _, kv := range p.environ {
 		switch name, value, _ := strings.Cut(kv, "="); name {
-		case "TMUX": // /tmp/tmux-1000/default,1234,0: the socket, the server, the session
+		case "TMUX": // /tmp/tmux-1000/default,1234,0: socket, server, session
 			if parts := strings.Split(value, ","); len(parts) == 3 {
 				return fmt.Sprintf("tmux, session %s of server %s", parts[2], parts[1])
 			}
@@ -166,9 +167,9 @@ func parentOf(pid int) int {
 	return parentIn(stat)
 }
 
-// parentIn reads a process's parent out of what the kernel says of it; 0: there is none.
+// parentIn parses a process's parent from /proc/PID/stat; 0 if there is none.
 func parentIn(stat []byte) int {
-	_, rest, _ := bytes.Cut(stat[bytes.LastIndexByte(stat, ')')+1:], []byte(" ")) // a name may hold anything
+	_, rest, _ := bytes.Cut(stat[bytes.LastIndexByte(stat, ')')+1:], []byte(" ")) // a process name may contain any character
 	fields := bytes.Fields(rest)
 	if len(fields) < 2 {
 		return 0
@@ -177,7 +178,7 @@ func parentIn(stat []byte) int {
 	return parent
 }
 
-// serviceOf is the service that a process belongs to by its cgroup.
+// serviceOf returns the service that a process belongs to, according to its cgroup.
 func serviceOf(pid int) string {
 	text, err := readSome("/proc/" + strconv.Itoa(pid) + "/cgroup")
 	if err != nil {

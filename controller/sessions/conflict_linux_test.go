@@ -13,8 +13,9 @@ import (
 
 const talkID = "ses_4f1c29aa7be3"
 
-// somebody starts a real process that says when it is there and stays until the test is over.
-func somebody(t *testing.T, env []string, argv ...string) int {
+// startProcess starts a real process that prints a line when it is ready and stays until the test
+// ends.
+func startProcess(t *testing.T, env []string, argv ...string) int {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), argv[0], argv[1:]...)
 	cmd.Env = append([]string{"PATH=" + os.Getenv("PATH")}, env...)
@@ -39,7 +40,7 @@ func somebody(t *testing.T, env []string, argv ...string) int {
 	return cmd.Process.Pid
 }
 
-// program makes a script that is called like an agent program.
+// program writes a script that has the name of an agent program.
 func program(t *testing.T, name, more string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), name)
@@ -49,8 +50,8 @@ func program(t *testing.T, name, more string) string {
 	return path
 }
 
-// Issue 8, item 8: a conversation that somebody else has open is found by what real processes show,
-// with whom they run under; our own sessions, readers and namesakes are not taken for that.
+// Issue 8, item 8: real processes that have a conversation open are found, with what they run
+// under. Fairlead's own sessions, readers and programs with similar names are not reported.
 func TestElsewhere(t *testing.T) {
 	t.Parallel()
 	space := t.TempDir()
@@ -63,26 +64,26 @@ func TestElsewhere(t *testing.T) {
 	tests := map[string]struct {
 		env   []string
 		argv  []string
-		sign  string // empty: it is nobody
+		sign  string // empty: no conflict
 		under string
 	}{
-		"by an argument":           {argv: []string{program(t, "claude", ""), "--resume", talkID}, sign: "arguments"},
-		"by a flag with equals":    {argv: []string{program(t, "claude", ""), "--resume=" + talkID}, sign: "arguments"},
-		"by its environment":       {argv: []string{program(t, "claude", "")}, env: []string{"CLAUDE_SESSION=" + talkID}, sign: "as CLAUDE_SESSION"},
-		"in tmux":                  {argv: []string{program(t, "claude", ""), "-r", talkID}, env: []string{"TMUX=/tmp/tmux-1/default,4711,2"}, sign: "arguments", under: "tmux, session 2 of server 4711"},
-		"in screen":                {argv: []string{program(t, "claude", ""), "-r", talkID}, env: []string{"STY=99.work"}, sign: "arguments", under: "screen, session 99.work"},
-		"by the file it writes":    {argv: []string{"/bin/sh", "-c", `exec 3>>"$0"; echo there; read x`, file}, sign: file},
-		"in a session of our own":  {argv: []string{program(t, "claude", ""), "--resume", talkID}, env: []string{mark}},
-		"who reads the file":       {argv: []string{"/bin/sh", "-c", `exec 3<"$0"; echo there; read x`, file}},
-		"who is called otherwise":  {argv: []string{program(t, "search", ""), talkID}},
-		"in another conversation":  {argv: []string{program(t, "claude", ""), "--resume", talkID + "f"}},
-		"who names it in a path":   {argv: []string{program(t, "claude", ""), "/tmp/" + talkID + ".txt"}},
-		"who holds it in a phrase": {argv: []string{program(t, "claude", "")}, env: []string{"NOTE=see " + talkID}},
+		"by an argument":                {argv: []string{program(t, "claude", ""), "--resume", talkID}, sign: "arguments"},
+		"by a flag with an equals sign": {argv: []string{program(t, "claude", ""), "--resume=" + talkID}, sign: "arguments"},
+		"by its environment":            {argv: []string{program(t, "claude", "")}, env: []string{"CLAUDE_SESSION=" + talkID}, sign: "as CLAUDE_SESSION"},
+		"in tmux":                       {argv: []string{program(t, "claude", ""), "-r", talkID}, env: []string{"TMUX=/tmp/tmux-1/default,4711,2"}, sign: "arguments", under: "tmux, session 2 of server 4711"},
+		"in screen":                     {argv: []string{program(t, "claude", ""), "-r", talkID}, env: []string{"STY=99.work"}, sign: "arguments", under: "screen, session 99.work"},
+		"by the file it writes":         {argv: []string{"/bin/sh", "-c", `exec 3>>"$0"; echo there; read x`, file}, sign: file},
+		"in a session of Fairlead":      {argv: []string{program(t, "claude", ""), "--resume", talkID}, env: []string{mark}},
+		"a reader of the file":          {argv: []string{"/bin/sh", "-c", `exec 3<"$0"; echo there; read x`, file}},
+		"a program with another name":   {argv: []string{program(t, "search", ""), talkID}},
+		"in another conversation":       {argv: []string{program(t, "claude", ""), "--resume", talkID + "f"}},
+		"name in a path":                {argv: []string{program(t, "claude", ""), "/tmp/" + talkID + ".txt"}},
+		"name in a phrase":              {argv: []string{program(t, "claude", "")}, env: []string{"NOTE=see " + talkID}},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			pid := somebody(t, tt.env, tt.argv...)
-			found, err := Elsewhere(space)(t.Context(), talkID, []string{"claude", "--acp"})
+			pid := startProcess(t, tt.env, tt.argv...)
+			found, err := ProcessConflicts(space)(t.Context(), talkID, []string{"claude", "--acp"})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -93,16 +94,16 @@ func TestElsewhere(t *testing.T) {
 				return
 			}
 			if len(found) != 1 || found[0].PID != pid || !strings.Contains(found[0].Sign, tt.sign) || tt.under != "" && found[0].Under != tt.under {
-				t.Errorf("it found %v, not process %d by %q under %q", found, pid, tt.sign, tt.under)
+				t.Errorf("found %v, want process %d by %q under %q", found, pid, tt.sign, tt.under)
 			}
 		})
 	}
-	if found, err := Elsewhere(space)(t.Context(), "a", []string{"sh"}); err != nil || len(found) != 0 {
-		t.Errorf("a name that anybody may have gives %v, %v", found, err)
+	if found, err := ProcessConflicts(space)(t.Context(), "a", []string{"sh"}); err != nil || len(found) != 0 {
+		t.Errorf("a name that occurs in unrelated text gives %v, %v", found, err)
 	}
 }
 
-// Whatever stands in the process table, it is read without a fault.
+// Arbitrary process table contents are parsed without a panic.
 func FuzzProcessTable(f *testing.F) {
 	f.Add([]byte("pos:\t0\nflags:\t0100001\n"))
 	f.Add([]byte("flags:\t9"))

@@ -2,7 +2,13 @@
 
 package sessions
 
-import "context"
+import (
+	"context"
 
-// occupants finds nobody: the process table is read on Linux alone.
-func occupants(context.Context, string, string, []string) ([]Occupant, error) { return nil, nil }
+	"github.com/fairlead-dev/fairlead/controller/seam"
+)
+
+// conflicts finds nothing: Fairlead reads the process table only on Linux.
+func conflicts(context.Context, string, string, []string) ([]seam.ProcessConflict, error) {
+	return nil, nil
+}

@@ -5,14 +5,14 @@ import (
 	"sync"
 )
 
-// sandboxProof is what was found out about this machine, once.
+// sandboxProof is the result of probing the sandbox on this machine, once.
 type sandboxProof struct {
 	Once sync.Once
-	Why  string // why there is none; empty: it holds
+	Why  string // why there is no sandbox; empty if it works
 }
 
-// below is a path below a root, as the kernel names it. Links are followed to the root alone: one that
-// lies below it somebody has laid there, and the sandbox refuses it.
+// Below returns path with root resolved and the rest unresolved. A link below root may have been
+// created by an agent, and the sandbox refuses it.
 func Below(root, path string) (string, error) {
 	rel, err := filepath.Rel(root, path)
 	if err != nil {

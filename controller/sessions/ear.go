@@ -13,11 +13,11 @@ func IsDone(proc seam.Process) bool {
 	}
 }
 
-// What one report may claim at most. An agent that says more is mistaken or lies; a sum
-// that overflowed would lift its limit.
+// Upper limits of one usage report. A larger report is wrong, and an overflowing sum would disable
+// the agent's limit.
 const (
 	TokensReportMax = int64(1e9)
 	TokensSumMax    = int64(1e15)
 	CostReportMax   = 1e5 // USD
-	TextBytesMax    = 500 // of what an agent may say of its own end
+	TextBytesMax    = 500 // bytes of an agent's own text about its end
 )

@@ -9,11 +9,11 @@ import (
 	"github.com/fairlead-dev/fairlead/team"
 )
 
-// listenerGrace is how long an agent has that waits for more, and sees that none comes: there is
-// nothing left that it would have to finish, and somebody may wait for its seat.
+// listenerGrace is the grace for an agent that only waits for more input. It has nothing left to
+// finish, and another session may be waiting for its slot.
 const listenerGrace = time.Second
 
-// endSession has a session's process ended, as its agent's state asks.
+// EndSession ends a session's process as the agent's state asks.
 func (e *Controller) EndSession(ctx context.Context, m *Slot, s team.Session) {
 	grace := m.Conf.Grace
 	if proc := e.Proc(s.ID); s.ServesChannels() && !s.AnswerPending() && !s.Now && proc != nil {
@@ -26,9 +26,9 @@ func (e *Controller) EndSession(ctx context.Context, m *Slot, s team.Session) {
 	e.End(ctx, m, s.ID, grace)
 }
 
-// end tells a session's process to end, until the order was taken or the session is over.
-// That nobody answers for it means that it is being looked for. Its end itself is seen by
-// who follows it.
+// End tells a session's process to end, until the request was accepted or the session is over. If
+// no process is known, the session is still being adopted and End tries again. The goroutine that
+// follows the session reports its end.
 func (e *Controller) End(ctx context.Context, m *Slot, id string, grace time.Duration) {
 	warned := false
 	for pause := loop.RetryFirst; ; pause = min(2*pause, loop.RetryMax) {
@@ -39,7 +39,7 @@ func (e *Controller) End(ctx context.Context, m *Slot, id string, grace time.Dur
 			}
 			if !warned {
 				warned = true
-				e.log.Error("a session could not be told to end; it is told again", "session", id, "error", err)
+				e.log.Error("a session could not be told to end; Fairlead tries again", "session", id, "error", err)
 			}
 		}
 		if !loop.Rest(ctx, pause) {
@@ -47,7 +47,7 @@ func (e *Controller) End(ctx context.Context, m *Slot, id string, grace time.Dur
 		}
 		open := false
 		err := e.View(ctx, func(t *team.Team) {
-			s := m.Sitting(t)
+			s := m.Open(t)
 			open = s != nil && s.ID == id
 		})
 		if err != nil || !open {
@@ -56,14 +56,15 @@ func (e *Controller) End(ctx context.Context, m *Slot, id string, grace time.Dur
 	}
 }
 
-// sessionEnded reports an end. That it is over already is no error: somebody else saw it too.
+// SessionEnded reports the end of a session. It returns true if the end is recorded, also by an
+// earlier report.
 func (e *Controller) SessionEnded(ctx context.Context, m *Slot, what team.SessionEnded, by team.Actor) bool {
 	e.boxedTemp(m, what.Session)
 	_, err := e.SubmitOf(ctx, by, m, what)
 	return err == nil || loop.IsAnswer(err)
 }
 
-// withdrawn takes back a session that is not wanted any more.
+// withdrawn records that a session is no longer wanted.
 func (e *Controller) withdrawn(ctx context.Context, m *Slot, id, why string) {
 	e.SessionEnded(ctx, m, team.SessionEnded{Session: id, Outcome: control.Withdrawn, Why: why}, byIntent)
 }

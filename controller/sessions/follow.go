@@ -14,21 +14,22 @@ import (
 	"github.com/fairlead-dev/fairlead/team"
 )
 
-// notResumed says whether a session came to nothing since its conversation could not be gone on with. One
-// that began anew cannot have: it would be started again for ever, and no failure be counted.
+// NotResumed reports whether a session ended because its conversation could not be resumed. A
+// session that began a new conversation never counts, or it would be restarted forever without
+// counting a failure.
 func NotResumed(s team.Session, stop *driver.Stop) bool {
 	return stop != nil && !stop.OK && (stop.Reason == driver.ReasonNotResumed || stop.Reason == driver.ReasonHeldElsewhere) && s.Launch != nil && s.Launch.Resume != ""
 }
 
 func NotResumedWords(launch *team.LaunchRecord) string {
-	id := "that it was to go on with"
+	id := "that it should have resumed"
 	if launch != nil && launch.Resume != "" {
 		id = launch.Resume
 	}
-	return "its program does not know the conversation " + id + " any more; a new one is begun"
+	return "its program no longer knows the conversation " + id + "; Fairlead starts a new one"
 }
 
-// joined puts sentences beside each other that are there.
+// Joined joins the sentences that are not empty.
 func Joined(sentences ...string) string {
 	return strings.Join(slices.DeleteFunc(sentences, func(s string) bool { return s == "" }), "; ")
 }
@@ -53,14 +54,14 @@ func DeniedOf(s *team.Session) string {
 	return text
 }
 
-// letGo closes a conversation that has said its last word. A program that stays all the
-// same is ended after its grace: some ignore the end of their input.
+// LetGo closes the input of a session that has no more to do. Some programs ignore the end of their
+// input, so a program that stays is ended after its grace.
 func (e *Controller) LetGo(ctx context.Context, m *Slot, id string, proc seam.Process) {
 	e.closeInput(ctx, m, id, proc, m.Conf.Grace)
 }
 
 func (e *Controller) closeInput(ctx context.Context, m *Slot, id string, proc seam.Process, patience time.Duration) {
-	// An agent that takes no input, or is gone, has nothing to close.
+	// Fails if the agent accepts no input or has exited: there is nothing to close.
 	_ = proc.CloseInput(ctx)
 	grace := time.NewTimer(patience)
 	defer grace.Stop()

@@ -9,22 +9,22 @@ import (
 	"github.com/fairlead-dev/fairlead/team"
 )
 
-// PreparedLaunch is a session that can be started, and what is written down of how.
+// PreparedLaunch is a session that is ready to start, with the record of how it starts.
 type PreparedLaunch struct {
 	Launch driver.Launch
 	record *team.LaunchRecord
-	Boxed  bool     // it is in a sandbox already
-	Writes []string // folders and files that its session needs, outside of its workspace
+	Boxed  bool     // it is already in a sandbox
+	Writes []string // folders and files outside of its workspace that the session needs
 }
 
-// launch asks the driver how a session is started. Whether it goes on with an earlier conversation is
-// settled first; a person may have to be waited for.
+// Launch asks the driver how to start a session. It decides first whether the session resumes an
+// earlier conversation, which may wait for a person's answer.
 func (e *Controller) Launch(ctx context.Context, m *Slot, s team.Session, agent driver.Agent, session driver.Session) (PreparedLaunch, error) {
-	if (m.Run != "" || m.Conf.MCP) && e.opts.Offer != nil { // a step's own command has no settings
+	if (m.Run != "" || m.Conf.MCP) && e.opts.Offer != nil { // the command of a step has no settings
 		agent.MCP = e.opts.Offer(m.Conf.Name, s.ID)
 	}
 	record := recordOf(m, agent)
-	before, cut, err := e.takenUp(ctx, m, s, agent, record)
+	before, cut, err := e.conversationToResume(ctx, m, s, agent, record)
 	if err != nil {
 		return PreparedLaunch{}, err
 	}
@@ -36,15 +36,15 @@ func (e *Controller) Launch(ctx context.Context, m *Slot, s team.Session, agent 
 	return PreparedLaunch{Launch: launch, record: record}, err
 }
 
-// cutOffWords stand before what a session was asked that goes on after an interruption: the program
-// knows what it has done, and not that it was away.
+// cutOffWords precede the prompt of a session that resumes after an interruption. The program knows
+// what it has done, but not that it was interrupted.
 const cutOffWords = `You were interrupted in the middle of this; some time may have passed. Look at what is done already, and go on from there.
 What you were asked:
 
 `
 
-// recordOf is what is journaled of a start: nothing of the session's own, so that two starts can be
-// compared, and no values of variables.
+// recordOf returns what is journaled about a start: nothing specific to the session, so that two
+// starts can be compared, and no values of environment variables.
 func recordOf(m *Slot, agent driver.Agent) *team.LaunchRecord {
 	r := &team.LaunchRecord{Driver: m.Conf.Driver, Argv: slices.Clone(agent.Command), Dir: agent.Workspace, Model: agent.Model, Mode: agent.Mode}
 	if len(r.Argv) == 0 && agent.Script != "" {

@@ -9,31 +9,33 @@ import (
 	"github.com/fairlead-dev/fairlead/driver"
 )
 
-// deaf is the driver of an agent that is configured no more and whose own driver this
-// build does not have: nobody understands what it says, but how it ends is seen.
-type Deaf struct{}
+// MissingDriver stands for the driver of an agent that is no longer configured, if this build does
+// not have that driver. The session's output is not interpreted, but its end is recorded.
+type MissingDriver struct{}
 
-var errDeaf = errors.New("this build of fairlead does not have its driver")
+var errMissingDriver = errors.New("this build of fairlead does not have its driver")
 
-func (Deaf) Name() string { return "deaf" }
+func (MissingDriver) Name() string { return "deaf" }
 
-func (Deaf) Check(driver.Agent) error { return errDeaf }
+func (MissingDriver) Check(driver.Agent) error { return errMissingDriver }
 
-func (Deaf) Launch(driver.Agent, driver.Session) (driver.Launch, error) {
-	return driver.Launch{}, errDeaf
+func (MissingDriver) Launch(driver.Agent, driver.Session) (driver.Launch, error) {
+	return driver.Launch{}, errMissingDriver
 }
 
-func (Deaf) Converse(driver.Agent, driver.Session, driver.Wire) driver.Conversation { return Deaf{} }
+func (MissingDriver) Converse(driver.Agent, driver.Session, driver.Wire) driver.Conversation {
+	return MissingDriver{}
+}
 
-func (Deaf) Facts(context.Context, int64) iter.Seq2[driver.Fact, error] {
+func (MissingDriver) Facts(context.Context, int64) iter.Seq2[driver.Fact, error] {
 	return func(func(driver.Fact, error) bool) {}
 }
 
-func (Deaf) Prompt(context.Context, string) error { return errDeaf }
+func (MissingDriver) Prompt(context.Context, string) error { return errMissingDriver }
 
-func (Deaf) Cancel(context.Context) error { return errDeaf }
+func (MissingDriver) Cancel(context.Context) error { return errMissingDriver }
 
-func (Deaf) Outcome(_ driver.Session, exit driver.Exit, _ *driver.Stop) driver.Outcome {
+func (MissingDriver) Outcome(_ driver.Session, exit driver.Exit, _ *driver.Stop) driver.Outcome {
 	if exit.Code == 0 && exit.Signal == "" {
 		return driver.Outcome{OK: true}
 	}

@@ -21,41 +21,41 @@ type Controller struct {
 	Hooks Hooks
 
 	// Only the loop's goroutine reads or writes these.
-	Slots     map[string]*Slot        // of agents, by name
-	behind    uint64                  // the epoch that shims had obeyed although the journal knew less; 0: it knew
-	strangers map[string][]seam.Trace // sessions that the journal does not know, by agent: at first all, then those that run
+	Slots   map[string]*Slot         // by the agent's name
+	behind  uint64                   // the highest epoch that a shim has obeyed, if it is above the journal's; else 0
+	orphans map[string][]seam.Orphan // orphan sessions by agent: at first all that were found, then those that run
 
-	Boxed sandboxProof // whether the kernel's sandbox works here, tried once
+	Boxed sandboxProof // whether the kernel's sandbox works on this machine; probed once
 
 	mu     sync.Mutex
 	procs  map[string]seam.Process // running sessions by id
-	silent map[string]string       // sessions whose shim does not answer, and the error
+	silent map[string]string       // sessions whose shim does not answer, with the error
 }
 
 // Hooks are what other controllers do for a session, by its purpose.
 type Hooks struct {
-	// Follow listens to a session until it is over, and reports its end.
+	// Follow reads a session's output until it is over, and reports its end.
 	Follow func(ctx context.Context, m *Slot, s team.Session, proc seam.Process, atStart bool)
 
 	// LastLook reads the agent's file once more before its process starts.
 	LastLook func(ctx context.Context, m *Slot) error
 
-	// FirstPrompt is what the session of a channel or of the lead is told first.
+	// FirstPrompt is the first prompt of a session for a channel or for the lead.
 	FirstPrompt func(ctx context.Context, s team.Session) (string, error)
 
-	// PrepareWork prepares a session of a dispatch folder.
+	// PrepareWork prepares a session for a dispatch folder.
 	PrepareWork func(ctx context.Context, m *Slot, s team.Session) (PreparedLaunch, error)
 
 	// PrivateTemp is the temporary folder of a session in the sandbox.
 	PrivateTemp func(session string) string
 
-	// BenchSeat is the slot of a step that no agent plays; nil for a session of an agent.
-	BenchSeat func(s *team.Session) *Slot
+	// PoolSlot is the slot of a step that runs without an agent; nil for a session of an agent.
+	PoolSlot func(s *team.Session) *Slot
 
 	// PrepareStep prepares a session of a step.
 	PrepareStep func(ctx context.Context, m *Slot, s team.Session, run string, step workflow.StepID) (PreparedLaunch, error)
 
-	// WithReport adds the report that a step left to the end of its session.
+	// WithReport adds the report that a step wrote to the end of its session.
 	WithReport func(t *team.Team, s team.Session, ended team.SessionEnded) team.SessionEnded
 }
 
@@ -63,16 +63,15 @@ type Hooks struct {
 func New(l *loop.Loop, opts seam.Options) *Controller {
 	return &Controller{
 		Loop: l, opts: opts, log: opts.Log, Slots: map[string]*Slot{},
-		strangers: map[string][]seam.Trace{}, procs: map[string]seam.Process{}, silent: map[string]string{},
+		orphans: map[string][]seam.Orphan{}, procs: map[string]seam.Process{}, silent: map[string]string{},
 	}
 }
 
-// CloseAll closes the connections to the sessions' processes. The processes go on running, and nothing
-// is lost with the connections.
+// CloseAll closes the connections to the sessions' processes. The processes keep running.
 func (e *Controller) CloseAll() {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	for _, p := range e.procs {
-		_ = p.Close() // nothing is lost with the connection
+		_ = p.Close() // closing loses no data
 	}
 }

@@ -21,11 +21,12 @@ import (
 	"github.com/fairlead-dev/fairlead/team"
 )
 
-// past says whether a session is over by the journal, so that it need not be looked at.
+// past reports whether the journal says that a session is over, so that its folder need not be
+// inspected.
 func (e *Controller) past(session string) bool {
 	name, n, is := NameParts(session)
 	if !is {
-		return true // it is no session's name; whoever put it there knows what it is
+		return true // not the name of a session; Fairlead leaves the folder alone
 	}
 	if run, step, ofStep := StepParts(name); ofStep {
 		return e.pastStep(run, step, n, session)
@@ -34,7 +35,7 @@ func (e *Controller) past(session string) bool {
 	return a != nil && n <= a.Opened && (a.Session == nil || a.Session.ID != session)
 }
 
-// nameParts is whose session it is by its name, and the how manieth.
+// NameParts splits a session's id into the agent's name and the session's number.
 func NameParts(session string) (agent string, n uint64, is bool) {
 	at := strings.LastIndexByte(session, '-')
 	if at <= 0 {
@@ -44,19 +45,20 @@ func NameParts(session string) (agent string, n uint64, is bool) {
 	return session[:at], n, err == nil && n > 0
 }
 
-// trace asks the witnesses, before an epoch begins. The new one must be above every epoch
-// that a shim has obeyed, or they would refuse us, and obey one whom we have followed.
-func (e *Controller) Trace(ctx context.Context, who any) error {
-	tracker, can := who.(seam.Tracker)
+// FindOrphans inspects the sessions' folders before an epoch begins. The new epoch must be above
+// every epoch that a shim has obeyed; otherwise those shims would refuse this daemon and still obey
+// an earlier one.
+func (e *Controller) FindOrphans(ctx context.Context, who any) error {
+	tracker, can := who.(seam.OrphanFinder)
 	if !can {
 		return nil
 	}
-	traces, err := tracker.Traces(ctx, e.past)
+	traces, err := tracker.Orphans(ctx, e.past)
 	if err != nil {
-		return fmt.Errorf("look what earlier sessions have left: %w", err)
+		return fmt.Errorf("find earlier sessions: %w", err)
 	}
 	e.behind = 0
-	e.strangers = map[string][]seam.Trace{}
+	e.orphans = map[string][]seam.Orphan{}
 	for _, t := range traces {
 		if t.Epoch > e.State().Epoch {
 			e.behind = max(e.behind, t.Epoch)
@@ -64,30 +66,30 @@ func (e *Controller) Trace(ctx context.Context, who any) error {
 		name, _, _ := NameParts(t.Session)
 		if run, step, ofStep := StepParts(name); ofStep {
 			if s := e.State().Pool.Sessions[run+"/"+step]; s == nil || s.ID != t.Session {
-				e.strangers[name] = append(e.strangers[name], t)
+				e.orphans[name] = append(e.orphans[name], t)
 			}
 			continue
 		}
 		if a := e.State().Agents[name]; a == nil || a.Session == nil || a.Session.ID != t.Session {
-			e.strangers[name] = append(e.strangers[name], t)
+			e.orphans[name] = append(e.orphans[name], t)
 		}
 	}
 	if e.behind > 0 {
-		e.log.Warn("the journal is behind: it is a new one, or an old copy; what it does not know is not made up, and nothing is started beside what still runs",
+		e.log.Warn("the journal is new, or an old copy: shims have obeyed a higher epoch; Fairlead adopts no session that the journal does not know, and starts nothing beside one that still runs",
 			"journal_epoch", e.State().Epoch, "shims_obeyed", e.behind)
-		e.State().Epoch = e.behind // as the world has it; the change that begins the next one makes it durable
+		e.State().Epoch = e.behind // becomes durable with the change that begins the next epoch
 	}
 	return nil
 }
 
-// settleStrangers frees the names of those that are dead, and watches over the living. It
-// runs when all have looked, and before anything begins.
-func (e *Controller) SettleStrangers(ctx context.Context) error {
-	traced := e.strangers
-	e.strangers = map[string][]seam.Trace{}
+// SettleOrphans frees the names of orphan sessions that are over, and follows those that run. It
+// runs after all sessions were inspected and before anything starts.
+func (e *Controller) SettleOrphans(ctx context.Context) error {
+	traced := e.orphans
+	e.orphans = map[string][]seam.Orphan{}
 	for name, traces := range traced {
 		for _, t := range traces {
-			proc, found, err := e.opts.Host.Adopt(ctx, t.Session, e.State().Epoch) // whoever drove it is fenced now
+			proc, found, err := e.opts.Host.Adopt(ctx, t.Session, e.State().Epoch) // fences the daemon that controlled it
 			switch {
 			case ctx.Err() != nil:
 				return ctx.Err()
@@ -104,18 +106,18 @@ func (e *Controller) SettleStrangers(ctx context.Context) error {
 			}
 			t.Silent = ""
 			if err != nil {
-				t.Silent = err.Error() // no reason to start beside it
+				t.Silent = err.Error() // it may still run, so nothing starts beside it
 			}
-			e.strangers[name] = append(e.strangers[name], t)
-			e.log.Warn("a session runs that the journal does not know", "agent", name, "what", strangeWords(t))
+			e.orphans[name] = append(e.orphans[name], t)
+			e.log.Warn("an orphan session runs: the journal does not know it", "agent", name, "what", orphanText(t))
 			e.Go(func(ctx context.Context) { e.outlive(ctx, name, t, proc) })
 		}
 	}
 	return nil
 }
 
-// outlive waits for a stranger's end, and lets its agent go on then.
-func (e *Controller) outlive(ctx context.Context, name string, t seam.Trace, proc seam.Process) {
+// outlive waits until an orphan session is over, then lets its agent start again.
+func (e *Controller) outlive(ctx context.Context, name string, t seam.Orphan, proc seam.Process) {
 	for pause := loop.RetryFirst; proc == nil; pause = min(2*pause, loop.RetryMax) {
 		var found seam.Found
 		var err error
@@ -127,7 +129,7 @@ func (e *Controller) outlive(ctx context.Context, name string, t seam.Trace, pro
 		}
 	}
 	if proc != nil {
-		defer func() { _ = proc.Close() }() // its end is nobody's news; its folder keeps it
+		defer func() { _ = proc.Close() }() // no event reports its end; its folder keeps the record
 		select {
 		case <-proc.Done():
 		case <-ctx.Done():
@@ -138,85 +140,85 @@ func (e *Controller) outlive(ctx context.Context, name string, t seam.Trace, pro
 		}
 	}
 	if err := e.putAside(t.Session); err != nil {
-		e.Fail(err) // its name could be given to another
+		e.Fail(err) // another session could get the same name
 		return
 	}
-	e.log.Info("a session that the journal did not know is over", "session", t.Session)
-	_ = e.View(ctx, func(*team.Team) { // nobody to tell means that the engine stops
-		rest := e.strangers[name][:0]
-		for _, other := range e.strangers[name] {
+	e.log.Info("an orphan session is over", "session", t.Session)
+	_ = e.View(ctx, func(*team.Team) { // fails only if the loop has stopped
+		rest := e.orphans[name][:0]
+		for _, other := range e.orphans[name] {
 			if other.Session != t.Session {
 				rest = append(rest, other)
 			}
 		}
-		if e.strangers[name] = rest; len(rest) == 0 {
-			delete(e.strangers, name)
+		if e.orphans[name] = rest; len(rest) == 0 {
+			delete(e.orphans, name)
 		}
 	})
 }
 
-// alone waits until nothing runs beside an agent that the journal does not know, and says
-// whether its session is still to be started then.
-func (e *Controller) alone(ctx context.Context, m *Slot, s team.Session) bool {
+// awaitOrphans waits until no orphan session of the agent runs. It reports whether the session is
+// still to be started.
+func (e *Controller) awaitOrphans(ctx context.Context, m *Slot, s team.Session) bool {
 	for {
 		strange := ""
-		if e.View(ctx, func(*team.Team) { strange = e.Strange(m.Conf.Name) }) != nil {
+		if e.View(ctx, func(*team.Team) { strange = e.OrphanOf(m.Conf.Name) }) != nil {
 			return false
 		}
 		if strange == "" {
 			return true
 		}
-		if _, may := e.mayStart(ctx, m, s); !may || !loop.Rest(ctx, StrangerEvery) {
+		if _, may := e.mayStart(ctx, m, s); !may || !loop.Rest(ctx, OrphanEvery) {
 			return false
 		}
 	}
 }
 
-// strangerEvery is how often a start that waits behind a stranger asks whether it may go on,
-// and whether it is still wanted.
-const StrangerEvery = 200 * time.Millisecond
+// OrphanEvery is how often a start that waits for an orphan session checks whether it may continue
+// and is still wanted.
+const OrphanEvery = 200 * time.Millisecond
 
 func (e *Controller) epochNow(ctx context.Context) (epoch uint64) {
-	_ = e.View(ctx, func(t *team.Team) { epoch = t.Epoch }) // 0 is refused, and means that we stop
+	_ = e.View(ctx, func(t *team.Team) { epoch = t.Epoch }) // on error epoch stays 0, which shims refuse
 	return epoch
 }
 
 func (e *Controller) putAside(session string) error {
-	shelf, can := e.opts.Host.(seam.Shelf)
+	shelf, can := e.opts.Host.(seam.OrphanMover)
 	if !can {
 		return nil
 	}
 	to, err := shelf.PutAside(session)
 	if err != nil {
-		return fmt.Errorf("put what is left of %s, which the journal does not know, out of the way: %w; move its folder away by hand, then run `fairlead up` again", session, err)
+		return fmt.Errorf("move the folder of %s, which the journal does not know: %w; move its folder away by hand, then run `fairlead up` again", session, err)
 	}
-	e.log.Warn("what is left of a session that the journal does not know was put aside", "session", session, "to", to)
+	e.log.Warn("the folder of an orphan session was moved aside", "session", session, "to", to)
 	return nil
 }
 
-// strange says what runs beside an agent that the journal does not know; empty: nothing.
-func (e *Controller) Strange(name string) string {
-	alive := e.strangers[name]
+// OrphanOf describes an orphan session of an agent that still runs; empty if there is none.
+func (e *Controller) OrphanOf(name string) string {
+	alive := e.orphans[name]
 	if len(alive) == 0 {
 		return ""
 	}
-	return strangeWords(alive[0])
+	return orphanText(alive[0])
 }
 
-// addStrangers puts what the journal does not know into a plan.
-func (e *Controller) AddStrangers(plan *view.Plan) {
+// AddOrphans adds the orphan sessions to a plan.
+func (e *Controller) AddOrphans(plan *view.Plan) {
 	plan.Behind = e.behind
 	now := e.Now()
-	for _, name := range slices.Sorted(maps.Keys(e.strangers)) {
+	for _, name := range slices.Sorted(maps.Keys(e.orphans)) {
 		at := slices.IndexFunc(plan.Lines, func(l view.PlanLine) bool { return l.Agent == name })
 		if at < 0 {
 			plan.Lines = append(plan.Lines, view.PlanLine{Agent: name})
 			at = len(plan.Lines) - 1
 		}
 		line := &plan.Lines[at]
-		for i, t := range e.strangers[name] {
-			step := view.PlanStep{Do: view.DoPutAside, Session: t.Session, Why: strangeWords(t)}
-			what := fmt.Sprintf("session %s is %s by its shim, which has obeyed epoch %d, and the journal does not know it", t.Session, t.Found, t.Epoch)
+		for i, t := range e.orphans[name] {
+			step := view.PlanStep{Do: view.DoPutAside, Session: t.Session, Why: orphanText(t)}
+			what := fmt.Sprintf("session %s is %s according to its shim, which has obeyed epoch %d; the journal does not know the session", t.Session, t.Found, t.Epoch)
 			if t.Found == seam.Running || t.Silent != "" {
 				step.Do = view.DoWaitFor
 			}
@@ -234,31 +236,31 @@ func (e *Controller) AddStrangers(plan *view.Plan) {
 		return
 	}
 	for i := range plan.Lines {
-		if l := &plan.Lines[i]; l.Session != "" || e.strangers[l.Agent] != nil {
+		if l := &plan.Lines[i]; l.Session != "" || e.orphans[l.Agent] != nil {
 			l.Why = append(l.Why, view.Evidence{
-				What:   fmt.Sprintf("the journal is a new one, or an old copy: shims have obeyed epoch %d, which it does not know; this start goes beyond it", e.behind),
+				What:   fmt.Sprintf("the journal is new, or an old copy: shims have obeyed epoch %d, which it does not know; this start uses a higher epoch", e.behind),
 				Source: "shim", At: now,
 			})
 		}
 	}
 }
 
-func strangeWords(t seam.Trace) string {
+func orphanText(t seam.Orphan) string {
 	if t.Silent != "" {
-		return fmt.Sprintf("what became of %s, which this journal does not know, cannot be said: %s; nothing is started beside it until that is mended, or its folder moved away", t.Session, t.Silent)
+		return fmt.Sprintf("the outcome of orphan session %s, which this journal does not know, cannot be read: %s; nothing starts beside it until that is fixed or its folder is moved away", t.Session, t.Silent)
 	}
 	if t.Found == seam.Running {
-		return fmt.Sprintf("%s runs as process %d, and this journal does not know it: nothing is started beside it; `kill %d` ends it, and its output stays", t.Session, t.PID, t.PID)
+		return fmt.Sprintf("orphan session %s runs as process %d, and this journal does not know it: nothing starts beside it; `kill %d` ends it, and its output stays", t.Session, t.PID, t.PID)
 	}
-	return fmt.Sprintf("%s is over, and this journal does not know it: its folder is put aside", t.Session)
+	return fmt.Sprintf("orphan session %s is over, and this journal does not know it: its folder is moved aside", t.Session)
 }
 
-// Traces is Tracker's.
-func (h *Shims) Traces(ctx context.Context, over func(string) bool) ([]seam.Trace, error) {
-	return TracesIn(ctx, h.Folder, over)
+// Orphans implements seam.OrphanFinder.
+func (h *Shims) Orphans(ctx context.Context, over func(string) bool) ([]seam.Orphan, error) {
+	return OrphansIn(ctx, h.Folder, over)
 }
 
-func TracesIn(ctx context.Context, folder string, over func(string) bool) ([]seam.Trace, error) {
+func OrphansIn(ctx context.Context, folder string, over func(string) bool) ([]seam.Orphan, error) {
 	entries, err := os.ReadDir(folder)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
@@ -266,15 +268,15 @@ func TracesIn(ctx context.Context, folder string, over func(string) bool) ([]sea
 	if err != nil {
 		return nil, fmt.Errorf("%w; make it readable", err)
 	}
-	var traces []seam.Trace
+	var traces []seam.Orphan
 	for _, entry := range entries {
 		session := entry.Name()
 		if !entry.IsDir() || over(session) {
 			continue
 		}
 		sight, err := shim.Look(ctx, filepath.Join(folder, session))
-		t := seam.Trace{Session: session, Found: FoundAs[sight.Phase], PID: sight.AgentPID, Epoch: sight.Fence}
-		if err != nil { // a damaged record keeps its own agent waiting, and nobody else
+		t := seam.Orphan{Session: session, Found: FoundAs[sight.Phase], PID: sight.AgentPID, Epoch: sight.Fence}
+		if err != nil { // a damaged record delays only its own agent
 			t.Silent = err.Error()
 		}
 		traces = append(traces, t)
@@ -282,10 +284,10 @@ func TracesIn(ctx context.Context, folder string, over func(string) bool) ([]sea
 	return traces, nil
 }
 
-// asideMax bounds how often one name is put aside; more journals were never lost.
+// asideMax limits how many folders of one name are moved aside.
 const asideMax = 1000
 
-// PutAside is Shelf's.
+// PutAside implements seam.OrphanMover.
 func (h *Shims) PutAside(session string) (string, error) {
 	shelf := h.Folder + "-aside"
 	if err := os.MkdirAll(shelf, 0o700); err != nil {
@@ -301,5 +303,5 @@ func (h *Shims) PutAside(session string) (string, error) {
 		}
 		return to, nil
 	}
-	return "", fmt.Errorf("%s holds %d of that name: move some away", shelf, asideMax)
+	return "", fmt.Errorf("%s holds %d folders of that name: move some away", shelf, asideMax)
 }

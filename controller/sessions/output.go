@@ -11,7 +11,8 @@ import (
 	"github.com/fairlead-dev/fairlead/team"
 )
 
-// Output reads what a session said, from an offset on; it follows while the session runs.
+// Output reads a session's output from byte offset on. It follows the output while the session
+// runs.
 func (e *Controller) Output(ctx context.Context, session string, offset int64) (io.ReadCloser, SessionInfo, error) {
 	info, err := e.Session(ctx, session)
 	if err != nil {
@@ -25,15 +26,14 @@ func (e *Controller) Output(ctx context.Context, session string, offset int64) (
 	return out, info, err
 }
 
-// An answer is bounded both ways; facts are read again from the output each time.
+// Facts are parsed from the output on each request; an answer is limited in number and in bytes.
 const (
 	FactsMax      = 2000
-	FactsBytesMax = 8 << 20 // a line alone may have a megabyte
+	FactsBytesMax = 8 << 20 // a single line can have a megabyte
 )
 
-// Facts are what the driver understands of a session's output so far, the newest last, at
-// most tail of them, and fewer where they are very long. A session that runs is read for as
-// long as wait allows.
+// Facts returns what the driver understood of a session's output so far: at most tail facts, fewer
+// if they are very long, the newest last. It reads a running session for at most wait.
 func (e *Controller) Facts(ctx context.Context, session string, tail int, wait time.Duration) ([]driver.Fact, error) {
 	info, err := e.Session(ctx, session)
 	if err != nil {
@@ -52,7 +52,7 @@ func (e *Controller) Facts(ctx context.Context, session string, tail int, wait t
 	conv := d.Converse(driver.Agent{Name: info.Agent}, driver.Session{ID: session}, ReadOnly{E: e, Session: session})
 	for fact, err := range conv.Facts(ctx, 0) {
 		switch {
-		case err != nil && ctx.Err() != nil: // it still runs: this is what there is
+		case err != nil && ctx.Err() != nil: // the session still runs
 			return last.Facts, nil
 		case err != nil:
 			return last.Facts, fmt.Errorf("read the output of %s: %w", session, err)
@@ -62,7 +62,7 @@ func (e *Controller) Facts(ctx context.Context, session string, tail int, wait t
 	return last.Facts, nil
 }
 
-// newest keeps the last facts of many.
+// Newest keeps the last facts of many.
 type Newest struct {
 	Most  int
 	Facts []driver.Fact
@@ -74,12 +74,12 @@ func (n *Newest) Add(fact driver.Fact) {
 	n.bytes += len(fact.Text) + len(fact.Raw)
 	for len(n.Facts) > n.Most || (n.bytes > FactsBytesMax && len(n.Facts) > 1) {
 		n.bytes -= len(n.Facts[0].Text) + len(n.Facts[0].Raw)
-		n.Facts[0] = driver.Fact{} // or its text stays for as long as the array does
+		n.Facts[0] = driver.Fact{} // releases the text although the array stays
 		n.Facts = n.Facts[1:]
 	}
 }
 
-// readOnly is a wire on which nothing can be said.
+// ReadOnly is a wire without input.
 type ReadOnly struct {
 	E       *Controller
 	Session string

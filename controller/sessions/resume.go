@@ -22,18 +22,19 @@ import (
 )
 
 const (
-	takeUpEvery    = 200 * time.Millisecond // how often a session that waits for a person's word looks whether it has come
-	elsewhereEvery = 5 * time.Second        // how often it is looked whether the other has gone: the process table is read whole
-	occupantsShown = 5
+	answerEvery       = 200 * time.Millisecond // how often a session that waits for a person's answer checks for it
+	conflictEvery     = 5 * time.Second        // how often the process table is searched again; each search reads all of it
+	conflictsShownMax = 5
 )
 
-// errLeft says that a session which was to be started is not to be any more, and that whoever had to
-// know knows.
-var errLeft = errors.New("it is not to be started any more")
+// errLeft means that a session is no longer to be started, and that its withdrawal is already
+// recorded.
+var errLeft = errors.New("the session is no longer to be started")
 
-// takenUp says with which earlier conversation a session goes on; empty: it begins a new one. cut: it
-// was interrupted in the middle of what it was asked. The error is errLeft where it is not to begin.
-func (e *Controller) takenUp(ctx context.Context, m *Slot, s team.Session, agent driver.Agent, record *team.LaunchRecord) (id string, cut bool, err error) {
+// conversationToResume returns the id of the earlier conversation that a session resumes; empty if
+// it begins a new one. cut means that the conversation was interrupted in the middle of its prompt.
+// The error is errLeft if the session is no longer to be started.
+func (e *Controller) conversationToResume(ctx context.Context, m *Slot, s team.Session, agent driver.Agent, record *team.LaunchRecord) (id string, cut bool, err error) {
 	resumer, can := m.Driver.(driver.Resumer)
 	if !can || m.Run != "" || m.Conf.Resume == config.ResumeNever || !resumer.Resumes(agent) {
 		return "", false, nil
@@ -44,7 +45,7 @@ func (e *Controller) takenUp(ctx context.Context, m *Slot, s team.Session, agent
 		a := t.Agents[m.Conf.Name]
 		if c := a.Conversations[s.For]; c != nil && c.Session != s.ID {
 			was = *c
-			wanted, cut, _ = TakesUp(a, &s, c, m.Conf.Resume)
+			wanted, cut, _ = ShouldResume(a, &s, c, m.Conf.Resume)
 		}
 	}); err != nil {
 		return "", false, err
@@ -52,7 +53,7 @@ func (e *Controller) takenUp(ctx context.Context, m *Slot, s team.Session, agent
 	if !wanted || was.ID == "" {
 		return "", false, nil
 	}
-	for _, settle := range []func(context.Context, *Slot, team.Session, *team.Conversation, driver.Agent, *team.LaunchRecord) (bool, error){e.asItWas, e.nobodyElse} {
+	for _, settle := range []func(context.Context, *Slot, team.Session, *team.Conversation, driver.Agent, *team.LaunchRecord) (bool, error){e.confirmChangedLaunch, e.confirmNoConflict} {
 		if on, err := settle(ctx, m, s, &was, agent, record); err != nil || !on {
 			return "", false, err
 		}
@@ -60,28 +61,29 @@ func (e *Controller) takenUp(ctx context.Context, m *Slot, s team.Session, agent
 	return was.ID, cut, nil
 }
 
-// takesUp says whether a session is to go on with the conversation of one before it, or why not. A talk
-// always does; what was cut off does; what has ended well, where the configuration says so.
-func TakesUp(a *team.Agent, s *team.Session, c *team.Conversation, how config.Resume) (wanted, cut bool, why string) {
-	if GivenUp(a, c) {
-		return false, false, "to go on with " + c.ID + " was tried, and does not go"
+// ShouldResume reports whether a session resumes the conversation of an earlier session, and why
+// not. Sessions for channels and interrupted sessions do; sessions that ended well only if the
+// configuration says so.
+func ShouldResume(a *team.Agent, s *team.Session, c *team.Conversation, how config.Resume) (wanted, cut bool, why string) {
+	if ResumeFailed(a, c) {
+		return false, false, "an attempt to resume " + c.ID + " failed"
 	}
 	if s.ServesChannels() {
 		return true, false, ""
 	}
 	at := slices.IndexFunc(a.Past, func(p team.Session) bool { return p.ID == c.Session })
-	if at < 0 || a.Past[at].Kind != s.Kind { // long ago, or a cleanup, which is no part of the work
+	if at < 0 || a.Past[at].Kind != s.Kind { // too long ago, or a cleanup, which is not part of the work
 		return false, false, c.ID + " was for something else"
 	}
 	switch before := &a.Past[at]; {
 	case before.Outcome == control.Lost, before.Outcome == control.RateLimited:
 		return true, true, ""
 	case before.Outcome == control.Cancelled && before.CutOff && (before.Stop == nil || !before.Stop.OK):
-		return true, true, "" // somebody stopped Fairlead, and not the work
+		return true, true, "" // Fairlead was stopped, not the work
 	case before.Outcome == control.Failed && !c.Resumed && (before.Stop == nil || before.Stop.Reason == driver.ReasonDied):
-		return true, true, "" // the program died; once, since a conversation may be what kills it
+		return true, true, "" // the program died; resumed only once, since the conversation may be the cause
 	case before.Outcome == control.Failed && before.Stop != nil && before.Stop.Reason == driver.ReasonNotSignedIn:
-		return true, true, "" // somebody has signed in since, or it fails once more
+		return true, true, "" // a person may have signed in since; otherwise it fails again
 	case before.Outcome == control.OK && s.For == team.ForControl && how == config.ResumeAlways:
 		return true, false, ""
 	case before.Outcome == control.OK:
@@ -91,12 +93,13 @@ func TakesUp(a *team.Agent, s *team.Session, c *team.Conversation, how config.Re
 	}
 }
 
-// resumesMax is how many sessions in a row may fail with one conversation: one may be an accident.
+// resumesMax is how many consecutive sessions may fail with one conversation; a single failure may
+// be an accident.
 const resumesMax = 2
 
-// givenUp says whether going on with a conversation was tried and does not go: its program said so, or
-// it fails each time. What began it may have failed once.
-func GivenUp(a *team.Agent, c *team.Conversation) bool {
+// ResumeFailed reports whether resuming a conversation does not work: the program said so, or the
+// sessions fail each time. The session that began the conversation may fail once.
+func ResumeFailed(a *team.Agent, c *team.Conversation) bool {
 	failed, inARow, first, before := 0, true, true, false
 	for _, p := range slices.Backward(a.Past) {
 		if p.For != c.For {
@@ -120,38 +123,39 @@ func GivenUp(a *team.Agent, c *team.Conversation) bool {
 	return failed >= resumesMax
 }
 
-// asItWas asks a person where a conversation would go on under other conditions.
-func (e *Controller) asItWas(ctx context.Context, m *Slot, s team.Session, was *team.Conversation, _ driver.Agent, record *team.LaunchRecord) (bool, error) {
-	differs := Otherwise(was, record)
+// confirmChangedLaunch asks a person before a conversation is resumed with a changed launch.
+func (e *Controller) confirmChangedLaunch(ctx context.Context, m *Slot, s team.Session, was *team.Conversation, _ driver.Agent, record *team.LaunchRecord) (bool, error) {
+	differs := LaunchDiffers(was, record)
 	if len(differs) == 0 {
 		return true, nil
 	}
-	return e.takeUpAsked(ctx, m, s, was, takeUpQuestion{
-		what: "its conversation would go on otherwise than it began: " + strings.Join(differs, "; "), list: differs,
-		why: "a conversation goes on as it was, or by a person's word",
+	return e.askToResume(ctx, m, s, was, resumeQuestion{
+		what: "its conversation would be resumed with other settings: " + strings.Join(differs, "; "), list: differs,
+		why: "Fairlead resumes a conversation with the settings that it began with, unless a person agrees to a change",
 	})
 }
 
-// otherwise says in what a conversation would go on otherwise than it began.
-func Otherwise(was *team.Conversation, record *team.LaunchRecord) []string {
+// LaunchDiffers lists how a launch differs from the one that began the conversation.
+func LaunchDiffers(was *team.Conversation, record *team.LaunchRecord) []string {
 	if was.Launch == nil {
-		return []string{"how it was started is not known"}
+		return []string{"the settings that it was started with are not known"}
 	}
 	return was.Launch.Differs(record)
 }
 
-// nobodyElse asks a person where somebody else has the conversation open, until he has left it.
-func (e *Controller) nobodyElse(ctx context.Context, m *Slot, s team.Session, was *team.Conversation, agent driver.Agent, _ *team.LaunchRecord) (bool, error) {
-	if e.opts.Elsewhere == nil {
+// confirmNoConflict asks a person while another process has the conversation open, until that
+// process has closed it.
+func (e *Controller) confirmNoConflict(ctx context.Context, m *Slot, s team.Session, was *team.Conversation, agent driver.Agent, _ *team.LaunchRecord) (bool, error) {
+	if e.opts.ProcessConflicts == nil {
 		return true, nil
 	}
 	look := func() []string {
-		found, err := e.opts.Elsewhere(ctx, was.ID, agent.Command)
+		found, err := e.opts.ProcessConflicts(ctx, was.ID, agent.Command)
 		if err != nil && ctx.Err() == nil {
-			e.log.Warn("whether somebody else has a conversation open cannot be seen; it is resumed", "session", s.ID, "error", err)
+			e.log.Warn("cannot check whether another process has a conversation open; it is resumed", "session", s.ID, "error", err)
 		}
 		list := make([]string, 0, len(found))
-		for _, one := range found[:min(len(found), occupantsShown)] {
+		for _, one := range found[:min(len(found), conflictsShownMax)] {
 			list = append(list, one.String())
 		}
 		return list
@@ -160,32 +164,32 @@ func (e *Controller) nobodyElse(ctx context.Context, m *Slot, s team.Session, wa
 	if len(list) == 0 {
 		return true, nil
 	}
-	return e.takeUpAsked(ctx, m, s, was, takeUpQuestion{
-		what: "its conversation is open elsewhere: " + strings.Join(list, "; "), list: list,
-		why:   "two programs in one conversation overwrite each other's memory; it goes on by itself when the other has left",
+	return e.askToResume(ctx, m, s, was, resumeQuestion{
+		what: "another process has its conversation open: " + strings.Join(list, "; "), list: list,
+		why:   "two programs in one conversation overwrite each other's memory; the session starts automatically when the other process has closed it",
 		moved: func() bool { return len(look()) == 0 }, once: true,
 	})
 }
 
-// takeUpQuestion is what a person is asked about a conversation.
-type takeUpQuestion struct {
+// resumeQuestion is what a person is asked about resuming a conversation.
+type resumeQuestion struct {
 	what  string
 	list  []string
 	why   string
-	moved func() bool // there is nothing to ask any more; nil: that cannot be
-	once  bool        // the answer is about this session alone
+	moved func() bool // reports that the question is no longer needed; nil: never
+	once  bool        // the answer applies only to this session
 }
 
-// takeUpAsked asks, and waits for the answer: true is to go on with it. What was answered for an
-// earlier session that came to nothing still stands: a turn that passed meanwhile is no reason to ask
-// again.
-func (e *Controller) takeUpAsked(ctx context.Context, m *Slot, s team.Session, was *team.Conversation, about takeUpQuestion) (bool, error) {
-	ask := TakeUpAsk(was.ID, about.list)
+// askToResume asks a person and waits for the answer; true means resume. The answer for an earlier
+// session that came to nothing still applies, so that a turn that has passed meanwhile does not
+// cause the same question again.
+func (e *Controller) askToResume(ctx context.Context, m *Slot, s team.Session, was *team.Conversation, about resumeQuestion) (bool, error) {
+	ask := ResumeAskID(was.ID, about.list)
 	raised := question.Ask{Question: question.Question{
 		Kind: question.Resume, Agent: m.Conf.Name, Session: s.ID, Ask: ask, What: about.what, Why: about.why, Paths: about.list, Default: view.Anew,
 		Options: []question.Option{
-			{ID: view.GoOn, Label: "go on with conversation " + loop.CutText(was.ID, conversationShownMax)},
-			{ID: view.Anew, Label: "begin a new one"},
+			{ID: view.GoOn, Label: "resume conversation " + loop.CutText(was.ID, conversationShownMax)},
+			{ID: view.Anew, Label: "start a new one"},
 		},
 	}}
 	looked := time.Now()
@@ -193,9 +197,9 @@ func (e *Controller) takeUpAsked(ctx context.Context, m *Slot, s team.Session, w
 		var q *question.Question
 		open := false
 		if err := e.View(ctx, func(t *team.Team) {
-			now := m.Sitting(t)
+			now := m.Open(t)
 			open = now != nil && now.ID == s.ID && now.Ending == ""
-			q = TakeUpAnswer(t, m.Conf.Name, s.ID, ask, about.once)
+			q = ResumeAnswer(t, m.Conf.Name, s.ID, ask, about.once)
 			if wait := m.Conf.Permissions.Timeout; wait > 0 && q == nil {
 				raised.Question.ExpiresAt = e.Now().Add(wait)
 			}
@@ -204,7 +208,7 @@ func (e *Controller) takeUpAsked(ctx context.Context, m *Slot, s team.Session, w
 		}
 		switch {
 		case !open || !s.ServesChannels() && !e.stillWanted(ctx, m, s):
-			_, _ = e.mayStart(ctx, m, s) // withdraws it, where nobody has yet
+			_, _ = e.mayStart(ctx, m, s) // withdraws the session if it is still open
 			return false, errLeft
 		case q == nil && first:
 			if _, err := e.SubmitOf(ctx, ByEngine, m, raised); err != nil && !loop.IsAnswer(err) {
@@ -212,7 +216,7 @@ func (e *Controller) takeUpAsked(ctx context.Context, m *Slot, s team.Session, w
 			}
 			continue
 		case q == nil || q.State == question.Withdrawn:
-			return false, nil // it could not be asked: a new conversation harms nobody
+			return false, nil // the question could not be asked: starting a new conversation is safe
 		case q.State == question.Answered || q.State == question.Told:
 			if q.State == question.Answered {
 				if _, err := e.SubmitOf(ctx, ByEngine, m, question.Hand{ID: q.ID}); err != nil && !loop.IsAnswer(err) {
@@ -221,26 +225,26 @@ func (e *Controller) takeUpAsked(ctx context.Context, m *Slot, s team.Session, w
 			}
 			return q.Option == view.GoOn, nil
 		}
-		if about.moved != nil && time.Since(looked) >= elsewhereEvery {
+		if about.moved != nil && time.Since(looked) >= conflictEvery {
 			if looked = time.Now(); about.moved() {
-				_, err := e.SubmitOf(ctx, ByEngine, m, question.TakeBack{ID: q.ID, Why: "nobody else has the conversation open any more"})
+				_, err := e.SubmitOf(ctx, ByEngine, m, question.TakeBack{ID: q.ID, Why: "no other process has the conversation open any more"})
 				return true, err
 			}
 		}
-		if !loop.Rest(ctx, takeUpEvery) {
+		if !loop.Rest(ctx, answerEvery) {
 			return false, errLeft
 		}
 	}
 }
 
-// takeUpAsk names a question, by what it is about: so the same one is asked once.
-func TakeUpAsk(conversation string, list []string) string {
+// ResumeAskID derives a question's id from its subject, so that the same question is asked once.
+func ResumeAskID(conversation string, list []string) string {
 	sum := sha256.Sum256([]byte(conversation + "\x00" + strings.Join(list, "\x00")))
 	return view.AskAs + hex.EncodeToString(sum[:8])
 }
 
-// takeUpAnswer finds the question, or one like it that was answered for a session before.
-func TakeUpAnswer(t *team.Team, agent, session, ask string, once bool) *question.Question {
+// ResumeAnswer finds the question, or an equal one that was answered for an earlier session.
+func ResumeAnswer(t *team.Team, agent, session, ask string, once bool) *question.Question {
 	if q := t.Questions.Of(session, ask); q != nil || once {
 		return copyOf(q)
 	}
@@ -261,18 +265,19 @@ func copyOf(q *question.Question) *question.Question {
 	return &is
 }
 
-// stillWanted is mayStart, and withdraws nothing.
+// stillWanted is mayStart without withdrawing the session.
 func (e *Controller) stillWanted(ctx context.Context, m *Slot, s team.Session) (wanted bool) {
-	_ = e.View(ctx, func(t *team.Team) { wanted, _ = m.mayStart(t, s.ID, e.Now()) }) // false: we stop
+	_ = e.View(ctx, func(t *team.Team) { wanted, _ = m.mayStart(t, s.ID, e.Now()) }) // wanted stays false if the loop has stopped
 	return wanted
 }
 
-// notFound says which conversation a session was to go on with, where its program did not know it.
+// NotFound names the conversation that a session should have resumed, if its program did not find
+// it.
 func NotFound(c *team.Conversation) string {
 	if c == nil || c.Launch == nil || c.Launch.Resume == "" || c.Resumed || c.ID == c.Launch.Resume {
 		return ""
 	}
-	return fmt.Sprintf("its program did not find conversation %s again, and began %s", c.Launch.Resume, cmp.Or(c.ID, "a new one"))
+	return fmt.Sprintf("its program did not find conversation %s, and began %s", c.Launch.Resume, cmp.Or(c.ID, "a new one"))
 }
 
 const conversationShownMax = 300 // bytes of a conversation's id in a question

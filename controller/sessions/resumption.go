@@ -6,18 +6,19 @@ import (
 	"github.com/fairlead-dev/fairlead/team"
 )
 
-// resumption is what is known of how an agent's sessions would be started, as far as going on with a
-// conversation asks for it.
+// Resumption is what is known in advance about an agent's next launch, as far as resuming a
+// conversation depends on it.
 type Resumption struct {
 	How    config.Resume
 	Record *team.LaunchRecord
 }
 
-// resumption looks at how an agent would be started. Nil: its driver has no conversations to go on with.
+// Resumption describes how an agent would be started; nil if its driver cannot resume
+// conversations.
 func (m *Slot) Resumption() *Resumption {
 	resumer, can := m.Driver.(driver.Resumer)
 	agent := Known(*m.Conf)
-	for _, name := range m.Conf.Env.Names() { // of its values nothing is written down
+	for _, name := range m.Conf.Env.Names() { // only names are recorded, not values
 		agent.Env = append(agent.Env, name+"=")
 	}
 	if !can || m.Run != "" || !resumer.Resumes(agent) {

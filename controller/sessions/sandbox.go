@@ -16,25 +16,25 @@ import (
 	"github.com/fairlead-dev/fairlead/team"
 )
 
-// An agent with `sandbox: workspace` is started behind the sandbox's door, as MAIN is (dispatchstart.go):
-// its program, the adapter before it and all that they start read everything, and write in the places
-// that are gathered here and nowhere else.
+// An agent with `sandbox: workspace` starts inside the sandbox, like the coordinator of a dispatch
+// folder (MAIN). Its program, the adapter and their children can read everything, and write only in
+// the places that this file collects.
 
-// confined puts what is to be started into the agent's sandbox, where it has one. What was put into
-// MAIN's already is in a narrower one.
+// confined wraps a prepared launch in the agent's sandbox, if the agent has one. A launch that is
+// already boxed, as MAIN's is, keeps its narrower sandbox.
 func (e *Controller) confined(ctx context.Context, m *Slot, s team.Session, ready PreparedLaunch) (PreparedLaunch, error) {
 	if !m.Conf.Sandbox.On || ready.Boxed {
 		return ready, nil
 	}
 	no := func(why string) (PreparedLaunch, error) {
-		return PreparedLaunch{}, fmt.Errorf("agents.%s.sandbox keeps it to its workspace, and %s; it is not started without: mend that, or set sandbox: off", m.Conf.Name, why)
+		return PreparedLaunch{}, fmt.Errorf("agents.%s.sandbox keeps it to its workspace, and %s; it is not started without a sandbox: fix that, or set sandbox: off", m.Conf.Name, why)
 	}
-	if why := e.NoSandbox(ctx); why != "" {
+	if why := e.SandboxMissing(ctx); why != "" {
 		return no(why)
 	}
 	exe, err := os.Executable()
 	if err != nil {
-		return no("this program's own file cannot be found: " + err.Error())
+		return no("the executable of fairlead cannot be found: " + err.Error())
 	}
 	temp := e.Hooks.PrivateTemp(s.ID)
 	if err := os.MkdirAll(temp, 0o700); err != nil {
@@ -50,8 +50,9 @@ func (e *Controller) confined(ctx context.Context, m *Slot, s team.Session, read
 	return ready, nil
 }
 
-// noSandbox says why there is no sandbox on this machine; empty: it was tried, and holds.
-func (e *Controller) NoSandbox(ctx context.Context) string {
+// SandboxMissing returns why this machine has no working sandbox; empty if a probe succeeded. The
+// probe runs once.
+func (e *Controller) SandboxMissing(ctx context.Context) string {
 	e.Boxed.Once.Do(func() {
 		if err := sandbox.Probe(context.WithoutCancel(ctx)); err != nil {
 			e.Boxed.Why = "there is no sandbox here: " + err.Error()
@@ -60,15 +61,16 @@ func (e *Controller) NoSandbox(ctx context.Context) string {
 	return e.Boxed.Why
 }
 
-// envWithout is an environment with one variable less.
+// envWithout returns env without the variable name.
 func envWithout(env []string, name string) []string {
 	return slices.DeleteFunc(slices.Clone(env), func(kv string) bool { return strings.HasPrefix(kv, name+"=") })
 }
 
-// placesOf is where an agent may write: its workspace, or the folders of it that can_write names; what
-// git needs of a checkout's repository; its program's own folders; what the session needs (more), and what
-// fairlead.yaml adds. Links are followed to what a person named alone: below a place that the agent
-// may write it could have laid them, and the sandbox refuses them.
+// PlacesOf lists the paths that an agent may write: its workspace, or the folders of it that
+// can_write names; what git needs of the repository of a linked checkout; its program's own
+// folders; what the session needs (more); and sandbox.write of fairlead.yaml. Symbolic links are
+// resolved only in paths that a person configured: in a folder that the agent can write, the agent
+// could have created the link, so the sandbox refuses it.
 func (e *Controller) PlacesOf(conf *config.Agent, launch driver.Launch, more []string) (write []string, err error) {
 	add := func(p string, err2 error) {
 		if err2 != nil && err == nil {
@@ -96,7 +98,7 @@ func (e *Controller) PlacesOf(conf *config.Agent, launch driver.Launch, more []s
 		add(p, nil)
 	}
 	for _, p := range more {
-		if _, fault := os.Lstat(p); fault == nil { // what a session needs is there when it begins
+		if _, fault := os.Lstat(p); fault == nil { // what a session needs exists before it starts
 			add(e.placeOf(p))
 		}
 	}
@@ -107,9 +109,9 @@ func (e *Controller) PlacesOf(conf *config.Agent, launch driver.Launch, more []s
 	return write, errors.Join(err, fault)
 }
 
-// namedPlaces are a program's own folders and those that a person lists, beside what is granted: as the
-// kernel names them. A program's folder that is not there is made, since the program would; where that
-// cannot be it is left out. The error is a listed one that is not there.
+// namedPlaces resolves a program's own folders and the listed ones, without those inside a granted
+// folder. A missing program folder is created, as the program would do; it is left out if that
+// fails. The error names listed paths that do not exist.
 func namedPlaces(programs, listed, granted []string, workspace string) (named []string, err error) {
 	all := append(slices.Clone(programs), listed...)
 	granted = slices.Clone(granted)
@@ -122,13 +124,13 @@ func namedPlaces(programs, listed, granted []string, workspace string) (named []
 	for i, p := range all {
 		real, within := entering(p, hands)
 		if within && isBelow(real, granted) {
-			continue // with what it lies in
+			continue // part of a granted folder
 		}
 		var fault error
 		if within {
 			_, fault = os.Lstat(real)
 		} else {
-			if i < len(programs) && filepath.Ext(p) != ".json" { // the one file among them
+			if i < len(programs) && filepath.Ext(p) != ".json" { // a .json path is a file
 				_ = os.MkdirAll(p, 0o700)
 			}
 			real, fault = filepath.EvalSymlinks(p)
@@ -137,14 +139,15 @@ func namedPlaces(programs, listed, granted []string, workspace string) (named []
 		case fault == nil:
 			named = append(named, real)
 		case i >= len(programs):
-			err = errors.Join(err, fmt.Errorf("sandbox.write names %s, which does not exist or cannot be reached; make it first", p))
+			err = errors.Join(err, fmt.Errorf("sandbox.write names %s, which does not exist or cannot be reached; create it first", p))
 		}
 	}
 	return named, err
 }
 
-// entering is where a path gets into one of the folders that the agent may write, and its rest as it is
-// spelled: from there on the agent could have laid links. False: it gets into none.
+// entering finds where path p enters one of the roots, which the agent may write. It returns the
+// resolved root with the rest of p unresolved, since the agent could have created links in it.
+// within is false if p enters none of the roots.
 func entering(p string, roots []string) (real string, within bool) {
 	p = filepath.Clean(p)
 	for at := 1; at < len(p); at++ {
@@ -162,12 +165,12 @@ func entering(p string, roots []string) (real string, within bool) {
 	return "", false
 }
 
-// isBelow says whether a path is one of the folders or lies below one.
+// isBelow reports whether p is one of the folders or inside one of them.
 func isBelow(p string, folders []string) bool {
 	return slices.ContainsFunc(folders, func(folder string) bool { return p == folder || strings.HasPrefix(p, folder+"/") })
 }
 
-// placeOf is a folder as the kernel names it.
+// placeOf resolves a folder to its real path.
 func (e *Controller) placeOf(p string) (string, error) {
 	if rel, err := filepath.Rel(e.opts.Config.Dir, p); err == nil && filepath.IsLocal(rel) {
 		return Below(e.opts.Config.Dir, p)
@@ -175,8 +178,8 @@ func (e *Controller) placeOf(p string) (string, error) {
 	return filepath.EvalSymlinks(p)
 }
 
-// plainFolders are the folders that a list of can_write stands for; false: it is not there, or names more
-// than folders, so that the kernel cannot hold it.
+// PlainFolders returns the folders that a can_write list stands for. narrow is false if there is no
+// list or if it names more than folders, so that the kernel cannot enforce it.
 func PlainFolders(list []string) (folders []string, narrow bool) {
 	if list == nil {
 		return nil, false
@@ -184,14 +187,15 @@ func PlainFolders(list []string) (folders []string, narrow bool) {
 	for _, entry := range list {
 		folder := strings.TrimSuffix(strings.TrimSuffix(strings.TrimPrefix(entry, "./"), "**"), "/")
 		if folder == "" || strings.ContainsAny(folder, `*?[{\`) || folder == entry && !strings.Contains(entry, "/") {
-			return nil, false // a name without a slash may be a file's, in any folder
+			return nil, false // a name without a slash may be a file in any folder
 		}
 		folders = append(folders, folder)
 	}
 	return folders, true
 }
 
-// folderIn makes a folder of the workspace ready, without following a link that leads out of it.
+// FolderIn creates a folder of the workspace and returns its path. It does not follow links that
+// lead out of the workspace.
 func FolderIn(workspace, folder string) (string, error) {
 	if rest, ok := strings.CutPrefix(folder, "~/"); ok {
 		home, err := os.UserHomeDir()
@@ -223,12 +227,12 @@ func isFolder(p string) bool {
 	return err == nil && info.IsDir()
 }
 
-const gitFileMax = 4 << 10 // of a file that names a path
+const gitFileMax = 4 << 10 // bytes of a file that contains one path
 
-// gitFolders are what git writes outside of a checkout that is one of several of its repository: the
-// checkout's own records, objects and refs; not the hooks and not the configuration. The file .git lies in
-// the workspace and may say anything, so the repository has to know the checkout, too. None: it is no
-// such checkout.
+// GitFolders lists what git writes outside of a linked worktree: the worktree's own records, the
+// objects and the refs; not hooks or configuration. The workspace's .git file can contain anything,
+// so the repository must know the worktree, too. The list is empty if the workspace is not a linked
+// worktree.
 func GitFolders(workspace string) []string {
 	file := filepath.Join(workspace, ".git")
 	if info, err := os.Lstat(file); err != nil || !info.Mode().IsRegular() {
@@ -257,7 +261,7 @@ func GitFolders(workspace string) []string {
 	for _, name := range []string{"objects", "refs", "logs"} {
 		p := filepath.Join(common, name)
 		if name == "logs" {
-			_ = os.Mkdir(p, 0o755) // of a repository in which nothing was noted yet; where it cannot be made it is left out
+			_ = os.Mkdir(p, 0o755) // new repositories lack it; left out if it cannot be created
 		}
 		if isFolder(p) {
 			places = append(places, p)
@@ -268,7 +272,7 @@ func GitFolders(workspace string) []string {
 
 func oneLineOf(file string) string {
 	if info, err := os.Lstat(file); err != nil || !info.Mode().IsRegular() {
-		return "" // a pipe would be waited for
+		return "" // reading a pipe would block
 	}
 	text, err := ReadUpTo(file, gitFileMax)
 	if err != nil {
@@ -277,7 +281,7 @@ func oneLineOf(file string) string {
 	return strings.TrimSpace(string(text))
 }
 
-// boxedTemp removes the temporary folder of a session that was in a sandbox.
+// boxedTemp removes the temporary folder of a session that ran in a sandbox.
 func (e *Controller) boxedTemp(m *Slot, session string) {
 	if !m.Conf.Sandbox.On {
 		return

@@ -7,16 +7,16 @@ import (
 	"github.com/fairlead-dev/fairlead/config"
 )
 
-// places are the folders and files in which a program keeps its settings, its sessions and what it looks
-// up again. Without them most do not start. What a program may write of its own settings holds at its
-// next start, and the model in it may write there, too.
+// places are the folders and files in which a program keeps its settings, sessions and caches. Most
+// programs do not start without them. A program in the sandbox can therefore change its own
+// settings, which apply at its next start.
 type places struct {
-	variable string   // where its folder is, if this variable of the environment says so
-	home     []string // below the home folder
-	xdg      string   // its name below the four folders for configuration, data, state and caches
+	variable string   // environment variable that overrides the folder
+	home     []string // relative to the home folder
+	xdg      string   // its name below the four XDG folders: configuration, data, state and cache
 }
 
-// programsAtHome is what is known, by the names of programs. Where it is from: their own documentation.
+// programsAtHome lists the known programs by name, according to their own documentation.
 var programsAtHome = []struct {
 	names []string
 	places
@@ -31,15 +31,17 @@ var programsAtHome = []struct {
 	{[]string{"cursor-agent"}, places{"", []string{".cursor"}, "cursor"}},
 }
 
-// wordsLooked are the first words of a command in which a program's name is looked for: npx -y opencode-ai acp.
+// wordsLooked is how many leading words of a command are searched for a program's name, as in npx
+// -y opencode-ai acp.
 const wordsLooked = 3
 
-// programPlaces are the places of an agent's program, as its environment has them. They may not be there.
+// ProgramPlaces lists the places of an agent's program under the environment env. They may not
+// exist.
 func ProgramPlaces(conf *config.Agent, env []string) (found []string) {
 	switch conf.Driver {
 	case config.DriverACP, config.DriverClaude, config.DriverCodex:
 	default:
-		return nil // its owner knows
+		return nil // the owner names the places
 	}
 	value := func(name string) string {
 		for i := len(env) - 1; i >= 0; i-- {
@@ -83,7 +85,7 @@ func ProgramPlaces(conf *config.Agent, env []string) (found []string) {
 func isCalled(names, words []string) bool {
 	for _, word := range words {
 		base := filepath.Base(word)
-		if at := strings.LastIndexByte(base, '@'); at > 0 { // opencode-ai@1.18
+		if at := strings.LastIndexByte(base, '@'); at > 0 { // for example opencode-ai@1.18
 			base = base[:at]
 		}
 		for _, name := range names {

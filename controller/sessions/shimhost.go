@@ -17,21 +17,21 @@ import (
 	"github.com/fairlead-dev/fairlead/shim"
 )
 
-// Shims is the Host of real life: a shim beside every agent, a folder for every session.
+// Shims is the production Host: a shim beside every agent, a folder for every session.
 type Shims struct {
-	Folder    string // below it, a folder for each session
-	Workspace string // whose processes these are; marks them
-	Exe       string // the binary that is executed again; empty: this one
+	Folder    string // contains a folder for each session
+	Workspace string // marks the processes with the workspace that they belong to
+	Exe       string // the binary to execute; empty: this one
 }
 
 var _ seam.Host = (*Shims)(nil)
 
 func (h *Shims) folder(session string) string { return filepath.Join(h.Folder, session) }
 
-// Start is Host's.
+// Start implements seam.Host.
 func (h *Shims) Start(ctx context.Context, session string, epoch uint64, launch driver.Launch, grace time.Duration) (seam.Process, error) {
 	if err := os.MkdirAll(h.Folder, 0o700); err != nil {
-		return nil, fmt.Errorf("make the folder of the sessions: %w", err)
+		return nil, fmt.Errorf("create the folder of the sessions: %w", err)
 	}
 	handle, err := shim.Start(ctx, h.folder(session), shim.Spec{
 		Session: session, Workspace: h.Workspace, Fence: epoch, Argv: launch.Argv, Dir: launch.Dir, Env: launch.Env,
@@ -51,10 +51,10 @@ func (h *Shims) Start(ctx context.Context, session string, epoch uint64, launch 
 	if err != nil {
 		status = shim.Status{}
 	}
-	return &held{Handle: handle, pid: status.AgentPID, start: status.StartTime, input: status.InputOffset, label: status.InputLabel}, nil
+	return &shimProcess{Handle: handle, pid: status.AgentPID, start: status.StartTime, input: status.InputOffset, label: status.InputLabel}, nil
 }
 
-// Adopt is Host's.
+// Adopt implements seam.Host.
 func (h *Shims) Adopt(ctx context.Context, session string, epoch uint64) (seam.Process, seam.Found, error) {
 	handle, status, err := shim.Adopt(ctx, h.folder(session), epoch)
 	if err != nil {
@@ -64,15 +64,15 @@ func (h *Shims) Adopt(ctx context.Context, session string, epoch uint64) (seam.P
 	if handle == nil {
 		return nil, found, nil
 	}
-	return &held{Handle: handle, pid: status.AgentPID, start: status.StartTime, input: status.InputOffset, label: status.InputLabel}, found, nil
+	return &shimProcess{Handle: handle, pid: status.AgentPID, start: status.StartTime, input: status.InputOffset, label: status.InputLabel}, found, nil
 }
 
-// Output is Host's.
+// Output implements seam.Host.
 func (h *Shims) Output(_ context.Context, session string, offset int64) (io.ReadCloser, error) {
 	return shim.Output(h.folder(session), offset)
 }
 
-// Sweep is Host's.
+// Sweep implements seam.Host.
 func (h *Shims) Sweep(ctx context.Context) ([]string, error) {
 	strays, err := shim.EndStrays(ctx, h.Workspace)
 	named := make([]string, 0, len(strays))
@@ -82,24 +82,24 @@ func (h *Shims) Sweep(ctx context.Context) ([]string, error) {
 	return named, err
 }
 
-// held is a shim's handle in the words of the engine.
-type held struct {
+// shimProcess makes a seam.Process of a shim's handle.
+type shimProcess struct {
 	*shim.Handle
 	pid   int
-	start uint64 // of the process, so that another one with its number is not taken for it
+	start uint64 // start time of the process, which distinguishes it from a later one with the same PID
 
 	mu    sync.Mutex
-	input int64  // where the next byte of input belongs
-	label string // the name of the last of it that had one
+	input int64  // offset of the next byte of input
+	label string // label of the last labeled input
 }
 
-func (p *held) PID() int { return p.pid }
+func (p *shimProcess) PID() int { return p.pid }
 
-// Send gives input its place in the stream, so that a repetition is not typed twice.
-func (p *held) Send(ctx context.Context, input []byte) error { return p.SendAs(ctx, "", input) }
+// Send writes input at its offset in the stream, so that a retry is not written twice.
+func (p *shimProcess) Send(ctx context.Context, input []byte) error { return p.SendAs(ctx, "", input) }
 
-// SendAs is Typist's.
-func (p *held) SendAs(ctx context.Context, label string, input []byte) error {
+// SendAs implements seam.InputWriter.
+func (p *shimProcess) SendAs(ctx context.Context, label string, input []byte) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	err := p.Handle.SendAs(ctx, p.input, label, input)
@@ -116,22 +116,22 @@ func (p *held) SendAs(ctx context.Context, label string, input []byte) error {
 	return nil
 }
 
-// Input is Typist's.
-func (p *held) Input() (offset int64, label string) {
+// Input implements seam.InputWriter.
+func (p *shimProcess) Input() (offset int64, label string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.input, p.label
 }
 
-// End is Process's.
-func (p *held) End(ctx context.Context, grace time.Duration) error {
+// End implements seam.Process.
+func (p *shimProcess) End(ctx context.Context, grace time.Duration) error {
 	return fencing(p.Handle.End(ctx, grace))
 }
 
-// Ack is Process's.
-func (p *held) Ack(ctx context.Context) error { return fencing(p.Handle.Ack(ctx)) }
+// Ack implements seam.Process.
+func (p *shimProcess) Ack(ctx context.Context) error { return fencing(p.Handle.Ack(ctx)) }
 
-// fencing puts the shim's word for it into ours.
+// fencing converts shim.Fenced to seam.Fenced.
 func fencing(err error) error {
 	var fenced *shim.Fenced
 	if errors.As(err, &fenced) {
@@ -140,7 +140,7 @@ func fencing(err error) error {
 	return err
 }
 
-func (p *held) Ended(ctx context.Context) (seam.Ending, error) {
+func (p *shimProcess) Ended(ctx context.Context) (seam.Ending, error) {
 	status, err := p.Status(ctx)
 	if err != nil {
 		return seam.Ending{}, fencing(err)
@@ -152,8 +152,8 @@ func (p *held) Ended(ctx context.Context) (seam.Ending, error) {
 	return seam.Ending{Exit: exit, Bytes: status.Exit.SpoolBytes, Cut: status.Exit.CutBytes}, nil
 }
 
-// Evidence is Process's.
-func (p *held) Evidence(ctx context.Context) (seam.Proof, error) {
+// Evidence implements seam.Process.
+func (p *shimProcess) Evidence(ctx context.Context) (seam.Proof, error) {
 	s, against, err := p.seen(ctx)
 	if err != nil {
 		return seam.Proof{}, fmt.Errorf("%w; process %d itself %s", err, p.pid, LifeWords[shim.LifeOf(p.pid, p.start)])
@@ -177,12 +177,12 @@ func (p *held) Evidence(ctx context.Context) (seam.Proof, error) {
 	return proof, nil
 }
 
-// reapedWithin is how long a shim may take to notice that its agent has ended: it hears
-// of it by a signal, and has to be given the processor.
+// reapedWithin is how long a shim may take to notice that its agent has exited: it is notified by a
+// signal and needs CPU time to handle it.
 const reapedWithin = 100 * time.Millisecond
 
-// seen asks the shim, and compares what it says with the system's own process table.
-func (p *held) seen(ctx context.Context) (s shim.Status, against string, err error) {
+// seen asks the shim for its status and compares it with the system's process table.
+func (p *shimProcess) seen(ctx context.Context) (s shim.Status, against string, err error) {
 	for began := time.Now(); ; {
 		if s, err = p.Status(ctx); err != nil || s.Phase != shim.Running || s.AgentEnded || s.AgentPID == 0 {
 			return s, "", err
@@ -200,8 +200,8 @@ func (p *held) seen(ctx context.Context) (s shim.Status, against string, err err
 	}
 }
 
-// lifeWords say of a process what became of it.
+// LifeWords describe the state of a process.
 var LifeWords = map[shim.Life]string{
 	shim.LifeUnknown: "is not known", shim.Lives: "lives", shim.Stopped: "is stopped",
-	shim.Gone: "is gone", shim.Reused: "is gone, and its number is another process's by now",
+	shim.Gone: "is gone", shim.Reused: "is gone, and its PID now belongs to another process",
 }

@@ -8,14 +8,14 @@ import (
 	"github.com/fairlead-dev/fairlead/machine/workflow"
 )
 
-// member is a place where a session runs: an agent's, or that of one step of a run, which a wrapper or
-// a command plays.
+// Slot is where a session runs: an agent's slot, or the slot of a run's step that is a wrapper or a
+// command.
 type Slot struct {
 	Conf    *config.Agent
 	Driver  driver.Driver
-	Run     string          // the run whose step has this slot; empty: it is an agent's
-	Step    workflow.StepID // of that run
-	session string          // whose actions doing holds
+	Run     string          // the run of the step; empty for an agent's slot
+	Step    workflow.StepID // the step of that run
+	session string          // the session whose actions Doing holds
 	Doing   map[string]bool // actions that were started, by key
 }
 
@@ -23,11 +23,11 @@ func NewSlot(conf *config.Agent, d driver.Driver) *Slot {
 	return &Slot{Conf: conf, Driver: d, Doing: map[string]bool{}}
 }
 
-// begun notes that an errand of a session was begun, and says whether it was before.
+// Begun records that an action of a session has begun, and reports whether it had begun before.
 func (m *Slot) Begun(session, key string) bool {
 	if m.session != session {
 		m.session = session
-		clear(m.Doing) // those of the session before are over
+		clear(m.Doing) // drop the actions of the previous session
 	}
 	before := m.Doing[key]
 	m.Doing[key] = true

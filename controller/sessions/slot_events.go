@@ -10,10 +10,7 @@ import (
 	"github.com/fairlead-dev/fairlead/team"
 )
 
-// A session sits in a seat: an agent's, or that of one step of a run, which a wrapper or a
-// command plays. Whoever starts, hears, adopts and ends a session need not know which.
-
-// event is something that happened in this seat.
+// Event returns an event about this slot.
 func (m *Slot) Event(by team.Actor, what any) *team.Event {
 	if m.Run != "" {
 		ev := loop.EventBy(by, "", what)
@@ -23,13 +20,13 @@ func (m *Slot) Event(by team.Actor, what any) *team.Event {
 	return loop.EventBy(by, m.Conf.Name, what)
 }
 
-// submitOf has an event in a seat decided.
+// SubmitOf submits an event about a slot and returns the Seq of its last change.
 func (e *Controller) SubmitOf(ctx context.Context, by team.Actor, m *Slot, what any) (uint64, error) {
 	return e.Do(ctx, loop.Request{Event: m.Event(by, what)})
 }
 
-// sitting is the session that is open in this seat, or nil.
-func (m *Slot) Sitting(t *team.Team) *team.Session {
+// Open returns the session that is open in this slot, or nil.
+func (m *Slot) Open(t *team.Team) *team.Session {
 	if m.Run != "" {
 		return t.Pool.Sessions[m.Run+"/"+string(m.Step)]
 	}
@@ -43,16 +40,16 @@ func (m *Slot) mayStart(t *team.Team, session string, at time.Time) (bool, strin
 	return t.MayStart(m.Conf.Name, session, at)
 }
 
-// benchDriver runs what a step has in place of an agent.
-const BenchDriver = "exec"
+// PoolDriver is the driver of a step that runs without an agent.
+const PoolDriver = "exec"
 
-// stepParts takes the name of a step's own session apart: build@f8c1.
+// StepParts splits the name of a step's own session, for example build@f8c1.
 func StepParts(name string) (run, step string, ok bool) {
 	step, run, ok = strings.Cut(name, "@")
 	return run, step, ok && run != "" && step != ""
 }
 
-// pastStep says whether a step's own session is over by the journal.
+// pastStep reports whether the journal says that a step's own session is over.
 func (e *Controller) pastStep(run, step string, n uint64, session string) bool {
 	if s := e.State().Pool.Sessions[run+"/"+step]; s != nil && s.ID == session {
 		return false
@@ -65,5 +62,5 @@ func (e *Controller) pastStep(run, step string, n uint64, session string) bool {
 		return false
 	}
 	_, p, known := r.Find(workflow.StepID(step))
-	return !known || n <= p.N // a step that the workflow has no more has had its sessions
+	return !known || n <= p.N // a step that was removed from the workflow has no open sessions
 }

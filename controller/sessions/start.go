@@ -16,11 +16,11 @@ import (
 	"github.com/fairlead-dev/fairlead/team"
 )
 
-// startSession starts a session's process, if it is still wanted. Everything is made ready
-// first; then the file itself is looked at once more, since somebody may have written pause
-// and nobody told us yet; then the loop is asked, and the next thing is the process.
+// StartSession starts a session's process if it is still wanted. It prepares everything first, then
+// reads the agent's file once more, since another program may just have written pause, then asks
+// the loop, and then starts the process at once.
 func (e *Controller) StartSession(ctx context.Context, m *Slot, s team.Session) {
-	if _, may := e.mayStart(ctx, m, s); !may || !e.alone(ctx, m, s) {
+	if _, may := e.mayStart(ctx, m, s); !may || !e.awaitOrphans(ctx, m, s) {
 		return
 	}
 	ready, err := e.prepare(ctx, m, s)
@@ -30,9 +30,9 @@ func (e *Controller) StartSession(ctx context.Context, m *Slot, s team.Session) 
 	switch {
 	case err == nil:
 	case errors.Is(err, ErrNotAsked):
-		e.StartSession(ctx, m, s) // asked once more, it is withdrawn; or is to begin after all
+		e.StartSession(ctx, m, s) // asks the loop again, which withdraws the session or lets it start
 		return
-	case errors.Is(err, errLeft), ctx.Err() != nil: // in the second case the next start does it
+	case errors.Is(err, errLeft), ctx.Err() != nil: // after ctx ends, the next start of the daemon handles it
 		return
 	default:
 		e.cannotStart(ctx, m, s, err.Error())
@@ -40,7 +40,7 @@ func (e *Controller) StartSession(ctx context.Context, m *Slot, s team.Session) 
 	}
 	_, _, isStep := team.StepOf(s.For)
 	_, _, works := team.DispatchActionOf(s.For)
-	if !isStep && !works && !s.ServesChannels() { // to a step a pause is no word (J2), nor to a turn, nor to a session folder
+	if !isStep && !works && !s.ServesChannels() { // steps (J2), turns and dispatch folders do not depend on the file's desired state
 		if err := e.Hooks.LastLook(ctx, m); err != nil {
 			return
 		}
@@ -59,7 +59,7 @@ func (e *Controller) StartSession(ctx context.Context, m *Slot, s team.Session) 
 	case errors.As(err, &cannot):
 		e.cannotStart(ctx, m, s, cannot.Why)
 	case e.Fenced(err):
-	case ctx.Err() != nil: // we stop; the next start finds out what became of it
+	case ctx.Err() != nil: // the daemon stops; the next start finds the outcome
 	case errors.As(err, &before):
 		e.adopt(ctx, m, s.ID, err)
 	default:
@@ -68,8 +68,7 @@ func (e *Controller) StartSession(ctx context.Context, m *Slot, s team.Session) 
 	}
 }
 
-// mayStart asks the loop whether the session is wanted as things stand now, and withdraws
-// it where it is not.
+// mayStart asks the loop whether the session is still wanted, and withdraws it if not.
 func (e *Controller) mayStart(ctx context.Context, m *Slot, s team.Session) (epoch uint64, may bool) {
 	why := ""
 	err := e.View(ctx, func(t *team.Team) {
@@ -85,13 +84,13 @@ func (e *Controller) mayStart(ctx context.Context, m *Slot, s team.Session) (epo
 	return epoch, may
 }
 
-// takeCare takes a process that was just started into our care.
+// takeCare records a process that was just started, and follows it.
 func (e *Controller) takeCare(ctx context.Context, m *Slot, s team.Session, proc seam.Process) {
 	e.SetProc(s.ID, proc)
 	if _, err := e.SubmitOf(ctx, ByShim, m, team.SessionStarted{Session: s.ID, PID: proc.PID(), Input: inputOf(proc), Launch: s.Launch}); err != nil {
 		if loop.IsAnswer(err) {
-			e.log.Error("a process was started for a session that is over, which is a fault in fairlead; it is ended", "session", s.ID, "error", err)
-			_ = proc.End(ctx, 0) // where that fails the next start's sweep finds it
+			e.log.Error("a process was started for a session that is over, which is a bug in fairlead; it is ended", "session", s.ID, "error", err)
+			_ = proc.End(ctx, 0) // if this fails, the next start's sweep ends the process
 		}
 		return
 	}
@@ -102,7 +101,7 @@ func (e *Controller) cannotStart(ctx context.Context, m *Slot, s team.Session, w
 	e.SessionEnded(ctx, m, team.SessionEnded{Session: s.ID, Outcome: control.CannotStart, Why: why}, ByShim)
 }
 
-// prepare asks the driver how the session is started, and makes what it needs.
+// prepare asks the driver how to start the session, and creates what it needs.
 func (e *Controller) prepare(ctx context.Context, m *Slot, s team.Session) (PreparedLaunch, error) {
 	if run, step, isStep := team.StepOf(s.For); isStep {
 		return e.Hooks.PrepareStep(ctx, m, s, run, workflow.StepID(step))
@@ -115,7 +114,7 @@ func (e *Controller) prepare(ctx context.Context, m *Slot, s team.Session) (Prep
 		return PreparedLaunch{}, err
 	}
 	if err := os.MkdirAll(agent.Workspace, 0o755); err != nil { //nolint:gosec // as public as its repository
-		return PreparedLaunch{}, fmt.Errorf("its workspace cannot be made: %w", err)
+		return PreparedLaunch{}, fmt.Errorf("create its workspace: %w", err)
 	}
 	if err := m.Driver.Check(agent); err != nil {
 		return PreparedLaunch{}, err
@@ -129,16 +128,16 @@ func (e *Controller) prepare(ctx context.Context, m *Slot, s team.Session) (Prep
 	return e.Launch(ctx, m, s, agent, session)
 }
 
-// inputOf is how many bytes of input a process was started with, where its host counts them.
+// inputOf returns how many bytes of input a process was started with, if its host counts them.
 func inputOf(proc seam.Process) int64 {
-	if typist, ok := proc.(seam.Typist); ok {
+	if typist, ok := proc.(seam.InputWriter); ok {
 		input, _ := typist.Input()
 		return input
 	}
 	return 0
 }
 
-// agentFor is the agent as its driver knows it, with the values of its environment.
+// AgentFor returns the agent for its driver, including the values of its environment.
 func (e *Controller) AgentFor(m *Slot) (driver.Agent, error) {
 	env, err := m.Conf.Env.Resolve(e.opts.Lookup)
 	if err != nil {
@@ -149,7 +148,7 @@ func (e *Controller) AgentFor(m *Slot) (driver.Agent, error) {
 	return agent, nil
 }
 
-// known is the agent as its driver knows it, without secrets.
+// Known returns the agent for its driver, without secrets.
 func Known(conf config.Agent) driver.Agent {
 	return driver.Agent{Name: conf.Name, Command: conf.Command, Script: conf.Script, Workspace: conf.Workspace, Model: conf.Model, Mode: conf.Mode}
 }

@@ -4,5 +4,5 @@ import (
 	"errors"
 )
 
-// errNotAsked says that what a session was to be started with is not to be told any more.
-var ErrNotAsked = errors.New("what it was to be told is over")
+// ErrNotAsked means that the prompt that a session was opened for is no longer due.
+var ErrNotAsked = errors.New("the prompt for the session is no longer due")

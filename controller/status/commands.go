@@ -11,8 +11,8 @@ import (
 	"github.com/fairlead-dev/fairlead/team"
 )
 
-// Order is Command, and gives the agent as it stands with the order, in the same breath: no
-// evidence is asked for, and what comes of the order later is not waited for.
+// Order is Command that also returns the agent's view with the command applied. It asks for no
+// evidence and does not wait for later effects.
 func (e *Controller) Order(ctx context.Context, by seam.Actor, agent, desired, note string) (uint64, view.AgentView, error) {
 	var view view.AgentView
 	seq, err := e.Do(ctx, loop.Request{
@@ -26,14 +26,14 @@ func (e *Controller) Order(ctx context.Context, by seam.Actor, agent, desired, n
 	return seq, view, err
 }
 
-// Status is what the daemon says of itself.
+// Status is the daemon's own status.
 type Status struct {
 	StartedAt   time.Time
 	Head        uint64
 	Subscribers int
 }
 
-// Status asks the loop, so that an answer is also a sign of life.
+// Status asks the loop, so that an answer shows that the loop runs.
 func (e *Controller) Status(ctx context.Context) (Status, error) {
 	status := Status{StartedAt: e.started.UTC(), Subscribers: e.Watchers()}
 	err := e.View(ctx, func(*team.Team) { status.Head = e.Head() })

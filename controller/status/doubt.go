@@ -16,15 +16,15 @@ import (
 	"github.com/fairlead-dev/fairlead/team"
 )
 
-// doubtFile compares the file, as it was last met, with what it is to say. That it differs
-// for a moment is how files work; it counts where we cannot mend it. Runs in the loop.
+// doubtFile compares the last known content of the file with what it should say. A short difference
+// is normal; it counts if Fairlead cannot correct it. It runs in the loop.
 func (e *Controller) doubtFile(shown *view.AgentView, m *agents.AgentFile, a *team.Agent) {
 	if m.Failed != "" {
 		shown.Doubt = agentfile.FileName + ": " + m.Failed
 	}
-	stuck := m.Failed != "" || !m.Again.IsZero() // again: it could not be written, or somebody writes against us
+	stuck := m.Failed != "" || !m.Again.IsZero() // Again is set if the file could not be written, or another program keeps changing it
 	if stuck && m.Known && a.Control.State != control.Foreign && m.State.CurrentState != shown.CurrentState {
-		shown.Contradicted("%s says current %s, and the journal %s; it cannot be mended just now%s", agentfile.FileName,
+		shown.Contradicted("%s says current %s, and the journal %s; the file cannot be corrected at present%s", agentfile.FileName,
 			orNothing(m.State.CurrentState), shown.CurrentState, view.Because(m.Failed))
 	}
 }
@@ -36,8 +36,8 @@ func orNothing(word string) string {
 	return word
 }
 
-// prove asks the shim, and puts what it says, or its silence, beside the status. The
-// proof is what the shim said; the error is that it said nothing. Neither: nobody to ask.
+// prove asks the shim of a session and adds the answer, or the failure, to the view. It returns the
+// shim's answer, or the error if it did not answer; neither if there is no process to ask.
 func (e *Controller) prove(ctx context.Context, view *view.AgentView) (*seam.Proof, error) {
 	s := view.Session
 	if s == nil {
@@ -45,13 +45,13 @@ func (e *Controller) prove(ctx context.Context, view *view.AgentView) (*seam.Pro
 	}
 	if why := e.sessions.Silence(s.ID); why != "" {
 		err := errors.New(why)
-		view.Contradicted("whether %s runs is not known: nothing answers for it (%s)", s.ID, why)
+		view.Contradicted("whether %s runs is not known: its shim does not answer (%s)", s.ID, why)
 		return nil, err
 	}
 	proc := e.sessions.Proc(s.ID)
 	if proc == nil {
 		if s.Phase == string(session.Running) {
-			view.Contradicted("the journal says that %s runs, and nothing answers for it", s.ID)
+			view.Contradicted("the journal says that %s runs, but no shim answers for it", s.ID)
 		}
 		return nil, nil
 	}
@@ -61,7 +61,7 @@ func (e *Controller) prove(ctx context.Context, view *view.AgentView) (*seam.Pro
 	proof, err := proc.Evidence(ctx)
 	if err != nil {
 		if ctx.Err() != nil {
-			err = fmt.Errorf("it said nothing for %v (%w)", time.Since(asked).Round(time.Millisecond), err)
+			err = fmt.Errorf("it did not answer for %v (%w)", time.Since(asked).Round(time.Millisecond), err)
 		}
 		view.Contradicted("its shim does not answer: %s", err)
 		return nil, err
@@ -74,11 +74,11 @@ func (e *Controller) prove(ctx context.Context, view *view.AgentView) (*seam.Pro
 	case s.PID != 0 && proof.PID != s.PID:
 		view.Contradicted("the journal says that %s runs as process %d, and its shim holds process %d", s.ID, s.PID, proof.PID)
 	case proof.Full != "":
-		view.Doubt = proof.Full + ": it waits until its output is taken again"
+		view.Doubt = proof.Full + ": it waits until its output is read again"
 	case proof.Stopped:
-		view.Doubt = fmt.Sprintf("process %d was stopped by a signal: it exists and does nothing; `kill -CONT %d` lets it go on", proof.PID, proof.PID)
+		view.Doubt = fmt.Sprintf("process %d was stopped by a signal: it exists and does nothing; `kill -CONT %d` lets it continue", proof.PID, proof.PID)
 	case proof.Ended:
-		view.Doubt = fmt.Sprintf("process %d has ended, and what it left behind is being ended", proof.PID)
+		view.Doubt = fmt.Sprintf("process %d has ended, and its remaining processes are being ended", proof.PID)
 	}
 	return &proof, nil
 }

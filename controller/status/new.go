@@ -13,7 +13,7 @@ import (
 	"github.com/fairlead-dev/fairlead/loop"
 )
 
-// Controller says how each agent stands and what that rests on.
+// Controller reports the status of each agent, with its evidence.
 type Controller struct {
 	*loop.Loop
 	sessions *sessions.Controller
@@ -26,7 +26,7 @@ type Controller struct {
 	started  time.Time
 }
 
-// Parts are the controllers whose evidence a status rests on.
+// Parts are the controllers that provide the evidence.
 type Parts struct {
 	Sessions *sessions.Controller
 	Agents   *agents.Controller

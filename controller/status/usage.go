@@ -18,9 +18,9 @@ import (
 	"github.com/fairlead-dev/fairlead/team"
 )
 
-// Usage is what was used, by agent, by day and by run, as the agents' own reports say: of the days that
-// are kept, and of the runs that are not archived; with archived of those too, for which the whole
-// journal is read.
+// Usage sums up usage by agent, by day and by run, from the agents' own reports: for the days that
+// are kept, and for the runs that are not archived. With archived set it includes archived runs,
+// for which it reads the whole journal.
 func (e *Controller) Usage(ctx context.Context, archived bool) (view.UsageTable, error) {
 	table := view.UsageTable{Agents: []view.UsageRow{}, Days: []view.UsageRow{}, Runs: []view.UsageRow{}}
 	gone := map[string]time.Time{}
@@ -66,14 +66,13 @@ func usageOfRun(t *team.Team, id string) view.UsageRow {
 	return row
 }
 
-// archivedUsage reads off the journal what archived runs had used when they were put away, the newest
-// of them first. What an agent used for a run stands with the agent's session, so that all of the
-// journal is played again, as by a start without a snapshot.
+// archivedUsage returns what runs had used when they were archived, the newest run first. An
+// agent's usage for a run is recorded with the agent's session, so the whole journal is replayed.
 func (e *Controller) archivedUsage(ctx context.Context, gone map[string]time.Time) ([]view.UsageRow, error) {
 	past, found := e.NewTeam(), map[string]view.UsageRow{}
 	for rec, err := range e.Journal().Read(ctx, journal.Query{}) {
 		if err != nil {
-			return nil, fmt.Errorf("read the journal for what archived runs have used: %w", err)
+			return nil, fmt.Errorf("read the usage of archived runs from the journal: %w", err)
 		}
 		ch, err := loop.ChangeOf(rec)
 		if err != nil {
@@ -98,9 +97,9 @@ func (e *Controller) archivedUsage(ctx context.Context, gone map[string]time.Tim
 	return rows, nil
 }
 
-// viewTalk adds what an agent asks, what its provider says, and the conversation with its program. It
-// runs in the loop.
-func (e *Controller) viewTalk(shown *view.AgentView, a *team.Agent) {
+// viewConversation adds what an agent asks, what its provider reports, and the conversation with
+// its program. It runs in the loop.
+func (e *Controller) viewConversation(shown *view.AgentView, a *team.Agent) {
 	if open := e.State().Questions.Open(a.Name); len(open) > 0 {
 		shown.Asks, shown.AsksWhat = len(open), view.WantedWords(open[0])
 	}
@@ -120,7 +119,7 @@ func (e *Controller) viewTalk(shown *view.AgentView, a *team.Agent) {
 	}
 }
 
-// conversationOf is the one that is open, or the newest.
+// conversationOf returns the open conversation, or the newest.
 func conversationOf(a *team.Agent) *team.Conversation {
 	var newest *team.Conversation
 	for _, key := range slices.SortedFunc(maps.Keys(a.Conversations), team.Purpose.Compare) {
@@ -135,13 +134,13 @@ func conversationOf(a *team.Agent) *team.Conversation {
 	return newest
 }
 
-// talkEvidence is what an agent's status rests on beside its process: its conversation, what it asks,
-// what it was denied, and what its provider says.
-func talkEvidence(a *team.Agent, open []question.Question, add adder) {
+// conversationEvidence adds the evidence besides the process: the agent's conversation, its
+// questions, its denied calls, and its provider's limits.
+func conversationEvidence(a *team.Agent, open []question.Question, add adder) {
 	if c := conversationOf(a); c != nil {
 		text := "conversation " + c.ID + " in session " + c.Session
 		if c.Resumed {
-			text += ", gone on with"
+			text += ", resumed"
 		}
 		for _, more := range []struct{ name, value string }{{"with", c.Program}, {"model", c.Model}, {"mode", c.Mode}} {
 			if more.value != "" {
@@ -149,7 +148,7 @@ func talkEvidence(a *team.Agent, open []question.Question, add adder) {
 			}
 		}
 		if c.Before != "" {
-			text += "; until then its name was " + c.Before
+			text += "; its previous id was " + c.Before
 		}
 		add("program", c.At, true, "%s", text)
 		if lost := sessions.NotFound(c); lost != "" {
@@ -157,13 +156,13 @@ func talkEvidence(a *team.Agent, open []question.Question, add adder) {
 		}
 		enforced := c.Enforced
 		if enforced == "" {
-			enforced = "its program does not say what it asks before doing"
+			enforced = "its program does not report what it asks permission for"
 		}
-		add("program", c.At, c.Enforced != "", "what holds it: %s", enforced)
+		add("program", c.At, c.Enforced != "", "restricted by: %s", enforced)
 	}
 	for i := range open {
 		q := &open[i]
-		until := "until somebody answers"
+		until := "until a person answers"
 		if !q.ExpiresAt.IsZero() {
 			until = "until " + q.ExpiresAt.UTC().Format("15:04:05Z")
 		}
@@ -176,6 +175,6 @@ func talkEvidence(a *team.Agent, open []question.Question, add adder) {
 		add("provider", a.Limited.Since, true, "%s", a.LimitedWhy())
 	}
 	if s := a.Says; s != nil {
-		add("agent", s.At, true, "it says of itself: %s", s.Text)
+		add("agent", s.At, true, "it reports about itself: %s", s.Text)
 	}
 }

@@ -13,10 +13,10 @@ import (
 	"github.com/fairlead-dev/fairlead/team"
 )
 
-// evidenceWait bounds how long a shim may take to answer before that is evidence itself.
+// EvidenceWait is how long to wait for a shim's answer. A timeout is evidence itself.
 const EvidenceWait = 500 * time.Millisecond
 
-// Team is the whole team, in the order of fairlead.yaml, with evidence asked for just now.
+// Team returns the whole team in the order of fairlead.yaml, with current evidence.
 func (e *Controller) Team(ctx context.Context) (view.TeamView, error) {
 	var shown view.TeamView
 	err := e.View(ctx, func(t *team.Team) {
@@ -32,14 +32,14 @@ func (e *Controller) Team(ctx context.Context) (view.TeamView, error) {
 	var asking sync.WaitGroup
 	for i := range shown.Agents {
 		if shown.Agents[i].Session != nil {
-			asking.Go(func() { _, _ = e.prove(ctx, &shown.Agents[i]) }) // what it found stands in the view
+			asking.Go(func() { _, _ = e.prove(ctx, &shown.Agents[i]) }) // the result is in the view
 		}
 	}
 	asking.Wait()
 	return shown, nil
 }
 
-// Agent is one agent, with its evidence.
+// Agent returns one agent with its evidence.
 func (e *Controller) Agent(ctx context.Context, name string) (view.AgentView, error) {
 	var shown view.AgentView
 	var unknown error
@@ -54,11 +54,11 @@ func (e *Controller) Agent(ctx context.Context, name string) (view.AgentView, er
 	if err != nil || unknown != nil {
 		return view.AgentView{}, cmp.Or(err, unknown)
 	}
-	_, _ = e.prove(ctx, &shown) // what it found stands in the view
+	_, _ = e.prove(ctx, &shown) // the result is in the view
 	return shown, nil
 }
 
-// order is that of the configuration; who is configured no more comes last.
+// order is the order of the configuration, then agents that are no longer configured.
 func (e *Controller) order(t *team.Team) []string {
 	names := make([]string, 0, len(t.Agents))
 	configured := make(map[string]bool, len(e.opts.Config.Agents))
@@ -90,7 +90,7 @@ func (e *Controller) agentView(a *team.Agent) view.AgentView {
 	}
 	if shown.CurrentState == "" {
 		shown.CurrentState = "unknown"
-		shown.Contradicted("nobody has written a current_state yet")
+		shown.Contradicted("no current_state has been written yet")
 	}
 	switch shown.CurrentState {
 	case control.WordContinuous, control.WordRunOnce, control.WordRunCleanup:
@@ -112,14 +112,14 @@ func (e *Controller) agentView(a *team.Agent) view.AgentView {
 			shown.Session.StartedAt = &s.StartedAt
 		}
 	}
-	e.viewTalk(&shown, a)
+	e.viewConversation(&shown, a)
 	shown.Presence = e.crew.PresenceOf(a.Name)
 	if m := e.agents.Files[a.Name]; m != nil {
 		shown.Description = m.Conf.Description
 		shown.FileBehind = m.Writing || e.agents.FileDue(m, a)
 		e.doubtFile(&shown, m, a)
 	}
-	if strange := e.sessions.Strange(a.Name); strange != "" {
+	if strange := e.sessions.OrphanOf(a.Name); strange != "" {
 		shown.Contradicted("%s", strange)
 	}
 	return shown

@@ -19,7 +19,7 @@ import (
 	"github.com/fairlead-dev/fairlead/team"
 )
 
-// Why gathers the evidence for an agent's status, now.
+// Why collects the current evidence for an agent's status.
 func (e *Controller) Why(ctx context.Context, name string) (view.WhyView, error) {
 	var (
 		agent   team.Agent
@@ -31,7 +31,7 @@ func (e *Controller) Why(ctx context.Context, name string) (view.WhyView, error)
 		unknown error
 		written bool
 		strange string
-		part    []partEvidence
+		part    []channelEvidence
 		leads   []leadEvidence
 		asks    []question.Question
 	)
@@ -42,14 +42,14 @@ func (e *Controller) Why(ctx context.Context, name string) (view.WhyView, error)
 			return
 		}
 		agent, hold, limit = *a, t.Hold, t.OverLimit(a, e.Now())
-		part, leads = partIn(t, a), append(leadIn(t, a, e.Now()), e.workIn(t, a, e.Now())...)
+		part, leads = channelEvidenceOf(t, a), append(leadIn(t, a, e.Now()), e.workIn(t, a, e.Now())...)
 		for _, q := range t.Questions.Open(name) {
 			asks = append(asks, *q)
 		}
-		shown.Agent, strange = e.agentView(a), e.sessions.Strange(name)
+		shown.Agent, strange = e.agentView(a), e.sessions.OrphanOf(name)
 		if known := e.agents.Files[name]; known != nil {
 			written = !known.Writing && !e.agents.FileDue(known, a)
-			conf, drives = *known.Conf, known.Driver // fixed since the start; the rest is the loop's own
+			conf, drives = *known.Conf, known.Driver // fixed since the start; all else belongs to the loop
 		}
 	})
 	if err != nil || unknown != nil {
@@ -74,10 +74,10 @@ func (e *Controller) Why(ctx context.Context, name string) (view.WhyView, error)
 		add("shim", now, false, "%s", strange)
 	}
 	processEvidence(&agent, proof, silent, add)
-	talkEvidence(&agent, asks, add)
+	conversationEvidence(&agent, asks, add)
 	if conf.Workspace != "" {
 		if err := drives.Check(sessions.Known(conf)); err != nil {
-			add("driver", now, false, "it could not be started now: %s", err)
+			add("driver", now, false, "it cannot be started at present: %s", err)
 		} else {
 			add("driver", now, true, "driver %s finds what it needs to start it", conf.Driver)
 		}
@@ -87,7 +87,7 @@ func (e *Controller) Why(ctx context.Context, name string) (view.WhyView, error)
 	}
 	for _, l := range shown.Layers {
 		if l.Holds && l.Name != sessions.LayerRules {
-			add("permissions", now, true, "it is held by its %s: %s", l.Name, l.Text)
+			add("permissions", now, true, "restricted by its %s: %s", l.Name, l.Text)
 		}
 	}
 	for _, one := range leads {
@@ -109,8 +109,8 @@ func (e *Controller) Why(ctx context.Context, name string) (view.WhyView, error)
 
 type adder = func(source string, at time.Time, holds bool, format string, args ...any)
 
-// fileEvidence compares the file as it lies there with what the journal says, and gives
-// the current_state in it; empty where there is none.
+// fileEvidence compares the current file with the journal, and returns the file's current_state;
+// empty if there is none.
 func (e *Controller) fileEvidence(conf config.Agent, view view.AgentView, add adder) (current string) {
 	if conf.Workspace == "" {
 		return ""
@@ -132,7 +132,7 @@ func (e *Controller) fileEvidence(conf config.Agent, view view.AgentView, add ad
 	return ""
 }
 
-// processEvidence is what the session's shim said just now, or that it said nothing.
+// processEvidence adds the current answer of the session's shim, or that it does not answer.
 func processEvidence(agent *team.Agent, proof *seam.Proof, silent error, add adder) {
 	s := agent.Session
 	if s == nil {
@@ -154,9 +154,9 @@ func processEvidence(agent *team.Agent, proof *seam.Proof, silent error, add add
 	add("shim", time.Time{}, true, "shim %d holds process %d by %s; %d more in its tree", proof.ShimPID, proof.PID,
 		strings.Join(proof.Holds, ", "), proof.Children)
 	if proof.LastByteAt.IsZero() {
-		add("shim", proof.StartedAt, true, "it has said nothing yet")
+		add("shim", proof.StartedAt, true, "it has not written any output yet")
 	} else {
-		add("shim", proof.LastByteAt, true, "%d bytes of output, the last one then", proof.Bytes)
+		add("shim", proof.LastByteAt, true, "%d bytes of output; time of the last one", proof.Bytes)
 	}
 	if proof.Full != "" {
 		add("shim", time.Time{}, false, "%s", proof.Full)
@@ -167,7 +167,7 @@ func processEvidence(agent *team.Agent, proof *seam.Proof, silent error, add add
 	case proof.Stopped:
 		add("process table", time.Time{}, false, "process %d was stopped by a signal: it exists and does nothing", proof.PID)
 	case proof.Ended:
-		add("shim", time.Time{}, false, "process %d has ended; what it left behind is being ended", proof.PID)
+		add("shim", time.Time{}, false, "process %d has ended; its remaining processes are being ended", proof.PID)
 	}
 	if s.PID != 0 && s.PID != proof.PID {
 		add("shim", time.Time{}, false, "the journal says process %d", s.PID)
@@ -196,7 +196,7 @@ func sessionsOf(a *team.Agent) []view.PastSession {
 	return views
 }
 
-// verdict says the whole in one sentence.
+// verdict summarizes the status in one sentence.
 func verdict(a view.AgentView, held bool) string {
 	text := a.Name + " is " + a.Badge
 	switch {
@@ -207,7 +207,7 @@ func verdict(a view.AgentView, held bool) string {
 	case a.Session != nil:
 		text += ": session " + a.Session.ID + " is about to start" + onStep(a.Session)
 	case a.LimitedUntil != nil:
-		text += ": nothing runs, " + a.LimitedWhy
+		text += ": nothing runs; " + a.LimitedWhy
 	case a.RetryAt != nil:
 		text += fmt.Sprintf(": %d sessions failed in a row; the next try is at %s", a.Failures, a.RetryAt.Format(time.TimeOnly))
 	case a.Loop == "foreign":
@@ -233,7 +233,7 @@ func verdict(a view.AgentView, held bool) string {
 	return text
 }
 
-// onStep says which step of a run a session works on, or that it leads the team, or works for a session folder.
+// onStep describes what a session works for: a step of a run, the lead, or a dispatch folder.
 func onStep(s *view.SessionView) string {
 	if run, step, is := team.StepOf(s.For); is {
 		return fmt.Sprintf(" on step %s of run %s", step, run)

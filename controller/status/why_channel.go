@@ -12,20 +12,20 @@ import (
 	"github.com/fairlead-dev/fairlead/team"
 )
 
-// partEvidence is one thing that is known of an agent's part in its channels.
-type partEvidence struct {
+// channelEvidence is one fact about an agent's participation in channels.
+type channelEvidence struct {
 	at   time.Time
 	text string
 }
 
-// partIn says where an agent stands in each of its channels, and what its session answers. It
-// runs in the loop.
-func partIn(t *team.Team, a *team.Agent) (list []partEvidence) {
+// channelEvidenceOf reports an agent's state in each of its channels, and what its session answers.
+// It runs in the loop.
+func channelEvidenceOf(t *team.Team, a *team.Agent) (list []channelEvidence) {
 	name := channel.AgentID(a.Name)
 	for _, id := range t.ChannelsOf(a.Name) {
 		c := t.Channels.ByID[channel.ChannelID(id)]
 		state := t.Channels.StateOf(name, channel.ChannelID(id))
-		one := partEvidence{text: fmt.Sprintf("in #%s it is %s", id, state)}
+		one := channelEvidence{text: fmt.Sprintf("in #%s it is %s", id, state)}
 		switch at := slices.Index(c.Queue(), name); {
 		case c.Head.Holder == name:
 			one.at = c.Head.Lease.Since
@@ -42,7 +42,7 @@ func partIn(t *team.Team, a *team.Agent) (list []partEvidence) {
 	}
 	if s := a.Session; s.AnswerPending() {
 		talk := s.Delivery
-		one := partEvidence{at: talk.Begun, text: fmt.Sprintf("session %s answers turn %d in #%s", s.ID, talk.Token.Turn, talk.Token.Channel)}
+		one := channelEvidence{at: talk.Begun, text: fmt.Sprintf("session %s answers turn %d in #%s", s.ID, talk.Token.Turn, talk.Token.Channel)}
 		switch {
 		case team.IsLeadToken(talk.Token) && !talk.Told:
 			one.text = fmt.Sprintf("session %s is being started: %s", s.ID, channels.LeadWords(talk.Do))

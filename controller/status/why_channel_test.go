@@ -41,11 +41,11 @@ func TestWhyNamesTheTurn(t *testing.T) {
 	says := func(agent string, want ...string) {
 		t.Helper()
 		var got []string
-		for _, one := range partIn(all, all.Agents[agent]) {
+		for _, one := range channelEvidenceOf(all, all.Agents[agent]) {
 			got = append(got, one.text)
 		}
 		if !slices.Equal(got, want) {
-			t.Errorf("of %s it says %q, want %q", agent, got, want)
+			t.Errorf("%s: evidence %q, want %q", agent, got, want)
 		}
 	}
 	says("bob", "in #reviews it is QUEUED: behind 1 in the queue")

@@ -10,7 +10,7 @@ import (
 	"github.com/fairlead-dev/fairlead/team"
 )
 
-// workWords say what an agent has to do in a session folder.
+// WorkWords describe an agent's action in a dispatch folder.
 func WorkWords(folder string, w dispatch.Action) string {
 	if w.Task == 0 {
 		return fmt.Sprintf("it is %s in session %s, and has to answer in %s", dispatch.Main, folder, dispatch.ConversationID(w.Conversation))
@@ -18,8 +18,8 @@ func WorkWords(folder string, w dispatch.Action) string {
 	return fmt.Sprintf("it has task %d of %s in session %s", w.Task, dispatch.ConversationID(w.Conversation), folder)
 }
 
-// workIn says what an agent has to do in session folders, what keeps it, and what holds it where it is MAIN.
-// It runs in the loop.
+// workIn reports an agent's actions in dispatch folders, what delays them, and what restricts it if
+// it is the coordinator (MAIN). It runs in the loop.
 func (e *Controller) workIn(t *team.Team, a *team.Agent, at time.Time) (list []leadEvidence) {
 	add := func(holds bool, format string, args ...any) {
 		list = append(list, leadEvidence{holds: holds, text: fmt.Sprintf(format, args...)})

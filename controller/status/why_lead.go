@@ -12,15 +12,15 @@ import (
 	"github.com/fairlead-dev/fairlead/team"
 )
 
-// leadEvidence is one thing that is known of an agent as the lead of the team.
+// leadEvidence is one fact about an agent as the lead.
 type leadEvidence struct {
 	at    time.Time
 	holds bool
 	text  string
 }
 
-// leadIn says how an agent leads the team, what it is still to be told, and what keeps it from
-// that. It runs in the loop.
+// leadIn reports how an agent leads the crew, its next action, and what delays it. It runs in the
+// loop.
 func leadIn(t *team.Team, a *team.Agent, at time.Time) (list []leadEvidence) {
 	lead := &t.Crew.Lead
 	if lead.Agent != a.Name {
@@ -35,9 +35,9 @@ func leadIn(t *team.Team, a *team.Agent, at time.Time) (list []leadEvidence) {
 	case lead.Session == "":
 		add(time.Time{}, true, "it leads the team: no lead session is open, so the team sleeps")
 	case lead.Heard():
-		add(lead.Reported, true, "it leads the team: in session %s it said who is awake", lead.Session)
+		add(lead.Reported, true, "it leads the team: in session %s it reported which agents are awake", lead.Session)
 	default:
-		add(time.Time{}, true, "it leads the team: in session %s it has not said yet who is awake", lead.Session)
+		add(time.Time{}, true, "it leads the team: in session %s it has not reported yet which agents are awake", lead.Session)
 	}
 	if lead.InProgress() {
 		who := ""
@@ -47,7 +47,7 @@ func leadIn(t *team.Team, a *team.Agent, at time.Time) (list []leadEvidence) {
 		add(lead.Since, true, "it is %s%s", lead.Stage, who)
 	}
 	if n := len(lead.Actions); n > 0 {
-		add(time.Time{}, true, "of what it is to be told comes first: %s", channels.LeadWords(channel.ActionKind(lead.Actions[0].Do)))
+		add(time.Time{}, true, "its next action: %s", channels.LeadWords(channel.ActionKind(lead.Actions[0].Do)))
 	}
 	if waits := t.LeadWaits(at); waits != "" {
 		add(time.Time{}, false, "its lead session waits: %s", waits)
@@ -55,7 +55,7 @@ func leadIn(t *team.Team, a *team.Agent, at time.Time) (list []leadEvidence) {
 	return list
 }
 
-// namesOf are documents as people call them.
+// namesOf returns the display names of documents.
 func namesOf(crew *crew.Crew, ids []crew.DocID) (names []string) {
 	for _, id := range ids {
 		name := string(id)

@@ -58,7 +58,7 @@ func (e *Controller) acting(t *team.Team, c AgentCaller) (*sessions.Slot, *team.
 	if m == nil || m.Run == "" && t.Agents[c.Agent] == nil {
 		return nil, nil, &SessionOver{c}
 	}
-	s := m.Sitting(t)
+	s := m.Open(t)
 	if s == nil || s.ID != c.Session {
 		return nil, nil, &SessionOver{c}
 	}

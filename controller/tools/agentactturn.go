@@ -71,7 +71,7 @@ func (e *Controller) lateWords(ctx context.Context, c AgentCaller, token channel
 		return no
 	}
 	text = strings.ToValidUTF8(text, "\uFFFD")
-	if e.channels.RoomFor(ctx, view.Speech{Channel: string(token.Channel), Agent: c.Agent}, len(text)) != nil {
+	if e.channels.CheckRoom(ctx, view.Speech{Channel: string(token.Channel), Agent: c.Agent}, len(text)) != nil {
 		return no
 	}
 	if _, err := e.act(ctx, c, text, channel.Said{Token: token, Bytes: len(text), Complete: complete}, nil); err != nil && !loop.IsAnswer(err) {
@@ -84,7 +84,7 @@ func (e *Controller) lateWords(ctx context.Context, c AgentCaller, token channel
 func (e *Controller) post(ctx context.Context, c AgentCaller, h holding, text string) (ActSpoken, error) {
 	text = strings.ToValidUTF8(text, "\uFFFD")
 	spoken := ActSpoken{Channel: string(h.token.Channel), Turn: h.token.Turn}
-	if err := e.channels.RoomFor(ctx, view.Speech{Channel: spoken.Channel, Agent: c.Agent}, len(text)); err != nil {
+	if err := e.channels.CheckRoom(ctx, view.Speech{Channel: spoken.Channel, Agent: c.Agent}, len(text)); err != nil {
 		return spoken, err
 	}
 	ev := loop.EventBy(byCaller(c), "", channel.Said{Token: h.token, Bytes: len(text)})
@@ -110,7 +110,7 @@ func (e *Controller) post(ctx context.Context, c AgentCaller, h holding, text st
 }
 
 // goesOnItself notes, in the loop, that the agent need not be told that its turn goes on.
-func (e *Controller) goesOnItself(h *holding) { e.channels.PartOf(h.m).Resumed = h.token }
+func (e *Controller) goesOnItself(h *holding) { e.channels.Participant(h.m).Resumed = h.token }
 
 // ActTurnComplete ends the agent's turn (T7, T8), with a last message where there is one. What it
 // still says in the answer that is under way belongs to the turn. From an agent that does not hold

@@ -93,7 +93,7 @@ func (e *Controller) pause(ctx context.Context, c AgentCaller, h holding, why st
 
 // noteWait has the ear know that a turn waits because its agent asked so: where it speaks, it goes on.
 func (e *Controller) noteWait(c AgentCaller, is bool) {
-	if v := e.channels.Voice(c.Session); v != nil {
+	if v := e.channels.SessionWriter(c.Session); v != nil {
 		v.SetWaits(is)
 	}
 }

@@ -21,31 +21,30 @@ import (
 	"github.com/fairlead-dev/fairlead/transitionlog"
 )
 
-// logBytesMax is the size at which the log of transitions goes on in a new file.
+// logBytesMax is the size at which the transition log continues in a new file.
 const logBytesMax = 64 << 20
 
-// logRetry is the wait after a disk that took no line.
+// LogRetry is the delay after a failed write.
 const LogRetry = 5 * time.Second
 
-// LogTransitions writes every transition as a line of JSON in the words of the turn seed
-// (X6), for programs that know nothing of the journal. It is a projection: after a crash, or
-// a disk that was full, it goes on after the last whole line. Where that line tells of a
-// change that the journal does not have, because the journal was lost, or put back from a copy,
-// the log is kept aside and begun anew. It returns when ctx or the engine ends; the error is
-// for a file that cannot be gone on with.
+// LogTransitions writes every transition as a line of JSON in the words of the turn seed (X6), for
+// programs that do not read the journal. The log is a projection: after a crash or a full disk it
+// continues after the last whole line. If that line belongs to a change that the journal does not
+// have, because the journal was lost or replaced by an old copy, the log is moved aside and begun
+// anew. LogTransitions returns when ctx or the loop ends; the error is for a file that it cannot
+// continue.
 func (e *Controller) LogTransitions(ctx context.Context, path string) error {
 	return e.writeLog(ctx, transitionLog{path: path, what: "the log of transitions", lines: e.TransitionLines})
 }
 
-// LogTurns is LogTransitions of turns alone (seed 003, Logging): one line for each move of an
-// agent in a channel, or of an agent as such, in the seed's words. At a start it looks through
-// the journal from its last line on, or from the beginning where it has none.
+// LogTurns is LogTransitions for turns only (seed 003, Logging): one line for each state change of
+// an agent in a channel, or of an agent itself, in the seed's words. At a start it reads the
+// journal from its last line on, or from the beginning if it has none.
 func (e *Controller) LogTurns(ctx context.Context, path string) error {
 	return e.writeLog(ctx, transitionLog{path: path, what: "the log of turns", lines: e.TurnLines})
 }
 
-// transitionLog is one log of transitions: which lines a change has in it, and what people
-// call it.
+// transitionLog is one log: its lines for a change, and its name for people.
 type transitionLog struct {
 	path  string
 	what  string
@@ -59,15 +58,15 @@ func (e *Controller) writeLog(ctx context.Context, l transitionLog) error {
 		var refused *notOurLog
 		switch {
 		case ctx.Err() != nil, errors.Is(err, loop.ErrClosed), errors.Is(err, journal.ErrClosed):
-			return nil //nolint:nilerr // we stop; the next start goes on after the last whole line
+			return nil //nolint:nilerr // the daemon stops; the next start continues after the last whole line
 		case errors.Is(err, loop.ErrLagged), errors.Is(err, errLogAnew):
-			continue // it goes on from the journal, or in a new file
+			continue // continues from the journal, or in a new file
 		case err == nil, errors.As(err, &refused):
 			return err
 		}
 		if !warned {
 			warned = true
-			e.log.Error(l.what+" cannot be written; it is tried again, and nothing is left out", "error", err)
+			e.log.Error(l.what+" cannot be written; Fairlead tries again, and leaves nothing out", "error", err)
 		}
 		if !loop.Rest(ctx, LogRetry) {
 			return nil
@@ -75,26 +74,26 @@ func (e *Controller) writeLog(ctx context.Context, l transitionLog) error {
 	}
 }
 
-var errLogAnew = errors.New("the transition log goes on in a new file")
+var errLogAnew = errors.New("the transition log continues in a new file")
 
-// notOurLog says that what stands at the end of a log is no transition: nobody knows after
-// which one to go on.
+// notOurLog means that the last line of a log is not a transition, so that the place to continue is
+// unknown.
 type notOurLog struct {
 	path string
 	err  error
 }
 
 func (n *notOurLog) Error() string {
-	return fmt.Sprintf("the last line of %s is no transition: %v; move the file away, and it is written anew", n.path, n.err)
+	return fmt.Sprintf("the last line of %s is no transition: %v; move the file away, and Fairlead writes it anew", n.path, n.err)
 }
 
 func (n *notOurLog) Unwrap() error { return n.err }
 
-// logTo goes on with one file until it is full.
+// logTo continues one file until it is full.
 func (e *Controller) logTo(ctx context.Context, l transitionLog) (err error) {
 	path := l.path
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		return fmt.Errorf("make the folder of the transition log: %w", err)
+		return fmt.Errorf("create the folder of the transition log: %w", err)
 	}
 	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600) //nolint:gosec // our own folder
 	if err != nil {
@@ -125,7 +124,7 @@ func (e *Controller) logTo(ctx context.Context, l transitionLog) (err error) {
 			return err
 		}
 		if ch.Seq == after.skipSeq {
-			lines = lines[min(after.skip, len(lines)):] // those of its parts that are there
+			lines = lines[min(after.skip, len(lines)):] // the lines that the log already has are skipped
 		}
 		if len(lines) == 0 {
 			continue
@@ -144,9 +143,9 @@ func (e *Controller) logTo(ctx context.Context, l transitionLog) (err error) {
 	return nil
 }
 
-// transitionLines are the lines of one change: one for each agent or step that it moved. Which
-// agent a step is of is asked of the team as it is now: a step of a run that was archived
-// stands for itself.
+// TransitionLines returns the lines of one change: one for each agent or step whose state changed.
+// The current team state says which agent a step belongs to; a step of an archived run is named
+// alone.
 func (e *Controller) TransitionLines(ctx context.Context, ch journal.Change) ([][]byte, error) {
 	if isTurn(ch.Machine) {
 		line, err := turnLine(ch)
@@ -159,7 +158,7 @@ func (e *Controller) TransitionLines(ctx context.Context, ch journal.Change) ([]
 			return nil, fmt.Errorf("read change %d of %s: %w", ch.Seq, ch.Entity, err)
 		}
 		agents = map[string]string{}
-		_ = e.View(ctx, func(t *team.Team) { // when we go nobody answers, and steps stand for themselves
+		_ = e.View(ctx, func(t *team.Team) { // fails only if the loop has stopped; steps are then named alone
 			team.Transitions(fact, func(run, step string) string {
 				agents[step] = t.StepAgent(run, step)
 				return ""
@@ -181,14 +180,15 @@ func (e *Controller) TransitionLines(ctx context.Context, ch journal.Change) ([]
 	return lines, nil
 }
 
-// logPlace is where a log goes on: after a change, or in the midst of one that moved several.
+// logPlace is where a log continues: after a change, or between the lines of one change.
 type logPlace struct {
-	seq     uint64 // everything up to here is there
-	skipSeq uint64 // and of this one,
-	skip    int    // so many lines
+	seq     uint64 // everything up to this Seq is in the log
+	skipSeq uint64 // and of this change
+	skip    int    // this many lines
 }
 
-// logLine is what of a line says which change it is of. Another journal counts the same.
+// logLine is the part of a line that identifies its change. Seqs alone are not enough: another
+// journal has the same ones.
 type logLine struct {
 	Timestamp string `json:"timestamp"`
 	Entity    string `json:"entity"`
@@ -198,8 +198,8 @@ type logLine struct {
 	Parts     int    `json:"parts"`
 }
 
-// goesOnAfter is the place behind the last line; the beginning where there is none yet. A log of
-// another journal is put aside.
+// goesOnAfter returns the place after the last line; the beginning if the log is empty. A log of
+// another journal is moved aside.
 func (e *Controller) goesOnAfter(ctx context.Context, l transitionLog, last []byte) (logPlace, error) {
 	if last == nil {
 		return logPlace{}, nil
@@ -221,7 +221,7 @@ func (e *Controller) goesOnAfter(ctx context.Context, l transitionLog, last []by
 		}
 		if at := max(1, told.Part); at <= len(lines) {
 			if err := json.Unmarshal(lines[at-1], &is); err != nil {
-				panic("engine: a line of our own cannot be read: " + err.Error())
+				panic("transitions: decode a line that was just encoded: " + err.Error())
 			}
 		}
 	}
@@ -233,17 +233,17 @@ func (e *Controller) goesOnAfter(ctx context.Context, l transitionLog, last []by
 	}
 	aside, err := putAside(l.path)
 	if err != nil {
-		return logPlace{}, fmt.Errorf("put the log of another journal aside: %w", err)
+		return logPlace{}, fmt.Errorf("move the log of another journal aside: %w", err)
 	}
-	e.log.Warn(l.what+" tells of a change that the journal does not have; it is kept aside, and written anew", "seq", told.Seq, "kept_as", aside)
+	e.log.Warn(l.what+" contains a change that the journal does not have; it is moved aside and written anew", "seq", told.Seq, "kept_as", aside)
 	return logPlace{}, errLogAnew
 }
 
-// putAside renames a log with all its full files, to names that no log goes on with.
+// putAside renames a log and all its full files to names that no log uses.
 func putAside(path string) (aside string, err error) {
 	for n := 1; ; n++ {
 		aside = fmt.Sprintf("%s.aside-%d", path, n)
-		taken, _ := filepath.Glob(aside + "*") // the pattern is ours, but for an n that is the beginning of another
+		taken, _ := filepath.Glob(aside + "*") // the pattern is valid; it also matches longer numbers
 		if len(taken) == 0 {
 			break
 		}
@@ -256,9 +256,9 @@ func putAside(path string) (aside string, err error) {
 	return aside, os.Rename(path, aside)
 }
 
-// fullLogs are the Seqs up to which full logs go, in order; they stand in their names.
+// fullLogs returns the last Seqs of the full logs in order; they are part of their names.
 func fullLogs(path string) (seqs []uint64) {
-	names, _ := filepath.Glob(path + ".*") // the pattern is ours: it cannot be malformed
+	names, _ := filepath.Glob(path + ".*") // the pattern is valid
 	for _, name := range names {
 		if seq, err := strconv.ParseUint(strings.TrimPrefix(name, path+"."), 10, 64); err == nil {
 			seqs = append(seqs, seq)
@@ -268,7 +268,7 @@ func fullLogs(path string) (seqs []uint64) {
 	return seqs
 }
 
-// lastFull is the last line of the newest full log; nil: there is none.
+// lastFull returns the last line of the newest full log; nil if there is none.
 func lastFull(path string) (last []byte, err error) {
 	full := fullLogs(path)
 	if len(full) == 0 {
@@ -283,7 +283,7 @@ func lastFull(path string) (last []byte, err error) {
 	return last, err
 }
 
-// lastLine finds the last whole line, cuts a torn one off, and leaves the file at its end.
+// lastLine finds the last whole line, removes a torn line after it, and leaves the file at its end.
 func lastLine(file *os.File) (last []byte, size int64, err error) {
 	last, size, err = tailOf(file)
 	if err == nil {
@@ -295,13 +295,13 @@ func lastLine(file *os.File) (last []byte, size int64, err error) {
 	return last, size, err
 }
 
-// tailOf gives the last whole line, nil where there is none, and where it ends.
+// tailOf returns the last whole line and the offset of its end; nil if there is no line.
 func tailOf(file *os.File) (last []byte, size int64, err error) {
 	info, err := file.Stat()
 	if err != nil {
 		return nil, 0, err
 	}
-	const tail = 64 << 10 // far more than a line
+	const tail = 64 << 10 // far longer than a line
 	from := max(0, info.Size()-tail)
 	text, err := io.ReadAll(bufio.NewReader(io.NewSectionReader(file, from, info.Size()-from)))
 	if err != nil {

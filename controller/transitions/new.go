@@ -13,7 +13,7 @@ type Controller struct {
 	opts seam.Options
 	log  *slog.Logger
 
-	LogBytesMax int64 // at which the log goes on in a new file
+	LogBytesMax int64 // size at which the log continues in a new file
 }
 
 // New makes the writer of the transition log.

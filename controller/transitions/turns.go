@@ -15,8 +15,7 @@ import (
 
 func isTurn(machine string) bool { return machine == "turn" }
 
-// turnLines are what the log of turns says of a change: one line where an agent moved, else
-// none. What was said, told or counted moves nobody.
+// TurnLines returns the line of a change for the log of turns; none if no agent's state changed.
 func (e *Controller) TurnLines(_ context.Context, ch journal.Change) ([][]byte, error) {
 	if !isTurn(ch.Machine) || ch.From == "" || ch.From == ch.To {
 		return nil, nil
@@ -25,10 +24,10 @@ func (e *Controller) TurnLines(_ context.Context, ch journal.Change) ([][]byte, 
 	return [][]byte{line}, err
 }
 
-// turnLine is the line of a turn's change, whether or not somebody moved by it: the seed's
-// words for what it has words for, else ours.
+// turnLine returns the line of a turn's change, with the seed's trigger if it has one, else
+// Fairlead's.
 func turnLine(ch journal.Change) ([]byte, error) {
-	// Of the change's data its agent alone is wanted; the rest may be a long text.
+	// Only the agent is needed; the rest of the data may be a long text.
 	var data struct {
 		Turn struct {
 			Agent string `json:"agent"`
@@ -39,7 +38,7 @@ func turnLine(ch journal.Change) ([]byte, error) {
 	}
 	channel, ok := strings.CutPrefix(ch.Entity, channels.ChannelPrefix)
 	if !ok {
-		channel = "" // an agent as such
+		channel = "" // the agent itself, not its part in a channel
 	}
 	trigger := ch.Trigger
 	fact := machineturn.Change{At: ch.Time, From: machineturn.State(ch.From), To: machineturn.State(ch.To), Trigger: machineturn.Event(ch.Trigger)}
