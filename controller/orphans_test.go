@@ -218,7 +218,7 @@ func TestDamagedStranger(t *testing.T) {
 	w.stop()
 	folder := filepath.Join(w.dir, ".fairlead", "sessions", "coder-9")
 	w.write(".fairlead/sessions/coder-9/exit.json", "{")
-	if plan := w.plan(); !strings.Contains(plan.Lines[0].String(), "cannot be said") {
+	if plan := w.plan(); !strings.Contains(plan.Lines[0].String(), "cannot be read") {
 		t.Errorf("%s", plan.Lines[0])
 	}
 	w.start()

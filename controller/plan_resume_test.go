@@ -154,7 +154,7 @@ func TestPlanKnowsTheAnswer(t *testing.T) {
 	t.Parallel()
 	for option, want := range map[string]view.PlanTalk{
 		view.GoOn: {Do: view.GoOn, ID: "talk-coder-1"},
-		view.Anew: {Do: view.Anew, Why: "a person said so, of talk-coder-1"},
+		view.Anew: {Do: view.Anew, Why: "a person decided so, for talk-coder-1"},
 	} {
 		inBubble(t, "coder", func(t *testing.T, b *bubble) {
 			b.conversing(config.ResumeInterrupted, asked)

@@ -163,7 +163,7 @@ func TestResumeThatDiffers(t *testing.T) {
 					t.Error("it was started before anybody had said so")
 				}
 				why, err := b.engine.Why(t.Context(), "coder")
-				if err != nil || !strings.Contains(why.Verdict, "its conversation would go on otherwise") {
+				if err != nil || !strings.Contains(why.Verdict, "its conversation would be resumed with other settings") {
 					t.Errorf("why says %s, %v", why.Verdict, err)
 				}
 				b.fate.die()
