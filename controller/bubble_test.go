@@ -24,8 +24,8 @@ import (
 	"github.com/fairlead-dev/fairlead/team"
 )
 
-// bubble is a whole world in one process, in which time is played: engines come and go,
-// the disk, the host and the journal stay.
+// bubble is a whole world in one process with simulated time: supervisors start and stop; the disk,
+// the host and the journal stay.
 type bubble struct {
 	t      *testing.T
 	conf   *config.Config
@@ -37,25 +37,25 @@ type bubble struct {
 	boot   string
 	logged *logBook
 
-	engine *Supervisor // the one that lives
+	engine *Supervisor // the running supervisor
 	files  *fakeFiles
 	fate   *fate
 	cancel context.CancelFunc
 	ran    chan error
 
-	crashed bool // an engine has died
+	crashed bool // a supervisor has died
 
-	arrange func(*fakeFiles) // before each engine's start
+	arrange func(*fakeFiles) // called before each start
 
 	unsaving bool // the journal refuses snapshots
 
-	sessions seam.Sessions // session folders; nil: none
+	sessions seam.Sessions // dispatch folders; nil: none
 
-	elsewhere func(context.Context, string, []string) ([]seam.ProcessConflict, error) // who else has a conversation open
+	elsewhere func(context.Context, string, []string) ([]seam.ProcessConflict, error) // finds processes that have a conversation open
 	waited    func(view.InboxItem)
 }
 
-// inBubble plays a test in a world of its own.
+// inBubble runs a test in a world of its own.
 func inBubble(t *testing.T, agents string, test func(t *testing.T, b *bubble)) {
 	t.Helper()
 	dir := t.TempDir()
@@ -85,7 +85,7 @@ func bubbleAgent(dir, name string) config.Agent {
 	}
 }
 
-// agent is an agent's settings, to be changed before a start.
+// agent returns an agent's settings, to be changed before a start.
 func (b *bubble) agent(name string) *config.Agent {
 	for i := range b.conf.Agents {
 		if b.conf.Agents[i].Name == name {
@@ -96,7 +96,7 @@ func (b *bubble) agent(name string) *config.Agent {
 	return nil
 }
 
-// open makes an engine that lives for so many acts (0: for ever), and does not run it.
+// open makes a supervisor that dies after so many acts (0: never), and does not run it.
 func (b *bubble) open(last int, undone bool) {
 	b.t.Helper()
 	b.fate = newFate(last, undone)
@@ -120,7 +120,7 @@ func (b *bubble) open(last int, undone bool) {
 	b.engine = e
 }
 
-// run runs the engine that was opened.
+// run runs the supervisor that was opened.
 func (b *bubble) run() {
 	ctx, cancel := context.WithCancel(b.t.Context())
 	ran, e := make(chan error, 1), b.engine
@@ -128,7 +128,7 @@ func (b *bubble) run() {
 	go func() { ran <- e.Run(ctx) }()
 }
 
-// start starts an engine, and returns when it is ready.
+// start starts a supervisor and returns when it is ready.
 func (b *bubble) start() {
 	b.t.Helper()
 	b.open(0, false)
@@ -144,7 +144,7 @@ func (b *bubble) start() {
 	synctest.Wait()
 }
 
-// stop lets the engine go; what it was stopped with is given.
+// stop stops the supervisor and returns its error.
 func (b *bubble) stop() error {
 	if b.engine == nil {
 		return nil
@@ -169,7 +169,7 @@ func (b *bubble) end() {
 	}
 }
 
-// command gives an order that must be taken.
+// command gives a command that must be accepted.
 func (b *bubble) command(agent, desired string) {
 	b.t.Helper()
 	if _, err := b.engine.Command(b.t.Context(), human, agent, desired, ""); err != nil {
@@ -177,10 +177,10 @@ func (b *bubble) command(agent, desired string) {
 	}
 }
 
-// settle lets everything happen that can happen without time going on.
+// settle waits until nothing more happens without time passing.
 func (b *bubble) settle() { synctest.Wait() }
 
-// after lets time go on.
+// after lets time pass.
 func (b *bubble) after(d time.Duration) {
 	<-time.After(d)
 	synctest.Wait()
@@ -195,7 +195,7 @@ func (b *bubble) view(agent string) view.AgentView {
 	return view
 }
 
-// is checks both words of the view, and of the file.
+// is checks desired_state and current_state in the view and in the file.
 func (b *bubble) is(agent, desired, current string) view.AgentView {
 	b.t.Helper()
 	view := b.view(agent)
@@ -208,7 +208,7 @@ func (b *bubble) is(agent, desired, current string) view.AgentView {
 	return view
 }
 
-// history is what the journal holds.
+// history returns the journal's changes.
 func (b *bubble) history() []journal.Change {
 	b.t.Helper()
 	var all []journal.Change
@@ -221,7 +221,7 @@ func (b *bubble) history() []journal.Change {
 	return all
 }
 
-// rows are the rows that were taken, of one entity or of all.
+// rows lists the rows that one entity, or all, took.
 func (b *bubble) rows(entity string) string {
 	var rows []string
 	for _, ch := range b.history() {
@@ -232,7 +232,7 @@ func (b *bubble) rows(entity string) string {
 	return strings.Join(rows, " ")
 }
 
-// replayed is the team as the whole journal tells it.
+// replayed is the team according to the whole journal.
 func (b *bubble) replayed() *team.Team {
 	b.t.Helper()
 	t := team.New(agents.RenderSum)
@@ -247,7 +247,7 @@ func (b *bubble) replayed() *team.Team {
 	return t
 }
 
-// logBook keeps what was logged.
+// logBook keeps log lines.
 type logBook struct {
 	mu   sync.Mutex
 	text strings.Builder

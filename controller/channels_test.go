@@ -18,7 +18,7 @@ import (
 	"github.com/fairlead-dev/fairlead/team"
 )
 
-// circleYAML is two script agents that talk in one channel.
+// circleYAML configures two script agents in one channel.
 const circleYAML = `
 version: 1
 turnConfig: {defaultTimeoutSeconds: 30}
@@ -29,7 +29,7 @@ channels:
   reviews: {agents: [ada, bob]}
 `
 
-// talker is a script that keeps a ledger of every prompt that it is told, and answers each.
+// talker is a script that records every prompt that it receives, and answers each.
 func talker(answers ...string) string {
 	var b strings.Builder
 	b.WriteString("turn:\n  - repeat:\n      times: 100\n      steps:\n")
@@ -42,7 +42,7 @@ func talker(answers ...string) string {
 	return b.String()
 }
 
-// channel waits for a condition on a channel, or fails with what it was instead.
+// channel waits for a condition on a channel, or fails with its last view.
 func (w *world) channel(name, what string, ok func(view.ChannelView) bool) view.ChannelView {
 	w.t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), waitMax)
@@ -60,7 +60,7 @@ func (w *world) channel(name, what string, ok func(view.ChannelView) bool) view.
 	}
 }
 
-// talk is the whole conversation, in lines.
+// talk is the whole conversation as lines.
 func (w *world) talk(name string) string {
 	w.t.Helper()
 	page, err := w.engine.ChannelEntries(context.Background(), name, view.EntryQuery{Limit: 500, Moves: true})
@@ -95,7 +95,7 @@ func (w *world) connected(channel string, agents ...string) {
 	})
 }
 
-// ledger is what an agent wrote down of the prompts that it was told.
+// ledger is what an agent recorded of its prompts.
 func (w *world) ledger(agent string) string {
 	w.t.Helper()
 	text, err := os.ReadFile(filepath.Join(w.dir, agent, "ledger"))
@@ -107,8 +107,8 @@ func (w *world) ledger(agent string) string {
 
 func parked(v view.ChannelView) bool { return v.Holder == "" && v.Parked != "" }
 
-// SPEC T2, T4, T7, J1: two agents answer a person and each other, each in one session, until
-// they have had their rounds.
+// SPEC T2, T4, T7, J1: two agents answer a person and each other, each in one session, until their
+// rounds are used.
 func TestAgentsTalk(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, circleYAML, map[string]string{
@@ -142,7 +142,7 @@ func TestAgentsTalk(t *testing.T) {
 	w.took("channel/reviews", "T2", "T4", "T7", "N6", "M1")
 }
 
-// SPEC T22, T8, T19, T10, T12: an agent passes; one alone rests; one waits and goes on.
+// SPEC T22, T8, T19, T10, T12: an agent passes; one alone rests; one waits and continues.
 func TestAgentsPassAndWait(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, strings.Replace(circleYAML, "[ada, bob]", "[ada]", 1), map[string]string{
@@ -196,7 +196,8 @@ func TestAgentCrashesInItsTurn(t *testing.T) {
 	}
 }
 
-// Seed 003, edge case 2: it does not say that it is done; its time runs out, its work is stopped.
+// Seed 003, edge case 2: an agent does not complete its turn; its time runs out and its work is
+// stopped.
 func TestAgentIsTooSlow(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, strings.Replace(circleYAML, "defaultTimeoutSeconds: 30", "defaultTimeoutSeconds: 1", 1), map[string]string{
@@ -213,7 +214,7 @@ func TestAgentIsTooSlow(t *testing.T) {
 	w.took("channel/reviews", "T9", "T4")
 }
 
-// Seed 003, edge case 3: a person interrupts, is answered first, and the turn goes on.
+// Seed 003, edge case 3: a person interrupts and is answered first, then the turn continues.
 func TestPersonInterrupts(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, circleYAML, map[string]string{
@@ -243,7 +244,7 @@ steps: [{say: x}]
 	}
 }
 
-// SPEC T, mode inject: a message goes into the middle of an answer.
+// SPEC T, mode inject: a message is delivered during an answer.
 func TestPersonInjects(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, circleYAML, map[string]string{
@@ -317,8 +318,8 @@ func TestAgentsComeAndGo(t *testing.T) {
 	}
 }
 
-// The engine goes and comes back again and again in the middle of a conversation of real agents:
-// every turn is told once, and every word is kept once.
+// The supervisor restarts again and again during a conversation of real agents: every turn is
+// delivered once and every message is kept once.
 func TestRestartsInAConversation(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, strings.Replace(circleYAML, "reviews: {agents: [ada, bob]}", "reviews: {agents: [ada, bob], maxRounds: 6}", 1), map[string]string{
@@ -328,7 +329,7 @@ func TestRestartsInAConversation(t *testing.T) {
 	w.connected("reviews", "ada", "bob")
 	w.say("reviews", "please review", "")
 	for n := range 8 {
-		<-time.After(time.Duration(31*n%90) * time.Millisecond) // where in a turn, is as it falls
+		<-time.After(time.Duration(31*n%90) * time.Millisecond) // an arbitrary moment in a turn
 		w.stop()
 		w.start()
 		w.channel("reviews", "it is there again", func(view.ChannelView) bool { return true })
@@ -358,8 +359,8 @@ func TestRestartsInAConversation(t *testing.T) {
 	}
 }
 
-// An agent whose program takes no input is told each turn in a session of its own; what a person
-// says in the middle of its turn it has at the turn's end (SPEC, Turn, decided pairs).
+// An agent whose program takes no input receives each turn in a new session; what a person says
+// during its turn it receives at the turn's end (SPEC, Turn, decided pairs).
 func TestDeafAgentsTalk(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, `

@@ -18,7 +18,7 @@ import (
 	"github.com/fairlead-dev/fairlead/machine"
 )
 
-// agentYAML is a team of one, coder, with more of its settings given as lines.
+// agentYAML returns the configuration of one agent, coder, with further settings as lines.
 func agentYAML(command string, more ...string) string {
 	text := fmt.Sprintf("version: 1\nagents:\n  coder:\n    driver: exec\n    command: [sh, -c, %q]\n    workspace: coder\n", command)
 	for _, line := range more {
@@ -64,10 +64,10 @@ func (w *world) sessions() []view.PastSession {
 	return why.Sessions
 }
 
-// gate is a file on which the agent's command waits, so that tests decide when it ends.
+// gated is a command that waits for the file go, so that the test decides when it ends.
 const gated = `echo begun; until [ -e ../go ]; do sleep 0.01; done; echo done`
 
-// SPEC C1, C3, C8: a one-shot, from the first file to the last.
+// SPEC C1, C3, C8: a one-shot, from the first content of the file to the last.
 func TestRunOnce(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, agentYAML(gated), nil)
@@ -87,7 +87,7 @@ func TestRunOnce(t *testing.T) {
 	}
 }
 
-// SPEC C4, C9: a cleanup session has the flag, and only that one.
+// SPEC C4, C9: only a cleanup session receives the cleanup prompt.
 func TestRunCleanup(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, "version: 1\nagents:\n  coder:\n    driver: exec\n    command: [sh, -c, 'echo \"$0 $@\"']\n    workspace: coder\n", nil)
@@ -118,7 +118,7 @@ func (w *world) output(session string) string {
 	return text.String()
 }
 
-// SPEC C2, C5, C6, C11: session after session, and none is cut short by a stop.
+// SPEC C2, C5, C6, C11: sessions follow each other, and a stop cuts none short.
 func TestContinuous(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, agentYAML(gated), nil)
@@ -136,7 +136,8 @@ func TestContinuous(t *testing.T) {
 	w.took("control/coder", "C2", "C5", "C6", "C11")
 }
 
-// SPEC C16, C20: failures in a row back off, then stop; a one-shot that fails is spent.
+// SPEC C16, C20: consecutive failures back off, then pause the agent; a failed one-shot is not
+// repeated.
 func TestFailures(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, agentYAML("exit 3", "failures_max: 3", "backoff: {first: 10ms, max: 20ms}"), nil)
@@ -156,7 +157,7 @@ func TestFailures(t *testing.T) {
 	w.took("control/coder", "C16", "C20")
 }
 
-// SPEC C20: a command that does not exist says so, and nothing hangs.
+// SPEC C20: a command that does not exist is reported, and nothing hangs.
 func TestCannotStart(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, "version: 1\nagents:\n  coder:\n    driver: exec\n    command: [./gone.sh]\n    workspace: coder\n",
@@ -179,7 +180,7 @@ func TestCannotStart(t *testing.T) {
 	}
 }
 
-// SPEC C17, X9: a session that takes too long is ended, with its whole tree.
+// SPEC C17, X9: a session that exceeds its time is ended with all its processes.
 func TestSessionLimit(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, agentYAML("sleep 1000 & echo $!; wait", "limits: {session: 300ms}", "grace: 1s"), nil)
@@ -192,7 +193,8 @@ func TestSessionLimit(t *testing.T) {
 	w.took("session/coder", "S3")
 }
 
-// SPEC C18, X8: a hold lets finish what runs, keeps the wish, and survives a restart.
+// SPEC C18, X8: a hold lets running sessions finish, keeps the desired state, and survives a
+// restart.
 func TestHold(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, agentYAML(gated), nil)
@@ -220,7 +222,8 @@ func TestHold(t *testing.T) {
 	w.took("control/coder", "C18")
 }
 
-// SPEC C14: a stop lets the session finish; the wish stays, and the next start obeys it (C15).
+// SPEC C14: a stop lets the session finish; the desired state stays, and the next start follows it
+// (C15).
 func TestStopKeepsTheWish(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, agentYAML(gated), nil)
@@ -245,19 +248,19 @@ func TestStopKeepsTheWish(t *testing.T) {
 	w.took("control/coder", "C14", "C15")
 }
 
-// SPEC C15: a session outlives the daemon; it is adopted, and heard to its end.
+// SPEC C15: a session outlives the daemon; the next daemon adopts it and follows it to its end.
 func TestAdoption(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, agentYAML(gated), nil)
 	w.command("coder", "run_once")
 	pid := w.until("coder", "it runs", running).Session.PID
-	w.stop() // the engine is gone; the agent is not
+	w.stop() // the daemon is gone; the agent is not
 	w.start()
 	if a := w.until("coder", "it is found", running); a.Session.PID != pid || a.Session.ID != "coder-1" {
 		t.Errorf("another process was found: %+v", a.Session)
 	}
 	w.stop()
-	w.write("go", "") // it ends while nobody looks
+	w.write("go", "") // it ends while no daemon runs
 	w.start()
 	w.until("coder", "it rests", idle)
 	if s := w.sessions(); len(s) != 1 || s[0].Outcome != "ok" {
@@ -269,8 +272,8 @@ func TestAdoption(t *testing.T) {
 	w.took("session/coder", "S2")
 }
 
-// Intent is checked last: what was written into the file while nobody looked is obeyed
-// before anything is started, and a paused agent stays paused.
+// The desired state is checked last: what was written into the file while no daemon ran takes
+// effect before anything starts, and a paused agent stays paused.
 func TestPauseWhileDown(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, agentYAML(gated), nil)
@@ -354,7 +357,7 @@ func TestForeignWriters(t *testing.T) {
 	}
 }
 
-// SPEC X4: an order that makes no sense is refused in words and changes nothing.
+// SPEC X4: a command that makes no sense is refused with a reason and changes nothing.
 func TestRefusals(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, agentYAML("true"), nil)

@@ -20,7 +20,7 @@ func unsure(a view.AgentView) bool { return a.Certainty == view.CertaintyUnknown
 
 func sure(a view.AgentView) bool { return a.Certainty == view.CertaintyKnown && a.Doubt == "" }
 
-// against finds the evidence that speaks against the status.
+// against lists the evidence that contradicts the status.
 func against(why view.WhyView) (found []string) {
 	for _, piece := range why.Evidence {
 		if !piece.Holds {
@@ -51,11 +51,11 @@ func (w *world) shimOf(session string) int {
 	return proof.ShimPID
 }
 
-// A shim that was stopped says nothing: within a second the status is unknown, and says
-// why; the badge stays. When the shim goes on there is no doubt any more.
+// A stopped shim does not answer: within a second the status is unknown and says why; the badge
+// stays. When the shim continues, the doubt ends.
 func TestStoppedShim(t *testing.T) {
 	t.Parallel()
-	if status.EvidenceWait >= time.Second { // each look at a status asks for so long, and no longer
+	if status.EvidenceWait >= time.Second { // each status request asks for at most this long
 		t.Errorf("a shim is given %v to answer", status.EvidenceWait)
 	}
 	w := newWorld(t, agentYAML(gated), nil)
@@ -82,8 +82,8 @@ func TestStoppedShim(t *testing.T) {
 	w.until("coder", "it rests", idle)
 }
 
-// An agent that is killed while its shim is stopped: nobody can say how it ended, but that
-// its process is gone is seen.
+// An agent is killed while its shim is stopped: how it ended is unknown, but the status shows that
+// its process is gone.
 func TestDeathBehindAStoppedShim(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, agentYAML(gated), nil)
@@ -105,8 +105,8 @@ func TestDeathBehindAStoppedShim(t *testing.T) {
 	}
 }
 
-// An agent that was stopped is not dead: it says nothing, for longer and longer, and that it
-// is stopped is seen. It goes on where it was.
+// A stopped agent is not dead: its silence grows, the status shows that it is stopped, and it
+// continues where it was.
 func TestStoppedAgent(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, agentYAML(gated), nil)
@@ -144,7 +144,7 @@ func TestStoppedAgent(t *testing.T) {
 	}
 }
 
-// What contradicts the badge, of whatever kind, makes the status unknown and stands in why.
+// Every kind of contradiction makes the status unknown and is listed by why.
 func TestContradictions(t *testing.T) {
 	t.Parallel()
 	cases := map[string]func(*seam.Proof) string{
@@ -192,7 +192,7 @@ func (l liar) Evidence(ctx context.Context) (seam.Proof, error) {
 	return p, err
 }
 
-// Whether a session that was opened was ever started nobody knows while its shim is silent.
+// While the shim does not answer, it is unknown whether an opened session was started.
 func TestSilentSinceTheStart(t *testing.T) {
 	t.Parallel()
 	inBubble(t, "coder", func(t *testing.T, b *bubble) {
@@ -210,7 +210,7 @@ func TestSilentSinceTheStart(t *testing.T) {
 	})
 }
 
-// A file that cannot be mended and says something else than is the case.
+// A file that cannot be corrected and contradicts the status.
 func TestFileSaysOtherwise(t *testing.T) {
 	t.Parallel()
 	inBubble(t, "coder", func(t *testing.T, b *bubble) {

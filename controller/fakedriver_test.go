@@ -12,17 +12,17 @@ import (
 	"github.com/fairlead-dev/fairlead/driver"
 )
 
-// fakeDriver understands lines: "usage IN OUT COST", "stop ok" and "stop WHY"; and
-// "turn IN OUT COST", one line that makes two facts, the first of which carries the place
-// where the line begins. "listening N" has read N bytes, "asks …" asks for permission, "deed"
-// calls a tool; "wants TOOL {JSON}" asks for it, with options, under the name of the place where the
-// line ends; "withdraws ASK", "conversation ID MODEL [resumed]", "limited SECONDS WHY". All else is said.
+// fakeDriver understands lines: "usage IN OUT COST", "stop ok" and "stop WHY"; "turn IN OUT COST",
+// one line that makes two facts, the first with the offset of the line's beginning; "listening N"
+// has read N bytes; "asks …" asks for permission; "deed" calls a tool; "wants TOOL {JSON}" asks
+// for it with options, with the offset of the line's end as id; "withdraws ASK", "conversation ID
+// MODEL [resumed]", "limited SECONDS WHY". All else is text.
 type fakeDriver struct {
-	check   hook // what Check answers
-	between hook // asked between two facts of one line
-	talks   bool // its agents read what they are told
-	plods   bool // but not in the middle of an answer
-	resumes bool // they go on with an earlier conversation
+	check   hook // what Check returns
+	between hook // called between two facts of one line
+	talks   bool // its agents read input
+	plods   bool // but not during an answer
+	resumes bool // they can resume a conversation
 }
 
 func (d *fakeDriver) Steers() bool { return d.talks && !d.plods }
@@ -97,7 +97,7 @@ func (c fakeConversation) Facts(ctx context.Context, from int64) iter.Seq2[drive
 	}
 }
 
-// Answer answers what a session wants, in its input.
+// Answer writes the answer to a question into the session's input.
 func (c fakeConversation) Answer(ctx context.Context, ask, option string) error {
 	return c.w.Send(ctx, fakeOrder{Prompt: "answer " + ask + " " + option}.line())
 }

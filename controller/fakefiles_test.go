@@ -14,15 +14,15 @@ import (
 	"github.com/fairlead-dev/fairlead/journal"
 )
 
-// errDead is what an engine meets after its death: nothing that it does has any effect.
+// errDead is what a supervisor receives after its death: nothing that it does has any effect.
 var errDead = errors.New("this engine is dead")
 
-// fate counts what an engine does to the world, and kills it after a number of acts: the
-// last one is done and nobody hears of it, or it is not done at all.
+// fate counts a supervisor's acts and kills it after a number of them: the last act succeeds
+// without an answer, or does not happen.
 type fate struct {
 	mu     sync.Mutex
 	acts   []string
-	last   int // 0: it lives for ever
+	last   int // 0: it never dies
 	undone bool
 	dead   chan struct{}
 }
@@ -40,8 +40,8 @@ func (f *fate) isDead() bool {
 	}
 }
 
-// act does something unless it is over. The lock is not held meanwhile: an act that takes
-// its time, as an append can, holds up nothing else.
+// act does something unless the supervisor is dead. It does not hold the lock meanwhile, so that a
+// slow act, such as an append, delays nothing else.
 func (f *fate) act(what string, do func()) error {
 	f.mu.Lock()
 	if f.isDead() {
@@ -64,7 +64,7 @@ func (f *fate) act(what string, do func()) error {
 	return errDead
 }
 
-// die ends it now.
+// die kills the supervisor now.
 func (f *fate) die() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -79,7 +79,7 @@ func (f *fate) count() int {
 	return len(f.acts)
 }
 
-// mortal is a journal that dies with its engine.
+// mortal is a journal that dies with its supervisor.
 type mortal struct {
 	journal.Journal
 	fate *fate
@@ -93,12 +93,12 @@ func (m mortal) Append(ctx context.Context, batch []journal.Change, expect ...jo
 	return last, err
 }
 
-// fakeDisk holds everybody's agent_state.json. It outlives engines; an engine watches it
-// through a fakeFiles.
+// fakeDisk holds every agent_state.json. It outlives supervisors, which watch it through a
+// fakeFiles.
 type fakeDisk struct {
 	mu    sync.Mutex
 	files map[string][]byte
-	watch *fakeFiles // of the engine that lives, if one does
+	watch *fakeFiles // of the running supervisor, if any
 }
 
 func newFakeDisk() *fakeDisk { return &fakeDisk{files: map[string][]byte{}} }
@@ -114,7 +114,7 @@ func (d *fakeDisk) state(agent string) agentfile.State {
 	return s
 }
 
-// put is somebody else's write; nil deletes.
+// put is another program's write; nil deletes.
 func (d *fakeDisk) put(agent string, text []byte) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -128,7 +128,7 @@ func (d *fakeDisk) put(agent string, text []byte) {
 	}
 }
 
-// wish is a foreign Mission Control at work.
+// wish writes a desired state as a foreign Mission Control does.
 func (d *fakeDisk) wish(agent, desired, note string, at time.Time) {
 	d.mu.Lock()
 	s, _ := agentfile.Parse(d.files[agent])
@@ -140,7 +140,7 @@ func (d *fakeDisk) wish(agent, desired, note string, at time.Time) {
 	d.put(agent, s.Render())
 }
 
-// fakeFiles is agentfile.Files as its documentation says it, without a file system.
+// fakeFiles implements agentfile.Files as documented, without a file system.
 type fakeFiles struct {
 	disk *fakeDisk
 	fate *fate
@@ -156,7 +156,7 @@ type fakeFiles struct {
 	queue []agentfile.Seen
 
 	adding, reading, writing hook
-	handing                  hook // asked before a look is handed out
+	handing                  hook // called before an observation is delivered
 	writes                   int
 }
 
@@ -205,7 +205,7 @@ func (w *fakeFiles) handOut() {
 	}
 }
 
-// noticed looks at a file; the caller holds the disk's lock.
+// noticed reads a file; the caller holds the disk's lock.
 func (w *fakeFiles) noticed(agent string) {
 	was, watched := w.now[agent]
 	if !watched {

@@ -17,19 +17,19 @@ import (
 	"github.com/fairlead-dev/fairlead/driver"
 )
 
-// fakeHost plays sessions in the test's own process. They outlive the engine, as those of
-// real shims do. What was ever started is remembered for good.
+// fakeHost plays sessions in the test's own process. They outlive the supervisor, as those of real
+// shims do. It remembers all sessions that were ever started.
 type fakeHost struct {
 	mu       sync.Mutex
 	sessions map[string]*fakeSession
-	order    []string // of the starts
+	order    []string // session ids in order of their starts
 	fence    uint64
-	faults   []string // what no engine may do
+	faults   []string // forbidden requests of a supervisor
 
 	play   func(s *fakeSession) // a session's life, in a goroutine of its own; nil: it waits to be ended
-	starts hook                 // asked before a start: what it answers instead
+	starts hook                 // called before a start; its error is the answer
 	adopts hook
-	ends   hook // asked before an order to end
+	ends   hook // called before a request to end
 	lives  sync.WaitGroup
 }
 
@@ -39,7 +39,7 @@ func newFakeHost() *fakeHost { return &fakeHost{sessions: map[string]*fakeSessio
 type fakeSession struct {
 	id     string
 	kind   driver.Kind
-	resume string // the conversation that it is to go on with
+	resume string // the conversation to resume
 	over   chan struct{}
 	asked  chan struct{} // closed when it was told to end, or its input was closed
 	host   *fakeHost
@@ -51,14 +51,14 @@ type fakeSession struct {
 	acked  bool
 	told   bool
 
-	in    []byte        // what was typed, not read yet
-	input int64         // bytes of it, those read among them
-	label string        // of the last of it that had one
-	named []string      // all that had one
-	typed chan struct{} // closed and made anew with every byte
+	in    []byte        // unread input
+	input int64         // bytes of input, including those read
+	label string        // of the last labeled input
+	named []string      // labels of all labeled inputs
+	typed chan struct{} // closed and replaced with every write
 }
 
-// say writes a line; false: it is dead.
+// say writes a line; false: the session is dead.
 func (s *fakeSession) say(format string, args ...any) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -96,7 +96,7 @@ func (s *fakeSession) isOver() bool {
 	}
 }
 
-// tell is an order to end.
+// tell is a request to end.
 func (s *fakeSession) tell() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -106,7 +106,7 @@ func (s *fakeSession) tell() {
 	}
 }
 
-// lasts lives for a while, or until it is told to end.
+// lasts runs for a while, or until it is told to end.
 func (s *fakeSession) lasts(d time.Duration) {
 	select {
 	case <-time.After(d):
@@ -118,7 +118,7 @@ func (h *fakeHost) fault(format string, args ...any) {
 	h.faults = append(h.faults, fmt.Sprintf(format, args...))
 }
 
-// seat is the host as one engine knows it: with the fate of that engine.
+// seat is the host for one supervisor, with its fate.
 type seat struct {
 	*fakeHost
 	fate *fate
@@ -217,7 +217,7 @@ func (h seat) Output(_ context.Context, id string, offset int64) (io.ReadCloser,
 
 func (h seat) Sweep(context.Context) ([]string, error) { return nil, nil }
 
-// hook is a place where a test may step in. It may be changed while it is asked.
+// hook is a place where a test can intervene. It may be changed while it is called.
 type hook struct {
 	mu sync.Mutex
 	f  func(about string) error
@@ -239,10 +239,10 @@ func (h *hook) ask(about string) error {
 	return f(about)
 }
 
-// agentIn is whose session it is: coder-17 is coder's.
+// agentIn is the agent of a session: coder-17 belongs to coder.
 func agentIn(session string) string { return session[:strings.LastIndexByte(session, '-')] }
 
-// startsOf counts how often anything of an agent was started.
+// startsOf counts the starts of an agent's sessions.
 func (h *fakeHost) startsOf(agent string) int {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -261,7 +261,7 @@ func (h *fakeHost) session(id string) *fakeSession {
 	return h.sessions[id]
 }
 
-// running lists what is alive.
+// running lists the sessions that run.
 func (h *fakeHost) running() []string {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -275,7 +275,7 @@ func (h *fakeHost) running() []string {
 	return ids
 }
 
-// killAll ends what is alive, and waits: a bubble may not be left with goroutines.
+// killAll ends all running sessions and waits: a bubble must not be left with goroutines.
 func (h *fakeHost) killAll() {
 	h.mu.Lock()
 	for _, s := range h.sessions {
@@ -286,7 +286,7 @@ func (h *fakeHost) killAll() {
 	h.lives.Wait()
 }
 
-// fakeProc is one engine's hold on a session.
+// fakeProc is one supervisor's handle of a session.
 type fakeProc struct {
 	*fakeSession
 	fate  *fate
@@ -350,7 +350,7 @@ func (p *fakeProc) Evidence(context.Context) (seam.Proof, error) {
 
 func (p *fakeProc) Send(ctx context.Context, input []byte) error { return p.SendAs(ctx, "", input) }
 
-// SendAs types, once, what has a name.
+// SendAs writes labeled input once.
 func (p *fakeProc) SendAs(_ context.Context, label string, input []byte) error {
 	if err := p.allowed(); err != nil {
 		return err
@@ -367,7 +367,7 @@ func (p *fakeProc) Input() (int64, string) {
 	return p.input, p.label
 }
 
-// take is what somebody types.
+// take receives input.
 func (s *fakeSession) take(input []byte, label string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -381,8 +381,7 @@ func (s *fakeSession) take(input []byte, label string) {
 	s.typed = make(chan struct{})
 }
 
-// next is the next thing that the session is told: a prompt, or an order to cancel; false: it is
-// to go, or the time is over.
+// next returns the session's next prompt or cancellation; false: it must end, or the time is over.
 func (s *fakeSession) next(within time.Duration) (text string, cancel, ok bool) {
 	timer := time.NewTimer(within)
 	defer timer.Stop()
@@ -411,7 +410,7 @@ func (s *fakeSession) next(within time.Duration) (text string, cancel, ok bool) 
 	}
 }
 
-// fakeOrder is a line of what is typed.
+// fakeOrder is one line of input.
 type fakeOrder struct {
 	Prompt string `json:"prompt,omitempty"`
 	Cancel bool   `json:"cancel,omitempty"`
@@ -435,7 +434,7 @@ func (p *fakeProc) Output(ctx context.Context, offset int64) (io.ReadCloser, err
 	return &fakeOutput{s: p.fakeSession, ctx: ctx, cancel: cancel, at: int(offset)}, nil
 }
 
-// fakeOutput follows what a session says.
+// fakeOutput follows a session's output.
 type fakeOutput struct {
 	s      *fakeSession
 	ctx    context.Context

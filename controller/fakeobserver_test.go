@@ -15,7 +15,7 @@ import (
 
 const sheet = `{"desired_state": "run_once", "current_state": "pause", "timestamp": "2026-01-02T03:04:05.678Z", "setBy": "human", "note": "x"}`
 
-// What the eyes of a rehearsal see in a workspace is what the watch of a start hands out.
+// The observer of a dry run sees the same in a workspace as the watch of a start.
 func TestEyesSeeWhatTheWatchSees(t *testing.T) {
 	cases := map[string]func(t *testing.T, dir string){
 		"a file":          func(t *testing.T, dir string) { put(t, dir, agentfile.FileName, sheet) },
@@ -46,7 +46,7 @@ func TestEyesSeeWhatTheWatchSees(t *testing.T) {
 				if err == nil || werr == nil {
 					t.Errorf("the eyes say %v, and the watch %v", err, werr)
 				}
-				return // neither looks at it, and both say so
+				return // neither reads it, and both report that
 			}
 			last := seen[len(seen)-1]
 			if last.Kind != now.Kind || last.Sum != now.Sum || last.Ident != now.Ident || last.State.DesiredState != now.State.DesiredState {
@@ -68,7 +68,7 @@ func put(t *testing.T, dir, name, text string) {
 	}
 }
 
-// watch gives what a real watch hands out of what was swapped out, and what it reads.
+// watch returns what a real watch delivers from replaced files, and what it reads.
 func watch(ctx context.Context, t *testing.T, dir string, most int) (looks []agentfile.Seen, now agentfile.Seen, err error) {
 	t.Helper()
 	files, err := agentfile.Watch(slog.New(slog.DiscardHandler))

@@ -17,7 +17,7 @@ import (
 	"github.com/fairlead-dev/fairlead/team"
 )
 
-// errand is the only thing that a foreign agent is to be told now.
+// errand is the only action that a foreign agent has now.
 func (b *bubble) errand(agent string) view.ErrandView {
 	b.t.Helper()
 	views, err := b.engine.AgentErrands(b.t.Context(), agent, 0)
@@ -34,8 +34,8 @@ func (b *bubble) foreign(agents ...string) {
 	}
 }
 
-// SPEC T1, T4, T7, T10, T12, T22: foreign agents fetch what they are told, and act under the
-// numbers of their turns. What they say under another is late.
+// SPEC T1, T4, T7, T10, T12, T22: foreign agents fetch their actions and act under the numbers of
+// their turns. Text under another number is late.
 func TestForeignAgentsTakeTurns(t *testing.T) {
 	t.Parallel()
 	inBubble(t, "ada bob", func(t *testing.T, b *bubble) {
@@ -104,7 +104,7 @@ func TestForeignAgentsTakeTurns(t *testing.T) {
 	})
 }
 
-// SPEC T11: three heartbeats missed are a disconnect; after a restart they count from the start.
+// SPEC T11: three missed heartbeats disconnect an agent; after a restart they count from the start.
 func TestForeignAgentFallsSilent(t *testing.T) {
 	t.Parallel()
 	inBubble(t, "ada bob", func(t *testing.T, b *bubble) {
@@ -174,7 +174,7 @@ func TestAgentsAreProbed(t *testing.T) {
 	})
 }
 
-// A page of a conversation holds whole changes, in order, however it is asked for.
+// A page of a conversation holds whole changes, in order, for every query.
 func TestPagesOfAConversation(t *testing.T) {
 	t.Parallel()
 	inBubble(t, "ada bob", func(t *testing.T, b *bubble) {
@@ -238,7 +238,7 @@ func TestPagesOfAConversation(t *testing.T) {
 	})
 }
 
-// Who waits for errands is let go with whoever asked, and with the engine.
+// A request that waits for actions ends with its caller and with the daemon.
 func TestWaitingForErrandsEnds(t *testing.T) {
 	t.Parallel()
 	inBubble(t, "ada", func(t *testing.T, b *bubble) {

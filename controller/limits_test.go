@@ -15,7 +15,7 @@ import (
 
 var testTime = time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
 
-// SPEC X9, C17: what an agent says it used ends its session, and keeps it from the next.
+// SPEC X9, C17: reported usage ends an agent's session and prevents the next.
 func TestLimitsByReports(t *testing.T) {
 	t.Parallel()
 	for name, say := range map[string]string{
@@ -57,7 +57,7 @@ func TestLimitsByReports(t *testing.T) {
 	}
 }
 
-// SPEC X9: the wall clock of a session, also over a restart.
+// SPEC X9: the wall clock limit of a session, also across a restart.
 func TestSessionLimitOverARestart(t *testing.T) {
 	t.Parallel()
 	inBubble(t, "coder", func(t *testing.T, b *bubble) {
@@ -78,7 +78,7 @@ func TestSessionLimitOverARestart(t *testing.T) {
 	})
 }
 
-// What was reported before a restart is not counted again, and what was said meanwhile is.
+// Usage reported before a restart is not counted again, and usage reported meanwhile is counted.
 func TestReportsAreCountedOnce(t *testing.T) {
 	t.Parallel()
 	for _, how := range []string{"usage", "turn"} {
@@ -111,7 +111,7 @@ func TestReportsAreCountedOnce(t *testing.T) {
 					t.Fatal(err)
 				}
 				s.say("%s 1 1 1", how)
-				s.exit(0) // with nobody there
+				s.exit(0) // while no daemon runs
 				b.start()
 				if u := b.view("coder").UsageToday; u.InputTokens != 301 {
 					t.Errorf("what it said last: %+v", u)
@@ -123,8 +123,8 @@ func TestReportsAreCountedOnce(t *testing.T) {
 	}
 }
 
-// A report never names a place in the middle of a line, however long a driver takes over it:
-// what was said there would be counted twice, or not at all.
+// A report's position is never inside a line, however long the driver takes for it: the line would
+// be counted twice or not at all.
 func TestNoReportInTheMiddleOfALine(t *testing.T) {
 	t.Parallel()
 	inBubble(t, "coder", func(t *testing.T, b *bubble) {
@@ -137,9 +137,9 @@ func TestNoReportInTheMiddleOfALine(t *testing.T) {
 		b.command("coder", "run_once")
 		b.settle()
 		s := b.host.session("coder-1")
-		s.say("") // a line without a word to us
+		s.say("") // a line without facts
 		s.say("turn 10 1 0.5")
-		b.after(2 * listen.ReportEvery) // in the middle of it
+		b.after(2 * listen.ReportEvery) // in the middle of the line
 		if u := b.view("coder").UsageToday; u.InputTokens != 0 {
 			t.Errorf("reported in the middle: %+v", u)
 		}
@@ -155,13 +155,13 @@ func TestNoReportInTheMiddleOfALine(t *testing.T) {
 	})
 }
 
-// A session that ended before it was ever seen to run has run all the same: its use counts.
+// A session that ended before it was seen running did run: its usage counts.
 func TestUseOfASessionThatWasNeverSeen(t *testing.T) {
 	t.Parallel()
 	inBubble(t, "coder", func(t *testing.T, b *bubble) {
 		b.host.play = func(s *fakeSession) { s.say("usage 10 10 1") }
 		b.start()
-		b.host.starts.set(func(string) error { // it dies with the start, which is done
+		b.host.starts.set(func(string) error { // it dies with the start, which succeeds
 			b.fate.mu.Lock()
 			defer b.fate.mu.Unlock()
 			b.fate.last = len(b.fate.acts) + 1
@@ -182,7 +182,7 @@ func TestUseOfASessionThatWasNeverSeen(t *testing.T) {
 	})
 }
 
-// What an agent says of itself may be anything.
+// An agent may report arbitrary numbers.
 func TestHostileNumbers(t *testing.T) {
 	t.Parallel()
 	inBubble(t, "coder", func(t *testing.T, b *bubble) {
@@ -216,7 +216,7 @@ func TestHostileNumbers(t *testing.T) {
 	}
 }
 
-// After the clock was set back, or forward, timers fire.
+// Timers fire after the clock was set back or forward.
 func TestClock(t *testing.T) {
 	t.Parallel()
 	inBubble(t, "coder", func(t *testing.T, b *bubble) {

@@ -26,7 +26,7 @@ agents:
   coder: {driver: exec, command: [sh, -c, 'echo "I am $FAIRLEAD_SESSION"; exec sleep 600'], backoff: {first: 1ms, max: 1ms}}
 `
 
-// journalFiles are the journal's, on disk.
+// journalFiles lists the journal's files.
 func (w *world) journalFiles() []string {
 	w.t.Helper()
 	all, err := filepath.Glob(filepath.Join(w.dir, ".fairlead", "journal.db*"))
@@ -36,7 +36,7 @@ func (w *world) journalFiles() []string {
 	return all
 }
 
-// keepJournal copies the journal, while nobody has it open, and gives what puts the copy back.
+// keepJournal copies the journal while it is closed. restore puts the copy back.
 func (w *world) keepJournal() (restore func()) {
 	kept := map[string][]byte{}
 	for _, path := range w.journalFiles() {
@@ -64,7 +64,7 @@ func (w *world) loseJournal() {
 	}
 }
 
-// plan rehearses the next start.
+// plan makes a dry run of the next start.
 func (w *world) plan() view.Plan {
 	w.t.Helper()
 	conf, err := config.Load(w.dir, os.LookupEnv)
@@ -86,8 +86,9 @@ func (w *world) plan() view.Plan {
 	return plan
 }
 
-// The journal was taken away, or an old copy put back, while an agent runs: the next start
-// goes beyond every epoch that was obeyed, starts nothing beside it, and loses none of it.
+// The journal was removed, or replaced by an old copy, while an agent runs: the next start uses a
+// higher epoch than any that was obeyed, starts nothing beside the agent, and loses none of its
+// output.
 func TestStrangers(t *testing.T) {
 	t.Parallel()
 	for name, old := range map[string]bool{"no journal": false, "an old journal": true} {
@@ -105,7 +106,7 @@ func TestStrangers(t *testing.T) {
 				t.Fatal(err)
 			}
 			w.until("coder", "that it runs again", func(v view.AgentView) bool { return running(v) && v.Session.ID == "coder-2" })
-			for range 2 { // epochs that only the shim will remember
+			for range 2 { // epochs that only the shim remembers
 				w.stop()
 				w.start()
 			}
@@ -118,7 +119,7 @@ func TestStrangers(t *testing.T) {
 				t.Errorf("the plan says nothing of coder-2: %+v", plan)
 			}
 			w.start()
-			w.command("coder", "continuous")                 // the file says it, too
+			w.command("coder", "continuous")                 // the file asks for it, too
 			soon := time.Now().Add(2 * sessions.OrphanEvery) // a start that does not wait is over by then
 			w.until("coder", "that time passes", func(view.AgentView) bool { return time.Now().After(soon) })
 			shown := w.until("coder", "that a stranger is said", func(v view.AgentView) bool { return strings.Contains(v.Doubt, "coder-2 runs as process") })
@@ -151,7 +152,8 @@ func TestStrangers(t *testing.T) {
 	}
 }
 
-// One that is over keeps nobody waiting, and its end is not taken for that of another.
+// An orphan session that is over delays no start, and its end is not mistaken for another
+// session's.
 func TestDeadStrangers(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, strings.Replace(lonely, "exec sleep 600", "exit 3", 1), nil)
@@ -172,7 +174,7 @@ func TestDeadStrangers(t *testing.T) {
 	}
 }
 
-// Where a folder is no session's, it is left alone.
+// A folder that does not belong to a session is left alone.
 func TestNameParts(t *testing.T) {
 	t.Parallel()
 	for name, want := range map[string]string{"coder-1": "coder 1", "a-b-12": "a-b 12", "coder": "", "-1": "", "coder-0": "", "coder-x": "", "coder-": "", "": ""} {
@@ -187,8 +189,8 @@ func TestNameParts(t *testing.T) {
 	}
 }
 
-// An old copy of the journal that knows the session: it is adopted, though its shim has
-// obeyed epochs that the copy never heard of.
+// An old copy of the journal that knows the session: it is adopted, although its shim has obeyed
+// epochs that the copy does not know.
 func TestAdoptionByAnOldJournal(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, lonely, nil)
@@ -211,7 +213,7 @@ func TestAdoptionByAnOldJournal(t *testing.T) {
 	}
 }
 
-// What cannot be read keeps its own agent waiting, and says how to go on; nobody else waits.
+// A damaged record delays only its own agent, and the plan says how to continue.
 func TestDamagedStranger(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, lonely+"  other: {driver: exec, command: [sleep, '600'], workspace: other}\n", nil)

@@ -9,8 +9,8 @@ import (
 	"github.com/fairlead-dev/fairlead/controller/seam"
 )
 
-// The plan of a start says what becomes of sessions for channels, and why one is started; and the
-// start does so.
+// The plan of a start names the outcome of sessions for channels and why one starts; the start does
+// the same.
 func TestPlanOfTalks(t *testing.T) {
 	t.Parallel()
 	plays := map[string]struct {
@@ -51,7 +51,7 @@ func TestPlanOfTalks(t *testing.T) {
 	}
 }
 
-// A session that was opened and never began is started with what is still to be told.
+// A session that was opened and never started receives what is still due.
 func TestPlanOfATalkThatNeverBegan(t *testing.T) {
 	t.Parallel()
 	inBubble(t, "ada", func(t *testing.T, b *bubble) {

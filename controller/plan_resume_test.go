@@ -27,17 +27,17 @@ func (b *bubble) stopNow() {
 	}
 }
 
-// asked is a session's life until it is asked to end.
+// asked is the life of a session that runs until it is asked to end.
 func asked(s *fakeSession) { <-s.asked }
 
-// What `down --now` cuts off goes on like what a crash cut off: with its conversation, and told that
-// it was interrupted. What was told to stop, or had ended well, does not.
+// A session that `down --now` cut off resumes its conversation like one that a crash cut off, and
+// is told of the interruption. One that was told to stop, or had ended well, does not.
 func TestDownNowCutsOff(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
 		life  func(*fakeSession)
 		first string
-		then  string // wished in mid-session, before Fairlead is stopped
+		then  string // desired state written during the session, before Fairlead stops
 		want  string
 		is    string
 	}{
@@ -83,7 +83,7 @@ func TestDownNowCutsOff(t *testing.T) {
 	}
 }
 
-// talks are the words of a plan about conversations, in order.
+// talks lists a plan's statements about conversations, in order.
 func talks(plan view.Plan) []view.PlanTalk {
 	var found []view.PlanTalk
 	for _, line := range plan.Lines {
@@ -96,12 +96,12 @@ func talks(plan view.Plan) []view.PlanTalk {
 	return found
 }
 
-// A plan says with which conversation a session goes on, and what it says is what happens.
+// A plan names the conversation that a session resumes, and the start does what the plan says.
 func TestPlanOfConversations(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
 		how   config.Resume
-		down  func(b *bubble) // while nobody looks
+		down  func(b *bubble) // runs while no daemon runs
 		words string          // of the plan
 		want  string          // the conversation of the session that is started
 	}{
@@ -149,7 +149,7 @@ func loses(b *bubble) {
 	b.each(func(s *fakeSession) { s.finish(seam.Ending{Lost: true, Why: "its shim was killed"}) })
 }
 
-// What a person has answered is in the plan.
+// A person's answer is part of the plan.
 func TestPlanKnowsTheAnswer(t *testing.T) {
 	t.Parallel()
 	for option, want := range map[string]view.PlanTalk{
@@ -167,7 +167,7 @@ func TestPlanKnowsTheAnswer(t *testing.T) {
 			b.start()
 			b.after(time.Second)
 			q := b.open1(question.Resume)
-			b.answer(q.ID, view.QuestionAnswer{Option: option}) // and the daemon dies before the session hears of it
+			b.answer(q.ID, view.QuestionAnswer{Option: option}) // the daemon dies before the session receives the answer
 			b.die()
 			if got := talks(b.dryRun()); len(got) != 1 || got[0].Do != want.Do || got[0].ID != want.ID || got[0].Why != want.Why {
 				t.Errorf("after %q it plans %v", option, got)
@@ -176,7 +176,7 @@ func TestPlanKnowsTheAnswer(t *testing.T) {
 	}
 }
 
-// Who talks in a channel goes on with the conversation that he had there.
+// A session for channels resumes the conversation that the agent had there.
 func TestPlanOfATalk(t *testing.T) {
 	t.Parallel()
 	inBubble(t, "ada bob", func(t *testing.T, b *bubble) {
@@ -184,7 +184,7 @@ func TestPlanOfATalk(t *testing.T) {
 		b.conversing(config.ResumeInterrupted, talksOn)
 		b.start()
 		b.insistSaying("hello", "")
-		b.after(20 * time.Minute) // the sessions have gone
+		b.after(20 * time.Minute) // the sessions have ended
 		release := make(chan struct{})
 		b.driver.check.set(func(string) error { <-release; return nil })
 		b.insistSaying("hello again", "")

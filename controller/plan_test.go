@@ -23,7 +23,7 @@ import (
 	"github.com/fairlead-dev/fairlead/team"
 )
 
-// fakeObserver look at the fake world, and touch nothing.
+// fakeObserver observes the fake world and changes nothing.
 type fakeObserver struct{ b *bubble }
 
 func (y fakeObserver) Session(_ context.Context, id string, epoch uint64) (seam.Found, int, error) {
@@ -61,7 +61,7 @@ func (y fakeObserver) File(_ context.Context, agent, _ string) ([]agentfile.Seen
 	return []agentfile.Seen{s}, nil
 }
 
-// dryRun says what the next start will do, and checks that saying so changed nothing.
+// dryRun plans the next start and checks that planning changed nothing.
 func (b *bubble) dryRun() view.Plan {
 	b.t.Helper()
 	world := func() string {
@@ -86,7 +86,7 @@ func (b *bubble) dryRun() view.Plan {
 	return plan
 }
 
-// die ends the engine as a SIGKILL does: nothing that it still does has any effect.
+// die ends the daemon like a SIGKILL: nothing that it still does has any effect.
 func (b *bubble) die() {
 	b.fate.mu.Lock()
 	if !b.fate.isDead() {
@@ -97,7 +97,7 @@ func (b *bubble) die() {
 	b.bury()
 }
 
-// fatesOf are what may have become of a session while nobody looked.
+// fates are the possible outcomes of a session while no daemon ran.
 var fates = map[string]func(b *bubble){
 	"running": func(*bubble) {},
 	"exited":  func(b *bubble) { b.each(func(s *fakeSession) { s.exit(0) }) },
@@ -126,13 +126,13 @@ func (b *bubble) each(do func(s *fakeSession)) {
 	}
 }
 
-// turns are what is wanted, and what else is the case: alive is done while the daemon runs,
-// down while it does not.
+// twist is a desired state with further conditions: alive runs while the daemon runs, down while it
+// does not.
 type twist struct {
-	first  string // the first wish
+	first  string // the first desired state
 	alive  func(b *bubble)
 	down   func(b *bubble)
-	paused bool // a human's pause stands: nothing may begin
+	paused bool // a person's pause is in effect: nothing may start
 }
 
 func wishes(word string) func(b *bubble) {
@@ -201,13 +201,13 @@ func (b *bubble) hold() {
 	}
 }
 
-// uses has the session say what it used, and waits until that is in the journal.
+// uses makes the session report usage, and waits until that is in the journal.
 func uses(b *bubble) {
 	b.each(func(s *fakeSession) { s.say("usage 10 5 0.5") })
 	b.after(time.Second)
 }
 
-// What is planned is what is done: every situation that a start can meet.
+// The plan is what happens, in every situation that a start can meet.
 func TestPlanIsWhatHappens(t *testing.T) {
 	t.Parallel()
 	for fate := range fates {
@@ -233,7 +233,7 @@ func playPlan(t *testing.T, b *bubble, fate, name string, twist twist) {
 	b.engine.opts.Planned = func(p view.Plan) { told = &p }
 	b.run()
 	b.settle()
-	<-time.After(100 * time.Millisecond) // looks that are waited for
+	<-time.After(100 * time.Millisecond) // reads that are waited for
 	b.settle()
 	if told == nil {
 		t.Fatal("the start told nobody its plan")
@@ -268,7 +268,7 @@ func leads(b *bubble, fate string, twist twist) {
 	}
 	if fate == "none" {
 		b.host.play = func(*fakeSession) {}
-		b.hold() // the wish stands, and nothing has begun
+		b.hold() // the desired state is set, and nothing has started
 	}
 	wishes(twist.first)(b)
 	b.settle()
@@ -286,9 +286,9 @@ func leads(b *bubble, fate string, twist twist) {
 	b.die()
 }
 
-// deeds are what a start has done, as the journal and the host know it.
+// deeds are what a start has done, according to the journal and the host.
 type deeds struct {
-	rows    map[string]string // session → rows that were taken for it
+	rows    map[string]string // session → rows that it took
 	started []string
 }
 
@@ -307,7 +307,7 @@ func deedsOf(b *bubble, head, starts int) deeds {
 	return done
 }
 
-// compareDeeds holds a plan against what was done.
+// compareDeeds compares a plan with what was done.
 func compareDeeds(t *testing.T, b *bubble, fate string, line view.PlanLine, done deeds) {
 	t.Helper()
 	var wanted []string
@@ -345,7 +345,7 @@ func compareDeeds(t *testing.T, b *bubble, fate string, line view.PlanLine, done
 	}
 }
 
-// A team that was stopped in good order has nothing to recover.
+// A team that was stopped in order has nothing to recover.
 func TestQuietPlan(t *testing.T) {
 	t.Parallel()
 	inBubble(t, "coder pm", func(t *testing.T, b *bubble) {

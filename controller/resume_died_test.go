@@ -14,8 +14,8 @@ import (
 	"github.com/fairlead-dev/fairlead/team"
 )
 
-// A key that the provider refuses is not tried again and again: one session, then it rests, and says
-// how to sign in. A person's next word tries once more.
+// A key that the provider refuses is not tried again and again: after one session the agent rests,
+// and the status says how to sign in. A person's next command tries once more.
 func TestKeyRefused(t *testing.T) {
 	t.Parallel()
 	inBubble(t, "coder", func(t *testing.T, b *bubble) {
@@ -33,8 +33,8 @@ func TestKeyRefused(t *testing.T) {
 	})
 }
 
-// A program that died in the middle of its work is gone on with, whether its adapter could still say so
-// or died with it; one that failed by itself begins anew.
+// A program that died during its work is resumed, whether its adapter reported that or died with
+// it; one that failed by itself begins anew.
 func TestTakesUpWhatDied(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -54,7 +54,7 @@ func TestTakesUpWhatDied(t *testing.T) {
 	}
 }
 
-// In a channel every session goes on with the conversation, until that has killed two in a row.
+// In a channel every session resumes the conversation until it has killed two in a row.
 func TestATalkThatKills(t *testing.T) {
 	t.Parallel()
 	past := func(outcomes ...control.Outcome) (a *team.Agent) {
@@ -76,7 +76,7 @@ func TestATalkThatKills(t *testing.T) {
 		{past(ok), said("ada-1", false), false},
 		{past(bad), said("ada-1", false), false},
 		{past(bad, bad), said("ada-2", true), true},
-		{past(bad, bad), said("ada-1", false), true}, // it did not come so far as to name it again
+		{past(bad, bad), said("ada-1", false), true}, // it died before it named the conversation again
 		{past(bad, bad, bad), said("ada-3", false), false},
 		{past(ok, bad), said("ada-2", true), false},
 		{past(bad, ok, bad), said("ada-3", true), false},
@@ -86,7 +86,7 @@ func TestATalkThatKills(t *testing.T) {
 			t.Errorf("%+v by %s: %t", tt.a.Past, tt.c.Session, got)
 		}
 	}
-	stale := past(control.RateLimited, ok, bad) // what was not found once was another conversation
+	stale := past(control.RateLimited, ok, bad) // another conversation was not found
 	stale.Past[0].Stop = &team.Stop{Reason: driver.ReasonNotResumed}
 	if sessions.ResumeFailed(stale, said("ada-3", true)) {
 		t.Error("an old answer counts for a new conversation")

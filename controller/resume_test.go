@@ -17,8 +17,8 @@ import (
 	"github.com/fairlead-dev/fairlead/machine/question"
 )
 
-// conversing has the bubble's agents hold conversations: each session is told its own by name, or goes
-// on with the one that it was given.
+// conversing gives the bubble's agents conversations: each session names its own, or resumes the
+// one that it was given.
 func (b *bubble) conversing(how config.Resume, life func(s *fakeSession)) {
 	b.driver.resumes, b.driver.talks = true, true
 	for i := range b.conf.Agents {
@@ -35,7 +35,7 @@ func (b *bubble) conversing(how config.Resume, life func(s *fakeSession)) {
 	}
 }
 
-// talksOn is the life of a session that ends its turn at each prompt, and listens on.
+// talksOn is the life of a session that ends its turn at each prompt and waits for more.
 func talksOn(s *fakeSession) {
 	for _, _, ok := s.next(time.Hour); ok; _, _, ok = s.next(time.Hour) {
 		s.say("done TURN_COMPLETE")
@@ -64,8 +64,8 @@ func (b *bubble) resumedBy(session string) string {
 	return s.resume
 }
 
-// What was cut off goes on with its conversation; what ended well begins anew, but where the
-// configuration has it go on; with never nothing does.
+// An interrupted session resumes its conversation; one that ended well begins a new one unless
+// `resume: always` is set; with `never` none resumes.
 func TestResume(t *testing.T) {
 	t.Parallel()
 	died := func(s *fakeSession) {
@@ -113,7 +113,7 @@ func TestResume(t *testing.T) {
 	}
 }
 
-// A conversation that dies once more when it is gone on with is not gone on with for ever.
+// A conversation that fails again when it is resumed is not resumed forever.
 func TestResumeDoesNotSpin(t *testing.T) {
 	t.Parallel()
 	inBubble(t, "coder", func(t *testing.T, b *bubble) {
@@ -129,8 +129,8 @@ func TestResumeDoesNotSpin(t *testing.T) {
 	})
 }
 
-// A conversation that would go on otherwise waits for a person's word, through restarts, and is
-// begun anew where nobody says anything. What would differ is named.
+// A conversation that would be resumed with other settings waits for a person's answer, across
+// restarts; without an answer a new one begins. The question names the differences.
 func TestResumeThatDiffers(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
@@ -185,14 +185,15 @@ func TestResumeThatDiffers(t *testing.T) {
 				if got := b.rows("question/q1"); got != "Q1 Q3 Q6" && (tt.answer != "" || got != "Q1 Q4 Q6") {
 					t.Errorf("the question took %s", got)
 				}
-				b.after(2 * time.Minute) // once more it was cut off, and is as it was
+				b.after(2 * time.Minute) // it was interrupted again, and the settings match
 				b.noneOpen()
 			})
 		})
 	}
 }
 
-// While the question waits the wish may change: nothing is started, and nobody is asked any more.
+// The desired state changes while the question is open: nothing starts, and the question is
+// withdrawn.
 func TestResumeNotWantedAnyMore(t *testing.T) {
 	t.Parallel()
 	inBubble(t, "coder", func(t *testing.T, b *bubble) {
@@ -217,8 +218,8 @@ func TestResumeNotWantedAnyMore(t *testing.T) {
 	})
 }
 
-// Whoever talks in a channel goes on with the conversation of before; a turn that passes while a
-// person is waited for asks nobody twice.
+// A session for channels resumes the previous conversation; a turn that passes while a question is
+// open causes no second question.
 func TestResumeOfATalk(t *testing.T) {
 	t.Parallel()
 	inBubble(t, "ada bob", func(t *testing.T, b *bubble) {
@@ -226,7 +227,7 @@ func TestResumeOfATalk(t *testing.T) {
 		b.conversing(config.ResumeInterrupted, talksOn)
 		b.start()
 		b.insistSaying("hello", "")
-		b.after(20 * time.Minute) // the sessions have gone
+		b.after(20 * time.Minute) // the sessions have ended
 		b.insistSaying("hello again", "")
 		b.after(10 * time.Second)
 		if got := b.resumedBy("ada-2"); got != "talk-ada-1" {
@@ -258,7 +259,8 @@ func TestResumeOfATalk(t *testing.T) {
 	})
 }
 
-// Nobody resumes what somebody else has open: a person says what is to be, or the other leaves.
+// A conversation that another process has open is resumed only if a person says so, or the process
+// closes it.
 func TestResumeElsewhere(t *testing.T) {
 	t.Parallel()
 	for _, leaves := range []bool{true, false} {
@@ -304,7 +306,7 @@ func TestResumeElsewhere(t *testing.T) {
 	}
 }
 
-// A program that does not find its conversation begins a new one, and that is said.
+// A program that does not find its conversation begins a new one, and the status says so.
 func TestConversationNotFound(t *testing.T) {
 	t.Parallel()
 	inBubble(t, "coder", func(t *testing.T, b *bubble) {
@@ -331,8 +333,8 @@ func TestConversationNotFound(t *testing.T) {
 	})
 }
 
-// A provider that takes no more ends a session and nobody's record: the wish stays, nothing of the
-// agent starts before its time, and it is said everywhere (R1, R2).
+// A rate limit ends a session without counting a failure: the desired state stays, nothing of the
+// agent starts before the reset, and every view shows it (R1, R2).
 func TestRateLimited(t *testing.T) {
 	t.Parallel()
 	inBubble(t, "coder pm", func(t *testing.T, b *bubble) {
@@ -368,7 +370,7 @@ func TestRateLimited(t *testing.T) {
 		if n := b.host.startsOf("coder"); n != 2 {
 			t.Errorf("%d sessions were started at the time", n)
 		}
-		b.after(110 * time.Second) // the second in a row, without a time: two minutes
+		b.after(110 * time.Second) // the second in a row, without a reset time: two minutes
 		if n := b.host.startsOf("coder"); n != 2 {
 			t.Errorf("%d sessions: it waits twice as long", n)
 		}
@@ -382,7 +384,7 @@ func TestRateLimited(t *testing.T) {
 	})
 }
 
-// A program that does not hear what it is told in mid-answer is told when the answer is over.
+// A program that reads no input during an answer receives it after the answer.
 func TestInjectIsKept(t *testing.T) {
 	t.Parallel()
 	for _, plods := range []bool{true, false} {
@@ -430,8 +432,8 @@ func TestInjectIsKept(t *testing.T) {
 	}
 }
 
-// A program that says that it does not know the conversation any more, and does nothing, has failed
-// nobody: what it was to do is done in a new one, at once, and the lost one is asked for no more.
+// A program that no longer knows the conversation and does nothing counts as no failure: the work
+// is done in a new conversation at once, and the lost one is not tried again.
 func TestNotResumed(t *testing.T) {
 	t.Parallel()
 	for _, word := range []string{control.WordContinuous, control.WordRunOnce} {
@@ -464,7 +466,7 @@ func TestNotResumed(t *testing.T) {
 				if v := b.view("coder"); v.Failures != 0 || v.Conversation == nil || v.Conversation.ID != "talk-3" {
 					t.Errorf("it is %+v, %+v", v, v.Conversation)
 				}
-				if why := b.replayed().Agents["coder"].Past[1].Why; !strings.Contains(why, "does not know the conversation talk-1 any more") {
+				if why := b.replayed().Agents["coder"].Past[1].Why; !strings.Contains(why, "no longer knows the conversation talk-1") {
 					t.Errorf("the second ended so: %s", why)
 				}
 			})
@@ -472,9 +474,9 @@ func TestNotResumed(t *testing.T) {
 	}
 }
 
-// The same in a channel: its turn passes on, nobody has crashed, and its next turn is told in a new
-// conversation. (What it had been told in the turn that came to nothing counts as told: the floor knows
-// no better.)
+// The same in a channel: its turn passes on, no crash is counted, and its next turn is delivered in
+// a new conversation. (What the failed session was given counts as delivered: machine channel does
+// not know more.)
 func TestNotResumedInATalk(t *testing.T) {
 	t.Parallel()
 	inBubble(t, "ada bob", func(t *testing.T, b *bubble) {
@@ -514,8 +516,8 @@ func TestNotResumedInATalk(t *testing.T) {
 	})
 }
 
-// A program that does not go on with what it was never asked to go on with has failed, and is not started
-// again and again as if nothing had been.
+// A program that refuses to resume although it was not asked to has failed, and is not restarted
+// again and again without counting that.
 func TestNotResumedOfNothing(t *testing.T) {
 	t.Parallel()
 	inBubble(t, "coder", func(t *testing.T, b *bubble) {
@@ -533,8 +535,8 @@ func TestNotResumedOfNothing(t *testing.T) {
 	})
 }
 
-// A conversation that is too long, or that somebody else holds, is gone on with once at most; one that
-// kills its program is begun anew, also in a channel.
+// A conversation that is too long, or open in another process, is resumed at most once; one that
+// kills its program is replaced by a new one, also in a channel.
 func TestConversationsThatDoNotGo(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {

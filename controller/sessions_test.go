@@ -16,7 +16,7 @@ import (
 	"github.com/fairlead-dev/fairlead/team"
 )
 
-// Ids that lie name nobody, and reach no folder.
+// Malformed session ids match no session and reach no folder.
 func TestSessionIDsThatLie(t *testing.T) {
 	t.Parallel()
 	inBubble(t, "coder", func(t *testing.T, b *bubble) {
@@ -44,7 +44,7 @@ func TestSessionIDsThatLie(t *testing.T) {
 	})
 }
 
-// Output and facts of a session that runs, that has ended, and that is long forgotten.
+// Output and facts of a session that runs, that has ended, and that the team no longer remembers.
 func TestOutputAndFacts(t *testing.T) {
 	t.Parallel()
 	inBubble(t, "coder", func(t *testing.T, b *bubble) {
@@ -115,8 +115,8 @@ func TestOutputAndFacts(t *testing.T) {
 	}
 }
 
-// An agent that is configured no more finishes, is listened to, and starts nothing; so is one
-// whose driver is gone.
+// An agent that is no longer configured finishes, is followed to its end, and starts nothing; so
+// does one whose driver is missing.
 func TestRemovedAgent(t *testing.T) {
 	t.Parallel()
 	for _, driverGone := range []bool{false, true} {
@@ -161,7 +161,7 @@ func TestRemovedAgent(t *testing.T) {
 	}
 }
 
-// slateDriver writes into the journal that an agent was run by another driver.
+// slateDriver writes into the journal that another driver ran an agent.
 func (b *bubble) slateDriver(agent, driver string) {
 	b.t.Helper()
 	a := b.replayed().Agents[agent]
@@ -179,8 +179,8 @@ func (b *bubble) slateDriver(agent, driver string) {
 	}
 }
 
-// An agent whose loop changes hands between two starts, in both directions, with something
-// running: what runs is ended or finishes, and nothing runs beside it.
+// An agent's loop changes between Fairlead and foreign across a restart, in both directions, while
+// something runs: the running session ends or finishes, and nothing runs beside it.
 func TestLoopChangesHands(t *testing.T) {
 	t.Parallel()
 	inBubble(t, "coder", func(t *testing.T, b *bubble) {
@@ -199,7 +199,7 @@ func TestLoopChangesHands(t *testing.T) {
 			if ids := b.host.running(); len(ids) != 1 {
 				t.Fatalf("round %d, foreign: %v run", round, ids)
 			}
-			if round == 0 { // our last session finishes first
+			if round == 0 { // Fairlead's last session finishes first
 				b.host.session(b.host.running()[0]).exit(0)
 			}
 			b.after(time.Minute)
@@ -228,7 +228,7 @@ func TestLoopChangesHands(t *testing.T) {
 	})
 }
 
-// SPEC C14: a session without an end keeps a stop waiting, whatever else happens, until the second one.
+// SPEC C14: a session that does not end keeps a stop waiting until the second stop.
 func TestStopOfASessionWithoutEnd(t *testing.T) {
 	t.Parallel()
 	inBubble(t, "coder", func(t *testing.T, b *bubble) {
@@ -236,7 +236,7 @@ func TestStopOfASessionWithoutEnd(t *testing.T) {
 		b.command("coder", "continuous")
 		b.settle()
 		faults := 0
-		b.host.ends.set(func(string) error { // nor can it be told to at first
+		b.host.ends.set(func(string) error { // nor does it accept the request to end at first
 			if faults++; faults < 4 {
 				return errors.New("the shim hangs")
 			}

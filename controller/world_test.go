@@ -30,14 +30,14 @@ import (
 	"github.com/fairlead-dev/fairlead/journal/sqlite"
 )
 
-// world is a repository with a running engine on real processes, files and a database.
+// world is a repository with a running supervisor on real processes, files and a database.
 type world struct {
 	t         *testing.T
 	dir       string
 	engine    *Supervisor
-	stop      func()                              // the engine goes, agents stay
-	files     func(seam.Files) seam.Files         // between the engine and the real files, where a test wants something there
-	documents func(seam.Documents) seam.Documents // the same of the agents' documents
+	stop      func()                              // stops the supervisor; agents stay
+	files     func(seam.Files) seam.Files         // wraps the real files, if a test needs it
+	documents func(seam.Documents) seam.Documents // the same for the crew's documents
 }
 
 const waitMax = 2 * time.Minute // far more than anything here takes
@@ -149,7 +149,7 @@ func (w testWriter) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// until waits for a condition on an agent, or fails with what it was instead.
+// until waits for a condition on an agent, or fails with its last view.
 func (w *world) until(agent, what string, ok func(view.AgentView) bool) view.AgentView {
 	w.t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), waitMax)
@@ -205,7 +205,7 @@ func (w *world) history(entity string) []string {
 	return lines
 }
 
-// took fails where a row was never taken.
+// took fails if a row was never taken.
 func (w *world) took(entity string, rows ...string) {
 	w.t.Helper()
 	history := w.history(entity)
