@@ -114,7 +114,7 @@ func TestStoppedAgent(t *testing.T) {
 	pid := w.until("coder", "it runs", running).Session.PID
 	said := func() (age int64) {
 		for _, piece := range w.why("coder").Evidence {
-			if strings.Contains(piece.What, "the last one then") {
+			if strings.Contains(piece.What, "time of the last one") {
 				return piece.AgeMS
 			}
 		}

@@ -323,7 +323,7 @@ func TestConversationNotFound(t *testing.T) {
 		}
 		why, err := b.engine.Why(t.Context(), "coder")
 		if err != nil || !slices.ContainsFunc(why.Evidence, func(e view.Evidence) bool {
-			return strings.Contains(e.What, "did not find conversation talk-coder-1 again, and began talk-coder-2") && !e.Holds
+			return strings.Contains(e.What, "did not find conversation talk-coder-1, and began talk-coder-2") && !e.Holds
 		}) {
 			t.Errorf("why says %+v, %v", why.Evidence, err)
 		}
