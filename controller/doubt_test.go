@@ -151,7 +151,7 @@ func TestContradictions(t *testing.T) {
 		"another process": func(p *seam.Proof) string { p.PID = 4711; return "as process 1007, and its shim holds process 4711" },
 		"its number is reused": func(p *seam.Proof) string {
 			p.Against = "its shim says that it runs as process 1007, and that process " + sessions.LifeWords[shim.Reused]
-			return "another process's by now"
+			return "belongs to another process"
 		},
 	}
 	for name, lie := range cases {
