@@ -18,7 +18,8 @@ import (
 	"github.com/fairlead-dev/fairlead/sandbox"
 )
 
-// attempts is what a program tries in its sandbox. Each line of tries.txt says what became of one.
+// attempts is what a program tries in its sandbox. Each line of tries.txt records the result of one
+// attempt.
 const attempts = `
 : > tries.txt
 try() { name=$1; shift; if "$@" 2>/dev/null; then echo "$name yes"; else echo "$name no"; fi >> tries.txt; }
@@ -52,7 +53,7 @@ try tmp put "$OUTER/x"
 touch done
 `
 
-// yes is what must work; all else must not.
+// yes lists what must work; all else must fail.
 const yes = "inside deeper temp mode null read granted"
 
 func checkAttempts(t *testing.T, w *world, workspace string) {
@@ -89,7 +90,7 @@ func inASandbox(t *testing.T) {
 	}
 }
 
-// boxedWorld is a world with one agent in a sandbox, and places round it that it may not write.
+// boxedWorld is a world with one agent in a sandbox, and places around it that it may not write.
 func boxedWorld(t *testing.T, agent string) *world {
 	t.Helper()
 	inASandbox(t)
@@ -105,7 +106,8 @@ steps:
 	return newWorld(t, "version: 1\nagents:\n  coder: {workspace: coder, failures_max: 1, sandbox: {write: [granted]}, "+agent+"}\n", files)
 }
 
-// An agent's program, whatever starts it, and all that it starts write where they belong and nowhere else.
+// An agent's program and all its child processes write only where they may, however they are
+// started.
 func TestAgentInItsSandbox(t *testing.T) {
 	for name, agent := range map[string]string{
 		"exec":   `driver: exec, command: [sh, try.sh]`,
@@ -133,7 +135,7 @@ func TestAgentInItsSandbox(t *testing.T) {
 	}
 }
 
-// In a sandbox git commits, also in a checkout that is one of several; what others share stays as it is.
+// In a sandbox git commits, also in a linked worktree; what the worktrees share stays as it is.
 func TestCommitInASandbox(t *testing.T) {
 	if _, err := exec.LookPath("git"); err != nil {
 		t.Skip("there is no git")
@@ -182,7 +184,8 @@ agents:
 	}
 }
 
-// Where there is no sandbox, or no place of those that it needs, the agent is not started, and says why.
+// Without a sandbox, or without one of the places that it needs, the agent is not started, and the
+// status says why.
 func TestNoSandboxNoAgent(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct{ without, agent, want string }{
@@ -210,7 +213,8 @@ agents:
 	}
 }
 
-// can_write of plain folders narrows the sandbox to them; a link that the agent laid is not followed.
+// can_write with plain folders narrows the sandbox to them; links that the agent created are not
+// followed.
 func TestPlacesOfASandbox(t *testing.T) {
 	t.Parallel()
 	for entries, want := range map[string]string{
@@ -254,7 +258,7 @@ func TestPlacesOfASandbox(t *testing.T) {
 	}
 }
 
-// A file .git that the agent wrote grants it nothing but what the repository knows.
+// A .git file that the agent wrote grants it only what the repository knows.
 func TestForgedCheckout(t *testing.T) {
 	t.Parallel()
 	dir, err := filepath.EvalSymlinks(t.TempDir())
@@ -286,7 +290,7 @@ func TestForgedCheckout(t *testing.T) {
 	}
 }
 
-// Programs' own folders, by the names that their commands have and what the environment says.
+// Programs' own folders, by the names of their commands and by the environment.
 func TestProgramPlaces(t *testing.T) {
 	t.Parallel()
 	home, err := filepath.EvalSymlinks(t.TempDir())
@@ -323,8 +327,8 @@ func TestProgramPlaces(t *testing.T) {
 	}
 }
 
-// What is granted below a place that the agent may write is spelled out: a link that it laid there, for
-// its next session, leads to nothing. Links elsewhere are a person's.
+// A granted path below a place that the agent may write is not resolved: a link that the agent
+// created there for its next session leads nowhere. Links elsewhere are a person's.
 func TestLinksOfTheAgentGrantNothing(t *testing.T) {
 	t.Parallel()
 	dir, err := filepath.EvalSymlinks(t.TempDir())
@@ -369,7 +373,7 @@ func TestLinksOfTheAgentGrantNothing(t *testing.T) {
 		}
 		want := strings.Fields(c.want)
 		for i := range want {
-			want[i] = at(want[i]) // where it is a link of the agent's, the sandbox refuses it
+			want[i] = at(want[i]) // a link of the agent; the sandbox refuses it
 		}
 		if !slices.Equal(got, want) {
 			t.Errorf("%s: %q is granted, not %q", c.name, got, want)
@@ -377,8 +381,8 @@ func TestLinksOfTheAgentGrantNothing(t *testing.T) {
 	}
 }
 
-// FuzzCheckout: whatever an agent writes into its file .git, it is granted nothing that the repository
-// does not know as this checkout.
+// FuzzCheckout: whatever an agent writes into its .git file, it is granted only what the repository
+// knows as this checkout.
 func FuzzCheckout(f *testing.F) {
 	dir, err := filepath.EvalSymlinks(f.TempDir())
 	if err != nil {

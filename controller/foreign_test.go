@@ -16,11 +16,11 @@ import (
 	"github.com/fairlead-dev/fairlead/agentfile"
 )
 
-// foreignLoopWord makes the test binary play a foreign agent: the seed's own main loop, with
-// its read-modify-write that truncates in place. It does not know Fairlead.
+// foreignLoopWord makes the test binary play a foreign agent: the seed's own main loop, with its
+// read-modify-write that truncates in place. It does not know Fairlead.
 const foreignLoopWord = "ENGINE_TEST_FOREIGN_LOOP"
 
-// foreignLoop reads, obeys, and writes what it does. A session takes a moment.
+// foreignLoop reads its file, obeys, and writes its state. A session takes a moment.
 func foreignLoop() {
 	const file = agentfile.FileName
 	read := func() map[string]any {
@@ -33,7 +33,7 @@ func foreignLoop() {
 			if os.IsNotExist(err) {
 				return map[string]any{"desired_state": "pause", "current_state": "unknown", "loop": "theirs"}
 			}
-			<-time.After(time.Millisecond) // somebody writes
+			<-time.After(time.Millisecond) // another program is writing
 		}
 	}
 	write := func(desired, current string) {
@@ -78,8 +78,9 @@ func foreignLoop() {
 	}
 }
 
-// A foreign loop that runs the seed's loop itself, as a real program on a real file: we command
-// and watch, keep it running from up to down, and never touch what is its own.
+// A foreign loop that runs the seed's loop itself, as a real program on a real file: Fairlead
+// commands and watches it, keeps it running from up to down, and never changes the fields that it
+// owns.
 func TestForeignLoop(t *testing.T) {
 	t.Parallel()
 	self, err := os.Executable()
@@ -110,7 +111,7 @@ agents:
 		w.fileSays(desired+" and "+current, says(desired, current))
 	}
 	done := func(kind string) int {
-		out, err := w.engine.opts.Host.Output(context.Background(), program.ID, 0) // what there is by now
+		out, err := w.engine.opts.Host.Output(context.Background(), program.ID, 0) // the output so far
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -138,7 +139,7 @@ agents:
 		t.Fatal(err)
 	}
 	reports("pause", "pause")
-	w.stop() // the hold, and the wish that it keeps, outlive a restart; so does the program
+	w.stop() // the hold and its desired state survive a restart; so does the program
 	w.start()
 	if a := w.until("coder", "it is found", func(a view.AgentView) bool { return a.Session != nil && a.Session.Phase == "running" }); a.Session.PID != program.PID {
 		t.Errorf("another program runs: %+v", a.Session)
@@ -173,7 +174,7 @@ agents:
 	}
 }
 
-// A foreign program that dies is started again, and what was wanted of it stands.
+// A foreign program that dies is started again, and its desired state stays.
 func TestForeignLoopThatDies(t *testing.T) {
 	t.Parallel()
 	self, err := os.Executable()

@@ -9,8 +9,8 @@ import (
 	"github.com/fairlead-dev/fairlead/machine/session"
 )
 
-// Intent is checked last. Whatever is said between the decision to start and the process
-// takes the session back, at whatever moment of the way it comes.
+// The desired state is checked last: a change between the decision to start and the process
+// withdraws the session, at any moment.
 func TestIntentIsCheckedLast(t *testing.T) {
 	t.Parallel()
 	moments := map[string]func(b *bubble, at func()){
@@ -76,7 +76,7 @@ func TestIntentIsCheckedLast(t *testing.T) {
 	}
 }
 
-// A pause that stands in the file is waited for however long the loop is held up.
+// A start waits for a pause that is already in the file, however long the loop is delayed.
 func TestIntentWaitsForTheLoop(t *testing.T) {
 	t.Parallel()
 	inBubble(t, "coder", func(t *testing.T, b *bubble) {
@@ -84,7 +84,7 @@ func TestIntentWaitsForTheLoop(t *testing.T) {
 		var release func()
 		b.driver.check.set(func(string) error {
 			b.disk.wish("coder", "pause", "wait", time.Now().Add(time.Second))
-			_, release = b.faults.Hold() // the pause reaches the loop, and stays in its append
+			_, release = b.faults.Hold() // the pause reaches the loop and stays in its append
 			return nil
 		})
 		b.command("coder", "continuous")
@@ -102,7 +102,7 @@ func TestIntentWaitsForTheLoop(t *testing.T) {
 	})
 }
 
-// SPEC C11: once the process is there nothing is interrupted.
+// SPEC C11: once the process runs, nothing interrupts it.
 func TestPauseAfterTheStart(t *testing.T) {
 	t.Parallel()
 	inBubble(t, "coder", func(t *testing.T, b *bubble) {
@@ -123,13 +123,13 @@ func TestPauseAfterTheStart(t *testing.T) {
 	})
 }
 
-// A session that is open when we come, and was never started, asks like any other whether it
-// is wanted still.
+// A session that was opened before a restart and never started is checked once more before it
+// starts.
 func TestPauseWhileDownBeforeTheStart(t *testing.T) {
 	t.Parallel()
 	inBubble(t, "coder", func(t *testing.T, b *bubble) {
 		b.start()
-		b.driver.check.set(func(string) error { // it is opened, and we go before it is started
+		b.driver.check.set(func(string) error { // it is opened, and the daemon stops before the start
 			b.cancel()
 			<-time.After(time.Second)
 			return nil
@@ -154,8 +154,8 @@ func TestPauseWhileDownBeforeTheStart(t *testing.T) {
 	})
 }
 
-// A shim that does not answer is asked again; its agent is neither doubled nor taken for
-// dead, and an order to end it is given as soon as it can be.
+// A shim that does not answer is asked again; its agent is neither started twice nor taken for
+// dead, and a request to end it is delivered as soon as possible.
 func TestShimThatDoesNotAnswer(t *testing.T) {
 	t.Parallel()
 	inBubble(t, "coder pm", func(t *testing.T, b *bubble) {
@@ -203,8 +203,7 @@ func TestShimThatDoesNotAnswer(t *testing.T) {
 	})
 }
 
-// A start that failed in an unknown way is looked after until it is known, and then is what
-// it was: a start, or none.
+// A start that failed in an unknown way is followed until its outcome is known: started or not.
 func TestStartThatFailsHalfway(t *testing.T) {
 	t.Parallel()
 	for _, began := range []bool{true, false} {

@@ -18,7 +18,7 @@ import (
 	"github.com/fairlead-dev/fairlead/machine/channel"
 )
 
-// circle has the bubble's agents talk in a channel.
+// circle puts the bubble's agents into one channel.
 func (b *bubble) circle(agents ...string) {
 	b.driver.talks = true
 	b.conf.TurnConfig = config.TurnConfig{
@@ -32,7 +32,7 @@ func (b *bubble) circle(agents ...string) {
 	}}
 }
 
-// ledger is what agents were told and what they said, by agent, as they know it themselves.
+// ledger records what agents received and what they said, by agent, as the agents know it.
 type ledger struct {
 	mu   sync.Mutex
 	told map[string][]string
@@ -66,13 +66,13 @@ func (l *ledger) say(s *fakeSession, format string, args ...any) {
 	}
 }
 
-// talks is an agent's life in a session for channels: it answers each prompt, slowly enough that
-// people can interrupt, and waits once.
+// talks is an agent's life in a session for channels: it answers each prompt, slowly enough for
+// people to interrupt, and waits once.
 func (l *ledger) talks(s *fakeSession) {
 	agent := agentIn(s.id)
 	text, cancelled, ok := s.next(time.Hour)
 	for ok {
-		if cancelled { // of something that is over
+		if cancelled { // the cancelled work is already over
 			s.say("listening %d", s.read())
 			text, cancelled, ok = s.next(time.Hour)
 			continue
@@ -88,7 +88,7 @@ func (l *ledger) talks(s *fakeSession) {
 		default:
 			more, cancel, some := s.next(5 * time.Second)
 			switch {
-			case some && cancel: // it stops in mid-answer
+			case some && cancel: // it stops during an answer
 			case some:
 				l.tell(agent, more)
 				l.say(s, "%s has heard %d TURN_COMPLETE", agent, n)
@@ -102,14 +102,14 @@ func (l *ledger) talks(s *fakeSession) {
 	s.say("stop ok")
 }
 
-// read is how much of its input it has read.
+// read returns how much of its input it has read.
 func (s *fakeSession) read() int64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.input - int64(len(s.in))
 }
 
-// insistSaying has a person say something until it is known to be taken.
+// insistSaying makes a person say something until it is known to be accepted.
 func (b *bubble) insistSaying(text, mode string) {
 	b.t.Helper()
 	for range 3 {
@@ -124,7 +124,7 @@ func (b *bubble) insistSaying(text, mode string) {
 	b.t.Errorf("%q was never taken", text)
 }
 
-// talkScenario is a conversation, whatever happens to the engine meanwhile.
+// talkScenario is a conversation that copes with crashes of the supervisor.
 func talkScenario(b *bubble, l *ledger) {
 	b.host.play = l.talks
 	pass := func(d time.Duration) {
@@ -149,7 +149,8 @@ func talkScenario(b *bubble, l *ledger) {
 
 var turnTold = regexp.MustCompile(`^Channel reviews, turn (\d+): (it is your turn|your turn goes on|a person said)`)
 
-// once holds that no errand was told twice, and that the journal has every word once, in order.
+// once checks that no action was delivered twice, and that the journal has every message once, in
+// order.
 func (l *ledger) once(b *bubble) {
 	t := b.t
 	t.Helper()
@@ -175,7 +176,7 @@ func (l *ledger) once(b *bubble) {
 
 var turnNumber = regexp.MustCompile(`^Channel \w+, turn \d+: it is your turn`)
 
-// kept is what agents said, as the journal has it, in lines.
+// kept lists what agents said according to the journal.
 func (b *bubble) kept() map[string][]string {
 	b.t.Helper()
 	kept := map[string][]string{}
@@ -198,7 +199,7 @@ func (b *bubble) kept() map[string][]string {
 	return kept
 }
 
-// check holds that everything was told once, and everything that was said is kept once.
+// check verifies that everything was delivered once and every message is kept once.
 func (l *ledger) check(b *bubble) {
 	t := b.t
 	t.Helper()
@@ -234,8 +235,8 @@ func (l *ledger) check(b *bubble) {
 	}
 }
 
-// The floor is what it was after a crash: in the middle of a turn, of a wait, of an interruption,
-// with messages that nobody has (SPEC, Turn). And a late timer of before ends nothing.
+// After a crash the channel is as it was: during a turn, a wait, an interruption, with undelivered
+// messages (SPEC, Turn). A late timer from before the crash ends nothing.
 func TestCrashKeepsTheFloor(t *testing.T) {
 	t.Parallel()
 	lives := map[string]func(b *bubble, l *ledger, s *fakeSession){
@@ -244,7 +245,7 @@ func TestCrashKeepsTheFloor(t *testing.T) {
 		"ask":  func(_ *bubble, _ *ledger, s *fakeSession) { s.say("asks May I push?") },
 		"stop": func(_ *bubble, l *ledger, s *fakeSession) {
 			l.say(s, "I begin")
-			s.next(time.Hour) // the order to stop
+			s.next(time.Hour) // the stop
 			s.say("listening %d", s.read())
 		},
 	}
@@ -291,9 +292,9 @@ func TestCrashKeepsTheFloor(t *testing.T) {
 	}
 }
 
-// A crash of the engine at every single act of a conversation, the act done or not: every turn
-// and message is told exactly once, every word is kept exactly once, and the conversation comes
-// to its end.
+// The supervisor crashes at every single act of a conversation, with the act done or not: every
+// turn and message is delivered exactly once, every message is kept exactly once, and the
+// conversation ends.
 func TestTalkCrashAtEveryStep(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

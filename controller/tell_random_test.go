@@ -14,13 +14,13 @@ import (
 	"github.com/fairlead-dev/fairlead/team"
 )
 
-// talkSeeds is how many conversations are played: some at every test, many with FAIRLEAD_LONG=1.
+// talkSeeds is how many conversations are played: some in every test, many with FAIRLEAD_LONG=1.
 func talkSeeds() uint64 { return randomSeeds() / 4 }
 
-// Random conversations in two channels, in which people do what they like, agents die and the
-// engine dies at any act: nothing is told twice, every word is kept once, at most one agent has
-// the turn, and in the end nothing hangs. A failing one is played again with
-// -run 'TestRandomTalks/seed=7$'.
+// Random conversations in two channels, with random requests of people, crashing agents and a
+// supervisor that dies at any act: nothing is delivered twice, every message is kept once, at most
+// one agent has the turn, and nothing hangs in the end. Replay a failing one with -run
+// 'TestRandomTalks/seed=7$'.
 func TestRandomTalks(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -31,7 +31,7 @@ func TestRandomTalks(t *testing.T) {
 	}
 }
 
-// whims are an agent's answers, chosen before: sessions live in goroutines of their own.
+// whims are an agent's answers, chosen in advance: sessions run in goroutines of their own.
 type whims struct {
 	ledger *ledger
 	of     []int
@@ -153,7 +153,7 @@ func randomTalk(t *testing.T, dir string, rnd *rand.Rand) {
 	h.ledger.once(b)
 }
 
-// comesToRest lets everybody go on until all is answered, whatever happened before.
+// comesToRest lets all continue until everything is answered, whatever happened before.
 func (b *bubble) comesToRest(agents, channels []string) {
 	t := b.t
 	t.Helper()
@@ -166,7 +166,7 @@ func (b *bubble) comesToRest(agents, channels []string) {
 	for _, agent := range agents {
 		_, _ = b.engine.Enable(t.Context(), human, agent)
 	}
-	for range 240 { // waits run out after five minutes each
+	for range 240 { // waits expire after five minutes each
 		b.after(10 * time.Second)
 		b.alive()
 	}

@@ -17,14 +17,14 @@ import (
 	"github.com/fairlead-dev/fairlead/controller/transitions"
 )
 
-// logged are the sequences of all lines, full files first.
+// logged returns the Seqs of all lines, full files first.
 func logged(t *testing.T, path string) []uint64 {
 	t.Helper()
 	names, err := filepath.Glob(path + ".*")
 	if err != nil {
 		t.Fatal(err)
 	}
-	names = slices.DeleteFunc(names, func(name string) bool { // kept aside: of another journal
+	names = slices.DeleteFunc(names, func(name string) bool { // moved aside: logs of another journal
 		_, err := strconv.Atoi(strings.TrimPrefix(name, path+"."))
 		return err != nil
 	})
@@ -53,7 +53,7 @@ func logged(t *testing.T, path string) []uint64 {
 	return seqs
 }
 
-// SPEC X6: every transition is in the log once, over restarts, torn lines and full files.
+// SPEC X6: every transition is in the log once, across restarts, torn lines and full files.
 func TestTransitionLog(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "log", "transitions.jsonl")
@@ -87,7 +87,7 @@ func TestTransitionLog(t *testing.T) {
 				file.Close()
 			}
 		}
-		b.start() // writes what is missing, and the torn line goes
+		b.start() // writes what is missing and removes the torn line
 		e, done := b.engine, make(chan error, 1)
 		go func() { done <- e.LogTransitions(t.Context(), path) }()
 		b.settle()
@@ -112,7 +112,8 @@ func TestTransitionLog(t *testing.T) {
 	})
 }
 
-// A log that somebody else wrote into is not guessed at; a folder that takes nothing is tried again.
+// A log that another program wrote into is not continued by a guess; a folder that cannot be
+// written is tried again.
 func TestTransitionLogFaults(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -153,7 +154,7 @@ func TestTransitionLogFaults(t *testing.T) {
 	})
 }
 
-// journalTells wants the log to tell each change of the journal once, in order.
+// journalTells checks that the log has each change of the journal once, in order.
 func (b *bubble) journalTells(path string) {
 	b.t.Helper()
 	history := b.history()
@@ -168,8 +169,8 @@ func (b *bubble) journalTells(path string) {
 	}
 }
 
-// SPEC X6: an engine that is cut off at any moment, also in the middle of a line, leaves out
-// nothing and tells nothing twice.
+// SPEC X6: a supervisor that is killed at any moment, also in the middle of a line, leaves nothing
+// out and writes nothing twice.
 func TestTransitionLogIsWholeAfterEveryCut(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(20) {
@@ -210,8 +211,8 @@ func TestTransitionLogIsWholeAfterEveryCut(t *testing.T) {
 	}
 }
 
-// tear cuts some bytes off, as a kill in the middle of a write does, and a disk that lost the
-// last of what was never synced.
+// tear removes some bytes from the end, like a kill during a write, or a disk that lost unsynced
+// data.
 func tear(t *testing.T, path string, rnd *rand.Rand) {
 	t.Helper()
 	info, err := os.Stat(path)
@@ -223,8 +224,8 @@ func tear(t *testing.T, path string, rnd *rand.Rand) {
 	}
 }
 
-// A log whose last line is of a change that this journal does not have is of another journal:
-// it is kept, and the log of this one is whole all the same.
+// A log whose last line belongs to a change that this journal does not have belongs to another
+// journal: it is kept, and the log of this journal is complete.
 func TestTransitionLogOfALostJournal(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "transitions.jsonl")

@@ -20,7 +20,7 @@ import (
 	"github.com/fairlead-dev/fairlead/team"
 )
 
-// seedExample is the example of seed 003, Logging, as it stands there.
+// seedExample is the example of seed 003, Logging, verbatim.
 const seedExample = `{
   "timestamp": "2026-02-04T21:00:00Z",
   "event": "state_transition",
@@ -31,7 +31,8 @@ const seedExample = `{
   "channel": "reviews"
 }`
 
-// The seed's seven fields are its example's, byte for byte; ours follow. Both logs have them.
+// The seed's seven fields equal its example byte for byte; Fairlead's own follow. Both logs have
+// them.
 func TestTurnLogIsTheSeeds(t *testing.T) {
 	t.Parallel()
 	ch := journal.Change{
@@ -53,7 +54,7 @@ func TestTurnLogIsTheSeeds(t *testing.T) {
 			t.Errorf("%s: %s, %v; want\n%s", what, got, err, line)
 		}
 	}
-	// Who does not move is in the log of all transitions alone, by name.
+	// A change without a new state is only in the log of all transitions, under its name.
 	for _, still := range []struct{ from, to string }{{"", ""}, {"QUEUED", "QUEUED"}, {"", "OFFLINE"}} {
 		ch := ch
 		ch.From, ch.To, ch.Trigger = still.from, still.to, "told"
@@ -65,7 +66,7 @@ func TestTurnLogIsTheSeeds(t *testing.T) {
 			t.Errorf("%+v: %s, %v", still, got, err)
 		}
 	}
-	ch.Entity, ch.From, ch.To, ch.Trigger = "turn/pm", "OFFLINE", "IDLE", string(machineturn.Connected) // an agent as such is in no channel
+	ch.Entity, ch.From, ch.To, ch.Trigger = "turn/pm", "OFFLINE", "IDLE", string(machineturn.Connected) // the agent itself is in no channel
 	if got, err := (&transitions.Controller{}).TurnLines(t.Context(), ch); err != nil || len(got) != 1 || !strings.Contains(string(got[0]), `"trigger":"Agent starts","channel":"",`) {
 		t.Errorf("%s, %v", got, err)
 	}
@@ -75,8 +76,8 @@ func TestTurnLogIsTheSeeds(t *testing.T) {
 	}
 }
 
-// movedSeqs are the changes by which an agent moved. Each has a line that begins as the floor
-// itself would say it.
+// movedSeqs lists the changes of agents' states. Each has a line that begins as machine channel
+// would write it.
 func (b *bubble) movedSeqs() (seqs []uint64) {
 	b.t.Helper()
 	for _, ch := range b.history() {
@@ -107,7 +108,7 @@ func (b *bubble) movedSeqs() (seqs []uint64) {
 	return seqs
 }
 
-// A log of turns tells of each move once, whenever its engine was cut off, and of nothing else.
+// A log of turns has each state change once, whenever its supervisor was killed, and nothing else.
 func TestTurnLogIsWholeAfterEveryCut(t *testing.T) {
 	t.Parallel()
 	told := 0
@@ -153,11 +154,11 @@ func TestTurnLogIsWholeAfterEveryCut(t *testing.T) {
 	}
 }
 
-// chat has people and two agents do something in a channel.
+// chat makes people and two agents act in a channel.
 func (b *bubble) chat(ctx context.Context, rnd *rand.Rand) {
 	tell := func(ev team.Event) {
 		ev.Actor = team.Actor(human)
-		_, _ = b.engine.Do(ctx, loop.Request{Event: &ev}) // a refusal is an answer, and so is its end
+		_, _ = b.engine.Do(ctx, loop.Request{Event: &ev}) // refusals are answers, and so is the end of the loop
 	}
 	conf := configured(b.conf, func(config.Agent) bool { return true })
 	conf.Turns = map[string]machineturn.AgentSettings{"coder": {}, "pm": {}}
@@ -182,7 +183,7 @@ func (b *bubble) chat(ctx context.Context, rnd *rand.Rand) {
 		case 2:
 			tell(team.Event{What: machineturn.WaitAskedFor{Token: token, Why: "a build"}})
 		case 3:
-			b.after(30 * time.Second) // some turns run out
+			b.after(30 * time.Second) // some turns expire
 		}
 		b.settle()
 	}
