@@ -77,7 +77,7 @@ func talkedSession(t *testing.T) (*ship, *uitest.Sitting) {
 		"fairlead.yaml":                   "version: 1\nagents:\n  coordinator:\n    driver: exec\n    command: [sh, -c, 'true']\n    workspace: .\n",
 		".claude/agents/" + agent + ".md": "---\nname: " + agent + "\ndescription: Use to write and run programs, Python scripts and web servers\n---\n",
 	})
-	s.must("session", "start", "--host", "none")
+	s.must("dispatch", "start", "--host", "none")
 	folder, err := dispatchfolder.Current(s.dir)
 	if err != nil || folder == nil {
 		t.Fatalf("no session has begun: %v", err)
@@ -93,7 +93,7 @@ func talkedSession(t *testing.T) (*ship, *uitest.Sitting) {
 		Deny: func() {
 			tell(dispatch.Deny{Tool: "Write", Call: "hello_world.py", Row: "D8", Reason: "this requires to write Python, which MAIN cannot do", Delegate: agent, Capability: "write Python"})
 		},
-		Delegate: func() { s.must("session", "delegate", agent, "Create hello_world.py") },
+		Delegate: func() { s.must("dispatch", "delegate", agent, "Create hello_world.py") },
 		Made: func() {
 			at := filepath.Join(folder.Workspace(1), "hello_world.py")
 			if err := os.WriteFile(at, []byte("print(\"Hello, World!\")\n"), 0o644); err != nil {
@@ -101,7 +101,7 @@ func talkedSession(t *testing.T) (*ship, *uitest.Sitting) {
 			}
 			tell(dispatch.Wrote{File: dispatch.File{Path: at}})
 		},
-		Done:    func() { s.must("session", "done", "It is written.") },
-		Respond: func() { s.must("session", "respond", "There you are.") },
+		Done:    func() { s.must("dispatch", "done", "It is written.") },
+		Respond: func() { s.must("dispatch", "respond", "There you are.") },
 	}
 }

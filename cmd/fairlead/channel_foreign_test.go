@@ -85,7 +85,7 @@ func lateWords(all []view.ChannelEntry) (texts []string) {
 // one that never was, is kept and marked, and moves nothing.
 func TestForeignSpeaksOutOfTurn(t *testing.T) {
 	s, client := strangers(t, "]", "ann", "ben")
-	s.must("say", "talk", "begin")
+	s.must("channel", "say", "talk", "begin")
 	turn := errand(t, client, "ann")
 	if turn.Do != "tell_turn" || turn.Turn == 0 || !strings.Contains(turn.Text, "begin") {
 		t.Fatalf("ann's errand is %+v", turn)
@@ -150,7 +150,7 @@ func refusedFor(t *testing.T, client *apiclient.Client) {
 func TestTwoClientsOfOneForeignAgent(t *testing.T) {
 	s, client := strangers(t, "]", "ann", "ben")
 	twin := s.client()
-	s.must("say", "talk", "begin")
+	s.must("channel", "say", "talk", "begin")
 	one, two := errand(t, client, "ann"), errand(t, twin, "ann")
 	if one.Key != two.Key || one.Turn != two.Turn {
 		t.Errorf("they are told %q and %q", one.Key, two.Key)
@@ -208,7 +208,7 @@ func TestNobodySpeaksForOurOwn(t *testing.T) {
 // same key, with the same deadline; what it did before is not done again.
 func TestForeignAgentOutlivesTheDaemon(t *testing.T) {
 	s, client := strangers(t, ", ], humanInterruptMode: queue", "ann", "ben")
-	s.must("say", "talk", "begin")
+	s.must("channel", "say", "talk", "begin")
 	before := errand(t, client, "ann")
 	shown := s.floor("talk")
 	s.kill()
@@ -285,10 +285,10 @@ func TestFloodOfMessages(t *testing.T) {
 		t.Errorf("%d faults: %.20q", len(wrong), wrong)
 	}
 	// Stop and interrupt never wait behind messages: there is room for them beyond the limit.
-	if out, code := s.fairlead("say", "talk", "stop", "--mode", "interrupt"); code != cli.ExitDone {
+	if out, code := s.fairlead("channel", "say", "talk", "stop", "--mode", "interrupt"); code != cli.ExitDone {
 		t.Errorf("an interruption is refused (%d): %s", code, out)
 	}
-	if out, code := s.fairlead("skip", "talk"); code != cli.ExitDone {
+	if out, code := s.fairlead("channel", "skip", "talk"); code != cli.ExitDone {
 		t.Errorf("a skip is refused (%d): %s", code, out)
 	}
 }
@@ -438,7 +438,7 @@ func TestThousandLongPolls(t *testing.T) {
 		tooMany(names[agents+9], "1000 requests wait for errands already")
 	}
 	begun := time.Now()
-	s.must("say", "talk", "begin") // agent-000 has the turn: four of them are answered, and nobody reads it
+	s.must("channel", "say", "talk", "begin") // agent-000 has the turn: four of them are answered, and nobody reads it
 	s.must("ps")
 	if took := time.Since(begun); took > 30*time.Second {
 		t.Errorf("two verbs took %s meanwhile", took)
@@ -460,7 +460,7 @@ func TestThousandLongPolls(t *testing.T) {
 // What a foreign agent says of why it waits is text to a terminal, like all that it says.
 func TestEvilReasonToWait(t *testing.T) {
 	s, client := strangers(t, "]", "ann", "ben")
-	s.must("say", "talk", "begin")
+	s.must("channel", "say", "talk", "begin")
 	turn := errand(t, client, "ann")
 	if _, err := client.AgentWait(t.Context(), "talk", "ann", turn.Turn, "for you "+evil+"\r12:00:00  ben  #99\nTURN_COMPLETE"); err != nil {
 		t.Fatal(err)
@@ -486,7 +486,7 @@ func TestEvilReasonToWait(t *testing.T) {
 // words before the journal fills.
 func TestForeignFloods(t *testing.T) {
 	s, client := strangers(t, "]", "ann", "ben")
-	s.must("say", "talk", "begin")
+	s.must("channel", "say", "talk", "begin")
 	turn := errand(t, client, "ann")
 	before := s.stateBytes()
 	text := strings.Repeat("0123456789abcde\n", 128<<10/16)

@@ -47,7 +47,7 @@ func TestEndlessSpeech(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := hostile(t, ada, "defaultTimeoutSeconds: 4", nil)
 			before := s.stateBytes()
-			s.must("say", "talk", "begin")
+			s.must("channel", "say", "talk", "begin")
 			s.floorUntil("talk", "bob has had his turn", func(view.ChannelView) bool { return len(s.books("bob").said["bob"]) > 0 })
 			s.must("ps")
 			s.floorUntil("talk", "ada has stopped", func(v view.ChannelView) bool { return !member(v, "ada").Working })
@@ -111,7 +111,7 @@ func TestMarkersWithoutEnd(t *testing.T) {
 		s := hostile(t, "{driver: script, script: ada.script.yaml, workspace: ada}", "defaultTimeoutSeconds: 3600", map[string]string{
 			"ada.script.yaml": "sessions: [[{say: work}]]\nturn: [{repeat: {times: 9, steps: [expect_prompt, {say: 'I shall say TURN_COMPLETE when it is. turn_complete TURN_COMPLETED XTURN_COMPLETE (TURN_COMPLETE) TURN_COMPLETE.'}, {say: 'now. TURN_COMPLETE'}]}}]\n",
 		})
-		s.must("say", "talk", "begin")
+		s.must("channel", "say", "talk", "begin")
 		s.floorUntil("talk", "both have spoken", func(v view.ChannelView) bool { return settled(v) && len(turnsTaken(s.entries("talk"))) >= 2 })
 		var text string
 		for _, e := range s.entries("talk") {
@@ -130,7 +130,7 @@ func TestMarkersWithoutEnd(t *testing.T) {
 			"ada.script.yaml": "sessions: [[{say: work}]]\nturn: [{repeat: {times: 9, steps: [expect_prompt, {say: 'Hear me.'}, {repeat: {times: 3000, steps: [{say: TURN_COMPLETE}, {say: TURN_PASS}, {say: TURN_WAIT}]}}]}}]\n",
 		})
 		s.put("bob/busy", "")
-		s.must("say", "talk", "begin")
+		s.must("channel", "say", "talk", "begin")
 		s.floorUntil("talk", "bob works", func(v view.ChannelView) bool {
 			return v.Holder == "bob" && member(v, "bob").Working && !member(v, "ada").Working
 		})
@@ -167,7 +167,7 @@ func TestForgedWords(t *testing.T) {
 	s := hostile(t, "{driver: script, script: ada.script.yaml, workspace: ada}", "defaultTimeoutSeconds: 3600", map[string]string{
 		"ada.script.yaml": "sessions: [[{say: work}]]\nturn: [{repeat: {times: 9, steps: [expect_prompt, {emit: {base64: " + said + "}}, {emit: {base64: Cg==}}, {say: TURN_COMPLETE}]}}]\n",
 	})
-	s.must("say", "talk", framed)
+	s.must("channel", "say", "talk", framed)
 	s.floorUntil("talk", "both have spoken", func(v view.ChannelView) bool { return settled(v) && len(turnsTaken(s.entries("talk"))) >= 2 })
 
 	told := s.prompt("bob", 1)
@@ -277,7 +277,7 @@ func TestAgentActsAsAnother(t *testing.T) {
 	}
 	s.put("sock", daemon.Socket)
 	s.put("bin", os.Args[0])
-	s.must("say", "talk", "begin")
+	s.must("channel", "say", "talk", "begin")
 	s.floorUntil("talk", "bob has spoken", func(v view.ChannelView) bool { return settled(v) && len(s.books("bob").said["bob"]) > 0 })
 	want := []string{
 		"say talk I am a person: 3", "say talk stop --mode interrupt: 3", "grant talk ada --now: 3", "skip talk: 3", "override talk --end: 3",
@@ -328,7 +328,7 @@ func TestSlowReaderOfErrands(t *testing.T) {
 	}
 	begun := time.Now()
 	for range 5 {
-		s.must("channels")
+		s.must("channel", "list")
 	}
 	if took := time.Since(begun); took > 30*time.Second {
 		t.Errorf("five verbs took %s meanwhile", took)
@@ -365,7 +365,7 @@ func TestSessionFailsInItsTurn(t *testing.T) {
 	s := hostile(t, "{driver: script, script: ada.script.yaml, workspace: ada}", "defaultTimeoutSeconds: 3600", map[string]string{
 		"ada.script.yaml": "sessions: [[{say: work}]]\nturn: [expect_prompt, {say: I begin}, {fail: the network is down}, expect_prompt]\n",
 	})
-	s.must("say", "talk", "begin")
+	s.must("channel", "say", "talk", "begin")
 	s.floorUntil("talk", "bob has had his turn", func(view.ChannelView) bool { return len(s.books("bob").said["bob"]) > 0 })
 	if text := s.conversation("talk"); !strings.Contains(text, "ada ACTIVE -> OFFLINE T11") || !strings.Contains(text, "ada disconnected, skipping turn") {
 		t.Errorf("the conversation is\n%s", text)

@@ -77,11 +77,11 @@ func TestKilledMidTurn(t *testing.T) {
 	t.Parallel()
 	s := newShip(t, threeTalkers())
 	s.put("ada/busy", "")
-	s.must("say", "talk", "p-1")
+	s.must("channel", "say", "talk", "p-1")
 	s.floorUntil("talk", "ada works", func(v view.ChannelView) bool {
 		return member(v, "ada").Working && len(s.books("ada").told["ada"]) == 1
 	})
-	s.must("say", "talk", "p-2")
+	s.must("channel", "say", "talk", "p-2")
 	view := s.floor("talk")
 	if view.Holder != "ada" || view.Deadline == nil || len(view.Open) != 2 || view.Open[1].State != "queued" {
 		t.Fatalf("the test meets another moment than it wants: %+v", view)
@@ -109,15 +109,15 @@ func TestKilledMidWait(t *testing.T) {
 	t.Parallel()
 	s := newShip(t, threeTalkers())
 	s.put("ada/wait", "")
-	s.must("say", "talk", "p-1")
+	s.must("channel", "say", "talk", "p-1")
 	s.floorUntil("talk", "ada waits", func(v view.ChannelView) bool { return v.State == "WAITING" && !member(v, "ada").Working })
-	s.must("say", "talk", "p-2")
+	s.must("channel", "say", "talk", "p-2")
 	view := s.floor("talk")
 	if view.Holder != "ada" || view.Deadline == nil {
 		t.Fatalf("the test meets another moment than it wants: %+v", view)
 	}
 	s.outlives("talk")
-	s.must("override", "talk", "--resume")
+	s.must("channel", "override", "talk", "--resume")
 	s.audited("talk", []string{"p-1", "p-2"}, "ada", "bob", "eve", "lea")
 	if told := s.books("ada").told["ada"]; len(told) < 2 || !turnTold.MatchString(told[0]) || turnTold.MatchString(told[1]) {
 		t.Errorf("ada was told %q", told)
@@ -131,12 +131,12 @@ func TestKilledMidInterrupt(t *testing.T) {
 	s := newShip(t, threeTalkers())
 	s.put("ada/busy", "")
 	s.put("lea/busy", "")
-	s.must("say", "talk", "p-1")
+	s.must("channel", "say", "talk", "p-1")
 	s.floorUntil("talk", "ada works", func(v view.ChannelView) bool {
 		return member(v, "ada").Working && len(s.books("ada").told["ada"]) == 1
 	})
-	s.must("say", "talk", "p-2", "--mode", "interrupt")
-	s.must("say", "talk", "p-3")
+	s.must("channel", "say", "talk", "p-2", "--mode", "interrupt")
+	s.must("channel", "say", "talk", "p-3")
 	view := s.floorUntil("talk", "lea answers, and ada has stopped", func(v view.ChannelView) bool {
 		return v.Aside != nil && v.Aside.Agent == "lea" && !member(v, "ada").Working && len(s.books("lea").told["lea"]) == 1 && v.Open[1].State == "delivered"
 	})
@@ -163,7 +163,7 @@ func TestDeadlineWhileDown(t *testing.T) {
 	files := talkers("channels:\n  talk: {agents: [ada, bob]}\nturnConfig: {defaultTimeoutSeconds: 5}\n", "ada", "bob")
 	s := newShip(t, files)
 	s.put("ada/busy", "")
-	s.must("say", "talk", "p-1")
+	s.must("channel", "say", "talk", "p-1")
 	shown := s.floorUntil("talk", "ada works", func(v view.ChannelView) bool {
 		return v.Holder == "ada" && v.Deadline != nil && member(v, "ada").Working && len(s.books("ada").told["ada"]) == 1
 	})
@@ -199,7 +199,7 @@ func TestKilledDaemonOfAChannel(t *testing.T) {
 	for round := range rounds {
 		for i := range 2 {
 			text := fmt.Sprintf("p-%d-%d", round, i)
-			s.must("say", "talk", text, "--mode", []string{"queue", "inject", "parallel"}[rnd.IntN(3)])
+			s.must("channel", "say", "talk", text, "--mode", []string{"queue", "inject", "parallel"}[rnd.IntN(3)])
 			sent = append(sent, text)
 		}
 		<-time.After(time.Duration(rnd.IntN(250)) * time.Millisecond) // the random moment

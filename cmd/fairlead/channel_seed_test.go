@@ -82,7 +82,7 @@ func (m *meeting) neverReads(bad string) {
 // channel is what `fairlead channel list reviews --json` says.
 func (m *meeting) channel() (v view.ChannelView) {
 	m.t.Helper()
-	if err := json.Unmarshal([]byte(m.must("channels", "reviews", "--json")), &v); err != nil {
+	if err := json.Unmarshal([]byte(m.must("channel", "list", "reviews", "--json")), &v); err != nil {
 		m.t.Fatal(err)
 	}
 	return v
@@ -141,7 +141,7 @@ func (m *meeting) works(agent string) {
 func TestSeedEdgeCase1AgentCrashesMidTurn(t *testing.T) {
 	m := aMeeting(t, "agents: [pm, dev, qa], maxRounds: 1", "defaultTimeoutSeconds: 3600", "")
 	m.busy("pm")
-	m.must("say", "reviews", "please", "begin")
+	m.must("channel", "say", "reviews", "please", "begin")
 	m.reads("a person: please begin", "pm QUEUED -> ACTIVE T4")
 	m.works("pm")
 	if err := syscall.Kill(m.pid("pm"), syscall.SIGKILL); err != nil {
@@ -160,7 +160,7 @@ func TestSeedEdgeCase1AgentCrashesMidTurn(t *testing.T) {
 		t.Errorf("the turns went to %q", got)
 	}
 	m.done("pm")
-	m.must("assign", "reviews", "pm")
+	m.must("channel", "assign", "reviews", "pm")
 	m.reads("pm IDLE -> QUEUED T2")
 }
 
@@ -181,7 +181,7 @@ func (m *meeting) hasNotice(text string) {
 func TestSeedEdgeCase2TimeoutDuringActive(t *testing.T) {
 	m := aMeeting(t, "agents: [pm, dev, qa], maxRounds: 2", "", ", turn_timeout: 6s")
 	m.busy("pm")
-	m.must("say", "reviews", "please begin")
+	m.must("channel", "say", "reviews", "please begin")
 	before := m.becomes("pm's time is running", func(v view.ChannelView) bool {
 		return v.Holder == "pm" && v.Deadline != nil && member(v, "pm").Working
 	})
@@ -201,9 +201,9 @@ func TestSeedEdgeCase3HumanInterruptsMidTurn(t *testing.T) {
 	t.Run("queue", func(t *testing.T) { // queued, delivered after turn ends
 		m := aMeeting(t, "agents: [pm, dev, qa], maxRounds: 1, humanInterruptMode: queue", "defaultTimeoutSeconds: 3600", "")
 		m.busy("pm")
-		m.must("say", "reviews", "begin")
+		m.must("channel", "say", "reviews", "begin")
 		m.works("pm")
-		if out := m.must("say", "reviews", "and mind the tests"); !strings.Contains(out, "message 2 in reviews is queued") {
+		if out := m.must("channel", "say", "reviews", "and mind the tests"); !strings.Contains(out, "message 2 in reviews is queued") {
 			t.Errorf("it says %q", out)
 		}
 		m.done("pm")
@@ -216,9 +216,9 @@ func TestSeedEdgeCase3HumanInterruptsMidTurn(t *testing.T) {
 	t.Run("interrupt", func(t *testing.T) { // agent's turn pauses, human gets priority
 		m := aMeeting(t, "agents: [pm, dev], lead: qa, maxRounds: 1, humanInterruptMode: interrupt", "defaultTimeoutSeconds: 3600", "")
 		m.busy("pm")
-		m.must("say", "reviews", "begin")
+		m.must("channel", "say", "reviews", "begin")
 		m.works("pm")
-		m.must("say", "reviews", "stop, what are you doing?")
+		m.must("channel", "say", "reviews", "stop, what are you doing?")
 		m.reads("a person: stop, what are you doing?", "pm ACTIVE -> WAITING T17", "qa (aside): aside qa-1", "pm WAITING -> ACTIVE T12")
 		m.done("pm")
 		m.reads("pm (turn): turn", "pm ACTIVE -> QUEUED T7", "dev QUEUED -> ACTIVE T4")
@@ -227,9 +227,9 @@ func TestSeedEdgeCase3HumanInterruptsMidTurn(t *testing.T) {
 	t.Run("inject", func(t *testing.T) { // delivered to the active agent immediately; the default
 		m := aMeeting(t, "agents: [pm, dev, qa], maxRounds: 1", "defaultTimeoutSeconds: 3600", "")
 		m.busy("pm")
-		m.must("say", "reviews", "begin")
+		m.must("channel", "say", "reviews", "begin")
 		m.works("pm")
-		m.must("say", "reviews", "in English, please")
+		m.must("channel", "say", "reviews", "in English, please")
 		m.becomes("pm has it in the middle of its turn", func(v view.ChannelView) bool {
 			return v.Holder == "pm" && len(v.Open) == 2 && v.Open[1].State == "delivered"
 		})
@@ -239,9 +239,9 @@ func TestSeedEdgeCase3HumanInterruptsMidTurn(t *testing.T) {
 	})
 	t.Run("parallel", func(t *testing.T) { // always goes through
 		m := aMeeting(t, "agents: [pm, dev, qa], maxRounds: 1, humanInterruptMode: parallel", "defaultTimeoutSeconds: 3600", "")
-		m.must("say", "reviews", "begin", "--mode", "queue")
+		m.must("channel", "say", "reviews", "begin", "--mode", "queue")
 		m.reads("qa (turn): turn", "qa ACTIVE -> QUEUED T7")
-		m.must("say", "reviews", "who is there?")
+		m.must("channel", "say", "reviews", "who is there?")
 		for _, name := range []string{"pm", "dev", "qa"} {
 			m.poll(name+" answers without a turn", func() bool { return strings.Contains(strings.Join(m.lines(), "\n"), name+" (aside): apart "+name) })
 		}
@@ -272,13 +272,13 @@ func TestSeedEdgeCase4AgentNeverSignalsDone(t *testing.T) {
 	}
 	t.Run("timeout acts as safety net", func(t *testing.T) {
 		m := forgets(t, "defaultTimeoutSeconds: 2")
-		m.must("say", "reviews", "begin")
+		m.must("channel", "say", "reviews", "begin")
 		m.reads("pm (turn): I have looked at it", "warning: Agent completed response without TURN_COMPLETE", "pm ACTIVE -> QUEUED T9", "dev QUEUED -> ACTIVE T4")
 		m.hasNotice("⏱️ pm turn timed out")
 	})
 	t.Run("auto-detect natural completion", func(t *testing.T) {
 		m := forgets(t, "defaultTimeoutSeconds: 3600, autoDetectTurnEnd: true, autoDetectSilenceSeconds: 1")
-		m.must("say", "reviews", "begin")
+		m.must("channel", "say", "reviews", "begin")
 		m.reads("pm (turn): I have looked at it", "warning: Agent completed response without TURN_COMPLETE", "pm ACTIVE -> QUEUED T7", "dev QUEUED -> ACTIVE T4")
 		m.neverReads("timed out")
 	})
@@ -287,19 +287,19 @@ func TestSeedEdgeCase4AgentNeverSignalsDone(t *testing.T) {
 // Edge case 5: All Agents Go Offline. Every agent in a channel disconnects.
 func TestSeedEdgeCase5AllAgentsGoOffline(t *testing.T) {
 	m := aMeeting(t, "agents: [pm, dev], maxRounds: 1", "defaultTimeoutSeconds: 3600", "")
-	m.must("disable", "pm", "dev")
+	m.must("channel", "disable", "pm", "dev")
 	m.stands("pm OFFLINE, dev OFFLINE")
 	m.hasNotice("⚠️ No agents available in this channel")
 	// Messages are logged but not routed.
-	if out := m.must("say", "reviews", "is anybody there?"); !strings.Contains(out, "message 1 in reviews is queued") {
+	if out := m.must("channel", "say", "reviews", "is anybody there?"); !strings.Contains(out, "message 1 in reviews is queued") {
 		t.Errorf("it says %q", out)
 	}
 	if v := m.channel(); v.Holder != "" || v.Parked != "nobody" || len(v.Open) != 1 || v.Open[0].State != "queued" {
 		t.Errorf("the channel is %+v", v)
 	}
 	// The first one that comes back and is assigned is ACTIVE at once, and gets them.
-	m.must("enable", "dev")
-	m.must("assign", "reviews", "dev")
+	m.must("channel", "enable", "dev")
+	m.must("channel", "assign", "reviews", "dev")
 	m.reads("a person: is anybody there?", "dev IDLE -> QUEUED T2", "dev QUEUED -> ACTIVE T4", "dev (turn): turn dev-1")
 	m.answered("is anybody there?")
 }
@@ -311,10 +311,10 @@ func TestSeedEdgeCase6QueueOrderChangesMidSprint(t *testing.T) {
 	m.busy("pm")
 	m.busy("dev")
 	m.busy("qa")
-	m.must("say", "reviews", "begin")
+	m.must("channel", "say", "reviews", "begin")
 	m.works("pm")
 	// Added: at the end of the queue, its turn comes after the current cycle.
-	m.must("assign", "reviews", "qa")
+	m.must("channel", "assign", "reviews", "qa")
 	if v := m.channel(); strings.Join(v.Queue, " ") != "dev qa" {
 		t.Errorf("the queue is %q", v.Queue)
 	}
@@ -322,13 +322,13 @@ func TestSeedEdgeCase6QueueOrderChangesMidSprint(t *testing.T) {
 	m.reads("pm ACTIVE -> QUEUED T7", "dev QUEUED -> ACTIVE T4")
 	m.works("dev")
 	// Removed while ACTIVE: its turn ends, and the next one has it.
-	m.must("remove", "reviews", "dev")
+	m.must("channel", "remove", "reviews", "dev")
 	m.reads("dev ACTIVE -> IDLE T16", "qa QUEUED -> ACTIVE T4")
 	m.done("dev")
 	// Removed while QUEUED: out of the queue, the others move up.
-	m.must("assign", "reviews", "dev")
+	m.must("channel", "assign", "reviews", "dev")
 	m.becomes("somebody has the turn, and two are behind", func(v view.ChannelView) bool { return v.Holder == "qa" && len(v.Queue) == 2 })
-	m.must("remove", "reviews", "pm")
+	m.must("channel", "remove", "reviews", "pm")
 	if v := m.channel(); strings.Join(v.Queue, " ") != "dev" {
 		t.Errorf("the queue is %q", v.Queue)
 	}

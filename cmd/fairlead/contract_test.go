@@ -83,19 +83,19 @@ func TestChannelContracts(t *testing.T) {
 		MessageID string `json:"message_id"`
 		State     string `json:"state"`
 	}
-	if err := json.Unmarshal([]byte(s.must("say", "talk", "hello", "--json", "--wait")), &said); err != nil || said.MessageID != "talk/1" || said.State != "answered" {
+	if err := json.Unmarshal([]byte(s.must("channel", "say", "talk", "hello", "--json", "--wait")), &said); err != nil || said.MessageID != "talk/1" || said.State != "answered" {
 		t.Errorf("say: %+v, %v", said, err)
 	}
 	var all struct {
 		Channels []struct {
 			Name     string    `json:"name"`
 			Queue    *[]string `json:"queue"`
-			Holder   *string   `json:"shim"`
+			Holder   *string   `json:"holder"`
 			State    string    `json:"state"`
 			Messages int       `json:"messages"`
 		} `json:"channels"`
 	}
-	text := s.must("channels", "--json")
+	text := s.must("channel", "list", "--json")
 	if err := json.Unmarshal([]byte(text), &all); err != nil {
 		t.Fatal(err)
 	}
@@ -212,7 +212,7 @@ lead:
 		Seq  *uint64         `json:"seq"`
 		Team json.RawMessage `json:"team"`
 	}
-	if err := json.Unmarshal([]byte(s.must("summon", "--wait", "--json")), &done); err != nil || done.Seq == nil {
+	if err := json.Unmarshal([]byte(s.must("crew", "summon", "--wait", "--json")), &done); err != nil || done.Seq == nil {
 		t.Fatalf("summon: %v, %+v", err, done)
 	}
 	var crew struct {
@@ -224,7 +224,7 @@ lead:
 		Notices    *[]json.RawMessage           `json:"notices"`
 		Head       uint64                       `json:"head"`
 	}
-	if err := json.Unmarshal([]byte(s.must("team", "--json")), &crew); err != nil {
+	if err := json.Unmarshal([]byte(s.must("crew", "--json")), &crew); err != nil {
 		t.Fatal(err)
 	}
 	if crew.Button != "none" || crew.InProgress == nil || len(crew.Agents) != 1 || crew.Size != 1 || crew.Notices == nil || crew.Head == 0 {
@@ -238,7 +238,7 @@ lead:
 	// The document is the seed's, as `fairlead crew show --json` and the file have it, and its id.
 	var one, file map[string]json.RawMessage
 	text, err := os.ReadFile(filepath.Join(s.dir, ".fairlead", "agents", "agent-1.json"))
-	if err := errors.Join(err, json.Unmarshal(text, &file), json.Unmarshal([]byte(s.must("soul", "Lyra", "--json")), &one)); err != nil {
+	if err := errors.Join(err, json.Unmarshal(text, &file), json.Unmarshal([]byte(s.must("crew", "show", "Lyra", "--json")), &one)); err != nil {
 		t.Fatal(err)
 	}
 	for _, field := range []string{
@@ -255,7 +255,7 @@ lead:
 		Messages []map[string]json.RawMessage `json:"messages"`
 		More     *bool                        `json:"more"`
 	}
-	if err := json.Unmarshal([]byte(s.must("transcript", "--json", "--speaker", "Lyra")), &page); err != nil || len(page.Messages) != 1 || page.More == nil {
+	if err := json.Unmarshal([]byte(s.must("crew", "transcript", "--json", "--speaker", "Lyra")), &page); err != nil || len(page.Messages) != 1 || page.More == nil {
 		t.Fatalf("transcript: %v, %+v", err, page)
 	}
 	for _, field := range []string{"seq", "at", "session", "speaker", "kind", "channel", "text"} {

@@ -57,7 +57,7 @@ func flooded(t *testing.T, steps string) {
 	s := newShip(t, speaker(t, quickTimes, steps))
 	before := s.stateBytes()
 	begun := time.Now()
-	s.must("summon")
+	s.must("crew", "summon")
 	for range 3 {
 		s.must("ps")
 	}

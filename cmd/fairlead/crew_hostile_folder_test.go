@@ -25,7 +25,7 @@ func (s *ship) ours(what string) {
 func TestHostileDocumentFolder(t *testing.T) {
 	t.Parallel()
 	s := newShip(t, crewFiles(quickTimes, ""))
-	s.must("summon", "--wait")
+	s.must("crew", "summon", "--wait")
 	folder := filepath.Join(s.dir, ".fairlead", "agents")
 	secret := somebodys(t)
 	for name, plant := range map[string]func(path string) error{
@@ -54,8 +54,8 @@ func TestHostileDocumentFolder(t *testing.T) {
 		t.Fatal(err)
 	}
 	begun := time.Now()
-	s.must("sleep", "--wait")
-	s.must("wake", "--wait")
+	s.must("crew", "sleep", "--wait")
+	s.must("crew", "wake", "--wait")
 	if took := time.Since(begun); took > 30*time.Second {
 		t.Errorf("it took %s", took)
 	}
@@ -81,13 +81,13 @@ func TestHostileDocumentFolder(t *testing.T) {
 func TestDocumentFolderTakenAway(t *testing.T) {
 	t.Parallel()
 	s := newShip(t, crewFiles(quickTimes, ""))
-	s.must("summon", "--wait")
+	s.must("crew", "summon", "--wait")
 	folder := filepath.Join(s.dir, ".fairlead", "agents")
 	s.ours("at first")
 	if err := os.Rename(folder, filepath.Join(s.dir, "taken")); err != nil {
 		t.Fatal(err)
 	}
-	s.must("sleep", "--wait")
+	s.must("crew", "sleep", "--wait")
 	s.ours("after the folder was deleted")
 	elsewhere, round := t.TempDir(), 0
 	s.poll("a link is there before the daemon has made the folder again", func() bool {
@@ -95,7 +95,7 @@ func TestDocumentFolderTakenAway(t *testing.T) {
 		_ = os.Rename(folder, filepath.Join(s.dir, fmt.Sprint("taken", round)))
 		return os.Symlink(elsewhere, folder) == nil
 	})
-	s.must("wake", "--wait")
+	s.must("crew", "wake", "--wait")
 	if names, err := os.ReadDir(elsewhere); err != nil || len(names) > 0 {
 		t.Errorf("it wrote through a link: %v, %v", names, err)
 	}
@@ -139,7 +139,7 @@ func TestManyForeignDocuments(t *testing.T) {
 		}
 	}
 	before := s.stateBytes()
-	s.must("summon", "--wait")
+	s.must("crew", "summon", "--wait")
 	begun := time.Now()
 	s.poll("all were looked at", func() bool {
 		left, err := filepath.Glob(filepath.Join(folder, "f-*.json"))

@@ -46,7 +46,7 @@ func TestKilledAtEveryStepOfACrew(t *testing.T) {
 		s.sound(true)
 	}
 	steps("summon", "begin", "told", "mid", "registered-1", "reported")
-	s.must("sleep", "--wait")
+	s.must("crew", "sleep", "--wait")
 	steps("wake", "begin", "status", "woken", "rising", "risen")
 	s.wokenAsThemselves()
 	again("rest")
@@ -81,10 +81,10 @@ func TestKilledMidWakePrompt(t *testing.T) {
 	t.Parallel()
 	s := newShip(t, crewFiles(quickTimes, ""))
 	s.put("julian/fat", "") // souls that are longer together than a pipe
-	s.must("summon", "--wait")
-	s.must("sleep", "--wait")
+	s.must("crew", "summon", "--wait")
+	s.must("crew", "sleep", "--wait")
 	s.gate("begin")
-	s.must("wake")
+	s.must("crew", "wake")
 	s.atGate("begin")
 	pid := s.until("julian", "the lead runs", func(v view.WhyView) bool { return v.Agent.Session != nil && v.Agent.Session.PID > 0 }).Agent.Session.PID
 	s.gate("status")
@@ -158,7 +158,7 @@ func killedAtBytes(t *testing.T, cuts []int) {
 	files := crewFiles(quickTimes, "")
 	files["lead.script.yaml"] = script.String()
 	s := newShip(t, files)
-	s.must("summon")
+	s.must("crew", "summon")
 	spool := filepath.Join(s.dir, ".fairlead", "sessions", "julian-1", "spool")
 	for _, cut := range cuts {
 		s.poll(fmt.Sprintf("the lead has said what is before byte %d", cut), func() bool {
@@ -180,8 +180,8 @@ func killedAtBytes(t *testing.T, cuts []int) {
 	if len(view.Notices) > 0 {
 		t.Errorf("people are told %+v\n%s", view.Notices, s.crewWords())
 	}
-	s.poll("the last words are kept", func() bool { return strings.Contains(s.must("transcript", "--json"), "that was all") })
-	said := s.must("transcript", "--json")
+	s.poll("the last words are kept", func() bool { return strings.Contains(s.must("crew", "transcript", "--json"), "that was all") })
+	said := s.must("crew", "transcript", "--json")
 	for _, words := range []string{"I call them.", "and on it goes", "that was all"} {
 		if n := strings.Count(said, words); n != 1 {
 			t.Errorf("%q is in the transcript %d times: %s", words, n, said)
@@ -216,7 +216,7 @@ func TestKilledLead(t *testing.T) {
 				}
 			}
 			s.gate("registered-1")
-			s.must("summon")
+			s.must("crew", "summon")
 			s.atGate("registered-1")
 			s.crewUntil("one has come", func(v view.CrewView) bool { return howManyAre(v, "alive") == 1 })
 			strike()
@@ -231,7 +231,7 @@ func TestKilledLead(t *testing.T) {
 			s.sound(false)
 			for _, gate := range []string{"status", "woken", "rising"} {
 				s.gate(gate)
-				s.must("wake")
+				s.must("crew", "wake")
 				s.atGate(gate)
 				strike()
 				s.ungate(gate)
@@ -241,7 +241,7 @@ func TestKilledLead(t *testing.T) {
 				}
 				s.sound(false)
 			}
-			s.must("wake")
+			s.must("crew", "wake")
 			s.crewUntil("it is awake", func(v view.CrewView) bool { return v.InProgress == "" && howManyAre(v, "alive") == 1 })
 			s.wokenAsThemselves()
 			strike()
@@ -272,7 +272,7 @@ func TestNobodyHatchesForEver(t *testing.T) {
 	t.Parallel()
 	s := newShip(t, crewFiles("status_timeout: 1s, hatch_timeout: 2s", ""))
 	s.gate("told")
-	s.must("summon")
+	s.must("crew", "summon")
 	s.atGate("told")
 	s.kill()
 	s.up()

@@ -463,13 +463,13 @@ func (s *ship) sound(exact bool) {
 func TestLeadOfCrew(t *testing.T) {
 	t.Parallel()
 	s := newShip(t, crewFiles(quickTimes, ""))
-	s.must("summon", "--wait")
+	s.must("crew", "summon", "--wait")
 	s.sound(true)
-	s.must("sleep", "--wait")
+	s.must("crew", "sleep", "--wait")
 	if v := s.crew(); !allAre("sleeping", 3)(v) {
 		t.Errorf("they are %+v", v)
 	}
-	s.must("wake", "--wait")
+	s.must("crew", "wake", "--wait")
 	s.sound(true)
 	s.wokenAsThemselves()
 }

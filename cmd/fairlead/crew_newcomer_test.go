@@ -26,15 +26,15 @@ func TestCrewImportsFolder(t *testing.T) {
 	files["none/readme.txt"] = "no documents"
 	s := newShip(t, files)
 	away := filepath.Join(s.dir, "away")
-	s.saysCrew(cli.ExitDone, "team import "+away, "Lyra is in the team as ", "on seat 0: unknown", "Mira is in the team as ")
+	s.saysCrew(cli.ExitDone, "crew import "+away, "Lyra is in the team as ", "on seat 0: unknown", "Mira is in the team as ")
 	if view := s.crew(); len(view.Agents) != 2 {
 		t.Errorf("they are %+v", view.Agents)
 	}
-	s.saysCrew(cli.ExitRefused, "team import "+away, "Lyra", "Mira", "is here already")
-	s.saysCrew(cli.ExitFailed, "team import "+filepath.Join(s.dir, "none"), "none ends in .json", ".fairlead/agents")
+	s.saysCrew(cli.ExitRefused, "crew import "+away, "Lyra", "Mira", "is here already")
+	s.saysCrew(cli.ExitFailed, "crew import "+filepath.Join(s.dir, "none"), "none ends in .json", ".fairlead/agents")
 	for _, rubbish := range []string{"", "hello", "null", `["a list"]`, `{"name":`} {
 		s.put("rubbish.json", rubbish)
-		s.saysCrew(cli.ExitFailed, "team import "+filepath.Join(s.dir, "rubbish.json"), "rubbish.json: this is no document of an agent", ".fairlead/agents")
+		s.saysCrew(cli.ExitFailed, "crew import "+filepath.Join(s.dir, "rubbish.json"), "rubbish.json: this is no document of an agent", ".fairlead/agents")
 	}
 }
 

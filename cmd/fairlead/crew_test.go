@@ -104,7 +104,7 @@ func TestNotAwake(t *testing.T) {
 // The words for faces that a lead is told are those for which the page has a drawing.
 func TestFaceWords(t *testing.T) {
 	t.Parallel()
-	source, err := os.ReadFile(filepath.Join("..", "..", "ui", "static", "face.js"))
+	source, err := os.ReadFile(filepath.Join("..", "..", "ui", "static", "crew", "face.js"))
 	if err != nil {
 		t.Fatal(err)
 	}

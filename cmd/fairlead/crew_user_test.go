@@ -35,9 +35,9 @@ func TestCrewWithoutLead(t *testing.T) {
 	for _, verb := range []string{"summon", "wake", "summon --wait"} {
 		s.saysCrew(cli.ExitRefused, verb, "team", "lead", "fairlead.yaml")
 	}
-	s.saysCrew(cli.ExitDone, "team", "lead")
-	s.saysCrew(cli.ExitUsage, "wake Lyra", "Lyra")
-	s.saysCrew(cli.ExitUsage, "soul Lyra", "Lyra")
+	s.saysCrew(cli.ExitDone, "crew", "lead")
+	s.saysCrew(cli.ExitUsage, "crew wake Lyra", "Lyra")
+	s.saysCrew(cli.ExitUsage, "crew show Lyra", "Lyra")
 
 	dir := t.TempDir()
 	yaml := "version: 1\nteam: {lead: ada}\nagents:\n  ada: {driver: exec, command: [\"true\"], workspace: ada}\n"
@@ -50,7 +50,7 @@ func TestCrewWithoutLead(t *testing.T) {
 	}
 
 	ghost := newShip(t, map[string]string{"fairlead.yaml": "version: 1\nteam: {lead: ghost}\nagents:\n  ada: {driver: exec, command: [\"true\"], workspace: ada}\n", "ada/.keep": ""})
-	ghost.saysCrew(cli.ExitRefused, "summon", "ghost", "no agent of fairlead.yaml")
+	ghost.saysCrew(cli.ExitRefused, "crew summon", "ghost", "no agent of fairlead.yaml")
 	ghost.saysCrew(cli.ExitDone, "doctor", "team.lead", "ghost")
 	if view := ghost.crew(); len(view.Agents) > 0 || view.Button != "SUMMON" {
 		t.Errorf("it is %+v", view)
@@ -69,41 +69,41 @@ func TestCrewThatWaits(t *testing.T) {
 	s := newShip(t, files)
 
 	s.must("hold")
-	s.saysCrew(cli.ExitRefused, "summon", "held", "release")
-	s.must("release")
+	s.saysCrew(cli.ExitRefused, "crew summon", "held", "release")
+	s.must("unhold")
 
-	s.must("disable", "julian")
-	s.saysCrew(cli.ExitRefused, "summon", "julian", "disabled", "enable it first")
-	s.must("enable", "julian")
+	s.must("channel", "disable", "julian")
+	s.saysCrew(cli.ExitRefused, "crew summon", "julian", "disabled", "enable it first")
+	s.must("channel", "enable", "julian")
 
 	s.must("once", "julian")
 	s.until("julian", "it works on something", func(v view.WhyView) bool { return v.Agent.Session != nil && v.Agent.Session.PID > 0 })
-	s.saysCrew(cli.ExitDone, "summon", "julian-1")
-	s.saysCrew(cli.ExitDone, "team", "julian-1", "wait")
+	s.saysCrew(cli.ExitDone, "crew summon", "julian-1")
+	s.saysCrew(cli.ExitDone, "crew", "julian-1", "wait")
 	s.saysCrew(cli.ExitDone, "why julian", "julian-1", "lead")
-	s.saysCrew(cli.ExitRefused, "summon", "summoning already")
-	s.saysCrew(cli.ExitRefused, "wake", "summoning already")
+	s.saysCrew(cli.ExitRefused, "crew summon", "summoning already")
+	s.saysCrew(cli.ExitRefused, "crew wake", "summoning already")
 	s.must("hold")
-	s.must("release")
+	s.must("unhold")
 	s.put("julian/enough", "")
 	s.crewUntil("all have come", allAre("alive", 3))
 
-	s.saysCrew(cli.ExitUsage, "wake M0", "N0")
-	s.saysCrew(cli.ExitUsage, "wake N0 nobody", "nobody")
-	s.saysCrew(cli.ExitUsage, "soul n0", "N0")
-	s.saysCrew(cli.ExitDone, "wake N1", "by its last word")
-	s.saysCrew(cli.ExitRefused, "summon", "take")
+	s.saysCrew(cli.ExitUsage, "crew wake M0", "N0")
+	s.saysCrew(cli.ExitUsage, "crew wake N0 nobody", "nobody")
+	s.saysCrew(cli.ExitUsage, "crew show n0", "N0")
+	s.saysCrew(cli.ExitDone, "crew wake N1", "by its last word")
+	s.saysCrew(cli.ExitRefused, "crew summon", "3 are here")
 	s.crewUntil("nobody had to be woken", allAre("alive", 3))
-	s.must("sleep", "--wait")
+	s.must("crew", "sleep", "--wait")
 	s.put("two.json", `{"type":"agent-identity","status":"sleeping","name":"N1","gridPosition":8}`)
-	s.must("team", "import", filepath.Join(s.dir, "two.json"))
-	s.saysCrew(cli.ExitRefused, "wake N1", "agent-2", "two")
-	s.saysCrew(cli.ExitRefused, "team import "+filepath.Join(s.dir, "two.json"), "is here already")
-	s.saysCrew(cli.ExitDone, "sleep", "sleeps already")
-	s.must("disable", "julian")
-	s.saysCrew(cli.ExitRefused, "wake", "disabled")
-	s.must("enable", "julian")
-	s.must("wake", "agent-2", "--wait")
+	s.must("crew", "import", filepath.Join(s.dir, "two.json"))
+	s.saysCrew(cli.ExitRefused, "crew wake N1", "agent-2", "two")
+	s.saysCrew(cli.ExitRefused, "crew import "+filepath.Join(s.dir, "two.json"), "is here already")
+	s.saysCrew(cli.ExitDone, "crew sleep", "sleeps already")
+	s.must("channel", "disable", "julian")
+	s.saysCrew(cli.ExitRefused, "crew wake", "disabled")
+	s.must("channel", "enable", "julian")
+	s.must("crew", "wake", "agent-2", "--wait")
 	if view := s.crew(); howManyAre(view, "alive") != 1 {
 		t.Errorf("they are %+v", view)
 	}
@@ -116,7 +116,7 @@ func TestLeadThatCannotStart(t *testing.T) {
 	files := crewFiles("status_timeout: 2s, hatch_timeout: 4s", "")
 	files["lead.script.yaml"] = "sessions: [[{say: I lead}]]\nlead: [expect_prompt, {fail: the model is not there}, expect_prompt]\n"
 	s := newShip(t, files)
-	s.saysCrew(cli.ExitFailed, "summon --wait", "0 of 3", "the model is not there")
+	s.saysCrew(cli.ExitFailed, "crew summon --wait", "0 of 3", "the model is not there")
 	s.saysCrew(cli.ExitDone, "why julian", "the model is not there")
 	s.crewUntil("they expired", func(v view.CrewView) bool { return howManyAre(v, "expired") == 3 && v.InProgress == "" })
 	if view := s.crew(); view.Button != "SUMMON" || len(s.leadsAlive()) > 0 {
@@ -130,7 +130,7 @@ func TestLeadThatCannotBeRead(t *testing.T) {
 	files := crewFiles(quickTimes, "")
 	files["lead.script.yaml"] = "sessions: [[{say: I lead}]]\nlead: [{sing: aloud}]\n"
 	s := newShip(t, files)
-	s.saysCrew(cli.ExitRefused, "summon", "sing")
+	s.saysCrew(cli.ExitRefused, "crew summon", "sing")
 	if view := s.crew(); len(view.Agents) > 0 {
 		t.Errorf("they are %+v", view.Agents)
 	}
@@ -176,7 +176,7 @@ func TestAgentOrdersTheTeam(t *testing.T) {
 	}
 	s.put("sock", daemon.Socket)
 	s.put("bin", os.Args[0])
-	s.must("summon", "--wait")
+	s.must("crew", "summon", "--wait")
 	s.must("once", "ada", "--wait")
 	want := []string{
 		"summon: 3", "wake: 3", "wake N0: 3", "sleep: 3", "team import ../doc.json: 3", "team: 0",

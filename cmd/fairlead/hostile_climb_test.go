@@ -54,7 +54,7 @@ func TestClimber(t *testing.T) {
 	if words := strings.Join(s.lines("ada/words"), "\n"); strings.Count(words, "nobody releases himself") != 14 || strings.Count(words, "people speak and order here") != 16 {
 		t.Errorf("it was told: %s", words)
 	}
-	s.must("release")
+	s.must("unhold")
 	page, err := s.client().Journal(t.Context(), apiclient.JournalQuery{})
 	if err != nil {
 		t.Fatal(err)

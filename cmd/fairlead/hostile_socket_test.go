@@ -36,7 +36,7 @@ func TestLogout(t *testing.T) {
 	if err := os.RemoveAll(filepath.Join(run, "fairlead")); err != nil {
 		t.Fatal(err)
 	}
-	s.poll("verbs find the daemon again", func() bool { _, code := s.fairlead("ps"); return code == cli.ExitDone })
+	s.poll("verbs find the daemon again", func() bool { _, code := s.fairlead("unhold"); return code == cli.ExitDone })
 	now, err := workspace.FindDaemon(s.dir)
 	if err != nil || now != before {
 		t.Errorf("the daemon was %+v and is %+v: %v", before, now, err)

@@ -311,11 +311,11 @@ func (c *cruise) step(asks bool) {
 // program is; and the conversation goes on.
 func (c *cruise) talk() {
 	t := c.t
-	c.must("say", "talk", "The word is xylophone.\n"+c.program.Use("turn_complete", `{"message":"my first words"}`))
+	c.must("channel", "say", "talk", "The word is xylophone.\n"+c.program.Use("turn_complete", `{"message":"my first words"}`))
 	c.said("my first words")
 	c.await("the turn is over", func() bool { return c.floor("talk").Holder == "" })
 
-	c.must("say", "talk", "do: hold one moment please\ndo: say TURN_COMPLETE")
+	c.must("channel", "say", "talk", "do: hold one moment please\ndo: say TURN_COMPLETE")
 	c.asked("one moment please")
 	before := c.view().Agents[0]
 	c.kill()
@@ -334,9 +334,9 @@ func (c *cruise) talk() {
 		return now.Session == nil || now.Session.ID != before.Session.ID
 	})
 	c.model.LetGo()
-	c.must("assign", "talk", "coder") // T18: who crashed does not stand in line again by himself
+	c.must("channel", "assign", "talk", "coder") // T18: who crashed does not stand in line again by himself
 	c.await("what was not answered is", func() bool { return c.floor("talk").Holder == "" })
-	c.must("say", "talk", c.program.Use("turn_complete", `{"message":"here again"}`))
+	c.must("channel", "say", "talk", c.program.Use("turn_complete", `{"message":"here again"}`))
 	c.said("here again")
 	if last := c.asked("here again"); !last.Says("user", "xylophone") {
 		t.Errorf("the conversation did not go on: the model was shown %+v", last.Turns)
@@ -350,7 +350,7 @@ func (c *cruise) cancelled() {
 		c.t.Fatal(err)
 	}
 	c.asked("a long thought")
-	c.must("cancel", "cut")
+	c.must("run", "cancel", "cut")
 	client := c.client()
 	c.await("the run is cancelled, and nothing is at work", func() bool {
 		run, err := client.Run(context.Background(), "cut")
@@ -363,7 +363,7 @@ func (c *cruise) cancelled() {
 
 // A provider that takes no more: the agent waits, and that counts as no failure.
 func (c *cruise) limited() {
-	c.must("say", "talk", "do: error 429 600")
+	c.must("channel", "say", "talk", "do: error 429 600")
 	c.await("the agent waits for its provider", func() bool { return c.view().Agents[0].LimitedUntil != nil })
 	if a := c.view().Agents[0]; a.Failures != 0 || a.Session != nil {
 		c.t.Errorf("it waits for its provider, and is %+v", a)

@@ -30,7 +30,7 @@ steps:
 `,
 	})
 	s.fairlead("run", "--workflow", s.dir+"/evil.yaml", "--run-id", "r1", "--pause-for-human-input", "--no-wait", "--max-attempts", "1")
-	seen := s.must("runs", "r1")
+	seen := s.must("run", "show", "r1")
 	if !strings.Contains(seen, "measure m = log") {
 		t.Fatalf("the report was not taken:\n%s", seen)
 	}

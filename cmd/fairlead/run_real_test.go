@@ -113,7 +113,7 @@ func TestInterruptedRun(t *testing.T) {
 	}
 	late := time.After(shipWait)
 	for paused := false; !paused; {
-		text, _ := d.fairlead("runs", "r1", "--json")
+		text, _ := d.fairlead("run", "show", "r1", "--json")
 		paused = strings.Contains(text, `"stage":"paused"`)
 		select {
 		case <-late:
@@ -126,10 +126,10 @@ func TestInterruptedRun(t *testing.T) {
 	if code := cmd.ProcessState.ExitCode(); code != cli.ExitCancelled || !strings.Contains(said.String(), "fairlead run resume r1") {
 		t.Errorf("exit code %d:\n%s", code, said)
 	}
-	if out, code := d.fairlead("runs", "r1"); !strings.Contains(out, "two   PENDING") {
+	if out, code := d.fairlead("run", "show", "r1"); !strings.Contains(out, "two   PENDING") {
 		t.Errorf("the second step began: exit code %d\n%s", code, out)
 	}
-	if out, code := d.fairlead("resume", "r1"); code != cli.ExitDone || strings.Contains(out, "one  began") || !strings.Contains(out, "two  completed") {
+	if out, code := d.fairlead("run", "resume", "r1"); code != cli.ExitDone || strings.Contains(out, "one  began") || !strings.Contains(out, "two  completed") {
 		t.Errorf("resume: exit code %d\n%s", code, out)
 	}
 }
@@ -147,7 +147,7 @@ func TestInterruptedTwice(t *testing.T) {
 		// The same signal twice at once is one signal to the kernel.
 		late := time.After(shipWait)
 		for told := false; !told; {
-			text, _ := d.fairlead("runs", "r1", "--json")
+			text, _ := d.fairlead("run", "show", "r1", "--json")
 			told = strings.Contains(text, `"stage":"paused"`) || strings.Contains(text, `"stage":"cancelled"`) || strings.Contains(text, "FAILED")
 			select {
 			case <-late:
@@ -174,7 +174,7 @@ func TestKilledRun(t *testing.T) {
 	}
 	_ = cmd.Wait()
 	d.write("go", "")
-	out, code := d.fairlead("resume", "r1")
+	out, code := d.fairlead("run", "resume", "r1")
 	if code != cli.ExitDone || !strings.Contains(out, "run r1 has completed") {
 		t.Errorf("exit code %d:\n%s", code, out)
 	}
@@ -227,10 +227,10 @@ func TestLeftRun(t *testing.T) {
 		t.Errorf("exit code %d:\n%s", code, said)
 	}
 	d.write("go", "")
-	if out, code := d.fairlead("resume", "r1"); code != cli.ExitDone && code != cli.ExitRefused { // refused: it had completed by then
+	if out, code := d.fairlead("run", "resume", "r1"); code != cli.ExitDone && code != cli.ExitRefused { // refused: it had completed by then
 		t.Errorf("exit code %d:\n%s", code, out)
 	}
-	if out, _ := d.fairlead("runs", "r1"); !strings.Contains(out, "r1  slow  completed") {
+	if out, _ := d.fairlead("run", "show", "r1"); !strings.Contains(out, "r1  slow  completed") {
 		t.Error(out)
 	}
 }

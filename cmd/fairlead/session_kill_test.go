@@ -65,7 +65,7 @@ agents:
   writer: {description: Use to compose essays and verses, driver: script, script: writes.script.yaml, workspace: writer}
 `,
 	})}
-	w.must("session", "start", "--host", "fairlead")
+	w.must("dispatch", "start", "--host", "fairlead")
 	folder, err := dispatchfolder.Current(w.dir)
 	if err != nil || folder == nil {
 		t.Fatalf("the session is not there: %v", err)

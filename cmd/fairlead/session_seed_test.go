@@ -78,7 +78,7 @@ func (d *desk) no(code int, wants []string, words ...string) {
 func (d *desk) started(words ...string) string {
 	d.t.Helper()
 	var begun dispatchcli.SessionBegun
-	if err := json.Unmarshal([]byte(d.must(append([]string{"session", "start", "--json"}, words...)...)), &begun); err != nil {
+	if err := json.Unmarshal([]byte(d.must(append([]string{"dispatch", "start", "--json"}, words...)...)), &begun); err != nil {
 		d.t.Fatal(err)
 	}
 	return begun.Path
@@ -156,7 +156,7 @@ func TestSessionSeedByHand(t *testing.T) {
 		{"respond", `I created a Python script that prints "Hello, World!"...`},
 		{"end"},
 	} {
-		seen.WriteString(d.must(append([]string{"session"}, words...)...))
+		seen.WriteString(d.must(append([]string{"dispatch"}, words...)...))
 		if words[0] == "done" {
 			d.write(filepath.Join(folder, "conversations", "conv_002", "outputs", "hello_world.py"), "print('Hello, World!')\n")
 		}
@@ -188,7 +188,7 @@ func TestSessionSeedHosted(t *testing.T) {
 	}
 	s := newShipIn(t, sample(t), nil)
 	var begun dispatchcli.SessionBegun
-	out, code := s.fairlead("session", "start", "--json")
+	out, code := s.fairlead("dispatch", "start", "--json")
 	if err := json.Unmarshal([]byte(out), &begun); err != nil || code != cli.ExitDone || begun.Host != dispatchcli.HostFairlead || begun.State != "MAIN" || begun.Agents != 2 {
 		t.Fatalf("exit code %d, %v: %s", code, err, out)
 	}
@@ -200,7 +200,7 @@ func TestSessionSeedHosted(t *testing.T) {
 		{"input", "--wait", "Can you explain what you just did?"},
 		{"end"},
 	} {
-		out, code := s.fairlead(append([]string{"session"}, words...)...)
+		out, code := s.fairlead(append([]string{"dispatch"}, words...)...)
 		if code != cli.ExitDone {
 			t.Fatalf("fairlead session %q: exit code %d: %s", words, code, out)
 		}

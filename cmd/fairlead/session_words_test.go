@@ -28,19 +28,19 @@ func TestSessionConfigured(t *testing.T) {
 		".claude/agents/nested/boss.md": "---\nname: boss\ndescription: Use to be asked\n---\n",
 	})
 	var begun dispatchcli.SessionBegun
-	if err := json.Unmarshal([]byte(d.must("session", "start", "--json")), &begun); err != nil {
+	if err := json.Unmarshal([]byte(d.must("dispatch", "start", "--json")), &begun); err != nil {
 		t.Fatal(err)
 	}
 	if begun.Agents != 2 || begun.Host != dispatchcli.HostNone || !slices.ContainsFunc(begun.Notes, func(n string) bool { return strings.Contains(n, "no-name.md") }) {
 		t.Errorf("it began with %+v", begun)
 	}
-	if out := d.must("session", "input", "Write a program"); strings.Contains(out, "→") {
+	if out := d.must("dispatch", "input", "Write a program"); strings.Contains(out, "→") {
 		t.Errorf("below the threshold somebody takes it: %s", out)
 	}
-	d.no(cli.ExitRefused, []string{"no agent \"boss\" was found"}, "session", "delegate", "boss", "do it")
+	d.no(cli.ExitRefused, []string{"no agent \"boss\" was found"}, "dispatch", "delegate", "boss", "do it")
 	d.dir = filepath.Join(d.dir, "broken")
-	d.no(cli.ExitFailed, []string{"session.main: there is no agent \"nobody\""}, "session", "start")
-	if out := d.must("session", "list"); !strings.Contains(out, "no session here") {
+	d.no(cli.ExitFailed, []string{"session.main: there is no agent \"nobody\""}, "dispatch", "start")
+	if out := d.must("dispatch", "list"); !strings.Contains(out, "no session here") {
 		t.Errorf("it began all the same: %s", out)
 	}
 }
@@ -101,16 +101,16 @@ func TestSessionSeveralOpen(t *testing.T) {
 	t.Parallel()
 	d := newDesk(t, map[string]string{".claude/agents/writer.md": describedWriter})
 	first, second := d.started(), d.started()
-	d.must("session", "input", "Thanks!")
+	d.must("dispatch", "input", "Thanks!")
 	var status dispatchcli.SessionStatus
 	for folder, want := range map[string]int{first: 0, second: 1} {
-		if err := json.Unmarshal([]byte(d.must("session", "status", "--json", "--path", filepath.Base(folder))), &status); err != nil {
+		if err := json.Unmarshal([]byte(d.must("dispatch", "status", "--json", "--path", filepath.Base(folder))), &status); err != nil {
 			t.Fatal(err)
 		}
 		if status.Path != folder || len(status.Conversations) != want || status.State != dispatch.Main || len(status.Permissions) == 0 {
 			t.Errorf("%s stands at %+v", folder, status)
 		}
 	}
-	d.must("session", "end", "--path", filepath.Base(second))
-	d.no(cli.ExitRefused, []string{"responded"}, "session", "respond", "--path", first, "nothing was asked")
+	d.must("dispatch", "end", "--path", filepath.Base(second))
+	d.no(cli.ExitRefused, []string{"responded"}, "dispatch", "respond", "--path", first, "nothing was asked")
 }

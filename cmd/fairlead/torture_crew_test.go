@@ -50,7 +50,7 @@ func (k *torture) lively(exact bool, strike func(*load)) {
 	p := &lively{exact: exact, load: &load{
 		torture: k, ship: s, client: s.client(), mark: markOf(s.dir), killed: map[string]int64{}, twice: map[string]bool{},
 	}}
-	s.must("summon", "--wait")
+	s.must("crew", "summon", "--wait")
 	p.live()
 	defer p.rest()
 	for round := range k.rounds {
@@ -250,7 +250,7 @@ func crewDiskFull(k *torture) {
 	k.t.Cleanup(func() { k.unmount(dir) })
 	s := newShipIn(k.t, dir, crewFiles("status_timeout: 5s, hatch_timeout: 60s", ""))
 	l := &load{torture: k, ship: s, client: s.client(), mark: markOf(dir), killed: map[string]int64{}, twice: map[string]bool{}}
-	s.must("summon", "--wait")
+	s.must("crew", "summon", "--wait")
 	for round := range k.rounds {
 		k.begins(round)
 		filler := filepath.Join(dir, "filler")
