@@ -1,5 +1,5 @@
 //go:build !linux
 
-package claude
+package claudehook
 
 func playProcess() {}

@@ -1,6 +1,6 @@
 //go:build !linux
 
-package live
+package livetest
 
 // Left needs /proc, and finds nobody without.
 func (p Program) Left() []string { return nil }
