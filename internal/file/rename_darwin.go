@@ -4,10 +4,10 @@ import "golang.org/x/sys/unix"
 
 // Exchange swaps two names in one folder atomically.
 func Exchange(dir int, a, b string) error {
-	return again(func() error { return unix.RenameatxNp(dir, a, dir, b, unix.RENAME_SWAP) })
+	return Uninterrupted(func() error { return unix.RenameatxNp(dir, a, dir, b, unix.RENAME_SWAP) })
 }
 
 // RenameNew renames a to b; the error is EEXIST if b exists.
 func RenameNew(dir int, a, b string) error {
-	return again(func() error { return unix.RenameatxNp(dir, a, dir, b, unix.RENAME_EXCL) })
+	return Uninterrupted(func() error { return unix.RenameatxNp(dir, a, dir, b, unix.RENAME_EXCL) })
 }
