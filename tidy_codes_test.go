@@ -26,7 +26,7 @@ var proseExceptions = map[string]string{
 	"machine/control/act.go":           "recognises the note of a hold that a foreign loop wrote back unchanged",
 	"controller/agents/files.go":       "compares the fields of agent_state.json on disk with those that it should have",
 	"controller/plan.go":               "groups lines of the dry run that show the same sentence",
-	"cmd/fairlead/summon.go":           "prints the sentence again only when it changed",
+	"cli/crew/summon.go":               "prints the sentence again only when it changed",
 	"controller/crew/presencefiles.go": "logs the text of an error again only when it changed",
 	"machine/workflow/process.go":      "the same fault of an answer, found again, is no change",
 	"shim/agent.go":                    "leaves the commonest text out of an error that lists folders",

@@ -242,6 +242,7 @@ const AnswerMax = 30 * time.Second
 
 const BodyBytesMax = 1 << 20 // the longest is what somebody says, or says to a step
 
+// VersionOrZero is a version of a file, or "0" when the file does not exist.
 func VersionOrZero(v string) string {
 	if v == "" {
 		return "0.0.0"

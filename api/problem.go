@@ -57,6 +57,7 @@ const (
 	RetrySeconds  = "1"  // after which asking again makes sense
 )
 
+// NewProblem makes a problem (RFC 9457) with a formatted detail.
 func NewProblem(status int, format string, args ...any) *Problem {
 	return &Problem{Title: http.StatusText(status), Status: status, Detail: fmt.Sprintf(format, args...)}
 }

@@ -55,6 +55,7 @@ func (Raw) Schema(huma.Registry) *huma.Schema {
 	return &huma.Schema{Description: "Any JSON value"}
 }
 
+// ChangeOf is a journal change as the API shows it.
 func ChangeOf(c journal.Change) Change {
 	return Change{
 		Seq: c.Seq, Time: c.Time.UTC(), Machine: c.Machine, Entity: c.Entity, Row: c.Row, From: c.From, To: c.To,
@@ -132,6 +133,7 @@ type Facts struct {
 	Facts []Fact `json:"facts" nullable:"false"`
 }
 
+// FactOf is a driver's fact as the API shows it.
 func FactOf(f driver.Fact) Fact {
 	fact := Fact{Kind: string(f.Kind), Offset: f.Offset, Text: f.Text, Part: f.Part, Tool: f.Tool}
 	switch f.Kind {

@@ -5,6 +5,7 @@ import (
 	"unicode"
 )
 
+// Clock is a time of day in the local zone.
 func Clock(at time.Time) string { return at.Local().Format(time.TimeOnly) }
 
 // Columns is how wide a text is on a terminal, near enough: marks that stand on others need
@@ -17,6 +18,7 @@ func Columns(s string) int {
 	return n
 }
 
+// Wide is how many columns a character takes on a terminal.
 func Wide(r rune) int {
 	switch {
 	case unicode.In(r, unicode.Mn, unicode.Me, unicode.Cf):

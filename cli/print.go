@@ -87,6 +87,7 @@ func (a *App) Paint(colour, s string) string {
 	return colour + s + Reset
 }
 
+// Colourless says that output must have no colour: NO_COLOR is set, or the terminal has none.
 func Colourless() bool { return os.Getenv("NO_COLOR") != "" || dumb() }
 
 const (

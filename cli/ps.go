@@ -13,6 +13,7 @@ func ClockAt(at time.Time) string {
 	return at.Format("15:04")
 }
 
+// OrNote is a note, or a short text that says there is none.
 func OrNote(note string) string {
 	if note == "" {
 		return ""

@@ -19,6 +19,7 @@ type Reader struct {
 	close   func() error
 }
 
+// Close closes what was opened for reading.
 func (r *Reader) Close() error { return r.close() }
 
 // DialToRead finds the daemon. If none runs, or it cannot be reached from inside of a sandbox, the

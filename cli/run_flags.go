@@ -26,6 +26,7 @@ func Absolute(path, repo string) string {
 	return here
 }
 
+// Exists says whether a file or folder exists.
 func Exists(path string) bool {
 	_, err := os.Stat(path)
 	return err == nil

@@ -5,6 +5,7 @@ const (
 	ErrorWidth = 300 // of an error that an agent reported
 )
 
+// Why is a reason in parentheses, or "".
 func Why(text string) string {
 	if text == "" {
 		return ""

@@ -22,6 +22,7 @@ func (a *App) Size() (width, height int) {
 	return ScreenWidth, screenHeight
 }
 
+// OrElse is s, or otherwise if s is empty.
 func OrElse(s, otherwise string) string {
 	if s == "" {
 		return otherwise

@@ -23,6 +23,7 @@ func Version() string {
 	return "devel"
 }
 
+// PrintVersion prints the version of this program.
 func (a *App) PrintVersion() error {
 	if a.JSON {
 		return a.PrintJSON(map[string]string{"version": Version(), "go": runtime.Version(), "os": runtime.GOOS, "arch": runtime.GOARCH})

@@ -13,8 +13,6 @@ import (
 	"github.com/fairlead-dev/fairlead/journal"
 )
 
-var testTime = time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
-
 // SPEC X9, C17: reported usage ends an agent's session and prevents the next.
 func TestLimitsByReports(t *testing.T) {
 	t.Parallel()

@@ -21,7 +21,7 @@ func TestAdoptsSessionOfOldHolder(t *testing.T) {
 	if err := os.CopyFS(folder, os.DirFS("testdata/oldholder/folder")); err != nil {
 		t.Fatal(err)
 	}
-	sockets, err := os.MkdirTemp("", "fl") // a socket's path has to be short
+	sockets, err := os.MkdirTemp("", "fl") //nolint:usetesting // a socket's path has to be short
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -112,6 +112,7 @@ func allowWord(allow bool) string {
 	return wordDeny
 }
 
+// ViewStanding is the view of a saved answer.
 func ViewStanding(s *question.SavedAnswer) StandingView {
 	return StandingView{ID: s.ID, Agent: s.Agent, Session: s.Session, Tool: s.Tool, Call: s.Call, Allow: s.Allow, By: s.By, At: s.At}
 }

@@ -13,6 +13,7 @@ func Moment(at time.Time) *time.Time {
 	return &at
 }
 
+// Some is the list, or an empty one for nil, so that JSON has [] and not null.
 func Some(list []string) []string {
 	if list == nil {
 		return []string{}

@@ -35,6 +35,7 @@ type PastSession struct {
 	Bytes     int64      `json:"bytes"`
 }
 
+// OrNobody is an actor, or a text that says there is none.
 func OrNobody(by string) string {
 	if by == "" {
 		return "nobody"
@@ -42,6 +43,7 @@ func OrNobody(by string) string {
 	return by
 }
 
+// Because is a note as the end of a sentence, or "".
 func Because(note string) string {
 	if note == "" {
 		return ""

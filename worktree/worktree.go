@@ -38,6 +38,7 @@ const (
 	WorktreeIgnore = "# checkouts of fairlead's runs: nothing here belongs into the repository\n*\n"
 )
 
+// RefuseWorktree is the refusal of a run's worktree, with its reason.
 func RefuseWorktree(id, reason string) error { return RefuseRun(id, "--git-worktree: "+reason) }
 
 // namesFor checks the names that were given, before anything is made: the commit that the

@@ -43,6 +43,7 @@ type Stays string
 
 func (s Stays) Error() string { return string(s) }
 
+// Ref is the hidden ref under which the worktree's content is kept.
 func (w *Checkout) Ref() string { return KeptRefs + w.Id }
 
 // settle finishes what a crash has interrupted, and says whether that was all.
@@ -65,6 +66,7 @@ func (w *Checkout) Settle(ctx context.Context) (finished bool, err error) {
 	return false, os.Rename(leaving, w.Git.Dir)
 }
 
+// Remove removes the worktree after its content was kept. ref names where; why says what prevented it.
 func (w *Checkout) Remove(ctx context.Context) (ref, why string, err error) {
 	var stay Stays
 	defer func() {

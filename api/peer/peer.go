@@ -7,6 +7,7 @@ import (
 	"regexp"
 )
 
+// SocketName matches the file names of daemon sockets.
 var SocketName = regexp.MustCompile(`^d-[0-9a-f]{16}$`)
 
 // otherUser says that a connection is somebody else's.

@@ -9,7 +9,7 @@ import (
 )
 
 func TestUserAtTheOtherEnd(t *testing.T) {
-	dir, err := os.MkdirTemp("", "peer") // a socket's path is short
+	dir, err := os.MkdirTemp("", "peer") //nolint:usetesting // a socket's path is short
 	if err != nil {
 		t.Fatal(err)
 	}

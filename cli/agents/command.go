@@ -35,6 +35,7 @@ grace allows; a second call with --now ends it at once.`, "will stop",
 	},
 }
 
+// Everybody lists the names of all agents.
 func Everybody(ctx context.Context, client *apiclient.Client) ([]string, error) {
 	view, err := client.Team(ctx)
 	var names []string

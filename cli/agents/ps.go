@@ -175,6 +175,7 @@ func limited(agent view.AgentView) bool {
 	return agent.LimitedUntil != nil && agent.LimitedUntil.After(time.Now())
 }
 
+// PrintWhy prints an agent's status with its evidence.
 func PrintWhy(a *cli.App, why view.WhyView) error {
 	fmt.Fprintln(a.Out, a.Paint(cli.Bold, cli.Plain(why.Verdict)))
 	table := tabwriter.NewWriter(a.Out, 0, 8, 2, ' ', 0)

@@ -9,6 +9,7 @@ import (
 	"github.com/fairlead-dev/fairlead/view"
 )
 
+// PrintUsage prints what was used, by agent, day and run.
 func PrintUsage(a *cli.App, used view.UsageTable, archived bool) error {
 	more := ""
 	if !archived && used.Archived > 0 {

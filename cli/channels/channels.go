@@ -24,6 +24,7 @@ const (
 	aboutWidth   = 40 // of remarks; all of them are shown of one channel alone
 )
 
+// PrintChannels prints a line for each channel.
 func PrintChannels(a *cli.App, out io.Writer, all []view.ChannelView) error {
 	if len(all) == 0 {
 		_, err := fmt.Fprintln(out, "no channels; add one under `channels` in fairlead.yaml and start fairlead again")
@@ -120,6 +121,7 @@ func standing(c view.ChannelView) string {
 	return text
 }
 
+// ShowChannel prints one channel with its queue and open messages.
 func ShowChannel(ctx context.Context, a *cli.App, client *apiclient.Client, name string) error {
 	view, err := client.Channel(ctx, name)
 	if err != nil {
@@ -131,6 +133,7 @@ func ShowChannel(ctx context.Context, a *cli.App, client *apiclient.Client, name
 	return PrintChannel(a, a.Out, view)
 }
 
+// PrintChannel prints one channel from its view.
 func PrintChannel(a *cli.App, out io.Writer, c view.ChannelView) error {
 	fmt.Fprintf(out, "%s: %s\n", a.Paint(cli.Bold, cli.Plain(c.Name)), standing(c))
 	rounds := "as many rounds as they like"

@@ -31,6 +31,7 @@ type Conversation struct {
 	last view.ChannelEntry // of the lines before: whose words they were
 }
 
+// NewConversation makes a printer of a conversation for this terminal.
 func NewConversation(a *cli.App) *Conversation {
 	c := &Conversation{A: a}
 	if file, ok := a.Out.(*os.File); ok && cli.Tty(a.Out) {

@@ -26,6 +26,7 @@ type said struct {
 	Answers []view.ChannelEntry `json:"answers,omitempty"` // with --wait: what agents said until then
 }
 
+// Say posts a person's message and, with wait, waits for the answer.
 func Say(ctx context.Context, a *cli.App, client *apiclient.Client, channel, text, mode string, wait bool) error {
 	spoken, err := client.Say(ctx, channel, text, mode)
 	if err != nil {

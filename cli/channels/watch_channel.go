@@ -111,6 +111,7 @@ func (w *Watched) Flags(cmd *cobra.Command, of string) {
 	cmd.Flags().IntVar(&w.Last, "last", cli.WatchLast, of+"how many of the newest lines to begin with")
 }
 
+// Valid checks the flags against each other.
 func (w *Watched) Valid() error {
 	if w.Last < 1 || w.Last > EntriesMost {
 		return fmt.Errorf("--last %d is out of range; give a number from 1 to %d", w.Last, EntriesMost)

@@ -40,6 +40,7 @@ func DocumentsIn(name string) ([]string, error) {
 	return files, nil
 }
 
+// ImportOne imports one document of a crew member.
 func ImportOne(ctx context.Context, a *cli.App, client *apiclient.Client, name string) error {
 	data, err := document(a, name)
 	if err != nil {
@@ -92,6 +93,7 @@ const (
 	transcriptMost = 500 // of one page
 )
 
+// Transcript prints what was said, filtered by speaker and session.
 func Transcript(ctx context.Context, a *cli.App, client *apiclient.Client, asked SaidIn) error {
 	page, err := newest(ctx, client, asked)
 	if err != nil {

@@ -14,6 +14,7 @@ import (
 	"github.com/fairlead-dev/fairlead/view"
 )
 
+// ToldLead prints what was asked of the lead.
 func ToldLead(a *cli.App, done api.CrewOrdered, what string) error {
 	if a.JSON {
 		return a.PrintJSON(done)
@@ -50,11 +51,13 @@ func docOf(shown view.CrewView, id string) (view.DocumentView, bool) {
 	return shown.Agents[i], true
 }
 
+// IsAwake says whether a document's member is alive.
 func IsAwake(view view.CrewView, id string) bool {
 	doc, ok := docOf(view, id)
 	return ok && doc.Status == string(crew.Alive)
 }
 
+// NamesOf joins the names of documents by their ids.
 func NamesOf(view view.CrewView, ids []string) string {
 	var names []string
 	for _, id := range ids {

@@ -12,6 +12,7 @@ import (
 	"github.com/fairlead-dev/fairlead/workspace"
 )
 
+// Down stops the daemon; now ends running sessions.
 func Down(ctx context.Context, a *cli.App, now bool) error {
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt)
 	defer stop()

@@ -17,6 +17,7 @@ import (
 	"github.com/fairlead-dev/fairlead/controller/seam"
 )
 
+// UpOptions are the flags of `up`.
 type UpOptions struct {
 	Listen    string
 	Detach    bool

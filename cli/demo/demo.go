@@ -25,6 +25,7 @@ import (
 	"github.com/fairlead-dev/fairlead/view"
 )
 
+// DemoOptions are the flags of `demo`.
 type DemoOptions struct {
 	Headless bool
 	Length   time.Duration
@@ -38,6 +39,7 @@ const (
 	DemoChannel = "review"
 )
 
+// Demo runs a team on a scratch repository until the person ends it.
 func Demo(ctx context.Context, a *cli.App, opts DemoOptions) (err error) {
 	signals := make(chan os.Signal, 4)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)

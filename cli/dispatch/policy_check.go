@@ -76,6 +76,7 @@ func DelegateTo(is dispatch.Dispatch, verdict policy.Verdict) string {
 	return dispatchfolder.Best(is, verdict.Capability).Best
 }
 
+// PrintVerdict prints whether a state may do something, and why.
 func PrintVerdict(a *cli.App, answer PolicyAnswer, state string, agents int) error {
 	text := answer.Decision
 	if answer.Row != "" && a.Verbose {

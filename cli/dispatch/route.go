@@ -32,6 +32,7 @@ func SessionOrNew(a *cli.App, path string) (dispatch.Dispatch, *dispatchfolder.F
 	return found.Is, found.Folder, err
 }
 
+// PrintRanking prints which agents match an input, best first, with the terms that matched.
 func PrintRanking(a *cli.App, r policy.Ranking, agents int) error {
 	if agents == 0 {
 		_, err := fmt.Fprintln(a.Out, "nobody is described: no agent in .claude/agents, and none with a description in fairlead.yaml")

@@ -53,6 +53,7 @@ type moved struct {
 	After        *dispatch.Dispatch `json:"-"` // as it stands
 }
 
+// SessionInput gives an input to a dispatch folder.
 func SessionInput(ctx context.Context, a *cli.App, path, text string, wait, over bool) error {
 	found, err := Saying(a, path, "input", dispatch.NoHost, dispatch.Fairlead)
 	if err != nil {
@@ -201,6 +202,7 @@ func shownTrigger(trigger string) string {
 	return strings.ToUpper(trigger[:1]) + trigger[1:]
 }
 
+// SessionDelegate delegates a task from MAIN to an agent.
 func SessionDelegate(a *cli.App, path, agent, text, from string) error {
 	found, err := Saying(a, path, "delegate", dispatch.NoHost)
 	if err != nil {
@@ -246,6 +248,7 @@ func taskOf(is dispatch.Dispatch, agent string) (uint64, error) {
 	return 0, &cli.Coded{Code: cli.ExitRefused, Err: fmt.Errorf("%s is not at work; `fairlead dispatch status` shows who is", cli.Line(agent, cli.StepWidth))}
 }
 
+// SessionDone reports that an agent's task is done or has failed.
 func SessionDone(a *cli.App, path, agent, text string, failed bool) error {
 	found, err := Saying(a, path, "task_ended", dispatch.NoHost)
 	if err != nil {

@@ -51,6 +51,7 @@ type conversationShown struct {
 	Open    bool            `json:"open,omitempty"`
 }
 
+// SessionStatusOf is the status of an open dispatch folder.
 func SessionStatusOf(found openSession, conversations []dispatchfolder.ConversationInfo) SessionStatus {
 	is := found.Is
 	status := SessionStatus{
@@ -107,6 +108,7 @@ const (
 	denialsShown       = 5
 )
 
+// PrintSession prints the status of a dispatch folder.
 func PrintSession(a *cli.App, s SessionStatus) error {
 	head := "[State: " + dispatch.Display(s.State) + "]"
 	switch {
@@ -199,6 +201,7 @@ type SessionListed struct {
 	Wrong string    `json:"wrong,omitempty"` // why it cannot be read
 }
 
+// SessionListedOf is one row of the list of dispatch folders.
 func SessionListedOf(f dispatchfolder.Found) SessionListed {
 	l := SessionListed{Name: f.Folder.Name(), Path: f.Folder.Path(), Open: f.Open(), Wrong: f.Fault}
 	if f.Fault != "" {
@@ -211,6 +214,7 @@ func SessionListedOf(f dispatchfolder.Found) SessionListed {
 	return l
 }
 
+// PrintSessions prints a line for each dispatch folder.
 func PrintSessions(a *cli.App, list []SessionListed) error {
 	if len(list) == 0 {
 		_, err := fmt.Fprintln(a.Out, "there is no session here; `fairlead dispatch start` begins one")

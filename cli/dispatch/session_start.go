@@ -33,6 +33,7 @@ type SessionBegun struct {
 	Notes  []string `json:"notes,omitempty"`
 }
 
+// SessionStart starts a dispatch folder and prints its initial status.
 func SessionStart(ctx context.Context, a *cli.App, path string, mode dispatch.Mode, host string) error {
 	now := time.Now()
 	where := filepath.Join(a.Dir, filepath.FromSlash(usualPlace), "new")

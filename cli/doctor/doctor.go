@@ -36,6 +36,7 @@ type Finding struct {
 	Fix func(ctx context.Context) (done string, err error) `json:"-"` // nil: only a person can mend it
 }
 
+// Doctor checks the installation and the workspace; fix repairs what can be repaired safely.
 func Doctor(ctx context.Context, a *cli.App, fix bool) error {
 	visits := visits(a)
 	var hold func(Finding) bool

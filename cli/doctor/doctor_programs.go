@@ -41,6 +41,7 @@ type AgentsMet struct {
 	Paths map[string]bool
 }
 
+// Add notes the agent programs that findings are about.
 func (m *AgentsMet) Add(found []Finding) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -71,6 +71,7 @@ type board struct {
 	Gone  sync.WaitGroup
 }
 
+// VisitState is how far the check of one program is.
 type VisitState int
 
 const (

@@ -14,6 +14,7 @@ import (
 // words for an answer to a permission.
 var yesNo = map[string]bool{"yes": true, "y": true, "allow": true, "no": false, "n": false, "deny": false}
 
+// AnswerAsked answers one question and prints what was answered.
 func AnswerAsked(ctx context.Context, a *cli.App, client *apiclient.Client, id, word string, answer view.QuestionAnswer) error {
 	asked, err := client.Question(ctx, id)
 	if err != nil {
@@ -89,6 +90,7 @@ func saysYes(o view.OptionView) (yes, known bool) {
 	return allow || !plainly, plainly
 }
 
+// SaidAnswer is an answer in words.
 func SaidAnswer(asked view.QuestionView, answer view.QuestionAnswer) string {
 	said := "is answered"
 	switch {

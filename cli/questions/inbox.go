@@ -13,6 +13,7 @@ import (
 	"github.com/fairlead-dev/fairlead/view"
 )
 
+// Inbox prints everything that waits for a person.
 func Inbox(ctx context.Context, a *cli.App) (err error) {
 	client, err := a.DialToRead(ctx)
 	if err != nil {

@@ -9,6 +9,7 @@ import (
 	"github.com/fairlead-dev/fairlead/view"
 )
 
+// PrintStanding prints the saved answers.
 func PrintStanding(a *cli.App, list []view.StandingView) error {
 	if len(list) == 0 {
 		_, err := fmt.Fprintln(a.Out, "no saved answers; save one with `fairlead answer ID yes --for session` or `--for always`")

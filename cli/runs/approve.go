@@ -43,6 +43,7 @@ func ReadInput(a *cli.App, path string) (string, error) {
 	return string(text), nil
 }
 
+// Answer answers a step that waits for a person.
 func Answer(ctx context.Context, a *cli.App, id, step string, answer view.StepAnswer, said string) error {
 	client, err := a.Dial()
 	var none *apiclient.NoDaemon
@@ -73,6 +74,7 @@ func Answer(ctx context.Context, a *cli.App, id, step string, answer view.StepAn
 	return err
 }
 
+// Cancel cancels a run, or one of its steps.
 func Cancel(ctx context.Context, a *cli.App, id, step, note string) error {
 	h, err := takeHelm(ctx, a)
 	if err != nil {

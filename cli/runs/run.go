@@ -30,6 +30,7 @@ func CheckWorkflow(a *cli.App, f view.RunFlags) error {
 	return err
 }
 
+// Resume continues a run and follows it to its end.
 func Resume(ctx context.Context, a *cli.App, o *RunOptions, id string) error {
 	return Steer(ctx, a, o, func(ctx context.Context, h *Helm) (view.RunView, error) {
 		view, err := h.Run(ctx, id)

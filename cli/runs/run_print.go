@@ -17,7 +17,9 @@ import (
 // jsonFace is for programs: each change of the run as `fairlead events --json` prints it.
 type jsonFace struct{ a *cli.App }
 
+// Change prints one change of the run.
 func (f jsonFace) Change(ch api.Change) error { return f.a.PrintJSON(ch) }
+// Look prints what changed since the last view of the run.
 func (jsonFace) Look(view.RunView)            {}
 func (jsonFace) say(string, ...any)           {}
 func (jsonFace) done()                        {}

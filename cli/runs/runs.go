@@ -27,6 +27,7 @@ type Listed struct {
 	Live   bool           `json:"live"`             // from a daemon; otherwise from the journal and from files
 }
 
+// ListRuns prints a line for each run.
 func ListRuns(ctx context.Context, a *cli.App) error {
 	all, err := allRuns(ctx, a)
 	if err != nil {
@@ -104,6 +105,7 @@ func runRemarks(r view.RunView) string {
 	}
 }
 
+// ShowRun prints one run with its steps.
 func ShowRun(ctx context.Context, a *cli.App, id string) error {
 	view, err := oneRun(ctx, a, id)
 	if err != nil {

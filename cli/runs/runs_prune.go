@@ -16,6 +16,7 @@ import (
 	"github.com/fairlead-dev/fairlead/view"
 )
 
+// PruneOptions are the flags of `run prune`.
 type PruneOptions struct {
 	Older               Days
 	Keep                int
@@ -28,6 +29,7 @@ type pruned struct {
 	Deleted bool `json:"deleted,omitempty"` // after it was archived, since somebody said so
 }
 
+// Prune archives finished runs.
 func Prune(ctx context.Context, a *cli.App, o PruneOptions) error {
 	h, err := helmToPrune(ctx, a)
 	if err != nil {

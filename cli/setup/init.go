@@ -15,6 +15,7 @@ import (
 // leadFile is what `fairlead init --lead` writes.
 const leadFile = "LEAD.md"
 
+// InitLead writes a team whose lead can summon a crew.
 func InitLead(a *cli.App) error {
 	path := filepath.Join(a.Dir, leadFile)
 	if _, err := os.Lstat(path); err == nil {

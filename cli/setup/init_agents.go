@@ -33,6 +33,7 @@ func DrivenNames() []string {
 // offered are the programs that are installed here and that this build can drive.
 func offered() []AgentProgram { return OfferedIn(os.Getenv("PATH")) }
 
+// OfferedIn lists the agent programs found in a search path.
 func OfferedIn(path string) []AgentProgram {
 	var all []AgentProgram
 	for _, p := range FindPrograms(path) {
@@ -43,6 +44,7 @@ func OfferedIn(path string) []AgentProgram {
 	return all
 }
 
+// ShownNames joins the names of agent programs.
 func ShownNames(programs []AgentProgram) string {
 	names := make([]string, 0, len(programs))
 	for _, p := range programs {

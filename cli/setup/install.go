@@ -20,6 +20,7 @@ type Where struct {
 	Dry             bool
 }
 
+// Flags adds the flags that say where hooks are installed.
 func (w *Where) Flags(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&w.project, "project", "", "the project's `folder` (by default the one of --dir)")
 	cmd.Flags().BoolVar(&w.local, "local", false, "in the project, but for this user alone: settings.local.json")

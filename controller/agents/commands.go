@@ -18,6 +18,7 @@ func (e *Controller) Command(ctx context.Context, by seam.Actor, agent, desired,
 	return e.Do(ctx, loop.Request{Event: e.CommandEvent(by, agent, desired, note)})
 }
 
+// CommandEvent is the event of an order for an agent.
 func (e *Controller) CommandEvent(by seam.Actor, agent, desired, note string) *team.Event {
 	setBy := by.Kind
 	if setBy != "agent" {

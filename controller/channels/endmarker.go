@@ -23,6 +23,7 @@ const (
 	AskWords = "it asks for permission: " // why a turn waits that a permission question has stopped
 )
 
+// TurnWords are the words that end, pass or pause a turn (seed 003).
 var TurnWords = []string{"TURN_COMPLETE", "TURN_PASS", "TURN_WAIT"}
 
 // WordAtEnd returns the marker word at the end of a text; empty if there is none.

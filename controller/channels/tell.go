@@ -30,6 +30,7 @@ type SessionWriter struct {
 // writeLock is a mutex whose Lock ends with its context, since a host may take any time to write.
 type writeLock chan struct{}
 
+// NewSessionWriter makes a session writer that has told nothing yet.
 func NewSessionWriter() *SessionWriter { return &SessionWriter{WriteLock: make(writeLock, 1)} }
 
 func (p writeLock) Lock(ctx context.Context) error {
@@ -43,36 +44,42 @@ func (p writeLock) Lock(ctx context.Context) error {
 
 func (p writeLock) Unlock() { <-p }
 
+// Answers is what the session answers now.
 func (v *SessionWriter) Answers() team.Delivery {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	return v.talk
 }
 
+// Set notes what the session answers from now on.
 func (v *SessionWriter) Set(talk team.Delivery) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	v.talk = talk
 }
 
+// AskedToWait says whether the turn waits because a tool call asked so.
 func (v *SessionWriter) AskedToWait() bool {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	return v.waits
 }
 
+// SetWaits notes whether the turn waits because a tool call asked so.
 func (v *SessionWriter) SetWaits(waits bool) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	v.waits = waits
 }
 
+// SessionWriter is the writer of a followed session, or nil.
 func (e *Controller) SessionWriter(session string) *SessionWriter {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return e.writers[session]
 }
 
+// SetSessionWriter adds the writer of a session; nil removes it.
 func (e *Controller) SetSessionWriter(session string, v *SessionWriter) {
 	e.mu.Lock()
 	defer e.mu.Unlock()

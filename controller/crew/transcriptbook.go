@@ -76,6 +76,7 @@ type Spoken struct {
 	text    string
 }
 
+// SpokenIn is what a change says that an agent, a person or the lead said.
 func SpokenIn(ch *team.Change, seq uint64) (Spoken, bool) {
 	switch p, t := ch.Body.Presence, ch.Body.Turn; {
 	case p != nil && p.Words != nil:
@@ -141,6 +142,7 @@ type place struct {
 	session, Speaker uint32
 }
 
+// Note adds one message to the index.
 func (t *Transcript) Note(said Spoken) {
 	t.Mu.Lock()
 	defer t.Mu.Unlock()

@@ -54,6 +54,7 @@ func newFolderSide() folderSide {
 	}
 }
 
+// ThroughDoor tells a folder something in the way in which every program does.
 func ThroughDoor(f *dispatchfolder.Folder, by dispatchfolder.Actor, in dispatch.Input) (dispatch.Dispatch, error) {
 	_, now, err := f.Do(time.Now(), by, in)
 	return now, err

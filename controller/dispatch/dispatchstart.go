@@ -28,6 +28,7 @@ type Job struct {
 	Work    dispatch.Action
 }
 
+// Main says whether the job is MAIN's.
 func (j *Job) Main() bool { return j.Work.Task == 0 }
 
 // jobOf finds what a session is to do. errNotAsked: nothing any more.
@@ -180,6 +181,7 @@ func (e *Controller) setLayers(folder string, layers []view.Layer) {
 	e.FolderState.layers[folder] = layers
 }
 
+// LayersOf lists the layers that hold MAIN's permissions in a folder.
 func (e *Controller) LayersOf(folder string) []view.Layer {
 	e.FolderState.Mu.Lock()
 	defer e.FolderState.Mu.Unlock()

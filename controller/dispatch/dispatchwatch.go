@@ -101,6 +101,7 @@ func (w *SessionFolders) run() {
 	}
 }
 
+// Say notifies the reader that a folder changed.
 func (w *SessionFolders) Say() {
 	select {
 	case w.Changed <- struct{}{}:
@@ -108,6 +109,7 @@ func (w *SessionFolders) Say() {
 	}
 }
 
+// Root is the folder that holds the dispatch folders.
 func (w *SessionFolders) Root() string { return filepath.Join(w.Repo, SessionsFolder) }
 
 // Watch follows these folders, and the places where new ones come.

@@ -46,6 +46,7 @@ type runMember struct {
 	pen   context.CancelFunc        // ends the writing of run_state.json; nil: nobody writes it yet
 }
 
+// RunMember is what is kept of a run, made when it is first asked for.
 func (e *Controller) RunMember(id string) *runMember {
 	m := e.Live[id]
 	if m == nil {

@@ -200,6 +200,7 @@ func (a *Adoption) becomes(atStart bool) any {
 	}
 }
 
+// Close closes the connection to the process, if there is one.
 func (a *Adoption) Close() {
 	if a.Proc != nil {
 		_ = a.Proc.Close() // nothing was requested of it
@@ -232,6 +233,7 @@ func (e *Controller) setSilent(session string, err error) {
 	e.silent[session] = err.Error()
 }
 
+// Silence is why a session's shim does not answer, or "".
 func (e *Controller) Silence(session string) string {
 	e.mu.Lock()
 	defer e.mu.Unlock()

@@ -4,6 +4,7 @@ import (
 	"github.com/fairlead-dev/fairlead/controller/seam"
 )
 
+// IsDone says whether a process has ended.
 func IsDone(proc seam.Process) bool {
 	select {
 	case <-proc.Done():

@@ -21,6 +21,7 @@ func NotResumed(s team.Session, stop *driver.Stop) bool {
 	return stop != nil && !stop.OK && (stop.Reason == driver.ReasonNotResumed || stop.Reason == driver.ReasonHeldElsewhere) && s.Launch != nil && s.Launch.Resume != ""
 }
 
+// NotResumedWords says that a program has lost its conversation and a new one begins.
 func NotResumedWords(launch *team.LaunchRecord) string {
 	id := "that it should have resumed"
 	if launch != nil && launch.Resume != "" {
@@ -39,6 +40,7 @@ const (
 	SomeDenied = " calls were denied: "
 )
 
+// DeniedOf says what a session was denied, or "".
 func DeniedOf(s *team.Session) string {
 	if s.Denied == 0 {
 		return ""

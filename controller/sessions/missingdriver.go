@@ -15,26 +15,34 @@ type MissingDriver struct{}
 
 var errMissingDriver = errors.New("this build of fairlead does not have its driver")
 
+// Name is driver.Driver's.
 func (MissingDriver) Name() string { return "deaf" }
 
+// Check is driver.Driver's; it fails.
 func (MissingDriver) Check(driver.Agent) error { return errMissingDriver }
 
+// Launch is driver.Driver's; it fails.
 func (MissingDriver) Launch(driver.Agent, driver.Session) (driver.Launch, error) {
 	return driver.Launch{}, errMissingDriver
 }
 
+// Converse is driver.Driver's.
 func (MissingDriver) Converse(driver.Agent, driver.Session, driver.Wire) driver.Conversation {
 	return MissingDriver{}
 }
 
+// Facts is driver.Conversation's; it yields nothing.
 func (MissingDriver) Facts(context.Context, int64) iter.Seq2[driver.Fact, error] {
 	return func(func(driver.Fact, error) bool) {}
 }
 
+// Prompt is driver.Conversation's; it fails.
 func (MissingDriver) Prompt(context.Context, string) error { return errMissingDriver }
 
+// Cancel is driver.Conversation's; it fails.
 func (MissingDriver) Cancel(context.Context) error { return errMissingDriver }
 
+// Outcome is driver.Driver's: only the exit code counts.
 func (MissingDriver) Outcome(_ driver.Session, exit driver.Exit, _ *driver.Stop) driver.Outcome {
 	if exit.Code == 0 && exit.Signal == "" {
 		return driver.Outcome{OK: true}

@@ -260,6 +260,7 @@ func (h *Shims) Orphans(ctx context.Context, over func(string) bool) ([]seam.Orp
 	return OrphansIn(ctx, h.Folder, over)
 }
 
+// OrphansIn lists the sessions in a folder that over does not name.
 func OrphansIn(ctx context.Context, folder string, over func(string) bool) ([]seam.Orphan, error) {
 	entries, err := os.ReadDir(folder)
 	if errors.Is(err, fs.ErrNotExist) {

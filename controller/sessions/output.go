@@ -69,6 +69,7 @@ type Newest struct {
 	bytes int
 }
 
+// Add keeps a fact and drops the oldest beyond the limit.
 func (n *Newest) Add(fact driver.Fact) {
 	n.Facts = append(n.Facts, fact)
 	n.bytes += len(fact.Text) + len(fact.Raw)
@@ -85,11 +86,14 @@ type ReadOnly struct {
 	Session string
 }
 
+// Output is driver.Wire's: a session's output from an offset on.
 func (r ReadOnly) Output(ctx context.Context, offset int64) (io.ReadCloser, error) {
 	out, _, err := r.E.Output(ctx, r.Session, offset)
 	return out, err
 }
 
+// Send is driver.Wire's; it fails.
 func (r ReadOnly) Send(context.Context, []byte) error { return io.ErrClosedPipe }
 
+// CloseInput is driver.Wire's; it fails.
 func (r ReadOnly) CloseInput(context.Context) error { return io.ErrClosedPipe }

@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 )
 
+// SettledDir is a folder's absolute path without links.
 func SettledDir(dir string) (string, error) {
 	dir, err := filepath.Abs(dir)
 	if err == nil {

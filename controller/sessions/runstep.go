@@ -6,6 +6,7 @@ import (
 	"os"
 )
 
+// ReadUpTo reads a file of at most so many bytes; a larger file is an error.
 func ReadUpTo(path string, most int64) ([]byte, error) {
 	f, err := os.Open(path)
 	if err != nil {

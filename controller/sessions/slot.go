@@ -19,6 +19,7 @@ type Slot struct {
 	Doing   map[string]bool // actions that were started, by key
 }
 
+// NewSlot makes the slot of an agent.
 func NewSlot(conf *config.Agent, d driver.Driver) *Slot {
 	return &Slot{Conf: conf, Driver: d, Doing: map[string]bool{}}
 }
@@ -34,12 +35,14 @@ func (m *Slot) Begun(session, key string) bool {
 	return before
 }
 
+// Proc is the process of a running session, or nil.
 func (e *Controller) Proc(session string) seam.Process {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return e.procs[session]
 }
 
+// SetProc notes the process of a session; nil removes it.
 func (e *Controller) SetProc(session string, p seam.Process) {
 	e.mu.Lock()
 	defer e.mu.Unlock()

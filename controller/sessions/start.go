@@ -153,6 +153,7 @@ func Known(conf config.Agent) driver.Agent {
 	return driver.Agent{Name: conf.Name, Command: conf.Command, Script: conf.Script, Workspace: conf.Workspace, Model: conf.Model, Mode: conf.Mode}
 }
 
+// SessionFor is a session as its driver knows it.
 func SessionFor(m *Slot, s team.Session) driver.Session {
 	prompt := m.Conf.SessionPrompt
 	if s.Kind == control.Cleanup {

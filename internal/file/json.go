@@ -15,6 +15,7 @@ type Field struct {
 	Raw  json.RawMessage // one valid JSON value, without surrounding white space
 }
 
+// FirstInvalid is the offset of the first byte that is not valid JSON, or -1.
 func FirstInvalid(b []byte) int64 {
 	at := 0
 	for at < len(b) {
@@ -48,6 +49,7 @@ func TooDeep(b []byte) int64 {
 	return -1
 }
 
+// Quoted is a text as a JSON string without HTML escaping.
 func Quoted(text string) []byte { return AppendQuoted(nil, text) }
 
 // AppendQuoted appends a JSON string without HTML escaping.

@@ -147,6 +147,7 @@ func (r *JSONReader) Fields(f Placed, under string) []Placed {
 	return fields
 }
 
+// Text reads a string field.
 func (r *JSONReader) Text(f Placed, under string) string {
 	var text string
 	if f.Raw[0] != '"' || json.Unmarshal(f.Raw, &text) != nil {
@@ -155,6 +156,7 @@ func (r *JSONReader) Text(f Placed, under string) string {
 	return text
 }
 
+// TextOrNil reads a string field that may be null.
 func (r *JSONReader) TextOrNil(f Placed, under string) *string {
 	if string(f.Raw) == "null" {
 		return nil
@@ -173,6 +175,7 @@ func (r *JSONReader) Count(f Placed, under string) int {
 	return n
 }
 
+// Items reads the elements of an array field.
 func (r *JSONReader) Items(f Placed, under string) []json.RawMessage {
 	var items []json.RawMessage
 	if f.Raw[0] != '[' || json.Unmarshal(f.Raw, &items) != nil {
@@ -181,6 +184,7 @@ func (r *JSONReader) Items(f Placed, under string) []json.RawMessage {
 	return items
 }
 
+// Texts reads an array of strings.
 func (r *JSONReader) Texts(f Placed, under string) []string {
 	items := r.Items(f, under)
 	if len(items) == 0 {

@@ -17,6 +17,7 @@ const (
 	yamlDepthMax = 64        // as for JSON
 )
 
+// YAMLKind is the kind of a YAML node.
 type YAMLKind int
 
 const (
@@ -47,6 +48,7 @@ type YAMLNode struct {
 	Items  []*YAMLNode
 }
 
+// YAMLField is one key of a YAML mapping with its value.
 type YAMLField struct {
 	Place // of the key
 	Name  string

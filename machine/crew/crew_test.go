@@ -15,12 +15,6 @@ import (
 	"github.com/fairlead-dev/fairlead/internal/test/machinetest"
 )
 
-type (
-	pair     struct{ from, on string }
-	document struct{ pair }
-	lead     struct{ pair }
-)
-
 // coverage counts what Decide returned in the tests of this package.
 var coverage = machinetest.NewCoverage()
 

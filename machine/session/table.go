@@ -39,6 +39,7 @@ const (
 	RequestDropped Event = "claim_dropped" // a waiting request is no longer wanted
 )
 
+// Act is an action of the session table.
 type Act string
 
 // Table is the life of a session. It is the same for every purpose.
