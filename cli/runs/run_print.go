@@ -19,10 +19,11 @@ type jsonFace struct{ a *cli.App }
 
 // Change prints one change of the run.
 func (f jsonFace) Change(ch api.Change) error { return f.a.PrintJSON(ch) }
+
 // Look prints what changed since the last view of the run.
-func (jsonFace) Look(view.RunView)            {}
-func (jsonFace) say(string, ...any)           {}
-func (jsonFace) done()                        {}
+func (jsonFace) Look(view.RunView)  {}
+func (jsonFace) say(string, ...any) {}
+func (jsonFace) done()              {}
 
 // LineFace is for a log or a pipe: a line for whatever a person would want to know.
 type LineFace struct {
