@@ -12,8 +12,8 @@ import (
 	"github.com/fairlead-dev/fairlead/machine/dispatch"
 )
 
-// compare says what changed while MAIN was at work, and records it. others: somebody else of the team
-// was at work meanwhile, so that nobody can say whose it is.
+// compare finds the files that changed while MAIN ran and records them. others reports that another
+// agent of the team ran at the same time, so a change cannot be attributed to MAIN.
 func (t *workEar) compare(others bool) {
 	if t == nil || !t.j.Main() {
 		return
@@ -23,7 +23,7 @@ func (t *workEar) compare(others bool) {
 	delete(t.e.dispatch.FolderState.Before, t.m.Conf.Name)
 	t.e.dispatch.FolderState.Mu.Unlock()
 	if before == nil || before.Session != t.s.ID || before.Why != "" {
-		return // there was a sandbox, or the layer says why not; or fairlead was restarted meanwhile
+		return // a sandbox was active, the layer reports the reason, or fairlead was restarted in between
 	}
 	now := dispatchctl.LookAtTree(t.e.opts.Config.Dir)
 	if now.Why != "" {
@@ -59,7 +59,8 @@ func (t *workEar) compare(others bool) {
 	})
 }
 
-// allowed says whether MAIN may have changed a file: the conversation's own, and what the user named.
+// allowed reports whether MAIN may change a file: a file of its conversation, or one that the user
+// named.
 func (t *workEar) allowed(path string) bool {
 	if dispatchctl.SessionIn(path, filepath.Dir(strings.TrimSuffix(t.j.Folder.Workspace(t.j.Work.Conversation), string(filepath.Separator)))) {
 		return true

@@ -28,34 +28,34 @@ import (
 )
 
 const (
-	thoughtBytesMax = 16 << 10  // of one entry in dialogue.md
-	thoughtsMax     = 256 << 10 // of one session: what is longer is in its output, and dialogue.md is read by people
-	denialsMax      = 100       // of one session: whoever goes on is not at work any more, and every one is a line for ever
-	notesMax        = 32        // of what was not understood
-	roundsMax       = 20        // of one task: whoever delegates after every answer would never end
-	oldAfterwards   = "!"       // ends the actor's id of a call judged after it was made, in lines of versions before dispatch.Denied.Afterwards
+	thoughtBytesMax = 16 << 10  // per entry in dialogue.md
+	thoughtsMax     = 256 << 10 // per session; the session's output has the rest, and people read dialogue.md
+	denialsMax      = 100       // per session; each denial adds a permanent line to the journal, and the session ends at this limit
+	notesMax        = 32        // per session: notes about output that could not be parsed
+	roundsMax       = 20        // per task; stops an agent that delegates after every answer
+	oldAfterwards   = "!"       // suffix of the actor ID of a call that was judged after it was made; written before dispatch.Denied.Afterwards existed
 )
 
-// workEar acts on what an agent says that has work in a session folder. Whatever it writes into the
-// folder carries the place in the output that it comes from as its actor, so that what is heard
-// again after a crash is not done again.
+// workEar acts on the output of an agent that works for a dispatch folder. Each entry that it writes
+// to the folder names its place in the output as the actor. After a crash the output is read again,
+// and entries that exist are skipped.
 type workEar struct {
 	e    *Listener
 	m    *sessions.Slot
 	s    team.Session
 	j    *dispatchctl.Job
 	conv driver.Conversation
-	acts map[string]bool // that the folder knows of this session
+	acts map[string]bool // actions of this session that are recorded in the folder
 
-	why      string // it was ended by us; the reason
+	why      string // reason, if Fairlead ended the session
 	thought  []byte
 	thoughts int
 	denials  int
 	notes    int
 }
 
-// worksFrom begins to listen to a session for its folder. Nil: we stop, or there is nobody any more
-// to whom it would matter.
+// worksFrom starts a listener for a session of a dispatch folder. It returns nil if Fairlead is
+// stopping or if the folder no longer needs the session.
 func (e *Listener) worksFrom(ctx context.Context, m *sessions.Slot, s team.Session, proc seam.Process) *workEar {
 	j, err := e.dispatch.JobOf(ctx, s)
 	if err != nil {
@@ -71,7 +71,8 @@ func (e *Listener) worksFrom(ctx context.Context, m *sessions.Slot, s team.Sessi
 	return t
 }
 
-// remember finds what a session did before the daemon was restarted. Of a new one there is nothing.
+// remember loads the actions that the session did before the daemon restarted. A new session has
+// none.
 func (t *workEar) remember() error {
 	if time.Since(t.s.StartedAt) < time.Second && t.s.Offset == 0 && t.s.Phase != session.Running {
 		return nil
@@ -94,15 +95,15 @@ func (t *workEar) remember() error {
 	}
 }
 
-// act names something that comes of a fact; done says that it was done before.
+// act names the action that follows from a fact. done reports that the action was recorded before.
 func (t *workEar) act(offset int64, of string) (by dispatchfolder.Actor, done bool) {
 	sum := sha256.Sum256([]byte(of))
 	by = dispatchfolder.Actor{Kind: "agent", ID: fmt.Sprintf("%s@%d-%s", t.s.ID, offset, hex.EncodeToString(sum[:3]))}
 	return by, t.acts[by.ID]
 }
 
-// note takes a fact in. It says whether anything came of it, so that the journal is to know how far
-// this was heard.
+// note handles a fact. It reports whether the fact had an effect, so that the journal advances the
+// session's offset.
 func (t *workEar) note(ctx context.Context, fact HeldFact) (some bool) {
 	if t == nil {
 		return false
@@ -136,7 +137,7 @@ func (t *workEar) note(ctx context.Context, fact HeldFact) (some bool) {
 	}
 }
 
-// thinks writes down what it thought.
+// thinks records the agent's thoughts.
 func (t *workEar) thinks() {
 	text := strings.TrimSpace(strings.ToValidUTF8(string(t.thought), "\uFFFD"))
 	t.thought = nil
@@ -149,7 +150,7 @@ func (t *workEar) thinks() {
 	t.write(dispatch.Entry{Kind: dispatch.OfThought, Who: t.state(), Text: text})
 }
 
-// remark writes down what nothing came of.
+// remark records input that had no effect.
 func (t *workEar) remark(format string, args ...any) {
 	if t.notes++; t.notes > notesMax {
 		return
@@ -170,13 +171,13 @@ func (t *workEar) state() string {
 	return t.m.Conf.Name
 }
 
-// delegation is what stands behind [DELEGATE].
+// delegation is the content after [DELEGATE].
 type delegation struct {
 	To   string `json:"to"`
 	Task string `json:"task"`
 }
 
-// readDelegation reads what stands behind the tag; fault: why it is none.
+// ReadDelegation parses the content after the tag. fault says why it is not a valid delegation.
 func ReadDelegation(m *marker.Marker) (d delegation, fault string) {
 	if m.Fault != "" {
 		return d, m.Fault
@@ -193,7 +194,7 @@ func ReadDelegation(m *marker.Marker) (d delegation, fault string) {
 	return d, ""
 }
 
-// delegates has somebody else do something (D3, D5).
+// delegates starts the work that MAIN delegates to another agent (D3, D5).
 func (t *workEar) delegates(offset int64, m *marker.Marker) {
 	d, fault := ReadDelegation(m)
 	if fault != "" {
@@ -215,7 +216,7 @@ func (t *workEar) delegates(offset int64, m *marker.Marker) {
 	t.do(by, in, func(refused *machine.Refusal) { t.remark("could not delegate to %s: %s", d.To, refused.Reason) })
 }
 
-// triggerOf says why a description fits, as state.jsonl has it.
+// triggerOf says why a description matches, in the format of state.jsonl.
 func triggerOf(m *dispatch.Match) string {
 	quoted := make([]string, len(m.Terms))
 	for i, term := range m.Terms {
@@ -227,8 +228,8 @@ func triggerOf(m *dispatch.Match) string {
 	return "matched " + strings.Join(quoted, " + ")
 }
 
-// do says something to the folder, once. What cannot be said now is said when it is heard again, or is
-// lost with words in the log: the agent goes on meanwhile.
+// do submits an input to the folder once. If that fails, the input is repeated when the output is
+// read again, or it is logged and lost. The agent continues either way.
 func (t *workEar) do(by dispatchfolder.Actor, in dispatch.Input, refused func(*machine.Refusal)) {
 	t.acts[by.ID] = true
 	now, err := t.e.dispatch.FolderState.Door(t.j.Folder, by, in)
@@ -244,7 +245,7 @@ func (t *workEar) do(by dispatchfolder.Actor, in dispatch.Input, refused func(*m
 	t.e.dispatch.FolderState.Poke()
 }
 
-// end ends the session with words, which its folder is told.
+// end ends the session and records the reason in the folder.
 func (t *workEar) end(why string) {
 	if t.why != "" {
 		return
@@ -253,7 +254,8 @@ func (t *workEar) end(why string) {
 	t.e.Go(func(ctx context.Context) { t.e.sessions.End(ctx, t.m, t.s.ID, t.m.Conf.Grace) })
 }
 
-// over adds to the end of a session what its folder is to be told of it. False: we stop.
+// over adds the result for the folder to the end of a session. It returns false if Fairlead is
+// stopping.
 func (t *workEar) over(ctx context.Context, what *team.SessionEnded) bool {
 	if t == nil {
 		return true
@@ -277,7 +279,7 @@ func (t *workEar) over(ctx context.Context, what *team.SessionEnded) bool {
 	return true
 }
 
-// gone says whether its process is over, so that nothing can be said to it.
+// gone reports whether the process has ended and can no longer receive input.
 func (t *workEar) gone() bool {
 	proc := t.e.sessions.Proc(t.s.ID)
 	return proc == nil || sessions.IsDone(proc)

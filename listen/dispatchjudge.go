@@ -16,12 +16,12 @@ import (
 	"github.com/fairlead-dev/fairlead/policy"
 )
 
-// callOf reads a tool call out of what an agent was seen to do. Drivers hand on what their program said;
-// this knows the words of those that there are, and whoever uses others is not understood, which in
-// MAIN is a denial.
+// CallOf reads a tool call from a fact. Drivers pass on the words of their program, and CallOf knows
+// the words of the supported programs. A call in other words is not understood, and the policy
+// denies it to MAIN.
 func CallOf(fact driver.Fact) policy.Call {
 	call := policy.Call{Tool: fact.Tool, Input: argumentsOf(fact.Raw)}
-	switch fact.Tool { // the steps of a script
+	switch fact.Tool { // the steps of a test script
 	case "write", "append":
 		call.Tool = "Write"
 	case "edit":
@@ -42,11 +42,11 @@ func CallOf(fact driver.Fact) policy.Call {
 }
 
 func argument(name, value string) json.RawMessage {
-	text, _ := json.Marshal(map[string]string{name: value}) // texts can be written
+	text, _ := json.Marshal(map[string]string{name: value}) // marshalling strings cannot fail
 	return text
 }
 
-// argumentsOf finds a call's arguments in an event; nil: it has none.
+// argumentsOf finds a call's arguments in an event. It returns nil if there are none.
 func argumentsOf(raw json.RawMessage) json.RawMessage {
 	var event struct {
 		Args      json.RawMessage `json:"args"`
@@ -65,11 +65,11 @@ func argumentsOf(raw json.RawMessage) json.RawMessage {
 	return nil
 }
 
-// judged asks the rules, as they are now.
+// judged applies the current rules to a call.
 func (t *workEar) judged(fact driver.Fact) (policy.Call, policy.Verdict) {
 	call := CallOf(fact)
 	if now, err := t.j.Folder.Session(); err == nil {
-		t.j.Session = now // what the user named, and what is allowed, may be other things than at the start
+		t.j.Session = now // the files that the user named and the permissions may have changed since the start
 	}
 	s := t.j.Session
 	if s.Open == nil || s.Open.N != t.j.Work.Conversation {
@@ -83,8 +83,8 @@ func (t *workEar) judged(fact driver.Fact) (policy.Call, policy.Verdict) {
 	return call, verdict
 }
 
-// asked answers a question for permission by the rules (D8, D9). What cannot be answered as the rules
-// say is cancelled, since an agent that waits for ever is no answer.
+// asked answers a permission request by the rules (D8, D9). If the required answer is not among the
+// options, the request is cancelled, so that the agent does not wait without end.
 func (t *workEar) asked(ctx context.Context, fact driver.Fact) {
 	call, verdict := t.judged(fact)
 	if len(CutIn(fact)) > 0 && verdict.Allow {
@@ -109,10 +109,11 @@ func (t *workEar) asked(ctx context.Context, fact driver.Fact) {
 	}
 }
 
-// tooLong is why a call is denied of which only the beginning is known.
+// tooLong is the reason to deny a call whose arguments were truncated.
 const tooLong = "its arguments are too long to be judged; do it in smaller steps"
 
-// optionFor chooses an answer by its kind: once before always, so that nothing is given away for later.
+// OptionFor chooses an answer by its kind. It prefers "once" to "always", so that an answer grants
+// nothing for later calls.
 func OptionFor(options []driver.Option, allow bool) (id string, found bool) {
 	kinds := []string{"reject_once", "reject_always"}
 	if allow {
@@ -128,8 +129,8 @@ func OptionFor(options []driver.Option, allow bool) (id string, found bool) {
 	return "", false
 }
 
-// called judges what an agent did without asking. What it was not allowed is recorded, and MAIN's round
-// is over with it: it cannot be undone, and whoever does not ask is not in MAIN's chair.
+// called judges a call that the agent made without asking. If the rules deny it, the call is
+// recorded and MAIN's round ends, because the call cannot be undone.
 func (t *workEar) called(fact driver.Fact) (some bool) {
 	call, verdict := t.judged(fact)
 	if t.j.Main() && verdict.Allow && len(CutIn(fact)) > 0 {

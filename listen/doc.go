@@ -1,12 +1,12 @@
-// Package listen turns what agent programs say into events.
+// Package listen turns the output of agent programs into events.
 //
-// One listener follows each session from the last place in its output that the journal knows. What
-// it hears depends on what the session is for: a turn in a channel (what is said becomes posts), the
-// lead of the crew (markers become reports), a dispatch folder (tool calls are judged, delegations are
-// read), a question for permission (which goes to package questions), usage and the terminal event.
+// One listener follows each session from the last output offset in the journal. The purpose of the
+// session decides what the listener looks for: posts for a turn in a channel, markers from the lead
+// of the crew, tool calls and delegations for a dispatch folder. Every listener also handles
+// permission requests (package questions), usage and the terminal event.
 //
-// What was heard is reported together with the place up to which it was heard, in one append. After a
-// crash the rest is heard again.
+// The events and the offset up to which the output was read are appended together. After a crash the
+// listener reads the output again from that offset.
 //
-// The promise: no word of an agent is lost and none counts twice.
+// The promise: no output of an agent is lost, and none is counted twice.
 package listen

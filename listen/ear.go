@@ -14,44 +14,43 @@ import (
 	"github.com/fairlead-dev/fairlead/team"
 )
 
-// reportEvery bounds how often an agent's usage becomes a change: one that reports every
-// token must not fill the journal. A limit is noticed so much later at most.
+// ReportEvery is the shortest time between two usage reports of an agent. It keeps an agent that
+// reports every token from filling the journal. A limit is detected at most this much later.
 const ReportEvery = 200 * time.Millisecond
 
-// ear listens to one session and turns what decisions depend on into reports.
+// Ear follows one session and reports the output that decisions depend on.
 type Ear struct {
 	e       *Listener
 	m       *sessions.Slot
-	s       team.Session // its Offset is how far the journal knows
+	s       team.Session // its Offset is the output offset in the journal
 	proc    seam.Process
 	stop    *driver.Stop // its last terminal event
-	letting bool         // it was told that it may go
+	letting bool         // the process was told that it may exit
 	Pending team.SessionReported
-	dirty   bool     // there is something in pending
-	talk    *talkEar // of a session that is told things
-	lead    *leadEar // of one whose markers count: it leads the team, or works for a session folder
-	work    *workEar // of one that works for a session folder
+	dirty   bool     // pending has unreported content
+	talk    *talkEar // nil unless the session can receive messages
+	lead    *leadEar // nil unless its markers count: a crew lead or a session of a dispatch folder
+	work    *workEar // nil unless the session works for a dispatch folder
 
-	also  []team.Event    // of the report that is being made: what it asks, and what its conversation is called
-	asks  []driver.Ask    // the questions among them
-	limit *team.RateLimit // what its provider said last
-	anew  bool            // it was said that it goes on with nothing
-	past  pastRules       // what it did without asking
+	also  []team.Event    // more events of the current report: questions and the conversation's id
+	asks  []driver.Ask    // the questions in also
+	limit *team.RateLimit // the last rate limit that the provider reported
+	anew  bool            // the session reported that it continues with an empty conversation
+	past  pastRules       // calls that it made without asking
 
-	stray   []team.Event // of the report that is being made: what counts only where the lead says it
-	strayed int          // so many, since we listen
-	midway  bool         // the last words go on in the same line
+	stray   []team.Event // ignored markers of the current report; they count only from the lead
+	strayed int          // ignored markers since the listener started
+	midway  bool         // the last text ended in the middle of a line
 }
 
-// heard is one thing that comes from the output: a fact, or that nothing more is there now.
+// heard is one item from the output: a fact, or a mark that no more output is available now.
 type heard struct {
 	fact  driver.Fact
 	quiet bool
 }
 
-// listen hears a session to the end of its output, from the last report that is in the
-// journal. Output that cannot be read is tried again: the agent goes on talking. The error
-// means that we stop.
+// listen follows a session to the end of its output, from the last report in the journal. A failed
+// read is retried, because the agent continues to write. An error means that Fairlead is stopping.
 func (l *Ear) listen(ctx context.Context) error {
 	l.limit = l.s.RateLimit
 	if s := l.s.Stop; s != nil {
@@ -60,7 +59,7 @@ func (l *Ear) listen(ctx context.Context) error {
 	}
 	warned := false
 	for pause := loop.RetryFirst; ; pause = min(2*pause, loop.RetryMax) {
-		over := sessions.IsDone(l.proc) // asked first: what it said before its end is then all there
+		over := sessions.IsDone(l.proc) // checked first: after the end the output is complete
 		broken, err := l.hear(ctx)
 		if err == nil {
 			err = ctx.Err()
@@ -84,11 +83,12 @@ func (l *Ear) listen(ctx context.Context) error {
 	}
 }
 
-// hear reads on until the output ends (nil) or cannot be read (broken). The error means
-// that we stop.
+// hear reads until the output ends (nil) or cannot be read (broken). An error means that Fairlead is
+// stopping.
 //
-// A report names a place in the output, and facts of one line may all carry the place where
-// it begins: in the middle of a line a report would be lost or counted twice. So it is made
+// A report names an offset in the output, and all facts of one line may carry the offset of its
+// start. A report in the middle of a line would lose facts or count them twice. hear therefore
+// reports when the driver asks for more output, because the driver has then emitted every fact.
 // when the driver asks for more output, since then it has told everything that it has.
 func (l *Ear) hear(ctx context.Context) (broken, err error) {
 	reading, cancel := context.WithCancel(ctx)
@@ -99,12 +99,12 @@ func (l *Ear) hear(ctx context.Context) (broken, err error) {
 	}()
 	defer func() {
 		cancel()
-		for range said { // until the reader is gone
+		for range said { // until the reader has stopped
 		}
 	}()
 	l.fresh()
 	if l.lead != nil {
-		l.lead = l.lead.anew() // what was held is read once more
+		l.lead = l.lead.anew() // buffered facts are read again
 	}
 	var due <-chan time.Time
 	late, quiet, tries := false, false, 0
@@ -131,7 +131,7 @@ func (l *Ear) hear(ctx context.Context) (broken, err error) {
 		if !late || !quiet {
 			continue
 		}
-		if tries++; l.talk.midWord() && tries < channels.WordTries { // more of it is on its way
+		if tries++; l.talk.midWord() && tries < channels.WordTries { // the rest of the word is on its way
 			due, late = time.After(l.every()), false
 			continue
 		}
@@ -142,12 +142,12 @@ func (l *Ear) hear(ctx context.Context) (broken, err error) {
 	}
 }
 
-// last hears what is left when no more will come.
+// last handles the buffered rest after the output has ended.
 func (l *Ear) last(ctx context.Context, over <-chan error) (broken, err error) {
 	broken = <-over
 	if l.lead != nil {
 		if broken != nil {
-			return broken, l.report(ctx) // what was held is heard again
+			return broken, l.report(ctx) // buffered facts are read again
 		}
 		if _, _, err := l.hearsAll(ctx, l.lead.whole(true)); err != nil {
 			return nil, err
@@ -156,7 +156,7 @@ func (l *Ear) last(ctx context.Context, over <-chan error) (broken, err error) {
 	return broken, l.report(ctx)
 }
 
-// read lets the driver say what it understands.
+// read runs the driver's parser on the output.
 func (l *Ear) read(ctx context.Context, said chan<- heard) error {
 	say := func(h heard) bool {
 		select {
@@ -178,7 +178,7 @@ func (l *Ear) read(ctx context.Context, said chan<- heard) error {
 	return nil
 }
 
-// report has what was heard put into the journal. That the session is over is no error.
+// report appends the pending events to the journal. It is not an error if the session has ended.
 func (l *Ear) report(ctx context.Context) error {
 	defer l.letGo()
 	if !l.dirty {
@@ -209,7 +209,7 @@ func (l *Ear) fresh() {
 	l.talk.fresh()
 }
 
-// every is how long something that was heard may wait for its report.
+// every is the longest time that a fact may wait for its report.
 func (l *Ear) every() time.Duration {
 	if l.talk != nil {
 		return channels.TalkEvery
@@ -217,7 +217,7 @@ func (l *Ear) every() time.Duration {
 	return ReportEvery
 }
 
-// letGo lets a session go whose terminal event is known, once.
+// letGo tells a session with a terminal event to exit, once.
 func (l *Ear) letGo() {
 	if l.stop == nil || l.letting {
 		return
@@ -226,8 +226,8 @@ func (l *Ear) letGo() {
 	l.e.Go(func(ctx context.Context) { l.e.sessions.LetGo(ctx, l.m, l.s.ID, l.proc) })
 }
 
-// hears is note. What a session says that is told things belongs to what it was told last, so
-// nobody tells it something else meanwhile.
+// hears calls note. Output belongs to the latest message that the session received, so no other
+// message is sent while hears runs.
 func (l *Ear) hears(ctx context.Context, fact HeldFact) (some bool, err error) {
 	if l.talk != nil {
 		if err := l.talk.v.WriteLock.Lock(ctx); err != nil {
@@ -244,10 +244,10 @@ func (l *Ear) hears(ctx context.Context, fact HeldFact) (some bool, err error) {
 	return l.Note(fact) || done, nil
 }
 
-// note adds a fact to the next report, where decisions depend on it.
+// Note adds a fact to the next report if decisions depend on it.
 func (l *Ear) Note(fact HeldFact) bool {
 	pending := &l.Pending
-	pending.Offset = max(pending.Offset, fact.Offset) // also of a line's end that says nothing more to us
+	pending.Offset = max(pending.Offset, fact.Offset) // also for the end of a line without a fact
 	said := l.talk.note(fact, pending)
 	if l.lead == nil && l.strays(fact.Fact) {
 		said = true
@@ -257,7 +257,7 @@ func (l *Ear) Note(fact HeldFact) bool {
 	case driver.UsageReported:
 		pending.Usage.InputTokens = min(pending.Usage.InputTokens+clamp(fact.Usage.InputTokens), sessions.TokensSumMax)
 		pending.Usage.OutputTokens = min(pending.Usage.OutputTokens+clamp(fact.Usage.OutputTokens), sessions.TokensSumMax)
-		if cost := fact.Usage.CostUSD; cost > 0 { // NaN is not
+		if cost := fact.Usage.CostUSD; cost > 0 { // false for NaN
 			pending.Usage.CostUSD += min(cost, sessions.CostReportMax)
 		}
 	case driver.Stopped:
@@ -272,7 +272,7 @@ func (l *Ear) Note(fact HeldFact) bool {
 
 func clamp(tokens int64) int64 { return min(max(tokens, 0), sessions.TokensReportMax) }
 
-// tap is a wire that says when its reader asks for more.
+// tap is a reader that reports when more output is requested.
 type tap struct {
 	driver.Wire
 	quiet func()

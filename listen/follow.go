@@ -15,8 +15,8 @@ import (
 	"github.com/fairlead-dev/fairlead/team"
 )
 
-// follow listens to a session until it is over, and says how it ended. The session itself
-// goes on when we stop listening: what was not journaled is heard again.
+// Follow listens to a session until it ends and submits its outcome. The session continues if the
+// listener stops. A later listener reads the output that was not journaled.
 func (e *Listener) Follow(ctx context.Context, m *sessions.Slot, s team.Session, proc seam.Process, atStart bool) {
 	kept := e.runs.KeepLog(m, s, proc)
 	ear := &Ear{e: e, m: m, s: s, proc: proc}
@@ -53,7 +53,7 @@ func (e *Listener) Follow(ctx context.Context, m *sessions.Slot, s team.Session,
 	what.Outcome, what.Why = judge(m, s, ending, ear.stop)
 	switch {
 	case what.Outcome != control.RateLimited:
-	case sessions.NotResumed(s, ear.stop): // it is done again, at once
+	case sessions.NotResumed(s, ear.stop): // the action is repeated at once
 		what.Until, what.Why = ending.Exit.At, sessions.NotResumedWords(s.Launch)
 	case ear.limit != nil:
 		what.Until, what.Why = ear.limit.Until, cmp.Or(ear.limit.Why, what.Why)
@@ -81,7 +81,7 @@ func (e *Listener) Follow(ctx context.Context, m *sessions.Slot, s team.Session,
 		if !e.runs.StepOver(ctx, m, s, run, workflow.StepID(step), &what, kept) {
 			return
 		}
-		if what.Report != nil { // its logs are what people see of a step that went well
+		if what.Report != nil { // people see the logs of a step that succeeded
 			logs := &what.Report.Report.Logs
 			for _, line := range []string{past, denied} {
 				if line != "" {
@@ -97,7 +97,7 @@ func (e *Listener) Follow(ctx context.Context, m *sessions.Slot, s team.Session,
 		e.log.Warn("a shim was not told that its exit is in the journal", "session", s.ID, "error", err)
 	}
 	e.sessions.SetProc(s.ID, nil)
-	_ = proc.Close() // nothing is left to lose on it
+	_ = proc.Close() // the process has no output left to lose
 }
 
 // judge asks the driver what an ending means.
@@ -120,8 +120,8 @@ func judge(m *sessions.Slot, s team.Session, ending seam.Ending, stop *driver.St
 	}
 }
 
-// deniedWords says what a session asked for and was not allowed; empty: nothing. A result that came of
-// it must not look like one that did not.
+// deniedWords lists the requests of a session that were denied. It is empty if there were none. A
+// result produced despite denials must not look like one without.
 func (e *Listener) deniedWords(ctx context.Context, m *sessions.Slot, session string) (text string, err error) {
 	err = e.View(ctx, func(t *team.Team) {
 		if s := m.Open(t); s != nil && s.ID == session {

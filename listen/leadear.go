@@ -18,34 +18,34 @@ import (
 )
 
 const (
-	busyEvery   = 5 * time.Second // so often a lead that works without a word is known not to be silent
-	HeldMax     = 10_000          // facts within one marker: a document of more lines is none
-	MarkersMax  = 64              // of one report: whoever says more at once than a team has seats is mistaken
-	TallyMax    = 256             // of a minute: the same, said slowly
-	straysMax   = 3               // markers of the team in a session whose word does not count: then it is known
-	strayShown  = 200             // bytes of such a line
+	busyEvery   = 5 * time.Second // interval at which a silent but active lead is reported as active
+	HeldMax     = 10_000          // facts within one marker; a longer one is invalid
+	MarkersMax  = 64              // per report; a crew has fewer members than this
+	TallyMax    = 256             // per minute; the same limit for markers that arrive slowly
+	straysMax   = 3               // ignored markers that are reported per session
+	strayShown  = 200             // bytes shown of such a line
 	strayTagged = "[AGENT_"
 )
 
-// leadMarkers are what the lead of a team says to us and not to people.
+// leadMarkers are the kinds of marker that a crew lead addresses to Fairlead and not to people.
 var leadMarkers = []marker.Kind{marker.AgentStatus, marker.AgentRegistered}
 
-// leadEar finds a lead's markers in what it says. A marker comes in pieces, and a daemon may die
-// between two of them; so nothing from its beginning on is heard before it is whole, and what was
-// not heard is heard again by the daemon after us.
+// leadEar finds the markers in a lead's output. A marker may arrive in pieces, and the daemon may
+// die between two of them. Facts from the start of an incomplete marker are therefore not reported,
+// and a restarted daemon reads them again.
 type leadEar struct {
 	scan marker.Scanner
 	held []HeldFact
 
-	within int       // facts since the marker that is under way began
-	busy   time.Time // when it was last said that the lead works
+	within int       // facts since the start of the incomplete marker
+	busy   time.Time // time of the last report that the lead is active
 }
 
-// heldFact is a fact, and what the scanner gave back with it.
+// HeldFact is a fact together with the pieces that the scanner returned for it.
 type HeldFact struct {
 	driver.Fact
 	pieces []marker.Piece
-	ruled  bool // of a question for permission: nobody need be waited for
+	ruled  bool // for a permission request: a rule or saved answer decides it
 }
 
 func newLeadEar() *leadEar { return earFor(leadMarkers) }
@@ -54,8 +54,7 @@ func earFor(kinds []marker.Kind) *leadEar { return &leadEar{scan: marker.Scanner
 
 func (t *leadEar) anew() *leadEar { return earFor(t.scan.Only) }
 
-// hold takes a fact in. Whatever is not speech ends a message, and with it a marker that is not
-// whole.
+// hold buffers a fact. A fact that is not speech ends a message, and with it an incomplete marker.
 func (t *leadEar) hold(fact driver.Fact) {
 	one := HeldFact{Fact: fact}
 	switch {
@@ -80,8 +79,8 @@ func (t *leadEar) hold(fact driver.Fact) {
 	t.held = append(t.held, one)
 }
 
-// whole gives what may be acted on: everything, or nothing while a marker is under way. last: no
-// more will come.
+// whole returns the facts that are ready: all of them, or none while a marker is incomplete. last
+// means that the output has ended.
 func (t *leadEar) whole(last bool) []HeldFact {
 	if last {
 		if rest := t.scan.Flush(); len(rest) > 0 && len(t.held) > 0 {
@@ -97,8 +96,8 @@ func (t *leadEar) whole(last bool) []HeldFact {
 	return facts
 }
 
-// works says whether the lead is to be known to be at work: it does something that is not speech,
-// or says something that is not whole yet.
+// works reports whether to record the lead as active: it does something other than speak, or its
+// message is incomplete.
 func (t *leadEar) works(now time.Time) bool {
 	if len(t.held) == 0 || now.Sub(t.busy) < busyEvery {
 		return false
@@ -111,8 +110,9 @@ func (t *leadEar) works(now time.Time) bool {
 	return silent
 }
 
-// takes is how a session is heard: a fact at once, those of a lead when all that the driver had
-// to tell was told and no marker is under way. some: there is something to report; urgent: soon.
+// takes returns facts immediately. A lead's facts are buffered until the driver has emitted all of
+// its facts and no marker is open. some means that there is something to report; urgent means that
+// the report must not wait.
 func (l *Ear) takes(ctx context.Context, h heard) (some, urgent bool, err error) {
 	var facts []HeldFact
 	switch {
@@ -146,11 +146,10 @@ func (l *Ear) hearsAll(ctx context.Context, facts []HeldFact) (some, urgent bool
 	return some, urgent || some && l.talk.urgent(), nil
 }
 
-// urgentKinds are the facts that somebody waits for.
+// urgentKinds are the facts that must be reported without delay.
 var urgentKinds = []driver.FactKind{driver.Stopped, driver.PermissionAsked, driver.PermissionWithdrawn}
 
-// spoke says that the lead is not silent. It says nothing of a place in the output: to say it
-// again does no harm.
+// spoke records that the lead is active. It carries no output offset, so repeating it is harmless.
 func (l *Ear) spoke(ctx context.Context) error {
 	_, err := l.e.Do(ctx, loop.Request{Event: loop.EventBy(channels.ByAgent(l.m.Conf.Name), "", crew.Spoke{Session: l.s.ID})})
 	if loop.IsAnswer(err) {
@@ -159,8 +158,7 @@ func (l *Ear) spoke(ctx context.Context) error {
 	return err
 }
 
-// said takes in what a lead said, taken apart: words are words, and a marker counts where it
-// stands.
+// said handles a lead's message, split into text and markers.
 func (t *talkEar) said(pieces []marker.Piece) {
 	for _, piece := range pieces {
 		if piece.Marker == nil {
@@ -171,7 +169,7 @@ func (t *talkEar) said(pieces []marker.Piece) {
 			t.passOver(piece.Marker)
 			continue
 		}
-		t.part = false // what was said before it is whole
+		t.part = false // the text before the marker is complete
 		if len(t.text) > 0 {
 			t.flush(false)
 		}
@@ -179,15 +177,14 @@ func (t *talkEar) said(pieces []marker.Piece) {
 	}
 }
 
-// tally counts markers. Whoever says too many of them is heard with his last report alone: a
-// journal that is kept for ever is no place for all of them, and the newest word is the one that
-// counts.
+// tally counts markers. Above the limit only the newest report counts, because the journal keeps
+// every event.
 type tally struct {
 	atOnce int // in this report
 	since  time.Time
-	n      int  // since then, a minute at most
-	said   bool // that there are too many
-	last   int  // place of the report behind the limit among the events, from 1; 0: none yet
+	n      int  // since then, for at most a minute
+	said   bool // the excess was already reported
+	last   int  // index of the report after the limit among the events, from 1; 0: none yet
 }
 
 func (c *tally) count(now time.Time) {
@@ -200,8 +197,8 @@ func (c *tally) count(now time.Time) {
 
 func (c *tally) crowded() bool { return c.atOnce > MarkersMax || c.n > TallyMax }
 
-// passOver takes in a marker that is one too many: a report that is whole goes in the place of the one
-// before it, and all others are dropped, which is said once.
+// passOver handles a marker above the limit. A complete report replaces the one before it. All other
+// markers are dropped, and that is reported once.
 func (t *talkEar) passOver(m *marker.Marker) {
 	if !t.tally.said {
 		t.tally.said = true
@@ -218,7 +215,7 @@ func (t *talkEar) passOver(m *marker.Marker) {
 	t.tally.last = len(t.events)
 }
 
-// means is what a marker says.
+// means converts a marker to an input of the crew machine.
 func (t *talkEar) means(m *marker.Marker) crew.Input {
 	if m.Fault != "" {
 		return t.faulty(m, m.Fault)
@@ -241,15 +238,15 @@ func (t *talkEar) faulty(m *marker.Marker, fault string) crew.Input {
 	return crew.Faulty{Agent: t.agent, Session: t.session, Marker: m.Text, Fault: fault}
 }
 
-// tell adds something to the report that is not about a channel.
+// tell adds an event that belongs to no channel to the report.
 func (t *talkEar) tell(what crew.Input, text string) {
 	ev := loop.EventBy(channels.ByAgent(t.agent), "", what)
 	ev.Text = text
 	t.events = append(t.events, *ev)
 }
 
-// strays looks for markers of the team in what a session says whose word does not count, so that
-// a person sees why nothing came of them.
+// strays looks for crew markers in a session whose markers do not count, so that people can see why
+// they had no effect.
 func (l *Ear) strays(fact driver.Fact) (some bool) {
 	if fact.Kind != driver.Said || fact.Tool != "" {
 		return false
@@ -279,7 +276,7 @@ func isLeadMarker(line string) bool {
 	return slices.ContainsFunc([]string{strayTagged + "STATUS]", strayTagged + "REGISTERED]"}, func(tag string) bool { return strings.HasPrefix(line, tag) })
 }
 
-// reportWith has strays put into the journal with the report that they belong to.
+// reportWith appends the ignored markers together with their report.
 func (l *Ear) reportWith(ctx context.Context, events []team.Event) error {
 	events = append(events, *l.m.Event(channels.ByAgent(l.m.Conf.Name), l.Pending))
 	_, err := l.e.Do(ctx, loop.Request{Events: events})

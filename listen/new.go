@@ -26,7 +26,7 @@ type Listener struct {
 	log       *slog.Logger
 }
 
-// Parts are the controllers that a session may speak to.
+// Parts are the controllers that listeners report to.
 type Parts struct {
 	Sessions  *sessions.Controller
 	Channels  *channels.Controller

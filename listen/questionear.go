@@ -25,10 +25,10 @@ import (
 	"github.com/fairlead-dev/fairlead/team"
 )
 
-// What an agent asks for is answered by the rules, by an answer that stands, by a person or by time.
-// Whoever has work in a session folder is judged by that folder's rules instead (workEar).
+// A permission request is answered by a rule, a saved answer, a person or a timeout. Sessions of a
+// dispatch folder follow that folder's rules instead (workEar).
 
-// callIn is a call of this session, in the folder that it works in.
+// callIn is a call of this session, with paths relative to its working folder.
 func (l *Ear) callIn(fact driver.Fact) policy.Call {
 	call := CallOf(fact)
 	call.Dir = l.m.Conf.Workspace
@@ -38,12 +38,12 @@ func (l *Ear) callIn(fact driver.Fact) policy.Call {
 	return call
 }
 
-// pastRules are the calls of a session that its rules deny and that it did not ask for. Not every
-// program asks before everything, and some tell of a call before they ask for it: so who has not asked
-// is known when the answer is over. Whether such a call was carried out is not: the program may have
-// rules of its own.
+// pastRules are the denied calls that a session made without asking. Some programs do not ask before
+// every call, and some report a call before they ask. The list is therefore complete only at the end
+// of the answer. It does not say whether a call was carried out, because the program may have rules
+// of its own.
 type pastRules struct {
-	open  map[string]string // by what the call is; told of, and not asked for yet
+	open  map[string]string // by call name: reported, and not asked for yet
 	found []string
 	more  int
 }
@@ -59,7 +59,7 @@ func (p *pastRules) called(call policy.Call, rule string) {
 
 func (p *pastRules) asked(call policy.Call) { delete(p.open, callName(call)) }
 
-// over takes what was not asked for as done without asking.
+// over marks the open calls as made without asking.
 func (p *pastRules) over() {
 	for _, name := range slices.Sorted(maps.Keys(p.open)) {
 		if len(p.found) < sessions.PastShown {
@@ -71,7 +71,7 @@ func (p *pastRules) over() {
 	p.open = nil
 }
 
-// words is what a person should know of a result that came of it; empty: nothing.
+// words describes the calls made without asking. It is empty if there were none.
 func (p *pastRules) words() string {
 	if p.over(); len(p.found) == 0 {
 		return ""
@@ -83,7 +83,7 @@ func (p *pastRules) words() string {
 	return text
 }
 
-// callName tells one call from another, also where what it is about is not known.
+// callName identifies a call, even if its target is unknown.
 func callName(call policy.Call) string {
 	if key := KeyOf(call, nil); key != "" {
 		return key
@@ -91,8 +91,8 @@ func callName(call policy.Call) string {
 	return call.Tool + " " + string(call.Input)
 }
 
-// raise makes a question of what a session asks for, for the report that is being made. ruled: nobody
-// need be waited for, since a rule answers it, or an answer that stands.
+// raise adds a session's permission request to the report as a question. ruled means that a rule or
+// a saved answer decides it, so no person has to.
 func (l *Ear) raise(ctx context.Context, fact driver.Fact) (ruled bool, err error) {
 	conf := l.m.Conf
 	call := l.callIn(fact)
@@ -112,7 +112,7 @@ func (l *Ear) raise(ctx context.Context, fact driver.Fact) (ruled bool, err erro
 	if cut := CutIn(fact); len(cut) > 0 {
 		q.Key, q.Why = "", "it is too long to be judged by a rule: "+strings.Join(cut, ", ")+" is not whole"
 		if ask.Verdict.Allow {
-			ask.Verdict = question.Verdict{} // what was read may be what is harmless of it; a no stands
+			ask.Verdict = question.Verdict{} // the part that was read may be harmless on its own; a denial remains
 		}
 	}
 	ask.Question = q
@@ -130,8 +130,8 @@ func (l *Ear) raise(ctx context.Context, fact driver.Fact) (ruled bool, err erro
 	return ruled, err
 }
 
-// cutIn names the arguments of a call that are not here whole. What is written into a file is no part
-// of the question who may write it.
+// CutIn names the arguments of a call that were truncated. The content of a write is ignored,
+// because it does not affect the permission.
 func CutIn(fact driver.Fact) (names []string) {
 	var event struct {
 		Cut []string `json:"cut"`
@@ -147,15 +147,15 @@ func CutIn(fact driver.Fact) (names []string) {
 	return names
 }
 
-// contentOf are the arguments of a tool that a file gets, and that do not say which.
+// contentOf lists, by tool, the arguments that hold content rather than a target.
 var contentOf = map[string][]string{
 	"Write": {"content"}, "Edit": {"old_string", "new_string"}, "MultiEdit": {"edits"}, "NotebookEdit": {"new_source"},
 }
 
-// keyOf names a call, so that an answer can stand for the same one: of what writes a file, that file and
-// all others that the question names, and where each of them is now, since a link may have come between;
-// of a command, everything that it is called with but what is only said of it; of all else, everything.
-// Empty: what exactly is asked for is not known.
+// KeyOf identifies a call, so that a saved answer applies to the same call. For a write it is the
+// file and all other paths of the question, each with its links resolved, because a link may have
+// been replaced. For a command it is every argument except the description. For other tools it is
+// every argument. The key is empty if the request is not fully known.
 func KeyOf(call policy.Call, paths []string) string {
 	var args map[string]json.RawMessage
 	if json.Unmarshal(call.Input, &args) != nil || len(args) == 0 {
@@ -178,17 +178,17 @@ func KeyOf(call policy.Call, paths []string) string {
 		for _, path := range append([]string{path}, slices.Sorted(slices.Values(paths))...) {
 			about = append(about, path, endOf(call.Dir, path))
 		}
-	case "other": // a program that does not say which tool it is
+	case "other": // a program that does not name its tool
 		return ""
 	default:
-		if call.Tool == "Bash" { // where it runs and with which variables makes it another one
+		if call.Tool == "Bash" { // the folder and environment of a command are part of its identity
 			if _, ok := text("command"); !ok {
 				return ""
 			}
 			delete(args, "description")
 			delete(args, "timeout")
 		}
-		whole, err := json.Marshal(args) // by name, so that the same call gives the same
+		whole, err := json.Marshal(args) // keys are sorted, so the same call gives the same key
 		if err != nil {
 			return ""
 		}
@@ -202,7 +202,7 @@ func KeyOf(call policy.Call, paths []string) string {
 	return hex.EncodeToString(sum[:16])
 }
 
-// endOf is where a file is when every link is followed.
+// endOf is the path of a file with every link resolved.
 func endOf(dir, path string) string {
 	if !filepath.IsAbs(path) {
 		path = filepath.Join(dir, path)
@@ -214,10 +214,10 @@ func endOf(dir, path string) string {
 	return f.Path
 }
 
-// noteQuestion adds to the report what a session says of its questions, of its conversation and of its
-// provider. some: there is something to report, and soon.
+// noteQuestion adds a session's questions, conversation id and rate limits to the report. some means
+// that there is something to report without delay.
 func (l *Ear) noteQuestion(ctx context.Context, fact *HeldFact) (some bool, err error) {
-	if l.m.Run != "" { // a command's own seat asks nobody, and talks to nobody
+	if l.m.Run != "" { // a step without an agent has no questions and no conversation
 		return false, nil
 	}
 	switch fact.Kind {
@@ -262,8 +262,8 @@ func (l *Ear) noteQuestion(ctx context.Context, fact *HeldFact) (some bool, err 
 	}
 }
 
-// unheard tells an agent no where its question could not be taken: it asks more than anybody could
-// answer, and would wait for ever.
+// unheard denies the requests that exceed the question limit, so that the agent does not wait
+// without end.
 func (l *Ear) unheard(ctx context.Context, asks []driver.Ask) {
 	for _, ask := range asks {
 		there := true

@@ -21,38 +21,38 @@ import (
 	"github.com/fairlead-dev/fairlead/team"
 )
 
-// talkEar makes of what a session says what counts in a channel, or, where it is the lead's, for
-// the team. Nil hears nothing.
+// talkEar turns the output of a session into posts and turn events of a channel, or into events of
+// the crew for a lead. A nil talkEar ignores everything.
 type talkEar struct {
 	v       *channels.SessionWriter
 	agent   string
-	leads   bool // the team: its markers count
+	leads   bool // the session leads the crew: its markers count
 	session string
-	events  []team.Event    // of the report that is being made
-	text    []byte          // said since the last of them
-	part    bool            // and goes on in the same line
-	glued   bool            // what was said before text ended in the middle of a word
-	asks    bool            // a question for permission is open
-	waits   bool            // it said itself that it waits
-	over    bool            // in this report its answer ended
-	resume  []channel.Token // turns whose wait is over with this report
-	tally   tally           // markers of the team
-	rested  string          // the errand whose answer is over
+	events  []team.Event    // of the current report
+	text    []byte          // text since the last of the events
+	part    bool            // the text continues in the same line
+	glued   bool            // the output before text ended in the middle of a word
+	asks    bool            // a permission request is open
+	waits   bool            // the agent reported that it waits
+	over    bool            // its answer ended in this report
+	resume  []channel.Token // turns whose wait ends with this report
+	tally   tally           // markers of the crew
+	rested  string          // key of the message whose answer is complete
 	uttered utterance
 }
 
-// utterance is how far an agent went in what it says to one errand. Output without end must not
-// become a journal without end.
+// utterance counts what an agent has posted in answer to one message. It keeps endless output from
+// filling the journal.
 type utterance struct {
-	key    string    // of the errand
-	since  time.Time // counted from here
+	key    string    // of the message
+	since  time.Time // start of the count
 	posted int       // bytes
-	cut    bool      // more than may be posted, and that was said
-	done   bool      // it has given its turn up; what it says after that is late, and hurries nobody
+	cut    bool      // the limit was exceeded and reported
+	done   bool      // the agent gave up its turn; later output is not urgent
 	waits  int
 }
 
-// answering is the answer that is under way.
+// answering is the current answer.
 func (t *talkEar) answering() *utterance {
 	so := &t.uttered
 	if key := t.v.Answers().Key; key != so.key {
@@ -64,7 +64,7 @@ func (t *talkEar) answering() *utterance {
 	return so
 }
 
-// room cuts what is posted to what an answer may have, and says so once.
+// room cuts text to the limit of an answer and reports the cut once.
 func (u *utterance) room(text string) string {
 	if u.posted += len(text); u.posted <= channels.AnswerBytesMax {
 		return text
@@ -77,8 +77,9 @@ func (u *utterance) room(text string) string {
 	return loop.CutText(text, left) + fmt.Sprintf("\n[more than %d bytes in one answer: the rest is not shown here; the output of the session has it]", channels.AnswerBytesMax)
 }
 
-// talksFrom begins to listen to a session for channels: what was written to it and is not known
-// to the journal is acknowledged first. Nil: we stop, or it is over.
+// talksFrom starts a listener for channels. It first acknowledges input that was written to the
+// session but is not in the journal. It returns nil if Fairlead is stopping or if the session has
+// ended.
 func (e *Listener) talksFrom(ctx context.Context, m *sessions.Slot, s team.Session, proc seam.Process) *talkEar {
 	v := channels.NewSessionWriter()
 	t := &talkEar{v: v, agent: m.Conf.Name, session: s.ID}
@@ -107,7 +108,7 @@ func (e *Listener) talksFrom(ctx context.Context, m *sessions.Slot, s team.Sessi
 			}
 		}
 		if is := now.Delivery; written.Do == channel.TellMessage && written.Token.Turn == 0 && now.AnswerPending() && is.Re == 0 && is.Token.Channel == written.Token.Channel {
-			written.Token = is.Token // only what belongs to a turn goes into the middle of its answer
+			written.Token = is.Token // only messages of a turn may be inserted into its answer
 		}
 		return true
 	}
@@ -135,7 +136,7 @@ func (e *Listener) talksFrom(ctx context.Context, m *sessions.Slot, s team.Sessi
 	return t
 }
 
-// leaseOf is the turn that a token names, where its holder waits; else nil.
+// leaseOf is the turn of a token whose holder waits, or nil.
 func leaseOf(t *team.Team, token channel.Token) *channel.Lease {
 	c := t.Channels.ByID[token.Channel]
 	if c == nil || token.Turn == 0 || c.Head.Turn != token.Turn || c.Head.Holder != token.Agent || t.Channels.StateOf(token.Agent, token.Channel) != channel.Waiting {
@@ -151,7 +152,7 @@ func (t *talkEar) fresh() {
 	}
 }
 
-// urgent says whether what was heard is to be reported as soon as the driver has told all it has.
+// urgent reports whether to report as soon as the driver has emitted all of its facts.
 func (t *talkEar) urgent() bool {
 	if t == nil {
 		return false
@@ -159,7 +160,7 @@ func (t *talkEar) urgent() bool {
 	return t.over || len(t.events) > 0 && !t.tally.crowded() || len(t.text) >= channels.PostBytesMax || !t.part && channels.WordAtEnd(t.text) != "" && !t.answering().done
 }
 
-// midWord says whether the last thing that was said may be the beginning of a marker.
+// midWord reports whether the text ends with what may be the start of a marker.
 func (t *talkEar) midWord() bool {
 	if t == nil || !t.part {
 		return false
@@ -176,13 +177,13 @@ func (t *talkEar) midWord() bool {
 	return false
 }
 
-// note takes a fact in, and says whether anything is to be reported of it.
+// note handles a fact and reports whether there is something to append.
 func (t *talkEar) note(fact HeldFact, pending *team.SessionReported) bool {
 	if t == nil {
 		return false
 	}
 	if t.leads && (fact.Kind != driver.Said || fact.Tool != "") {
-		t.said(fact.pieces) // a marker that was not whole is broken now
+		t.said(fact.pieces) // an incomplete marker is broken now
 	}
 	switch fact.Kind {
 	case driver.Said:
@@ -213,12 +214,12 @@ func (t *talkEar) note(fact HeldFact, pending *team.SessionReported) bool {
 		t.asks = true
 	case driver.Listening, driver.Stopped:
 		if fact.Kind == driver.Listening && fact.Input != 0 && fact.Input < t.v.Written() {
-			t.flush(false) // what was written meanwhile it has not heard; but this message is at its end
+			t.flush(false) // the agent has not read messages from the meantime, but this message is complete
 			return len(t.events) > 0
 		}
 		t.goesOn(false)
 		if fact.Kind == driver.Stopped && !fact.Stop.OK {
-			t.flush(false) // it failed in the midst of its answer: the end of the session says what that means
+			t.flush(false) // it failed during its answer; the end of the session decides the result
 			return true
 		}
 		t.flush(true)
@@ -227,21 +228,20 @@ func (t *talkEar) note(fact HeldFact, pending *team.SessionReported) bool {
 	case driver.Thought, driver.ToolCalled, driver.PermissionAnswered, driver.PermissionWithdrawn:
 		t.goesOn(false)
 		return len(t.events) > 0
-	default: // what it used, and what could not be understood, is no sign that it goes on
-		return t.leads && len(t.events) > 0 // of a marker that never became whole
+	default: // usage and unparsed output do not show that the agent continues
+		return t.leads && len(t.events) > 0 // from a marker that was never completed
 	}
 	return true
 }
 
-// toTeam says whether what is said now is said in no channel: a lead answers the team, or nobody,
-// since it tells of its team by itself, too.
+// toTeam reports whether the output belongs to no channel: a lead answers the crew or speaks on its
+// own.
 func (t *talkEar) toTeam() bool {
 	is := t.v.Answers()
 	return team.IsLeadToken(is.Token) || t.leads && is.Key == t.rested
 }
 
-// goesOn ends a wait: an answer to a question was given, or, where it speaks, what it waited for
-// itself has come.
+// goesOn ends a wait: a question was answered, or the agent speaks again.
 func (t *talkEar) goesOn(speaks bool) {
 	if !t.asks && (!speaks || !t.waits && !t.v.AskedToWait()) {
 		return
@@ -263,8 +263,8 @@ func (t *talkEar) add(what channel.Input, text string) {
 	t.events = append(t.events, *ev)
 }
 
-// flush makes posts of what was said, and acts on the marker that it ends with. ended: the answer
-// is over.
+// flush turns the text into posts and applies the marker at its end. ended means that the answer is
+// complete.
 func (t *talkEar) flush(ended bool) {
 	is := t.v.Answers()
 	text, word := channels.Ending(t.text, t.glued)
@@ -276,10 +276,10 @@ func (t *talkEar) flush(ended bool) {
 	t.text, t.part = nil, false
 	so := t.answering()
 	if so.done && word != "" || word == marker.TurnWait && so.waits >= channels.AnswerWaitsMax {
-		word = "" // it means nothing any more
+		word = "" // the marker has no effect any more
 	}
 	posts := parts(so.room(text))
-	if toTeam { // no turn, and nobody waits for its end: words are all that counts
+	if toTeam { // no turn: only the text counts
 		for _, post := range posts {
 			t.tell(crew.Spoke{Session: t.session, Text: post}, "")
 		}
@@ -309,7 +309,7 @@ func (t *talkEar) flush(ended bool) {
 	}
 }
 
-// parts cuts a text to posts, at whole characters.
+// parts splits a text into posts at character boundaries.
 func parts(text string) (posts []string) {
 	for len(text) > channels.PostBytesMax {
 		end := channels.PostBytesMax
@@ -328,8 +328,8 @@ func isSpaceByte(c byte) bool { return c == ' ' || c == '\t' || c == '\r' || c =
 
 func finalLine(text string) string { return text[strings.LastIndexByte(text, '\n')+1:] }
 
-// reportTalk has what was said put into the journal, with the place in the output up to which it
-// was heard: in one append, so that after a crash nothing is posted twice and nothing is lost.
+// reportTalk appends the posts together with the output offset. One append ensures that a crash
+// neither repeats nor loses a post.
 func (l *Ear) reportTalk(ctx context.Context) error {
 	t := l.talk
 	if err := t.v.WriteLock.Lock(ctx); err != nil {
