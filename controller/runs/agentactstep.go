@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// AgentReport is what an agent says of the step that its session is for; run, step, agent and times
-// are known.
+// AgentReport is the part of a step's report that the agent supplies. Run, step, agent and times are
+// known.
 type AgentReport struct {
 	Status             string         `json:"status"`
 	Artifacts          []string       `json:"artifacts,omitempty"`
@@ -17,7 +17,7 @@ type AgentReport struct {
 	NextSuggestedSteps []string       `json:"next_suggested_steps,omitempty"`
 }
 
-// reportFile is a report as its file has it.
+// ReportFile encodes a report for its file.
 func (f StepFacts) ReportFile(report AgentReport, begun time.Time) ([]byte, error) {
 	const stamp = "2006-01-02T15:04:05.000000Z"
 	text, err := json.MarshalIndent(struct {

@@ -9,7 +9,7 @@ import (
 	"github.com/fairlead-dev/fairlead/team"
 )
 
-// runHooks are what the runs' controller does in the loop.
+// RunHooks are the functions of the controller that the loop calls.
 func (e *Controller) RunHooks() loop.Hooks {
 	return loop.Hooks{
 		Act: func(t *loop.Touched) {

@@ -7,8 +7,8 @@ import (
 	"github.com/fairlead-dev/fairlead/controller/sessions"
 )
 
-// DeniedIn finds among a step's logs what its agent was denied, or did not ask for; empty: nothing. It
-// stands there last, behind what the agent logged itself.
+// DeniedIn finds the denied requests that are recorded in a step's logs, or empty. They are last,
+// after the agent's own output.
 func DeniedIn(logs []string) string {
 	var found []string
 	for _, line := range logs[max(0, len(logs)-2):] {

@@ -19,7 +19,7 @@ type Controller struct {
 	Live map[string]*runMember // of runs that are not archived
 }
 
-// New makes the controller of the runs.
+// New returns the controller of runs.
 func New(l *loop.Loop, opts seam.Options, sessions *sessions.Controller) *Controller {
 	return &Controller{Loop: l, sessions: sessions, opts: opts, log: opts.Log, Live: map[string]*runMember{}}
 }

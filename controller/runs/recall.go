@@ -18,9 +18,9 @@ import (
 	"github.com/fairlead-dev/fairlead/team"
 )
 
-// recallRun brings an archived run back (SPEC X5), so that it can be resumed: first its folder,
-// then, as the journal tells it, the run. A crash in between leaves a folder that the next
-// prune puts away again. The error is a *team.Unknown where no run of that name is archived.
+// RecallRun restores an archived run (SPEC X5), so that it can resume. It moves the folder first and
+// then records the run from the journal. After a crash in between, the next prune archives the
+// folder again. The error is *team.Unknown if no archived run has that ID.
 func (e *Controller) RecallRun(ctx context.Context, by seam.Actor, id string) error {
 	r, settings, err := e.archivedRun(ctx, id)
 	if err != nil {
@@ -33,8 +33,8 @@ func (e *Controller) RecallRun(ctx context.Context, by seam.Actor, id string) er
 	return err
 }
 
-// archivedRun reads a run off the journal, as it was when it was archived. The whole journal is
-// read for it: that is rare, and as quick as a start without a snapshot.
+// archivedRun reads a run from the journal as it was when it was archived. It reads the whole
+// journal: the case is rare, and the time is that of a start without a snapshot.
 func (e *Controller) archivedRun(ctx context.Context, id string) (*workflow.Run, team.RunSettings, error) {
 	var settings team.RunSettings
 	past, key := e.NewTeam(), "run/"+id
@@ -54,7 +54,7 @@ func (e *Controller) archivedRun(ctx context.Context, id string) (*workflow.Run,
 		case body.Left != nil:
 			r, settings = past.Runs[id], past.Notes[id].Settings
 		case body.Run == nil && body.Note == nil:
-			continue // of the sessions that its steps had
+			continue // sessions of its steps
 		default:
 			r = nil
 		}
@@ -66,9 +66,9 @@ func (e *Controller) archivedRun(ctx context.Context, id string) (*workflow.Run,
 	return r, settings, nil
 }
 
-// fromArchive moves a run's folder back: of those of its name the one whose run_state.json was
-// written at that time. That it is there already is well; and where the archive has none, the
-// run begins a new one.
+// FromArchive moves a run's folder back. Of the folders with its name it takes the one whose
+// run_state.json was written at the given time. An existing folder is accepted. If the archive has
+// none, the run starts a new folder.
 func FromArchive(repo, id, updated string) (err error) {
 	defer func() { err = wrapped("get the folder of run "+id+" out of the archive", err) }()
 	root, err := os.OpenRoot(repo)

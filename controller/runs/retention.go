@@ -22,17 +22,17 @@ import (
 	"github.com/fairlead-dev/fairlead/team"
 )
 
-// archiveTriesMax is how many folders of one name the archive takes: a name may have been used
-// again by other programs, and somebody who does that thousands of times wants to be told.
+// archiveTriesMax bounds the archived folders with the same name. Other programs may reuse a name,
+// and a person should learn of thousands of repetitions.
 const archiveTriesMax = 1000
 
-// What became of a run that was looked at.
+// The results of pruning a run.
 const (
 	RunWasArchived = "archived"
 	RunWasKept     = "kept"
 )
 
-// PrunedRun is one run that was put away, or is left, and why.
+// PrunedRun is a run with what prune did to it, and why.
 type PrunedRun struct {
 	ID          string    `json:"run_id"`
 	Workflow    string    `json:"workflow_name,omitempty"`
@@ -44,21 +44,24 @@ type PrunedRun struct {
 	WorktreeRef string    `json:"worktree_ref,omitempty" doc:"What its git worktree held is kept there"`
 }
 
-// oldRun is a run that might be put away, as it was when it was looked at.
+// oldRun is a candidate for pruning, as it was when prune read it.
 type oldRun struct {
 	PrunedRun
 	repo, dir string
 	how       howRun
-	file      runfile.RunState // as the journal says it
+	file      runfile.RunState // from the journal
 }
 
-// PruneRuns puts old runs away (SPEC X5): their folders go from .agents/runs to
-// .agents/archive/runs, and they leave the value that the engine holds; the journal has them,
-// and nothing is deleted. The newest keep runs stay, of whatever status, and those that changed
-// less than olderThan ago. A run that failed or was cancelled is put away only with all; one
-// that runs or waits never. With dry it is only said. It gives all runs, the newest first, each
-// with what was done or why not, and in the end those that a crash had left half put away. The
-// error is a *machine.Refusal where it is asked for nonsense.
+// PruneRuns archives old runs (SPEC X5). It moves their folders from .agents/runs to
+// .agents/archive/runs and removes them from the team's state. The journal keeps them, and nothing
+// is deleted.
+//
+// The newest keep runs remain, whatever their status, and so do runs that changed less than
+// olderThan ago. Failed and cancelled runs are archived only with all. Active and waiting runs are
+// never archived. With dry, PruneRuns only reports.
+//
+// It returns all runs, newest first, each with the result and reason, and last the runs that a crash
+// left half archived. The error is a *machine.Refusal if the arguments are invalid.
 func (e *Controller) PruneRuns(ctx context.Context, by seam.Actor, keep int, olderThan time.Duration, all, dry bool) ([]PrunedRun, error) {
 	if keep < 0 || olderThan < 0 {
 		return nil, &machine.Refusal{Subject: "runs", Event: "prune_asked", State: "asked", Row: "X5", Reason: "neither the number of runs that stay nor their age is below 0"}
@@ -88,7 +91,7 @@ func (e *Controller) PruneRuns(ctx context.Context, by seam.Actor, keep int, old
 	return said, nil
 }
 
-// keeps says why a run stays; empty: it does not. n is its place among all.
+// keeps is the reason to keep a run, or empty. n is its position among all runs.
 func (r *oldRun) keeps(n, keep int, olderThan time.Duration, all bool, now time.Time) string {
 	age := now.Sub(r.UpdatedAt)
 	switch status := workflow.Status(r.Status); {
@@ -107,8 +110,8 @@ func (r *oldRun) keeps(n, keep int, olderThan time.Duration, all bool, now time.
 	}
 }
 
-// oldRuns are all runs, the newest first; and those that the journal says are archived, and
-// whose folders are where they were.
+// oldRuns returns all runs, newest first. halves are runs that the journal lists as archived and
+// whose folders have not been moved.
 func (e *Controller) oldRuns(ctx context.Context) (runs, halves []oldRun, now time.Time, err error) {
 	here, err := sessions.SettledDir(e.opts.Config.Dir)
 	if err != nil {
@@ -132,7 +135,7 @@ func (e *Controller) oldRuns(ctx context.Context) (runs, halves []oldRun, now ti
 		for _, id := range slices.Sorted(maps.Keys(archived)) {
 			state, err := runfile.ReadRunState(filepath.Join(runsDir(repo), id, runfile.RunStateName))
 			if err != nil || state.RunID != id || state.UpdatedAt > runfile.FormatRunTime(archived[id]) {
-				continue // it is put away, or the name was used again by somebody else
+				continue // it was archived, or another program reused the name
 			}
 			halves = append(halves, oldRun{PrunedRun: PrunedRun{ID: id, Workflow: state.WorkflowName, Status: "archived", UpdatedAt: archived[id]}, repo: repo})
 		}
@@ -140,8 +143,8 @@ func (e *Controller) oldRuns(ctx context.Context) (runs, halves []oldRun, now ti
 	return runs, halves, now, err
 }
 
-// putAway archives one run. First the journal: from then on nobody can have it go on while its
-// folder moves. A crash after that is found by the next prune.
+// putAway archives one run. It records that in the journal first, so that the run cannot resume
+// while its folder moves. The next prune finishes the move after a crash.
 func (e *Controller) putAway(ctx context.Context, by seam.Actor, r *oldRun, dry bool) (err error) {
 	if dry {
 		r.Did = RunWasArchived
@@ -156,7 +159,7 @@ func (e *Controller) putAway(ctx context.Context, by seam.Actor, r *oldRun, dry 
 		return err
 	}
 	if _, err := e.SubmitRun(ctx, by, r.ID, team.RunArchived{}); loop.IsAnswer(err) {
-		r.Why = err.Error() // it went on, or somebody else put it away
+		r.Why = err.Error() // it was resumed or archived in the meantime
 		return nil
 	} else if err != nil {
 		return err
@@ -178,12 +181,12 @@ func (e *Controller) putAway(ctx context.Context, by seam.Actor, r *oldRun, dry 
 	return r.settleFile()
 }
 
-// settleFile lets the archived run_state.json say what the journal does, where it was behind.
+// settleFile updates the archived run_state.json to the state in the journal.
 func (r *oldRun) settleFile() error {
 	path := filepath.Join(r.To, runfile.RunStateName)
 	state, err := runfile.ReadRunState(path)
 	if err == nil && state.UpdatedAt >= r.file.UpdatedAt || err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil // it says that, or is somebody else's and stays as it is
+		return nil // it is up to date, or another program wrote it and it stays unchanged
 	}
 	if err := workspace.ReplaceFile(path, r.file.Render(), workspace.StateMode); err != nil {
 		return fmt.Errorf("run %s is put away, but its file is behind the journal: %w", r.ID, err)
@@ -193,8 +196,8 @@ func (r *oldRun) settleFile() error {
 
 func archiveDir() string { return filepath.Join(".agents", "archive", "runs") }
 
-// toArchive moves a run's folder, and gives the place; empty: it has no folder. With dry it
-// only says where. No link leads the folder out of the repository.
+// ToArchive moves a run's folder and returns the new path, or an empty path if the run has no
+// folder. With dry it only returns the path. It refuses links that lead out of the repository.
 func ToArchive(repo, id string, dry bool) (to string, err error) {
 	defer func() { err = wrapped("put the folder of run "+id+" away", err) }()
 	root, err := os.OpenRoot(repo)

@@ -30,7 +30,7 @@ import (
 	"github.com/fairlead-dev/fairlead/team"
 )
 
-// runRequest is a run made ready: everything was read and checked, and nothing has happened.
+// runRequest is a validated run that has not started. Preparing it changes nothing.
 type runRequest struct {
 	id       string
 	repo     string
@@ -41,14 +41,14 @@ type runRequest struct {
 	env      map[string]string
 }
 
-// CheckWorkflow reads a workflow and says everything that is wrong with it, before anything
-// starts: *runfile.FileFaults with file, line and column, or a failure of reading.
+// CheckWorkflow reads a workflow and reports every error in it before anything starts. The error is
+// *runfile.FileFaults with file, line and column, or a read error.
 func CheckWorkflow(flags view.RunFlags, conf *config.Config) error {
 	_, err := prepareRun(flags, conf)
 	return err
 }
 
-// inRepo fills in the repository where nobody named one.
+// inRepo sets the repository if the flags name none.
 func (e *Controller) inRepo(flags view.RunFlags) view.RunFlags {
 	flags.Repo = cmp.Or(flags.Repo, e.opts.Config.Dir)
 	return flags
@@ -106,7 +106,7 @@ func prepareRun(flags view.RunFlags, conf *config.Config) (*runRequest, error) {
 	return req, nil
 }
 
-// optionsOf puts flags over what holds without them.
+// optionsOf applies the flags to the default options.
 func optionsOf(flags view.RunFlags, o workflow.Options) workflow.Options {
 	set := func(into *int, from *int) {
 		if from != nil {
@@ -121,7 +121,7 @@ func optionsOf(flags view.RunFlags, o workflow.Options) workflow.Options {
 	return o
 }
 
-// playable says which steps nobody can play, at their places in the file.
+// playable reports the steps that cannot be run, with their positions in the file.
 func playable(read *runfile.WorkflowFile, how howRun, conf *config.Config) error {
 	if how.Template != "" {
 		if err := runfile.CheckTemplate(how.Template); err != nil {
@@ -159,18 +159,17 @@ func playable(read *runfile.WorkflowFile, how howRun, conf *config.Config) error
 	return nil
 }
 
-// newRunID is a name like the seed's: eight hex digits.
+// newRunID makes a run ID in the format of seed 004: eight hex digits.
 func newRunID() string {
 	var b [4]byte
-	_, _ = rand.Read(b[:]) // it does not fail
+	_, _ = rand.Read(b[:]) // rand.Read does not fail
 	return hex.EncodeToString(b[:])
 }
 
 func runsDir(repo string) string { return filepath.Join(repo, ".agents", "runs") }
 
-// StartRun begins a run of a workflow. It returns when that is durable: the error is
-// *runfile.FileFaults where the workflow is wrong, and a *machine.Refusal where the run cannot
-// begin.
+// StartRun starts a run of a workflow. It returns after the start is durable. The error is
+// *runfile.FileFaults if the workflow is invalid, and *machine.Refusal if the run cannot start.
 func (e *Controller) StartRun(ctx context.Context, by seam.Actor, flags view.RunFlags) (view.RunView, error) {
 	req, err := prepareRun(e.inRepo(flags), e.opts.Config)
 	if err != nil {
@@ -191,18 +190,17 @@ func (e *Controller) StartRun(ctx context.Context, by seam.Actor, flags view.Run
 	}
 	view, err := e.begin(ctx, by, req, asked)
 	var refused *machine.Refusal
-	if errors.As(err, &refused) { // else it may have begun all the same
+	if errors.As(err, &refused) { // after any other error the run may have started
 		err = errors.Join(err, e.dropWorktree(ctx, req))
 		removeEmpty(dir)
 	}
 	return view, err
 }
 
-// runFolders are what a run's folder has in it from the beginning.
+// runFolders are the folders that every run's folder contains.
 var runFolders = []string{"reports", "logs", "artifacts", "manual_inputs"}
 
-// removeEmpty takes back what begin made for a run that was refused. What has anything in it
-// stays.
+// removeEmpty removes the empty folders of a refused run. Folders with content remain.
 func removeEmpty(dir string) {
 	for _, name := range runFolders {
 		_ = os.Remove(filepath.Join(dir, name))
@@ -210,7 +208,7 @@ func removeEmpty(dir string) {
 	_ = os.Remove(dir)
 }
 
-// begin has a run begin, or go on, under what was made ready for it.
+// begin starts or resumes a run with a prepared request.
 func (e *Controller) begin(ctx context.Context, by seam.Actor, req *runRequest, asked workflow.Input) (view.RunView, error) {
 	for _, name := range runFolders {
 		if err := os.MkdirAll(filepath.Join(runsDir(req.repo), req.id, name), DirMode); err != nil {
@@ -236,8 +234,9 @@ func (e *Controller) begin(ctx context.Context, by seam.Actor, req *runRequest, 
 	return e.RunByID(ctx, req.id)
 }
 
-// ResumeRun lets a run that came to rest go on: from a step, or with what failed. A run that
-// only its file knows is taken in first. Without a name it is the one that was written last.
+// ResumeRun resumes a run that has ended, from a given step or with its failed steps. A run that
+// exists only as a file is imported first. Without an ID it resumes the run whose file was written
+// last.
 func (e *Controller) ResumeRun(ctx context.Context, by seam.Actor, id string, flags view.RunFlags) (view.RunView, error) {
 	flags = e.inRepo(flags)
 	repo, err := sessions.SettledDir(flags.Repo)
@@ -291,8 +290,8 @@ func (e *Controller) ResumeRun(ctx context.Context, by seam.Actor, id string, fl
 	return e.begin(ctx, by, req, asked)
 }
 
-// under is a run as it was, with the flags that are given now. The workflow is read again
-// where its file is still there.
+// under combines a recorded run with the current flags. It reads the workflow again if its file
+// still exists.
 func (was *runRequest) under(flags view.RunFlags, conf *config.Config) (*runRequest, error) {
 	flags.Repo, flags.RunID = was.repo, was.id
 	flags.Workflow = cmp.Or(flags.Workflow, was.how.Workflow)
@@ -326,8 +325,8 @@ func (was *runRequest) under(flags view.RunFlags, conf *config.Config) (*runRequ
 	return req, nil
 }
 
-// importRun takes a run in that another program began, or that our journal has lost, and lets
-// it go on.
+// importRun imports a run that another program started, or that is missing from the journal, and
+// resumes it.
 func (e *Controller) importRun(ctx context.Context, by seam.Actor, id, repo string, flags view.RunFlags) (view.RunView, error) {
 	path := filepath.Join(runsDir(repo), id, runfile.RunStateName)
 	state, err := runfile.ReadRunState(path)
@@ -352,8 +351,8 @@ func (e *Controller) importRun(ctx context.Context, by seam.Actor, id, repo stri
 	if err != nil {
 		return view.RunView{}, err
 	}
-	// It goes on where it lies: the repository may have been moved, and nobody's file says where
-	// we write.
+	// The run resumes in the folder of its file. The repository may have been moved, and a path in the
+	// file must not decide where Fairlead writes.
 	dir := filepath.Dir(path)
 	found.RepoDir, found.ReportsDir, found.ManualInputsDir = repo, filepath.Join(dir, "reports"), filepath.Join(dir, "manual_inputs")
 	if _, err := e.begin(ctx, by, req, found); err != nil {
@@ -368,7 +367,7 @@ func (e *Controller) importRun(ctx context.Context, by seam.Actor, id, repo stri
 	return e.RunByID(ctx, id)
 }
 
-// untilLooked waits until nothing of a run is RUNNING by somebody else's word any more.
+// untilLooked waits until every step that the imported file lists as RUNNING has been examined.
 func (e *Controller) untilLooked(ctx context.Context, id string) error {
 	for {
 		looking := false
@@ -392,11 +391,11 @@ func (e *Controller) knownRuns(ctx context.Context) (ids []string) {
 
 // newestRun finds the run whose file was written last (W12).
 func newestRun(repo string) (string, error) {
-	paths, _ := filepath.Glob(filepath.Join(runsDir(repo), "*", runfile.RunStateName)) // the pattern is ours
+	paths, _ := filepath.Glob(filepath.Join(runsDir(repo), "*", runfile.RunStateName)) // the pattern is constant
 	newest, at := "", ""
 	for _, path := range paths {
 		state, err := runfile.ReadRunState(path)
-		if err == nil && state.UpdatedAt > at { // the format's times are in order as texts
+		if err == nil && state.UpdatedAt > at { // the time format sorts as text
 			newest, at = filepath.Base(filepath.Dir(path)), state.UpdatedAt
 		}
 	}
@@ -411,7 +410,7 @@ func (e *Controller) CancelRun(ctx context.Context, by seam.Actor, id, step, why
 	return e.SubmitRun(ctx, by, id, workflow.CancelAsked{Step: workflow.StepID(step), By: by.ID, Why: loop.CutText(why, loop.NoteBytesMax)})
 }
 
-// PauseRun stops a run's steps from starting; what is under way finishes.
+// PauseRun stops new steps from starting. Running steps finish.
 func (e *Controller) PauseRun(ctx context.Context, by seam.Actor, id, why string) (uint64, error) {
 	return e.SubmitRun(ctx, by, id, workflow.PauseAsked{By: by.ID, Why: loop.CutText(why, loop.NoteBytesMax)})
 }
@@ -421,8 +420,8 @@ func (e *Controller) ReleaseRun(ctx context.Context, by seam.Actor, id, why stri
 	return e.SubmitRun(ctx, by, id, workflow.ReleaseAsked{By: by.ID, Why: loop.CutText(why, loop.NoteBytesMax)})
 }
 
-// Answer is what a person says to a step that waits (W9). It is put into the file that the
-// step's agent may read, and decided.
+// Answer submits a person's answer to a waiting step (W9). It writes the answer to the file that the
+// step's agent may read, and then records the decision.
 func (e *Controller) Answer(ctx context.Context, by seam.Actor, id, step string, answer view.StepAnswer) (uint64, error) {
 	var q *stepQuestion
 	if err := e.View(ctx, func(t *team.Team) {
@@ -459,7 +458,7 @@ func (e *Controller) Answer(ctx context.Context, by seam.Actor, id, step string,
 	return e.answerRun(ctx, by, id, workflow.AnswerRead{Lease: q.lease, Rejected: !in.Approved, By: by.ID, Note: in.Note})
 }
 
-// noQuestion says that a step waits for no answer, and what it does instead.
+// noQuestion reports that a step does not wait for an answer, and what its state is.
 func (e *Controller) noQuestion(ctx context.Context, id, step string) error {
 	shown, err := e.RunByID(ctx, id)
 	if err != nil {
@@ -483,7 +482,7 @@ func refuseAnswer(id, step string, err error) error {
 	return &machine.Refusal{Subject: "step " + step + " of run " + id, Event: "answer_read", State: string(workflow.Waiting), Row: "W10", Reason: err.Error()}
 }
 
-// answerFile is an answer as the file at manual_input_path has it.
+// answerFile encodes an answer for the file at manual_input_path.
 func answerFile(by seam.Actor, answer view.StepAnswer) ([]byte, error) {
 	fields := map[string]json.RawMessage{}
 	if answer.Input != "" {
@@ -495,7 +494,7 @@ func answerFile(by seam.Actor, answer view.StepAnswer) ([]byte, error) {
 		}
 	}
 	put := func(name string, value any) {
-		text, _ := json.Marshal(value) // texts and truths can be written
+		text, _ := json.Marshal(value) // marshalling strings and booleans cannot fail
 		fields[name] = text
 	}
 	if _, said := fields["approved"]; !said || answer.Rejected {

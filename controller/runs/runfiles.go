@@ -21,7 +21,7 @@ import (
 	"github.com/fairlead-dev/fairlead/team"
 )
 
-// projectRun lets run_state.json follow the journal.
+// ProjectRun updates run_state.json from the journal.
 func (e *Controller) ProjectRun(m *runMember) {
 	if m.dirty == nil {
 		m.dirty = make(chan struct{}, 1)
@@ -34,7 +34,7 @@ func (e *Controller) ProjectRun(m *runMember) {
 	m.rouse()
 }
 
-// rouse has the pen write, now or after what it is at.
+// rouse makes the writer of run_state.json run, now or after its current write.
 func (m *runMember) rouse() {
 	select {
 	case m.dirty <- struct{}{}:
@@ -42,11 +42,11 @@ func (m *runMember) rouse() {
 	}
 }
 
-// statePen writes one run's state file.
+// statePen writes the state file of one run.
 type statePen struct {
 	e      *Controller
 	m      *runMember
-	last   fs.FileInfo // of what we wrote; nil: nothing yet
+	last   fs.FileInfo // of the file as Fairlead wrote it last; nil: not written yet
 	warned bool
 }
 
@@ -76,8 +76,8 @@ func (p *statePen) keep(ctx context.Context, dirty <-chan struct{}) {
 	}
 }
 
-// write replaces the file by what the journal says now. What somebody else put there is kept
-// under another name.
+// write replaces the file with the state in the journal. A file that another program put there is
+// kept under another name.
 func (p *statePen) write(ctx context.Context) (err error) {
 	var state runfile.RunState
 	var path string
@@ -111,15 +111,14 @@ func (p *statePen) write(ctx context.Context) (err error) {
 	return err
 }
 
-// atEnd says whether nothing of a run is at work or waits.
+// atEnd reports whether no step of a run is running or waiting.
 func atEnd(r *workflow.Run) bool {
 	status := r.Status()
 	return status != workflow.IsRunning && status != workflow.IsWaiting
 }
 
-// withoutFolder is for a run whose folder is gone. Somebody put the run away, or took its
-// folder away by hand: what is over leaves the value, as by `fairlead run prune`; what goes
-// on gets its folder again.
+// withoutFolder handles a run whose folder was removed. A run that has ended is archived, as by
+// `fairlead run prune`. For an active run the folder is created again.
 func (p *statePen) withoutFolder(ctx context.Context, dir string, over bool) error {
 	if !over {
 		if err := os.MkdirAll(dir, DirMode); err != nil {
@@ -135,7 +134,8 @@ func (p *statePen) withoutFolder(ctx context.Context, dir string, over bool) err
 	return nil
 }
 
-// makeWay looks at what lies in the file's place. It says whether that is what we would write.
+// makeWay examines the file at the target path. It reports whether the file has the content that
+// Fairlead would write.
 func (p *statePen) makeWay(path string, content []byte, updated string) (same bool, err error) {
 	there, err := os.Lstat(path)
 	switch {
@@ -144,7 +144,7 @@ func (p *statePen) makeWay(path string, content []byte, updated string) (same bo
 	case err != nil:
 		return false, err
 	case p.last != nil && os.SameFile(there, p.last) && there.ModTime().Equal(p.last.ModTime()) && there.Size() == p.last.Size():
-		return false, nil // it is ours
+		return false, nil // Fairlead wrote it
 	}
 	if there.Mode().IsRegular() {
 		text, err := sessions.ReadUpTo(path, workspace.RunFileMax)
@@ -156,7 +156,7 @@ func (p *statePen) makeWay(path string, content []byte, updated string) (same bo
 			return true, nil
 		}
 		if was, err := runfile.ParseRunState(text); err == nil && p.last == nil && was.UpdatedAt <= updated && writtenAtOnce(was.UpdatedAt, there.ModTime()) {
-			return false, nil // ours, from before we were started: the format's times are in order as texts
+			return false, nil // Fairlead wrote it before the restart: the time format sorts as text
 		}
 	}
 	aside := fmt.Sprintf("%s.foreign-%s", path, time.Now().UTC().Format("20060102T150405.000000Z"))
@@ -167,15 +167,15 @@ func (p *statePen) makeWay(path string, content []byte, updated string) (same bo
 	return false, nil
 }
 
-// writtenAtOnce says whether a file was written when it says that it was: so are ours, and one
-// that a person has edited since is not.
+// writtenAtOnce reports whether a file was written at the time that it states. That holds for files
+// from Fairlead, and not for a file that was edited later.
 func writtenAtOnce(updated string, at time.Time) bool {
 	said, err := file.ParseTime(updated)
 	return err == nil && at.Sub(said) < workspace.StateOurs
 }
 
-// lookAfter begins or ends the look after files that others write for a run: the gates, and
-// people's answers while they are asked.
+// lookAfter starts or stops the polling of files that people and other programs write for a run:
+// gates, and answers to open questions.
 func (e *Controller) lookAfter(m *runMember, r *workflow.Run, asks bool) {
 	how := howOf(e.State(), m.id)
 	wanted := asks || how.GateFile != "" && r.Stage == workflow.Driven && !atEnd(r)
@@ -191,8 +191,7 @@ func (e *Controller) lookAfter(m *runMember, r *workflow.Run, asks bool) {
 	}
 }
 
-// runWatch looks at files again and again. They may lie anywhere, on any file system, and a
-// look is one call of the kernel.
+// runWatch polls files. They may be on any file system, and each check is one system call.
 type runWatch struct {
 	e      *Controller
 	id     string
@@ -200,7 +199,7 @@ type runWatch struct {
 	open   []string
 	seen   bool
 	warned string
-	judged map[uint64]fs.FileInfo // answers by the lease that they were for
+	judged map[uint64]fs.FileInfo // rejected answers, by lease
 }
 
 func (w *runWatch) run(ctx context.Context) {
@@ -221,7 +220,7 @@ func (w *runWatch) run(ctx context.Context) {
 	}
 }
 
-// gates tells the run which gates are open, when that has changed. What is missing is closed.
+// gates reports the open gates to the run after a change. A missing gate is closed.
 func (w *runWatch) gates(ctx context.Context) {
 	if w.how.GateFile == "" {
 		return
@@ -243,7 +242,7 @@ func (w *runWatch) gates(ctx context.Context) {
 	}
 }
 
-// stepQuestion is one that waits for an answer in a file.
+// stepQuestion is a step that waits for an answer in a file.
 type stepQuestion struct {
 	lease  workflow.Lease
 	path   string
@@ -251,7 +250,7 @@ type stepQuestion struct {
 	since  time.Time
 }
 
-// answers takes in what people have written.
+// answers reads the answers that people have written.
 func (w *runWatch) answers(ctx context.Context) {
 	var asked []stepQuestion
 	if w.e.View(ctx, func(t *team.Team) {
@@ -277,10 +276,10 @@ func (w *runWatch) answers(ctx context.Context) {
 func (w *runWatch) answer(ctx context.Context, q stepQuestion) {
 	info, err := os.Lstat(q.path)
 	if err != nil {
-		return // nobody has answered
+		return // no answer yet
 	}
 	if was := w.judged[q.lease.N]; was != nil && was.ModTime().Equal(info.ModTime()) && was.Size() == info.Size() && os.SameFile(was, info) {
-		return // it is as bad as it was
+		return // it has not changed since it was rejected
 	}
 	if info.ModTime().Before(q.since) { // an answer to an earlier question
 		if err := setAside(q.path, q.lease.N); err != nil {
@@ -301,7 +300,7 @@ func (w *runWatch) answer(ctx context.Context, q stepQuestion) {
 	_, _ = w.e.answerRun(ctx, team.Actor{Kind: "human", ID: "file " + filepath.Base(q.path)}, w.id, what)
 }
 
-// answerRun weighs the loop's condition with an answer, and has it decided.
+// answerRun evaluates the loop's condition with an answer and submits the result.
 func (e *Controller) answerRun(ctx context.Context, by team.Actor, id string, what workflow.AnswerRead) (uint64, error) {
 	if err := e.View(ctx, func(t *team.Team) {
 		if r := t.Runs[id]; r != nil && what.Fault == "" {

@@ -15,9 +15,9 @@ import (
 	"github.com/fairlead-dev/fairlead/team"
 )
 
-// howRun is how a run's steps are played. It is journaled with the run, so that whoever finds
-// the run after a crash goes on as it was begun; values of --env are not, since they may be
-// secrets: those that this daemon was not given are looked up in its own environment.
+// howRun is how a run's steps are executed. It is journaled with the run, so that the run can resume
+// unchanged after a crash. The values of --env are not journaled, because they may be secrets. A
+// restarted daemon takes missing values from its own environment.
 type howRun struct {
 	Workflow     string   `json:"workflow,omitempty"` // absolute, as all paths here
 	Wrapper      string   `json:"wrapper,omitempty"`
@@ -29,21 +29,21 @@ type howRun struct {
 	LogsDir      string   `json:"logs_dir,omitempty"`
 	Workdir      string   `json:"workdir,omitempty"`
 	ReportSchema string   `json:"report_schema,omitempty"`
-	Worktree     string   `json:"worktree,omitempty"` // where the run's own checkout is; empty: it has none
+	Worktree     string   `json:"worktree,omitempty"` // the run's own checkout; empty: none
 	WorktreeKeep bool     `json:"worktree_keep,omitempty"`
 }
 
-// runMember is what the loop remembers of a run and could look up again.
+// runMember is the loop's state of a run. All of it can be derived again.
 type runMember struct {
 	id    string
-	Seats map[string]*sessions.Slot // of steps that have one to themselves
-	doing map[string]bool           // errands that were begun, by key
+	Seats map[string]*sessions.Slot // slots of steps without an agent
+	doing map[string]bool           // actions that were started, by key
 	env   map[string]string         // values of --env; in memory only
-	dirty chan struct{}             // run_state.json is behind; nil: nobody writes it yet
-	due   uint64                    // counts what run_state.json has to follow
-	said  atomic.Uint64             // which of that it says
-	watch context.CancelFunc        // ends the look after gates and answers; nil: nobody looks
-	pen   context.CancelFunc        // ends the writing of run_state.json; nil: nobody writes it yet
+	dirty chan struct{}             // signals that run_state.json is behind; nil: it has no writer yet
+	due   uint64                    // number of changes that run_state.json has to show
+	said  atomic.Uint64             // the last of these changes that it shows
+	watch context.CancelFunc        // stops the polling of gates and answers; nil: not polling
+	pen   context.CancelFunc        // stops the writer of run_state.json; nil: no writer yet
 }
 
 // RunMember is what is kept of a run, made when it is first asked for.
@@ -56,7 +56,7 @@ func (e *Controller) RunMember(id string) *runMember {
 	return m
 }
 
-// howOf reads how a run is played off the team.
+// howOf reads from the team how a run is executed.
 func howOf(t *team.Team, id string) howRun {
 	var how howRun
 	if text := t.Notes[id].Settings.How; text != "" {
@@ -67,8 +67,8 @@ func howOf(t *team.Team, id string) howRun {
 	return how
 }
 
-// environ gives K=V for every step: what was said at the start, else what our own
-// environment has under that name.
+// environ returns K=V for every step. Values come from the start of the run, or from the daemon's
+// environment under the same name.
 func (e *Controller) environ(id string, how howRun) []string {
 	m := e.RunMember(id)
 	var env []string
@@ -84,7 +84,7 @@ func (e *Controller) environ(id string, how howRun) []string {
 	return env
 }
 
-// The places of a run's files.
+// The paths of a run's files.
 func runDir(r *workflow.Run) string { return filepath.Dir(r.ReportsDir) }
 
 func stateFile(r *workflow.Run) string { return filepath.Join(runDir(r), runfile.RunStateName) }
@@ -97,7 +97,7 @@ func logFile(r *workflow.Run, how howRun, step workflow.StepID, attempt int) str
 	return filepath.Join(dir, runfile.StepLogName(string(r.ID), string(step), attempt))
 }
 
-// errandsOfRun begins what a run's state asks for and was not begun, and lets its file follow.
+// errandsOfRun starts the pending actions of a run and updates run_state.json.
 func (e *Controller) errandsOfRun(id string) {
 	r := e.State().Runs[id]
 	if r == nil || e.Holding() {
@@ -151,8 +151,8 @@ func (e *Controller) errandsOfRun(id string) {
 	e.lookAfter(m, r, asks)
 }
 
-// runIsDone says whether a run has come to an end that nobody goes on from as a matter of
-// course: a failed one keeps its worktree, since whoever mends it looks there.
+// runIsDone reports whether a run has ended and is not expected to resume. A failed run keeps its
+// worktree, because people debug it there.
 func runIsDone(r *workflow.Run) bool {
 	switch r.Status() {
 	case workflow.IsCompleted, workflow.IsCancelled:
@@ -167,7 +167,7 @@ func runIsDone(r *workflow.Run) bool {
 	return true
 }
 
-// forgetRun ends what was done for a run that has left the value.
+// forgetRun stops the work for a run that was removed from the team's state.
 func (e *Controller) forgetRun(id string) {
 	m := e.Live[id]
 	if m == nil || e.Holding() {
@@ -195,14 +195,14 @@ func (e *Controller) errandOnBench(todo team.Action) {
 	e.Go(func(ctx context.Context) { e.sessions.EndSession(ctx, m, s) })
 }
 
-// errandOfStep does what the world has to say to a run. What is only reckoned is reckoned
-// here, on a team that is all in the journal; what reads files does so beside the loop.
+// errandOfStep carries out an action of a run. Calculations run here, on a team whose changes are
+// all journaled. Actions that read files run outside the loop.
 func (e *Controller) errandOfStep(r *workflow.Run, todo team.Action) {
 	id, step := string(r.ID), todo.Step.Lease.Step
 	switch todo.Do {
 	case team.WeighIt:
 		what := workflow.WhenWeighed{Step: step, Iteration: todo.Step.Iteration, Verdict: runfile.WeighWhen(r, step)}
-		e.Go(func(ctx context.Context) { _, _ = e.SubmitRun(ctx, sessions.ByEngine, id, what) }) // a refusal: it is moot
+		e.Go(func(ctx context.Context) { _, _ = e.SubmitRun(ctx, sessions.ByEngine, id, what) }) // a refusal means that the action is no longer needed
 	case team.FindItems:
 		plan, _, _ := r.Find(step)
 		ask := itemsAsked{step: step, iteration: todo.Step.Iteration, repo: workedOn(r.RepoDir, howOf(e.State(), id))}
@@ -214,7 +214,7 @@ func (e *Controller) errandOfStep(r *workflow.Run, todo team.Action) {
 		default:
 			ask.file = plan.Loop.ItemsFromArtifact
 		}
-		e.Go(func(ctx context.Context) { _, _ = e.SubmitRun(ctx, sessions.ByEngine, id, ask.find()) }) // the same
+		e.Go(func(ctx context.Context) { _, _ = e.SubmitRun(ctx, sessions.ByEngine, id, ask.find()) }) // a refusal means that the action is no longer needed
 	case team.LookForIt:
 		lease, f := todo.Step.Lease, StepFacts{Cmd: runfile.StepCommand{RunID: id, StepID: string(step)}, how: howOf(e.State(), id), Report: r.ReportFile(step)}
 		e.Go(func(ctx context.Context) { e.lookForReport(ctx, id, lease, f) })
@@ -223,7 +223,7 @@ func (e *Controller) errandOfStep(r *workflow.Run, todo team.Action) {
 	}
 }
 
-// submitRun has an event of a run decided. A refusal is an answer: what it was about is over.
+// SubmitRun submits an event of a run. A refusal is an answer: the subject of the event has ended.
 func (e *Controller) SubmitRun(ctx context.Context, by team.Actor, id string, what any) (uint64, error) {
 	ev := loop.EventBy(by, "", what)
 	ev.Run = id

@@ -17,8 +17,8 @@ import (
 	"github.com/fairlead-dev/fairlead/team"
 )
 
-// reportCost counts what a report says that the step has cost, where its driver has told of no
-// cost itself. False: we stop.
+// reportCost records the cost that a step's report states, if the driver has reported none. It
+// returns false if Fairlead is stopping.
 func (e *Controller) reportCost(ctx context.Context, m *sessions.Slot, s team.Session, bytes int64, cost float64) bool {
 	told := false
 	if e.View(ctx, func(t *team.Team) {
@@ -33,13 +33,13 @@ func (e *Controller) reportCost(ctx context.Context, m *sessions.Slot, s team.Se
 		return true
 	}
 	_, err := e.sessions.SubmitOf(ctx, team.Actor{Kind: "agent", ID: m.Conf.Name}, m, team.SessionReported{
-		Session: s.ID, Offset: bytes + 1, Usage: team.Usage{CostUSD: min(cost, sessions.CostReportMax)}, // behind all that it said
+		Session: s.ID, Offset: bytes + 1, Usage: team.Usage{CostUSD: min(cost, sessions.CostReportMax)}, // an offset after all of its output
 	})
 	return err == nil || loop.IsAnswer(err)
 }
 
-// reportOf finds a step's report: in its file, else between the markers in its output. Neither
-// a report nor an error: there is none.
+// reportOf finds a step's report in its file, or between the markers in its output. Without a report
+// it returns nil and no error.
 func (e *Controller) reportOf(ctx context.Context, m *sessions.Slot, f StepFacts, s team.Session) (*runfile.StepReport, error) {
 	of, err := f.Wanted()
 	if err != nil {
@@ -63,7 +63,7 @@ func (e *Controller) reportOf(ctx context.Context, m *sessions.Slot, f StepFacts
 	return &report, nil
 }
 
-// wanted is what a report has to be about, and has to fit.
+// Wanted is what a report must identify and the schema that it must match.
 func (f StepFacts) Wanted() (runfile.ReportFor, error) {
 	of := runfile.ReportFor{RunID: f.Cmd.RunID, StepID: f.Cmd.StepID}
 	if f.how.ReportSchema == "" {
@@ -79,8 +79,8 @@ func (f StepFacts) Wanted() (runfile.ReportFor, error) {
 	return of, nil
 }
 
-// markedReport is the last report that a session has printed between the markers, or nil. A
-// broken one is its fault only where no whole one follows.
+// markedReport is the last report that a session printed between the markers, or nil. A malformed
+// report is an error only if no complete one follows.
 func (e *Controller) markedReport(ctx context.Context, m *sessions.Slot, s team.Session) ([]byte, error) {
 	var read reportReader
 	said := e.printed
@@ -94,11 +94,11 @@ func (e *Controller) markedReport(ctx context.Context, m *sessions.Slot, s team.
 	return read.last, read.fault
 }
 
-// reportReader finds the last report in what is written into it.
+// reportReader finds the last report in the text written to it.
 type reportReader struct {
 	scan  marker.Scanner
 	last  []byte
-	fault error // of a report behind the last whole one
+	fault error // of a report after the last complete one
 }
 
 func (r *reportReader) Write(b []byte) (int, error) {
@@ -118,7 +118,7 @@ func (r *reportReader) note(pieces []marker.Piece) {
 	}
 }
 
-// printed is all that a session has printed.
+// printed copies a session's raw output to the reader.
 func (e *Controller) printed(ctx context.Context, _ *sessions.Slot, s team.Session, to *reportReader) error {
 	out, err := e.opts.Host.Output(ctx, s.ID, 0)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -132,8 +132,8 @@ func (e *Controller) printed(ctx context.Context, _ *sessions.Slot, s team.Sessi
 	return err
 }
 
-// spoken is what an agent has said whose output is a protocol. What its tools say is not the
-// agent's own word.
+// spoken copies the text of an agent whose output is a protocol. The output of its tools is left
+// out, because the agent did not write it.
 func (e *Controller) spoken(ctx context.Context, m *sessions.Slot, s team.Session, to *reportReader) error {
 	conv := m.Driver.Converse(driver.Agent{Name: m.Conf.Name}, sessions.SessionFor(m, s), sessions.ReadOnly{E: e.sessions, Session: s.ID})
 	for fact, err := range conv.Facts(ctx, 0) {
@@ -143,7 +143,7 @@ func (e *Controller) spoken(ctx context.Context, m *sessions.Slot, s team.Sessio
 		if fact.Kind != driver.Said || fact.Tool != "" {
 			continue
 		}
-		_, _ = to.Write([]byte(fact.Text)) // it takes all
+		_, _ = to.Write([]byte(fact.Text)) // Write accepts all input
 		if !fact.Part {
 			_, _ = to.Write([]byte("\n"))
 		}
@@ -151,9 +151,9 @@ func (e *Controller) spoken(ctx context.Context, m *sessions.Slot, s team.Sessio
 	return nil
 }
 
-// withReport adds to the end of a session of which nothing is left what its step's report
-// says: it may have been written before (W13). It is read at once, since it is small and the
-// case is rare.
+// WithReport adds the step's report to the end of a session that left no process or output. The
+// report may have been written before the session was lost (W13). It is read synchronously, because
+// it is small and the case is rare.
 func (e *Controller) WithReport(t *team.Team, s team.Session, ended team.SessionEnded) team.SessionEnded {
 	run, step, isStep := team.StepOf(s.For)
 	if !isStep {
@@ -178,8 +178,8 @@ func (e *Controller) WithReport(t *team.Team, s team.Session, ended team.Session
 	return ended
 }
 
-// lookForReport is for a step that is RUNNING by somebody else's word: nobody knows of a
-// process, so a report decides, or the attempt is lost (W13).
+// lookForReport handles a step that an imported file lists as RUNNING. No process is known, so
+// either a report decides the attempt or the attempt is lost (W13).
 func (e *Controller) lookForReport(ctx context.Context, id string, lease workflow.Lease, f StepFacts) {
 	of, err := f.Wanted()
 	var report runfile.StepReport

@@ -13,7 +13,7 @@ import (
 	"github.com/fairlead-dev/fairlead/team"
 )
 
-// Runs are all runs that are not archived, those that changed last first, without their steps.
+// Runs returns all runs that are not archived, latest change first, without their steps.
 func (e *Controller) Runs(ctx context.Context) ([]view.RunView, error) {
 	views := []view.RunView{}
 	err := e.View(ctx, func(t *team.Team) {
@@ -25,7 +25,7 @@ func (e *Controller) Runs(ctx context.Context) ([]view.RunView, error) {
 	return views, err
 }
 
-// RunByID is one run with its steps. The error is *team.Unknown where there is none.
+// RunByID returns one run with its steps. The error is *team.Unknown if it does not exist.
 func (e *Controller) RunByID(ctx context.Context, id string) (view.RunView, error) {
 	var shown view.RunView
 	var unknown error
@@ -112,7 +112,7 @@ func (e *Controller) stepView(t *team.Team, r *workflow.Run, how howRun, i int) 
 	return shown
 }
 
-// lastSession is the newest session that a step had, as far as the team remembers.
+// lastSession is the newest session of a step that the team's state still holds.
 func lastSession(t *team.Team, run string, plan *workflow.Step, p *workflow.Progress) string {
 	if a := t.Agents[plan.Agent]; a != nil && len(plan.Command) == 0 && !t.Notes[run].Settings.Wrapped {
 		for i := len(a.Past) - 1; i >= 0; i-- {
@@ -128,7 +128,7 @@ func lastSession(t *team.Team, run string, plan *workflow.Step, p *workflow.Prog
 	return fmt.Sprintf("%s@%s-%d", plan.ID, run, p.N)
 }
 
-// inboxItem is a step that waits for an answer.
+// InboxItem is a step that waits for an answer.
 func InboxItem(r *workflow.Run, step workflow.StepID) view.InboxItem {
 	plan, p, _ := r.Find(step)
 	return view.InboxItem{

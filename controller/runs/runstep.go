@@ -22,24 +22,24 @@ import (
 )
 
 const (
-	promptBytesMax = 1 << 20 // of a step's prompt; more is a document that the prompt should name
+	promptBytesMax = 1 << 20 // of a step's prompt; a longer text belongs in a file that the prompt names
 	schemaBytesMax = 1 << 20 // of a JSON Schema for reports
 	DirMode        = 0o755   // of a run's folders: as public as the repository
 )
 
-// stepFacts is what is needed to play one attempt of a step, taken off the team at one moment.
+// StepFacts is what one attempt of a step needs, copied from the team at one moment.
 type StepFacts struct {
 	Cmd     runfile.StepCommand
 	how     howRun
 	env     []string
-	written string // the prompt, as the workflow names it
-	Report  string // where the report is expected
+	written string // the prompt as the workflow states it
+	Report  string // path where the report is expected
 	log     string
 	repo    string
 	dir     string // the run's folder
 }
 
-// factsOf reads off the team what the attempt of a session is; false: it is over.
+// FactsOf reads a session's attempt from the team. It returns false if the attempt has ended.
 func (e *Controller) FactsOf(t *team.Team, s team.Session, run string, step workflow.StepID) (f StepFacts, ok bool) {
 	r := t.Runs[run]
 	if r == nil {
@@ -55,7 +55,7 @@ func (e *Controller) FactsOf(t *team.Team, s team.Session, run string, step work
 		}
 	}
 	if f.Cmd.Agent == "" {
-		f.Cmd.Agent = string(step) // a report names an agent: who has none stands for himself
+		f.Cmd.Agent = string(step) // a report names an agent; without one it names the step
 	}
 	f.how, f.written, f.Report, f.repo, f.dir = howOf(t, run), plan.Prompt, r.ReportFile(step), r.RepoDir, runDir(r)
 	f.log = logFile(r, f.how, step, max(1, f.Cmd.Attempt))
@@ -63,7 +63,7 @@ func (e *Controller) FactsOf(t *team.Team, s team.Session, run string, step work
 	return f, ok
 }
 
-// prepareStep says how a step's process is started, and makes what it needs.
+// PrepareStep decides how to start a step's process and creates the files that it needs.
 func (e *Controller) PrepareStep(ctx context.Context, m *sessions.Slot, s team.Session, run string, step workflow.StepID) (sessions.PreparedLaunch, error) {
 	var f StepFacts
 	ok := false
@@ -79,7 +79,7 @@ func (e *Controller) PrepareStep(ctx context.Context, m *sessions.Slot, s team.S
 			return sessions.PreparedLaunch{}, fmt.Errorf("make a folder of the run: %w", err)
 		}
 	}
-	for _, old := range []string{f.Report, f.log} { // of the attempt before: it must not be taken for this one's
+	for _, old := range []string{f.Report, f.log} { // from an earlier attempt; they must not count for this one
 		if err := setAside(old, s.Lease-1); err != nil {
 			return sessions.PreparedLaunch{}, err
 		}
@@ -104,7 +104,7 @@ func (e *Controller) PrepareStep(ctx context.Context, m *sessions.Slot, s team.S
 	return e.launchAgent(ctx, m, s, f, workdir)
 }
 
-// launchCommand is a step that a wrapper, a template or a command of its own plays.
+// launchCommand prepares a step that a wrapper, a template or its own command runs.
 func (e *Controller) launchCommand(ctx context.Context, m *sessions.Slot, s team.Session, f StepFacts, workdir string) (sessions.PreparedLaunch, error) {
 	f.Cmd.Wrapper, f.Cmd.WrapperArgs, f.Cmd.Template = f.how.Wrapper, f.how.WrapperArgs, f.how.Template
 	argv, err := f.Cmd.Argv()
@@ -118,7 +118,7 @@ func (e *Controller) launchCommand(ctx context.Context, m *sessions.Slot, s team
 	return e.sessions.Launch(ctx, m, s, agent, driver.Session{ID: s.ID, Kind: driver.Work, Attempt: f.Cmd.Attempt})
 }
 
-// launchAgent is a step that one of the team's agents plays, in the run's folder of work.
+// launchAgent prepares a step that an agent of the team runs, in the run's working folder.
 func (e *Controller) launchAgent(ctx context.Context, m *sessions.Slot, s team.Session, f StepFacts, workdir string) (sessions.PreparedLaunch, error) {
 	agent, err := e.sessions.AgentFor(m)
 	if err != nil {
@@ -145,7 +145,7 @@ func (e *Controller) launchAgent(ctx context.Context, m *sessions.Slot, s team.S
 	return ready, err
 }
 
-// footer tells an agent how its step is reported.
+// footer tells an agent how to report its step.
 func footer(f StepFacts) string {
 	return fmt.Sprintf(`
 
@@ -155,7 +155,7 @@ the lines <<<RUN_REPORT_JSON and RUN_REPORT_JSON>>>: {"schema": "run_report@v0",
 `, f.Cmd.StepID, f.Cmd.RunID, f.Cmd.Attempt, f.Report, f.Cmd.RunID, f.Cmd.StepID, f.Cmd.Agent)
 }
 
-// setAside gives a file another name, where there is one (X5).
+// setAside renames a file if it exists (X5).
 func setAside(path string, n uint64) error {
 	for try := 0; ; try++ {
 		to := path + ".lease" + strconv.FormatUint(n, 10)
@@ -176,8 +176,8 @@ func setAside(path string, n uint64) error {
 	}
 }
 
-// keepLog lets a step's log follow what its session says. It returns a channel that is closed
-// when the log is whole; nil for a session that is for no step.
+// KeepLog copies a session's output to the step's log. The returned channel is closed when the log
+// is complete. It is nil for a session without a step.
 func (e *Controller) KeepLog(m *sessions.Slot, s team.Session, proc seam.Process) <-chan struct{} {
 	run, step, isStep := team.StepOf(s.For)
 	if !isStep {
@@ -197,7 +197,8 @@ func (e *Controller) KeepLog(m *sessions.Slot, s team.Session, proc seam.Process
 	return done
 }
 
-// copyLog goes on where the file ends: after a restart the session's output is read from there.
+// copyLog continues at the end of the file, because after a restart it reads the session's output
+// from that offset.
 func copyLog(ctx context.Context, path string, proc seam.Process) (err error) {
 	if err := os.MkdirAll(filepath.Dir(path), DirMode); err != nil {
 		return err
@@ -220,7 +221,8 @@ func copyLog(ctx context.Context, path string, proc seam.Process) (err error) {
 	return err
 }
 
-// stepOver adds to the end of a step's session what its report says. False: we stop.
+// StepOver adds the step's report to the end of its session. It returns false if Fairlead is
+// stopping.
 func (e *Controller) StepOver(ctx context.Context, m *sessions.Slot, s team.Session, run string, step workflow.StepID, what *team.SessionEnded, kept <-chan struct{}) bool {
 	if kept != nil {
 		select {
@@ -235,7 +237,7 @@ func (e *Controller) StepOver(ctx context.Context, m *sessions.Slot, s team.Sess
 		return false
 	}
 	if !ok {
-		return true // the attempt is over: whatever was reported is late
+		return true // the attempt has ended, so a report is late
 	}
 	report, err := e.reportOf(ctx, m, f, s)
 	if err != nil {
@@ -256,22 +258,22 @@ func (e *Controller) StepOver(ctx context.Context, m *sessions.Slot, s team.Sess
 	return err == nil
 }
 
-// itemsAsked is a loop that takes its items from elsewhere.
+// itemsAsked is a loop that reads its items from a file or an artifact.
 type itemsAsked struct {
 	step      workflow.StepID
 	iteration int
-	artifacts []string // of the step that it takes them from
+	artifacts []string // of the step that provides the items
 	file      string   // or the artifact that lists them
 	repo      string
 }
 
-const ItemsFileMax = 512 << 10 // as much as the run takes
+const ItemsFileMax = 512 << 10 // the limit of the workflow machine
 
 func (a itemsAsked) find() workflow.ItemsSeen {
 	seen := workflow.ItemsSeen{Step: a.step, Iteration: a.iteration, Items: []string{}}
 	if a.file == "" {
 		for _, path := range a.artifacts {
-			text, _ := json.Marshal(path) // a text can be written
+			text, _ := json.Marshal(path) // marshalling a string cannot fail
 			seen.Items = append(seen.Items, string(text))
 		}
 		return seen
@@ -284,7 +286,8 @@ func (a itemsAsked) find() workflow.ItemsSeen {
 	return seen
 }
 
-// readItems reads a JSON list from a file of the repository. No link leads out of it.
+// readItems reads a JSON list from a file of the repository. Links that lead out of the repository
+// are refused.
 func readItems(repo, name string) ([]string, error) {
 	if filepath.IsAbs(name) || !filepath.IsLocal(name) {
 		return nil, fmt.Errorf("items_from_artifact %q is not below the repository", name)

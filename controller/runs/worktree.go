@@ -18,12 +18,13 @@ import (
 	"github.com/fairlead-dev/fairlead/team"
 )
 
-// nameOfRun is what a run's name has to be to name a folder and a ref (as machine/workflow asks).
+// nameOfRun matches the run IDs that can name a folder and a ref (machine workflow requires the
+// same).
 var nameOfRun = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.-]{0,47}$`)
 
-// makeWorktree makes the checkout in which a run's steps work, and tells req where it is: of
-// how, Worktree and (where nobody named another) Workdir. The error is a *machine.Refusal where
-// the repository, the names or the place do not allow it; nothing was made then.
+// makeWorktree makes the checkout for a run's steps and sets Worktree in req.how, and Workdir if the
+// flags do not name one. The error is a *machine.Refusal if the repository, a name or the path does
+// not allow it. In that case nothing was created.
 func (e *Controller) makeWorktree(ctx context.Context, req *runRequest, flags view.RunFlags) error {
 	no := func(format string, args ...any) error {
 		return worktree.RefuseWorktree(req.id, fmt.Sprintf(format, args...))
@@ -64,8 +65,8 @@ func (e *Controller) makeWorktree(ctx context.Context, req *runRequest, flags vi
 	return nil
 }
 
-// placeFor is where the checkout is made. What nobody named is below the repository, and a
-// repository that brings links does not lead it elsewhere.
+// placeFor is the path for the checkout. The default path is inside the repository, and links in the
+// repository cannot move it elsewhere.
 func placeFor(req *runRequest, flags view.RunFlags) (string, error) {
 	root := flags.WorktreeRoot
 	if root != "" && !filepath.IsAbs(root) {
@@ -100,7 +101,7 @@ func placeFor(req *runRequest, flags view.RunFlags) (string, error) {
 	return path, nil
 }
 
-// leaveWord makes the .gitignore of the worktrees' folder, where there is none.
+// leaveWord creates the .gitignore of the worktrees' folder if it is missing.
 func leaveWord(path string) error {
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644) //nolint:gosec // as public as the repository
 	if errors.Is(err, fs.ErrExist) {
@@ -113,8 +114,8 @@ func leaveWord(path string) error {
 	return errors.Join(err, f.Close())
 }
 
-// workedOn is the folder that a run's steps work on: the repository, or in the run's own
-// checkout the same folder. It is what wrappers are given as --repo and REPO_DIR.
+// workedOn is the folder that a run's steps change: the repository, or the same folder in the run's
+// checkout. Wrappers receive it as --repo and REPO_DIR.
 func workedOn(repo string, how howRun) string {
 	if how.Worktree == "" {
 		return repo
@@ -131,16 +132,16 @@ func workedOn(repo string, how howRun) string {
 	}
 }
 
-// worktreeEnd is what became of a run's checkout.
+// worktreeEnd is the result of removing a run's checkout.
 type worktreeEnd struct {
-	Ref     string // everything that it held was kept there by this call
+	Ref     string // ref under which this call saved the content
 	Removed bool
-	Stays   string // why it was not removed, in words
+	Stays   string // why it was not removed
 }
 
-// endWorktree takes a run's checkout away when the run is done, after everything in it was kept
-// under a ref. That it could not be removed without a loss is no error, but an answer: Stays.
-// It may be called again at any time, also after a crash in its midst.
+// endWorktree removes the checkout of a run that is done, after it saved all content under a ref. If
+// removal would lose content, that is not an error: Stays gives the reason. It may be called again
+// at any time, also after a crash.
 func (e *Controller) endWorktree(ctx context.Context, id, repo string, how howRun) (end worktreeEnd, err error) {
 	if how.Worktree == "" {
 		return end, nil
@@ -159,7 +160,7 @@ func (e *Controller) endWorktree(ctx context.Context, id, repo string, how howRu
 		if end.Removed = true; finished {
 			end.Ref = w.Ref()
 		}
-		return end, nil // git is not asked: a start comes here for each run that is done
+		return end, nil // avoids a git call: every start of the daemon comes here for each run that is done
 	}
 	end.Ref, end.Stays, err = w.Remove(ctx)
 	end.Removed = err == nil && end.Stays == ""
@@ -172,8 +173,7 @@ func (e *Controller) endWorktree(ctx context.Context, id, repo string, how howRu
 	return end, err
 }
 
-// retireWorktree is endWorktree for a run that was done when somebody looked, and may have gone
-// on since.
+// retireWorktree is endWorktree for a run that may have resumed since it was read.
 func (e *Controller) retireWorktree(ctx context.Context, id, repo string, how howRun) (end worktreeEnd, err error) {
 	release, err := worktree.TakeCheckout(ctx, how.Worktree)
 	if err != nil {
@@ -194,8 +194,8 @@ func wrapped(doing string, err error) error {
 	return fmt.Errorf("%s: %w", doing, err)
 }
 
-// dropWorktree takes back what makeWorktree made, for a run that was refused after all. What
-// has been written there since stays, and so does a branch that has moved.
+// dropWorktree undoes makeWorktree for a run that was refused. Content written since then remains,
+// and so does a branch that has moved.
 func (e *Controller) dropWorktree(ctx context.Context, req *runRequest) error {
 	if req.how.Worktree == "" {
 		return nil
@@ -217,9 +217,9 @@ func (e *Controller) dropWorktree(ctx context.Context, req *runRequest) error {
 	return err
 }
 
-// reviveWorktree has a run's checkout there again, for a run that goes on after it was taken
-// away: on its branch where that is free and where it was, else apart from all branches, with
-// everything that was kept. What was staged comes back unstaged.
+// reviveWorktree recreates the checkout of a run that resumes after its removal. It restores all
+// saved content. It uses the run's branch if the branch is free and has not moved, and a detached
+// HEAD otherwise. Staged changes come back unstaged.
 func (e *Controller) reviveWorktree(ctx context.Context, id, repo string, how howRun) (err error) {
 	if how.Worktree == "" {
 		return nil
@@ -230,14 +230,14 @@ func (e *Controller) reviveWorktree(ctx context.Context, id, repo string, how ho
 		return err
 	}
 	if _, err := os.Lstat(how.Worktree); !errors.Is(err, fs.ErrNotExist) {
-		return err // it is there
+		return err // it exists
 	}
 	head, branch, kept, err := w.WhereItWas(ctx)
 	if err != nil {
 		return err
 	}
 	made := worktree.Git{Dir: worktree.Aside(how.Worktree, worktree.MakingSuffix)}
-	for _, old := range []string{how.Worktree, made.Dir} { // one that was deleted by hand, and one that a crash left half made
+	for _, old := range []string{how.Worktree, made.Dir} { // a checkout deleted by hand, and one that a crash left incomplete
 		if err := w.Repo.Worktree(ctx, "remove", "--force", "--", old); err != nil && !worktree.GitSaidNo(err) {
 			return err
 		}
@@ -249,7 +249,7 @@ func (e *Controller) reviveWorktree(ctx context.Context, id, repo string, how ho
 	if err != nil {
 		return err
 	}
-	for _, args := range [][]string{ // the index is the commit's; the files are those that were kept
+	for _, args := range [][]string{ // the index is from the commit; the files are the saved ones
 		{"reset", "--quiet", "--hard", head},
 		{"restore", "--quiet", "--source=" + kept, "--worktree", "--", "."},
 	} {
