@@ -1,7 +1,7 @@
 package crew
 
-// documentsSettled says whether the files of the agents' documents were brought up to the journal: who
-// copies them after a stop copies what was true.
+// documentsSettled reports whether the agents' document files match the journal. A stop waits for
+// it, so that a copy of the files is up to date.
 func (e *Controller) documentsSettled() bool {
 	return e.opts.Documents == nil || e.CrewState.filed.Load() == e.CrewState.changed.Load()
 }

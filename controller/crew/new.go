@@ -17,7 +17,7 @@ type Controller struct {
 	opts     seam.Options
 	log      *slog.Logger
 
-	CrewState crewSide // the index of transcripts, and how far the documents' files are
+	CrewState crewSide // the index of transcripts, and the state of the document files
 }
 
 // New makes the controller of the crew.

@@ -18,17 +18,16 @@ import (
 	"github.com/fairlead-dev/fairlead/team"
 )
 
-// What people ask of the team. The errors are a *machine.Refusal where the answer is no, and a
-// *team.Unknown where nobody of the team is meant. Each returns when the order is durable, with
-// the Seq of the last change that it made; what comes of it shows in Crew.
+// Requests from people to the crew. The error is a *machine.Refusal if the request is refused, and a
+// *team.Unknown if a name matches no member. Each call returns when the request is durable, with the
+// Seq of its last change. Crew shows the effect.
 
-// Summon has the lead bring a team into being (P1).
+// Summon asks the lead to create the crew (P1).
 func (e *Controller) Summon(ctx context.Context, by seam.Actor) (uint64, error) {
 	return e.Submit(ctx, by, "", crew.SummonAsked{})
 }
 
-// Wake has the lead wake those who are not awake (P8): who is named by an id or a name, or
-// everybody.
+// Wake asks the lead to wake sleeping members (P8): those named by ID or name, or all.
 func (e *Controller) Wake(ctx context.Context, by seam.Actor, who []string) (uint64, error) {
 	if len(who) > wakeNamesMax {
 		return 0, fmt.Errorf("%d names are too many: a team has %d seats; name fewer, or none for all", len(who), crew.SeatMax+1)
@@ -50,14 +49,14 @@ func (e *Controller) Wake(ctx context.Context, by seam.Actor, who []string) (uin
 	return e.Submit(ctx, by, "", crew.WakeAsked{Docs: docs})
 }
 
-const wakeNamesMax = 64 // of one order: more than the seats that there are
+const wakeNamesMax = 64 // per request; more than a crew has members
 
-// Sleep ends the lead's session, and with it everybody sleeps (P3).
+// Sleep ends the lead's session, which puts all members to sleep (P3).
 func (e *Controller) Sleep(ctx context.Context, by seam.Actor) (uint64, error) {
 	return e.Submit(ctx, by, "", team.SleepAsked{})
 }
 
-// BadDocument says that what was handed in is no agent's document.
+// BadDocument is the error for content that is not a valid agent document.
 type BadDocument struct{ Why error }
 
 func (b *BadDocument) Error() string {
@@ -66,10 +65,10 @@ func (b *BadDocument) Error() string {
 
 func (b *BadDocument) Unwrap() error { return b.Why }
 
-// ImportDocument takes in a document from elsewhere (P12, P13), and gives it as it stands then: who
-// is awake there is not awake here before the lead says so. An id that it brings is not kept: it
-// gets one of ours. The error is a *BadDocument where it is none, and a *machine.Refusal where it
-// has no place here.
+// ImportDocument imports a document (P12, P13) and returns the result. An imported agent is not
+// awake until the lead reports it. It gets a new ID, and the ID in the document is dropped. The
+// error is a *BadDocument if the document is invalid, and a *machine.Refusal if the crew cannot take
+// it.
 func (e *Controller) ImportDocument(ctx context.Context, by seam.Actor, data []byte) (view.DocumentView, error) {
 	doc, bare, err := crewfile.ReadDocument(data)
 	if err != nil {
@@ -111,7 +110,7 @@ func (e *Controller) ImportDocument(ctx context.Context, by seam.Actor, data []b
 	return shown, nil
 }
 
-// without is an object of unknown fields less one of them.
+// without returns a JSON object of unknown fields without one field.
 func without(object json.RawMessage, field string) (json.RawMessage, error) {
 	if len(object) == 0 {
 		return nil, nil
@@ -124,7 +123,7 @@ func without(object json.RawMessage, field string) (json.RawMessage, error) {
 		if len(out) > 1 {
 			out = append(out, ',')
 		}
-		key, err := json.Marshal(name) // unknown fields are kept as this spells them
+		key, err := json.Marshal(name) // unknown fields are stored with this spelling
 		out = append(append(append(out, key...), ':'), value...)
 		return err
 	})

@@ -22,15 +22,15 @@ import (
 )
 
 const (
-	documentsRound   = 64       // files of others that one round takes in; the next begins at once
-	DocumentBytesAll = 16 << 20 // of souls and unknown fields, with an import: every snapshot holds them all
+	documentsRound   = 64       // foreign files imported per round; the next round starts at once
+	DocumentBytesAll = 16 << 20 // of souls and unknown fields, with an import: every snapshot contains all of them
 	documentNamed    = 5        // files that one notice names
 )
 
-// documentSum is the identity of the bytes that a document is written as.
+// DocumentSum identifies the bytes that a document is written as.
 func DocumentSum(doc *crew.Document) string { return crewfile.DocumentSum(doc) }
 
-// documentsBegin lets the agents' files follow the journal, and be read. It looks before it writes.
+// DocumentsBegin starts the exchange between document files and journal. It reads before it writes.
 func (e *Controller) DocumentsBegin() {
 	if e.opts.Documents == nil {
 		return
@@ -41,34 +41,34 @@ func (e *Controller) DocumentsBegin() {
 	})
 }
 
-// documentPen is the one hand that reads and writes the files: so nothing of ours is ever between
-// a look and what comes of it.
+// DocumentPen is the only reader and writer of the document files in this process. No other write by
+// Fairlead can therefore happen between a read and the following write.
 type DocumentPen struct {
 	E      *Controller
 	Files  seam.Documents
 	Papers map[string]*DocumentPaper // by stem
-	leads  bool                      // the team has somebody who leads it
-	made   bool                      // the folder was made, so that others can put files into it
-	behind bool                      // a file changed between look and write: the next round writes it
-	warned string                    // what was last said of the folder
+	leads  bool                      // the team has a lead
+	made   bool                      // the folder exists, so that other programs can put files into it
+	behind bool                      // a file changed between read and write: the next round writes it
+	warned string                    // last warning about the folder
 	stuck  map[string]string         // files that cannot be written, and why
 }
 
-// documentPaper is what the pen remembers of one file and could find out again.
+// DocumentPaper is the state of one file. All of it can be derived again.
 type DocumentPaper struct {
 	of     *crew.Document // of which these are:
 	want   file.Sum
-	agrees file.Sum    // what somebody else wrote says the same in other bytes: it stays
-	stays  file.Sum    // what cannot be put aside, and why it should be: people know
-	news   loop.Bucket // contents of others
-	next   time.Time   // no content of others is taken in before
+	agrees file.Sum    // a foreign file with the same content in other bytes: it stays
+	stays  file.Sum    // a file that cannot be set aside; people were told of the reason
+	news   loop.Bucket // limits the import of foreign content
+	next   time.Time   // no foreign content is imported before
 }
 
 const documentsFolderRetry = time.Second
 
-// keep writes and reads until the engine stops.
+// keep reads and writes until Fairlead stops.
 func (p *DocumentPen) keep(ctx context.Context) {
-	again := time.NewTimer(0) // the first look
+	again := time.NewTimer(0) // the first round
 	defer again.Stop()
 	for {
 		select {
@@ -101,14 +101,14 @@ func (p *DocumentPen) keep(ctx context.Context) {
 	}
 }
 
-// known is every document, as of one moment. Nobody changes a document that is in the journal.
+// known returns all documents at one moment. A document in the journal is immutable.
 func (p *DocumentPen) known(ctx context.Context) (docs map[crew.DocID]*crew.Document, err error) {
 	err = p.E.View(ctx, func(t *team.Team) { docs, p.leads = maps.Clone(t.Crew.Docs), t.Crew.Lead.Agent != "" })
 	return docs, err
 }
 
-// round looks once, takes in what others wrote, and writes what does not say what the journal
-// says. It says after which time to look again; 0: when there is news.
+// round reads the files once, imports foreign content, and writes the files that differ from the
+// journal. It returns the time until the next round; 0 means to wait for a change.
 func (p *DocumentPen) round(ctx context.Context) (time.Duration, error) {
 	docs, err := p.known(ctx)
 	if err != nil {
@@ -147,7 +147,7 @@ func (p *DocumentPen) round(ctx context.Context) (time.Duration, error) {
 	return loop.Sooner(wait, late), err
 }
 
-// paper is what is remembered of a file.
+// paper is the state of a file.
 func (p *DocumentPen) paper(stem string) *DocumentPaper {
 	paper := p.Papers[stem]
 	if paper == nil {
@@ -157,8 +157,8 @@ func (p *DocumentPen) paper(stem string) *DocumentPaper {
 	return paper
 }
 
-// takeIn has what others wrote decided: a new agent, fields that we do not know, or nothing that
-// we can use; that is put aside.
+// takeIn submits foreign content: a new agent or unknown fields. Content that is not usable is set
+// aside.
 func (p *DocumentPen) takeIn(ctx context.Context, docs map[crew.DocID]*crew.Document, sight crewfile.DocumentSight) (wait time.Duration, err error) {
 	var offered []crewfile.FoundDocument
 	var reqs []loop.Request
@@ -188,7 +188,7 @@ func (p *DocumentPen) takeIn(ctx context.Context, docs map[crew.DocID]*crew.Docu
 			paper.agrees = found.Sum
 			p.took(found, sight)
 		case len(offered) > 0 && docs[in.ID] == nil && taken+size > DocumentBytesAll:
-			wait = time.Nanosecond // those before it may be refused: then there is room
+			wait = time.Nanosecond // the earlier ones may be refused, which makes room
 		default:
 			taken += size
 			offered = append(offered, found)
@@ -206,7 +206,7 @@ func (p *DocumentPen) takeIn(ctx context.Context, docs map[crew.DocID]*crew.Docu
 		}
 	}
 	for i, found := range offered {
-		var never *journal.Refused // there is no room for it in one change
+		var never *journal.Refused // it is too large for one change
 		switch err := answers[i].Err; {
 		case errors.Is(err, loop.ErrClosed):
 			return wait, err
@@ -214,7 +214,7 @@ func (p *DocumentPen) takeIn(ctx context.Context, docs map[crew.DocID]*crew.Docu
 			aside = append(aside, p.PutAside(found, "refused", err.Error()))
 		case err != nil:
 			return wait, err
-		case now[crew.DocID(found.Stem)] == nil: // its name was none for a document: it has another one
+		case now[crew.DocID(found.Stem)] == nil: // its file name was not valid for a document, so it has another one
 			if _, err := p.Files.PutAside(found, "imported"); err != nil {
 				p.E.log.Warn("an imported document cannot be put aside", "file", found.Name, "error", err)
 			}
@@ -225,7 +225,7 @@ func (p *DocumentPen) takeIn(ctx context.Context, docs map[crew.DocID]*crew.Docu
 	return wait, p.say(ctx, aside)
 }
 
-// took lets a file be written over.
+// took allows a file to be overwritten.
 func (p *DocumentPen) took(found crewfile.FoundDocument, sight crewfile.DocumentSight) {
 	p.Files.Took(found)
 	if !found.Swapped {
@@ -238,7 +238,7 @@ func byDocument(file string) team.Actor {
 	return team.Actor{Kind: "human", ID: "file " + file}
 }
 
-// read makes an event of a file. agrees: it says what ours would say.
+// read turns a file into an event. agrees means that the file has the same content as the document.
 func (p *DocumentPen) read(found crewfile.FoundDocument, docs map[crew.DocID]*crew.Document) (in crew.Imported, agrees bool, fault string) {
 	if found.Fault != "" {
 		return in, false, found.Fault
@@ -258,7 +258,7 @@ func (p *DocumentPen) read(found crewfile.FoundDocument, docs map[crew.DocID]*cr
 
 const fullWords = "the documents of this team hold 16 MiB of souls and other fields already, which is the most that is taken in"
 
-// weight is how much of documents every snapshot holds.
+// weight is the number of bytes of documents in every snapshot.
 func weight(docs map[crew.DocID]*crew.Document) (bytes int) {
 	for _, doc := range docs {
 		bytes += len(doc.Soul) + len(doc.Extra)
@@ -266,16 +266,17 @@ func weight(docs map[crew.DocID]*crew.Document) (bytes int) {
 	return bytes
 }
 
-// putAside keeps what cannot be taken in under a name that says why, and says so.
+// PutAside renames a file that cannot be imported. The new name gives the reason, and a notice
+// reports it.
 func (p *DocumentPen) PutAside(found crewfile.FoundDocument, why, fault string) string {
 	name, err := p.Files.PutAside(found, why)
 	switch {
 	case errors.Is(err, crewfile.ErrDocumentChanged):
-		return "" // another one lies there now, and is looked at
+		return "" // another file replaced it and is read next
 	case err != nil:
 		paper := p.paper(found.Stem)
 		if paper.stays == found.Sum+file.Sum(fault) {
-			return "" // said before; it is found again by every look
+			return "" // already reported; every round finds it again
 		}
 		paper.stays = found.Sum + file.Sum(fault)
 		p.E.log.Warn("a document that cannot be taken in cannot be put aside either", "file", found.Name, "fault", fault, "error", err)
@@ -285,7 +286,7 @@ func (p *DocumentPen) PutAside(found crewfile.FoundDocument, why, fault string) 
 	return fmt.Sprintf("%s: %s; it is kept as %s", found.Name, fault, name)
 }
 
-// say shows people what was put aside: one notice a round, however many there were.
+// say reports the files that were set aside: one notice per round, whatever their number.
 func (p *DocumentPen) say(ctx context.Context, aside []string) error {
 	var said []string
 	for _, words := range aside {
@@ -308,7 +309,7 @@ func (p *DocumentPen) say(ctx context.Context, aside []string) error {
 	return err
 }
 
-// write puts into the files what the journal says, where they do not say it.
+// write updates the files that differ from the journal.
 func (p *DocumentPen) write(docs map[crew.DocID]*crew.Document, sight crewfile.DocumentSight) (wait time.Duration, err error) {
 	stuck := map[string]string{}
 	p.behind = false
@@ -356,8 +357,8 @@ func (p *DocumentPen) write(docs map[crew.DocID]*crew.Document, sight crewfile.D
 	return wait, nil
 }
 
-// still is what agreed with a document before it changed: it does not agree any more, unless it
-// changed in nothing that is written.
+// still is the sum of a file that matched a document before the document changed. The sum is empty
+// if the change affects the written bytes.
 func (p *DocumentPen) still(paper *DocumentPaper, content []byte) file.Sum {
 	if paper.want == file.SumOf(content) || paper.want == "" {
 		return paper.agrees
@@ -365,11 +366,11 @@ func (p *DocumentPen) still(paper *DocumentPaper, content []byte) file.Sum {
 	return ""
 }
 
-// used says whether nothing need be remembered of a file of nobody.
+// used reports whether the state of a file without a document can be dropped.
 func (d *DocumentPaper) used(now time.Time) bool { return now.Sub(d.news.Since) > time.Minute }
 
-// doAll submits requests one after the other, so that they are decided in this order, and waits for
-// all answers.
+// doAll submits requests in order, so that they are decided in this order, and waits for all
+// answers.
 func (e *Controller) doAll(ctx context.Context, reqs []loop.Request) ([]loop.Answer, error) {
 	waits := make([]func(context.Context) (uint64, error), len(reqs))
 	for i, req := range reqs {
@@ -392,7 +393,8 @@ func (e *Controller) doAll(ctx context.Context, reqs []loop.Request) ([]loop.Ans
 const (
 	documentRetry = time.Second // after a document could not be written
 
-	// Writes of a document against a program that writes something else: so many at once, then one in
+	// Limit for repeated writes against a program that overwrites a document: a burst, then one write
+	// per interval.
 	// every interval.
 	documentFixesMax   = 20
 	documentFixesEvery = time.Second

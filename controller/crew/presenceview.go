@@ -10,16 +10,16 @@ import (
 	"github.com/fairlead-dev/fairlead/team"
 )
 
-// Crew is who of the team exists, and how they are; all: expired ones, too. Unknown fields of
-// documents are not in it.
+// Crew returns the members and their states. With all it includes expired members. Unknown fields of
+// documents are left out.
 func (e *Controller) Crew(ctx context.Context, all bool) (view.CrewView, error) {
 	var view view.CrewView
 	err := e.View(ctx, func(t *team.Team) { view = e.crewView(t, all) })
 	return view, err
 }
 
-// Document is one of them, with its unknown fields, by its id or by its name. The error is a
-// *team.Unknown where nobody is meant, and a *machine.Refusal where two are.
+// Document returns one member with its unknown fields, by ID or by name. The error is a
+// *team.Unknown if no member matches, and a *machine.Refusal if two match.
 func (e *Controller) Document(ctx context.Context, name string) (view.DocumentView, error) {
 	var shown view.DocumentView
 	var answer error
@@ -79,15 +79,15 @@ func (e *Controller) leadView(t *team.Team) view.LeadView {
 	return shown
 }
 
-// presenceOf is how an agent of ours stands with the team: the lead leads it, and one whose name
-// a document bears is as that says.
+// PresenceOf is the role or state of a configured agent in the crew: the lead, or the state of the
+// document with the agent's name.
 func (e *Controller) PresenceOf(name string) string {
 	members := &e.State().Crew
 	if name == members.Lead.Agent {
 		return "lead"
 	}
 	seat, status := crew.SeatMax+1, ""
-	for _, doc := range members.Docs { // the visible ones have a seat each
+	for _, doc := range members.Docs { // each visible member has a place in the crew
 		if doc.Visible() && doc.Name == name && doc.Seat < seat {
 			seat, status = doc.Seat, string(doc.Status)
 		}

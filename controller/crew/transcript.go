@@ -17,7 +17,7 @@ import (
 	"github.com/fairlead-dev/fairlead/team"
 )
 
-// Message is what one speaker said in a row.
+// Message is consecutive text from one speaker.
 type Message struct {
 	Seq     uint64    `json:"seq" doc:"Of the change in the journal; several messages may share it"`
 	At      time.Time `json:"at"`
@@ -28,18 +28,19 @@ type Message struct {
 	Text    string    `json:"text"`
 }
 
-// TranscriptQuery asks for a part of all that was said. Without Before and After it is the newest.
+// TranscriptQuery selects a part of the transcript. Without Before and After it selects the newest
+// messages.
 type TranscriptQuery struct {
-	Speaker string // only what this one said
-	Session string // only what was said in this session
-	Text    string // only what has this in it, in upper or lower case
+	Speaker string // only messages from this speaker
+	Session string // only messages in this session
+	Text    string // only messages that contain this text, ignoring case
 	Before  uint64 // only messages with a smaller Seq, the newest of them
 	After   uint64 // only messages with a greater Seq, the oldest of them
 	Limit   int    // messages at most; 0: 100
 }
 
-// TranscriptPage is a part of all that was said, the oldest first. Messages of one Seq are never
-// parted.
+// TranscriptPage is a part of the transcript, oldest message first. A page never splits messages of
+// one Seq.
 type TranscriptPage struct {
 	Messages []Message `json:"messages"`
 	More     bool      `json:"more" doc:"There may be more, in the direction that was asked for"`
@@ -48,16 +49,16 @@ type TranscriptPage struct {
 }
 
 const (
-	transcriptPageBytes = 4 << 20 // of one page: more than anybody reads at once
-	transcriptScanBytes = 8 << 20 // of texts that one request looks through; it is asked again for more
-	transcriptScanMax   = 8192    // messages that one request looks through
-	transcriptChunk     = 256     // messages that are read at a time while something is looked for
-	transcriptTextMax   = 1000    // bytes of what is looked for
+	transcriptPageBytes = 4 << 20 // per page
+	transcriptScanBytes = 8 << 20 // text searched per request; the caller continues with another request
+	transcriptScanMax   = 8192    // messages searched per request
+	transcriptChunk     = 256     // messages read at a time during a search
+	transcriptTextMax   = 1000    // bytes of the search text
 
 	KindOfLead, KindOfAgent, kindOfHuman = "lead", "agent", "human"
 )
 
-// Transcript is a part of all that was said: in lead sessions, and in channels.
+// Transcript returns a part of the messages from lead sessions and channels.
 func (e *Controller) Transcript(ctx context.Context, q TranscriptQuery) (TranscriptPage, error) {
 	q.Limit = min(cmp.Or(max(q.Limit, 0), channels.PageDefault), channels.PageMax)
 	page := TranscriptPage{Messages: []Message{}}
@@ -91,8 +92,8 @@ func (e *Controller) Transcript(ctx context.Context, q TranscriptQuery) (Transcr
 	return page, nil
 }
 
-// inTranscripts is a session as messages name it: those of a lead have a name for all machines, and
-// people know the one that they see in every list.
+// InTranscripts is the session name that messages use. A lead's session has a global name there,
+// while people see the local name in every list.
 func InTranscripts(t *team.Team, session string) string {
 	for _, a := range t.Agents {
 		if a.Session != nil && a.Session.ID == session {
@@ -107,7 +108,7 @@ func InTranscripts(t *team.Team, session string) string {
 	return session
 }
 
-// begin looks where it is quickest.
+// begin chooses the faster place to start.
 func (s *search) begin(ctx context.Context, head uint64) (more bool, err error) {
 	s.after, s.until = s.q.After, head
 	if s.q.Before != 0 {
@@ -130,7 +131,8 @@ func (s *search) begin(ctx context.Context, head uint64) (more bool, err error) 
 	return s.run(ctx)
 }
 
-// whom is who is of the team, so that what a lead quotes can be told from what it says.
+// Whom lists the members of the crew. It tells a lead's quotation of a member from the lead's own
+// text.
 type Whom struct {
 	Lead  string
 	Names map[string]bool
@@ -146,7 +148,7 @@ func whomOf(t *team.Team) Whom {
 	return w
 }
 
-// messages takes what was said by one change apart.
+// Messages splits the text of one change into messages.
 func (w *Whom) Messages(s *Spoken) []Message {
 	is := Message{Seq: s.Seq, At: s.at, Session: s.Session, Speaker: s.By, Kind: KindOfAgent, Channel: s.channel, Text: s.text}
 	switch {
@@ -169,21 +171,22 @@ func (w *Whom) Messages(s *Spoken) []Message {
 	return []Message{is}
 }
 
-// search goes through all that was said in the direction that was asked for.
+// search reads the transcript in the requested direction.
 type search struct {
 	e            *Controller
 	q            TranscriptQuery
 	text         string // in lower case
 	whom         Whom
-	after, until uint64      // still to be looked through: what is between, and at until
-	found        [][]Message // by change, in the order in which they were found
+	after, until uint64      // still to be searched: greater than after, up to and including until
+	found        [][]Message // by change, in the order of the search
 	messages     int
 	bytes        int // found
-	read         int // bytes that were looked through
-	seen         int // messages that were
+	read         int // bytes searched
+	seen         int // messages searched
 }
 
-// run looks until the page is full, or as far as one request goes. It says whether there is more.
+// run searches until the page is full or the limit of a request is reached. It reports whether there
+// is more.
 func (s *search) run(ctx context.Context) (more bool, err error) {
 	for s.after < s.until {
 		if s.q.After != 0 && s.e.CrewState.Said.misses(s.after) {
