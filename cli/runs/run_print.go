@@ -32,6 +32,7 @@ type LineFace struct {
 	width int // of the widest step's name so far
 }
 
+// Look prints what changed since the last view of the run.
 func (f *LineFace) Look(view view.RunView) {
 	for _, s := range view.Steps {
 		f.width = min(max(f.width, len(s.ID)), cli.StepWidth)
@@ -44,6 +45,7 @@ func (f *LineFace) say(format string, args ...any) {
 	fmt.Fprintln(f.A.Err, "fairlead: "+cli.Plain(fmt.Sprintf(format, args...)))
 }
 
+// Change prints one change of the run.
 func (f *LineFace) Change(ch api.Change) error {
 	for _, told := range tell(f.A, f.Id, ch) {
 		if _, err := fmt.Fprintf(f.A.Out, "%s  %-*s  %s\n", ch.Time.Local().Format(time.TimeOnly), f.width, cli.Line(told.step, cli.StepWidth), told.text); err != nil {
