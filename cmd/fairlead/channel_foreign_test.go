@@ -495,7 +495,7 @@ func TestForeignFloods(t *testing.T) {
 		for i := 0; i < 200 && err == nil; i++ {
 			_, err = client.AgentSaid(t.Context(), view.Speech{Channel: "talk", Agent: name, Turn: turn.Turn, Text: text})
 		}
-		refused(t, name+" says 25 MiB", err, "are the most")
+		refused(t, name+" says 25 MiB", err, "the limit is")
 	}
 	if grown := s.stateBytes() - before; grown > postedMax {
 		t.Errorf("the journal has grown by %d bytes", grown)

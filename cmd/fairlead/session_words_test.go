@@ -112,5 +112,5 @@ func TestSessionSeveralOpen(t *testing.T) {
 		}
 	}
 	d.must("dispatch", "end", "--path", filepath.Base(second))
-	d.no(cli.ExitRefused, []string{"responded"}, "dispatch", "respond", "--path", first, "nothing was asked")
+	d.no(cli.ExitRefused, []string{"not possible while it is ready"}, "dispatch", "respond", "--path", first, "nothing was asked")
 }
