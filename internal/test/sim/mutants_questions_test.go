@@ -1,25 +1,29 @@
 package sim
 
-// ofQuestions are faults in what becomes of what agents ask, and of providers that take no more.
+// ofQuestions are faults in questions of agents and in rate limits of providers.
 var ofQuestions = []mutant{
 	{
-		breaks: "an answer is noted as told, and nobody tells it",
-		file:   "engine/questiontell.go", old: "err := answerWith(ctx, conv, q.Ask, q.Option)", new: "_, err := conv, error(nil)",
+		breaks: "an answer is recorded as delivered but is not delivered",
+		file:   "controller/questions/questiontell.go", old: "err := AnswerWith(ctx, conv, q.Ask, q.Option)",
+		new: "_, err := conv, error(nil)",
 	},
 	{
-		breaks: "an answer waits until somebody asks for it",
-		file:   "engine/errands.go", old: "	e.answersOf(m, a)\n", new: "",
+		breaks: "an answer is not delivered when it is given",
+		file:   "controller/questions/due.go", old: "					e.answersOf(m, a)\n",
+		new: "",
 	},
 	{
-		breaks: "an agent is started while its provider takes nothing",
+		breaks: "an agent starts during its provider's rate limit",
 		file:   "team/limited.go", old: "return a.Limited != nil && !a.Limited.Until.IsZero()", new: "return false",
 	},
 	{
-		breaks: "what a session was denied does not stand in its result",
-		file:   "engine/follow.go", old: "joined(what.Why, denied, past)", new: "joined(what.Why, past)",
+		breaks: "denied permissions are missing from the result of a session",
+		file:   "listen/follow.go", old: "sessions.Joined(what.Why, denied, past)",
+		new: "sessions.Joined(what.Why, past)",
 	},
 	{
-		breaks: "a question that its program takes back waits on",
-		file:   "engine/questionear.go", old: "	case driver.PermissionWithdrawn:\n		l.also", new: "	case driver.PermissionWithdrawn:\n		_",
+		breaks: "a question that its program withdrew stays open",
+		file:   "listen/questionear.go", old: "	case driver.PermissionWithdrawn:\n		l.also",
+		new: "	case driver.PermissionWithdrawn:\n		_",
 	},
 }
