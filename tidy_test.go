@@ -44,6 +44,7 @@ var imports = []importRow{
 	{pkg: "team", may: []string{"machine", "machine/*", "policy", "marker"}},
 	{pkg: "internal/test/golden"},
 	{pkg: "internal/test/machinetest", may: []string{"machine"}},
+	{pkg: "internal/test/wait"},
 	{pkg: "internal/test/leaktest"},
 	{pkg: "internal/test/testsize"},
 
@@ -257,8 +258,8 @@ func (r *tree) imports(t *testing.T) {
 			continue
 		}
 		may := slices.Concat(imports[row].may, []string{dir})
-		if r.goes[p].test {
-			may = append(append(may, "internal/test/golden", "internal/test/leaktest", "internal/test/machinetest", "internal/test/testsize"), imports[row].inTests...) // pages are everybody's tests', and so is their end
+		if r.goes[p].test || strings.HasPrefix(dir, "internal/test/") {
+			may = append(append(may, "internal/test/golden", "internal/test/leaktest", "internal/test/machinetest", "internal/test/testsize", "internal/test/wait"), imports[row].inTests...) // pages are everybody's tests', and so is their end
 		}
 		for _, spec := range r.goes[p].Imports {
 			name, _ := strconv.Unquote(spec.Path.Value)
@@ -362,20 +363,59 @@ func selected(n ast.Node, pkg string) (string, bool) {
 	return sel.Sel.Name, ok && x.Name == pkg
 }
 
+// sleeps are the functions of package time that tests may not call. Package wait calls them instead.
+var sleeps = []string{"Sleep", "Tick", "NewTicker", "NewTimer"}
+
+// noSleepInTests allows time.After only as a deadline: in a select, and not shorter than a second.
 func (r *tree) noSleepInTests(t *testing.T) {
 	for _, p := range r.goFiles() {
 		f := r.goes[p]
-		if !f.test {
+		if dir := path.Dir(p); !f.test && !strings.HasPrefix(dir, "internal/test/") || dir == "internal/test/wait" || dir == "internal/test/uitest" {
 			continue
 		}
-		timeName := importName(f, "time")
+		timeName, deadlines := importName(f, "time"), map[ast.Stmt]bool{}
+		refuse := func(n ast.Node, what string) {
+			t.Errorf("%s: a test %s; wait for a condition with wait.Until, or use wait.Elapse inside testing/synctest", f.at(n.Pos()), what)
+		}
 		ast.Inspect(f.File, func(n ast.Node) bool {
-			if call, ok := selected(n, timeName); ok && call == "Sleep" {
-				t.Errorf("%s: a test sleeps; wait for the condition, or run inside testing/synctest", f.at(n.Pos()))
+			switch n := n.(type) {
+			case *ast.CommClause:
+				deadlines[n.Comm] = true
+			case *ast.CallExpr:
+				if call, ok := selected(n.Fun, timeName); ok && call == "After" && short(n.Args[0], timeName) {
+					refuse(n, "waits for less than a second")
+				}
+			case ast.Expr:
+				if call, ok := selected(n, timeName); ok && slices.Contains(sleeps, call) {
+					refuse(n, "calls time."+call)
+				}
+			case *ast.ExprStmt:
+				if receive, ok := n.X.(*ast.UnaryExpr); ok && !deadlines[n] && receive.Op == token.ARROW && isCall(receive.X, timeName, "After") {
+					refuse(n, "sleeps")
+				}
 			}
 			return true
 		})
 	}
+}
+
+// short reports whether a duration is given in milliseconds or less.
+func short(duration ast.Expr, timeName string) (is bool) {
+	ast.Inspect(duration, func(n ast.Node) bool {
+		unit, ok := selected(n, timeName)
+		is = is || ok && slices.Contains([]string{"Millisecond", "Microsecond", "Nanosecond"}, unit)
+		return true
+	})
+	return is
+}
+
+func isCall(e ast.Expr, pkg, name string) bool {
+	call, ok := e.(*ast.CallExpr)
+	if !ok {
+		return false
+	}
+	got, ok := selected(call.Fun, pkg)
+	return ok && got == name
 }
 
 func (r *tree) fileLength(t *testing.T) {

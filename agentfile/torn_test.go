@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/fairlead-dev/fairlead/internal/file"
+	"github.com/fairlead-dev/fairlead/internal/test/wait"
 )
 
 // theirs is content by another program with a number.
@@ -57,7 +58,7 @@ func scribble(ctx context.Context, t *testing.T, d *desk, done chan<- struct{}) 
 
 // slowExchange widens the window of the exchange from microseconds, so that more writes fall into it.
 func slowExchange(dir int, a, b string) error {
-	<-time.After(500 * time.Microsecond)
+	wait.Pause(500 * time.Microsecond)
 	return file.Exchange(dir, a, b)
 }
 
@@ -73,7 +74,7 @@ func TestNoCommandIsLost(t *testing.T) {
 		}
 		half := len(content) / 2
 		_, err1 := pen.WriteString(content[:half])
-		<-time.After(time.Millisecond) // pauses in the middle of a write, so that our exchange falls into it
+		wait.Pause(time.Millisecond) // pauses in the middle of a write, so that our exchange falls into it
 		_, err2 := pen.WriteString(content[half:])
 		if err := errors.Join(err1, err2, pen.Close()); err != nil {
 			d.t.Error(err)

@@ -27,6 +27,7 @@ import (
 	"github.com/fairlead-dev/fairlead/driver"
 	driverexec "github.com/fairlead-dev/fairlead/driver/exec"
 	"github.com/fairlead-dev/fairlead/internal/file"
+	"github.com/fairlead-dev/fairlead/internal/test/wait"
 	"github.com/fairlead-dev/fairlead/journal"
 	"github.com/fairlead-dev/fairlead/journal/journaltest"
 	"github.com/fairlead-dev/fairlead/journal/sqlite"
@@ -65,7 +66,7 @@ func harbour(b testing.TB, yaml string, edits ...func(*config.Config)) (*Supervi
 		b.Fatal(err)
 	}
 	appended := journaltest.Faulty(spinning{j})
-	log := slog.New(slog.DiscardHandler)
+	log := slog.New(newRecorded())
 	files, err := agentfile.Watch(log)
 	if err != nil {
 		b.Fatal(err)
@@ -111,7 +112,7 @@ type spinning struct{ journal.Journal }
 
 func (s spinning) Append(ctx context.Context, batch []journal.Change, expect ...journal.Expect) (uint64, error) {
 	if d := time.Duration(slow.Load()); d > 0 {
-		<-time.After(d)
+		wait.Pause(d)
 	}
 	return s.Journal.Append(ctx, batch, expect...)
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/fairlead-dev/fairlead/controller/agents"
 	"github.com/fairlead-dev/fairlead/controller/seam"
+	"github.com/fairlead-dev/fairlead/internal/test/wait"
 	"github.com/fairlead-dev/fairlead/view"
 
 	"github.com/fairlead-dev/fairlead/config"
@@ -182,7 +183,7 @@ func (b *bubble) settle() { synctest.Wait() }
 
 // after lets time pass.
 func (b *bubble) after(d time.Duration) {
-	<-time.After(d)
+	wait.Elapse(d)
 	synctest.Wait()
 }
 

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/fairlead-dev/fairlead/controller/channels"
+	"github.com/fairlead-dev/fairlead/internal/test/wait"
 	"github.com/fairlead-dev/fairlead/view"
 
 	"github.com/fairlead-dev/fairlead/machine"
@@ -45,19 +46,17 @@ func talker(answers ...string) string {
 // channel waits for a condition on a channel, or fails with its last view.
 func (w *world) channel(name, what string, ok func(view.ChannelView) bool) view.ChannelView {
 	w.t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), waitMax)
-	defer cancel()
-	for {
-		view, err := w.engine.Channel(ctx, name)
-		if err == nil && ok(view) {
-			return view
+	var last view.ChannelView
+	if !wait.Poll(func() (is bool) {
+		now, err := w.engine.Channel(context.Background(), name)
+		if err == nil {
+			last = now
 		}
-		select {
-		case <-ctx.Done():
-			w.t.Fatalf("waited in vain until %s (%v); last seen: %+v\n%s", what, err, view, w.talk(name))
-		case <-time.After(5 * time.Millisecond):
-		}
+		return err == nil && ok(now)
+	}) {
+		w.t.Fatalf("waited in vain until %s; last seen: %+v\n%s", what, last, w.talk(name))
 	}
+	return last
 }
 
 // talk is the whole conversation as lines.
@@ -329,7 +328,7 @@ func TestRestartsInAConversation(t *testing.T) {
 	w.connected("reviews", "ada", "bob")
 	w.say("reviews", "please review", "")
 	for n := range 8 {
-		<-time.After(time.Duration(31*n%90) * time.Millisecond) // an arbitrary moment in a turn
+		wait.Pause(time.Duration(31*n%90) * time.Millisecond) // an arbitrary moment in a turn
 		w.stop()
 		w.start()
 		w.channel("reviews", "it is there again", func(view.ChannelView) bool { return true })

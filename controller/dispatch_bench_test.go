@@ -7,6 +7,7 @@ import (
 	"time"
 
 	dispatchctl "github.com/fairlead-dev/fairlead/controller/dispatch"
+	"github.com/fairlead-dev/fairlead/internal/test/wait"
 
 	"github.com/fairlead-dev/fairlead/dispatchfolder"
 	"github.com/fairlead-dev/fairlead/machine/dispatch"
@@ -55,7 +56,7 @@ func BenchmarkFolderLine(b *testing.B) {
 		watched := make(chan time.Time, 1)
 		go func() { watched <- awaitRow(head, row) }()
 		for e.Watchers() == 0 {
-			<-time.After(100 * time.Microsecond)
+			wait.Pause(100 * time.Microsecond)
 		}
 		began := time.Now()
 		if _, _, err := f.Do(began, by, in); err != nil {

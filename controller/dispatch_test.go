@@ -2,7 +2,7 @@ package controller
 
 import (
 	"context"
-	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -10,6 +10,7 @@ import (
 	"time"
 
 	dispatchctl "github.com/fairlead-dev/fairlead/controller/dispatch"
+	"github.com/fairlead-dev/fairlead/internal/test/wait"
 	"github.com/fairlead-dev/fairlead/view"
 
 	"github.com/fairlead-dev/fairlead/dispatchfolder"
@@ -101,23 +102,9 @@ func tellSession(t *testing.T, f *dispatchfolder.Folder, text string) dispatch.D
 // answered waits until a conversation is over, and gives what was recorded of it.
 func (w *world) answered(f *dispatchfolder.Folder, n int) string {
 	w.t.Helper()
-	deadline := time.After(waitMax)
-	for {
-		s, err := f.Session()
-		if err != nil {
-			w.t.Fatal(err)
-		}
-		if s.Made >= n && (s.Open == nil || s.Open.N > n) {
-			break
-		}
-		select {
-		case <-deadline:
-			view, err := w.engine.Folder(context.Background(), f.Name())
-			text, _ := json.Marshal(s.Open)
-			w.t.Fatalf("waited in vain for the end of conversation %d: %s\nthe page says that %v waits, %v", n, text, view.Waits, err)
-		case <-time.After(5 * time.Millisecond):
-		}
-	}
+	wait.Value(w.t, fmt.Sprintf("the end of conversation %d", n), f.Session, func(s dispatch.Dispatch) bool {
+		return s.Made >= n && (s.Open == nil || s.Open.N > n)
+	})
 	text, err := f.Dialogue(n)
 	if err != nil {
 		w.t.Fatal(err)

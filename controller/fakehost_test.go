@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/fairlead-dev/fairlead/controller/seam"
+	"github.com/fairlead-dev/fairlead/internal/test/wait"
 
 	"github.com/fairlead-dev/fairlead/driver"
 )
@@ -383,8 +384,7 @@ func (s *fakeSession) take(input []byte, label string) {
 
 // next returns the session's next prompt or cancellation; false: it must end, or the time is over.
 func (s *fakeSession) next(within time.Duration) (text string, cancel, ok bool) {
-	timer := time.NewTimer(within)
-	defer timer.Stop()
+	late := wait.After(within)
 	for {
 		s.mu.Lock()
 		line, rest, whole := bytes.Cut(s.in, []byte("\n"))
@@ -404,7 +404,7 @@ func (s *fakeSession) next(within time.Duration) (text string, cancel, ok bool) 
 		case <-typed:
 		case <-s.asked:
 			return "", false, false
-		case <-timer.C:
+		case <-late:
 			return "", false, false
 		}
 	}

@@ -92,14 +92,12 @@ func watch(ctx context.Context, t *testing.T, dir string, most int) (looks []age
 			t.Fatalf("the watch has handed out %d of %d", len(looks), most-1)
 		}
 	}
-	quiet := time.NewTimer(agents.DrainQuiet)
-	defer quiet.Stop()
 	select {
 	case s := <-files.Seen():
 		if s.FromSwap && most == 1 {
 			t.Errorf("the watch has handed out more: %+v", s)
 		}
-	case <-quiet.C:
+	case <-time.After(agents.DrainQuiet):
 	}
 	return looks, now, nil
 }

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fairlead-dev/fairlead/internal/test/wait"
 	"github.com/fairlead-dev/fairlead/view"
 
 	"github.com/fairlead-dev/fairlead/agentfile"
@@ -33,7 +34,7 @@ func foreignLoop() {
 			if os.IsNotExist(err) {
 				return map[string]any{"desired_state": "pause", "current_state": "unknown", "loop": "theirs"}
 			}
-			<-time.After(time.Millisecond) // another program is writing
+			wait.Pause(time.Millisecond) // another program is writing
 		}
 	}
 	write := func(desired, current string) {
@@ -55,7 +56,7 @@ func foreignLoop() {
 	}
 	session := func(kind string) {
 		fmt.Println("session", kind)
-		<-time.After(100 * time.Millisecond)
+		wait.Pause(100 * time.Millisecond)
 	}
 	for {
 		switch state := read(); state["desired_state"] {
@@ -73,7 +74,7 @@ func foreignLoop() {
 			if state["current_state"] != "pause" {
 				write("", "pause")
 			}
-			<-time.After(10 * time.Millisecond)
+			wait.Pause(10 * time.Millisecond)
 		}
 	}
 }

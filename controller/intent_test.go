@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fairlead-dev/fairlead/internal/test/wait"
 	"github.com/fairlead-dev/fairlead/machine/session"
 )
 
@@ -131,7 +132,7 @@ func TestPauseWhileDownBeforeTheStart(t *testing.T) {
 		b.start()
 		b.driver.check.set(func(string) error { // it is opened, and the daemon stops before the start
 			b.cancel()
-			<-time.After(time.Second)
+			wait.Elapse(time.Second)
 			return nil
 		})
 		b.command("coder", "continuous")

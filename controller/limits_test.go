@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/fairlead-dev/fairlead/controller/sessions"
+	"github.com/fairlead-dev/fairlead/internal/test/wait"
 	"github.com/fairlead-dev/fairlead/listen"
 
 	"github.com/fairlead-dev/fairlead/driver"
@@ -128,7 +129,7 @@ func TestNoReportInTheMiddleOfALine(t *testing.T) {
 	inBubble(t, "coder", func(t *testing.T, b *bubble) {
 		b.host.play = func(s *fakeSession) { <-s.asked }
 		b.driver.between.set(func(string) error {
-			<-time.After(3 * listen.ReportEvery)
+			wait.Elapse(3 * listen.ReportEvery)
 			return nil
 		})
 		b.start()

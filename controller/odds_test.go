@@ -14,6 +14,7 @@ import (
 
 	"github.com/fairlead-dev/fairlead/agentfile"
 	"github.com/fairlead-dev/fairlead/internal/file"
+	"github.com/fairlead-dev/fairlead/internal/test/wait"
 	"github.com/fairlead-dev/fairlead/loop"
 	"github.com/fairlead-dev/fairlead/machine/control"
 	"github.com/fairlead-dev/fairlead/machine/session"
@@ -328,7 +329,7 @@ func TestWriteWaitsForWhatItMet(t *testing.T) {
 	inBubble(t, "coder", func(t *testing.T, b *bubble) {
 		b.start()
 		b.files.handing.set(func(string) error { // it is a slow road
-			<-time.After(time.Minute)
+			wait.Elapse(time.Minute)
 			return nil
 		})
 		b.files.writing.set(func(string) error {

@@ -19,6 +19,7 @@ import (
 	"github.com/fairlead-dev/fairlead/config"
 	"github.com/fairlead-dev/fairlead/driver"
 	"github.com/fairlead-dev/fairlead/internal/file"
+	"github.com/fairlead-dev/fairlead/internal/test/wait"
 	"github.com/fairlead-dev/fairlead/journal"
 	"github.com/fairlead-dev/fairlead/team"
 )
@@ -186,7 +187,7 @@ var turns = map[string]twist{
 	"over limit, once": {first: "run_once", alive: uses, down: func(b *bubble) { b.agent("coder").Limits.CostPerDayUSD = 0.1 }, paused: true},
 	"too long": {first: "continuous", down: func(b *bubble) {
 		b.agent("coder").Limits.Session = time.Minute
-		<-time.After(time.Hour)
+		wait.Elapse(time.Hour)
 	}},
 	"made foreign": {first: "continuous", down: func(b *bubble) { b.agent("coder").Loop = config.LoopForeign }, paused: true},
 	"made foreign with a program": {first: "continuous", down: func(b *bubble) {
@@ -233,7 +234,7 @@ func playPlan(t *testing.T, b *bubble, fate, name string, twist twist) {
 	b.engine.opts.Planned = func(p view.Plan) { told = &p }
 	b.run()
 	b.settle()
-	<-time.After(100 * time.Millisecond) // reads that are waited for
+	wait.Elapse(100 * time.Millisecond) // reads that are waited for
 	b.settle()
 	if told == nil {
 		t.Fatal("the start told nobody its plan")

@@ -15,6 +15,7 @@ import (
 	"github.com/fairlead-dev/fairlead/config"
 	"github.com/fairlead-dev/fairlead/crewfile"
 	"github.com/fairlead-dev/fairlead/internal/file"
+	"github.com/fairlead-dev/fairlead/internal/test/wait"
 	"github.com/fairlead-dev/fairlead/journal"
 	"github.com/fairlead-dev/fairlead/loop"
 	"github.com/fairlead-dev/fairlead/machine/crew"
@@ -80,7 +81,7 @@ func BenchmarkReport(b *testing.B) {
 			watched <- time.Now()
 		}()
 		for e.Watchers() == 0 {
-			<-time.After(100 * time.Microsecond)
+			wait.Pause(100 * time.Microsecond)
 		}
 		listed := everybodyListed()
 		if n%2 == 1 {
@@ -125,7 +126,7 @@ func awaitFiles(b *testing.B, e *Supervisor, dir string) {
 			if time.Now().After(limit) {
 				b.Fatalf("%s: %s", id, text)
 			}
-			<-time.After(100 * time.Microsecond)
+			wait.Pause(100 * time.Microsecond)
 		}
 	}
 }
@@ -144,9 +145,9 @@ func BenchmarkImport(b *testing.B) {
 			if _, err := os.Stat(folder); err == nil {
 				break
 			}
-			<-time.After(100 * time.Microsecond)
+			wait.Pause(100 * time.Microsecond)
 		}
-		<-time.After(10 * time.Millisecond) // the watch is on
+		wait.Pause(10 * time.Millisecond) // the watch is on
 		bares = append(bares, bare())
 		b.StartTimer()
 		began := time.Now()
@@ -164,7 +165,7 @@ func BenchmarkImport(b *testing.B) {
 			if len(view.Agents) == 8 {
 				break
 			}
-			<-time.After(100 * time.Microsecond)
+			wait.Pause(100 * time.Microsecond)
 		}
 		awaitFiles(b, e, dir)
 		took = append(took, time.Since(began))

@@ -10,11 +10,11 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	crewctl "github.com/fairlead-dev/fairlead/controller/crew"
 	"github.com/fairlead-dev/fairlead/controller/seam"
 	"github.com/fairlead-dev/fairlead/controller/sessions"
+	"github.com/fairlead-dev/fairlead/internal/test/wait"
 	"github.com/fairlead-dev/fairlead/view"
 
 	"github.com/fairlead-dev/fairlead/crewfile"
@@ -70,17 +70,9 @@ func (w *world) agentFiles() []string {
 // eventually waits for a condition on the world, or fails with what it was instead.
 func (w *world) eventually(what string, ok func() (bool, string)) {
 	w.t.Helper()
-	limit := time.After(waitMax)
-	for {
-		is, seen := ok()
-		if is {
-			return
-		}
-		select {
-		case <-limit:
-			w.t.Fatalf("waited in vain until %s; last seen: %s", what, seen)
-		case <-time.After(2 * time.Millisecond):
-		}
+	seen := ""
+	if !wait.Poll(func() (is bool) { is, seen = ok(); return is }) {
+		w.t.Fatalf("waited in vain until %s; last seen: %s", what, seen)
 	}
 }
 

@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/fairlead-dev/fairlead/view"
 )
@@ -64,7 +63,7 @@ steps:
 		t.Fatal(err)
 	}
 	y.start(view.RunFlags{Workflow: "flow.yaml", RunID: "c", Workdir: "ada"})
-	<-time.After(50 * time.Millisecond) // as long as a step takes
+	y.until("c", "its first step waits for the hold", func(v view.RunView) bool { return strings.Contains(v.Steps[0].WaitsFor, "hold") })
 	if n := y.count("played"); n != 8 {
 		t.Errorf("%d steps were played under a hold", n-8)
 	}

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fairlead-dev/fairlead/internal/test/wait"
 	"github.com/fairlead-dev/fairlead/view"
 )
 
@@ -87,7 +88,7 @@ func benchRun(b *testing.B, steps int, fan bool) {
 				}
 				break
 			}
-			<-time.After(2 * time.Millisecond)
+			wait.Pause(2 * time.Millisecond)
 		}
 		run := time.Since(began).Seconds()
 		runs, bares, spawns, syncs = append(runs, run), append(bares, bare), append(spawns, spawn), append(syncs, sync)
@@ -249,6 +250,6 @@ func awaitEnd(b *testing.B, e *Supervisor, id string) {
 				return
 			}
 		}
-		<-time.After(time.Millisecond)
+		wait.Pause(time.Millisecond)
 	}
 }

@@ -22,6 +22,7 @@ import (
 	"github.com/fairlead-dev/fairlead/driver"
 	driverexec "github.com/fairlead-dev/fairlead/driver/exec"
 	"github.com/fairlead-dev/fairlead/internal/test/testsize"
+	"github.com/fairlead-dev/fairlead/internal/test/wait"
 	"github.com/fairlead-dev/fairlead/journal"
 	"github.com/fairlead-dev/fairlead/journal/memory"
 )
@@ -184,24 +185,20 @@ func surviveRun(t *testing.T, steps, die int, done bool) (appends int) {
 // awaitRun waits until the run is over, or its engine is.
 func awaitRun(t *testing.T, e *Supervisor) view.RunView {
 	t.Helper()
-	late := time.After(waitMax)
-	tick := time.NewTicker(2 * time.Millisecond)
-	defer tick.Stop()
 	var last view.RunView
-	for {
-		view, err := e.RunByID(context.Background(), "r")
-		if err == nil {
+	wait.Until(t, "the end of the run or of the supervisor", func() bool {
+		if view, err := e.RunByID(context.Background(), "r"); err == nil {
 			last = view
-		}
-		if err == nil && over(view) {
-			return view
+			if over(view) {
+				return true
+			}
 		}
 		select {
 		case <-e.Quit():
-			return last
-		case <-late:
-			t.Fatalf("in vain: %+v", last)
-		case <-tick.C:
+			return true
+		default:
+			return false
 		}
-	}
+	})
+	return last
 }

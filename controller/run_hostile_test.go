@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fairlead-dev/fairlead/internal/test/wait"
 	"github.com/fairlead-dev/fairlead/view"
 
 	"github.com/fairlead-dev/fairlead/team"
@@ -205,16 +206,8 @@ func (y *yard) gone(name string, want int) {
 	if len(pids) != want {
 		y.t.Errorf("%d processes said that they are there, not %d", len(pids), want)
 	}
-	late := time.After(waitMax)
 	for _, pid := range pids {
-		for alive(pid) {
-			select {
-			case <-late:
-				y.t.Errorf("process %s outlived its step", pid)
-				return
-			case <-time.After(5 * time.Millisecond):
-			}
-		}
+		wait.Until(y.t, "the end of process "+pid+" after its step", func() bool { return !alive(pid) })
 	}
 }
 

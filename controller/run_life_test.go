@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fairlead-dev/fairlead/internal/test/wait"
 	"github.com/fairlead-dev/fairlead/view"
 
 	"github.com/fairlead-dev/fairlead/team"
@@ -73,25 +74,17 @@ func (y *yard) logUntil(path, text string) string {
 	ctx, stop := context.WithCancel(y.t.Context())
 	done := make(chan error, 1)
 	go func() { done <- y.LogTransitions(ctx, path) }()
-	late := time.After(waitMax)
-	tick := time.NewTicker(2 * time.Millisecond)
-	defer tick.Stop()
-	for {
-		got, _ := os.ReadFile(path)
-		if strings.Contains(string(got), text) && strings.HasSuffix(string(got), "\n") {
-			stop()
-			if err := <-done; err != nil {
-				y.t.Fatal(err)
-			}
-			return string(got)
-		}
-		select {
-		case <-tick.C:
-		case <-late:
-			stop()
-			y.t.Fatalf("in vain: %s in\n%s", text, got)
-		}
+	defer stop()
+	var got []byte
+	wait.Until(y.t, "the log has "+text, func() bool {
+		got, _ = os.ReadFile(path)
+		return strings.Contains(string(got), text) && strings.HasSuffix(string(got), "\n")
+	})
+	stop()
+	if err := <-done; err != nil {
+		y.t.Fatal(err)
 	}
+	return string(got)
 }
 
 // A step that fails is tried again and then fails for good; what needs it never starts.

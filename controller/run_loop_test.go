@@ -7,9 +7,9 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/fairlead-dev/fairlead/controller/runs"
+	"github.com/fairlead-dev/fairlead/internal/test/wait"
 	"github.com/fairlead-dev/fairlead/view"
 
 	"github.com/fairlead-dev/fairlead/runfile"
@@ -101,7 +101,7 @@ func TestGatesOpenLater(t *testing.T) {
 		return waits("budget")(v) && !strings.Contains(v.Steps[1].WaitsFor, "legal")
 	})
 	y.file("gates.json", `{"legal": true, "budget": tr`)
-	<-time.After(50 * time.Millisecond) // many looks at it
+	wait.Until(t, "the torn file is read", func() bool { return strings.Contains(y.logged(), "gate file") })
 	y.until("gates", "it waits as before", waits("budget"))
 	y.file("gates.json", `{"legal": true, "budget": true}`)
 	view := y.until("gates", "it completes", over)

@@ -19,6 +19,7 @@ import (
 
 	"github.com/fairlead-dev/fairlead/internal/file"
 	"github.com/fairlead-dev/fairlead/internal/test/testsize"
+	"github.com/fairlead-dev/fairlead/internal/test/wait"
 	"github.com/fairlead-dev/fairlead/journal/memory"
 	"github.com/fairlead-dev/fairlead/loop"
 	"github.com/fairlead-dev/fairlead/runfile"
@@ -63,7 +64,7 @@ func TestLogOfAGigabyte(t *testing.T) {
 		select {
 		case <-late:
 			t.Fatalf("it takes too long: %+v", view)
-		case <-time.After(2 * time.Millisecond):
+		case <-wait.After(2 * time.Millisecond): // a pause between two looks at the heap
 		}
 	}
 	t.Logf("two logs of %d MiB: %d MiB of memory at most", size>>20, most>>20)

@@ -3,12 +3,13 @@ package controller
 import (
 	"encoding/json"
 	"fmt"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
+	"github.com/fairlead-dev/fairlead/internal/test/wait"
 	"github.com/fairlead-dev/fairlead/view"
 )
 
@@ -24,6 +25,20 @@ func newYard(t *testing.T) *yard {
 	e, dir, _ := harbour(t, "version: 1\nagents: {}\n")
 	return &yard{Supervisor: e, t: t, dir: dir}
 }
+
+// recorded is a log that a test can read.
+type recorded struct {
+	*slog.TextHandler
+	book *logBook
+}
+
+func newRecorded() recorded {
+	book := &logBook{}
+	return recorded{slog.NewTextHandler(book, nil), book}
+}
+
+// logged returns what the supervisor has logged so far.
+func (y *yard) logged() string { return y.opts.Log.Handler().(recorded).book.String() }
 
 func (y *yard) file(name, text string) string {
 	y.t.Helper()
@@ -45,24 +60,7 @@ func report(more string) string {
 // until waits until a run is as it should be.
 func (y *yard) until(id, what string, is func(view.RunView) bool) view.RunView {
 	y.t.Helper()
-	late := time.After(waitMax)
-	tick := time.NewTicker(2 * time.Millisecond)
-	defer tick.Stop()
-	for {
-		view, err := y.RunByID(y.t.Context(), id)
-		if err != nil {
-			y.t.Fatal(err)
-		}
-		if is(view) {
-			return view
-		}
-		select {
-		case <-late:
-			text, _ := json.MarshalIndent(view, "", " ")
-			y.t.Fatalf("in vain: %s\n%s", what, text)
-		case <-tick.C:
-		}
-	}
+	return wait.Value(y.t, what, func() (view.RunView, error) { return y.RunByID(y.t.Context(), id) }, is)
 }
 
 func (y *yard) start(flags view.RunFlags) view.RunView {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/fairlead-dev/fairlead/agentfile"
 	"github.com/fairlead-dev/fairlead/internal/file"
+	"github.com/fairlead-dev/fairlead/internal/test/wait"
 	"github.com/fairlead-dev/fairlead/journal"
 	"github.com/fairlead-dev/fairlead/team"
 )
@@ -36,10 +37,7 @@ func TestWriterInATightLoop(t *testing.T) {
 				return
 			}
 			n++
-			select {
-			case <-time.After(20 * time.Millisecond):
-			case <-ctx.Done():
-			}
+			wait.Pause(20 * time.Millisecond)
 		}
 	}()
 	const bursts, perBurst = 8, 40

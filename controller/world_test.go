@@ -14,6 +14,7 @@ import (
 	dispatchctl "github.com/fairlead-dev/fairlead/controller/dispatch"
 	"github.com/fairlead-dev/fairlead/controller/seam"
 	"github.com/fairlead-dev/fairlead/controller/sessions"
+	"github.com/fairlead-dev/fairlead/internal/test/wait"
 	"github.com/fairlead-dev/fairlead/view"
 	"github.com/fairlead-dev/fairlead/workspace"
 
@@ -152,23 +153,7 @@ func (w testWriter) Write(b []byte) (int, error) {
 // until waits for a condition on an agent, or fails with its last view.
 func (w *world) until(agent, what string, ok func(view.AgentView) bool) view.AgentView {
 	w.t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), waitMax)
-	defer cancel()
-	var last view.AgentView
-	for {
-		view, err := w.engine.Agent(ctx, agent)
-		if err != nil {
-			w.t.Fatalf("waiting until %s: %v; last seen: %+v", what, err, last)
-		}
-		if last = view; ok(view) {
-			return view
-		}
-		select {
-		case <-ctx.Done():
-			w.t.Fatalf("waited in vain until %s; last seen: %+v, session %+v", what, view, view.Session)
-		case <-time.After(5 * time.Millisecond):
-		}
-	}
+	return wait.Value(w.t, what, func() (view.AgentView, error) { return w.engine.Agent(context.Background(), agent) }, ok)
 }
 
 func (w *world) command(agent, desired string) {

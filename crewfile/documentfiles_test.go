@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/fairlead-dev/fairlead/internal/file"
+	"github.com/fairlead-dev/fairlead/internal/test/wait"
 	"golang.org/x/sys/unix"
 )
 
@@ -55,19 +56,7 @@ func (p *papersOf) look() DocumentSight {
 // until looks, as a caller does, until a condition holds.
 func (p *papersOf) until(what string, ok func(DocumentSight) bool) DocumentSight {
 	p.t.Helper()
-	limit := time.After(patience)
-	for {
-		sight := p.look()
-		if ok(sight) {
-			return sight
-		}
-		select {
-		case <-limit:
-			p.t.Fatalf("waited in vain until %s: %+v", what, sight)
-		case <-p.files.News():
-		case <-time.After(5 * time.Millisecond):
-		}
-	}
+	return wait.Value(p.t, what, func() (DocumentSight, error) { return p.look(), nil }, ok)
 }
 
 func (p *papersOf) write(stem, content string, seen file.Sum) error {

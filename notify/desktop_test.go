@@ -7,6 +7,8 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+
+	"github.com/fairlead-dev/fairlead/internal/test/wait"
 )
 
 // screen puts a fake notify-send into PATH, which records its arguments and behaves as the test says.
@@ -84,7 +86,7 @@ func TestDesktopHangs(t *testing.T) {
 		t.Fatal(err)
 	}
 	tell.Tell(asked(1))
-	until(t, "it was started", func() bool { b, err := os.ReadFile(said); return err == nil && strings.Contains(string(b), "DISPLAY") })
+	wait.Until(t, "it was started", func() bool { b, err := os.ReadFile(said); return err == nil && strings.Contains(string(b), "DISPLAY") })
 	tell.cancel() // like Close after its timeout
 	if err := tell.Close(); err != nil {
 		t.Error(err)

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/fairlead-dev/fairlead/internal/test/leaktest"
+	"github.com/fairlead-dev/fairlead/internal/test/wait"
 )
 
 func TestMain(m *testing.M) { os.Exit(leaktest.Main(m)) }
@@ -145,12 +146,12 @@ func TestTries(t *testing.T) {
 	}
 	inBubble(t, answer, func(t *testing.T, tell *Teller, d *door, log *talk) {
 		tell.Tell(asked(1))
-		<-time.After(time.Minute)
+		wait.Elapse(time.Minute)
 		if got, want := d.tried(), []string{"s1@0s", "s1@1s", "s1@5s", "s1@21s"}; !slices.Equal(got, want) {
 			t.Errorf("%q, want %q", got, want)
 		}
 		tell.Tell(asked(2))
-		<-time.After(time.Minute)
+		wait.Elapse(time.Minute)
 		if said := strings.Count(log.String(), "it is busy"); said != 1 {
 			t.Errorf("said %d times: %s", said, log)
 		}
@@ -182,7 +183,7 @@ func TestAskedWait(t *testing.T) {
 		return nil
 	}, func(t *testing.T, tell *Teller, d *door, _ *talk) {
 		tell.Tell(asked(1))
-		<-time.After(time.Minute)
+		wait.Elapse(time.Minute)
 		if got, want := d.tried(), []string{"s1@0s", "s1@20s"}; !slices.Equal(got, want) {
 			t.Errorf("%q, want %q", got, want)
 		}
@@ -208,7 +209,7 @@ func TestHanging(t *testing.T) {
 		if said := strings.Count(log.String(), "too many notices"); said != 1 {
 			t.Errorf("said %d times that the queue is full: %s", said, log)
 		}
-		<-time.After(tryMax + waitFirst)
+		wait.Elapse(tryMax + waitFirst)
 		synctest.Wait()
 		if got := stuck.tried(); len(got) != 2 || got[1] != "s0@11s" {
 			t.Errorf("%q: the second try comes when the first was cut off", got)

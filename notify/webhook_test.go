@@ -20,19 +20,6 @@ const token = "hunter2"
 
 const testWait = 30 * time.Second // far more than any test needs
 
-// until waits for a condition.
-func until(t *testing.T, what string, ok func() bool) {
-	t.Helper()
-	end := time.After(testWait)
-	for !ok() {
-		select {
-		case <-end:
-			t.Fatal("waited in vain until " + what)
-		case <-time.After(5 * time.Millisecond):
-		}
-	}
-}
-
 // posted is one request as received.
 type posted struct {
 	method, path, kind, body, user string

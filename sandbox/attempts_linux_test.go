@@ -13,6 +13,7 @@ import (
 	"time"
 	"unsafe"
 
+	"github.com/fairlead-dev/fairlead/internal/test/wait"
 	"golang.org/x/sys/unix"
 )
 
@@ -371,13 +372,11 @@ func fromOrphan(p place) error {
 	if err := cmd.Run(); err != nil {
 		return fmt.Errorf("start an orphan: %w", err)
 	}
-	tick := time.NewTicker(5 * time.Millisecond)
-	defer tick.Stop()
 	for end := time.After(patience); ; {
 		select {
 		case <-end:
 			return errors.New("the orphan never said a word")
-		case <-tick.C:
+		case <-wait.After(5 * time.Millisecond):
 		}
 		switch b, err := os.ReadFile(said); {
 		case err != nil || len(b) == 0:

@@ -9,6 +9,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/fairlead-dev/fairlead/internal/test/wait"
 )
 
 // look compares what a look says with what adopting says, and proves that it left no trace.
@@ -61,7 +63,7 @@ func TestLook(t *testing.T) {
 	st, err := h.Status(t.Context())
 	ok(t, err)
 	var s Sight
-	until(t, "its shim answers in time", func() bool { s = look(t, dir); return s.Answers })
+	wait.Until(t, "its shim answers in time", func() bool { s = look(t, dir); return s.Answers })
 	if s.Phase != Running || s.Agent != Lives || s.Shim != Lives || s.AgentPID != st.AgentPID || s.Fence != st.Fence {
 		t.Errorf("it runs: %+v", s)
 	}
@@ -70,7 +72,7 @@ func TestLook(t *testing.T) {
 	}
 	ok(t, syscall.Kill(st.ShimPID, syscall.SIGSTOP))
 	began := time.Now()
-	until(t, "it is seen to be stopped", func() bool { return LifeOf(st.ShimPID, 0) == Stopped })
+	wait.Until(t, "it is seen to be stopped", func() bool { return LifeOf(st.ShimPID, 0) == Stopped })
 	if s := look(t, dir); s.Phase != Running || s.Answers || s.Shim != Stopped || s.Agent != Lives || s.Silence == "" {
 		t.Errorf("its shim is stopped: %+v", s)
 	}
@@ -98,7 +100,7 @@ func TestLookAtTheLost(t *testing.T) {
 	ok(t, err)
 	ok(t, h.Close())
 	ok(t, syscall.Kill(st.ShimPID, syscall.SIGKILL))
-	until(t, "its lock is free", func() bool { held, err := isHeld(dir); return err == nil && !held })
+	wait.Until(t, "its lock is free", func() bool { held, err := isHeld(dir); return err == nil && !held })
 	s := look(t, dir)
 	if s.Phase != Lost || !strings.Contains(s.Why, "without an exit record") {
 		t.Errorf("%+v", s)

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/fairlead-dev/fairlead/internal/test/leaktest"
+	"github.com/fairlead-dev/fairlead/internal/test/wait"
 )
 
 func TestMain(m *testing.M) {
@@ -56,7 +57,7 @@ func agentMain(mode string, args []string) {
 		io.Copy(os.Stdout, os.Stdin)
 	case "count": // numbered lines until told to stop
 		i := 0
-		for range time.Tick(200 * time.Microsecond) {
+		for ; ; wait.Pause(200 * time.Microsecond) {
 			fmt.Println("line", i)
 			i++
 		}
@@ -137,7 +138,7 @@ func daemonMain(folder string, argv []string) {
 }
 
 // forever is not select{}: the runtime would call that a deadlock.
-func forever() { <-time.After(time.Hour) }
+func forever() { wait.Pause(time.Hour) }
 
 func stream() io.Reader { return rand.NewChaCha8([32]byte{7}) }
 
@@ -220,20 +221,6 @@ func lines(t testing.TB, h *Handle, n int) []string {
 	return got
 }
 
-// until polls a condition, for things that have no event.
-func until(t testing.TB, what string, ok func() bool) {
-	t.Helper()
-	tick, late := time.NewTicker(2*time.Millisecond), time.After(patience)
-	defer tick.Stop()
-	for !ok() {
-		select {
-		case <-tick.C:
-		case <-late:
-			t.Fatalf("not in %v: %s", patience, what)
-		}
-	}
-}
-
 // noSurvivor proves that no process carries the mark of the session in folder.
 func noSurvivor(t testing.TB, folder string) {
 	t.Helper()
@@ -241,8 +228,8 @@ func noSurvivor(t testing.TB, folder string) {
 	if err != nil || r == nil {
 		return
 	}
-	until(t, "the shim is gone", func() bool { return !alive(r.ShimPID, r.ShimStart) })
-	until(t, "the tree is gone", func() bool {
+	wait.Until(t, "the shim is gone", func() bool { return !alive(r.ShimPID, r.ShimStart) })
+	wait.Until(t, "the tree is gone", func() bool {
 		all, err := processes()
 		return err == nil && len(marked(all, r.Mark, 0)) == 0 && !alive(r.AgentPID, r.AgentStart)
 	})

@@ -9,6 +9,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/fairlead-dev/fairlead/internal/test/wait"
 )
 
 // TestOneFolderOneAgent: of many starts at once one succeeds, and the rest know.
@@ -243,7 +245,7 @@ func TestCancelledStart(t *testing.T) {
 				ok(t, h.End(t.Context(), 0))
 				done(t, h)
 			}
-			until(t, "no shim is left", func() bool { return len(shimsOf(t, spec)) == 0 })
+			wait.Until(t, "no shim is left", func() bool { return len(shimsOf(t, spec)) == 0 })
 			noSurvivor(t, dir)
 			if st.Phase == NeverStarted { // and none came behind our back
 				if r, err := readAgent(dir); r != nil || err != nil {

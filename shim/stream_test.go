@@ -6,6 +6,8 @@ import (
 	"io"
 	"strings"
 	"testing"
+
+	"github.com/fairlead-dev/fairlead/internal/test/wait"
 )
 
 // TestBytesExact: what the agent wrote is what is read, whatever it was.
@@ -122,7 +124,7 @@ func TestSpoolFull(t *testing.T) {
 	spec.SpoolMax = 100_000
 	h := start(t, t.TempDir(), spec)
 	var st Status
-	until(t, "the spool is full", func() bool {
+	wait.Until(t, "the spool is full", func() bool {
 		var err error
 		st, err = h.Status(t.Context())
 		return err == nil && st.SpoolFull && st.SpoolBytes == 100_000
@@ -145,7 +147,7 @@ func TestSpoolFullEnded(t *testing.T) {
 	spec := agent(t, "bytes", "1000000")
 	spec.SpoolMax = 100_000
 	h := start(t, t.TempDir(), spec)
-	until(t, "the spool is full", func() bool {
+	wait.Until(t, "the spool is full", func() bool {
 		st, err := h.Status(t.Context())
 		return err == nil && st.SpoolFull
 	})

@@ -14,6 +14,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/fairlead-dev/fairlead/internal/test/wait"
 )
 
 // TestNoSurvivor: whatever way an agent with a wide tree ends, nothing of it is left when Done is closed.
@@ -33,7 +35,7 @@ func TestNoSurvivor(t *testing.T) {
 				h := start(t, dir, spec)
 				leaves := lines(t, h, 3)
 				var st Status
-				until(t, "three children, the one between is gone", func() bool {
+				wait.Until(t, "three children, the one between is gone", func() bool {
 					var err error
 					st, err = h.Status(t.Context())
 					return err == nil && st.Children == 3
@@ -151,7 +153,7 @@ func TestStrays(t *testing.T) {
 	ok(t, err)
 	h.Close() // a handle that is open would sweep by itself
 	ok(t, syscall.Kill(st.ShimPID, syscall.SIGKILL))
-	until(t, "the shim and the agent are gone, the leaves are strays", func() bool {
+	wait.Until(t, "the shim and the agent are gone, the leaves are strays", func() bool {
 		s, err := Strays(spec.Workspace)
 		return err == nil && len(s) == 3 && s[0].Session == "t-1" && s[2].Session == "t-1"
 	})
@@ -298,7 +300,7 @@ func TestSocketIsMadeAgain(t *testing.T) {
 	h.Close()
 	path := filepath.Join(runtimeDirs()[0], socketName(h.Folder()))
 	ok(t, os.RemoveAll(runtimeDirs()[0]))
-	until(t, "the socket is there again", func() bool { _, err := os.Lstat(path); return err == nil })
+	wait.Until(t, "the socket is there again", func() bool { _, err := os.Lstat(path); return err == nil })
 	h2, st, err := Adopt(t.Context(), h.Folder(), 2)
 	if err != nil || st.Phase != Running {
 		t.Fatalf("%+v %v", st, err)
@@ -428,7 +430,7 @@ func TestDiskFull(t *testing.T) {
 	h, err := Start(t.Context(), filepath.Join(disk, "s"), agent(t, "bytes", "4000000"))
 	ok(t, err)
 	defer h.Close()
-	until(t, "the spool takes nothing", func() bool {
+	wait.Until(t, "the spool takes nothing", func() bool {
 		st, err := h.Status(t.Context())
 		return err == nil && strings.Contains(st.SpoolError, "no space left")
 	})
@@ -449,7 +451,7 @@ func TestDaemonKilledAtTheStart(t *testing.T) {
 			ran := filepath.Join(t.TempDir(), "ran")
 			cmd := exec.Command(self(t), "__daemon", dir, self(t), "__agent", "note", ran)
 			ok(t, cmd.Start())
-			<-time.After(time.Duration(ms) * time.Millisecond)
+			wait.Pause(time.Duration(ms) * time.Millisecond)
 			ok(t, cmd.Process.Kill())
 			cmd.Wait()
 			h, st, err := Adopt(t.Context(), dir, 2)

@@ -21,6 +21,7 @@ import (
 	"github.com/fairlead-dev/fairlead/driver"
 	"github.com/fairlead-dev/fairlead/driver/exec"
 	"github.com/fairlead-dev/fairlead/driver/script"
+	"github.com/fairlead-dev/fairlead/internal/test/wait"
 	"github.com/fairlead-dev/fairlead/journal"
 	"github.com/fairlead-dev/fairlead/journal/memory"
 	"github.com/fairlead-dev/fairlead/journal/sqlite"
@@ -223,7 +224,7 @@ func BenchmarkFlip(b *testing.B) {
 			b.Fatal(err)
 		}
 		actor.leave()
-		eventually(b, "it rests", func() bool {
+		wait.Until(b, "it rests", func() bool {
 			why, err := c.Why(b.Context(), "coder")
 			return err == nil && why.Agent.Session == nil && !why.Agent.FileBehind
 		})
@@ -255,7 +256,7 @@ func playOneSession(t *testing.T, dir string, host *stage) {
 		t.Fatalf("%+v, %v", done, err)
 	}
 	actor := <-host.came
-	eventually(t, "the badge says RUNNING", func() bool {
+	wait.Until(t, "the badge says RUNNING", func() bool {
 		why, err := c.Why(t.Context(), "coder")
 		return err == nil && why.Agent.Badge == view.BadgeRunning && why.Agent.Session != nil && why.Agent.Session.PID == 4711
 	})

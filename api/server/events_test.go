@@ -16,6 +16,7 @@ import (
 
 	"github.com/fairlead-dev/fairlead/api"
 	"github.com/fairlead-dev/fairlead/api/client"
+	"github.com/fairlead-dev/fairlead/internal/test/wait"
 	"github.com/fairlead-dev/fairlead/journal"
 	"github.com/fairlead-dev/fairlead/loop"
 	"github.com/google/go-cmp/cmp"
@@ -58,10 +59,10 @@ func TestEventsBegin(t *testing.T) {
 			t.Errorf("%+v: %s", tc.q, diff)
 		}
 	}
-	eventually(t, "those before have gone", func() bool { return s.watchers.Load() == 0 })
+	wait.Until(t, "those before have gone", func() bool { return s.watchers.Load() == 0 })
 	next := make(chan []uint64, 1)
 	go func() { next <- seqs(t, c, client.EventsQuery{After: client.FromNow}, 2) }()
-	eventually(t, "somebody watches", func() bool { return s.watchers.Load() == 1 })
+	wait.Until(t, "somebody watches", func() bool { return s.watchers.Load() == 1 })
 	s.fake.add(t, "control/coder", 2)
 	if diff := cmp.Diff([]uint64{8, 9}, <-next); diff != "" {
 		t.Errorf("from now: %s", diff)
@@ -200,7 +201,7 @@ func TestEventsUnderLoad(t *testing.T) {
 	}
 	s.fake.add(t, "control/coder", 1) // the last one is of interest to everybody
 	all.Wait()
-	eventually(t, "nobody watches any more", func() bool { return s.watchers.Load() == 0 })
+	wait.Until(t, "nobody watches any more", func() bool { return s.watchers.Load() == 0 })
 }
 
 // The client takes a broken line up again, also where the daemon is another one.
@@ -330,7 +331,7 @@ func TestPings(t *testing.T) {
 		events, output := &memoryAnswer{header: http.Header{}}, &memoryAnswer{header: http.Header{}}
 		one := watchIn(ctx, s, "/events", events)
 		two := watchIn(ctx, s, "/sessions/coder-1/output/stream", output)
-		<-time.After(pingEvery*3 + time.Second) // in the bubble's time: nobody waits
+		wait.Elapse(pingEvery*3 + time.Second) // in the bubble's time: nobody waits
 		synctest.Wait()
 		for _, w := range []*memoryAnswer{events, output} {
 			if n := strings.Count(w.String(), ": ping\n\n"); n != 3 {

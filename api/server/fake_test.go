@@ -398,18 +398,3 @@ func listenAny(t testing.TB) net.Listener {
 
 // patience is a bound for the hopeless case, on machines with much other work.
 const patience = 2 * time.Minute
-
-// eventually waits for a condition, and says what it was in vain for.
-func eventually(t testing.TB, what string, ok func() bool) {
-	t.Helper()
-	tick := time.NewTicker(2 * time.Millisecond)
-	defer tick.Stop()
-	late := time.After(patience)
-	for !ok() {
-		select {
-		case <-tick.C:
-		case <-late:
-			t.Fatalf("in vain: %s", what)
-		}
-	}
-}

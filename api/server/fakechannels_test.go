@@ -139,10 +139,8 @@ func (f *fake) AgentErrands(ctx context.Context, agent string, wait time.Duratio
 	}
 	f.do(func() { f.waiting++ })
 	defer f.do(func() { f.waiting-- })
-	late := time.NewTimer(wait)
-	defer late.Stop()
 	select {
-	case <-late.C:
+	case <-time.After(wait):
 		return nil, nil
 	case <-ctx.Done():
 		return nil, ctx.Err()

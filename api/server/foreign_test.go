@@ -15,6 +15,7 @@ import (
 
 	"github.com/fairlead-dev/fairlead/api"
 	"github.com/fairlead-dev/fairlead/api/client"
+	"github.com/fairlead-dev/fairlead/internal/test/wait"
 	"github.com/fairlead-dev/fairlead/journal/memory"
 	"github.com/fairlead-dev/fairlead/view"
 )
@@ -174,7 +175,7 @@ func TestForeignAgentsTalk(t *testing.T) {
 	if _, err := c.Say(ctx, "reviews", "Which way?", ""); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "their rounds are over", func() bool {
+	wait.Until(t, "their rounds are over", func() bool {
 		view, err := c.Channel(ctx, "reviews")
 		return err == nil && view.Parked == "rounds"
 	})

@@ -12,12 +12,12 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/fairlead-dev/fairlead/api"
 	"github.com/fairlead-dev/fairlead/api/client"
 	crewctl "github.com/fairlead-dev/fairlead/controller/crew"
 	"github.com/fairlead-dev/fairlead/driver/script"
+	"github.com/fairlead-dev/fairlead/internal/test/wait"
 	"github.com/fairlead-dev/fairlead/journal"
 	"github.com/fairlead-dev/fairlead/journal/memory"
 )
@@ -142,17 +142,9 @@ func TestTeamByTheBook(t *testing.T) {
 				lead.may <- struct{}{}
 			}
 		}
-		late := time.After(patience)
-		tick := time.NewTicker(5 * time.Millisecond)
-		for why != "" {
-			select {
-			case <-tick.C:
-				why, said = asBook(t, c, line, want)
-			case <-late:
-				t.Fatalf("%s\nis answered with\n%s\n%s\nthe lead was told %q", line, said, why, lead.read)
-			}
+		if why != "" && !wait.Poll(func() bool { why, said = asBook(t, c, line, want); return why == "" }) {
+			t.Fatalf("%s\nis answered with\n%s\n%s\nthe lead was told %q", line, said, why, lead.read)
 		}
-		tick.Stop()
 	}
 	if asked != strings.Count(referenceCrew, "\nask ") {
 		t.Errorf("%d requests were made", asked)
@@ -204,7 +196,7 @@ func TestTeamRefusals(t *testing.T) {
 	_, twice := c.Summon(ctx)
 	refused("summoned twice", twice, "P1")
 	lead.may <- struct{}{}
-	eventually(t, "they hatch", func() bool {
+	wait.Until(t, "they hatch", func() bool {
 		view, err := c.Crew(ctx, false)
 		return err == nil && view.Button == "none"
 	})

@@ -13,6 +13,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/fairlead-dev/fairlead/internal/test/wait"
 	"github.com/fairlead-dev/fairlead/workspace"
 
 	"github.com/fairlead-dev/fairlead/api/client"
@@ -140,14 +141,14 @@ func TestSocketIsMadeAgain(t *testing.T) {
 	if err := os.RemoveAll(filepath.Join(base, "fairlead")); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "it answers at the same place", func() bool { return answers(first) })
+	wait.Until(t, "it answers at the same place", func() bool { return answers(first) })
 	if info, err := os.Lstat(first); err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("made again: %v, %v", info, err)
 	}
 	if err := os.RemoveAll(base); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "it answers at another place", func() bool {
+	wait.Until(t, "it answers at another place", func() bool {
 		at := l.Addr().String()
 		return at != first && strings.HasPrefix(at, "/tmp/fairlead-") && answers(at)
 	})

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/fairlead-dev/fairlead/api"
+	"github.com/fairlead-dev/fairlead/internal/test/wait"
 	"github.com/fairlead-dev/fairlead/loop"
 	"github.com/fairlead-dev/fairlead/machine/channel"
 	"github.com/fairlead-dev/fairlead/view"
@@ -115,29 +116,29 @@ func TestPollOfWhoIsGone(t *testing.T) {
 	for range agentPollsMax {
 		s.poll(ctx, t, "60s")
 	}
-	eventually(t, "all wait", func() bool { return s.fake.polling() == agentPollsMax })
+	wait.Until(t, "all wait", func() bool { return s.fake.polling() == agentPollsMax })
 	text, h := s.want(t, 429, "GET", api.Base+"/agents/coder/errands?wait=60s", "")
 	if h.Get("Retry-After") == "" || !strings.Contains(text, "of coder") {
 		t.Errorf("%v %s", h, text)
 	}
 	s.want(t, 200, "GET", api.Base+"/agents/reviewer/errands?wait=60s", "")
 	cancel()
-	eventually(t, "nobody waits for who is gone", func() bool { return s.fake.polling() == 0 })
+	wait.Until(t, "nobody waits for who is gone", func() bool { return s.fake.polling() == 0 })
 	noneCounted := func() bool {
 		s.polls.mu.Lock()
 		defer s.polls.mu.Unlock()
 		return s.polls.all == 0 && len(s.polls.of) == 0
 	}
-	eventually(t, "all places are given back", noneCounted)
+	wait.Until(t, "all places are given back", noneCounted)
 	s.want(t, 200, "GET", api.Base+"/agents/coder/errands?wait=1ms", "")
-	eventually(t, "that one, too", noneCounted)
+	wait.Until(t, "that one, too", noneCounted)
 }
 
 // When the daemon goes, whoever waits is told so at once.
 func TestPollAtTheEnd(t *testing.T) {
 	s := serve(t)
 	answer := s.poll(t.Context(), t, "60s")
-	eventually(t, "it waits", func() bool { return s.fake.polling() == 1 })
+	wait.Until(t, "it waits", func() bool { return s.fake.polling() == 1 })
 	s.stop()
 	if got := <-answer; !strings.HasPrefix(got, "503 ") || !strings.Contains(got, loop.ErrClosed.Error()) {
 		t.Error(got)

@@ -13,6 +13,7 @@ import (
 
 	"github.com/fairlead-dev/fairlead/api"
 	"github.com/fairlead-dev/fairlead/api/client"
+	"github.com/fairlead-dev/fairlead/internal/test/wait"
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -88,7 +89,7 @@ func TestOutputWaits(t *testing.T) {
 		done := watchIn(t.Context(), s, "/sessions/coder-1/output/stream", w)
 		said := func(want ...string) {
 			t.Helper()
-			<-time.After(time.Second)
+			wait.Elapse(time.Second)
 			synctest.Wait()
 			var got []string
 			for line := range strings.Lines(w.String()) {
@@ -179,7 +180,7 @@ func TestOutputIsCoalesced(t *testing.T) {
 		w := &memoryAnswer{header: http.Header{}}
 		done := watchIn(ctx, s, "/sessions/coder-1/output/stream", w)
 		for range 2000 { // two seconds of chatter
-			<-time.After(time.Millisecond)
+			wait.Elapse(time.Millisecond)
 			f.say("coder-1", "chatter ")
 		}
 		synctest.Wait()
@@ -187,7 +188,7 @@ func TestOutputIsCoalesced(t *testing.T) {
 			t.Errorf("%d messages in two seconds", n)
 		}
 		f.say("coder-1", strings.Repeat("long ", 100_000))
-		<-time.After(time.Second)
+		wait.Elapse(time.Second)
 		synctest.Wait()
 		for piece := range strings.SplitSeq(w.String(), "\n\n") {
 			if len(piece) > outputBytesMax+200 {

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/fairlead-dev/fairlead/internal/test/wait"
 	"github.com/fairlead-dev/fairlead/view"
 
 	"github.com/fairlead-dev/fairlead/api"
@@ -217,7 +218,7 @@ func TestHeadAndOptions(t *testing.T) {
 			t.Errorf("OPTIONS %s: %v", path, h)
 		}
 	}
-	eventually(t, "no stream is left open", func() bool { return s.streams.Load() == 0 && s.watchers.Load() == 0 })
+	wait.Until(t, "no stream is left open", func() bool { return s.streams.Load() == 0 && s.watchers.Load() == 0 })
 	resp := raw(t, s, "OPTIONS * HTTP/1.1\r\nHost: "+strings.TrimPrefix(s.url, "http://")+"\r\n\r\n")
 	if resp.StatusCode != 401 {
 		t.Errorf("OPTIONS *: status %d", resp.StatusCode)

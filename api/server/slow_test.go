@@ -12,6 +12,7 @@ import (
 
 	"github.com/fairlead-dev/fairlead/api"
 	"github.com/fairlead-dev/fairlead/api/client"
+	"github.com/fairlead-dev/fairlead/internal/test/wait"
 )
 
 // connect gives a connection to the TCP door, whose own end holds little.
@@ -74,14 +75,12 @@ func TestSlowBodies(t *testing.T) {
 // trickle sends a letter now and then, if at all, until something happens.
 func trickle[T any](t *testing.T, conn io.Writer, at bool, until <-chan T) T {
 	t.Helper()
-	tick := time.NewTicker(10 * time.Millisecond)
-	defer tick.Stop()
 	late := time.After(patience)
 	for {
 		select {
 		case it := <-until:
 			return it
-		case <-tick.C:
+		case <-wait.After(10 * time.Millisecond):
 			if at {
 				_, _ = io.WriteString(conn, "x") // that nobody takes it is seen by who reads
 			}
@@ -123,7 +122,7 @@ func TestSlowReaders(t *testing.T) {
 		if _, err := io.WriteString(s.connect(t), s.head("GET", path)+"\r\n"); err != nil {
 			t.Fatal(err)
 		}
-		eventually(t, "the stream is open", func() bool { return s.streams.Load() == int64(i)+1 })
+		wait.Until(t, "the stream is open", func() bool { return s.streams.Load() == int64(i)+1 })
 	}
 	last := s.fake.add(t, "control/reviewer", 1)
 	if got := seqs(t, dial(t, s), client.EventsQuery{After: int64(last) - 1}, 1); got[0] != last {
@@ -133,7 +132,7 @@ func TestSlowReaders(t *testing.T) {
 	if strings.Contains(s.logs.String(), "a stream was cut") {
 		t.Skipf("within %s this machine did not get to the others", hasty.piece)
 	}
-	eventually(t, "the slow ones are let go", func() bool { return s.streams.Load() == 0 })
+	wait.Until(t, "the slow ones are let go", func() bool { return s.streams.Load() == 0 })
 	if log := s.logs.String(); strings.Count(log, "nobody took anything of it for "+hasty.piece.String()) != 2 {
 		t.Errorf("the log does not say it, or says it again: %s", log)
 	}

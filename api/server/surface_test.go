@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/fairlead-dev/fairlead/api"
+	"github.com/fairlead-dev/fairlead/internal/test/wait"
 )
 
 // everyPath is every route there is, with names that stand for something; a new route is in
@@ -258,7 +259,7 @@ func TestTenThousandConnections(t *testing.T) {
 	if told < crowd-open-500 || told+cut != crowd {
 		t.Errorf("of %d connections %d were told that they are too many, and %d cut off; %d should be open at most", crowd, told, cut, open)
 	}
-	eventually(t, "their goroutines go", func() bool { return runtime.NumGoroutine() <= before+8 })
+	wait.Until(t, "their goroutines go", func() bool { return runtime.NumGoroutine() <= before+8 })
 	s.want(t, 200, "GET", api.Base+"/agents", "")
 }
 

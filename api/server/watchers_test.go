@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/fairlead-dev/fairlead/api"
+	"github.com/fairlead-dev/fairlead/internal/test/wait"
 )
 
 // BenchmarkWatchers measures the time from a change in the journal until the last of 1,000
@@ -53,7 +54,7 @@ func BenchmarkWatchers(b *testing.B) {
 		}
 		go listen(w, heard)
 	}
-	eventually(b, "all watch", func() bool { return s.watchers.Load() == watchers })
+	wait.Until(b, "all watch", func() bool { return s.watchers.Load() == watchers })
 	var mem runtime.MemStats
 	runtime.GC()
 	runtime.ReadMemStats(&mem)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/fairlead-dev/fairlead/api"
 	apiclient "github.com/fairlead-dev/fairlead/api/client"
+	"github.com/fairlead-dev/fairlead/internal/test/wait"
 	"github.com/fairlead-dev/fairlead/view"
 )
 
@@ -124,24 +125,19 @@ func BenchmarkWork(b *testing.B) {
 				b.Fatal(err)
 			}
 		}
-		late := time.After(2 * time.Minute) // a hundred processes of each kind, on a machine with other work
-		for running := 0; running < manyAtWork; {
+		wait.Until(b, "all agents run", func() bool {
 			shown, err := client.Team(b.Context())
 			if err != nil {
 				b.Fatal(err)
 			}
-			running = 0
+			running := 0
 			for _, agent := range shown.Agents {
 				if agent.Badge == view.BadgeRunning && agent.Session != nil && agent.Session.PID != 0 {
 					running++
 				}
 			}
-			select {
-			case <-late:
-				b.Fatalf("%d of %d run", running, manyAtWork)
-			case <-time.After(100 * time.Millisecond):
-			}
-		}
+			return running == manyAtWork
+		})
 	})
 }
 
@@ -154,14 +150,14 @@ func besideBase(b *testing.B, yaml string, prepare func(*hull)) {
 	base.up()
 	took := many.up()
 	prepare(many)
-	<-time.After(restWindow) // what the start itself leaves behind is collected meanwhile
+	wait.Pause(restWindow) // what the start itself leaves behind is collected meanwhile
 	var over, own, bases []float64
 	var cpuMany, cpuBase time.Duration
 	windows := 0
 	for b.Loop() {
 		for range repeats {
 			beganMany, beganBase := processorTime(b, many.pid()), processorTime(b, base.pid())
-			<-time.After(restWindow)
+			wait.Pause(restWindow)
 			cpuMany += processorTime(b, many.pid()) - beganMany
 			cpuBase += processorTime(b, base.pid()) - beganBase
 			manyAll, manyOwn := memoryOf(b, many.pid())

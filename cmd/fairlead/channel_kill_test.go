@@ -13,6 +13,7 @@ import (
 
 	apiclient "github.com/fairlead-dev/fairlead/api/client"
 	"github.com/fairlead-dev/fairlead/cli/channels"
+	"github.com/fairlead-dev/fairlead/internal/test/wait"
 	"github.com/fairlead-dev/fairlead/view"
 )
 
@@ -48,7 +49,7 @@ func (s *ship) outlives(name string) {
 	}
 	before := asItWas(s.t, s.floor(name))
 	for range kills {
-		<-time.After(time.Duration(rand.IntN(50)) * time.Millisecond) // the random moment
+		wait.Pause(time.Duration(rand.IntN(50)) * time.Millisecond) // the random moment
 		s.kill()
 		s.up()
 		for range 2 { // as it is found, and when the sessions were found, too
@@ -168,7 +169,7 @@ func TestDeadlineWhileDown(t *testing.T) {
 		return v.Holder == "ada" && v.Deadline != nil && member(v, "ada").Working && len(s.books("ada").told["ada"]) == 1
 	})
 	s.kill()
-	<-time.After(time.Until(*shown.Deadline))
+	wait.Pause(time.Until(*shown.Deadline))
 	s.up()
 	s.floorUntil("talk", "bob has said something", func(view.ChannelView) bool { return len(s.books("bob").said["bob"]) > 0 })
 	s.drop("ada/busy")
@@ -202,7 +203,7 @@ func TestKilledDaemonOfAChannel(t *testing.T) {
 			s.must("channel", "say", "talk", text, "--mode", []string{"queue", "inject", "parallel"}[rnd.IntN(3)])
 			sent = append(sent, text)
 		}
-		<-time.After(time.Duration(rnd.IntN(250)) * time.Millisecond) // the random moment
+		wait.Pause(time.Duration(rnd.IntN(250)) * time.Millisecond) // the random moment
 		s.kill()
 		s.up()
 	}

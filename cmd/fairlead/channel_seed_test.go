@@ -3,12 +3,14 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
 
 	"github.com/fairlead-dev/fairlead/cli/channels"
+	"github.com/fairlead-dev/fairlead/internal/test/wait"
 	"github.com/fairlead-dev/fairlead/view"
 )
 
@@ -49,8 +51,7 @@ func (m *meeting) lines() (lines []string) {
 // between them. A line is meant that begins so.
 func (m *meeting) reads(want ...string) {
 	m.t.Helper()
-	begun := time.Now()
-	for {
+	wait.Until(m.t, fmt.Sprintf("the lines %q in the conversation", want), func() bool {
 		lines := m.lines()
 		from, found := m.seen, 0
 		for i := m.seen; i < len(lines) && found < len(want); i++ {
@@ -60,13 +61,9 @@ func (m *meeting) reads(want ...string) {
 		}
 		if found == len(want) {
 			m.seen = from
-			return
 		}
-		if time.Since(begun) > shipWait {
-			m.t.Fatalf("waited in vain for %q; the conversation is\n%s", want[found], strings.Join(lines, "\n"))
-		}
-		<-time.After(20 * time.Millisecond)
-	}
+		return found == len(want)
+	})
 }
 
 // neverReads wants no such line in the conversation, from its beginning to now.

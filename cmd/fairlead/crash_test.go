@@ -16,6 +16,7 @@ import (
 	"time"
 
 	apiclient "github.com/fairlead-dev/fairlead/api/client"
+	"github.com/fairlead-dev/fairlead/internal/test/wait"
 	"github.com/fairlead-dev/fairlead/view"
 )
 
@@ -64,9 +65,9 @@ func TestKilledDaemon(t *testing.T) {
 		}
 		s.must(verb, name)
 		wanted[name] = desired
-		<-time.After(time.Duration(rnd.IntN(300)) * time.Millisecond) // the random moment
+		wait.Pause(time.Duration(rnd.IntN(300)) * time.Millisecond) // the random moment
 		s.kill()
-		<-time.After(time.Duration(rnd.IntN(150)) * time.Millisecond)
+		wait.Pause(time.Duration(rnd.IntN(150)) * time.Millisecond)
 		s.up()
 		view := s.view()
 		for _, agent := range view.Agents {

@@ -10,13 +10,13 @@ import (
 	"slices"
 	"syscall"
 	"testing"
-	"time"
 
 	apiclient "github.com/fairlead-dev/fairlead/api/client"
 	"github.com/fairlead-dev/fairlead/cli"
 	"github.com/fairlead-dev/fairlead/cli/demo"
 	"github.com/fairlead-dev/fairlead/config"
 	"github.com/fairlead-dev/fairlead/examples"
+	"github.com/fairlead-dev/fairlead/internal/test/wait"
 )
 
 // The demo is its examples put together: whoever is in them is in it, as it is there.
@@ -97,17 +97,8 @@ func TestDemoHeadless(t *testing.T) {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	late := time.After(4 * shipWait)
-	tick := time.NewTicker(50 * time.Millisecond)
-	defer tick.Stop()
-	for seen := false; !seen; {
-		select {
-		case <-tick.C:
-			seen = demoSeen(t, temp)
-		case <-late:
-			t.Error("nobody talks, or the team does not wake")
-			seen = true
-		}
+	if !wait.Poll(func() bool { return demoSeen(t, temp) }) {
+		t.Error("no agent talks, or the crew does not wake")
 	}
 	if err := cmd.Process.Signal(syscall.SIGINT); err != nil {
 		t.Fatal(err)

@@ -14,12 +14,13 @@ import (
 	"github.com/fairlead-dev/fairlead/cli/doctor"
 	"github.com/fairlead-dev/fairlead/cli/setup"
 	"github.com/fairlead-dev/fairlead/config"
+	"github.com/fairlead-dev/fairlead/internal/test/wait"
 )
 
 // takes is a visit that takes so many seconds and finds one thing.
 func takes(about string, seconds int) doctor.Visit {
 	return doctor.Visit{About: about, Look: func(_ context.Context, say func(...doctor.Finding)) {
-		<-time.After(time.Duration(seconds) * time.Second)
+		wait.Elapse(time.Duration(seconds) * time.Second)
 		say(doctor.Finding{OK: true, About: about, What: "looked at"})
 	}}
 }
@@ -51,7 +52,7 @@ func TestDoctorLooksSideBySide(t *testing.T) {
 				now++
 				most = max(most, now)
 				mu.Unlock()
-				<-time.After(time.Second)
+				wait.Elapse(time.Second)
 				mu.Lock()
 				now--
 				mu.Unlock()
@@ -150,7 +151,7 @@ func TestDoctorMeetsAProgramOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		met := &doctor.AgentsMet{Agents: []config.Agent{{Name: "dev", Driver: config.DriverACP, Command: []string{"opencode", "acp"}}}, Paths: map[string]bool{}}
 		met.Wait.Go(func() {
-			<-time.After(time.Second)
+			wait.Elapse(time.Second)
 			met.Add([]doctor.Finding{{Program: &doctor.ProgramFound{Path: "/bin/opencode"}}})
 		})
 		begun := time.Now()

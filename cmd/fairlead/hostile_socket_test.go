@@ -5,9 +5,9 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
-	"time"
 
 	"github.com/fairlead-dev/fairlead/cli"
+	"github.com/fairlead-dev/fairlead/internal/test/wait"
 	"github.com/fairlead-dev/fairlead/view"
 	"github.com/fairlead-dev/fairlead/workspace"
 )
@@ -67,12 +67,5 @@ func TestLogout(t *testing.T) {
 // poll waits for what no agent's view shows.
 func (s *ship) poll(what string, ok func() bool) {
 	s.t.Helper()
-	late := time.After(shipWait)
-	for !ok() {
-		select {
-		case <-late:
-			s.t.Fatalf("in vain: %s", what)
-		case <-time.After(20 * time.Millisecond):
-		}
-	}
+	wait.Until(s.t, what, ok)
 }

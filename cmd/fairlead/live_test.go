@@ -20,6 +20,7 @@ import (
 	"github.com/fairlead-dev/fairlead/cli"
 	"github.com/fairlead-dev/fairlead/internal/test/livetest"
 	"github.com/fairlead-dev/fairlead/internal/test/scriptmodel"
+	"github.com/fairlead-dev/fairlead/internal/test/wait"
 	"github.com/fairlead-dev/fairlead/sandbox"
 	"github.com/fairlead-dev/fairlead/shim"
 	"github.com/fairlead-dev/fairlead/view"
@@ -133,13 +134,8 @@ func (c *cruise) has(name string) string {
 // await waits for a condition, and where it does not come says what is to be seen of the agent.
 func (c *cruise) await(what string, ok func() bool) {
 	c.t.Helper()
-	late := time.After(liveWait)
-	for !ok() {
-		select {
-		case <-late:
-			c.t.Fatalf("waited in vain until %s\n%s", what, c.state())
-		case <-time.After(50 * time.Millisecond):
-		}
+	if !wait.Poll(ok) {
+		c.t.Fatalf("waited in vain until %s\n%s", what, c.state())
 	}
 }
 

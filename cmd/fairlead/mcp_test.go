@@ -12,7 +12,6 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -20,6 +19,7 @@ import (
 	apiclient "github.com/fairlead-dev/fairlead/api/client"
 	"github.com/fairlead-dev/fairlead/api/mcp"
 	"github.com/fairlead-dev/fairlead/controller/tools"
+	"github.com/fairlead-dev/fairlead/internal/test/wait"
 	"github.com/fairlead-dev/fairlead/view"
 )
 
@@ -105,16 +105,7 @@ func (h *house) client() *apiclient.Client {
 
 func (h *house) until(what string, is func() bool) {
 	h.t.Helper()
-	tick := time.NewTicker(10 * time.Millisecond)
-	defer tick.Stop()
-	over := time.After(shipWait)
-	for !is() {
-		select {
-		case <-tick.C:
-		case <-over:
-			h.t.Fatalf("waited in vain until %s", what)
-		}
-	}
+	wait.Until(h.t, what, is)
 }
 
 // shows shows a token with every request.

@@ -7,8 +7,8 @@ import (
 	"regexp"
 	"strconv"
 	"sync"
-	"time"
 
+	"github.com/fairlead-dev/fairlead/internal/test/wait"
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
@@ -54,13 +54,8 @@ func posted(ts *testscript.TestScript, neg bool, words []string) {
 	want, err := strconv.Atoi(words[0])
 	ts.Check(err)
 	m := ts.Value(mailboxKey{}).(*mailbox)
-	end := time.After(shipWait)
-	for len(m.all()) < want {
-		select {
-		case <-end:
-			ts.Fatalf("waited in vain for %d notices; there are %q", want, m.all())
-		case <-time.After(10 * time.Millisecond):
-		}
+	if !wait.Poll(func() bool { return len(m.all()) >= want }) {
+		ts.Fatalf("waited in vain for %d notices; there are %q", want, m.all())
 	}
 	came := m.all()
 	if len(came) != want || !regexp.MustCompile(words[1]).MatchString(came[want-1]) {

@@ -17,6 +17,7 @@ import (
 
 	apiclient "github.com/fairlead-dev/fairlead/api/client"
 	"github.com/fairlead-dev/fairlead/cli"
+	"github.com/fairlead-dev/fairlead/internal/test/wait"
 	"github.com/fairlead-dev/fairlead/shim"
 	"github.com/fairlead-dev/fairlead/view"
 )
@@ -166,23 +167,10 @@ func (s *ship) client() *apiclient.Client {
 // until waits for a condition on an agent.
 func (s *ship) until(agent, what string, ok func(view.WhyView) bool) view.WhyView {
 	s.t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), shipWait)
+	ctx, cancel := context.WithTimeout(context.Background(), 2*wait.Patience)
 	defer cancel()
 	client := s.client()
-	for {
-		why, err := client.Why(ctx, agent)
-		if err != nil {
-			s.t.Fatalf("waiting until %s: %v", what, err)
-		}
-		if ok(why) {
-			return why
-		}
-		select {
-		case <-ctx.Done():
-			s.t.Fatalf("waited in vain until %s; it is: %s %+v", what, why.Verdict, why.Agent)
-		case <-time.After(10 * time.Millisecond):
-		}
-	}
+	return wait.Value(s.t, what, func() (view.WhyView, error) { return client.Why(ctx, agent) }, ok)
 }
 
 func (s *ship) lines(name string) []string {

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/fairlead-dev/fairlead/cli"
+	"github.com/fairlead-dev/fairlead/internal/test/wait"
 	"github.com/fairlead-dev/fairlead/runfile"
 	"github.com/fairlead-dev/fairlead/shim"
 	"github.com/fairlead-dev/fairlead/view"
@@ -147,7 +148,7 @@ func TestKilledDaemonOfARun(t *testing.T) {
 		t.Fatal(err)
 	}
 	for range 4 {
-		<-time.After(time.Duration(rand.IntN(150)) * time.Millisecond) // the random moment
+		wait.Pause(time.Duration(rand.IntN(150)) * time.Millisecond) // the random moment
 		s.kill()
 		s.up()
 	}
@@ -166,21 +167,12 @@ func (s *ship) runUntil(id, what string, ok func(view.RunView) bool) view.RunVie
 // come, more says what else is of use.
 func seenUntil[V any](t testing.TB, what string, look func() (V, error), ok func(V) bool, more func() string) V {
 	t.Helper()
-	late := time.After(shipWait)
-	for {
-		view, err := look()
-		if err != nil {
-			t.Fatalf("waiting until %s: %v", what, err)
+	defer func() {
+		if t.Failed() {
+			t.Log(more())
 		}
-		if ok(view) {
-			return view
-		}
-		select {
-		case <-late:
-			t.Fatalf("waited in vain until %s: %+v\n%s", what, view, more())
-		case <-time.After(10 * time.Millisecond):
-		}
-	}
+	}()
+	return wait.Value(t, what, look, ok)
 }
 
 // DESIGN: secrets never reach disk, logs or errors. Values of --env reach the steps, and

@@ -16,6 +16,7 @@ import (
 
 	"github.com/fairlead-dev/fairlead/cli"
 	"github.com/fairlead-dev/fairlead/examples"
+	"github.com/fairlead-dev/fairlead/internal/test/wait"
 	"github.com/fairlead-dev/fairlead/shim"
 )
 
@@ -82,16 +83,7 @@ func (d *deck) begin(words ...string) (*exec.Cmd, *bytes.Buffer) {
 // until waits until a file is there.
 func (d *deck) until(name string) {
 	d.t.Helper()
-	late := time.After(shipWait)
-	tick := time.NewTicker(5 * time.Millisecond)
-	defer tick.Stop()
-	for !cli.Exists(filepath.Join(d.dir, name)) {
-		select {
-		case <-tick.C:
-		case <-late:
-			d.t.Fatalf("%s never came", name)
-		}
-	}
+	wait.Until(d.t, "the file "+name, func() bool { return cli.Exists(filepath.Join(d.dir, name)) })
 }
 
 // slow has a first step that works until it is let go, and a second one.

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/fairlead-dev/fairlead/cli/doctor"
+	"github.com/fairlead-dev/fairlead/internal/test/wait"
 	"github.com/fairlead-dev/fairlead/sandbox"
 	"github.com/fairlead-dev/fairlead/shim"
 	"github.com/fairlead-dev/fairlead/view"
@@ -66,7 +67,7 @@ func TestSandboxUnderTheShim(t *testing.T) {
 			defer h.Close()
 			var pid, child int
 			var mark string
-			await(t, "it has said who it is", func() bool {
+			wait.Until(t, "it has said who it is", func() bool {
 				b, _ := os.ReadFile(filepath.Join(in, "said"))
 				n, _ := fmt.Sscan(string(b), &pid, &child, &mark)
 				return n == 3
@@ -94,20 +95,6 @@ func TestSandboxUnderTheShim(t *testing.T) {
 				}
 			}
 		})
-	}
-}
-
-// await polls a condition.
-func await(t *testing.T, what string, is func() bool) {
-	t.Helper()
-	tick := time.NewTicker(5 * time.Millisecond)
-	defer tick.Stop()
-	for end := time.After(shipWait); !is(); {
-		select {
-		case <-end:
-			t.Fatal("never: ", what)
-		case <-tick.C:
-		}
 	}
 }
 

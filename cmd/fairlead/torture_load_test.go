@@ -11,6 +11,7 @@ import (
 
 	"github.com/fairlead-dev/fairlead/api"
 	apiclient "github.com/fairlead-dev/fairlead/api/client"
+	"github.com/fairlead-dev/fairlead/internal/test/wait"
 )
 
 // load is a team at work: agents that count into ledgers, a person who commands without
@@ -107,7 +108,7 @@ func contextFor(d time.Duration) (context.Context, context.CancelFunc) {
 }
 
 // pass lets real time pass: for once it is the moment that is wanted, not a condition.
-func pass(d time.Duration) { <-time.After(d) }
+func pass(d time.Duration) { wait.Pause(d) }
 
 // work sets the load going.
 func (k *torture) work(s *ship) *load {

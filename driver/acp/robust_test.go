@@ -10,6 +10,7 @@ import (
 
 	"github.com/fairlead-dev/fairlead/driver"
 	"github.com/fairlead-dev/fairlead/driver/speech"
+	"github.com/fairlead-dev/fairlead/internal/test/wait"
 )
 
 // Five thousand updates, as fast as a pipe takes them: a real library drops the connection here.
@@ -203,7 +204,7 @@ func TestCallsAreToldOnce(t *testing.T) {
 			f.update(`{"sessionUpdate":"tool_call_update","toolCallId":"whole","status":"completed","title":"done"}`)
 			f.update(`{"sessionUpdate":"tool_call_update","toolCallId":"only an update","status":"failed","_meta":{"toolName":"write_file"}}`)
 			f.says("so")
-			<-time.After(3 * time.Second) // of the bubble's clock
+			wait.Elapse(3 * time.Second) // of the bubble's clock
 			f.update(`{"sessionUpdate":"tool_call","toolCallId":"end","title":"think hard","kind":"think"}`)
 			f.result(p, `{"stopReason":"end_turn"}`)
 			f.next()

@@ -11,6 +11,7 @@ import (
 
 	"github.com/fairlead-dev/fairlead/driver"
 	"github.com/fairlead-dev/fairlead/driver/speech"
+	"github.com/fairlead-dev/fairlead/internal/test/wait"
 )
 
 // stubborn is a program that ends by one signal only, and holds its output until then.
@@ -115,7 +116,7 @@ func TestHeardLate(t *testing.T) {
 	t.Parallel()
 	child := startReal(t, `i=0; while [ $i -lt 2000 ]; do echo "{\"n\":$i}"; i=$((i+1)); done; sleep 3 & exit 0`)
 	<-child.exited
-	<-time.After(outputGrace + outputGrace/2)
+	wait.Pause(outputGrace + outputGrace/2)
 	n := 0
 	for range child.Lines() {
 		n++

@@ -17,6 +17,7 @@ import (
 
 	"github.com/fairlead-dev/fairlead/driver"
 	"github.com/fairlead-dev/fairlead/driver/speech"
+	"github.com/fairlead-dev/fairlead/internal/test/wait"
 )
 
 func TestLineReader(t *testing.T) {
@@ -236,7 +237,7 @@ func TestPerform(t *testing.T) {
 			stop: true, after: time.Second, want: driver.Stop{Reason: "terminated"},
 			play: func(_ context.Context, s *Stage) driver.Stop {
 				<-s.Stop
-				<-time.After(time.Second)
+				wait.Elapse(time.Second)
 				return driver.Stop{Reason: "terminated"}
 			},
 		},
@@ -253,7 +254,7 @@ func TestPerform(t *testing.T) {
 		"hears nothing": {
 			stop: true, after: stopGrace + leaveGrace,
 			want: driver.Stop{Reason: "terminated", Detail: "asked to stop; the program's conversation was left where it was"},
-			play: func(context.Context, *Stage) driver.Stop { <-time.After(time.Hour); return driver.Stop{} },
+			play: func(context.Context, *Stage) driver.Stop { wait.Elapse(time.Hour); return driver.Stop{} },
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -271,7 +272,7 @@ func TestPerform(t *testing.T) {
 					t.Errorf("stopped %+v after %v, told %s", got, time.Since(began), out.String())
 				}
 				if name == "hears nothing" {
-					<-time.After(time.Hour) // it is still there
+					wait.Elapse(time.Hour) // it is still there
 				}
 			})
 		})

@@ -10,10 +10,10 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/fairlead-dev/fairlead/driver/adapter"
 	"github.com/fairlead-dev/fairlead/driver/speech"
+	"github.com/fairlead-dev/fairlead/internal/test/wait"
 )
 
 // A program does not outlive an adapter that was killed, also where it ignores the end of its input.
@@ -37,18 +37,15 @@ func TestDiesWithItsAdapter(t *testing.T) {
 	if err := cmd.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
-	for late := time.After(time.Minute); ; {
-		stat, err := os.ReadFile("/proc/" + said.Text + "/stat")
-		if err != nil || strings.Contains(string(stat), ") Z ") {
-			return
+	var stat []byte
+	if !wait.Poll(func() bool {
+		var err error
+		stat, err = os.ReadFile("/proc/" + said.Text + "/stat")
+		return err != nil || strings.Contains(string(stat), ") Z ")
+	}) {
+		if pid, err := strconv.Atoi(said.Text); err == nil {
+			_ = syscall.Kill(pid, syscall.SIGKILL)
 		}
-		select {
-		case <-late:
-			if pid, err := strconv.Atoi(said.Text); err == nil {
-				_ = syscall.Kill(pid, syscall.SIGKILL)
-			}
-			t.Fatalf("the program %s is still there: %s", said.Text, stat)
-		case <-time.After(5 * time.Millisecond):
-		}
+		t.Fatalf("the program %s is still there: %s", said.Text, stat)
 	}
 }

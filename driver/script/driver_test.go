@@ -8,7 +8,6 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/fairlead-dev/fairlead/driver"
 	"github.com/fairlead-dev/fairlead/driver/drivertest"
@@ -186,42 +185,6 @@ func TestFaultyAtStart(t *testing.T) {
 	facts := drivertest.Facts(t, script.Driver{}, p, 0)
 	if len(facts) != 2 || facts[0].Kind != driver.Faulted || facts[1].Kind != driver.Stopped || facts[1].Stop.OK {
 		t.Errorf("facts %+v", facts)
-	}
-}
-
-// Nothing but SIGKILL ends an agent that is stubborn and deaf; not even its own
-// runtime does, when nobody can speak to it any more.
-func TestDeaf(t *testing.T) {
-	for name, source := range map[string]string{
-		"deaf":     "steps: [{hang: here, deaf: true}]",
-		"stubborn": "stubborn: true\nsteps: [{hang: here}]",
-		"both":     "stubborn: true\nsteps: [{hang: here, deaf: true}]",
-	} {
-		t.Run(name, func(t *testing.T) {
-			a := agent(t, source)
-			l, err := script.Driver{}.Launch(a, session)
-			if err != nil {
-				t.Fatal(err)
-			}
-			l.KeepStdin = false
-			p := drivertest.Start(t, l)
-			for f, err := range (script.Driver{}).Converse(a, session, p).Facts(t.Context(), 0) {
-				if err != nil || f.Text != "here" {
-					t.Fatalf("%+v %v", f, err)
-				}
-				p.Signal(syscall.SIGTERM)
-				break
-			}
-			select {
-			case <-p.Done():
-				t.Fatalf("it ended: %s", p.Spool(t))
-			case <-time.After(300 * time.Millisecond):
-			}
-			p.Signal(syscall.SIGKILL)
-			if exit := p.Wait(t); exit.Signal != "SIGKILL" {
-				t.Errorf("exit %+v", exit)
-			}
-		})
 	}
 }
 

@@ -14,6 +14,7 @@ import (
 
 	"github.com/fairlead-dev/fairlead/driver"
 	"github.com/fairlead-dev/fairlead/driver/drivertest"
+	"github.com/fairlead-dev/fairlead/internal/test/wait"
 )
 
 // heard is what a play told, and when.
@@ -185,12 +186,12 @@ func TestListening(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		orders := make(chan Order)
 		go func() {
-			<-time.After(time.Hour)
+			wait.Elapse(time.Hour)
 			orders <- Order{Type: OrderAnswer, ID: "ask-1", Option: "allow"} // no prompt: it still waits
 			orders <- Order{Type: OrderPrompt, Text: "two"}
-			<-time.After(time.Minute) // it rests
+			wait.Elapse(time.Minute) // it rests
 			orders <- Order{Type: OrderPrompt, Text: "three"}
-			<-time.After(time.Hour)
+			wait.Elapse(time.Hour)
 			orders <- Order{Type: OrderPrompt, Text: "four"}
 		}()
 		end, told, _ := play(t, "steps: [{repeat: {times: 4, steps: [expect_prompt, {say: '{prompt}'}, {sleep: 2m}]}}]", work, Stage{Orders: orders})
@@ -206,7 +207,7 @@ func TestLetGo(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		orders := make(chan Order)
 		go func() {
-			<-time.After(time.Hour)
+			wait.Elapse(time.Hour)
 			orders <- Order{Type: OrderPrompt, Text: "two"}
 			close(orders)
 		}()
@@ -327,11 +328,11 @@ func TestOrders(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		orders := make(chan Order)
 		go func() {
-			<-time.After(time.Hour)
+			wait.Elapse(time.Hour)
 			orders <- Order{Type: OrderAnswer, ID: "ask-1", Option: "allow"}
 			orders <- Order{Type: OrderAnswer, ID: "ask-2", Option: "deny"}
 			orders <- Order{Type: OrderAnswer, ID: "ask-3", Option: "allow everything"}
-			<-time.After(time.Hour) // it listens by then
+			wait.Elapse(time.Hour) // it listens by then
 			orders <- Order{Type: OrderPrompt, Text: "and faster"}
 			orders <- Order{Type: OrderPrompt, Text: "unread"}
 			close(orders)
@@ -390,13 +391,13 @@ func TestInterrupts(t *testing.T) {
 				source := "steps: [" + c.steps + ", {say: never}]"
 
 				orders, stop := make(chan Order), make(chan struct{})
-				go func() { <-time.After(time.Minute); orders <- Order{Type: OrderCancel} }()
+				go func() { wait.Elapse(time.Minute); orders <- Order{Type: OrderCancel} }()
 				end, _, took := play(t, source, work, Stage{World: world, Orders: orders})
 				if end.Code != CodeCancelled || end.Stop == nil || end.Stop.Reason != "cancelled" || took != time.Minute {
 					t.Errorf("cancel: %+v after %v", end, took)
 				}
 
-				go func() { <-time.After(time.Minute); close(stop) }()
+				go func() { wait.Elapse(time.Minute); close(stop) }()
 				end, told, took := play(t, source, work, Stage{World: world, Stop: stop})
 				if end.Code != CodeTerminated || end.Stop == nil || end.Stop.Reason != "terminated" || took != time.Minute+c.stops {
 					t.Errorf("stop: %+v after %v", end, took)

@@ -13,6 +13,7 @@ import (
 	"os"
 	"time"
 
+	"github.com/fairlead-dev/fairlead/internal/test/wait"
 	"go.uber.org/goleak"
 )
 
@@ -28,7 +29,7 @@ func Main(m interface{ Run() int }) (code int) {
 	}
 	err := goleak.Find()
 	for late := time.Now().Add(patience); err != nil && time.Now().Before(late); err = goleak.Find() {
-		<-time.After(lookEvery)
+		wait.Pause(lookEvery)
 	}
 	if err != nil {
 		fmt.Fprintf(os.Stderr, "after %v tests have left behind what they started: %v\n", patience, err)

@@ -2,7 +2,8 @@ package leaktest
 
 import (
 	"testing"
-	"time"
+
+	"github.com/fairlead-dev/fairlead/internal/test/wait"
 )
 
 type runs func() int
@@ -14,7 +15,7 @@ func TestMainWaits(t *testing.T) {
 	gone := make(chan struct{})
 	slow := runs(func() int {
 		go func() {
-			<-time.After(5 * lookEvery) // more than one look has patience for
+			wait.Pause(5 * lookEvery) // more than one look has patience for
 			close(gone)
 		}()
 		return 0

@@ -21,6 +21,7 @@ import (
 	"github.com/fairlead-dev/fairlead/driver/drivertest"
 	"github.com/fairlead-dev/fairlead/internal/test/livetest"
 	"github.com/fairlead-dev/fairlead/internal/test/scriptmodel"
+	"github.com/fairlead-dev/fairlead/internal/test/wait"
 )
 
 // waitMax is for anything that a story waits for. Programs need seconds to start, and this machine
@@ -100,14 +101,8 @@ func (s *story) has(name string) string {
 // gone waits until nothing is left of the program.
 func (s *story) gone() {
 	s.Helper()
-	late := time.After(20 * time.Second)
-	for len(s.program.Left()) > 0 {
-		select {
-		case <-late:
-			s.Errorf("processes were left behind:\n%s", strings.Join(s.program.Left(), "\n"))
-			return
-		case <-time.After(50 * time.Millisecond):
-		}
+	if !wait.Poll(func() bool { return len(s.program.Left()) == 0 }) {
+		s.Errorf("processes were left behind:\n%s", strings.Join(s.program.Left(), "\n"))
 	}
 }
 

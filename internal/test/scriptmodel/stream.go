@@ -61,10 +61,8 @@ func (e *events) wait(d time.Duration) bool {
 	if d == 0 {
 		return true
 	}
-	timer := time.NewTimer(d)
-	defer timer.Stop()
 	select {
-	case <-timer.C:
+	case <-time.After(d):
 		return true
 	case <-e.gone:
 	case <-e.over:

@@ -12,6 +12,7 @@ import (
 	"github.com/fairlead-dev/fairlead/config"
 	"github.com/fairlead-dev/fairlead/driver"
 	"github.com/fairlead-dev/fairlead/driver/script"
+	"github.com/fairlead-dev/fairlead/internal/test/wait"
 	"github.com/fairlead-dev/fairlead/machine/control"
 	"github.com/fairlead-dev/fairlead/machine/question"
 	"github.com/fairlead-dev/fairlead/machine/session"
@@ -141,7 +142,7 @@ func (k *asker) wants() cut {
 	})
 	var tired <-chan time.Time
 	if k.rnd.IntN(4) == 0 && !k.w.isDusk() {
-		tired = time.After(time.Duration(1+k.rnd.IntN(60_000)) * time.Millisecond)
+		tired = wait.After(time.Duration(1+k.rnd.IntN(60_000)) * time.Millisecond)
 	}
 	for {
 		k.w.mu.Lock()

@@ -9,6 +9,7 @@ import (
 
 	"github.com/fairlead-dev/fairlead/driver"
 	"github.com/fairlead-dev/fairlead/driver/script"
+	"github.com/fairlead-dev/fairlead/internal/test/wait"
 )
 
 // talker plays the process of a session for channels: it reads what is typed into it and
@@ -236,8 +237,7 @@ func (k *talker) end(why cut) script.End {
 
 // rest lets some milliseconds pass, unless something ends them before.
 func (k *talker) rest(least, most int) cut {
-	timer := time.NewTimer(time.Duration(least+k.rnd.IntN(most-least))*time.Millisecond + time.Duration(k.rnd.IntN(1000))*time.Microsecond)
-	defer timer.Stop()
+	over := wait.After(time.Duration(least+k.rnd.IntN(most-least))*time.Millisecond + time.Duration(k.rnd.IntN(1000))*time.Microsecond)
 	for {
 		k.w.mu.Lock()
 		in := k.s.input
@@ -255,7 +255,7 @@ func (k *talker) rest(least, most int) cut {
 			return hushed
 		}
 		select {
-		case <-timer.C:
+		case <-over:
 			return none
 		case <-more:
 		case <-k.s.asked:

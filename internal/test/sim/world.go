@@ -13,6 +13,7 @@ import (
 	"github.com/fairlead-dev/fairlead/controller/seam"
 	"github.com/fairlead-dev/fairlead/crewfile"
 	"github.com/fairlead-dev/fairlead/internal/file"
+	"github.com/fairlead-dev/fairlead/internal/test/wait"
 	"github.com/fairlead-dev/fairlead/journal/memory"
 	"github.com/fairlead-dev/fairlead/team"
 )
@@ -125,7 +126,7 @@ func (w *world) settle() {
 			return
 		}
 		w.let(keys[0], goOn)
-		<-time.After(apart)
+		wait.Elapse(apart)
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -140,7 +141,7 @@ func (w *world) failed() bool {
 
 // pass lets time go on, with all who wait at the gate left waiting.
 func (w *world) pass(d time.Duration) {
-	<-time.After(d)
+	wait.Elapse(d)
 	synctest.Wait()
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -1,0 +1,89 @@
+// Package wait is the only place in which a test waits for time.
+//
+// A test waits for a condition (Until, For), never for a duration: on a loaded machine a duration is
+// too short, on a fast one too long. What needs time itself runs on the clock of a synctest bubble
+// (Elapse). What remains are programs of the tests that are slow on purpose, and interruptions at an
+// arbitrary moment; they use Pause, and no verdict may depend on its length.
+//
+// The one promise: a test that waits here fails with the name of what it waited for. tidy_test.go refuses
+// time.Sleep, tickers, timers and short calls of time.After everywhere else in tests.
+package wait
+
+import (
+	"testing"
+	"time"
+)
+
+// Patience bounds every wait for a condition. Only a test that fails waits this long.
+const Patience = 2 * time.Minute
+
+const lookEvery = 2 * time.Millisecond
+
+// Until waits until ok returns true, and fails the test after Patience with what was waited for. It
+// calls ok every 2 ms, in the test's own goroutine.
+func Until(t testing.TB, what string, ok func() bool) {
+	t.Helper()
+	if !Poll(ok) {
+		t.Fatalf("waited %v in vain: %s", Patience, what)
+	}
+}
+
+// Value is Until for a condition on a value that look reads. It returns the value; a test that fails
+// shows the last one. An error of look fails the test at once.
+func Value[V any](t testing.TB, what string, look func() (V, error), ok func(V) bool) V {
+	t.Helper()
+	var last V
+	if !Poll(func() bool {
+		var err error
+		if last, err = look(); err != nil {
+			t.Fatalf("waiting for %s: %v", what, err)
+		}
+		return ok(last)
+	}) {
+		t.Fatalf("waited %v in vain: %s; last seen: %+v", Patience, what, last)
+	}
+	return last
+}
+
+// Poll is Until for callers that report a failure themselves. It returns false after Patience.
+func Poll(ok func() bool) bool {
+	for late := time.Now().Add(Patience); !ok(); <-time.After(lookEvery) {
+		if time.Now().After(late) {
+			return false
+		}
+	}
+	return true
+}
+
+// For receives from c, and fails the test if nothing arrives within Patience. A closed channel gives
+// the zero value.
+func For[T any](t testing.TB, what string, c <-chan T) T {
+	t.Helper()
+	select {
+	case v := <-c:
+		return v
+	case <-time.After(Patience):
+		t.Fatalf("waited %v in vain: %s", Patience, what)
+		panic("unreachable")
+	}
+}
+
+// Elapse lets d pass on the clock of a synctest bubble, which takes no real time. Outside of a bubble
+// it panics: real time that passes proves nothing.
+func Elapse(d time.Duration) {
+	if !InBubble() {
+		panic("wait.Elapse outside of a synctest bubble; wait for a condition with wait.Until")
+	}
+	<-time.After(d)
+}
+
+// InBubble reports whether the caller runs on the clock of a synctest bubble. Such a clock starts in
+// the year 2000.
+func InBubble() bool { return time.Now().Year() < 2020 }
+
+// After is time.After for a program of the tests that waits for the first of several events.
+func After(d time.Duration) <-chan time.Time { return time.After(d) }
+
+// Pause lets real time pass in a program of the tests that is slow on purpose, in a benchmark, or
+// before an interruption at an arbitrary moment. A test must hold for every length of the pause.
+func Pause(d time.Duration) { <-time.After(d) }
