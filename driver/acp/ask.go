@@ -11,35 +11,36 @@ import (
 	"github.com/fairlead-dev/fairlead/driver/speech"
 )
 
-// Cancelled is the option by which an answer takes no option at all: the program is told that the
-// question was cancelled. An empty one means the same. For a program that offers no way to say no.
+// Cancelled is the option ID that answers a question without choosing any of its options: the
+// program receives the outcome "cancelled". An empty option ID means the same. It is for programs
+// that offer no option to reject.
 const Cancelled = "cancelled"
 
-// AllowAndMode is the kind of an option that would also switch the program's mode: who chose it as
-// if it were a plain yes would never be asked again.
+// AllowAndMode is the kind of an option that also switches the program's mode. Treating it as a
+// plain yes would turn off all later questions.
 const AllowAndMode = "allow_once_and_mode"
 
 const (
-	openAsksMax = 256 // a program that asks more at once is broken; what is more is cancelled
+	openAsksMax = 256 // limit for one program; questions beyond it are cancelled
 	deniedMax   = 10  // denied calls that the terminal event names
 )
 
-// ask is a question of the program that waits for an answer.
+// ask is a question from the program that waits for an answer.
 type ask struct {
-	id      string          // ours
-	rpc     json.RawMessage // the program's: the answer carries it
+	id      string          // our ID
+	rpc     json.RawMessage // the program's JSON-RPC ID, repeated in the answer
 	options []driver.Option
 	what    string
 }
 
-// readOptions reads what may be answered, in the program's order: nothing is sorted and nothing is chosen.
+// readOptions reads the options of a question in the program's order. It neither sorts nor chooses.
 func readOptions(list []json.RawMessage, modes []choice) []driver.Option {
 	var all []driver.Option
 	for _, raw := range list {
 		of := objectOf(raw)
 		o := driver.Option{ID: of.text("optionId"), Kind: oneLine(of.text("kind")), Label: oneLine(of.text("name"))}
 		if o.ID == "" {
-			continue // it could not be chosen
+			continue // an option without an ID cannot be chosen
 		}
 		if !strings.HasPrefix(o.Kind, "reject") && switchesMode(o, modes) {
 			o.Kind = AllowAndMode
@@ -49,23 +50,24 @@ func readOptions(list []json.RawMessage, modes []choice) []driver.Option {
 	return all
 }
 
-// switchesMode says whether an option would also change what is asked from then on: it is called like
-// a mode, or its label says so.
+// switchesMode reports whether an option also changes what the program asks about later: its ID is
+// the name of a mode, or its label mentions one.
 func switchesMode(o driver.Option, modes []choice) bool {
 	return slices.ContainsFunc(modes, func(c choice) bool { return c.id == o.ID }) || modeWords().MatchString(o.Label)
 }
 
 var modeWords = adapter.Words(`(?i)auto[- ]?(accept|approve|edit)|bypass|yolo|full[- ]access|don.t ask|\bmode\b|all edits`)
 
-// isReject says whether an option means no.
+// isReject reports whether an option rejects the call.
 func isReject(o driver.Option) bool { return strings.HasPrefix(o.Kind, "reject") }
 
-// asked hears session/request_permission: the call is told, if it was not yet, and then the question.
+// asked handles session/request_permission. It reports the tool call first, if that has not happened
+// yet, and then the question.
 func (p *play) asked(m message) {
 	of := objectOf(m.params)
 	options := readOptions(of.list("options"), p.talk.modes)
 	c := readToolCall(of.object("toolCall"))
-	if p.leaving != "" { // nobody would answer any more
+	if p.leaving != "" { // the session is ending: no answer will come
 		p.send(reply{"2.0", m.id, outcome("")})
 		return
 	}
@@ -75,7 +77,7 @@ func (p *play) asked(m message) {
 		return
 	}
 	t := p.track(c, true)
-	if t.told { // what is asked for now need not be what was told
+	if t.told { // the arguments in the question may differ from those already reported
 		c = t.call.with(c)
 	} else {
 		t.call = t.call.with(c)
@@ -97,8 +99,8 @@ func (p *play) asked(m message) {
 	})
 }
 
-// namedBy finds the name of a tool in what may be answered, where the question does not say it. It is for
-// people to read and for nothing else: which server's tool that is nobody says.
+// namedBy takes a tool name from the labels of the options if the question does not name the tool.
+// It is only for display, because the labels do not say which MCP server the tool belongs to.
 func namedBy(options []driver.Option) string {
 	for _, o := range options {
 		if _, name, ok := strings.Cut(o.Label, ": "); ok && o.Kind == "allow_always" && identifier().MatchString(name) {
@@ -108,7 +110,7 @@ func namedBy(options []driver.Option) string {
 	return ""
 }
 
-// verbFor begins the line that says what is asked.
+// verbFor returns the first words of the line that describes a question.
 func verbFor(tool string) string {
 	switch tool {
 	case "Bash":
@@ -128,7 +130,8 @@ func verbFor(tool string) string {
 	return ""
 }
 
-// answer tells the program what somebody chose. A question that is not open any more is nobody's.
+// answer sends a person's answer to the program. An answer to a question that is no longer open is
+// ignored.
 func (p *play) answer(o speech.Order) {
 	i := slices.IndexFunc(p.asks, func(a *ask) bool { return a.id == o.ID })
 	if i < 0 {
@@ -153,7 +156,7 @@ func (p *play) answer(o speech.Order) {
 	p.stage.Out.Tell(speech.Event{Type: driver.PermissionAnswered, ID: a.id, Text: o.Option})
 }
 
-// deny remembers what was denied: the result says so.
+// deny records a denied call for the terminal event.
 func (p *play) deny(what string) {
 	p.deniedHere = true
 	if p.denials++; len(p.denied) < deniedMax {
@@ -161,7 +164,8 @@ func (p *play) deny(what string) {
 	}
 }
 
-// outcome is the answer to session/request_permission; without an option it is cancelled.
+// outcome is the result for session/request_permission. Without an option, the question is
+// cancelled.
 func outcome(option string) any {
 	type chosen struct {
 		Outcome  string `json:"outcome"`
@@ -174,8 +178,8 @@ func outcome(option string) any {
 	return map[string]any{"outcome": o}
 }
 
-// withdraw takes back questions that the program does not want to know any more: those with its id,
-// or, where that is nil, all. Each is answered nevertheless: no request stays without.
+// withdraw cancels the questions that the program has withdrawn: those with the given JSON-RPC ID,
+// or all if it is nil. Each still gets a response, as JSON-RPC requires.
 func (p *play) withdraw(rpc json.RawMessage) {
 	p.asks = slices.DeleteFunc(p.asks, func(a *ask) bool {
 		if rpc != nil && string(a.rpc) != string(rpc) {

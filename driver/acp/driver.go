@@ -12,7 +12,7 @@ import (
 type Driver struct {
 	adapter.Behind
 
-	// Host serves files and terminals to programs; nil: they use their own.
+	// Host serves files and terminals to programs. If it is nil, programs use their own.
 	Host Host
 
 	limits limits // zero: the usual ones
@@ -29,7 +29,8 @@ var (
 // Name is the word that fairlead.yaml uses.
 func (Driver) Name() string { return "acp" }
 
-// Check finds a program that is not there, or a workspace that cannot be one. It starts nothing.
+// Check returns an error if the program does not exist or the workspace is unusable. It starts
+// nothing.
 func (Driver) Check(a driver.Agent) error { return adapter.Check(a) }
 
 // Launch starts the adapter, which starts the program.

@@ -12,21 +12,22 @@ import (
 )
 
 const (
-	callsMax      = 4096 // calls that are remembered; a session with more begins to forget
-	sameFaultsMax = 20   // of one fault; a program that repeats itself fills nobody's log
-	errorWordsMax = 200  // of an answer: enough to see whether it is an error
+	callsMax      = 4096 // calls that are remembered; the oldest are forgotten beyond this
+	sameFaultsMax = 20   // reports of the same fault; stops a program that repeats itself from filling the log
+	errorWordsMax = 200  // bytes of an answer that are checked for an error message
 )
 
-// trackedCall is a call of a tool, in pieces. It is told once, as soon as what matters is known.
+// trackedCall is a tool call that arrives in pieces. It is reported once, as soon as its name and
+// arguments are known.
 type trackedCall struct {
 	call   toolCall
 	told   bool
 	over   bool
-	since  time.Time // when it was first heard of
-	answer int       // in which answer
+	since  time.Time // when its first piece arrived
+	answer int       // number of the answer it belongs to
 }
 
-// hear takes one message from the program.
+// hear handles one message from the program.
 func (p *play) hear(raw json.RawMessage) {
 	switch m := decode(raw); m.kind {
 	case response:
@@ -56,7 +57,7 @@ func (p *play) requested(m message) {
 	}
 	result, failed := p.serve(m.method, m.params)
 	if failed != nil {
-		if !strings.HasPrefix(m.method, "fs/") && !strings.HasPrefix(m.method, "terminal/") { // programs ask for those unoffered
+		if !strings.HasPrefix(m.method, "fs/") && !strings.HasPrefix(m.method, "terminal/") { // programs request files and terminals although we do not offer them
 			p.fault("a request that is not served: "+clip(m.method, 100), m.raw)
 		}
 		p.send(refusal{"2.0", m.id, *failed})
@@ -65,11 +66,12 @@ func (p *play) requested(m message) {
 	p.send(reply{"2.0", m.id, result})
 }
 
-// Host serves what a program may ask of us besides permission: its files (fs/…) and its
-// terminals (terminal/…). The next version of the protocol has no such methods, and a program that
-// works through ours would work around its own questions, so nobody serves them here.
+// Host serves requests of the program other than permission: its files (fs/…) and its terminals
+// (terminal/…). The next version of the protocol drops these methods, and a program that works
+// through them bypasses its own questions. Therefore no Host is set in this repository.
 type Host interface {
-	// Serve gives the result of a method, a value that can be JSON, or false where it has none.
+	// Serve returns the result of a method, a value that can be encoded as JSON. It returns false if it
+	// does not serve the method.
 	Serve(method string, params json.RawMessage) (result any, ok bool)
 }
 
@@ -95,7 +97,7 @@ func (p *play) noticed(m message) {
 	}
 }
 
-// updated hears session/update.
+// updated handles session/update.
 func (p *play) updated(m message) {
 	u := readUpdate(m.params)
 	switch u.kind {
@@ -106,7 +108,7 @@ func (p *play) updated(m message) {
 		p.configured(u.options)
 		return
 	}
-	if p.replaying { // what was said in an older life is no news
+	if p.replaying { // replayed messages of an earlier session are not new
 		return
 	}
 	if u.spent != nil {
@@ -136,7 +138,7 @@ func (p *play) updated(m message) {
 	}
 }
 
-// speak tells a chunk of what the agent says or thinks.
+// speak reports a chunk of the agent's message or thought.
 func (p *play) speak(u update) {
 	kind := driver.Said
 	if u.kind == thoughtChunk {
@@ -152,7 +154,8 @@ func (p *play) speak(u update) {
 	p.stage.Out.Speak(kind, u.text)
 }
 
-// called hears a piece of a call: it is told when it is whole, when it runs, or when it is over.
+// called handles a piece of a tool call. The call is reported when it is complete, when it runs, or
+// when it has ended.
 func (p *play) called(c toolCall, began bool, raw json.RawMessage) {
 	t := p.track(c, began)
 	t.call = t.call.with(c)
@@ -160,7 +163,7 @@ func (p *play) called(c toolCall, began bool, raw json.RawMessage) {
 	case "completed", "failed":
 		p.tellCall(t, raw)
 		t.over = true
-		t.call = toolCall{id: t.call.id, name: t.call.name, kind: t.call.kind, title: t.call.title} // its arguments are history
+		t.call = toolCall{id: t.call.id, name: t.call.name, kind: t.call.kind, title: t.call.title} // discard the arguments of the earlier call
 		return
 	}
 	if t.call.whole(t.call.tool(serverName)) {
@@ -168,9 +171,10 @@ func (p *play) called(c toolCall, began bool, raw json.RawMessage) {
 	}
 }
 
-// track finds the call that a piece belongs to, or begins to remember a new one. Some programs number
-// their calls anew with each answer, and some give no number: what begins where another is over,
-// or in another answer, is another call, and so is what is asked for then. An update may come late.
+// track finds the call that a piece belongs to, or starts a new one. Some programs restart their
+// numbering with each answer, and some send no number. Therefore a piece that begins a call after an
+// earlier one has ended, or in another answer, starts a new call with its own questions. Updates may
+// arrive late.
 func (p *play) track(c toolCall, begins bool) *trackedCall {
 	t := p.calls[c.id]
 	if t != nil && c.id != "" && (!begins || t.answer == p.answers && !t.over) {
@@ -186,7 +190,7 @@ func (p *play) track(c toolCall, begins bool) *trackedCall {
 	return t
 }
 
-// tellCall tells a call, once.
+// tellCall reports a call, once.
 func (p *play) tellCall(t *trackedCall, raw json.RawMessage) {
 	if t.told {
 		return
@@ -201,20 +205,21 @@ func (p *play) tellCall(t *trackedCall, raw json.RawMessage) {
 	})
 }
 
-// tellCalls tells all calls that were not whole until now.
+// tellCalls reports all calls that have not been reported yet.
 func (p *play) tellCalls() {
 	for _, t := range slices.Clone(p.untold) {
 		p.tellCall(t, nil)
 	}
 }
 
-// spend counts tokens that one request to the model took.
+// spend adds the tokens of one request to the model.
 func (p *play) spend(u usage) {
 	p.here.input, p.here.output = p.here.input+u.input, p.here.output+u.output
 	p.report(driver.Usage{InputTokens: u.input, OutputTokens: u.output})
 }
 
-// spent counts what an answer took, as its end says it, less what was told of it before.
+// spent adds the tokens of an answer as its end reports them, minus those already counted during the
+// answer.
 func (p *play) spent(u *usage) {
 	if u != nil {
 		p.report(driver.Usage{InputTokens: max(u.input-p.here.input, 0), OutputTokens: max(u.output-p.here.output, 0)})
@@ -222,9 +227,9 @@ func (p *play) spent(u *usage) {
 	p.here = usage{}
 }
 
-// cost counts money: the program tells what the conversation has cost so far. Of one that goes on
-// the beginning was counted in an older life, and how much that was it does not say; so there the
-// first sum is where counting begins.
+// cost adds money. The program reports the total cost of the conversation so far. In a resumed
+// conversation, the first total includes earlier sessions by an unknown amount; counting starts from
+// it.
 func (p *play) cost(sum *float64) {
 	if sum == nil {
 		return
@@ -241,7 +246,8 @@ func (p *play) report(u driver.Usage) {
 	}
 }
 
-// fault tells what was not understood. The same one is told so many times, and then not any more.
+// fault reports a message that was not understood. Further reports of the same fault are suppressed
+// after sameFaultsMax.
 func (p *play) fault(text string, raw json.RawMessage) {
 	if p.faults == nil {
 		p.faults = make(map[string]int)

@@ -9,35 +9,35 @@ import (
 	"unicode/utf8"
 )
 
-// messageKind is what an object from the program is.
+// messageKind is the JSON-RPC kind of an object from the program.
 type messageKind int
 
 const (
-	broken       messageKind = iota // no message at all
-	request                         // the program wants an answer
-	notification                    // it wants none
-	response                        // to a request of ours
+	broken       messageKind = iota // not a valid message
+	request                         // the program expects a response
+	notification                    // the program expects no response
+	response                        // to one of our requests
 )
 
 const (
-	idBytesMax    = 1 << 10 // an id that is longer is no id
-	wordsBytesMax = 4 << 10 // of an error: it is shown in one place
+	idBytesMax    = 1 << 10 // limit for IDs; a longer one is invalid
+	wordsBytesMax = 4 << 10 // limit for an error's text, which is shown in one place
 )
 
-// message is one message of JSON-RPC 2.0, or what came instead.
+// message is one message of JSON-RPC 2.0, or the invalid input that arrived in its place.
 type message struct {
 	kind   messageKind
-	id     json.RawMessage // as it came, so that the answer carries the same
+	id     json.RawMessage // as received, so that the response repeats it exactly
 	method string
 	params json.RawMessage
 	result json.RawMessage
 	err    *rpcError
-	raw    json.RawMessage // the whole
-	text   string          // broken: what is wrong with it
+	raw    json.RawMessage // the complete message
+	text   string          // broken: why it is invalid
 }
 
-// rpcError is the error of a response. Its code says nothing that could be relied on: real
-// programs give four different ones for a conversation that they do not know.
+// rpcError is the error of a response. Its code is not reliable: programs were seen to return four
+// different codes for an unknown conversation.
 type rpcError struct {
 	Code    int64           `json:"code"`
 	Message string          `json:"message"`
@@ -46,7 +46,8 @@ type rpcError struct {
 
 const methodNotFound = -32601
 
-// decode reads one object. It never fails: what is no message is broken, and says why.
+// decode reads one object. It never fails: an invalid message has the kind broken and a text that
+// says why.
 func decode(raw json.RawMessage) message {
 	all := objectOf(raw)
 	if all == nil {
@@ -79,7 +80,7 @@ func decode(raw json.RawMessage) message {
 	return m
 }
 
-// readError takes an error as it comes: programs were seen to leave the code away, and to send a text alone.
+// readError reads an error leniently: some programs omit the code, and some send only a string.
 func readError(raw json.RawMessage) *rpcError {
 	var text string
 	if json.Unmarshal(raw, &text) == nil {
@@ -90,7 +91,7 @@ func readError(raw json.RawMessage) *rpcError {
 	return &rpcError{Code: int64(code), Message: of.text("message"), Data: of["data"]}
 }
 
-// words is an error in one line: its message, and what its data adds to that.
+// words formats an error in one line: its message, and what its data adds.
 func (e *rpcError) words() string {
 	text := oneLine(e.Message)
 	var detail string
@@ -101,7 +102,7 @@ func (e *rpcError) words() string {
 		}
 	}
 	if detail == "" {
-		_ = json.Unmarshal(e.Data, &detail) // a text alone; anything else adds nothing
+		_ = json.Unmarshal(e.Data, &detail) // data that is a string; other types add nothing
 		detail = oneLine(detail)
 	}
 	switch {
@@ -113,15 +114,16 @@ func (e *rpcError) words() string {
 	return clip(text, wordsBytesMax)
 }
 
-// number reads the id of a response: ours are whole numbers, and some programs send them back as text.
+// number returns the ID of a response. Our IDs are whole numbers; some programs send them back as
+// strings.
 func (m message) number() (uint64, bool) {
 	text := strings.Trim(string(m.id), `"`)
 	n, err := strconv.ParseUint(text, 10, 64)
 	return n, err == nil
 }
 
-// fields is a JSON object whose members are read one by one: one that is not what it should be is as
-// good as missing, and takes no other with it.
+// fields is a JSON object whose members are decoded one by one. A member of the wrong type counts as
+// missing and does not affect the others.
 type fields map[string]json.RawMessage
 
 func objectOf(raw json.RawMessage) fields {
@@ -155,7 +157,7 @@ func (f fields) yes(name string) bool {
 
 func (f fields) object(name string) fields { return objectOf(f[name]) }
 
-// has is for capabilities, which are there or not: {} and true are, null and false are not.
+// has reads a capability: {} and true mean that it exists, null and false that it does not.
 func (f fields) has(name string) bool {
 	raw, ok := f[name]
 	return ok && !isNull(raw) && string(raw) != "false"
@@ -171,7 +173,7 @@ func (f fields) list(name string) []json.RawMessage {
 
 func isNull(raw json.RawMessage) bool { return string(bytes.TrimSpace(raw)) == "null" }
 
-// clip is the beginning of a text, with a word about how long it was.
+// clip returns the beginning of a text, with a note about its full length.
 func clip(s string, most int) string {
 	s = strings.ToValidUTF8(s, string(utf8.RuneError))
 	if len(s) <= most {
@@ -180,7 +182,7 @@ func clip(s string, most int) string {
 	return strings.ToValidUTF8(s[:most], "") + fmt.Sprintf("… [cut: %d bytes]", len(s))
 }
 
-// oneLine is a text whose lines, tabs and control characters became spaces.
+// oneLine replaces line breaks, tabs and control characters by spaces.
 func oneLine(s string) string {
 	return strings.Join(strings.FieldsFunc(s, func(r rune) bool { return r <= ' ' || r == 0x7f }), " ")
 }

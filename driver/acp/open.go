@@ -16,17 +16,17 @@ import (
 	"github.com/fairlead-dev/fairlead/driver/speech"
 )
 
-// serverName is what our own MCP server is called in every program.
+// serverName is the name under which every program sees Fairlead's MCP server.
 const serverName = "fairlead"
 
-// abilities are what a program says of itself in the greeting.
+// abilities are the capabilities that a program announces in its answer to initialize.
 type abilities struct {
 	program string // name and version
 	version int64  // of the protocol
 	load    bool
 	resume  bool
-	http    bool     // it takes MCP servers by HTTP
-	signIns []string // how one signs in, in the program's words
+	http    bool     // it supports MCP servers over HTTP
+	signIns []string // ways to sign in, in the program's words
 }
 
 func readAbilities(result json.RawMessage) abilities {
@@ -49,14 +49,15 @@ func readAbilities(result json.RawMessage) abilities {
 	return a
 }
 
-// talk is the conversation with the program.
+// talk is the state of the conversation with the program.
 type talk struct {
 	abilities
 	opened
-	asks bool // it was started with what makes it ask
+	asks bool // it was started with the settings that make it ask for permission
 }
 
-// open starts the program, greets it and opens the conversation. nil: it can begin.
+// open starts the program, initializes it and opens the conversation. It returns nil if prompts can
+// follow.
 func (p *play) open(ctx context.Context) *driver.Stop {
 	if end := p.start(); end != nil {
 		return end
@@ -73,7 +74,7 @@ func (p *play) open(ctx context.Context) *driver.Stop {
 	if end := p.setMode(ctx); end != nil {
 		return end
 	}
-	p.name() // nothing was said yet, so nothing is lost with a conversation that has no name before
+	p.name() // the conversation has had no prompt yet, so naming it late loses nothing
 	p.opened = true
 	return nil
 }
@@ -94,8 +95,8 @@ func (p *play) start() *driver.Stop {
 	return nil
 }
 
-// greet says who we are and hears what the program can. We offer no files and no terminals: a
-// program that works through ours would work around its own questions.
+// greet sends initialize and reads the program's capabilities. It offers no files and no terminals:
+// a program that works through ours would bypass its own questions.
 func (p *play) greet(ctx context.Context) *driver.Stop {
 	m, end := p.ask(ctx, sdk.AgentMethodInitialize, greeting{
 		ProtocolVersion: sdk.ProtocolVersionNumber,
@@ -121,8 +122,8 @@ func (p *play) greet(ctx context.Context) *driver.Stop {
 	return nil
 }
 
-// greeting is what we say first. The library's own type leaves away what is false, and here that is the
-// point.
+// greeting is the request initialize. The library's own type omits false values, but here they must
+// be sent.
 type greeting struct {
 	ProtocolVersion sdk.ProtocolVersion `json:"protocolVersion"`
 	Capabilities    struct {
@@ -135,10 +136,10 @@ type greeting struct {
 	ClientInfo sdk.Implementation `json:"clientInfo"`
 }
 
-// clientVersion is what programs are told of us; none of them was seen to care.
+// clientVersion is our version in initialize. No program was seen to depend on it.
 const clientVersion = "1"
 
-// enter opens a new conversation, or the one that is to go on.
+// enter opens a new conversation, or resumes the configured one.
 func (p *play) enter(ctx context.Context) *driver.Stop {
 	if p.part.Resume != "" {
 		return p.reenter(ctx)
@@ -165,12 +166,13 @@ func (p *play) enter(ctx context.Context) *driver.Stop {
 	return &stop
 }
 
-// authRequired is the protocol's code for a program that nobody has signed in to. Programs give it to
-// other errors too, so that the words have to say so as well.
+// authRequired is the protocol's code for a program that is not signed in. Programs use it for other
+// errors too, so the message is checked as well.
 const authRequired = -32000
 
-// reenter goes on with an earlier conversation: by session/resume, which says nothing again, or by
-// session/load, which does. A program may name a way that it does not know, so the other is tried.
+// reenter resumes an earlier conversation: with session/resume, which replays nothing, or with
+// session/load, which does. Some programs announce a method that they do not implement, so the other
+// one is tried, too.
 func (p *play) reenter(ctx context.Context) *driver.Stop {
 	id, servers := sdk.SessionId(p.part.Resume), p.servers()
 	type way struct {
@@ -202,8 +204,8 @@ func (p *play) reenter(ctx context.Context) *driver.Stop {
 	return &driver.Stop{Reason: driver.ReasonNotResumed, Detail: fmt.Sprintf("the conversation %s could not go on: %s", clip(p.part.Resume, 200), why)}
 }
 
-// servers are where the program finds the team's tools. The token stands in a header or in the
-// environment of a command: both are secrets to the program and to nobody else.
+// servers lists the MCP server with the team's tools. The token is in a header or in the environment
+// of a command; programs treat both as secrets.
 func (p *play) servers() []sdk.McpServer {
 	m := p.part.MCP
 	switch {
@@ -221,7 +223,7 @@ func (p *play) servers() []sdk.McpServer {
 	return []sdk.McpServer{}
 }
 
-// setModel chooses the model that the agent is to use. A program that offers none keeps its own.
+// setModel selects the configured model. A program that offers no choice keeps its own model.
 func (p *play) setModel(ctx context.Context) *driver.Stop {
 	want := p.part.Model
 	if want == "" {
@@ -252,7 +254,7 @@ func (p *play) setModel(ctx context.Context) *driver.Stop {
 	return end
 }
 
-// setMode sets the mode that was asked for, or the one that asks where it is known which that is.
+// setMode sets the configured mode, or else the mode that asks for permission if it is known.
 func (p *play) setMode(ctx context.Context) *driver.Stop {
 	want := p.part.Mode
 	if want == "" {
@@ -286,7 +288,7 @@ func (p *play) setMode(ctx context.Context) *driver.Stop {
 	return nil
 }
 
-// setOption sets a selector and looks whether it holds: the answer says what stands on it now.
+// setOption sets a selector and checks the result: the answer contains the current value.
 func (p *play) setOption(ctx context.Context, o *configOption, what, want string) *driver.Stop {
 	id := choose(o.values, want)
 	if id == "" {
@@ -321,7 +323,7 @@ func unknown(program, what, want string, there []choice) *driver.Stop {
 	return &stop
 }
 
-// moded hears that the program has another mode.
+// moded handles a change of the program's mode.
 func (p *play) moded(mode string) {
 	if mode == "" || mode == p.talk.mode {
 		return
@@ -330,7 +332,7 @@ func (p *play) moded(mode string) {
 	p.named()
 }
 
-// configured hears that the program's selectors have changed.
+// configured handles a change of the program's selectors.
 func (p *play) configured(options []configOption) {
 	before := p.conversed()
 	p.configure(options)
@@ -345,14 +347,14 @@ func (p *play) configure(options []configOption) {
 	}
 }
 
-// named tells of the conversation again, where it has one already.
+// named reports the conversation again after a change, if it already has a name.
 func (p *play) named() {
 	if p.opened {
 		p.name()
 	}
 }
 
-// name tells which conversation this is, and what holds the program in it.
+// name reports which conversation this is, and what restricts the program in it.
 func (p *play) name() {
 	c := p.conversed()
 	p.stage.Out.Tell(speech.Event{Type: driver.ConversationNamed, Conversation: &c})
@@ -372,7 +374,7 @@ func (t *talk) currentMode() string {
 	return t.mode
 }
 
-// modeWords is what the program says of a mode.
+// modeWords returns the program's description of a mode.
 func (t *talk) modeWords(mode string) string {
 	all := t.modes
 	if o := t.option("mode"); len(all) == 0 && o != nil {
@@ -393,7 +395,7 @@ func (t *talk) currentModel() string {
 	return t.model
 }
 
-// enforced says what holds the program, and does not say more than is known.
+// enforced describes what restricts the program. It claims only what is known.
 func (p *play) enforced() string {
 	mode := p.talk.currentMode()
 	switch {

@@ -5,16 +5,16 @@ import (
 	"strings"
 )
 
-// A patch is one call about several files. Its program names them in a list, in the patch's own text, or
-// in both, and besides in one text with commas, which is the name of no file.
+// A patch is one call that concerns several files. Programs name the files in a list, in the patch's
+// text, or in both. In addition, some send one comma-separated text that is not a file name.
 
 // patchTexts are arguments that hold a patch as text.
 var patchTexts = []string{"patchText", "patch", "input"}
 
-// patchHeads begin the lines of such a text that name a file.
+// patchHeads are the prefixes of patch lines that name a file.
 var patchHeads = []string{"*** Add File: ", "*** Update File: ", "*** Delete File: ", "*** Move to: "}
 
-// isPatch says whether a call is one.
+// isPatch reports whether a call is a patch.
 func (c toolCall) isPatch() bool {
 	for _, name := range []string{"changes", "files"} {
 		if c.input.has(name) {
@@ -29,14 +29,15 @@ func (c toolCall) isPatch() bool {
 	return false
 }
 
-// patched are the files that a patch names, as the program spells them, also those that it moves some to.
+// patched returns the files that a patch names, as the program spells them, including the targets of
+// moves.
 func (c toolCall) patched() (all []string) {
 	for path, change := range c.input.object("changes") {
 		all = append(all, path, objectOf(change).text("move_path"))
 	}
 	for _, raw := range c.input.list("files") {
 		of, plain := objectOf(raw), ""
-		_ = json.Unmarshal(raw, &plain) // a name alone
+		_ = json.Unmarshal(raw, &plain) // a bare name
 		all = append(all, of.text("filePath"), of.text("movePath"), plain)
 	}
 	for _, name := range patchTexts {

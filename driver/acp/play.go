@@ -14,23 +14,23 @@ import (
 )
 
 const (
-	// greetingTime is how long a program has to answer initialize: real ones load a runtime and
-	// some ask their provider for news; 15 s were seen on a busy machine.
+	// greetingTime is the time limit for the answer to initialize. Programs load a runtime, and some
+	// query their provider; 15 s were measured on a busy machine.
 	greetingTime = 90 * time.Second
 
-	// openingTime is how long it has to open a conversation, start its own servers and tell an old
-	// conversation again.
+	// openingTime is the time limit for opening a conversation, including the start of the program's own
+	// servers and the replay of an old conversation.
 	openingTime = 3 * time.Minute
 
-	// cancelTime is how long an answer may go on after it was cancelled. It is shorter than what an
-	// adapter has after SIGTERM.
+	// cancelTime is how long an answer may continue after it was cancelled. It is shorter than the time
+	// that an adapter has after SIGTERM.
 	cancelTime = 5 * time.Second
 
-	// patience is how long a call of a tool waits for its arguments before it is told without them.
+	// patience is how long a tool call waits for its arguments before it is reported without them.
 	patience = 2 * time.Second
 )
 
-// limits are the times above; tests have shorter ones.
+// limits are the times above; tests use shorter ones.
 type limits struct{ greeting, opening, cancel, patience time.Duration }
 
 // play is one session with a program. One goroutine owns it.
@@ -38,49 +38,49 @@ type play struct {
 	part   adapter.Part
 	stage  *adapter.Stage
 	child  *adapter.Child
-	known  program // what is known of this program
+	known  program // what we know about this program
 	host   Host
 	limits limits
 
 	told   adapter.Told
-	orders <-chan speech.Order // nil once they have ended
-	stop   <-chan struct{}     // nil once it was heard
+	orders <-chan speech.Order // nil after they have ended
+	stop   <-chan struct{}     // nil after it was handled
 
 	lastCall uint64
-	waiting  uint64   // the request of ours that is under way; 0: none
-	reply    *message // the answer to it
+	waiting  uint64   // ID of our open request; 0: none
+	reply    *message // its response
 	gone     bool     // the program's output has ended
-	broken   error    // it takes nothing any more
-	leaving  string   // why the session ends: cancelled, terminated; empty: it does not
+	broken   error    // why the program accepts no more input
+	leaving  string   // why the session is ending: cancelled, terminated; empty: it is not
 	deadline time.Time
 
 	talk      talk
-	opened    bool // it can begin
+	opened    bool // prompts can be sent
 	resumed   bool
 	replaying bool
 
-	answers int // how many were begun
+	answers int // number of answers begun
 	calls   map[string]*trackedCall
 	untold  []*trackedCall // in order
 	asks    []*ask         // in order
 	lastAsk int
-	message string // whose chunks are coming
-	words   string // the beginning of the latest message
+	message string // ID of the message whose chunks are arriving
+	words   string // beginning of the latest message
 	plan    string
 	faults  map[string]int
 
-	here   usage   // what the answer under way took so far
-	paid   float64 // what the conversation has cost
+	here   usage   // tokens of the current answer so far
+	paid   float64 // cost of the conversation so far
 	priced bool
 
-	wantMode string // the mode that was set; empty: none was
+	wantMode string // the mode that we set; empty: none
 
 	denied     []string
 	denials    int
-	deniedHere bool // in the answer under way
+	deniedHere bool // a call was denied in the current answer
 }
 
-// Play holds one session: the greeting, the conversation, prompts and answers.
+// Play runs one session: initialize, the conversation, prompts and answers.
 func (d Driver) Play(ctx context.Context, part adapter.Part, stage *adapter.Stage) driver.Stop {
 	p := newPlay(d, part, stage)
 	if end := p.open(ctx); end != nil {
@@ -96,7 +96,7 @@ func newPlay(d Driver, part adapter.Part, stage *adapter.Stage) *play {
 	}
 }
 
-// converse gives prompt after prompt until there is nothing more to say.
+// converse sends one prompt after the other until there are no more.
 func (p *play) converse(ctx context.Context) driver.Stop {
 	first, listening := true, false
 	for {
@@ -107,7 +107,7 @@ func (p *play) converse(ctx context.Context) driver.Stop {
 		switch {
 		case ok && strings.TrimSpace(text) == "" && !p.part.Talks():
 			return failed("there is nothing to be done: give the agent a session_prompt")
-		case ok && strings.TrimSpace(text) == "": // it is started to listen
+		case ok && strings.TrimSpace(text) == "": // it was started to wait for input
 		case ok:
 			if end := p.prompt(ctx, text); end != nil {
 				return *end
@@ -127,13 +127,13 @@ func (p *play) converse(ctx context.Context) driver.Stop {
 	}
 }
 
-// completed is the end of a session in which all was answered. Who was denied something is told so:
-// the work may lack it.
+// completed ends a session in which every prompt was answered. Denied calls are listed, because the
+// work may be incomplete without them.
 func (p *play) completed() driver.Stop {
 	return driver.Stop{OK: true, Reason: "completed", Detail: p.denialWords()}
 }
 
-// denialWords names the calls that were denied; empty where none was.
+// denialWords names the calls that were denied; empty if there were none.
 func (p *play) denialWords() string {
 	if p.denials == 0 {
 		return ""
@@ -145,7 +145,8 @@ func (p *play) denialWords() string {
 	return text
 }
 
-// prompt gives one prompt and hears its answer to the end. nil: the conversation goes on.
+// prompt sends one prompt and handles its answer to the end. It returns nil if the conversation
+// continues.
 func (p *play) prompt(ctx context.Context, text string) *driver.Stop {
 	p.answers++
 	p.deniedHere, p.here, p.message, p.words = false, usage{}, "", ""
@@ -156,7 +157,7 @@ func (p *play) prompt(ctx context.Context, text string) *driver.Stop {
 	p.stage.Out.Hush()
 	p.withdraw(nil)
 	of := objectOf(m.result)
-	p.spent(readUsage(of.object("usage"))) // also where it was cancelled: it was used
+	p.spent(readUsage(of.object("usage"))) // also of a cancelled answer: its tokens were used
 	switch {
 	case end != nil:
 		return end
@@ -166,8 +167,8 @@ func (p *play) prompt(ctx context.Context, text string) *driver.Stop {
 	return p.answered(of.text("stopReason"))
 }
 
-// answered judges why an answer ended. A program that was denied something may end with cancelled,
-// and one that has an error may tell it as its words.
+// answered decides what the end of an answer means. A program may end an answer with "cancelled"
+// because a call was denied, and some report an error as the agent's words.
 func (p *play) answered(reason string) *driver.Stop {
 	stop := driver.Stop{Reason: reason, Detail: p.denialWords()}
 	switch reason {
@@ -197,7 +198,7 @@ func (p *play) answered(reason string) *driver.Stop {
 
 var errorWords = adapter.Words(`^\s*\[?API Error\b`)
 
-// refused is the end that an error makes. Where the provider takes no more for now, that is told.
+// refused turns an error into the end of the session. It reports a rate limit as such.
 func (p *play) refused(e *rpcError) *driver.Stop {
 	words := oneLine(e.words())
 	if until, limited := rateLimit(e, time.Now()); limited {
@@ -211,7 +212,7 @@ func (p *play) refused(e *rpcError) *driver.Stop {
 	return &stop
 }
 
-// keyRefused says whether an error is a provider that refuses the program's key.
+// keyRefused reports whether the provider has rejected the program's key.
 func (e *rpcError) keyRefused() bool {
 	of := objectOf(e.Data)
 	status, _ := of.number("status")
@@ -223,8 +224,8 @@ func (e *rpcError) keyRefused() bool {
 
 func failed(detail string) driver.Stop { return driver.Stop{Reason: "failed", Detail: detail} }
 
-// ask sends one request and lives until its answer is there. within is how long that may take; 0: for
-// ever. Where the session ends meanwhile, end says how.
+// ask sends one request and waits for the response, at most for the duration within (0: no limit).
+// If the session ends meanwhile, end says how.
 func (p *play) ask(ctx context.Context, method string, params any, within time.Duration) (m message, end *driver.Stop) {
 	p.lastCall++
 	p.waiting, p.reply = p.lastCall, nil
@@ -244,13 +245,13 @@ func (p *play) ask(ctx context.Context, method string, params any, within time.D
 		p.stepUntil(ctx, late)
 	}
 	m = *p.reply
-	if p.leaving != "" { // it was waited for because of that
+	if p.leaving != "" { // this response was awaited only because the session is ending
 		return m, p.left()
 	}
 	return m, nil
 }
 
-// over says whether the session cannot go on, and how it ended.
+// over reports whether the session cannot continue, and how it ended.
 func (p *play) over(ctx context.Context) *driver.Stop {
 	var stop driver.Stop
 	switch {
@@ -261,7 +262,7 @@ func (p *play) over(ctx context.Context) *driver.Stop {
 	case p.gone && p.waiting == 0:
 		stop = failed(p.child.End().String() + "; nobody had asked it to")
 	case p.gone && p.opened:
-		stop = driver.Stop{Reason: driver.ReasonDied, Detail: p.child.End().String() + "; it had not finished"} // its conversation can be gone on with
+		stop = driver.Stop{Reason: driver.ReasonDied, Detail: p.child.End().String() + "; it had not finished"} // its conversation can be resumed
 	case p.gone:
 		stop = failed(p.child.End().String() + "; it had not finished")
 	case p.broken != nil && p.late():
@@ -272,14 +273,14 @@ func (p *play) over(ctx context.Context) *driver.Stop {
 	return &stop
 }
 
-// late says whether the time is up in which the program may end by itself.
+// late reports whether the program's time to end by itself has passed.
 func (p *play) late() bool { return !p.deadline.IsZero() && !time.Now().Before(p.deadline) }
 
 func (p *play) left() *driver.Stop { return &driver.Stop{Reason: p.leaving, Detail: p.denialWords()} }
 
 func (p *play) send(v any) {
 	if err := p.child.Send(v); err != nil && p.broken == nil {
-		p.broken = err // what it still says is heard: it may be that it has ended, and how
+		p.broken = err // keep reading its output, which may say why it ended
 		if p.deadline.IsZero() {
 			p.deadline = time.Now().Add(p.limits.cancel)
 		}
@@ -288,7 +289,7 @@ func (p *play) send(v any) {
 
 func (p *play) step(ctx context.Context) { p.stepUntil(ctx, time.Time{}) }
 
-// stepUntil takes the next thing that happens: a line, an order, the wish that we stop, or a time.
+// stepUntil handles the next event: a line, an order, a stop request, or a timeout.
 func (p *play) stepUntil(ctx context.Context, late time.Time) {
 	next := late
 	for _, t := range []time.Time{p.deadline, p.patienceEnds()} {
@@ -328,7 +329,7 @@ func (p *play) stepUntil(ctx context.Context, late time.Time) {
 	}
 }
 
-// order takes what somebody tells us.
+// order handles one order.
 func (p *play) order(o speech.Order, ok bool) {
 	p.told.Take(o, ok)
 	switch {
@@ -341,8 +342,8 @@ func (p *play) order(o speech.Order, ok bool) {
 	}
 }
 
-// leave brings the session to its end: the answer that is under way is cancelled, and what is asked
-// is not asked any more. The program has a little time to end it itself.
+// leave ends the session: it cancels the current answer and withdraws open questions. The program
+// gets a short time to end the answer itself.
 func (p *play) leave(why string) {
 	if p.leaving != "" {
 		return
@@ -351,12 +352,12 @@ func (p *play) leave(why string) {
 	if p.talk.session != "" && p.waiting != 0 {
 		p.send(notice{"2.0", sdk.AgentMethodSessionCancel, sdk.CancelNotification{SessionId: sdk.SessionId(p.talk.session)}})
 	} else {
-		p.waiting = 0 // there is nothing that could be ended in order
+		p.waiting = 0 // there is no answer that could end normally
 	}
 	p.withdraw(nil)
 }
 
-// patienceEnds is when the oldest call that is not whole is told without what it lacks.
+// patienceEnds is when the oldest incomplete call is reported without its missing parts.
 func (p *play) patienceEnds() time.Time {
 	if len(p.untold) == 0 {
 		return time.Time{}
@@ -370,7 +371,7 @@ func (p *play) tellLate() {
 	}
 }
 
-// What we send.
+// Messages that we send.
 type (
 	call struct {
 		JSONRPC string `json:"jsonrpc"`

@@ -11,7 +11,7 @@ import (
 	"github.com/fairlead-dev/fairlead/driver/speech"
 )
 
-// Probe starts the program, greets it and ends it: no conversation is opened.
+// Probe starts the program, initializes it and ends it. It opens no conversation.
 func (d Driver) Probe(ctx context.Context, a driver.Agent) (driver.Probed, error) {
 	env := driver.Environment(a, driver.Session{})
 	path, err := driver.FindProgram(a, env)

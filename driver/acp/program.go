@@ -5,35 +5,37 @@ import (
 	"strings"
 )
 
-// program is what is known of one program beyond what it says itself. Each row says where it is from.
+// program is what is known about one program beyond its own announcements. Each row names its
+// source.
 type program struct {
-	name     string   // as people call it
-	commands []string // the names of its file
+	name     string   // common name of the program
+	commands []string // names of its executable
 
-	asking string     // its mode that asks; empty: it has none that is one
-	asks   string     // what holds it then, in one line for people
-	env    []variable // what makes it ask
-	tools  []string   // arguments by which it uses the team's tools without asking: what they may do is judged there
+	asking string     // mode in which it asks for permission; empty: none is known
+	asks   string     // description of that mode, in one line for people
+	env    []variable // makes it ask for permission
+	tools  []string   // arguments that make it use the team's tools without asking: Fairlead checks those calls itself
 
-	seen string // run here, with which version; or where it is documented
+	seen string // version that was tested here, or "documented"
 }
 
-// variable is one of the environment.
+// variable is one environment variable.
 type variable struct{ name, value string }
 
-// What OpenCode is to ask for: all but looking around in its own folder and the team's tools. The last
-// rule that fits a tool wins there. The keys edit and bash are said besides, because rules of
-// the same name in a file of the project would stay beside a general one.
+// opencodeRules makes OpenCode ask for everything except reading in its own folder and the team's
+// tools. The last rule that matches a tool wins. The keys edit and bash are set in addition, because
+// rules of the same name in a project file would override a general one.
 const (
 	opencodeRules = `{"*":"ask","edit":"ask","bash":"ask","webfetch":"ask","websearch":"ask","external_directory":"ask","task":"ask",` +
 		`"read":{"*":"allow","*.env":"ask","*.env.*":"ask","*.env.example":"allow"},"glob":"allow","grep":"allow","list":"allow",` +
 		`"todowrite":"allow","todoread":"allow","fairlead_*":"allow"}`
-	// After a denial the model is told and goes on: else the answer ends there, with the rest undone.
+	// After a denial, the model is told and continues. Otherwise the answer ends there, with the rest
+	// undone.
 	opencodeConfig = `{"agent":{"build":{"permission":` + opencodeRules + `}},"experimental":{"continue_loop_on_deny":true}}`
 )
 
-// programs are the known ones. A program that is none of them is driven all the same: nothing is
-// set, and that is said.
+// programs are the known programs. An unknown program is driven too: nothing is set, and the session
+// says so.
 var programs = []program{
 	{
 		name: "OpenCode", commands: []string{"opencode"}, asking: "build",
@@ -68,8 +70,8 @@ var programs = []program{
 	},
 }
 
-// knownProgram finds the row of a command. Programs that are started by way of another (node, npx,
-// env) are found by any of their words.
+// knownProgram finds the row of a command. Programs that are started by another one (node, npx, env)
+// are recognized by any word of the command.
 func knownProgram(command []string) program {
 	for _, p := range programs {
 		for i, word := range command {
@@ -84,8 +86,9 @@ func knownProgram(command []string) program {
 	return program{}
 }
 
-// environment is what the program's environment lacks. ours says that it asks because of it: where
-// the agent's own environment names one of the variables already, all of them are left to it.
+// environment returns the variables that must be added to the program's environment. ours reports
+// whether the program asks because of them. If the agent's own environment sets one of the
+// variables, all of them are left to it.
 func (p program) environment(has []string) (add []string, ours bool) {
 	for _, v := range p.env {
 		for _, kv := range has {
@@ -98,7 +101,7 @@ func (p program) environment(has []string) (add []string, ours bool) {
 	return add, len(add) > 0
 }
 
-// variables names what environment would set.
+// variables names the variables that environment would set.
 func (p program) variables() string {
 	var names []string
 	for _, v := range p.env {

@@ -9,8 +9,8 @@ import (
 	"github.com/fairlead-dev/fairlead/driver/adapter"
 )
 
-// The protocol has no word for a provider that takes no more for now. Programs tell it as an error,
-// in their own words; these are the ones that were seen or are documented.
+// The protocol has no code for a rate limit of the provider. Programs report it as an error in their
+// own words; these patterns were observed or are documented.
 var (
 	limitWords = adapter.Words(`(?i)rate[ _-]?limit|too many requests|(usage|session|weekly|hourly|daily) limit|quota (exceeded|exhausted)|exceeded your current quota|resource_exhausted|(status|error|http|code)\W{0,4}(code\W{0,4})?429\b`)
 	waitWords  = adapter.Words(`(?i)(?:retry|try again|reset\w*|wait)\D{0,20}?(\d+(?:\.\d+)?)\s*(ms|milliseconds?|s|secs?|seconds?|m|mins?|minutes?|h|hours?)\b`)
@@ -18,10 +18,11 @@ var (
 	signIn     = adapter.Words(`(?i)auth|sign.?in|log.?in|api.?key|credential`)
 )
 
-// waitMax is the longest time that is believed: a limit by the week is the longest there is.
+// waitMax is the longest wait that is accepted. Weekly limits are the longest known ones.
 const waitMax = 8 * 24 * time.Hour
 
-// rateLimit says whether an error is a provider's limit, and until when it holds; zero: it is not said.
+// rateLimit reports whether an error is a provider's rate limit, and until when it applies; zero:
+// unknown.
 func rateLimit(e *rpcError, now time.Time) (until time.Time, limited bool) {
 	data := string(e.Data)
 	of := objectOf(e.Data)
@@ -39,7 +40,7 @@ func rateLimit(e *rpcError, now time.Time) (until time.Time, limited bool) {
 	}
 	for _, name := range []string{"resets_at", "resetsAt", "reset_at", "resetAt"} {
 		if seconds, ok := number(of[name]); ok {
-			if seconds > 1e12 { // milliseconds
+			if seconds > 1e12 { // it is in milliseconds
 				seconds /= 1e3
 			}
 			return believed(now, time.Unix(int64(seconds), 0).UTC()), true
@@ -70,13 +71,14 @@ func unit(word string) time.Duration {
 	return time.Second
 }
 
-// number reads a number, also one that comes as text.
+// number decodes a number, also from a string.
 func number(raw json.RawMessage) (float64, bool) {
 	n, err := strconv.ParseFloat(strings.Trim(string(raw), `"`), 64)
 	return n, err == nil && n >= 0 && n < 1e14
 }
 
-// believed is a time to wait for, where it makes sense: not in the past and not in a year.
+// believed returns until if it is plausible: not in the past and within waitMax. Otherwise it
+// returns zero.
 func believed(now, until time.Time) time.Time {
 	if until.Before(now) || until.After(now.Add(waitMax)) {
 		return time.Time{}

@@ -11,27 +11,27 @@ import (
 	"github.com/fairlead-dev/fairlead/driver/adapter"
 )
 
-// toolCall is what a program says of one call of a tool. It says it in pieces (tool_call, then
-// updates, then a question), each of which may lack anything but the id.
+// toolCall is the state of one tool call. Programs send it in pieces (tool_call, updates, a
+// question), and each piece may omit everything except the ID.
 type toolCall struct {
 	id     string
 	title  string
-	name   string // the tool's own name, where the program gives one
-	called string // its first title, where that is one word: some programs begin with the tool's name
+	name   string // the tool's own name, if the program sends it
+	called string // its first title if that is a single word: some programs send the tool's name there
 	kind   string // read, edit, delete, move, search, execute, think, fetch, switch_mode, other
 	status string // pending, in_progress, completed, failed
-	input  fields // rawInput, where it is an object
+	input  fields // rawInput if it is an object
 	paths  []string
 	diffs  []diff
 }
 
-// diff is a change that a call is about. What was there before may be missing: the file is new.
+// diff is a file change in a call. The old content is missing if the file is new.
 type diff struct {
 	path     string
 	old      string
 	existed  bool
 	now      string
-	complete bool // now was given
+	complete bool // the new content was given
 }
 
 func readToolCall(of fields) toolCall {
@@ -58,7 +58,7 @@ func readToolCall(of fields) toolCall {
 	return c
 }
 
-// with is a call after one more piece of it came. A first title that may name the tool is kept.
+// with merges another piece into a call. It keeps a first title that may be the tool's name.
 func (c toolCall) with(more toolCall) toolCall {
 	c.id, c.kind, c.status = cmp.Or(c.id, more.id), cmp.Or(more.kind, c.kind), cmp.Or(more.status, c.status)
 	c.name = cmp.Or(more.name, c.name)
@@ -85,19 +85,19 @@ func (c toolCall) with(more toolCall) toolCall {
 	return c
 }
 
-const callPathsMax = 257 // of one call; one more than an event takes, so that it says that some are missing
+const callPathsMax = 257 // limit for one call; one more than an event holds, so that the event is marked as incomplete
 
 var identifier = adapter.Words(`^[A-Za-z][A-Za-z0-9_:-]{0,99}$`)
 
-// tool is the call's tool in our words, or, where none fits, in the program's own. server is
-// what our own MCP server is called.
+// tool returns the tool's name in Fairlead's vocabulary or, if it is unknown, the program's own
+// name. server is the name of Fairlead's MCP server.
 func (c toolCall) tool(server string) string {
 	if word := ours(c.name, server); word != "" {
 		return word
 	}
 	byKind, title := kindWords[c.kind], c.titleName()
 	named := ours(title, server)
-	if c.name != "" { // it has one, and that is not ours: a title says no more
+	if c.name != "" { // it has a name that is unknown to us; a title adds nothing
 		title, named = "", ""
 	}
 	if byKind == "Edit" && (named == "Write" || len(c.diffs) == 1 && !c.diffs[0].existed && c.diffs[0].complete && c.kind == "edit") {
@@ -117,8 +117,8 @@ func (c toolCall) tool(server string) string {
 	return cmp.Or(byKind, own, clip(oneLine(c.kind), titleBytesMax), "other")
 }
 
-// titleName is a title that may be the tool's name. Many programs put there what the model says of the
-// call, so it is believed only where it fits the class that the program gives.
+// titleName returns a title that may be the tool's name. Many programs send the model's description
+// as the title, so it is accepted only if it fits the tool kind that the program gives.
 func (c toolCall) titleName() string {
 	if identifier().MatchString(c.title) && (c.called == "" || ours(c.called, serverName) == "") {
 		return c.title
@@ -126,12 +126,12 @@ func (c toolCall) titleName() string {
 	return c.called
 }
 
-const titleBytesMax = 100 // of a tool's name; a longer one is a sentence
+const titleBytesMax = 100 // limit for a tool's name; a longer one is a sentence
 
-// arguments are what the tool is called with, spelled as Claude Code spells it as far as that is known.
-// A command or a path is taken from no title: titles are shortened, and half a command is another one.
-// unsure names those that were given in two spellings with two values: which of them the program
-// goes by is not known, and nobody is to judge by one of them.
+// arguments returns the tool's arguments, with the names that Claude Code uses as far as they are
+// known. Commands and paths are never taken from titles, because titles are shortened, and half a
+// command is a different command. unsure lists arguments that were given under two names with
+// different values: which one the program uses is unknown, so policies must not judge them.
 func (c toolCall) arguments(tool string) (args fields, unsure []string) {
 	args = make(fields, len(c.input)+2)
 	maps.Copy(args, c.input)
@@ -145,12 +145,12 @@ func (c toolCall) arguments(tool string) (args fields, unsure []string) {
 				first = value
 				delete(args, name)
 				args[same[0]] = value
-			case string(first) != string(value) && same[0] != "file_path": // all files are among the paths
+			case string(first) != string(value) && same[0] != "file_path": // all files are listed in the paths anyway
 				unsure = append(unsure, same[0])
 			}
 		}
 	}
-	if c.isPatch() { // what it says besides may be several names in one text
+	if c.isPatch() { // other fields may hold several names in one text
 		maps.DeleteFunc(args, func(name string, _ json.RawMessage) bool { return slices.Contains(fileSpellings, name) })
 	}
 	if tool == "Bash" {
@@ -162,7 +162,7 @@ func (c toolCall) arguments(tool string) (args fields, unsure []string) {
 	return args, slices.Compact(unsure)
 }
 
-// told is the arguments as an event has them, and which of them nobody may judge by.
+// told returns the arguments for an event, and the names of those that policies must not judge.
 func (c toolCall) told(tool, dir string) (args json.RawMessage, cut []string) {
 	of, cut := c.arguments(tool)
 	if tool == "Bash" && c.elsewhere(dir) && !slices.Contains(cut, "command") {
@@ -171,7 +171,7 @@ func (c toolCall) told(tool, dir string) (args json.RawMessage, cut []string) {
 	return of.encoded(), cut
 }
 
-// encoded is the arguments as one object; none where there are none.
+// encoded encodes the arguments as one object; empty if there are none.
 func (f fields) encoded() json.RawMessage {
 	if len(f) == 0 {
 		return nil
@@ -183,7 +183,8 @@ func (f fields) encoded() json.RawMessage {
 	return b
 }
 
-// fill adds what a call says elsewhere: the one file it is about, and what becomes of it.
+// fill adds information from other parts of the call: the only file it concerns, and the new
+// content.
 func (c toolCall) fill(tool string, args fields) {
 	if !slices.Contains([]string{"Write", "Edit", "Read"}, tool) {
 		return
@@ -208,7 +209,7 @@ func (c toolCall) fill(tool string, args fields) {
 	}
 }
 
-// files are the files that a call says it is about, as the program spells them.
+// files returns the files that a call names, as the program spells them.
 func (c toolCall) files() []string {
 	var all []string
 	add := func(path string) {
@@ -231,14 +232,14 @@ func (c toolCall) files() []string {
 		add(path)
 	}
 	slices.Sort(all)
-	if folder := c.input.text("parentDir"); len(all) > 1 { // said besides, of a file that lies elsewhere
+	if folder := c.input.text("parentDir"); len(all) > 1 { // the folder is named separately, for files in another folder
 		all = slices.DeleteFunc(all, func(path string) bool { return path == folder })
 	}
 	return all
 }
 
-// absolute are a call's files, absolute. Of a command they are left away: programs give the folder
-// that it runs in, and which files it touches nobody knows.
+// absolute returns a call's files as absolute paths. It returns none for commands: programs send the
+// folder in which the command runs, and the files it touches are unknown.
 func (c toolCall) absolute(tool, dir string) []string {
 	if tool == "Bash" {
 		return nil
@@ -255,8 +256,8 @@ func (c toolCall) absolute(tool, dir string) []string {
 	return all
 }
 
-// elsewhere says whether a command runs in another folder than the session's: what its words mean is
-// another thing then, and nobody is to judge it by them.
+// elsewhere reports whether a command runs in a folder other than the session's. Its words mean
+// something else there, so policies must not judge it by them.
 func (c toolCall) elsewhere(dir string) bool {
 	for _, name := range []string{"cwd", "workdir", "directory", "dir", "working_directory"} {
 		at := c.input.text(name)
@@ -273,7 +274,7 @@ func (c toolCall) elsewhere(dir string) bool {
 	return false
 }
 
-// resolved is a folder without links, as far as it is there.
+// resolved resolves symbolic links in a folder, as far as the path exists.
 func resolved(dir string) string {
 	if to, err := filepath.EvalSymlinks(dir); err == nil {
 		return to
@@ -281,7 +282,7 @@ func resolved(dir string) string {
 	return filepath.Clean(dir)
 }
 
-// commandLine is a command as one line for a shell, also where it comes as a list of words.
+// commandLine returns a command as one line for a shell, also if it is sent as a list of words.
 func commandLine(raw json.RawMessage) (string, bool) {
 	var line string
 	if json.Unmarshal(raw, &line) == nil && len(raw) > 0 {
@@ -312,7 +313,7 @@ func quoted(s string) json.RawMessage {
 	return b
 }
 
-// what is the call in one line for people.
+// what describes the call in one line for people.
 func (c toolCall) what(tool, dir string) string {
 	of, _ := c.arguments(tool)
 	var text string
@@ -338,9 +339,9 @@ func (c toolCall) what(tool, dir string) string {
 	return clip(oneLine(cmp.Or(text, c.title, tool)), whatBytesMax)
 }
 
-const whatBytesMax = 400 // a line for people; the whole of it is among the arguments
+const whatBytesMax = 400 // limit of the line; the full text is in the arguments
 
-// whole says whether what matters about a call is known, so that it can be told.
+// whole reports whether the call's name and arguments are known, so that it can be reported.
 func (c toolCall) whole(tool string) bool {
 	of, _ := c.arguments(tool)
 	switch tool {

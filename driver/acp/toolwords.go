@@ -5,12 +5,12 @@ import (
 	"strings"
 )
 
-// teamTools are those of our own MCP server. Programs call them by the server's name and theirs with
-// something between; another server whose name begins like ours must not pass for it.
+// teamTools are the tools of Fairlead's MCP server. Programs join the server's name and the tool's
+// name with a separator. Another server whose name begins like ours must not be mistaken for it.
 var teamTools = []string{"turn_complete", "pass", "wait", "say", "report_step", "set_status", "ask_human", "who_is_here"}
 
-// toolWords are the programs' names of tools, without case and separators, in our words: those of
-// Claude Code, which the patterns of fairlead.yaml are written in.
+// toolWords maps the programs' tool names (lower case, without separators) to Claude Code's names,
+// in which the patterns of fairlead.yaml are written.
 var toolWords = map[string]string{
 	"write": "Write", "writefile": "Write", "createfile": "Write", "writetextfile": "Write",
 	"edit": "Edit", "editfile": "Edit", "replace": "Edit", "applypatch": "Edit", "patch": "Edit", "strreplace": "Edit",
@@ -22,23 +22,23 @@ var toolWords = map[string]string{
 	"webfetch": "WebFetch", "websearch": "WebSearch", "googlewebsearch": "WebSearch",
 }
 
-// kindWords are what a program's own classes of tools mean, where it gives no name that is known. To
-// delete and to move are changes of files.
+// kindWords maps a program's tool kinds to tools; it is used if the name is unknown. Deleting and
+// moving count as file changes.
 var kindWords = map[string]string{
 	"execute": "Bash", "edit": "Edit", "delete": "Edit", "move": "Edit", "read": "Read", "fetch": "WebFetch",
 }
 
-// titleSays are the tools that a title is believed to name in a class that has several.
+// titleSays lists, for kinds that cover several tools, those that a title may name.
 var titleSays = map[string][]string{
 	"read": {"Glob", "Grep"}, "search": {"Glob", "Grep"}, "fetch": {"WebSearch"},
 }
 
-// ours is a program's name of a tool in our words; empty where it is none of those we know.
+// ours returns a tool's name in Fairlead's vocabulary; empty if it is unknown.
 func ours(name, server string) string {
 	if strings.HasPrefix(name, "mcp__") && !strings.HasPrefix(name, "mcp__acp__") {
 		return clip(oneLine(name), titleBytesMax)
 	}
-	name = strings.TrimPrefix(name, "mcp__acp__") // an adapter's own tools, which stand for the plain ones
+	name = strings.TrimPrefix(name, "mcp__acp__") // an adapter's replacements for the built-in tools
 	for _, sep := range []string{"__", "_", "-", ":", "."} {
 		if rest, ok := strings.CutPrefix(name, server+sep); ok && slices.Contains(teamTools, rest) {
 			return "mcp__" + server + "__" + rest
@@ -52,7 +52,7 @@ func ours(name, server string) string {
 	}, strings.ToLower(name))]
 }
 
-// spellings are the names of arguments that mean the same, the one of Claude Code first.
+// spellings are argument names with the same meaning, Claude Code's name first.
 var spellings = map[string][][]string{
 	"Write":    {fileSpellings, {"content", "contents", "file_text", "text"}},
 	"Edit":     {fileSpellings, {"old_string", "oldString", "old_str", "oldText"}, {"new_string", "newString", "new_str", "newText"}},

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// How an update is called, in the protocol's words (session/update, sessionUpdate).
+// Kinds of session/update, in the protocol's words (sessionUpdate).
 const (
 	messageChunk  = "agent_message_chunk"
 	thoughtChunk  = "agent_thought_chunk"
@@ -21,29 +21,29 @@ const (
 	noticed       = "notice"
 )
 
-// quiet are updates that are understood and say nothing of what the agent does.
+// quiet lists updates that are understood and contain nothing to report.
 var quiet = []string{
-	userChunk, // what we said ourselves, or what was said in an older life
+	userChunk, // our own prompts, or replayed ones
 	"available_commands_update", "session_info_update", "compaction_update", "compaction_summary_chunk",
 	"plan_removed",
 }
 
-// update is one session/update. Of a kind that is not known only that and session are filled.
+// update is one session/update. If its kind is unknown, only kind and session are set.
 type update struct {
 	session string
 	kind    string
 
-	text    string // a chunk, a plan, a notice
-	message string // which message a chunk belongs to; empty: it is not said
+	text    string // of a chunk, a plan or a notice
+	message string // message that a chunk belongs to; empty: unknown
 	call    toolCall
 	mode    string
 	options []configOption
 
-	spent *usage   // what one request of the program to its model took
-	cost  *float64 // what the conversation has cost so far, in dollars
+	spent *usage   // tokens of one request to the model
+	cost  *float64 // cost of the conversation so far, in dollars
 }
 
-// usage is tokens, as both places where programs tell them spell them.
+// usage is a number of tokens. Both places that report it spell it this way.
 type usage struct{ input, output int64 }
 
 // readUpdate reads the parameters of session/update.
@@ -71,7 +71,7 @@ func readUpdate(params json.RawMessage) update {
 	return u
 }
 
-// contentText is a content block as text: what is no text says what it is.
+// contentText returns a content block as text. Content that is not text is described by its type.
 func contentText(raw json.RawMessage) string {
 	of := objectOf(raw)
 	switch kind := of.text("type"); kind {
@@ -86,13 +86,13 @@ func contentText(raw json.RawMessage) string {
 		}
 		return inner.text("uri")
 	case "":
-		return of.text("text") // a program that forgets the type
+		return of.text("text") // for programs that omit the type
 	default:
 		return fmt.Sprintf("[%s]", oneLine(clip(strings.TrimSpace(kind+" "+of.text("mimeType")), 100)))
 	}
 }
 
-// planText is a plan in one line.
+// planText formats a plan in one line.
 func planText(entries []json.RawMessage) string {
 	var all []string
 	for _, raw := range entries {
@@ -104,7 +104,7 @@ func planText(entries []json.RawMessage) string {
 	return strings.Join(all, "; ")
 }
 
-// readUsage reads tokens; nil where there are none, or where they make no sense.
+// readUsage reads tokens; nil if they are missing or implausible.
 func readUsage(of fields) *usage {
 	in, some := of.number("inputTokens")
 	out, more := of.number("outputTokens")
@@ -114,8 +114,8 @@ func readUsage(of fields) *usage {
 	return &usage{int64(in), int64(out)}
 }
 
-// readCost reads what a conversation has cost so far. Other money than dollars is not counted: a limit
-// in dollars would be wrong by an unknown factor.
+// readCost reads the cost of a conversation so far. Currencies other than dollars are ignored: a
+// limit in dollars would be wrong by an unknown factor.
 func readCost(of fields) *float64 {
 	amount, ok := of.number("amount")
 	if currency := of.text("currency"); !ok || !sane(amount) || currency != "" && currency != "USD" {
@@ -124,10 +124,10 @@ func readCost(of fields) *float64 {
 	return &amount
 }
 
-// sane is an amount that can be added to others: no program uses 10^15 tokens.
+// sane reports whether an amount is plausible: no program uses 10^15 tokens.
 func sane(n float64) bool { return n >= 0 && n < 1e15 }
 
-// configOption is a selector that a program offers, and what stands on it.
+// configOption is a selector that a program offers, and its current value.
 type configOption struct {
 	id, category, current string
 	values                []choice
@@ -146,7 +146,7 @@ func readConfig(list []json.RawMessage) []configOption {
 		}
 		for _, raw := range of.list("options") {
 			value := objectOf(raw)
-			for _, raw := range append([]json.RawMessage{raw}, value.list("options")...) { // a group has options itself
+			for _, raw := range append([]json.RawMessage{raw}, value.list("options")...) { // a group contains options itself
 				if value := objectOf(raw); value.text("value") != "" {
 					o.values = append(o.values, choice{value.text("value"), value.text("name"), value.text("description")})
 				}
@@ -189,7 +189,8 @@ func readChoices(list []json.RawMessage, id string) []choice {
 	return all
 }
 
-// option finds the selector for a mode or a model: by its category, or, where a program gives none, by its id.
+// option finds the selector for a mode or a model: by its category or, if the program sends none, by
+// its ID.
 func (o opened) option(what string) *configOption {
 	for _, by := range []func(configOption) string{
 		func(c configOption) string { return c.category },
@@ -202,8 +203,8 @@ func (o opened) option(what string) *configOption {
 	return nil
 }
 
-// choose finds the value that somebody means: by its id, or by its name, or by the end of one id
-// alone (m1 for scripted/m1). Empty where none or several fit.
+// choose finds the value with the given ID or name, or the only one whose ID ends with want (m1 for
+// scripted/m1). It returns an empty string if no value or several values match.
 func choose(from []choice, want string) string {
 	for _, fits := range []func(choice) bool{
 		func(c choice) bool { return c.id == want },
@@ -223,7 +224,7 @@ func choose(from []choice, want string) string {
 	return ""
 }
 
-// listed names values, for an error.
+// listed lists values for an error message.
 func listed(all []choice) string {
 	const most = 20 // a program may know hundreds of models
 	var ids []string

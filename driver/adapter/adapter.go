@@ -22,71 +22,71 @@ import (
 // Verb is the first argument of a process that is an adapter.
 const Verb = "__agent"
 
-// Protocol is what a program speaks. A driver for such programs is one.
+// Protocol implements the protocol of one kind of program. Every driver behind an adapter has one.
 type Protocol interface {
-	// Name is the word in fairlead.yaml, and the first argument after Verb.
+	// Name is the driver's name in fairlead.yaml, and the first argument after Verb.
 	Name() string
 
-	// Play holds one session with a program, from its start to its terminal event, which it
-	// returns and does not tell. It reads stage.Orders all the time, and returns soon after stage.Stop
-	// is closed, and at once where ctx is done. Children that it started may be left to run: they are
-	// ended after the terminal event was told.
+	// Play runs one session with a program, from its start to its terminal event, which it returns and
+	// does not report itself. It must always keep reading stage.Orders, return soon after stage.Stop is
+	// closed, and return immediately when ctx is done. It may leave children running: they are ended
+	// after the terminal event was reported.
 	Play(ctx context.Context, part Part, stage *Stage) driver.Stop
 }
 
-// Part is who is played, and what for. The prompt is the first order.
+// Part describes the agent and the session that is run. The prompt is the first order.
 type Part struct {
-	Kind    string // acp, claude, codex
+	Kind    string // the driver: acp, claude, codex
 	Name    string // of the agent
-	Session string // coder-17
+	Session string // session ID, such as coder-17
 	What    driver.Kind
 	Attempt int // from 1
 
 	Command []string // the program and its arguments
-	Dir     string   // absolute; where it works
-	Resume  string   // the program's own id of a conversation to go on with; empty: a new one
-	Model   string   // empty: the program's own choice
-	Mode    string   // the program's own word; empty: the one that asks
+	Dir     string   // absolute working directory
+	Resume  string   // the program's conversation ID to resume; empty: a new conversation
+	Model   string   // empty: the program's default
+	Mode    string   // in the program's words; empty: the mode that asks for permission
 	MCP     driver.MCP
 }
 
-// Talks says whether further prompts may come after the first is answered. Else the session is over
+// Talks reports whether further prompts may follow after the first answer. If not, the session ends
 // with the first answer.
 func (p Part) Talks() bool { return p.What == driver.Turn || p.What == driver.Lead }
 
-// The exit codes of an adapter. Nobody believes them: the terminal event counts.
+// The exit codes of an adapter. They are informational: only the terminal event decides.
 const (
 	codeFailed     = 1
-	codeFaulty     = 2   // the command line
+	codeFaulty     = 2   // faulty command line
 	codeCancelled  = 130 // by an order
 	codeTerminated = 143 // by SIGTERM
 )
 
 const (
-	// stopGrace is how long Play has to come to its end after SIGTERM: less than a shim
-	// waits before it kills (10 s where nothing else is said), so that the end is told.
+	// stopGrace is how long Play may take to return after SIGTERM. It is shorter than the time after
+	// which a shim kills (10 s by default), so that the terminal event can be reported.
 	stopGrace = 6 * time.Second
 
-	// leaveGrace is how long Play has to return when its context is done.
+	// leaveGrace is how long Play may take to return after its context is done.
 	leaveGrace = time.Second
 )
 
-// The variables by which the adapter, and any agent, is told of its team's tools.
+// The environment variables that give the adapter, and any agent, access to the team's tools.
 const (
 	VariableMCPURL   = driver.VariableMCPURL
 	VariableMCPToken = driver.VariableMCPToken
 	VariableMCPStdio = driver.VariableMCPStdio
 )
 
-// Intercept is an adapter and exits, where this process was started as one; else it returns. Call it
-// first in main, and in TestMain, with every protocol that there is.
+// Intercept runs an adapter and exits if this process was started as one; otherwise it returns. Call
+// it first in main and in TestMain, with all protocols.
 func Intercept(protocols ...Protocol) {
 	if len(os.Args) > 1 && os.Args[1] == Verb {
 		os.Exit(Main(os.Args[2:], protocols...))
 	}
 }
 
-// Main is the process of an adapter. It returns the exit code.
+// Main runs the process of an adapter. It returns the exit code.
 //
 //	KIND --name NAME --session ID --for KIND --attempt N [--resume ID] [--model M] [--mode M] -- COMMAND…
 func Main(args []string, protocols ...Protocol) int {
@@ -118,8 +118,8 @@ func Main(args []string, protocols ...Protocol) int {
 	return code(Perform(hearing, protocols[i], part, stage))
 }
 
-// Perform plays a session and brings it to its end, whatever Play does: it tells the terminal event,
-// ends the children and returns what was told.
+// Perform runs a session to its end, even if Play fails or panics: it reports the terminal event,
+// ends the children and returns the terminal event.
 func Perform(ctx context.Context, p Protocol, part Part, stage *Stage) driver.Stop {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -137,7 +137,7 @@ func Perform(ctx context.Context, p Protocol, part Part, stage *Stage) driver.St
 	}()
 	stop := await(ctx, cancel, played, stage.Stop)
 	if stop.Reason == "failed" && stage.stopping() {
-		// Who ends us ends the whole tree, and the program may have been quicker.
+		// A signal usually goes to the whole process tree, so the program may have ended before the adapter.
 		stop = driver.Stop{Reason: "terminated", Detail: strings.TrimSuffix("asked to stop by a signal: "+stop.Detail, ": ")}
 	}
 	if stop.Reason == "" {
@@ -151,7 +151,7 @@ func Perform(ctx context.Context, p Protocol, part Part, stage *Stage) driver.St
 	return stop
 }
 
-// await waits for the end of a play, and hurries it where it must end.
+// await waits until Play returns, and enforces the time limits after a stop.
 func await(ctx context.Context, cancel func(), played <-chan driver.Stop, stop <-chan struct{}) driver.Stop {
 	gone := ctx.Done()
 	var late <-chan time.Time
@@ -172,12 +172,12 @@ func await(ctx context.Context, cancel func(), played <-chan driver.Stop, stop <
 	}
 }
 
-// signals gives a channel that is closed when this process is asked to stop.
+// signals returns a channel that is closed when this process is asked to stop.
 func signals() <-chan struct{} {
 	stop, asked := make(chan struct{}), make(chan os.Signal, 1)
 	signal.Notify(asked, syscall.SIGTERM, syscall.SIGINT)
-	// A write that nobody reads is an error for us and not our death. Notify, and not Ignore: who is
-	// ignored here would be ignored by the program, too.
+	// With a handler, writing to a closed pipe returns an error and does not end this process. Use
+	// Notify, not Ignore: the program would inherit an ignored signal.
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
 	go func() {
 		<-asked
@@ -186,7 +186,7 @@ func signals() <-chan struct{} {
 	return stop
 }
 
-// ear is standard output; where nobody hears any more, there is no reason to go on.
+// ear wraps standard output. A write error means that the shim no longer reads, so the session ends.
 type ear struct {
 	out  io.Writer
 	deaf func()

@@ -9,37 +9,37 @@ import (
 	"github.com/fairlead-dev/fairlead/driver"
 )
 
-// Behind is what every driver behind an adapter has in common on the daemon's side; a driver embeds it.
-// What is its own is how its program is started and looked at, and its protocol.
+// Behind holds what all drivers behind an adapter have in common on the daemon's side; a driver
+// embeds it. Each driver adds how its program is started and probed, and its protocol.
 type Behind struct{}
 
-// Converse listens to one session and tells it things.
+// Converse returns the conversation of one session.
 func (Behind) Converse(_ driver.Agent, _ driver.Session, w driver.Wire) driver.Conversation {
 	return Converse(w)
 }
 
-// Outcome believes the terminal event, and nothing else.
+// Outcome is decided by the terminal event alone.
 func (Behind) Outcome(s driver.Session, exit driver.Exit, stop *driver.Stop) driver.Outcome {
 	return Outcome(s, exit, stop)
 }
 
-// TakesInput is true: the adapter keeps prompts until it is their turn.
+// TakesInput is true: the adapter queues prompts until the program is ready.
 func (Behind) TakesInput() bool { return true }
 
-// Steers is false: what is said in the middle of an answer is heard after it. A program that would mix
-// it into the answer would leave nobody to say which words answer what.
+// Steers is false: a prompt that arrives during an answer is sent after it. If the program mixed it
+// into the answer, it would be unclear which words answer which prompt.
 func (Behind) Steers() bool { return false }
 
-// Resumes is true: all protocols have it. Whether a program does is known when it is tried, and a session
-// that cannot go on says so.
+// Resumes is true: all protocols support it. Whether a program does is only known when it is tried;
+// a session that cannot resume reports so.
 func (Behind) Resumes(driver.Agent) bool { return true }
 
 const (
-	printPatience = 20 * time.Second // of one start; some programs load for seconds on a busy machine
-	printBytesMax = 256 << 10        // of a help text
+	printPatience = 20 * time.Second // time limit of one start; some programs load for seconds on a busy machine
+	printBytesMax = 256 << 10        // size limit, for a help text
 )
 
-// Printed starts a program that prints something and ends, and gives what it printed.
+// Printed starts a program that prints something and ends, and returns the output.
 func (s *Stage) Printed(ctx context.Context, argv []string) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, printPatience)
 	defer cancel()
@@ -71,5 +71,5 @@ func (s *Stage) Printed(ctx context.Context, argv []string) (string, error) {
 
 var versionNumber = Words(`\d+\.\d+\.\d+[\w.+-]*`)
 
-// VersionIn finds a version in what a program prints of itself; empty: there is none.
+// VersionIn returns the version in a program's output; empty if there is none.
 func VersionIn(text string) string { return versionNumber().FindString(text) }

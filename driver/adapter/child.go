@@ -12,18 +12,19 @@ import (
 	"github.com/fairlead-dev/fairlead/driver/speech"
 )
 
-// How long a child has: after the end of its input, after SIGTERM, and, once it has ended, for what
-// others who hold its output still write. The first two are shorter where we are to be quick.
+// Time limits for a child: after its input was closed, after SIGTERM, and, after it has ended, for
+// the output of other processes that hold its pipes. The first two are shorter if the session must
+// end quickly.
 const (
 	inputGrace  = 3 * time.Second
 	termGrace   = 3 * time.Second
 	hurryGrace  = 500 * time.Millisecond
 	outputGrace = time.Second
 
-	outputPatience = 3 * outputGrace // in all, where they write a little now and then
+	outputPatience = 3 * outputGrace // total, if other processes write from time to time
 )
 
-// Child is a program under way.
+// Child is a running program.
 type Child struct {
 	stage   *Stage
 	process Process
@@ -31,20 +32,20 @@ type Child struct {
 	lines   chan Line
 	errors  *errorsRead
 
-	exited chan struct{} // closed when the process has ended; exit is set then
+	exited chan struct{} // closed when the process has ended; exit is set by then
 	exit   driver.Exit
-	ending chan struct{} // closed when its lines are of no interest any more
+	ending chan struct{} // closed when its lines are no longer needed
 	once   sync.Once
-	closed sync.WaitGroup // its goroutines
+	closed sync.WaitGroup // its goroutines have ended
 }
 
-// Ended is how a child ended.
+// Ended describes how a child ended.
 type Ended struct {
 	Exit      driver.Exit
-	LastWords string // the end of what it printed as errors; for people
+	LastWords string // end of its error output, for people
 }
 
-// String says it in one line.
+// String formats it in one line.
 func (e Ended) String() string {
 	how := fmt.Sprintf("the program ended with exit code %d", e.Exit.Code)
 	switch {
@@ -70,7 +71,7 @@ func newChild(s *Stage, p Process) *Child {
 	c.closed.Go(func() {
 		c.exit = p.Wait()
 		close(c.exited)
-		c.feed.stop() // a write to it would wait for whoever else holds its input
+		c.feed.stop() // otherwise a write could block if another process holds the child's input open
 		for _, r := range []io.Reader{p.Stdout(), p.Stderr()} {
 			hurry(r)
 		}
@@ -78,8 +79,8 @@ func newChild(s *Stage, p Process) *Child {
 	return c
 }
 
-// Send sends a message as one line of JSON. It does not wait. An error says that the program takes
-// nothing any more.
+// Send writes a message as one line of JSON. It does not block. It returns an error if the program's
+// input is closed or full.
 func (c *Child) Send(message any) error {
 	b, err := json.Marshal(message)
 	if err != nil {
@@ -88,18 +89,18 @@ func (c *Child) Send(message any) error {
 	return c.Write(append(b, '\n'))
 }
 
-// Write sends bytes as they are. It does not wait, and keeps b.
+// Write queues bytes for the program. It does not block, and it keeps b.
 func (c *Child) Write(b []byte) error { return c.feed.add(b) }
 
-// CloseInput ends the program's input after what was sent before. It does not wait.
+// CloseInput ends the program's input after everything sent so far. It does not block.
 func (c *Child) CloseInput() { c.feed.close() }
 
-// Lines are what the program writes, one after the other; the next is read when the last was taken. The
-// channel is closed when the output has ended.
+// Lines returns the program's output line by line. The next line is read after the previous one was
+// received. The channel is closed at the end of the output.
 func (c *Child) Lines() <-chan Line { return c.lines }
 
-// Heard gives the message that a line is: one JSON object. Where it is none, it is told as what it is,
-// and nil is returned.
+// Heard returns the message in a line: one JSON object. For any other line, it reports the text and
+// returns nil.
 func (c *Child) Heard(l Line) json.RawMessage {
 	switch {
 	case l.Skipped > 0:
@@ -119,10 +120,10 @@ func (c *Child) Heard(l Line) json.RawMessage {
 	return nil
 }
 
-// End ends the program: it closes its input, and where that is not enough within a grace asks it by
-// SIGTERM, and kills it. It returns when the program has ended and says how; what others who hold its
-// output still write is waited for a moment. Lines that were not taken are lost. It may be called
-// more than once, by several.
+// End ends the program: it closes the program's input, then sends SIGTERM, then SIGKILL, each after
+// a time limit. It returns how the program ended, after a short wait for the output of other
+// processes that hold its pipes. Unread lines are lost. Several goroutines may call it, more than
+// once.
 func (c *Child) End() Ended {
 	c.once.Do(func() { close(c.ending) })
 	c.feed.close()
@@ -144,7 +145,7 @@ func (c *Child) End() Ended {
 	return Ended{Exit: c.exit, LastWords: c.errors.last()}
 }
 
-// over says whether nothing of the child is left.
+// over reports whether the child and all its goroutines have ended.
 func (c *Child) over() bool {
 	select {
 	case <-c.exited:
@@ -165,7 +166,7 @@ func (c *Child) wait(d time.Duration) bool {
 	}
 }
 
-// read reads the program's lines and waits for each to be taken.
+// read reads the program's lines and waits for each to be received.
 func (c *Child) read() {
 	defer close(c.lines)
 	r := newLineReader(c.out(c.process.Stdout()))
@@ -177,19 +178,19 @@ func (c *Child) read() {
 		}
 		select {
 		case c.lines <- l:
-		case <-c.ending: // read on: who cannot write does not end
+		case <-c.ending: // keep reading: a program that cannot write would not end
 		}
 	}
 }
 
-// out reads one of the program's outputs until its end, or until it is quiet after the program's own end:
-// somebody else holds it then, and may do so for ever.
+// out reads one of the program's outputs to its end. After the program has ended, it stops when the
+// output is quiet: another process may hold the pipe open forever.
 func (c *Child) out(r io.Reader) io.Reader { return &output{r: r, child: c} }
 
 type output struct {
 	r      io.Reader
 	child  *Child
-	waited time.Duration // since the program's end
+	waited time.Duration // since the program ended
 }
 
 func (o *output) Read(b []byte) (int, error) {
@@ -203,20 +204,20 @@ func (o *output) Read(b []byte) (int, error) {
 	began := time.Now()
 	n, err := o.r.Read(b)
 	if over {
-		o.waited += time.Since(began) // and not while a slow reader had what was read: nothing of it is lost
+		o.waited += time.Since(began) // excludes the time in which a slow reader processed lines, so that none is lost
 	}
 	switch {
 	case n > 0:
 		return n, nil
 	case err != nil:
-		return 0, io.EOF // a deadline, or the end
+		return 0, io.EOF // at the deadline, or at the end
 	}
 	return 0, nil
 }
 
-// hurry lets a reader wait no longer than a moment.
+// hurry sets a short deadline for a reader.
 func hurry(r io.Reader) {
 	if f, ok := r.(interface{ SetReadDeadline(time.Time) error }); ok {
-		_ = f.SetReadDeadline(time.Now().Add(outputGrace)) // an error: it is closed
+		_ = f.SetReadDeadline(time.Now().Add(outputGrace)) // ignore the error: the file is closed then
 	}
 }

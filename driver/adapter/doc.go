@@ -1,32 +1,29 @@
-// Package adapter stands between Fairlead and a real agent program, in a process of its own.
-//
-// Think of a court interpreter. He sits beside the witness from the first word to the last, and
-// whoever of the lawyers leaves the room finds on coming back that nothing was lost: the record
-// goes on. The program speaks its own language, with a greeting that must be returned and questions
-// that must be answered; the interpreter returns and asks on, and what goes into the record is one
-// language, that of package speech. The daemon may die at any moment. The adapter is the shim's child
-// and not the daemon's, so it stays, and so do the program and all that was half said.
+// Package adapter runs an agent program in a process beside it, which translates the program's
+// protocol into package speech. The program's protocol may require initialization messages and
+// answers to questions; the adapter takes care of both. The adapter is a child of the shim, not of
+// the daemon. If the daemon ends, the adapter and the program continue, and the daemon reads the
+// recorded output later.
 //
 //	daemon ◀──▶ shim (pipes, spool) ◀──▶ adapter ◀──▶ program
 //	                                       Protocol.Play, Stage, Child
 //
-// This binary executes itself as the adapter: Intercept. A Protocol (driver/acp, driver/claude,
-// driver/codex) is what one program speaks: one method, Play, that owns one goroutine. It reads
-// orders and the program's lines from channels, tells events, and returns the terminal event. All
-// else is here: the command line, the child and its three streams, noise, limits, signals, and what
-// happens when Play itself breaks.
+// This binary executes itself as the adapter; see Intercept. A Protocol (driver/acp, driver/claude,
+// driver/codex) implements the protocol of one kind of program in one method, Play, which runs in
+// one goroutine. Play reads orders and the program's lines from channels, reports events, and
+// returns the terminal event. Everything else is in this package: the command line, the child and
+// its three streams, output that is not part of the protocol, limits, signals, and a panic in Play.
 //
 // # What the program may do
 //
-// It may write lines of up to LineBytesMax; a longer one is skipped and said to be. It may print
-// what is no JSON: that is told as printed by "stdout", and its errors as by "stderr"; neither is a
-// word of the agent. It may write faster than anybody reads: then it waits, since its next line is read
-// when the last one was understood. It may read nothing: what we send is queued, up to a limit,
-// and then refused. It may exit with 0 and have said nothing: only the terminal event counts.
-// It may die, and leave others who hold its output open: they are not waited for. It may ignore the
-// end of its input and SIGTERM: then it is killed. What it leaves behind ends with the shim's
-// tree.
+// It may write lines of up to LineBytesMax; a longer one is skipped and reported. It may print lines
+// that are not JSON: they are reported as printed by "stdout", and its error output as printed by
+// "stderr"; neither counts as the agent's words. It may write faster than the adapter reads: it
+// blocks then, because the next line is read after the last one was handled. It may read nothing:
+// our messages are queued up to a limit, and further ones are refused. It may exit with code 0
+// without a result: only the terminal event counts. It may die and leave processes that hold its
+// output open: the adapter does not wait for them. It may ignore the end of its input and SIGTERM:
+// it is killed. Processes that it leaves behind end with the shim's process tree.
 //
-// The one promise: a session that was started has exactly one terminal event, whether the program
-// ends it, or its death, or ours; except where the adapter itself is killed.
+// Promise: a session that was started has exactly one terminal event, unless the adapter itself is
+// killed. It does not matter whether the program ends the session, dies, or is stopped.
 package adapter

@@ -7,25 +7,25 @@ import (
 	"sync"
 )
 
-// fedBytesMax is how much waits to be read by a program: many prompts at their limit. Who reads
-// nothing while that is written does not read at all.
+// fedBytesMax is the size of the queue for a program's input: several prompts of maximum size. A
+// program that leaves so much unread does not read at all.
 const fedBytesMax = 32 << 20
 
-// errInputClosed says that a program is told nothing any more.
+// errInputClosed is returned for writes after the program's input was closed.
 var errInputClosed = errors.New("the program's input is closed")
 
-// feed writes to a program's standard input what was queued: a program that writes, and reads only
-// then, must not wait for one who writes, and reads only then.
+// feed writes queued data to a program's standard input. Writing directly could deadlock with a
+// program that does not read while it writes.
 type feed struct {
 	to io.WriteCloser
 
 	mu      sync.Mutex
 	queue   [][]byte
 	size    int
-	closed  bool // nothing more is added
+	closed  bool // no more data is accepted
 	failed  error
-	changed chan struct{} // has room for one
-	gone    chan struct{} // closed: the program has ended
+	changed chan struct{} // capacity 1
+	gone    chan struct{} // closed when the program has ended
 	once    sync.Once
 }
 
@@ -50,7 +50,7 @@ func (f *feed) add(b []byte) error {
 	return nil
 }
 
-// close ends the input after what is queued.
+// close ends the input after the queued data.
 func (f *feed) close() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -58,11 +58,11 @@ func (f *feed) close() {
 	f.wake()
 }
 
-// stop ends it at once.
+// stop closes the input immediately.
 func (f *feed) stop() {
 	f.once.Do(func() {
 		close(f.gone)
-		f.to.Close() // wakes a write that is under way
+		f.to.Close() // unblocks a pending write
 	})
 }
 
@@ -73,7 +73,7 @@ func (f *feed) wake() {
 	}
 }
 
-// run writes until the input is closed and all is written, or writing fails, or stop.
+// run writes until the input is closed and the queue is empty, writing fails, or stop is called.
 func (f *feed) run() {
 	defer f.to.Close()
 	for {

@@ -11,9 +11,9 @@ import (
 	"github.com/fairlead-dev/fairlead/driver/speech"
 )
 
-// Launch says how an adapter is started for a session of an agent. The prompt goes with the first
-// bytes of input and the token of our tools with the environment: the command line is read by
-// every user of the machine.
+// Launch describes how an adapter is started for a session of an agent. The prompt is passed in the
+// first bytes of input, and the token of the team's tools in the environment, because every user of
+// the machine can read the command line.
 func Launch(kind string, a driver.Agent, s driver.Session) (driver.Launch, error) {
 	if s.Kind == driver.Foreign {
 		return driver.Launch{}, fmt.Errorf("agent %s: a program of the driver %s plays sessions, it does not run the loop itself; use `loop: fairlead`", a.Name, kind)
@@ -22,7 +22,7 @@ func Launch(kind string, a driver.Agent, s driver.Session) (driver.Launch, error
 		return driver.Launch{}, fmt.Errorf("agent %s: %w", a.Name, err)
 	}
 	if setting := map[driver.Kind]string{driver.Work: "session_prompt", driver.Cleanup: "cleanup_prompt"}[s.Kind]; setting != "" && strings.TrimSpace(s.Prompt) == "" {
-		// Started all the same it would wait for ever, and cost a place.
+		// Without a prompt, the session would wait forever and occupy a slot.
 		return driver.Launch{}, fmt.Errorf("agent %s has nothing to do in such a session; say what, as in `%s: Read TASKS.md and do the next task.`", a.Name, setting)
 	}
 	env := driver.Environment(a, s)
@@ -34,7 +34,7 @@ func Launch(kind string, a driver.Agent, s driver.Session) (driver.Launch, error
 	if err != nil {
 		return driver.Launch{}, fmt.Errorf("find this program's own file, to stand before agent %s: %w", a.Name, err)
 	}
-	exe = strings.TrimSuffix(exe, " (deleted)") // as Linux says it where a newer version took its place
+	exe = strings.TrimSuffix(exe, " (deleted)") // Linux adds this suffix if the file was replaced by a newer version
 	argv := []string{exe, Verb, kind, "--name", a.Name, "--session", s.ID, "--for", string(s.Kind), "--attempt", strconv.Itoa(max(s.Attempt, 1))}
 	for _, given := range []struct{ flag, value string }{{"--resume", s.Resume}, {"--model", a.Model}, {"--mode", a.Mode}} {
 		if given.value != "" {
@@ -48,7 +48,7 @@ func Launch(kind string, a driver.Agent, s driver.Session) (driver.Launch, error
 	}, nil
 }
 
-// Check finds what would stop an agent from being started. It starts nothing.
+// Check returns an error if an agent cannot be started. It starts nothing.
 func Check(a driver.Agent) error {
 	if err := driver.CheckWorkspace(a); err != nil {
 		return err
@@ -57,15 +57,15 @@ func Check(a driver.Agent) error {
 	return err
 }
 
-// Converse listens to one session and tells it things.
+// Converse returns the conversation of one session.
 func Converse(w driver.Wire) driver.Conversation { return speech.Conversation{Wire: w} }
 
-// Outcome believes the terminal event, and nothing else.
+// Outcome is decided by the terminal event alone.
 func Outcome(s driver.Session, exit driver.Exit, stop *driver.Stop) driver.Outcome {
 	return speech.Outcome(s, exit, stop)
 }
 
-// mcpFrom reads where the team's tools are from the variables that driver.Environment has set.
+// mcpFrom reads the address of the team's tools from the variables that driver.Environment has set.
 func mcpFrom(getenv func(string) string) driver.MCP {
 	m := driver.MCP{URL: getenv(VariableMCPURL), Token: getenv(VariableMCPToken)}
 	if json.Unmarshal([]byte(getenv(VariableMCPStdio)), &m.Stdio) != nil {

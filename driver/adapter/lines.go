@@ -15,21 +15,21 @@ import (
 )
 
 const (
-	// LineBytesMax is the longest line of a program that is read: one message with a large file in
-	// it. Lines of 11 MiB were seen.
+	// LineBytesMax is the longest line of a program that is read: a message that contains a large file.
+	// Lines of 11 MiB were observed.
 	LineBytesMax = 64 << 20
 
 	readBytes      = 64 << 10
-	shownBytes     = 4 << 10 // of a line that was skipped
+	shownBytes     = 4 << 10 // bytes shown of a skipped line
 	errorLineMax   = 16 << 10
 	lastWordsBytes = 2 << 10
-	keptBytes      = 16 << 10 // of what a program prints as errors: an error and where it came from
+	keptBytes      = 16 << 10 // bytes kept of the error output: an error and its stack trace
 )
 
 // Line is one line of a program's output.
 type Line struct {
-	Bytes   []byte // without its end; the receiver's own
-	Skipped int64  // how long it was, where it was longer than LineBytesMax: Bytes is its beginning
+	Bytes   []byte // without the line ending; owned by the receiver
+	Skipped int64  // length of a line longer than LineBytesMax, of which Bytes is the beginning; otherwise 0
 }
 
 func (l Line) blank() bool  { return len(bytes.TrimSpace(l.Bytes)) == 0 }
@@ -38,7 +38,7 @@ func (l Line) text() string {
 	return strings.ToValidUTF8(strings.TrimSuffix(string(l.Bytes), "\r"), string(utf8.RuneError))
 }
 
-// lineReader reads lines up to a limit.
+// lineReader reads lines up to a length limit.
 type lineReader struct {
 	r   *bufio.Reader
 	max int
@@ -48,13 +48,14 @@ func newLineReader(r io.Reader) *lineReader {
 	return &lineReader{r: bufio.NewReaderSize(r, readBytes), max: LineBytesMax}
 }
 
-// next gives the next line; the last one may lack its end. ok is false at the end of it all.
+// next returns the next line; the last one may lack a line ending. ok is false at the end of the
+// input.
 func (r *lineReader) next() (l Line, ok bool) {
 	var length int64
 	for {
 		part, err := r.r.ReadSlice('\n')
 		length += int64(len(part))
-		if room := r.max + 1 - len(l.Bytes); room > 0 { // one more: the line's end does not count
+		if room := r.max + 1 - len(l.Bytes); room > 0 { // one more byte, because the line ending does not count
 			l.Bytes = append(l.Bytes, part[:min(room, len(part))]...)
 		}
 		if errors.Is(err, bufio.ErrBufferFull) {
@@ -73,7 +74,7 @@ func (r *lineReader) next() (l Line, ok bool) {
 	}
 }
 
-// errorsRead tells what a program prints as errors, and keeps its end.
+// errorsRead reports a program's error output and keeps its end.
 type errorsRead struct {
 	stage *Stage
 
@@ -113,8 +114,8 @@ func (e *errorsRead) keep(text string) {
 	}
 }
 
-// last is the last line that says what went wrong: below it there is often where,
-// and a brace.
+// last returns the last line that looks like an error message. Below it there are often only stack
+// traces and braces.
 func (e *errorsRead) last() string {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -128,5 +129,5 @@ func (e *errorsRead) last() string {
 	return words
 }
 
-// wrong is how programs begin to say that something is.
+// wrong matches lines that look like error messages.
 var wrong = Words(`(?i)error|fatal|panic|fail|cannot|can't|denied|invalid|not found`)

@@ -2,6 +2,6 @@ package adapter
 
 import "syscall"
 
-// childAttr lets the program die with the adapter, however that dies. It stays in the adapter's
-// group: the tree is the shim's.
+// childAttr makes the program die with the adapter, however the adapter ends. The program stays in
+// the adapter's process group, because the shim ends the whole tree.
 func childAttr() *syscall.SysProcAttr { return &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL} }

@@ -4,5 +4,5 @@ package adapter
 
 import "syscall"
 
-// childAttr is nothing special: a program whose adapter died sees the end of its input.
+// childAttr sets nothing: a program whose adapter died sees the end of its input.
 func childAttr() *syscall.SysProcAttr { return nil }

@@ -20,22 +20,23 @@ import (
 )
 
 const (
-	printedByUs = "fairlead" // whose words those of the adapter itself are
+	printedByUs = "fairlead" // source of the adapter's own messages
 
-	// printedBytesMax is how much noise of a program is shown in one session: a log that
+	// printedBytesMax is how much output outside of the protocol is reported in one session. A log that
 	// never ends must not fill the spool.
 	printedBytesMax = 4 << 20
 )
 
-// Stage is what surrounds a play: who hears it, who gives orders, and how programs are started.
+// Stage is the environment of Play: where events go, where orders come from, and how programs are
+// started.
 type Stage struct {
 	Out    *speech.Writer
-	Orders <-chan speech.Order // nil: nobody gives any; closed: nobody will any more
-	Stop   <-chan struct{}     // closed: come to an end, quickly; nil: never
-	Dir    string              // where children work that name no other folder
-	Env    []string            // of children, before what a Command adds
+	Orders <-chan speech.Order // nil: there are no orders; closed: no more will come
+	Stop   <-chan struct{}     // closed: end the session quickly; nil: never
+	Dir    string              // working directory of children by default
+	Env    []string            // environment of children; a Command adds to it
 
-	// Starts starts a program; nil: as a process. Tests put a recorded one in its place.
+	// Starts starts a program; nil: as a process. Tests replace it by a recorded program.
 	Starts func(Command) (Process, error)
 
 	mu       sync.Mutex
@@ -43,24 +44,24 @@ type Stage struct {
 	printed  int
 }
 
-// Command is a program to be started.
+// Command describes a program to be started.
 type Command struct {
-	Argv []string // the absolute path of the program, and its arguments
-	Env  []string // K=V: added to the stage's
-	Dir  string   // empty: the stage's
+	Argv []string // absolute path of the program, and its arguments
+	Env  []string // K=V, added to the stage's environment
+	Dir  string   // empty: the stage's directory
 }
 
-// Process is a program that runs.
+// Process is a running program.
 type Process interface {
 	Stdin() io.WriteCloser
 	Stdout() io.ReadCloser
 	Stderr() io.ReadCloser
-	Wait() driver.Exit // called once; returns when it has ended, whoever holds its output
+	Wait() driver.Exit // called once; returns when the process has ended, even if another process holds its output
 	Signal(sig syscall.Signal)
 }
 
-// NewStage is a stage without orders. env is the environment of children; where our own tools are
-// is taken out of it: a program is told of them in its own way, or by Command.Env.
+// NewStage returns a stage without orders. env is the environment of children. The address of the
+// team's tools is removed from it: each program receives it in its own way, or through Command.Env.
 func NewStage(out *speech.Writer, dir string, env []string) *Stage {
 	return &Stage{Out: out, Dir: dir, Env: slices.DeleteFunc(slices.Clone(env), func(kv string) bool {
 		name, _, _ := strings.Cut(kv, "=")
@@ -92,7 +93,7 @@ func (s *Stage) Start(c Command) (*Child, error) {
 	return child, nil
 }
 
-// end ends all children that still run.
+// end ends all running children.
 func (s *Stage) end() {
 	s.mu.Lock()
 	children := slices.Clone(s.children)
@@ -104,7 +105,7 @@ func (s *Stage) end() {
 	all.Wait()
 }
 
-// stopping says whether the stage is asked to come to an end.
+// stopping reports whether the session was asked to stop.
 func (s *Stage) stopping() bool {
 	select {
 	case <-s.Stop:
@@ -114,7 +115,7 @@ func (s *Stage) stopping() bool {
 	}
 }
 
-// print tells what a program printed that is no message, up to a limit.
+// print reports output outside of the protocol, up to a limit.
 func (s *Stage) print(by, text string) {
 	s.mu.Lock()
 	before := s.printed
@@ -129,14 +130,14 @@ func (s *Stage) print(by, text string) {
 	}
 }
 
-// process is a real one.
+// process is a real operating system process.
 type process struct {
 	cmd            *exec.Cmd
 	stdin          *os.File
 	stdout, stderr *os.File
 }
 
-// StartProcess starts a program as a process of its own.
+// StartProcess starts a program as an operating system process.
 func StartProcess(c Command) (Process, error) {
 	var files [6]*os.File
 	undo := func() {
@@ -173,7 +174,7 @@ func (p *process) Stdout() io.ReadCloser { return p.stdout }
 func (p *process) Stderr() io.ReadCloser { return p.stderr }
 
 func (p *process) Signal(sig syscall.Signal) {
-	// os.Process holds a handle: a pid that was given to somebody else since is not hit.
+	// os.Process holds a handle, so a reused PID is not signaled by mistake.
 	_ = p.cmd.Process.Signal(sig)
 }
 

@@ -2,14 +2,14 @@ package adapter
 
 import "github.com/fairlead-dev/fairlead/driver/speech"
 
-// promptsMax is how many prompts may wait while one is answered; further ones are left in the pipe.
+// promptsMax is how many prompts may be queued during an answer; further ones stay in the pipe.
 const promptsMax = 1000
 
-// Told is what an agent was told and has not been given yet. It knows how much of its input is
-// answered. Its zero value is ready.
+// Told queues the prompts for an agent and counts how much of its input has been answered. Its zero
+// value is ready to use.
 type Told struct {
 	waiting []waiting
-	taken   int64 // bytes of all orders that were taken
+	taken   int64 // bytes of all orders received
 	closed  bool
 }
 
@@ -18,8 +18,8 @@ type waiting struct {
 	before int64 // bytes of input before it
 }
 
-// Take keeps an order: a start or a prompt waits to be given, of others only the length is noted. ok is
-// false where the orders are closed, as a receive says it.
+// Take adds an order. A start or a prompt is queued; of other orders only the length is counted. ok
+// is false if the channel of orders is closed.
 func (t *Told) Take(o speech.Order, ok bool) {
 	if !ok {
 		t.closed = true
@@ -31,7 +31,7 @@ func (t *Told) Take(o speech.Order, ok bool) {
 	t.taken = max(t.taken, o.End)
 }
 
-// Next gives the prompt that waits longest.
+// Next removes and returns the oldest queued prompt.
 func (t *Told) Next() (text string, ok bool) {
 	if len(t.waiting) == 0 {
 		return "", false
@@ -40,11 +40,11 @@ func (t *Told) Next() (text string, ok bool) {
 	return text, true
 }
 
-// Waits says whether a prompt waits to be given.
+// Waits reports whether a prompt is queued.
 func (t *Told) Waits() bool { return len(t.waiting) > 0 }
 
-// Answered is how many bytes of input are answered, when no answer is under way: what a listening
-// event says.
+// Answered returns how many bytes of input are answered if no answer is in progress: the value for a
+// listening event.
 func (t *Told) Answered() int64 {
 	if len(t.waiting) > 0 {
 		return t.waiting[0].before
@@ -52,11 +52,11 @@ func (t *Told) Answered() int64 {
 	return t.taken
 }
 
-// Full says whether no more orders should be taken until a prompt was given.
+// Full reports whether the queue is full. Do not receive more orders then.
 func (t *Told) Full() bool { return len(t.waiting) >= promptsMax }
 
-// Closed says whether nobody will say any more.
+// Closed reports whether no more orders will come.
 func (t *Told) Closed() bool { return t.closed }
 
-// Over says whether nothing is left to be answered and nobody will say any more.
+// Over reports whether the queue is empty and no more orders will come.
 func (t *Told) Over() bool { return t.closed && len(t.waiting) == 0 }

@@ -5,9 +5,8 @@ import (
 	"sync"
 )
 
-// Words finds words that a program was seen to use. They are compiled when they are first asked for:
-// every verb, every shim and every adapter of this binary would else wait for those of all drivers
-// before its first line.
+// Words compiles a regular expression on first use. Otherwise every command, shim and adapter of
+// this binary would compile the expressions of all drivers at startup.
 func Words(expr string) func() *regexp.Regexp {
 	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(expr) })
 }

@@ -11,9 +11,9 @@ import (
 )
 
 const (
-	asksMax        = 64 // open at one time; a program that asks more does not wait for answers
-	suggestionsMax = 8  // of one question: a person reads them
-	choicesMax     = 16 // of a question to a person
+	asksMax        = 64 // open at the same time; a program that asks more does not wait for answers
+	suggestionsMax = 8  // per question, for readability
+	choicesMax     = 16 // per question to a person
 
 	askTool = "AskUserQuestion"
 
@@ -21,22 +21,22 @@ const (
 	optionDeny  = "deny"
 	optionStop  = "deny_and_stop"
 
-	// Kinds of options. Nobody chooses the last three unasked.
+	// Kinds of options. The last three are only chosen by a person.
 	kindAllow     = "allow_once"
 	kindAlways    = "allow_always"
 	kindDeny      = "reject_once"
 	kindAllowMode = "allow_once_and_mode" // the program would also ask less from then on
 	kindDenyStop  = "reject_and_stop"
-	kindChoice    = "choice" // of a question that is put to a person
+	kindChoice    = "choice" // a choice in a question to a person
 
 	refusalWords = "This was refused. Do not try to reach the same in another way; go on with what you may do, or say what you need."
 )
 
-// escapes are what a terminal obeys: the reason of a decision was seen to carry them.
+// escapes matches terminal control sequences, which the reasons of decisions were seen to contain.
 var escapes = adapter.Words("\x1b\\[[0-9;?]*[A-Za-z]|\x1b\\][^\a\x1b]*(\a|\x1b\\\\)|\x1b")
 
-// suggestion is a change of the program's own permissions that it proposes with a question. qwen
-// sends something else in this place: what each of the buttons of its own dialogue would say.
+// suggestion is a change of permissions that the program proposes with a question. qwen sends the
+// labels of its own dialog in this field.
 type suggestion struct {
 	Type  string `json:"type"` // addRules, replaceRules, removeRules, setMode, addDirectories, …; qwen: allow, deny, modify
 	Rules []struct {
@@ -53,25 +53,25 @@ type suggestion struct {
 	raw json.RawMessage
 }
 
-// UnmarshalJSON keeps what it was made of: it is sent back whole where it is chosen.
+// UnmarshalJSON keeps the original bytes: they are sent back unchanged if the suggestion is chosen.
 func (s *suggestion) UnmarshalJSON(b []byte) error {
 	type plain suggestion
 	s.raw = append([]byte(nil), b...)
-	_ = json.Unmarshal(b, (*plain)(s)) // of another shape: then it offers nothing
+	_ = json.Unmarshal(b, (*plain)(s)) // an unknown shape offers nothing
 	return nil
 }
 
-// question is one that the program waits with, and what would be sent for each answer.
+// question is a pending question of the program, with the response for each option.
 type question struct {
 	request  string
-	subagent string // the program's id of the one that asks; empty: the agent itself
+	subagent string // ID of the subagent that asks; empty: the agent itself
 	what     string // the call, in one line
-	asks     string // the call, as the program gave it
+	asks     string // the call as the program sent it
 	told     speech.Event
-	answers  map[string]answer // by option
+	answers  map[string]answer // by option ID
 }
 
-// answer is the response to a can_use_tool.
+// answer is the response to can_use_tool.
 type answer struct {
 	Behavior    string            `json:"behavior"` // allow, deny
 	Input       json.RawMessage   `json:"updatedInput,omitempty"`
@@ -80,7 +80,7 @@ type answer struct {
 	Interrupt   bool              `json:"interrupt,omitempty"`
 }
 
-// ask makes a question of a request.
+// ask creates a question from a request.
 func ask(id string, r request, dir string, raw json.RawMessage) question {
 	c := ourCall(r.Tool, r.Input)
 	q := question{request: id, subagent: r.Agent, what: strings.TrimSpace(clean(c.Tool) + " " + c.what()), answers: make(map[string]answer)}
@@ -107,8 +107,8 @@ func (q *question) option(id, kind, label string, a answer) {
 	q.answers[id] = a
 }
 
-// suggest offers what the program proposes. Whatever it proposes is asked to hold for this session
-// only: we write nothing into anybody's settings.
+// suggest adds the program's suggestions as options. All of them are limited to the current session:
+// Fairlead writes nothing into settings files.
 func (q *question) suggest(r request, input json.RawMessage) {
 	for i, s := range r.Suggestions {
 		label, kind := s.words()
@@ -120,7 +120,7 @@ func (q *question) suggest(r request, input json.RawMessage) {
 	}
 }
 
-// words say what a suggestion would do; empty: nothing that we offer.
+// words describes the effect of a suggestion; empty if it cannot be offered.
 func (s suggestion) words() (label, kind string) {
 	switch {
 	case s.Type == "addRules" && s.Behavior == "allow" && len(s.Rules) > 0:
@@ -141,7 +141,7 @@ func (s suggestion) words() (label, kind string) {
 	return "", ""
 }
 
-// forSession is a suggestion with its destination set to the session.
+// forSession returns a suggestion with its destination set to the session.
 func forSession(raw json.RawMessage) json.RawMessage {
 	var fields map[string]json.RawMessage
 	if json.Unmarshal(raw, &fields) != nil || fields == nil {
@@ -155,9 +155,9 @@ func forSession(raw json.RawMessage) json.RawMessage {
 	return b
 }
 
-// choices offers the choices of a question that the model puts to a person: one question with
-// several answers. It is false where there are several questions, or an answer of several parts:
-// such a thing is allowed or refused like any other call, and said in words.
+// choices adds the options of a question that the model asks a person: one question with several
+// choices. It returns false for several questions, or for answers with several parts: such a call is
+// allowed or denied like any other, and answered in words.
 func (q *question) choices(input json.RawMessage) bool {
 	var fields map[string]json.RawMessage
 	_ = json.Unmarshal(input, &fields)
@@ -178,7 +178,7 @@ func (q *question) choices(input json.RawMessage) bool {
 	return true
 }
 
-// put is one question that a model puts to a person.
+// put is one question that a model asks a person.
 type put struct {
 	Question string `json:"question"`
 	Multi    bool   `json:"multiSelect"`
@@ -187,7 +187,7 @@ type put struct {
 	} `json:"options"`
 }
 
-// asks are the questions among the arguments of a call; none where they are of another shape.
+// asks decodes the questions in a call's arguments; none if their shape is unknown.
 func asks(questions json.RawMessage) (all []put) {
 	if json.Unmarshal(questions, &all) != nil {
 		return nil
@@ -195,7 +195,7 @@ func asks(questions json.RawMessage) (all []put) {
 	return all
 }
 
-// answered is the input of the question with its answer.
+// answered returns the input of the question with its answer added.
 func answered(input json.RawMessage, question, label string) json.RawMessage {
 	var fields map[string]json.RawMessage
 	if json.Unmarshal(input, &fields) != nil || fields == nil {
@@ -213,7 +213,7 @@ func answered(input json.RawMessage, question, label string) json.RawMessage {
 	return b
 }
 
-// askedWords say in one line what is asked for, and why it is asked.
+// askedWords describes in one line what is asked for, and why the program asks.
 func askedWords(c call, r request) string {
 	text := clean(r.Title)
 	if text == "" {
@@ -228,8 +228,8 @@ func askedWords(c call, r request) string {
 	return cut(text, 2*essentialBytesMax)
 }
 
-// response is what is sent for an option; false: there is no such option. Words of the person go with
-// a refusal.
+// response returns the response for an option; false if the option does not exist. A refusal may
+// include words from the person.
 func (q question) response(option, words string) (any, bool) {
 	a, ok := q.answers[option]
 	if !ok {

@@ -1,10 +1,9 @@
 // Package claude drives programs that speak as Claude Code does: JSON lines in both directions.
 //
-// Think of a simultaneous interpreter in a booth. In one ear she has the program: words in pieces,
-// then the same words whole, calls of tools, now and then a question that holds everything up until
-// it is answered. Into the microphone she says each thing once, in our own words, and in the order in
-// which it happened: what is called before whether it may be called. What we say goes the other way,
-// one prompt at a time; who speaks while the program still answers is heard next.
+// The program sends text in pieces and then again as a whole message, announces tool calls, and
+// sometimes asks a question and waits for the answer. The package reports each thing once, in the
+// order in which it happened; a tool call is reported before the question about it. Prompts go to
+// the program one at a time: a prompt that arrives during an answer is sent after it.
 //
 //	claude -p --input-format stream-json --output-format stream-json --verbose …
 //
@@ -16,16 +15,15 @@
 //	◀── {"type":"control_response","response":{…"behavior":"allow"}}      its answer
 //	──▶ {"type":"result","subtype":"success","total_cost_usd":…}          the end of the answer
 //
-// Claude Code itself is known here from its documentation and from the source of its SDKs; what is
-// tried in our tests is qwen-code, which speaks the same with other flags (the table in programs.go),
-// and recordings. So the decoders are tolerant: what is missing is taken for nothing, and what is not
-// understood is told as a fault, with the message as it was.
+// Claude Code itself is known here from its documentation and from the source of its SDKs. The tests
+// use qwen-code, which speaks the same protocol with other flags (see the table in programs.go), and
+// recordings. Therefore the decoders are tolerant: missing fields count as empty, and a message that
+// cannot be understood is reported as a fault with its original text.
 //
-// What one may not forget of these programs: a question comes only where their own rules and mode say
-// that one is to come; a result that says success may be the text of an error; the words of a subagent
-// are not the agent's own; the sum of money is a running total of the process, the program's own
-// estimate.
+// Properties of these programs to keep in mind: they only ask if their own rules and mode require
+// it; a result marked as success may contain the text of an error; a subagent's words are not the
+// agent's own; the reported cost is the program's own estimate, a running total of the process.
 //
-// The one promise: an answer has ended only when the program has said so, and what it said of its end
-// is told as it was, whatever its exit code.
+// Promise: an answer has ended only when the program has said so, and its result is reported as it
+// was sent, whatever the exit code.
 package claude

@@ -5,8 +5,8 @@ import (
 	"github.com/fairlead-dev/fairlead/driver/adapter"
 )
 
-// Driver drives Claude Code, and what speaks as it does. Its zero value is ready where main calls
-// adapter.Intercept with it.
+// Driver drives Claude Code and programs that speak the same protocol. Its zero value is ready if
+// main calls adapter.Intercept with it.
 type Driver struct{ adapter.Behind }
 
 var (
@@ -20,8 +20,8 @@ var (
 // Name is the word that fairlead.yaml uses.
 func (Driver) Name() string { return "claude" }
 
-// Check finds a command that cannot be started, a flag in it that is ours to give, or a workspace that
-// cannot be one. It starts nothing.
+// Check returns an error for a command that cannot be started, a flag in it that Fairlead sets
+// itself, or an unusable workspace. It starts nothing.
 func (Driver) Check(a driver.Agent) error {
 	a = withCommand(a)
 	if err := checkFlags(a); err != nil {
@@ -30,12 +30,12 @@ func (Driver) Check(a driver.Agent) error {
 	return adapter.Check(a)
 }
 
-// Launch says how the adapter of a session is started.
+// Launch describes how the adapter of a session is started.
 func (d Driver) Launch(a driver.Agent, s driver.Session) (driver.Launch, error) {
 	return adapter.Launch(d.Name(), withCommand(a), s)
 }
 
-// withCommand is the agent with the program that it means where it names none.
+// withCommand adds the default program to an agent without a command.
 func withCommand(a driver.Agent) driver.Agent {
 	if len(a.Command) == 0 {
 		a.Command = []string{"claude"}

@@ -14,59 +14,59 @@ import (
 )
 
 const (
-	piecesMax      = 64      // blocks that were told in pieces and not seen whole yet
-	pieceBytesMax  = 8 << 20 // of one of them
-	callsMax       = 4096    // calls of one answer that are remembered as told
-	shownBytesMax  = 4 << 10 // of a notice
-	deniedMax      = 64      // calls that are remembered as denied
+	piecesMax      = 64      // blocks reported in pieces whose whole message has not arrived yet
+	pieceBytesMax  = 8 << 20 // size of one of them
+	callsMax       = 4096    // calls per answer that are remembered as reported
+	shownBytesMax  = 4 << 10 // size of a notice
+	deniedMax      = 64      // calls remembered as denied
 	byWhomSubagent = "subagent"
 	byWhomProgram  = "program"
 )
 
-// hearing turns what the program says into what is told. It starts and sends nothing itself, so the
-// same lines always make the same events.
+// hearing turns the program's messages into events. It starts and sends nothing itself, so the same
+// lines always produce the same events.
 type hearing struct {
 	out     *speech.Writer
 	program program
 	dir     string
-	resume  string // the conversation that was asked for
-	mode    string // the mode that was asked for
+	resume  string // the conversation to resume
+	mode    string // the configured mode
 	now     func() time.Time
 
-	prompted bool // it was told something
-	insisted bool // its mode was compared with the one that was asked for
+	prompted bool // it has received a prompt
+	insisted bool // its mode was compared with the configured one
 
 	named  driver.Conversed
 	pieces []piece
-	calls  map[string]bool     // by the program's id: they are told
-	open   map[string]question // by the program's id
-	asks   int                 // questions so far
+	calls  map[string]bool     // reported calls, by the program's ID
+	open   map[string]question // by the program's ID
+	asks   int                 // number of questions so far
 
-	askNames map[string]bool // what questions of this program were called so far
+	askNames map[string]bool // names used for this program's questions
 	meter    meter
 	limits   limits
-	warned   bool // that a limit is reached is told
+	warned   bool // the rate limit warning was reported
 
-	denied     []string // by an answer of ours, in this answer
-	background int      // subagents that work on after an answer
+	denied     []string // denied by our answers, in this answer
+	background int      // subagents that continue after an answer
 }
 
-// piece is a block of words that was told as it came.
+// piece is a block of text that was reported as it arrived.
 type piece struct {
 	kind driver.FactKind
 	text []byte
-	more bool // there was more than is kept
+	more bool // the block was longer than what is kept
 }
 
-// heard is what follows from a line.
+// heard is the result of handling a line.
 type heard struct {
-	send   []any       // to the program, in order
-	began  bool        // an answer is under way now
-	ready  bool        // it has answered our greeting
-	after  bool        // an answer to no prompt of ours is over
-	ended  bool        // the answer to our prompt is over
-	stop   driver.Stop // then: how
-	denied []string    // and what was not allowed in it, each in one line
+	send   []any       // messages to the program, in order
+	began  bool        // an answer has begun
+	ready  bool        // it has answered our initialize request
+	after  bool        // an answer that belongs to none of our prompts has ended
+	ended  bool        // the answer to our prompt has ended
+	stop   driver.Stop // if ended: how
+	denied []string    // and the calls denied in it, each in one line
 }
 
 func newHearing(out *speech.Writer, p program, part adapter.Part) *hearing {
@@ -76,7 +76,7 @@ func newHearing(out *speech.Writer, p program, part adapter.Part) *hearing {
 	}
 }
 
-// line hears one message. mine is the id of the prompt that is being answered; empty: none is.
+// line handles one message. mine is the ID of the prompt that is being answered; empty: none.
 func (h *hearing) line(raw json.RawMessage, mine string) heard {
 	m, err := read(raw)
 	if err != nil {
@@ -102,7 +102,7 @@ func (h *hearing) line(raw json.RawMessage, mine string) heard {
 	case "conversation_reset":
 		h.name(driver.Conversed{ID: m.Conversation})
 	case "user", "keep_alive", "tool_progress", "tool_use_summary", "auth_status", "prompt_suggestion", "subagent_token_usage", "active_goal":
-		// results of tools are no speech, and the others say nothing that is not said elsewhere
+		// Tool results are not speech, and the other types repeat what is sent elsewhere.
 	case "":
 		if err == nil {
 			h.fault("a message without a type", raw)
@@ -117,15 +117,15 @@ func (h *hearing) fault(text string, raw json.RawMessage) {
 	h.out.Tell(speech.Event{Type: driver.Faulted, Text: text, Raw: speech.CutRaw(raw)})
 }
 
-// notice tells something that the program says about itself: no word of the agent.
+// notice reports a message of the program about itself, which does not count as the agent's words.
 func (h *hearing) notice(text string) {
 	if text = cut(clean(text), shownBytesMax); text != "" {
 		h.out.Tell(speech.Event{Type: driver.Said, Tool: byWhomProgram, Text: text})
 	}
 }
 
-// name tells by what the conversation is resumed, and what holds it, where that is new. Fields that
-// are empty stay as they were.
+// name reports the conversation and what restricts it if that has changed. Empty fields keep their
+// value.
 func (h *hearing) name(c driver.Conversed) {
 	next := h.named
 	for _, f := range []struct{ have, say *string }{{&next.ID, &c.ID}, {&next.Model, &c.Model}, {&next.Mode, &c.Mode}, {&next.Program, &c.Program}} {
@@ -173,10 +173,10 @@ func (h *hearing) system(m message) heard {
 	return heard{}
 }
 
-// insist asks for the mode that the program was started in, where it says at its first answer that it
-// works in another. Later it may have changed for good reasons: a person has chosen so.
+// insist requests the configured mode again if the first answer reports another one. Later changes
+// are accepted, because a person may have chosen them.
 func (h *hearing) insist(mode string) []any {
-	const alias = "manual" // of Claude Code, for its default
+	const alias = "manual" // Claude Code's name for its default mode
 	if h.insisted || mode == "" {
 		return nil
 	}
@@ -188,8 +188,8 @@ func (h *hearing) insist(mode string) []any {
 	return []any{map[string]any{"type": "control_request", "request_id": modeID, "request": map[string]any{"subtype": "set_permission_mode", "mode": h.mode}}}
 }
 
-// stream tells words as they come. Those of subagents are not streamed by any program that is known;
-// they would not be told in pieces.
+// stream reports text as it arrives. No known program streams the text of subagents, so it is not
+// reported in pieces.
 func (h *hearing) stream(m message) {
 	if m.Event == nil || m.Parent != "" {
 		return
@@ -215,7 +215,7 @@ func (h *hearing) stream(m message) {
 			p.text = append(p.text, text...)
 			h.out.Speak(p.kind, text)
 		} else {
-			p.more = true // the rest is told when it is seen whole
+			p.more = true // the rest is reported with the whole message
 		}
 	case "content_block_stop", "message_stop":
 		h.out.Hush()
@@ -229,14 +229,14 @@ func spoken(blockType string) driver.FactKind {
 	return driver.Said
 }
 
-// assistant tells what a whole message says and was not told in pieces.
+// assistant reports the parts of a whole message that were not reported in pieces.
 func (h *hearing) assistant(m message, raw json.RawMessage) {
 	t, err := m.turn()
 	if err != nil {
 		h.fault("a message has a part of another shape than is known: "+err.Error(), raw)
 	}
 	if m.Parent == "" {
-		h.limits.word = m.Error.Text // what failed before was tried again
+		h.limits.word = m.Error.Text // an earlier failure was retried
 	}
 	for _, b := range t.Content {
 		switch b.Type {
@@ -253,13 +253,13 @@ func (h *hearing) assistant(m message, raw json.RawMessage) {
 	}
 }
 
-// words tells a block of words once: what was told in pieces is not told again.
+// words reports a block of text once: pieces that were already reported are not repeated.
 func (h *hearing) words(kind driver.FactKind, text, parent string) {
 	if text == "" {
 		return
 	}
 	if parent != "" {
-		if kind == driver.Said { // what it thinks is of no use to anybody who does not know what it was told
+		if kind == driver.Said { // a subagent's thoughts are useless without its prompt
 			h.out.Say(driver.Said, byWhomSubagent, text)
 		}
 		return
@@ -283,7 +283,7 @@ func (h *hearing) words(kind driver.FactKind, text, parent string) {
 	h.out.Hush()
 }
 
-// call tells a call of a tool, once.
+// call reports a tool call, once.
 func (h *hearing) call(id, name string, input, raw json.RawMessage) {
 	if id != "" && h.calls[id] {
 		return
@@ -299,7 +299,8 @@ func (h *hearing) call(id, name string, input, raw json.RawMessage) {
 	h.out.Tell(speech.Event{Type: driver.ToolCalled, Tool: c.Tool, Text: c.what(), Args: c.Args, Cut: c.Cut, Raw: speech.CutRaw(raw)})
 }
 
-// rate hears that a limit is reached, which does not always end an answer: some go on at a price.
+// rate handles a rate limit message. A limit does not always end the answer: some accounts continue
+// at extra cost.
 func (h *hearing) rate(r *rate) {
 	if r != nil && r.Status == "allowed_warning" && r.Utilization > 0 && r.Utilization <= 1 {
 		h.notice(fmt.Sprintf("%.0f %% of the limit %s is used", 100*float64(r.Utilization), clean(r.Type)))
@@ -318,8 +319,8 @@ func (h *hearing) limited(until time.Time, text string) {
 	}
 }
 
-// result hears the end of an answer. One that answers no prompt of ours (the program tells itself
-// that a subagent has finished) counts only by what it cost.
+// result handles the end of an answer. Of an answer to none of our prompts (the program's own
+// notification that a subagent has finished), only the cost counts.
 func (h *hearing) result(m message, mine string) heard {
 	h.out.Hush()
 	h.pieces = nil
@@ -331,7 +332,7 @@ func (h *hearing) result(m message, mine string) heard {
 		h.out.Tell(speech.Event{Type: driver.UsageReported, Usage: fresh})
 	}
 	for _, id := range slices.Sorted(maps.Keys(h.open)) {
-		if h.open[id].subagent == "" { // a subagent in the background asks on its own
+		if h.open[id].subagent == "" { // a background subagent asks on its own
 			h.withdraw(id)
 		}
 	}

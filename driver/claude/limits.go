@@ -9,7 +9,7 @@ import (
 	"github.com/fairlead-dev/fairlead/driver/adapter"
 )
 
-// Reasons of an end that have a name of their own.
+// End reasons with a name of their own.
 const (
 	reasonCompleted  = "completed"
 	reasonFailed     = "failed"
@@ -26,19 +26,19 @@ const (
 	deniedPrefix     = "denied: "
 )
 
-// apiError begins a text that is no answer but the failure of one: both programs were seen to send
-// it as a success.
+// apiError matches text that is an error and not an answer: both programs were seen to report it as
+// success.
 var apiError = adapter.Words(`^\s*\[?API Error\b`)
 
-// How limits and exhaustion are worded where no field says so. The documentation of the SDK names
-// the beginnings "You've hit your" and "You've reached your".
+// Phrases for rate limits and exhausted contexts, for results without a field that says so. The
+// SDK's documentation names the prefixes "You've hit your" and "You've reached your".
 var (
 	limitWords   = adapter.Words(`(?i)^\s*(you['’]ve (hit|reached) your|claude (ai )?usage limit reached)|\b(rate.?limit|too many requests|429)\b|\bquota\b.*\bexceeded\b|\bexceeded\b.*\bquota\b`)
 	contextWords = adapter.Words(`(?i)prompt is too long|context (window|length).*(exceed|limit|full)|exceed.*context (window|length)|maximum context length|input is too long`)
 	resumeWords  = adapter.Words(`(?i)no (conversation|saved session|session) (was )?found`)
 )
 
-// verdict is how an answer ended, as one thing.
+// verdict classifies the end of an answer.
 func verdict(r result, subtype string, seen limits, now time.Time) (driver.Stop, time.Time) {
 	text := endWords(r)
 	failed := r.IsError || strings.HasPrefix(subtype, "error") || r.StartupFailure != "" || apiError().MatchString(text)
@@ -77,15 +77,15 @@ func verdict(r result, subtype string, seen limits, now time.Time) (driver.Stop,
 	return stop, time.Time{}
 }
 
-// limits is what was said of limits in the course of an answer.
+// limits collects rate limit information during an answer.
 type limits struct {
 	rejected bool
 	until    time.Time
 	kind     string
-	word     string // the last word for an error of the provider: rate_limit, overloaded, billing_error, …
+	word     string // last error of the provider: rate_limit, overloaded, billing_error, …
 }
 
-// endWords is what the end of an answer says in words.
+// endWords returns the text of an answer's result.
 func endWords(r result) string {
 	text := r.Result.Text
 	for _, e := range r.Errors {
@@ -96,7 +96,7 @@ func endWords(r result) string {
 	return strings.TrimSpace(text)
 }
 
-// deniedCalls are the calls that the program says were denied, in one line each.
+// deniedCalls describes the calls that the program reports as denied, one line each.
 func deniedCalls(denials []denial) (calls []string) {
 	for _, d := range denials[:min(len(denials), deniedMax)] {
 		c := ourCall(d.Tool, d.Input)
@@ -105,7 +105,7 @@ func deniedCalls(denials []denial) (calls []string) {
 	return calls
 }
 
-// withDenied adds to what is said of an end what was not allowed, each once: who was denied something says so.
+// withDenied appends the denied calls to the end's description, each once.
 func withDenied(detail string, calls []string) string {
 	const namedMax = 5
 	var named []string
@@ -128,8 +128,8 @@ var (
 	resetEpoch = adapter.Words(`limit reached\|(\d{10})\b`)
 )
 
-// resetIn finds when a limit ends in the words for it, as in "resets Jul 23 at 6pm
-// (America/Los_Angeles)"; zero where nothing can be found. Without a zone it is the machine's own.
+// resetIn finds the end of a limit in its text, as in "resets Jul 23 at 6pm (America/Los_Angeles)";
+// zero if there is none. Without a time zone, the machine's zone is used.
 func resetIn(text string, now time.Time) time.Time {
 	if m := resetEpoch().FindStringSubmatch(text); m != nil {
 		return rate{ResetsAt: number(atoi(m[1]))}.resets()
@@ -164,13 +164,13 @@ func resetIn(text string, now time.Time) time.Time {
 		return time.Time{}
 	}
 	at := time.Date(year, named.Month(), atoi(m[2]), hour, minute, 0, 0, zone)
-	if at.Before(now.AddDate(0, -1, 0)) { // December looks at January
+	if at.Before(now.AddDate(0, -1, 0)) { // in December, a date in January is next year's
 		at = at.AddDate(1, 0, 0)
 	}
 	return at.UTC()
 }
 
-// atoi is a number of few digits that a pattern has found; nothing is 0.
+// atoi converts a short number matched by a pattern; an empty string is 0.
 func atoi(s string) (n int) {
 	for _, r := range s {
 		n = n*10 + int(r-'0')

@@ -7,19 +7,19 @@ import (
 	"time"
 )
 
-// message is one line of the program, of any type. Fields that a type has not are empty; those that
-// we do not know are ignored.
+// message is one line of the program, of any type. Fields that the type does not have are empty;
+// unknown fields are ignored.
 type message struct {
 	Type    string `json:"type"`
 	Subtype string `json:"subtype"`
 
 	SessionID string `json:"session_id"`
-	Parent    string `json:"parent_tool_use_id"` // not empty: a subagent speaks
+	Parent    string `json:"parent_tool_use_id"` // not empty: a subagent's message
 
-	// system/init and what changes it
+	// system/init and messages that change its values
 	Model        string `json:"model"`
 	Mode         string `json:"permissionMode"`
-	ModeSnake    string `json:"permission_mode"` // as qwen spells it
+	ModeSnake    string `json:"permission_mode"` // qwen's spelling
 	ClaudeCode   string `json:"claude_code_version"`
 	QwenCode     string `json:"qwen_code_version"`
 	Conversation string `json:"new_conversation_id"`
@@ -27,13 +27,13 @@ type message struct {
 
 	// other system messages
 	Content    loose  `json:"content"`
-	Message    loose  `json:"message"` // assistant, user: the message; permission_denied: words
+	Message    loose  `json:"message"` // assistant, user: the message; permission_denied: the reason
 	ToolName   string `json:"tool_name"`
 	Attempt    int    `json:"attempt"`
 	RetriesMax int    `json:"max_retries"`
 	RetryDelay number `json:"retry_delay_ms"`
 
-	Error  loose `json:"error"` // assistant, api_retry: a word like rate_limit
+	Error  loose `json:"error"` // assistant, api_retry: an error code such as rate_limit
 	Event  *beat `json:"event"` // stream_event
 	Limits *rate `json:"rate_limit_info"`
 
@@ -44,7 +44,7 @@ type message struct {
 	Response  *reply   `json:"response"`
 }
 
-// result is what the end of an answer says.
+// result holds the fields of an answer's end.
 type result struct {
 	IsError        bool                  `json:"is_error"`
 	Result         loose                 `json:"result"`
@@ -67,7 +67,7 @@ type task struct {
 	Type string `json:"task_type"`
 }
 
-// turn is the message inside an assistant message.
+// turn is the message inside of an assistant message.
 type turn struct {
 	ID      string  `json:"id"`
 	Model   string  `json:"model"`
@@ -84,7 +84,7 @@ type block struct {
 	Input    json.RawMessage `json:"input"`
 }
 
-// beat is one event of the stream of a message.
+// beat is one event in the stream of a message.
 type beat struct {
 	Type  string `json:"type"` // message_start, content_block_start, content_block_delta, content_block_stop, message_delta, message_stop
 	Block *block `json:"content_block"`
@@ -95,7 +95,7 @@ type beat struct {
 	} `json:"delta"`
 }
 
-// usage is what one request to the model took. The three kinds of input do not overlap.
+// usage is the token count of one request to the model. The three kinds of input do not overlap.
 type usage struct {
 	Input      number `json:"input_tokens"`
 	CacheRead  number `json:"cache_read_input_tokens"`
@@ -125,7 +125,7 @@ type rate struct {
 	UsingOverage  bool   `json:"isUsingOverage"`
 }
 
-// request is what the program wants of us.
+// request is a request of the program to Fairlead.
 type request struct {
 	Subtype     string          `json:"subtype"`
 	Tool        string          `json:"tool_name"`
@@ -139,7 +139,7 @@ type request struct {
 	NoAlways    bool            `json:"suppress_always_allow_rule"`
 }
 
-// reply is what the program answers to one of our own requests.
+// reply is the program's response to one of our requests.
 type reply struct {
 	Subtype   string          `json:"subtype"` // success, error
 	RequestID string          `json:"request_id"`
@@ -147,14 +147,14 @@ type reply struct {
 	Response  json.RawMessage `json:"response"`
 }
 
-// loose is a text where a text is expected, and nothing where something else stands: nobody's words
-// are lost by it, since the whole message is told where it matters.
+// loose is a string, or empty if the field holds another type. No information is lost, because the
+// whole message is reported where it matters.
 type loose struct {
 	Text string
 	Raw  json.RawMessage
 }
 
-// UnmarshalJSON takes anything.
+// UnmarshalJSON accepts any value.
 func (l *loose) UnmarshalJSON(b []byte) error {
 	l.Raw = append([]byte(nil), b...)
 	l.Text = ""
@@ -164,10 +164,10 @@ func (l *loose) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// number is a number that may be anything else: then it is 0.
+// number is a number, or 0 if the field holds another type.
 type number float64
 
-// UnmarshalJSON takes anything.
+// UnmarshalJSON accepts any value.
 func (n *number) UnmarshalJSON(b []byte) error {
 	var f float64
 	if json.Unmarshal(b, &f) == nil && f >= 0 && !math.IsInf(f, 0) {
@@ -176,21 +176,21 @@ func (n *number) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// count is the number as a count of tokens; more than any model reads is nonsense.
+// count returns the number as a token count; implausibly large values count as 0.
 func (n number) count() int64 {
 	const tokensMax = 1 << 50
 	return int64(min(float64(n), tokensMax))
 }
 
-// read understands one line. A message with a field of a shape that we do not expect is an error: it
-// is told as a fault, and the rest of the conversation goes on.
+// read decodes one line. A field of an unexpected shape is an error: it is reported as a fault, and
+// the conversation continues.
 func read(raw json.RawMessage) (message, error) {
 	var m message
 	err := json.Unmarshal(raw, &m)
 	return m, err
 }
 
-// turn is the message that an assistant message carries.
+// turn decodes the message that an assistant message contains.
 func (m message) turn() (turn, error) {
 	var t turn
 	if len(m.Message.Raw) == 0 {
@@ -207,7 +207,7 @@ func (m message) mode() string {
 	return m.ModeSnake
 }
 
-// program is its name and version, as it says them.
+// program returns the program's name and version as it reports them.
 func (m message) program() string {
 	switch {
 	case m.ClaudeCode != "":
@@ -218,16 +218,16 @@ func (m message) program() string {
 	return ""
 }
 
-// resets is when a limit is over; zero where it is not said, or far from any sense.
+// resets returns when a limit ends; zero if unknown or implausible.
 func (r rate) resets() time.Time {
-	const secondsMax = 1 << 33 // in the year 2242
+	const secondsMax = 1 << 33 // the year 2242
 	if r.ResetsAt <= 0 || r.ResetsAt > secondsMax {
 		return time.Time{}
 	}
 	return time.Unix(int64(r.ResetsAt), 0).UTC()
 }
 
-// clean is somebody else's words in one line, without what a terminal obeys.
+// clean formats untrusted text in one line, without terminal control sequences.
 func clean(s string) string {
 	s = escapes().ReplaceAllString(s, "")
 	return strings.Join(strings.FieldsFunc(s, func(r rune) bool { return r < ' ' || r == 0x7f }), " ")

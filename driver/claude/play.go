@@ -18,22 +18,22 @@ const (
 	interruptID = "fairlead-interrupt"
 	modeID      = "fairlead-mode"
 
-	// greetingPatience is how long our greeting may stay without an answer: servers of tools are started
-	// meanwhile. A program that knows no greeting is spoken to all the same.
+	// greetingPatience is the time limit for the response to initialize; the program starts its tool
+	// servers meanwhile. After it, prompts are sent anyway, because a program may not know initialize.
 	greetingPatience = 30 * time.Second
 
-	// cancelPatience is how long an answer that was cancelled may take to come to its end.
+	// cancelPatience is how long a cancelled answer may take to end.
 	cancelPatience = 5 * time.Second
 
-	// backgroundPatience is how long subagents in the background are waited for after the answer of a
-	// session that is over with it: as long as the program itself would wait for them.
+	// backgroundPatience is how long the session waits for background subagents after its last answer:
+	// as long as the program itself would wait.
 	backgroundPatience = 10 * time.Minute
 
-	// afterwordPatience is how long, when they are done, the agent may take to begin to say what came of it.
+	// afterwordPatience is how long, after they are done, the agent may take to begin its report.
 	afterwordPatience = 30 * time.Second
 )
 
-// game is one session under way.
+// game is a running session.
 type game struct {
 	part  adapter.Part
 	stage *adapter.Stage
@@ -41,18 +41,18 @@ type game struct {
 	told  adapter.Told
 	*hearing
 
-	prompts   int // given so far
+	prompts   int // prompts sent so far
 	ready     bool
-	mine      string // the id of the prompt that is being answered; empty: none is
-	listened  int64  // what the last listening event said; -1: none was told since the last answer
+	mine      string // ID of the prompt that is being answered; empty: none
+	listened  int64  // value of the last listening event; -1: none since the last answer
 	cancelled bool
-	lingers   bool         // all is answered, and subagents in the background are waited for
-	last      *driver.Stop // how the last answer ended
-	refused   []string     // what was denied in earlier answers
-	timer     *time.Timer  // for what is waited for just now
+	lingers   bool         // everything is answered; waiting for background subagents
+	last      *driver.Stop // end of the last answer
+	refused   []string     // calls denied in earlier answers
+	timer     *time.Timer  // for the current wait
 }
 
-// Play holds a session with a program.
+// Play runs a session with a program.
 func (Driver) Play(ctx context.Context, part adapter.Part, stage *adapter.Stage) driver.Stop {
 	program := known(part.Command)
 	child, err := stage.Start(program.command(part))
@@ -96,10 +96,10 @@ func (Driver) Play(ctx context.Context, part adapter.Part, stage *adapter.Stage)
 	}
 }
 
-// send sends a message. That the program takes none is not told here: it is dead, or soon is.
+// send sends a message. Errors are ignored here: the program has died or is about to.
 func (g *game) send(message any) { _ = g.child.Send(message) }
 
-// order does what it is told.
+// order handles one order.
 func (g *game) order(o speech.Order, ok bool) *driver.Stop {
 	g.told.Take(o, ok)
 	switch {
@@ -122,7 +122,7 @@ func (g *game) interrupt() {
 	g.send(map[string]any{"type": "control_request", "request_id": interruptID, "request": map[string]any{"subtype": "interrupt"}})
 }
 
-// answered gives the program the answer to a question that is open.
+// answered sends the answer to an open question.
 func (g *game) answered(o speech.Order) {
 	if response := g.answer(o); response != nil {
 		g.send(response)
@@ -130,14 +130,14 @@ func (g *game) answered(o speech.Order) {
 	}
 }
 
-// refuseAll refuses what is open: nobody can answer any more.
+// refuseAll refuses all open questions, because no answers will come.
 func (g *game) refuseAll() {
 	for _, id := range slices.Sorted(maps.Keys(g.open)) {
 		g.answered(speech.Order{ID: g.open[id].told.ID, Option: optionDeny})
 	}
 }
 
-// heard hears one line, and does what follows from it.
+// heard handles one line and its consequences.
 func (g *game) heard(l adapter.Line) *driver.Stop {
 	raw := g.child.Heard(l)
 	if raw == nil {
@@ -154,7 +154,7 @@ func (g *game) heard(l adapter.Line) *driver.Stop {
 		}
 	}
 	if h.began && g.cancelled {
-		g.interrupt() // an interrupt that came before the answer had begun was seen to be forgotten
+		g.interrupt() // an interrupt before the answer has begun was seen to be lost
 	}
 	if g.told.Closed() {
 		g.refuseAll()
@@ -177,7 +177,7 @@ func (g *game) heard(l adapter.Line) *driver.Stop {
 	return nil
 }
 
-// ended judges the end of an answer: nil where the session goes on.
+// ended handles the end of an answer. It returns nil if the session continues.
 func (g *game) ended(stop driver.Stop) *driver.Stop {
 	switch {
 	case g.cancelled:
@@ -187,7 +187,7 @@ func (g *game) ended(stop driver.Stop) *driver.Stop {
 		if !g.part.Talks() {
 			return &stop
 		}
-		g.notice(stop.Detail) // the next prompt may fare better
+		g.notice(stop.Detail) // the next prompt may succeed
 		stop = driver.Stop{OK: true, Reason: reasonCompleted}
 	default:
 		return &stop
@@ -199,7 +199,7 @@ func (g *game) ended(stop driver.Stop) *driver.Stop {
 	return nil
 }
 
-// next gives the next prompt, or says that we wait for one, or that all is over.
+// next sends the next prompt, or reports that the session waits for one, or ends the session.
 func (g *game) next() *driver.Stop {
 	if !g.ready || g.mine != "" || g.cancelled {
 		return nil
@@ -218,7 +218,7 @@ func (g *game) next() *driver.Stop {
 		return g.completed()
 	case g.told.Over():
 		return g.completed()
-	case g.listened != g.told.Answered() && g.told.Answered() > 0: // the first order may be on its way
+	case g.listened != g.told.Answered() && g.told.Answered() > 0: // the first order may still be on its way
 		g.listened = g.told.Answered()
 		g.stage.Out.Tell(speech.Event{Type: driver.Listening, Input: g.listened})
 	}
@@ -229,7 +229,7 @@ func (g *game) completed() *driver.Stop {
 	return &driver.Stop{OK: true, Reason: reasonCompleted, Detail: withDenied("", g.refused)}
 }
 
-// late is when what was waited for has not come.
+// late handles a timeout.
 func (g *game) late() *driver.Stop {
 	switch {
 	case g.cancelled:
@@ -246,7 +246,7 @@ func (g *game) late() *driver.Stop {
 	return nil
 }
 
-// died is when the program's output has ended. What it leaves half said is no answer.
+// died handles the end of the program's output. An incomplete answer does not count.
 func (g *game) died() driver.Stop {
 	ended := g.child.End()
 	switch {
@@ -264,7 +264,7 @@ func (g *game) died() driver.Stop {
 	return stop
 }
 
-// prompt is what the program is told by a person, or by us in a person's place.
+// prompt is the message that contains a prompt.
 func prompt(text, id string) any {
 	return map[string]any{
 		"type": "user", "uuid": id, "session_id": "", "parent_tool_use_id": nil,
@@ -272,15 +272,16 @@ func prompt(text, id string) any {
 	}
 }
 
-// promptID is an id for the prompt that is next, as the program makes them: a UUID, the same for the
-// same prompt of the same session.
+// promptID returns the ID for the next prompt, a UUID like the program's own. The same prompt of the
+// same session always gets the same ID.
 func (g *game) promptID() string {
 	b := sha256.Sum256(fmt.Appendf(nil, "%s\n%s\n%d\n%d", g.part.Name, g.part.Session, g.part.Attempt, g.prompts))
 	b[6], b[8] = b[6]&0x0f|0x40, b[8]&0x3f|0x80
 	return fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:16])
 }
 
-// endReason is why a program that died is over: one that has a conversation can go on with it.
+// endReason is the reason for the end of a program that died: its conversation can be resumed if it
+// has one.
 func (g *game) endReason() string {
 	if g.named.ID != "" {
 		return driver.ReasonDied

@@ -13,8 +13,8 @@ import (
 	"github.com/fairlead-dev/fairlead/driver/speech"
 )
 
-// ours are the flags that we give, and what says the same in fairlead.yaml: what holds an agent has one
-// place, so that everybody can be told what it is.
+// ours are the flags that Fairlead sets, with the corresponding settings of fairlead.yaml.
+// Restrictions of an agent must be configured in one place, so that they can be shown.
 var ours = []struct{ flag, instead string }{
 	{"-p", ""},
 	{"--print", ""},
@@ -33,7 +33,7 @@ var ours = []struct{ flag, instead string }{
 	{"--acp", "`driver: acp`"},
 }
 
-// checkFlags finds a flag in an agent's command that is ours to give.
+// checkFlags finds a flag in an agent's command that Fairlead sets itself.
 func checkFlags(a driver.Agent) error {
 	for _, word := range a.Command[1:] {
 		for _, o := range ours {
@@ -49,7 +49,7 @@ func checkFlags(a driver.Agent) error {
 	return nil
 }
 
-// Probe looks at a program: which one it is, and whether it knows the flags that we give.
+// Probe determines a program's version and whether it knows the flags that Fairlead uses.
 func (Driver) Probe(ctx context.Context, a driver.Agent) (driver.Probed, error) {
 	a = withCommand(a)
 	env := driver.Environment(a, driver.Session{})

@@ -9,25 +9,25 @@ import (
 	"github.com/fairlead-dev/fairlead/driver/adapter"
 )
 
-// program is what differs between the programs that speak this protocol.
+// program describes the differences between programs that speak this protocol.
 type program struct {
 	name   string
-	args   []string          // before all others
-	mode   string            // the flag for it
-	allow  string            // the flag for tools that run without a question
-	asks   string            // the mode that asks; what an empty one means
-	modes  map[string]string // what holds the program in each, in words for people
+	args   []string          // before all other arguments
+	mode   string            // the flag for the mode
+	allow  string            // the flag for tools that need no permission
+	asks   string            // the mode that asks for permission; the default
+	modes  map[string]string // restrictions of each mode, in words for people
 	env    []string          // K=V
-	trusts bool              // the tokens at an answer's end are right
-	fills  bool              // it fills ${NAME} in the configuration of a server of tools, from its environment
+	trusts bool              // the token count at an answer's end is correct
+	fills  bool              // it replaces ${NAME} in the configuration of a tool server from its environment
 }
 
-// programs are the ones that are known. What is not found here by the name of its file is taken for
-// Claude Code: it is what the others follow.
+// programs are the known programs. A program with an unknown file name is treated as Claude Code,
+// which the others imitate.
 var programs = []program{
 	{
-		// Flags and modes: documentation of the CLI; --permission-prompt-tool stdio: what the SDK itself passes
-		// where it has a callback for permissions.
+		// Flags and modes: documentation of the CLI; --permission-prompt-tool stdio: what the SDK passes if
+		// it has a callback for permissions.
 		name: "claude",
 		args: []string{
 			"-p", "--input-format", "stream-json", "--output-format", "stream-json", "--verbose",
@@ -47,8 +47,8 @@ var programs = []program{
 		trusts: true, fills: true,
 	},
 	{
-		// Measured with 0.15.10: the sum at an answer's end grows with the whole process and counts some
-		// twice; ${NAME} stays as it is; an interrupt ends the process with 130 and no result.
+		// Measured with 0.15.10: the total at an answer's end accumulates over the process and counts some
+		// tokens twice; ${NAME} is not replaced; an interrupt ends the process with code 130 and no result.
 		name: "qwen",
 		args: []string{"--input-format", "stream-json", "--output-format", "stream-json", "--include-partial-messages"},
 		mode: "--approval-mode", asks: "default", allow: "--allowed-tools",
@@ -58,11 +58,11 @@ var programs = []program{
 			"auto-edit": "edits files without asking; asks before it runs",
 			"yolo":      "asks nothing: only what the system forbids",
 		},
-		env: []string{"QWEN_CODE_NO_RELAUNCH=true"}, // its signals would miss the real process
+		env: []string{"QWEN_CODE_NO_RELAUNCH=true"}, // without it, signals would reach a wrapper process only
 	},
 }
 
-// known is the row for a command.
+// known returns the row for a command.
 func known(command []string) program {
 	for _, word := range command[:min(len(command), 2)] { // node /usr/lib/…/qwen.js
 		base := strings.TrimSuffix(filepath.Base(word), filepath.Ext(word))
@@ -75,7 +75,7 @@ func known(command []string) program {
 	return programs[0]
 }
 
-// enforced says what holds the program in a mode, in one line.
+// enforced describes the restrictions of a mode, in one line.
 func (p program) enforced(mode string) string {
 	if words := p.modes[mode]; words != "" {
 		return words
@@ -86,7 +86,7 @@ func (p program) enforced(mode string) string {
 	return "what its own mode " + clean(mode) + " says"
 }
 
-// modeOf is the mode that a part is to be played in.
+// modeOf is the mode of a session.
 func (p program) modeOf(part adapter.Part) string {
 	if part.Mode == "" {
 		return p.asks
@@ -94,7 +94,7 @@ func (p program) modeOf(part adapter.Part) string {
 	return part.Mode
 }
 
-// command is how the program is started for a part.
+// command describes how the program is started for a session.
 func (p program) command(part adapter.Part) adapter.Command {
 	argv := append(append([]string{}, part.Command...), p.args...)
 	argv = append(argv, p.mode, p.modeOf(part))
@@ -102,7 +102,7 @@ func (p program) command(part adapter.Part) adapter.Command {
 		argv = append(argv, "--model", part.Model)
 	}
 	if part.Resume != "" {
-		argv = append(argv, "--resume="+part.Resume) // with the sign: else the id could be taken for a prompt
+		argv = append(argv, "--resume="+part.Resume) // with an equals sign: otherwise the ID could be taken for a prompt
 	}
 	env := p.env
 	if config, vars := p.tools(part.MCP); config != "" {
@@ -112,7 +112,7 @@ func (p program) command(part adapter.Part) adapter.Command {
 	return adapter.Command{Argv: argv, Env: env}
 }
 
-// serverName is the name of our tools there: mcp__fairlead__say.
+// serverName is the name of Fairlead's MCP server in tool names: mcp__fairlead__say.
 const serverName = "fairlead"
 
 type server struct {
@@ -124,11 +124,12 @@ type server struct {
 	Env     map[string]string `json:"env,omitempty"`
 }
 
-// tools is the configuration by which the program finds our tools, and the variables that go into its
-// environment. The token is in the variables alone: the command line is read by every user of the
-// machine. The bridge on standard input and output is taken where there is one, since it needs
-// nothing filled in; without it, only a program that fills in headers can be told where the tools are.
-// They run without a question: they are ours, and themselves say no where that is right.
+// tools returns the configuration through which the program finds Fairlead's tools, and the
+// variables for its environment. The token is only in the variables, because every user of the
+// machine can read the command line. The stdio bridge is preferred if there is one, because its
+// configuration needs no replacements; without it, only programs that replace variables in headers
+// can use the tools. The tools need no permission from the program: Fairlead itself checks each
+// call.
 func (p program) tools(m driver.MCP) (config string, vars []string) {
 	var s server
 	switch {

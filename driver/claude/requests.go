@@ -8,7 +8,7 @@ import (
 	"github.com/fairlead-dev/fairlead/driver/speech"
 )
 
-// request hears what the program wants of us.
+// request handles a request of the program.
 func (h *hearing) request(m message, raw json.RawMessage) heard {
 	if m.Request == nil || m.RequestID == "" {
 		h.fault("a request that cannot be answered", raw)
@@ -27,8 +27,8 @@ func (h *hearing) request(m message, raw json.RawMessage) heard {
 
 func (h *hearing) asked(id string, r request, raw json.RawMessage) heard {
 	if q, again := h.open[id]; again && q.asks == r.Tool+" "+string(r.Input) {
-		return heard{} // it is told again after a gap; its answer is on the way
-	} else if again { // which of the two an answer would be taken for, nobody knows
+		return heard{} // a repetition after a gap; the answer is on its way
+	} else if again { // it would be unclear which of the two an answer belongs to
 		h.fault("two questions for permission under one name; both are refused", raw)
 		h.withdraw(id)
 		return heard{send: []any{success(id, answer{Behavior: "deny", Message: refusalWords})}}
@@ -45,12 +45,12 @@ func (h *hearing) asked(id string, r request, raw json.RawMessage) heard {
 	return heard{}
 }
 
-// answer is what is sent for the answer to a question; nil where it is not open, or has no such option:
-// then it stays open.
+// answer returns the message for the answer to a question. It returns nil if the question is not
+// open, or has no such option: the question then stays open.
 func (h *hearing) answer(o speech.Order) any {
 	q, open := h.openAs(o.ID)
 	if !open {
-		return nil // it was answered or withdrawn meanwhile
+		return nil // answered or withdrawn meanwhile
 	}
 	if o.Option == "" || o.Option == "cancelled" {
 		o.Option = optionDeny
@@ -74,8 +74,8 @@ func (h *hearing) withdraw(id string) {
 	}
 }
 
-// ownName is what a question is called where the program's own name for it may have been used before:
-// under a name that was answered nobody would hear of it again.
+// ownName returns a name for a question whose own ID may have been used before. A reused name that
+// was already answered would never be shown again.
 func (h *hearing) ownName(id string) string {
 	h.asks++
 	if _, before := h.askNames[id]; before || len(h.askNames) >= callsMax {
@@ -85,7 +85,7 @@ func (h *hearing) ownName(id string) string {
 	return id
 }
 
-// openAs finds an open question by what it was told as.
+// openAs finds an open question by its reported name.
 func (h *hearing) openAs(told string) (question, bool) {
 	for _, q := range h.open {
 		if q.told.ID == told {
@@ -95,7 +95,7 @@ func (h *hearing) openAs(told string) (question, bool) {
 	return question{}, false
 }
 
-// response hears what the program answers to a request of ours.
+// response handles the program's response to one of our requests.
 func (h *hearing) response(m message, raw json.RawMessage) heard {
 	if m.Response == nil {
 		h.fault("an answer to a request of ours that says nothing", raw)

@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// names are the tools of programs that have their own words for them, in ours.
+// names maps other programs' tool names to Claude Code's.
 var names = map[string]string{
 	"run_shell_command":   "Bash",
 	"write_file":          "Write",
@@ -34,22 +34,22 @@ var names = map[string]string{
 	"notebook_edit":       "NotebookEdit",
 }
 
-// aliases are arguments with a name of their own.
+// aliases maps other programs' argument names to Claude Code's.
 var aliases = map[string]string{"absolute_path": "file_path", "filePath": "file_path", "dir_path": "path"}
 
-// pathArgs name files or folders; the first that is there says best what a call is about.
+// pathArgs are arguments that name files or folders. The first one present describes the call best.
 var pathArgs = []string{"file_path", "notebook_path", "path"}
 
-// essential is what says best what a call does, the first that is there.
+// essential lists arguments by how well they describe a call; the first one present is shown.
 var essential = []string{"command", "file_path", "notebook_path", "pattern", "url", "query", "path", "description", "prompt", "text", "skill"}
 
-const essentialBytesMax = 400 // of a call, in one line
+const essentialBytesMax = 400 // limit for the description of a call, in one line
 
-// call is a tool with its arguments, in our words.
+// call is a tool with its arguments, in Claude Code's vocabulary.
 type call struct {
 	Tool string
 	Args json.RawMessage // a JSON object, or nil
-	Cut  []string        // arguments that were given twice, in two ways: nobody knows which counts
+	Cut  []string        // arguments given twice with different values: which one counts is unknown
 
 	fields map[string]json.RawMessage
 }
@@ -88,7 +88,7 @@ func ourCall(name string, input json.RawMessage) call {
 	return c
 }
 
-// text is one argument, where it is a text.
+// text returns one argument if it is a string.
 func (c call) text(name string) string {
 	var s string
 	if json.Unmarshal(c.fields[name], &s) != nil {
@@ -97,7 +97,7 @@ func (c call) text(name string) string {
 	return s
 }
 
-// what is the call in one line.
+// what describes the call in one line.
 func (c call) what() string {
 	for _, name := range essential {
 		if s := clean(c.text(name)); s != "" {
@@ -110,7 +110,8 @@ func (c call) what() string {
 	return ""
 }
 
-// paths are the files that it names, absolute; dir is where relative ones begin.
+// paths returns the absolute paths of the files that the call names; relative ones are resolved
+// against dir.
 func (c call) paths(dir, more string) (paths []string) {
 	for _, p := range append(c.pathTexts(), more) {
 		if p == "" || strings.ContainsRune(p, 0) {

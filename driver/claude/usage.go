@@ -7,25 +7,25 @@ import (
 )
 
 const (
-	messagesCounted = 4096 // requests to a model within one answer; more are counted at its end only
-	nanos           = 1e9  // a difference of sums is a sum of money again, without the dust of the subtraction
+	messagesCounted = 4096 // requests to a model in one answer; further ones are only counted at its end
+	nanos           = 1e9  // rounds differences of totals, to remove floating-point noise
 )
 
-// meter makes reports of use out of what the program says in several places, so that nothing is
-// counted twice. While an answer is made it counts what the messages say; those of one request all
-// carry its id and its sum, so the greatest counts (documentation of the SDK, cost tracking). At the
-// end it makes up for what a running total says beyond that: subagents, and output that the
-// messages only guessed at.
+// meter creates usage reports from values that the program sends in several places, without counting
+// anything twice. During an answer it counts the messages: all messages of one request have the same
+// ID and cumulative values, so the largest value counts (SDK documentation, cost tracking). At the
+// end it adds what a running total contains beyond that: subagents, and output that the messages
+// only estimated.
 //
-// Input is all that the model was given to read, whether it came from a cache or not.
+// Input is everything that the model read, whether or not it came from a cache.
 type meter struct {
-	trusts bool // the sum at an answer's end is right; else only the messages' are (programs.go)
+	trusts bool // the total at an answer's end is correct; otherwise only the messages' values are (programs.go)
 
-	seen  map[string]driver.Usage // by request, of this answer
-	told  driver.Usage            // since the process started, tokens
-	known driver.Usage            // what the ends of answers add up to, tokens
+	seen  map[string]driver.Usage // by request, for this answer
+	told  driver.Usage            // tokens reported since the process started
+	known driver.Usage            // tokens according to the ends of answers
 	total driver.Usage            // the last running total of all models
-	base  driver.Usage            // running totals that have begun anew
+	base  driver.Usage            // sum of earlier running totals that were reset
 	cost  float64                 // the last running total
 }
 
@@ -36,7 +36,7 @@ func (u usage) sum() driver.Usage {
 	}
 }
 
-// message counts what one request took; the result is what is new in it.
+// message counts one request. It returns what is new.
 func (m *meter) message(id string, u *usage) driver.Usage {
 	if u == nil || id == "" || len(m.seen) >= messagesCounted {
 		return driver.Usage{}
@@ -54,7 +54,7 @@ func (m *meter) message(id string, u *usage) driver.Usage {
 	return fresh
 }
 
-// end counts what the end of an answer says; the result is what was not counted yet.
+// end counts the end of an answer. It returns what was not counted yet.
 func (m *meter) end(r result) driver.Usage {
 	counted := driver.Usage{}
 	for _, u := range m.seen {
@@ -84,7 +84,7 @@ func (m *meter) end(r result) driver.Usage {
 	m.told = add(m.told, rest)
 	if cost := float64(r.Cost); cost > 0 {
 		if cost < m.cost {
-			m.cost = 0 // it has begun anew
+			m.cost = 0 // the total was reset
 		}
 		rest.CostUSD, m.cost = math.Round((cost-m.cost)*nanos)/nanos, cost
 	}

@@ -11,16 +11,16 @@ import (
 )
 
 const (
-	usualMode = "workspace-write" // what an empty mode means: nobody can be asked, so a sandbox must hold
+	usualMode = "workspace-write" // the default: codex cannot ask anyone, so a sandbox must restrict it
 
-	serverName = "fairlead" // our tools there: mcp__fairlead__say
+	serverName = "fairlead" // name of Fairlead's MCP server in tool names: mcp__fairlead__say
 
-	// toolSeconds is how long one of our tools may take: one that asks a person takes long.
+	// toolSeconds is the time limit for one of Fairlead's tools: one that asks a person takes long.
 	toolSeconds = 1800
 )
 
-// modes are the sandboxes, and what holds the program in each, for people. What is denied does not
-// appear among its lines: that is said, too.
+// modes are the sandboxes with a description of their restrictions. Denied actions do not appear in
+// codex's output, so the description says that, too.
 var modes = map[string]string{
 	"read-only":          "asks nobody: its commands read only, without a network; what its sandbox refuses it does not always report",
 	usualMode:            "asks nobody: its commands write in the workspace (not in .git) and in temporary folders only, without a network; what its sandbox refuses it does not always report",
@@ -34,7 +34,7 @@ func modeOf(mode string) string {
 	return mode
 }
 
-// enforced says what holds the program in a mode.
+// enforced describes the restrictions of a mode.
 func enforced(mode string) string {
 	if words := modes[modeOf(mode)]; words != "" {
 		return words
@@ -42,8 +42,9 @@ func enforced(mode string) string {
 	return "what its own sandbox " + clean(mode) + " says"
 }
 
-// command is how codex is started for one prompt; thread is the conversation that it goes on with, or
-// empty. `exec resume` takes no flag for the sandbox, so it is set as a configuration in both.
+// command describes how codex is started for one prompt; thread is the conversation to resume, or
+// empty. `exec resume` has no flag for the sandbox, so it is set as a configuration value in both
+// cases.
 func command(part adapter.Part, thread string) adapter.Command {
 	argv := append(slices.Clone(part.Command), "exec")
 	if thread != "" {
@@ -63,10 +64,10 @@ func command(part adapter.Part, thread string) adapter.Command {
 	return adapter.Command{Argv: append(argv, "-"), Env: env}
 }
 
-// tools is the configuration by which codex finds our tools, and the variables that go into its environment.
-// The token is in these alone: the command line is read by every user of the machine. The
-// commands that codex runs do not see it. Our tools need no approval, since nobody could give it, and
-// they themselves say no where that is right.
+// tools returns the configuration through which codex finds Fairlead's tools, and the variables for
+// its environment. The token is only in the variables, because every user of the machine can read
+// the command line. Commands that codex runs do not see it. The tools need no approval: codex could
+// not ask for it, and Fairlead itself checks each call.
 func tools(m driver.MCP) (config, env []string) {
 	const server = "mcp_servers." + serverName + "."
 	switch {
@@ -89,8 +90,8 @@ func tools(m driver.MCP) (config, env []string) {
 	return config, []string{adapter.VariableMCPURL + "=" + m.URL, adapter.VariableMCPToken + "=" + m.Token}
 }
 
-// set is one configuration as the flag -c takes it: a value in TOML, whose texts and lists are written as in
-// JSON.
+// set formats one configuration value for the flag -c: TOML, in which strings and lists are written
+// as in JSON.
 func set(key string, value any) string {
 	var b strings.Builder
 	enc := json.NewEncoder(&b)

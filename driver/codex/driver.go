@@ -9,7 +9,7 @@ import (
 	"github.com/fairlead-dev/fairlead/driver/adapter"
 )
 
-// Driver drives codex. Its zero value is ready where main calls adapter.Intercept with it.
+// Driver drives codex. Its zero value is ready if main calls adapter.Intercept with it.
 type Driver struct{ adapter.Behind }
 
 var (
@@ -23,8 +23,8 @@ var (
 // Name is the word that fairlead.yaml uses.
 func (Driver) Name() string { return "codex" }
 
-// ours are words of the command line that we give, and what says the same in fairlead.yaml: what
-// holds an agent has one place, so that everybody can be told what it is.
+// ours are arguments that Fairlead sets, with the corresponding settings of fairlead.yaml.
+// Restrictions of an agent must be configured in one place, so that they can be shown.
 var ours = []struct{ word, instead string }{
 	{"exec", ""},
 	{"e", ""},
@@ -37,13 +37,13 @@ var ours = []struct{ word, instead string }{
 	{"--approve-for-me", "`mode: workspace-write`"},
 	{"--ask-for-approval", ""},
 	{"-a", ""},
-	{"--ephemeral", ""}, // a conversation that is nowhere cannot go on
+	{"--ephemeral", ""}, // an ephemeral conversation could not be resumed
 	{"--cd", "`workspace: FOLDER`"},
 	{"-C", "`workspace: FOLDER`"},
 }
 
-// Check finds a command that cannot be started, a word in it that is ours to give, a mode that there is
-// not, or a workspace that cannot be one. It starts nothing.
+// Check returns an error for a command that cannot be started, an argument in it that Fairlead sets
+// itself, an unknown mode, or an unusable workspace. It starts nothing.
 func (Driver) Check(a driver.Agent) error {
 	a = withCommand(a)
 	for _, word := range a.Command[1:] {
@@ -72,12 +72,12 @@ func modeWords() []string {
 	return words
 }
 
-// Launch says how the adapter of a session is started.
+// Launch describes how the adapter of a session is started.
 func (d Driver) Launch(a driver.Agent, s driver.Session) (driver.Launch, error) {
 	return adapter.Launch(d.Name(), withCommand(a), s)
 }
 
-// withCommand is the agent with the program that it means where it names none.
+// withCommand adds the default program to an agent without a command.
 func withCommand(a driver.Agent) driver.Agent {
 	if len(a.Command) == 0 {
 		a.Command = []string{"codex"}

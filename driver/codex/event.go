@@ -15,7 +15,7 @@ type event struct {
 	Item     *item  `json:"item"`
 }
 
-// item is something that the agent says or does. Its id counts from item_0 in every process.
+// item is something that the agent says or does. IDs start at item_0 in every process.
 type item struct {
 	ID   string `json:"id"`
 	Type string `json:"type"` // agent_message, reasoning, command_execution, file_change, mcp_tool_call, collab_tool_call, web_search, todo_list, plan, error
@@ -45,10 +45,10 @@ type change struct {
 	Kind string `json:"kind"` // add, update, delete
 }
 
-// fault is an error: an object with a message, or, from an older version, words.
+// fault is an error: an object with a message or, in older versions, a string.
 type fault struct{ Message string }
 
-// UnmarshalJSON takes anything.
+// UnmarshalJSON accepts any value.
 func (f *fault) UnmarshalJSON(b []byte) error {
 	f.Message = ""
 	var with struct {
@@ -60,19 +60,18 @@ func (f *fault) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// usage is what a thread has used so far: a total, over all its processes. Input counts what came
-// from a cache, too.
+// usage is the total of a thread over all its processes. Input includes cached tokens.
 type usage struct {
 	Input  number `json:"input_tokens"`
 	Output number `json:"output_tokens"`
 }
 
-// number is a number that may be anything else: then it is 0.
+// number is a number, or 0 if the field holds another type.
 type number int64
 
-// UnmarshalJSON takes anything.
+// UnmarshalJSON accepts any value.
 func (n *number) UnmarshalJSON(b []byte) error {
-	const tokensMax = 1 << 50 // more than any model reads: nonsense
+	const tokensMax = 1 << 50 // more than any model reads
 	var f float64
 	if json.Unmarshal(b, &f) == nil && f > 0 {
 		*n = number(math.Min(f, tokensMax))
@@ -80,8 +79,8 @@ func (n *number) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// read understands one line. A line with a field of a shape that we do not expect gives an error and
-// what was understood of it.
+// read decodes one line. If a field has an unexpected shape, it returns an error and the fields that
+// were decoded.
 func read(raw json.RawMessage) (event, error) {
 	var e event
 	err := json.Unmarshal(raw, &e)

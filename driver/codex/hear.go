@@ -14,46 +14,46 @@ import (
 )
 
 const (
-	itemsMax  = 4096 // of one answer that are remembered as told
-	deniedMax = 64   // calls that are remembered as denied
+	itemsMax  = 4096 // items per answer that are remembered as reported
+	deniedMax = 64   // calls remembered as denied
 
 	byProgram = "program"
 )
 
-// hearing turns what codex says into what is told. It starts and sends nothing itself.
+// hearing turns codex's lines into events. It starts and sends nothing itself.
 type hearing struct {
 	out  *speech.Writer
 	part adapter.Part
 	now  func() time.Time
 
 	named    driver.Conversed
-	items    map[string]bool // calls of this answer that are told
-	trouble  string          // what it said of its last error
-	untold   bool            // that is not told yet: often the end says it once more
-	used     driver.Usage    // the total that is accounted for
-	known    bool            // used is right: what a thread had used before is known
+	items    map[string]bool // reported calls of this answer
+	trouble  string          // codex's last error message
+	untold   bool            // that message has not been reported yet: often the end repeats it
+	used     driver.Usage    // the total that has been reported
+	known    bool            // used is valid: the thread's earlier usage is known
 	denied   []string
-	finished bool        // the answer is over
-	stop     driver.Stop // then: how
+	finished bool        // the answer has ended
+	stop     driver.Stop // if finished: how
 }
 
 func newHearing(out *speech.Writer, part adapter.Part) *hearing {
 	return &hearing{out: out, part: part, now: time.Now, known: part.Resume == ""}
 }
 
-// begin is the beginning of an answer: of a process.
+// begin resets the state for a new answer, which is a new process.
 func (h *hearing) begin() {
 	h.items, h.trouble, h.untold, h.finished, h.stop = make(map[string]bool), "", false, false, driver.Stop{}
 }
 
-// line hears one line.
+// line handles one line.
 func (h *hearing) line(raw json.RawMessage) {
 	e, err := read(raw)
 	if err != nil {
 		h.fault("a line has a part of another shape than is known: "+err.Error(), raw)
 	}
 	if h.untold && (e.Type != "turn.failed" || e.Error.Message != "" && e.Error.Message != h.trouble) {
-		h.notice(h.trouble) // a connection that is tried again, for one
+		h.notice(h.trouble) // for example, a connection that is retried
 	}
 	h.untold = false
 	switch e.Type {
@@ -85,7 +85,7 @@ func (h *hearing) line(raw json.RawMessage) {
 	}
 }
 
-// failed is the end of an answer that has failed.
+// failed handles the end of a failed answer.
 func (h *hearing) failed(text string) {
 	stop, until := failed(text, h.now())
 	if stop.Reason == driver.ReasonRateLimited {
@@ -98,15 +98,15 @@ func (h *hearing) fault(text string, raw json.RawMessage) {
 	h.out.Tell(speech.Event{Type: driver.Faulted, Text: text, Raw: speech.CutRaw(raw)})
 }
 
-// notice tells something that codex says about itself: no word of the agent.
+// notice reports a message of codex about itself, which does not count as the agent's words.
 func (h *hearing) notice(text string) {
 	if text = cut(clean(text), shownBytesMax); text != "" {
 		h.out.Tell(speech.Event{Type: driver.Said, Tool: byProgram, Text: text})
 	}
 }
 
-// name tells by what the conversation is resumed, and what holds it, where that is new. Fields that are
-// empty stay as they were.
+// name reports the conversation and what restricts it if that has changed. Empty fields keep their
+// value.
 func (h *hearing) name(c driver.Conversed) {
 	next := h.named
 	if c.ID != "" {
@@ -124,8 +124,9 @@ func (h *hearing) name(c driver.Conversed) {
 	}
 }
 
-// usage tells what was used since the last answer. The total of a thread that began before this session is
-// known from its own record (rollout.go); where it is not, the first one is only the base for the next.
+// usage reports the tokens used since the last answer. For a thread that began before this session,
+// the earlier total comes from codex's record (rollout.go). Without a record, the first total is
+// only the base for the next one.
 func (h *hearing) usage(u *usage) {
 	if u == nil {
 		return
@@ -142,8 +143,8 @@ func (h *hearing) usage(u *usage) {
 	h.used = total
 }
 
-// item hears of something that the agent says or does. Words come when they are whole; a call is told
-// when it begins, and where it did not begin when it is over.
+// item handles something that the agent says or does. Text is reported when it is complete. A call
+// is reported when it begins or, if its beginning was not sent, when it ends.
 func (h *hearing) item(i item, over bool, raw json.RawMessage) {
 	switch i.Type {
 	case "agent_message", "plan":
@@ -160,7 +161,7 @@ func (h *hearing) item(i item, over bool, raw json.RawMessage) {
 		}
 	case "command_execution", "file_change", "mcp_tool_call", "collab_tool_call", "web_search", "todo_list":
 		if i.Type == "web_search" && !over {
-			return // what it searches for is known when it is over
+			return // the query is known at the end
 		}
 		h.call(i, raw)
 		if over {
@@ -171,7 +172,7 @@ func (h *hearing) item(i item, over bool, raw json.RawMessage) {
 	}
 }
 
-// call tells a call, once.
+// call reports a tool call, once.
 func (h *hearing) call(i item, raw json.RawMessage) {
 	if i.ID != "" && h.items[i.ID] {
 		return
@@ -198,7 +199,7 @@ func (h *hearing) tell(tool, what string, args json.RawMessage, paths []string, 
 	h.out.Tell(speech.Event{Type: driver.ToolCalled, Tool: tool, Text: cut(clean(what), whatBytesMax), Args: args, Paths: paths, Raw: speech.CutRaw(raw)})
 }
 
-// call is an item in our words.
+// call translates an item into Claude Code's vocabulary.
 func (i item) call() (tool, what string, args json.RawMessage) {
 	switch i.Type {
 	case "command_execution":
@@ -222,7 +223,7 @@ func (i item) call() (tool, what string, args json.RawMessage) {
 	return "TodoWrite", strings.Join(steps, "; "), nil
 }
 
-// firstText is one of the texts among arguments, in the order of their names; for people.
+// firstText returns the first string argument in order of names, for people.
 func firstText(args json.RawMessage) string {
 	var fields map[string]any
 	if json.Unmarshal(args, &fields) != nil {
@@ -241,7 +242,7 @@ func firstText(args json.RawMessage) string {
 	return ""
 }
 
-// outcome looks at what became of a call: what was not allowed is remembered for the end.
+// outcome records a denied call for the terminal event.
 func (h *hearing) outcome(i item) {
 	tool, what, _ := i.call()
 	if i.Type == "file_change" {
@@ -262,7 +263,7 @@ func (h *hearing) outcome(i item) {
 	}
 }
 
-// withDenied is the end with what was not allowed, as far as codex has said so.
+// withDenied appends the denied calls to the end's description, as far as codex has reported them.
 func (h *hearing) withDenied(stop driver.Stop) driver.Stop {
 	const namedMax = 5
 	if len(h.denied) == 0 {

@@ -13,24 +13,24 @@ import (
 )
 
 const (
-	// versionPatience is how long codex may take to say which version it is. It is only told: without it,
-	// the session goes on.
+	// versionPatience is the time limit for codex to print its version. The version is only shown:
+	// without it, the session continues.
 	versionPatience = 5 * time.Second
 
-	// endPatience is how long codex may go on after it has said that an answer is over.
+	// endPatience is how long codex may keep running after it has reported the end of an answer.
 	endPatience = 10 * time.Second
 )
 
-// errand is what a process was started for.
+// errand is the purpose of a process.
 type errand int
 
 const (
-	idle    errand = iota // there is none
-	version               // it says which version it is
-	answer                // it answers a prompt
+	idle    errand = iota // no process
+	version               // prints the version
+	answer                // answers a prompt
 )
 
-// game is one session under way.
+// game is a running session.
 type game struct {
 	stage *adapter.Stage
 	child *adapter.Child
@@ -38,12 +38,12 @@ type game struct {
 	*hearing
 
 	does     errand
-	listened int64        // what the last listening event said; -1: none was told since the last answer
-	last     *driver.Stop // how the last answer ended
+	listened int64        // value of the last listening event; -1: none since the last answer
+	last     *driver.Stop // end of the last answer
 	timer    *time.Timer
 }
 
-// Play holds a session with codex: a process for its version, and one for each prompt.
+// Play runs a session with codex: one process for its version, and one for each prompt.
 func (Driver) Play(ctx context.Context, part adapter.Part, stage *adapter.Stage) driver.Stop {
 	g := &game{stage: stage, hearing: newHearing(stage.Out, part), listened: -1, timer: time.NewTimer(versionPatience)}
 	defer g.timer.Stop()
@@ -74,7 +74,7 @@ func (Driver) Play(ctx context.Context, part adapter.Part, stage *adapter.Stage)
 				g.ended()
 			}
 		case <-g.timer.C:
-			g.ended() // it is ended: what it was started for is done, or will not be
+			g.ended() // end the process: its purpose is achieved or cannot be
 		case <-stage.Stop:
 			return driver.Stop{Reason: reasonTerminated}
 		case <-ctx.Done():
@@ -86,7 +86,7 @@ func (Driver) Play(ctx context.Context, part adapter.Part, stage *adapter.Stage)
 	}
 }
 
-// start starts a process for an errand and gives it its whole input.
+// start starts a process and writes its whole input.
 func (g *game) start(does errand, c adapter.Command, input string) error {
 	child, err := g.stage.Start(c)
 	if err != nil {
@@ -94,13 +94,13 @@ func (g *game) start(does errand, c adapter.Command, input string) error {
 	}
 	g.child, g.does = child, does
 	if input != "" {
-		_ = child.Write([]byte(strings.TrimSuffix(input, "\n") + "\n")) // that it takes none is told by its end
+		_ = child.Write([]byte(strings.TrimSuffix(input, "\n") + "\n")) // a write error shows in how the process ends
 	}
 	child.CloseInput()
 	return nil
 }
 
-// cancel ends what is under way: codex knows no other way to be told than a signal.
+// cancel ends the current answer. codex can only be stopped by a signal.
 func (g *game) cancel() driver.Stop {
 	if g.child != nil {
 		g.child.End()
@@ -126,7 +126,7 @@ func (g *game) hear(l adapter.Line) {
 	}
 }
 
-// ended is when a process has ended, or has to: the judgement on its errand.
+// ended handles the end of a process, or ends it, and evaluates its result.
 func (g *game) ended() {
 	if g.child == nil {
 		return
@@ -145,9 +145,8 @@ func (g *game) ended() {
 	g.last = &g.stop
 }
 
-// unfinished judges a process that has ended and did not say the end of its answer. What it printed as
-// errors is noise for the most part, and is not searched for anything but what it says where a
-// thread is not there.
+// unfinished handles a process that ended without reporting the end of its answer. Its error output
+// is mostly noise; only the message for an unknown thread is looked for.
 func (g *game) unfinished(how adapter.Ended) {
 	switch {
 	case g.trouble != "":
@@ -159,7 +158,8 @@ func (g *game) unfinished(how adapter.Ended) {
 	}
 }
 
-// next gives the next prompt to a new process, or says that we wait for one, or that all is over.
+// next starts a process for the next prompt, or reports that the session waits for one, or ends the
+// session.
 func (g *game) next() *driver.Stop {
 	if g.child != nil {
 		return nil
@@ -178,7 +178,7 @@ func (g *game) next() *driver.Stop {
 	switch {
 	case g.last != nil && !g.part.Talks(), g.told.Over():
 		return &driver.Stop{OK: true, Reason: reasonCompleted}
-	case g.listened != g.told.Answered() && g.told.Answered() > 0: // the first order may be on its way
+	case g.listened != g.told.Answered() && g.told.Answered() > 0: // the first order may still be on its way
 		g.listened = g.told.Answered()
 		g.out.Tell(speech.Event{Type: driver.Listening, Input: g.listened})
 	}

@@ -12,12 +12,12 @@ import (
 	"github.com/fairlead-dev/fairlead/driver/speech"
 )
 
-// sandboxed is what is run in codex's own sandbox to see whether that can be made here: it needs what a
-// kernel gives to some and not to others, and without it every command of the agent fails.
+// sandboxed is the command that tests codex's sandbox on this machine. The sandbox needs kernel
+// features that not every system permits; without them, every command of the agent fails.
 var sandboxed = []string{"sandbox", "--", "/bin/sh", "-c", "echo it-holds"}
 
-// Probe looks at a program: its version, whether it knows the words that we give, and whether its sandbox
-// can be made on this machine.
+// Probe determines a program's version, whether it knows the arguments that Fairlead uses, and
+// whether its sandbox works on this machine.
 func (Driver) Probe(ctx context.Context, a driver.Agent) (driver.Probed, error) {
 	a = withCommand(a)
 	env := driver.Environment(a, driver.Session{})

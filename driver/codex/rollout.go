@@ -12,15 +12,15 @@ import (
 	"github.com/fairlead-dev/fairlead/driver/adapter"
 )
 
-// rolloutTailBytes is how much of a record's end is looked at: the totals are told after every request, and what
-// stands between two of them is one answer of a model and the output of a tool.
+// rolloutTailBytes is how much of a record's end is read. Totals are written after every request,
+// and between two of them there is at most one answer of a model and the output of one tool.
 const rolloutTailBytes = 4 << 20
 
 var threadID = adapter.Words(`^[0-9A-Za-z-]{8,64}$`)
 
-// usedBefore is what a thread has used so far, by codex's own record of it; false where that cannot be
-// found. The record is a file of the program's own and no interface, so nothing depends on it but the
-// first number of a conversation that is resumed.
+// usedBefore returns what a thread has used so far according to codex's own record; false if there
+// is none. The record is an internal file of the program, so only the first usage report of a
+// resumed conversation depends on it.
 func usedBefore(env []string, thread string) (driver.Usage, bool) {
 	home := codexHome(env)
 	if home == "" || !threadID().MatchString(thread) {
@@ -37,7 +37,7 @@ func usedBefore(env []string, thread string) (driver.Usage, bool) {
 	return lastTotal(tail)
 }
 
-// codexHome is where codex keeps its records.
+// codexHome is the folder in which codex keeps its records.
 func codexHome(env []string) (dir string) {
 	for _, kv := range env {
 		name, value, _ := strings.Cut(kv, "=")
@@ -69,7 +69,7 @@ func readTail(name string) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(f, rolloutTailBytes))
 }
 
-// lastTotal is the last total in a record.
+// lastTotal returns the last total in a record.
 func lastTotal(record []byte) (driver.Usage, bool) {
 	for len(record) > 0 {
 		start := bytes.LastIndexByte(bytes.TrimRight(record, "\n"), '\n') + 1

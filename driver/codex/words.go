@@ -8,7 +8,7 @@ import (
 	"github.com/fairlead-dev/fairlead/driver/adapter"
 )
 
-// Reasons of an end that have a name of their own.
+// End reasons with a name of their own.
 const (
 	reasonCompleted  = "completed"
 	reasonFailed     = "failed"
@@ -17,8 +17,8 @@ const (
 )
 
 const (
-	shownBytesMax = 4 << 10 // of what codex says about itself
-	whatBytesMax  = 400     // of a call, in one line
+	shownBytesMax = 4 << 10 // of codex's messages about itself
+	whatBytesMax  = 400     // of a call's description, in one line
 )
 
 var (
@@ -34,7 +34,7 @@ var (
 	piece   = adapter.Words(`(?i)(\d+)(?:\.\d+)? ?(d|h|m|s)`)
 )
 
-// failed judges a failure by its words: codex says no more of it.
+// failed classifies a failure by its text, because codex sends nothing else.
 func failed(text string, now time.Time) (driver.Stop, time.Time) {
 	stop := driver.Stop{Reason: reasonFailed, Detail: cut(clean(text), shownBytesMax)}
 	switch {
@@ -51,8 +51,9 @@ func failed(text string, now time.Time) (driver.Stop, time.Time) {
 	return stop, time.Time{}
 }
 
-// again finds when a limit ends in the words for it: "try again at 3:42 PM", "… at Mar 10th, 2026 3:39
-// AM", "… in 2 hours 13 minutes". codex means the machine's own zone. Zero where nothing is found.
+// again finds the end of a rate limit in its text: "try again at 3:42 PM", "… at Mar 10th, 2026 3:39
+// AM", "… in 2 hours 13 minutes". codex uses the machine's time zone. It returns zero if nothing is
+// found.
 func again(text string, now time.Time) time.Time {
 	if m := againAt().FindStringSubmatch(text); m != nil {
 		hour, minute := number10(m[4])%12, number10(m[5])
@@ -77,7 +78,7 @@ func again(text string, now time.Time) time.Time {
 	if m == nil {
 		return time.Time{}
 	}
-	const waitMax = 60 * 24 * time.Hour // a month and more; beyond it the words mean something else
+	const waitMax = 60 * 24 * time.Hour // longer waits mean that the text was misread
 	var wait time.Duration
 	for _, p := range piece().FindAllStringSubmatch(m[1], -1) {
 		unit := map[string]time.Duration{"d": 24 * time.Hour, "h": time.Hour, "m": time.Minute, "s": time.Second}[strings.ToLower(p[2])]
@@ -91,7 +92,7 @@ func again(text string, now time.Time) time.Time {
 	return now.Add(wait).UTC()
 }
 
-// number10 is a number of a few digits that a pattern has found.
+// number10 converts a short number matched by a pattern.
 func number10(s string) (n int) {
 	for _, r := range s {
 		if n < 1<<31 {
@@ -101,7 +102,7 @@ func number10(s string) (n int) {
 	return n
 }
 
-// clean is somebody else's words in one line, without what a terminal obeys.
+// clean formats untrusted text in one line, without terminal control sequences.
 func clean(s string) string {
 	s = escapes().ReplaceAllString(s, "")
 	return strings.Join(strings.FieldsFunc(s, func(r rune) bool { return r < ' ' || r == 0x7f }), " ")
@@ -114,11 +115,11 @@ func cut(s string, n int) string {
 	return strings.ToValidUTF8(s[:n], "") + "…"
 }
 
-// shells begin a command as codex reports it: what it was asked to run, handed to a shell.
+// shells matches the shell prefix with which codex reports commands.
 var shells = adapter.Words(`^(?:/\S*/)?(?:ba|z|da)?sh -l?c `)
 
-// unwrapped is a command without the shell that it was handed to, as the model wrote it. Where it was
-// written in a way that is not understood, it is left as it is.
+// unwrapped removes the shell prefix from a command, as the model wrote it. A command that cannot be
+// parsed is returned unchanged.
 func unwrapped(command string) string {
 	prefix := shells().FindString(command)
 	if prefix == "" {
@@ -130,8 +131,8 @@ func unwrapped(command string) string {
 	return command
 }
 
-// unquoted reads one word of a shell; false where there is more than one, or a thing that a shell
-// would fill in.
+// unquoted reads one word of a shell command line. It returns false if there is more than one word,
+// or an expansion.
 func unquoted(s string) (string, bool) {
 	var b strings.Builder
 	for len(s) > 0 {
