@@ -1,23 +1,20 @@
-// Package driver is the seam between Fairlead and the programs it runs.
+// Package driver is the interface between Fairlead and the programs it runs.
 //
-// A driver is an interpreter between two parties who share no language. To the
-// team it speaks of one kind of thing: an agent that says, thinks, calls a tool,
-// asks for permission, reports what it used, stops. To the program it speaks
-// whatever that program understands. It starts nothing itself: Launch writes
-// down how a process is to be started, and Converse reads what the process wrote
-// (Wire.Output, from any offset, as often as wanted) and writes what it is told.
-// So a driver has no memory that could be lost: who dies and comes back reads on
-// from the offset of the last fact it knew.
+// A driver translates between the two. For the team, every agent does the same things: it says and
+// thinks something, calls a tool, asks for permission, reports usage, and stops. The driver maps
+// them to the protocol of one program. It starts nothing itself: Launch describes how a process is
+// started, and Converse reads the process's output (Wire.Output, from any offset, as often as
+// needed) and sends it prompts and answers. A driver keeps no state that could be lost: after a
+// restart, reading continues at the offset of the last known fact.
 //
 //	bytes ──▶ ReadLines ──▶ Facts ──▶ the team
 //	bytes ◀── Wire.Send ◀── Prompt, Answer, Cancel
 //
-// What comes out of an agent is hostile input. Lines are cut at a limit, text is
-// made valid, and what cannot be understood is a Faulted fact: kept and shown,
-// never fatal.
+// An agent's output is untrusted input. Long lines are cut, text is made valid UTF-8, and what
+// cannot be understood becomes a Faulted fact: it is kept and shown, and never ends the session.
 //
-// The one promise: the same bytes give the same facts, however they were cut into
-// pieces and from whichever fact reading was resumed.
+// Promise: the same bytes produce the same facts, however they are split into pieces and from
+// whichever fact reading resumes.
 package driver
 
 import (
@@ -29,138 +26,138 @@ import (
 	"time"
 )
 
-// Agent is what a driver needs to know of an agent's configuration.
+// Agent is the part of an agent's configuration that a driver needs.
 type Agent struct {
 	Name      string
 	Command   []string // exec, acp, claude, codex: the program and its arguments
-	Script    string   // script: absolute path of the file that is played
+	Script    string   // script: absolute path of the script file
 	Workspace string   // absolute; the agent's working directory
-	Env       []string // K=V, references already resolved: never log it, never journal it
+	Env       []string // K=V, references already resolved: never log or journal it
 	Model     string
-	Mode      string // acp, claude, codex: the program's own word for what it may do without asking; empty: the one that asks
-	MCP       MCP    // where the agent finds our own tools; its zero value: nowhere
+	Mode      string // acp, claude, codex: the program's own permission mode; empty: the one that asks for permission
+	MCP       MCP    // address of the team's tools; zero: not offered
 }
 
-// MCP is where one session finds the tools of its team. The token names the agent and the
-// session; it goes into the environment of the process, and nowhere else.
+// MCP is the address of the team's tools for one session. The token identifies the agent and the
+// session. It is only passed in the environment of the process.
 type MCP struct {
 	URL   string   // http://127.0.0.1:7466/mcp; empty: none
 	Token string   // a secret
-	Stdio []string // a command that speaks MCP on standard input and output, for programs that know no other
+	Stdio []string // a command that serves MCP on standard input and output, for programs that support nothing else
 }
 
-// Session is one life of an agent's process.
+// Session is one execution of an agent's program.
 type Session struct {
 	ID      string // coder-17
 	Kind    Kind
-	Prompt  string // what it is to do; a command is told only in a Turn, or where Told says so
+	Prompt  string // what it is to do; a command receives it only in a Turn, or if Told is set
 	Attempt int
 
-	Told bool // the prompt is what it works for: a program that takes no prompts gets it on standard input
-	// Resume is the program's own id of the conversation that is to go on (Conversation.ID of an
-	// earlier session); empty: a new one begins. A driver that can resume nothing ignores it.
+	Told bool // the prompt is the task: a program that takes no prompts receives it on standard input
+	// Resume is the program's own ID of the conversation to resume (Conversation.ID of an earlier
+	// session); empty: a new conversation. Drivers that cannot resume ignore it.
 	Resume string
 
-	Channel string // of a Turn: where it begins; empty for every other kind
-	Turn    uint64 // the number of the turn it begins with; 0: it begins with an answer that needs none
+	Channel string // of a Turn: the channel of the first turn; otherwise empty
+	Turn    uint64 // of a Turn: the number of the first turn; 0: the first answer needs no turn
 }
 
-// Kind says what a session is for.
+// Kind is the purpose of a session.
 type Kind string
 
 const (
 	Work    Kind = "session"
 	Cleanup Kind = "cleanup" // seed 000: run_cleanup
-	Foreign Kind = "foreign" // a program that runs the seed's loop itself
-	Turn    Kind = "turn"    // a talk: its prompt is what is asked of it in a channel, further ones may follow
-	Lead    Kind = "lead"    // a talk of the one that leads the team: it is told of summons and wakes, and of its channels, and stays
+	Foreign Kind = "foreign" // a program that runs the loop of seed 000 itself
+	Turn    Kind = "turn"    // turns in channels: the prompt is the first one, further ones may follow
+	Lead    Kind = "lead"    // the session of the lead: it receives summons, wake-ups and its channels' turns, and keeps running
 )
 
-// Launch is how a process is started. Names of variables may be shown; values never.
+// Launch describes how a process is started. Names of environment variables may be shown, values
+// never.
 type Launch struct {
 	Argv      []string
 	Dir       string
-	Env       []string // the whole environment of the process
-	Input     []byte   // the first bytes on standard input, delivered with the start
+	Env       []string // complete environment of the process
+	Input     []byte   // first bytes on standard input, written at the start
 	KeepStdin bool     // keep standard input open after Input for Prompt, Answer and Cancel
 }
 
-// FactKind is what kind of thing an agent was seen to do.
+// FactKind is the kind of a fact.
 type FactKind string
 
 const (
 	Said            FactKind = "said"
 	Thought         FactKind = "thought"
 	ToolCalled      FactKind = "tool_called"
-	PermissionAsked FactKind = "permission_asked" // Fact.Ask says what may be answered
+	PermissionAsked FactKind = "permission_asked" // Fact.Ask holds the options
 	UsageReported   FactKind = "usage_reported"
-	Listening       FactKind = "listening" // all that it was told is answered; it waits for the next prompt
+	Listening       FactKind = "listening" // every prompt is answered; the agent waits for the next one
 	Stopped         FactKind = "stopped"
-	Faulted         FactKind = "faulted" // a line that could not be understood: kept, shown, never fatal
+	Faulted         FactKind = "faulted" // a line that could not be understood; kept and shown, does not end the session
 
-	PermissionAnswered  FactKind = "permission_answered"  // the program was told; Fact.Ask.ID says of which question, Fact.Text which option
-	PermissionWithdrawn FactKind = "permission_withdrawn" // the program does not want to know any more; Fact.Ask.ID
-	ConversationNamed   FactKind = "conversation_named"   // the program's own name of the conversation, also where it has changed
-	RateLimited         FactKind = "rate_limited"         // its provider takes no more until Fact.Until
+	PermissionAnswered  FactKind = "permission_answered"  // the program received the answer; Fact.Ask.ID is the question, Fact.Text the option
+	PermissionWithdrawn FactKind = "permission_withdrawn" // the program no longer needs an answer; Fact.Ask.ID
+	ConversationNamed   FactKind = "conversation_named"   // the program's own ID of the conversation, also after a change
+	RateLimited         FactKind = "rate_limited"         // the provider's rate limit applies until Fact.Until
 )
 
-// Fact is one thing an agent was seen to do. Every driver gives the same ones.
+// Fact is one thing that an agent did, in the same form for all drivers.
 type Fact struct {
 	Kind FactKind
 
-	// Offset is the number of bytes of output up to and including this fact;
-	// reading may resume here. Where one line makes several facts, only the last
-	// one carries the line's end: the others carry its beginning, so that a reader
-	// who stops between them is told them again and loses none.
+	// Offset is the number of bytes of output up to and including this fact; reading may resume here. If
+	// one line produces several facts, only the last one has the offset of the line's end. The others
+	// have the offset of its beginning, so that a reader that stops between them receives the whole line
+	// again and loses nothing.
 	Offset int64
 
-	Text  string // valid UTF-8, without the line's end; at most a little over LineBytesMax
-	Part  bool   // Said, Thought: the text goes on in the next fact of this kind, on the same line
-	Tool  string // which tool is called, or (Said) whose output this is: not the agent's own words, no place for markers
+	Text  string // valid UTF-8, without the line ending; at most slightly longer than LineBytesMax
+	Part  bool   // Said, Thought: the line continues in the next fact of this kind
+	Tool  string // the tool that is called, or (Said) whose output this is: then it is not the agent's own words, and markers in it do not count
 	Ask   Ask    // PermissionAsked
 	Usage Usage  // UsageReported
 	Stop  Stop   // Stopped
 
 	Conversation Conversed // ConversationNamed
-	Until        time.Time // RateLimited; zero: it is not said until when
+	Until        time.Time // RateLimited; zero: unknown
 
-	// Input is, of Listening, how many bytes of its standard input the agent had taken
-	// by then; 0: it does not say. Where more was written, what was written meanwhile is
-	// still to be answered, and it will listen once more.
+	// Input is set for Listening: how many bytes of standard input the agent had received by then; 0:
+	// unknown. If more was written, the rest is not answered yet, and another Listening follows.
 	Input int64
 
-	Raw json.RawMessage // what it was made of, where that was JSON; valid JSON or nil
+	Raw json.RawMessage // the JSON it was made from; valid JSON or nil
 }
 
-// Conversed is what a program says of the conversation that a session holds with it.
+// Conversed describes the conversation of a session, as the program reports it.
 type Conversed struct {
-	ID      string `json:"id"`                // by which it is resumed
+	ID      string `json:"id"`                // for Session.Resume
 	Model   string `json:"model,omitempty"`   // in the program's own words
-	Mode    string `json:"mode,omitempty"`    // the same
+	Mode    string `json:"mode,omitempty"`    // in the program's own words
 	Program string `json:"program,omitempty"` // its name and version
-	Resumed bool   `json:"resumed,omitempty"` // it goes on with what was said before
+	Resumed bool   `json:"resumed,omitempty"` // it continues an earlier conversation
 
-	// Enforced is what holds this program, in one line for people: asks before it writes and runs;
-	// asks nothing: only what its own settings forbid.
+	// Enforced describes the program's restrictions in one line for people: "asks before it writes and
+	// runs", or "asks nothing: only what its own settings forbid".
 	Enforced string `json:"enforced,omitempty"`
 }
 
-// Ask is a question for permission that waits for an answer. What is asked for is Fact.Text, Fact.Tool
-// and the call's arguments in Fact.Raw, under args.
+// Ask is a question for permission that waits for an answer. The subject is in Fact.Text and
+// Fact.Tool, and the call's arguments are in Fact.Raw under args.
 type Ask struct {
 	ID      string   `json:"id"`
 	Options []Option `json:"options,omitempty"`
-	Paths   []string `json:"paths,omitempty"` // which files it is about, as far as the program says; absolute
+	Paths   []string `json:"paths,omitempty"` // the files it concerns, as far as the program names them; absolute
 }
 
-// Option is one answer an agent offers. Several may share a kind: choose by ID.
+// Option is one possible answer. Several options may have the same kind: choose by ID.
 type Option struct {
 	ID    string `json:"id"`
-	Kind  string `json:"kind,omitempty"`  // allow_once, allow_always, reject_once, reject_always, or the agent's own word
+	Kind  string `json:"kind,omitempty"`  // allow_once, allow_always, reject_once, reject_always, or the program's own word
 	Label string `json:"label,omitempty"` // the agent's own words
 }
 
-// Usage is what was used since the last report, not a running total.
+// Usage is what was used since the last report; it is not a running total.
 type Usage struct {
 	InputTokens  int64   `json:"input_tokens,omitempty"`
 	OutputTokens int64   `json:"output_tokens,omitempty"`
@@ -174,72 +171,69 @@ type Stop struct {
 	Detail string
 }
 
-// Reasons of a Stop that decide what comes next. Every driver uses these words for them; all others are
-// for people.
+// Reasons of a Stop on which code depends. Every driver uses these words; all other reasons are only
+// displayed.
 const (
-	ReasonRateLimited      = "rate_limited"      // the provider takes no more for now: nobody has failed
-	ReasonNotResumed       = "not_resumed"       // the program does not know the conversation that was to go on; nothing was done
-	ReasonHeldElsewhere    = "held_elsewhere"    // a background service of the program's own holds it: it must not go on twice
-	ReasonContextExhausted = "context_exhausted" // the conversation is too long for its model: to go on with it will not help
-	ReasonNotSignedIn      = "not_signed_in"     // the provider refuses its key: trying again will not help, somebody has to sign in
-	ReasonDied             = "died"              // the program ended in the middle of its work: its conversation can be gone on with
+	ReasonRateLimited      = "rate_limited"      // the provider's rate limit was reached: not a failure
+	ReasonNotResumed       = "not_resumed"       // the program does not know the conversation to resume; nothing was done
+	ReasonHeldElsewhere    = "held_elsewhere"    // a background service of the program has the conversation open: it must not run twice
+	ReasonContextExhausted = "context_exhausted" // the conversation is too long for its model: resuming it does not help
+	ReasonNotSignedIn      = "not_signed_in"     // the provider rejects the credentials: retrying does not help, a person has to sign in
+	ReasonDied             = "died"              // the program ended during its work: its conversation can be resumed
 )
 
-// Exit is how a process ended, as the system says it.
+// Exit describes how a process ended, as the operating system reports it.
 type Exit struct {
-	Code   int    // -1 where a signal ended it
-	Signal string // SIGKILL, …; empty where it exited
+	Code   int    // -1 if a signal ended it
+	Signal string // SIGKILL, …; empty if it exited
 	At     time.Time
 }
 
-// Wire is the two byte streams of a running process. The output can be read
-// from any offset, as often as wanted; input is written once.
+// Wire holds the two byte streams of a running process. The output can be read from any offset, as
+// often as needed; input is written once.
 type Wire interface {
-	// Output yields what the process writes (standard output and error, as they
-	// came) from an offset on; at the end it waits for more until the process's
-	// output is closed, then gives io.EOF.
+	// Output returns the output of the process (standard output and error, in the order of arrival) from
+	// an offset on. At the end it waits for more until the process's output is closed, then returns
+	// io.EOF.
 	Output(ctx context.Context, offset int64) (io.ReadCloser, error)
 	Send(ctx context.Context, input []byte) error
 	CloseInput(ctx context.Context) error
 }
 
-// Conversation is a driver at work on one session.
+// Conversation is a driver's side of one session.
 type Conversation interface {
-	// Facts reads the agent's output from an offset on and yields what it means,
-	// until the output ends. Bytes that mean nothing to the driver are a Faulted fact.
-	// An error ends the sequence: reading failed, or ctx is done; nothing else.
+	// Facts reads the agent's output from an offset on and yields facts until the output ends. Bytes
+	// without a meaning to the driver yield a Faulted fact. Only a read error or the end of ctx yields
+	// an error, which ends the sequence.
 	Facts(ctx context.Context, from int64) iter.Seq2[Fact, error]
 
-	// Prompt tells the agent something; Cancel asks it to stop what it is doing.
-	// ErrNoInput where the program takes none: keep the prompt for the next
-	// session, end the process where it must stop.
+	// Prompt sends the agent a prompt; Cancel asks it to stop its current work. They return ErrNoInput
+	// if the program takes no input: keep the prompt for the next session, or end the process.
 	Prompt(ctx context.Context, text string) error
 	Cancel(ctx context.Context) error
 }
 
-// Talker is a Driver whose agents can be told something while they run. A program
-// that is told everything at its start has nothing to say to this, so it is an
-// interface of its own; ask TakesInput.
+// Talker is a Driver whose agents may take input while they run. Drivers of programs that receive
+// everything at the start do not implement it. Call TakesInput to find out.
 type Talker interface {
-	// TakesInput says whether Conversation.Prompt reaches the agent, also in the
-	// middle of an answer. It is the same for every agent of the driver.
+	// TakesInput reports whether Conversation.Prompt reaches the agent, also during an answer. The
+	// result is the same for every agent of the driver.
 	TakesInput() bool
 }
 
-// TakesInput says whether the agents of a driver can be told something while they
-// run. Where they cannot, every errand needs a session of its own, and Prompt and
-// Cancel give ErrNoInput.
+// TakesInput reports whether the agents of a driver take input while they run. If not, every prompt
+// needs a session of its own, and Prompt and Cancel return ErrNoInput.
 func TakesInput(d Driver) bool {
 	t, ok := d.(Talker)
 	return ok && t.TakesInput()
 }
 
-// Hears says whether one agent reads what it is told while it runs, in a talk in channels.
+// Hears reports whether an agent reads its input while it runs, in a session for channel turns.
 func Hears(d Driver, a Agent) bool { return HearsAs(d, a, Turn) }
 
-// HearsAs says whether one agent reads what it is told while it runs, in a session of this kind. A
-// driver whose agents differ in that says so of each by a method Hears(Agent) bool, or, where
-// they differ by the kind of session, too, by HearsAs(Agent, Kind) bool.
+// HearsAs reports whether an agent reads its input while it runs, in a session of this kind. A
+// driver whose agents differ implements the method Hears(Agent) bool or, if they also differ by the
+// kind of session, HearsAs(Agent, Kind) bool.
 func HearsAs(d Driver, a Agent, kind Kind) bool {
 	if of, ok := d.(interface{ HearsAs(Agent, Kind) bool }); ok && !of.HearsAs(a, kind) {
 		return false
@@ -250,8 +244,8 @@ func HearsAs(d Driver, a Agent, kind Kind) bool {
 	return TakesInput(d)
 }
 
-// Steers says whether an agent that is told something in the middle of an answer hears it there. Where
-// it does not, what is said meanwhile is kept for it until the answer is over.
+// Steers reports whether a prompt that is sent during an answer affects that answer. If not, the
+// prompt is kept until the answer has ended.
 func Steers(d Driver) bool {
 	if s, ok := d.(interface{ Steers() bool }); ok {
 		return s.Steers()
@@ -259,59 +253,59 @@ func Steers(d Driver) bool {
 	return TakesInput(d)
 }
 
-// Resumer is a Driver that can go on with an earlier conversation, by Session.Resume.
+// Resumer is a Driver that can resume an earlier conversation, given in Session.Resume.
 type Resumer interface {
 	Resumes(a Agent) bool
 }
 
-// Prober is a Driver that can look at a program: is it there, which version, what works? It starts the
-// program and no conversation, and needs no network.
+// Prober is a Driver that can inspect a program: whether it exists, its version, and what works.
+// Probing starts the program but no conversation, and needs no network.
 type Prober interface {
 	Probe(ctx context.Context, a Agent) (Probed, error)
 }
 
-// Probed is what a look at a program has found.
+// Probed is the result of probing a program.
 type Probed struct {
 	Program  string // name and version
 	Path     string
 	Speaks   string   // acp 1, stream-json, exec --json
-	Resumes  bool     // it can go on with an earlier conversation
-	MCP      []string // how it takes our tools: http, stdio
-	Enforced string   // as Conversed.Enforced
-	Warnings []string // what does not work, and what to do
+	Resumes  bool     // it can resume an earlier conversation
+	MCP      []string // transports for the team's tools: http, stdio
+	Enforced string   // see Conversed.Enforced
+	Warnings []string // what does not work, and how to fix it
 }
 
-// Answerer is a Conversation whose agent asks for permission. A program that
-// never asks has nothing to answer, so it is an interface of its own.
+// Answerer is a Conversation whose agent asks for permission. Programs that never ask do not
+// implement it.
 type Answerer interface {
-	// Answer chooses one of the options of a PermissionAsked fact.
+	// Answer chooses an option of a PermissionAsked fact.
 	Answer(ctx context.Context, ask, option string) error
 }
 
-// ErrNoInput says that a program is not told anything while it runs.
+// ErrNoInput is returned if a program takes no input while it runs.
 var ErrNoInput = errors.New("this agent takes no input while it runs")
 
-// Driver starts one kind of agent, tells it things and understands what it says.
+// Driver starts one kind of agent, sends it input and interprets its output.
 type Driver interface {
 	Name() string
 
-	// Check finds what would stop this agent from being started: a command that
-	// does not exist, a script with a fault. The error says what to do.
+	// Check returns an error if this agent cannot be started, for example because its command does not
+	// exist or its script is faulty. The error says how to fix it.
 	Check(a Agent) error
 
-	// Launch says how the session's process is started. It only depends on what it
-	// is given and on this process's own environment: asked again, it says the same.
+	// Launch describes how the session's process is started. The result depends only on the arguments
+	// and on this process's environment: the same call returns the same launch.
 	Launch(a Agent, s Session) (Launch, error)
 
 	Converse(a Agent, s Session, w Wire) Conversation
 
-	// Outcome judges a session that ended; stop is nil where no terminal event
-	// came. Of several terminal events the last one counts.
+	// Outcome evaluates a session that has ended. stop is nil if there was no terminal event. If there
+	// were several, the last one counts.
 	Outcome(s Session, exit Exit, stop *Stop) Outcome
 }
 
-// Outcome is the judgement on a session that ended.
+// Outcome is the evaluation of a session that has ended.
 type Outcome struct {
 	OK  bool
-	Why string // one line, for people; empty where OK needs no words
+	Why string // one line for people; empty if OK needs no explanation
 }

@@ -11,17 +11,16 @@ import (
 	"strings"
 )
 
-// The variables by which an agent finds the tools of its team.
+// The environment variables that give an agent access to its team's tools.
 const (
 	VariableMCPURL   = "FAIRLEAD_MCP_URL"
 	VariableMCPToken = "FAIRLEAD_MCP_TOKEN" //nolint:gosec // a name, and no secret
 	VariableMCPStdio = "FAIRLEAD_MCP_STDIO"
 )
 
-// Environment is the whole environment of an agent's process: what this process
-// was given, then what the agent's configuration adds, then who the agent is.
-// Later ones win. Fairlead's own variables and those by which a service manager
-// speaks to the daemon alone are not handed on.
+// Environment returns the complete environment of an agent's process: this process's own, then what
+// the agent's configuration adds, then the variables below. Later values win. Fairlead's own
+// variables and those that a service manager sets for the daemon are not passed on.
 //
 //	FAIRLEAD_AGENT         its name
 //	FAIRLEAD_SESSION       the session's id, as in coder-17
@@ -34,7 +33,7 @@ const (
 //	FAIRLEAD_MCP_TOKEN     what it shows there: a secret of this session
 //	FAIRLEAD_MCP_STDIO     the same tools for programs that start theirs: a command, a JSON list
 //
-// A process that is told of several turns sees only the first of them here.
+// A process that receives several turns sees only the first of them here.
 func Environment(a Agent, s Session) []string {
 	vars := make(map[string]string)
 	for _, kv := range os.Environ() {
@@ -47,7 +46,7 @@ func Environment(a Agent, s Session) []string {
 			vars[name] = value
 		}
 	}
-	vars["PWD"] = a.Workspace // a shell believes it where it is right, and then keeps its spelling
+	vars["PWD"] = a.Workspace // a shell uses PWD if it is correct, and keeps its spelling
 	vars["FAIRLEAD_AGENT"] = a.Name
 	vars["FAIRLEAD_SESSION"] = s.ID
 	vars["FAIRLEAD_SESSION_KIND"] = string(s.Kind)
@@ -79,14 +78,14 @@ func Environment(a Agent, s Session) []string {
 	return env
 }
 
-// ours are the variables that speak to the daemon and to nobody below it.
+// ours reports whether a variable is meant for the daemon and not for its children.
 func ours(name string) bool {
 	return strings.HasPrefix(name, "FAIRLEAD_") ||
 		slices.Contains([]string{"NOTIFY_SOCKET", "WATCHDOG_PID", "WATCHDOG_USEC", "LISTEN_FDS", "LISTEN_PID", "LISTEN_FDNAMES", "OLDPWD"}, name)
 }
 
-// CheckWorkspace finds a workspace that cannot be one. It need not exist yet: who
-// starts the agent makes it.
+// CheckWorkspace returns an error for an unusable workspace. The folder need not exist yet: it is
+// created when the agent is started.
 func CheckWorkspace(a Agent) error {
 	switch info, err := os.Stat(a.Workspace); {
 	case a.Workspace == "":

@@ -9,9 +9,9 @@ import (
 	"strings"
 )
 
-// FindProgram looks an agent's program up as a shell in its workspace would, with the PATH of an
-// environment, so that it is the same one wherever it is then started from. The path is absolute. The
-// error says what to do.
+// FindProgram looks up an agent's program like a shell in its workspace, with the PATH of the given
+// environment. The result is absolute, so it does not depend on where the process is started. The
+// error says how to fix it.
 func FindProgram(a Agent, env []string) (string, error) {
 	if len(a.Command) == 0 || a.Command[0] == "" {
 		return "", fmt.Errorf("agent %s has no command; give it the program that it is, as in `command: [opencode, acp]`", a.Name)
@@ -39,7 +39,7 @@ func FindProgram(a Agent, env []string) (string, error) {
 		}
 	}
 	for _, dir := range filepath.SplitList(path) {
-		if !filepath.IsAbs(dir) { // "." in PATH is how the wrong program gets started
+		if !filepath.IsAbs(dir) { // "." in PATH would start the wrong program
 			continue
 		}
 		if full := filepath.Join(dir, program); executable(full) == nil {

@@ -12,30 +12,30 @@ import (
 )
 
 const (
-	// LineBytesMax is how much of one line is held in memory: agents were seen to
-	// write lines over 1 MB, and one of them must not make the others starve.
+	// LineBytesMax is how much of one line is held in memory. Agents were seen to write lines over 1 MB,
+	// and one agent must not use up the memory of all.
 	LineBytesMax = 1 << 20
 
-	// cutShownBytes is how much of a longer line is shown: it is data, not speech.
-	// The whole of it stays in the session's output.
+	// cutShownBytes is how much of a longer line is shown, since it is data and not speech. The
+	// session's output keeps the whole line.
 	cutShownBytes = 4 << 10
 
 	// PromptBytesMax is the longest text a driver sends to an agent in one order.
 	PromptBytesMax = 1 << 20
 
-	readBytes = 64 << 10 // one read; a pipe on Linux holds as much
+	readBytes = 64 << 10 // size of one read; the capacity of a Linux pipe
 )
 
 // Line is one line of an agent's output.
 type Line struct {
-	Bytes  []byte // without the line's end (\n or \r\n); only valid until the next line
+	Bytes  []byte // without the line ending (\n or \r\n); only valid until the next line
 	Start  int64  // offset of its first byte
-	End    int64  // offset after its line's end; reading may resume here
+	End    int64  // offset after its line ending; reading may resume here
 	Cut    bool   // longer than LineBytesMax: Bytes is only its beginning
-	Length int64  // bytes in all, without the line's end; with Cut it counts a \r
+	Length int64  // total length without the line ending; with Cut it includes a \r
 }
 
-// Text is the line as it can be shown: valid UTF-8, and a cut one says so.
+// Text returns the line for display: valid UTF-8, with a note if it was cut.
 func (l Line) Text() string {
 	text := strings.ToValidUTF8(string(l.Bytes), string(utf8.RuneError))
 	if l.Cut {
@@ -44,9 +44,9 @@ func (l Line) Text() string {
 	return text
 }
 
-// ReadLines reads an agent's output from an offset on and yields its lines until
-// the output ends; the last one may lack its line's end. It holds LineBytesMax
-// bytes at most, whatever the agent writes. An error ends the sequence.
+// ReadLines reads an agent's output from an offset on and yields its lines until the output ends;
+// the last one may lack a line ending. It holds at most LineBytesMax bytes in memory. An error ends
+// the sequence.
 func ReadLines(ctx context.Context, w Wire, from int64) iter.Seq2[Line, error] {
 	return func(yield func(Line, error) bool) {
 		if err := readLines(ctx, w, from, func(l Line) bool { return yield(l, nil) }); err != nil {
@@ -63,7 +63,7 @@ func readLines(ctx context.Context, w Wire, from int64, yield func(Line) bool) e
 	if err != nil {
 		return fmt.Errorf("read the agent's output from byte %d: %w", from, err)
 	}
-	// A reader that waits for more is woken by being closed. Close may come twice.
+	// Closing the output wakes a reader that waits for more. Close may be called twice.
 	release := context.AfterFunc(ctx, func() { output.Close() })
 	defer func() {
 		release()
@@ -100,7 +100,7 @@ func readLines(ctx context.Context, w Wire, from int64, yield func(Line) bool) e
 	}
 }
 
-// lineBuffer gathers one line from pieces and forgets what goes beyond the limit.
+// lineBuffer assembles one line from pieces and drops what exceeds the limit.
 type lineBuffer struct {
 	kept   []byte
 	start  int64
@@ -109,7 +109,7 @@ type lineBuffer struct {
 
 func (b *lineBuffer) add(piece []byte) {
 	b.length += int64(len(piece))
-	// One byte more than the limit is kept: it may be the \r of a line that just fits.
+	// Keep one byte more than the limit: it may be the \r of a line that just fits.
 	if room := LineBytesMax + 1 - len(b.kept); room > 0 {
 		b.kept = append(b.kept, piece[:min(room, len(piece))]...)
 	}
@@ -126,13 +126,13 @@ func (b *lineBuffer) take(ending int64) Line {
 		l.Bytes = l.Bytes[:cutAt(l.Bytes, cutShownBytes)]
 	}
 	b.kept, b.start, b.length = b.kept[:0], l.End, 0
-	if cap(b.kept) > 4*readBytes { // one long line must not cost its size for ever
+	if cap(b.kept) > 4*readBytes { // release the memory of a long line
 		b.kept = nil
 	}
 	return l
 }
 
-// cutAt is the greatest length up to n that does not cut a character in two.
+// cutAt returns the greatest length up to n that does not split a character.
 func cutAt(b []byte, n int) int {
 	if len(b) <= n {
 		return len(b)
@@ -142,5 +142,5 @@ func cutAt(b []byte, n int) int {
 			return n - back
 		}
 	}
-	return n // no UTF-8 at all: any place is as good
+	return n // not UTF-8: any place will do
 }

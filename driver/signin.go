@@ -5,19 +5,19 @@ import (
 	"regexp"
 )
 
-// keyWords are how providers and programs word that they do not know who asks, or what he may. They
-// are looked for in the words of a failure only, never in what a model says.
+// keyWords matches error messages about missing or invalid credentials. Only failures are searched,
+// never the words of a model.
 var keyWords = regexp.MustCompile(`(?i)(invalid|incorrect|missing|expired|revoked|unknown|no) (x-)?api[ _-]?key|invalid[ _]authentication|authentication[ _](error|failed|required)|` +
 	`invalid (bearer|access|auth) token|oauth token (has )?expired|not (logged|signed) in|please (log|sign) in|run /login|` +
 	`(status|error|http|code)\W{0,4}(code\W{0,4})?40[13]\b|\b401\b.{0,20}unauthori[sz]ed|\b403\b.{0,20}forbidden`)
 
-// KeyRefused says whether a failure is a provider that refuses who asks: by its HTTP status (0: not
-// known), or by its words. Trying again does not help; somebody has to sign in.
+// KeyRefused reports whether a failure means that the provider rejects the credentials, by its HTTP
+// status (0: unknown) or its text. Retrying does not help: a person has to sign in.
 func KeyRefused(status int, words string) bool {
 	return status == 401 || status == 403 || keyWords.MatchString(words)
 }
 
-// signIns are how one signs in, by the file name of a program.
+// signIns says how to sign in, by the program's file name.
 var signIns = map[string]string{
 	"claude":   "run `claude` once by hand and say /login, or put ANTHROPIC_API_KEY into its `env`",
 	"codex":    "run `codex login`, or put CODEX_API_KEY into its `env`",
@@ -26,8 +26,8 @@ var signIns = map[string]string{
 	"qwen":     "run `qwen` once by hand, or put OPENAI_API_KEY into its `env`",
 }
 
-// SignIn says in words how one signs in for an agent's program: what a person is to do whose provider
-// refuses him.
+// SignIn returns instructions for signing in to an agent's program, for errors about rejected
+// credentials.
 func SignIn(kind string, command []string) string {
 	program := kind
 	if len(command) > 0 {

@@ -21,7 +21,7 @@ import (
 )
 
 // Entry is one line of a recorded conversation with a program (testdata/dialogues/NAME.jsonl). Dir
-// says what it is:
+// is its kind:
 //
 //	order  we are told something (Msg is a speech.Order)
 //	start  the adapter starts a program (Argv; Env: the names of what it adds to the environment)
@@ -44,23 +44,24 @@ type Entry struct {
 	Signal  string          `json:"signal,omitempty"`
 }
 
-// dialoguePatience is how long, in a time that nobody waits for, the other side may do nothing
-// before it is taken to be waiting, too.
+// dialoguePatience is how much virtual time the other side may do nothing before it is assumed to
+// wait as well.
 const dialoguePatience = time.Hour
 
-// startsMax is how many programs may wait to be mentioned by the recording.
+// startsMax is how many programs may have started before the recording mentions them.
 const startsMax = 16
 
-// recordedDir is the workspace of a recorded conversation, wherever it was recorded.
+// recordedDir is the workspace in every recording, whatever it was when recorded.
 const recordedDir = "/work/repo"
 
-// Dialogue plays a recorded conversation with a protocol, again and again with the program's output
-// cut into pieces of other sizes. What the program wrote is fed in, and what the protocol writes is
-// compared in order with what was sent then, ids aside. The events that come of it are compared
-// with testdata/transcripts/NAME.raw, which Run then reads. UPDATE=1 renews both: read the diff.
+// Dialogue plays a recorded conversation with a protocol, repeatedly, with the program's output
+// split into pieces of different sizes. It feeds the program's output to the protocol and compares
+// what the protocol writes with the recording, in order, ignoring IDs. The resulting events are
+// compared with testdata/transcripts/NAME.raw, which Run then reads. UPDATE=1 renews both; check the
+// diff.
 //
-// part may lack all that a recording does not depend on. When the recording is at its end, nobody will
-// say any more. Time is synctest's: whatever waits waits for nothing.
+// part may omit everything that the recording does not depend on. At the end of the recording, the
+// orders are closed. Time is synctest's, so waiting takes no real time.
 func Dialogue(t *testing.T, p adapter.Protocol, part adapter.Part, file string) {
 	t.Helper()
 	entries := readEntries(t, file)
@@ -92,20 +93,20 @@ func Dialogue(t *testing.T, p adapter.Protocol, part adapter.Part, file string) 
 	}
 }
 
-// dialogue is one play of a recording.
+// dialogue is one playback of a recording.
 type dialogue struct {
 	t       testing.TB
 	sizes   []int
 	events  bytes.Buffer
-	ids     map[string]json.RawMessage // of our requests: as recorded, as they are
+	ids     map[string]json.RawMessage // IDs of our requests: recorded ID to current ID
 	started chan *recorded
 	program *recorded
-	said    []Entry // what happened, to be recorded anew
-	lives   []bool  // by program: the recording says when it ends
+	said    []Entry // what happened, to update the recording
+	lives   []bool  // by program: the recording contains its end
 }
 
-// lives says of each program in a recording whether its end is in it, too. It lives until then, also
-// where its input has ended: some answer only then.
+// lives reports for each program in a recording whether the recording contains its end. Such a
+// program runs until then, even after its input has ended, because some answer only then.
 func lives(entries []Entry) (all []bool) {
 	for _, e := range entries {
 		switch {
@@ -159,7 +160,7 @@ func (d *dialogue) play(p adapter.Protocol, part adapter.Part, entries []Entry) 
 
 // do plays one entry.
 func (d *dialogue) do(i int, e Entry, orders chan<- speech.Order, stop chan struct{}, taken *int64) {
-	synctest.Wait() // all that was written is understood
+	synctest.Wait() // all output has been handled
 	switch e.Dir {
 	case "order":
 		var o speech.Order
@@ -205,7 +206,7 @@ func (d *dialogue) do(i int, e Entry, orders chan<- speech.Order, stop chan stru
 	}
 }
 
-// sent takes the next line that the protocol writes and compares it with what was recorded.
+// sent reads the next line that the protocol writes and compares it with the recording.
 func (d *dialogue) sent(i int, recorded json.RawMessage) json.RawMessage {
 	line, ok := d.program.line()
 	if !ok {
@@ -214,7 +215,7 @@ func (d *dialogue) sent(i int, recorded json.RawMessage) json.RawMessage {
 	}
 	now := message(line)
 	want, got := object(recorded), object(line)
-	if want == nil || got == nil { // plain words
+	if want == nil || got == nil { // plain text
 		if !bytes.Equal(compacted(recorded), now) {
 			d.complain("line %d: the protocol writes %s, and wrote %s", i+1, shorten(string(now)), shorten(string(recorded)))
 		}
@@ -232,7 +233,7 @@ func (d *dialogue) sent(i int, recorded json.RawMessage) json.RawMessage {
 	return now
 }
 
-// message is a line as it is recorded: an object as it is, anything else as a text.
+// message returns a line as it is recorded: an object unchanged, anything else as a JSON string.
 func message(line []byte) json.RawMessage {
 	if object(line) != nil {
 		return bytes.Clone(line)
@@ -240,7 +241,7 @@ func message(line []byte) json.RawMessage {
 	return encoded(strings.ToValidUTF8(string(line), "\uFFFD"))
 }
 
-// compacted is a text of a recording as we write one.
+// compacted formats a recorded text the way our code writes it.
 func compacted(recorded json.RawMessage) json.RawMessage {
 	var text string
 	if json.Unmarshal(recorded, &text) != nil {
@@ -249,7 +250,7 @@ func compacted(recorded json.RawMessage) json.RawMessage {
 	return encoded(text)
 }
 
-// answered gives a recorded answer the id that our question has now.
+// answered replaces the ID in a recorded response by the current ID of our request.
 func (d *dialogue) answered(msg json.RawMessage) json.RawMessage {
 	m := object(msg)
 	switch id := m["id"]; {
@@ -270,7 +271,7 @@ func (d *dialogue) answered(msg json.RawMessage) json.RawMessage {
 	return msg
 }
 
-// asks says whether a message that we send wants an answer, so that its id is ours.
+// asks reports whether one of our messages expects a response, so that its ID is ours.
 func asks(m map[string]json.RawMessage) bool {
 	return m["method"] != nil || string(m["type"]) == `"control_request"`
 }
@@ -306,7 +307,7 @@ func encoded(v any) json.RawMessage {
 	return bytes.TrimSpace(b.Bytes())
 }
 
-// variables are the names of an environment, in order.
+// variables returns the sorted names of an environment's variables.
 func variables(env []string) (all []string) {
 	for _, kv := range env {
 		name, _, _ := strings.Cut(kv, "=")
@@ -343,10 +344,10 @@ func writeEntries(t *testing.T, file string, all []Entry) {
 	must(t, os.WriteFile(file, b.Bytes(), 0o666))
 }
 
-// The mutex is what a recorded program and its reader share.
+// The mutex guards what a recorded program and its reader share.
 type guarded struct {
 	mu      sync.Mutex
-	changed chan struct{} // closed and made anew
+	changed chan struct{} // closed and replaced at each change
 }
 
 func (g *guarded) wake() {

@@ -1,20 +1,17 @@
-// Package drivertest is the test that every driver must pass.
+// Package drivertest is the conformance suite for drivers.
 //
-// It is the examiner who knows no language but knows what an interpreter owes: to
-// say the same when the speaker stutters, to go on where he was interrupted, to
-// keep a secret, not to faint at nonsense, and to stop when he is told to. Whoever
-// writes a driver calls Run with a few agents that the driver can really start,
-// puts recorded output into testdata/transcripts, and is done.
+// It checks that a driver produces the same facts however its input is split, resumes at every fact,
+// keeps secrets, tolerates hostile output, and stops when asked. To test a driver, call Run with
+// some agents that it can really start, and put recorded output into testdata/transcripts.
 //
 //	testdata/transcripts/NAME.raw     bytes, as an agent wrote them
 //	testdata/transcripts/NAME.facts   what the driver made of them, a fact a line; renewed by UPDATE=1
 //	testdata/dialogues/NAME.jsonl     who said what to whom, as Record wrote it down
 //
-// A driver whose agents stand behind an adapter is a protocol, too: Dialogue plays it a program from a recording, looks
-// at what it answers, and makes NAME.raw of what it tells.
+// A driver whose agents run behind an adapter is also a protocol: Dialogue feeds it a program's
+// recorded output, compares its messages with the recording, and writes its events to NAME.raw.
 //
-// The one promise: a driver that passes cannot lose or double a fact by where its
-// reading was interrupted.
+// Promise: a driver that passes neither loses nor repeats a fact when its reading is interrupted.
 package drivertest
 
 import (
@@ -32,18 +29,18 @@ import (
 )
 
 const (
-	resumesMax    = 200     // offsets to resume from, of one transcript
-	everySplitMax = 1 << 10 // a longer transcript is cut into pieces of some sizes, not at every byte: that is its length squared
+	resumesMax    = 200     // offsets per transcript at which reading resumes
+	everySplitMax = 1 << 10 // longer transcripts are split into pieces of some sizes, not at every byte: that takes quadratic time
 )
 
-// Case is an agent that the driver can start, and how its session ends.
+// Case is an agent that the driver can start, and the expected end of its session.
 type Case struct {
 	Name    string
-	Agent   driver.Agent // a workspace is made where it has none
+	Agent   driver.Agent // a workspace is created if it has none
 	Session driver.Session
-	Tell    func(t *testing.T, p *Process, c driver.Conversation, f driver.Fact) // called with each fact as it comes; may be nil
+	Tell    func(t *testing.T, p *Process, c driver.Conversation, f driver.Fact) // called with each fact as it arrives; may be nil
 	Facts   []string                                                             // kind, space, text; nil: not compared
-	OK      bool                                                                 // the outcome
+	OK      bool                                                                 // the expected outcome
 }
 
 // Run runs the suite.
@@ -75,7 +72,7 @@ func Run(t *testing.T, d driver.Driver, cases ...Case) {
 	}
 }
 
-// launch looks at how a case would be started.
+// launch checks how a case would be started.
 func launch(t *testing.T, d driver.Driver, c Case) {
 	const secret = "swordfish-7c1f"
 	c.Agent.Env = append(slices.Clip(c.Agent.Env), "FAIRLEAD_TEST_SECRET="+secret)
@@ -116,7 +113,7 @@ func launch(t *testing.T, d driver.Driver, c Case) {
 	launchLead(t, d, c)
 }
 
-// launchTurn looks at how the same agent would be started for a turn in a channel.
+// launchTurn checks how the same agent would be started for a turn in a channel.
 func launchTurn(t *testing.T, d driver.Driver, c Case) {
 	const prompt = "whose-turn-it-is-4b8e"
 	s := driver.Session{ID: c.Session.ID, Kind: driver.Turn, Prompt: prompt, Attempt: 1, Channel: "reviews", Turn: 7}
@@ -143,8 +140,8 @@ func launchTurn(t *testing.T, d driver.Driver, c Case) {
 	}
 }
 
-// launchLead looks at how the same agent would be started to lead the team. Who takes no input
-// while it runs leads none, and is only to be told from others.
+// launchLead checks how the same agent would be started as lead. An agent that takes no input while
+// it runs cannot lead; it only has to be distinguishable from others.
 func launchLead(t *testing.T, d driver.Driver, c Case) {
 	const prompt = "who-is-alive-9d3a"
 	s := driver.Session{ID: c.Session.ID, Kind: driver.Lead, Prompt: prompt, Attempt: 1}
@@ -167,7 +164,7 @@ func launchLead(t *testing.T, d driver.Driver, c Case) {
 	}
 }
 
-// input compares what a driver says of itself with what its conversations do.
+// input compares what a driver reports about input with what its conversations do.
 func input(t *testing.T, d driver.Driver) {
 	talk := d.Converse(driver.Agent{}, driver.Session{}, &Recording{})
 	for what, err := range map[string]error{"Prompt": talk.Prompt(t.Context(), "hello"), "Cancel": talk.Cancel(t.Context())} {
@@ -177,7 +174,7 @@ func input(t *testing.T, d driver.Driver) {
 	}
 }
 
-// play starts a case for real.
+// play really runs a case.
 func play(t *testing.T, d driver.Driver, c Case) {
 	l, err := d.Launch(c.Agent, c.Session)
 	must(t, err)
@@ -220,7 +217,7 @@ func play(t *testing.T, d driver.Driver, c Case) {
 	resume(t, d, p.Spool(t), live)
 }
 
-// transcripts compares recorded output with its golden facts, however it is cut.
+// transcripts compares the facts of recorded output with golden files, for every way to split it.
 func transcripts(t *testing.T, d driver.Driver, dir string) {
 	files, err := filepath.Glob(filepath.Join(dir, "*.raw"))
 	must(t, err)
@@ -258,7 +255,8 @@ func golden(t *testing.T, file, got string) {
 	}
 }
 
-// splits are ways to cut n bytes: at every byte, byte by byte, and in some sizes.
+// splits returns ways to split n bytes: at every byte, into single bytes, and into pieces of some
+// sizes.
 func splits(n int) [][]int {
 	ways := [][]int{{1}, {2, 3}, {7}, {4096}}
 	for i := 1; i < n && n <= everySplitMax; i++ {
@@ -267,7 +265,7 @@ func splits(n int) [][]int {
 	return ways
 }
 
-// hostile is output that no agent should write, and that some did.
+// hostile feeds output that no agent should write and that some have written.
 func hostile(t *testing.T, d driver.Driver) {
 	long := strings.Repeat("ä", driver.LineBytesMax) // 2 MiB, and cut in the middle of a character
 	for name, output := range map[string]string{
@@ -288,8 +286,8 @@ func hostile(t *testing.T, d driver.Driver) {
 	}
 }
 
-// waiting is a reader of output that does not end: it must let go, by itself and
-// when it is told to.
+// waiting reads output that does not end: the readers must be closed when the loop is left and when
+// the context ends.
 func waiting(t *testing.T, d driver.Driver) {
 	files, err := filepath.Glob(filepath.Join("testdata", "transcripts", "*.raw"))
 	must(t, err)

@@ -13,11 +13,11 @@ import (
 	"github.com/fairlead-dev/fairlead/driver"
 )
 
-// factTextMax is the longest text of a fact: a line at its limit, and words about it.
+// factTextMax is the longest text of a fact: a line of maximum length and a note about it.
 const factTextMax = driver.LineBytesMax + 4096
 
-// Facts reads everything a wire gives, from an offset on, and fails the test where
-// a fact is not as the seam says.
+// Facts reads everything from an offset on, and fails the test if a fact breaks the rules of package
+// driver.
 func Facts(t testing.TB, d driver.Driver, w driver.Wire, from int64) []driver.Fact {
 	t.Helper()
 	var facts []driver.Fact
@@ -44,7 +44,7 @@ var kinds = []driver.FactKind{
 	driver.PermissionAnswered, driver.PermissionWithdrawn, driver.ConversationNamed, driver.RateLimited,
 }
 
-// wrong says how a fact breaks the rules of the seam.
+// wrong says which rule of package driver a fact breaks; empty: none.
 func wrong(f driver.Fact) string {
 	switch {
 	case !slices.Contains(kinds, f.Kind):
@@ -75,9 +75,8 @@ func wrong(f driver.Fact) string {
 	return ""
 }
 
-// Check is what must hold of any bytes an agent could write: no fact breaks a
-// rule, and the facts are the same in pieces of that size and from every offset.
-// Fuzz targets call it.
+// Check verifies what must hold for any output: no fact breaks a rule, and the facts are the same
+// for pieces of the given size and from every offset. Fuzz tests call it.
 func Check(t testing.TB, d driver.Driver, output []byte, piece int) {
 	t.Helper()
 	whole := Facts(t, d, &Recording{Bytes: output}, 0)
@@ -88,10 +87,10 @@ func Check(t testing.TB, d driver.Driver, output []byte, piece int) {
 	resume(t, d, output, whole)
 }
 
-// resume reads again from the offset of every fact: what follows must be what
-// followed. Of facts with one offset the first is meant, which may be the end of
-// one line or the beginning of the next: a line's earlier facts carry its
-// beginning, and are told again so that none is lost.
+// resume reads again from the offset of every fact and expects the same facts from there on. If
+// several facts have the same offset, the first one is meant, which may be the end of one line or
+// the beginning of the next: earlier facts of a line have the offset of its beginning and are
+// repeated so that none is lost.
 func resume(t testing.TB, d driver.Driver, output []byte, whole []driver.Fact) {
 	t.Helper()
 	if len(whole) == 0 {
@@ -126,7 +125,7 @@ func same(t testing.TB, how string, want, got []driver.Fact) {
 	}
 }
 
-// Render is a fact in one line, for golden files.
+// Render formats a fact in one line, for golden files.
 func Render(f driver.Fact) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%d %s", f.Offset, f.Kind)

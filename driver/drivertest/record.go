@@ -16,11 +16,11 @@ import (
 	"github.com/fairlead-dev/fairlead/driver/speech"
 )
 
-// Record holds a conversation with a real program and writes it down as Dialogue plays it. tell is
-// asked for orders after each event, first with a zero one: the first order must be a start; one
-// without a type says that no more will come. replace are pairs of what is written otherwise, as
-// strings.NewReplacer takes them: the workspace should be recorded as /work/repo, and names of this machine
-// and its user not at all. It gives the terminal event.
+// Record runs a conversation with a real program and writes the recording that Dialogue plays. It
+// calls tell for orders after each event, at first with a zero event: the first order must be a
+// start, and an order without a type means that no more will come. replace are pairs for
+// strings.NewReplacer: replace the workspace by /work/repo, and remove names of this machine and its
+// user. It returns the terminal event.
 func Record(t *testing.T, p adapter.Protocol, part adapter.Part, env []string, file string, tell func(speech.Event) []speech.Order, replace ...string) driver.Stop {
 	t.Helper()
 	r := &recorder{began: time.Now(), replace: strings.NewReplacer(append(replace, part.Dir, recordedDir)...)}
@@ -55,7 +55,7 @@ func Record(t *testing.T, p adapter.Protocol, part adapter.Part, env []string, f
 	return stop
 }
 
-// tellAll gives the orders that tell wants, and notes each that was taken.
+// tellAll sends the orders that tell returns, and records each one that was received.
 func tellAll(r *recorder, tell func(speech.Event) []speech.Order, asked <-chan speech.Event, orders chan<- speech.Order, over <-chan struct{}) {
 	var e speech.Event
 	var taken int64
@@ -72,7 +72,7 @@ func tellAll(r *recorder, tell func(speech.Event) []speech.Order, asked <-chan s
 			}
 			taken += int64(len(o.Encode()))
 			o.End = taken
-			at := r.note(Entry{Dir: "order", Msg: bytes.TrimSpace(o.Encode())}) // before what comes of it
+			at := r.note(Entry{Dir: "order", Msg: bytes.TrimSpace(o.Encode())}) // recorded before its consequences
 			select {
 			case orders <- o:
 			case <-over:
@@ -91,13 +91,13 @@ func tellAll(r *recorder, tell func(speech.Event) []speech.Order, asked <-chan s
 type recorder struct {
 	began   time.Time
 	replace *strings.Replacer
-	over    atomic.Bool // the terminal event was told: how the program ends now is our doing
+	over    atomic.Bool // the terminal event was reported: from now on we end the program
 
 	mu      sync.Mutex
 	entries []Entry
 }
 
-// note adds an entry and says where it is.
+// note adds an entry and returns its index.
 func (r *recorder) note(e Entry) int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -119,7 +119,7 @@ func (r *recorder) forget(at int) {
 	r.entries = slices.Delete(r.entries, at, at+1)
 }
 
-// line notes one line that was written by somebody.
+// line records one line.
 func (r *recorder) line(dir string, line []byte) {
 	switch {
 	case object(line) != nil:
@@ -131,7 +131,7 @@ func (r *recorder) line(dir string, line []byte) {
 	}
 }
 
-// tapped is a process whose input and output are noted.
+// tapped is a process whose input and output are recorded.
 type tapped struct {
 	adapter.Process
 	r *recorder
@@ -160,7 +160,7 @@ func (p *tapped) Wait() driver.Exit {
 	return exit
 }
 
-// lineTap calls each with every whole line that is written to it.
+// lineTap calls each with every complete line that is written to it.
 type lineTap struct {
 	each func(line []byte)
 	rest []byte

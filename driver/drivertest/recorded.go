@@ -11,17 +11,17 @@ import (
 	"github.com/fairlead-dev/fairlead/driver/adapter"
 )
 
-// recorded is a program that is played from a recording. It blocks on channels alone, so that
-// synctest knows when everybody waits.
+// recorded is a program that is played from a recording. It blocks on channels only, so that
+// synctest can detect when all goroutines wait.
 type recorded struct {
 	command adapter.Command
 	sizes   []int
-	lives   bool // when its input has ended
+	lives   bool // keeps running after its input has ended
 
 	guarded
-	output []byte // written and not read
+	output []byte // written but not read
 	piece  int
-	input  []byte // what it was told and has not read
+	input  []byte // received but not read
 	ended  bool
 	exit   driver.Exit
 }
@@ -55,7 +55,7 @@ func (r *recorded) end(exit driver.Exit) {
 	r.wake()
 }
 
-// line takes the next line of its input.
+// line reads the next line of its input.
 func (r *recorded) line() ([]byte, bool) {
 	late := time.After(dialoguePatience)
 	for {
@@ -77,7 +77,7 @@ func (r *recorded) line() ([]byte, bool) {
 	}
 }
 
-// unread is what it was told and did not read.
+// unread returns the lines of input that were not read.
 func (r *recorded) unread() (lines [][]byte) {
 	if r == nil {
 		return nil
@@ -118,7 +118,7 @@ func (i *recordedInput) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// Close ends the program, where the recording does not say when it ended.
+// Close ends the program if the recording does not contain its end.
 func (i *recordedInput) Close() error {
 	if !i.lives {
 		(*recorded)(i).end(driver.Exit{})

@@ -18,19 +18,18 @@ import (
 	"github.com/fairlead-dev/fairlead/driver"
 )
 
-// Recording is a wire that plays back output which was written before. Input is
-// kept in Sent.
+// Recording is a wire that plays recorded output. Input is kept in Sent.
 type Recording struct {
 	Bytes []byte
-	Sizes []int // of the pieces it comes in, over and over; none: as the reader asks
-	Open  bool  // the output does not end: a reader waits until its context is done
+	Sizes []int // sizes of the pieces, repeated; none: as the reader asks
+	Open  bool  // the output does not end: readers wait until their context is done
 
 	mu    sync.Mutex
 	Sent  []byte
-	reads atomic.Int32 // readers that were not closed
+	reads atomic.Int32 // readers that are still open
 }
 
-// Output plays from an offset on.
+// Output plays the recording from an offset on.
 func (r *Recording) Output(ctx context.Context, offset int64) (io.ReadCloser, error) {
 	if offset < 0 || offset > int64(len(r.Bytes)) {
 		return nil, fmt.Errorf("offset %d of %d bytes", offset, len(r.Bytes))
@@ -39,7 +38,7 @@ func (r *Recording) Output(ctx context.Context, offset int64) (io.ReadCloser, er
 	return &playback{wire: r, rest: r.Bytes[offset:], ctx: ctx, closed: make(chan struct{})}, nil
 }
 
-// Send keeps what is told.
+// Send keeps the input.
 func (r *Recording) Send(_ context.Context, input []byte) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -89,8 +88,8 @@ func (p *playback) Close() error {
 	return nil
 }
 
-// Process is a running agent: a small stand-in for a shim, for tests. What it
-// writes goes to a file, and is read from there.
+// Process is a running agent in a test, in place of a shim. Its output goes to a file and is read
+// from there.
 type Process struct {
 	cmd   *exec.Cmd
 	stdin io.WriteCloser
@@ -100,18 +99,18 @@ type Process struct {
 	mu      sync.Mutex
 	size    int64
 	closed  bool          // the output has ended
-	changed chan struct{} // closed and made anew whenever size or closed changed
+	changed chan struct{} // closed and replaced whenever size or closed changes
 
 	done chan struct{} // closed when the process and its output have ended
 	exit driver.Exit
 }
 
 const (
-	outputGrace = 5 * time.Second // for output that somebody holds open after the agent ended
-	deadline    = 2 * time.Minute // of anything a test waits for, on machines with much other work
+	outputGrace = 5 * time.Second // for output that another process holds open after the agent has ended
+	deadline    = 2 * time.Minute // limit for every wait of a test; generous for loaded machines
 )
 
-// Start starts a process as a driver's launch says. It is ended with the test.
+// Start starts a process for a driver's launch. It is ended at the end of the test.
 func Start(t testing.TB, l driver.Launch) *Process {
 	t.Helper()
 	p := &Process{
@@ -135,7 +134,7 @@ func Start(t testing.TB, l driver.Launch) *Process {
 		<-p.done
 	})
 	p.sent.Store(int64(len(l.Input)))
-	go func() { // its own: an agent that does not read must not stop the test
+	go func() { // in a goroutine: an agent that does not read must not block the test
 		if _, err := p.stdin.Write(l.Input); err != nil || !l.KeepStdin {
 			p.stdin.Close()
 		}
@@ -151,7 +150,7 @@ func must(t testing.TB, err error) {
 	}
 }
 
-// pump copies output to the file and waits for the end of it all.
+// pump copies output to the file and waits until all has ended.
 func (p *Process) pump(r, file *os.File) {
 	copied := make(chan struct{})
 	go func() {
@@ -171,7 +170,7 @@ func (p *Process) pump(r, file *os.File) {
 		}
 	}()
 	err := p.cmd.Wait()
-	_ = syscall.Kill(-p.cmd.Process.Pid, syscall.SIGKILL) // its children; those that left the group stay
+	_ = syscall.Kill(-p.cmd.Process.Pid, syscall.SIGKILL) // its children, except those that left the group
 	select {
 	case <-copied:
 	case <-time.After(outputGrace):
@@ -215,7 +214,7 @@ func (p *Process) change(n int64, closed bool) {
 	p.changed = make(chan struct{})
 }
 
-// PID is the process's id.
+// PID is the process ID.
 func (p *Process) PID() int { return p.cmd.Process.Pid }
 
 // Done is closed when the process and its output have ended.
@@ -224,7 +223,7 @@ func (p *Process) Done() <-chan struct{} { return p.done }
 // Signal sends a signal to the process and to its group.
 func (p *Process) Signal(s syscall.Signal) {
 	select {
-	case <-p.done: // its pid may be somebody else's by now
+	case <-p.done: // its PID may have been reused by now
 	default:
 		_ = syscall.Kill(-p.cmd.Process.Pid, s)
 	}
@@ -242,7 +241,7 @@ func (p *Process) Wait(t testing.TB) driver.Exit {
 	return p.exit
 }
 
-// Spool is everything the process has written so far.
+// Spool returns everything the process has written so far.
 func (p *Process) Spool(t testing.TB) []byte {
 	t.Helper()
 	b, err := os.ReadFile(p.spool)
@@ -259,12 +258,12 @@ func (p *Process) Output(ctx context.Context, offset int64) (io.ReadCloser, erro
 	return &follower{p: p, f: f, ctx: ctx, at: offset}, nil
 }
 
-// Sent is how many bytes of input the process was given, its launch's among them.
+// Sent is how many bytes of input the process was given, including its launch's.
 func (p *Process) Sent() int64 { return p.sent.Load() }
 
 // Send writes to the process's standard input.
 func (p *Process) Send(_ context.Context, input []byte) error {
-	p.sent.Add(int64(len(input))) // before it is there, so that nobody can have taken more
+	p.sent.Add(int64(len(input))) // before writing, so that the agent cannot report more than this
 	_, err := io.Copy(p.stdin, bytes.NewReader(input))
 	return err
 }

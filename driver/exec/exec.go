@@ -1,15 +1,12 @@
 // Package exec drives any command that knows nothing of Fairlead.
 //
-// Think of a night watchman who listens at a door. He does not know the language
-// spoken inside: each line he hears he writes down as it was. He cannot call
-// anything in; when the door opens he looks whether it was opened calmly (exit
-// code 0) or not, and that is his whole judgement. What goes in goes in at the
-// beginning: a cleanup session gets --cleanup-session as its last argument (SPEC
-// C4), and a turn in a channel gets what is asked of it on standard input, which
-// then ends.
+// Each line of its output is a fact, unchanged, and exit code 0 means success. The command takes no
+// input while it runs. Its input is fixed at the start: a cleanup session gets --cleanup-session as
+// its last argument (SPEC C4), and a turn in a channel gets its prompt on standard input, which then
+// ends.
 //
-// The one promise: every line the command wrote is exactly one fact, in order, and
-// nothing is read into it.
+// Promise: every line that the command writes is exactly one fact, in order and without
+// interpretation.
 package exec
 
 import (
@@ -24,13 +21,13 @@ import (
 // CleanupFlag is added to the command of a cleanup session (seed 000, SPEC C4).
 const CleanupFlag = "--cleanup-session"
 
-// Driver starts a command. Its zero value is ready.
+// Driver starts a command. Its zero value is ready to use.
 type Driver struct{}
 
 // Name is the word that fairlead.yaml uses.
 func (Driver) Name() string { return "exec" }
 
-// Check finds a command that cannot be started, or a workspace that cannot be one.
+// Check returns an error for a command that cannot be started, or an unusable workspace.
 func (Driver) Check(a driver.Agent) error {
 	if len(a.Command) == 0 || a.Command[0] == "" {
 		return fmt.Errorf("agent %s has no command; give it one, as in `command: [python3, agent.py]`", a.Name)
@@ -42,8 +39,8 @@ func (Driver) Check(a driver.Agent) error {
 	return err
 }
 
-// Launch is the command itself. The program is looked up here, in the agent's own
-// PATH, so that it is the same one wherever the process is then started from.
+// Launch returns the command itself. The program is looked up here, in the agent's own PATH, so that
+// the result does not depend on where the process is started.
 func (Driver) Launch(a driver.Agent, s driver.Session) (driver.Launch, error) {
 	if len(a.Command) == 0 || a.Command[0] == "" {
 		return driver.Launch{}, fmt.Errorf("agent %s has no command; give it one, as in `command: [python3, agent.py]`", a.Name)
@@ -62,17 +59,17 @@ func (Driver) Launch(a driver.Agent, s driver.Session) (driver.Launch, error) {
 		if len(s.Prompt) > driver.PromptBytesMax {
 			return driver.Launch{}, fmt.Errorf("agent %s: the prompt has %d bytes, %d is the most; put it in a file and name the file", a.Name, len(s.Prompt), driver.PromptBytesMax)
 		}
-		launch.Input = []byte(strings.TrimSuffix(s.Prompt, "\n") + "\n") // a shell's read takes whole lines
+		launch.Input = []byte(strings.TrimSuffix(s.Prompt, "\n") + "\n") // a shell's read command needs complete lines
 	}
 	return launch, nil
 }
 
-// Converse listens to one session.
+// Converse returns the conversation of one session.
 func (Driver) Converse(_ driver.Agent, _ driver.Session, w driver.Wire) driver.Conversation {
 	return listener{w}
 }
 
-// Outcome is OK where the command ended with exit code 0.
+// Outcome is OK if the command ended with exit code 0.
 func (Driver) Outcome(_ driver.Session, exit driver.Exit, _ *driver.Stop) driver.Outcome {
 	switch {
 	case exit.Signal != "":
@@ -87,7 +84,7 @@ func (Driver) Outcome(_ driver.Session, exit driver.Exit, _ *driver.Stop) driver
 
 type listener struct{ wire driver.Wire }
 
-// Facts makes one Said of every line.
+// Facts yields one Said for every line.
 func (l listener) Facts(ctx context.Context, from int64) iter.Seq2[driver.Fact, error] {
 	return func(yield func(driver.Fact, error) bool) {
 		for line, err := range driver.ReadLines(ctx, l.wire, from) {
@@ -102,8 +99,8 @@ func (l listener) Facts(ctx context.Context, from int64) iter.Seq2[driver.Fact, 
 	}
 }
 
-// Prompt is refused: nobody inside listens.
+// Prompt always fails: the command takes no input.
 func (listener) Prompt(context.Context, string) error { return driver.ErrNoInput }
 
-// Cancel is refused: end the process instead.
+// Cancel always fails: end the process instead.
 func (listener) Cancel(context.Context) error { return driver.ErrNoInput }

@@ -14,14 +14,14 @@ import (
 // Driver starts this same program again, as a script agent. Its zero value is
 // ready where main calls Intercept.
 type Driver struct {
-	// Exe is the program that plays; empty: this one.
+	// Exe is the program to start; empty: this one.
 	Exe string
 }
 
 // Name is the word that fairlead.yaml uses.
 func (Driver) Name() string { return "script" }
 
-// Check reads the script; its faults are a Faults, inside.
+// Check reads the script. A faulty script returns an error that wraps Faults.
 func (Driver) Check(a driver.Agent) error {
 	if a.Script == "" {
 		return fmt.Errorf("agent %s has no script; give it one, as in `script: %s.script.yaml`", a.Name, a.Name)
@@ -35,9 +35,8 @@ func (Driver) Check(a driver.Agent) error {
 	return nil
 }
 
-// Launch plays the script in the agent's workspace. The prompt goes with the first
-// bytes of input and not on the command line, where every user of the machine
-// could read it.
+// Launch plays the script in the agent's workspace. The prompt is passed in the first bytes of input
+// and not on the command line, which every user of the machine can read.
 func (d Driver) Launch(a driver.Agent, s driver.Session) (driver.Launch, error) {
 	if s.Kind == driver.Foreign {
 		return driver.Launch{}, fmt.Errorf("agent %s: a script plays sessions, it does not run the loop itself; use `loop: fairlead`", a.Name)
@@ -71,8 +70,8 @@ func (d Driver) Launch(a driver.Agent, s driver.Session) (driver.Launch, error) 
 	}, nil
 }
 
-// exe is the program to start. Where this one was replaced by a newer version
-// while it ran, the newer one plays.
+// exe is the program to start. If this one was replaced by a newer version while it ran, the newer
+// one is used.
 func (d Driver) exe() (string, error) {
 	if d.Exe != "" {
 		return d.Exe, nil
@@ -81,24 +80,24 @@ func (d Driver) exe() (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("find this program's own file, to play a script: %w", err)
 	}
-	return strings.TrimSuffix(exe, " (deleted)"), nil // as Linux says it
+	return strings.TrimSuffix(exe, " (deleted)"), nil // suffix that Linux adds to a replaced file
 }
 
-// Converse listens to one session and tells it things.
+// Converse returns the conversation of one session.
 func (Driver) Converse(_ driver.Agent, _ driver.Session, w driver.Wire) driver.Conversation {
 	return speech.Conversation{Wire: w}
 }
 
-// Outcome believes the terminal event, and nothing else.
+// Outcome is decided by the terminal event alone.
 func (Driver) Outcome(s driver.Session, exit driver.Exit, stop *driver.Stop) driver.Outcome {
 	return speech.Outcome(s, exit, stop)
 }
 
-// TakesInput is true: a script hears orders whatever it plays.
+// TakesInput is true: a script receives orders in every step.
 func (Driver) TakesInput() bool { return true }
 
-// HearsAs is for a script that expects more than the prompt of its start in what it plays in such
-// a session: any other would leave what it is told unread.
+// HearsAs is true if the script expects more than its first prompt in a session of this kind:
+// otherwise prompts would stay unread.
 func (Driver) HearsAs(a driver.Agent, kind driver.Kind) bool {
 	p, err := Load(a.Script)
 	if err != nil {
@@ -115,7 +114,7 @@ func (Driver) HearsAs(a driver.Agent, kind driver.Kind) bool {
 	return true
 }
 
-// expects counts the prompts that steps read at most; more than 2 count as 2.
+// expects counts the prompts that steps read; more than 2 count as 2.
 func expects(steps []Step) (n int) {
 	for i := range steps {
 		s := &steps[i]

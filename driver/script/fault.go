@@ -7,10 +7,10 @@ import (
 	"strings"
 )
 
-// Fault is one thing that is wrong in a script, and where.
+// Fault is one error in a script, with its position.
 type Fault struct {
 	File         string
-	Line, Column int // from 1; 0 where it is about the file as a whole
+	Line, Column int // from 1; 0 if it concerns the whole file
 	Text         string
 }
 
@@ -21,7 +21,7 @@ func (f Fault) String() string {
 	return fmt.Sprintf("%s:%d:%d: %s", f.File, f.Line, f.Column, f.Text)
 }
 
-// Faults is everything that is wrong in a script, in the order of the file.
+// Faults lists the errors in a script, in the order of the file.
 type Faults []Fault
 
 func (f Faults) Error() string {

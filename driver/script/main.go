@@ -17,21 +17,21 @@ import (
 // Verb is the first argument of a process that plays a script.
 const Verb = "__script"
 
-// Intercept plays a script and exits, where this process was started to do so;
-// else it returns. Call it first in main, and in TestMain.
+// Intercept plays a script and exits if this process was started to do so; otherwise it returns.
+// Call it first in main, and in TestMain.
 func Intercept() {
 	if len(os.Args) > 1 && os.Args[1] == Verb {
 		os.Exit(Main(os.Args[2:]))
 	}
 }
 
-// Main is the process of a script agent: it plays a file in the current folder,
-// with this process's standard input and output, and returns the exit code.
+// Main runs the process of a script agent: it plays a file in the current folder, with this
+// process's standard input and output, and returns the exit code.
 //
 //	FILE [--name NAME] [--session ID] [--attempt N] [--cleanup-session | --turn-session | --lead-session] [--prompt TEXT | --told]
 //
-// With --told the prompt is the first line on standard input, an Order of the type
-// start: it comes with the start of the process, so it cannot be typed twice.
+// With --told, the prompt is the first line on standard input, an Order of type start. It comes with
+// the start of the process, so it cannot be typed twice.
 func Main(args []string) int {
 	out := speech.NewWriter(os.Stdout)
 	part, file, told, err := arguments(args)
@@ -64,8 +64,7 @@ func Main(args []string) int {
 	} else {
 		signal.Notify(terminated, syscall.SIGTERM)
 	}
-	// Always: a process that listens for some signal is never taken for deadlocked
-	// by its own runtime, whatever its script waits for.
+	// Always notify: the runtime never reports a deadlock for a process that listens for a signal.
 	signal.Notify(terminated, syscall.SIGINT)
 	go func() {
 		<-terminated
@@ -77,7 +76,7 @@ func Main(args []string) int {
 	})
 	if told {
 		select {
-		case o := <-orders: // its zero value where nobody will ever speak
+		case o := <-orders: // its zero value if there will be no orders
 			part.Prompt, part.taken = o.Text, o.End
 		case <-stop:
 		}
@@ -120,7 +119,7 @@ func arguments(args []string) (part Part, file string, told bool, err error) {
 	return part, file, told, err
 }
 
-// refuse tells what hinders the play, so that it is read where the play would be.
+// refuse reports why a script cannot be played, in the place of its output.
 func refuse(out *speech.Writer, err error) int {
 	out.Say(driver.Faulted, "", err.Error())
 	ok := false

@@ -9,10 +9,10 @@ import (
 	"sync"
 )
 
-// Memory is a world without a disk and without processes, for simulators and
-// tests. Its zero value is empty; every command in it succeeds and prints nothing.
+// Memory is a World without a disk and without processes, for simulators and tests. Its zero value
+// is empty; every command succeeds and prints nothing.
 type Memory struct {
-	// Command plays a shell command; nil: exit code 0. It must return when ctx is done.
+	// Command runs a shell command; nil: exit code 0. It must return when ctx is done.
 	Command func(ctx context.Context, command string, env []string, output io.Writer) (code int, err error)
 
 	mu      sync.Mutex
@@ -20,7 +20,7 @@ type Memory struct {
 	spawned []string
 }
 
-// ReadFile reads what was written.
+// ReadFile reads a file that was written before.
 func (m *Memory) ReadFile(name string) ([]byte, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -53,7 +53,7 @@ func (m *Memory) AppendFile(name string, content []byte, _ bool) error {
 	return nil
 }
 
-// Run asks Command.
+// Run calls Command.
 func (m *Memory) Run(ctx context.Context, command string, env []string, output io.Writer) (int, error) {
 	if m.Command == nil {
 		return 0, nil
@@ -61,7 +61,7 @@ func (m *Memory) Run(ctx context.Context, command string, env []string, output i
 	return m.Command(ctx, command, env, output)
 }
 
-// Spawn remembers the command. Its pid is not one of the system's: they count from 1.
+// Spawn remembers the command. It returns PIDs that count from 1 and are not real.
 func (m *Memory) Spawn(command, _ string, _ bool, _ []string) (int, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -69,12 +69,12 @@ func (m *Memory) Spawn(command, _ string, _ bool, _ []string) (int, error) {
 	return len(m.spawned), nil
 }
 
-// Spawned is what was left running.
+// Spawned lists the spawned commands.
 func (m *Memory) Spawned() []string {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return slices.Clone(m.spawned)
 }
 
-// Crash lets the play end as if it had crashed.
+// Crash ends the play as if it had crashed.
 func (m *Memory) Crash(string) error { return nil }

@@ -5,7 +5,7 @@ import "github.com/fairlead-dev/fairlead/driver/speech"
 // Order is one line on the agent's standard input.
 type Order = speech.Order
 
-// What an agent is told.
+// Orders to an agent.
 const (
 	OrderStart  = speech.OrderStart
 	OrderPrompt = speech.OrderPrompt

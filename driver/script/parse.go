@@ -14,17 +14,16 @@ import (
 )
 
 const (
-	scriptBytesMax = 1 << 20        // a script is written by people
-	stepsMax       = 10_000         // aliases could make a small file a large one
-	nestingMax     = 16             // repeat in repeat in …; deeper is a mistake
+	scriptBytesMax = 1 << 20        // scripts are written by people
+	stepsMax       = 10_000         // aliases could expand a small file
+	nestingMax     = 16             // deeper nesting of repeat is a mistake
 	timesMax       = 1_000_000      // repeat, count: enough to fill any spool
-	lengthMax      = 24 * time.Hour // a sleep longer than a day was meant otherwise
-	emitBytesMax   = 64 << 20       // three times the longest line seen in the field
-	faultsMax      = 100            // more of them teach nobody
+	lengthMax      = 24 * time.Hour // a longer sleep is a mistake
+	emitBytesMax   = 64 << 20       // three times the longest line observed in practice
+	faultsMax      = 100            // a longer list does not help
 )
 
-// Parse checks a script and lists every fault in it. File is only its name, for
-// the faults.
+// Parse checks a script and lists its faults. file is only used as the name in the faults.
 func Parse(file string, source []byte) (*Program, error) {
 	p := &parser{file: file}
 	program := &Program{File: file}
@@ -48,8 +47,8 @@ func Parse(file string, source []byte) (*Program, error) {
 type parser struct {
 	file   string
 	faults Faults
-	steps  int // read so far
-	raw    int // bytes of emit steps so far
+	steps  int // number of steps read
+	raw    int // number of bytes of emit steps read
 }
 
 func (p *parser) fault(at *yaml.Node, format string, args ...any) {
@@ -80,7 +79,7 @@ func (p *parser) document(source []byte, program *Program) {
 	p.program(root, program)
 }
 
-// syntax is what the YAML reader found; it stops at the first.
+// syntax records the error of the YAML reader, which stops at the first one.
 func (p *parser) syntax(err error) {
 	at := &yaml.Node{}
 	text := err.Error()
@@ -125,7 +124,7 @@ func (p *parser) sessions(n *yaml.Node) []Session {
 	names := make(map[string]bool)
 	for _, item := range p.sequence(n, "sessions", 1) {
 		s := Session{Name: fmt.Sprintf("session %d", len(sessions)+1)}
-		if resolve(item).Kind == yaml.SequenceNode { // a session without a name may be its steps alone
+		if resolve(item).Kind == yaml.SequenceNode { // a session without a name may be a list of steps
 			s.Steps = p.list(item, 0)
 			sessions = append(sessions, s)
 			continue
@@ -168,8 +167,7 @@ func (p *parser) list(n *yaml.Node, depth int) []Step {
 	return steps
 }
 
-// mapping hands each value of a mapping to its reader; what has none, and what
-// stands there twice, is a fault.
+// mapping passes each value of a mapping to its reader. Unknown and repeated keys are faults.
 func (p *parser) mapping(n *yaml.Node, what string, readers map[string]func(*yaml.Node)) {
 	n = resolve(n)
 	if n.Kind != yaml.MappingNode {
@@ -194,7 +192,7 @@ func (p *parser) mapping(n *yaml.Node, what string, readers map[string]func(*yam
 func (p *parser) sequence(n *yaml.Node, what string, least int) []*yaml.Node {
 	n = resolve(n)
 	if len(p.faults) >= faultsMax {
-		return nil // nothing more would be said
+		return nil // there is nothing else to report
 	}
 	if n.Kind != yaml.SequenceNode {
 		p.fault(n, "%s is a list; begin each item with a dash", what)
@@ -264,7 +262,7 @@ func (p *parser) durationText(n *yaml.Node, text string) time.Duration {
 	return d
 }
 
-// span is a duration, or two with two dots between them.
+// span is a duration, or two durations separated by two dots.
 func (p *parser) span(n *yaml.Node) (from, to time.Duration) {
 	n = resolve(n)
 	low, high, ranged := strings.Cut(n.Value, "..")
@@ -287,7 +285,7 @@ func (p *parser) word(n *yaml.Node, words ...string) string {
 	return n.Value
 }
 
-// resolve follows an alias; one that names itself was refused by the reader.
+// resolve follows an alias. The YAML reader has rejected recursive aliases.
 func resolve(n *yaml.Node) *yaml.Node {
 	for range nestingMax {
 		if n.Kind != yaml.AliasNode || n.Alias == nil {
@@ -307,7 +305,7 @@ func keys[V any](m map[string]V) string {
 	return strings.Join(names, ", ")
 }
 
-// clip keeps a quoted word of somebody else's file short.
+// clip shortens a word from a script for a message.
 func clip(s string) string {
 	if r := []rune(s); len(r) > 40 {
 		return string(r[:40]) + "…"

@@ -14,53 +14,53 @@ import (
 	"github.com/fairlead-dev/fairlead/driver/speech"
 )
 
-// Part is who plays, and what for.
+// Part describes the agent and the session that is played.
 type Part struct {
 	Name    string // of the agent
-	Session string // coder-17; the number at its end says which session of the script it is
+	Session string // coder-17; the number at its end selects the script's session
 	Kind    driver.Kind
-	Attempt int // which try of the same work this is, from 1
+	Attempt int // number of the attempt at the same work, from 1
 	Prompt  string
 
-	taken int64 // bytes of input that brought the prompt
+	taken int64 // bytes of input up to the prompt
 }
 
-// Stage is what surrounds a play: who listens, who gives orders, and the world in
+// Stage is the environment of a play: where events go, where orders come from, and the world in
 // which the steps have their effects.
 type Stage struct {
-	Out    io.Writer       // one Write an event
-	Orders <-chan Order    // nil: nobody gives any; closed: nobody will any more; not read once Play has returned
-	Stop   <-chan struct{} // closed: finish the step that is under way, quickly, and stop; nil: never
+	Out    io.Writer       // one Write per event
+	Orders <-chan Order    // nil: there are no orders; closed: no more will come; not read after Play has returned
+	Stop   <-chan struct{} // closed: finish the current step quickly and stop; nil: never
 	World  World
 
-	Outputs World  // where files go whose names begin with {outputs}/; nil: there is no such folder
-	Folder  string // its path, as it is shown
+	Outputs World  // for files whose names begin with {outputs}/; nil: there is no such folder
+	Folder  string // its path for display
 }
 
-// End is how a play ended, as a process would have ended.
+// End describes how a play ended, like the end of a process.
 type End struct {
-	Stop   *driver.Stop // as it was told; nil where none was: a crash, or ctx was done
-	Code   int          // exit code; -1 where Signal ended it
+	Stop   *driver.Stop // as reported; nil after a crash, or if ctx was done
+	Code   int          // exit code; -1 if Signal ended it
 	Signal string
 }
 
-// The exit codes of a play that did not come to its end.
+// The exit codes of a play that did not complete.
 const (
-	CodeFailed     = 1   // a step failed; `fail` may give its own
-	CodeFaulty     = 2   // the script or the command line has faults
+	CodeFailed     = 1   // a step failed; `fail` may set another code
+	CodeFaulty     = 2   // faulty script or command line
 	CodeCancelled  = 130 // by an order
 	CodeTerminated = 143 // by SIGTERM
 )
 
 const (
-	stopGrace   = 5 * time.Second // for a command that runs when the play is asked to stop
-	promptsMax  = 1000            // that wait to be read; more are refused, aloud
+	stopGrace   = 5 * time.Second // for a running command when the play is asked to stop
+	promptsMax  = 1000            // unread prompts; further ones are refused with a fault
 	cleanupIdle = "nothing to tidy"
 )
 
-// Play plays one session of a script. It returns when the session is over, an
-// order or Stop ended it, or ctx is done; the last is like SIGKILL: no terminal
-// event is told. It starts no goroutine that outlives it.
+// Play plays one session of a script. It returns when the session is over, when an order or Stop
+// ended it, or when ctx is done. The last case is like SIGKILL: there is no terminal event. No
+// goroutine outlives it.
 func Play(ctx context.Context, program *Program, part Part, stage Stage) End {
 	n := number(part.Session)
 	p := &player{
@@ -71,7 +71,7 @@ func Play(ctx context.Context, program *Program, part Part, stage Stage) End {
 			varName: part.Name, varSession: part.Session, varN: strconv.Itoa(n), varKind: string(part.Kind),
 			varAttempt: strconv.Itoa(part.Attempt), varRound: "1", varPrompt: part.Prompt, varAnswer: "", varOutputs: stage.Folder,
 		},
-		// The same session of the same script draws the same lots, whenever it is played.
+		// The same session of the same script always makes the same random choices.
 		draw: rand.New(rand.NewPCG(program.Seed, uint64(n)<<16|uint64(part.Attempt)&0xffff)),
 	}
 	if part.Prompt != "" {
@@ -80,7 +80,7 @@ func Play(ctx context.Context, program *Program, part Part, stage Stage) End {
 	return p.end(p.steps(p.choose()))
 }
 
-// player is a play under way. One goroutine owns it.
+// player is the state of a play. One goroutine owns it.
 type player struct {
 	ctx     context.Context
 	stage   Stage
@@ -92,7 +92,7 @@ type player struct {
 	n       int
 
 	prompts []string          // not read yet
-	taken   int64             // bytes of input that were read, for those who wrote them
+	taken   int64             // bytes of input that were read
 	answers map[string]string // by question
 	asked   int
 	hurried bool // Stop was seen
@@ -104,10 +104,10 @@ var (
 	errGone       = errors.New("killed")
 	errCancelled  = errors.New("cancelled")
 	errTerminated = errors.New("asked to stop")
-	errLetGo      = errors.New("let go") // it waits for a prompt, and nobody will give one: it has done all that was asked
+	errLetGo      = errors.New("let go") // it waits for a prompt and none will come: it has done everything asked
 )
 
-// failed is the step fail; crashed is the step crash where the world survives it.
+// failed is the error of the step fail; crashed is that of the step crash if the world survives it.
 type (
 	failed struct {
 		text string
@@ -119,7 +119,7 @@ type (
 func (f failed) Error() string  { return f.text }
 func (c crashed) Error() string { return "crashed by " + c.signal }
 
-// number is the number at the end of a session's id, or 1.
+// number returns the number at the end of a session's ID, or 1.
 func number(session string) int {
 	digits := session[strings.LastIndexByte(session, '-')+1:]
 	n, err := strconv.Atoi(digits)
@@ -142,7 +142,7 @@ func (p *player) choose() []Step {
 	return p.program.pick(p.n, p.draw.IntN).Steps
 }
 
-// end tells the terminal event that belongs to how the steps ended.
+// end reports the terminal event for the way in which the steps ended.
 func (p *player) end(err error) End {
 	var f failed
 	var c crashed
@@ -175,8 +175,7 @@ func (p *player) end(err error) End {
 	return End{Stop: &stop, Code: code}
 }
 
-// heardMore says whether a prompt that was not read came after the first one: the
-// first is in {prompt} anyway.
+// heardMore reports whether an unread prompt came after the first one, which is in {prompt} anyway.
 func (p *player) heardMore() bool {
 	if p.prompts[0] == p.part.Prompt {
 		p.prompts = p.prompts[1:]
@@ -184,7 +183,7 @@ func (p *player) heardMore() bool {
 	return len(p.prompts) > 0
 }
 
-// steps plays a list, and looks up after each step.
+// steps plays a list of steps, and reads pending orders after each.
 func (p *player) steps(list []Step) error {
 	for i := range list {
 		s := &list[i]
@@ -206,14 +205,15 @@ func (p *player) steps(list []Step) error {
 	return nil
 }
 
-// wanted asks the guards. A lot is drawn whatever the other guard says, so that a
-// guard which is taken away does not change what the rest of the script does.
+// wanted evaluates the guards. The random number is drawn even if the other guard fails, so that
+// removing a guard does not change the rest of the script.
 func (p *player) wanted(s *Step) bool {
 	lucky := s.Chance >= 1 || p.draw.Float64() < s.Chance
 	return lucky && (s.Every == 0 || p.n%s.Every == 0)
 }
 
-// placed says where in the script an error happened; how a play ends needs no place.
+// placed adds the position in the script to an error. Errors that mark the end of a play are not
+// changed.
 func (p *player) placed(s *Step, err error) error {
 	var f failed
 	var c crashed
@@ -230,7 +230,7 @@ type placedError struct{ error }
 
 func (e placedError) Unwrap() error { return e.error }
 
-// lookUp takes the orders that wait, without waiting for any.
+// lookUp handles the pending orders without blocking.
 func (p *player) lookUp() error {
 	if err := p.voice.Broken(); err != nil {
 		return errGone
@@ -252,7 +252,7 @@ func (p *player) lookUp() error {
 	}
 }
 
-// rest waits for some time; an order or Stop may end it before.
+// rest waits for a duration; an order or Stop may end the wait.
 func (p *player) rest(d time.Duration) error {
 	if d <= 0 {
 		return nil
@@ -262,8 +262,8 @@ func (p *player) rest(d time.Duration) error {
 	return p.await(nil, nil, timer.C)
 }
 
-// await waits until an order made something ready, done is closed or the timer
-// fires; each may be nil. Stop and cancel end it with their error.
+// await waits until an order makes ready true, done is closed or the timer fires; each may be nil.
+// Stop and cancel end it with their error.
 func (p *player) await(ready func() bool, done <-chan struct{}, timer <-chan time.Time) error {
 	for {
 		if ready != nil && ready() {
@@ -287,10 +287,10 @@ func (p *player) await(ready func() bool, done <-chan struct{}, timer <-chan tim
 	}
 }
 
-// take understands one order.
+// take handles one order.
 func (p *player) take(o Order, ok bool) error {
 	if !ok {
-		p.stage.Orders, p.letGo = nil, true // nobody speaks any more: what waits for an answer waits for Stop
+		p.stage.Orders, p.letGo = nil, true // no more orders: a step that waits for an answer now waits for Stop
 		return nil
 	}
 	p.taken = max(p.taken, o.End)
@@ -312,14 +312,13 @@ func (p *player) take(o Order, ok bool) error {
 	return nil
 }
 
-// text is a text of the script with its names filled in.
+// text replaces the names in a text of the script.
 func (p *player) text(s string) string {
 	p.vars[varTime] = time.Now().UTC().Format(time.RFC3339)
 	return fill(s, p.vars)
 }
 
-// env is what a command of the script is given: somebody else's words come to it
-// this way only.
+// env is the environment for the script's commands: untrusted text reaches them only in this way.
 func (p *player) env() []string {
 	return []string{
 		"NAME=" + p.part.Name, "SESSION=" + p.part.Session, "N=" + p.vars[varN], "KIND=" + string(p.part.Kind),
@@ -327,7 +326,7 @@ func (p *player) env() []string {
 	}
 }
 
-// envText fits one variable of an environment: Linux takes 128 KiB of each.
+// envText limits the size of one variable: Linux allows 128 KiB each.
 func envText(s string) string {
 	return strings.ReplaceAll(speech.CutText(s), "\x00", "")
 }

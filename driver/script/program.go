@@ -10,59 +10,59 @@ import (
 	"github.com/fairlead-dev/fairlead/driver"
 )
 
-// Program is a script that was read and found without fault.
+// Program is a script without faults.
 type Program struct {
-	File        string // as it was named to Load or Parse
+	File        string // the name given to Load or Parse
 	Description string
-	Seed        uint64        // of every random choice
-	Pace        time.Duration // rest after each step, so that people can follow
+	Seed        uint64        // for every random choice
+	Pace        time.Duration // pause after each step, so that people can follow
 	Stubborn    bool          // SIGTERM is ignored
-	Random      bool          // which session is played is drawn; else they take turns
+	Random      bool          // sessions are chosen at random; otherwise in turn
 	Sessions    []Session     // at least one
-	Cleanup     []Step        // what a cleanup session plays; empty: it says that there is nothing to tidy
-	Turn        []Step        // what a talk in channels plays; empty: a session like any other
-	Lead        []Step        // what a session of the one that leads plays; empty: what a talk in channels does
+	Cleanup     []Step        // steps of a cleanup session; empty: it says that there is nothing to tidy
+	Turn        []Step        // steps of a session for channel turns; empty: like any other session
+	Lead        []Step        // steps of a lead session; empty: like Turn
 }
 
-// Session is one of the things a script can play from beginning to end.
+// Session is one of the sequences of steps that a script can play.
 type Session struct {
 	Name  string
 	Steps []Step
 }
 
-// Step is one step of a script: a verb with what it needs, and guards. Which
-// fields a verb uses stands in the table of verbs.
+// Step is one step of a script: a verb, its options, and guards. The table of verbs says which
+// fields a verb uses.
 type Step struct {
 	Verb         string
 	Line, Column int
 
-	Every  int     // only in sessions whose number is a multiple; 0: in all
-	Chance float64 // how likely it is played; 1 where nothing is said
+	Every  int     // only in sessions whose number is a multiple; 0: always
+	Chance float64 // probability that it is played; 1 by default
 
-	Text     string // say, think, run, spawn, fail, ask, expect_prompt, emit, hang: the words
-	File     string // write, append, edit, count: in the workspace
+	Text     string // text of say, think, run, spawn, fail, ask, expect_prompt, emit, hang
+	File     string // write, append, edit, count: file in the workspace
 	Content  string
 	Replace  string
 	With     string
 	All      bool
-	Chunk    int               // say, think: characters in a piece; 0: a word
+	Chunk    int               // say, think: characters per piece; 0: one word
 	Delay    time.Duration     // say, think: between pieces; run: between tries
-	From, To time.Duration     // sleep: drawn between them
-	Limit    time.Duration     // run, ask, expect_prompt: then it is given up
+	From, To time.Duration     // sleep: a random duration between them
+	Limit    time.Duration     // run, ask, expect_prompt: time limit
 	Tries    int               // run
 	MayFail  bool              // run
 	Quiet    bool              // run
-	Says     bool              // run: what it prints is the agent's own words
+	Says     bool              // run: its output counts as the agent's own words
 	Code     int               // fail
 	Signal   string            // crash
 	Mode     string            // spawn
 	Holds    bool              // spawn: keeps the agent's output open
 	N        int               // count, repeat
-	Rate     float64           // count: lines a second; 0: as fast as it goes
+	Rate     float64           // count: lines per second; 0: unlimited
 	Bytes    []byte            // emit
-	Deaf     bool              // hang: not even an order or SIGTERM ends it
+	Deaf     bool              // hang: neither an order nor SIGTERM ends it
 	Tool     string            // ask
-	Args     map[string]string // ask: what the tool is to be called with
+	Args     map[string]string // ask: the arguments of the tool
 	Options  []string          // ask
 	Tokens   [2]int64          // usage: in, out
 	CostUSD  float64           // usage
@@ -72,13 +72,13 @@ type Step struct {
 	Cases    []Case            // on
 }
 
-// Case is what is played where a prompt contains something.
+// Case holds the steps for prompts that contain a text.
 type Case struct {
 	Containing string
 	Steps      []Step
 }
 
-// Load reads and checks a script file. A script with faults is a Faults.
+// Load reads and checks a script file. A faulty script returns Faults.
 func Load(path string) (*Program, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -95,8 +95,8 @@ func Load(path string) (*Program, error) {
 	return Parse(filepath.Base(path), source)
 }
 
-// talk is what a kind of session plays that is told one thing after the other; empty: nothing of
-// its own.
+// talk returns the steps for a kind of session that takes prompts; empty: it has no steps of its
+// own.
 func (p *Program) talk(kind driver.Kind) []Step {
 	switch {
 	case kind == driver.Lead && len(p.Lead) > 0:
@@ -107,7 +107,7 @@ func (p *Program) talk(kind driver.Kind) []Step {
 	return nil
 }
 
-// pick says which session number n plays.
+// pick returns the session with number n.
 func (p *Program) pick(n int, draw func(int) int) Session {
 	if p.Random {
 		return p.Sessions[draw(len(p.Sessions))]

@@ -11,13 +11,13 @@ import (
 	"github.com/fairlead-dev/fairlead/driver/speech"
 )
 
-// printedBytesMax is how much of one command's output is shown. A command that
-// prints for ever must not fill the spool.
+// printedBytesMax is how much of one command's output is shown. A command that prints forever must
+// not fill the spool.
 const printedBytesMax = 1 << 20
 
 type event = speech.Event
 
-// printer turns what a command prints into facts, line by line as they come.
+// printer turns a command's output into facts, line by line.
 type printer struct {
 	voice *speech.Writer
 	tool  string
@@ -25,7 +25,7 @@ type printer struct {
 
 	mu     sync.Mutex
 	line   []byte
-	length int // of the line, with what was not kept
+	length int // length of the line, including what was dropped
 	total  int
 }
 
@@ -47,7 +47,7 @@ func (p *printer) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// end tells what had no line's end.
+// end reports an incomplete last line.
 func (p *printer) end() {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -64,7 +64,7 @@ func (p *player) step(s *Step) error {
 	return nil
 }
 
-// speak tells a text line by line, and each line bit by bit where the step says so.
+// speak reports a text line by line, and each line in pieces if the step says so.
 func (p *player) speak(kind driver.FactKind, s *Step) error {
 	text := strings.TrimSuffix(p.text(s.Text), "\n")
 	for line := range strings.SplitSeq(text, "\n") {
@@ -82,14 +82,14 @@ func (p *player) speak(kind driver.FactKind, s *Step) error {
 			if err := p.rest(s.Delay); err != nil && !errors.Is(err, errTerminated) {
 				return err
 			} else if err != nil {
-				s = &Step{Chunk: s.Chunk} // the rest at once; the play stops after this step
+				s = &Step{Chunk: s.Chunk} // the rest without delay; the play stops after this step
 			}
 		}
 	}
 	return nil
 }
 
-// change writes a file of the workspace, and says so as a tool call.
+// change writes a file of the workspace and reports it as a tool call.
 func (p *player) change(s *Step) error {
 	world, name, shown, err := p.place(s.File)
 	if err != nil {
@@ -116,8 +116,8 @@ func (p *player) change(s *Step) error {
 	return world.WriteFile(name, bytes.Replace(old, replace, []byte(p.text(s.With)), times))
 }
 
-// place is where a file lies: in the workspace, or in the conversation's folder of outputs. Shown is
-// how it is called when it is talked of.
+// place resolves a file name: in the workspace, or in the conversation's output folder. shown is the
+// name for display.
 func (p *player) place(file string) (world World, name, shown string, err error) {
 	rest, inOutputs := strings.CutPrefix(file, outputsPrefix)
 	world, name = p.stage.World, p.text(rest)
@@ -134,7 +134,7 @@ func (p *player) place(file string) (world World, name, shown string, err error)
 	return p.stage.Outputs, name, filepath.Join(p.stage.Folder, name), nil
 }
 
-// run runs a command, several times if need be, and shows what it prints.
+// run runs a command, with retries, and reports its output.
 func (p *player) run(s *Step) error {
 	command := p.text(s.Text)
 	p.voice.Tell(event{Type: driver.ToolCalled, Tool: "run", Text: command, Args: speech.Args(map[string]string{"command": speech.CutText(command)})})
@@ -144,7 +144,7 @@ func (p *player) run(s *Step) error {
 			return err
 		}
 		if p.hurried {
-			return nil // whatever it returned: it may have been stopped by us
+			return nil // the result does not matter: the command may have been stopped by us
 		}
 		if code == 0 {
 			return nil
@@ -162,14 +162,14 @@ func (p *player) run(s *Step) error {
 	}
 }
 
-// runOnce runs a command to its end. Orders are heard meanwhile: cancel ends the
-// command at once, Stop gives it a short while.
+// runOnce runs a command to its end. Orders are handled meanwhile: cancel ends the command
+// immediately, Stop gives it a short time.
 func (p *player) runOnce(s *Step, command string) (int, error) {
 	ctx, cancel := context.WithTimeout(p.ctx, s.Limit)
 	defer cancel()
 	out := &printer{voice: p.voice, tool: "run", quiet: s.Quiet}
 	if s.Says {
-		out.tool = "" // the agent's own words
+		out.tool = "" // the output counts as the agent's own words
 	}
 	done := make(chan struct{})
 	var code int
@@ -202,7 +202,7 @@ func (p *player) runOnce(s *Step, command string) (int, error) {
 	return code, err
 }
 
-// spawn leaves a process running when the session ends: what a shim must end.
+// spawn leaves a process running when the session ends, which the shim must end.
 func (p *player) spawn(s *Step) error {
 	command := p.text(s.Text)
 	p.voice.Tell(event{Type: driver.ToolCalled, Tool: "spawn", Text: command})
@@ -214,8 +214,8 @@ func (p *player) spawn(s *Step) error {
 	return nil
 }
 
-// count prints numbered lines as plain text. The ledger gets each line after it was
-// written, synced: whatever happens, nothing stands in the ledger that was not said.
+// count prints numbered lines as plain text. Each line is added to the ledger and synced after it
+// was written, so the ledger never contains a line that was not printed.
 func (p *player) count(s *Step) error {
 	ledger := p.text(s.File)
 	if why := forbidden(ledger); s.File != "" && why != "" {
@@ -245,7 +245,7 @@ func (p *player) count(s *Step) error {
 	return nil
 }
 
-// hang does nothing until it is told to stop; a deaf one not even then.
+// hang does nothing until it is stopped; with deaf, only SIGKILL ends it.
 func (p *player) hang(s *Step) error {
 	if s.Text != "" {
 		p.voice.Say(driver.Thought, "", p.text(s.Text))
@@ -302,7 +302,7 @@ func (p *player) ask(s *Step) error {
 	return p.steps(s.Else)
 }
 
-// kindOf reads the kind of an answer from its first word: allow… allows, all else does not.
+// kindOf derives the kind of an answer from its first word: allow… allows, everything else does not.
 func kindOf(option string) string {
 	if strings.HasPrefix(strings.ToLower(option), "allow") {
 		return "allow_once"
@@ -310,8 +310,8 @@ func kindOf(option string) string {
 	return "reject_once"
 }
 
-// expectPrompt takes the next prompt; the one of the start is the first. Where none
-// lies there, it tells that it listens: whoever prompts one at a time prompts then.
+// expectPrompt reads the next prompt; the prompt of the start is the first. If none is queued, it
+// reports Listening, after which a sender that waits for each answer sends the next one.
 func (p *player) expectPrompt(s *Step) error {
 	if err := p.lookUp(); err != nil {
 		return err
@@ -341,7 +341,7 @@ func (p *player) expectPrompt(s *Step) error {
 	return nil
 }
 
-// answering are the steps for what the agent was told last: those of the first case that it contains.
+// answering returns the steps for the last prompt: those of the first case that it contains.
 func (p *player) answering(s *Step) []Step {
 	for i := range s.Cases {
 		if strings.Contains(p.vars[varPrompt], p.text(s.Cases[i].Containing)) {
@@ -359,14 +359,14 @@ func (p *player) repeat(s *Step) error {
 		if err := p.steps(s.Steps); err != nil {
 			return err
 		}
-		if err := p.lookUp(); err != nil { // where every step was left out by its guard
+		if err := p.lookUp(); err != nil { // if guards skipped every step
 			return err
 		}
 	}
 	return nil
 }
 
-// alphabet is n bytes that are easy to compare with what arrived.
+// alphabet returns n bytes that are easy to compare with the output.
 func alphabet(n int) []byte {
 	b := make([]byte, n)
 	for i := range b {

@@ -2,36 +2,35 @@ package script
 
 import "strings"
 
-// The names that stand for something in a text, as in {session}. There are no
-// others, and no expressions: what is in braces and not here stays as it is, and
-// so does a brace after a dollar, which is the shell's.
+// The names that are replaced in texts, as in {session}. There are no others and no expressions:
+// other words in braces stay as they are, and so does a brace after a dollar sign, which belongs to
+// the shell.
 const (
 	varName    = "name"    // the agent's name
 	varSession = "session" // coder-17
 	varN       = "n"       // the session's number: 17
 	varKind    = "kind"    // session, cleanup, turn or lead
-	varAttempt = "attempt" // which try this is, from 1
+	varAttempt = "attempt" // number of the attempt, from 1
 	varTime    = "time"    // now, UTC, RFC 3339 to the second
-	varRound   = "i"       // which round of the innermost repeat, from 1
-	varPrompt  = "prompt"  // what the agent was last told; foreign
-	varAnswer  = "answer"  // what its last question was answered with; foreign
-	varOutputs = "outputs" // the folder for what is made in a conversation; empty where there is none
+	varRound   = "i"       // round of the innermost repeat, from 1
+	varPrompt  = "prompt"  // the last prompt; untrusted
+	varAnswer  = "answer"  // the answer to the last question; untrusted
+	varOutputs = "outputs" // the conversation's output folder; empty if there is none
 )
 
-// outputsPrefix begins the name of a file that is not in the workspace, but in the conversation's
-// folder of outputs.
+// outputsPrefix begins the name of a file in the conversation's output folder.
 const outputsPrefix = "{" + varOutputs + "}/"
 
-// OutputsVariable names the environment variable that says where that is: absolute.
+// OutputsVariable names the environment variable with the absolute path of that folder.
 const OutputsVariable = "FAIRLEAD_OUTPUTS"
 
-// hasForeign says whether a text has a name in it whose words come from outside.
+// hasForeign reports whether a text contains a name that is replaced by untrusted text.
 func hasForeign(s string) bool {
 	const probe = "\x00"
 	return strings.Contains(fill(s, map[string]string{varPrompt: probe, varAnswer: probe}), probe)
 }
 
-// fill puts values in the place of names, once: a value is not looked through again.
+// fill replaces names by values, once: values are not searched again.
 func fill(s string, vars map[string]string) string {
 	if !strings.Contains(s, "{") {
 		return s
@@ -60,8 +59,7 @@ func fill(s string, vars map[string]string) string {
 	return b.String()
 }
 
-// pieces cuts a line for a text that appears bit by bit: by words, or every so
-// many characters.
+// pieces splits a line into words, or into pieces of chunk characters.
 func pieces(line string, chunk int) []string {
 	if chunk == 0 {
 		return strings.SplitAfter(line, " ")

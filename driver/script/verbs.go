@@ -11,31 +11,31 @@ import (
 )
 
 const (
-	runLimit  = 10 * time.Minute // of one command, where the script says nothing
+	runLimit  = 10 * time.Minute // default for one command
 	tryDelay  = 500 * time.Millisecond
 	triesMax  = 100
 	tokensMax = 1 << 40
 
-	// An alias costs a few bytes and stands for a whole list or text, so what is
-	// copied out of one is counted.
-	answersMax  = 20      // more are no question
+	// An alias is a few bytes long and stands for a whole list or text, so what is copied out of it
+	// counts.
+	answersMax  = 20      // more options are not a question
 	choicesMax  = 1000    // of one draw
 	rawBytesMax = 4 << 20 // text and base64 of all emit steps; bytes costs nothing
 	costMax     = 1e6
 )
 
-// option reads one key of a step. The depth is that of the steps it stands in.
+// option reads one option of a step. depth is the nesting of the steps it contains.
 type option func(p *parser, n *yaml.Node, s *Step, depth int)
 
-// verb is what a step can be: its options, the one that the verb's own value is
-// (`say: hello` is `say: {text: hello}`), and those without which it means nothing.
+// verb describes one kind of step: its options, the option that the verb's own value sets (`say:
+// hello` is `say: {text: hello}`), and the required options.
 type verb struct {
 	value   string
 	options map[string]option
 	needs   []string
 }
 
-// verbs is the whole language. A key that does not stand here does not exist.
+// verbs is the complete language. A key that is not listed does not exist.
 var verbs map[string]verb
 
 func init() { // a function, because the table's readers read steps, which need the table
@@ -85,7 +85,7 @@ var guards = map[string]option{
 	"chance": func(p *parser, n *yaml.Node, s *Step, _ int) { s.Chance = p.fraction(n, 1) },
 }
 
-// step reads one step: one verb, its options beside it or below it, guards.
+// step reads one step: one verb, its options beside or below it, and guards.
 func (p *parser) step(n *yaml.Node, depth int) Step {
 	n = resolve(n)
 	s := Step{Line: n.Line, Column: n.Column, Chance: 1, Tries: 1, Code: 1, Signal: "SIGKILL", Mode: "child"}
@@ -120,12 +120,12 @@ func (p *parser) step(n *yaml.Node, depth int) Step {
 	return s
 }
 
-// bare says which verbs need no more words, as in `- hang`.
+// bare reports whether a verb needs no value, as in `- hang`.
 func bare(verb string) bool {
 	return verb == "hang" || verb == "crash" || verb == "expect_prompt"
 }
 
-// options reads what stands beside the verb and what its value holds.
+// options reads the options beside the verb and in its value.
 func (p *parser) options(n, value *yaml.Node, s *Step, depth int) {
 	v := verbs[s.Verb]
 	before := len(p.faults)
@@ -153,7 +153,7 @@ func (p *parser) options(n, value *yaml.Node, s *Step, depth int) {
 	case value.Kind == yaml.MappingNode:
 		p.mapping(value, s.Verb, inside)
 	case value.Kind == yaml.ScalarNode && value.Tag == "!!null":
-		// `hang:` and, with its words beside it, `run:`
+		// `hang:`, or `run:` with its options beside it
 	case v.value == "":
 		p.fault(value, "%s is a mapping with the keys %s", s.Verb, keys(v.options))
 	case bare(s.Verb) && value.Tag == "!!bool":
@@ -163,7 +163,7 @@ func (p *parser) options(n, value *yaml.Node, s *Step, depth int) {
 	}
 	p.mapping(n, s.Verb, beside)
 	if len(p.faults) > before {
-		return // what is missing may be what was misspelt
+		return // the missing option may be the misspelled one
 	}
 	for _, name := range v.needs {
 		if !seen[name] {
@@ -173,7 +173,7 @@ func (p *parser) options(n, value *yaml.Node, s *Step, depth int) {
 	p.sense(n, s, seen)
 }
 
-// sense is what one option alone cannot tell.
+// sense checks rules that involve several options.
 func (p *parser) sense(n *yaml.Node, s *Step, seen map[string]bool) {
 	switch s.Verb {
 	case "usage":
@@ -234,7 +234,7 @@ func choices(p *parser, n *yaml.Node, s *Step, depth int) {
 	}
 }
 
-// cases are what a prompt may contain, and what is played then, in the order of the file.
+// cases reads the texts that a prompt may contain and the steps for each, in the order of the file.
 func cases(p *parser, n *yaml.Node, s *Step, depth int) {
 	n = resolve(n)
 	switch {
@@ -272,8 +272,7 @@ func answers(p *parser, n *yaml.Node, s *Step, _ int) {
 	}
 }
 
-// args is what a tool is to be called with, as the agent program of another maker would say it: names
-// and texts.
+// args reads the arguments of a tool as an agent program would send them: names and texts.
 func args(p *parser, n *yaml.Node, s *Step, _ int) {
 	n = resolve(n)
 	if n.Kind != yaml.MappingNode || len(n.Content) == 0 || len(n.Content)/2 > answersMax {
@@ -302,8 +301,8 @@ func mode(p *parser, n *yaml.Node, s *Step, _ int) {
 	s.Mode = p.word(n, "child", "setsid", "double_fork")
 }
 
-// file is a path in the workspace. What it is once the names in it are filled in
-// is looked at again when the step is played.
+// file reads a path in the workspace. It is checked again when the step is played, after its names
+// have been replaced.
 func file(p *parser, n *yaml.Node, s *Step, _ int) {
 	s.File = p.text(n)
 	if s.File == "" {
@@ -315,7 +314,7 @@ func file(p *parser, n *yaml.Node, s *Step, _ int) {
 	}
 }
 
-// command is a line for sh. Somebody else's words never become part of it.
+// command reads a line for sh. Untrusted text never becomes part of it.
 func command(p *parser, n *yaml.Node, s *Step, _ int) {
 	if s.Text = p.text(n); strings.TrimSpace(s.Text) == "" {
 		p.fault(n, "here a command is needed")
@@ -343,7 +342,7 @@ func (p *parser) rawBytes(n *yaml.Node, s *Step, raw []byte) {
 	s.Bytes = append(s.Bytes, raw...)
 }
 
-// filler is that many bytes of the alphabet, without a line's end.
+// filler returns n bytes of the alphabet without a line ending.
 func filler(p *parser, n *yaml.Node, s *Step, _ int) {
 	s.N = int(p.number(n, 1, emitBytesMax))
 	if s.Bytes == nil {
@@ -351,8 +350,8 @@ func filler(p *parser, n *yaml.Node, s *Step, _ int) {
 	}
 }
 
-// forbidden says why a path is none that a script may write; empty where it may.
-// The folders are those of SPEC X10.
+// forbidden says why a script must not write to a path; empty if it may. The folders are those of
+// SPEC X10.
 func forbidden(path string) string {
 	if !filepath.IsLocal(path) {
 		return "files are named from the workspace on and stay in it: " + clip(path) + " does not"

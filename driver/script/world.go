@@ -14,27 +14,27 @@ import (
 	"time"
 )
 
-// World is where a play has its effects. The real one is a workspace folder; a
-// simulator brings its own.
+// World is where a play has its effects. The real one is a workspace folder; simulators provide
+// their own.
 type World interface {
 	ReadFile(name string) ([]byte, error)
-	WriteFile(name string, content []byte) error             // makes the folders it needs
+	WriteFile(name string, content []byte) error             // creates missing folders
 	AppendFile(name string, content []byte, sync bool) error // sync: on disk when it returns
-	Crash(signal string) error                               // the real one does not return; nil: the play ends as if it had
+	Crash(signal string) error                               // the real one does not return; nil: the play ends as if it had crashed
 
-	// Run runs a shell command to its end and returns its exit code; when ctx is
-	// done it ends the command first. Output is written from one goroutine at a time.
+	// Run runs a shell command to its end and returns its exit code; when ctx is done, it ends the
+	// command first. Output is written by one goroutine at a time.
 	Run(ctx context.Context, command string, env []string, output io.Writer) (code int, err error)
 
-	// Spawn starts a shell command and leaves it running: as a child, in a session
-	// of its own (setsid), or as a grandchild whose parent is gone (double_fork).
-	// With holdsOutput it keeps the agent's own output open.
+	// Spawn starts a shell command and leaves it running: as a child, in a session of its own (setsid),
+	// or as a grandchild whose parent has ended (double_fork). With holdsOutput, it keeps the agent's
+	// own output open.
 	Spawn(command, mode string, holdsOutput bool, env []string) (pid int, err error)
 }
 
 const (
-	fileBytesMax = 16 << 20        // what edit reads: sources, not disks
-	killAfter    = 2 * time.Second // from SIGTERM to SIGKILL of a command that is ended
+	fileBytesMax = 16 << 20        // limit for edit
+	killAfter    = 2 * time.Second // from SIGTERM to SIGKILL when a command is ended
 )
 
 // Workspace is the world of a real agent: files below one folder, and processes.
@@ -43,8 +43,7 @@ type Workspace struct {
 	out  *os.File
 }
 
-// OpenWorkspace opens a folder. Out is what spawned processes may keep open; nil
-// for none.
+// OpenWorkspace opens a folder. out is what spawned processes may keep open; nil: nothing.
 func OpenWorkspace(dir string, out *os.File) (*Workspace, error) {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
@@ -53,7 +52,7 @@ func OpenWorkspace(dir string, out *os.File) (*Workspace, error) {
 	return &Workspace{root: root, out: out}, nil
 }
 
-// Close lets the folder go.
+// Close closes the folder.
 func (w *Workspace) Close() error { return w.root.Close() }
 
 // ReadFile reads a file of the workspace, up to 16 MiB.
@@ -70,7 +69,7 @@ func (w *Workspace) ReadFile(name string) ([]byte, error) {
 	return b, err
 }
 
-// WriteFile writes a file of the workspace; links that lead out of it are refused.
+// WriteFile writes a file of the workspace. It refuses symbolic links that lead out of it.
 func (w *Workspace) WriteFile(name string, content []byte) error {
 	if err := w.folder(name); err != nil {
 		return err
@@ -78,7 +77,7 @@ func (w *Workspace) WriteFile(name string, content []byte) error {
 	return w.root.WriteFile(name, content, 0o666)
 }
 
-// AppendFile adds to a file of the workspace.
+// AppendFile appends to a file of the workspace.
 func (w *Workspace) AppendFile(name string, content []byte, sync bool) error {
 	if err := w.folder(name); err != nil {
 		return err
@@ -101,7 +100,7 @@ func (w *Workspace) folder(name string) error {
 	return nil
 }
 
-// Run runs a command with sh, in a process group of its own.
+// Run runs a command with sh, in its own process group.
 func (w *Workspace) Run(ctx context.Context, command string, env []string, output io.Writer) (int, error) {
 	cmd := exec.CommandContext(ctx, "sh", "-c", command)
 	cmd.Dir = w.root.Name()
@@ -109,10 +108,10 @@ func (w *Workspace) Run(ctx context.Context, command string, env []string, outpu
 	cmd.Stdout, cmd.Stderr = output, output
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGTERM) }
-	cmd.WaitDelay = killAfter // after which a background process that holds the pipe is not waited for
+	cmd.WaitDelay = killAfter // do not wait longer for background processes that hold the pipe
 	err := cmd.Run()
 	if ctx.Err() != nil && cmd.Process != nil {
-		// What ignored SIGTERM; the group's leader is gone, so only its members are meant.
+		// End what ignored SIGTERM. The group's leader has ended, so only its members are signaled.
 		_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
 	}
 	var exit *exec.ExitError
@@ -121,7 +120,7 @@ func (w *Workspace) Run(ctx context.Context, command string, env []string, outpu
 		return cmd.ProcessState.ExitCode(), nil
 	case errors.As(err, &exit):
 		if status, ok := exit.Sys().(syscall.WaitStatus); ok && status.Signaled() {
-			return 128 + int(status.Signal()), nil // as a shell says it
+			return 128 + int(status.Signal()), nil // as a shell reports it
 		}
 		return exit.ExitCode(), nil
 	case ctx.Err() != nil:
@@ -130,11 +129,11 @@ func (w *Workspace) Run(ctx context.Context, command string, env []string, outpu
 	return -1, fmt.Errorf("run sh: %w", err)
 }
 
-// Spawn starts a command and leaves it.
+// Spawn starts a command and leaves it running.
 func (w *Workspace) Spawn(command, mode string, holdsOutput bool, env []string) (int, error) {
 	script := "exec sh -c \"$0\""
 	if mode == "double_fork" {
-		script = "sh -c \"$0\" 3>&- & echo $! >&3" // the middle one ends at once
+		script = "sh -c \"$0\" 3>&- & echo $! >&3" // the intermediate process ends immediately
 	}
 	cmd := exec.Command("sh", "-c", script, command)
 	cmd.Dir = w.root.Name()
@@ -147,7 +146,7 @@ func (w *Workspace) Spawn(command, mode string, holdsOutput bool, env []string) 
 		if err := cmd.Start(); err != nil {
 			return 0, fmt.Errorf("spawn: %w", err)
 		}
-		pid := cmd.Process.Pid // Release forgets it
+		pid := cmd.Process.Pid // Release clears it
 		return pid, cmd.Process.Release()
 	}
 	r, pids, err := os.Pipe()
@@ -161,7 +160,7 @@ func (w *Workspace) Spawn(command, mode string, holdsOutput bool, env []string) 
 	if err != nil {
 		return 0, fmt.Errorf("spawn: %w", err)
 	}
-	var line [32]byte // a pid is shorter, and is written at once
+	var line [32]byte // a PID is shorter, and is written in one piece
 	n, _ := r.Read(line[:])
 	pid, err := strconv.Atoi(strings.TrimSpace(string(line[:n])))
 	if err != nil {
@@ -170,13 +169,12 @@ func (w *Workspace) Spawn(command, mode string, holdsOutput bool, env []string) 
 	return pid, nil
 }
 
-// Crash ends this process by a signal. A Go program answers most deadly signals
-// itself, with an exit code; so it becomes a shell first, under the same pid, and
-// the shell dies of it.
+// Crash ends this process by a signal. A Go program turns most deadly signals into an exit code, so
+// the process first becomes a shell under the same PID, and the signal kills the shell.
 func (w *Workspace) Crash(signal string) error {
 	if signal != "SIGKILL" {
 		name := strings.TrimPrefix(signal, "SIG")
-		// The second kill is for a signal that is ignored, as SIGTERM is by a stubborn script.
+		// The second kill is for an ignored signal, as a stubborn script ignores SIGTERM.
 		line := "ulimit -c 0; kill -s " + name + " $$; kill -s KILL $$"
 		if err := syscall.Exec("/bin/sh", []string{"sh", "-c", line}, []string{}); err != nil {
 			return fmt.Errorf("crash by %s: %w", signal, err)

@@ -8,12 +8,12 @@ import (
 	"github.com/fairlead-dev/fairlead/driver"
 )
 
-// Conversation listens to one session of an agent that speaks this, and tells it things.
+// Conversation is the conversation of one session with an agent that speaks this protocol.
 type Conversation struct{ Wire driver.Wire }
 
 var _ driver.Answerer = Conversation{}
 
-// Facts makes one fact of every line.
+// Facts yields one fact for every line.
 func (c Conversation) Facts(ctx context.Context, from int64) iter.Seq2[driver.Fact, error] {
 	return func(yield func(driver.Fact, error) bool) {
 		for line, err := range driver.ReadLines(ctx, c.Wire, from) {
@@ -28,7 +28,7 @@ func (c Conversation) Facts(ctx context.Context, from int64) iter.Seq2[driver.Fa
 	}
 }
 
-// Prompt tells the agent something.
+// Prompt sends the agent a prompt.
 func (c Conversation) Prompt(ctx context.Context, text string) error {
 	if err := CheckPrompt(text); err != nil {
 		return err
@@ -41,7 +41,7 @@ func (c Conversation) Answer(ctx context.Context, ask, option string) error {
 	return c.send(ctx, Order{Type: OrderAnswer, ID: ask, Option: option})
 }
 
-// Cancel ends what is under way and then the session.
+// Cancel ends the current work and then the session.
 func (c Conversation) Cancel(ctx context.Context) error {
 	return c.send(ctx, Order{Type: OrderCancel})
 }
@@ -53,7 +53,7 @@ func (c Conversation) send(ctx context.Context, o Order) error {
 	return nil
 }
 
-// CheckPrompt finds a prompt that is too long to be told.
+// CheckPrompt returns an error if a prompt is too long.
 func CheckPrompt(text string) error {
 	if len(text) > driver.PromptBytesMax {
 		return fmt.Errorf("the prompt has %d bytes, %d is the most; put it in a file and name the file", len(text), driver.PromptBytesMax)
@@ -61,13 +61,13 @@ func CheckPrompt(text string) error {
 	return nil
 }
 
-// Outcome believes the terminal event, and nothing else: an exit code says too little.
+// Outcome is decided by the terminal event alone: an exit code says too little.
 func Outcome(_ driver.Session, exit driver.Exit, stop *driver.Stop) driver.Outcome {
 	switch {
 	case stop != nil && stop.OK:
 		return driver.Outcome{OK: true, Why: stop.Detail}
 	case stop != nil && (stop.Reason == "failed" || stop.Reason == driver.ReasonDied) && stop.Detail != "":
-		return driver.Outcome{Why: stop.Detail} // that it failed is said by whoever shows it
+		return driver.Outcome{Why: stop.Detail} // the caller adds that it failed
 	case stop != nil && stop.Detail != "":
 		return driver.Outcome{Why: stop.Reason + ": " + stop.Detail}
 	case stop != nil:

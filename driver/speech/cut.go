@@ -13,32 +13,32 @@ import (
 	"github.com/fairlead-dev/fairlead/driver"
 )
 
-// What fits into one event. Together it is well below the longest line that a reader takes whole,
-// except where every byte needs six to be written: then encode lets something go.
+// Size limits for the parts of an event. Together they are well below the longest line that a reader
+// accepts, unless every byte needs six to be encoded: then encode drops parts.
 const (
 	// TextBytesMax is the longest text in one event.
 	TextBytesMax = 64 << 10
 
-	detailBytesMax = 8 << 10   // of a terminal event: it is shown in one place, whole
-	argsBytesMax   = 256 << 10 // what is written into a file is shown up to here; the file shows the rest
-	argBytesMax    = 64 << 10  // one argument, where all of them are too long together
-	argLeast       = 1 << 10   // room that is worth an argument
+	detailBytesMax = 8 << 10   // of a terminal event; shown as a whole in one place
+	argsBytesMax   = 256 << 10 // new file content is shown up to this size; the file has the rest
+	argBytesMax    = 64 << 10  // limit for one argument if all of them together are too long
+	argLeast       = 1 << 10   // minimum space for an argument to be included
 	argOverhead    = 8         // quotes, colon, comma
 	rawBytesMax    = 64 << 10  // a program's own message
-	optionsMax     = 64        // a person reads them
+	optionsMax     = 64        // must be readable for a person
 	optionBytesMax = 1 << 10
 	pathsMax       = 256
 	pathBytesMax   = 4 << 10 // PATH_MAX of Linux
 	cutWords       = " … [cut: %d bytes]"
 )
 
-// What Event.Cut names where some are not here at all.
+// What Event.Cut names if some are missing completely.
 const (
 	cutArguments = "args"
 	cutPaths     = "paths"
 )
 
-// CutText is a text as it fits into one event.
+// CutText shortens a text to fit into an event.
 func CutText(s string) string { return cutTo(s, TextBytesMax) }
 
 func cutTo(s string, n int) string {
@@ -48,7 +48,8 @@ func cutTo(s string, n int) string {
 	return strings.ToValidUTF8(s[:n], "") + fmt.Sprintf(cutWords, len(s))
 }
 
-// CutRaw is a program's message as it fits into one event: itself, or a string with its beginning.
+// CutRaw shortens a program's message to fit into an event: the message itself, or a string with its
+// beginning.
 func CutRaw(raw []byte) json.RawMessage {
 	switch {
 	case len(raw) == 0:
@@ -63,8 +64,8 @@ func CutRaw(raw []byte) json.RawMessage {
 	return b
 }
 
-// cutArgs shortens arguments that are too long, and names those that are not whole any more. Where some
-// are not here at all, "args" is among the names.
+// cutArgs shortens arguments that are too long, and returns the names of those that are incomplete.
+// If some are missing completely, "args" is among the names.
 func cutArgs(args json.RawMessage, cut []string) (json.RawMessage, []string) {
 	if len(args) == 0 {
 		return nil, cut
@@ -76,7 +77,7 @@ func cutArgs(args json.RawMessage, cut []string) (json.RawMessage, []string) {
 	if len(args) <= argsBytesMax {
 		return bytes.ToValidUTF8(args, []byte(string(utf8.RuneError))), cut
 	}
-	// The short ones first: a path, a command and a flag say more than what is written.
+	// Short ones first: a path, a command and a flag are more informative than file content.
 	byLength := slices.SortedFunc(maps.Keys(all), func(a, b string) int {
 		return cmp.Or(cmp.Compare(len(all[a]), len(all[b])), cmp.Compare(a, b))
 	})
@@ -102,7 +103,8 @@ func cutArgs(args json.RawMessage, cut []string) (json.RawMessage, []string) {
 	return b, cut
 }
 
-// beginning is the beginning of a text; of any other value nothing is left that would mean anything.
+// beginning returns the beginning of a string. Other values cannot be shortened meaningfully and are
+// dropped.
 func beginning(value json.RawMessage, most int) json.RawMessage {
 	var text string
 	if json.Unmarshal(value, &text) != nil {
@@ -125,14 +127,14 @@ func fewer(options []driver.Option) []driver.Option {
 	}
 	few := slices.Clone(options[:min(len(options), optionsMax)])
 	for i := range few {
-		// An id that was cut answers nothing; it stays as it is, and too long ones go.
+		// A shortened ID is useless, so IDs stay as they are, and options with overlong IDs are dropped.
 		few[i].Kind, few[i].Label = cutTo(few[i].Kind, optionBytesMax), cutTo(few[i].Label, optionBytesMax)
 	}
 	return slices.DeleteFunc(few, func(o driver.Option) bool { return len(o.ID) > optionBytesMax })
 }
 
-// shorter leaves out paths that are too many or too long, and says that some are not here: what is done
-// to a file that nobody sees must not pass for being done to none.
+// shorter drops excess and overlong paths, and marks the list as incomplete. Otherwise a policy
+// could conclude that a call touches no other files.
 func shorter(paths, cut []string) (few, cutNow []string) {
 	if len(paths) == 0 {
 		return nil, cut
@@ -145,7 +147,7 @@ func shorter(paths, cut []string) (few, cutNow []string) {
 	return few, cut
 }
 
-// edge is the greatest length up to n that does not cut a character in two.
+// edge returns the greatest length up to n that does not split a character.
 func edge(s string, n int) int {
 	if n >= len(s) {
 		return len(s)

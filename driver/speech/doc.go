@@ -1,11 +1,8 @@
-// Package speech is how an agent's process and Fairlead speak with each other, where the process is
-// one of ours.
+// Package speech is the protocol between Fairlead and an agent's process, if that process is
+// Fairlead's own binary: the script agent, or an adapter that translates for another program.
 //
-// Think of two ships that signal with flags: one hoist says one thing, and every hoist that was
-// seen whole counts, even if the signaller sinks with the next one in his hands. The agent's hoists
-// are events, one line of JSON each on standard output; ours are orders, one line each on standard
-// input. The script agent speaks this, and so does the adapter that stands before a real program
-// and translates what it says.
+// The agent writes events, one line of JSON each, on standard output. Fairlead writes orders, one
+// line each, on standard input. Every complete line counts, even if the process ends right after it.
 //
 //	{"type":"said","text":"hello","part":true,"tool":"stderr"}
 //	{"type":"thought","text":"what now?"}
@@ -26,9 +23,10 @@
 //	{"type":"answer","id":"ask-1","option":"allow"}
 //	{"type":"cancel"}
 //
-// The types of events are driver.FactKind. Whatever a reader does not know is Faulted, or, where it
-// is a field, nothing. A line that does not begin with a brace is something said by who knows no
-// events. Stopped is the terminal event: a session without it has failed, whatever its exit code.
+// The types of events are driver.FactKind. A reader reports an unknown type as Faulted and ignores
+// unknown fields. A line that does not begin with a brace is something said by a program that does
+// not know the protocol. Stopped is the terminal event: a session without it has failed, whatever
+// its exit code.
 //
-// The one promise: an event that was told is one line, whole, and short enough to be read whole.
+// Promise: an event that was written is one complete line, short enough to be read in one piece.
 package speech

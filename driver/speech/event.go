@@ -7,30 +7,30 @@ import (
 	"github.com/fairlead-dev/fairlead/driver"
 )
 
-// Event is one line that an agent writes: a fact, in JSON. Type is a driver.FactKind; what else is
-// filled depends on it.
+// Event is one line that an agent writes: a fact, in JSON. Type is a driver.FactKind; it determines
+// which other fields are set.
 type Event struct {
 	Type driver.FactKind `json:"type"`
 
-	Text string `json:"text,omitempty"` // of permission_answered: the option that was told
-	Part bool   `json:"part,omitempty"` // said, thought: the line goes on
+	Text string `json:"text,omitempty"` // of permission_answered: the chosen option
+	Part bool   `json:"part,omitempty"` // said, thought: the line continues
 	Tool string `json:"tool,omitempty"`
 
-	// ID is a question's: permission_asked, permission_answered, permission_withdrawn.
+	// ID is the ID of the question in permission_asked, permission_answered, permission_withdrawn.
 	ID      string          `json:"id,omitempty"`
 	Options []driver.Option `json:"options,omitempty"`
 	Paths   []string        `json:"paths,omitempty"` // absolute
 
-	// Args is a JSON object: what a tool is called with, in the words of Claude Code where the tool
-	// is one of those (file_path, content, command, …). Cut names those that are not here whole, or says
-	// "args", or "paths", where some of those are not here at all:
-	// nobody may judge a call by the beginning of an argument.
+	// Args is a JSON object: the arguments of a tool, in Claude Code's vocabulary if the tool is one of
+	// its tools (file_path, content, command, …). Cut names the arguments that are incomplete. It
+	// contains "args" or "paths" if some of those are missing completely. Policies must not judge a call
+	// by an incomplete argument.
 	Args json.RawMessage `json:"args,omitempty"`
 	Cut  []string        `json:"cut,omitempty"`
 
 	driver.Usage
 
-	Input  int64  `json:"input,omitempty"` // listening: bytes of input that were taken
+	Input  int64  `json:"input,omitempty"` // listening: bytes of input received
 	OK     *bool  `json:"ok,omitempty"`    // stopped
 	Reason string `json:"reason,omitempty"`
 	Detail string `json:"detail,omitempty"`
@@ -38,12 +38,12 @@ type Event struct {
 	Until        time.Time         `json:"until,omitzero"` // rate_limited
 	Conversation *driver.Conversed `json:"conversation,omitempty"`
 
-	// Raw is the program's own message, for those who want to know: as it was, or, where it was too
-	// long or no JSON, a string with its beginning.
+	// Raw is the program's own message, for diagnosis: unchanged or, if it is too long or not JSON, a
+	// string with its beginning.
 	Raw json.RawMessage `json:"raw,omitempty"`
 }
 
-// Args makes an event's arguments of names and texts.
+// Args builds an event's arguments from names and texts.
 func Args(of map[string]string) json.RawMessage {
 	if len(of) == 0 {
 		return nil
@@ -55,7 +55,7 @@ func Args(of map[string]string) json.RawMessage {
 	return b
 }
 
-// Ended is the terminal event.
+// Ended is the terminal event for a stop.
 func Ended(stop driver.Stop) Event {
 	return Event{Type: driver.Stopped, OK: &stop.OK, Reason: stop.Reason, Detail: stop.Detail}
 }

@@ -10,9 +10,8 @@ import (
 	"github.com/fairlead-dev/fairlead/driver"
 )
 
-// Fact understands one line of an agent's output. A line that does not begin
-// with a brace was printed by something that knows no events: it is Said. All else
-// is an event, or Faulted.
+// Fact parses one line of an agent's output. A line that does not begin with a brace was printed by
+// a program that does not know the protocol: it is Said. Everything else is an event, or Faulted.
 func Fact(line driver.Line) driver.Fact {
 	f := driver.Fact{Kind: driver.Said, Offset: line.End, Text: line.Text()}
 	trimmed := bytes.TrimSpace(line.Bytes)
@@ -27,7 +26,7 @@ func Fact(line driver.Line) driver.Fact {
 	var e Event
 	raw := bytes.ToValidUTF8(trimmed, []byte(string(utf8.RuneError)))
 	if !json.Valid(raw) {
-		return f // the line itself says best what it is
+		return f // the line is the best description
 	}
 	f.Raw = raw
 	if err := json.Unmarshal(raw, &e); err != nil {
@@ -42,12 +41,12 @@ func Fact(line driver.Line) driver.Fact {
 	return f
 }
 
-// fill says in a fact what an event without a fault says.
+// fill copies the fields of a valid event into a fact.
 func (e *Event) fill(f *driver.Fact) {
 	f.Kind, f.Text, f.Part, f.Tool = e.Type, e.Text, e.Part, e.Tool
 	switch e.Type {
 	case driver.Listening:
-		f.Part, f.Tool, f.Input = false, "", e.Input // it is a moment and not speech
+		f.Part, f.Tool, f.Input = false, "", e.Input // a point in time, not speech
 	case driver.PermissionAsked:
 		f.Ask = driver.Ask{ID: e.ID, Options: e.Options, Paths: e.Paths}
 	case driver.PermissionAnswered, driver.PermissionWithdrawn:
@@ -64,7 +63,7 @@ func (e *Event) fill(f *driver.Fact) {
 	}
 }
 
-// fault says why an event is none; empty where it is one.
+// fault says why an event is invalid; empty if it is valid.
 func (e *Event) fault() string {
 	switch e.Type {
 	case driver.Said, driver.Thought, driver.Faulted, driver.RateLimited:

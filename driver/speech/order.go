@@ -9,37 +9,37 @@ import (
 	"strings"
 )
 
-// OrderType is what kind of thing an agent is told.
+// OrderType is the kind of an order.
 type OrderType string
 
 const (
-	OrderStart  OrderType = "start"  // the first one: carries the prompt that the process was started for
-	OrderPrompt OrderType = "prompt" // somebody says something
+	OrderStart  OrderType = "start"  // the first order, with the prompt that the process was started for
+	OrderPrompt OrderType = "prompt" // a further prompt
 	OrderAnswer OrderType = "answer" // to a question of the agent
 	OrderCancel OrderType = "cancel" // stop what you are doing
 )
 
-// Order is one line on an agent's standard input. Fields that are not known are
-// ignored: who gives the orders may be newer than who takes them.
+// Order is one line on an agent's standard input. Unknown fields are ignored: the sender may be
+// newer than the agent.
 type Order struct {
 	Type   OrderType `json:"type"`
-	Text   string    `json:"text,omitempty"`   // start, prompt; of an answer: words that go with it, where the program takes any
-	ID     string    `json:"id,omitempty"`     // answer: of the question
-	Option string    `json:"option,omitempty"` // answer: the one chosen
+	Text   string    `json:"text,omitempty"`   // start, prompt; of an answer: a comment, if the program accepts one
+	ID     string    `json:"id,omitempty"`     // answer: ID of the question
+	Option string    `json:"option,omitempty"` // answer: the chosen option
 
-	// End is how many bytes of input came up to and including this order; 0: it was not read from anywhere.
+	// End is the number of bytes of input up to and including this order; 0: it was not read from input.
 	End int64 `json:"-"`
 }
 
 const (
-	// OrderBytesMax is the longest order that is read: a prompt at its limit, each
-	// byte of it written as six.
+	// OrderBytesMax is the longest order that is read: a prompt of maximum size, each byte of it encoded
+	// as six.
 	OrderBytesMax = 8 << 20
 
-	clippedBytes = 80 // of somebody else's words in one of our errors
+	clippedBytes = 80 // of untrusted text in an error message
 )
 
-// Encode is the order as a line.
+// Encode returns the order as a line.
 func (o Order) Encode() []byte {
 	b, err := json.Marshal(o)
 	if err != nil {
@@ -48,8 +48,8 @@ func (o Order) Encode() []byte {
 	return append(b, '\n')
 }
 
-// ParseOrder reads one line. A line that is no JSON object is a prompt, so that a
-// person can play with an agent from a terminal.
+// ParseOrder parses one line. A line that is not a JSON object is a prompt, so that a person can use
+// an agent in a terminal.
 func ParseOrder(line []byte) (Order, error) {
 	text := strings.TrimSpace(strings.ToValidUTF8(string(line), "\uFFFD"))
 	if !strings.HasPrefix(text, "{") {
@@ -66,8 +66,8 @@ func ParseOrder(line []byte) (Order, error) {
 	return Order{}, fmt.Errorf("an order of the unknown type %q; there are start, prompt, answer, cancel", clip(string(o.Type)))
 }
 
-// ReadOrders hands on what comes in until it ends, and then closes the channel; what it cannot
-// read it complains of, and goes on. It waits for each order to be taken.
+// ReadOrders sends orders to the channel until the input ends, and then closes it. It calls complain
+// for each order that it cannot read, and continues. It blocks until each order is received.
 func ReadOrders(in io.Reader, to chan<- Order, complain func(error)) {
 	defer close(to)
 	r := bufio.NewReader(in)
@@ -92,7 +92,7 @@ func ReadOrders(in io.Reader, to chan<- Order, complain func(error)) {
 	}
 }
 
-// readOrderLine gives the next line, and how long it was with its end.
+// readOrderLine returns the next line, and its length including the line ending.
 func readOrderLine(r *bufio.Reader) (line []byte, length int64, tooLong bool, err error) {
 	for {
 		part, err := r.ReadSlice('\n')
@@ -109,7 +109,7 @@ func readOrderLine(r *bufio.Reader) (line []byte, length int64, tooLong bool, er
 	}
 }
 
-// clip is the beginning of somebody else's words, for one of our errors.
+// clip shortens untrusted text for an error message.
 func clip(s string) string {
 	if len(s) <= clippedBytes {
 		return s

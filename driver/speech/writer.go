@@ -13,42 +13,43 @@ import (
 )
 
 const (
-	// asideMax is how many lines wait for the end of a message: more is a log, and is told at once.
+	// asideMax is how many lines are held back until the end of a message. More than that is a log,
+	// which is written immediately.
 	asideMax = 256
 
-	// eventBytesMax is the longest event, its line's end included: what a reader takes whole.
+	// eventBytesMax is the longest event including its line ending: what a reader accepts as one line.
 	eventBytesMax = driver.LineBytesMax
 )
 
-// Writer tells events, each with one Write. It remembers that a Write failed: an agent that nobody
-// can hear has no reason to go on. It may be used by several goroutines.
+// Writer writes events, each with one Write. It remembers a failed Write: an agent whose output is
+// not read should end. It is safe for concurrent use.
 type Writer struct {
 	mu     sync.Mutex
 	out    io.Writer
 	failed error
 
-	open  driver.FactKind // of the message that is under way; empty: none is
-	half  bool            // its last line has no end yet
-	aside []Event         // what was told meanwhile and is no word of it
+	open  driver.FactKind // kind of the current message; empty: none
+	half  bool            // its last line is incomplete
+	aside []Event         // events that are not part of the message, held back until it ends
 
-	secret []byte // told as stars
+	secret []byte // replaced by asterisks
 }
 
-// NewWriter tells to out.
+// NewWriter returns a Writer to out.
 func NewWriter(out io.Writer) *Writer { return &Writer{out: out} }
 
-// Hide lets a secret be told as stars wherever it occurs: an event goes to disk. The secret must be of
-// letters that JSON writes as they are; an empty one hides nothing.
+// Hide replaces a secret by asterisks in all events, because events go to disk. The secret must
+// consist of characters that JSON does not escape; an empty secret hides nothing.
 func (w *Writer) Hide(secret string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.secret = []byte(secret)
 }
 
-// Tell tells one event. What is too long in it is cut, and says so. It ends the message that is under
-// way, except where it says nothing of the conversation itself: numbers, faults, what somebody else
-// printed. The last waits until the message has ended: whoever looks for markers in the agent's
-// words is not to find other words in their midst.
+// Tell writes one event. Overlong parts are cut, with a note. An event ends the current message,
+// except for events outside of the conversation: usage, faults, and output of other programs. Those
+// are held back until the message has ended, because markers are searched in the agent's words,
+// which must not be interrupted by other text.
 func (w *Writer) Tell(e Event) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -63,15 +64,15 @@ func (w *Writer) Tell(e Event) {
 	w.tell(e)
 }
 
-// Say tells a text of one line or several, a fact each.
+// Say writes a text of one or several lines, one fact per line.
 func (w *Writer) Say(kind driver.FactKind, tool, text string) {
 	for line := range strings.SplitSeq(strings.TrimSuffix(text, "\n"), "\n") {
 		w.Tell(Event{Type: kind, Tool: tool, Text: line})
 	}
 }
 
-// Speak tells the next piece of a message (Said or Thought), as it comes: a line that has ended is a
-// fact, the beginning of one is a part. A message of the other kind ends where this one begins.
+// Speak writes the next piece of a message (Said or Thought) as it arrives: a complete line is a
+// fact, an incomplete one a part. A message of the other kind ends here.
 func (w *Writer) Speak(kind driver.FactKind, piece string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -83,7 +84,7 @@ func (w *Writer) Speak(kind driver.FactKind, piece string) {
 		w.open = kind
 	}
 	for piece != "" {
-		// Nothing of an agent's words is cut away: a line that is too long for one event comes in several.
+		// An agent's words are never cut: a line that is too long for one event is split.
 		head, ended := piece[:min(len(piece), TextBytesMax)], false
 		if end := strings.IndexByte(head, '\n'); end >= 0 {
 			head, ended, piece = strings.TrimSuffix(head[:end], "\r"), true, piece[end+1:]
@@ -96,7 +97,7 @@ func (w *Writer) Speak(kind driver.FactKind, piece string) {
 	}
 }
 
-// Hush ends the message that is under way.
+// Hush ends the current message.
 func (w *Writer) Hush() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -115,14 +116,14 @@ func (w *Writer) hush() {
 	}
 }
 
-// Print writes bytes that are no event.
+// Print writes bytes that are not an event.
 func (w *Writer) Print(b []byte) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.print(b)
 }
 
-// Broken is why nobody can hear any more, or nil.
+// Broken returns the error of a failed Write, or nil.
 func (w *Writer) Broken() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -141,7 +142,7 @@ func (w *Writer) print(b []byte) {
 	_, w.failed = w.out.Write(b)
 }
 
-// encode is an event as a line that is short enough.
+// encode encodes an event as a line within the length limit.
 func encode(e Event) []byte {
 	e.Text, e.Detail = CutText(e.Text), cutTo(e.Detail, detailBytesMax)
 	e.Tool, e.Reason, e.ID = cutTo(e.Tool, optionBytesMax), cutTo(e.Reason, optionBytesMax), cutTo(e.ID, optionBytesMax)
@@ -150,7 +151,7 @@ func encode(e Event) []byte {
 	e.Args, e.Cut = cutArgs(e.Args, slices.Clone(e.Cut))
 	e.Paths, e.Cut = shorter(e.Paths, e.Cut)
 	b := line(e)
-	for _, shed := range []func(){ // bytes that need six each: what is least is let go first
+	for _, shed := range []func(){ // bytes that need six each: drop the least important parts first
 		func() { e.Raw = nil },
 		func() { e.Args, e.Cut = nil, append(e.Cut, cutArguments) },
 		func() { e.Paths, e.Cut = nil, append(e.Cut, cutPaths) },
@@ -168,7 +169,7 @@ func encode(e Event) []byte {
 func line(e Event) []byte {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false) // people read this too
+	enc.SetEscapeHTML(false) // keep it readable
 	if err := enc.Encode(e); err != nil {
 		panic(fmt.Sprintf("speech: an event that is no JSON: %v", err))
 	}
