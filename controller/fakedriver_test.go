@@ -25,11 +25,13 @@ type fakeDriver struct {
 	resumes bool // they can resume a conversation
 }
 
-func (d *fakeDriver) Steers() bool { return d.talks && !d.plods }
+func (d *fakeDriver) Capabilities(driver.Agent, driver.Kind) driver.Capabilities {
+	return driver.Capabilities{Input: d.talks, Prompts: d.talks, Steers: d.talks && !d.plods, Resumes: d.resumes, Asks: true}
+}
 
-func (d *fakeDriver) Resumes(driver.Agent) bool { return d.resumes }
-
-func (d *fakeDriver) TakesInput() bool { return d.talks }
+func (d *fakeDriver) Probe(context.Context, driver.Agent) (driver.Probed, error) {
+	return driver.Probed{}, driver.ErrNoProbe
+}
 
 func (d *fakeDriver) Name() string { return "fake" }
 

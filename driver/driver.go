@@ -20,7 +20,6 @@ package driver
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"io"
 	"iter"
 	"time"
@@ -211,58 +210,47 @@ type Conversation interface {
 	// if the program takes no input: keep the prompt for the next session, or end the process.
 	Prompt(ctx context.Context, text string) error
 	Cancel(ctx context.Context) error
+
+	// Answer chooses one of the options of a PermissionAsked fact, by the ids of both. It returns
+	// ErrNoAnswer if the agent never asks.
+	Answer(ctx context.Context, ask, option string) error
 }
 
-// Talker is a Driver whose agents may take input while they run. Drivers of programs that receive
-// everything at the start do not implement it. Call TakesInput to find out.
-type Talker interface {
-	// TakesInput reports whether Conversation.Prompt reaches the agent, also during an answer. The
-	// result is the same for every agent of the driver.
-	TakesInput() bool
+// Capabilities is what the agents of a driver can do in one kind of session. The zero value is a program
+// that gets everything at its start and is only listened to.
+type Capabilities struct {
+	// Input: Conversation.Prompt and Cancel reach the program while it runs. If false, both return a
+	// NotSupportedError, and a session gets its only prompt at its start.
+	Input bool
+	// Prompts: the agent reads prompts after the first one. If false, each prompt needs a session of
+	// its own, even if Input is true. Implies Input.
+	Prompts bool
+	// Steers: the agent reads a prompt that is sent during an answer within that answer. If false, the
+	// prompt is kept until the answer is over. Implies Input.
+	Steers bool
+	// Resumes: a session with Session.Resume continues an earlier conversation.
+	Resumes bool
+	// Asks: the agent asks for permission, and Conversation.Answer reaches it. If false, it reports no
+	// PermissionAsked fact, and Answer returns a NotSupportedError.
+	Asks bool
+	// Probes: Driver.Probe can examine the program. If false, it returns a NotSupportedError.
+	Probes bool
 }
 
-// TakesInput reports whether the agents of a driver take input while they run. If not, every prompt
-// needs a session of its own, and Prompt and Cancel return ErrNoInput.
-func TakesInput(d Driver) bool {
-	t, ok := d.(Talker)
-	return ok && t.TakesInput()
+// NotSupportedError is returned by an operation that the Capabilities of a driver exclude.
+type NotSupportedError struct {
+	Reason string // a sentence without a period, such as "this agent takes no input while it runs"
 }
 
-// Hears reports whether an agent reads its input while it runs, in a session for channel turns.
-func Hears(d Driver, a Agent) bool { return HearsAs(d, a, Turn) }
+// Error returns the reason.
+func (e NotSupportedError) Error() string { return e.Reason }
 
-// HearsAs reports whether an agent reads its input while it runs, in a session of this kind. A
-// driver whose agents differ implements the method Hears(Agent) bool or, if they also differ by the
-// kind of session, HearsAs(Agent, Kind) bool.
-func HearsAs(d Driver, a Agent, kind Kind) bool {
-	if of, ok := d.(interface{ HearsAs(Agent, Kind) bool }); ok && !of.HearsAs(a, kind) {
-		return false
-	}
-	if of, ok := d.(interface{ Hears(Agent) bool }); ok && !of.Hears(a) {
-		return false
-	}
-	return TakesInput(d)
-}
-
-// Steers reports whether a prompt that is sent during an answer affects that answer. If not, the
-// prompt is kept until the answer has ended.
-func Steers(d Driver) bool {
-	if s, ok := d.(interface{ Steers() bool }); ok {
-		return s.Steers()
-	}
-	return TakesInput(d)
-}
-
-// Resumer is a Driver that can resume an earlier conversation, given in Session.Resume.
-type Resumer interface {
-	Resumes(a Agent) bool
-}
-
-// Prober is a Driver that can inspect a program: whether it exists, its version, and what works.
-// Probing starts the program but no conversation, and needs no network.
-type Prober interface {
-	Probe(ctx context.Context, a Agent) (Probed, error)
-}
+// Errors of the operations that a driver may not support; compare with errors.Is.
+var (
+	ErrNoInput  error = NotSupportedError{"this agent takes no input while it runs"}
+	ErrNoAnswer error = NotSupportedError{"this agent does not ask for permission"}
+	ErrNoProbe  error = NotSupportedError{"this driver cannot examine a program"}
+)
 
 // Probed is the result of probing a program.
 type Probed struct {
@@ -274,16 +262,6 @@ type Probed struct {
 	Enforced string   // see Conversed.Enforced
 	Warnings []string // what does not work, and how to fix it
 }
-
-// Answerer is a Conversation whose agent asks for permission. Programs that never ask do not
-// implement it.
-type Answerer interface {
-	// Answer chooses an option of a PermissionAsked fact.
-	Answer(ctx context.Context, ask, option string) error
-}
-
-// ErrNoInput is returned if a program takes no input while it runs.
-var ErrNoInput = errors.New("this agent takes no input while it runs")
 
 // Driver starts one kind of agent, sends it input and interprets its output.
 type Driver interface {
@@ -298,6 +276,15 @@ type Driver interface {
 	Launch(a Agent, s Session) (Launch, error)
 
 	Converse(a Agent, s Session, w Wire) Conversation
+
+	// Capabilities says what this agent can do in a session of this kind. It may read files, such as
+	// the agent's script, but starts nothing.
+	Capabilities(a Agent, kind Kind) Capabilities
+
+	// Probe examines the agent's program: whether it is installed, its version and what works. It
+	// starts the program but no conversation, and needs no network. It returns ErrNoProbe if the
+	// driver cannot do that.
+	Probe(ctx context.Context, a Agent) (Probed, error)
 
 	// Outcome evaluates a session that has ended. stop is nil if there was no terminal event. If there
 	// were several, the last one counts.

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 
 	"github.com/fairlead-dev/fairlead/controller/questions"
@@ -93,18 +94,14 @@ func (t *workEar) asked(ctx context.Context, fact driver.Fact) {
 	if !verdict.Allow {
 		t.deny(fact, call, verdict, false)
 	}
-	answers, can := t.conv.(driver.Answerer)
-	if !can {
-		return
-	}
 	var err error
 	if option, found := OptionFor(fact.Ask.Options, verdict.Allow); found {
-		err = answers.Answer(ctx, fact.Ask.ID, option)
+		err = t.conv.Answer(ctx, fact.Ask.ID, option)
 	} else {
 		t.remark("%s: it asked for permission, and offered no answer that says %s; it is told to stop", call.Tool, map[bool]string{true: "yes", false: "no"}[verdict.Allow])
 		err = t.conv.Cancel(ctx)
 	}
-	if err != nil && ctx.Err() == nil && !t.gone() {
+	if err != nil && !errors.Is(err, driver.ErrNoAnswer) && ctx.Err() == nil && !t.gone() {
 		t.e.log.Error("an agent's question could not be answered", "session", t.s.ID, "error", err)
 	}
 }

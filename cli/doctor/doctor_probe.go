@@ -47,6 +47,12 @@ var errNotApart = errors.New("no network of its own")
 
 const exitNotApart = 9 // the process that probes says so, and is started again without one
 
+// probes reports whether this build has a driver of this name, and it can examine programs.
+func probes(name string) bool {
+	d := cli.Drivers()[name]
+	return d != nil && d.Capabilities(driver.Agent{}, driver.Work).Probes
+}
+
 // ProbeHere reads what to probe, probes it and says what was found.
 func ProbeHere(ctx context.Context, a *cli.App, apart bool) error {
 	if apart {
@@ -58,13 +64,12 @@ func ProbeHere(ctx context.Context, a *cli.App, apart bool) error {
 	if err := json.NewDecoder(io.LimitReader(a.In, probeBytesMax)).Decode(&wish); err != nil {
 		return fmt.Errorf("read what to probe: %w", err)
 	}
-	prober, ok := cli.Drivers()[wish.Driver].(driver.Prober)
-	if !ok {
+	if !probes(wish.Driver) {
 		return fmt.Errorf("the driver %s probes nothing", wish.Driver)
 	}
 	var reply probeReply
 	var err error
-	reply.Found, err = prober.Probe(ctx, driver.Agent{Name: wish.Name, Command: wish.Command, Workspace: wish.Dir, Model: wish.Model, Mode: wish.Mode})
+	reply.Found, err = cli.Drivers()[wish.Driver].Probe(ctx, driver.Agent{Name: wish.Name, Command: wish.Command, Workspace: wish.Dir, Model: wish.Model, Mode: wish.Mode})
 	if err != nil {
 		reply.Fault = err.Error()
 	}

@@ -9,7 +9,6 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/fairlead-dev/fairlead/cli"
 	"github.com/fairlead-dev/fairlead/cli/setup"
 	"github.com/fairlead-dev/fairlead/config"
 	"github.com/fairlead-dev/fairlead/driver"
@@ -90,8 +89,7 @@ func lookAtProgram(ctx context.Context, p setup.FoundProgram) Finding {
 		OK: true, About: "program " + p.Name,
 		Program: &ProgramFound{Name: p.Title, Path: p.Path, Driver: p.Driver, Command: p.Command, MCP: []string{}, Warnings: []string{}, Ran: p.Ran, Page: "doc/agents/" + p.Page},
 	}
-	_, can := cli.Drivers()[p.Driver].(driver.Prober)
-	if p.Driver == "" || !can {
+	if !probes(p.Driver) {
 		f.What = fmt.Sprintf("%s is %s: found, not known", p.Path, p.Title)
 		if f.Do = p.Hint; f.Do == "" {
 			f.Do = "this build has no driver for it; see " + f.Program.Page
@@ -162,7 +160,7 @@ func (f *ProgramFound) words() string {
 // does not answer is a fault: somebody counts on it.
 func probeAgent(ctx context.Context, agent config.Agent, env []string) []Finding {
 	about := "agent " + agent.Name
-	if _, can := cli.Drivers()[agent.Driver].(driver.Prober); !can || agent.Loop == config.LoopForeign {
+	if !probes(agent.Driver) || agent.Loop == config.LoopForeign {
 		return nil
 	}
 	reply, err := probe(ctx, probeWish{Driver: agent.Driver, Name: agent.Name, Command: agent.Command, Dir: agent.Workspace, Model: agent.Model, Mode: agent.Mode}, env)

@@ -48,7 +48,7 @@ func ConfigureTurns(c *team.Configured, conf *config.Config, hears func(config.A
 // Hears reports whether an agent reads input while it answers.
 func (e *Controller) Hears(a config.Agent) bool {
 	d, ok := e.opts.Drivers[a.Driver]
-	return ok && driver.Hears(d, sessions.Known(a))
+	return ok && d.Capabilities(sessions.Known(a), driver.Turn).Prompts
 }
 
 const (

@@ -146,7 +146,7 @@ func (e *Controller) nextToTell(m *sessions.Slot, s *team.Session, todo []channe
 		case one.Do == channel.StopWork || stops[one.Token.Channel] || held && !same:
 		case !s.AnswerPending():
 			return one, false, true
-		case same && s.Delivery.Re == 0 && one.Do == channel.TellMessage && driver.Steers(m.Driver):
+		case same && s.Delivery.Re == 0 && one.Do == channel.TellMessage && m.Steers:
 			return one, false, true
 		case same && s.Delivery.Re == 0 && one.Do == channel.TellGoOn && e.Participant(m).Resumed == one.Token:
 			return one, true, true

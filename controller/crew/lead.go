@@ -41,7 +41,7 @@ func (e *Controller) mayTellLead(what any) error {
 		return nil
 	}
 	m := e.sessions.Slots[e.State().Crew.Lead.Agent]
-	if m == nil || e.channels.Joins(m) || driver.HearsAs(m.Driver, sessions.Known(*m.Conf), driver.Lead) {
+	if m == nil || e.channels.Joins(m) || m.Driver.Capabilities(sessions.Known(*m.Conf), driver.Lead).Prompts {
 		return nil // or the team says why not
 	}
 	if err := m.Driver.Check(sessions.Known(*m.Conf)); err != nil {

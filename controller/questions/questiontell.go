@@ -65,7 +65,7 @@ func (e *Controller) tellAnswer(ctx context.Context, m *sessions.Slot, s team.Se
 			switch {
 			case err == nil:
 				return true
-			case ctx.Err() != nil, e.sessions.Fenced(err), errors.Is(err, driver.ErrNoInput), sessions.IsDone(proc):
+			case ctx.Err() != nil, e.sessions.Fenced(err), errors.Is(err, driver.ErrNoInput), errors.Is(err, driver.ErrNoAnswer), sessions.IsDone(proc):
 				return false // its session's end takes the question back
 			}
 			if !warned {
@@ -89,13 +89,8 @@ func (e *Controller) tellAnswer(ctx context.Context, m *sessions.Slot, s team.Se
 // answerWith chooses an option. Where the program offered none that says what was answered it is told
 // to stop what it is doing, since one that waits for ever is no answer.
 func AnswerWith(ctx context.Context, conv driver.Conversation, ask, option string) error {
-	answers, can := conv.(driver.Answerer)
-	switch {
-	case !can:
-		return driver.ErrNoInput
-	case option == "":
+	if option == "" {
 		return conv.Cancel(ctx)
-	default:
-		return answers.Answer(ctx, ask, option)
 	}
+	return conv.Answer(ctx, ask, option)
 }

@@ -42,6 +42,17 @@ func (MissingDriver) Prompt(context.Context, string) error { return errMissingDr
 // Cancel is driver.Conversation's; it fails.
 func (MissingDriver) Cancel(context.Context) error { return errMissingDriver }
 
+// Answer is driver.Conversation's; it fails.
+func (MissingDriver) Answer(context.Context, string, string) error { return driver.ErrNoAnswer }
+
+// Capabilities is driver.Driver's: none.
+func (MissingDriver) Capabilities(driver.Agent, driver.Kind) (c driver.Capabilities) { return c }
+
+// Probe is driver.Driver's; it fails.
+func (MissingDriver) Probe(context.Context, driver.Agent) (driver.Probed, error) {
+	return driver.Probed{}, driver.ErrNoProbe
+}
+
 // Outcome is driver.Driver's: only the exit code counts.
 func (MissingDriver) Outcome(_ driver.Session, exit driver.Exit, _ *driver.Stop) driver.Outcome {
 	if exit.Code == 0 && exit.Signal == "" {

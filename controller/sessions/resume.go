@@ -35,8 +35,7 @@ var errLeft = errors.New("the session is no longer to be started")
 // it begins a new one. cut means that the conversation was interrupted in the middle of its prompt.
 // The error is errLeft if the session is no longer to be started.
 func (e *Controller) conversationToResume(ctx context.Context, m *Slot, s team.Session, agent driver.Agent, record *team.LaunchRecord) (id string, cut bool, err error) {
-	resumer, can := m.Driver.(driver.Resumer)
-	if !can || m.Run != "" || m.Conf.Resume == config.ResumeNever || !resumer.Resumes(agent) {
+	if m.Run != "" || m.Conf.Resume == config.ResumeNever || !m.Driver.Capabilities(agent, driver.Kind(s.Kind)).Resumes {
 		return "", false, nil
 	}
 	var was team.Conversation

@@ -16,12 +16,11 @@ type Resumption struct {
 // Resumption describes how an agent would be started; nil if its driver cannot resume
 // conversations.
 func (m *Slot) Resumption() *Resumption {
-	resumer, can := m.Driver.(driver.Resumer)
 	agent := Known(*m.Conf)
 	for _, name := range m.Conf.Env.Names() { // only names are recorded, not values
 		agent.Env = append(agent.Env, name+"=")
 	}
-	if !can || m.Run != "" || !resumer.Resumes(agent) {
+	if m.Run != "" || !m.Driver.Capabilities(agent, driver.Work).Resumes {
 		return nil
 	}
 	return &Resumption{m.Conf.Resume, recordOf(m, agent)}

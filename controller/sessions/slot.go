@@ -15,13 +15,14 @@ type Slot struct {
 	Driver  driver.Driver
 	Run     string          // the run of the step; empty for an agent's slot
 	Step    workflow.StepID // the step of that run
+	Steers  bool            // Capabilities.Steers of its agent; kept, because asking the driver may read a file
 	session string          // the session whose actions Doing holds
 	Doing   map[string]bool // actions that were started, by key
 }
 
 // NewSlot makes the slot of an agent.
 func NewSlot(conf *config.Agent, d driver.Driver) *Slot {
-	return &Slot{Conf: conf, Driver: d, Doing: map[string]bool{}}
+	return &Slot{Conf: conf, Driver: d, Steers: d.Capabilities(Known(*conf), driver.Turn).Steers, Doing: map[string]bool{}}
 }
 
 // Begun records that an action of a session has begun, and reports whether it had begun before.

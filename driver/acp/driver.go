@@ -20,9 +20,6 @@ type Driver struct {
 
 var (
 	_ driver.Driver    = Driver{}
-	_ driver.Talker    = Driver{}
-	_ driver.Resumer   = Driver{}
-	_ driver.Prober    = Driver{}
 	_ adapter.Protocol = Driver{}
 )
 

@@ -87,7 +87,7 @@ func TestDriver(t *testing.T) {
 		if f.Kind != driver.PermissionAsked {
 			return
 		}
-		if err := c.(driver.Answerer).Answer(t.Context(), f.Ask.ID, "allow"); err != nil {
+		if err := c.Answer(t.Context(), f.Ask.ID, "allow"); err != nil {
 			t.Error(err)
 		}
 	}

@@ -37,7 +37,7 @@ func TestAdapter(t *testing.T) {
 		drivertest.Case{
 			Name: "Asks", Session: session, Agent: agent("asks"), OK: true,
 			Tell: when("may I?", func(_ *drivertest.Process, c driver.Conversation) {
-				_ = c.(driver.Answerer).Answer(t.Context(), "q1", "allow")
+				_ = c.Answer(t.Context(), "q1", "allow")
 			}),
 			Facts: []string{"permission_asked may I?", "permission_answered allow", "said answered allow", "said ", "stopped completed"},
 		},

@@ -23,16 +23,12 @@ func (Behind) Outcome(s driver.Session, exit driver.Exit, stop *driver.Stop) dri
 	return Outcome(s, exit, stop)
 }
 
-// TakesInput is true: the adapter queues prompts until the program is ready.
-func (Behind) TakesInput() bool { return true }
-
-// Steers is false: a prompt that arrives during an answer is sent after it. If the program mixed it
-// into the answer, it would be unclear which words answer which prompt.
-func (Behind) Steers() bool { return false }
-
-// Resumes is true: all protocols support it. Whether a program does is only known when it is tried;
-// a session that cannot resume reports so.
-func (Behind) Resumes(driver.Agent) bool { return true }
+// Capabilities are those of a program behind an adapter. The adapter keeps a prompt until the current
+// answer is over, because a program that mixed it into the answer could not say which words answer
+// which prompt. All protocols can resume a conversation; a session that fails to resume reports it.
+func (Behind) Capabilities(driver.Agent, driver.Kind) driver.Capabilities {
+	return driver.Capabilities{Input: true, Prompts: true, Resumes: true, Asks: true, Probes: true}
+}
 
 const (
 	printPatience = 20 * time.Second // time limit of one start; some programs load for seconds on a busy machine

@@ -14,23 +14,24 @@ import (
 //
 //	we    {"id":"1","method":"prompt","text":"…"}   {"method":"cancel"}   {"id":"q1","result":"allow"}
 //	it    {"say":"…"}  {"ask":"q1","text":"may I?"}  {"id":"1","result":"done"}
-type plain struct{}
+type plain struct{ adapter.Behind }
 
 func (plain) Name() string               { return "plain" }
 func (plain) Check(a driver.Agent) error { return adapter.Check(a) }
-func (plain) TakesInput() bool           { return true }
-func (plain) Steers() bool               { return false }
 
 func (plain) Launch(a driver.Agent, s driver.Session) (driver.Launch, error) {
 	return adapter.Launch("plain", a, s)
 }
 
-func (plain) Converse(_ driver.Agent, _ driver.Session, w driver.Wire) driver.Conversation {
-	return adapter.Converse(w)
+// Capabilities lack Probe: nothing can examine a plain program.
+func (p plain) Capabilities(a driver.Agent, kind driver.Kind) driver.Capabilities {
+	c := p.Behind.Capabilities(a, kind)
+	c.Probes = false
+	return c
 }
 
-func (plain) Outcome(s driver.Session, exit driver.Exit, stop *driver.Stop) driver.Outcome {
-	return adapter.Outcome(s, exit, stop)
+func (plain) Probe(context.Context, driver.Agent) (driver.Probed, error) {
+	return driver.Probed{}, driver.ErrNoProbe
 }
 
 type plainMessage struct {

@@ -117,7 +117,7 @@ func TestDriver(t *testing.T) {
 			Name: "asks", Agent: agent, Session: driver.Session{ID: "coder-2", Kind: driver.Work, Prompt: "the date please", Attempt: 1}, OK: true,
 			Tell: func(t *testing.T, p *drivertest.Process, c driver.Conversation, f driver.Fact) {
 				if f.Kind == driver.PermissionAsked {
-					if err := c.(driver.Answerer).Answer(t.Context(), f.Ask.ID, "allow"); err != nil {
+					if err := c.Answer(t.Context(), f.Ask.ID, "allow"); err != nil {
 						t.Error(err)
 					}
 				}

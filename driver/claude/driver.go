@@ -11,9 +11,6 @@ type Driver struct{ adapter.Behind }
 
 var (
 	_ driver.Driver    = Driver{}
-	_ driver.Talker    = Driver{}
-	_ driver.Resumer   = Driver{}
-	_ driver.Prober    = Driver{}
 	_ adapter.Protocol = Driver{}
 )
 

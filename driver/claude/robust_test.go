@@ -70,7 +70,7 @@ func TestFlood(t *testing.T) {
 			stop = f.Stop
 		}
 		if f.Kind == driver.PermissionAsked {
-			if err := talk.(driver.Answerer).Answer(ctx, f.Ask.ID, "allow"); err != nil {
+			if err := talk.Answer(ctx, f.Ask.ID, "allow"); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -1,6 +1,7 @@
 package codex
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -14,9 +15,6 @@ type Driver struct{ adapter.Behind }
 
 var (
 	_ driver.Driver    = Driver{}
-	_ driver.Talker    = Driver{}
-	_ driver.Resumer   = Driver{}
-	_ driver.Prober    = Driver{}
 	_ adapter.Protocol = Driver{}
 )
 
@@ -76,6 +74,24 @@ func modeWords() []string {
 func (d Driver) Launch(a driver.Agent, s driver.Session) (driver.Launch, error) {
 	return adapter.Launch(d.Name(), withCommand(a), s)
 }
+
+// Capabilities differ from those of other adapters in one thing: codex runs with approvals off and
+// never asks for permission.
+func (d Driver) Capabilities(a driver.Agent, kind driver.Kind) driver.Capabilities {
+	c := d.Behind.Capabilities(a, kind)
+	c.Asks = false
+	return c
+}
+
+// Converse reads one session and sends it prompts.
+func (d Driver) Converse(a driver.Agent, s driver.Session, w driver.Wire) driver.Conversation {
+	return conversation{d.Behind.Converse(a, s, w)}
+}
+
+type conversation struct{ driver.Conversation }
+
+// Answer is refused: codex asks nothing.
+func (conversation) Answer(context.Context, string, string) error { return driver.ErrNoAnswer }
 
 // withCommand adds the default program to an agent without a command.
 func withCommand(a driver.Agent) driver.Agent {

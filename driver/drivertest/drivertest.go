@@ -18,6 +18,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -62,12 +63,12 @@ func Run(t *testing.T, d driver.Driver, cases ...Case) {
 	t.Run("Transcripts", func(t *testing.T) { transcripts(t, d, filepath.Join("testdata", "transcripts")) })
 	t.Run("Hostile", func(t *testing.T) { hostile(t, d) })
 	t.Run("Waiting", func(t *testing.T) { waiting(t, d) })
-	t.Run("Input", func(t *testing.T) { input(t, d) })
 	for _, c := range cases {
 		if c.Agent.Workspace == "" {
 			c.Agent.Workspace = t.TempDir()
 		}
 		t.Run("Launch/"+c.Name, func(t *testing.T) { launch(t, d, c) })
+		t.Run("Capabilities/"+c.Name, func(t *testing.T) { capabilities(t, d, c) })
 		t.Run("Play/"+c.Name, func(t *testing.T) { play(t, d, c) })
 	}
 }
@@ -127,10 +128,11 @@ func launchTurn(t *testing.T, d driver.Driver, c Case) {
 	if strings.Contains(strings.Join(l.Argv, " "), prompt) {
 		t.Error("a turn's prompt is in the arguments, where every user of the machine reads it")
 	}
+	takesInput := d.Capabilities(c.Agent, driver.Turn).Input
 	switch told := bytes.Contains(l.Input, []byte(prompt)); {
-	case !driver.TakesInput(d) && (!told || l.KeepStdin):
+	case !takesInput && (!told || l.KeepStdin):
 		t.Error("an agent that takes no input later is not given its turn's prompt at the start, or its input is not ended")
-	case driver.TakesInput(d) && !l.KeepStdin:
+	case takesInput && !l.KeepStdin:
 		t.Error("the driver takes input while the agent runs, and lets it be closed at the start")
 	}
 	if s.Prompt = strings.Repeat("x", driver.PromptBytesMax+1); len(l.Input) > 0 {
@@ -156,21 +158,72 @@ func launchLead(t *testing.T, d driver.Driver, c Case) {
 	if strings.Contains(strings.Join(l.Argv, " "), prompt) {
 		t.Error("what a lead is told is in the arguments, where every user of the machine reads it")
 	}
-	if driver.TakesInput(d) && !l.KeepStdin {
+	if d.Capabilities(c.Agent, driver.Lead).Input && !l.KeepStdin {
 		t.Error("the driver takes input while the agent runs, and lets that of a lead be closed at the start")
-	}
-	if driver.HearsAs(d, c.Agent, driver.Lead) && !driver.TakesInput(d) {
-		t.Error("an agent that takes no input hears what a lead is told")
 	}
 }
 
-// input compares what a driver reports about input with what its conversations do.
-func input(t *testing.T, d driver.Driver) {
-	talk := d.Converse(driver.Agent{}, driver.Session{}, &Recording{})
-	for what, err := range map[string]error{"Prompt": talk.Prompt(t.Context(), "hello"), "Cancel": talk.Cancel(t.Context())} {
-		if refused := errors.Is(err, driver.ErrNoInput); refused == driver.TakesInput(d) {
-			t.Errorf("TakesInput says %t; %s gives %v", driver.TakesInput(d), what, err)
+// capabilities compares what a driver declares with what it does: its conversations, its launches and its
+// facts in every kind of session.
+func capabilities(t *testing.T, d driver.Driver, c Case) {
+	for _, kind := range []driver.Kind{driver.Work, driver.Cleanup, driver.Turn, driver.Lead} {
+		has := d.Capabilities(c.Agent, kind)
+		if (has.Prompts || has.Steers) && !has.Input {
+			t.Errorf("%s: %+v declares prompts without input", kind, has)
 		}
+		s := driver.Session{ID: c.Session.ID, Kind: kind, Prompt: "go on", Attempt: 1}
+		wire := &Recording{}
+		talk := d.Converse(c.Agent, s, wire)
+		for _, op := range []struct {
+			name      string
+			supported bool
+			err       error
+		}{
+			{"Prompt", has.Input, talk.Prompt(t.Context(), "hello")},
+			{"Cancel", has.Input, talk.Cancel(t.Context())},
+			{"Answer", has.Asks, talk.Answer(t.Context(), "q1", "allow")},
+		} {
+			declared(t, string(kind)+": "+op.name, op.supported, op.err)
+		}
+		if !has.Input && !has.Asks && len(wire.Sent) > 0 {
+			t.Errorf("%s: an agent without input was sent %q", kind, wire.Sent)
+		}
+		resumes(t, d, c.Agent, s, has.Resumes)
+	}
+	has := d.Capabilities(c.Agent, c.Session.Kind)
+	missing := c.Agent
+	missing.Command = []string{filepath.Join(t.TempDir(), "no-such-program")}
+	_, err := d.Probe(t.Context(), missing)
+	if err == nil {
+		t.Error("Probe examined a program that does not exist")
+	}
+	declared(t, "Probe", has.Probes, err)
+}
+
+// declared checks that an operation is refused as not supported exactly if it is not declared. A
+// supported operation may fail in another way.
+func declared(t *testing.T, what string, supported bool, err error) {
+	t.Helper()
+	if refused := errors.As(err, &driver.NotSupportedError{}); refused == supported {
+		t.Errorf("%s is declared as supported: %t; it returns %v", what, supported, err)
+	}
+}
+
+// resumes checks that the id of an earlier conversation reaches the program exactly if the driver
+// declares that it resumes.
+func resumes(t *testing.T, d driver.Driver, a driver.Agent, s driver.Session, declares bool) {
+	const id = "conversation-5e1c"
+	fresh, err := d.Launch(a, s)
+	must(t, err)
+	s.Resume = id
+	again, err := d.Launch(a, s)
+	must(t, err)
+	told := fmt.Sprintf("%q %q %q", again.Argv, again.Env, again.Input)
+	switch same := fmt.Sprintf("%q %q %q", fresh.Argv, fresh.Env, fresh.Input) == told; {
+	case declares && !strings.Contains(told, id):
+		t.Errorf("%s: the driver declares that it resumes, and the launch does not name the conversation", s.Kind)
+	case !declares && !same:
+		t.Errorf("%s: the driver does not declare that it resumes, and its launch depends on the conversation to resume", s.Kind)
 	}
 }
 
@@ -213,11 +266,21 @@ func play(t *testing.T, d driver.Driver, c Case) {
 			t.Errorf("facts:\n%s\nwant:\n%s", strings.Join(got, "\n"), strings.Join(c.Facts, "\n"))
 		}
 	}
+	asksIfDeclared(t, d, c.Agent, c.Session.Kind, live)
 	same(t, "as it was written", Facts(t, d, &Recording{Bytes: p.Spool(t)}, 0), live)
 	resume(t, d, p.Spool(t), live)
 }
 
-// transcripts compares the facts of recorded output with golden files, for every way to split it.
+// asksIfDeclared refuses questions of an agent that is declared never to ask, since nothing would answer them.
+func asksIfDeclared(t *testing.T, d driver.Driver, a driver.Agent, kind driver.Kind, facts []driver.Fact) {
+	t.Helper()
+	asks := func(f driver.Fact) bool { return f.Kind == driver.PermissionAsked }
+	if !d.Capabilities(a, kind).Asks && slices.ContainsFunc(facts, asks) {
+		t.Error("the agent asks for permission, and its driver declares that it does not")
+	}
+}
+
+// transcripts compares recorded output with its golden facts, however it is cut.
 func transcripts(t *testing.T, d driver.Driver, dir string) {
 	files, err := filepath.Glob(filepath.Join(dir, "*.raw"))
 	must(t, err)
@@ -229,6 +292,7 @@ func transcripts(t *testing.T, d driver.Driver, dir string) {
 			raw, err := os.ReadFile(file)
 			must(t, err)
 			facts := Facts(t, d, &Recording{Bytes: raw}, 0)
+			asksIfDeclared(t, d, driver.Agent{}, driver.Work, facts)
 			var b strings.Builder
 			for _, f := range facts {
 				b.WriteString(Render(f) + "\n")

@@ -42,6 +42,18 @@ func (t talk) Facts(ctx context.Context, from int64) iter.Seq2[driver.Fact, erro
 func (talk) Prompt(context.Context, string) error { return nil }
 func (talk) Cancel(context.Context) error         { return nil }
 
+func (talk) Answer(context.Context, string, string) error {
+	return driver.ErrNoAnswer
+}
+
+func (patient) Capabilities(driver.Agent, driver.Kind) driver.Capabilities {
+	return driver.Capabilities{Input: true}
+}
+
+func (patient) Probe(context.Context, driver.Agent) (driver.Probed, error) {
+	return driver.Probed{}, driver.ErrNoProbe
+}
+
 // lineFacts makes facts of each line by a function.
 func lineFacts(of func(driver.Line) []driver.Fact) patient {
 	return patient{func(ctx context.Context, w driver.Wire, from int64, yield func(driver.Fact, error) bool) {

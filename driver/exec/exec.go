@@ -82,6 +82,14 @@ func (Driver) Outcome(_ driver.Session, exit driver.Exit, _ *driver.Stop) driver
 	return driver.Outcome{OK: true}
 }
 
+// Capabilities is the zero value: a command gets everything at its start.
+func (Driver) Capabilities(driver.Agent, driver.Kind) (c driver.Capabilities) { return c }
+
+// Probe is refused: nothing is known about a command in advance.
+func (Driver) Probe(context.Context, driver.Agent) (driver.Probed, error) {
+	return driver.Probed{}, driver.ErrNoProbe
+}
+
 type listener struct{ wire driver.Wire }
 
 // Facts yields one Said for every line.
@@ -104,3 +112,6 @@ func (listener) Prompt(context.Context, string) error { return driver.ErrNoInput
 
 // Cancel always fails: end the process instead.
 func (listener) Cancel(context.Context) error { return driver.ErrNoInput }
+
+// Answer is refused: a command asks nothing.
+func (listener) Answer(context.Context, string, string) error { return driver.ErrNoAnswer }

@@ -1,6 +1,7 @@
 package script
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -93,12 +94,18 @@ func (Driver) Outcome(s driver.Session, exit driver.Exit, stop *driver.Stop) dri
 	return speech.Outcome(s, exit, stop)
 }
 
-// TakesInput is true: a script receives orders in every step.
-func (Driver) TakesInput() bool { return true }
+// Capabilities reads the script: it reads further prompts if it expects more than one prompt in a
+// session of this kind.
+func (Driver) Capabilities(a driver.Agent, kind driver.Kind) driver.Capabilities {
+	return driver.Capabilities{Input: true, Prompts: readsPrompts(a, kind), Steers: true, Asks: true}
+}
 
-// HearsAs is true if the script expects more than its first prompt in a session of this kind:
-// otherwise prompts would stay unread.
-func (Driver) HearsAs(a driver.Agent, kind driver.Kind) bool {
+// Probe is refused: a script is no program.
+func (Driver) Probe(context.Context, driver.Agent) (driver.Probed, error) {
+	return driver.Probed{}, driver.ErrNoProbe
+}
+
+func readsPrompts(a driver.Agent, kind driver.Kind) bool {
 	p, err := Load(a.Script)
 	if err != nil {
 		return false
@@ -135,5 +142,3 @@ func expects(steps []Step) (n int) {
 	}
 	return min(n, 2)
 }
-
-var _ driver.Talker = Driver{}

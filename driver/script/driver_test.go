@@ -71,7 +71,7 @@ steps:
 				if f.Tool != "git_push" || len(f.Ask.Options) != 2 || f.Ask.Options[0].Kind != "allow_once" {
 					t.Errorf("asked %+v", f)
 				}
-				if err := c.(driver.Answerer).Answer(t.Context(), f.Ask.ID, f.Ask.Options[0].ID); err != nil {
+				if err := c.Answer(t.Context(), f.Ask.ID, f.Ask.Options[0].ID); err != nil {
 					t.Error(err)
 				}
 			},
@@ -293,6 +293,7 @@ func FuzzFacts(f *testing.F) {
 // what it is told in the middle of a talk.
 func TestHears(t *testing.T) {
 	dir := t.TempDir()
+	reads := func(a driver.Agent, kind driver.Kind) bool { return script.Driver{}.Capabilities(a, kind).Prompts }
 	for source, hears := range map[string]bool{ // and what stands under lead changes nothing in it
 		"steps: [{say: hello}]":                                                                                          false,
 		"steps: [expect_prompt, {say: '{prompt}'}]":                                                                      false,
@@ -306,10 +307,10 @@ func TestHears(t *testing.T) {
 		if err := os.WriteFile(path, []byte(source), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if got := driver.Hears(script.Driver{}, driver.Agent{Name: "a", Script: path}); got != hears {
+		if got := reads(driver.Agent{Name: "a", Script: path}, driver.Turn); got != hears {
 			t.Errorf("%s: it hears: %v, want %v", source, got, hears)
 		}
-		if got := driver.HearsAs(script.Driver{}, driver.Agent{Name: "a", Script: path}, driver.Lead); got != hears {
+		if got := reads(driver.Agent{Name: "a", Script: path}, driver.Lead); got != hears {
 			t.Errorf("%s: without lead it hears as one: %v, want what it does in a talk: %v", source, got, hears)
 		}
 		lead := source + "\nlead: [{repeat: {times: 9, steps: [{on: {prompt: {a: [expect_prompt]}, else: [{say: d}]}}]}}]\n"
@@ -317,14 +318,14 @@ func TestHears(t *testing.T) {
 			t.Fatal(err)
 		}
 		a := driver.Agent{Name: "a", Script: path}
-		if got := driver.Hears(script.Driver{}, a); got != hears {
+		if got := reads(a, driver.Turn); got != hears {
 			t.Errorf("%s: with lead it hears in a talk: %v, want %v", source, got, hears)
 		}
-		if !driver.HearsAs(script.Driver{}, a, driver.Lead) {
+		if !reads(a, driver.Lead) {
 			t.Errorf("%s: it does not hear as lead", source)
 		}
 	}
-	if driver.Hears(script.Driver{}, driver.Agent{Name: "a", Script: filepath.Join(dir, "none.yaml")}) {
+	if reads(driver.Agent{Name: "a", Script: filepath.Join(dir, "none.yaml")}, driver.Turn) {
 		t.Error("a script that is not there hears")
 	}
 }

@@ -11,9 +11,7 @@ import (
 // Conversation is the conversation of one session with an agent that speaks this protocol.
 type Conversation struct{ Wire driver.Wire }
 
-var _ driver.Answerer = Conversation{}
-
-// Facts yields one fact for every line.
+// Facts makes one fact of every line.
 func (c Conversation) Facts(ctx context.Context, from int64) iter.Seq2[driver.Fact, error] {
 	return func(yield func(driver.Fact, error) bool) {
 		for line, err := range driver.ReadLines(ctx, c.Wire, from) {

@@ -2,6 +2,7 @@ package speech_test
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -296,6 +297,11 @@ func (speaker) Launch(driver.Agent, driver.Session) (l driver.Launch, err error)
 func (speaker) Outcome(driver.Session, driver.Exit, *driver.Stop) (o driver.Outcome) { return o }
 func (speaker) Converse(_ driver.Agent, _ driver.Session, w driver.Wire) driver.Conversation {
 	return speech.Conversation{Wire: w}
+}
+
+func (speaker) Capabilities(driver.Agent, driver.Kind) (c driver.Capabilities) { return c }
+func (speaker) Probe(context.Context, driver.Agent) (p driver.Probed, err error) {
+	return p, driver.ErrNoProbe
 }
 
 // Whatever bytes come, the facts keep the rules of the seam.

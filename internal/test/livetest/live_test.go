@@ -197,7 +197,7 @@ func (k *talk) answer(ask driver.Fact, kind string) {
 	if i < 0 {
 		k.Fatalf("%s is not among the options %+v", kind, ask.Ask.Options)
 	}
-	if err := k.Conversation.(driver.Answerer).Answer(k.ctx, ask.Ask.ID, ask.Ask.Options[i].ID); err != nil {
+	if err := k.Conversation.Answer(k.ctx, ask.Ask.ID, ask.Ask.Options[i].ID); err != nil {
 		k.Fatal(err)
 	}
 	k.until("the answer was told", func(f driver.Fact) bool { return f.Kind == driver.PermissionAnswered && f.Ask.ID == ask.Ask.ID })

@@ -192,8 +192,10 @@ func (player) Launch(_ driver.Agent, s driver.Session) (driver.Launch, error) {
 // talks says whether a session of this kind is told things, one after the other.
 func talks(kind driver.Kind) bool { return kind == driver.Turn || kind == driver.Lead }
 
-// HearsAs is for everybody but one, in every session.
-func (player) HearsAs(a driver.Agent, _ driver.Kind) bool { return a.Name != deaf }
+// Capabilities say that every agent but one reads prompts, in every session.
+func (player) Capabilities(a driver.Agent, _ driver.Kind) driver.Capabilities {
+	return driver.Capabilities{Input: true, Prompts: a.Name != deaf, Steers: true, Asks: true}
+}
 
 // programs are what the agents play. Their lots are drawn from the day's seed. They are read
 // when they are needed: other verbs of the program have no use for them.
