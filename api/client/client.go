@@ -229,7 +229,7 @@ func (c *Client) Hold(ctx context.Context, note string) (api.Held, error) {
 
 // Release lifts the hold.
 func (c *Client) Release(ctx context.Context, note string) (api.Held, error) {
-	return post[api.Held](ctx, c, "/release", api.NoteBody{Note: note})
+	return post[api.Held](ctx, c, "/unhold", api.NoteBody{Note: note})
 }
 
 // Down asks the daemon to stop; now ends the sessions that run.

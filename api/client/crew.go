@@ -22,13 +22,13 @@ func (c *Client) Crew(ctx context.Context, all bool) (view.CrewView, error) {
 	if all {
 		v.Set("all", "true")
 	}
-	return get[view.CrewView](ctx, c, "/team", v)
+	return get[view.CrewView](ctx, c, "/crew", v)
 }
 
 // Summon summons a team for the first time. It returns when the placeholders are durable. The
 // error is a *Refused where the state does not allow it.
 func (c *Client) Summon(ctx context.Context) (api.CrewOrdered, error) {
-	return post[api.CrewOrdered](ctx, c, "/team/summon", api.EmptyBody{})
+	return post[api.CrewOrdered](ctx, c, "/crew/summon", api.EmptyBody{})
 }
 
 // Wake wakes agents by id or name; nobody named: everybody who is not awake. It returns when the
@@ -38,12 +38,12 @@ func (c *Client) Wake(ctx context.Context, agents []string) (api.CrewOrdered, er
 	for _, agent := range agents {
 		who.Agents = append(who.Agents, api.AgentName(agent))
 	}
-	return post[api.CrewOrdered](ctx, c, "/team/wake", who)
+	return post[api.CrewOrdered](ctx, c, "/crew/wake", who)
 }
 
 // Sleep ends the lead's session, and with it the team's day.
 func (c *Client) Sleep(ctx context.Context) (api.CrewOrdered, error) {
-	return post[api.CrewOrdered](ctx, c, "/team/sleep", api.EmptyBody{})
+	return post[api.CrewOrdered](ctx, c, "/crew/sleep", api.EmptyBody{})
 }
 
 // Document is one agent's document, by its id or its name. The error is a *Problem with status
@@ -69,7 +69,7 @@ func (c *Client) Soul(ctx context.Context, agent string) (string, error) {
 // ImportDocument takes in a document from elsewhere, as it lies in a file. The error is a
 // *Problem with status 422 where it cannot be read, and a *Refused where there is no place for it.
 func (c *Client) ImportDocument(ctx context.Context, data []byte) (view.DocumentView, error) {
-	return call[view.DocumentView](ctx, c, http.MethodPost, "/team/import", nil, append([]byte{}, data...))
+	return call[view.DocumentView](ctx, c, http.MethodPost, "/crew/import", nil, append([]byte{}, data...))
 }
 
 // Transcript is a part of what was said, the oldest first; limit 0 takes the server's.
@@ -85,7 +85,7 @@ func (c *Client) Transcript(ctx context.Context, q crewctl.TranscriptQuery) (cre
 			v.Set(key, words)
 		}
 	}
-	return get[crewctl.TranscriptPage](ctx, c, "/transcripts", v)
+	return get[crewctl.TranscriptPage](ctx, c, "/crew/transcript", v)
 }
 
-func crewPath(agent string) string { return "/team/agents/" + url.PathEscape(agent) }
+func crewPath(agent string) string { return "/crew/agents/" + url.PathEscape(agent) }

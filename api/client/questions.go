@@ -30,13 +30,13 @@ func (c *Client) AnswerQuestion(ctx context.Context, id string, answer view.Ques
 
 // Standing are the answers that stand, the oldest first.
 func (c *Client) Standing(ctx context.Context) ([]view.StandingView, error) {
-	all, err := get[api.StandingAnswers](ctx, c, "/standing", nil)
+	all, err := get[api.StandingAnswers](ctx, c, "/saved-answers", nil)
 	return all.Standing, err
 }
 
 // RevokeStanding has an answer stand no longer.
 func (c *Client) RevokeStanding(ctx context.Context, id string) (api.Ordered, error) {
-	return call[api.Ordered](ctx, c, http.MethodDelete, "/standing/"+url.PathEscape(id), nil, nil)
+	return call[api.Ordered](ctx, c, http.MethodDelete, "/saved-answers/"+url.PathEscape(id), nil, nil)
 }
 
 // RetryAgent has an agent that is rate limited be started again before its time; of one that is not,

@@ -15,7 +15,7 @@ import (
 
 // Sessions are those in which MAIN coordinates: the open ones first, then the newest.
 func (c *Client) Sessions(ctx context.Context) (api.DispatchSessions, error) {
-	return get[api.DispatchSessions](ctx, c, "/sessions", nil)
+	return get[api.DispatchSessions](ctx, c, "/dispatch", nil)
 }
 
 // Session is one of them in full. The error is a *Problem with status 404 and the names that there
@@ -51,7 +51,7 @@ func (c *Client) OutputFile(ctx context.Context, name string, n int, file string
 // StartSession begins one (D1). What is empty is as fairlead.yaml says. The error is a *Refused
 // where something lies at the path.
 func (c *Client) StartSession(ctx context.Context, mode, host, path string) (api.DispatchView, error) {
-	return post[api.DispatchView](ctx, c, "/sessions", api.DispatchStartBody{Mode: mode, Host: host, Path: path})
+	return post[api.DispatchView](ctx, c, "/dispatch", api.DispatchStartBody{Mode: mode, Host: host, Path: path})
 }
 
 // Input says something to a session (D2). It returns when that is durable; who does the work then,
@@ -94,7 +94,7 @@ func (c *Client) Route(ctx context.Context, text, session string) (policy.Rankin
 	return post[policy.Ranking](ctx, c, "/route", api.RouteBody{Text: text, Session: session})
 }
 
-func sessionPath(name string) string { return "/sessions/" + url.PathEscape(name) }
+func sessionPath(name string) string { return "/dispatch/" + url.PathEscape(name) }
 
 func talkPath(name string, n int) string {
 	return sessionPath(name) + "/conversations/" + strconv.Itoa(n)

@@ -6,6 +6,7 @@ import (
 	"io"
 	"net/http"
 	"os"
+	"strings"
 	"time"
 
 	"github.com/fairlead-dev/fairlead/api"
@@ -13,7 +14,7 @@ import (
 
 // bodyMost is how long the body of a request may be.
 func bodyMost(r *http.Request) int64 {
-	if r.Method == http.MethodPost && r.URL.Path == api.Base+importPath {
+	if r.Method == http.MethodPost && (r.URL.Path == api.Base+importPath || renamed[strings.TrimPrefix(r.URL.Path, api.Base)] == importPath) {
 		return documentBytesMax
 	}
 	return api.BodyBytesMax

@@ -96,49 +96,49 @@ func dispatchRoutes() []route {
 	const get, post = http.MethodGet, http.MethodPost
 	return []route{
 		{
-			"list-sessions", get, "/sessions", "Sessions in which MAIN coordinates",
+			"list-sessions", get, "/dispatch", "Sessions in which MAIN coordinates",
 			"Each is a folder. `/events` tells of changes as `dispatch/NAME`. They have nothing to do with the sessions of one agent, AGENT-NUMBER, of which `/sessions/{id}/output` tells.",
 			answer((*Server).dispatchSessions),
 		},
 		{
-			"start-session", post, "/sessions", "Begin a session",
+			"start-session", post, "/dispatch", "Begin a session",
 			"Its files exist when the answer comes (D1). An existing folder is refused.",
 			created(answer((*Server).dispatchStart)),
 		},
 		{
-			"get-session", get, "/sessions/{name}", "One session",
+			"get-session", get, "/dispatch/{name}", "One session",
 			"Who is in charge and how that came, what that state may do, what was denied and what was done instead, the ranking of the last input, what waits, and the conversations.",
 			answer((*Server).dispatchView),
 		},
 		{
-			"get-conversation", get, "/sessions/{name}/conversations/{n}", "One conversation",
+			"get-conversation", get, "/dispatch/{name}/conversations/{n}", "One conversation",
 			"With its dialogue as text, and the list of its outputs.",
 			answer((*Server).dispatchTalk),
 		},
 		{
-			"read-output-file", get, "/sessions/{name}/conversations/{n}/outputs/{file}", "A file that a conversation made",
+			"read-output-file", get, "/dispatch/{name}/conversations/{n}/outputs/{file}", "A file that a conversation made",
 			"Its bytes, always as an attachment. `X-Fairlead-Size` says how many there are.",
 			stream("application/octet-stream", (*Server).dispatchFile),
 		},
 		{
-			"give-input", post, "/sessions/{name}/input", "Say something to a session",
+			"give-input", post, "/dispatch/{name}/input", "Say something to a session",
 			"A conversation of its own begins (D2), and whoever's description fits takes over at once (D3); where one is open the input waits.",
 			answer((*Server).dispatchInput),
 		},
 		{
-			"delegate-task", post, "/sessions/{name}/delegate", "As MAIN: put an agent in charge",
+			"delegate-task", post, "/dispatch/{name}/delegate", "As MAIN: put an agent in charge",
 			"Of a session whose host is nobody of ours: a person or a program says what happens (D3).",
 			tell("delegate", func(in *dispatchDelegateIn) (string, dispatch.Input) {
 				return in.Name, dispatch.Delegate{Agent: in.Body.Agent, Text: in.Body.Text}
 			}),
 		},
 		{
-			"finish-task", post, "/sessions/{name}/done", "As an agent: the task that began last is done",
+			"finish-task", post, "/dispatch/{name}/done", "As an agent: the task that began last is done",
 			"Of a session whose host is nobody of ours (D4, D5).",
 			answer((*Server).dispatchDone),
 		},
 		{
-			"give-answer", post, "/sessions/{name}/respond", "As MAIN: the user has the answer",
+			"give-answer", post, "/dispatch/{name}/respond", "As MAIN: the user has the answer",
 			"The conversation is closed, and the next input that waits begins (D7). Of a session whose host is nobody of ours.",
 			tell("respond", func(in *dispatchRespondIn) (string, dispatch.Input) {
 				var say dispatch.Respond
@@ -149,7 +149,7 @@ func dispatchRoutes() []route {
 			}),
 		},
 		{
-			"end-session", post, "/sessions/{name}/end", "End a session",
+			"end-session", post, "/dispatch/{name}/end", "End a session",
 			"Whoever is at work is cancelled, and nothing is enforced any more (D10).",
 			answer((*Server).dispatchEnd),
 		},
