@@ -59,15 +59,15 @@ type NoteBody struct {
 	Note string `json:"note,omitempty" maxLength:"1000" doc:"Why, for people; it stands beside the order"`
 }
 
-// ToldBody says which errand was done.
-type ToldBody struct {
-	Key string `json:"key" minLength:"1" maxLength:"256" doc:"As the errand has it"`
+// ConfirmBody says which action was done.
+type ConfirmBody struct {
+	Key string `json:"key" minLength:"1" maxLength:"256" doc:"As the action has it"`
 }
 
 // SaidBody is what an agent says.
 type SaidBody struct {
 	Agent    string `json:"agent" maxLength:"64" pattern:"^[a-z0-9][a-z0-9._-]*$" doc:"Who says it"`
-	Turn     uint64 `json:"turn" maximum:"9007199254740991" doc:"As the errand has it; 0 where it has none. Under a number that is over it is kept as late"`
+	Turn     uint64 `json:"turn" maximum:"9007199254740991" doc:"As the action has it; 0 where it has none. Under a number that is over it is kept as late"`
 	Re       uint64 `json:"re,omitempty" maximum:"9007199254740991" doc:"The message that it answers without a turn: message of a tell_aside, or of a tell_message whose turn is 0"`
 	Text     string `json:"text" maxLength:"131072" doc:"What it says; 128 KiB at most, several are allowed"`
 	Complete bool   `json:"complete,omitempty" doc:"The turn is over (T7)"`
@@ -77,13 +77,13 @@ type SaidBody struct {
 // TurnBody names a turn.
 type TurnBody struct {
 	Agent string `json:"agent" maxLength:"64" pattern:"^[a-z0-9][a-z0-9._-]*$" doc:"Whose turn it is"`
-	Turn  uint64 `json:"turn" minimum:"1" maximum:"9007199254740991" doc:"As the errand has it"`
+	Turn  uint64 `json:"turn" minimum:"1" maximum:"9007199254740991" doc:"As the action has it"`
 }
 
 // WaitBody names a turn, and what it waits for.
 type WaitBody struct {
 	Agent string `json:"agent" maxLength:"64" pattern:"^[a-z0-9][a-z0-9._-]*$" doc:"Whose turn it is"`
-	Turn  uint64 `json:"turn" minimum:"1" maximum:"9007199254740991" doc:"As the errand has it"`
+	Turn  uint64 `json:"turn" minimum:"1" maximum:"9007199254740991" doc:"As the action has it"`
 	Why   string `json:"why,omitempty" maxLength:"2000" doc:"What it waits for, for people"`
 }
 
@@ -178,9 +178,10 @@ type Beaten struct {
 	HeartbeatMS int64 `json:"heartbeat_ms" doc:"When the next is wanted"`
 }
 
-// Errands is what an agent is to do, in this order.
-type Errands struct {
-	Errands []view.ErrandView `json:"errands" nullable:"false"`
+// Actions are what an agent must do, in this order. Stop requests come first.
+type Actions struct {
+	Actions []view.ActionView `json:"actions" nullable:"false"`
+	Errands []view.ActionView `json:"errands,omitempty" doc:"The same list, at the former path /agents/{name}/errands only"`
 }
 
 // Questions are those that wait for a person.

@@ -171,12 +171,12 @@ func (c *throng) acts(agent string, sloppy bool) {
 		return // the engine is dead, or it is ready already
 	}
 	_ = c.engine.AgentBeat(ctx, agent)
-	errands, err := c.engine.AgentErrands(ctx, agent, 0)
+	errands, err := c.engine.AgentActions(ctx, agent, 0)
 	if err != nil {
 		return
 	}
 	for _, errand := range errands {
-		if _, err := c.engine.AgentTold(ctx, agent, errand.Key); err != nil || errand.Do == string(channel.StopWork) {
+		if _, err := c.engine.AgentConfirm(ctx, agent, errand.Key); err != nil || errand.Do == string(channel.StopWork) {
 			continue
 		}
 		s := view.Speech{Channel: errand.Channel, Agent: agent, Turn: errand.Turn, Re: errand.Message, Text: c.text(), Complete: true, Ended: true}

@@ -18,9 +18,9 @@ import (
 )
 
 // errand is the only action that a foreign agent has now.
-func (b *bubble) errand(agent string) view.ErrandView {
+func (b *bubble) errand(agent string) view.ActionView {
 	b.t.Helper()
-	views, err := b.engine.AgentErrands(b.t.Context(), agent, 0)
+	views, err := b.engine.AgentActions(b.t.Context(), agent, 0)
 	if err != nil || len(views) != 1 {
 		b.t.Fatalf("%s is to be told %+v, %v", agent, views, err)
 	}
@@ -53,18 +53,18 @@ func TestForeignAgentsTakeTurns(t *testing.T) {
 			}
 		}
 		var waited sync.WaitGroup
-		var came []view.ErrandView
-		waited.Go(func() { came, _ = b.engine.AgentErrands(ctx, "ada", time.Minute) })
+		var came []view.ActionView
+		waited.Go(func() { came, _ = b.engine.AgentActions(ctx, "ada", time.Minute) })
 		b.after(8 * time.Second)
 		b.insistSaying("please review", "")
 		waited.Wait()
 		if len(came) != 1 || came[0].Turn != 1 || !strings.Contains(came[0].Text, "> please review") || !strings.Contains(came[0].Text, "POST /api/v1/channels/reviews/said") || len(came[0].Messages) != 1 {
 			t.Fatalf("ada was told %+v", came)
 		}
-		if _, err := b.engine.AgentTold(ctx, "ada", came[0].Key); err != nil {
+		if _, err := b.engine.AgentConfirm(ctx, "ada", came[0].Key); err != nil {
 			t.Fatal(err)
 		}
-		if views, err := b.engine.AgentErrands(ctx, "ada", 0); err != nil || len(views) != 0 {
+		if views, err := b.engine.AgentActions(ctx, "ada", 0); err != nil || len(views) != 0 {
 			t.Errorf("ada has it, and is to be told %+v, %v", views, err)
 		}
 		if _, err := b.engine.AgentWait(ctx, "reviews", "ada", 1, "a build"); err != nil {
@@ -76,7 +76,7 @@ func TestForeignAgentsTakeTurns(t *testing.T) {
 		if _, err := b.engine.AgentGoesOn(ctx, "reviews", "ada", 1); err != nil {
 			t.Fatal(err)
 		}
-		if views, err := b.engine.AgentErrands(ctx, "ada", 0); err != nil || len(views) != 0 {
+		if views, err := b.engine.AgentActions(ctx, "ada", 0); err != nil || len(views) != 0 {
 			t.Errorf("ada goes on by itself, and is to be told %+v, %v", views, err)
 		}
 		if _, err := b.engine.AgentSaid(ctx, view.Speech{Channel: "reviews", Agent: "ada", Turn: 1, Text: "it is good", Complete: true}); err != nil {
@@ -251,8 +251,8 @@ func TestWaitingForErrandsEnds(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		var gone, closed error
 		var waits sync.WaitGroup
-		waits.Go(func() { _, gone = b.engine.AgentErrands(ctx, "ada", time.Minute) })
-		waits.Go(func() { _, closed = b.engine.AgentErrands(t.Context(), "ada", time.Minute) })
+		waits.Go(func() { _, gone = b.engine.AgentActions(ctx, "ada", time.Minute) })
+		waits.Go(func() { _, closed = b.engine.AgentActions(t.Context(), "ada", time.Minute) })
 		b.settle()
 		cancel()
 		b.settle()
@@ -265,7 +265,7 @@ func TestWaitingForErrandsEnds(t *testing.T) {
 		}
 		var unknown *team.Unknown
 		b.start()
-		if _, err := b.engine.AgentErrands(t.Context(), "eve", 0); !errors.As(err, &unknown) {
+		if _, err := b.engine.AgentActions(t.Context(), "eve", 0); !errors.As(err, &unknown) {
 			t.Errorf("errands of nobody: %v", err)
 		}
 	})

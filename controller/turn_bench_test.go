@@ -130,16 +130,16 @@ func (r *round) handOff(c int) time.Duration {
 			if first {
 				close(asked)
 			}
-			views, err := r.e.AgentErrands(ctx, next, time.Minute)
+			views, err := r.e.AgentActions(ctx, next, time.Minute)
 			if err != nil {
 				r.b.Error(err)
 			}
-			if err != nil || slices.ContainsFunc(views, func(v view.ErrandView) bool { return v.Channel == benchChannel(c) && v.Turn == r.turns[c]+1 }) {
+			if err != nil || slices.ContainsFunc(views, func(v view.ActionView) bool { return v.Channel == benchChannel(c) && v.Turn == r.turns[c]+1 }) {
 				has <- time.Now()
 				return
 			}
 			for i := range views { // turns of other channels
-				_, _ = r.e.AgentTold(ctx, next, views[i].Key)
+				_, _ = r.e.AgentConfirm(ctx, next, views[i].Key)
 			}
 		}
 	}()
@@ -160,7 +160,7 @@ func (r *round) handOff(c int) time.Duration {
 func (r *round) has(c int) {
 	agent := r.rings[c][0]
 	key := fmt.Sprintf("%s/%s/%s/%d", channel.TellTurn, benchChannel(c), agent, r.turns[c])
-	if _, err := r.e.AgentTold(context.Background(), agent, key); err != nil {
+	if _, err := r.e.AgentConfirm(context.Background(), agent, key); err != nil {
 		r.b.Error(err)
 	}
 }

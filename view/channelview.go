@@ -99,8 +99,8 @@ type Spoken struct {
 	Seq       uint64 `json:"seq"`
 }
 
-// ErrandView is something that an agent is to be told, for one that fetches it.
-type ErrandView struct {
+// ActionView is something that an agent is to be told, for one that fetches it.
+type ActionView struct {
 	Key      string         `json:"key" doc:"To be handed back when the agent has it"`
 	Do       string         `json:"do" doc:"stop_work, tell_aside, tell_turn, tell_go_on or tell_message"`
 	Channel  string         `json:"channel"`

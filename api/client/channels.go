@@ -96,20 +96,20 @@ func (c *Client) AgentLeft(ctx context.Context, agent string) (api.Ordered, erro
 	return post[api.Ordered](ctx, c, agentPath(agent, "/leave"), api.EmptyBody{})
 }
 
-// AgentErrands is what an agent is to do; it waits for as long where there is nothing yet, a
-// minute at most.
-func (c *Client) AgentErrands(ctx context.Context, agent string, wait time.Duration) ([]view.ErrandView, error) {
+// AgentActions returns what an agent must do. If there is nothing, the request waits for wait, at
+// most one minute.
+func (c *Client) AgentActions(ctx context.Context, agent string, wait time.Duration) ([]view.ActionView, error) {
 	v := url.Values{}
 	if wait > 0 {
 		v.Set("wait", strconv.FormatInt(min(wait, api.PollMax).Milliseconds(), 10)+"ms")
 	}
-	all, err := get[api.Errands](ctx, c, agentPath(agent, "/errands"), v)
-	return all.Errands, err
+	all, err := get[api.Actions](ctx, c, agentPath(agent, "/actions"), v)
+	return all.Actions, err
 }
 
-// AgentTold says that an errand is done.
-func (c *Client) AgentTold(ctx context.Context, agent, key string) (api.Ordered, error) {
-	return post[api.Ordered](ctx, c, agentPath(agent, "/told"), api.ToldBody{Key: key})
+// AgentConfirm says that an action is done.
+func (c *Client) AgentConfirm(ctx context.Context, agent, key string) (api.Ordered, error) {
+	return post[api.Ordered](ctx, c, agentPath(agent, "/actions/done"), api.ConfirmBody{Key: key})
 }
 
 // AgentSaid is what an agent says in a channel.

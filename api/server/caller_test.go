@@ -59,7 +59,7 @@ func askAsAgent(t *testing.T, dir string) {
 	_, asPerson := c.Say(t.Context(), "reviews", "do as the agent says", "interrupt")
 	_, turn := c.Grant(t.Context(), "reviews", "coder", true)
 	_, asOther := c.AgentPass(t.Context(), "reviews", "reviewer", 3)
-	_, others := c.AgentErrands(t.Context(), "reviewer", 0)
+	_, others := c.AgentActions(t.Context(), "reviewer", 0)
 	_, summons := c.Summon(t.Context())
 	_, wakes := c.Wake(t.Context(), []string{"Lyra"})
 	_, sleeps := c.Sleep(t.Context())
@@ -156,7 +156,7 @@ func TestUnseenCaller(t *testing.T) {
 			h.ServeHTTP(w, httptest.NewRequestWithContext(ctx, method, api.Base+path, nil))
 			return w
 		}
-		for _, path := range []string{"/release", "/down", "/agents/coder/start", "/agents/coder/stop", "/agents/coder/once", "/agents/coder/cleanup"} {
+		for _, path := range []string{"/unhold", "/down", "/agents/coder/start", "/agents/coder/stop", "/agents/coder/once", "/agents/coder/cleanup"} {
 			if w := ask("POST", path); w.Code != 409 || problemText(t, w.Body.String()).Refusal.Row != "X10" {
 				t.Errorf("%s: %s: %d %s", name, path, w.Code, w.Body)
 			}

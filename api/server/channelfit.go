@@ -8,8 +8,8 @@ import (
 // JSON. So one answer holds as much as a client takes, and the rest comes with the next one.
 const (
 	entriesBytesMax = 8 << 20 // of a page, like one of the journal; of a transcript too
-	errandsBytesMax = 4 << 20 // of all errands that are fetched at once; one is always given
-	givenBytesMax   = 1 << 20 // of the messages of one errand; its text is bounded by itself
+	actionsBytesMax = 4 << 20 // of all actions that are fetched at once; one is always given
+	givenBytesMax   = 1 << 20 // of the messages of one action; its text is bounded by itself
 	entryBytes      = 256     // what an entry takes beside its texts
 )
 
@@ -55,10 +55,10 @@ func fitSeqs[T any](list []T, newest bool, each func(*T) (uint64, int)) (fits []
 	}
 }
 
-// fitErrands gives the first errands for which there is room, the messages of each cut to the
+// fitActions gives the first actions for which there is room, the messages of each cut to the
 // newest. Those that are left come when these are done: they stay in the list until then.
-func fitErrands(list []view.ErrandView) []view.ErrandView {
-	room := errandsBytesMax
+func fitActions(list []view.ActionView) []view.ActionView {
+	room := actionsBytesMax
 	for i := range list {
 		e := &list[i]
 		e.Messages = some(e.Messages)

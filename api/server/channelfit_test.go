@@ -59,29 +59,29 @@ func onePage(t *testing.T, all []view.ChannelEntry, newest bool) (left []view.Ch
 	return left
 }
 
-// Errands that are too big come one after the other, the newest messages of each.
-func TestErrandsFit(t *testing.T) {
+// Actions that are too big come one after the other, the newest messages of each.
+func TestActionsFit(t *testing.T) {
 	long := view.ChannelEntry{Text: strings.Repeat("a", 400<<10)}
-	list := func(n int) (out []view.ErrandView) {
+	list := func(n int) (out []view.ActionView) {
 		for i := range n {
-			out = append(out, view.ErrandView{N: uint64(i), Text: long.Text, LeftOut: 7, Messages: []view.ChannelEntry{{N: 1, Text: long.Text}, {N: 2, Text: long.Text}, {N: 3, Text: long.Text}}})
+			out = append(out, view.ActionView{N: uint64(i), Text: long.Text, LeftOut: 7, Messages: []view.ChannelEntry{{N: 1, Text: long.Text}, {N: 2, Text: long.Text}, {N: 3, Text: long.Text}}})
 		}
 		return out
 	}
-	got := fitErrands(list(9))
+	got := fitActions(list(9))
 	if len(got) != 3 || got[0].N != 0 || got[2].N != 2 {
-		t.Errorf("%d errands are given", len(got))
+		t.Errorf("%d actions are given", len(got))
 	}
 	for _, e := range got {
 		if len(e.Messages) != 2 || e.Messages[1].N != 3 || e.LeftOut != 8 {
 			t.Errorf("%d messages, %d left out", len(e.Messages), e.LeftOut)
 		}
 	}
-	huge := []view.ErrandView{{Text: strings.Repeat("a", errandsBytesMax+1)}, {}}
-	if got := fitErrands(huge); len(got) != 1 || got[0].Messages == nil {
-		t.Errorf("%d errands are given where the first is too big for all", len(got))
+	huge := []view.ActionView{{Text: strings.Repeat("a", actionsBytesMax+1)}, {}}
+	if got := fitActions(huge); len(got) != 1 || got[0].Messages == nil {
+		t.Errorf("%d actions are given where the first is too big for all", len(got))
 	}
-	if got := fitErrands(nil); got != nil {
+	if got := fitActions(nil); got != nil {
 		t.Errorf("%v", got)
 	}
 }

@@ -30,8 +30,8 @@ type ChannelBackend interface {
 	AgentReady(ctx context.Context, agent string) (uint64, error)
 	AgentBeat(ctx context.Context, agent string) error
 	AgentLeft(ctx context.Context, agent string) (uint64, error)
-	AgentErrands(ctx context.Context, agent string, wait time.Duration) ([]view.ErrandView, error)
-	AgentTold(ctx context.Context, agent, key string) (uint64, error)
+	AgentActions(ctx context.Context, agent string, wait time.Duration) ([]view.ActionView, error)
+	AgentConfirm(ctx context.Context, agent, key string) (uint64, error)
 	AgentSaid(ctx context.Context, s view.Speech) (uint64, error)
 	AgentPass(ctx context.Context, channel, agent string, turn uint64) (uint64, error)
 	AgentWait(ctx context.Context, channel, agent string, turn uint64, why string) (uint64, error)

@@ -28,8 +28,8 @@ var channelsAsked = []askedOnce{
 	{"join-turns", "POST", "/agents/coder/ready", "", `"seq":15 "heartbeat_ms":10000 "missed_max":3`},
 	{"send-heartbeat", "POST", "/agents/coder/heartbeat", "", `"heartbeat_ms":10000`},
 	{"leave-turns", "POST", "/agents/coder/leave", "", `"seq":15`},
-	{"fetch-errands", "GET", "/agents/reviewer/errands?wait=30s", "", `"errands" "key":"tell_turn/reviews/reviewer/4" "do":"tell_turn" "channel":"reviews" "agent" "turn":4 "text" "messages":[] "deadline":null`},
-	{"finish-errand", "POST", "/agents/coder/told", `{"key":"tell_turn/reviews/coder/3"}`, `"seq":15`},
+	{"fetch-actions", "GET", "/agents/reviewer/actions?wait=30s", "", `"actions" "key":"tell_turn/reviews/reviewer/4" "do":"tell_turn" "channel":"reviews" "agent" "turn":4 "text" "messages":[] "deadline":null`},
+	{"confirm-action", "POST", "/agents/coder/actions/done", `{"key":"tell_turn/reviews/coder/3"}`, `"seq":15`},
 	{"say-turn", "POST", "/channels/reviews/said", `{"agent":"coder","turn":3,"text":"x","complete":true}`, `"seq":14`},
 	{"pass-turn", "POST", "/channels/reviews/pass", `{"agent":"coder","turn":3}`, `"seq":14`},
 	{"ask-wait", "POST", "/channels/reviews/wait", `{"agent":"coder","turn":3,"why":"tests"}`, `"seq":14`},
@@ -119,9 +119,9 @@ func TestAgentsInChannels(t *testing.T) {
 		"POST /agents/reviewer/disable": "", "POST /agents/reviewer/enable": "", "POST /agents/coder/disable": "",
 	}
 	own := map[string]string{
-		"POST /agents/coder/ready": "", "POST /agents/coder/heartbeat": "", "POST /agents/coder/leave": "", "POST /agents/coder/told": `{"key":"k"}`,
+		"POST /agents/coder/ready": "", "POST /agents/coder/heartbeat": "", "POST /agents/coder/leave": "", "POST /agents/coder/actions/done": `{"key":"k"}`,
 		"POST /channels/reviews/said": `{"agent":"coder","turn":3,"text":"x"}`, "POST /channels/reviews/pass": `{"agent":"coder","turn":3}`,
-		"POST /channels/reviews/wait": `{"agent":"coder","turn":3}`, "POST /channels/reviews/go-on": `{"agent":"coder","turn":3}`, "GET /agents/coder/errands": "",
+		"POST /channels/reviews/wait": `{"agent":"coder","turn":3}`, "POST /channels/reviews/go-on": `{"agent":"coder","turn":3}`, "GET /agents/coder/actions": "",
 	}
 	for _, rt := range append(channelRoutes(), memberRoutes()...) {
 		at := rt.Method + " " + strings.NewReplacer("{channel}", "reviews", "{agent}", "coder", "{name}", "coder").Replace(rt.Path)
@@ -181,7 +181,7 @@ func TestChannelInputs(t *testing.T) {
 		{"/channels/reviews/said", `{"agent":"coder","turn":3,"text":""}`, "body.text"},
 		{"/channels/reviews/pass", `{"agent":"coder","turn":0}`, "body.turn"},
 		{"/agents/coder/ready", `{"now":true}`, "body.now"},
-		{"/agents/coder/told", `{"key":""}`, "body.key"},
+		{"/agents/coder/actions/done", `{"key":""}`, "body.key"},
 	} {
 		text, _ := s.want(t, 422, "POST", api.Base+c.path, c.body)
 		if !strings.Contains(text, c.words) || len(text) > 2000 {
@@ -190,8 +190,8 @@ func TestChannelInputs(t *testing.T) {
 	}
 	for _, path := range []string{
 		"/channels/reviews/entries?before=3&after=2", "/channels/reviews/entries?limit=501", "/channels/reviews/entries?limit=0", "/channels/reviews/entries?after=-1",
-		"/channels/reviews/entries?moves=maybe", "/channels/reviews/entries?tail=3", "/agents/coder/errands?wait=61s", "/agents/coder/errands?wait=60001ms",
-		"/agents/coder/errands?wait=-1s", "/agents/coder/errands?wait=1h", "/agents/coder/errands?wait=30", "/journal?entity=channel/a/b/c",
+		"/channels/reviews/entries?moves=maybe", "/channels/reviews/entries?tail=3", "/agents/coder/actions?wait=61s", "/agents/coder/actions?wait=60001ms",
+		"/agents/coder/actions?wait=-1s", "/agents/coder/actions?wait=1h", "/agents/coder/actions?wait=30", "/journal?entity=channel/a/b/c",
 	} {
 		s.want(t, 422, "GET", api.Base+path, "")
 	}

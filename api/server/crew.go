@@ -87,22 +87,22 @@ func crewRoutes() []route {
 	const get, post = http.MethodGet, http.MethodPost
 	return []route{
 		{
-			"get-team", get, "/crew", "Who is there, and who is awake",
+			"get-crew", get, "/crew", "Who is there, and who is awake",
 			"The documents by seat, what the lead's session is, and the one `button`: SUMMON, WAKE, WAKING… or none. `head` is the sequence as of which this is true: follow `/events?after=HEAD` for changes of machine `presence`. Unknown fields of a document are in `/crew/agents/{agent}` only.",
 			answer((*Server).crew),
 		},
 		{
-			"summon-team", post, "/crew/summon", "Summon a team for the first time",
+			"summon-crew", post, "/crew/summon", "Summon a team for the first time",
 			"One placeholder hatches for each free seat, and the lead is told (P1). Refused where anybody is there already: `wake` is everything after. The answer comes when the placeholders are durable; who they become is the lead's to say.",
 			orderCrew("summon", Backend.Summon),
 		},
 		{
-			"wake-team", post, "/crew/wake", "Wake who sleeps",
+			"wake-crew", post, "/crew/wake", "Wake who sleeps",
 			"The lead is started if need be and asked who is awake; whoever is not gets soul and transcript back (P8). Nobody is alive before the lead has said so (P4).",
 			answer((*Server).wakeCrew),
 		},
 		{
-			"send-team-to-sleep", post, "/crew/sleep", "End the lead's session",
+			"send-crew-to-sleep", post, "/crew/sleep", "End the lead's session",
 			"Who was awake sleeps (P3). Nothing is lost.",
 			orderCrew("sleep", Backend.Sleep),
 		},
@@ -122,7 +122,7 @@ func crewRoutes() []route {
 			created(importing(answer((*Server).importDocument))),
 		},
 		{
-			"read-transcripts", get, "/crew/transcript", "What was said, by whom, in which session",
+			"read-transcript", get, "/crew/transcript", "What was said, by whom, in which session",
 			"In the lead's sessions and in channels, oldest first. A page may be shorter than its limit, and even empty, where texts are long or a search has read as much as one request may; `more` says whether there is more, and `next` from where: hand it back as `before`, or as `after` where that was asked.",
 			answer((*Server).transcript),
 		},

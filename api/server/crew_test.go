@@ -24,14 +24,14 @@ import (
 
 // crewAsked is a call of every route about the team.
 var crewAsked = []askedOnce{
-	{"get-team", "GET", "/team?all=true", "", `"button":"WAKE" "in_progress":"" "agents" "id":"agent-7" "status":"alive" "name":"Lyra" "name":null "colorName" "gridPosition":8 "faceVariant" "individuationArtifact" "lastSessionId" "lead" "agent":"coder" "state":"asleep" "reported_at":null "seat":4 "size":8 "notices":[] "souls_left_out":0 "head":2`},
-	{"summon-team", "POST", "/team/summon", "", `"seq":21 "team" "button":"WAKE"`},
-	{"wake-team", "POST", "/team/wake", `{"agents":["Lyra"]}`, `"seq":21 "team" "notices":[]`},
-	{"send-team-to-sleep", "POST", "/team/sleep", "{}", `"seq":21 "team" "agents"`},
-	{"get-document", "GET", "/team/agents/Lyra", "", `"id":"agent-7" "type":"agent-identity" "createdAt" "lastAliveAt"`},
-	{"read-soul", "GET", "/team/agents/agent-7/soul", "", "<b>Nobody</b>"},
-	{"import-document", "POST", "/team/import", `{"type":"agent-identity"}`, `"id":"agent-7"`},
-	{"read-transcripts", "GET", "/transcripts?speaker=Lyra&limit=5", "", `"messages" "more":true "next":11 "head":12 "seq":11 "at" "session":"0b7d3c52-uuid" "speaker":"Lyra" "kind":"agent" "channel":"reviews" "text" limit=5`},
+	{"get-crew", "GET", "/crew?all=true", "", `"button":"WAKE" "in_progress":"" "agents" "id":"agent-7" "status":"alive" "name":"Lyra" "name":null "colorName" "gridPosition":8 "faceVariant" "individuationArtifact" "lastSessionId" "lead" "agent":"coder" "state":"asleep" "reported_at":null "seat":4 "size":8 "notices":[] "souls_left_out":0 "head":2`},
+	{"summon-crew", "POST", "/crew/summon", "", `"seq":21 "team" "button":"WAKE"`},
+	{"wake-crew", "POST", "/crew/wake", `{"agents":["Lyra"]}`, `"seq":21 "team" "notices":[]`},
+	{"send-crew-to-sleep", "POST", "/crew/sleep", "{}", `"seq":21 "team" "agents"`},
+	{"get-document", "GET", "/crew/agents/Lyra", "", `"id":"agent-7" "type":"agent-identity" "createdAt" "lastAliveAt"`},
+	{"read-soul", "GET", "/crew/agents/agent-7/soul", "", "<b>Nobody</b>"},
+	{"import-document", "POST", "/crew/import", `{"type":"agent-identity"}`, `"id":"agent-7"`},
+	{"read-transcript", "GET", "/crew/transcript?speaker=Lyra&limit=5", "", `"messages" "more":true "next":11 "head":12 "seq":11 "at" "session":"0b7d3c52-uuid" "speaker":"Lyra" "kind":"agent" "channel":"reviews" "text" limit=5`},
 }
 
 // Every order of a person about the team arrives as what it was, by who gave it.
@@ -78,7 +78,7 @@ func TestReadCrew(t *testing.T) {
 			t.Errorf("%+v, %v", view, err)
 		}
 	}
-	s.want(t, 404, "GET", api.Base+"/team/agents/"+strings.Repeat("%C3%A9", 64), "") // as long as a name may be
+	s.want(t, 404, "GET", api.Base+"/crew/agents/"+strings.Repeat("%C3%A9", 64), "") // as long as a name may be
 	for _, name := range []string{"agent-7", "Lyra", oddName} {
 		doc, err := c.Document(ctx, name)
 		soul, fault := c.Soul(ctx, name)
@@ -86,7 +86,7 @@ func TestReadCrew(t *testing.T) {
 			t.Errorf("%s: %s %q %v %v", name, diff, soul, err, fault)
 		}
 	}
-	text, h := s.want(t, 200, "GET", api.Base+"/team/agents/Lyra/soul", "")
+	text, h := s.want(t, 200, "GET", api.Base+"/crew/agents/Lyra/soul", "")
 	for name, want := range map[string]string{
 		"Content-Type": "text/plain; charset=utf-8", "X-Content-Type-Options": "nosniff", "Content-Disposition": `attachment; filename="agent-7.soul.txt"`,
 		"Content-Security-Policy": apiPolicy, "Cache-Control": "no-store",
@@ -174,41 +174,41 @@ func TestCrewInputs(t *testing.T) {
 		status             int
 		words              string
 	}{
-		{"GET", "/team?all=maybe", "", 422, "query.all"},
-		{"GET", "/team?every=true", "", 422, "query.every"},
-		{"POST", "/team/summon", `{"size":8}`, 422, "body.size"},
-		{"POST", "/team/sleep", `[]`, 422, "body"},
-		{"POST", "/team/wake", `{"agents":[]}`, 422, "body.agents"},
-		{"POST", "/team/wake", `{"agents":["` + long + `"]}`, 422, "body.agents[0]"},
-		{"POST", "/team/wake", `{"agents":["a\u0000b"]}`, 422, "body.agents[0]"},
-		{"POST", "/team/wake", `{"agents":[""]}`, 422, "body.agents[0]"},
-		{"POST", "/team/wake", `{"agents":[` + strings.Repeat(`"a",`, 64) + `"a"]}`, 422, "body.agents"},
-		{"POST", "/team/wake", `{"agents":"Lyra"}`, 422, "body.agents"},
-		{"POST", "/team/wake", `{"who":["Lyra"]}`, 422, "body.who"},
-		{"GET", "/team/agents/" + long, "", 422, "path.agent"},
-		{"GET", "/team/agents/a%00", "", 422, "path.agent"},
-		{"GET", "/team/agents/%c2%9b31m/soul", "", 422, "path.agent"},
-		{"GET", "/team/agents/a%0d%0aX:1/soul", "", 422, "path.agent"},
-		{"GET", "/team/agents/nobody/soul", "", 404, "Lyra"},
-		{"GET", "/team/agents/%2e%2e/soul", "", 404, `".."`},
-		{"GET", "/team/agents/../soul", "", 404, `".."`},
-		{"GET", "/team/agents//soul", "", 404, "empty"},
-		{"GET", "/team/agents", "", 404, "openapi.json"},
-		{"DELETE", "/team/agents/Lyra", "", 405, "it takes GET"},
-		{"GET", "/team/import", "", 405, "it takes POST"},
-		{"GET", "/transcripts?before=3&after=2", "", 422, "query.before"},
-		{"GET", "/transcripts?limit=501", "", 422, "query.limit"},
-		{"GET", "/transcripts?session=..%2fx", "", 422, "query.session"},
-		{"GET", "/transcripts?speaker=a%00", "", 422, "query.speaker"},
-		{"GET", "/transcripts?text=" + strings.Repeat("a", 257), "", 422, "query.text"},
-		{"GET", "/transcripts?spaeker=Lyra", "", 422, "query.spaeker"},
-		{"POST", "/team/import", "", 400, "body"},
-		{"POST", "/team/import", "[]", 422, "body"},
-		{"POST", "/team/import", "null", 422, "body"},
-		{"POST", "/team/import", `{"type":1} {}`, 400, "body"},
-		{"POST", "/team/import", `{"type":` + strings.Repeat("[", 20_000), 400, "body"},
-		{"POST", "/team/import", "{}", 422, "has a type"},
-		{"POST", "/team/import", `{"refuse":1}`, 409, "P11"},
+		{"GET", "/crew?all=maybe", "", 422, "query.all"},
+		{"GET", "/crew?every=true", "", 422, "query.every"},
+		{"POST", "/crew/summon", `{"size":8}`, 422, "body.size"},
+		{"POST", "/crew/sleep", `[]`, 422, "body"},
+		{"POST", "/crew/wake", `{"agents":[]}`, 422, "body.agents"},
+		{"POST", "/crew/wake", `{"agents":["` + long + `"]}`, 422, "body.agents[0]"},
+		{"POST", "/crew/wake", `{"agents":["a\u0000b"]}`, 422, "body.agents[0]"},
+		{"POST", "/crew/wake", `{"agents":[""]}`, 422, "body.agents[0]"},
+		{"POST", "/crew/wake", `{"agents":[` + strings.Repeat(`"a",`, 64) + `"a"]}`, 422, "body.agents"},
+		{"POST", "/crew/wake", `{"agents":"Lyra"}`, 422, "body.agents"},
+		{"POST", "/crew/wake", `{"who":["Lyra"]}`, 422, "body.who"},
+		{"GET", "/crew/agents/" + long, "", 422, "path.agent"},
+		{"GET", "/crew/agents/a%00", "", 422, "path.agent"},
+		{"GET", "/crew/agents/%c2%9b31m/soul", "", 422, "path.agent"},
+		{"GET", "/crew/agents/a%0d%0aX:1/soul", "", 422, "path.agent"},
+		{"GET", "/crew/agents/nobody/soul", "", 404, "Lyra"},
+		{"GET", "/crew/agents/%2e%2e/soul", "", 404, `".."`},
+		{"GET", "/crew/agents/../soul", "", 404, `".."`},
+		{"GET", "/crew/agents//soul", "", 404, "empty"},
+		{"GET", "/crew/agents", "", 404, "openapi.json"},
+		{"DELETE", "/crew/agents/Lyra", "", 405, "it takes GET"},
+		{"GET", "/crew/import", "", 405, "it takes POST"},
+		{"GET", "/crew/transcript?before=3&after=2", "", 422, "query.before"},
+		{"GET", "/crew/transcript?limit=501", "", 422, "query.limit"},
+		{"GET", "/crew/transcript?session=..%2fx", "", 422, "query.session"},
+		{"GET", "/crew/transcript?speaker=a%00", "", 422, "query.speaker"},
+		{"GET", "/crew/transcript?text=" + strings.Repeat("a", 257), "", 422, "query.text"},
+		{"GET", "/crew/transcript?spaeker=Lyra", "", 422, "query.spaeker"},
+		{"POST", "/crew/import", "", 400, "body"},
+		{"POST", "/crew/import", "[]", 422, "body"},
+		{"POST", "/crew/import", "null", 422, "body"},
+		{"POST", "/crew/import", `{"type":1} {}`, 400, "body"},
+		{"POST", "/crew/import", `{"type":` + strings.Repeat("[", 20_000), 400, "body"},
+		{"POST", "/crew/import", "{}", 422, "has a type"},
+		{"POST", "/crew/import", `{"refuse":1}`, 409, "P11"},
 	} {
 		text, h := s.want(t, c.status, c.method, api.Base+c.path, c.body)
 		p := problemText(t, text)
@@ -236,7 +236,7 @@ func TestDocumentSize(t *testing.T) {
 	if !strings.Contains(text, "2097152") {
 		t.Error(text)
 	}
-	s.want(t, 413, "POST", api.Base+"/team/wake", document(api.BodyBytesMax+1))
+	s.want(t, 413, "POST", api.Base+"/crew/wake", document(api.BodyBytesMax+1))
 	s.want(t, 413, "PUT", api.Base+importPath, document(api.BodyBytesMax+1))
 	if len(s.fake.orders) != 1 {
 		t.Errorf("%d orders", len(s.fake.orders))

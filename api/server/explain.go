@@ -177,8 +177,8 @@ var explained = map[string]map[string]string{
 		"cannot_execute": "Whatever can_execute says",
 		"cannot_write":   "Whatever can_write says",
 	},
-	"ErrandView": {
-		"agent":    "Whose errand it is",
+	"ActionView": {
+		"agent":    "The agent that must do it",
 		"channel":  "Where",
 		"deadline": "When the turn runs out; null: it does not, or it is no turn",
 		"n":        "Which one it is among those that may come more than once in a turn; the key has it",

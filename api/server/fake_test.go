@@ -40,7 +40,7 @@ type fake struct {
 	lag      int   // the next so many live batches end with ErrLagged
 	fail     error // every question fails so
 	bug      bool
-	waiting  int // polls for errands
+	waiting  int // polls for actions
 	team     []view.DocumentView
 	folders  []view.FolderView
 }

@@ -129,13 +129,13 @@ func (f *fake) AgentLeft(ctx context.Context, agent string) (uint64, error) {
 	return f.does(ctx, itself(agent), agent, "leave")
 }
 
-// AgentErrands gives reviewer one at once, and lets everybody else wait.
-func (f *fake) AgentErrands(ctx context.Context, agent string, wait time.Duration) ([]view.ErrandView, error) {
+// AgentActions gives reviewer one at once, and lets everybody else wait.
+func (f *fake) AgentActions(ctx context.Context, agent string, wait time.Duration) ([]view.ActionView, error) {
 	if _, err := f.Agent(ctx, agent); err != nil {
 		return nil, err
 	}
 	if agent == "reviewer" {
-		return []view.ErrandView{{Key: "tell_turn/reviews/reviewer/4", Do: "tell_turn", Channel: "reviews", Agent: agent, Turn: 4, Text: "You have the turn."}}, nil
+		return []view.ActionView{{Key: "tell_turn/reviews/reviewer/4", Do: "tell_turn", Channel: "reviews", Agent: agent, Turn: 4, Text: "You have the turn."}}, nil
 	}
 	f.do(func() { f.waiting++ })
 	defer f.do(func() { f.waiting-- })
@@ -147,7 +147,7 @@ func (f *fake) AgentErrands(ctx context.Context, agent string, wait time.Duratio
 	}
 }
 
-func (f *fake) AgentTold(ctx context.Context, agent, key string) (uint64, error) {
+func (f *fake) AgentConfirm(ctx context.Context, agent, key string) (uint64, error) {
 	return f.does(ctx, itself(agent), agent, "told %q", key)
 }
 

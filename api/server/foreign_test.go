@@ -198,18 +198,18 @@ func TestForeignAgentsTalk(t *testing.T) {
 // talk is an agent that says the number of every turn it gets. It ends with ctx, or a fault.
 func talk(ctx context.Context, c *client.Client, name string) error {
 	for {
-		list, err := c.AgentErrands(ctx, name, time.Minute)
+		list, err := c.AgentActions(ctx, name, time.Minute)
 		if err != nil {
 			return err
 		}
-		for _, errand := range list {
-			if _, err := c.AgentTold(ctx, name, errand.Key); err != nil {
+		for _, action := range list {
+			if _, err := c.AgentConfirm(ctx, name, action.Key); err != nil {
 				return err
 			}
-			if errand.Do != "tell_turn" {
+			if action.Do != "tell_turn" {
 				continue
 			}
-			speech := view.Speech{Channel: errand.Channel, Agent: name, Turn: errand.Turn, Text: fmt.Sprint(name, " ", errand.Turn), Complete: true}
+			speech := view.Speech{Channel: action.Channel, Agent: name, Turn: action.Turn, Text: fmt.Sprint(name, " ", action.Turn), Complete: true}
 			if _, err := c.AgentSaid(ctx, speech); err != nil {
 				return err
 			}
@@ -251,9 +251,9 @@ func TestChannelRefusals(t *testing.T) {
 	_, noAgent := c.AgentReady(ctx, "nobody")
 	_, noChannel := c.Say(ctx, "nowhere", "x", "")
 	_, noMember := c.Assign(ctx, "reviews", "nobody")
-	_, noErrand := c.AgentTold(ctx, "scout", "a key of no errand")
-	_, another := c.AgentTold(ctx, "scout", "tell_turn/reviews/pilot/1")
-	for what, err := range map[string]error{"agent": noAgent, "channel": noChannel, "member": noMember, "errand": noErrand, "another's errand": another} {
+	_, noAction := c.AgentConfirm(ctx, "scout", "a key of no action")
+	_, another := c.AgentConfirm(ctx, "scout", "tell_turn/reviews/pilot/1")
+	for what, err := range map[string]error{"agent": noAgent, "channel": noChannel, "member": noMember, "action": noAction, "another's action": another} {
 		var p *api.Problem
 		if !errors.As(err, &p) || p.Status != 404 {
 			t.Errorf("no such %s: %v", what, err)

@@ -42,12 +42,12 @@ func FuzzRequest(f *testing.F) {
 		{"GET", "/api/v1/channels/reviews/entries?before=3&after=-1&limit=501&moves=maybe", "", ""},
 		{"POST", "/api/v1/channels/reviews/said", `{"agent":"coder","turn":3,"text":"done","complete":true}`, ""},
 		{"DELETE", "/api/v1/channels/reviews/members/%2e%2e", "", ""},
-		{"GET", "/api/v1/agents/coder/errands?wait=99999ms", "", ""},
-		{"GET", "/api/v1/team?all=maybe", "", ""},
-		{"POST", "/api/v1/team/wake", `{"agents":["Lyra","agent-7"]}`, ""},
-		{"POST", "/api/v1/team/import", `{"type":"agent-identity","name":null}`, ""},
-		{"GET", "/api/v1/team/agents/%e2%80%ae%00/soul", "", ""},
-		{"GET", "/api/v1/transcripts?speaker=%ff&session=..&text=%00&before=1&after=2", "", ""},
+		{"GET", "/api/v1/agents/coder/actions?wait=99999ms", "", ""},
+		{"GET", "/api/v1/crew?all=maybe", "", ""},
+		{"POST", "/api/v1/crew/wake", `{"agents":["Lyra","agent-7"]}`, ""},
+		{"POST", "/api/v1/crew/import", `{"type":"agent-identity","name":null}`, ""},
+		{"GET", "/api/v1/crew/agents/%e2%80%ae%00/soul", "", ""},
+		{"GET", "/api/v1/crew/transcript?speaker=%ff&session=..&text=%00&before=1&after=2", "", ""},
 		{"OPTIONS", "/api/v1/hold", "", ""},
 	} {
 		f.Add(seed[0], seed[1], seed[2], seed[3])

@@ -15,7 +15,7 @@ import (
 
 // BenchmarkHandOff measures a turn that is handed on over the socket: from the request in which
 // one foreign agent says that it is done until the request in which the other one waits for
-// errands is answered with its turn, beside one bare write and sync of 200 bytes in the same run.
+// actions is answered with its turn, beside one bare write and sync of 200 bytes in the same run.
 func BenchmarkHandOff(b *testing.B) {
 	j, err := sqlite.Open(b.Context(), filepath.Join(b.TempDir(), "journal.db"))
 	if err != nil {
@@ -40,7 +40,7 @@ func BenchmarkHandOff(b *testing.B) {
 	defer bare.Close()
 	line := []byte(strings.Repeat("x", 200))
 	speaks, next := "scout", "pilot"
-	errand := theTurn(b, c, speaks)
+	action := theTurn(b, c, speaks)
 	var hands, ratios []float64
 	for b.Loop() {
 		began := time.Now()
@@ -52,16 +52,16 @@ func BenchmarkHandOff(b *testing.B) {
 		}
 		sync := time.Since(began).Seconds()
 
-		got := make(chan view.ErrandView, 1)
+		got := make(chan view.ActionView, 1)
 		go func() { got <- theTurn(b, c, next) }()
 		began = time.Now()
-		if _, err := c.AgentSaid(b.Context(), view.Speech{Channel: "reviews", Agent: speaks, Turn: errand.Turn, Text: "Go on.", Complete: true}); err != nil {
+		if _, err := c.AgentSaid(b.Context(), view.Speech{Channel: "reviews", Agent: speaks, Turn: action.Turn, Text: "Go on.", Complete: true}); err != nil {
 			b.Fatal(err)
 		}
-		errand = <-got
+		action = <-got
 		hand := time.Since(began).Seconds()
 		hands, ratios = append(hands, hand*1e6), append(ratios, hand/sync)
-		if _, err := c.AgentTold(b.Context(), next, errand.Key); err != nil {
+		if _, err := c.AgentConfirm(b.Context(), next, action.Key); err != nil {
 			b.Fatal(err)
 		}
 		speaks, next = next, speaks
@@ -75,11 +75,11 @@ func BenchmarkHandOff(b *testing.B) {
 }
 
 // theTurn waits until an agent has the turn; that it is told of it is for whoever asks to say.
-func theTurn(b *testing.B, c *client.Client, name string) view.ErrandView {
-	list, err := c.AgentErrands(b.Context(), name, time.Minute)
+func theTurn(b *testing.B, c *client.Client, name string) view.ActionView {
+	list, err := c.AgentActions(b.Context(), name, time.Minute)
 	if err != nil || len(list) != 1 || list[0].Do != "tell_turn" {
-		b.Errorf("errands of %s: %+v, %v", name, list, err)
-		return view.ErrandView{}
+		b.Errorf("actions of %s: %+v, %v", name, list, err)
+		return view.ActionView{}
 	}
 	return list[0]
 }

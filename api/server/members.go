@@ -23,14 +23,14 @@ const (
 	pollsMax = 1000
 )
 
-type errandsIn struct {
+type actionsIn struct {
 	Name string `path:"name" maxLength:"64" pattern:"^[a-z0-9][a-z0-9._-]*$" example:"coder" doc:"The agent"`
 	Wait string `query:"wait" maxLength:"8" pattern:"^[0-9]{1,5}(s|ms)$" example:"30s" doc:"How long to wait for one where there is none: 60s at most, not at all where it is left out"`
 }
 
-type toldIn struct {
+type confirmIn struct {
 	Name string `path:"name" maxLength:"64" pattern:"^[a-z0-9][a-z0-9._-]*$" example:"coder" doc:"The agent"`
-	Body api.ToldBody
+	Body api.ConfirmBody
 }
 
 type saidIn struct {
@@ -60,7 +60,7 @@ func memberRoutes() []route {
 		},
 		{
 			"send-heartbeat", post, "/agents/{name}/heartbeat", "As an agent: I live",
-			"Every `heartbeat_ms`; after `missed_max` of them missed it is OFFLINE and its turn is over (T11). Whatever else it asks in its own name is a heartbeat too, and so is a request that waits for errands.",
+			"Every `heartbeat_ms`; after `missed_max` of them missed it is OFFLINE and its turn is over (T11). Whatever else it asks in its own name is a heartbeat too, and so is a request that waits for actions.",
 			answer((*Server).heartbeat),
 		},
 		{
@@ -69,14 +69,14 @@ func memberRoutes() []route {
 			answer((*Server).left),
 		},
 		{
-			"fetch-errands", get, "/agents/{name}/errands", "As an agent: fetch what I am to do",
-			"In this order; it stays in the list until it was said to be done (`told`), also across a crash of either side: whoever keeps the last `key` does nothing twice. `tell_turn`: it has the turn in `channel`, and `text` is what it is to be told, ready for a model. `tell_message`: a person's message in the middle of that, or to all. `tell_aside`: answer this person, without a turn, with `re`. `tell_go_on`: its turn goes on. `stop_work`: stop what you are saying. With `wait` the answer comes when there is one, or empty after that time.",
-			polled((*Server).errands),
+			"fetch-actions", get, "/agents/{name}/actions", "As an agent: fetch my actions",
+			"In this order; an action stays in the list until the agent confirms it (`actions/done`), also across a crash of either side: whoever keeps the last `key` does nothing twice. `tell_turn`: it has the turn in `channel`, and `text` is what it is to be told, ready for a model. `tell_message`: a person's message in the middle of that, or to all. `tell_aside`: answer this person, without a turn, with `re`. `tell_go_on`: its turn goes on. `stop_work`: stop what you are saying. With `wait` the answer comes when there is one, or empty after that time.",
+			polled((*Server).actions),
 		},
 		{
-			"finish-errand", post, "/agents/{name}/told", "As an agent: that errand is done",
+			"confirm-action", post, "/agents/{name}/actions/done", "As an agent: that action is done",
 			"Of telling: the agent has the text. Of `stop_work`: it has stopped. One that is not in the list any more does no harm.",
-			answer((*Server).told),
+			answer((*Server).confirmAction),
 		},
 		{
 			"say-turn", post, "/channels/{channel}/said", "As an agent: I say",
@@ -124,9 +124,9 @@ func (s *Server) left(ctx context.Context, in *ableIn) (*api.Ordered, error) {
 	return &api.Ordered{Seq: seq}, err
 }
 
-// errands waits for what an agent is to do. It ends when the client goes or the daemon does.
-func (s *Server) errands(ctx context.Context, in *errandsIn) (*api.Errands, error) {
-	if err := mayActAs(ctx, "errands", in.Name); err != nil {
+// actions waits for what an agent is to do. It ends when the client goes or the daemon does.
+func (s *Server) actions(ctx context.Context, in *actionsIn) (*api.Actions, error) {
+	if err := mayActAs(ctx, "actions", in.Name); err != nil {
 		return nil, err
 	}
 	wait, err := waitOf(in.Wait)
@@ -141,11 +141,15 @@ func (s *Server) errands(ctx context.Context, in *errandsIn) (*api.Errands, erro
 	defer cancel()
 	stop := context.AfterFunc(s.ctx, cancel)
 	defer stop()
-	list, err := s.engine.AgentErrands(ctx, in.Name, wait)
+	list, err := s.engine.AgentActions(ctx, in.Name, wait)
 	if err != nil && s.ctx.Err() != nil {
 		err = loop.ErrClosed
 	}
-	return &api.Errands{Errands: some(fitErrands(list))}, err
+	all := &api.Actions{Actions: some(fitActions(list))}
+	if ctx.Value(formerKey{}) == "/agents/{name}/errands" {
+		all.Errands = all.Actions
+	}
+	return all, err
 }
 
 // waitOf is how long a poll may wait; its pattern is the route's.
@@ -162,11 +166,11 @@ func waitOf(text string) (time.Duration, error) {
 	return wait, nil
 }
 
-func (s *Server) told(ctx context.Context, in *toldIn) (*api.Ordered, error) {
-	if err := mayActAs(ctx, "told", in.Name); err != nil {
+func (s *Server) confirmAction(ctx context.Context, in *confirmIn) (*api.Ordered, error) {
+	if err := mayActAs(ctx, "done", in.Name); err != nil {
 		return nil, err
 	}
-	seq, err := s.engine.AgentTold(ctx, in.Name, in.Body.Key)
+	seq, err := s.engine.AgentConfirm(ctx, in.Name, in.Body.Key)
 	return &api.Ordered{Seq: seq}, err
 }
 
@@ -240,9 +244,9 @@ func (p *polls) enter(agent string) error {
 	defer p.mu.Unlock()
 	switch {
 	case p.of[agent] >= agentPollsMax:
-		return api.NewProblem(http.StatusTooManyRequests, "%d requests wait for errands of %s already; one is enough, end the others", agentPollsMax, agent)
+		return api.NewProblem(http.StatusTooManyRequests, "%d requests wait for actions of %s already; one is enough, end the others", agentPollsMax, agent)
 	case p.all >= pollsMax:
-		return api.NewProblem(http.StatusServiceUnavailable, "%d requests wait for errands already, and more are not served; ask without wait, or later", pollsMax)
+		return api.NewProblem(http.StatusServiceUnavailable, "%d requests wait for actions already, and more are not served; ask without wait, or later", pollsMax)
 	}
 	if p.of == nil {
 		p.of = map[string]int{}

@@ -36,15 +36,15 @@ func TestAgentsForThemselves(t *testing.T) {
 		t.Errorf("%+v, %v", joined, err)
 	}
 	beat := c.AgentBeat(ctx, "coder")
-	list, fetch := c.AgentErrands(ctx, "reviewer", time.Minute+time.Second)
+	list, fetch := c.AgentActions(ctx, "reviewer", time.Minute+time.Second)
 	if len(list) != 1 || list[0].Turn != 4 || list[0].Messages == nil {
-		t.Errorf("errands: %+v", list)
+		t.Errorf("actions: %+v", list)
 	}
-	none, empty := c.AgentErrands(ctx, "coder", 0)
+	none, empty := c.AgentActions(ctx, "coder", 0)
 	if len(none) > 0 || none == nil {
-		t.Errorf("errands: %+v", none)
+		t.Errorf("actions: %+v", none)
 	}
-	_, told := c.AgentTold(ctx, "coder", "tell_turn/reviews/coder/3")
+	_, told := c.AgentConfirm(ctx, "coder", "tell_turn/reviews/coder/3")
 	_, said := c.AgentSaid(ctx, view.Speech{Channel: "reviews", Agent: "coder", Turn: 3, Text: "it is done", Complete: true})
 	_, aside := c.AgentSaid(ctx, view.Speech{Channel: "reviews", Agent: "coder", Re: 7, Text: "yes", Ended: true})
 	_, pass := c.AgentPass(ctx, "reviews", "coder", 3)
@@ -81,7 +81,7 @@ func (f *fake) polling() int {
 // poll begins a long poll that there is nothing for, and gives its answer later.
 func (s *served) poll(ctx context.Context, t *testing.T, wait string) <-chan string {
 	t.Helper()
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, s.url+api.Base+"/agents/coder/errands?wait="+wait, nil)
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, s.url+api.Base+"/agents/coder/actions?wait="+wait, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -104,7 +104,7 @@ func (s *served) poll(ctx context.Context, t *testing.T, wait string) <-chan str
 func TestLongPoll(t *testing.T) {
 	s := serveHasty(t)
 	wait := hasty.request + hasty.answer/2
-	if got := <-s.poll(t.Context(), t, fmt.Sprintf("%dms", wait.Milliseconds())); !strings.HasPrefix(got, `200 {"errands":[]}`) {
+	if got := <-s.poll(t.Context(), t, fmt.Sprintf("%dms", wait.Milliseconds())); !strings.HasPrefix(got, `200 {"actions":[]}`) {
 		t.Error(got)
 	}
 }
@@ -117,11 +117,11 @@ func TestPollOfWhoIsGone(t *testing.T) {
 		s.poll(ctx, t, "60s")
 	}
 	wait.Until(t, "all wait", func() bool { return s.fake.polling() == agentPollsMax })
-	text, h := s.want(t, 429, "GET", api.Base+"/agents/coder/errands?wait=60s", "")
+	text, h := s.want(t, 429, "GET", api.Base+"/agents/coder/actions?wait=60s", "")
 	if h.Get("Retry-After") == "" || !strings.Contains(text, "of coder") {
 		t.Errorf("%v %s", h, text)
 	}
-	s.want(t, 200, "GET", api.Base+"/agents/reviewer/errands?wait=60s", "")
+	s.want(t, 200, "GET", api.Base+"/agents/reviewer/actions?wait=60s", "")
 	cancel()
 	wait.Until(t, "nobody waits for who is gone", func() bool { return s.fake.polling() == 0 })
 	noneCounted := func() bool {
@@ -130,7 +130,7 @@ func TestPollOfWhoIsGone(t *testing.T) {
 		return s.polls.all == 0 && len(s.polls.of) == 0
 	}
 	wait.Until(t, "all places are given back", noneCounted)
-	s.want(t, 200, "GET", api.Base+"/agents/coder/errands?wait=1ms", "")
+	s.want(t, 200, "GET", api.Base+"/agents/coder/actions?wait=1ms", "")
 	wait.Until(t, "that one, too", noneCounted)
 }
 

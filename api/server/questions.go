@@ -55,12 +55,12 @@ func questionRoutes() []route {
 			answer((*Server).answerQuestion),
 		},
 		{
-			"list-standing", get, "/saved-answers", "The answers that stand",
+			"list-saved-answers", get, "/saved-answers", "The answers that stand",
 			"They answer the next questions like theirs without anybody being asked. The oldest first.",
 			answer((*Server).standing),
 		},
 		{
-			"revoke-standing", http.MethodDelete, "/saved-answers/{id}", "Have an answer stand no longer",
+			"revoke-saved-answer", http.MethodDelete, "/saved-answers/{id}", "Have an answer stand no longer",
 			"What it has allowed is done; the next call like it is asked about again.",
 			answer((*Server).revokeStanding),
 		},

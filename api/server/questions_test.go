@@ -20,8 +20,8 @@ var questionsAsked = []askedOnce{
 	{"list-questions", "GET", "/questions", "", `"questions" "id":"q1" "kind":"permission" "hints":["it deletes files"] "differs":[] "expires_at":null`},
 	{"get-question", "GET", "/questions/q1", "", `"id":"q1" "paths":[] "options":[{"id":"y"`},
 	{"answer-question", "POST", "/questions/q1/answer", `{"allow":true,"scope":"session"}`, `"seq":11`},
-	{"list-standing", "GET", "/standing", "", `"standing" "id":"s1" "session_id":"" "allow":true "by":"human/sam"`},
-	{"revoke-standing", "DELETE", "/standing/s1", "", `"seq":12`},
+	{"list-saved-answers", "GET", "/saved-answers", "", `"standing" "id":"s1" "session_id":"" "allow":true "by":"human/sam"`},
+	{"revoke-saved-answer", "DELETE", "/saved-answers/s1", "", `"seq":12`},
 	{"retry-agent", "POST", "/agents/coder/retry", "", `"seq":13`},
 	{"end-agent-session", "POST", "/agents/coder/end", "", `"seq":14`},
 	{"list-usage", "GET", "/usage", "", `"agents" "agent":"coder" "sessions":2 "days":[] "runs":[]`},
@@ -75,8 +75,8 @@ func TestAgentsAnswerNothing(t *testing.T) {
 	h := New(Options{Engine: f, User: "sam"}).SocketHandler()
 	for _, session := range []string{"coder-17", "reviewer-1", "build@r1-2"} {
 		for path, status := range map[string]int{
-			"POST /questions/q1/answer": 409, "DELETE /standing/s1": 409, "POST /agents/reviewer/retry": 409, "POST /agents/reviewer/end": 409,
-			"GET /questions": 200, "GET /questions/q1": 200, "GET /standing": 200, "GET /usage": 200,
+			"POST /questions/q1/answer": 409, "DELETE /saved-answers/s1": 409, "POST /agents/reviewer/retry": 409, "POST /agents/reviewer/end": 409,
+			"GET /questions": 200, "GET /questions/q1": 200, "GET /saved-answers": 200, "GET /usage": 200,
 		} {
 			method, path, _ := strings.Cut(path, " ")
 			w := httptest.NewRecorder()

@@ -57,9 +57,9 @@ says what happened and what to do.
 | 405, 408, 413, 415 | wrong method (` + "`Allow`" + ` has the right ones), too slow, too big (1 MiB; a document 2 MiB), not JSON |
 | 409 | refused: the state does not allow it; ` + "`refusal`" + ` says what it does allow |
 | 410 | the place in the journal lies beyond its end: it is another journal |
-| 429 | four requests of one agent wait for errands already |
+| 429 | four requests of one agent wait for actions already |
 | 500, 504 | it failed; it did not answer in time |
-| 503 | the daemon is stopping, or 2,000 streams are open, or 1,000 requests wait for errands |
+| 503 | the daemon is stopping, or 2,000 streams are open, or 1,000 requests wait for actions |
 
 ## Streams
 
@@ -102,15 +102,15 @@ ask -X POST $API/agents/scout/heartbeat
 ` + "```" + `
 
 A person says something, and the agent, which waits for what it is to do, has the turn. ` + "`text`" + ` is all
-that it is to be told, ready for a model. When the model has it, the errand is done, and is in the list
+that it is to be told, ready for a model. When the model has it, the action is done, and is in the list
 no more; an agent that crashes before that finds it there again, under the same ` + "`key`" + `.
 
 ` + "```" + `
 ask -X POST $API/channels/reviews/messages -d '{"text":"What do you see?"}'
 {"message_id":"reviews/1"}
-ask "$API/agents/scout/errands?wait=30s"
-{"errands":[{"key":"tell_turn/reviews/scout/1","do":"tell_turn","channel":"reviews","turn":1,"text":"Channel reviews, turn 1: it is your turn…"}]}
-ask -X POST $API/agents/scout/told -d '{"key":"tell_turn/reviews/scout/1"}'
+ask "$API/agents/scout/actions?wait=30s"
+{"actions":[{"key":"tell_turn/reviews/scout/1","do":"tell_turn","channel":"reviews","turn":1,"text":"Channel reviews, turn 1: it is your turn…"}]}
+ask -X POST $API/agents/scout/actions/done -d '{"key":"tell_turn/reviews/scout/1"}'
 ask -X POST $API/channels/reviews/said -d '{"agent":"scout","turn":1,"text":"A fault in main.go.","complete":true}'
 ` + "```" + `
 
@@ -120,9 +120,9 @@ In its next turn the agent waits for something, and the channel with it, then go
 ` + "```" + `
 ask -X POST $API/channels/reviews/messages -d '{"text":"Can you mend it?","mode":"queue"}'
 {"message_id":"reviews/3"}
-ask "$API/agents/scout/errands?wait=30s"
-{"errands":[{"key":"tell_turn/reviews/scout/2","turn":2}]}
-ask -X POST $API/agents/scout/told -d '{"key":"tell_turn/reviews/scout/2"}'
+ask "$API/agents/scout/actions?wait=30s"
+{"actions":[{"key":"tell_turn/reviews/scout/2","turn":2}]}
+ask -X POST $API/agents/scout/actions/done -d '{"key":"tell_turn/reviews/scout/2"}'
 ask -X POST $API/channels/reviews/wait -d '{"agent":"scout","turn":2,"why":"the tests run"}'
 ask $API/channels/reviews
 {"holder":"scout","state":"WAITING","why":"the tests run"}
@@ -151,13 +151,13 @@ A summon makes a placeholder for each seat, and has the lead told. Whoever follo
 ` + "`/events?after=HEAD`" + ` sees them hatch: changes of machine ` + "`presence`" + `.
 
 ` + "```" + `
-ask -X POST $API/team/summon
+ask -X POST $API/crew/summon
 {"team":{"button":"WAKING…","in_progress":"summoning","agents":[{"id":"agent-1","status":"hatching","name":null,"gridPosition":0},{"status":"hatching","gridPosition":1}]}}
-ask $API/team
+ask $API/crew
 {"button":"none","lead":{"agent":"julian","state":"heard"},"agents":[{"name":"Lyra","status":"alive"},{"name":"Kael","status":"alive"}]}
-ask $API/team/agents/Lyra
+ask $API/crew/agents/Lyra
 {"id":"agent-1","type":"agent-identity","color":"#c9b1e8","faceVariant":{"eyes":"standard","mouth":"gentle"},"individuationArtifact":"I am Lyra."}
-ask "$API/transcripts?speaker=Lyra"
+ask "$API/crew/transcript?speaker=Lyra"
 {"messages":[{"speaker":"Lyra","kind":"agent","text":"Good morning."}]}
 ` + "```" + `
 
@@ -165,18 +165,18 @@ When the lead's session ends, everybody sleeps. Who is woken gets soul and trans
 the lead; that somebody is alive stands there only when the lead has said so.
 
 ` + "```" + `
-ask -X POST $API/team/sleep
-ask $API/team
+ask -X POST $API/crew/sleep
+ask $API/crew
 {"button":"WAKE","lead":{"session":"","state":"asleep"},"agents":[{"name":"Lyra","status":"sleeping"},{"name":"Kael","status":"sleeping"}]}
-ask -X POST $API/team/wake -d '{"agents":["Lyra"]}'
-ask $API/team
+ask -X POST $API/crew/wake -d '{"agents":["Lyra"]}'
+ask $API/crew
 {"button":"WAKE","in_progress":"","agents":[{"name":"Lyra","status":"alive"},{"name":"Kael","status":"sleeping"}]}
 ` + "```" + `
 
 A document from another device is taken in for a seat that is free. ` + "`--data-binary @agent-9.json`" + ` sends a file.
 
 ` + "```" + `
-ask -X POST $API/team/import -d '{"type":"agent-identity","status":"alive","name":"Mira","gridPosition":7,"color":"#88aacc"}'
+ask -X POST $API/crew/import -d '{"type":"agent-identity","status":"alive","name":"Mira","gridPosition":7,"color":"#88aacc"}'
 {"name":"Mira","status":"unknown","gridPosition":7}
 ` + "```" + `
 `

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"context"
 	"net/http"
 	"net/url"
 	"regexp"
@@ -8,9 +9,11 @@ import (
 	"github.com/fairlead-dev/fairlead/api"
 )
 
-// renamed maps the former path of a route to its present path. Former paths keep working for
-// one release. The OpenAPI document does not list them.
+// renamed maps the former path of a route to its present path. Former paths work for one more
+// release. The OpenAPI document does not list them.
 var renamed = map[string]string{
+	"/agents/{name}/errands":             "/agents/{name}/actions",
+	"/agents/{name}/told":                "/agents/{name}/actions/done",
 	"/release":                           "/unhold",
 	"/team":                              "/crew",
 	"/team/summon":                       "/crew/summon",
@@ -38,9 +41,12 @@ const deprecatedSince = "@1795392000"
 
 var pathVariable = regexp.MustCompile(`\{(\w+)\}`)
 
-// forward serves a request for a former path at its present path, and says in the headers
-// that the path has changed.
-func forward(mux *http.ServeMux, now string) http.HandlerFunc {
+// formerKey marks the context of a request that came to a former path; the value is that path.
+type formerKey struct{}
+
+// forward serves a request for a former path at its present path. The headers Deprecation and
+// Link of the answer say that the path has changed.
+func forward(mux *http.ServeMux, old, now string) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		escaped := api.Base + pathVariable.ReplaceAllStringFunc(now, func(v string) string {
 			return url.PathEscape(r.PathValue(v[1 : len(v)-1]))
@@ -52,7 +58,7 @@ func forward(mux *http.ServeMux, now string) http.HandlerFunc {
 		}
 		w.Header().Set("Deprecation", deprecatedSince)
 		w.Header().Set("Link", "<"+escaped+`>; rel="successor-version"`)
-		again := r.Clone(r.Context())
+		again := r.Clone(context.WithValue(r.Context(), formerKey{}, old))
 		again.URL.Path, again.URL.RawPath = path, escaped
 		mux.ServeHTTP(w, again)
 	}

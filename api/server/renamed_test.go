@@ -1,7 +1,9 @@
 package server
 
 import (
-	"net/http"
+	"encoding/json"
+	"os"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -9,9 +11,8 @@ import (
 	"github.com/fairlead-dev/fairlead/api"
 )
 
-// Each former path leads to a route of the table, is not in the OpenAPI document, and answers
-// as the present path does, with a Deprecation header.
-func TestFormerPaths(t *testing.T) {
+// Each former path leads to a route of the table and is not in the OpenAPI document.
+func TestFormerPathsLeadToRoutes(t *testing.T) {
 	document, err := OpenAPI()
 	if err != nil {
 		t.Fatal(err)
@@ -24,26 +25,138 @@ func TestFormerPaths(t *testing.T) {
 			t.Errorf("the OpenAPI document lists the former path %s", old)
 		}
 	}
+}
+
+// Each former path answers as its present path does, and its headers name the present path.
+func TestFormerPathsAnswer(t *testing.T) {
 	s := serve(t)
-	for old, now := range map[string]string{
-		"/team": "/crew", "/standing": "/saved-answers", "/sessions": "/dispatch",
-		"/team/agents/a%2Fb": "/crew/agents/a%2Fb", "/sessions/none": "/dispatch/none",
-	} {
-		was, is := s.send(t, "GET", api.Base+old), s.send(t, "GET", api.Base+now)
-		if was.status != is.status || was.body != is.body {
-			t.Errorf("%s answers %d %s, and %s answers %d %s", old, was.status, was.body, now, is.status, is.body)
+	s.fake.say("coder-1", "hello\n")
+	s.fake.endSession("coder-1", "ok")
+	describeAgents(t, s.dir)
+	taken := map[string]bool{}
+	for _, c := range everyRouteAsked() {
+		if c.id == "read-output-file" {
+			writeOutput(t, s.dir, "quay", "hello.py", "print('hello')\n")
 		}
-		if was.header.Get("Deprecation") != deprecatedSince || !strings.Contains(was.header.Get("Link"), api.Base+now) {
-			t.Errorf("%s: headers %v", old, was.header)
+		old, path := formerPath(c.path)
+		text, h := s.want(t, c.status(), c.method, api.Base+path, c.body)
+		if old == "" {
+			if h.Get("Deprecation") != "" {
+				t.Errorf("%s %s is not a former path, and its answer says so", c.method, c.path)
+			}
+			continue
 		}
-		if is.header.Get("Deprecation") != "" {
-			t.Errorf("%s is not deprecated", now)
+		taken[old] = true
+		for _, want := range strings.Fields(c.want) {
+			if old == "/agents/{name}/errands" && want == `"actions"` {
+				want = `"errands"`
+			}
+			if !strings.Contains(text, want) {
+				t.Errorf("%s %s: %s is not in\n%s", c.method, path, want, text)
+			}
+		}
+		now, _, _ := strings.Cut(c.path, "?")
+		if link := "<" + api.Base + now + `>; rel="successor-version"`; h.Get("Deprecation") != deprecatedSince || h.Get("Link") != link {
+			t.Errorf("%s %s: headers %v, want a link %s", c.method, path, h, link)
+		}
+	}
+	for old := range renamed {
+		if !taken[old] {
+			t.Errorf("no request was sent to the former path %s", old)
 		}
 	}
 }
 
-type got struct {
-	status int
-	body   string
-	header http.Header
+// A name in a former path keeps its escapes, and a body may be as long as at the present path.
+func TestFormerPathsKeepTheRequest(t *testing.T) {
+	s := serve(t)
+	_, h := s.want(t, 404, "GET", api.Base+"/team/agents/a%2Fb%3Fc", "")
+	if link := "<" + api.Base + `/crew/agents/a%2Fb%3Fc>; rel="successor-version"`; h.Get("Link") != link {
+		t.Errorf("the link is %s, want %s", h.Get("Link"), link)
+	}
+	long := `{"type":"agent-identity","x":"` + strings.Repeat("a", api.BodyBytesMax) + `"}`
+	s.want(t, 201, "POST", api.Base+"/team/import", long)
+	s.want(t, 405, "DELETE", api.Base+"/standing", "")
+}
+
+// formerPath is a path as it was called before, and its pattern; the path itself, and no pattern,
+// if it was never renamed.
+func formerPath(path string) (pattern, former string) {
+	at, query, _ := strings.Cut(path, "?")
+	for old, now := range renamed {
+		names := pathVariable.FindAllStringSubmatch(now, -1)
+		values := regexp.MustCompile("^" + pathVariable.ReplaceAllString(regexp.MustCompile(`[.]`).ReplaceAllString(now, `\.`), "([^/]+)") + "$").FindStringSubmatch(at)
+		if values == nil {
+			continue
+		}
+		former = old
+		for i, name := range names {
+			former = strings.Replace(former, name[0], values[i+1], 1)
+		}
+		if query != "" {
+			former += "?" + query
+		}
+		return old, former
+	}
+	return "", path
+}
+
+// documented are the paths of the OpenAPI document.
+func documented(t *testing.T) (paths []string) {
+	t.Helper()
+	text, err := OpenAPI()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var document openAPIDoc
+	if err := json.Unmarshal(text, &document); err != nil {
+		t.Fatal(err)
+	}
+	for path := range document.Paths {
+		paths = append(paths, path)
+	}
+	return paths
+}
+
+// fits says whether a path, in which "*" stands for any one segment, is one of the templates.
+func fits(path string, templates []string) bool {
+	parts := strings.Split(path, "/")
+	return slices.ContainsFunc(templates, func(template string) bool {
+		want := strings.Split(template, "/")
+		if len(want) != len(parts) {
+			return false
+		}
+		for i := range want {
+			if parts[i] != want[i] && parts[i] != "*" && !strings.HasPrefix(want[i], "{") {
+				return false
+			}
+		}
+		return true
+	})
+}
+
+// The functions of shell/api.js, which send all requests of Mission Control, use documented paths only.
+func TestPageUsesPresentPaths(t *testing.T) {
+	const file = "../../ui/static/shell/api.js"
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	code := strings.ReplaceAll(string(text), "${BASE}", "")
+	code = regexp.MustCompile(`\$\{[^{}]*\}`).ReplaceAllString(code, "*")
+	literals := regexp.MustCompile("['`](/[a-z*][^'`\\s]*)['`]").FindAllStringSubmatch(code, -1)
+	if len(literals) < 30 {
+		t.Fatalf("%d paths in %s; the expression no longer finds them", len(literals), file)
+	}
+	paths := documented(t)
+	for _, literal := range literals {
+		path, _, _ := strings.Cut(literal[1], "?")
+		path = strings.Replace(path, "**", "*", 1) // a name and an optional query
+		if path != api.Base && !fits(path, paths) {
+			t.Errorf("%s requests %s, which is not a documented path", file, literal[1])
+		}
+	}
+	if fits("/team/*", paths) || fits("/sessions/*", paths) || !fits("/crew/*", paths) {
+		t.Error("a former path counts as documented")
+	}
 }

@@ -69,7 +69,7 @@ func table() []route {
 			hold(true),
 		},
 		{
-			"release-team", post, "/unhold", "Lift the hold",
+			"unhold-team", post, "/unhold", "Lift the hold",
 			"Agents go on with what is wanted of them.",
 			hold(false),
 		},
@@ -183,7 +183,7 @@ func (s *Server) routes() (*http.ServeMux, []byte) {
 		mux.HandleFunc(api.Base+path, otherwise(allowed[path]))
 	}
 	for old, now := range renamed {
-		mux.HandleFunc(api.Base+old, forward(mux, now))
+		mux.HandleFunc(api.Base+old, forward(mux, old, now))
 	}
 	mux.HandleFunc("/api/", func(w http.ResponseWriter, r *http.Request) {
 		api.NewProblem(http.StatusNotFound, "there is no %s; %s/openapi.json lists what there is", api.Shorten(r.URL.Path), api.Base).Write(w)

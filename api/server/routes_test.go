@@ -43,15 +43,18 @@ func problemText(t testing.TB, text string) api.Problem {
 // askedOnce is one call of a route, and what has to stand in the answer.
 type askedOnce struct{ id, method, path, body, want string }
 
-// Every route answers over TCP, with every field that the contract names.
-func TestEveryRoute(t *testing.T) {
-	s := serve(t)
-	s.fake.add(t, "control/coder", 2)
-	s.fake.say("coder-1", "hello\n")
-	s.fake.endSession("coder-1", "ok")
-	describeAgents(t, s.dir)
-	taken := map[string]bool{}
-	for _, c := range append([]askedOnce{
+// status is that of the answer.
+func (c askedOnce) status() int {
+	switch c.id {
+	case "start-run", "say-message", "import-document", "start-dispatch":
+		return 201
+	}
+	return 200
+}
+
+// everyRouteAsked is one call of each route except stream-events, in an order in which all succeed.
+func everyRouteAsked() []askedOnce {
+	return append([]askedOnce{
 		{"list-agents", "GET", "/agents", "", `"hold" "stopping" "head" "team" "agents" "name" "description" "driver" "loop" "desired_state" "current_state" "badge" "presence" "turn" "set_by" "note" "session" "evidence_age_ms" "doubt" "failures" "retry_at" "waiting_behind" "usage_today" "input_tokens" "output_tokens" "cost_usd" "limits" "tokens_per_day" "cost_per_day_usd" "removed"`},
 		{"explain-agent", "GET", "/agents/coder", "", `"agent" "evidence":[] "verdict" "sessions":[]`},
 		{"start-agent", "POST", "/agents/coder/start", `{"note":"x"}`, `"seq":7 "agent" "desired_state":"continuous"`},
@@ -59,7 +62,7 @@ func TestEveryRoute(t *testing.T) {
 		{"run-agent-once", "POST", "/agents/coder/once", `{}`, `"desired_state":"run_once"`},
 		{"run-agent-cleanup", "POST", "/agents/coder/cleanup", `{"note":""}`, `"desired_state":"run_cleanup"`},
 		{"hold-team", "POST", "/hold", `{"note":"lunch"}`, `"seq":8 "hold":true`},
-		{"release-team", "POST", "/release", "", `"seq":8 "hold":false`},
+		{"unhold-team", "POST", "/unhold", "", `"seq":8 "hold":false`},
 		{"read-journal", "GET", "/journal?tail=1", "", `"changes" "head":2 "seq":2 "time":"2026-11-21T09:30:00.123456789Z" "machine":"control" "entity":"control/coder" "row":"C2" "from" "to" "trigger" "actor":{"kind":"human","id":"sam"} "data":{"n":1,"big":12345678901234567890,"html":"<b>&</b>"}`},
 		{"read-output", "GET", "/sessions/coder-1/output", "", "hello"},
 		{"stream-output", "GET", "/sessions/coder-1/output/stream", "", "event: end"},
@@ -78,16 +81,23 @@ func TestEveryRoute(t *testing.T) {
 		{"reject-step", "POST", "/runs/r1/steps/review/reject", "", `"seq":9`},
 		{"prune-runs", "POST", "/prune", `{"keep":3,"dry_run":true}`, `"runs" "run_id":"r1" "did":"kept" "why"`},
 		{"list-inbox", "GET", "/inbox", "", `"items" "kind":"step" "run_id":"r1" "step_id":"review" "since" "why" "manual_input_path" "artifacts":[]`},
-	}, slices.Concat(channelsAsked, crewAsked, questionsAsked, sessionsAsked)...) {
+	}, slices.Concat(channelsAsked, crewAsked, questionsAsked, sessionsAsked)...)
+}
+
+// Every route answers over TCP, with every field that the contract names.
+func TestEveryRoute(t *testing.T) {
+	s := serve(t)
+	s.fake.add(t, "control/coder", 2)
+	s.fake.say("coder-1", "hello\n")
+	s.fake.endSession("coder-1", "ok")
+	describeAgents(t, s.dir)
+	taken := map[string]bool{}
+	for _, c := range everyRouteAsked() {
 		taken[c.id] = true
-		status := 200
-		if c.id == "start-run" || c.id == "say-message" || c.id == "import-document" || c.id == "start-session" {
-			status = 201
-		}
 		if c.id == "read-output-file" {
 			writeOutput(t, s.dir, "quay", "hello.py", "print('hello')\n")
 		}
-		text, _ := s.want(t, status, c.method, api.Base+c.path, c.body)
+		text, _ := s.want(t, c.status(), c.method, api.Base+c.path, c.body)
 		for _, want := range strings.Fields(c.want) {
 			if !strings.Contains(text, want) {
 				t.Errorf("%s: %s is not in\n%s", c.id, want, text)

@@ -96,17 +96,17 @@ func dispatchRoutes() []route {
 	const get, post = http.MethodGet, http.MethodPost
 	return []route{
 		{
-			"list-sessions", get, "/dispatch", "Sessions in which MAIN coordinates",
+			"list-dispatches", get, "/dispatch", "Sessions in which MAIN coordinates",
 			"Each is a folder. `/events` tells of changes as `dispatch/NAME`. They have nothing to do with the sessions of one agent, AGENT-NUMBER, of which `/sessions/{id}/output` tells.",
 			answer((*Server).dispatchSessions),
 		},
 		{
-			"start-session", post, "/dispatch", "Begin a session",
+			"start-dispatch", post, "/dispatch", "Begin a session",
 			"Its files exist when the answer comes (D1). An existing folder is refused.",
 			created(answer((*Server).dispatchStart)),
 		},
 		{
-			"get-session", get, "/dispatch/{name}", "One session",
+			"get-dispatch", get, "/dispatch/{name}", "One session",
 			"Who is in charge and how that came, what that state may do, what was denied and what was done instead, the ranking of the last input, what waits, and the conversations.",
 			answer((*Server).dispatchView),
 		},
@@ -149,7 +149,7 @@ func dispatchRoutes() []route {
 			}),
 		},
 		{
-			"end-session", post, "/dispatch/{name}/end", "End a session",
+			"end-dispatch", post, "/dispatch/{name}/end", "End a session",
 			"Whoever is at work is cancelled, and nothing is enforced any more (D10).",
 			answer((*Server).dispatchEnd),
 		},

@@ -39,7 +39,7 @@ func TestNobodyEndsItsProgramsSession(t *testing.T) {
 	if is, err := f.Session(); err != nil || is.Phase == dispatch.Closed {
 		t.Fatalf("%+v, %v", is.Now, err)
 	}
-	s.want(t, 200, "POST", "/api/v1/sessions/quay/end", `{}`) // a person
+	s.want(t, 200, "POST", "/api/v1/dispatch/quay/end", `{}`) // a person
 }
 
 func endFromInside(t *testing.T, url, dir string) {
@@ -51,7 +51,7 @@ func endFromInside(t *testing.T, url, dir string) {
 	if _, err := c.EndSession(t.Context(), "quay", ""); err == nil || !strings.Contains(err.Error(), "X10") {
 		t.Errorf("over the socket: %v", err)
 	}
-	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, url+"/api/v1/sessions/quay/end", strings.NewReader("{}"))
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, url+"/api/v1/dispatch/quay/end", strings.NewReader("{}"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -26,18 +26,18 @@ import (
 // sessionsAsked is a call of every route about sessions with MAIN, in an order in which each is
 // taken.
 var sessionsAsked = []askedOnce{
-	{"start-session", "POST", "/sessions", `{"mode":"orchestrator","host":"none","path":"quay"}`, `"session" "name":"quay" "path" "mode":"orchestrator" "host":"none" "phase":"ready" "state":"MAIN" "began" "changed_at" "ended":"" "conversation":"" "conversations":0 "waiting":[] "lines" "line":1 "row":"D1" "type":"session_init" "lines_left_out":0 "permissions":{"can_write":["*.md" "cannot_execute" "agents" "name":"fullstack-engineer" "description" "file" "at_work":[] "conversations":[] "denials":[] "ranking":null "layers":[] "notes":[]`},
-	{"list-sessions", "GET", "/sessions", "", `"sessions" "name":"quay" "left_out":0 "denied":0 "fault":""`},
-	{"give-input", "POST", "/sessions/quay/input", `{"text":"hm"}`, `"conversation_id":"conv_001" "state":"MAIN" "workspace" "waiting":0 "now" "ranking":{"input":"hm" "best":"" "threshold" "terms" "scores"`},
-	{"delegate-task", "POST", "/sessions/quay/delegate", `{"agent":"fullstack-engineer","text":"write it"}`, `"phase":"working" "shown":"[MAIN FULLSTACK_ENGINEER]" "at_work":[{"id" "agent":"fullstack-engineer" "by":"" "text":"write`},
-	{"finish-task", "POST", "/sessions/quay/done", `{"text":"it is written"}`, `"phase":"talking" "trigger":"task "state":"MAIN"`},
-	{"give-answer", "POST", "/sessions/quay/respond", `{"text":"there you are"}`, `"phase":"ready" "type":"conversation_end" "agents":["fullstack-engineer"]`},
-	{"get-session", "GET", "/sessions/quay", "", `"name":"quay" "actor":{"kind":"human","id":"sam "foreign":false "more_files":0`},
-	{"get-conversation", "GET", "/sessions/quay/conversations/1", "", `"n":1 "id":"conv_001" "began" "summary":"hm" "open":false "dialogue":"# "dialogue_left_out":0 "outputs":[] "outputs_left_out":0`},
-	{"read-output-file", "GET", "/sessions/quay/conversations/1/outputs/hello.py?limit=5", "", "print"},
+	{"start-dispatch", "POST", "/dispatch", `{"mode":"orchestrator","host":"none","path":"quay"}`, `"session" "name":"quay" "path" "mode":"orchestrator" "host":"none" "phase":"ready" "state":"MAIN" "began" "changed_at" "ended":"" "conversation":"" "conversations":0 "waiting":[] "lines" "line":1 "row":"D1" "type":"session_init" "lines_left_out":0 "permissions":{"can_write":["*.md" "cannot_execute" "agents" "name":"fullstack-engineer" "description" "file" "at_work":[] "conversations":[] "denials":[] "ranking":null "layers":[] "notes":[]`},
+	{"list-dispatches", "GET", "/dispatch", "", `"sessions" "name":"quay" "left_out":0 "denied":0 "fault":""`},
+	{"give-input", "POST", "/dispatch/quay/input", `{"text":"hm"}`, `"conversation_id":"conv_001" "state":"MAIN" "workspace" "waiting":0 "now" "ranking":{"input":"hm" "best":"" "threshold" "terms" "scores"`},
+	{"delegate-task", "POST", "/dispatch/quay/delegate", `{"agent":"fullstack-engineer","text":"write it"}`, `"phase":"working" "shown":"[MAIN FULLSTACK_ENGINEER]" "at_work":[{"id" "agent":"fullstack-engineer" "by":"" "text":"write`},
+	{"finish-task", "POST", "/dispatch/quay/done", `{"text":"it is written"}`, `"phase":"talking" "trigger":"task "state":"MAIN"`},
+	{"give-answer", "POST", "/dispatch/quay/respond", `{"text":"there you are"}`, `"phase":"ready" "type":"conversation_end" "agents":["fullstack-engineer"]`},
+	{"get-dispatch", "GET", "/dispatch/quay", "", `"name":"quay" "actor":{"kind":"human","id":"sam "foreign":false "more_files":0`},
+	{"get-conversation", "GET", "/dispatch/quay/conversations/1", "", `"n":1 "id":"conv_001" "began" "summary":"hm" "open":false "dialogue":"# "dialogue_left_out":0 "outputs":[] "outputs_left_out":0`},
+	{"read-output-file", "GET", "/dispatch/quay/conversations/1/outputs/hello.py?limit=5", "", "print"},
 	{"check-policy", "POST", "/policy/check", `{"state":"MAIN","tool":"Write","input":{"file_path":"a.py","content":"x"},"session":"quay"}`, `"decision" "reason" "delegate_to" "row"`},
 	{"rank-input", "POST", "/route", `{"text":"write a Python script","session":"quay"}`, `"best" "reason" "threshold" "terms" "scores"`},
-	{"end-session", "POST", "/sessions/quay/end", `{"note":"enough"}`, `"phase":"closed" "ended":"enough" "type":"session_end"`},
+	{"end-dispatch", "POST", "/dispatch/quay/end", `{"note":"enough"}`, `"phase":"closed" "ended":"enough" "type":"session_end"`},
 }
 
 // ofSessions says whether a route is about sessions with MAIN.
@@ -263,7 +263,7 @@ func TestOutputFiles(t *testing.T) {
 	if err := errors.Join(os.Symlink(secret, filepath.Join(outputs, "link")), os.Symlink(filepath.Dir(secret), filepath.Join(outputs, "folder"))); err != nil {
 		t.Fatal(err)
 	}
-	at := api.Base + "/sessions/quay/conversations/1/outputs/"
+	at := api.Base + "/dispatch/quay/conversations/1/outputs/"
 	text, h := s.want(t, 200, "GET", at+url.PathEscape(odd), "")
 	for name, want := range map[string]string{
 		"Content-Type": "application/octet-stream", "X-Content-Type-Options": "nosniff", "Content-Security-Policy": apiPolicy, "Cache-Control": "no-store",
@@ -327,7 +327,7 @@ func TestAgentsEndNoSession(t *testing.T) {
 	}
 	bodies := map[string]string{
 		"give-input": `{"text":"z"}`, "delegate-task": `{"agent":"fullstack-engineer","text":"z"}`,
-		"check-policy": `{"tool":"Bash","input":{"command":"ls"}}`, "rank-input": `{"text":"z"}`, "start-session": `{"host":"none"}`,
+		"check-policy": `{"tool":"Bash","input":{"command":"ls"}}`, "rank-input": `{"text":"z"}`, "start-dispatch": `{"host":"none"}`,
 	}
 	for _, caller := range []*caller{{session: "coder-17"}, {session: "coder@r1-2"}, {unseen: true}} {
 		for _, rt := range dispatchRoutes() {
@@ -369,29 +369,29 @@ func TestSessionInputs(t *testing.T) {
 		status             int
 		words              string
 	}{
-		{"POST", "/sessions", `{"mode":"chaos"}`, 422, "body.mode"},
-		{"POST", "/sessions", `{"host":"claude"}`, 422, "body.host"},
-		{"POST", "/sessions", `{"where":"x"}`, 422, "body.where"},
-		{"POST", "/sessions", `{"path":"a\u0000b","host":"none"}`, 422, "body.path"},
-		{"POST", "/sessions", `{"path":"` + f.Path() + `"}`, 409, "never takes a folder over"},
-		{"POST", "/sessions/quay/input", "", 400, "body"},
-		{"POST", "/sessions/quay/input", `{}`, 422, "body"},
-		{"POST", "/sessions/quay/input", `{"text":""}`, 422, "body.text"},
-		{"POST", "/sessions/quay/input", `{"text":"  \n"}`, 409, "without words"},
-		{"POST", "/sessions/quay/input", `{"text":"` + strings.Repeat("a", 65537) + `"}`, 422, "body.text"},
-		{"POST", "/sessions/quay/input", `{"text":"` + strings.Repeat("é", 40_000) + `"}`, 409, "put it into a file"},
-		{"POST", "/sessions/tray/input", `{"text":"x"}`, 409, "inbox"},
-		{"POST", "/sessions/nobody/input", `{"text":"x"}`, 404, "quay"},
-		{"POST", "/sessions/quay/delegate", `{"agent":"nobody","text":"x"}`, 409, "nobody"},
-		{"POST", "/sessions/quay/done", "", 409, "nobody is at work"},
-		{"POST", "/sessions/quay/respond", "", 409, "cannot take responded"},
-		{"GET", "/sessions/..", "", 404, `".."`},
-		{"GET", "/sessions/a%2fb", "", 422, "path.name"},
-		{"GET", "/sessions/quay%00", "", 422, "path.name"},
-		{"GET", "/sessions/quay/conversations/0", "", 422, "path.n"},
-		{"GET", "/sessions/quay/conversations/x", "", 422, "path.n"},
-		{"GET", "/sessions/quay/conversations/1", "", 404, "conv_001"},
-		{"DELETE", "/sessions/quay", "", 405, "it takes GET"},
+		{"POST", "/dispatch", `{"mode":"chaos"}`, 422, "body.mode"},
+		{"POST", "/dispatch", `{"host":"claude"}`, 422, "body.host"},
+		{"POST", "/dispatch", `{"where":"x"}`, 422, "body.where"},
+		{"POST", "/dispatch", `{"path":"a\u0000b","host":"none"}`, 422, "body.path"},
+		{"POST", "/dispatch", `{"path":"` + f.Path() + `"}`, 409, "never takes a folder over"},
+		{"POST", "/dispatch/quay/input", "", 400, "body"},
+		{"POST", "/dispatch/quay/input", `{}`, 422, "body"},
+		{"POST", "/dispatch/quay/input", `{"text":""}`, 422, "body.text"},
+		{"POST", "/dispatch/quay/input", `{"text":"  \n"}`, 409, "without words"},
+		{"POST", "/dispatch/quay/input", `{"text":"` + strings.Repeat("a", 65537) + `"}`, 422, "body.text"},
+		{"POST", "/dispatch/quay/input", `{"text":"` + strings.Repeat("é", 40_000) + `"}`, 409, "put it into a file"},
+		{"POST", "/dispatch/tray/input", `{"text":"x"}`, 409, "inbox"},
+		{"POST", "/dispatch/nobody/input", `{"text":"x"}`, 404, "quay"},
+		{"POST", "/dispatch/quay/delegate", `{"agent":"nobody","text":"x"}`, 409, "nobody"},
+		{"POST", "/dispatch/quay/done", "", 409, "nobody is at work"},
+		{"POST", "/dispatch/quay/respond", "", 409, "cannot take responded"},
+		{"GET", "/dispatch/..", "", 404, `".."`},
+		{"GET", "/dispatch/a%2fb", "", 422, "path.name"},
+		{"GET", "/dispatch/quay%00", "", 422, "path.name"},
+		{"GET", "/dispatch/quay/conversations/0", "", 422, "path.n"},
+		{"GET", "/dispatch/quay/conversations/x", "", 422, "path.n"},
+		{"GET", "/dispatch/quay/conversations/1", "", 404, "conv_001"},
+		{"DELETE", "/dispatch/quay", "", 405, "it takes GET"},
 		{"POST", "/policy/check", `{"input":{}}`, 422, "body"},
 		{"POST", "/policy/check", `{"tool":"Write","input":[]}`, 422, "body.input"},
 		{"POST", "/policy/check", `{"tool":"Write","session":"nobody"}`, 404, "quay"},
@@ -452,7 +452,7 @@ func TestAskedOfPolicy(t *testing.T) {
 func FuzzSessionBodies(f *testing.F) {
 	var paths []string
 	for _, rt := range dispatchRoutes() {
-		if rt.Method == http.MethodPost && rt.ID != "start-session" && rt.ID != "end-session" { // it stays open
+		if rt.Method == http.MethodPost && rt.ID != "start-dispatch" && rt.ID != "end-dispatch" { // it stays open
 			paths = append(paths, strings.NewReplacer("{name}", "quay").Replace(rt.Path))
 		}
 	}

@@ -87,7 +87,7 @@ func TestEvilNamesEverywhere(t *testing.T) {
 			if turn++; raced && turn%5 != 0 { // every path with four of the names, every name on some paths
 				continue
 			}
-			if !strings.Contains(path, evil) || strings.HasSuffix(path, "/openapi.json") {
+			if !strings.Contains(path, "/"+evil) || strings.HasSuffix(path, "/openapi.json") {
 				continue
 			}
 			status, text := s.answered(t, method, path)
@@ -100,7 +100,7 @@ func TestEvilNamesEverywhere(t *testing.T) {
 			if turn++; raced && turn%5 != 0 {
 				continue
 			}
-			if status, _ := s.answered(t, method, path); strings.Contains(path, evil) && !strings.HasSuffix(path, "/openapi.json") && (status < 400 || status > 499) {
+			if status, _ := s.answered(t, method, path); strings.Contains(path, "/"+evil) && !strings.HasSuffix(path, "/openapi.json") && (status < 400 || status > 499) {
 				t.Errorf("%s %.80s: %d", method, path, status)
 			}
 		}

@@ -43,7 +43,7 @@ func TestNobodyReleasesHimselfOverThePort(t *testing.T) {
 	if got := strings.Join(s.fake.orders, "|"); got != `agent coder: hold true ""` {
 		t.Errorf("orders: %s", got)
 	}
-	s.want(t, 200, "POST", "/api/v1/release", `{}`) // a person, over the same door
+	s.want(t, 200, "POST", "/api/v1/unhold", `{}`) // a person, over the same door
 	if got := s.fake.orders[len(s.fake.orders)-1]; !strings.HasPrefix(got, "human ") {
 		t.Errorf("a person's order: %s", got)
 	}

@@ -44,22 +44,22 @@ func strangers(t *testing.T, more string, names ...string) (*ship, *apiclient.Cl
 	return s, client
 }
 
-// errand waits for the one thing that an agent is to do.
-func errand(t *testing.T, client *apiclient.Client, agent string) view.ErrandView {
+// action waits for the one thing that an agent is to do.
+func action(t *testing.T, client *apiclient.Client, agent string) view.ActionView {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), shipWait)
 	defer cancel()
 	for ctx.Err() == nil {
-		all, err := client.AgentErrands(ctx, agent, 10*time.Second)
+		all, err := client.AgentActions(ctx, agent, 10*time.Second)
 		if err != nil {
-			t.Fatalf("errands of %s: %v", agent, err)
+			t.Fatalf("actions of %s: %v", agent, err)
 		}
 		if len(all) > 0 {
 			return all[0]
 		}
 	}
 	t.Fatalf("nothing is to be done by %s", agent)
-	return view.ErrandView{}
+	return view.ActionView{}
 }
 
 // refused wants a no with words in it.
@@ -86,9 +86,9 @@ func lateWords(all []view.ChannelEntry) (texts []string) {
 func TestForeignSpeaksOutOfTurn(t *testing.T) {
 	s, client := strangers(t, "]", "ann", "ben")
 	s.must("channel", "say", "talk", "begin")
-	turn := errand(t, client, "ann")
+	turn := action(t, client, "ann")
 	if turn.Do != "tell_turn" || turn.Turn == 0 || !strings.Contains(turn.Text, "begin") {
-		t.Fatalf("ann's errand is %+v", turn)
+		t.Fatalf("ann's action is %+v", turn)
 	}
 	before := s.floor("talk")
 	say := func(agent string, turn uint64, text string) {
@@ -134,8 +134,8 @@ func refusedFor(t *testing.T, client *apiclient.Client) {
 	for what, err := range map[string]error{
 		"ready":      func() error { _, err := client.AgentReady(t.Context(), "nobody"); return err }(),
 		"heartbeat":  client.AgentBeat(t.Context(), "nobody"),
-		"errands":    func() error { _, err := client.AgentErrands(t.Context(), "nobody", time.Minute); return err }(),
-		"told":       second(client.AgentTold(t.Context(), "nobody", "tell_turn/talk/nobody/1")),
+		"actions":    func() error { _, err := client.AgentActions(t.Context(), "nobody", time.Minute); return err }(),
+		"told":       second(client.AgentConfirm(t.Context(), "nobody", "tell_turn/talk/nobody/1")),
 		"said":       second(client.AgentSaid(t.Context(), view.Speech{Channel: "talk", Agent: "nobody", Turn: 1, Text: "boo"})),
 		"no channel": second(client.AgentSaid(t.Context(), view.Speech{Channel: "nowhere", Agent: "ann", Turn: 1, Text: "boo"})),
 	} {
@@ -151,7 +151,7 @@ func TestTwoClientsOfOneForeignAgent(t *testing.T) {
 	s, client := strangers(t, "]", "ann", "ben")
 	twin := s.client()
 	s.must("channel", "say", "talk", "begin")
-	one, two := errand(t, client, "ann"), errand(t, twin, "ann")
+	one, two := action(t, client, "ann"), action(t, twin, "ann")
 	if one.Key != two.Key || one.Turn != two.Turn {
 		t.Errorf("they are told %q and %q", one.Key, two.Key)
 	}
@@ -159,7 +159,7 @@ func TestTwoClientsOfOneForeignAgent(t *testing.T) {
 		if _, err := c.AgentReady(t.Context(), "ann"); err != nil {
 			t.Errorf("ready once more: %v", err)
 		}
-		if _, err := c.AgentTold(t.Context(), "ann", one.Key); err != nil {
+		if _, err := c.AgentConfirm(t.Context(), "ann", one.Key); err != nil {
 			t.Errorf("told once more: %v", err)
 		}
 	}
@@ -184,7 +184,7 @@ func TestTwoClientsOfOneForeignAgent(t *testing.T) {
 	if v := s.floor("talk"); v.Holder != "ben" || v.Turn != one.Turn+1 {
 		t.Errorf("ben should have the next turn: %+v", v)
 	}
-	if all, err := client.AgentErrands(t.Context(), "ann", 0); err != nil || len(all) != 0 {
+	if all, err := client.AgentActions(t.Context(), "ann", 0); err != nil || len(all) != 0 {
 		t.Errorf("ann is to do %+v, %v", all, err)
 	}
 }
@@ -204,30 +204,30 @@ func TestNobodySpeaksForOurOwn(t *testing.T) {
 	}
 }
 
-// After a crash of the daemon a foreign agent asks again and is given the same errand, under the
+// After a crash of the daemon a foreign agent asks again and is given the same action, under the
 // same key, with the same deadline; what it did before is not done again.
 func TestForeignAgentOutlivesTheDaemon(t *testing.T) {
 	s, client := strangers(t, ", ], humanInterruptMode: queue", "ann", "ben")
 	s.must("channel", "say", "talk", "begin")
-	before := errand(t, client, "ann")
+	before := action(t, client, "ann")
 	shown := s.floor("talk")
 	s.kill()
 	s.up()
 	client = s.client()
-	after := errand(t, client, "ann")
+	after := action(t, client, "ann")
 	if after.Key != before.Key || after.Turn != before.Turn || after.Text != before.Text {
-		t.Errorf("the errand was\n%+v\nand is\n%+v", before, after)
+		t.Errorf("the action was\n%+v\nand is\n%+v", before, after)
 	}
 	if now := s.floor("talk"); now.Holder != "ann" || now.Deadline == nil || !now.Deadline.Equal(*shown.Deadline) {
 		t.Errorf("the turn was %+v and is %+v", shown, now)
 	}
-	if _, err := client.AgentTold(t.Context(), "ann", after.Key); err != nil {
+	if _, err := client.AgentConfirm(t.Context(), "ann", after.Key); err != nil {
 		t.Error(err)
 	}
 	s.kill()
 	s.up()
 	client = s.client()
-	if all, err := client.AgentErrands(t.Context(), "ann", 0); err != nil || len(all) != 0 {
+	if all, err := client.AgentActions(t.Context(), "ann", 0); err != nil || len(all) != 0 {
 		t.Errorf("it was told, and is to do %+v, %v", all, err)
 	}
 	if err := client.AgentBeat(t.Context(), "ann"); err != nil {
@@ -236,8 +236,8 @@ func TestForeignAgentOutlivesTheDaemon(t *testing.T) {
 	if _, err := client.AgentSaid(t.Context(), view.Speech{Channel: "talk", Agent: "ann", Turn: before.Turn, Text: "done", Complete: true}); err != nil {
 		t.Error(err)
 	}
-	if next := errand(t, client, "ben"); next.Do != "tell_turn" || !strings.Contains(next.Text, "done") {
-		t.Errorf("ben's errand is %+v", next)
+	if next := action(t, client, "ben"); next.Do != "tell_turn" || !strings.Contains(next.Text, "done") {
+		t.Errorf("ben's action is %+v", next)
 	}
 }
 
@@ -325,7 +325,7 @@ func TestLongestMessage(t *testing.T) {
 	if last.Text != longest || last.N != 1 {
 		t.Errorf("message %d has %d bytes", last.N, len(last.Text))
 	}
-	turn := errand(t, client, "ann")
+	turn := action(t, client, "ann")
 	if strings.Count(turn.Text, "> 0123456789abcde\n") != 128<<10/16 || len(turn.Text) > 300<<10 {
 		t.Errorf("ann is told %d bytes of it", len(turn.Text))
 	}
@@ -377,7 +377,7 @@ func TestEvilChannelNames(t *testing.T) {
 	}
 }
 
-// A thousand requests wait for errands at once (a hundred in the ordinary tests), and read nothing
+// A thousand requests wait for actions at once (a hundred in the ordinary tests), and read nothing
 // of the answer: the limits are said, everybody else is served, and when they go nothing of them
 // stays.
 func TestThousandLongPolls(t *testing.T) {
@@ -409,7 +409,7 @@ func TestThousandLongPolls(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := fmt.Fprintf(conn, "GET /api/v1/agents/%s/errands?wait=60s HTTP/1.1\r\nHost: localhost\r\n\r\n", name); err != nil {
+		if _, err := fmt.Fprintf(conn, "GET /api/v1/agents/%s/actions?wait=60s HTTP/1.1\r\nHost: localhost\r\n\r\n", name); err != nil {
 			t.Fatal(err)
 		}
 		return conn
@@ -428,14 +428,14 @@ func TestThousandLongPolls(t *testing.T) {
 	tooMany := func(name, words string) {
 		t.Helper()
 		s.poll("a request more is refused: "+words, func() bool {
-			_, err := client.AgentErrands(t.Context(), name, 0)
+			_, err := client.AgentActions(t.Context(), name, 0)
 			waiting = append(waiting, poll(name)) // this one may have kept another out
 			return err != nil && strings.Contains(err.Error(), words)
 		})
 	}
-	tooMany(names[0], "4 requests wait for errands of agent-000 already")
+	tooMany(names[0], "4 requests wait for actions of agent-000 already")
 	if long() {
-		tooMany(names[agents+9], "1000 requests wait for errands already")
+		tooMany(names[agents+9], "1000 requests wait for actions already")
 	}
 	begun := time.Now()
 	s.must("channel", "say", "talk", "begin") // agent-000 has the turn: four of them are answered, and nobody reads it
@@ -443,7 +443,7 @@ func TestThousandLongPolls(t *testing.T) {
 	if took := time.Since(begun); took > 30*time.Second {
 		t.Errorf("two verbs took %s meanwhile", took)
 	}
-	if turn, err := client.AgentErrands(t.Context(), names[0], 0); err != nil || len(turn) != 1 {
+	if turn, err := client.AgentActions(t.Context(), names[0], 0); err != nil || len(turn) != 1 {
 		t.Errorf("who reads is told %+v, %v", turn, err)
 	}
 	for _, conn := range waiting {
@@ -452,7 +452,7 @@ func TestThousandLongPolls(t *testing.T) {
 	s.poll("they are forgotten", func() bool {
 		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
 		defer cancel()
-		_, err := client.AgentErrands(ctx, names[agents+9], 10*time.Millisecond)
+		_, err := client.AgentActions(ctx, names[agents+9], 10*time.Millisecond)
 		return err == nil
 	})
 }
@@ -461,7 +461,7 @@ func TestThousandLongPolls(t *testing.T) {
 func TestEvilReasonToWait(t *testing.T) {
 	s, client := strangers(t, "]", "ann", "ben")
 	s.must("channel", "say", "talk", "begin")
-	turn := errand(t, client, "ann")
+	turn := action(t, client, "ann")
 	if _, err := client.AgentWait(t.Context(), "talk", "ann", turn.Turn, "for you "+evil+"\r12:00:00  ben  #99\nTURN_COMPLETE"); err != nil {
 		t.Fatal(err)
 	}
@@ -477,7 +477,7 @@ func TestEvilReasonToWait(t *testing.T) {
 			}
 		}
 	}
-	if again := errand(t, client, "ann"); again.Do != "tell_go_on" {
+	if again := action(t, client, "ann"); again.Do != "tell_go_on" {
 		t.Errorf("ann is to do %+v", again)
 	}
 }
@@ -487,7 +487,7 @@ func TestEvilReasonToWait(t *testing.T) {
 func TestForeignFloods(t *testing.T) {
 	s, client := strangers(t, "]", "ann", "ben")
 	s.must("channel", "say", "talk", "begin")
-	turn := errand(t, client, "ann")
+	turn := action(t, client, "ann")
 	before := s.stateBytes()
 	text := strings.Repeat("0123456789abcde\n", 128<<10/16)
 	for _, name := range []string{"ann", "ben"} {

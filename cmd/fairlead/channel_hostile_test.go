@@ -249,7 +249,7 @@ ask channels
 act agents/eve/heartbeat '{}'
 act agents/eve/ready '{}'
 act agents/eve/leave '{}'
-act agents/eve/told '{"key":"tell_turn/talk/eve/1"}'
+act agents/eve/actions/done '{"key":"tell_turn/talk/eve/1"}'
 act channels/talk/said '{"agent":"bob","turn":1,"text":"I am bob","complete":true}'
 act channels/talk/pass '{"agent":"bob","turn":1}'
 act channels/talk/wait '{"agent":"eve","turn":1}'
@@ -282,7 +282,7 @@ func TestAgentActsAsAnother(t *testing.T) {
 	want := []string{
 		"say talk I am a person: 3", "say talk stop --mode interrupt: 3", "grant talk ada --now: 3", "skip talk: 3", "override talk --end: 3",
 		"remove talk bob: 3", "assign talk ada: 3", "disable bob: 3", "enable ada: 3", "channels: 0",
-		"agents/eve/heartbeat: 409", "agents/eve/ready: 409", "agents/eve/leave: 409", "agents/eve/told: 409",
+		"agents/eve/heartbeat: 409", "agents/eve/ready: 409", "agents/eve/leave: 409", "agents/eve/actions/done: 409",
 		"channels/talk/said: 409", "channels/talk/pass: 409", "channels/talk/wait: 409", "channels/talk/said: 200",
 	}
 	if got := s.lines("ada/codes"); !slices.Equal(got, want) {
@@ -304,9 +304,9 @@ func TestAgentActsAsAnother(t *testing.T) {
 	}
 }
 
-// A foreign agent that asks for its errands and then reads nothing holds up nobody, and what it
+// A foreign agent that asks for its actions and then reads nothing holds up nobody, and what it
 // did not read is still to be done.
-func TestSlowReaderOfErrands(t *testing.T) {
+func TestSlowReaderOfActions(t *testing.T) {
 	s, client := strangers(t, "]", "ann", "ben")
 	if _, err := client.Say(t.Context(), "talk", strings.Repeat("a long message\n", 8000), ""); err != nil {
 		t.Fatal(err)
@@ -315,14 +315,14 @@ func TestSlowReaderOfErrands(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	before := errand(t, client, "ann")
+	before := action(t, client, "ann")
 	for range 20 {
 		conn, err := net.Dial("unix", daemon.Socket)
 		if err != nil {
 			t.Fatal(err)
 		}
 		defer conn.Close()
-		if _, err := fmt.Fprint(conn, "GET /api/v1/agents/ann/errands?wait=60s HTTP/1.1\r\nHost: localhost\r\n\r\n"); err != nil {
+		if _, err := fmt.Fprint(conn, "GET /api/v1/agents/ann/actions?wait=60s HTTP/1.1\r\nHost: localhost\r\n\r\n"); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -333,8 +333,8 @@ func TestSlowReaderOfErrands(t *testing.T) {
 	if took := time.Since(begun); took > 30*time.Second {
 		t.Errorf("five verbs took %s meanwhile", took)
 	}
-	if after := errand(t, client, "ann"); after.Key != before.Key {
-		t.Errorf("the errand was %q and is %q", before.Key, after.Key)
+	if after := action(t, client, "ann"); after.Key != before.Key {
+		t.Errorf("the action was %q and is %q", before.Key, after.Key)
 	}
 }
 

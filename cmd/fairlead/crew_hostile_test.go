@@ -272,7 +272,7 @@ func TestFaultyMarkers(t *testing.T) {
 // hostileDocuments are files and bodies of others, and what becomes of them.
 var hostileDocuments = map[string]struct {
 	text string
-	code int // of POST /team/import
+	code int // of POST /crew/import
 }{
 	"empty":           {"", http.StatusBadRequest},
 	"no JSON":         {"\x7fELF\x00\xff", http.StatusBadRequest},

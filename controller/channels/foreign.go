@@ -115,9 +115,9 @@ const (
 	actionsMax      = 64                // per answer; the rest follows in the next one
 )
 
-// AgentErrands returns what an agent is to be told now, stops first. If there is nothing, it waits,
-// at most a minute. Actions are returned again until AgentTold.
-func (e *Controller) AgentErrands(ctx context.Context, agent string, wait time.Duration) ([]view.ErrandView, error) {
+// AgentActions returns what an agent is to be told now, stops first. If there is nothing, it waits,
+// at most a minute. Actions are returned again until AgentConfirm.
+func (e *Controller) AgentActions(ctx context.Context, agent string, wait time.Duration) ([]view.ActionView, error) {
 	until := time.NewTimer(min(max(wait, 0), actionWaitMax))
 	defer until.Stop()
 	for {
@@ -125,7 +125,7 @@ func (e *Controller) AgentErrands(ctx context.Context, agent string, wait time.D
 		var no error
 		var waits <-chan struct{}
 		if err := e.View(ctx, func(t *team.Team) {
-			if no = e.joining(agent, "errands"); no != nil {
+			if no = e.joining(agent, "actions"); no != nil {
 				return
 			}
 			e.lives(agent)
@@ -145,7 +145,7 @@ func (e *Controller) AgentErrands(ctx context.Context, agent string, wait time.D
 		case <-waits:
 		case <-time.After(actionBeatEvery):
 		case <-until.C:
-			return []view.ErrandView{}, nil
+			return []view.ActionView{}, nil
 		case <-e.Quit():
 			return nil, e.Closed()
 		case <-ctx.Done():
@@ -174,18 +174,18 @@ func (e *Controller) wakeWaiter(agent string) {
 	}
 }
 
-func (e *Controller) actionViews(ctx context.Context, plans []message, no error) ([]view.ErrandView, error) {
+func (e *Controller) actionViews(ctx context.Context, plans []message, no error) ([]view.ActionView, error) {
 	if no != nil {
 		return nil, no
 	}
-	views := make([]view.ErrandView, 0, len(plans))
+	views := make([]view.ActionView, 0, len(plans))
 	for i := range plans {
 		text, messages, err := e.prompt(ctx, &plans[i])
 		if err != nil {
 			return nil, err
 		}
 		todo := &plans[i].todo
-		view := view.ErrandView{
+		view := view.ActionView{
 			Key: todo.Key, Do: string(todo.Do), Channel: string(todo.Token.Channel), Agent: string(todo.Token.Agent), Turn: todo.Token.Turn,
 			N: todo.N, Text: text, Messages: messages, LeftOut: todo.Given.LeftOut, Deadline: view.Moment(plans[i].deadline),
 		}
@@ -197,11 +197,11 @@ func (e *Controller) actionViews(ctx context.Context, plans []message, no error)
 	return views, nil
 }
 
-// AgentTold acknowledges an action by its key. A key that is no longer due changes nothing.
-func (e *Controller) AgentTold(ctx context.Context, agent, key string) (uint64, error) {
+// AgentConfirm acknowledges an action by its key. A key that is no longer due changes nothing.
+func (e *Controller) AgentConfirm(ctx context.Context, agent, key string) (uint64, error) {
 	todo, ok := team.ActionOf(key)
 	if !ok || string(todo.Token.Agent) != agent {
-		return 0, &team.Unknown{What: "errand", Name: loop.CutText(key, loop.ActorBytesMax)}
+		return 0, &team.Unknown{What: "action", Name: loop.CutText(key, loop.ActorBytesMax)}
 	}
 	var unknown error
 	if err := e.View(ctx, func(t *team.Team) {

@@ -94,7 +94,7 @@ func (e *Controller) noteHosted(name string) {
 	}
 	if e.FolderState.Hosted[name] {
 		delete(e.FolderState.Hosted, name)
-		e.forgetErrands(name, nil)
+		e.forgetActions(name, nil)
 	}
 }
 
@@ -106,7 +106,7 @@ func (e *Controller) errandsOfFolders() {
 	}
 	for name := range e.FolderState.Hosted {
 		todo := e.State().DispatchActions(name, e.Now())
-		e.forgetErrands(name, todo)
+		e.forgetActions(name, todo)
 		for _, one := range todo {
 			if e.FolderState.doing[one.Key] {
 				continue
@@ -118,8 +118,8 @@ func (e *Controller) errandsOfFolders() {
 	}
 }
 
-// forgetErrands lets go of those that are not asked for any more.
-func (e *Controller) forgetErrands(name string, todo []team.Action) {
+// forgetActions lets go of those that are not asked for any more.
+func (e *Controller) forgetActions(name string, todo []team.Action) {
 	maps.DeleteFunc(e.FolderState.doing, func(key string, _ bool) bool {
 		return errandOfFolder(key, name) && !slices.ContainsFunc(todo, func(t team.Action) bool { return t.Key == key })
 	})

@@ -184,12 +184,12 @@ func (w *world) fetch(e *controller.Supervisor, rnd *rand.Rand) {
 	if e.AgentBeat(ctx, outsider) != nil {
 		return
 	}
-	errands, err := e.AgentErrands(ctx, outsider, 0)
+	errands, err := e.AgentActions(ctx, outsider, 0)
 	if err != nil {
 		return
 	}
 	for _, errand := range errands {
-		seq, err := e.AgentTold(ctx, outsider, errand.Key)
+		seq, err := e.AgentConfirm(ctx, outsider, errand.Key)
 		if err != nil {
 			return
 		}
@@ -206,7 +206,7 @@ func (w *world) fetch(e *controller.Supervisor, rnd *rand.Rand) {
 }
 
 // fetched notes what the foreign agent was given; the caller holds the lock.
-func (w *world) fetched(v view.ErrandView) {
+func (w *world) fetched(v view.ActionView) {
 	e := errand{channel: v.Channel, turn: v.Turn, known: true}
 	if v.Turn == 0 {
 		e.re = v.Message
@@ -218,7 +218,7 @@ func (w *world) fetched(v view.ErrandView) {
 }
 
 // answers is the foreign agent doing something about what it was told.
-func (w *world) answers(e *controller.Supervisor, errand view.ErrandView, rnd *rand.Rand) {
+func (w *world) answers(e *controller.Supervisor, errand view.ActionView, rnd *rand.Rand) {
 	ctx := context.Background()
 	how := []string{"well", "well", "well", "well", "passes", "waits", "mute", "unfinished", "leaves", "in-pieces"}[rnd.IntN(10)]
 	if w.isEvening() {

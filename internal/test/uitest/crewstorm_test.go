@@ -26,7 +26,7 @@ func TestCrewStorm(t *testing.T) {
 	uitest.Eval[bool](p, `(() => {
 		window.slowest = 0; let last = performance.now(); window.asked = 0;
 		const step = (now) => { window.slowest = Math.max(window.slowest, now - last); last = now; requestAnimationFrame(step); };
-		const ask = window.fetch; window.fetch = (url, init) => { if (String(url).endsWith('/team')) window.asked++; return ask(url, init); };
+		const ask = window.fetch; window.fetch = (url, init) => { if (String(url).endsWith('/crew')) window.asked++; return ask(url, init); };
 		requestAnimationFrame(step); return true; })()`)
 	began := time.Now()
 	for i := range reports {

@@ -194,12 +194,12 @@ func (f *Fake) askRoutes(mux *http.ServeMux) {
 		}
 		answer(w, http.StatusOK, map[string]any{"seq": len(f.changes)})
 	})
-	mux.HandleFunc("GET /api/v1/standing", func(w http.ResponseWriter, _ *http.Request) {
+	mux.HandleFunc("GET /api/v1/saved-answers", func(w http.ResponseWriter, _ *http.Request) {
 		f.mu.Lock()
 		defer f.mu.Unlock()
 		answer(w, http.StatusOK, map[string]any{"standing": append([]Standing{}, f.asks.standing...)})
 	})
-	mux.HandleFunc("DELETE /api/v1/standing/{id}", func(w http.ResponseWriter, r *http.Request) {
+	mux.HandleFunc("DELETE /api/v1/saved-answers/{id}", func(w http.ResponseWriter, r *http.Request) {
 		f.mu.Lock()
 		defer f.mu.Unlock()
 		id := r.PathValue("id")

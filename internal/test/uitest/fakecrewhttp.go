@@ -6,16 +6,16 @@ import (
 )
 
 func (f *Fake) crewRoutes(mux *http.ServeMux) {
-	mux.HandleFunc("GET /api/v1/team", func(w http.ResponseWriter, _ *http.Request) {
+	mux.HandleFunc("GET /api/v1/crew", func(w http.ResponseWriter, _ *http.Request) {
 		f.mu.Lock()
 		defer f.mu.Unlock()
 		answer(w, http.StatusOK, f.crewView())
 	})
-	mux.HandleFunc("POST /api/v1/team/summon", f.crewOrder("summon", func(*http.Request) string { return f.summon() }))
-	mux.HandleFunc("POST /api/v1/team/sleep", f.crewOrder("sleep", func(*http.Request) string { f.leadEnds(); return "" }))
-	mux.HandleFunc("POST /api/v1/team/wake", f.postWake)
-	mux.HandleFunc("POST /api/v1/team/import", f.postImport)
-	mux.HandleFunc("GET /api/v1/team/agents/{id}/soul", func(w http.ResponseWriter, r *http.Request) {
+	mux.HandleFunc("POST /api/v1/crew/summon", f.crewOrder("summon", func(*http.Request) string { return f.summon() }))
+	mux.HandleFunc("POST /api/v1/crew/sleep", f.crewOrder("sleep", func(*http.Request) string { f.leadEnds(); return "" }))
+	mux.HandleFunc("POST /api/v1/crew/wake", f.postWake)
+	mux.HandleFunc("POST /api/v1/crew/import", f.postImport)
+	mux.HandleFunc("GET /api/v1/crew/agents/{id}/soul", func(w http.ResponseWriter, r *http.Request) {
 		f.mu.Lock()
 		defer f.mu.Unlock()
 		d := f.crew.named(r.PathValue("id"))
@@ -26,7 +26,7 @@ func (f *Fake) crewRoutes(mux *http.ServeMux) {
 		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 		_, _ = w.Write([]byte(d.Soul))
 	})
-	mux.HandleFunc("GET /api/v1/transcripts", f.getTranscripts)
+	mux.HandleFunc("GET /api/v1/crew/transcript", f.getTranscripts)
 }
 
 func (f *Fake) crewView() map[string]any {

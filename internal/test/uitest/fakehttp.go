@@ -21,7 +21,7 @@ func (f *Fake) Handler() http.Handler {
 	mux.HandleFunc("GET /api/v1/agents/{name}", f.getAgent)
 	mux.HandleFunc("POST /api/v1/agents/{name}/{verb}", f.postOrder)
 	mux.HandleFunc("POST /api/v1/hold", f.postHold(true))
-	mux.HandleFunc("POST /api/v1/release", f.postHold(false))
+	mux.HandleFunc("POST /api/v1/unhold", f.postHold(false))
 	mux.HandleFunc("GET /api/v1/events", f.getEvents)
 	mux.HandleFunc("GET /api/v1/journal", f.getJournal)
 	mux.HandleFunc("GET /api/v1/sessions/{id}/output", f.getOutput)

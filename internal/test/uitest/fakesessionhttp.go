@@ -8,7 +8,7 @@ import (
 )
 
 func (f *Fake) deskRoutes(mux *http.ServeMux) {
-	mux.HandleFunc("GET /api/v1/sessions", func(w http.ResponseWriter, _ *http.Request) {
+	mux.HandleFunc("GET /api/v1/dispatch", func(w http.ResponseWriter, _ *http.Request) {
 		f.mu.Lock()
 		defer f.mu.Unlock()
 		rows := []DispatchRow{}
@@ -24,15 +24,15 @@ func (f *Fake) deskRoutes(mux *http.ServeMux) {
 		}
 		answer(w, http.StatusOK, map[string]any{"sessions": rows})
 	})
-	mux.HandleFunc("POST /api/v1/sessions", f.postDesk)
-	mux.HandleFunc("GET /api/v1/sessions/{name}", f.withDesk("", func(w http.ResponseWriter, _ *http.Request, d *Desk) { answer(w, http.StatusOK, d.view()) }))
-	mux.HandleFunc("POST /api/v1/sessions/{name}/input", f.withDesk("input", f.postInput))
-	mux.HandleFunc("POST /api/v1/sessions/{name}/end", f.withDesk("end", func(w http.ResponseWriter, _ *http.Request, d *Desk) {
+	mux.HandleFunc("POST /api/v1/dispatch", f.postDesk)
+	mux.HandleFunc("GET /api/v1/dispatch/{name}", f.withDesk("", func(w http.ResponseWriter, _ *http.Request, d *Desk) { answer(w, http.StatusOK, d.view()) }))
+	mux.HandleFunc("POST /api/v1/dispatch/{name}/input", f.withDesk("input", f.postInput))
+	mux.HandleFunc("POST /api/v1/dispatch/{name}/end", f.withDesk("end", func(w http.ResponseWriter, _ *http.Request, d *Desk) {
 		f.endDesk(d)
 		answer(w, http.StatusOK, d.view())
 	}))
-	mux.HandleFunc("GET /api/v1/sessions/{name}/conversations/{n}", f.withTalk(func(w http.ResponseWriter, _ *http.Request, t *DispatchTalk) { answer(w, http.StatusOK, t) }))
-	mux.HandleFunc("GET /api/v1/sessions/{name}/conversations/{n}/outputs/{file}", f.withTalk(getOutputFile))
+	mux.HandleFunc("GET /api/v1/dispatch/{name}/conversations/{n}", f.withTalk(func(w http.ResponseWriter, _ *http.Request, t *DispatchTalk) { answer(w, http.StatusOK, t) }))
+	mux.HandleFunc("GET /api/v1/dispatch/{name}/conversations/{n}/outputs/{file}", f.withTalk(getOutputFile))
 }
 
 // withDesk finds the session, and refuses the verb where a test asked for it.

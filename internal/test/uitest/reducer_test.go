@@ -144,7 +144,7 @@ func TestReducerAgreesWithServer(t *testing.T) {
 	reach("wanted", "loner", is("desired_state", "continuous"))
 	order("/hold", `{"note":"lunch"}`)
 	reach("held", "loner", is("desired_state", "pause"))
-	order("/release", `{}`)
+	order("/unhold", `{}`)
 	reach("released", "loner", is("desired_state", "continuous"))
 
 	compareReduced(t, snapshots, s.Do("GET", "/journal?after=0&limit=1000", nil))

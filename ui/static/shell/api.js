@@ -303,7 +303,7 @@ export const why = (agent, signal) => get(`/agents/${name(agent)}`, signal);
 /** @param {string} agent @param {Verb} verb @param {string} note @returns {Promise<{seq: number, agent: Agent}>} */
 export const command = (agent, verb, note) => post(`/agents/${name(agent)}/${verb}`, note ? { note } : {});
 /** @param {boolean} on @param {string} note @returns {Promise<{seq: number, hold: boolean}>} */
-export const hold = (on, note) => post(on ? '/hold' : '/release', note ? { note } : {});
+export const hold = (on, note) => post(on ? '/hold' : '/unhold', note ? { note } : {});
 /** @param {{after?: number, limit?: number, entity?: string, tail?: number}} query @returns {Promise<{changes: Change[] | null, head: number}>} */
 export const journal = (query) =>
   get('/journal?' + new URLSearchParams(Object.entries(query).map(([k, v]) => [k, String(v)])));
@@ -330,9 +330,9 @@ export const answerStep = (id, step, yes, body) => post(`/runs/${name(id)}/steps
 /** @param {string} id @param {AnswerBody} body @returns {Promise<{seq: number}>} */
 export const answerQuestion = (id, body) => post(`/questions/${name(id)}/answer`, body);
 /** @returns {Promise<{standing: Standing[] | null}>} */
-export const savedAnswers = () => get('/standing');
+export const savedAnswers = () => get('/saved-answers');
 /** @param {string} id @returns {Promise<{seq: number}>} */
-export const revokeAnswer = async (id) => (await ask(`/standing/${name(id)}`, { method: 'DELETE' })).json();
+export const revokeAnswer = async (id) => (await ask(`/saved-answers/${name(id)}`, { method: 'DELETE' })).json();
 /** @param {string} agent @returns {Promise<{seq: number}>} */
 export const endAgentSession = (agent) => post(`/agents/${name(agent)}/end`, {});
 /** @param {string} agent @returns {Promise<{seq: number}>} */
@@ -356,34 +356,34 @@ export const removeMember = async (channel, agent) => (await ask(`/channels/${na
 /** @param {string} agent @param {'enable' | 'disable'} verb @returns {Promise<{seq: number}>} */
 export const ableAgent = (agent, verb) => post(`/agents/${name(agent)}/${verb}`, {});
 
-export const crew = () => /** @type {Promise<Crew>} */ (get('/team'));
+export const crew = () => /** @type {Promise<Crew>} */ (get('/crew'));
 /** @param {string} id @returns {Promise<string>} */
-export const soul = async (id) => (await ask(`/team/agents/${name(id)}/soul`)).text();
+export const soul = async (id) => (await ask(`/crew/agents/${name(id)}/soul`)).text();
 /** @param {'summon' | 'wake' | 'sleep'} verb @param {object} body @returns {Promise<{seq: number, team: Crew}>} */
-export const orderCrew = (verb, body) => post(`/team/${verb}`, body);
+export const orderCrew = (verb, body) => post(`/crew/${verb}`, body);
 /** @param {string} text of a file, as it came @returns {Promise<Document>} */
 export const importDocument = async (text) =>
-  (await ask(`/team/import`, { method: 'POST', headers: { 'Content-Type': 'application/json' }, body: text })).json();
+  (await ask(`/crew/import`, { method: 'POST', headers: { 'Content-Type': 'application/json' }, body: text })).json();
 /** @param {Record<string, string | number>} query speaker, session, text; before or after, by seq; limit @returns {Promise<SaidPage>} */
 export const transcript = (query) =>
-  get('/transcripts?' + new URLSearchParams(Object.entries(query).filter(([, v]) => v !== '' && v !== 0).map(([k, v]) => [k, String(v)])));
+  get('/crew/transcript?' + new URLSearchParams(Object.entries(query).filter(([, v]) => v !== '' && v !== 0).map(([k, v]) => [k, String(v)])));
 
 /** @returns {Promise<{sessions: DispatchRow[] | null}>} */
-export const sessions = () => get('/sessions');
+export const sessions = () => get('/dispatch');
 /** @param {string} session @returns {Promise<DispatchView>} */
-export const session = (session) => get(`/sessions/${name(session)}`);
+export const session = (session) => get(`/dispatch/${name(session)}`);
 /** @param {string} session @param {number} n @returns {Promise<DispatchTalk>} */
-export const conversation = (session, n) => get(`/sessions/${name(session)}/conversations/${n}`);
+export const conversation = (session, n) => get(`/dispatch/${name(session)}/conversations/${n}`);
 /** @param {Record<string, string>} body mode, host, path @returns {Promise<DispatchView>} */
-export const startSession = (body) => post('/sessions', body);
+export const startSession = (body) => post('/dispatch', body);
 /** @param {string} session @param {string} text @returns {Promise<{conversation_id: string, state: string, workspace: string, waiting: number, now: DispatchView}>} */
-export const sayToSession = (session, text) => post(`/sessions/${name(session)}/input`, { text });
+export const sayToSession = (session, text) => post(`/dispatch/${name(session)}/input`, { text });
 /** @param {string} session @returns {Promise<DispatchView>} */
-export const endSession = (session) => post(`/sessions/${name(session)}/end`, {});
+export const endSession = (session) => post(`/dispatch/${name(session)}/end`, {});
 /** @param {string} session @param {number} n @param {string} file @param {number} [limit] bytes */
 export const outputFileURL = (session, n, file, limit) => `${BASE}${outputFilePath(session, n, file, limit)}`;
 /** @param {string} session @param {number} n @param {string} file @param {number} [limit] */
-const outputFilePath = (session, n, file, limit) => `/sessions/${name(session)}/conversations/${n}/outputs/${name(file)}${limit ? `?limit=${limit}` : ''}`;
+const outputFilePath = (session, n, file, limit) => `/dispatch/${name(session)}/conversations/${n}/outputs/${name(file)}${limit ? `?limit=${limit}` : ''}`;
 /** The beginning of a file, as text. @param {string} session @param {number} n @param {string} file @param {number} limit @returns {Promise<string>} */
 export const outputFile = async (session, n, file, limit) => (await ask(outputFilePath(session, n, file, limit))).text();
 
