@@ -64,7 +64,7 @@ func TestLines(t *testing.T) {
 	}
 }
 
-// However long a line is, little of it is held.
+// However long a line is, little of it is held in memory.
 func TestLinesMemory(t *testing.T) {
 	const longLine = 64 << 20
 	w := &endless{left: longLine}
@@ -145,7 +145,7 @@ func TestEnvironment(t *testing.T) {
 	}
 	for _, c := range []struct {
 		s    driver.Session
-		want []string // of the two that a turn adds
+		want []string // of the two variables that a turn adds
 	}{
 		{driver.Session{Kind: driver.Work}, nil},
 		{driver.Session{Kind: driver.Turn, Channel: "reviews", Turn: 7}, []string{"FAIRLEAD_CHANNEL=reviews", "FAIRLEAD_TURN=7"}},

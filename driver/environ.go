@@ -95,7 +95,7 @@ func CheckWorkspace(a Agent) error {
 	case err != nil:
 		return fmt.Errorf("the workspace of agent %s: %w", a.Name, err)
 	case !info.IsDir():
-		return fmt.Errorf("the workspace %s of agent %s is no folder; move the file away, or correct `workspace`", a.Workspace, a.Name)
+		return fmt.Errorf("the workspace %s of agent %s is not a folder; move the file away, or correct `workspace`", a.Workspace, a.Name)
 	}
 	return nil
 }

@@ -14,11 +14,11 @@ import (
 // error says how to fix it.
 func FindProgram(a Agent, env []string) (string, error) {
 	if len(a.Command) == 0 || a.Command[0] == "" {
-		return "", fmt.Errorf("agent %s has no command; give it the program that it is, as in `command: [opencode, acp]`", a.Name)
+		return "", fmt.Errorf("agent %s has no command; name its program, as in `command: [opencode, acp]`", a.Name)
 	}
 	for _, word := range a.Command {
 		if strings.ContainsRune(word, 0) {
-			return "", fmt.Errorf("the command of agent %s has a NUL byte in it; take it out", a.Name)
+			return "", fmt.Errorf("the command of agent %s contains a NUL byte; remove it", a.Name)
 		}
 	}
 	program := a.Command[0]

@@ -10,7 +10,7 @@ import (
 	"github.com/fairlead-dev/fairlead/driver"
 )
 
-// A program is looked up as a shell in the workspace would, and what hinders it is said.
+// A program is looked up like a shell in the workspace would, and errors say what is wrong.
 func TestFindProgram(t *testing.T) {
 	dir := t.TempDir()
 	for name, mode := range map[string]os.FileMode{"agent": 0o755, "bin/agent": 0o755, "plain": 0o644} {
@@ -25,7 +25,7 @@ func TestFindProgram(t *testing.T) {
 	env := []string{"PATH=/nowhere", "PATH=.:" + dir + "/bin:" + dir}
 	for _, c := range []struct {
 		command string
-		want    string // a path in the folder, or a word of the error
+		want    string // a path in the folder, or a part of the error
 	}{
 		{"agent", "bin/agent"},
 		{"./agent", "agent"},
@@ -46,7 +46,7 @@ func TestFindProgram(t *testing.T) {
 	}
 }
 
-// Where its team's tools are is told to an agent that is offered them, and to nobody else.
+// Only an agent that is offered tools receives their address in its environment.
 func TestEnvironmentOfTools(t *testing.T) {
 	t.Setenv("FAIRLEAD_MCP_TOKEN", "of somebody else")
 	told := func(m driver.MCP) (all []string) {

@@ -36,5 +36,5 @@ func SignIn(kind string, command []string) string {
 	if words, known := signIns[program]; known {
 		return words
 	}
-	return "start its program once by hand and sign in, or put its provider's key into its `env`"
+	return "start the program once by hand and sign in, or put its provider's key into its `env`"
 }

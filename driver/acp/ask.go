@@ -72,7 +72,7 @@ func (p *play) asked(m message) {
 		return
 	}
 	if len(options) == 0 || len(p.asks) >= openAsksMax {
-		p.fault("a question for permission that cannot be answered was cancelled", m.raw)
+		p.fault("a permission question without options was cancelled", m.raw)
 		p.send(reply{"2.0", m.id, outcome("")})
 		return
 	}
@@ -149,7 +149,7 @@ func (p *play) answer(o speech.Order) {
 		p.send(reply{"2.0", a.rpc, outcome("")})
 		p.deny(a.what)
 	default:
-		p.fault(fmt.Sprintf("an answer to %s was not given: the program offers no option %q", a.id, clip(o.Option, 80)), nil)
+		p.fault(fmt.Sprintf("the answer to %s was not sent: the program offers no option %q", a.id, clip(o.Option, 80)), nil)
 		return
 	}
 	p.asks = slices.Delete(p.asks, i, i+1)

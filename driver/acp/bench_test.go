@@ -10,8 +10,8 @@ import (
 	"github.com/fairlead-dev/fairlead/driver/speech"
 )
 
-// What it costs to hear one chunk of what an agent says, from the program's pipe to the event, and
-// how much more that is than reading its JSON once.
+// BenchmarkHear measures the handling of one message chunk, from the program's pipe to the event,
+// compared with parsing its JSON once.
 func BenchmarkHear(b *testing.B) {
 	const chunks = 5000
 	line := `{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"s1","update":{"sessionUpdate":"agent_message_chunk","messageId":"m1","content":{"type":"text","text":"some words of an answer "}}}}`

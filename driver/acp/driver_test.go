@@ -13,8 +13,8 @@ import (
 	"github.com/fairlead-dev/fairlead/driver/drivertest"
 )
 
-// Conversations with real programs, as they were recorded: the same is said to them, and the same
-// is made of what they say.
+// Recorded conversations with real programs: the protocol sends the same messages and produces the
+// same events.
 func TestDialogues(t *testing.T) {
 	files, err := filepath.Glob("testdata/dialogues/*.jsonl")
 	if err != nil || len(files) == 0 {
@@ -46,7 +46,7 @@ func recordedCommand(t *testing.T, file string) []string {
 	return nil
 }
 
-// recordedConversation is the one that a recording goes on with.
+// recordedConversation returns the conversation that a recording resumes.
 func recordedConversation(t *testing.T, file string) string {
 	for _, line := range readLines(t, file) {
 		var e drivertest.Entry
@@ -75,8 +75,8 @@ func readLines(t *testing.T, file string) [][]byte {
 	})
 }
 
-// The driver keeps what every driver promises. The program that it starts is this one, as a peer
-// that stands on a library of somebody else.
+// The driver passes the conformance suite. It starts this test binary as an agent that uses an
+// independent ACP library.
 func TestDriver(t *testing.T) {
 	exe, err := os.Executable()
 	if err != nil {
@@ -115,7 +115,7 @@ func TestDriver(t *testing.T) {
 	)
 }
 
-// A probe says what a program is and leaves nothing behind.
+// A probe reports what a program is and leaves nothing behind.
 func TestProbe(t *testing.T) {
 	exe, err := os.Executable()
 	if err != nil {

@@ -26,12 +26,12 @@ func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && os.Args[1] == peerVerb {
 		os.Exit(peerMain(os.Args[2:]))
 	}
-	os.Setenv("GORACE", "atexit_sleep_ms=0") // every program here would wait a second at its end
+	os.Setenv("GORACE", "atexit_sleep_ms=0") // otherwise every program here would wait a second at its end
 	os.Exit(leaktest.Main(m))
 }
 
-// fake is a program in memory: what it writes and reads goes through pipes, and it ends when its
-// script ends.
+// fake is a program in memory: its input and output go through pipes, and it ends when its script
+// ends.
 type fake struct {
 	in      *bufio.Reader
 	out     io.Writer
@@ -46,7 +46,7 @@ type fake struct {
 	env            []string
 }
 
-// received is one message from us.
+// received is one message from the driver.
 type received struct {
 	ID     json.RawMessage `json:"id"`
 	Method string          `json:"method"`
@@ -55,7 +55,7 @@ type received struct {
 	Error  *rpcError       `json:"error"`
 }
 
-// stopped is how a script ends early: its pipes were closed.
+// stopped ends a script early after its pipes were closed.
 type stopped struct{}
 
 // startFake starts a script as a program.
@@ -103,7 +103,7 @@ func (f *fake) Signal(s syscall.Signal) {
 	f.end()
 }
 
-// next reads the next message from us.
+// next reads the next message from the driver.
 func (f *fake) next() received {
 	line, err := f.in.ReadBytes('\n')
 	if err != nil {
@@ -119,7 +119,7 @@ func (f *fake) next() received {
 	return r
 }
 
-// expect reads messages until one of a method comes.
+// expect reads messages until one with this method.
 func (f *fake) expect(method string) received {
 	for {
 		if r := f.next(); r.Method == method {
@@ -128,7 +128,7 @@ func (f *fake) expect(method string) received {
 	}
 }
 
-// reply reads messages until the answer to a request of the script comes.
+// reply reads messages until the response to a request of the script.
 func (f *fake) reply(id string) received {
 	for {
 		if r := f.next(); r.Method == "" && string(r.ID) == id {
@@ -156,26 +156,26 @@ func (f *fake) says(text string) {
 	f.update(fmt.Sprintf(`{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":%s}}`, b))
 }
 
-// greeted answers the greeting and opens a conversation.
+// greeted answers initialize and opens a conversation.
 func (f *fake) greeted() {
 	f.result(f.expect("initialize"), `{"protocolVersion":1,"agentCapabilities":{},"agentInfo":{"name":"fake","version":"7"}}`)
 	f.result(f.expect("session/new"), `{"sessionId":"s1"}`)
 }
 
-// asks asks for permission, with an id and a call as they are given, and two options.
+// asks requests permission with the given ID and call, and two options.
 func (f *fake) asks(id, call string) {
 	f.print(`{"jsonrpc":"2.0","id":%s,"method":"session/request_permission","params":{"sessionId":"s1","toolCall":%s,`+
 		`"options":[{"optionId":"yes","name":"Allow","kind":"allow_once"},{"optionId":"no","name":"Reject","kind":"reject_once"}]}}`, id, call)
 }
 
-// scene is one play and what came of it.
+// scene is one play and its events.
 type scene struct {
 	t      *testing.T
 	part   adapter.Part
 	env    []string
 	driver Driver
 	stop   chan struct{}
-	told   func(s *scene, e speech.Event) // called with each event, by who tells it
+	told   func(s *scene, e speech.Event) // called with each event, in the goroutine that reports it
 
 	orders chan speech.Order
 	mu     sync.Mutex
@@ -198,7 +198,7 @@ func (s *scene) order(o speech.Order) {
 	s.orders <- o
 }
 
-// Write takes what the adapter tells.
+// Write receives the adapter's events.
 func (s *scene) Write(b []byte) (int, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -214,7 +214,7 @@ func (s *scene) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// play plays a scene with a script to its end.
+// play runs a scene with a script to its end.
 func (s *scene) play(script func(*fake)) *scene {
 	s.t.Helper()
 	return s.perform(startFake(script))
@@ -225,13 +225,13 @@ func (s *scene) perform(start func(adapter.Command) (adapter.Process, error)) *s
 	stage := adapter.NewStage(speech.NewWriter(s), s.part.Dir, s.env)
 	stage.Orders, stage.Stop, stage.Starts = s.orders, s.stop, start
 	stage.Out.Hide(s.part.MCP.Token)
-	ctx, cancel := context.WithTimeout(s.t.Context(), time.Hour) // a bubble's clock is quick
+	ctx, cancel := context.WithTimeout(s.t.Context(), time.Hour) // time is virtual
 	defer cancel()
 	s.end = adapter.Perform(ctx, s.driver, s.part, stage)
 	return s
 }
 
-// of are the events of a kind.
+// of returns the events of a kind.
 func (s *scene) of(kind driver.FactKind) (all []speech.Event) {
 	for _, e := range s.events {
 		if e.Type == kind {
@@ -241,7 +241,7 @@ func (s *scene) of(kind driver.FactKind) (all []speech.Event) {
 	return all
 }
 
-// text is everything that was told of a kind by the agent itself.
+// text returns the agent's own text in all events of a kind.
 func (s *scene) text(kind driver.FactKind) string {
 	var b strings.Builder
 	for _, e := range s.of(kind) {
@@ -256,7 +256,7 @@ func (s *scene) text(kind driver.FactKind) string {
 	return b.String()
 }
 
-// kinds are the kinds of all events, in order.
+// kinds lists the kinds of all events, in order.
 func (s *scene) kinds() string {
 	var all []string
 	for _, e := range s.events {

@@ -44,7 +44,7 @@ func (p *play) hear(raw json.RawMessage) {
 func (p *play) replied(m message) {
 	id, ok := m.number()
 	if !ok || p.waiting == 0 || id != p.waiting {
-		p.fault("an answer to what was not asked, or was answered before", m.raw)
+		p.fault("a response to an unknown or already answered request", m.raw)
 		return
 	}
 	p.waiting, p.reply = 0, &m
@@ -58,7 +58,7 @@ func (p *play) requested(m message) {
 	result, failed := p.serve(m.method, m.params)
 	if failed != nil {
 		if !strings.HasPrefix(m.method, "fs/") && !strings.HasPrefix(m.method, "terminal/") { // programs request files and terminals although we do not offer them
-			p.fault("a request that is not served: "+clip(m.method, 100), m.raw)
+			p.fault("a request that is not supported: "+clip(m.method, 100), m.raw)
 		}
 		p.send(refusal{"2.0", m.id, *failed})
 		return
@@ -93,7 +93,7 @@ func (p *play) noticed(m message) {
 			p.withdraw(id)
 		}
 	default:
-		p.fault("a notification that is not known: "+clip(m.method, 100), m.raw)
+		p.fault("an unknown notification: "+clip(m.method, 100), m.raw)
 	}
 }
 
@@ -133,7 +133,7 @@ func (p *play) updated(m message) {
 		p.cost(u.cost)
 	default:
 		if !slices.Contains(quiet, u.kind) {
-			p.fault("an update of a kind that is not known: "+clip(u.kind, 100), m.raw)
+			p.fault("an update of an unknown kind: "+clip(u.kind, 100), m.raw)
 		}
 	}
 }
@@ -260,6 +260,6 @@ func (p *play) fault(text string, raw json.RawMessage) {
 	case n < sameFaultsMax:
 		p.stage.Out.Tell(speech.Event{Type: driver.Faulted, Text: text, Raw: raw})
 	case n == sameFaultsMax:
-		p.stage.Out.Tell(speech.Event{Type: driver.Faulted, Text: fmt.Sprintf("%s; this was the case %d times, further ones are not told", text, n), Raw: raw})
+		p.stage.Out.Tell(speech.Event{Type: driver.Faulted, Text: fmt.Sprintf("%s; this has happened %d times, further ones are not reported", text, n), Raw: raw})
 	}
 }

@@ -2,5 +2,5 @@
 
 package acp
 
-// longLineBytes is shorter here: it is about the race detector's memory, not about the length.
+// longLineBytes is smaller under the race detector, to save memory.
 const longLineBytes = 3 << 20

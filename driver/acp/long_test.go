@@ -2,5 +2,5 @@
 
 package acp
 
-// longLineBytes is the longest message that a real program was seen to send.
+// longLineBytes is the longest message that was observed from a real program.
 const longLineBytes = 11 << 20

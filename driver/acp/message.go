@@ -51,7 +51,7 @@ const methodNotFound = -32601
 func decode(raw json.RawMessage) message {
 	all := objectOf(raw)
 	if all == nil {
-		return message{kind: broken, raw: raw, text: "a message that is no object"}
+		return message{kind: broken, raw: raw, text: "a message that is not a JSON object"}
 	}
 	m := message{raw: raw, id: all["id"], params: all["params"], result: all["result"]}
 	bad := func(why string) message { return message{kind: broken, raw: m.raw, text: why} }
@@ -59,11 +59,11 @@ func decode(raw json.RawMessage) message {
 		m.id = nil
 	}
 	if m.id != nil && (len(m.id) > idBytesMax || !bytes.ContainsAny(m.id[:1], `"-0123456789`)) {
-		return bad("a message whose id is neither a number nor a short text")
+		return bad("a message whose id is neither a number nor a short string")
 	}
 	if given, ok := all["method"]; ok {
 		if json.Unmarshal(given, &m.method) != nil || m.method == "" {
-			return bad("a message whose method is no name")
+			return bad("a message whose method is not a name")
 		}
 		m.kind = notification
 		if m.id != nil {
@@ -109,7 +109,7 @@ func (e *rpcError) words() string {
 	case detail != "" && !strings.Contains(text, detail):
 		text = strings.TrimPrefix(text+": "+detail, ": ")
 	case text == "":
-		text = fmt.Sprintf("error %d without a word", e.Code)
+		text = fmt.Sprintf("error %d without a message", e.Code)
 	}
 	return clip(text, wordsBytesMax)
 }

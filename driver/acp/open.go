@@ -107,8 +107,8 @@ func (p *play) greet(ctx context.Context) *driver.Stop {
 	}
 	var stop driver.Stop
 	if m.err != nil {
-		stop = failed("the program does not take our greeting: " + oneLine(m.err.words()) +
-			"; does it speak ACP? Many do so with an argument alone, as in command: [opencode, acp]")
+		stop = failed("the program does not accept initialize: " + oneLine(m.err.words()) +
+			"; does it speak ACP? Many programs need an argument for it, as in command: [opencode, acp]")
 		return &stop
 	}
 	p.talk.abilities = readAbilities(m.result)
@@ -116,7 +116,7 @@ func (p *play) greet(ctx context.Context) *driver.Stop {
 		p.talk.program = filepath.Base(p.part.Command[0])
 	}
 	if v := p.talk.version; v != sdk.ProtocolVersionNumber {
-		stop = failed(fmt.Sprintf("%s speaks version %d of the protocol, we speak %d; use a version of it that speaks %d", p.talk.program, v, sdk.ProtocolVersionNumber, sdk.ProtocolVersionNumber))
+		stop = failed(fmt.Sprintf("%s speaks version %d of the protocol, Fairlead speaks %d; use a version of the program that speaks %d", p.talk.program, v, sdk.ProtocolVersionNumber, sdk.ProtocolVersionNumber))
 		return &stop
 	}
 	return nil
@@ -153,7 +153,7 @@ func (p *play) enter(ctx context.Context) *driver.Stop {
 		if p.talk.session != "" {
 			return nil
 		}
-		m.err = &rpcError{Message: "it named no conversation"}
+		m.err = &rpcError{Message: "it returned no conversation id"}
 	}
 	words := "the program opened no conversation: " + oneLine(m.err.words())
 	if len(p.talk.signIns) > 0 && signIn().MatchString(words) {
@@ -180,7 +180,7 @@ func (p *play) reenter(ctx context.Context) *driver.Stop {
 		method string
 		params any
 	}
-	why := p.talk.program + " cannot go on with a conversation"
+	why := p.talk.program + " cannot resume a conversation"
 	for _, w := range []way{
 		{p.talk.resume, sdk.AgentMethodSessionResume, sdk.ResumeSessionRequest{SessionId: id, Cwd: p.part.Dir, McpServers: servers}},
 		{p.talk.load, sdk.AgentMethodSessionLoad, sdk.LoadSessionRequest{SessionId: id, Cwd: p.part.Dir, McpServers: servers}},
@@ -201,7 +201,7 @@ func (p *play) reenter(ctx context.Context) *driver.Stop {
 		}
 		why = w.method + ": " + oneLine(m.err.words())
 	}
-	return &driver.Stop{Reason: driver.ReasonNotResumed, Detail: fmt.Sprintf("the conversation %s could not go on: %s", clip(p.part.Resume, 200), why)}
+	return &driver.Stop{Reason: driver.ReasonNotResumed, Detail: fmt.Sprintf("the conversation %s could not be resumed: %s", clip(p.part.Resume, 200), why)}
 }
 
 // servers lists the MCP server with the team's tools. The token is in a header or in the environment
@@ -233,7 +233,7 @@ func (p *play) setModel(ctx context.Context) *driver.Stop {
 		return p.setOption(ctx, o, "model", want)
 	}
 	if len(p.talk.models) == 0 {
-		p.fault("the program offers no choice of models; it keeps its own", nil)
+		p.fault("the program offers no choice of models; it uses its own", nil)
 		return nil
 	}
 	id := choose(p.talk.models, want)
@@ -245,7 +245,7 @@ func (p *play) setModel(ctx context.Context) *driver.Stop {
 	}
 	m, end := p.ask(ctx, sdk.AgentMethodSessionSetModel, sdk.UnstableSetSessionModelRequest{SessionId: sdk.SessionId(p.talk.session), ModelId: sdk.UnstableModelId(id)}, p.limits.opening)
 	if end == nil && m.err != nil {
-		stop := failed(fmt.Sprintf("%s does not take the model %s: %s", p.talk.program, id, oneLine(m.err.words())))
+		stop := failed(fmt.Sprintf("%s does not accept the model %s: %s", p.talk.program, id, oneLine(m.err.words())))
 		end = &stop
 	}
 	if end == nil {
@@ -267,7 +267,7 @@ func (p *play) setMode(ctx context.Context) *driver.Stop {
 		if o := p.talk.option("mode"); o != nil {
 			return p.setOption(ctx, o, "mode", want)
 		}
-		stop := failed(fmt.Sprintf("%s has no modes; take `mode: %s` out of the agent's configuration", p.talk.program, clip(want, 100)))
+		stop := failed(fmt.Sprintf("%s has no modes; remove `mode: %s` from the agent's configuration", p.talk.program, clip(want, 100)))
 		return &stop
 	}
 	id := choose(p.talk.modes, want)
@@ -280,7 +280,7 @@ func (p *play) setMode(ctx context.Context) *driver.Stop {
 			return end
 		}
 		if m.err != nil {
-			stop := failed(fmt.Sprintf("%s does not take the mode %s: %s", p.talk.program, id, oneLine(m.err.words())))
+			stop := failed(fmt.Sprintf("%s does not accept the mode %s: %s", p.talk.program, id, oneLine(m.err.words())))
 			return &stop
 		}
 	}
@@ -301,14 +301,14 @@ func (p *play) setOption(ctx context.Context, o *configOption, what, want string
 		if end != nil {
 			return end
 		}
-		why := "it stands on another"
+		why := "it has another value"
 		if m.err != nil {
 			why = oneLine(m.err.words())
 		} else {
 			p.configure(readConfig(objectOf(m.result).list("configOptions")))
 		}
 		if now := p.talk.option(what); m.err != nil || now == nil || now.current != id {
-			stop := failed(fmt.Sprintf("%s does not take the %s %s: %s", p.talk.program, what, id, why))
+			stop := failed(fmt.Sprintf("%s does not accept the %s %s: %s", p.talk.program, what, id, why))
 			return &stop
 		}
 	}
@@ -404,7 +404,7 @@ func (p *play) enforced() string {
 	case p.part.Mode != "" && p.part.Mode != p.known.asking:
 		text := fmt.Sprintf("mode %s, as the agent's configuration says; what that mode asks is up to the program", cmp.Or(mode, p.part.Mode))
 		if words := p.talk.modeWords(mode); words != "" {
-			text += ", which says of it: " + words
+			text += ", which describes it as: " + words
 		}
 		return text
 	case len(p.known.env) > 0 && !p.talk.asks:
@@ -412,5 +412,5 @@ func (p *play) enforced() string {
 	case p.known.asking != "" && mode == p.known.asking:
 		return p.known.asks
 	}
-	return "its own settings decide what it asks; nothing was set by us"
+	return "its own settings decide what it asks; Fairlead sets nothing"
 }

@@ -31,7 +31,8 @@ func servePeer(out io.Writer, in io.Reader) {
 	<-p.conn.Done()
 }
 
-// gated is input that is read when its gate is open: the library begins to read before it is ready.
+// gated is input that is readable after its gate was opened: the library begins to read before it is
+// ready.
 type gated struct {
 	io.Reader
 	open chan struct{}
@@ -42,8 +43,8 @@ func (g gated) Read(b []byte) (int, error) {
 	return g.Reader.Read(b)
 }
 
-// peer is an agent on the agent's side of an independent library: what it takes from us is right in
-// somebody else's eyes, too. The prompt says what it does.
+// peer is an agent built with an independent library, which checks our messages. The prompt says
+// what it does.
 type peer struct {
 	conn *sdk.AgentSideConnection
 	mode string
@@ -147,7 +148,7 @@ func (p *peer) SetSessionConfigOption(context.Context, sdk.SetSessionConfigOptio
 	return sdk.SetSessionConfigOptionResponse{}, fmt.Errorf("there are none")
 }
 
-// What we say is right in the eyes of an independent library.
+// An independent library accepts our messages.
 func TestPeer(t *testing.T) {
 	serve := func(f *fake) { servePeer(f.out, f.in) }
 	for name, c := range map[string]struct {

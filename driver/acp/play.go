@@ -106,7 +106,7 @@ func (p *play) converse(ctx context.Context) driver.Stop {
 		text, ok := p.told.Next()
 		switch {
 		case ok && strings.TrimSpace(text) == "" && !p.part.Talks():
-			return failed("there is nothing to be done: give the agent a session_prompt")
+			return failed("there is nothing to do; give the agent a session_prompt")
 		case ok && strings.TrimSpace(text) == "": // it was started to wait for input
 		case ok:
 			if end := p.prompt(ctx, text); end != nil {
@@ -114,7 +114,7 @@ func (p *play) converse(ctx context.Context) driver.Stop {
 			}
 			first, listening = false, false
 		case first && !p.part.Talks() && p.told.Over():
-			return failed("nobody said what is to be done")
+			return failed("there was no prompt; give the agent a session_prompt")
 		case !first && !p.part.Talks(), p.told.Over():
 			return p.completed()
 		default:
@@ -182,10 +182,10 @@ func (p *play) answered(reason string) *driver.Stop {
 			stop.Reason = "denied"
 		}
 	case string(sdk.StopReasonRefusal):
-		stop.Reason, stop.Detail = "refused", "the program refuses to go on"
+		stop.Reason, stop.Detail = "refused", "the program refuses to continue"
 	case string(sdk.StopReasonMaxTokens), string(sdk.StopReasonMaxTurnRequests):
 	case "":
-		stop = failed("the answer ended and did not say how")
+		stop = failed("the answer ended without a stop reason")
 	default:
 		stop = failed("the answer ended with " + clip(oneLine(reason), 100))
 	}
@@ -256,11 +256,11 @@ func (p *play) over(ctx context.Context) *driver.Stop {
 	var stop driver.Stop
 	switch {
 	case ctx.Err() != nil:
-		stop = driver.Stop{Reason: "terminated", Detail: "nobody listens any more"}
+		stop = driver.Stop{Reason: "terminated", Detail: "the session's output is no longer read"}
 	case p.leaving != "" && (p.gone || p.waiting == 0 || p.late()):
 		return p.left()
 	case p.gone && p.waiting == 0:
-		stop = failed(p.child.End().String() + "; nobody had asked it to")
+		stop = failed(p.child.End().String() + "; it was not asked to end")
 	case p.gone && p.opened:
 		stop = driver.Stop{Reason: driver.ReasonDied, Detail: p.child.End().String() + "; it had not finished"} // its conversation can be resumed
 	case p.gone:

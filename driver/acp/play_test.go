@@ -11,7 +11,7 @@ import (
 	"github.com/fairlead-dev/fairlead/driver/speech"
 )
 
-// A session of work is one prompt and its answer.
+// A work session is one prompt and its answer.
 func TestWork(t *testing.T) {
 	s := newScene(t, driver.Work, "write a file").play(func(f *fake) {
 		f.greeted()
@@ -41,7 +41,7 @@ func TestWork(t *testing.T) {
 	}
 }
 
-// A talk goes on until nobody says any more.
+// A session with turns continues until the orders are closed.
 func TestTalk(t *testing.T) {
 	s := newScene(t, driver.Turn, "first")
 	s.told = func(s *scene, e speech.Event) {
@@ -70,7 +70,7 @@ func TestTalk(t *testing.T) {
 	}
 }
 
-// What is asked is answered by who was asked, after the call was told.
+// A permission question goes to the program's answerer after its call was reported.
 func TestPermission(t *testing.T) {
 	for option, want := range map[string]string{"yes": `{"outcome":{"optionId":"yes","outcome":"selected"}}`, "no": `"no"`, "": `"cancelled"`, "cancelled": `"cancelled"`} {
 		s := newScene(t, driver.Work, "go")
@@ -109,7 +109,7 @@ func TestPermission(t *testing.T) {
 	}
 }
 
-// A program that does not want to know any more says so, or ends its answer.
+// A program withdraws a question, or ends its answer with the question still open.
 func TestWithdrawn(t *testing.T) {
 	s := newScene(t, driver.Work, "go").play(func(f *fake) {
 		f.greeted()
@@ -130,7 +130,7 @@ func TestWithdrawn(t *testing.T) {
 	}
 }
 
-// A question that does not say what for is given the name that stands in its answers, for people alone.
+// A question without a tool name gets the name from its options' labels, for display only.
 func TestNamelessQuestion(t *testing.T) {
 	s := newScene(t, driver.Work, "go").play(func(f *fake) {
 		f.greeted()
@@ -146,7 +146,7 @@ func TestNamelessQuestion(t *testing.T) {
 	}
 }
 
-// Two questions with one id are two questions.
+// Two questions with the same ID are separate questions.
 func TestSameID(t *testing.T) {
 	s := newScene(t, driver.Work, "go")
 	s.told = func(s *scene, e speech.Event) {
@@ -171,7 +171,7 @@ func TestSameID(t *testing.T) {
 	}
 }
 
-// Cancel ends the answer and the session, whether the program plays along or not.
+// Cancel ends the answer and the session, whether or not the program cooperates.
 func TestCancel(t *testing.T) {
 	for name, polite := range map[string]bool{"polite": true, "stubborn": false} {
 		t.Run(name, func(t *testing.T) {
@@ -206,7 +206,7 @@ func TestCancel(t *testing.T) {
 	}
 }
 
-// SIGTERM is like a cancel, with another reason; and who only listens ends at once.
+// SIGTERM acts like a cancel with another reason; a session that only listens ends immediately.
 func TestStop(t *testing.T) {
 	s := newScene(t, driver.Lead, "")
 	s.told = func(s *scene, e speech.Event) {
@@ -221,7 +221,7 @@ func TestStop(t *testing.T) {
 	s.ended(false, "terminated", "")
 }
 
-// A program that goes wrong makes a failure that says what to do.
+// A failing program produces an error with instructions.
 func TestFailures(t *testing.T) {
 	for name, c := range map[string]struct {
 		script         func(*fake)
@@ -234,7 +234,7 @@ func TestFailures(t *testing.T) {
 		"greeting refused": {func(f *fake) {
 			f.print(`{"jsonrpc":"2.0","id":%s,"error":{"code":-32000,"message":"no"}}`, f.next().ID)
 			f.next()
-		}, "failed", "does not take our greeting: no"},
+		}, "failed", "does not accept initialize: no"},
 		"not signed in": {func(f *fake) {
 			f.result(f.next(), `{"protocolVersion":1,"authMethods":[{"id":"x","name":"X","description":"Run x login"}]}`)
 			f.print(`{"jsonrpc":"2.0","id":%s,"error":{"code":-32000,"message":"Authentication required"}}`, f.next().ID)
@@ -244,7 +244,7 @@ func TestFailures(t *testing.T) {
 			f.result(f.next(), `{"protocolVersion":1}`)
 			f.result(f.next(), `{}`)
 			f.next()
-		}, "failed", "it named no conversation"},
+		}, "failed", "it returned no conversation id"},
 		"dies in the answer": {func(f *fake) { f.greeted(); f.expect("session/prompt"); f.says("half") }, "died", "exit code 0; it had not finished"},
 		"an error": {func(f *fake) {
 			f.greeted()
@@ -269,7 +269,7 @@ func TestFailures(t *testing.T) {
 			f.result(f.expect("session/prompt"), `{"stopReason":"max_tokens"}`)
 			f.next()
 		}, "max_tokens", ""},
-		"no reason":  {func(f *fake) { f.greeted(); f.result(f.expect("session/prompt"), `{}`); f.next() }, "failed", "did not say how"},
+		"no reason":  {func(f *fake) { f.greeted(); f.result(f.expect("session/prompt"), `{}`); f.next() }, "failed", "without a stop reason"},
 		"new reason": {func(f *fake) { f.greeted(); f.result(f.expect("session/prompt"), `{"stopReason":"bored"}`); f.next() }, "failed", "bored"},
 		"only itself": {func(f *fake) {
 			f.greeted()
@@ -291,7 +291,7 @@ func TestFailures(t *testing.T) {
 	}
 }
 
-// A denial after which the program ends with cancelled is no cancel of ours.
+// A denial after which the program reports "cancelled" is not a cancel by an order.
 func TestDeniedAndEnded(t *testing.T) {
 	s := newScene(t, driver.Work, "go")
 	s.told = func(s *scene, e speech.Event) {
@@ -310,7 +310,7 @@ func TestDeniedAndEnded(t *testing.T) {
 	s.ended(false, "denied", "run: rm -rf x")
 }
 
-// The mode and the model that were asked for hold, or the session does not begin.
+// The configured mode and model are set, or the session does not begin.
 func TestModeAndModel(t *testing.T) {
 	const modes = `"modes":{"currentModeId":"yolo","availableModes":[{"id":"default","name":"Default"},{"id":"yolo","name":"YOLO"}]}`
 	const options = `"configOptions":[{"id":"model","category":"model","type":"select","currentValue":"a/m1","options":[{"value":"a/m1","name":"M1"},{"value":"a/m2","name":"M2"}]},` +
@@ -374,7 +374,7 @@ func TestModeAndModel(t *testing.T) {
 	}
 }
 
-// A program that takes another mode by itself does not do so in silence.
+// A mode change by the program itself is reported.
 func TestModeChanges(t *testing.T) {
 	s := newScene(t, driver.Work, "go")
 	s.part.Mode = "default"
@@ -392,7 +392,8 @@ func TestModeChanges(t *testing.T) {
 	}
 }
 
-// A conversation goes on by the way that the program really knows; what it says again is no news.
+// A conversation is resumed by the method that the program implements; replayed messages are not
+// reported.
 func TestResume(t *testing.T) {
 	for name, c := range map[string]struct {
 		can    string
@@ -457,7 +458,7 @@ func TestResume(t *testing.T) {
 	}
 }
 
-// The program is told where the team's tools are, and nobody else is.
+// The program receives the address of the team's tools; it appears nowhere else.
 func TestTools(t *testing.T) {
 	const token = "coder.coder-1.5e0c2f"
 	for name, c := range map[string]struct{ can, want string }{

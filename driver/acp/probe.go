@@ -44,10 +44,10 @@ func (d Driver) Probe(ctx context.Context, a driver.Agent) (driver.Probed, error
 		found.Enforced = p.known.asks
 	default:
 		found.Enforced = p.enforced()
-		found.Warnings = append(found.Warnings, "it is not known what this program asks before it acts; set `mode` where it has one that asks, or run it in a sandbox")
+		found.Warnings = append(found.Warnings, "it is unknown what this program asks before it acts; set `mode` if it has one that asks, or run it in a sandbox")
 	}
 	if !found.Resumes {
-		found.Warnings = append(found.Warnings, "it cannot go on with an earlier conversation; after a crash a new one begins only if you say so")
+		found.Warnings = append(found.Warnings, "it cannot resume an earlier conversation; after a crash, a new one begins only if you confirm it")
 	}
 	return found, nil
 }

@@ -39,7 +39,7 @@ const (
 var programs = []program{
 	{
 		name: "OpenCode", commands: []string{"opencode"}, asking: "build",
-		asks: "asks before it does anything but look around in its folder and use the team's tools",
+		asks: "asks before it does anything except read in its folder and use the team's tools",
 		env:  []variable{{"OPENCODE_PERMISSION", opencodeRules}, {"OPENCODE_CONFIG_CONTENT", opencodeConfig}},
 		seen: "run here, 1.18.33: by default it writes and runs without asking; its modes (build, plan) are its agents; " +
 			"a configuration in the project beats the first variable and is beaten by the second; " +

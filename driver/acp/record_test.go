@@ -21,20 +21,20 @@ import (
 	"github.com/fairlead-dev/fairlead/internal/test/scriptmodel"
 )
 
-// Recording is switched on by this variable: it holds every conversation of recordings with the real
-// programs (see package live for how to get them) and writes testdata/dialogues anew. Then
-// `UPDATE=1 go test ./driver/acp` renews what we make of them.
+// This variable enables recording: the test runs every conversation of recordings with the real
+// programs (see package livetest for how to get them) and rewrites testdata/dialogues. Then
+// `UPDATE=1 go test ./driver/acp` renews the golden events.
 const recordVariable = "FAIRLEAD_RECORD"
 
-// recordings are conversations that were held with real programs, with a model that does what the
-// prompt says.
+// recordings are conversations with real programs and a scripted model that does what the prompt
+// says.
 var recordings = map[string]struct {
 	what   driver.Kind
 	prompt string
-	kind   string   // of the option that every question is answered with
-	cancel bool     // at the first word
+	kind   string   // kind of the option that answers every question
+	cancel bool     // at the first message
 	then   []string // further prompts
-	resume string   // the recording whose conversation goes on
+	resume string   // name of the recording whose conversation is resumed
 	mode   string
 	tools  bool // the team's tools are offered
 }{
@@ -48,7 +48,7 @@ var recordings = map[string]struct {
 	"tools":   {prompt: "do: mcp set_status {\"text\":\"busy\"}", kind: "allow_once", tools: true},
 }
 
-// searching is what stands before the prompt where a program shows tools only to those who look for them.
+// searching is added before the prompt for programs that show tools only after a search.
 var searching = map[string]string{"qwen": "do: tool tool_search {\"query\":\"select:mcp__fairlead__set_status\"}\n"}
 
 func TestRecord(t *testing.T) {
@@ -77,8 +77,8 @@ func TestRecord(t *testing.T) {
 	}
 }
 
-// exampleAgent is the example of the library that peer stands on: it says what it says, whatever the
-// prompt is, and numbers its calls anew with each.
+// exampleAgent is the example of the library that peer uses: it ignores the prompt and restarts its
+// call numbers with each one.
 func exampleAgent(t testing.TB, _ *scriptmodel.Server) livetest.Program {
 	home := t.TempDir()
 	file := filepath.Join(home, "example")

@@ -13,7 +13,8 @@ import (
 	"github.com/fairlead-dev/fairlead/internal/test/wait"
 )
 
-// Five thousand updates, as fast as a pipe takes them: a real library drops the connection here.
+// Five thousand updates at full speed are all handled; a well-known ACP library drops the connection
+// here.
 func TestManyUpdates(t *testing.T) {
 	const n = 5000
 	var want strings.Builder
@@ -33,7 +34,7 @@ func TestManyUpdates(t *testing.T) {
 	}
 }
 
-// A message of 11 MiB is a message, and what follows it is heard.
+// A message of 11 MiB is handled, and so is the one after it.
 func TestLongLine(t *testing.T) {
 	s := newScene(t, driver.Work, "go").play(func(f *fake) {
 		f.greeted()
@@ -54,7 +55,7 @@ func TestLongLine(t *testing.T) {
 	}
 }
 
-// What is no message, or none that is known, is told and disturbs nothing.
+// Invalid and unknown messages are reported and have no other effect.
 func TestNoise(t *testing.T) {
 	s := newScene(t, driver.Work, "go").play(func(f *fake) {
 		f.print("Welcome to the program!")
@@ -81,7 +82,7 @@ func TestNoise(t *testing.T) {
 		f.print(`{"id":{},"method":"x"}`)
 		f.print(`{"id":4,"method":7}`)
 		f.print(`{"id":5}`)
-		f.print(`{"jsonrpc":"2.0","id":"%s","result":{"stopReason":"end_turn"}}`, p.ID) // its number as a text
+		f.print(`{"jsonrpc":"2.0","id":"%s","result":{"stopReason":"end_turn"}}`, p.ID) // the ID as a string
 		f.next()
 	})
 	s.ended(true, "completed", "")
@@ -95,7 +96,7 @@ func TestNoise(t *testing.T) {
 	}
 }
 
-// A program that repeats a fault fills nobody's log.
+// A program that repeats a fault does not fill the log.
 func TestRepeatedFault(t *testing.T) {
 	s := newScene(t, driver.Work, "go").play(func(f *fake) {
 		f.greeted()
@@ -107,12 +108,12 @@ func TestRepeatedFault(t *testing.T) {
 		f.next()
 	})
 	s.ended(true, "completed", "")
-	if faults := s.of(driver.Faulted); len(faults) != sameFaultsMax || !strings.Contains(faults[sameFaultsMax-1].Text, "not told") {
+	if faults := s.of(driver.Faulted); len(faults) != sameFaultsMax || !strings.Contains(faults[sameFaultsMax-1].Text, "not reported") {
 		t.Errorf("%d faults", len(faults))
 	}
 }
 
-// A program that writes much before it reads is read meanwhile: nobody waits for the other for ever.
+// A program that writes much before it reads is read meanwhile: there is no deadlock.
 func TestBothTalk(t *testing.T) {
 	s := newScene(t, driver.Turn, strings.Repeat("prompt ", 20_000))
 	s.told = func(s *scene, e speech.Event) {
@@ -123,7 +124,7 @@ func TestBothTalk(t *testing.T) {
 	s.play(func(f *fake) {
 		f.greeted()
 		id := 100
-		for range 200 { // questions that nobody reads the answers to yet
+		for range 200 { // questions whose answers are not read yet
 			id++
 			f.print(`{"jsonrpc":"2.0","id":%d,"method":"vendor/%s","params":{}}`, id, strings.Repeat("m", 5000))
 		}
@@ -135,7 +136,7 @@ func TestBothTalk(t *testing.T) {
 	s.ended(true, "completed", "")
 }
 
-// Chunks of two messages are two lines; another session's words are not the agent's.
+// Chunks of two messages are two lines; text of another session is not the agent's.
 func TestMessages(t *testing.T) {
 	s := newScene(t, driver.Work, "go").play(func(f *fake) {
 		f.greeted()
@@ -168,7 +169,7 @@ func TestMessages(t *testing.T) {
 	}
 }
 
-// What was used is told once: what is told on the way is not counted again at the end.
+// Usage is reported once: what was reported during an answer is not added again at its end.
 func TestUsage(t *testing.T) {
 	s := newScene(t, driver.Work, "go").play(func(f *fake) {
 		f.greeted()
@@ -191,7 +192,8 @@ func TestUsage(t *testing.T) {
 	}
 }
 
-// A call is told when it is whole, when it is asked about, when it is over, or when nothing more comes.
+// A call is reported when it is complete, when a question about it comes, when it ends, or when
+// nothing more comes.
 func TestCallsAreToldOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newScene(t, driver.Work, "go")
@@ -257,7 +259,7 @@ func TestCallsWithOneID(t *testing.T) {
 	}
 }
 
-// Empty and odd prompts.
+// Empty and unusual prompts.
 func TestPrompts(t *testing.T) {
 	s := newScene(t, driver.Work, " \n").play(func(f *fake) { f.greeted(); f.next() })
 	s.ended(false, "failed", "session_prompt")
@@ -267,7 +269,7 @@ func TestPrompts(t *testing.T) {
 	s.ended(true, "completed", "")
 }
 
-// What every decoder owes: whatever comes, it gives something.
+// The decoder accepts any input.
 func FuzzHear(f *testing.F) {
 	for _, seed := range []string{
 		`{"jsonrpc":"2.0","id":1,"result":{"stopReason":"end_turn"}}`,
@@ -285,7 +287,7 @@ func FuzzHear(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, b []byte) {
 		if !json.Valid(b) || !strings.HasPrefix(strings.TrimLeft(string(b), " \t"), "{") || strings.ContainsAny(string(b), "\n") {
-			t.Skip() // the adapter hands on whole objects alone
+			t.Skip() // the adapter passes only complete objects
 		}
 		s := newScene(t, driver.Work, "go")
 		s.told = func(s *scene, e speech.Event) {

@@ -15,15 +15,15 @@ import (
 	"github.com/fairlead-dev/fairlead/driver/drivertest"
 )
 
-// The protocol's own description of its messages: schema/v1/schema.json of the npm package
-// @agentclientprotocol/sdk 2.4.0 (Apache-2.0, see testdata/schema/README.md).
+// The protocol's own schema: schema/v1/schema.json of the npm package @agentclientprotocol/sdk 2.4.0
+// (Apache-2.0, see testdata/schema/README.md).
 const (
 	schemaFile = "testdata/schema/schema.json"
 	schemaSum  = "0d0b1ca83c4872e5473f68926a894c7a8203b59b118e2a79bfe43dd76fbcbc1a"
 )
 
-// Whatever we sent to a real program in a recording, and whatever a play sends, is what the
-// protocol's own schema says.
+// All messages sent to real programs in recordings, and all that a play sends, match the protocol's
+// schema.
 func TestSchema(t *testing.T) {
 	raw, err := os.ReadFile(schemaFile)
 	if err != nil {
@@ -38,7 +38,7 @@ func TestSchema(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, file := range files {
-		asked := make(map[string]string) // requests of the program: id, method
+		asked := make(map[string]string) // requests of the program: ID to method
 		for _, line := range readLines(t, file) {
 			var e drivertest.Entry
 			if err := json.Unmarshal(line, &e); err != nil {
@@ -54,7 +54,8 @@ func TestSchema(t *testing.T) {
 		}
 	}
 
-	// What the recordings lack: an older conversation, both ways to the tools, and both outcomes.
+	// Cases that the recordings lack: resuming a conversation, both transports for the tools, and both
+	// outcomes.
 	for _, can := range []string{`"loadSession":true,"mcpCapabilities":{"http":true}`, `"sessionCapabilities":{"resume":{}}`} {
 		s := newScene(t, driver.Work, "go")
 		s.part.Resume, s.part.Mode = "s1", "default"
@@ -79,7 +80,7 @@ func TestSchema(t *testing.T) {
 	}
 }
 
-// schemas gives a judge of our messages. of is the method that a response answers.
+// schemas returns a validator for our messages. of is the method that a response answers.
 func schemas(t *testing.T, raw []byte) func(where string, m message, of string) {
 	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(raw))
 	if err != nil {
@@ -89,8 +90,8 @@ func schemas(t *testing.T, raw []byte) func(where string, m message, of string) 
 	if err := c.AddResource("acp.json", doc); err != nil {
 		t.Fatal(err)
 	}
-	// The messages that a client sends, by method. The schema calls requests so, notifications
-	// and responses too, and says who handles them.
+	// Schemas of the messages that a client sends, by method. The file has one each for requests,
+	// notifications and responses, and says which side handles them.
 	requests, responses := make(map[string]*jsonschema.Schema), make(map[string]*jsonschema.Schema)
 	for name, def := range objectOf(objectOf(raw)["$defs"]) {
 		of := objectOf(def)
@@ -114,7 +115,7 @@ func schemas(t *testing.T, raw []byte) func(where string, m message, of string) 
 		schema, body := requests[m.method], m.params
 		if m.kind == response {
 			if m.err != nil {
-				return // a refusal has no form but JSON-RPC's
+				return // errors have no schema besides JSON-RPC's
 			}
 			schema, body = responses[of], m.result
 		}

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// What real programs and documented ones say of a call, and what it is in our words.
+// How programs describe calls (observed or documented), and the events made of them.
 var toolWordsTests = map[string]struct {
 	pieces []string // tool_call, updates, the call of a question
 	tool   string
@@ -194,8 +194,7 @@ func TestElsewhere(t *testing.T) {
 	}
 }
 
-// Options stay in the program's order with the program's words; one that switches the mode too is
-// no plain yes.
+// Options keep the program's order and labels; one that also switches the mode is not a plain yes.
 func TestOptions(t *testing.T) {
 	modes := []choice{{id: "default"}, {id: "acceptEdits"}, {id: "plan"}}
 	for list, want := range map[string]string{
@@ -203,7 +202,7 @@ func TestOptions(t *testing.T) {
 		`[{"optionId":"proceed_always","name":"Allow All Edits","kind":"allow_always"},{"optionId":"proceed_once","name":"Allow","kind":"allow_once"},{"optionId":"cancel","name":"Reject","kind":"reject_once"}]`: "proceed_always(allow_once_and_mode) proceed_once(allow_once) cancel(reject_once)",
 		// OpenCode
 		`[{"optionId":"once","kind":"allow_once","name":"Allow once"},{"optionId":"always","kind":"allow_always","name":"Always allow"},{"optionId":"reject","kind":"reject_once","name":"Reject"}]`: "once(allow_once) always(allow_always) reject(reject_once)",
-		// Claude Code by its adapter, at the end of a plan
+		// Claude Code through its adapter, at the end of a plan
 		`[{"kind":"allow_always","name":"Yes, and auto-accept edits","optionId":"acceptEdits"},{"kind":"allow_once","name":"Yes, and manually approve edits","optionId":"default"},{"kind":"reject_once","name":"No, keep planning","optionId":"plan"}]`: "acceptEdits(allow_once_and_mode) default(allow_once_and_mode) plan(reject_once)",
 		`[{"optionId":"","kind":"allow_once"},{"optionId":"x"},7,null,{"optionId":"y","kind":"later"}]`: "x() y(later)",
 		`{}`: "",
@@ -218,7 +217,7 @@ func TestOptions(t *testing.T) {
 	}
 }
 
-// A provider's limit is known by its words, and how long it holds where they say it.
+// A provider's rate limit is recognized by its text, including its end if it is given.
 func TestRateLimit(t *testing.T) {
 	now := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
 	for words, want := range map[string]string{
@@ -232,7 +231,7 @@ func TestRateLimit(t *testing.T) {
 		`{"message":"usage limit","data":{"resetsAt":1795186800}}`:                          "15:00:00",
 		`{"message":"usage limit","data":{"resetsAt":1700000000}}`:                          "?", // long ago
 		`{"message":"rate_limit_error","data":{"details":"please wait 5 minutes"}}`:         "12:05:00",
-		`{"message":"rate limit","data":{"retryAfter":1e12}}`:                               "?", // nobody waits so long
+		`{"message":"rate limit","data":{"retryAfter":1e12}}`:                               "?", // implausibly long
 		`{"message":"Internal error: HTTP status 429"}`:                                     "?",
 		`{"message":"the file has 429 lines"}`:                                              "",
 		`{"message":"the limit of the array was exceeded"}`:                                 "",
@@ -252,16 +251,16 @@ func TestRateLimit(t *testing.T) {
 	}
 }
 
-// Errors come in many forms, and are told in one line.
+// Errors come in many forms and are formatted in one line.
 func TestErrorWords(t *testing.T) {
 	for raw, want := range map[string]string{
 		`{"code":-32603,"message":"Internal error","data":{"details":"400 bad"}}`:  "Internal error: 400 bad",
 		`{"code":-32603,"message":"Internal error: bad","data":{"details":"bad"}}`: "Internal error: bad",
 		`{"code":"x","message":"a\nb"}`:                                            "a b",
-		`{"code":7}`:                                                               "error 7 without a word",
+		`{"code":7}`:                                                               "error 7 without a message",
 		`"just words"`:                                                             "just words",
 		`{"message":"m","data":"d"}`:                                               "m: d",
-		`[]`:                                                                       "error 0 without a word",
+		`[]`:                                                                       "error 0 without a message",
 		`{"code":-32000,"message":"x","data":{"error":"session nope not found"}}`: "x: session nope not found",
 		`{"message":"` + strings.Repeat("long ", 2000) + `"}`:                     clip(strings.TrimSpace(strings.Repeat("long ", 2000)), wordsBytesMax),
 	} {
@@ -271,7 +270,7 @@ func TestErrorWords(t *testing.T) {
 	}
 }
 
-// A program is known by its command, however it is started.
+// A program is recognized by its command, however it is started.
 func TestKnownProgram(t *testing.T) {
 	for command, want := range map[string]string{
 		"/usr/bin/opencode acp":                         "OpenCode",

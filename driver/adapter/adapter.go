@@ -92,18 +92,18 @@ func Intercept(protocols ...Protocol) {
 func Main(args []string, protocols ...Protocol) int {
 	hearing, deaf := context.WithCancel(context.Background())
 	defer deaf()
-	out := speech.NewWriter(ear{os.Stdout, deaf})
+	out := speech.NewWriter(watchedOutput{os.Stdout, deaf})
 	part, err := parseArgs(args)
 	if err == nil {
 		part.Dir, err = os.Getwd()
 	}
 	i := slices.IndexFunc(protocols, func(p Protocol) bool { return p.Name() == part.Kind })
 	if err == nil && i < 0 {
-		err = fmt.Errorf("there is no protocol %q in this build", part.Kind)
+		err = fmt.Errorf("this build has no protocol %q", part.Kind)
 	}
 	if err != nil {
 		out.Tell(speech.Event{Type: driver.Faulted, Text: err.Error()})
-		out.Tell(speech.Ended(driver.Stop{Reason: "failed", Detail: "the adapter was not started as it should be; this is a fault in Fairlead"}))
+		out.Tell(speech.Ended(driver.Stop{Reason: "failed", Detail: "the adapter was started with wrong arguments; this is a bug in Fairlead"}))
 		return codeFaulty
 	}
 	part.MCP = mcpFrom(os.Getenv)
@@ -125,10 +125,10 @@ func Perform(ctx context.Context, p Protocol, part Part, stage *Stage) driver.St
 	defer cancel()
 	played := make(chan driver.Stop, 1)
 	go func() {
-		broken := driver.Stop{Reason: "failed", Detail: "the adapter came to no end; this is a fault in Fairlead"}
+		broken := driver.Stop{Reason: "failed", Detail: "the adapter did not end; this is a bug in Fairlead"}
 		defer func() {
 			if v := recover(); v != nil {
-				broken.Detail = fmt.Sprintf("the adapter broke: %v; this is a fault in Fairlead", v)
+				broken.Detail = fmt.Sprintf("the adapter broke: %v; this is a bug in Fairlead", v)
 				stage.Out.Say(driver.Said, printedByUs, string(debug.Stack()))
 			}
 			played <- broken
@@ -165,7 +165,7 @@ func await(ctx context.Context, cancel func(), played <-chan driver.Stop, stop <
 			gone, late = nil, time.After(leaveGrace)
 		case <-late:
 			if gone == nil {
-				return driver.Stop{Reason: "terminated", Detail: "asked to stop; the program's conversation was left where it was"}
+				return driver.Stop{Reason: "terminated", Detail: "asked to stop; the program's conversation is unchanged"}
 			}
 			cancel()
 		}
@@ -186,13 +186,13 @@ func signals() <-chan struct{} {
 	return stop
 }
 
-// ear wraps standard output. A write error means that the shim no longer reads, so the session ends.
-type ear struct {
+// watchedOutput wraps standard output. A write error means that the shim no longer reads, so the session ends.
+type watchedOutput struct {
 	out  io.Writer
 	deaf func()
 }
 
-func (e ear) Write(b []byte) (int, error) {
+func (e watchedOutput) Write(b []byte) (int, error) {
 	n, err := e.out.Write(b)
 	if err != nil {
 		e.deaf()
@@ -234,7 +234,7 @@ func parseArgs(args []string) (part Part, err error) {
 	case len(part.Command) == 0:
 		return part, errors.New("start an adapter: name the program after --")
 	case !filepath.IsAbs(part.Command[0]):
-		return part, fmt.Errorf("start an adapter: the program %q is no absolute path", part.Command[0])
+		return part, fmt.Errorf("start an adapter: the program %q is not an absolute path", part.Command[0])
 	}
 	return part, nil
 }

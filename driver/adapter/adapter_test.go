@@ -14,12 +14,12 @@ import (
 
 var session = driver.Session{ID: "coder-17", Kind: driver.Work, Prompt: "build the whole thing", Attempt: 1}
 
-// agent is one whose program behaves as the mode says.
+// agent returns an agent whose program behaves as the mode says.
 func agent(mode string) driver.Agent {
 	return driver.Agent{Name: "coder", Command: []string{os.Args[0], programVerb, mode}}
 }
 
-// when sends a signal, or does something else, with the first fact whose text is that.
+// when returns a callback that runs at the first fact with this text.
 func when(text string, do func(p *drivertest.Process, c driver.Conversation)) func(*testing.T, *drivertest.Process, driver.Conversation, driver.Fact) {
 	return func(_ *testing.T, p *drivertest.Process, c driver.Conversation, f driver.Fact) {
 		if f.Text == text {
@@ -63,7 +63,7 @@ func TestAdapter(t *testing.T) {
 	)
 }
 
-// talk prompts with each word as soon as the agent listens, and then ends its input.
+// talk sends each word as soon as the agent listens, and then closes its input.
 func talk(words ...string) func(*testing.T, *drivertest.Process, driver.Conversation, driver.Fact) {
 	return func(t *testing.T, p *drivertest.Process, c driver.Conversation, f driver.Fact) {
 		if f.Kind != driver.Listening {
@@ -83,7 +83,7 @@ func talk(words ...string) func(*testing.T, *drivertest.Process, driver.Conversa
 	}
 }
 
-// How programs end, and how they were seen to behave.
+// Observed ways in which programs end and misbehave.
 func TestBadPrograms(t *testing.T) {
 	cancel := when("wait", func(_ *drivertest.Process, c driver.Conversation) { _ = c.Cancel(t.Context()) })
 	terminate := when("wait", func(p *drivertest.Process, _ driver.Conversation) { _ = syscall.Kill(p.PID(), syscall.SIGTERM) })
@@ -92,14 +92,14 @@ func TestBadPrograms(t *testing.T) {
 		agent func(*driver.Agent)
 		tell  func(*testing.T, *drivertest.Process, driver.Conversation, driver.Fact)
 		ok    bool
-		facts []string // nil: not compared; of said ones by tools "kind[tool] text"
+		facts []string // nil: not compared; said facts with a tool are written "kind[tool] text"
 	}{
 		"Noise": {mode: "noise", ok: true, facts: []string{
 			"said[stderr] a warning", "said[stdout] plain words", "said[stdout] [1,2]",
-			"faulted a line of the program begins as a message and is none", "said a\uFFFD", "said b", "said ", "stopped completed",
+			"faulted a line of the program begins like a message but is not JSON", "said a\uFFFD", "said b", "said ", "stopped completed",
 		}},
 		"HalfALine": {mode: "half", facts: []string{
-			"said whole", "faulted a line of the program begins as a message and is none", "said ", "said[stderr] first", "said[stderr] out of memory",
+			"said whole", "faulted a line of the program begins like a message but is not JSON", "said ", "said[stderr] first", "said[stderr] out of memory",
 			"stopped failed: the program ended with exit code 3: out of memory",
 		}},
 		"Liar":        {mode: "liar", facts: []string{"stopped failed: the program ended with exit code 0"}},
@@ -134,7 +134,7 @@ func TestBadPrograms(t *testing.T) {
 		"Gone": {mode: "echo", agent: func(a *driver.Agent) { a.Command = []string{"/proc/self/mem"} }},
 	} {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel() // most of them wait for a grace to be over
+			t.Parallel() // most of them wait for a time limit
 			a := agent(c.mode)
 			a.Workspace = t.TempDir()
 			if c.agent != nil {
@@ -154,7 +154,8 @@ func TestBadPrograms(t *testing.T) {
 	}
 }
 
-// equalBut compares in order; those that begin so come from another stream, at any place.
+// equalBut compares in order, except for lines with the prefix: they come from another stream and
+// may be anywhere.
 func equalBut(got, want []string, prefix string) bool {
 	split := func(all []string) (main, other []string) {
 		for _, s := range all {
@@ -171,7 +172,7 @@ func equalBut(got, want []string, prefix string) bool {
 	return slices.Equal(gotMain, wantMain) && slices.Equal(gotOther, wantOther)
 }
 
-// run starts an agent for real and gives what it said.
+// run starts a real agent and returns its facts.
 func run(t *testing.T, a driver.Agent, s driver.Session, tell func(*testing.T, *drivertest.Process, driver.Conversation, driver.Fact)) (facts []string, outcome driver.Outcome) {
 	t.Helper()
 	l, err := plain{}.Launch(a, s)
@@ -200,7 +201,7 @@ func run(t *testing.T, a driver.Agent, s driver.Session, tell func(*testing.T, *
 	return facts, plain{}.Outcome(s, p.Wait(t), stop)
 }
 
-// 5,000 updates at once: none is lost, and their order is kept.
+// 5,000 updates at once arrive completely and in order.
 func TestFast(t *testing.T) {
 	a := agent("fast")
 	a.Workspace = t.TempDir()
@@ -215,7 +216,7 @@ func TestFast(t *testing.T) {
 	}
 }
 
-// A line of 11 MiB (of 2 under the race detector) is heard, every byte of it.
+// A line of 11 MiB (2 MiB under the race detector) arrives completely.
 func TestLongLine(t *testing.T) {
 	a := agent("long")
 	a.Workspace = t.TempDir()

@@ -60,7 +60,7 @@ func (s *Stage) Printed(ctx context.Context, argv []string) (string, error) {
 			}
 		case <-ctx.Done():
 			child.End()
-			return "", fmt.Errorf("it printed nothing that ended within %s", printPatience)
+			return "", fmt.Errorf("its output did not end within %s", printPatience)
 		}
 	}
 }

@@ -14,8 +14,8 @@ import (
 	"github.com/fairlead-dev/fairlead/driver/speech"
 )
 
-// BenchmarkHop is what an update costs more when it comes through an adapter: 5,000 of them from one
-// program, read as they are and read as events, in turns.
+// BenchmarkHop measures the cost that the adapter adds to an update: 5,000 of them from one program,
+// read directly and as events, alternately.
 func BenchmarkHop(b *testing.B) {
 	const updates = 5000
 	order := speech.Order{Type: speech.OrderStart, Text: "go"}.Encode()
@@ -53,7 +53,7 @@ func BenchmarkHop(b *testing.B) {
 	b.ReportMetric(float64(hopped)/float64(straight), "of-straight")
 }
 
-// BenchmarkSpeech is what an event costs to be told and to be understood.
+// BenchmarkSpeech measures writing and parsing an event.
 func BenchmarkSpeech(b *testing.B) {
 	e := speech.Event{
 		Type: driver.ToolCalled, Tool: "Write", Text: "Write a.txt",

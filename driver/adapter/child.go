@@ -52,7 +52,7 @@ func (e Ended) String() string {
 	case e.Exit.Signal != "":
 		how = "the program was ended by " + e.Exit.Signal
 	case e.Exit.Code < 0:
-		how = "the program ended; how is not known"
+		how = "the program ended; the exit status is unknown"
 	}
 	if e.LastWords != "" {
 		how += ": " + e.LastWords
@@ -106,14 +106,14 @@ func (c *Child) Heard(l Line) json.RawMessage {
 	case l.Skipped > 0:
 		c.stage.Out.Tell(speech.Event{
 			Type: driver.Faulted,
-			Text: fmt.Sprintf("a line of %d bytes was not read, %d is the most", l.Skipped, LineBytesMax),
+			Text: fmt.Sprintf("a line of %d bytes was not read, the limit is %d", l.Skipped, LineBytesMax),
 			Raw:  speech.CutRaw(l.Bytes),
 		})
 	case l.blank():
 	case !l.object():
 		c.stage.print("stdout", speech.CutText(l.text()))
 	case !json.Valid(l.Bytes):
-		c.stage.Out.Tell(speech.Event{Type: driver.Faulted, Text: "a line of the program begins as a message and is none", Raw: speech.CutRaw(l.Bytes)})
+		c.stage.Out.Tell(speech.Event{Type: driver.Faulted, Text: "a line of the program begins like a message but is not JSON", Raw: speech.CutRaw(l.Bytes)})
 	default:
 		return l.Bytes
 	}

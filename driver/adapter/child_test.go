@@ -14,11 +14,11 @@ import (
 	"github.com/fairlead-dev/fairlead/internal/test/wait"
 )
 
-// stubborn is a program that ends by one signal only, and holds its output until then.
+// stubborn is a program that ends only by one signal, and keeps its output open until then.
 type stubborn struct {
-	by    syscall.Signal // 0: by the end of its input
+	by    syscall.Signal // 0: at the end of its input
 	ended chan struct{}
-	got   []string // what it was told to end by
+	got   []string // the signals it received
 }
 
 func (p *stubborn) Stdin() io.WriteCloser { return (*stubbornInput)(p) }
@@ -61,7 +61,7 @@ func (o *stubbornOutput) Read([]byte) (int, error) {
 
 func (o *stubbornOutput) Close() error { return nil }
 
-// A program has its time to end, less of it where we are to be quick, and no more.
+// A program gets its full time to end, or less if the session must end quickly, and no more.
 func TestEnd(t *testing.T) {
 	for name, c := range map[string]struct {
 		by   syscall.Signal
@@ -93,13 +93,13 @@ func TestEnd(t *testing.T) {
 				if took := time.Since(began); took != c.want || strings.Join(program.got, " ") != c.got {
 					t.Errorf("it took %v and %q", took, program.got)
 				}
-				child.End() // again is nothing
+				child.End() // the second call has no effect
 			})
 		})
 	}
 }
 
-// startReal starts a shell as a child of a stage.
+// startReal starts a shell script as a child of a stage.
 func startReal(t *testing.T, script string) *Child {
 	t.Helper()
 	s := NewStage(speech.NewWriter(io.Discard), t.TempDir(), []string{"PATH=/usr/bin:/bin"})
@@ -111,7 +111,7 @@ func startReal(t *testing.T, script string) *Child {
 	return child
 }
 
-// What a program said before its end is heard, however late somebody listens.
+// Output that a program wrote before its end is read, however late.
 func TestHeardLate(t *testing.T) {
 	t.Parallel()
 	child := startReal(t, `i=0; while [ $i -lt 2000 ]; do echo "{\"n\":$i}"; i=$((i+1)); done; sleep 3 & exit 0`)
@@ -126,7 +126,7 @@ func TestHeardLate(t *testing.T) {
 	}
 }
 
-// Who was left behind and says something now and then is not listened to for ever.
+// Output of a process that was left behind is not awaited forever.
 func TestOutputHeldByOthers(t *testing.T) {
 	t.Parallel()
 	child := startReal(t, `(while :; do echo '{}'; sleep 0.2; done) & exit 0`)
@@ -143,7 +143,8 @@ func TestOutputHeldByOthers(t *testing.T) {
 	}
 }
 
-// A program that ends is ended, whoever holds its input, and whatever was still to be written there.
+// A program can be ended while another process holds its input open and while writes to it are
+// pending.
 func TestInputHeldByOthers(t *testing.T) {
 	t.Parallel()
 	child := startReal(t, `exec 3<&0; sleep 100 <&3 >/dev/null 2>&1 & exit 0`)
@@ -157,7 +158,7 @@ func TestInputHeldByOthers(t *testing.T) {
 	}
 }
 
-// A program that says more and more, and nobody listens, is ended all the same.
+// A program that writes without end can be ended while its output is not read.
 func TestEndOfOneWhoTalks(t *testing.T) {
 	t.Parallel()
 	child := startReal(t, `trap 'echo {}; exit 0' TERM; while :; do echo '{"say":"and another thing"}'; done`)
@@ -171,7 +172,7 @@ func TestEndOfOneWhoTalks(t *testing.T) {
 	}
 }
 
-// Children that have ended are not kept.
+// A stage forgets children that have ended.
 func TestStageForgets(t *testing.T) {
 	t.Parallel()
 	s := NewStage(speech.NewWriter(io.Discard), t.TempDir(), nil)

@@ -22,7 +22,7 @@ func TestDialogues(t *testing.T) {
 	}
 }
 
-// What is recorded of a real program is played again with the same events.
+// A recorded conversation produces the same events when it is played.
 func TestRecord(t *testing.T) {
 	dir := t.TempDir()
 	file := filepath.Join(dir, "echo.jsonl")

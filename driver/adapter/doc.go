@@ -24,6 +24,6 @@
 // output open: the adapter does not wait for them. It may ignore the end of its input and SIGTERM:
 // it is killed. Processes that it leaves behind end with the shim's process tree.
 //
-// Promise: a session that was started has exactly one terminal event, unless the adapter itself is
+// The promise: a session that was started has exactly one terminal event, unless the adapter itself is
 // killed. It does not matter whether the program ends the session, dies, or is stopped.
 package adapter

@@ -42,7 +42,7 @@ func (f *feed) add(b []byte) error {
 	case f.closed:
 		return errInputClosed
 	case f.size+len(b) > fedBytesMax:
-		return fmt.Errorf("the program reads nothing: %d bytes wait for it", f.size)
+		return fmt.Errorf("the program does not read its input: %d bytes are queued", f.size)
 	}
 	f.queue = append(f.queue, b)
 	f.size += len(b)

@@ -43,7 +43,7 @@ func TestLineReader(t *testing.T) {
 	}
 }
 
-// However a program's output is cut into pieces, its lines are the same, and no byte is in none of them.
+// However a program's output is split, its lines are the same, and every byte belongs to a line.
 func FuzzLines(f *testing.F) {
 	f.Add([]byte("a\n\n{\"x\":1}\nhalf"), 3, 4)
 	f.Add([]byte("\n\r\n"+strings.Repeat("x", 100)), 1, 16)
@@ -77,7 +77,7 @@ func FuzzLines(f *testing.F) {
 	})
 }
 
-// pieces gives a few bytes at a time.
+// pieces returns a few bytes at a time.
 type pieces struct {
 	rest []byte
 	n    int
@@ -92,15 +92,15 @@ func (p *pieces) Read(b []byte) (int, error) {
 	return n, nil
 }
 
-// A line beyond the limit is skipped, and said to be; so are all things that are no message.
+// A line beyond the limit is skipped and reported, and so is everything that is not a message.
 func TestHeard(t *testing.T) {
 	var out bytes.Buffer
 	c := &Child{stage: NewStage(speech.NewWriter(&out), "", nil)}
 	for line, want := range map[string]string{
 		`{"a":1}`: "", "": "", " \t\r": "",
 		"words\r":  `{"type":"said","text":"words","tool":"stdout"}`,
-		"{half":    `{"type":"faulted","text":"a line of the program begins as a message and is none","raw":"{half"}`,
-		"{} {}":    `{"type":"faulted","text":"a line of the program begins as a message and is none","raw":"{} {}"}`,
+		"{half":    `{"type":"faulted","text":"a line of the program begins like a message but is not JSON","raw":"{half"}`,
+		"{} {}":    `{"type":"faulted","text":"a line of the program begins like a message but is not JSON","raw":"{} {}"}`,
 		"null":     `{"type":"said","text":"null","tool":"stdout"}`,
 		"\x1b[31m": `{"type":"said","text":"\u001b[31m","tool":"stdout"}`,
 	} {
@@ -111,12 +111,12 @@ func TestHeard(t *testing.T) {
 		}
 	}
 	out.Reset()
-	if c.Heard(Line{Bytes: []byte(`{"a":`), Skipped: 70 << 20}) != nil || !strings.Contains(out.String(), "a line of 73400320 bytes was not read, 67108864 is the most") {
+	if c.Heard(Line{Bytes: []byte(`{"a":`), Skipped: 70 << 20}) != nil || !strings.Contains(out.String(), "a line of 73400320 bytes was not read, the limit is 67108864") {
 		t.Errorf("told %s", out.String())
 	}
 }
 
-// A log that never ends is shown up to a limit, and not an empty promise more.
+// Endless output is shown up to a limit, with one note about the rest.
 func TestPrintedLimit(t *testing.T) {
 	var out bytes.Buffer
 	s := NewStage(speech.NewWriter(&out), "", nil)
@@ -128,7 +128,7 @@ func TestPrintedLimit(t *testing.T) {
 	}
 }
 
-// What a program said last is what went wrong, not where.
+// The last error message is found above its stack trace.
 func TestLastWords(t *testing.T) {
 	for text, want := range map[string]string{
 		"":                "",
@@ -151,7 +151,7 @@ func TestTold(t *testing.T) {
 	order := func(kind speech.OrderType, text string, end int64) {
 		told.Take(speech.Order{Type: kind, Text: text, End: end}, true)
 	}
-	order(speech.OrderStart, "", 10) // a session that begins with nothing to do
+	order(speech.OrderStart, "", 10) // a session that begins without a prompt
 	if told.Waits() || told.Answered() != 10 || told.Over() {
 		t.Errorf("%+v", told)
 	}
@@ -170,7 +170,7 @@ func TestTold(t *testing.T) {
 	}
 }
 
-// A program that reads nothing is told up to a limit, and then refused; nobody waits for it.
+// Input for a program that does not read is queued up to a limit, and then refused without blocking.
 func TestFeed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r, w := io.Pipe()
@@ -184,7 +184,7 @@ func TestFeed(t *testing.T) {
 				t.Fatal("it takes more and more")
 			}
 		}
-		if !strings.Contains(err.Error(), "reads nothing") {
+		if !strings.Contains(err.Error(), "does not read its input") {
 			t.Error(err)
 		}
 		f.close()
@@ -197,7 +197,7 @@ func TestFeed(t *testing.T) {
 		}
 		running.Wait()
 
-		f = newFeed(w) // closed at its other end
+		f = newFeed(w) // its other end is closed
 		running.Go(f.run)
 		_ = f.add([]byte("x"))
 		synctest.Wait()
@@ -208,30 +208,30 @@ func TestFeed(t *testing.T) {
 	})
 }
 
-// played is a protocol that is one function.
+// played is a protocol made of one function.
 type played func(ctx context.Context, s *Stage) driver.Stop
 
 func (played) Name() string { return "played" }
 
 func (p played) Play(ctx context.Context, _ Part, s *Stage) driver.Stop { return p(ctx, s) }
 
-// Whatever Play does, there is one terminal event, in time.
+// Whatever Play does, there is exactly one terminal event, in time.
 func TestPerform(t *testing.T) {
 	for name, c := range map[string]struct {
 		play  played
-		stop  bool          // asked to, at once
-		after time.Duration // it takes
+		stop  bool          // duration of Play
+		after time.Duration // duration of Play
 		want  driver.Stop
 	}{
 		"done":     {play: func(context.Context, *Stage) driver.Stop { return driver.Stop{OK: true} }, want: driver.Stop{OK: true, Reason: "completed"}},
 		"no words": {play: func(context.Context, *Stage) driver.Stop { return driver.Stop{} }, want: driver.Stop{Reason: "failed"}},
 		"panics": {
 			play: func(context.Context, *Stage) driver.Stop { panic("nobody knows") },
-			want: driver.Stop{Reason: "failed", Detail: "the adapter broke: nobody knows; this is a fault in Fairlead"},
+			want: driver.Stop{Reason: "failed", Detail: "the adapter broke: nobody knows; this is a bug in Fairlead"},
 		},
 		"leaves": {
 			play: func(context.Context, *Stage) driver.Stop { runtime.Goexit(); return driver.Stop{} },
-			want: driver.Stop{Reason: "failed", Detail: "the adapter came to no end; this is a fault in Fairlead"},
+			want: driver.Stop{Reason: "failed", Detail: "the adapter did not end; this is a bug in Fairlead"},
 		},
 		"hears stop": {
 			stop: true, after: time.Second, want: driver.Stop{Reason: "terminated"},
@@ -253,7 +253,7 @@ func TestPerform(t *testing.T) {
 		},
 		"hears nothing": {
 			stop: true, after: stopGrace + leaveGrace,
-			want: driver.Stop{Reason: "terminated", Detail: "asked to stop; the program's conversation was left where it was"},
+			want: driver.Stop{Reason: "terminated", Detail: "asked to stop; the program's conversation is unchanged"},
 			play: func(context.Context, *Stage) driver.Stop { wait.Elapse(time.Hour); return driver.Stop{} },
 		},
 	} {
@@ -279,7 +279,7 @@ func TestPerform(t *testing.T) {
 	}
 }
 
-// Every argument comes through the command line as it is.
+// Arguments pass through the command line unchanged.
 func TestArguments(t *testing.T) {
 	a := driver.Agent{Name: "--name", Command: []string{os.Args[0], "--", "-x", "--resume=1", ""}, Workspace: t.TempDir(), Model: "--mode", Mode: "a b=c"}
 	l, err := Launch("plain", a, driver.Session{ID: "coder-1", Kind: driver.Lead, Resume: "--"})
@@ -301,7 +301,7 @@ func TestArguments(t *testing.T) {
 	}
 }
 
-// A session that is for something says what; a talk may begin with nothing.
+// A work session needs a prompt; a session for turns may begin without one.
 func TestLaunchRefuses(t *testing.T) {
 	a := driver.Agent{Name: "coder", Command: []string{os.Args[0]}, Workspace: t.TempDir()}
 	for kind, word := range map[driver.Kind]string{driver.Work: "session_prompt", driver.Cleanup: "cleanup_prompt", driver.Foreign: "loop: fairlead", driver.Turn: "", driver.Lead: ""} {
@@ -316,7 +316,7 @@ func TestLaunchRefuses(t *testing.T) {
 	}
 }
 
-// Where the team's tools are comes with the environment, and goes no further by itself.
+// The address of the team's tools comes from the environment and is not passed on automatically.
 func TestMCPVariables(t *testing.T) {
 	a := driver.Agent{Name: "coder", MCP: driver.MCP{URL: "http://127.0.0.1:1/mcp", Token: "secret-4711", Stdio: []string{"/bin/x y", "mcp"}}}
 	env := driver.Environment(a, driver.Session{})

@@ -16,14 +16,14 @@ import (
 // the machine can read the command line.
 func Launch(kind string, a driver.Agent, s driver.Session) (driver.Launch, error) {
 	if s.Kind == driver.Foreign {
-		return driver.Launch{}, fmt.Errorf("agent %s: a program of the driver %s plays sessions, it does not run the loop itself; use `loop: fairlead`", a.Name, kind)
+		return driver.Launch{}, fmt.Errorf("agent %s: programs of the driver %s run single sessions, not the loop; use `loop: fairlead`", a.Name, kind)
 	}
 	if err := speech.CheckPrompt(s.Prompt); err != nil {
 		return driver.Launch{}, fmt.Errorf("agent %s: %w", a.Name, err)
 	}
 	if setting := map[driver.Kind]string{driver.Work: "session_prompt", driver.Cleanup: "cleanup_prompt"}[s.Kind]; setting != "" && strings.TrimSpace(s.Prompt) == "" {
 		// Without a prompt, the session would wait forever and occupy a slot.
-		return driver.Launch{}, fmt.Errorf("agent %s has nothing to do in such a session; say what, as in `%s: Read TASKS.md and do the next task.`", a.Name, setting)
+		return driver.Launch{}, fmt.Errorf("agent %s has no prompt for this kind of session; set one, as in `%s: Read TASKS.md and do the next task.`", a.Name, setting)
 	}
 	env := driver.Environment(a, s)
 	program, err := driver.FindProgram(a, env)
@@ -32,7 +32,7 @@ func Launch(kind string, a driver.Agent, s driver.Session) (driver.Launch, error
 	}
 	exe, err := os.Executable()
 	if err != nil {
-		return driver.Launch{}, fmt.Errorf("find this program's own file, to stand before agent %s: %w", a.Name, err)
+		return driver.Launch{}, fmt.Errorf("find this program's own file, to start the adapter of agent %s: %w", a.Name, err)
 	}
 	exe = strings.TrimSuffix(exe, " (deleted)") // Linux adds this suffix if the file was replaced by a newer version
 	argv := []string{exe, Verb, kind, "--name", a.Name, "--session", s.ID, "--for", string(s.Kind), "--attempt", strconv.Itoa(max(s.Attempt, 1))}

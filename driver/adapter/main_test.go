@@ -9,7 +9,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	if os.Getenv("GORACE") == "" { // with the race detector every child would sleep for a second before it ends
+	if os.Getenv("GORACE") == "" { // with the race detector, every child would sleep for a second before it ends
 		os.Setenv("GORACE", "atexit_sleep_ms=0")
 	}
 	if len(os.Args) > 2 && os.Args[1] == programVerb {

@@ -2,5 +2,5 @@
 
 package adapter_test
 
-// longBytes is the longest line that was seen.
+// longBytes is the longest line that was observed.
 const longBytes = 11 << 20

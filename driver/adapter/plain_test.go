@@ -43,7 +43,7 @@ type plainMessage struct {
 	Ask    string `json:"ask,omitempty"`
 }
 
-const plainPatience = 5 * time.Second // for the end of an answer that was cancelled
+const plainPatience = 5 * time.Second // for the end of a cancelled answer
 
 func (plain) Play(ctx context.Context, part adapter.Part, s *adapter.Stage) driver.Stop {
 	switch part.Model {
@@ -67,7 +67,7 @@ func (plain) Play(ctx context.Context, part adapter.Part, s *adapter.Stage) driv
 			open = string(rune('0' + n))
 			n++
 			if child.Send(plainMessage{ID: open, Method: "prompt", Text: text}) != nil {
-				open = "?" // its end says more
+				open = "?" // its end reports more
 			}
 		}
 		select {

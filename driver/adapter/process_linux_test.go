@@ -16,7 +16,7 @@ import (
 	"github.com/fairlead-dev/fairlead/internal/test/wait"
 )
 
-// A program does not outlive an adapter that was killed, also where it ignores the end of its input.
+// A program does not outlive an adapter that was killed, even if it ignores the end of its input.
 func TestDiesWithItsAdapter(t *testing.T) {
 	cmd := exec.Command(os.Args[0], adapter.Verb, "plain", "--name", "coder", "--session", "coder-1", "--", os.Args[0], programVerb, "pid")
 	cmd.Stdin = strings.NewReader(string(speech.Order{Type: speech.OrderStart, Text: "who are you?"}.Encode()))

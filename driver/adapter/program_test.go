@@ -11,8 +11,7 @@ import (
 	"syscall"
 )
 
-// hang waits for ever; a process that listens for some signal is never taken for deadlocked by
-// its own runtime.
+// hang waits forever; the runtime never reports a deadlock for a process that listens for a signal.
 func hang() {
 	never := make(chan os.Signal, 1)
 	signal.Notify(never, syscall.SIGUSR1)
@@ -23,7 +22,7 @@ func hang() {
 
 const programVerb = "__program"
 
-// The program's mouth and ears.
+// The program's input and output.
 
 var programInput = bufio.NewReaderSize(os.Stdin, 64<<10)
 
@@ -40,10 +39,10 @@ func read() (m plainMessage) {
 
 func answer(m plainMessage) { out(`{"id":%q,"result":"done"}`, m.ID) }
 
-// program is an agent program as they come: most of what it does was seen in a real one.
+// program is an agent program; most of its behavior was observed in real ones.
 func program(mode string) {
 	switch mode {
-	case "echo": // says back what it is told
+	case "echo": // repeats its prompt
 		for {
 			m := read()
 			text, _ := json.Marshal("you said: " + m.Text)
@@ -82,7 +81,7 @@ func program(mode string) {
 		dir, _ := os.Getwd()
 		out(`{"say":"%d arguments in %s\n"}`, len(os.Args), dir[strings.LastIndex(dir, "/")+1:])
 		answer(m)
-	case "token": // prints what it should keep
+	case "token": // prints a secret
 		m := read()
 		fmt.Fprintln(os.Stderr, "my token is secret-4711")
 		out(`{"say":"secret-4711"}`)
@@ -92,48 +91,48 @@ func program(mode string) {
 	os.Exit(0)
 }
 
-// dying are those who come to no good end.
+// dying are programs that end abnormally.
 func dying(mode string) {
 	switch mode {
-	case "half": // dies in the midst of a line
+	case "half": // ends in the middle of a line
 		read()
 		fmt.Print(`{"say":"whole"}` + "\n" + `{"say":"hal`)
 		fmt.Fprint(os.Stderr, "first\nout of memory")
 		os.Exit(3)
-	case "silent": // never answers, and hears nothing but a signal
+	case "silent": // never answers, and reacts only to signals
 		read()
 		out(`{"say":"wait"}`)
 		hang()
-	case "pid": // says who it is, and stays whatever happens to its input
+	case "pid": // prints its PID, and ignores the end of its input
 		out(`{"say":"%d"}`, os.Getpid())
 		hang()
-	case "deaf": // never answers, reads nothing, and ignores SIGTERM
+	case "deaf": // never answers or reads, and ignores SIGTERM
 		signal.Ignore(syscall.SIGTERM)
 		out(`{"say":"wait"}`)
 		hang()
-	case "liar": // dies by a signal in its heart, with exit code 0 in its mouth
+	case "liar": // ends with exit code 0 and without an answer
 		read()
 		os.Exit(0)
 	case "killed":
 		read()
 		_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
-	case "left": // leaves somebody behind who holds its output
+	case "left": // leaves a process behind that holds its output
 		m := read()
 		c := exec.Command("sleep", "5")
 		c.Stdout, c.Stderr = os.Stdout, os.Stderr
 		_ = c.Start()
 		answer(m)
-	case "left dead": // the same, and no answer
+	case "left dead": // the same, without an answer
 		read()
 		c := exec.Command("sleep", "5")
 		c.Stdout, c.Stderr = os.Stdout, os.Stderr
 		_ = c.Start()
 		out(`{"say":"last words"}`)
-	case "relaunched": // it is its own child
+	case "relaunched": // runs as its own child
 		c := exec.Command(os.Args[0], programVerb, "echo")
 		c.Stdin, c.Stdout, c.Stderr = os.Stdin, os.Stdout, os.Stderr
 		_ = c.Run()
-	case "unread": // reads nothing and says a lot
+	case "unread": // reads nothing and writes a lot
 		for range 4000 {
 			out(`{"say":"%s"}`, strings.Repeat("z", 100))
 		}

@@ -2,5 +2,5 @@
 
 package adapter_test
 
-// longBytes is less than was seen: the race detector makes of each byte fifty.
+// longBytes is smaller under the race detector, which needs fifty times the memory.
 const longBytes = 2 << 20

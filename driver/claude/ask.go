@@ -29,7 +29,7 @@ const (
 	kindDenyStop  = "reject_and_stop"
 	kindChoice    = "choice" // a choice in a question to a person
 
-	refusalWords = "This was refused. Do not try to reach the same in another way; go on with what you may do, or say what you need."
+	refusalWords = "This was denied. Do not try to achieve the same in another way; continue with what you may do, or say what you need."
 )
 
 // escapes matches terminal control sequences, which the reasons of decisions were seen to contain.
@@ -136,7 +136,7 @@ func (s suggestion) words() (label, kind string) {
 	case s.Type == "addDirectories" && len(s.Directories) > 0:
 		return cut("Allow, and in this session also in "+clean(strings.Join(s.Directories, ", ")), essentialBytesMax), kindAlways
 	case s.Type == "setMode" && s.Mode != "":
-		return "Allow, and go on in the mode " + cut(clean(s.Mode), essentialBytesMax), kindAllowMode
+		return "Allow, and continue in the mode " + cut(clean(s.Mode), essentialBytesMax), kindAllowMode
 	}
 	return "", ""
 }
@@ -174,7 +174,7 @@ func (q *question) choices(input json.RawMessage) bool {
 		q.option(fmt.Sprintf("choice_%d", i+1), kindChoice, cut(clean(o.Label), essentialBytesMax),
 			answer{Behavior: "allow", Input: answered(input, only.Question, o.Label)})
 	}
-	q.option(optionDeny, kindDeny, "No answer", answer{Behavior: "deny", Message: "Nobody answers this now. Decide yourself, or say what you need and end your answer."})
+	q.option(optionDeny, kindDeny, "No answer", answer{Behavior: "deny", Message: "This question was not answered. Decide yourself, or say what you need and end your answer."})
 	return true
 }
 

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 	"time"
-	_ "time/tzdata" // the zones of the recordings, wherever they are played
+	_ "time/tzdata" // the time zones of the recordings, on every machine
 
 	"github.com/fairlead-dev/fairlead/driver"
 	"github.com/fairlead-dev/fairlead/driver/adapter"
@@ -17,7 +17,7 @@ import (
 	"github.com/fairlead-dev/fairlead/driver/drivertest"
 )
 
-const pretend = "__pretend" // this test binary as a program that speaks as Claude Code does
+const pretend = "__pretend" // runs this test binary as a program that speaks Claude Code's protocol
 
 func TestMain(m *testing.M) {
 	time.Local = time.UTC
@@ -30,11 +30,12 @@ func TestMain(m *testing.M) {
 		serve()
 		return
 	}
-	os.Setenv("GORACE", "atexit_sleep_ms=0") // every program here would wait a second at its end
+	os.Setenv("GORACE", "atexit_sleep_ms=0") // otherwise every program here would wait a second at its end
 	os.Exit(m.Run())
 }
 
-// play is a program that answers each prompt with its own words, and asks before it says "please".
+// play is a program that repeats each prompt, and asks for permission if the prompt contains
+// "please".
 func play() {
 	in := bufio.NewScanner(os.Stdin)
 	in.Buffer(nil, 16<<20)
@@ -73,8 +74,8 @@ func play() {
 	}
 }
 
-// TestDialogues plays what real programs wrote (qwen-*), and what the documentation says that
-// Claude Code writes (claude-*).
+// TestDialogues plays the output of real programs (qwen-*), and output according to Claude Code's
+// documentation (claude-*).
 func TestDialogues(t *testing.T) {
 	files, err := filepath.Glob("testdata/dialogues/*.jsonl")
 	if err != nil || len(files) == 0 {
@@ -104,7 +105,7 @@ func TestDriver(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Setenv("PATH", t.TempDir()) // the program itself may be installed here, and is what an agent without a command means
+	t.Setenv("PATH", t.TempDir()) // the default program may be installed on this machine
 	agent := driver.Agent{Name: "coder", Command: []string{me, pretend}}
 	named := `conversation_named `
 	drivertest.Run(

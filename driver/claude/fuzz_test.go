@@ -14,8 +14,8 @@ import (
 	"github.com/fairlead-dev/fairlead/driver/speech"
 )
 
-// FuzzHear feeds lines as a program could write them, and answers every second question: whatever they
-// are, what is told is well-formed, and each question is closed once at most.
+// FuzzHear feeds arbitrary lines and answers every second question: the events are always
+// well-formed, and each question is closed at most once.
 func FuzzHear(f *testing.F) {
 	files, err := filepath.Glob("testdata/dialogues/*.jsonl")
 	if err != nil {

@@ -80,7 +80,7 @@ func newHearing(out *speech.Writer, p program, part adapter.Part) *hearing {
 func (h *hearing) line(raw json.RawMessage, mine string) heard {
 	m, err := read(raw)
 	if err != nil {
-		h.fault("a message has a part of another shape than is known: "+err.Error(), raw)
+		h.fault("a message has a field of an unexpected type: "+err.Error(), raw)
 	}
 	switch m.Type {
 	case "system":
@@ -108,7 +108,7 @@ func (h *hearing) line(raw json.RawMessage, mine string) heard {
 			h.fault("a message without a type", raw)
 		}
 	default:
-		h.fault("a message of the unknown type "+cut(clean(m.Type), 80), raw)
+		h.fault("a message of an unknown type: "+cut(clean(m.Type), 80), raw)
 	}
 	return heard{}
 }
@@ -155,9 +155,9 @@ func (h *hearing) system(m message) heard {
 			h.name(driver.Conversed{Mode: m.mode()})
 		}
 	case "compact_boundary":
-		h.notice("the conversation was shortened: it had become too long for its model")
+		h.notice("the conversation was compacted: it had become too long for its model")
 	case "api_retry":
-		h.notice(fmt.Sprintf("the provider did not answer (%s); try %d of %d in %s", m.Error.Text, m.Attempt, m.RetriesMax, time.Duration(m.RetryDelay.count())*time.Millisecond))
+		h.notice(fmt.Sprintf("the provider did not answer (%s); retry %d of %d in %s", m.Error.Text, m.Attempt, m.RetriesMax, time.Duration(m.RetryDelay.count())*time.Millisecond))
 	case "permission_denied":
 		h.out.Tell(speech.Event{Type: driver.Said, Tool: "denied", Text: cut(strings.TrimSpace(clean(ourCall(m.ToolName, nil).Tool+" "+m.Message.Text)), shownBytesMax)})
 	case "informational", "notification":
@@ -184,7 +184,7 @@ func (h *hearing) insist(mode string) []any {
 	if mode == h.mode || mode == "default" && h.mode == alias || mode == alias && h.mode == "default" {
 		return nil
 	}
-	h.notice(fmt.Sprintf("it was started in the mode %s and works in %s; it is asked for the first once more", h.mode, mode))
+	h.notice(fmt.Sprintf("it was started in the mode %s but is in %s; the configured mode is requested again", h.mode, mode))
 	return []any{map[string]any{"type": "control_request", "request_id": modeID, "request": map[string]any{"subtype": "set_permission_mode", "mode": h.mode}}}
 }
 
@@ -233,7 +233,7 @@ func spoken(blockType string) driver.FactKind {
 func (h *hearing) assistant(m message, raw json.RawMessage) {
 	t, err := m.turn()
 	if err != nil {
-		h.fault("a message has a part of another shape than is known: "+err.Error(), raw)
+		h.fault("a message has a field of an unexpected type: "+err.Error(), raw)
 	}
 	if m.Parent == "" {
 		h.limits.word = m.Error.Text // an earlier failure was retried
@@ -293,7 +293,7 @@ func (h *hearing) call(id, name string, input, raw json.RawMessage) {
 	}
 	c := ourCall(name, input)
 	if c.Tool == "" {
-		h.fault("a call of a tool without a name", raw)
+		h.fault("a tool call without a name", raw)
 		return
 	}
 	h.out.Tell(speech.Event{Type: driver.ToolCalled, Tool: c.Tool, Text: c.what(), Args: c.Args, Cut: c.Cut, Raw: speech.CutRaw(raw)})
@@ -309,7 +309,7 @@ func (h *hearing) rate(r *rate) {
 		return
 	}
 	h.limits.rejected, h.limits.until, h.limits.kind = true, r.resets(), clean(r.Type)
-	h.limited(h.limits.until, "the limit of the subscription is reached: "+h.limits.kind)
+	h.limited(h.limits.until, "the subscription's limit is reached: "+h.limits.kind)
 }
 
 func (h *hearing) limited(until time.Time, text string) {

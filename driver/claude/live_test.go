@@ -18,8 +18,8 @@ import (
 )
 
 const (
-	resumed = "0b7c5a8e-5d1e-4f6e-9a51-7c2a7e0f1c11" // the conversation of recordings
-	tools   = "__tools"                              // this test binary as a server of tools on standard input and output
+	resumed = "0b7c5a8e-5d1e-4f6e-9a51-7c2a7e0f1c11" // conversation ID in recordings
+	tools   = "__tools"                              // runs this test binary as a stdio tool server
 )
 
 // scene is a conversation with a real program.
@@ -27,17 +27,17 @@ type scene struct {
 	name   string
 	prompt string // REPO is the workspace
 	more   []string
-	allow  []string // tools that may be called; others are refused
-	cancel string   // words after which it is told to stop
+	allow  []string // tools that are allowed; others are denied
+	cancel string   // cancel after this text
 	talk   bool
-	resume string // the id; "last" is the conversation before this one
+	resume string // conversation ID; "last" is the previous conversation
 	tools  bool
-	long   bool // only in the long form, and to be recorded
+	long   bool // only in the long form, and for recording
 
 	reason string
 	says   []string // the agent's own words
 	wrote  []string // files
-	not    []string // files that must not be
+	not    []string // files that must not exist
 }
 
 var scenes = []scene{
@@ -57,8 +57,8 @@ var scenes = []scene{
 	},
 }
 
-// TestLive holds conversations with a real program and a model without a mind. FAIRLEAD_RECORD=1
-// writes them down as the dialogues that TestDialogues plays.
+// TestLive holds conversations with a real program and a scripted model. FAIRLEAD_RECORD=1 records
+// them as the dialogues that TestDialogues plays.
 func TestLive(t *testing.T) {
 	record := os.Getenv("FAIRLEAD_RECORD") != ""
 	model := scriptmodel.Start(t)
@@ -74,7 +74,7 @@ func TestLive(t *testing.T) {
 		}
 		t.Run(s.name, func(t *testing.T) {
 			file := filepath.Join(t.TempDir(), s.name+".jsonl")
-			if record && s.reason != "not_resumed" { // it says why on its standard error, which is not recorded
+			if record && s.reason != "not_resumed" { // the reason is on standard error, which is not recorded
 				file = filepath.Join("testdata", "dialogues", s.name+".jsonl")
 			}
 			last = s.play(t, program, repo, file, last)
@@ -152,7 +152,7 @@ func (s scene) play(t *testing.T, program livetest.Program, repo, file, last str
 	return conversation
 }
 
-// rename gives a conversation another id in a recording.
+// rename replaces a conversation's ID in a recording.
 func rename(t *testing.T, file, from, to string) {
 	b, err := os.ReadFile(file)
 	if err != nil {
@@ -163,7 +163,7 @@ func rename(t *testing.T, file, from, to string) {
 	}
 }
 
-// serve is a server of one tool.
+// serve is a server with one tool.
 func serve() {
 	in := json.NewDecoder(os.Stdin)
 	out := json.NewEncoder(os.Stdout)

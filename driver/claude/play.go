@@ -233,14 +233,14 @@ func (g *game) completed() *driver.Stop {
 func (g *game) late() *driver.Stop {
 	switch {
 	case g.cancelled:
-		return &driver.Stop{Reason: reasonCancelled, Detail: "the program did not end its answer; it is ended"}
+		return &driver.Stop{Reason: reasonCancelled, Detail: "the program did not end its answer in time; it was stopped"}
 	case !g.ready:
 		g.ready = true
-		g.stage.Out.Tell(speech.Event{Type: driver.Faulted, Text: fmt.Sprintf("the program did not return our greeting within %s; it is spoken to all the same", greetingPatience)})
+		g.stage.Out.Tell(speech.Event{Type: driver.Faulted, Text: fmt.Sprintf("the program did not answer initialize within %s; prompts are sent anyway", greetingPatience)})
 	case g.lingers:
 		g.lingers = false
 		if g.background > 0 {
-			g.notice(fmt.Sprintf("subagents that still worked after %s are ended with the session", backgroundPatience))
+			g.notice(fmt.Sprintf("subagents still running after %s are ended with the session", backgroundPatience))
 		}
 	}
 	return nil
@@ -257,7 +257,7 @@ func (g *game) died() driver.Stop {
 	case g.told.Over() && g.mine == "" && g.ready:
 		return *g.completed()
 	}
-	stop := driver.Stop{Reason: g.endReason(), Detail: "it did not say the end of its answer: " + ended.String()}
+	stop := driver.Stop{Reason: g.endReason(), Detail: "it did not report the end of its answer: " + ended.String()}
 	if g.part.Resume != "" && g.named.ID == "" && resumeWords().MatchString(ended.LastWords) {
 		stop.Reason = driver.ReasonNotResumed
 	}

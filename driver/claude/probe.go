@@ -41,9 +41,9 @@ func checkFlags(a driver.Agent) error {
 				continue
 			}
 			if o.instead == "" {
-				return fmt.Errorf("agent %s: the flag %s is given by Fairlead itself; take it out of `command`", a.Name, o.flag)
+				return fmt.Errorf("agent %s: Fairlead sets the flag %s itself; remove it from `command`", a.Name, o.flag)
 			}
-			return fmt.Errorf("agent %s: write %s and take the flag %s out of `command`", a.Name, o.instead, o.flag)
+			return fmt.Errorf("agent %s: use %s instead, and remove the flag %s from `command`", a.Name, o.instead, o.flag)
 		}
 	}
 	return nil
@@ -78,19 +78,19 @@ func (Driver) Probe(ctx context.Context, a driver.Agent) (driver.Probed, error) 
 	if number := adapter.VersionIn(version); number != "" {
 		found.Program += " " + number
 	} else {
-		found.Warnings = append(found.Warnings, "it does not say its version; is this the program that is meant?")
+		found.Warnings = append(found.Warnings, "it does not print its version; is this the right program?")
 	}
 	help, err := stage.Printed(ctx, append(slices.Clip(command), "--help"))
 	if err != nil {
-		return found, fmt.Errorf("ask %s what flags it knows: %w", path, err)
+		return found, fmt.Errorf("ask %s for its flags: %w", path, err)
 	}
 	for _, flag := range []string{"--input-format", "--output-format", row.mode, "--resume", "--mcp-config"} {
 		if !strings.Contains(help, flag) {
-			found.Warnings = append(found.Warnings, fmt.Sprintf("it does not know the flag %s; another version is needed", flag))
+			found.Warnings = append(found.Warnings, fmt.Sprintf("it does not know the flag %s; use another version", flag))
 		}
 	}
 	if row.modes[mode] == "" {
-		found.Warnings = append(found.Warnings, fmt.Sprintf("the mode %q is not known to Fairlead; it knows %s", mode, strings.Join(slices.Sorted(maps.Keys(row.modes)), ", ")))
+		found.Warnings = append(found.Warnings, fmt.Sprintf("Fairlead does not know the mode %q; it knows %s", mode, strings.Join(slices.Sorted(maps.Keys(row.modes)), ", ")))
 	}
 	return found, nil
 }

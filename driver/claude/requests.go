@@ -18,10 +18,10 @@ func (h *hearing) request(m message, raw json.RawMessage) heard {
 	case "can_use_tool":
 		return h.asked(m.RequestID, *m.Request, raw)
 	case "elicitation":
-		h.notice("a server of tools asks for something that nobody here can give; it is told so")
+		h.notice("a tool server requests input, which is not supported; the request is declined")
 		return heard{send: []any{success(m.RequestID, map[string]string{"action": "decline"})}}
 	}
-	h.fault("a request of the unknown kind "+cut(clean(m.Request.Subtype), 80), raw)
+	h.fault("a request of an unknown kind: "+cut(clean(m.Request.Subtype), 80), raw)
 	return heard{send: []any{failure(m.RequestID, "unknown request: "+m.Request.Subtype)}}
 }
 
@@ -29,13 +29,13 @@ func (h *hearing) asked(id string, r request, raw json.RawMessage) heard {
 	if q, again := h.open[id]; again && q.asks == r.Tool+" "+string(r.Input) {
 		return heard{} // a repetition after a gap; the answer is on its way
 	} else if again { // it would be unclear which of the two an answer belongs to
-		h.fault("two questions for permission under one name; both are refused", raw)
+		h.fault("two permission questions with the same id; both are denied", raw)
 		h.withdraw(id)
 		return heard{send: []any{success(id, answer{Behavior: "deny", Message: refusalWords})}}
 	}
 	h.call(r.ToolUse, r.Tool, r.Input, raw)
 	if r.Tool == "" || len(h.open) >= asksMax {
-		h.fault("a question for permission that nobody could answer; it is refused", raw)
+		h.fault("a permission question that cannot be answered; it is denied", raw)
 		return heard{send: []any{success(id, answer{Behavior: "deny", Message: refusalWords})}}
 	}
 	q := ask(id, r, h.dir, speech.CutRaw(raw))
@@ -57,7 +57,7 @@ func (h *hearing) answer(o speech.Order) any {
 	}
 	response, ok := q.response(o.Option, o.Text)
 	if !ok {
-		h.fault(fmt.Sprintf("the question %s offers no answer %q; it stays open", cut(clean(o.ID), 80), cut(clean(o.Option), 80)), nil)
+		h.fault(fmt.Sprintf("the question %s has no option %q; it stays open", cut(clean(o.ID), 80), cut(clean(o.Option), 80)), nil)
 		return nil
 	}
 	delete(h.open, q.request)
@@ -98,11 +98,11 @@ func (h *hearing) openAs(told string) (question, bool) {
 // response handles the program's response to one of our requests.
 func (h *hearing) response(m message, raw json.RawMessage) heard {
 	if m.Response == nil {
-		h.fault("an answer to a request of ours that says nothing", raw)
+		h.fault("an empty response to one of Fairlead's requests", raw)
 		return heard{}
 	}
 	if m.Response.Subtype == "error" {
-		h.fault("the program refuses a request of ours: "+cut(clean(m.Response.Error.Text), shownBytesMax), raw)
+		h.fault("the program rejects one of Fairlead's requests: "+cut(clean(m.Response.Error.Text), shownBytesMax), raw)
 	}
 	if m.Response.RequestID != greetingID {
 		return heard{}

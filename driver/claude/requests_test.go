@@ -11,8 +11,8 @@ import (
 	"github.com/fairlead-dev/fairlead/driver/speech"
 )
 
-// A program that calls a second question what it called the first is asked about under two names: an
-// answer to the one is none to the other, and each goes back under the name that the program knows.
+// If a program reuses a question's ID, the two questions get different names: an answer to one does
+// not answer the other, and each answer goes back with the program's ID.
 func TestSameRequestID(t *testing.T) {
 	var out bytes.Buffer
 	h := newHearing(speech.NewWriter(&out), programs[0], adapter.Part{Dir: "/work/repo"})

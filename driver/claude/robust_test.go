@@ -14,14 +14,14 @@ import (
 )
 
 const (
-	floodPieces = 5000     // pieces of words, as fast as they can be written
-	floodLine   = 11 << 20 // bytes of one line; such were seen
+	floodPieces = 5000     // pieces of text, as fast as they can be written
+	floodLine   = 11 << 20 // bytes of one line; the longest that was observed
 	floodCall   = 1 << 20  // bytes of one argument
 	flooding    = 3 * time.Minute
 )
 
-// flood is what a program writes that does not care who reads: noise, words in thousands of pieces, a
-// line of 11 MiB, and a call, a question about it and a word in one breath.
+// flood writes without regard for the reader: noise, text in thousands of pieces, a line of 11 MiB,
+// and then a call, a question about it and text without a pause.
 func flood() {
 	out := &strings.Builder{}
 	say := func(format string, args ...any) { fmt.Fprintf(out, format+"\n", args...) }
@@ -37,7 +37,7 @@ func flood() {
 	_, _ = os.Stdout.WriteString(out.String())
 }
 
-// TestFlood loses nothing and keeps the order, whatever the program writes and however fast.
+// TestFlood expects all events in order, whatever the program writes and however fast.
 func TestFlood(t *testing.T) {
 	me, err := os.Executable()
 	if err != nil {

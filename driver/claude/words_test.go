@@ -84,7 +84,7 @@ func TestOurCall(t *testing.T) {
 	}
 }
 
-// TestMeter counts what several places say, each once.
+// TestMeter checks that usage from several sources is counted once.
 func TestMeter(t *testing.T) {
 	use := func(in, out float64) *usage { return &usage{Input: number(in), Output: number(out)} }
 	model := func(in, out float64) map[string]modelUsage {
@@ -121,13 +121,13 @@ func TestMeter(t *testing.T) {
 	}
 }
 
-// TestCommand looks for the token where others could read it.
+// TestCommand checks that the token is not where other users can read it.
 func TestCommand(t *testing.T) {
 	const token = "swordfish"
 	mcp := driver.MCP{URL: "http://127.0.0.1:1/mcp", Token: token}
 	for _, c := range []struct {
 		part adapter.Part
-		args string // after the program's own
+		args string // after the program's own arguments
 		vars bool
 	}{
 		{adapter.Part{Command: []string{"/usr/bin/claude"}, MCP: mcp}, `--permission-mode default --allowedTools mcp__fairlead --mcp-config {"mcpServers":{"fairlead":{"type":"http","url":"http://127.0.0.1:1/mcp","headers":{"Authorization":"Bearer ${FAIRLEAD_MCP_TOKEN}"}}}}`, true},
@@ -158,8 +158,8 @@ func TestCheck(t *testing.T) {
 		says    string
 	}{
 		{nil, "command claude is not in the PATH"},
-		{[]string{"claude", "--yolo"}, "write `mode: yolo`"},
-		{[]string{"claude", "--output-format=json"}, "take it out"},
+		{[]string{"claude", "--yolo"}, "use `mode: yolo`"},
+		{[]string{"claude", "--output-format=json"}, "remove it"},
 		{[]string{"no-such-program-anywhere"}, "PATH"},
 		{[]string{"/bin/sh", "--add-dir", "/x"}, ""},
 	} {
@@ -170,7 +170,7 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-// TestProbe looks at programs that are shell scripts.
+// TestProbe probes shell scripts.
 func TestProbe(t *testing.T) {
 	dir := t.TempDir()
 	script := func(name, body string) string {

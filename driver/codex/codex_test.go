@@ -17,22 +17,22 @@ import (
 )
 
 const (
-	pretend = "__pretend" // this test binary as a program that speaks as codex does
+	pretend = "__pretend" // runs this test binary as a program that speaks codex's protocol
 	resumed = "01a1ff8d-9968-7f40-8862-ea3a677cf0f5"
 )
 
 func TestMain(m *testing.M) {
-	time.Local = time.UTC // codex says until when in the machine's own zone
+	time.Local = time.UTC // codex reports times in the machine's zone
 	adapter.Intercept(codex.Driver{})
 	if len(os.Args) > 1 && os.Args[1] == pretend {
 		play(os.Args[2:])
 		return
 	}
-	os.Setenv("GORACE", "atexit_sleep_ms=0") // every program here would wait a second at its end
+	os.Setenv("GORACE", "atexit_sleep_ms=0") // otherwise every program here would wait a second at its end
 	os.Exit(m.Run())
 }
 
-// play answers its prompt with its own words.
+// play repeats its prompt.
 func play(args []string) {
 	if slices.Contains(args, "--version") {
 		fmt.Println("codex-cli 0.0.1")
@@ -49,7 +49,7 @@ func play(args []string) {
 	say(`{"type":"turn.completed","usage":{"input_tokens":7,"output_tokens":2}}`)
 }
 
-// TestDialogues plays what codex wrote (codex-*), and what it should never write (strange-*).
+// TestDialogues plays output of codex (codex-*), and invalid output (strange-*).
 func TestDialogues(t *testing.T) {
 	files, err := filepath.Glob("testdata/dialogues/*.jsonl")
 	if err != nil || len(files) == 0 {
@@ -79,7 +79,7 @@ func TestDriver(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Setenv("PATH", t.TempDir()) // the program itself may be installed here, and is what an agent without a command means
+	t.Setenv("PATH", t.TempDir()) // the default program may be installed on this machine
 	agent := driver.Agent{Name: "coder", Command: []string{me, pretend}}
 	drivertest.Run(
 		t, codex.Driver{},

@@ -22,8 +22,8 @@ const (
 // modes are the sandboxes with a description of their restrictions. Denied actions do not appear in
 // codex's output, so the description says that, too.
 var modes = map[string]string{
-	"read-only":          "asks nobody: its commands read only, without a network; what its sandbox refuses it does not always report",
-	usualMode:            "asks nobody: its commands write in the workspace (not in .git) and in temporary folders only, without a network; what its sandbox refuses it does not always report",
+	"read-only":          "asks no questions: its commands can only read, without network; it does not always report what its sandbox denies",
+	usualMode:            "asks no questions: its commands can only write in the workspace (not in .git) and in temporary folders, without network; it does not always report what its sandbox denies",
 	"danger-full-access": "asks nothing: only what the system forbids",
 }
 

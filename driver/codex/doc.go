@@ -7,7 +7,7 @@
 //
 //	──▶ {"type":"thread.started","thread_id":…}          the number
 //	──▶ {"type":"item.started","item":{…}}               a command, a change of files, a call of a tool
-//	──▶ {"type":"item.completed","item":{…}}             words, thoughts, what became of it
+//	──▶ {"type":"item.completed","item":{…}}             words, thoughts, results
 //	──▶ {"type":"turn.completed","usage":{…}}            the end; its tokens are a total of the whole thread
 //	──▶ {"type":"turn.failed","error":{"message":…}}     the other end
 //
@@ -16,6 +16,6 @@
 // conversation says so. Measured with 0.169.0. The source of the program is the only documentation
 // of `--json`, so the decoders are tolerant.
 //
-// Promise: an answer has ended only when codex has said so, and no token is counted twice, however
+// The promise: an answer has ended only when codex has said so, and no token is counted twice, however
 // many processes a conversation takes.
 package codex

@@ -49,7 +49,7 @@ func (Driver) Check(a driver.Agent) error {
 			switch {
 			case word != o.word && !strings.HasPrefix(word, o.word+"="):
 			case o.instead == "":
-				return fmt.Errorf("agent %s: %s is given by Fairlead itself; take it out of `command`", a.Name, o.word)
+				return fmt.Errorf("agent %s: Fairlead sets %s itself; remove it from `command`", a.Name, o.word)
 			default:
 				return fmt.Errorf("agent %s: write %s and take %s out of `command`", a.Name, o.instead, o.word)
 			}

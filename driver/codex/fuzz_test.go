@@ -14,7 +14,7 @@ import (
 	"github.com/fairlead-dev/fairlead/driver/speech"
 )
 
-// FuzzHear feeds lines as codex could write them: whatever they are, what is told is well-formed.
+// FuzzHear feeds arbitrary lines: the events are always well-formed.
 func FuzzHear(f *testing.F) {
 	files, err := filepath.Glob("testdata/dialogues/*.jsonl")
 	if err != nil {

@@ -50,7 +50,7 @@ func (h *hearing) begin() {
 func (h *hearing) line(raw json.RawMessage) {
 	e, err := read(raw)
 	if err != nil {
-		h.fault("a line has a part of another shape than is known: "+err.Error(), raw)
+		h.fault("a line has a field of an unexpected type: "+err.Error(), raw)
 	}
 	if h.untold && (e.Type != "turn.failed" || e.Error.Message != "" && e.Error.Message != h.trouble) {
 		h.notice(h.trouble) // for example, a connection that is retried
@@ -81,7 +81,7 @@ func (h *hearing) line(raw json.RawMessage) {
 			h.fault("a line without a type", raw)
 		}
 	default:
-		h.fault("a line of the unknown type "+cut(clean(e.Type), 80), raw)
+		h.fault("a line of an unknown type: "+cut(clean(e.Type), 80), raw)
 	}
 }
 
@@ -136,7 +136,7 @@ func (h *hearing) usage(u *usage) {
 	switch {
 	case !h.known:
 		h.known = true
-		h.fault("what this answer used is not known: codex says the total of the conversation, and what that was before is nowhere to be found", nil)
+		h.fault("the usage of this answer is unknown: codex reports the total of the conversation, and there is no record of its earlier usage", nil)
 	case fresh != driver.Usage{}:
 		h.out.Tell(speech.Event{Type: driver.UsageReported, Usage: fresh})
 	}
@@ -168,7 +168,7 @@ func (h *hearing) item(i item, over bool, raw json.RawMessage) {
 			h.outcome(i)
 		}
 	default:
-		h.fault("an item of the unknown type "+cut(clean(i.Type), 80), raw)
+		h.fault("an item of an unknown type: "+cut(clean(i.Type), 80), raw)
 	}
 }
 

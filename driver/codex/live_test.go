@@ -26,18 +26,18 @@ type scene struct {
 	name   string
 	prompt string
 	more   []string
-	cancel string // a call after which it is told to stop
+	cancel string // cancel after this call
 	talk   bool
-	resume string // the id; "last" is the conversation before this one
+	resume string // conversation ID; "last" is the previous conversation
 	mode   string
 	tools  bool
-	long   bool // only in the long form, and to be recorded
+	long   bool // only in the long form, and for recording
 
 	reason string
 	says   []string // the agent's own words
-	used   int64    // tokens of input
+	used   int64    // input tokens
 	wrote  []string // files
-	not    []string // files that must not be
+	not    []string // files that must not exist
 }
 
 var scenes = []scene{
@@ -60,8 +60,8 @@ var scenes = []scene{
 	{name: "codex-tools", prompt: "do: mcp say {\"text\":\"hello team\"}\ndo: say told", tools: true, reason: "completed", says: []string{"told"}, used: 200, long: true},
 }
 
-// TestLive holds conversations with codex and a model without a mind. FAIRLEAD_RECORD=1 writes
-// them down as the dialogues that TestDialogues plays.
+// TestLive holds conversations with codex and a scripted model. FAIRLEAD_RECORD=1 records them as
+// the dialogues that TestDialogues plays.
 func TestLive(t *testing.T) {
 	record := os.Getenv("FAIRLEAD_RECORD") != ""
 	model := scriptmodel.Start(t)
@@ -77,7 +77,7 @@ func TestLive(t *testing.T) {
 		}
 		t.Run(s.name, func(t *testing.T) {
 			file := filepath.Join(t.TempDir(), s.name+".jsonl")
-			if record && s.reason != "not_resumed" { // it says why on its standard error, which is not recorded
+			if record && s.reason != "not_resumed" { // the reason is on standard error, which is not recorded
 				file = filepath.Join("testdata", "dialogues", s.name+".jsonl")
 			}
 			last = s.play(t, program, repo, file, last)
@@ -161,8 +161,8 @@ func (s scene) play(t *testing.T, program livetest.Program, repo, file, last str
 	return conversation
 }
 
-// tidy gives a conversation that was resumed the id of recordings, and puts the end of a process behind
-// its last words: it may be noticed before they are read.
+// tidy gives a resumed conversation the ID of the recordings, and moves the exit of a process after
+// its last output, because the exit may be noticed first.
 func tidy(t *testing.T, file string, rename bool, id string) {
 	b, err := os.ReadFile(file)
 	if err != nil {
@@ -183,7 +183,7 @@ func tidy(t *testing.T, file string, rename bool, id string) {
 	}
 }
 
-// serve is a server of one tool. It fails the test where somebody comes without the token.
+// serve is a server with one tool. It fails the test if a request comes without the token.
 func serve(t *testing.T) (url string) {
 	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		var m struct {

@@ -21,13 +21,13 @@ const (
 	endPatience = 10 * time.Second
 )
 
-// errand is the purpose of a process.
-type errand int
+// purpose says what a process was started for.
+type purpose int
 
 const (
-	idle    errand = iota // no process
-	version               // prints the version
-	answer                // answers a prompt
+	idle    purpose = iota // no process
+	version                // prints the version
+	answer                 // answers a prompt
 )
 
 // game is a running session.
@@ -37,7 +37,7 @@ type game struct {
 	told  adapter.Told
 	*hearing
 
-	does     errand
+	does     purpose
 	listened int64        // value of the last listening event; -1: none since the last answer
 	last     *driver.Stop // end of the last answer
 	timer    *time.Timer
@@ -87,7 +87,7 @@ func (Driver) Play(ctx context.Context, part adapter.Part, stage *adapter.Stage)
 }
 
 // start starts a process and writes its whole input.
-func (g *game) start(does errand, c adapter.Command, input string) error {
+func (g *game) start(does purpose, c adapter.Command, input string) error {
 	child, err := g.stage.Start(c)
 	if err != nil {
 		return err
@@ -154,7 +154,7 @@ func (g *game) unfinished(how adapter.Ended) {
 	case resumeWords().MatchString(how.LastWords):
 		g.stop = driver.Stop{Reason: driver.ReasonNotResumed, Detail: how.String()}
 	default:
-		g.stop = driver.Stop{Reason: driver.ReasonDied, Detail: "it did not say the end of its answer: " + how.String()}
+		g.stop = driver.Stop{Reason: driver.ReasonDied, Detail: "it did not report the end of its answer: " + how.String()}
 	}
 }
 

@@ -38,15 +38,15 @@ func (Driver) Probe(ctx context.Context, a driver.Agent) (driver.Probed, error) 
 	if number := adapter.VersionIn(says); number != "" {
 		found.Program += " " + number
 	} else {
-		found.Warnings = append(found.Warnings, "it does not say its version; is this the program that is meant?")
+		found.Warnings = append(found.Warnings, "it does not print its version; is this the right program?")
 	}
 	help, err := stage.Printed(ctx, append(slices.Clip(command), "exec", "resume", "--help"))
 	if err != nil {
-		return found, fmt.Errorf("ask %s what it knows of `exec resume`: %w", path, err)
+		return found, fmt.Errorf("ask %s for the flags of `exec resume`: %w", path, err)
 	}
 	for _, flag := range []string{"--json", "--config", "--skip-git-repo-check", "--model"} {
 		if !strings.Contains(help, flag) {
-			found.Warnings = append(found.Warnings, fmt.Sprintf("`exec resume` does not know the flag %s; another version is needed", flag))
+			found.Warnings = append(found.Warnings, fmt.Sprintf("`exec resume` does not know the flag %s; use another version", flag))
 		}
 	}
 	if modes[modeOf(a.Mode)] == "" {
@@ -54,7 +54,7 @@ func (Driver) Probe(ctx context.Context, a driver.Agent) (driver.Probed, error) 
 	}
 	if modeOf(a.Mode) != "danger-full-access" {
 		if says, err := stage.Printed(ctx, append(slices.Clip(command), sandboxed...)); err != nil || !strings.Contains(says, "it-holds") {
-			found.Warnings = append(found.Warnings, "its sandbox cannot be made here, so every command of the agent will fail; allow user namespaces (bubblewrap), or run it in a container with `mode: danger-full-access`")
+			found.Warnings = append(found.Warnings, "its sandbox does not work here, so every command of the agent will fail; allow user namespaces (bubblewrap), or run it in a container with `mode: danger-full-access`")
 		}
 	}
 	return found, nil

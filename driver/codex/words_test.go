@@ -65,7 +65,7 @@ func TestUnwrapped(t *testing.T) {
 	}
 }
 
-// TestCommand looks for the token where others could read it.
+// TestCommand checks that the token is not where other users can read it.
 func TestCommand(t *testing.T) {
 	const token = "swordfish"
 	part := adapter.Part{
@@ -124,7 +124,7 @@ func TestCheck(t *testing.T) {
 		says    string
 	}{
 		{nil, "", "command codex is not in the PATH"},
-		{[]string{"codex", "exec"}, "", "take it out"},
+		{[]string{"codex", "exec"}, "", "remove it"},
 		{[]string{"codex", "--sandbox=read-only"}, "", "mode: WORD"},
 		{[]string{"codex"}, "yolo", "no mode"},
 		{[]string{"/bin/sh"}, "read-only", ""},
@@ -136,7 +136,7 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-// TestProbe looks at programs that are shell scripts.
+// TestProbe probes shell scripts.
 func TestProbe(t *testing.T) {
 	dir := t.TempDir()
 	script := func(name, body string) string {

@@ -23,15 +23,15 @@ import (
 // Entry is one line of a recorded conversation with a program (testdata/dialogues/NAME.jsonl). Dir
 // is its kind:
 //
-//	order  we are told something (Msg is a speech.Order)
+//	order  the protocol receives an order (Msg is a speech.Order)
 //	start  the adapter starts a program (Argv; Env: the names of what it adds to the environment)
 //	send   the adapter writes a message; a JSON text is a line of plain words
 //	recv   the program writes a message
-//	print  the program writes something else (Text and a line's end)
-//	wait   so much time goes by (Seconds)
+//	print  the program writes something else (Text and a line ending)
+//	wait   time passes (Seconds)
 //	stop   the adapter is asked to stop, as by SIGTERM
-//	exit   the program ends (Code, Signal); where that is not said it does with its input
-//	over   nobody will say any more; so it is at the recording's end, too
+//	exit   the program ends (Code, Signal); if this is missing, it ends with its input
+//	over   there are no more orders; implied at the recording's end
 type Entry struct {
 	T       float64         `json:"t,omitempty"` // when it was recorded; for people
 	Dir     string          `json:"dir"`

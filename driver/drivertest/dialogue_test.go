@@ -14,11 +14,12 @@ import (
 	"github.com/fairlead-dev/fairlead/driver/adapter"
 )
 
-// parrot says to a program what it is told, counts its messages, and ends after so many answers.
+// parrot is a protocol that sends its orders to a program, counts the program's messages, and ends
+// after some answers.
 type parrot struct {
-	says  func(n int, text string) any // of the n-th order
-	stays bool                         // for ever
-	deaf  bool                         // to orders
+	says  func(n int, text string) any // message for the n-th order
+	stays bool                         // never ends
+	deaf  bool                         // reads no orders
 	idle  bool                         // starts no program
 }
 
@@ -64,12 +65,12 @@ func (p parrot) Play(ctx context.Context, part adapter.Part, s *adapter.Stage) d
 	}
 }
 
-// asking is how our questions look: with an id of our own.
+// asking is a request as our protocols send it, with an ID.
 func asking(n int, text string) any {
 	return map[string]any{"id": 100 + n, "method": "say", "text": text}
 }
 
-// What a dialogue finds is what is wrong with the protocol, and nothing where nothing is.
+// A dialogue reports a faulty protocol, and nothing for a correct one.
 func TestDialogueFinds(t *testing.T) {
 	const recording = `{"dir":"order","msg":{"type":"start","text":"one"}}
 {"dir":"start","argv":["/usr/bin/program"],"env":["MODE"]}
@@ -81,7 +82,7 @@ func TestDialogueFinds(t *testing.T) {
 	for name, c := range map[string]struct {
 		parrot    parrot
 		recording string // empty: the one above
-		finding   string // empty: nothing
+		finding   string // expected failure; empty: none
 	}{
 		"as it was":        {parrot: parrot{says: asking}},
 		"another text":     {parrot: parrot{says: func(n int, _ string) any { return asking(n, "boo") }}, finding: "line 3: the protocol writes"},
@@ -111,7 +112,7 @@ func TestDialogueFinds(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				findings.TB = t
 				over := make(chan struct{})
-				go func() { // a failure ends it
+				go func() { // a failure ends the goroutine
 					defer close(over)
 					d := &dialogue{t: findings, ids: map[string]json.RawMessage{}, started: make(chan *recorded, startsMax)}
 					defer func() { events = d.events.String() }()
@@ -137,7 +138,7 @@ func firstLines(text string, n int) string {
 	return strings.Join(slices.Collect(strings.Lines(text))[:n], "")
 }
 
-// findings is a test that is told of failures and does not fail.
+// findings is a testing.TB that records failures and does not fail.
 type findings struct {
 	testing.TB
 	all []string

@@ -11,7 +11,7 @@
 // A driver whose agents run behind an adapter is also a protocol: Dialogue feeds it a program's
 // recorded output, compares its messages with the recording, and writes its events to NAME.raw.
 //
-// Promise: a driver that passes neither loses nor repeats a fact when its reading is interrupted.
+// The promise: a driver that passes neither loses nor repeats a fact when its reading is interrupted.
 package drivertest
 
 import (

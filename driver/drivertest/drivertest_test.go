@@ -12,7 +12,7 @@ import (
 	"github.com/fairlead-dev/fairlead/driver"
 )
 
-// patient is a driver whose facts are made by a function: right, or wrong in one way.
+// patient is a driver whose facts are made by a function: correct, or wrong in one way.
 type patient struct {
 	facts func(ctx context.Context, w driver.Wire, from int64, yield func(driver.Fact, error) bool)
 }
@@ -54,7 +54,7 @@ func (patient) Probe(context.Context, driver.Agent) (driver.Probed, error) {
 	return driver.Probed{}, driver.ErrNoProbe
 }
 
-// lineFacts makes facts of each line by a function.
+// lineFacts makes the facts of each line by a function.
 func lineFacts(of func(driver.Line) []driver.Fact) patient {
 	return patient{func(ctx context.Context, w driver.Wire, from int64, yield func(driver.Fact, error) bool) {
 		for l, err := range driver.ReadLines(ctx, w, from) {
@@ -75,12 +75,12 @@ func said(l driver.Line) driver.Fact {
 	return driver.Fact{Kind: driver.Said, Offset: l.End, Text: l.Text()}
 }
 
-// The examiner lets the healthy go and finds what the others have.
+// Check accepts correct drivers and finds each fault.
 func TestExaminer(t *testing.T) {
 	const output = "one two\n{\"three\":4}\nfive\xff\nsix"
 	for name, c := range map[string]struct {
 		patient patient
-		finding string // empty: healthy
+		finding string // expected failure; empty: none
 	}{
 		"healthy": {lineFacts(func(l driver.Line) []driver.Fact { return []driver.Fact{said(l)} }), ""},
 		"healthy, several facts a line": {lineFacts(func(l driver.Line) []driver.Fact {
@@ -152,7 +152,7 @@ func TestExaminer(t *testing.T) {
 	}
 }
 
-// examine runs Check and returns what it found.
+// examine runs Check and returns its failures.
 func examine(t *testing.T, p patient, output string) string {
 	r := &report{TB: t}
 	done := make(chan struct{})
@@ -164,7 +164,7 @@ func examine(t *testing.T, p patient, output string) string {
 	return r.finding
 }
 
-// report is a test that is told of a failure and does not fail.
+// report is a testing.TB that records a failure and does not fail.
 type report struct {
 	testing.TB
 	finding string

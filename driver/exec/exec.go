@@ -5,7 +5,7 @@
 // its last argument (SPEC C4), and a turn in a channel gets its prompt on standard input, which then
 // ends.
 //
-// Promise: every line that the command writes is exactly one fact, in order and without
+// The promise: every line that the command writes is exactly one fact, in order and without
 // interpretation.
 package exec
 
@@ -57,7 +57,7 @@ func (Driver) Launch(a driver.Agent, s driver.Session) (driver.Launch, error) {
 	launch := driver.Launch{Argv: argv, Dir: a.Workspace, Env: env}
 	if s.Kind == driver.Turn || s.Told {
 		if len(s.Prompt) > driver.PromptBytesMax {
-			return driver.Launch{}, fmt.Errorf("agent %s: the prompt has %d bytes, %d is the most; put it in a file and name the file", a.Name, len(s.Prompt), driver.PromptBytesMax)
+			return driver.Launch{}, fmt.Errorf("agent %s: the prompt has %d bytes, the limit is %d; put it in a file and name the file", a.Name, len(s.Prompt), driver.PromptBytesMax)
 		}
 		launch.Input = []byte(strings.TrimSuffix(s.Prompt, "\n") + "\n") // a shell's read command needs complete lines
 	}
@@ -75,7 +75,7 @@ func (Driver) Outcome(_ driver.Session, exit driver.Exit, _ *driver.Stop) driver
 	case exit.Signal != "":
 		return driver.Outcome{Why: "ended by " + exit.Signal}
 	case exit.Code < 0:
-		return driver.Outcome{Why: "ended; how is not known"}
+		return driver.Outcome{Why: "ended; the exit status is unknown"}
 	case exit.Code != 0:
 		return driver.Outcome{Why: fmt.Sprintf("exit code %d", exit.Code)}
 	}

@@ -43,12 +43,12 @@ func TestDriver(t *testing.T) {
 			Facts:   []string{"said turn reviews 7", "said it is your turn", "said to speak", "said TURN_COMPLETE"},
 		},
 		drivertest.Case{
-			Name: "Told", Agent: sh(`cat`), OK: true, // the work of a session folder
+			Name: "Told", Agent: sh(`cat`), OK: true, // the work of a conversation's folder
 			Session: driver.Session{ID: "coder-21", Kind: driver.Work, Prompt: "write it", Attempt: 1, Told: true},
 			Facts:   []string{"said write it"},
 		},
 		drivertest.Case{
-			Name: "Aside", Agent: sh(`echo "${FAIRLEAD_TURN-none}"; exec >/dev/null 2>&1; true`), OK: true, // nothing read of it
+			Name: "Aside", Agent: sh(`echo "${FAIRLEAD_TURN-none}"; exec >/dev/null 2>&1; true`), OK: true, // it does not read its input
 			Session: driver.Session{ID: "coder-20", Kind: driver.Turn, Prompt: strings.Repeat("x", 256<<10), Attempt: 1, Channel: "reviews"},
 			Facts:   []string{"said none"},
 		},
@@ -67,7 +67,7 @@ func TestCheck(t *testing.T) {
 	write("notes.txt", 0o644)
 	for _, c := range []struct {
 		command string
-		fault   string // a part of it; empty: none
+		fault   string // part of the error; empty: none
 	}{
 		{"sh", ""},
 		{"./agent.sh", ""},
@@ -95,7 +95,7 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-// A program is found in the PATH that the agent's configuration gives.
+// A program is looked up in the PATH of the agent's configuration.
 func TestAgentsOwnPath(t *testing.T) {
 	dir := t.TempDir()
 	if err := os.WriteFile(filepath.Join(dir, "my-agent"), []byte("#!/bin/sh\n"), 0o755); err != nil {

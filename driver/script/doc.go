@@ -80,9 +80,8 @@
 //	expect_prompt  containing, timeout: reads the next prompt; the prompt of the start is the first;
 //	               if none is queued, it reports listening and waits; if no more prompts can
 //	               come, the play is completed
-//
-// Every step can be guarded: `every: 3` (sessions 3, 6, 9, …), `chance: 0.2`.
-//
+//	on             prompt (a mapping from texts that it may contain to steps), else (steps): plays the
+//	               first case that {prompt} contains
 //	repeat         times, steps
 //	one_of         choices: a list of lists of steps; one is chosen at random
 //
@@ -124,5 +123,5 @@
 // Cancel ends a sleep, a hang or a command immediately. SIGTERM ends all waiting, gives a running
 // command 5 s to finish, and then stops the session.
 //
-// Promise: the same script, seed and session always execute the same steps.
+// The promise: the same script, seed and session always execute the same steps.
 package script

@@ -40,7 +40,7 @@ func (Driver) Check(a driver.Agent) error {
 // and not on the command line, which every user of the machine can read.
 func (d Driver) Launch(a driver.Agent, s driver.Session) (driver.Launch, error) {
 	if s.Kind == driver.Foreign {
-		return driver.Launch{}, fmt.Errorf("agent %s: a script plays sessions, it does not run the loop itself; use `loop: fairlead`", a.Name)
+		return driver.Launch{}, fmt.Errorf("agent %s: a script plays single sessions, not the loop; use `loop: fairlead`", a.Name)
 	}
 	if a.Script == "" {
 		return driver.Launch{}, fmt.Errorf("agent %s has no script; give it one, as in `script: %s.script.yaml`", a.Name, a.Name)

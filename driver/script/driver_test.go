@@ -14,7 +14,7 @@ import (
 	"github.com/fairlead-dev/fairlead/driver/script"
 )
 
-// agent is a script agent with a workspace of its own.
+// agent returns a script agent with its own workspace.
 func agent(t testing.TB, source string) driver.Agent {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "coder.script.yaml")
@@ -103,11 +103,11 @@ steps:
 	)
 }
 
-// A talk: one prompt after the other in one session.
+// A session for turns handles one prompt after the other.
 func TestDriverTalks(t *testing.T) {
 	drivertest.Run(t, script.Driver{},
 		drivertest.Case{
-			Name: "Talks", OK: true, // one prompt after the other, and the last of them while it is answering
+			Name: "Talks", OK: true, // one prompt after the other, the last one during an answer
 			Session: driver.Session{ID: "coder-19", Kind: driver.Turn, Prompt: "the floor is yours", Attempt: 1, Channel: "reviews", Turn: 7},
 			Agent: agent(t, `
 steps: [{say: not this}]
@@ -136,7 +136,7 @@ turn:
 	)
 }
 
-// What the driver makes of signals, and of what is left behind.
+// The driver's reaction to signals, and to processes left behind.
 func TestDriverAndSignals(t *testing.T) {
 	drivertest.Run(t, script.Driver{},
 		drivertest.Case{
@@ -168,7 +168,7 @@ func TestDriverAndSignals(t *testing.T) {
 	)
 }
 
-// A script that became faulty after it was checked says so where it would have played.
+// A script that became faulty after Check reports the fault instead of playing.
 func TestFaultyAtStart(t *testing.T) {
 	a := agent(t, "steps: [{say: a}]\nsed: 3")
 	if err := (script.Driver{}).Check(a); err == nil || !strings.Contains(err.Error(), "coder.script.yaml:2:1") {
@@ -206,8 +206,8 @@ func TestLaunchRefuses(t *testing.T) {
 	}
 }
 
-// Files stay in the workspace, and out of the folders with rules in them, whatever
-// the script or a link says.
+// Files stay in the workspace and out of the folders that contain rules, whatever the script or a
+// symbolic link says.
 func TestConfinement(t *testing.T) {
 	for name, steps := range map[string]string{
 		"link to a folder": `{run: "ln -s .. up"}, {write: up/escaped.txt, content: x}`,
@@ -245,7 +245,7 @@ func TestConfinement(t *testing.T) {
 	}
 }
 
-// Killed at any moment, an agent has said every line of its ledger.
+// When an agent is killed, every line in its ledger was printed.
 func TestLedger(t *testing.T) {
 	a := agent(t, "steps: [{count: 1000000, ledger: said.txt}]")
 	l, err := script.Driver{}.Launch(a, session)
@@ -289,12 +289,12 @@ func FuzzFacts(f *testing.F) {
 	})
 }
 
-// A script that expects one prompt has it with its start; only one that expects another hears
-// what it is told in the middle of a talk.
+// A script with one expect_prompt consumes its first prompt; only a script with more hears prompts
+// during a session for turns.
 func TestHears(t *testing.T) {
 	dir := t.TempDir()
 	reads := func(a driver.Agent, kind driver.Kind) bool { return script.Driver{}.Capabilities(a, kind).Prompts }
-	for source, hears := range map[string]bool{ // and what stands under lead changes nothing in it
+	for source, hears := range map[string]bool{ // the steps of lead do not matter
 		"steps: [{say: hello}]":                                                                                          false,
 		"steps: [expect_prompt, {say: '{prompt}'}]":                                                                      false,
 		"steps: [expect_prompt, {say: a}, expect_prompt]":                                                                true,
@@ -330,8 +330,8 @@ func TestHears(t *testing.T) {
 	}
 }
 
-// A lead is told of a summons, a question, and a wake in one session, and says of those alone that
-// they are awake whom it has started. A new session of it has nobody.
+// A lead handles a summons, a question and a wake-up in one session, and reports as alive only
+// members that it has started. A new session has started none.
 func TestDriverLeads(t *testing.T) {
 	file, err := filepath.Abs(filepath.Join("testdata", "lead.yaml"))
 	if err != nil {

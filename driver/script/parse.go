@@ -150,7 +150,7 @@ func (p *parser) sessions(n *yaml.Node) []Session {
 // list reads a list of steps.
 func (p *parser) list(n *yaml.Node, depth int) []Step {
 	if depth > nestingMax {
-		p.fault(n, "steps stand in steps more than %d deep", nestingMax)
+		p.fault(n, "steps are nested more than %d deep", nestingMax)
 		return nil
 	}
 	var steps []Step
@@ -181,7 +181,7 @@ func (p *parser) mapping(n *yaml.Node, what string, readers map[string]func(*yam
 		case key.Kind != yaml.ScalarNode || read == nil:
 			p.fault(key, "unknown key %q; %s has %s", clip(key.Value), what, keys(readers))
 		case seen[key.Value]:
-			p.fault(key, "%s stands here twice", key.Value)
+			p.fault(key, "%s is repeated", key.Value)
 		default:
 			read(value)
 		}
@@ -211,11 +211,11 @@ func (p *parser) sequence(n *yaml.Node, what string, least int) []*yaml.Node {
 func (p *parser) text(n *yaml.Node) string {
 	n = resolve(n)
 	if n.Kind != yaml.ScalarNode || n.Tag == "!!null" {
-		p.fault(n, "here a text is needed")
+		p.fault(n, "a text is needed here")
 		return ""
 	}
 	if strings.ContainsRune(n.Value, 0) {
-		p.fault(n, "a text has no NUL bytes; raw bytes go in base64, with the step emit")
+		p.fault(n, "a text must not contain NUL bytes; write raw bytes as base64, with the step emit")
 	}
 	return n.Value
 }
@@ -223,7 +223,7 @@ func (p *parser) text(n *yaml.Node) string {
 func (p *parser) truth(n *yaml.Node) bool {
 	n = resolve(n)
 	if n.Kind != yaml.ScalarNode || n.Value != "true" && n.Value != "false" {
-		p.fault(n, "here true or false is needed")
+		p.fault(n, "true or false is needed here")
 	}
 	return n.Value == "true"
 }
@@ -232,7 +232,7 @@ func (p *parser) number(n *yaml.Node, least, most int64) int64 {
 	n = resolve(n)
 	v, err := strconv.ParseInt(n.Value, 10, 64)
 	if n.Kind != yaml.ScalarNode || err != nil || v < least || v > most {
-		p.fault(n, "here a whole number from %d to %d is needed", least, most)
+		p.fault(n, "a whole number from %d to %d is needed here", least, most)
 		return least
 	}
 	return v
@@ -242,7 +242,7 @@ func (p *parser) fraction(n *yaml.Node, most float64) float64 {
 	n = resolve(n)
 	v, err := strconv.ParseFloat(n.Value, 64)
 	if n.Kind != yaml.ScalarNode || err != nil || !(v >= 0 && v <= most) {
-		p.fault(n, "here a number from 0 to %v is needed", most)
+		p.fault(n, "a number from 0 to %v is needed here", most)
 		return 0
 	}
 	return v
@@ -256,7 +256,7 @@ func (p *parser) duration(n *yaml.Node) time.Duration {
 func (p *parser) durationText(n *yaml.Node, text string) time.Duration {
 	d, err := time.ParseDuration(strings.TrimSpace(text))
 	if n.Kind != yaml.ScalarNode || err != nil || d < 0 || d > lengthMax {
-		p.fault(n, "here a time with its unit is needed, as in 300ms or 2s, up to 24h")
+		p.fault(n, "a time with a unit is needed here, as in 300ms or 2s, up to 24h")
 		return 0
 	}
 	return d
@@ -271,7 +271,7 @@ func (p *parser) span(n *yaml.Node) (from, to time.Duration) {
 		return from, from
 	}
 	if to = p.durationText(n, high); to < from {
-		p.fault(n, "the longer time stands second, as in 1s..3s")
+		p.fault(n, "the longer time comes second, as in 1s..3s")
 	}
 	return from, to
 }
@@ -279,7 +279,7 @@ func (p *parser) span(n *yaml.Node) (from, to time.Duration) {
 func (p *parser) word(n *yaml.Node, words ...string) string {
 	n = resolve(n)
 	if n.Kind != yaml.ScalarNode || !slices.Contains(words, n.Value) {
-		p.fault(n, "here one of %s is needed", strings.Join(words, ", "))
+		p.fault(n, "one of %s is needed here", strings.Join(words, ", "))
 		return words[0]
 	}
 	return n.Value

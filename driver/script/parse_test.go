@@ -10,7 +10,7 @@ import (
 	"github.com/fairlead-dev/fairlead/internal/test/golden"
 )
 
-// Each testdata/faults/NAME.yaml has its faults beside it, in NAME.txt.
+// Each testdata/faults/NAME.yaml has its expected faults in NAME.txt.
 func TestFaults(t *testing.T) {
 	files, err := filepath.Glob("testdata/faults/*.yaml")
 	if err != nil || len(files) == 0 {
@@ -28,7 +28,7 @@ func TestFaults(t *testing.T) {
 	}
 }
 
-// The example in the package's documentation is the one that is tested.
+// The example in the package's documentation is tested.
 func TestExample(t *testing.T) {
 	example, err := os.ReadFile("testdata/example.yaml")
 	if err != nil {
@@ -98,7 +98,7 @@ steps:
 	}
 }
 
-// A small file that means a large one costs neither memory nor time.
+// A small file that expands to a large one costs neither memory nor time.
 func TestBombs(t *testing.T) {
 	many := strings.Repeat("x,", 30_000)
 	for name, source := range map[string]string{
@@ -140,7 +140,7 @@ func TestFill(t *testing.T) {
 	}
 }
 
-// Whatever is in a file: faults or a program, and faults have places in the file.
+// Any file yields either faults with positions or a program.
 func FuzzParse(f *testing.F) {
 	files, _ := filepath.Glob("testdata/*/*.yaml")
 	for _, file := range append(files, "testdata/example.yaml") {

@@ -153,7 +153,7 @@ func (p *player) end(err error) End {
 	case errors.As(err, &c):
 		return End{Code: -1, Signal: c.signal}
 	case errors.Is(err, errLetGo):
-		stop = driver.Stop{OK: true, Reason: "completed", Detail: "nobody said any more"}
+		stop = driver.Stop{OK: true, Reason: "completed", Detail: "no more prompts"}
 	case err == nil:
 		stop = driver.Stop{OK: true, Reason: "completed"}
 		if len(p.prompts) > 0 && p.heardMore() {
@@ -303,7 +303,7 @@ func (p *player) take(o Order, ok bool) error {
 		if len(p.prompts) >= promptsMax {
 			p.voice.Tell(event{
 				Type: driver.Faulted,
-				Text: fmt.Sprintf("a prompt was not taken: %d wait to be read", promptsMax),
+				Text: fmt.Sprintf("a prompt was dropped: %d are not read yet", promptsMax),
 			})
 			return nil
 		}

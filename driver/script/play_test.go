@@ -17,7 +17,7 @@ import (
 	"github.com/fairlead-dev/fairlead/internal/test/wait"
 )
 
-// heard is what a play told, and when.
+// heard collects a play's events with their times.
 type heard struct {
 	mu sync.Mutex
 	b  bytes.Buffer
@@ -51,7 +51,7 @@ func parse(t testing.TB, source string) *Program {
 
 var work = Part{Name: "coder", Session: "coder-17", Kind: driver.Work, Attempt: 1, Prompt: "build it"}
 
-// play plays a script in a bubble, where time costs nothing.
+// play plays a script in virtual time.
 func play(t *testing.T, source string, part Part, stage Stage) (End, []string, time.Duration) {
 	t.Helper()
 	h := &heard{}
@@ -109,7 +109,7 @@ steps:
 		if b, _ := world.ReadFile("said.txt"); string(b) != "coder-17 1/2\ncoder-17 2/2\n" {
 			t.Errorf("ledger: %q", b)
 		}
-		// 12 steps that were played, 11 rests between them; 10 s, 0.1 s for a word, 0.1 s for a line.
+		// 12 steps were played with 11 pauses between them; 10 s, 0.1 s for a word, 0.1 s for a line.
 		if want := 22*time.Second + 200*time.Millisecond; took != want {
 			t.Errorf("took %v, want %v", took, want)
 		}
@@ -120,14 +120,14 @@ func TestEnds(t *testing.T) {
 	for name, c := range map[string]struct {
 		steps string
 		code  int
-		stop  string // reason: detail; empty where nothing was told
+		stop  string // reason: detail; empty: no terminal event
 	}{
 		"fail":      {`{fail: "no {kind}", code: 7}`, 7, "failed: no session"},
 		"crash":     {`{crash: SIGSEGV}`, -1, ""},
 		"edit":      {`{edit: a, replace: x, with: y}`, 1, "failed: test.yaml:1:10: edit: open a: file does not exist"},
 		"nested":    {`{repeat: 2, steps: [{edit: a, replace: x, with: y}]}`, 1, "failed: test.yaml:1:30: edit: open a: file does not exist"},
 		"run":       {`{run: "false", tries: 3}`, 1, "failed: test.yaml:1:10: run: exit code 1 from false"},
-		"run, slow": {`{run: "hang", timeout: 1m}`, 1, "failed: test.yaml:1:10: run: hang was not done after 1m0s"},
+		"run, slow": {`{run: "hang", timeout: 1m}`, 1, "failed: test.yaml:1:10: run: hang did not end within 1m0s"},
 		"may fail":  {`{run: "false", may_fail: true}`, 0, "completed"},
 		"prompt":    {`{expect_prompt: tests}`, 1, `failed: test.yaml:1:10: expect_prompt: the prompt "build it" does not contain "tests"`},
 		"no prompt": {`expect_prompt, {expect_prompt: , timeout: 1s}`, 1, "failed: test.yaml:1:25: expect_prompt: no prompt came within 1s"},
@@ -167,7 +167,7 @@ func TestCleanup(t *testing.T) {
 	})
 }
 
-// A talk plays what stands under turn, and where nothing does, a session like any other.
+// A session for turns plays the steps of turn or, without them, those of any other session.
 func TestTurn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		talk := work
@@ -181,13 +181,13 @@ func TestTurn(t *testing.T) {
 	})
 }
 
-// An agent tells that it listens once for each wait, and not where a prompt lies there.
+// An agent reports listening once for each wait, but not if a prompt is already queued.
 func TestListening(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		orders := make(chan Order)
 		go func() {
 			wait.Elapse(time.Hour)
-			orders <- Order{Type: OrderAnswer, ID: "ask-1", Option: "allow"} // no prompt: it still waits
+			orders <- Order{Type: OrderAnswer, ID: "ask-1", Option: "allow"} // not a prompt: it still waits
 			orders <- Order{Type: OrderPrompt, Text: "two"}
 			wait.Elapse(time.Minute) // it rests
 			orders <- Order{Type: OrderPrompt, Text: "three"}
@@ -202,7 +202,7 @@ func TestListening(t *testing.T) {
 	})
 }
 
-// Who waits for a prompt when nobody will give one has done what was asked of it.
+// An agent that waits for a prompt completes when no more prompts can come.
 func TestLetGo(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		orders := make(chan Order)
@@ -212,14 +212,14 @@ func TestLetGo(t *testing.T) {
 			close(orders)
 		}()
 		end, told, took := play(t, "steps: [{repeat: {times: 9, steps: [expect_prompt, {say: '{prompt}'}]}}, {say: never}]", work, Stage{Orders: orders})
-		expect(t, told, "said build it", "listening ", "said two", "listening ", "stopped completed: nobody said any more")
+		expect(t, told, "said build it", "listening ", "said two", "listening ", "stopped completed: no more prompts")
 		if end.Code != 0 || end.Stop == nil || !end.Stop.OK || took != time.Hour {
 			t.Errorf("ended %+v after %v", end, took)
 		}
 	})
 }
 
-// A lead plays what stands under lead, then what stands under turn, then a session.
+// A lead plays the steps of lead, else those of turn, else a session.
 func TestLead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		lead := work
@@ -237,8 +237,8 @@ func TestLead(t *testing.T) {
 	})
 }
 
-// What an agent does can depend on what it is told: the first case that is in it, in the order of
-// the file, else what stands under else, else nothing.
+// The steps of on depend on the prompt: the first case that it contains, in the order of the file,
+// else the steps of else, else none.
 func TestOn(t *testing.T) {
 	const source = `
 lead:
@@ -271,7 +271,7 @@ steps: [{say: work}]
 	})
 }
 
-// Sessions take turns by the number in the session's id.
+// Sessions are chosen in turn by the number in the session's ID.
 func TestTurns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var all []string
@@ -285,7 +285,7 @@ func TestTurns(t *testing.T) {
 	})
 }
 
-// What a command prints is a tool's output; with says it is the agent's own words.
+// A command's output is tool output; with says, it is the agent's own words.
 func TestRunSays(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		world := &Memory{Command: func(_ context.Context, command string, _ []string, out io.Writer) (int, error) {
@@ -302,7 +302,7 @@ func TestRunSays(t *testing.T) {
 	})
 }
 
-// The same session draws the same lots; others draw others.
+// The same session makes the same random choices; other sessions make others.
 func TestLots(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		source := "seed: 3\norder: random\nsessions: [{steps: &s [{repeat: 40, steps: [{say: x, chance: 0.5}, {one_of: [[{say: a}], [{say: b}]]}]}, {sleep: 1s..2s}]}, {steps: *s}]"
@@ -357,8 +357,8 @@ steps:
 	})
 }
 
-// Whatever an agent is doing, a cancel order ends it, and SIGTERM does, and so
-// does the end of its context, which says nothing.
+// A cancel order or SIGTERM ends an agent in any step, and so does the end of its context, without a
+// terminal event.
 func TestInterrupts(t *testing.T) {
 	for name, c := range map[string]struct {
 		steps string
@@ -418,7 +418,7 @@ func TestInterrupts(t *testing.T) {
 	}
 }
 
-// An agent that nobody can hear does not go on for nobody.
+// An agent whose output cannot be written stops.
 func TestUnheard(t *testing.T) {
 	world := &Memory{}
 	end := Play(t.Context(), parse(t, "steps: [{say: a}, {write: b, content: c}]"), work, Stage{Out: deafEar{}, World: world})
@@ -431,8 +431,8 @@ type deafEar struct{}
 
 func (deafEar) Write([]byte) (int, error) { return 0, errors.New("broken pipe") }
 
-// A session of a conversation: files go to its outputs, wherever those are, and nowhere else; what a
-// tool is called with is told, so that somebody can judge it.
+// In a conversation's session, files go to its output folder, wherever that is, and nowhere else. A
+// question's arguments are reported so that it can be judged.
 func TestOutputs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		world, outputs := &Memory{}, &Memory{}

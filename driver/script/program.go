@@ -86,7 +86,7 @@ func Load(path string) (*Program, error) {
 	}
 	defer f.Close()
 	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
-		return nil, fmt.Errorf("read the script: %s is no regular file", path)
+		return nil, fmt.Errorf("read the script: %s is not a regular file", path)
 	}
 	source, err := io.ReadAll(io.LimitReader(f, scriptBytesMax+1))
 	if err != nil {

@@ -8,7 +8,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	if os.Getenv("GORACE") == "" { // with the race detector every agent would sleep for a second before it ends
+	if os.Getenv("GORACE") == "" { // with the race detector, every agent would sleep for a second before it ends
 		os.Setenv("GORACE", "atexit_sleep_ms=0")
 	}
 	Intercept()

@@ -129,7 +129,7 @@ func (p *player) place(file string) (world World, name, shown string, err error)
 		return world, name, shown, nil
 	}
 	if p.stage.Outputs == nil {
-		return nil, "", "", fmt.Errorf("%s names the outputs of a conversation, and this session is for none: %s is not set", clip(file), OutputsVariable)
+		return nil, "", "", fmt.Errorf("%s names a conversation's output folder, but this session has none: %s is not set", clip(file), OutputsVariable)
 	}
 	return p.stage.Outputs, name, filepath.Join(p.stage.Folder, name), nil
 }
@@ -197,7 +197,7 @@ func (p *player) runOnce(s *Step, command string) (int, error) {
 	case waited != nil:
 		return 0, waited
 	case errors.Is(expired, context.DeadlineExceeded):
-		return 0, fmt.Errorf("%s was not done after %v", clip(command), s.Limit)
+		return 0, fmt.Errorf("%s did not end within %v", clip(command), s.Limit)
 	}
 	return code, err
 }
@@ -288,7 +288,7 @@ func (p *player) ask(s *Step) error {
 	case !ok:
 		answer = "no answer"
 		p.voice.Tell(event{Type: driver.PermissionWithdrawn, ID: id})
-		p.voice.Say(driver.Thought, "", fmt.Sprintf("nobody answered within %v", s.Limit))
+		p.voice.Say(driver.Thought, "", fmt.Sprintf("no answer came within %v", s.Limit))
 	case !known: // strict: an answer that was not offered is no permission
 		p.voice.Tell(event{Type: driver.Faulted, Text: fmt.Sprintf("%s was answered with %q, which was not offered", id, clip(answer))})
 		answer = "not offered"

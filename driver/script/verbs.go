@@ -103,7 +103,7 @@ func (p *parser) step(n *yaml.Node, depth int) Step {
 			continue
 		}
 		if s.Verb != "" {
-			p.fault(n.Content[i], "a step does one thing: this one already has %s; begin another with a dash", s.Verb)
+			p.fault(n.Content[i], "a step has one verb, and this one already has %s; begin another step with a dash", s.Verb)
 			return s
 		}
 		s.Verb, value = n.Content[i].Value, n.Content[i+1]
@@ -239,7 +239,7 @@ func cases(p *parser, n *yaml.Node, s *Step, depth int) {
 	n = resolve(n)
 	switch {
 	case n.Kind != yaml.MappingNode || len(n.Content) == 0:
-		p.fault(n, "here is needed what a prompt may contain, and steps for each, as in `\"[WAKE AGENTS]\": [{say: good morning}]`")
+		p.fault(n, "a mapping from texts of a prompt to steps is needed here, as in `\"[WAKE AGENTS]\": [{say: good morning}]`")
 		return
 	case len(n.Content)/2 > choicesMax:
 		p.fault(n, "there are more than %d cases", choicesMax)
@@ -252,9 +252,9 @@ func cases(p *parser, n *yaml.Node, s *Step, depth int) {
 		switch {
 		case len(p.faults) > before:
 		case strings.TrimSpace(containing) == "":
-			p.fault(n.Content[i], "every prompt contains this; for all others there is else")
+			p.fault(n.Content[i], "every prompt contains this; use else for all other prompts")
 		case seen[containing]:
-			p.fault(n.Content[i], "%q stands here twice", clip(containing))
+			p.fault(n.Content[i], "%q is repeated", clip(containing))
 		}
 		seen[containing] = true
 		s.Cases = append(s.Cases, Case{Containing: containing, Steps: p.list(n.Content[i+1], depth+1)})
@@ -264,7 +264,7 @@ func cases(p *parser, n *yaml.Node, s *Step, depth int) {
 func answers(p *parser, n *yaml.Node, s *Step, _ int) {
 	items := p.sequence(n, "options", 2)
 	if len(items) > answersMax {
-		p.fault(n, "a question has %d options at most", answersMax)
+		p.fault(n, "a question has at most %d options", answersMax)
 		return
 	}
 	for _, item := range items {
@@ -276,14 +276,14 @@ func answers(p *parser, n *yaml.Node, s *Step, _ int) {
 func args(p *parser, n *yaml.Node, s *Step, _ int) {
 	n = resolve(n)
 	if n.Kind != yaml.MappingNode || len(n.Content) == 0 || len(n.Content)/2 > answersMax {
-		p.fault(n, "args is a mapping of %d names and texts at most, as in `{file_path: notes.md}`", answersMax)
+		p.fault(n, "args is a mapping of at most %d names and texts, as in `{file_path: notes.md}`", answersMax)
 		return
 	}
 	s.Args = make(map[string]string)
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		name := p.text(n.Content[i])
 		if _, twice := s.Args[name]; twice {
-			p.fault(n.Content[i], "%q stands here twice", clip(name))
+			p.fault(n.Content[i], "%q is repeated", clip(name))
 		}
 		s.Args[name] = p.text(n.Content[i+1])
 	}
@@ -306,9 +306,9 @@ func mode(p *parser, n *yaml.Node, s *Step, _ int) {
 func file(p *parser, n *yaml.Node, s *Step, _ int) {
 	s.File = p.text(n)
 	if s.File == "" {
-		p.fault(n, "here the name of a file is needed")
+		p.fault(n, "the name of a file is needed here")
 	} else if hasForeign(s.File) {
-		p.fault(n, "{prompt} and {answer} are somebody else's words: no part of a file's name")
+		p.fault(n, "{prompt} and {answer} are untrusted text and cannot be part of a file name")
 	} else if why := forbidden(strings.TrimPrefix(fill(s.File, map[string]string{}), outputsPrefix)); why != "" {
 		p.fault(n, "%s", why)
 	}
@@ -317,10 +317,10 @@ func file(p *parser, n *yaml.Node, s *Step, _ int) {
 // command reads a line for sh. Untrusted text never becomes part of it.
 func command(p *parser, n *yaml.Node, s *Step, _ int) {
 	if s.Text = p.text(n); strings.TrimSpace(s.Text) == "" {
-		p.fault(n, "here a command is needed")
+		p.fault(n, "a command is needed here")
 	}
 	if hasForeign(s.Text) {
-		p.fault(n, `{prompt} and {answer} are somebody else's words: in a command write "$PROMPT" or "$ANSWER"`)
+		p.fault(n, `{prompt} and {answer} are untrusted text: in a command write "$PROMPT" or "$ANSWER"`)
 	}
 }
 
@@ -354,12 +354,12 @@ func filler(p *parser, n *yaml.Node, s *Step, _ int) {
 // SPEC X10.
 func forbidden(path string) string {
 	if !filepath.IsLocal(path) {
-		return "files are named from the workspace on and stay in it: " + clip(path) + " does not"
+		return "file names are relative to the workspace and stay in it:  " + clip(path) + " does not"
 	}
 	for part := range strings.SplitSeq(filepath.ToSlash(filepath.Clean(path)), "/") {
 		switch lower := strings.ToLower(part); lower {
 		case ".git", ".fairlead", ".claude":
-			return "scripts do not write into " + lower + "; nobody changes his own rules"
+			return "scripts cannot write into " + lower + ", which holds the agent's own rules"
 		}
 	}
 	return ""

@@ -54,7 +54,7 @@ func (c Conversation) send(ctx context.Context, o Order) error {
 // CheckPrompt returns an error if a prompt is too long.
 func CheckPrompt(text string) error {
 	if len(text) > driver.PromptBytesMax {
-		return fmt.Errorf("the prompt has %d bytes, %d is the most; put it in a file and name the file", len(text), driver.PromptBytesMax)
+		return fmt.Errorf("the prompt has %d bytes, the limit is %d; put it in a file and name the file", len(text), driver.PromptBytesMax)
 	}
 	return nil
 }
@@ -73,7 +73,7 @@ func Outcome(_ driver.Session, exit driver.Exit, stop *driver.Stop) driver.Outco
 	case exit.Signal != "":
 		return driver.Outcome{Why: "ended by " + exit.Signal + " before it had finished"}
 	case exit.Code < 0:
-		return driver.Outcome{Why: "ended before it had finished; how is not known"}
+		return driver.Outcome{Why: "ended before it had finished; the exit status is unknown"}
 	}
-	return driver.Outcome{Why: fmt.Sprintf("ended with exit code %d and did not say that it had finished", exit.Code)}
+	return driver.Outcome{Why: fmt.Sprintf("ended with exit code %d without reporting that it had finished", exit.Code)}
 }

@@ -28,5 +28,5 @@
 // not know the protocol. Stopped is the terminal event: a session without it has failed, whatever
 // its exit code.
 //
-// Promise: an event that was written is one complete line, short enough to be read in one piece.
+// The promise: an event that was written is one complete line, short enough to be read in one piece.
 package speech

@@ -69,7 +69,7 @@ func (e *Event) fault() string {
 	case driver.Said, driver.Thought, driver.Faulted, driver.RateLimited:
 	case driver.Listening:
 		if e.Input < 0 {
-			return "a listening event has taken less than nothing"
+			return "a listening event has a negative amount of input"
 		}
 	case driver.ToolCalled:
 		if e.Tool == "" {
@@ -77,10 +77,10 @@ func (e *Event) fault() string {
 		}
 	case driver.PermissionAsked, driver.PermissionAnswered, driver.PermissionWithdrawn:
 		if e.ID == "" && e.Type == driver.PermissionAsked {
-			return "a permission_asked event has no id: it could not be answered"
+			return "a permission_asked event has no id, so it cannot be answered"
 		}
 		if e.ID == "" {
-			return fmt.Sprintf("a %s event does not say of which question", e.Type)
+			return fmt.Sprintf("a %s event does not name the question", e.Type)
 		}
 	case driver.UsageReported:
 		if e.InputTokens < 0 || e.OutputTokens < 0 || e.CostUSD < 0 {
@@ -92,10 +92,10 @@ func (e *Event) fault() string {
 		}
 	case driver.Stopped:
 		if e.OK == nil {
-			return "a stopped event does not say whether all is ok"
+			return "a stopped event does not say whether it is ok"
 		}
 	default:
-		return fmt.Sprintf("an event of the unknown type %q", clip(string(e.Type)))
+		return fmt.Sprintf("an event of an unknown type: %q", clip(string(e.Type)))
 	}
 	return ""
 }

@@ -63,7 +63,7 @@ func ParseOrder(line []byte) (Order, error) {
 	case OrderStart, OrderPrompt, OrderAnswer, OrderCancel:
 		return o, nil
 	}
-	return Order{}, fmt.Errorf("an order of the unknown type %q; there are start, prompt, answer, cancel", clip(string(o.Type)))
+	return Order{}, fmt.Errorf("an order of an unknown type: %q; the types are start, prompt, answer, cancel", clip(string(o.Type)))
 }
 
 // ReadOrders sends orders to the channel until the input ends, and then closes it. It calls complain

@@ -17,7 +17,7 @@ import (
 	"github.com/fairlead-dev/fairlead/driver/speech"
 )
 
-// heard is what a reader makes of what was written.
+// heard returns the facts in what was written.
 func heard(t *testing.T, b []byte) (facts []driver.Fact) {
 	t.Helper()
 	c := speech.Conversation{Wire: &drivertest.Recording{Bytes: b}}
@@ -30,7 +30,7 @@ func heard(t *testing.T, b []byte) (facts []driver.Fact) {
 	return facts
 }
 
-// told renders what a writer is made to tell, a fact a line.
+// told renders a writer's events, one fact per line.
 func told(t *testing.T, do func(w *speech.Writer)) string {
 	t.Helper()
 	var out bytes.Buffer
@@ -50,7 +50,7 @@ func told(t *testing.T, do func(w *speech.Writer)) string {
 	return b.String()
 }
 
-// Words that come bit by bit are lines for who reads them, and nothing gets in between.
+// Text that arrives in pieces is read as lines, and nothing comes between them.
 func TestSpeak(t *testing.T) {
 	got := told(t, func(w *speech.Writer) {
 		w.Hush()
@@ -89,7 +89,7 @@ stopped completed
 	}
 }
 
-// A message that never ends does not keep everybody else waiting for ever.
+// A message that never ends does not hold back other events forever.
 func TestAsideHasALimit(t *testing.T) {
 	got := told(t, func(w *speech.Writer) {
 		w.Speak(driver.Said, "once upon")
@@ -102,7 +102,7 @@ func TestAsideHasALimit(t *testing.T) {
 	}
 }
 
-// Nothing of what an agent says is cut away, however long its lines are and wherever they are cut.
+// An agent's text is never cut, however long its lines are and wherever they are split.
 func TestSpeakLong(t *testing.T) {
 	long := strings.Repeat("ä€𝄞x", 30_000)
 	got := told(t, func(w *speech.Writer) { w.Speak(driver.Said, "a\n"+long+"\nb\n") })
@@ -112,7 +112,7 @@ func TestSpeakLong(t *testing.T) {
 	}
 }
 
-// Whatever is told is one line that is read whole, and says what is missing.
+// Every event is one line within the length limit, and says what is missing.
 func TestEventsHaveLimits(t *testing.T) {
 	nul, wide := strings.Repeat("\x00", 100_000), strings.Repeat("\xff", 100_000)
 	object := func(v any) json.RawMessage {
@@ -170,7 +170,8 @@ func many(n int) map[string]string {
 	return all
 }
 
-// Arguments that fit come as they were; of long ones the short stay whole, and the cut are named.
+// Arguments that fit are unchanged; of long ones, the short stay complete, and the cut ones are
+// named.
 func TestCutArguments(t *testing.T) {
 	var out bytes.Buffer
 	speech.NewWriter(&out).Tell(speech.Event{Type: driver.ToolCalled, Tool: "Write", Args: speech.Args(map[string]string{
@@ -195,7 +196,7 @@ func TestCutArguments(t *testing.T) {
 	}
 }
 
-// A path that is left out is said to be: a call must not be judged by the others alone.
+// An omitted path is marked: a call must not be judged by the others alone.
 func TestCutPaths(t *testing.T) {
 	for name, c := range map[string]struct {
 		paths []string
@@ -230,7 +231,7 @@ func TestHide(t *testing.T) {
 	}
 }
 
-// What the new facts carry comes through.
+// The fields of the newer facts are transmitted.
 func TestFacts(t *testing.T) {
 	until := time.Date(2026, 11, 20, 15, 0, 0, 0, time.UTC)
 	named := driver.Conversed{ID: "c1", Model: "m1", Mode: "ask", Program: "p 1", Resumed: true, Enforced: "asks"}
@@ -262,7 +263,7 @@ func TestFacts(t *testing.T) {
 	}
 }
 
-// A writer that nobody hears says so, and several may write at once.
+// A writer whose output fails reports so, and it is safe for concurrent use.
 func TestWriterBroken(t *testing.T) {
 	w := speech.NewWriter(brokenPipe{})
 	var all sync.WaitGroup
@@ -286,7 +287,7 @@ func TestPromptHasALimit(t *testing.T) {
 	}
 }
 
-// speaker is a driver that does nothing but read.
+// speaker is a driver that only reads.
 type speaker struct{}
 
 func (speaker) Name() string { return "speaker" }
@@ -304,7 +305,7 @@ func (speaker) Probe(context.Context, driver.Agent) (p driver.Probed, err error)
 	return p, driver.ErrNoProbe
 }
 
-// Whatever bytes come, the facts keep the rules of the seam.
+// For any input, the facts keep the rules of package driver.
 func FuzzFact(f *testing.F) {
 	for _, seed := range []string{
 		`{"type":"stopped"}{"type":"said","text":"\ud800"}`, `{"type":"said","text":"a","part":true}` + "\nplain",
@@ -321,7 +322,7 @@ func FuzzFact(f *testing.F) {
 	})
 }
 
-// Whatever is told is read as what was told.
+// An event is read back as it was written.
 func FuzzTell(f *testing.F) {
 	f.Add("said", "hello\nyou", "stderr", []byte(`{"a":1}`), []byte(`{"b":[2]}`), "q1")
 	f.Add("permission_asked", "\xff\x00", "", []byte(`{"a":`), []byte("\xff"), "q")
