@@ -205,8 +205,8 @@ func (c *Client) Close() error {
 	return nil
 }
 
-// Team is the whole team, with evidence asked for just now.
-func (c *Client) Team(ctx context.Context) (view.TeamView, error) {
+// Agents returns all agents of the team; the evidence for their status is collected for this request.
+func (c *Client) Agents(ctx context.Context) (view.TeamView, error) {
 	return get[view.TeamView](ctx, c, "/agents", nil)
 }
 
@@ -227,8 +227,8 @@ func (c *Client) Hold(ctx context.Context, note string) (api.Held, error) {
 	return post[api.Held](ctx, c, "/hold", api.NoteBody{Note: note})
 }
 
-// Release lifts the hold.
-func (c *Client) Release(ctx context.Context, note string) (api.Held, error) {
+// Unhold lifts the hold.
+func (c *Client) Unhold(ctx context.Context, note string) (api.Held, error) {
 	return post[api.Held](ctx, c, "/unhold", api.NoteBody{Note: note})
 }
 

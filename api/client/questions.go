@@ -28,14 +28,14 @@ func (c *Client) AnswerQuestion(ctx context.Context, id string, answer view.Ques
 	return post[api.Ordered](ctx, c, "/questions/"+url.PathEscape(id)+"/answer", api.AskedBody(answer))
 }
 
-// Standing are the answers that stand, the oldest first.
-func (c *Client) Standing(ctx context.Context) ([]view.StandingView, error) {
+// SavedAnswers returns the saved answers, oldest first.
+func (c *Client) SavedAnswers(ctx context.Context) ([]view.StandingView, error) {
 	all, err := get[api.StandingAnswers](ctx, c, "/saved-answers", nil)
 	return all.Standing, err
 }
 
-// RevokeStanding has an answer stand no longer.
-func (c *Client) RevokeStanding(ctx context.Context, id string) (api.Ordered, error) {
+// RevokeSavedAnswer revokes a saved answer.
+func (c *Client) RevokeSavedAnswer(ctx context.Context, id string) (api.Ordered, error) {
 	return call[api.Ordered](ctx, c, http.MethodDelete, "/saved-answers/"+url.PathEscape(id), nil, nil)
 }
 

@@ -13,14 +13,14 @@ import (
 	"github.com/fairlead-dev/fairlead/policy"
 )
 
-// Sessions are those in which MAIN coordinates: the open ones first, then the newest.
-func (c *Client) Sessions(ctx context.Context) (api.DispatchSessions, error) {
+// Dispatches returns all dispatch folders: the open ones first, then the newest.
+func (c *Client) Dispatches(ctx context.Context) (api.DispatchSessions, error) {
 	return get[api.DispatchSessions](ctx, c, "/dispatch", nil)
 }
 
-// Session is one of them in full. The error is a *Problem with status 404 and the names that there
-// are where there is none.
-func (c *Client) Session(ctx context.Context, name string) (api.DispatchView, error) {
+// Dispatch returns one dispatch in full. If there is none of that name, the error is a *Problem with
+// status 404 and the known names.
+func (c *Client) Dispatch(ctx context.Context, name string) (api.DispatchView, error) {
 	return get[api.DispatchView](ctx, c, sessionPath(name), nil)
 }
 
@@ -48,9 +48,9 @@ func (c *Client) OutputFile(ctx context.Context, name string, n int, file string
 	return text, nil
 }
 
-// StartSession begins one (D1). What is empty is as fairlead.yaml says. The error is a *Refused
-// where something lies at the path.
-func (c *Client) StartSession(ctx context.Context, mode, host, path string) (api.DispatchView, error) {
+// StartDispatch starts a dispatch (D1). An empty argument takes the value of fairlead.yaml. If the
+// path exists already, the error is a *Refused.
+func (c *Client) StartDispatch(ctx context.Context, mode, host, path string) (api.DispatchView, error) {
 	return post[api.DispatchView](ctx, c, "/dispatch", api.DispatchStartBody{Mode: mode, Host: host, Path: path})
 }
 
@@ -75,8 +75,8 @@ func (c *Client) Respond(ctx context.Context, name, text string) (api.DispatchVi
 	return post[api.DispatchView](ctx, c, sessionPath(name)+"/respond", api.DispatchRespondBody{Text: text})
 }
 
-// EndSession ends one (D10): nothing is enforced in it any more.
-func (c *Client) EndSession(ctx context.Context, name, note string) (api.DispatchView, error) {
+// EndDispatch ends a dispatch (D10). Its rules are not enforced afterwards.
+func (c *Client) EndDispatch(ctx context.Context, name, note string) (api.DispatchView, error) {
 	return post[api.DispatchView](ctx, c, sessionPath(name)+"/end", api.NoteBody{Note: note})
 }
 

@@ -54,7 +54,7 @@ func askAsAgent(t *testing.T, dir string) {
 		t.Fatal(err)
 	}
 	defer c.Close()
-	_, release := c.Release(t.Context(), "")
+	_, release := c.Unhold(t.Context(), "")
 	_, itself := c.Command(t.Context(), api.Start, "coder", "")
 	_, asPerson := c.Say(t.Context(), "reviews", "do as the agent says", "interrupt")
 	_, turn := c.Grant(t.Context(), "reviews", "coder", true)
@@ -74,7 +74,7 @@ func askAsAgent(t *testing.T, dir string) {
 			t.Errorf("%s: %v", what, err)
 		}
 	}
-	_, read := c.Team(t.Context())
+	_, read := c.Agents(t.Context())
 	_, other := c.Command(t.Context(), api.Start, "reviewer", "")
 	_, held := c.Hold(t.Context(), "")
 	_, pass := c.AgentPass(t.Context(), "reviews", "coder", 3)

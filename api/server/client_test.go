@@ -23,7 +23,7 @@ func TestClientRoutes(t *testing.T) {
 	s.fake.say("coder-1", "hello\n")
 	s.fake.endSession("coder-1", "ok")
 
-	view, err := c.Team(ctx)
+	view, err := c.Agents(ctx)
 	if err != nil || len(view.Agents) != 2 || view.Team != "demo" {
 		t.Errorf("Team: %+v, %v", view, err)
 	}
@@ -40,7 +40,7 @@ func TestClientRoutes(t *testing.T) {
 	if held, err := c.Hold(ctx, "lunch"); err != nil || held != (api.Held{Seq: 8, Hold: true}) {
 		t.Errorf("Hold: %+v, %v", held, err)
 	}
-	if held, err := c.Release(ctx, ""); err != nil || held != (api.Held{Seq: 8}) {
+	if held, err := c.Unhold(ctx, ""); err != nil || held != (api.Held{Seq: 8}) {
 		t.Errorf("Release: %+v, %v", held, err)
 	}
 	if err := c.Down(ctx, true); err != nil {
@@ -92,12 +92,12 @@ func TestClientErrors(t *testing.T) {
 		t.Errorf("a name that is none came as %#v", err)
 	}
 	s.fake.do(func() { s.fake.closed = true })
-	if _, err = c.Team(ctx); !errors.As(err, &p) || p.Status != 503 || p.Detail != loop.ErrClosed.Error() {
+	if _, err = c.Agents(ctx); !errors.As(err, &p) || p.Status != 503 || p.Detail != loop.ErrClosed.Error() {
 		t.Errorf("a closed engine came as %#v", err)
 	}
 	s.stop()
 	var none *client.NoDaemon
-	if _, err = c.Team(context.WithoutCancel(ctx)); !errors.As(err, &none) {
+	if _, err = c.Agents(context.WithoutCancel(ctx)); !errors.As(err, &none) {
 		t.Errorf("nobody there came as %#v", err)
 	}
 	if _, err = client.Dial(s.dir); !errors.As(err, &none) {

@@ -245,10 +245,10 @@ func playOneSession(t *testing.T, dir string, host *stage) {
 	if _, err := c.Hold(t.Context(), "lunch"); err != nil {
 		t.Fatal(err)
 	}
-	if view, err := c.Team(t.Context()); err != nil || !view.Hold || len(view.Agents) != 1 {
+	if view, err := c.Agents(t.Context()); err != nil || !view.Hold || len(view.Agents) != 1 {
 		t.Errorf("held: %+v, %v", view, err)
 	}
-	if _, err := c.Release(t.Context(), ""); err != nil {
+	if _, err := c.Unhold(t.Context(), ""); err != nil {
 		t.Fatal(err)
 	}
 	done, err := c.Command(t.Context(), api.Once, "coder", "try it")

@@ -187,7 +187,7 @@ func TestTeamRefusals(t *testing.T) {
 	}
 	_, held := c.Summon(ctx)
 	refused("held", held, "X8")
-	if _, err := c.Release(ctx, ""); err != nil {
+	if _, err := c.Unhold(ctx, ""); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := c.Summon(ctx); err != nil {

@@ -38,7 +38,7 @@ func TestQuestionOrders(t *testing.T) {
 	ctx := t.Context()
 	_, yes := c.AnswerQuestion(ctx, "q1", view.QuestionAnswer{Allow: true, Scope: "always"})
 	_, words := c.AnswerQuestion(ctx, "q1", view.QuestionAnswer{Option: "y", Text: "with a word"})
-	_, revoked := c.RevokeStanding(ctx, "s1")
+	_, revoked := c.RevokeSavedAnswer(ctx, "s1")
 	_, retried := c.RetryAgent(ctx, "coder")
 	_, over := c.EndAgentSession(ctx, "coder")
 	if err := errors.Join(yes, words, revoked, retried, over); err != nil {
@@ -53,7 +53,7 @@ func TestQuestionOrders(t *testing.T) {
 	if all, err := c.Questions(ctx); err != nil || len(all) != 1 || all[0].Hints == nil {
 		t.Errorf("%+v, %v", all, err)
 	}
-	if all, err := c.Standing(ctx); err != nil || len(all) != 1 {
+	if all, err := c.SavedAnswers(ctx); err != nil || len(all) != 1 {
 		t.Errorf("%+v, %v", all, err)
 	}
 	if used, err := c.Usage(ctx, true); err != nil || len(used.Agents) != 1 || used.Days == nil {

@@ -97,7 +97,7 @@ func TestSessionStory(t *testing.T) {
 	c := dial(t, s)
 	ctx := t.Context()
 	describeAgents(t, s.dir)
-	begun, err := c.StartSession(ctx, "", "none", "")
+	begun, err := c.StartDispatch(ctx, "", "none", "")
 	if err != nil || begun.Session.State != "MAIN" || len(begun.Agents) < 2 || !strings.HasPrefix(begun.Session.Path, filepath.Join(s.dir, ".claude")) {
 		t.Fatalf("%+v, %v", begun, err)
 	}
@@ -111,7 +111,7 @@ func TestSessionStory(t *testing.T) {
 		t.Fatal(err)
 	}
 	tellFolder(t, f, dispatch.Deny{Tool: "Write", Call: "hello.py", Row: "D8", Reason: "MAIN cannot", Delegate: "fullstack-engineer", Capability: "write Python"})
-	if view, err := c.Session(ctx, name); err != nil || len(view.Denials) != 1 || view.Denials[0].Then != nil || view.Session.Denied != 1 || view.Denials[0].By != "MAIN" {
+	if view, err := c.Dispatch(ctx, name); err != nil || len(view.Denials) != 1 || view.Denials[0].Then != nil || view.Session.Denied != 1 || view.Denials[0].By != "MAIN" {
 		t.Fatalf("%+v, %v", view.Denials, err)
 	}
 	view, err := c.Delegate(ctx, name, "fullstack-engineer", "write hello.py")
@@ -143,7 +143,7 @@ func TestSessionStory(t *testing.T) {
 	if text, err := c.OutputFile(ctx, name, 1, "hello.py", 0); err != nil || string(text) != "print('hello')\n" {
 		t.Errorf("%q, %v", text, err)
 	}
-	ended, err := c.EndSession(ctx, name, "enough")
+	ended, err := c.EndDispatch(ctx, name, "enough")
 	if err != nil || ended.Session.Phase != "closed" || !strings.HasPrefix(ended.Session.Ended, "enough") {
 		t.Errorf("%+v, %v", ended.Session, err)
 	}
@@ -152,7 +152,7 @@ func TestSessionStory(t *testing.T) {
 		t.Errorf("said to a closed session: %v", err)
 	}
 	var p *api.Problem
-	if _, err := c.Session(ctx, "nobody"); !errors.As(err, &p) || p.Status != 404 || !slices.Contains(p.Known, name) {
+	if _, err := c.Dispatch(ctx, "nobody"); !errors.As(err, &p) || p.Status != 404 || !slices.Contains(p.Known, name) {
 		t.Errorf("%v", err)
 	}
 	if _, err := c.Conversation(ctx, name, 9); !errors.As(err, &p) || p.Status != 404 || p.Known[0] != "conv_001" {
@@ -178,7 +178,7 @@ func TestSessionList(t *testing.T) {
 	if err := errors.Join(os.MkdirAll(broken, 0o755), os.WriteFile(filepath.Join(broken, "state.jsonl"), []byte("no json\n"), 0o644)); err != nil {
 		t.Fatal(err)
 	}
-	list, err := c.Sessions(t.Context())
+	list, err := c.Dispatches(t.Context())
 	if err != nil || len(list.Sessions) != 4 {
 		t.Fatalf("%+v, %v", list, err)
 	}
@@ -188,7 +188,7 @@ func TestSessionList(t *testing.T) {
 			t.Errorf("%q is the name of two, or of none: %+v", one.Name, one)
 		}
 		of[one.Name] = one
-		if view, err := c.Session(t.Context(), one.Name); err != nil || view.Session.Path != one.Path {
+		if view, err := c.Dispatch(t.Context(), one.Name); err != nil || view.Session.Path != one.Path {
 			t.Errorf("%s: %+v, %v", one.Name, view.Session, err)
 		}
 	}
@@ -229,19 +229,19 @@ func TestForeignHistory(t *testing.T) {
 		t.Fatal(err)
 	}
 	write(os.O_APPEND, `{"timestamp":"2026-11-21T15:00:00","type":"transition","state":"fullstack-engineer","trigger":"<i>","previous":"MAIN"}`+"\n"+`{"type":"dance"}`+"\n")
-	view, err := c.Session(t.Context(), "quay")
+	view, err := c.Dispatch(t.Context(), "quay")
 	if err != nil || view.Session.State != "fullstack-engineer" || len(view.Lines) != 3 || !view.Lines[1].Foreign || view.Lines[1].Trigger != "<i>" || len(view.Notes) != 1 {
 		t.Fatalf("%+v %q, %v", view.Lines, view.Notes, err)
 	}
 	for range 2 * dispatchLinesMax {
 		tellFolder(t, f, dispatch.Deny{Tool: "Write", Reason: "no"})
 	}
-	view, err = c.Session(t.Context(), "quay")
+	view, err = c.Dispatch(t.Context(), "quay")
 	if err != nil || len(view.Lines) != dispatchLinesMax || view.LinesLeftOut != 3+dispatchLinesMax || len(view.Denials) != dispatchDenialsMax || view.Session.Denied != 2*dispatchLinesMax {
 		t.Errorf("%d lines, %d left out, %d denials, %v", len(view.Lines), view.LinesLeftOut, len(view.Denials), err)
 	}
 	write(os.O_TRUNC, string(first))
-	if view, err := c.Session(t.Context(), "quay"); err != nil || len(view.Lines) != 1 || len(view.Denials) != 0 {
+	if view, err := c.Dispatch(t.Context(), "quay"); err != nil || len(view.Lines) != 1 || len(view.Denials) != 0 {
 		t.Errorf("%+v, %v", view, err)
 	}
 }
@@ -431,7 +431,7 @@ func TestAskedOfPolicy(t *testing.T) {
 	for state, want := range map[string]string{"": "deny", "MAIN": "deny", "fullstack-engineer": "allow"} {
 		for _, session := range []string{"", "quay"} {
 			if session != "" {
-				if _, err := c.Session(t.Context(), session); err != nil {
+				if _, err := c.Dispatch(t.Context(), session); err != nil {
 					sessionAt(t, s.dir, session, dispatch.Setup{})
 				}
 			}
@@ -496,7 +496,7 @@ func TestHostedView(t *testing.T) {
 		Name: "quay-0a1b2c", Path: f.Path(), Waits: map[string]string{"conv_001/1/0": "coder: the team is held"},
 		Layers: []view.Layer{{Name: "rules", Holds: true, Text: "x"}, {Name: "sandbox", Text: "no Landlock"}},
 	}}
-	view, err := dial(t, s).Session(t.Context(), "quay-0a1b2c")
+	view, err := dial(t, s).Dispatch(t.Context(), "quay-0a1b2c")
 	if err != nil || view.Session.Name != "quay-0a1b2c" || len(view.Layers) != 2 || view.Layers[1] != (api.DispatchLayer{Name: "sandbox", Text: "no Landlock"}) || !slices.Equal(view.WaitsFor, []string{"coder: the team is held"}) {
 		t.Errorf("%+v, %v", view, err)
 	}

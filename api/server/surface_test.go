@@ -241,7 +241,7 @@ func TestTenThousandConnections(t *testing.T) {
 		}
 		conns = append(conns, c)
 	}
-	if _, err := owner.Team(t.Context()); err != nil {
+	if _, err := owner.Agents(t.Context()); err != nil {
 		t.Errorf("the owner is not served: %v", err)
 	}
 	if n := runtime.NumGoroutine() - before; n > connsMax+100 {

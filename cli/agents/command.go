@@ -37,7 +37,7 @@ grace allows; a second call with --now ends it at once.`, "will stop",
 
 // Everybody lists the names of all agents.
 func Everybody(ctx context.Context, client *apiclient.Client) ([]string, error) {
-	view, err := client.Team(ctx)
+	view, err := client.Agents(ctx)
 	var names []string
 	for _, agent := range view.Agents {
 		names = append(names, agent.Name)
@@ -104,7 +104,7 @@ func saidCommand(a *cli.App, verb string, answer api.Commanded, now bool) error 
 
 // waitFor follows the journal from the command on, until the command has taken effect.
 func waitFor(ctx context.Context, a *cli.App, client *apiclient.Client, verb, name string, seq uint64) error {
-	if view, err := client.Team(ctx); err == nil && view.Hold && verb != "stop" && !a.JSON {
+	if view, err := client.Agents(ctx); err == nil && view.Hold && verb != "stop" && !a.JSON {
 		fmt.Fprintf(a.Err, "the team is held%s: %s waits for `fairlead unhold`\n", cli.OrNote(view.Note), name)
 	}
 	for {

@@ -56,7 +56,7 @@ func WatchTeam(ctx context.Context, a *cli.App, client *apiclient.Client) error 
 }
 
 func drawTeam(ctx context.Context, a *cli.App, client *apiclient.Client) error {
-	view, err := client.Team(ctx)
+	view, err := client.Agents(ctx)
 	if err != nil {
 		return err
 	}

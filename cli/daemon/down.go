@@ -26,7 +26,7 @@ func Down(ctx context.Context, a *cli.App, now bool) error {
 	}
 	said := ""
 	for {
-		view, err := client.Team(ctx)
+		view, err := client.Agents(ctx)
 		if err != nil {
 			break // it does not answer any more
 		}

@@ -200,7 +200,7 @@ func truthOf(l view.PlanLine) Finding {
 func truthByDaemon(ctx context.Context, a *cli.App, client *apiclient.Client) []Finding {
 	ctx, cancel := context.WithTimeout(ctx, askDaemon)
 	defer cancel()
-	team, err := client.Team(ctx)
+	team, err := client.Agents(ctx)
 	if err != nil {
 		return []Finding{{About: "agents", What: "the daemon does not say how they stand: " + err.Error(), Do: "ask again"}}
 	}

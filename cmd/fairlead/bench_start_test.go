@@ -126,7 +126,7 @@ func BenchmarkWork(b *testing.B) {
 			}
 		}
 		wait.Until(b, "all agents run", func() bool {
-			shown, err := client.Team(b.Context())
+			shown, err := client.Agents(b.Context())
 			if err != nil {
 				b.Fatal(err)
 			}

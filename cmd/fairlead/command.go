@@ -61,7 +61,7 @@ func (a *app) holdVerb() *cobra.Command {
 func (a *app) unholdVerb() *cobra.Command {
 	return a.switchVerb("unhold", "End the hold: agents start again",
 		"Agents whose desired state asks for a session start it now.",
-		"the hold is lifted", (*apiclient.Client).Release)
+		"the hold is lifted", (*apiclient.Client).Unhold)
 }
 
 func (a *app) switchVerb(verb, short, long, said string, give func(*apiclient.Client, context.Context, string) (api.Held, error)) *cobra.Command {

@@ -86,7 +86,7 @@ func TestKilledDaemon(t *testing.T) {
 
 func (s *ship) view() view.TeamView {
 	s.t.Helper()
-	view, err := s.client().Team(context.Background())
+	view, err := s.client().Agents(context.Background())
 	if err != nil {
 		s.t.Fatal(err)
 	}

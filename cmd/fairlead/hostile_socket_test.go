@@ -46,7 +46,7 @@ func TestLogout(t *testing.T) {
 			t.Errorf("%s: %v, want %s: %v", path, info, want, err)
 		}
 	}
-	if _, err := watcher.Team(t.Context()); err != nil {
+	if _, err := watcher.Agents(t.Context()); err != nil {
 		t.Errorf("who was there before is not served: %v", err)
 	}
 

@@ -19,7 +19,7 @@ remarks. A remark that begins with ? is evidence against the state; ` + "`fairle
   fairlead ps --json`,
 		Args: cli.Args(cobra.NoArgs),
 		RunE: a.reading(func(ctx context.Context, client *cli.Reader, _ []string) error {
-			view, err := client.Team(ctx)
+			view, err := client.Agents(ctx)
 			if err != nil {
 				return err
 			}

@@ -98,12 +98,12 @@ func (w *ward) rests(client *apiclient.Client) bool {
 	}
 	ctx, cancel := contextFor(shipWait)
 	defer cancel()
-	all, err := client.Sessions(ctx)
+	all, err := client.Dispatches(ctx)
 	if err != nil || len(all.Sessions) != 1 {
 		return false
 	}
 	is := all.Sessions[0]
-	crew, err := client.Team(ctx)
+	crew, err := client.Agents(ctx)
 	return err == nil && is.State == s.State() && is.Phase == string(s.Phase) && is.Conversations == s.Made &&
 		!slices.ContainsFunc(crew.Agents, func(a view.AgentView) bool { return a.Session != nil })
 }

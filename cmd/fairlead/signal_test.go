@@ -27,7 +27,7 @@ func TestSignals(t *testing.T) {
 	}
 	client := s.client()
 	s.until("ada", "fairlead stops, and the session goes on", func(why view.WhyView) bool {
-		view, err := client.Team(t.Context())
+		view, err := client.Agents(t.Context())
 		return err == nil && view.Stopping && why.Agent.Session != nil && why.Agent.Session.Ending == ""
 	})
 	if err := daemon.Process.Signal(syscall.SIGTERM); err != nil {

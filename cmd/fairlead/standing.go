@@ -33,7 +33,7 @@ without asking. The rules of fairlead.yaml (permissions) are not in this list.`,
 		Example: "  fairlead question saved",
 		Args:    cli.Args(cobra.NoArgs),
 		RunE: a.reading(func(ctx context.Context, client *cli.Reader, _ []string) error {
-			list, err := client.Standing(ctx)
+			list, err := client.SavedAnswers(ctx)
 			if err != nil {
 				return err
 			}
@@ -53,7 +53,7 @@ func (a *app) revokeVerb() *cobra.Command {
 		Example: "  fairlead question revoke s3",
 		Args:    cli.Args(cobra.ExactArgs(1)),
 		RunE: a.asking(func(ctx context.Context, client *apiclient.Client, words []string) error {
-			done, err := client.RevokeStanding(ctx, words[0])
+			done, err := client.RevokeSavedAnswer(ctx, words[0])
 			if err != nil {
 				return cli.Faulty(err)
 			}

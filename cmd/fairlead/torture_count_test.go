@@ -133,7 +133,7 @@ func (l *load) lastWords() string {
 func (l *load) team() (view.TeamView, error) {
 	ctx, cancel := contextFor(shipWait)
 	defer cancel()
-	return l.client.Team(ctx)
+	return l.client.Agents(ctx)
 }
 
 // readJournal reads what is new in it.
