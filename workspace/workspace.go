@@ -2,7 +2,6 @@ package workspace
 
 import (
 	"cmp"
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -46,9 +45,10 @@ type Daemon struct {
 	Version string `json:"version"`
 }
 
-// lockWait is for somebody who only looks whether the lock is held (see Free): that takes
-// microseconds, and must not look like a daemon.
-const lockWait = 60 * time.Millisecond
+const (
+	lockTry  = 15 * time.Millisecond // interval between two attempts to take the lock
+	lockWait = 5 * time.Second       // how long OpenWorkspace tries while no daemon has recorded itself
+)
 
 // Free says whether nobody works on a repository: no daemon, and no run without one. It
 // leaves nothing behind.
@@ -85,20 +85,33 @@ func OpenWorkspace(dir string) (*Workspace, error) {
 		}
 	}
 	w.lock = flock.New(w.Path("lock"), flock.SetPermissions(0o600))
-	ctx, cancel := context.WithTimeout(context.Background(), lockWait)
-	defer cancel()
-	ok, err := w.lock.TryLockContext(ctx, lockWait/4)
-	if err != nil && ctx.Err() == nil {
-		return nil, fmt.Errorf("lock %s: %w", w.Path("lock"), err)
+	if err := w.takeLock(); err != nil {
+		return nil, err
 	}
-	if !ok {
-		daemon, _ := FindDaemon(dir) // it may not have written who it is yet
-		return nil, &Busy{Dir: dir, Daemon: daemon}
-	}
+	var err error
 	if w.held, err = os.Stat(w.Path("lock")); err != nil {
 		return nil, errors.Join(fmt.Errorf("look at the lock just taken: %w", err), w.lock.Close())
 	}
 	return w, nil
+}
+
+// takeLock takes the lock. Without a recorded daemon that lives, the lock is held only for a moment: by
+// Free in another process, by a process that a daemon was just about to start when it ended, or by a
+// daemon that has not recorded itself yet. Such a holder is waited for.
+func (w *Workspace) takeLock() error {
+	for late := time.Now().Add(lockWait); ; time.Sleep(lockTry) {
+		ok, err := w.lock.TryLock()
+		if err != nil {
+			return fmt.Errorf("lock %s: %w", w.Path("lock"), err)
+		}
+		if ok {
+			return nil
+		}
+		daemon, _ := FindDaemon(w.Dir) // without a record it stays zero
+		if daemon.PID != 0 && syscall.Kill(daemon.PID, 0) != syscall.ESRCH || time.Now().After(late) {
+			return &Busy{Dir: w.Dir, Daemon: daemon}
+		}
+	}
 }
 
 // Lost says that the folder was taken away or replaced while it was in use, as `git clean -x`
