@@ -234,7 +234,7 @@ func mustJSON(t *testing.T, v any) []byte {
 // meddle is an agent in its turn that acts as a person, and as another: by the verbs, and by
 // the routes. Each answer is kept.
 const meddle = `exec > /dev/null 2>> words
-ask() { FAIRLEAD_TEST_MAIN=1 "$BIN" "$@" --dir .. >> words 2>&1; echo "$*: $?" >> codes; }
+ask() { "$BIN" "$@" --dir .. >> words 2>&1; echo "$*: $?" >> codes; }
 act() { code=$(curl -s -o answer --unix-socket "$SOCK" -H 'Content-Type: application/json' -X POST -d "$2" "http://localhost/api/v1/$1" -w '%{http_code}'); cat answer >> words; echo "$1: $code" >> codes; }
 ask say talk I am a person
 ask say talk stop --mode interrupt
@@ -276,7 +276,7 @@ func TestAgentActsAsAnother(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.put("sock", daemon.Socket)
-	s.put("bin", os.Args[0])
+	s.put("bin", program)
 	s.must("channel", "say", "talk", "begin")
 	s.floorUntil("talk", "bob has spoken", func(v view.ChannelView) bool { return settled(v) && len(s.books("bob").said["bob"]) > 0 })
 	want := []string{

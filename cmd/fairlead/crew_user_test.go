@@ -139,7 +139,7 @@ func TestLeadThatCannotBeRead(t *testing.T) {
 // meddleCrew is an agent in its session that orders about the team: by the verbs, and by the
 // routes. Each answer is kept.
 const meddleCrew = `exec > /dev/null 2>> words
-ask() { FAIRLEAD_TEST_MAIN=1 "$BIN" "$@" --dir .. >> words 2>&1; echo "$*: $?" >> codes; }
+ask() { "$BIN" "$@" --dir .. >> words 2>&1; echo "$*: $?" >> codes; }
 act() { code=$(curl -s -o answer --unix-socket "$SOCK" -H 'Content-Type: application/json' -X POST -d "$2" "http://localhost/api/v1/$1" -w '%{http_code}'); cat answer >> words; echo "$1: $code" >> codes; }
 ask summon
 ask wake
@@ -175,7 +175,7 @@ func TestAgentOrdersTheTeam(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.put("sock", daemon.Socket)
-	s.put("bin", os.Args[0])
+	s.put("bin", program)
 	s.must("crew", "summon", "--wait")
 	s.must("once", "ada", "--wait")
 	want := []string{

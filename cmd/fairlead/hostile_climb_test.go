@@ -1,7 +1,6 @@
 package main
 
 import (
-	"os"
 	"runtime"
 	"slices"
 	"strings"
@@ -14,7 +13,7 @@ import (
 // climb asks the daemon for everything that an agent could want for itself: as a child of the
 // agent, and as what is left of a process that forked twice, began a session of its own and
 // threw its environment away.
-const climb = `ask() { env -i FAIRLEAD_TEST_MAIN=1 XDG_RUNTIME_DIR="$XDG_RUNTIME_DIR" "$bin" "$@" --dir .. >> words 2>&1; echo "$how $*: $?" >> codes; }
+const climb = `ask() { env -i XDG_RUNTIME_DIR="$XDG_RUNTIME_DIR" "$bin" "$@" --dir .. >> words 2>&1; echo "$how $*: $?" >> codes; }
 all() { ask release; ask down; ask down --now; ask start ada; ask stop ada; ask cleanup ada; ask once bob; ask hold; ask release; talk; }
 talk() { ask say desk hello; ask grant desk ada --now; ask skip desk; ask override desk --resume; ask assign desk ada; ask remove desk bob; ask disable bob; ask enable ada; }
 bin=$1 how=$2
@@ -33,7 +32,7 @@ func TestClimber(t *testing.T) {
 	}
 	s := newShip(t, map[string]string{
 		"climb.sh": climb,
-		"fairlead.yaml": "version: 1\nagents:\n  ada: {driver: exec, command: [sh, ../climb.sh, " + os.Args[0] + ", child], workspace: ada}\n" +
+		"fairlead.yaml": "version: 1\nagents:\n  ada: {driver: exec, command: [sh, ../climb.sh, " + program + ", child], workspace: ada}\n" +
 			"  bob: {driver: exec, command: [\"true\"], workspace: bob}\nchannels:\n  desk: {agents: [bob]}\n",
 	})
 	s.must("once", "ada")

@@ -28,8 +28,8 @@ func (s *ship) onTerminal(words ...string) (string, int) {
 	s.t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), shipWait)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, os.Args[0], append([]string{words[0], "--dir", s.dir}, words[1:]...)...)
-	cmd.Env = append(os.Environ(), "FAIRLEAD_TEST_MAIN=1", "NO_COLOR=1", "TERM=xterm")
+	cmd := exec.CommandContext(ctx, program, append([]string{words[0], "--dir", s.dir}, words[1:]...)...)
+	cmd.Env = append(os.Environ(), "NO_COLOR=1", "TERM=xterm")
 	screen, err := pty.Start(cmd)
 	if err != nil {
 		s.t.Fatal(err)

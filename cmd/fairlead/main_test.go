@@ -5,7 +5,9 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
@@ -17,54 +19,73 @@ import (
 	"github.com/fairlead-dev/fairlead/shim"
 )
 
-// The test binary is all programs at once: fairlead itself, the shim, the adapter, the
-// scripted agent.
+// program is the fairlead that the tests start: the product, built once. The test binary could play its
+// part, but carries so many libraries of the tests that each of the thousands of starts took four times
+// as long.
+var program string
+
+// programVar names a program that is built already, for a test binary that a test starts.
+const programVar = "FAIRLEAD_TEST_PROGRAM"
+
+// The tests that run a daemon in their own process start shims, adapters and scripted agents from the
+// test binary.
 func TestMain(m *testing.M) {
 	shim.Intercept()
 	script.Intercept()
 	adapter.Intercept(cli.Protocols()...)
-	if os.Getenv("FAIRLEAD_TEST_MAIN") == "1" {
-		os.Unsetenv("FAIRLEAD_TEST_MAIN") // agents must not inherit it
-		os.Exit(run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
-	}
 	testscript.Main(stage{m}, map[string]func(){
-		"fairlead": func() { os.Exit(run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) },
+		"fairlead": func() { panic("scripts run the program that TestMain has built") },
 	})
 }
 
-// stage is the tests with the programs that they start. Under the race detector these are a twin
-// of the test binary, built without it: all of a process that lives for a moment would else take
-// ten times as long. Races between what the tests do with one daemon are looked for where the
-// tests have asked for it, and everywhere with FAIRLEAD_LONG=1; what such a program reports is
-// kept in a file, since nobody reads what a daemon says at its end.
+// stage is the tests together with the program that they start. Under the race detector the program is
+// built without it, because a process that lives for a moment takes ten times as long with it. Tests that
+// call underRace start one with the race detector, and with FAIRLEAD_LONG=1 all do. Such a program writes
+// what it finds to a file, because most tests do not read what a daemon says at its end.
 type stage struct{ m *testing.M }
 
 func (s stage) Run() int {
 	testsize.Parallel(3) // most tests wait for the processes that they start; some of these are browsers
-	if !raced {
-		return s.runAtHome()
-	}
-	dir, err := os.MkdirTemp("", "fairlead-twin-")
+	dir, err := os.MkdirTemp("", "fairlead-program-")
 	if err != nil {
-		fmt.Fprintf(os.Stderr, "make room for the programs that tests start: %v\n", err)
+		fmt.Fprintf(os.Stderr, "make a folder for the program that tests start: %v\n", err)
 		return 1
 	}
 	defer os.RemoveAll(dir)
+	if err := provide(filepath.Join(dir, "fairlead"), raced && os.Getenv("FAIRLEAD_LONG") != ""); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
 	reports := filepath.Join(dir, "race")
-	os.Setenv("GORACE", "atexit_sleep_ms=0 log_path="+reports) // else each waits a second at its end
-	if os.Getenv("FAIRLEAD_LONG") == "" {
-		if err := playTwin(dir); err != nil {
-			fmt.Fprintf(os.Stderr, "the programs that tests start have the race detector in them, and are slow: %v\n", err)
-		}
+	if raced {
+		os.Setenv("GORACE", "atexit_sleep_ms=0 log_path="+reports) // else each waits a second at its end
 	}
 	code := s.runAtHome()
 	found, _ := filepath.Glob(reports + "*") // the pattern is ours
 	for _, name := range found {
-		text, _ := os.ReadFile(name) // without its words it is a race all the same
+		text, _ := os.ReadFile(name) // without its text it is a race all the same
 		fmt.Fprintf(os.Stderr, "a program that a test started has a race:\n%s\n", text)
 		code = 1
 	}
 	return code
+}
+
+// provide sets program, and puts it before every other fairlead on the path.
+func provide(path string, race bool) error {
+	if program = os.Getenv(programVar); program == "" {
+		if err := buildProgram(path, race); err != nil {
+			return err
+		}
+		program = path
+	}
+	return os.Setenv("PATH", filepath.Dir(program)+string(filepath.ListSeparator)+os.Getenv("PATH"))
+}
+
+func buildProgram(path string, race bool) error {
+	if said, err := exec.Command("go", "build", "-race="+strconv.FormatBool(race), "-o", path, ".").CombinedOutput(); err != nil { //nolint:gosec // a path in our own folder
+		return fmt.Errorf("build the program that tests start: %w: %s", err, said)
+	}
+	return nil
 }
 
 // runAtHome runs the tests with an empty home folder: the settings, skills and agents of the person
@@ -85,21 +106,10 @@ func (s stage) runAtHome() int {
 	return s.m.Run()
 }
 
-// playTwin builds this test binary without the race detector, and lets the tests start that one.
-func playTwin(dir string) error {
-	twin, bin := filepath.Join(dir, "fairlead.test"), filepath.Join(dir, "bin")
-	if said, err := exec.Command("go", "test", "-race=false", "-c", "-o", twin, ".").CombinedOutput(); err != nil {
-		return fmt.Errorf("build them without it: %w: %s", err, said)
-	}
-	if err := os.Mkdir(bin, 0o755); err != nil {
-		return err
-	}
-	if err := os.Link(twin, filepath.Join(bin, "fairlead")); err != nil {
-		return err
-	}
-	os.Args[0] = twin
-	return os.Setenv("PATH", bin+string(filepath.ListSeparator)+os.Getenv("PATH"))
-}
+var racedProgram = sync.OnceValues(func() (string, error) {
+	path := filepath.Join(filepath.Dir(program), "raced", "fairlead")
+	return path, buildProgram(path, true)
+})
 
 // underRace lets this test start programs with the race detector in them, if the test itself is
 // built with it. The test then runs alone; without the race detector it runs in parallel.
@@ -109,12 +119,12 @@ func underRace(t *testing.T) {
 		t.Parallel()
 		return
 	}
-	self, err := os.Executable()
+	path, err := racedProgram()
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Setenv("FAIRLEAD_TEST_ALONE", "1") // fails beside others: they start what is named here, too
-	twin := os.Args[0]
-	os.Args[0] = self
-	t.Cleanup(func() { os.Args[0] = twin })
+	before := program
+	program = path
+	t.Cleanup(func() { program = before })
 }

@@ -69,8 +69,7 @@ func newHouse(t *testing.T) (h *house, url, token string) {
 
 func (h *house) up() {
 	h.t.Helper()
-	h.daemon = exec.Command(os.Args[0], "up", "--dir", h.dir, "--listen", "127.0.0.1:0", "--no-browser")
-	h.daemon.Env = append(os.Environ(), "FAIRLEAD_TEST_MAIN=1")
+	h.daemon = exec.Command(program, "up", "--dir", h.dir, "--listen", "127.0.0.1:0", "--no-browser")
 	h.daemon.Stderr = os.Stderr
 	out, err := h.daemon.StdoutPipe()
 	if err != nil {

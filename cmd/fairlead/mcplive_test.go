@@ -8,7 +8,6 @@ import (
 	"net/http/httptest"
 	"net/http/httputil"
 	"net/url"
-	"os"
 	"os/exec"
 	"strings"
 	"testing"
@@ -76,8 +75,8 @@ func TestLiveMCPInspector(t *testing.T) {
 	if text, failed = ask(token[:len(token)-1], "--method", "tools/list"); !failed {
 		t.Errorf("with a token that was cut: %s", text)
 	}
-	text, failed = runClient(t, inspector, "--cli", "-e", "FAIRLEAD_TEST_MAIN=1", "-e", "FAIRLEAD_MCP_TOKEN="+token,
-		os.Args[0], "mcp", "--dir", h.dir, "--method", "tools/call", "--tool-name", "who_is_here")
+	text, failed = runClient(t, inspector, "--cli", "-e", "FAIRLEAD_MCP_TOKEN="+token,
+		program, "mcp", "--dir", h.dir, "--method", "tools/call", "--tool-name", "who_is_here")
 	if failed || !strings.Contains(text, "looked at by the inspector") {
 		t.Errorf("over standard input and output: %t: %s", failed, text)
 	}

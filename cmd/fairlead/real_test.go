@@ -74,8 +74,8 @@ func newShipIn(t *testing.T, dir string, files map[string]string) *ship {
 }
 
 func command(words ...string) *exec.Cmd {
-	cmd := exec.Command(os.Args[0], words...)
-	cmd.Env = append(os.Environ(), "FAIRLEAD_TEST_MAIN=1")
+	cmd := exec.Command(program, words...)
+	cmd.Env = os.Environ()
 	return cmd
 }
 
@@ -89,9 +89,8 @@ func (s *ship) up() {
 
 // tryUp is up where a no is an answer: what the daemon said before it ended, and how it ended.
 func (s *ship) tryUp(before ...string) (said string, err error) {
-	words := append(before, os.Args[0], "up", "--dir", s.dir, "--listen", "127.0.0.1:0", "--no-browser", "--json")
+	words := append(before, program, "up", "--dir", s.dir, "--listen", "127.0.0.1:0", "--no-browser", "--json")
 	cmd := exec.Command(words[0], words[1:]...)
-	cmd.Env = append(os.Environ(), "FAIRLEAD_TEST_MAIN=1")
 	heard := &bytes.Buffer{}
 	cmd.Stderr = heard
 	out, err := cmd.StdoutPipe()
@@ -132,8 +131,7 @@ func (s *ship) fairlead(words ...string) (string, int) {
 	s.t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), shipWait)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, os.Args[0], append(words, "--dir", s.dir)...)
-	cmd.Env = append(os.Environ(), "FAIRLEAD_TEST_MAIN=1")
+	cmd := exec.CommandContext(ctx, program, append(words, "--dir", s.dir)...)
 	out, err := cmd.CombinedOutput()
 	if ctx.Err() != nil {
 		s.t.Fatalf("fairlead %v hangs; it said: %s", words, out)

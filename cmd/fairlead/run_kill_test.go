@@ -98,9 +98,8 @@ func runFor(t *testing.T, life time.Duration, words ...string) (code int, said s
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), life)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, os.Args[0], words...) // SIGKILL at the end of ctx
-	cmd.Env = append(os.Environ(), "FAIRLEAD_TEST_MAIN=1")
-	cmd.WaitDelay = time.Second // shims keep nothing of it open, and this says so if they do
+	cmd := exec.CommandContext(ctx, program, words...) // SIGKILL at the end of ctx
+	cmd.WaitDelay = time.Second                        // shims keep nothing of it open, and this says so if they do
 	var out bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &out
 	err := cmd.Run()

@@ -57,7 +57,7 @@ func TestSandboxUnderTheShim(t *testing.T) {
 			if err := os.Mkdir(in, 0o700); err != nil {
 				t.Fatal(err)
 			}
-			argv := sandbox.Wrap(os.Args[0], []string{"/bin/sh", "-c", roamer, "sh", in}, sandbox.Box{Write: []string{in}})
+			argv := sandbox.Wrap(program, []string{"/bin/sh", "-c", roamer, "sh", in}, sandbox.Box{Write: []string{in}})
 			h, err := shim.Start(t.Context(), filepath.Join(dir, "session"), shim.Spec{
 				Session: "coder-17", Workspace: dir, Fence: 1, Argv: argv, Dir: dir, Env: []string{"PATH=/usr/bin:/bin"},
 			})
@@ -106,11 +106,11 @@ func TestSandboxedClimber(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	const ask = `for what in release "start ada" "down --now" ps; do env -i FAIRLEAD_TEST_MAIN=1 XDG_RUNTIME_DIR="$XDG_RUNTIME_DIR" "$1" $what --dir .. >> words 2>&1; echo "$what: $?" >> codes; done`
+	const ask = `for what in release "start ada" "down --now" ps; do env -i XDG_RUNTIME_DIR="$XDG_RUNTIME_DIR" "$1" $what --dir .. >> words 2>&1; echo "$what: $?" >> codes; done`
 	agent := func(name string, box sandbox.Box) string {
 		box.Write = []string{filepath.Join(dir, name)}
 		return fmt.Sprintf("  %s: {driver: exec, workspace: %s, command: [%s]}\n", name, name,
-			quoted(sandbox.Wrap(os.Args[0], []string{"sh", "../ask.sh", os.Args[0]}, box)))
+			quoted(sandbox.Wrap(program, []string{"sh", "../ask.sh", program}, box)))
 	}
 	s := newShipIn(t, dir, map[string]string{
 		"ask.sh": ask, "ada/.keep": "", "bob/.keep": "",

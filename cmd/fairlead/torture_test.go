@@ -194,7 +194,7 @@ func (k *torture) inside(b blow, seed uint64) {
 		words = append(words, "-test.timeout="+time.Until(deadline).String())
 	}
 	cmd := exec.Command("unshare", words...)
-	cmd.Env = append(os.Environ(), "FAIRLEAD_TORTURE_INSIDE="+b.name, "FAIRLEAD_TORTURE_ANSWER="+answer,
+	cmd.Env = append(os.Environ(), programVar+"="+program, "FAIRLEAD_TORTURE_INSIDE="+b.name, "FAIRLEAD_TORTURE_ANSWER="+answer,
 		"FAIRLEAD_TORTURE="+strconv.Itoa(k.rounds), "FAIRLEAD_TORTURE_SEED="+strconv.FormatUint(seed, 10))
 	out, err := cmd.CombinedOutput()
 	text, rerr := os.ReadFile(answer)
