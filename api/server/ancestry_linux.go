@@ -7,12 +7,12 @@ import (
 	"github.com/fairlead-dev/fairlead/shim"
 )
 
-// ancestorsMax bounds the walk; no tree of processes is as deep by itself.
+// ancestorsMax bounds the walk up the process tree. Real process trees are not this deep.
 const ancestorsMax = 128
 
-// ancestry is a process and those above it, each by its number and the moment it began, so
-// that a number used again is another process. It is whole where the walk came to the top:
-// the first process, or one of another user that we may not see.
+// ancestry returns a process and its ancestors, each by PID and start time, so that a reused PID
+// counts as another process. whole is true if the walk reached the top: the first process, or a
+// process of another user that this one may not inspect.
 func ancestry(pid int) (chain []life, whole bool) {
 	for range ancestorsMax {
 		began, parent, ok := shim.Lineage(pid)
@@ -28,7 +28,8 @@ func ancestry(pid int) (chain []life, whole bool) {
 	return chain, false
 }
 
-// living is the process alone: each order asks, and those above it are as many files more.
+// living returns the process alone. It is called for each order; reading the ancestors costs many
+// more files.
 func living(pid int) (is life, ok bool) {
 	began, _, ok := shim.Lineage(pid)
 	return life{pid: pid, began: began}, ok

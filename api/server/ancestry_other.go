@@ -4,7 +4,7 @@ package server
 
 import "github.com/fairlead-dev/fairlead/shim"
 
-// ancestry knows no more here than whether the process is there.
+// ancestry only reports whether the process exists, because this system does not offer more.
 func ancestry(pid int) (chain []life, whole bool) {
 	if shim.LifeOf(pid, 0) == shim.Gone {
 		return nil, false
@@ -12,7 +12,7 @@ func ancestry(pid int) (chain []life, whole bool) {
 	return []life{{pid: pid}}, true
 }
 
-// living is the process alone.
+// living returns the process alone.
 func living(pid int) (is life, ok bool) {
 	if chain, _ := ancestry(pid); len(chain) > 0 {
 		return chain[0], true

@@ -12,28 +12,28 @@ import (
 	"github.com/fairlead-dev/fairlead/shim"
 )
 
-// walksMax bounds the walks up the tree while it changes under us. A process that forks and
-// exits without end is refused rather than waited for.
+// walksMax bounds the repeated walks up a process tree that changes during the walk. A process that
+// forks and exits endlessly is refused, not waited for.
 const walksMax = 8
 
-// life is one process: its number, and when it began in ticks since boot. Numbers come again.
+// life is one process: its PID and its start time in ticks since boot. PIDs are reused.
 type life struct {
 	pid   int
 	began uint64
 }
 
-// caller is a connection over the socket, and in which session of ours its other end runs.
+// caller is the peer of a connection: the process, and the Fairlead session that it runs in.
 type caller struct {
 	net.Conn
 	session string // empty: in none
-	who     life   // the process that connected; none where its number is not known
-	unseen  bool   // it could not be looked at: gone, or its ancestors changed all the while
+	who     life   // the process that connected; zero if its PID is not known
+	unseen  bool   // it could not be inspected: it is gone, or its ancestors changed during each attempt
 
-	port *viaTCP // it came over the port, and is looked at when it matters
+	port *viaTCP // it connected over TCP and is inspected only when an order needs it
 }
 
-// callerOf looks who connected, as soon as the connection is there: a number of a process
-// is used again. One without a number is in none of our own namespaces, so it is no child of ours.
+// callerOf identifies the peer as soon as it connects, because a PID can be reused later. A peer
+// without a PID is in no namespace of this process, so it is not a child of Fairlead.
 func callerOf(c *net.UnixConn, dir string) *caller {
 	is := &caller{Conn: c}
 	pid, err := peer.PID(c)
@@ -44,9 +44,9 @@ func callerOf(c *net.UnixConn, dir string) *caller {
 	return is
 }
 
-// look says in which session a process runs. That it is in none is believed only where the
-// same ancestors stood above it before and after the question: one that exits meanwhile cuts
-// the walk short of the shim, and what it leaves is the shim's child a moment later.
+// look finds the session that a process runs in. The answer "no session" counts only if the
+// ancestors are the same before and after the question: if an ancestor exits meanwhile, the walk
+// ends below the shim, and the orphaned process becomes the shim's child a moment later.
 func look(pid int, session func() (string, bool), above func(int) ([]life, bool)) (id string, who life, unseen bool) {
 	for range walksMax {
 		before, whole := above(pid)
@@ -61,8 +61,8 @@ func look(pid int, session func() (string, bool), above func(int) ([]life, bool)
 	return "", life{}, true
 }
 
-// gone says whether the process that connected has ended since. What is left of it may have
-// handed the connection on, so nobody knows who asks.
+// gone reports whether the process that connected has ended. It may have passed the connection to
+// another process, so the caller is unknown then.
 func (c caller) gone() bool {
 	if c.who.pid == 0 {
 		return false
@@ -71,10 +71,10 @@ func (c caller) gone() bool {
 	return !is || now != c.who
 }
 
-// unknown says that nobody can tell whether an agent asks.
+// unknown reports that Fairlead cannot tell whether the caller is an agent.
 func (c caller) unknown() bool { return c.unseen || c.gone() }
 
-// nobodySeen is who asked where he could not be looked at. No agent can have that name.
+// nobodySeen is the actor's name if the caller could not be inspected. No agent can have this name.
 const nobodySeen = "(not seen)"
 
 type callerKey struct{}
@@ -93,7 +93,7 @@ func (s *Server) withCaller(ctx context.Context, c net.Conn) context.Context {
 	return ctx
 }
 
-// repository is the folder as shims spell it.
+// repository returns the folder in the form that shims use.
 func (s *Server) repository() string {
 	if dir, err := realDir(s.opts.Dir); err == nil {
 		return dir
@@ -111,18 +111,18 @@ func callerIn(ctx context.Context) caller {
 	return caller{}
 }
 
-// agent is whose session it is: coder-17 is coder's.
+// agent returns the agent whose session it is: coder-17 belongs to coder.
 func (c caller) agent() string {
 	return c.session[:max(0, strings.LastIndexByte(c.session, '-'))]
 }
 
-// inStep says whether it is a step's session, STEP@RUN-NUMBER: which agent stands in it, its
-// name does not say.
+// inStep reports whether it is a step's session, STEP@RUN-NUMBER. The name of such a session does
+// not contain the agent.
 func (c caller) inStep() bool { return strings.Contains(c.session, "@") }
 
-// mayOrder refuses what nobody may do for himself (X10). about is the agent that an order is
-// for; empty: the whole team. Holding the team is nobody's release and is not asked about: who
-// sees something go wrong may stop it, whoever he is, and a person lifts it again.
+// mayOrder refuses orders that an agent may not give (X10). about is the agent that the order is
+// for; empty means the whole team. Holding the team is allowed for every caller: it stops work and
+// releases nothing, and a person can lift it.
 func mayOrder(ctx context.Context, event, about string) error {
 	subject := about
 	if subject == "" {
@@ -131,8 +131,8 @@ func mayOrder(ctx context.Context, event, about string) error {
 	return callerIn(ctx).mayOrder(event, subject, about)
 }
 
-// mayOrderRun refuses every order about a run to every agent (X10): each may stand in a step of
-// it, and would approve its own work. run is empty where one is to be started.
+// mayOrderRun refuses orders about runs to every agent (X10): an agent may work in a step of the run
+// and would approve its own work. run is empty if a run is to be started.
 func mayOrderRun(ctx context.Context, event, run string) error {
 	subject := "the team"
 	if run != "" {
@@ -141,24 +141,24 @@ func mayOrderRun(ctx context.Context, event, run string) error {
 	return callerIn(ctx).mayOrder(event, subject, "")
 }
 
-// mayOrderChannel refuses what people order about channels to every agent (X10): it would speak
-// as a person, or give itself the turn. What it may do there it does in its own name.
+// mayOrderChannel refuses people's orders about channels to every agent (X10): the agent would speak
+// as a person, or give itself the turn. Agents have routes of their own.
 func mayOrderChannel(ctx context.Context, event, subject string) error {
 	c := callerIn(ctx)
-	return c.because("people speak and order here; an agent says its own under its own name, when it has the turn", c.mayOrder(event, subject, ""))
+	return c.because("this route is for people; an agent speaks under its own name, and only while it has the turn", c.mayOrder(event, subject, ""))
 }
 
-// mayActAs refuses an agent what another one does for itself (X10). Whoever is in no session of
-// ours and has the token may be a foreign agent.
+// mayActAs refuses to let an agent act in the name of another (X10). A caller that is in no Fairlead
+// session and has the token may be a foreign agent.
 func mayActAs(ctx context.Context, event, agent string) error {
 	c := callerIn(ctx)
 	if c.session != "" && !c.inStep() && c.agent() == agent {
 		return nil
 	}
-	return c.because("an agent speaks for nobody but itself, and from a step of a run for nobody at all", c.mayOrder(event, agent, ""))
+	return c.because("an agent may act only in its own name, and not at all from a step of a run", c.mayOrder(event, agent, ""))
 }
 
-// because gives a refusal its own reason, where an agent asked.
+// because sets the reason of a refusal if the caller is an agent.
 func (c caller) because(reason string, err error) error {
 	var no *machine.Refusal
 	if errors.As(err, &no) && c.session != "" {
@@ -172,13 +172,13 @@ func (c caller) mayOrder(event, subject, about string) error {
 	case c.unknown():
 		return &machine.Refusal{
 			Subject: subject, Event: event, State: "the caller is gone", Row: "X10",
-			Reason: "the process that connected ended before it was seen, so nobody knows whether an agent asks; ask again and stay until the answer",
+			Reason: "the process that connected ended before it could be identified, so it may have been an agent; repeat the request and keep the process alive until the answer",
 		}
 	case c.session == "" || about != "" && about != c.agent() && !c.inStep():
 		return nil
 	}
 	return &machine.Refusal{
 		Subject: subject, Event: event, State: "asked from within " + c.session, Row: "X10",
-		Reason: "nobody releases himself: an agent lifts no hold, stops no daemon and gives itself no orders; ask the person whose team this is",
+		Reason: "an agent may not lift a hold, stop the daemon or give itself orders; ask the person who runs this team",
 	}
 }

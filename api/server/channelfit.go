@@ -4,31 +4,33 @@ import (
 	"github.com/fairlead-dev/fairlead/view"
 )
 
-// Texts of a channel are up to 128 KiB each, and what is not printable is six times as long in
-// JSON. So one answer holds as much as a client takes, and the rest comes with the next one.
+// Texts of a channel are up to 128 KiB each, and unprintable characters take six times as much in
+// JSON. An answer is therefore cut to these limits, and the client fetches the rest with the next
+// request.
 const (
-	entriesBytesMax = 8 << 20 // of a page, like one of the journal; of a transcript too
-	actionsBytesMax = 4 << 20 // of all actions that are fetched at once; one is always given
-	givenBytesMax   = 1 << 20 // of the messages of one action; its text is bounded by itself
-	entryBytes      = 256     // what an entry takes beside its texts
+	entriesBytesMax = 8 << 20 // of a page, as for the journal; also of a transcript
+	actionsBytesMax = 4 << 20 // of all actions in one answer; at least one is always returned
+	givenBytesMax   = 1 << 20 // of the messages of one action; its text has a limit of its own
+	entryBytes      = 256     // estimate for an entry without its texts
 )
 
 func weight(e *view.ChannelEntry) int { return entryBytes + len(e.Text) + len(e.By) + len(e.Agent) }
 
-// fitPage cuts a page that is too big: an end that was asked for by after loses its newest
-// entries, any other its oldest. The entries of one change are not parted, so at least those of
-// one are given.
+// fitPage cuts a page that is too big. A page that was requested with `after` loses its newest
+// entries, any other page its oldest. Entries of one change stay together, so the entries of at
+// least one change are returned.
 func fitPage(page view.ChannelPage, newest bool) view.ChannelPage {
 	fits, cut := fitSeqs(page.Entries, newest, func(e *view.ChannelEntry) (uint64, int) { return e.Seq, weight(e) })
 	page.Entries, page.More = fits, page.More || cut
 	return page
 }
 
-// fitSeqs gives as much of one end of a list as an answer has room for, and says whether that is
-// not all. What one change holds is not parted. each gives the sequence and the bytes of a thing.
+// fitSeqs returns as many items from one end of a list as fit into an answer, and reports whether
+// any were cut. Items of one change stay together. each returns the sequence number and the size in
+// bytes of an item.
 func fitSeqs[T any](list []T, newest bool, each func(*T) (uint64, int)) (fits []T, cut bool) {
 	n, room := 0, entriesBytesMax
-	at := func(i int) (uint64, int) { // the i-th of those that go first
+	at := func(i int) (uint64, int) { // the i-th in the order of preference
 		if newest {
 			return each(&list[len(list)-1-i])
 		}
@@ -55,8 +57,8 @@ func fitSeqs[T any](list []T, newest bool, each func(*T) (uint64, int)) (fits []
 	}
 }
 
-// fitActions gives the first actions for which there is room, the messages of each cut to the
-// newest. Those that are left come when these are done: they stay in the list until then.
+// fitActions returns the first actions that fit, each with its newest messages. The others stay in
+// the list and are returned when these are done.
 func fitActions(list []view.ActionView) []view.ActionView {
 	room := actionsBytesMax
 	for i := range list {

@@ -11,22 +11,22 @@ import (
 	"github.com/fairlead-dev/fairlead/api"
 )
 
-// ChannelBackend is what the server asks about channels (SPEC Turn). Its errors are those of
-// Backend.
+// ChannelBackend is what the server needs from the controller for channels (SPEC Turn). Its errors
+// are those of Backend.
 type ChannelBackend interface {
 	Channels(ctx context.Context) ([]view.ChannelView, error)
 	Channel(ctx context.Context, name string) (view.ChannelView, error)
 	ChannelEntries(ctx context.Context, name string, q view.EntryQuery) (view.ChannelPage, error)
-	Say(ctx context.Context, by seam.Actor, channel, text, mode string) (view.Spoken, error) // mode empty: the channel's
+	Say(ctx context.Context, by seam.Actor, channel, text, mode string) (view.Spoken, error) // mode empty: the channel's default
 	Grant(ctx context.Context, by seam.Actor, channel, agent string, now bool) (uint64, error)
-	Skip(ctx context.Context, by seam.Actor, channel string, turn uint64) (uint64, error) // turn 0: whichever it is
+	Skip(ctx context.Context, by seam.Actor, channel string, turn uint64) (uint64, error) // turn 0: the current turn
 	Override(ctx context.Context, by seam.Actor, channel string, goOn bool) (uint64, error)
 	Assign(ctx context.Context, by seam.Actor, channel, agent string) (uint64, error)
 	Unassign(ctx context.Context, by seam.Actor, channel, agent string) (uint64, error)
 	Disable(ctx context.Context, by seam.Actor, agent string) (uint64, error)
 	Enable(ctx context.Context, by seam.Actor, agent string) (uint64, error)
 
-	// What agents do for themselves.
+	// Actions of agents.
 	AgentReady(ctx context.Context, agent string) (uint64, error)
 	AgentBeat(ctx context.Context, agent string) error
 	AgentLeft(ctx context.Context, agent string) (uint64, error)
@@ -44,10 +44,10 @@ type channelIn struct {
 
 type entriesIn struct {
 	Channel string `path:"channel" maxLength:"64" pattern:"^[a-z0-9][a-z0-9._-]*$" example:"reviews" doc:"The channel"`
-	Before  uint64 `query:"before" maximum:"9007199254740991" doc:"The newest before this sequence; 0: no matter"`
-	After   uint64 `query:"after" maximum:"9007199254740991" doc:"The oldest after this sequence; 0: no matter. With neither: the newest"`
-	Limit   int    `query:"limit" default:"100" minimum:"1" maximum:"500" doc:"At most so many"`
-	Moves   bool   `query:"moves" doc:"Also how agents moved: kind moved"`
+	Before  uint64 `query:"before" maximum:"9007199254740991" doc:"The newest before this sequence; 0: no limit"`
+	After   uint64 `query:"after" maximum:"9007199254740991" doc:"The oldest after this sequence; 0: no limit. Without before and after: the newest"`
+	Limit   int    `query:"limit" default:"100" minimum:"1" maximum:"500" doc:"The maximum number of entries"`
+	Moves   bool   `query:"moves" doc:"Also the changes of agents' states: kind moved"`
 }
 
 type sayIn struct {
@@ -85,70 +85,71 @@ type ableIn struct {
 	Body *api.EmptyBody
 }
 
-// channelRoutes are the routes about channels for people, and for programs of theirs.
+// channelRoutes returns the routes about channels for people and their programs.
 func channelRoutes() []route {
 	const get, post = http.MethodGet, http.MethodPost
 	return []route{
 		{
 			"list-channels", get, "/channels", "The channels",
-			"Who has the turn in each, until when, and who is next.",
+			"For each channel: the agent that has the turn, until when, and the next agent.",
 			answer((*Server).channels),
 		},
 		{
 			"get-channel", get, "/channels/{channel}", "One channel",
-			"`/events?entity=channel/NAME` tells of changes; a time that runs out is in `deadline`.",
+			"Follow `/events?entity=channel/NAME` for changes; `deadline` is when the current time limit ends.",
 			answer((*Server).channel),
 		},
 		{
-			"read-channel", get, "/channels/{channel}/entries", "What was said in a channel",
-			"Oldest first: messages, announcements, warnings, and with `moves` how agents moved. A page may be shorter than its limit where texts are long; `more` says whether there is more. To follow, ask for what is `after` the last `seq` you have whenever `/events?entity=channel/NAME` says that something happened.",
+			"read-channel", get, "/channels/{channel}/entries", "Read the entries of a channel",
+			"Oldest first: messages, announcements, warnings and, with `moves`, changes of agents' states. A page can be shorter than its limit if texts are long; `more` says whether entries are left. To follow a channel, request the entries `after` the last `seq` that you have each time `/events?entity=channel/NAME` reports a change.",
 			answer((*Server).entries),
 		},
 		{
-			"say-message", post, "/channels/{channel}/messages", "Say something to a channel",
-			"`queue`: it is delivered when the turn ends. `inject`: to whoever has the turn, at once. `interrupt`: the turn pauses until the person has an answer. `parallel`: to all at once. The answer comes when the message is durable; its `state` in `/entries` is queued, delivered, answered or lapsed.",
+			"say-message", post, "/channels/{channel}/messages", "Send a message to a channel",
+			"`queue`: it is delivered when the turn ends. `inject`: it is delivered at once to the agent that has the turn. `interrupt`: the turn pauses until the person has an answer. `parallel`: it is delivered to all agents at once. The request returns when the message is durable; its `state` in `/entries` is queued, delivered, answered or lapsed.",
 			created(answer((*Server).say)),
 		},
 		{
 			"grant-turn", post, "/channels/{channel}/grant", "Give an agent the turn",
-			"Refused while somebody holds it, unless `now`.",
+			"Refused while another agent has the turn, unless `now` is set.",
 			answer((*Server).grant),
 		},
 		{
-			"skip-turn", post, "/channels/{channel}/skip", "End the turn that is under way",
-			"The next in the circle gets it. With `turn`, one that has ended meanwhile ends nobody else's.",
+			"skip-turn", post, "/channels/{channel}/skip", "End the current turn",
+			"The next agent in the rotation gets the turn. With `turn`, only that turn is ended: if it has ended meanwhile, later turns are not affected.",
 			answer((*Server).skip),
 		},
 		{
 			"override-wait", post, "/channels/{channel}/override", "End a wait",
-			"Whoever waits goes on, or forfeits the turn.",
+			"The waiting agent continues or forfeits the turn.",
 			answer((*Server).override),
 		},
 		{
 			"assign-agent", post, "/channels/{channel}/members", "Let an agent join a channel",
-			"It stands at the end of the queue; one that is offline is queued when it connects.",
+			"It joins at the end of the queue. An agent that is offline is queued when it connects.",
 			answer((*Server).assign),
 		},
 		{
 			"remove-agent", http.MethodDelete, "/channels/{channel}/members/{agent}", "Let an agent leave a channel",
-			"Its place in other channels stays.",
+			"Its place in other channels does not change.",
 			answer((*Server).unassign),
 		},
 		{
 			"disable-agent", post, "/agents/{name}/disable", "Give an agent no turns",
-			"It leaves every queue and is OFFLINE until it is enabled (T20).",
+			"The agent leaves every queue and is OFFLINE until it is enabled (T20).",
 			able("disable", Backend.Disable),
 		},
 		{
 			"enable-agent", post, "/agents/{name}/enable", "Give an agent turns again",
-			"It is queued wherever somebody assigned it meanwhile, and IDLE elsewhere (T21).",
+			"The agent is queued in each channel that it was assigned to meanwhile, and IDLE in the others (T21).",
 			able("enable", Backend.Enable),
 		},
 	}
 }
 
 func (s *Server) channels(ctx context.Context, _ *nothing) (*api.Channels, error) {
-	// Before the view: who follows from here is told something twice rather than not at all.
+	// Read the head before the view: a client that follows from here may see a change twice, but misses
+	// none.
 	head, _, err := s.engine.Journal().Head(ctx)
 	if err != nil {
 		return nil, err
@@ -167,8 +168,8 @@ func (s *Server) channel(ctx context.Context, in *channelIn) (*view.ChannelView,
 
 func (s *Server) entries(ctx context.Context, in *entriesIn) (*view.ChannelPage, error) {
 	if in.Before > 0 && in.After > 0 {
-		p := api.NewProblem(http.StatusUnprocessableEntity, "before and after name two places to read from; give one")
-		p.Errors = []api.Fault{{Message: "not together with after", Location: "query.before", Value: in.Before}}
+		p := api.NewProblem(http.StatusUnprocessableEntity, "before and after are two starting points; give only one")
+		p.Errors = []api.Fault{{Message: "cannot be combined with after", Location: "query.before", Value: in.Before}}
 		return nil, p
 	}
 	page, err := s.engine.ChannelEntries(ctx, in.Channel, view.EntryQuery{Before: in.Before, After: in.After, Limit: in.Limit, Moves: in.Moves})
@@ -238,7 +239,7 @@ func (s *Server) unassign(ctx context.Context, in *memberIn) (*api.ChannelOrdere
 	return s.after(ctx, in.Channel, seq, err)
 }
 
-// able is a route that takes an agent out of all turns, or lets it back in.
+// able is a route that disables or enables an agent.
 func able(event string, do func(Backend, context.Context, seam.Actor, string) (uint64, error)) adder {
 	return answer(func(s *Server, ctx context.Context, in *ableIn) (*api.Commanded, error) {
 		if err := mayOrderChannel(ctx, event, in.Name); err != nil {
@@ -253,7 +254,7 @@ func able(event string, do func(Backend, context.Context, seam.Actor, string) (u
 	})
 }
 
-// channelNoNulls is a channel in which no list is null.
+// channelNoNulls replaces null lists in a channel by empty ones.
 func channelNoNulls(v view.ChannelView) *view.ChannelView {
 	v.Queue, v.Agents, v.Open = some(v.Queue), some(v.Agents), some(v.Open)
 	return &v

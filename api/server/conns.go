@@ -16,34 +16,34 @@ import (
 )
 
 const (
-	// connsMax bounds the connections of one door. All streams that are served at once fit in
-	// it twice; ten thousand silent strangers do not, and each of them would cost a goroutine
-	// and some 10 KiB.
+	// connsMax bounds the connections of one listener. It has room for twice the maximum number of
+	// streams, and keeps idle connections from exhausting memory: each costs a goroutine and about 10
+	// KiB.
 	connsMax = 2 * streamsMax
 
-	// connsShare is the part of the files this process may open that one door may use. What is
-	// left is for the other door, the journal, the shims and what agents write.
+	// connsShare is the fraction (1/connsShare) of this process's file limit that one listener may use.
+	// The rest is for the other listener, the journal, the shims and agents' files.
 	connsShare = 4
 
-	// fewFiles is a limit on open files below which a thousand watchers do not fit.
+	// fewFiles is the file limit below which a thousand watchers do not fit.
 	fewFiles = 4096
 
-	refuseWait = 100 * time.Millisecond // for the word to a connection too many; it fits into any socket's buffer
+	refuseWait = 100 * time.Millisecond // for the answer to a refused connection; it fits into any socket's buffer
 )
 
-// crowded is what a connection too many is told, before it is closed.
+// crowded returns the answer to a connection above the limit, which is then closed.
 var crowded = func() string {
-	body := api.Encode(api.NewProblem(http.StatusServiceUnavailable, "too many connections are open; close some, or ask again later; the command line has a door of its own"))
+	body := api.Encode(api.NewProblem(http.StatusServiceUnavailable, "too many connections are open; close some or retry later; the command line uses a separate socket"))
 	return "HTTP/1.1 503 Service Unavailable\r\nContent-Type: " + api.ProblemType +
 		"\r\nRetry-After: " + api.RetrySeconds + "\r\nConnection: close\r\nContent-Length: " + strconv.Itoa(len(body)) + "\r\n\r\n" + string(body)
 }()
 
-// roomFor is how many connections one door may have, by the limit on open files.
+// roomFor returns the number of connections for one listener at a limit of open files.
 func roomFor(files uint64) int {
 	return int(min(connsMax, max(1, files/connsShare)))
 }
 
-// room looks the limit on open files up, and says in the log where it is too low.
+// room reads the limit of open files, and logs a warning if it is too low.
 func room(log *slog.Logger) int {
 	var limit syscall.Rlimit
 	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit); err != nil {
@@ -51,19 +51,20 @@ func room(log *slog.Logger) int {
 	}
 	n := roomFor(uint64(limit.Cur))
 	if limit.Cur < fewFiles {
-		log.Warn(fmt.Sprintf("this process may open %d files, which is room for %d connections; raise it with `ulimit -n %d` before `fairlead up`", limit.Cur, n, fewFiles))
+		log.Warn(fmt.Sprintf("this process may open only %d files, so it accepts %d connections; raise the limit with `ulimit -n %d` before `fairlead up`", limit.Cur, n, fewFiles))
 	}
 	return n
 }
 
-// bounded is a listener that serves so many connections at once and no more.
+// bounded is a listener with a maximum number of open connections.
 type bounded struct {
 	net.Listener
 	max  int64
 	open atomic.Int64
 }
 
-// Accept gives the next connection that there is room for. The others are told, and closed.
+// Accept returns the next connection within the limit. Connections above it get an answer and are
+// closed.
 func (b *bounded) Accept() (net.Conn, error) {
 	for {
 		c, err := b.Listener.Accept()
@@ -75,13 +76,13 @@ func (b *bounded) Accept() (net.Conn, error) {
 		}
 		b.open.Add(-1)
 		if c.SetWriteDeadline(time.Now().Add(refuseWait)) == nil {
-			_, _ = io.WriteString(c, crowded) // who does not take it sees that the line is cut
+			_, _ = io.WriteString(c, crowded) // a client that does not read it sees a closed connection
 		}
 		c.Close()
 	}
 }
 
-// counted is a connection that gives its place back when it is closed.
+// counted is a connection that frees its place when it is closed.
 type counted struct {
 	net.Conn
 	once sync.Once

@@ -18,30 +18,30 @@ import (
 	"github.com/fairlead-dev/fairlead/view"
 )
 
-// CrewBackend is what the server asks about the team that a lead summons and wakes (SPEC
-// Presence). Its errors are those of Backend; of what is no document an *crewctl.BadDocument.
+// CrewBackend is what the server needs from the controller for the crew (SPEC Presence). Its errors
+// are those of Backend; a text that is not a valid document gives a *crewctl.BadDocument.
 type CrewBackend interface {
 	Crew(ctx context.Context, all bool) (view.CrewView, error)
 	Document(ctx context.Context, name string) (view.DocumentView, error) // by id, then by name
 	Summon(ctx context.Context, by seam.Actor) (uint64, error)
-	Wake(ctx context.Context, by seam.Actor, who []string) (uint64, error) // nobody named: all
+	Wake(ctx context.Context, by seam.Actor, who []string) (uint64, error) // who empty: all
 	Sleep(ctx context.Context, by seam.Actor) (uint64, error)
 	ImportDocument(ctx context.Context, by seam.Actor, data []byte) (view.DocumentView, error)
 	Transcript(ctx context.Context, q crewctl.TranscriptQuery) (crewctl.TranscriptPage, error)
 }
 
-// documentBytesMax bounds a document that is imported, as it does one that is a file.
+// documentBytesMax bounds an imported document; the limit for document files is the same.
 const documentBytesMax = crewfile.DocumentBytesMax
 
-// importPath is the only route with a longer body than all others.
+// importPath is the only route that accepts a longer body than the others.
 const importPath = "/crew/import"
 
 type crewIn struct {
-	All bool `query:"all" doc:"Also the expired: placeholders that never became anybody"`
+	All bool `query:"all" doc:"Also expired documents: placeholders that never became an agent"`
 }
 
 type crewAgentIn struct {
-	Agent string `path:"agent" maxLength:"64" pattern:"^[^\\x00-\\x1f\\x7f-\\x9f]+$" example:"agent-7" doc:"Its id, or its name where only one that is visible has it"`
+	Agent string `path:"agent" maxLength:"64" pattern:"^[^\\x00-\\x1f\\x7f-\\x9f]+$" example:"agent-7" doc:"Its id, or its name if only one visible document has that name"`
 }
 
 type wakeIn struct {
@@ -52,20 +52,21 @@ type crewOrderIn struct {
 	Body *api.EmptyBody
 }
 
-// documentBody is a document as it came; who reads it strictly is the engine.
+// documentBody is a document as received. The controller validates it.
 type documentBody struct{ text json.RawMessage }
 
-// UnmarshalJSON keeps the document as it is.
+// UnmarshalJSON keeps the text of the document unchanged.
 func (d *documentBody) UnmarshalJSON(b []byte) error {
 	d.text = append(d.text[:0], b...)
 	return nil
 }
 
-// Schema says that it is an object: its fields are the engine's to judge, and unknown ones are kept.
+// Schema describes an object with any fields: the controller checks them, and unknown fields are
+// kept.
 func (documentBody) Schema(huma.Registry) *huma.Schema {
 	return &huma.Schema{
 		Type: huma.TypeObject, AdditionalProperties: true,
-		Description: "The document, as `GET /crew/agents/{agent}` gives it and as it lies in `.fairlead/agents`; one without `status` is unknown (P12). 2 MiB at most",
+		Description: "The document, as `GET /crew/agents/{agent}` gives it and as it is stored in `.fairlead/agents`; without `status`, its status is unknown (P12). At most 2 MiB",
 	}
 }
 
@@ -74,66 +75,66 @@ type importIn struct {
 }
 
 type transcriptIn struct {
-	Speaker string `query:"speaker" maxLength:"64" pattern:"^[^\\x00-\\x1f\\x7f-\\x9f]+$" example:"Lyra" doc:"Only what this one said"`
+	Speaker string `query:"speaker" maxLength:"64" pattern:"^[^\\x00-\\x1f\\x7f-\\x9f]+$" example:"Lyra" doc:"Only messages of this speaker"`
 	Session string `query:"session" maxLength:"134" pattern:"^[A-Za-z0-9_][A-Za-z0-9._@-]*$" doc:"Only in this session: lastSessionId of a document, or AGENT-NUMBER"`
-	Text    string `query:"text" maxLength:"256" doc:"Only what has this in it, in capitals or not"`
-	Before  uint64 `query:"before" maximum:"9007199254740991" doc:"The newest before this sequence; 0: no matter"`
-	After   uint64 `query:"after" maximum:"9007199254740991" doc:"The oldest after this sequence; 0: no matter. With neither: the newest"`
-	Limit   int    `query:"limit" default:"100" minimum:"1" maximum:"500" doc:"At most so many"`
+	Text    string `query:"text" maxLength:"256" doc:"Only messages that contain this text; upper and lower case are equal"`
+	Before  uint64 `query:"before" maximum:"9007199254740991" doc:"The newest before this sequence; 0: no limit"`
+	After   uint64 `query:"after" maximum:"9007199254740991" doc:"The oldest after this sequence; 0: no limit. Without before and after: the newest"`
+	Limit   int    `query:"limit" default:"100" minimum:"1" maximum:"500" doc:"The maximum number of messages"`
 }
 
-// crewRoutes are the routes about the team that a lead summons and wakes.
+// crewRoutes returns the routes about the crew: the lead and its members.
 func crewRoutes() []route {
 	const get, post = http.MethodGet, http.MethodPost
 	return []route{
 		{
-			"get-crew", get, "/crew", "Who is there, and who is awake",
-			"The documents by seat, what the lead's session is, and the one `button`: SUMMON, WAKE, WAKING… or none. `head` is the sequence as of which this is true: follow `/events?after=HEAD` for changes of machine `presence`. Unknown fields of a document are in `/crew/agents/{agent}` only.",
+			"get-crew", get, "/crew", "Show the crew and its status",
+			"The documents by seat, the state of the lead's session, and the one `button`: SUMMON, WAKE, WAKING… or none. The answer is the state at sequence `head`: follow `/events?after=HEAD` for changes of machine `presence`. Unknown fields of a document are in `/crew/agents/{agent}` only.",
 			answer((*Server).crew),
 		},
 		{
-			"summon-crew", post, "/crew/summon", "Summon a team for the first time",
-			"One placeholder hatches for each free seat, and the lead is told (P1). Refused where anybody is there already: `wake` is everything after. The answer comes when the placeholders are durable; who they become is the lead's to say.",
+			"summon-crew", post, "/crew/summon", "Summon a crew for the first time",
+			"Fairlead makes one placeholder for each free seat and notifies the lead (P1). Refused if the crew has members already: use `wake` then. The request returns when the placeholders are durable; the lead's session decides what they become.",
 			orderCrew("summon", Backend.Summon),
 		},
 		{
-			"wake-crew", post, "/crew/wake", "Wake who sleeps",
-			"The lead is started if need be and asked who is awake; whoever is not gets soul and transcript back (P8). Nobody is alive before the lead has said so (P4).",
+			"wake-crew", post, "/crew/wake", "Wake the crew",
+			"Fairlead starts the lead if necessary and asks it which members are awake; the others get their soul and transcript back (P8). A member is alive only after the lead has said so (P4).",
 			answer((*Server).wakeCrew),
 		},
 		{
 			"send-crew-to-sleep", post, "/crew/sleep", "End the lead's session",
-			"Who was awake sleeps (P3). Nothing is lost.",
+			"Members that were awake are asleep afterwards (P3). No document is lost.",
 			orderCrew("sleep", Backend.Sleep),
 		},
 		{
 			"get-document", get, "/crew/agents/{agent}", "One agent's document",
-			"With exactly the fields of its file, unknown ones included, and its `id`.",
+			"Exactly the fields of its file, including unknown ones, and its `id`.",
 			answer((*Server).document),
 		},
 		{
 			"read-soul", get, "/crew/agents/{agent}/soul", "One agent's soul",
-			"`individuationArtifact` as plain text; empty where it has none yet.",
+			"`individuationArtifact` as plain text; empty if the agent has none yet.",
 			stream("text/plain", (*Server).soul),
 		},
 		{
-			"import-document", post, importPath, "Take in a document from another device",
-			"Nobody becomes alive by it: that is the lead's to say (P13). Nobody is replaced by it: a seat that is taken is a refusal. Status 422 says what is wrong with a document that cannot be read.",
+			"import-document", post, importPath, "Import a document from another device",
+			"An import makes no member alive: only the lead can say so (P13). It replaces no member: a seat that is taken is a refusal. Status 422 explains why a document cannot be read.",
 			created(importing(answer((*Server).importDocument))),
 		},
 		{
-			"read-transcript", get, "/crew/transcript", "What was said, by whom, in which session",
-			"In the lead's sessions and in channels, oldest first. A page may be shorter than its limit, and even empty, where texts are long or a search has read as much as one request may; `more` says whether there is more, and `next` from where: hand it back as `before`, or as `after` where that was asked.",
+			"read-transcript", get, "/crew/transcript", "Read what was said, with speaker and session",
+			"Messages of the lead's sessions and of channels, oldest first. A page can be shorter than its limit, even empty, if texts are long or a search has reached the limit of one request. `more` says whether messages are left, and `next` where they begin: pass it as `before`, or as `after` if the request used `after`.",
 			answer((*Server).transcript),
 		},
 	}
 }
 
-// mayOrderCrew refuses what people order about the team to every agent (X10): nobody summons
-// himself, and nobody wakes or sends to sleep whom he works with.
+// mayOrderCrew refuses people's orders about the crew to every agent (X10): an agent may not summon
+// itself, and may not wake or send to sleep the others.
 func mayOrderCrew(ctx context.Context, event string) error {
 	c := callerIn(ctx)
-	return c.because("people summon and wake a team; an agent says who is there in its own session, if it leads it", c.mayOrder(event, "the team", ""))
+	return c.because("only people summon and wake a crew; the lead reports its members in its own session", c.mayOrder(event, "the team", ""))
 }
 
 func (s *Server) crew(ctx context.Context, in *crewIn) (*view.CrewView, error) {
@@ -151,7 +152,7 @@ func (s *Server) afterCrew(ctx context.Context, seq uint64, err error) (*api.Cre
 	return &api.CrewOrdered{Seq: seq, Team: fitCrew(view)}, err
 }
 
-// orderCrew is a route that orders something of the whole team.
+// orderCrew is a route for an order to the whole crew.
 func orderCrew(event string, do func(Backend, context.Context, seam.Actor) (uint64, error)) adder {
 	return answer(func(s *Server, ctx context.Context, _ *crewOrderIn) (*api.CrewOrdered, error) {
 		if err := mayOrderCrew(ctx, event); err != nil {
@@ -181,7 +182,8 @@ func (s *Server) document(ctx context.Context, in *crewAgentIn) (*view.DocumentV
 	return &view, err
 }
 
-// soul gives an agent's soul as text that nobody runs: it is whatever the agent said.
+// soul returns an agent's soul as text/plain: its content is whatever the agent wrote and must never
+// be executed by a browser.
 func (s *Server) soul(w http.ResponseWriter, r *http.Request, in *crewAgentIn) {
 	ctx, cancel := context.WithTimeout(r.Context(), api.AnswerMax)
 	defer cancel()
@@ -195,11 +197,11 @@ func (s *Server) soul(w http.ResponseWriter, r *http.Request, in *crewAgentIn) {
 	h.Set("Content-Type", "text/plain; charset=utf-8")
 	h.Set("Content-Disposition", `attachment; filename="`+fileName(view.ID)+`.soul.txt"`)
 	h.Set("Content-Length", strconv.Itoa(len(body)))
-	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(s.waits.answer)) // where it cannot be set, the server's own holds
+	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(s.waits.answer)) // if it cannot be set, the server's own limit applies
 	w.Write([]byte(body))
 }
 
-// fileName is an id as a header takes it, whatever it came from.
+// fileName makes an id safe for a header.
 func fileName(id string) string {
 	return strings.Map(func(r rune) rune {
 		switch {
@@ -224,18 +226,18 @@ func (s *Server) importDocument(ctx context.Context, in *importIn) (*view.Docume
 	return &view, err
 }
 
-// importing is a route that takes a whole document.
+// importing is a route that accepts a whole document as its body.
 func importing(add adder) adder {
 	return func(s *Server, h huma.API, op huma.Operation) {
-		op.MaxBodyBytes = documentBytesMax + 1 // whose end is looked for; what is longer does not come here
+		op.MaxBodyBytes = documentBytesMax + 1 // one byte more than the limit, so that a longer body is detected
 		add(s, h, op)
 	}
 }
 
 func (s *Server) transcript(ctx context.Context, in *transcriptIn) (*crewctl.TranscriptPage, error) {
 	if in.Before > 0 && in.After > 0 {
-		p := api.NewProblem(http.StatusUnprocessableEntity, "before and after name two places to read from; give one")
-		p.Errors = []api.Fault{{Message: "not together with after", Location: "query.before", Value: in.Before}}
+		p := api.NewProblem(http.StatusUnprocessableEntity, "before and after are two starting points; give only one")
+		p.Errors = []api.Fault{{Message: "cannot be combined with after", Location: "query.before", Value: in.Before}}
 		return nil, p
 	}
 	page, err := s.engine.Transcript(ctx, crewctl.TranscriptQuery{

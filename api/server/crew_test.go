@@ -155,8 +155,8 @@ func TestAgentsSummonNobody(t *testing.T) {
 				}
 			case w.Code != 409 || problemText(t, w.Body.String()).Refusal.Row != "X10":
 				t.Errorf("%+v: %s: %d %s", caller, rt.ID, w.Code, w.Body)
-			case caller.session != "" && !strings.Contains(w.Body.String(), "if it leads it"):
-				t.Errorf("the reason is another's: %s", w.Body)
+			case caller.session != "" && !strings.Contains(w.Body.String(), "only people summon"):
+				t.Errorf("the reason is another: %s", w.Body)
 			}
 		}
 		if len(f.orders) != orders {
@@ -194,8 +194,8 @@ func TestCrewInputs(t *testing.T) {
 		{"GET", "/crew/agents/../soul", "", 404, `".."`},
 		{"GET", "/crew/agents//soul", "", 404, "empty"},
 		{"GET", "/crew/agents", "", 404, "openapi.json"},
-		{"DELETE", "/crew/agents/Lyra", "", 405, "it takes GET"},
-		{"GET", "/crew/import", "", 405, "it takes POST"},
+		{"DELETE", "/crew/agents/Lyra", "", 405, "it supports GET"},
+		{"GET", "/crew/import", "", 405, "it supports POST"},
 		{"GET", "/crew/transcript?before=3&after=2", "", 422, "query.before"},
 		{"GET", "/crew/transcript?limit=501", "", 422, "query.limit"},
 		{"GET", "/crew/transcript?session=..%2fx", "", 422, "query.session"},

@@ -5,12 +5,12 @@ import (
 	"github.com/fairlead-dev/fairlead/view"
 )
 
-// soulsBytesMax bounds the souls of one list. Those who sit on seats have 2 MiB at most among
-// them; only a list that shows expired documents from other devices too comes near it.
+// soulsBytesMax bounds the souls of one list. The members on seats have at most 2 MiB together; only
+// a list that includes expired documents from other devices can reach this limit.
 const soulsBytesMax = 8 << 20
 
-// fitCrew leaves out the souls for which a list has no room, and says how many. Who sits on a
-// seat comes first in it, so nobody who can be seen loses his.
+// fitCrew removes the souls that do not fit into a list and reports how many. Members on seats come
+// first, so no visible member loses its soul.
 func fitCrew(view view.CrewView) view.CrewView {
 	view.Agents, view.Notices = some(view.Agents), some(view.Notices)
 	room := soulsBytesMax
@@ -24,8 +24,8 @@ func fitCrew(view view.CrewView) view.CrewView {
 	return view
 }
 
-// fitTranscript is fitPage for what was said: one change may hold the words of several speakers.
-// Where it cuts, the next page begins behind what is left.
+// fitTranscript is fitPage for transcripts: one change may hold messages of several speakers. If the
+// page is cut, Next is the sequence at which the next page continues.
 func fitTranscript(page crewctl.TranscriptPage, newest bool) crewctl.TranscriptPage {
 	fits, cut := fitSeqs(page.Messages, newest, func(m *crewctl.Message) (uint64, int) {
 		return m.Seq, entryBytes + len(m.Text) + len(m.Speaker) + len(m.Session) + len(m.Channel)

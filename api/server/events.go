@@ -15,22 +15,22 @@ import (
 )
 
 const (
-	tailMax        = 10_000  // changes a stream may begin with from before its time
-	chunkChanges   = 512     // that are read from the journal before they are written: while a client is slow, nobody reads
-	chunkBytes     = 1 << 20 // the same, where changes are big
+	tailMax        = 10_000  // the maximum of earlier changes that a stream can begin with
+	chunkChanges   = 512     // read from the journal at a time and then written, so that a slow client blocks no journal reader
+	chunkBytes     = 1 << 20 // the same limit in bytes, for big changes
 	pageChangesMax = 1000
-	pageBytesMax   = 8 << 20 // of one page of the journal; it is held in memory
-	tailWindow     = 1024    // changes that the search for the last ones of an entity begins with
+	pageBytesMax   = 8 << 20 // of one page of the journal, which is held in memory
+	tailWindow     = 1024    // the first window, in changes, of the search for the last changes of an entity
 )
 
 type eventsIn struct {
-	LastEventID int64  `header:"Last-Event-ID" default:"-1" minimum:"-1" doc:"The last sequence that the client has; browsers send it by themselves. It wins over after and tail"`
-	After       int64  `query:"after" default:"-1" minimum:"-1" doc:"Everything after this sequence; 0 is from the beginning. Without a place to begin: only what comes"`
-	Tail        int    `query:"tail" minimum:"0" maximum:"10000" doc:"Begin with the last so many"`
+	LastEventID int64  `header:"Last-Event-ID" default:"-1" minimum:"-1" doc:"The last sequence that the client has; browsers send it automatically. It takes precedence over after and tail"`
+	After       int64  `query:"after" default:"-1" minimum:"-1" doc:"All changes after this sequence; 0: from the beginning. Without any starting point: only new changes"`
+	Tail        int    `query:"tail" minimum:"0" maximum:"10000" doc:"Begin with this many earlier changes"`
 	Entity      string `query:"entity" maxLength:"128" pattern:"^[a-z][a-z0-9_-]*/[A-Za-z0-9_][A-Za-z0-9._-]*(/[A-Za-z0-9_][A-Za-z0-9._-]*)?$" example:"control/coder" doc:"Only this entity"`
 }
 
-// events is the journal as a stream.
+// events serves the journal as a stream.
 func (s *Server) events(w http.ResponseWriter, r *http.Request, in *eventsIn) {
 	if err := s.enter(); err != nil {
 		api.ProblemOf(err).Write(w)
@@ -56,7 +56,7 @@ func (s *Server) events(w http.ResponseWriter, r *http.Request, in *eventsIn) {
 		return
 	}
 	watch := &watcher{s: s, out: out, feed: f, place: place, entity: in.Entity}
-	// An id of its own, so that who is cut off before the first change comes back to this place.
+	// The id without data lets a client that is cut off before the first change resume here.
 	if err := out.send([]byte("id: " + strconv.FormatUint(place, 10) + "\n\n")); err != nil {
 		return
 	}
@@ -65,7 +65,7 @@ func (s *Server) events(w http.ResponseWriter, r *http.Request, in *eventsIn) {
 	}
 }
 
-// place is the sequence after which a stream begins, and the journal's last.
+// place returns the sequence after which a stream begins, and the journal's last sequence.
 func (s *Server) place(ctx context.Context, in *eventsIn) (place, head uint64, err error) {
 	head, _, err = s.engine.Journal().Head(ctx)
 	if err != nil {
@@ -77,8 +77,8 @@ func (s *Server) place(ctx context.Context, in *eventsIn) (place, head uint64, e
 	case in.After >= 0 && in.Tail > 0:
 		return 0, 0, &api.Problem{
 			Title: http.StatusText(http.StatusUnprocessableEntity), Status: http.StatusUnprocessableEntity,
-			Detail: "after and tail name two places to begin at; give one",
-			Errors: []api.Fault{{Message: "not together with after", Location: "query.tail", Value: in.Tail}},
+			Detail: "after and tail are two starting points; give only one",
+			Errors: []api.Fault{{Message: "cannot be combined with after", Location: "query.tail", Value: in.Tail}},
 		}
 	case in.After >= 0:
 		place = uint64(in.After)
@@ -94,13 +94,13 @@ func (s *Server) place(ctx context.Context, in *eventsIn) (place, head uint64, e
 		place = head
 	}
 	if place > head {
-		return 0, 0, api.NewProblem(http.StatusGone, "the journal ends at %d, and there is nothing after %d: this is not the journal that you have read; begin anew with after=0", head, place)
+		return 0, 0, api.NewProblem(http.StatusGone, "the journal ends at %d, before the requested %d: it is not the journal that you read earlier; start again with after=0", head, place)
 	}
 	return place, head, nil
 }
 
-// last reads the last n changes of an entity, or of all, in order. It looks backwards in
-// windows that grow, so that it reads no more than it must.
+// last reads the last n changes of an entity, or of all entities, in order. It searches backwards in
+// growing windows, so that it reads no more than necessary.
 func (s *Server) last(ctx context.Context, n int, entity string, head uint64) ([]journal.Change, error) {
 	var found []journal.Change
 	window := uint64(n)
@@ -122,16 +122,17 @@ func (s *Server) last(ctx context.Context, n int, entity string, head uint64) ([
 	return found[max(0, len(found)-n):], nil
 }
 
-// watcher is one who reads the journal as it grows.
+// watcher is a client that follows the journal.
 type watcher struct {
 	s      *Server
 	out    *sse
 	feed   *feed
-	place  uint64 // everything up to here was told
-	entity string // of interest; empty: all
+	place  uint64 // the last sequence that was sent
+	entity string // empty: all
 }
 
-// run tells until the client has gone (then without an error), or until it has to say why it stops.
+// run sends changes until the client is gone (it then returns nil), or returns why it ends the
+// stream.
 func (t *watcher) run(ctx context.Context) error {
 	for !t.feed.holds(t.place) {
 		if err := t.history(ctx); err != nil {
@@ -146,16 +147,16 @@ func (t *watcher) run(ctx context.Context) error {
 			return err
 		}
 		if t.tell(frames) != nil {
-			return nil // the line is cut: there is nobody to be told anything
+			return nil // the client is gone
 		}
 		if len(frames) > 0 && ctx.Err() == nil {
-			continue // there may be more already; who sends always must still notice that we stop
+			continue // there may be more already; a busy sender must still notice that the server stops
 		}
 		select {
 		case <-bell:
 		case <-ping.C:
 			if t.out.send(pingMessage) != nil {
-				return nil // the same
+				return nil // the client is gone
 			}
 		case <-t.s.ctx.Done():
 			return loop.ErrClosed
@@ -165,7 +166,7 @@ func (t *watcher) run(ctx context.Context) error {
 	}
 }
 
-// tell writes what is of interest and flushes it at once.
+// tell writes the frames that match the entity and flushes them at once.
 func (t *watcher) tell(frames []frame) error {
 	wrote := false
 	for _, f := range frames {
@@ -184,8 +185,8 @@ func (t *watcher) tell(frames []frame) error {
 	return t.out.flush()
 }
 
-// history tells a chunk of what the journal holds. It is read first and written then, so
-// that a slow client keeps no reader of the journal waiting.
+// history sends a chunk of the journal. It first reads and then writes, so that a slow client blocks
+// no journal reader.
 func (t *watcher) history(ctx context.Context) error {
 	j := t.s.engine.Journal()
 	head, _, err := j.Head(ctx)
@@ -208,7 +209,7 @@ func (t *watcher) history(ctx context.Context) error {
 		return err
 	}
 	if len(frames) < chunkChanges && bytes < chunkBytes {
-		t.place = head // the rest, up to there, is of no interest
+		t.place = head // the changes up to head do not match the entity
 	}
 	if t.s.ctx.Err() != nil {
 		return loop.ErrClosed
@@ -216,10 +217,10 @@ func (t *watcher) history(ctx context.Context) error {
 	return nil
 }
 
-// errCut says that the client has gone: there is nobody to be told anything.
+// errCut says that the client is gone, so nothing can be sent any more.
 var errCut = errors.New("the line is cut")
 
-// stillThere drops an error that there is nobody to tell.
+// stillThere drops errors that occur after the client is gone.
 func stillThere(ctx context.Context, err error) error {
 	if ctx.Err() == nil && !errors.Is(err, errCut) {
 		return err
@@ -228,13 +229,13 @@ func stillThere(ctx context.Context, err error) error {
 }
 
 type journalIn struct {
-	After  int64  `query:"after" default:"-1" minimum:"-1" doc:"Everything after this sequence; without it from the beginning"`
-	Limit  int    `query:"limit" default:"1000" minimum:"1" maximum:"1000" doc:"At most so many; fewer where they are big"`
+	After  int64  `query:"after" default:"-1" minimum:"-1" doc:"All changes after this sequence; without it from the beginning"`
+	Limit  int    `query:"limit" default:"1000" minimum:"1" maximum:"1000" doc:"The maximum number of changes; a page has fewer if they are big"`
 	Entity string `query:"entity" maxLength:"128" pattern:"^[a-z][a-z0-9_-]*/[A-Za-z0-9_][A-Za-z0-9._-]*(/[A-Za-z0-9_][A-Za-z0-9._-]*)?$" example:"control/coder" doc:"Only this entity"`
-	Tail   int    `query:"tail" minimum:"0" maximum:"1000" doc:"The last so many instead"`
+	Tail   int    `query:"tail" minimum:"0" maximum:"1000" doc:"The last changes instead, this many"`
 }
 
-// journal is one page of the journal.
+// journal serves one page of the journal.
 func (s *Server) journal(ctx context.Context, in *journalIn) (*api.Page, error) {
 	head, _, err := s.engine.Journal().Head(ctx)
 	if err != nil {
@@ -245,8 +246,8 @@ func (s *Server) journal(ctx context.Context, in *journalIn) (*api.Page, error) 
 		if in.After >= 0 {
 			return nil, &api.Problem{
 				Title: http.StatusText(http.StatusUnprocessableEntity), Status: http.StatusUnprocessableEntity,
-				Detail: "after and tail name two places to begin at; give one",
-				Errors: []api.Fault{{Message: "not together with after", Location: "query.tail", Value: in.Tail}},
+				Detail: "after and tail are two starting points; give only one",
+				Errors: []api.Fault{{Message: "cannot be combined with after", Location: "query.tail", Value: in.Tail}},
 			}
 		}
 		last, err := s.last(ctx, min(in.Tail, in.Limit), in.Entity, head)
@@ -269,7 +270,7 @@ func (s *Server) journal(ctx context.Context, in *journalIn) (*api.Page, error) 
 	return page, nil
 }
 
-// newest shows changes, leaving out the oldest where they are too big together.
+// newest converts changes, leaving out the oldest if they are too big together.
 func newest(changes []journal.Change) []api.Change {
 	first, bytes := len(changes), 0
 	for first > 0 && bytes < pageBytesMax {

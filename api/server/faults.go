@@ -7,10 +7,10 @@ import (
 	"github.com/fairlead-dev/fairlead/api"
 )
 
-const faultsMax = 32 // of one request; more of them teach nobody more
+const faultsMax = 32 // of one request; a longer list does not help the caller
 
-// inOurWords makes a Problem of what huma found wrong with a request, and shortens what it
-// shows back. It is a huma.Transformer.
+// inOurWords turns the faults that huma found in a request into a Problem, and shortens the values
+// in it. It is a huma.Transformer.
 func inOurWords(_ huma.Context, _ string, v any) (any, error) {
 	found, ok := v.(*huma.ErrorModel)
 	if !ok {
@@ -36,7 +36,7 @@ func inOurWords(_ huma.Context, _ string, v any) (any, error) {
 	return p, nil
 }
 
-// shown is a value that is small enough to be shown back.
+// shown returns the value if it is small enough for an answer.
 func shown(v any) any {
 	switch v := v.(type) {
 	case nil, bool, float64, int64, uint64:

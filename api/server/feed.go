@@ -15,17 +15,17 @@ import (
 )
 
 const (
-	// feedChangesMax is how far behind a watcher may fall before its stream is closed; it
-	// then resumes from the journal. It costs memory once, not once a watcher.
+	// feedChangesMax is how far a watcher may fall behind before its stream is closed; it then resumes
+	// from the journal. The memory is shared by all watchers.
 	feedChangesMax = 4096
-	feedBytesMax   = 16 << 20 // the same, where changes are big: one may have 1 MiB
+	feedBytesMax   = 16 << 20 // the same limit in bytes: one change may have 1 MiB
 
-	// gatherFor is how long a change waits for those that were made with it, so that a
-	// storm is one write for each watcher in so long. The first after a silence waits for nobody.
+	// gatherFor is how long a change waits for others, so that a burst is one write for each watcher and
+	// millisecond. The first change after a pause is sent at once.
 	gatherFor = time.Millisecond
 )
 
-// frame is one change as it goes over the wire.
+// frame is one change in the form in which it is sent.
 type frame struct {
 	seq    uint64
 	entity string
@@ -36,35 +36,35 @@ func frameOf(c journal.Change) frame {
 	return frame{seq: c.Seq, entity: c.Entity, wire: message("change", fmt.Sprint(c.Seq), api.ChangeOf(c))}
 }
 
-// feed keeps the newest changes, encoded once for everybody. Watchers read it at their own
-// pace and are never waited for.
+// feed keeps the newest changes, each encoded once for all watchers. Watchers read at their own
+// pace; the feed never waits for them.
 type feed struct {
-	ended chan struct{} // closed when run is over
+	ended chan struct{} // closed when run has ended
 
 	mu      sync.Mutex
-	frames  []frame // in order; those after base, all of them
+	frames  []frame // all changes after base, in order
 	base    uint64
 	bytes   int
-	bell    chan struct{} // closed when there is more
+	bell    chan struct{} // closed when there are new frames
 	ringing bool
-	rang    time.Time // when it was last closed
-	over    error     // why nothing more comes
+	rang    time.Time // when bell was last closed
+	over    error     // why the feed has ended
 }
 
-// newFeed is empty, and begins after a sequence.
+// newFeed returns an empty feed that begins after a sequence.
 func newFeed(after uint64) *feed {
 	return &feed{base: after, bell: make(chan struct{}), ended: make(chan struct{})}
 }
 
-// errLagged ends the stream of a watcher who reads too slowly.
-var errLagged = fmt.Errorf("this watcher fell more than %d changes behind; ask again after the last sequence that it has", feedChangesMax)
+// errLagged ends the stream of a watcher that reads too slowly.
+var errLagged = fmt.Errorf("this watcher fell more than %d changes behind; reconnect with the last sequence that it has", feedChangesMax)
 
-// run takes changes until ctx ends or there are no more.
+// run takes changes until ctx ends or the source ends.
 func (f *feed) run(ctx context.Context, changes func(context.Context, uint64, string) iter.Seq2[journal.Change, error]) {
 	defer close(f.ended)
 	last := f.base
 	for {
-		err := loop.ErrClosed // a source that ends without a word, or ctx
+		err := loop.ErrClosed // the source ended without an error, or ctx ended
 		for c, fault := range changes(ctx, last, "") {
 			if fault != nil {
 				err = fault
@@ -74,7 +74,7 @@ func (f *feed) run(ctx context.Context, changes func(context.Context, uint64, st
 			last = c.Seq
 		}
 		if errors.Is(err, loop.ErrLagged) && ctx.Err() == nil {
-			continue // we were too slow ourselves: the journal has what we missed
+			continue // the feed itself was too slow; the missed changes are in the journal
 		}
 		if ctx.Err() != nil {
 			err = loop.ErrClosed
@@ -87,7 +87,7 @@ func (f *feed) run(ctx context.Context, changes func(context.Context, uint64, st
 func (f *feed) add(fr frame) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.frames = append(f.frames, fr) // behind what readers hold: they never see it change
+	f.frames = append(f.frames, fr) // appends after the frames that readers have; those never change
 	f.bytes += len(fr.wire)
 	for len(f.frames) > feedChangesMax || f.bytes > feedBytesMax && len(f.frames) > 1 {
 		f.base = f.frames[0].seq
@@ -110,7 +110,7 @@ func (f *feed) ring() {
 	f.ringNow()
 }
 
-// ringNow must be called with mu held.
+// ringNow wakes the readers. mu must be held.
 func (f *feed) ringNow() {
 	f.ringing, f.rang = false, time.Now()
 	if f.over == nil {
@@ -129,16 +129,16 @@ func (f *feed) end(err error) {
 	close(f.bell)
 }
 
-// failed says whether it ended for a reason that need not be there the next time.
+// failed reports whether the feed ended for a reason that may not recur.
 func (f *feed) failed() bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.over != nil && !errors.Is(f.over, loop.ErrClosed)
 }
 
-// since gives the changes after a sequence, and a bell that rings when there are more. The
-// error is errLagged where not all of them are kept any more; what has ended says why once
-// everything was taken.
+// since returns the changes after a sequence, and a channel that is closed when there are more. The
+// error is errLagged if some of them are no longer kept. A feed that has ended returns its reason
+// after the last change.
 func (f *feed) since(seq uint64) ([]frame, <-chan struct{}, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -153,7 +153,7 @@ func (f *feed) since(seq uint64) ([]frame, <-chan struct{}, error) {
 	return frames, f.bell, nil
 }
 
-// holds says whether every change after a sequence is here.
+// holds reports whether the feed has every change after a sequence.
 func (f *feed) holds(seq uint64) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -60,7 +60,7 @@ func TestForeignAgentByTheBook(t *testing.T) {
 			told = append(told, fmt.Sprintf("%d %s", e.N, e.Text))
 		}
 	}
-	if want := "1 What do you see?|2 A fault in main.go.|3 Can you mend it?|4 It is mended."; err != nil || strings.Join(told, "|") != want {
+	if want := "1 What do you see?|2 A fault in main.go.|3 Can you fix it?|4 It is fixed."; err != nil || strings.Join(told, "|") != want {
 		t.Errorf("%q, %v", told, err)
 	}
 }

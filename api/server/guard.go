@@ -17,9 +17,9 @@ import (
 	"github.com/fairlead-dev/fairlead/controller/seam"
 )
 
-// straight refuses a path that is not what it says: with "..", "." or nothing between two
-// slashes. A redirect to where it leads would answer another question than was asked. What is
-// percent-encoded is part of a name, and a route's to judge.
+// straight refuses paths with "..", "." or an empty name. A redirect to the cleaned path would
+// answer another request than the client sent. Percent-encoded characters are part of a name, and
+// the routes check them.
 func straight(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		asked := r.URL.EscapedPath()
@@ -28,34 +28,34 @@ func straight(next http.Handler) http.Handler {
 			clean += "/"
 		}
 		if asked != "" && asked != clean {
-			api.NewProblem(http.StatusNotFound, "there is no %s; no name is empty, \".\" or \"..\"", api.Shorten(asked)).Write(w)
+			api.NewProblem(http.StatusNotFound, "there is no %s; a name in a path cannot be empty, \".\" or \"..\"", api.Shorten(asked)).Write(w)
 			return
 		}
 		next.ServeHTTP(w, r)
 	})
 }
 
-// door is how somebody came in.
+// door is the way by which a request came in.
 type door string
 
 const (
 	doorSocket door = "socket"
-	doorPage   door = "page"  // with the cookie
-	doorToken  door = "token" // with the header
+	doorPage   door = "page"  // TCP with the cookie
+	doorToken  door = "token" // TCP with the header
 )
 
 type doorKey struct{}
 
-// entered notes by which door a request came in.
+// entered records by which door a request came in.
 func entered(by door, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		next.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), doorKey{}, by)))
 	})
 }
 
-// actor is who asks, as the journal will tell it. Whoever has the token or the user id is
-// taken for the person whose daemon this is, but who runs in a session of ours is its agent,
-// and who cannot be looked at may be any of them.
+// actor is the caller as recorded in the journal. A caller with the token or the user id counts as
+// the person who runs the daemon. A caller that runs in a Fairlead session is that session's agent,
+// and a caller that cannot be inspected may be any agent.
 func (s *Server) actor(ctx context.Context) seam.Actor {
 	switch is := callerIn(ctx); {
 	case is.session != "":
@@ -74,17 +74,17 @@ func (s *Server) actor(ctx context.Context) seam.Actor {
 }
 
 const (
-	// CookieName is the cookie that the page shows. Cookies do not know ports, so beside it
-	// stands one with our port in its name: two daemons on one machine do not log each other out.
+	// CookieName is the cookie of the page. Cookies are not separated by port, so a second cookie has
+	// our port in its name: two daemons on one machine do not log each other out.
 	CookieName = "fairlead_token"
 
-	cookiesMax = 8 // with our name; more of them is somebody trying
+	cookiesMax = 8 // cookies with our name that are checked; a client with more of them is guessing
 
 	apiPolicy = "default-src 'none'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'"
 )
 
-// headers are what every answer carries, whatever it is. A bug in one request ends that
-// request: it is logged with all that is known of it, and the daemon goes on.
+// headers sets the headers that every answer has. A panic in a handler ends only its request: it is
+// logged with its stack, and the daemon continues.
 func (s *Server) headers(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		h := w.Header()
@@ -104,16 +104,16 @@ func (s *Server) headers(next http.Handler) http.Handler {
 			default:
 				s.log.Error("a bug ended a request", "method", r.Method, "path", r.URL.Path, "bug", bug, "stack", string(debug.Stack()))
 				if noted.begun {
-					panic(http.ErrAbortHandler) // a cut answer must not look like a whole one
+					panic(http.ErrAbortHandler) // a client must not take a cut answer for a complete one
 				}
-				api.NewProblem(http.StatusInternalServerError, "this is a bug in fairlead; its log says more").Write(w)
+				api.NewProblem(http.StatusInternalServerError, "this is a bug in fairlead; see its log for details").Write(w)
 			}
 		}()
 		next.ServeHTTP(noted, r)
 	})
 }
 
-// begun remembers whether anything of an answer was sent.
+// begun records whether any part of an answer was sent.
 type begun struct {
 	http.ResponseWriter
 	begun bool
@@ -132,18 +132,18 @@ func (b *begun) Write(p []byte) (int, error) {
 // Unwrap is for http.ResponseController.
 func (b *begun) Unwrap() http.ResponseWriter { return b.ResponseWriter }
 
-// guard lets in who is addressed to us, comes from no other site and knows the token.
+// guard accepts requests that name this server as host, come from no other site and have the token.
 func (s *Server) guard(next http.Handler) http.Handler {
 	cross := http.NewCrossOriginProtection()
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if !s.addressed(r) {
 			sendAway(w)
-			api.NewProblem(http.StatusMisdirectedRequest, "this is fairlead, and it is not called %q; use the address that `fairlead up` printed", api.Shorten(r.Host)).Write(w)
+			api.NewProblem(http.StatusMisdirectedRequest, "this fairlead server does not answer to the host name %q; use the address that `fairlead up` printed", api.Shorten(r.Host)).Write(w)
 			return
 		}
 		if cross.Check(r) != nil || !fromHere(r) {
 			sendAway(w)
-			api.NewProblem(http.StatusForbidden, "a page of another site asked; only fairlead's own page and programs with the token may").Write(w)
+			api.NewProblem(http.StatusForbidden, "a page of another site sent this request; only fairlead's own page and programs with the token may do so").Write(w)
 			return
 		}
 		if given, ok := loginToken(r); ok {
@@ -159,12 +159,12 @@ func (s *Server) guard(next http.Handler) http.Handler {
 	})
 }
 
-// sendAway closes the connection after the answer: who is not let in keeps no place that
-// somebody with the token could want.
+// sendAway closes the connection after the answer, so that a refused client does not occupy a
+// connection.
 func sendAway(w http.ResponseWriter) { w.Header().Set("Connection", "close") }
 
-// addressed says whether the request names us. A name that somebody else made point to
-// loopback (DNS rebinding) is not ours.
+// addressed reports whether the request names this server as its host. A foreign name that resolves
+// to loopback (DNS rebinding) does not count.
 func (s *Server) addressed(r *http.Request) bool {
 	host, port, err := net.SplitHostPort(r.Host)
 	if err != nil {
@@ -187,9 +187,9 @@ func (s *Server) addressed(r *http.Request) bool {
 	return err == nil && ip.Zone() == "" && ip.Unmap().IsLoopback()
 }
 
-// fromHere says whether a request comes from our own page or from no page at all. Another
-// program's page on this machine counts as the same site to a browser, so a site is not
-// enough. Opening the page by a link is harmless wherever the link stands.
+// fromHere reports whether a request comes from our own page or from no page at all. To a browser,
+// another program's page on this machine is the same site, so the origin must match as well. Opening
+// the page by a link is harmless from every site.
 func fromHere(r *http.Request) bool {
 	if origin := r.Header.Get("Origin"); origin != "" {
 		u, err := url.Parse(origin)
@@ -206,7 +206,7 @@ func fromHere(r *http.Request) bool {
 	}
 }
 
-// known says by which door somebody with the token comes in.
+// known returns the door of a caller that has the token.
 func (s *Server) known(r *http.Request) (door, bool) {
 	if given := r.Header.Get("Authorization"); given != "" {
 		scheme, token, _ := strings.Cut(given, " ")
@@ -227,13 +227,13 @@ func (s *Server) known(r *http.Request) (door, bool) {
 	return "", false
 }
 
-// isToken compares in a time that tells nothing about how much of it was right.
+// isToken compares in constant time.
 func (s *Server) isToken(given string) bool {
 	sum := sha256.Sum256([]byte(given))
 	return subtle.ConstantTimeCompare(sum[:], s.token[:]) == 1 && !s.closed
 }
 
-// loginToken is the token in the link that `fairlead up` printed.
+// loginToken returns the token in the link that `fairlead up` printed.
 func loginToken(r *http.Request) (string, bool) {
 	if r.URL.Path != "/" || r.Method != http.MethodGet {
 		return "", false
@@ -242,11 +242,11 @@ func loginToken(r *http.Request) (string, bool) {
 	return q.Get("token"), q.Has("token")
 }
 
-// login makes a cookie of the token, and takes it out of the address bar.
+// login sets the cookie from the token, and redirects to remove the token from the address bar.
 func (s *Server) login(w http.ResponseWriter, r *http.Request, given string) {
 	if !s.isToken(given) {
 		sendAway(w)
-		writePage(w, http.StatusUnauthorized, pageOld)
+		writePage(w, http.StatusUnauthorized, pageOldToken)
 		return
 	}
 	names := []string{CookieName}
@@ -262,13 +262,13 @@ func (s *Server) login(w http.ResponseWriter, r *http.Request, given string) {
 	w.WriteHeader(http.StatusSeeOther)
 }
 
-// unknown answers who has no token: a person with a page, a program with a problem.
+// unknown answers a caller without the token: a page for browsers, a problem for programs.
 func (s *Server) unknown(w http.ResponseWriter, r *http.Request) {
 	sendAway(w)
 	w.Header().Set("WWW-Authenticate", `Bearer realm="fairlead"`)
 	if r.URL.Path == "/" && (r.Method == http.MethodGet || r.Method == http.MethodHead) {
-		writePage(w, http.StatusUnauthorized, pageStranger)
+		writePage(w, http.StatusUnauthorized, pageNoToken)
 		return
 	}
-	api.NewProblem(http.StatusUnauthorized, "fairlead does not know you: send `Authorization: Bearer TOKEN` with the token of the link that `fairlead up` printed, or use the command line, which needs none").Write(w)
+	api.NewProblem(http.StatusUnauthorized, "the token is missing or wrong: send `Authorization: Bearer TOKEN` with the token of the link that `fairlead up` printed, or use the command line, which needs none").Write(w)
 }

@@ -44,7 +44,7 @@ func (s *Server) why(ctx context.Context, in *agentIn) (*view.WhyView, error) {
 	return &view, err
 }
 
-// order is a route that wants one of the seed's four words of an agent.
+// order is a route that sets an agent's desired_state.
 func order(desired string) adder {
 	return answer(func(s *Server, ctx context.Context, in *orderIn) (*api.Commanded, error) {
 		if err := mayOrder(ctx, "wanted_"+desired, in.Name); err != nil {
@@ -55,7 +55,7 @@ func order(desired string) adder {
 	})
 }
 
-// orders are the verbs and what they make of desired_state.
+// orders are the verbs and the desired_state that each sets.
 var orders = map[api.Verb]string{
 	api.Start: control.WordContinuous, api.Stop: control.WordPause, api.Once: control.WordRunOnce, api.Cleanup: control.WordRunCleanup,
 }
@@ -74,7 +74,7 @@ func hold(on bool) adder {
 
 type downIn struct {
 	Body *struct {
-		Now bool `json:"now,omitempty" doc:"End the sessions that run instead of letting them finish"`
+		Now bool `json:"now,omitempty" doc:"End running sessions instead of letting them finish"`
 	}
 }
 

@@ -13,18 +13,18 @@ import (
 	"github.com/fairlead-dev/fairlead/view"
 )
 
-// outsideMax is how many files outside of a workspace are named one by one.
+// outsideMax is how many files outside of a workspace are listed by name.
 const outsideMax = 5
 
-// hints are what is worth a second look in a call, each with the calls that it is about. They are
-// read off the call itself by the parser that judges calls, never off what the program says of it,
-// and what the parser cannot see is not guessed at: no hint is no all-clear.
+// hints point out what a person should check in a call, with the patterns of the calls that each
+// applies to. They come from the parser that judges calls, never from the program's description. The
+// parser does not see everything: a call without hints is not known to be safe.
 var hints = []struct {
 	words string
 	calls []policy.Pattern
 }{
 	{"it deletes files", patterns("Bash(rm *)", "Bash(rmdir *)", "Bash(unlink *)", "Bash(shred *)", "Bash(truncate *)", "Bash(git clean *)", "Bash(git reset --hard*)", "Bash(git rm *)", "Bash(find * -delete*)")},
-	{"it goes to the network", patterns(
+	{"it accesses the network", patterns(
 		"WebFetch", "WebSearch", "Bash(curl *)", "Bash(wget *)", "Bash(ssh *)", "Bash(scp *)", "Bash(rsync *)", "Bash(nc *)", "Bash(git push *)", "Bash(git fetch *)", "Bash(git pull *)", "Bash(git clone *)",
 		"Bash(npm install *)", "Bash(npm i *)", "Bash(npm ci *)", "Bash(npx *)", "Bash(pip install *)", "Bash(pip3 install *)", "Bash(cargo install *)", "Bash(go get *)", "Bash(go install *)", "Bash(apt *)", "Bash(apt-get *)", "Bash(brew *)",
 	)},
@@ -43,7 +43,7 @@ func patterns(texts ...string) []policy.Pattern {
 	return list
 }
 
-// hintsOf is what a person should look at before answering a question.
+// hintsOf returns what a person should check before answering a question.
 func hintsOf(q *view.QuestionView) []string {
 	if q.Kind != string(question.Permission) {
 		return nil
@@ -53,11 +53,11 @@ func hintsOf(q *view.QuestionView) []string {
 	call := policy.Call{Tool: q.Tool, Input: input, Dir: q.Workspace}
 	where := policy.Where{Repo: q.Workspace}
 	if q.Call != "" && !readable && (strings.HasSuffix(q.Call, "…") || strings.HasSuffix(q.Call, "(cut)")) {
-		list = append(list, "not all of the call is shown: it is too long")
+		list = append(list, "the call is too long and is not shown completely")
 	}
 	if filepath.IsAbs(q.Workspace) {
 		for _, hint := range hints {
-			// As denials they match whatever is called within the call, however deep.
+			// As denials, the patterns match commands at any depth within the call.
 			if verdict, rule := policy.Answer(nil, hint.calls, call, nil, where, dispatchfolder.Disk{}); verdict == "deny" && !strings.HasPrefix(rule, "X10") {
 				list = append(list, hint.words)
 			}
@@ -65,15 +65,15 @@ func hintsOf(q *view.QuestionView) []string {
 	}
 	outside := outsideOf(q, call, where, readable)
 	for _, path := range outside[:min(len(outside), outsideMax)] {
-		list = append(list, "outside of its workspace: "+path)
+		list = append(list, "outside the agent's workspace: "+path)
 	}
 	if len(outside) > outsideMax {
-		list = append(list, "and other files outside of its workspace")
+		list = append(list, "and other files outside the agent's workspace")
 	}
 	return list
 }
 
-// argsOf are a call's arguments: as JSON, or the one that matters as plain text.
+// argsOf returns a call's arguments: JSON, or the one relevant argument as plain text.
 func argsOf(q *view.QuestionView) (args json.RawMessage, readable bool) {
 	text := strings.TrimSpace(q.Call)
 	if json.Valid([]byte(text)) && strings.HasPrefix(text, "{") {
@@ -95,11 +95,11 @@ func argsOf(q *view.QuestionView) (args json.RawMessage, readable bool) {
 	return api.Encode(map[string]string{name: text}), true
 }
 
-// fileTools are the tools whose arguments name one file that they change or read.
+// fileTools are the tools whose arguments name one file to change or read.
 var fileTools = []string{"Write", "Edit", "MultiEdit", "NotebookEdit", "Read"}
 
-// outsideOf are the files of a call that lie outside of the workspace, as far as they are known:
-// those that the program names, those in the arguments, and those that a command is known to write.
+// outsideOf returns the known files of a call that are outside of the workspace: those that the
+// program names, those in the arguments, and those that a command is known to write.
 func outsideOf(q *view.QuestionView, call policy.Call, where policy.Where, readable bool) []string {
 	if !filepath.IsAbs(q.Workspace) {
 		return nil
@@ -121,7 +121,7 @@ func outsideOf(q *view.QuestionView, call policy.Call, where policy.Where, reada
 			continue
 		}
 		if !filepath.IsAbs(path) {
-			path = q.Workspace + "/" + path // not joined: ".." behind a link leads elsewhere
+			path = q.Workspace + "/" + path // not filepath.Join: ".." after a symbolic link leads elsewhere
 		}
 		outside = appendOutside(outside, root, endOf(path))
 	}
@@ -142,7 +142,7 @@ func appendOutside(list []string, root, path string) []string {
 	return append(list, path)
 }
 
-// endOf is where a path ends; where that cannot be known, the path itself.
+// endOf resolves a path; if that is impossible, it returns the path unchanged.
 func endOf(path string) string {
 	if file, err := (dispatchfolder.Disk{}).Look(path); err == nil {
 		return file.Path

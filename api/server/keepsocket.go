@@ -9,11 +9,11 @@ import (
 	"time"
 )
 
-const socketLook = time.Second // how soon a socket that vanished is made again; a look is one call of the kernel
+const socketLook = time.Second // how often the socket is checked; a check is one system call
 
-// KeepSocket listens as ListenSocket does, and listens anew where the socket vanished: a
-// logout takes the runtime folder away, and whoever comes back finds the daemon again. Each
-// new place is told to moved before anybody is let in there; connections that are open stay.
+// KeepSocket listens like ListenSocket, and listens again if the socket vanishes: a logout removes
+// the runtime folder, and the next login finds the daemon again. moved is called with each new path
+// before connections are accepted there. Open connections are not affected.
 func KeepSocket(dir string, log *slog.Logger, moved func(path string) error) (net.Listener, error) {
 	first, err := ListenSocket(dir)
 	if err != nil {
@@ -25,7 +25,7 @@ func KeepSocket(dir string, log *slog.Logger, moved func(path string) error) (ne
 	return k, nil
 }
 
-// keptSocket is the daemon's socket, wherever it is at the moment.
+// keptSocket is the daemon's socket at its current path.
 type keptSocket struct {
 	dir   string
 	log   *slog.Logger
@@ -38,10 +38,10 @@ type keptSocket struct {
 
 	mu   sync.Mutex
 	now  *ownSocket
-	told bool // that it cannot be made again
+	told bool // the failure to make it again was logged
 }
 
-// take lets callers in at a new place.
+// take accepts connections at a new path.
 func (k *keptSocket) take(at *ownSocket) {
 	k.mu.Lock()
 	k.now, k.told = at, false
@@ -50,7 +50,7 @@ func (k *keptSocket) take(at *ownSocket) {
 		for {
 			c, err := at.Accept()
 			if err != nil {
-				return // it was closed: the folder is gone, or we go
+				return // closed: the socket was replaced, or the server stops
 			}
 			select {
 			case k.came <- c:
@@ -62,7 +62,7 @@ func (k *keptSocket) take(at *ownSocket) {
 	})
 }
 
-// watch looks after the place until we go.
+// watch checks the socket until it is closed.
 func (k *keptSocket) watch() {
 	tick := time.NewTicker(socketLook)
 	defer tick.Stop()
@@ -76,12 +76,12 @@ func (k *keptSocket) watch() {
 			continue
 		}
 		if err := k.again(); err != nil && k.firstTime() {
-			k.log.Warn("the daemon's socket is gone and cannot be made again; verbs find no daemon until it can, and it is tried every second", "error", err)
+			k.log.Warn("the daemon's socket is gone and cannot be created again; commands find no daemon until it can; retrying every second", "error", err)
 		}
 	}
 }
 
-// firstTime says whether this is the first time since it last stood.
+// firstTime reports whether this is the first failure since the socket last existed.
 func (k *keptSocket) firstTime() bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -96,7 +96,7 @@ func (k *keptSocket) at() *ownSocket {
 	return k.now
 }
 
-// again opens the socket where it is to be now.
+// again opens the socket at its current path.
 func (k *keptSocket) again() error {
 	l, err := ListenSocket(k.dir)
 	if err != nil {
@@ -108,23 +108,23 @@ func (k *keptSocket) again() error {
 	}
 	old := k.at()
 	k.take(next)
-	_ = old.Close() // nobody can reach it any more
+	_ = old.Close() // its path no longer exists
 	select {
-	case <-k.closed: // meanwhile, and perhaps before the new one was seen
+	case <-k.closed: // Close was called meanwhile and may not have seen the new one
 		return next.Close()
 	default:
 	}
-	k.log.Info("the daemon's socket had vanished; it was made again", "path", next.path)
+	k.log.Info("the daemon's socket had vanished and was created again", "path", next.path)
 	return nil
 }
 
-// stands says whether the socket is still there, and ours.
+// stands reports whether the socket still exists and is the one that was opened.
 func (s *ownSocket) stands() bool {
 	now, err := os.Lstat(s.path)
 	return err == nil && os.SameFile(now, s.bound)
 }
 
-// Accept gives the next connection, at whatever place.
+// Accept returns the next connection at the current path.
 func (k *keptSocket) Accept() (net.Conn, error) {
 	select {
 	case c := <-k.came:
@@ -134,10 +134,10 @@ func (k *keptSocket) Accept() (net.Conn, error) {
 	}
 }
 
-// Addr is where it listens now.
+// Addr is the current path.
 func (k *keptSocket) Addr() net.Addr { return k.at().Addr() }
 
-// Close stops listening, and returns when nothing of it runs any more.
+// Close stops listening, and returns when all goroutines have ended.
 func (k *keptSocket) Close() error {
 	var err error
 	k.once.Do(func() {

@@ -15,34 +15,34 @@ import (
 	"github.com/fairlead-dev/fairlead/api"
 )
 
-// Exposed says that an address could be reached from other machines.
+// Exposed says that an address is reachable from other machines.
 type Exposed struct{ Addr string }
 
 func (e *Exposed) Error() string {
-	return fmt.Sprintf("fairlead does not listen on %s: other machines could reach it, and for that it needs TLS and accounts, which it does not have yet; "+
-		"listen on 127.0.0.1, and come from elsewhere through a tunnel: ssh -L 7466:127.0.0.1:7466 THIS-MACHINE", e.Addr)
+	return fmt.Sprintf("fairlead does not listen on %s: other machines could reach it, which would need TLS and accounts; fairlead does not have them yet; "+
+		"listen on 127.0.0.1, and connect from other machines through a tunnel: ssh -L 7466:127.0.0.1:7466 THIS-MACHINE", e.Addr)
 }
 
-// PortTaken says that somebody else listens on the port.
+// PortTaken says that another program listens on the port.
 type PortTaken struct {
 	Addr     string
-	Fairlead bool // it is a fairlead, of another repository
+	Fairlead bool // it is the Fairlead of another repository
 }
 
 func (p *PortTaken) Error() string {
 	_, port, _ := net.SplitHostPort(p.Addr)
 	if p.Fairlead {
-		return fmt.Sprintf("the fairlead of another repository listens on %s; give this one a port of its own with `listen:` in fairlead.yaml, or any free one with --listen 127.0.0.1:0", p.Addr)
+		return fmt.Sprintf("the fairlead of another repository listens on %s; give this one its own port with `listen:` in fairlead.yaml, or any free one with --listen 127.0.0.1:0", p.Addr)
 	}
 	return fmt.Sprintf("another program listens on %s (`lsof -i :%s` says which); end it, or take any free port with --listen 127.0.0.1:0", p.Addr, port)
 }
 
-// Listen opens HOST:PORT for TCP; port 0 takes any free one. The host must be loopback:
-// the error is *Exposed where it is not, *PortTaken where somebody is there already.
+// Listen opens HOST:PORT for TCP; port 0 takes any free port. The host must be loopback. The error
+// is *Exposed if it is not, and *PortTaken if another program listens there.
 func Listen(addr string) (net.Listener, error) {
 	host, port, err := net.SplitHostPort(addr)
 	if err != nil {
-		return nil, fmt.Errorf("listen on %q: want HOST:PORT, as in 127.0.0.1:7466", addr)
+		return nil, fmt.Errorf("listen on %q: expected HOST:PORT, as in 127.0.0.1:7466", addr)
 	}
 	if !strings.EqualFold(host, "localhost") {
 		ip, err := netip.ParseAddr(host)
@@ -50,7 +50,7 @@ func Listen(addr string) (net.Listener, error) {
 		case host == "" || err == nil && !ip.Unmap().IsLoopback():
 			return nil, &Exposed{Addr: addr}
 		case err != nil:
-			return nil, fmt.Errorf("listen on %q: %q is not an address of this machine's loopback; use 127.0.0.1:%s", addr, host, port)
+			return nil, fmt.Errorf("listen on %q: %q is not a loopback address of this machine; use 127.0.0.1:%s", addr, host, port)
 		}
 	}
 	l, err := net.Listen("tcp", addr)
@@ -62,14 +62,15 @@ func Listen(addr string) (net.Listener, error) {
 	case err != nil:
 		return nil, fmt.Errorf("listen on %s: %w", addr, err)
 	}
-	if ip, ok := l.Addr().(*net.TCPAddr); !ok || !ip.IP.IsLoopback() { // what "localhost" is, is written in a file
+	if ip, ok := l.Addr().(*net.TCPAddr); !ok || !ip.IP.IsLoopback() { // "localhost" is defined in a file and may be another address
 		l.Close()
 		return nil, &Exposed{Addr: addr}
 	}
 	return l, nil
 }
 
-// isFairlead asks who is there. A fairlead says so to strangers, and nothing else.
+// isFairlead reports whether a Fairlead answers there. It says so to callers without a token, and
+// nothing more.
 func isFairlead(addr string) bool {
 	ctx, cancel := context.WithTimeout(context.Background(), 500*time.Millisecond)
 	defer cancel()

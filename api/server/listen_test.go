@@ -35,7 +35,7 @@ func TestListen(t *testing.T) {
 			t.Errorf("%s: %v", addr, err)
 		}
 	}
-	for addr, words := range map[string]string{"7466": "HOST:PORT", "": "HOST:PORT", "example.com:80": "not an address of this machine", "127.0.0.1:99999": "listen on"} {
+	for addr, words := range map[string]string{"7466": "HOST:PORT", "": "HOST:PORT", "example.com:80": "not a loopback address of this machine", "127.0.0.1:99999": "listen on"} {
 		if _, err := Listen(addr); err == nil || !strings.Contains(err.Error(), words) {
 			t.Errorf("%q: %v, want %q", addr, err, words)
 		}

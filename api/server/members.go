@@ -15,17 +15,18 @@ import (
 )
 
 const (
-	// agentPollsMax bounds the long polls of one agent: one that waits, and a few of which
-	// nobody has noticed yet that their other end is gone.
+	// agentPollsMax bounds the long polls of one agent: one that waits, and a few whose client has gone
+	// without being noticed yet.
 	agentPollsMax = 4
 
-	// pollsMax bounds those of all: they and all streams fit into the connections of a door.
+	// pollsMax bounds the long polls of all agents: together with all streams they fit into one
+	// listener's connections.
 	pollsMax = 1000
 )
 
 type actionsIn struct {
 	Name string `path:"name" maxLength:"64" pattern:"^[a-z0-9][a-z0-9._-]*$" example:"coder" doc:"The agent"`
-	Wait string `query:"wait" maxLength:"8" pattern:"^[0-9]{1,5}(s|ms)$" example:"30s" doc:"How long to wait for one where there is none: 60s at most, not at all where it is left out"`
+	Wait string `query:"wait" maxLength:"8" pattern:"^[0-9]{1,5}(s|ms)$" example:"30s" doc:"How long to wait if there is none: at most 60s; without it, the answer comes at once"`
 }
 
 type confirmIn struct {
@@ -48,54 +49,54 @@ type waitIn struct {
 	Body    api.WaitBody
 }
 
-// memberRoutes are the routes by which agents take part in channels themselves. An agent in a
-// session of ours uses them in its own name; a foreign one is somebody with the token.
+// memberRoutes are the routes by which agents take part in channels. An agent in a Fairlead session
+// uses them in its own name; a foreign agent is a caller with the token.
 func memberRoutes() []route {
 	const get, post = http.MethodGet, http.MethodPost
 	return []route{
 		{
-			"join-turns", post, "/agents/{name}/ready", "As an agent: I am there",
-			"Of an agent with `loop: foreign` (T1). It is queued wherever somebody assigned it while it was away, and has to send heartbeats from now on. Saying it again does no harm.",
+			"join-turns", post, "/agents/{name}/ready", "As an agent: join",
+			"For an agent with `loop: foreign` (T1). The agent is queued in each channel that it was assigned to while it was away, and must send heartbeats from now on. Repeating the request is harmless.",
 			answer((*Server).ready),
 		},
 		{
-			"send-heartbeat", post, "/agents/{name}/heartbeat", "As an agent: I live",
-			"Every `heartbeat_ms`; after `missed_max` of them missed it is OFFLINE and its turn is over (T11). Whatever else it asks in its own name is a heartbeat too, and so is a request that waits for actions.",
+			"send-heartbeat", post, "/agents/{name}/heartbeat", "As an agent: send a heartbeat",
+			"Send one every `heartbeat_ms`. After `missed_max` missed heartbeats the agent is OFFLINE and its turn is over (T11). Each other request in the agent's own name counts as a heartbeat, and so does a request that waits for actions.",
 			answer((*Server).heartbeat),
 		},
 		{
-			"leave-turns", post, "/agents/{name}/leave", "As an agent: I go",
-			"It leaves every queue, and its turn goes to the next (T3, T6, T11). When it comes back, people assign it again.",
+			"leave-turns", post, "/agents/{name}/leave", "As an agent: leave",
+			"The agent leaves every queue, and its turn passes to the next agent (T3, T6, T11). When it returns, people must assign it again.",
 			answer((*Server).left),
 		},
 		{
-			"fetch-actions", get, "/agents/{name}/actions", "As an agent: fetch my actions",
-			"In this order; an action stays in the list until the agent confirms it (`actions/done`), also across a crash of either side: whoever keeps the last `key` does nothing twice. `tell_turn`: it has the turn in `channel`, and `text` is what it is to be told, ready for a model. `tell_message`: a person's message in the middle of that, or to all. `tell_aside`: answer this person, without a turn, with `re`. `tell_go_on`: its turn goes on. `stop_work`: stop what you are saying. With `wait` the answer comes when there is one, or empty after that time.",
+			"fetch-actions", get, "/agents/{name}/actions", "As an agent: fetch actions",
+			"In this order. An action stays in the list until the agent has confirmed it (`actions/done`), also across a crash of either side; an agent that remembers the last `key` does nothing twice. `tell_turn`: the agent has the turn in `channel`, and `text` is the prompt for its model. `tell_message`: a message of a person during the turn, or to all agents. `tell_aside`: answer this person with `re`, without a turn. `tell_go_on`: the agent's turn continues. `stop_work`: stop speaking. With `wait` the answer comes as soon as there is an action, or empty after that time.",
 			polled((*Server).actions),
 		},
 		{
-			"confirm-action", post, "/agents/{name}/actions/done", "As an agent: that action is done",
-			"Of telling: the agent has the text. Of `stop_work`: it has stopped. One that is not in the list any more does no harm.",
+			"confirm-action", post, "/agents/{name}/actions/done", "As an agent: confirm an action",
+			"For a text: the agent has received it. For `stop_work`: it has stopped. Confirming an action that is no longer in the list is harmless.",
 			answer((*Server).confirmAction),
 		},
 		{
-			"say-turn", post, "/channels/{channel}/said", "As an agent: I say",
-			"Under the number of its turn; with `complete` the turn is over. What is said without the turn, or too late, is kept, shown as late, and moves nothing.",
+			"say-turn", post, "/channels/{channel}/said", "As an agent: say something",
+			"With the number of the agent's turn; `complete` ends the turn. A message without the turn, or after its end, is kept and shown as late, and changes no state.",
 			answer((*Server).said),
 		},
 		{
-			"pass-turn", post, "/channels/{channel}/pass", "As an agent: I pass",
-			"The next gets the turn and nothing is posted (T22).",
+			"pass-turn", post, "/channels/{channel}/pass", "As an agent: pass the turn",
+			"The next agent gets the turn, and no message is posted (T22).",
 			answer((*Server).pass),
 		},
 		{
-			"ask-wait", post, "/channels/{channel}/wait", "As an agent: I have to wait",
-			"The turn pauses and the channel waits, for as long as its wait timeout says (T10).",
+			"ask-wait", post, "/channels/{channel}/wait", "As an agent: wait",
+			"The turn pauses and the channel waits, at most for its wait timeout (T10).",
 			answer((*Server).wait),
 		},
 		{
-			"resume-turn", post, "/channels/{channel}/go-on", "As an agent: I go on",
-			"The wait is over; the turn has what time it had left (T12).",
+			"resume-turn", post, "/channels/{channel}/go-on", "As an agent: resume the turn",
+			"The wait is over; the turn continues with the time that it had left (T12).",
 			answer((*Server).goesOn),
 		},
 	}
@@ -124,7 +125,7 @@ func (s *Server) left(ctx context.Context, in *ableIn) (*api.Ordered, error) {
 	return &api.Ordered{Seq: seq}, err
 }
 
-// actions waits for what an agent is to do. It ends when the client goes or the daemon does.
+// actions waits for actions of an agent. It ends when the client is gone or the daemon stops.
 func (s *Server) actions(ctx context.Context, in *actionsIn) (*api.Actions, error) {
 	if err := mayActAs(ctx, "actions", in.Name); err != nil {
 		return nil, err
@@ -152,14 +153,14 @@ func (s *Server) actions(ctx context.Context, in *actionsIn) (*api.Actions, erro
 	return all, err
 }
 
-// waitOf is how long a poll may wait; its pattern is the route's.
+// waitOf parses how long a poll may wait; the route has checked the pattern.
 func waitOf(text string) (time.Duration, error) {
 	if text == "" {
 		return 0, nil
 	}
 	wait, err := time.ParseDuration(text)
 	if err != nil || wait > api.PollMax {
-		p := api.NewProblem(http.StatusUnprocessableEntity, "wait is at most %s; ask again after that", api.PollMax)
+		p := api.NewProblem(http.StatusUnprocessableEntity, "wait is at most %s; repeat the request after that", api.PollMax)
 		p.Errors = []api.Fault{{Message: "more than " + api.PollMax.String(), Location: "query.wait", Value: api.Shorten(text)}}
 		return 0, p
 	}
@@ -180,8 +181,8 @@ func (s *Server) said(ctx context.Context, in *saidIn) (*api.Ordered, error) {
 		return nil, err
 	}
 	if b.Text == "" && !b.Complete && !b.Ended {
-		p := api.NewProblem(http.StatusUnprocessableEntity, "nothing is said: give text, complete or ended")
-		p.Errors = []api.Fault{{Message: "it is empty, and neither complete nor ended is given", Location: "body.text"}}
+		p := api.NewProblem(http.StatusUnprocessableEntity, "the request is empty: give text, complete or ended")
+		p.Errors = []api.Fault{{Message: "text is empty, and neither complete nor ended is given", Location: "body.text"}}
 		return nil, p
 	}
 	seq, err := s.engine.AgentSaid(ctx, view.Speech{
@@ -214,15 +215,15 @@ func (s *Server) goesOn(ctx context.Context, in *turnIn) (*api.Ordered, error) {
 	return &api.Ordered{Seq: seq}, err
 }
 
-// polled is a route whose answer may wait for as long as a poll does: longer than the server
-// gives to a request that only asks.
+// polled is a route whose answer may wait as long as a poll: longer than the server allows for other
+// requests.
 func polled[In, Out any](do func(*Server, context.Context, *In) (*Out, error)) adder {
 	add := answerWithin(api.PollMax+api.AnswerMax, do)
 	return func(s *Server, h huma.API, op huma.Operation) {
 		op.Middlewares = append(op.Middlewares, func(hc huma.Context, next func(huma.Context)) {
 			_, w := humago.Unwrap(hc)
 			rc := http.NewResponseController(w)
-			_ = rc.SetReadDeadline(time.Time{}) // where it cannot be set, the server's own limit holds: it asks again
+			_ = rc.SetReadDeadline(time.Time{}) // if it cannot be set, the server's own limit applies and the client repeats the request
 			_ = rc.SetWriteDeadline(time.Now().Add(api.PollMax + s.waits.answer))
 			next(hc)
 		})
@@ -230,23 +231,23 @@ func polled[In, Out any](do func(*Server, context.Context, *In) (*Out, error)) a
 	}
 }
 
-// polls are the long polls that wait, by agent.
+// polls are the waiting long polls by agent.
 type polls struct {
 	mu  sync.Mutex
 	all int
 	of  map[string]int
 }
 
-// enter counts a poll, or says that there are too many. The names are whoever asks's: there
-// are never more of them than polls.
+// enter counts a poll, or refuses it if there are too many. The names come from callers; there are
+// never more of them than polls.
 func (p *polls) enter(agent string) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	switch {
 	case p.of[agent] >= agentPollsMax:
-		return api.NewProblem(http.StatusTooManyRequests, "%d requests wait for actions of %s already; one is enough, end the others", agentPollsMax, agent)
+		return api.NewProblem(http.StatusTooManyRequests, "%d requests already wait for actions of %s; end some of them, one is enough", agentPollsMax, agent)
 	case p.all >= pollsMax:
-		return api.NewProblem(http.StatusServiceUnavailable, "%d requests wait for actions already, and more are not served; ask without wait, or later", pollsMax)
+		return api.NewProblem(http.StatusServiceUnavailable, "%d requests already wait for actions, which is the limit; ask without wait, or later", pollsMax)
 	}
 	if p.of == nil {
 		p.of = map[string]int{}

@@ -16,27 +16,27 @@ import (
 )
 
 const (
-	outputEvery    = 50 * time.Millisecond // 20 messages a second are as good as live to who reads
+	outputEvery    = 50 * time.Millisecond // 20 messages a second look live to a reader
 	outputBytesMax = 64 << 10              // of one message
 	pieceBytes     = outputBytesMax / 2    // of one read
 
 	rawDefault = 1 << 20
-	rawMax     = 16 << 20 // one answer is held in memory; ask again for the rest
+	rawMax     = 16 << 20 // an answer is held in memory; the client requests the rest with the next one
 	rawQuiet   = 100 * time.Millisecond
 
-	sessionLook = 100 * time.Millisecond // between looks at a session that has no output yet, or no end
-	probeWait   = 25 * time.Millisecond  // for a byte that is there; it comes from memory or a disk
-	probeFirst  = 64 << 10               // bytes: the first step of the search for the end
-	probeExact  = 1 << 10                // bytes: no end is looked for more exactly than this
+	sessionLook = 100 * time.Millisecond // how often a session without output, or without an end, is checked
+	probeWait   = 25 * time.Millisecond  // for a byte that exists; it comes from memory or disk
+	probeFirst  = 64 << 10               // bytes: the first step of the search for the end of the output
+	probeExact  = 1 << 10                // bytes: the precision of the search for the end
 )
 
 type rawIn struct {
 	ID    string `path:"id" maxLength:"134" pattern:"^([a-z0-9][a-z0-9._-]{0,63}|[A-Za-z0-9_][A-Za-z0-9._-]{0,63}@[A-Za-z0-9_][A-Za-z0-9._-]{0,47})-[0-9]{1,20}$" example:"coder-17" doc:"The session: AGENT-NUMBER, or of a step STEP@RUN-NUMBER"`
 	From  int64  `query:"from" minimum:"0" doc:"The offset of the first byte"`
-	Limit int    `query:"limit" default:"1048576" minimum:"1" maximum:"16777216" doc:"At most so many bytes"`
+	Limit int    `query:"limit" default:"1048576" minimum:"1" maximum:"16777216" doc:"The maximum number of bytes"`
 }
 
-// raw gives what a session has said so far, as it is.
+// raw serves a session's output up to now, as bytes.
 func (s *Server) raw(w http.ResponseWriter, r *http.Request, in *rawIn) {
 	body, more, err := s.readOutput(r.Context(), in.ID, in.From, in.Limit)
 	if err != nil {
@@ -50,17 +50,17 @@ func (s *Server) raw(w http.ResponseWriter, r *http.Request, in *rawIn) {
 	h.Set("X-Fairlead-Offset", strconv.FormatInt(in.From, 10))
 	h.Set("X-Fairlead-End", strconv.FormatInt(in.From+int64(len(body)), 10))
 	h.Set("X-Fairlead-Open", strconv.FormatBool(more))
-	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(s.waits.answer)) // where it cannot be set, the server's own holds
+	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(s.waits.answer)) // if it cannot be set, the server's own limit applies
 	w.Write(body)
 }
 
-// readOutput takes what is there, up to a limit, and says whether more may come.
+// readOutput reads the existing output, up to a limit, and reports whether more may come.
 func (s *Server) readOutput(ctx context.Context, id string, from int64, limit int) ([]byte, bool, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	out, info, err := s.engine.Output(ctx, id, from)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, info.Open, nil // its process did not begin, or not yet
+		return nil, info.Open, nil // its process has not started
 	}
 	if err != nil {
 		return nil, false, err
@@ -90,19 +90,19 @@ func (s *Server) readOutput(ctx context.Context, id string, from int64, limit in
 	return body, true, nil
 }
 
-// pieces are what a reader gives, as it gives them.
+// pieces are the pieces of output that a reader returns.
 type pieces struct {
 	c      chan piece
 	out    io.Closer
-	reader chan struct{} // closed when it has gone
+	reader chan struct{} // closed when the reader has ended
 }
 
 type piece struct {
-	bytes []byte // only good until the next piece but one
+	bytes []byte // valid only until the piece after the next is read
 	err   error
 }
 
-// pump reads beside us, since a read waits for the agent.
+// pump reads in a goroutine of its own, because a read waits for the agent.
 func pump(ctx context.Context, out io.ReadCloser) *pieces {
 	p := &pieces{c: make(chan piece), out: out, reader: make(chan struct{})}
 	go func() {
@@ -123,7 +123,7 @@ func pump(ctx context.Context, out io.ReadCloser) *pieces {
 	return p
 }
 
-// stop ends the reader, and returns when it has gone.
+// stop ends the reader, and returns when it has ended.
 func (p *pieces) stop(cancel context.CancelFunc) {
 	cancel()
 	p.out.Close()
@@ -132,12 +132,12 @@ func (p *pieces) stop(cancel context.CancelFunc) {
 
 type outputIn struct {
 	ID          string `path:"id" maxLength:"134" pattern:"^([a-z0-9][a-z0-9._-]{0,63}|[A-Za-z0-9_][A-Za-z0-9._-]{0,63}@[A-Za-z0-9_][A-Za-z0-9._-]{0,47})-[0-9]{1,20}$" example:"coder-17" doc:"The session: AGENT-NUMBER, or of a step STEP@RUN-NUMBER"`
-	LastEventID int64  `header:"Last-Event-ID" default:"-1" minimum:"-1" doc:"The offset that the client has reached; it wins over from and tail"`
-	From        int64  `query:"from" default:"-1" minimum:"-1" doc:"The offset to begin at; without it at the beginning"`
-	Tail        int64  `query:"tail" minimum:"0" maximum:"1073741824" doc:"Begin about so many bytes before the end"`
+	LastEventID int64  `header:"Last-Event-ID" default:"-1" minimum:"-1" doc:"The offset that the client has reached; it takes precedence over from and tail"`
+	From        int64  `query:"from" default:"-1" minimum:"-1" doc:"The offset to begin at; without it, the beginning"`
+	Tail        int64  `query:"tail" minimum:"0" maximum:"1073741824" doc:"Begin about this many bytes before the end"`
 }
 
-// outputStream is what a session says, as text, as it says it.
+// outputStream streams a session's output as text while the session runs.
 func (s *Server) outputStream(w http.ResponseWriter, r *http.Request, in *outputIn) {
 	if err := s.enter(); err != nil {
 		api.ProblemOf(err).Write(w)
@@ -169,8 +169,8 @@ func (s *Server) outputStream(w http.ResponseWriter, r *http.Request, in *output
 	}
 }
 
-// nearEnd is the offset about tail bytes before the end of what there is. Nobody tells us
-// the end, so it is looked for: a byte is there, or it is not.
+// nearEnd returns the offset about tail bytes before the end of the existing output. The end is not
+// known, so a binary search tests which offsets have a byte.
 func (s *Server) nearEnd(ctx context.Context, id string, tail int64) int64 {
 	exact := min(max(tail/4, probeExact), probeFirst)
 	low, step := int64(0), int64(probeFirst)
@@ -188,7 +188,7 @@ func (s *Server) nearEnd(ctx context.Context, id string, tail int64) int64 {
 	return max(0, low-tail)
 }
 
-// hasByte says whether there is output at an offset.
+// hasByte reports whether there is output at an offset.
 func (s *Server) hasByte(ctx context.Context, id string, offset int64) bool {
 	ctx, cancel := context.WithTimeout(ctx, probeWait)
 	defer cancel()
@@ -202,21 +202,21 @@ func (s *Server) hasByte(ctx context.Context, id string, offset int64) bool {
 	return n == 1
 }
 
-// listener is one who hears a session.
+// listener is a client that follows a session's output.
 type listener struct {
 	s    *Server
 	out  *sse
 	id   string
-	at   int64 // everything before was told
-	torn bool  // the first bytes may belong to a character that begins before
+	at   int64 // the offset up to which output was sent
+	torn bool  // the first bytes may be the end of a character that begins before them
 
-	held []byte    // read and not told yet
-	next time.Time // no message before
+	held []byte    // read, but not sent yet
+	next time.Time // the earliest time of the next message
 }
 
-// run tells until the session is over, the client has gone, or it has to say why it stops.
-// What the session is was asked before its output was read to the end: where it was over
-// then, that was all.
+// run sends output until the session is over, the client is gone, or it must return why it stops.
+// The state of the session is read before the output: if the session was over by then, the output is
+// complete.
 func (t *listener) run(ctx context.Context) error {
 	ping := time.NewTicker(pingEvery)
 	defer ping.Stop()
@@ -239,13 +239,13 @@ func (t *listener) run(ctx context.Context) error {
 	}
 }
 
-// relay passes on what a session says until there is no more at present.
+// relay sends a session's output until there is no more at present.
 func (t *listener) relay(ctx context.Context, ping *time.Ticker) (sessions.SessionInfo, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	out, info, err := t.s.engine.Output(ctx, t.id, t.at+int64(len(t.held)))
 	if errors.Is(err, fs.ErrNotExist) {
-		return info, nil // its process did not begin, or not yet
+		return info, nil // its process has not started
 	}
 	if err != nil {
 		return info, err
@@ -257,7 +257,7 @@ func (t *listener) relay(ctx context.Context, ping *time.Ticker) (sessions.Sessi
 	for {
 		more := pieces.c
 		if len(t.held)+pieceBytes > outputBytesMax {
-			more = nil // first things first
+			more = nil // send this piece first
 		}
 		select {
 		case p := <-more:
@@ -285,7 +285,7 @@ func (t *listener) relay(ctx context.Context, ping *time.Ticker) (sessions.Sessi
 	}
 }
 
-// wait lets time pass without letting the line go silent.
+// wait waits, and keeps the connection alive with comments.
 func (t *listener) wait(ctx context.Context, ping *time.Ticker, until <-chan time.Time) error {
 	for {
 		select {
@@ -303,7 +303,7 @@ func (t *listener) wait(ctx context.Context, ping *time.Ticker, until <-chan tim
 	}
 }
 
-// tell sends what is held. A character that is not whole yet is kept, but not at the very end.
+// tell sends the held bytes. An incomplete character is kept for the next call, unless all is set.
 func (t *listener) tell(all bool) error {
 	if t.torn && len(t.held) > 0 {
 		skip := tornStart(t.held)
@@ -326,10 +326,10 @@ func (t *listener) tell(all bool) error {
 
 type factsIn struct {
 	ID   string `path:"id" maxLength:"134" pattern:"^([a-z0-9][a-z0-9._-]{0,63}|[A-Za-z0-9_][A-Za-z0-9._-]{0,63}@[A-Za-z0-9_][A-Za-z0-9._-]{0,47})-[0-9]{1,20}$" example:"coder-17" doc:"The session: AGENT-NUMBER, or of a step STEP@RUN-NUMBER"`
-	Tail int    `query:"tail" default:"200" minimum:"1" maximum:"2000" doc:"The last so many"`
+	Tail int    `query:"tail" default:"200" minimum:"1" maximum:"2000" doc:"The maximum number of facts; the newest are returned"`
 }
 
-// factsWait is how long the output of a session that still runs is listened to.
+// factsWait is how long the facts of a running session are collected.
 const factsWait = 400 * time.Millisecond
 
 func (s *Server) facts(ctx context.Context, in *factsIn) (*api.Facts, error) {

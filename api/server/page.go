@@ -5,33 +5,33 @@ import (
 	"strconv"
 )
 
-// The two pages that are shown to who has no token. They have no script and no style of
-// their own, and nothing that came with the request is in them.
+// The two pages for browsers without the token. They have no script and no style, and contain
+// nothing from the request.
 
-// A link from another site brings no cookie with it, the click on this page does: hence
-// the way back to where the reader already is.
-const pageStranger = `<!doctype html>
+// A link from another site does not send the cookie, but a click on this page does. The page
+// therefore has a link to Mission Control for browsers that already have the cookie.
+const pageNoToken = `<!doctype html>
 <html lang="en">
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="color-scheme" content="light dark">
 <title>Fairlead</title>
 <h1>Fairlead runs here</h1>
-<p>Open the link that <code>fairlead up</code> printed; it has the token that lets this browser in.
-Or type <code>fairlead open</code> in the repository, which opens it for you.</p>
-<p>If this browser was let in before, <a href="/">go on to Mission Control</a>.</p>
+<p>Open the link that <code>fairlead up</code> printed; it has the token that this browser needs.
+Or run <code>fairlead open</code> in the repository, which opens the link for you.</p>
+<p>If you have opened the link in this browser before, <a href="/">continue to Mission Control</a>.</p>
 </html>
 `
 
-const pageOld = `<!doctype html>
+const pageOldToken = `<!doctype html>
 <html lang="en">
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="color-scheme" content="light dark">
 <title>Fairlead</title>
-<h1>This link is of another day</h1>
-<p>Its token is not the one of the daemon that runs here. Open the link that <code>fairlead up</code>
-printed last, or type <code>fairlead open</code> in the repository, which opens it for you.</p>
+<h1>This link is no longer valid</h1>
+<p>Its token does not belong to the daemon that runs here. Open the link that <code>fairlead up</code>
+printed last, or run <code>fairlead open</code> in the repository, which opens the link for you.</p>
 </html>
 `
 

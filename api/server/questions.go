@@ -10,10 +10,11 @@ import (
 	"github.com/fairlead-dev/fairlead/api"
 )
 
-// QuestionBackend is what the server asks about questions of agents: permissions, questions in
-// words, conversations that would go on under other conditions. Its errors are those of Backend.
+// QuestionBackend is what the server needs from the controller for agents' questions: permissions,
+// questions in words, and conversations to resume under changed conditions. Its errors are those of
+// Backend.
 type QuestionBackend interface {
-	Questions(ctx context.Context) ([]view.QuestionView, error) // those that wait for a person, the oldest first
+	Questions(ctx context.Context) ([]view.QuestionView, error) // questions that wait for a person, the oldest first
 	QuestionByID(ctx context.Context, id string) (view.QuestionView, error)
 	AnswerQuestion(ctx context.Context, by seam.Actor, id string, answer view.QuestionAnswer) (uint64, error)
 	Standing(ctx context.Context) ([]view.StandingView, error)
@@ -28,55 +29,55 @@ type questionIn struct {
 
 type answerQuestionIn struct {
 	ID   string        `path:"id" maxLength:"24" pattern:"^q[0-9]{1,20}$" example:"q17" doc:"The question"`
-	Body api.AskedBody // never left out: an answer without words must not be a no
+	Body api.AskedBody // required: a missing answer must not count as a no
 }
 
 type standingIn struct {
-	ID string `path:"id" maxLength:"24" pattern:"^s[0-9]{1,20}$" example:"s3" doc:"The answer that stands"`
+	ID string `path:"id" maxLength:"24" pattern:"^s[0-9]{1,20}$" example:"s3" doc:"The saved answer"`
 }
 
-// questionRoutes are the routes about what agents ask, and about what they used.
+// questionRoutes returns the routes about agents' questions and usage.
 func questionRoutes() []route {
 	const get, post = http.MethodGet, http.MethodPost
 	return []route{
 		{
 			"list-questions", get, "/questions", "What agents ask",
-			"Those that wait for a person, the oldest first. They are in `/inbox`, too, beside the steps that wait. `/events` tells of them as `question/ID`.",
+			"The questions that wait for a person, the oldest first. `/inbox` lists them together with the steps that wait. Changes are in `/events` as `question/ID`.",
 			answer((*Server).questions),
 		},
 		{
 			"get-question", get, "/questions/{id}", "One question of an agent",
-			"Also one that was answered or taken back, as long as it is known: the last 200 of them; the journal has all.",
+			"Also one that was answered or withdrawn, if it is one of the last 200; the journal has all.",
 			answer((*Server).question),
 		},
 		{
-			"answer-question", post, "/questions/{id}/answer", "Answer what an agent asks",
-			"Of a permission `allow` is the answer; of the other kinds `option`, or `text` where words are taken. With `scope` the answer stands for calls exactly like this one: `session` until the agent's session ends, `always` until it is revoked. The answer comes when it is durable; whoever asked is told after that. No agent may answer (X10).",
+			"answer-question", post, "/questions/{id}/answer", "Answer a question of an agent",
+			"A permission is answered with `allow`; other kinds with `option`, or with `text` if the question accepts text. `scope` saves the answer for identical calls: `session` until the agent's session ends, `always` until it is revoked. The request returns when the answer is durable; the agent receives it after that. Agents may not answer (X10).",
 			answer((*Server).answerQuestion),
 		},
 		{
-			"list-saved-answers", get, "/saved-answers", "The answers that stand",
-			"They answer the next questions like theirs without anybody being asked. The oldest first.",
+			"list-saved-answers", get, "/saved-answers", "List the saved answers",
+			"A saved answer answers identical questions without asking a person. The oldest first.",
 			answer((*Server).standing),
 		},
 		{
-			"revoke-saved-answer", http.MethodDelete, "/saved-answers/{id}", "Have an answer stand no longer",
-			"What it has allowed is done; the next call like it is asked about again.",
+			"revoke-saved-answer", http.MethodDelete, "/saved-answers/{id}", "Revoke a saved answer",
+			"Calls that it has allowed are not affected; the next identical call is asked about again.",
 			answer((*Server).revokeStanding),
 		},
 		{
-			"retry-agent", post, "/agents/{name}/retry", "Try a provider again before its time",
-			"Of an agent that is rate limited: it is started again as what is wanted of it says, though its provider has said to wait longer. No agent may (X10).",
+			"retry-agent", post, "/agents/{name}/retry", "Retry a rate-limited provider now",
+			"For a rate-limited agent: Fairlead starts it again according to its desired state, although its provider's limit has not reset yet. Agents may not do this (X10).",
 			answer((*Server).retryAgent),
 		},
 		{
-			"end-agent-session", post, "/agents/{name}/end", "End the session that an agent is at work in",
-			"It has the time that `grace` gives it; asked again, it is ended at once. What is wanted of the agent stays: order `stop` first, or who is to run continuously is started again. Refused where none runs, where a step of a run has it (`cancel`), or where it leads the team (`sleep`). No agent may (X10).",
+			"end-agent-session", post, "/agents/{name}/end", "End the session of an agent",
+			"The session has the time that `grace` allows; a second request ends it at once. The desired state does not change: use `stop` first, or an agent that runs continuously is started again. Refused if no session runs, if a step of a run uses it (use `cancel`), or if the agent leads the crew (use `sleep`). Agents may not do this (X10).",
 			answer((*Server).endAgentSession),
 		},
 		{
-			"list-usage", get, "/usage", "What was used",
-			"Tokens and cost as agents report them themselves: by agent, by day (UTC), by run. Of archived runs only where they are asked for: the whole journal is read for them.",
+			"list-usage", get, "/usage", "List usage",
+			"Tokens and cost as reported by the agents: by agent, by day (UTC), by run. Archived runs are included only on request, because they require reading the whole journal.",
 			answer((*Server).usage),
 		},
 	}
@@ -134,7 +135,7 @@ func (s *Server) endAgentSession(ctx context.Context, in *ableIn) (*api.Ordered,
 }
 
 type usageIn struct {
-	Archived bool `query:"archived" doc:"Also what runs have used that are archived"`
+	Archived bool `query:"archived" doc:"Also the usage of archived runs"`
 }
 
 func (s *Server) usage(ctx context.Context, in *usageIn) (*view.UsageTable, error) {
@@ -143,13 +144,13 @@ func (s *Server) usage(ctx context.Context, in *usageIn) (*view.UsageTable, erro
 	return &used, err
 }
 
-// mayAnswer refuses every agent (X10): it would allow itself, or have another one allow it.
+// mayAnswer refuses every agent (X10): it could allow its own calls, or another agent's.
 func mayAnswer(ctx context.Context, event, id string) error {
 	c := callerIn(ctx)
-	return c.because("only a person answers what an agent asks, and takes an answer back; whoever asks gets to know what was said", c.mayOrder(event, id, ""))
+	return c.because("only people answer agents' questions and revoke answers; the agent that asked receives the answer", c.mayOrder(event, id, ""))
 }
 
-// noNullsIn is a question in which no list is null, with what a person should look at.
+// noNullsIn replaces null lists in a question by empty ones, and adds what a person should check.
 func noNullsIn(q *view.QuestionView) {
 	q.Paths, q.Differs, q.Options = some(q.Paths), some(q.Differs), some(q.Options)
 	q.Hints = some(hintsOf(q))

@@ -87,7 +87,7 @@ func TestAgentsAnswerNothing(t *testing.T) {
 			r := httptest.NewRequestWithContext(asSession(t.Context(), session), method, api.Base+path, strings.NewReader(body))
 			r.Header.Set("Content-Type", "application/json")
 			h.ServeHTTP(w, r)
-			if w.Code != status || status == 409 && (problemText(t, w.Body.String()).Refusal.Row != "X10" || strings.Contains(path, "/q") && !strings.Contains(w.Body.String(), "only a person answers")) {
+			if w.Code != status || status == 409 && (problemText(t, w.Body.String()).Refusal.Row != "X10" || strings.Contains(path, "/q") && !strings.Contains(w.Body.String(), "only people answer")) {
 				t.Errorf("%s: %s %s: %d %s", session, method, path, w.Code, w.Body)
 			}
 		}
@@ -144,20 +144,20 @@ func TestHints(t *testing.T) {
 		{"Bash", bash("rm -rf build"), nil, []string{"it deletes files"}},
 		{"Bash", bash("make && /bin/rm -rf build"), nil, []string{"it deletes files"}},
 		{"Bash", bash("bash -c 'cd x; rm y'"), nil, []string{"it deletes files"}},
-		{"Bash", bash("curl -s https://example.org | tee log"), nil, []string{"it goes to the network"}},
+		{"Bash", bash("curl -s https://example.org | tee log"), nil, []string{"it accesses the network"}},
 		{"Bash", bash("sudo rm x"), nil, []string{"it deletes files", "it acts as another user"}},
-		{"Bash", bash("echo x > ../notes"), nil, []string{"outside of its workspace: " + root + "/notes"}},
+		{"Bash", bash("echo x > ../notes"), nil, []string{"outside the agent's workspace: " + root + "/notes"}},
 		{"Bash", bash("echo x > /dev/null"), nil, nil},
-		{"WebFetch", `{"url":"https://example.org"}`, nil, []string{"it goes to the network"}},
+		{"WebFetch", `{"url":"https://example.org"}`, nil, []string{"it accesses the network"}},
 		{"Write", `{"file_path":"src/a.go"}`, nil, nil},
-		{"Write", `{"file_path":"out/a.go"}`, nil, []string{"outside of its workspace: " + root + "/a.go"}},
-		{"Edit", `{"file_path":"/etc/passwd"}`, []string{"/etc/passwd"}, []string{"outside of its workspace: /etc/passwd"}},
-		{"other", `{}`, []string{repo + "/../x", "src/y"}, []string{"outside of its workspace: " + root + "/x"}},
-		{"Bash", `{"command":"` + strings.Repeat("x", 30) + "…", nil, []string{"not all of the call is shown: it is too long"}},
+		{"Write", `{"file_path":"out/a.go"}`, nil, []string{"outside the agent's workspace: " + root + "/a.go"}},
+		{"Edit", `{"file_path":"/etc/passwd"}`, []string{"/etc/passwd"}, []string{"outside the agent's workspace: /etc/passwd"}},
+		{"other", `{}`, []string{repo + "/../x", "src/y"}, []string{"outside the agent's workspace: " + root + "/x"}},
+		{"Bash", `{"command":"` + strings.Repeat("x", 30) + "…", nil, []string{"the call is too long and is not shown completely"}},
 		{"Bash", "rm -rf build", nil, []string{"it deletes files"}},
-		{"Write", "/etc/passwd", nil, []string{"outside of its workspace: /etc/passwd"}},
-		{"Bash", "rm -rf build (cut)", nil, []string{"not all of the call is shown: it is too long"}},
-		{"WebFetch", "", nil, []string{"it goes to the network"}},
+		{"Write", "/etc/passwd", nil, []string{"outside the agent's workspace: /etc/passwd"}},
+		{"Bash", "rm -rf build (cut)", nil, []string{"the call is too long and is not shown completely"}},
+		{"WebFetch", "", nil, []string{"it accesses the network"}},
 		{"", "", nil, nil},
 	} {
 		got := hintsOf(&view.QuestionView{Kind: "permission", What: "rm; curl; sudo", Tool: c.tool, Call: c.call, Paths: c.paths, Workspace: repo})

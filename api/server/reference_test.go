@@ -21,65 +21,65 @@ const referenceHead = `<!-- Code generated from the routes by UPDATE=1 go test .
 
 # The API
 
-What Mission Control and the command line can do, programs can do: both are plain clients of
-this API. The daemon serves it on loopback and on a unix socket that only its owner can reach.
-The same as OpenAPI 3.1 is at ` + "`/api/v1/openapi.json`" + `.
+Mission Control and the command line are clients of this API; other programs can do everything that
+they do. The daemon serves the API on loopback and on a unix socket that only its owner can reach.
+` + "`/api/v1/openapi.json`" + ` serves this reference as OpenAPI 3.1.
 
-## Who is let in
+## Authentication
 
-Over TCP the token is shown that stands in the link which ` + "`fairlead up`" + ` prints:
+Over TCP, send the token that is part of the link that ` + "`fairlead up`" + ` prints:
 
 ` + "```" + `
 curl -H "Authorization: Bearer $TOKEN" http://127.0.0.1:7466/api/v1/agents
 ` + "```" + `
 
-A browser opens the link itself: it gets a cookie, and the token leaves the address bar. Over the
-socket, which ` + "`.fairlead/daemon.json`" + ` names, no token is needed: the kernel says who asks.
+A browser opens the link: it receives a cookie and is redirected to an address without the token. The
+socket, whose path is in ` + "`.fairlead/daemon.json`" + `, needs no token: the kernel reports the caller's user id.
 
 ` + "```" + `
 curl --unix-socket "$SOCKET" http://fairlead/api/v1/agents
 ` + "```" + `
 
-A request must be addressed to a loopback name and our port, else the answer is 421; one that a
-page of another site sends gets 403.
+A request must name a loopback host and the daemon's port, otherwise the answer is 421. A request from
+a page of another site gets 403.
 
 ## Problems
 
-What is not an answer is a problem document (RFC 9457), ` + "`application/problem+json`" + `, whose ` + "`detail`" + `
-says what happened and what to do.
+Errors are problem documents (RFC 9457), ` + "`application/problem+json`" + `. Their ` + "`detail`" + ` says what
+happened and what to do.
 
-| status | means |
+| status | meaning |
 |---|---|
-| 400, 422 | the request cannot be understood; ` + "`errors`" + ` lists every fault with its place |
-| 401 | no token, or another one |
-| 403, 421 | it came from another site, or was meant for another host |
-| 404 | there is none of that name; ` + "`known`" + ` lists those there are |
-| 405, 408, 413, 415 | wrong method (` + "`Allow`" + ` has the right ones), too slow, too big (1 MiB; a document 2 MiB), not JSON |
-| 409 | refused: the state does not allow it; ` + "`refusal`" + ` says what it does allow |
-| 410 | the place in the journal lies beyond its end: it is another journal |
-| 429 | four requests of one agent wait for actions already |
-| 500, 504 | it failed; it did not answer in time |
+| 400, 422 | the request cannot be understood; ` + "`errors`" + ` lists every fault with its location |
+| 401 | the token is missing or wrong |
+| 403, 421 | the request came from another site, or names another host |
+| 404 | the name is unknown; ` + "`known`" + ` lists the known names |
+| 405, 408, 413, 415 | wrong method (` + "`Allow`" + ` lists the supported ones), too slow, too big (limit 1 MiB, for a document 2 MiB), not JSON |
+| 409 | refused: the current state does not allow it; ` + "`refusal`" + ` says what it allows |
+| 410 | the sequence is after the end of the journal: it belongs to another journal |
+| 429 | four requests of one agent already wait for actions |
+| 500, 504 | the request failed; the daemon did not answer in time |
 | 503 | the daemon is stopping, or 2,000 streams are open, or 1,000 requests wait for actions |
 
 ## Streams
 
-Streams are server-sent events. A comment keeps a silent line alive every 15 seconds. Whoever comes
-back with the last ` + "`id`" + ` in ` + "`Last-Event-ID`" + ` misses nothing and is told nothing twice. The daemon never
-waits for a watcher: one that falls more than 4,096 changes behind is told ` + "`bye`" + ` and comes back.
+Streams are server-sent events. A comment every 15 seconds keeps an idle connection open. A client that
+reconnects with the last ` + "`id`" + ` in ` + "`Last-Event-ID`" + ` gets every later event exactly once. The daemon
+never waits for a client: one that falls more than 4,096 changes behind gets ` + "`bye`" + ` and must reconnect.
 
 ` + "```" + `
 curl -N -H "Authorization: Bearer $TOKEN" "http://127.0.0.1:7466/api/v1/events?tail=10"
 ` + "```" + `
 
-All text in answers may come from agents. Show it as text.
+Any text in an answer may have been written by an agent. Show it as text, never as HTML.
 
 ` + referenceMember + referenceCrew
 
-// referenceMember is played by TestForeignAgentByTheBook as it stands here.
+// referenceMember is run by TestForeignAgentByTheBook exactly as written here.
 const referenceMember = `## An agent of your own in a channel
 
-An agent that Fairlead does not start takes part in channels by requests. In ` + "`fairlead.yaml`" + ` it is one
-with ` + "`loop: foreign`" + `, and stands in a channel:
+An agent that Fairlead does not start can take part in channels by requests. In ` + "`fairlead.yaml`" + ` it has
+` + "`loop: foreign`" + ` and is listed in a channel:
 
 ` + "```" + `yaml
 agents:
@@ -88,8 +88,8 @@ channels:
   reviews: {agents: [scout]}
 ` + "```" + `
 
-It says that it is there, and from then on that it lives, every ten seconds, unless it asks for something
-in its own name anyway; after three of these missed it is OFFLINE and its turn is over.
+The agent joins, and from then on sends a heartbeat every ten seconds; any other request in its own name
+counts as one. After three missed heartbeats it is OFFLINE and its turn is over.
 
 ` + "```" + `
 ask() { curl -s -H "Authorization: Bearer $TOKEN" -H "Content-Type: application/json" "$@"; }
@@ -101,9 +101,9 @@ ask -X POST $API/agents/scout/heartbeat
 {"heartbeat_ms":10000}
 ` + "```" + `
 
-A person says something, and the agent, which waits for what it is to do, has the turn. ` + "`text`" + ` is all
-that it is to be told, ready for a model. When the model has it, the action is done, and is in the list
-no more; an agent that crashes before that finds it there again, under the same ` + "`key`" + `.
+A person sends a message. The agent, which waits for actions, gets the turn. ` + "`text`" + ` is the complete
+prompt for its model. When the model has received it, the agent confirms the action, which removes it from
+the list. An agent that crashes before that gets the action again, with the same ` + "`key`" + `.
 
 ` + "```" + `
 ask -X POST $API/channels/reviews/messages -d '{"text":"What do you see?"}'
@@ -114,11 +114,11 @@ ask -X POST $API/agents/scout/actions/done -d '{"key":"tell_turn/reviews/scout/1
 ask -X POST $API/channels/reviews/said -d '{"agent":"scout","turn":1,"text":"A fault in main.go.","complete":true}'
 ` + "```" + `
 
-Every act names its turn. What is said under a number that is over is kept as late and moves nothing.
-In its next turn the agent waits for something, and the channel with it, then goes on:
+Every request names its turn. A message for a turn that is over is kept as late and changes no state.
+In its next turn the agent waits for something, and the channel with it; then it continues:
 
 ` + "```" + `
-ask -X POST $API/channels/reviews/messages -d '{"text":"Can you mend it?","mode":"queue"}'
+ask -X POST $API/channels/reviews/messages -d '{"text":"Can you fix it?","mode":"queue"}'
 {"message_id":"reviews/3"}
 ask "$API/agents/scout/actions?wait=30s"
 {"actions":[{"key":"tell_turn/reviews/scout/2","turn":2}]}
@@ -127,19 +127,19 @@ ask -X POST $API/channels/reviews/wait -d '{"agent":"scout","turn":2,"why":"the 
 ask $API/channels/reviews
 {"holder":"scout","state":"WAITING","why":"the tests run"}
 ask -X POST $API/channels/reviews/go-on -d '{"agent":"scout","turn":2}'
-ask -X POST $API/channels/reviews/said -d '{"agent":"scout","turn":2,"text":"It is mended.","complete":true}'
+ask -X POST $API/channels/reviews/said -d '{"agent":"scout","turn":2,"text":"It is fixed.","complete":true}'
 ask $API/channels/reviews
 {"holder":"","state":"PARKED","messages":4}
 ask -X POST $API/agents/scout/leave
 ` + "```" + `
 `
 
-// referenceCrew is played by TestTeamByTheBook as it stands here.
+// referenceCrew is run by TestTeamByTheBook exactly as written here.
 const referenceCrew = `
-## A team that sleeps and wakes
+## A crew that sleeps and wakes
 
-A lead answers for a team: what it reports of the others counts, and nothing else does. In ` + "`fairlead.yaml`" + `
-it is an agent that can be told things while it runs:
+A lead reports the status of its crew; nothing else does. In ` + "`fairlead.yaml`" + ` the lead is an agent that
+accepts input while it runs:
 
 ` + "```" + `yaml
 agents:
@@ -147,8 +147,8 @@ agents:
 team: {lead: julian, size: 2}
 ` + "```" + `
 
-A summon makes a placeholder for each seat, and has the lead told. Whoever follows
-` + "`/events?after=HEAD`" + ` sees them hatch: changes of machine ` + "`presence`" + `.
+A summon makes a placeholder for each seat and notifies the lead. A client that follows
+` + "`/events?after=HEAD`" + ` sees the placeholders become agents, as changes of machine ` + "`presence`" + `.
 
 ` + "```" + `
 ask -X POST $API/crew/summon
@@ -161,8 +161,8 @@ ask "$API/crew/transcript?speaker=Lyra"
 {"messages":[{"speaker":"Lyra","kind":"agent","text":"Good morning."}]}
 ` + "```" + `
 
-When the lead's session ends, everybody sleeps. Who is woken gets soul and transcript back, by way of
-the lead; that somebody is alive stands there only when the lead has said so.
+When the lead's session ends, all members sleep. Fairlead wakes a member by sending its soul and transcript
+to the lead. The member is alive only after the lead has reported it.
 
 ` + "```" + `
 ask -X POST $API/crew/sleep
@@ -173,7 +173,7 @@ ask $API/crew
 {"button":"WAKE","in_progress":"","agents":[{"name":"Lyra","status":"alive"},{"name":"Kael","status":"sleeping"}]}
 ` + "```" + `
 
-A document from another device is taken in for a seat that is free. ` + "`--data-binary @agent-9.json`" + ` sends a file.
+A document from another device can be imported for a free seat. ` + "`--data-binary @agent-9.json`" + ` sends a file.
 
 ` + "```" + `
 ask -X POST $API/crew/import -d '{"type":"agent-identity","status":"alive","name":"Mira","gridPosition":7,"color":"#88aacc"}'
@@ -233,7 +233,7 @@ func readOpenAPI(t testing.TB) openAPIDoc {
 	return doc
 }
 
-// TestReference keeps doc/api.md what the routes are. Renew with UPDATE=1.
+// TestReference compares doc/api.md with the routes. Renew it with UPDATE=1.
 func TestReference(t *testing.T) {
 	doc := readOpenAPI(t)
 	var out bytes.Buffer
@@ -253,7 +253,7 @@ func TestReference(t *testing.T) {
 		}
 		if op.RequestBody != nil {
 			body := op.RequestBody.Content["application/json"].Schema
-			if body.Ref == "" { // somebody else's shape
+			if body.Ref == "" { // a shape that is not one of ours
 				fmt.Fprintf(&out, "\nBody: %s.\n", body.Description)
 			} else {
 				doc.body(&out, doc.Components.Schemas[body.name()], op.RequestBody.Required)
@@ -271,7 +271,7 @@ func TestReference(t *testing.T) {
 			fmt.Fprintf(&out, "\nAnswer: %s\n", answer)
 		}
 	}
-	out.WriteString("\n## Shapes\n\nFields may be added; none is renamed.\n")
+	out.WriteString("\n## Shapes\n\nLater versions may add fields; they do not rename any.\n")
 	for _, name := range slices.Sorted(maps.Keys(doc.Components.Schemas)) {
 		if strings.HasSuffix(name, "Body") {
 			continue
@@ -286,7 +286,7 @@ func shape(name string) string { return "[" + name + "](#" + strings.ToLower(nam
 
 func (s schemaDoc) name() string { return strings.TrimPrefix(s.Ref, "#/components/schemas/") }
 
-// words is the type of a value, in short.
+// words is a short description of a value's type.
 func (s schemaDoc) words() string {
 	switch {
 	case s.Ref != "":
@@ -324,7 +324,7 @@ func (s schemaDoc) words() string {
 	return text
 }
 
-// body describes what goes with a request; one that takes no words is not worth any.
+// body describes a request's body; nothing, if it has no fields.
 func (d *openAPIDoc) body(out *bytes.Buffer, s *schemaDoc, required bool) {
 	switch {
 	case len(s.Properties) == 0:
@@ -332,7 +332,7 @@ func (d *openAPIDoc) body(out *bytes.Buffer, s *schemaDoc, required bool) {
 	case required:
 		out.WriteString("\nBody:\n\n")
 	default:
-		out.WriteString("\nBody, may be left out:\n\n")
+		out.WriteString("\nBody (optional):\n\n")
 	}
 	d.fields(out, s)
 }
@@ -349,11 +349,11 @@ func (d *openAPIDoc) fields(out *bytes.Buffer, s *schemaDoc) {
 	}
 }
 
-// The document names what the server has, under names that nobody has to change.
+// The OpenAPI document describes every route and every explained field.
 func TestOpenAPI(t *testing.T) {
 	doc := readOpenAPI(t)
 	if doc.OpenAPI != "3.1.0" {
-		t.Errorf("it is OpenAPI %s", doc.OpenAPI)
+		t.Errorf("the OpenAPI version is %s", doc.OpenAPI)
 	}
 	n := 0
 	for _, operations := range doc.Paths {
@@ -366,23 +366,23 @@ func TestOpenAPI(t *testing.T) {
 	for _, rt := range table() {
 		op, ok := doc.Paths[rt.Path][strings.ToLower(rt.Method)]
 		if !ok || op.OperationID != rt.ID || op.Responses["default"].Content[api.ProblemType].Schema.name() != "Problem" {
-			t.Errorf("%s %s is not described as it is: %+v", rt.Method, rt.Path, op)
+			t.Errorf("%s %s is not described correctly: %+v", rt.Method, rt.Path, op)
 		}
 		if ids[rt.ID] || !regexp.MustCompile(`^[a-z]+(-[a-z]+)+$`).MatchString(rt.ID) {
-			t.Errorf("the id %s is taken, or no verb-thing", rt.ID)
+			t.Errorf("the id %s is a duplicate, or not of the form verb-noun", rt.ID)
 		}
 		ids[rt.ID] = true
 	}
 	for name, fields := range explained {
 		for field, words := range fields {
 			if s := doc.Components.Schemas[name]; s == nil || s.Properties[field] == nil || s.Properties[field].Description != words {
-				t.Errorf("%s.%s is explained, and is not there", name, field)
+				t.Errorf("%s.%s is explained but does not exist", name, field)
 			}
 		}
 	}
 	for _, name := range []string{"Change", "Output", "Ended", "Bye", "Problem", "Refusal"} {
 		if doc.Components.Schemas[name] == nil {
-			t.Errorf("the shape %s is not described", name)
+			t.Errorf("the OpenAPI document has no schema %s", name)
 		}
 	}
 	s := serve(t)

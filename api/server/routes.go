@@ -16,7 +16,7 @@ import (
 	"github.com/fairlead-dev/fairlead/api"
 )
 
-// route is one thing that can be asked of the server.
+// route is one operation of the API.
 type route struct {
 	ID      string
 	Method  string
@@ -26,97 +26,97 @@ type route struct {
 	add     adder
 }
 
-// adder puts a route on the counter.
+// adder registers a route.
 type adder func(*Server, huma.API, huma.Operation)
 
-// table is every route there is; the OpenAPI document and doc/api.md are made from it.
+// table returns all routes; the OpenAPI document and doc/api.md are made from it.
 func table() []route {
 	const get, post = http.MethodGet, http.MethodPost
 	return slices.Concat([]route{
 		{
-			"list-agents", get, "/agents", "The team as it is now",
-			"Every agent in the order of fairlead.yaml, with evidence asked for just now, and whether the team is held. `head` is the sequence as of which this is true: follow `/events?after=HEAD` from it.",
+			"list-agents", get, "/agents", "Show the team",
+			"All agents in the order of fairlead.yaml, with evidence collected for this request, and whether the team is held. The answer is the state at sequence `head`: follow `/events?after=HEAD` for changes.",
 			answer((*Server).team),
 		},
 		{
-			"explain-agent", get, "/agents/{name}", "One agent, and why it is shown as it is",
-			"The evidence for and against its status, the verdict in a sentence, and its last sessions, newest first.",
+			"explain-agent", get, "/agents/{name}", "Show one agent and explain its status",
+			"The evidence for and against the status, a one-sentence explanation, and the last sessions, newest first.",
 			answer((*Server).why),
 		},
 		{
-			"start-agent", post, "/agents/{name}/start", "Let an agent work, session after session",
-			"Wants `continuous`. The answer comes when the order is durable; `/events` tells what follows from it.",
+			"start-agent", post, "/agents/{name}/start", "Run an agent continuously",
+			"Sets the desired state `continuous`. The request returns when the order is durable; `/events` shows its effects.",
 			order(orders[api.Start]),
 		},
 		{
-			"stop-agent", post, "/agents/{name}/stop", "Let an agent rest after the session that runs",
-			"Wants `pause`. Nothing is interrupted.",
+			"stop-agent", post, "/agents/{name}/stop", "Stop an agent after its current session",
+			"Sets the desired state `pause`. A running session is not interrupted.",
 			order(orders[api.Stop]),
 		},
 		{
-			"run-agent-once", post, "/agents/{name}/once", "Let an agent do one session",
-			"Wants `run_once`. While a session runs: one more after it.",
+			"run-agent-once", post, "/agents/{name}/once", "Run one session of an agent",
+			"Sets the desired state `run_once`. If a session runs, one more follows it.",
 			order(orders[api.Once]),
 		},
 		{
-			"run-agent-cleanup", post, "/agents/{name}/cleanup", "Let an agent do one cleanup session",
+			"run-agent-cleanup", post, "/agents/{name}/cleanup", "Run one cleanup session of an agent",
 			"Wants `run_cleanup`.",
 			order(orders[api.Cleanup]),
 		},
 		{
-			"hold-team", post, "/hold", "Let nothing start",
-			"No session begins until the team is released; what runs finishes. It survives a restart.",
+			"hold-team", post, "/hold", "Hold the team",
+			"No session starts until the hold is lifted; running sessions finish. The hold survives a restart.",
 			hold(true),
 		},
 		{
 			"unhold-team", post, "/unhold", "Lift the hold",
-			"Agents go on with what is wanted of them.",
+			"Agents continue according to their desired states.",
 			hold(false),
 		},
 		{
 			"stream-events", get, "/events", "Follow the journal",
-			"Server-sent events: `event: change` with a Change and its sequence as `id`, each change once and in order. A client that comes back with the last `id` it has misses nothing. Comments keep a silent line alive. `event: bye` says why a stream ends: `lagged` (ask again after your last `id`), `stopping`, `failed`. Status 410: the place lies beyond the end, this is another journal.",
+			"Server-sent events: `event: change` with a Change and its sequence as `id`, each change once and in order. A client that reconnects with the last `id` that it has misses no change. Comments keep an idle connection open. `event: bye` says why a stream ends: `lagged` (reconnect with your last `id`), `stopping`, `failed`. Status 410: the sequence is after the end, so it belongs to another journal.",
 			stream("text/event-stream", (*Server).events),
 		},
 		{
 			"read-journal", get, "/journal", "Read the journal",
-			"A page of changes in order. A page may be shorter than its limit where changes are big; the journal is read to its end when `changes` is empty or its last has the sequence `head`.",
+			"A page of changes in order. A page can be shorter than its limit if changes are big. The end is reached when `changes` is empty or its last element has the sequence `head`.",
 			answer((*Server).journal),
 		},
 		{
-			"read-output", get, "/sessions/{id}/output", "Read what a session said",
-			"The bytes as the agent wrote them, from an offset on, as many as there are. `X-Fairlead-Offset` and `X-Fairlead-End` say which they are, `X-Fairlead-Open` whether more may come.",
+			"read-output", get, "/sessions/{id}/output", "Read a session's output",
+			"The bytes that the agent wrote, from an offset up to the current end. `X-Fairlead-Offset` and `X-Fairlead-End` give their range, `X-Fairlead-Open` whether more may come.",
 			stream("application/octet-stream", (*Server).raw),
 		},
 		{
-			"stream-output", get, "/sessions/{id}/output/stream", "Follow what a session says",
-			"Server-sent events: `event: output` with an Output and the offset after it as `id`, at most 20 a second; `event: end` with an Ended when the session is over and all was told; `event: bye` as for `/events`. Characters are not torn; what is not UTF-8 is replaced; offsets count bytes.",
+			"stream-output", get, "/sessions/{id}/output/stream", "Follow a session's output",
+			"Server-sent events: `event: output` with an Output and the offset after it as `id`, at most 20 a second; `event: end` with an Ended after the last output of a session that is over; `event: bye` as for `/events`. Characters are never split; invalid UTF-8 is replaced; offsets count bytes.",
 			stream("text/event-stream", (*Server).outputStream),
 		},
 		{
-			"read-facts", get, "/sessions/{id}/facts", "What the driver understood of a session's output",
-			"The newest last.",
+			"read-facts", get, "/sessions/{id}/facts", "Read the facts of a session's output",
+			"What the driver recognised in the output, the newest last.",
 			answer((*Server).facts),
 		},
 		{
-			"list-machines", get, "/machines", "The state machines",
-			"Their tables, which the rows in the journal name, and a diagram of each.",
+			"list-machines", get, "/machines", "List the state machines",
+			"The table of each machine, with the row ids that the journal uses, and a diagram.",
 			answer((*Server).machines),
 		},
 		{
-			"get-status", get, "/status", "The daemon itself",
-			"That it answers is also a sign that the team's loop is alive.",
+			"get-status", get, "/status", "Show the daemon",
+			"An answer also shows that the team's loop is running.",
 			answer((*Server).status),
 		},
 		{
 			"stop-team", post, "/down", "Stop Fairlead",
-			"Sessions that run finish and nothing new begins; then the daemon goes. With `now` they are ended.",
+			"Running sessions finish, no session starts, and then the daemon stops. With `now` running sessions are ended.",
 			answer((*Server).down),
 		},
 	}, runRoutes(), channelRoutes(), memberRoutes(), crewRoutes(), dispatchRoutes(), questionRoutes())
 }
 
-// answer is a route that takes an In and gives an Out as JSON, or a problem.
+// answer is a route that decodes an In and answers with an Out as JSON, or with a problem.
 func answer[In, Out any](do func(*Server, context.Context, *In) (*Out, error)) adder {
 	return answerWithin(api.AnswerMax, do)
 }
@@ -136,7 +136,7 @@ func answerWithin[In, Out any](most time.Duration, do func(*Server, context.Cont
 	}
 }
 
-// created is a route whose answer is something new.
+// created is a route whose answer has status 201.
 func created(add adder) adder {
 	return func(s *Server, h huma.API, op huma.Operation) {
 		op.DefaultStatus = http.StatusCreated
@@ -144,7 +144,7 @@ func created(add adder) adder {
 	}
 }
 
-// stream is a route that writes by itself, as long as it likes.
+// stream is a route whose handler writes the answer, without a time limit.
 func stream[In any](kind string, do func(*Server, http.ResponseWriter, *http.Request, *In)) adder {
 	return func(s *Server, h huma.API, op huma.Operation) {
 		op.Responses["200"] = &huma.Response{Description: "OK", Content: map[string]*huma.MediaType{kind: {Schema: &huma.Schema{Type: huma.TypeString}}}}
@@ -157,7 +157,7 @@ func stream[In any](kind string, do func(*Server, http.ResponseWriter, *http.Req
 	}
 }
 
-// routes makes the mux of all routes, and the OpenAPI document of it.
+// routes returns the mux of all routes and the OpenAPI document.
 func (s *Server) routes() (*http.ServeMux, []byte) {
 	mux := http.NewServeMux()
 	h := humago.NewWithPrefix(mux, api.Base, s.huma())
@@ -186,7 +186,7 @@ func (s *Server) routes() (*http.ServeMux, []byte) {
 		mux.HandleFunc(api.Base+old, forward(mux, old, now))
 	}
 	mux.HandleFunc("/api/", func(w http.ResponseWriter, r *http.Request) {
-		api.NewProblem(http.StatusNotFound, "there is no %s; %s/openapi.json lists what there is", api.Shorten(r.URL.Path), api.Base).Write(w)
+		api.NewProblem(http.StatusNotFound, "there is no %s; %s/openapi.json lists all routes", api.Shorten(r.URL.Path), api.Base).Write(w)
 	})
 	if s.ui != nil {
 		mux.Handle("/", s.ui)
@@ -198,7 +198,7 @@ func (s *Server) routes() (*http.ServeMux, []byte) {
 	return mux, document
 }
 
-// otherwise answers every method that a path does not take.
+// otherwise answers the methods that a path does not support.
 func otherwise(methods []string) http.HandlerFunc {
 	allow := slices.Clone(methods)
 	if slices.Contains(allow, http.MethodGet) {
@@ -212,12 +212,12 @@ func otherwise(methods []string) http.HandlerFunc {
 			w.WriteHeader(http.StatusNoContent)
 			return
 		}
-		api.NewProblem(http.StatusMethodNotAllowed, "%s does not take %s; it takes %s", api.Shorten(r.URL.Path), api.Shorten(r.Method), header).Write(w)
+		api.NewProblem(http.StatusMethodNotAllowed, "%s does not support %s; it supports %s", api.Shorten(r.URL.Path), api.Shorten(r.Method), header).Write(w)
 	}
 }
 
 func (s *Server) huma() huma.Config {
-	const about = "What Mission Control and the command line can do, programs can do. Over TCP a token is sent as `Authorization: Bearer TOKEN`; over the unix socket the peer's user id is enough."
+	const about = "Mission Control and the command line are clients of this API. Over TCP, send the token as `Authorization: Bearer TOKEN`; over the unix socket the peer's user id is enough."
 	return huma.Config{
 		OpenAPI: &huma.OpenAPI{
 			OpenAPI: "3.1.0",
@@ -238,19 +238,19 @@ func (s *Server) huma() huma.Config {
 	}
 }
 
-// orNull are fields that point to something that may not be there; huma does not see that.
+// orNull lists the fields that point to a value that may be missing; huma does not detect these.
 var orNull = map[string][]string{"AgentView": {"session"}, "ChannelView": {"aside", "last"}, "Fact": {"usage"}}
 
-// describe writes the OpenAPI document. The messages of the streams are added, since no
-// route gives one as a whole. Answers may have more fields than they name: we add some with
-// every version. What is asked may not, so that a typing error is found.
+// describe writes the OpenAPI document. It adds the messages of the streams, because no route
+// returns one as a whole. Answers may have additional fields: every version adds some. Requests may
+// not, so that a misspelt field is reported.
 func describe(h huma.API) []byte {
 	schemas := h.OpenAPI().Components.Schemas
 	for _, t := range []reflect.Type{reflect.TypeFor[api.Change](), reflect.TypeFor[api.Output](), reflect.TypeFor[api.Ended](), reflect.TypeFor[api.Bye]()} {
 		schemas.Schema(t, true, t.Name())
 	}
 	all := schemas.Map()
-	delete(all, "ErrorModel") // huma's own; ours is Problem
+	delete(all, "ErrorModel") // huma's type; ours is Problem
 	delete(all, "ErrorDetail")
 	for name, schema := range all {
 		if !strings.HasSuffix(name, "Body") {
@@ -273,7 +273,7 @@ func describe(h huma.API) []byte {
 	return append(document, '\n')
 }
 
-// OpenAPI is the OpenAPI 3.1 document of all routes, as /api/v1/openapi.json serves it.
+// OpenAPI returns the OpenAPI 3.1 document of all routes, as /api/v1/openapi.json serves it.
 func OpenAPI() ([]byte, error) {
 	return New(Options{}).openapi, nil
 }

@@ -140,10 +140,10 @@ func TestProblems(t *testing.T) {
 		{"GET", "/nowhere", "", 404, "openapi.json"},
 		{"GET", "/agents/coder/dance", "", 404, "openapi.json"},
 		{"GET", "", "", 404, "openapi.json"},
-		{"PUT", "/agents", "", 405, "it takes GET, HEAD, OPTIONS"},
-		{"GET", "/agents/coder/start", "", 405, "it takes POST, OPTIONS"},
-		{"DELETE", "/agents/coder", "", 405, "it takes GET, HEAD, OPTIONS"},
-		{"POST", "/openapi.json", "", 405, "it takes GET"},
+		{"PUT", "/agents", "", 405, "it supports GET, HEAD, OPTIONS"},
+		{"GET", "/agents/coder/start", "", 405, "it supports POST, OPTIONS"},
+		{"DELETE", "/agents/coder", "", 405, "it supports GET, HEAD, OPTIONS"},
+		{"POST", "/openapi.json", "", 405, "it supports GET"},
 		{"GET", "/agents/COD%45R", "", 422, "path.name"},
 		{"GET", "/agents/a%2Fb", "", 422, "path.name"},
 		{"GET", "/agents/%2e%2e", "", 422, "path.name"},
@@ -203,9 +203,9 @@ func TestProblems(t *testing.T) {
 
 func TestClosedAndBroken(t *testing.T) {
 	s := serve(t)
-	s.fake.do(func() { s.fake.fail = fmt.Errorf("read the team: the disk is gone; mend it") })
+	s.fake.do(func() { s.fake.fail = fmt.Errorf("read the team: the disk is gone; repair it") })
 	text, _ := s.want(t, 500, "GET", api.Base+"/agents", "")
-	if p := problemText(t, text); p.Detail != "read the team: the disk is gone; mend it" {
+	if p := problemText(t, text); p.Detail != "read the team: the disk is gone; repair it" {
 		t.Errorf("%s", text)
 	}
 	s.fake.do(func() { s.fake.closed = true })

@@ -16,8 +16,8 @@ import (
 	"github.com/fairlead-dev/fairlead/api"
 )
 
-// RunBackend is what the server asks about runs of workflows (SPEC Workflow). Its errors are
-// those of Backend; a workflow that cannot be read lists every fault.
+// RunBackend is what the server needs from the controller for runs of workflows (SPEC Workflow). Its
+// errors are those of Backend; the error for an invalid workflow lists every fault.
 type RunBackend interface {
 	StartRun(ctx context.Context, by seam.Actor, flags view.RunFlags) (view.RunView, error)
 	ResumeRun(ctx context.Context, by seam.Actor, id string, flags view.RunFlags) (view.RunView, error)
@@ -60,63 +60,63 @@ type answerIn struct {
 	Body *api.AnswerBody
 }
 
-// runRoutes are the routes about runs of workflows.
+// runRoutes returns the routes about runs of workflows.
 func runRoutes() []route {
 	const get, post = http.MethodGet, http.MethodPost
 	return []route{
 		{
-			"list-runs", get, "/runs", "The runs of workflows",
-			"The newest first, without their steps.",
+			"list-runs", get, "/runs", "List the runs of workflows",
+			"Newest first, without their steps.",
 			answer((*Server).runs),
 		},
 		{
 			"start-run", post, "/runs", "Start a run of a workflow",
-			"The workflow is read and checked first; status 422 lists every fault with file, line and column, and nothing has begun. The answer comes when the run is durable.",
+			"Fairlead reads and checks the workflow first; status 422 lists every fault with file, line and column, and no run exists then. The request returns when the run is durable.",
 			created(answer((*Server).startRun)),
 		},
 		{
-			"get-run", get, "/runs/{id}", "One run with its steps",
-			"In the order of its plan. `/events` tells of changes as `run/ID` and `run/ID/STEP`.",
+			"get-run", get, "/runs/{id}", "Show one run with its steps",
+			"The steps are in the order of the plan. Changes are in `/events` as `run/ID` and `run/ID/STEP`.",
 			answer((*Server).run),
 		},
 		{
 			"cancel-run", post, "/runs/{id}/cancel", "Cancel a run, or one of its steps",
-			"Processes are ended, what was completed stays. A cancelled run can be resumed.",
+			"Running processes are ended; completed steps keep their results. A cancelled run can be resumed.",
 			answer((*Server).cancelRun),
 		},
 		{
-			"pause-run", post, "/runs/{id}/pause", "Let no further step begin",
-			"What is at work finishes.",
+			"pause-run", post, "/runs/{id}/pause", "Pause a run",
+			"No further step begins; running steps finish.",
 			answer((*Server).pauseRun),
 		},
 		{
-			"release-run", post, "/runs/{id}/release", "Let a paused run go on",
-			"It goes on where it stood.",
+			"release-run", post, "/runs/{id}/release", "Continue a paused run",
+			"The run continues where it was paused.",
 			answer((*Server).releaseRun),
 		},
 		{
-			"resume-run", post, "/runs/{id}/resume", "Have a run that is over go on",
-			"From `start_at_step` where one is named, else from whatever failed. Flags that are left out are what they were.",
+			"resume-run", post, "/runs/{id}/resume", "Resume a run that is over",
+			"The run resumes at `start_at_step`, or at the failed steps without it. Flags that are left out keep their values.",
 			answer((*Server).resumeRun),
 		},
 		{
-			"approve-step", post, "/runs/{id}/steps/{step}/approve", "Say yes to a step that waits for people",
-			"With `input` where it asks for more. Input that does not fit leaves it waiting, and the reason is in its `bad_input`.",
+			"approve-step", post, "/runs/{id}/steps/{step}/approve", "Approve a step that waits for a person",
+			"`input` is required if the step asks for it. After invalid input the step still waits, and its `bad_input` has the reason.",
 			reply(false),
 		},
 		{
-			"reject-step", post, "/runs/{id}/steps/{step}/reject", "Say no to a step that waits for people",
-			"The run goes back to where the step says, or the step has failed.",
+			"reject-step", post, "/runs/{id}/steps/{step}/reject", "Reject a step that waits for a person",
+			"The run goes back to the step that the workflow names, or the step fails.",
 			reply(true),
 		},
 		{
-			"prune-runs", post, "/prune", "Put old runs away",
-			"Their folders go to .agents/archive/runs, and nothing is deleted. A run that is at work or waits is never touched.",
+			"prune-runs", post, "/prune", "Archive old runs",
+			"Their folders are moved to .agents/archive/runs; nothing is deleted. Runs that are running or waiting are never archived.",
 			answer((*Server).pruneRuns),
 		},
 		{
-			"list-inbox", get, "/inbox", "What waits for a person",
-			"Steps of runs that want an answer, and questions of agents. Whoever has waited longest comes first.",
+			"list-inbox", get, "/inbox", "List what waits for a person",
+			"Steps of runs that need an answer, and agents' questions. The longest waiting comes first.",
 			answer((*Server).inbox),
 		},
 	}
@@ -152,10 +152,11 @@ func (s *Server) resumeRun(ctx context.Context, in *resumeIn) (*view.RunView, er
 	return noNulls(view), missing(err)
 }
 
-// missing tells a file that whoever asks has named, and that is not there, from a failure of ours.
+// missing turns the error for a missing file that the caller has named into a problem; other errors
+// are unchanged.
 func missing(err error) error {
 	if errors.Is(err, fs.ErrNotExist) {
-		return api.NewProblem(http.StatusUnprocessableEntity, "%s; paths are absolute, or relative to the repository", err)
+		return api.NewProblem(http.StatusUnprocessableEntity, "%s; use an absolute path, or one relative to the repository", err)
 	}
 	return err
 }
@@ -179,7 +180,7 @@ func (s *Server) cancelRun(ctx context.Context, in *cancelIn) (*api.Ordered, err
 	return &api.Ordered{Seq: seq}, err
 }
 
-// pauseRun is everybody's, as holding the team is: who sees something go wrong may stop it.
+// pauseRun is allowed for every caller, like holding the team, because it only stops work.
 func (s *Server) pauseRun(ctx context.Context, in *runNoteIn) (*api.Ordered, error) {
 	seq, err := s.engine.PauseRun(ctx, s.actor(ctx), in.ID, noteOf(in.Body))
 	return &api.Ordered{Seq: seq}, err
@@ -193,7 +194,7 @@ func (s *Server) releaseRun(ctx context.Context, in *runNoteIn) (*api.Ordered, e
 	return &api.Ordered{Seq: seq}, err
 }
 
-// reply is a route that answers a step which waits for people.
+// reply is a route that answers a step that waits for a person.
 func reply(rejected bool) adder {
 	event := map[bool]string{false: "approve", true: "reject"}[rejected]
 	return answer(func(s *Server, ctx context.Context, in *answerIn) (*api.Ordered, error) {
@@ -212,8 +213,8 @@ func reply(rejected bool) adder {
 	})
 }
 
-// object says what is wrong with an input that is no JSON object; whether it fits what the step
-// asks for is the engine's to say.
+// object returns an error if an input is not a JSON object. The controller checks whether it matches
+// the step's schema.
 func object(input string) error {
 	if input == "" {
 		return nil
@@ -222,9 +223,9 @@ func object(input string) error {
 	err := json.Unmarshal([]byte(input), &fields)
 	switch {
 	case err != nil:
-		err = fmt.Errorf("the input is no JSON object: %w", err)
+		err = fmt.Errorf("the input is not a JSON object: %w", err)
 	case fields == nil:
-		err = errors.New("the input is no JSON object: it is null")
+		err = errors.New("the input is not a JSON object: it is null")
 	default:
 		return nil
 	}
@@ -243,8 +244,8 @@ func (s *Server) pruneRuns(ctx context.Context, in *pruneIn) (*api.Pruned, error
 	if in.Body != nil {
 		what = *in.Body
 	}
-	if what.Keep == nil && what.OlderThanMS == nil { // an order without words must not put everything away
-		p := api.NewProblem(http.StatusUnprocessableEntity, "which runs? Give keep, older_than_ms, or both")
+	if what.Keep == nil && what.OlderThanMS == nil { // an empty request must not archive everything
+		p := api.NewProblem(http.StatusUnprocessableEntity, "no runs selected; give keep, older_than_ms, or both")
 		p.Errors = []api.Fault{{Message: "neither keep nor older_than_ms is given", Location: "body"}}
 		return nil, p
 	}
@@ -270,7 +271,7 @@ func (s *Server) inbox(ctx context.Context, _ *nothing) (*api.Inbox, error) {
 	return &api.Inbox{Items: some(items)}, err
 }
 
-// noNulls is a run in which no list is null.
+// noNulls replaces null lists in a run by empty ones.
 func noNulls(v view.RunView) *view.RunView {
 	v.Waits = some(v.Waits)
 	for i := range v.Steps {

@@ -123,7 +123,7 @@ func TestRunInputs(t *testing.T) {
 		{"/runs/r1/steps/review/approve", `{"rejected":true}`, "body.rejected"},
 		{"/runs/r1/steps/review/approve", `{"input":"null"}`, "body.input"},
 		{"/runs/r1/steps/review/reject", `{"input":"[1]"}`, "body.input"},
-		{"/runs/r1/steps/review/approve", `{"input":"{"}`, "no JSON object"},
+		{"/runs/r1/steps/review/approve", `{"input":"{"}`, "not a JSON object"},
 		{"/runs", `{"workflow":"nowhere.yaml"}`, "relative to the repository"},
 		{"/runs", `{"max_attempts":0}`, "body.max_attempts"},
 		{"/runs", `{"cost_limit_action":"stop"}`, "body.cost_limit_action"},

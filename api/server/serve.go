@@ -13,27 +13,27 @@ import (
 const (
 	idleWait    = 2 * time.Minute // between two requests on one connection
 	headerBytes = 64 << 10        // of all headers of a request together
-	goodbyeWait = 5 * time.Second // for answers that are under way when the daemon goes
+	goodbyeWait = 5 * time.Second // for answers in progress when the daemon stops
 )
 
-// waits are how long whoever asks may take for his part.
+// waits are the time limits for the client's part of a request.
 type waits struct {
 	headers time.Duration // to send the headers of a request
 	request time.Duration // to send a whole request
 	body    time.Duration // to send its body, once the headers are there
-	answer  time.Duration // to take an answer
-	piece   time.Duration // to take a piece of a stream
+	answer  time.Duration // to read an answer
+	piece   time.Duration // to read a piece of a stream
 }
 
-// waitsUsual are far more than a program on this machine needs, and short enough that who
-// has gone to sleep, or means no good, keeps no place for long.
+// waitsUsual are much longer than a program on this machine needs, and short enough that an idle or
+// malicious client does not keep a connection.
 var waitsUsual = waits{
 	headers: 5 * time.Second, request: 15 * time.Second, body: 5 * time.Second, answer: 60 * time.Second, piece: 10 * time.Second,
 }
 
-// Serve answers on both listeners until ctx ends; then it tells the watchers goodbye, lets
-// requests that are under way finish, and closes the listeners. A nil listener is left out.
-// It returns nil after ctx ended, and a failure of a listener else.
+// Serve answers on both listeners until ctx ends; then it ends the streams with a goodbye, lets
+// other requests finish, and closes the listeners. A nil listener is ignored. It returns nil after
+// ctx has ended, otherwise the failure of a listener.
 func (s *Server) Serve(ctx context.Context, tcp, socket net.Listener) error {
 	var servers []*http.Server
 	fault := make(chan error, 2)
@@ -57,12 +57,12 @@ func (s *Server) Serve(ctx context.Context, tcp, socket net.Listener) error {
 		ended++
 		err = fmt.Errorf("serve the API: %w", err)
 	}
-	_ = s.Close() // it cannot fail
+	_ = s.Close() // it never fails
 	wait, cancel := context.WithTimeout(context.WithoutCancel(ctx), goodbyeWait)
 	defer cancel()
 	for _, srv := range servers {
 		if srv.Shutdown(wait) != nil {
-			_ = srv.Close() // who has not finished by now is not waited for
+			_ = srv.Close() // requests that have not finished by now are cut off
 		}
 	}
 	for ; ended < len(servers); ended++ {
@@ -73,11 +73,11 @@ func (s *Server) Serve(ctx context.Context, tcp, socket net.Listener) error {
 	return err
 }
 
-// server is an HTTP server with all of its limits.
+// server returns an HTTP server with all limits set.
 func (s *Server) server(h http.Handler) *http.Server {
 	return &http.Server{
 		Handler: h, ReadHeaderTimeout: s.waits.headers, ReadTimeout: s.waits.request, WriteTimeout: s.waits.answer, IdleTimeout: idleWait,
 		MaxHeaderBytes: headerBytes, ConnContext: s.withCaller, DisableGeneralOptionsHandler: true,
-		ErrorLog: slog.NewLogLogger(s.log.Handler(), slog.LevelDebug), // what strangers do to the port is not our failure
+		ErrorLog: slog.NewLogLogger(s.log.Handler(), slog.LevelDebug), // faults of unknown clients are not faults of the server
 	}
 }

@@ -25,9 +25,9 @@ import (
 	"github.com/fairlead-dev/fairlead/view"
 )
 
-// Backend is what the server asks of an engine. *controller.Supervisor is the real one. Its errors
-// are *machine.Refusal and *team.Unknown where the answer is no, loop.ErrClosed where
-// nobody answers any more, and failures in words else.
+// Backend is what the server needs from the controller. *controller.Supervisor is the real one. Its
+// errors are *machine.Refusal or *team.Unknown if the request is refused, loop.ErrClosed if the loop
+// has stopped, and other errors for failures.
 type Backend interface {
 	Team(ctx context.Context) (view.TeamView, error)
 	Agent(ctx context.Context, name string) (view.AgentView, error)
@@ -41,7 +41,7 @@ type Backend interface {
 	Changes(ctx context.Context, after uint64, entity string) iter.Seq2[journal.Change, error]
 	Session(ctx context.Context, id string) (sessions.SessionInfo, error)
 
-	// Output follows while the session runs. Its reader lets go of a Read when ctx ends.
+	// Output follows the output while the session runs. Its reader's Read returns when ctx ends.
 	Output(ctx context.Context, session string, offset int64) (io.ReadCloser, sessions.SessionInfo, error)
 	Facts(ctx context.Context, session string, tail int, wait time.Duration) ([]driver.Fact, error)
 
@@ -54,30 +54,30 @@ type Backend interface {
 
 var _ Backend = (*controller.Supervisor)(nil)
 
-// Options are what a server stands on.
+// Options configure a server.
 type Options struct {
 	Engine  Backend
-	UI      http.Handler // Mission Control; nil: there is none
-	Token   string       // what callers over TCP must show; empty: nobody is let in there
-	Hosts   []string     // HOST or HOST:PORT that --listen says; loopback names with our port are always right
+	UI      http.Handler // Mission Control; nil: none
+	Token   string       // the token for callers over TCP; empty: all of them are refused
+	Hosts   []string     // HOST or HOST:PORT from --listen; loopback names with our port are always accepted
 	Log     *slog.Logger
 	Version string
 	Dir     string       // the repository
-	Store   string       // what keeps the journal: sqlite, memory
-	MCP     http.Handler // the tools that agents use (NewMCP); nil: there are none
-	User    string       // who people are in the journal; empty: whom this process belongs to
+	Store   string       // the journal's store: sqlite or memory
+	MCP     http.Handler // the tools for agents (NewMCP); nil: none
+	User    string       // the name of people in the journal; empty: the owner of this process
 }
 
-// Server answers for one engine. Make it with New; Close lets its watchers go.
+// Server is the API server. Make it with New; Close ends its streams.
 type Server struct {
 	engine Backend
 	ui     http.Handler
 	token  [sha256.Size]byte
-	closed bool // to everybody over TCP: there is no token
+	closed bool // to all callers over TCP, because there is no token
 	hosts  []string
 	log    *slog.Logger
 	opts   Options
-	room   int // connections of one door
+	room   int // maximum connections of one listener
 	waits  waits
 	polls  polls
 	books  dispatchBooks
@@ -85,8 +85,8 @@ type Server struct {
 	mux     *http.ServeMux
 	openapi []byte
 
-	streams  atomic.Int64 // that are open, of any kind
-	watchers atomic.Int64 // of these, those of the journal
+	streams  atomic.Int64 // open streams of all kinds
+	watchers atomic.Int64 // those of the journal among them
 
 	ctx    context.Context // ends with Close
 	cancel context.CancelFunc
@@ -96,7 +96,7 @@ type Server struct {
 	gone bool
 }
 
-// New makes a server. It starts nothing: what it needs begins with the first watcher.
+// New makes a server. Its goroutines start with the first watcher.
 func New(opts Options) *Server {
 	if opts.Log == nil {
 		opts.Log = slog.New(slog.DiscardHandler)
@@ -113,19 +113,19 @@ func New(opts Options) *Server {
 	return s
 }
 
-// Handler serves callers over TCP, who have to show the token.
+// Handler serves callers over TCP, which need the token.
 func (s *Server) Handler() http.Handler {
 	return s.headers(s.mcp(s.opts.MCP, s.guard(straight(s.whole(s.mux)))))
 }
 
-// SocketHandler serves callers over the unix socket: the same routes. Whoever mounts it
-// has looked at the peer (see ListenSocket).
+// SocketHandler serves the same routes to callers over the unix socket. The listener must have
+// checked the peer (see ListenSocket).
 func (s *Server) SocketHandler() http.Handler {
 	return s.headers(s.mcp(s.opts.MCP, entered(doorSocket, straight(s.whole(s.mux)))))
 }
 
-// Close tells every watcher goodbye and ends what runs for them. Requests still get their
-// answer, as long as the engine gives one.
+// Close ends every stream with a goodbye. Other requests are still answered as long as the loop
+// runs.
 func (s *Server) Close() error {
 	s.mu.Lock()
 	s.gone = true
@@ -138,7 +138,7 @@ func (s *Server) Close() error {
 	return nil
 }
 
-// live gives the feed, and starts it for the first who asks.
+// live returns the feed, and starts it for the first watcher.
 func (s *Server) live(head uint64) (*feed, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -152,7 +152,7 @@ func (s *Server) live(head uint64) (*feed, error) {
 	return s.feed, nil
 }
 
-// owner is the login name of whom this process belongs to.
+// owner returns the login name of the owner of this process.
 func owner() string {
 	if u, err := user.Current(); err == nil && u.Username != "" {
 		return u.Username

@@ -347,7 +347,7 @@ func TestAgentsEndNoSession(t *testing.T) {
 				}
 			case w.Code != 409 || problemText(t, w.Body.String()).Refusal.Row != "X10":
 				t.Errorf("%+v: %s: %d %s", caller, rt.ID, w.Code, w.Body)
-			case caller.session != "" && !strings.Contains(w.Body.String(), "people begin and end sessions"):
+			case caller.session != "" && !strings.Contains(w.Body.String(), "only people start and end sessions"):
 				t.Errorf("the reason is another's: %s", w.Body)
 			}
 		}
@@ -391,7 +391,7 @@ func TestSessionInputs(t *testing.T) {
 		{"GET", "/dispatch/quay/conversations/0", "", 422, "path.n"},
 		{"GET", "/dispatch/quay/conversations/x", "", 422, "path.n"},
 		{"GET", "/dispatch/quay/conversations/1", "", 404, "conv_001"},
-		{"DELETE", "/dispatch/quay", "", 405, "it takes GET"},
+		{"DELETE", "/dispatch/quay", "", 405, "it supports GET"},
 		{"POST", "/policy/check", `{"input":{}}`, 422, "body"},
 		{"POST", "/policy/check", `{"tool":"Write","input":[]}`, 422, "body.input"},
 		{"POST", "/policy/check", `{"tool":"Write","session":"nobody"}`, 404, "quay"},

@@ -21,22 +21,23 @@ import (
 	"github.com/fairlead-dev/fairlead/policy"
 )
 
-// sessionConfig is what fairlead.yaml says of sessions and describes of agents; without a file: nothing.
+// sessionConfig returns the parts of fairlead.yaml about dispatch sessions and agents' descriptions;
+// without a file, nothing.
 func (s *Server) sessionConfig() (*config.Config, error) {
 	conf, err := config.Load(s.opts.Dir, nil)
 	if errors.Is(err, fs.ErrNotExist) {
 		return &config.Config{}, nil
 	}
 	if err != nil {
-		return nil, fmt.Errorf("read how sessions go: %w", err)
+		return nil, fmt.Errorf("read the settings for sessions: %w", err)
 	}
 	return conf, nil
 }
 
-// described are the agents that a session would begin with now: those of .claude/agents, and those of
-// fairlead.yaml, which the daemon can start; MAIN is none.
+// described returns the agents of a session that starts now: those of .claude/agents, and those of
+// fairlead.yaml that the daemon can start. MAIN is not among them.
 func (s *Server) described(conf *config.Config) ([]dispatch.Description, error) {
-	home, _ := os.UserHomeDir() // none: the project's agents alone are found
+	home, _ := os.UserHomeDir() // on an error only the project's agents are found
 	agents, _, err := dispatchfolder.Agents(s.opts.Dir, home)
 	if err != nil {
 		return nil, err
@@ -51,7 +52,7 @@ func (s *Server) described(conf *config.Config) ([]dispatch.Description, error) 
 	return slices.DeleteFunc(agents, func(d dispatch.Description) bool { return d.Name == conf.Dispatch.Main }), nil
 }
 
-// hostOf says who does the work of a session for which nobody said it.
+// hostOf returns the default host of a session.
 func hostOf(conf *config.Config, asked string) dispatch.Host {
 	described := slices.ContainsFunc(conf.Agents, func(a config.Agent) bool { return a.Description != "" })
 	if asked == string(dispatch.Fairlead) || asked == "" && (conf.Dispatch.Main != "" || described) {
@@ -91,7 +92,8 @@ func (s *Server) dispatchStart(ctx context.Context, in *dispatchStartIn) (*api.D
 	return s.viewAt(ctx, f)
 }
 
-// badPath tells a path that cannot be a session's, which is a fault of the request, from one of ours.
+// badPath tells a path that cannot be a session's folder, which is a fault of the request, from an
+// internal error.
 func badPath(err error, at string) error {
 	var no *machine.Refusal
 	if at == "" || errors.As(err, &no) {
@@ -105,7 +107,7 @@ func badPath(err error, at string) error {
 	return err
 }
 
-// viewAt is the session of a folder, as it is now.
+// viewAt returns the current view of the session in a folder.
 func (s *Server) viewAt(ctx context.Context, f *dispatchfolder.Folder) (*api.DispatchView, error) {
 	all, err := s.sessionFolders(ctx)
 	if err != nil {
@@ -123,14 +125,14 @@ func (s *Server) viewAt(ctx context.Context, f *dispatchfolder.Folder) (*api.Dis
 	return s.viewOf(ctx, found{Found: dispatchfolder.Found{Folder: f, Session: is}, name: sessionName(f.Path(), true)})
 }
 
-// tellSession says something to a session, in its folder.
+// tellSession records an input in a session's folder.
 func (s *Server) tellSession(ctx context.Context, f found, in dispatch.Input) (dispatch.Dispatch, error) {
 	by := s.actor(ctx)
 	_, is, err := f.Folder.Do(time.Now(), dispatchfolder.Actor{Kind: by.Kind, ID: by.ID}, in)
 	return is, err
 }
 
-// toSession finds a session to which somebody has something to say, and sees that he may.
+// toSession finds the session of an order, and checks that the caller may give it.
 func (s *Server) toSession(ctx context.Context, event, name string) (found, error) {
 	if err := mayOrderSession(ctx, event, name); err != nil {
 		return found{}, err
@@ -139,20 +141,21 @@ func (s *Server) toSession(ctx context.Context, event, name string) (found, erro
 	if who := callerIn(ctx).who; err == nil && f.Session.Host == dispatch.Claude && who.pid > 0 && claudehook.Within(who.pid) {
 		return found{}, &machine.Refusal{
 			Subject: f.name, Event: event, State: "asked from within the agent program", Row: "X10",
-			Reason: "nobody releases himself: the person types /" + claudehook.CommandName + " in that program, or says it in a terminal of his own",
+			Reason: "an agent may not lift its own restrictions: the person types /" + claudehook.CommandName + " in that program, or gives the order in another terminal",
 		}
 	}
 	return f, err
 }
 
-// said refuses what somebody else says in a session: a program by its hooks, or the daemon for its agents.
+// said refuses a report that only the session's host may make: the agent program by its hooks, or
+// the daemon for its agents.
 func (f found) said(event, row string, by ...dispatch.Host) error {
 	if slices.Contains(by, f.Session.Host) {
 		return nil
 	}
-	reason := "Claude Code does what is done in it, and its hooks say so; say it there"
+	reason := "Claude Code carries out this session, and its hooks report what happens; give the order there"
 	if f.Session.Host == dispatch.Fairlead {
-		reason = "agents of fairlead.yaml do what is done in it, and their sessions say so; give it an input"
+		reason = "agents of fairlead.yaml carry out this session, and their sessions report what happens; give it an input"
 	}
 	return &machine.Refusal{Subject: f.name, Event: event, State: string(f.Session.Phase), Row: row, Reason: reason}
 }
@@ -182,8 +185,8 @@ func (s *Server) dispatchInput(ctx context.Context, in *dispatchInputIn) (*api.D
 	return told, nil
 }
 
-// tell is a route by which a person or a program says what happened in a session that nobody of
-// ours carries out.
+// tell is a route by which a person or a program reports what happened in a session that neither
+// Claude Code nor Fairlead carries out.
 func tell[In any](event string, what func(*In) (name string, say dispatch.Input)) adder {
 	return answer(func(s *Server, ctx context.Context, in *In) (*api.DispatchView, error) {
 		name, say := what(in)
@@ -233,10 +236,10 @@ func (s *Server) dispatchEnd(ctx context.Context, in *dispatchEndIn) (*api.Dispa
 	return s.viewAt(ctx, f.Folder)
 }
 
-// ranked holds a text against a session's descriptions, with the threshold of fairlead.yaml.
+// ranked compares a text with a session's descriptions, with the threshold of fairlead.yaml.
 func (s *Server) ranked(is dispatch.Dispatch, text string) policy.Ranking {
 	r := dispatchfolder.Best(is, text)
-	if conf, err := s.sessionConfig(); err == nil { // a file that is broken meanwhile changes nothing
+	if conf, err := s.sessionConfig(); err == nil { // if the file has become invalid, the default applies
 		r = r.Over(conf.Dispatch.Threshold)
 	}
 	r.Terms, r.Scores = some(r.Terms), some(r.Scores)
@@ -255,7 +258,8 @@ func (s *Server) rank(ctx context.Context, in *routeIn) (*policy.Ranking, error)
 	return &ranking, nil
 }
 
-// judged is the session whose rules and descriptions count; without a name one as it would begin now.
+// judged returns the session whose rules and descriptions apply; without a name, a session as it
+// would start now.
 func (s *Server) judged(ctx context.Context, name string) (found, error) {
 	if name != "" {
 		return s.sessionFolder(ctx, name)
@@ -296,11 +300,11 @@ func (s *Server) policyCheck(ctx context.Context, in *policyCheckIn) (*api.Polic
 	return said, nil
 }
 
-// narrowed holds an allowance against the bounds that fairlead.yaml draws round whoever is in that state.
+// narrowed limits an allowed call to the bounds that fairlead.yaml sets for the agent in this state.
 func (s *Server) narrowed(verdict policy.Verdict, f found, state string, call policy.Call) policy.Verdict {
 	conf, err := s.sessionConfig()
 	if err != nil || f.Folder != nil && f.Session.Host != dispatch.Fairlead {
-		return verdict // a file that is broken meanwhile changes nothing
+		return verdict // if the file has become invalid, the verdict is unchanged
 	}
 	main := state == "" || state == dispatch.Main
 	if main {

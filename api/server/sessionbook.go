@@ -8,24 +8,25 @@ import (
 	"github.com/fairlead-dev/fairlead/machine/dispatch"
 )
 
-// Limits of what a session's view repeats of its history; all of it is in the folder.
+// Limits of the history in a session's view; the folder has all of it.
 const (
-	dispatchLinesMax   = 200     // of the newest; more than this nobody reads on a page
+	dispatchLinesMax   = 200     // of the newest; a page shows no more
 	dispatchDenialsMax = 50      // the same
-	dispatchTextMax    = 4 << 10 // of a task or an input that waits, in bytes; all of it is in dialogue.md
+	dispatchTextMax    = 4 << 10 // of a task or a waiting input, in bytes; dialogue.md has all of it
 )
 
-// dispatchBook is what was read of one session's history. It grows by what the history grows.
+// dispatchBook is the part of one session's history that was read. It is extended as the history
+// grows.
 type dispatchBook struct {
-	next    int64 // byte of state.jsonl to go on from
+	next    int64 // byte of state.jsonl at which to continue
 	count   int
 	lines   []api.DispatchLine
 	denials []api.DispatchDenial // the oldest first
 	input   string               // the last one, shortened
-	fault   string               // the last line that could not be believed, in words
+	fault   string               // the last invalid line, in words
 }
 
-// take adds a line. fault says why it was not believed, where it was not.
+// take adds a line. fault says why the line is not valid; empty: it is.
 func (b *dispatchBook) take(ch dispatch.Change, actor api.Actor, foreign bool, fault string) {
 	b.count++
 	if fault != "" {
@@ -62,7 +63,7 @@ func (b *dispatchBook) take(ch dispatch.Change, actor api.Actor, foreign bool, f
 	}
 }
 
-// inputOf is the input that a change is about; empty: about none, or nobody wrote it down.
+// inputOf returns the input that a change is about; empty: none, or it was not recorded.
 func inputOf(ch dispatch.Change) string {
 	now := ch.Body.Now
 	switch {
@@ -74,7 +75,7 @@ func inputOf(ch dispatch.Change) string {
 	return ""
 }
 
-// lastOf keeps the last so many at least, and lets go of the others now and then.
+// lastOf keeps at least the last `most` elements, and drops the others from time to time.
 func lastOf[T any](list []T, most int) []T {
 	if len(list) < 2*most {
 		return list
@@ -82,10 +83,10 @@ func lastOf[T any](list []T, most int) []T {
 	return slices.Clone(list[len(list)-most:])
 }
 
-// last are the last so many.
+// last returns at most the last `most` elements.
 func last[T any](list []T, most int) []T { return list[max(0, len(list)-most):] }
 
-// excerpt cuts a text at a character, and says that it did.
+// excerpt cuts a text at a character boundary, and marks the cut.
 func excerpt(text string, most int) string {
 	if len(text) <= most {
 		return text

@@ -29,16 +29,17 @@ import (
 )
 
 const (
-	dispatchListMax    = 500     // sessions in one answer; nobody looks for an older one in a list
-	dispatchKnownMax   = 20      // names that a wrong one is answered with
+	dispatchListMax    = 500     // sessions in one answer; older ones are not useful in a list
+	dispatchKnownMax   = 20      // names in the answer to an unknown one
 	dispatchTalksMax   = 200     // conversations in one answer
 	dispatchFilesMax   = 200     // files of one conversation in a list
-	dispatchOutputsMax = 500     // the same, of its outputs
-	dispatchBooksMax   = 64      // histories that are kept read; more are read again
-	dialogueBytesMax   = 1 << 20 // of a dialogue in an answer: its end, which is what people look for
+	dispatchOutputsMax = 500     // the same, for its outputs
+	dispatchBooksMax   = 64      // histories that are kept in memory; others are read again
+	dialogueBytesMax   = 1 << 20 // of a dialogue in an answer: its end, which matters most to a reader
 )
 
-// dispatchBooks are the histories that somebody looked at. Each is read on from where it was.
+// dispatchBooks are the histories of the sessions that were requested. Each is read on from its last
+// position.
 type dispatchBooks struct {
 	mu sync.Mutex
 	of map[string]*lockedBook // by the folder's path
@@ -49,7 +50,7 @@ type lockedBook struct {
 	book dispatchBook
 }
 
-// read brings a session's book up to date.
+// read brings a session's history up to date.
 func (b *dispatchBooks) read(f *dispatchfolder.Folder) (dispatchBook, error) {
 	b.mu.Lock()
 	one := b.of[f.Path()]
@@ -85,15 +86,15 @@ func (b *dispatchBooks) read(f *dispatchfolder.Folder) (dispatchBook, error) {
 	}
 }
 
-// found is a session with the name that it has here.
+// found is a session and its name in this API.
 type found struct {
 	dispatchfolder.Found
 	name  string
-	known bool // the daemon has taken it in
+	known bool // the daemon has registered it
 }
 
-// sessionFolders are the repository's sessions: the open ones first, then the newest. Those that the
-// daemon has taken in have the names under which the journal tells of them.
+// sessionFolders returns the repository's sessions: the open ones first, then the newest. Those that
+// the daemon has registered have their names from the journal.
 func (s *Server) sessionFolders(ctx context.Context) ([]found, error) {
 	taken, err := s.engine.Folders(ctx)
 	if err != nil {
@@ -131,8 +132,8 @@ func rank(f found) int {
 	return 1
 }
 
-// sessionName is a folder's name as an address takes it; where that is another one's too, a piece
-// of the path's hash tells them apart.
+// sessionName turns a folder's path into a name for URLs; if another folder has the same name, a
+// part of the path's hash distinguishes them.
 func sessionName(at string, shared bool) string {
 	base := filepath.Base(at)
 	name := fileName(base)
@@ -146,7 +147,7 @@ func sessionName(at string, shared bool) string {
 	return name + "-" + hex.EncodeToString(sum[:3])
 }
 
-// sessionFolder finds one by its name.
+// sessionFolder finds a session by its name.
 func (s *Server) sessionFolder(ctx context.Context, name string) (found, error) {
 	all, err := s.sessionFolders(ctx)
 	if err != nil {
@@ -164,7 +165,7 @@ func (s *Server) sessionFolder(ctx context.Context, name string) (found, error) 
 	return found{}, &team.Unknown{What: "session", Name: name, Known: known}
 }
 
-// row is a session in a list.
+// row returns a session as an element of a list.
 func (f found) row() api.DispatchSession {
 	is := f.Session
 	row := api.DispatchSession{
@@ -204,7 +205,7 @@ func (s *Server) dispatchView(ctx context.Context, in *dispatchIn) (*api.Dispatc
 	return s.viewOf(ctx, f)
 }
 
-// viewOf is a session in full. Where its history cannot be read, what can be said is said.
+// viewOf returns a session in full. If its history cannot be read, the view has the rest.
 func (s *Server) viewOf(ctx context.Context, f found) (*api.DispatchView, error) {
 	is := f.Session
 	v := &api.DispatchView{
@@ -218,7 +219,7 @@ func (s *Server) viewOf(ctx context.Context, f found) (*api.DispatchView, error)
 	case err != nil:
 		v.Notes = append(v.Notes, err.Error())
 	case book.fault != "":
-		v.Notes = append(v.Notes, "A line of its history changed nothing: "+book.fault)
+		v.Notes = append(v.Notes, "A line of its history was ignored: "+book.fault)
 	}
 	v.Lines, v.LinesLeftOut = some(book.lines), book.count-len(book.lines)
 	for _, d := range slices.Backward(book.denials) {
@@ -258,7 +259,7 @@ func (s *Server) viewOf(ctx context.Context, f found) (*api.DispatchView, error)
 	return v, nil
 }
 
-// hosted adds what the daemon knows of a session whose agents it runs.
+// hosted adds the daemon's state of a session whose agents it runs.
 func (s *Server) hosted(ctx context.Context, f found, v *api.DispatchView) {
 	if f.Session.Host != dispatch.Fairlead || !f.known {
 		return
@@ -276,16 +277,16 @@ func (s *Server) hosted(ctx context.Context, f found, v *api.DispatchView) {
 	}
 }
 
-// noNullRules are permissions in which no list is null.
+// noNullRules replaces null lists in permissions by empty ones.
 func noNullRules(text json.RawMessage) policy.Rules {
 	var rules policy.Rules
-	_ = json.Unmarshal(text, &rules) // what others wrote there may be anything; then nothing is listed
+	_ = json.Unmarshal(text, &rules) // other programs may have written anything; then nothing is listed
 	rules.CanWrite, rules.CannotWrite = some(rules.CanWrite), some(rules.CannotWrite)
 	rules.CanExecute, rules.CannotExecute = some(rules.CanExecute), some(rules.CannotExecute)
 	return rules
 }
 
-// changedAt is when a session's history last grew; nil: nobody knows.
+// changedAt is when a session's history last grew; nil: not known.
 func changedAt(f *dispatchfolder.Folder) *time.Time {
 	info, err := os.Lstat(filepath.Join(f.Path(), "state.jsonl"))
 	if err != nil {
@@ -368,8 +369,8 @@ func unknownTalk(n int, talks []dispatchfolder.ConversationInfo) error {
 	return &team.Unknown{What: "conversation", Name: dispatch.ConversationID(n), Known: known}
 }
 
-// dispatchFile gives a file that a conversation made, as bytes that nobody runs: it is whatever an
-// agent wrote.
+// dispatchFile serves an output file as bytes that a browser must not execute: its content is
+// whatever an agent wrote.
 func (s *Server) dispatchFile(w http.ResponseWriter, r *http.Request, in *dispatchFileIn) {
 	ctx, cancel := context.WithTimeout(r.Context(), api.AnswerMax)
 	defer cancel()
@@ -385,12 +386,12 @@ func (s *Server) dispatchFile(w http.ResponseWriter, r *http.Request, in *dispat
 	}
 	at := slices.IndexFunc(files, func(o dispatchfolder.OutputFile) bool { return o.Name == in.File })
 	if at < 0 {
-		api.NewProblem(http.StatusNotFound, "%s has no output of this name; the conversation's own answer lists them", dispatch.ConversationID(in.N)).Write(w)
+		api.NewProblem(http.StatusNotFound, "%s has no output of this name; request the conversation for the list", dispatch.ConversationID(in.N)).Write(w)
 		return
 	}
 	body, err := f.Folder.Output(in.N, files[at].Name)
 	if errors.Is(err, fs.ErrNotExist) {
-		api.NewProblem(http.StatusNotFound, "%s has no output of this name any more", dispatch.ConversationID(in.N)).Write(w)
+		api.NewProblem(http.StatusNotFound, "%s no longer has an output of this name", dispatch.ConversationID(in.N)).Write(w)
 		return
 	}
 	if err != nil {
@@ -398,7 +399,7 @@ func (s *Server) dispatchFile(w http.ResponseWriter, r *http.Request, in *dispat
 		return
 	}
 	defer body.Close()
-	size := files[at].Bytes // one that grows meanwhile is told as it was
+	size := files[at].Bytes // a file that grows meanwhile is sent up to this size
 	if in.Limit > 0 {
 		size = min(size, in.Limit)
 	}
@@ -407,6 +408,6 @@ func (s *Server) dispatchFile(w http.ResponseWriter, r *http.Request, in *dispat
 	h.Set("Content-Disposition", mime.FormatMediaType("attachment", map[string]string{"filename": fileName(path.Base(files[at].Name))}))
 	h.Set("Content-Length", strconv.FormatInt(size, 10))
 	h.Set("X-Fairlead-Size", strconv.FormatInt(files[at].Bytes, 10))
-	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(s.waits.answer)) // where it cannot be set, the server's own holds
-	_, _ = io.CopyN(w, body, size)                                                     // whoever asked has gone, or the file got shorter: the answer ends where it is
+	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(s.waits.answer)) // if it cannot be set, the server's own limit applies
+	_, _ = io.CopyN(w, body, size)                                                     // the client is gone, or the file has become shorter: the answer ends there
 }

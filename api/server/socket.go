@@ -19,20 +19,20 @@ import (
 const (
 	runtimeDirVar = "XDG_RUNTIME_DIR"
 	socketBytes   = 100 // of a path: sun_path has 104 on macOS, 108 on Linux
-	socketLetters = 16  // of the hash in its name
+	socketLetters = 16  // of the hash in the socket's name
 	socketAsk     = time.Second
 )
 
-// SocketTaken says that a daemon answers on the socket of this repository.
+// SocketTaken says that a daemon already answers on the socket of this repository.
 type SocketTaken struct{ Path string }
 
 func (s *SocketTaken) Error() string {
 	return "another fairlead answers on " + s.Path + "; use that one, or stop it with `fairlead down`"
 }
 
-// SocketPath is where the daemon of a repository listens, in the first runtime folder that
-// will do: $XDG_RUNTIME_DIR/fairlead, else /tmp/fairlead-UID. The folder is made, and is
-// ours alone.
+// SocketPath returns the path of a repository's socket, in the first suitable runtime folder:
+// $XDG_RUNTIME_DIR/fairlead, else /tmp/fairlead-UID. The folder is created if necessary, and only
+// this user can access it.
 func SocketPath(dir string) (string, error) {
 	real, err := realDir(dir)
 	if err != nil {
@@ -75,7 +75,8 @@ func runtimeDirs() []string {
 	return dirs
 }
 
-// safeDir makes a folder that nobody else can look into, or says why that one will not do.
+// safeDir makes a folder that other users cannot open, or returns why an existing folder is not
+// suitable.
 func safeDir(dir string) error {
 	if err := os.Mkdir(dir, 0o700); err != nil && !errors.Is(err, os.ErrExist) {
 		return err
@@ -87,19 +88,19 @@ func safeDir(dir string) error {
 	sys, ok := info.Sys().(*syscall.Stat_t)
 	switch {
 	case !info.IsDir():
-		return fmt.Errorf("%s is not a folder but a link or a file: remove it", dir)
+		return fmt.Errorf("%s is a link or a file, not a folder; remove it", dir)
 	case !ok || int(sys.Uid) != os.Getuid():
-		return fmt.Errorf("%s belongs to another user: ask them to remove it, or set %s", dir, runtimeDirVar)
+		return fmt.Errorf("%s belongs to another user; ask them to remove it, or set %s", dir, runtimeDirVar)
 	case info.Mode().Perm() != 0o700:
 		return os.Chmod(dir, 0o700)
 	}
 	return nil
 }
 
-// ListenSocket opens the socket of a repository. Connections of other users are closed
-// before a byte of them is read. What a dead daemon left there is replaced; where one
-// answers, the error is *SocketTaken. The caller holds the workspace's lock, so nobody
-// else does the same at the same time.
+// ListenSocket opens the socket of a repository. Connections of other users are closed before a byte
+// is read. The socket of a dead daemon is replaced; if a daemon answers on it, the error is
+// *SocketTaken. The caller holds the workspace's lock, so no other process does the same at the same
+// time.
 func ListenSocket(dir string) (net.Listener, error) {
 	path, err := SocketPath(dir)
 	if err != nil {
@@ -118,16 +119,16 @@ func listenSocket(path string) (*ownSocket, error) {
 		return nil, &SocketTaken{Path: path}
 	}
 	if info, err := os.Lstat(path); err == nil && info.Mode().Type() != os.ModeSocket {
-		return nil, fmt.Errorf("listen on %s: it is there and is not a socket; remove it", path)
+		return nil, fmt.Errorf("listen on %s: the path exists and is not a socket; remove it", path)
 	}
 	if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
-		return nil, fmt.Errorf("remove the socket of a daemon that is gone: %w", err)
+		return nil, fmt.Errorf("remove the socket of a daemon that no longer runs: %w", err)
 	}
 	l, err := net.ListenUnix("unix", &net.UnixAddr{Name: path, Net: "unix"})
 	if err != nil {
 		return nil, fmt.Errorf("listen on %s: %w", path, err)
 	}
-	l.SetUnlinkOnClose(false) // only if it is still ours: see Close
+	l.SetUnlinkOnClose(false) // only if it is still the same socket: see Close
 	bound, err := os.Lstat(path)
 	if err == nil {
 		err = os.Chmod(path, 0o600)
@@ -139,7 +140,7 @@ func listenSocket(path string) (*ownSocket, error) {
 	return &ownSocket{UnixListener: l, path: path, bound: bound}, nil
 }
 
-// answers says whether somebody accepts connections there.
+// answers reports whether a process accepts connections there.
 func answers(path string) bool {
 	c, err := net.DialTimeout("unix", path, socketAsk)
 	if err != nil {
@@ -149,16 +150,16 @@ func answers(path string) bool {
 	return true
 }
 
-// ownSocket lets in nobody but ourselves.
+// ownSocket accepts connections of this process's user only.
 type ownSocket struct {
 	*net.UnixListener
-	dir   string // the repository, whose agents are told apart from people
+	dir   string // the repository, whose agents must be identified
 	path  string
 	bound os.FileInfo
 	once  sync.Once
 }
 
-// Accept gives the next connection of our own user. Those of others are closed.
+// Accept returns the next connection of our own user. Those of others are closed.
 func (s *ownSocket) Accept() (net.Conn, error) {
 	for {
 		c, err := s.AcceptUnix()
@@ -168,14 +169,14 @@ func (s *ownSocket) Accept() (net.Conn, error) {
 		if err := peer.SameUser(c); err == nil {
 			return callerOf(c, s.dir), nil
 		}
-		c.Close() // there is nobody to tell: who asks is a stranger, and the journal is for facts of the team
+		c.Close() // neither answered nor recorded: the caller is another user, and the journal is for facts about the team
 	}
 }
 
-// Close stops listening, and removes the socket if it is still ours.
+// Close stops listening, and removes the socket if it is still the same one.
 func (s *ownSocket) Close() error {
 	s.once.Do(func() {
-		if now, err := os.Lstat(s.path); err == nil && os.SameFile(now, s.bound) && now.ModTime().Equal(s.bound.ModTime()) { // numbers of files are used again
+		if now, err := os.Lstat(s.path); err == nil && os.SameFile(now, s.bound) && now.ModTime().Equal(s.bound.ModTime()) { // inode numbers are reused
 			os.Remove(s.path)
 		}
 	})

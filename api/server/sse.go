@@ -13,17 +13,17 @@ import (
 )
 
 const (
-	// streamsMax bounds the streams that are open at once: each costs a connection and a
-	// goroutine, and more of them than this is a loop somewhere that forgets to close.
+	// streamsMax bounds the open streams: each costs a connection and a goroutine, and a greater number
+	// means that a client opens streams in a loop without closing them.
 	streamsMax = 2000
 
-	pingEvery    = 15 * time.Second // proxies and browsers give up a line that is silent for longer than a minute or so
-	writeBytes   = 64 << 10         // that are written before the time begins anew
-	reconnectMin = 500              // ms, told to browsers
-	reconnectVar = 1000             // ms, so that not all come back at the same moment
+	pingEvery    = 15 * time.Second // proxies and browsers close a connection that is idle for more than about a minute
+	writeBytes   = 64 << 10         // written before the deadline is extended
+	reconnectMin = 500              // ms, sent to browsers
+	reconnectVar = 1000             // ms, so that clients do not all reconnect at the same moment
 )
 
-// message is one event of a stream. JSON that encode wrote has no line ends in it.
+// message encodes one event of a stream. data is JSON from encode, so it has no line ends.
 func message(event, id string, data any) []byte {
 	var out bytes.Buffer
 	if id != "" {
@@ -42,14 +42,14 @@ type sse struct {
 	s       *Server
 	w       http.ResponseWriter
 	rc      *http.ResponseController
-	path    string // what is streamed
-	written int    // since the deadline was set
+	path    string // the path that is streamed
+	written int    // bytes since the deadline was set
 }
 
-// openSSE begins a stream: from here on there are no more problems, only goodbyes.
+// openSSE begins a stream: after this, errors are reported as goodbyes, not as problems.
 func (s *Server) openSSE(w http.ResponseWriter, r *http.Request, retry time.Duration) (*sse, error) {
 	out := &sse{s: s, w: w, rc: http.NewResponseController(w), path: r.URL.Path}
-	// The server's limits are for requests that end.
+	// The server's limits apply to requests that end.
 	if err := out.rc.SetReadDeadline(time.Time{}); err != nil && !errors.Is(err, http.ErrNotSupported) {
 		return nil, err
 	}
@@ -79,15 +79,14 @@ func (o *sse) flush() error {
 	return o.cutOff(o.rc.Flush())
 }
 
-// cutOff makes every fault of the line the same one: there is nobody to be told anything. That
-// somebody was cut off because he took nothing is told to whoever reads our log, once, since
-// nothing is written after it.
+// cutOff turns every error of the connection into errCut. A client that was cut off because it read
+// nothing is logged once, since nothing is written afterwards.
 func (o *sse) cutOff(err error) error {
 	if err == nil {
 		return nil
 	}
 	if errors.Is(err, os.ErrDeadlineExceeded) {
-		o.s.log.Info("a stream was cut: nobody took anything of it for "+o.s.waits.piece.String()+"; a client resumes where it was", "path", o.path)
+		o.s.log.Info("a stream was closed because the client read nothing for "+o.s.waits.piece.String()+"; the client can resume it", "path", o.path)
 	}
 	return errCut
 }
@@ -99,7 +98,7 @@ func (o *sse) send(b []byte) error {
 	return o.flush()
 }
 
-// bye ends a stream in words. That it does not arrive is no loss: the line is cut then.
+// bye ends a stream with a reason. If it does not arrive, the client sees a closed connection.
 func (o *sse) bye(why error) {
 	reason := "failed"
 	switch {
@@ -111,14 +110,14 @@ func (o *sse) bye(why error) {
 	_ = o.send(message("bye", "", api.Bye{Reason: reason, Detail: why.Error()}))
 }
 
-// enter counts a stream, or says that there are too many.
+// enter counts a stream, or refuses it if there are too many.
 func (s *Server) enter() error {
 	if s.ctx.Err() != nil {
 		return loop.ErrClosed
 	}
 	if s.streams.Add(1) > streamsMax {
 		s.streams.Add(-1)
-		return api.NewProblem(http.StatusServiceUnavailable, "%d streams are open already, and more are not served; close some, or ask /journal instead", streamsMax)
+		return api.NewProblem(http.StatusServiceUnavailable, "%d streams are open, which is the limit; close some, or read /journal instead", streamsMax)
 	}
 	return nil
 }

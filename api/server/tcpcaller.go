@@ -5,15 +5,16 @@ import (
 	"net/netip"
 )
 
-// viaTCP is a connection over the port. The token says that its owner's files can be read, and an
-// agent can read them, too; so before an order that an agent may not give (X10), the process at the
-// other end is looked for. That costs milliseconds, and is done for orders alone.
+// viaTCP is a connection over TCP. The token proves only that the caller can read the owner's files,
+// which an agent can, too. Therefore the process at the other end is identified before an order that
+// an agent may not give (X10). This takes milliseconds, and is done for such orders only.
 type viaTCP struct {
 	client, server netip.AddrPort
-	dir            string // the repository, whose agents are told apart from people
+	dir            string // the repository, whose agents must be identified
 }
 
-// portCaller is who connects over the port; nil: not from this machine, or not by an address that we know.
+// portCaller returns the peer of a TCP connection; nil: it is on another machine, or its address is
+// of an unknown kind.
 func portCaller(c net.Conn, dir string) *viaTCP {
 	client, ok := c.RemoteAddr().(*net.TCPAddr)
 	server, also := c.LocalAddr().(*net.TCPAddr)

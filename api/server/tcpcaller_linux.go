@@ -12,16 +12,17 @@ import (
 	"github.com/fairlead-dev/fairlead/shim"
 )
 
-// seen says in which session the processes run that hold the other end. Where there is no other end on
-// this machine, or it is another user's, no agent of ours asks. One whose process cannot be found
-// was handed on, has gone, or hides: nobody knows who asks then.
+// seen identifies the processes that have the other end of the connection open, and their sessions.
+// If the other end is not on this machine or belongs to another user, the caller is not one of our
+// agents. If its process cannot be found, the caller is unknown: the connection was passed on, or
+// the process has ended or hides.
 func (v *viaTCP) seen() caller {
 	inode, uid, found := v.otherEnd()
 	if !found || uid != os.Getuid() && os.Getuid() != 0 {
 		return caller{}
 	}
 	is := caller{unseen: true}
-	if inode == 0 { // it is being closed
+	if inode == 0 { // the connection is being closed
 		return is
 	}
 	link := "socket:[" + strconv.FormatUint(inode, 10) + "]"
@@ -40,7 +41,7 @@ func (v *viaTCP) seen() caller {
 	return is
 }
 
-// otherEnd finds the other end of the connection among the system's.
+// otherEnd finds the other end of the connection in the system's tables.
 func (v *viaTCP) otherEnd() (inode uint64, uid int, found bool) {
 	for _, table := range []string{"/proc/self/net/tcp", "/proc/self/net/tcp6"} {
 		file, err := os.Open(table)
@@ -59,7 +60,7 @@ func (v *viaTCP) otherEnd() (inode uint64, uid int, found bool) {
 	return 0, 0, false
 }
 
-// line reads one connection: number, its own address, the other's, state, queues, timers,
+// line parses one connection: number, local address, remote address, state, queues, timers,
 // retransmissions, user, timeout, inode.
 func (v *viaTCP) line(text string) (inode uint64, uid int, ours bool) {
 	field := strings.Fields(text)
@@ -71,8 +72,8 @@ func (v *viaTCP) line(text string) (inode uint64, uid int, ours bool) {
 	return inode, uid, err == nil && fault == nil
 }
 
-// kernelAddr reads an address as the kernel prints it: 0100007F:1D2A, each four bytes the last first.
-// What is none is no address.
+// kernelAddr parses an address as the kernel prints it: 0100007F:1D2A, with the bytes of each 32-bit
+// word reversed. Other text gives the zero address.
 func kernelAddr(text string) netip.AddrPort {
 	host, port, _ := strings.Cut(text, ":")
 	raw, err := hex.DecodeString(host)
@@ -99,10 +100,10 @@ func processes() (pids []int) {
 			pids = append(pids, pid)
 		}
 	}
-	return append(pids, os.Getpid()) // we ask ourselves in tests alone
+	return append(pids, os.Getpid()) // the server connects to itself only in tests
 }
 
-// holdsOpen says whether a process has a file open that is this one.
+// holdsOpen reports whether a process has this file open.
 func holdsOpen(pid int, link string) bool {
 	dir := "/proc/" + strconv.Itoa(pid) + "/fd"
 	open, err := fs.ReadDir(os.DirFS(dir), ".")

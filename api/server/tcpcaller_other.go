@@ -2,5 +2,6 @@
 
 package server
 
-// seen knows nothing here: no system but Linux says whose a connection is without asking another program.
+// seen cannot identify the caller: without another program, only Linux reports the owner of a
+// connection.
 func (v *viaTCP) seen() caller { return caller{} }

@@ -433,9 +433,9 @@ func TestThousandLongPolls(t *testing.T) {
 			return err != nil && strings.Contains(err.Error(), words)
 		})
 	}
-	tooMany(names[0], "4 requests wait for actions of agent-000 already")
+	tooMany(names[0], "4 requests already wait for actions of agent-000")
 	if long() {
-		tooMany(names[agents+9], "1000 requests wait for actions already")
+		tooMany(names[agents+9], "1000 requests already wait for actions")
 	}
 	begun := time.Now()
 	s.must("channel", "say", "talk", "begin") // agent-000 has the turn: four of them are answered, and nobody reads it
