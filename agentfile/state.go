@@ -218,14 +218,6 @@ func (s State) WithCommand(desired, setBy, note string, at time.Time) State {
 	return s
 }
 
-// WithCurrent returns the state with a new report by the agent: current_state and time. Everything else stays
-// as it is.
-func (s State) WithCurrent(current string, at time.Time) State {
-	s.CurrentState, s.Timestamp = current, file.FormatTime(at)
-	s.Extra = without(s.Extra, fieldCurrent, fieldTimestamp)
-	return s
-}
-
 func without(fields []file.Field, names ...string) []file.Field {
 	return slices.DeleteFunc(slices.Clone(fields), func(f file.Field) bool { return slices.Contains(names, f.Name) })
 }

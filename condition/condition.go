@@ -79,9 +79,6 @@ type Condition struct {
 	program *vm.Program
 }
 
-// Steps are the ids that it names, in order, each once.
-func (c *Condition) Steps() []string { return slices.Clone(c.steps) }
-
 // Check reads a condition through. The steps that it may name are those that known says; nil: any.
 // The error is a *Fault.
 func Check(text string, kind Kind, known func(id string) bool) (*Condition, error) {

@@ -152,7 +152,7 @@ func TestFaultsOfWeighing(t *testing.T) {
 
 func TestStepsOfACondition(t *testing.T) {
 	c, err := Check(`steps.tests.attempts > 1 or steps["code.review"].attempts > 1 or steps.tests.status == ""`, When, known)
-	if err != nil || fmt.Sprint(c.Steps()) != "[code.review tests]" {
+	if err != nil || fmt.Sprint(c.steps) != "[code.review tests]" {
 		t.Fatalf("got %v, %v", c, err)
 	}
 }

@@ -121,13 +121,6 @@ func EventBy(actor team.Actor, agent string, what any) *team.Event {
 	return &team.Event{Actor: team.Actor{Kind: fitWord(actor.Kind), ID: fitWord(actor.ID)}, Agent: agent, What: what}
 }
 
-// EventOfRun makes an event about a run.
-func EventOfRun(actor team.Actor, run string, what any) *team.Event {
-	ev := EventBy(actor, "", what)
-	ev.Run = run
-	return ev
-}
-
 // IsAnswer says whether an error is a refusal (the answer to a request) and not a failure of Fairlead.
 func IsAnswer(err error) bool {
 	var refusal *machine.Refusal

@@ -53,28 +53,6 @@ type Box struct {
 	Terminals bool
 }
 
-// Holes lists what a sandbox with this Landlock version and this box does not prevent, one line each. The
-// package documentation says more.
-func Holes(abi int, box Box) []string {
-	out := []string{"it reads what its user may, and speaks to the network"}
-	if box.Attributes {
-		out = append(out, "it changes modes, owners, times and attributes of files outside")
-	}
-	if box.Sockets {
-		out = append(out, "it asks services of this machine over their sockets to act in its stead")
-	}
-	if box.Terminals {
-		out = append(out, "it prints on other terminals of its user")
-	}
-	if abi < abiDevices {
-		out = append(out, fmt.Sprintf("it orders devices about that it may open (Landlock %d would prevent it)", abiDevices))
-	}
-	if abi < abiApart {
-		out = append(out, fmt.Sprintf("it signals processes outside (Landlock %d would prevent it)", abiApart))
-	}
-	return out
-}
-
 // Wrap returns the command that starts argv in a sandbox. exe is this program's file; "/proc/self/exe" works
 // if the process that executes it runs this program too. Whether the sandbox is possible is known only when
 // it runs: exit code 126, and a message on standard error.

@@ -48,18 +48,6 @@ func TestWrapIsWhatParseReads(t *testing.T) {
 	}
 }
 
-func TestHoles(t *testing.T) {
-	for _, c := range []struct {
-		abi  int
-		box  Box
-		want int
-	}{{7, Box{}, 1}, {6, Box{Sockets: true}, 2}, {5, Box{Attributes: true}, 3}, {3, Box{Sockets: true, Attributes: true, Terminals: true}, 6}} {
-		if got := Holes(c.abi, c.box); len(got) != c.want {
-			t.Errorf("Landlock %d, %+v: %q", c.abi, c.box, got)
-		}
-	}
-}
-
 // Only what Wrap writes is accepted, because a misread word could be a permission.
 func TestParseRefuses(t *testing.T) {
 	many := slices.Repeat([]string{"--write", "/x"}, writesMax+1)

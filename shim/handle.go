@@ -228,11 +228,6 @@ func ceilMillis(d time.Duration) int64 {
 	return int64((d + time.Millisecond - 1) / time.Millisecond)
 }
 
-// RaiseSpool sets a new limit of bytes for the spool; an agent that waits because it was full goes on.
-func (h *Handle) RaiseSpool(ctx context.Context, bytes int64) error {
-	return h.tell(ctx, "raise the spool's limit", order{Op: "spool_max", Max: bytes})
-}
-
 func (h *Handle) tell(ctx context.Context, what string, o order) error {
 	if _, err := h.ask(ctx, o); err != nil {
 		return fmt.Errorf("%s: %w", what, err)

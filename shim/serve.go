@@ -203,9 +203,6 @@ func (k *keeper) do(p *peer, o *order, a *answer) error {
 		return k.interrupt()
 	case "end":
 		return k.end(time.Duration(o.GraceMS) * time.Millisecond)
-	case "spool_max":
-		k.spool.raise(o.Max)
-		return nil
 	}
 	return fmt.Errorf("this shim speaks version %d of the protocol and does not know %q: end the session to be rid of it", protocolVersion, o.Op)
 }

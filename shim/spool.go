@@ -19,7 +19,6 @@ type spool struct {
 	publish func(size int64) // called after a sync, never by two at once
 	dirty   chan struct{}    // of one: there is something to sync
 	hurry   chan struct{}    // closed when the agent has ended: no more waiting to gather
-	room    chan struct{}    // of one: the limit was raised
 	pumped  chan struct{}    // closed when the pump is done
 	flushed chan struct{}    // closed when the sync is done
 
@@ -42,7 +41,7 @@ const (
 func newSpool(file *os.File, max int64, publish func(int64)) *spool {
 	return &spool{
 		file: file, max: max, publish: publish,
-		dirty: make(chan struct{}, 1), hurry: make(chan struct{}), room: make(chan struct{}, 1),
+		dirty: make(chan struct{}, 1), hurry: make(chan struct{}),
 		pumped: make(chan struct{}), flushed: make(chan struct{}),
 	}
 }
@@ -99,20 +98,15 @@ func (s *spool) drain(from *os.File, buf []byte) {
 
 // waitRoom waits while the spool is full and says how many of want bytes fit; 0 when it is over.
 func (s *spool) waitRoom(want int) int {
-	for {
-		s.mu.Lock()
-		left := s.max - s.written
-		s.full = left <= 0
-		s.mu.Unlock()
-		if left > 0 {
-			return int(min(left, int64(want)))
-		}
-		select {
-		case <-s.room:
-		case <-s.hurry:
-			return 0
-		}
+	s.mu.Lock()
+	left := s.max - s.written
+	s.full = left <= 0
+	s.mu.Unlock()
+	if left > 0 {
+		return int(min(left, int64(want)))
 	}
+	<-s.hurry
+	return 0
 }
 
 // take writes b; while the disk is full it waits, and so does the agent.
@@ -208,15 +202,6 @@ func (s *spool) finish(from *os.File) (size, cut int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.synced, s.cut + s.written - s.synced
-}
-
-func (s *spool) raise(max int64) {
-	s.mu.Lock()
-	if s.failed == "" {
-		s.max = max
-	}
-	s.mu.Unlock()
-	wake(s.room)
 }
 
 // safe is how many bytes are on disk for sure.

@@ -118,7 +118,7 @@ func TestInputFull(t *testing.T) {
 	done(t, h)
 }
 
-// TestSpoolFull: at the limit the agent waits, the status says so, and a raised limit lets it go on.
+// TestSpoolFull: at the limit the agent waits and the status says so.
 func TestSpoolFull(t *testing.T) {
 	spec := agent(t, "bytes", "1000000")
 	spec.SpoolMax = 100_000
@@ -131,14 +131,6 @@ func TestSpoolFull(t *testing.T) {
 	})
 	if st.Phase != Running || st.AgentEnded {
 		t.Fatalf("%+v", st)
-	}
-	ok(t, h.RaiseSpool(t.Context(), 2_000_000))
-	want, _ := io.ReadAll(io.LimitReader(stream(), 1_000_000))
-	if got := output(t, h, 0); !bytes.Equal(got, want) {
-		t.Fatalf("%d bytes", len(got))
-	}
-	if st := done(t, h); st.Exit.Code != 0 || st.Exit.CutBytes != 0 {
-		t.Fatalf("%+v", st.Exit)
 	}
 }
 

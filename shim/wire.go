@@ -17,14 +17,13 @@ const protocolVersion = 1
 // first, and one JSON value.
 type order struct {
 	ID      uint64      `json:"id,omitempty"`
-	Op      string      `json:"op"` // launch, hello, status, send, close_input, interrupt, end, spool_max
+	Op      string      `json:"op"` // launch, hello, status, send, close_input, interrupt, end
 	Version int         `json:"v,omitempty"`
 	Fence   uint64      `json:"fence,omitempty"`
 	Offset  int64       `json:"offset,omitempty"`
 	Data    []byte      `json:"data,omitempty"`
 	Label   string      `json:"label,omitempty"`    // send: what the data is, for whoever comes back
 	GraceMS int64       `json:"grace_ms,omitempty"` // end: below 0 means the launch's own
-	Max     int64       `json:"max,omitempty"`
 	Launch  *launchSpec `json:"launch,omitempty"`
 }
 

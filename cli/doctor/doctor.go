@@ -71,7 +71,7 @@ func Doctor(ctx context.Context, a *cli.App, fix bool) error {
 
 // visits are what doctor goes to see here, in the order in which it is told of.
 func visits(a *cli.App) []Visit {
-	visits := []Visit{{About: "the system", Free: true, Look: func(_ context.Context, say func(...Finding)) { say(lookAtSystem()...) }}}
+	visits := []Visit{{About: "the system", Free: true, Look: func(ctx context.Context, say func(...Finding)) { say(append(lookAtSystem(), LookAtSandbox(ctx))...) }}}
 	conf, first := lookAtConfiguration(a)
 	visits = append(visits, Visit{About: "the configuration", Free: true, Look: func(_ context.Context, say func(...Finding)) { say(first...) }})
 	met := &AgentsMet{Paths: map[string]bool{}}

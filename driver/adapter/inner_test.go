@@ -152,7 +152,7 @@ func TestTold(t *testing.T) {
 		told.Take(speech.Order{Type: kind, Text: text, End: end}, true)
 	}
 	order(speech.OrderStart, "", 10) // a session that begins without a prompt
-	if told.Waits() || told.Answered() != 10 || told.Over() {
+	if len(told.waiting) > 0 || told.Answered() != 10 || told.Over() {
 		t.Errorf("%+v", told)
 	}
 	order(speech.OrderPrompt, "one", 20)

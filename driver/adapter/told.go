@@ -40,9 +40,6 @@ func (t *Told) Next() (text string, ok bool) {
 	return text, true
 }
 
-// Waits reports whether a prompt is queued.
-func (t *Told) Waits() bool { return len(t.waiting) > 0 }
-
 // Answered returns how many bytes of input are answered if no answer is in progress: the value for a
 // listening event.
 func (t *Told) Answered() int64 {

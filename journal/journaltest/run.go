@@ -22,12 +22,6 @@ func Shared(place func(t *testing.T) (open func() journal.Journal)) Option {
 	return func(s *suite) { s.place = place }
 }
 
-// Within bounds how long a watcher of another handle may take to see an append; 5 s
-// where it is not given, which only a journal that never looks would miss.
-func Within(d time.Duration) Option {
-	return func(s *suite) { s.within = d }
-}
-
 type suite struct {
 	open   func(t *testing.T) journal.Journal
 	place  func(t *testing.T) func() journal.Journal

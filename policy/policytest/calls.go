@@ -27,9 +27,6 @@ type Case struct {
 	Dir                  string // relative to the repository
 }
 
-// Allowed reports whether the call is expected to be allowed.
-func (c Case) Allowed() bool { return c.Verdict == "allow" || c.Verdict == "unsure" }
-
 // Calls reads policy/testdata/calls.txt.
 func Calls(t testing.TB) []Case {
 	t.Helper()

@@ -67,16 +67,6 @@ var (
 	comesToRest     = Promise{"comes-to-rest", "what was told to go goes, and leaves nobody waiting", "C14"}
 )
 
-// Promises lists what is watched, in the order in which a reader should meet it.
-func Promises() []Promise {
-	return []Promise{
-		durableFirst, startedOnce, oneSession, startedKnown, onceIsOnce, nothingLost, foreignKept, pauseHolds, holdHolds, replayIsLive,
-		fileIsTrue, extraSurvives, limitHolds, noStrays, countedOnce, errorsSaid, fenceHolds, watchersInOrder, wishObeyed, ackAfterEnd, foreignLoop,
-		talkWanted, oneSpeaker, toldOnce, givenAll, saidOnce, messageKept, fenceOfTurns, turnComes,
-		leadAlone, nobodyLost, reportTaken, ceremonyWanted, ceremonyEnds, payloadRight, statusAsked, askedIsTold, deniedCounted, providerWaits, noPanic, comesToRest,
-	}
-}
-
 // broken notes a promise that does not hold; the caller holds the lock. The first counts.
 func (w *world) broken(p Promise, format string, args ...any) {
 	if w.failure == nil {
