@@ -63,7 +63,7 @@ steps:
 		t.Fatal(err)
 	}
 	y.start(view.RunFlags{Workflow: "flow.yaml", RunID: "c", Workdir: "ada"})
-	y.until("c", "its first step waits for the hold", func(v view.RunView) bool { return strings.Contains(v.Steps[0].WaitsFor, "hold") })
+	y.until("c", "its first step waits for the hold", func(v view.RunView) bool { return strings.Contains(v.Steps[0].WaitsFor, "held") })
 	if n := y.count("played"); n != 8 {
 		t.Errorf("%d steps were played under a hold", n-8)
 	}

@@ -226,6 +226,9 @@ func TestHoldAndSteps(t *testing.T) {
 	}
 	c.does("r", "one", nil, control.Withdrawn)
 	c.steps("r", "one:PENDING two:PENDING three:PENDING")
+	if got, want := c.StepWaits("r", "one"), "the team is held; it begins after `fairlead unhold`"; got != want {
+		t.Errorf("one waits: %q, want %q", got, want)
+	}
 	if p := c.Runs["r"].Steps[0]; p.Attempts != 0 {
 		t.Errorf("what never began cost an attempt: %+v", p.Value)
 	}

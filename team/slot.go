@@ -124,8 +124,8 @@ func (t *Team) ControlWaits(agent string) string {
 	return behind(a.Queue, ForControl, a.taken())
 }
 
-// StepWaits says what keeps a step: what the run says, else behind whom it stands (J1); empty:
-// nothing does.
+// StepWaits returns what a step waits for, in one sentence: what its run says, else the hold (X8), else
+// what is before it in the queue for its slot (J1). It is empty for a step that waits for nothing.
 func (t *Team) StepWaits(run, step string) string {
 	r := t.Runs[run]
 	if r == nil {
@@ -134,9 +134,12 @@ func (t *Team) StepWaits(run, step string) string {
 	if why := r.WaitsFor(workflow.StepID(step)); why != "" {
 		return why
 	}
-	plan, _, known := r.Find(workflow.StepID(step))
+	plan, progress, known := r.Find(workflow.StepID(step))
 	if !known {
 		return ""
+	}
+	if t.Hold.On && progress.State == workflow.Pending {
+		return "the team is held; it begins after `fairlead unhold`"
 	}
 	a := t.slot(run, plan)
 	if a.step == "" {
