@@ -208,10 +208,12 @@ func (b Book) Answer(call Call, paths []string, where Where, disk Disk) (verdict
 	return "", "", ""
 }
 
-// Answer is Book.Answer for an agent without bounds.
-func Answer(allow, deny []Pattern, call Call, paths []string, where Where, disk Disk) (verdict, rule string) {
-	verdict, rule, _ = Book{Allow: allow, Deny: deny}.Answer(call, paths, where, disk)
-	return verdict, rule
+// Covers reports whether one of the patterns covers a call, or a call within it, in the way a denial
+// does. It is false for a call that is denied as DeniedProtected: no pattern decides about those.
+func Covers(patterns []Pattern, call Call, where Where, disk Disk) bool {
+	where.Model = true
+	r := newReading(call, nil, where, disk)
+	return r.protected() == "" && slices.ContainsFunc(patterns, r.denies)
 }
 
 // reading is one call in the form for matching.

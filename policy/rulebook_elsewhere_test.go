@@ -32,7 +32,7 @@ func TestCommandElsewhere(t *testing.T) {
 		`{"command":"rm settings.json","directory":"{{repo}}/.claude"}`:       "deny",
 	} {
 		call := policy.Call{Tool: "Bash", Input: json.RawMessage(scene.Expand(input)), Dir: scene.Repo}
-		verdict, rule := policy.Answer(allow, nil, call, nil, workspaceOf(scene), policytest.Fake(scene))
+		verdict, rule := answerOf(allow, nil, call, nil, workspaceOf(scene), policytest.Fake(scene))
 		if verdict != want || want == "deny" && !strings.HasPrefix(rule, "X10") {
 			t.Errorf("%s: %q (%s), not %q", input, verdict, rule, want)
 		}

@@ -84,8 +84,8 @@ func FuzzPattern(f *testing.F) {
 			return
 		}
 		call := policy.Call{Tool: tool, Input: json.RawMessage(input), Dir: scene.Repo}
-		denied, _ := policy.Answer(nil, []policy.Pattern{p}, call, nil, where, disk)
-		both, rule := policy.Answer([]policy.Pattern{p}, []policy.Pattern{p}, call, nil, where, disk)
+		denied, _ := answerOf(nil, []policy.Pattern{p}, call, nil, where, disk)
+		both, rule := answerOf([]policy.Pattern{p}, []policy.Pattern{p}, call, nil, where, disk)
 		if denied == "deny" && both != "deny" {
 			t.Errorf("%q denies %s %q, and beside itself answers %q by %q", text, tool, input, both, rule)
 		}
@@ -119,7 +119,7 @@ func FuzzRulebook(f *testing.F) {
 		if err := json.Unmarshal(raw, &decoded); err != nil {
 			t.Fatal(err)
 		}
-		verdict, rule := policy.Answer(allow, deny, policy.Call{Tool: "Bash", Input: raw, Dir: scene.Repo}, nil, where, disk)
+		verdict, rule := answerOf(allow, deny, policy.Call{Tool: "Bash", Input: raw, Dir: scene.Repo}, nil, where, disk)
 		if verdict != "allow" {
 			return
 		}
@@ -166,7 +166,7 @@ func FuzzRulebookFiles(f *testing.F) {
 	}
 	allow := patterns(f, "Write(src/**)", "Edit(docs/**)")
 	f.Fuzz(func(t *testing.T, input string) {
-		verdict, rule := policy.Answer(allow, nil, policy.Call{Tool: "Write", Input: json.RawMessage(input), Dir: scene.Repo}, nil, where, disk)
+		verdict, rule := answerOf(allow, nil, policy.Call{Tool: "Write", Input: json.RawMessage(input), Dir: scene.Repo}, nil, where, disk)
 		if verdict != "allow" {
 			return
 		}
@@ -201,8 +201,14 @@ func BenchmarkAnswer(b *testing.B) {
 		b.Fatal(err)
 	}
 	for b.Loop() {
-		if verdict, _ := policy.Answer(allow, deny, policy.Call{Tool: "Bash", Input: raw, Dir: scene.Repo}, nil, where, disk); verdict != "allow" {
+		if verdict, _ := answerOf(allow, deny, policy.Call{Tool: "Bash", Input: raw, Dir: scene.Repo}, nil, where, disk); verdict != "allow" {
 			b.Fatal("it is not allowed")
 		}
 	}
+}
+
+// answerOf is the answer of a rulebook without bounds.
+func answerOf(allow, deny []policy.Pattern, call policy.Call, paths []string, where policy.Where, disk policy.Disk) (verdict, rule string) {
+	verdict, rule, _ = policy.Book{Allow: allow, Deny: deny}.Answer(call, paths, where, disk)
+	return verdict, rule
 }

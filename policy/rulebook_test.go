@@ -124,7 +124,7 @@ func TestRulebook(t *testing.T) {
 	}{"memory": {fake, policytest.Fake(fake)}, "disk": {built, policytest.Real()}} {
 		t.Run(name, func(t *testing.T) {
 			for _, c := range cases {
-				verdict, rule := policy.Answer(c.patterns(t, on.scene, c.allow), c.patterns(t, on.scene, c.deny), c.call1(on.scene), c.expanded(on.scene), workspaceOf(on.scene), on.disk)
+				verdict, rule := answerOf(c.patterns(t, on.scene, c.allow), c.patterns(t, on.scene, c.deny), c.call1(on.scene), c.expanded(on.scene), workspaceOf(on.scene), on.disk)
 				got := verdict
 				switch {
 				case verdict == "":
@@ -157,7 +157,7 @@ func TestRulebookIsNotKeptBusy(t *testing.T) {
 			t.Fatal(err)
 		}
 		begin := time.Now()
-		policy.Answer(patterns(t, "Bash(*)"), deny, policy.Call{Tool: "Bash", Input: raw, Dir: scene.Repo}, nil, workspaceOf(scene), policytest.Fake(scene))
+		answerOf(patterns(t, "Bash(*)"), deny, policy.Call{Tool: "Bash", Input: raw, Dir: scene.Repo}, nil, workspaceOf(scene), policytest.Fake(scene))
 		if took := time.Since(begin); took > 20*time.Second { // far more than needed, for slow machines
 			t.Errorf("%.30q… takes %s", command, took)
 		} else {

@@ -13,7 +13,7 @@ func TestRulebookBelowAGovernor(t *testing.T) {
 	disk, where := policytest.Fake(scene), workspaceOf(scene)
 	for path, want := range map[string]string{`notes.md`: "allow", `.codex/config.toml`: ""} {
 		call := policy.Call{Tool: "Write", Input: []byte(`{"file_path":"` + path + `"}`), Dir: scene.Repo}
-		if verdict, rule := policy.Answer(patterns(t, "Write(**)"), nil, call, nil, where, disk); verdict != want {
+		if verdict, rule := answerOf(patterns(t, "Write(**)"), nil, call, nil, where, disk); verdict != want {
 			t.Errorf("%s: %q by %q, not %q", path, verdict, rule, want)
 		}
 	}

@@ -15,7 +15,7 @@ func (f *fake) askedNow() view.QuestionView {
 	return view.QuestionView{
 		ID: "q1", Kind: "permission", Agent: "coder", Session: "coder-1", State: "open", What: "rm -rf build", Why: "no rule allows it",
 		Tool: "Bash", Call: `{"command":"rm -rf build"}`, Workspace: "/nowhere/repo", Options: []view.OptionView{{ID: "y", Kind: "allow_once"}},
-		MayStand: true, AskedAt: testTime,
+		MayStand: true, AskedAt: testTime, Hints: []string{"it deletes files"},
 	}
 }
 

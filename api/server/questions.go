@@ -150,8 +150,7 @@ func mayAnswer(ctx context.Context, event, id string) error {
 	return c.because("only people answer agents' questions and revoke answers; the agent that asked receives the answer", c.mayOrder(event, id, ""))
 }
 
-// noNullsIn replaces null lists in a question by empty ones, and adds what a person should check.
+// noNullsIn replaces the lists of a question that are nil by empty ones.
 func noNullsIn(q *view.QuestionView) {
-	q.Paths, q.Differs, q.Options = some(q.Paths), some(q.Differs), some(q.Options)
-	q.Hints = some(hintsOf(q))
+	q.Paths, q.Differs, q.Options, q.Hints = some(q.Paths), some(q.Differs), some(q.Options), some(q.Hints)
 }

@@ -20,22 +20,23 @@ func (e *Controller) Questions(ctx context.Context) ([]view.QuestionView, error)
 			views = append(views, *e.inboxQuestion(t, q).Question)
 		}
 	})
-	return views, err
+	return withHints(views), err
 }
 
 // QuestionByID is one question, also one that was answered and is still known. The error is a
 // *team.Unknown for an id that nobody has, or that only the journal knows any more.
-func (e *Controller) QuestionByID(ctx context.Context, id string) (view view.QuestionView, err error) {
+func (e *Controller) QuestionByID(ctx context.Context, id string) (view.QuestionView, error) {
+	one := make([]view.QuestionView, 1)
 	var unknown error
-	err = e.View(ctx, func(t *team.Team) {
+	err := e.View(ctx, func(t *team.Team) {
 		q := t.Questions.Questions[id]
 		if q == nil {
 			unknown = unknownQuestion(t, id)
 			return
 		}
-		view = *e.inboxQuestion(t, q).Question
+		one[0] = *e.inboxQuestion(t, q).Question
 	})
-	return view, cmp.Or(err, unknown)
+	return withHints(one)[0], cmp.Or(err, unknown)
 }
 
 func unknownQuestion(t *team.Team, id string) error {

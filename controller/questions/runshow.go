@@ -26,6 +26,11 @@ func (e *Controller) Inbox(ctx context.Context) ([]view.InboxItem, error) {
 			items = append(items, e.inboxQuestion(t, q))
 		}
 	})
+	for _, item := range items {
+		if item.Question != nil {
+			item.Question.Hints = view.Some(HintsOf(item.Question))
+		}
+	}
 	view.ByAge(items)
 	return items, err
 }

@@ -1,4 +1,4 @@
-package server
+package questions
 
 import (
 	"encoding/json"
@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/fairlead-dev/fairlead/api"
 	"github.com/fairlead-dev/fairlead/dispatchfolder"
 	"github.com/fairlead-dev/fairlead/machine/question"
 	"github.com/fairlead-dev/fairlead/policy"
@@ -36,15 +35,25 @@ func patterns(texts ...string) []policy.Pattern {
 	for i, text := range texts {
 		p, err := policy.ParsePattern(text)
 		if err != nil {
-			panic("api: a hint's pattern: " + err.Error())
+			panic("questions: the pattern of a hint: " + err.Error())
 		}
 		list[i] = p
 	}
 	return list
 }
 
-// hintsOf returns what a person should check before answering a question.
-func hintsOf(q *view.QuestionView) []string {
+// withHints adds to questions what a person should check before an answer. It reads the disk, so it
+// runs outside of the loop.
+func withHints(all []view.QuestionView) []view.QuestionView {
+	for i := range all {
+		all[i].Hints = view.Some(HintsOf(&all[i]))
+	}
+	return all
+}
+
+// HintsOf returns what a person should check before an answer to a question: at most one line for each
+// kind of call, and one for each of the first five files. Only permissions have hints.
+func HintsOf(q *view.QuestionView) []string {
 	if q.Kind != string(question.Permission) {
 		return nil
 	}
@@ -57,8 +66,7 @@ func hintsOf(q *view.QuestionView) []string {
 	}
 	if filepath.IsAbs(q.Workspace) {
 		for _, hint := range hints {
-			// As denials, the patterns match commands at any depth within the call.
-			if verdict, rule := policy.Answer(nil, hint.calls, call, nil, where, dispatchfolder.Disk{}); verdict == "deny" && !strings.HasPrefix(rule, "X10") {
+			if policy.Covers(hint.calls, call, where, dispatchfolder.Disk{}) {
 				list = append(list, hint.words)
 			}
 		}
@@ -92,7 +100,8 @@ func argsOf(q *view.QuestionView) (args json.RawMessage, readable bool) {
 	if name == "" {
 		return nil, false
 	}
-	return api.Encode(map[string]string{name: text}), true
+	encoded, err := json.Marshal(map[string]string{name: text})
+	return encoded, err == nil
 }
 
 // fileTools are the tools whose arguments name one file to change or read.
