@@ -10,172 +10,172 @@ import (
 	"github.com/fairlead-dev/fairlead/machine"
 )
 
-// SayBody is what a person says.
+// SayBody is a message of a person.
 type SayBody struct {
-	Text string `json:"text" minLength:"1" maxLength:"131072" doc:"What is said; 128 KiB at most: what is longer is a file, and its name is said"`
-	Mode string `json:"mode,omitempty" enum:"queue,interrupt,inject,parallel" doc:"How it meets the turn that is under way; the channel's where it is left out"`
+	Text string `json:"text" minLength:"1" maxLength:"131072" doc:"The message, at most 128 KiB; put a longer text into a file and send its name"`
+	Mode string `json:"mode,omitempty" enum:"queue,interrupt,inject,parallel" doc:"How the message affects the current turn; default: the channel's mode"`
 }
 
-// GrantBody says who gets the turn.
+// GrantBody says which agent gets the turn.
 type GrantBody struct {
-	Agent string `json:"agent" maxLength:"64" pattern:"^[a-z0-9][a-z0-9._-]*$" doc:"Who gets it"`
-	Now   bool   `json:"now,omitempty" doc:"Also where somebody holds it: that turn ends (T23)"`
+	Agent string `json:"agent" maxLength:"64" pattern:"^[a-z0-9][a-z0-9._-]*$" doc:"The agent that gets the turn"`
+	Now   bool   `json:"now,omitempty" doc:"Also if another agent has the turn: that turn ends (T23)"`
 }
 
 // SkipBody says which turn ends.
 type SkipBody struct {
-	Turn uint64 `json:"turn,omitempty" maximum:"9007199254740991" doc:"Only this one; whichever is under way where it is left out"`
+	Turn uint64 `json:"turn,omitempty" maximum:"9007199254740991" doc:"End only this turn; default: the current turn"`
 }
 
-// OverrideBody says what becomes of a wait. It is never guessed: one of the two ends a turn.
+// OverrideBody says how a wait ends. It has no default, because one of the two ends the turn.
 type OverrideBody struct {
-	GoOn bool `json:"go_on" doc:"true: the turn goes on with what time it had left; false: it is forfeited (T15)"`
+	GoOn bool `json:"go_on" doc:"true: the turn continues with the time that it had left; false: it is forfeited (T15)"`
 }
 
-// MemberBody says who joins.
+// MemberBody names the agent that joins.
 type MemberBody struct {
 	Agent string `json:"agent" maxLength:"64" pattern:"^[a-z0-9][a-z0-9._-]*$" doc:"Who joins"`
 }
 
-// EmptyBody takes no words, so that one who gives some is told that they are lost.
+// EmptyBody has no fields; a request with any is refused, because they would be ignored.
 type EmptyBody struct{}
 
-// WakeBody says who is woken.
+// WakeBody says which agents to wake.
 type WakeBody struct {
-	Agents []AgentName `json:"agents,omitempty" nullable:"false" minItems:"1" maxItems:"64" doc:"Their ids or names; everybody who is not awake where it is left out"`
+	Agents []AgentName `json:"agents,omitempty" nullable:"false" minItems:"1" maxItems:"64" doc:"Ids or names; default: all members that are not awake"`
 }
 
-// AgentName is an id or a name in a list, which are checked one by one.
+// AgentName is an id or a name in a list; each element is checked.
 type AgentName string
 
-// Schema is that of the name in a path.
+// Schema is the schema of a name in a path.
 func (AgentName) Schema(huma.Registry) *huma.Schema {
 	least, most := 1, 64
 	return &huma.Schema{Type: huma.TypeString, MinLength: &least, MaxLength: &most, Pattern: `^[^\x00-\x1f\x7f-\x9f]+$`}
 }
 
-// NoteBody is who asks adding why.
+// NoteBody is a reason.
 type NoteBody struct {
-	Note string `json:"note,omitempty" maxLength:"1000" doc:"Why, for people; it stands beside the order"`
+	Note string `json:"note,omitempty" maxLength:"1000" doc:"The reason, for people; it is recorded with the order"`
 }
 
-// ConfirmBody says which action was done.
+// ConfirmBody names the action that is done.
 type ConfirmBody struct {
-	Key string `json:"key" minLength:"1" maxLength:"256" doc:"As the action has it"`
+	Key string `json:"key" minLength:"1" maxLength:"256" doc:"The action's key"`
 }
 
 // SaidBody is what an agent says.
 type SaidBody struct {
-	Agent    string `json:"agent" maxLength:"64" pattern:"^[a-z0-9][a-z0-9._-]*$" doc:"Who says it"`
-	Turn     uint64 `json:"turn" maximum:"9007199254740991" doc:"As the action has it; 0 where it has none. Under a number that is over it is kept as late"`
+	Agent    string `json:"agent" maxLength:"64" pattern:"^[a-z0-9][a-z0-9._-]*$" doc:"The agent that speaks"`
+	Turn     uint64 `json:"turn" maximum:"9007199254740991" doc:"The action's turn; 0 if it has none. A message for a turn that is over is kept as late"`
 	Re       uint64 `json:"re,omitempty" maximum:"9007199254740991" doc:"The message that it answers without a turn: message of a tell_aside, or of a tell_message whose turn is 0"`
-	Text     string `json:"text" maxLength:"131072" doc:"What it says; 128 KiB at most, several are allowed"`
+	Text     string `json:"text" maxLength:"131072" doc:"The message, at most 128 KiB; several messages in one turn are allowed"`
 	Complete bool   `json:"complete,omitempty" doc:"The turn is over (T7)"`
-	Ended    bool   `json:"ended,omitempty" doc:"Nothing more comes in this answer"`
+	Ended    bool   `json:"ended,omitempty" doc:"This is the last message of this answer"`
 }
 
 // TurnBody names a turn.
 type TurnBody struct {
-	Agent string `json:"agent" maxLength:"64" pattern:"^[a-z0-9][a-z0-9._-]*$" doc:"Whose turn it is"`
-	Turn  uint64 `json:"turn" minimum:"1" maximum:"9007199254740991" doc:"As the action has it"`
+	Agent string `json:"agent" maxLength:"64" pattern:"^[a-z0-9][a-z0-9._-]*$" doc:"The agent that has the turn"`
+	Turn  uint64 `json:"turn" minimum:"1" maximum:"9007199254740991" doc:"The action's turn"`
 }
 
-// WaitBody names a turn, and what it waits for.
+// WaitBody names a turn and what the agent waits for.
 type WaitBody struct {
-	Agent string `json:"agent" maxLength:"64" pattern:"^[a-z0-9][a-z0-9._-]*$" doc:"Whose turn it is"`
-	Turn  uint64 `json:"turn" minimum:"1" maximum:"9007199254740991" doc:"As the action has it"`
-	Why   string `json:"why,omitempty" maxLength:"2000" doc:"What it waits for, for people"`
+	Agent string `json:"agent" maxLength:"64" pattern:"^[a-z0-9][a-z0-9._-]*$" doc:"The agent that has the turn"`
+	Turn  uint64 `json:"turn" minimum:"1" maximum:"9007199254740991" doc:"The action's turn"`
+	Why   string `json:"why,omitempty" maxLength:"2000" doc:"What the agent waits for; shown to people"`
 }
 
-// AskedBody is what a person answers to an agent.
+// AskedBody is a person's answer to an agent's question.
 type AskedBody view.QuestionAnswer
 
 // CancelBody says what is cancelled, and why.
 type CancelBody struct {
-	Step string `json:"step,omitempty" maxLength:"64" pattern:"^[A-Za-z0-9_][A-Za-z0-9._-]*$" doc:"Only this step; the run where it is left out"`
-	Note string `json:"note,omitempty" maxLength:"1000" doc:"Why, for people"`
+	Step string `json:"step,omitempty" maxLength:"64" pattern:"^[A-Za-z0-9_][A-Za-z0-9._-]*$" doc:"Cancel only this step; default: the whole run"`
+	Note string `json:"note,omitempty" maxLength:"1000" doc:"The reason, for people"`
 }
 
-// RunBody is what somebody says who starts a run, or has it go on.
+// RunBody starts or resumes a run.
 type RunBody view.RunFlags
 
-// AnswerBody is what a person says to a step; whether it is a yes is in the route.
+// AnswerBody is a person's answer to a step; the route says whether it is a yes.
 type AnswerBody struct {
-	Note  string `json:"note,omitempty" maxLength:"1000" doc:"Why, for people"`
-	Input string `json:"input,omitempty" maxLength:"1048576" doc:"JSON, where the step asks for more than yes or no"`
+	Note  string `json:"note,omitempty" maxLength:"1000" doc:"The reason, for people"`
+	Input string `json:"input,omitempty" maxLength:"1048576" doc:"JSON, if the step asks for more than yes or no"`
 }
 
-// PruneBody says which runs are old.
+// PruneBody says which runs to archive.
 type PruneBody struct {
-	Keep        *int   `json:"keep,omitempty" minimum:"0" doc:"The newest so many stay"`
-	OlderThanMS *int64 `json:"older_than_ms,omitempty" minimum:"0" maximum:"9000000000000" doc:"Only those that have not changed for so long"`
-	All         bool   `json:"all,omitempty" doc:"Also those that have failed or were cancelled"`
-	DryRun      bool   `json:"dry_run,omitempty" doc:"Only say what would be done"`
+	Keep        *int   `json:"keep,omitempty" minimum:"0" doc:"Keep this many of the newest runs"`
+	OlderThanMS *int64 `json:"older_than_ms,omitempty" minimum:"0" maximum:"9000000000000" doc:"Only runs that have not changed for this long"`
+	All         bool   `json:"all,omitempty" doc:"Also failed and cancelled runs"`
+	DryRun      bool   `json:"dry_run,omitempty" doc:"Report what would be archived, and change nothing"`
 }
 
-// DispatchStartBody says how a session goes.
+// DispatchStartBody has the settings of a new session.
 type DispatchStartBody struct {
-	Mode string `json:"mode,omitempty" enum:"orchestrator,interactive,response" doc:"Where an agent goes when it is done; orchestrator where it is left out"`
-	Host string `json:"host,omitempty" enum:"fairlead,none" doc:"Who does the work: agents of fairlead.yaml, or nobody of ours. Left out: fairlead where the file names a session.main or describes agents"`
-	Path string `json:"path,omitempty" maxLength:"4096" doc:"The folder, absolute or relative to the repository; it must not exist. Left out: one below .claude/agent-state-machine, called by the time"`
+	Mode string `json:"mode,omitempty" enum:"orchestrator,interactive,response" doc:"The state that follows when an agent is done; default: orchestrator"`
+	Host string `json:"host,omitempty" enum:"fairlead,none" doc:"What carries out the work: fairlead (agents of fairlead.yaml), or none (people and programs report it). Default: fairlead if the file has dispatch.main or agents with descriptions"`
+	Path string `json:"path,omitempty" maxLength:"4096" doc:"The folder, absolute or relative to the repository; it must not exist. Default: a folder below .claude/agent-state-machine, named after the time"`
 }
 
-// DispatchInputBody is what a person says.
+// DispatchInputBody is a person's input.
 type DispatchInputBody struct {
-	Text string `json:"text" minLength:"1" maxLength:"65536" doc:"What is to be done; 64 KiB at most, a longer one is a file that this names"`
+	Text string `json:"text" minLength:"1" maxLength:"65536" doc:"What to do, at most 64 KiB; put a longer text into a file and name it here"`
 }
 
-// DispatchDelegateBody puts an agent in charge.
+// DispatchDelegateBody names the agent that takes over, and its task.
 type DispatchDelegateBody struct {
-	Agent string `json:"agent" minLength:"1" maxLength:"200" doc:"Whose description the session knows"`
-	Text  string `json:"text" minLength:"1" maxLength:"65536" doc:"What it is to do"`
+	Agent string `json:"agent" minLength:"1" maxLength:"200" doc:"An agent that the session has a description of"`
+	Text  string `json:"text" minLength:"1" maxLength:"65536" doc:"The task"`
 }
 
-// DispatchDoneBody says how the task ended that began last.
+// DispatchDoneBody is the result of the newest task.
 type DispatchDoneBody struct {
-	Failed bool   `json:"failed,omitempty" doc:"It did not do what it was to do"`
-	Text   string `json:"text,omitempty" maxLength:"65536" doc:"What came of it"`
+	Failed bool   `json:"failed,omitempty" doc:"The task failed"`
+	Text   string `json:"text,omitempty" maxLength:"65536" doc:"The result"`
 }
 
 // DispatchRespondBody is MAIN's answer.
 type DispatchRespondBody struct {
-	Text string `json:"text,omitempty" maxLength:"65536" doc:"What the user is told"`
+	Text string `json:"text,omitempty" maxLength:"65536" doc:"The answer to the user"`
 }
 
-// RouteBody is an input that is only ranked.
+// RouteBody is an input to rank.
 type RouteBody struct {
-	Text    string `json:"text" minLength:"1" maxLength:"65536" doc:"What somebody might say"`
-	Session string `json:"session,omitempty" maxLength:"80" pattern:"^[A-Za-z0-9_.-]+$" doc:"Whose descriptions count; left out: those that a session would begin with now"`
+	Text    string `json:"text" minLength:"1" maxLength:"65536" doc:"The input"`
+	Session string `json:"session,omitempty" maxLength:"80" pattern:"^[A-Za-z0-9_.-]+$" doc:"The session whose descriptions apply; default: those of a session that starts now"`
 }
 
 // Channels is the answer with every channel.
 type Channels struct {
 	Channels []view.ChannelView `json:"channels" nullable:"false" doc:"By name"`
-	Head     uint64             `json:"head" doc:"All changes up to this sequence are in it: follow /events?after=HEAD from it"`
+	Head     uint64             `json:"head" doc:"The answer includes all changes up to this sequence; follow /events?after=HEAD"`
 }
 
 // ChannelOrdered is the answer to an order about a channel.
 type ChannelOrdered struct {
 	Seq     uint64           `json:"seq" doc:"The last change that the order made; it is durable"`
-	Channel view.ChannelView `json:"channel" doc:"As it is afterwards"`
+	Channel view.ChannelView `json:"channel" doc:"The channel after the order"`
 }
 
-// CrewOrdered is the answer to an order to the team.
+// CrewOrdered is the answer to an order to the crew.
 type CrewOrdered struct {
 	Seq  uint64        `json:"seq" doc:"The last change that the order made; it is durable"`
-	Team view.CrewView `json:"team" doc:"As it is afterwards"`
+	Team view.CrewView `json:"team" doc:"The crew after the order"`
 }
 
-// Joined is the answer to an agent that says that it is there.
+// Joined is the answer to an agent that joins.
 type Joined struct {
-	Seq         uint64 `json:"seq" doc:"The last change that it made; 0 where it was there already"`
-	HeartbeatMS int64  `json:"heartbeat_ms" doc:"How often it has to say that it lives"`
-	MissedMax   int    `json:"missed_max" doc:"So many heartbeats missed are a disconnect (T11)"`
+	Seq         uint64 `json:"seq" doc:"The last change that the request made; 0 if the agent had joined already"`
+	HeartbeatMS int64  `json:"heartbeat_ms" doc:"The interval of heartbeats"`
+	MissedMax   int    `json:"missed_max" doc:"This many missed heartbeats disconnect the agent (T11)"`
 }
 
 // Beaten is the answer to a heartbeat.
 type Beaten struct {
-	HeartbeatMS int64 `json:"heartbeat_ms" doc:"When the next is wanted"`
+	HeartbeatMS int64 `json:"heartbeat_ms" doc:"When the next one is due"`
 }
 
 // Actions are what an agent must do, in this order. Stop requests come first.
@@ -184,17 +184,17 @@ type Actions struct {
 	Errands []view.ActionView `json:"errands,omitempty" doc:"The same list, at the former path /agents/{name}/errands only"`
 }
 
-// Questions are those that wait for a person.
+// Questions are the questions that wait for a person.
 type Questions struct {
 	Questions []view.QuestionView `json:"questions" nullable:"false"`
 }
 
-// StandingAnswers are answers that answer the next questions like theirs, too.
+// StandingAnswers are the saved answers.
 type StandingAnswers struct {
 	Standing []view.StandingView `json:"standing" nullable:"false"`
 }
 
-// Machines is every state machine that stands behind the journal.
+// Machines are all state machines of the journal.
 type Machines struct {
 	Machines []MachineView `json:"machines" nullable:"false"`
 }
@@ -202,17 +202,17 @@ type Machines struct {
 // MachineView is one state machine, made from its table.
 type MachineView struct {
 	Name    string        `json:"name"`
-	Promise string        `json:"promise" doc:"What it keeps, in one sentence"`
+	Promise string        `json:"promise" doc:"What the machine guarantees, in one sentence"`
 	Mermaid string        `json:"mermaid" doc:"A state diagram in Mermaid's language"`
 	Rows    []machine.Row `json:"rows" nullable:"false" doc:"By id"`
 }
 
-// Runs is the answer with every run, the newest first.
+// Runs are all runs, the newest first.
 type Runs struct {
 	Runs []view.RunView `json:"runs" nullable:"false"`
 }
 
-// Inbox is everything that waits for a person.
+// Inbox lists what waits for a person.
 type Inbox struct {
 	Items []view.InboxItem `json:"items" nullable:"false"`
 }
@@ -222,7 +222,7 @@ type Ordered struct {
 	Seq uint64 `json:"seq" doc:"The last change that the order made; it is durable"`
 }
 
-// Pruned is what became of each run, the newest first.
+// Pruned lists what happened to each run, the newest first.
 type Pruned struct {
 	Runs []runs.PrunedRun `json:"runs" nullable:"false"`
 }
@@ -230,7 +230,7 @@ type Pruned struct {
 // Verb is an order to an agent.
 type Verb string
 
-// The orders there are; the seed's buttons.
+// The orders to agents: the buttons of the seed.
 const (
 	Start   Verb = "start"
 	Stop    Verb = "stop"
@@ -238,10 +238,10 @@ const (
 	Cleanup Verb = "cleanup"
 )
 
-// AnswerMax bounds how long an answer may take; streams have no end.
+// AnswerMax bounds the time for an answer. Streams have no such limit.
 const AnswerMax = 30 * time.Second
 
-const BodyBytesMax = 1 << 20 // the longest is what somebody says, or says to a step
+const BodyBytesMax = 1 << 20 // the longest body is a message, or the input of a step
 
 // VersionOrZero is a version of a file, or "0" when the file does not exist.
 func VersionOrZero(v string) string {

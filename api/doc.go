@@ -5,8 +5,8 @@
 //	             ├──► api: types, problems, events
 //	api/server ──┘
 //
-// The types of views (agents, channels, crew, runs, questions) are those of the engine,
-// and are not repeated here. The `doc` tags of all types are the source of the OpenAPI
+// The types of views (agents, channels, crew, runs, questions) are those of package view, and are
+// not repeated here. The `doc` tags of all types are the source of the OpenAPI
 // document and of doc/api.md.
 //
 // The one promise: a client that is built from the same source reads every field that

@@ -17,29 +17,29 @@ import (
 	"github.com/fairlead-dev/fairlead/team"
 )
 
-// Problem is an answer that is not what was asked for (RFC 9457).
+// Problem is an error answer (RFC 9457).
 type Problem struct {
-	Title   string   `json:"title" doc:"What kind of problem it is"`
+	Title   string   `json:"title" doc:"The kind of problem"`
 	Status  int      `json:"status" doc:"The HTTP status"`
 	Detail  string   `json:"detail" doc:"What happened, and what to do"`
-	Refusal *Refusal `json:"refusal,omitempty" doc:"With status 409: what the state does not allow, and what it would"`
-	Known   []string `json:"known,omitempty" doc:"With status 404: the names that there are"`
-	Errors  []Fault  `json:"errors,omitempty" doc:"Every fault of a request that cannot be understood"`
+	Refusal *Refusal `json:"refusal,omitempty" doc:"With status 409: what the state does not allow, and what it allows"`
+	Known   []string `json:"known,omitempty" doc:"With status 404: the known names"`
+	Errors  []Fault  `json:"errors,omitempty" doc:"Every fault of an invalid request"`
 }
 
-// Fault is one thing that is wrong with a request.
+// Fault is one fault of a request.
 type Fault struct {
 	Message  string `json:"message"`
-	Location string `json:"location,omitempty" example:"query.after" doc:"path, query, header or body, and where in it"`
-	Value    any    `json:"value,omitempty" doc:"What stood there, shortened"`
+	Location string `json:"location,omitempty" example:"query.after" doc:"path, query, header or body, and the position in it"`
+	Value    any    `json:"value,omitempty" doc:"The value, shortened"`
 }
 
 func (p *Problem) Error() string { return p.Detail }
 
-// GetStatus is the HTTP status.
+// GetStatus returns the HTTP status.
 func (p *Problem) GetStatus() int { return p.Status }
 
-// GetHeaders says when asking again makes sense.
+// GetHeaders returns Retry-After if a retry makes sense.
 func (p *Problem) GetHeaders() http.Header {
 	if p.Status != http.StatusServiceUnavailable && p.Status != http.StatusTooManyRequests {
 		return nil
@@ -52,9 +52,9 @@ func (p *Problem) ContentType(string) string { return ProblemType }
 
 const (
 	ProblemType   = "application/problem+json"
-	fileFaultsMax = 1000 // of one file; somebody mends them all at once
-	ValueCharsMax = 120  // of a value that is shown back; it comes from whoever asks
-	RetrySeconds  = "1"  // after which asking again makes sense
+	fileFaultsMax = 1000 // of one file; a person fixes them together
+	ValueCharsMax = 120 // of a value from the request that an answer repeats
+	RetrySeconds  = "1" // for the Retry-After header
 )
 
 // NewProblem makes a problem (RFC 9457) with a formatted detail.
@@ -62,7 +62,7 @@ func NewProblem(status int, format string, args ...any) *Problem {
 	return &Problem{Title: http.StatusText(status), Status: status, Detail: fmt.Sprintf(format, args...)}
 }
 
-// ProblemOf tells an answer from a failure.
+// ProblemOf turns an error into a problem: a refusal, or a failure.
 func ProblemOf(err error) *Problem {
 	var (
 		known   *Problem
@@ -86,17 +86,17 @@ func ProblemOf(err error) *Problem {
 	case errors.Is(err, loop.ErrClosed):
 		return NewProblem(http.StatusServiceUnavailable, "%s", err)
 	case errors.Is(err, context.DeadlineExceeded):
-		return NewProblem(http.StatusGatewayTimeout, "fairlead did not answer within %s; look at `fairlead ps`, it may still do what was asked", AnswerMax)
+		return NewProblem(http.StatusGatewayTimeout, "fairlead did not answer within %s; it may still carry out the request: check with `fairlead ps`", AnswerMax)
 	case errors.Is(err, context.Canceled):
-		return NewProblem(http.StatusServiceUnavailable, "the request was given up before it was answered")
+		return NewProblem(http.StatusServiceUnavailable, "the request was cancelled before it was answered")
 	default:
 		return NewProblem(http.StatusInternalServerError, "%s", err)
 	}
 }
 
-// faulty is a file that cannot be worked with: every fault, at its place.
+// faulty is the problem for an invalid file: it lists every fault with its position.
 func faulty(list []runfile.FileFault) *Problem {
-	p := NewProblem(http.StatusUnprocessableEntity, "the file cannot be worked with")
+	p := NewProblem(http.StatusUnprocessableEntity, "the file is invalid")
 	for i, f := range list {
 		if i == fileFaultsMax {
 			p.Errors = append(p.Errors, Fault{Message: fmt.Sprintf("and %d more", len(list)-i)})
@@ -131,7 +131,8 @@ func (p *Problem) Write(w http.ResponseWriter) {
 	w.Write(body)
 }
 
-// Shorten keeps what whoever asks has written small, and harmless wherever it is shown.
+// Shorten shortens text from a request, and replaces characters that could be harmful where it is
+// shown.
 func Shorten(s string) string {
 	s = strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r) {

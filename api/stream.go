@@ -7,15 +7,15 @@ import (
 	"io"
 )
 
-// event is one event of a stream.
+// Event is one event of a stream.
 type Event struct {
-	Name string // empty where only the id moved on
-	ID   string // the newest; empty where none was given yet
+	Name string // empty if only the id has changed
+	ID   string // the newest id; empty if there was none yet
 	Data []byte
 }
 
-// ReadEvents reads server-sent events until the stream ends (io.EOF, or what broke it) or
-// take has enough (nil). heard is called for every line, so that pings count as well.
+// ReadEvents reads server-sent events until the stream ends (io.EOF, or the error that broke it) or
+// take returns false (nil). heard is called for every line, so that pings count as well.
 func ReadEvents(r io.Reader, heard func(), take func(Event) bool) error {
 	lines := bufio.NewScanner(r)
 	lines.Buffer(make([]byte, 0, 4<<10), EventBytesMax)

@@ -15,19 +15,19 @@ import (
 
 // Change is one fact of the journal as programs read it.
 type Change struct {
-	Seq     uint64    `json:"seq" doc:"Place in the journal, from 1, without holes"`
+	Seq     uint64    `json:"seq" doc:"Position in the journal, from 1, without gaps"`
 	Time    time.Time `json:"time" doc:"UTC"`
-	Machine string    `json:"machine" doc:"Whose rule it is: control, session, presence, turn, run, team, question"`
-	Entity  string    `json:"entity" example:"control/coder" doc:"What it happened to: MACHINE/NAME"`
-	Row     string    `json:"row" example:"C5" doc:"The rule that made it"`
+	Machine string    `json:"machine" doc:"The machine that made the change: control, session, presence, turn, run, team, question"`
+	Entity  string    `json:"entity" example:"control/coder" doc:"The entity that changed: MACHINE/NAME"`
+	Row     string    `json:"row" example:"C5" doc:"The row id of the transition"`
 	From    string    `json:"from" doc:"State before"`
 	To      string    `json:"to" doc:"State afterwards"`
 	Trigger string    `json:"trigger" doc:"What happened"`
-	Actor   Actor     `json:"actor" doc:"Who made it happen"`
-	Data    Raw       `json:"data" doc:"What changed, as the journal keeps it; null where it keeps nothing"`
+	Actor   Actor     `json:"actor" doc:"The actor that caused it"`
+	Data    Raw       `json:"data" doc:"The data of the change; null if it has none"`
 }
 
-// Actor is who made a change happen.
+// Actor is the cause of a change.
 type Actor struct {
 	Kind string `json:"kind" doc:"human, agent or engine"`
 	ID   string `json:"id" doc:"Who exactly"`
@@ -36,7 +36,7 @@ type Actor struct {
 // Raw is JSON that is passed through as it is.
 type Raw json.RawMessage
 
-// MarshalJSON gives the value as it is; nothing is null.
+// MarshalJSON returns the value unchanged; an empty value is null.
 func (r Raw) MarshalJSON() ([]byte, error) {
 	if len(r) == 0 {
 		return []byte("null"), nil
@@ -44,18 +44,18 @@ func (r Raw) MarshalJSON() ([]byte, error) {
 	return r, nil
 }
 
-// UnmarshalJSON keeps the value as it is.
+// UnmarshalJSON keeps the value unchanged.
 func (r *Raw) UnmarshalJSON(b []byte) error {
 	*r = append((*r)[:0], b...)
 	return nil
 }
 
-// Schema says that it may be anything.
+// Schema describes any JSON value.
 func (Raw) Schema(huma.Registry) *huma.Schema {
 	return &huma.Schema{Description: "Any JSON value"}
 }
 
-// ChangeOf is a journal change as the API shows it.
+// ChangeOf converts a journal change.
 func ChangeOf(c journal.Change) Change {
 	return Change{
 		Seq: c.Seq, Time: c.Time.UTC(), Machine: c.Machine, Entity: c.Entity, Row: c.Row, From: c.From, To: c.To,
@@ -63,14 +63,14 @@ func ChangeOf(c journal.Change) Change {
 	}
 }
 
-// Refusal is why something cannot be had in the present state.
+// Refusal explains why the present state does not allow a request.
 type Refusal struct {
-	Subject string   `json:"subject" doc:"Who refuses: an agent, the team"`
-	Event   string   `json:"event" doc:"What was asked"`
-	State   string   `json:"state" doc:"What the state is"`
-	Row     string   `json:"row" doc:"The rule that forbids it; empty where no rule takes it"`
+	Subject string   `json:"subject" doc:"What refuses: an agent, the team"`
+	Event   string   `json:"event" doc:"The request"`
+	State   string   `json:"state" doc:"The current state"`
+	Row     string   `json:"row" doc:"The row id of the rule that forbids it; empty if no rule matches"`
 	Reason  string   `json:"reason" doc:"In words"`
-	Takes   []string `json:"takes" nullable:"false" doc:"What would be taken now"`
+	Takes   []string `json:"takes" nullable:"false" doc:"The requests that are allowed now"`
 }
 
 func refusalOf(r *machine.Refusal) *Refusal {
@@ -99,29 +99,29 @@ type Page struct {
 	Head    uint64   `json:"head" doc:"The last sequence of the whole journal"`
 }
 
-// Fact is what a driver understood of a session's output.
+// Fact is something that a driver recognised in a session's output.
 type Fact struct {
 	Kind   string       `json:"kind" doc:"said, thought, tool_called, permission_asked, permission_answered, permission_withdrawn, conversation_named, rate_limited, usage_reported, listening, stopped or faulted"`
-	Offset int64        `json:"offset" doc:"Bytes of output up to and including it"`
+	Offset int64        `json:"offset" doc:"Bytes of output up to and including this fact"`
 	Text   string       `json:"text"`
-	Part   bool         `json:"part,omitempty" doc:"The text goes on in the next fact of this kind"`
+	Part   bool         `json:"part,omitempty" doc:"The text continues in the next fact of this kind"`
 	Tool   string       `json:"tool" doc:"The tool that was called, or whose output this is"`
-	Usage  *UsageReport `json:"usage" doc:"Of usage_reported; since the last report"`
+	Usage  *UsageReport `json:"usage" doc:"For usage_reported: the usage since the last report"`
 	Stop   *StopReport  `json:"stop,omitempty" doc:"Of stopped"`
-	Ask    *driver.Ask  `json:"ask,omitempty" doc:"Of permission_asked, permission_answered and permission_withdrawn"`
+	Ask    *driver.Ask  `json:"ask,omitempty" doc:"For permission_asked, permission_answered and permission_withdrawn"`
 
 	Conversation *driver.Conversed `json:"conversation,omitempty" doc:"Of conversation_named"`
-	Until        *time.Time        `json:"until,omitempty" doc:"Of rate_limited; left out where it is not said until when"`
+	Until        *time.Time        `json:"until,omitempty" doc:"For rate_limited: when the limit resets; left out if unknown"`
 }
 
-// UsageReport is what an agent says that it used.
+// UsageReport is the usage that an agent reports.
 type UsageReport struct {
 	InputTokens  int64   `json:"input_tokens"`
 	OutputTokens int64   `json:"output_tokens"`
 	CostUSD      float64 `json:"cost_usd"`
 }
 
-// StopReport is an agent's own last word.
+// StopReport is an agent's own last message.
 type StopReport struct {
 	OK     bool   `json:"ok"`
 	Reason string `json:"reason"`
@@ -133,7 +133,7 @@ type Facts struct {
 	Facts []Fact `json:"facts" nullable:"false"`
 }
 
-// FactOf is a driver's fact as the API shows it.
+// FactOf converts a driver's fact.
 func FactOf(f driver.Fact) Fact {
 	fact := Fact{Kind: string(f.Kind), Offset: f.Offset, Text: f.Text, Part: f.Part, Tool: f.Tool}
 	switch f.Kind {
@@ -155,7 +155,7 @@ func FactOf(f driver.Fact) Fact {
 	return fact
 }
 
-// Status is what the daemon says of itself.
+// Status is the daemon's status.
 type Status struct {
 	Version     string        `json:"version"`
 	PID         int           `json:"pid"`
@@ -163,13 +163,13 @@ type Status struct {
 	UptimeMS    int64         `json:"uptime_ms"`
 	Dir         string        `json:"dir" doc:"The repository"`
 	Journal     JournalStatus `json:"journal"`
-	Subscribers int           `json:"subscribers" doc:"Watchers of the journal at present"`
+	Subscribers int           `json:"subscribers" doc:"Current watchers of the journal"`
 }
 
-// JournalStatus is where the journal stands.
+// JournalStatus describes the journal.
 type JournalStatus struct {
 	Head    uint64 `json:"head" doc:"The last sequence"`
-	Backend string `json:"backend" doc:"What keeps it"`
+	Backend string `json:"backend" doc:"The journal's store"`
 }
 
 // Stopping is the answer to down.
@@ -179,30 +179,30 @@ type Stopping struct {
 
 // Output is a piece of a session's output, as text.
 type Output struct {
-	Offset int64  `json:"offset" doc:"Of its first byte"`
-	End    int64  `json:"end" doc:"After its last byte; resume here"`
-	Text   string `json:"text" doc:"UTF-8; what was not is replaced"`
+	Offset int64  `json:"offset" doc:"Offset of the first byte"`
+	End    int64  `json:"end" doc:"Offset after the last byte; resume here"`
+	Text   string `json:"text" doc:"UTF-8; invalid bytes are replaced"`
 }
 
-// Ended is the last word of an output stream.
+// Ended is the last message of an output stream.
 type Ended struct {
-	Outcome string `json:"outcome" doc:"ok, failed, lost, withdrawn, interrupted; empty where it is too long ago"`
+	Outcome string `json:"outcome" doc:"ok, failed, lost, withdrawn, interrupted; empty if the session ended too long ago"`
 	Why     string `json:"why"`
 }
 
-// Bye is the last word of a stream that ends before its subject does.
+// Bye is the last message of a stream that ends before its subject.
 type Bye struct {
 	Reason string `json:"reason" enum:"lagged,stopping,failed"`
-	Detail string `json:"detail" doc:"In words, and what to do"`
+	Detail string `json:"detail" doc:"The reason in words, and what to do"`
 }
 
-// Encode writes JSON as everything here is written: on one line, markup left as it is.
+// Encode writes JSON on one line, without escaping HTML.
 func Encode(v any) []byte {
 	var out bytes.Buffer
 	enc := json.NewEncoder(&out)
 	enc.SetEscapeHTML(false)
 	if err := enc.Encode(v); err != nil {
-		panic("api: what is shown cannot be written as JSON: " + err.Error())
+		panic("api: encode as JSON: " + err.Error())
 	}
 	return bytes.ToValidUTF8(bytes.TrimSuffix(out.Bytes(), []byte{'\n'}), []byte("\uFFFD"))
 }

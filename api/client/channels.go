@@ -12,19 +12,19 @@ import (
 	"github.com/fairlead-dev/fairlead/api"
 )
 
-// Channels is every channel, by name.
+// Channels returns all channels, sorted by name.
 func (c *Client) Channels(ctx context.Context) (api.Channels, error) {
 	return get[api.Channels](ctx, c, "/channels", nil)
 }
 
-// Channel is one channel. The error is a *Problem with status 404 and the names that there
-// are where there is none of that name.
+// Channel returns one channel. For an unknown name the error is a *Problem with status 404 and the
+// known names.
 func (c *Client) Channel(ctx context.Context, name string) (view.ChannelView, error) {
 	return get[view.ChannelView](ctx, c, channelPath(name, ""), nil)
 }
 
-// ChannelEntries is a part of what was said in a channel, the oldest first; limit 0 takes the
-// server's.
+// ChannelEntries returns a part of a channel's entries, oldest first. Limit 0 means the server's
+// default.
 func (c *Client) ChannelEntries(ctx context.Context, name string, q view.EntryQuery) (view.ChannelPage, error) {
 	v := url.Values{}
 	for key, seq := range map[string]uint64{"before": q.Before, "after": q.After, "limit": uint64(max(0, q.Limit))} {
@@ -38,33 +38,33 @@ func (c *Client) ChannelEntries(ctx context.Context, name string, q view.EntryQu
 	return get[view.ChannelPage](ctx, c, channelPath(name, "/entries"), v)
 }
 
-// Say is a person's message to a channel; mode empty is the channel's own. It returns when the
-// message is durable. The error is a *Refused where the state does not allow it.
+// Say sends a person's message to a channel; an empty mode means the channel's default. It returns
+// when the message is durable. The error is a *Refused if the state does not allow it.
 func (c *Client) Say(ctx context.Context, channel, text, mode string) (view.Spoken, error) {
 	return post[view.Spoken](ctx, c, channelPath(channel, "/messages"), api.SayBody{Text: text, Mode: mode})
 }
 
-// Grant gives an agent the turn; now also where somebody holds it.
+// Grant gives an agent the turn. With now, also if another agent has it.
 func (c *Client) Grant(ctx context.Context, channel, agent string, now bool) (api.ChannelOrdered, error) {
 	return post[api.ChannelOrdered](ctx, c, channelPath(channel, "/grant"), api.GrantBody{Agent: agent, Now: now})
 }
 
-// Skip ends a turn; 0 is whichever is under way.
+// Skip ends a turn; 0 means the current turn.
 func (c *Client) Skip(ctx context.Context, channel string, turn uint64) (api.ChannelOrdered, error) {
 	return post[api.ChannelOrdered](ctx, c, channelPath(channel, "/skip"), api.SkipBody{Turn: turn})
 }
 
-// Override ends a wait: the turn goes on, or is forfeited.
+// Override ends a wait: the turn continues or is forfeited.
 func (c *Client) Override(ctx context.Context, channel string, goOn bool) (api.ChannelOrdered, error) {
 	return post[api.ChannelOrdered](ctx, c, channelPath(channel, "/override"), api.OverrideBody{GoOn: goOn})
 }
 
-// Assign lets an agent join a channel.
+// Assign adds an agent to a channel.
 func (c *Client) Assign(ctx context.Context, channel, agent string) (api.ChannelOrdered, error) {
 	return post[api.ChannelOrdered](ctx, c, channelPath(channel, "/members"), api.MemberBody{Agent: agent})
 }
 
-// Unassign lets an agent leave a channel.
+// Unassign removes an agent from a channel.
 func (c *Client) Unassign(ctx context.Context, channel, agent string) (api.ChannelOrdered, error) {
 	return call[api.ChannelOrdered](ctx, c, http.MethodDelete, channelPath(channel, "/members/"+url.PathEscape(agent)), nil, nil)
 }
@@ -74,24 +74,24 @@ func (c *Client) Disable(ctx context.Context, agent string) (api.Commanded, erro
 	return post[api.Commanded](ctx, c, agentPath(agent, "/disable"), api.EmptyBody{})
 }
 
-// Enable gives an agent turns again.
+// Enable lets an agent get turns again.
 func (c *Client) Enable(ctx context.Context, agent string) (api.Commanded, error) {
 	return post[api.Commanded](ctx, c, agentPath(agent, "/enable"), api.EmptyBody{})
 }
 
-// AgentReady says for a foreign agent that it is there. From then on AgentBeat is wanted as
-// often as the answer says.
+// AgentReady joins a foreign agent. From then on AgentBeat must be called as often as the answer
+// says.
 func (c *Client) AgentReady(ctx context.Context, agent string) (api.Joined, error) {
 	return post[api.Joined](ctx, c, agentPath(agent, "/ready"), api.EmptyBody{})
 }
 
-// AgentBeat says for a foreign agent that it lives.
+// AgentBeat sends a foreign agent's heartbeat.
 func (c *Client) AgentBeat(ctx context.Context, agent string) error {
 	_, err := post[api.Beaten](ctx, c, agentPath(agent, "/heartbeat"), api.EmptyBody{})
 	return err
 }
 
-// AgentLeft says for a foreign agent that it goes.
+// AgentLeft makes a foreign agent leave.
 func (c *Client) AgentLeft(ctx context.Context, agent string) (api.Ordered, error) {
 	return post[api.Ordered](ctx, c, agentPath(agent, "/leave"), api.EmptyBody{})
 }
@@ -107,24 +107,24 @@ func (c *Client) AgentActions(ctx context.Context, agent string, wait time.Durat
 	return all.Actions, err
 }
 
-// AgentConfirm says that an action is done.
+// AgentConfirm reports that an action is done.
 func (c *Client) AgentConfirm(ctx context.Context, agent, key string) (api.Ordered, error) {
 	return post[api.Ordered](ctx, c, agentPath(agent, "/actions/done"), api.ConfirmBody{Key: key})
 }
 
-// AgentSaid is what an agent says in a channel.
+// AgentSaid sends an agent's message to a channel.
 func (c *Client) AgentSaid(ctx context.Context, s view.Speech) (api.Ordered, error) {
 	return post[api.Ordered](ctx, c, channelPath(s.Channel, "/said"), api.SaidBody{
 		Agent: s.Agent, Turn: s.Turn, Re: s.Re, Text: s.Text, Complete: s.Complete, Ended: s.Ended,
 	})
 }
 
-// AgentPass passes an agent's turn on.
+// AgentPass passes an agent's turn to the next agent.
 func (c *Client) AgentPass(ctx context.Context, channel, agent string, turn uint64) (api.Ordered, error) {
 	return post[api.Ordered](ctx, c, channelPath(channel, "/pass"), api.TurnBody{Agent: agent, Turn: turn})
 }
 
-// AgentWait pauses an agent's turn; why is for people.
+// AgentWait pauses an agent's turn; why is shown to people.
 func (c *Client) AgentWait(ctx context.Context, channel, agent string, turn uint64, why string) (api.Ordered, error) {
 	return post[api.Ordered](ctx, c, channelPath(channel, "/wait"), api.WaitBody{Agent: agent, Turn: turn, Why: why})
 }

@@ -26,39 +26,39 @@ import (
 // NoDaemon says that no daemon answers for a repository (exit code 6).
 type NoDaemon struct {
 	Dir string
-	Why error // what was tried; nil where no daemon left word
+	Why error // the failed attempt; nil if no daemon.json exists
 }
 
 func (n *NoDaemon) Error() string {
-	return "no fairlead runs on " + n.Dir + "; start it with `fairlead up`"
+	return "no fairlead daemon runs for " + n.Dir + "; start one with `fairlead up`"
 }
 
-// Unwrap is what was tried.
+// Unwrap returns the failed attempt.
 func (n *NoDaemon) Unwrap() error { return n.Why }
 
-// Refused is a no (exit code 3): the state does not allow it.
+// Refused is a refusal (exit code 3): the state does not allow the request.
 type Refused struct{ Refusal machine.Refusal }
 
 func (r *Refused) Error() string { return r.Refusal.Error() }
 
 const (
 	dialWait      = 2 * time.Second
-	problemBytes  = 1 << 20     // of a problem that is read
-	idleMax       = time.Minute // of a connection; less than the server waits for a next request
-	responseBytes = 64 << 20    // of any other answer: a daemon that says more has lost its way
+	problemBytes  = 1 << 20 // the part of a problem that is read
+	idleMax       = time.Minute // for an idle connection; shorter than the server's own limit
+	responseBytes = 64 << 20 // of any other answer; a longer one is an error
 )
 
-// Client speaks to the daemon of a repository over its socket. It may be used by many
-// goroutines. Make it with Dial.
+// Client sends requests to the daemon of a repository over its socket. It is safe for concurrent
+// use. Make it with Dial.
 type Client struct {
 	dir    string
 	daemon workspace.Daemon
 	http   *http.Client
-	reads  bool // there is no daemon: orders are answered with NoDaemon
+	reads  bool // there is no daemon: orders fail with NoDaemon
 }
 
-// Dial finds the daemon of a repository, and makes sure that somebody answers and that it
-// is our own. The error is a *NoDaemon where nobody does.
+// Dial finds the daemon of a repository, and checks that a process answers and belongs to this user.
+// The error is a *NoDaemon if none answers.
 func Dial(dir string) (*Client, error) {
 	if abs, err := filepath.Abs(dir); err == nil {
 		dir = abs
@@ -77,17 +77,17 @@ func Dial(dir string) (*Client, error) {
 	return c, err
 }
 
-// ReadFrom is a client that reads from a handler of this process in place of a daemon. Orders are
-// answered with a *NoDaemon. The handler is a Server's SocketHandler.
+// ReadFrom returns a client that sends requests to a handler in this process instead of a daemon.
+// Orders fail with a *NoDaemon. The handler is a Server's SocketHandler.
 func ReadFrom(dir string, handler http.Handler) *Client {
 	return &Client{dir: dir, reads: true, http: &http.Client{Transport: inProcess{handler}}}
 }
 
-// inProcess is a transport to a handler of this process. It streams: an answer is there as soon as
-// its headers are.
+// inProcess is a transport to a handler in this process. It streams: RoundTrip returns as soon as
+// the handler has written the headers.
 type inProcess struct{ handler http.Handler }
 
-// RoundTrip is http.RoundTripper's.
+// RoundTrip implements http.RoundTripper.
 func (t inProcess) RoundTrip(req *http.Request) (*http.Response, error) {
 	ctx, cancel := context.WithCancel(req.Context())
 	body, in := io.Pipe()
@@ -100,8 +100,8 @@ func (t inProcess) RoundTrip(req *http.Request) (*http.Response, error) {
 	go func() {
 		defer cancel()
 		t.handler.ServeHTTP(w, asked)
-		w.WriteHeader(http.StatusOK) // it may have written nothing
-		_ = in.Close()               // a pipe closes without fail
+		w.WriteHeader(http.StatusOK) // the handler may have written nothing
+		_ = in.Close() // closing a pipe never fails
 	}()
 	select {
 	case code := <-w.began:
@@ -110,12 +110,12 @@ func (t inProcess) RoundTrip(req *http.Request) (*http.Response, error) {
 			Header: w.sent, Body: closing{body, cancel}, ContentLength: -1, Request: req,
 		}, nil
 	case <-req.Context().Done():
-		_ = body.Close() // a pipe closes without fail
+		_ = body.Close() // closing a pipe never fails
 		return nil, req.Context().Err()
 	}
 }
 
-// closing ends the request when its answer is closed.
+// closing ends the request when the response body is closed.
 type closing struct {
 	io.ReadCloser
 	cancel context.CancelFunc
@@ -126,7 +126,7 @@ func (c closing) Close() error {
 	return c.ReadCloser.Close()
 }
 
-// piped is the answer of a handler as a stream.
+// piped is a ResponseWriter that passes the answer on as a stream.
 type piped struct {
 	header, sent http.Header
 	body         *io.PipeWriter
@@ -147,17 +147,17 @@ func (w *piped) Write(p []byte) (int, error) {
 	return w.body.Write(p)
 }
 
-// Flush is http.Flusher's: every write is passed on at once.
+// Flush implements http.Flusher. Every write is passed on at once, so there is nothing to flush.
 func (w *piped) Flush() { w.WriteHeader(http.StatusOK) }
 
-// SetWriteDeadline is what http.ResponseController asks for; the reader is this process.
+// SetWriteDeadline is for http.ResponseController. It does nothing: the reader is in this process.
 func (w *piped) SetWriteDeadline(time.Time) error { return nil }
 
-// SetReadDeadline is what http.ResponseController asks for.
+// SetReadDeadline is for http.ResponseController. It does nothing.
 func (w *piped) SetReadDeadline(time.Time) error { return nil }
 
-// find reads where the daemon is. It is read anew for every connection: a daemon that was
-// started again may have another place.
+// find reads the daemon's socket path. It does so for every connection, because a restarted daemon
+// may have another path.
 func (c *Client) find() (workspace.Daemon, error) {
 	d, err := workspace.FindDaemon(c.dir)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -167,13 +167,13 @@ func (c *Client) find() (workspace.Daemon, error) {
 		return d, err
 	}
 	if !filepath.IsAbs(d.Socket) || !peer.SocketName.MatchString(filepath.Base(d.Socket)) {
-		return d, fmt.Errorf("%s names %q as the daemon's socket, which is no name that fairlead gives; remove that file and run `fairlead up` again",
+		return d, fmt.Errorf("%s names %q as the daemon's socket, which is not a name that fairlead uses; remove that file and run `fairlead up` again",
 			filepath.Join(c.dir, ".fairlead", "daemon.json"), d.Socket)
 	}
 	return d, nil
 }
 
-// DialContext opens a connection, and looks at who is there before anything is said.
+// DialContext opens a connection, and checks the user at the other end before anything is sent.
 func (c *Client) DialContext(ctx context.Context, _, _ string) (net.Conn, error) {
 	daemon, err := c.find()
 	if err != nil {
@@ -187,42 +187,42 @@ func (c *Client) DialContext(ctx context.Context, _, _ string) (net.Conn, error)
 	case errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ECONNREFUSED):
 		return nil, &NoDaemon{Dir: c.dir, Why: err}
 	case err != nil:
-		return nil, fmt.Errorf("reach the fairlead of %s: %w", c.dir, err)
+		return nil, fmt.Errorf("connect to the fairlead daemon of %s: %w", c.dir, err)
 	}
 	if err := peer.SameUser(conn.(*net.UnixConn)); err != nil {
 		conn.Close()
-		return nil, fmt.Errorf("reach the fairlead of %s: %w; nothing was said to it", c.dir, err)
+		return nil, fmt.Errorf("connect to the fairlead daemon of %s: %w; nothing was sent", c.dir, err)
 	}
 	return conn, nil
 }
 
-// Daemon is who answers.
+// Daemon describes the daemon that answers.
 func (c *Client) Daemon() workspace.Daemon { return c.daemon }
 
-// Close lets go of connections that wait for a next request.
+// Close closes idle connections.
 func (c *Client) Close() error {
 	c.http.CloseIdleConnections()
 	return nil
 }
 
-// Agents returns all agents of the team; the evidence for their status is collected for this request.
+// Team returns the whole team, with evidence collected for this request.
 func (c *Client) Agents(ctx context.Context) (view.TeamView, error) {
 	return get[view.TeamView](ctx, c, "/agents", nil)
 }
 
-// Why is one agent with its evidence. The error is a *Problem with status 404 and the
-// names that there are where there is none of that name.
+// Why returns one agent with its evidence. For an unknown name the error is a *Problem with status
+// 404 and the known names.
 func (c *Client) Why(ctx context.Context, agent string) (view.WhyView, error) {
 	return get[view.WhyView](ctx, c, "/agents/"+url.PathEscape(agent), nil)
 }
 
-// Command gives an agent an order; it returns when that is durable. The error is a
-// *Refused where the state does not allow it.
+// Command gives an agent an order; it returns when the order is durable. The error is a *Refused if
+// the state does not allow it.
 func (c *Client) Command(ctx context.Context, verb api.Verb, agent, note string) (api.Commanded, error) {
 	return post[api.Commanded](ctx, c, "/agents/"+url.PathEscape(agent)+"/"+string(verb), api.NoteBody{Note: note})
 }
 
-// Hold lets nothing start until Release.
+// Hold prevents all starts until Release.
 func (c *Client) Hold(ctx context.Context, note string) (api.Held, error) {
 	return post[api.Held](ctx, c, "/hold", api.NoteBody{Note: note})
 }
@@ -232,32 +232,32 @@ func (c *Client) Unhold(ctx context.Context, note string) (api.Held, error) {
 	return post[api.Held](ctx, c, "/unhold", api.NoteBody{Note: note})
 }
 
-// Down asks the daemon to stop; now ends the sessions that run.
+// Down asks the daemon to stop; now ends running sessions.
 func (c *Client) Down(ctx context.Context, now bool) error {
 	_, err := post[api.Stopping](ctx, c, "/down", map[string]bool{"now": now})
 	return err
 }
 
-// Status is what the daemon says of itself.
+// Status returns the daemon's status.
 func (c *Client) Status(ctx context.Context) (api.Status, error) {
 	return get[api.Status](ctx, c, "/status", nil)
 }
 
-// Machines is every state machine, from the daemon's own tables.
+// Machines returns all state machines, from the daemon's own tables.
 func (c *Client) Machines(ctx context.Context) ([]api.MachineView, error) {
 	all, err := get[api.Machines](ctx, c, "/machines", nil)
 	return all.Machines, err
 }
 
-// JournalQuery says which part of the journal is wanted.
+// JournalQuery selects a part of the journal.
 type JournalQuery struct {
 	After  uint64 // everything after this sequence
-	Limit  int    // at most so many; 0: as many as one page takes
+	Limit  int // the maximum number; 0: one full page
 	Entity string // only this entity; empty: all
-	Tail   int    // the last so many instead; After is not looked at then
+	Tail   int // the last changes instead, this many; After is ignored then
 }
 
-// Journal is one page of the journal.
+// Journal returns one page of the journal.
 func (c *Client) Journal(ctx context.Context, q JournalQuery) (api.Page, error) {
 	v := url.Values{}
 	if q.Tail > 0 {
@@ -274,7 +274,7 @@ func (c *Client) Journal(ctx context.Context, q JournalQuery) (api.Page, error) 
 	return get[api.Page](ctx, c, "/journal", v)
 }
 
-// Facts are what the driver understood of a session's output, at most tail of them.
+// Facts returns what the driver recognised in a session's output: at most the last tail facts.
 func (c *Client) Facts(ctx context.Context, session string, tail int) ([]api.Fact, error) {
 	v := url.Values{}
 	if tail > 0 {
@@ -284,7 +284,7 @@ func (c *Client) Facts(ctx context.Context, session string, tail int) ([]api.Fac
 	return all.Facts, err
 }
 
-// RawOutput is a part of a session's output as the agent wrote it.
+// RawOutput is a part of a session's output, as the agent wrote it.
 type RawOutput struct {
 	Bytes  []byte
 	Offset int64 // of the first byte
@@ -292,7 +292,7 @@ type RawOutput struct {
 	Open   bool  // more may come
 }
 
-// RawOutput reads what a session has said so far, from an offset on; limit 0 takes the server's.
+// RawOutput reads a session's existing output from an offset; limit 0 means the server's default.
 func (c *Client) RawOutput(ctx context.Context, session string, from int64, limit int) (RawOutput, error) {
 	v := url.Values{"from": {strconv.FormatInt(from, 10)}}
 	if limit > 0 {
@@ -329,12 +329,12 @@ func call[T any](ctx context.Context, c *Client, method, path string, query url.
 	}
 	defer resp.Body.Close()
 	if err := json.NewDecoder(io.LimitReader(resp.Body, responseBytes)).Decode(&v); err != nil {
-		return v, fmt.Errorf("read the daemon's answer: %w; is it of another version?", err)
+		return v, fmt.Errorf("read the daemon's answer: %w; does the daemon have another version?", err)
 	}
 	return v, nil
 }
 
-// ask sends a request and gives the answer to it, if it is what was asked for.
+// ask sends a request and returns the answer, if it is a success.
 func (c *Client) ask(ctx context.Context, method, path string, query url.Values, body []byte, header http.Header) (*http.Response, error) {
 	target := "http://fairlead" + api.Base + path
 	if len(query) > 0 {
@@ -361,7 +361,7 @@ func (c *Client) ask(ctx context.Context, method, path string, query url.Values,
 	return nil, ReadProblem(resp)
 }
 
-// unreached says in our words why no answer came.
+// unreached explains why no answer arrived.
 func (c *Client) unreached(err error) error {
 	var none *NoDaemon
 	var wrapped *url.Error
@@ -369,17 +369,17 @@ func (c *Client) unreached(err error) error {
 	case errors.As(err, &none):
 		return none
 	case errors.As(err, &wrapped):
-		err = wrapped.Err // without the made-up address
+		err = wrapped.Err // without the placeholder address
 	}
-	return fmt.Errorf("ask the fairlead of %s: %w", c.dir, err)
+	return fmt.Errorf("send a request to the fairlead daemon of %s: %w", c.dir, err)
 }
 
-// ReadProblem reads what the server has against a request.
+// ReadProblem reads the server's problem document.
 func ReadProblem(resp *http.Response) error {
 	p := &api.Problem{}
 	err := json.NewDecoder(io.LimitReader(resp.Body, problemBytes)).Decode(p)
 	if err != nil || p.Detail == "" {
-		return api.NewProblem(resp.StatusCode, "the daemon answered %s and did not say why", resp.Status)
+		return api.NewProblem(resp.StatusCode, "the daemon answered %s without a reason", resp.Status)
 	}
 	p.Status = resp.StatusCode
 	if p.Refusal != nil && p.Status == http.StatusConflict {

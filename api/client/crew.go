@@ -15,8 +15,7 @@ import (
 	"github.com/fairlead-dev/fairlead/api"
 )
 
-// Crew is the team that the lead summons and wakes: who is there, and who is awake. all shows
-// expired placeholders too.
+// Crew returns the crew: its members and their status. all includes expired placeholders.
 func (c *Client) Crew(ctx context.Context, all bool) (view.CrewView, error) {
 	v := url.Values{}
 	if all {
@@ -25,14 +24,14 @@ func (c *Client) Crew(ctx context.Context, all bool) (view.CrewView, error) {
 	return get[view.CrewView](ctx, c, "/crew", v)
 }
 
-// Summon summons a team for the first time. It returns when the placeholders are durable. The
-// error is a *Refused where the state does not allow it.
+// Summon summons a crew for the first time. It returns when the placeholders are durable. The error
+// is a *Refused if the state does not allow it.
 func (c *Client) Summon(ctx context.Context) (api.CrewOrdered, error) {
 	return post[api.CrewOrdered](ctx, c, "/crew/summon", api.EmptyBody{})
 }
 
-// Wake wakes agents by id or name; nobody named: everybody who is not awake. It returns when the
-// order is durable; who is alive then, the lead says later.
+// Wake wakes members by id or name; an empty list means all that are not awake. It returns when the
+// order is durable; the lead reports later which members are alive.
 func (c *Client) Wake(ctx context.Context, agents []string) (api.CrewOrdered, error) {
 	var who api.WakeBody
 	for _, agent := range agents {
@@ -41,18 +40,18 @@ func (c *Client) Wake(ctx context.Context, agents []string) (api.CrewOrdered, er
 	return post[api.CrewOrdered](ctx, c, "/crew/wake", who)
 }
 
-// Sleep ends the lead's session, and with it the team's day.
+// Sleep ends the lead's session, which sends all members to sleep.
 func (c *Client) Sleep(ctx context.Context) (api.CrewOrdered, error) {
 	return post[api.CrewOrdered](ctx, c, "/crew/sleep", api.EmptyBody{})
 }
 
-// Document is one agent's document, by its id or its name. The error is a *Problem with status
-// 404 and the names that there are where there is none, and a *Refused where two have the name.
+// Document returns one member's document, by id or name. For an unknown name the error is a *Problem
+// with status 404 and the known names; if two members have the name, it is a *Refused.
 func (c *Client) Document(ctx context.Context, agent string) (view.DocumentView, error) {
 	return get[view.DocumentView](ctx, c, crewPath(agent), nil)
 }
 
-// Soul is what an agent said when it became somebody; empty where it is nobody yet.
+// Soul returns the text with which a member introduced itself; empty if it has none yet.
 func (c *Client) Soul(ctx context.Context, agent string) (string, error) {
 	resp, err := c.ask(ctx, http.MethodGet, crewPath(agent)+"/soul", nil, nil, nil)
 	if err != nil {
@@ -66,13 +65,13 @@ func (c *Client) Soul(ctx context.Context, agent string) (string, error) {
 	return string(text), nil
 }
 
-// ImportDocument takes in a document from elsewhere, as it lies in a file. The error is a
-// *Problem with status 422 where it cannot be read, and a *Refused where there is no place for it.
+// ImportDocument imports a document's file from another device. The error is a *Problem with status
+// 422 if it cannot be read, and a *Refused if no seat is free.
 func (c *Client) ImportDocument(ctx context.Context, data []byte) (view.DocumentView, error) {
 	return call[view.DocumentView](ctx, c, http.MethodPost, "/crew/import", nil, append([]byte{}, data...))
 }
 
-// Transcript is a part of what was said, the oldest first; limit 0 takes the server's.
+// Transcript returns a part of what was said, oldest first; limit 0 means the server's default.
 func (c *Client) Transcript(ctx context.Context, q crewctl.TranscriptQuery) (crewctl.TranscriptPage, error) {
 	v := url.Values{}
 	for key, seq := range map[string]uint64{"before": q.Before, "after": q.After, "limit": uint64(max(0, q.Limit))} {

@@ -13,23 +13,23 @@ import (
 	"github.com/fairlead-dev/fairlead/policy"
 )
 
-// Dispatches returns all dispatch folders: the open ones first, then the newest.
+// Sessions returns the sessions in which MAIN coordinates: the open ones first, then the newest.
 func (c *Client) Dispatches(ctx context.Context) (api.DispatchSessions, error) {
 	return get[api.DispatchSessions](ctx, c, "/dispatch", nil)
 }
 
-// Dispatch returns one dispatch in full. If there is none of that name, the error is a *Problem with
-// status 404 and the known names.
+// Session returns one of them in full. For an unknown name the error is a *Problem with status 404
+// and the known names.
 func (c *Client) Dispatch(ctx context.Context, name string) (api.DispatchView, error) {
 	return get[api.DispatchView](ctx, c, sessionPath(name), nil)
 }
 
-// Conversation is one input with what was said and made.
+// Conversation returns one input with its dialogue and files.
 func (c *Client) Conversation(ctx context.Context, name string, n int) (api.DispatchTalk, error) {
 	return get[api.DispatchTalk](ctx, c, talkPath(name, n), nil)
 }
 
-// OutputFile gives the beginning of a file that a conversation made: at most limit bytes of it, and
+// OutputFile returns the beginning of an output file of a conversation: at most limit bytes, and
 // never more than 64 MiB.
 func (c *Client) OutputFile(ctx context.Context, name string, n int, file string, limit int64) ([]byte, error) {
 	v := url.Values{}
@@ -48,39 +48,39 @@ func (c *Client) OutputFile(ctx context.Context, name string, n int, file string
 	return text, nil
 }
 
-// StartDispatch starts a dispatch (D1). An empty argument takes the value of fairlead.yaml. If the
-// path exists already, the error is a *Refused.
+// StartSession starts a session (D1). Empty arguments mean the settings of fairlead.yaml. The error
+// is a *Refused if the path exists.
 func (c *Client) StartDispatch(ctx context.Context, mode, host, path string) (api.DispatchView, error) {
 	return post[api.DispatchView](ctx, c, "/dispatch", api.DispatchStartBody{Mode: mode, Host: host, Path: path})
 }
 
-// Input says something to a session (D2). It returns when that is durable; who does the work then,
-// the session's changes say.
+// Input gives a session an input (D2). It returns when the input is durable; the session's changes
+// show which agent takes over.
 func (c *Client) Input(ctx context.Context, name, text string) (api.DispatchTold, error) {
 	return post[api.DispatchTold](ctx, c, sessionPath(name)+"/input", api.DispatchInputBody{Text: text})
 }
 
-// Delegate says that MAIN put an agent in charge (D3), in a session whose host is nobody of ours.
+// Delegate reports that MAIN put an agent in charge (D3). Only for sessions with host none.
 func (c *Client) Delegate(ctx context.Context, name, agent, text string) (api.DispatchView, error) {
 	return post[api.DispatchView](ctx, c, sessionPath(name)+"/delegate", api.DispatchDelegateBody{Agent: agent, Text: text})
 }
 
-// Done says that the task which began last is over (D4), in such a session.
+// Done reports that the newest task is over (D4). Only for sessions with host none.
 func (c *Client) Done(ctx context.Context, name string, ok bool, text string) (api.DispatchView, error) {
 	return post[api.DispatchView](ctx, c, sessionPath(name)+"/done", api.DispatchDoneBody{Failed: !ok, Text: text})
 }
 
-// Respond says that the user has the answer (D7), in such a session.
+// Respond reports that the user has the answer (D7). Only for sessions with host none.
 func (c *Client) Respond(ctx context.Context, name, text string) (api.DispatchView, error) {
 	return post[api.DispatchView](ctx, c, sessionPath(name)+"/respond", api.DispatchRespondBody{Text: text})
 }
 
-// EndDispatch ends a dispatch (D10). Its rules are not enforced afterwards.
+// EndSession ends a session (D10): its permissions are no longer enforced.
 func (c *Client) EndDispatch(ctx context.Context, name, note string) (api.DispatchView, error) {
 	return post[api.DispatchView](ctx, c, sessionPath(name)+"/end", api.NoteBody{Note: note})
 }
 
-// PolicyCheck asks whether a state may make a tool call; session empty: none is open.
+// PolicyCheck asks whether a state may make a tool call; an empty session means that none is open.
 func (c *Client) PolicyCheck(ctx context.Context, state, tool string, input json.RawMessage, session string) (api.PolicyVerdict, error) {
 	call := map[string]any{"state": state, "tool": tool, "input": input}
 	if session != "" {
@@ -89,7 +89,7 @@ func (c *Client) PolicyCheck(ctx context.Context, state, tool string, input json
 	return post[api.PolicyVerdict](ctx, c, "/policy/check", call)
 }
 
-// Route ranks every description against a text; session empty: those that one would begin with now.
+// Route ranks every description for a text; an empty session means a session that starts now.
 func (c *Client) Route(ctx context.Context, text, session string) (policy.Ranking, error) {
 	return post[policy.Ranking](ctx, c, "/route", api.RouteBody{Text: text, Session: session})
 }

@@ -16,26 +16,26 @@ import (
 )
 
 const (
-	silenceMax  = 40 * time.Second // two pings and a half: the line is dead
+	silenceMax  = 40 * time.Second // more than two pings are missing: the connection is dead
 	resumeFirst = 100 * time.Millisecond
 	resumeLast  = 2 * time.Second
-	resumeFor   = 10 * time.Second // that a daemon may be away, to be started anew or replaced
+	resumeFor   = 10 * time.Second // how long a daemon may be away during a restart
 )
 
-// FromNow is a place to begin at: only what comes.
+// FromNow is a starting point: only new changes.
 const FromNow = -1
 
-// EventsQuery says which changes are wanted.
+// EventsQuery selects changes.
 type EventsQuery struct {
-	After  int64  // everything after this sequence: 0 is from the beginning; FromNow: only what comes
-	Tail   int    // begin with the last so many instead; After is not looked at then
+	After  int64 // all after this sequence; 0: from the beginning; FromNow: only new ones
+	Tail   int // begin with this many earlier changes instead; After is ignored then
 	Entity string // only this entity; empty: all
 }
 
-// Events follows the journal, each change once and in order. A line that breaks is taken
-// up again where it was cut, also where the daemon was started anew meanwhile. It ends
-// with ctx (then without an error), or with one: *NoDaemon where nobody came back,
-// *Problem where the place is not one of this journal.
+// Events follows the journal, each change once and in order. After an interruption it continues
+// where it was, also if the daemon was restarted meanwhile. It ends without an error when ctx ends,
+// otherwise with one: *NoDaemon if no daemon came back, *Problem if the starting point is not in
+// this journal.
 func (c *Client) Events(ctx context.Context, q EventsQuery) iter.Seq2[api.Change, error] {
 	return func(yield func(api.Change, error) bool) {
 		v := url.Values{}
@@ -54,7 +54,7 @@ func (c *Client) Events(ctx context.Context, q EventsQuery) iter.Seq2[api.Change
 			}
 			var ch api.Change
 			if err := json.Unmarshal(e.Data, &ch); err != nil {
-				return false, fmt.Errorf("read a change: %w; is the daemon of another version?", err)
+				return false, fmt.Errorf("read a change: %w; does the daemon have another version?", err)
 			}
 			return yield(ch, nil), nil
 		})
@@ -67,7 +67,7 @@ func (c *Client) Events(ctx context.Context, q EventsQuery) iter.Seq2[api.Change
 // OutputQuery says where in a session's output to begin.
 type OutputQuery struct {
 	From int64 // offset of the first byte
-	Tail int64 // begin about so many bytes before the end instead; From is not looked at then
+	Tail int64 // begin about this many bytes before the end instead; From is ignored then
 }
 
 // Heard is a piece of a session's output, or its end.
@@ -76,8 +76,8 @@ type Heard struct {
 	End *api.Ended // set in the last one, which has no text
 }
 
-// Output follows what a session says, as text, until it is over and all was told; a line
-// that breaks is taken up again. For the bytes as they are there is RawOutput.
+// Output follows a session's output as text until the session is over; after an interruption it
+// continues where it was. RawOutput returns the unchanged bytes.
 func (c *Client) Output(ctx context.Context, session string, q OutputQuery) iter.Seq2[Heard, error] {
 	return func(yield func(Heard, error) bool) {
 		v := url.Values{"from": {strconv.FormatInt(q.From, 10)}}
@@ -97,7 +97,7 @@ func (c *Client) Output(ctx context.Context, session string, q OutputQuery) iter
 				return true, nil
 			}
 			if err != nil {
-				return false, fmt.Errorf("read the output of %s: %w; is the daemon of another version?", session, err)
+				return false, fmt.Errorf("read the output of %s: %w; does the daemon have another version?", session, err)
 			}
 			return yield(heard, nil) && heard.End == nil, nil
 		})
@@ -107,10 +107,10 @@ func (c *Client) Output(ctx context.Context, session string, q OutputQuery) iter
 	}
 }
 
-// errEnough says that whoever listens wants no more.
+// errEnough says that the caller has stopped reading.
 var errEnough = errors.New("enough")
 
-// follow reads a stream, and takes it up again where it broke.
+// follow reads a stream and reconnects when it breaks.
 func (c *Client) follow(ctx context.Context, path string, query url.Values, take func(api.Event) (bool, error)) error {
 	line := &line{path: path, query: query, header: http.Header{"Accept": {"text/event-stream"}}}
 	pause := resumeFirst
@@ -128,13 +128,13 @@ func (c *Client) follow(ctx context.Context, path string, query url.Values, take
 		}
 		return err
 	}
-	var lost time.Time // since when there was no line
+	var lost time.Time // when the connection was lost
 	for {
 		line.open = false
 		err := c.listen(ctx, line)
 		var broken *brokenLine
 		if errors.Is(err, errEnough) || ctx.Err() != nil {
-			return nil //nolint:nilerr // an end that was wished for
+			return nil //nolint:nilerr // an end that the caller requested
 		}
 		switch {
 		case !errors.As(err, &broken) || !line.ever:
@@ -144,7 +144,8 @@ func (c *Client) follow(ctx context.Context, path string, query url.Values, take
 		case time.Since(lost) > resumeFor:
 			return broken.err
 		}
-		// Half of it at least, so that not all come back at the same moment.
+		// At least half of the pause, with a random part, so that not all clients reconnect at the same
+		// moment.
 		wait := time.NewTimer(pause/2 + rand.N(pause/2))
 		select {
 		case <-wait.C:
@@ -156,32 +157,33 @@ func (c *Client) follow(ctx context.Context, path string, query url.Values, take
 	}
 }
 
-// byeIn tells a goodbye after which coming back makes sense from one after which it does not.
+// byeIn distinguishes a goodbye after which reconnecting makes sense from one after which it does
+// not.
 func byeIn(e api.Event) error {
 	var b api.Bye
 	if err := json.Unmarshal(e.Data, &b); err != nil || b.Reason == "failed" {
-		return api.NewProblem(http.StatusInternalServerError, "the daemon closed the line: %s", b.Detail)
+		return api.NewProblem(http.StatusInternalServerError, "the daemon closed the stream: %s", b.Detail)
 	}
 	return &brokenLine{errors.New(b.Detail)}
 }
 
-// line is a stream that may be taken up again.
+// line is a stream that can be resumed.
 type line struct {
 	path   string
 	query  url.Values
-	header http.Header // with the last id, once there is one
+	header http.Header // with the last id, if there is one
 	take   func(api.Event) error
-	open   bool // this time it was
+	open   bool // this connection was established
 	ever   bool
 }
 
-// brokenLine says that trying again makes sense.
+// brokenLine says that a retry makes sense.
 type brokenLine struct{ err error }
 
 func (b *brokenLine) Error() string { return b.err.Error() }
 func (b *brokenLine) Unwrap() error { return b.err }
 
-// listen reads one life of a stream. It always ends with an error.
+// listen reads a stream over one connection. It always returns an error.
 func (c *Client) listen(ctx context.Context, l *line) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -206,5 +208,5 @@ func (c *Client) listen(ctx context.Context, l *line) error {
 	if ours != nil {
 		return ours
 	}
-	return &brokenLine{fmt.Errorf("the line to the fairlead of %s broke: %w", c.dir, err)}
+	return &brokenLine{fmt.Errorf("the connection to the fairlead daemon of %s broke: %w", c.dir, err)}
 }

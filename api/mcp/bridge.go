@@ -22,25 +22,25 @@ import (
 
 const (
 	bridgeLine  = api.BodyBytesMax // of one message of the program
-	bridgeStart = 20 * time.Second // for a daemon that is being started again; programs wait for their tools about as long
-	bridgeAgain = 60 * time.Second // the same, in the middle of a session
+	bridgeStart = 20 * time.Second // for a daemon that is being restarted; programs wait for their tools about as long
+	bridgeAgain = 60 * time.Second // the same, during a session
 	bridgePause = 100 * time.Millisecond
-	bridgeMost  = 2 * time.Second // between two tries
+	bridgeMost  = 2 * time.Second // between two attempts
 )
 
-// Bridge hands the tools of a team to a program that knows MCP over standard input and output alone.
-// It outlives the daemon: a call that comes while none is there waits for the next one.
+// Bridge offers a team's tools to a program that supports MCP only over standard input and output.
+// It outlives the daemon: a call while no daemon runs waits for the next one.
 type Bridge struct {
-	Dir     string // the repository: its daemon is found there, also where it was started again under another address
-	URL     string // FAIRLEAD_MCP_URL: where there is no repository to look in
+	Dir     string // the repository, in which the daemon is found again after a restart at another address
+	URL     string // FAIRLEAD_MCP_URL: used if there is no repository
 	Token   string // FAIRLEAD_MCP_TOKEN
 	Version string
 }
 
-// Run serves one program until it closes its side, or ctx ends.
+// Run serves one program until it closes its side or ctx ends.
 func (b *Bridge) Run(ctx context.Context, in io.ReadCloser, out io.WriteCloser) error {
 	if b.Token == "" {
-		return errors.New("there is no token in FAIRLEAD_MCP_TOKEN: this verb is for programs in a session that fairlead started; for one that you start yourself see doc/mcp.md")
+		return errors.New("FAIRLEAD_MCP_TOKEN is not set: this command is for programs in a session that fairlead started; for other programs see doc/mcp.md")
 	}
 	var list *sdk.ListToolsResult
 	if err := b.asking(ctx, bridgeStart, func(ctx context.Context, s *sdk.ClientSession) (err error) {
@@ -59,10 +59,10 @@ func (b *Bridge) Run(ctx context.Context, in io.ReadCloser, out io.WriteCloser) 
 	if err := server.Run(ctx, &sdk.IOTransport{Reader: in, Writer: out, MaxLineLength: bridgeLine}); err != nil && ctx.Err() == nil && !errors.Is(err, io.EOF) && !errors.Is(err, net.ErrClosed) {
 		return fmt.Errorf("serve the program: %w", err)
 	}
-	return nil // it has closed its side
+	return nil // the program has closed its side
 }
 
-// call passes one call on.
+// call passes one call to the daemon.
 func (b *Bridge) call(ctx context.Context, req *sdk.CallToolRequest) (result *sdk.CallToolResult, err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	beating := make(chan struct{})
@@ -88,17 +88,18 @@ func (b *Bridge) call(ctx context.Context, req *sdk.CallToolRequest) (result *sd
 	return result, nil
 }
 
-// harmlessTwice are the tools that may be called again when nobody knows whether a call was heard.
+// harmlessTwice are the tools that may be called again if it is unknown whether a call was received.
 var harmlessTwice = map[string]bool{"wait": true, "ask_human": true, "who_is_here": true, "set_status": true, "report_step": true}
 
-// notAgain says that a call broke off and is not repeated.
+// notAgain says that a call was interrupted and is not repeated.
 type notAgain struct{ tool string }
 
 func (n *notAgain) Error() string {
-	return "fairlead was stopped while " + n.tool + " was under way, and is there again; it may have been done or not: look with who_is_here before you call it again"
+	return "fairlead was restarted while " + n.tool + " was running, so the call may or may not have taken effect; check with who_is_here before you call it again"
 }
 
-// asking connects to the daemon and asks it something; where none is there it tries again for a while.
+// asking connects to the daemon and sends a request; while no daemon answers it retries for a
+// limited time.
 func (b *Bridge) asking(ctx context.Context, patience time.Duration, ask func(context.Context, *sdk.ClientSession) error) error {
 	until := time.Now().Add(patience)
 	for pause := bridgePause; ; pause = min(2*pause, bridgeMost) {
@@ -117,7 +118,7 @@ func (b *Bridge) asking(ctx context.Context, patience time.Duration, ask func(co
 	}
 }
 
-// knownNo is an answer of the daemon that does not get better by asking again.
+// knownNo is an error that a retry cannot resolve.
 type knownNo struct{ why error }
 
 func (k *knownNo) Error() string { return k.why.Error() }
@@ -133,7 +134,7 @@ func (b *Bridge) once(ctx context.Context, ask func(context.Context, *sdk.Client
 	c := sdk.NewClient(&sdk.Implementation{Name: "fairlead mcp", Version: api.VersionOrZero(b.Version)}, nil)
 	session, err := c.Connect(ctx, &sdk.StreamableClientTransport{
 		Endpoint: endpoint, DisableStandaloneSSE: true, MaxRetries: -1,
-		HTTPClient: &http.Client{Transport: shown, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}, // a token goes nowhere else
+		HTTPClient: &http.Client{Transport: shown, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}, // redirects are not followed: the token must not be sent elsewhere
 	}, nil)
 	if err == nil {
 		defer session.Close()
@@ -145,13 +146,13 @@ func (b *Bridge) once(ctx context.Context, ask func(context.Context, *sdk.Client
 	return err
 }
 
-// door is how the daemon is reached: by the socket of its repository, which stays the same, or by the
-// address that the session was given.
+// door returns the transport and address of the daemon: the socket of its repository, which does not
+// change, or the address that the session was given.
 func (b *Bridge) door() (*http.Transport, string, error) {
 	if b.Dir != "" {
 		c, err := client.Dial(b.Dir)
 		if err == nil {
-			_ = c.Close() // only its way to the daemon is wanted
+			_ = c.Close() // only the path to the daemon is needed
 			return &http.Transport{DialContext: c.DialContext}, "http://fairlead" + Path, nil
 		}
 		if b.URL == "" {
@@ -160,12 +161,12 @@ func (b *Bridge) door() (*http.Transport, string, error) {
 	}
 	at, err := url.Parse(b.URL)
 	if err != nil || at.Scheme != "http" || at.Host == "" {
-		return nil, "", &knownNo{errors.New("FAIRLEAD_MCP_URL is no address of a fairlead, and no daemon was found by --dir; start one with `fairlead up`")}
+		return nil, "", &knownNo{errors.New("FAIRLEAD_MCP_URL is not the address of a fairlead daemon, and --dir has no running daemon; start one with `fairlead up`")}
 	}
 	return &http.Transport{}, b.URL, nil
 }
 
-// tokenShown shows the token with every request, and keeps what the daemon had against it.
+// tokenShown adds the token to every request, and keeps the daemon's last refusal.
 type tokenShown struct {
 	token string
 	next  http.RoundTripper

@@ -20,21 +20,21 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// Path is where agents find their tools, beside the API and not below it: the address is handed to
-// programs of others, and who comes shows a token of his own.
+// Path is the path of the tools. It is not below the API's path: it is given to other programs, and
+// their tokens are not valid for the API.
 const Path = "/mcp"
 
 const (
-	CallsMax      = 120         // of one agent in a minute: more is a loop that nobody meant
+	CallsMax      = 120 // of one agent in a minute; more is probably an unintended loop
 	mcpCallsIn    = time.Minute //
-	AtOnceMax     = 16          // calls of one session that wait at the same time
+	AtOnceMax     = 16 // waiting calls of one session at the same time
 	mcpBeatEvery  = 10 * time.Second
-	mcpHeardAgain = 10_000 // agents whose calls are counted; the counts of older ones are forgotten
+	mcpHeardAgain = 10_000 // agents whose calls are counted; older counts are dropped
 )
 
-// AgentBackend is what agents ask of an engine for themselves. *controller.Supervisor is the real one. Its
-// errors are *tools.SessionOver where the session is not open any more, *machine.Refusal and
-// *team.Unknown where the answer is no, and failures in words else.
+// AgentBackend is what the tools need from the controller. *controller.Supervisor is the real one.
+// Its errors are *tools.SessionOver if the session is no longer open, *machine.Refusal or
+// *team.Unknown if the request is refused, and other errors for failures.
 type AgentBackend interface {
 	ActOpen(ctx context.Context, c tools.AgentCaller) error
 	ActSay(ctx context.Context, c tools.AgentCaller, channel, text string) (tools.ActSpoken, error)
@@ -49,7 +49,7 @@ type AgentBackend interface {
 
 var _ AgentBackend = (*controller.Supervisor)(nil)
 
-// Options are what the tools stand on.
+// Options configure the tools.
 type Options struct {
 	Engine  AgentBackend
 	Key     Key
@@ -57,9 +57,9 @@ type Options struct {
 	Version string
 }
 
-// Tools are the tools of a team, for the agents in its sessions, over the Model Context Protocol. Each
-// request stands for itself: whoever asks is known by its token, so that a daemon that was started
-// again goes on where the other one ended. Make it with NewMCP.
+// Tools serves a team's tools to the agents in its sessions over the Model Context Protocol. Each
+// request is independent and identified by its token, so that a restarted daemon continues where the
+// previous one stopped. Make it with NewMCP.
 type Tools struct {
 	engine AgentBackend
 	key    Key
@@ -68,10 +68,10 @@ type Tools struct {
 
 	mu    sync.Mutex
 	calls map[string]*callCount // by agent
-	now   map[string]int        // by session: calls that are under way
+	now   map[string]int // by session: running calls
 }
 
-// callCount are the calls of one agent in one stretch of time.
+// callCount is the number of calls of one agent in one period.
 type callCount struct {
 	since time.Time
 	n     int
@@ -93,14 +93,14 @@ func New(opts Options) *Tools {
 	m.tools(server)
 	m.http = sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server { return server }, &sdk.StreamableHTTPOptions{
 		Stateless: true, PropagateRequestCancellation: true, MaxRequestBodyBytes: api.BodyBytesMax,
-		DisableLocalhostProtection: true, // the doors have looked at the host already, and know more names of ours
+		DisableLocalhostProtection: true, // the server has already checked the host, and accepts more names
 	})
 	return m
 }
 
 type sessionKey struct{}
 
-// WithSession notes the session that a request was sent from, found by its process. A token of
+// WithSession records the session that a request was sent from, found by its process. A token of
 // another session is then refused.
 func WithSession(ctx context.Context, session string) context.Context {
 	return context.WithValue(ctx, sessionKey{}, session)
@@ -113,25 +113,25 @@ func sessionIn(ctx context.Context) string {
 
 type mcpKey struct{}
 
-// mcpAsked is a request as the tools see it.
+// mcpAsked is a request in the form that the tools use.
 type mcpAsked struct {
 	who  tools.AgentCaller
-	gone context.Context // ends when the caller has gone
+	gone context.Context // ends when the caller is gone
 }
 
-// ServeHTTP answers who shows the token of an open session.
+// ServeHTTP answers callers with the token of an open session.
 func (m *Tools) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if r.URL.RawQuery != "" {
-		api.NewProblem(http.StatusBadRequest, "%s takes nothing in its address; send a token as `Authorization: Bearer TOKEN`, where no log keeps it", Path).Write(w)
+		api.NewProblem(http.StatusBadRequest, "%s has no query parameters; send the token as `Authorization: Bearer TOKEN`, so that it does not appear in logs", Path).Write(w)
 		return
 	}
 	who, err := m.who(r)
 	if err != nil {
-		w.Header().Set("Connection", "close") // a caller without a token keeps no connection
+		w.Header().Set("Connection", "close") // a caller without a token does not keep a connection
 		m.refuse(w, err)
 		return
 	}
-	// The server's limits are for answers that come at once. A caller that has gone is noticed anyway.
+	// The server's limits are for short answers. A caller that is gone is noticed without them.
 	rc := http.NewResponseController(w)
 	if err := errors.Join(rc.SetReadDeadline(time.Time{}), rc.SetWriteDeadline(time.Time{})); err != nil && !errors.Is(err, http.ErrNotSupported) {
 		api.NewProblem(http.StatusInternalServerError, "prepare a long answer: %s", err).Write(w)
@@ -140,14 +140,14 @@ func (m *Tools) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	m.http.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), mcpKey{}, mcpAsked{who, r.Context()})))
 }
 
-// otherSession says that a token was shown from within another session than its own.
+// otherSession says that a token was used in another session than its own.
 type otherSession struct{ mine, shown string }
 
 func (o *otherSession) Error() string {
-	return fmt.Sprintf("this is the token of session %s, and it was shown from within %s: every session has its own, and speaks for nobody else [X10]", api.Shorten(o.shown), api.Shorten(o.mine))
+	return fmt.Sprintf("the token of session %s was used from within %s: a session may use only its own token [X10]", api.Shorten(o.shown), api.Shorten(o.mine))
 }
 
-// who looks at the token, and at who shows it.
+// who checks the token and the process that sent it.
 func (m *Tools) who(r *http.Request) (tools.AgentCaller, error) {
 	scheme, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")
 	if !strings.EqualFold(scheme, "Bearer") {
@@ -194,10 +194,10 @@ func (m *Tools) enter(who tools.AgentCaller) error {
 	}
 	if count.n++; count.n > CallsMax {
 		left := (mcpCallsIn - at.Sub(count.since)).Round(time.Second)
-		return fmt.Errorf("%s has made %d calls within a minute, which is the limit; go on in %s, and do not ask again and again for what takes its time: wait and ask_human wait for you", who.Agent, CallsMax, max(left, time.Second))
+		return fmt.Errorf("%s has made %d calls within a minute, which is the limit; continue in %s, and do not poll: wait and ask_human return when there is an answer", who.Agent, CallsMax, max(left, time.Second))
 	}
 	if m.now[who.Session] >= AtOnceMax {
-		return fmt.Errorf("%d calls of this session are under way, which is the limit; wait for one of them", AtOnceMax)
+		return fmt.Errorf("%d calls of this session are running, which is the limit; wait for one of them", AtOnceMax)
 	}
 	m.now[who.Session]++
 	return nil

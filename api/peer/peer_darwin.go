@@ -7,7 +7,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// peerUID is whose process is at the other end, by LOCAL_PEERCRED, which is what getpeereid asks.
+// peerUID returns the user at the other end, by LOCAL_PEERCRED, as getpeereid does.
 func peerUID(c *net.UnixConn) (int, error) {
 	raw, err := c.SyscallConn()
 	if err != nil {
@@ -21,10 +21,10 @@ func peerUID(c *net.UnixConn) (int, error) {
 		return 0, err
 	}
 	if fault != nil {
-		return 0, fmt.Errorf("ask whose the other end of the socket is: %w", fault)
+		return 0, fmt.Errorf("read the user at the other end of the socket: %w", fault)
 	}
 	return int(cred.Uid), nil
 }
 
-// PID is not known here.
+// PID is not available on this system.
 func PID(*net.UnixConn) (int, error) { return 0, nil }

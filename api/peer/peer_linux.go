@@ -7,7 +7,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// peerUID is whose process is at the other end, by SO_PEERCRED.
+// peerUID returns the user at the other end, by SO_PEERCRED.
 func peerUID(c *net.UnixConn) (int, error) {
 	cred, err := peerCred(c)
 	if err != nil {
@@ -16,7 +16,7 @@ func peerUID(c *net.UnixConn) (int, error) {
 	return int(cred.Uid), nil
 }
 
-// PID is the process that connected; 0 where it is in no namespace of ours.
+// PID returns the process that connected; 0 if it is in no namespace of this process.
 func PID(c *net.UnixConn) (int, error) {
 	cred, err := peerCred(c)
 	if err != nil {
@@ -38,7 +38,7 @@ func peerCred(c *net.UnixConn) (*unix.Ucred, error) {
 		return nil, err
 	}
 	if fault != nil {
-		return nil, fmt.Errorf("ask whose the other end of the socket is: %w", fault)
+		return nil, fmt.Errorf("read the user at the other end of the socket: %w", fault)
 	}
 	return cred, nil
 }

@@ -7,10 +7,10 @@ import (
 	"net"
 )
 
-// peerUID refuses: who cannot be looked at is not let in.
+// peerUID always fails: a peer that cannot be identified is refused.
 func peerUID(*net.UnixConn) (int, error) {
-	return 0, errors.New("this system does not say whose the other end of a socket is")
+	return 0, errors.New("this system does not report the user at the other end of a socket")
 }
 
-// PID is not known here.
+// PID is not available on this system.
 func PID(*net.UnixConn) (int, error) { return 0, nil }

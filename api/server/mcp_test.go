@@ -209,12 +209,12 @@ func TestEveryTool(t *testing.T) {
 		says string
 	}{
 		{"turn_complete", nil, `turn_complete "" ""`, "ends with this answer"},
-		{"turn_complete", map[string]any{"channel": "reviews", "message": "done"}, `turn_complete "reviews" "done"`, "turn 3 in #reviews"},
+		{"turn_complete", map[string]any{"channel": "reviews", "message": "done"}, `turn_complete "reviews" "done"`, "Turn 3 in #reviews"},
 		{"pass", nil, `pass ""`, "dev has the turn now"},
 		{"wait", map[string]any{"reason": "for ann", "seconds": 1}, `wait "" "for ann" 1s`, "still_waiting"},
 		{"say", map[string]any{"text": "half way"}, `say "half way" in ""`, "message 7"},
 		{"report_step", map[string]any{"status": "COMPLETED", "metrics": map[string]any{"tests": 12}}, `report_step {"status":"COMPLETED","metrics":{"tests":12}}`, "End your answer now"},
-		{"set_status", map[string]any{"text": "testing"}, `set_status "testing"`, "People see it"},
+		{"set_status", map[string]any{"text": "testing"}, `set_status "testing"`, "The status is set"},
 		{"ask_human", map[string]any{"question": "Ship it?", "options": []string{"no", "yes"}}, `ask_human "" "Ship it?" ["no" "yes"] 50s`, "option 2 (yes)"},
 		{"ask_human", map[string]any{"id": "q17", "seconds": 240}, `ask_human "q17" "" [] 4m0s`, "answered by ann"},
 		{"who_is_here", nil, `who_is_here ""`, `"agent":"coder"`},
@@ -500,7 +500,7 @@ func TestCallsAreBounded(t *testing.T) {
 		<-a.begun
 	}
 	result, err := reviewer.CallTool(t.Context(), &sdk.CallToolParams{Name: "pass"})
-	if err != nil || !result.IsError || !strings.Contains(textOf(result), "under way") {
+	if err != nil || !result.IsError || !strings.Contains(textOf(result), "are running, which is the limit") {
 		t.Errorf("one more: %v, %v", result, err)
 	}
 	cancel()

@@ -60,7 +60,7 @@ func TestLiveMCPInspector(t *testing.T) {
 		IsError bool
 	}
 	text, failed = ask(token, "--method", "tools/call", "--tool-name", "set_status", "--tool-arg", "text=looked at by the inspector")
-	if err := json.Unmarshal([]byte(text), &result); err != nil || failed || result.IsError || len(result.Content) == 0 || result.Content[0].Text != "People see it." {
+	if err := json.Unmarshal([]byte(text), &result); err != nil || failed || result.IsError || len(result.Content) == 0 || result.Content[0].Text != "The status is set." {
 		t.Errorf("set_status: %v, %t: %s", err, failed, text)
 	}
 	text, failed = ask(token, "--method", "tools/call", "--tool-name", "who_is_here")
