@@ -28,11 +28,11 @@ func SessionByKeyboard(t *testing.T, p *Page, target Target) {
 	p.WaitText("#conv-title", "conv_001")
 	p.Press(kb.Escape)
 	p.WaitText(".state-card", "State")
-	p.tabTo("the end", `e.tagName === 'BUTTON' && e.textContent.includes('End session')`)
+	p.tabTo("the end", `e.tagName === 'BUTTON' && e.textContent.includes('End dispatch')`)
 	p.Press(kb.Enter)
 	p.Until("the safe answer has the focus", `document.activeElement.textContent === 'No'`)
 	p.Press(kb.Enter)
-	p.Until("it goes on", `document.activeElement.textContent.includes('End session')`)
+	p.Until("it goes on", `document.activeElement.textContent.includes('End dispatch')`)
 	p.Press(kb.Escape)
 	p.Until("the sessions are shown", `location.hash === '#/dispatch'`)
 }
