@@ -7,52 +7,54 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/fairlead-dev/fairlead/internal/file"
 )
 
 // agents reads the agents in file order.
 func (c *checker) agents(cfg *Config) {
-	var nodes []*node
-	for _, f := range fieldsOf(c.root.get("agents")) {
+	var nodes []*file.YAMLNode
+	for _, f := range fieldsOf(c.root.Get("agents")) {
 		c.name(f)
-		if f.value.kind != object {
+		if f.Value.Kind != file.YAMLObject {
 			continue
 		}
 		cfg.Agents = append(cfg.Agents, c.agent(f, cfg))
-		nodes = append(nodes, f.value)
+		nodes = append(nodes, f.Value)
 	}
 	c.workspaces(cfg, nodes)
 }
 
-func (c *checker) agent(f field, cfg *Config) Agent {
-	n := f.value
-	backoff := n.get("backoff")
+func (c *checker) agent(f file.YAMLField, cfg *Config) Agent {
+	n := f.Value
+	backoff := n.Get("backoff")
 	a := Agent{
-		Name:          f.name,
-		Line:          f.line,
-		Description:   textOf(n.get("description")),
-		Driver:        textOf(n.get("driver")),
-		Command:       textsOf(n.get("command")),
-		Loop:          Loop(textOf(n.get("loop"))),
-		Env:           c.env(n.get("env")),
-		SessionPrompt: textOf(n.get("session_prompt")),
-		CleanupPrompt: textOf(n.get("cleanup_prompt")),
-		CleanupEvery:  intOf(n.get("cleanup_every"), 0),
-		TurnTimeout: c.duration(n.get("turn_timeout"),
+		Name:          f.Name,
+		Line:          f.Line,
+		Description:   textOf(n.Get("description")),
+		Driver:        textOf(n.Get("driver")),
+		Command:       textsOf(n.Get("command")),
+		Loop:          Loop(textOf(n.Get("loop"))),
+		Env:           c.env(n.Get("env")),
+		SessionPrompt: textOf(n.Get("session_prompt")),
+		CleanupPrompt: textOf(n.Get("cleanup_prompt")),
+		CleanupEvery:  intOf(n.Get("cleanup_every"), 0),
+		TurnTimeout: c.duration(n.Get("turn_timeout"),
 			time.Duration(cfg.TurnConfig.DefaultTimeoutSeconds)*time.Second, false),
-		Model:       textOf(n.get("model")),
-		Seat:        intOf(n.get("seat"), NoSeat),
-		Limits:      c.limits(n.get("limits")),
-		Mode:        textOf(n.get("mode")),
-		Resume:      Resume(textOf(n.get("resume"))),
-		MCP:         textOf(n.get("mcp")) != mcpOff,
-		Permissions: c.permissions(n.get("permissions")),
-		Sandbox:     c.sandbox(n.get("sandbox")),
-		FailuresMax: intOf(n.get("failures_max"), FailuresMaxDefault),
+		Model:       textOf(n.Get("model")),
+		Seat:        intOf(n.Get("seat"), NoSeat),
+		Limits:      c.limits(n.Get("limits")),
+		Mode:        textOf(n.Get("mode")),
+		Resume:      Resume(textOf(n.Get("resume"))),
+		MCP:         textOf(n.Get("mcp")) != mcpOff,
+		Permissions: c.permissions(n.Get("permissions")),
+		Sandbox:     c.sandbox(n.Get("sandbox")),
+		FailuresMax: intOf(n.Get("failures_max"), FailuresMaxDefault),
 		Backoff: Backoff{
-			First: c.duration(backoff.get("first"), BackoffFirst, false),
-			Max:   c.duration(backoff.get("max"), BackoffMax, false),
+			First: c.duration(backoff.Get("first"), BackoffFirst, false),
+			Max:   c.duration(backoff.Get("max"), BackoffMax, false),
 		},
-		Grace: c.duration(n.get("grace"), GraceDefault, true),
+		Grace: c.duration(n.Get("grace"), GraceDefault, true),
 	}
 	if a.Limits.Session == 0 {
 		a.Limits.Session = cfg.Team.Limits.Session
@@ -73,100 +75,100 @@ func (c *checker) agent(f field, cfg *Config) Agent {
 
 // backoff ensures that first is not longer than max. If only first is given and exceeds the default max, max
 // is raised to it.
-func (c *checker) backoff(n *node, a *Agent) {
-	b := n.get("backoff")
-	switch first, longest := b.get("first"), b.get("max"); {
+func (c *checker) backoff(n *file.YAMLNode, a *Agent) {
+	b := n.Get("backoff")
+	switch first, longest := b.Get("first"), b.Get("max"); {
 	case a.Backoff.First <= a.Backoff.Max:
 	case longest == nil:
 		a.Backoff.Max = a.Backoff.First
 	case first == nil:
 		a.Backoff.First = a.Backoff.Max
 	default:
-		c.add(first.place, first.path, "%s is longer than max, %s", shown(first), shown(longest))
+		c.add(first.Place, first.Path, "%s is longer than max, %s", shown(first), shown(longest))
 	}
 }
 
 // driver determines how the agent is started and reports what is missing for it.
-func (c *checker) driver(f field, a *Agent) {
-	n := f.value
-	command, script := n.get("command"), n.get("script")
-	if n.get("driver") == nil {
+func (c *checker) driver(f file.YAMLField, a *Agent) {
+	n := f.Value
+	command, script := n.Get("command"), n.Get("script")
+	if n.Get("driver") == nil {
 		switch {
 		case script != nil:
 			a.Driver = DriverScript
 		case command != nil || a.Loop == LoopForeign:
 			a.Driver = DriverExec
 		default:
-			c.add(f.place, n.path, "has neither a command nor a script; give it one of them, or a driver")
+			c.add(f.Place, n.Path, "has neither a command nor a script; give it one of them, or a driver")
 			return
 		}
 	}
 	switch a.Driver {
 	case DriverScript:
 		if script == nil {
-			c.add(n.get("driver").place, join(n.path, "script"), "is missing; driver script plays a file")
+			c.add(n.Get("driver").Place, join(n.Path, "script"), "is missing; driver script plays a file")
 		}
 		if command != nil {
-			c.add(n.field("command").place, command.path, "means nothing to driver script; take it out, or use driver exec")
+			c.add(n.Field("command").Place, command.Path, "means nothing to driver script; take it out, or use driver exec")
 		}
 		a.Script = c.existingFile(script)
 	case DriverExec, DriverACP:
 		if command == nil && a.Loop != LoopForeign {
-			c.add(n.get("driver").place, join(n.path, "command"), "is missing; driver %s starts a program", a.Driver)
+			c.add(n.Get("driver").Place, join(n.Path, "command"), "is missing; driver %s starts a program", a.Driver)
 		}
 	}
 	if command == nil && a.Loop != LoopForeign && (a.Driver == DriverClaude || a.Driver == DriverCodex) {
 		a.Command = []string{a.Driver} // the program has the driver's name
 	}
 	if script != nil && a.Driver != DriverScript {
-		c.add(n.field("script").place, script.path, "means nothing to driver %s; take it out, or use driver script", a.Driver)
+		c.add(n.Field("script").Place, script.Path, "means nothing to driver %s; take it out, or use driver script", a.Driver)
 	}
-	if first := itemsOf(command); len(first) > 0 && first[0].kind == text && strings.TrimSpace(first[0].text) == "" {
-		c.add(first[0].place, first[0].path, "names no program")
+	if first := itemsOf(command); len(first) > 0 && first[0].Kind == file.YAMLText && strings.TrimSpace(first[0].Text) == "" {
+		c.add(first[0].Place, first[0].Path, "names no program")
 	}
 	for _, item := range itemsOf(command) {
-		if strings.ContainsRune(item.text, 0) {
-			c.add(item.place, item.path, "holds a zero byte, which no process can be given")
+		if strings.ContainsRune(item.Text, 0) {
+			c.add(item.Place, item.Path, "holds a zero byte, which no process can be given")
 		}
 	}
 }
 
 // loop reports settings that have no effect on an agent that runs its own loop.
-func (c *checker) loop(n *node, a Agent) {
+func (c *checker) loop(n *file.YAMLNode, a Agent) {
 	if a.Loop != LoopForeign {
 		return
 	}
 	if a.Driver == DriverScript {
-		c.add(n.get("loop").place, n.get("loop").path, "a script does not follow agent_state.json by itself; use loop fairlead")
+		c.add(n.Get("loop").Place, n.Get("loop").Path, "a script does not follow agent_state.json by itself; use loop fairlead")
 	}
 	for _, key := range []string{"cleanup_every", "session_prompt", "cleanup_prompt", "failures_max", "backoff"} {
-		f := n.field(key)
+		f := n.Field(key)
 		if f == nil || key == "cleanup_every" && a.CleanupEvery == 0 {
 			continue
 		}
-		c.add(f.place, f.value.path, "means nothing with loop foreign: the agent's own program decides when its sessions begin")
+		c.add(f.Place, f.Value.Path, "means nothing with loop foreign: the agent's own program decides when its sessions begin")
 	}
 }
 
-func (c *checker) env(n *node) Env {
+func (c *checker) env(n *file.YAMLNode) Env {
 	var env Env
 	for _, f := range fieldsOf(n) {
-		v := f.value
+		v := f.Value
 		switch {
-		case v.kind != text && v.kind != number && v.kind != boolean:
+		case v.Kind != file.YAMLText && v.Kind != file.YAMLNumber && v.Kind != file.YAMLBool:
 			continue
-		case !envName.MatchString(f.name):
-			c.add(f.place, v.path, "is not the name of a variable: letters, digits and underscore, not beginning with a digit")
+		case !envName.MatchString(f.Name):
+			c.add(f.Place, v.Path, "is not the name of a variable: letters, digits and underscore, not beginning with a digit")
 			continue
-		case strings.HasPrefix(f.name, "FAIRLEAD_"):
-			c.add(f.place, v.path, "begins with FAIRLEAD_, which we set ourselves; choose another name")
+		case strings.HasPrefix(f.Name, "FAIRLEAD_"):
+			c.add(f.Place, v.Path, "begins with FAIRLEAD_, which we set ourselves; choose another name")
 			continue
-		case strings.ContainsRune(v.text, 0):
-			c.add(v.place, v.path, "holds a zero byte, which no process can be given")
+		case strings.ContainsRune(v.Text, 0):
+			c.add(v.Place, v.Path, "holds a zero byte, which no process can be given")
 			continue
 		}
-		value, _, _ := c.reference(v, v.path)
-		env.vars = append(env.vars, variable{f.name, value})
+		value, _, _ := c.reference(v, v.Path)
+		env.vars = append(env.vars, variable{f.Name, value})
 	}
 	return env
 }
@@ -175,18 +177,18 @@ func (c *checker) env(n *node) Env {
 func (c *checker) seats(cfg *Config) {
 	taken := map[int]string{}
 	for _, a := range cfg.Agents {
-		n := c.root.get("agents").get(a.Name).get("seat")
-		if n == nil || n.kind != number {
+		n := c.root.Get("agents").Get(a.Name).Get("seat")
+		if n == nil || n.Kind != file.YAMLNumber {
 			continue
 		}
 		lead := a.Name == cfg.Team.Lead
 		switch other, is := taken[a.Seat]; {
 		case is:
-			c.add(n.place, n.path, "seat %d is taken by %s", a.Seat, other)
+			c.add(n.Place, n.Path, "seat %d is taken by %s", a.Seat, other)
 		case a.Seat == LeadSeat && !lead:
-			c.add(n.place, n.path, "seat %d is the lead's; choose another, or name %s as team.lead", LeadSeat, a.Name)
+			c.add(n.Place, n.Path, "seat %d is the lead's; choose another, or name %s as team.lead", LeadSeat, a.Name)
 		case a.Seat != LeadSeat && lead:
-			c.add(n.place, n.path, "the lead sits on seat %d; take this line out", LeadSeat)
+			c.add(n.Place, n.Path, "the lead sits on seat %d; take this line out", LeadSeat)
 		}
 		taken[a.Seat] = a.Name
 	}
@@ -219,10 +221,10 @@ func (f *folders) take(path, agent string) (other string) {
 
 // workspaces gives every agent its folder and reports folders that two agents share: each agent needs its own
 // agent_state.json.
-func (c *checker) workspaces(cfg *Config, nodes []*node) {
+func (c *checker) workspaces(cfg *Config, nodes []*file.YAMLNode) {
 	taken := &folders{byPath: map[string]string{}}
 	for i := range cfg.Agents {
-		a, n := &cfg.Agents[i], nodes[i].get("workspace")
+		a, n := &cfg.Agents[i], nodes[i].Get("workspace")
 		if n == nil {
 			continue
 		}
@@ -230,12 +232,12 @@ func (c *checker) workspaces(cfg *Config, nodes []*node) {
 			continue
 		}
 		if other := taken.take(a.Workspace, a.Name); other != "" {
-			c.add(n.place, n.path, "is the folder of agents.%s too; each needs one of its own for its agent_state.json, such as workspace: %s", other, a.Name)
+			c.add(n.Place, n.Path, "is the folder of agents.%s too; each needs one of its own for its agent_state.json, such as workspace: %s", other, a.Name)
 		}
 	}
 	for i := range cfg.Agents {
 		a, n := &cfg.Agents[i], nodes[i]
-		if n.field("workspace") != nil {
+		if n.Field("workspace") != nil {
 			continue
 		}
 		if a.Workspace = c.dir; taken.take(c.dir, a.Name) == "" {
@@ -243,12 +245,12 @@ func (c *checker) workspaces(cfg *Config, nodes []*node) {
 		}
 		a.Workspace, _ = settle(filepath.Join(c.dir, a.Name))
 		if other := taken.take(a.Workspace, a.Name); other != "" {
-			c.add(n.place, join(n.path, "workspace"), "is missing, and the folder %s that would be its own belongs to agents.%s", quoteShort(a.Name), other)
+			c.add(n.Place, join(n.Path, "workspace"), "is missing, and the folder %s that would be its own belongs to agents.%s", quoteShort(a.Name), other)
 		}
 	}
 }
 
-func (c *checker) workspace(n *node) string {
+func (c *checker) workspace(n *file.YAMLNode) string {
 	s := textOf(n)
 	if s == "" {
 		return ""
@@ -259,25 +261,25 @@ func (c *checker) workspace(n *node) string {
 	}
 	p, err := settle(p)
 	if err != nil {
-		c.add(n.place, n.path, "%s leads through a link that goes nowhere", quoteShort(s))
+		c.add(n.Place, n.Path, "%s leads through a link that goes nowhere", quoteShort(s))
 		return ""
 	}
 	rel, err := filepath.Rel(c.dir, p)
 	inside := err == nil && filepath.IsLocal(rel)
 	if !inside && !filepath.IsAbs(s) {
-		c.add(n.place, n.path, "%s leads out of the repository; name a folder outside of it absolutely", quoteShort(s))
+		c.add(n.Place, n.Path, "%s leads out of the repository; name a folder outside of it absolutely", quoteShort(s))
 		return ""
 	}
 	if inside {
 		for part := range strings.SplitSeq(filepath.ToSlash(rel), "/") {
 			if slices.Contains([]string{".fairlead", ".git", ".claude"}, strings.ToLower(part)) {
-				c.add(n.place, n.path, "no agent may write in %s; choose another folder", part)
+				c.add(n.Place, n.Path, "no agent may write in %s; choose another folder", part)
 				return ""
 			}
 		}
 	}
 	if info, err := os.Stat(p); err == nil && !info.IsDir() {
-		c.add(n.place, n.path, "%s is a file, not a folder", quoteShort(s))
+		c.add(n.Place, n.Path, "%s is a file, not a folder", quoteShort(s))
 		return ""
 	}
 	return p

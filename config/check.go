@@ -11,38 +11,40 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/fairlead-dev/fairlead/internal/file"
 )
 
 // checker makes a Config from the tree and reports what the schema cannot express. The schema check has
 // already reported values of the wrong type; here they count as absent.
 type checker struct {
 	*findings
-	root      *node
+	root      *file.YAMLNode
 	dir       string // absolute, links resolved
 	lookupEnv func(string) (string, bool)
 }
 
 func (c *checker) config() *Config {
-	team := c.root.get("team")
+	team := c.root.Get("team")
 	cfg := &Config{
 		File:    c.file,
 		Dir:     c.dir,
 		Version: 1,
 		Team: Team{
-			Lead:          textOf(team.get("lead")),
-			Size:          intOf(team.get("size"), TeamSizeDefault),
-			StatusTimeout: c.bounded(team.get("status_timeout"), StatusTimeout, statusTimeoutMax),
-			HatchTimeout:  c.bounded(team.get("hatch_timeout"), HatchTimeout, hatchTimeoutMax),
-			Hold:          boolOf(team.get("hold"), false),
-			Limits:        c.limits(team.get("limits")),
+			Lead:          textOf(team.Get("lead")),
+			Size:          intOf(team.Get("size"), TeamSizeDefault),
+			StatusTimeout: c.bounded(team.Get("status_timeout"), StatusTimeout, statusTimeoutMax),
+			HatchTimeout:  c.bounded(team.Get("hatch_timeout"), HatchTimeout, hatchTimeoutMax),
+			Hold:          boolOf(team.Get("hold"), false),
+			Limits:        c.limits(team.Get("limits")),
 		},
-		TurnConfig: c.turnConfig(c.root.get("turnConfig")),
+		TurnConfig: c.turnConfig(c.root.Get("turnConfig")),
 		Notify: Notify{
-			Webhook: c.webhook(c.root.get("notify").get("webhook")),
-			Desktop: boolOf(c.root.get("notify").get("desktop"), false),
+			Webhook: c.webhook(c.root.Get("notify").Get("webhook")),
+			Desktop: boolOf(c.root.Get("notify").Get("desktop"), false),
 		},
-		Listen:    c.listen(c.root.get("listen")),
-		Workflows: c.workflows(c.root.get("workflows")),
+		Listen:    c.listen(c.root.Get("listen")),
+		Workflows: c.workflows(c.root.Get("workflows")),
 	}
 	c.agents(cfg)
 	c.seats(cfg)
@@ -55,54 +57,54 @@ var namePattern = regexp.MustCompile(`^[a-z0-9][a-z0-9._-]{0,63}$`)
 
 // name checks the name of an agent or a channel, which becomes part of file names, URLs and the journal's
 // entity names.
-func (c *checker) name(f field) {
-	if !namePattern.MatchString(f.name) {
-		c.add(f.place, f.value.path, "is not a name: %s", nameRule)
+func (c *checker) name(f file.YAMLField) {
+	if !namePattern.MatchString(f.Name) {
+		c.add(f.Place, f.Value.Path, "is not a name: %s", nameRule)
 	}
 }
 
 // fieldsOf and the functions below it read a node that may be absent or of the wrong kind.
-func fieldsOf(n *node) []field {
-	if n == nil || n.kind != object {
+func fieldsOf(n *file.YAMLNode) []file.YAMLField {
+	if n == nil || n.Kind != file.YAMLObject {
 		return nil
 	}
-	return n.fields
+	return n.Fields
 }
 
-func itemsOf(n *node) []*node {
-	if n == nil || n.kind != list {
+func itemsOf(n *file.YAMLNode) []*file.YAMLNode {
+	if n == nil || n.Kind != file.YAMLList {
 		return nil
 	}
-	return n.items
+	return n.Items
 }
 
-func textOf(n *node) string {
-	if n == nil || n.kind != text {
+func textOf(n *file.YAMLNode) string {
+	if n == nil || n.Kind != file.YAMLText {
 		return ""
 	}
-	return n.text
+	return n.Text
 }
 
 // textsOf reads a list whose items may also be numbers or booleans. Their text is taken as written, so that
 // 1.10 stays 1.10.
-func textsOf(n *node) []string {
+func textsOf(n *file.YAMLNode) []string {
 	var out []string
 	for _, item := range itemsOf(n) {
-		if item.kind == text || item.kind == number || item.kind == boolean {
-			out = append(out, item.text)
+		if item.Kind == file.YAMLText || item.Kind == file.YAMLNumber || item.Kind == file.YAMLBool {
+			out = append(out, item.Text)
 		}
 	}
 	return out
 }
 
-func boolOf(n *node, otherwise bool) bool {
-	if n == nil || n.kind != boolean {
+func boolOf(n *file.YAMLNode, otherwise bool) bool {
+	if n == nil || n.Kind != file.YAMLBool {
 		return otherwise
 	}
-	return strings.EqualFold(n.text, "true")
+	return strings.EqualFold(n.Text, "true")
 }
 
-func intOf(n *node, otherwise int) int {
+func intOf(n *file.YAMLNode, otherwise int) int {
 	f := floatOf(n, math.NaN())
 	if math.IsNaN(f) || math.Abs(f) > 1<<53 {
 		return otherwise
@@ -110,11 +112,11 @@ func intOf(n *node, otherwise int) int {
 	return int(f)
 }
 
-func floatOf(n *node, otherwise float64) float64 {
-	if n == nil || n.kind != number {
+func floatOf(n *file.YAMLNode, otherwise float64) float64 {
+	if n == nil || n.Kind != file.YAMLNumber {
 		return otherwise
 	}
-	switch v, _ := parseNumber(n.text); v := v.(type) {
+	switch v, _ := file.ParseYAMLNumber(n.Text); v := v.(type) {
 	case int64:
 		return float64(v)
 	case float64:
@@ -123,7 +125,7 @@ func floatOf(n *node, otherwise float64) float64 {
 	return otherwise
 }
 
-func (c *checker) duration(n *node, otherwise time.Duration, zeroAllowed bool) time.Duration {
+func (c *checker) duration(n *file.YAMLNode, otherwise time.Duration, zeroAllowed bool) time.Duration {
 	s := textOf(n)
 	if s == "" {
 		return otherwise
@@ -131,20 +133,20 @@ func (c *checker) duration(n *node, otherwise time.Duration, zeroAllowed bool) t
 	d, err := time.ParseDuration(s)
 	switch {
 	case err != nil:
-		c.add(n.place, n.path, "%s is not a duration; write it like 90s, 10m or 2h", shown(n))
+		c.add(n.Place, n.Path, "%s is not a duration; write it like 90s, 10m or 2h", shown(n))
 	case d < 0 || d == 0 && !zeroAllowed:
-		c.add(n.place, n.path, "%s is no length of time; it must be more than zero", shown(n))
+		c.add(n.Place, n.Path, "%s is no length of time; it must be more than zero", shown(n))
 	case d > durationMax:
-		c.add(n.place, n.path, "%s is longer than a year; the most is 8760h", shown(n))
+		c.add(n.Place, n.Path, "%s is longer than a year; the most is 8760h", shown(n))
 	}
 	return d
 }
 
 // bounded reads a timeout that has a least and a greatest value.
-func (c *checker) bounded(n *node, otherwise, most time.Duration) time.Duration {
+func (c *checker) bounded(n *file.YAMLNode, otherwise, most time.Duration) time.Duration {
 	d := c.duration(n, otherwise, false)
 	if textOf(n) != "" && d > 0 && d <= durationMax && (d < patienceLeast || d > most) {
-		c.add(n.place, n.path, "%s is not between %s and %s", shown(n), short(patienceLeast), short(most))
+		c.add(n.Place, n.Path, "%s is not between %s and %s", shown(n), short(patienceLeast), short(most))
 	}
 	return d
 }
@@ -166,22 +168,22 @@ const (
 
 const durationMax = 365 * 24 * time.Hour // longer ones are a mistake in the unit
 
-func (c *checker) limits(n *node) Limits {
+func (c *checker) limits(n *file.YAMLNode) Limits {
 	return Limits{
-		Session:       c.duration(n.get("session"), 0, true),
-		TokensPerDay:  int64(intOf(n.get("tokens_per_day"), 0)),
-		CostPerDayUSD: floatOf(n.get("cost_per_day_usd"), 0),
+		Session:       c.duration(n.Get("session"), 0, true),
+		TokensPerDay:  int64(intOf(n.Get("tokens_per_day"), 0)),
+		CostPerDayUSD: floatOf(n.Get("cost_per_day_usd"), 0),
 	}
 }
 
-func (c *checker) turnConfig(n *node) TurnConfig {
+func (c *checker) turnConfig(n *file.YAMLNode) TurnConfig {
 	t := TurnConfig{
-		DefaultTimeoutSeconds:    intOf(n.get("defaultTimeoutSeconds"), 60),
-		HumanInterruptMode:       InterruptMode(textOf(n.get("humanInterruptMode"))),
-		AnnounceTimeouts:         boolOf(n.get("announceTimeouts"), true),
-		AnnounceDisconnects:      boolOf(n.get("announceDisconnects"), true),
-		AutoDetectTurnEnd:        boolOf(n.get("autoDetectTurnEnd"), false),
-		AutoDetectSilenceSeconds: intOf(n.get("autoDetectSilenceSeconds"), 10),
+		DefaultTimeoutSeconds:    intOf(n.Get("defaultTimeoutSeconds"), 60),
+		HumanInterruptMode:       InterruptMode(textOf(n.Get("humanInterruptMode"))),
+		AnnounceTimeouts:         boolOf(n.Get("announceTimeouts"), true),
+		AnnounceDisconnects:      boolOf(n.Get("announceDisconnects"), true),
+		AutoDetectTurnEnd:        boolOf(n.Get("autoDetectTurnEnd"), false),
+		AutoDetectSilenceSeconds: intOf(n.Get("autoDetectSilenceSeconds"), 10),
 	}
 	if t.HumanInterruptMode == "" {
 		t.HumanInterruptMode = Inject
@@ -191,47 +193,47 @@ func (c *checker) turnConfig(n *node) TurnConfig {
 
 // reference checks a text that may hold ${NAME} and returns its resolved value where that is possible. The
 // resolved value must not appear in a message.
-func (c *checker) reference(n *node, path string) (s Secret, resolved string, ok bool) {
-	s = Secret{raw: n.text}
+func (c *checker) reference(n *file.YAMLNode, path string) (s Secret, resolved string, ok bool) {
+	s = Secret{raw: n.Text}
 	lookup := c.lookupEnv
 	if lookup == nil {
 		lookup = func(string) (string, bool) { return "", true }
 	}
 	resolved, err := s.Resolve(lookup)
 	if err != nil {
-		c.add(n.place, path, "%s", err)
+		c.add(n.Place, path, "%s", err)
 	}
 	return s, resolved, err == nil && c.lookupEnv != nil
 }
 
-func (c *checker) webhook(n *node) Secret {
+func (c *checker) webhook(n *file.YAMLNode) Secret {
 	if textOf(n) == "" {
 		return Secret{}
 	}
-	s, address, ok := c.reference(n, n.path)
+	s, address, ok := c.reference(n, n.Path)
 	if u, err := url.Parse(address); ok && (err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https") {
-		c.add(n.place, n.path, "is not an address that begins with http:// or https://")
+		c.add(n.Place, n.Path, "is not an address that begins with http:// or https://")
 	}
 	return s
 }
 
-func (c *checker) listen(n *node) string {
+func (c *checker) listen(n *file.YAMLNode) string {
 	s := textOf(n)
-	if n == nil || n.kind != text {
+	if n == nil || n.Kind != file.YAMLText {
 		return ListenDefault
 	}
 	host, port, err := net.SplitHostPort(s)
 	if p, perr := strconv.ParseUint(port, 10, 16); err != nil || perr != nil || strconv.FormatUint(p, 10) != port {
-		c.add(n.place, n.path, "%s is not an address and a port such as %s", shown(n), ListenDefault)
+		c.add(n.Place, n.Path, "%s is not an address and a port such as %s", shown(n), ListenDefault)
 		return ListenDefault
 	}
 	if ip := net.ParseIP(host); host != "localhost" && (ip == nil || !ip.IsLoopback()) {
-		c.add(n.place, n.path, "%s could be reached from other hosts, which would need TLS and accounts; use 127.0.0.1:%s and a tunnel", shown(n), port)
+		c.add(n.Place, n.Path, "%s could be reached from other hosts, which would need TLS and accounts; use 127.0.0.1:%s and a tunnel", shown(n), port)
 	}
 	return s
 }
 
-func (c *checker) workflows(n *node) []string {
+func (c *checker) workflows(n *file.YAMLNode) []string {
 	var paths []string
 	for _, item := range itemsOf(n) {
 		if p := c.existingFile(item); p != "" {
@@ -242,7 +244,7 @@ func (c *checker) workflows(n *node) []string {
 }
 
 // existingFile makes a path absolute and reports one that is not a file.
-func (c *checker) existingFile(n *node) string {
+func (c *checker) existingFile(n *file.YAMLNode) string {
 	s := textOf(n)
 	if s == "" {
 		return ""
@@ -253,11 +255,11 @@ func (c *checker) existingFile(n *node) string {
 	}
 	switch info, err := os.Stat(p); {
 	case os.IsNotExist(err):
-		c.add(n.place, n.path, "there is no file %s%s", quoteShort(s), c.neighbour(p))
+		c.add(n.Place, n.Path, "there is no file %s%s", quoteShort(s), c.neighbour(p))
 	case err != nil:
-		c.add(n.place, n.path, "the file %s cannot be looked at; check its permissions", quoteShort(s))
+		c.add(n.Place, n.Path, "the file %s cannot be looked at; check its permissions", quoteShort(s))
 	case !info.Mode().IsRegular():
-		c.add(n.place, n.path, "%s is not a file", quoteShort(s))
+		c.add(n.Place, n.Path, "%s is not a file", quoteShort(s))
 	}
 	return p
 }
@@ -283,59 +285,59 @@ func (c *checker) channels(cfg *Config) {
 		agents = append(agents, a.Name)
 	}
 	members := append(slices.Clone(agents), c.subagents()...)
-	for _, f := range fieldsOf(c.root.get("channels")) {
+	for _, f := range fieldsOf(c.root.Get("channels")) {
 		c.name(f)
-		n := f.value
-		if n.kind != object {
+		n := f.Value
+		if n.Kind != file.YAMLObject {
 			continue
 		}
 		ch := Channel{
-			Name:               f.name,
-			Lead:               textOf(n.get("lead")),
-			HumanInterruptMode: InterruptMode(textOf(n.get("humanInterruptMode"))),
-			MaxRounds:          intOf(n.get("maxRounds"), MaxRoundsDefault),
-			WaitTimeout:        time.Duration(intOf(n.get("waitTimeoutSeconds"), int(WaitTimeoutDefault/time.Second))) * time.Second,
+			Name:               f.Name,
+			Lead:               textOf(n.Get("lead")),
+			HumanInterruptMode: InterruptMode(textOf(n.Get("humanInterruptMode"))),
+			MaxRounds:          intOf(n.Get("maxRounds"), MaxRoundsDefault),
+			WaitTimeout:        time.Duration(intOf(n.Get("waitTimeoutSeconds"), int(WaitTimeoutDefault/time.Second))) * time.Second,
 		}
 		if ch.HumanInterruptMode == "" {
 			ch.HumanInterruptMode = cfg.TurnConfig.HumanInterruptMode
 		}
-		for _, item := range itemsOf(n.get("agents")) {
+		for _, item := range itemsOf(n.Get("agents")) {
 			switch {
-			case item.kind != text:
-			case slices.Contains(agents, item.text):
-				ch.Agents = append(ch.Agents, item.text)
-			case slices.Contains(members, item.text):
-				c.note(item.place, item.path, "%s stands in .claude/agents and is no agent of this file, so it gets no turn; to give it some, add it under agents", shown(item))
+			case item.Kind != file.YAMLText:
+			case slices.Contains(agents, item.Text):
+				ch.Agents = append(ch.Agents, item.Text)
+			case slices.Contains(members, item.Text):
+				c.note(item.Place, item.Path, "%s stands in .claude/agents and is no agent of this file, so it gets no turn; to give it some, add it under agents", shown(item))
 			default:
-				c.add(item.place, item.path, "there is no agent %s%s", shown(item), didYouMean(item.text, members))
+				c.add(item.Place, item.Path, "there is no agent %s%s", shown(item), didYouMean(item.Text, members))
 			}
 		}
-		switch l := n.get("lead"); {
-		case textOf(l) == "" || slices.Contains(agents, l.text):
-		case l.text == cfg.Team.Lead || slices.Contains(members, l.text):
-			c.note(l.place, l.path, "%s is no agent of this file, so a person that interrupts is answered by whoever has the turn", shown(l))
+		switch l := n.Get("lead"); {
+		case textOf(l) == "" || slices.Contains(agents, l.Text):
+		case l.Text == cfg.Team.Lead || slices.Contains(members, l.Text):
+			c.note(l.Place, l.Path, "%s is no agent of this file, so a person that interrupts is answered by whoever has the turn", shown(l))
 		default:
-			c.add(l.place, l.path, "there is no agent %s%s", shown(l), didYouMean(l.text, append(slices.Clone(members), cfg.Team.Lead)))
+			c.add(l.Place, l.Path, "there is no agent %s%s", shown(l), didYouMean(l.Text, append(slices.Clone(members), cfg.Team.Lead)))
 		}
 		cfg.Channels = append(cfg.Channels, ch)
 	}
-	if l := c.root.get("team").get("lead"); textOf(l) != "" && !slices.Contains(members, l.text) {
-		c.note(l.place, l.path, "%s is no agent of this file, so nobody starts it%s", shown(l), didYouMean(l.text, members))
+	if l := c.root.Get("team").Get("lead"); textOf(l) != "" && !slices.Contains(members, l.Text) {
+		c.note(l.Place, l.Path, "%s is no agent of this file, so nobody starts it%s", shown(l), didYouMean(l.Text, members))
 	}
 	c.lead(cfg)
 }
 
 // lead checks that the lead can receive input during a session, such as a request to summon or wake agents.
 func (c *checker) lead(cfg *Config) {
-	l := c.root.get("team").get("lead")
+	l := c.root.Get("team").Get("lead")
 	name := textOf(l) // an unnamed agent must not count as the lead when team.lead is absent
 	a, ok := cfg.Agent(name)
 	switch {
 	case name == "" || !ok:
 	case a.Loop == LoopForeign:
-		c.add(l.place, l.path, "%s runs its own loop, so it cannot be told to summon or to wake; give it loop fairlead, or name another agent", shown(l))
+		c.add(l.Place, l.Path, "%s runs its own loop, so it cannot be told to summon or to wake; give it loop fairlead, or name another agent", shown(l))
 	case a.Driver == DriverExec:
-		c.add(l.place, l.path, "%s has driver exec, which can be told nothing once it runs; a lead needs driver script, acp, claude or codex", shown(l))
+		c.add(l.Place, l.Path, "%s has driver exec, which can be told nothing once it runs; a lead needs driver script, acp, claude or codex", shown(l))
 	}
 }
 

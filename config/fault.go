@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/fairlead-dev/fairlead/internal/file"
 )
 
 // faultsMax is how many faults are listed; longer lists repeat the same mistake.
@@ -53,12 +55,12 @@ type findings struct {
 	notes  []Fault
 }
 
-func (f *findings) add(at place, path, format string, args ...any) {
-	f.faults = append(f.faults, Fault{f.file, at.line, at.column, path, fmt.Sprintf(format, args...)})
+func (f *findings) add(at file.Place, path, format string, args ...any) {
+	f.faults = append(f.faults, Fault{f.file, at.Line, at.Column, path, fmt.Sprintf(format, args...)})
 }
 
-func (f *findings) note(at place, path, format string, args ...any) {
-	f.notes = append(f.notes, Fault{f.file, at.line, at.column, path, fmt.Sprintf(format, args...)})
+func (f *findings) note(at file.Place, path, format string, args ...any) {
+	f.notes = append(f.notes, Fault{f.file, at.Line, at.Column, path, fmt.Sprintf(format, args...)})
 }
 
 // err returns the faults, sorted, or nil.

@@ -7,6 +7,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+
+	"github.com/fairlead-dev/fairlead/internal/file"
 )
 
 // Load reads fairlead.yaml in a folder. lookupEnv is os.LookupEnv; if it is nil, references are not resolved,
@@ -40,7 +42,7 @@ func Parse(name, dir string, b []byte, lookupEnv func(string) (string, bool)) (*
 	}
 	renameOldKeys(root, found)
 	checkShape(root, found)
-	if root.kind != object {
+	if root.Kind != file.YAMLObject {
 		return nil, found.err()
 	}
 	c := &checker{findings: found, root: root, dir: dir, lookupEnv: lookupEnv}

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/fairlead-dev/fairlead/internal/file"
 	"github.com/fairlead-dev/fairlead/policy"
 )
 
@@ -49,52 +50,52 @@ const (
 
 const mcpOff = "off"
 
-func (c *checker) permissions(n *node) Permissions {
+func (c *checker) permissions(n *file.YAMLNode) Permissions {
 	p := Permissions{
-		CanWrite:      c.bound(n.get("can_write"), false),
-		CannotWrite:   c.bound(n.get("cannot_write"), false),
-		CanExecute:    c.bound(n.get("can_execute"), true),
-		CannotExecute: c.bound(n.get("cannot_execute"), true),
-		Allow:         c.rules(n.get("allow")),
-		Deny:          c.rules(n.get("deny")),
-		Timeout:       c.duration(n.get("timeout"), PermissionTimeout, true),
-		Otherwise:     Otherwise(textOf(n.get("otherwise"))),
+		CanWrite:      c.bound(n.Get("can_write"), false),
+		CannotWrite:   c.bound(n.Get("cannot_write"), false),
+		CanExecute:    c.bound(n.Get("can_execute"), true),
+		CannotExecute: c.bound(n.Get("cannot_execute"), true),
+		Allow:         c.rules(n.Get("allow")),
+		Deny:          c.rules(n.Get("deny")),
+		Timeout:       c.duration(n.Get("timeout"), PermissionTimeout, true),
+		Otherwise:     Otherwise(textOf(n.Get("otherwise"))),
 	}
 	if p.Otherwise == "" {
 		p.Otherwise = OtherwiseDeny
 	}
 	if p.Otherwise == OtherwiseAllow && p.Timeout == 0 {
-		c.note(n.get("otherwise").place, n.get("otherwise").path, "never comes to pass: with timeout 0s a person is waited for as long as it takes")
+		c.note(n.Get("otherwise").Place, n.Get("otherwise").Path, "never comes to pass: with timeout 0s a person is waited for as long as it takes")
 	}
 	return p
 }
 
 // bound reads one list of an agent's bounds and reports entries that cannot be checked against a call. An
 // empty list is returned as an empty, non-nil list.
-func (c *checker) bound(n *node, executes bool) []string {
-	if n == nil || n.kind != list {
+func (c *checker) bound(n *file.YAMLNode, executes bool) []string {
+	if n == nil || n.Kind != file.YAMLList {
 		return nil
 	}
 	entries := []string{}
 	for _, item := range itemsOf(n) {
-		if err := policy.ParseBound(item.text, executes); err != nil && item.kind == text {
-			c.add(item.place, item.path, "%s", err)
+		if err := policy.ParseBound(item.Text, executes); err != nil && item.Kind == file.YAMLText {
+			c.add(item.Place, item.Path, "%s", err)
 		}
 	}
 	return append(entries, textsOf(n)...)
 }
 
 // rules reads a list of patterns and reports those that cannot be checked against a call.
-func (c *checker) rules(n *node) []string {
+func (c *checker) rules(n *file.YAMLNode) []string {
 	for _, item := range itemsOf(n) {
-		if item.kind != text {
+		if item.Kind != file.YAMLText {
 			continue
 		}
-		if _, err := policy.ParsePattern(item.text); err != nil {
-			c.add(item.place, item.path, "%s", err)
-		} else if tool, _, _ := strings.Cut(item.text, "("); !slices.Contains(tools, tool) {
+		if _, err := policy.ParsePattern(item.Text); err != nil {
+			c.add(item.Place, item.Path, "%s", err)
+		} else if tool, _, _ := strings.Cut(item.Text, "("); !slices.Contains(tools, tool) {
 			if hint := didYouMean(tool, tools); hint != "" {
-				c.note(item.place, item.path, "a tool %s is known of no program%s", quoteShort(tool), hint)
+				c.note(item.Place, item.Path, "a tool %s is known of no program%s", quoteShort(tool), hint)
 			}
 		}
 	}
@@ -105,7 +106,7 @@ func (c *checker) rules(n *node) []string {
 var tools = []string{"Write", "Edit", "MultiEdit", "NotebookEdit", "Read", "Bash", "Glob", "Grep", "LS", "WebFetch", "WebSearch", "Task"}
 
 // conversation reports settings that need a program with conversations.
-func (c *checker) conversation(n *node, a Agent) {
+func (c *checker) conversation(n *file.YAMLNode, a Agent) {
 	what := "driver " + a.Driver
 	switch {
 	case a.Loop == LoopForeign:
@@ -114,8 +115,8 @@ func (c *checker) conversation(n *node, a Agent) {
 		return
 	}
 	for _, key := range []string{"mode", "resume"} {
-		if f := n.field(key); f != nil {
-			c.add(f.place, f.value.path, "means nothing to %s; take it out, or use driver acp, claude or codex", what)
+		if f := n.Field(key); f != nil {
+			c.add(f.Place, f.Value.Path, "means nothing to %s; take it out, or use driver acp, claude or codex", what)
 		}
 	}
 }

@@ -4,6 +4,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"github.com/fairlead-dev/fairlead/internal/file"
 )
 
 // AgentSandbox says whether the kernel restricts where an agent's process and its children may write. The
@@ -21,23 +23,23 @@ const (
 )
 
 // sandbox reads an agent's sandbox setting.
-func (c *checker) sandbox(n *node) AgentSandbox {
+func (c *checker) sandbox(n *file.YAMLNode) AgentSandbox {
 	switch {
 	case n == nil:
 		return AgentSandbox{}
-	case n.kind == text:
-		if n.text != agentSandboxOff && n.text != agentSandboxWorkspace {
-			c.add(n.place, n.path, "is %s; it should be %s, %s, or a mapping with write%s", shown(n), agentSandboxWorkspace, agentSandboxOff, didYouMean(n.text, []string{agentSandboxWorkspace, agentSandboxOff}))
+	case n.Kind == file.YAMLText:
+		if n.Text != agentSandboxOff && n.Text != agentSandboxWorkspace {
+			c.add(n.Place, n.Path, "is %s; it should be %s, %s, or a mapping with write%s", shown(n), agentSandboxWorkspace, agentSandboxOff, didYouMean(n.Text, []string{agentSandboxWorkspace, agentSandboxOff}))
 		}
-		return AgentSandbox{On: n.text == agentSandboxWorkspace}
-	case n.kind != object:
+		return AgentSandbox{On: n.Text == agentSandboxWorkspace}
+	case n.Kind != file.YAMLObject:
 		return AgentSandbox{}
 	}
-	box := AgentSandbox{On: true, Sockets: boolOf(n.get("sockets"), false)}
-	for _, item := range itemsOf(n.get("write")) {
-		p, why := c.place(item.text)
+	box := AgentSandbox{On: true, Sockets: boolOf(n.Get("sockets"), false)}
+	for _, item := range itemsOf(n.Get("write")) {
+		p, why := c.place(item.Text)
 		if why != "" {
-			c.add(item.place, item.path, "%s %s", shown(item), why)
+			c.add(item.Place, item.Path, "%s %s", shown(item), why)
 			continue
 		}
 		box.Write = append(box.Write, p)
@@ -69,9 +71,9 @@ func (c *checker) place(p string) (abs, why string) {
 }
 
 // withinSandbox notes a program whose own sandbox does not work inside this one.
-func (c *checker) withinSandbox(n *node, a Agent) {
+func (c *checker) withinSandbox(n *file.YAMLNode, a Agent) {
 	if a.Sandbox.On && a.Driver == DriverCodex && a.Mode != "danger-full-access" {
-		box := n.get("sandbox")
-		c.note(box.place, box.path, "holds codex instead of its own sandbox, which cannot be made within another; set mode danger-full-access, or leave this out")
+		box := n.Get("sandbox")
+		c.note(box.Place, box.Path, "holds codex instead of its own sandbox, which cannot be made within another; set mode danger-full-access, or leave this out")
 	}
 }

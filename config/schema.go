@@ -12,6 +12,8 @@ import (
 	"strings"
 	"sync"
 	"unicode/utf8"
+
+	"github.com/fairlead-dev/fairlead/internal/file"
 )
 
 //go:embed fairlead.schema.json
@@ -109,9 +111,9 @@ var ourSchema = sync.OnceValue(func() *schema {
 
 // checkShape compares the tree with the schema and reports every difference. The messages quote no value that
 // may be a secret.
-func checkShape(root *node, found *findings) {
+func checkShape(root *file.YAMLNode, found *findings) {
 	s := shape{defs: ourSchema().Defs, found: found}
-	s.check(root, root.place, ourSchema())
+	s.check(root, root.Place, ourSchema())
 }
 
 type shape struct {
@@ -129,57 +131,57 @@ func (s *shape) follow(rule *schema) *schema {
 
 // check reports what is wrong with one value and the values below it. key is the place of its key, or of the
 // value itself. A value of the wrong type is one fault; its content is not checked.
-func (s *shape) check(n *node, key place, rule *schema) {
+func (s *shape) check(n *file.YAMLNode, key file.Place, rule *schema) {
 	rule = s.follow(rule)
-	if n.kind == broken {
+	if n.Kind == file.YAMLBroken {
 		return
 	}
-	if len(rule.Type) > 0 && !slices.ContainsFunc(rule.Type, n.is) {
-		at := n.place
-		if n.kind == null {
+	if len(rule.Type) > 0 && !slices.ContainsFunc(rule.Type, func(typ string) bool { return is(n, typ) }) {
+		at := n.Place
+		if n.Kind == file.YAMLNull {
 			at = key
 		}
-		s.found.add(at, n.path, "%s", typeText(n, rule.Type))
+		s.found.add(at, n.Path, "%s", typeText(n, rule.Type))
 		return
 	}
 	s.checkWords(n, rule)
-	switch n.kind {
-	case object:
+	switch n.Kind {
+	case file.YAMLObject:
 		s.checkFields(n, key, rule)
-	case list:
+	case file.YAMLList:
 		s.checkItems(n, rule)
-	case text:
+	case file.YAMLText:
 		s.checkText(n, rule)
-	case number:
+	case file.YAMLNumber:
 		s.checkNumber(n, rule)
 	}
 }
 
 // is reports whether the value has a type of JSON Schema.
-func (n *node) is(typ string) bool {
+func is(n *file.YAMLNode, typ string) bool {
 	switch typ {
 	case "object":
-		return n.kind == object
+		return n.Kind == file.YAMLObject
 	case "array":
-		return n.kind == list
+		return n.Kind == file.YAMLList
 	case "string":
-		return n.kind == text
+		return n.Kind == file.YAMLText
 	case "boolean":
-		return n.kind == boolean
+		return n.Kind == file.YAMLBool
 	case "null":
-		return n.kind == null
+		return n.Kind == file.YAMLNull
 	case "number":
-		return n.kind == number
+		return n.Kind == file.YAMLNumber
 	case "integer":
-		return n.kind == number && n.float() == math.Trunc(n.float())
+		return n.Kind == file.YAMLNumber && float(n) == math.Trunc(float(n))
 	default:
 		panic("config: the schema asks for the type " + typ)
 	}
 }
 
 // float returns a number's value.
-func (n *node) float() float64 {
-	switch v, _ := parseNumber(n.text); v := v.(type) {
+func float(n *file.YAMLNode) float64 {
+	switch v, _ := file.ParseYAMLNumber(n.Text); v := v.(type) {
 	case int64:
 		return float64(v)
 	case float64:
@@ -189,71 +191,71 @@ func (n *node) float() float64 {
 	}
 }
 
-func (s *shape) checkWords(n *node, rule *schema) {
-	if rule.Const != nil && (n.kind != number || n.float() != float64(*rule.Const)) {
-		s.found.add(n.place, n.path, "is %s; this program reads %d", shown(n), *rule.Const)
+func (s *shape) checkWords(n *file.YAMLNode, rule *schema) {
+	if rule.Const != nil && (n.Kind != file.YAMLNumber || float(n) != float64(*rule.Const)) {
+		s.found.add(n.Place, n.Path, "is %s; this program reads %d", shown(n), *rule.Const)
 	}
-	if len(rule.Enum) == 0 || n.kind == text && slices.Contains(rule.Enum, n.text) {
+	if len(rule.Enum) == 0 || n.Kind == file.YAMLText && slices.Contains(rule.Enum, n.Text) {
 		return
 	}
 	words := strings.Join(rule.Enum, ", ")
-	if strings.HasSuffix(n.path, ".driver") {
-		s.found.add(n.place, n.path, "unknown driver %s%s; there are %s", shown(n), didYouMean(n.text, rule.Enum), words)
+	if strings.HasSuffix(n.Path, ".driver") {
+		s.found.add(n.Place, n.Path, "unknown driver %s%s; there are %s", shown(n), didYouMean(n.Text, rule.Enum), words)
 		return
 	}
-	s.found.add(n.place, n.path, "cannot be %s%s; it is one of %s", shown(n), didYouMean(n.text, rule.Enum), words)
+	s.found.add(n.Place, n.Path, "cannot be %s%s; it is one of %s", shown(n), didYouMean(n.Text, rule.Enum), words)
 }
 
-func (s *shape) checkFields(n *node, key place, rule *schema) {
-	if most := rule.MaxProperties; most != nil && len(n.fields) > *most {
-		s.found.add(n.place, n.path, "has %d entries; the most is %d", len(n.fields), *most)
+func (s *shape) checkFields(n *file.YAMLNode, key file.Place, rule *schema) {
+	if most := rule.MaxProperties; most != nil && len(n.Fields) > *most {
+		s.found.add(n.Place, n.Path, "has %d entries; the most is %d", len(n.Fields), *most)
 	}
 	for _, name := range rule.Required {
-		if n.field(name) == nil {
-			s.found.add(key, join(n.path, name), "is missing")
+		if n.Field(name) == nil {
+			s.found.add(key, join(n.Path, name), "is missing")
 		}
 	}
-	for _, f := range n.fields {
-		next := rule.Properties[f.name]
+	for _, f := range n.Fields {
+		next := rule.Properties[f.Name]
 		if next == nil && rule.Others != nil {
 			next = rule.Others.schema
 			if next == nil {
 				known := slices.Sorted(maps.Keys(rule.Properties))
-				s.found.add(f.place, f.value.path, "there is no such key here%s", didYouMean(f.name, known))
+				s.found.add(f.Place, f.Value.Path, "there is no such key here%s", didYouMean(f.Name, known))
 			}
 		}
 		if next != nil {
-			s.check(f.value, f.place, next)
+			s.check(f.Value, f.Place, next)
 		}
 	}
 }
 
-func (s *shape) checkItems(n *node, rule *schema) {
-	if least := rule.MinItems; least != nil && len(n.items) < *least {
-		s.found.add(n.place, n.path, "needs at least %s", count(*least, "item"))
+func (s *shape) checkItems(n *file.YAMLNode, rule *schema) {
+	if least := rule.MinItems; least != nil && len(n.Items) < *least {
+		s.found.add(n.Place, n.Path, "needs at least %s", count(*least, "item"))
 	}
-	if most := rule.MaxItems; most != nil && len(n.items) > *most {
-		s.found.add(n.place, n.path, "has %d items; the most is %d", len(n.items), *most)
+	if most := rule.MaxItems; most != nil && len(n.Items) > *most {
+		s.found.add(n.Place, n.Path, "has %d items; the most is %d", len(n.Items), *most)
 	}
-	if i, j := twins(n.items); rule.UniqueItems && j > 0 {
-		s.found.add(n.place, n.path, "items %d and %d are the same", i+1, j+1)
+	if i, j := twins(n.Items); rule.UniqueItems && j > 0 {
+		s.found.add(n.Place, n.Path, "items %d and %d are the same", i+1, j+1)
 	}
 	if rule.Items == nil {
 		return
 	}
-	for _, item := range n.items {
-		s.check(item, item.place, rule.Items)
+	for _, item := range n.Items {
+		s.check(item, item.Place, rule.Items)
 	}
 }
 
 // twins returns the indexes of the first two equal scalars, or 0, 0.
-func twins(items []*node) (int, int) {
+func twins(items []*file.YAMLNode) (int, int) {
 	seen := map[[2]string]int{}
 	for j, item := range items {
-		if item.kind == object || item.kind == list {
+		if item.Kind == file.YAMLObject || item.Kind == file.YAMLList {
 			continue // lists with unique items hold scalars; other items were reported
 		}
-		value := [2]string{kindName(item.kind), item.text}
+		value := [2]string{file.YAMLKindWords[item.Kind], item.Text}
 		if i, ok := seen[value]; ok {
 			return i, j
 		}
@@ -262,35 +264,35 @@ func twins(items []*node) (int, int) {
 	return 0, 0
 }
 
-func (s *shape) checkText(n *node, rule *schema) {
-	length := utf8.RuneCountInString(n.text)
+func (s *shape) checkText(n *file.YAMLNode, rule *schema) {
+	length := utf8.RuneCountInString(n.Text)
 	if least := rule.MinLength; least != nil && length < *least {
-		s.found.add(n.place, n.path, "is empty; give it a value or take the line out")
+		s.found.add(n.Place, n.Path, "is empty; give it a value or take the line out")
 	}
 	if most := rule.MaxLength; most != nil && length > *most {
-		s.found.add(n.place, n.path, "has %d characters; the most is %d", length, *most)
+		s.found.add(n.Place, n.Path, "has %d characters; the most is %d", length, *most)
 	}
-	if rule.Pattern.Regexp != nil && !rule.Pattern.MatchString(n.text) {
-		s.found.add(n.place, n.path, "%s is not a name: %s", shown(n), nameRule)
+	if rule.Pattern.Regexp != nil && !rule.Pattern.MatchString(n.Text) {
+		s.found.add(n.Place, n.Path, "%s is not a name: %s", shown(n), nameRule)
 	}
 }
 
-func (s *shape) checkNumber(n *node, rule *schema) {
+func (s *shape) checkNumber(n *file.YAMLNode, rule *schema) {
 	if rule.Minimum != nil {
-		if least, _ := rule.Minimum.Float64(); n.float() < least {
-			s.found.add(n.place, n.path, "is %s; the least is %s", shown(n), rule.Minimum)
+		if least, _ := rule.Minimum.Float64(); float(n) < least {
+			s.found.add(n.Place, n.Path, "is %s; the least is %s", shown(n), rule.Minimum)
 		}
 	}
 	if rule.Maximum != nil {
-		if most, _ := rule.Maximum.Float64(); n.float() > most {
-			s.found.add(n.place, n.path, "is %s; the most is %s", shown(n), rule.Maximum)
+		if most, _ := rule.Maximum.Float64(); float(n) > most {
+			s.found.add(n.Place, n.Path, "is %s; the most is %s", shown(n), rule.Maximum)
 		}
 	}
 }
 
 const nameRule = "lower-case letters, digits, dot, dash and underscore, beginning with a letter or digit, 64 at most"
 
-func typeText(n *node, want []string) string {
+func typeText(n *file.YAMLNode, want []string) string {
 	expected := make([]string, 0, len(want))
 	for _, w := range want {
 		if w != "null" {
@@ -302,14 +304,14 @@ func typeText(n *node, want []string) string {
 		wanted = kindWords["string"] // a number is accepted too and taken as written
 	}
 	switch {
-	case n.kind == null:
+	case n.Kind == file.YAMLNull:
 		return "is empty; give it " + wanted + " or take the line out"
-	case n.kind == number && isDuration(n.path):
+	case n.Kind == file.YAMLNumber && isDuration(n.Path):
 		return "is a bare number; write the unit with it, such as 90s, 10m or 2h"
-	case (n.kind == number || n.kind == boolean) && slices.Contains(want, "string"):
-		return "is " + kindName(n.kind) + " and should be a text; put it in quotes"
+	case (n.Kind == file.YAMLNumber || n.Kind == file.YAMLBool) && slices.Contains(want, "string"):
+		return "is " + file.YAMLKindWords[n.Kind] + " and should be a text; put it in quotes"
 	default:
-		return "is " + kindName(n.kind) + " and should be " + wanted
+		return "is " + file.YAMLKindWords[n.Kind] + " and should be " + wanted
 	}
 }
 
@@ -326,20 +328,16 @@ var kindWords = map[string]string{
 	"number": "a number", "integer": "a whole number", "boolean": "true or false",
 }
 
-func kindName(k kindOf) string {
-	return map[kindOf]string{object: "a mapping", list: "a list", text: "a text", number: "a number", boolean: "true or false", null: "empty"}[k]
-}
-
 // shown formats a scalar for a message. Environments and addresses never get here: the schema checks only
 // their type and length.
-func shown(n *node) string {
-	switch n.kind {
-	case text:
-		return quoteShort(n.text)
-	case number, boolean:
-		return strings.Trim(quoteShort(n.text), `"`)
+func shown(n *file.YAMLNode) string {
+	switch n.Kind {
+	case file.YAMLText:
+		return quoteShort(n.Text)
+	case file.YAMLNumber, file.YAMLBool:
+		return strings.Trim(quoteShort(n.Text), `"`)
 	default:
-		return kindName(n.kind)
+		return file.YAMLKindWords[n.Kind]
 	}
 }
 

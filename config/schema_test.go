@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/fairlead-dev/fairlead/internal/file"
 	"github.com/santhosh-tekuri/jsonschema/v6"
 )
 
@@ -49,7 +50,7 @@ func sameVerdict(t *testing.T, with *jsonschema.Schema, source []byte) {
 		return // the YAML is not valid, or part of it has no value
 	}
 	checkShape(root, &found)
-	err := with.Validate(root.plain())
+	err := with.Validate(plain(root))
 	if (err == nil) != (len(found.faults) == 0) {
 		t.Fatalf("we say %v, a general validator says %v, of\n%s", found.faults, err, source)
 	}
@@ -105,27 +106,27 @@ func shapeCorpus(t testing.TB) [][]byte {
 }
 
 // plain is the value as JSON Schema sees it.
-func (n *node) plain() any {
-	switch n.kind {
-	case object:
-		m := make(map[string]any, len(n.fields))
-		for _, f := range n.fields {
-			m[f.name] = f.value.plain()
+func plain(n *file.YAMLNode) any {
+	switch n.Kind {
+	case file.YAMLObject:
+		m := make(map[string]any, len(n.Fields))
+		for _, f := range n.Fields {
+			m[f.Name] = plain(f.Value)
 		}
 		return m
-	case list:
-		a := make([]any, len(n.items))
-		for i, item := range n.items {
-			a[i] = item.plain()
+	case file.YAMLList:
+		a := make([]any, len(n.Items))
+		for i, item := range n.Items {
+			a[i] = plain(item)
 		}
 		return a
-	case text:
-		return n.text
-	case number:
-		v, _ := parseNumber(n.text)
+	case file.YAMLText:
+		return n.Text
+	case file.YAMLNumber:
+		v, _ := file.ParseYAMLNumber(n.Text)
 		return v
-	case boolean:
-		return strings.EqualFold(n.text, "true")
+	case file.YAMLBool:
+		return strings.EqualFold(n.Text, "true")
 	default:
 		return nil
 	}

@@ -21,6 +21,15 @@ var workflowSchema []byte
 // accepts may still have faults that a schema cannot express, such as an unknown step or a cycle.
 func WorkflowSchema() []byte { return slices.Clone(workflowSchema) }
 
+// workflowFormat limits a workflow's file. 4 MiB hold 10,000 steps of ten lines; the parser needs a hundred
+// times as much memory.
+var workflowFormat = file.YAMLFormat{
+	BytesMax: 4 << 20, NodesMax: 1_000_000, DepthMax: 64,
+	TooLarge: "is larger than 4 MiB; split the workflow",
+	TooMuch:  "holds more than any workflow needs (1,000,000 values, 64 deep, with aliases followed)",
+	Empty:    "is empty; a workflow has a name and steps",
+}
+
 // WorkflowFile is a workflow that was read without faults.
 type WorkflowFile struct {
 	File    string // as the caller named it
@@ -40,7 +49,7 @@ func ReadWorkflow(path string, places PromptPlaces) (*WorkflowFile, error) {
 	if places.Beside == "" {
 		places.Beside = filepath.Dir(whole)
 	}
-	b, err := readPlain(whole, file.YAMLBytesMax)
+	b, err := readPlain(whole, workflowFormat.BytesMax)
 	if err != nil {
 		return nil, fmt.Errorf("read the workflow %s: %w", path, err)
 	}
@@ -77,7 +86,7 @@ func plainFile(err error) error { return plainError(err) }
 // names, invalid schemas, missing prompts.
 func ParseWorkflow(name string, b []byte, places *PromptPlaces) (*WorkflowFile, error) {
 	faults := &workflowFaults{file: name}
-	root := file.ReadYAML(b, faults.add)
+	root := workflowFormat.Read(b, faults.add)
 	if root == nil {
 		return nil, faults.err()
 	}

@@ -84,9 +84,9 @@ func TestNoWorkflow(t *testing.T) {
 		{"empty", "", "flow.yaml:1:1: is empty; a workflow has a name and steps"},
 		{"comment", "# nothing\n", "flow.yaml:1:1: is empty; a workflow has a name and steps"},
 		{"list", "- a\n", "flow.yaml:1:1: is no mapping; a workflow has a name and steps"},
-		{"tab", "name: a\nsteps:\n\t- id: b\n", "flow.yaml:3:1: a value cannot begin with this character; put it in quotes, and indent with spaces"},
+		{"tab", "name: a\nsteps:\n\t- id: b\n", "flow.yaml:3:1: a tab cannot indent YAML; use spaces"},
 		{"colon", "name: a: b\n", "flow.yaml:1:8: a key cannot begin here; look at the indentation, or put a text with a colon in quotes"},
-		{"control", "name: a\x00\n", `flow.yaml:1:8: holds a control character; take it out, or write it as "\x00" in quotes`},
+		{"control", "name: a\x00\n", `flow.yaml:1:8: holds a control character (U+0000); take it out, or write it as "\x00" in quotes`},
 		{"latin", "name: caf\xe9\n", "flow.yaml:1:10: is not UTF-8 from here on; save the file as UTF-8"},
 		{"two", "name: a\n---\nname: b\n", "flow.yaml:2:1: a second document begins here; the file holds one, take out the line ---"},
 		{"alias", "name: *a\n", "flow.yaml:1:7: an alias (*name) has no anchor (&name) before it; put a text that begins with * or & in quotes"},
@@ -169,7 +169,7 @@ func editorsSchema(t testing.TB) *santhosh.Schema {
 // asJSON converts YAML for a validator.
 func asJSON(t testing.TB, b []byte) any {
 	t.Helper()
-	root := file.ReadYAML(b, func(at file.Place, path, text string) { t.Helper(); t.Fatalf("%v %s: %s", at, path, text) })
+	root := workflowFormat.Read(b, func(at file.Place, path, text string) { t.Helper(); t.Fatalf("%v %s: %s", at, path, text) })
 	text, _, fault := file.YAMLToJSON(root)
 	if fault != "" {
 		t.Fatal(fault)

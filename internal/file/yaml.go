@@ -2,19 +2,16 @@ package file
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
+	"fmt"
 	"io"
+	"math"
 	"strconv"
 	"strings"
 	"unicode/utf8"
 
 	"go.yaml.in/yaml/v4"
-)
-
-const (
-	YAMLBytesMax = 4 << 20   // 10,000 steps of ten lines; the parser needs a hundred times as much memory
-	yamlNodesMax = 1_000_000 // after aliases are followed, which stops an alias bomb
-	yamlDepthMax = 64        // as for JSON
 )
 
 // YAMLKind is the kind of a YAML node.
@@ -42,6 +39,7 @@ type Place struct{ Line, Column int }
 type YAMLNode struct {
 	Place
 	Kind   YAMLKind
+	Path   string // as YAMLFormat.Path names it; empty without that function
 	Style  yaml.Style
 	Text   string // a scalar as written; a string without its quotes
 	Fields []YAMLField
@@ -57,27 +55,56 @@ type YAMLField struct {
 
 // Get returns a field's value, or nil.
 func (n *YAMLNode) Get(name string) *YAMLNode {
+	if f := n.Field(name); f != nil {
+		return f.Value
+	}
+	return nil
+}
+
+// Field returns a field, or nil.
+func (n *YAMLNode) Field(name string) *YAMLField {
 	if n == nil {
 		return nil
 	}
 	for i := range n.Fields {
 		if n.Fields[i].Name == name {
-			return n.Fields[i].Value
+			return &n.Fields[i]
 		}
 	}
 	return nil
 }
 
+// YAMLFormat is what differs between kinds of files: limits, the messages about them, and paths.
+type YAMLFormat struct {
+	BytesMax int
+	NodesMax int // values, after aliases are followed, which stops an alias bomb
+	DepthMax int
+
+	TooLarge string // the message about a file of more than BytesMax bytes
+	TooMuch  string // the message about more than NodesMax values or DepthMax levels
+	Empty    string // the message about a file without a value
+
+	// Restore is applied to each key and scalar; nil changes nothing.
+	Restore func(string) string
+	// Path extends the path of a mapping by a key, for messages; nil: messages about a key that is
+	// written twice name the key, all others no path.
+	Path func(path, key string) string
+	// NumbersMustFit reports numbers that are neither an int64 nor a finite float64.
+	NumbersMustFit bool
+}
+
 // yamlReader converts nodes and reports faults.
 type yamlReader struct {
+	YAMLFormat
 	add   func(at Place, path, text string)
 	nodes int
 	full  bool // a limit was exceeded, which was reported
 }
 
-// ReadYAML parses one document. It returns nil if that is not possible, after it called add with the reason.
-func ReadYAML(b []byte, add func(at Place, path, text string)) *YAMLNode {
-	if at, fault := illegible(b); fault != "" {
+// Read parses one document. It returns nil if that is not possible, after it called add with the reason.
+// Messages quote nothing of the file except names of anchors, because it may hold a mistyped secret.
+func (f YAMLFormat) Read(b []byte, add func(at Place, path, text string)) *YAMLNode {
+	if at, fault := f.illegible(b); fault != "" {
 		add(at, "", fault)
 		return nil
 	}
@@ -88,25 +115,28 @@ func ReadYAML(b []byte, add func(at Place, path, text string)) *YAMLNode {
 	var doc, second yaml.Node
 	switch err := loader.Load(&doc); {
 	case errors.Is(err, io.EOF) || err == nil && len(doc.Content) == 0:
-		add(Place{1, 1}, "", "is empty; a workflow has a name and steps")
+		add(Place{1, 1}, "", f.Empty)
 		return nil
 	case err != nil:
-		at, text := yamlFault(err)
+		at, text := yamlFault(b, err)
 		add(at, "", text)
 		return nil
 	}
 	switch err := loader.Load(&second); {
 	case errors.Is(err, io.EOF):
 	case err != nil:
-		at, text := yamlFault(err)
+		at, text := yamlFault(b, err)
 		add(at, "", text)
 		return nil
 	default:
 		add(Place{max(1, second.Line), max(1, second.Column)}, "", "a second document begins here; the file holds one, take out the line ---")
 		return nil
 	}
-	r := &yamlReader{add: add}
-	root := r.read(doc.Content[0], 0)
+	r := &yamlReader{YAMLFormat: f, add: add}
+	if r.Restore == nil {
+		r.Restore = func(s string) string { return s }
+	}
+	root := r.read(doc.Content[0], "", 0)
 	if r.full {
 		return nil
 	}
@@ -114,9 +144,9 @@ func ReadYAML(b []byte, add func(at Place, path, text string)) *YAMLNode {
 }
 
 // illegible rejects input that is too large, is not UTF-8 or holds control characters.
-func illegible(b []byte) (Place, string) {
-	if len(b) > YAMLBytesMax {
-		return Place{1, 1}, "is larger than " + strconv.Itoa(YAMLBytesMax>>20) + " MiB; split the workflow"
+func (f YAMLFormat) illegible(b []byte) (Place, string) {
+	if len(b) > f.BytesMax {
+		return Place{}, f.TooLarge
 	}
 	for i := 0; i < len(b); {
 		r, size := utf8.DecodeRune(b[i:])
@@ -124,7 +154,7 @@ func illegible(b []byte) (Place, string) {
 		case r == utf8.RuneError && size == 1:
 			return placeAt(b, i), "is not UTF-8 from here on; save the file as UTF-8"
 		case r < ' ' && r != '\t' && r != '\n' && r != '\r' || r == 0x7f:
-			return placeAt(b, i), "holds a control character; take it out, or write it as \"\\x" + strconv.FormatInt(int64(r)+0x100, 16)[1:] + "\" in quotes"
+			return placeAt(b, i), fmt.Sprintf("holds a control character (%U); take it out, or write it as \"\\x%02x\" in quotes", r, r)
 		}
 		i += size
 	}
@@ -139,28 +169,48 @@ func placeAt(b []byte, offset int) Place {
 }
 
 // yamlFault rewords the parser's message.
-func yamlFault(err error) (Place, string) {
+func yamlFault(b []byte, err error) (Place, string) {
 	var fault *yaml.LoadError
 	if !errors.As(err, &fault) {
 		return Place{1, 1}, "is not YAML"
 	}
+	at := Place{fault.Mark.Line, fault.Mark.Column}
+	lines := strings.Split(string(b), "\n")
 	text := "is not YAML from here on: " + fault.Message
 	switch {
 	case strings.Contains(fault.Message, "anchor"):
 		text = "an alias (*name) has no anchor (&name) before it; put a text that begins with * or & in quotes"
+	case at.Line >= 1 && at.Line <= len(lines) && tabIndented(lines[at.Line-1]):
+		text = "a tab cannot indent YAML; use spaces"
+		at.Column = strings.IndexByte(lines[at.Line-1], '\t') + 1
 	case strings.Contains(fault.Message, "mapping values are not allowed"):
 		text = "a key cannot begin here; look at the indentation, or put a text with a colon in quotes"
 	case strings.Contains(fault.Message, "cannot start any token"):
-		text = "a value cannot begin with this character; put it in quotes, and indent with spaces"
+		text = "a value cannot begin with this character; put it in quotes"
 	}
-	return Place{max(1, fault.Mark.Line), max(1, fault.Mark.Column)}, text
+	return Place{max(1, at.Line), max(1, at.Column)}, text
 }
 
-func (r *yamlReader) read(y *yaml.Node, depth int) *YAMLNode {
-	n := &YAMLNode{Place: Place{max(1, y.Line), max(1, y.Column)}, Style: y.Style}
-	if r.nodes++; !r.full && (r.nodes > yamlNodesMax || depth > yamlDepthMax) {
+func tabIndented(line string) bool {
+	indent := line[:len(line)-len(strings.TrimLeft(line, " \t"))]
+	return strings.Contains(indent, "\t")
+}
+
+// ParseYAMLNumber returns an int64 or a finite float64.
+func ParseYAMLNumber(s string) (any, bool) {
+	s = strings.ReplaceAll(s, "_", "")
+	if i, err := strconv.ParseInt(s, 0, 64); err == nil {
+		return i, true
+	}
+	f, err := strconv.ParseFloat(s, 64)
+	return f, err == nil && !math.IsInf(f, 0) && !math.IsNaN(f)
+}
+
+func (r *yamlReader) read(y *yaml.Node, path string, depth int) *YAMLNode {
+	n := &YAMLNode{Place: Place{max(1, y.Line), max(1, y.Column)}, Path: path, Style: y.Style}
+	if r.nodes++; !r.full && (r.nodes > r.NodesMax || depth > r.DepthMax) {
 		r.full = true
-		r.add(n.Place, "", "holds more than any workflow needs (1,000,000 values, 64 deep, with aliases followed)")
+		r.add(n.Place, path, r.TooMuch)
 	}
 	if r.full {
 		return n
@@ -168,7 +218,7 @@ func (r *yamlReader) read(y *yaml.Node, depth int) *YAMLNode {
 	switch y.Kind {
 	case yaml.AliasNode:
 		at := n.Place
-		n = r.read(y.Alias, depth+1)
+		n = r.read(y.Alias, path, depth+1)
 		n.Place, n.Style = at, 0
 	case yaml.MappingNode:
 		n.Kind = YAMLObject
@@ -176,25 +226,37 @@ func (r *yamlReader) read(y *yaml.Node, depth int) *YAMLNode {
 	case yaml.SequenceNode:
 		n.Kind = YAMLList
 		n.Items = make([]*YAMLNode, 0, len(y.Content))
-		for _, c := range y.Content {
-			n.Items = append(n.Items, r.read(c, depth+1))
+		for i, c := range y.Content {
+			item := ""
+			if r.Path != nil {
+				item = path + "[" + strconv.Itoa(i) + "]"
+			}
+			n.Items = append(n.Items, r.read(c, item, depth+1))
 		}
 	case yaml.ScalarNode:
-		n.Text = y.Value
-		switch y.ShortTag() {
-		case "!!str", "!!timestamp":
-			n.Kind = YAMLText
-		case "!!null":
-			n.Kind = YAMLNull
-		case "!!bool":
-			n.Kind = YAMLBool
-		case "!!int", "!!float":
-			n.Kind = YAMLNumber
-		default:
-			r.add(n.Place, "", "has a tag (!…); tags mean nothing here, put the value in quotes if it is text")
-		}
+		r.readScalar(n, y)
 	}
 	return n
+}
+
+func (r *yamlReader) readScalar(n *YAMLNode, y *yaml.Node) {
+	n.Text = r.Restore(y.Value)
+	switch y.ShortTag() {
+	case "!!str", "!!timestamp":
+		n.Kind = YAMLText
+	case "!!null":
+		n.Kind = YAMLNull
+	case "!!bool":
+		n.Kind = YAMLBool
+	case "!!int", "!!float":
+		n.Kind = YAMLNumber
+		if _, ok := ParseYAMLNumber(y.Value); !ok && r.NumbersMustFit {
+			n.Kind = YAMLBroken
+			r.add(n.Place, n.Path, "is not a number that can be counted with")
+		}
+	default:
+		r.add(n.Place, n.Path, "has a tag (!…); tags mean nothing here, put the value in quotes if it is text")
+	}
 }
 
 func (r *yamlReader) readFields(n *YAMLNode, y *yaml.Node, depth int) {
@@ -207,29 +269,29 @@ func (r *yamlReader) readFields(n *YAMLNode, y *yaml.Node, depth int) {
 			key = key.Alias
 		}
 		if key.Kind != yaml.ScalarNode {
-			r.add(at, "", "a key is one word, not a list or a mapping")
+			r.add(at, n.Path, "a key is one word, not a list or a mapping")
 			continue
 		}
 		if key.ShortTag() == "!!merge" {
-			source := r.read(value, depth+1)
-			if source.Kind == YAMLList {
-				merged = append(merged, source.Items...)
-			} else {
-				merged = append(merged, source)
+			sources, ok := r.mergeSources(value, n.Path, depth)
+			if !ok {
+				n.Kind = YAMLBroken
 			}
+			merged = append(merged, sources...)
 			continue
 		}
-		if line, twice := seen[key.Value]; twice {
-			r.add(at, key.Value, "is written twice; it stands on line "+strconv.Itoa(line)+" already")
+		name, path := r.Restore(key.Value), ""
+		if r.Path != nil {
+			path = r.Path(n.Path, name)
+		}
+		if line, twice := seen[name]; twice {
+			r.add(at, cmp.Or(path, name), "is written twice; it stands on line "+strconv.Itoa(line)+" already")
 			continue
 		}
-		seen[key.Value] = at.Line
-		n.Fields = append(n.Fields, YAMLField{at, key.Value, r.read(value, depth+1)})
+		seen[name] = at.Line
+		n.Fields = append(n.Fields, YAMLField{at, name, r.read(value, path, depth+1)})
 	}
 	for _, source := range merged {
-		if source.Kind != YAMLObject && !r.full {
-			r.add(source.Place, "", "<< takes a mapping, or a list of mappings, by alias")
-		}
 		for _, f := range source.Fields {
 			if _, there := seen[f.Name]; !there {
 				seen[f.Name] = f.Line
@@ -237,4 +299,20 @@ func (r *yamlReader) readFields(n *YAMLNode, y *yaml.Node, depth int) {
 			}
 		}
 	}
+}
+
+// mergeSources reads the value of `<<:`, which is one mapping or a list of them.
+func (r *yamlReader) mergeSources(y *yaml.Node, path string, depth int) ([]*YAMLNode, bool) {
+	source := r.read(y, path, depth+1)
+	all := []*YAMLNode{source}
+	if source.Kind == YAMLList {
+		all = source.Items
+	}
+	for _, s := range all {
+		if s.Kind != YAMLObject && !r.full {
+			r.add(Place{max(1, y.Line), max(1, y.Column)}, path, "<< takes a mapping, or a list of mappings, by alias")
+			return nil, false
+		}
+	}
+	return all, true
 }

@@ -2,7 +2,6 @@ package file
 
 import (
 	"encoding/json"
-	"math"
 	"strconv"
 	"strings"
 )
@@ -73,13 +72,12 @@ func jsonNumber(s string) (string, bool) {
 	if json.Valid([]byte(s)) {
 		return s, true
 	}
-	plain := strings.ReplaceAll(s, "_", "")
-	if i, err := strconv.ParseInt(plain, 0, 64); err == nil {
+	v, ok := ParseYAMLNumber(s)
+	if i, whole := v.(int64); whole {
 		return strconv.FormatInt(i, 10), true
 	}
-	f, err := strconv.ParseFloat(plain, 64)
-	if err != nil || math.IsInf(f, 0) || math.IsNaN(f) {
-		return "", false
+	if f, _ := v.(float64); ok {
+		return strconv.FormatFloat(f, 'g', -1, 64), true
 	}
-	return strconv.FormatFloat(f, 'g', -1, 64), true
+	return "", false
 }
