@@ -1,6 +1,9 @@
 package server
 
 import (
+	"github.com/fairlead-dev/fairlead/config"
+	dispatchctl "github.com/fairlead-dev/fairlead/controller/dispatch"
+
 	"context"
 	"encoding/json"
 	"fmt"
@@ -29,6 +32,8 @@ import (
 
 // fake is an engine that has no agents, only answers.
 type fake struct {
+	dispatchctl.Orders
+
 	j *memory.Journal
 
 	mu       sync.Mutex
@@ -55,7 +60,7 @@ type fakeSession struct {
 }
 
 func newFake() *fake {
-	f := &fake{j: memory.New(), bell: make(chan struct{}), agents: map[string]*view.AgentView{}, sessions: map[string]*fakeSession{}}
+	f := &fake{Orders: dispatchctl.NewOrders(&config.Config{}), j: memory.New(), bell: make(chan struct{}), agents: map[string]*view.AgentView{}, sessions: map[string]*fakeSession{}}
 	for _, name := range []string{"coder", "reviewer"} {
 		f.agents[name] = &view.AgentView{Name: name, Driver: "script", CurrentState: "pause", DesiredState: "pause", Badge: view.BadgeIdle, Turn: map[string]string{}}
 	}

@@ -1,6 +1,9 @@
 package server
 
 import (
+	"github.com/fairlead-dev/fairlead/config"
+	dispatchctl "github.com/fairlead-dev/fairlead/controller/dispatch"
+
 	"context"
 	"encoding/json"
 	"log/slog"
@@ -47,6 +50,7 @@ func (l tight) Accept() (net.Conn, error) {
 
 func serveAt(t testing.TB, f *fake, dir string, patience waits, tcp net.Listener) *served {
 	t.Helper()
+	f.Orders = dispatchctl.NewOrders(&config.Config{Dir: dir})
 	s := &served{fake: f, dir: dir, logs: &lockedText{}}
 	page := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.Write([]byte("the page")) })
 	s.Server = New(Options{

@@ -1,6 +1,11 @@
 package server
 
 import (
+	dispatchctl "github.com/fairlead-dev/fairlead/controller/dispatch"
+	"github.com/fairlead-dev/fairlead/controller/seam"
+	"github.com/fairlead-dev/fairlead/dispatchfolder"
+	"github.com/fairlead-dev/fairlead/policy"
+
 	"context"
 	"encoding/json"
 	"net/http"
@@ -15,11 +20,19 @@ import (
 // state, and every writer takes the folder's lock, like hooks and the command line. The daemon
 // watches the folders and copies changes to the journal.
 
-// FolderBackend is what the server needs from the controller for dispatch sessions: the name of each
-// in the journal, and the state of those whose agents the daemon runs.
+// FolderBackend decides on and reports dispatch folders.
 type FolderBackend interface {
 	Folders(ctx context.Context) ([]view.FolderView, error)
-	Folder(ctx context.Context, name string) (view.FolderView, error) // a *team.Unknown if the daemon has not registered it
+	Folder(ctx context.Context, name string) (view.FolderView, error) // a *team.Unknown if the daemon does not follow it
+
+	StartDispatch(by seam.Actor, mode, host, path string) (*dispatchfolder.Folder, error)
+	DispatchInput(by seam.Actor, f dispatchctl.Target, text string) (dispatch.Dispatch, error)
+	DispatchReport(by seam.Actor, f dispatchctl.Target, event string, what dispatch.Input) error
+	DispatchTaskDone(by seam.Actor, f dispatchctl.Target, ok bool, result string) error
+	EndDispatch(by seam.Actor, f dispatchctl.Target, note string) error
+	NewDispatch() (dispatch.Dispatch, error)
+	RankDispatch(s dispatch.Dispatch, text string) policy.Ranking
+	JudgeDispatch(f dispatchctl.Target, state string, call policy.Call) (verdict policy.Verdict, delegate string)
 }
 
 type dispatchIn struct {

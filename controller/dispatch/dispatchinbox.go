@@ -112,10 +112,7 @@ func (e *Controller) ranked(s dispatch.Dispatch, msg dispatchfolder.InboxMessage
 	if msg.Fault != "" {
 		aside = map[string]string{"fault": msg.Fault}
 	} else {
-		ranking := dispatchfolder.Best(s, msg.Text)
-		if most := e.opts.Config.Dispatch.Threshold; most > 0 {
-			ranking = ranking.Over(most)
-		}
+		ranking := e.RankDispatch(s, msg.Text)
 		if in.Match = dispatchfolder.MatchOf(ranking); in.Match != nil {
 			return in, nil
 		}

@@ -11,6 +11,7 @@ import (
 // Controller follows dispatch folders and lets agents do what they ask for.
 type Controller struct {
 	*loop.Loop
+	Orders
 	sessions *sessions.Controller
 	opts     seam.Options
 	log      *slog.Logger
@@ -20,5 +21,5 @@ type Controller struct {
 
 // New makes the controller of the dispatch folders.
 func New(l *loop.Loop, opts seam.Options, sessions *sessions.Controller) *Controller {
-	return &Controller{Loop: l, sessions: sessions, opts: opts, log: opts.Log, FolderState: newFolderSide()}
+	return &Controller{Loop: l, Orders: NewOrders(opts.Config), sessions: sessions, opts: opts, log: opts.Log, FolderState: newFolderSide()}
 }

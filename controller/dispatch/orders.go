@@ -1,0 +1,177 @@
+package dispatch
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/fairlead-dev/fairlead/config"
+	"github.com/fairlead-dev/fairlead/controller/seam"
+	"github.com/fairlead-dev/fairlead/dispatchfolder"
+	"github.com/fairlead-dev/fairlead/machine"
+	"github.com/fairlead-dev/fairlead/machine/dispatch"
+	"github.com/fairlead-dev/fairlead/policy"
+)
+
+// Orders decides on orders of people and programs to dispatch folders, and writes them. A folder is its
+// own journal, so an order takes the folder's lock and does not use the loop.
+type Orders struct{ conf *config.Config }
+
+// NewOrders returns the orders under a configuration. conf.Dir is the repository; a configuration without
+// agents is the one of a repository without fairlead.yaml.
+func NewOrders(conf *config.Config) Orders { return Orders{conf} }
+
+// Target is the dispatch of an order. Name is the one under which people know it.
+type Target struct {
+	Name string
+	dispatchfolder.Found
+}
+
+// StartDispatch creates a dispatch folder (D1). Empty arguments take the values of fairlead.yaml; a
+// relative path starts at the repository. If the path exists, the error is a *machine.Refusal.
+func (o Orders) StartDispatch(by seam.Actor, mode, host, path string) (*dispatchfolder.Folder, error) {
+	setup := dispatch.Setup{Mode: dispatch.Mode(mode), Host: o.host(host), Path: path}
+	if setup.Host == dispatch.Fairlead {
+		setup.Lead, setup.Ranker = o.conf.Dispatch.Main, o.conf.Dispatch.Ranker
+	}
+	var err error
+	if setup.Agents, err = o.described(); err != nil {
+		return nil, err
+	}
+	if path != "" && !filepath.IsAbs(path) {
+		path = filepath.Join(o.conf.Dir, path)
+	}
+	f, _, err := dispatchfolder.Create(path, setup, dispatchfolder.Options{
+		Repo: o.conf.Dir, Actor: folderActor(by), Tools: o.conf.Dispatch.Tools, NoCommits: o.conf.File != "" && !o.conf.Dispatch.Commits,
+	})
+	return f, err
+}
+
+// DispatchInput gives a dispatch an input of the user (D2). The agent whose description fits takes over;
+// while a conversation is open, the input waits. The result is the state after that.
+func (o Orders) DispatchInput(by seam.Actor, f Target, text string) (dispatch.Dispatch, error) {
+	if err := f.reportedBy("input", "D2", dispatch.NoHost, dispatch.Fairlead); err != nil {
+		return dispatch.Dispatch{}, err
+	}
+	return f.do(by, dispatch.UserInput{Text: text, Named: policy.NamedPaths(text), Match: dispatchfolder.MatchOf(o.RankDispatch(f.Session, text))})
+}
+
+// DispatchReport records what happened in a dispatch that neither Claude Code nor Fairlead carries out
+// (D3, D7).
+func (o Orders) DispatchReport(by seam.Actor, f Target, event string, what dispatch.Input) error {
+	if err := f.reportedBy(event, "D3", dispatch.NoHost); err != nil {
+		return err
+	}
+	_, err := f.do(by, what)
+	return err
+}
+
+// DispatchTaskDone ends the task that began last (D4, D5).
+func (o Orders) DispatchTaskDone(by seam.Actor, f Target, ok bool, result string) error {
+	open := f.Session.Open
+	if open == nil || len(open.Tasks) == 0 {
+		return &machine.Refusal{Subject: f.Name, Event: "done", State: string(f.Session.Phase), Row: "D4", Reason: "nobody is at work"}
+	}
+	task := open.Tasks[len(open.Tasks)-1]
+	return o.DispatchReport(by, f, "done", dispatch.TaskEnded{Task: task.ID, Round: task.Round, OK: ok, Result: result})
+}
+
+// EndDispatch ends a dispatch (D10).
+func (o Orders) EndDispatch(by seam.Actor, f Target, note string) error {
+	_, err := f.do(by, dispatch.End{Why: note})
+	return err
+}
+
+// NewDispatch returns a dispatch as it would start now. No folder is created.
+func (o Orders) NewDispatch() (dispatch.Dispatch, error) {
+	agents, err := o.described()
+	return dispatch.Dispatch{Setup: dispatch.Setup{Host: o.host(""), Agents: agents}}, err
+}
+
+// RankDispatch compares a text with the descriptions of a dispatch, with the threshold of fairlead.yaml.
+func (o Orders) RankDispatch(s dispatch.Dispatch, text string) policy.Ranking {
+	return dispatchfolder.Best(s, text).Over(o.conf.Dispatch.Threshold)
+}
+
+// JudgeDispatch judges a tool call in a dispatch, which may be one of NewDispatch. state is MAIN, an
+// agent's name, or empty for MAIN. delegate is the agent that fits best if MAIN may not do it itself.
+func (o Orders) JudgeDispatch(f Target, state string, call policy.Call) (verdict policy.Verdict, delegate string) {
+	if f.Session.Phase == dispatch.Closed {
+		return policy.Verdict{Allow: true, Reason: "the session is closed, so nothing is enforced", Row: "D10"}, ""
+	}
+	main := state == "" || state == dispatch.Main
+	verdict = dispatchfolder.JudgeAs(f.Session, f.Folder, o.conf.Dir, main, call)
+	if verdict.Allow {
+		return o.narrowed(verdict, f, state, main, call), ""
+	}
+	if verdict.Code == policy.DeniedMain {
+		delegate = o.RankDispatch(f.Session, verdict.Capability).Best
+	}
+	return verdict, delegate
+}
+
+// narrowed limits an allowed call to the bounds that fairlead.yaml sets for the agent in this state.
+func (o Orders) narrowed(verdict policy.Verdict, f Target, state string, main bool, call policy.Call) policy.Verdict {
+	if f.Folder != nil && f.Session.Host != dispatch.Fairlead {
+		return verdict
+	}
+	if main {
+		state = f.Session.Lead
+	}
+	agent, ok := o.conf.Agent(state)
+	if !ok {
+		return verdict
+	}
+	call.Dir = agent.Workspace
+	return dispatchfolder.Narrowed(verdict, agent.Permissions.Bounds(), f.Session, f.Folder, agent.Workspace, main, call, nil)
+}
+
+// described returns the agents of a dispatch that starts now: those of .claude/agents, and those of
+// fairlead.yaml that the daemon can start. MAIN is not among them.
+func (o Orders) described() ([]dispatch.Description, error) {
+	home, _ := os.UserHomeDir() // on an error only the project's agents are found
+	agents, _, err := dispatchfolder.Agents(o.conf.Dir, home)
+	if err != nil {
+		return nil, err
+	}
+	for _, a := range o.conf.Agents {
+		if a.Description == "" || a.Name == o.conf.Dispatch.Ranker {
+			continue
+		}
+		agents = slices.DeleteFunc(agents, func(d dispatch.Description) bool { return d.Name == a.Name })
+		agents = append(agents, dispatch.Description{Name: a.Name, Text: a.Description, File: o.conf.File})
+	}
+	return slices.DeleteFunc(agents, func(d dispatch.Description) bool { return d.Name == o.conf.Dispatch.Main }), nil
+}
+
+// host returns who carries out a dispatch; an empty word is the default of fairlead.yaml.
+func (o Orders) host(asked string) dispatch.Host {
+	described := slices.ContainsFunc(o.conf.Agents, func(a config.Agent) bool { return a.Description != "" })
+	if asked == string(dispatch.Fairlead) || asked == "" && (o.conf.Dispatch.Main != "" || described) {
+		return dispatch.Fairlead
+	}
+	return dispatch.NoHost
+}
+
+// reportedBy refuses a report that only the dispatch's host may make: the agent program by its hooks,
+// or the daemon for its agents.
+func (f Target) reportedBy(event, row string, hosts ...dispatch.Host) error {
+	if slices.Contains(hosts, f.Session.Host) {
+		return nil
+	}
+	reason := "Claude Code carries out this session, and its hooks report what happens; give the order there"
+	if f.Session.Host == dispatch.Fairlead {
+		reason = "agents of fairlead.yaml carry out this session, and their sessions report what happens; give it an input"
+	}
+	return &machine.Refusal{Subject: f.Name, Event: event, State: string(f.Session.Phase), Row: row, Reason: reason}
+}
+
+func (f Target) do(by seam.Actor, in dispatch.Input) (dispatch.Dispatch, error) {
+	_, is, err := f.Folder.Do(time.Now(), folderActor(by), in)
+	return is, err
+}
+
+func folderActor(by seam.Actor) dispatchfolder.Actor {
+	return dispatchfolder.Actor{Kind: by.Kind, ID: by.ID}
+}
