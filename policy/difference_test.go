@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"math/rand/v2"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
@@ -13,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fairlead-dev/fairlead/internal/test/testsize"
 	"github.com/fairlead-dev/fairlead/policy"
 	"github.com/fairlead-dev/fairlead/policy/policytest"
 )
@@ -37,7 +37,7 @@ func TestShellReadsWhatWeRead(t *testing.T) {
 				t.Skipf("%s is not installed here", name)
 			}
 			rounds := 150
-			if os.Getenv("FAIRLEAD_LONG") != "" {
+			if testsize.Long() {
 				rounds = 4000
 			}
 			compare(t, shell, rounds)

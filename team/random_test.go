@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/fairlead-dev/fairlead/internal/test/machinetest"
+	"github.com/fairlead-dev/fairlead/internal/test/testsize"
 	"github.com/fairlead-dev/fairlead/machine/control"
 	"github.com/fairlead-dev/fairlead/machine/session"
 	"github.com/fairlead-dev/fairlead/machine/workflow"
@@ -15,7 +16,7 @@ import (
 // A thousand teams of four, two hundred things that happen to each, and after every one of
 // them what must hold (X1, X8, X9, J1). To see one again: -run 'RandomOrders/seed=7$'
 func TestRandomOrders(t *testing.T) {
-	seeds := uint64(1000)
+	seeds := testsize.Pick[uint64](200, 1000, 1000)
 	switch {
 	case machinetest.Race:
 		seeds = 30

@@ -3,12 +3,12 @@ package team
 import (
 	"fmt"
 	"math/rand/v2"
-	"os"
 	"regexp"
 	"slices"
 	"testing"
 
 	"github.com/fairlead-dev/fairlead/internal/test/machinetest"
+	"github.com/fairlead-dev/fairlead/internal/test/testsize"
 	"github.com/fairlead-dev/fairlead/machine/control"
 	"github.com/fairlead-dev/fairlead/machine/crew"
 	"github.com/fairlead-dev/fairlead/machine/session"
@@ -25,7 +25,7 @@ func TestRandomCrews(t *testing.T) {
 	switch {
 	case testing.Short() || machinetest.Race:
 		seeds = 10
-	case os.Getenv("FAIRLEAD_LONG") != "":
+	case testsize.Long():
 		seeds = 3000
 	}
 	for seed := range seeds {

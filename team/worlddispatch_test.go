@@ -3,13 +3,13 @@ package team
 import (
 	"fmt"
 	"maps"
-	"os"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/fairlead-dev/fairlead/internal/test/machinetest"
+	"github.com/fairlead-dev/fairlead/internal/test/testsize"
 	"github.com/fairlead-dev/fairlead/machine/control"
 	"github.com/fairlead-dev/fairlead/machine/crew"
 	"github.com/fairlead-dev/fairlead/machine/dispatch"
@@ -26,7 +26,7 @@ func TestRandomFolders(t *testing.T) {
 	switch {
 	case testing.Short() || machinetest.Race:
 		seeds = 10
-	case os.Getenv("FAIRLEAD_LONG") != "":
+	case testsize.Long():
 		seeds = 3000
 	}
 	for seed := range seeds {

@@ -52,7 +52,7 @@ func (s stage) Run() int {
 		return 1
 	}
 	defer os.RemoveAll(dir)
-	if err := provide(filepath.Join(dir, "fairlead"), raced && os.Getenv("FAIRLEAD_LONG") != ""); err != nil {
+	if err := provide(filepath.Join(dir, "fairlead"), raced && testsize.Long()); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/fairlead-dev/fairlead/driver/speech"
 	"github.com/fairlead-dev/fairlead/internal/test/livetest"
 	"github.com/fairlead-dev/fairlead/internal/test/scriptmodel"
+	"github.com/fairlead-dev/fairlead/internal/test/testsize"
 )
 
 const (
@@ -69,7 +70,7 @@ func TestLive(t *testing.T) {
 	}
 	last := ""
 	for _, s := range scenes {
-		if s.long && !record && os.Getenv("FAIRLEAD_LONG") == "" {
+		if s.long && !record && !testsize.Long() {
 			continue
 		}
 		t.Run(s.name, func(t *testing.T) {

@@ -17,6 +17,7 @@ import (
 	"github.com/fairlead-dev/fairlead/driver/speech"
 	"github.com/fairlead-dev/fairlead/internal/test/livetest"
 	"github.com/fairlead-dev/fairlead/internal/test/scriptmodel"
+	"github.com/fairlead-dev/fairlead/internal/test/testsize"
 )
 
 const token = "a-secret-token"
@@ -72,7 +73,7 @@ func TestLive(t *testing.T) {
 	}
 	last := ""
 	for _, s := range scenes {
-		if s.long && !record && os.Getenv("FAIRLEAD_LONG") == "" {
+		if s.long && !record && !testsize.Long() {
 			continue
 		}
 		t.Run(s.name, func(t *testing.T) {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/fairlead-dev/fairlead/internal/test/machinetest"
+	"github.com/fairlead-dev/fairlead/internal/test/testsize"
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -68,7 +69,7 @@ func newWorld(t testing.TB, rnd *rand.Rand) *world {
 // A thousand teams, two hundred things that happen to each, and after every one of them what
 // must hold. To see one again: -run 'RandomOrders/seed=7$'
 func TestRandomOrders(t *testing.T) {
-	seeds := uint64(1000)
+	seeds := testsize.Pick[uint64](200, 1000, 1000)
 	if machinetest.Race {
 		seeds = 40
 	}

@@ -5,7 +5,6 @@ import (
 	"hash/maphash"
 	"maps"
 	"math/rand/v2"
-	"os"
 	"runtime"
 	"slices"
 	"strings"
@@ -13,6 +12,7 @@ import (
 	"time"
 
 	"github.com/fairlead-dev/fairlead/internal/test/machinetest"
+	"github.com/fairlead-dev/fairlead/internal/test/testsize"
 )
 
 // can is what may happen in a walk, beside what always may: agents connect and go away, are
@@ -45,32 +45,31 @@ type scene struct {
 	lead             bool // the first agent is the channel's
 	deaf, detect     bool
 	rounds           int
-	long             bool
+	size             string // the smallest size that walks it: empty, ci or long (package testsize)
 }
 
 var every = []Mode{ByQueue, Interrupt, Inject, Parallel}
 
-// scenes: the short ones are walked with every test. The long ones are the whole that was asked
-// for, four agents in a channel and three in two, within what a machine can visit: what is left
-// out of a large scene is walked in a smaller one. How channels touch each other is only by the
-// agents as such (apart holds that at every step), so of two channels what each of them may do
-// alone is less of interest.
+// scenes lists what is walked. The long ones reach four agents in one channel and three agents in two
+// channels, as far as a machine can visit all states. What a large scene leaves out is walked in a
+// smaller one. Channels affect each other only through their agents (function apart checks that at every
+// step), so scenes with two channels leave out most of what a single channel can do.
 var scenes = []scene{
 	{agents: 1, channels: 1, modes: every, open: 1, can: all, rounds: 1},
 	{agents: 2, channels: 1, modes: []Mode{Interrupt}, open: 1, can: waits | grants | removes | chats, rounds: 1, lead: true},
 	{agents: 2, channels: 1, modes: []Mode{Parallel}, open: 1, can: slow | skips | chats, rounds: 1},
 	{agents: 3, channels: 1, modes: []Mode{Inject}, open: 1, can: waits | passes | chats, rounds: 1},
 	{agents: 4, channels: 1, modes: []Mode{ByQueue}, open: 1, can: chats, rounds: 0},
-	{agents: 2, channels: 2, modes: []Mode{ByQueue}, open: 1, can: chats, rounds: 0},
+	{agents: 2, channels: 2, modes: []Mode{ByQueue}, open: 1, can: chats, rounds: 0, size: "ci"},
 
-	{agents: 4, channels: 1, modes: []Mode{ByQueue}, open: 1, can: waits | passes | skips | removes | chats, rounds: 1, long: true},
-	{agents: 4, channels: 1, modes: []Mode{Inject}, open: 1, can: waits | passes | skips | removes | chats, rounds: 1, long: true},
-	{agents: 4, channels: 1, modes: []Mode{Interrupt}, open: 1, can: waits | passes | skips | removes | chats, rounds: 1, long: true},
-	{agents: 4, channels: 1, modes: []Mode{Inject}, open: 1, can: slow | chats, rounds: 1, long: true},
-	{agents: 4, channels: 1, modes: []Mode{Parallel}, open: 1, can: passes | chats, rounds: 0, long: true},
-	{agents: 3, channels: 1, modes: every, open: 1, can: waits | passes | skips | removes | chats, rounds: 1, long: true},
-	{agents: 2, channels: 1, modes: []Mode{Interrupt, Inject}, open: 2, can: waits | grants | chats, rounds: 1, lead: true, long: true},
-	{agents: 3, channels: 2, modes: []Mode{ByQueue}, open: 1, rounds: 1, long: true},
+	{agents: 4, channels: 1, modes: []Mode{ByQueue}, open: 1, can: waits | passes | skips | removes | chats, rounds: 1, size: "long"},
+	{agents: 4, channels: 1, modes: []Mode{Inject}, open: 1, can: waits | passes | skips | removes | chats, rounds: 1, size: "long"},
+	{agents: 4, channels: 1, modes: []Mode{Interrupt}, open: 1, can: waits | passes | skips | removes | chats, rounds: 1, size: "long"},
+	{agents: 4, channels: 1, modes: []Mode{Inject}, open: 1, can: slow | chats, rounds: 1, size: "long"},
+	{agents: 4, channels: 1, modes: []Mode{Parallel}, open: 1, can: passes | chats, rounds: 0, size: "long"},
+	{agents: 3, channels: 1, modes: every, open: 1, can: waits | passes | skips | removes | chats, rounds: 1, size: "long"},
+	{agents: 2, channels: 1, modes: []Mode{Interrupt, Inject}, open: 2, can: waits | grants | chats, rounds: 1, lead: true, size: "long"},
+	{agents: 3, channels: 2, modes: []Mode{ByQueue}, open: 1, rounds: 1, size: "long"},
 }
 
 func (s scene) String() string {
@@ -117,11 +116,10 @@ type walk struct {
 // nobody forgotten; no channel that is parked while somebody could answer; nothing late that
 // moves anything; nothing in one channel that moves another.
 func TestEveryState(t *testing.T) {
-	long := os.Getenv("FAIRLEAD_LONG") != ""
 	for _, s := range scenes {
 		t.Run(s.String(), func(t *testing.T) {
-			if s.long && !long {
-				t.Skip("FAIRLEAD_LONG=1 walks it")
+			if s.size == "long" && !testsize.Long() || s.size == "ci" && !testsize.CI() {
+				t.Skip("only with a larger FAIRLEAD_LONG")
 			}
 			if machinetest.Race && (s.agents*s.channels > 2 || s.can == all) {
 				t.Skip("walked without the race detector, which has nothing to find here (.ci/run days)")
@@ -415,7 +413,7 @@ func TestCanonicalLosesNothing(t *testing.T) {
 	switch {
 	case machinetest.Race:
 		seeds = 10
-	case os.Getenv("FAIRLEAD_LONG") != "":
+	case testsize.Long():
 		seeds = 5000
 	}
 	for seed := range seeds {

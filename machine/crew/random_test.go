@@ -4,12 +4,12 @@ import (
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
-	"os"
 	"slices"
 	"testing"
 	"time"
 
 	"github.com/fairlead-dev/fairlead/internal/test/machinetest"
+	"github.com/fairlead-dev/fairlead/internal/test/testsize"
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 )
@@ -302,4 +302,4 @@ func TestDeadlineOfNothing(t *testing.T) {
 }
 
 // long says whether there is time.
-func long() bool { return os.Getenv("FAIRLEAD_LONG") != "" }
+func long() bool { return testsize.Long() }

@@ -4,12 +4,12 @@ import (
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
-	"os"
 	"reflect"
 	"testing"
 	"time"
 
 	"github.com/fairlead-dev/fairlead/internal/test/machinetest"
+	"github.com/fairlead-dev/fairlead/internal/test/testsize"
 )
 
 // Random orders of everything that can be said to a session, of every mode and host, by people and
@@ -17,7 +17,7 @@ import (
 func TestRandomOrders(t *testing.T) {
 	seeds := uint64(300)
 	switch {
-	case os.Getenv("FAIRLEAD_LONG") != "":
+	case testsize.Long():
 		seeds = 50000
 	case machinetest.Race:
 		seeds = 60

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/fairlead-dev/fairlead/internal/test/machinetest"
+	"github.com/fairlead-dev/fairlead/internal/test/testsize"
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -29,7 +30,7 @@ type world struct {
 // A thousand runs of a plan that nobody has thought of, two hundred things that happen to each,
 // and after every one of them what must hold. To see one again: -run 'RandomOrders/seed=7$'
 func TestRandomOrders(t *testing.T) {
-	seeds := uint64(1000)
+	seeds := testsize.Pick[uint64](300, 1000, 1000)
 	if machinetest.Race {
 		seeds = 200
 	}
