@@ -2,13 +2,11 @@ package server
 
 import (
 	"context"
-	"errors"
 	"net"
 	"slices"
-	"strings"
 
 	"github.com/fairlead-dev/fairlead/api/peer"
-	"github.com/fairlead-dev/fairlead/machine"
+	"github.com/fairlead-dev/fairlead/controller/seam"
 	"github.com/fairlead-dev/fairlead/shim"
 )
 
@@ -111,74 +109,8 @@ func callerIn(ctx context.Context) caller {
 	return caller{}
 }
 
-// agent returns the agent whose session it is: coder-17 belongs to coder.
-func (c caller) agent() string {
-	return c.session[:max(0, strings.LastIndexByte(c.session, '-'))]
-}
-
-// inStep reports whether it is a step's session, STEP@RUN-NUMBER. The name of such a session does
-// not contain the agent.
-func (c caller) inStep() bool { return strings.Contains(c.session, "@") }
-
-// mayOrder refuses orders that an agent may not give (X10). about is the agent that the order is
-// for; empty means the whole team. Holding the team is allowed for every caller: it stops work and
-// releases nothing, and a person can lift it.
-func mayOrder(ctx context.Context, event, about string) error {
-	subject := about
-	if subject == "" {
-		subject = "the team"
-	}
-	return callerIn(ctx).mayOrder(event, subject, about)
-}
-
-// mayOrderRun refuses orders about runs to every agent (X10): an agent may work in a step of the run
-// and would approve its own work. run is empty if a run is to be started.
-func mayOrderRun(ctx context.Context, event, run string) error {
-	subject := "the team"
-	if run != "" {
-		subject = "run " + run
-	}
-	return callerIn(ctx).mayOrder(event, subject, "")
-}
-
-// mayOrderChannel refuses people's orders about channels to every agent (X10): the agent would speak
-// as a person, or give itself the turn. Agents have routes of their own.
-func mayOrderChannel(ctx context.Context, event, subject string) error {
+// identity returns what is known of the caller of a request. The controllers' rules decide what it may do.
+func identity(ctx context.Context) seam.Caller {
 	c := callerIn(ctx)
-	return c.because("this route is for people; an agent speaks under its own name, and only while it has the turn", c.mayOrder(event, subject, ""))
-}
-
-// mayActAs refuses to let an agent act in the name of another (X10). A caller that is in no Fairlead
-// session and has the token may be a foreign agent.
-func mayActAs(ctx context.Context, event, agent string) error {
-	c := callerIn(ctx)
-	if c.session != "" && !c.inStep() && c.agent() == agent {
-		return nil
-	}
-	return c.because("an agent may act only in its own name, and not at all from a step of a run", c.mayOrder(event, agent, ""))
-}
-
-// because sets the reason of a refusal if the caller is an agent.
-func (c caller) because(reason string, err error) error {
-	var no *machine.Refusal
-	if errors.As(err, &no) && c.session != "" {
-		no.Reason = reason
-	}
-	return err
-}
-
-func (c caller) mayOrder(event, subject, about string) error {
-	switch {
-	case c.unknown():
-		return &machine.Refusal{
-			Subject: subject, Event: event, State: "the caller is gone", Row: "X10",
-			Reason: "the process that connected ended before it could be identified, so it may have been an agent; repeat the request and keep the process alive until the answer",
-		}
-	case c.session == "" || about != "" && about != c.agent() && !c.inStep():
-		return nil
-	}
-	return &machine.Refusal{
-		Subject: subject, Event: event, State: "asked from within " + c.session, Row: "X10",
-		Reason: "an agent may not lift a hold, stop the daemon or give itself orders; ask the person who runs this team",
-	}
+	return seam.Caller{Session: c.session, Unknown: c.unknown()}
 }

@@ -136,7 +136,7 @@ func TestGoneCaller(t *testing.T) {
 		chain[0]: false, {pid: chain[0].pid, began: chain[0].began + 1}: true, {pid: 1 << 30, began: 1}: true,
 	} {
 		ctx := context.WithValue(t.Context(), callerKey{}, &caller{who: who})
-		if err := mayOrder(ctx, "down", ""); (err != nil) != refused {
+		if err := identity(ctx).MayOrder("down", ""); (err != nil) != refused {
 			t.Errorf("%v: %v, want a refusal: %v", who, err, refused)
 		}
 	}

@@ -179,7 +179,7 @@ func (s *Server) entries(ctx context.Context, in *entriesIn) (*view.ChannelPage,
 }
 
 func (s *Server) say(ctx context.Context, in *sayIn) (*view.Spoken, error) {
-	if err := mayOrderChannel(ctx, "message", "#"+in.Channel); err != nil {
+	if err := identity(ctx).MayOrderChannel("message", "#"+in.Channel); err != nil {
 		return nil, err
 	}
 	spoken, err := s.engine.Say(ctx, s.actor(ctx), in.Channel, in.Body.Text, in.Body.Mode)
@@ -196,7 +196,7 @@ func (s *Server) after(ctx context.Context, channel string, seq uint64, err erro
 }
 
 func (s *Server) grant(ctx context.Context, in *grantIn) (*api.ChannelOrdered, error) {
-	if err := mayOrderChannel(ctx, "grant", "#"+in.Channel); err != nil {
+	if err := identity(ctx).MayOrderChannel("grant", "#"+in.Channel); err != nil {
 		return nil, err
 	}
 	seq, err := s.engine.Grant(ctx, s.actor(ctx), in.Channel, in.Body.Agent, in.Body.Now)
@@ -204,7 +204,7 @@ func (s *Server) grant(ctx context.Context, in *grantIn) (*api.ChannelOrdered, e
 }
 
 func (s *Server) skip(ctx context.Context, in *skipIn) (*api.ChannelOrdered, error) {
-	if err := mayOrderChannel(ctx, "skip", "#"+in.Channel); err != nil {
+	if err := identity(ctx).MayOrderChannel("skip", "#"+in.Channel); err != nil {
 		return nil, err
 	}
 	var which api.SkipBody
@@ -216,7 +216,7 @@ func (s *Server) skip(ctx context.Context, in *skipIn) (*api.ChannelOrdered, err
 }
 
 func (s *Server) override(ctx context.Context, in *overrideIn) (*api.ChannelOrdered, error) {
-	if err := mayOrderChannel(ctx, "override", "#"+in.Channel); err != nil {
+	if err := identity(ctx).MayOrderChannel("override", "#"+in.Channel); err != nil {
 		return nil, err
 	}
 	seq, err := s.engine.Override(ctx, s.actor(ctx), in.Channel, in.Body.GoOn)
@@ -224,7 +224,7 @@ func (s *Server) override(ctx context.Context, in *overrideIn) (*api.ChannelOrde
 }
 
 func (s *Server) assign(ctx context.Context, in *assignIn) (*api.ChannelOrdered, error) {
-	if err := mayOrderChannel(ctx, "assign", "#"+in.Channel); err != nil {
+	if err := identity(ctx).MayOrderChannel("assign", "#"+in.Channel); err != nil {
 		return nil, err
 	}
 	seq, err := s.engine.Assign(ctx, s.actor(ctx), in.Channel, in.Body.Agent)
@@ -232,7 +232,7 @@ func (s *Server) assign(ctx context.Context, in *assignIn) (*api.ChannelOrdered,
 }
 
 func (s *Server) unassign(ctx context.Context, in *memberIn) (*api.ChannelOrdered, error) {
-	if err := mayOrderChannel(ctx, "remove", "#"+in.Channel); err != nil {
+	if err := identity(ctx).MayOrderChannel("remove", "#"+in.Channel); err != nil {
 		return nil, err
 	}
 	seq, err := s.engine.Unassign(ctx, s.actor(ctx), in.Channel, in.Agent)
@@ -242,7 +242,7 @@ func (s *Server) unassign(ctx context.Context, in *memberIn) (*api.ChannelOrdere
 // able is a route that disables or enables an agent.
 func able(event string, do func(Backend, context.Context, seam.Actor, string) (uint64, error)) adder {
 	return answer(func(s *Server, ctx context.Context, in *ableIn) (*api.Commanded, error) {
-		if err := mayOrderChannel(ctx, event, in.Name); err != nil {
+		if err := identity(ctx).MayOrderChannel(event, in.Name); err != nil {
 			return nil, err
 		}
 		seq, err := do(s.engine, ctx, s.actor(ctx), in.Name)

@@ -130,13 +130,6 @@ func crewRoutes() []route {
 	}
 }
 
-// mayOrderCrew refuses people's orders about the crew to every agent (X10): an agent may not summon
-// itself, and may not wake or send to sleep the others.
-func mayOrderCrew(ctx context.Context, event string) error {
-	c := callerIn(ctx)
-	return c.because("only people summon and wake a crew; the lead reports its members in its own session", c.mayOrder(event, "the team", ""))
-}
-
 func (s *Server) crew(ctx context.Context, in *crewIn) (*view.CrewView, error) {
 	view, err := s.engine.Crew(ctx, in.All)
 	view = fitCrew(view)
@@ -155,7 +148,7 @@ func (s *Server) afterCrew(ctx context.Context, seq uint64, err error) (*api.Cre
 // orderCrew is a route for an order to the whole crew.
 func orderCrew(event string, do func(Backend, context.Context, seam.Actor) (uint64, error)) adder {
 	return answer(func(s *Server, ctx context.Context, _ *crewOrderIn) (*api.CrewOrdered, error) {
-		if err := mayOrderCrew(ctx, event); err != nil {
+		if err := identity(ctx).MayOrderCrew(event); err != nil {
 			return nil, err
 		}
 		seq, err := do(s.engine, ctx, s.actor(ctx))
@@ -164,7 +157,7 @@ func orderCrew(event string, do func(Backend, context.Context, seam.Actor) (uint
 }
 
 func (s *Server) wakeCrew(ctx context.Context, in *wakeIn) (*api.CrewOrdered, error) {
-	if err := mayOrderCrew(ctx, "wake"); err != nil {
+	if err := identity(ctx).MayOrderCrew("wake"); err != nil {
 		return nil, err
 	}
 	var who []string
@@ -213,7 +206,7 @@ func fileName(id string) string {
 }
 
 func (s *Server) importDocument(ctx context.Context, in *importIn) (*view.DocumentView, error) {
-	if err := mayOrderCrew(ctx, "import"); err != nil {
+	if err := identity(ctx).MayOrderCrew("import"); err != nil {
 		return nil, err
 	}
 	view, err := s.engine.ImportDocument(ctx, s.actor(ctx), in.Body.text)

@@ -57,10 +57,10 @@ func entered(by door, next http.Handler) http.Handler {
 // the person who runs the daemon. A caller that runs in a Fairlead session is that session's agent,
 // and a caller that cannot be inspected may be any agent.
 func (s *Server) actor(ctx context.Context) seam.Actor {
-	switch is := callerIn(ctx); {
-	case is.session != "":
-		return seam.Actor{Kind: "agent", ID: is.agent()}
-	case is.unknown():
+	switch is := identity(ctx); {
+	case is.Session != "":
+		return seam.Actor{Kind: "agent", ID: is.Agent()}
+	case is.Unknown:
 		return seam.Actor{Kind: "agent", ID: nobodySeen}
 	}
 	id := s.opts.User

@@ -47,7 +47,7 @@ func (s *Server) why(ctx context.Context, in *agentIn) (*view.WhyView, error) {
 // order is a route that sets an agent's desired_state.
 func order(desired string) adder {
 	return answer(func(s *Server, ctx context.Context, in *orderIn) (*api.Commanded, error) {
-		if err := mayOrder(ctx, "wanted_"+desired, in.Name); err != nil {
+		if err := identity(ctx).MayOrder("wanted_"+desired, in.Name); err != nil {
 			return nil, err
 		}
 		seq, agent, err := s.engine.Order(ctx, s.actor(ctx), in.Name, desired, noteOf(in.Body))
@@ -63,7 +63,7 @@ var orders = map[api.Verb]string{
 func hold(on bool) adder {
 	return answer(func(s *Server, ctx context.Context, in *holdIn) (*api.Held, error) {
 		if !on {
-			if err := mayOrder(ctx, "release", ""); err != nil {
+			if err := identity(ctx).MayOrder("release", ""); err != nil {
 				return nil, err
 			}
 		}
@@ -79,7 +79,7 @@ type downIn struct {
 }
 
 func (s *Server) down(ctx context.Context, in *downIn) (*api.Stopping, error) {
-	if err := mayOrder(ctx, "down", ""); err != nil {
+	if err := identity(ctx).MayOrder("down", ""); err != nil {
 		return nil, err
 	}
 	now := in.Body != nil && in.Body.Now

@@ -103,7 +103,7 @@ func memberRoutes() []route {
 }
 
 func (s *Server) ready(ctx context.Context, in *ableIn) (*api.Joined, error) {
-	if err := mayActAs(ctx, "ready", in.Name); err != nil {
+	if err := identity(ctx).MayActAs("ready", in.Name); err != nil {
 		return nil, err
 	}
 	seq, err := s.engine.AgentReady(ctx, in.Name)
@@ -111,14 +111,14 @@ func (s *Server) ready(ctx context.Context, in *ableIn) (*api.Joined, error) {
 }
 
 func (s *Server) heartbeat(ctx context.Context, in *ableIn) (*api.Beaten, error) {
-	if err := mayActAs(ctx, "heartbeat", in.Name); err != nil {
+	if err := identity(ctx).MayActAs("heartbeat", in.Name); err != nil {
 		return nil, err
 	}
 	return &api.Beaten{HeartbeatMS: channel.BeatEvery.Milliseconds()}, s.engine.AgentBeat(ctx, in.Name)
 }
 
 func (s *Server) left(ctx context.Context, in *ableIn) (*api.Ordered, error) {
-	if err := mayActAs(ctx, "leave", in.Name); err != nil {
+	if err := identity(ctx).MayActAs("leave", in.Name); err != nil {
 		return nil, err
 	}
 	seq, err := s.engine.AgentLeft(ctx, in.Name)
@@ -127,7 +127,7 @@ func (s *Server) left(ctx context.Context, in *ableIn) (*api.Ordered, error) {
 
 // actions waits for actions of an agent. It ends when the client is gone or the daemon stops.
 func (s *Server) actions(ctx context.Context, in *actionsIn) (*api.Actions, error) {
-	if err := mayActAs(ctx, "actions", in.Name); err != nil {
+	if err := identity(ctx).MayActAs("actions", in.Name); err != nil {
 		return nil, err
 	}
 	wait, err := waitOf(in.Wait)
@@ -168,7 +168,7 @@ func waitOf(text string) (time.Duration, error) {
 }
 
 func (s *Server) confirmAction(ctx context.Context, in *confirmIn) (*api.Ordered, error) {
-	if err := mayActAs(ctx, "done", in.Name); err != nil {
+	if err := identity(ctx).MayActAs("done", in.Name); err != nil {
 		return nil, err
 	}
 	seq, err := s.engine.AgentConfirm(ctx, in.Name, in.Body.Key)
@@ -177,7 +177,7 @@ func (s *Server) confirmAction(ctx context.Context, in *confirmIn) (*api.Ordered
 
 func (s *Server) said(ctx context.Context, in *saidIn) (*api.Ordered, error) {
 	b := in.Body
-	if err := mayActAs(ctx, "said", b.Agent); err != nil {
+	if err := identity(ctx).MayActAs("said", b.Agent); err != nil {
 		return nil, err
 	}
 	if b.Text == "" && !b.Complete && !b.Ended {
@@ -192,7 +192,7 @@ func (s *Server) said(ctx context.Context, in *saidIn) (*api.Ordered, error) {
 }
 
 func (s *Server) pass(ctx context.Context, in *turnIn) (*api.Ordered, error) {
-	if err := mayActAs(ctx, "pass", in.Body.Agent); err != nil {
+	if err := identity(ctx).MayActAs("pass", in.Body.Agent); err != nil {
 		return nil, err
 	}
 	seq, err := s.engine.AgentPass(ctx, in.Channel, in.Body.Agent, in.Body.Turn)
@@ -200,7 +200,7 @@ func (s *Server) pass(ctx context.Context, in *turnIn) (*api.Ordered, error) {
 }
 
 func (s *Server) wait(ctx context.Context, in *waitIn) (*api.Ordered, error) {
-	if err := mayActAs(ctx, "wait", in.Body.Agent); err != nil {
+	if err := identity(ctx).MayActAs("wait", in.Body.Agent); err != nil {
 		return nil, err
 	}
 	seq, err := s.engine.AgentWait(ctx, in.Channel, in.Body.Agent, in.Body.Turn, in.Body.Why)
@@ -208,7 +208,7 @@ func (s *Server) wait(ctx context.Context, in *waitIn) (*api.Ordered, error) {
 }
 
 func (s *Server) goesOn(ctx context.Context, in *turnIn) (*api.Ordered, error) {
-	if err := mayActAs(ctx, "go_on", in.Body.Agent); err != nil {
+	if err := identity(ctx).MayActAs("go_on", in.Body.Agent); err != nil {
 		return nil, err
 	}
 	seq, err := s.engine.AgentGoesOn(ctx, in.Channel, in.Body.Agent, in.Body.Turn)

@@ -98,7 +98,7 @@ func (s *Server) question(ctx context.Context, in *questionIn) (*view.QuestionVi
 }
 
 func (s *Server) answerQuestion(ctx context.Context, in *answerQuestionIn) (*api.Ordered, error) {
-	if err := mayAnswer(ctx, "replied", in.ID); err != nil {
+	if err := identity(ctx).MayAnswer("replied", in.ID); err != nil {
 		return nil, err
 	}
 	seq, err := s.engine.AnswerQuestion(ctx, s.actor(ctx), in.ID, view.QuestionAnswer(in.Body))
@@ -111,7 +111,7 @@ func (s *Server) standing(ctx context.Context, _ *nothing) (*api.StandingAnswers
 }
 
 func (s *Server) revokeStanding(ctx context.Context, in *standingIn) (*api.Ordered, error) {
-	if err := mayAnswer(ctx, "revoked", in.ID); err != nil {
+	if err := identity(ctx).MayAnswer("revoked", in.ID); err != nil {
 		return nil, err
 	}
 	seq, err := s.engine.RevokeStanding(ctx, s.actor(ctx), in.ID)
@@ -119,7 +119,7 @@ func (s *Server) revokeStanding(ctx context.Context, in *standingIn) (*api.Order
 }
 
 func (s *Server) retryAgent(ctx context.Context, in *ableIn) (*api.Ordered, error) {
-	if err := callerIn(ctx).mayOrder("limit_lifted", in.Name, ""); err != nil {
+	if err := identity(ctx).MayOrderAgent("limit_lifted", in.Name); err != nil {
 		return nil, err
 	}
 	seq, err := s.engine.LiftLimit(ctx, s.actor(ctx), in.Name)
@@ -127,7 +127,7 @@ func (s *Server) retryAgent(ctx context.Context, in *ableIn) (*api.Ordered, erro
 }
 
 func (s *Server) endAgentSession(ctx context.Context, in *ableIn) (*api.Ordered, error) {
-	if err := callerIn(ctx).mayOrder("end_asked", in.Name, ""); err != nil {
+	if err := identity(ctx).MayOrderAgent("end_asked", in.Name); err != nil {
 		return nil, err
 	}
 	seq, err := s.engine.EndAgentSession(ctx, s.actor(ctx), in.Name)
@@ -142,12 +142,6 @@ func (s *Server) usage(ctx context.Context, in *usageIn) (*view.UsageTable, erro
 	used, err := s.engine.Usage(ctx, in.Archived)
 	used.Agents, used.Days, used.Runs = some(used.Agents), some(used.Days), some(used.Runs)
 	return &used, err
-}
-
-// mayAnswer refuses every agent (X10): it could allow its own calls, or another agent's.
-func mayAnswer(ctx context.Context, event, id string) error {
-	c := callerIn(ctx)
-	return c.because("only people answer agents' questions and revoke answers; the agent that asked receives the answer", c.mayOrder(event, id, ""))
 }
 
 // noNullsIn replaces the lists of a question that are nil by empty ones.

@@ -137,7 +137,7 @@ func (s *Server) run(ctx context.Context, in *runIn) (*view.RunView, error) {
 }
 
 func (s *Server) startRun(ctx context.Context, in *startRunIn) (*view.RunView, error) {
-	if err := mayOrderRun(ctx, "run", ""); err != nil {
+	if err := identity(ctx).MayOrderRun("run", ""); err != nil {
 		return nil, err
 	}
 	view, err := s.engine.StartRun(ctx, s.actor(ctx), flagsOf(in.Body))
@@ -145,7 +145,7 @@ func (s *Server) startRun(ctx context.Context, in *startRunIn) (*view.RunView, e
 }
 
 func (s *Server) resumeRun(ctx context.Context, in *resumeIn) (*view.RunView, error) {
-	if err := mayOrderRun(ctx, "resume", in.ID); err != nil {
+	if err := identity(ctx).MayOrderRun("resume", in.ID); err != nil {
 		return nil, err
 	}
 	view, err := s.engine.ResumeRun(ctx, s.actor(ctx), in.ID, flagsOf(in.Body))
@@ -169,7 +169,7 @@ func flagsOf(b *api.RunBody) view.RunFlags {
 }
 
 func (s *Server) cancelRun(ctx context.Context, in *cancelIn) (*api.Ordered, error) {
-	if err := mayOrderRun(ctx, "cancel", in.ID); err != nil {
+	if err := identity(ctx).MayOrderRun("cancel", in.ID); err != nil {
 		return nil, err
 	}
 	var what api.CancelBody
@@ -187,7 +187,7 @@ func (s *Server) pauseRun(ctx context.Context, in *runNoteIn) (*api.Ordered, err
 }
 
 func (s *Server) releaseRun(ctx context.Context, in *runNoteIn) (*api.Ordered, error) {
-	if err := mayOrderRun(ctx, "release", in.ID); err != nil {
+	if err := identity(ctx).MayOrderRun("release", in.ID); err != nil {
 		return nil, err
 	}
 	seq, err := s.engine.ReleaseRun(ctx, s.actor(ctx), in.ID, noteOf(in.Body))
@@ -198,7 +198,7 @@ func (s *Server) releaseRun(ctx context.Context, in *runNoteIn) (*api.Ordered, e
 func reply(rejected bool) adder {
 	event := map[bool]string{false: "approve", true: "reject"}[rejected]
 	return answer(func(s *Server, ctx context.Context, in *answerIn) (*api.Ordered, error) {
-		if err := mayOrderRun(ctx, event, in.ID); err != nil {
+		if err := identity(ctx).MayOrderRun(event, in.ID); err != nil {
 			return nil, err
 		}
 		said := view.StepAnswer{Rejected: rejected}
@@ -237,7 +237,7 @@ func object(input string) error {
 type pruneIn struct{ Body *api.PruneBody }
 
 func (s *Server) pruneRuns(ctx context.Context, in *pruneIn) (*api.Pruned, error) {
-	if err := mayOrderRun(ctx, "prune", ""); err != nil {
+	if err := identity(ctx).MayOrderRun("prune", ""); err != nil {
 		return nil, err
 	}
 	var what api.PruneBody

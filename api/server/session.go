@@ -178,10 +178,3 @@ func dispatchRoutes() []route {
 		},
 	}
 }
-
-// mayOrderSession refuses people's orders about dispatch sessions to every agent (X10): an agent
-// could lift its own restrictions.
-func mayOrderSession(ctx context.Context, event, subject string) error {
-	c := callerIn(ctx)
-	return c.because("only people start and end sessions and give them input; an agent speaks in its own session", c.mayOrder(event, subject, ""))
-}

@@ -18,7 +18,7 @@ import (
 )
 
 func (s *Server) dispatchStart(ctx context.Context, in *dispatchStartIn) (*api.DispatchView, error) {
-	if err := mayOrderSession(ctx, "start", "a session"); err != nil {
+	if err := identity(ctx).MayOrderDispatch("start", "a session"); err != nil {
 		return nil, err
 	}
 	var how api.DispatchStartBody
@@ -70,7 +70,7 @@ func (f found) target() dispatchctl.Target { return dispatchctl.Target{Name: f.n
 
 // toSession finds the session of an order, and checks that the caller may give it.
 func (s *Server) toSession(ctx context.Context, event, name string) (found, error) {
-	if err := mayOrderSession(ctx, event, name); err != nil {
+	if err := identity(ctx).MayOrderDispatch(event, name); err != nil {
 		return found{}, err
 	}
 	f, err := s.sessionFolder(ctx, name)

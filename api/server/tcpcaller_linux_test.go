@@ -91,7 +91,7 @@ func TestUnseenOverThePort(t *testing.T) {
 	_ = dialed.Close()
 	ctx := context.WithValue(t.Context(), callerKey{}, &caller{port: port})
 	var refused *machine.Refusal
-	if err := mayOrder(ctx, "down", ""); !errors.As(err, &refused) || refused.Row != "X10" {
+	if err := identity(ctx).MayOrder("down", ""); !errors.As(err, &refused) || refused.Row != "X10" {
 		t.Errorf("nobody holds the other end any more: %v", err)
 	}
 	elsewhere := *port
