@@ -184,7 +184,7 @@ func (v *visit) sessionEnd() (Answer, error) {
 		}
 		return Answer{}, nil
 	}
-	if _, err := v.do(dispatch.End{Why: "the program's session ended: " + cmp.Or(v.Reason, "it did not say why")}, who); err != nil {
+	if _, err := v.do(dispatch.End{Why: "the program's session ended: " + cmp.Or(v.Reason, "no reason given")}, who); err != nil {
 		return Answer{}, fmt.Errorf("end the session: %w", err)
 	}
 	return Answer{}, nil

@@ -30,7 +30,7 @@ func TestAnAgentOfTheDaemonIsHeldToItsState(t *testing.T) {
 		{"MAIN", "conv_001", "make", "(D8, MAIN)"},
 		{"fullstack-engineer", "conv_001", "make", ""},
 		{"fullstack-engineer", "conv_001", "echo x >> " + folder.Path() + "/state.jsonl", "(X10, FULLSTACK_ENGINEER)"},
-		{"fullstack-engineer", "conv_002", "make", "conv_002 is over"}, // it may not write in another conversation
+		{"fullstack-engineer", "conv_002", "make", "conv_002 has ended"}, // it may not write in another conversation
 		{"database-architect", "conv_001", "make", "(D8, MAIN)"},
 		{"", "", "make", "(D8, MAIN)"},
 	} {

@@ -114,7 +114,7 @@ func TestTurnEndsByCall(t *testing.T) {
 		b.must(err, "say")
 		b.after(time.Minute)
 		b.wantSaid("reviews", "human tester: please", "turn ada: ada looks 1\nada is done", "late ada: too late",
-			"warning : TURN_COMPLETE without the turn: 1 is over or was never its")
+			"warning : TURN_COMPLETE without the turn: turn 1 has ended or belonged to another agent")
 	})
 }
 

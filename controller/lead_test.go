@@ -280,7 +280,7 @@ func TestMarkersOfOthers(t *testing.T) {
 		if n := strings.Count(got, "ignored: the word of julian alone counts"); n != 3 {
 			t.Errorf("of coder people saw %d:\n%s", n, got)
 		}
-		if n := strings.Count(got, "ignored: its lead session alone counts"); n != 3 {
+		if n := strings.Count(got, "ignored: only its lead session counts"); n != 3 {
 			t.Errorf("of julian people saw %d:\n%s", n, got)
 		}
 		if err := b.engineTeamIsReplayed(); err != nil {

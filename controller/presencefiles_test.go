@@ -204,7 +204,7 @@ func TestFilesOfOthersAreTakenIn(t *testing.T) {
 	if got := w.filed("agent-1"); got.Status != crew.Alive || string(got.Extra) != `{"note":7}` {
 		t.Errorf("X7: %+v", got)
 	}
-	w.noticed("the lead says who is awake")
+	w.noticed("the lead reports which agents are awake")
 
 	// What cannot be used is kept under a name that says why.
 	w.write(folder+"lyra2.json", doc("Other", 0, "")) // her seat

@@ -69,7 +69,7 @@ func TestSessionPlays(t *testing.T) {
 	says("coordinator", "Hello, what can you help with?", "I can help with planning, coordination, and various technical tasks.")
 	says("coordinator", "Thanks!", "You're welcome!")
 	says("coordinator", "Can you explain what you just did?", `I created a Python script that prints "Hello, World!".`)
-	says("coordinator", "Sing", "I keep this: nobody's description fits it")
+	says("coordinator", "Sing", "I keep this: no description matches it")
 	if made, err := os.ReadDir(outputs); err != nil || len(made) > 0 {
 		t.Errorf("the coordinator wrote %v, %v", made, err)
 	}

@@ -1,12 +1,11 @@
-// Package machine is the kernel that all state machines of Fairlead stand on.
+// Package machine is the kernel of all state machines of Fairlead.
 //
-// A machine is a table: from a state, on an event, by a rule, to a state. The
-// table is a nested map literal, so there is one place to read what may happen,
-// the compiler refuses a second rule for a pair, and what is absent is refused.
-// From the same table come the matrix that tests compare, the diagram that people
-// read and the words of a refusal. Nothing here knows a clock, a file or a lock.
+// A machine is a table of rules: in a state, an event leads by a rule to a state. The table is a
+// nested map literal, so the compiler rejects two rules for one pair, and a missing pair is refused.
+// The same table produces the matrix that tests compare, the diagrams, and the text of refusals. The
+// package uses no clock, file or lock.
 //
-// The one promise: what is not a row of the table does not happen.
+// The promise: what is not a row of the table does not happen.
 package machine
 
 import (
@@ -19,19 +18,19 @@ import (
 
 // Rule is one row: what an event leads to in a state.
 type Rule[S, A ~string] struct {
-	ID  string // the SPEC row, as in C8
-	To  S      // the state afterwards; the state before, where nothing but data changes
-	Do  []A    // what the machine does with its data on the way, in order
-	Why string // the reason, where the row does not explain itself
+	ID  string // the SPEC row, such as C8
+	To  S      // the next state; the same state if only data changes
+	Do  []A    // the changes to the machine's data, in order
+	Why string // the reason, if the row does not explain itself
 }
 
-// Table is a whole machine: state → event → rule.
+// Table is a complete machine: state → event → rule.
 type Table[S, E, A ~string] map[S]map[E]Rule[S, A]
 
-// Do makes the list of a rule's acts; it only saves a line of type names in a table.
+// Do returns the list of a rule's acts; it shortens the table.
 func Do[A ~string](acts ...A) []A { return acts }
 
-// Look finds the rule for an event in a state, or says why there is none.
+// Look finds the rule for an event in a state, or returns a refusal.
 func (t Table[S, E, A]) Look(subject string, state S, event E) (Rule[S, A], error) {
 	if rule, ok := t[state][event]; ok {
 		return rule, nil
@@ -39,7 +38,7 @@ func (t Table[S, E, A]) Look(subject string, state S, event E) (Rule[S, A], erro
 	return Rule[S, A]{}, &Refusal{Subject: subject, Event: string(event), State: string(state), Takes: Names(t[state])}
 }
 
-// States lists every state that the table names, as a source or as a target.
+// States lists all states of the table, sources and targets.
 func (t Table[S, E, A]) States() []S {
 	seen := map[S]bool{}
 	for from, rules := range t {
@@ -51,7 +50,7 @@ func (t Table[S, E, A]) States() []S {
 	return slices.Sorted(maps.Keys(seen))
 }
 
-// Events lists every event that some state takes.
+// Events lists all events of the table.
 func (t Table[S, E, A]) Events() []E {
 	seen := map[E]bool{}
 	for _, rules := range t {
@@ -62,7 +61,7 @@ func (t Table[S, E, A]) Events() []E {
 	return slices.Sorted(maps.Keys(seen))
 }
 
-// Row is a rule with the pair that it stands for.
+// Row is a rule with its state and event.
 type Row struct {
 	ID   string   `json:"id"`
 	From string   `json:"from"`
@@ -72,7 +71,7 @@ type Row struct {
 	Why  string   `json:"why,omitempty"`
 }
 
-// Rows lists the table row by row: by id (C2 before C10), then state, then event.
+// Rows lists the rows of the table by ID (C2 before C10), then by state and event.
 func (t Table[S, E, A]) Rows() []Row {
 	rows := []Row{}
 	for from, rules := range t {
@@ -90,7 +89,7 @@ func (t Table[S, E, A]) Rows() []Row {
 	return rows
 }
 
-// compareIDs orders C2 before C10: by letters, then by number.
+// compareIDs sorts C2 before C10: by letters, then by number.
 func compareIDs(a, b string) int {
 	return cmp.Or(
 		cmp.Compare(strings.TrimRight(a, "0123456789"), strings.TrimRight(b, "0123456789")),
@@ -98,8 +97,8 @@ func compareIDs(a, b string) int {
 		cmp.Compare(a, b))
 }
 
-// Matrix prints every pair of a state and an event, absent ones as a dot, for a golden file:
-// whoever adds or removes a row sees in the diff which pairs he changed.
+// Matrix formats all pairs of states and events, with a dot for missing ones, for a golden file: its
+// diff shows which pairs a changed row affects.
 func (t Table[S, E, A]) Matrix() string {
 	var out strings.Builder
 	for _, event := range t.Events() {
@@ -120,8 +119,8 @@ func (t Table[S, E, A]) Matrix() string {
 	return out.String()
 }
 
-// Mermaid draws the table as a Mermaid state diagram. Pairs that lead between the
-// same two states share an arrow; rows that stay where they are share a loop.
+// Mermaid draws the table as a Mermaid state diagram. Pairs with the same two states share an arrow;
+// rows that keep the state share a loop.
 func (t Table[S, E, A]) Mermaid() string {
 	type arrow struct{ from, to string }
 	labels := map[arrow][]string{}
@@ -143,7 +142,7 @@ func (t Table[S, E, A]) Mermaid() string {
 	return out.String()
 }
 
-// Names lists a map's keys in order, as plain strings.
+// Names lists a map's keys in order, as strings.
 func Names[K ~string, V any](m map[K]V) []string {
 	names := make([]string, 0, len(m))
 	for key := range m {

@@ -251,7 +251,7 @@ func (d *draft) sleep() error {
 	a := d.team.leadAgent()
 	switch {
 	case lead.Agent == "" || a == nil:
-		return &machine.Refusal{Subject: "the team", Event: "sleep_asked", State: "without a lead", Row: "P3", Reason: "nobody leads the team; name an agent as team.lead in fairlead.yaml and restart"}
+		return &machine.Refusal{Subject: "the team", Event: "sleep_asked", State: "without a lead", Row: "P3", Reason: "the team has no lead; name an agent as team.lead in fairlead.yaml and restart"}
 	case a.Session.IsLead() && a.Session.Phase == session.Open:
 		if err := d.crew(crew.LeadEnded{Session: lead.Session, Why: why.words()}); err != nil {
 			return err

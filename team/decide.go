@@ -23,7 +23,7 @@ type Unknown struct {
 func (u *Unknown) Error() string {
 	switch {
 	case len(u.Known) == 0 && u.What == ofTheTeam:
-		return fmt.Sprintf("no %s is called %q: nobody was ever summoned; `fairlead crew summon` begins", u.What, u.Name)
+		return fmt.Sprintf("no %s is called %q: the crew was never summoned; `fairlead crew summon` begins", u.What, u.Name)
 	case len(u.Known) == 0 && u.What == "run":
 		return fmt.Sprintf("no run is called %q: there are none; `fairlead run` starts one", u.Name)
 	case len(u.Known) == 0:

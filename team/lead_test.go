@@ -278,7 +278,7 @@ func TestSleep(t *testing.T) {
 	if a := c.Agents["ada"]; len(a.Queue) != 0 || a.Session.Ending != "" || c.Crew.Lead.InProgress() {
 		t.Errorf("it is to sleep, in line are %+v, and the seat has %+v", a.Queue, a.Session)
 	}
-	refusedBy(t, newCrew(t, Limits{}, two()), "", SleepAsked{}, "P3", "nobody leads the team")
+	refusedBy(t, newCrew(t, Limits{}, two()), "", SleepAsked{}, "P3", "the team has no lead")
 }
 
 // P6: a lead that outlived a daemon is asked for its status at once, and nobody is awake before.
@@ -317,8 +317,8 @@ func TestWhoCannotLead(t *testing.T) {
 	c.must("", channel.DisableAsked{Agent: "ada"})
 	refusedBy(t, c, "", crew.SummonAsked{}, "P1", "enable it first")
 	c.must("", channel.EnableAsked{Agent: "ada"})
-	refusedBy(t, c, "", crew.WakeAsked{}, "P8", "nobody was ever summoned")
-	refusedBy(t, newCrew(t, Limits{}, two()), "", crew.SummonAsked{}, "P1", "nobody leads the team")
+	refusedBy(t, c, "", crew.WakeAsked{}, "P8", "the crew was never summoned")
+	refusedBy(t, newCrew(t, Limits{}, two()), "", crew.SummonAsked{}, "P1", "the team has no lead")
 
 	foreign := led(t, Limits{}, func(conf *Configured) {
 		settings := quiet
@@ -381,7 +381,7 @@ func TestLeadCannotStart(t *testing.T) {
 	if l := c.Crew.Lead; l.InProgress() || len(l.Actions) != 0 || c.Agents["ada"].Session != nil {
 		t.Errorf("it cannot be started, and is to be told %+v", l)
 	}
-	if n := c.Crew.Notices[0]; n.Kind != crew.NoticeLead || !strings.Contains(n.Text, "ada did not begin") || !strings.Contains(n.Text, "no such program") {
+	if n := c.Crew.Notices[0]; n.Kind != crew.NoticeLead || !strings.Contains(n.Text, "ada did not start") || !strings.Contains(n.Text, "no such program") {
 		t.Errorf("people see %+v", n)
 	}
 }

@@ -136,5 +136,5 @@ func (a *Agent) LimitedWhy() string {
 	if !a.Waits() {
 		return ""
 	}
-	return a.Limited.words() + ": " + cmp.Or(a.Limited.Why, "it did not say why")
+	return a.Limited.words() + ": " + cmp.Or(a.Limited.Why, "no reason given")
 }

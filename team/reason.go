@@ -43,7 +43,7 @@ func (e ending) words() string {
 	case EndIdle:
 		return channelIdleWords
 	case EndNotLead:
-		return "it does not lead the team any more"
+		return "it no longer leads the team"
 	case EndDisabled:
 		return "it is disabled"
 	case EndConversation:

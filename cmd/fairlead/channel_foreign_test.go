@@ -106,7 +106,7 @@ func TestForeignSpeaksOutOfTurn(t *testing.T) {
 		"ben goes on in ann's turn":   second(client.AgentGoesOn(t.Context(), "talk", "ben", turn.Turn)),
 		"ann passes one that is none": second(client.AgentPass(t.Context(), "talk", "ann", turn.Turn+1)),
 	} {
-		refused(t, what, err, "it does not hold turn")
+		refused(t, what, err, "it does not have turn")
 	}
 	if after := s.floor("talk"); after.Holder != "ann" || after.Turn != before.Turn || !after.Deadline.Equal(*before.Deadline) {
 		t.Errorf("the turn was %+v and is %+v", before, after)
@@ -114,7 +114,7 @@ func TestForeignSpeaksOutOfTurn(t *testing.T) {
 
 	say("ann", turn.Turn, "I am done")
 	say("ann", turn.Turn, "no, I am not") // stale
-	refused(t, "a stale pass", second(client.AgentPass(t.Context(), "talk", "ann", turn.Turn)), "it does not hold turn")
+	refused(t, "a stale pass", second(client.AgentPass(t.Context(), "talk", "ann", turn.Turn)), "it does not have turn")
 	if v := s.floor("talk"); v.Holder != "ben" || v.Turn != turn.Turn+1 {
 		t.Errorf("ben should have the turn: %+v", v)
 	}

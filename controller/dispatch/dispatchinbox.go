@@ -120,7 +120,7 @@ func (e *Controller) ranked(s dispatch.Dispatch, msg dispatchfolder.InboxMessage
 	}
 	text, err := json.Marshal(aside)
 	if err != nil {
-		return in, fmt.Errorf("write down why nobody's description fits %s: %w", msg.Name, err)
+		return in, fmt.Errorf("write down why no description matches %s: %w", msg.Name, err)
 	}
 	in.Ranking = string(text)
 	return in, nil

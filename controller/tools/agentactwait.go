@@ -248,7 +248,7 @@ func (a *ActAnswer) read(q *question.Question) bool {
 	case q.State == question.Open:
 		return false
 	case q.State == question.Withdrawn:
-		a.State, a.Why = ActWithdrawn, cmp.Or(q.Ended, "it is not to be answered any more")
+		a.State, a.Why = ActWithdrawn, cmp.Or(q.Ended, "it can no longer be answered")
 	case q.By == byTime:
 		a.State, a.Option, a.Why = ActUnanswered, q.Option, "nobody answered in time"
 	default:

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// act carries one act of a rule out, on the seat and the head that the next change holds.
+// act carries out one act of a rule on the participant and the head that the next change contains.
 func (c *channelDraft) act(act Act, p *Participant, event Event, why string) {
 	h := &c.head
 	switch act {
@@ -14,9 +14,9 @@ func (c *channelDraft) act(act Act, p *Participant, event Event, why string) {
 		p.Place, p.JoinOnConnect = h.Place, false
 		c.stopResting(p)
 	case LeaveQueue:
-		p.Place, p.JoinOnConnect, p.Parallel, p.Ahead = 0, false, nil, nil // what it had ahead died with it
+		p.Place, p.JoinOnConnect, p.Parallel, p.Ahead = 0, false, nil, nil // messages it received ahead of its turn died with it
 		if a := c.agentNow(p.Agent); a == nil || !a.Connected {
-			p.Stop = 0 // there is nothing left to stop
+			p.Stop = 0 // there is no work left to stop
 		}
 		c.stopResting(p)
 		c.loseMessages(p.Agent)
@@ -70,7 +70,7 @@ func (c *channelDraft) act(act Act, p *Participant, event Event, why string) {
 	}
 }
 
-// after is a deadline; no duration is no deadline.
+// after returns a deadline; without a duration there is none.
 func (d *draft) after(wait time.Duration) time.Time {
 	if wait <= 0 {
 		return time.Time{}
@@ -78,7 +78,7 @@ func (d *draft) after(wait time.Duration) time.Time {
 	return d.now.At.Add(wait)
 }
 
-// timeout is how long an agent's turn may take.
+// timeout is the time limit of an agent's turn.
 func (c *channelDraft) timeout(agent AgentID) time.Duration {
 	if a := c.agentNow(agent); a != nil && a.Timeout > 0 {
 		return a.Timeout
@@ -92,7 +92,7 @@ func (c *channelDraft) stopResting(p *Participant) {
 	}
 }
 
-// leaveRotation takes the seat away, or leaves it until the agent's work was stopped.
+// leaveRotation removes the participant, or marks it as gone until the agent's work was stopped.
 func (c *channelDraft) leaveRotation(p *Participant) {
 	c.stopResting(p)
 	c.loseMessages(p.Agent)
@@ -100,7 +100,7 @@ func (c *channelDraft) leaveRotation(p *Participant) {
 		is := *a
 		is.Channels = slices.DeleteFunc(slices.Clone(is.Channels), func(id ChannelID) bool { return id == c.id })
 		if len(is.Channels) == 0 {
-			is.Channels = nil // as the journal gives it back
+			is.Channels = nil // nil, as it is decoded from the journal
 		}
 		c.setAgent(p.Agent, is)
 	}
@@ -124,9 +124,9 @@ func (c *channelDraft) takeTurn(p *Participant) {
 	p.Took++
 }
 
-// endTurn gives the turn back. What the holder was given in it, it has. Where it was given
-// nothing and nobody else has anything to answer, it is not asked again for the same: that
-// would spin.
+// endTurn ends the turn. The agent has received the messages that it was given in it. If it was
+// given nothing and no other agent has anything to answer, it gets no further turn for the same
+// messages: that would loop.
 func (c *channelDraft) endTurn(p *Participant, event Event) {
 	l := &c.head.Lease
 	if l.Told {
@@ -135,7 +135,7 @@ func (c *channelDraft) endTurn(p *Participant, event Event) {
 		c.hear(p, p.Heard)
 	}
 	switch {
-	case event == LimitReached: // when that is lifted, it is asked for the same again
+	case event == LimitReached: // when the limit is lifted, it is asked for the same again
 	case l.Told:
 		p.Rest = max(p.Rest, l.Upto)
 	case !c.othersWait(p.Agent):
@@ -144,7 +144,8 @@ func (c *channelDraft) endTurn(p *Participant, event Event) {
 	c.freeTurn(p.Agent)
 }
 
-// hear notes what a seat has: all up to a message, and the single ones that came ahead.
+// hear records what a participant has received: everything up to a message, and single messages
+// ahead of that.
 func (c *channelDraft) hear(p *Participant, upto uint64) {
 	p.Heard = max(p.Heard, upto)
 	ahead := slices.Concat(p.Ahead, c.head.Lease.Ahead)
@@ -152,11 +153,12 @@ func (c *channelDraft) hear(p *Participant, upto uint64) {
 	slices.Sort(ahead)
 	p.Ahead = slices.Compact(ahead)
 	if len(p.Ahead) == 0 {
-		p.Ahead = nil // as the journal gives it back
+		p.Ahead = nil // nil, as it is decoded from the journal
 	}
 }
 
-// loseMessages takes back what an agent alone had, when it leaves: nobody could answer it.
+// loseMessages reopens the messages that only this agent had received when it leaves: no other agent
+// could answer them.
 func (c *channelDraft) loseMessages(name AgentID) {
 	var lost []uint64
 	for _, m := range c.open {
@@ -176,7 +178,7 @@ func (c *channelDraft) freeTurn(agent AgentID) {
 	}
 }
 
-// closeMessages has the messages answered that the holder has and ends its turn with.
+// closeMessages marks the messages as answered that the agent with the turn has when its turn ends.
 func (c *channelDraft) closeMessages(p *Participant) {
 	l := &c.head.Lease
 	var closed []uint64

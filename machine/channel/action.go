@@ -6,43 +6,43 @@ import (
 	"time"
 )
 
-// ActionKind is a kind of thing that a channel asks of the world.
+// ActionKind is a kind of action that a channel requests.
 type ActionKind string
 
 const (
-	StopWork    ActionKind = "stop_work"    // what the agent is saying is not wanted any more; before all others
-	TellAside   ActionKind = "tell_aside"   // a person interrupted: the agent is to answer, without a turn
-	TellTurn    ActionKind = "tell_turn"    // it has the turn, and this is what was said since its last one
-	TellGoOn    ActionKind = "tell_go_on"   // its turn goes on
-	TellMessage ActionKind = "tell_message" // a person's message in the middle of its turn, or one to all
+	StopWork    ActionKind = "stop_work"    // cancel the agent's current answer; comes before all other actions
+	TellAside   ActionKind = "tell_aside"   // a person interrupted: the agent answers without a turn
+	TellTurn    ActionKind = "tell_turn"    // it has the turn; with the messages since its last one
+	TellGoOn    ActionKind = "tell_go_on"   // its turn continues
+	TellMessage ActionKind = "tell_message" // a person's message during its turn, or one to all agents
 )
 
-// Action is one errand. The same state gives the same key, before a crash and after it: whoever
-// does errands keeps the key of the last one that it did to each agent, and does none twice.
-// Told says that it was done.
+// Action is one action. The same state always produces the same key, also after a crash: the
+// executor keeps the key of the last action for each agent and repeats none. Told reports that an
+// action was done.
 type Action struct {
 	Key   string
 	Do    ActionKind
-	Token Token  // to be handed back with Told; its Turn is 0 where there is none
-	N     uint64 // the same; of TellAside and TellMessage it is the message
+	Token Token  // passed back in Told; Turn is 0 if there is none
+	N     uint64 // passed back in Told; for TellAside and TellMessage the number of the message
 	Given Given  // of TellTurn
 }
 
-// Given is what an agent is told with its turn: messages by number. Its own are left out by
-// whoever has the texts, and whoever has them cuts them to a size.
+// Given lists the messages that an agent receives with its turn, by number. The executor, which has
+// the texts, leaves out the agent's own messages and limits their size.
 type Given struct {
-	From, To uint64   // these, the newest
-	Also     []uint64 // and these before them: people's that nobody has answered
-	But      []uint64 // without these, which it has
-	LeftOut  uint64   // so many older ones are not given; say so
+	From, To uint64   // the newest messages
+	Also     []uint64 // unanswered messages of people before those
+	But      []uint64 // messages in the range that it already has
+	LeftOut  uint64   // number of older messages that are omitted; the prompt must say so
 }
 
-// givenMax is how many messages an agent is given with its turn: what was said while it was
-// away for a week would fill any model.
+// givenMax is how many messages an agent receives with its turn. The messages of a week would not
+// fit into any model.
 const givenMax = 200
 
-// Actions reads off a channel what is to be done now, in the order in which it is to be done: what
-// stops somebody comes before what anybody is told. It takes as long as the list is.
+// Actions returns the pending actions of a channel in the order in which they must be done:
+// cancellations before prompts. The cost is proportional to the length of the list.
 func (cs *Channels) Actions(id ChannelID, now Now) []Action {
 	c := cs.ByID[id]
 	if c == nil {
@@ -51,7 +51,7 @@ func (cs *Channels) Actions(id ChannelID, now Now) []Action {
 	return c.actions(cs, id, sorted(c.busy), now)
 }
 
-// ActionsOf is what Todo has for one agent.
+// ActionsOf returns the pending actions for one agent.
 func (cs *Channels) ActionsOf(id ChannelID, agent AgentID, now Now) []Action {
 	c := cs.ByID[id]
 	switch {
@@ -66,7 +66,7 @@ func (cs *Channels) ActionsOf(id ChannelID, agent AgentID, now Now) []Action {
 	}
 }
 
-// Concerns adds those whom Todo can name as the channel is: nobody else has anything to do in it.
+// Concerns appends the agents for which Actions may return anything.
 func (c *Channel) Concerns(names []AgentID) []AgentID {
 	for _, name := range [...]AgentID{c.Head.Holder, c.Head.Aside.Agent} {
 		if name != "" && !c.busy[name] && !slices.Contains(names, name) {
@@ -108,7 +108,8 @@ func (c *Channel) asideActions(cs *Channels, id ChannelID) []Action {
 	if a.Message == 0 || a.Told || !cs.Agents[a.Agent].Online() {
 		return nil
 	}
-	// It names no turn, not even to the holder: who knows a turn's number was told that turn.
+	// It names no turn, not even for the agent that has it: knowing a turn's number proves that the
+	// agent received that turn.
 	return []Action{tell(TellAside, Token{Channel: id, Agent: a.Agent}, a.Message)}
 }
 
@@ -129,7 +130,7 @@ func (c *Channel) holderActions(cs *Channels, id ChannelID) []Action {
 		actions = append(actions, tell(TellGoOn, token, h.Lease.GoOn))
 	}
 	if cs.Agents[h.Holder].NoInputMidAnswer {
-		return actions // at the end of its turn, then
+		return actions // at the end of its turn instead
 	}
 	for i := range c.Open {
 		if m := &c.Open[i]; c.intoTurn(p, m) && len(actions)+len(h.Lease.Ahead) < aheadMax {
@@ -139,14 +140,14 @@ func (c *Channel) holderActions(cs *Channels, id ChannelID) []Action {
 	return actions
 }
 
-// intoTurn says whether a message is to be handed to the holder in the middle of its turn.
+// intoTurn reports whether a message is delivered during the turn.
 func (c *Channel) intoTurn(p *Participant, m *Message) bool {
 	l := &c.Head.Lease
 	return (m.Mode == Inject || m.Mode == Interrupt) && m.N > l.Upto && m.N != c.Head.Aside.Message &&
 		!slices.Contains(l.Ahead, m.N) && !slices.Contains(p.Ahead, m.N)
 }
 
-// given is what was said since the seat's last turn.
+// given returns the messages since the participant's last turn.
 func (c *Channel) given(p *Participant) Given {
 	g := Given{From: p.Heard + 1, To: c.Head.Lease.Upto}
 	if g.To >= g.From && g.To-g.From >= givenMax {
@@ -161,7 +162,7 @@ func (c *Channel) given(p *Participant) Given {
 	}
 	g.But = slices.Concat(p.Ahead, c.Head.Lease.Ahead)
 	for _, a := range p.Parallel {
-		if !a.Told { // it comes by itself
+		if !a.Told { // it is delivered by its own action
 			g.But = append(g.But, a.N)
 		}
 	}
@@ -175,20 +176,20 @@ const (
 	TurnTimer    TimerKind = "turn"
 	WaitTimer    TimerKind = "wait"
 	SilenceTimer TimerKind = "silence"
-	AsideTimer   TimerKind = "aside"   // of a lead that answers a person
-	MessageTimer TimerKind = "message" // of a message to all
+	AsideTimer   TimerKind = "aside"   // for a lead's answer to a person
+	MessageTimer TimerKind = "message" // for a message to all
 )
 
-// Deadline names what it is about, so that a late timer ends nobody else's turn. Its zero
-// value is none.
+// Deadline names its subject, so that a late timer cannot end another agent's turn. Its zero value
+// is none.
 type Deadline struct {
 	Channel ChannelID
 	What    TimerKind
-	N       uint64 // the turn, or of AsideTime and LapseTime the message
+	N       uint64 // the turn, or for AsideTimer and MessageTimer the message
 	At      time.Time
 }
 
-// Deadline is the next moment at which a channel changes by itself.
+// Deadline returns the next time at which a channel changes without an event.
 func (cs *Channels) Deadline(id ChannelID) Deadline {
 	var next Deadline
 	if c := cs.ByID[id]; c != nil {
@@ -214,7 +215,7 @@ func (c *Channel) deadlines(each func(TimerKind, uint64, time.Time)) {
 	}
 }
 
-// timer does what is due, and nothing that was overtaken.
+// timer handles a deadline. It ignores one whose subject has ended.
 func (c *channelDraft) timer(about Deadline) error {
 	stands := false
 	now := Channel{Head: c.head, Open: c.open}
@@ -226,7 +227,7 @@ func (c *channelDraft) timer(about Deadline) error {
 	}
 	switch about.What {
 	case TurnTimer:
-		if c.head.Lease.Ending != "" { // it had said that it is done
+		if c.head.Lease.Ending != "" { // the agent had already reported that it is done
 			return c.ends(c.head.Holder)
 		}
 		return c.take(c.head.Holder, TimedOut, "")
@@ -242,8 +243,8 @@ func (c *channelDraft) timer(about Deadline) error {
 	return nil
 }
 
-// lapse ends a message to all. One that nobody was told is kept: it goes to whoever is there
-// now, or, where nobody is, to the turn of the first who comes.
+// lapse ends a message to all. A message that reached no agent is kept: it goes to the agents that
+// are online now or, if there are none, to the next turn.
 func (c *channelDraft) lapse(n uint64) {
 	i, _ := find(c.open, n)
 	if c.open[i].State == Kept {
@@ -265,7 +266,7 @@ func (c *channelDraft) lapse(n uint64) {
 	c.emit(rowAside, "", "", "", Event(TimeOver))
 }
 
-// told notes that an errand was done; one that is not asked for any more changes nothing.
+// told records that an action was done. It ignores actions that are no longer pending.
 func (c *channelDraft) told(in Told) {
 	h := &c.head
 	holds := h.Holder == in.Agent && h.Turn == in.Turn && in.Agent != ""
@@ -278,7 +279,7 @@ func (c *channelDraft) told(in Told) {
 	case in.Do == TellTurn && holds && !h.Lease.Told:
 		c.tellTurn()
 		if !h.Lease.Ends.IsZero() {
-			h.Lease.Ends = c.after(c.timeout(in.Agent)) // its time counts from when it knows
+			h.Lease.Ends = c.after(c.timeout(in.Agent)) // the time limit counts from the agent's acknowledgement
 		}
 	case in.Do == TellGoOn && holds && h.Lease.GoOn == in.N && in.N != 0:
 		h.Lease.GoOn = 0
@@ -293,7 +294,7 @@ func (c *channelDraft) told(in Told) {
 	c.emit(rowTold, in.Agent, "", "", Event(in.Do))
 }
 
-// inject notes that the holder has a message that came in the middle of its turn.
+// inject records that the agent with the turn received a message during it.
 func (c *channelDraft) inject(in Told) bool {
 	i, ok := find(c.open, in.N)
 	now := Channel{Head: c.head}

@@ -2,8 +2,8 @@ package channel
 
 import "slices"
 
-// interrupt stops whoever has the turn until a person has an answer (T17). One at a time: the
-// next one waits for the one before, and for nothing else.
+// interrupt pauses the turn until a person has an answer (T17). Interruptions are answered one at a
+// time, in order.
 func (c *channelDraft) interrupt(n uint64) {
 	h := &c.head
 	if h.Holder == "" || h.Aside.Message != 0 {
@@ -23,11 +23,11 @@ func (c *channelDraft) interrupt(n uint64) {
 		c.must(h.Holder, Interrupted)
 		c.askItself(n)
 	default:
-		c.must(h.Holder, SentOn) // a person's word ends its wait; it is given the message like any injected one
+		c.must(h.Holder, SentOn) // a person's message ends the wait; the agent receives it like any injected message
 	}
 }
 
-// leadFree says whether the channel has a lead who could answer now.
+// leadFree reports whether the channel has a lead that could answer now.
 func (c *channelDraft) leadFree() bool {
 	lead := c.rules.Lead
 	return lead != "" && lead != c.head.Holder && !c.now.Held && c.agentNow(lead).Online() && c.agentNow(lead).Limit == ""
@@ -37,13 +37,13 @@ func (c *channelDraft) openAside(n uint64, who AgentID) {
 	c.head.Aside = Aside{Message: n, Agent: who, Ends: c.after(c.timeout(who))}
 }
 
-// askItself has the holder that was stopped answer the person itself.
+// askItself makes the paused agent answer the person itself.
 func (c *channelDraft) askItself(n uint64) {
 	c.head.Aside = Aside{Message: n, Agent: c.head.Holder}
 	c.must(c.head.Holder, AskedItself)
 }
 
-// aside is what the one who answers a person says.
+// aside handles text of the agent that answers an interruption.
 func (c *channelDraft) aside(in Said) {
 	c.tellAside()
 	if in.Bytes > 0 {
@@ -57,7 +57,7 @@ func (c *channelDraft) aside(in Said) {
 	c.asideOver(in.Agent)
 }
 
-// tellAside notes that whoever is to answer a person has the message.
+// tellAside records that the agent that answers an interruption has received the message.
 func (c *channelDraft) tellAside() {
 	a := &c.head.Aside
 	if a.Told {
@@ -69,20 +69,20 @@ func (c *channelDraft) tellAside() {
 		turn = c.head.Turn
 		c.ahead(a.Message)
 	} else if p := c.look(a.Agent); c.inRotation(a.Agent) && a.Message > p.Heard && len(p.Ahead) < aheadMax {
-		p = c.participant(a.Agent) // a lead in the circle is not given it again with its turn
+		p = c.participant(a.Agent) // a lead in the rotation does not receive the message again with its turn
 		p.Ahead = append(slices.Clip(p.Ahead), a.Message)
 		slices.Sort(p.Ahead)
 	}
 	c.handed(a.Message, turn)
 }
 
-// inRotation says whether an agent has a place here that the turn comes to.
+// inRotation reports whether an agent is in the rotation.
 func (c *channelDraft) inRotation(name AgentID) bool {
 	p := c.look(name)
 	return p != nil && (p.State != "" || c.head.Rests == name)
 }
 
-// hasElse says whether somebody else than one agent has a message and could answer it.
+// hasElse reports whether another agent has a message and could answer it.
 func (c *channelDraft) hasElse(n uint64, name AgentID) bool {
 	h := &c.head
 	if h.Aside.Message == n && h.Aside.Told {
@@ -101,14 +101,14 @@ func (c *channelDraft) hasElse(n uint64, name AgentID) bool {
 	return false
 }
 
-// ahead notes that the holder has a message in the middle of its turn.
+// ahead records that the agent with the turn received a message during it.
 func (c *channelDraft) ahead(n uint64) {
 	l := &c.head.Lease
 	l.Ahead = append(l.Ahead[:len(l.Ahead):len(l.Ahead)], n)
 }
 
-// asideOver goes on after an answer: with the next interruption, with the turn that was
-// stopped, or, where it is gone, with the circle.
+// asideOver continues after an answer: with the next interruption, with the paused turn or, if that
+// has ended, with the rotation.
 func (c *channelDraft) asideOver(by AgentID) {
 	h := &c.head
 	h.Aside = Aside{}
@@ -142,8 +142,8 @@ func (c *channelDraft) asideOver(by AgentID) {
 	}
 }
 
-// leadLost is the end of an aside whose lead is gone or gave no answer: the holder that was
-// stopped answers itself; where there is none, the message is the next turn's.
+// leadLost ends an interruption whose lead is gone or did not answer. The paused agent answers
+// itself; without one, the message goes to the next turn.
 func (c *channelDraft) leadLost(name AgentID) {
 	h := &c.head
 	if h.Aside.Message == 0 || h.Aside.Agent != name {

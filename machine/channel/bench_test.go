@@ -146,7 +146,7 @@ func TestFullChannel(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := say(ByQueue); err == nil || err.Error() != "#c: cannot take spoken while unsaid: 256 messages wait for an answer, which is the limit; wait, or skip whoever has the turn [M1]" {
+	if err := say(ByQueue); err == nil || err.Error() != "#c: cannot take spoken while unsaid: 256 messages wait for an answer, which is the limit; wait, or skip the current turn [M1]" {
 		t.Errorf("a full channel says %v", err)
 	}
 	for range openInterruptsMax {

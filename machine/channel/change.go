@@ -7,63 +7,63 @@ import (
 	"time"
 )
 
-// Change is one fact that Decide found. Channel is empty where it is about an agent as such,
-// Agent where it is about a channel as such.
+// Change is one fact that Decide found. Channel is empty if it concerns an agent in general, Agent
+// if it concerns the channel in general.
 type Change struct {
 	At      time.Time
 	Row     string
 	Channel ChannelID
 	Agent   AgentID
-	From    State // of the agent in the channel; both empty where it did not move
+	From    State // of the agent in the channel; both empty if its state did not change
 	To      State
 	Trigger Event
 	Body    Body
 }
 
-// Body is what Apply needs, and what the journal keeps. Every value in it is absolute: it says
-// how a thing is now, so that applying needs no table and no rule.
+// Body is what Apply needs and what the journal stores. Every value is absolute, not a difference,
+// so that Apply needs neither the table nor a rule.
 type Body struct {
-	Agent        *Agent        `json:"agent,omitempty"`    // as it is now
+	Agent        *Agent        `json:"agent,omitempty"`    // its new value
 	Settings     *Settings     `json:"settings,omitempty"` // of the channel
 	Head         *Head         `json:"head,omitempty"`     // of the channel
 	Participants []Participant `json:"seats,omitempty"`    // those that changed
-	Left         []AgentID     `json:"left,omitempty"`     // whose seats are gone
-	Messages     []Progress    `json:"messages,omitempty"` // people's messages that moved
+	Left         []AgentID     `json:"left,omitempty"`     // participants that were removed
+	Messages     []Progress    `json:"messages,omitempty"` // messages of people that changed state
 
-	Post *Post  `json:"post,omitempty"` // what was said, for whoever keeps the text with it
-	Say  string `json:"say,omitempty"`  // an announcement in the channel, as seed 003 words it
+	Post *Post  `json:"post,omitempty"` // the message; its text is stored with it by the caller
+	Say  string `json:"say,omitempty"`  // an announcement in the channel, in the wording of seed 003
 	Warn string `json:"warn,omitempty"` // for the log
 	Why  string `json:"why,omitempty"`  // context, for the log
 }
 
-// Progress is a person's message as it is now, and by which row it came there.
+// Progress is the new state of a person's message, and the row that led to it.
 type Progress struct {
 	Message
 	Row string `json:"row"`
 }
 
-// Post is one thing said.
+// Post is one message in a channel.
 type Post struct {
 	N     uint64   `json:"n"`
 	Kind  PostKind `json:"kind"`
 	By    string   `json:"by"`
-	Turn  uint64   `json:"turn,omitempty"` // under which the speaker spoke
+	Turn  uint64   `json:"turn,omitempty"` // the turn in which the agent spoke
 	Re    uint64   `json:"re,omitempty"`   // the message that it answers
 	Bytes int      `json:"bytes"`
 }
 
-// PostKind is how something was said.
+// PostKind says how a message was posted.
 type PostKind string
 
 const (
 	OfHuman PostKind = "human" // by a person
-	OfTurn  PostKind = "turn"  // by the holder of the turn
+	OfTurn  PostKind = "turn"  // by the agent that has the turn
 	OfAside PostKind = "aside" // an answer that needs no turn
-	OfLate  PostKind = "late"  // without the turn, or after it had ended; it moves nothing
+	OfLate  PostKind = "late"  // without the turn, or after it had ended; changes no state
 )
 
-// Apply makes a change true. It cannot fail, and it does not look at the table. What it takes
-// over of the change is the floor's from then on.
+// Apply performs a change. It cannot fail, and does not use the table. Channels takes ownership of
+// the change's values.
 func (cs *Channels) Apply(ch Change) {
 	if a := ch.Body.Agent; a != nil {
 		if cs.Agents == nil {
@@ -127,8 +127,8 @@ func (c *Channel) unqueue(name AgentID) {
 	}
 }
 
-// put sets a message in a list by number; one that is settled leaves it: a message to all when
-// its time is over, because others may still answer it.
+// put updates a message in a list sorted by number. A settled message is removed; a message to all
+// is removed when its time is over, because other agents may still answer it.
 func put(open []Message, m Message) []Message {
 	i, ok := find(open, m.N)
 	settled := m.State == Lapsed || m.State == Answered && m.Ends.IsZero()
@@ -145,7 +145,7 @@ func put(open []Message, m Message) []Message {
 	}
 }
 
-// Line is one line of the transition log, as seed 003's example shows it (X6).
+// Line is one line of the transition log, in the format of seed 003 (X6).
 type Line struct {
 	Timestamp string `json:"timestamp"`
 	Event     string `json:"event"`
@@ -156,7 +156,7 @@ type Line struct {
 	Channel   string `json:"channel"`
 }
 
-// Line is what the transition log says of a change; false where no agent moved.
+// Line returns a change's line of the transition log; false if no agent changed state.
 func (ch *Change) Line() (Line, bool) {
 	if ch.From == "" || ch.From == ch.To {
 		return Line{}, false
@@ -167,8 +167,8 @@ func (ch *Change) Line() (Line, bool) {
 	}, true
 }
 
-// JSON is the line as it stands in a file: its seven fields in order, in one line without an
-// end, and nothing escaped for HTML.
+// JSON encodes the line as in the log file: its seven fields in order, without a line ending and
+// without HTML escaping.
 func (l Line) JSON() []byte {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
@@ -179,7 +179,8 @@ func (l Line) JSON() []byte {
 	return bytes.TrimSuffix(b.Bytes(), []byte("\n"))
 }
 
-// triggers are the words of seed 003's transition table; what it has no word for says its own.
+// triggers are the triggers of seed 003's transition table. Events that the seed does not have use
+// their own name.
 var triggers = map[Event]string{
 	Connected: "Agent starts", Restarted: "Agent starts", Assigned: "Assigned to channel", SecondCame: "Assigned to channel",
 	Granted: "Turn granted", Removed: "Removed from channel", Disconnected: "Agent disconnects", Crashed: "Agent crashes",

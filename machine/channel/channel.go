@@ -29,47 +29,48 @@ type (
 	ChannelID string
 )
 
-// Channels is everything that is true of all turns of a team. Decide looks at it, Apply alone
-// changes it. Its zero value has no agents and no channels.
+// Channels is the state of all channels of a team. Decide reads it, and only Apply changes it. Its
+// zero value has no agents and no channels.
 type Channels struct {
 	Agents map[AgentID]*Agent     `json:"agents,omitempty"`
 	ByID   map[ChannelID]*Channel `json:"channels,omitempty"`
 }
 
-// Agent is one agent as such. It is set as a whole.
+// Agent is the state of one agent apart from its channels. It is replaced as a whole.
 type Agent struct {
 	AgentSettings
-	Connected bool        `json:"connected,omitempty"` // T1; for our own agents J3
+	Connected bool        `json:"connected,omitempty"` // T1; for agents that Fairlead runs J3
 	Disabled  bool        `json:"disabled,omitempty"`  // T20
-	Crashed   bool        `json:"crashed,omitempty"`   // the last time that it went (T18)
-	Limit     string      `json:"limit,omitempty"`     // reached, so that it gets no turn (X9)
-	Channels  []ChannelID `json:"channels,omitempty"`  // where it is a member, in order
+	Crashed   bool        `json:"crashed,omitempty"`   // it crashed when it was last disconnected (T18)
+	Limit     string      `json:"limit,omitempty"`     // the limit that it has reached, so that it gets no turn (X9)
+	Channels  []ChannelID `json:"channels,omitempty"`  // its channels, sorted
 }
 
-// AgentSettings is what the configuration says of an agent's turns.
+// AgentSettings is the configuration of an agent's turns.
 type AgentSettings struct {
-	Timeout          time.Duration `json:"timeout,omitempty"` // of its turn; 0: the channel's
-	NoInputMidAnswer bool          `json:"deaf,omitempty"`    // its driver takes no input in mid-answer
+	Timeout          time.Duration `json:"timeout,omitempty"` // of its turns; 0: the channel's
+	NoInputMidAnswer bool          `json:"deaf,omitempty"`    // its driver takes no input during an answer
 }
 
-// Online says whether an agent can be given a turn.
+// Online reports whether an agent can get a turn.
 func (a *Agent) Online() bool { return a != nil && a.Connected && !a.Disabled }
 
-// Channel is one circle. A change holds the whole Head and the seats that moved.
+// Channel is the state of one channel. A change contains the whole Head and the participants that
+// changed.
 type Channel struct {
 	Settings     Settings                 `json:"settings"`
 	Head         Head                     `json:"head"`
 	Participants map[AgentID]*Participant `json:"seats,omitempty"`
-	Open         []Message                `json:"open,omitempty"` // people's, by number, until they are answered; to all at once, until their time is over
+	Open         []Message                `json:"open,omitempty"` // unanswered messages of people, by number; messages to all stay until their time is over
 
-	queue []*Participant   // the queued seats by place; derived
-	busy  map[AgentID]bool // who has errands beside a turn; derived
+	queue []*Participant   // the queued participants in order; derived
+	busy  map[AgentID]bool // agents with actions outside of a turn; derived
 }
 
-// Settings is what the configuration says of a channel. The first six are seed 003's turnConfig.
+// Settings is the configuration of a channel. The first six fields are seed 003's turnConfig.
 type Settings struct {
-	DefaultTimeout     time.Duration `json:"default_timeout"` // of a turn; 0: none, which only a person should choose
-	Mode               Mode          `json:"mode"`            // of a person's message that names none
+	DefaultTimeout     time.Duration `json:"default_timeout"` // of a turn; 0: none, which should be a deliberate choice
+	Mode               Mode          `json:"mode"`            // of a person's message without a mode
 	AnnounceTimeouts   bool          `json:"announce_timeouts,omitempty"`
 	AnnounceDisconnect bool          `json:"announce_disconnects,omitempty"`
 	AutoDetectEnd      bool          `json:"auto_detect_turn_end,omitempty"`
@@ -77,10 +78,10 @@ type Settings struct {
 
 	WaitTimeout time.Duration `json:"wait_timeout"`
 	RoundsMax   int           `json:"rounds_max,omitempty"` // after a person's message; 0: no limit
-	Lead        AgentID       `json:"lead,omitempty"`       // who answers a person that interrupts
+	Lead        AgentID       `json:"lead,omitempty"`       // the agent that answers interruptions
 }
 
-// DefaultSettings are seed 003's values, and SPEC's for what it adds.
+// DefaultSettings returns the values of seed 003, and those of SPEC for the additional fields.
 func DefaultSettings() Settings {
 	return Settings{
 		DefaultTimeout: 60 * time.Second, Mode: Inject, AnnounceTimeouts: true, AnnounceDisconnect: true,
@@ -88,118 +89,118 @@ func DefaultSettings() Settings {
 	}
 }
 
-// Mode is how a person's message meets a turn that is under way (seed 003, edge case 3).
+// Mode says how a person's message affects a running turn (seed 003, edge case 3).
 type Mode string
 
 const (
 	ByQueue   Mode = "queue"     // delivered when the turn ends
-	Interrupt Mode = "interrupt" // the turn pauses until the person has an answer
-	Inject    Mode = "inject"    // delivered to the active agent at once
-	Parallel  Mode = "parallel"  // to all at once; answers need no turn
+	Interrupt Mode = "interrupt" // the turn is paused until the person has an answer
+	Inject    Mode = "inject"    // delivered to the active agent immediately
+	Parallel  Mode = "parallel"  // to all agents immediately; answers need no turn
 )
 
-// Head is a channel's own state, apart from seats and messages.
+// Head is a channel's own state, without participants and messages.
 type Head struct {
-	Seq       uint64  `json:"seq,omitempty"`    // messages so far: the number of the last one
-	Turn      uint64  `json:"turn,omitempty"`   // turns given so far; the last one is the holder's
-	Place     uint64  `json:"place,omitempty"`  // places in the circle given so far
-	Holder    AgentID `json:"holder,omitempty"` // empty: nobody
-	Lease     Lease   `json:"lease,omitzero"`   // the holder's
-	Aside     Aside   `json:"aside,omitzero"`   // under way; it keeps every other turn waiting
+	Seq       uint64  `json:"seq,omitempty"`    // number of the last message
+	Turn      uint64  `json:"turn,omitempty"`   // number of the last turn
+	Place     uint64  `json:"place,omitempty"`  // number of places in the rotation given so far
+	Holder    AgentID `json:"holder,omitempty"` // empty: no agent
+	Lease     Lease   `json:"lease,omitzero"`   // of the agent that has the turn
+	Aside     Aside   `json:"aside,omitzero"`   // the current interruption; it blocks all other turns
 	Said      Calls   `json:"said,omitzero"`
-	Human     uint64  `json:"human,omitempty"`  // a person's last message: rounds count from here
-	Passes    int     `json:"passes,omitempty"` // in a row
-	Rests     AgentID `json:"rests,omitempty"`  // alone, its turn done (T8)
-	ActionSeq uint64  `json:"errand,omitempty"` // numbers given to errands that can come more than once in a turn
-	Parked    Reason  `json:"parked,omitempty"` // why nobody has the turn; empty: somebody has, or an aside is under way
+	Human     uint64  `json:"human,omitempty"`  // last message of a person: rounds are counted from here
+	Passes    int     `json:"passes,omitempty"` // consecutive passes
+	Rests     AgentID `json:"rests,omitempty"`  // the only agent in the rotation, after its turn (T8)
+	ActionSeq uint64  `json:"errand,omitempty"` // counter for actions that can occur several times in a turn
+	Parked    Reason  `json:"parked,omitempty"` // why no agent has the turn; empty: one has, or an interruption is being answered
 }
 
 // Lease is one turn.
 type Lease struct {
-	Upto       uint64        `json:"upto,omitempty"`        // it is given what was said up to here
-	Told       bool          `json:"told,omitempty"`        // and has it
-	Ends       time.Time     `json:"ends,omitzero"`         // its timer; zero: it stands still
-	Left       time.Duration `json:"left,omitempty"`        // of it, while the turn is paused
-	WaitTo     time.Time     `json:"wait_to,omitzero"`      // the wait timer; zero: none
-	Silence    time.Time     `json:"silence,omitzero"`      // it counts as finished then; zero: it does not
-	Ahead      []uint64      `json:"ahead,omitempty"`       // messages that it has beside that
-	GoOn       uint64        `json:"go_on,omitempty"`       // it is to be told that its turn goes on: the errand's number
+	Upto       uint64        `json:"upto,omitempty"`        // it includes the messages up to here
+	Told       bool          `json:"told,omitempty"`        // the agent has received them
+	Ends       time.Time     `json:"ends,omitzero"`         // time limit; zero: the timer is paused
+	Left       time.Duration `json:"left,omitempty"`        // remaining time while the turn is paused
+	WaitTo     time.Time     `json:"wait_to,omitzero"`      // time limit of the wait; zero: none
+	Silence    time.Time     `json:"silence,omitzero"`      // when the turn counts as finished without TURN_COMPLETE; zero: never
+	Ahead      []uint64      `json:"ahead,omitempty"`       // further messages that the agent has received
+	GoOn       uint64        `json:"go_on,omitempty"`       // number of the pending action that continues the turn; 0: none
 	Why        string        `json:"why,omitempty"`         // what it waits for
-	WaitReason WaitReason    `json:"wait_reason,omitempty"` // the code of that
-	Stopped    bool          `json:"stopped,omitempty"`     // by a person's interruption, not by its own wish
-	Since      time.Time     `json:"since,omitzero"`        // when it was given
-	ByHand     bool          `json:"by_hand,omitempty"`     // given by a person
-	Ending     Event         `json:"ending,omitempty"`      // how it ends when the answer that is under way is over: completed, passed; empty: it goes on
+	WaitReason WaitReason    `json:"wait_reason,omitempty"` // the code of Why
+	Stopped    bool          `json:"stopped,omitempty"`     // paused by a person's interruption, not at its own request
+	Since      time.Time     `json:"since,omitzero"`        // start of the turn
+	ByHand     bool          `json:"by_hand,omitempty"`     // granted by a person
+	Ending     Event         `json:"ending,omitempty"`      // how the turn ends after the current answer: completed, passed; empty: it continues
 }
 
-// Aside is a person's interruption that somebody is answering. Its zero value is none.
+// Aside is a person's interruption that is being answered. Its zero value is none.
 type Aside struct {
 	Message uint64    `json:"message,omitempty"`
-	Agent   AgentID   `json:"agent,omitempty"` // the lead; or the holder itself
+	Agent   AgentID   `json:"agent,omitempty"` // the lead, or the agent with the turn
 	Told    bool      `json:"told,omitempty"`
-	Ends    time.Time `json:"ends,omitzero"` // of the lead; the holder has its lease's
+	Ends    time.Time `json:"ends,omitzero"` // time limit of the lead; the agent with the turn has its lease's
 }
 
-// Calls are the agents' last words that ask the others for more: of the last speaker, and of
-// the last one before it who is somebody else. Two numbers are enough for everybody to know
-// whether somebody else has said something since.
+// Calls are the last messages of agents that require an answer from the others: the last speaker's,
+// and the last one before it by another agent. These two numbers suffice to decide for every agent
+// whether another one has spoken since.
 type Calls struct {
 	By   AgentID `json:"by,omitempty"`
 	Last uint64  `json:"last,omitempty"`
 	Else uint64  `json:"else,omitempty"`
 }
 
-// Participant is one agent's place in one channel.
+// Participant is the state of one agent in one channel.
 type Participant struct {
 	Agent         AgentID           `json:"agent"`
-	State         State             `json:"state,omitempty"` // empty: the agent's own, OFFLINE or IDLE
-	Place         uint64            `json:"place,omitempty"` // in the circle; the lowest is next
+	State         State             `json:"state,omitempty"` // empty: the agent's own state, OFFLINE or IDLE
+	Place         uint64            `json:"place,omitempty"` // position in the rotation; the lowest is next
 	JoinOnConnect bool              `json:"owed,omitempty"`  // assigned while offline: queued when it connects
-	Heard         uint64            `json:"heard,omitempty"` // it has all that was said up to here
-	Rest          uint64            `json:"rest,omitempty"`  // and nothing up to here asks it for a turn
-	Took          int               `json:"took,omitempty"`  // turns
+	Heard         uint64            `json:"heard,omitempty"` // it has received all messages up to here
+	Rest          uint64            `json:"rest,omitempty"`  // and no message up to here requires a turn
+	Took          int               `json:"took,omitempty"`  // turns taken
 	TookFor       uint64            `json:"since,omitempty"` // since this message of a person
-	Ahead         []uint64          `json:"ahead,omitempty"` // messages after Heard that it has, in order
-	Parallel      []ParallelMessage `json:"apart,omitempty"` // messages that are its own to answer, without a turn
-	Stop          uint64            `json:"stop,omitempty"`  // its work is to be stopped: the errand's number
-	Gone          bool              `json:"gone,omitempty"`  // removed; it stays until its work was stopped
+	Ahead         []uint64          `json:"ahead,omitempty"` // messages after Heard that it has received, in order
+	Parallel      []ParallelMessage `json:"apart,omitempty"` // messages that it answers on its own, without a turn
+	Stop          uint64            `json:"stop,omitempty"`  // number of the pending action that cancels its work; 0: none
+	Gone          bool              `json:"gone,omitempty"`  // removed; kept until its work was cancelled
 }
 
-// ParallelMessage is a message to all at once, for one of them.
+// ParallelMessage is a message to all agents, for one of them.
 type ParallelMessage struct {
 	N    uint64 `json:"n"`
 	Told bool   `json:"told,omitempty"`
 }
 
-// Message is a person's message that nobody has answered.
+// Message is an unanswered message of a person.
 type Message struct {
 	N     uint64       `json:"n"`
 	By    string       `json:"by"`
 	Mode  Mode         `json:"mode"`
 	State MessageState `json:"state"`
-	Turn  uint64       `json:"turn,omitempty"` // the turn in which somebody first had it; 0: it was without one
-	Ends  time.Time    `json:"ends,omitzero"`  // of a message to all: what nobody answered by then lapses
+	Turn  uint64       `json:"turn,omitempty"` // the turn in which it was first delivered; 0: without a turn
+	Ends  time.Time    `json:"ends,omitzero"`  // for a message to all: when it lapses without an answer
 }
 
-// Reason is why a channel parks.
+// Reason says why a channel is parked.
 type Reason string
 
 const (
-	Quiet    Reason = "quiet"   // nobody has anything to answer
+	Quiet    Reason = "quiet"   // there is nothing to answer
 	Passed   Reason = "passed"  // a whole round of passes
-	Rounds   Reason = "rounds"  // the agents have had their rounds: it waits for a human
-	NoAgents Reason = "nobody"  // no agent is in the circle
+	Rounds   Reason = "rounds"  // the agents have used their rounds: the channel waits for a person
+	NoAgents Reason = "nobody"  // no agent is in the rotation
 	Held     Reason = "held"    // the team is held (X8)
-	Limited  Reason = "limited" // whoever has something to answer is at a limit (X9)
+	Limited  Reason = "limited" // every agent with something to answer has reached a limit (X9)
 )
 
-// Now is what a decision may know of the world beside the floor.
+// Now is the part of the environment that a decision may use.
 type Now struct {
 	At   time.Time
-	Held bool // the team is held or the daemon stops: no turn begins (X8)
+	Held bool // the team is held or the daemon is stopping: no turn begins (X8)
 }
 
-// UnmarshalJSON reads a channel from a snapshot, and finds out again what is derived.
+// UnmarshalJSON reads a channel from a snapshot and computes the derived fields.
 func (c *Channel) UnmarshalJSON(b []byte) error {
 	type plain Channel
 	var p plain
@@ -229,7 +230,7 @@ func (c *Channel) build() {
 
 func (p *Participant) busy() bool { return p.Stop != 0 || len(p.Parallel) > 0 }
 
-// Queue lists who gets the turn after the holder, in order.
+// Queue lists the agents that get the next turns, in order.
 func (c *Channel) Queue() []AgentID {
 	names := make([]AgentID, 0, len(c.queue))
 	for _, p := range c.queue {
@@ -238,7 +239,7 @@ func (c *Channel) Queue() []AgentID {
 	return names
 }
 
-// StateOf is where an agent stands in a channel, whether or not it is a member.
+// StateOf returns an agent's state in a channel, whether or not it is a member.
 func (cs *Channels) StateOf(agent AgentID, channel ChannelID) State {
 	if c := cs.ByID[channel]; c != nil && c.Participants[agent] != nil && c.Participants[agent].State != "" {
 		return c.Participants[agent].State
@@ -249,8 +250,8 @@ func (cs *Channels) StateOf(agent AgentID, channel ChannelID) State {
 	return Offline
 }
 
-// MessageState is how far a person's message is: what is not open any more was answered, or
-// has lapsed, which the journal knows.
+// MessageState returns the state of a person's message. A message that is no longer open was
+// answered or has lapsed; the journal says which.
 func (c *Channel) MessageState(n uint64) (MessageState, bool) {
 	i, ok := find(c.Open, n)
 	if !ok {

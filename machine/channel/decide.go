@@ -10,31 +10,32 @@ import (
 	"github.com/fairlead-dev/fairlead/machine"
 )
 
-// Everything has a limit; whoever meets one is refused and told its number.
+// Limits. At a limit, the input is refused with the number.
 const (
-	agentsPerChannelMax = 128  // a circle longer than this never comes round
+	agentsPerChannelMax = 128  // in a longer rotation, an agent's turn would never come
 	agentsMax           = 4096 // of one team
 	channelsMax         = 4096
-	openMax             = 256       // people's messages that nobody has answered, in one channel
-	openInterruptsMax   = 16        // and so many interruptions beyond that: they never wait behind messages
-	messageBytesMax     = 128 << 10 // what is longer is a file; a change of the journal holds six times as much, which is what JSON may make of it
-	aheadMax            = 64        // messages given to an agent in the middle of a turn; more wait for its end
-	apartMax            = 16        // messages to all that one agent has not answered; more wait for its turn
-	whyBytesMax         = 2000      // a log line is read by people
+	openMax             = 256       // unanswered messages of people in one channel
+	openInterruptsMax   = 16        // additional interruptions: they never wait behind messages
+	messageBytesMax     = 128 << 10 // longer text belongs in a file; a change in the journal can be six times as long, because of JSON escaping
+	aheadMax            = 64        // messages that an agent receives during a turn; further ones wait for its end
+	apartMax            = 16        // messages to all that one agent has not answered; further ones wait for its turn
+	whyBytesMax         = 2000      // people read it in the log
 )
 
-// BeatEvery is how often a foreign agent says that it lives; BeatsMissedMax heartbeats missed
-// are a disconnect (SPEC, Turn). Heartbeats are not kept here: whoever hears them counts.
+// BeatEvery is the interval of a foreign agent's heartbeats; after BeatsMissedMax missed ones it
+// counts as disconnected (SPEC, Turn). Heartbeats are not part of this state: the receiver counts
+// them.
 const (
 	BeatEvery      = 10 * time.Second
 	BeatsMissedMax = 3
 )
 
-// Decide says what an input leads to. It changes nothing: apply the changes for that, all of
-// them, before the next question. No changes and no error means that it is so already, or that
-// a timer has come too late. The error is a *machine.Refusal.
+// Decide returns the changes that follow from an input. It changes nothing: apply all changes before
+// the next call. No changes and no error mean that the input has no effect, for example because a
+// timer is late. The error is a *machine.Refusal.
 func (cs *Channels) Decide(in Input, now Now) ([]Change, error) {
-	now.At = now.At.UTC().Round(0) // as the journal will give it back
+	now.At = now.At.UTC().Round(0) // as it will be decoded from the journal
 	d := &draft{channels: cs, now: now}
 	if err := d.decide(in); err != nil {
 		return nil, err
@@ -48,11 +49,11 @@ type draft struct {
 	now      Now
 	changes  []Change
 
-	who AgentID // the agent that the changes so far have set, if any
-	is  Agent   // and how it is now
-	set bool    // it is to go with the next change
+	who AgentID // agent that was modified, if any
+	is  Agent   // its new state
+	set bool    // it is part of the next change
 
-	circles map[ChannelID]*channelDraft // those that the input has touched so far
+	circles map[ChannelID]*channelDraft // channels that the input has affected so far
 }
 
 func (d *draft) decide(in Input) error {
@@ -70,7 +71,7 @@ func (d *draft) decide(in Input) error {
 	return d.inChannel(in)
 }
 
-// inChannel is what happens in one channel.
+// inChannel handles an input that concerns one channel.
 func (d *draft) inChannel(in Input) error {
 	id, event := about(in)
 	if d.channels.ByID[id] == nil {
@@ -114,7 +115,7 @@ func (d *draft) inChannel(in Input) error {
 	return err
 }
 
-// about gives the channel that an input is about, and the name under which it is refused.
+// about returns the channel of an input, and the event name for refusals.
 func about(in Input) (id ChannelID, event Event) {
 	switch in := in.(type) {
 	case AssignAsked:
@@ -152,7 +153,7 @@ func refusal(subject string, event Event, state, row, reason string, takes ...st
 	return &machine.Refusal{Subject: subject, Event: string(event), State: state, Row: row, Reason: reason, Takes: takes}
 }
 
-// channelDraft is one channel on which the changes so far are true.
+// channelDraft is one channel with the changes so far applied.
 type channelDraft struct {
 	*draft
 	id    ChannelID
@@ -162,11 +163,11 @@ type channelDraft struct {
 	seats map[AgentID]*Participant // those that changed
 	gone  map[AgentID]bool
 	open  []Message
-	mine  bool // open is a copy
+	mine  bool // open was copied
 
-	next Body      // what goes with the next change
-	hand bool      // the next turn is given by a person
-	moot []AgentID // seats that the next change holds
+	next Body      // content of the next change
+	hand bool      // a person grants the next turn
+	moot []AgentID // participants in the next change
 }
 
 func (d *draft) channel(id ChannelID) *channelDraft {
@@ -182,7 +183,7 @@ func (d *draft) channel(id ChannelID) *channelDraft {
 	return c
 }
 
-// look gives a seat to be read; nil: there is none.
+// look returns a participant for reading; nil: none.
 func (c *channelDraft) look(agent AgentID) *Participant {
 	if p, ok := c.seats[agent]; ok {
 		return p
@@ -193,7 +194,7 @@ func (c *channelDraft) look(agent AgentID) *Participant {
 	return c.base.Participants[agent]
 }
 
-// participant gives a seat to be written, and has it go with the next change.
+// participant returns a participant for writing and adds it to the next change.
 func (c *channelDraft) participant(agent AgentID) *Participant {
 	p, ok := c.seats[agent]
 	if !ok {
@@ -213,7 +214,7 @@ func (c *channelDraft) participant(agent AgentID) *Participant {
 	return p
 }
 
-// leave takes a seat away with the next change.
+// leave removes a participant with the next change.
 func (c *channelDraft) leave(agent AgentID) {
 	delete(c.seats, agent)
 	if c.gone == nil {
@@ -229,7 +230,7 @@ func (c *channelDraft) isParticipant(agent AgentID) bool {
 	return p != nil && !p.Gone
 }
 
-// agentNow is an agent as the changes so far have it; nil: nobody knows it.
+// agentNow returns an agent with the changes so far applied; nil: unknown.
 func (d *draft) agentNow(name AgentID) *Agent {
 	if d.who == name && name != "" {
 		return &d.is
@@ -237,10 +238,10 @@ func (d *draft) agentNow(name AgentID) *Agent {
 	return d.channels.Agents[name]
 }
 
-// setAgent sets an agent as such; it goes with the next change.
+// setAgent replaces an agent's own state with the next change.
 func (d *draft) setAgent(name AgentID, a Agent) { d.who, d.is, d.set = name, a, true }
 
-// state is where an agent stands in the channel.
+// state returns an agent's state in the channel.
 func (c *channelDraft) state(agent AgentID) State {
 	if p := c.look(agent); p != nil && p.State != "" {
 		return p.State
@@ -253,14 +254,14 @@ func (c *channelDraft) state(agent AgentID) State {
 
 func (c *channelDraft) subject(agent AgentID) string { return string(agent) + " in #" + string(c.id) }
 
-// refuse says no on behalf of an agent in the channel.
+// refuse returns a refusal for an agent in the channel.
 func (c *channelDraft) refuse(agent AgentID, event Event, row, reason string) error {
 	state := c.state(agent)
 	return refusal(c.subject(agent), event, string(state), row, reason, machine.Names(Table[state])...)
 }
 
-// take takes the table's rule for an event in the agent's state. From names the state where
-// it is not to be read off any more: an agent that went offline was something before.
+// take applies the table's rule for an event in the agent's state. The log line names the previous
+// state, because that of an agent that went offline can no longer be derived.
 func (c *channelDraft) take(agent AgentID, event Event, why string) error {
 	return c.takeFrom(c.state(agent), agent, event, why)
 }
@@ -273,7 +274,7 @@ func (c *channelDraft) takeFrom(from State, agent AgentID, event Event, why stri
 	p := c.participant(agent)
 	p.State = rule.To
 	if rule.To == Idle || rule.To == Offline {
-		p.State = "" // the agent's own
+		p.State = "" // the agent's own state
 	}
 	for _, act := range rule.Do {
 		c.act(act, p, event, why)
@@ -282,14 +283,14 @@ func (c *channelDraft) takeFrom(from State, agent AgentID, event Event, why stri
 	return nil
 }
 
-// must is take where the state was looked at.
+// must is like take, for states that were checked before.
 func (c *channelDraft) must(agent AgentID, event Event) {
 	if err := c.take(agent, event, ""); err != nil {
 		panic("turn: " + err.Error())
 	}
 }
 
-// emit makes a change of all that was prepared.
+// emit creates a change from everything prepared so far.
 func (c *channelDraft) emit(row string, agent AgentID, from, to State, event Event) {
 	head := c.head
 	c.next.Head = &head
@@ -335,7 +336,7 @@ func (c *channelDraft) progress(n uint64, event MessageEvent, edit func(*Message
 	c.next.Messages = append(c.next.Messages, Progress{Message: m, Row: rule.ID})
 }
 
-// handed notes that an agent has a message; turn 0: without a turn.
+// handed records that an agent has received a message; turn 0: without a turn.
 func (c *channelDraft) handed(n, turn uint64) {
 	i, ok := find(c.open, n)
 	switch {
@@ -347,8 +348,8 @@ func (c *channelDraft) handed(n, turn uint64) {
 	}
 }
 
-// cut shortens a text that others wrote, at a whole character. What is no UTF-8 is replaced:
-// the journal could not hold it, and a replay would differ.
+// cut shortens untrusted text at a whole character. Invalid UTF-8 is replaced: the journal could not
+// store it, and a replay would differ.
 func cut(s string) string {
 	s = strings.ToValidUTF8(s, "\uFFFD")
 	if len(s) <= whyBytesMax {

@@ -2,31 +2,31 @@ package channel
 
 import "time"
 
-// Input is something that happened, as the world tells it.
+// Input is an event that a channel decides.
 type Input interface{ input() }
 
-// Token names one turn. What comes in under a number that is over is late.
+// Token names one turn. Input with the number of an ended turn is late.
 type Token struct {
 	Channel ChannelID `json:"channel"`
 	Agent   AgentID   `json:"agent"`
 	Turn    uint64    `json:"turn,omitempty"`
 }
 
-// What the configuration says.
+// Configuration.
 type (
-	// AgentConfigured makes an agent known, or sets it anew.
+	// AgentConfigured adds or reconfigures an agent.
 	AgentConfigured struct {
 		Agent    AgentID
 		Settings AgentSettings
 	}
-	// ChannelConfigured makes a channel, or sets it anew; who is in it is asked for one by one.
+	// ChannelConfigured adds or reconfigures a channel; its members are assigned one by one.
 	ChannelConfigured struct {
 		Channel  ChannelID
 		Settings Settings
 	}
 )
 
-// What is seen of an agent.
+// Observations of an agent.
 type (
 	// AgentConnected is T1, T18.
 	AgentConnected struct{ Agent AgentID }
@@ -34,9 +34,9 @@ type (
 	AgentGone struct {
 		Agent AgentID
 		How   Event
-		Why   string // its context, for the log; from the agent or the system, so not to be trusted
+		Why   string // description for the log, from the agent or the system; untrusted
 	}
-	// AgentBeatsMissed is T11 of a foreign agent. Last is its last heartbeat, by our clock.
+	// AgentBeatsMissed is T11 for a foreign agent. Last is the time of its last heartbeat.
 	AgentBeatsMissed struct {
 		Agent AgentID
 		Last  time.Time
@@ -52,7 +52,7 @@ type (
 	LimitLifted struct{ Agent AgentID }
 )
 
-// What people ask for. None of it waits behind messages.
+// Requests of people. None of them waits behind messages.
 type (
 	// AssignAsked is T2; RemoveAsked T5, T16.
 	AssignAsked struct {
@@ -63,45 +63,46 @@ type (
 		Channel ChannelID
 		Agent   AgentID
 	}
-	// GrantAsked gives an agent the turn: refused while somebody holds it, unless Now (T23).
+	// GrantAsked gives an agent the turn. It is refused while another agent has it, unless Now is set
+	// (T23).
 	GrantAsked struct {
 		Channel ChannelID
 		Agent   AgentID
 		Now     bool
 	}
-	// SkipAsked ends the turn that is under way (T23). Turn says which: 0 is whichever it is.
+	// SkipAsked ends the current turn (T23). Turn is its number; 0: whichever it is.
 	SkipAsked struct {
 		Channel ChannelID
 		Turn    uint64
 	}
-	// OverrideAsked ends a wait (T15): GoOn resumes the turn, else it is forfeited.
+	// OverrideAsked ends a wait (T15): GoOn resumes the turn, otherwise it is forfeited.
 	OverrideAsked struct {
 		Channel ChannelID
 		GoOn    bool
 	}
-	// HumanSpoke is a person's message. Mode "" is the channel's.
+	// HumanSpoke is a person's message. An empty Mode is the channel's.
 	HumanSpoke struct {
 		Channel ChannelID
 		By      string
 		Mode    Mode
-		Bytes   int // of its text, which is kept elsewhere
+		Bytes   int // length of its text, which is stored elsewhere
 	}
 	// Released is the end of a hold.
 	Released struct{}
 )
 
-// What an agent says and does.
+// Agents' messages and requests.
 type (
 	// Said is text of an agent, the end of its answer, or both.
 	Said struct {
 		Token
-		Bytes    int    // of the text, without the marker; 0: none
-		Complete bool   // TURN_COMPLETE stood at its end
-		Ended    bool   // the answer is over
-		Re       uint64 // the message that it answers without a turn; 0: it is of the turn
+		Bytes    int    // length of the text without the marker; 0: none
+		Complete bool   // it ended with TURN_COMPLETE
+		Ended    bool   // the answer has ended
+		Re       uint64 // the message that it answers without a turn; 0: it belongs to the turn
 	}
-	// FinishAsked says that the turn ends with the answer that is under way: T7, T8 or, with Pass,
-	// T22 follow when that is over. So whatever is still said in it belongs to the turn (N8).
+	// FinishAsked announces that the turn ends with the current answer: T7, T8 or, with Pass, T22 follow
+	// at its end. Text until then still belongs to the turn (N8).
 	FinishAsked struct {
 		Token
 		Pass bool
@@ -116,16 +117,16 @@ type (
 	WaitOver struct{ Token }
 )
 
-// What became of an errand, and of time.
+// Results of actions, and timers.
 type (
-	// Told acknowledges an errand: it was done, and need not be done again.
+	// Told acknowledges an action, so that it is not repeated.
 	Told struct {
 		Token
 		Do ActionKind
-		N  uint64 // as the errand has it
+		N  uint64 // as in the action
 	}
-	// TimerFired is a deadline that has passed. It names what it was about, so that one which
-	// comes late ends nobody else's turn.
+	// TimerFired is a deadline that has passed. It names its subject, so that a late timer cannot end
+	// another agent's turn.
 	TimerFired struct{ About Deadline }
 )
 

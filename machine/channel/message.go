@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// spoke is a person's message.
+// spoke handles a person's message.
 func (c *channelDraft) spoke(in HumanSpoke) error {
 	subject := "#" + string(c.id)
 	mode := in.Mode
@@ -19,11 +19,11 @@ func (c *channelDraft) spoke(in HumanSpoke) error {
 	}
 	switch {
 	case !slices.Contains([]Mode{ByQueue, Interrupt, Inject, Parallel}, mode):
-		return refusal(subject, Event(Spoken), string(Unsaid), "M1", fmt.Sprintf("%q is no mode; take queue, interrupt, inject or parallel", mode))
+		return refusal(subject, Event(Spoken), string(Unsaid), "M1", fmt.Sprintf("%q is not a mode; use queue, interrupt, inject or parallel", mode))
 	case in.Bytes <= 0 || in.Bytes > messageBytesMax:
 		return refusal(subject, Event(Spoken), string(Unsaid), "M1", fmt.Sprintf("it has %d bytes, 1 to %d are allowed", in.Bytes, messageBytesMax))
 	case len(c.open) >= room:
-		return refusal(subject, Event(Spoken), string(Unsaid), "M1", fmt.Sprintf("%d messages wait for an answer, which is the limit; wait, or skip whoever has the turn", len(c.open)))
+		return refusal(subject, Event(Spoken), string(Unsaid), "M1", fmt.Sprintf("%d messages wait for an answer, which is the limit; wait, or skip the current turn", len(c.open)))
 	}
 	n := c.post(OfHuman, cut(in.By), in.Bytes, 0, 0)
 	m := Message{N: n, By: cut(in.By), Mode: mode, State: Kept}
@@ -44,8 +44,8 @@ func (c *channelDraft) spoke(in HumanSpoke) error {
 	return nil
 }
 
-// toAll gives everybody who is there a message of his own, and who has it already keeps it;
-// false: there is nobody.
+// toAll gives every agent that is online its own copy of a message; agents that already have it keep
+// it. It returns false if there is no agent.
 func (c *channelDraft) toAll(n uint64) bool {
 	some := false
 	for _, name := range sorted(c.base.Participants) {
@@ -61,17 +61,17 @@ func (c *channelDraft) toAll(n uint64) bool {
 	return some
 }
 
-// lapsesAt is when a message to all is over.
+// lapsesAt returns when a message to all lapses.
 func (c *channelDraft) lapsesAt() time.Time { return c.after(max(c.rules.DefaultTimeout, time.Second)) }
 
-// post gives what was said its number, with the next change.
+// post assigns a number to a message, with the next change.
 func (c *channelDraft) post(kind PostKind, by string, bytes int, turn, re uint64) uint64 {
 	c.head.Seq++
 	c.next.Post = &Post{N: c.head.Seq, Kind: kind, By: by, Turn: turn, Re: re, Bytes: bytes}
 	return c.head.Seq
 }
 
-// said is what an agent says: under its turn, apart from it, or too late.
+// said handles text of an agent: in its turn, outside of it, or late.
 func (c *channelDraft) said(in Said) error {
 	switch {
 	case c.agentNow(in.Agent) == nil:
@@ -85,32 +85,32 @@ func (c *channelDraft) said(in Said) error {
 	case in.Re != 0 || !c.holds(in.Token):
 		c.late(in)
 	case c.head.Aside.Agent == in.Agent && !c.head.Aside.Told:
-		c.late(in) // of the answer that it was stopped in
+		c.late(in) // text of the answer that was cancelled
 	case c.head.Aside.Agent == in.Agent:
 		in.Re = c.head.Aside.Message
 		c.aside(in)
 	case c.state(in.Agent) == Waiting && !in.Complete && !(in.Ended && c.head.Lease.Ending != "" && !c.head.Lease.Stopped):
-		c.late(in) // what it still said when it was stopped, or before it heard that it waits
+		c.late(in) // sent before the cancellation or the end of the wait arrived
 	default:
 		return c.speak(in)
 	}
 	return nil
 }
 
-// late keeps what moves nothing.
+// late records text that changes no state.
 func (c *channelDraft) late(in Said) {
 	if in.Bytes > 0 {
 		c.post(OfLate, string(in.Agent), in.Bytes, in.Turn, in.Re)
 	}
 	if in.Complete {
-		c.next.Warn = fmt.Sprintf("TURN_COMPLETE without the turn: %d is over or was never its", in.Turn)
+		c.next.Warn = fmt.Sprintf("TURN_COMPLETE without the turn: turn %d has ended or belonged to another agent", in.Turn)
 	}
 	if c.next.Post != nil || c.next.Warn != "" || len(c.next.Messages) > 0 {
 		c.emit(rowLate, in.Agent, "", "", SaidLate)
 	}
 }
 
-// speak is the holder speaking in its turn.
+// speak handles text of the agent that has the turn.
 func (c *channelDraft) speak(in Said) error {
 	l := &c.head.Lease
 	if in.Bytes > 0 {
@@ -147,7 +147,7 @@ func (c *channelDraft) finish(agent AgentID, event, alone Event) error {
 	return c.take(agent, event, "")
 }
 
-// parallelIndex is where a seat has a message of its own; -1: it has not.
+// parallelIndex returns the index of a participant's message to all; -1: none.
 func (c *channelDraft) parallelIndex(agent AgentID, n uint64) int {
 	p := c.look(agent)
 	if p == nil {
@@ -156,7 +156,7 @@ func (c *channelDraft) parallelIndex(agent AgentID, n uint64) int {
 	return slices.IndexFunc(p.Parallel, func(a ParallelMessage) bool { return a.N == n })
 }
 
-// answerParallel is an answer to a message to all.
+// answerParallel handles an answer to a message to all.
 func (c *channelDraft) answerParallel(in Said) {
 	c.tellParallel(in.Agent, in.Re)
 	if in.Bytes > 0 {
@@ -172,7 +172,7 @@ func (c *channelDraft) answerParallel(in Said) {
 	c.emit(rowAside, in.Agent, "", "", "said_apart")
 }
 
-// tellParallel notes that an agent has a message to all.
+// tellParallel records that an agent has received a message to all.
 func (c *channelDraft) tellParallel(agent AgentID, n uint64) {
 	p := c.participant(agent)
 	i := c.parallelIndex(agent, n)

@@ -56,7 +56,7 @@ func (d *draft) known(name AgentID, event Event) (Agent, error) {
 	return *a, nil
 }
 
-// own takes a rule for the agent as such.
+// own applies a rule for the agent in general.
 func (d *draft) own(name AgentID, from State, event Event) error {
 	rule, err := Table.Look(string(name), from, event)
 	if err != nil {
@@ -86,7 +86,7 @@ func (d *draft) connect(name AgentID) error {
 	return d.joinAssigned(name)
 }
 
-// joinAssigned queues an agent where somebody assigned it while it was offline.
+// joinAssigned queues an agent in the channels to which it was assigned while it was offline.
 func (d *draft) joinAssigned(name AgentID) error {
 	for _, id := range d.is.Channels {
 		c := d.channel(id)
@@ -101,7 +101,7 @@ func (d *draft) joinAssigned(name AgentID) error {
 	return nil
 }
 
-// disconnect takes an agent out of every circle that it stands in, in one batch.
+// disconnect removes an agent from all rotations in one batch.
 func (d *draft) disconnect(name AgentID, event Event, why string) error {
 	a, err := d.known(name, event)
 	if err != nil {
@@ -153,9 +153,9 @@ func (d *draft) disconnect(name AgentID, event Event, why string) error {
 	return nil
 }
 
-// leaveOtherChannels looks after the channels in which an agent that is gone stands in no circle: where
-// it was answering a person, whose lead need not be a member; and where its work was still to be
-// stopped, which it is.
+// leaveOtherChannels handles the channels in whose rotation a disconnected agent is not: where it
+// was answering an interruption, because the lead need not be a member, and where a cancellation of
+// its work was pending, which is done now.
 func (d *draft) leaveOtherChannels(name AgentID) {
 	for _, id := range sorted(d.channels.ByID) {
 		if ch := d.channels.ByID[id]; ch.Head.Aside.Agent != name && (ch.Participants[name] == nil || ch.Participants[name].Stop == 0) {
@@ -189,7 +189,7 @@ func (d *draft) enable(name AgentID) error {
 	return d.joinAssigned(name)
 }
 
-// limit sets or lifts what keeps an agent from turns, and ends those that it has (X9).
+// limit sets or lifts an agent's limit, and ends its turns (X9).
 func (d *draft) limit(name AgentID, limit string) error {
 	a, err := d.known(name, LimitReached)
 	limit = cut(limit)
@@ -215,15 +215,15 @@ func (d *draft) limit(name AgentID, limit string) error {
 	return nil
 }
 
-// configure makes a channel, or sets it anew.
+// configure adds or reconfigures a channel.
 func (d *draft) configure(in ChannelConfigured) error {
 	subject := "#" + string(in.Channel)
 	set := in.Settings
 	switch {
 	case !slices.Contains([]Mode{ByQueue, Interrupt, Inject, Parallel}, set.Mode):
-		return refusal(subject, "configured", "unchanged", "", fmt.Sprintf("%q is no mode; take queue, interrupt, inject or parallel", set.Mode))
+		return refusal(subject, "configured", "unchanged", "", fmt.Sprintf("%q is not a mode; use queue, interrupt, inject or parallel", set.Mode))
 	case set.DefaultTimeout < 0 || set.RoundsMax < 0 || set.WaitTimeout <= 0 || set.AutoDetectSilence <= 0:
-		return refusal(subject, "configured", "unchanged", "", "its times must be more than nothing, and its rounds no less than 0")
+		return refusal(subject, "configured", "unchanged", "", "its times must be positive, and its rounds must not be negative")
 	}
 	was := d.channels.ByID[in.Channel]
 	if was == nil && len(d.channels.ByID) >= channelsMax {
@@ -266,16 +266,16 @@ func (c *channelDraft) assign(name AgentID) error {
 	return c.take(name, Assigned, "")
 }
 
-// second has whoever rests alone queued before somebody else is: it would be forgotten when that
-// one rests in its place.
+// second queues the only agent, which rests, before another one is assigned: otherwise it would be
+// forgotten when the other one rests.
 func (c *channelDraft) second(name AgentID) {
 	if rests := c.head.Rests; rests != "" && rests != name {
 		c.must(rests, SecondCame)
 	}
 }
 
-// welcome makes somebody a member. What the others said before is not its to answer; what a
-// person asked and nobody answered is.
+// welcome adds a member. It need not answer earlier messages of agents, but it must answer
+// unanswered messages of people.
 func (c *channelDraft) welcome(name AgentID) {
 	p := c.participant(name)
 	p.Gone, p.JoinOnConnect = false, !c.agentNow(name).Online()

@@ -6,8 +6,8 @@ import (
 	"slices"
 )
 
-// advance gives the turn to whoever is next, or parks the channel. It stands at the end of
-// every input: so the end of one turn and the beginning of the next are one batch.
+// advance gives the turn to the next agent, or parks the channel. It runs at the end of every input,
+// so that the end of one turn and the beginning of the next are one batch.
 func (c *channelDraft) advance() {
 	h := &c.head
 	if h.Holder != "" || h.Aside.Message != 0 {
@@ -47,7 +47,8 @@ func (c *channelDraft) announceNoAgents() {
 	}
 }
 
-// pick finds who is next: the first in the circle that has something to answer and may.
+// pick finds the next agent: the first one in the rotation that has something to answer and may get
+// a turn.
 func (c *channelDraft) pick() (AgentID, Reason) {
 	why, size := Reason(""), 0
 	for p := range c.queued {
@@ -78,8 +79,8 @@ func (c *channelDraft) pick() (AgentID, Reason) {
 	}
 }
 
-// queued goes over the circle in order, as the changes so far have it. A seat that changed may
-// have kept its place, so that it is put where that is.
+// queued iterates over the rotation in order, with the changes so far applied. A changed participant
+// may have kept its place, so it is merged by place.
 func (c *channelDraft) queued(yield func(*Participant) bool) {
 	var came []*Participant
 	for _, p := range c.seats {
@@ -109,7 +110,7 @@ func (c *channelDraft) queued(yield func(*Participant) bool) {
 	}
 }
 
-// alone says whether nobody else is in the circle.
+// alone reports whether there is no other agent in the rotation.
 func (c *channelDraft) alone(agent AgentID) bool {
 	for p := range c.queued {
 		if p.Agent != agent {
@@ -119,7 +120,7 @@ func (c *channelDraft) alone(agent AgentID) bool {
 	return true
 }
 
-// othersWait says whether somebody else would get the turn.
+// othersWait reports whether another agent would get the turn.
 func (c *channelDraft) othersWait(agent AgentID) bool {
 	for p := range c.queued {
 		if p.Agent != agent && c.due(p) && c.agentNow(p.Agent).Limit == "" && !c.exhausted(p) {
@@ -129,8 +130,8 @@ func (c *channelDraft) othersWait(agent AgentID) bool {
 	return false
 }
 
-// due says whether a seat has something to answer: another agent's words, or a person's that
-// nobody has answered.
+// due reports whether a participant has something to answer: another agent's message, or an
+// unanswered message of a person.
 func (c *channelDraft) due(p *Participant) bool {
 	call := c.head.Said.Last
 	if c.head.Said.By == p.Agent {
@@ -148,13 +149,13 @@ func (c *channelDraft) due(p *Participant) bool {
 	return false
 }
 
-// exhausted says whether a seat has had its rounds since a person spoke last.
+// exhausted reports whether a participant has used its rounds since the last message of a person.
 func (c *channelDraft) exhausted(p *Participant) bool {
 	return c.rules.RoundsMax > 0 && p.TookFor == c.head.Human && p.Took >= c.rules.RoundsMax
 }
 
-// holds says whether a token is of the turn under way, and takes it for proof that its bearer
-// was told: nobody else knows the number.
+// holds reports whether a token belongs to the current turn. It also counts as proof that the agent
+// has received the turn, because no other source of the number exists.
 func (c *channelDraft) holds(t Token) bool {
 	if t.Agent == "" || c.head.Holder != t.Agent || c.head.Turn != t.Turn {
 		return false
@@ -165,7 +166,7 @@ func (c *channelDraft) holds(t Token) bool {
 	return true
 }
 
-// tellTurn notes that the holder has what was said since its last turn.
+// tellTurn records that the agent with the turn has received the messages since its last one.
 func (c *channelDraft) tellTurn() {
 	l := &c.head.Lease
 	l.Told = true
@@ -181,9 +182,9 @@ func (c *channelDraft) tellTurn() {
 	}
 }
 
-// over refuses what comes under a turn that is over.
+// over refuses input under a turn that has ended.
 func (c *channelDraft) over(t Token, event Event) error {
-	return c.refuse(t.Agent, event, "T7", fmt.Sprintf("it does not hold turn %d; the last one is %d", t.Turn, c.head.Turn))
+	return c.refuse(t.Agent, event, "T7", fmt.Sprintf("it does not have turn %d; the last turn is %d", t.Turn, c.head.Turn))
 }
 
 func (c *channelDraft) pass(t Token) error {
@@ -197,7 +198,7 @@ func (c *channelDraft) pass(t Token) error {
 	return c.take(t.Agent, PassedOn, "")
 }
 
-// event is how the turn is to end.
+// event returns how the turn is to end.
 func (f FinishAsked) event() Event {
 	if f.Pass {
 		return PassedOn
@@ -205,14 +206,14 @@ func (f FinishAsked) event() Event {
 	return Completed
 }
 
-// endsLater notes that a turn ends with the answer that is under way. Whoever says so waits no more.
+// endsLater records that a turn ends with the current answer. It also ends a wait.
 func (c *channelDraft) endsLater(in FinishAsked) error {
 	event := in.event()
 	switch {
 	case !c.holds(in.Token):
 		return c.over(in.Token, event)
 	case c.head.Aside.Agent == in.Agent, c.head.Lease.Stopped:
-		return c.refuse(in.Agent, event, "T17", "a person interrupted and waits for the answer; give that first, the turn goes on after it")
+		return c.refuse(in.Agent, event, "T17", "a person interrupted and waits for the answer; answer first, then the turn continues")
 	case c.head.Lease.Ending == event:
 		return nil
 	case c.state(in.Agent) == Waiting:
@@ -225,12 +226,12 @@ func (c *channelDraft) endsLater(in FinishAsked) error {
 	return nil
 }
 
-// ends ends a turn as its holder has said before.
+// ends ends a turn as the agent announced before.
 func (c *channelDraft) ends(agent AgentID) error {
 	if c.head.Lease.Ending != PassedOn {
 		return c.finish(agent, Completed, CompletedAlone)
 	}
-	if c.state(agent) == Waiting { // nothing comes of that any more
+	if c.state(agent) == Waiting { // the wait has no further effect
 		if err := c.take(agent, WaitResolved, ""); err != nil {
 			return err
 		}
@@ -243,7 +244,7 @@ func (c *channelDraft) wait(in WaitAskedFor) error {
 		return c.over(in.Token, WaitAsked)
 	}
 	if c.head.Aside.Agent == in.Agent {
-		return c.refuse(in.Agent, WaitAsked, "T17", "a person interrupted and waits for the answer; give that first")
+		return c.refuse(in.Agent, WaitAsked, "T17", "a person interrupted and waits for the answer; answer first")
 	}
 	c.head.Lease.WaitReason = in.Reason
 	return c.take(in.Agent, WaitAsked, in.Why)
@@ -254,7 +255,7 @@ func (c *channelDraft) waitOver(t Token) error {
 		return c.over(t, WaitResolved)
 	}
 	if c.state(t.Agent) == Waiting && c.head.Lease.Stopped {
-		return c.refuse(t.Agent, WaitResolved, "T17", "a person interrupted; the turn goes on when that is answered")
+		return c.refuse(t.Agent, WaitResolved, "T17", "a person interrupted; the turn continues after the answer")
 	}
 	return c.take(t.Agent, WaitResolved, "")
 }
@@ -269,8 +270,8 @@ func (c *channelDraft) grant(in GrantAsked) error {
 		return nil
 	case c.state(in.Agent) == Offline:
 		return c.refuse(in.Agent, Granted, "T4", "it is not connected")
-	case h.Aside.Message != 0 && h.Aside.Agent == in.Agent: // its answer would be taken for its turn's
-		return c.refuse(in.Agent, Granted, "T17", "it answers a person who interrupted; give it the turn when it has")
+	case h.Aside.Message != 0 && h.Aside.Agent == in.Agent: // its answer would count for the new turn
+		return c.refuse(in.Agent, Granted, "T17", "it is answering a person who interrupted; grant the turn after that")
 	case c.now.Held:
 		return c.refuse(in.Agent, Granted, "X8", "the team is held; release it first")
 	case a.Limit != "":
@@ -282,7 +283,7 @@ func (c *channelDraft) grant(in GrantAsked) error {
 		c.must(h.Holder, Displaced)
 	}
 	switch {
-	case h.Rests == in.Agent: // it keeps what it has heard
+	case h.Rests == in.Agent: // messages that it has received stay received
 		c.must(in.Agent, Roused)
 	case c.state(in.Agent) == Idle:
 		c.second(in.Agent)
@@ -297,7 +298,7 @@ func (c *channelDraft) skip(in SkipAsked) error {
 	h := &c.head
 	switch {
 	case h.Holder == "":
-		return refusal("#"+string(c.id), Skipped, string(h.Parked), "T23", "nobody has the turn")
+		return refusal("#"+string(c.id), Skipped, string(h.Parked), "T23", "no agent has the turn")
 	case in.Turn != 0 && in.Turn != h.Turn:
 		return c.over(Token{Channel: c.id, Agent: h.Holder, Turn: in.Turn}, Skipped)
 	}
@@ -310,7 +311,7 @@ func (c *channelDraft) override(in OverrideAsked) error {
 		event = SentOn
 	}
 	if c.head.Holder == "" {
-		return refusal("#"+string(c.id), event, string(c.head.Parked), "T15", "nobody waits here")
+		return refusal("#"+string(c.id), event, string(c.head.Parked), "T15", "no agent waits here")
 	}
 	return c.take(c.head.Holder, event, "")
 }

@@ -2,50 +2,50 @@ package channel
 
 import "github.com/fairlead-dev/fairlead/machine"
 
-// State is where one agent stands in one channel (seed 003). OFFLINE and IDLE are the
-// agent's own: who has no place in a channel is one of the two there.
+// State is the state of one agent in one channel (seed 003). OFFLINE and IDLE belong to the agent:
+// without a place in a channel's rotation, it is in one of these two there.
 type State string
 
 const (
 	Offline State = "OFFLINE" // not connected, or disabled
-	Idle    State = "IDLE"    // online, and no place in this channel's circle
-	Queued  State = "QUEUED"  // in the circle
+	Idle    State = "IDLE"    // online, and not in this channel's rotation
+	Queued  State = "QUEUED"  // in the rotation
 	Active  State = "ACTIVE"  // has the turn
-	Waiting State = "WAITING" // has the turn, and does not speak
+	Waiting State = "WAITING" // has the turn, but does not speak
 )
 
-// Event is what happened to an agent in a channel, named so finely that it and a state decide.
+// Event is what happened to an agent in a channel. Together with the state it determines the rule.
 type Event string
 
 const (
-	// The agent as such.
+	// The agent in general.
 	Connected      Event = "connected"
-	Restarted      Event = "restarted"        // connected, after a crash
-	Enabled        Event = "enabled"          // and connected
-	EnabledAway    Event = "enabled_away"     // and not connected
-	ConnectedInert Event = "connected_inert"  // and disabled
-	GoneInert      Event = "gone_inert"       // disabled, and now not connected either
-	Disconnected   Event = "disconnected"     // it went away, in order
+	Restarted      Event = "restarted"        // connected after a crash
+	Enabled        Event = "enabled"          // enabled while connected
+	EnabledAway    Event = "enabled_away"     // enabled while not connected
+	ConnectedInert Event = "connected_inert"  // connected while disabled
+	GoneInert      Event = "gone_inert"       // disconnected while disabled
+	Disconnected   Event = "disconnected"     // it disconnected regularly
 	Crashed        Event = "crashed"          // its process died
-	BeatsMissed    Event = "heartbeat_missed" // a foreign agent's, three in a row
+	BeatsMissed    Event = "heartbeat_missed" // of a foreign agent, three in a row
 	Disabled       Event = "disabled"
 
-	// Its place in the circle.
+	// Its place in the rotation.
 	Assigned   Event = "assigned"
-	SecondCame Event = "second_came" // at rest after its turn, and another one is assigned
-	Roused     Event = "roused"      // at rest after its turn, and a message came
+	SecondCame Event = "second_came" // at rest after its turn, and another agent is assigned
+	Roused     Event = "roused"      // at rest after its turn, and a message arrived
 	Removed    Event = "removed"
 
 	// Its turn.
 	Granted         Event = "granted"
 	Completed       Event = "completed"
 	CompletedAlone  Event = "completed_alone"
-	FellSilent      Event = "fell_silent" // it answered, did not say TURN_COMPLETE, and said no more
+	FellSilent      Event = "fell_silent" // it answered without TURN_COMPLETE and sent nothing more
 	FellSilentAlone Event = "fell_silent_alone"
 	TimedOut        Event = "timed_out"
 	PassedOn        Event = "passed"
 	Skipped         Event = "skipped"   // by a person
-	Displaced       Event = "displaced" // a person gave the turn to another one
+	Displaced       Event = "displaced" // a person gave the turn to another agent
 	LimitReached    Event = "limit_reached"
 
 	// Its pauses.
@@ -57,24 +57,24 @@ const (
 	Interrupted   Event = "interrupted" // by a person's message
 	AskedItself   Event = "asked_itself"
 	AsideAnswered Event = "aside_answered" // the person who interrupted has an answer
-	AsideDropped  Event = "aside_dropped"  // or is not to get one here
+	AsideDropped  Event = "aside_dropped"  // or will not get one here
 )
 
-// Act is what a rule does with the channel's data on the way.
+// Act is a change that a rule makes to the channel's data.
 type Act string
 
 const (
-	JoinQueue      Act = "join_queue"  // at its end
-	LeaveQueue     Act = "leave_queue" // keeping what it was told
+	JoinQueue      Act = "join_queue"  // at the end of the queue
+	LeaveQueue     Act = "leave_queue" // keeps the received messages
 	LeaveRotation  Act = "leave_circle"
-	TakeTurn       Act = "take_turn" // the next number, and what was said since its last turn
+	TakeTurn       Act = "take_turn" // with the next number and the messages since its last turn
 	StartTurnTimer Act = "start_turn_timer"
-	PauseTurnTimer Act = "pause_turn_timer" // what is left of the time is kept
+	PauseTurnTimer Act = "pause_turn_timer" // keeps the remaining time
 	ResumeTimer    Act = "resume_turn_timer"
 	StartWaitTimer Act = "start_wait_timer"
 	StopWaitTimer  Act = "stop_wait_timer"
 	EndTurn        Act = "end_turn"
-	LoseTurn       Act = "lose_turn" // the same, and what it was told in it is lost with it
+	LoseTurn       Act = "lose_turn" // like EndTurn, but messages received in it count as not received
 	CloseMessages  Act = "close_messages"
 	RestHere       Act = "rest" // until the next message
 	CancelWork     Act = "cancel_work"
@@ -82,13 +82,13 @@ const (
 	CountPass      Act = "count_pass"
 	AnnounceLate   Act = "announce_timeout"
 	AnnounceGone   Act = "announce_disconnect"
-	NoteContext    Act = "note_context" // why, for the log
+	NoteContext    Act = "note_context" // a reason for the log
 )
 
-// do only saves type names.
+// do shortens the table.
 func do(acts ...Act) []Act { return acts }
 
-// Table is the whole policy of turns. The ids are SPEC's rows.
+// Table contains all rules for turns. The IDs are rows of SPEC.
 var Table = machine.Table[State, Event, Act]{
 	Offline: {
 		Connected:      {ID: "T1", To: Idle},
@@ -159,15 +159,15 @@ var Table = machine.Table[State, Event, Act]{
 	},
 }
 
-// MessageState is how far a person's message is.
+// MessageState is the state of a person's message.
 type MessageState string
 
 const (
 	Unsaid    MessageState = "unsaid"
-	Kept      MessageState = "queued"    // nobody has it yet
+	Kept      MessageState = "queued"    // not delivered yet
 	Delivered MessageState = "delivered" // an agent has it
-	Answered  MessageState = "answered"  // an agent that had it ended its turn, or answered it apart
-	Lapsed    MessageState = "lapsed"    // delivered to all at once, and nobody answered in time
+	Answered  MessageState = "answered"  // an agent that had it ended its turn, or answered it outside of a turn
+	Lapsed    MessageState = "lapsed"    // delivered to all agents and not answered in time
 )
 
 // MessageEvent is what happened to a person's message.
@@ -176,13 +176,14 @@ type MessageEvent string
 const (
 	Spoken        MessageEvent = "spoken"
 	Handed        MessageEvent = "handed"    // to an agent, which acknowledged it
-	HandedOn      MessageEvent = "handed_on" // to one more
+	HandedOn      MessageEvent = "handed_on" // to a further agent
 	LostWithAgent MessageEvent = "lost_with_agent"
 	GotAnswer     MessageEvent = "got_answer"
 	TimeOver      MessageEvent = "time_over" // of a message to all
 )
 
-// MessageTable is the life of a person's message. SPEC gives it as text; the M rows are its.
+// MessageTable contains the states of a person's message. SPEC describes them in text; the M rows
+// refer to it.
 var MessageTable = machine.Table[MessageState, MessageEvent, Act]{
 	Unsaid: {Spoken: {ID: "M1", To: Kept}},
 	Kept: {
@@ -198,19 +199,19 @@ var MessageTable = machine.Table[MessageState, MessageEvent, Act]{
 	Answered: {TimeOver: {ID: "M5", To: Answered, Why: "one answer closes a message to all; the other agents need not answer"}},
 }
 
-// SaidLate is the event of rule N3: an agent said something without the turn. It is kept and marked, and
-// no state changes.
+// SaidLate is the event of rule N3: an agent's text without the turn. It is kept and marked, and no
+// state changes.
 const SaidLate Event = "said_late"
 
-// Named rules that are no transition of an agent or of a message.
+// Named rules that are not a transition of an agent or of a message.
 const (
-	rowConfigured = "N1" // the agent or the channel is configured so now
-	rowSaid       = "N2" // the holder said something
-	rowLate       = "N3" // somebody said something without the turn: kept, marked, moves nothing
+	rowConfigured = "N1" // the agent or the channel was configured
+	rowSaid       = "N2" // text in the turn
+	rowLate       = "N3" // text without the turn: kept, marked, changes no state
 	rowAside      = "N4" // an answer that needs no turn
-	rowParked     = "N5" // nobody is to speak now, and why
-	rowTold       = "N6" // an errand was done
+	rowParked     = "N5" // no agent is to speak now, with the reason
+	rowTold       = "N6" // an action was done
 	rowUnfinished = "N7" // an answer without TURN_COMPLETE
-	rowEnding     = "N8" // the turn ends with the answer that is under way
+	rowEnding     = "N8" // the turn ends with the current answer
 	rowLimited    = "X9"
 )

@@ -108,7 +108,7 @@ func (c *Control) desiredOf(in Input, now Now) Desired {
 			w.Note = c.Desired.Note // Fairlead's own note about a hold, which the file's author left unchanged
 		}
 	default:
-		panic(fmt.Sprintf("control: no wish in a %T", in))
+		panic(fmt.Sprintf("control: no desired state in a %T", in))
 	}
 	if _, known := wanted[w.State]; !known {
 		w.Unknown = true
@@ -157,7 +157,7 @@ func limitOf(ch *Change, c *Control, now Now) string {
 			return limit
 		}
 	}
-	panic("control: a wish is spent on a limit that nobody named")
+	panic("control: a desired state ends at a limit without a name")
 }
 
 // countFailure counts consecutive failures. A newer desired state resets the count; so does a

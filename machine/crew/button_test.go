@@ -93,7 +93,7 @@ func TestButtonTruthTable(t *testing.T) {
 func TestButtonOfCrew(t *testing.T) {
 	c := aCrew(t, 2)
 	if got := c.Button(); got != SummonButton {
-		t.Errorf("nobody was ever summoned, and the button is %s", got)
+		t.Errorf("the crew was never summoned, and the button is %s", got)
 	}
 	c.Docs = map[DocID]*Document{"a": {ID: "a", Status: Sleeping}}
 	if got := c.Button(); got != WakeButton {

@@ -81,7 +81,7 @@ func (d *draft) patience(l *Lead) time.Time {
 
 func (d *draft) queueAction(l *Lead, ask Action) error {
 	if len(l.Actions) >= asksMax {
-		return d.refuse(RegisterDue, "P9", fmt.Sprintf("%s is to be told %d things already", l.Agent, asksMax))
+		return d.refuse(RegisterDue, "P9", fmt.Sprintf("%s already has %d pending actions", l.Agent, asksMax))
 	}
 	l.Number++
 	ask.N = l.Number
@@ -130,7 +130,7 @@ func (d *draft) configure(in LeadConfigured) error {
 		return nil
 	}
 	if l.Agent != "" && l.Agent != in.Agent {
-		if err := d.ended(LeadEnded{Session: l.Session, Why: l.Agent + " does not lead the team any more"}); err != nil {
+		if err := d.ended(LeadEnded{Session: l.Session, Why: l.Agent + " no longer leads the team"}); err != nil {
 			return err
 		}
 	}
@@ -175,11 +175,11 @@ func (d *draft) summon() error {
 		if here[0].Status == Hatching && !slices.ContainsFunc(here, func(doc *Document) bool { return doc.Status != Hatching }) {
 			takes = nil
 		}
-		return d.refuse(SummonBegins, "P1", fmt.Sprintf("the team was summoned: %d are here", len(here)), takes...)
+		return d.refuse(SummonBegins, "P1", fmt.Sprintf("the crew was summoned already and has %d agents", len(here)), takes...)
 	}
 	free := seats(d.lead.Size)
 	if len(d.crew.Docs)+len(free) > docsMax {
-		return d.refuse(SummonBegins, "P1", fmt.Sprintf("there are %d documents, expired ones among them; %d are the most", len(d.crew.Docs), docsMax))
+		return d.refuse(SummonBegins, "P1", fmt.Sprintf("there are %d documents, including expired ones; the limit is %d", len(d.crew.Docs), docsMax))
 	}
 	for _, seat := range free {
 		id := d.newID()
@@ -225,16 +225,16 @@ func (d *draft) wake(in WakeAsked) error {
 func (d *draft) addressed(docs []DocID) (who []DocID, err error) {
 	here := d.visible()
 	if len(here) == 0 {
-		return nil, d.refuse(WakeBegins, "P8", "nobody was ever summoned", "summon")
+		return nil, d.refuse(WakeBegins, "P8", "the crew was never summoned", "summon")
 	}
 	for _, id := range docs {
 		switch doc := d.doc(id); {
 		case doc == nil:
 			return nil, d.refuse(WakeBegins, "P8", fmt.Sprintf("there is no document %q", string(id)))
 		case doc.Status == Expired:
-			return nil, d.refuse(WakeBegins, "P7", fmt.Sprintf("%s expired: it never was anybody", id))
+			return nil, d.refuse(WakeBegins, "P7", fmt.Sprintf("%s has expired: no agent registered for it", id))
 		case doc.Status == Hatching:
-			return nil, d.refuse(WakeBegins, "P9", fmt.Sprintf("%s hatches: it is nobody yet", id))
+			return nil, d.refuse(WakeBegins, "P9", fmt.Sprintf("%s is hatching: no agent has registered for it yet", id))
 		}
 	}
 	hatching := 0
@@ -247,7 +247,7 @@ func (d *draft) addressed(docs []DocID) (who []DocID, err error) {
 		}
 	}
 	if hatching == len(here) {
-		return nil, d.refuse(WakeBegins, "P8", "they hatch: nobody is there yet to be woken")
+		return nil, d.refuse(WakeBegins, "P8", "they are hatching: there is no agent to wake yet")
 	}
 	return who, nil
 }
@@ -284,9 +284,9 @@ func (d *draft) ended(in LeadEnded) error {
 	if l.InProgress() {
 		words := "%s ended in the middle of %s: %s"
 		if l.Session == "" {
-			words = "%s did not begin, so there is no %s: %s"
+			words = "%s did not start, so there is no %s: %s"
 		}
-		said = d.notice(NoticeLead, fmt.Sprintf(words, l.Agent, l.stage(), cmp.Or(in.Why, "it did not say why")), in.Session)
+		said = d.notice(NoticeLead, fmt.Sprintf(words, l.Agent, l.stage(), cmp.Or(in.Why, "no reason given")), in.Session)
 	}
 	return d.leadStep(Ended, step{Notice: said})
 }
@@ -323,16 +323,16 @@ func (d *draft) tooLate() error {
 	due := func(at time.Time) bool { return !at.IsZero() && !d.now.At.Before(at) }
 	switch {
 	case l.InProgress() && (due(l.Ends) || due(l.Since.Add(l.hatchMax()))):
-		words := fmt.Sprintf("%s has not reported since it was told (%s); whoever it did not name is not known to be awake", l.Agent, l.stage())
+		words := fmt.Sprintf("%s has not reported in time (%s); the status of the agents that it did not list is unknown", l.Agent, l.stage())
 		if l.stage() == Asking {
-			words = fmt.Sprintf("%s was asked who is awake and has not said so; nobody was woken", l.Agent)
+			words = fmt.Sprintf("%s did not report in time which agents are awake; none was woken", l.Agent)
 		}
 		if l.pending(TellSummon) || l.pending(TellWake) || l.stage() == Asking && l.pending(TellStatus) {
-			words = fmt.Sprintf("%s could not be told in time (%s)", l.Agent, l.stage())
+			words = fmt.Sprintf("%s could not receive the prompt in time (%s)", l.Agent, l.stage())
 		}
 		return d.leadStep(FellSilent, step{Notice: d.notice(NoticeSilent, words, l.Session)})
 	case due(l.Waits):
-		return d.leadStep(StatusMissing, step{Notice: d.notice(NoticeSilent, l.Agent+" was asked who is awake and has not said so; nobody knows", l.Session)})
+		return d.leadStep(StatusMissing, step{Notice: d.notice(NoticeSilent, l.Agent+" did not report in time which agents are awake", l.Session)})
 	}
 	return nil
 }

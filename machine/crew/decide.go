@@ -265,11 +265,11 @@ func (d *draft) refuse(event LeadEvent, row, reason string, takes ...string) err
 func (d *draft) begins(event LeadEvent, row string) error {
 	switch l := &d.lead; {
 	case l.Agent == "":
-		return d.refuse(event, row, "nobody leads the team; name an agent as team.lead in fairlead.yaml and restart")
+		return d.refuse(event, row, "the team has no lead; name an agent as team.lead in fairlead.yaml and restart")
 	case d.now.Held:
-		return d.refuse(event, "X8", "the team is held, or Fairlead stops; release it first")
+		return d.refuse(event, "X8", "the team is held, or Fairlead is stopping; release it first")
 	case d.now.Limit != "":
-		return d.refuse(event, "X9", fmt.Sprintf("%s may not work: limit reached: %s", l.Agent, d.now.Limit))
+		return d.refuse(event, "X9", fmt.Sprintf("%s cannot run: limit reached: %s", l.Agent, d.now.Limit))
 	case l.InProgress():
 		return d.refuse(event, row, fmt.Sprintf("it is %s already, since %s", l.stage(), l.Since.Format(time.TimeOnly)))
 	}
@@ -335,4 +335,4 @@ func (c *Crew) ByName(name string) (*Document, error) {
 }
 
 // ErrNoSuchAgent means that no agent of the crew has this name.
-var ErrNoSuchAgent = errors.New("nobody of the team has this name")
+var ErrNoSuchAgent = errors.New("no agent of the team has this name")

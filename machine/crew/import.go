@@ -42,15 +42,15 @@ func (d *draft) imported(in Imported) error {
 	event := importEvent(in)
 	switch {
 	case len(d.crew.Docs) >= docsMax:
-		return refuse("P13", fmt.Sprintf("there are %d documents, which is the most", docsMax))
+		return refuse("P13", fmt.Sprintf("there are %d documents, which is the limit", docsMax))
 	case doc.Seat < 0 || doc.Seat > SeatMax || doc.Seat == LeadSeat:
-		return refuse("P13", fmt.Sprintf("gridPosition is %d; there are 0 to %d, and %d is the lead's", doc.Seat, SeatMax, LeadSeat))
+		return refuse("P13", fmt.Sprintf("gridPosition is %d; use 0 to %d except %d, which is the lead's", doc.Seat, SeatMax, LeadSeat))
 	case event != ImportedHatching && event != ImportedExpired && strings.TrimSpace(doc.Name) == "":
-		return refuse("P13", "it has no name; only one that hatches has none")
+		return refuse("P13", "it has no name; only a hatching document may have none")
 	}
 	if here := d.onSeat(doc.Seat); here != nil && event != ImportedExpired {
 		if here.Name == doc.Name && doc.Name != "" {
-			return refuse("P11", fmt.Sprintf("%s is here already, as %s", quoted(doc.Name), here.ID))
+			return refuse("P11", fmt.Sprintf("%s exists already, as %s", quoted(doc.Name), here.ID))
 		}
 		return refuse("P11", fmt.Sprintf("seat %d is taken by %s", doc.Seat, quoted(nameOf(here))))
 	}
@@ -117,7 +117,7 @@ func (d *draft) importedAgain(in Imported) error {
 	if doc.Identity != is.Identity {
 		return &machine.Refusal{
 			Subject: subjectOf(in), Event: string(ImportedAgain), State: string(is.Status), Row: "X5",
-			Reason: fmt.Sprintf("it says otherwise who %s is, and a name, a seat, a face and a soul are set once", quoted(nameOf(is))),
+			Reason: fmt.Sprintf("it contradicts the identity of %s; name, seat, face and soul are set only once", quoted(nameOf(is))),
 		}
 	}
 	if !bytes.Equal(is.Extra, doc.Extra) {
@@ -128,6 +128,6 @@ func (d *draft) importedAgain(in Imported) error {
 	if doc.Status == is.Status && doc.LastSession == is.LastSession && !in.Bare {
 		return nil
 	}
-	words := fmt.Sprintf("somebody else wrote %s; only fields that Fairlead does not know are taken from it, since the lead says who is awake", subjectOf(in))
+	words := fmt.Sprintf("another program wrote %s; only its unknown fields were taken, because the lead reports which agents are awake", subjectOf(in))
 	return d.leadStep(Noticed, step{Notice: d.notice(NoticeRefused, words, "")})
 }

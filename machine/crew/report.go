@@ -17,7 +17,7 @@ func (d *draft) reported(in Reported) error {
 		return d.faulty(Faulty{Session: in.Session, Marker: "[AGENT_STATUS]"})
 	}
 	if len(in.Agents) > listedMax {
-		return d.faulty(Faulty{Agent: d.lead.Agent, Session: in.Session, Marker: "[AGENT_STATUS]", Fault: fmt.Sprintf("it lists %d agents; %d are the most", len(in.Agents), listedMax)})
+		return d.faulty(Faulty{Agent: d.lead.Agent, Session: in.Session, Marker: "[AGENT_STATUS]", Fault: fmt.Sprintf("it lists %d agents, the limit is %d", len(in.Agents), listedMax)})
 	}
 	alive, alone, wrong := d.match(in.Agents)
 	for _, doc := range d.visible() {
@@ -87,12 +87,12 @@ func (d *draft) meant(line Listed) (doc *Document, mixed []*Document, fault stri
 		case len(same) == 1:
 			return same[0], nil, ""
 		case len(same) > 1:
-			return nil, same, fmt.Sprintf("a report names %s without a seat, and two have this name", quoted(line.Name))
+			return nil, same, fmt.Sprintf("a report names %s without a seat, and two agents have this name", quoted(line.Name))
 		}
-		return nil, nil, fmt.Sprintf("a report names %s, who was never registered", quoted(line.Name))
+		return nil, nil, fmt.Sprintf("a report names %s, which was never registered", quoted(line.Name))
 	}
 	if line.Seat < 0 || line.Seat > SeatMax || line.Seat == LeadSeat {
-		return nil, same, fmt.Sprintf("a report has %s on seat %d; there are 0 to %d, and %d is the lead's", quoted(line.Name), line.Seat, SeatMax, LeadSeat)
+		return nil, same, fmt.Sprintf("a report has %s on seat %d; seats are 0 to %d except %d, which is the lead's", quoted(line.Name), line.Seat, SeatMax, LeadSeat)
 	}
 	switch here := d.onSeat(line.Seat); {
 	case here != nil && (here.Status == Hatching || line.Name == "" || here.Name == line.Name):
@@ -102,7 +102,7 @@ func (d *draft) meant(line Listed) (doc *Document, mixed []*Document, fault stri
 	case len(same) > 0:
 		return nil, same, fmt.Sprintf("a report has %s on seat %d; it sits on seat %d", quoted(line.Name), line.Seat, same[0].Seat)
 	default:
-		return nil, nil, fmt.Sprintf("a report has %s on seat %d, who was never registered", quoted(line.Name), line.Seat)
+		return nil, nil, fmt.Sprintf("a report has %s on seat %d, which was never registered", quoted(line.Name), line.Seat)
 	}
 }
 
@@ -190,9 +190,9 @@ func (d *draft) registered(in Registered) error {
 	}
 	switch {
 	case in.Seat < 0 || in.Seat > SeatMax || in.Seat == LeadSeat:
-		return refused(fmt.Sprintf("%s was registered on seat %d; there are 0 to %d, and %d is the lead's", quoted(in.Name), in.Seat, SeatMax, LeadSeat))
+		return refused(fmt.Sprintf("%s was registered on seat %d; seats are 0 to %d except %d, which is the lead's", quoted(in.Name), in.Seat, SeatMax, LeadSeat))
 	case strings.TrimSpace(in.Name) == "":
-		return refused(fmt.Sprintf("somebody without a name was registered on seat %d", in.Seat))
+		return refused(fmt.Sprintf("an agent without a name was registered on seat %d", in.Seat))
 	}
 	if err := d.goOn(); err != nil {
 		return err
@@ -200,7 +200,7 @@ func (d *draft) registered(in Registered) error {
 	here := d.onSeat(in.Seat)
 	if here == nil {
 		if len(d.crew.Docs) >= docsMax {
-			return refused(fmt.Sprintf("%s was registered; there are %d documents already, which is the most", quoted(in.Name), docsMax))
+			return refused(fmt.Sprintf("%s was registered, but there are already %d documents, which is the limit", quoted(in.Name), docsMax))
 		}
 		id := d.newID()
 		return d.move(id, RegisteredHere, named{Identity: in.Identity, Made: d.made})
@@ -282,11 +282,11 @@ func (d *draft) faulty(in Faulty) error {
 	switch {
 	case in.Fault != "" && (in.Session == "" || d.counts(in.Session)):
 	case d.lead.Agent == "":
-		kind, words = NoticeIgnored, "nobody leads the team"
+		kind, words = NoticeIgnored, "the team has no lead"
 	case in.Agent == d.lead.Agent:
-		kind, words = NoticeIgnored, "its lead session alone counts, and this is another one"
+		kind, words = NoticeIgnored, "only its lead session counts, and this is another session"
 	default:
-		kind, words = NoticeIgnored, "the word of "+d.lead.Agent+" alone counts, who leads the team"
+		kind, words = NoticeIgnored, "only markers of "+d.lead.Agent+" count, which leads the team"
 	}
 	text := words
 	if in.Marker != "" {

@@ -91,7 +91,7 @@ func TestResultsToBeTold(t *testing.T) {
 	s.hears(t, MainEnded{OK: true}) // it is told of those twenty now
 	run(5)
 	s.hears(t, MainEnded{Round: 1, OK: true})
-	if got := run(27); strings.Contains(said(got), "it is here alone") {
+	if got := run(27); strings.Contains(said(got), "this one is only recorded here") {
 		t.Fatalf("there was room, for twenty were told: %s", said(got))
 	}
 	s.hears(t, MainEnded{Round: 2, OK: true}) // these 27, and no older ones
@@ -101,7 +101,7 @@ func TestResultsToBeTold(t *testing.T) {
 	s.hears(t, MainEnded{Round: 3, OK: true})
 	s = story(t, hosted(Orchestrator, "a"), UserInput{Text: "x"})
 	got := run(resultsMax + 2)
-	if n := strings.Count(said(got), "it is here alone"); n != 2 {
+	if n := strings.Count(said(got), "this one is only recorded here"); n != 2 {
 		t.Fatalf("%d results say that nobody is told of them, not 2", n)
 	}
 }
@@ -111,7 +111,7 @@ func TestDroppedWithItsAsker(t *testing.T) {
 	s := story(t, Start{Setup{Mode: Interactive, Agents: agents("a", "b", "c")}}, UserInput{Text: "x", Match: &Match{Agent: "a"}},
 		Delegate{Agent: "b", By: 1, Text: "help"}, Delegate{Agent: "c", By: 2, Text: "help"})
 	got := said(s.hears(t, TaskEnded{Task: 1, OK: true}))
-	if s.Phase != Talking || !strings.Contains(got, "note b: is not waited for") || !strings.Contains(got, "note c: is not waited for") {
+	if s.Phase != Talking || !strings.Contains(got, "note b: is no longer awaited") || !strings.Contains(got, "note c: is no longer awaited") {
 		t.Fatalf("%s: %s", s.Phase, got)
 	}
 }
@@ -120,8 +120,8 @@ func TestDroppedWithItsAsker(t *testing.T) {
 func TestNamesAreBounded(t *testing.T) {
 	huge := strings.Repeat("n", 300<<10)
 	s := story(t, Start{Setup{Mode: Orchestrator, Host: Claude, Agents: agents("a")}})
-	refused(t, s, UserInput{Text: "x", Named: []string{huge}}, "name the folder")
-	refused(t, s, UserInput{Text: "x", Named: make([]string, namedMax+1)}, "name the folder")
+	refused(t, s, UserInput{Text: "x", Named: []string{huge}}, "name their folder")
+	refused(t, s, UserInput{Text: "x", Named: make([]string, namedMax+1)}, "name their folder")
 	match := &Match{Agent: "a", Terms: []string{huge}}
 	all := s.hears(t, UserInput{Text: "x", Match: match}, Delegate{Agent: "a", Text: "x", Call: huge, Params: huge, Trigger: huge})
 	all = append(all, s.hears(t, Delegate{Agent: "a", Text: "x", Call: huge})...) // known, though its name is cut
@@ -145,13 +145,13 @@ func TestNamesAreBounded(t *testing.T) {
 		}
 	}
 	s = story(t, Start{Setup{Mode: Response, Agents: agents("a")}})
-	refused(t, s, Message{Text: "x"}, "another name")
-	refused(t, s, Message{Name: huge, Text: "x"}, "another name")
+	refused(t, s, Message{Text: "x"}, "rename the file")
+	refused(t, s, Message{Name: huge, Text: "x"}, "rename the file")
 	if got := s.hears(t, Message{Name: "m", Ranking: huge}); len(got[0].Body.Aside.Ranking) > TextBytesMax {
 		t.Error("the ranking is as long as it was")
 	}
 	s.hears(t, Message{Name: "m", Text: "x", Match: &Match{Agent: "a"}})
-	refused(t, s, Delegate{Agent: "a", By: 1, Text: "help"}, "in mode response an agent asks no other")
+	refused(t, s, Delegate{Agent: "a", By: 1, Text: "help"}, "in mode response agents cannot ask each other")
 }
 
 // Paths that an input names wait with it, and count.
@@ -161,7 +161,7 @@ func TestNamedCount(t *testing.T) {
 	for range 4 {
 		s.hears(t, UserInput{Text: "x", Named: named})
 	}
-	refused(t, s, UserInput{Text: "x", Named: named}, "would come to more than")
+	refused(t, s, UserInput{Text: "x", Named: named}, "would exceed")
 }
 
 // Files that a program names at the end and for which there is no room are counted.
@@ -184,13 +184,13 @@ func TestTasksEnd(t *testing.T) {
 		s.hears(t, Delegate{Agent: "a", Text: "x"}, TaskEnded{Task: s.Open.Asked + 1, OK: true})
 		s.hears(t, TaskEnded{Task: s.Open.Asked, OK: true})
 	}
-	refused(t, s, Delegate{Agent: "a", Text: "x"}, "1000 tasks in this conversation")
+	refused(t, s, Delegate{Agent: "a", Text: "x"}, "has had 1000 tasks")
 }
 
 // D1: MAIN and QUEUE are no names for an agent: who is in charge could not be told from a line.
 func TestNamesOfStates(t *testing.T) {
 	for _, name := range []string{Main, Desk, ""} {
-		refused(t, &Dispatch{}, Start{Setup{Mode: Orchestrator, Agents: agents("a", name)}}, "states of their own")
+		refused(t, &Dispatch{}, Start{Setup{Mode: Orchestrator, Agents: agents("a", name)}}, "which are reserved")
 	}
 }
 
@@ -237,8 +237,8 @@ func TestLateWordsOfAnother(t *testing.T) {
 		if got := s.hears(t, in); len(got) > 0 || s.Open.N != 2 {
 			t.Errorf("%s moved the next one: %+v", name, got)
 		}
-		refused(t, s, Delegate{Conversation: 1, By: 1, Agent: "b", Text: "help"}, "conv_001 is over")
-		refused(t, s, Delegate{Conversation: 1, Agent: "b", Text: "do"}, "conv_001 is over")
+		refused(t, s, Delegate{Conversation: 1, By: 1, Agent: "b", Text: "help"}, "conv_001 has ended")
+		refused(t, s, Delegate{Conversation: 1, Agent: "b", Text: "do"}, "conv_001 has ended")
 	}
 	s := story(t, hosted(Orchestrator, "a"), UserInput{Text: "one", Match: match}, TaskEnded{Conversation: 1, Task: 1, OK: true, Result: "so"})
 	if answer, ok := s.Answer(); !ok || answer.Conversation != 1 {

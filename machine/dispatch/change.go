@@ -2,37 +2,37 @@ package dispatch
 
 import "time"
 
-// Change is one fact that Decide found. It is what the folder's files and the journal keep.
+// Change is one fact that Decide found. The folder's files and the journal store it.
 type Change struct {
 	At      time.Time
 	Row     string
-	From    string // the state before: MAIN, QUEUE or an agent's name; empty: there was none
-	To      string // the state after
-	Trigger string // what for, in words, as state.jsonl says it
+	From    string // the previous state: MAIN, QUEUE or an agent's name; empty: none
+	To      string // the new state
+	Trigger string // the reason, as text for state.jsonl
 	Event   Event
 	Body    Body
 }
 
-// Body is what Apply needs, and what was said with it. Now is absolute.
+// Body is what Apply needs, and the texts that belong to it. Now is absolute.
 type Body struct {
-	Setup *Setup `json:"setup,omitempty"` // of the first change alone
+	Setup *Setup `json:"setup,omitempty"` // of the first change only
 	Now   Now    `json:"now"`
 
-	Conversation int      `json:"conversation,omitempty"` // that it is about; 0: none
+	Conversation int      `json:"conversation,omitempty"` // the conversation that it concerns; 0: none
 	Entries      []Entry  `json:"entries,omitempty"`      // for dialogue.md, in order
 	Summary      *Summary `json:"summary,omitempty"`      // for messages.jsonl: the conversation is closed
-	Reply        *Reply   `json:"reply,omitempty"`        // mode response: for the file beside the message
+	Reply        *Reply   `json:"reply,omitempty"`        // mode response: for the answer file beside the message
 	Denied       *Denied  `json:"denied,omitempty"`
-	Aside        *Aside   `json:"aside,omitempty"` // mode response: nobody's description fits
+	Aside        *Aside   `json:"aside,omitempty"` // mode response: no description matches
 }
 
-// EntryKind is what a part of dialogue.md is.
+// EntryKind is the kind of an entry in dialogue.md.
 type EntryKind string
 
 const (
 	OfUser       EntryKind = "user"
-	OfMain       EntryKind = "main"     // what MAIN answers
-	OfThought    EntryKind = "thinking" // before it delegates, where it is given
+	OfMain       EntryKind = "main"     // an answer of MAIN
+	OfThought    EntryKind = "thinking" // before it delegates, if the text is known
 	OfDelegation EntryKind = "delegation"
 	OfResult     EntryKind = "result"
 	OfTransition EntryKind = "transition"
@@ -45,10 +45,11 @@ type Entry struct {
 	Kind EntryKind `json:"kind"`
 	Who  string    `json:"who,omitempty"` // a state
 	Text string    `json:"text"`
-	More string    `json:"more,omitempty"` // a delegation's parameters
+	More string    `json:"more,omitempty"` // parameters of a delegation
 }
 
-// Summary is a line of messages.jsonl (seed 002, Field Definitions). Time: when the conversation began.
+// Summary is a line of messages.jsonl (seed 002, Field Definitions). Time is the start of the
+// conversation.
 type Summary struct {
 	Conversation int       `json:"conversation"`
 	Began        time.Time `json:"began"`
@@ -57,7 +58,7 @@ type Summary struct {
 	Agents       []string  `json:"agents,omitempty"`
 }
 
-// Reply is the result of a message of the inbox.
+// Reply is the result for a message of the inbox.
 type Reply struct {
 	Message string `json:"message"`
 	Agent   string `json:"agent"`
@@ -65,7 +66,7 @@ type Reply struct {
 	Text    string `json:"text"`
 }
 
-// Aside is a message for which there is nobody.
+// Aside is a message that no description matches.
 type Aside struct {
 	Message string `json:"message"`
 	Ranking string `json:"ranking,omitempty"`
@@ -73,17 +74,17 @@ type Aside struct {
 
 // Denied is a tool call that was not allowed.
 type Denied struct {
-	By         string `json:"by"` // the state that it came from
+	By         string `json:"by"` // the state that made the call
 	Tool       string `json:"tool"`
 	Call       string `json:"call"`
 	Row        string `json:"row"`
 	Reason     string `json:"reason"`
 	Delegate   string `json:"delegate_to,omitempty"`
 	Capability string `json:"capability,omitempty"`
-	Afterwards bool   `json:"afterwards,omitempty"` // the call was made without a question, and judged after it
+	Afterwards bool   `json:"afterwards,omitempty"` // the call was made without a question and judged afterwards
 }
 
-// Apply makes a change true.
+// Apply performs a change.
 func (s *Dispatch) Apply(ch Change) {
 	if ch.Body.Setup != nil {
 		s.Setup = *ch.Body.Setup

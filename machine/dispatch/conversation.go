@@ -9,32 +9,32 @@ import (
 
 func (d *draft) input(in UserInput) error {
 	if strings.TrimSpace(in.Text) == "" {
-		return d.refuse(string(InputCame), "D2", "an input without words begins nothing; say what is to be done")
+		return d.refuse(string(InputCame), "D2", "the input is empty; say what is to be done")
 	}
 	if err := d.tooLong(string(InputCame), "D2", "the input", in.Text); err != nil {
 		return err
 	}
 	if len(in.Named) > namedMax || size(in.Named) > TextBytesMax {
-		return d.refuse(string(InputCame), "D2", fmt.Sprintf("the input names %d paths in %d bytes, and the most is %d in %d; name the folder that they are in", len(in.Named), size(in.Named), namedMax, TextBytesMax))
+		return d.refuse(string(InputCame), "D2", fmt.Sprintf("the input names %d paths in %d bytes, the limit is %d in %d; name their folder instead", len(in.Named), size(in.Named), namedMax, TextBytesMax))
 	}
 	in.Named = slices.Clone(in.Named)
 	if d.is.Ranker != "" && d.is.Host == Fairlead {
-		in.Match = nil // an agent is asked
+		in.Match = nil // an agent is asked to choose
 	}
 	if err := d.fits(InputCame, in.Match); err != nil {
 		return err
 	}
 	if d.is.Mode == Response && d.is.Phase != Closed {
-		return d.refuse(string(InputCame), "D6", "in mode response there is nobody to talk to: put a message into the inbox")
+		return d.refuse(string(InputCame), "D6", "mode response takes no input: put a message into the inbox")
 	}
-	if d.is.Open == nil && len(d.is.Waiting) > 0 && !in.Over { // somebody else closed what was open, by a line of his own
+	if d.is.Open == nil && len(d.is.Waiting) > 0 && !in.Over { // another program closed the open conversation with a line of its own
 		if err := d.next(); err != nil {
 			return err
 		}
 	}
 	if d.is.Open != nil && !in.Over {
 		if len(d.is.Waiting) >= waitingMax {
-			return d.refuse(string(InputWaits), "D2", fmt.Sprintf("%d inputs wait already; wait for an answer first", waitingMax))
+			return d.refuse(string(InputWaits), "D2", fmt.Sprintf("%d inputs are waiting already; wait for an answer first", waitingMax))
 		}
 		if err := d.room(InputWaits, "D2", len(in.Text)+size(in.Named)); err != nil {
 			return err
@@ -51,7 +51,7 @@ func (d *draft) input(in UserInput) error {
 	return d.begin(Waiting{Text: in.Text, Named: in.Named, Match: in.Match})
 }
 
-// begin opens a conversation (D2), and puts in charge who fits (D3).
+// begin opens a conversation (D2) and assigns the matching agent (D3).
 func (d *draft) begin(in Waiting) error {
 	err := d.step(InputCame, "user input", func(now *Now, body *Body) {
 		now.Made++
@@ -64,7 +64,7 @@ func (d *draft) begin(in Waiting) error {
 	return d.charge(Delegated, false, in.Match.Agent, Task{Text: d.kept(in.Text)}, matched(in.Match), "")
 }
 
-// kept is an input as the history repeats it.
+// kept shortens an input for the history.
 func (d *draft) kept(text string) string {
 	if d.is.Host == Fairlead {
 		return text
@@ -85,10 +85,10 @@ func matched(m *Match) string {
 
 func (d *draft) message(in Message) error {
 	if in.Name == "" || len(in.Name) > wordsMax {
-		return d.refuse(string(MessageTaken), "D6", "a message without a name, or with a very long one, has no place for its answer; give its file another name")
+		return d.refuse(string(MessageTaken), "D6", "a message needs a file name of moderate length for its answer; rename the file")
 	}
 	if in.Match == nil {
-		return d.step(MessageUnmatched, "nobody's description fits", func(_ *Now, body *Body) {
+		return d.step(MessageUnmatched, "no description matches", func(_ *Now, body *Body) {
 			body.Aside = &Aside{Message: in.Name, Ranking: short(in.Ranking, TextBytesMax)}
 		})
 	}
@@ -111,10 +111,10 @@ func (d *draft) message(in Message) error {
 func (d *draft) respond(in Respond) error {
 	c := d.is.Open
 	if d.over(in.Conversation) {
-		return nil // it was answered by somebody else
+		return nil // it was answered by another program
 	}
 	if c != nil && len(c.Tasks) > 0 && !in.Over {
-		return d.refuse(string(Responded), "D7", fmt.Sprintf("%s is at work; say first that it is done, or end the conversation over it", d.is.State()))
+		return d.refuse(string(Responded), "D7", fmt.Sprintf("%s is still working; report its end first, or end the conversation with --over", d.is.State()))
 	}
 	for _, text := range []string{in.Text, in.Summary} {
 		if err := d.tooLong(string(Responded), "D7", "the answer", text); err != nil {
@@ -123,7 +123,7 @@ func (d *draft) respond(in Respond) error {
 	}
 	err := d.step(Responded, "response complete", func(now *Now, body *Body) {
 		for _, task := range now.Open.Tasks {
-			body.Entries = append(body.Entries, Entry{Kind: OfNote, Who: task.Agent, Text: "was not seen to end"})
+			body.Entries = append(body.Entries, Entry{Kind: OfNote, Who: task.Agent, Text: "did not report its end"})
 		}
 		if in.Text != "" {
 			body.Entries = append(body.Entries, Entry{Kind: OfMain, Who: Main, Text: in.Text})
@@ -144,9 +144,9 @@ func (d *draft) mainEnded(in MainEnded) error {
 	}
 	ranked := d.is.ranks()
 	if ranked || c.Called || len(c.Tasks) > 0 {
-		trigger := "MAIN is told what came of it"
+		trigger := "MAIN receives the results"
 		if ranked {
-			trigger = d.is.Ranker + " was asked whose work it is"
+			trigger = d.is.Ranker + " was asked to assign the input"
 		}
 		return d.step(RoundOver, trigger, func(now *Now, body *Body) {
 			text, entry := short(in.Result, TextBytesMax), Entry{Kind: OfMain, Who: Main}
@@ -160,24 +160,24 @@ func (d *draft) mainEnded(in MainEnded) error {
 			now.Open.Called = false
 		})
 	}
-	text := short(in.Result, TextBytesMax) // a refusal would leave the user without an answer for ever
+	text := short(in.Result, TextBytesMax) // refusing it would leave the user without an answer
 	if !in.OK {
-		text = cmp.Or(text, "MAIN failed, and did not say why.")
+		text = cmp.Or(text, "MAIN failed without a reason.")
 	}
 	return d.respond(Respond{Text: text})
 }
 
-// next begins with the input that waits the longest.
+// next begins with the oldest waiting input.
 func (d *draft) next() error {
 	if len(d.is.Waiting) == 0 || d.is.Phase != Ready {
 		return nil
 	}
 	first := d.is.Waiting[0]
-	d.is.Waiting = d.is.Waiting[1:] // what follows is one change, and says so
+	d.is.Waiting = d.is.Waiting[1:] // the changes that follow are based on this one
 	return d.begin(first)
 }
 
-// close ends the conversation that is open without an answer (D11).
+// close ends the open conversation without an answer (D11).
 func (d *draft) close(event Event, why string) error {
 	why = short(why, wordsMax)
 	return d.step(event, why, func(now *Now, body *Body) {
@@ -195,13 +195,13 @@ func (d *draft) interrupt(in Interrupt) error {
 	if d.is.Open == nil || d.over(in.Conversation) {
 		return nil
 	}
-	if err := d.close(Interrupted, cmp.Or(in.Why, "nobody ended it")); err != nil {
+	if err := d.close(Interrupted, cmp.Or(in.Why, "it was not ended")); err != nil {
 		return err
 	}
 	return d.next()
 }
 
-// summary is what messages.jsonl says of a conversation that is over.
+// summary returns the line of messages.jsonl for an ended conversation.
 func (c *Conversation) summary(text string, more []File) *Summary {
 	files, left := slices.Clone(c.Files), c.More
 	for _, f := range more {
@@ -216,12 +216,12 @@ func (c *Conversation) summary(text string, more []File) *Summary {
 	}
 	text = cmp.Or(text, firstLine(c.Input))
 	if left > 0 {
-		text += fmt.Sprintf(" (files that were made beside those named: at most %d)", left)
+		text += fmt.Sprintf(" (further files: at most %d)", left)
 	}
 	return &Summary{Conversation: c.N, Began: c.Began, Text: text, Files: files, Agents: slices.Clone(c.Used)}
 }
 
-// firstLine is enough of a text to know it again.
+// firstLine returns enough of a text to recognize it.
 func firstLine(text string) string {
 	line, _, _ := strings.Cut(strings.TrimSpace(text), "\n")
 	return short(strings.TrimSpace(line), 200)

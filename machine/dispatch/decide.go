@@ -9,8 +9,8 @@ import (
 	"github.com/fairlead-dev/fairlead/machine"
 )
 
-// Decide says what an input leads to. It changes nothing: apply the changes for that. No changes and no
-// error means that it is so already. A refusal is a *machine.Refusal.
+// Decide returns the changes that follow from an input. It changes nothing: apply the changes. No
+// changes and no error mean that the input has no effect. A refusal is a *machine.Refusal.
 func (s *Dispatch) Decide(at time.Time, in Input) ([]Change, error) {
 	d := &draft{is: *s, at: at}
 	var err error
@@ -55,7 +55,7 @@ type draft struct {
 	changes []Change
 }
 
-// step looks an event up and makes it a change: edit makes what is true after it, on a copy.
+// step applies an event as a change: edit modifies a copy of the state.
 func (d *draft) step(event Event, trigger string, edit func(now *Now, body *Body)) error {
 	rule, err := Table.Look(d.is.subject(), cmp.Or(d.is.Phase, None), event)
 	if err != nil {
@@ -93,7 +93,7 @@ func (d *draft) step(event Event, trigger string, edit func(now *Now, body *Body
 	return nil
 }
 
-// tidy has nothing in place of empty lists: so is a session that was read back.
+// tidy replaces empty lists by nil, as in a session that was read from its file.
 func (n *Now) tidy() {
 	n.Waiting = some(n.Waiting)
 	if c := n.Open; c != nil {
@@ -116,25 +116,25 @@ func (d *draft) refuse(event, row, reason string, takes ...string) error {
 	}
 }
 
-// over says whether a conversation that somebody means is not the one that is open.
+// over reports whether a named conversation is not the open one.
 func (d *draft) over(conversation int) bool {
 	return conversation != 0 && (d.is.Open == nil || d.is.Open.N != conversation)
 }
 
-// tooLong refuses what does not fit into a line; empty words for what do.
+// tooLong refuses a text that does not fit into a line; nil if it fits.
 func (d *draft) tooLong(event, row, what, text string) error {
 	if len(text) <= TextBytesMax {
 		return nil
 	}
-	return d.refuse(event, row, fmt.Sprintf("%s has %d bytes, and the most is %d; put it into a file and name that", what, len(text), TextBytesMax))
+	return d.refuse(event, row, fmt.Sprintf("%s has %d bytes, the limit is %d; put it into a file and name the file", what, len(text), TextBytesMax))
 }
 
-// room refuses what would make every line of the history too long.
+// room refuses an input that would make every line of the history too long.
 func (d *draft) room(event Event, row string, bytes int) error {
 	if d.is.held()+bytes <= heldBytesMax {
 		return nil
 	}
-	return d.refuse(string(event), row, fmt.Sprintf("the texts that are still to be told would come to more than %d bytes; wait for an answer first", heldBytesMax))
+	return d.refuse(string(event), row, fmt.Sprintf("the undelivered texts would exceed %d bytes; wait for an answer first", heldBytesMax))
 }
 
 func (d *draft) start(setup Setup) error {
@@ -144,13 +144,13 @@ func (d *draft) start(setup Setup) error {
 	}
 	switch {
 	case !slices.Contains(Modes(), setup.Mode):
-		return d.refuse(string(event), "D1", fmt.Sprintf("there is no mode %q; there are orchestrator, interactive and response", setup.Mode))
+		return d.refuse(string(event), "D1", fmt.Sprintf("there is no mode %q; use orchestrator, interactive or response", setup.Mode))
 	case len(setup.Agents) > agentsMax:
-		return d.refuse(string(event), "D1", fmt.Sprintf("there are %d agents, and the most is %d", len(setup.Agents), agentsMax))
+		return d.refuse(string(event), "D1", fmt.Sprintf("there are %d agents, the limit is %d", len(setup.Agents), agentsMax))
 	case slices.ContainsFunc(setup.Agents, func(a Description) bool { return a.Name == "" || a.Name == Main || a.Name == Desk }):
-		return d.refuse(string(event), "D1", fmt.Sprintf("an agent needs a name, and %s and %s are states of their own; call it otherwise", Main, Desk))
+		return d.refuse(string(event), "D1", fmt.Sprintf("an agent needs a name other than %s and %s, which are reserved; rename it", Main, Desk))
 	case setup.Mode == Response && setup.Host == Claude:
-		return d.refuse(string(event), "D6", "mode response serves an inbox, and an agent program with hooks has none; use orchestrator or interactive there, or start it by the command line")
+		return d.refuse(string(event), "D6", "mode response serves an inbox, which agent programs with hooks do not have; use orchestrator or interactive, or start the dispatch with the command line")
 	}
 	setup.Began, setup.Agents = d.at, slices.Clone(setup.Agents)
 	return d.step(event, "", func(_ *Now, body *Body) { body.Setup = &setup })
@@ -158,7 +158,7 @@ func (d *draft) start(setup Setup) error {
 
 func (d *draft) deny(in Deny) error {
 	if d.over(in.Conversation) {
-		return d.refuse(string(CallDenied), "D8", ConversationID(in.Conversation)+" is over, and what was denied is no part of another one")
+		return d.refuse(string(CallDenied), "D8", ConversationID(in.Conversation)+" has ended, so the denied call is not part of it")
 	}
 	by, _ := d.is.InCharge(in.Caller)
 	if task, ok := d.is.Open.Task(in.Task); ok {
@@ -204,31 +204,31 @@ func (d *draft) end(why string) error {
 		return nil
 	}
 	if d.is.Open != nil {
-		if err := d.close(Interrupted, cmp.Or(why, "the session was ended")); err != nil {
+		if err := d.close(Interrupted, cmp.Or(why, "the dispatch was ended")); err != nil {
 			return err
 		}
 	}
 	return d.step(EndAsked, "session end", func(now *Now, _ *Body) {
 		now.Ended = cmp.Or(short(why, wordsMax), "ended")
 		if n := len(now.Waiting); n > 0 {
-			now.Ended += fmt.Sprintf("; inputs that waited and were not begun: %d", n)
+			now.Ended += fmt.Sprintf("; waiting inputs that were not begun: %d", n)
 		}
 		now.Waiting = nil
 	})
 }
 
-// fits refuses a match with somebody who is not there.
+// fits refuses a match with an unknown agent.
 func (d *draft) fits(event Event, m *Match) error {
 	if m == nil || d.is.Phase == None || d.is.Phase == "" || d.is.Knows(m.Agent) {
 		return nil
 	}
-	return d.refuse(string(event), "D3", fmt.Sprintf("no agent %q was found when the session began; describe it in .claude/agents and begin a new one", m.Agent))
+	return d.refuse(string(event), "D3", fmt.Sprintf("no agent %q existed when the dispatch began; describe it in .claude/agents and begin a new dispatch", m.Agent))
 }
 
-// cut is a file as every line of the history can repeat it.
+// cut shortens a file's texts for the lines of the history.
 func (f File) cut() File { return File{Path: short(f.Path, 1024), Summary: short(f.Summary, 200)} }
 
-// short cuts a text at a character, and says that it did.
+// short shortens a text at a character and marks it as shortened.
 func short(text string, most int) string {
 	if len(text) <= most {
 		return text

@@ -23,149 +23,149 @@ import (
 	"time"
 )
 
-// Main is the state in which nobody but the coordinator is in charge (seed 002, State Definitions).
+// Main is the state in which no agent has a task (seed 002, State Definitions).
 const Main = "MAIN"
 
-// Desk is what a session in mode response shows while no message is being served: it has no MAIN.
+// Desk is the state in mode response while no message is being served: there is no MAIN.
 const Desk = "QUEUE"
 
-// Mode says where an agent goes when it is done (seed 002, Mode Behaviors).
+// Mode says to which state an agent returns when it is done (seed 002, Mode Behaviors).
 type Mode string
 
 const (
-	Orchestrator Mode = "orchestrator" // back to MAIN, always
-	Interactive  Mode = "interactive"  // it may ask other agents; then back to who asked
+	Orchestrator Mode = "orchestrator" // always back to MAIN
+	Interactive  Mode = "interactive"  // it may ask other agents; then back to the agent that asked
 	Response     Mode = "response"     // there is no MAIN; messages of an inbox go to agents
 )
 
 // Modes lists them, the default first.
 func Modes() []Mode { return []Mode{Orchestrator, Interactive, Response} }
 
-// Host is who carries out what a session decides.
+// Host says which program executes a dispatch's decisions.
 type Host string
 
 const (
-	NoHost   Host = ""         // people and programs say what happened, by the command line
-	Claude   Host = "claude"   // hooks of an agent program report, and enforce
-	Fairlead Host = "fairlead" // the daemon has agents of fairlead.yaml do the work
+	NoHost   Host = ""         // people and programs report events with commands
+	Claude   Host = "claude"   // hooks of an agent program report and enforce
+	Fairlead Host = "fairlead" // the daemon runs agents of fairlead.yaml
 )
 
-// Phase is how far a session is, whoever is in charge.
+// Phase is the state of a dispatch, whichever agents have tasks.
 type Phase string
 
 const (
 	None    Phase = "none"
-	Ready   Phase = "ready"   // MAIN, and no conversation is open
-	Talking Phase = "talking" // a conversation is open, and MAIN is in charge
-	Working Phase = "working" // one agent or several are at work
+	Ready   Phase = "ready"   // no conversation is open
+	Talking Phase = "talking" // a conversation is open, and MAIN handles it
+	Working Phase = "working" // one or several agents have tasks
 	Queue   Phase = "queue"   // mode response: waiting for a message
-	Serving Phase = "serving" // mode response: an agent has one
-	Closed  Phase = "closed"  // normal operation, nothing is enforced any more
+	Serving Phase = "serving" // mode response: an agent handles a message
+	Closed  Phase = "closed"  // normal operation, nothing is enforced
 )
 
-// Limits, so that no session grows without bound.
+// Limits, so that no dispatch grows without bound.
 const (
-	TextBytesMax   = 64 << 10  // of an input, a task or a result; more does not fit into a line that others read
-	ResultBytesMax = 4 << 10   // of a result as it is kept for who asked; all of it is in dialogue.md
-	waitingMax     = 64        // inputs in line; a person who typed more does not know what he waits for
-	tasksMax       = 64        // at work at the same time
-	askedMax       = 1000      // tasks of one conversation that we host: agents that ask each other in circles stop there
-	wordsMax       = 1000      // of a reason, a name or an id that others gave
+	TextBytesMax   = 64 << 10  // of an input, a task or a result; more does not fit into a line that other programs read
+	ResultBytesMax = 4 << 10   // of a result as it is kept for the asking agent; dialogue.md has all of it
+	waitingMax     = 64        // queued inputs
+	tasksMax       = 64        // parallel tasks
+	askedMax       = 1000      // tasks of one hosted conversation: stops agents that ask each other in circles
+	wordsMax       = 1000      // of a reason, a name or an ID from outside
 	namedMax       = 1000      // paths in an input
-	roundsMax      = 20        // in which one agent asks for help: who asks for ever never answers
-	resultsMax     = 32        // kept of one conversation; all are in dialogue.md
-	filesMax       = 200       // of one conversation: every line of its history repeats them; more are counted
-	inputKept      = 4 << 10   // bytes of an input that nobody here has to be told; all of it is in dialogue.md
-	heldBytesMax   = 256 << 10 // of everything that is to be told, and waits: it stands in every line
-	agentsMax      = 2000      // descriptions of a session
+	roundsMax      = 20        // rounds in which one agent asks for help
+	resultsMax     = 32        // results kept for one conversation; dialogue.md has all
+	filesMax       = 200       // files of one conversation, because every line of its history repeats them; further ones are counted
+	inputKept      = 4 << 10   // bytes of an input that Fairlead need not pass on; dialogue.md has all of it
+	heldBytesMax   = 256 << 10 // of all texts that wait to be passed on, because every line repeats them
+	agentsMax      = 2000      // descriptions of a dispatch
 )
 
-// Dispatch is everything that is true of one session folder. Its zero value is one that was not begun.
+// Dispatch is the state of one dispatch folder. Its zero value is a dispatch that has not begun.
 type Dispatch struct {
 	Setup
 	Now
 }
 
-// Setup is what was said when the session began, and does not change.
+// Setup is fixed when the dispatch begins.
 type Setup struct {
 	Mode    Mode            `json:"mode,omitempty"`
 	Host    Host            `json:"host,omitempty"`
-	Path    string          `json:"path,omitempty"`    // of the folder, as it was given: it stands in the files
-	Program string          `json:"program,omitempty"` // the agent program's own id of its session; empty: none
-	Lead    string          `json:"lead,omitempty"`    // host fairlead: the agent of fairlead.yaml that is MAIN; empty: nobody is
-	Ranker  string          `json:"ranker,omitempty"`  // host fairlead: the agent that is asked whose work an input is; empty: words are counted
-	Agents  []Description   `json:"agents,omitempty"`  // the states beside MAIN, by name
+	Path    string          `json:"path,omitempty"`    // of the folder as given, because the files contain it
+	Program string          `json:"program,omitempty"` // the agent program's ID of its session; empty: none
+	Lead    string          `json:"lead,omitempty"`    // host fairlead: the agent of fairlead.yaml that is MAIN; empty: none
+	Ranker  string          `json:"ranker,omitempty"`  // host fairlead: the agent that assigns inputs to agents; empty: words are counted
+	Agents  []Description   `json:"agents,omitempty"`  // the states besides MAIN, by name
 	ForMain json.RawMessage `json:"for_main,omitempty"`
-	ForAll  json.RawMessage `json:"for_agents,omitempty"` // permissions as every line repeats them
+	ForAll  json.RawMessage `json:"for_agents,omitempty"` // permissions in the form in which every line repeats them
 	Began   time.Time       `json:"began,omitzero"`
 }
 
-// Description is one agent, and when it is to be called.
+// Description is one agent, with the text that says when to call it.
 type Description struct {
 	Name string `json:"name"`
 	Text string `json:"description"`
-	File string `json:"file,omitempty"` // where it was found
+	File string `json:"file,omitempty"` // the file with the description
 }
 
-// Now is what is true of a session at the moment. It stands whole in every line of its history.
+// Now is the current state of a dispatch. Every line of its history contains all of it.
 type Now struct {
 	Phase   Phase         `json:"phase,omitempty"`
-	Line    uint64        `json:"line,omitempty"` // changes so far
-	Made    int           `json:"made,omitempty"` // the highest number of a conversation
+	Line    uint64        `json:"line,omitempty"` // number of changes so far
+	Made    int           `json:"made,omitempty"` // highest number of a conversation
 	Open    *Conversation `json:"open,omitempty"`
 	Waiting []Waiting     `json:"waiting,omitempty"`
-	Denied  int           `json:"denied,omitempty"` // tool calls, so far
-	Ended   string        `json:"ended,omitempty"`  // why the session is closed
+	Denied  int           `json:"denied,omitempty"` // number of denied tool calls
+	Ended   string        `json:"ended,omitempty"`  // why the dispatch was closed
 }
 
-// Conversation is one input on its way to its answer.
+// Conversation is one input that is being handled.
 type Conversation struct {
 	N       int       `json:"n"`
 	Began   time.Time `json:"began"`
 	Input   string    `json:"input"`
-	Named   []string  `json:"named,omitempty"`   // paths in the user's words: there may be written, too
+	Named   []string  `json:"named,omitempty"`   // paths in the user's text: writing there is permitted, too
 	Message string    `json:"message,omitempty"` // mode response: the file in the inbox
-	Asked   uint64    `json:"asked,omitempty"`   // tasks so far; the next one's number
-	Tasks   []Task    `json:"tasks,omitempty"`   // not over, the one begun last is last
-	Results []Result  `json:"results,omitempty"` // of those that are over, the oldest first
-	Used    []string  `json:"used,omitempty"`    // agents, in the order in which they were first in charge
+	Asked   uint64    `json:"asked,omitempty"`   // number of tasks so far
+	Tasks   []Task    `json:"tasks,omitempty"`   // open tasks, the newest one last
+	Results []Result  `json:"results,omitempty"` // of ended tasks, the oldest first
+	Used    []string  `json:"used,omitempty"`    // agents in the order of their first task
 	Files   []File    `json:"files,omitempty"`
-	More    int       `json:"more_files,omitempty"` // that were made beside these
+	More    int       `json:"more_files,omitempty"` // number of further files
 
-	Round  int  `json:"round,omitempty"`  // host fairlead: how often MAIN was told of it and has answered
-	Called bool `json:"called,omitempty"` // MAIN delegated in this round, so that it is told of the results
+	Round  int  `json:"round,omitempty"`  // host fairlead: number of rounds that MAIN has answered
+	Called bool `json:"called,omitempty"` // MAIN delegated in this round, so it gets the results
 }
 
-// Task is an agent in charge of something.
+// Task is a task of one agent.
 type Task struct {
 	ID     uint64    `json:"id"`
 	Agent  string    `json:"agent"`
 	By     uint64    `json:"by,omitempty"`     // the task that asked for it; 0: MAIN, or the input itself
-	Text   string    `json:"text,omitempty"`   // what it is to do
-	Call   string    `json:"call,omitempty"`   // the agent program's id of the delegation
-	Caller string    `json:"caller,omitempty"` // the agent program's id of the agent, once it was seen
+	Text   string    `json:"text,omitempty"`   // the request
+	Call   string    `json:"call,omitempty"`   // the agent program's ID of the delegation
+	Caller string    `json:"caller,omitempty"` // the agent program's ID of the agent, if known
 	Began  time.Time `json:"began"`
-	Round  int       `json:"round,omitempty"`  // how often it was told something and has answered
+	Round  int       `json:"round,omitempty"`  // number of rounds that it has answered
 	Called bool      `json:"called,omitempty"` // it asked for help in this round
 }
 
-// Result is what came of a task, for who asked.
+// Result is the result of a task for the agent that asked.
 type Result struct {
 	Task  uint64 `json:"task"`
 	Agent string `json:"agent"`
 	By    uint64 `json:"by,omitempty"`
 	OK    bool   `json:"ok"`
 	Text  string `json:"text,omitempty"`
-	Round int    `json:"round,omitempty"` // of who asked, in which it is told
+	Round int    `json:"round,omitempty"` // the round in which the asking agent receives it
 }
 
-// File is one that was made.
+// File is a file that was created.
 type File struct {
 	Path    string `json:"path"`
 	Summary string `json:"summary"`
 }
 
-// Waiting is an input that came while another one was open.
+// Waiting is an input that arrived while a conversation was open.
 type Waiting struct {
 	Text  string    `json:"text"`
 	Named []string  `json:"named,omitempty"`
@@ -173,20 +173,20 @@ type Waiting struct {
 	At    time.Time `json:"at"`
 }
 
-// Match is the agent whose description fits, and why.
+// Match is the agent whose description matches, with the reason.
 type Match struct {
 	Agent string   `json:"agent"`
 	Score float64  `json:"score,omitempty"`
 	Terms []string `json:"terms,omitempty"`
 }
 
-// ID is the conversation's name, and its folder's: conv_001.
+// ID is the name of the conversation and of its folder: conv_001.
 func (c *Conversation) ID() string { return ConversationID(c.N) }
 
-// ConversationID names a conversation: three digits or more (seed 002).
+// ConversationID returns a conversation's name: three digits or more (seed 002).
 func ConversationID(n int) string { return fmt.Sprintf("conv_%03d", n) }
 
-// State is who is in charge, as the files say it: MAIN, QUEUE or an agent's name.
+// State returns the state as in the files: MAIN, QUEUE or an agent's name.
 func (s *Dispatch) State() string {
 	if s.Open != nil && len(s.Open.Tasks) > 0 {
 		return s.Open.Tasks[len(s.Open.Tasks)-1].Agent
@@ -197,8 +197,8 @@ func (s *Dispatch) State() string {
 	return Main
 }
 
-// InCharge says as whom a caller acts: the agent that has this id in its program, or MAIN. In mode
-// response nobody is MAIN, and who has no task may do what MAIN may.
+// InCharge returns the identity of a caller: the agent with this ID in its program, or MAIN. Mode
+// response has no MAIN; a caller without a task has MAIN's permissions there.
 func (s *Dispatch) InCharge(caller string) (agent string, main bool) {
 	if s.Open != nil && caller != "" {
 		for _, task := range s.Open.Tasks {
@@ -210,7 +210,7 @@ func (s *Dispatch) InCharge(caller string) (agent string, main bool) {
 	return Main, true
 }
 
-// Task finds one that is not over.
+// Task finds an open task.
 func (c *Conversation) Task(id uint64) (Task, bool) {
 	if c == nil {
 		return Task{}, false
@@ -222,12 +222,12 @@ func (c *Conversation) Task(id uint64) (Task, bool) {
 	return c.Tasks[i], true
 }
 
-// Knows says whether a description has this name.
+// Knows reports whether a description has this name.
 func (s *Dispatch) Knows(agent string) bool {
 	return slices.ContainsFunc(s.Agents, func(d Description) bool { return d.Name == agent })
 }
 
-// Permissions are those of who is in charge, as every line repeats them.
+// Permissions returns the permissions of the current state, as every line repeats them.
 func (s *Dispatch) Permissions() json.RawMessage {
 	if s.State() == Main || s.State() == Desk {
 		return s.ForMain
@@ -235,36 +235,36 @@ func (s *Dispatch) Permissions() json.RawMessage {
 	return s.ForAll
 }
 
-// Display is how people see a state: FULLSTACK_ENGINEER.
+// Display returns the display form of a state: FULLSTACK_ENGINEER.
 func Display(state string) string {
 	return strings.ToUpper(strings.ReplaceAll(state, "-", "_"))
 }
 
-// Arrow is a transition as the seed shows it: [MAIN → FULLSTACK_ENGINEER].
+// Arrow formats a transition as in the seed: [MAIN → FULLSTACK_ENGINEER].
 func Arrow(from, to string) string { return "[" + Display(from) + " → " + Display(to) + "]" }
 
-// Action is something that somebody has to be told and to answer: what a host does.
+// Action is a prompt that an agent must receive and answer: the work of a host.
 type Action struct {
 	Conversation int
 	Task         uint64 // 0: MAIN itself
-	Round        int    // the answers that it gave before
-	Agent        string // of fairlead.yaml
+	Round        int    // number of rounds answered before
+	Agent        string // name in fairlead.yaml
 	Text         string // the task, or the input
 	Results      []Result
-	Rank         bool // it is only asked whose work it is, and delegates or does not
+	Rank         bool // the agent only assigns the input: it delegates, or does not
 }
 
-// Key names it for ever: conv_002/1/0.
+// Key identifies the action permanently: conv_002/1/0.
 func (w Action) Key() string {
 	return fmt.Sprintf("%s/%d/%d", ConversationID(w.Conversation), w.Task, w.Round)
 }
 
-// ranks says whether an agent is asked first whose work the input is: in the round before MAIN's.
+// ranks reports whether an agent first assigns the input, in the round before MAIN's.
 func (s *Dispatch) ranks() bool {
 	return s.Ranker != "" && s.Host == Fairlead && s.Mode != Response && s.Open != nil && s.Open.Round == 0
 }
 
-// ActionOf reads a key back.
+// ActionOf parses a key.
 func ActionOf(key string) (Action, bool) {
 	var w Action
 	id, rest, _ := strings.Cut(key, "/")
@@ -283,7 +283,7 @@ func ActionOf(key string) (Action, bool) {
 	return w, w.Key() == key
 }
 
-// Wanted says whether somebody who was told this is still to answer it.
+// Wanted reports whether an action still needs an answer.
 func (s *Dispatch) Wanted(w Action) bool {
 	c := s.Open
 	switch {
@@ -296,9 +296,9 @@ func (s *Dispatch) Wanted(w Action) bool {
 	return ok && task.Round == w.Round
 }
 
-// Due is what a host is to have done now, the oldest first. Who asked for help is told again when
-// those that it asked are done; MAIN is told of the input where nobody's description fitted, and of
-// what came of what it delegated.
+// Due returns the pending actions for a host, the oldest first. An agent that asked for help gets a
+// new round when all those that it asked are done. MAIN gets the input if no description matches,
+// and the results of what it delegated.
 func (s *Dispatch) Due() (due []Action) {
 	c := s.Open
 	if s.Host != Fairlead || c == nil {
@@ -320,8 +320,8 @@ func (s *Dispatch) Due() (due []Action) {
 	return due
 }
 
-// Answer is what the user is answered without MAIN: what came of the task that the input began, or that
-// there is nobody who could be asked.
+// Answer returns the user's answer in a dispatch without MAIN: the result of the task that the input
+// began, or that there is no agent to ask.
 func (s *Dispatch) Answer() (Respond, bool) {
 	c := s.Open
 	if s.Host != Fairlead || s.Phase != Talking || s.ranks() || s.Lead != "" && (c.Round > 0 || c.Called) {
@@ -332,17 +332,17 @@ func (s *Dispatch) Answer() (Respond, bool) {
 	}
 	last := c.Results[len(c.Results)-1]
 	if !last.OK {
-		return Respond{Conversation: c.N, Text: cmp.Or(last.Text, "The task failed, and "+last.Agent+" did not say why.")}, true
+		return Respond{Conversation: c.N, Text: cmp.Or(last.Text, "The task failed, and "+last.Agent+" gave no reason.")}, true
 	}
-	return Respond{Conversation: c.N, Text: cmp.Or(last.Text, last.Agent+" is done, and had nothing to say.")}, true
+	return Respond{Conversation: c.N, Text: cmp.Or(last.Text, last.Agent+" is done and returned no text.")}, true
 }
 
-// waits says whether somebody works on what a task asked for, and has not told it yet.
+// waits reports whether a task that this task asked for is still open.
 func (c *Conversation) waits(id uint64) bool {
 	return slices.ContainsFunc(c.Tasks, func(t Task) bool { return t.By == id && t.ID != id })
 }
 
-// results are those that who asked for them is told in a round.
+// results returns the results that the asking agent receives in a round.
 func (c *Conversation) results(by uint64, round int) (some []Result) {
 	for _, r := range c.Results {
 		if r.By == by && r.Round == round {
@@ -352,7 +352,7 @@ func (c *Conversation) results(by uint64, round int) (some []Result) {
 	return some
 }
 
-// round is the one in which who asked is told a result that comes now.
+// round returns the round in which the asking agent receives a result that arrives now.
 func (c *Conversation) round(by uint64) int {
 	round, called := c.Round, c.Called
 	if t, ok := c.Task(by); ok {
@@ -364,7 +364,7 @@ func (c *Conversation) round(by uint64) int {
 	return round
 }
 
-// roundOf is the round that somebody is in: MAIN, or a task.
+// roundOf returns the current round of MAIN or of a task.
 func (c *Conversation) roundOf(by uint64) int {
 	if t, ok := c.Task(by); ok {
 		return t.Round
@@ -372,7 +372,7 @@ func (c *Conversation) roundOf(by uint64) int {
 	return c.Round
 }
 
-// held is how many bytes of text are kept to be told.
+// held returns the size of all texts that wait to be passed on.
 func (n *Now) held() (bytes int) {
 	for _, w := range n.Waiting {
 		bytes += len(w.Text) + size(w.Named)

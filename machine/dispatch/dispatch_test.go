@@ -175,23 +175,23 @@ func TestRefusals(t *testing.T) {
 		want   string
 	}{
 		"no such mode":          {nil, Start{Setup{Mode: "war"}}, "there is no mode"},
-		"no queue with hooks":   {nil, Start{Setup{Mode: Response, Host: Claude}}, "has none"},
-		"too many agents":       {nil, Start{Setup{Mode: Orchestrator, Agents: make([]Description, agentsMax+1)}}, "the most is 2000"},
+		"no queue with hooks":   {nil, Start{Setup{Mode: Response, Host: Claude}}, "do not have"},
+		"too many agents":       {nil, Start{Setup{Mode: Orchestrator, Agents: make([]Description, agentsMax+1)}}, "the limit is 2000"},
 		"started twice":         {[]Input{orchestrator}, orchestrator, "cannot take started"},
-		"no words":              {[]Input{orchestrator}, UserInput{Text: " \n"}, "without words"},
+		"no words":              {[]Input{orchestrator}, UserInput{Text: " \n"}, "the input is empty"},
 		"too long":              {[]Input{orchestrator}, UserInput{Text: strings.Repeat("x", TextBytesMax+1)}, "put it into a file"},
 		"nobody of that name":   {[]Input{orchestrator}, UserInput{Text: "x", Match: &Match{Agent: "c"}}, `no agent "c"`},
 		"delegated to nobody":   {[]Input{orchestrator, UserInput{Text: "x"}}, Delegate{Agent: "c"}, `no agent "c"`},
 		"nothing is open":       {[]Input{orchestrator}, Delegate{Agent: "a"}, "cannot take delegated"},
 		"no help in this mode":  {[]Input{orchestrator, UserInput{Text: "x", Match: &Match{Agent: "a"}}}, Delegate{Agent: "b", By: 1}, "reports back to MAIN"},
-		"help for what is over": {[]Input{Start{Setup{Mode: Interactive, Agents: agents("a", "b")}}, UserInput{Text: "x"}}, Delegate{Agent: "b", By: 7}, "is over"},
-		"answered too early":    {[]Input{orchestrator, UserInput{Text: "x", Match: &Match{Agent: "a"}}}, Respond{Text: "x"}, "a is at work"},
+		"help for what is over": {[]Input{Start{Setup{Mode: Interactive, Agents: agents("a", "b")}}, UserInput{Text: "x"}}, Delegate{Agent: "b", By: 7}, "has ended"},
+		"answered too early":    {[]Input{orchestrator, UserInput{Text: "x", Match: &Match{Agent: "a"}}}, Respond{Text: "x"}, "a is still working"},
 		"nothing to answer":     {[]Input{orchestrator}, Respond{Text: "x"}, "cannot take responded"},
 		"the answer too long":   {[]Input{orchestrator, UserInput{Text: "x"}}, Respond{Text: strings.Repeat("x", TextBytesMax+1)}, "the answer has"},
 		"no inbox here":         {[]Input{orchestrator}, Message{Name: "a.md", Text: "x", Match: &Match{Agent: "a"}}, "cannot take message_taken"},
 		"nobody to talk to":     {[]Input{Start{Setup{Mode: Response, Agents: agents("a")}}}, UserInput{Text: "x"}, "into the inbox"},
 		"over":                  {[]Input{orchestrator, End{}}, UserInput{Text: "x"}, "cannot take input"},
-		"denied in another":     {[]Input{orchestrator, UserInput{Text: "a"}, UserInput{Text: "b", Over: true}}, Deny{Conversation: 1, Tool: "Write"}, "conv_001 is over"},
+		"denied in another":     {[]Input{orchestrator, UserInput{Text: "a"}, UserInput{Text: "b", Over: true}}, Deny{Conversation: 1, Tool: "Write"}, "conv_001 has ended"},
 		"denied after the end":  {[]Input{orchestrator, End{}}, Deny{Tool: "Write"}, "cannot take call_denied"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -222,14 +222,14 @@ func TestLimits(t *testing.T) {
 	for i := range waitingMax {
 		must(UserInput{Text: fmt.Sprint("waits ", i)})
 	}
-	if _, err := decide(t, &s, machinetest.Noon, UserInput{Text: "one more"}); err == nil || !strings.Contains(err.Error(), "64 inputs wait") {
+	if _, err := decide(t, &s, machinetest.Noon, UserInput{Text: "one more"}); err == nil || !strings.Contains(err.Error(), "64 inputs are waiting") {
 		t.Fatal(err)
 	}
 	for i := range tasksMax {
 		must(Delegate{Agent: "a", Text: "x", Call: fmt.Sprint(i)})
 	}
 	must(Delegate{Agent: "a", Text: "x", Call: "3"}) // known already: no second one
-	if _, err := decide(t, &s, machinetest.Noon, Delegate{Agent: "a", Text: "x"}); err == nil || !strings.Contains(err.Error(), "64 agents are at work") {
+	if _, err := decide(t, &s, machinetest.Noon, Delegate{Agent: "a", Text: "x"}); err == nil || !strings.Contains(err.Error(), "64 agents are working") {
 		t.Fatal(err)
 	}
 	for i := range filesMax + 5 {
@@ -247,14 +247,14 @@ func TestLimits(t *testing.T) {
 		t.Fatalf("a line of %d bytes", got)
 	}
 	summary := s.Open.summary("", nil).Text
-	if !strings.Contains(summary, "made beside those named: ") {
+	if !strings.Contains(summary, "(further files: ") {
 		t.Fatalf("the files that are not named are counted: %q", summary)
 	}
 	big := strings.Repeat("x", TextBytesMax)
 	for range 3 {
 		must(Delegate{Agent: "a", Text: big})
 	}
-	if _, err := decide(t, &s, machinetest.Noon, Delegate{Agent: "a", Text: big}); err == nil || !strings.Contains(err.Error(), "would come to more than") {
+	if _, err := decide(t, &s, machinetest.Noon, Delegate{Agent: "a", Text: big}); err == nil || !strings.Contains(err.Error(), "would exceed") {
 		t.Fatal(err)
 	}
 	must(End{Why: "enough"})
@@ -290,7 +290,7 @@ func TestRoundsEnd(t *testing.T) {
 		must(TaskEnded{Task: uint64(round) + 2, OK: true})
 		must(TaskEnded{Task: 1, Round: round, OK: true, Result: "I have asked"})
 	}
-	if _, err := decide(t, &s, machinetest.Noon, Delegate{Agent: "b", By: 1, Text: "help"}); err == nil || !strings.Contains(err.Error(), "20 times already") {
+	if _, err := decide(t, &s, machinetest.Noon, Delegate{Agent: "b", By: 1, Text: "help"}); err == nil || !strings.Contains(err.Error(), "in 20 rounds") {
 		t.Fatal(err)
 	}
 	must(TaskEnded{Task: 1, Round: roundsMax, OK: true})

@@ -1,14 +1,15 @@
 package dispatch
 
-// Input is what a session can be told.
+// Input is an event that a dispatch decides.
 type Input interface{ dispatch() }
 
-// Start begins a session (D1). Setup.Began is not looked at.
+// Start begins a dispatch (D1). Setup.Began is ignored.
 type Start struct{ Setup Setup }
 
-// UserInput is what a person says (D2). Match: the agent whose description fits and which takes it at
-// once (D3); nil: MAIN keeps it. Over: an open conversation is closed as interrupted first, as where
-// an agent program takes an input without having said that it was done; else it waits.
+// UserInput is a person's input (D2). Match is the agent whose description matches and that gets it
+// immediately (D3); nil: MAIN handles it. With Over, an open conversation is closed as interrupted
+// first, as for an agent program that accepts an input without having reported the end of the
+// previous one; otherwise the input waits.
 type UserInput struct {
 	Text  string
 	Named []string
@@ -16,27 +17,28 @@ type UserInput struct {
 	Over  bool
 }
 
-// Delegate puts an agent in charge (D3), or lets one ask another for help (D5). Conversation, here and
-// in what follows: which one it is about, by who knows it: the tasks of each are counted from 1, and the
-// next one may have begun by now; 0: the one that is open.
+// Delegate gives an agent a task (D3), or lets an agent ask another one for help (D5). Conversation,
+// here and below, is the conversation concerned, if the sender knows it: tasks are numbered per
+// conversation, and the next one may have begun by now; 0: the open one.
 type Delegate struct {
 	Conversation int
 
 	Agent   string
-	Text    string // what it is to do
+	Text    string // the request
 	By      uint64 // the task that asks; 0: MAIN
-	Call    string // the agent program's id of the delegation; the same one twice is one
-	Trigger string // in words, for the line; empty: the agent's description
-	Params  string // everything that the delegation said, for the record
+	Call    string // the agent program's ID of the delegation; a repeated ID has no effect
+	Trigger string // the reason, as text; empty: the agent's description
+	Params  string // all parameters of the delegation, for the record
 }
 
-// Seen is an agent at work, by the id that its program has for it: it is bound to the oldest task of
-// that agent that nobody claimed. Where there is none it was called past us, and is in charge since
-// now (D3).
+// Seen is a working agent with its program's ID for it. The ID is assigned to the oldest task of
+// that agent without one. If there is none, the agent was called without Fairlead's knowledge, and
+// gets a task now (D3).
 type Seen struct{ Caller, Agent string }
 
-// TaskEnded is an agent that is done, or failed (D4, D5, D6). It is found by Task, by Caller or by
-// Call, whichever is given. Round is looked at with Task alone: an end of a round before is no news.
+// TaskEnded is the end of an agent's task, or its failure (D4, D5, D6). The task is found by Task,
+// Caller or Call, whichever is given. Round only matters with Task: the end of an earlier round has
+// no effect.
 type TaskEnded struct {
 	Conversation int
 
@@ -48,7 +50,7 @@ type TaskEnded struct {
 	Result string
 }
 
-// MainEnded is MAIN done with a round, where a host has an agent be MAIN (D7).
+// MainEnded is the end of a round of MAIN, if a host runs an agent as MAIN (D7).
 type MainEnded struct {
 	Conversation int
 
@@ -57,33 +59,33 @@ type MainEnded struct {
 	Result string
 }
 
-// Respond closes the conversation: the user has the answer (D7). Over: also while agents are at work,
-// of whom nobody will hear any more; else that is refused.
+// Respond closes the conversation: the user has the answer (D7). It is refused while agents have
+// tasks, unless Over is set: then they are not awaited any more.
 type Respond struct {
 	Conversation int
 
 	Text    string
-	Summary string // for messages.jsonl; empty: made of the input
-	Files   []File // beside those that are known
+	Summary string // for messages.jsonl; empty: derived from the input
+	Files   []File // in addition to the known ones
 	Over    bool
 }
 
 // Deny records a tool call that was not allowed (D8, X10).
 type Deny struct {
-	Conversation int // 0: the open one, or none; one that is over: a refusal
+	Conversation int // 0: the open one, or none; an ended one is refused
 
 	Caller     string
-	Task       uint64 // of host fairlead; 0: see Caller
+	Task       uint64 // for host fairlead; 0: see Caller
 	Tool       string
-	Call       string // what it was to do, shortened, for people
+	Call       string // the call, shortened, for people
 	Row        string // D8 or X10
 	Reason     string
-	Delegate   string // the agent that could, by its description; empty: none fits
-	Capability string // what is missing
-	Afterwards bool   // the call was made without a question, and judged after it
+	Delegate   string // the agent that has the permission, by its description; empty: none
+	Capability string // the missing permission
+	Afterwards bool   // the call was made without a question and judged afterwards
 }
 
-// Wrote records a file that an allowed tool call made (D9).
+// Wrote records a file that an allowed tool call created (D9).
 type Wrote struct {
 	Conversation int
 
@@ -92,8 +94,8 @@ type Wrote struct {
 	File   File
 }
 
-// Message is the next one of the inbox (D6). Match nil: nobody's description fits; Ranking says how
-// they were ranked, in JSON.
+// Message is the next message of the inbox (D6). Match is nil if no description matches; Ranking is
+// the ranking, in JSON.
 type Message struct {
 	Name    string // of the file
 	Text    string
@@ -101,14 +103,14 @@ type Message struct {
 	Ranking string
 }
 
-// Interrupt closes a conversation that nobody will end any more (D11).
+// Interrupt closes a conversation that will not be ended otherwise (D11).
 type Interrupt struct {
 	Conversation int
 
 	Why string
 }
 
-// End ends the session (D10).
+// End ends the dispatch (D10).
 type End struct{ Why string }
 
 func (Start) dispatch()     {}

@@ -2,38 +2,38 @@ package dispatch
 
 import "github.com/fairlead-dev/fairlead/machine"
 
-// Event is what happened to a session, named so finely that its phase and the event decide. Which
-// agent it is about is data: there are as many as there are descriptions.
+// Event is what happened to a dispatch. Together with the phase it determines the rule. The agent
+// concerned is data, because there are as many as descriptions.
 type Event string
 
 const (
 	Started          Event = "started"           // in mode orchestrator or interactive
 	StartedQueue     Event = "started_queue"     // in mode response
-	InputCame        Event = "input"             // nothing is open
-	InputWaits       Event = "input_waits"       // something is
-	Delegated        Event = "delegated"         // by MAIN, or by a description that fits the input
+	InputCame        Event = "input"             // no conversation is open
+	InputWaits       Event = "input_waits"       // a conversation is open
+	Delegated        Event = "delegated"         // by MAIN, or by a description that matches the input
 	HelpAsked        Event = "help_asked"        // by an agent
-	CallerSeen       Event = "caller_seen"       // the agent program's id of an agent at work
-	RoundOver        Event = "round_over"        // an answer that is not the last: it is told of results first
-	TaskOver         Event = "task_over"         // the last one at work
-	TaskOverOthers   Event = "task_over_others"  // others are at work
-	TaskOverAsker    Event = "task_over_asker"   // back to who asked for help
+	CallerSeen       Event = "caller_seen"       // the agent program's ID of a working agent
+	RoundOver        Event = "round_over"        // an answer that is not the last: results follow
+	TaskOver         Event = "task_over"         // the last open task
+	TaskOverOthers   Event = "task_over_others"  // other tasks are open
+	TaskOverAsker    Event = "task_over_asker"   // back to the agent that asked for help
 	Responded        Event = "responded"         // the user has the answer
 	CallDenied       Event = "call_denied"       // a tool call
 	FileWritten      Event = "file_written"      // by a tool call that was allowed
 	MessageTaken     Event = "message_taken"     // from the inbox
-	MessageUnmatched Event = "message_unmatched" // nobody's description fits
+	MessageUnmatched Event = "message_unmatched" // no description matches
 	MessageDone      Event = "message_done"
-	Interrupted      Event = "interrupted" // a crash, a cancelled answer, or the end of the session in the middle of one
+	Interrupted      Event = "interrupted" // a crash, a cancelled answer, or the end of the dispatch during a conversation
 	EndAsked         Event = "end_asked"
 )
 
-// Act is what a rule does with the data.
+// Act is a change that a rule makes to the data.
 type Act string
 
 const (
 	TakeSetup  Act = "take_setup"
-	Begin      Act = "begin_conversation" // the next number
+	Begin      Act = "begin_conversation" // with the next number
 	Wait       Act = "keep_input"
 	AddTask    Act = "add_task"
 	NoteCaller Act = "note_caller"
@@ -47,7 +47,7 @@ const (
 
 func do(acts ...Act) []Act { return acts }
 
-// Table is the whole policy. The ids are SPEC's rows.
+// Table contains all rules. The IDs are rows of SPEC.
 var Table = machine.Table[Phase, Event, Act]{
 	None: {
 		Started:      {ID: "D1", To: Ready, Do: do(TakeSetup)},

@@ -7,8 +7,7 @@ import (
 	"strings"
 )
 
-// charge puts an agent in charge of a task. Asked: MAIN or an agent asked for it, and is to be told
-// what comes of it.
+// charge gives an agent a task. asked: MAIN or an agent asked for it, and gets the result.
 func (d *draft) charge(event Event, asked bool, agent string, task Task, trigger, params string) error {
 	task.Call, task.Caller = short(task.Call, wordsMax), short(task.Caller, wordsMax)
 	return d.step(event, short(trigger, wordsMax), func(now *Now, body *Body) {
@@ -44,7 +43,7 @@ func (d *draft) delegate(in Delegate) error {
 		return err
 	}
 	if d.over(in.Conversation) {
-		return d.refuse(string(event), row, ConversationID(in.Conversation)+" is over, so nobody is to do anything for it any more")
+		return d.refuse(string(event), row, ConversationID(in.Conversation)+" has ended and cannot get new tasks")
 	}
 	c := d.is.Open
 	if c == nil {
@@ -55,16 +54,16 @@ func (d *draft) delegate(in Delegate) error {
 		return nil
 	}
 	if len(c.Tasks) >= tasksMax {
-		return d.refuse(string(event), row, fmt.Sprintf("%d agents are at work already; wait for one of them", tasksMax))
+		return d.refuse(string(event), row, fmt.Sprintf("%d agents are working already; wait for one of them", tasksMax))
 	}
 	if d.is.Host == Fairlead && c.Asked >= askedMax {
-		return d.refuse(string(event), row, fmt.Sprintf("there were %d tasks in this conversation, and that is the most; it is to be answered with what there is", askedMax))
+		return d.refuse(string(event), row, fmt.Sprintf("this conversation has had %d tasks, which is the limit; answer with the results so far", askedMax))
 	}
 	if err := d.room(event, row, len(in.Text)); err != nil {
 		return err
 	}
 	if round := c.roundOf(in.By); round >= roundsMax {
-		return d.refuse(string(event), row, fmt.Sprintf("it was told what came of what it asked for %d times already, and that is the most; it is to answer with what it has", roundsMax))
+		return d.refuse(string(event), row, fmt.Sprintf("it has received results in %d rounds, which is the limit; it must answer with the results so far", roundsMax))
 	}
 	if in.By != 0 {
 		if err := d.mayAsk(in); err != nil {
@@ -76,17 +75,17 @@ func (d *draft) delegate(in Delegate) error {
 	return d.charge(event, true, in.Agent, Task{By: in.By, Text: in.Text, Call: in.Call}, trigger, params)
 }
 
-// mayAsk refuses help that the mode does not give, and a cycle that would not end (D5).
+// mayAsk refuses help that the mode does not allow, and endless cycles (D5).
 func (d *draft) mayAsk(in Delegate) error {
 	c := d.is.Open
 	asker, ok := c.Task(in.By)
 	switch {
 	case !ok:
-		return d.refuse(string(HelpAsked), "D5", fmt.Sprintf("task %d of %s is over, so it can ask nobody", in.By, c.ID()))
+		return d.refuse(string(HelpAsked), "D5", fmt.Sprintf("task %d of %s has ended, so it cannot ask for help", in.By, c.ID()))
 	case d.is.Mode == Response:
-		return d.refuse(string(HelpAsked), "D6", "in mode response an agent asks no other; say in the answer what is missing, so that it can be another message")
+		return d.refuse(string(HelpAsked), "D6", "in mode response agents cannot ask each other; say in the answer what is missing, so that it can become another message")
 	case d.is.Mode != Interactive:
-		return d.refuse(string(HelpAsked), "D4", fmt.Sprintf("in mode %s an agent reports back to %s and asks no other; say there what is missing, or begin a session with --mode interactive", d.is.Mode, Main))
+		return d.refuse(string(HelpAsked), "D4", fmt.Sprintf("in mode %s an agent reports back to %s and cannot ask others; say there what is missing, or begin a dispatch with --mode interactive", d.is.Mode, Main))
 	}
 	chain := []string{in.Agent}
 	for t := asker; ok && len(chain) <= len(d.is.Agents)+1; t, ok = c.Task(t.By) {
@@ -94,7 +93,7 @@ func (d *draft) mayAsk(in Delegate) error {
 	}
 	if len(chain) > len(d.is.Agents) {
 		slices.Reverse(chain)
-		return d.refuse(string(HelpAsked), "D5", fmt.Sprintf("%s would be a circle: there are %d agents, and so many have been asked on this way", strings.Join(chain, " → "), len(d.is.Agents)))
+		return d.refuse(string(HelpAsked), "D5", fmt.Sprintf("%s is a cycle: there are only %d agents, and this chain has as many", strings.Join(chain, " → "), len(d.is.Agents)))
 	}
 	return nil
 }
@@ -108,14 +107,14 @@ func (d *draft) seen(in Seen) error {
 	at := slices.IndexFunc(c.Tasks, func(t Task) bool { return t.Agent == in.Agent && t.Caller == "" })
 	if at < 0 {
 		if !d.is.Knows(in.Agent) || len(c.Tasks) >= tasksMax || d.is.Phase == Serving {
-			return nil // nobody whom a description knows: it has MAIN's permissions
+			return nil // an agent without a description has MAIN's permissions
 		}
 		return d.charge(Delegated, false, in.Agent, Task{Caller: in.Caller}, "seen at work", "")
 	}
 	return d.step(CallerSeen, "seen at work", func(now *Now, _ *Body) { now.Open.Tasks[at].Caller = in.Caller })
 }
 
-// taskOf finds whom an end is about.
+// taskOf finds the task that has ended.
 func (c *Conversation) taskOf(in TaskEnded) int {
 	in.Caller, in.Call = short(in.Caller, wordsMax), short(in.Call, wordsMax)
 	return slices.IndexFunc(c.Tasks, func(t Task) bool {
@@ -160,12 +159,12 @@ func (d *draft) taskEnded(in TaskEnded) error {
 		open.Tasks = slices.DeleteFunc(open.Tasks, func(t Task) bool { return t.ID == task.ID || c.under(t, task.ID) })
 		for _, t := range c.Tasks {
 			if c.under(t, task.ID) {
-				body.Entries = append(body.Entries, Entry{Kind: OfNote, Who: t.Agent, Text: "is not waited for any more: " + task.Agent + ", who asked for it, is done"})
+				body.Entries = append(body.Entries, Entry{Kind: OfNote, Who: t.Agent, Text: "is no longer awaited: " + task.Agent + ", which asked for it, is done"})
 			}
 		}
 		result := Result{Task: task.ID, Agent: task.Agent, By: task.By, OK: in.OK, Text: short(in.Result, ResultBytesMax), Round: round}
 		if lost, some := open.keep(result); some {
-			body.Entries = append(body.Entries, Entry{Kind: OfNote, Who: lost.Agent, Text: fmt.Sprintf("%d newer results are to be told before this one was, and that is the most: it is here alone", resultsMax)})
+			body.Entries = append(body.Entries, Entry{Kind: OfNote, Who: lost.Agent, Text: fmt.Sprintf("%d newer results are waiting, which is the limit: this one is only recorded here", resultsMax)})
 		}
 		if text := short(in.Result, TextBytesMax); text != "" || !in.OK {
 			body.Entries = append(body.Entries, Entry{Kind: OfResult, Who: task.Agent, Text: cmp.Or(text, trigger)})
@@ -182,8 +181,8 @@ func (d *draft) taskEnded(in TaskEnded) error {
 	})
 }
 
-// keep adds a result to those that are kept. One that was told already makes room first; else the
-// oldest does, and it is given back: nobody will be told of it.
+// keep adds a result to the kept ones. If there is no room, it removes one that was already
+// delivered, or else the oldest one, which is returned because it will not be delivered.
 func (c *Conversation) keep(r Result) (lost Result, some bool) {
 	c.Results = append(c.Results, r)
 	if len(c.Results) <= resultsMax {
@@ -196,7 +195,7 @@ func (c *Conversation) keep(r Result) (lost Result, some bool) {
 	return lost, told < 0
 }
 
-// tells says whether somebody is still to hear of a result.
+// tells reports whether a result is still to be delivered.
 func (c *Conversation) tells(r Result) bool {
 	if _, ok := c.Task(r.By); r.By != 0 && !ok {
 		return false
@@ -204,7 +203,7 @@ func (c *Conversation) tells(r Result) bool {
 	return r.Round >= c.roundOf(r.By)
 }
 
-// ending names the end of a task by who is in charge after it.
+// ending returns the event for the end of a task, by the state after it.
 func (d *draft) ending(task Task) Event {
 	c := d.is.Open
 	left := slices.DeleteFunc(slices.Clone(c.Tasks), func(t Task) bool { return t.ID == task.ID || c.under(t, task.ID) })
@@ -220,7 +219,7 @@ func (d *draft) ending(task Task) Event {
 	}
 }
 
-// under says whether a task was asked for by another one, or by one that it asked.
+// under reports whether a task was requested by another one, directly or indirectly.
 func (c *Conversation) under(t Task, id uint64) bool {
 	for range tasksMax {
 		if t.By == 0 {

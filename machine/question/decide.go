@@ -61,7 +61,7 @@ func (d *draft) add(ch Change) {
 func (d *draft) moveID(id string, event Event, in any) error {
 	q := d.book.Questions[id]
 	if q == nil {
-		return refusal(id, event, None, "", "no such question is known; `fairlead inbox` lists those that wait")
+		return refusal(id, event, None, "", "there is no such question; `fairlead inbox` lists the open ones")
 	}
 	return d.move(*q, event, in)
 }
@@ -116,11 +116,11 @@ const (
 func endWords(q *Question) string {
 	switch {
 	case q.State == Withdrawn && q.Ended != "":
-		return "it is not to be answered any more: " + q.Ended
+		return "it can no longer be answered: " + q.Ended
 	case q.State == Withdrawn:
-		return "it is not to be answered any more"
+		return "it can no longer be answered"
 	case q.By == byTime:
-		return "nobody answered in time; what had been agreed for that case was the answer"
+		return "no answer came in time, so the default was used"
 	case q.By == byRule:
 		return "a rule has answered it: " + q.Rule
 	}
@@ -134,11 +134,11 @@ func (d *draft) ask(in Ask) error {
 	}
 	switch {
 	case q.Agent == "" || q.Session == "" || q.Ask == "":
-		return refusal(cmp.Or(q.Ask, "a question"), Raised, None, "Q1", "it does not say who asks, in which session, and what it is called")
+		return refusal(cmp.Or(q.Ask, "a question"), Raised, None, "Q1", "it lacks the agent, the session, or the id")
 	case q.Kind != Permission && q.Kind != Asked && q.Kind != Resume:
 		return refusal(q.Ask, Raised, None, "Q1", fmt.Sprintf("there is no kind of question %q", cut(string(q.Kind), lineMax)))
 	case len(d.book.Open(q.Agent)) >= openMax && in.Verdict.Rule == "":
-		return refusal(q.Ask, Raised, None, "Q1", fmt.Sprintf("%d questions of %s wait already; answer some, or end its session", openMax, q.Agent))
+		return refusal(q.Ask, Raised, None, "Q1", fmt.Sprintf("%d questions of %s are open already; answer some, or end its session", openMax, q.Agent))
 	}
 	q = Question{
 		N: d.book.Asked + 1, ID: id("q", d.book.Asked+1), Kind: q.Kind, Agent: q.Agent, Session: q.Session, Ask: q.Ask,
@@ -196,21 +196,21 @@ func (d *draft) answer(in Answer) error {
 	wrong := ""
 	switch {
 	case len(in.Text) > textMax:
-		wrong = fmt.Sprintf("the answer has %d bytes, %d is the most", len(in.Text), textMax)
+		wrong = fmt.Sprintf("the answer has %d bytes, the limit is %d", len(in.Text), textMax)
 	case in.Scope != Once && in.Scope != Session && in.Scope != Always:
-		wrong = fmt.Sprintf("an answer stands once, session or always, not %q", cut(string(in.Scope), lineMax))
+		wrong = fmt.Sprintf("the scope of an answer is once, session or always, not %q", cut(string(in.Scope), lineMax))
 	case in.Option != "" && chosen < 0:
-		wrong = fmt.Sprintf("there is no option %q; there are %s", cut(in.Option, lineMax), names(q.Options))
+		wrong = fmt.Sprintf("there is no option %q; use %s", cut(in.Option, lineMax), names(q.Options))
 	case q.Kind != Permission && in.Scope != Once:
-		wrong = "only a permission can stand for longer than once"
+		wrong = "only the answer to a permission question can be saved"
 	case in.Scope != Once && !q.CanSay(in.Allow):
-		wrong = "it offers no plain yes that could stand for the next ones; answer it once"
+		wrong = "it has no plain yes that could be saved; answer it once"
 	case in.Scope != Once && q.Key == "":
-		wrong = "what exactly is asked for is not known, so an answer cannot stand for the next ones; answer it once"
+		wrong = "the exact call is unknown, so the answer cannot be saved; answer it once"
 	case q.Kind == Resume && chosen < 0:
 		wrong = "name one of " + names(q.Options)
 	case q.Kind == Asked && in.Option == "" && strings.TrimSpace(in.Text) == "":
-		wrong = "it asks for words, or for one of its options; give --text, or name one of " + names(q.Options)
+		wrong = "it asks for text or one of its options; pass --text, or name one of " + names(q.Options)
 	}
 	if wrong != "" {
 		return refusal(q.ID, Replied, q.State, "Q3", wrong)
@@ -220,10 +220,10 @@ func (d *draft) answer(in Answer) error {
 		case known && says != in.Allow:
 			return refusal(q.ID, Replied, q.State, "Q3", fmt.Sprintf("the option %q says %s, and the answer %s", in.Option, yesNo(says), yesNo(in.Allow)))
 		case !known && chosen >= 0 && in.Scope != Once:
-			return refusal(q.ID, Replied, q.State, "Q3", fmt.Sprintf("nobody but the program knows what the option %q means, so it cannot stand for the next ones; answer it once", in.Option))
+			return refusal(q.ID, Replied, q.State, "Q3", fmt.Sprintf("the meaning of the option %q is unknown, so the answer cannot be saved; answer it once", in.Option))
 		}
 		if in.Option == "" && !q.CanSay(in.Allow) {
-			return refusal(q.ID, Replied, q.State, "Q3", "it offers no plain yes; name one of "+names(q.Options)+", or answer no")
+			return refusal(q.ID, Replied, q.State, "Q3", "it has no plain yes; name one of "+names(q.Options)+", or answer no")
 		}
 		if in.Option == "" {
 			in.Option = q.optionFor(in.Allow)
@@ -361,7 +361,7 @@ func (d *draft) takeBack(in TakeBack) error {
 
 func (d *draft) revoke(id string) error {
 	if d.book.Standing[id] == nil {
-		return refusal(id, Revoked, None, "Q7", "no such answer stands; `fairlead question saved` lists them")
+		return refusal(id, Revoked, None, "Q7", "there is no such saved answer; `fairlead question saved` lists them")
 	}
 	d.endSaved(id)
 	return nil

@@ -228,7 +228,7 @@ func TestRulesAndStandingAnswers(t *testing.T) {
 	if len(s.book.Standing) != 0 {
 		t.Errorf("it stands beyond its session: %+v", s.book.List())
 	}
-	s.refused("human/ann", Revoke{ID: "s1"}, "no such answer stands")
+	s.refused("human/ann", Revoke{ID: "s1"}, "there is no such saved answer")
 	foreign := permission("1", "Bash", "make")
 	foreign.Agent, foreign.Session = "tester", "tester-1"
 	s.must("agent/tester", Ask{Question: foreign})
@@ -265,7 +265,7 @@ func TestTimeIsUp(t *testing.T) {
 	s.is("q2", Open, false, "", "")
 	s.is("q3", Answered, false, "fresh", "time")
 	s.is("q4", Answered, false, "", "time")
-	s.refused("human/ann", Answer{ID: "q1", Allow: true}, "nobody answered in time")
+	s.refused("human/ann", Answer{ID: "q1", Allow: true}, "no answer came in time")
 	s.at = machinetest.Noon.Add(time.Hour)
 	s.must("engine", Due{})
 	s.is("q2", Answered, true, "a1", "time")
@@ -310,7 +310,7 @@ func TestOptions(t *testing.T) {
 	s.refused("human/ann", Answer{ID: "q3", Allow: false, Option: "fine"}, "says yes, and the answer no")
 	s.refused("human/ann", Answer{ID: "q3", Allow: true, Option: "aa"}, "there is no option")
 	s.refused("human/ann", Answer{ID: "q3", Allow: true, Scope: "ever"}, "once, session or always")
-	s.refused("human/ann", Answer{ID: "q3", Allow: true, Text: strings.Repeat("x", textMax+1)}, "is the most")
+	s.refused("human/ann", Answer{ID: "q3", Allow: true, Text: strings.Repeat("x", textMax+1)}, "the limit is")
 	s.must("human/ann", Answer{ID: "q3", Allow: true, Option: "yolo"}) // a person may
 	s.is("q3", Answered, true, "yolo", "human/ann")
 	q.Ask, q.Options = "strange", []Option{{ID: "plan", Kind: "choice"}}
@@ -318,18 +318,18 @@ func TestOptions(t *testing.T) {
 	s.refused("human/ann", Answer{ID: "q4", Allow: true, Option: "plan", Scope: Always}, "no plain yes")
 	q.Ask, q.Options = "stranger", append([]Option{{ID: "plan", Kind: "choice"}}, sly...)
 	s.must("agent/coder", Ask{Question: q})
-	s.refused("human/ann", Answer{ID: "q5", Allow: true, Option: "plan", Scope: Always}, "nobody but the program knows")
+	s.refused("human/ann", Answer{ID: "q5", Allow: true, Option: "plan", Scope: Always}, "the meaning of the option")
 	s.must("human/ann", Answer{ID: "q5", Allow: true, Option: "plan"})
 	q.Options = sly
 	q.Ask, q.Key = "4", ""
 	s.must("agent/coder", Ask{Question: q})
-	s.refused("human/ann", Answer{ID: "q6", Allow: true, Scope: Always}, "cannot stand")
+	s.refused("human/ann", Answer{ID: "q6", Allow: true, Scope: Always}, "cannot be saved")
 	for i, ask := range []Question{{Kind: Asked, What: "Which one?"}, {Kind: Resume, Options: []Option{{ID: "resume"}, {ID: "fresh"}}}} {
 		ask.Agent, ask.Session, ask.Ask = "coder", "coder-1", fmt.Sprint("x", i)
 		s.must("agent/coder", Ask{Question: ask})
 	}
-	s.refused("human/ann", Answer{ID: "q7"}, "it asks for words")
-	s.refused("human/ann", Answer{ID: "q7", Text: "so", Scope: Always}, "only a permission")
+	s.refused("human/ann", Answer{ID: "q7"}, "it asks for text")
+	s.refused("human/ann", Answer{ID: "q7", Text: "so", Scope: Always}, "only the answer to a permission")
 	s.refused("human/ann", Answer{ID: "q8", Allow: true}, "name one of resume, fresh")
 	s.must("human/ann", Answer{ID: "q7", Text: "the blue one"})
 	s.must("human/ann", Answer{ID: "q8", Option: "resume"})
@@ -341,7 +341,7 @@ func TestLimits(t *testing.T) {
 	for i := range openMax {
 		s.must("agent/coder", Ask{Question: permission(fmt.Sprint(i), "Bash", fmt.Sprint(i))})
 	}
-	s.refused("agent/coder", Ask{Question: permission("one more", "Bash", "x")}, "wait already")
+	s.refused("agent/coder", Ask{Question: permission("one more", "Bash", "x")}, "are open already")
 	s.must("agent/coder", Ask{Question: permission("ruled", "Bash", "x"), Verdict: Verdict{Rule: "allow Bash", Allow: true}})
 	for _, q := range []Question{{}, {Agent: "a", Session: "s"}, {Agent: "a", Session: "s", Ask: "1", Kind: "riddle"}} {
 		s.refused("agent/a", Ask{Question: q}, "Q1")

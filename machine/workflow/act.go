@@ -6,7 +6,7 @@ import (
 	"unicode/utf8"
 )
 
-// act carries one act of a rule out, on the step's copy.
+// act carries out one act of a rule on the step's copy.
 func (o *stepDraft) act(act Act, set *StepSet) {
 	v := &o.v
 	switch act {
@@ -37,7 +37,7 @@ func (o *stepDraft) act(act Act, set *StepSet) {
 		}
 	case KeepError:
 		v.LastError = cut(o.why)
-		if o.facts != nil && set.Facts == nil { // a failed report has its log
+		if o.facts != nil && set.Facts == nil { // a report of a failure includes its log
 			o.takeReport(TakeReport, set)
 		}
 	case ClearError:
@@ -65,7 +65,7 @@ func (o *stepDraft) act(act Act, set *StepSet) {
 	case AskPeople:
 		v.ManualInputPath, v.Fault = o.run.InputFile(o.plan.ID), ""
 		if v.Proc == 0 && !v.Reported {
-			v.N++ // a question has a lease of its own where no attempt has one
+			v.N++ // without an attempt, a question has a lease of its own
 		}
 	case TakeAnswer:
 		v.Answered, v.Reported, v.Fault = true, false, ""
@@ -76,7 +76,7 @@ func (o *stepDraft) act(act Act, set *StepSet) {
 	}
 }
 
-// endProcess asks for the end of the process that may still live.
+// endProcess requests the end of the step's process if it may still be alive.
 func (o *stepDraft) endProcess() {
 	v := &o.v
 	switch {
@@ -90,8 +90,8 @@ func (o *stepDraft) endProcess() {
 	}
 }
 
-// takeReport takes in what a report says that the step produced. What the items of a loop
-// produce adds up.
+// takeReport records what a step produced according to its report. The products of a loop's items
+// are accumulated.
 func (o *stepDraft) takeReport(act Act, set *StepSet) {
 	if o.facts != nil {
 		o.v.ReportPath = o.run.ReportFile(o.plan.ID)
@@ -104,17 +104,17 @@ func (o *stepDraft) takeReport(act Act, set *StepSet) {
 	if set.Facts == nil {
 		set.Facts, set.Add = &Facts{}, true
 	}
-	set.Facts.Logs = append(set.Facts.Logs, "human_in_the_loop: nobody was asked, the run does not pause for people")
+	set.Facts.Logs = append(set.Facts.Logs, "human_in_the_loop: no person was asked, because the run does not pause for people")
 }
 
-// amid says whether items of the step's loop have been done already.
+// amid reports whether items of the step's loop are done already.
 func (o *stepDraft) amid() bool { return o.plan.Loop != nil && o.v.Index > 0 }
 
-// cut shortens a text that others wrote.
+// cut shortens untrusted text.
 func cut(s string) string { return cutTo(s, textKeptMax) }
 
-// cutTo shortens a text at a whole character. What is no UTF-8 is replaced: the journal could
-// not hold it, and a replay would differ.
+// cutTo shortens a text at a whole character. Invalid UTF-8 is replaced: the journal could not store
+// it, and a replay would differ.
 func cutTo(s string, most int) string {
 	s = strings.ToValidUTF8(s, "\uFFFD")
 	if len(s) <= most {

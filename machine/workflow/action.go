@@ -7,36 +7,37 @@ import (
 	"time"
 )
 
-// ActionKind is a kind of thing that a run asks of the world, or of whoever drives it.
+// ActionKind is a kind of action that a run requests.
 type ActionKind string
 
 const (
-	EndIt     ActionKind = "end_process" // with a grace period; then say ProcessEnded
-	RunIt     ActionKind = "run_process" // where this lease has none yet; harmless twice
-	LookForIt ActionKind = "look_for"    // RUNNING by somebody else's word: say ReportRead, or ProcessLost
-	SkipIt    ActionKind = "skip"        // say SkipsDue
-	WeighIt   ActionKind = "weigh"       // say WhenWeighed
-	FindItems ActionKind = "find_items"  // say ItemsSeen
-	AskThem   ActionKind = "ask_people"  // a question that is not listed any more is withdrawn
-	StartIt   ActionKind = "start"       // say StartAsked, once there is a place
+	EndIt     ActionKind = "end_process" // with a grace period; then report ProcessEnded
+	RunIt     ActionKind = "run_process" // if this lease has no process yet; idempotent
+	LookForIt ActionKind = "look_for"    // RUNNING according to another program's file: report ReportRead, or ProcessLost
+	SkipIt    ActionKind = "skip"        // report SkipsDue
+	WeighIt   ActionKind = "weigh"       // report WhenWeighed
+	FindItems ActionKind = "find_items"  // report ItemsSeen
+	AskThem   ActionKind = "ask_people"  // a question that is no longer listed is withdrawn
+	StartIt   ActionKind = "start"       // report StartAsked when there is a free place
 )
 
-// Action is one errand. The same state gives the same key; doing it twice does nothing more.
+// Action is one action. The same state produces the same key; repeating an action has no further
+// effect.
 type Action struct {
 	Key       string
 	Do        ActionKind
-	Lease     Lease  // of EndIt, RunIt, LookForIt and AskThem; of the others its Step alone counts
-	Iteration int    // of WeighIt and FindItems: to be handed back
+	Lease     Lease  // of EndIt, RunIt, LookForIt and AskThem; of the others only its Step
+	Iteration int    // of WeighIt and FindItems: to be passed back
 	Attempt   int    // of RunIt
 	Item      int    // of RunIt: the loop's item, from 0
-	Answered  bool   // of RunIt: people's answer is at ManualInputPath
+	Answered  bool   // of RunIt: the answer is at ManualInputPath
 	Why       string // of EndIt
 }
 
-// Actions reads off the state what is to be done now, in the order in which it is best done. Asked
-// again after every change and after a crash, it forgets nothing. It takes as long as the list
-// is, however many steps there are; while the team is held nothing that begins is in it, and
-// never more that begin than there are places for.
+// Actions derives the pending actions from the state, in the preferred order. It can be called again
+// after every change and after a crash. The cost is proportional to the length of the list, not to
+// the number of steps. While the team is held, nothing that starts is listed, and never more starts
+// than there are places.
 func (r *Run) Actions(now Now) iter.Seq[Action] {
 	return func(yield func(Action) bool) {
 		if !r.complete() {
@@ -50,12 +51,12 @@ func (r *Run) Actions(now Now) iter.Seq[Action] {
 	}
 }
 
-// asksListed is how many steps that begin with a question are listed at one time: the list is
-// read at every event, and those that are left come with the next one.
+// asksListed is how many steps that begin with a question are listed at a time. The list is read at
+// every event, so the others follow with the next one.
 const asksListed = 64
 
-// ActionsOf reads off what is to be done about one step, but not whether it may start: that hangs
-// on the others.
+// ActionsOf returns the pending actions for one step, except its start, which depends on other
+// steps.
 func (r *Run) ActionsOf(id StepID) (actions []Action) {
 	i, ok := r.index.at[id]
 	if !ok {
@@ -149,7 +150,7 @@ func (r *Run) questionOf(i int, yield func(Action) bool) bool {
 	return yield(Action{Key: r.key(AskThem, i, n), Do: AskThem, Lease: r.lease(i, n)})
 }
 
-// starts lists the steps that may begin, as many as there are places for.
+// starts lists the steps that may start, up to the number of places.
 func (r *Run) starts(now Now, yield func(Action) bool) bool {
 	if now.Held || r.Stage != Driven {
 		return true
@@ -172,8 +173,8 @@ func (r *Run) firstOf(at place, room int, yield func(Action) bool) bool {
 	return true
 }
 
-// Wanted is asked last, when everything is ready and the next thing is the process itself: is
-// this lease still what the run wants? Else it is withdrawn, with this reason.
+// Wanted is the last check before a process starts: it reports whether the run still wants this
+// lease. If not, the start is withdrawn with the returned reason.
 func (r *Run) Wanted(l Lease, now Now) (ok bool, why string) {
 	_, p, known := r.Find(l.Step)
 	switch {
@@ -187,14 +188,14 @@ func (r *Run) Wanted(l Lease, now Now) (ok bool, why string) {
 	return true, ""
 }
 
-// What a deadline is about.
+// The subjects of deadlines.
 const (
-	TimeUp   = "time_up"   // an attempt has used up its step's timeout
-	RetryDue = "retry_due" // a step that failed may be tried again
+	TimeUp   = "time_up"   // an attempt has reached its step's timeout
+	RetryDue = "retry_due" // a failed step may be retried
 )
 
-// Deadline is the next moment at which a run changes by itself, and what it is about: a timer
-// that fires later than what it was about is nobody's.
+// Deadline is the next time at which a run changes without an event, and its subject. A timer whose
+// subject has changed meanwhile has no effect.
 type Deadline struct {
 	At   time.Time // zero: never
 	What string
@@ -202,7 +203,7 @@ type Deadline struct {
 	N    uint64 // the lease, of TimeUp
 }
 
-// Deadline is the earliest there is.
+// Deadline returns the earliest deadline.
 func (r *Run) Deadline() Deadline {
 	var next Deadline
 	if top := r.index.timeouts; len(top) > 0 {

@@ -6,8 +6,7 @@ import (
 	"time"
 )
 
-// Apply makes a change true. It looks at no table and decides nothing; a change that says
-// nothing is a bug.
+// Apply performs a change. It uses no table and decides nothing; an empty change is a bug.
 func (r *Run) Apply(ch Change) {
 	body := &ch.Body
 	switch {
@@ -90,14 +89,14 @@ func (r *Run) setStep(i int, set *StepSet) {
 	r.set(i, set.Value)
 }
 
-// clipped are the facts in slices that nobody else's grow into: what is appended to them later
-// must not land in the report of whoever handed them over.
+// clipped returns the facts with slices of limited capacity, so that later appends do not overwrite
+// memory of the caller's report.
 func (f *Facts) clipped() Facts {
 	return Facts{Artifacts: slices.Clip(f.Artifacts), Metrics: slices.Clip(f.Metrics), Logs: slices.Clip(f.Logs)}
 }
 
-// plus puts the facts of a loop's next item behind those that are there. A measure of the same
-// name is the newer one; of the log the newest lines are kept.
+// plus appends the facts of a loop's next item. Of metrics with the same name, the newer one counts;
+// of the log, the newest lines are kept.
 func (f *Facts) plus(more Facts) Facts {
 	sum := Facts{Artifacts: append(f.Artifacts, more.Artifacts...)}
 	named := make(map[string]int, len(f.Metrics))
@@ -118,8 +117,8 @@ func (f *Facts) plus(more Facts) Facts {
 	return sum
 }
 
-// reset sends a step back. Its process, where one lives, keeps its lease: until it has
-// departed the step does not begin again.
+// reset returns a step to PENDING. A process that is still alive keeps its lease: the step does not
+// start again until the process has ended.
 func (r *Run) reset(id StepID, how *Reset) {
 	i := r.index.at[id]
 	p := &r.Steps[i]

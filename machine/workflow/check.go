@@ -8,14 +8,14 @@ import (
 	"unicode/utf8"
 )
 
-// Fault is one thing that is wrong with a plan. It names the place, so that whoever read the
-// plan from a file can add line and column.
+// Fault is one error in a plan. It names the position, so that the reader of a file can add line and
+// column.
 type Fault struct {
 	Step  int    // index into Steps; -1: the workflow itself
 	ID    StepID // of that step, as written
-	Field string // the YAML's word for it; empty: the step as a whole
-	Item  int    // index into the field where it is a list; else -1
-	Fault string // in words, with what to do
+	Field string // the YAML key; empty: the step as a whole
+	Item  int    // index in the field if it is a list; otherwise -1
+	Fault string // description, with a solution
 }
 
 func (f *Fault) Error() string {
@@ -35,9 +35,8 @@ func (f *Fault) Error() string {
 	return place + ": " + f.Fault
 }
 
-// Check lists every fault of a plan's structure, in the order of the steps; none: it can be
-// carried out. Where more than 1,000 are found the last one says so. Prompts and conditions
-// are not looked into.
+// Check lists all structural errors of a plan, in the order of the steps; none: the plan can be run.
+// At 1,000 errors the list ends with a note. Prompts and conditions are not checked.
 func (p *Plan) Check() []Fault {
 	c := &checker{plan: p, at: make(map[StepID]int, len(p.Steps)), gated: map[string]bool{}}
 	switch {
@@ -72,7 +71,7 @@ func (p *Plan) Check() []Fault {
 	return c.faults
 }
 
-// Check lists what is wrong with the flags of a run, a sentence each.
+// Check lists the errors in the flags of a run, one sentence each.
 func (o Options) Check() []string {
 	var faults []string
 	in := func(name string, n, least, most int) {
@@ -91,10 +90,10 @@ func (o Options) Check() []string {
 
 type checker struct {
 	plan   *Plan
-	at     map[StepID]int // first of each name
+	at     map[StepID]int // first step with each name
 	faults []Fault
-	graph  bool // the names hold together: cycles can be looked for
-	bytes  int  // of all steps in the journal
+	graph  bool // names are unique and exist: cycles can be searched
+	bytes  int  // size of all steps in the journal
 	gated  map[string]bool
 }
 
@@ -112,12 +111,11 @@ func (c *checker) fault(i int, field string, item int, format string, args ...an
 	case len(c.faults) < faultsMax:
 		c.faults = append(c.faults, f)
 	case len(c.faults) == faultsMax:
-		c.workflow("", fmt.Sprintf("more than %d faults; mend these first", faultsMax))
+		c.workflow("", fmt.Sprintf("more than %d faults; fix these first", faultsMax))
 	}
 }
 
-// names looks at the steps' ids. They become file names, also where a file system takes
-// Build and build for one.
+// names checks the steps' IDs. They become file names, also on file systems that ignore case.
 func (c *checker) names() {
 	c.graph = true
 	folded := make(map[string]StepID, len(c.plan.Steps))
@@ -141,7 +139,7 @@ func (c *checker) names() {
 	}
 }
 
-// idFault says what is wrong with a name that becomes part of file names.
+// idFault returns what is wrong with an ID that becomes part of file names.
 func idFault(id string, bytesMax int) string {
 	if id == "" {
 		return "is missing"
@@ -180,10 +178,10 @@ func (c *checker) step(i int, s *Step) {
 	case s.Ask != "" && s.Ask != AskAfter && s.Ask != AskBefore:
 		c.fault(i, "ask", -1, "%q; take after or before", s.Ask)
 	case s.Ask != "" && !s.Human:
-		c.fault(i, "ask", -1, "nobody is asked; add human_in_the_loop: true")
+		c.fault(i, "ask", -1, "no person is asked; add human_in_the_loop: true")
 	}
 	if s.InputSchema != "" && !s.Human {
-		c.fault(i, "input_schema", -1, "nobody is asked; add human_in_the_loop: true")
+		c.fault(i, "input_schema", -1, "no person is asked; add human_in_the_loop: true")
 	}
 	if s.Timeout < 0 || s.Timeout > timeoutMax {
 		c.fault(i, "timeout", -1, "%s; take a time from 0, which is none, to %s", s.Timeout, timeoutMax)
@@ -205,7 +203,7 @@ func (c *checker) text(i int, field, text string, bytesMax int) {
 		c.fault(i, field, -1, "%s", tooLong(len(text), bytesMax))
 	}
 	if !utf8.ValidString(text) || strings.ContainsRune(text, 0) {
-		c.fault(i, field, -1, "is no text: it has a zero byte, or is no UTF-8")
+		c.fault(i, field, -1, "is not text: it has a zero byte, or is not UTF-8")
 	}
 }
 
@@ -218,7 +216,7 @@ func (c *checker) json(i int, field, text string) {
 	}
 }
 
-// refers looks at a list of other steps.
+// refers checks a list of other steps.
 func (c *checker) refers(i int, field string, ids []StepID) {
 	if len(ids) > needsMax {
 		c.fault(i, field, -1, "%d steps, %d at most; gather them in a step between", len(ids), needsMax)
@@ -300,7 +298,7 @@ func (c *checker) loop(i int, l *Loop) {
 	}
 }
 
-// itemsFault says what is wrong with the items of a loop, given or found.
+// itemsFault returns what is wrong with the items of a loop, given or found.
 func itemsFault(items []string) string {
 	if len(items) > itemsMax {
 		return fmt.Sprintf("%d items, %d at most; split the work", len(items), itemsMax)

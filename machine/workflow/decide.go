@@ -8,11 +8,11 @@ import (
 	"github.com/fairlead-dev/fairlead/machine"
 )
 
-// Decide says what an input leads to. It changes nothing: apply the changes for that, all of
-// them, before the next question. No changes and no error means that it is so already, or that
-// a timer has come too late. The error is a *machine.Refusal.
+// Decide returns the changes that follow from an input. It changes nothing: apply all changes before
+// the next call. No changes and no error mean that the input has no effect, for example because a
+// timer is late. The error is a *machine.Refusal.
 func (r *Run) Decide(in Input, now Now) ([]Change, error) {
-	now.At = now.At.UTC().Round(0) // as the journal will give it back
+	now.At = now.At.UTC().Round(0) // as it will be decoded from the journal
 	d := &draft{run: r, now: now}
 	if err := d.decide(in); err != nil {
 		return nil, err
@@ -65,15 +65,15 @@ func (d *draft) decide(in Input) error {
 	}
 }
 
-// stepDraft is a step on which the changes so far are true.
+// stepDraft is a step with the changes so far applied.
 type stepDraft struct {
 	*draft
 	i     int
 	plan  *Step
 	v     Value
-	why   string // of a failure, a limit, a fault
-	facts *Facts // of the report that came in
-	over  bool   // its process is known to be gone
+	why   string // of a failure, a limit or a fault
+	facts *Facts // of the received report
+	over  bool   // its process is known to have ended
 	items []string
 }
 
@@ -81,7 +81,7 @@ func (d *draft) step(i int) *stepDraft {
 	return &stepDraft{draft: d, i: i, plan: &d.run.Plan.Steps[i], v: d.run.Steps[i].Value}
 }
 
-// find gives a step by name, or refuses.
+// find returns a step by ID, or a refusal.
 func (d *draft) find(id StepID, event Event) (*stepDraft, error) {
 	i, ok := d.run.index.at[id]
 	if !ok {
@@ -98,12 +98,12 @@ func (d *draft) refuse(id StepID, event, state, row, reason string) error {
 	return &machine.Refusal{Subject: subject, Event: event, State: state, Row: row, Reason: reason}
 }
 
-// refuse says no on behalf of a step.
+// refuse returns a refusal for a step.
 func (o *stepDraft) refuse(event Event, row, reason string) error {
 	return o.draft.refuse(o.plan.ID, string(event), string(o.v.State), row, reason)
 }
 
-// take takes the table's rule for an event in the step's state.
+// take applies the table's rule for an event in the step's state.
 func (o *stepDraft) take(event Event) error {
 	rule, err := Table.Look(fmt.Sprintf("run %s, step %s", o.run.ID, o.plan.ID), o.v.State, event)
 	if err != nil {
@@ -119,13 +119,13 @@ func (o *stepDraft) take(event Event) error {
 	o.changes = append(o.changes, Change{
 		At: o.now.At, Row: rule.ID, Step: o.plan.ID, From: string(from), To: string(rule.To), Trigger: string(event), Body: Body{Step: set},
 	})
-	if o.v.settled() && event != GateFailed { // a gate that sends the run back is done for a moment only
+	if o.v.settled() && event != GateFailed { // a gate that sends the run back is only briefly done
 		o.free(o.i)
 	}
 	return nil
 }
 
-// free releases the steps that were blocked until these targets would be done again.
+// free unblocks the steps that were blocked until these targets are done again.
 func (d *draft) free(targets ...int) {
 	r := d.run
 	var in *set
@@ -150,8 +150,8 @@ func (d *draft) free(targets ...int) {
 	d.list(moves, TargetDone, Pending, func(part []Move) Body { return Body{Moved: &Moved{Moves: part, To: Pending}} })
 }
 
-// list moves many steps by one rule. Each of them must take the event in its state; that one
-// does not is a bug.
+// list moves many steps by one rule. It panics if one of them does not accept the event in its
+// state.
 func (d *draft) list(moves []Move, event Event, to State, body func([]Move) Body) {
 	for _, part := range chunks(moves) {
 		var row string
@@ -166,19 +166,19 @@ func (d *draft) list(moves []Move, event Event, to State, body func([]Move) Body
 	}
 }
 
-// ours finds the step that a lease is of. What comes in under a lease that is over is refused.
+// ours finds the step of a lease. Input with an ended lease is refused.
 func (d *draft) ours(l Lease, event Event) (*stepDraft, error) {
 	o, err := d.find(l.Step, event)
 	if err != nil {
 		return nil, err
 	}
 	if l.N != o.v.N {
-		return nil, o.refuse(event, "W6", fmt.Sprintf("it is of lease %d, which is over; the last one is %d (iteration %d, attempt %d)", l.N, o.v.N, o.v.Iteration, o.v.Attempts))
+		return nil, o.refuse(event, "W6", fmt.Sprintf("it belongs to lease %d, which has ended; the last one is %d (iteration %d, attempt %d)", l.N, o.v.N, o.v.Iteration, o.v.Attempts))
 	}
 	return o, nil
 }
 
-// begin is W2: there is a place for a step, and nothing keeps it.
+// begin is W2: there is a place for a step, and nothing prevents its start.
 func (d *draft) begin(in StartAsked) error {
 	o, err := d.find(in.Step, Started)
 	if err != nil {
@@ -199,7 +199,7 @@ func (d *draft) begin(in StartAsked) error {
 	return o.take(Started)
 }
 
-// keeps says what keeps a step from starting, and by which row; nothing: it may.
+// keeps returns what prevents a step from starting, and by which row; empty: it may start.
 func (d *draft) keeps(o *stepDraft) (row, why string) {
 	r := d.run
 	switch at := r.index.where[o.i]; {
@@ -223,7 +223,7 @@ func (d *draft) weighed(in WhenWeighed) error {
 	case err != nil:
 		return err
 	case d.run.index.where[o.i] != weighing || in.Iteration != o.v.Iteration:
-		return o.refuse(WhenTrue, "W11", fmt.Sprintf("its condition is not asked for (iteration %d)", o.v.Iteration))
+		return o.refuse(WhenTrue, "W11", fmt.Sprintf("its condition is not needed (iteration %d)", o.v.Iteration))
 	case in.Verdict.Fault != "":
 		o.why = "when: " + in.Verdict.Fault
 		return o.take(WhenFaulted)
@@ -240,7 +240,7 @@ func (d *draft) itemsSeen(in ItemsSeen) error {
 		return err
 	}
 	if d.run.index.where[o.i] != seeking || in.Iteration != o.v.Iteration {
-		return o.refuse(ItemsFound, "W15", fmt.Sprintf("its items are not asked for (iteration %d)", o.v.Iteration))
+		return o.refuse(ItemsFound, "W15", fmt.Sprintf("its items are not needed (iteration %d)", o.v.Iteration))
 	}
 	if in.Fault == "" {
 		in.Fault = itemsFault(in.Items)
@@ -257,7 +257,7 @@ func (d *draft) itemsSeen(in ItemsSeen) error {
 	}
 }
 
-// timer does what is due, and nothing that was overtaken.
+// timer handles a deadline. It ignores one whose subject has changed.
 func (d *draft) timer(about Deadline) error {
 	i, ok := d.run.index.at[about.Step]
 	if !ok || d.now.At.Before(about.At) {
@@ -281,7 +281,7 @@ func (d *draft) timer(about Deadline) error {
 	}
 }
 
-// backoff doubles from the first to the longest wait; failures counts from 1.
+// backoff doubles from the shortest to the longest wait; failures counts from 1.
 func (o Options) backoff(failures int) time.Duration {
 	wait := o.BackoffFirst
 	for range failures - 1 {

@@ -2,8 +2,8 @@ package workflow
 
 import "strings"
 
-// waits looks for steps that would wait for each other, and for references that lead the
-// wrong way. It needs names that hold together.
+// waits searches for cycles of steps, and for references to steps that come later. All names must be
+// valid.
 func (c *checker) waits() {
 	if !c.graph {
 		return
@@ -16,7 +16,7 @@ func (c *checker) waits() {
 	}
 	order, cycle := inOrder(len(steps), needs)
 	if cycle != nil {
-		c.fault(cycle[0], "needs", -1, "%s: each waits for the next; take one need out", c.circle(cycle))
+		c.fault(cycle[0], "needs", -1, "%s: each waits for the next; remove one need", c.circle(cycle))
 		return
 	}
 	rank := make([]int, len(steps))
@@ -40,7 +40,7 @@ func (c *checker) waits() {
 	if wrong {
 		return
 	}
-	// A gate waits for the step that it sent back, also where it does not need it.
+	// A gate also waits for the step that it sent back, even if it does not need it.
 	_, cycle = inOrder(len(steps), func(i int, visit func(int)) {
 		needs(i, visit)
 		if back := steps[i].LoopBackTo; back != "" && back != steps[i].ID {
@@ -52,7 +52,7 @@ func (c *checker) waits() {
 	}
 }
 
-// circle names the steps of a cycle, the first one again at its end.
+// circle lists the steps of a cycle, ending with the first one again.
 func (c *checker) circle(cycle []int) string {
 	names := make([]string, 0, problemsShown*2)
 	for n, i := range cycle {
@@ -65,8 +65,8 @@ func (c *checker) circle(cycle []int) string {
 	return strings.Join(append(names, string(c.plan.Steps[cycle[0]].ID)), " -> ")
 }
 
-// inOrder lists the nodes of a graph so that each comes after those that it waits for, or
-// gives one cycle. It keeps its own stack: a chain may be longer than a goroutine's.
+// inOrder sorts the nodes of a graph topologically, or returns one cycle. It uses its own stack,
+// because a chain may be longer than a goroutine's stack allows.
 func inOrder(n int, waits func(i int, visit func(int))) (order, cycle []int) {
 	const (
 		fresh = iota
@@ -115,8 +115,8 @@ func inOrder(n int, waits func(i int, visit func(int))) (order, cycle []int) {
 	return order, nil
 }
 
-// reaches says whether a step comes after another. Nothing leads from a later rank to an
-// earlier one, so that the usual question is answered at once.
+// reaches reports whether a step comes after another. Edges only lead to higher ranks, so the usual
+// question is answered immediately.
 func reaches(dependants [][]int, rank []int, from, to int) bool {
 	if rank[from] >= rank[to] {
 		return from == to

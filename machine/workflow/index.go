@@ -2,20 +2,21 @@ package workflow
 
 import "time"
 
-// place is what keeps a step, or what is to be done about it. Every step is in one, and moves
-// when something that it depends on changes: so nobody has to look at all steps at any event.
+// place says what prevents a step from starting, or what is to be done about it. Every step has one,
+// and it is updated when something changes on which the step depends, so that no event requires a
+// look at all steps.
 type place byte
 
 const (
-	later     place = iota // PENDING: something that it needs is not done
-	draining               // PENDING: the process of its last attempt is still there
+	later     place = iota // PENDING: a step that it needs is not done
+	draining               // PENDING: the process of its last attempt has not ended
 	pointless              // PENDING: to be skipped
 	weighing               // PENDING: its condition is to be evaluated
-	seeking                // PENDING: what its loop goes over is to be found
-	resting                // PENDING: it failed a moment ago
+	seeking                // PENDING: the items of its loop are to be found
+	resting                // PENDING: it failed and waits for the retry
 	closed                 // PENDING: a gate is closed
-	ready                  // PENDING: it may begin
-	asking                 // PENDING: it may begin with people, who need no place
+	ready                  // PENDING: it may start
+	asking                 // PENDING: it may start with a question, which needs no place
 	running
 	waiting
 	settled // COMPLETED or SKIPPED
@@ -23,25 +24,25 @@ const (
 	places
 )
 
-// index is what is derived of a run. It is never stored.
+// index is derived from a run and never stored.
 type index struct {
 	at         map[StepID]int
 	needs      [][]int
 	dependants [][]int
-	unmet      []int            // needs that are not settled
-	skipped    []int            // needs that are SKIPPED
-	gates      map[string][]int // steps that wait for a name
+	unmet      []int            // number of needs that are not settled
+	skipped    []int            // number of needs that are SKIPPED
+	gates      map[string][]int // steps that wait for a gate, by its name
 	open       map[string]bool
-	backTo     map[int][]int        // target → the gates that lead back to it
-	blocked    map[int]map[int]bool // gate → the steps that it blocks
+	backTo     map[int][]int        // target → gates that lead back to it
+	blocked    map[int]map[int]bool // gate → steps that it blocks
 	where      []place
 	in         [places]set
-	alive      set // a process of theirs may be there
+	alive      set // steps that may have a live process
 	retries    timerHeap
 	timeouts   timerHeap
 }
 
-// build derives everything, once the plan is complete.
+// build derives everything when the plan is complete.
 func (r *Run) build() {
 	n := len(r.Plan.Steps)
 	x := index{
@@ -81,7 +82,7 @@ func (r *Run) build() {
 	}
 	r.index = x
 	for i := range r.Steps {
-		r.index.in[later].add(i) // where put expects a step that it has not seen
+		r.index.in[later].add(i) // the place in which put expects a new step
 		r.block(i, "", r.Steps[i].BlockedBy)
 		r.watch(i, Value{}, r.Steps[i].Value)
 	}
@@ -90,10 +91,10 @@ func (r *Run) build() {
 	}
 }
 
-// settled says whether whatever needs the step may go on.
+// settled reports whether steps that need this one may continue.
 func (v *Value) settled() bool { return v.State == Completed || v.State == Skipped }
 
-// set makes a step's value so, and moves what depends on it.
+// set sets a step's value and updates what depends on it.
 func (r *Run) set(i int, v Value) {
 	was := r.Steps[i].Value
 	r.Steps[i].Value = v
@@ -120,7 +121,7 @@ func count(is bool) int {
 	return 0
 }
 
-// block keeps, for each gate, which steps it blocks.
+// block tracks which steps each gate blocks.
 func (r *Run) block(i int, was, is StepID) {
 	if was == is {
 		return
@@ -138,7 +139,7 @@ func (r *Run) block(i int, was, is StepID) {
 	r.index.blocked[gate][i] = true
 }
 
-// watch keeps the processes and the moments that something becomes due.
+// watch tracks processes and deadlines.
 func (r *Run) watch(i int, was, is Value) {
 	x := &r.index
 	switch {
@@ -155,7 +156,7 @@ func (r *Run) watch(i int, was, is Value) {
 	}
 }
 
-// retry is when a step that failed is tried again; zero: it is not waiting for that.
+// retry returns when a failed step is retried; zero: no retry is due.
 func (v *Value) retry() time.Time {
 	if v.State != Pending {
 		return time.Time{}
@@ -163,7 +164,7 @@ func (v *Value) retry() time.Time {
 	return v.RetryAt
 }
 
-// timeoutOf is when the attempt under way has used its time up; zero: never.
+// timeoutOf returns when the current attempt reaches its timeout; zero: never.
 func (r *Run) timeoutOf(i int) time.Time {
 	v, limit := &r.Steps[i].Value, r.Plan.Steps[i].Timeout
 	if limit == 0 || v.State != Running || v.Proc == 0 {
@@ -172,7 +173,7 @@ func (r *Run) timeoutOf(i int) time.Time {
 	return v.BegunAt.Add(limit)
 }
 
-// prune takes the alarms from the top that mean nothing any more.
+// prune removes obsolete deadlines from the top of the heap.
 func (r *Run) prune() {
 	x := &r.index
 	for len(x.retries) > 0 {
@@ -191,7 +192,7 @@ func (r *Run) prune() {
 	}
 }
 
-// put moves a step to where it belongs now.
+// put updates a step's place.
 func (r *Run) put(i int) {
 	x := &r.index
 	to := r.placeOf(i)
@@ -202,8 +203,8 @@ func (r *Run) put(i int) {
 	}
 }
 
-// placeOf says what keeps a step. The order is the order in which things are asked: what is
-// skipped is neither weighed nor kept by a gate.
+// placeOf computes a step's place. The order of the checks matters: a step that is to be skipped
+// neither has its condition evaluated nor waits for a gate.
 func (r *Run) placeOf(i int) place {
 	x, s, p := &r.index, &r.Plan.Steps[i], &r.Steps[i]
 	switch p.State {
@@ -238,20 +239,20 @@ func (r *Run) placeOf(i int) place {
 	}
 }
 
-// asksFirst says whether people are asked before the step's agent works.
+// asksFirst reports whether people are asked before the step's agent works.
 func (r *Run) asksFirst(i int) bool {
 	s := &r.Plan.Steps[i]
 	return s.Human && s.Ask == AskBefore && r.Options.PauseForHumans && !r.Steps[i].Answered
 }
 
-// sentBack says whether a gate waits for what it has sent back: a target beside it is nothing
-// that it needs.
+// sentBack reports whether a gate waits for the target that it sent back, which need not be among
+// its needs.
 func (r *Run) sentBack(i int) bool {
 	back := r.Plan.Steps[i].LoopBackTo
 	return back != "" && r.Steps[i].Iteration > 0 && !r.Steps[r.index.at[back]].settled()
 }
 
-// closedGate names the first gate that a step waits for; empty: all are open.
+// closedGate returns the first closed gate that a step waits for; empty: all are open.
 func (r *Run) closedGate(i int) string {
 	if !r.Options.GateFile {
 		return ""

@@ -2,11 +2,10 @@ package workflow
 
 import "time"
 
-// Input is something that happened to a run. What is about an attempt or a question names its
-// lease.
+// Input is an event of a run. Input about an attempt or a question names its lease.
 type Input interface{ input() }
 
-// RunAsked starts a run. The plan and the options have been checked.
+// RunAsked starts a run. The plan and the options were checked before.
 type RunAsked struct {
 	ID                                   RunID
 	Plan                                 Plan
@@ -15,115 +14,114 @@ type RunAsked struct {
 	By                                   string
 }
 
-// StateFound is a run_state.json of another program, or of ours in a place that does not know
-// the run, with the plan that it is of. Steps are by id; what the file does not have is
-// PENDING. Times, paths and texts are as the file says.
+// StateFound is a run_state.json of another program, or of a Fairlead whose journal is missing, with
+// its plan. Steps are identified by ID; steps that the file lacks are PENDING. Times, paths and
+// texts are taken from the file.
 type StateFound struct {
 	RunAsked
-	Extra     string    // unknown fields of the file, opaque here (X7)
+	Extra     string    // unknown fields of the file, not interpreted (X7)
 	CreatedAt time.Time // zero: now
 	Steps     map[StepID]Progress
 }
 
-// PauseAsked stops steps from starting; what is under way finishes. ReleaseAsked ends that.
+// PauseAsked prevents steps from starting; running ones finish. ReleaseAsked ends the pause.
 type (
 	PauseAsked struct {
-		By, Why string // Why is for people
+		By, Why string // Why is for display
 		Reason  PauseReason
 	}
 	ReleaseAsked struct {
 		By, Why     string
-		LimitLifted bool // a limit paused the run, and is not reached any more
+		LimitLifted bool // the run was paused by a limit that is no longer reached
 	}
 )
 
-// CancelAsked ends a run, or with Step that step alone where it is RUNNING (W14).
+// CancelAsked ends a run or, with Step, that RUNNING step only (W14).
 type CancelAsked struct {
 	Step    StepID // empty: the run
 	By, Why string
 }
 
-// ResumeAsked lets a run that came to rest go on: from a step (--start-at-step, W12), or with
-// its failed steps from nought.
+// ResumeAsked continues a run that has stopped: from a step (--start-at-step, W12), or with its
+// failed steps from the beginning.
 type ResumeAsked struct {
-	From    StepID // empty: whatever failed
+	From    StepID // empty: all failed steps
 	By      string
-	Plan    *Plan    // the workflow as it is now, where it was read again; nil: as it was
-	Options *Options // the flags as they are now; nil: as they were
+	Plan    *Plan    // the workflow if it was read again; nil: unchanged
+	Options *Options // the current flags; nil: unchanged
 }
 
-// GatesSeen is the gate-state file as it was read: the names that are true.
+// GatesSeen is the content of the gate-state file: the names that are true.
 type GatesSeen struct{ Open []string }
 
-// SkipsDue lets what has become pointless be skipped. It is asked for by Todo.
+// SkipsDue skips steps that have become unnecessary. Actions requests it.
 type SkipsDue struct{}
 
-// Verdict is what came of a condition that somebody else evaluated.
+// Verdict is the result of evaluating a condition.
 type Verdict struct {
 	Holds bool
-	Fault string // it cannot be evaluated, and why; empty: it can
+	Fault string // why it cannot be evaluated; empty: it can
 }
 
-// WhenWeighed is the verdict on a step's `when`. It is asked for by Todo.
+// WhenWeighed is the result of a step's `when`. Actions requests it.
 type WhenWeighed struct {
 	Step      StepID
 	Iteration int
 	Verdict   Verdict
 }
 
-// ItemsSeen are the items of a loop that takes them from elsewhere. It is asked for by Todo.
+// ItemsSeen contains the items of a loop that takes them from elsewhere. Actions requests it.
 type ItemsSeen struct {
 	Step      StepID
 	Iteration int
 	Items     []string // JSON texts
-	Fault     string   // they cannot be read, and why
+	Fault     string   // why they cannot be read
 }
 
-// StartAsked begins a step that Todo says may begin: there is a place for it (W2).
+// StartAsked starts a step that Actions listed: there is a place for it (W2).
 type StartAsked struct{ Step StepID }
 
 // ProcessAdopted is a step's process that outlived the runner (W13).
 type ProcessAdopted struct{ Lease Lease }
 
-// StartWithdrawn is a step whose process was never started: the last look forbade it.
+// StartWithdrawn is a step whose process was not started, because the last check forbade it.
 type StartWithdrawn struct {
 	Lease Lease
 	Why   string
 }
 
-// ProcessLost is a step whose process is gone without anybody having seen its end, and without
-// a report (W13).
+// ProcessLost is a step whose process has disappeared without a known end or a report (W13).
 type ProcessLost struct {
 	Lease Lease
 	Why   string
 }
 
-// ProviderBusy is a step whose process ended since the provider of its model takes no more for a while.
+// ProviderBusy is a step whose process ended because of its provider's rate limit.
 type ProviderBusy struct {
 	Lease Lease
 	Why   string
 }
 
-// ProcessEnded is the end of a step's process. Where the attempt is still on there is no good
-// report, and Why says what is wrong: the exit status, or the report's fault in quotes.
+// ProcessEnded is the end of a step's process. If the attempt is still open, there is no valid
+// report, and Why says what is wrong: the exit status, or the report's error in quotes.
 type ProcessEnded struct {
 	Lease Lease
 	Why   string
 }
 
-// ReportRead is a report that is whole and is about this lease.
+// ReportRead is a complete report for this lease.
 type ReportRead struct {
 	Lease  Lease
 	Report Report
-	Until  *Verdict // of the loop's until_condition, where the step has one
+	Until  *Verdict // result of the loop's until_condition if the step has one
 	Over   bool     // the process has ended too
 }
 
-// Report is what a step says of itself (SPEC Workflow).
+// Report is a step's own report (SPEC Workflow).
 type Report struct {
-	Failed     bool   // status FAILED; else COMPLETED
+	Failed     bool   // status FAILED; otherwise COMPLETED
 	GateFailed bool   // gate_failure
-	Why        string // of either, in the report's words
+	Why        string // reason for either, in the report's words
 	Facts
 }
 
@@ -133,17 +131,17 @@ type LimitHit struct {
 	Limit string
 }
 
-// AnswerRead is what people say to a step that waits for them (W9, W10).
+// AnswerRead is people's answer to a step that waits for them (W9, W10).
 type AnswerRead struct {
 	Lease    Lease
 	Rejected bool
 	By, Note string
-	Fault    string   // the input is not valid, and why
+	Fault    string   // why the input is invalid
 	Until    *Verdict // as with a report: approval may end a loop
-	Place    bool     // there is a place for the agent at once, where it works after the answer
+	Place    bool     // a place is free, for an agent that works after the answer
 }
 
-// TimerFired is a deadline that has passed, as Deadline named it.
+// TimerFired is a deadline that has passed, as returned by Deadline.
 type TimerFired struct{ About Deadline }
 
 func (RunAsked) input()       {}

@@ -5,13 +5,13 @@ import (
 	"unicode/utf8"
 )
 
-// process decides what comes from a step's process, or about it.
+// process handles input from a step's process or about it.
 func (d *draft) process(in Input) error {
 	switch in := in.(type) {
 	case ProcessAdopted:
 		o, err := d.ours(in.Lease, Adopted)
 		if err != nil || o.v.State != Running && o.v.Proc == in.Lease.N {
-			return err // it is to end, and will be
+			return err // it was asked to end
 		}
 		if o.v.Proc != in.Lease.N {
 			return o.refuse(Adopted, "W13", "no process of it is known")
@@ -30,7 +30,7 @@ func (d *draft) process(in Input) error {
 		}
 		o.why = "the runner died: " + in.Why
 		if o.v.Lost >= lostMax {
-			return o.failure() // perhaps it is the step that kills it
+			return o.failure() // the step may be the cause
 		}
 		return o.take(RunnerDied)
 	case ProviderBusy:
@@ -61,8 +61,8 @@ func (d *draft) process(in Input) error {
 	}
 }
 
-// departed takes the end of a process in. Where its attempt was over already nothing is left
-// to decide but that the step may begin again: then no step is given back.
+// departed records the end of a process. If its attempt has ended before, the step may merely start
+// again: then no step is returned.
 func (d *draft) departed(l Lease, event Event) (*stepDraft, error) {
 	o, err := d.find(l.Step, event)
 	switch {
@@ -86,7 +86,7 @@ func (o *stepDraft) failure() error {
 	return o.take(FailedForGood)
 }
 
-// report decides what a step's report leads to.
+// report handles a step's report.
 func (d *draft) report(in ReportRead) error {
 	o, err := d.ours(in.Lease, Reported)
 	if err != nil {
@@ -107,7 +107,7 @@ func (d *draft) report(in ReportRead) error {
 	case in.Report.Failed:
 		o.why = in.Report.Why
 		if o.why == "" {
-			o.why = "the report says FAILED, and not why"
+			o.why = "the report says FAILED without a reason"
 		}
 		o.facts = in.Report.Facts.kept()
 		return o.failure()
@@ -126,7 +126,7 @@ func (d *draft) report(in ReportRead) error {
 	}
 }
 
-// finish ends a step, or one item of its loop.
+// finish completes a step, or one item of its loop.
 func (o *stepDraft) finish(event Event, until *Verdict) error {
 	l := o.plan.Loop
 	if l == nil {
@@ -135,7 +135,7 @@ func (o *stepDraft) finish(event Event, until *Verdict) error {
 	if l.UntilCondition != "" {
 		switch {
 		case until == nil:
-			panic(fmt.Sprintf("workflow: run %s: an item of %s is done, and nobody says what came of its until_condition", o.run.ID, o.plan.ID))
+			panic(fmt.Sprintf("workflow: run %s: an item of %s is done, but the result of its until_condition is missing", o.run.ID, o.plan.ID))
 		case until.Fault != "":
 			o.why = "until_condition: " + until.Fault
 			return o.take(UntilFaulted)
@@ -154,8 +154,8 @@ func (o *stepDraft) finish(event Event, until *Verdict) error {
 	}
 }
 
-// LoopItems are what a step's loop goes over, as JSON texts; none where it is no loop, or they
-// are not known yet.
+// LoopItems returns the items of a step's loop as JSON texts; none if it has no loop, or they are
+// not known yet.
 func (r *Run) LoopItems(id StepID) []string {
 	i, ok := r.index.at[id]
 	if !ok || r.Plan.Steps[i].Loop == nil {
@@ -167,7 +167,7 @@ func (r *Run) LoopItems(id StepID) []string {
 	return r.Steps[i].Items
 }
 
-// rounds is how often a loop goes round at most.
+// rounds returns the maximum number of iterations of a loop.
 func (r *Run) rounds(i int) int {
 	l := r.Plan.Steps[i].Loop
 	n := len(r.LoopItems(r.Plan.Steps[i].ID))
@@ -197,7 +197,7 @@ func (o *stepDraft) gateFailure(reason string) error {
 	return nil
 }
 
-// answer decides what people's answer leads to (W9, W10).
+// answer handles people's answer (W9, W10).
 func (d *draft) answer(in AnswerRead) error {
 	o, err := d.ours(in.Lease, Answered)
 	switch {
@@ -206,7 +206,7 @@ func (d *draft) answer(in AnswerRead) error {
 	case d.run.Stage == Parked || d.run.Stage == Stopped:
 		return o.refuse(Answered, "W9", "the run is "+string(d.run.Stage)+"; resume it first")
 	case o.v.State != Waiting:
-		return o.refuse(Answered, "W9", "nobody is asked about it any more")
+		return o.refuse(Answered, "W9", "its question is no longer open")
 	case in.Fault != "":
 		if o.why = cut(in.Fault); o.why == o.v.Fault {
 			return nil
@@ -231,26 +231,26 @@ func (d *draft) answer(in AnswerRead) error {
 		return err
 	}
 	if d.now.Held || d.run.Stage != Driven || d.run.index.alive.n >= d.run.Options.SideBySide || d.run.index.unmet[o.i] > 0 || !in.Place {
-		return o.take(Withdrawn) // answered, and it begins when there is a place, and what it needs is done
+		return o.take(Withdrawn) // answered; it starts when there is a place and its needs are done
 	}
 	return nil
 }
 
 const (
-	textKeptMax   = 2000      // of an error: a page that a person opens
+	textKeptMax   = 2000      // limit for an error message, which is shown on a page
 	lineKeptMax   = 1000      // of one line of a report's log
-	logsKeptMax   = 1000      // lines of a step's log: the whole is in its file
+	logsKeptMax   = 1000      // lines of a step's log: the file has all
 	artifactsMax  = 1000      // of one report
-	artifactBytes = 1024      // of a path
+	artifactBytes = 1024      // length of a path
 	metricsMax    = 1000      // of one report
-	metricBytes   = 1024      // of a name, and of a value
+	metricBytes   = 1024      // length of a name, and of a value
 	factsBytesMax = 768 << 10 // of one report in the journal, whose changes take 1 MiB
 )
 
-// logsCut stands in the place of what was left out.
+// logsCut replaces omitted lines.
 const logsCut = "… (older lines are left out; the whole is in the report and in the log file)"
 
-// fault says why the facts of a report cannot be believed; empty: they can.
+// fault says why the facts of a report are invalid; empty: they are valid.
 func (f *Facts) fault() string {
 	if len(f.Artifacts) > artifactsMax {
 		return fmt.Sprintf("%d artifacts, %d at most; name folders", len(f.Artifacts), artifactsMax)
@@ -275,8 +275,8 @@ func (f *Facts) fault() string {
 	return ""
 }
 
-// kept is what of a report's facts is kept: all artifacts and measures, and of the log the
-// newest lines, each cut to a length that can be read.
+// kept returns the part of a report's facts that is stored: all artifacts and metrics, and the
+// newest lines of the log, each shortened.
 func (f *Facts) kept() *Facts {
 	kept := Facts{Artifacts: f.Artifacts, Metrics: f.Metrics}
 	bytes := 0

@@ -7,8 +7,8 @@ import (
 	"slices"
 )
 
-// replan lays the edited workflow out in the place of the one before. Steps keep what they have
-// done, by their names; what is new is PENDING. The draft goes on with the run as it is then.
+// replan replaces the workflow by its edited version. Steps keep their results by ID; new ones are
+// PENDING. The draft continues with the resulting run.
 func (d *draft) replan(in ResumeAsked) (why string, err error) {
 	r := d.run
 	if slices.EqualFunc(r.Plan.Steps, in.Plan.Steps, sameStep) {
@@ -36,7 +36,7 @@ func (d *draft) replan(in ResumeAsked) (why string, err error) {
 	for i := range in.Plan.Steps {
 		s := &in.Plan.Steps[i]
 		was, p, known := r.Find(s.ID)
-		if !known { // a step of that name may have been before: its late reports are not this one's
+		if !known { // an earlier step may have had this ID: its late reports must not count
 			kept = append(kept, Taken{Step: s.ID, Progress: Progress{Value: Value{State: Pending, N: floor}}})
 			continue
 		}
@@ -57,20 +57,20 @@ func (d *draft) replan(in ResumeAsked) (why string, err error) {
 	d.blockedNow(kept)
 	d.takeSteps("W12", RunReplanned, kept)
 	if len(d.changes) > batchMax {
-		return fmt.Sprintf("its steps have produced too much to be laid out anew at once (%d changes)", len(d.changes)), nil
+		return fmt.Sprintf("its steps have produced too much for one change of plan (%d changes)", len(d.changes)), nil
 	}
 	d.run = d.applied()
 	return "", nil
 }
 
-// sameStep compares two steps by what the journal would keep of them.
+// sameStep compares two steps as the journal would store them.
 func sameStep(a, b Step) bool {
 	one, err1 := json.Marshal(a)
 	two, err2 := json.Marshal(b)
 	return err1 == nil && err2 == nil && bytes.Equal(one, two)
 }
 
-// applied is the run as the changes so far make it; the run itself stays as it is.
+// applied returns the run with the changes so far applied; the run itself is not modified.
 func (d *draft) applied() *Run {
 	next := &Run{Head: d.run.Head}
 	for _, ch := range d.changes {

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// set is a set of step numbers that is walked in the plan's order. It takes a bit a step, so
-// that a run of many thousand steps is looked through at every event without being felt.
+// set is a set of step numbers that is iterated in the plan's order. It needs one bit per step, so
+// that a run with many thousand steps can be searched at every event.
 type set struct {
 	words []uint64
 	n     int // members
@@ -41,7 +41,7 @@ func (s *set) drop(i int) {
 
 func (s *set) has(i int) bool { return s.words[i/64]&(1<<(i%64)) != 0 }
 
-// all walks the members in order.
+// all iterates over the members in order.
 func (s *set) all() iter.Seq[int] {
 	return func(yield func(int) bool) {
 		left := s.n
@@ -56,14 +56,14 @@ func (s *set) all() iter.Seq[int] {
 	}
 }
 
-// timerEntry is a moment at which something of a step becomes due.
+// timerEntry is a deadline of a step.
 type timerEntry struct {
 	at int64 // nanoseconds since 1970
 	i  int
 }
 
-// timerHeap is a heap, the earliest first. An alarm that was overtaken stays until it comes to
-// the top; whoever asks knows whether it still means anything.
+// timerHeap is a heap with the earliest entry first. An obsolete entry stays until it reaches the
+// top; the reader checks whether it still applies.
 type timerHeap []timerEntry
 
 func (a timerHeap) before(x, y int) bool {

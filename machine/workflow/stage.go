@@ -9,7 +9,7 @@ import (
 	"github.com/fairlead-dev/fairlead/machine"
 )
 
-// stage takes the run's rule for an event, and gives what it does to the steps.
+// stage applies the run's rule for an event, including its effects on the steps.
 func (d *draft) stage(event RunEvent, by, why string, pause PauseReason) error {
 	_, err := d.setHead(event, func(h *Head) { h.By, h.Why, h.PauseReason = cut(by), cut(why), pause })
 	return err
@@ -39,7 +39,7 @@ func (d *draft) setHead(event RunEvent, edit func(*Head)) (machine.Rule[Stage, R
 // start is W1.
 func (d *draft) start(in RunAsked) error { return d.layOut(RunStarted, in) }
 
-// layOut journals the plan and with it its steps, all PENDING, in as many changes as it takes.
+// layOut journals the plan with its steps, all PENDING, in as many changes as necessary.
 func (d *draft) layOut(event RunEvent, in RunAsked) error {
 	fault := idFault(string(in.ID), runIDBytesMax)
 	for _, dir := range []string{in.RepoDir, in.ReportsDir, in.ManualInputsDir} {
@@ -77,7 +77,7 @@ func (d *draft) planParts(row string, event RunEvent, plan *Plan) {
 	}
 }
 
-// gates takes in what the gate-state file says, as far as the plan asks for it.
+// gates records the content of the gate-state file, as far as the plan uses it.
 func (d *draft) gates(in GatesSeen) error {
 	var open []string
 	for _, name := range in.Open {
@@ -93,8 +93,8 @@ func (d *draft) gates(in GatesSeen) error {
 	return err
 }
 
-// skip lets what has become pointless be skipped, as much as one batch of the journal takes.
-// What hangs on it becomes pointless by that, and is skipped next.
+// skip skips unnecessary steps, as many as fit into one batch of the journal. Steps that depend on
+// them become unnecessary and are skipped next.
 func (d *draft) skip() error {
 	var needless, empty []Move
 	var freed []int
@@ -117,8 +117,8 @@ func (d *draft) skip() error {
 	return nil
 }
 
-// cancel is W14. A step that waits for people or has not begun stays as it is; nothing begins
-// any more.
+// cancel is W14. A step that waits for people or has not started stays as it is; nothing starts any
+// more.
 func (d *draft) cancel(in CancelAsked) error {
 	if in.Step != "" {
 		o, err := d.find(in.Step, CancelledByHand)
@@ -151,7 +151,7 @@ func (d *draft) cancelStep(o *stepDraft, in CancelAsked) error {
 	return o.take(CancelledByHand)
 }
 
-// resume is W12: the step that is named and all behind it start over, or all that failed.
+// resume is W12: the named step and all that depend on it start over, or all failed steps.
 func (d *draft) resume(in ResumeAsked) error {
 	status := string(d.run.Status())
 	no := func(format string, args ...any) error {
@@ -198,7 +198,7 @@ func (d *draft) resume(in ResumeAsked) error {
 	return nil
 }
 
-// redone says from which steps a run is to start over, or why it cannot.
+// redone returns the steps from which a run starts over, or why it cannot.
 func (r *Run) redone(named StepID) (from []int, why string) {
 	if named != "" {
 		i, known := r.index.at[named]
@@ -219,7 +219,7 @@ func (r *Run) redone(named StepID) (from []int, why string) {
 	return from, ""
 }
 
-// listed puts steps into words, the first few of them.
+// listed formats the first few of a list of steps.
 func listed(ids []StepID, is, are string) string {
 	words := make([]string, 0, problemsShown)
 	for _, id := range ids[:min(len(ids), problemsShown)] {
@@ -235,7 +235,7 @@ func listed(ids []StepID, is, are string) string {
 	return text + " " + are
 }
 
-// undoneBefore lists the steps before one that are neither COMPLETED nor SKIPPED.
+// undoneBefore lists the steps before a step that are neither COMPLETED nor SKIPPED.
 func (r *Run) undoneBefore(i int) []StepID {
 	seen, todo := newSet(len(r.Steps)), slices.Clone(r.index.needs[i])
 	for len(todo) > 0 {
@@ -255,7 +255,7 @@ func (r *Run) undoneBefore(i int) []StepID {
 	return undone
 }
 
-// behind is the given steps and everything downstream of them.
+// behind returns the given steps and everything that depends on them.
 func (r *Run) behind(from ...int) *set {
 	seen, todo := newSet(len(r.Steps)), from
 	for len(todo) > 0 {
@@ -269,8 +269,8 @@ func (r *Run) behind(from ...int) *set {
 	return &seen
 }
 
-// loopBack is the rest of W6: a gate has failed, and its target, everything behind that and the
-// gate itself go one iteration further.
+// loopBack is the rest of W6: a gate has failed, and its target, everything that depends on the
+// target, and the gate itself advance to the next iteration.
 func (o *stepDraft) loopBack() {
 	r := o.run
 	target := r.index.at[o.plan.LoopBackTo]

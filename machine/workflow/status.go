@@ -2,19 +2,19 @@ package workflow
 
 import "fmt"
 
-// Status is how far a run is. It is read off its steps, but for being cancelled.
+// Status is the progress of a run. It is derived from its steps, except for cancellation.
 type Status string
 
 const (
-	IsRunning   Status = "running"   // something is at work, or may begin
-	IsWaiting   Status = "waiting"   // for people, for a gate, or for being resumed: Waits names what
+	IsRunning   Status = "running"   // something is running or may start
+	IsWaiting   Status = "waiting"   // for people, for a gate, or for being resumed: see Waits
 	IsCompleted Status = "completed" // every step is COMPLETED or SKIPPED
-	IsFailed    Status = "failed"    // a step failed, and nothing else can go on
+	IsFailed    Status = "failed"    // a step failed, and nothing else can continue
 	IsCancelled Status = "cancelled" //
 )
 
-// Status gives how far the run is. While another branch is still at work a run with a FAILED
-// step is running, as the seed's is.
+// Status returns the run's progress. As in the seed, a run with a FAILED step is running while
+// another branch is still at work.
 func (r *Run) Status() Status {
 	x := &r.index
 	busy := x.in[running].n + x.in[pointless].n + x.in[weighing].n + x.in[seeking].n + x.in[resting].n + x.in[draining].n + x.in[ready].n + x.in[asking].n
@@ -36,10 +36,10 @@ func (r *Run) Status() Status {
 	}
 }
 
-// waitsMax is how many of the things that a run waits for are named.
+// waitsMax limits the list of things that a run waits for.
 const waitsMax = 100
 
-// Waits names what a run waits for, a sentence each; nothing where it does not wait.
+// Waits describes what a run waits for, one sentence each; empty if it does not wait.
 func (r *Run) Waits() []string {
 	var waits []string
 	if r.Stage == Stopped || !r.complete() {
@@ -50,7 +50,7 @@ func (r *Run) Waits() []string {
 		if r.Why != "" {
 			text += ": " + r.Why
 		}
-		waits = append(waits, text+"; it goes on when somebody says so")
+		waits = append(waits, text+"; it continues when a person resumes it")
 	}
 	for _, at := range []place{waiting, closed} {
 		for i := range r.index.in[at].all() {
@@ -64,7 +64,7 @@ func (r *Run) Waits() []string {
 	return waits
 }
 
-// WaitsFor says in words what keeps a step from beginning or going on; empty: nothing does.
+// WaitsFor describes what prevents a step from starting or continuing; empty: nothing.
 func (r *Run) WaitsFor(id StepID) string {
 	i, ok := r.index.at[id]
 	if !ok {
@@ -74,7 +74,7 @@ func (r *Run) WaitsFor(id StepID) string {
 	return why
 }
 
-// waitsFor says what keeps a step, and by which row.
+// waitsFor returns what prevents a step from starting, and by which row.
 func (r *Run) waitsFor(i int) (row, why string) {
 	p := &r.Steps[i]
 	switch r.index.where[i] {

@@ -2,79 +2,79 @@ package workflow
 
 import "github.com/fairlead-dev/fairlead/machine"
 
-// State is where a step stands, in the seed's words (seed 004, Status Values).
+// State is the state of a step, in the seed's words (seed 004, Status Values).
 type State string
 
 const (
-	Pending   State = "PENDING"          // it has not begun, or is to begin again
+	Pending   State = "PENDING"          // not started, or to be started again
 	Running   State = "RUNNING"          //
 	Waiting   State = "WAITING_ON_HUMAN" // people are asked
 	Completed State = "COMPLETED"        //
-	Failed    State = "FAILED"           // for good: what needs it never starts
-	Skipped   State = "SKIPPED"          // there was nothing to do
+	Failed    State = "FAILED"           // permanently: steps that need it never start
+	Skipped   State = "SKIPPED"          // it was not necessary
 )
 
-// Event is what happened to a step, named so finely that a state and an event decide.
+// Event is what happened to a step. Together with the state it determines the rule.
 type Event string
 
 const (
-	// Before it begins.
-	Started        Event = "started"         // its process is to begin
+	// Before it starts.
+	Started        Event = "started"         // its process is to start
 	StartedAsking  Event = "started_asking"  // people are asked first
 	WhenTrue       Event = "when_true"       //
 	WhenFalse      Event = "when_false"      //
 	WhenFaulted    Event = "when_faulted"    // it cannot be evaluated
-	NeedsSkipped   Event = "needs_skipped"   // all of them, so there is nothing to go on with
+	NeedsSkipped   Event = "needs_skipped"   // all of them, so there is nothing to continue with
 	NothingToLoop  Event = "nothing_to_loop" // a loop over no items
 	ItemsFound     Event = "items_found"     //
 	ItemsFaulted   Event = "items_faulted"   // they cannot be read
 	BackoffElapsed Event = "backoff_elapsed" //
 
-	// While its process lives.
+	// While its process is alive.
 	Adopted          Event = "adopted"            // it outlived the runner
-	Withdrawn        Event = "withdrawn"          // intent is checked last: it never began
-	RunnerDied       Event = "runner_died"        // and nobody can say how the process ended
-	ProviderWaits    Event = "provider_waits"     // its agent's provider takes no more for a while
+	Withdrawn        Event = "withdrawn"          // the check before the start failed: it never started
+	RunnerDied       Event = "runner_died"        // and the end of the process is unknown
+	ProviderWaits    Event = "provider_waits"     // rate limit of its agent's provider
 	FailedTriesLeft  Event = "failed_tries_left"  //
 	FailedForGood    Event = "failed_for_good"    //
 	LimitReached     Event = "limit_reached"      // of an agent or the team
 	CancelledByHand  Event = "cancelled_by_hand"  //
 	Reported         Event = "reported"           // COMPLETED
 	ReportedUnasked  Event = "reported_unasked"   // a human step, and the run does not pause for humans
-	ReportedAsking   Event = "reported_asking"    // a human step: now people are asked
-	ItemDone         Event = "item_done"          // of a loop, and items are left
+	ReportedAsking   Event = "reported_asking"    // a human step: people are asked now
+	ItemDone         Event = "item_done"          // of a loop with remaining items
 	UntilHolds       Event = "until_holds"        // the loop's condition ends it
-	UntilNeverHeld   Event = "until_never_held"   // a loop without items has used its rounds up
+	UntilNeverHeld   Event = "until_never_held"   // a loop without items has reached its maximum
 	UntilFaulted     Event = "until_faulted"      //
 	GateFailed       Event = "gate_failed"        // and leads back
-	GateAtLimit      Event = "gate_at_limit"      // it has led back as often as it may
+	GateAtLimit      Event = "gate_at_limit"      // it has led back as often as permitted
 	GateLeadsNowhere Event = "gate_leads_nowhere" // there is no loop_back_to
 
 	// People.
 	Asking        Event = "asking"         // before the agent works
-	Answered      Event = "answered"       // and the agent's work is there already
+	Answered      Event = "answered"       // and the agent's work is done already
 	AnsweredFirst Event = "answered_first" // and the agent may begin
 	Rejected      Event = "rejected"
 	AnswerFaulty  Event = "answer_faulty"
-	Approved      Event = "approved" // with a good report already there
+	Approved      Event = "approved" // and a valid report exists already
 
 	// From elsewhere.
-	LoopedBack      Event = "looped_back"      // a gate failed, and this step is the target or behind it
-	TargetDone      Event = "target_done"      // what the gate sent back is done again
+	LoopedBack      Event = "looped_back"      // a gate failed, and this step is the target or depends on it
+	TargetDone      Event = "target_done"      // the target of the gate is done again
 	StartedOver     Event = "started_over"     // --start-at-step
-	ProcessDeparted Event = "process_departed" // of an attempt that is over
+	ProcessDeparted Event = "process_departed" // of an ended attempt
 )
 
-// Act is what a rule does with the step's data on the way.
+// Act is a change that a rule makes to the step's data.
 type Act string
 
 const (
 	CountAttempt   Act = "count_attempt"
-	UncountAttempt Act = "uncount_attempt" // it cost nothing
-	BeginProcess   Act = "begin_process"   // under a lease of its own
+	UncountAttempt Act = "uncount_attempt" // the attempt does not count
+	BeginProcess   Act = "begin_process"   // with a lease of its own
 	StampStart     Act = "stamp_start"
 	StampEnd       Act = "stamp_end"
-	EndProcess     Act = "end_process" // where one still lives
+	EndProcess     Act = "end_process" // if one is still alive
 	ForgetProcess  Act = "forget_process"
 	TakeReport     Act = "take_report"   // path, artifacts, metrics, logs
 	HoldReport     Act = "hold_report"   // until people have answered
@@ -88,17 +88,17 @@ const (
 	NoteWeighed    Act = "note_weighed"
 	TakeItems      Act = "take_items"
 	CountItem      Act = "count_item"
-	NextItem       Act = "next_item"   // attempts from nought
+	NextItem       Act = "next_item"   // attempts start at 0
 	AskPeople      Act = "ask_people"  // manual_input_path
 	TakeAnswer     Act = "take_answer" // once in an iteration
-	KeepFault      Act = "keep_fault"  // of the answer, for whoever gave it
-	StartOver      Act = "start_over"  // everything from nought but the counts
+	KeepFault      Act = "keep_fault"  // of the answer, for the person who gave it
+	StartOver      Act = "start_over"  // resets everything except the counters
 )
 
-// do only saves type names.
+// do shortens the table.
 func do(acts ...Act) []Act { return acts }
 
-// Table is the policy of one step. The ids are SPEC's rows.
+// Table contains all rules for one step. The IDs are rows of SPEC.
 var Table = machine.Table[State, Event, Act]{
 	Pending: {
 		Started:         {ID: "W2", To: Running, Do: do(CountAttempt, StampStart, ClearReport, BeginProcess)},
@@ -165,14 +165,14 @@ var Table = machine.Table[State, Event, Act]{
 	},
 }
 
-// Stage is how a run as a whole is driven. How far it is, is read off its steps: Run.Status.
+// Stage is the state of a run as a whole. Its progress is derived from its steps: Run.Status.
 type Stage string
 
 const (
 	Absent  Stage = "absent"
-	Driven  Stage = "driven"    // what may start is started
-	Paused  Stage = "paused"    // what is under way finishes
-	Parked  Stage = "parked"    // taken in from another program's file; nobody drives it yet
+	Driven  Stage = "driven"    // steps that may start are started
+	Paused  Stage = "paused"    // running steps finish
+	Parked  Stage = "parked"    // imported from another program's file; not driven yet
 	Stopped Stage = "cancelled" //
 )
 
@@ -190,22 +190,22 @@ const (
 	GatesRead    RunEvent = "gates_read"
 )
 
-// RunAct is what a rule does with the run's data on the way.
+// RunAct is a change that a rule makes to the run's data.
 type RunAct string
 
 const (
 	LayOut   RunAct = "lay_out"   // all steps PENDING
-	TakeIn   RunAct = "take_in"   // the steps as the file says
-	NoteWhy  RunAct = "note_why"  // who, and why
-	EndSteps RunAct = "end_steps" // W14 for each that runs
-	Redo     RunAct = "redo"      // W12 for the step named and all behind it, or for those that failed
+	TakeIn   RunAct = "take_in"   // the steps as in the file
+	NoteWhy  RunAct = "note_why"  // who did it, and why
+	EndSteps RunAct = "end_steps" // W14 for each running step
+	Redo     RunAct = "redo"      // W12 for the named step and all that depend on it, or for the failed ones
 	Relay    RunAct = "relay"     // the steps of the new plan, as far as they are known
 	SetGates RunAct = "set_gates"
 )
 
 func doRun(acts ...RunAct) []RunAct { return acts }
 
-// RunTable is the life of a run. It is short, since most of it is the steps'.
+// RunTable contains the rules for a run as a whole. It is short, since most rules concern steps.
 var RunTable = machine.Table[Stage, RunEvent, RunAct]{
 	Absent: {
 		RunStarted: {ID: "W1", To: Driven, Do: doRun(LayOut)},

@@ -9,9 +9,9 @@ import (
 	"unicode/utf8"
 )
 
-// takeIn takes somebody else's run_state.json in (X3). The run is parked: nobody drives it
-// until it is resumed. A step that is RUNNING there has a lease from now on, so that what is
-// found of it (a report, or nothing: W13) can name it.
+// takeIn imports another program's run_state.json (X3). The run is parked: it is not driven until it
+// is resumed. A step that is RUNNING in the file gets a lease, so that what is found of it (a
+// report, or nothing: W13) can name it.
 func (d *draft) takeIn(in StateFound) error {
 	no := func(step StepID, fault string) error {
 		return d.refuse(step, string(RunTakenIn), string(Absent), "X3", fault)
@@ -70,8 +70,8 @@ func (d *draft) takeIn(in StateFound) error {
 	return nil
 }
 
-// takeSteps journals steps as they are. What a step has produced may be larger than a change
-// can be: then it follows in pieces.
+// takeSteps journals steps in their present state. If what a step has produced is larger than a
+// change may be, it follows in pieces.
 func (d *draft) takeSteps(row string, event RunEvent, list []Taken) {
 	change := func(step StepID, body Body) {
 		d.changes = append(d.changes, Change{At: d.now.At, Row: row, Step: step, Trigger: string(event), Body: body})
@@ -104,7 +104,7 @@ func (d *draft) takeSteps(row string, event RunEvent, list []Taken) {
 	}
 }
 
-// foreignFault says why a step cannot be believed; empty: it can.
+// foreignFault says why a step is invalid; empty: it is valid.
 func foreignFault(p *Progress, known map[StepID]*Step) string {
 	switch p.State {
 	case Pending, Running, Waiting, Completed, Failed, Skipped:
@@ -114,9 +114,9 @@ func foreignFault(p *Progress, known map[StepID]*Step) string {
 	gate := known[p.BlockedBy]
 	switch {
 	case p.Attempts < 0 || p.Iteration < 0:
-		return fmt.Sprintf("attempts %d and iteration_count %d; neither can be below nought", p.Attempts, p.Iteration)
+		return fmt.Sprintf("attempts %d and iteration_count %d; neither can be negative", p.Attempts, p.Iteration)
 	case p.Attempts > attemptsMax || p.Iteration > iterationsMax*itemsMax:
-		return fmt.Sprintf("attempts %d and iteration_count %d; nobody has tried that often", p.Attempts, p.Iteration)
+		return fmt.Sprintf("attempts %d and iteration_count %d; these numbers are too large", p.Attempts, p.Iteration)
 	case p.Index < 0 || p.Index > itemsMax || p.Done < 0 || p.Done > itemsMax:
 		return fmt.Sprintf("loop_index %d and loop_completed %d; take numbers from 0 to %d", p.Index, p.Done, itemsMax)
 	case p.BlockedBy != "" && gate == nil:
@@ -141,34 +141,34 @@ func foreignFault(p *Progress, known map[StepID]*Step) string {
 	return p.Facts.fault()
 }
 
-// extraFault says why unknown fields cannot be kept; empty: they can.
+// extraFault says why unknown fields cannot be stored; empty: they can.
 func extraFault(extra string) string {
 	switch {
 	case len(extra) > jsonBytesMax:
-		return "fields that nobody knows take " + tooLong(len(extra), jsonBytesMax)
+		return "the unknown fields take " + tooLong(len(extra), jsonBytesMax)
 	case !utf8.ValidString(extra):
-		return "fields that nobody knows are no UTF-8"
+		return "the unknown fields are not UTF-8"
 	}
 	return ""
 }
 
-// believable says whether a time can be one of a run; zero is none. Those of the year 10000 and
-// later cannot be written as JSON.
+// believable reports whether a time is plausible for a run; zero means none. Times from the year
+// 10000 on cannot be encoded as JSON.
 func believable(at time.Time) bool { return at.IsZero() || at.Year() >= 1970 && at.Year() < 9999 }
 
-// pathFault says why a path cannot be one; empty: it can.
+// pathFault says why a path is invalid; empty: it is valid.
 func pathFault(path string) string {
 	switch {
 	case len(path) > textBytesMax:
 		return tooLong(len(path), textBytesMax)
 	case !utf8.ValidString(path) || strings.ContainsRune(path, 0):
-		return "is no path: it has a zero byte, or is no UTF-8"
+		return "is not a path: it has a zero byte, or is not UTF-8"
 	}
 	return ""
 }
 
-// ownView makes of a foreign step one of ours: what only we keep is found out, and what cannot
-// be so any more is put right.
+// ownView converts another program's step: it derives the fields that only Fairlead keeps, and
+// corrects contradictions.
 func ownView(p Progress, s *Step, in StateFound) Progress {
 	p.Value = Value{
 		State: p.State, Attempts: p.Attempts, Iteration: p.Iteration, ReportPath: p.ReportPath, StartedAt: p.StartedAt.UTC().Round(0),
@@ -189,15 +189,15 @@ func ownView(p Progress, s *Step, in StateFound) Progress {
 			p.ManualInputPath = in.ManualInputsDir + "/" + string(in.ID) + "__" + string(s.ID) + ".json"
 		}
 	case Pending:
-		p.Attempts = min(p.Attempts, in.Options.MaxAttempts-1) // it is about to begin, so one try is left
+		p.Attempts = min(p.Attempts, in.Options.MaxAttempts-1) // it is about to start, so at least one try must be left
 	default:
 		p.BlockedBy = ""
 	}
 	return p
 }
 
-// blockedNow clears what blocks nothing any more: what the gate had sent back is done again, or
-// the step does not hang on it. A file may say so; the run would wait for ever.
+// blockedNow clears blocks that no longer apply: the gate's target is done again, or the step does
+// not depend on it. Otherwise such an imported run would wait forever.
 func (d *draft) blockedNow(taken []Taken) {
 	scratch := d.applied()
 	states := make(map[StepID]State, len(taken))

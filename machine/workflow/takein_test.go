@@ -105,7 +105,7 @@ func TestTakeInProgress(t *testing.T) {
 	s.says(`X3   (run)        absent -> parked  run_taken_in
 		planning completed 0/1, coding running 0/1, code_review pending 0/0,
 		look_for coding lease=1
-		waits: the run is parked; it goes on when somebody says so`)
+		waits: the run is parked; it continues when a person resumes it`)
 	s.line("code_review starts")
 	s.line("coding lost \"nobody has seen it\"")
 	s.line("start at code_review")
@@ -180,16 +180,16 @@ func TestTakeInRefuses(t *testing.T) {
 		"strange step":   {"other", Progress{Value: Value{State: Pending}}, "other is no step of the workflow"},
 		"strange state":  {"first", Progress{Value: Value{State: "DONE"}}, `status "DONE"`},
 		"no state":       {"first", Progress{}, `status ""`},
-		"attempts":       {"first", Progress{Value: Value{State: Failed, Attempts: -1}}, "below nought"},
-		"many attempts":  {"first", Progress{Value: Value{State: Failed, Attempts: 1 << 40}}, "tried that often"},
+		"attempts":       {"first", Progress{Value: Value{State: Failed, Attempts: -1}}, "can be negative"},
+		"many attempts":  {"first", Progress{Value: Value{State: Failed, Attempts: 1 << 40}}, "too large"},
 		"index":          {"first", Progress{Value: Value{State: Pending, Index: -1}}, "loop_index -1"},
 		"strange gate":   {"first", Progress{Value: Value{State: Pending, BlockedBy: "x"}}, "no step of the workflow"},
 		"no gate":        {"first", Progress{Value: Value{State: Pending, BlockedBy: "target"}}, "leads back to nothing"},
 		"items":          {"first", Progress{Value: Value{State: Pending}, Items: []string{"{"}}, "item 0 is no JSON"},
 		"a far time":     {"first", Progress{Value: Value{State: Failed, EndedAt: time.Date(9999, 12, 31, 0, 0, 0, 0, time.UTC)}}, "a time in the year 9999"},
 		"a long path":    {"first", Progress{Value: Value{State: Failed, ReportPath: strings.Repeat("x", 20_000)}}, "report_path: 20000 bytes"},
-		"much unknown":   {"first", Progress{Value: Value{State: Failed}, Extra: strings.Repeat("x", 80_000)}, "fields that nobody knows take 80000 bytes"},
-		"no path":        {"first", Progress{Value: Value{State: Failed, ReportPath: "\xff"}}, "report_path: is no path"},
+		"much unknown":   {"first", Progress{Value: Value{State: Failed}, Extra: strings.Repeat("x", 80_000)}, "the unknown fields take 80000 bytes"},
+		"no path":        {"first", Progress{Value: Value{State: Failed, ReportPath: "\xff"}}, "report_path: is not a path"},
 		"artifacts":      {"first", Progress{Value: Value{State: Completed}, Facts: Facts{Artifacts: []string{""}}}, "is no artifact"},
 		"blocked before": {"first", Progress{Value: Value{State: Pending, BlockedBy: "gate"}}, ""},
 	} {

@@ -136,7 +136,7 @@ const limitWords = (limited) => `rate limited until ${limited.until.slice(0, 10)
 /** @param {Known} was @param {any} limited @returns {Known} */
 function withLimit(was, limited) {
   const until = moment(limited.until);
-  const next = withAgent(was, { limited_until: until, limited_why: until ? `${limitWords(limited)}: ${limited.why || 'it did not say why'}` : undefined });
+  const next = withAgent(was, { limited_until: until, limited_why: until ? `${limitWords(limited)}: ${limited.why || 'no reason given'}` : undefined });
   return waiting({ ...next, limited });
 }
 
