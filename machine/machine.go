@@ -63,12 +63,12 @@ func (t Table[S, E, A]) Events() []E {
 
 // Row is a rule with its state and event.
 type Row struct {
-	ID   string   `json:"id"`
-	From string   `json:"from"`
-	On   string   `json:"event"`
-	To   string   `json:"to"`
-	Do   []string `json:"do"`
-	Why  string   `json:"why,omitempty"`
+	ID   string   `json:"id" doc:"The id that changes in the journal name"`
+	From string   `json:"from" doc:"The state before"`
+	On   string   `json:"event" doc:"What happens"`
+	To   string   `json:"to" doc:"The state afterwards"`
+	Do   []string `json:"do" doc:"The actions of the transition, in order"`
+	Why  string   `json:"why,omitempty" doc:"The reason, if the row does not explain itself"`
 }
 
 // Rows lists the rows of the table by ID (C2 before C10), then by state and event.

@@ -10,10 +10,10 @@ import "encoding/json"
 // wins. The entry "*" in CanExecute permits every program; without it only information may be gathered.
 // CannotExecute then names programs that are denied nevertheless.
 type Rules struct {
-	CanWrite      []string `json:"can_write"`
-	CannotWrite   []string `json:"cannot_write,omitempty"`
-	CanExecute    []string `json:"can_execute"`
-	CannotExecute []string `json:"cannot_execute,omitempty"`
+	CanWrite      []string `json:"can_write" doc:"Globs of names or paths, and the seed's two phrases"`
+	CannotWrite   []string `json:"cannot_write,omitempty" doc:"Whatever can_write says"`
+	CanExecute    []string `json:"can_execute" doc:"'*': every program; otherwise only commands that gather information"`
+	CannotExecute []string `json:"cannot_execute,omitempty" doc:"Whatever can_execute says"`
 }
 
 // MainRules returns the seed's MAIN_PERMISSIONS.

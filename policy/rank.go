@@ -39,23 +39,23 @@ type Description struct {
 
 // Ranking is every description's score for one input, best first, equal scores by name.
 type Ranking struct {
-	Best      string      `json:"best"`   // the selected agent; empty: none matches
-	Reason    string      `json:"reason"` // why it was selected, or why none was
-	Threshold float64     `json:"threshold"`
-	Terms     []string    `json:"terms"`  // the words of the input that were looked up
-	Scores    []Candidate `json:"scores"` // at most 50
+	Best      string      `json:"best" doc:"The agent that takes over; empty: no description fits"`
+	Reason    string      `json:"reason" doc:"Why this agent, or why none"`
+	Threshold float64     `json:"threshold" doc:"The score that an agent needs to take over"`
+	Terms     []string    `json:"terms" doc:"The words that were searched for"`
+	Scores    []Candidate `json:"scores" doc:"The best first, at most 50; only agents whose description shares a word with the text"`
 }
 
 // Candidate is one description's position in a Ranking. Only those with a common term are listed.
 type Candidate struct {
 	Name  string  `json:"name"`
-	Score float64 `json:"score"` // the sum of its terms
-	Terms []Term  `json:"terms"` // the heaviest first
+	Score float64 `json:"score" doc:"The sum of its terms"`
+	Terms []Term  `json:"terms" doc:"The heaviest first"`
 }
 
 // Term is one word that an input and a description share.
 type Term struct {
-	Word  string  `json:"word"` // as the input spells it
+	Word  string  `json:"word" doc:"As the text spells it"`
 	Score float64 `json:"score"`
 }
 

@@ -6,7 +6,7 @@ import (
 
 // ChannelView is a channel as `fairlead channel list --json` and GET /channels show it.
 type ChannelView struct {
-	Name       string        `json:"name"`
+	Name       string        `json:"name" doc:"As in fairlead.yaml"`
 	Queue      []string      `json:"queue" doc:"Who gets the turn after the holder, in order"`
 	Holder     string        `json:"holder" doc:"Who has the turn; empty: nobody"`
 	State      string        `json:"state" doc:"ACTIVE or WAITING as the holder is, PARKED where nobody has the turn"`
@@ -21,7 +21,7 @@ type ChannelView struct {
 	RoundsMax  int           `json:"rounds_max" doc:"Rounds that agents have after a person's message; 0: no limit"`
 	TimeoutMS  int64         `json:"timeout_ms" doc:"Of a turn, where the agent has none of its own; 0: none"`
 	Aside      *AsideView    `json:"aside" doc:"A person interrupted, and somebody is answering; null: no"`
-	Agents     []MemberView  `json:"agents"`
+	Agents     []MemberView  `json:"agents" doc:"Its members: in the order of fairlead.yaml, then the others by name"`
 	Open       []OpenMessage `json:"open" doc:"People's messages that nobody has answered, the oldest first"`
 	Last       *ChannelEntry `json:"last" doc:"What was said last, at most 200 characters of it; null: nothing"`
 	Configured bool          `json:"configured" doc:"False: it is no longer in fairlead.yaml"`
@@ -29,17 +29,17 @@ type ChannelView struct {
 
 // AsideView is a person's interruption that somebody answers without a turn.
 type AsideView struct {
-	Agent    string     `json:"agent"`
-	Message  uint64     `json:"message"`
-	Deadline *time.Time `json:"deadline"`
+	Agent    string     `json:"agent" doc:"Who answers"`
+	Message  uint64     `json:"message" doc:"Number of the person's message"`
+	Deadline *time.Time `json:"deadline" doc:"When the time limit ends; null: it is paused"`
 }
 
 // MemberView is one agent of a channel.
 type MemberView struct {
 	Name      string `json:"name"`
 	State     string `json:"state" doc:"OFFLINE, IDLE, QUEUED, ACTIVE or WAITING, in this channel"`
-	Connected bool   `json:"connected"`
-	Disabled  bool   `json:"disabled"`
+	Connected bool   `json:"connected" doc:"The agent is connected, whether enabled or not"`
+	Disabled  bool   `json:"disabled" doc:"A person disabled it: it gets no turns until it is enabled"`
 	Crashed   bool   `json:"crashed" doc:"The last time that it went, it had crashed"`
 	Foreign   bool   `json:"foreign" doc:"It joins over HTTP; nothing is started for it here"`
 	Limit     string `json:"limit" doc:"A limit that it has reached, so that it gets no turn; empty: none"`
@@ -50,8 +50,8 @@ type MemberView struct {
 
 // OpenMessage is a person's message that nobody has answered.
 type OpenMessage struct {
-	N     uint64 `json:"n"`
-	By    string `json:"by"`
+	N     uint64 `json:"n" doc:"Number of the entry in the channel"`
+	By    string `json:"by" doc:"Who said it"`
 	Mode  string `json:"mode"`
 	State string `json:"state" doc:"queued: nobody has it yet; delivered: an agent has it"`
 }
@@ -68,17 +68,17 @@ type ChannelEntry struct {
 	Re      uint64    `json:"re,omitempty" doc:"The message that it answers without a turn"`
 	Mode    string    `json:"mode,omitempty" doc:"Of a person's message"`
 	State   string    `json:"state,omitempty" doc:"Of a person's message, as it is now: queued, delivered, answered, lapsed"`
-	Agent   string    `json:"agent,omitempty"`
-	From    string    `json:"from,omitempty"`
-	To      string    `json:"to,omitempty"`
-	Row     string    `json:"row,omitempty"`
-	Trigger string    `json:"trigger,omitempty"`
+	Agent   string    `json:"agent,omitempty" doc:"Of moved: who"`
+	From    string    `json:"from,omitempty" doc:"For 'moved': the agent's state before"`
+	To      string    `json:"to,omitempty" doc:"For 'moved': the agent's state afterwards"`
+	Row     string    `json:"row,omitempty" doc:"For 'moved': the row id, as in the journal"`
+	Trigger string    `json:"trigger,omitempty" doc:"For 'moved': the event"`
 }
 
 // ChannelPage is a part of a conversation, the oldest entry first. Entries of one Seq are never
 // parted.
 type ChannelPage struct {
-	Entries []ChannelEntry `json:"entries"`
+	Entries []ChannelEntry `json:"entries" doc:"Oldest first; entries with the same seq are never split between pages"`
 	More    bool           `json:"more" doc:"There is more, in the direction that was asked for"`
 	Head    uint64         `json:"head" doc:"The Seq up to which this is true"`
 }
@@ -94,24 +94,24 @@ type EntryQuery struct {
 // Spoken is a person's message that was taken.
 type Spoken struct {
 	MessageID string `json:"message_id" doc:"CHANNEL/NUMBER"`
-	N         uint64 `json:"n"`
+	N         uint64 `json:"n" doc:"Number of the message in the channel"`
 	State     string `json:"state" doc:"queued, or delivered where an agent has it already"`
-	Seq       uint64 `json:"seq"`
+	Seq       uint64 `json:"seq" doc:"Sequence of its change in the journal; the message is durable"`
 }
 
 // ActionView is something that an agent is to be told, for one that fetches it.
 type ActionView struct {
 	Key      string         `json:"key" doc:"To be handed back when the agent has it"`
 	Do       string         `json:"do" doc:"stop_work, tell_aside, tell_turn, tell_go_on or tell_message"`
-	Channel  string         `json:"channel"`
-	Agent    string         `json:"agent"`
+	Channel  string         `json:"channel" doc:"The channel"`
+	Agent    string         `json:"agent" doc:"The agent that must do it"`
 	Turn     uint64         `json:"turn,omitempty" doc:"To be named with everything that is said in it; 0: it is no turn"`
-	N        uint64         `json:"n,omitempty"`
+	N        uint64         `json:"n,omitempty" doc:"Number of an action that can occur more than once in a turn; it is part of the key"`
 	Message  uint64         `json:"message,omitempty" doc:"To be named as re with the answer, where it is no turn"`
 	Text     string         `json:"text" doc:"All of it in words, ready for a model"`
 	Messages []ChannelEntry `json:"messages" doc:"What was said since its last turn"`
 	LeftOut  uint64         `json:"left_out,omitempty" doc:"So many older ones are not given"`
-	Deadline *time.Time     `json:"deadline"`
+	Deadline *time.Time     `json:"deadline" doc:"When the turn ends; null: it has no time limit, or the action is not about a turn"`
 }
 
 // Speech is what an agent says for itself.

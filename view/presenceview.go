@@ -16,11 +16,11 @@ type CrewView struct {
 	Button       string         `json:"button" doc:"SUMMON, WAKE, WAKING… (disabled) or none: what a person can press now"`
 	InProgress   string         `json:"in_progress" doc:"summoning, asking or waking; empty: nothing is under way"`
 	Agents       []DocumentView `json:"agents" doc:"By seat; expired ones last, where they are asked for"`
-	Lead         LeadView       `json:"lead"`
+	Lead         LeadView       `json:"lead" doc:"The lead's name"`
 	Size         int            `json:"size" doc:"Seats that a summon fills"`
 	Notices      []NoticeView   `json:"notices" doc:"What people should see, the oldest first"`
 	SoulsLeftOut int            `json:"souls_left_out" doc:"So many agents are given without their soul, since the answer would be too long; ask for each by its id"`
-	Head         uint64         `json:"head" doc:"The Seq as of which this is true"`
+	Head         uint64         `json:"head" doc:"The answer is the state at this sequence"`
 }
 
 // DocumentView is one agent, in the spelling of seed 001 (agent-identity), with its id. Unknown
@@ -29,13 +29,13 @@ type DocumentView struct {
 	Type        string          `json:"type" doc:"agent-identity"`
 	Status      string          `json:"status" doc:"hatching, alive, sleeping, unknown or expired"`
 	Name        *string         `json:"name" doc:"null while it hatches"`
-	Color       string          `json:"color"`
+	Color       string          `json:"color" doc:"As '#rrggbb'; written by the agent, so check it before use"`
 	ColorName   string          `json:"colorName"`
-	Gender      string          `json:"gender"`
+	Gender      string          `json:"gender" doc:"In the agent's own words"`
 	Seat        int             `json:"gridPosition" doc:"0 to 8; 4 is the lead's"`
 	Face        FaceView        `json:"faceVariant"`
 	Soul        string          `json:"individuationArtifact" doc:"Its soul, whole"`
-	CreatedAt   string          `json:"createdAt" doc:"UTC, milliseconds"`
+	CreatedAt   string          `json:"createdAt" doc:"When its placeholder was made; UTC, milliseconds"`
 	LastAliveAt *string         `json:"lastAliveAt" doc:"When the lead said last that it is alive; null: never"`
 	LastSession *string         `json:"lastSessionId" doc:"The lead session in which that was; null: none"`
 	ID          string          `json:"id" doc:"Of its document: what its file is called"`
@@ -44,8 +44,8 @@ type DocumentView struct {
 
 // FaceView is what a page draws an agent with.
 type FaceView struct {
-	Eyes  string `json:"eyes"`
-	Mouth string `json:"mouth"`
+	Eyes  string `json:"eyes" doc:"One word; clients draw a default for words that they do not know"`
+	Mouth string `json:"mouth" doc:"The same"`
 }
 
 // LeadView is the agent that answers for the team.

@@ -11,42 +11,42 @@ import (
 
 // QuestionView is a question that waits for a person, or did.
 type QuestionView struct {
-	ID         string       `json:"id"`
+	ID         string       `json:"id" doc:"q and a number"`
 	Kind       string       `json:"kind" enum:"permission,question,resume" doc:"permission: yes or no; question: words or one of the options; resume: one of the options"`
-	Agent      string       `json:"agent"`
-	Session    string       `json:"session_id"`
+	Agent      string       `json:"agent" doc:"Who asks"`
+	Session    string       `json:"session_id" doc:"The session that asked"`
 	Run        string       `json:"run_id,omitempty" doc:"Where the session is a step's"`
 	Step       string       `json:"step_id,omitempty"`
-	State      string       `json:"state" enum:"open,answered,told,withdrawn"`
+	State      string       `json:"state" enum:"open,answered,told,withdrawn" doc:"open: it waits; answered: the agent has not received the answer yet; told: it has; withdrawn: the agent no longer needs an answer"`
 	What       string       `json:"what" doc:"The program's own line, or what the agent asks: not to be trusted"`
 	Why        string       `json:"why" doc:"Why a person is asked"`
-	Tool       string       `json:"tool,omitempty"`
+	Tool       string       `json:"tool,omitempty" doc:"The tool that the agent wants to use"`
 	Call       string       `json:"call,omitempty" doc:"The call's arguments, as JSON where they are, cut at a limit"`
 	Paths      []string     `json:"paths" doc:"The files that it is about, as far as the program says"`
 	Workspace  string       `json:"workspace,omitempty" doc:"The folder that the session works in"`
 	Differs    []string     `json:"differs" doc:"resume: what would be other than it was"`
-	Options    []OptionView `json:"options"`
+	Options    []OptionView `json:"options" doc:"The answers that the program offers; a permission can be answered without naming one"`
 	FreeText   bool         `json:"free_text" doc:"It takes an answer in words"`
 	MayStand   bool         `json:"may_stand" doc:"An answer can stand for the session, or always"`
-	AskedAt    time.Time    `json:"asked_at"`
+	AskedAt    time.Time    `json:"asked_at" doc:"When it was asked"`
 	ExpiresAt  *time.Time   `json:"expires_at" doc:"When the answer is given that stands in otherwise; null: never"`
 	Otherwise  string       `json:"otherwise" doc:"allow or deny, or the option: what happens when nobody answers; empty: nothing"`
-	Allow      *bool        `json:"allow,omitempty"`
-	Option     string       `json:"option,omitempty"`
-	Text       string       `json:"text,omitempty"`
+	Allow      *bool        `json:"allow,omitempty" doc:"The answer to a permission: true is yes"`
+	Option     string       `json:"option,omitempty" doc:"The option that was chosen"`
+	Text       string       `json:"text,omitempty" doc:"The answer as text"`
 	Scope      string       `json:"scope,omitempty" doc:"once, session or always"`
-	By         string       `json:"by,omitempty"`
+	By         string       `json:"by,omitempty" doc:"Who answered: human/NAME, rule or time"`
 	Rule       string       `json:"rule,omitempty" doc:"Which rule, or which answer that stands, has answered it"`
-	AnsweredAt *time.Time   `json:"answered_at,omitempty"`
+	AnsweredAt *time.Time   `json:"answered_at,omitempty" doc:"When it was answered"`
 	Ended      string       `json:"ended,omitempty" doc:"Why nobody wants to know any more"`
 	Hints      []string     `json:"hints" doc:"What a person should look at before answering"`
 }
 
 // OptionView is one of the answers that who asks has named.
 type OptionView struct {
-	ID    string `json:"id"`
-	Kind  string `json:"kind,omitempty"`
-	Label string `json:"label,omitempty"`
+	ID    string `json:"id" doc:"Names the option in an answer"`
+	Kind  string `json:"kind,omitempty" doc:"allow_once, allow_always, reject_once, reject_always, or the program's own word"`
+	Label string `json:"label,omitempty" doc:"The program's own words"`
 }
 
 // QuestionAnswer is what a person answers.
@@ -59,14 +59,14 @@ type QuestionAnswer struct {
 
 // StandingView is an answer that answers the next ones like it, too.
 type StandingView struct {
-	ID      string    `json:"id"`
-	Agent   string    `json:"agent"`
+	ID      string    `json:"id" doc:"s and a number"`
+	Agent   string    `json:"agent" doc:"The agent whose calls it answers"`
 	Session string    `json:"session_id" doc:"It stands as long as this session; empty: until it is revoked"`
-	Tool    string    `json:"tool"`
-	Call    string    `json:"call"`
-	Allow   bool      `json:"allow"`
-	By      string    `json:"by"`
-	At      time.Time `json:"at"`
+	Tool    string    `json:"tool" doc:"The tool of the call"`
+	Call    string    `json:"call" doc:"The call that was answered; the saved answer applies only to identical calls"`
+	Allow   bool      `json:"allow" doc:"Yes or no"`
+	By      string    `json:"by" doc:"Who gave the answer"`
+	At      time.Time `json:"at" doc:"Since when"`
 }
 
 // What a permission comes to when nobody answers.
@@ -157,20 +157,20 @@ type UsageTable struct {
 // UsageRow is one line of it.
 type UsageRow struct {
 	Agent        string  `json:"agent,omitempty"`
-	Day          string  `json:"day,omitempty"`
-	Run          string  `json:"run_id,omitempty"`
+	Day          string  `json:"day,omitempty" doc:"Of days"`
+	Run          string  `json:"run_id,omitempty" doc:"Of runs"`
 	Workflow     string  `json:"workflow_name,omitempty"`
-	Archived     bool    `json:"archived,omitempty"`
-	Sessions     int     `json:"sessions"`
-	InputTokens  int64   `json:"input_tokens"`
-	OutputTokens int64   `json:"output_tokens"`
-	CostUSD      float64 `json:"cost_usd"`
+	Archived     bool    `json:"archived,omitempty" doc:"Of runs"`
+	Sessions     int     `json:"sessions" doc:"Sessions that reported usage"`
+	InputTokens  int64   `json:"input_tokens" doc:"As reported"`
+	OutputTokens int64   `json:"output_tokens" doc:"As reported"`
+	CostUSD      float64 `json:"cost_usd" doc:"As reported"`
 }
 
 // SaysView is what an agent says of itself.
 type SaysView struct {
-	Text string    `json:"text"`
-	At   time.Time `json:"at"`
+	Text string    `json:"text" doc:"The agent's own words"`
+	At   time.Time `json:"at" doc:"When the agent said it"`
 }
 
 // ConversationView is the conversation that an agent's program has with us, or had last.

@@ -8,12 +8,12 @@ import (
 
 // TeamView is the team as `fairlead ps --json` and GET /agents show it.
 type TeamView struct {
-	Hold     bool        `json:"hold"`
-	Note     string      `json:"hold_note,omitempty"`
-	Stopping bool        `json:"stopping"`
-	Head     uint64      `json:"head"` // the Seq as of which this is true
-	Team     string      `json:"team"`
-	Agents   []AgentView `json:"agents"`
+	Hold     bool        `json:"hold" doc:"The team is held: no session starts until the hold is lifted"`
+	Note     string      `json:"hold_note,omitempty" doc:"Why"`
+	Stopping bool        `json:"stopping" doc:"The daemon is stopping: no session starts"`
+	Head     uint64      `json:"head" doc:"The answer is the state at this sequence"`
+	Team     string      `json:"team" doc:"Its name"`
+	Agents   []AgentView `json:"agents" doc:"In the order of fairlead.yaml"`
 }
 
 // AgentView is one agent. Badge comes from current_state alone (seed 000); what speaks
@@ -22,25 +22,25 @@ type AgentView struct {
 	Name          string            `json:"name"`
 	Description   string            `json:"description"`
 	Driver        string            `json:"driver"`
-	Loop          string            `json:"loop"`
-	DesiredState  string            `json:"desired_state"`
-	CurrentState  string            `json:"current_state"`
-	Badge         string            `json:"badge"`
-	Presence      string            `json:"presence" doc:"lead for the one that leads the team; else the status of the team's agent of this name, if there is one"`
-	Turn          map[string]string `json:"turn"`
-	SetBy         string            `json:"set_by"`
-	Note          string            `json:"note"`
-	Timestamp     time.Time         `json:"timestamp,omitzero"`
-	Session       *SessionView      `json:"session"`
-	EvidenceAgeMS *int64            `json:"evidence_age_ms"`
-	Doubt         string            `json:"doubt"`
-	Certainty     string            `json:"certainty" doc:"known, or unknown: then doubt says what contradicts the badge"` // known, or unknown: then Doubt says what contradicts the badge
-	Failures      int               `json:"failures"`
-	RetryAt       *time.Time        `json:"retry_at"`
-	WaitingBehind string            `json:"waiting_behind"`
-	UsageToday    UsageView         `json:"usage_today"`
-	Limits        LimitsView        `json:"limits"`
-	Removed       bool              `json:"removed"`
+	Loop          string            `json:"loop" doc:"fairlead: Fairlead runs its sessions; foreign: another program does"`
+	DesiredState  string            `json:"desired_state" doc:"What the agent should do: pause, continuous, run_once or run_cleanup"`
+	CurrentState  string            `json:"current_state" doc:"What the agent reports that it does: pause, continuous, run_once, run_cleanup, or unknown"`
+	Badge         string            `json:"badge" doc:"RUNNING or IDLE, from current_state alone"`
+	Presence      string            `json:"presence" doc:"Status of the visible crew document with this name; 'lead' for the agent that leads the crew; empty without a document"`
+	Turn          map[string]string `json:"turn" doc:"The agent's state in each channel, by the channel's name"`
+	SetBy         string            `json:"set_by" doc:"Who set desired_state: human or agent"`
+	Note          string            `json:"note" doc:"Why desired_state was set"`
+	Timestamp     time.Time         `json:"timestamp,omitzero" doc:"When desired_state was set"`
+	Session       *SessionView      `json:"session" doc:"The open session"`
+	EvidenceAgeMS *int64            `json:"evidence_age_ms" doc:"Age of the evidence; null if no session is open"`
+	Doubt         string            `json:"doubt" doc:"Evidence that contradicts the badge, or is missing; shown beside the badge, never instead of it"`
+	Certainty     string            `json:"certainty" doc:"known, or unknown: then doubt says what contradicts the badge"`
+	Failures      int               `json:"failures" doc:"Consecutive sessions that failed"`
+	RetryAt       *time.Time        `json:"retry_at" doc:"When the next session starts after failures"`
+	WaitingBehind string            `json:"waiting_behind" doc:"What uses the agent's slot at present"`
+	UsageToday    UsageView         `json:"usage_today" doc:"Usage that the agent reported today (UTC)"`
+	Limits        LimitsView        `json:"limits" doc:"The agent's limits"`
+	Removed       bool              `json:"removed" doc:"It is no longer configured, but still runs"`
 
 	Asks         int               `json:"asks" doc:"Questions of it that wait for a person"`
 	AsksWhat     string            `json:"asks_what,omitempty" doc:"The oldest of them, in one sentence"`
@@ -55,12 +55,12 @@ type AgentView struct {
 
 // SessionView is the session that is open.
 type SessionView struct {
-	ID        string       `json:"id"`
-	PID       int          `json:"pid"`
+	ID        string       `json:"id" doc:"AGENT-NUMBER"`
+	PID       int          `json:"pid" doc:"PID of the agent's process; 0 if it has none yet"`
 	StartedAt *time.Time   `json:"started_at"`
-	Kind      string       `json:"kind"`
-	Phase     string       `json:"phase"`
-	Ending    string       `json:"ending,omitempty"`
+	Kind      string       `json:"kind" doc:"session, cleanup or foreign"`
+	Phase     string       `json:"phase" doc:"opened: recorded in the journal; running: its process was seen"`
+	Ending    string       `json:"ending,omitempty" doc:"Why it was asked to end"`
 	For       team.Purpose `json:"for" doc:"What it is for: control, channels, lead, run/RUN/STEP or dispatch/FOLDER/WORK"`
 }
 
@@ -73,7 +73,7 @@ type UsageView struct {
 
 // LimitsView is what it may use; zero is no limit.
 type LimitsView struct {
-	Session       string  `json:"session"`
+	Session       string  `json:"session" doc:"Wall-clock time for one session; empty: no limit"`
 	TokensPerDay  int64   `json:"tokens_per_day"`
 	CostPerDayUSD float64 `json:"cost_per_day_usd"`
 }

@@ -7,20 +7,20 @@ import (
 // WhyView is what an agent's status rests on.
 type WhyView struct {
 	Agent    AgentView     `json:"agent"`
-	Verdict  string        `json:"verdict"` // one sentence
+	Verdict  string        `json:"verdict" doc:"One sentence"`
 	Evidence []Evidence    `json:"evidence"`
-	Sessions []PastSession `json:"sessions"` // newest first, the open one included
+	Sessions []PastSession `json:"sessions" doc:"Newest first, including the open one; at most 50"`
 	Layers   []Layer       `json:"layers" doc:"What holds it in its ordinary sessions, by fairlead.yaml: rules, bounds, sandbox"`
 }
 
 // Evidence is one piece of it: what was seen, by whom, how long ago, and whether it speaks
 // for the status or against it.
 type Evidence struct {
-	What   string    `json:"what"`
-	Source string    `json:"source"` // journal, file, shim, process table, driver, permissions, limits
-	At     time.Time `json:"at"`
-	AgeMS  int64     `json:"age_ms"`
-	Holds  bool      `json:"holds"`
+	What   string    `json:"what" doc:"In words"`
+	Source string    `json:"source" doc:"Who saw it: journal, file, shim, process table, driver, permissions, limits"`
+	At     time.Time `json:"at" doc:"When it was seen"`
+	AgeMS  int64     `json:"age_ms" doc:"Age of the evidence"`
+	Holds  bool      `json:"holds" doc:"true: it supports the status; false: it contradicts it"`
 }
 
 // PastSession is one session of an agent.
@@ -30,9 +30,9 @@ type PastSession struct {
 	OpenedAt  time.Time  `json:"opened_at"`
 	StartedAt *time.Time `json:"started_at"`
 	EndedAt   *time.Time `json:"ended_at"`
-	Outcome   string     `json:"outcome"`
-	Why       string     `json:"why"`
-	Bytes     int64      `json:"bytes"`
+	Outcome   string     `json:"outcome" doc:"ok, failed, lost, withdrawn, interrupted; empty while the session is open"`
+	Why       string     `json:"why" doc:"In words"`
+	Bytes     int64      `json:"bytes" doc:"Of output"`
 }
 
 // OrNobody is an actor, or a text that says there is none.

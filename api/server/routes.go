@@ -256,11 +256,6 @@ func describe(h huma.API) []byte {
 		if !strings.HasSuffix(name, "Body") {
 			schema.AdditionalProperties = nil
 		}
-		for field, words := range explained[name] {
-			if p := schema.Properties[field]; p != nil {
-				p.Description = words
-			}
-		}
 		for _, field := range orNull[name] {
 			to := *schema.Properties[field]
 			schema.Properties[field] = &huma.Schema{AnyOf: []*huma.Schema{{Ref: to.Ref}, {Type: "null"}}, Description: to.Description}

@@ -22,7 +22,7 @@ type Message struct {
 	Seq     uint64    `json:"seq" doc:"Of the change in the journal; several messages may share it"`
 	At      time.Time `json:"at"`
 	Session string    `json:"session" doc:"In which it was said: of the lead its name on every machine; empty: by a person"`
-	Speaker string    `json:"speaker"`
+	Speaker string    `json:"speaker" doc:"Who said it"`
 	Kind    string    `json:"kind" doc:"lead, agent or human"`
 	Channel string    `json:"channel" doc:"Where it was said; empty: to nobody but the person who listens"`
 	Text    string    `json:"text"`
@@ -42,10 +42,10 @@ type TranscriptQuery struct {
 // TranscriptPage is a part of the transcript, oldest message first. A page never splits messages of
 // one Seq.
 type TranscriptPage struct {
-	Messages []Message `json:"messages"`
+	Messages []Message `json:"messages" doc:"Oldest first; messages with the same seq are never split between pages"`
 	More     bool      `json:"more" doc:"There may be more, in the direction that was asked for"`
 	Next     uint64    `json:"next" doc:"What to hand back to go on in that direction: as after, where after was asked for, else as before"`
-	Head     uint64    `json:"head" doc:"The Seq up to which this is true"`
+	Head     uint64    `json:"head" doc:"The answer is the state at this sequence"`
 }
 
 const (
