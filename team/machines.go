@@ -23,49 +23,28 @@ type Machine struct {
 	Matrix  string        `json:"matrix"`  // every pair of an event and a state
 }
 
+func described(name, promise string, table interface {
+	Rows() []machine.Row
+	Mermaid() string
+	Matrix() string
+},
+) Machine {
+	return Machine{Name: name, Promise: promise, Rows: table.Rows(), Mermaid: table.Mermaid(), Matrix: table.Matrix()}
+}
+
 // Machines lists the machines of a team, in reading order.
 func Machines() []Machine {
 	return []Machine{
-		{
-			Name: "control", Promise: "No session starts that the newest desired state does not ask for.",
-			Rows: control.Table.Rows(), Mermaid: control.Table.Mermaid(), Matrix: control.Table.Matrix(),
-		},
-		{
-			Name: "session", Promise: "An agent has at most one session, and it is in the journal before its process exists.",
-			Rows: session.Table.Rows(), Mermaid: session.Table.Mermaid(), Matrix: session.Table.Matrix(),
-		},
-		{
-			Name: "presence", Promise: "An agent is alive only by a report of the lead's open session, and no document is ever deleted.",
-			Rows: crew.Table.Rows(), Mermaid: crew.Table.Mermaid(), Matrix: crew.Table.Matrix(),
-		},
-		{
-			Name: "lead", Promise: "A summon or a wake ends with a report, with a timeout, or with the lead's session.",
-			Rows: crew.LeadTable.Rows(), Mermaid: crew.LeadTable.Mermaid(), Matrix: crew.LeadTable.Matrix(),
-		},
-		{
-			Name: "workflow", Promise: "No step starts before the steps that it needs are done, and no finished step is repeated unless a gate or a person sends the run back.",
-			Rows: workflow.Table.Rows(), Mermaid: workflow.Table.Mermaid(), Matrix: workflow.Table.Matrix(),
-		},
-		{
-			Name: "run", Promise: "Every cancel, pause and resume of a run names its actor; the state of a run follows from its steps.",
-			Rows: workflow.RunTable.Rows(), Mermaid: workflow.RunTable.Mermaid(), Matrix: workflow.RunTable.Matrix(),
-		},
-		{
-			Name: "dispatch", Promise: "At most one conversation of a dispatch is open, every input has its own number, and the numbers have no gaps.",
-			Rows: dispatch.Table.Rows(), Mermaid: dispatch.Table.Mermaid(), Matrix: dispatch.Table.Matrix(),
-		},
-		{
-			Name: "turn", Promise: "At most one agent of a channel is ACTIVE or WAITING.",
-			Rows: channel.Table.Rows(), Mermaid: channel.Table.Mermaid(), Matrix: channel.Table.Matrix(),
-		},
-		{
-			Name: "message", Promise: "A person's message is delivered to an agent, and ends as answered or lapsed.",
-			Rows: channel.MessageTable.Rows(), Mermaid: channel.MessageTable.Mermaid(), Matrix: channel.MessageTable.Matrix(),
-		},
-		{
-			Name: "question", Promise: "Every question ends as told or withdrawn, and records which.",
-			Rows: question.Table.Rows(), Mermaid: question.Table.Mermaid(), Matrix: question.Table.Matrix(),
-		},
+		described("control", "No session starts that the newest desired state does not ask for.", control.Table),
+		described("session", "An agent has at most one session, and it is in the journal before its process exists.", session.Table),
+		described("presence", "An agent is alive only by a report of the lead's open session, and no document is ever deleted.", crew.Table),
+		described("lead", "A summon or a wake ends with a report, with a timeout, or with the lead's session.", crew.LeadTable),
+		described("workflow", "No step starts before the steps that it needs are done, and no finished step is repeated unless a gate or a person sends the run back.", workflow.Table),
+		described("run", "Every cancel, pause and resume of a run names its actor; the state of a run follows from its steps.", workflow.RunTable),
+		described("dispatch", "At most one conversation of a dispatch is open, every input has its own number, and the numbers have no gaps.", dispatch.Table),
+		described("turn", "At most one agent of a channel is ACTIVE or WAITING.", channel.Table),
+		described("message", "A person's message is delivered to an agent, and ends as answered or lapsed.", channel.MessageTable),
+		described("question", "Every question ends as told or withdrawn, and records which.", question.Table),
 	}
 }
 
