@@ -48,7 +48,7 @@ func TestAskPage(t *testing.T) {
 			p := uitest.Browse(t)
 			p.Resize(uitest.Views[i%2].Size)
 			p.Scheme(uitest.Views[i%2].Scheme)
-			story.Run(t, p, uitest.Target{URL: s.url, Agent: "coder", Counter: &uitest.Counter{
+			story.Run(t, p, uitest.Target{URL: s.url, Agent: "coder", Questions: &uitest.Questions{
 				Agent: "coder",
 				Ask: func() string {
 					if err := os.WriteFile(filepath.Join(s.dir, "ask"), nil, 0o600); err != nil {

@@ -38,9 +38,14 @@ func UIDir() string {
 
 // Axe runs axe-core over the page and fails for each rule that is broken, with
 // the elements that break it. It comes in through the debugger, so the page's
-// policy need not let it in.
+// policy need not let it in. With PICTURES=folder in the environment it also takes a picture of what
+// it checks, for people to look at.
 func (p *Page) Axe() {
 	p.t.Helper()
+	if dir := os.Getenv("PICTURES"); dir != "" {
+		p.pictures++
+		p.Screenshot(filepath.Join(dir, fmt.Sprintf("%s-%02d.png", strings.ReplaceAll(p.t.Name(), "/", "-"), p.pictures)))
+	}
 	if !Eval[bool](p, `window.axe !== undefined`) { // half a megabyte; once a page is enough
 		source, err := os.ReadFile(filepath.Join(UIDir(), "node_modules", "axe-core", "axe.min.js"))
 		if err != nil {

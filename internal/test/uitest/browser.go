@@ -49,6 +49,8 @@ type Page struct {
 	ctx    context.Context
 	mu     sync.Mutex
 	spoken []chromedp.ConsoleMessage
+
+	pictures int // taken by Axe
 }
 
 // Lacks is for a machine on which something is missing that these tests look with: there

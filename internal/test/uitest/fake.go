@@ -31,13 +31,11 @@ type Agent struct {
 	Limits      Limits            `json:"limits"`
 	Removed     bool              `json:"removed"`
 
-	LimitedUntil *time.Time    `json:"limited_until"`
-	LimitedWhy   string        `json:"limited_why,omitempty"`
-	Says         *Says         `json:"says"`
-	Conversation *Conversation `json:"conversation"`
-	Denied       int           `json:"denied"`
-	Asks         int           `json:"asks"` // the fake counts
-	AsksWhat     string        `json:"asks_what,omitempty"`
+	LimitedUntil *time.Time `json:"limited_until"`
+	LimitedWhy   string     `json:"limited_why,omitempty"`
+	Denied       int        `json:"denied"`
+	Asks         int        `json:"asks"` // the fake counts
+	AsksWhat     string     `json:"asks_what,omitempty"`
 }
 
 // OpenSession is the session an agent is in.
@@ -124,7 +122,6 @@ type Fake struct {
 	channels []*Channel
 	answers  map[string]string // run/step → approve or reject, and the input
 	crew     fakeCrew
-	asks     fakeAsks
 	desks    []*Desk
 	woken    []string // whom the last wake named
 	number   int

@@ -35,7 +35,6 @@ func (f *Fake) Handler() http.Handler {
 	f.channelRoutes(mux)
 	f.crewRoutes(mux)
 	f.deskRoutes(mux)
-	f.askRoutes(mux)
 	return mux
 }
 

@@ -248,7 +248,7 @@ func (f *Fake) getInbox(w http.ResponseWriter, _ *http.Request) {
 			}
 		}
 	}
-	answer(w, http.StatusOK, map[string]any{"items": append(items, f.waitingAsks()...)})
+	answer(w, http.StatusOK, map[string]any{"items": items})
 }
 
 func (f *Fake) postRun(w http.ResponseWriter, r *http.Request) {

@@ -118,7 +118,7 @@ func RealAsking(t *testing.T) Target {
 		"asks.script.yaml": askingScript,
 	})
 	s.Do("POST", "/agents/coder/once", strings.NewReader(`{}`))
-	return Target{URL: s.URL, Agent: "coder", Line: NewLine(t, s.URL), Counter: &Counter{Agent: "coder", Ask: s.ask, Heard: s.heard}}
+	return Target{URL: s.URL, Agent: "coder", Line: NewLine(t, s.URL), Questions: &Questions{Agent: "coder", Ask: s.ask, Heard: s.heard}}
 }
 
 // until asks the API until its answer holds what is wanted.
@@ -172,8 +172,8 @@ func (s *Server) heard(t *testing.T, id string) string {
 			Data struct {
 				Question struct {
 					Question struct {
-						State, Option, Text, Scope string
-						Allow                      bool
+						State, Kind, Option, Text, Scope string
+						Allow                            bool
 					}
 				}
 			}
@@ -184,12 +184,15 @@ func (s *Server) heard(t *testing.T, id string) string {
 	}
 	for _, ch := range page.Changes {
 		if q := ch.Data.Question.Question; q.State == "answered" {
+			if q.Kind == "permission" {
+				q.Option = "" // of a permission: derived from the answer
+			}
 			body, err := json.Marshal(struct {
 				Allow  bool   `json:"allow"`
 				Option string `json:"option,omitempty"`
 				Text   string `json:"text,omitempty"`
 				Scope  string `json:"scope"`
-			}{q.Allow, "", q.Text, q.Scope})
+			}{q.Allow, q.Option, q.Text, q.Scope})
 			if err != nil {
 				t.Fatal(err)
 			}

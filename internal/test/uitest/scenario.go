@@ -17,15 +17,15 @@ type Target struct {
 	Says   string // words its session says by itself; empty where only Say makes it speak
 	Finish func() // lets the session under way come to its end
 
-	Say      func(text string) // the session under way says this
-	Line     *Line             // between browser and server; it can be cut
-	Refuse   func() string     // the next single session of Agent will be refused; these words must be shown
-	Workflow *Workflow         // what it can run; nil: nothing
-	Faulty   string            // a workflow with a fault in line 12, column 13
-	Meeting  *Meeting          // a channel of its; nil: none
-	Ceremony *Ceremony         // a crew that it can summon; nil: none
-	Sitting  *Sitting          // a session with MAIN; nil: none
-	Counter  *Counter          // agents that ask; nil: none does
+	Say       func(text string) // the session under way says this
+	Line      *Line             // between browser and server; it can be cut
+	Refuse    func() string     // the next single session of Agent will be refused; these words must be shown
+	Workflow  *Workflow         // what it can run; nil: nothing
+	Faulty    string            // a workflow with a fault in line 12, column 13
+	Meeting   *Meeting          // a channel of its; nil: none
+	Ceremony  *Ceremony         // a crew that it can summon; nil: none
+	Sitting   *Sitting          // a session with MAIN; nil: none
+	Questions *Questions        // an agent that asks; nil: none does
 
 	Liar string // an agent at rest whose name, description and note try to be markup, controls and overrides
 }

@@ -24,7 +24,6 @@ func fakeTarget(t *testing.T) uitest.Target {
 		Meeting:  fakeMeeting(fake),
 		Ceremony: fakeCeremony(fake),
 		Sitting:  fakeSitting(fake),
-		Counter:  fakeCounter(fake),
 		URL:      url, Line: uitest.NewLine(t, url), Agent: "coder", Liar: uitest.Lie,
 		Say:    func(text string) { fake.Say("coder", text) },
 		Finish: func() { fake.Finish("coder", "ok", "") },
@@ -39,14 +38,14 @@ func fakeTarget(t *testing.T) uitest.Target {
 // the fake server: its hooks make it say or refuse what the real one says only under conditions
 // that a test cannot bring about in a moment.
 var (
-	steered  = []string{"hostile talk", "a channel cut and mended"}
-	crewed   = []string{"a crew on two pages", "a crew cut and mended", "a crew taken in", "a crew by keyboard"}
-	asking   = []string{"permission given", "permission standing", "asks by keyboard"}
-	dispatch = []string{"a hosted session"}
-	played   = []string{
+	steered    = []string{"hostile talk", "a channel cut and mended"}
+	crewed     = []string{"a crew on two pages", "a crew cut and mended", "a crew taken in", "a crew by keyboard"}
+	asking     = []string{"permission given", "permission standing", "asks by keyboard"}
+	submitting = []string{"asked in words", "an answer refused", "hostile asks", "what is known of a program", "usage", "asks accessible"}
+	dispatch   = []string{"a hosted session"}
+	played     = []string{
 		"hostile words", "unheard", "waited", "channels accessible", "a crew refused", "one is woken", "a crew read", "hostile crew", "crew accessible",
 		"a session denied and delegated", "a session from here", "a session cut and mended", "hostile session", "a session by keyboard", "sessions accessible",
-		"asked in words", "an answer refused", "hostile asks", "what is known of a program", "usage", "asks accessible",
 	}
 )
 
@@ -68,6 +67,8 @@ func target(t *testing.T) uitest.Target {
 		return uitest.RealCrew(t)
 	case slices.Contains(asking, story):
 		return uitest.RealAsking(t)
+	case slices.Contains(submitting, story):
+		return uitest.RealQuestions(t)
 	case slices.Contains(dispatch, story):
 		return uitest.RealDispatch(t)
 	default:

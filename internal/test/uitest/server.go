@@ -4,9 +4,11 @@ import (
 	"context"
 	"io"
 	"log/slog"
+	"net"
 	"net/http"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/fairlead-dev/fairlead/api/server"
@@ -35,6 +37,9 @@ type Server struct {
 	Dir string // the workspace
 	URL string // the page, with its token
 	api string
+
+	engine    *controller.Supervisor
+	proxyDoor net.Listener
 }
 
 // NewServer writes files below a new workspace, fairlead.yaml among them, and serves the team. It
@@ -86,15 +91,20 @@ func (s *Server) serve() {
 	must(err)
 	door, err := server.Listen("127.0.0.1:0")
 	must(err)
+	s.proxyDoor, err = net.Listen("tcp", "127.0.0.1:0")
+	must(err)
 	server := server.New(server.Options{
-		Engine: e, UI: ui.Handler(), Token: serverToken, User: "ann", Log: log, Version: "test", Dir: s.Dir, Store: "memory", Hosts: []string{door.Addr().String()},
+		Engine: e, UI: ui.Handler(), Token: serverToken, User: "ann", Log: log, Version: "test", Dir: s.Dir, Store: "memory",
+		Hosts: []string{door.Addr().String(), s.proxyDoor.Addr().String()},
 	})
+	s.engine = e
 	ran, served := make(chan error, 1), make(chan error, 1)
 	go func() { ran <- e.Run(ctx) }()
 	go func() { served <- server.Serve(ctx, door, nil) }()
 	s.api = "http://" + door.Addr().String()
 	s.URL = s.api + "/?token=" + serverToken
 	t.Cleanup(func() {
+		_ = s.proxyDoor.Close() // a proxy that serves has closed it already
 		cancel()
 		for what, end := range map[string]chan error{"the engine": ran, "the server": served} {
 			if err := <-end; err != nil {
@@ -114,6 +124,17 @@ func (s *Server) serve() {
 		ran <- nil // for the clean-up
 		t.Fatalf("the engine: %v", err)
 	}
+}
+
+// Intercept puts a proxy in front of the server. From then on URL is the proxy's.
+func (s *Server) Intercept() *Proxy {
+	s.t.Helper()
+	proxy := newProxy(strings.TrimPrefix(s.api, "http://"))
+	front := &http.Server{Handler: proxy, ReadHeaderTimeout: waitMax}
+	go func() { _ = front.Serve(s.proxyDoor) }() // it ends with Close
+	s.t.Cleanup(func() { _ = front.Close() })
+	s.URL = "http://" + s.proxyDoor.Addr().String() + "/?token=" + serverToken
+	return proxy
 }
 
 // Do sends a request to the API and returns the body of the answer; it fails unless the status is 2xx.

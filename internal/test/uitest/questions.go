@@ -6,35 +6,36 @@ import (
 	"github.com/chromedp/chromedp/kb"
 )
 
-// Counter is where agents put questions, and what a test has to do for it. A hook that is nil is
+// Questions are what an agent asks people, and how a test brings that about. A hook that is nil is
 // something that this target cannot do on purpose.
-type Counter struct {
-	Agent string // who asks
+type Questions struct {
+	Agent string // the agent that asks
 
-	Ask      func() string                        // it wants to run `rm -rf build`, which the file gives as its call; the question's id
-	Write    func()                               // it wants to write a file outside of its workspace, which no answer can stand for, with an answer of its own words
-	InWords  func() string                        // it asks "Which branch?" and offers main and next
-	Resume   func()                               // it would go on under another model
-	Withdraw func(id string)                      // it does not want to know any more
-	Refuse   func() string                        // the next answer is refused; these words must be shown
-	Heard    func(t *testing.T, id string) string // the body of the answer to a question, as JSON
-	Know     func()                               // its program, its words, and a limit of its provider become known
-	Use      func()                               // it has used something, on a day and in a run
-	Lie      func()                               // everything that an agent can word is a lie
+	Ask      func() string                        // asks to run `rm -rf build`; returns the question's id
+	Write    func()                               // asks to write a file outside of its workspace; one option has words of its own, and no answer can be saved
+	InWords  func() string                        // asks "Which branch?" and offers main and next
+	Resume   func()                               // asks whether a conversation resumes under another model
+	Withdraw func(id string)                      // the agent withdraws the question
+	Refuse   func() string                        // the next answer is refused; returns the reason that the page must show
+	Heard    func(t *testing.T, id string) string // the answer to a question, as the JSON of the request
+	Know     func()                               // the agent reports its program and what it is doing
+	Limit    func()                               // the agent's provider reaches its rate limit
+	Use      func() []string                      // the agent and a run use something; returns words that the table of usage must show
+	Hostile  func()                               // every text that an agent can choose is hostile
 }
 
 func (p *Page) asked(target Target, ask func() string) string {
 	p.t.Helper()
 	p.Open(target.URL)
-	p.WaitText(".roster", target.Counter.Agent)
+	p.WaitText(".roster", target.Questions.Agent)
 	id := ask()
 	p.WaitText(".place-count-inbox", "1")
 	p.Click(".places", "Inbox")
-	p.WaitText(".inbox-ask", target.Counter.Agent)
+	p.WaitText(".inbox-ask", target.Questions.Agent)
 	return id
 }
 
-func (c *Counter) heard(t *testing.T, id, want string) {
+func (c *Questions) heard(t *testing.T, id, want string) {
 	t.Helper()
 	if c.Heard == nil {
 		return
@@ -44,26 +45,26 @@ func (c *Counter) heard(t *testing.T, id, want string) {
 	}
 }
 
-// PermissionGiven: somebody is asked, sees what and why and until when, and allows it once.
+// PermissionGiven: the page shows what an agent asks, why and until when; a person allows it once.
 func PermissionGiven(t *testing.T, p *Page, target Target) {
-	needs(t, target.Counter != nil, "ask")
-	c := target.Counter
+	needs(t, target.Questions != nil, "ask")
+	c := target.Questions
 	id := p.asked(target, c.Ask)
 	p.WaitText(".inbox-ask h3", "wants to run a command")
 	p.WaitText(".ask-call", "rm -rf build")
 	p.WaitText(".ask-hints", "deletes")
 	p.WaitText(".ask-until", "is denied in")
-	p.Until("the tab tells that somebody is waited for", `document.title.includes('1 waiting for you')`)
+	p.Until("the title of the tab counts the questions", `document.title.includes('1 waiting for you')`)
 	p.Click(".inbox-ask .answer-foot", "Allow once")
 	p.WaitText(".inbox", "Nothing waits for you")
 	p.Until("the count is gone", `!document.querySelector('.place-count-inbox') && !document.title.includes('waiting for you')`)
 	c.heard(t, id, `{"allow":true,"scope":"once"}`)
 }
 
-// PermissionStanding: an answer is left standing, is listed, and is taken back; another is given for a session.
+// PermissionStanding: an answer is saved, listed and revoked; another applies to a session.
 func PermissionStanding(t *testing.T, p *Page, target Target) {
-	needs(t, target.Counter != nil, "ask")
-	c := target.Counter
+	needs(t, target.Questions != nil, "ask")
+	c := target.Questions
 	id := p.asked(target, c.Ask)
 	p.Click(".inbox-ask .answer-foot", "Always")
 	p.WaitText(".ask-always", "exactly like this one")
@@ -73,7 +74,7 @@ func PermissionStanding(t *testing.T, p *Page, target Target) {
 	p.WaitText(".standings", "always")
 	c.heard(t, id, `{"allow":true,"scope":"always"}`)
 	p.Click(".standings", "Revoke")
-	p.Until("nothing stands any more", `!document.querySelector('.standings')`)
+	p.Until("no answer is saved", `!document.querySelector('.standings')`)
 	id = c.Ask()
 	p.WaitText(".inbox-ask", "rm -rf build")
 	p.Click(".inbox-ask .answer-foot", "Allow for this session")
@@ -81,10 +82,10 @@ func PermissionStanding(t *testing.T, p *Page, target Target) {
 	c.heard(t, id, `{"allow":true,"scope":"session"}`)
 }
 
-// AskedInWords: a question is answered by one of its options, another in words of one's own.
+// AskedInWords: one question is answered by one of its options, another by text.
 func AskedInWords(t *testing.T, p *Page, target Target) {
-	needs(t, target.Counter != nil && target.Counter.InWords != nil, "ask in words")
-	c := target.Counter
+	needs(t, target.Questions != nil && target.Questions.InWords != nil, "ask in words")
+	c := target.Questions
 	id := p.asked(target, c.InWords)
 	p.WaitText(".inbox-ask h3", "asks you")
 	p.WaitText(".ask-words", "Which branch?")
@@ -101,10 +102,10 @@ func AskedInWords(t *testing.T, p *Page, target Target) {
 	c.heard(t, id, `{"allow":true,"text":"neither, wait for me","scope":"once"}`)
 }
 
-// AnswerRefused: what came too late is said at its button; what is taken back goes by itself.
+// AnswerRefused: a refusal is shown beside the button; a question that is withdrawn disappears.
 func AnswerRefused(t *testing.T, p *Page, target Target) {
-	needs(t, target.Counter != nil && target.Counter.Refuse != nil, "refuse an answer")
-	c := target.Counter
+	needs(t, target.Questions != nil && target.Questions.Refuse != nil, "refuse an answer")
+	c := target.Questions
 	id := p.asked(target, c.Ask)
 	words := c.Refuse()
 	p.Click(".inbox-ask .answer-foot", "Deny")
@@ -118,10 +119,10 @@ func AnswerRefused(t *testing.T, p *Page, target Target) {
 	p.WaitText(".inbox", "Nothing waits for you")
 }
 
-// AsksByKeyboard: a question is found, read and answered without a mouse; Enter in a field allows nothing.
+// AsksByKeyboard: a question is found, read and answered without a mouse. Enter in a field does not send an answer.
 func AsksByKeyboard(t *testing.T, p *Page, target Target) {
-	needs(t, target.Counter != nil && target.Counter.Heard != nil, "ask")
-	c := target.Counter
+	needs(t, target.Questions != nil && target.Questions.Heard != nil, "ask")
+	c := target.Questions
 	p.Open(target.URL)
 	p.WaitText(".roster", c.Agent)
 	id := c.Ask()
@@ -134,7 +135,7 @@ func AsksByKeyboard(t *testing.T, p *Page, target Target) {
 	p.Press(kb.Enter)
 	p.WaitText(".inbox", "Nothing waits for you")
 	c.heard(t, id, `{"allow":false,"text":"use make clean","scope":"once"}`)
-	p.Until("the keyboard has a place", `document.activeElement.id === 'inbox-title'`)
+	p.Until("the heading has the focus", `document.activeElement.id === 'inbox-title'`)
 	p.Press("u")
 	p.WaitText("#usage-title", "Usage")
 }

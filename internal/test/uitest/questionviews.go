@@ -5,12 +5,12 @@ import (
 	"testing"
 )
 
-// HostileAsks: whatever an agent words comes out as text, and no answer of its own is a plain button.
+// HostileAsks: hostile words of an agent are shown as text.
 func HostileAsks(t *testing.T, p *Page, target Target) {
-	needs(t, target.Counter != nil && target.Counter.Lie != nil, "lie")
+	needs(t, target.Questions != nil && target.Questions.Hostile != nil, "ask with hostile words")
 	p.Open(target.URL)
-	p.WaitText(".roster", target.Counter.Agent)
-	target.Counter.Lie()
+	p.WaitText(".roster", target.Questions.Agent)
+	target.Questions.Hostile()
 	clean := func(where string) {
 		t.Helper()
 		if Eval[bool](p, `document.querySelector('main img, main script') !== null || document.title.includes('owned') || ({}).polluted !== undefined`) {
@@ -23,7 +23,7 @@ func HostileAsks(t *testing.T, p *Page, target Target) {
 			t.Errorf("%s: the page is wider than the window", where)
 		}
 	}
-	p.Choose(target.Counter.Agent)
+	p.Choose(target.Questions.Agent)
 	p.WaitText(".talked", "<img src=x")
 	clean("the agent")
 	p.Click(".places", "Inbox")
@@ -36,18 +36,19 @@ func HostileAsks(t *testing.T, p *Page, target Target) {
 	clean("usage")
 }
 
-// ProgramKnown: what a program says of itself, what holds it and until when its provider lets it wait stand on its card.
+// ProgramKnown: the agent's card shows its program, its restrictions, what it is doing and a rate limit.
 func ProgramKnown(t *testing.T, p *Page, target Target) {
-	needs(t, target.Counter != nil && target.Counter.Know != nil, "be known")
-	c := target.Counter
+	needs(t, target.Questions != nil && target.Questions.Know != nil, "report its program")
+	c := target.Questions
 	p.Open(target.URL)
 	p.Choose(c.Agent)
 	c.Know()
 	p.WaitText(".talked", "reading the tests")
 	p.WaitText(".talked", "opencode 1.18.33")
 	p.WaitText(".talked", "asks before it writes")
+	c.Limit()
 	p.WaitText(".talked", "rate limited until")
-	p.Until("the roster says so, too", `document.querySelector('.roster').textContent.includes('rate limited until')`)
+	p.Until("the roster shows it too", `document.querySelector('.roster').textContent.includes('rate limited until')`)
 	p.Click(".talked", "Try again now")
 	p.Until("the limit is gone", `!document.querySelector('.talked-limit')`)
 	c.Ask()
@@ -56,32 +57,32 @@ func ProgramKnown(t *testing.T, p *Page, target Target) {
 	p.WaitText(".inbox-ask", "rm -rf build")
 }
 
-// UsageShown: what was used is told by agent, by day and by run.
+// UsageShown: usage is shown by agent, by day and by run.
 func UsageShown(t *testing.T, p *Page, target Target) {
-	needs(t, target.Counter != nil && target.Counter.Use != nil, "use something")
-	target.Counter.Use()
+	needs(t, target.Questions != nil && target.Questions.Use != nil, "use something")
+	words := target.Questions.Use()
 	p.Open(target.URL)
-	p.Choose(target.Counter.Agent)
+	p.Choose(target.Questions.Agent)
 	p.Click(".figures", "all usage")
 	p.WaitText("#usage-title", "Usage")
-	p.WaitText(".usage", "$12.34")
-	p.WaitText(".usage", "2026-11-20")
-	p.WaitText(".usage", "run1")
-	p.Click(".usage", target.Counter.Agent)
-	p.WaitText("#agent-title", target.Counter.Agent)
+	for _, word := range words {
+		p.WaitText(".usage", word)
+	}
+	p.Click(".usage", target.Questions.Agent)
+	p.WaitText("#agent-title", target.Questions.Agent)
 }
 
-// AsksAccessible: no rule of axe is broken by questions, standing answers and usage, at any size, in either theme.
+// AsksAccessible: questions, saved answers and usage break no rule of axe, at any size, in either theme.
 func AsksAccessible(t *testing.T, p *Page, target Target) {
-	needs(t, target.Counter != nil && target.Counter.Lie != nil, "ask all it can")
-	c := target.Counter
+	needs(t, target.Questions != nil && target.Questions.Hostile != nil, "ask all it can")
+	c := target.Questions
 	c.Ask()
 	c.Write()
 	c.InWords()
 	c.Resume()
 	c.Know()
 	c.Use()
-	p.Open(target.URL + "/#/inbox")
+	p.Open(target.URL + "#/inbox")
 	p.WaitText(".inbox", "rm -rf build")
 	p.Click(".inbox-ask .answer-foot", "Allow for this session")
 	p.WaitText(".standings", "for session")
@@ -91,7 +92,7 @@ func AsksAccessible(t *testing.T, p *Page, target Target) {
 		p.Resize(v.Size)
 		p.Scheme(v.Scheme)
 		for place, shown := range map[string]string{"inbox": ".inbox", "usage": ".usage", "agent/" + c.Agent + "/evidence": ".talked"} {
-			p.Open(target.URL + "/#/" + place)
+			p.Open(target.URL + "#/" + place)
 			p.Until(place+" is shown", `document.querySelector('`+shown+`')?.innerText.length > 60`)
 			p.Until("nothing is wider than the window", `document.documentElement.scrollWidth <= innerWidth`)
 			p.Axe()
