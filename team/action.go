@@ -26,25 +26,25 @@ const (
 	AskThem   ActionKind = ActionKind(workflow.AskThem)
 )
 
-// Action is an errand that the team's state asks for. The same state gives the same key;
-// doing it twice does nothing more. That of a file is the same for ever: it is to say what
-// is true when it is written.
+// Action is an action that the team's state requires. The same state produces the same key, and
+// repeating an action has no further effect. The action for a file always has the same key: it
+// writes what is true at the time of writing.
 type Action struct {
 	Key     string
 	Do      ActionKind
 	Agent   string
 	Session Session // for StartSession and EndSession
 
-	Run  string          // of an errand that TodoRun gave
-	Step workflow.Action // the same: what the step's machine asks for, with the lease to answer under
+	Run  string          // for an action of RunActions
+	Step workflow.Action // for an action of RunActions: what the step's machine requires, with the lease for the reply
 
-	Folder string             // of an errand that TodoFolder gave
-	Work   string             // the same: which work of it
-	End    DispatchSessionEnd // the same: how it ended
+	Folder string             // for an action of DispatchActions
+	Work   string             // for an action of DispatchActions: the key of the work
+	End    DispatchSessionEnd // for an action of DispatchActions: how the session ended
 }
 
-// Actions reads an agent's errands off its state. It is asked again after every change, and
-// after a crash: nothing has to be remembered.
+// Actions derives an agent's pending actions from its state. It is called again after every change
+// and after a crash, so nothing has to be remembered.
 func (t *Team) Actions(a *Agent) iter.Seq[Action] {
 	return func(yield func(Action) bool) {
 		switch s := a.Session; {
@@ -64,8 +64,8 @@ func (t *Team) Actions(a *Agent) iter.Seq[Action] {
 	}
 }
 
-// MayStart is asked last, when everything is ready and the next thing is the process
-// itself. A session that nobody wants any more is withdrawn, with this reason.
+// MayStart is the last check before a process starts. A session that is no longer wanted is
+// withdrawn with the returned reason.
 func (t *Team) MayStart(agent, id string, at time.Time) (ok bool, why string) {
 	a := t.Agents[agent]
 	if a == nil || a.Session == nil || a.Session.ID != id || a.Session.Phase != session.Open {
@@ -74,7 +74,7 @@ func (t *Team) MayStart(agent, id string, at time.Time) (ok bool, why string) {
 	return t.mayStart(a, at)
 }
 
-// MayStartRun is the same for the session of a step that has no agent of ours.
+// MayStartRun is the same check for the session of a step without an agent.
 func (t *Team) MayStartRun(run, id string, at time.Time) (ok bool, why string) {
 	for key, s := range t.Pool.Sessions {
 		if s.ID == id && s.Phase == session.Open && strings.HasPrefix(key, run+"/") {
@@ -108,7 +108,7 @@ func (t *Team) mayStart(a *Agent, at time.Time) (ok bool, why string) {
 	}
 }
 
-// mayRunSession asks what holds for everybody (J2).
+// mayRunSession checks what applies to every session (J2).
 func (t *Team) mayRunSession(a *Agent, at time.Time) (ok bool, why string) {
 	switch {
 	case a.Removed:
@@ -124,8 +124,8 @@ func (t *Team) mayRunSession(a *Agent, at time.Time) (ok bool, why string) {
 	return true, ""
 }
 
-// mayControl asks what holds for control alone beside that: a pause is a word to it, and to
-// nobody else.
+// mayControl checks what applies only to control: for example, a pause of the agent does not affect
+// its channels.
 func (t *Team) mayControl(a *Agent, at time.Time) (ok bool, why string) {
 	if ok, why = t.mayRunSession(a, at); !ok {
 		return false, why
@@ -139,8 +139,8 @@ func (t *Team) mayControl(a *Agent, at time.Time) (ok bool, why string) {
 	return true, ""
 }
 
-// RunActions reads a run's errands off its state, but for those that Next does: the processes of
-// its steps on the bench, and what it has to be told of the world.
+// RunActions derives a run's pending actions from its state, except those of Next: the processes of
+// its steps in the worker pool, and the information that it needs from outside.
 func (t *Team) RunActions(id string, at time.Time) []Action {
 	r := t.Runs[id]
 	if r == nil {
@@ -163,7 +163,7 @@ func (t *Team) poolActions(id string, step workflow.Action) []Action {
 	s := t.Pool.Sessions[id+"/"+string(step.Lease.Step)]
 	switch {
 	case s == nil:
-		return nil // its agent's seat has it
+		return nil // its agent's slot has it
 	case s.Phase == session.Open:
 		return []Action{{Key: "start/" + s.ID, Do: StartSession, Run: id, Session: *s, Step: step}}
 	case s.Ending != "":
@@ -173,8 +173,8 @@ func (t *Team) poolActions(id string, step workflow.Action) []Action {
 	}
 }
 
-// DeadlineRun is the next moment at which a run changes by itself; zero: never. TimerFired is
-// for then.
+// DeadlineRun is the next time at which a run changes without an event; zero: never. TimerFired is
+// due then.
 func (t *Team) DeadlineRun(id string) time.Time {
 	r := t.Runs[id]
 	if r == nil {
@@ -190,7 +190,7 @@ func (t *Team) DeadlineRun(id string) time.Time {
 	return next
 }
 
-// Deadline is the next moment at which an agent's state changes by itself; zero: never.
+// Deadline is the next time at which an agent's state changes without an event; zero: never.
 func (t *Team) Deadline(a *Agent) time.Time {
 	_, next := t.sessionDeadline(a)
 	for _, at := range []time.Time{t.channelIdleDeadline(a), t.dayDeadline(a, next), a.liftAt()} {
@@ -203,7 +203,7 @@ func (t *Team) Deadline(a *Agent) time.Time {
 		return next
 	}
 	if a.Control.State == control.Foreign && t.OverLimit(a, retry) != "" {
-		retry = retry.UTC().Truncate(24 * time.Hour).Add(24 * time.Hour) // the day after; limits are of a day
+		retry = retry.UTC().Truncate(24 * time.Hour).Add(24 * time.Hour) // the next day: these are daily limits
 	}
 	if next.IsZero() || retry.Before(next) {
 		return retry
@@ -211,8 +211,8 @@ func (t *Team) Deadline(a *Agent) time.Time {
 	return next
 }
 
-// sessionDeadline is when the session under way has used its time up. A foreign loop's
-// program is no session, and one that was asked to end has its grace period.
+// sessionDeadline is when the current session reaches its time limit. It does not apply to a foreign
+// loop's program, nor to a session that was asked to end, which has its grace period.
 func (t *Team) sessionDeadline(a *Agent) (limit time.Duration, at time.Time) {
 	limit = t.sessionLimit(a)
 	s := a.Session
@@ -223,7 +223,7 @@ func (t *Team) sessionDeadline(a *Agent) (limit time.Duration, at time.Time) {
 		if !s.AnswerPending() || s.Delivery.Begun.IsZero() {
 			return limit, time.Time{}
 		}
-		return limit, s.Delivery.Begun.Add(limit) // of each answer: between them it costs nothing
+		return limit, s.Delivery.Begun.Add(limit) // the limit applies to each answer
 	}
 	return limit, s.StartedAt.Add(limit)
 }

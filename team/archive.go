@@ -8,7 +8,7 @@ import (
 	"github.com/fairlead-dev/fairlead/machine/workflow"
 )
 
-// atRest says whether nothing of a run is at work, or will be unless somebody asks for it.
+// atRest reports whether nothing of a run is active, or will be without a request.
 func atRest(r *workflow.Run) bool {
 	switch r.Status() {
 	case workflow.IsCompleted, workflow.IsFailed, workflow.IsCancelled:
@@ -23,7 +23,7 @@ func atRest(r *workflow.Run) bool {
 	return true
 }
 
-// archive is X5 for a run that is over: who is at work, waits or may go on stays.
+// archive is X5 for a run that has ended: active, waiting and resumable runs stay.
 func (d *draft) archive(id string, r *workflow.Run) error {
 	if status := r.Status(); !atRest(r) {
 		return &machine.Refusal{
@@ -35,11 +35,11 @@ func (d *draft) archive(id string, r *workflow.Run) error {
 	return nil
 }
 
-// recallBytesMax bounds a change that brings a part of a run back: far below the megabyte that
-// the journal takes, as when the run began.
+// recallBytesMax limits a change that restores a part of a run, far below the journal's limit of one
+// megabyte, as at the start of the run.
 const recallBytesMax = 256 << 10
 
-// recall brings an archived run back as it was, in as many changes as it takes.
+// recall restores an archived run, in as many changes as necessary.
 func (d *draft) recall(id string, what RunRecalled) error {
 	no := func(reason string) error {
 		return &machine.Refusal{Subject: "run " + id, Event: "run_recalled", State: "known", Row: "X5", Reason: reason}
@@ -81,7 +81,7 @@ func (d *draft) recall(id string, what RunRecalled) error {
 	return nil
 }
 
-// inParts cuts a list so that each part fits a change.
+// inParts splits a list so that each part fits into a change.
 func inParts[T any](list []T) [][]T {
 	var all [][]T
 	begin, bytes := 0, 0

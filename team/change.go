@@ -14,7 +14,7 @@ import (
 	"github.com/fairlead-dev/fairlead/machine/workflow"
 )
 
-// Change is one fact that Decide found. It is what the journal keeps.
+// Change is one fact that Decide found. The journal stores it.
 type Change struct {
 	Machine string
 	Entity  string // MACHINE/NAME; of a run: run/ID, of a step run/ID/STEP
@@ -27,11 +27,11 @@ type Change struct {
 	Body    Body
 }
 
-// Body is what Apply needs: exactly one field is set. Every value in it is absolute or
-// names what it adds to, so that applying needs no table and no rule.
+// Body is what Apply needs: exactly one field is set. Every value is absolute or names what it is
+// added to, so that Apply needs neither a table nor a rule.
 type Body struct {
 	Control *ControlSet `json:"control,omitempty"`
-	Session *Session    `json:"session,omitempty"` // the session as it is now; phase none: it is over
+	Session *Session    `json:"session,omitempty"` // the session's new state; phase none: it has ended
 	Used    *Used       `json:"used,omitempty"`
 	Agent   *AgentSet   `json:"agent,omitempty"`
 	Team    *TeamSet    `json:"team,omitempty"`
@@ -42,29 +42,29 @@ type Body struct {
 	Left  *RunLeft       `json:"left,omitempty"`
 
 	Turn          *TurnSet       `json:"turn,omitempty"`
-	ChannelConfig *ChannelConfig `json:"circle,omitempty"` // what fairlead.yaml says of a channel now
+	ChannelConfig *ChannelConfig `json:"circle,omitempty"` // the channel's configuration in fairlead.yaml
 	Delivery      *Delivery      `json:"talk,omitempty"`   // what the agent's session was told last
 
 	Presence *crew.Body `json:"presence,omitempty"`
 
-	Dispatch *DispatchSet `json:"dispatch,omitempty"` // of a session folder
+	Dispatch *DispatchSet `json:"dispatch,omitempty"` // of a dispatch folder
 
 	Question     *question.Body `json:"question,omitempty"`
-	Limited      *Limited       `json:"limited,omitempty"`      // what the agent's provider said
-	Conversation *Conversation  `json:"conversation,omitempty"` // of the agent's session, by the program's own name
-	Says         *Says          `json:"says,omitempty"`         // what the agent says of itself
+	Limited      *Limited       `json:"limited,omitempty"`      // the rate limit of the agent's provider
+	Conversation *Conversation  `json:"conversation,omitempty"` // of the agent's session, with the program's name for it
+	Says         *Says          `json:"says,omitempty"`         // the agent's own status
 }
 
-// ControlSet is an agent's control as it is now.
+// ControlSet is the new state of an agent's control.
 type ControlSet struct {
 	Value     control.Value    `json:"value"`
-	Overtaken *control.Desired `json:"overtaken,omitempty"` // a wish that came to light too late, for the record
-	Seen      string           `json:"seen,omitempty"`      // which write of somebody else this change takes in
-	Swapped   string           `json:"swapped,omitempty"`   // the same, of one that was found swapped out
-	Sum       string           `json:"sum,omitempty"`       // identity of the projection, where this change makes a new one
+	Overtaken *control.Desired `json:"overtaken,omitempty"` // an overtaken desired state, for the record
+	Seen      string           `json:"seen,omitempty"`      // identity of the other program's write that this change takes in
+	Swapped   string           `json:"swapped,omitempty"`   // the same for a write found in a replaced file
+	Sum       string           `json:"sum,omitempty"`       // identity of the new file if this change writes one
 }
 
-// Used is what an agent reported of itself.
+// Used is an agent's report of its usage.
 type Used struct {
 	Session string `json:"session"`
 	Offset  int64  `json:"offset"`
@@ -73,54 +73,54 @@ type Used struct {
 
 	RateLimit *RateLimit `json:"rate_limit,omitempty"`
 
-	Over time.Time `json:"over,omitzero"` // of a talk session: its answer is over since
+	Over time.Time `json:"over,omitzero"` // of a session for channels: when its answer ended
 }
 
-// TurnSet is a change of the floor. Text is what was said, where something was: the floor
-// keeps numbers alone.
+// TurnSet is a change of the channel state. Text is the text of a message, if there is one: the
+// channel state only has numbers.
 type TurnSet struct {
-	Agent string       `json:"agent,omitempty"` // whom it is about; the channel is the entity's name
+	Agent string       `json:"agent,omitempty"` // the agent concerned; the channel is the entity's name
 	Body  channel.Body `json:"body"`
 	Text  string       `json:"text,omitempty"`
 
-	Session string `json:"session,omitempty"` // in which it was said: the UUID of a lead session, else the session's id; empty: by a person, or by an agent with a loop of its own
+	Session string `json:"session,omitempty"` // the session of the message: the UUID of a lead session, otherwise the session's ID; empty: from a person, or from a foreign agent
 }
 
-// AgentSet is an agent as it is configured now.
+// AgentSet is the new configuration of an agent.
 type AgentSet struct {
 	Settings Settings `json:"settings"`
 	Removed  bool     `json:"removed,omitempty"`
 }
 
-// TeamSet is what is true of the team now.
+// TeamSet is the new state of the team.
 type TeamSet struct {
 	Hold     Hold   `json:"hold,omitzero"`
 	Stopping bool   `json:"stopping,omitempty"`
 	Epoch    uint64 `json:"epoch,omitempty"`
 	BootID   string `json:"boot_id,omitempty"`
 	Limits   Limits `json:"limits,omitzero"`
-	Places   int    `json:"places,omitempty"` // of the bench
+	Places   int    `json:"places,omitempty"` // of the worker pool
 }
 
-// QueueSet is who stands in line for a seat now.
+// QueueSet is the new queue for a slot.
 type QueueSet struct {
 	Requests []Request `json:"claims,omitempty"`
 }
 
-// NoteSet is what is true of a run now beside its machine.
+// NoteSet is the new state of a run outside of its machine.
 type NoteSet struct {
 	Settings RunSettings `json:"settings"`
 	Waived   string      `json:"waived,omitempty"`
 	LookAt   time.Time   `json:"look_at,omitzero"`
 }
 
-// RunLeft is a run that leaves the value, and how far it was.
+// RunLeft is a run that is removed from the value, with its progress.
 type RunLeft struct {
 	Status workflow.Status `json:"status"`
 }
 
-// Apply makes a change true. A change that this version of the program cannot apply is
-// a bug or a journal of another one: going on would be guessing.
+// Apply performs a change. It panics for an unknown change, which is a bug or comes from a newer
+// version's journal, because continuing would corrupt the state.
 func (t *Team) Apply(ch Change) {
 	switch name := nameOf(ch.Entity); {
 	case ch.Body.Team != nil:
@@ -175,7 +175,7 @@ func (t *Team) Apply(ch Change) {
 	}
 }
 
-// applyRun makes a change of a run true, of one of its steps, or of a step's own session.
+// applyRun performs a change of a run, of one of its steps, or of a step's own session.
 func (t *Team) applyRun(ch Change) {
 	key := nameOf(ch.Entity)
 	id, step, _ := strings.Cut(key, "/")
@@ -216,7 +216,7 @@ func (t *Team) applyRun(ch Change) {
 	}
 }
 
-// useRun counts what a session used for the run that it was for.
+// useRun adds a session's usage to the run that it works for.
 func (t *Team) useRun(forWhom Purpose, used Usage) {
 	id, _, ok := StepOf(forWhom)
 	if !ok {
@@ -236,7 +236,7 @@ func (a *Agent) setControl(set *ControlSet) {
 	}
 	a.remember(set.Swapped)
 	if set.Sum != "" {
-		a.Sums = append(a.Sums, set.Sum) // what a copy of the agent sees of it is never written over
+		a.Sums = append(a.Sums, set.Sum) // appends copy, because a copy of the agent may share the old slice
 		a.Sums = a.Sums[max(0, len(a.Sums)-sumsMax):]
 	}
 }
@@ -288,7 +288,7 @@ func (a *Agent) use(used Used) {
 	a.Session = &s
 }
 
-// nameOf is the part of an entity after its machine.
+// nameOf returns the part of an entity after its machine.
 func nameOf(entity string) string {
 	for i := range len(entity) {
 		if entity[i] == '/' {

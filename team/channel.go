@@ -11,19 +11,19 @@ import (
 	"github.com/fairlead-dev/fairlead/machine/channel"
 )
 
-// ChannelConfig is what fairlead.yaml says of a channel. Who is really in it is the floor's: people
-// assign and remove, and that survives a restart.
+// ChannelConfig is a channel's configuration in fairlead.yaml. The current members are part of the
+// channel state: people assign and remove agents, and that survives a restart.
 type ChannelConfig struct {
 	Agents []string `json:"agents,omitempty"`
-	Off    bool     `json:"off,omitempty"` // no longer configured; its words stay (X5)
+	Off    bool     `json:"off,omitempty"` // no longer configured; its messages stay (X5)
 }
 
 const (
 	channelPrefix = "channel/"
-	turnPrefix    = "turn/" // an agent as such, in all its channels
+	turnPrefix    = "turn/" // an agent in all its channels
 )
 
-// turn gives a change of the floor back as the floor knows it.
+// turn converts a change to the form of package channel.
 func (ch *Change) turn() channel.Change {
 	set := ch.Body.Turn
 	name, _ := strings.CutPrefix(ch.Entity, channelPrefix)
@@ -36,7 +36,7 @@ func (ch *Change) turn() channel.Change {
 	}
 }
 
-// ChannelIDs lists the channels by name, those that are no longer configured among them.
+// ChannelIDs lists the channels by name, including those that are no longer configured.
 func (t *Team) ChannelIDs() []string {
 	ids := make([]string, 0, len(t.Channels.ByID))
 	for id := range t.Channels.ByID {
@@ -50,8 +50,8 @@ func (d *draft) turnNow() channel.Now {
 	return channel.Now{At: d.ev.At, Held: d.team.Hold.On || d.team.Stopping}
 }
 
-// channels lets the floor decide. Once in an event, since it decides on what is applied: what
-// follows of it is for Next.
+// channels decides a channel input. It is called at most once in an event, because it decides on the
+// applied state: consequences follow from Next.
 func (d *draft) channels(in channel.Input) error {
 	if err := d.knows(in); err != nil {
 		return err
@@ -64,7 +64,7 @@ func (d *draft) channels(in channel.Input) error {
 	return nil
 }
 
-// knows refuses names that nobody has, and what is asked of a channel that is gone.
+// knows refuses unknown names, and requests for a channel that was removed from the configuration.
 func (d *draft) knows(in channel.Input) error {
 	channelName, agent := namesIn(in)
 	t := d.team
@@ -87,7 +87,7 @@ func (d *draft) knows(in channel.Input) error {
 	return nil
 }
 
-// namesIn is whom an input names, as far as somebody typed the name.
+// namesIn returns the names in an input that a person may have typed.
 func namesIn(in channel.Input) (channelName, agent string) {
 	switch in := in.(type) {
 	case channel.AssignAsked:
@@ -123,7 +123,7 @@ func namesIn(in channel.Input) (channelName, agent string) {
 	}
 }
 
-// asks says whether an input begins something, which a channel that is gone does not take.
+// asks reports whether an input starts something, which removed channels do not accept.
 func asks(in channel.Input) bool {
 	switch in.(type) {
 	case channel.AssignAsked, channel.GrantAsked, channel.HumanSpoke:
@@ -133,7 +133,7 @@ func asks(in channel.Input) bool {
 	}
 }
 
-// addTurns puts the floor's changes into the team's form.
+// addTurns converts changes of package channel to the team's form.
 func (d *draft) addTurns(changes []channel.Change) {
 	for i := range changes {
 		ch := &changes[i]
@@ -149,7 +149,7 @@ func (d *draft) addTurns(changes []channel.Change) {
 	}
 }
 
-// sessionOf is in which session something is said in a channel; empty: in none of ours.
+// sessionOf returns the session of a message in a channel; empty: none of Fairlead's sessions.
 func (d *draft) sessionOf(what any) string {
 	said, ok := what.(channel.Said)
 	if a := d.team.Agents[string(said.Token.Agent)]; ok && a != nil && a.Session.ServesChannels() {
@@ -158,11 +158,11 @@ func (d *draft) sessionOf(what any) string {
 	return ""
 }
 
-// configureChannels makes the floor what the configuration says: channels, agents, who is in
-// which. Many inputs are decided in one event, so each on a floor on which those before are true.
+// configureChannels applies the configured channels, agents and members. It decides many inputs in
+// one event, each on a state with the previous ones applied.
 func (d *draft) configureChannels(conf Configured) error {
 	if len(conf.Channels)+len(d.team.Channels.ByID) == 0 {
-		return nil // who is in no channel has no turns
+		return nil // an agent in no channel gets no turns
 	}
 	next := *d.team
 	next.Channels, next.guests, next.asks = *cloneJSON(&d.team.Channels), nil, nil
@@ -183,7 +183,7 @@ func (d *draft) configureChannels(conf Configured) error {
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(conf.Channels)) {
-		agents := append([]string(nil), conf.Channels[name].Agents...) // nobody is nil, as the journal gives it back
+		agents := append([]string(nil), conf.Channels[name].Agents...) // nil, as it is decoded from the journal
 		if err := d.configureChannel(name, ChannelConfig{Agents: agents}, decide); err != nil {
 			return err
 		}
@@ -198,7 +198,8 @@ func (d *draft) configureChannels(conf Configured) error {
 	return nil
 }
 
-// channelInputs is what the configuration asks for of channels and agents, apart from who is in which.
+// channelInputs returns the inputs that the configuration requires for channels and agents, except
+// membership.
 func (d *draft) channelInputs(conf Configured) (ins []channel.Input) {
 	for _, name := range slices.Sorted(maps.Keys(conf.Channels)) {
 		ins = append(ins, channel.ChannelConfigured{Channel: channel.ChannelID(name), Settings: conf.Channels[name].Settings})
@@ -218,8 +219,8 @@ func (d *draft) channelInputs(conf Configured) (ins []channel.Input) {
 	return ins
 }
 
-// configureChannel compares with the configuration before, not with who is in the channel: whom
-// a person removed stays removed.
+// configureChannel compares with the previous configuration, not with the current members: an agent
+// that a person removed stays removed.
 func (d *draft) configureChannel(name string, now ChannelConfig, decide func(channel.Input) error) error {
 	was, channelName := d.team.ChannelConfigs[name], channel.ChannelID(name)
 	member := func(agent string) bool {

@@ -9,20 +9,19 @@ import (
 	"github.com/fairlead-dev/fairlead/machine/session"
 )
 
-// LaunchRecord is how a process was started, as far as it may be written down: names of variables,
-// and no values. A conversation that is resumed is resumed under the same conditions, or a person is
-// asked.
+// LaunchRecord describes how a process was started, without secrets: names of environment variables
+// but no values. A conversation is resumed under the same conditions, or a person is asked.
 type LaunchRecord struct {
 	Driver string   `json:"driver"`
-	Argv   []string `json:"argv,omitempty"` // of the program, without what is of this one session
-	Env    []string `json:"env,omitempty"`  // names that its configuration gives, sorted
+	Argv   []string `json:"argv,omitempty"` // of the program, without the parts specific to one session
+	Env    []string `json:"env,omitempty"`  // names of the configured variables, sorted
 	Dir    string   `json:"dir,omitempty"`
 	Model  string   `json:"model,omitempty"`
 	Mode   string   `json:"mode,omitempty"`
-	Resume string   `json:"resume,omitempty"` // the conversation that it was to go on with
+	Resume string   `json:"resume,omitempty"` // the conversation to resume
 }
 
-// Conversed is what a program says of a conversation.
+// Conversed is a program's description of a conversation.
 type Conversed struct {
 	ID       string `json:"id"`
 	Model    string `json:"model,omitempty"`
@@ -32,17 +31,17 @@ type Conversed struct {
 	Resumed  bool   `json:"resumed,omitempty"`
 }
 
-// Conversation is the newest one that an agent holds with its program for one purpose.
+// Conversation is the newest conversation that an agent has with its program for one purpose.
 type Conversation struct {
 	Conversed
-	Session string        `json:"session"` // the last one in which it was held
+	Session string        `json:"session"` // the last session that used it
 	For     Purpose       `json:"for"`     // of that session
 	At      time.Time     `json:"at"`
 	Launch  *LaunchRecord `json:"launch,omitempty"`
-	Before  string        `json:"before,omitempty"` // its id until then, where the program has changed it
+	Before  string        `json:"before,omitempty"` // its previous ID, if the program changed it
 }
 
-// Says is what an agent says of itself.
+// Says is an agent's own status.
 type Says struct {
 	Text    string    `json:"text"`
 	Session string    `json:"session"`
@@ -50,14 +49,14 @@ type Says struct {
 }
 
 const (
-	conversationsMax = 16  // of one agent: the newest of each purpose, and not of every step of every run
+	conversationsMax = 16  // of one agent: the newest of each purpose, but not of every step of every run
 	launchWordsMax   = 256 // of a command line, or of an environment
 	launchWordMax    = 1 << 10
 	statusMax        = 200 // bytes of a status
 )
 
-// cut bounds a record; what is left out would make two records seem equal that are not, so that it
-// says so itself.
+// cut limits the size of a record. Because omissions could make different records look equal, the
+// record says that it was cut.
 func (r *LaunchRecord) cut() *LaunchRecord {
 	if r == nil {
 		return nil
@@ -91,8 +90,8 @@ func cutBytes(s string, most int) string {
 	return s[:most]
 }
 
-// Differs says in words in what a session would be started otherwise than one before; nothing: it would
-// not. What is of one session alone (which conversation it resumes) is no difference.
+// Differs describes how a session would be started differently than before; empty: no difference.
+// Properties of one session (which conversation it resumes) do not count.
 func (r *LaunchRecord) Differs(now *LaunchRecord) []string {
 	if r == nil || now == nil {
 		return nil
@@ -118,7 +117,7 @@ func orNone(s string) string {
 	return s
 }
 
-// differ tells which of some words came and which went; where only their order differs, that.
+// differ describes which words were added and removed or, if only the order changed, that.
 func differ(what string, was, is []string) []string {
 	if slices.Equal(was, is) {
 		return nil
@@ -168,7 +167,7 @@ func (a *Agent) converses(c Conversation) {
 	a.Conversations = next
 }
 
-// sessionStarted is a process that was seen for the first time, with how it was started.
+// sessionStarted records that a process was first seen, and how it was started.
 func (d *draft) sessionStarted(a *Agent, what SessionStarted) error {
 	if a.Session != nil && a.Session.ID == what.Session && what.Launch != nil {
 		s := *a.Session
@@ -178,8 +177,7 @@ func (d *draft) sessionStarted(a *Agent, what SessionStarted) error {
 	return d.sessionSeen(a, session.Started, what.Session, what.PID)
 }
 
-// conversationNamed takes in what a program calls the conversation of a session, and follows it where
-// the name changes.
+// conversationNamed records the program's name for a session's conversation, and its changes.
 func (d *draft) conversationNamed(a *Agent, what ConversationNamed) error {
 	s, err := d.ours(a, session.Named, what.Session)
 	if err != nil {
@@ -192,7 +190,7 @@ func (d *draft) conversationNamed(a *Agent, what ConversationNamed) error {
 	c := Conversation{Conversed: what.cut(), Session: s.ID, For: s.For, At: d.ev.At, Launch: s.Launch}
 	if was := a.Conversations[s.For]; was != nil && was.Session == s.ID {
 		if was.Conversed == c.Conversed {
-			return nil // said twice
+			return nil // reported twice
 		}
 		if c.Before = was.Before; was.ID != c.ID {
 			c.Before = was.ID
@@ -209,13 +207,13 @@ func (d *draft) conversationNamed(a *Agent, what ConversationNamed) error {
 func (c Conversed) cut() Conversed {
 	c.Model, c.Mode, c.Program, c.Enforced = cutLine(c.Model), cutLine(c.Mode), cutLine(c.Program), cutLine(c.Enforced)
 	if len(c.ID) > launchWordMax {
-		c.ID = "" // shortened it would be another one
+		c.ID = "" // a shortened ID would be a different one
 	}
 	c.ID = cutLine(c.ID)
 	return c
 }
 
-// statusSaid keeps what an agent says of itself. The same words again are no news.
+// statusSaid records an agent's own status. An unchanged status has no effect.
 func (d *draft) statusSaid(a *Agent, what StatusSaid) error {
 	s, err := d.ours(a, session.StatusSaid, what.Session)
 	if err != nil {

@@ -21,13 +21,13 @@ const (
 	wordsEntity    = presencePrefix + "words"
 )
 
-// SleepAsked ends the lead session: the team sleeps until somebody wakes it.
+// SleepAsked ends the lead session: the crew sleeps until it is woken.
 type SleepAsked struct{}
 
-// IsLead says whether the session is the one that answers for the team.
+// IsLead reports whether this is a lead session.
 func (s *Session) IsLead() bool { return s != nil && s.For == ForLead }
 
-// presence gives a change of the crew back as the crew knows it.
+// presence converts a change to the form of package crew.
 func (ch *Change) presence() crew.Change {
 	doc := crew.DocID("")
 	if ch.Entity != leadEntity && ch.Entity != wordsEntity {
@@ -36,7 +36,7 @@ func (ch *Change) presence() crew.Change {
 	return crew.Change{At: ch.At, Row: ch.Row, Doc: doc, From: ch.From, To: ch.To, Trigger: ch.Trigger, Body: *ch.Body.Presence}
 }
 
-// crewNow is what the crew may know beside itself.
+// crewNow returns what the crew's decisions may depend on besides the crew.
 func (d *draft) crewNow() crew.Now {
 	now := crew.Now{At: d.ev.At, Held: d.team.Hold.On || d.team.Stopping}
 	if a := d.team.Agents[d.team.Crew.Lead.Agent]; a != nil {
@@ -45,7 +45,7 @@ func (d *draft) crewNow() crew.Now {
 	return now
 }
 
-// crew lets the crew decide. What it decided is true for what is decided after it.
+// crew decides a crew input. Its changes apply to later decisions of the same event.
 func (d *draft) crew(in crew.Input) error {
 	if err := d.mayLead(in); err != nil {
 		return err
@@ -72,7 +72,7 @@ func (d *draft) crew(in crew.Input) error {
 	return nil
 }
 
-// mayLead refuses what people ask of a lead that cannot be told anything.
+// mayLead refuses requests for a lead that cannot receive anything.
 func (d *draft) mayLead(in crew.Input) error {
 	var row string
 	switch in.(type) {
@@ -88,14 +88,14 @@ func (d *draft) mayLead(in crew.Input) error {
 	var reason, state string
 	switch {
 	case name == "":
-		return nil // the crew says so
+		return nil // package crew refuses it
 	case a == nil || a.Removed:
 		reason, state = "it is no agent of fairlead.yaml", "removed"
 	case a.Settings.Policy.Foreign:
 		reason, state = "it runs its own loop, so that nobody here can start it or tell it anything", "foreign"
 	case is != nil && is.Disabled:
 		reason, state = "it is disabled; enable it first", "disabled"
-	case a.Session.IsLead() && (a.Session.Ending != "" || a.Session.Stop != nil): // what it is to be told would be lost with it
+	case a.Session.IsLead() && (a.Session.Ending != "" || a.Session.Stop != nil): // a new action would be lost with the session
 		reason, state = "its lead session is just ending; try again when that is over", "ending"
 	default:
 		return nil
@@ -103,10 +103,10 @@ func (d *draft) mayLead(in crew.Input) error {
 	return &machine.Refusal{Subject: name, Event: "lead_the_team", State: state, Row: row, Reason: reason}
 }
 
-// leadAgent is the agent that leads, where there is one that can.
+// leadAgent returns the lead, if it exists.
 func (t *Team) leadAgent() *Agent { return t.Agents[t.Crew.Lead.Agent] }
 
-// leadActions is what the lead is to be told, as one more kind of errand beside those of its channels.
+// leadActions returns the lead's pending actions, in the form of channel actions.
 func (t *Team) leadActions(agent string) (actions []channel.Action) {
 	lead := &t.Crew.Lead
 	if lead.Agent != agent {
@@ -121,8 +121,8 @@ func (t *Team) leadActions(agent string) (actions []channel.Action) {
 	return actions
 }
 
-// LeadAction says what an errand wants of the lead; false: it is one of a channel, or not to be told
-// any more.
+// LeadAction returns the crew action for a channel action; false: it belongs to a channel, or is no
+// longer wanted.
 func (t *Team) LeadAction(action channel.Action) (crew.Action, bool) {
 	if !IsLeadToken(action.Token) {
 		return crew.Action{}, false
@@ -130,14 +130,13 @@ func (t *Team) LeadAction(action channel.Action) (crew.Action, bool) {
 	return t.Crew.Lead.ActionOf(action.N)
 }
 
-// IsLeadToken says whether what is told under a token is told to the lead of the team, and in no
-// channel.
+// IsLeadToken reports whether a token belongs to the lead's own actions and to no channel.
 func IsLeadToken(token channel.Token) bool { return token.Channel == "" }
 
-// leadDue is a lead that has to be told something, and has no session for it. It comes from Next.
+// leadDue is the event of a lead that has a pending action and no session. It comes from Next.
 type leadDue struct{}
 
-// nextOfLead gives what follows for the lead of the team; nil: nothing.
+// nextOfLead returns the next event for the lead; nil: none.
 func (t *Team) nextOfLead(a *Agent, at time.Time) any {
 	lead, s := &t.Crew.Lead, a.Session
 	if s.IsLead() {
@@ -150,7 +149,7 @@ func (t *Team) nextOfLead(a *Agent, at time.Time) any {
 		return nil
 	}
 	switch may, why := t.mayRunSession(a, at); {
-	case a.Settings.Policy.Foreign: // since it was told: nobody here can start it any more
+	case a.Settings.Policy.Foreign: // the agent became foreign: Fairlead cannot start it any more
 		return crew.LeadEnded{Session: lead.Session, Why: foreignWords}
 	case may && !isIn(a.Queue, ForLead):
 		return leadDue{}
@@ -160,7 +159,7 @@ func (t *Team) nextOfLead(a *Agent, at time.Time) any {
 	return nil
 }
 
-// leadIdleReason is why a lead session that has nothing to answer ends; the zero value: it stays.
+// leadIdleReason returns why an idle lead session ends; the zero value: it stays.
 func (t *Team) leadIdleReason(a *Agent, at time.Time) ending {
 	is := t.Channels.Agents[channel.AgentID(a.Name)]
 	switch limit := t.OverLimit(a, at); {
@@ -176,7 +175,7 @@ func (t *Team) leadIdleReason(a *Agent, at time.Time) ending {
 	return ending{}
 }
 
-// mayTakeLead says whether a claim for the lead's session stands, or why not.
+// mayTakeLead reports whether a request for the lead's session is still valid, or why not.
 func (t *Team) mayTakeLead(a *Agent, at time.Time) (ok bool, why string) {
 	if ok, why = t.mayRunSession(a, at); !ok && !t.Hold.On && !t.Stopping {
 		return false, why
@@ -184,7 +183,7 @@ func (t *Team) mayTakeLead(a *Agent, at time.Time) (ok bool, why string) {
 	return t.leadActionWanted(a, "")
 }
 
-// leadActionWanted says whether the lead is still to be told something, or one thing.
+// leadActionWanted reports whether any action, or a certain one, is pending for the lead.
 func (t *Team) leadActionWanted(a *Agent, key string) (ok bool, why string) {
 	for _, action := range t.leadActions(a.Name) {
 		if key == "" || action.Key == key {
@@ -194,8 +193,7 @@ func (t *Team) leadActionWanted(a *Agent, key string) (ok bool, why string) {
 	return false, "what it was to be told is over"
 }
 
-// lead has the lead told what it is to be told, in a session that is opened for that, or has it
-// stand in line for one (J1).
+// lead opens a session for the lead's pending action, or queues a request for one (J1).
 func (d *draft) lead(a *Agent) error {
 	actions := d.team.leadActions(a.Name)
 	switch {
@@ -212,23 +210,23 @@ func (d *draft) openLead(a *Agent, action channel.Action) error {
 	return d.openSession(a, Session{Kind: control.Lead, For: ForLead, Delivery: &delivery, UUID: d.leadUUID(a)})
 }
 
-// leadUUID names a lead session as documents name it. A team's documents travel to other
-// machines, where sessions have the same names; so it is of this start of this machine.
+// leadUUID returns the name of a lead session in documents. A crew's documents may move to other
+// machines whose sessions have the same IDs, so the name includes this machine and this start.
 func (d *draft) leadUUID(a *Agent) string {
 	sum := sha256.Sum256(fmt.Appendf(nil, "lead session %s %s %d %d", sessionID(a.Name, a.Opened+1), d.team.BootID, d.team.Epoch, d.ev.At.UnixNano()))
-	sum[6], sum[8] = sum[6]&0x0f|0x80, sum[8]&0x3f|0x80 // version 8: of our own making
+	sum[6], sum[8] = sum[6]&0x0f|0x80, sum[8]&0x3f|0x80 // version 8: custom
 	return fmt.Sprintf("%x-%x-%x-%x-%x", sum[0:4], sum[4:6], sum[6:8], sum[8:10], sum[10:16])
 }
 
-// leadSeen takes in that the process of a lead session lives.
+// leadSeen records that the process of a lead session is alive.
 func (d *draft) leadSeen(a *Agent, s *Session, adopted bool) error {
 	if d.team.Crew.Lead.Agent != a.Name {
-		return nil // it leads no more, and is asked to go
+		return nil // it no longer leads, and is asked to end
 	}
 	return d.crew(crew.LeadBegan{Session: s.ID, UUID: s.UUID, Adopted: adopted})
 }
 
-// leadOver takes in how a lead session ended. One that was withdrawn may yet begin.
+// leadOver records how a lead session ended. A withdrawn one may still begin.
 func (d *draft) leadOver(s *Session) error {
 	if s.Outcome == control.Withdrawn {
 		return nil
@@ -236,7 +234,7 @@ func (d *draft) leadOver(s *Session) error {
 	return d.crew(crew.LeadEnded{Session: s.ID, Why: cmp.Or(s.Why, "it ended by itself")})
 }
 
-// told tells who wanted it that an errand was told.
+// leadDelivered reports a delivered action to its source.
 func (d *draft) leadDelivered(delivery Delivery) error {
 	if IsLeadToken(delivery.Token) {
 		return d.crew(crew.ActionTold{N: delivery.N})
@@ -244,7 +242,7 @@ func (d *draft) leadDelivered(delivery Delivery) error {
 	return d.channels(channel.Told{Token: delivery.Token, Do: delivery.Do, N: delivery.N})
 }
 
-// sleep ends the lead session, and what was to begin with it.
+// sleep ends the lead session and cancels a pending one.
 func (d *draft) sleep() error {
 	lead := &d.team.Crew.Lead
 	why := ending{EndSleep, cmp.Or(d.ev.Actor.ID, d.ev.Actor.Kind)}
@@ -265,7 +263,7 @@ func (d *draft) sleep() error {
 	}
 }
 
-// LeadWaits says what keeps the lead from being told what it is to be told; empty: nothing does.
+// LeadWaits describes what prevents the lead from receiving its next action; empty: nothing.
 func (t *Team) LeadWaits(at time.Time) string {
 	a := t.leadAgent()
 	if a == nil || len(t.Crew.Lead.Actions) == 0 || a.Session.IsLead() {
@@ -277,10 +275,10 @@ func (t *Team) LeadWaits(at time.Time) string {
 	return behind(a.Queue, ForLead, sessionLabel(a.Session))
 }
 
-// ofTheTeam is what people mean by a name of the crew.
+// ofTheTeam is the noun for members of the crew in messages.
 const ofTheTeam = "agent of the team"
 
-// FindDocument finds the document that people mean by an id or a name.
+// FindDocument finds a document by ID or name.
 func (t *Team) FindDocument(name string) (*crew.Document, error) {
 	doc, err := t.Crew.ByName(name)
 	if !errors.Is(err, crew.ErrNoSuchAgent) {
@@ -295,7 +293,7 @@ func (t *Team) FindDocument(name string) (*crew.Document, error) {
 	return nil, &Unknown{What: ofTheTeam, Name: name, Known: known}
 }
 
-// idleReason is why a session that delivers messages to an agent is asked to end.
+// idleReason returns why a session for channels is asked to end.
 func (t *Team) idleReason(a *Agent, at time.Time) ending {
 	if a.Session.IsLead() {
 		return cmp.Or(t.leadIdleReason(a, at), ending{reason: EndShutdown})

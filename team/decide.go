@@ -14,7 +14,7 @@ import (
 	"github.com/fairlead-dev/fairlead/machine/session"
 )
 
-// Unknown is a name that nobody has; it is an answer like a refusal, not a failure.
+// Unknown is the error for an unknown name. Like a refusal, it is an answer and not a failure.
 type Unknown struct {
 	What, Name string
 	Known      []string
@@ -32,10 +32,10 @@ func (u *Unknown) Error() string {
 	return fmt.Sprintf("no %s is called %q; there are: %s", u.What, u.Name, strings.Join(u.Known, ", "))
 }
 
-// Decide says what an event leads to. It changes nothing: apply the changes for that.
-// No changes and no error means that it is so already.
+// Decide returns the changes that follow from an event. It changes nothing: apply the changes. No
+// changes and no error mean that the event has no effect.
 func (t *Team) Decide(ev Event) ([]Change, error) {
-	ev.At = ev.At.UTC().Round(0) // as the journal will give it back
+	ev.At = ev.At.UTC().Round(0) // as it will be decoded from the journal
 	d := &draft{team: t, ev: ev}
 	switch what := ev.What.(type) {
 	case Configured:
@@ -107,8 +107,8 @@ func (t *Team) Decide(ev Event) ([]Change, error) {
 	return d.changes, nil
 }
 
-// draft collects the changes of one event. Agents that it touches are copies on which
-// the changes so far are true, so that a decision sees what the one before it made.
+// draft collects the changes of one event. Agents that it affects are copies with the changes so far
+// applied, so that each decision sees the results of earlier ones.
 type draft struct {
 	team    *Team
 	ev      Event
@@ -182,8 +182,8 @@ func (d *draft) refuseRemoved(a *Agent, what control.Commanded) error {
 	}
 }
 
-// control lets the agent's control decide, and does what its changes ask for: the
-// session that it wants opened or ended is the agent's, not the machine's (J1).
+// control decides a control input and executes its changes: the session to open or end is the
+// agent's, not the machine's (J1).
 func (d *draft) control(a *Agent, in control.Input) error {
 	changes, err := a.Control.Decide(in, d.now(a))
 	if err != nil {
@@ -202,7 +202,7 @@ func (d *draft) control(a *Agent, in control.Input) error {
 			set.Sum = d.team.Render(next.File(d.team.Hold.On))
 		}
 		d.add("control/"+a.Name, "control", ch.Row, string(ch.From), string(ch.To), string(ch.Trigger), Body{Control: set})
-		a.Control.Apply(ch) // identities of files decide nothing
+		a.Control.Apply(ch) // identities of files do not affect decisions
 		if ch.Open != "" {
 			if err := d.openOrWait(a, ch.Open); err != nil {
 				return err
@@ -217,7 +217,7 @@ func (d *draft) control(a *Agent, in control.Input) error {
 	return nil
 }
 
-// now is what control may know beside itself.
+// now returns what control's decisions may depend on besides its own state.
 func (d *draft) now(a *Agent) control.Now {
 	return control.Now{
 		At:        d.ev.At,
@@ -227,8 +227,8 @@ func (d *draft) now(a *Agent) control.Now {
 	}
 }
 
-// configure compares what is configured with what is known. Who is configured no more
-// stays known, and starts nothing.
+// configure compares the configuration with the known agents. Removed agents stay known and start
+// nothing.
 func (d *draft) configure(conf Configured) {
 	if conf.Limits != d.team.Limits || conf.Places != d.team.Pool.Places {
 		d.setTeam("E2", "configured", func(s *TeamSet) { s.Limits, s.Places = conf.Limits, conf.Places })
@@ -260,7 +260,7 @@ func (d *draft) configure(conf Configured) {
 	}
 }
 
-// removed lets an agent that waited for its next try come to rest.
+// removed stops the retries of a removed agent.
 func (d *draft) removed(a Agent) {
 	a.Removed = true
 	if err := d.control(&a, control.Stopping{}); err != nil {
@@ -280,7 +280,7 @@ func (d *draft) setTeam(row, trigger string, edit func(*TeamSet)) {
 	d.add("team/team", "team", row, from, set.word(), trigger, Body{Team: &set})
 }
 
-// word is the team's state in one word.
+// word returns the team's state in one word.
 func (s *TeamSet) word() string {
 	switch {
 	case s.Stopping:
@@ -292,7 +292,7 @@ func (s *TeamSet) word() string {
 	}
 }
 
-// everybody lets every agent decide the same input, on a team that is as edit makes it.
+// everybody decides the same input for all agents, on a modified copy of the team.
 func (d *draft) everybody(edit func(*Team), in control.Input) {
 	next := *d.team
 	edit(&next)
@@ -322,8 +322,8 @@ func (d *draft) release(ReleaseAsked) {
 	d.everybody(func(t *Team) { t.Hold = Hold{} }, control.Released{})
 }
 
-// stop lets sessions finish; a second one, or one that is meant, ends them (C14). A foreign
-// loop's program has no end of its own: it is ended at once.
+// stop lets sessions finish; a second request, or an immediate one, ends them (C14). A foreign
+// loop's program never finishes by itself, so it is ended immediately.
 func (d *draft) stop(what StopAsked) {
 	if !d.team.Stopping {
 		d.setTeam("C14", "stop_asked", func(s *TeamSet) { s.Stopping = true })

@@ -12,11 +12,11 @@ import (
 	"github.com/fairlead-dev/fairlead/machine/workflow"
 )
 
-// Events that come from Next alone: what they do follows from the team as it is.
+// Events that only come from Next: their effects depend on the state of the team.
 type (
-	stepDue  struct{ step workflow.StepID } // it may begin, and has not claimed a seat
-	endDue   struct{ step workflow.StepID } // its session is to end
-	limitDue struct{ step workflow.StepID } // its session has met a limit
+	stepDue  struct{ step workflow.StepID } // it may start, and has not requested a slot
+	endDue   struct{ step workflow.StepID } // its session must end
+	limitDue struct{ step workflow.StepID } // its session has reached a limit
 )
 
 // run decides an event about one run.
@@ -72,7 +72,7 @@ func (d *draft) unknownRun(id string) error {
 	return &Unknown{What: "run", Name: id, Known: d.team.RunIDs()}
 }
 
-// wordOf names an event in a refusal, as resume_asked.
+// wordOf returns the name of an event in a refusal, such as resume_asked.
 func wordOf(what any) string {
 	name := fmt.Sprintf("%T", what)
 	var word strings.Builder
@@ -85,8 +85,8 @@ func wordOf(what any) string {
 	return word.String()
 }
 
-// begins starts a run. One that was archived keeps its name: its folder is there, its leases
-// are in the journal, and a late report must not meet another run.
+// begins starts a run. An archived run keeps its name: its folder exists, its leases are in the
+// journal, and a late report must not reach another run.
 func (d *draft) begins(id string, in workflow.Input) error {
 	r := d.team.Runs[id]
 	if r == nil {
@@ -98,7 +98,7 @@ func (d *draft) begins(id string, in workflow.Input) error {
 	return d.runDecides(id, r, in)
 }
 
-// begun starts a run under settings of its own, or lets it go on under new ones.
+// begun starts a run with its own settings, or continues it with new ones.
 func (d *draft) begun(id string, what RunBegun) error {
 	if faults := what.Settings.check(); faults != "" {
 		return &machine.Refusal{Subject: "run " + id, Event: wordOf(what.Asked), State: "asked", Row: "W1", Reason: faults}
@@ -131,9 +131,9 @@ func (d *draft) runNow() workflow.Now {
 	return workflow.Now{At: d.ev.At, Held: d.team.Hold.On || d.team.Stopping}
 }
 
-// runDecides lets a run decide, and opens the sessions that it asks for in the same batch: a
-// step is RUNNING only with a session beside it (X2). A run decides once in an event, since it
-// decides on what is applied: what follows of it is for Next.
+// runDecides decides a run's input, and opens the required sessions in the same batch: a step is
+// RUNNING only with a session (X2). It is called at most once in an event, because it decides on the
+// applied state: consequences follow from Next.
 func (d *draft) runDecides(id string, r *workflow.Run, in workflow.Input) error {
 	if asked := idOf(in); asked != "" && asked != id {
 		panic(fmt.Sprintf("team: run %s is asked for as %s", asked, id))
@@ -161,8 +161,7 @@ func idOf(in workflow.Input) string {
 	}
 }
 
-// place says whether a step's seat is free at this moment, for the agent that works with what
-// people have answered.
+// place reports whether a step's slot is free now, for the agent that works with people's answer.
 func (d *draft) place(id string, r *workflow.Run, step workflow.StepID) bool {
 	plan, _, known := r.Find(step)
 	if !known || d.runNow().Held {
@@ -173,8 +172,8 @@ func (d *draft) place(id string, r *workflow.Run, step workflow.StepID) bool {
 	return limit == "" && d.team.slotFree(a) && len(d.team.queue(a)) == 0
 }
 
-// addRun puts a run's changes into the team's form. What moves many steps at once says where
-// each of them stood in its body; Lines takes that apart again.
+// addRun converts a run's changes to the team's form. A change that moves many steps lists their
+// previous states in its body; Transitions separates them.
 func (d *draft) addRun(id string, changes []workflow.Change) {
 	for i := range changes {
 		ch := &changes[i]
@@ -189,10 +188,10 @@ func (d *draft) addRun(id string, changes []workflow.Change) {
 	}
 }
 
-// eachItsOwn stands where a change leads many steps to many states.
+// eachItsOwn is the state of a change that moves steps to different states.
 const eachItsOwn = "several"
 
-// fromOf is where a change begins, in one word.
+// fromOf returns the previous state of a change, in one word.
 func fromOf(ch *workflow.Change) string {
 	var moves []workflow.Move
 	switch {
@@ -214,7 +213,7 @@ func fromOf(ch *workflow.Change) string {
 	return string(from)
 }
 
-// openSteps opens a session for each step that has a process of a new lease by these changes.
+// openSteps opens a session for each step that gets a process with a new lease by these changes.
 func (d *draft) openSteps(id string, r *workflow.Run, changes []workflow.Change) error {
 	for i := range changes {
 		step, v := changes[i].Step, lastOf(changes, i)
@@ -236,7 +235,7 @@ func (d *draft) openSteps(id string, r *workflow.Run, changes []workflow.Change)
 	return nil
 }
 
-// lastOf is a step's value in the i-th change, where no later one is of the same step.
+// lastOf returns a step's value in the i-th change, if no later one concerns the same step.
 func lastOf(changes []workflow.Change, i int) *workflow.Value {
 	if changes[i].Body.Step == nil {
 		return nil
@@ -249,8 +248,8 @@ func lastOf(changes []workflow.Change, i int) *workflow.Value {
 	return &changes[i].Body.Step.Value
 }
 
-// beginStep is W2 with J1: the step begins if its seat is free, and else stands in line. Who
-// is asked about first needs no seat. first says that the step is first in the line.
+// beginStep is W2 with J1: the step starts if its slot is free, and is queued otherwise. A step that
+// begins with a question needs no slot. first means that the step is first in the queue.
 func (d *draft) beginStep(id string, step workflow.StepID, first bool) error {
 	r := d.team.Runs[id]
 	plan, p, known := r.Find(step)
@@ -276,7 +275,7 @@ func (d *draft) beginStep(id string, step workflow.StepID, first bool) error {
 	return d.openSteps(id, r, changes)
 }
 
-// endStep asks the session of a step to end whose attempt is over, or whose run is.
+// endStep asks the session of a step to end whose attempt or run has ended.
 func (d *draft) endStep(id string, r *workflow.Run, step workflow.StepID) error {
 	_, p, known := r.Find(step)
 	a := d.team.sitter(id, step)
@@ -290,7 +289,7 @@ func (d *draft) endStep(id string, r *workflow.Run, step workflow.StepID) error 
 	return d.endSession(a, why, false)
 }
 
-// sitter gives a copy of the seat in which a step's session sits; nil: it has none.
+// sitter returns a copy of the slot in which a step's session runs; nil: none.
 func (t *Team) sitter(id string, step workflow.StepID) *Agent {
 	agent, _, ok := t.SessionOf(id, string(step))
 	switch {
@@ -316,8 +315,8 @@ func (d *draft) inPool(id string, do func(*Agent) error) error {
 	}
 }
 
-// stepEnded tells a run how the session of a step ended: a good report is read first, whatever
-// became of the process (W13). That the attempt was over already is no error.
+// stepEnded tells a run how the session of a step ended: a valid report counts first, however the
+// process ended (W13). It is no error if the attempt has ended before.
 func (d *draft) stepEnded(s *Session, what SessionEnded) error {
 	id, step, _ := StepOf(s.For)
 	r := d.team.Runs[id]
@@ -337,20 +336,20 @@ func (d *draft) stepEnded(s *Session, what SessionEnded) error {
 	case s.Outcome == control.Lost:
 		said = append(said, workflow.ProcessLost{Lease: lease, Why: s.Why})
 	case s.Outcome == control.Cancelled && s.EndReason == EndShutdown:
-		said = append(said, workflow.ProcessLost{Lease: lease, Why: s.Why}) // we go, and the step has not failed
+		said = append(said, workflow.ProcessLost{Lease: lease, Why: s.Why}) // the daemon is stopping, and the step has not failed
 	default:
 		said = append(said, workflow.ProcessEnded{Lease: lease, Why: endWords(s, what.Fault)})
 	}
 	for _, in := range said {
 		err := d.runDecides(id, r, in)
-		if _, refused := err.(*machine.Refusal); !refused { //nolint:errorlint // a decision refuses in its own words, and nobody wraps it
+		if _, refused := err.(*machine.Refusal); !refused { //nolint:errorlint // a refusal is a type of its own and is never wrapped
 			return err
 		}
 	}
 	return nil
 }
 
-// endWords says why an attempt whose process has ended is no good.
+// endWords says why an attempt whose process has ended is not successful.
 func endWords(s *Session, fault string) string {
 	text := "no report"
 	if fault != "" {

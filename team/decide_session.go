@@ -13,7 +13,7 @@ import (
 	"github.com/fairlead-dev/fairlead/machine/workflow"
 )
 
-// setSession records what happened to a session, on the agent's copy too.
+// setSession records a session event, also on the agent's copy.
 func (d *draft) setSession(a *Agent, event session.Event, s Session) error {
 	rule, err := d.look(a, event)
 	if err != nil {
@@ -26,12 +26,12 @@ func (d *draft) setSession(a *Agent, event session.Event, s Session) error {
 	return nil
 }
 
-// open takes the agent's seat for its control. Its session before is over by then.
+// open occupies the agent's slot for control. Its previous session has ended by then.
 func (d *draft) open(a *Agent, kind control.Kind) error {
 	return d.openSession(a, Session{Kind: kind, For: ForControl})
 }
 
-// openSession takes a seat that is free. That it is not is a bug of who looked.
+// openSession occupies a free slot. It panics if the slot is not free.
 func (d *draft) openSession(a *Agent, s Session) error {
 	s.OpenedAt = d.ev.At
 	if folder, _, works := DispatchActionOf(s.For); works && d.team.Dispatches[folder] != nil {
@@ -49,7 +49,7 @@ func (d *draft) openSession(a *Agent, s Session) error {
 	return nil
 }
 
-// openOrWait opens a session for control, or has it stand in line (J1).
+// openOrWait opens a session for control, or queues a request (J1).
 func (d *draft) openOrWait(a *Agent, kind control.Kind) error {
 	if a.Session == nil && len(a.Queue) == 0 && !a.Waits() {
 		return d.open(a, kind)
@@ -57,8 +57,8 @@ func (d *draft) openOrWait(a *Agent, kind control.Kind) error {
 	return d.request(a, Request{For: ForControl, Kind: kind, At: d.ev.At})
 }
 
-// ours finds the session that an event names, or refuses an event about one that is over:
-// what arrives late moves nothing.
+// ours finds the session that an event names, or refuses an event about an ended one: late events
+// change nothing.
 func (d *draft) ours(a *Agent, event session.Event, id string) (Session, error) {
 	if a.Session == nil || a.Session.ID != id {
 		return Session{}, &machine.Refusal{
@@ -81,7 +81,7 @@ func (d *draft) sessionSeen(a *Agent, event session.Event, id string, pid int) e
 	return d.setSession(a, event, s)
 }
 
-// adopted takes in a session that outlived a restart, and lets who had asked for it know.
+// adopted records a session that outlived a restart, and notifies its requester.
 func (d *draft) adopted(a *Agent, what SessionAdopted) error {
 	if err := d.sessionSeen(a, session.Adopted, what.Session, what.PID); err != nil {
 		return err
@@ -101,14 +101,14 @@ func (d *draft) adopted(a *Agent, what SessionAdopted) error {
 		return nil
 	}
 	err := d.runDecides(id, r, workflow.ProcessAdopted{Lease: workflow.Lease{Step: workflow.StepID(step), N: a.Session.Lease}})
-	if _, refused := err.(*machine.Refusal); refused { //nolint:errorlint // a decision refuses in its own words, and nobody wraps it
-		return nil // its attempt is over, and it will be ended
+	if _, refused := err.(*machine.Refusal); refused { //nolint:errorlint // a refusal is a type of its own and is never wrapped
+		return nil // its attempt has ended, and the session will be ended
 	}
 	return err
 }
 
-// endSession asks a session to end. Asked twice for the same reason it is one order; an
-// order without grace goes over one with.
+// endSession asks a session to end. A second request for the same reason has no effect; an immediate
+// one replaces one with a grace period.
 func (d *draft) endSession(a *Agent, why ending, now bool) error {
 	if a.Session == nil {
 		return nil
@@ -122,8 +122,8 @@ func (d *draft) endSession(a *Agent, why ending, now bool) error {
 	return d.setSession(a, session.EndAsked, s)
 }
 
-// endAsked has the session end that an agent is at work in. One of a run or of the lead's team
-// has verbs of its own, which say what becomes of the run or the team.
+// endAsked ends an agent's current session. Sessions of a run or of the lead have their own
+// commands, which also decide on the run or the crew.
 func (d *draft) endAsked(a *Agent) error {
 	no := &machine.Refusal{Subject: a.Name, Event: string(session.EndAsked), State: string(a.phase())}
 	if a.Session == nil {
@@ -141,8 +141,8 @@ func (d *draft) endAsked(a *Agent) error {
 	return d.endSession(a, ending{EndByPerson, d.ev.Actor.ID}, a.Session.Ending != "")
 }
 
-// reported adds what an agent says it used, once: a report at or before the place in the
-// output that was journaled last is a repetition.
+// reported adds an agent's usage report once: a report at or before the last journaled offset is a
+// repetition.
 func (d *draft) reported(a *Agent, what SessionReported) error {
 	s, err := d.ours(a, session.Reported, what.Session)
 	if err != nil {
@@ -163,15 +163,15 @@ func (d *draft) reported(a *Agent, what SessionReported) error {
 	d.add(a.entity(), "session", rule.ID, string(s.Phase), string(rule.To), string(session.Reported), Body{Used: &used})
 	a.use(used)
 
-	// The team's sum counts for everybody: whoever is at work is over the limit with him.
+	// The team's total applies to all agents: at the team's limit, all working agents are over it.
 	next := *d.team
 	next.Usage = next.Usage.on(used.Usage.Day).plus(used.Usage)
 	d.team = &next
 	return d.limitReached(a)
 }
 
-// limitReached tells every agent whose day is used up, the one at hand first. Who was told
-// before takes it for no news. Steps at work are told by Next.
+// limitReached notifies every agent that has reached a daily limit, the current one first. Repeated
+// notifications have no effect. Steps are notified by Next.
 func (d *draft) limitReached(a *Agent) error {
 	limit := d.team.OverLimit(a, d.ev.At)
 	if limit == "" {
@@ -197,8 +197,8 @@ func (d *draft) limitReached(a *Agent) error {
 	return nil
 }
 
-// sessionEnded frees the seat and lets who had asked for it decide what is next. Who stands in
-// line is given the seat by Next, behind that.
+// sessionEnded frees the slot and lets its requester decide what follows. Next then gives the slot
+// to the first request in the queue.
 func (d *draft) sessionEnded(a *Agent, what SessionEnded) error {
 	event := session.Ended
 	switch what.Outcome {
@@ -218,18 +218,18 @@ func (d *draft) sessionEnded(a *Agent, what SessionEnded) error {
 	switch {
 	case s.Ending == "" || s.Outcome == control.Lost || s.Outcome == control.Withdrawn:
 	case s.EndReason == EndReported:
-		s.Outcome, s.Why = control.OK, s.Ending // it has done its work, however its process went
+		s.Outcome, s.Why = control.OK, s.Ending // it has done its work, however its process ended
 	default:
 		s.Outcome, s.Why = control.Cancelled, s.Ending
 	}
 	if s.ServesChannels() && s.Outcome == control.Failed && d.stopping(a.Name) {
-		s.Outcome = control.Cancelled // it was stopped, and that was meant
+		s.Outcome = control.Cancelled // it was stopped intentionally
 	}
 	var ran time.Duration
 	if !s.StartedAt.IsZero() {
 		ran = d.ev.At.Sub(s.StartedAt)
 	}
-	s.Launch = nil // the conversation that it began keeps it
+	s.Launch = nil // its conversation keeps the record
 	if err := d.setSession(a, event, s); err != nil {
 		return err
 	}
@@ -253,28 +253,27 @@ func (d *draft) sessionEnded(a *Agent, what SessionEnded) error {
 	return nil
 }
 
-// controlEnded tells control that its claim does not stand any more: its session has ended
-// before it began.
+// controlEnded tells control that its request is void: the session ended before it began.
 func (d *draft) controlEnded(a *Agent, c Request, why string) error {
 	return d.told(a, control.Ended{Kind: c.Kind, Outcome: control.Withdrawn, Why: cutLine(why)})
 }
 
-// told tells control of the end of its session.
+// told tells control that its session has ended.
 func (d *draft) told(a *Agent, in control.Ended) error {
 	if err := d.control(a, in); err != nil {
 		return err
 	}
 	if foreign := a.Control.State == control.Foreign; foreign != a.Settings.Policy.Foreign && !a.controls() {
-		return d.control(a, control.Started{}) // the configuration changed; the session had kept it waiting
+		return d.control(a, control.Started{}) // the configuration changed, but the session delayed it
 	}
 	return nil
 }
 
-// timer does what is due at this time, and nothing that is not.
+// timer handles what is due at this time.
 func (d *draft) timer(a *Agent) error {
 	if limit, at := d.team.sessionDeadline(a); !at.IsZero() && !d.ev.At.Before(at) {
 		if _, _, isStep := StepOf(a.Session.For); isStep {
-			return d.timeUp(a, limit) // what else is due is due at the next timer
+			return d.timeUp(a, limit) // everything else follows at the next timer
 		}
 		if a.Session.servesDispatch() {
 			return d.endSession(a, ending{EndLimit, "session " + limit.String()}, false)
@@ -298,11 +297,11 @@ func (d *draft) timer(a *Agent) error {
 	return d.channelTimer(a)
 }
 
-// whyBytesMax bounds what an agent can say of its own end.
+// whyBytesMax limits an agent's text about its own end.
 const whyBytesMax = 500
 
-// cutLine keeps the first line of what others said. What is no UTF-8 is replaced: the
-// journal could not hold it, and a replay would differ.
+// cutLine keeps the first line of untrusted text. Invalid UTF-8 is replaced: the journal could not
+// store it, and a replay would differ.
 func cutLine(s string) string {
 	s = strings.ToValidUTF8(s, "\uFFFD")
 	for i, r := range s {

@@ -12,28 +12,28 @@ import (
 	"github.com/fairlead-dev/fairlead/machine/session"
 )
 
-// channelIdleWords is why such a session is asked to go.
+// channelIdleWords is why such a session is asked to end.
 const channelIdleWords = "nobody has anything to tell it in a channel"
 
-// channelIdleMax is how long such a session stays when nobody has anything to tell it: a conversation
-// goes on within minutes, and a process that nobody talks to is one too many.
+// channelIdleMax is how long a session for channels stays without work: conversations continue
+// within minutes, and idle processes waste resources.
 const channelIdleMax = 5 * time.Minute
 
-// Delivery is what a session for channels was told last. One thing at a time: what it says until its
-// answer is over, it says to that.
+// Delivery is the last action that was delivered to a session for channels. There is only one at a
+// time: everything that the agent says until its answer ends belongs to it.
 type Delivery struct {
-	Key   string             `json:"key"` // of the errand
+	Key   string             `json:"key"` // of the action
 	Do    channel.ActionKind `json:"do"`
 	Token channel.Token      `json:"token"`
 	N     uint64             `json:"n,omitempty"`
 	Re    uint64             `json:"re,omitempty"`    // the message that it answers without a turn
-	Input int64              `json:"input,omitempty"` // bytes of input up to and with it
+	Input int64              `json:"input,omitempty"` // bytes of input up to and including it
 	Told  bool               `json:"told,omitempty"`  // false: the session is being started with it
 	Begun time.Time          `json:"begun,omitzero"`
-	Over  time.Time          `json:"over,omitzero"` // its answer is over since
+	Over  time.Time          `json:"over,omitzero"` // when its answer ended
 }
 
-// DeliveryOf is an errand as a session keeps it.
+// DeliveryOf converts an action to the form that a session keeps.
 func DeliveryOf(action channel.Action) Delivery {
 	delivery := Delivery{Key: action.Key, Do: action.Do, Token: action.Token, N: action.N}
 	if action.Do == channel.TellAside || action.Do == channel.TellMessage && action.Token.Turn == 0 {
@@ -42,8 +42,8 @@ func DeliveryOf(action channel.Action) Delivery {
 	return delivery
 }
 
-// ActionOf gives an errand back by its key, for one that is in a session's input and is not
-// asked for any more: what is said to it comes too late, and is known to.
+// ActionOf parses an action's key. It is used for an action that was delivered and is no longer
+// pending: text that answers it is recognized as late.
 func ActionOf(key string) (channel.Action, bool) {
 	part := strings.Split(key, "/")
 	if len(part) != 4 {
@@ -60,19 +60,17 @@ func ActionOf(key string) (channel.Action, bool) {
 	return action, true
 }
 
-// ServesChannels says whether the session takes part in channels: one of the lead does, beside what it is
-// there for.
+// ServesChannels reports whether the session takes part in channels. A lead session does, too.
 func (s *Session) ServesChannels() bool {
 	return s != nil && (s.For == ForChannels || s.For == ForLead)
 }
 
-// AnswerPending says whether the session has not answered yet what it was told.
+// AnswerPending reports whether the session has not answered its last delivery yet.
 func (s *Session) AnswerPending() bool {
 	return s.ServesChannels() && s.Delivery != nil && s.Delivery.Over.IsZero()
 }
 
-// ChannelsOf lists the channels that an agent has to do with: where it is a member, and where it
-// leads. By name.
+// ChannelsOf lists the channels of an agent by name: where it is a member, and where it is the lead.
 func (t *Team) ChannelsOf(agent string) []string {
 	var ids []string
 	if a := t.Channels.Agents[channel.AgentID(agent)]; a != nil {
@@ -89,8 +87,8 @@ func (t *Team) ChannelsOf(agent string) []string {
 	return ids
 }
 
-// outsiders finds the channels in which somebody has something to do who is no member, or no
-// more: a lead that answers a person, and one who was removed and whose work is to be stopped.
+// outsiders finds the channels in which an agent that is not a member has work: a lead that answers
+// a person, or a removed agent whose work is to be cancelled.
 func (t *Team) outsiders() map[string][]string {
 	if t.guests == nil {
 		t.guests = map[string][]string{}
@@ -108,7 +106,7 @@ func (t *Team) outsiders() map[string][]string {
 	return t.guests
 }
 
-// applyTurn makes a change of the floor true.
+// applyTurn performs a change of the channel state.
 func (t *Team) applyTurn(ch channel.Change) {
 	asked := func() bool { // before the change, and after it
 		c := t.Channels.ByID[ch.Channel]
@@ -135,9 +133,8 @@ func (t *Team) applyTurn(ch channel.Change) {
 	}
 }
 
-// asking lists the channels that can have something for an agent to do now, by name. Of a thousand that
-// it is in these are the few in which it has the turn, or answers a person: whatever is looked for over
-// all its channels is looked for in them.
+// asking lists the channels that may have actions for an agent, by name: the few among all its
+// channels in which it has the turn or answers a person. Other searches are limited to these.
 func (t *Team) asking(agent channel.AgentID) []channel.ChannelID {
 	if t.asks == nil {
 		t.asks = map[channel.AgentID][]channel.ChannelID{}
@@ -169,7 +166,7 @@ func (t *Team) asksNothing(name channel.AgentID, id channel.ChannelID) {
 	}
 }
 
-// ChannelActions is what is to be done in a channel now, for whoever is in it.
+// ChannelActions returns the pending actions of a channel for all its agents.
 func (t *Team) ChannelActions(id string, at time.Time) []channel.Action {
 	return t.Channels.Actions(channel.ChannelID(id), t.turnNow(at))
 }
@@ -178,8 +175,9 @@ func (t *Team) turnNow(at time.Time) channel.Now {
 	return channel.Now{At: at, Held: t.Hold.On || t.Stopping}
 }
 
-// AgentChannelActions is what is to be told to one agent now, over all its channels: what stops it first,
-// then what the lead is to do for the team, in its own session, then what people want of it, then its turns, the one that it was given first before the others.
+// AgentChannelActions returns the pending actions for one agent over all its channels: first
+// cancellations, then the lead's actions for the crew in its own session, then people's messages,
+// then turns in the order in which they were granted.
 func (t *Team) AgentChannelActions(agent string, at time.Time) []channel.Action {
 	var actions []channel.Action
 	if a := t.Agents[agent]; a != nil && a.Session.IsLead() {
@@ -212,7 +210,7 @@ func (t *Team) givenAt(action channel.Action) time.Time {
 	return t.Channels.ByID[action.Token.Channel].Head.Lease.Since
 }
 
-// firstDelivery is the first errand that tells an agent something.
+// firstDelivery returns the first action that delivers something to an agent.
 func (t *Team) firstDelivery(agent string, at time.Time) (channel.Action, bool) {
 	for _, action := range t.AgentChannelActions(agent, at) {
 		if action.Do != channel.StopWork {
@@ -222,13 +220,13 @@ func (t *Team) firstDelivery(agent string, at time.Time) (channel.Action, bool) 
 	return channel.Action{}, false
 }
 
-// Events that come from Next alone.
+// Events that only come from Next.
 type (
-	talkDue  struct{} // an agent has to be told something, and has no session for it
-	talkOver struct{} // its session for channels is to go
+	talkDue  struct{} // an agent has an action to receive and no session for it
+	talkOver struct{} // its session for channels is to end
 )
 
-// nextOfChannels gives what follows for an agent's part in channels.
+// nextOfChannels returns the next event for an agent's channels.
 func (t *Team) nextOfChannels(a *Agent, at time.Time) any {
 	is := t.Channels.Agents[channel.AgentID(a.Name)]
 	if is == nil {
@@ -240,7 +238,7 @@ func (t *Team) nextOfChannels(a *Agent, at time.Time) any {
 	case limit == "" && is.Limit != "":
 		return channel.LimitLifted{Agent: channel.AgentID(a.Name)}
 	}
-	foreign := a.Settings.Policy.Foreign // it comes for what it is to be told
+	foreign := a.Settings.Policy.Foreign // it fetches its actions itself
 	if foreign && !a.Session.ServesChannels() {
 		return nil
 	}
@@ -256,8 +254,8 @@ func (t *Team) nextOfChannels(a *Agent, at time.Time) any {
 	return nil
 }
 
-// mayServeChannels says whether a claim for channels stands, or why not. While the team is held it keeps
-// its place in the line.
+// mayServeChannels reports whether a request for channels is still valid, or why not. While the team
+// is held, the request stays in the queue.
 func (t *Team) mayServeChannels(a *Agent, at time.Time) (ok bool, why string) {
 	if ok, why = t.mayRunSession(a, at); !ok && !t.Hold.On && !t.Stopping {
 		return false, why
@@ -268,10 +266,10 @@ func (t *Team) mayServeChannels(a *Agent, at time.Time) (ok bool, why string) {
 	return !a.Settings.Policy.Foreign, foreignWords
 }
 
-// foreignWords is why nobody starts a session for an agent that runs its own loop.
+// foreignWords is why Fairlead starts no session for a foreign agent.
 const foreignWords = "it comes by itself for what it is to be told in a channel"
 
-// deliveryWanted says whether what a session is to be started with is still to be told.
+// deliveryWanted reports whether the action with which a session is to start is still pending.
 func (t *Team) deliveryWanted(a *Agent, at time.Time) (ok bool, why string) {
 	if a.Settings.Policy.Foreign {
 		return false, foreignWords
@@ -284,8 +282,8 @@ func (t *Team) deliveryWanted(a *Agent, at time.Time) (ok bool, why string) {
 	return false, "what it was to be told is over"
 }
 
-// channelSessionIdle says whether a session that has nothing to answer is to go.
-// A hold is no reason: what it said before is worth keeping for what it is told after.
+// channelSessionIdle reports whether an idle session is to end. A hold is no reason: the session's
+// context is useful afterwards.
 func (t *Team) channelSessionIdle(a *Agent, some bool, at time.Time) bool {
 	is := t.Channels.Agents[channel.AgentID(a.Name)]
 	if t.Stopping || a.Removed || a.Settings.Policy.Foreign || is.Limit != "" || !is.Online() {
@@ -295,7 +293,7 @@ func (t *Team) channelSessionIdle(a *Agent, some bool, at time.Time) bool {
 	return !some && (len(a.Queue) > 0 || len(t.ChannelsOf(a.Name)) == 0 || !rest.IsZero() && !at.Before(rest))
 }
 
-// channelIdleDeadline is when a session for channels has had nothing to answer for too long.
+// channelIdleDeadline is when a session for channels has been idle for too long.
 func (t *Team) channelIdleDeadline(a *Agent) time.Time {
 	s := a.Session
 	if !s.ServesChannels() || s.IsLead() || s.Phase != session.Running || s.Ending != "" || s.Delivery == nil || s.Delivery.Over.IsZero() {
@@ -304,14 +302,14 @@ func (t *Team) channelIdleDeadline(a *Agent) time.Time {
 	return s.Delivery.Over.Add(channelIdleMax)
 }
 
-// channelTimer does what is due of an agent's part in channels.
+// channelTimer handles what is due in an agent's channels.
 func (d *draft) channelTimer(a *Agent) error {
 	at, is := d.ev.At, d.team.Channels.Agents[channel.AgentID(a.Name)]
 	if limit, over := d.team.sessionDeadline(a); a.Session.ServesChannels() && !over.IsZero() && !at.Before(over) {
 		if err := d.endSession(a, ending{EndLimit, "session " + limit.String()}, false); err != nil || is == nil {
 			return err
 		}
-		return d.channels(channel.LimitHit{Agent: channel.AgentID(a.Name), Limit: "session " + limit.String()}) // lifted by Next, since it is of one answer
+		return d.channels(channel.LimitHit{Agent: channel.AgentID(a.Name), Limit: "session " + limit.String()}) // Next lifts it, since it applies to one answer
 	}
 	if rest := d.team.channelIdleDeadline(a); !rest.IsZero() && !at.Before(rest) {
 		return d.endSession(a, ending{reason: EndIdle}, false)
@@ -322,7 +320,7 @@ func (d *draft) channelTimer(a *Agent) error {
 	return nil
 }
 
-// channelLimit is what keeps an agent from its turns: a limit of the day, or its provider.
+// channelLimit returns what prevents an agent's turns: a daily limit, or its provider's rate limit.
 func (t *Team) channelLimit(a *Agent, at time.Time) string {
 	if a.Waits() {
 		return a.Limited.words()
@@ -330,10 +328,10 @@ func (t *Team) channelLimit(a *Agent, at time.Time) string {
 	return t.OverLimit(a, at)
 }
 
-// dayDeadline is when a limit of the day is lifted that keeps an agent from its turns.
+// dayDeadline is when a daily limit that prevents an agent's turns ends.
 func (t *Team) dayDeadline(a *Agent, at time.Time) time.Time {
 	if !a.Settings.Limits.ofDay() && !t.Limits.ofDay() {
-		return time.Time{} // what stood before they were taken away Next lifts at the start
+		return time.Time{} // Next lifts obsolete limits at the start
 	}
 	if is := t.Channels.Agents[channel.AgentID(a.Name)]; is == nil || is.Limit == "" || a.Waits() {
 		return time.Time{}
@@ -345,8 +343,7 @@ func (t *Team) dayDeadline(a *Agent, at time.Time) time.Time {
 	return day.Add(24 * time.Hour)
 }
 
-// openChannelSession has an agent told what it is to be told, in a session that is opened for that, or stands
-// in line for one (J1).
+// openChannelSession opens a session for an agent's next action, or queues a request (J1).
 func (d *draft) openChannelSession(a *Agent) error {
 	action, some := d.team.firstDelivery(a.Name, d.ev.At)
 	switch {
@@ -363,8 +360,8 @@ func (d *draft) startChannelSession(a *Agent, action channel.Action) error {
 	return d.openSession(a, Session{Kind: control.ChannelTurn, For: ForChannels, Delivery: &delivery})
 }
 
-// channelSessionSeen takes in that the process of a session for channels lives: so it has what it was
-// started with.
+// channelSessionSeen records that the process of a session for channels is alive, and so has
+// received the action with which it was started.
 func (d *draft) channelSessionSeen(a *Agent, s *Session, input int64, adopted bool) error {
 	if s.IsLead() {
 		if err := d.leadSeen(a, s, adopted); err != nil {
@@ -380,8 +377,8 @@ func (d *draft) channelSessionSeen(a *Agent, s *Session, input int64, adopted bo
 	return d.leadDelivered(delivery)
 }
 
-// delivered takes in that a running session has one more thing. What goes into the middle of an
-// answer is part of what it answers.
+// delivered records that a running session has received a further action. An action during an answer
+// becomes part of what is answered.
 func (d *draft) delivered(a *Agent, what Delivered) error {
 	s, err := d.ours(a, session.Told, what.Session)
 	if err != nil {
@@ -417,8 +414,8 @@ func (a *Agent) setDelivery(delivery Delivery) {
 	a.Session = &s
 }
 
-// channelSessionEnded tells the floor how a session for channels ended in the middle of an answer. One that
-// was stopped, or asked to go, has not crashed.
+// channelSessionEnded reports the end of a session during an answer to the channel. A session that
+// was stopped or asked to end has not crashed.
 func (d *draft) channelSessionEnded(a *Agent, s *Session) error {
 	if s.IsLead() {
 		if err := d.leadOver(s); err != nil {
@@ -432,19 +429,19 @@ func (d *draft) channelSessionEnded(a *Agent, s *Session) error {
 	if is == nil || !is.Connected {
 		return nil
 	}
-	if s.Outcome == control.RateLimited { // X9; what it was told it is told again, when it may go on
+	if s.Outcome == control.RateLimited { // X9; the action is delivered again after the rate limit
 		return d.channels(channel.LimitHit{Agent: talk.Token.Agent, Limit: d.team.channelLimit(a, d.ev.At)})
 	}
 	if s.Outcome == control.OK || s.Outcome == control.Cancelled || d.stopping(a.Name) {
 		if !talk.Told {
-			return nil // nobody has told it anything: it is told in the next session
+			return nil // the action was not delivered: the next session gets it
 		}
 		return d.channels(channel.Said{Token: talk.Token, Re: talk.Re, Ended: true})
 	}
 	return d.channels(channel.AgentGone{Agent: talk.Token.Agent, How: channel.Crashed, Why: s.ID + ": " + s.Why})
 }
 
-// stopping says whether an agent's work in a channel was to be stopped.
+// stopping reports whether an agent's work in a channel was to be cancelled.
 func (d *draft) stopping(agent string) bool {
 	for _, id := range d.team.ChannelsOf(agent) {
 		if s := d.team.Channels.ByID[channel.ChannelID(id)].Participants[channel.AgentID(agent)]; s != nil && s.Stop != 0 {

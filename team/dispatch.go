@@ -17,68 +17,68 @@ import (
 
 const folderPrefix = "dispatch/"
 
-// Dispatch is a session folder (seed 002), as far as its history was taken in. The folder is the
-// truth, since hooks decide on it where no daemon is; the team has what it needs to have its
-// agents do the work, and the journal has the history.
+// Dispatch is a dispatch folder (seed 002), as far as its history was read. The folder is
+// authoritative, because hooks decide on it even without a daemon. The team has what it needs to run
+// its agents, and the journal has the history.
 type Dispatch struct {
 	Name  string                        `json:"name"`
 	Path  string                        `json:"path"`
 	Read  int64                         `json:"read,omitempty"` // bytes of its history that are in the journal
-	Gone  bool                          `json:"gone,omitempty"` // it is not there any more
+	Gone  bool                          `json:"gone,omitempty"` // it no longer exists
 	State dispatch.Dispatch             `json:"session,omitzero"`
 	Ends  map[string]DispatchSessionEnd `json:"ends,omitempty"` // by work: how its session ended, until the folder says the same
 }
 
-// DispatchSessionEnd is how a session ended that worked for a session folder.
+// DispatchSessionEnd is how a session for a dispatch folder ended.
 type DispatchSessionEnd struct {
 	Agent   string          `json:"agent"`
-	Session string          `json:"session,omitempty"` // whose output is the result
+	Session string          `json:"session,omitempty"` // the session whose output is the result
 	Outcome control.Outcome `json:"outcome"`
 	Why     string          `json:"why,omitempty"`
 }
 
-// DispatchSeen is what stands in a folder's history from a byte on. It is taken in as it is: whoever
-// wrote it decided under the folder's lock.
+// DispatchSeen is the content of a folder's history from an offset on. It is recorded without a
+// check: its author decided under the folder's lock.
 type DispatchSeen struct {
 	Name, Path string
 	From, To   int64
 	Lines      []DispatchEntry
-	Anew       bool // it was replaced by another one, and is read from its beginning
+	Anew       bool // the folder was replaced by another one and is read from its beginning
 }
 
-// DispatchEntry is one change of a session, with its place and who made it.
+// DispatchEntry is one change of a dispatch, with its offset and author.
 type DispatchEntry struct {
 	End    int64
 	Actor  Actor
 	Change dispatch.Change
 }
 
-// DispatchGone is a folder that is not there any more, or has no history.
+// DispatchGone is a folder that no longer exists, or has no history.
 type DispatchGone struct{ Name string }
 
-// DispatchSet is a change of a session folder.
+// DispatchSet is a change of a dispatch folder.
 type DispatchSet struct {
 	Path string              `json:"path,omitempty"`
-	Read int64               `json:"read,omitempty"` // up to and with its line
+	Read int64               `json:"read,omitempty"` // offset after its line
 	Anew bool                `json:"anew,omitempty"`
 	Gone bool                `json:"gone,omitempty"`
-	At   time.Time           `json:"at,omitzero"` // when it was decided, by its own line
+	At   time.Time           `json:"at,omitzero"` // the time in its own line
 	Body *dispatch.Body      `json:"body,omitempty"`
-	Work string              `json:"work,omitempty"` // with End: whose session ended
+	Work string              `json:"work,omitempty"` // with End: the work whose session ended
 	End  *DispatchSessionEnd `json:"end,omitempty"`
 }
 
-// Errands of a session folder.
+// Actions for a dispatch folder.
 const (
 	TellFolder   ActionKind = "tell_folder"   // how a work ended
-	AnswerFolder ActionKind = "answer_folder" // the answer that needs nobody
+	AnswerFolder ActionKind = "answer_folder" // the answer for which no agent is needed
 )
 
-// wordsKept is how much of what was said in a session the journal has beside its history: all of it is in
-// dialogue.md.
+// wordsKept is how much of each text the journal stores with the history; dialogue.md has the
+// complete text.
 const wordsKept = 500
 
-// due finds a work that is to be done now.
+// due finds pending work.
 func (f *Dispatch) due(key string) (dispatch.Action, bool) {
 	if f == nil || f.Gone {
 		return dispatch.Action{}, false
@@ -91,12 +91,12 @@ func (f *Dispatch) due(key string) (dispatch.Action, bool) {
 	return dispatch.Action{}, false
 }
 
-// DispatchAction gives a work by its key, where it is to be done now.
+// DispatchAction returns the pending work with this key.
 func (t *Team) DispatchAction(folder, key string) (dispatch.Action, bool) {
 	return t.Dispatches[folder].due(key)
 }
 
-// servesDispatch says whether a session is for a session folder.
+// servesDispatch reports whether a session works for a dispatch folder.
 func (s *Session) servesDispatch() bool {
 	if s == nil {
 		return false
@@ -105,7 +105,7 @@ func (s *Session) servesDispatch() bool {
 	return ok
 }
 
-// DispatchActions is what is to be told to a folder now.
+// DispatchActions returns the pending notifications for a folder.
 func (t *Team) DispatchActions(name string, at time.Time) (actions []Action) {
 	f := t.Dispatches[name]
 	if f == nil || f.Gone || f.State.Host != dispatch.Fairlead {
@@ -131,13 +131,13 @@ func (t *Team) DispatchActions(name string, at time.Time) (actions []Action) {
 	return actions
 }
 
-// hasSessionFor says whether an agent has a session for this.
+// hasSessionFor reports whether an agent has a session for this purpose.
 func (t *Team) hasSessionFor(agent string, forWhom Purpose) bool {
 	a := t.Agents[agent]
 	return a != nil && a.Session != nil && a.Session.For == forWhom
 }
 
-// cannotServe is why an agent will not do a work of a session, however long one waits; empty: it may.
+// cannotServe returns why an agent will never do a work of a dispatch; empty: it can.
 func (t *Team) cannotServe(agent string, at time.Time) string {
 	a := t.Agents[agent]
 	switch {
@@ -157,16 +157,16 @@ func (t *Team) cannotServe(agent string, at time.Time) string {
 	return ""
 }
 
-// workOverWords is why a session is asked to end that nobody waits for.
+// workOverWords is why a session is asked to end whose result is no longer needed.
 const workOverWords = "the conversation that it was for is over"
 
-// Events that come from Next alone.
+// Events that only come from Next.
 type (
-	workDue  struct{ folder, key string } // an agent has work in a session folder, and no place in its line
-	workOver struct{ why ending }         // its session is to go
+	workDue  struct{ folder, key string } // an agent has work in a dispatch folder, and no request in the queue
+	workOver struct{ why ending }         // its session is to end
 )
 
-// nextOfDispatches gives what follows for an agent that session folders have work for; nil: nothing.
+// nextOfDispatches returns the next event for an agent with work in dispatch folders; nil: none.
 func (t *Team) nextOfDispatches(a *Agent, at time.Time) any {
 	if s := a.Session; s.servesDispatch() && s.Ending == "" && s.Phase == session.Running {
 		if !t.wanted(s) {
@@ -195,14 +195,14 @@ func (t *Team) nextOfDispatches(a *Agent, at time.Time) any {
 	return nil
 }
 
-// wanted says whether what a session works on is still to be answered, by the folder that asked for it.
+// wanted reports whether the folder still waits for the result of a session.
 func (t *Team) wanted(s *Session) bool {
 	folder, w, _ := DispatchActionOf(s.For)
 	f := t.Dispatches[folder]
 	return f != nil && !f.Gone && f.State.Host == dispatch.Fairlead && f.State.Wanted(w) && (s.Folder.IsZero() || s.Folder.Equal(f.State.Began))
 }
 
-// openDispatchSession has an agent begin, or stand in line (J1).
+// openDispatchSession opens a session, or queues a request (J1).
 func (d *draft) openDispatchSession(a *Agent, due workDue) error {
 	forWhom := ForDispatch(due.folder, due.key)
 	if d.team.slotFree(a) && len(a.Queue) == 0 && !d.team.Hold.On && !d.team.Stopping {
@@ -211,14 +211,14 @@ func (d *draft) openDispatchSession(a *Agent, due workDue) error {
 	return d.request(a, Request{For: forWhom, Kind: control.Work, At: d.ev.At})
 }
 
-// mayServeDispatch says whether a claim for a session folder stands, or why not. While the team is held
-// it keeps its place (X8).
+// mayServeDispatch reports whether a request for a dispatch folder is still valid, or why not. While
+// the team is held, the request stays in the queue (X8).
 func (t *Team) mayServeDispatch(a *Agent, forWhom Purpose, at time.Time) (ok bool, why string) {
 	if why := t.cannotServe(a.Name, at); why != "" {
 		return false, why
 	}
 	folder, w, _ := DispatchActionOf(forWhom)
-	if w, due := t.Dispatches[folder].due(w.Key()); !due || w.Agent != a.Name { // another folder may lie in its place
+	if w, due := t.Dispatches[folder].due(w.Key()); !due || w.Agent != a.Name { // the folder may have been replaced by another one
 		return false, "the conversation goes on without it"
 	}
 	if _, ended := t.Dispatches[folder].Ends[w.Key()]; ended {
@@ -227,7 +227,8 @@ func (t *Team) mayServeDispatch(a *Agent, forWhom Purpose, at time.Time) (ok boo
 	return true, ""
 }
 
-// dispatchSessionEnded keeps how a session ended until the folder knows. One that never began may yet.
+// dispatchSessionEnded keeps how a session ended until the folder knows it. One that never began may
+// still begin.
 func (d *draft) dispatchSessionEnded(a *Agent, s *Session) error {
 	folder, w, _ := DispatchActionOf(s.For)
 	f := d.team.Dispatches[folder]
@@ -239,14 +240,14 @@ func (d *draft) dispatchSessionEnded(a *Agent, s *Session) error {
 	return nil
 }
 
-// dispatchSeen takes in what was read of a folder's history.
+// dispatchSeen records what was read of a folder's history.
 func (d *draft) dispatchSeen(what DispatchSeen) error {
 	f := d.team.Dispatches[what.Name]
 	switch {
 	case what.Name == "" || strings.ContainsRune(what.Name, '/'):
 		return &machine.Refusal{Subject: what.Name, Event: "folder_seen", State: "none", Row: "D1", Reason: "a session folder has a name without /"}
 	case f == nil && what.From != 0, f != nil && !what.Anew && f.Read != what.From:
-		return nil // it was taken in before, or is to be read from another place
+		return nil // it was read before, or must be read from another offset
 	}
 	if f != nil && f.Gone && len(what.Lines) == 0 {
 		d.dispatchChange(what.Name, "X5", f.State.State(), f.State.State(), "folder_back", DispatchSet{Path: what.Path, Read: f.Read})
@@ -269,8 +270,8 @@ func (d *draft) dispatchSeen(what DispatchSeen) error {
 	return nil
 }
 
-// journaled is a body without what would make the journal as long as the conversations: the words are
-// in dialogue.md, and their beginnings here.
+// journaled returns a body with shortened texts, so that the journal does not grow with the
+// conversations; dialogue.md has the complete texts.
 func journaled(body dispatch.Body) *dispatch.Body {
 	body.Entries = slices.Clone(body.Entries)
 	for i := range body.Entries {
@@ -314,7 +315,7 @@ func (d *draft) dispatchGone(name string) error {
 	return nil
 }
 
-// dispatchChange adds a change of a folder, and has it be true for what is decided after it.
+// dispatchChange adds a change of a folder and applies it for later decisions of the same event.
 func (d *draft) dispatchChange(name, row, from, to, trigger string, set DispatchSet) {
 	d.add(folderPrefix+name, "dispatch", row, from, to, trigger, Body{Dispatch: &set})
 	next := *d.team
@@ -323,7 +324,7 @@ func (d *draft) dispatchChange(name, row, from, to, trigger string, set Dispatch
 	d.team = &next
 }
 
-// applyDispatch makes a change of a folder true, on a folder of its own: others may hold the old one.
+// applyDispatch performs a change of a folder on a copy, because callers may hold the old one.
 func (t *Team) applyDispatch(name string, set *DispatchSet) {
 	f := Dispatch{Name: name}
 	if is := t.Dispatches[name]; is != nil && !set.Anew {
@@ -354,8 +355,8 @@ func (t *Team) applyDispatch(name string, set *DispatchSet) {
 	t.Dispatches[name] = &f
 }
 
-// DispatchWaits says what keeps a work of a session folder from being begun; empty: nothing does, or it
-// is begun.
+// DispatchWaits describes what prevents a work of a dispatch from starting; empty: nothing, or it
+// has started.
 func (t *Team) DispatchWaits(folder, key string, at time.Time) string {
 	w, due := t.Dispatches[folder].due(key)
 	if !due {

@@ -9,27 +9,27 @@ import (
 	"github.com/fairlead-dev/fairlead/machine/workflow"
 )
 
-// Actor is who is behind an event.
+// Actor is the origin of an event.
 type Actor struct {
 	Kind string `json:"kind"` // human, agent or engine
 	ID   string `json:"id"`
 }
 
-// Event is something that happened, with when and by whom.
+// Event is something that happened, with its time and actor.
 type Event struct {
 	At    time.Time
 	Actor Actor
-	Agent string // whom it is about; empty: the team, or a run
-	Run   string // the run that it is about; empty: none
+	Agent string // the agent concerned; empty: the team, or a run
+	Run   string // the run concerned; empty: none
 	What  any    // a control.Input of an agent, a workflow.Input of a run, a channel.Input, a crew.Input, or one of the types below
-	Text  string // what a channel.HumanSpoke or channel.Said says; it goes into the journal with its number
+	Text  string // the text of a channel.HumanSpoke or channel.Said; the journal stores it with its number
 }
 
-// Configured is the configuration as read at the daemon's start.
+// Configured is the configuration as read when the daemon starts.
 type Configured struct {
 	Limits Limits
 	Agents map[string]Settings
-	Places int // of the bench, for all runs together: how many CPUs there are; 0: as many as the runs' own limits allow
+	Places int // places in the worker pool, for all runs together (number of CPUs); 0: as many as the runs' own limits allow
 
 	Turns    map[string]channel.AgentSettings // by agent
 	Channels map[string]Channel               // by name
@@ -37,16 +37,16 @@ type Configured struct {
 	Lead crew.LeadConfigured
 }
 
-// Channel is a channel as fairlead.yaml has it.
+// Channel is a channel's configuration in fairlead.yaml.
 type Channel struct {
 	Settings channel.Settings
 	Agents   []string // in the order of the first round
 }
 
-// DaemonStarted begins an epoch. Sessions and files are looked at after it.
+// DaemonStarted begins an epoch. Sessions and files are examined after it.
 type DaemonStarted struct{ BootID string }
 
-// HoldAsked and ReleaseAsked are the team's switch.
+// HoldAsked and ReleaseAsked set and release the team's hold.
 type (
 	HoldAsked    struct{ Note string }
 	ReleaseAsked struct{ Note string }
@@ -55,35 +55,34 @@ type (
 // StopAsked asks the daemon to stop: gracefully, or now.
 type StopAsked struct{ Now bool }
 
-// SessionStarted is a process that was seen to run.
+// SessionStarted reports a running process.
 type SessionStarted struct {
 	Session string
 	PID     int
-	Input   int64 // bytes of input that it was started with
+	Input   int64 // bytes of input with which it was started
 
-	Launch *LaunchRecord // how; nil: not known
+	Launch *LaunchRecord // how it was started; nil: unknown
 }
 
-// ConversationNamed is what a program says of the conversation that it holds in this session. It may
-// say it again, with another name.
+// ConversationNamed is a program's name for the conversation of a session. The program may change it
+// later.
 type ConversationNamed struct {
 	Session string
 	Conversed
 }
 
-// StatusSaid is what an agent says of itself, in one line for people.
+// StatusSaid is an agent's own status, in one line for people.
 type StatusSaid struct{ Session, Text string }
 
-// LimitLifted has an agent whose provider had it wait be started again before its time: a person knows
-// better, or pays more.
+// LimitLifted ends an agent's wait for a rate limit early, at a person's request.
 type LimitLifted struct{}
 
-// EndAsked has the session of an agent that runs now ended by a person's word: with its grace, and
-// asked once more without. It says nothing of what is wanted of the agent.
+// EndAsked ends an agent's running session at a person's request: with its grace period or, at the
+// second request, without. It does not change the agent's desired state.
 type EndAsked struct{}
 
-// Delivered is an errand of a channel that was written into a session's input. Input is the
-// place behind it: what is written there already after a crash is not written again.
+// Delivered reports that a channel's action was written to a session's input. Input is the offset
+// after it: after a crash, what was written before is not written again.
 type Delivered struct {
 	Session string
 	Action  channel.Action
@@ -94,62 +93,61 @@ type Delivered struct {
 type SessionAdopted struct {
 	Session string
 	PID     int
-	Input   int64 // as SessionStarted has it, where nobody saw it start
+	Input   int64 // as in SessionStarted, if its start was not seen
 }
 
-// SessionReported is what an agent said that decisions depend on. Offset orders reports:
-// one that is not beyond the last is a repetition after a crash.
+// SessionReported is an agent's output on which decisions depend. Reports are ordered by Offset: one
+// that is not beyond the last is a repetition after a crash.
 type SessionReported struct {
 	Session   string
 	Offset    int64
-	Usage     Usage // since the last report; Day is not looked at
+	Usage     Usage // since the last report; Day is ignored
 	Stop      *Stop
-	RateLimit *RateLimit // what its provider said; nil: nothing new
+	RateLimit *RateLimit // the provider's rate limit; nil: no change
 
-	Over  bool  // what it was told last in a channel it has answered,
-	Heard int64 // as far as this many bytes of its input go; 0: all
+	Over  bool  // it has answered the last delivery of a channel,
+	Heard int64 // up to this many bytes of its input; 0: all
 }
 
-// SessionEnded is the end of a session, however it came.
+// SessionEnded is the end of a session for any reason.
 type SessionEnded struct {
 	Session string
 	Outcome control.Outcome
 	Why     string
 	Bytes   int64
 	AtStart bool // found when the daemon started
-	ForGood bool // of a failure: another try will not help before somebody has seen to it
+	ForGood bool // of a failure: a retry fails until a person fixes the cause
 
-	Until time.Time // of the outcome control.RateLimited: so long the provider takes nothing; zero: it did not say
+	Until time.Time // for the outcome control.RateLimited: the end of the rate limit; zero: unknown
 
-	// Of a session that a step asked for: the report that was found at its end and is good, or
-	// what is wrong with it, in words. Neither: there is none.
+	// For the session of a step: the valid report found at its end, or what is wrong with it. If both
+	// are empty, there was no report.
 	Report *StepReport
 	Fault  string
 }
 
-// StepReport is a report that is whole and is about the step whose session it came with.
+// StepReport is a complete report about the step to whose session it belongs.
 type StepReport struct {
 	Report workflow.Report
-	Until  *workflow.Verdict // of the loop's until_condition, where the step has one
+	Until  *workflow.Verdict // result of the loop's until_condition if the step has one
 }
 
-// RunBegun starts a run, or has it go on, under these settings: Asked is a workflow.RunAsked,
-// a StateFound or a ResumeAsked.
+// RunBegun starts or resumes a run with these settings: Asked is a workflow.RunAsked, a StateFound
+// or a ResumeAsked.
 type RunBegun struct {
 	Asked    workflow.Input
 	Settings RunSettings
 }
 
-// RunArchived takes a run that is over out of the value. It stays in the journal, and its name
-// stays taken (X5).
+// RunArchived removes an ended run from the value. It stays in the journal, and its name stays
+// reserved (X5).
 type RunArchived struct{}
 
-// RunRecalled brings an archived run back, as whoever read the journal put it together, so
-// that it can be resumed.
+// RunRecalled restores an archived run from the journal, so that it can be resumed.
 type RunRecalled struct {
 	Run      *workflow.Run
 	Settings RunSettings
 }
 
-// TimerFired is a deadline that has passed; what it was about is read off the team.
+// TimerFired is a deadline that has passed; its subject is derived from the team.
 type TimerFired struct{}

@@ -10,24 +10,24 @@ import (
 	"github.com/fairlead-dev/fairlead/machine/workflow"
 )
 
-// AtLimit is what a run does at a limit of the day (--cost-limit-action).
+// AtLimit is a run's reaction to a daily limit (--cost-limit-action).
 type AtLimit string
 
 const (
-	LimitFails  AtLimit = "fail"  // the step fails, with the limit named; what is not given is this
-	LimitPauses AtLimit = "pause" // nothing more begins until the next day, or until somebody releases the run
-	LimitWarns  AtLimit = "warn"  // only of the run's own limit: those of an agent and of the team hold for everybody
+	LimitFails  AtLimit = "fail"  // the step fails, with the limit named; the default
+	LimitPauses AtLimit = "pause" // nothing starts until the next day, or until a person releases the run
+	LimitWarns  AtLimit = "warn"  // only for the run's own limit: those of an agent and of the team always apply
 )
 
-// RunSettings are a run's flags that its machine does not decide on.
+// RunSettings are a run's flags that do not concern its machine.
 type RunSettings struct {
-	Wrapped       bool    `json:"wrapped,omitempty"`          // --wrapper or --command-template: no step works in an agent's seat
+	Wrapped       bool    `json:"wrapped,omitempty"`          // --wrapper or --command-template: no step uses an agent's slot
 	CostPerDayUSD float64 `json:"cost_per_day_usd,omitempty"` // --daily-cost-limit; 0: none
 	AtLimit       AtLimit `json:"at_limit,omitempty"`         // --cost-limit-action
-	How           string  `json:"how,omitempty"`              // how its steps are played: JSON of whoever plays them, opaque here
+	How           string  `json:"how,omitempty"`              // how its steps are run: JSON of the runner, not interpreted here
 }
 
-// check says what is wrong with settings; empty: nothing.
+// check returns what is wrong with settings; empty: nothing.
 func (s RunSettings) check() string {
 	switch {
 	case !(s.CostPerDayUSD >= 0) || math.IsInf(s.CostPerDayUSD, 0):
@@ -39,13 +39,13 @@ func (s RunSettings) check() string {
 	}
 }
 
-// RunNote is what is true of a run beside its machine.
+// RunNote is the state of a run outside of its machine.
 type RunNote struct {
 	Settings RunSettings `json:"settings"`
-	Usage    Usage       `json:"usage"`            // of its sessions, on the newest day
+	Usage    Usage       `json:"usage"`            // of its sessions, on the last day
 	Total    Usage       `json:"total,omitzero"`   // of its sessions, on all days
-	Waived   string      `json:"waived,omitempty"` // the day on which somebody let it go on over its own limit
-	LookAt   time.Time   `json:"look_at,omitzero"` // not before then is a run that a limit has paused looked at again
+	Waived   string      `json:"waived,omitempty"` // the day on which a person released it in spite of its own limit
+	LookAt   time.Time   `json:"look_at,omitzero"` // when a run that a limit has paused is examined again
 }
 
 const (
@@ -56,8 +56,8 @@ const (
 	releaseWords = "the limit that had paused it is not reached any more"
 )
 
-// RunOver names the run's own limit of the day that is used up; empty: it is not, or somebody
-// has let the run go on today.
+// RunOver returns the run's own daily limit that is used up; empty: it is not, or a person has
+// released the run today.
 func (t *Team) RunOver(id string, at time.Time) string {
 	note, day := t.Notes[id], dayOf(at)
 	limit := Limits{CostPerDayUSD: note.Settings.CostPerDayUSD}.over(note.Usage.on(day))
@@ -67,8 +67,8 @@ func (t *Team) RunOver(id string, at time.Time) string {
 	return limit + " of run " + id
 }
 
-// stepOver names a limit of the day that keeps a step in this seat from going on, and what is
-// to be done then; empty: none does.
+// stepOver returns a daily limit that prevents a step in this slot from continuing, and the reaction
+// to it; empty: none.
 func (t *Team) stepOver(id string, a *Agent, at time.Time) (limit string, do AtLimit) {
 	do = cmp.Or(t.Notes[id].Settings.AtLimit, LimitFails)
 	if own := t.RunOver(id, at); own != "" && do != LimitWarns {
@@ -83,7 +83,7 @@ func (t *Team) stepOver(id string, a *Agent, at time.Time) (limit string, do AtL
 	return "", ""
 }
 
-// limitStep is X9 for a step at work: it fails with the limit named, or its run pauses.
+// limitStep is X9 for a running step: it fails with the limit named, or its run pauses.
 func (d *draft) limitStep(id string, r *workflow.Run, step workflow.StepID) error {
 	a := d.team.sitter(id, step)
 	if a == nil {
@@ -99,12 +99,12 @@ func (d *draft) limitStep(id string, r *workflow.Run, step workflow.StepID) erro
 	}
 }
 
-// pausedByLimit says whether a run waits for a limit to be lifted, and for nobody.
+// pausedByLimit reports whether a run waits only for the end of a limit.
 func pausedByLimit(r *workflow.Run) bool {
 	return r.Stage == workflow.Paused && r.PauseReason == workflow.PausedByLimit
 }
 
-// unlimited says whether none of the limits that can have paused a run is used up any more.
+// unlimited reports whether none of the limits that can have paused a run is used up any more.
 func (t *Team) unlimited(id string, r *workflow.Run, at time.Time) bool {
 	if t.RunOver(id, at) != "" || t.Limits.over(t.Usage.on(dayOf(at))) != "" {
 		return false
@@ -117,8 +117,8 @@ func (t *Team) unlimited(id string, r *workflow.Run, at time.Time) bool {
 	return true
 }
 
-// releaseRun lets a paused run go on. Where its own limit had paused it, that is somebody's
-// word that it may cost more today.
+// releaseRun releases a paused run. If its own limit had paused it, the release also waives that
+// limit for the day.
 func (d *draft) releaseRun(id string, r *workflow.Run, in workflow.ReleaseAsked) error {
 	waives := pausedByLimit(r) && !in.LimitLifted && d.team.RunOver(id, d.ev.At) != ""
 	if err := d.runDecides(id, r, in); err != nil || !waives {
@@ -128,7 +128,7 @@ func (d *draft) releaseRun(id string, r *workflow.Run, in workflow.ReleaseAsked)
 	return nil
 }
 
-// runTimer does what is due of a run at this time, one thing: the next timer does the next.
+// runTimer handles one thing that is due in a run; the next timer handles the next.
 func (d *draft) runTimer(id string, r *workflow.Run) error {
 	if about := r.Deadline(); !about.At.IsZero() && !d.ev.At.Before(about.At) {
 		return d.runDecides(id, r, workflow.TimerFired{About: about})
@@ -148,7 +148,7 @@ func (d *draft) runTimer(id string, r *workflow.Run) error {
 	return nil
 }
 
-// limitDeadline is when a run that a limit of the day has paused may go on; zero: never.
+// limitDeadline is when a run that a daily limit has paused may continue; zero: never.
 func (t *Team) limitDeadline(id string, r *workflow.Run) time.Time {
 	if !pausedByLimit(r) {
 		return time.Time{}
@@ -161,21 +161,21 @@ func (t *Team) limitDeadline(id string, r *workflow.Run) time.Time {
 
 func nextDay(at time.Time) time.Time { return at.UTC().Truncate(24 * time.Hour).Add(24 * time.Hour) }
 
-// timeUp ends a step's session that has used up the time that a session may take (X9).
+// timeUp ends a step's session that has reached its time limit (X9).
 func (d *draft) timeUp(a *Agent, limit time.Duration) error {
 	id, step, _ := StepOf(a.Session.For)
 	named := "session " + limit.String()
 	if r := d.team.Runs[id]; r != nil {
 		err := d.runDecides(id, r, workflow.LimitHit{Lease: workflow.Lease{Step: workflow.StepID(step), N: a.Session.Lease}, Limit: named})
-		if _, refused := err.(*machine.Refusal); !refused { //nolint:errorlint // a decision refuses in its own words, and nobody wraps it
+		if _, refused := err.(*machine.Refusal); !refused { //nolint:errorlint // a refusal is a type of its own and is never wrapped
 			return err
 		}
 	}
 	return d.endSession(a, ending{EndLimit, named}, false)
 }
 
-// poolDeadline is the next moment at which a session of the run's steps on the bench has used
-// up its time.
+// poolDeadline is the next time at which a session of the run's steps in the worker pool reaches its
+// time limit.
 func (t *Team) poolDeadline(id string, r *workflow.Run) (next *Agent, limit time.Duration, at time.Time) {
 	if t.Limits.Session == 0 || len(t.Pool.Sessions) == 0 {
 		return nil, 0, time.Time{}

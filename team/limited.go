@@ -7,20 +7,20 @@ import (
 	"github.com/fairlead-dev/fairlead/machine/control"
 )
 
-// Limited is what the provider of an agent's model said last: it takes no more until then. That is
-// nobody's failure (R1). The agent's seat stays empty meanwhile, and whoever wants it stands in line:
-// control, a step, a channel, each as behind anybody else (J1).
+// Limited is the rate limit that the provider of an agent's model reported last. It is not a failure
+// (R1). The agent's slot stays empty until the limit ends, and requests for it wait in the queue:
+// control, a step, a channel (J1).
 type Limited struct {
-	Until  time.Time `json:"until,omitzero"` // zero: it is over (R2)
+	Until  time.Time `json:"until,omitzero"` // zero: it has ended (R2)
 	Why    string    `json:"why,omitempty"`
 	Since  time.Time `json:"since,omitzero"`
-	Times  int       `json:"times,omitempty"`  // in a row, without a session that went well between
-	Stated bool      `json:"stated,omitempty"` // the provider named the time; else it is a guess of ours
+	Times  int       `json:"times,omitempty"`  // consecutive limits without a successful session in between
+	Stated bool      `json:"stated,omitempty"` // the provider named the time; otherwise it is estimated
 }
 
-// RateLimit is what a provider said in the middle of a session.
+// RateLimit is a provider's rate limit reported during a session.
 type RateLimit struct {
-	Until time.Time `json:"until,omitzero"` // zero: it did not say
+	Until time.Time `json:"until,omitzero"` // zero: unknown
 	Why   string    `json:"why,omitempty"`
 }
 
@@ -32,16 +32,16 @@ func (r *RateLimit) cut() *RateLimit {
 }
 
 const (
-	limitedFirst = time.Minute        // waited where a provider does not say how long, doubling
-	limitedMost  = 30 * time.Minute   // to this
-	limitedLeast = time.Second        // a time that has passed already would have us spin
-	limitedMax   = 7 * 24 * time.Hour // providers count in weeks at most; what says more is mistaken
+	limitedFirst = time.Minute        // first wait if the provider names no time, doubling
+	limitedMost  = 30 * time.Minute   // longest such wait
+	limitedLeast = time.Second        // a time in the past would cause a busy loop
+	limitedMax   = 7 * 24 * time.Hour // providers have weekly limits at most; a later time is an error
 )
 
-// Waits says whether an agent is not to be started, since its provider would take nothing.
+// Waits reports whether an agent must not be started because of a rate limit.
 func (a *Agent) Waits() bool { return a.Limited != nil && !a.Limited.Until.IsZero() }
 
-// liftAt is when the wait is over; zero: it does not wait.
+// liftAt is when the wait ends; zero: there is none.
 func (a *Agent) liftAt() time.Time {
 	if !a.Waits() {
 		return time.Time{}
@@ -49,7 +49,7 @@ func (a *Agent) liftAt() time.Time {
 	return a.Limited.Until
 }
 
-// words is the wait as people are told of it.
+// words describes the wait for people.
 func (l *Limited) words() string {
 	text := "rate limited until " + l.Until.UTC().Format("2006-01-02 15:04:05Z")
 	if !l.Stated {
@@ -58,11 +58,11 @@ func (l *Limited) words() string {
 	return text
 }
 
-// limited notes, at the end of a session, what the provider said; or, after one that went well, that
-// the row is over.
+// limited records, at the end of a session, the provider's rate limit or, after a successful
+// session, that there is none.
 func (d *draft) limited(a *Agent, s *Session, until time.Time) {
 	if a.step != "" {
-		return // no agent of ours
+		return // a step without an agent
 	}
 	if s.Outcome == control.OK && a.Limited != nil && a.Limited.Times > 0 {
 		d.setLimited(a, "R2", "provider_answers", Limited{})
@@ -94,7 +94,7 @@ func (d *draft) limited(a *Agent, s *Session, until time.Time) {
 	d.setLimited(a, "R1", "provider_waits", now)
 }
 
-// lift ends a wait: its time has come, or a person says so.
+// lift ends a wait: its time has passed, or a person requests it.
 func (d *draft) lift(a *Agent) error {
 	if !a.Waits() {
 		return nil
@@ -114,7 +114,7 @@ func (d *draft) setLimited(a *Agent, row, trigger string, now Limited) {
 	d.team = &next
 }
 
-// cloneWith is the agents with one of them as it is in a draft, for what is decided after it.
+// cloneWith returns the agents with one of them replaced by a draft, for later decisions.
 func cloneWith(agents map[string]*Agent, a *Agent) map[string]*Agent {
 	next := make(map[string]*Agent, len(agents))
 	for name, is := range agents {
@@ -131,7 +131,7 @@ func limitWord(l *Limited) string {
 	return "rate_limited"
 }
 
-// LimitedWhy is why an agent waits for its provider; empty: it does not.
+// LimitedWhy describes why an agent waits for its provider; empty: it does not.
 func (a *Agent) LimitedWhy() string {
 	if !a.Waits() {
 		return ""

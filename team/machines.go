@@ -14,7 +14,7 @@ import (
 	"github.com/fairlead-dev/fairlead/machine/workflow"
 )
 
-// Machine is one state machine as a page for people, generated from its table.
+// Machine is the documentation of one state machine, generated from its table.
 type Machine struct {
 	Name    string        `json:"name"`    // control, session, presence, lead, dispatch, workflow, run, turn, message
 	Promise string        `json:"promise"` // one sentence
@@ -48,7 +48,7 @@ func Machines() []Machine {
 	}
 }
 
-// MachinesPage is doc/machines.md: every table with its diagram.
+// MachinesPage returns doc/machines.md: every table with its diagram.
 func MachinesPage() string {
 	var doc strings.Builder
 	doc.WriteString("<!-- Code generated from the tables by UPDATE=1 go test ./team; DO NOT EDIT. -->\n\n" +

@@ -11,18 +11,18 @@ import (
 	"github.com/fairlead-dev/fairlead/machine/workflow"
 )
 
-// Touched collects whom changes were about: only there can something follow. Its zero value
-// is nobody.
+// Touched collects the agents and runs that changes affected, because only they can need follow-up
+// events. Its zero value is empty.
 type Touched struct {
 	agents, runs map[string]bool
-	all          bool // everybody: a hold, a start
-	held         bool // the hold may be over: channels that it parked go on
-	folders      bool // who has work in a session folder, or a session for one
-	lead         bool // who leads the team may have something to do
-	atWork       bool // whoever has a session: something was used, and limits are shared
+	all          bool // all of them: a hold, a start
+	held         bool // the hold may have ended: parked channels continue
+	folders      bool // agents with work in a dispatch folder, or with a session for one
+	lead         bool // the lead may have something to do
+	atWork       bool // agents with a session: usage was reported, and limits are shared
 }
 
-// Note takes a change in.
+// Note records a change.
 func (x *Touched) Note(ch Change) {
 	switch id, isRun := strings.CutPrefix(ch.Entity, runPrefix); {
 	case ch.Body.Team != nil, ch.Body.Agent != nil:
@@ -37,7 +37,7 @@ func (x *Touched) Note(ch Change) {
 		if name := about(ch.Body.Question); name != "" {
 			x.agent(name)
 		}
-	case ch.Body.ChannelConfig != nil: // who it moved, moved by changes of their own
+	case ch.Body.ChannelConfig != nil: // members that it moved have their own changes
 	case isRun:
 		id, _, _ = strings.Cut(id, "/")
 		x.run(id)
@@ -54,10 +54,10 @@ func (x *Touched) Note(ch Change) {
 	}
 }
 
-// All is for a start: whatever had to follow when the daemon died follows now.
+// All is for a start: follow-up events that a crash prevented are decided now.
 func (x *Touched) All() { x.all = true }
 
-// turn names everybody who may have something to do after a change of the floor.
+// turn records the agents that may have something to do after a change of a channel.
 func (x *Touched) turn(set *TurnSet) {
 	if set.Agent != "" {
 		x.agent(set.Agent)
@@ -84,9 +84,9 @@ func add(set *map[string]bool, name string) {
 	(*set)[name] = true
 }
 
-// spread names those who were touched with all others.
+// spread adds the agents that depend on the recorded ones.
 func (x *Touched) spread(t *Team) {
-	if x.all || x.atWork && t.Limits.over(t.Usage) != "" { // the team's limit is everybody's
+	if x.all || x.atWork && t.Limits.over(t.Usage) != "" { // the team's limit affects all agents
 		for name := range t.Agents {
 			x.agent(name)
 		}
@@ -114,7 +114,8 @@ func (x *Touched) spread(t *Team) {
 	x.all, x.atWork, x.lead, x.folders = false, false, false, false
 }
 
-// dispatchAgents names who has work in a session folder, and who works or stands in line for one.
+// dispatchAgents adds the agents with work in a dispatch folder, and those with a session or a
+// request for one.
 func (x *Touched) dispatchAgents(t *Team) {
 	for _, f := range t.Dispatches {
 		for _, w := range f.State.Due() {
@@ -134,13 +135,12 @@ func (x *Touched) touchOwner(s *Session) {
 	}
 }
 
-// Next gives an event that follows from the team alone: a seat that is free goes to who is
-// first in line, a step that may begin begins or stands in line, a session that is not wanted
-// any more is asked to end, a step at a limit fails. It is to be decided and applied before
-// anything else, at the time that it carries, in the same append, and then Next is asked again
-// until there is nothing: so the end of one step and the beginning of the next are one sync. All of it is read off the
-// team; after a crash nothing is lost. At a start it is not asked before everybody was looked
-// after and control has its Started: only then may anything begin.
+// Next returns an event that follows from the state of the team alone: a free slot goes to the first
+// request, a step that may start starts or is queued, an unwanted session is asked to end, a step at
+// a limit fails. The event must be decided and applied before any other, at the time that it carries
+// and in the same append; then Next is called again until it returns none. So the end of one step
+// and the start of the next are one sync. After a crash nothing is lost. At a start, it is only
+// called after all sessions were examined and control has received Started.
 func (t *Team) Next(x *Touched, at time.Time) (Event, bool) {
 	x.spread(t)
 	actor := Actor{Kind: "engine", ID: "team"}
@@ -185,7 +185,7 @@ func (t *Team) Next(x *Touched, at time.Time) (Event, bool) {
 	return Event{}, false
 }
 
-// sorted gives the names of a set in order.
+// sorted returns the names of a set in order.
 func sorted(set map[string]bool) []string {
 	if len(set) == 0 {
 		return nil
@@ -193,7 +193,7 @@ func sorted(set map[string]bool) []string {
 	return slices.Sorted(maps.Keys(set))
 }
 
-// parkedByHold says whether a channel waits for the end of a hold that is over.
+// parkedByHold reports whether a channel waits for the end of a hold that has ended.
 func (t *Team) parkedByHold() bool {
 	if t.Hold.On || t.Stopping {
 		return false
@@ -206,7 +206,7 @@ func (t *Team) parkedByHold() bool {
 	return false
 }
 
-// nextOfRun gives what follows from a run, and whose seat it is about where it is about one.
+// nextOfRun returns the next event of a run, with the agent whose slot it concerns, if any.
 func (t *Team) nextOfRun(id string, at time.Time) (agent string, what any) {
 	r := t.Runs[id]
 	if r == nil {
@@ -249,7 +249,7 @@ func (t *Team) nextOfStep(id string, r *workflow.Run, action workflow.Action, at
 		if !isIn(t.queue(t.slot(id, plan)), ForStep(id, step)) {
 			return stepDue{step}
 		}
-	case workflow.LookForIt, workflow.WeighIt, workflow.FindItems, workflow.AskThem: // the world's
+	case workflow.LookForIt, workflow.WeighIt, workflow.FindItems, workflow.AskThem: // actions outside of the team
 	}
 	return nil
 }
@@ -258,7 +258,7 @@ func isIn(queue []Request, forWhom Purpose) bool {
 	return slices.ContainsFunc(queue, func(c Request) bool { return c.For == forWhom })
 }
 
-// staleRequest finds a line in which a step of the run stands that is not to begin any more.
+// staleRequest finds a queue with a step of the run that is no longer to start.
 func (t *Team) staleRequest(id string, at time.Time) (agent string, stale bool) {
 	looked := startChecks{team: t, at: at}
 	ofRun := func(a *Agent) bool {

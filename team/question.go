@@ -10,15 +10,15 @@ import (
 
 const (
 	questionPrefix = "question/"
-	deniedShown    = 10  // whoever was denied more finds the rest in the journal
+	deniedShown    = 10  // the journal has the others
 	deniedBytes    = 200 // of each
 )
 
-// byAgentKind is an actor who may ask, and never answer.
+// byAgentKind is an actor that may ask but never answer.
 const byAgentKind = "agent"
 
-// questions lets the book of questions decide. Nobody answers himself (X10): an agent's word counts
-// for none of what waits for a person, whoever's question it is.
+// questions decides an input about questions. No agent may answer a question that waits for a person
+// (X10), whichever agent asked it.
 func (d *draft) questions(in question.Input) error {
 	switch in := in.(type) {
 	case question.Answer:
@@ -66,7 +66,7 @@ func (d *draft) questioned(in question.Input) error {
 	return nil
 }
 
-// applyQuestion makes a change of the book true, and counts what a session was denied.
+// applyQuestion performs a change of the questions, and counts a session's denied calls.
 func (t *Team) applyQuestion(body question.Body) {
 	t.Questions.Apply(question.Change{Body: body})
 	q := body.Question
@@ -82,7 +82,7 @@ func (t *Team) applyQuestion(body question.Body) {
 	}
 }
 
-// deniedWords is a call that was denied, in one line: Bash rm -rf build (Q4).
+// deniedWords describes a denied call in one line: Bash rm -rf build (Q4).
 func deniedWords(q *question.Question) string {
 	text := cutLine(strings.TrimSpace(q.Tool + " " + calledWith(q.Call)))
 	if text == "" {
@@ -91,7 +91,7 @@ func deniedWords(q *question.Question) string {
 	return cutBytes(text, deniedBytes)
 }
 
-// about is the agent that a change of the book concerns; empty: it does not say.
+// about returns the agent that a change of the questions concerns; empty: unknown.
 func about(body *question.Body) string {
 	switch {
 	case body.Question != nil:
@@ -103,8 +103,8 @@ func about(body *question.Body) string {
 	}
 }
 
-// calledWith is what a call is about: of arguments that stand there as JSON the one that says it, and
-// never what a file gets.
+// calledWith returns the most informative argument of a call whose arguments are JSON, but never
+// file content.
 func calledWith(call string) string {
 	var args map[string]any
 	if json.Unmarshal([]byte(call), &args) != nil {

@@ -9,50 +9,50 @@ import (
 	"github.com/fairlead-dev/fairlead/machine/session"
 )
 
-// Session is one life of an agent's process.
+// Session is one execution of an agent's program.
 type Session struct {
-	ID        string          `json:"id"`   // coder-17; of a step without an agent of ours: build@f8c1-3
+	ID        string          `json:"id"`   // coder-17; of a step without an agent: build@f8c1-3
 	N         uint64          `json:"n"`    // 17
 	Kind      control.Kind    `json:"kind"` //
 	For       Purpose         `json:"for"`
-	Lease     uint64          `json:"lease,omitempty"` // of the step that asked: which attempt it is
+	Lease     uint64          `json:"lease,omitempty"` // of the step: identifies the attempt
 	Phase     session.Phase   `json:"phase"`
 	OpenedAt  time.Time       `json:"opened_at"`
 	StartedAt time.Time       `json:"started_at,omitzero"`
 	EndedAt   time.Time       `json:"ended_at,omitzero"`
 	PID       int             `json:"pid,omitempty"`
 	Ending    string          `json:"ending,omitempty"`     // why it was asked to end; empty: it was not
-	EndReason EndReason       `json:"end_reason,omitempty"` // the code that Ending is the sentence of
+	EndReason EndReason       `json:"end_reason,omitempty"` // the code of Ending
 	Now       bool            `json:"now,omitempty"`        // without a grace period
-	CutOff    bool            `json:"cut_off,omitempty"`    // it was ended with the daemon, in the middle of what it was wanted for; it goes on as after a crash
+	CutOff    bool            `json:"cut_off,omitempty"`    // it was ended with the daemon before its work was done; it continues as after a crash
 	Offset    int64           `json:"offset,omitempty"`     // bytes of output whose facts are in the journal
 	Usage     Usage           `json:"usage"`
-	Stop      *Stop           `json:"stop,omitempty"` // the terminal event, where one came
+	Stop      *Stop           `json:"stop,omitempty"` // the terminal event, if there was one
 	Outcome   control.Outcome `json:"outcome,omitempty"`
 	Why       string          `json:"why,omitempty"`
-	Bytes     int64           `json:"bytes,omitempty"` // of output, when it ended
-	Delivery  *Delivery       `json:"talk,omitempty"`  // of a session for channels: what it was told last
+	Bytes     int64           `json:"bytes,omitempty"` // length of the output at its end
+	Delivery  *Delivery       `json:"talk,omitempty"`  // of a session for channels: the last delivery
 	UUID      string          `json:"uuid,omitempty"`  // of a lead session: its name on every machine
 
-	// Folder is, of a session that works for a session folder, when that was begun: another folder may
-	// come to lie in its place, and ask for a work of the same name.
+	// Folder is the start of the dispatch, for a session of a dispatch folder: another folder may
+	// replace it later and have a work of the same name.
 	Folder time.Time `json:"folder_began,omitzero"`
 
-	Denied     int        `json:"denied,omitempty"`      // calls that it asked for and was not allowed
-	DeniedWhat []string   `json:"denied_what,omitempty"` // the first of them in words, deniedShown at most
-	RateLimit  *RateLimit `json:"rate_limit,omitempty"`  // what its provider said last
+	Denied     int        `json:"denied,omitempty"`      // number of denied calls
+	DeniedWhat []string   `json:"denied_what,omitempty"` // descriptions of the first ones, deniedShown at most
+	RateLimit  *RateLimit `json:"rate_limit,omitempty"`  // the last rate limit of its provider
 
-	Launch *LaunchRecord `json:"launch,omitempty"` // how its process was started; nil: before records were kept, or it is over
+	Launch *LaunchRecord `json:"launch,omitempty"` // how its process was started; nil: from an older version, or it has ended
 }
 
-// Stop is a driver's terminal event, kept so that a session adopted after it is judged by it.
+// Stop is a driver's terminal event, kept for the evaluation of a session that is adopted after it.
 type Stop struct {
 	OK     bool   `json:"ok"`
 	Reason string `json:"reason,omitempty"`
 	Detail string `json:"detail,omitempty"`
 }
 
-// cut bounds what a driver passes on of an agent's own words.
+// cut limits the size of an agent's own words.
 func (s *Stop) cut() *Stop {
 	if s == nil {
 		return nil
@@ -60,10 +60,10 @@ func (s *Stop) cut() *Stop {
 	return &Stop{OK: s.OK, Reason: cutLine(s.Reason), Detail: cutLine(s.Detail)}
 }
 
-// sessionID names the n-th session of an agent.
+// sessionID returns the ID of an agent's n-th session.
 func sessionID(agent string, n uint64) string { return fmt.Sprintf("%s-%d", agent, n) }
 
-// phase is where the agent's seat stands.
+// phase returns the state of the agent's slot.
 func (a *Agent) phase() session.Phase {
 	if a.Session == nil {
 		return session.None
@@ -71,8 +71,8 @@ func (a *Agent) phase() session.Phase {
 	return a.Session.Phase
 }
 
-// cutsOff says whether a session that is ended for a reason is cut off by it: Fairlead is stopped at
-// once, and nobody had said that the agent itself is to stop.
+// cutsOff reports whether ending a session for this reason interrupts its work: Fairlead is stopped
+// immediately, and the agent itself was not asked to stop.
 func (a *Agent) cutsOff(s *Session, reason EndReason, now bool) bool {
 	if reason != EndShutdown || !now || s.Ending != "" {
 		return false
@@ -81,12 +81,13 @@ func (a *Agent) cutsOff(s *Session, reason EndReason, now bool) bool {
 	return s.For != ForControl || desired.State != control.WordPause && !desired.Unknown && !desired.Rested
 }
 
-// controls says whether control has a session here, or stands in line for one.
+// controls reports whether control has a session here, or a request in the queue.
 func (a *Agent) controls() bool {
 	return a.Session != nil && a.Session.For == ForControl || slices.ContainsFunc(a.Queue, func(c Request) bool { return c.For == ForControl })
 }
 
-// sessionLimit is the wall-clock that a session of this agent may take: the shorter of its own and the team's.
+// sessionLimit is the wall-clock limit for a session of this agent: the shorter one of its own and
+// the team's.
 func (t *Team) sessionLimit(a *Agent) time.Duration {
 	own, all := a.Settings.Limits.Session, t.Limits.Session
 	if own == 0 || (all != 0 && all < own) {
@@ -95,10 +96,10 @@ func (t *Team) sessionLimit(a *Agent) time.Duration {
 	return own
 }
 
-// OverLimit names a limit of the day that is used up, or nothing.
+// OverLimit returns a daily limit that is used up, or an empty string.
 func (t *Team) OverLimit(a *Agent, at time.Time) string {
 	if !a.Settings.Limits.ofDay() && !t.Limits.ofDay() {
-		return "" // as for most, and asked of each event
+		return "" // the common case, checked at each event
 	}
 	day := dayOf(at)
 	if name := a.Settings.Limits.over(a.Usage.on(day)); name != "" {

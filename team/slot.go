@@ -12,19 +12,20 @@ import (
 	"github.com/fairlead-dev/fairlead/machine/workflow"
 )
 
-// Request is somebody who stands in line for a seat (J1). Control has changed its state when it
-// claims, since a wish is obeyed by then; a step begins only when it has the seat (W2).
+// Request is a request that waits for a slot (J1). Control changes its state when it makes a
+// request, because it obeys its desired state from then on; a step starts only when it gets the slot
+// (W2).
 type Request struct {
 	For  Purpose      `json:"for"`
-	N    uint64       `json:"n,omitempty"` // of a step: the lease to come, so that a claim names the attempt that it is about
+	N    uint64       `json:"n,omitempty"` // of a step: its next lease, so that the request identifies the attempt
 	Kind control.Kind `json:"kind"`
 	At   time.Time    `json:"at"`
 }
 
-// WorkerPool is where steps work that have no agent of ours: a wrapper, a command. Each is its own
-// seat, journaled under run/ID/STEP. An agent made up for it would have a file, a wish and a
-// line in every list of agents; and a session is the step's alone, so its history is found
-// where the step's is.
+// WorkerPool runs steps without an agent: a wrapper, a command. Each has its own slot, journaled
+// under run/ID/STEP. An artificial agent for them would have a file, a desired state and an entry in
+// every list of agents. The session belongs to the step alone, so its history is found with the
+// step's.
 type WorkerPool struct {
 	Places   int                 `json:"places,omitempty"` // 0: as many as the runs' own limits allow
 	Queue    []Request           `json:"line,omitempty"`
@@ -36,18 +37,18 @@ const (
 	poolEntity = "team/bench"
 )
 
-// stepEntity is the journal's name of a step, and of a session that the step has for itself.
+// stepEntity is the journal entity of a step, and of a session that belongs to the step alone.
 func stepEntity(run string, step workflow.StepID) string { return runPrefix + run + "/" + string(step) }
 
-// stepSlot is the seat of a step that has no agent of ours.
+// stepSlot returns the slot of a step without an agent.
 func (t *Team) stepSlot(key string) *Agent {
 	return &Agent{Name: key, step: key, Session: t.Pool.Sessions[key]}
 }
 
-// pool stands for all seats of steps, where it is about the line for them.
+// pool represents the slots of all steps in the worker pool, which share one queue.
 func (t *Team) pool() *Agent { return &Agent{Name: "the bench", step: "bench"} }
 
-// entity is where the seat's session is journaled.
+// entity is the journal entity of the slot's session.
 func (a *Agent) entity() string {
 	if a.step != "" {
 		return runPrefix + a.step
@@ -55,7 +56,7 @@ func (a *Agent) entity() string {
 	return "session/" + a.Name
 }
 
-// slot gives a copy of the seat that a step works in: its agent's, or its own.
+// slot returns a copy of a step's slot: its agent's, or its own.
 func (t *Team) slot(run string, step *workflow.Step) *Agent {
 	if a := t.Agents[step.Agent]; a != nil && !a.Removed && len(step.Command) == 0 && !t.Notes[run].Settings.Wrapped {
 		next := *a
@@ -64,7 +65,7 @@ func (t *Team) slot(run string, step *workflow.Step) *Agent {
 	return t.stepSlot(run + "/" + string(step.ID))
 }
 
-// queue is who stands in line for a seat, and open says whether it is free for who is first.
+// queue returns the requests for a slot; open reports whether the slot is free for the first one.
 func (t *Team) queue(a *Agent) []Request {
 	if a.step != "" {
 		return t.Pool.Queue
@@ -75,12 +76,12 @@ func (t *Team) queue(a *Agent) []Request {
 func (t *Team) slotFree(a *Agent) bool {
 	if a.step == "" {
 		is := t.Channels.Agents[channel.AgentID(a.Name)]
-		return a.Session == nil && !a.Waits() && (is == nil || !is.Disabled) // J2: a disabled one does nothing for anybody; control asks nobody where nobody waits
+		return a.Session == nil && !a.Waits() && (is == nil || !is.Disabled) // J2: a disabled agent does not start; control decides for itself if there are no requests
 	}
 	return a.Session == nil && (t.Pool.Places == 0 || len(t.Pool.Sessions) < t.Pool.Places)
 }
 
-// withoutRequest takes who has a seat out of its line.
+// withoutRequest removes the request of a session from the queue.
 func withoutRequest(queue []Request, s *Session) []Request {
 	if !slices.ContainsFunc(queue, func(c Request) bool { return c.For == s.For }) || s.Phase == session.None {
 		return queue
@@ -94,7 +95,7 @@ func withoutRequest(queue []Request, s *Session) []Request {
 	return rest
 }
 
-// SessionOf gives the session of a step, and the agent whose it is; empty: the step's own.
+// SessionOf returns the session of a step, and the agent that has it; empty: the step's own.
 func (t *Team) SessionOf(run, step string) (agent string, s Session, ok bool) {
 	if own := t.Pool.Sessions[run+"/"+step]; own != nil {
 		return "", *own, true
@@ -107,7 +108,7 @@ func (t *Team) SessionOf(run, step string) (agent string, s Session, ok bool) {
 			return plan.Agent, *t.Agents[plan.Agent].Session, true
 		}
 	}
-	for name, a := range t.Agents { // the workflow was edited while the step's process lived; there is one at most
+	for name, a := range t.Agents { // the workflow was edited while the step's process was alive; there is at most one
 		if is(a) {
 			return name, *a.Session, true
 		}
@@ -115,7 +116,7 @@ func (t *Team) SessionOf(run, step string) (agent string, s Session, ok bool) {
 	return "", Session{}, false
 }
 
-// ControlWaits says behind whom an agent's control stands in line; empty: it does not.
+// ControlWaits describes which requests are before control's in the queue; empty: none.
 func (t *Team) ControlWaits(agent string) string {
 	a := t.Agents[agent]
 	if a == nil {
@@ -152,7 +153,7 @@ func (t *Team) StepWaits(run, step string) string {
 	return behind(t.Pool.Queue, ForStep(run, workflow.StepID(step)), taken)
 }
 
-// taken is who keeps a seat: who sits there, or the agent's provider.
+// taken describes what occupies a slot: a session, or the provider's rate limit.
 func (a *Agent) taken() string {
 	if a.Session == nil && a.Waits() {
 		return "its provider: " + a.Limited.words()
@@ -167,7 +168,7 @@ func sessionLabel(s *Session) string {
 	return s.For.String() + " (" + s.ID + ")"
 }
 
-// behindShown is how many of a line are named: more nobody reads.
+// behindShown is how many queued requests are listed.
 const behindShown = 5
 
 func behind(queue []Request, forWhom Purpose, first string) string {
@@ -191,12 +192,12 @@ func behind(queue []Request, forWhom Purpose, first string) string {
 	return "it stands in line behind " + strings.Join(before, ", ")
 }
 
-// request puts somebody at the end of a seat's line.
+// request appends a request to a slot's queue.
 func (d *draft) request(a *Agent, c Request) error {
 	return d.setQueue(a, session.Requested, append(slices.Clip(d.team.queue(a)), c))
 }
 
-// setQueue makes a seat's line so, on the copy too.
+// setQueue sets a slot's queue, also on the copy.
 func (d *draft) setQueue(a *Agent, event session.Event, queue []Request) error {
 	entity, state := a.entity(), a.phase()
 	if a.step != "" {
@@ -217,12 +218,11 @@ func (d *draft) setQueue(a *Agent, event session.Event, queue []Request) error {
 	return nil
 }
 
-// slotDue is a seat whose line has to move: its first is to sit down, or somebody in it is
-// not to have the seat any more. It comes from Next alone.
+// slotDue is the event of a slot whose queue has to change: its first request gets the slot, or a
+// request is no longer valid. It only comes from Next.
 type slotDue struct{}
 
-// startChecks are the steps of each run that may begin, were it not for a hold: they are found out
-// once for a whole line.
+// startChecks caches, for a whole queue, the steps of each run that may start apart from a hold.
 type startChecks struct {
 	team *Team
 	at   time.Time
@@ -243,7 +243,7 @@ func (b *startChecks) may(run string, r *workflow.Run, step workflow.StepID) boo
 	return steps[step]
 }
 
-// queueMoves says whether a seat's line has to move.
+// queueMoves reports whether a slot's queue has to change.
 func (t *Team) queueMoves(a *Agent, at time.Time) bool {
 	queue, looked := t.queue(a), startChecks{team: t, at: at}
 	for i := range queue {
@@ -254,13 +254,13 @@ func (t *Team) queueMoves(a *Agent, at time.Time) bool {
 	return t.givesSlot(a)
 }
 
-// givesSlot says whether a seat goes to who is first in its line.
+// givesSlot reports whether a slot goes to the first request in its queue.
 func (t *Team) givesSlot(a *Agent) bool {
 	return len(t.queue(a)) > 0 && t.slotFree(a) && !t.Hold.On && !t.Stopping
 }
 
-// stillWanted says whether a claim stands, or why not. A step's stands while the team is held: it
-// keeps its place in the line.
+// stillWanted reports whether a request is still valid, or why not. A step's request stays valid
+// while the team is held, and keeps its place in the queue.
 func (b *startChecks) stillWanted(a *Agent, c *Request) (ok bool, why string) {
 	t := b.team
 	run, step, isStep := StepOf(c.For)
@@ -290,13 +290,13 @@ func (b *startChecks) stillWanted(a *Agent, c *Request) (ok bool, why string) {
 	return true, ""
 }
 
-// sameQueue says whether two seats have one line: all seats of the bench do.
+// sameQueue reports whether two slots share a queue: all slots of the worker pool do.
 func sameQueue(a, b *Agent) bool {
 	return a.step != "" && b.step != "" || a.step == b.step && a.Name == b.Name
 }
 
-// moveQueue drops the claims that do not stand, and gives a free seat to who is first. An event
-// lets one of both happen: what follows is decided on a team on which that is true.
+// moveQueue drops invalid requests, or gives a free slot to the first request. An event does only
+// one of the two, because what follows is decided on the resulting state.
 func (d *draft) moveQueue(a *Agent) error {
 	var queue []Request
 	var control *Request

@@ -1,18 +1,18 @@
-// Package team is a whole team of agents as one value.
+// Package team holds the state of a whole team of agents as one value.
 //
-// Every agent has its machines, and a seat for one session at a time, whichever
-// machine asked for it; whoever finds it taken stands in line. Runs have their steps
-// carried out by agents, each in its seat, or by a command on a bench with so many
-// places. In channels agents take turns; one that has to be told something there needs
-// its seat, too. The lead answers for a team of which nobody else is seen (the crew), in a
-// session that stays. An event about one agent or one run is decided by its machines; one about the
-// team (hold, stop, a limit that all share) reaches everybody in one batch. What must be
-// done in the world is not remembered but read off the value: a session that is opened
-// and not running is to be started, a seat that is free goes to who is first in its line,
-// a deadline that has passed is due. So a crash loses no errand, and a repeated one is
-// the same errand.
+// Every agent has its state machines and a slot for one session at a time. Requests for an occupied
+// slot are queued, whichever machine makes them. Steps of runs use the slots of their agents or,
+// without an agent, a worker pool with a number of places. An agent that has to receive something in
+// a channel needs its slot, too. The lead runs in a session that stays open and reports for the
+// crew, whose other agents Fairlead cannot observe. An event about one agent or one run is decided
+// by its machines; one about the team (hold, stop, a shared limit) is decided for all agents in one
+// batch.
 //
-// The one promise: the same changes give the same team, and an agent has at most one session.
+// Actions are not stored but derived from the value: an opened session without a process is to be
+// started, a free slot goes to the first request, a deadline that has passed is due. So a crash
+// loses no action, and a repeated action has the same key.
+//
+// The promise: the same changes give the same team, and an agent has at most one session.
 package team
 
 import (
@@ -29,69 +29,69 @@ import (
 	"github.com/fairlead-dev/fairlead/machine/workflow"
 )
 
-// Team is everything that is true of a team. Its zero value is an empty one.
+// Team is the state of a team. Its zero value is an empty team.
 type Team struct {
 	Agents   map[string]*Agent `json:"agents"`
 	Hold     Hold              `json:"hold"`
 	Stopping bool              `json:"stopping,omitempty"` // C14
-	Epoch    uint64            `json:"epoch"`              // starts of the daemon: the fencing token
+	Epoch    uint64            `json:"epoch"`              // number of daemon starts: the fencing token
 	BootID   string            `json:"boot_id,omitempty"`  // of the machine at the last start
 	Limits   Limits            `json:"limits"`
-	Usage    Usage             `json:"usage"` // of all agents together
+	Usage    Usage             `json:"usage"` // total of all agents
 
 	Runs    map[string]*workflow.Run `json:"runs,omitempty"`      // by id
-	Notes   map[string]RunNote       `json:"run_notes,omitempty"` // what is true of a run beside its machine
-	Archive map[string]time.Time     `json:"archive,omitempty"`   // runs that are in the journal alone, and since when: their names stay taken (X5)
+	Notes   map[string]RunNote       `json:"run_notes,omitempty"` // state of runs outside of their machines
+	Archive map[string]time.Time     `json:"archive,omitempty"`   // runs that are only in the journal, with the time of archiving: their names stay reserved (X5)
 	Pool    WorkerPool               `json:"bench,omitzero"`
 
-	Channels       channel.Channels         `json:"floor,omitzero"`    // who may speak, in every channel
-	ChannelConfigs map[string]ChannelConfig `json:"circles,omitempty"` // by channel: what fairlead.yaml says of it
+	Channels       channel.Channels         `json:"floor,omitzero"`    // turns in all channels
+	ChannelConfigs map[string]ChannelConfig `json:"circles,omitempty"` // by channel: its configuration in fairlead.yaml
 
-	Crew crew.Crew `json:"crew,omitzero"` // who of the team exists, and who is awake
+	Crew crew.Crew `json:"crew,omitzero"` // which agents of the crew exist and are alive
 
-	Dispatches map[string]*Dispatch `json:"folders,omitempty"` // session folders, by name
+	Dispatches map[string]*Dispatch `json:"folders,omitempty"` // dispatch folders, by name
 
-	Questions question.Questions `json:"book,omitzero"` // what agents ask, and what stands for the next time
+	Questions question.Questions `json:"book,omitzero"` // questions of agents, and saved answers
 
-	guests map[string][]string                     // channels by agent; found out when it is asked for (outside)
-	asks   map[channel.AgentID][]channel.ChannelID // the same (asking)
+	guests map[string][]string                     // channels by agent; cached (outsiders)
+	asks   map[channel.AgentID][]channel.ChannelID // cached (asking)
 
-	// Render gives the identity of the bytes that a projection is written as, so that it is
-	// in the journal before the file is on disk (X3). It must be pure. Nil: no identities.
+	// Render returns the identity of a file's content, so that it is in the journal before the file is
+	// on disk (X3). It must be pure. Nil: no identities.
 	Render func(control.File) string `json:"-"`
 }
 
-// Agent is one member.
+// Agent is one agent of the team.
 type Agent struct {
 	Name     string          `json:"name"`
 	Control  control.Control `json:"control"`
-	Session  *Session        `json:"session,omitempty"` // the one that is open; J1
-	Queue    []Request       `json:"line,omitempty"`    // who waits for the seat, first come first
-	Opened   uint64          `json:"opened,omitempty"`  // sessions so far; the next id
+	Session  *Session        `json:"session,omitempty"` // the open one; J1
+	Queue    []Request       `json:"line,omitempty"`    // requests for the slot, in order
+	Opened   uint64          `json:"opened,omitempty"`  // number of sessions so far
 	Past     []Session       `json:"past,omitempty"`    // ended ones, oldest first, pastMax at most
-	Sums     []string        `json:"sums,omitempty"`    // identities of our last projections, newest last
-	Seen     string          `json:"seen,omitempty"`    // the last write of somebody else that was taken in
-	Before   []string        `json:"before,omitempty"`  // those before it, and those found swapped out, newest last
+	Sums     []string        `json:"sums,omitempty"`    // identities of the last written files, newest last
+	Seen     string          `json:"seen,omitempty"`    // identity of the last write of another program that was taken in
+	Before   []string        `json:"before,omitempty"`  // earlier ones, including those found in replaced files, newest last
 	Usage    Usage           `json:"usage"`
-	Days     []Usage         `json:"days,omitempty"` // what was used on each day, the newest last, daysMax at most
+	Days     []Usage         `json:"days,omitempty"` // usage of each day, the newest last, daysMax at most
 	Settings Settings        `json:"settings"`
-	Removed  bool            `json:"removed,omitempty"` // gone from the configuration; never from here (X5)
+	Removed  bool            `json:"removed,omitempty"` // no longer configured; never removed from here (X5)
 
-	Limited       *Limited                  `json:"limited,omitempty"`       // what its provider said last; nil: nothing yet
-	Conversations map[Purpose]*Conversation `json:"conversations,omitempty"` // with its program, by whom they were for; the newest of each
-	Says          *Says                     `json:"says,omitempty"`          // of itself
+	Limited       *Limited                  `json:"limited,omitempty"`       // the provider's last rate limit; nil: none yet
+	Conversations map[Purpose]*Conversation `json:"conversations,omitempty"` // with its program, by purpose; the newest of each
+	Says          *Says                     `json:"says,omitempty"`          // its own status
 
-	step string // of a seat made for one decision: RUN/STEP, a step that is its own seat
+	step string // of a slot made for one decision: RUN/STEP, for a step without an agent
 }
 
-// Settings is what the configuration says of an agent, as far as decisions depend on it.
+// Settings is the part of an agent's configuration on which decisions depend.
 type Settings struct {
 	Policy control.Policy `json:"policy"`
 	Limits Limits         `json:"limits"`
 	Driver string         `json:"driver"`
 }
 
-// Hold is the one switch that stops everything from starting (X8).
+// Hold is the switch that stops everything from starting (X8).
 type Hold struct {
 	On   bool      `json:"on,omitempty"`
 	By   string    `json:"by,omitempty"`
@@ -99,31 +99,31 @@ type Hold struct {
 	At   time.Time `json:"at,omitzero"`
 }
 
-// Limits are those of X9; zero is none.
+// Limits are those of X9; zero means no limit.
 type Limits struct {
-	Session       time.Duration `json:"session,omitempty"` // wall-clock of one session
+	Session       time.Duration `json:"session,omitempty"` // wall-clock time of one session
 	TokensPerDay  int64         `json:"tokens_per_day,omitempty"`
 	CostPerDayUSD float64       `json:"cost_per_day_usd,omitempty"`
 }
 
-// Usage is what was used on one day (UTC), by the agents' own reports.
+// Usage is the usage of one day (UTC), according to the agents' own reports.
 type Usage struct {
 	Day          string  `json:"day,omitempty"` // 2026-11-20
 	InputTokens  int64   `json:"input_tokens,omitempty"`
 	OutputTokens int64   `json:"output_tokens,omitempty"`
 	CostUSD      float64 `json:"cost_usd,omitempty"`
 
-	Sessions int `json:"sessions,omitempty"` // that were opened; of Agent.Days alone
+	Sessions int `json:"sessions,omitempty"` // number of opened sessions; only in Agent.Days
 }
 
 const (
-	pastMax = 20 // older sessions are in the journal; the page shows these without asking it
-	seenMax = 64 // as many as are watched when they were swapped out; after a crash all of them are met again
-	daysMax = 31 // a bill is of a month
-	sumsMax = 16 // a restored file older than so many writes is taken for somebody else's
+	pastMax = 20 // shown on the page; the journal has the older ones
+	seenMax = 64 // number of replaced files that are watched; after a crash all are seen again
+	daysMax = 31 // for a monthly bill
+	sumsMax = 16 // a restored file older than this many writes counts as another program's
 )
 
-// New is an empty team.
+// New returns an empty team.
 func New(render func(control.File) string) *Team {
 	return &Team{Agents: map[string]*Agent{}, Render: render}
 }
@@ -138,7 +138,7 @@ func (t *Team) Names() []string {
 	return names
 }
 
-// Idle says whether nothing runs any more, so that a daemon that stops may go.
+// Idle reports whether nothing runs any more, so that a stopping daemon may exit.
 func (t *Team) Idle() bool {
 	for _, a := range t.Agents {
 		if a.Session != nil {
@@ -158,13 +158,13 @@ func (t *Team) RunIDs() []string {
 	return ids
 }
 
-// Copy is a team of its own, for trying out what would come of something.
+// Copy returns an independent copy, for trying out decisions.
 func (t *Team) Copy() *Team {
 	c := *t
 	c.Agents = make(map[string]*Agent, len(t.Agents))
 	for name, a := range t.Agents {
 		agent := *a
-		agent.Sums = slices.Clip(a.Sums) // setControl writes behind them
+		agent.Sums = slices.Clip(a.Sums) // setControl appends to them
 		c.Agents[name] = &agent
 	}
 	c.Runs = nil
@@ -174,13 +174,13 @@ func (t *Team) Copy() *Team {
 	c.Notes, c.Archive, c.Pool.Sessions = maps.Clone(t.Notes), maps.Clone(t.Archive), maps.Clone(t.Pool.Sessions)
 	c.Channels, c.ChannelConfigs, c.guests, c.asks = *cloneJSON(&t.Channels), maps.Clone(t.ChannelConfigs), nil, nil
 	c.Crew.Docs = maps.Clone(t.Crew.Docs)
-	c.Dispatches = maps.Clone(t.Dispatches) // each is replaced whole
+	c.Dispatches = maps.Clone(t.Dispatches) // each is replaced as a whole
 	return &c
 }
 
 func copyRun(r *workflow.Run) *workflow.Run { return cloneJSON(r) }
 
-// cloneJSON copies by the snapshot: what is derived is found out anew.
+// cloneJSON copies a value through its snapshot form, and so computes the derived fields again.
 func cloneJSON[T any](is *T) *T {
 	text, err := json.Marshal(is)
 	next := new(T)
@@ -193,7 +193,7 @@ func cloneJSON[T any](is *T) *T {
 	return next
 }
 
-// put and drop keep a map nil while nothing is in it: a team that was read back is the same then.
+// put and drop keep an empty map nil, as in a team that was read from a snapshot.
 func put[V any](m *map[string]V, key string, v V) {
 	if *m == nil {
 		*m = map[string]V{}
@@ -207,19 +207,19 @@ func drop[V any](m *map[string]V, key string) {
 	}
 }
 
-// WroteSum says whether a content of this identity was projected by us: it is no news then.
+// WroteSum reports whether Fairlead wrote content of this identity, so that it is not a change.
 func (a *Agent) WroteSum(sum string) bool { return slices.Contains(a.Sums, sum) }
 
-// TookIn says whether a write of somebody else, found swapped out, was taken in before: it
-// is met again after a crash, and an old wish must not go over a newer one for that.
+// TookIn reports whether another program's write in a replaced file was taken in before. After a
+// crash it is seen again, and must not overwrite a newer desired state.
 func (a *Agent) TookIn(ident string) bool {
 	return ident != "" && (ident == a.Seen || slices.Contains(a.Before, ident))
 }
 
-// File is what the agent's agent_state.json is to say now.
+// File returns the current content of the agent's agent_state.json.
 func (t *Team) File(a *Agent) control.File { return a.Control.File(t.Hold.On) }
 
-// on gives the usage of a day: what was used on another day does not count.
+// on returns the usage of a day; that of another day does not count.
 func (u Usage) on(day string) Usage {
 	if u.Day != day {
 		return Usage{Day: day}
@@ -227,8 +227,8 @@ func (u Usage) on(day string) Usage {
 	return u
 }
 
-// usageMax bounds one report and a sum: what agents say of themselves may be anything, and
-// a sum that runs over would be below every limit.
+// usageMax limits one report and a total: agents may report anything, and an overflow would be below
+// every limit.
 const usageMax = 1 << 53
 
 func (u Usage) plus(more Usage) Usage {
@@ -239,7 +239,7 @@ func (u Usage) plus(more Usage) Usage {
 	return u
 }
 
-// sumOfDays adds a report to its day. Days come in order: one that is before the newest counts for that.
+// sumOfDays adds a report to its day. A report from before the newest day counts for the newest.
 func sumOfDays(days []Usage, more Usage) []Usage {
 	if more.InputTokens == 0 && more.OutputTokens == 0 && more.CostUSD == 0 && more.Sessions == 0 {
 		return days
@@ -253,12 +253,12 @@ func sumOfDays(days []Usage, more Usage) []Usage {
 	return days[max(0, len(days)-daysMax):]
 }
 
-// sane is a report without what no agent can have used.
+// sane returns a report without impossible values.
 func (u Usage) sane() Usage {
 	u.Sessions = 0
 	u.InputTokens = min(max(u.InputTokens, 0), usageMax)
 	u.OutputTokens = min(max(u.OutputTokens, 0), usageMax)
-	if !(u.CostUSD > 0) { // not a number is not more than nothing either
+	if !(u.CostUSD > 0) { // also false for NaN
 		u.CostUSD = 0
 	}
 	u.CostUSD = min(u.CostUSD, usageMax)

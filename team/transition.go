@@ -6,7 +6,7 @@ import (
 	"github.com/fairlead-dev/fairlead/machine/workflow"
 )
 
-// Transition is one transition of one agent or step, as the log of transitions wants it (X6).
+// Transition is one transition of one agent or step, for the transition log (X6).
 type Transition struct {
 	Entity string
 	Agent  string // agentId; empty: the team, a channel, or a run as a whole
@@ -14,17 +14,17 @@ type Transition struct {
 	To     string
 }
 
-// Transitions takes a change apart into the transitions that it stands for: most are one, and what
-// moves many steps at once is one of each step. agentOf names the agent of a step's plan;
-// where it gives nothing, or is nil, the step stands for itself.
+// Transitions splits a change into its transitions: usually one, but a change of many steps has one
+// for each. agentOf returns the agent of a step; if it is nil or returns nothing, the step's name is
+// used.
 func Transitions(ch Change, agentOf func(run, step string) string) []Transition {
 	id, isRun := strings.CutPrefix(ch.Entity, runPrefix)
 	if !isRun {
 		line := Transition{Entity: ch.Entity, Agent: nameOf(ch.Entity), From: ch.From, To: ch.To}
 		if ch.Body.Dispatch != nil {
-			line.Agent = ch.To // who is in charge is who it is about
+			line.Agent = ch.To // the transition concerns the agent with the task
 			if ch.Body.Dispatch.End != nil {
-				return nil // nobody moved
+				return nil // no state changed
 			}
 		}
 		if ch.Body.Team != nil || strings.HasPrefix(ch.Entity, "team/") || strings.HasPrefix(ch.Entity, channelPrefix) {
@@ -33,11 +33,11 @@ func Transitions(ch Change, agentOf func(run, step string) string) []Transition 
 		if ch.Body.Question != nil {
 			line.Agent = about(ch.Body.Question)
 			if ch.Body.Question.Question == nil {
-				return nil // an answer that stands, or does not any more, moves nobody
+				return nil // saved answers have no states
 			}
 		}
 		if body := ch.Body.Presence; body != nil && body.Words != nil {
-			return nil // nobody moved
+			return nil // no state changed
 		} else if ch.Entity == leadEntity {
 			line.Agent = ""
 			if body != nil && body.Lead != nil {
@@ -73,7 +73,7 @@ func Transitions(ch Change, agentOf func(run, step string) string) []Transition 
 	return lines
 }
 
-// StepAgent is the agent that a step's plan names; empty: none, or the run is not known.
+// StepAgent returns the agent of a step in its plan; empty: none, or the run is unknown.
 func (t *Team) StepAgent(run, step string) string {
 	if r := t.Runs[run]; r != nil {
 		if plan, _, ok := r.Find(workflow.StepID(step)); ok {
