@@ -138,7 +138,7 @@ func TestHostedSession(t *testing.T) {
 	tellSession(t, f, "Write a Python program that fails")
 	holds(t, "the dialogue", w.answered(f, 3), "task failed", "no idea", "I try.")
 	tellSession(t, f, "translate poems")
-	holds(t, "the dialogue", w.answered(f, 4), "no agent of fairlead.yaml", "task failed")
+	holds(t, "the dialogue", w.answered(f, 4), "not an agent of fairlead.yaml", "task failed")
 	tellSession(t, f, "Please have it done by yourself")
 	holds(t, "the dialogue", w.answered(f, 5), "write a script, as asked", "I wrote hello.py.", "It is written.")
 

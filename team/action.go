@@ -131,7 +131,7 @@ func (t *Team) mayControl(a *Agent, at time.Time) (ok bool, why string) {
 		return false, why
 	}
 	if a.Control.Policy.Foreign != (a.Control.State == control.Foreign) {
-		return false, "its loop is configured otherwise now"
+		return false, "its loop is now configured differently"
 	}
 	if a.Control.State != control.Foreign && !a.Control.StillWanted() {
 		return false, fmt.Sprintf("desired_state is %s now", a.Control.File(false).Desired)

@@ -51,9 +51,9 @@ func (d *draft) recall(id string, what RunRecalled) error {
 	case !gone:
 		return &Unknown{What: "run", Name: id, Known: d.team.RunIDs()}
 	case r == nil || string(r.ID) != id || len(r.Plan.Steps) == 0 || len(r.Plan.Steps) != r.StepCount || len(r.Steps) != r.StepCount:
-		return no("what was read of it is not whole")
+		return no("its record in the journal is incomplete")
 	case !atRest(r):
-		return no("what was read of it is no run that was archived: something of it is at work")
+		return no("its record in the journal is not an archived run: parts of it are active")
 	}
 	head := r.Head
 	changes := []workflow.Change{{From: "archived", To: string(r.Stage), Body: workflow.Body{Head: &head}}}

@@ -143,7 +143,7 @@ func differ(what string, was, is []string) []string {
 		list = append(list, what+" "+word+" was added")
 	}
 	if len(list) == 0 {
-		list = append(list, what+"s stand in another order")
+		list = append(list, what+"s are in a different order")
 	}
 	return list
 }

@@ -90,13 +90,13 @@ func (d *draft) mayLead(in crew.Input) error {
 	case name == "":
 		return nil // package crew refuses it
 	case a == nil || a.Removed:
-		reason, state = "it is no agent of fairlead.yaml", "removed"
+		reason, state = "it is not an agent of fairlead.yaml", "removed"
 	case a.Settings.Policy.Foreign:
-		reason, state = "it runs its own loop, so that nobody here can start it or tell it anything", "foreign"
+		reason, state = "it runs its own loop, so Fairlead cannot start it or send it anything", "foreign"
 	case is != nil && is.Disabled:
 		reason, state = "it is disabled; enable it first", "disabled"
 	case a.Session.IsLead() && (a.Session.Ending != "" || a.Session.Stop != nil): // a new action would be lost with the session
-		reason, state = "its lead session is just ending; try again when that is over", "ending"
+		reason, state = "its lead session is ending; try again when it has ended", "ending"
 	default:
 		return nil
 	}
@@ -190,7 +190,7 @@ func (t *Team) leadActionWanted(a *Agent, key string) (ok bool, why string) {
 			return !a.Settings.Policy.Foreign, foreignWords
 		}
 	}
-	return false, "what it was to be told is over"
+	return false, "the action is no longer pending"
 }
 
 // lead opens a session for the lead's pending action, or queues a request for one (J1).

@@ -358,7 +358,7 @@ func endWords(s *Session, fault string) string {
 	switch s.Outcome {
 	case control.OK:
 		if fault == "" {
-			text += ": it ended well, and left none at $REPORT_PATH and none in what it said"
+			text += ": it succeeded, but left no report at $REPORT_PATH or in its output"
 		}
 		return text
 	case control.CannotStart:

@@ -13,7 +13,7 @@ import (
 )
 
 // channelIdleWords is why such a session is asked to end.
-const channelIdleWords = "nobody has anything to tell it in a channel"
+const channelIdleWords = "no channel has anything to tell it"
 
 // channelIdleMax is how long a session for channels stays without work: conversations continue
 // within minutes, and idle processes waste resources.
@@ -267,7 +267,7 @@ func (t *Team) mayServeChannels(a *Agent, at time.Time) (ok bool, why string) {
 }
 
 // foreignWords is why Fairlead starts no session for a foreign agent.
-const foreignWords = "it comes by itself for what it is to be told in a channel"
+const foreignWords = "it fetches its channel messages itself"
 
 // deliveryWanted reports whether the action with which a session is to start is still pending.
 func (t *Team) deliveryWanted(a *Agent, at time.Time) (ok bool, why string) {
@@ -279,7 +279,7 @@ func (t *Team) deliveryWanted(a *Agent, at time.Time) (ok bool, why string) {
 			return true, ""
 		}
 	}
-	return false, "what it was to be told is over"
+	return false, "the action is no longer pending"
 }
 
 // channelSessionIdle reports whether an idle session is to end. A hold is no reason: the session's

@@ -142,11 +142,11 @@ func (t *Team) cannotServe(agent string, at time.Time) string {
 	a := t.Agents[agent]
 	switch {
 	case a == nil:
-		return agent + " is described in .claude/agents and is no agent of fairlead.yaml, so nobody here can start it; give it a driver under agents"
+		return agent + " is described in .claude/agents but is not an agent of fairlead.yaml, so Fairlead cannot start it; add it under agents with a driver"
 	case a.Removed:
 		return agent + " is no longer configured"
 	case a.Settings.Policy.Foreign:
-		return agent + " runs its own loop, so nobody here can start it"
+		return agent + " runs its own loop, so Fairlead cannot start it"
 	}
 	if is := t.Channels.Agents[channel.AgentID(agent)]; is != nil && is.Disabled {
 		return agent + " is disabled; enable it first"

@@ -158,7 +158,7 @@ func TestFolderCannot(t *testing.T) {
 	w := newWard(c, hosted(dispatch.Orchestrator, ""))
 	w.tell(dispatch.UserInput{Text: "read it", Match: &dispatch.Match{Agent: "critic"}})
 	actions := c.DispatchActions(w.name, c.at)
-	if len(actions) != 1 || actions[0].End.Outcome != control.CannotStart || !strings.Contains(actions[0].End.Why, "no agent of fairlead.yaml") {
+	if len(actions) != 1 || actions[0].End.Outcome != control.CannotStart || !strings.Contains(actions[0].End.Why, "not an agent of fairlead.yaml") {
 		t.Fatalf("nobody can start it: %+v", actions)
 	}
 

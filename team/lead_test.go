@@ -254,7 +254,7 @@ func TestSleep(t *testing.T) {
 	if changes := c.must("", SleepAsked{}); len(changes) != 0 {
 		t.Errorf("asked twice, it says %+v", changes)
 	}
-	refusedBy(t, c, "", crew.WakeAsked{}, "P8", "try again when that is over") // it would be lost with the session
+	refusedBy(t, c, "", crew.WakeAsked{}, "P8", "try again when it has ended") // it would be lost with the session
 	c.ends("ada", control.OK)
 	c.present("Lyra sleeping, Kael sleeping")
 	if c.Agents["ada"].Session != nil {
@@ -328,7 +328,7 @@ func TestWhoCannotLead(t *testing.T) {
 	refusedBy(t, foreign, "", crew.SummonAsked{}, "P1", "its own loop")
 	ghost := led(t, Limits{}, nil)
 	ghost.must("", ledBy("ghost", Limits{}, nil))
-	refusedBy(t, ghost, "", crew.SummonAsked{}, "P1", "no agent of fairlead.yaml")
+	refusedBy(t, ghost, "", crew.SummonAsked{}, "P1", "not an agent of fairlead.yaml")
 
 	c = summoned(t)
 	c.must("", ledBy("ada", Limits{CostPerDayUSD: 1}, nil))

@@ -31,9 +31,9 @@ type RunSettings struct {
 func (s RunSettings) check() string {
 	switch {
 	case !(s.CostPerDayUSD >= 0) || math.IsInf(s.CostPerDayUSD, 0):
-		return fmt.Sprintf("--daily-cost-limit %g is no amount of money; give 0 for no limit", s.CostPerDayUSD)
+		return fmt.Sprintf("--daily-cost-limit %g is not an amount of money; use 0 for no limit", s.CostPerDayUSD)
 	case s.AtLimit != "" && s.AtLimit != LimitFails && s.AtLimit != LimitPauses && s.AtLimit != LimitWarns:
-		return fmt.Sprintf("--cost-limit-action %q is none of warn, pause, fail", s.AtLimit)
+		return fmt.Sprintf("--cost-limit-action %q is not one of warn, pause, fail", s.AtLimit)
 	default:
 		return ""
 	}
@@ -53,7 +53,7 @@ const (
 	limitWords = "limit reached: "
 	stopWords  = "fairlead was asked to stop"
 
-	releaseWords = "the limit that had paused it is not reached any more"
+	releaseWords = "the limit that paused it no longer applies"
 )
 
 // RunOver returns the run's own daily limit that is used up; empty: it is not, or a person has

@@ -53,7 +53,7 @@ func (a *Agent) liftAt() time.Time {
 func (l *Limited) words() string {
 	text := "rate limited until " + l.Until.UTC().Format("2006-01-02 15:04:05Z")
 	if !l.Stated {
-		text += " (our guess: its provider does not say)"
+		text += " (estimated: its provider names no time)"
 	}
 	return text
 }

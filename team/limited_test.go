@@ -104,7 +104,7 @@ func TestConversations(t *testing.T) {
 	if got := is.Launch.Differs(now); !slices.Equal(got, want) {
 		t.Errorf("it differs in %q", got)
 	}
-	if got := is.Launch.Differs(&LaunchRecord{Driver: "acp", Argv: []string{"acp", "opencode"}, Env: []string{"KEY"}, Dir: "/work/repo", Model: "m1"}); !slices.Equal(got, []string{"arguments stand in another order"}) {
+	if got := is.Launch.Differs(&LaunchRecord{Driver: "acp", Argv: []string{"acp", "opencode"}, Env: []string{"KEY"}, Dir: "/work/repo", Model: "m1"}); !slices.Equal(got, []string{"arguments are in a different order"}) {
 		t.Errorf("it differs in %q", got)
 	}
 	for i := range 40 {

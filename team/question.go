@@ -48,7 +48,7 @@ func (d *draft) onlyPeople(id, event string) error {
 	if d.ev.Actor.Kind != byAgentKind {
 		return nil
 	}
-	return &machine.Refusal{Subject: id, Event: event, State: string(question.Open), Row: "X10", Reason: "what waits for a person is answered by a person, and by no agent"}
+	return &machine.Refusal{Subject: id, Event: event, State: string(question.Open), Row: "X10", Reason: "a question for a person cannot be answered by an agent"}
 }
 
 func (d *draft) questioned(in question.Input) error {

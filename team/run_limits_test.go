@@ -187,7 +187,7 @@ func TestArchive(t *testing.T) {
 	refused(workflow.ResumeAsked{}, "X5", "archived")
 	half := copyRun(before)
 	half.Steps = half.Steps[:1]
-	refused(RunRecalled{Run: half}, "X5", "not whole")
+	refused(RunRecalled{Run: half}, "X5", "incomplete")
 	c.ofRun("r", RunRecalled{Run: before, Settings: settings})
 	if c.Archive != nil || c.Notes["r"].Settings != settings || c.Runs["r"].Status() != workflow.IsCancelled {
 		t.Errorf("back is %+v, %+v, %+v", c.Runs["r"], c.Notes, c.Archive)
@@ -215,8 +215,8 @@ func TestRunRefusals(t *testing.T) {
 		{"q", workflow.CancelAsked{}, `no run is called "q"; there are: r`},
 		{"q", RunRecalled{}, `no run is called "q"; there are: r`},
 		{"q", RunBegun{Asked: workflow.ResumeAsked{}}, `no run is called "q"; there are: r`},
-		{"r", RunBegun{Asked: workflow.ResumeAsked{}, Settings: RunSettings{AtLimit: "stop"}}, `--cost-limit-action "stop" is none of warn, pause, fail`},
-		{"r", RunBegun{Asked: workflow.ResumeAsked{}, Settings: RunSettings{CostPerDayUSD: math.NaN()}}, `no amount of money`},
+		{"r", RunBegun{Asked: workflow.ResumeAsked{}, Settings: RunSettings{AtLimit: "stop"}}, `--cost-limit-action "stop" is not one of warn, pause, fail`},
+		{"r", RunBegun{Asked: workflow.ResumeAsked{}, Settings: RunSettings{CostPerDayUSD: math.NaN()}}, `not an amount of money`},
 		{"r", SessionEnded{Session: "one@r-1"}, "session one@r-1 of run r: cannot take session_ended while none: it is over, or it never was"},
 	} {
 		changes, err := c.event(Event{Run: refusal.run, What: refusal.what})

@@ -296,7 +296,7 @@ func TestHowAStepEnds(t *testing.T) {
 		{control.OK, good, "", workflow.Completed, 1, ""},
 		{control.Lost, good, "", workflow.Completed, 1, ""},
 		{control.Lost, nil, "", workflow.Running, 1, "the runner died: so"},
-		{control.OK, nil, "", workflow.Running, 2, "no report: it ended well, and left none at $REPORT_PATH and none in what it said"},
+		{control.OK, nil, "", workflow.Running, 2, "no report: it succeeded, but left no report at $REPORT_PATH or in its output"},
 		{control.Failed, nil, `no "status"`, workflow.Running, 2, `report refused: no "status"; the process ended: so`},
 		{control.CannotStart, nil, "", workflow.Running, 2, "it cannot start: so"},
 		{control.OK, &workflow.Report{Failed: true, Why: "red"}, "", workflow.Running, 2, "red"},

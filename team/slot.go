@@ -46,7 +46,7 @@ func (t *Team) stepSlot(key string) *Agent {
 }
 
 // pool represents the slots of all steps in the worker pool, which share one queue.
-func (t *Team) pool() *Agent { return &Agent{Name: "the bench", step: "bench"} }
+func (t *Team) pool() *Agent { return &Agent{Name: "the worker pool", step: "bench"} }
 
 // entity is the journal entity of the slot's session.
 func (a *Agent) entity() string {

@@ -50,7 +50,7 @@ func TestCrewWithoutLead(t *testing.T) {
 	}
 
 	ghost := newShip(t, map[string]string{"fairlead.yaml": "version: 1\nteam: {lead: ghost}\nagents:\n  ada: {driver: exec, command: [\"true\"], workspace: ada}\n", "ada/.keep": ""})
-	ghost.saysCrew(cli.ExitRefused, "crew summon", "ghost", "no agent of fairlead.yaml")
+	ghost.saysCrew(cli.ExitRefused, "crew summon", "ghost", "not an agent of fairlead.yaml")
 	ghost.saysCrew(cli.ExitDone, "doctor", "team.lead", "ghost")
 	if view := ghost.crew(); len(view.Agents) > 0 || view.Button != "SUMMON" {
 		t.Errorf("it is %+v", view)

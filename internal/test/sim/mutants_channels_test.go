@@ -39,7 +39,7 @@ var ofChannels = []mutant{
 	},
 	{
 		breaks: "a session for channels starts for a delivery that is no longer due",
-		file:   "team/delivery.go", old: "	return false, \"what it was to be told is over\"\n", new: "	return true, \"\"\n",
+		file:   "team/delivery.go", old: "	return false, \"the action is no longer pending\"\n", new: "	return true, \"\"\n",
 	},
 	{
 		breaks: "an idle session for channels never ends",

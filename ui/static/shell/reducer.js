@@ -131,7 +131,7 @@ function withUsage(was, ch, used) {
 }
 
 /** What an agent's provider said, as text. @param {any} limited */
-const limitWords = (limited) => `rate limited until ${limited.until.slice(0, 10)} ${limited.until.slice(11, 19)}Z${limited.stated ? '' : ' (our guess: its provider does not say)'}`;
+const limitWords = (limited) => `rate limited until ${limited.until.slice(0, 10)} ${limited.until.slice(11, 19)}Z${limited.stated ? '' : ' (estimated: its provider names no time)'}`;
 
 /** @param {Known} was @param {any} limited @returns {Known} */
 function withLimit(was, limited) {
