@@ -53,8 +53,8 @@ func (p *Problem) ContentType(string) string { return ProblemType }
 const (
 	ProblemType   = "application/problem+json"
 	fileFaultsMax = 1000 // of one file; a person fixes them together
-	ValueCharsMax = 120 // of a value from the request that an answer repeats
-	RetrySeconds  = "1" // for the Retry-After header
+	ValueCharsMax = 120  // of a value from the request that an answer repeats
+	RetrySeconds  = "1"  // for the Retry-After header
 )
 
 // NewProblem makes a problem (RFC 9457) with a formatted detail.

@@ -4,7 +4,7 @@ import (
 	"fmt"
 )
 
-// HowMany is a number with its noun, singular or plural.
+// HowMany returns a number with its noun, singular or plural.
 func HowMany(n int, one, many string) string {
 	if n == 1 {
 		return "1 " + one

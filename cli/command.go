@@ -4,6 +4,7 @@ import (
 	"time"
 )
 
-// FileWait is how long a verb waits for agent_state.json to say what the journal does. It
-// takes a millisecond; longer is a full disk or the like, which `fairlead why` tells.
+// FileWait is how long a command waits until agent_state.json matches the journal. It normally takes
+// a millisecond; a longer time points to a problem such as a full disk, which `fairlead why`
+// reports.
 const FileWait = 5 * time.Second

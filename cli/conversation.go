@@ -5,11 +5,10 @@ import (
 	"unicode"
 )
 
-// Clock is a time of day in the local zone.
+// Clock formats a time of day in the local time zone.
 func Clock(at time.Time) string { return at.Local().Format(time.TimeOnly) }
 
-// Columns is how wide a text is on a terminal, near enough: marks that stand on others need
-// none, and wide letters two.
+// Columns is the approximate width of a text on a terminal: combining marks count 0, wide letters 2.
 func Columns(s string) int {
 	n := 0
 	for _, r := range s {
@@ -18,7 +17,7 @@ func Columns(s string) int {
 	return n
 }
 
-// Wide is how many columns a character takes on a terminal.
+// Wide returns how many columns a character takes on a terminal.
 func Wide(r rune) int {
 	switch {
 	case unicode.In(r, unicode.Mn, unicode.Me, unicode.Cf):

@@ -4,7 +4,7 @@ import (
 	"time"
 )
 
-// What of a name and a colour stands in a line that has to fit into 80 columns.
+// Widths of names and colours in lines that must fit into 80 columns.
 const (
 	CrewNameWidth   = 20
 	CrewStatusWidth = 8 // the longest status
@@ -15,5 +15,5 @@ const (
 	NoticesShown    = 5 // the newest; the journal has them all
 )
 
-// Past is how long something is past; clocks of two programs may differ a little.
+// Past returns how long ago a time was, at least 0: clocks of two programs can differ a little.
 func Past(at time.Time) time.Duration { return max(0, time.Since(at)) }

@@ -5,10 +5,11 @@ import (
 	"time"
 )
 
-// DownPoll is how often the daemon is asked whether it is still there: it cannot tell us that it is not.
+// DownPoll is how often a command checks whether the daemon still runs: the daemon cannot report its
+// own end.
 const DownPoll = 50 * time.Millisecond
 
-// Pause waits, unless somebody has had enough.
+// Pause waits, or returns early if ctx ends.
 func Pause(ctx context.Context, d time.Duration) error {
 	timer := time.NewTimer(d)
 	defer timer.Stop()

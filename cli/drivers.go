@@ -19,7 +19,7 @@ func Drivers() map[string]driver.Driver {
 	return all
 }
 
-// Protocols are what this build's adapters speak with real programs.
+// Protocols are the protocols of real programs that this build's adapters implement.
 func Protocols() []adapter.Protocol {
 	return []adapter.Protocol{acp.Driver{}, claude.Driver{}, codex.Driver{}}
 }

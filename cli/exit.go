@@ -15,7 +15,7 @@ import (
 	"github.com/fairlead-dev/fairlead/machine"
 )
 
-// What the exit codes mean. Scripts rely on them.
+// The meanings of the exit codes. Scripts rely on them.
 const (
 	ExitDone      = 0
 	ExitFailed    = 1
@@ -35,15 +35,15 @@ type Coded struct {
 func (c *Coded) Error() string { return c.Err.Error() }
 func (c *Coded) Unwrap() error { return c.Err }
 
-// ErrSaid is a no whose words stand on standard output already: they were what was asked for.
+// ErrSaid is a failure whose text was already printed to standard output.
 var ErrSaid = errors.New("no, as standard output says")
 
-// Usage says what was wrong with how a verb was called, and how it is called.
+// Usage is an error about how a command was called; it shows the command's usage.
 func Usage(cmd *cobra.Command, err error) error {
 	return &Coded{Code: ExitUsage, Err: fmt.Errorf("%w\nusage: %s\nmore: %s --help", err, cmd.UseLine(), cmd.CommandPath())}
 }
 
-// Args wraps a check of a verb's arguments, so that a wrong call has the right code and words.
+// Args wraps an argument check of a command, so that its errors have the right code and text.
 func Args(check cobra.PositionalArgs) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, words []string) error {
 		if err := check(cmd, words); err != nil {
@@ -53,7 +53,7 @@ func Args(check cobra.PositionalArgs) cobra.PositionalArgs {
 	}
 }
 
-// miscounted says in our words what cobra counts; other faults of words have their own.
+// miscounted replaces cobra's text about the number of arguments; other errors are unchanged.
 func miscounted(cmd *cobra.Command, words []string, err error) error {
 	said := err.Error()
 	if !strings.HasPrefix(said, "accepts ") && !strings.HasPrefix(said, "requires ") && !strings.HasPrefix(said, "unknown command ") {
@@ -62,11 +62,11 @@ func miscounted(cmd *cobra.Command, words []string, err error) error {
 	_, takes, names := strings.Cut(cmd.Use, " ")
 	switch {
 	case !names:
-		return fmt.Errorf("%s takes no names; leave %q out", cmd.CommandPath(), words[0])
+		return fmt.Errorf("%s takes no arguments; leave out %q", cmd.CommandPath(), words[0])
 	case len(words) == 0:
-		return fmt.Errorf("%s wants %s", cmd.CommandPath(), takes)
+		return fmt.Errorf("%s needs %s", cmd.CommandPath(), takes)
 	default:
-		return fmt.Errorf("%s wants %s, and was given %q", cmd.CommandPath(), takes, words)
+		return fmt.Errorf("%s needs %s, not %q", cmd.CommandPath(), takes, words)
 	}
 }
 
@@ -87,7 +87,7 @@ func CodeOf(err error) int {
 	case errors.As(err, &none):
 		return ExitNoDaemon
 	case errors.As(err, &problem) && problem.Status == http.StatusNotFound:
-		return ExitUsage // a name that nobody has
+		return ExitUsage // an unknown name
 	case errors.Is(err, context.Canceled):
 		return ExitCancelled
 	default:
@@ -95,8 +95,8 @@ func CodeOf(err error) int {
 	}
 }
 
-// words is an error for people. A refusal is shortened to its reason: which event met which state,
-// and the id of the rule, are shown with --verbose.
+// words is an error for people. A refusal is shortened to its reason; the event, the state and the
+// row id are shown with --verbose.
 func (a *App) words(err error) string {
 	text := err.Error()
 	if a.Verbose {
@@ -108,13 +108,13 @@ func (a *App) words(err error) string {
 	return text
 }
 
-// refusalWords is a refusal without the names that only the state machines have.
+// refusalWords is a refusal without the internal names of the state machines.
 func refusalWords(no *machine.Refusal) string {
 	state := strings.ReplaceAll(no.State, "_", " ")
 	switch {
 	case no.Reason == "":
 		return no.Subject + ": this is not possible while it is " + state
-	case strings.Contains(no.State, " "): // a sentence, and no state's name
+	case strings.Contains(no.State, " "): // a sentence, not a state's name
 		return no.Subject + ": " + no.Reason + " (" + no.State + ")"
 	default:
 		return no.Subject + ": " + no.Reason
@@ -143,7 +143,7 @@ func refusals(err error) []*machine.Refusal {
 	return found
 }
 
-// Report says what went wrong, to people or to programs, and gives the exit code.
+// Report prints an error, for people or programs, and returns the exit code.
 func (a *App) Report(err error) int {
 	code := CodeOf(err)
 	if err == nil || errors.Is(err, ErrSaid) {
@@ -160,7 +160,7 @@ func (a *App) Report(err error) int {
 	}
 	text, jerr := json.Marshal(answer)
 	if jerr != nil {
-		panic("fairlead: an error that is no text: " + jerr.Error())
+		panic("fairlead: encode an error as JSON: " + jerr.Error())
 	}
 	fmt.Fprintln(a.Err, string(text))
 	return code

@@ -5,10 +5,10 @@ import (
 	"encoding/json"
 )
 
-// chiefArgs are the arguments that say what a call is about, the first that is there.
+// chiefArgs are the arguments that describe a call, in order of preference.
 var chiefArgs = []string{"command", "file_path", "path", "notebook_path", "url", "query", "pattern"}
 
-// CallWords is what a call is about, in one line: its chief argument, or all of it.
+// CallWords describes a call in one line: its main argument, or all of it.
 func CallWords(call string) string {
 	var args map[string]json.RawMessage
 	if json.Unmarshal([]byte(call), &args) != nil {

@@ -7,8 +7,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// IsLocked says whether somebody holds a lock file. It takes a share of it for an instant,
-// and makes no file.
+// IsLocked reports whether another process holds a lock file. It takes a shared lock for an instant,
+// and creates no file.
 func IsLocked(path string) bool {
 	f, err := os.Open(path)
 	if err != nil {

@@ -22,8 +22,8 @@ func (a *App) PrintJSON(v any) error {
 	return err
 }
 
-// Plain makes a text that others wrote harmless on a terminal: no escape sequence, no
-// carriage return, no character that turns the line around. Tabs and line ends stay.
+// Plain removes what could harm a terminal from a text: escape sequences, carriage returns and
+// characters that change the direction of text. Tabs and line ends are kept.
 func Plain(s string) string {
 	return strings.Map(func(r rune) rune {
 		switch {
@@ -37,7 +37,7 @@ func Plain(s string) string {
 	}, s)
 }
 
-// Line is plain, and one line of at most width characters.
+// Line is Plain on one line of at most width characters.
 func Line(s string, width int) string {
 	s = strings.Join(strings.Fields(Plain(s)), " ")
 	if runes := []rune(s); len(runes) > width {
@@ -46,7 +46,7 @@ func Line(s string, width int) string {
 	return s
 }
 
-// Aligned is line, with the spaces left as they are, so that columns stay columns.
+// Aligned is Line with its spaces unchanged, so that columns stay aligned.
 func Aligned(s string, width int) string {
 	s = strings.NewReplacer("\n", " ", "\t", " ").Replace(Plain(s))
 	if runes := []rune(s); len(runes) > width {
@@ -55,7 +55,7 @@ func Aligned(s string, width int) string {
 	return s
 }
 
-// Ago says how long something is past, in the largest unit that says enough.
+// Ago formats a duration in its largest suitable unit.
 func Ago(d time.Duration) string {
 	switch {
 	case d < time.Second:
@@ -71,11 +71,11 @@ func Ago(d time.Duration) string {
 	}
 }
 
-// Screenful says whether a picture can be drawn over the last one: the output is a terminal,
-// and one that knows more than to print what it is given (an editor's, a serial console).
+// Screenful reports whether output can be redrawn in place: it is a terminal that supports escape
+// sequences (unlike an editor's terminal or a serial console).
 func (a *App) Screenful() bool { return Tty(a.Out) && !dumb() }
 
-// dumb is a terminal that shows escape sequences instead of obeying them.
+// dumb is a terminal that prints escape sequences instead of interpreting them.
 func dumb() bool { return os.Getenv("TERM") == "dumb" }
 
 // Paint colours a word where a person reads it on a terminal and has not said NO_COLOR

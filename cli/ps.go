@@ -4,7 +4,7 @@ import (
 	"time"
 )
 
-// ClockAt is a time as the clock on the wall shows it, with the day where it is not today.
+// ClockAt formats a local time, with the date if it is not today.
 func ClockAt(at time.Time) string {
 	at = at.Local()
 	if now := time.Now(); at.Format(time.DateOnly) != now.Format(time.DateOnly) {
@@ -13,7 +13,7 @@ func ClockAt(at time.Time) string {
 	return at.Format("15:04")
 }
 
-// OrNote is a note, or a short text that says there is none.
+// OrNote is a note in parentheses, or nothing.
 func OrNote(note string) string {
 	if note == "" {
 		return ""

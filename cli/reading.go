@@ -11,7 +11,7 @@ import (
 	"github.com/fairlead-dev/fairlead/cli/offline"
 )
 
-// Reader is what a read command asks: the daemon, or the journal where no daemon runs.
+// Reader is what a read command asks: the daemon, or the journal if no daemon runs.
 type Reader struct {
 	*apiclient.Client
 	Offline error // why the daemon was not asked; nil: it was

@@ -1,6 +1,6 @@
 package cli
 
-// CmpErr is the first that is one.
+// CmpErr returns the first error that is not nil.
 func CmpErr(first, second error) error {
 	if first != nil {
 		return first

@@ -9,8 +9,8 @@ import (
 	"github.com/fairlead-dev/fairlead/runfile"
 )
 
-// Faulty gives a workflow that has faults its exit code, and each fault a line, whether it
-// was read here or by a daemon.
+// Faulty gives the error for an invalid workflow its exit code, and prints each fault on its own
+// line, whether the file was read here or by a daemon.
 func Faulty(err error) error {
 	var here *runfile.FileFaults
 	if errors.As(err, &here) {

@@ -5,11 +5,11 @@ import (
 	"path/filepath"
 )
 
-// PathWidth is what of a path is quoted in an error.
+// PathWidth is the maximum length of a path in an error.
 const PathWidth = 200
 
-// Absolute is a path as somebody means it who types it: from the folder he is in; and where
-// there is no such thing, from the repository.
+// Absolute resolves a path relative to the current folder, as typed; if that does not exist,
+// relative to the repository.
 func Absolute(path, repo string) string {
 	if path == "" || filepath.IsAbs(path) {
 		return path

@@ -7,7 +7,7 @@ import (
 	"github.com/fairlead-dev/fairlead/config"
 )
 
-// LoadOrNone reads the configuration; where there is none, it is a team without agents.
+// LoadOrNone reads the configuration; without a file it returns a team without agents.
 func (a *App) LoadOrNone() (*config.Config, error) {
 	if Exists(filepath.Join(a.Dir, config.FileName)) {
 		return a.Load()

@@ -6,13 +6,13 @@ import (
 	"golang.org/x/term"
 )
 
-// The size of a terminal that does not say its own.
+// The size of a terminal that does not report its own.
 const (
 	ScreenWidth  = 80
 	screenHeight = 24
 )
 
-// Size is what the terminal has room for.
+// Size returns the size of the terminal.
 func (a *App) Size() (width, height int) {
 	if file, ok := a.Out.(*os.File); ok {
 		if w, h, err := term.GetSize(int(file.Fd())); err == nil && w > 20 && h > 8 { //nolint:gosec // a descriptor fits an int

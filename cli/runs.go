@@ -1,4 +1,4 @@
 package cli
 
-// RemarkWidth is what of a reason stands in a table.
+// RemarkWidth is the maximum length of a reason in a table.
 const RemarkWidth = 80

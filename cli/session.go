@@ -8,7 +8,7 @@ import (
 	"github.com/fairlead-dev/fairlead/config"
 )
 
-// MaybeConfig is fairlead.yaml where there is one, and nil where there is none.
+// MaybeConfig reads fairlead.yaml; it returns nil if there is none.
 func (a *App) MaybeConfig() (*config.Config, error) {
 	conf, err := config.Load(a.Dir, os.LookupEnv)
 	if errors.Is(err, fs.ErrNotExist) {

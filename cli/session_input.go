@@ -1,4 +1,4 @@
 package cli
 
-// SummaryWidth is a task in a line.
+// SummaryWidth is the maximum length of a task in a line.
 const SummaryWidth = 80

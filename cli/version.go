@@ -6,7 +6,7 @@ import (
 	"runtime/debug"
 )
 
-// Version is what the build knows of itself: a tag, a commit, or devel.
+// Version is the version in the build information: a tag, a commit, or devel.
 func Version() string {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {

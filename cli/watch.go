@@ -1,4 +1,4 @@
 package cli
 
-// WatchLast is how much of a conversation is shown to whoever begins to watch it.
+// WatchLast is how many entries of a conversation are shown at the start.
 const WatchLast = 50

@@ -7,8 +7,8 @@ import (
 	"github.com/fairlead-dev/fairlead/api"
 )
 
-// Unknown says that there is nothing of that name, or that the daemon is of a version which
-// has no channels at all.
+// Unknown reports that there is nothing with that name, or that the daemon is of a version without
+// channels.
 func Unknown(err error) bool {
 	var problem *api.Problem
 	return errors.As(err, &problem) && (problem.Status == http.StatusNotFound || problem.Status == http.StatusNotImplemented)

@@ -43,9 +43,9 @@ func (r *Refused) Error() string { return r.Refusal.Error() }
 
 const (
 	dialWait      = 2 * time.Second
-	problemBytes  = 1 << 20 // the part of a problem that is read
+	problemBytes  = 1 << 20     // the part of a problem that is read
 	idleMax       = time.Minute // for an idle connection; shorter than the server's own limit
-	responseBytes = 64 << 20 // of any other answer; a longer one is an error
+	responseBytes = 64 << 20    // of any other answer; a longer one is an error
 )
 
 // Client sends requests to the daemon of a repository over its socket. It is safe for concurrent
@@ -101,7 +101,7 @@ func (t inProcess) RoundTrip(req *http.Request) (*http.Response, error) {
 		defer cancel()
 		t.handler.ServeHTTP(w, asked)
 		w.WriteHeader(http.StatusOK) // the handler may have written nothing
-		_ = in.Close() // closing a pipe never fails
+		_ = in.Close()               // closing a pipe never fails
 	}()
 	select {
 	case code := <-w.began:
@@ -252,9 +252,9 @@ func (c *Client) Machines(ctx context.Context) ([]api.MachineView, error) {
 // JournalQuery selects a part of the journal.
 type JournalQuery struct {
 	After  uint64 // everything after this sequence
-	Limit  int // the maximum number; 0: one full page
+	Limit  int    // the maximum number; 0: one full page
 	Entity string // only this entity; empty: all
-	Tail   int // the last changes instead, this many; After is ignored then
+	Tail   int    // the last changes instead, this many; After is ignored then
 }
 
 // Journal returns one page of the journal.

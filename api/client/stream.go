@@ -27,8 +27,8 @@ const FromNow = -1
 
 // EventsQuery selects changes.
 type EventsQuery struct {
-	After  int64 // all after this sequence; 0: from the beginning; FromNow: only new ones
-	Tail   int // begin with this many earlier changes instead; After is ignored then
+	After  int64  // all after this sequence; 0: from the beginning; FromNow: only new ones
+	Tail   int    // begin with this many earlier changes instead; After is ignored then
 	Entity string // only this entity; empty: all
 }
 

@@ -25,9 +25,9 @@ import (
 const Path = "/mcp"
 
 const (
-	CallsMax      = 120 // of one agent in a minute; more is probably an unintended loop
+	CallsMax      = 120         // of one agent in a minute; more is probably an unintended loop
 	mcpCallsIn    = time.Minute //
-	AtOnceMax     = 16 // waiting calls of one session at the same time
+	AtOnceMax     = 16          // waiting calls of one session at the same time
 	mcpBeatEvery  = 10 * time.Second
 	mcpHeardAgain = 10_000 // agents whose calls are counted; older counts are dropped
 )
@@ -68,7 +68,7 @@ type Tools struct {
 
 	mu    sync.Mutex
 	calls map[string]*callCount // by agent
-	now   map[string]int // by session: running calls
+	now   map[string]int        // by session: running calls
 }
 
 // callCount is the number of calls of one agent in one period.

@@ -16,7 +16,7 @@ import (
 
 const (
 	mcpKeyBytes   = 32
-	mcpTokenMax   = 1024 // two names of a team and the proof
+	mcpTokenMax   = 1024                     // two names of a team and the proof
 	mcpTokenAbout = "fairlead mcp token 1\n" //nolint:gosec // what the proof covers; the secret is the key
 )
 

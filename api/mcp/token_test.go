@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// The key is made once, is nobody else's, and one that others could read is none.
+// The key is made once, only its owner can read it, and one that others could read is replaced.
 func TestMCPKey(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "mcp.key")
 	first, err := ReadKey(path)

@@ -83,7 +83,7 @@ func (m *Tools) tools(s *sdk.Server) {
 func (m *Tools) turnTools(s *sdk.Server) {
 	addTool(m, s, &sdk.Tool{
 		Name: "turn_complete", Title: "End my turn",
-		Description: "Ends your turn in a channel. Call it once, as the last thing, when you have said what you have to say; then end your answer. What you wrote in this answer, also before the call, is in the channel already and need not be repeated in message. Comes back at once and says whether the turn was yours to end: after it was over, what you say is kept as late and moves nothing. Not for a step of a workflow: that is report_step.",
+		Description: "Ends your turn in a channel. Call it once, as the last thing, when you have said what you have to say; then end your answer. What you wrote in this answer, also before the call, is in the channel already and need not be repeated in message. Returns at once and says whether you still had the turn: after its end, a message is kept as late and changes nothing. For a step of a workflow use report_step.",
 		InputSchema: objectSchema(``, channelSchema, `"message": {"type": "string", "maxLength": 65536, "description": "A last message for the channel. Leave it out if it is already in your answer."}`),
 	}, func(ctx context.Context, c tools.AgentCaller, in endIn) (string, tools.ActEnded, error) {
 		ended, err := m.engine.ActTurnComplete(ctx, c, in.Channel, in.Message)
@@ -99,7 +99,7 @@ func (m *Tools) turnTools(s *sdk.Server) {
 	})
 	addTool(m, s, &sdk.Tool{
 		Name: "wait", Title: "Wait in my turn",
-		Description: "Pauses your turn, so that its time stops while you wait for a person, and waits. Comes back with resumed when a person has you go on or writes something into the channel (message has it); with turn_over when the turn went on to somebody else: end your answer then; with still_waiting after so many seconds: call wait again to go on waiting, or say something to go on with your turn. For a question to a person use ask_human.",
+		Description: "Pauses your turn, so that its time stops while you wait for a person, and waits. Returns resumed when a person resumes your turn or writes a message to the channel (in message); turn_over when the turn has passed to another agent: end your answer then; still_waiting after `seconds`: call wait again to continue waiting, or say something to continue your turn. For a question to a person use ask_human.",
 		InputSchema: objectSchema(``, channelSchema, secondsSchema, `"reason": {"type": "string", "maxLength": 2000, "description": "What you wait for, in one line for people."}`),
 	}, func(ctx context.Context, c tools.AgentCaller, in waitToolIn) (string, tools.ActWaited, error) {
 		waited, err := m.engine.ActWait(ctx, c, in.Channel, in.Reason, seconds(in.Seconds))
@@ -152,7 +152,7 @@ func (m *Tools) workTools(s *sdk.Server) {
 	})
 	addTool(m, s, &sdk.Tool{
 		Name: "ask_human", Title: "Ask a person",
-		Description: "Asks a person a question, and waits for the answer. Use it where only a person can decide or knows; not for permission to use a tool, which is asked by itself. Comes back with answered and the answer; with still_waiting and an id after so many seconds: call it again with only that id to go on waiting, or do something else and ask for the answer later; with unanswered when nobody answered in time: then do what is safe without an answer. The question is kept: no restart loses it.",
+		Description: "Asks a person a question, and waits for the answer. Use it if only a person can decide or knows; not for permission to use a tool, which is requested automatically. Returns answered with the answer; still_waiting with an id after `seconds`: call it again with only that id to continue waiting, or do something else and ask for the answer later; unanswered if no person answered in time: then do what is safe without an answer. The question survives restarts.",
 		InputSchema: objectSchema(
 			``,
 			`"question": {"type": "string", "maxLength": 8192, "description": "The question, understandable without knowing your work. Leave it out if you give an id."}`,

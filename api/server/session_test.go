@@ -383,7 +383,7 @@ func TestSessionInputs(t *testing.T) {
 		{"POST", "/dispatch/tray/input", `{"text":"x"}`, 409, "inbox"},
 		{"POST", "/dispatch/nobody/input", `{"text":"x"}`, 404, "quay"},
 		{"POST", "/dispatch/quay/delegate", `{"agent":"nobody","text":"x"}`, 409, "nobody"},
-		{"POST", "/dispatch/quay/done", "", 409, "nobody is at work"},
+		{"POST", "/dispatch/quay/done", "", 409, "no agent has a task"},
 		{"POST", "/dispatch/quay/respond", "", 409, "cannot take responded"},
 		{"GET", "/dispatch/..", "", 404, `".."`},
 		{"GET", "/dispatch/a%2fb", "", 422, "path.name"},

@@ -35,7 +35,7 @@ grace allows; a second call with --now ends it at once.`, "will stop",
 	},
 }
 
-// Everybody lists the names of all agents.
+// Everybody returns the names of all agents.
 func Everybody(ctx context.Context, client *apiclient.Client) ([]string, error) {
 	view, err := client.Agents(ctx)
 	var names []string
@@ -60,7 +60,7 @@ func Command(ctx context.Context, a *cli.App, client *apiclient.Client, verb str
 		if err == nil && opts.Now && answer.Agent.Session != nil {
 			_, err = client.EndAgentSession(ctx, name)
 			if no := (*apiclient.Refused)(nil); errors.As(err, &no) && no.Refusal.State == "none" {
-				err = nil // it has ended by itself meanwhile
+				err = nil // the session has ended meanwhile
 			}
 		}
 		if err != nil {
@@ -80,7 +80,7 @@ func Command(ctx context.Context, a *cli.App, client *apiclient.Client, verb str
 		}
 	}
 	if len(errs) == 1 {
-		return errs[0] // its own words and its own exit code, without a wrapping
+		return errs[0] // without wrapping, so that its text and exit code are unchanged
 	}
 	return errors.Join(errs...)
 }
@@ -123,7 +123,7 @@ func waitFor(ctx context.Context, a *cli.App, client *apiclient.Client, verb, na
 			fmt.Fprintln(a.Out, cli.Plain(why.Verdict))
 			return err
 		}
-		// Whatever changes next, look again: what is waited for is a state, not an event.
+		// After each change, look at the state again: the order waits for a state, not for an event.
 		for change, err := range client.Events(ctx, apiclient.EventsQuery{After: int64(seq)}) {
 			if err != nil {
 				return err
@@ -139,7 +139,7 @@ func waitFor(ctx context.Context, a *cli.App, client *apiclient.Client, verb, na
 	}
 }
 
-// untilFileSays lets whoever waited for a verb find its effect in the file too.
+// untilFileSays waits until agent_state.json shows the effect of an order that was waited for.
 func untilFileSays(ctx context.Context, a *cli.App, client *apiclient.Client, name string) {
 	ctx, cancel := context.WithTimeout(ctx, cli.FileWait)
 	defer cancel()
@@ -149,20 +149,21 @@ func untilFileSays(ctx context.Context, a *cli.App, client *apiclient.Client, na
 			return
 		}
 		if err != nil || cli.Pause(ctx, 2*time.Millisecond) != nil {
-			fmt.Fprintf(a.Err, "agent_state.json of %s does not say so yet; `fairlead why %s` tells more\n", name, name)
+			fmt.Fprintf(a.Err, "agent_state.json of %s does not show this yet; see `fairlead why %s`\n", name, name)
 			return
 		}
 	}
 }
 
-// words are what the verbs write as desired_state.
+// words are the values of desired_state that the orders set.
 var words = map[string]string{"start": "continuous", "stop": "pause", "once": "run_once", "cleanup": "run_cleanup"}
 
-// tookEffect says whether a command has, and how a session that was asked for ended.
+// tookEffect reports whether an order has taken effect; the error says how a requested session
+// failed.
 func tookEffect(verb string, why view.WhyView) (bool, error) {
 	agent := why.Agent
 	if desired := agent.DesiredState; desired != words[verb] && desired != "pause" {
-		return true, &cli.Coded{Code: cli.ExitCancelled, Err: fmt.Errorf("a newer order replaced this one: %s is wanted of %s now%s", cli.Line(desired, 30), agent.Name, cli.OrNote(agent.Note))}
+		return true, &cli.Coded{Code: cli.ExitCancelled, Err: fmt.Errorf("a newer order replaced this one: the desired state of %[2]s is now %[1]s%[3]s", cli.Line(desired, 30), agent.Name, cli.OrNote(agent.Note))}
 	}
 	switch verb {
 	case "start":
@@ -180,7 +181,7 @@ func tookEffect(verb string, why view.WhyView) (bool, error) {
 		return true, nil
 	}
 	if last := why.Sessions[0]; last.Outcome != "ok" {
-		return true, fmt.Errorf("session %s of %s: %s %s; `fairlead watch %s` shows what it said", last.ID, agent.Name, last.Outcome, cli.Line(last.Why, 200), last.ID)
+		return true, fmt.Errorf("session %s of %s: %s %s; `fairlead watch %s` shows its output", last.ID, agent.Name, last.Outcome, cli.Line(last.Why, 200), last.ID)
 	}
 	return true, nil
 }

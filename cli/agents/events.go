@@ -11,7 +11,7 @@ import (
 	"github.com/fairlead-dev/fairlead/machine/question"
 )
 
-// Follow shows what there is, and then what comes, until Ctrl-C.
+// Follow prints the existing changes, and then new ones until Ctrl-C.
 func Follow(ctx context.Context, a *cli.App, client *apiclient.Client, query apiclient.EventsQuery) error {
 	for change, err := range client.Events(ctx, query) {
 		if err != nil {
@@ -24,7 +24,7 @@ func Follow(ctx context.Context, a *cli.App, client *apiclient.Client, query api
 	return ctx.Err()
 }
 
-// Events shows what there is, page by page.
+// Events prints the existing changes, page by page.
 func Events(ctx context.Context, a *cli.App, client *apiclient.Client, query apiclient.JournalQuery) error {
 	for {
 		page, err := client.Journal(ctx, query)
@@ -80,7 +80,7 @@ func by(ch api.Change) string {
 		} `json:"turn"`
 	}
 	if json.Unmarshal(ch.Data, &data) != nil {
-		return text // what cannot be read adds nothing; --json shows it as it is
+		return text // unreadable data adds nothing; --json prints it unchanged
 	}
 	if s := data.Session; s.ID != "" {
 		text += "  " + s.ID
@@ -95,7 +95,7 @@ func by(ch api.Change) string {
 	return text + cli.OrNote(data.Control.Value.Wish.Note) + cli.OrNote(data.Turn.Text) + cli.OrNote(data.Turn.Body.Say) + cli.OrNote(data.Turn.Body.Warn)
 }
 
-// askedOf is what the journal says of a question.
+// askedOf is the part of a question's changes that is printed.
 type askedOf struct {
 	What  string `json:"what"`
 	State string `json:"state"`
@@ -105,7 +105,7 @@ type askedOf struct {
 	Text  string `json:"text"`
 }
 
-// words says what was asked, and how it was answered and by which rule, if it was.
+// words says what was asked and, if it was answered, how and by which rule.
 func (q askedOf) words() string {
 	if q.What == "" {
 		return ""

@@ -16,14 +16,13 @@ import (
 	"github.com/fairlead-dev/fairlead/view"
 )
 
-// PrintTeam is the table for people, with lines of at most width characters; 0 is as many as
-// it takes.
+// PrintTeam prints the table for people, with lines of at most width characters; 0 means no limit.
 func PrintTeam(a *cli.App, out io.Writer, shown view.TeamView, width int) error {
 	if shown.Hold {
 		fmt.Fprintln(out, a.Paint(cli.Yellow, "the team is held")+cli.OrNote(shown.Note)+": nothing new starts until `fairlead unhold`")
 	}
 	if shown.Stopping {
-		fmt.Fprintln(out, a.Paint(cli.Yellow, "fairlead is stopping")+": what runs finishes")
+		fmt.Fprintln(out, a.Paint(cli.Yellow, "fairlead is stopping")+": running sessions finish")
 	}
 	if len(shown.Agents) == 0 {
 		_, err := fmt.Fprintln(out, "no agents; add some to fairlead.yaml and start fairlead again")
@@ -68,8 +67,9 @@ func PrintTeam(a *cli.App, out io.Writer, shown view.TeamView, width int) error 
 	return printRows(a, out, rows.String(), shown.Agents, width)
 }
 
-// printRows prints a table whose columns stand, and colours the badges in it: the table would
-// count escape sequences as width. Agents' names and badges have one byte a character.
+// printRows prints an aligned table and colours the badges in it afterwards, because the table
+// writer would count escape sequences as width. Names and badges of agents have one byte per
+// character.
 func printRows(a *cli.App, out io.Writer, table string, agents []view.AgentView, width int) error {
 	rows := strings.Split(strings.TrimRight(table, "\n"), "\n")
 	at := strings.Index(rows[0], "BADGE")
@@ -91,10 +91,10 @@ func printRows(a *cli.App, out io.Writer, table string, agents []view.AgentView,
 	return nil
 }
 
-// turnsWidth is what of an agent's channels stands in the table.
+// turnsWidth is the width of an agent's channels in the table.
 const turnsWidth = 40
 
-// turnsOf is where an agent stands in its channels, those first in which it has the turn.
+// turnsOf returns an agent's state in its channels; channels in which it has the turn come first.
 func turnsOf(agent view.AgentView) string {
 	var has, others []string
 	for _, channelName := range slices.Sorted(maps.Keys(agent.Turn)) {
@@ -109,7 +109,7 @@ func turnsOf(agent view.AgentView) string {
 	return cli.OrDash(cli.Line(strings.Join(append(has, others...), ", "), turnsWidth))
 }
 
-// paintBadge is green where somebody is at work, and quiet otherwise.
+// paintBadge colours the badge of a running agent green, and dims the others.
 func paintBadge(a *cli.App, badge string) string {
 	if badge == view.BadgeRunning {
 		return a.Paint(cli.Green, badge)
@@ -117,7 +117,7 @@ func paintBadge(a *cli.App, badge string) string {
 	return a.Paint(cli.Dim, badge)
 }
 
-// Remarks are what a person should know beside the badge: doubt first.
+// Remarks are what a person should know beside the badge; doubt comes first.
 func Remarks(agent view.AgentView) string {
 	switch {
 	case agent.Doubt != "":
@@ -143,8 +143,8 @@ func Remarks(agent view.AgentView) string {
 	}
 }
 
-// busyWith is what a session is for that nobody started an agent for: its badge is IDLE, as
-// agent_state.json is about the agent's own work alone, and yet there is a process.
+// busyWith says what a session is for if its agent was not started for its own work: the badge is
+// IDLE, because agent_state.json is only about that work, although a process runs.
 func busyWith(what team.Purpose) string {
 	switch what.Kind {
 	case team.PurposeChannels:
@@ -160,7 +160,7 @@ func busyWith(what team.Purpose) string {
 
 // asksWords says what an agent waits for a person with.
 func asksWords(agent view.AgentView) string {
-	words := cli.Line(strings.TrimPrefix(agent.AsksWhat, agent.Name+" "), 76) // its name stands in the row
+	words := cli.Line(strings.TrimPrefix(agent.AsksWhat, agent.Name+" "), 76) // its name is in the row already
 	if words == agent.AsksWhat {
 		words = "asks: " + words
 	}
@@ -170,7 +170,7 @@ func asksWords(agent view.AgentView) string {
 	return words
 }
 
-// limited says whether an agent's provider takes nothing more for now.
+// limited reports whether an agent is rate limited at present.
 func limited(agent view.AgentView) bool {
 	return agent.LimitedUntil != nil && agent.LimitedUntil.After(time.Now())
 }
@@ -200,9 +200,9 @@ func PrintWhy(a *cli.App, why view.WhyView) error {
 	if err := table.Flush(); err != nil {
 		return err
 	}
-	legend := "\n+ speaks for the status, ! against it"
+	legend := "\n+ supports the status, ! contradicts it"
 	if len(why.Sessions) > 0 {
-		legend += "; `fairlead watch " + why.Sessions[0].ID + "` shows what that session said"
+		legend += "; `fairlead watch " + why.Sessions[0].ID + "` shows that session's output"
 	}
 	_, err := fmt.Fprintln(a.Out, a.Paint(cli.Dim, legend))
 	return err

@@ -9,14 +9,14 @@ import (
 	"github.com/fairlead-dev/fairlead/view"
 )
 
-// PrintUsage prints what was used, by agent, day and run.
+// PrintUsage prints usage by agent, day and run.
 func PrintUsage(a *cli.App, used view.UsageTable, archived bool) error {
 	more := ""
 	if !archived && used.Archived > 0 {
 		more = cli.HowMany(used.Archived, "archived run is", "archived runs are") + " not shown; `fairlead usage --archived` does\n"
 	}
 	if len(used.Agents)+len(used.Days)+len(used.Runs) == 0 {
-		_, err := fmt.Fprintln(a.Out, "nobody has reported any use yet")
+		_, err := fmt.Fprintln(a.Out, "no agent has reported any usage yet")
 		if err == nil {
 			_, err = io.WriteString(a.Out, more)
 		}

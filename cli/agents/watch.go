@@ -14,11 +14,11 @@ import (
 	"github.com/fairlead-dev/fairlead/view"
 )
 
-// watchRedraw bounds how often the table is drawn: an agent that changes a hundred times a
-// second must not make a terminal flicker.
+// watchRedraw bounds how often the table is drawn, so that an agent that changes a hundred times a
+// second does not make the terminal flicker.
 const watchRedraw = 100 * time.Millisecond
 
-// WatchTeam draws the table again whenever something changed, and each second for the ages.
+// WatchTeam redraws the table after each change, and every second to update ages.
 func WatchTeam(ctx context.Context, a *cli.App, client *apiclient.Client) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -75,14 +75,14 @@ func drawTeam(ctx context.Context, a *cli.App, client *apiclient.Client) error {
 	return err
 }
 
-// overdrawn is lines drawn over whatever is there, without a moment in which nothing is: a
-// terminal that is cleared first flickers.
+// overdrawn draws lines over the previous ones without clearing the terminal first, which would
+// flicker.
 func overdrawn(lines []string) string {
 	const home, restOfLine, below = "\x1b[H", "\x1b[K", "\x1b[J"
 	return home + strings.Join(lines, restOfLine+"\n") + restOfLine + "\n" + below
 }
 
-// watchAgent shows one session's output after the other.
+// watchAgent shows the output of one session after the other.
 func watchAgent(ctx context.Context, a *cli.App, client *apiclient.Client, name string) error {
 	seen := ""
 	for {
@@ -114,8 +114,8 @@ func watchAgent(ctx context.Context, a *cli.App, client *apiclient.Client, name 
 	}
 }
 
-// sessionOwner finds whose session a name is, as coder-17 is coder's; an agent of that very
-// name goes before it.
+// sessionOwner finds the agent of a session's name: coder-17 belongs to coder. An agent with exactly
+// that name takes precedence.
 func sessionOwner(ctx context.Context, a *cli.App, client *apiclient.Client, name string) (view.WhyView, bool) {
 	cut := strings.LastIndexByte(name, '-')
 	if cut <= 0 || strings.Trim(name[cut+1:], "0123456789") != "" {
@@ -128,7 +128,7 @@ func sessionOwner(ctx context.Context, a *cli.App, client *apiclient.Client, nam
 	return why, err == nil
 }
 
-// watchSession shows what one session says or said, and how it ended.
+// watchSession shows the output of one session and how it ended.
 func watchSession(ctx context.Context, a *cli.App, client *apiclient.Client, of view.WhyView, session string) error {
 	if err := copyOutput(ctx, a, client, of.Agent, session); err != nil || a.JSON {
 		return err
@@ -155,8 +155,7 @@ func nextSession(ctx context.Context, client *apiclient.Client, name string, aft
 	return ctx.Err()
 }
 
-// copyOutput shows what a session says as its driver understands it; as JSON, the output as
-// it comes.
+// copyOutput prints a session's output as its driver understands it; as JSON, the unchanged output.
 func copyOutput(ctx context.Context, a *cli.App, client *apiclient.Client, agent view.AgentView, session string) error {
 	d, known := cli.Drivers()[agent.Driver]
 	if a.JSON || !known {
@@ -191,13 +190,13 @@ func printFact(a *cli.App, fact driver.Fact) error {
 	case driver.UsageReported:
 		text = a.Paint(cli.Dim, fmt.Sprintf("used %d + %d tokens, $%.4f", fact.Usage.InputTokens, fact.Usage.OutputTokens, fact.Usage.CostUSD))
 	case driver.Listening:
-		text = a.Paint(cli.Dim, "listens for what it is told next")
+		text = a.Paint(cli.Dim, "waits for its next input")
 	case driver.PermissionAsked:
 		text = a.Paint(cli.Yellow, "asks: ") + text + a.Paint(cli.Dim, "  (fairlead inbox)")
 	case driver.PermissionAnswered:
 		text = a.Paint(cli.Dim, "was told: "+text)
 	case driver.PermissionWithdrawn:
-		text = a.Paint(cli.Dim, "does not ask any more")
+		text = a.Paint(cli.Dim, "no longer asks")
 	case driver.ConversationNamed:
 		text = a.Paint(cli.Dim, conversedWords(fact.Conversation))
 	case driver.RateLimited:
@@ -211,11 +210,11 @@ func printFact(a *cli.App, fact driver.Fact) error {
 	return err
 }
 
-// conversedWords says which conversation a program holds, and what holds the program.
+// conversedWords says which conversation a program has open, and in which sandbox it runs.
 func conversedWords(c driver.Conversed) string {
 	words := "conversation " + cli.Line(c.ID, cli.StepWidth)
 	if c.Resumed {
-		words = "goes on with " + words
+		words = "resumes " + words
 	}
 	for _, part := range []string{c.Program, c.Model, c.Mode, c.Enforced} {
 		if part != "" {
@@ -244,7 +243,7 @@ func copyRaw(ctx context.Context, a *cli.App, client *apiclient.Client, session 
 	return ctx.Err()
 }
 
-// listening is a session's output over the API; nothing can be said on it.
+// listening is a session's output over the API; it accepts no input.
 type listening struct {
 	client  *apiclient.Client
 	session string
@@ -262,10 +261,10 @@ func (l listening) Output(ctx context.Context, offset int64) (io.ReadCloser, err
 				break
 			}
 			if _, err := io.WriteString(in, heard.Text); err != nil {
-				return // nobody reads any more
+				return // the reader is gone
 			}
 		}
-		_ = in.Close() // a pipe closes without fail
+		_ = in.Close() // closing a pipe never fails
 	}()
 	return out, nil
 }

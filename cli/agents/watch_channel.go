@@ -10,7 +10,7 @@ import (
 	"github.com/fairlead-dev/fairlead/cli/channels"
 )
 
-// WatchNamed shows an agent or a channel, whichever has the name.
+// WatchNamed shows the agent or the channel with a name.
 func WatchNamed(ctx context.Context, a *cli.App, client *cli.Reader, name string, opts channels.Watched) error {
 	channel, sure := strings.CutPrefix(name, "#")
 	_, err := client.Channel(ctx, channel)
@@ -24,7 +24,7 @@ func WatchNamed(ctx context.Context, a *cli.App, client *cli.Reader, name string
 		return err
 	}
 	if opts != (channels.Watched{Last: cli.WatchLast}) {
-		return &cli.Coded{Code: cli.ExitUsage, Err: fmt.Errorf("%s is no channel: --no-follow, --moves and --last are for channels", cli.Line(name, cli.ErrorWidth))}
+		return &cli.Coded{Code: cli.ExitUsage, Err: fmt.Errorf("%s is not a channel; --no-follow, --moves and --last are for channels only", cli.Line(name, cli.ErrorWidth))}
 	}
 	if agent, ok := sessionOwner(ctx, a, client.Client, name); ok {
 		return watchSession(ctx, a, client.Client, agent, name)
@@ -35,13 +35,13 @@ func WatchNamed(ctx context.Context, a *cli.App, client *cli.Reader, name string
 	return watchAgent(ctx, a, client.Client, name)
 }
 
-// agentToo says whether a channel's name is an agent's too; the agent is then meant.
+// agentToo reports whether a channel's name is also an agent's; the agent is shown then.
 func agentToo(ctx context.Context, a *cli.App, client *apiclient.Client, name string) bool {
 	if _, err := client.Why(ctx, name); err != nil {
 		return false
 	}
 	if !a.JSON {
-		fmt.Fprintf(a.Err, "there is an agent and a channel of that name, and this is the agent; the channel is `fairlead watch '#%s'`\n", cli.Plain(name))
+		fmt.Fprintf(a.Err, "an agent and a channel have this name; this is the agent, for the channel use `fairlead watch '#%s'`\n", cli.Plain(name))
 	}
 	return true
 }

@@ -15,13 +15,13 @@ import (
 	"github.com/fairlead-dev/fairlead/view"
 )
 
-// What of a name or a list of names stands in a table that has to fit into 80 columns.
+// Widths in tables that must fit into 80 columns.
 const (
 	ChannelWidth = 16
 	holderWidth  = 16
 	queueWidth   = 20
-	openShown    = 20 // of the messages that nobody has answered, the oldest: the rest would scroll them away
-	aboutWidth   = 40 // of remarks; all of them are shown of one channel alone
+	openShown    = 20 // of the unanswered messages, the oldest
+	aboutWidth   = 40 // of remarks; the view of one channel shows all of them
 )
 
 // PrintChannels prints a line for each channel.
@@ -39,7 +39,7 @@ func PrintChannels(a *cli.App, out io.Writer, all []view.ChannelView) error {
 	return table.Flush()
 }
 
-// left is the time until something runs out.
+// left is the time until a deadline.
 func left(deadline *time.Time) string {
 	if deadline == nil {
 		return "-"
@@ -65,7 +65,7 @@ func channelRemarks(c view.ChannelView) string {
 	return cli.Line(strings.Join(remarks, "; "), aboutWidth)
 }
 
-// waiting counts the messages of people that nobody has yet.
+// waiting counts people's messages that no agent has received yet.
 func waiting(c view.ChannelView) int {
 	n := 0
 	for _, m := range c.Open {
@@ -76,8 +76,8 @@ func waiting(c view.ChannelView) int {
 	return n
 }
 
-// standsWhy is why nobody has the turn, or what its holder waits for. Nobody having anything
-// to answer needs no words.
+// standsWhy says why no agent has the turn, or what the agent with the turn waits for. It is empty
+// if no message waits for an answer.
 func standsWhy(c view.ChannelView) string {
 	switch {
 	case c.Holder != "" && c.Why != "":
@@ -91,7 +91,7 @@ func standsWhy(c view.ChannelView) string {
 	}
 }
 
-// standing is how a channel stands, as a sentence without its end.
+// standing describes a channel's state as a sentence without its full stop.
 func standing(c view.ChannelView) string {
 	var text string
 	switch {
@@ -100,9 +100,9 @@ func standing(c view.ChannelView) string {
 	case c.Holder == "":
 		why := standsWhy(c)
 		if why == "" {
-			why = "nobody has anything to answer"
+			why = "no message waits for an answer"
 		}
-		text = "nobody has the turn: " + why
+		text = "no agent has the turn: " + why
 	default:
 		text = fmt.Sprintf("%s has turn %d", cli.Plain(c.Holder), c.Turn)
 		if c.State == string(channel.Waiting) {
@@ -136,13 +136,13 @@ func ShowChannel(ctx context.Context, a *cli.App, client *apiclient.Client, name
 // PrintChannel prints one channel from its view.
 func PrintChannel(a *cli.App, out io.Writer, c view.ChannelView) error {
 	fmt.Fprintf(out, "%s: %s\n", a.Paint(cli.Bold, cli.Plain(c.Name)), standing(c))
-	rounds := "as many rounds as they like"
+	rounds := "no limit of rounds"
 	if c.RoundsMax > 0 {
 		rounds = cli.HowMany(c.RoundsMax, "round", "rounds")
 	}
-	text := fmt.Sprintf("what people say is taken by mode %s; the agents then have %s", cli.Plain(c.Mode), rounds)
+	text := fmt.Sprintf("people's messages have mode %s; the agents then have %s", cli.Plain(c.Mode), rounds)
 	if c.Lead != "" {
-		text += "; " + cli.Plain(c.Lead) + " answers who interrupts"
+		text += "; " + cli.Plain(c.Lead) + " answers interruptions"
 	}
 	fmt.Fprintln(out, a.Paint(cli.Dim, text))
 	if !c.Configured {
@@ -185,7 +185,7 @@ func memberRemarks(m view.MemberView) string {
 	return cli.Line(strings.Join(remarks, "; "), cli.RemarkWidth)
 }
 
-// ChannelNames are those of fairlead.yaml, each with who is in it.
+// ChannelNames returns the channels of fairlead.yaml, each with its agents.
 func ChannelNames(a *cli.App) []string {
 	conf, err := a.Load()
 	if err != nil {

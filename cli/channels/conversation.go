@@ -16,19 +16,19 @@ import (
 
 const (
 	TimeWidth    = len("15:04:05  ")
-	readingWidth = 100 // longer lines are hard to read, however wide the terminal is
+	readingWidth = 100 // longer lines are hard to read, even if the terminal is wider
 	SpeakerWidth = 40
 )
 
-// Conversation renders what was said in a channel for people to read. What agents and people
-// say is text: it cannot look like a line of ours, since its own lines are indented.
+// Conversation renders the conversation of a channel for people. Text of agents and people cannot
+// look like a line of Fairlead, because it is indented.
 type Conversation struct {
 	A        *cli.App
 	Width    int  // of a line; 0: lines are not broken
-	AllMoves bool // every move of an agent, and not only who gets the turn
+	AllMoves bool // every change of an agent's state, not only of the turn
 
 	Out  bytes.Buffer
-	last view.ChannelEntry // of the lines before: whose words they were
+	last view.ChannelEntry // the previous entry, whose speaker was printed
 }
 
 // NewConversation makes a printer of a conversation for this terminal.
@@ -49,7 +49,7 @@ func (c *Conversation) Flush() error {
 	return err
 }
 
-// Entry renders one line of the conversation.
+// Entry renders one entry of the conversation.
 func (c *Conversation) Entry(e view.ChannelEntry) {
 	switch e.Kind {
 	case EntryMoved:
@@ -71,7 +71,7 @@ func (c *Conversation) Entry(e view.ChannelEntry) {
 	c.last = e
 }
 
-// goesOn says that a line is more of the words before it: what an agent says comes in pieces.
+// goesOn reports whether an entry continues the previous one: an agent's answer comes in pieces.
 func (c *Conversation) goesOn(e view.ChannelEntry) bool {
 	return e.Kind == EntryTurn && c.last.Kind == EntryTurn && e.By == c.last.By && e.Turn == c.last.Turn && e.Re == c.last.Re
 }
@@ -87,7 +87,7 @@ func (c *Conversation) colour(e view.ChannelEntry) string {
 	}
 }
 
-// about is what a person should know of somebody's words beside who said them.
+// about is what a person should know about a message beside its speaker.
 func about(e view.ChannelEntry) string {
 	text := fmt.Sprintf("  #%d", e.N)
 	switch e.Kind {
@@ -109,7 +109,7 @@ func about(e view.ChannelEntry) string {
 	return text
 }
 
-// move is a move of an agent in words; empty where it is not shown.
+// move describes a change of an agent's state; empty: it is not shown.
 func (c *Conversation) move(e view.ChannelEntry) string {
 	agent := cli.Line(e.Agent, SpeakerWidth)
 	switch {
@@ -121,7 +121,7 @@ func (c *Conversation) move(e view.ChannelEntry) string {
 	case e.Trigger == string(channel.Interrupted):
 		return "── " + agent + " is interrupted"
 	case e.Trigger == string(channel.AskedItself):
-		return "── " + agent + " answers that person; its turn stands still"
+		return "── " + agent + " answers that person; its turn is paused"
 	case e.To == string(channel.Active) && e.From == string(channel.Waiting):
 		return "── " + agent + " goes on"
 	case e.To == string(channel.Waiting):
@@ -142,7 +142,7 @@ func because(text string) string {
 	return ": " + text
 }
 
-// Note writes a line of ours. What it tells of may be somebody's words: it stays one line.
+// Note writes a line of Fairlead. It may contain text of agents, so it is kept on one line.
 func (c *Conversation) Note(at time.Time, colour, text string) {
 	indent := text[:len(text)-len(strings.TrimLeft(text, " "))]
 	text = indent + cli.Line(text, cli.ErrorWidth)
@@ -152,7 +152,7 @@ func (c *Conversation) Note(at time.Time, colour, text string) {
 	fmt.Fprintf(&c.Out, "%s  %s\n", cli.Clock(at), c.A.Paint(colour, text))
 }
 
-// Text writes somebody's words, indented, and on a terminal broken at spaces.
+// Text writes a message, indented and, on a terminal, wrapped at spaces.
 func (c *Conversation) Text(said string) {
 	for l := range strings.Lines(strings.TrimRight(cli.Plain(said), "\n") + "\n") {
 		l = strings.TrimSuffix(l, "\n")
@@ -162,8 +162,8 @@ func (c *Conversation) Text(said string) {
 	}
 }
 
-// wrap breaks a line at spaces into pieces of at most width columns; a longer word is cut.
-// What follows is indented as the line is. A width of nothing breaks nothing.
+// wrap breaks a line at spaces into pieces of at most width columns; a longer word is cut. All
+// pieces are indented like the line. A width of 0 or less breaks nothing.
 func wrap(l string, width int) []string {
 	if width <= 0 || cli.Columns(l) <= width {
 		return []string{l}
@@ -197,7 +197,7 @@ func wrap(l string, width int) []string {
 	return pieces
 }
 
-// cut is the beginning of a word in at most that many columns, one letter at least.
+// cut returns the beginning of a word in at most that many columns, but at least one letter.
 func cut(word string, width int) string {
 	n := 0
 	for i, r := range word {

@@ -11,19 +11,19 @@ import (
 	"github.com/fairlead-dev/fairlead/view"
 )
 
-// Modes are the ways in which what a person says meets a turn that is under way, with what
-// completion says of each.
+// Modes are the ways in which a person's message affects the current turn, with their descriptions
+// for shell completion.
 var Modes = []string{
 	string(channel.ByQueue) + "\twhen the turn ends",
-	string(channel.Inject) + "\tat once, to whoever has the turn",
+	string(channel.Inject) + "\tat once, to the agent that has the turn",
 	string(channel.Interrupt) + "\tstop: the turn waits until you have an answer",
-	string(channel.Parallel) + "\tto everybody at once",
+	string(channel.Parallel) + "\tto all agents at once",
 }
 
 // said is what `fairlead channel say --json` prints.
 type said struct {
 	view.Spoken
-	Answers []view.ChannelEntry `json:"answers,omitempty"` // with --wait: what agents said until then
+	Answers []view.ChannelEntry `json:"answers,omitempty"` // with --wait: the agents' messages until then
 }
 
 // Say posts a person's message and, with wait, waits for the answer.
@@ -46,11 +46,11 @@ func Say(ctx context.Context, a *cli.App, client *apiclient.Client, channel, tex
 	return err
 }
 
-// unattended are the reasons for which nobody answers until something else happens; who waits
-// for an answer should know.
+// unattended are the reasons for which no agent answers until something else changes; a person who
+// waits for an answer is told so.
 var unattended = []channel.Reason{channel.NoAgents, channel.Held, channel.Limited}
 
-// awaitAnswer shows the channel from a message on until somebody has answered it.
+// awaitAnswer shows the channel from a message on until it is answered.
 func awaitAnswer(ctx context.Context, a *cli.App, client *apiclient.Client, channelName string, spoken view.Spoken) error {
 	message, err := messageNow(ctx, client, channelName, spoken)
 	if err != nil {
@@ -87,16 +87,16 @@ func awaitAnswer(ctx context.Context, a *cli.App, client *apiclient.Client, chan
 		}
 	}
 	if spoken.State == string(channel.Lapsed) {
-		return fmt.Errorf("nobody in %s answered message %d in time", cli.Plain(channelName), spoken.N)
+		return fmt.Errorf("no agent in %s answered message %d in time", cli.Plain(channelName), spoken.N)
 	}
 	return nil
 }
 
-// messageNear is how many lines of a conversation one order makes at most, with room to spare:
-// so near to what it returned is the message itself.
+// messageNear bounds how many entries one order can make, with room to spare: the message is that
+// close to the returned sequence.
 const messageNear = 50
 
-// messageNow is a message as it stands in its channel now.
+// messageNow returns the present state of a message in its channel.
 func messageNow(ctx context.Context, client *apiclient.Client, channel string, spoken view.Spoken) (view.ChannelEntry, error) {
 	page, err := client.ChannelEntries(ctx, channel, view.EntryQuery{Before: spoken.Seq + 1, Limit: messageNear})
 	for _, e := range page.Entries {

@@ -7,7 +7,7 @@ import (
 	"github.com/fairlead-dev/fairlead/cli"
 )
 
-// Ordered says how a channel stands after an order.
+// Ordered prints a channel's state after an order.
 func Ordered(a *cli.App, done api.ChannelOrdered, err error) error {
 	if err != nil {
 		return err

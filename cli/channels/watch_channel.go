@@ -12,14 +12,14 @@ import (
 	"github.com/fairlead-dev/fairlead/view"
 )
 
-// Watched is what `fairlead watch NAME` was asked to show of a channel.
+// Watched are the options of `fairlead watch NAME` for a channel.
 type Watched struct {
 	noFollow bool
 	moves    bool
 	Last     int
 }
 
-// Kinds of lines of a conversation.
+// Kinds of entries of a conversation.
 const (
 	EntryHuman   = "human"
 	EntryTurn    = "turn"
@@ -32,7 +32,7 @@ const (
 
 const (
 	EntriesMost = 500                    // of one page
-	watchSettle = 100 * time.Millisecond // between two looks at a lively channel
+	watchSettle = 100 * time.Millisecond // between two reads of a busy channel
 )
 
 // channelWatch follows the conversation of a channel.
@@ -40,13 +40,13 @@ type channelWatch struct {
 	client  *apiclient.Client
 	channel string
 	moves   bool
-	after   uint64                              // everything up to here was shown
-	enough  func(context.Context) (bool, error) // says that nothing more is waited for; nil: never
+	after   uint64                              // the sequence up to which entries were shown
+	enough  func(context.Context) (bool, error) // reports that nothing more is waited for; nil: never
 }
 
-// follow gives what is after the place it stands at, and then what comes, each line once and
-// in order, until nothing more is waited for. That is asked before the look, so that the look
-// finds what it was waited for.
+// follow shows the entries after its position and then new ones, each once and in order, until
+// enough reports true. enough is called before the read, so that the read includes what was waited
+// for.
 func (w *channelWatch) follow(ctx context.Context, show func([]view.ChannelEntry) error) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -88,7 +88,7 @@ func (w *channelWatch) follow(ctx context.Context, show func([]view.ChannelEntry
 	}
 }
 
-// catchUp gives everything that there is after the place, page by page.
+// catchUp shows all existing entries after its position, page by page.
 func (w *channelWatch) catchUp(ctx context.Context, show func([]view.ChannelEntry) error) error {
 	for {
 		page, err := w.client.ChannelEntries(ctx, w.channel, view.EntryQuery{After: w.after, Limit: EntriesMost, Moves: w.moves})
@@ -106,7 +106,7 @@ func (w *channelWatch) catchUp(ctx context.Context, show func([]view.ChannelEntr
 
 // Flags adds the flags for how a channel is shown.
 func (w *Watched) Flags(cmd *cobra.Command, of string) {
-	cmd.Flags().BoolVar(&w.noFollow, "no-follow", false, of+"print what there is, and return")
+	cmd.Flags().BoolVar(&w.noFollow, "no-follow", false, of+"print the existing entries and return")
 	cmd.Flags().BoolVar(&w.moves, "moves", false, of+"also show every change of an agent's state")
 	cmd.Flags().IntVar(&w.Last, "last", cli.WatchLast, of+"how many of the newest lines to begin with")
 }
@@ -119,7 +119,7 @@ func (w *Watched) Valid() error {
 	return nil
 }
 
-// WatchChannel shows the last of a conversation, and then what comes.
+// WatchChannel shows the last entries of a conversation, and then new ones.
 func WatchChannel(ctx context.Context, a *cli.App, client *cli.Reader, name string, opts Watched) error {
 	shown, err := client.Channel(ctx, name)
 	if err != nil {

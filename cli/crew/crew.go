@@ -12,7 +12,7 @@ import (
 	"github.com/fairlead-dev/fairlead/view"
 )
 
-// PrintCrew is the team for people: the lead, nine seats, what can be done.
+// PrintCrew prints the crew for people: the lead, nine seats, and what can be done.
 func PrintCrew(a *cli.App, view view.CrewView) error {
 	fmt.Fprintln(a.Out, leadLine(a, view.Lead)+"\n")
 	led := view.Lead.Agent == ""
@@ -35,10 +35,10 @@ func PrintCrew(a *cli.App, view view.CrewView) error {
 	return printNotices(a, view)
 }
 
-// leadLine is what is true of the lead, as a sentence.
+// leadLine describes the lead as a sentence.
 func leadLine(a *cli.App, lead view.LeadView) string {
 	if lead.Agent == "" {
-		return "nobody leads; name an agent as team.lead in fairlead.yaml, and start again"
+		return "no lead is configured; set team.lead in fairlead.yaml, and start again"
 	}
 	return a.Paint(cli.Bold, cli.Line(lead.Agent, cli.CrewNameWidth)) + " leads: " + leadWords(lead)
 }
@@ -64,7 +64,7 @@ func leadWords(lead view.LeadView) string {
 	}
 }
 
-// stamped is how long ago a time of a document is, in words; empty where it has none.
+// stamped says how long ago a document's time is; empty if it has none.
 func stamped(at *string) string {
 	if at == nil {
 		return ""
@@ -76,7 +76,7 @@ func stamped(at *string) string {
 	return cli.Ago(cli.Past(when))
 }
 
-// leadSeat is the lead's own line, in the middle of the others.
+// leadSeat prints the lead's seat, in the middle of the others.
 func leadSeat(a *cli.App, lead view.LeadView) {
 	colour := cli.Dim
 	if lead.State == view.LeadHeard || lead.State == view.LeadUnheard {
@@ -88,7 +88,7 @@ func leadSeat(a *cli.App, lead view.LeadView) {
 	seat(a, lead.Seat, a.Paint(colour, "◆")+" "+swatch(a, ""), lead.Agent, "lead", about[lead.State])
 }
 
-// crewLine is one document.
+// crewLine prints one document.
 func crewLine(a *cli.App, view view.CrewView, doc view.DocumentView) {
 	colour, mark := cli.Yellow, "●"
 	switch crew.Status(doc.Status) {
@@ -102,8 +102,8 @@ func crewLine(a *cli.App, view view.CrewView, doc view.DocumentView) {
 	seat(a, doc.Seat, a.Paint(colour, mark)+" "+swatch(a, doc.Color), CrewName(doc), doc.Status, evidence(view.Lead, doc))
 }
 
-// swatch is somebody's own colour, on a terminal that has so many, and as wide there for
-// everybody. What is no colour is none.
+// swatch is a member's own colour on a terminal that supports it, always of the same width. An
+// invalid colour gives none.
 func swatch(a *cli.App, colour string) string {
 	if depth := os.Getenv("COLORTERM"); !cli.Tty(a.Out) || cli.Colourless() || depth != "truecolor" && depth != "24bit" {
 		return ""
@@ -122,7 +122,7 @@ func seat(a *cli.App, seat int, mark, name, status, about string) {
 	fmt.Fprintf(a.Out, "%d  %s%s  %-*s  %s\n", seat, mark, name, cli.CrewStatusWidth, status, cli.Line(about, cli.EvidenceWidth))
 }
 
-// CrewName is what people call somebody: a placeholder has no name yet.
+// CrewName is the displayed name of a member: a placeholder has no name yet.
 func CrewName(doc view.DocumentView) string {
 	if doc.Name == nil || *doc.Name == "" {
 		return "(" + cli.Line(doc.ID, cli.CrewIDWidth) + ")"
@@ -130,7 +130,7 @@ func CrewName(doc view.DocumentView) string {
 	return *doc.Name
 }
 
-// evidence is why somebody's status is shown so, and how old that is.
+// evidence says why a member's status is shown, and how old the evidence is.
 func evidence(lead view.LeadView, doc view.DocumentView) string {
 	last := "never alive here"
 	if doc.LastAliveAt != nil {
@@ -139,9 +139,9 @@ func evidence(lead view.LeadView, doc view.DocumentView) string {
 	switch crew.Status(doc.Status) {
 	case crew.Alive:
 		if doc.LastAliveAt == nil {
-			return "says the lead"
+			return "reported by the lead"
 		}
-		return "said the lead " + stamped(doc.LastAliveAt) + " ago"
+		return "reported by the lead " + stamped(doc.LastAliveAt) + " ago"
 	case crew.Hatching:
 		return "for " + stamped(&doc.CreatedAt)
 	case crew.Unknown:
@@ -150,13 +150,13 @@ func evidence(lead view.LeadView, doc view.DocumentView) string {
 		}
 		return "the lead has not reported yet"
 	case crew.Expired:
-		return "nobody came"
+		return "did not become an agent"
 	default:
 		return last
 	}
 }
 
-// WhatNow is the team's one button, in words.
+// WhatNow describes the crew's one button.
 func WhatNow(a *cli.App, view view.CrewView) string {
 	var asleep []string
 	for _, doc := range view.Agents {
@@ -166,25 +166,25 @@ func WhatNow(a *cli.App, view view.CrewView) string {
 	}
 	switch crew.Button(view.Button) {
 	case crew.SummonButton:
-		return fmt.Sprintf("nobody is here yet; `fairlead crew summon` summons %d", view.Size)
+		return fmt.Sprintf("the crew has no members yet; `fairlead crew summon` summons %d", view.Size)
 	case crew.WakeButton:
 		return fmt.Sprintf("`fairlead crew wake` wakes %d: %s", len(asleep), cli.Line(strings.Join(asleep, ", "), cli.SleepersWidth))
 	case crew.WakingButton:
 		return a.Paint(cli.Yellow, underway[view.InProgress])
 	default:
-		return "everybody is awake; `fairlead crew sleep` lets them sleep"
+		return "all members are awake; `fairlead crew sleep` sends them to sleep"
 	}
 }
 
-// underway is what the lead is at.
+// underway describes the lead's current ceremony.
 var underway = map[string]string{
-	"":          "waiting for those who hatch",
-	"summoning": "summoning: the lead gives them their letters",
+	"":          "waiting for placeholders to become agents",
+	"summoning": "summoning: the lead introduces the new members",
 	"asking":    "waking: the lead is asked who is awake",
-	"waking":    "waking: the lead has been told whom to wake",
+	"waking":    "waking: the lead knows which members to wake",
 }
 
-// printNotices shows what went wrong last, the newest at the end.
+// printNotices shows the latest problems, the newest at the end.
 func printNotices(a *cli.App, view view.CrewView) error {
 	notices := view.Notices[max(0, len(view.Notices)-cli.NoticesShown):]
 	if len(notices) > 0 {

@@ -15,14 +15,14 @@ import (
 	crewctl "github.com/fairlead-dev/fairlead/controller/crew"
 )
 
-// documentMost is as much as the document of an agent may be; the daemon takes no more.
+// documentMost is the maximum size of an agent's document in bytes; the daemon has the same limit.
 const documentMost = 2 << 20
 
-// DocumentsIn are the documents of a folder; of what is no folder, itself. Read like the folder
-// of a team: what is hidden or ends otherwise is no document.
+// DocumentsIn returns the documents in a folder, or the name itself if it is not a folder. Hidden
+// files and files with another extension are not documents.
 func DocumentsIn(name string) ([]string, error) {
 	if info, err := os.Stat(name); name == "-" || err != nil || !info.IsDir() {
-		return []string{name}, nil //nolint:nilerr // who reads it says what is wrong with it
+		return []string{name}, nil //nolint:nilerr // reading the file reports what is wrong with it
 	}
 	entries, err := os.ReadDir(name)
 	if err != nil {
@@ -53,11 +53,11 @@ func ImportOne(ctx context.Context, a *cli.App, client *apiclient.Client, name s
 	if a.JSON {
 		return a.PrintJSON(doc)
 	}
-	_, err = fmt.Fprintf(a.Out, "%s is in the team as %s, on seat %d: %s\n", cli.Line(CrewName(doc), cli.CrewNameWidth), cli.Plain(doc.ID), doc.Seat, cli.Plain(doc.Status))
+	_, err = fmt.Fprintf(a.Out, "%s is in the crew as %s, on seat %d: %s\n", cli.Line(CrewName(doc), cli.CrewNameWidth), cli.Plain(doc.ID), doc.Seat, cli.Plain(doc.Status))
 	return err
 }
 
-// document reads a file that may be anything, as far as the daemon would take it.
+// document reads a file as long as the daemon would accept it.
 func document(a *cli.App, name string) ([]byte, error) {
 	from := a.In
 	if name != "-" {
@@ -65,7 +65,7 @@ func document(a *cli.App, name string) ([]byte, error) {
 		if err != nil {
 			return nil, fmt.Errorf("read the document: %w", err)
 		}
-		defer file.Close() //nolint:errcheck // it was read
+		defer file.Close() //nolint:errcheck // it was only read
 		from = file
 	}
 	data, err := io.ReadAll(io.LimitReader(from, documentMost+1))
@@ -73,16 +73,16 @@ func document(a *cli.App, name string) ([]byte, error) {
 	case err != nil:
 		return nil, fmt.Errorf("read the document: %w", err)
 	case len(data) > documentMost:
-		return nil, fmt.Errorf("%s has more than %d MiB; no agent's document is so long", cli.Line(name, cli.ErrorWidth), documentMost>>20)
+		return nil, fmt.Errorf("%s has more than %d MiB, the limit for an agent's document", cli.Line(name, cli.ErrorWidth), documentMost>>20)
 	}
 	var object map[string]json.RawMessage
 	if err := json.Unmarshal(data, &object); err != nil || object == nil {
-		return nil, fmt.Errorf("%s: this is no document of an agent, which is a JSON object; those of a team are in its .fairlead/agents", cli.Line(name, cli.ErrorWidth))
+		return nil, fmt.Errorf("%s: this is not an agent's document, which is a JSON object; a team's documents are in its .fairlead/agents", cli.Line(name, cli.ErrorWidth))
 	}
 	return data, nil
 }
 
-// SaidIn is what `fairlead crew transcript` was asked for.
+// SaidIn are the options of `fairlead crew transcript`.
 type SaidIn struct {
 	Speaker, Session, Search string
 	Limit                    int
@@ -103,7 +103,7 @@ func Transcript(ctx context.Context, a *cli.App, client *apiclient.Client, asked
 		return a.PrintJSON(page)
 	}
 	if len(page.Messages) == 0 {
-		_, err := fmt.Fprintln(a.Out, "nothing of that kind was said yet")
+		_, err := fmt.Fprintln(a.Out, "there are no matching messages yet")
 		return err
 	}
 	if page.More {
@@ -112,7 +112,7 @@ func Transcript(ctx context.Context, a *cli.App, client *apiclient.Client, asked
 	show := channels.NewConversation(a)
 	last := ""
 	for _, m := range page.Messages {
-		if m.Session != "" && m.Session != last { // a person speaks from outside of all sessions
+		if m.Session != "" && m.Session != last { // a person's messages belong to no session
 			show.Note(m.At, cli.Dim, "── "+m.Session)
 			last = m.Session
 		}
@@ -130,8 +130,8 @@ func Transcript(ctx context.Context, a *cli.App, client *apiclient.Client, asked
 	return show.Flush()
 }
 
-// newest gathers pages from the newest on until there are enough of them. A search may answer
-// with a page that has few lines, or none, and more before it.
+// newest collects pages from the newest backwards until there are enough messages. A page of a
+// search may have few messages or none, although more precede it.
 func newest(ctx context.Context, client *apiclient.Client, asked SaidIn) (crewctl.TranscriptPage, error) {
 	query := crewctl.TranscriptQuery{Speaker: asked.Speaker, Session: asked.Session, Text: asked.Search}
 	var all crewctl.TranscriptPage

@@ -14,7 +14,7 @@ import (
 	"github.com/fairlead-dev/fairlead/view"
 )
 
-// ToldLead prints what was asked of the lead.
+// ToldLead prints what the lead was asked to do.
 func ToldLead(a *cli.App, done api.CrewOrdered, what string) error {
 	if a.JSON {
 		return a.PrintJSON(done)
@@ -27,7 +27,7 @@ func ToldLead(a *cli.App, done api.CrewOrdered, what string) error {
 	return err
 }
 
-// EverybodyOf are the ids of those whom people see.
+// EverybodyOf returns the ids of the visible members.
 func EverybodyOf(view view.CrewView) (ids []string) {
 	for _, doc := range view.Agents {
 		if doc.Status != string(crew.Expired) {
@@ -37,7 +37,7 @@ func EverybodyOf(view view.CrewView) (ids []string) {
 	return ids
 }
 
-// Addressed says whether somebody is meant by one of these names.
+// Addressed reports whether one of these names means a member.
 func Addressed(view view.CrewView, id string, names []string) bool {
 	doc, ok := docOf(view, id)
 	return ok && (slices.Contains(names, id) || slices.Contains(names, CrewName(doc)))
@@ -51,7 +51,7 @@ func docOf(shown view.CrewView, id string) (view.DocumentView, bool) {
 	return shown.Agents[i], true
 }
 
-// IsAwake says whether a document's member is alive.
+// IsAwake reports whether a document's member is alive.
 func IsAwake(view view.CrewView, id string) bool {
 	doc, ok := docOf(view, id)
 	return ok && doc.Status == string(crew.Alive)
@@ -68,19 +68,19 @@ func NamesOf(view view.CrewView, ids []string) string {
 	return strings.Join(names, ", ")
 }
 
-// hatched: everybody who was summoned has come, or expired.
+// Hatched reports whether all summoned members have come or expired.
 func Hatched(shown view.CrewView) bool {
 	return shown.InProgress == "" && !slices.ContainsFunc(shown.Agents, func(doc view.DocumentView) bool { return doc.Status == string(crew.Hatching) })
 }
 
-// reported: the lead has said who is awake, or was silent for too long, or is gone.
+// Reported reports that the lead has said who is awake, was silent for too long, or is gone.
 func Reported(view view.CrewView) bool { return view.InProgress == "" }
 
-// leadGone: its session is over.
+// LeadGone reports that the lead's session is over.
 func LeadGone(view view.CrewView) bool { return view.Lead.Session == "" }
 
-// AwaitCrew follows the journal from an order on until it has taken effect, and says of those
-// whom it is about who is not awake then.
+// AwaitCrew follows the journal from an order until it has taken effect, and reports which of the
+// members in question are not awake then.
 func AwaitCrew(ctx context.Context, a *cli.App, client *apiclient.Client, done api.CrewOrdered, who []string, over func(view.CrewView) bool) error {
 	seq, said := done.Seq, ""
 	for {
@@ -100,9 +100,9 @@ func AwaitCrew(ctx context.Context, a *cli.App, client *apiclient.Client, done a
 		}
 		if !a.JSON {
 			said = meanwhile(a, view, done.Team.Notices, said)
-			done.Team.Notices = view.Notices // who waits has read them
+			done.Team.Notices = view.Notices // they have been printed
 		}
-		// Whatever changes next, look again: what is waited for is a state, not an event.
+		// After each change, look at the state again: the command waits for a state, not for an event.
 		for change, err := range client.Events(ctx, apiclient.EventsQuery{After: int64(seq)}) { //nolint:gosec // no journal is that long
 			if err != nil {
 				return err
@@ -118,7 +118,7 @@ func AwaitCrew(ctx context.Context, a *cli.App, client *apiclient.Client, done a
 	}
 }
 
-// meanwhile tells who waits what keeps the lead from it, once; it gives what was told.
+// meanwhile prints once what keeps the lead from the ceremony; it returns what was printed.
 func meanwhile(a *cli.App, shown view.CrewView, known []view.NoticeView, said string) string {
 	for _, n := range shown.Notices {
 		if !slices.Contains(known, n) {
@@ -132,10 +132,10 @@ func meanwhile(a *cli.App, shown view.CrewView, known []view.NoticeView, said st
 	return shown.Lead.Why
 }
 
-// Outcome is how a team stands when what was asked for is over.
+// Outcome describes the crew when a ceremony is over.
 func Outcome(view view.CrewView, who []string) string {
 	if who == nil {
-		return cli.Line(view.Lead.Agent, cli.CrewNameWidth) + "'s session is over; the team sleeps"
+		return cli.Line(view.Lead.Agent, cli.CrewNameWidth) + "'s session is over; the crew sleeps"
 	}
 	var awake []string
 	for _, id := range who {
@@ -146,7 +146,7 @@ func Outcome(view view.CrewView, who []string) string {
 	return fmt.Sprintf("%d of %d are awake: %s", len(awake), len(who), cli.OrDash(NamesOf(view, awake)))
 }
 
-// NotAwake says who of these is not awake, and why as far as is known.
+// NotAwake returns an error that names those who are not awake, with the known reasons.
 func NotAwake(view view.CrewView, who []string, before view.CrewView) error {
 	var errs []string
 	for _, id := range who {

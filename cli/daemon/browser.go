@@ -6,7 +6,7 @@ import (
 	"runtime"
 )
 
-// OpenBrowser shows a page to who sits here. Where nobody does, the address was printed.
+// OpenBrowser shows a page in a browser, if there is one. The address is printed in any case.
 func OpenBrowser(url string) {
 	name, words := "xdg-open", []string{url}
 	if runtime.GOOS == "darwin" {
@@ -14,9 +14,9 @@ func OpenBrowser(url string) {
 	} else if os.Getenv("DISPLAY") == "" && os.Getenv("WAYLAND_DISPLAY") == "" {
 		return
 	}
-	cmd := exec.Command(name, words...) //nolint:gosec // our own address
+	cmd := exec.Command(name, words...) //nolint:gosec // Fairlead's own address
 	if err := cmd.Start(); err != nil {
 		return
 	}
-	go func() { _ = cmd.Wait() }() // how the browser fared is its own affair
+	go func() { _ = cmd.Wait() }() // whether the browser works does not matter here
 }

@@ -29,8 +29,8 @@ import (
 	"github.com/fairlead-dev/fairlead/workspace"
 )
 
-// Daemon is everything that `fairlead up` puts together: the workspace, the journal, the
-// files, the engine and its faces.
+// Daemon is everything that `fairlead up` assembles: the workspace, the journal, the files, the
+// controller and its servers.
 type Daemon struct {
 	Conf   *config.Config
 	space  *workspace.Workspace
@@ -38,14 +38,14 @@ type Daemon struct {
 	Engine *controller.Supervisor
 	Url    string // with the token: for the person who started it
 
-	address string  // of the door to the network
+	address string  // of the TCP listener
 	key     mcp.Key // of the agents' tokens
 
-	Ran     chan error     // of the engine; gets one value
-	closers []func() error // in the order in which they were opened
+	Ran     chan error     // of the controller; gets one value
+	closers []func() error // in the order in which things were opened
 }
 
-// Logs are the files that tell other programs what happened.
+// Logs are the files that report changes to other programs.
 var Logs = []struct {
 	Name, Called string
 	write        func(*controller.Supervisor, context.Context, string) error
@@ -54,8 +54,8 @@ var Logs = []struct {
 	{"turns.jsonl", "the log of turns", (*controller.Supervisor).LogTurns},
 }
 
-// OpenDaemon takes the workspace and finds the team again. When it returns, orders are
-// taken and everything that outlived the last daemon is known.
+// OpenDaemon locks the workspace and recovers the team. When it returns, orders are accepted, and
+// everything that outlived the last daemon is known.
 func OpenDaemon(ctx context.Context, conf *config.Config, listen string, log *slog.Logger) (_ *Daemon, err error) {
 	d := &Daemon{Conf: conf, log: log, Ran: make(chan error, 1)}
 	defer func() {
@@ -70,7 +70,7 @@ func OpenDaemon(ctx context.Context, conf *config.Config, listen string, log *sl
 	if listen == "" {
 		listen = conf.Listen
 	}
-	door, err := listenAgain(conf.Dir, listen) // before anything is touched: a port in use is the commonest fault
+	door, err := listenAgain(conf.Dir, listen) // first, because a port in use is the most common failure
 	if err != nil {
 		return nil, err
 	}
@@ -85,7 +85,7 @@ func OpenDaemon(ctx context.Context, conf *config.Config, listen string, log *sl
 	return d, d.serve(ctx, door)
 }
 
-// openEngine opens the journal and the files, and lets the engine recover.
+// openEngine opens the journal and the files, and recovers.
 func (d *Daemon) openEngine(ctx context.Context) error {
 	j, err := sqlite.Open(ctx, d.space.Path("journal.db"))
 	if err != nil {
@@ -140,12 +140,11 @@ func (d *Daemon) openEngine(ctx context.Context) error {
 	return nil
 }
 
-// spaceLook is how soon a daemon notices that its folder was taken from under it; a look is
-// one call of the kernel.
+// spaceLook is how often a daemon checks that its folder still exists; a check is one system call.
 const spaceLook = time.Second
 
-// watchSpace stops the engine where its folder is gone: it would acknowledge orders that
-// nobody keeps, and no verb would find it.
+// watchSpace stops the daemon if its folder is gone: otherwise it would acknowledge orders that are
+// not stored, and no command would find it.
 func (d *Daemon) watchSpace(ctx context.Context) {
 	tick := time.NewTicker(spaceLook)
 	defer tick.Stop()
@@ -162,7 +161,8 @@ func (d *Daemon) watchSpace(ctx context.Context) {
 	}
 }
 
-// serve opens both doors: TCP for the page and programs, the socket for our own verbs.
+// serve starts both listeners: TCP for the page and programs, the socket for Fairlead's own
+// commands.
 func (d *Daemon) serve(ctx context.Context, door net.Listener) error {
 	token, err := d.token()
 	if err != nil {
@@ -188,8 +188,8 @@ func (d *Daemon) serve(ctx context.Context, door net.Listener) error {
 	return announce(socket.Addr().String())
 }
 
-// listenAgain opens the door to the network. Where any port will do it is the one of the daemon before
-// us, if that is free: sessions that outlived it were told where their tools are.
+// listenAgain opens the TCP listener. If any port will do, it reuses the previous daemon's port if
+// that is free, because sessions that outlived it have that address for their tools.
 func listenAgain(dir, listen string) (net.Listener, error) {
 	if host, port, err := net.SplitHostPort(listen); err == nil && port == "0" {
 		before, err := workspace.FindDaemon(dir)
@@ -203,11 +203,11 @@ func listenAgain(dir, listen string) (net.Listener, error) {
 	return server.Listen(listen)
 }
 
-// offer is where an agent finds the tools of its team in one session.
+// offer returns where an agent finds its tools in one session.
 func (d *Daemon) offer(agent, session string) driver.MCP {
 	self, err := os.Executable()
 	if err != nil {
-		self = "fairlead" // the one in the path, then
+		self = "fairlead" // the one in the PATH
 	}
 	return driver.MCP{URL: d.address + mcp.Path, Token: d.key.Token(agent, session), Stdio: []string{self, "mcp", "--dir", d.Conf.Dir}}
 }
@@ -221,17 +221,18 @@ func ignoreClosed(l net.Listener) func() error {
 	}
 }
 
-// token is the workspace's: the same over restarts, so that an open page comes back by itself.
+// token returns the workspace's token. It stays the same over restarts, so that an open page
+// reconnects.
 func (d *Daemon) token() (string, error) {
 	path := d.space.Path("token")
-	// One that others could have read, or that came with somebody's repository, is none.
+	// A token that others could have read, or that came with a cloned repository, is replaced.
 	if info, err := os.Lstat(path); err == nil && info.Mode().IsRegular() && info.Mode().Perm()&0o077 == 0 {
 		if text, err := os.ReadFile(path); err == nil && len(strings.TrimSpace(string(text))) >= 32 {
 			return strings.TrimSpace(string(text)), nil
 		}
 	}
 	if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
-		return "", fmt.Errorf("take away a token that is none: %w", err)
+		return "", fmt.Errorf("remove an invalid token: %w", err)
 	}
 	secret := make([]byte, 32)
 	if _, err := rand.Read(secret); err != nil {
@@ -239,12 +240,12 @@ func (d *Daemon) token() (string, error) {
 	}
 	token := base64.RawURLEncoding.EncodeToString(secret)
 	if err := os.WriteFile(path, []byte(token+"\n"), 0o600); err != nil {
-		return "", fmt.Errorf("keep the token: %w", err)
+		return "", fmt.Errorf("store the token: %w", err)
 	}
 	return token, nil
 }
 
-// Close lets go of everything, last opened first. Agents go on running.
+// Close closes everything, last opened first. Agents keep running.
 func (d *Daemon) Close() error {
 	var errs []error
 	for i := len(d.closers) - 1; i >= 0; i-- {

@@ -28,7 +28,7 @@ func Down(ctx context.Context, a *cli.App, now bool) error {
 	for {
 		view, err := client.Agents(ctx)
 		if err != nil {
-			break // it does not answer any more
+			break // the daemon no longer answers
 		}
 		var open []string
 		for _, agent := range view.Agents {
@@ -50,11 +50,11 @@ func Down(ctx context.Context, a *cli.App, now bool) error {
 	if a.JSON {
 		return a.PrintJSON(map[string]bool{"down": true})
 	}
-	fmt.Fprintln(a.Out, "fairlead is down; what was wanted is kept for the next `fairlead up`")
+	fmt.Fprintln(a.Out, "fairlead is down; desired states are kept for the next `fairlead up`")
 	return nil
 }
 
-// DownWords say what is waited for, and a way to be quicker where there is one.
+// DownWords says what is waited for, and how to avoid waiting.
 func DownWords(now bool) string {
 	if now {
 		return "ending %s\n"

@@ -9,8 +9,8 @@ import (
 	"github.com/fairlead-dev/fairlead/view"
 )
 
-// openNotices makes ready whoever tells people that they are waited for. It gives nil where
-// nobody is to be told: then nothing is opened, and the engine tells nobody.
+// openNotices opens what notifies people of waiting questions. It returns nil if fairlead.yaml
+// configures no notifications.
 func (d *Daemon) openNotices() (func(view.InboxItem), error) {
 	to := d.Conf.Notify
 	if to.Webhook.Empty() && !to.Desktop {
@@ -26,22 +26,22 @@ func (d *Daemon) openNotices() (func(view.InboxItem), error) {
 		return nil, err
 	}
 	d.keepFromAgents(to.Webhook.References())
-	d.closers = append(d.closers, teller.Close) // opened before the engine, so closed after it: it tells until its end
+	d.closers = append(d.closers, teller.Close) // opened before the controller, so closed after it: it can send until the end
 	return func(item view.InboxItem) { teller.Tell(notice(item)) }, nil
 }
 
-// keepFromAgents takes what only we need out of the environment that agents are started with.
-// What an agent's own env names as well stays: somebody wanted it to have that.
+// keepFromAgents removes variables that only Fairlead needs from the environment of agents. A
+// variable that an agent's own env names is kept: that is a deliberate choice.
 func (d *Daemon) keepFromAgents(names []string) {
 	for _, name := range names {
 		wanted := slices.ContainsFunc(d.Conf.Agents, func(a config.Agent) bool { return slices.Contains(a.Env.References(), name) })
 		if !wanted {
-			_ = os.Unsetenv(name) // a name that was looked up is one that can be taken out
+			_ = os.Unsetenv(name) // a name that was looked up can be removed
 		}
 	}
 }
 
-// notice is what leaves this machine of a question: not what was produced, not what was said.
+// notice is the part of a question that leaves this machine: neither output nor messages.
 func notice(item view.InboxItem) notify.Notice {
 	return notify.Notice{
 		Kind: item.Kind, Run: item.Run, Step: item.Step, Workflow: item.Workflow, Why: item.Why,

@@ -24,11 +24,11 @@ import (
 // planned is what `fairlead up --plan --json` prints.
 type planned struct {
 	view.Plan
-	Daemon *workspace.Daemon `json:"daemon"` // the one that runs here; nil: none does
+	Daemon *workspace.Daemon `json:"daemon"` // the one that runs here; nil: none
 	Strays []shim.Process    `json:"strays"` // left behind by sessions that are over; the start ends them
 }
 
-// Plan says what `up` would do, and does none of it.
+// Plan prints what `up` would do, and changes nothing.
 func Plan(ctx context.Context, a *cli.App) error {
 	conf, err := a.Load()
 	if err != nil {
@@ -44,12 +44,12 @@ func Plan(ctx context.Context, a *cli.App) error {
 		said.Daemon = &daemon
 		return printPlan(a, said)
 	case !errors.As(err, &none):
-		return fmt.Errorf("what would be recovered is not known while a daemon is there that does not answer: %w; `fairlead doctor` looks further", err)
+		return fmt.Errorf("a daemon runs but does not answer, so the plan is not known: %w; see `fairlead doctor`", err)
 	}
 	if cli.IsLocked(filepath.Join(a.Dir, ".fairlead", "lock")) {
 		return fmt.Errorf("another fairlead holds %s and does not answer yet: it is starting or stopping; ask again, or see `fairlead doctor`", a.Dir)
 	}
-	if said.Plan, err = Rehearse(ctx, a, conf); err != nil {
+	if said.Plan, err = DryRun(ctx, a, conf); err != nil {
 		return err
 	}
 	strays, err := shim.Strays(a.Dir)
@@ -60,8 +60,8 @@ func Plan(ctx context.Context, a *cli.App) error {
 	return printPlan(a, said)
 }
 
-// Rehearse plays the recovery on a copy of the journal.
-func Rehearse(ctx context.Context, a *cli.App, conf *config.Config) (view.Plan, error) {
+// DryRun runs the recovery on a copy of the journal.
+func DryRun(ctx context.Context, a *cli.App, conf *config.Config) (view.Plan, error) {
 	j, done, err := offline.Journal(ctx, a.Dir)
 	switch {
 	case errors.Is(err, offline.ErrNoJournal): // no daemon has run here: the history is empty
@@ -77,7 +77,7 @@ func Rehearse(ctx context.Context, a *cli.App, conf *config.Config) (view.Plan, 
 	return plan, errors.Join(err, done())
 }
 
-// printPlan is the plan for people, or for programs.
+// printPlan prints the plan for people or programs.
 func printPlan(a *cli.App, said planned) error {
 	if a.JSON {
 		return a.PrintJSON(said)
@@ -117,22 +117,22 @@ func printPlan(a *cli.App, said planned) error {
 	return err
 }
 
-// planWidth is what a line of a plan may have: a note can be a page.
+// planWidth is the maximum length of a line of a plan: a note can be long.
 const planWidth = 400
 
-// recoveryLog is the daemon's log, in which what recovery is about to do is a line for the
-// person who started it, at whatever level the rest is kept. The rest goes its way.
+// recoveryLog is the daemon's log. Lines about recovery are also printed for the person who started
+// it, at any log level.
 type recoveryLog struct {
 	slog.Handler
 	app *cli.App
 }
 
-// Enabled lets what recovery says through.
+// Enabled lets the lines about recovery through.
 func (l recoveryLog) Enabled(ctx context.Context, level slog.Level) bool {
 	return level >= slog.LevelInfo || l.Handler.Enabled(ctx, level)
 }
 
-// Handle is slog's.
+// Handle implements slog.Handler.
 func (l recoveryLog) Handle(ctx context.Context, r slog.Record) error {
 	if r.Message == controller.RecoveryPlan {
 		r.Attrs(func(attr slog.Attr) bool {
@@ -147,12 +147,12 @@ func (l recoveryLog) Handle(ctx context.Context, r slog.Record) error {
 	return l.Handler.Handle(ctx, r)
 }
 
-// WithAttrs is slog's.
+// WithAttrs implements slog.Handler.
 func (l recoveryLog) WithAttrs(attrs []slog.Attr) slog.Handler {
 	return recoveryLog{l.Handler.WithAttrs(attrs), l.app}
 }
 
-// WithGroup is slog's.
+// WithGroup implements slog.Handler.
 func (l recoveryLog) WithGroup(name string) slog.Handler {
 	return recoveryLog{l.Handler.WithGroup(name), l.app}
 }

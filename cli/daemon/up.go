@@ -26,17 +26,17 @@ type UpOptions struct {
 	Plan      bool
 }
 
-// Up runs the daemon until it is told to stop.
+// Up runs the daemon until it is stopped.
 func Up(ctx context.Context, a *cli.App, opts UpOptions) error {
 	conf, err := a.Load()
 	if err != nil {
 		return err
 	}
-	// From here on signals are ours: one that comes during the start stops what was started.
+	// From here on signals are handled: one that arrives during the start stops what was started.
 	signals := make(chan os.Signal, 4)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
 	defer signal.Stop(signals)
-	signal.Ignore(syscall.SIGHUP, syscall.SIGPIPE) // a terminal that goes away takes nobody with it
+	signal.Ignore(syscall.SIGHUP, syscall.SIGPIPE) // closing a terminal must not end the daemon
 
 	d, err := OpenDaemon(ctx, conf, opts.Listen, slog.New(recoveryLog{a.Logger(opts.Verbose).Handler(), a}))
 	if err != nil {
@@ -60,8 +60,8 @@ func sayReady(a *cli.App, d *Daemon) error {
 	return err
 }
 
-// untilStopped waits for the end: a first signal lets sessions finish, a second ends them,
-// a third leaves them to the next daemon.
+// untilStopped waits for the end: a first signal lets sessions finish, a second ends them, a third
+// leaves them to the next daemon.
 func untilStopped(ctx context.Context, a *cli.App, d *Daemon, signals <-chan os.Signal) error {
 	asked := 0
 	for {
@@ -74,7 +74,7 @@ func untilStopped(ctx context.Context, a *cli.App, d *Daemon, signals <-chan os.
 		case sig := <-signals:
 			asked++
 			if asked > 2 {
-				fmt.Fprintln(a.Err, "fairlead: going now; what still runs goes on, and the next `fairlead up` finds it")
+				fmt.Fprintln(a.Err, "fairlead: exiting now; running sessions continue, and the next `fairlead up` adopts them")
 				return nil
 			}
 			by := seam.Actor{Kind: "human", ID: "signal " + sig.String()}
@@ -86,11 +86,11 @@ func untilStopped(ctx context.Context, a *cli.App, d *Daemon, signals <-chan os.
 	}
 }
 
-// sayStopping says what is waited for, and how not to.
+// sayStopping says what is waited for, and how to avoid waiting.
 func sayStopping(ctx context.Context, a *cli.App, d *Daemon, asked int) {
 	view, err := d.Engine.Team(ctx)
 	if err != nil {
-		return // it is over already
+		return // already over
 	}
 	var open []string
 	for _, agent := range view.Agents {
@@ -102,20 +102,20 @@ func sayStopping(ctx context.Context, a *cli.App, d *Daemon, asked int) {
 		return
 	}
 	if asked == 1 {
-		fmt.Fprintf(a.Err, "fairlead: waiting for %s to finish; once more ends them now\n", strings.Join(open, ", "))
+		fmt.Fprintf(a.Err, "fairlead: waiting for %s to finish; repeat the signal to end them now\n", strings.Join(open, ", "))
 		return
 	}
 	fmt.Fprintf(a.Err, "fairlead: ending %s\n", strings.Join(open, ", "))
 }
 
-// UpDetached starts the same daemon in a session of its own, and returns when it serves.
+// UpDetached starts the daemon in a process session of its own, and returns when it serves.
 func UpDetached(ctx context.Context, a *cli.App, opts UpOptions) error {
 	if _, err := a.Load(); err != nil {
 		return err
 	}
 	self, err := os.Executable()
 	if err != nil {
-		return fmt.Errorf("find our own program: %w", err)
+		return fmt.Errorf("find the fairlead program: %w", err)
 	}
 	words := []string{"up", "--no-browser", "--dir", a.Dir}
 	if opts.Listen != "" {
@@ -133,7 +133,7 @@ func UpDetached(ctx context.Context, a *cli.App, opts UpOptions) error {
 	if err != nil {
 		return err
 	}
-	cmd := exec.CommandContext(context.WithoutCancel(ctx), self, words...) //nolint:gosec // ourselves
+	cmd := exec.CommandContext(context.WithoutCancel(ctx), self, words...) //nolint:gosec // Fairlead itself
 	cmd.Stderr = logFile
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	ready, err := cmd.StdoutPipe()
@@ -148,7 +148,7 @@ func UpDetached(ctx context.Context, a *cli.App, opts UpOptions) error {
 		fmt.Fprint(a.Out, first)
 		return cmd.Process.Release()
 	}
-	_ = cmd.Wait() // why it ended is in its log
+	_ = cmd.Wait() // its log says why it ended
 	said, rerr := os.ReadFile(logPath)
 	if rerr != nil || int64(len(said)) <= began {
 		return fmt.Errorf("the daemon ended before it was ready; see %s", logPath)
@@ -157,14 +157,14 @@ func UpDetached(ctx context.Context, a *cli.App, opts UpOptions) error {
 	return &cli.Coded{Code: max(cmd.ProcessState.ExitCode(), cli.ExitFailed), Err: errors.New(text)}
 }
 
-// daemonLog is where a daemon in the background says what it has to say.
+// daemonLog opens the log of a daemon in the background.
 func daemonLog(a *cli.App) (*os.File, string, error) {
 	dir := a.Dir + "/.fairlead/log"
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, "", fmt.Errorf("make the folder of the log: %w", err)
 	}
 	path := dir + "/daemon.log"
-	file, err := os.OpenFile(path, os.O_CREATE|os.O_APPEND|os.O_RDWR, 0o600) //nolint:gosec // our own folder
+	file, err := os.OpenFile(path, os.O_CREATE|os.O_APPEND|os.O_RDWR, 0o600) //nolint:gosec // Fairlead's own folder
 	if err != nil {
 		return nil, "", fmt.Errorf("open the daemon's log: %w", err)
 	}

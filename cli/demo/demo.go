@@ -33,7 +33,7 @@ type DemoOptions struct {
 	Listen   string
 }
 
-// The demo's run and its channel, short enough to type.
+// The demo's run and its channel have short names to type.
 const (
 	demoRun     = "release"
 	DemoChannel = "review"
@@ -82,7 +82,7 @@ func Demo(ctx context.Context, a *cli.App, opts DemoOptions) (err error) {
 	return printReport(a, report, opts.Keep)
 }
 
-// beginDemo gives everybody something to do: who is in the channel talks, the others work.
+// beginDemo starts the agents: those in the channel talk, the others work.
 func beginDemo(ctx context.Context, d *daemon.Daemon, dir string) error {
 	by := seam.Actor{Kind: "human", ID: "demo"}
 	talk := map[string]bool{}
@@ -110,8 +110,8 @@ func beginDemo(ctx context.Context, d *daemon.Daemon, dir string) error {
 	return err
 }
 
-// demoFiles puts the examples into one folder. Where two have a file of the same name, the
-// first of them counts: they have the same rules of git, and the same script that commits.
+// demoFiles copies the examples into one folder. If two have a file of the same name, the first one
+// counts: they have the same .gitignore and the same commit script.
 func demoFiles(dir string) error {
 	for _, from := range []struct {
 		files embed.FS
@@ -127,7 +127,7 @@ func demoFiles(dir string) error {
 			case err != nil:
 				return err
 			case entry.IsDir():
-				return os.MkdirAll(target, 0o755) //nolint:gosec // a repository like any other
+				return os.MkdirAll(target, 0o755) //nolint:gosec // readable like any repository
 			case cli.Exists(target):
 				return nil
 			}
@@ -144,7 +144,7 @@ func demoFiles(dir string) error {
 	return nil
 }
 
-// ScratchRepository is a copy of the examples with a git repository of its own.
+// ScratchRepository copies the examples into a new git repository.
 func ScratchRepository(ctx context.Context) (string, error) {
 	if _, err := exec.LookPath("git"); err != nil {
 		return "", fmt.Errorf("the demo's agents commit what they do, and there is no git here: install git, then try again")
@@ -167,7 +167,7 @@ func ScratchRepository(ctx context.Context) (string, error) {
 			"commit", "-q", "-m", "Begin with six agents and an empty library",
 		},
 	} {
-		cmd := exec.CommandContext(ctx, "git", words...) //nolint:gosec // our own words
+		cmd := exec.CommandContext(ctx, "git", words...) //nolint:gosec // fixed arguments
 		cmd.Dir = dir
 		cmd.Env = cleanGit(os.Environ())
 		if out, err := cmd.CombinedOutput(); err != nil {
@@ -177,7 +177,8 @@ func ScratchRepository(ctx context.Context) (string, error) {
 	return dir, nil
 }
 
-// cleanGit keeps a git that runs us (a hook, an alias) from pointing our git elsewhere.
+// cleanGit removes variables of a git process that runs this one (a hook, an alias), which would
+// point this git elsewhere.
 func cleanGit(env []string) []string {
 	var kept []string
 	for _, pair := range env {
@@ -194,7 +195,7 @@ func sayDemo(a *cli.App, d *daemon.Daemon, opts DemoOptions) {
 	}
 	fmt.Fprintf(a.Out, "ready %s\n", d.Url)
 	fmt.Fprintf(a.Out, `
-Three agents work in %[1]s, two talk about what one of them writes,
+Three agents work in %[1]s, two discuss what one of them writes,
 and one summons a team of eight. Mission Control is at the address above.
 
 Try, in another terminal:
@@ -202,20 +203,20 @@ Try, in another terminal:
   fairlead channel say %[3]s --dir %[1]s 'how far are you?'
   fairlead crew --dir %[1]s        the eight, and who of them is awake
   fairlead channel say crew --dir %[1]s 'Mira, where is the key?'
-  fairlead ps --dir %[1]s          who does what
+  fairlead ps --dir %[1]s          what each agent does
   fairlead why flaky --dir %[1]s   the evidence for it
   fairlead stop coder --dir %[1]s  it finishes its session first
-  fairlead watch coder --dir %[1]s what it says
+  fairlead watch coder --dir %[1]s its output
   fairlead approve %[2]s approve --dir %[1]s   the release waits for you
-  git -C %[1]s log --oneline       what came of it
+  git -C %[1]s log --oneline       the commits of the agents
 
-(from a checkout: go run ./cmd/fairlead in place of fairlead.) Or be rude: kill -9 an agent
-and see what the page says. Ctrl-C ends it all.
+(from a checkout: go run ./cmd/fairlead in place of fairlead.) You can also kill -9 an agent
+and see what the page shows. Ctrl-C ends the demo.
 `, d.Conf.Dir, demoRun, DemoChannel)
 	daemon.OpenBrowser(d.Url)
 }
 
-// demoRuns waits for the end of the demo: its time, a signal, or a stop from elsewhere.
+// demoRuns waits for the end of the demo: its time, a signal, or a stop by another command.
 func demoRuns(ctx context.Context, d *daemon.Daemon, opts DemoOptions, signals <-chan os.Signal) error {
 	var over <-chan time.Time
 	if opts.Length > 0 {
@@ -249,13 +250,13 @@ func stopNow(ctx context.Context, d *daemon.Daemon) error {
 	}
 }
 
-// DemoAnswer is what `fairlead demo --json` says at the end.
+// DemoAnswer is what `fairlead demo --json` prints at the end.
 type DemoAnswer struct {
 	ForMS   int64       `json:"for_ms"`
 	Dir     string      `json:"dir"`
 	Commits int         `json:"commits"` // by agents
 	Changes uint64      `json:"changes"` // in the journal
-	Strays  int         `json:"strays"`  // processes left behind; 0 is the only right answer
+	Strays  int         `json:"strays"`  // processes left behind; anything but 0 is a bug
 	Said    uint64      `json:"said"`    // in the channel
 	Turns   uint64      `json:"turns"`   // in the channel
 	Team    demoTeam    `json:"team"`

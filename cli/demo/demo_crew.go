@@ -12,17 +12,17 @@ import (
 	"github.com/fairlead-dev/fairlead/machine/crew"
 )
 
-// How long the demo's team is awake before it sleeps, and how long it then sleeps: long enough
-// for a person to see it, and to press the button first.
+// How long the demo's crew is awake before it sleeps, and how long it then sleeps: long enough for a
+// person to see it, and to press the button first.
 const (
 	demoAwake  = 20 * time.Second
 	demoAsleep = 8 * time.Second
-	demoLook   = 250 * time.Millisecond // between two looks at the team
-	demoHaste  = 8                      // so much faster where nobody looks on
+	demoLook   = 250 * time.Millisecond // between two looks at the crew
+	demoHaste  = 8                      // the factor by which a headless demo is faster
 )
 
-// demoDay lets the demo's team, which was summoned, sleep once and wake again, unless a person
-// does something with it first. It returns what ends the day, and waits for that.
+// demoDay sends the demo's crew, which was summoned, to sleep once and wakes it again, unless a
+// person acts first. It returns a function that ends this and waits for it.
 func demoDay(ctx context.Context, e *controller.Supervisor, headless bool) (end func() error) {
 	ctx, cancel := context.WithCancel(ctx)
 	lived := make(chan error, 1)
@@ -60,13 +60,13 @@ func liveDay(ctx context.Context, e *controller.Supervisor, haste time.Duration)
 	}
 	view, err := e.Crew(ctx, false)
 	if err != nil || view.Button != string(crew.WakeButton) {
-		return err // somebody else was quicker
+		return err // a person was faster
 	}
 	_, err = e.Wake(ctx, by, nil)
 	return unlessRefused(err)
 }
 
-// crewIs waits until the team's button is this one.
+// crewIs waits until the crew's button is this one.
 func crewIs(ctx context.Context, e *controller.Supervisor, button crew.Button) error {
 	for {
 		view, err := e.Crew(ctx, false)
@@ -79,7 +79,7 @@ func crewIs(ctx context.Context, e *controller.Supervisor, button crew.Button) e
 	}
 }
 
-// unlessRefused takes a refusal for what it is here: a person has done something first.
+// unlessRefused ignores a refusal, which here means that a person has acted first.
 func unlessRefused(err error) error {
 	var refusal *machine.Refusal
 	if errors.As(err, &refusal) {
@@ -88,10 +88,10 @@ func unlessRefused(err error) error {
 	return err
 }
 
-// demoTeam is what became of the demo's team.
+// demoTeam is the result of the demo's crew.
 type demoTeam struct {
-	Summoned int `json:"summoned"`      // who has come
-	Sessions int `json:"lead_sessions"` // of the lead: one more for each time that they slept
+	Summoned int `json:"summoned"`      // members that have come
+	Sessions int `json:"lead_sessions"` // of the lead: one more for each sleep
 }
 
 func teamReport(ctx context.Context, e *controller.Supervisor) (demoTeam, error) {

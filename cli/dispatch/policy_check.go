@@ -11,10 +11,10 @@ import (
 	"github.com/fairlead-dev/fairlead/policy"
 )
 
-// PolicyAsked is a tool call that somebody thinks of.
+// PolicyAsked is a tool call to check.
 type PolicyAsked struct{ State, Agent, Tool, Input, Session, Dir string }
 
-// IsObject says whether a text is one JSON object, whatever is in it.
+// IsObject reports whether a text is one JSON object.
 func IsObject(text string) bool {
 	var fields map[string]json.RawMessage
 	return json.Unmarshal([]byte(text), &fields) == nil && fields != nil
@@ -22,16 +22,16 @@ func IsObject(text string) bool {
 
 // PolicyAnswer is what `fairlead dispatch policy check --json` prints.
 type PolicyAnswer struct {
-	Decision   string `json:"decision"` // allow, deny or, of an agent, ask
+	Decision   string `json:"decision"` // allow, deny or, for an agent, ask
 	Reason     string `json:"reason"`
 	DelegateTo string `json:"delegate_to"`
 	Row        string `json:"row,omitempty"`
 	Capability string `json:"capability,omitempty"`
-	Session    string `json:"session,omitempty"` // by whose paths it was judged
+	Session    string `json:"session,omitempty"` // the session whose paths apply
 }
 
-// Narrowed holds an allowance against the bounds of whoever is in that state, where fairlead.yaml has
-// such an agent: the daemon does, when it runs the session.
+// Narrowed limits an allowed call to the bounds of the agent in that state, if fairlead.yaml has
+// one: the daemon does the same if it runs the session.
 func Narrowed(a *cli.App, verdict policy.Verdict, is dispatch.Dispatch, folder *dispatchfolder.Folder, main bool, state string, call policy.Call) policy.Verdict {
 	conf, err := a.MaybeConfig()
 	if err != nil || conf == nil || folder != nil && is.Host != dispatch.Fairlead {
@@ -50,7 +50,7 @@ func Narrowed(a *cli.App, verdict policy.Verdict, is dispatch.Dispatch, folder *
 	return dispatchfolder.Narrowed(verdict, agent.Permissions.Bounds(), is, folder, agent.Workspace, main, call, nil)
 }
 
-// StateNamed is the state that somebody means who writes it as transitions show it: in capitals.
+// StateNamed returns the state for a name in any case: transitions show names in capitals.
 func StateNamed(is dispatch.Dispatch, name string) string {
 	if is.Knows(name) {
 		return name
@@ -63,7 +63,7 @@ func StateNamed(is dispatch.Dispatch, name string) string {
 	return name
 }
 
-// RepoOfSession is the repository that a session is about.
+// RepoOfSession returns the repository of a session.
 func RepoOfSession(a *cli.App, folder *dispatchfolder.Folder) string {
 	if repo := repoOf(folder.Path()); repo != "" {
 		return repo
@@ -71,12 +71,12 @@ func RepoOfSession(a *cli.App, folder *dispatchfolder.Folder) string {
 	return a.Dir
 }
 
-// DelegateTo is the agent that could do what is denied.
+// DelegateTo returns the agent that could do what is denied.
 func DelegateTo(is dispatch.Dispatch, verdict policy.Verdict) string {
 	return dispatchfolder.Best(is, verdict.Capability).Best
 }
 
-// PrintVerdict prints whether a state may do something, and why.
+// PrintVerdict prints whether a state may make a call, and why.
 func PrintVerdict(a *cli.App, answer PolicyAnswer, state string, agents int) error {
 	text := answer.Decision
 	if answer.Row != "" && a.Verbose {
@@ -93,7 +93,7 @@ func PrintVerdict(a *cli.App, answer PolicyAnswer, state string, agents int) err
 	case answer.DelegateTo != "":
 		text = "delegate it to " + answer.DelegateTo
 	case agents == 0:
-		text = "nobody is described that it could be delegated to; describe an agent in .claude/agents"
+		text = "no agent is described, so it cannot be delegated; describe one in .claude/agents"
 	default:
 		text = "no agent's description fits; one could be made in .claude/agents"
 	}

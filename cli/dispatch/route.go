@@ -11,8 +11,8 @@ import (
 	"github.com/fairlead-dev/fairlead/policy"
 )
 
-// SessionOrNew is the session that is meant, or the one that would be begun now: its folder is
-// nil then, and it has agents and nothing else.
+// SessionOrNew returns the named session, or a session as it would start now: it then has agents and
+// no folder (nil).
 func SessionOrNew(a *cli.App, path string) (dispatch.Dispatch, *dispatchfolder.Folder, error) {
 	if path == "" {
 		folder, err := dispatchfolder.Current(a.Dir)
@@ -35,7 +35,7 @@ func SessionOrNew(a *cli.App, path string) (dispatch.Dispatch, *dispatchfolder.F
 // PrintRanking prints which agents match an input, best first, with the terms that matched.
 func PrintRanking(a *cli.App, r policy.Ranking, agents int) error {
 	if agents == 0 {
-		_, err := fmt.Fprintln(a.Out, "nobody is described: no agent in .claude/agents, and none with a description in fairlead.yaml")
+		_, err := fmt.Fprintln(a.Out, "no agent is described: none in .claude/agents, and none with a description in fairlead.yaml")
 		return err
 	}
 	if len(r.Scores) > 0 {

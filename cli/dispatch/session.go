@@ -16,19 +16,20 @@ import (
 	"github.com/fairlead-dev/fairlead/shim"
 )
 
-// usualPlace is where sessions lie in a repository (seed 002, Default Values).
+// usualPlace is the folder of sessions in a repository (seed 002, Default Values).
 const usualPlace = ".claude/agent-state-machine"
 
-// byHand is who writes into a session's folder from the command line.
+// byHand is the actor of entries that the command line writes.
 var byHand = dispatchfolder.Actor{Kind: "human", ID: "cli"}
 
-// openSession is the session that a verb is about, as it stands.
+// openSession is the session that a command is about, in its present state.
 type openSession struct {
 	*dispatchfolder.Folder
 	Is dispatch.Dispatch
 }
 
-// Session finds the folder that path names; where it is empty, the open one that was begun last.
+// Session finds the folder that path names; an empty path means the open session that was started
+// last.
 func Session(a *cli.App, path string) (openSession, error) {
 	var found openSession
 	var err error
@@ -51,7 +52,7 @@ func Session(a *cli.App, path string) (openSession, error) {
 	return found, err
 }
 
-// SessionPath is the folder that somebody names: by its path, or as the list does.
+// SessionPath resolves a session's name: a path, or a name in the list.
 func SessionPath(a *cli.App, name string) string {
 	if !strings.ContainsRune(name, filepath.Separator) && name != "." && name != ".." {
 		if usual := filepath.Join(a.Dir, filepath.FromSlash(usualPlace), name); isFolder(usual) && !isFolder(name) {
@@ -69,7 +70,7 @@ func isFolder(path string) bool {
 	return err == nil && info.IsDir()
 }
 
-// Ordering is session, for what nobody may do for himself.
+// Ordering is Session for orders that an agent may not give.
 func Ordering(a *cli.App, path, event string) (openSession, error) {
 	found, err := Session(a, path)
 	if err != nil {
@@ -78,13 +79,12 @@ func Ordering(a *cli.App, path, event string) (openSession, error) {
 	return found, outside(a, event, found.Path(), found.Is.Host)
 }
 
-// outside refuses what only a person or the command line outside may do (X10): whoever runs in a
-// session of ours would name himself the paths that he may write, or let himself out. What an
-// agent program starts is inside of its session too.
+// outside refuses orders that an agent may not give (X10): an agent could name the paths that it may
+// write, or lift its own restrictions. Processes that an agent program starts count as the agent.
 func outside(a *cli.App, event, folder string, host dispatch.Host) error {
 	no := &machine.Refusal{
 		Subject: filepath.Base(folder), Event: event, Row: "X10",
-		Reason: "nobody releases himself: an agent says nothing as a person, and neither begins nor ends what it works in; ask the person whose session this is",
+		Reason: "an agent may not act as a person, nor start or end the session that it works in; ask the person whose session this is",
 	}
 	repos := []string{a.Dir}
 	if repo := repoOf(folder); repo == "" {
@@ -103,13 +103,14 @@ func outside(a *cli.App, event, folder string, host dispatch.Host) error {
 	}
 	if host == dispatch.Claude && claudehook.Within(os.Getpid()) {
 		no.State = "asked from within the agent program"
-		no.Reason += ", which types /agent-state-machine there, or this in a terminal of its own"
+		no.Reason += ", who can type /agent-state-machine there, or run this in another terminal"
 		return no
 	}
 	return nil
 }
 
-// repoOf is the repository in whose usual place a session's folder lies; empty: it lies elsewhere.
+// repoOf returns the repository whose usual folder contains a session; empty: the session is
+// elsewhere.
 func repoOf(folder string) string {
 	repo, usual := strings.CutSuffix(filepath.Dir(folder), string(filepath.Separator)+filepath.FromSlash(usualPlace))
 	if !usual {
@@ -118,12 +119,12 @@ func repoOf(folder string) string {
 	return repo
 }
 
-// describedAgents are the states beside MAIN that a session would have: who is described in
-// .claude/agents, and who is in fairlead.yaml. notes are what is wrong with one of them.
+// describedAgents are the agents that a session would have: those of .claude/agents and those of
+// fairlead.yaml. notes are problems with their descriptions.
 func describedAgents(a *cli.App, conf *config.Config) (agents []dispatch.Description, notes []string, err error) {
 	home, err := os.UserHomeDir()
 	if err != nil {
-		home = "" // then there are no agents of the user's
+		home = "" // the user's own agents are then not found
 	}
 	agents, faults, err := dispatchfolder.Agents(a.Dir, home)
 	if err != nil {

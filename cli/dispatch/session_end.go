@@ -1,4 +1,4 @@
 package dispatch
 
-// LoggedMost is as much as the JSON of a conversation may be.
+// LoggedMost is the maximum size of a conversation's JSON in bytes.
 const LoggedMost = 1 << 20

@@ -9,12 +9,12 @@ import (
 	"github.com/fairlead-dev/fairlead/machine/dispatch"
 )
 
-// sessionLook is how often a session's folder is looked at by somebody who waits for an answer.
-// The folder tells everything, whoever writes it, with a daemon and without.
+// sessionLook is how often a command that waits for an answer checks the session's folder. The
+// folder has the complete state, with a daemon and without.
 const sessionLook = 30 * time.Millisecond
 
-// sessionWait shows what happens to an input until it is answered. from is the place in the
-// history from which on it was not seen yet.
+// sessionWait shows what happens to an input until it is answered. from is the position in the
+// history at which it begins.
 func sessionWait(ctx context.Context, a *cli.App, found openSession, from int64, done moved) error {
 	n := done.After.Made
 	shown, failed := 0, false

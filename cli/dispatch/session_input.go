@@ -17,8 +17,8 @@ import (
 	"github.com/fairlead-dev/fairlead/policy"
 )
 
-// Saying is ordering, for what is said or done in a session. Where an agent program or the daemon does
-// it, nobody else says that it was done: whoever does it would not be told.
+// Saying is Ordering for reports of work in a session. If an agent program or the daemon carries out
+// the session, other reports are refused, because the one that works would not receive them.
 func Saying(a *cli.App, path, event string, by ...dispatch.Host) (openSession, error) {
 	found, err := Ordering(a, path, event)
 	over := found.Is.Phase == dispatch.Closed
@@ -28,29 +28,29 @@ func Saying(a *cli.App, path, event string, by ...dispatch.Host) (openSession, e
 	no := &machine.Refusal{Subject: found.Name(), Event: event, State: string(found.Is.Phase)}
 	switch {
 	case over:
-		no.Reason = "it is over; begin another one: fairlead dispatch start"
+		no.Reason = "it is over; start another one: fairlead dispatch start"
 	case found.Is.Host == dispatch.Fairlead:
-		no.Reason = "agents of fairlead.yaml do what is done in it, and their sessions say so; give it an input, or end it: fairlead dispatch end"
+		no.Reason = "agents of fairlead.yaml carry it out, and their sessions report what happens; give it an input, or end it: fairlead dispatch end"
 	default:
-		no.Reason = "Claude Code does what is done in it, and its hooks say so; say it there, or end it: fairlead dispatch end"
+		no.Reason = "Claude Code carries it out, and its hooks report what happens; give the order there, or end it: fairlead dispatch end"
 	}
 	return found, no
 }
 
-// moved is what `fairlead dispatch input --json` and its fellows print: where the session stands.
+// moved is what `fairlead dispatch input --json` and similar commands print: the session's state.
 type moved struct {
 	Conversation string             `json:"conversation_id,omitempty"`
 	State        string             `json:"state"`
 	Workspace    string             `json:"workspace,omitempty"`
-	Waiting      int                `json:"waiting,omitempty"` // inputs in line, this one among them
+	Waiting      int                `json:"waiting,omitempty"` // waiting inputs, including this one
 	Transitions  []string           `json:"transitions,omitempty"`
 	Match        *dispatch.Match    `json:"match,omitempty"`
-	Prompt       string             `json:"prompt,omitempty"` // of a delegation: what the agent is to be told
+	Prompt       string             `json:"prompt,omitempty"` // for a delegation: the prompt for the agent
 	Answer       string             `json:"answer,omitempty"` // with --wait
 	Summary      string             `json:"summary,omitempty"`
 	Files        []dispatch.File    `json:"files,omitempty"`
 	Changes      []dispatch.Change  `json:"-"`
-	After        *dispatch.Dispatch `json:"-"` // as it stands
+	After        *dispatch.Dispatch `json:"-"` // the state afterwards
 }
 
 // SessionInput gives an input to a dispatch folder.
@@ -60,7 +60,7 @@ func SessionInput(ctx context.Context, a *cli.App, path, text string, wait, over
 		return err
 	}
 	in := dispatch.UserInput{Text: text, Named: policy.NamedPaths(text), Over: over}
-	if found.Is.Mode != dispatch.Response && (found.Is.Ranker == "" || found.Is.Host != dispatch.Fairlead) { // else somebody is asked
+	if found.Is.Mode != dispatch.Response && (found.Is.Ranker == "" || found.Is.Host != dispatch.Fairlead) { // otherwise a model decides
 		ranking, err := Ranked(a, found.Is, text)
 		if err != nil {
 			return err
@@ -82,7 +82,7 @@ func SessionInput(ctx context.Context, a *cli.App, path, text string, wait, over
 	return PrintMoved(a, done, found.Is)
 }
 
-// Ranked holds a text against the descriptions of a session, by the threshold of fairlead.yaml.
+// Ranked compares a text with the descriptions of a session, by the threshold of fairlead.yaml.
 func Ranked(a *cli.App, is dispatch.Dispatch, text string) (policy.Ranking, error) {
 	conf, err := a.MaybeConfig()
 	if err != nil {
@@ -95,24 +95,24 @@ func Ranked(a *cli.App, is dispatch.Dispatch, text string) (policy.Ranking, erro
 	return ranking, nil
 }
 
-// historyEnd is the place behind everything that a session's history says now.
+// historyEnd returns the end of a session's history.
 func historyEnd(f *dispatchfolder.Folder) int64 {
 	info, err := os.Stat(filepath.Join(f.Path(), "state.jsonl"))
 	if err != nil {
-		return 0 // then all of it is looked through
+		return 0 // then all of it is searched
 	}
 	return info.Size()
 }
 
-// inboxWords adds to a refusal in mode response where a message is to be put.
+// inboxWords adds to a refusal in mode response where messages must be put.
 func inboxWords(a *cli.App, found openSession, err error) error {
 	if found.Is.Mode != dispatch.Response || cli.CodeOf(err) != cli.ExitRefused {
 		return err
 	}
-	return fmt.Errorf("%w; a file of text in %s is one", err, filepath.Join(found.Path(), "inbox"))
+	return fmt.Errorf("%w; put a text file into %s", err, filepath.Join(found.Path(), "inbox"))
 }
 
-// TellSession gives a session an input under the folder's lock, and says where it stands then.
+// TellSession gives a session an input under the folder's lock, and returns its state afterwards.
 func TellSession(a *cli.App, found openSession, in dispatch.Input) (moved, error) {
 	changes, is, err := found.Do(time.Now(), byHand, in)
 	if err != nil {
@@ -133,12 +133,12 @@ func TellSession(a *cli.App, found openSession, in dispatch.Input) (moved, error
 	return done, nil
 }
 
-// about says which conversation it is.
+// about fills in which conversation it is.
 func (m *moved) about(f *dispatchfolder.Folder, n int) {
 	m.Conversation, m.Workspace = dispatch.ConversationID(n), f.Workspace(n)
 }
 
-// arrowOf is a change as people see it who only look who is in charge; empty: nothing moved.
+// arrowOf is a transition as the seed shows it; empty: the state did not change.
 func arrowOf(ch dispatch.Change) string {
 	if ch.From == "" || ch.From == ch.To {
 		return ""
@@ -146,13 +146,13 @@ func arrowOf(ch dispatch.Change) string {
 	return dispatch.Arrow(ch.From, ch.To)
 }
 
-// PrintMoved shows an order and what came of it, as the seed shows it.
+// PrintMoved prints an order and its result, as the seed shows it.
 func PrintMoved(a *cli.App, done moved, was dispatch.Dispatch) error {
 	for _, ch := range done.Changes {
 		PrintMove(a, ch)
 	}
 	if len(done.Changes) == 0 {
-		fmt.Fprintln(a.Out, "nothing changes: it is so already")
+		fmt.Fprintln(a.Out, "nothing changes: the session is in this state already")
 	}
 	is := done.After
 	switch {
@@ -162,12 +162,12 @@ func PrintMoved(a *cli.App, done moved, was dispatch.Dispatch) error {
 	case is.Phase == dispatch.Talking:
 		fmt.Fprintln(a.Err, "MAIN has it; `fairlead dispatch respond TEXT` answers, `fairlead dispatch delegate AGENT TEXT` lets an agent do it")
 	case is.Phase == dispatch.Working && was.State() != is.State():
-		fmt.Fprintln(a.Err, "its files belong to "+cli.Plain(done.Workspace)+"; `fairlead dispatch done` says that it is done")
+		fmt.Fprintln(a.Err, "its files belong to "+cli.Plain(done.Workspace)+"; `fairlead dispatch done` reports that it is done")
 	}
 	return nil
 }
 
-// PrintMove shows one change: a line for what people are told, none for the rest.
+// PrintMove prints one change; changes that people need not see print nothing.
 func PrintMove(a *cli.App, ch dispatch.Change) {
 	n := fmt.Sprintf("[Conv: %03d]", ch.Body.Conversation)
 	switch ch.Event {
@@ -186,12 +186,12 @@ func PrintMove(a *cli.App, ch dispatch.Change) {
 		fmt.Fprintln(a.Out, a.Paint(cli.Dim, dispatch.ConversationID(ch.Body.Conversation)+" is closed: interrupted"))
 	case dispatch.HelpAsked:
 		if arrowOf(ch) == "" {
-			fmt.Fprintln(a.Out, cli.Plain(dispatch.Display(ch.To))+" asks another of its kind")
+			fmt.Fprintln(a.Out, cli.Plain(dispatch.Display(ch.To))+" delegates to another agent of its kind")
 		}
 	}
 }
 
-// shownTrigger is what a transition is for, as the seed shows it: Matched: "write" + "Python".
+// shownTrigger is a transition's trigger, as the seed shows it: Matched: "write" + "Python".
 func shownTrigger(trigger string) string {
 	if terms, ok := strings.CutPrefix(trigger, "matched \""); ok {
 		return "Matched: \"" + terms
@@ -236,7 +236,7 @@ func SessionDelegate(a *cli.App, path, agent, text, from string) error {
 	return err
 }
 
-// taskOf is the task of an agent that is at work; the one begun last, where it has several.
+// taskOf returns the task of an agent; the newest, if it has several.
 func taskOf(is dispatch.Dispatch, agent string) (uint64, error) {
 	if c := is.Open; c != nil {
 		for _, task := range slices.Backward(c.Tasks) {
@@ -245,7 +245,7 @@ func taskOf(is dispatch.Dispatch, agent string) (uint64, error) {
 			}
 		}
 	}
-	return 0, &cli.Coded{Code: cli.ExitRefused, Err: fmt.Errorf("%s is not at work; `fairlead dispatch status` shows who is", cli.Line(agent, cli.StepWidth))}
+	return 0, &cli.Coded{Code: cli.ExitRefused, Err: fmt.Errorf("%s has no task; `fairlead dispatch status` shows the agents that have one", cli.Line(agent, cli.StepWidth))}
 }
 
 // SessionDone reports that an agent's task is done or has failed.
@@ -256,7 +256,7 @@ func SessionDone(a *cli.App, path, agent, text string, failed bool) error {
 	}
 	c := found.Is.Open
 	if c == nil || len(c.Tasks) == 0 {
-		return &cli.Coded{Code: cli.ExitRefused, Err: errors.New("no agent is at work; `fairlead dispatch respond TEXT` answers an input that MAIN has")}
+		return &cli.Coded{Code: cli.ExitRefused, Err: errors.New("no agent has a task; `fairlead dispatch respond TEXT` answers an input that MAIN has")}
 	}
 	task := c.Tasks[len(c.Tasks)-1]
 	if agent != "" {

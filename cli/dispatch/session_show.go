@@ -34,7 +34,7 @@ type SessionStatus struct {
 	Ended         string              `json:"ended,omitempty"`
 }
 
-// denialShown is a tool call that was not allowed.
+// denialShown is a tool call that was denied.
 type denialShown struct {
 	At           time.Time `json:"at"`
 	Conversation string    `json:"conversation_id,omitempty"`
@@ -76,7 +76,7 @@ func SessionStatusOf(found openSession, conversations []dispatchfolder.Conversat
 	return status
 }
 
-// DenialsOf reads the last denials of a session out of its history.
+// DenialsOf reads the last denials from a session's history.
 func DenialsOf(found openSession) ([]denialShown, error) {
 	var list []denialShown
 	for from := int64(0); found.Is.Denied > 0; {
@@ -102,7 +102,7 @@ func DenialsOf(found openSession) ([]denialShown, error) {
 	return list, nil
 }
 
-// What a person is shown at once: of conversations --json has all, of denials state.jsonl.
+// How much is shown to people: --json has all conversations, state.jsonl all denials.
 const (
 	conversationsShown = 20
 	denialsShown       = 5
@@ -153,7 +153,7 @@ func PrintSession(a *cli.App, s SessionStatus) error {
 	return nil
 }
 
-// printDenials shows what was not allowed, and who could have done it.
+// printDenials prints what was denied, and which agent could have done it.
 func printDenials(a *cli.App, s SessionStatus) {
 	for _, d := range s.Denials {
 		what := cli.Line(d.Tool, cli.StepWidth)
@@ -175,7 +175,7 @@ func printDenials(a *cli.App, s SessionStatus) {
 	}
 }
 
-// nothingYet says how the first conversation of a session would begin.
+// nothingYet says how the first conversation of a session begins.
 func nothingYet(s SessionStatus) string {
 	switch {
 	case s.Phase == string(dispatch.Closed):
@@ -217,7 +217,7 @@ func SessionListedOf(f dispatchfolder.Found) SessionListed {
 // PrintSessions prints a line for each dispatch folder.
 func PrintSessions(a *cli.App, list []SessionListed) error {
 	if len(list) == 0 {
-		_, err := fmt.Fprintln(a.Out, "there is no session here; `fairlead dispatch start` begins one")
+		_, err := fmt.Fprintln(a.Out, "there are no sessions here; `fairlead dispatch start` starts one")
 		return err
 	}
 	w := tabwriter.NewWriter(a.Out, 0, 0, 2, ' ', 0)

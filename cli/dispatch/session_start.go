@@ -16,7 +16,7 @@ import (
 	"github.com/fairlead-dev/fairlead/machine/dispatch"
 )
 
-// The words for who carries a session out.
+// The words for what carries out a session.
 const (
 	HostNone     = "none"
 	HostFairlead = "fairlead"
@@ -68,7 +68,7 @@ func SessionStart(ctx context.Context, a *cli.App, path string, mode dispatch.Mo
 		notes = append(notes, Unstartable(setup.Agents, conf)...)
 	}
 	if len(setup.Agents) == 0 {
-		notes = append(notes, "nobody is described, so there is nobody to delegate to; describe agents in .claude/agents/NAME.md (name: and description: in its front matter)")
+		notes = append(notes, "no agent is described, so MAIN cannot delegate; describe agents in .claude/agents/NAME.md (name: and description: in its front matter)")
 	}
 	notes = append(notes, otherOpen(a)...)
 	folder, is, err := dispatchfolder.Create(path, setup, options)
@@ -88,20 +88,20 @@ func SessionStart(ctx context.Context, a *cli.App, path string, mode dispatch.Mo
 	return err
 }
 
-// hostOf settles who does the work.
+// hostOf determines what carries out the session.
 func hostOf(a *cli.App, conf *config.Config, host string) (dispatch.Host, error) {
 	if host == HostNone || host == "" && !CanHost(conf) {
 		return dispatch.NoHost, nil
 	}
 	if host == HostFairlead && conf == nil {
-		_, err := a.Load() // its words for who has no fairlead.yaml
+		_, err := a.Load() // its error says how to make a fairlead.yaml
 		return "", err
 	}
 	client, err := a.Dial()
 	var none *apiclient.NoDaemon
 	switch {
 	case err == nil:
-		_ = client.Close() // it was only asked whether somebody is there
+		_ = client.Close() // the connection only shows that a daemon runs
 		return dispatch.Fairlead, nil
 	case host == "" && errors.As(err, &none):
 		return dispatch.NoHost, nil
@@ -110,7 +110,7 @@ func hostOf(a *cli.App, conf *config.Config, host string) (dispatch.Host, error)
 	}
 }
 
-// CanHost says whether there is an agent of fairlead.yaml that an input could go to.
+// CanHost reports whether fairlead.yaml has an agent that an input could go to.
 func CanHost(conf *config.Config) bool {
 	return conf != nil && (conf.Dispatch.Main != "" || slices.ContainsFunc(conf.Agents, func(c config.Agent) bool { return c.Description != "" }))
 }
@@ -122,8 +122,8 @@ func hostWord(h dispatch.Host) string {
 	return string(h)
 }
 
-// WithConfigured adds the agents of fairlead.yaml to those of .claude/agents. Who is in both has
-// the description of fairlead.yaml, which is the one that can be started; MAIN is no agent.
+// WithConfigured adds the agents of fairlead.yaml to those of .claude/agents. An agent in both has
+// the description of fairlead.yaml, because that one can be started. MAIN is not among them.
 func WithConfigured(agents []dispatch.Description, conf *config.Config) []dispatch.Description {
 	agents = slices.DeleteFunc(agents, func(d dispatch.Description) bool { return d.Name == conf.Dispatch.Main })
 	for _, c := range conf.Agents {
@@ -141,7 +141,7 @@ func WithConfigured(agents []dispatch.Description, conf *config.Config) []dispat
 	return agents
 }
 
-// Unstartable names who is described and could do nothing: nobody can start it.
+// Unstartable names described agents that cannot be started.
 func Unstartable(agents []dispatch.Description, conf *config.Config) []string {
 	var names []string
 	for _, d := range agents {
@@ -152,14 +152,15 @@ func Unstartable(agents []dispatch.Description, conf *config.Config) []string {
 	if len(names) == 0 {
 		return nil
 	}
-	return []string{fmt.Sprintf("described in .claude/agents alone, so nobody can start them, and a task for them fails: %s; add them to %s to have them work", strings.Join(names, ", "), conf.File)}
+	return []string{fmt.Sprintf("described only in .claude/agents, so fairlead cannot start them and a task for them fails: %s; add them to %s", strings.Join(names, ", "), conf.File)}
 }
 
-// otherOpen says which sessions are open already: they go on, and the verbs mean the new one.
+// otherOpen names sessions that are open already: they stay open, and commands without --path now
+// mean the new one.
 func otherOpen(a *cli.App) []string {
 	found, err := dispatchfolder.List(a.Dir)
 	if err != nil {
-		return nil // whoever asks for the list is told
+		return nil // `fairlead dispatch list` reports the error
 	}
 	var names []string
 	for _, f := range found {
@@ -170,5 +171,5 @@ func otherOpen(a *cli.App) []string {
 	if len(names) == 0 {
 		return nil
 	}
-	return []string{"open already, and now meant by --path alone: " + strings.Join(names, ", ") + "; `fairlead dispatch end --path NAME` ends one"}
+	return []string{"already open, and from now on only reachable with --path: " + strings.Join(names, ", ") + "; `fairlead dispatch end --path NAME` ends one"}
 }

@@ -24,29 +24,29 @@ import (
 	"github.com/fairlead-dev/fairlead/shim"
 )
 
-// Finding is one thing that doctor looked at.
+// Finding is one result of doctor.
 type Finding struct {
 	OK    bool   `json:"ok"`
 	About string `json:"about"`
 	What  string `json:"what"`
-	Do    string `json:"do,omitempty"` // what a person can do; where OK, what is worth knowing
+	Do    string `json:"do,omitempty"` // what a person can do; for an OK finding, additional information
 
-	Program *ProgramFound `json:"program,omitempty"` // of an agent program that was looked at
+	Program *ProgramFound `json:"program,omitempty"` // for an agent program
 
-	Fix func(ctx context.Context) (done string, err error) `json:"-"` // nil: only a person can mend it
+	Fix func(ctx context.Context) (done string, err error) `json:"-"` // nil: only a person can fix it
 }
 
 // Doctor checks the installation and the workspace; fix repairs what can be repaired safely.
 func Doctor(ctx context.Context, a *cli.App, fix bool) error {
 	visits := visits(a)
 	var hold func(Finding) bool
-	if fix { // shown when it was mended, in the words that it has then
+	if fix { // shown after the repair, with its result
 		hold = func(f Finding) bool { return !f.OK && f.Fix != nil }
 	}
 	b := Board(a, visits, hold)
 	findings := Round(ctx, visits, b)
 	if fix {
-		findings = Mend(ctx, findings, func(f Finding) {
+		findings = Repair(ctx, findings, func(f Finding) {
 			if !a.JSON {
 				PrintFinding(a, f)
 			}
@@ -64,12 +64,12 @@ func Doctor(ctx context.Context, a *cli.App, fix bool) error {
 		}
 	}
 	if wrong > 0 {
-		return &cli.Coded{Code: cli.ExitFailed, Err: fmt.Errorf("%d of %d findings want looking at", wrong, len(findings))}
+		return &cli.Coded{Code: cli.ExitFailed, Err: fmt.Errorf("%d of %d findings need attention", wrong, len(findings))}
 	}
 	return nil
 }
 
-// visits are what doctor goes to see here, in the order in which it is told of.
+// visits are the checks of doctor, in the order in which they are printed.
 func visits(a *cli.App) []Visit {
 	visits := []Visit{{About: "the system", Free: true, Look: func(ctx context.Context, say func(...Finding)) { say(append(lookAtSystem(), LookAtSandbox(ctx))...) }}}
 	conf, first := lookAtConfiguration(a)
@@ -88,10 +88,10 @@ func visits(a *cli.App) []Visit {
 		}
 	}
 	visits = append(visits, visitPrograms(met)...)
-	return append(visits, Visit{About: "the journal and what it tells of", Free: true, Look: func(ctx context.Context, say func(...Finding)) { lookAtState(ctx, a, conf, say) }})
+	return append(visits, Visit{About: "the journal and the state that it describes", Free: true, Look: func(ctx context.Context, say func(...Finding)) { lookAtState(ctx, a, conf, say) }})
 }
 
-// lookAtConfiguration reads fairlead.yaml; nil where it is not there, or wrong.
+// lookAtConfiguration reads fairlead.yaml; nil if it is missing or invalid.
 func lookAtConfiguration(a *cli.App) (*config.Config, []Finding) {
 	conf, err := a.Load()
 	_, missing := os.Lstat(filepath.Join(a.Dir, config.FileName))
@@ -99,7 +99,7 @@ func lookAtConfiguration(a *cli.App) (*config.Config, []Finding) {
 	case err != nil && errors.Is(missing, os.ErrNotExist):
 		return nil, []Finding{{OK: true, About: "configuration", What: "there is no fairlead.yaml in " + a.Dir + " yet", Do: "`fairlead init` writes one; `fairlead demo` shows a team without any"}}
 	case err != nil:
-		return nil, []Finding{{About: "configuration", What: err.Error(), Do: "mend fairlead.yaml; each line above names a place"}}
+		return nil, []Finding{{About: "configuration", What: err.Error(), Do: "fix fairlead.yaml; each line above names a position"}}
 	}
 	findings := []Finding{{OK: true, About: "configuration", What: "fairlead.yaml names " + cli.HowMany(len(conf.Agents), "agent", "agents")}}
 	for _, note := range conf.Notes {
@@ -108,7 +108,7 @@ func lookAtConfiguration(a *cli.App) (*config.Config, []Finding) {
 	return conf, findings
 }
 
-// PrintFinding shows one finding to a person.
+// PrintFinding prints one finding for people.
 func PrintFinding(a *cli.App, f Finding) {
 	mark := a.Paint(cli.Green, "ok ")
 	if !f.OK {
@@ -120,26 +120,26 @@ func PrintFinding(a *cli.App, f Finding) {
 	}
 }
 
-// lookAtSystem says what this machine allows.
+// lookAtSystem reports what this system supports.
 func lookAtSystem() []Finding {
 	var findings []Finding
 	if path, err := exec.LookPath("git"); err == nil {
 		findings = append(findings, Finding{OK: true, About: "git", What: path})
 	} else {
-		findings = append(findings, Finding{About: "git", What: "there is no git", Do: "install it: worktrees and the demo need it"})
+		findings = append(findings, Finding{About: "git", What: "git was not found", Do: "install it: worktrees and the demo need it"})
 	}
 	if runtime.GOOS != "linux" {
-		findings = append(findings, Finding{OK: true, About: "system", What: runtime.GOOS + " has no subreaper and no parent-death signal: process trees are found by their mark alone"})
+		findings = append(findings, Finding{OK: true, About: "system", What: runtime.GOOS + " has no subreaper and no parent-death signal: process trees are found only by a mark in their environment"})
 	}
 	return findings
 }
 
-// lookAtAgent asks an agent's driver whether it could be started, and greets its program.
+// lookAtAgent asks an agent's driver whether the agent can be started, and greets its program.
 func lookAtAgent(ctx context.Context, agent config.Agent) []Finding {
 	about := "agent " + agent.Name
 	d, ok := cli.Drivers()[agent.Driver]
 	if !ok {
-		return []Finding{{About: about, What: "this build has no driver " + agent.Driver, Do: "use one of those that it has: " + strings.Join(slices.Sorted(maps.Keys(cli.Drivers())), ", ")}}
+		return []Finding{{About: about, What: "this build has no driver " + agent.Driver, Do: "use one of: " + strings.Join(slices.Sorted(maps.Keys(cli.Drivers())), ", ")}}
 	}
 	if _, err := os.Stat(agent.Workspace); errors.Is(err, os.ErrNotExist) {
 		return []Finding{{OK: true, About: about, What: "its workspace " + agent.Workspace + " will be made at the first start"}}
@@ -149,7 +149,7 @@ func lookAtAgent(ctx context.Context, agent config.Agent) []Finding {
 		err = d.Check(driver.Agent{Name: agent.Name, Command: agent.Command, Script: agent.Script, Workspace: agent.Workspace, Env: env, Model: agent.Model, Mode: agent.Mode})
 	}
 	if err != nil {
-		return []Finding{{About: about, What: "it could not be started: " + err.Error(), Do: "mend that, or `fairlead stop " + agent.Name + "`"}}
+		return []Finding{{About: about, What: "it could not be started: " + err.Error(), Do: "fix that, or `fairlead stop " + agent.Name + "`"}}
 	}
 	findings := []Finding{{OK: true, About: about, What: "driver " + agent.Driver + " finds what it needs"}}
 	findings = append(findings, probeAgent(ctx, agent, env)...)
@@ -166,12 +166,12 @@ func lookAtFile(agent config.Agent) []Finding {
 		_, err = agentfile.Parse(text)
 	}
 	if err != nil {
-		return []Finding{{About: "agent " + agent.Name, What: path + ": " + err.Error(), Do: "with fairlead up it is kept aside and written anew; or mend it by hand"}}
+		return []Finding{{About: "agent " + agent.Name, What: path + ": " + err.Error(), Do: "`fairlead up` moves it aside and writes it again; or fix it by hand"}}
 	}
 	return nil
 }
 
-// lookAtState looks at .fairlead: the daemon, the journal, and what was left behind.
+// lookAtState checks .fairlead: the daemon, the journal, and what was left behind.
 func lookAtState(ctx context.Context, a *cli.App, conf *config.Config, say func(...Finding)) {
 	state := filepath.Join(a.Dir, ".fairlead")
 	if _, err := os.Stat(state); errors.Is(err, os.ErrNotExist) {
@@ -214,37 +214,37 @@ func lookAtDaemon(ctx context.Context, a *cli.App) Finding {
 	defer cancel()
 	status, err := client.Status(asking)
 	if err != nil {
-		return Finding{About: "daemon", What: "it does not answer: " + err.Error(), Do: "see .fairlead/log/daemon.log; if it hangs, end it by its process id and run `fairlead up`: agents go on"}
+		return Finding{About: "daemon", What: "it does not answer: " + err.Error(), Do: "see .fairlead/log/daemon.log; if it hangs, end it by its process id and run `fairlead up`: agents keep running"}
 	}
 	return Finding{OK: true, About: "daemon", What: fmt.Sprintf("process %d, version %s, %d changes in its journal", status.PID, status.Version, status.Journal.Head)}
 }
 
-// lookAtDeadDaemon looks whether a daemon that is gone has left word that it is there.
+// lookAtDeadDaemon checks whether a dead daemon left its file behind.
 func lookAtDeadDaemon(a *cli.App) Finding {
 	path := filepath.Join(a.Dir, ".fairlead", "daemon.json")
 	lock := filepath.Join(a.Dir, ".fairlead", "lock")
 	switch _, err := os.Lstat(path); {
 	case cli.IsLocked(lock):
-		return Finding{About: "daemon", What: "a daemon holds this folder and does not answer", Do: "it may be starting or stopping: look again; if it hangs, `lslocks` names the process that holds " + lock}
+		return Finding{About: "daemon", What: "a daemon holds this folder and does not answer", Do: "it may be starting or stopping: run doctor again; if it hangs, `lslocks` names the process that holds " + lock}
 	case err != nil:
-		return Finding{OK: true, About: "daemon", What: "it does not run"}
+		return Finding{OK: true, About: "daemon", What: "not running"}
 	}
 	return Finding{
-		About: "daemon", What: "it does not run, and " + path + " of one that was killed is still there", Do: "`fairlead up` finds again what it left at work; `fairlead doctor --fix` removes the file",
+		About: "daemon", What: "not running, but " + path + " of a killed daemon still exists", Do: "`fairlead up` adopts the sessions that it left running; `fairlead doctor --fix` removes the file",
 		Fix: func(context.Context) (string, error) {
 			if cli.IsLocked(lock) {
-				return "nothing was removed: a daemon has come", nil
+				return "nothing was removed: a daemon has started meanwhile", nil
 			}
 			return "removed " + path, os.Remove(path)
 		},
 	}
 }
 
-// lookForStrays proves that nothing is left of sessions that are over.
+// lookForStrays checks that no process of a session that is over is left.
 func lookForStrays(a *cli.App) []Finding {
 	strays, err := shim.Strays(a.Dir)
 	if err != nil {
-		return []Finding{{About: "processes", What: "they cannot be looked through: " + err.Error(), Do: "try again as the user that runs fairlead"}}
+		return []Finding{{About: "processes", What: "cannot be listed: " + err.Error(), Do: "try again as the user that runs fairlead"}}
 	}
 	if len(strays) == 0 {
 		return []Finding{{OK: true, About: "processes", What: "none is left behind"}}
@@ -253,7 +253,8 @@ func lookForStrays(a *cli.App) []Finding {
 	for _, p := range strays {
 		findings = append(findings, Finding{About: "processes", What: fmt.Sprintf("%d (%s) was left behind by session %s", p.PID, p.Command, p.Session), Do: "`fairlead doctor --fix` ends it"})
 	}
-	// The daemon sweeps as it recovers; beside a living one this takes only what has no shim.
+	// The daemon ends them as it recovers; beside a running daemon this ends only processes without a
+	// shim.
 	findings[0].Fix = func(ctx context.Context) (string, error) {
 		ended, err := shim.EndStrays(ctx, a.Dir)
 		return fmt.Sprintf("ended %d processes that were left behind", len(ended)), err
@@ -264,14 +265,14 @@ func lookForStrays(a *cli.App) []Finding {
 	return findings
 }
 
-// Mend does what can be done, and says so in the place of what was wrong. Each is shown as it is done.
-func Mend(ctx context.Context, findings []Finding, show func(Finding)) []Finding {
+// Repair repairs what can be repaired, and shows each repair in place of its finding.
+func Repair(ctx context.Context, findings []Finding, show func(Finding)) []Finding {
 	for i, f := range findings {
 		if f.OK || f.Fix == nil {
 			continue
 		}
 		if done, err := f.Fix(ctx); err != nil {
-			findings[i].Do = "it could not be mended: " + err.Error() + "; do it by hand"
+			findings[i].Do = "the repair failed: " + err.Error() + "; do it by hand"
 		} else {
 			findings[i] = Finding{OK: true, About: f.About, What: f.What + ": " + done}
 		}

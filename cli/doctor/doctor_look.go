@@ -27,12 +27,12 @@ import (
 
 const (
 	diskFreeMin = 1 << 30     // bytes; below it one talkative session fills the disk
-	logTailMax  = 64 << 10    // of the transition log; far more than its longest line
-	clockSlack  = time.Second // clocks are corrected by so much all the time
+	logTailMax  = 64 << 10    // of the transition log; much more than its longest line
+	clockSlack  = time.Second // usual corrections of the clock are smaller
 	askDaemon   = 10 * time.Second
 )
 
-// lookAtDisk says whether there is room for the journal and what agents say.
+// lookAtDisk checks that there is room for the journal and agents' output.
 func lookAtDisk(dir string) []Finding {
 	var st unix.Statfs_t
 	if err := unix.Statfs(dir, &st); err != nil {
@@ -40,17 +40,17 @@ func lookAtDisk(dir string) []Finding {
 	}
 	free := st.Bavail * uint64(st.Bsize) //nolint:gosec,unconvert // a block has a positive size; its type differs between systems
 	if free < diskFreeMin {
-		return []Finding{{About: "disk", What: fmt.Sprintf("only %d MiB are free where fairlead keeps its state", free>>20), Do: "free some: when the disk is full the daemon stops rather than lose what it has answered"}}
+		return []Finding{{About: "disk", What: fmt.Sprintf("only %d MiB are free where fairlead keeps its state", free>>20), Do: "free some: the daemon stops when the disk is full, so that no answered order is lost"}}
 	}
 	return []Finding{{OK: true, About: "disk", What: fmt.Sprintf("%d MiB are free", free>>20)}}
 }
 
-// lookAtSockets looks at the runtime folders of this user. Sockets that others have left
-// there are counted and left to them: only this workspace's own are judged, and removed.
+// lookAtSockets checks the runtime folders of this user. Sockets of other workspaces are only
+// counted; only this workspace's own are checked and removed.
 func lookAtSockets(ctx context.Context, a *cli.App) []Finding {
 	own, err := ownSockets(a)
 	if err != nil {
-		return []Finding{{About: "sockets", What: err.Error(), Do: "see to that, then look again"}}
+		return []Finding{{About: "sockets", What: err.Error(), Do: "fix that, then run doctor again"}}
 	}
 	var findings []Finding
 	mine, others := 0, 0
@@ -61,10 +61,10 @@ func lookAtSockets(ctx context.Context, a *cli.App) []Finding {
 		case isSocket && !own[name]:
 			others++
 		case s.Fault != "":
-			findings = append(findings, Finding{About: "sockets", What: s.Path + ": " + s.Fault, Do: "only its owner may use it: give it back, or remove it"})
+			findings = append(findings, Finding{About: "sockets", What: s.Path + ": " + s.Fault, Do: "only its owner may have access: change its owner and mode, or remove it"})
 		case s.Stale:
 			findings = append(findings, Finding{
-				About: "sockets", What: "nobody listens on " + s.Path + " any more", Do: "`fairlead doctor --fix` removes it; it does no harm",
+				About: "sockets", What: "no process listens on " + s.Path, Do: "`fairlead doctor --fix` removes it; it is harmless",
 				Fix: func(context.Context) (string, error) { return "removed", s.Remove() },
 			})
 		default:
@@ -77,7 +77,7 @@ func lookAtSockets(ctx context.Context, a *cli.App) []Finding {
 	return findings
 }
 
-// ownSockets are the names that this workspace's daemon and shims give their sockets.
+// ownSockets are the names of the sockets of this workspace's daemon and shims.
 func ownSockets(a *cli.App) (map[string]bool, error) {
 	daemon, err := server.SocketPath(a.Dir)
 	if err != nil {
@@ -99,8 +99,8 @@ func ownSockets(a *cli.App) (map[string]bool, error) {
 	return own, nil
 }
 
-// lookAtLog looks at the end of a log of transitions: a daemon that was killed may leave half
-// a line, which the next one cuts off. A living one may be in the middle of it.
+// lookAtLog checks the end of a transition log: a daemon that was killed may leave an incomplete
+// line, which the next one removes. A running daemon may be writing the line.
 func lookAtLog(path, called string, written bool) []Finding {
 	torn, err := tornAt(path)
 	switch {
@@ -115,14 +115,14 @@ func lookAtLog(path, called string, written bool) []Finding {
 		About: "log", What: called + " ends in the middle of a line", Do: "`fairlead doctor --fix` cuts it off, and so does the next start; it is written again from the journal",
 		Fix: func(context.Context) (string, error) {
 			if cli.IsLocked(filepath.Join(filepath.Dir(filepath.Dir(path)), "lock")) {
-				return "nothing was cut: a daemon has come, and does it itself", nil
+				return "nothing was cut: a daemon has started meanwhile and does it", nil
 			}
 			return fmt.Sprintf("cut after byte %d", torn), os.Truncate(path, torn)
 		},
 	}}
 }
 
-// tornAt is where a torn last line begins; -1 where the last one is whole.
+// tornAt returns where an incomplete last line begins; -1 if the last line is complete.
 func tornAt(path string) (int64, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -148,8 +148,8 @@ func tornAt(path string) (int64, error) {
 	return from + int64(end), nil
 }
 
-// lookAtTruth compares what the journal says with the world: by asking the daemon where one
-// runs, and by the recovery's own rehearsal where none does.
+// lookAtTruth compares the journal with the actual state: it asks the daemon if one runs, and makes
+// a dry run of the recovery otherwise.
 func lookAtTruth(ctx context.Context, a *cli.App, conf *config.Config) []Finding {
 	client, err := a.Dial()
 	if err == nil {
@@ -157,12 +157,12 @@ func lookAtTruth(ctx context.Context, a *cli.App, conf *config.Config) []Finding
 		return truthByDaemon(ctx, a, client)
 	}
 	if cli.IsLocked(filepath.Join(a.Dir, ".fairlead", "lock")) {
-		return nil // what holds it was found to be silent already
+		return nil // the finding about the daemon says so already
 	}
 	var findings []Finding
-	plan, err := daemon.Rehearse(ctx, a, conf)
+	plan, err := daemon.DryRun(ctx, a, conf)
 	if err != nil {
-		return []Finding{{About: "agents", What: "what a start would find is not known: " + err.Error(), Do: "mend that first"}}
+		return []Finding{{About: "agents", What: "the result of a start is not known: " + err.Error(), Do: "fix that first"}}
 	}
 	for _, l := range plan.Lines {
 		findings = append(findings, truthOf(l))
@@ -181,7 +181,7 @@ func lookAtTruth(ctx context.Context, a *cli.App, conf *config.Config) []Finding
 	return findings
 }
 
-// truthOf says whether an agent's file and processes are what the journal says.
+// truthOf reports whether an agent's file and processes match the journal.
 func truthOf(l view.PlanLine) Finding {
 	about := "agent " + l.Agent
 	var against []string
@@ -191,18 +191,18 @@ func truthOf(l view.PlanLine) Finding {
 		}
 	}
 	if len(against) == 0 {
-		return Finding{OK: true, About: about, What: "its file and its processes are what the journal says"}
+		return Finding{OK: true, About: about, What: "its file and its processes match the journal"}
 	}
-	return Finding{About: about, What: "something else is the case than the journal says: " + strings.Join(against, "; "), Do: "`fairlead up` takes it in; `fairlead up --plan` says what it would do"}
+	return Finding{About: about, What: "it differs from the journal: " + strings.Join(against, "; "), Do: "`fairlead up` records it; `fairlead up --plan` says what it would do"}
 }
 
-// truthByDaemon asks the daemon what it knows of each agent.
+// truthByDaemon asks the daemon for its evidence about each agent.
 func truthByDaemon(ctx context.Context, a *cli.App, client *apiclient.Client) []Finding {
 	ctx, cancel := context.WithTimeout(ctx, askDaemon)
 	defer cancel()
 	team, err := client.Agents(ctx)
 	if err != nil {
-		return []Finding{{About: "agents", What: "the daemon does not say how they stand: " + err.Error(), Do: "ask again"}}
+		return []Finding{{About: "agents", What: "the daemon did not report their status: " + err.Error(), Do: "run doctor again"}}
 	}
 	var findings []Finding
 	for _, agent := range team.Agents {
@@ -220,7 +220,7 @@ func truthByDaemon(ctx context.Context, a *cli.App, client *apiclient.Client) []
 		}
 		for _, piece := range why.Evidence {
 			if piece.Source == "file" && !piece.Holds && agent.Loop != string(config.LoopForeign) {
-				findings = append(findings, Finding{About: about, What: "its file is not what the journal says: " + piece.What, Do: "look again: it may be being written just now; then `fairlead why " + agent.Name + "`"})
+				findings = append(findings, Finding{About: about, What: "its file does not match the journal: " + piece.What, Do: "run doctor again: the file may be in the middle of an update; then `fairlead why " + agent.Name + "`"})
 			}
 		}
 	}
@@ -229,26 +229,26 @@ func truthByDaemon(ctx context.Context, a *cli.App, client *apiclient.Client) []
 		findings = append(findings, lookAtClock(page.Changes[0].Time))
 	}
 	if len(findings) == 0 {
-		findings = append(findings, Finding{OK: true, About: "agents", What: "every file says what the journal says"})
+		findings = append(findings, Finding{OK: true, About: "agents", What: "every file matches the journal"})
 	}
 	return findings
 }
 
-// lookAtShim looks at the shim of an open session.
+// lookAtShim checks the shim of an open session.
 func lookAtShim(ctx context.Context, a *cli.App, session string) Finding {
 	about := "session " + session
 	s, err := shim.Look(ctx, filepath.Join(a.Dir, ".fairlead", "sessions", session))
 	switch {
 	case err != nil:
-		return Finding{About: about, What: err.Error(), Do: "see to that, then look again"}
+		return Finding{About: about, What: err.Error(), Do: "fix that, then run doctor again"}
 	case s.Phase == shim.Running && !s.Answers:
 		return Finding{About: about, What: fmt.Sprintf("its shim (process %d, %s) does not answer: %s", s.ShimPID, s.Shim, s.Silence), Do: fmt.Sprintf("`kill -CONT %d` if it was stopped; if it hangs, kill it, and its agent is ended with it", s.ShimPID)}
 	case s.Phase == shim.Running && (s.Agent == shim.Gone || s.Agent == shim.Reused):
-		return Finding{About: about, What: fmt.Sprintf("its shim answers, and its process %d is gone", s.AgentPID), Do: "look again: its end is being noted"}
+		return Finding{About: about, What: fmt.Sprintf("its shim answers, and its process %d is gone", s.AgentPID), Do: "run doctor again: its end is being recorded"}
 	case s.Phase == shim.Running:
 		return Finding{OK: true, About: about, What: fmt.Sprintf("shim %d answers for process %d, and obeys epoch %d", s.ShimPID, s.AgentPID, s.Fence)}
 	}
-	return Finding{OK: true, About: about, What: "it is open in the journal, and its folder says " + string(s.Phase) + cli.OrNote(s.Why) + ": that is taken in at the next look"}
+	return Finding{OK: true, About: about, What: "it is open in the journal, and its folder says " + string(s.Phase) + cli.OrNote(s.Why) + ": the daemon will record this"}
 }
 
 // lookAtHistory compares the whole journal with the clock, and with the folders of sessions.
@@ -278,16 +278,16 @@ func lookAtHistory(ctx context.Context, a *cli.App, j journal.Journal) []Finding
 	}
 	for _, entry := range names {
 		if !known[entry.Name()] {
-			findings = append(findings, Finding{About: "sessions", What: filepath.Join(folder, entry.Name()) + " is of no session that the journal knows", Do: "it is from another journal, or was put there: move it away when nothing runs in it"})
+			findings = append(findings, Finding{About: "sessions", What: filepath.Join(folder, entry.Name()) + " belongs to no session in the journal", Do: "it is from another journal, or was copied there: move it away if no process uses it"})
 		}
 	}
 	return findings
 }
 
-// lookAtClock compares the clock with the newest time that the journal knows.
+// lookAtClock compares the clock with the newest time in the journal.
 func lookAtClock(last time.Time) Finding {
 	if behind := time.Until(last); behind > clockSlack {
-		return Finding{About: "clock", What: fmt.Sprintf("it is %s behind the newest change in the journal", cli.Ago(behind)), Do: "set it right; until then times go on from the journal's newest"}
+		return Finding{About: "clock", What: fmt.Sprintf("it is %s behind the newest change in the journal", cli.Ago(behind)), Do: "correct it; until then times continue from the journal's newest"}
 	}
 	return Finding{OK: true, About: "clock", What: "it is not behind the journal"}
 }

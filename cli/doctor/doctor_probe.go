@@ -16,17 +16,17 @@ import (
 	"github.com/fairlead-dev/fairlead/driver"
 )
 
-// A probe starts a program that somebody else wrote, greets it and ends it. It does so in a process
-// of its own, so that all of the program ends with it: where the kernel lets us, that process has
-// its own process numbers, and a network that leads nowhere.
+// A probe starts an agent program, greets it and ends it. It does so in a process of its own, so
+// that all processes of the program end with it: if the kernel allows, that process has its own PID
+// namespace and a network without connections.
 
 const (
-	probeTimeout  = 40 * time.Second // a program that loads for longer is one to look at by hand
-	probeBytesMax = 1 << 20          // of what is found; far more than there is to say
+	probeTimeout  = 40 * time.Second // a program that takes longer to start needs a check by hand
+	probeBytesMax = 1 << 20          // of the answer; much more than it needs
 )
 
-// probeWish is what the process that probes is told on its standard input. The agent's environment
-// is that process's own, and stands nowhere else.
+// probeWish is the input of the probing process, on its standard input. The agent's environment is
+// that process's environment, and is not part of the input.
 type probeWish struct {
 	Driver  string   `json:"driver"`
 	Name    string   `json:"name"`
@@ -36,16 +36,16 @@ type probeWish struct {
 	Mode    string   `json:"mode,omitempty"`
 }
 
-// probeReply is what it says.
+// probeReply is the answer of the probing process.
 type probeReply struct {
 	Found driver.Probed `json:"found"`
 	Fault string        `json:"fault,omitempty"`
 }
 
-// errNotApart says that the kernel made a network of its own that cannot be used.
+// errNotApart says that the kernel provided no usable network namespace.
 var errNotApart = errors.New("no network of its own")
 
-const exitNotApart = 9 // the process that probes says so, and is started again without one
+const exitNotApart = 9 // the probing process exits with this, and is started again without a network of its own
 
 // probes reports whether this build has a driver of this name, and it can examine programs.
 func probes(name string) bool {
@@ -53,7 +53,7 @@ func probes(name string) bool {
 	return d != nil && d.Capabilities(driver.Agent{}, driver.Work).Probes
 }
 
-// ProbeHere reads what to probe, probes it and says what was found.
+// ProbeHere reads what to probe, probes it and prints the answer.
 func ProbeHere(ctx context.Context, a *cli.App, apart bool) error {
 	if apart {
 		if err := raiseLoopback(); err != nil {
@@ -65,7 +65,7 @@ func ProbeHere(ctx context.Context, a *cli.App, apart bool) error {
 		return fmt.Errorf("read what to probe: %w", err)
 	}
 	if !probes(wish.Driver) {
-		return fmt.Errorf("the driver %s probes nothing", wish.Driver)
+		return fmt.Errorf("the driver %s cannot probe programs", wish.Driver)
 	}
 	var reply probeReply
 	var err error
@@ -76,7 +76,7 @@ func ProbeHere(ctx context.Context, a *cli.App, apart bool) error {
 	return json.NewEncoder(a.Out).Encode(reply)
 }
 
-// probe looks at a program in a process of its own. env is added to our own environment.
+// probe examines a program in a process of its own. env is added to the environment.
 func probe(ctx context.Context, wish probeWish, env []string) (probeReply, error) {
 	reply, err := probeOnce(ctx, wish, env, true)
 	if errors.Is(err, errNotApart) {
@@ -90,9 +90,9 @@ func probeOnce(ctx context.Context, wish probeWish, env []string, apart bool) (p
 	defer cancel()
 	self, err := os.Executable()
 	if err != nil {
-		return probeReply{}, fmt.Errorf("find our own program: %w", err)
+		return probeReply{}, fmt.Errorf("find the fairlead program: %w", err)
 	}
-	dir, err := os.MkdirTemp("", "fairlead-probe-") // what the program writes where it stands is thrown away
+	dir, err := os.MkdirTemp("", "fairlead-probe-") // files that the program writes into its working folder are thrown away
 	if err != nil {
 		return probeReply{}, fmt.Errorf("make room for a probe: %w", err)
 	}
@@ -125,7 +125,7 @@ func probeOnce(ctx context.Context, wish probeWish, env []string, apart bool) (p
 	stop := context.AfterFunc(ctx, func() { _ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) })
 	defer stop()
 	err = cmd.Wait()
-	_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) // what the program has left in our group; usually nothing
+	_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) // processes of the program that are left in the group; usually none
 	var reply probeReply
 	switch {
 	case ctx.Err() != nil:
@@ -136,18 +136,18 @@ func probeOnce(ctx context.Context, wish probeWish, env []string, apart bool) (p
 		return probeReply{}, fmt.Errorf("the probe ended with %w: %s", err, bytes.TrimSpace(errs.Bytes()))
 	}
 	if err := json.Unmarshal(out.Bytes(), &reply); err != nil {
-		return probeReply{}, fmt.Errorf("the probe said something else than what it found: %w", err)
+		return probeReply{}, fmt.Errorf("the probe's answer is invalid: %w", err)
 	}
 	return reply, nil
 }
 
-// quiet are variables by which programs leave out what they do on their own when they start.
+// quiet are variables that turn off what programs do on their own at start.
 var quiet = []string{
 	"OPENCODE_DISABLE_AUTOUPDATE=1", "OPENCODE_DISABLE_MODELS_FETCH=1", "DISABLE_AUTOUPDATER=1", "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1",
 	"NO_UPDATE_NOTIFIER=1", "DO_NOT_TRACK=1",
 }
 
-// probeSaid keeps the beginning of what a process says.
+// probeSaid keeps the beginning of a process's output.
 type probeSaid struct{ bytes.Buffer }
 
 func (s *probeSaid) Write(p []byte) (int, error) {

@@ -8,8 +8,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// probeAttr puts the process that probes into a group of its own, and apart: where it has its own
-// process numbers, all that it has started ends with it, and its network leads nowhere.
+// probeAttr puts the probing process into its own process group and, with apart, into its own PID
+// and network namespaces: all its children end with it, and its network has no connections.
 func probeAttr(apart bool) *syscall.SysProcAttr {
 	if !apart {
 		return &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
@@ -19,11 +19,12 @@ func probeAttr(apart bool) *syscall.SysProcAttr {
 		Cloneflags:  syscall.CLONE_NEWUSER | syscall.CLONE_NEWNET | syscall.CLONE_NEWPID,
 		UidMappings: []syscall.SysProcIDMap{{ContainerID: os.Getuid(), HostID: os.Getuid(), Size: 1}},
 		GidMappings: []syscall.SysProcIDMap{{ContainerID: os.Getgid(), HostID: os.Getgid(), Size: 1}},
-		AmbientCaps: []uintptr{unix.CAP_NET_ADMIN}, // to raise the loopback in there; it counts for nothing out here
+		AmbientCaps: []uintptr{unix.CAP_NET_ADMIN}, // to enable the loopback inside the namespace; it has no effect outside
 	}
 }
 
-// raiseLoopback makes 127.0.0.1 work in a new network: some programs talk to themselves over it.
+// raiseLoopback enables 127.0.0.1 in a new network namespace: some programs use it for internal
+// connections.
 func raiseLoopback() error {
 	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {

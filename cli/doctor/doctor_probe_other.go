@@ -7,8 +7,8 @@ import (
 	"syscall"
 )
 
-// probeAttr puts the process that probes into a group of its own. Nothing here keeps a program from
-// the network.
+// probeAttr puts the probing process into its own process group. This system offers no way to keep
+// the program from the network.
 func probeAttr(apart bool) *syscall.SysProcAttr {
 	if apart {
 		return nil
@@ -16,4 +16,4 @@ func probeAttr(apart bool) *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Setpgid: true}
 }
 
-func raiseLoopback() error { return errors.New("there are no networks of one's own here") }
+func raiseLoopback() error { return errors.New("this system has no network namespaces") }

@@ -14,7 +14,7 @@ import (
 	"github.com/fairlead-dev/fairlead/driver"
 )
 
-// ProgramFound is what is known of an agent program, for programs.
+// ProgramFound is what doctor knows about an agent program, for JSON.
 type ProgramFound struct {
 	Name     string   `json:"name"`
 	Path     string   `json:"path"`
@@ -27,20 +27,20 @@ type ProgramFound struct {
 	MCP      []string `json:"mcp"`
 	Enforced string   `json:"enforced,omitempty"`
 	Warnings []string `json:"warnings"`
-	Ran      bool     `json:"ran"` // it was driven when this was built; else what is known is from its documentation
+	Ran      bool     `json:"ran"` // Fairlead's developers have run it; otherwise the facts are from its documentation
 	Page     string   `json:"page,omitempty"`
 }
 
-// AgentsMet are the agents of the file, and which programs they turned out to be.
+// AgentsMet are the agents of the file, and the programs that they run.
 type AgentsMet struct {
 	Agents []config.Agent
-	Wait   sync.WaitGroup // for the visits to them
+	Wait   sync.WaitGroup // for the checks of them
 
 	mu    sync.Mutex
 	Paths map[string]bool
 }
 
-// Add notes the agent programs that findings are about.
+// Add records the agent programs of findings.
 func (m *AgentsMet) Add(found []Finding) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -51,7 +51,7 @@ func (m *AgentsMet) Add(found []Finding) {
 	}
 }
 
-// Has says whether a program is an agent's. Where it may be, it waits for the visits to the agents.
+// Has reports whether a program is an agent's. If it may be, it waits for the checks of the agents.
 func (m *AgentsMet) Has(p setup.FoundProgram) bool {
 	mayBe := func(agent config.Agent) bool {
 		return agent.Driver == p.Driver && (len(agent.Command) == 0 || filepath.Base(agent.Command[0]) == p.File)
@@ -65,8 +65,8 @@ func (m *AgentsMet) Has(p setup.FoundProgram) bool {
 	return m.Paths[p.Path]
 }
 
-// visitPrograms finds the agent programs in the PATH, and goes to see those that no agent of the
-// file is. No conversation is begun. What is wrong with one that no agent uses is no fault.
+// visitPrograms finds the agent programs in the PATH, and probes those that no agent of the file
+// uses. No conversation is started. A problem with an unused program is not a fault.
 func visitPrograms(met *AgentsMet) []Visit {
 	found := setup.FindPrograms(os.Getenv("PATH"))
 	if len(found) == 0 {
@@ -113,7 +113,8 @@ func lookAtProgram(ctx context.Context, p setup.FoundProgram) Finding {
 	return f
 }
 
-// withoutAgent takes an agent's name from the beginning of a fault: here there is none.
+// withoutAgent removes an agent's name from the beginning of a fault, because there is no agent
+// here.
 func withoutAgent(fault, name string) string {
 	return strings.TrimPrefix(fault, "agent "+name+": ")
 }
@@ -126,7 +127,7 @@ func (f *ProgramFound) take(p driver.Probed) {
 	}
 }
 
-// short cuts what a program says of itself: it is one line of many.
+// short shortens what a program says about itself to a part of one line.
 func short(said string) string {
 	const saidBytesMax = 400
 	if len(said) > saidBytesMax {
@@ -135,19 +136,19 @@ func short(said string) string {
 	return said
 }
 
-// words say in one line what a program is and what works.
+// words describes in one line what a program is and what works.
 func (f *ProgramFound) words() string {
 	said := f.Version
 	if said == "" {
 		said = f.Name
 	}
-	resume := "goes on with a conversation"
+	resume := "can resume a conversation"
 	if !f.Resumes {
-		resume = "begins every conversation anew"
+		resume = "cannot resume conversations"
 	}
-	tools := "does not take the team's tools"
+	tools := "does not support the team's tools"
 	if len(f.MCP) > 0 {
-		tools = "takes the team's tools over " + strings.Join(f.MCP, " or ")
+		tools = "supports the team's tools over " + strings.Join(f.MCP, " or ")
 	}
 	parts := []string{fmt.Sprintf("%s at %s: driver %s (%s)", said, f.Path, f.Driver, f.Speaks), resume, tools}
 	if f.Enforced != "" {
@@ -156,8 +157,8 @@ func (f *ProgramFound) words() string {
 	return strings.Join(parts, "; ")
 }
 
-// probeAgent greets the program of an agent of the file, as it would be started. A program that
-// does not answer is a fault: somebody counts on it.
+// probeAgent greets the program of an agent of the file, started like the agent. A program that does
+// not answer is a fault, because the team needs it.
 func probeAgent(ctx context.Context, agent config.Agent, env []string) []Finding {
 	about := "agent " + agent.Name
 	if !probes(agent.Driver) || agent.Loop == config.LoopForeign {

@@ -15,20 +15,20 @@ import (
 )
 
 const (
-	VisitsAtOnce = 4               // programs that load: more of them only slow each other down
-	waitTick     = time.Second     // how often a terminal is told how long it has waited
-	waitShown    = time.Second / 5 // what is known sooner is not announced: it would only flicker
+	VisitsAtOnce = 4               // starting programs; more at once would only slow each other down
+	waitTick     = time.Second     // how often the waiting time on a terminal is updated
+	waitShown    = time.Second / 5 // a faster answer is not announced, because the line would only flicker
 )
 
-// Visit is one place that doctor goes to.
+// Visit is one check of doctor.
 type Visit struct {
-	About string // what is said to be waited for
-	Free  bool   // it starts no program, and waits for no place among those that do
+	About string // what the terminal says it waits for
+	Free  bool   // it starts no program, and is not counted against VisitsAtOnce
 	Look  func(ctx context.Context, say func(...Finding))
 }
 
-// Round makes all visits, those that start programs so many at a time, and gives what was found
-// in the order of the visits, whichever came back first. The board is told of each at once.
+// Round makes all checks, a limited number of those that start programs at a time, and returns the
+// findings in the order of the checks. The board gets each result at once.
 func Round(ctx context.Context, visits []Visit, b *board) []Finding {
 	places := make(chan struct{}, VisitsAtOnce)
 	var all sync.WaitGroup
@@ -41,7 +41,7 @@ func Round(ctx context.Context, visits []Visit, b *board) []Finding {
 		if v.Free {
 			continue
 		}
-		places <- struct{}{} // in the order of the list: who waits for another one stands behind him
+		places <- struct{}{} // in the order of the list: a check that waits for another one comes after it
 		all.Go(func() {
 			defer func() { <-places }()
 			b.visit(ctx, i, v)
@@ -51,13 +51,13 @@ func Round(ctx context.Context, visits []Visit, b *board) []Finding {
 	return b.end()
 }
 
-// board is where findings are put up as they come. On a terminal each is shown at once, with a last
-// line that says what is waited for; elsewhere they stand in the order of the visits, each as soon as
-// those before it are known.
+// board prints findings as they arrive. On a terminal each is printed at once, above a last line
+// that says what is waited for; elsewhere they are printed in the order of the checks, each as soon
+// as those before it are known.
 type board struct {
-	show func(Finding) // nil: nobody looks on
+	show func(Finding) // nil: nothing is printed
 	hold func(Finding) bool
-	Term io.Writer // nil: no terminal
+	Term io.Writer // nil: not a terminal
 	Cols int
 
 	mu    sync.Mutex
@@ -65,8 +65,8 @@ type board struct {
 	about []string
 	state []VisitState
 	found [][]Finding
-	told  []int // of those found: how many were shown
-	line  int   // characters of the waiting line that stands there
+	told  []int // of the findings: how many were printed
+	line  int   // characters of the current waiting line
 	over  chan struct{}
 	Gone  sync.WaitGroup
 }
@@ -80,8 +80,7 @@ const (
 	VisitDone
 )
 
-// Board shows findings as somebody who waits for them wants them. With hold it keeps those back
-// that are shown otherwise at the end.
+// Board makes the board for the output. Findings for which hold is true are not printed.
 func Board(a *cli.App, visits []Visit, hold func(Finding) bool) *board {
 	b := &board{hold: hold, begun: time.Now(), over: make(chan struct{})}
 	b.state, b.found, b.told = make([]VisitState, len(visits)), make([][]Finding, len(visits)), make([]int, len(visits))
@@ -102,7 +101,7 @@ func Board(a *cli.App, visits []Visit, hold func(Finding) bool) *board {
 	return b
 }
 
-// Ticks keeps the waiting line true while nothing comes.
+// Ticks updates the waiting line until it ends.
 func (b *board) Ticks() {
 	first, tick := time.NewTimer(waitShown), time.NewTicker(waitTick)
 	defer first.Stop()
@@ -137,7 +136,7 @@ func (b *board) visit(ctx context.Context, i int, v Visit) {
 	b.tell()
 }
 
-// tell shows what may be shown by now.
+// tell prints the findings that can be printed now.
 func (b *board) tell() {
 	if b.show == nil {
 		return
@@ -157,7 +156,7 @@ func (b *board) tell() {
 	b.wait(time.Since(b.begun))
 }
 
-// wipe takes the waiting line away; by blanks, since not every terminal obeys more.
+// wipe erases the waiting line with blanks, because not every terminal supports escape sequences.
 func (b *board) wipe() {
 	if b.line > 0 {
 		fmt.Fprintf(b.Term, "\r%*s\r", b.line, "")
@@ -165,7 +164,7 @@ func (b *board) wipe() {
 	}
 }
 
-// wait says what is waited for, where that takes long enough to be read.
+// wait prints what is waited for, if the wait is long enough to be read.
 func (b *board) wait(past time.Duration) {
 	if b.Term == nil || past < waitShown {
 		return
@@ -176,7 +175,7 @@ func (b *board) wait(past time.Duration) {
 	}
 }
 
-// UnderWay words what is under way, in at most so many characters.
+// UnderWay describes the running checks, in at most so many characters.
 func UnderWay(about []string, state []VisitState, past time.Duration, width int) string {
 	var under []string
 	ahead := 0
@@ -198,7 +197,7 @@ func UnderWay(about []string, state []VisitState, past time.Duration, width int)
 	return cli.Line(text, max(1, width))
 }
 
-// end takes the waiting line away, and gives all findings in the order of the visits.
+// end erases the waiting line, and returns all findings in the order of the checks.
 func (b *board) end() []Finding {
 	close(b.over)
 	b.Gone.Wait()

@@ -7,8 +7,9 @@ import (
 	"github.com/fairlead-dev/fairlead/sandbox"
 )
 
-// LookAtSandbox proves what the kernel can keep a session's MAIN from, or says why it cannot. A
-// kernel without it is nothing to mend: the rules hold without a sandbox, the layer is missing.
+// LookAtSandbox tests what the kernel can prevent a session's MAIN from doing, or says why it
+// cannot. A kernel without Landlock is not a fault: the rules still apply, only this layer is
+// missing.
 func LookAtSandbox(ctx context.Context) Finding {
 	abi, why := sandbox.Supported()
 	if why != "" {

@@ -35,7 +35,7 @@ import (
 // ErrNoJournal says that no daemon has ever run in a workspace.
 var ErrNoJournal = errors.New("there is no journal")
 
-// Reader answers what a daemon would, as of the last change in the journal.
+// Reader answers requests as a daemon would, as of the last change in the journal.
 type Reader struct {
 	*apiclient.Client
 	AsOf time.Time // of the last change; zero: there is none
@@ -80,7 +80,7 @@ func Open(ctx context.Context, conf *config.Config, drivers map[string]driver.Dr
 	return r, nil
 }
 
-// Close lets go of the copy of the journal.
+// Close removes the copy of the journal.
 func (r *Reader) Close() error {
 	var errs []error
 	if r.stop != nil {
@@ -97,7 +97,7 @@ func (r *Reader) Close() error {
 func last(ctx context.Context, j journal.Journal) journal.Query {
 	head, _, err := j.Head(ctx)
 	if err != nil || head == 0 {
-		return journal.Query{} // reading meets the same fault
+		return journal.Query{} // reading it reports the same error
 	}
 	return journal.Query{After: head - 1}
 }
@@ -127,8 +127,8 @@ func Journal(ctx context.Context, dir string) (_ journal.Journal, done func() er
 }
 
 const (
-	copyTries = 5                     // a daemon writes its log into the file seldom; five times in a row means a fault
-	copyPause = 50 * time.Millisecond // between two tries
+	copyTries = 5                     // a daemon rarely checkpoints its log; five times in a row means a fault
+	copyPause = 50 * time.Millisecond // between two attempts
 )
 
 // copyJournal copies the database and its write-ahead log. SQLite appends changes to the log, and
@@ -157,7 +157,7 @@ func copyJournal(ctx context.Context, from, to string) error {
 	return fmt.Errorf("%s changes too fast to be copied: a daemon has just started; ask it with `fairlead ps`", from)
 }
 
-const walHeaderBytes = 32 // it has salts, which change when the log begins anew
+const walHeaderBytes = 32 // it contains salts, which change when the log restarts
 
 // generation changes when the database is written, or its log begins anew.
 func generation(path string) string {

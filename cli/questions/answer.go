@@ -11,7 +11,7 @@ import (
 	"github.com/fairlead-dev/fairlead/view"
 )
 
-// words for an answer to a permission.
+// yesNo has the words for an answer to a permission.
 var yesNo = map[string]bool{"yes": true, "y": true, "allow": true, "no": false, "n": false, "deny": false}
 
 // AnswerAsked answers one question and prints what was answered.
@@ -34,8 +34,8 @@ func AnswerAsked(ctx context.Context, a *cli.App, client *apiclient.Client, id, 
 	return err
 }
 
-// ChooseAnswer makes of a person's word what the question takes. An option of that very name goes before
-// our own words for it.
+// ChooseAnswer turns a person's word into an answer to the question. An option with that name takes
+// precedence over yes and no.
 func ChooseAnswer(answer *view.QuestionAnswer, asked view.QuestionView, word string) error {
 	for _, o := range asked.Options {
 		if word != "" && o.ID == word {
@@ -46,7 +46,7 @@ func ChooseAnswer(answer *view.QuestionAnswer, asked view.QuestionView, word str
 			}
 			says, known := saysYes(o)
 			if !known && answer.Scope != string(question.Once) {
-				return &cli.Coded{Code: cli.ExitUsage, Err: fmt.Errorf("nobody knows whether %q is a yes, so it cannot stand; answer it once, or say yes or no", word)}
+				return &cli.Coded{Code: cli.ExitUsage, Err: fmt.Errorf("it is unknown whether %q is a yes, so the answer cannot be saved; answer without --for, or say yes or no", word)}
 			}
 			answer.Allow = says
 			return nil
@@ -72,13 +72,13 @@ func ChooseAnswer(answer *view.QuestionAnswer, asked view.QuestionView, word str
 		offered = append(offered, cli.Plain(o.ID))
 	}
 	if asked.FreeText {
-		offered = append(offered, "--text with words of your own")
+		offered = append(offered, "--text with your own words")
 	}
-	return &cli.Coded{Code: cli.ExitUsage, Err: fmt.Errorf("%s takes no answer %q; it takes %s", asked.ID, word, strings.Join(offered, ", "))}
+	return &cli.Coded{Code: cli.ExitUsage, Err: fmt.Errorf("%s does not accept the answer %q; it accepts %s", asked.ID, word, strings.Join(offered, ", "))}
 }
 
-// saysYes is whether an option of a permission allows, and whether its kind tells. One of which nobody
-// knows counts as a yes, unless it is called no: it was chosen, and something may come of it.
+// saysYes reports whether an option of a permission allows the call, and whether that is known. An
+// unknown option counts as a yes unless it is called no, because choosing it may have an effect.
 func saysYes(o view.OptionView) (yes, known bool) {
 	switch {
 	case strings.HasPrefix(o.Kind, "allow"):
@@ -90,7 +90,7 @@ func saysYes(o view.OptionView) (yes, known bool) {
 	return allow || !plainly, plainly
 }
 
-// SaidAnswer is an answer in words.
+// SaidAnswer describes an answer.
 func SaidAnswer(asked view.QuestionView, answer view.QuestionAnswer) string {
 	said := "is answered"
 	switch {
@@ -105,13 +105,13 @@ func SaidAnswer(asked view.QuestionView, answer view.QuestionAnswer) string {
 	case question.Session:
 		said += ", as is " + likeWords(asked.Tool) + " in " + cli.Plain(asked.Session)
 	case question.Always:
-		said += ", as is " + likeWords(asked.Tool) + " from now on; `fairlead question saved` lists what stands"
+		said += ", as is " + likeWords(asked.Tool) + " from now on; `fairlead question saved` lists the saved answers"
 	case question.Once:
 	}
 	return said
 }
 
-// likeWords says for which calls an answer stands.
+// likeWords says for which calls a saved answer applies.
 func likeWords(tool string) string {
 	switch tool {
 	case "Write", "Edit", "MultiEdit", "NotebookEdit":

@@ -31,7 +31,7 @@ func Inbox(ctx context.Context, a *cli.App) (err error) {
 }
 
 const (
-	inboxLines  = 3  // how much of what a step said, or of a question in words, is shown of it
+	inboxLines  = 3  // how much of a step's text, or of a question in words, is shown
 	inboxChoice = 12 // options that are named
 )
 
@@ -78,7 +78,7 @@ func printStepAsked(a *cli.App, item view.InboxItem, offline bool) {
 	fmt.Fprintln(a.Out, "  or put  "+cli.Plain(item.Path))
 }
 
-// printAsked shows a question of an agent.
+// printAsked prints a question of an agent.
 func printAsked(a *cli.App, item view.InboxItem) {
 	q := item.Question
 	id := cli.Plain(q.ID)
@@ -130,17 +130,17 @@ func printAsked(a *cli.App, item view.InboxItem) {
 	}
 }
 
-// plainKinds are the options that yes and no stand for. Any other does something besides.
+// plainKinds are the options that yes and no stand for. Other options have further effects.
 var plainKinds = []string{"allow_once", "allow_always", "reject_once", "reject_always"}
 
-// wantsWords says who wants what, in our own words: what a program says of it stands below.
+// wantsWords says what an agent wants; the program's own text is printed below it.
 func wantsWords(q *view.QuestionView) string {
 	agent := cli.Plain(q.Agent)
 	switch question.Kind(q.Kind) {
 	case question.Asked:
 		return agent + " asks"
 	case question.Resume:
-		return agent + " waits: its conversation would go on under other conditions"
+		return agent + " waits: its conversation would be resumed under changed conditions"
 	case question.Permission:
 	}
 	switch q.Tool {
@@ -151,7 +151,7 @@ func wantsWords(q *view.QuestionView) string {
 	case "Read", "Glob", "Grep":
 		return agent + " wants to read files"
 	case "WebFetch", "WebSearch":
-		return agent + " wants to go to the network"
+		return agent + " wants to access the network"
 	case "":
 		return agent + " wants to do something"
 	default:
@@ -159,14 +159,14 @@ func wantsWords(q *view.QuestionView) string {
 	}
 }
 
-// writtenArgs are the arguments that say what a file gets, the first that is there: of a change the
-// places that are changed.
+// writtenArgs are the arguments with a file's new content, in order of preference; for an edit, the
+// changed parts.
 var writtenArgs = []string{"diff", "new_string", "new_source", "patchText", "content"}
 
-// inboxWritten is how many lines of what would be written are shown.
+// inboxWritten is how many lines of the new content are shown.
 const inboxWritten = 12
 
-// WrittenLines is what a call would write into a file, so that nobody says yes to what he has not seen.
+// WrittenLines is what a call would write into a file, so that a person sees it before answering.
 func WrittenLines(tool, call string) (shown []string) {
 	var args map[string]json.RawMessage
 	if json.Unmarshal([]byte(call), &args) != nil {
@@ -174,7 +174,7 @@ func WrittenLines(tool, call string) (shown []string) {
 	}
 	names := writtenArgs
 	if tool == "Write" {
-		names = append([]string{"content"}, names...) // a file that is written is written whole
+		names = append([]string{"content"}, names...) // a file that is written is replaced completely
 	}
 	for _, name := range names {
 		var text string
@@ -193,7 +193,7 @@ func WrittenLines(tool, call string) (shown []string) {
 	return nil
 }
 
-// clipped is a line as it stands, with what leads it, and no longer than a terminal bears.
+// clipped is a line with its indentation, shortened for a terminal.
 func clipped(text string) string {
 	text = cli.Plain(strings.ReplaceAll(text, "\t", "    "))
 	if runes := []rune(text); len(runes) > cli.ErrorWidth {
@@ -202,12 +202,12 @@ func clipped(text string) string {
 	return text
 }
 
-// otherwiseWords says what happens when nobody answers, and when.
+// otherwiseWords says what happens without an answer, and when.
 func otherwiseWords(q *view.QuestionView, now time.Time) string {
 	if q.ExpiresAt == nil {
-		return "waits until somebody answers"
+		return "waits for an answer without a time limit"
 	}
-	then := "it goes on without an answer"
+	then := "it continues without an answer"
 	switch {
 	case question.Kind(q.Kind) == question.Permission && q.Otherwise == "allow":
 		then = "it is allowed"
@@ -219,12 +219,12 @@ func otherwiseWords(q *view.QuestionView, now time.Time) string {
 	return then + " in " + cli.Ago(max(0, q.ExpiresAt.Sub(now)))
 }
 
-// answerWords says how it is answered.
+// answerWords says how to answer a question.
 func answerWords(q *view.QuestionView) string {
 	words := "fairlead answer " + cli.Plain(q.ID) + " "
 	if question.Kind(q.Kind) == question.Permission {
 		if !slices.ContainsFunc(q.Options, func(o view.OptionView) bool { return o.Kind == "allow_once" || o.Kind == "allow_always" }) {
-			return words + "no" // it asks which of several things it shall be: a plain yes says nothing
+			return words + "no" // the question offers several options, so a plain yes is ambiguous
 		}
 		words += "yes|no"
 		if q.MayStand {

@@ -14,11 +14,11 @@ import (
 	"github.com/fairlead-dev/fairlead/view"
 )
 
-// inputMost is as much as an answer may be.
+// inputMost is the maximum size of an answer in bytes.
 const inputMost = 512 << 10
 
-// ReadInput reads what somebody answers, and finds out here whether it is JSON: where the
-// file is at hand the fault is easier to see.
+// ReadInput reads the input of an answer and checks that it is JSON, so that the error can name the
+// file.
 func ReadInput(a *cli.App, path string) (string, error) {
 	in := a.In
 	if path != "-" {
@@ -38,7 +38,7 @@ func ReadInput(a *cli.App, path string) (string, error) {
 	case len(text) > inputMost:
 		return "", fmt.Errorf("--input %s has more than %d KiB; put large things into a file and name it in the answer", path, inputMost>>10)
 	case err != nil || object == nil:
-		return "", fmt.Errorf(`--input %s is no JSON object, as in {"approved": true}%s`, path, cli.OrNote(cli.ErrText(err)))
+		return "", fmt.Errorf(`--input %s is not a JSON object, as in {"approved": true}%s`, path, cli.OrNote(cli.ErrText(err)))
 	}
 	return string(text), nil
 }
@@ -48,7 +48,7 @@ func Answer(ctx context.Context, a *cli.App, id, step string, answer view.StepAn
 	client, err := a.Dial()
 	var none *apiclient.NoDaemon
 	if errors.As(err, &none) {
-		return &cli.Coded{Code: cli.ExitNoDaemon, Err: fmt.Errorf("%w, or let the run go on here with `fairlead run resume %s`, and answer then", err, cli.Plain(id))}
+		return &cli.Coded{Code: cli.ExitNoDaemon, Err: fmt.Errorf("%w, or continue the run here with `fairlead run resume %s`, and answer then", err, cli.Plain(id))}
 	}
 	if err != nil {
 		return err
@@ -95,7 +95,7 @@ func Cancel(ctx context.Context, a *cli.App, id, step, note string) error {
 	return err
 }
 
-// cancelAt cancels, and waits until nothing of it runs any more.
+// cancelAt cancels, and waits until no process of it runs.
 func cancelAt(ctx context.Context, a *cli.App, h *Helm, id, step, note string) (view.RunView, error) {
 	done, err := h.CancelRun(ctx, id, step, note)
 	if err != nil {
@@ -111,7 +111,7 @@ func cancelAt(ctx context.Context, a *cli.App, h *Helm, id, step, note string) (
 				return view, err
 			}
 			after = ch.Seq
-			break // whatever it is: what is waited for is a state
+			break // any change: the command waits for a state
 		}
 		if err := ctx.Err(); err != nil {
 			return view, err
@@ -119,7 +119,7 @@ func cancelAt(ctx context.Context, a *cli.App, h *Helm, id, step, note string) (
 	}
 }
 
-// atIt says whether a step, or any of them, still has a process.
+// atIt reports whether a step, or any step, still has a process.
 func atIt(view view.RunView, step string) bool {
 	for _, s := range view.Steps {
 		if s.Session != "" && (step == "" || s.ID == step) {

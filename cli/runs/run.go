@@ -14,7 +14,7 @@ import (
 	"github.com/fairlead-dev/fairlead/view"
 )
 
-// CheckWorkflow is --check. It asks no daemon: the file is looked at from here.
+// CheckWorkflow implements --check. It reads the file here and asks no daemon.
 func CheckWorkflow(a *cli.App, f view.RunFlags) error {
 	conf, err := a.LoadOrNone()
 	if err != nil {
@@ -26,7 +26,7 @@ func CheckWorkflow(a *cli.App, f view.RunFlags) error {
 	if a.JSON {
 		return a.PrintJSON(map[string]any{"workflow": f.Workflow, "faults": []string{}})
 	}
-	_, err = fmt.Fprintln(a.Out, cli.Plain(f.Workflow)+": no fault was found")
+	_, err = fmt.Fprintln(a.Out, cli.Plain(f.Workflow)+": no faults found")
 	return err
 }
 
@@ -36,7 +36,7 @@ func Resume(ctx context.Context, a *cli.App, o *RunOptions, id string) error {
 		view, err := h.Run(ctx, id)
 		var p *api.Problem
 		if errors.As(err, &p) && p.Status == http.StatusNotFound {
-			return h.ResumeRun(ctx, id, o.Flags) // it may be another program's, or archived
+			return h.ResumeRun(ctx, id, o.Flags) // the run may be another program's, or archived
 		}
 		switch {
 		case err != nil:
@@ -44,20 +44,20 @@ func Resume(ctx context.Context, a *cli.App, o *RunOptions, id string) error {
 		case o.Flags.StartAtStep != "":
 			return h.ResumeRun(ctx, id, o.Flags)
 		case (view.Stage == string(workflow.Paused) || busy(view)) && o.given:
-			return view, &cli.Coded{Code: cli.ExitUsage, Err: fmt.Errorf("run %s is %s, and goes on as it was begun: leave the flags out, or first `fairlead run cancel %s`", id, cli.OrElse(pausedWord(view), view.Status), id)}
+			return view, &cli.Coded{Code: cli.ExitUsage, Err: fmt.Errorf("run %s is %s and continues with its original flags: leave the flags out, or first `fairlead run cancel %s`", id, cli.OrElse(pausedWord(view), view.Status), id)}
 		case view.Stage == string(workflow.Paused):
 			if _, err := h.ReleaseRun(ctx, id, "resumed at the keyboard"); err != nil {
 				return view, err
 			}
 			return h.Run(ctx, id)
 		case busy(view), view.Status == string(workflow.IsCompleted) && view.UpdatedAt.After(h.since):
-			return view, nil // it goes on by itself, or has, while we became its daemon
+			return view, nil // the run continues by itself, or did so while this process became its daemon
 		}
 		return h.ResumeRun(ctx, id, o.Flags)
 	})
 }
 
-// busy says whether a run goes on by itself.
+// busy reports whether a run continues by itself.
 func busy(view view.RunView) bool {
 	return view.Stage == string(workflow.Driven) && (view.Status == string(workflow.IsRunning) || view.Status == string(workflow.IsWaiting))
 }
@@ -69,7 +69,7 @@ func pausedWord(view view.RunView) string {
 	return ""
 }
 
-// Steer begins, or goes on with, a run, and follows it to its end.
+// Steer starts or continues a run, and follows it to its end.
 func Steer(ctx context.Context, a *cli.App, o *RunOptions, begin func(context.Context, *Helm) (view.RunView, error)) error {
 	h, err := takeHelm(ctx, a)
 	if err != nil {
@@ -97,8 +97,8 @@ func Steer(ctx context.Context, a *cli.App, o *RunOptions, begin func(context.Co
 	return err
 }
 
-// followThrough follows a run to its end, also where the daemon was another verb like this one
-// whose own run was over first: then the helm is taken from it.
+// followThrough follows a run to its end. If the daemon was another command like this one whose own
+// run ends first, this process takes over as the daemon.
 func followThrough(ctx context.Context, a *cli.App, v *Voyage, from uint64) (view.RunView, error) {
 	defer v.face.done()
 	for {
@@ -111,14 +111,14 @@ func followThrough(ctx context.Context, a *cli.App, v *Voyage, from uint64) (vie
 		}
 		h, err := takeHelm(ctx, a)
 		if err != nil {
-			v.h = &Helm{Client: v.h.Client, signals: v.h.signals} // there is nothing more to let go of
+			v.h = &Helm{Client: v.h.Client, signals: v.h.signals} // there is no own daemon to stop
 			return view, err
 		}
 		v.h, v.left, from = h, false, v.last
 	}
 }
 
-// faceFor chooses how a run is shown.
+// faceFor chooses how a run is displayed.
 func faceFor(ctx context.Context, a *cli.App, view view.RunView) face {
 	switch {
 	case a.JSON:
@@ -130,18 +130,18 @@ func faceFor(ctx context.Context, a *cli.App, view view.RunView) face {
 	return &LineFace{A: a, Id: view.ID}
 }
 
-// Ending is what a run's end is as an exit code, and in words with the way on.
+// Ending turns a run's end into an exit code and a text that says how to continue.
 func (v *Voyage) Ending(view view.RunView) error {
 	id := cli.Plain(view.ID)
 	switch status := workflow.Status(view.Status); {
 	case status == workflow.IsCompleted:
 		return nil
 	case status == workflow.IsFailed:
-		return &cli.Coded{Code: cli.ExitFailed, Err: fmt.Errorf("run %s has failed%s; see `fairlead run show %s`, and go on with `fairlead run resume %s`", id, failures(view), id, id)}
+		return &cli.Coded{Code: cli.ExitFailed, Err: fmt.Errorf("run %s has failed%s; see `fairlead run show %s`, and continue with `fairlead run resume %s`", id, failures(view), id, id)}
 	case status == workflow.IsCancelled:
-		return &cli.Coded{Code: cli.ExitCancelled, Err: fmt.Errorf("run %s was cancelled%s; go on all the same with `fairlead run resume %s`", id, cli.Why(cli.Line(view.Why, cli.ErrorWidth)), id)}
+		return &cli.Coded{Code: cli.ExitCancelled, Err: fmt.Errorf("run %s was cancelled%s; continue it with `fairlead run resume %s`", id, cli.Why(cli.Line(view.Why, cli.ErrorWidth)), id)}
 	case v.Asked > 0:
-		return &cli.Coded{Code: cli.ExitCancelled, Err: fmt.Errorf("run %s is paused; go on with `fairlead run resume %s`", id, id)}
+		return &cli.Coded{Code: cli.ExitCancelled, Err: fmt.Errorf("run %s is paused; continue it with `fairlead run resume %s`", id, id)}
 	}
 	text := "it waits"
 	if len(view.Waits) > 0 {
@@ -150,10 +150,10 @@ func (v *Voyage) Ending(view view.RunView) error {
 	if more := len(view.Waits) - 1; more > 0 {
 		text += fmt.Sprintf(" (and %d more)", more)
 	}
-	return &cli.Coded{Code: cli.ExitWaits, Err: fmt.Errorf("run %s is not over: %s; go on with `fairlead run resume %s`", id, text, id)}
+	return &cli.Coded{Code: cli.ExitWaits, Err: fmt.Errorf("run %s is not over: %s; continue it with `fairlead run resume %s`", id, text, id)}
 }
 
-// failures quotes the first step that failed, and counts the others.
+// failures quotes the first failed step, and counts the others.
 func failures(shown view.RunView) string {
 	var failed []view.StepView
 	for _, s := range shown.Steps {
@@ -183,7 +183,7 @@ func printEnding(a *cli.App, view view.RunView) error {
 		return a.PrintJSON(ended{view.ID, view.Status, view.StateFile})
 	}
 	if view.Status != string(workflow.IsCompleted) {
-		return nil // the error says it all
+		return nil // the error has the text
 	}
 	took := ""
 	if !view.UpdatedAt.Before(view.CreatedAt) {

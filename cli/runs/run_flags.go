@@ -18,50 +18,49 @@ import (
 	"github.com/fairlead-dev/fairlead/view"
 )
 
-// RunOptions are the flags of `fairlead run` and `fairlead run resume` as they are typed.
+// RunOptions are the flags of `fairlead run` and `fairlead run resume` as typed.
 type RunOptions struct {
 	Flags  view.RunFlags
 	Check  bool
 	noWait bool
-	given  bool // something was said about how the run goes on
+	given  bool // at least one flag was given
 	poll   seconds
 
 	attempts, iterations, sideBySide int
 	costLimit                        float64
 }
 
-// AddRunFlags are those that `run` and `resume` share: the seed's, and what came to them.
+// AddRunFlags adds the flags that `run` and `resume` share: the seed's and Fairlead's own.
 func (o *RunOptions) AddRunFlags(set *pflag.FlagSet) {
 	f := &o.Flags
 	set.StringVar(&f.Workflow, "workflow", "", "the workflow, a YAML file")
-	set.StringVar(&f.Repo, "repo", "", "the repository that is worked on (default: --dir)")
-	set.StringVar(&f.StartAtStep, "start-at-step", "", "go on from this step; what is upstream of it stays done")
-	set.StringVar(&f.Wrapper, "wrapper", "", "an executable or .py file that is run for each step")
+	set.StringVar(&f.Repo, "repo", "", "the repository to work on (default: --dir)")
+	set.StringVar(&f.StartAtStep, "start-at-step", "", "resume at this step; the steps upstream of it stay completed")
+	set.StringVar(&f.Wrapper, "wrapper", "", "an executable or .py file to run for each step")
 	set.StringArrayVar(&f.WrapperArgs, "wrapper-arg", nil, "one more argument for the wrapper; may be repeated")
 	set.StringVar(&f.CommandTemplate, "command-template", "", "a whole command instead, with {run_id} {step_id} {agent} {prompt} {repo} {report} {attempt} {manual_input}")
 	set.StringArrayVar(&f.Env, "env", nil, "`K=V` for every step; K alone takes the value from your own environment; may be repeated")
-	set.IntVar(&o.attempts, "max-attempts", 0, "tries of a step in each iteration (default 2)")
-	set.IntVar(&o.iterations, "max-iterations", 0, "how often a gate may send the run back (default 4)")
-	set.IntVar(&o.sideBySide, "side-by-side", 0, "how many steps may run at one time (default: the number of CPUs)")
-	set.BoolVar(&f.PauseForHumans, "pause-for-human-input", false, "human steps wait for an answer; without it they go on, and the log says so")
+	set.IntVar(&o.attempts, "max-attempts", 0, "maximum attempts of a step in each iteration (default 2)")
+	set.IntVar(&o.iterations, "max-iterations", 0, "maximum iterations: how often a gate may send the run back (default 4)")
+	set.IntVar(&o.sideBySide, "side-by-side", 0, "maximum number of steps at the same time (default: the number of CPUs)")
+	set.BoolVar(&f.PauseForHumans, "pause-for-human-input", false, "human steps wait for an answer; without this flag they continue, and the log says so")
 	set.StringVar(&f.GateStateFile, "gate-state-file", "", "a JSON object of gate name to true or false, read again at each check")
-	set.Var(&o.poll, "poll-interval", "how often files are looked at that no event told of, in seconds or as 250ms (default 200ms)")
+	set.Var(&o.poll, "poll-interval", "how often files without change events are checked, in seconds or as 250ms (default 200ms)")
 	set.StringVar(&f.LogsDir, "logs-dir", "", "where the steps' logs go (default: logs in the run's folder)")
 	set.StringVar(&f.Workdir, "workdir", "", "where the steps' processes run (default: the repository)")
-	set.StringVar(&f.ReportSchema, "schema", "", "a JSON Schema that the steps' reports have to fit")
+	set.StringVar(&f.ReportSchema, "schema", "", "a JSON Schema for the steps' reports")
 	set.Float64Var(&o.costLimit, "daily-cost-limit", 0, "USD that the run may cost a day (default: no limit)")
 	set.StringVar(&f.CostLimitAction, "cost-limit-action", "", "what happens at that limit: warn, pause or fail")
-	set.BoolVar(&f.GitWorktree, "git-worktree", false, "work in a git worktree of the run's own")
-	set.StringVar(&f.WorktreeRef, "git-worktree-ref", "", "what the worktree is made from (default HEAD)")
+	set.BoolVar(&f.GitWorktree, "git-worktree", false, "work in a separate git worktree")
+	set.StringVar(&f.WorktreeRef, "git-worktree-ref", "", "the commit that the worktree starts from (default HEAD)")
 	set.StringVar(&f.WorktreeBranch, "git-worktree-branch", "", "the worktree's branch (default fairlead/RUN)")
 	set.StringVar(&f.WorktreeRoot, "git-worktree-root", "", "where the worktree is made (default .agents/worktrees)")
-	set.BoolVar(&f.WorktreeKeep, "git-worktree-keep", false, "keep the worktree when the run is over")
+	set.BoolVar(&f.WorktreeKeep, "git-worktree-keep", false, "keep the worktree after the run")
 	set.BoolVar(&o.noWait, "no-wait", false, "return, with exit code 4, when the run waits for people or for a gate")
 }
 
-// Take makes what was typed into what an engine is asked: a value that was not given stays
-// out, so that a run that goes on keeps its own, and paths become absolute, since a daemon is
-// in another folder than the person who types.
+// Take turns the flags into a request: flags that were not given are left out, so that a resumed run
+// keeps its values, and paths become absolute, because the daemon runs in another folder.
 func (o *RunOptions) Take(cmd *cobra.Command, dir string) error {
 	f, given := &o.Flags, cmd.Flags().Changed
 	cmd.Flags().Visit(func(flag *pflag.Flag) {
@@ -78,7 +77,7 @@ func (o *RunOptions) Take(cmd *cobra.Command, dir string) error {
 		repo = real
 	}
 	if info, err := os.Stat(repo); err != nil || !info.IsDir() {
-		return cli.Usage(cmd, fmt.Errorf("--repo %s is no folder", cli.Line(f.Repo, cli.PathWidth)))
+		return cli.Usage(cmd, fmt.Errorf("--repo %s is not a folder", cli.Line(f.Repo, cli.PathWidth)))
 	}
 	f.Repo = repo
 	for _, path := range []*string{&f.Workflow, &f.GateStateFile, &f.LogsDir, &f.Workdir, &f.ReportSchema, &f.WorktreeRoot} {
@@ -86,7 +85,7 @@ func (o *RunOptions) Take(cmd *cobra.Command, dir string) error {
 	}
 	if f.Wrapper != "" {
 		if f.Wrapper = program(f.Wrapper, repo); !cli.Exists(f.Wrapper) {
-			return cli.Usage(cmd, fmt.Errorf("there is no --wrapper %s", cli.Line(f.Wrapper, cli.PathWidth)))
+			return cli.Usage(cmd, fmt.Errorf("--wrapper %s does not exist", cli.Line(f.Wrapper, cli.PathWidth)))
 		}
 	}
 	if f.Env, err = withValues(f.Env, os.LookupEnv); err != nil {
@@ -110,8 +109,8 @@ func (o *RunOptions) Take(cmd *cobra.Command, dir string) error {
 		*n.to = &n.value
 	}
 	if given("daily-cost-limit") {
-		if !(o.costLimit >= 0) { // NaN too
-			return cli.Usage(cmd, errors.New("--daily-cost-limit is less than nothing; 0 is no limit"))
+		if !(o.costLimit >= 0) { // also NaN
+			return cli.Usage(cmd, errors.New("--daily-cost-limit is negative; 0 means no limit"))
 		}
 		f.DailyCostLimit = &o.costLimit
 	}
@@ -124,18 +123,18 @@ func (o *RunOptions) agree(cmd *cobra.Command) error {
 	f := &o.Flags
 	switch {
 	case f.CostLimitAction != "" && f.CostLimitAction != "warn" && f.CostLimitAction != "pause" && f.CostLimitAction != "fail":
-		return cli.Usage(cmd, fmt.Errorf("--cost-limit-action %s is none of warn, pause and fail", cli.Line(f.CostLimitAction, 40)))
+		return cli.Usage(cmd, fmt.Errorf("--cost-limit-action %s is not one of warn, pause and fail", cli.Line(f.CostLimitAction, 40)))
 	case f.Wrapper != "" && f.CommandTemplate != "":
-		return cli.Usage(cmd, errors.New("--wrapper and --command-template both say how a step is run; give one of them"))
+		return cli.Usage(cmd, errors.New("--wrapper and --command-template exclude each other; give one of them"))
 	case len(f.WrapperArgs) > 0 && f.Wrapper == "":
-		return cli.Usage(cmd, errors.New("--wrapper-arg needs a --wrapper that takes it"))
+		return cli.Usage(cmd, errors.New("--wrapper-arg needs --wrapper"))
 	case !f.GitWorktree && (f.WorktreeRef != "" || f.WorktreeBranch != "" || f.WorktreeRoot != "" || f.WorktreeKeep):
-		return cli.Usage(cmd, errors.New("--git-worktree-ref, -branch, -root and -keep say how a worktree is made; add --git-worktree"))
+		return cli.Usage(cmd, errors.New("--git-worktree-ref, -branch, -root and -keep need --git-worktree"))
 	}
 	return nil
 }
 
-// program is absolute for a file, and what the shell would find for a bare name.
+// program is the absolute path of a file, or for a bare name what the shell would find.
 func program(name, repo string) string {
 	path := cli.Absolute(name, repo)
 	if !cli.Exists(path) && !strings.ContainsRune(name, filepath.Separator) {
@@ -146,14 +145,14 @@ func program(name, repo string) string {
 	return path
 }
 
-// withValues fills in variables that are named without a value, so that a secret need not
-// stand where everybody on the machine can read it: in a program's arguments.
+// withValues fills in variables that are named without a value, so that a secret need not appear in
+// a program's arguments, which every user of the machine can read.
 func withValues(env []string, lookup func(string) (string, bool)) ([]string, error) {
 	var full []string
 	for _, pair := range env {
 		key, _, has := strings.Cut(pair, "=")
 		if key == "" {
-			return nil, errors.New("--env wants K=V, or K for a variable of your own environment")
+			return nil, errors.New("--env needs K=V, or K for a variable of your own environment")
 		}
 		if !has {
 			value, ok := lookup(key)
@@ -167,7 +166,7 @@ func withValues(env []string, lookup func(string) (string, bool)) ([]string, err
 	return full, nil
 }
 
-// seconds is a time as the seed's tool takes it, 0.5, or as Go writes it, 500ms.
+// seconds is a duration in the seed's format, 0.5, or Go's, 500ms.
 type seconds time.Duration
 
 func (s *seconds) String() string {
@@ -177,20 +176,20 @@ func (s *seconds) String() string {
 	return time.Duration(*s).String()
 }
 
-// Type is what the help calls it.
+// Type is the flag's type in help texts.
 func (s *seconds) Type() string { return "seconds" }
 
-// pollMost bounds how seldom files are looked at: an hour is as good as never.
+// pollMost is the longest interval between checks of files.
 const pollMost = time.Hour
 
-// Set reads it.
+// Set parses the flag.
 func (s *seconds) Set(text string) error {
 	d, err := time.ParseDuration(text)
 	if n, ferr := strconv.ParseFloat(text, 64); ferr == nil && n < pollMost.Seconds()+1 {
 		d, err = time.Duration(n*float64(time.Second)), nil
 	}
 	if err != nil || d < time.Millisecond || d > pollMost {
-		return errors.New("want a time from 1ms to 1h, as in 0.5 (seconds) or 250ms")
+		return errors.New("expected a time from 1ms to 1h, such as 0.5 (seconds) or 250ms")
 	}
 	*s = seconds(d)
 	return nil

@@ -15,21 +15,21 @@ import (
 	"github.com/fairlead-dev/fairlead/view"
 )
 
-// How a run that is followed is looked at. The journal tells each change; how the run as a
-// whole stands is asked for, and a run of 1,000 steps is too much to ask for at each of them.
+// How often a followed run is read. The journal reports each change, but the view of a run with
+// 1,000 steps is too big to request after each of them.
 const (
 	lookQuiet  = 100 * time.Millisecond // after the last change
-	lookSeldom = time.Second            // at least, while changes never cease
-	waitSettle = 300 * time.Millisecond // that a run has to wait before --no-wait believes it: a gate file may not have been read
-	fileLook   = 5 * time.Millisecond   // between two looks whether the file has caught up
+	lookSeldom = time.Second            // at least, while changes keep coming
+	waitSettle = 300 * time.Millisecond // how long a run must wait before --no-wait ends: a gate file may not have been read yet
+	fileLook   = 5 * time.Millisecond   // between two checks whether the file has caught up
 	drainMost  = 2 * time.Second        // for the last changes, which are in the journal already
 )
 
-// face is how a run that is followed is shown.
+// face is how a followed run is displayed.
 type face interface {
 	Change(ch api.Change) error     // each change of the run, once and in order
-	Look(view view.RunView)         // how it stands, now and then
-	say(format string, args ...any) // what the person at the keyboard should know
+	Look(view view.RunView)         // the current view, from time to time
+	say(format string, args ...any) // a message to the person at the terminal
 	done()
 }
 
@@ -42,21 +42,21 @@ type Voyage struct {
 	face   face
 
 	view    view.RunView
-	seen    time.Time         // when it was looked at last
-	waits   time.Time         // since when it waits; zero: it does not
-	open    map[string]string // steps that are not over, and where they stand
+	seen    time.Time         // when it was read last
+	waits   time.Time         // when it began to wait; zero: it does not
+	open    map[string]string // steps that are not over, and their states
 	Asked   int               // signals so far
-	last    uint64            // of the journal, that was heard
-	left    bool              // the daemon stops, since the verb is over that was it
+	last    uint64            // the last sequence of the journal that was received
+	left    bool              // the daemon stops, because the command that ran it is over
 	changes chan api.Change
 	ended   chan error
 }
 
-// errLeft says that a person does not look on any longer, while the daemon goes on.
+// errLeft says that the person stopped following the run while the daemon continues.
 var errLeft = &cli.Coded{Code: cli.ExitCancelled, Err: errors.New("not looking on any longer; the run goes on")}
 
-// follow shows the run from the change after `from` on until it is over, or waits and nobody
-// wants to wait, or somebody has had enough. The view is how it stands then.
+// follow shows the run from the change after `from` until it is over, or waits with --no-wait, or a
+// signal ends the command. It returns the final view.
 func (v *Voyage) follow(ctx context.Context, from uint64) (view.RunView, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -103,7 +103,7 @@ func (v *Voyage) follow(ctx context.Context, from uint64) (view.RunView, error) 
 	}
 }
 
-// listen passes the journal on.
+// listen passes on changes of the journal.
 func (v *Voyage) listen(ctx context.Context, from uint64) {
 	query := apiclient.EventsQuery{After: int64(from)} //nolint:gosec // no journal is that long
 	for ch, err := range v.h.Events(ctx, query) {
@@ -120,19 +120,19 @@ func (v *Voyage) listen(ctx context.Context, from uint64) {
 	v.ended <- ctx.Err()
 }
 
-// about says whether a change is the run's.
+// about reports whether a change belongs to the run.
 func (v *Voyage) about(entity string) bool {
 	rest, ok := strings.CutPrefix(entity, "run/"+v.id)
 	return ok && (rest == "" || rest[0] == '/')
 }
 
-// decides says whether the run may be over, or wait, after a change: then it is looked at at
-// once. A step that goes from one state to the next does not decide that while others are open.
+// decides reports whether the run may be over, or wait, after a change: then its view is read at
+// once. A step's change cannot decide that while other steps are open.
 func (v *Voyage) decides(ch api.Change) bool {
 	step, ok := strings.CutPrefix(ch.Entity, "run/"+v.id+"/")
 	switch {
 	case ch.Machine == "session":
-		return false // what came of it, the step says
+		return false // the step's change has the result
 	case !ok:
 		return true // the run itself, or many of its steps
 	}
@@ -147,7 +147,7 @@ func (v *Voyage) decides(ch api.Change) bool {
 	return false
 }
 
-// Look asks how the run stands, and says whether there is nothing more to wait for.
+// Look reads the run's view, and reports whether there is nothing more to wait for.
 func (v *Voyage) Look(ctx context.Context) (over bool, err error) {
 	view, err := v.h.Run(ctx, v.id)
 	if err != nil {
@@ -165,7 +165,7 @@ func (v *Voyage) Look(ctx context.Context) (over bool, err error) {
 		return true, nil
 	case workflow.IsWaiting:
 		if v.Asked > 0 {
-			return true, nil // it is paused, and what was at work has finished
+			return true, nil // it is paused, and running steps have finished
 		}
 		if v.waits.IsZero() {
 			v.waits = time.Now()
@@ -176,7 +176,7 @@ func (v *Voyage) Look(ctx context.Context) (over bool, err error) {
 	return false, nil
 }
 
-// again is when the run is looked at next where nothing happens.
+// again is when the run is read next if nothing happens.
 func (v *Voyage) again() time.Duration {
 	if v.noWait && !v.waits.IsZero() {
 		return waitSettle
@@ -184,12 +184,12 @@ func (v *Voyage) again() time.Duration {
 	return lookSeldom
 }
 
-// signal is Ctrl-C, or SIGTERM. Somebody else's daemon goes on with the run. With one of our
-// own the first pauses the run and lets what is at work finish, the second cancels it, and
-// the third leaves everything as it is to whoever comes next.
+// signal handles Ctrl-C or SIGTERM. If another process is the daemon, the run continues there.
+// Otherwise the first signal pauses the run and lets running steps finish, the second cancels it,
+// and the third exits and leaves everything to the next daemon.
 func (v *Voyage) signal(ctx context.Context, _ os.Signal) error {
 	if v.h.own == nil {
-		v.face.say("the run goes on in the daemon: `fairlead run show %[1]s` shows it, `fairlead run cancel %[1]s` ends it", v.id)
+		v.face.say("the run continues in the daemon: `fairlead run show %[1]s` shows it, `fairlead run cancel %[1]s` ends it", v.id)
 		return errLeft
 	}
 	v.Asked++
@@ -198,18 +198,18 @@ func (v *Voyage) signal(ctx context.Context, _ os.Signal) error {
 	case 1:
 		_, err = v.h.PauseRun(ctx, v.id, "interrupted at the keyboard")
 		if at := atWork(v.view); len(at) > 0 {
-			v.face.say("paused; waiting for %s to finish. Once more ends that and cancels the run. To go on later: `fairlead run resume %s`", strings.Join(at, ", "), v.id)
+			v.face.say("paused; waiting for %s to finish. A second signal ends them and cancels the run. To continue later: `fairlead run resume %s`", strings.Join(at, ", "), v.id)
 		}
 	case 2:
 		_, err = v.h.CancelRun(ctx, v.id, "", "interrupted twice at the keyboard")
-		v.face.say("cancelled; ending what is at work. To go on later all the same: `fairlead run resume %s`", v.id)
+		v.face.say("cancelled; ending running steps. To continue later: `fairlead run resume %s`", v.id)
 	default:
-		v.face.say("going now; what still runs goes on, and `fairlead run resume %s` or `fairlead up` finds it", v.id)
+		v.face.say("exiting now; running steps continue, and `fairlead run resume %s` or `fairlead up` adopts them", v.id)
 		return errLeft
 	}
 	var refused *apiclient.Refused
 	if errors.As(err, &refused) {
-		return nil // it has come to its end meanwhile, which the next look sees
+		return nil // it has ended meanwhile, which the next read shows
 	}
 	return err
 }
@@ -225,8 +225,8 @@ func atWork(view view.RunView) []string {
 	return names
 }
 
-// settle waits until run_state.json says what the journal does, so that whoever called us can
-// read it, and shows what is not shown yet.
+// settle waits until run_state.json matches the journal, so that the caller can read it, and shows
+// what is not shown yet.
 func (v *Voyage) settle(ctx context.Context) error {
 	if err := v.drain(ctx); err != nil {
 		return err
@@ -235,7 +235,7 @@ func (v *Voyage) settle(ctx context.Context) error {
 	defer cancel()
 	for v.view.FileBehind {
 		if cli.Pause(ctx, fileLook) != nil {
-			v.face.say("%s does not say so yet; the disk may be full", v.view.StateFile)
+			v.face.say("%s is not up to date yet; the disk may be full", v.view.StateFile)
 			return nil
 		}
 		view, err := v.h.Run(ctx, v.id)
@@ -247,7 +247,7 @@ func (v *Voyage) settle(ctx context.Context) error {
 	return nil
 }
 
-// drain shows what the journal holds already, and the stream has not told yet.
+// drain shows the changes that are in the journal but have not arrived on the stream.
 func (v *Voyage) drain(ctx context.Context) error {
 	page, err := v.h.Journal(ctx, apiclient.JournalQuery{Tail: 1})
 	if err != nil {
@@ -264,7 +264,7 @@ func (v *Voyage) drain(ctx context.Context) error {
 					return err
 				}
 			}
-		case err := <-v.ended: // the daemon goes: what was told is all there is
+		case err := <-v.ended: // the daemon stops: there will be no more changes
 			return err
 		case <-enough.C:
 			return nil

@@ -16,19 +16,18 @@ import (
 	"github.com/fairlead-dev/fairlead/workspace"
 )
 
-// Helm is where runs are steered from: the daemon of the repository, or, where there is none,
-// one that lives in this process for as long as the verb does. Both are spoken to over the
-// socket, so that there is one way to do a thing, and so that `fairlead approve` in another
-// terminal finds a run that has no daemon.
+// Helm is the daemon that controls runs: the daemon of the repository or, if none runs, one in this
+// process that lives as long as the command. Both are reached over the socket, so that there is one
+// way to do a thing, and so that `fairlead approve` in another terminal finds the run.
 type Helm struct {
 	*apiclient.Client
-	own     *daemon.Daemon // nil: somebody else's
-	since   time.Time      // when it was taken
+	own     *daemon.Daemon // nil: another process is the daemon
+	since   time.Time      // when it was started
 	signals chan os.Signal
 }
 
-// helmWait is how long somebody who has the workspace, and does not answer yet, is waited for:
-// two runs that are begun at the same moment are both begun, one as the other's daemon.
+// helmWait is how long to wait for a process that holds the workspace and does not answer yet: of
+// two runs that start at the same moment, one becomes the other's daemon.
 const helmWait = 10 * time.Second
 
 // takeHelm finds the daemon of the repository, or becomes it.
@@ -48,7 +47,8 @@ func takeHelm(ctx context.Context, a *cli.App) (*Helm, error) {
 	}
 }
 
-// tryHelm is takeHelm, once. The error is a *workspace.Busy where somebody has the workspace.
+// tryHelm is one attempt of takeHelm. The error is a *workspace.Busy if another process holds the
+// workspace.
 func tryHelm(ctx context.Context, a *cli.App, h *Helm) error {
 	var err error
 	h.Client, err = a.Dial()
@@ -65,27 +65,26 @@ func tryHelm(ctx context.Context, a *cli.App, h *Helm) error {
 	return nil
 }
 
-// host is a daemon in this process. A repository without a fairlead.yaml has no agents, and
+// host starts a daemon in this process. A repository without a fairlead.yaml has no agents;
 // workflows whose steps are commands need none.
 func host(ctx context.Context, a *cli.App) (*daemon.Daemon, error) {
 	conf, err := a.LoadOrNone()
 	if err != nil {
 		return nil, err
 	}
-	signal.Ignore(syscall.SIGHUP, syscall.SIGPIPE) // as in up: a terminal that goes away takes nobody with it
+	signal.Ignore(syscall.SIGHUP, syscall.SIGPIPE) // as in up: closing a terminal must not end the daemon
 	return daemon.OpenDaemon(ctx, conf, "127.0.0.1:0", a.Logger(false))
 }
 
-// runActor is who stops a daemon that was one for as long as a verb lasted. Whoever follows a
-// run in it reads by that name that nobody wished his run to stop, and takes the helm.
+// runActor is the actor that stops a daemon which ran in a command. A command that follows a run in
+// it sees by this name that no person stopped the daemon, and takes over.
 const runActor = "fairlead run"
 
-// leaveQuiet is how long other work is waited for without a word.
+// leaveQuiet is how long the command waits for other work without a message.
 const leaveQuiet = 500 * time.Millisecond
 
-// leave lets go of the helm. A daemon of our own stops first, as `fairlead down` lets it:
-// sessions under way finish, unless another signal comes; those go on then, and are found by
-// whoever comes next.
+// leave releases the helm. A daemon of this process stops first, like with `fairlead down`: running
+// sessions finish, unless another signal comes; then they continue, and the next daemon adopts them.
 func (h *Helm) leave(ctx context.Context, a *cli.App, wait bool) error {
 	defer signal.Stop(h.signals)
 	defer h.Client.Close()
@@ -103,14 +102,14 @@ func (h *Helm) leave(ctx context.Context, a *cli.App, wait bool) error {
 	for {
 		select {
 		case <-patience.C:
-			fmt.Fprintln(a.Err, "fairlead: other work of this repository is still at it; waiting for that to finish, Ctrl-C leaves it")
+			fmt.Fprintln(a.Err, "fairlead: waiting for other work of this repository to finish; Ctrl-C exits without waiting")
 		case <-h.own.Engine.Stopped():
 			return h.own.Close()
 		case err := <-h.own.Ran:
 			h.own.Ran <- nil
 			return errors.Join(err, h.own.Close())
 		case <-h.signals:
-			fmt.Fprintln(a.Err, "fairlead: going now; what still runs goes on, and the next `fairlead up` finds it")
+			fmt.Fprintln(a.Err, "fairlead: exiting now; running sessions continue, and the next `fairlead up` adopts them")
 			return h.own.Close()
 		}
 	}

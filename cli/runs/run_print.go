@@ -25,11 +25,11 @@ func (jsonFace) Look(view.RunView)  {}
 func (jsonFace) say(string, ...any) {}
 func (jsonFace) done()              {}
 
-// LineFace is for a log or a pipe: a line for whatever a person would want to know.
+// LineFace is for a log or a pipe: a line for each change that matters to a person.
 type LineFace struct {
 	A     *cli.App
 	Id    string
-	width int // of the widest step's name so far
+	width int // of the longest step name so far
 }
 
 // Look prints what changed since the last view of the run.
@@ -55,14 +55,14 @@ func (f *LineFace) Change(ch api.Change) error {
 	return nil
 }
 
-// sentence is about one step, or about the run where there is no step.
+// sentence is about one step, or about the run if step is empty.
 type sentence struct{ step, text string }
 
-// tell puts a change of a run into words; most changes are of no interest and give none.
+// tell describes a change of a run; most changes are not shown and give nothing.
 func tell(a *cli.App, id string, ch api.Change) []sentence {
 	var body team.Body
 	if json.Unmarshal(ch.Data, &body) != nil || body.Run == nil {
-		return nil // of a newer version, perhaps; `fairlead events` shows it as it is
+		return nil // perhaps of a newer version; `fairlead events` shows it unchanged
 	}
 	step, _ := strings.CutPrefix(ch.Entity, "run/"+id+"/")
 	switch run := body.Run; {
@@ -115,15 +115,15 @@ func tellStep(a *cli.App, id, step string, ch api.Change, set *workflow.StepSet)
 	failure := cli.Line(v.LastError, cli.ErrorWidth)
 	switch workflow.Event(ch.Trigger) {
 	case workflow.ProcessDeparted:
-		return "" // of an attempt that was over, and told of, before
+		return "" // of an attempt whose end was shown before
 	case workflow.Started, workflow.AnsweredFirst:
 		return "began" + which(v)
 	case workflow.Adopted:
-		return "goes on: it outlived the one who had started it" + which(v)
+		return "continues: it outlived the daemon that started it" + which(v)
 	case workflow.RunnerDied:
-		return a.Paint(cli.Yellow, "nobody knows how it ended; it is done again") + cli.Why(failure)
+		return a.Paint(cli.Yellow, "its outcome is unknown; it is run again") + cli.Why(failure)
 	case workflow.FailedTriesLeft:
-		return a.Paint(cli.Yellow, fmt.Sprintf("failed (attempt %d), tried again in %s", v.Attempts, cli.Ago(v.RetryAt.Sub(ch.Time)))) + cli.Why(failure)
+		return a.Paint(cli.Yellow, fmt.Sprintf("failed (attempt %d), retried in %s", v.Attempts, cli.Ago(v.RetryAt.Sub(ch.Time)))) + cli.Why(failure)
 	case workflow.Answered, workflow.Approved, workflow.Rejected:
 		return "answered by " + cli.Line(ch.Actor.ID, cli.StepWidth)
 	case workflow.AnswerFaulty:
@@ -146,7 +146,7 @@ func tellStep(a *cli.App, id, step string, ch api.Change, set *workflow.StepSet)
 	return ""
 }
 
-// itemOr is what a loop counts: the items it goes over, or the rounds until it is good enough.
+// itemOr is what a loop counts: its items, or the rounds until its condition holds.
 func itemOr(v workflow.Value) string {
 	if v.Found {
 		return "item"
@@ -154,7 +154,7 @@ func itemOr(v workflow.Value) string {
 	return "round"
 }
 
-// which is the attempt, the iteration and the item, where they are not the first ones.
+// which names the attempt, the iteration and the item, unless they are the first.
 func which(v workflow.Value) string {
 	var parts []string
 	if v.Attempts > 1 {
@@ -193,7 +193,7 @@ func made(facts *workflow.Facts) string {
 	return text
 }
 
-// denied is what the step's agent was not allowed, though it went well.
+// denied says what the step's agent was denied, although the step succeeded.
 func denied(a *cli.App, facts *workflow.Facts) string {
 	if facts == nil {
 		return ""

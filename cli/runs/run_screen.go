@@ -18,12 +18,12 @@ import (
 
 const (
 	screenRedraw = 100 * time.Millisecond
-	tailLines    = 5    // of the output of a step at work
+	tailLines    = 5    // of the output of a running step
 	tailBytes    = 4096 // of it that are kept
 )
 
-// screen shows a run on a terminal: what each step does, how long, and the tail of what the
-// one at work says. It draws over itself, and leaves its last picture behind.
+// screen shows a run on a terminal: each step with its state and time, and the tail of the running
+// step's output. It redraws in place, and leaves the last picture.
 type screen struct {
 	a    *cli.App
 	ctx  context.Context //nolint:containedctx // of the drawing, which lives as long as the face
@@ -31,13 +31,13 @@ type screen struct {
 
 	mu    sync.Mutex
 	view  view.RunView
-	notes []string // what was said to the person at the keyboard
+	notes []string // messages to the person at the terminal
 	tail  Spoken
 	drawn int // lines of the last picture
 	gone  sync.WaitGroup
 }
 
-// Spoken is the end of what a step says: of its log, which is where the daemon is, and so here.
+// Spoken is the tail of a step's log, read from the file.
 type Spoken struct{ Step, log, Text string }
 
 func newScreen(ctx context.Context, a *cli.App) *screen {
@@ -47,7 +47,7 @@ func newScreen(ctx context.Context, a *cli.App) *screen {
 	return s
 }
 
-// Change has nothing to do: what is shown is how the run stands, which look brings.
+// Change does nothing: the screen shows the view that Look brings.
 func (s *screen) Change(api.Change) error { return nil }
 
 func (s *screen) Look(view view.RunView) {
@@ -63,7 +63,7 @@ func (s *screen) Look(view view.RunView) {
 	}
 }
 
-// endOf is the end of a log; nothing where there is none yet.
+// endOf returns the end of a log; empty if there is none yet.
 func endOf(path string) string {
 	file, err := os.Open(path)
 	if err != nil {
@@ -91,7 +91,7 @@ func (s *screen) say(format string, args ...any) {
 	s.notes = append(s.notes, fmt.Sprintf(format, args...))
 }
 
-// done draws the last picture, and gives the terminal back.
+// done draws the last picture, and releases the terminal.
 func (s *screen) done() {
 	s.stop()
 	s.gone.Wait()
@@ -116,7 +116,7 @@ func (s *screen) draws() {
 	}
 }
 
-// draw writes the picture over the last one.
+// draw draws the picture over the previous one.
 func (s *screen) draw() {
 	width, height := s.a.Size()
 	if s.tail.log != "" {
@@ -132,7 +132,7 @@ func (s *screen) draw() {
 		out.WriteString(text + "\n")
 	}
 	s.drawn = len(lines)
-	_, _ = s.a.Out.Write(out.Bytes()) // a terminal that is gone is seen by whoever writes next
+	_, _ = s.a.Out.Write(out.Bytes()) // if the terminal is gone, the next write reports it
 }
 
 // Picture is a run in at most so many lines of at most so many characters.
@@ -168,8 +168,8 @@ func since(from, to time.Time, status string, now time.Time) time.Duration {
 	return max(0, to.Sub(from))
 }
 
-// stepLines are the steps, in the order of the plan. Where there are more than there is room
-// for, those at work are kept, with what is around the first of them.
+// stepLines are the steps, in the order of the plan. If there are more than fit, the running ones
+// are shown, with the steps around the first of them.
 func stepLines(a *cli.App, steps []view.StepView, width, room int, now time.Time) []string {
 	wide := 0
 	for _, s := range steps {
@@ -201,7 +201,7 @@ func stepLines(a *cli.App, steps []view.StepView, width, room int, now time.Time
 	return lines
 }
 
-// marks are how a state is drawn. They differ without colour too.
+// marks are the symbols of the states. They differ without colour, too.
 var marks = map[workflow.State]struct{ mark, colour string }{
 	workflow.Pending:   {"·", cli.Dim},
 	workflow.Running:   {">", cli.Bold},
@@ -247,7 +247,7 @@ func stepLine(a *cli.App, s view.StepView, wide, width int, now time.Time) strin
 	return a.Paint(mark.colour, cli.Aligned(mark.mark+" "+text, width))
 }
 
-// spent is how long a step took, or is at it.
+// spent is how long a step took, or has run so far.
 func spent(s view.StepView, now time.Time) string {
 	if s.StartedAt == nil {
 		return ""

@@ -79,7 +79,7 @@ func withForeign(dir string, runs []view.RunView) Listed {
 	return Listed{Runs: all, Faults: faults}
 }
 
-// counted is how far a run is, in a few characters.
+// counted is a run's progress, in a few characters.
 func counted(c view.Counts) string {
 	all := c.Pending + c.Running + c.Waiting + c.Completed + c.Failed + c.Skipped
 	text := fmt.Sprintf("%d/%d", c.Completed+c.Skipped, all)
@@ -135,7 +135,7 @@ func oneRun(ctx context.Context, a *cli.App, id string) (_ view.RunView, err err
 	return view, err
 }
 
-// foreignRun is a run that another program left as a file.
+// foreignRun reads a run that another program left as a file.
 func foreignRun(dir, id string) (view.RunView, error) {
 	state, err := readRun(dir, id)
 	if err != nil {
@@ -200,15 +200,15 @@ func stepRemarks(s view.StepView) string {
 	}
 }
 
-// RunFolder is where a run keeps its files (seed 004, File Location).
+// RunFolder is the folder of a run's files (seed 004, File Location).
 func RunFolder(repo, id string) string { return filepath.Join(repo, ".agents", "runs", id) }
 
-// runStateMost bounds what is read of a file that anybody may have written; as much as
-// runfile takes.
+// runStateMost bounds what is read of a run state, which another program may have written; package
+// runfile has the same limit.
 const runStateMost = 64 << 20
 
-// RunFiles reads every run state below a repository, the newest first. What cannot be read
-// is told, and is no run.
+// RunFiles reads every run state below a repository, the newest first. Files that cannot be read are
+// returned as faults.
 func RunFiles(repo string) (found []runfile.RunState, faults []string) {
 	entries, err := os.ReadDir(filepath.Join(repo, ".agents", "runs"))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -229,7 +229,7 @@ func RunFiles(repo string) (found []runfile.RunState, faults []string) {
 	return found, faults
 }
 
-// stamp is a time of a file, to be compared; what is none is the oldest.
+// stamp is a time of a file, for comparisons; an invalid time counts as the oldest.
 func stamp(text string) int64 {
 	at, err := time.Parse(time.RFC3339Nano, text)
 	if err != nil {
@@ -248,7 +248,7 @@ func readRun(repo, id string) (runfile.RunState, error) {
 	case err != nil:
 		return runfile.RunState{}, fmt.Errorf("read run %s: %w", id, err)
 	case !info.Mode().IsRegular() || info.Size() > runStateMost:
-		return runfile.RunState{}, fmt.Errorf("%s is no file of at most %d MiB", path, runStateMost>>20)
+		return runfile.RunState{}, fmt.Errorf("%s is not a file of at most %d MiB", path, runStateMost>>20)
 	}
 	text, err := os.ReadFile(path)
 	if err != nil {
@@ -263,9 +263,9 @@ func readRun(repo, id string) (runfile.RunState, error) {
 
 // NewestRun is the run that changed last (SPEC W12: --start-at-step without --run-id).
 func NewestRun(repo string) (string, error) {
-	found, _ := RunFiles(repo) // what cannot be read cannot go on either
+	found, _ := RunFiles(repo) // a run that cannot be read cannot be resumed either
 	if len(found) == 0 {
-		return "", &cli.Coded{Code: cli.ExitUsage, Err: fmt.Errorf("--start-at-step goes on with an earlier run, and there is none in %s; leave it out to begin one", filepath.Join(repo, ".agents", "runs"))}
+		return "", &cli.Coded{Code: cli.ExitUsage, Err: fmt.Errorf("--start-at-step resumes an earlier run, and there is none in %s; leave it out to start a new one", filepath.Join(repo, ".agents", "runs"))}
 	}
 	return found[0].RunID, nil
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/fairlead-dev/fairlead/view"
 )
 
-// fileView is a run as the file of another program has it. A file does not say whether the run was
+// fileView is a run according to another program's file. The file does not say whether the run was
 // cancelled, nor whether that program still works on it.
 func fileView(s runfile.RunState) view.RunView {
 	shown := view.RunView{
@@ -58,7 +58,7 @@ func count(c view.Counts, status string) view.Counts {
 	return c
 }
 
-// statusOf is how far a run is, as far as that can be read off its steps alone.
+// statusOf is a run's status, as far as its steps show it.
 func statusOf(c view.Counts) workflow.Status {
 	switch {
 	case c.Running > 0:
@@ -74,8 +74,8 @@ func statusOf(c view.Counts) workflow.Status {
 	}
 }
 
-// foreignRuns are runs that other programs left as files, and that the journal does not have.
-// faults are files that cannot be read.
+// foreignRuns are runs that other programs left as files, and that the journal does not have. faults
+// are files that cannot be read.
 func foreignRuns(dir string, known []view.RunView) (found []view.RunView, faults []string) {
 	files, faults := RunFiles(dir)
 	for _, r := range files {
@@ -93,7 +93,7 @@ func textOf(text *string) string {
 	return *text
 }
 
-// timeOf is a time of a file; what is none is no time.
+// timeOf parses a time of a file; an invalid one is the zero time.
 func timeOf(text string) time.Time {
 	at, _ := time.Parse(time.RFC3339Nano, text)
 	return at

@@ -23,10 +23,10 @@ type PruneOptions struct {
 	DryRun, Delete, All bool
 }
 
-// pruned is one run that was put away, or is left and why.
+// pruned is one run that was archived, or kept with a reason.
 type pruned struct {
 	runs.PrunedRun
-	Deleted bool `json:"deleted,omitempty"` // after it was archived, since somebody said so
+	Deleted bool `json:"deleted,omitempty"` // after it was archived, on request
 }
 
 // Prune archives finished runs.
@@ -57,16 +57,15 @@ func Prune(ctx context.Context, a *cli.App, o PruneOptions) error {
 	return printPruned(a, done, o.DryRun)
 }
 
-// helmToPrune is takeHelm where nothing begins by it. Without a daemon a run that was
-// interrupted at work would go on with whoever opens the journal, and somebody who tidies up
-// does not want that.
+// helmToPrune is takeHelm without starting anything. Without a daemon, an interrupted run would
+// continue as soon as a process opens the journal, which pruning must not cause.
 func helmToPrune(ctx context.Context, a *cli.App) (*Helm, error) {
 	client, err := a.DialToRead(ctx)
 	var none *apiclient.NoDaemon
 	var runs []view.RunView
 	switch {
 	case err == nil:
-		defer client.Close() // takeHelm makes one of its own
+		defer client.Close() // takeHelm makes its own client
 		if client.Offline == nil {
 			return takeHelm(ctx, a)
 		}
@@ -85,7 +84,7 @@ func helmToPrune(ctx context.Context, a *cli.App) (*Helm, error) {
 	return takeHelm(ctx, a)
 }
 
-// DeleteArchived deletes what was archived just now, and nothing that is elsewhere.
+// DeleteArchived deletes a run that was archived just now, and nothing elsewhere.
 func DeleteArchived(a *cli.App, path string) error {
 	root, err := os.OpenRoot(filepath.Join(a.Dir, ".agents", "archive"))
 	if err != nil {
@@ -129,13 +128,13 @@ func printPruned(a *cli.App, done []pruned, dryRun bool) error {
 	}
 	said := fmt.Sprintf("%d archived, %d deleted, %d kept", counts[runs.RunWasArchived], counts["deleted"], counts[runs.RunWasKept])
 	if dryRun {
-		said += "; this was only said, and nothing done"
+		said += "; this was a dry run, nothing was changed"
 	}
 	_, err := fmt.Fprintln(a.Out, said)
 	return err
 }
 
-// Days is a time that may be given in days, which Go's durations may not.
+// Days is a duration that may be given in days, which Go's durations do not support.
 type Days time.Duration
 
 func (d *Days) String() string {
@@ -145,13 +144,13 @@ func (d *Days) String() string {
 	return time.Duration(*d).String()
 }
 
-// Type is what the help calls it.
+// Type is the flag's type in help texts.
 func (d *Days) Type() string { return "time" }
 
-// daysMost keeps the multiplication from running over.
+// daysMost keeps the multiplication from overflowing.
 const daysMost = 100_000
 
-// Set reads it.
+// Set parses the flag.
 func (d *Days) Set(text string) error {
 	var at time.Duration
 	var err error
@@ -164,7 +163,7 @@ func (d *Days) Set(text string) error {
 		at, err = time.ParseDuration(text)
 	}
 	if err != nil || at <= 0 {
-		return errors.New("want a time as in 30d or 12h")
+		return errors.New("expected a time such as 30d or 12h")
 	}
 	*d = Days(at)
 	return nil

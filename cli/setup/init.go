@@ -19,7 +19,7 @@ const leadFile = "LEAD.md"
 func InitLead(a *cli.App) error {
 	path := filepath.Join(a.Dir, leadFile)
 	if _, err := os.Lstat(path); err == nil {
-		return fmt.Errorf("%s is there already, and is left as it is; put it elsewhere to get a new one", path)
+		return fmt.Errorf("%s exists and is not changed; move it away to get a new one", path)
 	}
 	lead, why := leadName(a)
 	if err := writeNew(path, []byte(prompt.LeadInstructions(lead))); err != nil {
@@ -30,7 +30,7 @@ func InitLead(a *cli.App) error {
 	}
 	fmt.Fprintf(a.Out, `wrote %[1]s, for %[2]s
 
-next: let the agent that leads read it in every session
+next: make the lead's program read it in every session
   Claude Code   a line in CLAUDE.md of its workspace: @%[3]s
   others        a line in AGENTS.md of its workspace: Read %[3]s before anything else.
 `, leadFile, cli.Plain(lead), path)
@@ -40,7 +40,7 @@ next: let the agent that leads read it in every session
 	return nil
 }
 
-// leadName is who leads by fairlead.yaml, or a name to begin with and what is to be done then.
+// leadName is the lead of fairlead.yaml, or a name to start with and what else to do.
 func leadName(a *cli.App) (lead, why string) {
 	const begin = "julian"
 	conf, err := a.Load()
@@ -48,12 +48,12 @@ func leadName(a *cli.App) (lead, why string) {
 	case err != nil:
 		return begin, "fairlead.yaml could not be read, so the lead is called " + begin + " there; make one with `fairlead init`, and name the lead as team.lead"
 	case conf.Team.Lead == "":
-		return begin, "nobody leads by fairlead.yaml yet, so the lead is called " + begin + " there; add `team: {lead: " + begin + "}`, and the agent"
+		return begin, "fairlead.yaml names no lead yet, so the lead is called " + begin + " there; add `team: {lead: " + begin + "}`, and the agent"
 	}
 	return conf.Team.Lead, ""
 }
 
-// writeNew writes a file that is not there yet.
+// writeNew writes a file that must not exist yet.
 func writeNew(path string, text []byte) error {
 	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644) //nolint:gosec // a file of the repository
 	if err != nil {
@@ -66,8 +66,8 @@ func writeNew(path string, text []byte) error {
 	return nil
 }
 
-// Init writes the files of a start. With agents, their entries are all that is to be written: the
-// scripted one is for those who have none.
+// Init writes the initial files. With agents, the file has only their entries: the scripted agent is
+// for a team without agent programs.
 func Init(a *cli.App, agents []AgentProgram) error {
 	if err := os.MkdirAll(a.Dir, 0o755); err != nil { //nolint:gosec // a repository is as public as its owner makes it
 		return fmt.Errorf("make the folder: %w", err)
@@ -78,7 +78,7 @@ func Init(a *cli.App, agents []AgentProgram) error {
 		kinds = []config.StarterKind{config.StarterConfig}
 		text = func(config.StarterKind) []byte { return TeamFile(agents) }
 	}
-	// All or nothing: first see that none is there, then write, the configuration last.
+	// All or nothing: first check that no file exists, then write them, the configuration last.
 	for _, kind := range kinds {
 		if _, err := os.Lstat(filepath.Join(a.Dir, string(kind))); err == nil {
 			return isThere(filepath.Join(a.Dir, string(kind)), agents)
@@ -113,14 +113,14 @@ func Init(a *cli.App, agents []AgentProgram) error {
 	return nil
 }
 
-// isThere refuses to write over a file, and says what would have been added to it.
+// isThere refuses to overwrite a file, and says what would have been added to it.
 func isThere(path string, agents []AgentProgram) error {
 	if len(agents) == 0 {
-		return fmt.Errorf("%s is there already, and is left as it is; change it by hand, or name another folder with --dir", path)
+		return fmt.Errorf("%s exists and is not changed; edit it by hand, or name another folder with --dir", path)
 	}
 	var entries strings.Builder
 	for _, p := range agents {
 		entries.WriteString("\n" + p.entry(p.Name))
 	}
-	return fmt.Errorf("%s is there already, and is left as it is; add this below agents:\n%s", path, strings.TrimRight(entries.String(), "\n"))
+	return fmt.Errorf("%s exists and is not changed; add this below agents:\n%s", path, strings.TrimRight(entries.String(), "\n"))
 }

@@ -15,9 +15,9 @@ import (
 	"github.com/fairlead-dev/fairlead/cli"
 )
 
-// Which agent programs are to be on a new team, and what is written for them.
+// Which agent programs a new team has, and what is written for them.
 
-const AnswerBytesMax = 4 << 10 // of the line in which somebody says which
+const AnswerBytesMax = 4 << 10 // of the line with the answer
 
 // DrivenNames are the words for --agent.
 func DrivenNames() []string {
@@ -56,9 +56,9 @@ func ShownNames(programs []AgentProgram) string {
 	return strings.Join(names, "")
 }
 
-// ChooseAgents is which programs are to be on the team: those that were named, or those that a
-// person at a terminal chooses. A program that is named need not be installed yet: the file says what
-// it needs, and `fairlead doctor` what is missing.
+// ChooseAgents returns the programs of a new team: the named ones, or those that a person chooses at
+// a terminal. A named program need not be installed yet: the file says what it needs, and `fairlead
+// doctor` what is missing.
 func ChooseAgents(a *cli.App, named []string, alone bool) ([]AgentProgram, error) {
 	if len(named) > 0 {
 		return byName(named)
@@ -81,7 +81,7 @@ func byName(named []string) ([]AgentProgram, error) {
 		i := slices.IndexFunc(AgentPrograms, func(p AgentProgram) bool { return p.Name == name || p.File == name })
 		switch {
 		case i < 0:
-			return nil, fmt.Errorf("there is no program %q that is known; there are %s, and doc/agents/other-acp.md says how any other is added", cli.Plain(name), strings.Join(DrivenNames(), ", "))
+			return nil, fmt.Errorf("unknown program %q; known are %s; doc/agents/other-acp.md says how to add another one", cli.Plain(name), strings.Join(DrivenNames(), ", "))
 		case AgentPrograms[i].Driver == "":
 			return nil, fmt.Errorf("%s: %s", AgentPrograms[i].Title, AgentPrograms[i].Hint)
 		case !slices.ContainsFunc(chosen, func(p AgentProgram) bool { return p.Name == AgentPrograms[i].Name }):
@@ -91,8 +91,8 @@ func byName(named []string) ([]AgentProgram, error) {
 	return chosen, nil
 }
 
-// AskAgents asks a person at a terminal. An empty line is none, which is what it was before anybody
-// had one installed.
+// AskAgents asks a person at a terminal. An empty line means none: the file then has the scripted
+// agent.
 func AskAgents(a *cli.App, found []AgentProgram, in io.Reader) ([]AgentProgram, error) {
 	fmt.Fprintln(a.Out, "These agent programs are installed here:")
 	for i, p := range found {
@@ -103,7 +103,7 @@ func AskAgents(a *cli.App, found []AgentProgram, in io.Reader) ([]AgentProgram, 
 		fmt.Fprint(a.Out, "Which are to be on the team? Numbers or names, or Enter for a scripted one to look around with: ")
 		line, err := lines.ReadString('\n')
 		if err != nil && (!errors.Is(err, io.EOF) || line == "") {
-			return nil, fmt.Errorf("nobody said which agents are to be on the team; name them with --agent, or none with --no-agents: %w", err)
+			return nil, fmt.Errorf("no agents were chosen for the team; name them with --agent, or use --no-agents: %w", err)
 		}
 		chosen, fault := chosenOf(found, line)
 		if fault == "" {
@@ -170,7 +170,7 @@ listen: 127.0.0.1:7466
 	return []byte(b.String())
 }
 
-// entry is what stands in a fairlead.yaml for a program.
+// entry is a program's entry in a fairlead.yaml.
 func (p AgentProgram) entry(workspace string) string {
 	where := "where it works, and where its agent_state.json lives"
 	if workspace != "." {

@@ -13,7 +13,7 @@ import (
 	"github.com/fairlead-dev/fairlead/cli"
 )
 
-// Where says into which of an agent program's folders something is installed.
+// Where selects the folder of an agent program to install into.
 type Where struct {
 	plugin, project string
 	user, local     bool
@@ -23,13 +23,13 @@ type Where struct {
 // Flags adds the flags that say where hooks are installed.
 func (w *Where) Flags(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&w.project, "project", "", "the project's `folder` (by default the one of --dir)")
-	cmd.Flags().BoolVar(&w.local, "local", false, "in the project, but for this user alone: settings.local.json")
+	cmd.Flags().BoolVar(&w.local, "local", false, "in the project, but only for this user: settings.local.json")
 	cmd.Flags().BoolVar(&w.user, "user", false, "for all projects of this user: ~/.claude")
 	cmd.Flags().StringVar(&w.plugin, "plugin", "", "as a plugin, in a `folder` of its own")
-	cmd.Flags().BoolVar(&w.Dry, "dry-run", false, "only show what would be done")
+	cmd.Flags().BoolVar(&w.Dry, "dry-run", false, "show the changes without making them")
 }
 
-// Place is the folder that the flags mean.
+// Place is the folder that the flags select.
 func (w *Where) Place(cmd *cobra.Command, dir string) (claudehook.Place, error) {
 	if w.plugin != "" && (w.project != "" || w.local || w.user) || w.user && (w.project != "" || w.local) {
 		return claudehook.Place{}, cli.Usage(cmd, errors.New("name one place: --project, with --local or without, or --user, or --plugin"))
@@ -59,7 +59,7 @@ func (w *Where) named(dir string) (claudehook.Place, error) {
 		dir = abs
 	}
 	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
-		return claudehook.Place{}, fmt.Errorf("%s is no folder; name the project with --project", dir)
+		return claudehook.Place{}, fmt.Errorf("%s is not a folder; name the project with --project", dir)
 	}
 	place := claudehook.Project(dir, w.local)
 	if home, err := os.UserHomeDir(); err == nil {
@@ -68,7 +68,7 @@ func (w *Where) named(dir string) (claudehook.Place, error) {
 	return place, nil
 }
 
-// CarryOut does the steps, or only shows them.
+// CarryOut carries out the steps, or only prints them.
 func CarryOut(a *cli.App, steps []claudehook.Step, dry bool) error {
 	if !dry {
 		if err := claudehook.Apply(steps); err != nil {
@@ -107,7 +107,7 @@ func CarryOut(a *cli.App, steps []claudehook.Step, dry bool) error {
 	return nil
 }
 
-// stepWords is a step for people.
+// stepWords describes a step for people.
 func stepWords(s claudehook.Step, dry bool) string {
 	done := map[claudehook.Act]string{
 		claudehook.Write: "wrote", claudehook.Change: "changed", claudehook.Remove: "removed",
@@ -129,7 +129,7 @@ func stepWords(s claudehook.Step, dry bool) string {
 	return text
 }
 
-// HookProgram is what a hook starts: the small program beside this one, or this one.
+// HookProgram is the program that a hook starts: the small program beside this one, or this one.
 func HookProgram() (claudehook.Program, error) {
 	exe, err := os.Executable()
 	if err != nil {
@@ -137,7 +137,7 @@ func HookProgram() (claudehook.Program, error) {
 	}
 	exe = strings.TrimSuffix(exe, " (deleted)")
 	if strings.Contains(exe, "/go-build") && filepath.Base(filepath.Dir(exe)) == "exe" { // go run
-		return claudehook.Program{}, errors.New("this program was built for one run and will be gone; build one that stays, as by: go install ./cmd/fairlead ./cmd/fairlead-hook")
+		return claudehook.Program{}, errors.New("this program is a temporary build of go run; install a permanent one: go install ./cmd/fairlead ./cmd/fairlead-hook")
 	}
 	small := filepath.Join(filepath.Dir(exe), "fairlead-hook")
 	if info, err := os.Stat(small); err == nil && info.Mode().IsRegular() && info.Mode()&0o111 != 0 {

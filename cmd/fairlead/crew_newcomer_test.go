@@ -26,7 +26,7 @@ func TestCrewImportsFolder(t *testing.T) {
 	files["none/readme.txt"] = "no documents"
 	s := newShip(t, files)
 	away := filepath.Join(s.dir, "away")
-	s.saysCrew(cli.ExitDone, "crew import "+away, "Lyra is in the team as ", "on seat 0: unknown", "Mira is in the team as ")
+	s.saysCrew(cli.ExitDone, "crew import "+away, "Lyra is in the crew as ", "on seat 0: unknown", "Mira is in the crew as ")
 	if view := s.crew(); len(view.Agents) != 2 {
 		t.Errorf("they are %+v", view.Agents)
 	}
@@ -34,7 +34,7 @@ func TestCrewImportsFolder(t *testing.T) {
 	s.saysCrew(cli.ExitFailed, "crew import "+filepath.Join(s.dir, "none"), "none ends in .json", ".fairlead/agents")
 	for _, rubbish := range []string{"", "hello", "null", `["a list"]`, `{"name":`} {
 		s.put("rubbish.json", rubbish)
-		s.saysCrew(cli.ExitFailed, "crew import "+filepath.Join(s.dir, "rubbish.json"), "rubbish.json: this is no document of an agent", ".fairlead/agents")
+		s.saysCrew(cli.ExitFailed, "crew import "+filepath.Join(s.dir, "rubbish.json"), "rubbish.json: this is not an agent's document", ".fairlead/agents")
 	}
 }
 

@@ -93,7 +93,7 @@ func TestNotAwake(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 	err := crewcli.NotAwake(view, []string{"a", "b", "c"}, before)
-	if err == nil || err.Error() != "Kael is unknown: the lead has not reported yet\n(c) is expired: nobody came\nsilent: new" {
+	if err == nil || err.Error() != "Kael is unknown: the lead has not reported yet\n(c) is expired: did not become an agent\nsilent: new" {
 		t.Errorf("%v", err)
 	}
 	if got := crewcli.Outcome(view, []string{"a", "b", "c"}); got != "1 of 3 are awake: Lyra" {

@@ -126,7 +126,7 @@ func TestDoctorHoldsBackWhatItMends(t *testing.T) {
 	if strings.Contains(out.String(), "stale") || !strings.Contains(out.String(), "full") {
 		t.Errorf("%q", out.String())
 	}
-	found = doctor.Mend(context.Background(), found, func(f doctor.Finding) { doctor.PrintFinding(a, f) })
+	found = doctor.Repair(context.Background(), found, func(f doctor.Finding) { doctor.PrintFinding(a, f) })
 	if !strings.Contains(out.String(), "stale: removed") || !found[0].OK || found[1].OK {
 		t.Errorf("%q, %v", out.String(), found)
 	}

@@ -215,7 +215,7 @@ func TestLeftRun(t *testing.T) {
 		t.Fatal(err)
 	}
 	_ = cmd.Wait()
-	if code := cmd.ProcessState.ExitCode(); code != cli.ExitCancelled || !strings.Contains(said.String(), "goes on in the daemon") {
+	if code := cmd.ProcessState.ExitCode(); code != cli.ExitCancelled || !strings.Contains(said.String(), "continues in the daemon") {
 		t.Errorf("exit code %d:\n%s", code, said)
 	}
 	d.write("go", "")

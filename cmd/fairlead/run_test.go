@@ -67,22 +67,22 @@ func TestRunFlags(t *testing.T) {
 	}
 }
 
-// Whoever types something that cannot be is told so with exit code 2.
+// Invalid flags are refused with exit code 2.
 func TestRunFlagsRefused(t *testing.T) {
 	t.Parallel()
 	for want, words := range map[string][]string{
-		"no folder":                     {"--repo", "nowhere/at/all"},
-		"less than 1":                   {"--max-attempts", "0"},
-		"less than 0":                   {"--max-iterations", "-1"},
-		"both say how a step is run":    {"--wrapper", "sh", "--command-template", "true"},
-		"needs a --wrapper":             {"--wrapper-arg", "x"},
-		"none of warn, pause and fail":  {"--cost-limit-action", "explode"},
-		"less than nothing":             {"--daily-cost-limit", "-1"},
-		"add --git-worktree":            {"--git-worktree-keep"},
-		"--env wants K=V":               {"--env", "=x"},
-		"has no such variable":          {"--env", "FAIRLEAD_NOBODY_HAS_THIS"},
-		"from 1ms to 1h":                {"--poll-interval", "0"},
-		"invalid argument \"for ever\"": {"--poll-interval", "for ever"},
+		"not a folder":                    {"--repo", "nowhere/at/all"},
+		"less than 1":                     {"--max-attempts", "0"},
+		"less than 0":                     {"--max-iterations", "-1"},
+		"exclude each other":              {"--wrapper", "sh", "--command-template", "true"},
+		"needs --wrapper":                 {"--wrapper-arg", "x"},
+		"not one of warn, pause and fail": {"--cost-limit-action", "explode"},
+		"is negative":                     {"--daily-cost-limit", "-1"},
+		"need --git-worktree":             {"--git-worktree-keep"},
+		"--env needs K=V":                 {"--env", "=x"},
+		"has no such variable":            {"--env", "FAIRLEAD_NOBODY_HAS_THIS"},
+		"from 1ms to 1h":                  {"--poll-interval", "0"},
+		"invalid argument \"for ever\"":   {"--poll-interval", "for ever"},
 	} {
 		_, err := taken(t, t.TempDir(), words...)
 		if err == nil || !strings.Contains(err.Error(), want) {
@@ -134,7 +134,7 @@ func TestRunLines(t *testing.T) {
 	}
 	want := []string{
 		"code    began",
-		"code    failed (attempt 1), tried again in 1 s: it \ufffd[2Jbroke",
+		"code    failed (attempt 1), retried in 1 s: it \ufffd[2Jbroke",
 		"code    began (attempt 2, iteration 2)",
 		"code    completed in 3 s  a, b, c and 1 more",
 		"review  completed: Gate failure: found P0 issues",
@@ -159,7 +159,7 @@ func TestRunExitCodes(t *testing.T) {
 		{"completed", 0, cli.ExitDone, ""},
 		{"failed", 0, cli.ExitFailed, "code: it broke (and 1 more steps)"},
 		{"waiting", 0, cli.ExitWaits, "it waits for review: people are asked"},
-		{"waiting", 1, cli.ExitCancelled, "is paused; go on with `fairlead run resume r1`"},
+		{"waiting", 1, cli.ExitCancelled, "is paused; continue it with `fairlead run resume r1`"},
 		{"cancelled", 2, cli.ExitCancelled, "was cancelled: enough"},
 	} {
 		view := view.RunView{ID: "r1", Status: c.status, Why: "enough", Waits: []string{"review: people are asked"}, Steps: []view.StepView{

@@ -71,7 +71,7 @@ func (o Orders) DispatchReport(by seam.Actor, f Target, event string, what dispa
 func (o Orders) DispatchTaskDone(by seam.Actor, f Target, ok bool, result string) error {
 	open := f.Session.Open
 	if open == nil || len(open.Tasks) == 0 {
-		return &machine.Refusal{Subject: f.Name, Event: "done", State: string(f.Session.Phase), Row: "D4", Reason: "nobody is at work"}
+		return &machine.Refusal{Subject: f.Name, Event: "done", State: string(f.Session.Phase), Row: "D4", Reason: "no agent has a task"}
 	}
 	task := open.Tasks[len(open.Tasks)-1]
 	return o.DispatchReport(by, f, "done", dispatch.TaskEnded{Task: task.ID, Round: task.Round, OK: ok, Result: result})
