@@ -10,8 +10,7 @@ import (
 	"time"
 )
 
-// program finds the file to execute, as a shell in the agent's folder with the
-// agent's own PATH would.
+// program finds the file to execute, like a shell in the agent's folder with the agent's own PATH.
 func program(l *launchSpec) (string, error) {
 	dir, name := string(l.Dir), string(l.Argv[0])
 	if info, err := os.Stat(dir); dir != "" && (err != nil || !info.IsDir()) {
@@ -36,7 +35,7 @@ func program(l *launchSpec) (string, error) {
 	found := ""
 	for _, d := range filepath.SplitList(search) {
 		if !filepath.IsAbs(d) {
-			continue // a program out of the folder that is worked on must be named with ./
+			continue // a program in the working directory must be named with ./
 		}
 		path := filepath.Join(d, name)
 		why := notExecutable(path)
@@ -68,12 +67,12 @@ func notExecutable(path string) string {
 }
 
 const (
-	busyTries = 20 // a program that was just written may be open in somebody's fork for an instant
+	busyTries = 20 // a program that was just written may still be open in another process's fork
 	busyPause = 10 * time.Millisecond
 )
 
-// fork starts the agent and, only then, the one goroutine that waits for children:
-// a failed start waits for its child itself.
+// fork starts the agent and then the only goroutine that waits for children. A failed start waits
+// for its child itself.
 func (k *keeper) fork(path string, l *launchSpec) error {
 	ends, err := k.openEnds(l)
 	if err != nil {
@@ -94,7 +93,7 @@ func (k *keeper) fork(path string, l *launchSpec) error {
 		k.record.Holds.Cgroup = ok
 	}
 	pid, err := forkExec(path, toStrings(l.Argv), proc)
-	if err != nil && k.record.Holds.Cgroup { // made, but not ours to put anybody in
+	if err != nil && k.record.Holds.Cgroup { // created, but no process may be put into it
 		removeCgroup(k.record.Cgroup)
 		leaveCgroup(attr)
 		k.record.Cgroup, k.record.Holds.Cgroup = "", false
@@ -103,14 +102,14 @@ func (k *keeper) fork(path string, l *launchSpec) error {
 	if err != nil {
 		ends.closeOurs()
 		if passes(err) {
-			// For sure nothing was started: take the intent back, so that it can be tried again.
+			// Nothing was started: remove the intent, so that the start can be repeated.
 			_ = os.Remove(filepath.Join(k.folder, agentFile))
 			_ = syncFolder(k.folder)
 			return fmt.Errorf("start the agent: %w; the machine is short of processes or memory, try again", err)
 		}
 		return &CannotStart{Why: fmt.Sprintf("%s: %v", path, err)}
 	}
-	agent, _ := readProcess(pid) // still there, a zombie at worst: nobody has waited for it
+	agent, _ := readProcess(pid) // it exists, at worst as a zombie, because wait was not called yet
 	k.record.Step, k.record.AgentPID, k.record.AgentStart = stepStarted, pid, agent.Start
 	k.record.StartedAt = time.Now().UTC()
 	k.ended, k.alone = make(chan struct{}), make(chan struct{})
@@ -121,7 +120,7 @@ func (k *keeper) fork(path string, l *launchSpec) error {
 	return nil
 }
 
-// passes tells a machine that is busy from a command that is wrong.
+// passes distinguishes a busy machine from a wrong command.
 func passes(err error) bool {
 	for _, passing := range []error{syscall.EAGAIN, syscall.ENOMEM, syscall.EMFILE, syscall.ENFILE, syscall.EINTR} {
 		if errors.Is(err, passing) {
@@ -142,8 +141,8 @@ func forkExec(path string, argv []string, attr *syscall.ProcAttr) (pid int, err 
 	return pid, err
 }
 
-// reap is the only caller of wait. Every orphan of the tree comes to us, so when
-// the kernel says that there is no child, there is no tree.
+// reap is the only caller of wait. The shim adopts every orphan of the tree, so if the kernel
+// reports no child, the tree has ended.
 func (k *keeper) reap(agent int) {
 	for {
 		var ws syscall.WaitStatus
@@ -165,8 +164,8 @@ func (k *keeper) reap(agent int) {
 	}
 }
 
-// end orders the agent's end: SIGTERM to its tree, SIGKILL after grace (below 0:
-// the launch's own). Ordered again, the earlier deadline holds.
+// end orders the agent's end: SIGTERM to its tree, SIGKILL after grace (below 0: the launch's own).
+// If it is ordered again, the earlier deadline applies.
 func (k *keeper) end(grace time.Duration) error {
 	if grace < 0 {
 		grace = k.grace
@@ -179,7 +178,7 @@ func (k *keeper) end(grace time.Duration) error {
 		k.endBy = by
 		wake(k.sooner)
 	case !first, !k.endedAt.IsZero():
-		return nil // it is on its way
+		return nil // already on its way
 	}
 	if !k.endedAt.IsZero() {
 		return nil
@@ -197,26 +196,27 @@ func (k *keeper) end(grace time.Duration) error {
 
 func (k *keeper) kill() {
 	killCgroup(k.record.Cgroup)
-	// The agent first: from its end on, sweep looks after the others until none is left.
+	// The agent first: after its end, sweep ends the others until none is left.
 	signalProcess(k.record.AgentPID, k.record.AgentStart, syscall.SIGKILL)
 	signalAll(k.tree(), syscall.SIGKILL)
 }
 
-// interrupt is Ctrl-C: SIGINT to the agent's process group.
+// interrupt sends SIGINT to the agent's process group, like Ctrl-C.
 func (k *keeper) interrupt() error {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if !k.endedAt.IsZero() {
 		return ErrEnded
 	}
-	// Reaped this instant, its number would have to come round the whole pid space to be another's.
+	// If it was reaped this instant, all PIDs would have to be used once before this one is another
+	// process's.
 	if err := syscall.Kill(-k.record.AgentPID, syscall.SIGINT); err != nil {
 		return fmt.Errorf("interrupt the agent: %w", err)
 	}
 	return nil
 }
 
-// ends are the two pipes, or the pty.
+// ends holds the file descriptors of the two pipes, or of the pty.
 type ends struct {
 	stdin, stdout *os.File // the agent's
 	input, output *os.File // ours; input is nil where the agent's is /dev/null

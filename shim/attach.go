@@ -11,12 +11,11 @@ import (
 	"time"
 )
 
-// Adopt finds out what became of a session, as a daemon with this epoch: it
-// connects to the shim where one lives, reads the exit record where there is
-// one, and ends the tree where the shim is gone without one. A lower epoch than
-// was seen is refused with *Fenced. After Adopt with phase NeverStarted no start
-// with a lower epoch succeeds, not even one that was under way: where there is no
-// folder it is made, since the fence has to stand somewhere.
+// Adopt determines the state of a session, as a daemon with this epoch: it connects to a living
+// shim, reads the exit record if there is one, and ends the tree if the shim died without one. An
+// epoch below the highest seen is refused with *Fenced. After Adopt with phase NeverStarted, no
+// start with a lower epoch succeeds, not even one in progress: a missing folder is created, because
+// it has to store the fence.
 func Adopt(ctx context.Context, folder string, fence uint64) (*Handle, Status, error) {
 	folder, err := realFolder(folder)
 	if err != nil {
@@ -29,7 +28,7 @@ func Adopt(ctx context.Context, folder string, fence uint64) (*Handle, Status, e
 	return newHandle(folder, fence, conn, *st), *st, nil
 }
 
-// attach gives a connection where the shim lives, and else what the folder says.
+// attach connects to a living shim, or returns the state according to the folder.
 func attach(ctx context.Context, folder string, fence uint64) (*net.UnixConn, *Status, error) {
 	pause, deadline := attachPause, time.Now().Add(attachPatience)
 	var last error
@@ -51,7 +50,7 @@ func attach(ctx context.Context, folder string, fence uint64) (*net.UnixConn, *S
 	}
 }
 
-// errBusy: the folder is locked and its shim does not answer, for now.
+// errBusy: the folder is locked, but its shim does not answer now.
 var errBusy = errors.New("the shim is there but does not answer; if this goes on, kill it (its pid is in agent.json) and adopt again")
 
 func attachOnce(ctx context.Context, folder string, fence uint64) (*net.UnixConn, *Status, error) {
@@ -59,7 +58,7 @@ func attachOnce(ctx context.Context, folder string, fence uint64) (*net.UnixConn
 		return nil, st, err
 	}
 	lock, err := openPlain(filepath.Join(folder, lockFile), os.O_RDWR|os.O_CREATE)
-	if errors.Is(err, os.ErrNotExist) { // there is no folder; a start of a daemon before us may be on its way
+	if errors.Is(err, os.ErrNotExist) { // there is no folder; a previous daemon may be about to create it
 		if err := makeFolder(folder); err != nil {
 			return nil, nil, err
 		}
@@ -68,7 +67,7 @@ func attachOnce(ctx context.Context, folder string, fence uint64) (*net.UnixConn
 	if err != nil {
 		return nil, nil, fmt.Errorf("look who holds it: %w", err)
 	}
-	defer lock.Close() // and the lock goes
+	defer lock.Close() // releases the lock
 	free, err := tryLock(lock)
 	if err != nil {
 		return nil, nil, fmt.Errorf("look who holds it: %w", err)
@@ -76,7 +75,7 @@ func attachOnce(ctx context.Context, folder string, fence uint64) (*net.UnixConn
 	if !free {
 		return knock(ctx, folder, fence)
 	}
-	if st, err := ended(folder, fence); st != nil || err != nil { // it may have ended between the two looks
+	if st, err := ended(folder, fence); st != nil || err != nil { // it may have ended between the two checks
 		return nil, st, err
 	}
 	if err := raiseFence(folder, fence); err != nil {
@@ -86,7 +85,7 @@ func attachOnce(ctx context.Context, folder string, fence uint64) (*net.UnixConn
 	return nil, st, err
 }
 
-// ended gives what the exit record says; nil where there is none.
+// ended returns the state in the exit record; nil if there is none.
 func ended(folder string, fence uint64) (*Status, error) {
 	e, err := readExit(folder)
 	if e == nil || err != nil {
@@ -98,7 +97,7 @@ func ended(folder string, fence uint64) (*Status, error) {
 	st := Status{}
 	if r, err := readAgent(folder); err == nil && r != nil {
 		st = r.status()
-		if _, err := os.Stat(r.Cgroup); r.Cgroup != "" && err == nil { // its shim was killed between the record and this
+		if _, err := os.Stat(r.Cgroup); r.Cgroup != "" && err == nil { // its shim was killed after writing the record
 			removeCgroup(r.Cgroup)
 		}
 	}
@@ -107,13 +106,14 @@ func ended(folder string, fence uint64) (*Status, error) {
 	return &st, nil
 }
 
-// abandoned judges a folder whose lock is ours and which has no exit record.
+// abandoned decides on a folder without an exit record whose lock this process holds.
 func abandoned(ctx context.Context, folder string, fence uint64) (*Status, error) {
 	r, err := readAgent(folder)
 	var bad *damaged
 	switch {
 	case errors.As(err, &bad):
-		// It was started: only a shim writes that file. Whose tree it is nobody knows; Strays finds it.
+		// It was started: only a shim writes that file. The owner of its tree is unknown; Strays finds the
+		// tree.
 		return &Status{Phase: Lost, Why: err.Error(), Fence: fence, SpoolBytes: spoolSize(folder)}, nil
 	case err != nil:
 		return nil, err
@@ -137,7 +137,7 @@ func abandoned(ctx context.Context, folder string, fence uint64) (*Status, error
 	return &st, nil
 }
 
-// knock connects to the shim that has the lock.
+// knock connects to the shim that holds the lock.
 func knock(ctx context.Context, folder string, fence uint64) (*net.UnixConn, *Status, error) {
 	r, err := readAgent(folder)
 	if err != nil && !errors.As(err, new(*damaged)) {
@@ -159,13 +159,13 @@ func knock(ctx context.Context, folder string, fence uint64) (*net.UnixConn, *St
 		errs = append(errs, err)
 	}
 	if r != nil && r.BootID == bootID() && r.Step == stepStarted {
-		// Its socket may have gone with the runtime folder: this asks it to make it again.
+		// Its socket may have been removed with the runtime folder: ask it to create it again.
 		signalProcess(r.ShimPID, r.ShimStart, syscall.SIGUSR1)
 	}
 	return nil, nil, fmt.Errorf("%w (%w)", errBusy, errors.Join(errs...))
 }
 
-// spoolSize gives the spool's length, after it was made safe; nobody writes it any more.
+// spoolSize returns the spool's length after syncing it; the spool has no writer any more.
 func spoolSize(folder string) int64 {
 	f, err := openPlain(filepath.Join(folder, spoolFile), os.O_RDWR)
 	if err != nil {

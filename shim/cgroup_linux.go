@@ -11,8 +11,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// makeCgroup makes a cgroup (version 2) for one agent below our own, where we may.
-// It gives "" where there is none, or it is not delegated to us: everything works without.
+// makeCgroup creates a cgroup (version 2) for one agent below this process's own, if permitted. It
+// returns "" if cgroups are missing or not delegated; everything works without them.
 func makeCgroup(name string) string {
 	mount, own := cgroupMount(), ownCgroup()
 	if mount == "" || own == "" {
@@ -58,7 +58,7 @@ func ownCgroup() string {
 	return ""
 }
 
-// intoCgroup makes the child be born inside; done must be called after the fork.
+// intoCgroup makes the child start in the cgroup; done must be called after the fork.
 func intoCgroup(attr *syscall.SysProcAttr, path string) (done func(), ok bool) {
 	fd, err := unix.Open(path, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 	if err != nil {
@@ -68,15 +68,15 @@ func intoCgroup(attr *syscall.SysProcAttr, path string) (done func(), ok bool) {
 	return func() { unix.Close(fd) }, true
 }
 
-// killCgroup ends everything inside at once, even what forks as fast as it can.
+// killCgroup ends all processes in the cgroup at once, even if they keep forking.
 func killCgroup(path string) {
 	if isOurCgroup(path) {
 		_ = os.WriteFile(filepath.Join(path, "cgroup.kill"), []byte("1"), 0) // gone: then nothing is in it
 	}
 }
 
-// removeCgroup removes the cgroup and what the agent made below it. The kernel
-// takes a moment to let the last process go.
+// removeCgroup removes the cgroup and its subgroups. The kernel takes a moment to release the last
+// process.
 func removeCgroup(path string) {
 	if !isOurCgroup(path) {
 		return
@@ -99,7 +99,7 @@ func removeCgroup(path string) {
 	}
 }
 
-// isOurCgroup keeps a damaged record from naming somebody else's group.
+// isOurCgroup checks the path, so that a damaged record cannot name another program's cgroup.
 func isOurCgroup(path string) bool {
 	mount := cgroupMount()
 	return path != "" && mount != "" && strings.HasPrefix(path, mount+"/") &&

@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// client is our side of one connection to a shim.
+// client is the daemon's side of one connection to a shim.
 type client struct {
 	conn *net.UnixConn
 	size func(int64) // the spool grew
@@ -27,7 +27,7 @@ func newClient(conn *net.UnixConn, size func(int64)) *client {
 	return &client{conn: conn, size: size, next: 1, waiting: map[uint64]chan answer{}}
 }
 
-// dial connects to the socket at path and says hello.
+// dial connects to the socket at path and sends hello.
 func dial(ctx context.Context, path string, fence uint64) (*net.UnixConn, *Status, error) {
 	var d net.Dialer
 	c, err := d.DialContext(ctx, "unix", path)
@@ -61,7 +61,7 @@ func dial(ctx context.Context, path string, fence uint64) (*net.UnixConn, *Statu
 	return conn, a.Status, nil
 }
 
-// run reads until the connection ends: with the exit, with *Fenced, or with what broke it.
+// run reads until the connection ends: with the exit, with *Fenced, or with an error.
 func (c *client) run() (*Status, error) {
 	st, err := c.read()
 	c.mu.Lock()

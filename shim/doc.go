@@ -1,14 +1,11 @@
-// Package shim keeps one agent's process, from its first instant to the end of
-// its last grandchild.
+// Package shim manages one agent's process, from its start to the end of its last descendant.
 //
-// Beside every agent stands a small process, the shim. It is the agent's parent,
-// its ears and its undertaker: it owns the pipes (or the pty), writes what the
-// agent says into the spool file of the session's folder, reaps every process the
-// agent leaves behind, and writes down how the agent ended. The daemon talks to it
-// over a unix socket and may vanish at any instant; the shim stays, the agent
-// works on, and the next daemon adopts both with every byte that was said
-// meanwhile. When the agent has ended and its whole tree is gone, the shim
-// writes the exit record, tells whoever listens, and goes; no shim lingers.
+// A small process, the shim, runs beside every agent. It is the agent's parent: it owns the pipes
+// (or the pty), writes the agent's output to the spool file of the session's folder, reaps every
+// process that the agent leaves behind, and records how the agent ended. The daemon talks to the
+// shim over a unix socket and may end at any time. The shim and the agent continue, and the next
+// daemon adopts them with all output. When the agent and its whole tree have ended, the shim writes
+// the exit record, notifies its connections, and exits.
 //
 //	daemon ──socket──► shim ──pipe──► agent ──► children, grandchildren
 //	                     │
@@ -16,7 +13,7 @@
 //
 // # The folder
 //
-// One folder is one session, and one session is one start, for ever:
+// One folder is one session, and one session is started once:
 //
 //	lock        flock, held by the shim for its whole life
 //	fence       the highest daemon epoch that was seen, decimal
@@ -26,29 +23,26 @@
 //	acked       the exit record is in the journal
 //	holder.log  the shim's own words, at most logBytesMax
 //
-// The intent is on disk before the fork, so a crash at any step leaves a folder
-// that says "was started" where it may have been: it is then lost, never doubled.
+// The intent is on disk before the fork. After a crash at any step, a folder in which an agent may
+// have been started says so: the session is then lost, but never started twice.
 //
 // # Finding the tree
 //
-// While the shim lives it is the subreaper: whatever the agent starts, however
-// often it forks and calls setsid, stays its descendant, and "no child left" is
-// the kernel's own answer. When the shim itself is killed, the agent dies with
-// it (parent-death signal), and the rest is found by the mark FAIRLEAD_MARK in
-// /proc/*/environ or by its cgroup, where one could be made. A process is named by
-// pid, start time and boot id, never by pid alone, and is signalled through a
-// pidfd.
+// A living shim is the subreaper: everything that the agent starts stays its descendant, however
+// often it forks and calls setsid, and the kernel reports when no child is left. If the shim itself
+// is killed, the agent dies with it (parent-death signal), and the rest is found by the mark
+// FAIRLEAD_MARK in /proc/*/environ, or by its cgroup if there is one. A process is identified by
+// PID, start time and boot ID, never by PID alone, and is signaled through a pidfd.
 //
 // # What is not promised
 //
-// Bytes that were in the pipe, not in the spool, when a shim was killed. A
-// process that another program started on the agent's behalf (a container daemon,
-// a service manager). After the shim's death: a descendant that emptied its
-// environment, where there was no cgroup; a set-uid program, or a process of
-// another user. What an agent leaves running (a server, a daemon of Fairlead's own)
-// ends with it, on purpose. macOS has no
-// subreaper, no parent-death signal and no cgroup; there the mark alone holds.
+// Bytes that were in the pipe but not in the spool when a shim was killed. A process that another
+// program started for the agent (a container daemon, a service manager). After the shim's death: a
+// descendant that cleared its environment, if there was no cgroup; a set-uid program, or a process
+// of another user. Processes that an agent leaves running (a server, a daemon of Fairlead itself)
+// are ended with it on purpose. macOS has no subreaper, no parent-death signal and no cgroup; there
+// only the mark is available.
 //
-// The one promise: a folder starts at most one agent, ever, and when Done is
-// closed nothing of that agent runs any more.
+// The promise: a folder starts at most one agent, ever, and when Done is closed, no process of that
+// agent runs any more.
 package shim

@@ -11,22 +11,21 @@ import (
 	"time"
 )
 
-// Handle is a daemon's hold on one session. Its methods may be called from many
-// goroutines. It lives until Close, and connects again by itself where the
-// connection breaks while the shim lives.
+// Handle is a daemon's access to one session. It is safe for concurrent use. It exists until Close,
+// and reconnects if the connection breaks while the shim is alive.
 type Handle struct {
 	folder string
 	fence  uint64
-	done   chan struct{} // the session is over, or this daemon is fenced: see Done
+	done   chan struct{} // the session has ended, or this daemon is fenced: see Done
 	closed chan struct{} // Close was called
-	ran    chan struct{} // the goroutine of this handle is over
+	ran    chan struct{} // the goroutine of this handle has ended
 
 	mu     sync.Mutex
 	client *client       // nil while there is no connection
-	change chan struct{} // closed and made anew at every change of what follows
-	size   int64         // bytes that may be read
-	final  *Status       // what became of it
-	err    error         // *Fenced, or what keeps us from knowing
+	change chan struct{} // closed and replaced at every change of the fields below
+	size   int64         // readable bytes
+	final  *Status       // the final state
+	err    error         // *Fenced, or why the state is unknown
 }
 
 func newHandle(folder string, fence uint64, conn *net.UnixConn, st Status) *Handle {
@@ -44,7 +43,7 @@ func newHandle(folder string, fence uint64, conn *net.UnixConn, st Status) *Hand
 	return h
 }
 
-// run follows the shim through broken connections to the end.
+// run follows the session to its end, across broken connections.
 func (h *Handle) run() {
 	defer close(h.ran)
 	ctx, cancel := context.WithCancel(context.Background())
@@ -83,14 +82,14 @@ func (h *Handle) run() {
 		h.client = newClient(conn, h.grew)
 		h.mu.Unlock()
 		h.grew(st.SpoolBytes)
-		if h.isClosed() { // Close may have looked before the new one was there
+		if h.isClosed() { // Close may have been called before the new connection existed
 			conn.Close()
 		}
 	}
 }
 
-// again attaches anew. A shim that lives but does not answer is asked for as
-// long as it takes: saying that the session is over would be a lie.
+// again reconnects. It waits without a limit for a living shim that does not answer, because the
+// session has not ended.
 func (h *Handle) again(ctx context.Context) (*net.UnixConn, *Status, error) {
 	h.mu.Lock()
 	h.client = nil
@@ -140,16 +139,16 @@ func (h *Handle) finish(st *Status, err error) {
 	close(h.done)
 }
 
-// Done is closed when the agent has ended, its tree is gone and its exit is on
-// disk; or the shim was lost and the tree it left was ended; or another daemon
-// has taken over. Status then says which: Exited, Lost, or the error *Fenced.
-// For a session that never started it is closed from the beginning.
+// Done is closed when the agent has ended, its tree has ended and its exit is on disk; or when the
+// shim was lost and the remaining tree was ended; or when another daemon has taken over. Status then
+// says which: Exited, Lost, or the error *Fenced. For a session that never started, it is closed
+// from the beginning.
 func (h *Handle) Done() <-chan struct{} { return h.done }
 
-// Folder is the session's folder, by its one real name.
+// Folder is the canonical path of the session's folder.
 func (h *Handle) Folder() string { return h.folder }
 
-// Status asks the shim, or says what is known of a session that is over.
+// Status asks the shim, or returns the final state of an ended session.
 func (h *Handle) Status(ctx context.Context) (Status, error) {
 	a, err := h.ask(ctx, order{Op: "status"})
 	if errors.Is(err, ErrEnded) {
@@ -168,17 +167,17 @@ func (h *Handle) Status(ctx context.Context) (Status, error) {
 	return *a.Status, nil
 }
 
-// Send gives the agent bytes of standard input that begin at offset. Bytes below
-// what was taken already are dropped, so that whoever does not know whether an
-// earlier Send arrived sends again. It returns when the shim has them: *InputGap
-// and *InputFull are refusals, and so are ErrInputClosed and ErrEnded.
+// Send writes bytes to the agent's standard input, starting at offset. Bytes that were received
+// before are dropped, so a caller that does not know whether an earlier Send arrived can repeat it.
+// It returns when the shim has received them. *InputGap, *InputFull, ErrInputClosed and ErrEnded are
+// refusals.
 func (h *Handle) Send(ctx context.Context, offset int64, b []byte) error {
 	return h.SendAs(ctx, offset, "", b)
 }
 
-// SendAs is Send of bytes that have a name, which the shim keeps with the last of them, as
-// Status.InputLabel: whoever comes back after a crash learns from it what was sent. At most
-// labelBytesMax; empty leaves the name before.
+// SendAs is Send with a label for the bytes, which the shim keeps with the last of them as
+// Status.InputLabel. After a crash, the caller can find out from it what was sent. At most
+// labelBytesMax bytes; empty keeps the previous label.
 func (h *Handle) SendAs(ctx context.Context, offset int64, label string, b []byte) error {
 	if len(label) > labelBytesMax {
 		return fmt.Errorf("send input named by %d bytes: at most %d", len(label), labelBytesMax)
@@ -199,7 +198,7 @@ func (h *Handle) SendAs(ctx context.Context, offset int64, label string, b []byt
 	}
 }
 
-// CloseInput lets the agent see the end of its input behind what was sent.
+// CloseInput ends the agent's input after what was sent.
 func (h *Handle) CloseInput(ctx context.Context) error {
 	return h.tell(ctx, "close the input", order{Op: "close_input"})
 }
@@ -209,10 +208,10 @@ func (h *Handle) Interrupt(ctx context.Context) error {
 	return h.tell(ctx, "interrupt", order{Op: "interrupt"})
 }
 
-// End orders the end: SIGTERM to the agent's whole tree, SIGKILL after grace
-// (below 0: the launch's own; 0: at once). It returns when the order was taken, and
-// the shim carries it out even if we are gone; Done says when it is over. An
-// agent that has ended is no error. Ordered twice, the earlier deadline holds.
+// End orders the end: SIGTERM to the agent's whole tree, SIGKILL after grace (below 0: the launch's
+// own; 0: immediately). It returns when the order was accepted, and the shim executes it even if the
+// daemon ends; Done says when it is finished. It is no error if the agent has ended. If it is
+// ordered twice, the earlier deadline applies.
 func (h *Handle) End(ctx context.Context, grace time.Duration) error {
 	err := h.tell(ctx, "end", order{Op: "end", GraceMS: ceilMillis(grace)})
 	if errors.Is(err, ErrEnded) {
@@ -235,7 +234,7 @@ func (h *Handle) tell(ctx context.Context, what string, o order) error {
 	return nil
 }
 
-// ask sends an order, again where the connection broke: every order is harmless twice.
+// ask sends an order, and repeats it if the connection broke: all orders are idempotent.
 func (h *Handle) ask(ctx context.Context, o order) (answer, error) {
 	for {
 		h.mu.Lock()
@@ -254,7 +253,7 @@ func (h *Handle) ask(ctx context.Context, o order) (answer, error) {
 				return a, err
 			}
 		}
-		select { // until there is a new connection, or it is over
+		select { // until there is a new connection, or it has ended
 		case <-change:
 		case <-h.closed:
 		case <-ctx.Done():
@@ -263,7 +262,7 @@ func (h *Handle) ask(ctx context.Context, o order) (answer, error) {
 	}
 }
 
-// Ack notes that the exit is in the journal.
+// Ack records that the exit is in the journal.
 func (h *Handle) Ack(ctx context.Context) error {
 	h.mu.Lock()
 	final := h.final
@@ -276,7 +275,7 @@ func (h *Handle) Ack(ctx context.Context) error {
 		err = &Fenced{Mine: h.fence, Seen: seen}
 	}
 	if err == nil {
-		var note *os.File // lost in a power cut, it is only said again
+		var note *os.File // if it is lost in a power failure, it is written again
 		if note, err = openPlain(filepath.Join(h.folder, ackedFile), os.O_WRONLY|os.O_CREATE); err == nil {
 			err = note.Close()
 		}
@@ -292,7 +291,7 @@ func (h *Handle) Ack(ctx context.Context) error {
 	return nil
 }
 
-// Close ends our connection; shim and agent go on. It waits until nothing of the handle runs.
+// Close closes the connection; shim and agent continue. It waits for the handle's goroutines.
 func (h *Handle) Close() error {
 	h.mu.Lock()
 	if !h.isClosed() {

@@ -7,25 +7,25 @@ import (
 
 const ctrlD = 4
 
-// input is the agent's standard input as a stream with offsets. Bytes below the
-// offset that was reached are dropped, so whoever is not sure sends again.
+// input is the agent's standard input as a stream with offsets. Bytes below the current offset are
+// dropped, so a sender that is not sure can repeat them.
 type input struct {
 	to    *os.File // nil: the agent's input is /dev/null
-	last  []byte   // what ends the stream, where closing does not
+	last  []byte   // bytes that end the stream if closing does not
 	ready chan struct{}
 
 	mu     sync.Mutex
 	taken  int64  // offset of the next byte
-	queue  []byte // taken, not written yet
-	label  string // of the last bytes that had one
-	closed bool   // no more is taken; when the queue is empty the agent sees the end
+	queue  []byte // received, not written yet
+	label  string // of the last bytes with a label
+	closed bool   // no more is accepted; after the queue is empty, the agent sees the end
 	broken bool   // the agent closed its end
 }
 
 func newInput(to *os.File, first []byte, keep, tty bool) *input {
 	in := &input{to: to, ready: make(chan struct{}, 1), taken: int64(len(first)), queue: first, closed: !keep}
 	if tty {
-		in.last = []byte{ctrlD} // a terminal has no end but this
+		in.last = []byte{ctrlD} // on a terminal, only this ends the input
 	}
 	if to == nil {
 		in.closed = true
@@ -55,7 +55,7 @@ func (in *input) write() {
 			in.mu.Lock()
 			in.queue = in.queue[n:]
 			if len(in.queue) == 0 || err != nil {
-				in.queue = nil // let the memory go
+				in.queue = nil // release the memory
 			}
 			if err != nil {
 				in.closed, in.broken = true, true
@@ -73,7 +73,7 @@ func (in *input) send(offset int64, b []byte, label string) error {
 	}
 	if offset+int64(len(b)) <= in.taken {
 		in.named(label)
-		return nil // all of it is there already
+		return nil // all of it was received before
 	}
 	b = b[in.taken-offset:]
 	if in.closed {

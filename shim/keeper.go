@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// keeper is a shim at work: one folder, one agent.
+// keeper is the state of a shim: one folder, one agent.
 type keeper struct {
 	folder string
 	log    *boundedLog
@@ -22,29 +22,29 @@ type keeper struct {
 	grace  time.Duration
 	spool  *spool
 	input  *input
-	output *os.File // our end of what the agent writes
+	output *os.File // the shim's end of the agent's output
 
-	ended  chan struct{} // the agent was reaped; wait says how
-	sooner chan struct{} // of one: the end was ordered for an earlier time
-	alone  chan struct{} // no child is left, the agent and everybody it left behind included
+	ended  chan struct{} // the agent was reaped; wait has the result
+	sooner chan struct{} // capacity 1: the end was ordered for an earlier time
+	alone  chan struct{} // no child is left, including processes that the agent left behind
 	waited syscall.WaitStatus
 
 	mu       sync.Mutex
 	peers    map[*peer]bool
 	listener *net.UnixListener
-	bound    os.FileInfo // the socket as it was made
+	bound    os.FileInfo // the socket as it was created
 	fence    uint64
-	told     *answer // the last word, for whoever connects when it is over
+	told     *answer // the final answer, for later connections
 	exit     *Exit
 	endedAt  time.Time
-	endBy    time.Time // when an ordered end turns to SIGKILL
+	endBy    time.Time // when an ordered end becomes SIGKILL
 	endTimer *time.Timer
 	ordered  bool
-	swept    []Process // what outlived the agent
+	swept    []Process // processes that outlived the agent
 }
 
-// start does everything up to a running agent. An error means that none runs;
-// it is a refusal where somebody else started, or will have started, one here.
+// start does everything up to a running agent. An error means that no agent runs; it is a refusal if
+// another shim has started, or is starting, one here.
 func (k *keeper) start(l *launchSpec) error {
 	if err := k.takeLock(); err != nil {
 		return err
@@ -86,13 +86,13 @@ func (k *keeper) start(l *launchSpec) error {
 	}
 	k.crash("forked")
 	if err := writeRecord(k.folder, agentFile, "", &k.record); err != nil {
-		// The intent says enough to find the tree; going without an agent is the honest answer.
+		// The intent suffices to find the tree, so end without an agent.
 		return err
 	}
 	return nil
 }
 
-// takeLock takes the folder for life, unless an agent was ever started in it.
+// takeLock locks the folder permanently, unless an agent was ever started in it.
 func (k *keeper) takeLock() error {
 	f, err := openPlain(filepath.Join(k.folder, lockFile), os.O_RDWR|os.O_CREATE)
 	if err != nil {
@@ -121,7 +121,7 @@ func (k *keeper) takeLock() error {
 	}
 }
 
-// prepare makes the spool, and keeps disk space for the exit record.
+// prepare creates the spool, and reserves disk space for the exit record.
 func (k *keeper) prepare(l *launchSpec) (*os.File, error) {
 	f, err := openPlain(filepath.Join(k.folder, spoolFile), os.O_RDWR|os.O_CREATE)
 	if err != nil {
@@ -137,7 +137,7 @@ func (k *keeper) prepare(l *launchSpec) (*os.File, error) {
 	return f, nil
 }
 
-// cannot keeps on disk that the command cannot be started, so that every later Start says the same.
+// cannot records that the command cannot be started, so that every later Start returns the same.
 func (k *keeper) cannot(err error) error {
 	var c *CannotStart
 	if !errors.As(err, &c) {
@@ -150,7 +150,7 @@ func (k *keeper) cannot(err error) error {
 	return c
 }
 
-// undo takes back what a start that failed has made.
+// undo removes what a failed start has created.
 func (k *keeper) undo() {
 	if k.ended != nil {
 		k.kill()
@@ -161,7 +161,7 @@ func (k *keeper) undo() {
 	removeCgroup(k.record.Cgroup)
 }
 
-// attend waits for the agent's end; meanwhile it hears signals and looks after its socket.
+// attend waits for the agent's end, and handles signals and the socket meanwhile.
 func (k *keeper) attend() {
 	look := time.NewTicker(socketLook)
 	defer look.Stop()
@@ -171,7 +171,7 @@ func (k *keeper) attend() {
 			return
 		case sig := <-k.orders:
 			switch sig {
-			case syscall.SIGTERM: // somebody wants the shim gone: not without its agent
+			case syscall.SIGTERM: // a request to end the shim: end the agent first
 				_ = k.end(-1)
 			case syscall.SIGUSR1:
 				k.look()
@@ -182,7 +182,7 @@ func (k *keeper) attend() {
 	}
 }
 
-// look makes the socket again where it vanished while nobody was connected.
+// look creates the socket again if it vanished while there was no connection.
 func (k *keeper) look() {
 	k.mu.Lock()
 	quiet, bound, l := len(k.peers) == 0, k.bound, k.listener
@@ -200,8 +200,8 @@ func (k *keeper) look() {
 	l.Close()
 }
 
-// sweep ends whatever the agent left behind, until the kernel says that no child
-// is left and no process carries the mark.
+// sweep ends the processes that the agent left behind, until the kernel reports no child and no
+// process has the mark.
 func (k *keeper) sweep() {
 	k.letFinish()
 	alone := k.alone
@@ -211,7 +211,7 @@ func (k *keeper) sweep() {
 			select {
 			case <-k.alone:
 				return
-			default: // a zombie that is just being reaped, or a child born this instant
+			default: // a zombie that is being reaped, or a child started this instant
 			}
 		}
 		k.mu.Lock()
@@ -227,8 +227,8 @@ func (k *keeper) sweep() {
 	}
 }
 
-// letFinish gives what outlives the agent the rest of the grace, where the end was
-// ordered: it got its SIGTERM, too. Where the agent ended by itself nobody asked to wait.
+// letFinish gives processes that outlive the agent the rest of the grace period if the end was
+// ordered, because they received SIGTERM, too. Otherwise they are ended immediately.
 func (k *keeper) letFinish() {
 	for {
 		k.mu.Lock()
@@ -249,7 +249,7 @@ func (k *keeper) letFinish() {
 	}
 }
 
-// tree gives the living processes of the agent's tree, the agent included.
+// tree returns the living processes of the agent's tree, including the agent.
 func (k *keeper) tree() []Process {
 	all, err := processes()
 	if err != nil {
@@ -261,7 +261,7 @@ func (k *keeper) tree() []Process {
 	return without(all, found, self)
 }
 
-// bury writes the exit record, tells everybody, and leaves nothing in the runtime folder.
+// bury writes the exit record, notifies all connections, and removes the socket.
 func (k *keeper) bury() {
 	defer removeCgroup(k.record.Cgroup)
 	defer k.unlisten()
@@ -282,7 +282,7 @@ func (k *keeper) bury() {
 		}
 		k.log.print("%v", err)
 		if _, gone := os.Stat(k.folder); gone != nil {
-			return // somebody removed the folder: there is nobody to tell
+			return // the folder was removed: no one can read the result
 		}
 		time.Sleep(diskPause)
 	}
@@ -292,11 +292,11 @@ func (k *keeper) bury() {
 	k.mu.Unlock()
 	os.Remove(filepath.Join(k.folder, exitRoom))
 	st := k.status()
-	k.unlisten() // from now on the folder answers
+	k.unlisten() // from now on the folder has the result
 	k.tellAll(answer{Event: "exit", Status: &st})
 }
 
-// status is what the shim knows now.
+// status returns the shim's current state.
 func (k *keeper) status() Status {
 	st := k.record.status()
 	st.Phase = Running
@@ -305,7 +305,7 @@ func (k *keeper) status() Status {
 	k.mu.Lock()
 	over := k.exit != nil
 	k.mu.Unlock()
-	if !over { // or nothing is left, and the whole process table need not be read for it
+	if !over { // otherwise nothing is left, and the process table need not be read
 		for _, p := range k.tree() {
 			if p.PID != k.record.AgentPID {
 				st.Children++

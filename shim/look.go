@@ -15,27 +15,27 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Sight is what a look at a session's folder shows, without anything being touched.
+// Sight is the state of a session's folder as found without changing anything.
 type Sight struct {
 	Status
-	Answers bool   // a shim lives in the folder and answered just now
-	Silence string // running, and no answer: what was tried
-	Agent   Life   // of the agent's process, where its record names one
+	Answers bool   // a living shim in the folder answered
+	Silence string // running, but no answer: what was tried
+	Agent   Life   // of the agent's process, if its record names one
 	Shim    Life   // of the shim's
 }
 
-// Life says what became of a process that is named by its number and its start time.
+// Life is the state of a process that is identified by its PID and start time.
 type Life string
 
 const (
 	LifeUnknown Life = ""        // no process is named
 	Lives       Life = "lives"   //
 	Stopped     Life = "stopped" // SIGSTOP or a debugger: it exists and does nothing
-	Gone        Life = "gone"    // no process has this number, or it waits to be reaped
-	Reused      Life = "reused"  // the number belongs to another process by now
+	Gone        Life = "gone"    // no process has this PID, or it waits to be reaped
+	Reused      Life = "reused"  // the PID belongs to another process by now
 )
 
-// LifeOf looks at one process. A start of 0 is not compared.
+// LifeOf examines one process. A start time of 0 is not compared.
 func LifeOf(pid int, start uint64) Life {
 	if pid <= 0 {
 		return LifeUnknown
@@ -52,13 +52,13 @@ func LifeOf(pid int, start uint64) Life {
 	return Lives
 }
 
-// lookPatience bounds how long a shim may take to show that it is there.
+// lookPatience is how long a shim may take to answer.
 const lookPatience = 500 * time.Millisecond
 
-// Look says what became of the session in a folder, as Adopt would, and changes nothing:
-// no file is written, no fence is taken, no process is ended. A living shim is greeted
-// as epoch 0, which it refuses, and by that shows that it answers. The session's lock is
-// tried for an instant, shared, as adopting does; whoever meets it tries again.
+// Look determines the state of the session in a folder like Adopt, but changes nothing: it writes no
+// file, raises no fence and ends no process. A living shim receives a hello with epoch 0, which it
+// refuses; the refusal shows that it answers. The session's lock is tried briefly and shared, as
+// when adopting; a concurrent caller tries again.
 func Look(ctx context.Context, folder string) (Sight, error) {
 	folder, err := realFolder(folder)
 	if err != nil {
@@ -72,7 +72,7 @@ func Look(ctx context.Context, folder string) (Sight, error) {
 }
 
 func lookAt(ctx context.Context, folder string) (Sight, error) {
-	for range 2 { // it may end between the two looks at its record
+	for range 2 { // it may end between the two reads of its record
 		if s, err := endedSight(folder); s != nil || err != nil {
 			return deref(s), err
 		}
@@ -94,7 +94,7 @@ func deref(s *Sight) Sight {
 	return *s
 }
 
-// isHeld says whether a shim has the folder's lock.
+// isHeld reports whether a shim has the folder's lock.
 func isHeld(folder string) (bool, error) {
 	f, err := openPlain(filepath.Join(folder, lockFile), os.O_RDONLY)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -103,7 +103,7 @@ func isHeld(folder string) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	defer f.Close() // and the lock goes
+	defer f.Close() // releases the lock
 	switch err := unix.Flock(int(f.Fd()), unix.LOCK_SH|unix.LOCK_NB); {
 	case err == nil:
 		return false, nil
@@ -114,7 +114,7 @@ func isHeld(folder string) (bool, error) {
 	}
 }
 
-// sightOf is what a record says, with a look at its processes.
+// sightOf is the state according to a record, with the state of its processes.
 func sightOf(folder string, r *agentRecord) Sight {
 	var s Sight
 	if r != nil {
@@ -125,11 +125,11 @@ func sightOf(folder string, r *agentRecord) Sight {
 			s.Agent, s.Shim = Gone, Gone
 		}
 	}
-	s.Fence, _ = readFence(folder) // a fence that cannot be read is found by who takes it
+	s.Fence, _ = readFence(folder) // an unreadable fence is reported by the daemon that takes it
 	return s
 }
 
-// endedSight is a session with an exit record; nil where there is none.
+// endedSight is a session with an exit record; nil if there is none.
 func endedSight(folder string) (*Sight, error) {
 	e, err := readExit(folder)
 	if e == nil || err != nil {
@@ -145,7 +145,7 @@ func endedSight(folder string) (*Sight, error) {
 	return &s, nil
 }
 
-// heldSight is a session whose shim lives.
+// heldSight is a session whose shim is alive.
 func heldSight(ctx context.Context, folder string) (Sight, error) {
 	r, err := readAgent(folder)
 	if err != nil && !errors.As(err, new(*damaged)) {
@@ -162,7 +162,7 @@ func heldSight(ctx context.Context, folder string) (Sight, error) {
 	var tried []string
 	for _, path := range socketPaths(folder, recorded) {
 		conn, st, err := dial(ctx, path, 0)
-		if conn != nil { // it never obeyed anybody
+		if conn != nil { // it accepts any epoch
 			conn.Close()
 			s.Status, s.Answers = *st, true
 			return s, nil
@@ -180,7 +180,7 @@ func heldSight(ctx context.Context, folder string) (Sight, error) {
 	return s, nil
 }
 
-// leftSight is a session that nobody holds and whose end nobody wrote down.
+// leftSight is a session without a shim and without an exit record.
 func leftSight(folder string) (Sight, error) {
 	r, err := readAgent(folder)
 	if errors.As(err, new(*damaged)) {
@@ -214,17 +214,16 @@ func sizeOf(path string) int64 {
 	return info.Size()
 }
 
-// Socket is one socket in a runtime folder of ours: of a shim (h-…) or a daemon (d-…),
-// whichever workspace it belongs to.
+// Socket is one socket in a runtime folder of Fairlead: of a shim (h-…) or a daemon (d-…) of any
+// workspace.
 type Socket struct {
 	Path  string
-	Stale bool   // nobody listens there any more
-	Fault string // it is not ours alone: another owner, or others may use it
+	Stale bool   // it has no listener
+	Fault string // other users own it or can use it
 	seen  os.FileInfo
 }
 
-// SocketOf is the name of the socket of the shim of a session's folder, in whichever
-// runtime folder it lies.
+// SocketOf is the name of the socket for a session folder's shim, in any runtime folder.
 func SocketOf(folder string) (string, error) {
 	real, err := realFolder(folder)
 	if err != nil {
@@ -233,18 +232,18 @@ func SocketOf(folder string) (string, error) {
 	return socketName(real), nil
 }
 
-// staleAfter is how old a socket without a listener must be to count as left behind: one
-// that is being made has none for an instant.
+// staleAfter is how old a socket without a listener must be to count as left behind: a new one has
+// none for an instant.
 const staleAfter = 5 * time.Second
 
-// Sockets lists what lies in the runtime folders of this user, without touching it. A
-// folder that is not ours alone is a fault of its own, under its own path.
+// Sockets lists the contents of this user's runtime folders without changing them. A folder that
+// other users can access is listed as a fault, under its own path.
 func Sockets(ctx context.Context) []Socket {
 	var all []Socket
 	for _, dir := range runtimeDirs() {
 		info, err := os.Lstat(dir)
 		if err != nil {
-			continue // it is made when it is needed
+			continue // it is created when it is needed
 		}
 		if fault := notOurs(info, 0o077); fault != "" || !info.IsDir() {
 			all = append(all, Socket{Path: dir, Fault: "not a folder of ours alone " + fault})
@@ -270,8 +269,8 @@ func Sockets(ctx context.Context) []Socket {
 	return all
 }
 
-// notOurs says why something is not ours alone; forbidden are mode bits it may not have.
-// The mode of a socket says little: the folder that it lies in keeps others out.
+// notOurs returns why other users can access a file; forbidden are mode bits that it must not have.
+// The mode of a socket means little: its folder protects it.
 func notOurs(info os.FileInfo, forbidden os.FileMode) string {
 	sys, ok := info.Sys().(*syscall.Stat_t)
 	switch {
@@ -283,7 +282,7 @@ func notOurs(info os.FileInfo, forbidden os.FileMode) string {
 	return ""
 }
 
-// refuses says whether nobody listens.
+// refuses reports whether the socket has no listener.
 func refuses(ctx context.Context, path string) bool {
 	ctx, cancel := context.WithTimeout(ctx, lookPatience)
 	defer cancel()
@@ -296,7 +295,7 @@ func refuses(ctx context.Context, path string) bool {
 	return false
 }
 
-// Remove takes a stale socket away, if it is still the one that was looked at.
+// Remove removes a stale socket if it is still the same one.
 func (s Socket) Remove() error {
 	now, err := os.Lstat(s.Path)
 	if err != nil || !s.Stale || !os.SameFile(now, s.seen) || !now.ModTime().Equal(s.seen.ModTime()) {

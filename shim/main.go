@@ -14,44 +14,45 @@ import (
 )
 
 const (
-	// shimWord is the first argument of a process that is a shim; session and folder follow.
+	// shimWord is the first argument of a shim process; session and folder follow.
 	shimWord = "__holder"
 
-	// crashVar names a step at which a shim kills itself: how our tests prove
-	// that no crash at any step doubles an agent.
+	// crashVar names a step at which a shim kills itself. Tests use it to prove that no crash at any
+	// step starts an agent twice.
 	crashVar = "FAIRLEAD_SHIM_CRASH"
 
-	launchFD = 3 // where the daemon's end of the first conversation is
+	launchFD = 3 // the socket to the daemon
 )
 
-// Intercept runs the shim, and does not return, where this process was started
-// as one. It stands first in main, and in TestMain of tests that start agents.
+// Intercept runs the shim, and does not return, if this process was started as one. Call it first in
+// main, and in TestMain of tests that start agents.
 func Intercept() {
 	if len(os.Args) > 1 && os.Args[1] == shimWord {
 		os.Exit(Main(os.Args[2:]))
 	}
 }
 
-// A session's start waits for its shim, and a shim needs next to nothing of the program
-// that it is. Packages are initialised by import path where imports leave the choice, so it
-// branches off here before most of them: one library alone takes 14 ms. Where that order
-// changes it is only slower, and Intercept does the same.
+// A session's start waits for its shim, and a shim needs little of this program. Packages are
+// initialized by import path if imports leave the order open, so this branches off before most of
+// them: one library alone takes 14 ms. If that order changes, it is only slower, because main calls
+// Intercept, too.
 func init() { Intercept() } //nolint:gochecknoinits // see above: main is too late
 
-// Main is the shim's whole life: args are the session's name and its folder,
-// descriptor 3 is a socket on which the launch comes. The result is the exit code.
+// Main runs the shim: args are the session's name and its folder, and descriptor 3 is a socket for
+// the launch. The result is the exit code.
 func Main(args []string) int {
 	if len(args) != 2 {
 		fmt.Fprintln(os.Stderr, "the shim is started by Fairlead, not by hand")
 		return 2
 	}
-	// The parent-death signal is tied to the thread that forks: this one, which lives as long as the process.
+	// The parent-death signal is bound to the thread that forks: this one, which lives as long as the
+	// process.
 	runtime.LockOSThread()
 	nameProcess("fairlead-shim")
 	closeInherited(launchFD)
-	_ = os.Chdir("/") // keep nobody's file system busy
+	_ = os.Chdir("/") // do not keep a file system busy
 	orders := make(chan os.Signal, 4)
-	// Heard, not ignored: what is ignored stays ignored in the agent.
+	// Handle the signals: an ignored signal would stay ignored in the agent.
 	signal.Notify(orders, syscall.SIGHUP, syscall.SIGINT, syscall.SIGTERM, syscall.SIGUSR1)
 
 	k := &keeper{folder: args[1], log: newLog(os.Stderr), orders: orders, peers: map[*peer]bool{}, sooner: make(chan struct{}, 1)}
@@ -62,11 +63,12 @@ func Main(args []string) int {
 	return 0
 }
 
-// run is the story of a shim. Every step may be its last: what is on disk then must be true.
+// run executes the shim's steps. It may be killed after each, so the state on disk must always be
+// correct.
 func (k *keeper) run() error {
 	launch, first, err := receiveLaunch()
 	if err != nil {
-		return err // nothing was started; whoever launched is gone or said nonsense
+		return err // nothing was started; the launching process has ended or sent an invalid launch
 	}
 	if err := k.start(launch); err != nil {
 		_ = writeFrame(first, answer{ID: 1, Version: protocolVersion, Fault: toFault(err)})
@@ -111,7 +113,7 @@ func receiveLaunch() (*launchSpec, *net.UnixConn, error) {
 	return o.Launch, conn, nil
 }
 
-// crash ends the shim where a test asked for it.
+// crash kills the shim if a test requested it.
 func (k *keeper) crash(step string) {
 	if os.Getenv(crashVar) == step {
 		_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
@@ -119,7 +121,7 @@ func (k *keeper) crash(step string) {
 	}
 }
 
-// boundedLog writes few lines, and then no more.
+// boundedLog writes up to its limit, and then discards.
 type boundedLog struct {
 	to   io.Writer
 	left int
@@ -127,10 +129,10 @@ type boundedLog struct {
 
 func newLog(to io.Writer) *boundedLog { return &boundedLog{to: to, left: logBytesMax} }
 
-// print is called by the main goroutine only.
+// print is only called by the main goroutine.
 func (l *boundedLog) print(format string, args ...any) {
 	line := time.Now().UTC().Format(time.RFC3339) + " " + fmt.Sprintf(format, args...) + "\n"
 	if l.left -= len(line); l.left > 0 {
-		_, _ = io.WriteString(l.to, line) // there is nobody else to tell
+		_, _ = io.WriteString(l.to, line) // there is nowhere else to report it
 	}
 }

@@ -10,12 +10,12 @@ import (
 )
 
 const (
-	// markVar is the variable that every process of an agent's tree inherits. Its
-	// value is HASH.SESSION; where Fairlead runs inside an agent of another
-	// Fairlead, the marks stand in a row, outermost first, with commas between.
+	// markVar is the variable that every process of an agent's tree inherits. Its value is HASH.SESSION.
+	// If Fairlead runs inside an agent of another Fairlead, the value lists all marks, outermost first,
+	// separated by commas.
 	markVar = "FAIRLEAD_MARK"
 
-	// shimVar names, in a shim's own environment, the session it holds.
+	// shimVar names the session in a shim's own environment.
 	shimVar = "FAIRLEAD_HOLDER"
 )
 
@@ -26,8 +26,8 @@ func workspaceHash(workspace string) string {
 	return hex.EncodeToString(sum[:8])
 }
 
-// markedEnv adds mark to an agent's environment, behind the marks of those who
-// hold us ourselves, and keeps the last of variables given twice.
+// markedEnv adds mark to an agent's environment, after the marks of enclosing Fairlead instances,
+// and keeps the last value of repeated variables.
 func markedEnv(env []string, mark string) []string {
 	marks := mark
 	last := make(map[string]int, len(env))
@@ -48,7 +48,7 @@ func markedEnv(env []string, mark string) []string {
 	return append(out, markVar+"="+marks)
 }
 
-// marksIn finds the marks in an environment as the kernel shows it: K=V, each ended by a zero byte.
+// marksIn finds the marks in an environment in the kernel's format: K=V, each ended by a zero byte.
 func marksIn(environ []byte) []string {
 	v, ok := envValue(environ, markVar)
 	if !ok || v == "" {
@@ -68,15 +68,15 @@ func envValue(environ []byte, key string) (string, bool) {
 	return "", false
 }
 
-// ancestorsMax bounds the way from a process to its agent; a longer one is a loop in a
+// ancestorsMax limits the path from a process to its agent; a longer one is a loop in a process
 // table that changes while it is read.
 const ancestorsMax = 256
 
-// SessionOf says in which session of a workspace a process runs: its own mark says so, or
-// that of a process it descends from, whatever was taken out of its own environment. What an
-// agent leaves behind is its shim's child, and a shim's mark counts too. A process that
-// somebody outside of the tree started for the agent is not found, nor is one that is gone:
-// LifeOf tells these apart. workspace is spelt as in Config.Workspace.
+// SessionOf finds the session of a workspace in which a process runs: by its own mark, or by that of
+// an ancestor if its environment was cleared. A process that an agent leaves behind is its shim's
+// child, and a shim's mark counts too. A process that a program outside of the tree started for the
+// agent is not found, nor is one that has ended: LifeOf distinguishes these. workspace is spelled as
+// in Config.Workspace.
 func SessionOf(workspace string, pid int) (session string, ok bool) {
 	prefix := workspaceHash(workspace) + "."
 	for range ancestorsMax {
@@ -106,7 +106,7 @@ func markedAs(environ []byte, prefix string) (session string, ok bool) {
 	return "", false
 }
 
-// shimEnv is the shim's own small environment. The daemon's secrets are not in it.
+// shimEnv is the shim's own small environment, without the daemon's secrets.
 func shimEnv(mark string) []string {
 	env := []string{
 		shimVar + "=" + mark,

@@ -10,10 +10,9 @@ import (
 	"sync/atomic"
 )
 
-// Output reads what the agent wrote, from a byte offset on, and follows it: only
-// bytes that are safe on disk, io.EOF when it is over and all was read. It may be
-// called as often as wanted. A Read ends with ctx, with Close of the reader, with
-// ErrClosed after the handle's Close, and with *Fenced.
+// Output reads the agent's output from an offset on, and follows it: only bytes that are synced to
+// disk, io.EOF at the end. It may be called several times. A Read ends with ctx, with Close of the
+// reader, with ErrClosed after the handle's Close, and with *Fenced.
 func (h *Handle) Output(ctx context.Context, offset int64) (io.ReadCloser, error) {
 	f, err := openSpool(h.folder, offset)
 	if err != nil {
@@ -32,7 +31,7 @@ type follower struct {
 	shut   atomic.Bool
 }
 
-// Read must not be called by two goroutines at once; Close may be called by another.
+// Read must not be called concurrently; Close may be called during Read.
 func (f *follower) Read(b []byte) (int, error) {
 	for {
 		if f.shut.Load() {
@@ -70,7 +69,7 @@ func (f *follower) Read(b []byte) (int, error) {
 	}
 }
 
-// noEOF: an end of file where bytes are promised is a fault, and must not look like the end.
+// noEOF: an end of file where more bytes are expected is an error, and must not look like the end.
 func noEOF(err error) error {
 	if err == nil || errors.Is(err, io.EOF) {
 		return io.ErrUnexpectedEOF
@@ -87,8 +86,8 @@ func (f *follower) Close() error {
 	return f.file.Close()
 }
 
-// Output reads what an agent wrote, from a byte offset on, up to what is there
-// now: for sessions that are over, with no daemon and no epoch needed.
+// Output reads an agent's output from an offset on, up to its current end. It is for ended sessions
+// and needs no daemon and no epoch.
 func Output(folder string, offset int64) (io.ReadCloser, error) {
 	f, err := openSpool(folder, offset)
 	if err != nil {

@@ -5,18 +5,18 @@ import (
 	"syscall"
 )
 
-// Process is one process of an agent's tree, as the system's table shows it.
+// Process is one process of an agent's tree, according to the process table.
 type Process struct {
 	PID     int    `json:"pid"`
-	Start   uint64 `json:"start_time"` // clock ticks since boot; with PID and the boot it names one process for ever
+	Start   uint64 `json:"start_time"` // clock ticks since boot; identifies one process together with PID and boot
 	Session string `json:"session,omitempty"`
 	Command string `json:"command"` // the program's short name; arguments may be secret
 
 	parent, group int
-	zombie        bool // it has ended; its parent has not asked how
+	zombie        bool // it has ended and was not reaped yet
 }
 
-// below gives the living processes that descend from root, without root.
+// below returns the living descendants of root, without root.
 func below(all []Process, root int) []Process {
 	children := make(map[int][]int, len(all))
 	for i, p := range all {
@@ -42,7 +42,7 @@ func below(all []Process, root int) []Process {
 	return found
 }
 
-// marked gives the living processes, not older than since, whose environment carries mark.
+// marked returns the living processes, not older than since, whose environment contains mark.
 func marked(all []Process, mark string, since uint64) []Process {
 	var found []Process
 	for _, p := range all {
@@ -53,7 +53,7 @@ func marked(all []Process, mark string, since uint64) []Process {
 	return found
 }
 
-// join adds to a what of b is not in it.
+// join appends the elements of b that a lacks.
 func join(a, b []Process) []Process {
 	for _, p := range b {
 		if !slices.ContainsFunc(a, func(q Process) bool { return q.PID == p.PID && q.Start == p.Start }) {
@@ -63,7 +63,7 @@ func join(a, b []Process) []Process {
 	return a
 }
 
-// withDescendants adds what descends from ps; a child that shed the mark goes with its parent.
+// withDescendants adds the descendants of ps, including children that removed the mark.
 func withDescendants(all, ps []Process) []Process {
 	for _, p := range slices.Clone(ps) {
 		ps = join(ps, below(all, p.PID))
@@ -71,8 +71,8 @@ func withDescendants(all, ps []Process) []Process {
 	return ps
 }
 
-// without takes out the process self and everybody it descends from: whoever
-// sweeps must not end itself, even where it runs inside the tree that it sweeps.
+// without removes self and all its ancestors: a sweeping process must not end itself, even inside of
+// the tree that it sweeps.
 func without(all, ps []Process, self int) []Process {
 	parent := make(map[int]int, len(all))
 	for _, p := range all {
@@ -85,8 +85,8 @@ func without(all, ps []Process, self int) []Process {
 	return slices.DeleteFunc(ps, func(p Process) bool { return spare[p.PID] })
 }
 
-// signalAll sends sig to every process of ps; a stopped process is continued, so
-// that it can obey. It reports how many were there to receive it.
+// signalAll sends sig to every process of ps. A stopped process is continued, so that it can react.
+// It returns how many received the signal.
 func signalAll(ps []Process, sig syscall.Signal) int {
 	n := 0
 	for _, p := range ps {

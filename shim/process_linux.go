@@ -54,14 +54,15 @@ func readProcess(pid int) (Process, bool) {
 	return parseStat(buf[:n])
 }
 
-// Lineage says of a process when it began, in ticks since boot, and which one is above it. It
-// is not ok for one that is gone, or has ended and waits for its parent.
+// Lineage returns when a process started, in ticks since boot, and its parent. ok is false for a
+// process that has ended, even if it is not reaped yet.
 func Lineage(pid int) (began uint64, parent int, ok bool) {
 	p, ok := readProcess(pid)
 	return p.Start, p.parent, ok && !p.zombie
 }
 
-// parseStat reads /proc/PID/stat. The command stands in parentheses and may hold any byte, parentheses too.
+// parseStat reads /proc/PID/stat. The command is in parentheses and may contain any byte, including
+// parentheses.
 func parseStat(line []byte) (p Process, ok bool) {
 	open, shut := bytes.IndexByte(line, '('), bytes.LastIndexByte(line, ')')
 	if open < 0 || shut < open {
@@ -81,14 +82,14 @@ func parseStat(line []byte) (p Process, ok bool) {
 	return p, errors.Join(errs[:]...) == nil && p.PID > 0 && p.parent >= 0
 }
 
-// environOf gives nothing for a process that is gone or that we may not look into.
+// environOf returns nothing for a process that has ended or is not accessible.
 func environOf(pid int) []byte {
 	f, err := os.Open("/proc/" + strconv.Itoa(pid) + "/environ")
 	if err != nil {
 		return nil
 	}
 	defer f.Close()
-	raw, _ := io.ReadAll(io.LimitReader(f, environBytesMax)) // it may end while we read: then it has no environment
+	raw, _ := io.ReadAll(io.LimitReader(f, environBytesMax)) // it may end during the read: then it has no environment
 	return raw
 }
 
@@ -100,8 +101,8 @@ func bootID() string {
 	return strings.TrimSpace(string(raw))
 }
 
-// signalProcess signals the process pid that started at start, and no other that
-// may have its number by now. It reports whether it was there.
+// signalProcess signals the process pid that started at start, and no other process that reuses its
+// PID. It reports whether the process existed.
 func signalProcess(pid int, start uint64, sig syscall.Signal) bool {
 	fd, err := unix.PidfdOpen(pid, 0)
 	if err != nil {
@@ -120,7 +121,7 @@ func alive(pid int, start uint64) bool {
 	return ok && p.Start == start && !p.zombie
 }
 
-// waitGone returns when the process has ended, or ctx or patience has.
+// waitGone returns when the process has ended, or when ctx or patience ends.
 func waitGone(ctx context.Context, pid int, start uint64, patience time.Duration) {
 	fd, err := unix.PidfdOpen(pid, 0)
 	if err != nil {
@@ -130,7 +131,7 @@ func waitGone(ctx context.Context, pid int, start uint64, patience time.Duration
 	if p, ok := readProcess(pid); !ok || p.Start != start || p.zombie {
 		return
 	}
-	const slice = 50 * time.Millisecond // poll cannot hear ctx; this is how late it may be
+	const slice = 50 * time.Millisecond // poll does not react to ctx; this is the maximum delay
 	for deadline := time.Now().Add(patience); ctx.Err() == nil && time.Now().Before(deadline); {
 		wait := min(slice, time.Until(deadline))
 		n, err := unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, max(1, int(wait.Milliseconds())))
@@ -142,7 +143,7 @@ func waitGone(ctx context.Context, pid int, start uint64, patience time.Duration
 
 func becomeSubreaper() error { return unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) }
 
-// nameProcess is what process lists show; we are executed by a path that names nothing.
+// nameProcess sets the name in process lists, because the path of the executable is not informative.
 func nameProcess(name string) {
 	_ = os.WriteFile("/proc/self/comm", []byte(name), 0)
 }
@@ -156,9 +157,8 @@ const (
 	haveParentDeath = true
 )
 
-// closeInherited closes what a careless parent left open: whatever survived the
-// exec and is not ours. The runtime's own descriptors are close-on-exec, so they
-// cannot have survived one, and are thereby told apart.
+// closeInherited closes descriptors that the parent left open: everything that survived the exec,
+// except ours. The runtime's own descriptors are close-on-exec, so they cannot have survived it.
 func closeInherited(keep int) {
 	d, err := os.Open("/proc/self/fd")
 	if err != nil {
@@ -178,7 +178,7 @@ func closeInherited(keep int) {
 	unix.CloseOnExec(keep)
 }
 
-// peerUID says who is at the other end of a unix socket.
+// peerUID returns the user at the other end of a unix socket.
 func peerUID(c *net.UnixConn) (int, error) {
 	raw, err := c.SyscallConn()
 	if err != nil {
@@ -195,7 +195,7 @@ func peerUID(c *net.UnixConn) (int, error) {
 	return uid, errors.Join(err, inner)
 }
 
-// dataSync puts a file's bytes and its length on the disk.
+// dataSync syncs a file's content and length to disk.
 func dataSync(f *os.File) error {
 	raw, err := f.SyscallConn()
 	if err != nil {
@@ -212,13 +212,13 @@ func dataSync(f *os.File) error {
 	return errors.Join(err, inner)
 }
 
-// reserve takes disk space for a file ahead of time; where that is not possible, nothing is lost but the reserve.
+// reserve allocates disk space for a file in advance; errors are ignored.
 func reserve(f *os.File, bytes int64) {
 	_ = unix.Fallocate(int(f.Fd()), 0, 0, bytes)
 }
 
-// openPipe makes a pipe; our end (0 to read, 1 to write) does not block a thread,
-// the agent's end is an ordinary one.
+// openPipe creates a pipe; the shim's end (0 to read, 1 to write) is non-blocking, the agent's end
+// is an ordinary one.
 func openPipe(ours int) (r, w *os.File, err error) {
 	var fds [2]int
 	if err := unix.Pipe2(fds[:], unix.O_CLOEXEC); err != nil {
@@ -228,5 +228,5 @@ func openPipe(ours int) (r, w *os.File, err error) {
 	return os.NewFile(uintptr(fds[0]), "pipe"), os.NewFile(uintptr(fds[1]), "pipe"), nil
 }
 
-// selfExe is this very program, even where its file was replaced by an upgrade meanwhile.
+// selfExe is this program, even if its file was replaced by an upgrade.
 func selfExe() (string, error) { return "/proc/self/exe", nil }

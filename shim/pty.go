@@ -11,15 +11,15 @@ import (
 // A terminal of the classic size: programs wrap their lines at its width.
 const ptyRows, ptyColumns = 24, 80
 
-// openPTY makes one terminal: the agent's three streams at one end, we at the other.
+// openPTY creates a terminal: the agent's three streams on one side, the shim on the other.
 func openPTY() (ends, error) {
 	ours, theirs, err := pty.Open()
 	if err != nil {
 		return ends{}, fmt.Errorf("make a pseudo terminal: %w", err)
 	}
 	_ = pty.Setsize(ours, &pty.Winsize{Rows: ptyRows, Cols: ptyColumns})
-	// Two files for our end, so that reading and writing are closed by themselves;
-	// non-blocking, so that a read can be called off.
+	// Two files for the shim's end, so that reading and writing can be closed separately; non-blocking,
+	// so that a read can be cancelled.
 	fds := [2]*os.File{}
 	for i := range fds {
 		fd, err := unix.FcntlInt(ours.Fd(), unix.F_DUPFD_CLOEXEC, 0)

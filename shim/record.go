@@ -20,7 +20,7 @@ const (
 	agentFile = "agent.json"
 	spoolFile = "spool"
 	exitFile  = "exit.json"
-	exitRoom  = "exit.room" // disk space that waits for exit.json, so that a full disk does not lose it
+	exitRoom  = "exit.room" // reserves disk space for exit.json, so that a full disk does not lose it
 	ackedFile = "acked"
 	logFile   = "holder.log"
 
@@ -28,12 +28,12 @@ const (
 )
 
 const (
-	stepStarting    = "starting"     // about to fork: whoever finds this must assume that it did
+	stepStarting    = "starting"     // about to fork: a reader must assume that it happened
 	stepStarted     = "started"      // the agent exists
 	stepCannotStart = "cannot_start" // exec failed: no agent ever ran
 )
 
-// agentRecord is agent.json: who was started here. It holds no environment.
+// agentRecord is agent.json: the agent that was started. It contains no environment.
 type agentRecord struct {
 	Version    int       `json:"v"`
 	Step       string    `json:"step"`
@@ -58,7 +58,7 @@ func (r *agentRecord) status() Status {
 	}
 }
 
-// readAgent gives nil without an error where there is no record.
+// readAgent returns nil without an error if there is no record.
 func readAgent(folder string) (*agentRecord, error) {
 	var r agentRecord
 	if ok, err := readRecord(filepath.Join(folder, agentFile), &r); !ok {
@@ -107,9 +107,9 @@ func readRecord(path string, into any) (ok bool, err error) {
 	return true, nil
 }
 
-// openPlain opens a file of a session's folder. No link is followed, to the folder neither,
-// and nothing but a plain file with one name is opened: the agent may write there as its
-// user, and must neither show other files through us nor keep us waiting at a pipe.
+// openPlain opens a file of a session's folder. It follows no symbolic link, including the folder
+// itself, and opens only regular files with one name: the agent may write there as its user, and
+// must not make Fairlead show other files or block on a pipe.
 func openPlain(path string, flags int) (*os.File, error) {
 	if folder, err := os.Lstat(filepath.Dir(path)); err == nil && !folder.IsDir() {
 		return nil, fmt.Errorf("%s is a link or a file, and no folder of ours; remove it", filepath.Dir(path))
@@ -146,8 +146,8 @@ func readSmall(path string) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(f, recordBytesMax))
 }
 
-// writeSynced replaces FOLDER/name atomically; when it returns the new content
-// survives a power cut. room names a file whose disk space is used for it, where there is one.
+// writeSynced replaces FOLDER/name atomically; when it returns, the new content survives a power
+// failure. room names a file whose disk space is used for it, if it exists.
 func writeSynced(folder, name, room string, content []byte) error {
 	temp := filepath.Join(folder, name+".new")
 	if room != "" {
@@ -205,7 +205,7 @@ func writeRecord(folder, name, room string, v any) error {
 	return nil
 }
 
-// readFence gives 0 where no fence was ever seen.
+// readFence returns 0 if there is no fence.
 func readFence(folder string) (uint64, error) {
 	raw, err := readSmall(filepath.Join(folder, fenceFile))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -221,7 +221,7 @@ func readFence(folder string) (uint64, error) {
 	return n, nil
 }
 
-// raiseFence keeps the higher of what was seen and fence; where it was passed already the error is *Fenced.
+// raiseFence stores the higher of the stored fence and the given one; a lower one returns *Fenced.
 func raiseFence(folder string, fence uint64) error {
 	seen, err := readFence(folder)
 	switch {

@@ -17,8 +17,8 @@ const (
 	socketNameLetters = 16
 )
 
-// runtimeDirs gives the folders where sockets may be, best first. The second one
-// is for when the first vanishes (a logout) and cannot be made again.
+// runtimeDirs returns the folders for sockets, best first. The second one is for the case that the
+// first vanishes (a logout) and cannot be created again.
 func runtimeDirs() []string {
 	dirs := []string{filepath.Join("/tmp", "fairlead-"+strconv.Itoa(os.Getuid()))}
 	if x := os.Getenv(runtimeDirVar); filepath.IsAbs(x) {
@@ -32,7 +32,7 @@ func socketName(folder string) string {
 	return "h-" + hex.EncodeToString(sum[:])[:socketNameLetters]
 }
 
-// safeDir makes a folder that nobody else can look into, or says why that one will not do.
+// safeDir creates a folder that other users cannot access, or returns why that failed.
 func safeDir(dir string) error {
 	if err := os.Mkdir(dir, 0o700); err != nil && !errors.Is(err, os.ErrExist) {
 		return err
@@ -53,7 +53,7 @@ func safeDir(dir string) error {
 	return nil
 }
 
-// socketPaths gives every place where the socket of a folder's shim may be.
+// socketPaths returns all possible paths of the socket for a folder's shim.
 func socketPaths(folder, recorded string) []string {
 	var paths []string
 	if recorded != "" {
@@ -67,7 +67,7 @@ func socketPaths(folder, recorded string) []string {
 	return paths
 }
 
-// pickSocket gives the path for a new socket in the first runtime folder that will do.
+// pickSocket returns the path for a new socket in the first usable runtime folder.
 func pickSocket(folder string) (string, error) {
 	var errs []error
 	for _, dir := range runtimeDirs() {
@@ -85,7 +85,7 @@ func pickSocket(folder string) (string, error) {
 	return "", fmt.Errorf("no runtime folder for the shim's socket: %w", errors.Join(errs...))
 }
 
-// realFolder is the one name of a session's folder, whichever way it was reached.
+// realFolder is the canonical path of a session's folder.
 func realFolder(folder string) (string, error) {
 	abs, err := filepath.Abs(folder)
 	if err != nil {
@@ -93,7 +93,7 @@ func realFolder(folder string) (string, error) {
 	}
 	real, err := filepath.EvalSymlinks(abs)
 	if errors.Is(err, os.ErrNotExist) {
-		return abs, nil // it is not there: nothing can be running in it
+		return abs, nil // it does not exist: nothing can be running in it
 	}
 	if err != nil {
 		return "", fmt.Errorf("session folder %s: %w", folder, err)

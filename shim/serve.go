@@ -13,19 +13,19 @@ import (
 type peer struct {
 	conn  *net.UnixConn
 	fence uint64
-	out   chan answer   // answers on their way
-	grew  chan struct{} // of one: the spool grew; only the newest size is told
-	over  chan struct{} // closed when the writer is done
+	out   chan answer   // queued answers
+	grew  chan struct{} // capacity 1: the spool grew; only the newest size is sent
+	over  chan struct{} // closed when the writer has ended
 
 	mu   sync.Mutex
 	size int64
-	last bool // no more is accepted: the last word was queued
+	last bool // no more is accepted: the final answer was queued
 }
 
-const answersMax = 64 // a daemon that asks more without listening has lost its way
+const answersMax = 64 // a daemon that sends more orders without reading is faulty
 
-// listen makes the socket. Whoever holds the folder's lock may remove what an
-// earlier shim left at that path.
+// listen creates the socket. The holder of the folder's lock may remove an earlier shim's socket at
+// that path.
 func (k *keeper) listen() error {
 	path, err := pickSocket(k.folder)
 	if err != nil {
@@ -66,7 +66,7 @@ func (k *keeper) unlisten() {
 	l.Close()
 }
 
-// serve begins to answer: on the connection that the launch came on, and on the socket.
+// serve answers on the connection of the launch and on the socket.
 func (k *keeper) serve(first *net.UnixConn, fence uint64) {
 	go k.converse(k.admit(first, fence, 1))
 	go k.accept(k.listener)
@@ -90,7 +90,7 @@ func (k *keeper) accept(l *net.UnixListener) {
 	}
 }
 
-// greet hears the first order of a connection, which must say the daemon's epoch.
+// greet reads the first order of a connection, which must contain the daemon's epoch.
 func (k *keeper) greet(c *net.UnixConn) {
 	var o order
 	_ = c.SetReadDeadline(time.Now().Add(writeTimeout))
@@ -116,7 +116,7 @@ func (k *keeper) greet(c *net.UnixConn) {
 	k.converse(p)
 }
 
-// obey takes a higher epoch over, durably, and shows the older connections out.
+// obey stores a higher epoch durably, and closes older connections.
 func (k *keeper) obey(fence uint64) error {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -139,7 +139,7 @@ func (k *keeper) obey(fence uint64) error {
 	return nil
 }
 
-// admit answers a hello and makes the connection one that hears events; nil where there are too many.
+// admit answers a hello and subscribes the connection to events; nil if there are too many.
 func (k *keeper) admit(c *net.UnixConn, fence, id uint64) *peer {
 	p := &peer{conn: c, fence: fence, out: make(chan answer, answersMax), grew: make(chan struct{}, 1), over: make(chan struct{})}
 	st := k.status()
@@ -150,10 +150,10 @@ func (k *keeper) admit(c *net.UnixConn, fence, id uint64) *peer {
 		return nil
 	}
 	k.peers[p] = true
-	// What grew after the status was taken and before the line above was told to nobody.
+	// Growth after the status was taken and before the line above has not been announced.
 	p.size = k.spool.safe()
 	wake(p.grew)
-	if k.told != nil { // it is over: the last word is all there is to say
+	if k.told != nil { // it has ended: send only the final answer
 		p.finish(*k.told)
 	}
 	go p.write()
@@ -207,7 +207,7 @@ func (k *keeper) do(p *peer, o *order, a *answer) error {
 	return fmt.Errorf("this shim speaks version %d of the protocol and does not know %q: end the session to be rid of it", protocolVersion, o.Op)
 }
 
-// publish tells everybody how much may be read. It never waits for anybody.
+// publish announces the readable size to all connections. It never blocks.
 func (k *keeper) publish(size int64) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -219,7 +219,7 @@ func (k *keeper) publish(size int64) {
 	}
 }
 
-// tellAll says the last word to everybody and waits a moment until they have it.
+// tellAll sends the final answer to all connections and waits briefly for delivery.
 func (k *keeper) tellAll(a answer) {
 	k.mu.Lock()
 	k.told = &a
@@ -239,7 +239,7 @@ func (k *keeper) tellAll(a answer) {
 	}
 }
 
-// send queues an answer; false where the connection is over, or nobody reads it.
+// send queues an answer; false if the connection has ended or is not read.
 func (p *peer) send(a answer) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -254,7 +254,7 @@ func (p *peer) send(a answer) bool {
 	}
 }
 
-// finish queues the last word; after it the connection is closed.
+// finish queues the final answer; after it the connection is closed.
 func (p *peer) finish(a answer) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -264,7 +264,7 @@ func (p *peer) finish(a answer) {
 	p.last = true
 	select {
 	case p.out <- a:
-	default: // it does not listen
+	default: // it does not read
 	}
 	close(p.out)
 }
@@ -289,7 +289,7 @@ func (p *peer) write() {
 		}
 		_ = p.conn.SetWriteDeadline(time.Now().Add(writeTimeout))
 		if writeFrame(p.conn, a) != nil {
-			// Whoever is there connects again; meanwhile what is queued is dropped.
+			// The daemon connects again if it is alive; queued answers are dropped.
 			p.conn.Close()
 			for range p.out {
 			}
@@ -298,7 +298,7 @@ func (p *peer) write() {
 	}
 }
 
-// next waits for what is to be said; answers go before news of the spool.
+// next waits for the next message; answers go before announcements of the spool.
 func (p *peer) next() (answer, bool) {
 	select {
 	case a, ok := <-p.out:

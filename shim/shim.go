@@ -13,28 +13,28 @@ const (
 	graceDefault        = 10 * time.Second       // what service managers give; long enough to save a file
 	launchBytesMax      = 64 << 20               // the launch carries the first prompt; more belongs in a file
 	frameBytesMax       = 1 << 20                // every other message is small; input is cut into pieces
-	labelBytesMax       = 512                    // of what somebody calls a piece of input: a name, no text
+	labelBytesMax       = 512                    // label of a piece of input: a name, not text
 	inputPieceBytesMax  = 256 << 10              // one piece of input in one frame, with room for base64
 	inputWaitingMax     = 16 << 20               // what an agent that does not read may leave in the shim's memory
-	syncEvery           = 20 * time.Millisecond  // at most 50 syncs a second and agent, however chatty it is
+	syncEvery           = 20 * time.Millisecond  // at most 50 syncs per second and agent
 	readBytes           = 64 << 10               // the size of a pipe
 	logBytesMax         = 64 << 10               // the shim has little to say; a loop must not fill the disk
 	sessionNameBytesMax = 160                    // it stands in file names, in the environment and in process lists
 	peersMax            = 16                     // a daemon, its successor, and people who look
 	writeTimeout        = 10 * time.Second       // a daemon that was stopped must not hold the shim up
-	tellTimeout         = time.Second            // the exit is on disk; whoever does not listen reads it there
+	tellTimeout         = time.Second            // the exit is on disk, where it can be read later
 	socketLook          = time.Second            // how soon a runtime folder that vanished is made again
 	attachPatience      = 10 * time.Second       // a shim that holds the lock but does not answer this long is stuck
 	attachPause         = time.Millisecond       // first pause between two looks; doubles up to attachPauseMax
 	attachPauseMax      = 100 * time.Millisecond //
-	lockPatience        = 2 * time.Second        // somebody may look at the folder for an instant
+	lockPatience        = 2 * time.Second        // another process may inspect the folder briefly
 )
 
-// Spec says what is started, and how it is held.
+// Spec describes what is started, and how.
 type Spec struct {
 	Session   string // coder-17, build@f8c1-3: letters, digits, ., _, - and @, at most 160
-	Workspace string // whose strays are whose; only its hash is seen
-	Fence     uint64 // the daemon's epoch: a shim obeys the highest it has seen
+	Workspace string // the workspace for finding strays; only its hash is visible
+	Fence     uint64 // the daemon's epoch: a shim obeys the highest that it has seen
 	Argv      []string
 	Dir       string
 	Env       []string // the agent's whole environment, K=V; it reaches the shim over a socket, never a disk
@@ -49,17 +49,17 @@ type Spec struct {
 	NoCgroup bool          // do not try to make a cgroup
 }
 
-// Phase is where a session's process stands.
+// Phase is the state of a session's process.
 type Phase string
 
 const (
-	NeverStarted Phase = "never_started" // no agent ever ran in this folder; Why says if it was tried in vain
-	Running      Phase = "running"       // the shim lives; the agent, or a part of its tree, too
+	NeverStarted Phase = "never_started" // no agent ever ran in this folder; Why says whether a start failed
+	Running      Phase = "running"       // the shim is alive, and the agent or a part of its tree, too
 	Exited       Phase = "exited"        // it ended and its tree is gone; Exit says how
 	Lost         Phase = "lost"          // the shim died without an exit record; the tree was found and ended
 )
 
-// Status is what is known of a session's process, from evidence.
+// Status is the observed state of a session's process.
 type Status struct {
 	Phase   Phase  `json:"phase"`
 	Why     string `json:"why,omitempty"` // one line for people: why it could not start, or was lost
@@ -74,23 +74,23 @@ type Status struct {
 
 	SpoolBytes  int64     `json:"spool_bytes"` // synced, readable
 	SpoolFull   bool      `json:"spool_full,omitempty"`
-	SpoolError  string    `json:"spool_error,omitempty"` // why the spool takes nothing at present
+	SpoolError  string    `json:"spool_error,omitempty"` // why the spool currently accepts nothing
 	LastByteAt  time.Time `json:"last_byte_at,omitzero"`
-	InputOffset int64     `json:"input_offset"`            // the next byte of input that would be taken
-	InputLabel  string    `json:"input_label,omitempty"`   // what whoever sent the last of it called it
-	InputWaits  int64     `json:"input_waits,omitempty"`   // bytes taken that the agent has not read
+	InputOffset int64     `json:"input_offset"`            // offset of the next byte of input
+	InputLabel  string    `json:"input_label,omitempty"`   // label of the last input that had one
+	InputWaits  int64     `json:"input_waits,omitempty"`   // received bytes that the agent has not read
 	InputClosed bool      `json:"input_closed,omitempty"`  // the agent sees, or will see, the end of its input
 	Ending      bool      `json:"ending,omitempty"`        // End was ordered, or the agent ended and its tree is being ended
 	Children    int       `json:"children,omitempty"`      // living processes of the tree beside the agent
 	Exit        *Exit     `json:"exit,omitempty"`          //
-	Swept       []Process `json:"swept,omitempty"`         // lost: what was found alive and ended just now
+	Swept       []Process `json:"swept,omitempty"`         // lost: processes found alive and ended now
 	Acked       bool      `json:"acked,omitempty"`         //
 	Holds       Holds     `json:"holds"`                   // which mechanisms hold the tree
 	AgentEnded  bool      `json:"agent_ended,omitempty"`   // the agent itself ended; its tree may still be ending
 	Version     int       `json:"holder_version,omitzero"` // of the protocol the shim speaks
 }
 
-// Holds says by which mechanisms an agent's tree is held, for `fairlead why`.
+// Holds lists the mechanisms that contain an agent's tree, for `fairlead why`.
 type Holds struct {
 	Subreaper    bool `json:"subreaper"`
 	ProcessGroup bool `json:"process_group"`
@@ -99,9 +99,9 @@ type Holds struct {
 	Cgroup       bool `json:"cgroup"`
 }
 
-// Exit is how an agent ended. It is written when its whole tree is gone.
+// Exit describes how an agent ended. It is written when its whole tree has ended.
 type Exit struct {
-	Code       int       `json:"code"`             // -1 where a signal ended it
+	Code       int       `json:"code"`             // -1 if a signal ended it
 	Signal     string    `json:"signal,omitempty"` // SIGKILL, …
 	At         time.Time `json:"at"`
 	SpoolBytes int64     `json:"spool_bytes"`
@@ -110,28 +110,28 @@ type Exit struct {
 	Ordered    bool      `json:"ordered,omitempty"`   // End was ordered before it ended
 }
 
-// Fenced is the answer to a daemon whose epoch has passed: another one, with a
-// higher epoch, has taken over. The daemon must stop.
+// Fenced is returned to a daemon with an outdated epoch: another one, with a higher epoch, has taken
+// over. The daemon must stop.
 type Fenced struct{ Mine, Seen uint64 }
 
 func (f *Fenced) Error() string {
 	return fmt.Sprintf("fenced: this daemon's epoch is %d, and the shim has obeyed %d: another daemon has taken over; stop this one", f.Mine, f.Seen)
 }
 
-// AlreadyStarted refuses a second start in one folder. Adopt says what became of the first.
+// AlreadyStarted refuses a second start in one folder. Adopt returns the state of the first.
 type AlreadyStarted struct{ Folder string }
 
 func (a *AlreadyStarted) Error() string {
 	return fmt.Sprintf("an agent was already started in %s, and a folder starts only one: adopt it, or take a new folder", a.Folder)
 }
 
-// CannotStart says that the command could not be executed. No agent ran, and
-// none ever will from this folder.
+// CannotStart means that the command could not be executed. No agent ran, and none ever will in this
+// folder.
 type CannotStart struct{ Why string }
 
 func (c *CannotStart) Error() string { return "cannot start the agent: " + c.Why }
 
-// InputGap refuses input that begins beyond the bytes that were taken so far.
+// InputGap refuses input that begins after the bytes received so far.
 type InputGap struct{ Offset, Taken int64 }
 
 func (g *InputGap) Error() string {
@@ -146,11 +146,11 @@ func (f *InputFull) Error() string {
 }
 
 var (
-	// ErrInputClosed refuses input after CloseInput, or where the agent was started without KeepStdin.
+	// ErrInputClosed refuses input after CloseInput, or if the agent was started without KeepStdin.
 	ErrInputClosed = errors.New("the agent's standard input is closed: it takes no more input in this session")
 	// ErrEnded refuses an order to an agent that has ended.
 	ErrEnded = errors.New("the agent has ended: start a new session")
-	// ErrClosed is given by a handle after Close.
+	// ErrClosed is returned by a handle after Close.
 	ErrClosed = errors.New("this handle was closed: adopt the session again")
 )
 

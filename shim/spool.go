@@ -9,16 +9,15 @@ import (
 	"time"
 )
 
-// spool takes what the agent writes to a file, and says which bytes are safe.
+// spool writes the agent's output to a file, and reports which bytes are safe.
 //
-// Two goroutines: pump reads and writes, sync makes it durable. While one sync
-// runs the next bytes gather, so a chatty agent shares syncs and a quiet one does
-// not wait for one.
+// There are two goroutines: pump reads and writes, sync syncs to disk. During a sync the next bytes
+// accumulate, so an agent with much output shares syncs, and one with little does not wait.
 type spool struct {
 	file    *os.File
-	publish func(size int64) // called after a sync, never by two at once
-	dirty   chan struct{}    // of one: there is something to sync
-	hurry   chan struct{}    // closed when the agent has ended: no more waiting to gather
+	publish func(size int64) // called after a sync, never concurrently
+	dirty   chan struct{}    // capacity 1: there is something to sync
+	hurry   chan struct{}    // closed when the agent has ended: stop accumulating
 	pumped  chan struct{}    // closed when the pump is done
 	flushed chan struct{}    // closed when the sync is done
 
@@ -26,14 +25,14 @@ type spool struct {
 	max     int64
 	written int64
 	synced  int64
-	cut     int64 // bytes that found no place
+	cut     int64 // bytes that were dropped
 	full    bool
-	failed  string // why the disk takes nothing
+	failed  string // why the disk accepts nothing
 	lastAt  time.Time
 }
 
 const (
-	drainBytesMax = 4 << 20                // more than any pipe holds: somebody outside the tree writes on
+	drainBytesMax = 4 << 20                // more than any pipe holds: a process outside of the tree keeps writing
 	diskPause     = 500 * time.Millisecond // a full disk is asked again this often
 	diskPatience  = 2 * time.Second        // and this long after the agent has ended
 )
@@ -70,8 +69,8 @@ func (s *spool) pump(from *os.File) {
 	s.drain(from, buf)
 }
 
-// drain takes what is still in the pipe after the tree is gone. It does not wait
-// for the end of the file: somebody outside the tree may have been handed the other side.
+// drain reads what is still in the pipe after the tree has ended. It does not wait for the end of
+// the file: a process outside of the tree may hold the other end.
 func (s *spool) drain(from *os.File, buf []byte) {
 	raw, err := from.SyscallConn()
 	if err != nil {
@@ -96,7 +95,7 @@ func (s *spool) drain(from *os.File, buf []byte) {
 	})
 }
 
-// waitRoom waits while the spool is full and says how many of want bytes fit; 0 when it is over.
+// waitRoom waits while the spool is full and returns how many of want bytes fit; 0 at the end.
 func (s *spool) waitRoom(want int) int {
 	s.mu.Lock()
 	left := s.max - s.written
@@ -109,7 +108,7 @@ func (s *spool) waitRoom(want int) int {
 	return 0
 }
 
-// take writes b; while the disk is full it waits, and so does the agent.
+// take writes b; while the disk is full, it waits, and so does the agent.
 func (s *spool) take(b []byte) {
 	if len(b) == 0 {
 		return
@@ -170,8 +169,8 @@ func (s *spool) sync() {
 	}
 }
 
-// flush makes what was written readable. After a failed sync nothing further is
-// promised: the kernel may have dropped the bytes, and a second try would lie.
+// flush makes written bytes readable. After a failed sync no further bytes are announced: the kernel
+// may have dropped them, and a second sync could succeed wrongly.
 func (s *spool) flush() bool {
 	s.mu.Lock()
 	written, synced := s.written, s.synced
@@ -193,7 +192,7 @@ func (s *spool) flush() bool {
 	return true
 }
 
-// finish takes what is left, syncs it, and returns how many bytes are readable and how many were lost.
+// finish reads the rest, syncs it, and returns how many bytes are readable and how many were lost.
 func (s *spool) finish(from *os.File) (size, cut int64) {
 	close(s.hurry)
 	_ = from.SetReadDeadline(time.Unix(1, 0)) // the pump stops waiting and drains
@@ -204,7 +203,7 @@ func (s *spool) finish(from *os.File) (size, cut int64) {
 	return s.synced, s.cut + s.written - s.synced
 }
 
-// safe is how many bytes are on disk for sure.
+// safe returns how many bytes are synced to disk.
 func (s *spool) safe() int64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -217,7 +216,7 @@ func (s *spool) fill(st *Status) {
 	st.SpoolBytes, st.SpoolFull, st.SpoolError, st.LastByteAt = s.synced, s.full, s.failed, s.lastAt
 }
 
-// wake puts a token into a channel of one.
+// wake puts a token into a channel of capacity 1.
 func wake(c chan struct{}) {
 	select {
 	case c <- struct{}{}:

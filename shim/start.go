@@ -12,13 +12,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Start starts an agent in a session's folder, which is made where it is not
-// there, and returns when the agent runs and its being started is on disk.
+// Start starts an agent in a session's folder, which is created if necessary. It returns when the
+// agent runs and this is recorded on disk.
 //
-// The error is *AlreadyStarted where an agent was ever started there, *CannotStart
-// where the command cannot be executed (that is kept, too), *Fenced where a higher
-// epoch was seen. After any other error, the end of ctx included, Adopt says
-// whether an agent runs.
+// The error is *AlreadyStarted if an agent was ever started there, *CannotStart if the command
+// cannot be executed (which is recorded, too), and *Fenced if a higher epoch was seen. After any
+// other error, including the end of ctx, Adopt says whether an agent runs.
 func Start(ctx context.Context, folder string, spec Spec) (*Handle, error) {
 	if err := spec.check(); err != nil {
 		return nil, fmt.Errorf("start %s: %w", spec.Session, err)
@@ -42,7 +41,7 @@ func Start(ctx context.Context, folder string, spec Spec) (*Handle, error) {
 	switch {
 	case errors.As(err, &again):
 		conn.Close()
-		return nil, &AlreadyStarted{Folder: folder} // the name as the caller's file system has it
+		return nil, &AlreadyStarted{Folder: folder} // the name as the caller gave it
 	case err != nil:
 		conn.Close()
 		return nil, fmt.Errorf("start %s: %w", spec.Session, err)
@@ -50,8 +49,8 @@ func Start(ctx context.Context, folder string, spec Spec) (*Handle, error) {
 	return newHandle(folder, spec.Fence, conn, *st), nil
 }
 
-// makeFolder makes a session's folder, and makes that durable: a power cut must not forget
-// that there was a start, or a fence against one.
+// makeFolder creates a session's folder durably: a power failure must not erase a start, or a fence
+// against one.
 func makeFolder(folder string) error {
 	if err := os.MkdirAll(folder, 0o700); err != nil {
 		return fmt.Errorf("make the session's folder: %w; it must be ours to write", err)
@@ -59,7 +58,7 @@ func makeFolder(folder string) error {
 	return syncFolder(filepath.Dir(folder))
 }
 
-// spawn starts the shim's process and gives our end of the socket to it.
+// spawn starts the shim's process and returns the daemon's end of the socket.
 func spawn(folder string, spec *Spec) (*net.UnixConn, error) {
 	exe := spec.Exe
 	if exe == "" {
@@ -73,7 +72,8 @@ func spawn(folder string, spec *Spec) (*net.UnixConn, error) {
 		return nil, err
 	}
 	defer null.Close()
-	// Its last words, a panic among them, go to a file of its own: never to our standard error.
+	// The shim's error output, including a panic, goes to a file of its own and never to the daemon's
+	// standard error.
 	log, err := openPlain(filepath.Join(folder, logFile), os.O_WRONLY|os.O_CREATE|os.O_APPEND)
 	if err != nil {
 		return nil, fmt.Errorf("the session's folder cannot be written: %w; it must be ours", err)
@@ -92,12 +92,12 @@ func spawn(folder string, spec *Spec) (*net.UnixConn, error) {
 		ours.Close()
 		return nil, fmt.Errorf("start the shim: %w", err)
 	}
-	go func() { _, _ = p.Wait() }() // so that it leaves no zombie with us
+	go func() { _, _ = p.Wait() }() // so that it leaves no zombie
 	return ours, nil
 }
 
 func socketPair() (ours *net.UnixConn, theirs *os.File, err error) {
-	syscall.ForkLock.RLock() // between the making and the close-on-exec nobody may fork
+	syscall.ForkLock.RLock() // no fork may happen between creation and close-on-exec
 	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM, 0)
 	if err == nil {
 		unix.CloseOnExec(fds[0])
@@ -118,7 +118,7 @@ func socketPair() (ours *net.UnixConn, theirs *os.File, err error) {
 	return c.(*net.UnixConn), theirs, nil // FileConn gives what the descriptor is
 }
 
-// launch says what to start and waits for the answer.
+// launch sends the spec and waits for the answer.
 func launch(ctx context.Context, conn *net.UnixConn, spec *Spec) (*Status, error) {
 	stop := context.AfterFunc(ctx, func() { conn.Close() })
 	defer stop()

@@ -10,12 +10,12 @@ import (
 )
 
 const (
-	sweepPatience = 10 * time.Second      // a process that SIGKILL does not end within this hangs in the kernel
-	sweepSlice    = 20 * time.Millisecond // between two looks at the process table
+	sweepPatience = 10 * time.Second      // a process that survives SIGKILL longer hangs in the kernel
+	sweepSlice    = 20 * time.Millisecond // between two reads of the process table
 )
 
-// Strays finds the processes that carry a workspace's mark although no shim
-// lives for their session. There should be none; this is the proof.
+// Strays finds the processes with a workspace's mark whose session has no living shim. There should
+// be none.
 func Strays(workspace string) ([]Process, error) {
 	all, err := processes()
 	if err != nil {
@@ -52,18 +52,18 @@ func straysIn(all []Process, prefix string) []Process {
 	return without(all, strays, os.Getpid())
 }
 
-// EndStrays ends every stray of a workspace and what descends from it, and
-// returns those that were ended. The error says which would not end.
+// EndStrays ends all strays of a workspace and their descendants, and returns those that were ended.
+// The error names processes that did not end.
 func EndStrays(ctx context.Context, workspace string) ([]Process, error) {
 	return endAll(ctx, func(all []Process) []Process {
 		return withDescendants(all, straysIn(all, workspaceHash(workspace)+"."))
 	})
 }
 
-// endTree ends what a shim that died has left of its agent's tree.
+// endTree ends what a dead shim has left of its agent's tree.
 func endTree(ctx context.Context, r *agentRecord) ([]Process, error) {
 	if r.BootID != bootID() {
-		return nil, nil // nothing outlives its boot
+		return nil, nil // no process survives a reboot
 	}
 	swept, err := endAll(ctx, func(all []Process) []Process {
 		killCgroup(r.Cgroup)
@@ -83,7 +83,7 @@ func endTree(ctx context.Context, r *agentRecord) ([]Process, error) {
 	return swept, err
 }
 
-// endAll sends SIGKILL to what find finds, again and again, until it finds nothing.
+// endAll sends SIGKILL to the processes that find returns, until it returns none.
 func endAll(ctx context.Context, find func(all []Process) []Process) (ended []Process, err error) {
 	for deadline := time.Now().Add(sweepPatience); ; {
 		all, err := processes()

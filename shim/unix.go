@@ -7,8 +7,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// tryLock takes the lock on an open file, or says that somebody else has it. The
-// lock goes when the file is closed, also by a SIGKILL.
+// tryLock locks an open file; false if another process has the lock. The lock is released when the
+// file is closed, also after a SIGKILL.
 func tryLock(f *os.File) (bool, error) {
 	for {
 		switch err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); err {

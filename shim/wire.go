@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// protocolVersion is said by both sides at the start. Fields are only ever
-// added, and unknown ones ignored, so that a newer daemon adopts an older shim.
+// protocolVersion is exchanged by both sides at the start. Fields are only ever added, and unknown
+// ones ignored, so that a newer daemon can adopt an older shim.
 const protocolVersion = 1
 
 // order is what a daemon sends. A frame is four bytes of length, most significant
@@ -22,13 +22,13 @@ type order struct {
 	Fence   uint64      `json:"fence,omitempty"`
 	Offset  int64       `json:"offset,omitempty"`
 	Data    []byte      `json:"data,omitempty"`
-	Label   string      `json:"label,omitempty"`    // send: what the data is, for whoever comes back
+	Label   string      `json:"label,omitempty"`    // send: the label of the data
 	GraceMS int64       `json:"grace_ms,omitempty"` // end: below 0 means the launch's own
 	Launch  *launchSpec `json:"launch,omitempty"`
 }
 
-// launchSpec is a Spec on its way to the shim. What the system knows as bytes
-// travels as bytes: JSON strings would mend what is not UTF-8.
+// launchSpec is the encoded form of a Spec. Values that are bytes to the system are encoded as
+// bytes: JSON strings would replace invalid UTF-8.
 type launchSpec struct {
 	Session   string        `json:"session"`
 	Mark      string        `json:"mark"` // HASH.SESSION
@@ -75,7 +75,7 @@ func toStrings(in [][]byte) []string {
 	return out
 }
 
-// answer is what a shim sends: to an order (ID is set) or by itself (Event is set).
+// answer is what a shim sends: in reply to an order (ID is set) or as an event (Event is set).
 type answer struct {
 	ID      uint64  `json:"id,omitempty"`
 	Event   string  `json:"event,omitempty"` // spool, exit, fenced
@@ -85,7 +85,7 @@ type answer struct {
 	Fault   *fault  `json:"fault,omitempty"`
 }
 
-// fault carries the typed errors of this package across the socket.
+// fault transports the typed errors of this package over the socket.
 type fault struct {
 	Kind string `json:"kind"` // fenced, already_started, cannot_start, input_gap, input_full, input_closed, ended, failed
 	Text string `json:"text,omitempty"`
@@ -151,11 +151,12 @@ func writeFrame(w io.Writer, v any) error {
 		return fmt.Errorf("write to the shim's socket: %w", err)
 	}
 	frame := binary.BigEndian.AppendUint32(make([]byte, 0, 4+len(body)), uint32(len(body)))
-	_, err = w.Write(append(frame, body...)) // one write, so that frames of two writers never mix
+	_, err = w.Write(append(frame, body...)) // one write, so that frames of two writers are not mixed
 	return err
 }
 
-// readFrame reads one frame of at most max bytes. io.EOF means that the other side went between two frames.
+// readFrame reads one frame of at most max bytes. io.EOF means that the other side closed between
+// two frames.
 func readFrame(r io.Reader, max int, into any) error {
 	var head [4]byte
 	if _, err := io.ReadFull(r, head[:]); err != nil {
