@@ -2,6 +2,7 @@ package adapter
 
 import (
 	"regexp"
+	"strings"
 	"sync"
 )
 
@@ -9,4 +10,21 @@ import (
 // this binary would compile the expressions of all drivers at startup.
 func Words(expr string) func() *regexp.Regexp {
 	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(expr) })
+}
+
+// escapes matches terminal control sequences, which programs were seen to put into messages.
+var escapes = Words("\x1b\\[[0-9;?]*[A-Za-z]|\x1b\\][^\a\x1b]*(\a|\x1b\\\\)|\x1b")
+
+// OneLine formats untrusted text in one line, without terminal control sequences.
+func OneLine(s string) string {
+	s = escapes().ReplaceAllString(s, "")
+	return strings.Join(strings.FieldsFunc(s, func(r rune) bool { return r < ' ' || r == 0x7f }), " ")
+}
+
+// Shorten returns at most n bytes of a text, and an ellipsis if it was longer.
+func Shorten(s string, n int) string {
+	if len(s) <= n {
+		return s
+	}
+	return strings.ToValidUTF8(s[:n], "") + "…"
 }

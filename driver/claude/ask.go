@@ -32,9 +32,6 @@ const (
 	refusalWords = "This was denied. Do not try to achieve the same in another way; continue with what you may do, or say what you need."
 )
 
-// escapes matches terminal control sequences, which the reasons of decisions were seen to contain.
-var escapes = adapter.Words("\x1b\\[[0-9;?]*[A-Za-z]|\x1b\\][^\a\x1b]*(\a|\x1b\\\\)|\x1b")
-
 // suggestion is a change of permissions that the program proposes with a question. qwen sends the
 // labels of its own dialog in this field.
 type suggestion struct {
@@ -83,7 +80,7 @@ type answer struct {
 // ask creates a question from a request.
 func ask(id string, r request, dir string, raw json.RawMessage) question {
 	c := ourCall(r.Tool, r.Input)
-	q := question{request: id, subagent: r.Agent, what: strings.TrimSpace(clean(c.Tool) + " " + c.what()), answers: make(map[string]answer)}
+	q := question{request: id, subagent: r.Agent, what: strings.TrimSpace(adapter.OneLine(c.Tool) + " " + c.what()), answers: make(map[string]answer)}
 	q.told = speech.Event{
 		Type: driver.PermissionAsked, ID: id, Tool: c.Tool, Args: c.Args, Cut: c.Cut,
 		Text: askedWords(c, r), Paths: c.paths(dir, r.BlockedPath), Raw: raw,
@@ -130,13 +127,13 @@ func (s suggestion) words() (label, kind string) {
 			if r.Content != "" {
 				rule += "(" + r.Content + ")"
 			}
-			rules = append(rules, clean(rule))
+			rules = append(rules, adapter.OneLine(rule))
 		}
-		return cut("Allow, and in this session also "+strings.Join(rules, ", "), essentialBytesMax), kindAlways
+		return adapter.Shorten("Allow, and in this session also "+strings.Join(rules, ", "), essentialBytesMax), kindAlways
 	case s.Type == "addDirectories" && len(s.Directories) > 0:
-		return cut("Allow, and in this session also in "+clean(strings.Join(s.Directories, ", ")), essentialBytesMax), kindAlways
+		return adapter.Shorten("Allow, and in this session also in "+adapter.OneLine(strings.Join(s.Directories, ", ")), essentialBytesMax), kindAlways
 	case s.Type == "setMode" && s.Mode != "":
-		return "Allow, and continue in the mode " + cut(clean(s.Mode), essentialBytesMax), kindAllowMode
+		return "Allow, and continue in the mode " + adapter.Shorten(adapter.OneLine(s.Mode), essentialBytesMax), kindAllowMode
 	}
 	return "", ""
 }
@@ -169,9 +166,9 @@ func (q *question) choices(input json.RawMessage) bool {
 	if only.Multi || only.Question == "" || len(only.Options) == 0 || len(only.Options) > choicesMax {
 		return false
 	}
-	q.told.Text = cut(clean(only.Question), essentialBytesMax)
+	q.told.Text = adapter.Shorten(adapter.OneLine(only.Question), essentialBytesMax)
 	for i, o := range only.Options {
-		q.option(fmt.Sprintf("choice_%d", i+1), kindChoice, cut(clean(o.Label), essentialBytesMax),
+		q.option(fmt.Sprintf("choice_%d", i+1), kindChoice, adapter.Shorten(adapter.OneLine(o.Label), essentialBytesMax),
 			answer{Behavior: "allow", Input: answered(input, only.Question, o.Label)})
 	}
 	q.option(optionDeny, kindDeny, "No answer", answer{Behavior: "deny", Message: "This question was not answered. Decide yourself, or say what you need and end your answer."})
@@ -215,17 +212,17 @@ func answered(input json.RawMessage, question, label string) json.RawMessage {
 
 // askedWords describes in one line what is asked for, and why the program asks.
 func askedWords(c call, r request) string {
-	text := clean(r.Title)
+	text := adapter.OneLine(r.Title)
 	if text == "" {
 		text = strings.TrimSpace(c.Tool + " " + c.what())
 	}
 	if r.Agent != "" {
 		text += " (a subagent)"
 	}
-	if why := clean(r.Reason.Text); why != "" {
+	if why := adapter.OneLine(r.Reason.Text); why != "" {
 		text += ": " + why
 	}
-	return cut(text, 2*essentialBytesMax)
+	return adapter.Shorten(text, 2*essentialBytesMax)
 }
 
 // response returns the response for an option; false if the option does not exist. A refusal may

@@ -108,7 +108,7 @@ func (h *hearing) line(raw json.RawMessage, mine string) heard {
 			h.fault("a message without a type", raw)
 		}
 	default:
-		h.fault("a message of an unknown type: "+cut(clean(m.Type), 80), raw)
+		h.fault("a message of an unknown type: "+adapter.Shorten(adapter.OneLine(m.Type), 80), raw)
 	}
 	return heard{}
 }
@@ -119,7 +119,7 @@ func (h *hearing) fault(text string, raw json.RawMessage) {
 
 // notice reports a message of the program about itself, which does not count as the agent's words.
 func (h *hearing) notice(text string) {
-	if text = cut(clean(text), shownBytesMax); text != "" {
+	if text = adapter.Shorten(adapter.OneLine(text), shownBytesMax); text != "" {
 		h.out.Tell(speech.Event{Type: driver.Said, Tool: byWhomProgram, Text: text})
 	}
 }
@@ -130,7 +130,7 @@ func (h *hearing) name(c driver.Conversed) {
 	next := h.named
 	for _, f := range []struct{ have, say *string }{{&next.ID, &c.ID}, {&next.Model, &c.Model}, {&next.Mode, &c.Mode}, {&next.Program, &c.Program}} {
 		if *f.say != "" {
-			*f.have = cut(clean(*f.say), essentialBytesMax)
+			*f.have = adapter.Shorten(adapter.OneLine(*f.say), essentialBytesMax)
 		}
 	}
 	if next.Mode == "" {
@@ -159,7 +159,7 @@ func (h *hearing) system(m message) heard {
 	case "api_retry":
 		h.notice(fmt.Sprintf("the provider did not answer (%s); retry %d of %d in %s", m.Error.Text, m.Attempt, m.RetriesMax, time.Duration(m.RetryDelay.count())*time.Millisecond))
 	case "permission_denied":
-		h.out.Tell(speech.Event{Type: driver.Said, Tool: "denied", Text: cut(strings.TrimSpace(clean(ourCall(m.ToolName, nil).Tool+" "+m.Message.Text)), shownBytesMax)})
+		h.out.Tell(speech.Event{Type: driver.Said, Tool: "denied", Text: adapter.Shorten(strings.TrimSpace(adapter.OneLine(ourCall(m.ToolName, nil).Tool+" "+m.Message.Text)), shownBytesMax)})
 	case "informational", "notification":
 		h.notice(m.Content.Text)
 	case "background_tasks_changed":
@@ -303,19 +303,19 @@ func (h *hearing) call(id, name string, input, raw json.RawMessage) {
 // at extra cost.
 func (h *hearing) rate(r *rate) {
 	if r != nil && r.Status == "allowed_warning" && r.Utilization > 0 && r.Utilization <= 1 {
-		h.notice(fmt.Sprintf("%.0f %% of the limit %s is used", 100*float64(r.Utilization), clean(r.Type)))
+		h.notice(fmt.Sprintf("%.0f %% of the limit %s is used", 100*float64(r.Utilization), adapter.OneLine(r.Type)))
 	}
 	if r == nil || r.Status != "rejected" || r.UsingOverage || strings.HasPrefix(r.OverageStatus, "allowed") {
 		return
 	}
-	h.limits.rejected, h.limits.until, h.limits.kind = true, r.resets(), clean(r.Type)
+	h.limits.rejected, h.limits.until, h.limits.kind = true, r.resets(), adapter.OneLine(r.Type)
 	h.limited(h.limits.until, "the subscription's limit is reached: "+h.limits.kind)
 }
 
 func (h *hearing) limited(until time.Time, text string) {
 	if !h.warned {
 		h.warned = true
-		h.out.Tell(speech.Event{Type: driver.RateLimited, Until: until, Text: cut(clean(text), shownBytesMax)})
+		h.out.Tell(speech.Event{Type: driver.RateLimited, Until: until, Text: adapter.Shorten(adapter.OneLine(text), shownBytesMax)})
 	}
 }
 

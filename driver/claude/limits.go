@@ -100,7 +100,7 @@ func endWords(r result) string {
 func deniedCalls(denials []denial) (calls []string) {
 	for _, d := range denials[:min(len(denials), deniedMax)] {
 		c := ourCall(d.Tool, d.Input)
-		calls = append(calls, strings.TrimSpace(clean(c.Tool)+" "+c.what()))
+		calls = append(calls, strings.TrimSpace(adapter.OneLine(c.Tool)+" "+c.what()))
 	}
 	return calls
 }

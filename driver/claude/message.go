@@ -3,8 +3,9 @@ package claude
 import (
 	"encoding/json"
 	"math"
-	"strings"
 	"time"
+
+	"github.com/fairlead-dev/fairlead/driver/adapter"
 )
 
 // message is one line of the program, of any type. Fields that the type does not have are empty;
@@ -211,9 +212,9 @@ func (m message) mode() string {
 func (m message) program() string {
 	switch {
 	case m.ClaudeCode != "":
-		return "claude " + clean(m.ClaudeCode)
+		return "claude " + adapter.OneLine(m.ClaudeCode)
 	case m.QwenCode != "":
-		return "qwen " + clean(m.QwenCode)
+		return "qwen " + adapter.OneLine(m.QwenCode)
 	}
 	return ""
 }
@@ -225,10 +226,4 @@ func (r rate) resets() time.Time {
 		return time.Time{}
 	}
 	return time.Unix(int64(r.ResetsAt), 0).UTC()
-}
-
-// clean formats untrusted text in one line, without terminal control sequences.
-func clean(s string) string {
-	s = escapes().ReplaceAllString(s, "")
-	return strings.Join(strings.FieldsFunc(s, func(r rune) bool { return r < ' ' || r == 0x7f }), " ")
 }

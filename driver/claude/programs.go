@@ -83,7 +83,7 @@ func (p program) enforced(mode string) string {
 	if mode == "" {
 		return "what its own settings say"
 	}
-	return "what its own mode " + clean(mode) + " says"
+	return "what its own mode " + adapter.OneLine(mode) + " says"
 }
 
 // modeOf is the mode of a session.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/fairlead-dev/fairlead/driver"
+	"github.com/fairlead-dev/fairlead/driver/adapter"
 	"github.com/fairlead-dev/fairlead/driver/speech"
 )
 
@@ -21,7 +22,7 @@ func (h *hearing) request(m message, raw json.RawMessage) heard {
 		h.notice("a tool server requests input, which is not supported; the request is declined")
 		return heard{send: []any{success(m.RequestID, map[string]string{"action": "decline"})}}
 	}
-	h.fault("a request of an unknown kind: "+cut(clean(m.Request.Subtype), 80), raw)
+	h.fault("a request of an unknown kind: "+adapter.Shorten(adapter.OneLine(m.Request.Subtype), 80), raw)
 	return heard{send: []any{failure(m.RequestID, "unknown request: "+m.Request.Subtype)}}
 }
 
@@ -57,7 +58,7 @@ func (h *hearing) answer(o speech.Order) any {
 	}
 	response, ok := q.response(o.Option, o.Text)
 	if !ok {
-		h.fault(fmt.Sprintf("the question %s has no option %q; it stays open", cut(clean(o.ID), 80), cut(clean(o.Option), 80)), nil)
+		h.fault(fmt.Sprintf("the question %s has no option %q; it stays open", adapter.Shorten(adapter.OneLine(o.ID), 80), adapter.Shorten(adapter.OneLine(o.Option), 80)), nil)
 		return nil
 	}
 	delete(h.open, q.request)
@@ -102,7 +103,7 @@ func (h *hearing) response(m message, raw json.RawMessage) heard {
 		return heard{}
 	}
 	if m.Response.Subtype == "error" {
-		h.fault("the program rejects one of Fairlead's requests: "+cut(clean(m.Response.Error.Text), shownBytesMax), raw)
+		h.fault("the program rejects one of Fairlead's requests: "+adapter.Shorten(adapter.OneLine(m.Response.Error.Text), shownBytesMax), raw)
 	}
 	if m.Response.RequestID != greetingID {
 		return heard{}

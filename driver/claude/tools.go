@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/fairlead-dev/fairlead/driver/adapter"
 )
 
 // names maps other programs' tool names to Claude Code's.
@@ -100,12 +102,12 @@ func (c call) text(name string) string {
 // what describes the call in one line.
 func (c call) what() string {
 	for _, name := range essential {
-		if s := clean(c.text(name)); s != "" {
-			return cut(s, essentialBytesMax)
+		if s := adapter.OneLine(c.text(name)); s != "" {
+			return adapter.Shorten(s, essentialBytesMax)
 		}
 	}
 	if asked := asks(c.fields["questions"]); len(asked) > 0 {
-		return cut(clean(asked[0].Question), essentialBytesMax)
+		return adapter.Shorten(adapter.OneLine(asked[0].Question), essentialBytesMax)
 	}
 	return ""
 }
@@ -143,11 +145,4 @@ func contains(list []string, s string) bool {
 		}
 	}
 	return false
-}
-
-func cut(s string, n int) string {
-	if len(s) <= n {
-		return s
-	}
-	return strings.ToValidUTF8(s[:n], "") + "…"
 }

@@ -39,7 +39,7 @@ func enforced(mode string) string {
 	if words := modes[modeOf(mode)]; words != "" {
 		return words
 	}
-	return "what its own sandbox " + clean(mode) + " says"
+	return "what its own sandbox " + adapter.OneLine(mode) + " says"
 }
 
 // command describes how codex is started for one prompt; thread is the conversation to resume, or

@@ -81,7 +81,7 @@ func (h *hearing) line(raw json.RawMessage) {
 			h.fault("a line without a type", raw)
 		}
 	default:
-		h.fault("a line of an unknown type: "+cut(clean(e.Type), 80), raw)
+		h.fault("a line of an unknown type: "+adapter.Shorten(adapter.OneLine(e.Type), 80), raw)
 	}
 }
 
@@ -100,7 +100,7 @@ func (h *hearing) fault(text string, raw json.RawMessage) {
 
 // notice reports a message of codex about itself, which does not count as the agent's words.
 func (h *hearing) notice(text string) {
-	if text = cut(clean(text), shownBytesMax); text != "" {
+	if text = adapter.Shorten(adapter.OneLine(text), shownBytesMax); text != "" {
 		h.out.Tell(speech.Event{Type: driver.Said, Tool: byProgram, Text: text})
 	}
 }
@@ -110,7 +110,7 @@ func (h *hearing) notice(text string) {
 func (h *hearing) name(c driver.Conversed) {
 	next := h.named
 	if c.ID != "" {
-		next.ID = cut(clean(c.ID), whatBytesMax)
+		next.ID = adapter.Shorten(adapter.OneLine(c.ID), whatBytesMax)
 	}
 	if c.Program != "" {
 		next.Program = c.Program
@@ -168,7 +168,7 @@ func (h *hearing) item(i item, over bool, raw json.RawMessage) {
 			h.outcome(i)
 		}
 	default:
-		h.fault("an item of an unknown type: "+cut(clean(i.Type), 80), raw)
+		h.fault("an item of an unknown type: "+adapter.Shorten(adapter.OneLine(i.Type), 80), raw)
 	}
 }
 
@@ -196,7 +196,7 @@ func (h *hearing) call(i item, raw json.RawMessage) {
 }
 
 func (h *hearing) tell(tool, what string, args json.RawMessage, paths []string, raw json.RawMessage) {
-	h.out.Tell(speech.Event{Type: driver.ToolCalled, Tool: tool, Text: cut(clean(what), whatBytesMax), Args: args, Paths: paths, Raw: speech.CutRaw(raw)})
+	h.out.Tell(speech.Event{Type: driver.ToolCalled, Tool: tool, Text: adapter.Shorten(adapter.OneLine(what), whatBytesMax), Args: args, Paths: paths, Raw: speech.CutRaw(raw)})
 }
 
 // call translates an item into Claude Code's vocabulary.
@@ -210,9 +210,9 @@ func (i item) call() (tool, what string, args json.RawMessage) {
 		if len(args) == 0 || args[0] != '{' {
 			args = nil
 		}
-		return "mcp__" + clean(i.Server) + "__" + clean(i.Tool), firstText(args), args
+		return "mcp__" + adapter.OneLine(i.Server) + "__" + adapter.OneLine(i.Tool), firstText(args), args
 	case "collab_tool_call":
-		return clean("agent_" + i.Tool), i.Prompt, speech.Args(map[string]string{"prompt": i.Prompt})
+		return adapter.OneLine("agent_" + i.Tool), i.Prompt, speech.Args(map[string]string{"prompt": i.Prompt})
 	case "web_search":
 		return "WebSearch", i.Query, speech.Args(map[string]string{"query": i.Query})
 	}
@@ -251,13 +251,13 @@ func (h *hearing) outcome(i item) {
 			what = strings.TrimPrefix(what+", "+c.Path, ", ")
 		}
 	}
-	said := cut(strings.TrimSpace(tool+" "+clean(what)), whatBytesMax)
+	said := adapter.Shorten(strings.TrimSpace(tool+" "+adapter.OneLine(what)), whatBytesMax)
 	switch {
 	case i.Status == "declined", i.Status == "failed" && deniedWords().MatchString(i.Error.Message):
 		if len(h.denied) < deniedMax && !slices.Contains(h.denied, said) {
 			h.denied = append(h.denied, said)
 		}
-		h.out.Tell(speech.Event{Type: driver.Said, Tool: "denied", Text: strings.TrimSuffix(said+": "+cut(clean(i.Error.Message), shownBytesMax), ": ")})
+		h.out.Tell(speech.Event{Type: driver.Said, Tool: "denied", Text: strings.TrimSuffix(said+": "+adapter.Shorten(adapter.OneLine(i.Error.Message), shownBytesMax), ": ")})
 	case i.Status == "failed" && i.Type != "command_execution":
 		h.notice(strings.TrimSuffix(said+" failed: "+i.Error.Message, ": "))
 	}

@@ -22,8 +22,6 @@ const (
 )
 
 var (
-	escapes = adapter.Words("\x1b\\[[0-9;?]*[A-Za-z]|\x1b\\][^\a\x1b]*(\a|\x1b\\\\)|\x1b")
-
 	limitWords   = adapter.Words(`(?i)\b(usage limit|rate.?limit|too many requests|429)\b|\bquota\b.*\bexceeded\b|\bexceeded\b.*\bquota\b`)
 	contextWords = adapter.Words(`(?i)context window|context length|ran out of room`)
 	resumeWords  = adapter.Words(`(?i)no rollout found|no saved session|session .*not found`)
@@ -36,7 +34,7 @@ var (
 
 // failed classifies a failure by its text, because codex sends nothing else.
 func failed(text string, now time.Time) (driver.Stop, time.Time) {
-	stop := driver.Stop{Reason: reasonFailed, Detail: cut(clean(text), shownBytesMax)}
+	stop := driver.Stop{Reason: reasonFailed, Detail: adapter.Shorten(adapter.OneLine(text), shownBytesMax)}
 	switch {
 	case contextWords().MatchString(text):
 		stop.Reason = driver.ReasonContextExhausted
@@ -100,19 +98,6 @@ func number10(s string) (n int) {
 		}
 	}
 	return n
-}
-
-// clean formats untrusted text in one line, without terminal control sequences.
-func clean(s string) string {
-	s = escapes().ReplaceAllString(s, "")
-	return strings.Join(strings.FieldsFunc(s, func(r rune) bool { return r < ' ' || r == 0x7f }), " ")
-}
-
-func cut(s string, n int) string {
-	if len(s) <= n {
-		return s
-	}
-	return strings.ToValidUTF8(s[:n], "") + "…"
 }
 
 // shells matches the shell prefix with which codex reports commands.
