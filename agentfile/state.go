@@ -1,12 +1,9 @@
 package agentfile
 
 import (
-	"bytes"
 	"encoding/json"
-	"fmt"
 	"slices"
 	"time"
-	"unicode/utf8"
 
 	"github.com/fairlead-dev/fairlead/internal/file"
 )
@@ -54,108 +51,35 @@ type State struct {
 }
 
 // Malformed says why content is not an agent_state.json, and where (C12).
-type Malformed struct {
-	Offset int64  // in bytes from the start
-	Line   int    // from 1
-	Fault  string // without the file's content
-}
-
-func (m *Malformed) Error() string {
-	return fmt.Sprintf("%s is malformed at line %d (byte %d): %s", FileName, m.Line, m.Offset, m.Fault)
-}
+type Malformed = file.JSONFault
 
 // Parse reads the content of one file. The error is a *Malformed if it is not a JSON object with a string
 // desired_state, is not UTF-8, exceeds 1 MiB or nests deeper than 64. If a name occurs twice, the last value
 // counts, as in Python and JavaScript. NaN and Infinity, which Python can write, are refused because they are
 // not JSON.
 func Parse(b []byte) (State, error) {
-	if fault, at := unfit(b); fault != "" {
-		return State{}, malformed(b, at, fault)
-	}
-	var whole json.RawMessage
-	if err := json.Unmarshal(b, &whole); err != nil {
-		at, fault := int64(0), err.Error()
-		if syntax, ok := err.(*json.SyntaxError); ok { //nolint:errorlint // encoding/json returns it bare
-			at = syntax.Offset
-		}
-		return State{}, malformed(b, at, fault)
-	}
-	if at := file.TooDeep(b); at >= 0 {
-		return State{}, malformed(b, at, fmt.Sprintf("nested deeper than %d; flatten it", file.DepthMax))
-	}
-	fields, err := topLevel(b)
+	r := file.JSONReader{File: FileName, Whole: b}
+	fields, err := r.Object(b, agentStateBytesMax)
 	if err != nil {
 		return State{}, err
 	}
-	return fromFields(b, fields)
-}
-
-// unfit returns a fault of the bytes that is checked before JSON is parsed.
-func unfit(b []byte) (fault string, at int64) {
-	switch {
-	case len(b) > agentStateBytesMax:
-		return fmt.Sprintf("larger than %d bytes; keep other data in a file of its own", agentStateBytesMax), agentStateBytesMax
-	case len(bytes.TrimSpace(b)) == 0:
-		return "the file is empty", 0
-	case bytes.HasPrefix(b, []byte("\xef\xbb\xbf")):
-		return "starts with a byte order mark; save it as UTF-8 without one", 0
-	case !utf8.Valid(b):
-		return "not valid UTF-8", file.FirstInvalid(b)
-	}
-	return "", 0
-}
-
-// topLevel returns the object's fields in order. A name that occurs twice keeps its first position and its
-// last value.
-func topLevel(b []byte) ([]file.Field, error) {
-	dec := json.NewDecoder(bytes.NewReader(b))
-	if open, err := dec.Token(); err != nil || open != json.Delim('{') {
-		return nil, malformed(b, 0, "not a JSON object")
-	}
-	var fields []file.Field
-	place := map[string]int{}
-	for dec.More() {
-		name, err := dec.Token()
-		if err != nil {
-			return nil, malformed(b, dec.InputOffset(), err.Error())
-		}
-		var raw json.RawMessage
-		if err := dec.Decode(&raw); err != nil {
-			return nil, malformed(b, dec.InputOffset(), err.Error())
-		}
-		key, ok := name.(string)
-		if !ok {
-			return nil, malformed(b, dec.InputOffset(), "a field's name is no string")
-		}
-		if i, again := place[key]; again {
-			fields[i].Raw = raw
-			continue
-		}
-		place[key] = len(fields)
-		fields = append(fields, file.Field{Name: key, Raw: raw})
-	}
-	return fields, nil
-}
-
-func fromFields(b []byte, fields []file.Field) (State, error) {
 	var s State
-	wished := false
 	for _, f := range fields {
 		known := s.known(f.Name)
 		var text string
 		isString := f.Raw[0] == '"' && json.Unmarshal(f.Raw, &text) == nil
 		switch {
 		case f.Name == fieldDesired && !isString:
-			return State{}, malformed(b, offsetOf(b, f.Name), fieldDesired+" is no string")
+			r.Wrong(f, "", "is no string")
 		case known != nil && isString:
 			*known = text
-			wished = wished || f.Name == fieldDesired
 		default:
-			s.Extra = append(s.Extra, f)
+			s.Extra = append(s.Extra, f.Field)
 		}
 	}
-	if !wished {
-		return State{}, malformed(b, 0, fieldDesired+" is missing")
+	r.Needs(fields, fieldDesired, "")
+	if r.Fault != nil {
+		return State{}, r.Fault
 	}
 	return s, nil
 }
@@ -175,15 +99,6 @@ func (s *State) known(name string) *string {
 		return &s.Note
 	}
 	return nil
-}
-
-func offsetOf(b []byte, name string) int64 {
-	return int64(max(0, bytes.Index(b, []byte(`"`+name+`"`))))
-}
-
-func malformed(b []byte, at int64, fault string) *Malformed {
-	at = min(at, int64(len(b)))
-	return &Malformed{Offset: at, Line: 1 + bytes.Count(b[:at], []byte("\n")), Fault: fault}
 }
 
 // Render returns the file's content: known fields that are not empty in the seed's order, then unknown ones

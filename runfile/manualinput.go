@@ -89,7 +89,7 @@ func formOf(fields []file.Placed, inputSchema string) []byte {
 		if _, is := named.Properties[f.Name]; slices.Contains(answerFields, f.Name) && !is {
 			continue
 		}
-		parts = append(parts, file.QuotedText(f.Name)+":"+string(f.Raw))
+		parts = append(parts, string(file.Quoted(f.Name))+":"+string(f.Raw))
 	}
 	return []byte("{" + strings.Join(parts, ",") + "}")
 }

@@ -68,7 +68,7 @@ func extraText(fields []file.Field) string {
 		if i > 0 {
 			b = append(b, ',')
 		}
-		b = append(b, file.QuotedText(f.Name)...)
+		b = append(b, file.Quoted(f.Name)...)
 		b = append(b, ':')
 		b = append(b, flat(f.Raw)...)
 	}

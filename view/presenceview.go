@@ -122,7 +122,7 @@ func (d DocumentView) MarshalJSON() ([]byte, error) {
 		return out.Bytes(), nil
 	}
 	out.Truncate(bytes.LastIndexByte(out.Bytes(), '}'))
-	err := EachField(d.Extra, func(name string, value json.RawMessage) error {
+	err := file.EachField(d.Extra, func(name string, value json.RawMessage, _ int64) error {
 		if slices.Contains(fieldsOfView, name) {
 			return nil
 		}
@@ -136,26 +136,4 @@ func (d DocumentView) MarshalJSON() ([]byte, error) {
 	})
 	out.WriteByte('}')
 	return out.Bytes(), err
-}
-
-// eachField walks over an object in its own order.
-func EachField(object json.RawMessage, field func(name string, value json.RawMessage) error) error {
-	dec := json.NewDecoder(bytes.NewReader(object))
-	if _, err := dec.Token(); err != nil {
-		return err
-	}
-	for dec.More() {
-		name, err := dec.Token()
-		if err != nil {
-			return err
-		}
-		var value json.RawMessage
-		if err := dec.Decode(&value); err != nil {
-			return err
-		}
-		if err := field(name.(string), value); err != nil {
-			return err
-		}
-	}
-	return nil
 }

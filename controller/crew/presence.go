@@ -8,6 +8,7 @@ import (
 	"fmt"
 
 	"github.com/fairlead-dev/fairlead/controller/seam"
+	"github.com/fairlead-dev/fairlead/internal/file"
 	"github.com/fairlead-dev/fairlead/view"
 
 	"github.com/fairlead-dev/fairlead/crewfile"
@@ -116,7 +117,7 @@ func without(object json.RawMessage, field string) (json.RawMessage, error) {
 		return nil, nil
 	}
 	out := []byte{'{'}
-	err := view.EachField(object, func(name string, value json.RawMessage) error {
+	err := file.EachField(object, func(name string, value json.RawMessage, _ int64) error {
 		if name == field {
 			return nil
 		}

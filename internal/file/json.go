@@ -3,6 +3,7 @@ package file
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"unicode/utf8"
 )
@@ -14,6 +15,36 @@ type Field struct {
 	Name string
 	Raw  json.RawMessage // one valid JSON value, without surrounding white space
 }
+
+// EachField calls field for every field of a JSON object, in order, with the offset of the value's end. It
+// stops at the first error, its own or that of field. ErrNoObject: the text does not begin as an object.
+func EachField(object []byte, field func(name string, value json.RawMessage, end int64) error) error {
+	dec := json.NewDecoder(bytes.NewReader(object))
+	if open, err := dec.Token(); err != nil || open != json.Delim('{') {
+		return ErrNoObject
+	}
+	for dec.More() {
+		name, err := dec.Token()
+		if err != nil {
+			return err
+		}
+		var value json.RawMessage
+		if err := dec.Decode(&value); err != nil {
+			return err
+		}
+		key, ok := name.(string)
+		if !ok {
+			return errors.New("has a field whose name is no string")
+		}
+		if err := field(key, value, dec.InputOffset()); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// ErrNoObject is returned for JSON that is not an object.
+var ErrNoObject = errors.New("is no JSON object")
 
 // FirstInvalid is the offset of the first byte that is not valid JSON, or -1.
 func FirstInvalid(b []byte) int64 {

@@ -49,7 +49,7 @@ func (r *JSONReader) Object(b []byte, most int) ([]Placed, error) {
 	file := Placed{Field: Field{Raw: b}}
 	switch {
 	case len(b) > most:
-		r.Wrong(file, "", fmt.Sprintf("larger than %d MiB", most>>20))
+		r.Wrong(file, "", fmt.Sprintf("larger than %d MiB; keep other data in a file of its own", most>>20))
 	case len(bytes.TrimSpace(b)) == 0:
 		r.Wrong(file, "", "the file is empty")
 	case bytes.HasPrefix(b, []byte("\xef\xbb\xbf")):
@@ -110,39 +110,29 @@ func (r *JSONReader) inside(under string, fields []Placed) int64 {
 // Fields returns the fields of an object in order. Unless Once is set, a name that occurs twice keeps its
 // first position and its last value, as in Python.
 func (r *JSONReader) Fields(f Placed, under string) []Placed {
-	dec := json.NewDecoder(bytes.NewReader(f.Raw))
-	if open, err := dec.Token(); err != nil || open != json.Delim('{') {
-		r.Wrong(f, under, "is no JSON object")
-		return nil
-	}
 	var fields []Placed
 	place := map[string]int{}
-	for dec.More() {
-		name, err := dec.Token()
-		key, ok := name.(string)
-		if err != nil || !ok {
-			r.Wrong(f, under, "has a field whose name is no string")
-			return nil
-		}
-		var raw json.RawMessage
-		if err := dec.Decode(&raw); err != nil {
-			r.Wrong(f, under, err.Error())
-			return nil
-		}
-		one := Placed{Field{key, raw}, f.At + dec.InputOffset() - int64(len(raw))}
-		if i, again := place[key]; again {
-			if r.Once {
-				if f.Name != "" {
-					under += f.Name + "."
-				}
-				r.Wrong(one, under, "is given twice; leave one of them out")
-				return nil
+	err := EachField(f.Raw, func(key string, raw json.RawMessage, end int64) error {
+		one := Placed{Field{key, raw}, f.At + end - int64(len(raw))}
+		i, again := place[key]
+		switch {
+		case again && r.Once:
+			if f.Name != "" {
+				under += f.Name + "."
 			}
+			r.Wrong(one, under, "is given twice; leave one of them out")
+			return r.Fault
+		case again:
 			fields[i] = one
-			continue
+		default:
+			place[key] = len(fields)
+			fields = append(fields, one)
 		}
-		place[key] = len(fields)
-		fields = append(fields, one)
+		return nil
+	})
+	if err != nil {
+		r.Wrong(f, under, err.Error()) // unless there is a fault already
+		return nil
 	}
 	return fields
 }

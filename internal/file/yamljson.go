@@ -22,7 +22,7 @@ func appendJSON(w *strings.Builder, n *YAMLNode) (Place, string) {
 			if i > 0 {
 				w.WriteByte(',')
 			}
-			w.WriteString(QuotedText(f.Name))
+			w.Write(Quoted(f.Name))
 			w.WriteByte(':')
 			if at, fault := appendJSON(w, f.Value); fault != "" {
 				return at, fault
@@ -41,7 +41,7 @@ func appendJSON(w *strings.Builder, n *YAMLNode) (Place, string) {
 		}
 		w.WriteByte(']')
 	case YAMLText:
-		w.WriteString(QuotedText(n.Text))
+		w.Write(Quoted(n.Text))
 	case YAMLNumber:
 		number, ok := jsonNumber(n.Text)
 		if !ok {
@@ -54,17 +54,6 @@ func appendJSON(w *strings.Builder, n *YAMLNode) (Place, string) {
 		w.WriteString("null")
 	}
 	return Place{}, ""
-}
-
-// QuotedText encodes a JSON string without HTML escaping (X6).
-func QuotedText(s string) string {
-	var w strings.Builder
-	enc := json.NewEncoder(&w)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(s); err != nil {
-		panic("file: a text does not encode: " + err.Error())
-	}
-	return strings.TrimSuffix(w.String(), "\n")
 }
 
 // jsonNumber keeps a number as written where that is valid JSON.
