@@ -48,7 +48,7 @@ var imports = []importRow{
 	{pkg: "internal/test/leaktest"},
 	{pkg: "internal/test/testsize"},
 
-	{pkg: "config", may: []string{"policy"}, inTests: []string{"driver/script"}}, // what init writes has to play
+	{pkg: "config", may: []string{"internal/file", "policy"}, inTests: []string{"driver/script"}}, // what init writes has to play
 	{pkg: "shim"},
 	{pkg: "notify"},
 	{pkg: "internal/file"},
