@@ -177,6 +177,13 @@ type Stopping struct {
 	Stopping bool `json:"stopping"`
 }
 
+// Reloaded is the answer to reload. If something changed, the daemon restarts in its own process after
+// this answer: connections end, and agents keep working.
+type Reloaded struct {
+	Changes []string `json:"changes" nullable:"false" doc:"One line for each agent, channel or section that was added, removed or changed; empty: nothing"`
+	Head    uint64   `json:"head" doc:"The sequence of the last change before the restart; the restart is the first daemon_started after it"`
+}
+
 // Output is a piece of a session's output, as text.
 type Output struct {
 	Offset int64  `json:"offset" doc:"Offset of the first byte"`

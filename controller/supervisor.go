@@ -5,6 +5,9 @@ import (
 	"fmt"
 	"log/slog"
 
+	"github.com/fairlead-dev/fairlead/driver"
+
+	"github.com/fairlead-dev/fairlead/config"
 	"github.com/fairlead-dev/fairlead/controller/agents"
 	"github.com/fairlead-dev/fairlead/controller/channels"
 	crewctl "github.com/fairlead-dev/fairlead/controller/crew"
@@ -82,16 +85,30 @@ func Open(ctx context.Context, opts seam.Options) (*Supervisor, error) {
 		Dispatch: e.dispatchController, Questions: e.questionsController,
 	})
 	e.connect()
+	if err := Check(opts.Config, opts.Drivers); err != nil {
+		return nil, err
+	}
 	for i := range opts.Config.Agents {
 		conf := &opts.Config.Agents[i]
-		d, ok := opts.Drivers[conf.Driver]
-		if !ok {
-			return nil, fmt.Errorf("agent %s: this build of fairlead has no driver %q", conf.Name, conf.Driver)
-		}
-		e.AddMember(sessions.NewSlot(conf, d))
+		e.AddMember(sessions.NewSlot(conf, opts.Drivers[conf.Driver]))
 	}
 	e.registerAll()
 	return e, nil
+}
+
+// Check reports why Open would refuse a configuration: an agent has an unknown driver, or permissions that
+// cannot be read.
+func Check(conf *config.Config, drivers map[string]driver.Driver) error {
+	for i := range conf.Agents {
+		agent := &conf.Agents[i]
+		if drivers[agent.Driver] == nil {
+			return fmt.Errorf("agent %s: this build of fairlead has no driver %q", agent.Name, agent.Driver)
+		}
+		if _, err := questions.BookOf(agent); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // connect sets the hooks through which lower controllers call higher ones.

@@ -238,6 +238,12 @@ func (c *Client) Down(ctx context.Context, now bool) error {
 	return err
 }
 
+// Reload makes the daemon load fairlead.yaml again. The error is a *Problem with status 422 if the file has
+// faults; the daemon then keeps its configuration.
+func (c *Client) Reload(ctx context.Context) (api.Reloaded, error) {
+	return post[api.Reloaded](ctx, c, "/reload", api.EmptyBody{})
+}
+
 // Status returns the daemon's status.
 func (c *Client) Status(ctx context.Context) (api.Status, error) {
 	return get[api.Status](ctx, c, "/status", nil)

@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"net/http"
 	"os"
 	"time"
 
@@ -84,6 +85,23 @@ func (s *Server) down(ctx context.Context, in *downIn) (*api.Stopping, error) {
 	}
 	now := in.Body != nil && in.Body.Now
 	return &api.Stopping{Stopping: true}, s.engine.Stop(ctx, s.actor(ctx), now)
+}
+
+type reloadIn struct{ Body *api.EmptyBody }
+
+func (s *Server) reload(ctx context.Context, _ *reloadIn) (*api.Reloaded, error) {
+	if err := identity(ctx).MayOrder("reload", ""); err != nil {
+		return nil, err
+	}
+	if s.opts.Reload == nil {
+		return nil, api.NewProblem(http.StatusNotImplemented, "this daemon cannot load fairlead.yaml again; stop it and start it anew")
+	}
+	st, err := s.engine.Status(ctx)
+	if err != nil {
+		return nil, err
+	}
+	changes, err := s.opts.Reload(ctx)
+	return &api.Reloaded{Changes: some(changes), Head: st.Head}, err
 }
 
 func (s *Server) status(ctx context.Context, _ *nothing) (*api.Status, error) {

@@ -109,6 +109,11 @@ func table() []route {
 			answer((*Server).status),
 		},
 		{
+			"reload-config", post, "/reload", "Load fairlead.yaml again",
+			"If the file has faults, the answer has status 422 and names them with their lines, and the daemon keeps its configuration. If something changed, the daemon restarts in its own process after the answer: open streams end with `stopping` and can be resumed, and running sessions keep working and are adopted.",
+			answer((*Server).reload),
+		},
+		{
 			"stop-team", post, "/down", "Stop Fairlead",
 			"Running sessions finish, no session starts, and then the daemon stops. With `now` running sessions are ended.",
 			answer((*Server).down),

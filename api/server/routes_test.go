@@ -69,6 +69,7 @@ func everyRouteAsked() []askedOnce {
 		{"read-facts", "GET", "/sessions/coder-1/facts", "", `"facts" "kind":"said" "offset":6 "text":"hello" "tool":"" "usage":null "usage":{"input_tokens":3`},
 		{"list-machines", "GET", "/machines", "", `"machines" "name":"control" "mermaid" "rows" "id":"C1" "from" "event" "to" "do"`},
 		{"get-status", "GET", "/status", "", `"version":"1.2.3" "pid" "started_at" "uptime_ms" "dir" "journal":{"head":2,"backend":"memory"} "subscribers":0`},
+		{"reload-config", "POST", "/reload", `{}`, `"changes":["agent coder changed"] "head":2`},
 		{"stop-team", "POST", "/down", `{"now":true}`, `"stopping":true`},
 		{"list-runs", "GET", "/runs", "", `"runs" "run_id":"r1" "workflow_name" "status":"waiting" "stage" "repo_dir" "run_state" "created_at" "updated_at" "waits":[] "cost_usd_today" "counts" "waiting_on_human":1`},
 		{"start-run", "POST", "/runs", `{"workflow":"w.yaml"}`, `"run_id":"r1" "steps" "id":"build" "attempts":1 "iteration_count" "needs":["build"] "human_in_the_loop":true`},

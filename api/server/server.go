@@ -66,6 +66,10 @@ type Options struct {
 	Store   string       // the journal's store: sqlite or memory
 	MCP     http.Handler // the tools for agents (NewMCP); nil: none
 	User    string       // the name of people in the journal; empty: the owner of this process
+
+	// Reload loads fairlead.yaml again. It returns what changed before the change takes effect; nil: this
+	// daemon cannot reload. The error is a *api.Problem, or a *machine.Refusal.
+	Reload func(ctx context.Context) (changes []string, err error)
 }
 
 // Server is the API server. Make it with New; Close ends its streams.

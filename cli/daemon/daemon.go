@@ -41,6 +41,8 @@ type Daemon struct {
 	address string  // of the TCP listener
 	key     mcp.Key // of the agents' tokens
 
+	reloads chan *config.Config // configurations to start again with; nil: this daemon cannot reload
+
 	Ran     chan error     // of the controller; gets one value
 	closers []func() error // in the order in which things were opened
 }
@@ -56,8 +58,13 @@ var Logs = []struct {
 
 // OpenDaemon locks the workspace and recovers the team. When it returns, orders are accepted, and
 // everything that outlived the last daemon is known.
-func OpenDaemon(ctx context.Context, conf *config.Config, listen string, log *slog.Logger) (_ *Daemon, err error) {
-	d := &Daemon{Conf: conf, log: log, Ran: make(chan error, 1)}
+func OpenDaemon(ctx context.Context, conf *config.Config, listen string, log *slog.Logger) (*Daemon, error) {
+	return openDaemon(ctx, conf, listen, log, nil)
+}
+
+// openDaemon is OpenDaemon for a daemon that can reload: reloads gets the configuration to start again with.
+func openDaemon(ctx context.Context, conf *config.Config, listen string, log *slog.Logger, reloads chan *config.Config) (_ *Daemon, err error) {
+	d := &Daemon{Conf: conf, log: log, reloads: reloads, Ran: make(chan error, 1)}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, d.Close())
@@ -177,8 +184,9 @@ func (d *Daemon) serve(ctx context.Context, door net.Listener) error {
 	}
 	server := server.New(server.Options{
 		Engine: d.Engine, UI: ui.Handler(), Token: token, Log: d.log, Version: cli.Version(), Dir: d.Conf.Dir, Store: "sqlite",
-		Hosts: []string{door.Addr().String()},
-		MCP:   mcp.New(mcp.Options{Engine: d.Engine, Key: d.key, Log: d.log, Version: cli.Version()}),
+		Hosts:  []string{door.Addr().String()},
+		Reload: d.reloader(),
+		MCP:    mcp.New(mcp.Options{Engine: d.Engine, Key: d.key, Log: d.log, Version: cli.Version()}),
 	})
 	serving, stop := context.WithCancel(context.WithoutCancel(ctx))
 	served := make(chan error, 1)
@@ -186,6 +194,14 @@ func (d *Daemon) serve(ctx context.Context, door net.Listener) error {
 	d.closers = append(d.closers, func() error { stop(); return <-served })
 	d.Url = d.address + "/?token=" + token
 	return announce(socket.Addr().String())
+}
+
+// reloader is how the API reloads; nil if nothing waits for configurations.
+func (d *Daemon) reloader() func(context.Context) ([]string, error) {
+	if d.reloads == nil {
+		return nil
+	}
+	return d.reload
 }
 
 // listenAgain opens the TCP listener. If any port will do, it reuses the previous daemon's port if

@@ -14,6 +14,7 @@ import (
 	"syscall"
 
 	"github.com/fairlead-dev/fairlead/cli"
+	"github.com/fairlead-dev/fairlead/config"
 	"github.com/fairlead-dev/fairlead/controller/seam"
 )
 
@@ -38,7 +39,7 @@ func Up(ctx context.Context, a *cli.App, opts UpOptions) error {
 	defer signal.Stop(signals)
 	signal.Ignore(syscall.SIGHUP, syscall.SIGPIPE) // closing a terminal must not end the daemon
 
-	d, err := OpenDaemon(ctx, conf, opts.Listen, slog.New(recoveryLog{a.Logger(opts.Verbose).Handler(), a}))
+	d, err := openDaemon(ctx, conf, opts.Listen, slog.New(recoveryLog{a.Logger(opts.Verbose).Handler(), a}), make(chan *config.Config, 1))
 	if err != nil {
 		return err
 	}
@@ -48,7 +49,7 @@ func Up(ctx context.Context, a *cli.App, opts UpOptions) error {
 	if !opts.NoBrowser && !a.JSON && cli.Tty(a.Out) {
 		OpenBrowser(d.Url)
 	}
-	return errors.Join(untilStopped(ctx, a, d, signals), d.Close())
+	return serveUntilStopped(ctx, a, d, opts, signals)
 }
 
 // sayReady prints the one line that programs wait for.
@@ -68,6 +69,8 @@ func untilStopped(ctx context.Context, a *cli.App, d *Daemon, signals <-chan os.
 		select {
 		case <-d.Engine.Stopped():
 			return nil
+		case conf := <-d.reloads:
+			return reloaded{conf}
 		case err := <-d.Ran:
 			d.Ran <- nil
 			return err

@@ -24,3 +24,17 @@ continues with the next ` + "`fairlead up`" + ` (` + "`resume`" + ` in fairlead.
 	cmd.Flags().BoolVar(&now, "now", false, "end sessions instead of letting them finish")
 	return cmd
 }
+
+func (a *app) reloadVerb() *cobra.Command {
+	return &cobra.Command{
+		Use:   "reload",
+		Short: "Load fairlead.yaml again in the running daemon",
+		Long: `It makes the daemon load fairlead.yaml again, prints what changed, and returns when the daemon serves
+with it. If the file has faults, it prints them with their lines, and the daemon keeps its
+configuration. Running sessions continue with the settings that they started with.`,
+		Example: `  fairlead reload
+  fairlead reload --json`,
+		Args: cli.Args(cobra.NoArgs),
+		RunE: func(cmd *cobra.Command, _ []string) error { return daemon.Reload(cmd.Context(), a.App) },
+	}
+}

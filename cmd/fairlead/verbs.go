@@ -31,7 +31,7 @@ func (a *app) addVerbs(root *cobra.Command) {
 			root.AddCommand(verb)
 		}
 	}
-	add("begin", a.demoVerb(), a.initVerb(), a.upVerb(), a.downVerb(), a.openVerb(), a.doctorVerb())
+	add("begin", a.demoVerb(), a.initVerb(), a.upVerb(), a.downVerb(), a.reloadVerb(), a.openVerb(), a.doctorVerb())
 	add("see", a.psVerb(), a.whyVerb(), a.watchVerb(), a.eventsVerb(), a.usageVerb())
 	add("agents", a.commandVerb("start"), a.commandVerb("stop"), a.commandVerb("once"), a.commandVerb("cleanup"), a.holdVerb(), a.unholdVerb(), a.retryVerb())
 	add("answer", a.inboxVerb(), a.answerAskedVerb(), a.approveVerb(), a.rejectVerb())

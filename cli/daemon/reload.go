@@ -1,0 +1,143 @@
+package daemon
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"os/signal"
+	"strings"
+	"time"
+
+	"github.com/fairlead-dev/fairlead/api"
+	apiclient "github.com/fairlead-dev/fairlead/api/client"
+	"github.com/fairlead-dev/fairlead/cli"
+	"github.com/fairlead-dev/fairlead/config"
+	"github.com/fairlead-dev/fairlead/controller"
+	"github.com/fairlead-dev/fairlead/machine"
+)
+
+// reloaded ends a daemon that is to start again, in the same process, with another configuration.
+type reloaded struct{ conf *config.Config }
+
+// Error makes it an error.
+func (reloaded) Error() string { return "the configuration was loaded again" }
+
+// reload loads fairlead.yaml and checks it. If something changed, the goroutine of `fairlead up` gets the
+// new configuration and starts the daemon again with it, exactly as after an upgrade: the shims keep the
+// sessions, and the start records which agents are new, changed and removed.
+func (d *Daemon) reload(ctx context.Context) ([]string, error) {
+	conf, err := config.Load(d.Conf.Dir, os.LookupEnv)
+	if err == nil {
+		err = controller.Check(conf, cli.Drivers())
+	}
+	if err != nil {
+		return nil, api.NewProblem(http.StatusUnprocessableEntity, "fairlead.yaml was not loaded, and the daemon keeps its configuration: %s", err)
+	}
+	team, err := d.Engine.Team(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if team.Stopping {
+		return nil, &machine.Refusal{Subject: "the team", Event: "reload", State: "stopping", Reason: "the daemon is stopping; the next `fairlead up` loads the file"}
+	}
+	changes := config.Changes(d.Conf, conf)
+	if len(changes) == 0 {
+		return nil, nil
+	}
+	select {
+	case d.reloads <- conf:
+		return changes, nil
+	default:
+		return nil, &machine.Refusal{Subject: "the team", Event: "reload", State: "reloading", Reason: "the daemon is loading the file already"}
+	}
+}
+
+// serveUntilStopped runs one daemon after the other until one ends for another reason than a reload. If the
+// daemon cannot start with a new configuration, it starts again with the one before.
+func serveUntilStopped(ctx context.Context, a *cli.App, d *Daemon, opts UpOptions, signals <-chan os.Signal) error {
+	for {
+		err := untilStopped(ctx, a, d, signals)
+		err = errors.Join(err, d.Close())
+		var again reloaded
+		if !errors.As(err, &again) {
+			return err
+		}
+		if opts.Listen == "" && d.Conf.Listen == again.conf.Listen {
+			opts.Listen = strings.TrimPrefix(d.address, "http://") // pages and agents know this address
+		}
+		before := d
+		if d, err = openDaemon(ctx, again.conf, opts.Listen, before.log, make(chan *config.Config, 1)); err == nil {
+			continue
+		}
+		before.log.Error("the daemon could not start with the changed fairlead.yaml, and starts with the one before", "error", err)
+		if d, err = openDaemon(ctx, before.Conf, strings.TrimPrefix(before.address, "http://"), before.log, make(chan *config.Config, 1)); err != nil {
+			return err
+		}
+	}
+}
+
+// Reload makes the daemon load fairlead.yaml again, prints what changed, and returns when the daemon
+// serves with it.
+func Reload(ctx context.Context, a *cli.App) error {
+	ctx, stop := signal.NotifyContext(ctx, os.Interrupt)
+	defer stop()
+	client, err := a.Dial()
+	if err != nil {
+		return err
+	}
+	defer client.Close()
+	done, err := client.Reload(ctx)
+	if err != nil {
+		return err
+	}
+	if len(done.Changes) > 0 {
+		if err := untilStarted(ctx, client, done.Head); err != nil {
+			return err
+		}
+	}
+	if a.JSON {
+		return a.PrintJSON(done)
+	}
+	if len(done.Changes) == 0 {
+		fmt.Fprintln(a.Out, "fairlead.yaml has no changes")
+	}
+	for _, line := range done.Changes {
+		fmt.Fprintln(a.Out, cli.Line(line, cli.ErrorWidth))
+	}
+	return nil
+}
+
+// restartMax bounds the wait for a daemon that starts again; a start takes less than a second, or longer
+// with very many sessions.
+const restartMax = 2 * time.Minute
+
+// untilStarted waits for the first start of a daemon after a place in the journal. The stream survives the
+// restart; if it begins during the restart, no daemon answers yet.
+func untilStarted(ctx context.Context, client *apiclient.Client, head uint64) error {
+	waiting, stop := context.WithTimeout(ctx, restartMax)
+	defer stop()
+	for waiting.Err() == nil {
+		ok, err := started(waiting, client, head)
+		var none *apiclient.NoDaemon
+		if ok || err != nil && !errors.As(err, &none) {
+			return err
+		}
+		_ = cli.Pause(waiting, cli.DownPoll) // the loop ends with waiting
+	}
+	if ctx.Err() == nil {
+		return fmt.Errorf("the daemon did not start again within %s; see .fairlead/log/daemon.log, and start it with `fairlead up`", restartMax)
+	}
+	return &cli.Coded{Code: cli.ExitCancelled, Err: errors.New("not waiting any longer; the daemon starts again with the changed fairlead.yaml")}
+}
+
+// started reports whether a daemon has started; false without an error if ctx ended first.
+func started(ctx context.Context, client *apiclient.Client, head uint64) (bool, error) {
+	for ch, err := range client.Events(ctx, apiclient.EventsQuery{After: int64(head), Entity: "team/team"}) { //nolint:gosec // a sequence fits
+		if err != nil || ch.Trigger == "daemon_started" {
+			return err == nil, err
+		}
+	}
+	return false, nil
+}
