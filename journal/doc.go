@@ -1,19 +1,17 @@
-// Package journal is the one history: what happened, in order, once.
+// Package journal stores the history of a team: all changes, in order.
 //
-// Picture a ledger with numbered lines. Many hands may write, but a line goes in
-// only at the end, only whole, and only with the lines it belongs to; no line is
-// ever changed or taken out. Every line carries a seal made from its own words
-// and the seal of the line before, so that a line that was altered, dropped or
-// slipped in shows. Everything else that Fairlead knows is read out of this ledger.
+// Changes are only appended, in whole batches, and never modified or removed. Each change has a hash
+// over its own content and the hash of the previous change, so that a change that was altered,
+// removed or inserted is detected. The rest of Fairlead's state is derived from the journal.
 //
 // # Change, stream, order
 //
-// A [Change] is one line. Its Seq counts all changes of a store from 1 without a
-// gap: that is the total order. Its Version counts the changes of one entity
-// (control/coder) from 1 without a gap: that is the entity's stream. A batch is
-// appended whole or not at all, and its changes have consecutive Seqs. An [Expect]
-// ties a batch to the version a stream had when the decision was made, or to the end
-// of the whole store; where somebody was faster the answer is a [*Conflict] and nothing is stored.
+// A [Change] is one entry. Its Seq counts all changes of a store from 1 without a gap: that is the
+// total order. Its Version counts the changes of one entity (control/coder) from 1 without a gap:
+// that is the entity's stream. A batch is appended as a whole or not at all, and its changes have
+// consecutive Seqs. An [Expect] ties a batch to the version that a stream had when the decision was
+// made, or to the end of the whole store. If another writer was faster, the error is a [*Conflict]
+// and nothing is stored.
 //
 // # Canonical bytes and the chain
 //
@@ -28,40 +26,37 @@
 //	9 times   4 bytes length and so many bytes: machine, entity, row, from, to,
 //	          trigger, actor.kind, actor.id, data
 //
-// Every field has a length, so two different changes never have the same bytes.
-// Data is hashed as it was appended, byte for byte: whoever writes it out and
-// wants it checked elsewhere must neither reformat nor HTML-escape it. Backends
-// store changes as they like; the canonical bytes are never stored, only hashed.
+// Every field has a length, so two different changes never have the same bytes. Data is hashed byte
+// for byte as it was appended: an export that is to be verified elsewhere must neither reformat nor
+// HTML-escape it. Backends may store changes in any form; the canonical bytes are only hashed, never
+// stored.
 //
 // # Versions
 //
-// A later format gets a new first byte and leaves the bytes of older changes as
-// they are: a chain may change its format in the middle and stays one chain.
-// States, rows and triggers are stored as text and never interpreted here, so an
-// old journal does not depend on today's tables. A store that was written by a
-// newer Fairlead is refused with words, never guessed at.
+// A later format gets a new first byte and leaves the bytes of older changes as they are: the format
+// may change in the middle of a chain. States, rows and triggers are stored as text and never
+// interpreted here, so an old journal does not depend on the current tables. A store that was
+// written by a newer Fairlead is refused with a message.
 //
 // # Snapshots
 //
-// A [Snapshot] is somebody's state as of one Seq. It names the hash of that change,
-// so that one which belongs to another history is not taken: SaveSnapshot refuses
-// it, Latest passes over it. A few are kept, the newest that fits is given. The
-// journal does not know what is in it; losing all of them loses time, not facts.
+// A [Snapshot] is a state as of one Seq. It contains the hash of that change, so that a snapshot of
+// another history is rejected: SaveSnapshot refuses it, Latest skips it. Several are kept, and the
+// newest valid one is returned. The journal does not interpret their content. Losing all snapshots
+// costs time, but no data.
 //
 // # Torn tails
 //
-// Append returns once the batch is synced. If the machine dies before, the batch is
-// there whole or not at all after the restart: what was being written and has no
-// complete end is a torn tail and is dropped by the backend when it opens, without
-// words, because nobody was told that it was stored. Where Append failed with an error
-// that is neither [*Conflict] nor [*Refused], the batch may be in either state:
-// read Head and what follows before trying again. Damage before the tail is
-// another thing: Read yields a [*Broken] that names the first bad Seq, and nothing
-// is repaired or deleted by itself.
+// Append returns after the batch is synced. If the machine fails earlier, the batch is stored
+// completely or not at all after the restart. An incomplete batch is a torn tail, which the backend
+// drops silently when it opens, because its append was never acknowledged. If Append failed with an
+// error that is neither [*Conflict] nor [*Refused], the batch may be in either state: read Head and
+// what follows before trying again. Damage before the tail is different: Read yields a [*Broken]
+// that names the first bad Seq, and nothing is repaired or deleted automatically.
 //
 // # Past one machine
 //
-// The interface is cut so that a NATS JetStream stream fits beneath it:
+// The interface is designed so that a NATS JetStream stream can implement it:
 //
 //	Append        one atomic batch (headers Nats-Batch-Id, -Sequence, -Commit), at most
 //	              [BatchChangesMax] messages; the subject is the entity, control/coder is
@@ -77,6 +72,6 @@
 //	SaveSnapshot  an object named by Seq in an object store beside the stream
 //	Latest        the newest object whose Hash is that of its Seq
 //
-// The promise: what Read yields is what was appended, in that order and byte for
-// byte, or an error that says where it is not.
+// The promise: Read yields what was appended, in that order and byte for byte, or an error that says
+// where it differs.
 package journal

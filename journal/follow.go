@@ -6,14 +6,14 @@ import (
 	"sync"
 )
 
-// Bell wakes whoever waits for the next append. The zero value is ready.
+// Bell wakes goroutines that wait for the next append. The zero value is ready to use.
 type Bell struct {
 	mu sync.Mutex
 	ch chan struct{}
 }
 
-// Next gives a channel that is closed at the next Ring. Take it before looking at
-// what there is: an append in between is then not missed.
+// Next returns a channel that is closed at the next Ring. Call it before reading, so that an append
+// in between is not missed.
 func (b *Bell) Next() <-chan struct{} {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -23,7 +23,7 @@ func (b *Bell) Next() <-chan struct{} {
 	return b.ch
 }
 
-// Ring wakes everybody who waits. It costs next to nothing where nobody does.
+// Ring wakes all waiting goroutines. It costs almost nothing if there are none.
 func (b *Bell) Ring() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -33,9 +33,9 @@ func (b *Bell) Ring() {
 	}
 }
 
-// Follow is the Watch of a backend, made of its Read: it reads on from the last
-// change that was taken whenever the bell rings. It ends without an error when ctx
-// ends or Until was yielded, and with [ErrClosed] when closed is closed.
+// Follow implements Watch with a backend's Read: at each ring it continues after the last change. It
+// ends without an error when ctx ends or Until was yielded, and with [ErrClosed] when closed is
+// closed.
 func Follow(ctx context.Context, q Query, read func(context.Context, Query) iter.Seq2[Change, error], bell *Bell, closed <-chan struct{}) iter.Seq2[Change, error] {
 	return func(yield func(Change, error) bool) {
 		q := q // the same iterator may be ranged over twice

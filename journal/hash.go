@@ -10,13 +10,13 @@ import (
 // canonicalFormat is the first canonical byte of a change; see the package doc.
 const canonicalFormat = 1
 
-// String gives 64 lower-case hexadecimal digits.
+// String returns 64 lower-case hexadecimal digits.
 func (h Hash) String() string { return hex.EncodeToString(h[:]) }
 
-// IsZero says whether this is the hash before the first change.
+// IsZero reports whether this is the hash before the first change.
 func (h Hash) IsZero() bool { return h == Hash{} }
 
-// MarshalText gives what String gives; JSON uses it too.
+// MarshalText returns the same as String; JSON uses it too.
 func (h Hash) MarshalText() ([]byte, error) { return hex.AppendEncode(nil, h[:]), nil }
 
 // UnmarshalText takes exactly 64 hexadecimal digits.
@@ -48,15 +48,15 @@ func (c *Change) AppendCanonical(dst []byte) []byte {
 	return append(dst, c.Data...)
 }
 
-// Sum is the hash that the change must carry where prev is the hash of the
-// change before it (zero for the first).
+// Sum is the hash that the change must have if prev is the hash of the previous change (zero for the
+// first).
 func (c *Change) Sum(prev Hash) Hash {
 	var s Summer
 	return s.Sum(prev, c)
 }
 
-// Summer makes sums one after another without allocating for each. The zero
-// value is ready; one goroutine at a time.
+// Summer computes sums without allocating for each. The zero value is ready to use, by one goroutine
+// at a time.
 type Summer struct{ buf []byte }
 
 // Sum is what [Change.Sum] gives.

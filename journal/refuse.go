@@ -10,7 +10,7 @@ import (
 
 // Limits that every backend keeps. At a limit Append refuses and says so.
 const (
-	BatchChangesMax  = 1000     // changes in a batch: an atomic batch of JetStream takes no more
+	BatchChangesMax  = 1000     // changes in a batch: the limit of an atomic batch in JetStream
 	BatchBytesMax    = 64 << 20 // data of one batch together: it is held in memory and synced in one go
 	DataBytesMax     = 1 << 20  // data of one change: one agent's output must not make the history unreadable; also JetStream's usual message
 	EntityBytesMax   = 128      // MACHINE/NAME: names are for people, and become subjects and file names
@@ -39,10 +39,10 @@ type Refused struct {
 
 func (r *Refused) Error() string { return "append to journal: " + r.What + ": " + r.Why }
 
-// CheckBatch gives a *Refused where a batch or its expectations break a limit. A
-// backend calls it before anything else. An empty batch is allowed: it stores nothing,
-// and Append then only checks the expectations. Data is not looked into: whoever appends has just
-// encoded it, and to read it once more cost a tenth of what an event costs.
+// CheckBatch returns a *Refused if a batch or its expectations exceed a limit. A backend calls it before
+// anything else. An empty batch is allowed: it stores nothing, and Append then only checks the
+// expectations. Data is not parsed: the caller has just encoded it, and parsing would add a tenth to
+// the cost of an event.
 func CheckBatch(batch []Change, expect []Expect) error {
 	if len(batch) > BatchChangesMax {
 		return &Refused{"batch", fmt.Sprintf("%d changes, more than %d: split it where its parts may stand alone", len(batch), BatchChangesMax)}

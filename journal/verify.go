@@ -5,8 +5,8 @@ import (
 	"fmt"
 )
 
-// Broken says that the history is not what was appended. Seq is the first change
-// that is wrong, missing or out of place. It is never repaired by itself.
+// Broken is the error for a history that is not what was appended. Seq is the first change that is
+// wrong, missing or out of place. Nothing is repaired automatically.
 type Broken struct {
 	Seq uint64
 	Why string
@@ -16,9 +16,9 @@ func (b *Broken) Error() string {
 	return fmt.Sprintf("journal is damaged at change %d: %s; keep the file, copy it aside, and restore a backup or start a new journal", b.Seq, b.Why)
 }
 
-// Chain follows a history and tells whether each change fits the one before. Its
-// zero value stands before the first change; to start later set Seq and Hash to
-// those of the change before. One goroutine at a time.
+// Chain follows a history and checks each change against the previous one. Its zero value is before
+// the first change; to start later, set Seq and Hash to those of the previous change. Use it from
+// one goroutine at a time.
 type Chain struct {
 	Seq  uint64 // of the last change that was taken
 	Hash Hash   // of the same
@@ -26,7 +26,7 @@ type Chain struct {
 	sum Summer
 }
 
-// Take checks the next change and gives a *Broken where it does not fit.
+// Take checks the next change and returns a *Broken if it does not fit.
 func (c *Chain) Take(ch *Change) error {
 	if ch.Seq != c.Seq+1 {
 		return &Broken{c.Seq + 1, fmt.Sprintf("it is missing (the next one stored is %d)", ch.Seq)}
@@ -38,9 +38,9 @@ func (c *Chain) Take(ch *Change) error {
 	return nil
 }
 
-// Verify reads the whole journal and gives a *Broken that names the first bad
-// Seq: a hash that does not follow, a Seq or a Version that leaves a gap, an end that
-// is not the Head. Any other error means that it could not be read.
+// Verify reads the whole journal and returns a *Broken that names the first bad Seq: a hash that
+// does not follow, a gap in Seq or Version, or an end that is not the Head. Any other error means
+// that the journal could not be read.
 func Verify(ctx context.Context, j Journal) error {
 	seq, hash, err := j.Head(ctx)
 	if err != nil {

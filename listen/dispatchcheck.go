@@ -53,7 +53,7 @@ func (t *workEar) compare(others bool) {
 	}
 	t.do(by, dispatch.Deny{
 		Conversation: t.j.Work.Conversation, Tool: "(check afterwards)", Call: names, Row: "D8",
-		Reason: fmt.Sprintf("these files changed while %s was at work, and nobody asked: %s. Nothing is undone: look at them", dispatch.Main, names),
+		Reason: fmt.Sprintf("these files changed while %s was working, without a permission question: %s. The changes stay; review them", dispatch.Main, names),
 	}, func(refused *machine.Refusal) {
 		t.remark("files changed while %s was at work: %s", dispatch.Main, names)
 	})

@@ -189,7 +189,7 @@ func ReadDelegation(m *marker.Marker) (d delegation, fault string) {
 	}
 	d.To, d.Task = strings.TrimSpace(d.To), strings.TrimSpace(d.Task)
 	if d.To == "" || d.Task == "" {
-		return d, `it names nobody, or no task; say [DELEGATE] {"to": NAME, "task": TEXT}`
+		return d, `it lacks the agent or the task; say [DELEGATE] {"to": NAME, "task": TEXT}`
 	}
 	return d, ""
 }
@@ -198,7 +198,7 @@ func ReadDelegation(m *marker.Marker) (d delegation, fault string) {
 func (t *workEar) delegates(offset int64, m *marker.Marker) {
 	d, fault := ReadDelegation(m)
 	if fault != "" {
-		t.remark("delegated to nobody: %s: %s", fault, loop.CutText(m.Text, 500))
+		t.remark("invalid delegation: %s: %s", fault, loop.CutText(m.Text, 500))
 		return
 	}
 	by, done := t.act(offset, m.Text)

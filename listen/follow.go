@@ -108,7 +108,7 @@ func judge(m *sessions.Slot, s team.Session, ending seam.Ending, stop *driver.St
 	verdict := m.Driver.Outcome(sessions.SessionFor(m, s), ending.Exit, stop)
 	why := verdict.Why
 	if ending.Cut > 0 {
-		why = fmt.Sprintf("%d bytes of its output were lost, since the disk took no more; %s", ending.Cut, why)
+		why = fmt.Sprintf("%d bytes of its output were lost, because the disk was full; %s", ending.Cut, why)
 	}
 	switch {
 	case verdict.OK:

@@ -137,7 +137,7 @@ func (l *Loop) decide(ev team.Event, made *draft) error {
 	}
 	for _, ch := range changes {
 		l.team.Apply(ch)
-		if ch.Body.Control == nil || len(l.team.Agents[AgentOf(ch.Entity)].Queue) > 0 { // a desired state moves nobody where no request waits
+		if ch.Body.Control == nil || len(l.team.Agents[AgentOf(ch.Entity)].Queue) > 0 { // without queued requests, a desired state has no follow-up events
 			l.touched.Note(ch)
 		}
 	}

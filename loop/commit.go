@@ -77,9 +77,9 @@ func appendFailed(err error) error {
 		return fmt.Errorf("another fairlead has written to this team's journal since this one read it: %w; this one stops and agents go on running; make sure that only one is started", err)
 	}
 	if errors.Is(err, journal.ErrGone) {
-		return fmt.Errorf("the journal takes no more changes: %w; put it back if you have a copy, then run `fairlead up` again; agents finish their sessions", err)
+		return fmt.Errorf("the journal cannot store changes: %w; put it back if you have a copy, then run `fairlead up` again; agents finish their sessions", err)
 	}
-	return fmt.Errorf("the journal takes no more changes: %w; agents go on running and every acknowledged change is kept; fix this, then run `fairlead up` again", err)
+	return fmt.Errorf("the journal cannot store changes: %w; agents go on running and every acknowledged change is kept; fix this, then run `fairlead up` again", err)
 }
 
 // part says where the append that begins at from ends. A crash may come between two appends, so they

@@ -93,8 +93,8 @@ type Hooks struct {
 	// Check refuses an event for a reason that the team cannot know, before the team decides it.
 	Check func(what any) error
 
-	// Appended is told of durable changes before any caller is answered. The first has the sequence
-	// number first, the others follow without a gap.
+	// Appended receives durable changes before any caller gets its answer. The first one has the
+	// sequence number first, and the others follow without a gap.
 	Appended func(changes []team.Change, first uint64)
 
 	// Note marks in t what a change concerns. True: no later hook is asked about this change.
@@ -281,8 +281,8 @@ func (l *Loop) UntilDue() time.Duration {
 	return wait
 }
 
-// onTime decides what is due. A deadline that changes nothing would be due for ever: that is a fault
-// in Fairlead, and must not take a whole processor.
+// onTime decides what is due. A deadline that changes nothing would be due again immediately: that is
+// a bug in Fairlead, and must not occupy a whole processor.
 func (l *Loop) onTime(ctx context.Context) error {
 	now := l.clock.now()
 	var batch []Request

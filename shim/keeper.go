@@ -116,7 +116,7 @@ func (k *keeper) takeLock() error {
 			return nil
 		}
 		if time.Now().After(deadline) {
-			return fmt.Errorf("lock the session's folder: somebody has held %s for %v without starting an agent: see who (lslocks), and try again", f.Name(), lockPatience)
+			return fmt.Errorf("lock the session's folder: another process has held %s for %v without starting an agent: find it with lslocks, and try again", f.Name(), lockPatience)
 		}
 	}
 }

@@ -246,7 +246,7 @@ func Sockets(ctx context.Context) []Socket {
 			continue // it is created when it is needed
 		}
 		if fault := notOurs(info, 0o077); fault != "" || !info.IsDir() {
-			all = append(all, Socket{Path: dir, Fault: "not a folder of ours alone " + fault})
+			all = append(all, Socket{Path: dir, Fault: "other users can access the folder " + fault})
 			continue
 		}
 		names, err := os.ReadDir(dir)
@@ -299,7 +299,7 @@ func refuses(ctx context.Context, path string) bool {
 func (s Socket) Remove() error {
 	now, err := os.Lstat(s.Path)
 	if err != nil || !s.Stale || !os.SameFile(now, s.seen) || !now.ModTime().Equal(s.seen.ModTime()) {
-		return nil //nolint:nilerr // it is gone, or somebody uses the name again
+		return nil //nolint:nilerr // it is gone, or the name is in use again
 	}
 	return os.Remove(s.Path)
 }

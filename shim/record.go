@@ -112,7 +112,7 @@ func readRecord(path string, into any) (ok bool, err error) {
 // must not make Fairlead show other files or block on a pipe.
 func openPlain(path string, flags int) (*os.File, error) {
 	if folder, err := os.Lstat(filepath.Dir(path)); err == nil && !folder.IsDir() {
-		return nil, fmt.Errorf("%s is a link or a file, and no folder of ours; remove it", filepath.Dir(path))
+		return nil, fmt.Errorf("%s is a link or a file instead of a folder; remove it", filepath.Dir(path))
 	}
 	f, err := os.OpenFile(path, flags|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0o600)
 	if errors.Is(err, syscall.ELOOP) {

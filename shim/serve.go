@@ -24,7 +24,7 @@ type peer struct {
 
 const answersMax = 64 // a daemon that sends more orders without reading is faulty
 
-// listen creates the socket. The holder of the folder's lock may remove an earlier shim's socket at
+// listen creates the socket. With the lock of the folder, it may remove an earlier shim's socket at
 // that path.
 func (k *keeper) listen() error {
 	path, err := pickSocket(k.folder)

@@ -147,7 +147,7 @@ func (f *InputFull) Error() string {
 
 var (
 	// ErrInputClosed refuses input after CloseInput, or if the agent was started without KeepStdin.
-	ErrInputClosed = errors.New("the agent's standard input is closed: it takes no more input in this session")
+	ErrInputClosed = errors.New("the agent's standard input is closed for the rest of this session")
 	// ErrEnded refuses an order to an agent that has ended.
 	ErrEnded = errors.New("the agent has ended: start a new session")
 	// ErrClosed is returned by a handle after Close.

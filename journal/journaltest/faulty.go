@@ -8,11 +8,11 @@ import (
 	"github.com/fairlead-dev/fairlead/journal"
 )
 
-// ErrInjected is what an append fails with on command; it is wrapped.
+// ErrInjected is wrapped in the error of an append that fails on request.
 var ErrInjected = errors.New("injected fault: no space left on device")
 
-// Faults is a journal that fails on command. All but Append goes straight to the
-// journal beneath. Its methods may be called from many goroutines.
+// Faults is a journal that fails on request. Everything except Append goes directly to the wrapped
+// journal. It is safe for concurrent use.
 type Faults struct {
 	journal.Journal
 
@@ -25,18 +25,18 @@ type Faults struct {
 	seen    chan []journal.Change
 }
 
-// Faulty wraps a journal. Until it is told otherwise nothing fails.
+// Faulty wraps a journal. At first nothing fails.
 func Faulty(j journal.Journal) *Faults { return &Faults{Journal: j} }
 
-// FailBefore lets the next n appends fail with nothing stored.
+// FailBefore makes the next n appends fail with nothing stored.
 func (f *Faults) FailBefore(n int) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.before = n
 }
 
-// FailAfter lets the next n appends fail although they were stored: the crash between
-// the sync and the answer. FailBefore goes first where both are set.
+// FailAfter makes the next n appends fail although they were stored, like a crash between the sync
+// and the answer. FailBefore applies first if both are set.
 func (f *Faults) FailAfter(n int) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

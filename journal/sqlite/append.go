@@ -11,8 +11,8 @@ import (
 	sqlite3 "modernc.org/sqlite/lib"
 )
 
-// appending is one Append on its way. Whoever holds the pen writes all that wait, in
-// the order they came, in one transaction: so one sync serves many callers.
+// appending is one Append in progress. One caller at a time writes all waiting batches, in the order of
+// arrival, in one transaction, so that one sync serves many callers.
 type appending struct {
 	batch  []journal.Change
 	expect []journal.Expect
@@ -21,8 +21,8 @@ type appending struct {
 	done   chan struct{} // closed when last and err are set
 }
 
-// tail is what the writer remembers of the end of the journal. It holds as long as
-// nobody else wrote: each transaction compares seq first.
+// tail is the writer's cached end of the journal. It is valid until another process writes: each
+// transaction compares seq first.
 type tail struct {
 	known    bool
 	seq      uint64
@@ -93,7 +93,7 @@ func (j *Journal) withdraw(a *appending) bool {
 	return false
 }
 
-// write stores what waits and answers everybody. The caller holds the pen.
+// write stores the waiting batches and answers their callers. Only one goroutine may call it at a time.
 func (j *Journal) write(ctx context.Context, waiting []*appending) {
 	err := j.transact(ctx, waiting)
 	if err == nil {
@@ -119,8 +119,8 @@ func (j *Journal) transact(ctx context.Context, waiting []*appending) error {
 	if j.gone() {
 		return fmt.Errorf("%s: %w", j.path, journal.ErrGone)
 	}
-	// The leader's context ends only the wait for another process; others who wait with
-	// it would be told of a cancellation that is not theirs, so they do not share it.
+	// The leader's context limits only the wait for another process. Other waiting callers must not
+	// receive its cancellation, so with several of them it is ignored.
 	if len(waiting) > 1 {
 		ctx = context.WithoutCancel(ctx)
 	}

@@ -13,7 +13,7 @@ import (
 )
 
 // faultsShown is how many faults of one kind Check lists: a torn file has thousands,
-// and nobody mends them one by one.
+// and nothing repairs them one by one.
 const faultsShown = 10
 
 // Finding is one thing that Check looked at.

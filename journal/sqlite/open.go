@@ -18,16 +18,16 @@ import (
 )
 
 const (
-	applicationID = 0x46414952 // "FAIR" in the file's header: so that no other database is taken for a journal
+	applicationID = 0x46414952 // "FAIR" in the file's header: distinguishes a journal from other databases
 
-	busyWait = 50 * time.Millisecond // SQLite's own patience with a lock; then we look at the context and ask again
-	lockWait = 10 * time.Second      // ours altogether: another process that holds the lock for longer hangs
+	busyWait = 50 * time.Millisecond // SQLite's own wait for a lock; then the context is checked before trying again
+	lockWait = 10 * time.Second      // total wait: another process that holds the lock for longer hangs
 
-	readersMax = 4 // connections that read at once; more readers take turns, at a chunk each
+	readersMax = 4 // concurrent reading connections; more readers take turns, one chunk at a time
 
-	rowBytesKept = 1 << 20 // a buffer that one huge batch has made grow is let go of
+	rowBytesKept = 1 << 20 // a buffer that grew beyond this for one batch is released
 
-	walBytesKept = 16 << 20 // a log that grew beyond this (one huge batch) is cut again
+	walBytesKept = 16 << 20 // a log that grew beyond this is truncated again
 
 	// sqliteOldest has the fix for the WAL reset race, which could damage a file with several writers.
 	sqliteOldest = "3.51.3"
@@ -43,7 +43,7 @@ type Journal struct {
 	how  access      // of the readers' connections; readOnly has no writer
 	bell journal.Bell
 
-	writer  *conn  // only by who holds the pen
+	writer  *conn  // only used by the goroutine that may write
 	tail    tail   // likewise
 	row     []byte // likewise: the data of the row to insert
 	pen     chan struct{}
@@ -55,18 +55,18 @@ type Journal struct {
 
 	watch watching
 
-	damaged atomic.Bool // somebody has read what was never appended: nothing more is written, not even by Close
+	damaged atomic.Bool // a reader has found a damaged change: nothing more is written, not even by Close
 
 	closed chan struct{}
 	once   sync.Once
-	life   sync.RWMutex // held for reading by whoever uses a connection, for writing by Close
+	life   sync.RWMutex // read-locked by users of a connection, locked by Close
 }
 
 var _ journal.Journal = (*Journal)(nil)
 
-// Open opens the journal at path and makes it where there is none; the folder must
-// exist. A file that is damaged, is something else, or was written by a newer Fairlead
-// is refused with an *Unusable that says what to do, and is left as it is.
+// Open opens the journal at path and creates it if necessary; the folder must exist. A file that is
+// damaged, is not a journal, or was written by a newer Fairlead is refused with an *Unusable that
+// says what to do, and is not changed.
 func Open(ctx context.Context, path string) (*Journal, error) {
 	abs, err := filepath.Abs(path)
 	if err != nil {
@@ -115,12 +115,12 @@ func handle(path string, how access) *Journal {
 	}
 }
 
-// createMu keeps two Opens of one process from meeting in create: the second's
-// connection would lose its locks when the first closes the file it has just made.
+// createMu prevents two Opens of one process from running create at the same time: the second one's
+// connection would lose its locks when the first closes the new file.
 var createMu sync.Mutex
 
-// create makes an empty file that only its owner may read; SQLite gives its log the
-// same rights. A file that exists is not touched: not even opened.
+// create makes an empty file that only its owner can read; SQLite gives its log the same
+// permissions. An existing file is not touched, not even opened.
 func create(path string) error {
 	createMu.Lock()
 	defer createMu.Unlock()
@@ -139,8 +139,8 @@ func create(path string) error {
 	return f.Close()
 }
 
-// lookBeside refuses a log without its database: SQLite would delete the log, and
-// with it the last changes. It only looks at names and sizes.
+// lookBeside refuses a log without its database: SQLite would delete the log, and with it the last
+// changes. It only checks names and sizes.
 func lookBeside(path string) error {
 	wal, err := os.Stat(path + "-wal")
 	if err != nil || wal.Size() == 0 {
@@ -156,7 +156,7 @@ func lookBeside(path string) error {
 	return nil
 }
 
-// prepare brings a connection's file to the state the code expects.
+// prepare brings a connection's file to the state that the code expects.
 func prepare(ctx context.Context, w *conn) error {
 	version, err := w.word("SELECT sqlite_version()")
 	if err != nil {
@@ -183,7 +183,7 @@ func prepare(ctx context.Context, w *conn) error {
 	})
 }
 
-// identify refuses what is not a journal, before anything is written.
+// identify refuses a file that is not a journal, before anything is written.
 func identify(w *conn) error {
 	id, _, err := w.number("PRAGMA application_id")
 	if err != nil {
@@ -215,7 +215,7 @@ func migrations() []string {
 	return names // in order: Glob sorts
 }
 
-// migrate applies what the file lacks, all in one transaction.
+// migrate applies the missing migrations, all in one transaction.
 func migrate(w *conn) (err error) {
 	names := migrations()
 	if have, _, err := w.number("PRAGMA user_version"); err != nil || have == int64(len(names)) {
@@ -253,7 +253,8 @@ func migrate(w *conn) (err error) {
 	return w.exec("COMMIT")
 }
 
-// patiently repeats what met another process's lock, until it is free or the wait is over.
+// patiently repeats an operation that found the file locked by another process, until the lock is
+// free or the wait is over.
 func patiently(ctx context.Context, do func() error) error {
 	const rest = 2 * time.Millisecond // SQLite has waited before; this only lets others in
 	pause := time.NewTicker(rest)

@@ -11,8 +11,8 @@ import (
 	"github.com/fairlead-dev/fairlead/journal"
 )
 
-// A reader takes changes in chunks and lets go of its connection in between, so that
-// a slow consumer keeps neither a connection nor the log from being reused.
+// A reader reads changes in chunks and releases its connection in between, so that a slow consumer
+// neither occupies a connection nor prevents reuse of the log.
 const (
 	chunkChanges = 512
 	chunkBytes   = 4 << 20 // of data: changes may be a megabyte each
@@ -33,8 +33,8 @@ type cursor struct {
 	done   bool
 }
 
-// Read yields what the query names; see [journal.Journal]. Each change is checked
-// against the hash chain before it is yielded; a *journal.Broken says where it fails.
+// Read yields the changes that the query selects; see [journal.Journal]. Each change is checked
+// against the hash chain before it is yielded; a *journal.Broken says where the check failed.
 func (j *Journal) Read(ctx context.Context, q journal.Query) iter.Seq2[journal.Change, error] {
 	return func(yield func(journal.Change, error) bool) {
 		cur := cursor{query: q}
@@ -81,7 +81,7 @@ func (cur *cursor) fill(c *conn) error {
 	return nil
 }
 
-// open finds out what the query means in this file.
+// open determines what the query means in this file.
 func (cur *cursor) open(c *conn) error {
 	head, err := c.lastBatch()
 	if err != nil {
@@ -110,8 +110,8 @@ func (cur *cursor) open(c *conn) error {
 	return err
 }
 
-// take adds what is wanted of a batch to the chunk. A batch that does not tell of the entity
-// that is read is checked all the same: it may have told of it before it was damaged.
+// take adds the selected changes of a batch to the chunk. A batch without the selected entity is
+// checked as well: it may have contained the entity before it was damaged.
 func (cur *cursor) take(c *conn, b *batchRow) error {
 	if b.first != cur.next {
 		return broken(cur.next, "it is missing (the next one stored is %d)", b.first)
@@ -141,7 +141,7 @@ func (cur *cursor) take(c *conn, b *batchRow) error {
 	return nil
 }
 
-// reading lends a connection that reads.
+// reading lends a connection for reading.
 func (j *Journal) reading(ctx context.Context, do func(*conn) error) error {
 	if err := ctx.Err(); err != nil {
 		return err

@@ -9,8 +9,8 @@ import (
 	sqlite3 "modernc.org/sqlite/lib"
 )
 
-// Unusable says that the file cannot be used as it is (damaged, something else, or
-// newer than this program), and what a person can do. The file was not changed.
+// Unusable is the error for a file that cannot be used as it is (damaged, not a journal, or newer
+// than this program). It says what a person can do. The file was not changed.
 type Unusable struct {
 	Path string
 	What string
@@ -42,7 +42,7 @@ func busy(err error) bool {
 	return c == sqlite3.SQLITE_BUSY || c == sqlite3.SQLITE_LOCKED
 }
 
-// explain adds to what SQLite said what it means here and a way out.
+// explain adds to SQLite's error what it means here and what to do.
 func explain(path string, err error) error {
 	var d *Unusable
 	if errors.As(err, &d) {

@@ -9,8 +9,8 @@ import (
 	"github.com/fairlead-dev/fairlead/journal"
 )
 
-// watchEvery is how often a journal that is watched looks whether another process
-// appended. It costs some ten microseconds each; our own appends wake at once.
+// watchEvery is how often a watched journal checks whether another process has appended. A check
+// costs some ten microseconds; this process's own appends wake watchers immediately.
 const watchEvery = 25 * time.Millisecond
 
 // watching runs one lookout for all watchers of a handle, and none without them.
@@ -53,9 +53,9 @@ func (w *watching) leave() {
 	}
 }
 
-// lookOut rings the bell whenever the file changed. It rings once at first: somebody
-// may have appended before it began to look. Where it cannot look it rings too, and the
-// watchers' own reading says what is wrong.
+// lookOut rings the bell whenever the file has changed. It rings once at first, because another
+// process may have appended before. It also rings if it cannot check the file: the watchers' own
+// reads then report the error.
 func (j *Journal) lookOut(stop <-chan struct{}) {
 	tick := time.NewTicker(watchEvery)
 	defer tick.Stop()
