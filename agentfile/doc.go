@@ -12,7 +12,7 @@
 // may still be writing to it; what it writes there is reported too.
 //
 // Limits:
-//   - A program that read the file before a write of ours, and writes after it, restores its old
+//   - A program that read the file before our write, and writes after it, restores its old
 //     copy of our fields. The result arrives as a Seen like any other change.
 //   - A write to the replaced file is missed if it comes more than a second after the exchange.
 //   - On a file system without exchange, a rename by another program between our last read and our

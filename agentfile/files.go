@@ -44,7 +44,7 @@ type Seen struct {
 var (
 	// ErrChanged is the error of a Write that found a change by another program. errors.As gives the
 	// *Changed.
-	ErrChanged = errors.New(FileName + " was changed by somebody else; decide anew")
+	ErrChanged = errors.New(FileName + " was changed by another program; decide again")
 	// ErrClosed is the error of all methods after Close.
 	ErrClosed = errors.New("the watch over the state files is closed")
 )
@@ -54,7 +54,7 @@ var (
 type Changed struct{ Seen Seen }
 
 func (c *Changed) Error() string {
-	return fmt.Sprintf("%s of %s was %s by somebody else; decide anew", FileName, c.Seen.Name, c.Seen.Kind)
+	return fmt.Sprintf("%s of %s was %s by another program; decide again", FileName, c.Seen.Name, c.Seen.Kind)
 }
 
 // Is makes errors.Is(err, ErrChanged) true.

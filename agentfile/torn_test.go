@@ -105,7 +105,7 @@ func TestNoCommandIsLost(t *testing.T) {
 			ours.Go(func() { wrote, refused = scribble(ctx, t, d, done) })
 			swapped := 0
 			for n := range c.orders {
-				if n%3 == 0 { // after a write of ours, or at once
+				if n%3 == 0 { // after one of our writes, or at once
 					select {
 					case <-done:
 					case <-time.After(longEnough):

@@ -126,7 +126,7 @@ func (f *stateFile) lock(ctx context.Context) (unlock func(), err error) {
 	select {
 	case f.turn <- struct{}{}:
 	case <-ctx.Done():
-		return nil, fmt.Errorf("waiting for another write of ours: %w", ctx.Err())
+		return nil, fmt.Errorf("waiting for another write of this process: %w", ctx.Err())
 	}
 	side, err := f.lockSide(ctx)
 	if err != nil {

@@ -17,7 +17,7 @@ import (
 
 const (
 	textBytesMax = 16 << 10 // as the core's; a longer one belongs into a step
-	nodesMax     = 1000     // words and signs of one condition: nobody reads more
+	nodesMax     = 1000     // words and signs of one condition; a longer one is not readable
 	itemBytesMax = 16 << 10 // of the item at hand: the work of a condition grows with it
 	memoryMax    = 100_000  // values made on the way, in the machine's own count
 	listMax      = 10_000   // artifacts that a condition looks through
@@ -174,7 +174,8 @@ func plainly(text string) string {
 	return text
 }
 
-// words are those of the language that nobody understands who has not written it.
+// words replaces the expression library's terms for Go types by terms that authors of conditions
+// know.
 var words = []struct{ theirs, ours, hint string }{
 	{"type condition.stepView has", "a step has", "; it has status, iteration, attempts, artifacts, metrics"},
 	{"type condition.reportView has", "a report has", "; it has status, gate_failure, why, artifacts, metrics"},
@@ -192,7 +193,7 @@ func firstLine(s string) string {
 	return line
 }
 
-// cut keeps what is quoted short: it may be somebody else's data.
+// cut shortens a quotation, which may be another program's data.
 func cut(s string) string {
 	const most = 200 // a line on a screen, and a half
 	if len(s) <= most {

@@ -10,9 +10,9 @@ import (
 	"github.com/expr-lang/expr/file"
 )
 
-// reading goes through a condition before the language checks its types: it finds the steps
-// that are named, and keeps out what could take for ever. A list is gone through once, not once
-// for each entry of another one, and no list is made out of nothing.
+// reading checks a condition before the expression library checks its types: it finds the steps
+// that are named, and refuses expressions that could run without bound. Loops over lists cannot be
+// nested, and an expression cannot create a list.
 type reading struct {
 	source file.Source
 	kind   Kind
@@ -181,5 +181,5 @@ func children(n ast.Node) []ast.Node {
 		*ast.ConstantNode, *ast.PointerNode, *ast.VariableDeclaratorNode, *ast.SequenceNode:
 		return nil
 	}
-	panic("condition: the language has a kind of node that nobody has thought about: " + reflect.TypeOf(n).String())
+	panic("condition: the language has a kind of node that reading does not handle: " + reflect.TypeOf(n).String())
 }

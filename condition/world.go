@@ -40,8 +40,8 @@ type untilView struct {
 	Index  int                 `expr:"index"`
 }
 
-// metric is a measure; its zero value is one that no report gave. It is a struct so that the
-// language knows no operator for it, and every comparison comes to one of ours.
+// metric is a measured value; its zero value means that no report contains it. It is a struct so
+// that the language has no operator for it, and every comparison uses our own function.
 type metric struct {
 	name, value string
 	given       bool

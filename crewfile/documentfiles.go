@@ -68,11 +68,11 @@ type paper struct {
 type FoundDocument struct {
 	Name    string // of the document: agent-7.json
 	Stem    string // the name without its extension
-	At      string // the file's current name; it differs from Name if a write of ours replaced the file
+	At      string // the file's current name; it differs from Name if our write replaced the file
 	Bytes   []byte // nil if Fault says that the content is not usable
 	Sum     file.Sum
 	Fault   string // it is not a document, and has not been one for long enough that no program is still writing it
-	Swapped bool   // it was replaced by a write of ours: the current file is newer
+	Swapped bool   // our write replaced it: the current file is newer
 	id      file.Identity
 }
 
@@ -85,7 +85,7 @@ type DocumentSight struct {
 }
 
 // ErrDocumentChanged is the error of a Write when the file is not the one that was looked at; look again.
-var ErrDocumentChanged = errors.New("the document was changed by somebody else meanwhile")
+var ErrDocumentChanged = errors.New("the document was changed by another program meanwhile")
 
 // WatchDocuments starts watching a folder, which need not exist yet. If the system has no watch, the folder
 // is polled.
@@ -334,7 +334,7 @@ func (l *documentLook) fresh(p *paper) bool {
 	return true
 }
 
-// swapped looks at a file that a write of ours replaced, because another program may have had it open.
+// swapped checks a file that our write replaced, because another program may have had it open.
 func (l *documentLook) swapped(name string) {
 	place := placeOf(name)
 	stem, is := strings.CutSuffix(place, documentEnding)

@@ -60,7 +60,7 @@ func ParseStatus(b []byte) ([]crew.Listed, error) {
 		}
 	}
 	if !listed {
-		r.Wrong(file.Placed{Field: file.Field{Name: "agents"}}, "", `is missing; where nobody is alive write {"agents":[]}`)
+		r.Wrong(file.Placed{Field: file.Field{Name: "agents"}}, "", `is missing; if no member is alive, write {"agents":[]}`)
 	}
 	if r.Fault != nil {
 		return nil, r.Fault

@@ -36,7 +36,7 @@ func TestParseStatus(t *testing.T) {
 		}
 	}
 	for text, fault := range map[string]string{
-		`{}`:                           `agents is missing; where nobody is alive write {"agents":[]}`,
+		`{}`:                           `agents is missing; if no member is alive, write {"agents":[]}`,
 		`{"agents":null}`:              "agents is no list",
 		`{"agents":{"Lyra":"alive"}}`:  "agents is no list",
 		`{"agents":["Lyra"]}`:          "agents[0] is no JSON object",

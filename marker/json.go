@@ -2,9 +2,8 @@ package marker
 
 import "fmt"
 
-// object follows a JSON object byte by byte and knows at once when it is none: whoever waits
-// for the end of one that was never closed would take all that is said afterwards for a part
-// of it.
+// object follows a JSON object byte by byte and reports at once when the text is not one. Without
+// that, an object that is never closed would swallow everything that follows.
 type object struct {
 	nest []byte // open brackets, as { or [
 	want want

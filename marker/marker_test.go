@@ -272,8 +272,8 @@ func TestProseIsProse(t *testing.T) {
 	}
 }
 
-// BenchmarkScan is the price of looking: conversation, cut as a terminal cuts it, and the
-// worst that somebody can say.
+// BenchmarkScan measures the cost of a scan: a conversation, cut as a terminal cuts it, and the
+// worst possible input.
 func BenchmarkScan(b *testing.B) {
 	for name, text := range map[string]string{
 		"talk":    strings.Repeat("So I went and looked at the file, and [as I feared] the Test was red.\n", 1000),

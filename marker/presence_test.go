@@ -8,11 +8,10 @@ import (
 	"testing"
 )
 
-// leadsOnly is how a lead's session is listened to.
+// leadsOnly are the markers of a lead's session.
 var leadsOnly = []Kind{AgentStatus, AgentRegistered}
 
-// leads are streams as a lead says them, and what they are to whoever looks for its two markers
-// alone.
+// leads are streams of a lead's session, and the markers that a scanner for leadsOnly finds in them.
 var leads = []struct{ name, in, want string }{
 	{
 		"a summons", "I wrote to them.\n[AGENT_REGISTERED] {\"name\":\"Lyra\",\"gridPosition\":0}\n[Lyra]: Hello.\n[AGENT_REGISTERED] {\"name\":\"Kael\",\"gridPosition\":1}\n[Kael]: Hm.\n[AGENT_STATUS] {\"agents\":[{\"name\":\"Lyra\",\"status\":\"alive\",\"gridPosition\":0}]}\n",
@@ -81,8 +80,8 @@ func TestLeadStreams(t *testing.T) {
 	}
 }
 
-// again holds what Pending is for: whoever dies in mid-stream and reads on from where nothing was
-// held back hears the same, at whatever line that is.
+// again checks Pending: a reader that dies in the stream and continues at a position where nothing
+// was pending finds the same markers, for every line.
 func again(t *testing.T, in []byte, cut int) {
 	t.Helper()
 	before := Scanner{Only: leadsOnly}

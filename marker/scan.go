@@ -50,9 +50,9 @@ func (s *Scanner) Flush() []Piece {
 	return out
 }
 
-// Pending is how many bytes at the end of what was written are held back, because a marker has
-// begun there or may have. Whoever notes how far he has read notes no place beyond them: read
-// again from there, a marker that was cut is whole.
+// Pending returns how many bytes at the end of the input are held back because a marker begins there
+// or may begin there. A reader that records its position must not record one after them: read again
+// from there, the marker is complete.
 func (s *Scanner) Pending() int { return len(s.buf) }
 
 func (s *Scanner) run(last bool) []Piece {
@@ -76,7 +76,7 @@ func (s *Scanner) run(last bool) []Piece {
 		}
 	}
 	if len(s.buf) == 0 {
-		s.buf = nil // what was large once is not kept for ever
+		s.buf = nil // do not keep a large buffer
 	}
 	return s.out
 }
@@ -178,8 +178,8 @@ func (s *Scanner) enter(open opening) {
 	}
 }
 
-// gap waits for the object behind a tag. A tag without one is a broken marker where it begins
-// a line, and else somebody speaks of markers.
+// gap waits for the object behind a tag. A tag without one is a broken marker at the start of a
+// line; elsewhere it is text about markers.
 func (s *Scanner) gap(last bool) bool {
 	for ; s.looked < len(s.buf); s.looked++ {
 		if s.buf[s.looked] == '{' {

@@ -162,8 +162,8 @@ func (t *Teller) remember(q question) {
 	}
 }
 
-// Close takes no more notices, tries waiting ones once more for at most a few seconds, and logs how many were
-// dropped. After it returns, no goroutine of the Teller runs.
+// Close accepts no further notices, tries the waiting ones once more for at most a few seconds, and
+// logs how many were dropped. After it returns, no goroutine of the Teller runs.
 func (t *Teller) Close() error {
 	t.mu.Lock()
 	if t.closed {
@@ -184,7 +184,7 @@ func (t *Teller) Close() error {
 	for _, d := range t.desks {
 		if d.given > 0 {
 			t.log.Warn("notices were not delivered before the end", "to", d.name(), "notices", d.given,
-				"way out", "the next daemon tells of every question that is still open")
+				"way out", "the next daemon notifies again of every open question")
 		}
 	}
 	return nil
@@ -211,7 +211,7 @@ func (t *Teller) serve(d *desk) {
 			panic("notify: a face failed without saying why: " + err.Error())
 		case !d.said[why.cause]:
 			d.said[why.cause] = true
-			t.log.Warn("a notice that somebody is waited for was given up; this is said once", "to", d.name(), "why", why.cause, "way out", why.wayOut)
+			t.log.Warn("a notice could not be delivered; this is logged once for each cause", "to", d.name(), "why", why.cause, "way out", why.wayOut)
 		}
 	}
 }

@@ -58,7 +58,7 @@ func (w *workflowFaults) err() error {
 	w.list = slices.Compact(w.list)
 	if more := len(w.list) - workflowFaultsMax; more > 0 {
 		last := w.list[workflowFaultsMax]
-		last.Path, last.Text = "", fmt.Sprintf("and %d more faults from here on; mend these first", more)
+		last.Path, last.Text = "", fmt.Sprintf("and %d more faults from here on; fix these first", more)
 		w.list = append(w.list[:workflowFaultsMax:workflowFaultsMax], last)
 	}
 	return &FileFaults{w.list}

@@ -312,7 +312,7 @@ func TestFailsClosed(t *testing.T) {
 		{append([]string{"--write", s.in, "--write", link + "/below"}, run...), 126, "a symbolic link leads to"},
 		{append([]string{"--write", s.in, "--write", pipe}, run...), 126, "neither a folder nor a file"},
 		{append([]string{"--write", s.in, "--write", second}, run...), 126, "has 2 names"},
-		{append([]string{"--write", "/"}, run...), 126, "in no sandbox"},
+		{append([]string{"--write", "/"}, run...), 126, "would defeat the sandbox"},
 		{append([]string{"--write", s.in, "--verbose"}, run...), 126, "not understood"},
 		{[]string{"--write", s.in, "--", "no-such-program-anywhere"}, 127, "no program"},
 		{[]string{"--write", s.in, "--", "/no/such/program"}, 127, "does not exist"},

@@ -158,7 +158,7 @@ func (b Box) check() error {
 		case !strings.HasPrefix(w, "/") || path.Clean(w) != w || strings.ContainsRune(w, 0):
 			return fmt.Errorf("%q is no absolute path without . and .. and doubled slashes", w)
 		case w == "/" || w == "/dev" || below(w, "/proc") || below(w, "/sys"):
-			return fmt.Errorf("whoever may write to %s is in no sandbox; name a folder to work in", w)
+			return fmt.Errorf("write access to %s would defeat the sandbox; name a folder to work in", w)
 		}
 	}
 	return nil

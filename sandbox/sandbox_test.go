@@ -64,11 +64,11 @@ func TestParseRefuses(t *testing.T) {
 		{"--write /x/../y -- true", "no absolute path"},
 		{"--write /x/ -- true", "no absolute path"},
 		{"--write  -- true", "no absolute path"},
-		{"--write / -- true", "in no sandbox"},
-		{"--write /proc -- true", "in no sandbox"},
-		{"--write /proc/self -- true", "in no sandbox"},
-		{"--write /sys/fs -- true", "in no sandbox"},
-		{"--write /dev -- true", "in no sandbox"},
+		{"--write / -- true", "would defeat the sandbox"},
+		{"--write /proc -- true", "would defeat the sandbox"},
+		{"--write /proc/self -- true", "would defeat the sandbox"},
+		{"--write /sys/fs -- true", "would defeat the sandbox"},
+		{"--write /dev -- true", "would defeat the sandbox"},
 		{strings.Join(many, " ") + " -- true", "are the most"},
 	} {
 		_, _, err := parse(words(c.args))

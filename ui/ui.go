@@ -5,9 +5,8 @@
 // nothing else; what it shows is either in the journal or marked as asked for.
 // Its sources in static/ are what ships: no build step stands between them and
 // the browser, and four small libraries lie beside them in static/vendor. All
-// that agents say is hostile until shown as text, so the page may run its own
-// scripts and no others, talk to its own server and to no other, and stand in
-// nobody's frame.
+// that agents say is hostile until shown as text, so the page may run only its
+// own scripts, connect only to its own server, and cannot be put into a frame.
 //
 // The one promise: the page needs nothing from anywhere but this binary.
 package ui
@@ -62,7 +61,7 @@ type asset struct {
 // Handler serves the page at / and its assets beside it, to GET and HEAD only.
 // Every answer carries [Policy]; assets are named by the hash of their content
 // in their ETag and asked for again each time, so that a new binary is a new
-// page at once. It does not know about tokens: whoever mounts it guards it.
+// page at once. It does not check tokens; the server that mounts it must.
 func Handler() http.Handler {
 	assets := load()
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -95,13 +94,13 @@ func Handler() http.Handler {
 		}
 		h.Set("Content-Length", strconv.Itoa(len(a.body)))
 		if r.Method == http.MethodGet {
-			_, _ = w.Write(a.body) // the browser has gone; there is nobody to tell
+			_, _ = w.Write(a.body) // if this fails, the browser is gone
 		}
 	})
 }
 
-// load reads what was embedded. A file of a kind that is not served is a
-// mistake of ours, and found by the first test that makes a Handler.
+// load reads the embedded files. A file of a type that is not served is a bug, which the first test
+// that makes a Handler finds.
 func load() map[string]asset {
 	assets := map[string]asset{}
 	err := fs.WalkDir(FS(), ".", func(name string, d fs.DirEntry, err error) error {

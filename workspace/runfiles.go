@@ -15,10 +15,10 @@ const (
 	StateEvery = 10 * time.Millisecond
 	StateShare = 2                     // and no more than half of the time goes into writing,
 	StateLate  = 40 * time.Millisecond // but it is never further behind than this and one write
-	StateOurs  = 2 * time.Second       // from a change to its write, also on a busy machine; what is later is taken for somebody's edit, and kept
+	StateOurs  = 2 * time.Second       // from a change to its write, also on a busy machine; a later difference counts as an edit by another program, and is kept
 
-	PollDefault = 200 * time.Millisecond // between looks at files that somebody is asked to write
-	RunFileMax  = 64 << 20               // of a run_state.json that lies there
+	PollDefault = 200 * time.Millisecond // between checks of files that people are asked to write
+	RunFileMax  = 64 << 20               // of an existing run_state.json
 	StateMode   = 0o644                  // of a file of a run: as public as the repository
 )
 

@@ -50,8 +50,8 @@ const (
 	lockWait = 5 * time.Second       // how long OpenWorkspace tries while no daemon has recorded itself
 )
 
-// Free says whether nobody works on a repository: no daemon, and no run without one. It
-// leaves nothing behind.
+// Free reports whether no process works on a repository: no daemon, and no run without one. It
+// changes nothing.
 func Free(dir string) (bool, error) {
 	path := filepath.Join(dir, ".fairlead", "lock")
 	if _, err := os.Stat(path); errors.Is(err, os.ErrNotExist) {
@@ -60,13 +60,13 @@ func Free(dir string) (bool, error) {
 	lock := flock.New(path, flock.SetFlag(os.O_RDONLY))
 	ok, err := lock.TryRLock()
 	if err != nil {
-		return false, fmt.Errorf("look whether somebody works on %s: %w", dir, err)
+		return false, fmt.Errorf("check whether a process works on %s: %w", dir, err)
 	}
 	return ok, lock.Close()
 }
 
-// OpenWorkspace makes the folder where it is missing, and takes its lock. The error is a
-// *Busy where somebody else has it.
+// OpenWorkspace creates the folder if it is missing, and takes its lock. The error is a *Busy if
+// another process has it.
 func OpenWorkspace(dir string) (*Workspace, error) {
 	w := &Workspace{Dir: dir}
 	if info, err := os.Lstat(w.Path()); err == nil && !info.IsDir() {
@@ -95,9 +95,9 @@ func OpenWorkspace(dir string) (*Workspace, error) {
 	return w, nil
 }
 
-// takeLock takes the lock. Without a recorded daemon that lives, the lock is held only for a moment: by
-// Free in another process, by a process that a daemon was just about to start when it ended, or by a
-// daemon that has not recorded itself yet. Such a holder is waited for.
+// takeLock takes the lock. If no live daemon is recorded, another process has the lock only for a
+// moment: Free, a process that was about to start when its daemon ended, or a daemon that has not
+// recorded itself yet. takeLock waits for these.
 func (w *Workspace) takeLock() error {
 	for late := time.Now().Add(lockWait); ; time.Sleep(lockTry) {
 		ok, err := w.lock.TryLock()
@@ -114,9 +114,9 @@ func (w *Workspace) takeLock() error {
 	}
 }
 
-// Lost says that the folder was taken away or replaced while it was in use, as `git clean -x`
-// does: what is written now is kept nowhere, the lock keeps nobody out, and no client finds
-// us. Nil while all is well.
+// Lost reports that the folder was removed or replaced while it was in use, as `git clean -x` does:
+// then writes are lost, the lock protects nothing, and no client finds the daemon. It returns nil if
+// all is well.
 func (w *Workspace) Lost() error {
 	now, err := os.Stat(w.Path("lock"))
 	switch {
@@ -145,7 +145,7 @@ func (w *Workspace) refuseLinks() error {
 			case entry.Type()&os.ModeSymlink != 0:
 				return fmt.Errorf("%s is a link, and is not followed: it could lead what fairlead writes anywhere; remove it", path)
 			case !entry.Type().IsRegular() && !entry.IsDir():
-				return fmt.Errorf("%s is neither a file nor a folder (%s): whoever opens it could wait for ever; remove it", path, entry.Type())
+				return fmt.Errorf("%s is neither a file nor a folder (%s): opening it could block forever; remove it", path, entry.Type())
 			}
 		}
 	}
@@ -163,9 +163,9 @@ func (w *Workspace) Announce(d Daemon) error {
 	if err != nil {
 		return err
 	}
-	err = ReplaceFile(w.Path("daemon.json"), append(text, '\n'), 0o600) // by a name that nobody can have put something else at
+	err = ReplaceFile(w.Path("daemon.json"), append(text, '\n'), 0o600) // under a temporary name that no other program can predict
 	if err != nil {
-		return fmt.Errorf("leave word where the daemon is: %w", err)
+		return fmt.Errorf("record the daemon's address: %w", err)
 	}
 	return nil
 }
@@ -173,9 +173,9 @@ func (w *Workspace) Announce(d Daemon) error {
 // Close gives the lock back, and takes the word back that we are here.
 func (w *Workspace) Close() error {
 	if w.Lost() != nil {
-		return w.lock.Unlock() // the word there now may be another daemon's
+		return w.lock.Unlock() // the record there may be another daemon's
 	}
-	_ = os.Remove(w.Path("daemon.json")) // a client that still reads it finds nobody there and says so
+	_ = os.Remove(w.Path("daemon.json")) // a client that still reads it finds no daemon and reports that
 	return w.lock.Unlock()
 }
 

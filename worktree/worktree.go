@@ -21,9 +21,9 @@ import (
 // checkout holds beyond its commit is kept in a commit under refs/fairlead/runs/ID: changed,
 // staged, untracked and ignored ones alike, with their bytes as they are on disk. To see it:
 // git show --stat refs/fairlead/runs/ID. To have it back: git worktree add --detach PATH REF.
-// That a file is ignored says that it does not belong into the history, not that nobody needs
-// it. Whatever cannot be kept whole (a submodule, a repository inside, a merge half done, more
-// than a gigabyte) leaves the checkout where it is, and says so. Not kept are empty folders and
+// An ignored file does not belong in the history, but may still be needed. If something cannot be
+// kept completely (a submodule, a repository inside, a merge half done, more
+// than a gigabyte) the checkout stays where it is, with a message. Not kept are empty folders and
 // permissions beyond "executable", and what the agent itself took back (commits that it amended
 // away live in the reflog of the checkout, which goes with it).
 
@@ -87,16 +87,14 @@ func Aside(path, suffix string) string {
 	return filepath.Join(filepath.Dir(path), "."+filepath.Base(path)+suffix)
 }
 
-// checkoutsTaken are the checkouts that are being made or taken away, by path. It is the process's, as
-// the folders are: whoever has a run go on takes its checkout until that is journaled, so that
-// it is not taken away under the run that begins.
+// CheckoutsTaken are the checkouts that are being made or removed, by path, in this process. A run
+// that resumes takes its checkout until that is journaled, so that it is not removed meanwhile.
 var CheckoutsTaken = struct {
 	sync.Mutex
 	By map[string]chan struct{} // closed when it is free again
 }{By: map[string]chan struct{}{}}
 
-// takeCheckout waits until nobody else has a checkout. Without one (path is empty) there is
-// nothing to wait for.
+// TakeCheckout waits until the checkout is free. An empty path needs no wait.
 func TakeCheckout(ctx context.Context, path string) (release func(), err error) {
 	if path == "" {
 		return func() {}, nil
@@ -125,8 +123,8 @@ func TakeCheckout(ctx context.Context, path string) (release func(), err error) 
 	}
 }
 
-// whereItWas says on which commit and branch a checkout was that is gone, and where its files
-// are. Of one that somebody else took away nothing is kept: there is its branch.
+// WhereItWas returns the commit and branch of a checkout that is gone, and the ref with its files.
+// If another program removed the checkout, only its branch is left.
 func (w *Checkout) WhereItWas(ctx context.Context) (head, branch, kept string, err error) {
 	text, err := w.Repo.Ask(ctx, "log", "-1", "--format=%B", w.Ref(), "--")
 	if err == nil {
@@ -147,8 +145,8 @@ func (w *Checkout) WhereItWas(ctx context.Context) (head, branch, kept string, e
 	return head, branch, head, err
 }
 
-// addAgain makes a checkout, without its files yet, on a branch if it is where it was and
-// nobody else has it checked out.
+// AddAgain makes a checkout, without its files yet. It is on its branch if the branch has not moved
+// and no other checkout uses it.
 func (g Git) AddAgain(ctx context.Context, path, branch, head string) (onBranch bool, err error) {
 	now, err := g.Ask(ctx, "rev-parse", "--verify", "--quiet", "--end-of-options", "refs/heads/"+branch)
 	if err != nil && !gitHasNone(err) {

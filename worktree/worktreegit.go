@@ -23,8 +23,8 @@ const (
 	gitGoMax     = 2 * time.Second  // for git's own children to go, once it was told to
 )
 
-// git runs the program git in one folder, as a machine runs it: it asks nobody, runs no hook,
-// takes nothing from whoever started us, and is over in bounded time.
+// Git runs the program git in one folder, without prompts, hooks or the caller's environment, and
+// with a time limit.
 type Git struct{ Dir string }
 
 // gitFault is what git said no with.

@@ -21,7 +21,7 @@ import (
 
 const (
 	keptBytesMax   = 1 << 30   // beyond its commit; more belongs into no repository
-	keptFilesMax   = 200_000   // two large folders of somebody's packages
+	keptFilesMax   = 200_000   // two large folders of downloaded packages
 	treeEntriesMax = 2_000_000 // files and folders of a checkout that is looked through
 	keptBy         = "Fairlead <fairlead@localhost>"
 )
@@ -90,7 +90,7 @@ func (w *Checkout) Remove(ctx context.Context) (ref, why string, err error) {
 	}
 	after, err := WalkTree(ctx, leaving)
 	if err == nil && !maps.Equal(before, after) {
-		err = Stays("something was written into it while it was kept: somebody still works there")
+		err = Stays("a file in it changed while it was saved: another process still works there")
 	}
 	if err == nil {
 		err = os.Rename(leaving, Aside(w.Git.Dir, GoneSuffix))
@@ -153,7 +153,7 @@ func (w *Checkout) isOurs(ctx context.Context) error {
 			return Stays(what + " is half done in it")
 		}
 	}
-	for name, what := range map[string]string{"modules": "it has submodules", "locked": "somebody has locked it (`git worktree unlock`)"} {
+	for name, what := range map[string]string{"modules": "it has submodules", "locked": "it is locked (`git worktree unlock`)"} {
 		if _, err := os.Lstat(filepath.Join(lines[2], name)); err == nil {
 			return Stays(what)
 		}
@@ -168,8 +168,8 @@ func stayWhere(err error, why string) error {
 	return err
 }
 
-// fileSeen is one file as it lay there. Two looks that are equal saw the same bytes, as far as
-// a file system can tell.
+// fileSeen is the state of one file. Two equal states mean the same content, as far as a file system
+// can tell.
 type fileSeen struct {
 	mode  fs.FileMode
 	size  int64
@@ -302,7 +302,7 @@ func (w *Checkout) beyond(ctx context.Context, commit string, files map[string]f
 		case is && (file.mode.IsRegular() || file.mode.Type() == fs.ModeSymlink):
 			there = append(there, path)
 			bytes += file.size
-		case is && links[path]: // a submodule that nobody has checked out
+		case is && links[path]: // a submodule that is not checked out
 		default:
 			gone = append(gone, path)
 		}

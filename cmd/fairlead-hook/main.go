@@ -1,15 +1,14 @@
 // Command fairlead-hook is `fairlead hook` alone, for its start-up time.
 //
-// Think of a porter's lodge beside a large house. Whoever passes asks at the lodge, because the
-// way to it is short; what the porter says is what the house would have said, since both read from
-// the same book. An agent program starts a hook for every tool call, so this one links only what a
-// hook needs: sessions in folders, the rules, and the form of the answers.
+// Agent programs start a hook for every tool call, so a hook must start quickly. This program links
+// only what a hook needs: dispatch folders, the rules, and the format of the answers. It runs the same
+// code as `fairlead hook`.
 //
 //	fairlead-hook EVENT   reads the event on standard input, answers on standard output
 //
-// `fairlead claude install` uses it where it lies beside fairlead.
+// `fairlead claude install` uses it if it is in the same folder as fairlead.
 //
-// The one promise: it answers as `fairlead hook` does, only sooner.
+// The one promise: it gives the same answers as `fairlead hook`, and starts faster.
 package main
 
 import (

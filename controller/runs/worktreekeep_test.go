@@ -369,7 +369,7 @@ func TestWorktreeIsWrittenToAtTheEnd(t *testing.T) {
 	path := os.Getenv("PATH")
 	gitWrapper(t, `case "$*" in *rev-parse*refs/fairlead/runs/r1*) printf after > '`+dir+`/late.txt';; esac`)
 	end := y.end(req)
-	if end.Removed || !strings.Contains(end.Stays, "somebody still works there") {
+	if end.Removed || !strings.Contains(end.Stays, "another process still works there") {
 		t.Errorf("it ended as %+v", end)
 	}
 	t.Setenv("PATH", path)

@@ -47,7 +47,7 @@ export function Composer({ c }) {
   return html`<form class="composer composer-${plain(mode, 12)}" aria-label="Write a message" onSubmit=${(/** @type {Event} */ e) => { e.preventDefault(); void go(); }}>
     <${Open} c=${c} />
     <div class="composer-box"><label class="hidden" for="words">Message to ${plain(c.name, 80)}</label>
-      <textarea id="words" ref=${words.field} rows="1" placeholder=${c.configured ? `Message to #${plain(c.name, 40)}` : 'This channel takes no more messages'} aria-describedby="mode-about" value=${words.text.value}
+      <textarea id="words" ref=${words.field} rows="1" placeholder=${c.configured ? `Message to #${plain(c.name, 40)}` : 'This channel is closed for messages'} aria-describedby="mode-about" value=${words.text.value}
         onInput=${(/** @type {any} */ e) => { words.write(e.target.value); clearFault('say'); }} ...${words.keys(go)}></textarea>
       <button type="submit" class="order order-send" aria-disabled=${off ? 'true' : undefined} aria-busy=${asked.value === 'say' ? 'true' : undefined}><${Icon} name="send" /><span>Send</span></button></div>
     <div class="composer-foot"><fieldset class="seg modes"><legend class="hidden">Mode</legend>${Object.entries(MODES).map(([key, m]) => html`<label key=${key} class="mode ${mode === key ? 'mode-on' : ''}" title=${m.about}><input type="radio" class="hidden" name="mode" value=${key} checked=${mode === key} onChange=${() => { chosen.value = key; }} />${m.name}</label>`)}</fieldset>

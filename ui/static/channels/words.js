@@ -15,7 +15,7 @@ const NAMES_MAX = 6;
 
 /** @type {Record<string, string>} */
 const PARKED = {
-  quiet: 'Idle until somebody writes a message', passed: 'All agents passed', rounds: 'The agents have used their rounds; the channel waits for a person',
+  quiet: 'Idle until a message arrives', passed: 'All agents passed', rounds: 'The agents have used their rounds; the channel waits for a person',
   nobody: 'No agent is in the rotation', held: 'The team is held', limited: 'The agents that have something to answer are at a limit',
 };
 

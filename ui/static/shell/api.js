@@ -34,7 +34,7 @@ const BASE = '/api/v1';
  * @property {Record<string, string> | null} [turn] by channel: the state in it
  * @property {number} [asks] questions of it that wait for a person
  * @property {string} [asks_what] the oldest of them
- * @property {string | null} [limited_until] its provider takes no more until then
+ * @property {string | null} [limited_until] its provider's rate limit resets at this time
  * @property {string} [limited_why]
  * @property {{text: string, at: string} | null} [says] what it says it is at
  * @property {{id?: string, session_id?: string, model?: string, mode?: string, program?: string, enforced?: string, resumed?: boolean, at?: string} | null} [conversation]
@@ -208,7 +208,7 @@ const BASE = '/api/v1';
  */
 /** @typedef {{line: number, at: string, row: string, type: string, from: string, to: string, shown: string, trigger: string, conversation: string, actor: {kind: string, id: string}, foreign: boolean}} DispatchLine */
 /** @typedef {{can_write: string[] | null, cannot_write: string[] | null, can_execute: string[] | null, cannot_execute: string[] | null}} Permissions */
-/** @typedef {{path: string, output: string, summary: string}} DispatchFile output: its name below outputs/, where it lies there */
+/** @typedef {{path: string, output: string, summary: string}} DispatchFile output: its name below outputs/; empty: it is elsewhere */
 /** @typedef {{n: number, id: string, began: string | null, summary: string, open: boolean, agents: string[] | null, files: DispatchFile[] | null, more_files: number}} DispatchConversation */
 /** @typedef {{at: string, conversation: string, by: string, tool: string, call: string, row: string, reason: string, delegate_to: string, capability: string, then: DispatchLine | null}} DispatchDenial */
 /** @typedef {{id: number, agent: string, by: string, text: string, began: string}} DispatchTask */
