@@ -103,10 +103,11 @@ func (a *asker) ask(q question.Question) (id string) {
 	return id
 }
 
+// permission asks with another key each time, so that a saved answer does not answer the next question.
 func (a *asker) permission() string {
 	return a.ask(question.Question{
 		Kind: question.Permission, What: "run rm -rf build", Why: "no rule allows it", Tool: "Bash", Call: `{"command":"rm -rf build","description":"Tidy up"}`,
-		Key: "Bash rm -rf build", Options: []question.Option{{ID: "once", Kind: "allow_once"}, {ID: "no", Kind: "reject_once"}}, ExpiresAt: time.Now().Add(30 * time.Minute),
+		Key: fmt.Sprintf("Bash rm -rf build %d", a.asked), Options: []question.Option{{ID: "once", Kind: "allow_once"}, {ID: "no", Kind: "reject_once"}}, ExpiresAt: time.Now().Add(30 * time.Minute),
 	})
 }
 
