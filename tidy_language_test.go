@@ -23,8 +23,8 @@ import (
 // it. Remove a folder when its text has been rewritten; do not add one.
 var notYetPlain = []string{
 	"api/server", "claudehook", "cmd/fairlead", "config", "controller", "dispatchfolder",
-	"golden", "holder", "internal", "journal", "leftover", "listen", "loop", "machine",
-	"policy", "prompt", "shim", "sim", "team", "transitionlog", "view",
+	"internal", "journal/journaltest", "listen", "machine",
+	"policy", "prompt", "shim", "team", "transitionlog", "view",
 }
 
 type bannedWords struct {

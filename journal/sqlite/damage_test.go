@@ -175,7 +175,7 @@ func run(text string) func(t *testing.T, path string) {
 	return func(t *testing.T, path string) { alter(t, path, text) }
 }
 
-// TestAltered changes the ledger as somebody would who knows the format.
+// TestAltered changes the journal like a program that knows the format.
 func TestAltered(t *testing.T) {
 	tests := map[string]struct {
 		alter func(t *testing.T, path string)

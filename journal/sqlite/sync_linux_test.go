@@ -42,7 +42,7 @@ func TestSyncedBeforeAnswered(t *testing.T) {
 	for n < answersWanted && lines.Scan() {
 		n++
 	}
-	if err := said.Close(); err != nil { // the next answer ends the process: nobody hears it
+	if err := said.Close(); err != nil { // the next answer ends the process and is not delivered
 		t.Error(err)
 	}
 	out := cmd.Wait()
