@@ -277,7 +277,7 @@ func TestMarkersOfOthers(t *testing.T) {
 		b.after(20 * time.Second)
 		b.isCrew("SUMMON")
 		got := b.notices()
-		if n := strings.Count(got, "ignored: the word of julian alone counts"); n != 3 {
+		if n := strings.Count(got, "ignored: only markers of julian count"); n != 3 {
 			t.Errorf("of coder people saw %d:\n%s", n, got)
 		}
 		if n := strings.Count(got, "ignored: only its lead session counts"); n != 3 {

@@ -162,7 +162,10 @@ func FuzzBodies(f *testing.F) {
 		}
 	}
 	fake := newFake()
-	handler := New(Options{Engine: fake, User: "sam"}).SocketHandler()
+	handler := New(Options{Engine: fake, User: "sam", Reload: func(context.Context) ([]string, error) {
+		fake.orders = append(fake.orders, `human sam: reload ""`)
+		return nil, nil
+	}}).SocketHandler()
 	f.Fuzz(func(t *testing.T, route uint8, body string) {
 		path := posts()[int(route)%len(posts())]
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second) // a note of the fake's own makes it hang
@@ -262,7 +265,10 @@ func FuzzDocument(f *testing.F) {
 		f.Add(seed)
 	}
 	fake := newFake()
-	handler := New(Options{Engine: fake, User: "sam"}).SocketHandler()
+	handler := New(Options{Engine: fake, User: "sam", Reload: func(context.Context) ([]string, error) {
+		fake.orders = append(fake.orders, `human sam: reload ""`)
+		return nil, nil
+	}}).SocketHandler()
 	f.Fuzz(func(t *testing.T, body string) {
 		req := httptest.NewRequestWithContext(t.Context(), http.MethodPost, api.Base+importPath, strings.NewReader(body))
 		req.Header.Set("Content-Type", "application/json")

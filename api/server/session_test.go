@@ -377,7 +377,7 @@ func TestSessionInputs(t *testing.T) {
 		{"POST", "/dispatch/quay/input", "", 400, "body"},
 		{"POST", "/dispatch/quay/input", `{}`, 422, "body"},
 		{"POST", "/dispatch/quay/input", `{"text":""}`, 422, "body.text"},
-		{"POST", "/dispatch/quay/input", `{"text":"  \n"}`, 409, "without words"},
+		{"POST", "/dispatch/quay/input", `{"text":"  \n"}`, 409, "the input is empty"},
 		{"POST", "/dispatch/quay/input", `{"text":"` + strings.Repeat("a", 65537) + `"}`, 422, "body.text"},
 		{"POST", "/dispatch/quay/input", `{"text":"` + strings.Repeat("é", 40_000) + `"}`, 409, "put it into a file"},
 		{"POST", "/dispatch/tray/input", `{"text":"x"}`, 409, "inbox"},

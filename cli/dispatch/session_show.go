@@ -217,7 +217,7 @@ func SessionListedOf(f dispatchfolder.Found) SessionListed {
 // PrintSessions prints a line for each dispatch folder.
 func PrintSessions(a *cli.App, list []SessionListed) error {
 	if len(list) == 0 {
-		_, err := fmt.Fprintln(a.Out, "there are no sessions here; `fairlead dispatch start` starts one")
+		_, err := fmt.Fprintln(a.Out, "there is no dispatch here; `fairlead dispatch start` starts one")
 		return err
 	}
 	w := tabwriter.NewWriter(a.Out, 0, 0, 2, ' ', 0)

@@ -33,14 +33,14 @@ func TestChooseAnswer(t *testing.T) {
 		{permission, "r", "", "session", false, "r", "", "exactly like it in"},
 		{permission, "no", "", "once", false, "no", "", "is denied"},
 		{permission, "cancel", "", "once", true, "cancel", "", ""},
-		{permission, "cancel", "", "always", false, "", "cannot stand", ""},
-		{permission, "perhaps", "", "once", false, "", "it takes yes, no, a, m, r", ""},
+		{permission, "cancel", "", "always", false, "", "cannot be saved", ""},
+		{permission, "perhaps", "", "once", false, "", "it accepts yes, no, a, m, r", ""},
 		{permission, "", "with a word", "once", false, "", "say yes or no", ""},
 		{words, "yes", "", "once", true, "yes", "", "is answered: yes"},
 		{words, "", "neither", "once", true, "", "", "is answered"},
-		{words, "no", "", "once", false, "", "it takes yes, main, --text", ""},
+		{words, "no", "", "once", false, "", "it accepts yes, main, --text", ""},
 		{resume, "fresh", "", "once", true, "fresh", "", "is answered: fresh"},
-		{resume, "yes", "", "once", false, "", "it takes resume, fresh", ""},
+		{resume, "yes", "", "once", false, "", "it accepts resume, fresh", ""},
 	} {
 		answer := view.QuestionAnswer{Text: c.text, Scope: c.scope}
 		err := questions.ChooseAnswer(&answer, c.asked, c.word)

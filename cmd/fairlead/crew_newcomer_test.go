@@ -30,7 +30,7 @@ func TestCrewImportsFolder(t *testing.T) {
 	if view := s.crew(); len(view.Agents) != 2 {
 		t.Errorf("they are %+v", view.Agents)
 	}
-	s.saysCrew(cli.ExitRefused, "crew import "+away, "Lyra", "Mira", "is here already")
+	s.saysCrew(cli.ExitRefused, "crew import "+away, "Lyra", "Mira", "exists already")
 	s.saysCrew(cli.ExitFailed, "crew import "+filepath.Join(s.dir, "none"), "none ends in .json", ".fairlead/agents")
 	for _, rubbish := range []string{"", "hello", "null", `["a list"]`, `{"name":`} {
 		s.put("rubbish.json", rubbish)

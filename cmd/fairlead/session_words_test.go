@@ -37,10 +37,10 @@ func TestSessionConfigured(t *testing.T) {
 	if out := d.must("dispatch", "input", "Write a program"); strings.Contains(out, "→") {
 		t.Errorf("below the threshold somebody takes it: %s", out)
 	}
-	d.no(cli.ExitRefused, []string{"no agent \"boss\" was found"}, "dispatch", "delegate", "boss", "do it")
+	d.no(cli.ExitRefused, []string{"no agent \"boss\" existed when the dispatch began"}, "dispatch", "delegate", "boss", "do it")
 	d.dir = filepath.Join(d.dir, "broken")
 	d.no(cli.ExitFailed, []string{"session.main: there is no agent \"nobody\""}, "dispatch", "start")
-	if out := d.must("dispatch", "list"); !strings.Contains(out, "no session here") {
+	if out := d.must("dispatch", "list"); !strings.Contains(out, "no dispatch here") {
 		t.Errorf("it began all the same: %s", out)
 	}
 }

@@ -96,7 +96,7 @@ are kept; ` + "`fairlead crew wake`" + ` gives them back. --wait returns when th
 				return crewcli.AwaitCrew(ctx, a.App, client, done, nil, crewcli.LeadGone)
 			}
 			if done.Team.Lead.Session == "" {
-				return crewcli.ToldLead(a.App, done, "has no session: the team sleeps already")
+				return crewcli.ToldLead(a.App, done, "has no session: the crew sleeps already")
 			}
 			return crewcli.ToldLead(a.App, done, "is to end its session; then everybody sleeps")
 		}),

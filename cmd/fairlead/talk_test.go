@@ -26,8 +26,8 @@ func TestSpoken(t *testing.T) {
 		{words: []string{"-"}, in: strings.Repeat("a", cli.SpokenMost) + "\n", want: strings.Repeat("a", cli.SpokenMost)},
 		{words: []string{"-"}, in: strings.Repeat("a", cli.SpokenMost+1), fault: "more than 128 KiB"},
 		{words: []string{"-"}, in: strings.Repeat("a", cli.SpokenMost+5), fault: "more than 128 KiB"},
-		{words: []string{"-"}, in: "\n\n", fault: "nothing to say"},
-		{words: []string{"a\xff"}, fault: "no UTF-8"},
+		{words: []string{"-"}, in: "\n\n", fault: "the text is empty"},
+		{words: []string{"a\xff"}, fault: "not UTF-8"},
 	} {
 		a := &cli.App{In: strings.NewReader(c.in)}
 		text, err := a.Spoken(c.words)
