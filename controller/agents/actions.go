@@ -8,14 +8,14 @@ import (
 
 // beginActions starts the actions that the agent's state asks for and that have not begun. It is
 // called after every change, so that no other code has to remember to call it.
-func (e *Controller) beginActions(name string) {
-	a, m := e.State().Agents[name], e.sessions.Slots[name]
-	if a == nil || m == nil || e.Holding() {
+func (c *Controller) beginActions(name string) {
+	a, m := c.State().Agents[name], c.sessions.Slots[name]
+	if a == nil || m == nil || c.Holding() {
 		return
 	}
-	for todo := range e.State().Actions(a) {
+	for todo := range c.State().Actions(a) {
 		if todo.Do == team.WriteFile {
-			e.writeFile(e.Files[name], a)
+			c.writeFile(c.Files[name], a)
 			continue
 		}
 		if m.Begun(todo.Session.ID, todo.Key) {
@@ -23,12 +23,12 @@ func (e *Controller) beginActions(name string) {
 		}
 		switch s := todo.Session; todo.Do {
 		case team.StartSession:
-			e.Go(func(ctx context.Context) { e.sessions.StartSession(ctx, m, s) })
+			c.Go(func(ctx context.Context) { c.sessions.StartSession(ctx, m, s) })
 		case team.EndSession:
-			e.Go(func(ctx context.Context) { e.sessions.EndSession(ctx, m, s) })
+			c.Go(func(ctx context.Context) { c.sessions.EndSession(ctx, m, s) })
 		default:
 			panic("agents: unknown action: " + string(todo.Do))
 		}
 	}
-	e.writeNext()
+	c.writeNext()
 }

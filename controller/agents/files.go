@@ -116,8 +116,8 @@ func unpackExtra(packed string) []file.Field {
 // desired state would replace a newer one. Content recovered from a replaced file (FromSwap) is
 // older than the current file and only reported here, so it is processed however late it arrives;
 // its own timestamp decides whether it still counts.
-func (e *Controller) observe(seen agentfile.Seen) []team.Event {
-	m, a := e.Files[seen.Name], e.State().Agents[seen.Name]
+func (c *Controller) observe(seen agentfile.Seen) []team.Event {
+	m, a := c.Files[seen.Name], c.State().Agents[seen.Name]
 	if m == nil || a == nil || (m.Known && seen.Seq <= m.seen && !seen.FromSwap) {
 		return nil
 	}
@@ -142,13 +142,13 @@ func (e *Controller) observe(seen agentfile.Seen) []team.Event {
 			m.Crowded = false
 			return nil
 		}
-		return lateStart(event(seen, e.fileRead(m, a, seen, first), actorOf(seen.State, a.Name)), absent && !e.Holding())
+		return lateStart(event(seen, c.fileRead(m, a, seen, first), actorOf(seen.State, a.Name)), absent && !c.Holding())
 	case agentfile.KindMalformed:
 		if seen.FromSwap {
-			e.log.Warn("a write replaced content that is not a valid agent state", "agent", seen.Name, "fault", seen.Fault, "kept_as", seen.KeptAs)
+			c.log.Warn("a write replaced content that is not a valid agent state", "agent", seen.Name, "fault", seen.Fault, "kept_as", seen.KeptAs)
 			return nil
 		}
-		broken := control.FileBroken{KeptAs: seen.KeptAs, Fault: seen.Fault, Torn: first && e.Rebooted && a.Control.State != control.Absent}
+		broken := control.FileBroken{KeptAs: seen.KeptAs, Fault: seen.Fault, Torn: first && c.Rebooted && a.Control.State != control.Absent}
 		m.Crowded = false
 		return event(seen, broken, team.Actor{Kind: "engine", ID: agentfile.FileName})
 	case agentfile.KindDeleted:
@@ -156,17 +156,17 @@ func (e *Controller) observe(seen agentfile.Seen) []team.Event {
 		return event(seen, control.FileGone{}, team.Actor{Kind: "engine", ID: agentfile.FileName})
 	default:
 		m.Failed = seen.Fault
-		e.log.Warn("agent_state.json cannot be read", "agent", seen.Name, "fault", seen.Fault)
+		c.log.Warn("agent_state.json cannot be read", "agent", seen.Name, "fault", seen.Fault)
 		return nil
 	}
 }
 
 // SeenRequest processes one observation of a file. Afterwards the file package may forget the
 // observation.
-func (e *Controller) SeenRequest(seen agentfile.Seen) loop.Request {
-	req := loop.Request{Agent: seen.Name, Derive: func() []team.Event { return e.observe(seen) }}
-	if e.opts.Files != nil { // nil in a dry run
-		req.After = func() { e.opts.Files.Took(seen) }
+func (c *Controller) SeenRequest(seen agentfile.Seen) loop.Request {
+	req := loop.Request{Agent: seen.Name, Derive: func() []team.Event { return c.observe(seen) }}
+	if c.opts.Files != nil { // nil in a dry run
+		req.After = func() { c.opts.Files.Took(seen) }
 	}
 	return req
 }
@@ -192,17 +192,17 @@ func (m *AgentFile) arrived() {
 
 // LastLook reads the file once more and returns when its content has been processed, so that no
 // session starts against a desired state that is already in the file.
-func (e *Controller) LastLook(ctx context.Context, slot *sessions.Slot) error {
-	m := e.Files[slot.Conf.Name] // the map does not change while sessions start
+func (c *Controller) LastLook(ctx context.Context, slot *sessions.Slot) error {
+	m := c.Files[slot.Conf.Name] // the map does not change while sessions start
 	if m == nil || m.Conf.Workspace == "" {
 		return nil
 	}
-	seen, err := e.opts.Files.Read(m.Conf.Name)
+	seen, err := c.opts.Files.Read(m.Conf.Name)
 	if err != nil || seen.Own || seen.Seq == 0 {
 		return nil //nolint:nilerr // a file that cannot be read changes nothing; the journal's desired state stays
 	}
 	at := make(chan struct{})
-	err = e.View(ctx, func(*team.Team) {
+	err = c.View(ctx, func(*team.Team) {
 		m.awaited = append(m.awaited, lookWaiter{seq: seen.Seq, at: at})
 		m.arrived()
 	})
@@ -216,7 +216,7 @@ func (e *Controller) LastLook(ctx context.Context, slot *sessions.Slot) error {
 		case <-at:
 			return nil
 		case <-wait.C: // starting now could contradict the desired state in the file
-			e.log.Warn("an observation of a file is not processed; the agent does not start before that", "agent", m.Conf.Name, "seq", seen.Seq)
+			c.log.Warn("an observation of a file is not processed; the agent does not start before that", "agent", m.Conf.Name, "seq", seen.Seq)
 		case <-ctx.Done():
 			return ctx.Err()
 		}
@@ -239,7 +239,7 @@ func event(seen agentfile.Seen, in control.Input, by team.Actor) []team.Event {
 // fileRead converts content that another program wrote to an event. If the file has too many
 // unknown fields, they stay in the file, which is then not overwritten; its desired state counts as
 // usual.
-func (e *Controller) fileRead(m *AgentFile, a *team.Agent, seen agentfile.Seen, first bool) control.FileRead {
+func (c *Controller) fileRead(m *AgentFile, a *team.Agent, seen agentfile.Seen, first bool) control.FileRead {
 	stamp, err := seen.State.Time()
 	if err != nil || stamp.Year() < yearMin || stamp.Year() > yearMax {
 		stamp = time.Time{} // without a usable timestamp, only changed content counts as newer
@@ -249,7 +249,7 @@ func (e *Controller) fileRead(m *AgentFile, a *team.Agent, seen agentfile.Seen, 
 	if m.Crowded {
 		extra = a.Control.Extra
 		m.Failed = fmt.Sprintf("it has more than %d bytes of fields that Fairlead does not know: its desired state takes effect, but the file is not written until there are fewer; keep other data in a separate file", ExtraBytesMax)
-		e.log.Warn("agent_state.json has too many unknown fields", "agent", seen.Name, "fault", m.Failed)
+		c.log.Warn("agent_state.json has too many unknown fields", "agent", seen.Name, "fault", m.Failed)
 	}
 	current := seen.State.CurrentState
 	switch there, err := m.State.Time(); {
@@ -278,11 +278,11 @@ func actorOf(state agentfile.State, agent string) team.Actor {
 }
 
 // FileDue reports whether the file differs from what it should contain.
-func (e *Controller) FileDue(m *AgentFile, a *team.Agent) bool {
+func (c *Controller) FileDue(m *AgentFile, a *team.Agent) bool {
 	if a == nil || m.Conf.Workspace == "" || !m.Known || m.Crowded || a.Removed {
 		return false
 	}
-	file := e.State().File(a)
+	file := c.State().File(a)
 	if a.Control.State != control.Foreign {
 		want := stateOf(file)
 		return !file.Stamp.IsZero() && (m.unsure || m.disk != want.Sum() && !saysAlready(m, want))
@@ -319,8 +319,8 @@ func saysAlready(m *AgentFile, want agentfile.State) bool {
 
 // saying identifies what the file should say, without timestamp and unknown fields. A new desired
 // state counts as different even if it has the same words.
-func (e *Controller) saying(a *team.Agent) string {
-	file, n := e.State().File(a), a.Control.Desired.N
+func (c *Controller) saying(a *team.Agent) string {
+	file, n := c.State().File(a), a.Control.Desired.N
 	if a.Control.Desired.Rested {
 		n = 0 // no new desired state: the file was deleted again
 	}
@@ -328,8 +328,8 @@ func (e *Controller) saying(a *team.Agent) string {
 }
 
 // contentOf returns the content to write.
-func (e *Controller) contentOf(m *AgentFile, a *team.Agent) agentfile.State {
-	file := e.State().File(a)
+func (c *Controller) contentOf(m *AgentFile, a *team.Agent) agentfile.State {
+	file := c.State().File(a)
 	if a.Control.State == control.Foreign {
 		there := m.State
 		if file.Current != "" {
@@ -342,32 +342,32 @@ func (e *Controller) contentOf(m *AgentFile, a *team.Agent) agentfile.State {
 
 // writeFile starts a write, one at a time for each agent. Later changes are part of the next write:
 // the file shows only the newest state, the history is in the journal.
-func (e *Controller) writeFile(m *AgentFile, a *team.Agent) {
-	if m.Writing || m.seen < m.changed || !e.FileDue(m, a) {
+func (c *Controller) writeFile(m *AgentFile, a *team.Agent) {
+	if m.Writing || m.seen < m.changed || !c.FileDue(m, a) {
 		return
 	}
-	if e.writers >= WritersMax {
+	if c.writers >= WritersMax {
 		if !m.queued {
 			m.queued = true
-			e.unwritten = append(e.unwritten, m)
+			c.unwritten = append(c.unwritten, m)
 		}
 		return
 	}
-	said := e.saying(a)
+	said := c.saying(a)
 	if !m.Again.IsZero() && (!m.rewriting || said == m.lastContent) { // new content is not rate limited
 		return
 	}
 	m.Again, m.rewriting = time.Time{}, false
 	if said == m.lastContent {
-		now := e.Now()
+		now := c.Now()
 		if wait := m.fixes.Wait(now, FixesMax, fixesEvery); wait > 0 {
 			m.Again, m.rewriting = now.Add(wait), true
 			return
 		}
 	}
 	m.Writing = true
-	e.writers++
-	state, begun := e.contentOf(m, a), m.seen
+	c.writers++
+	state, begun := c.contentOf(m, a), m.seen
 	content := state.Render()
 	sums := append([]string(nil), a.Sums...)
 	name := a.Name
@@ -383,36 +383,36 @@ func (e *Controller) writeFile(m *AgentFile, a *team.Agent) {
 	if a.Control.State == control.Foreign {
 		newest = m.seen // only the command is Fairlead's; a write must not replace newer content of the agent
 	}
-	e.Go(func(ctx context.Context) {
-		err := e.opts.Files.Write(ctx, name, content, newest, ours)
+	c.Go(func(ctx context.Context) {
+		err := c.opts.Files.Write(ctx, name, content, newest, ours)
 		// Do fails only if the loop has stopped; the next start reads the file.
-		_, _ = e.Do(ctx, loop.Request{Agent: name, Derive: func() []team.Event {
-			return e.fileWritten(writeResult{agent: name, state: state, sum: file.SumOf(content), seen: begun, said: said, err: err})
+		_, _ = c.Do(ctx, loop.Request{Agent: name, Derive: func() []team.Event {
+			return c.fileWritten(writeResult{agent: name, state: state, sum: file.SumOf(content), seen: begun, said: said, err: err})
 		}})
 	})
 }
 
 // writeNext starts writes that waited for a free writer, with the content that is current now.
-func (e *Controller) writeNext() {
-	for e.writers < WritersMax && len(e.unwritten) > 0 {
-		m := e.unwritten[0]
-		e.unwritten = e.unwritten[1:]
+func (c *Controller) writeNext() {
+	for c.writers < WritersMax && len(c.unwritten) > 0 {
+		m := c.unwritten[0]
+		c.unwritten = c.unwritten[1:]
 		m.queued = false
-		if a := e.State().Agents[m.Conf.Name]; a != nil {
-			e.writeFile(m, a)
+		if a := c.State().Agents[m.Conf.Name]; a != nil {
+			c.writeFile(m, a)
 		}
 	}
-	if len(e.unwritten) == 0 {
-		e.unwritten = nil
+	if len(c.unwritten) == 0 {
+		c.unwritten = nil
 	}
 }
 
 // fileWritten records the result of a write. If another program's content was in the way, its
 // observation becomes an event, and the result of that event is written instead.
-func (e *Controller) fileWritten(w writeResult) []team.Event {
-	m := e.Files[w.agent]
+func (c *Controller) fileWritten(w writeResult) []team.Event {
+	m := c.Files[w.agent]
 	m.Writing = false
-	e.writers--
+	c.writers--
 	var changed *agentfile.Changed
 	switch {
 	case errors.As(w.err, &changed):
@@ -422,10 +422,10 @@ func (e *Controller) fileWritten(w writeResult) []team.Event {
 		return nil // the daemon stops
 	case w.err != nil:
 		if m.Failed != w.err.Error() {
-			e.log.Error("agent_state.json cannot be written; Fairlead tries again every second", "agent", w.agent, "error", w.err)
+			c.log.Error("agent_state.json cannot be written; Fairlead tries again every second", "agent", w.agent, "error", w.err)
 		}
 		m.Failed, m.unsure = w.err.Error(), true
-		m.Again, m.rewriting = e.Now().Add(fileRetry), false
+		m.Again, m.rewriting = c.Now().Add(fileRetry), false
 		return nil
 	}
 	m.Failed, m.unsure, m.missing, m.lastContent = "", false, false, w.said

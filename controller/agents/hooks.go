@@ -18,10 +18,10 @@ const (
 )
 
 // AgentHooks returns the agents' hooks into the loop.
-func (e *Controller) AgentHooks() loop.Hooks {
+func (c *Controller) AgentHooks() loop.Hooks {
 	return loop.Hooks{
 		Note: func(ch team.Change, t *loop.Touched) bool {
-			e.warn(ch)
+			c.warn(ch)
 			if ch.Body.Team == nil && !strings.HasPrefix(ch.Entity, "run/") {
 				t.Agent(loop.AgentOf(ch.Entity))
 			}
@@ -29,25 +29,25 @@ func (e *Controller) AgentHooks() loop.Hooks {
 		},
 		Act: func(t *loop.Touched) {
 			for name := range t.Agents {
-				e.beginActions(name)
+				c.beginActions(name)
 			}
 		},
-		Next:    e.nextOfAgents,
-		Due:     e.dueOfAgents,
-		Settled: func(bool) bool { return e.filesSettled() },
-		Ready:   e.releaseMemory,
+		Next:    c.nextOfAgents,
+		Due:     c.dueOfAgents,
+		Settled: func(bool) bool { return c.filesSettled() },
+		Ready:   c.releaseMemory,
 		Drain: func() <-chan struct{} {
-			e.Pumping()
-			return e.pumped
+			c.Pumping()
+			return c.pumped
 		},
 	}
 }
 
-func (e *Controller) nextOfAgents() time.Time {
+func (c *Controller) nextOfAgents() time.Time {
 	var next time.Time
-	for name, a := range e.State().Agents {
-		next = loop.Earlier(next, e.deadline(a))
-		if m := e.Files[name]; m != nil {
+	for name, a := range c.State().Agents {
+		next = loop.Earlier(next, c.deadline(a))
+		if m := c.Files[name]; m != nil {
 			next = loop.Earlier(next, m.Again)
 		}
 	}
@@ -56,17 +56,17 @@ func (e *Controller) nextOfAgents() time.Time {
 
 // dueOfAgents returns a request for each expired timer of an agent and for each file whose write is
 // due again.
-func (e *Controller) dueOfAgents(now time.Time) []loop.Request {
+func (c *Controller) dueOfAgents(now time.Time) []loop.Request {
 	var batch []loop.Request
-	for _, name := range e.State().Names() {
-		a := e.State().Agents[name]
-		if at := e.deadline(a); !at.IsZero() && !now.Before(at) {
+	for _, name := range c.State().Names() {
+		a := c.State().Agents[name]
+		if at := c.deadline(a); !at.IsZero() && !now.Before(at) {
 			batch = append(batch, loop.Request{Event: &team.Event{Actor: sessions.ByTimer, Agent: name, What: team.TimerFired{}}})
 		}
-		if m := e.Files[name]; m != nil && !m.Again.IsZero() && !now.Before(m.Again) {
+		if m := c.Files[name]; m != nil && !m.Again.IsZero() && !now.Before(m.Again) {
 			m.Again = time.Time{}
 			if !m.Known {
-				e.lookAgain(m)
+				c.lookAgain(m)
 			}
 			batch = append(batch, loop.Request{Agent: name})
 		}
@@ -77,10 +77,10 @@ func (e *Controller) dueOfAgents(now time.Time) []loop.Request {
 // deadline is the next deadline of an agent. A session that has ended, but whose end is not yet in
 // the journal, has none: it may have ended long before, while no daemon ran, and must not be
 // reported as timed out.
-func (e *Controller) deadline(a *team.Agent) time.Time {
-	at := e.State().Deadline(a)
+func (c *Controller) deadline(a *team.Agent) time.Time {
+	at := c.State().Deadline(a)
 	if s := a.Session; s != nil && !at.IsZero() {
-		if proc := e.sessions.Proc(s.ID); proc != nil && sessions.IsDone(proc) {
+		if proc := c.sessions.Proc(s.ID); proc != nil && sessions.IsDone(proc) {
 			return time.Time{}
 		}
 	}
@@ -88,10 +88,10 @@ func (e *Controller) deadline(a *team.Agent) time.Time {
 }
 
 // filesSettled reports whether every file is up to date or cannot be written at present.
-func (e *Controller) filesSettled() bool {
-	for name, m := range e.Files {
+func (c *Controller) filesSettled() bool {
+	for name, m := range c.Files {
 		waits := m.Failed != "" || !m.Again.IsZero()
-		if m.Writing || (!waits && e.FileDue(m, e.State().Agents[name])) {
+		if m.Writing || (!waits && c.FileDue(m, c.State().Agents[name])) {
 			return false
 		}
 	}
@@ -99,11 +99,11 @@ func (e *Controller) filesSettled() bool {
 }
 
 // releaseMemory returns memory to the system after the start of a large team.
-func (e *Controller) releaseMemory() {
-	if len(e.Files) < largeTeamMin {
+func (c *Controller) releaseMemory() {
+	if len(c.Files) < largeTeamMin {
 		return
 	}
-	e.Go(func(ctx context.Context) {
+	c.Go(func(ctx context.Context) {
 		if loop.Rest(ctx, releaseMemoryAfter) {
 			debug.FreeOSMemory()
 		}

@@ -36,4 +36,4 @@ func New(l *loop.Loop, opts seam.Options, sessions *sessions.Controller) *Contro
 }
 
 // Add makes the controller keep the file of a slot's agent.
-func (e *Controller) Add(m *sessions.Slot) { e.Files[m.Conf.Name] = &AgentFile{Slot: m} }
+func (c *Controller) Add(m *sessions.Slot) { c.Files[m.Conf.Name] = &AgentFile{Slot: m} }

@@ -16,29 +16,29 @@ import (
 // ReadFiles processes what other programs wrote while no daemon ran, before any action starts.
 // Content recovered from a replaced file (the daemon was killed between a write and reading what it
 // had replaced) is older than the current file and comes first.
-func (e *Controller) ReadFiles(ctx context.Context) error {
+func (c *Controller) ReadFiles(ctx context.Context) error {
 	reads := map[string]agentfile.Seen{}
 	newest := uint64(0)
-	for _, name := range e.State().Names() {
-		m := e.Files[name]
+	for _, name := range c.State().Names() {
+		m := c.Files[name]
 		if m == nil || m.Conf.Workspace == "" {
 			continue
 		}
-		found := e.lookAtFile(m.Conf.Name, m.Conf.Workspace, false)
+		found := c.lookAtFile(m.Conf.Name, m.Conf.Workspace, false)
 		m.added = found.added
 		if found.err != nil {
-			e.CannotLook(m, found.err)
+			c.CannotLook(m, found.err)
 			continue
 		}
 		reads[name] = found.seen
 		newest = max(newest, found.seen.Seq)
 	}
-	if err := e.drain(ctx, newest); err != nil {
+	if err := c.drain(ctx, newest); err != nil {
 		return err
 	}
 	for _, name := range slices.Sorted(maps.Keys(reads)) {
 		seen := reads[name] // skipped if drain has processed it
-		if err := e.Step(ctx, []loop.Request{e.SeenRequest(seen)}); err != nil {
+		if err := c.Step(ctx, []loop.Request{c.SeenRequest(seen)}); err != nil {
 			return err
 		}
 	}
@@ -46,18 +46,18 @@ func (e *Controller) ReadFiles(ctx context.Context) error {
 }
 
 // drain processes observations up to one that is known to be on its way.
-func (e *Controller) drain(ctx context.Context, until uint64) error {
+func (c *Controller) drain(ctx context.Context, until uint64) error {
 	quiet := time.NewTimer(DrainQuiet)
 	defer quiet.Stop()
 	for got := uint64(0); got < until; {
 		quiet.Reset(DrainQuiet)
 		select {
-		case seen, ok := <-e.opts.Files.Seen():
+		case seen, ok := <-c.opts.Files.Seen():
 			if !ok {
 				return nil
 			}
 			got = seen.Seq
-			if err := e.Step(ctx, []loop.Request{e.SeenRequest(seen)}); err != nil {
+			if err := c.Step(ctx, []loop.Request{c.SeenRequest(seen)}); err != nil {
 				return err
 			}
 		case <-quiet.C:
@@ -82,73 +82,73 @@ type looked struct {
 }
 
 // lookAtFile starts watching a file and reads it.
-func (e *Controller) lookAtFile(name, folder string, added bool) looked {
+func (c *Controller) lookAtFile(name, folder string, added bool) looked {
 	l := looked{agent: name, added: added}
 	if l.err = os.MkdirAll(folder, 0o755); l.err != nil { //nolint:gosec // a workspace is as public as its repository
 		l.err = fmt.Errorf("create the workspace: %w", l.err)
 		return l
 	}
 	if !l.added {
-		if l.err = e.opts.Files.Add(name, folder); l.err != nil {
+		if l.err = c.opts.Files.Add(name, folder); l.err != nil {
 			return l
 		}
 		l.added = true
 	}
-	l.seen, l.err = e.opts.Files.Read(name)
+	l.seen, l.err = c.opts.Files.Read(name)
 	return l
 }
 
 // CannotLook records that a file could not be read; it is read again later.
-func (e *Controller) CannotLook(m *AgentFile, err error) {
+func (c *Controller) CannotLook(m *AgentFile, err error) {
 	if m.Failed != err.Error() {
-		e.log.Error("agent_state.json cannot be read; the agent's state does not change, and Fairlead tries again every second", "agent", m.Conf.Name, "error", err)
+		c.log.Error("agent_state.json cannot be read; the agent's state does not change, and Fairlead tries again every second", "agent", m.Conf.Name, "error", err)
 	}
 	m.Failed = err.Error()
-	m.Again, m.rewriting = e.Now().Add(fileRetry), false
+	m.Again, m.rewriting = c.Now().Add(fileRetry), false
 }
 
 // lookAgain repeats a first read that failed at the start.
-func (e *Controller) lookAgain(m *AgentFile) {
-	if m.Writing || e.Holding() {
+func (c *Controller) lookAgain(m *AgentFile) {
+	if m.Writing || c.Holding() {
 		return
 	}
 	m.Writing = true
 	name, folder, added := m.Conf.Name, m.Conf.Workspace, m.added
-	e.Go(func(ctx context.Context) {
-		found := e.lookAtFile(name, folder, added)
-		_, _ = e.Do(ctx, loop.Request{Agent: name, Derive: func() []team.Event { return e.lookedAgain(found) }}) // Do fails only if the loop has stopped
+	c.Go(func(ctx context.Context) {
+		found := c.lookAtFile(name, folder, added)
+		_, _ = c.Do(ctx, loop.Request{Agent: name, Derive: func() []team.Event { return c.lookedAgain(found) }}) // Do fails only if the loop has stopped
 	})
 }
 
 // lookedAgain processes that read. A numbered observation is delivered separately, after earlier
 // ones.
-func (e *Controller) lookedAgain(l looked) []team.Event {
-	m := e.Files[l.agent]
+func (c *Controller) lookedAgain(l looked) []team.Event {
+	m := c.Files[l.agent]
 	m.Writing, m.added = false, l.added
 	if l.err != nil {
-		e.CannotLook(m, l.err)
+		c.CannotLook(m, l.err)
 		return nil
 	}
 	m.Failed = ""
 	if l.seen.Seq != 0 {
 		return nil
 	}
-	return e.observe(l.seen)
+	return c.observe(l.seen)
 }
 
 // Pump sends every observation of a file to the loop. One that does not get there was not
 // acknowledged and is read again from its file.
-func (e *Controller) Pump(ctx context.Context) {
-	defer close(e.pumped)
+func (c *Controller) Pump(ctx context.Context) {
+	defer close(c.pumped)
 	for {
 		select {
 		case <-ctx.Done():
 			return
-		case seen, ok := <-e.opts.Files.Seen():
+		case seen, ok := <-c.opts.Files.Seen():
 			if !ok {
 				return
 			}
-			if e.Notify(e.SeenRequest(seen)) != nil {
+			if c.Notify(c.SeenRequest(seen)) != nil {
 				return
 			}
 		}

@@ -18,19 +18,19 @@ var warnings = map[control.Event]string{
 }
 
 // warn logs each warning once per start for each agent.
-func (e *Controller) warn(ch team.Change) {
+func (c *Controller) warn(ch team.Change) {
 	text, known := warnings[control.Event(ch.Trigger)]
 	if !known || ch.Machine != "control" { // steps have an event of the same name
 		return
 	}
 	key := ch.Entity + " " + ch.Trigger
-	if e.warned[key] {
+	if c.warned[key] {
 		return
 	}
-	e.warned[key] = true
+	c.warned[key] = true
 	note := ""
 	if ch.Body.Control != nil {
 		note = ch.Body.Control.Value.Desired.Note
 	}
-	e.log.Warn(text, "agent", loop.AgentOf(ch.Entity), "row", ch.Row, "note", note)
+	c.log.Warn(text, "agent", loop.AgentOf(ch.Entity), "row", ch.Row, "note", note)
 }

@@ -21,13 +21,13 @@ import (
 
 // Say posts a person's message. An empty mode means the channel's mode. It returns when the message
 // is durable.
-func (e *Controller) Say(ctx context.Context, by seam.Actor, channelName, text, mode string) (view.Spoken, error) {
+func (c *Controller) Say(ctx context.Context, by seam.Actor, channelName, text, mode string) (view.Spoken, error) {
 	text = strings.ToValidUTF8(text, "\uFFFD")
 	ev := loop.EventBy(by, "", channel.HumanSpoke{Channel: channel.ChannelID(channelName), Mode: channel.Mode(mode), Bytes: len(text)})
 	ev.What = channel.HumanSpoke{Channel: channel.ChannelID(channelName), By: ev.Actor.ID, Mode: channel.Mode(mode), Bytes: len(text)}
 	ev.Text = text
 	var spoken view.Spoken
-	seq, err := e.Do(ctx, loop.Request{Event: ev, Found: func(changes []team.Change) {
+	seq, err := c.Do(ctx, loop.Request{Event: ev, Found: func(changes []team.Change) {
 		for i := range changes {
 			set := changes[i].Body.Turn
 			if set == nil {
@@ -51,58 +51,58 @@ func (e *Controller) Say(ctx context.Context, by seam.Actor, channelName, text, 
 }
 
 // inChannel submits a request about channels.
-func (e *Controller) inChannel(ctx context.Context, by seam.Actor, what channel.Input) (uint64, error) {
-	return e.Submit(ctx, by, "", what)
+func (c *Controller) inChannel(ctx context.Context, by seam.Actor, what channel.Input) (uint64, error) {
+	return c.Submit(ctx, by, "", what)
 }
 
 // Grant gives an agent the turn. It is refused while another agent has it, unless now is set (T4,
 // T23).
-func (e *Controller) Grant(ctx context.Context, by seam.Actor, channelName, agent string, now bool) (uint64, error) {
-	return e.inChannel(ctx, by, channel.GrantAsked{Channel: channel.ChannelID(channelName), Agent: channel.AgentID(agent), Now: now})
+func (c *Controller) Grant(ctx context.Context, by seam.Actor, channelName, agent string, now bool) (uint64, error) {
+	return c.inChannel(ctx, by, channel.GrantAsked{Channel: channel.ChannelID(channelName), Agent: channel.AgentID(agent), Now: now})
 }
 
 // Skip ends the current turn (T23); number 0 means any turn.
-func (e *Controller) Skip(ctx context.Context, by seam.Actor, channelName string, number uint64) (uint64, error) {
-	return e.inChannel(ctx, by, channel.SkipAsked{Channel: channel.ChannelID(channelName), Turn: number})
+func (c *Controller) Skip(ctx context.Context, by seam.Actor, channelName string, number uint64) (uint64, error) {
+	return c.inChannel(ctx, by, channel.SkipAsked{Channel: channel.ChannelID(channelName), Turn: number})
 }
 
 // Override ends a wait (T15): the turn continues or is forfeited.
-func (e *Controller) Override(ctx context.Context, by seam.Actor, channelName string, goOn bool) (uint64, error) {
-	return e.inChannel(ctx, by, channel.OverrideAsked{Channel: channel.ChannelID(channelName), GoOn: goOn})
+func (c *Controller) Override(ctx context.Context, by seam.Actor, channelName string, goOn bool) (uint64, error) {
+	return c.inChannel(ctx, by, channel.OverrideAsked{Channel: channel.ChannelID(channelName), GoOn: goOn})
 }
 
 // Assign puts an agent at the end of a channel's queue (T2).
-func (e *Controller) Assign(ctx context.Context, by seam.Actor, channelName, agent string) (uint64, error) {
-	return e.inChannel(ctx, by, channel.AssignAsked{Channel: channel.ChannelID(channelName), Agent: channel.AgentID(agent)})
+func (c *Controller) Assign(ctx context.Context, by seam.Actor, channelName, agent string) (uint64, error) {
+	return c.inChannel(ctx, by, channel.AssignAsked{Channel: channel.ChannelID(channelName), Agent: channel.AgentID(agent)})
 }
 
 // Unassign removes an agent from a channel (T5, T16).
-func (e *Controller) Unassign(ctx context.Context, by seam.Actor, channelName, agent string) (uint64, error) {
-	return e.inChannel(ctx, by, channel.RemoveAsked{Channel: channel.ChannelID(channelName), Agent: channel.AgentID(agent)})
+func (c *Controller) Unassign(ctx context.Context, by seam.Actor, channelName, agent string) (uint64, error) {
+	return c.inChannel(ctx, by, channel.RemoveAsked{Channel: channel.ChannelID(channelName), Agent: channel.AgentID(agent)})
 }
 
 // Disable removes an agent from all turns (T20), until Enable (T21).
-func (e *Controller) Disable(ctx context.Context, by seam.Actor, agent string) (uint64, error) {
-	return e.inChannel(ctx, by, channel.DisableAsked{Agent: channel.AgentID(agent)})
+func (c *Controller) Disable(ctx context.Context, by seam.Actor, agent string) (uint64, error) {
+	return c.inChannel(ctx, by, channel.DisableAsked{Agent: channel.AgentID(agent)})
 }
 
 // Enable ends Disable.
-func (e *Controller) Enable(ctx context.Context, by seam.Actor, agent string) (uint64, error) {
-	return e.inChannel(ctx, by, channel.EnableAsked{Agent: channel.AgentID(agent)})
+func (c *Controller) Enable(ctx context.Context, by seam.Actor, agent string) (uint64, error) {
+	return c.inChannel(ctx, by, channel.EnableAsked{Agent: channel.AgentID(agent)})
 }
 
 // Channels returns all channels in order of name.
-func (e *Controller) Channels(ctx context.Context) ([]view.ChannelView, error) {
+func (c *Controller) Channels(ctx context.Context) ([]view.ChannelView, error) {
 	views := []view.ChannelView{}
-	if err := e.View(ctx, func(t *team.Team) {
+	if err := c.View(ctx, func(t *team.Team) {
 		for _, id := range t.ChannelIDs() {
-			views = append(views, e.channelView(id))
+			views = append(views, c.channelView(id))
 		}
 	}); err != nil {
 		return nil, err
 	}
 	for i := range views {
-		if err := e.lastOf(ctx, &views[i]); err != nil {
+		if err := c.lastOf(ctx, &views[i]); err != nil {
 			return nil, err
 		}
 	}
@@ -110,30 +110,30 @@ func (e *Controller) Channels(ctx context.Context) ([]view.ChannelView, error) {
 }
 
 // Channel returns one channel.
-func (e *Controller) Channel(ctx context.Context, name string) (view.ChannelView, error) {
+func (c *Controller) Channel(ctx context.Context, name string) (view.ChannelView, error) {
 	var shown view.ChannelView
 	var unknown error
-	if err := e.View(ctx, func(t *team.Team) {
+	if err := c.View(ctx, func(t *team.Team) {
 		if t.Channels.ByID[channel.ChannelID(name)] == nil {
 			unknown = &team.Unknown{What: "channel", Name: name, Known: t.ChannelIDs()}
 			return
 		}
-		shown = e.channelView(name)
+		shown = c.channelView(name)
 	}); cmp.Or(err, unknown) != nil {
 		return view.ChannelView{}, cmp.Or(err, unknown)
 	}
-	return shown, e.lastOf(ctx, &shown)
+	return shown, c.lastOf(ctx, &shown)
 }
 
 // lastShown is how many bytes of the last message a channel's view contains.
 const lastShown = 200
 
 // lastOf adds the last message.
-func (e *Controller) lastOf(ctx context.Context, view *view.ChannelView) error {
+func (c *Controller) lastOf(ctx context.Context, view *view.ChannelView) error {
 	if view.Messages == 0 {
 		return nil
 	}
-	said, err := e.Messages(ctx, view.Name, []uint64{view.Messages})
+	said, err := c.Messages(ctx, view.Name, []uint64{view.Messages})
 	if err != nil || len(said) == 0 {
 		return err
 	}
@@ -154,10 +154,10 @@ func (e *Controller) lastOf(ctx context.Context, view *view.ChannelView) error {
 }
 
 // channelView runs in the loop.
-func (e *Controller) channelView(name string) view.ChannelView {
-	t := e.State()
-	c := t.Channels.ByID[channel.ChannelID(name)]
-	head, set := &c.Head, &c.Settings
+func (c *Controller) channelView(name string) view.ChannelView {
+	t := c.State()
+	ch := t.Channels.ByID[channel.ChannelID(name)]
+	head, set := &ch.Head, &ch.Settings
 	circle, known := t.ChannelConfigs[name]
 	shown := view.ChannelView{
 		Name: name, Queue: []string{}, Holder: string(head.Holder), State: "PARKED", Messages: head.Seq, Turn: head.Turn,
@@ -165,21 +165,21 @@ func (e *Controller) channelView(name string) view.ChannelView {
 		RoundsMax: set.RoundsMax, TimeoutMS: set.DefaultTimeout.Milliseconds(), Agents: []view.MemberView{}, Open: []view.OpenMessage{},
 		Configured: known && !circle.Off, Since: view.Moment(head.Lease.Since),
 	}
-	for _, agent := range c.Queue() {
+	for _, agent := range ch.Queue() {
 		shown.Queue = append(shown.Queue, string(agent))
 	}
 	if head.Holder != "" {
-		shown.State, shown.Why = string(t.Channels.StateOf(head.Holder, channel.ChannelID(name))), waitsWords(c)
+		shown.State, shown.Why = string(t.Channels.StateOf(head.Holder, channel.ChannelID(name))), waitsWords(ch)
 	}
-	shown.Deadline = view.Moment(deadlineOf(c))
+	shown.Deadline = view.Moment(deadlineOf(ch))
 	if a := head.Aside; a.Message != 0 {
 		shown.Aside = &view.AsideView{Agent: string(a.Agent), Message: a.Message, Deadline: shown.Deadline}
 	}
-	for _, m := range c.Open {
+	for _, m := range ch.Open {
 		shown.Open = append(shown.Open, view.OpenMessage{N: m.N, By: m.By, Mode: string(m.Mode), State: string(m.State)})
 	}
-	for _, agent := range MembersOf(c, circle.Agents) {
-		shown.Agents = append(shown.Agents, e.memberView(name, c, agent))
+	for _, agent := range MembersOf(ch, circle.Agents) {
+		shown.Agents = append(shown.Agents, c.memberView(name, ch, agent))
 	}
 	return shown
 }
@@ -237,16 +237,16 @@ func MembersOf(c *channel.Channel, configured []string) []string {
 	return append(names, others...)
 }
 
-func (e *Controller) memberView(channelName string, c *channel.Channel, name string) view.MemberView {
-	s, a := c.Participants[channel.AgentID(name)], e.State().Channels.Agents[channel.AgentID(name)]
-	view := view.MemberView{Name: name, State: string(e.State().Channels.StateOf(s.Agent, channel.ChannelID(channelName))), Owed: s.JoinOnConnect}
-	if s.TookFor == c.Head.Human {
+func (c *Controller) memberView(channelName string, ch *channel.Channel, name string) view.MemberView {
+	s, a := ch.Participants[channel.AgentID(name)], c.State().Channels.Agents[channel.AgentID(name)]
+	view := view.MemberView{Name: name, State: string(c.State().Channels.StateOf(s.Agent, channel.ChannelID(channelName))), Owed: s.JoinOnConnect}
+	if s.TookFor == ch.Head.Human {
 		view.Took = s.Took
 	}
 	if a != nil {
 		view.Connected, view.Disabled, view.Crashed, view.Limit = a.Connected, a.Disabled, a.Crashed, a.Limit
 	}
-	if is := e.State().Agents[name]; is != nil {
+	if is := c.State().Agents[name]; is != nil {
 		view.Foreign = is.Settings.Policy.Foreign
 		view.Working = is.Session.AnswerPending() && string(is.Session.Delivery.Token.Channel) == channelName
 	}
@@ -254,11 +254,11 @@ func (e *Controller) memberView(channelName string, c *channel.Channel, name str
 }
 
 // TurnsOf returns an agent's state in each of its channels.
-func (e *Controller) TurnsOf(agent string) map[string]string {
+func (c *Controller) TurnsOf(agent string) map[string]string {
 	states := map[string]string{}
-	if a := e.State().Channels.Agents[channel.AgentID(agent)]; a != nil {
+	if a := c.State().Channels.Agents[channel.AgentID(agent)]; a != nil {
 		for _, id := range a.Channels {
-			states[string(id)] = string(e.State().Channels.StateOf(channel.AgentID(agent), id))
+			states[string(id)] = string(c.State().Channels.StateOf(channel.AgentID(agent), id))
 		}
 	}
 	return states

@@ -25,62 +25,62 @@ const (
 
 // ChannelEntries returns a part of a conversation. The error is a *team.Unknown if there is no such
 // channel.
-func (e *Controller) ChannelEntries(ctx context.Context, name string, q view.EntryQuery) (view.ChannelPage, error) {
+func (c *Controller) ChannelEntries(ctx context.Context, name string, q view.EntryQuery) (view.ChannelPage, error) {
 	page := view.ChannelPage{Entries: []view.ChannelEntry{}}
 	q.Limit = min(cmp.Or(max(q.Limit, 0), PageDefault), PageMax)
 	open := map[uint64]string{}
 	var unknown error
-	if err := e.View(ctx, func(t *team.Team) {
-		c := t.Channels.ByID[channel.ChannelID(name)]
-		if c == nil {
+	if err := c.View(ctx, func(t *team.Team) {
+		ch := t.Channels.ByID[channel.ChannelID(name)]
+		if ch == nil {
 			unknown = &team.Unknown{What: "channel", Name: name, Known: t.ChannelIDs()}
 			return
 		}
-		page.Head = e.Head()
-		e.buildIndexAsync()
-		for _, m := range c.Open {
+		page.Head = c.Head()
+		c.buildIndexAsync()
+		for _, m := range ch.Open {
 			open[m.N] = string(m.State)
 		}
 	}); cmp.Or(err, unknown) != nil {
 		return page, cmp.Or(err, unknown)
 	}
-	if !e.index.isMade() {
-		whole, err := e.newestPage(ctx, name, q, &page)
+	if !c.index.isMade() {
+		whole, err := c.newestPage(ctx, name, q, &page)
 		if err != nil || whole {
-			e.index.states(name, page.Entries, open)
+			c.index.states(name, page.Entries, open)
 			return page, err
 		}
-		if err := e.buildIndex(ctx); err != nil {
+		if err := c.buildIndex(ctx); err != nil {
 			return page, err
 		}
 	}
-	seqs, more, below := e.index.slice(name, q, page.Head)
-	entries, err := e.entriesAt(ctx, name, seqs, q.Moves)
+	seqs, more, below := c.index.slice(name, q, page.Head)
+	entries, err := c.entriesAt(ctx, name, seqs, q.Moves)
 	if err != nil {
 		return page, err
 	}
 	if q.After == 0 && len(seqs) < q.Limit && below > 0 {
 		var older []view.ChannelEntry
-		if older, more, err = e.older(ctx, name, q, below); err != nil {
+		if older, more, err = c.older(ctx, name, q, below); err != nil {
 			return page, err
 		}
 		entries = append(older, entries...)
 	}
 	page.Entries, page.More = fitPage(entries, q, more)
-	e.index.states(name, page.Entries, open)
+	c.index.states(name, page.Entries, open)
 	return page, nil
 }
 
 // newestPage answers from the newest changes alone if they are enough, so that the first view after
 // a start does not wait for the whole journal.
-func (e *Controller) newestPage(ctx context.Context, name string, q view.EntryQuery, page *view.ChannelPage) (whole bool, err error) {
+func (c *Controller) newestPage(ctx context.Context, name string, q view.EntryQuery, page *view.ChannelPage) (whole bool, err error) {
 	from := page.Head - min(page.Head, RecentMax)
 	if q.Before != 0 || q.After != 0 && q.After < from {
 		return false, nil
 	}
 	var entries []view.ChannelEntry
 	lapsed := map[uint64]bool{}
-	for rec, err := range e.Journal().Read(ctx, journal.Query{After: max(from, q.After), Until: page.Head, Entity: ChannelPrefix + name}) {
+	for rec, err := range c.Journal().Read(ctx, journal.Query{After: max(from, q.After), Until: page.Head, Entity: ChannelPrefix + name}) {
 		if err != nil {
 			return false, fmt.Errorf("read the messages of %s: %w", name, err)
 		}
@@ -102,7 +102,7 @@ func (e *Controller) newestPage(ctx context.Context, name string, q view.EntryQu
 		return false, nil
 	}
 	page.Entries, page.More = fitPage(entries, q, false)
-	e.index.lapse(name, lapsed)
+	c.index.lapse(name, lapsed)
 	return true, nil
 }
 
@@ -169,7 +169,7 @@ func after(list []uint64, seq uint64) int {
 }
 
 // older reads entries that the index no longer holds; it reads the whole journal.
-func (e *Controller) older(ctx context.Context, name string, q view.EntryQuery, below uint64) (entries []view.ChannelEntry, more bool, err error) {
+func (c *Controller) older(ctx context.Context, name string, q view.EntryQuery, below uint64) (entries []view.ChannelEntry, more bool, err error) {
 	until := below
 	if q.Before != 0 {
 		until = min(until, q.Before-1)
@@ -177,7 +177,7 @@ func (e *Controller) older(ctx context.Context, name string, q view.EntryQuery, 
 	if until == 0 {
 		return nil, false, nil
 	}
-	for rec, err := range e.Journal().Read(ctx, journal.Query{Until: until, Entity: ChannelPrefix + name}) {
+	for rec, err := range c.Journal().Read(ctx, journal.Query{Until: until, Entity: ChannelPrefix + name}) {
 		if err != nil {
 			return nil, false, fmt.Errorf("read the messages of %s: %w", name, err)
 		}
@@ -240,7 +240,7 @@ func (b *messageIndex) states(name string, entries []view.ChannelEntry, open map
 }
 
 // entriesAt reads single changes and converts them to entries.
-func (e *Controller) entriesAt(ctx context.Context, name string, seqs []uint64, moves bool) ([]view.ChannelEntry, error) {
+func (c *Controller) entriesAt(ctx context.Context, name string, seqs []uint64, moves bool) ([]view.ChannelEntry, error) {
 	entries := make([]view.ChannelEntry, 0, len(seqs))
 	for len(seqs) > 0 {
 		n := 1
@@ -249,7 +249,7 @@ func (e *Controller) entriesAt(ctx context.Context, name string, seqs []uint64, 
 		}
 		wanted := seqs[:n]
 		seqs = seqs[n:]
-		for rec, err := range e.Journal().Read(ctx, journal.Query{After: wanted[0] - 1, Until: wanted[n-1], Entity: ChannelPrefix + name}) {
+		for rec, err := range c.Journal().Read(ctx, journal.Query{After: wanted[0] - 1, Until: wanted[n-1], Entity: ChannelPrefix + name}) {
 			if err != nil {
 				return nil, fmt.Errorf("read the messages of %s: %w", name, err)
 			}

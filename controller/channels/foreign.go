@@ -24,36 +24,36 @@ import (
 // ready and alive, fetches its actions, and sends its text with the number of its turn.
 
 // Joins reports whether an agent is foreign, so that it joins by itself.
-func (e *Controller) Joins(m *sessions.Slot) bool { return m.Conf.Loop == config.LoopForeign }
+func (c *Controller) Joins(m *sessions.Slot) bool { return m.Conf.Loop == config.LoopForeign }
 
 // ByAgent is the actor of an agent's own request.
 func ByAgent(name string) seam.Actor { return seam.Actor{Kind: "agent", ID: name} }
 
 // asAgent submits a request of an agent. Every request of a foreign agent is a sign of life.
-func (e *Controller) asAgent(ctx context.Context, agent, text string, what channel.Input) (uint64, error) {
-	return e.Do(ctx, e.agentActs(agent, text, what))
+func (c *Controller) asAgent(ctx context.Context, agent, text string, what channel.Input) (uint64, error) {
+	return c.Do(ctx, c.agentActs(agent, text, what))
 }
 
-func (e *Controller) agentActs(agent, text string, what channel.Input) loop.Request {
+func (c *Controller) agentActs(agent, text string, what channel.Input) loop.Request {
 	ev := loop.EventBy(ByAgent(agent), "", what)
 	ev.Text = text
-	return loop.Request{Event: ev, Look: func(*team.Team) { e.lives(agent) }}
+	return loop.Request{Event: ev, Look: func(*team.Team) { c.lives(agent) }}
 }
 
 // lives records a sign of life; it runs in the loop.
-func (e *Controller) lives(agent string) {
-	if m := e.sessions.Slots[agent]; m != nil && e.Joins(m) {
-		e.Participant(m).beat = e.Now()
+func (c *Controller) lives(agent string) {
+	if m := c.sessions.Slots[agent]; m != nil && c.Joins(m) {
+		c.Participant(m).beat = c.Now()
 	}
 }
 
 // joining refuses requests that only a foreign agent may make; it runs in the loop.
-func (e *Controller) joining(agent, event string) error {
-	m := e.sessions.Slots[agent]
-	switch is := e.State().Channels.Agents[channel.AgentID(agent)]; {
+func (c *Controller) joining(agent, event string) error {
+	m := c.sessions.Slots[agent]
+	switch is := c.State().Channels.Agents[channel.AgentID(agent)]; {
 	case m == nil:
-		return &team.Unknown{What: "agent", Name: agent, Known: e.State().Names()}
-	case !e.Joins(m):
+		return &team.Unknown{What: "agent", Name: agent, Known: c.State().Names()}
+	case !c.Joins(m):
 		return &machine.Refusal{
 			Subject: agent, Event: event, State: "run by fairlead", Row: "J3",
 			Reason: "it is connected while fairlead can start it, and receives its turns in its own session; give it `loop: foreign` to have it join by itself",
@@ -68,40 +68,40 @@ func (e *Controller) joining(agent, event string) error {
 }
 
 // foreign submits a request that only a foreign agent may make.
-func (e *Controller) foreign(ctx context.Context, agent, event string, what channel.Input) (uint64, error) {
+func (c *Controller) foreign(ctx context.Context, agent, event string, what channel.Input) (uint64, error) {
 	var no error
-	if err := e.View(ctx, func(*team.Team) { no = e.joining(agent, event) }); err != nil {
+	if err := c.View(ctx, func(*team.Team) { no = c.joining(agent, event) }); err != nil {
 		return 0, err
 	}
 	if no != nil {
 		return 0, no
 	}
-	return e.asAgent(ctx, agent, "", what)
+	return c.asAgent(ctx, agent, "", what)
 }
 
 // AgentReady connects a foreign agent (T1, T18). Other agents are refused.
-func (e *Controller) AgentReady(ctx context.Context, agent string) (uint64, error) {
-	return e.foreign(ctx, agent, "ready", channel.AgentConnected{Agent: channel.AgentID(agent)})
+func (c *Controller) AgentReady(ctx context.Context, agent string) (uint64, error) {
+	return c.foreign(ctx, agent, "ready", channel.AgentConnected{Agent: channel.AgentID(agent)})
 }
 
 // AgentLeft disconnects a foreign agent (T3, T6, T11).
-func (e *Controller) AgentLeft(ctx context.Context, agent string) (uint64, error) {
-	return e.foreign(ctx, agent, "leave", channel.AgentGone{Agent: channel.AgentID(agent), How: channel.Disconnected, Why: "the agent said that it leaves"})
+func (c *Controller) AgentLeft(ctx context.Context, agent string) (uint64, error) {
+	return c.foreign(ctx, agent, "leave", channel.AgentGone{Agent: channel.AgentID(agent), How: channel.Disconnected, Why: "the agent said that it leaves"})
 }
 
 // AgentBeat is a heartbeat, due every 10 seconds; three missed ones are T11. It is kept only in
 // memory.
-func (e *Controller) AgentBeat(ctx context.Context, agent string) error {
+func (c *Controller) AgentBeat(ctx context.Context, agent string) error {
 	var no error
-	err := e.View(ctx, func(t *team.Team) {
-		if no = e.joining(agent, "heartbeat"); no != nil {
+	err := c.View(ctx, func(t *team.Team) {
+		if no = c.joining(agent, "heartbeat"); no != nil {
 			return
 		}
 		if !t.Channels.Agents[channel.AgentID(agent)].Connected {
 			no = &machine.Refusal{Subject: agent, Event: "heartbeat", State: string(channel.Offline), Row: "T1", Reason: "it is not connected; report that it is ready first", Takes: []string{"ready"}}
 			return
 		}
-		e.lives(agent)
+		c.lives(agent)
 	})
 	if err != nil {
 		return err
@@ -117,37 +117,37 @@ const (
 
 // AgentActions returns what an agent is to be told now, stops first. If there is nothing, it waits,
 // at most a minute. Actions are returned again until AgentConfirm.
-func (e *Controller) AgentActions(ctx context.Context, agent string, wait time.Duration) ([]view.ActionView, error) {
+func (c *Controller) AgentActions(ctx context.Context, agent string, wait time.Duration) ([]view.ActionView, error) {
 	until := time.NewTimer(min(max(wait, 0), actionWaitMax))
 	defer until.Stop()
 	for {
 		var plans []message
 		var no error
 		var waits <-chan struct{}
-		if err := e.View(ctx, func(t *team.Team) {
-			if no = e.joining(agent, "actions"); no != nil {
+		if err := c.View(ctx, func(t *team.Team) {
+			if no = c.joining(agent, "actions"); no != nil {
 				return
 			}
-			e.lives(agent)
-			waits = e.waitFor(agent)
-			for _, todo := range t.AgentChannelActions(agent, e.Now()) {
+			c.lives(agent)
+			waits = c.waitFor(agent)
+			for _, todo := range t.AgentChannelActions(agent, c.Now()) {
 				if len(plans) < actionsMax {
-					plans = append(plans, e.messageFor(todo, true))
+					plans = append(plans, c.messageFor(todo, true))
 				}
 			}
 		}); err != nil {
 			return nil, err
 		}
 		if no != nil || len(plans) > 0 {
-			return e.actionViews(ctx, plans, no)
+			return c.actionViews(ctx, plans, no)
 		}
 		select {
 		case <-waits:
 		case <-time.After(actionBeatEvery):
 		case <-until.C:
 			return []view.ActionView{}, nil
-		case <-e.Quit():
-			return nil, e.Closed()
+		case <-c.Quit():
+			return nil, c.Closed()
 		case <-ctx.Done():
 			return nil, ctx.Err()
 		}
@@ -155,32 +155,32 @@ func (e *Controller) AgentActions(ctx context.Context, agent string, wait time.D
 }
 
 // waitFor returns a channel that is closed when there may be a new action for an agent.
-func (e *Controller) waitFor(agent string) <-chan struct{} {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if e.waits[agent] == nil {
-		e.waits[agent] = make(chan struct{})
+func (c *Controller) waitFor(agent string) <-chan struct{} {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.waits[agent] == nil {
+		c.waits[agent] = make(chan struct{})
 	}
-	return e.waits[agent]
+	return c.waits[agent]
 }
 
 // wakeWaiter wakes the requests that wait for an agent's actions.
-func (e *Controller) wakeWaiter(agent string) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if waits := e.waits[agent]; waits != nil {
+func (c *Controller) wakeWaiter(agent string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if waits := c.waits[agent]; waits != nil {
 		close(waits)
-		delete(e.waits, agent)
+		delete(c.waits, agent)
 	}
 }
 
-func (e *Controller) actionViews(ctx context.Context, plans []message, no error) ([]view.ActionView, error) {
+func (c *Controller) actionViews(ctx context.Context, plans []message, no error) ([]view.ActionView, error) {
 	if no != nil {
 		return nil, no
 	}
 	views := make([]view.ActionView, 0, len(plans))
 	for i := range plans {
-		text, messages, err := e.prompt(ctx, &plans[i])
+		text, messages, err := c.prompt(ctx, &plans[i])
 		if err != nil {
 			return nil, err
 		}
@@ -198,17 +198,17 @@ func (e *Controller) actionViews(ctx context.Context, plans []message, no error)
 }
 
 // AgentConfirm acknowledges an action by its key. A key that is no longer due changes nothing.
-func (e *Controller) AgentConfirm(ctx context.Context, agent, key string) (uint64, error) {
+func (c *Controller) AgentConfirm(ctx context.Context, agent, key string) (uint64, error) {
 	todo, ok := team.ActionOf(key)
 	if !ok || string(todo.Token.Agent) != agent {
 		return 0, &team.Unknown{What: "action", Name: loop.CutText(key, loop.ActorBytesMax)}
 	}
 	var unknown error
-	if err := e.View(ctx, func(t *team.Team) {
+	if err := c.View(ctx, func(t *team.Team) {
 		if t.Channels.Agents[channel.AgentID(agent)] == nil {
 			unknown = &team.Unknown{What: "agent", Name: agent, Known: t.Names()}
 		}
-		for _, one := range t.ChannelActions(string(todo.Token.Channel), e.Now()) {
+		for _, one := range t.ChannelActions(string(todo.Token.Channel), c.Now()) {
 			if one.Key == key {
 				todo = one
 			}
@@ -216,21 +216,21 @@ func (e *Controller) AgentConfirm(ctx context.Context, agent, key string) (uint6
 	}); err != nil || unknown != nil {
 		return 0, cmp.Or(err, unknown)
 	}
-	return e.asAgent(ctx, agent, "", channel.Told{Token: todo.Token, Do: todo.Do, N: todo.N})
+	return c.asAgent(ctx, agent, "", channel.Told{Token: todo.Token, Do: todo.Do, N: todo.N})
 }
 
 // AgentSaid records an agent's text, the end of its turn or answer, or both. Text without the turn
 // is kept and marked late.
-func (e *Controller) AgentSaid(ctx context.Context, s view.Speech) (uint64, error) {
+func (c *Controller) AgentSaid(ctx context.Context, s view.Speech) (uint64, error) {
 	text := strings.ToValidUTF8(s.Text, "\uFFFD")
 	if said, word := Ending([]byte(text), false); word == marker.TurnComplete && s.Turn != 0 { // SPEC: the marker counts at the end of a message, however the message was sent
 		text, s.Complete = said, true
 	}
-	said := e.agentActs(s.Agent, text, channel.Said{
+	said := c.agentActs(s.Agent, text, channel.Said{
 		Token: token(s.Channel, s.Agent, s.Turn), Bytes: len(text), Complete: s.Complete, Ended: s.Ended, Re: s.Re,
 	})
-	said.First = func() error { return e.checkRoom(s, len(text)) }
-	return e.Do(ctx, said)
+	said.First = func() error { return c.checkRoom(s, len(text)) }
+	return c.Do(ctx, said)
 }
 
 // spokenBytes counts an agent's text in a channel since the last change of turn there.
@@ -241,59 +241,59 @@ type spokenBytes struct {
 
 // CheckRoom refuses text above the limit of one turn, since the journal keeps it permanently. The
 // end of a turn or answer is always accepted.
-func (e *Controller) CheckRoom(ctx context.Context, s view.Speech, bytes int) error {
+func (c *Controller) CheckRoom(ctx context.Context, s view.Speech, bytes int) error {
 	var full error
-	err := e.View(ctx, func(*team.Team) { full = e.checkRoom(s, bytes) })
+	err := c.View(ctx, func(*team.Team) { full = c.checkRoom(s, bytes) })
 	return cmp.Or(err, full)
 }
 
 // checkRoom is CheckRoom in the loop.
-func (e *Controller) checkRoom(s view.Speech, bytes int) error {
-	m, c := e.sessions.Slots[s.Agent], e.State().Channels.ByID[channel.ChannelID(s.Channel)]
-	if bytes == 0 || m == nil || c == nil {
+func (c *Controller) checkRoom(s view.Speech, bytes int) error {
+	m, ch := c.sessions.Slots[s.Agent], c.State().Channels.ByID[channel.ChannelID(s.Channel)]
+	if bytes == 0 || m == nil || ch == nil {
 		return nil // an unknown agent or channel is refused elsewhere
 	}
-	if e.Participant(m).said == nil {
-		e.Participant(m).said = map[string]spokenBytes{}
+	if c.Participant(m).said == nil {
+		c.Participant(m).said = map[string]spokenBytes{}
 	}
-	was := e.Participant(m).said[s.Channel]
-	if was.turn != c.Head.Turn {
-		was = spokenBytes{turn: c.Head.Turn}
+	was := c.Participant(m).said[s.Channel]
+	if was.turn != ch.Head.Turn {
+		was = spokenBytes{turn: ch.Head.Turn}
 	}
 	if was.bytes += bytes; was.bytes > AnswerBytesMax {
 		return &machine.Refusal{
-			Subject: s.Agent + " in #" + s.Channel, Event: "said", State: string(e.State().Channels.StateOf(channel.AgentID(s.Agent), channel.ChannelID(s.Channel))),
+			Subject: s.Agent + " in #" + s.Channel, Event: "said", State: string(c.State().Channels.StateOf(channel.AgentID(s.Agent), channel.ChannelID(s.Channel))),
 			Reason: fmt.Sprintf("it has said %d bytes since the last change of turn here, and the limit is %d; put more into a file and name it, or complete the turn without text", was.bytes-bytes, AnswerBytesMax),
 		}
 	}
-	e.Participant(m).said[s.Channel] = was
+	c.Participant(m).said[s.Channel] = was
 	return nil
 }
 
 // AgentPass is T22.
-func (e *Controller) AgentPass(ctx context.Context, channelName, agent string, number uint64) (uint64, error) {
-	return e.asAgent(ctx, agent, "", channel.PassAsked{Token: token(channelName, agent, number)})
+func (c *Controller) AgentPass(ctx context.Context, channelName, agent string, number uint64) (uint64, error) {
+	return c.asAgent(ctx, agent, "", channel.PassAsked{Token: token(channelName, agent, number)})
 }
 
 // AgentWait is T10.
-func (e *Controller) AgentWait(ctx context.Context, channelName, agent string, number uint64, why string) (uint64, error) {
-	return e.asAgent(ctx, agent, "", channel.WaitAskedFor{Token: token(channelName, agent, number), Why: why})
+func (c *Controller) AgentWait(ctx context.Context, channelName, agent string, number uint64, why string) (uint64, error) {
+	return c.asAgent(ctx, agent, "", channel.WaitAskedFor{Token: token(channelName, agent, number), Why: why})
 }
 
 // AgentGoesOn is T12. The agent that says so needs no notification of it.
-func (e *Controller) AgentGoesOn(ctx context.Context, channelName, agent string, number uint64) (uint64, error) {
+func (c *Controller) AgentGoesOn(ctx context.Context, channelName, agent string, number uint64) (uint64, error) {
 	is := token(channelName, agent, number)
-	seq, err := e.asAgent(ctx, agent, "", channel.WaitOver{Token: is})
+	seq, err := c.asAgent(ctx, agent, "", channel.WaitOver{Token: is})
 	if err != nil {
 		return 0, err
 	}
 	var goOn []channel.Action
-	if err := e.View(ctx, func(t *team.Team) {
-		goOn = slices.DeleteFunc(t.ChannelActions(channelName, e.Now()), func(todo channel.Action) bool { return todo.Do != channel.TellGoOn || todo.Token != is })
+	if err := c.View(ctx, func(t *team.Team) {
+		goOn = slices.DeleteFunc(t.ChannelActions(channelName, c.Now()), func(todo channel.Action) bool { return todo.Do != channel.TellGoOn || todo.Token != is })
 	}); err != nil || len(goOn) == 0 {
 		return seq, err
 	}
-	return e.asAgent(ctx, agent, "", channel.Told{Token: is, Do: channel.TellGoOn, N: goOn[0].N})
+	return c.asAgent(ctx, agent, "", channel.Told{Token: is, Do: channel.TellGoOn, N: goOn[0].N})
 }
 
 func token(channelName, agent string, number uint64) channel.Token {

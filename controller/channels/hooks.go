@@ -89,44 +89,44 @@ func (d *timerQueue) past(now time.Time) []channel.Deadline {
 }
 
 // dueInChannels returns a request for each expired timer of a channel or of a participant.
-func (e *Controller) dueInChannels(now time.Time) []loop.Request {
+func (c *Controller) dueInChannels(now time.Time) []loop.Request {
 	var batch []loop.Request
-	for _, about := range e.timers.past(now) {
+	for _, about := range c.timers.past(now) {
 		batch = append(batch, loop.Request{
 			Event: loop.EventBy(sessions.ByTimer, "", channel.TimerFired{About: about}),
-			Look:  func(t *team.Team) { e.timers.set(about.Channel, t.Channels.Deadline(about.Channel)) },
+			Look:  func(t *team.Team) { c.timers.set(about.Channel, t.Channels.Deadline(about.Channel)) },
 		})
 	}
-	for _, name := range e.State().Names() {
-		a, m := e.State().Agents[name], e.sessions.Slots[name]
+	for _, name := range c.State().Names() {
+		a, m := c.State().Agents[name], c.sessions.Slots[name]
 		if m == nil {
 			continue
 		}
-		if at := e.participantDue(m, a); at.IsZero() || now.Before(at) {
+		if at := c.participantDue(m, a); at.IsZero() || now.Before(at) {
 			continue
 		}
-		if e.Joins(m) {
-			last := e.Participant(m).beat
-			e.Participant(m).beat = time.Time{}
+		if c.Joins(m) {
+			last := c.Participant(m).beat
+			c.Participant(m).beat = time.Time{}
 			batch = append(batch, loop.Request{Event: loop.EventBy(sessions.ByTimer, "", channel.AgentBeatsMissed{Agent: channel.AgentID(name), Last: last})})
 			continue
 		}
-		e.Participant(m).probeAt = time.Time{}
+		c.Participant(m).probeAt = time.Time{}
 		batch = append(batch, loop.Request{Agent: name})
 	}
 	return batch
 }
 
 // participantDue is when an agent's participation needs attention; zero: never.
-func (e *Controller) participantDue(m *sessions.Slot, a *team.Agent) time.Time {
-	p := e.participants[a.Name]
-	if e.Holding() || p == nil || p.beat.IsZero() && p.probeAt.IsZero() {
+func (c *Controller) participantDue(m *sessions.Slot, a *team.Agent) time.Time {
+	p := c.participants[a.Name]
+	if c.Holding() || p == nil || p.beat.IsZero() && p.probeAt.IsZero() {
 		return time.Time{} // called for every agent between two batches, so the common case returns first
 	}
-	switch is := e.State().Channels.Agents[channel.AgentID(a.Name)]; {
+	switch is := c.State().Channels.Agents[channel.AgentID(a.Name)]; {
 	case is == nil:
 		return time.Time{}
-	case !e.Joins(m):
+	case !c.Joins(m):
 		return p.probeAt
 	case !is.Connected || p.beat.IsZero():
 		return time.Time{}
@@ -142,32 +142,32 @@ type channelNews struct {
 }
 
 // ChannelHooks returns the channels' hooks into the loop.
-func (e *Controller) ChannelHooks() loop.Hooks {
+func (c *Controller) ChannelHooks() loop.Hooks {
 	news := channelNews{channels: map[channel.ChannelID]bool{}}
 	return loop.Hooks{
-		Appended: e.index.note,
-		Note:     func(ch team.Change, t *loop.Touched) bool { return news.note(ch, t, e.State()) },
+		Appended: c.index.note,
+		Note:     func(ch team.Change, t *loop.Touched) bool { return news.note(ch, t, c.State()) },
 		Spread: func(t *loop.Touched) {
-			e.channelsMoved(&news, t)
+			c.channelsMoved(&news, t)
 			clear(news.channels)
 			news.all = false
 		},
 		Act: func(t *loop.Touched) {
 			for name := range t.Agents {
-				e.tellNext(name)
+				c.tellNext(name)
 			}
 		},
-		Next: e.nextInChannels,
-		Due:  e.dueInChannels,
+		Next: c.nextInChannels,
+		Due:  c.dueInChannels,
 	}
 }
 
 // nextInChannels is the next deadline of a channel or a participant.
-func (e *Controller) nextInChannels() time.Time {
-	next := e.timers.next()
-	for name, a := range e.State().Agents {
-		if m := e.sessions.Slots[name]; m != nil {
-			next = loop.Earlier(next, e.participantDue(m, a))
+func (c *Controller) nextInChannels() time.Time {
+	next := c.timers.next()
+	for name, a := range c.State().Agents {
+		if m := c.sessions.Slots[name]; m != nil {
+			next = loop.Earlier(next, c.participantDue(m, a))
 		}
 	}
 	return next
@@ -200,15 +200,15 @@ func (n *channelNews) note(ch team.Change, touched *loop.Touched, t *team.Team) 
 
 // channelsMoved sets the timers of the changed channels and marks the agents that have actions in
 // them.
-func (e *Controller) channelsMoved(n *channelNews, touched *loop.Touched) {
+func (c *Controller) channelsMoved(n *channelNews, touched *loop.Touched) {
 	for id := range n.channels {
-		e.timers.set(id, e.State().Channels.Deadline(id))
-		for _, todo := range e.State().ChannelActions(string(id), e.Now()) {
+		c.timers.set(id, c.State().Channels.Deadline(id))
+		for _, todo := range c.State().ChannelActions(string(id), c.Now()) {
 			touched.Agent(string(todo.Token.Agent))
 		}
 	}
 	if n.all {
-		for name := range e.State().Channels.Agents {
+		for name := range c.State().Channels.Agents {
 			touched.Agent(string(name))
 		}
 	}
@@ -216,14 +216,14 @@ func (e *Controller) channelsMoved(n *channelNews, touched *loop.Touched) {
 
 // ChannelsBegin restores all channels after a start: deadlines stay as they were, heartbeats count
 // from now (SPEC, Turn).
-func (e *Controller) ChannelsBegin() {
-	for id := range e.State().Channels.ByID {
-		e.timers.set(id, e.State().Channels.Deadline(id))
+func (c *Controller) ChannelsBegin() {
+	for id := range c.State().Channels.ByID {
+		c.timers.set(id, c.State().Channels.Deadline(id))
 	}
-	for _, m := range e.sessions.Slots {
-		e.Participant(m).beat = e.Now()
+	for _, m := range c.sessions.Slots {
+		c.Participant(m).beat = c.Now()
 	}
-	e.probeAll()
+	c.probeAll()
 }
 
 const ChannelPrefix = "channel/"

@@ -170,8 +170,8 @@ func (b *messageIndex) begin(head uint64) {
 }
 
 // buildIndex reads the past, once.
-func (e *Controller) buildIndex(ctx context.Context) error {
-	b := &e.index
+func (c *Controller) buildIndex(ctx context.Context) error {
+	b := &c.index
 	select {
 	case b.making <- struct{}{}:
 		defer func() { <-b.making }()
@@ -181,7 +181,7 @@ func (e *Controller) buildIndex(ctx context.Context) error {
 	if b.isMade() {
 		return nil
 	}
-	if err := e.View(ctx, func(*team.Team) { b.begin(e.Head()) }); err != nil {
+	if err := c.View(ctx, func(*team.Team) { b.begin(c.Head()) }); err != nil {
 		return err
 	}
 	past := map[string]*channelIndex{}
@@ -189,7 +189,7 @@ func (e *Controller) buildIndex(ctx context.Context) error {
 	until := b.from - 1
 	b.mu.Unlock()
 	if until > 0 {
-		if err := readPast(ctx, e.Journal(), until, past); err != nil {
+		if err := readPast(ctx, c.Journal(), until, past); err != nil {
 			return err
 		}
 	}
@@ -198,14 +198,14 @@ func (e *Controller) buildIndex(ctx context.Context) error {
 }
 
 // buildIndexAsync builds the index for the next request. It runs in the loop.
-func (e *Controller) buildIndexAsync() {
-	if e.index.begun {
+func (c *Controller) buildIndexAsync() {
+	if c.index.begun {
 		return
 	}
-	e.index.begun = true
-	e.Go(func(ctx context.Context) {
-		if err := e.buildIndex(ctx); err != nil && ctx.Err() == nil && !errors.Is(err, loop.ErrClosed) {
-			e.log.Warn("the messages of the channels could not be read; Fairlead tries again at the next request", "error", err)
+	c.index.begun = true
+	c.Go(func(ctx context.Context) {
+		if err := c.buildIndex(ctx); err != nil && ctx.Err() == nil && !errors.Is(err, loop.ErrClosed) {
+			c.log.Warn("the messages of the channels could not be read; Fairlead tries again at the next request", "error", err)
 		}
 	})
 }
@@ -299,14 +299,14 @@ func (b *messageIndex) atHand(channel string, numbers []uint64) (said []view.Cha
 const RecentMax = 4096
 
 // recent returns those of the messages that are among the newest changes.
-func (e *Controller) recent(ctx context.Context, channel string, numbers []uint64) ([]view.ChannelEntry, error) {
+func (c *Controller) recent(ctx context.Context, channel string, numbers []uint64) ([]view.ChannelEntry, error) {
 	var head uint64
-	if err := e.View(ctx, func(*team.Team) { head = e.Head() }); err != nil {
+	if err := c.View(ctx, func(*team.Team) { head = c.Head() }); err != nil {
 		return nil, err
 	}
 	var said []view.ChannelEntry
 	q := journal.Query{After: head - min(head, RecentMax), Until: head, Entity: ChannelPrefix + channel}
-	for rec, err := range e.Journal().Read(ctx, q) {
+	for rec, err := range c.Journal().Read(ctx, q) {
 		if err != nil {
 			return nil, fmt.Errorf("read the messages of %s: %w", channel, err)
 		}
@@ -325,21 +325,21 @@ func (e *Controller) recent(ctx context.Context, channel string, numbers []uint6
 
 // Messages returns the messages with these numbers, in order. Messages that are too old to be found
 // quickly are left out.
-func (e *Controller) Messages(ctx context.Context, channel string, numbers []uint64) ([]view.ChannelEntry, error) {
-	said, where := e.index.atHand(channel, numbers)
-	if len(said)+len(where) < len(numbers) && !e.index.isMade() {
-		if all, err := e.recent(ctx, channel, numbers); err != nil || len(all) == len(numbers) {
+func (c *Controller) Messages(ctx context.Context, channel string, numbers []uint64) ([]view.ChannelEntry, error) {
+	said, where := c.index.atHand(channel, numbers)
+	if len(said)+len(where) < len(numbers) && !c.index.isMade() {
+		if all, err := c.recent(ctx, channel, numbers); err != nil || len(all) == len(numbers) {
 			return all, err
 		}
-		if err := e.buildIndex(ctx); err != nil {
+		if err := c.buildIndex(ctx); err != nil {
 			return nil, err
 		}
-		said, where = e.index.atHand(channel, numbers)
+		said, where = c.index.atHand(channel, numbers)
 	}
 	if len(where) == 0 {
 		return said, nil
 	}
-	read, err := e.entriesAt(ctx, channel, where, false)
+	read, err := c.entriesAt(ctx, channel, where, false)
 	if err != nil {
 		return nil, err
 	}

@@ -46,8 +46,8 @@ func ConfigureTurns(c *team.Configured, conf *config.Config, hears func(config.A
 }
 
 // Hears reports whether an agent reads input while it answers.
-func (e *Controller) Hears(a config.Agent) bool {
-	d, ok := e.opts.Drivers[a.Driver]
+func (c *Controller) Hears(a config.Agent) bool {
+	d, ok := c.opts.Drivers[a.Driver]
 	return ok && d.Capabilities(sessions.Known(a), driver.Turn).Prompts
 }
 
@@ -72,51 +72,51 @@ type participant struct {
 }
 
 // Participant returns what is kept of an agent's participation. It runs in the loop.
-func (e *Controller) Participant(m *sessions.Slot) *participant {
-	p := e.participants[m.Conf.Name]
+func (c *Controller) Participant(m *sessions.Slot) *participant {
+	p := c.participants[m.Conf.Name]
 	if p == nil {
 		p = &participant{}
-		e.participants[m.Conf.Name] = p
+		c.participants[m.Conf.Name] = p
 	}
 	return p
 }
 
 // probeIfDue starts a probe of an agent that Fairlead runs and that is not known to be able to take
 // part (J3).
-func (e *Controller) probeIfDue(m *sessions.Slot, a *team.Agent, is *channel.Agent) {
-	if !e.mayProbe(m, a, is) {
+func (c *Controller) probeIfDue(m *sessions.Slot, a *team.Agent, is *channel.Agent) {
+	if !c.mayProbe(m, a, is) {
 		return
 	}
-	e.Participant(m).probing = true
-	e.Go(func(ctx context.Context) { e.probe(ctx, m) })
+	c.Participant(m).probing = true
+	c.Go(func(ctx context.Context) { c.probe(ctx, m) })
 }
 
-func (e *Controller) mayProbe(m *sessions.Slot, a *team.Agent, is *channel.Agent) bool {
-	p := e.Participant(m)
+func (c *Controller) mayProbe(m *sessions.Slot, a *team.Agent, is *channel.Agent) bool {
+	p := c.Participant(m)
 	return !p.probing && !a.Removed && m.Conf.Workspace != "" && !(p.probed && is.Connected) && p.probeAt.IsZero()
 }
 
 // probeAll is the first round of probes. The results are submitted together in the order of
 // fairlead.yaml, so that the first agent of a channel has its first turn, not the agent whose check
 // finished first.
-func (e *Controller) probeAll() {
+func (c *Controller) probeAll() {
 	var all []*sessions.Slot
-	for _, name := range rotationOrder(e.opts.Config) {
-		m := e.sessions.Slots[name]
-		a, is := e.State().Agents[m.Conf.Name], e.State().Channels.Agents[channel.AgentID(m.Conf.Name)]
-		if a != nil && is != nil && !e.Joins(m) && e.mayProbe(m, a, is) {
-			e.Participant(m).probing = true
+	for _, name := range rotationOrder(c.opts.Config) {
+		m := c.sessions.Slots[name]
+		a, is := c.State().Agents[m.Conf.Name], c.State().Channels.Agents[channel.AgentID(m.Conf.Name)]
+		if a != nil && is != nil && !c.Joins(m) && c.mayProbe(m, a, is) {
+			c.Participant(m).probing = true
 			all = append(all, m)
 		}
 	}
 	if len(all) == 0 {
 		return
 	}
-	e.Go(func(ctx context.Context) {
+	c.Go(func(ctx context.Context) {
 		found := make([]error, len(all))
 		var checks sync.WaitGroup
 		for i, m := range all {
-			checks.Go(func() { found[i] = e.check(ctx, m) })
+			checks.Go(func() { found[i] = c.check(ctx, m) })
 		}
 		checks.Wait()
 		if ctx.Err() != nil {
@@ -124,13 +124,13 @@ func (e *Controller) probeAll() {
 		}
 		req := loop.Request{Look: func(*team.Team) {
 			for i, m := range all {
-				e.probed(m, found[i])
+				c.probed(m, found[i])
 			}
 		}}
 		for i, m := range all {
 			req.Events = append(req.Events, *probeSays(m, found[i]))
 		}
-		_, _ = e.Do(ctx, req) // fails only if the loop has stopped
+		_, _ = c.Do(ctx, req) // fails only if the loop has stopped
 	})
 }
 
@@ -156,16 +156,16 @@ func rotationOrder(conf *config.Config) []string {
 }
 
 // probe checks whether an agent could be started now.
-func (e *Controller) probe(ctx context.Context, m *sessions.Slot) {
-	err := e.check(ctx, m)
+func (c *Controller) probe(ctx context.Context, m *sessions.Slot) {
+	err := c.check(ctx, m)
 	if ctx.Err() != nil {
 		return
 	}
 	req := loop.Request{
 		Event: probeSays(m, err), Agent: m.Conf.Name,
-		Look: func(*team.Team) { e.probed(m, err) },
+		Look: func(*team.Team) { c.probed(m, err) },
 	}
-	_, _ = e.Do(ctx, req) // fails only if the loop has stopped
+	_, _ = c.Do(ctx, req) // fails only if the loop has stopped
 }
 
 func probeSays(m *sessions.Slot, err error) *team.Event {
@@ -176,14 +176,14 @@ func probeSays(m *sessions.Slot, err error) *team.Event {
 	return loop.EventBy(sessions.ByProbe, "", channel.AgentConnected{Agent: name})
 }
 
-func (e *Controller) check(ctx context.Context, m *sessions.Slot) error {
+func (c *Controller) check(ctx context.Context, m *sessions.Slot) error {
 	select {
-	case e.probes <- struct{}{}:
-		defer func() { <-e.probes }()
+	case c.probes <- struct{}{}:
+		defer func() { <-c.probes }()
 	case <-ctx.Done():
 		return ctx.Err()
 	}
-	agent, err := e.sessions.AgentFor(m)
+	agent, err := c.sessions.AgentFor(m)
 	if err != nil {
 		return err
 	}
@@ -194,16 +194,16 @@ func (e *Controller) check(ctx context.Context, m *sessions.Slot) error {
 }
 
 // probed runs in the loop.
-func (e *Controller) probed(m *sessions.Slot, err error) {
-	p := e.Participant(m)
+func (c *Controller) probed(m *sessions.Slot, err error) {
+	p := c.Participant(m)
 	p.probing, p.probed, p.probeAt = false, true, time.Time{}
 	if err == nil {
 		p.failed = false
 		return
 	}
-	p.probeAt = e.Now().Add(probeEvery)
+	p.probeAt = c.Now().Add(probeEvery)
 	if !p.failed {
-		e.log.Warn("an agent cannot take part in its channels; Fairlead checks again every 30 seconds", "agent", m.Conf.Name, "error", err)
+		c.log.Warn("an agent cannot take part in its channels; Fairlead checks again every 30 seconds", "agent", m.Conf.Name, "error", err)
 	}
 	p.failed = true
 }

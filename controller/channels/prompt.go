@@ -23,29 +23,29 @@ type message struct {
 }
 
 // messageFor runs in the loop.
-func (e *Controller) messageFor(todo channel.Action, http bool) message {
+func (c *Controller) messageFor(todo channel.Action, http bool) message {
 	token := todo.Token
 	if team.IsLeadToken(token) {
 		return message{todo: todo} // the text is made when it is written
 	}
-	c := e.State().Channels.ByID[token.Channel]
+	ch := c.State().Channels.ByID[token.Channel]
 	plan := message{todo: todo, told: prompt.TurnInput{
-		Channel: string(token.Channel), Agent: string(token.Agent), Turn: token.Turn, Holder: string(c.Head.Holder), HTTP: http,
-		Members: MembersOf(c, e.State().ChannelConfigs[string(token.Channel)].Agents), LeftOut: todo.Given.LeftOut,
+		Channel: string(token.Channel), Agent: string(token.Agent), Turn: token.Turn, Holder: string(ch.Head.Holder), HTTP: http,
+		Members: MembersOf(ch, c.State().ChannelConfigs[string(token.Channel)].Agents), LeftOut: todo.Given.LeftOut,
 	}}
-	full := c.Settings.DefaultTimeout
-	if a := e.State().Channels.Agents[token.Agent]; a != nil && a.Timeout > 0 {
+	full := ch.Settings.DefaultTimeout
+	if a := c.State().Channels.Agents[token.Agent]; a != nil && a.Timeout > 0 {
 		full = a.Timeout
 	}
 	switch todo.Do {
 	case channel.TellTurn:
-		plan.told.Waits, plan.deadline = full, c.Head.Lease.Ends
+		plan.told.Waits, plan.deadline = full, ch.Head.Lease.Ends
 	case channel.TellGoOn:
-		if ends := c.Head.Lease.Ends; !ends.IsZero() {
-			plan.told.Waits, plan.deadline = max(ends.Sub(e.Now()), time.Second), ends
+		if ends := ch.Head.Lease.Ends; !ends.IsZero() {
+			plan.told.Waits, plan.deadline = max(ends.Sub(c.Now()), time.Second), ends
 		}
 	case channel.TellAside:
-		plan.told.Waits, plan.deadline = full, deadlineOf(c)
+		plan.told.Waits, plan.deadline = full, deadlineOf(ch)
 	case channel.TellMessage, channel.StopWork:
 	}
 	return plan
@@ -69,10 +69,10 @@ func (p *message) numbers() []uint64 {
 }
 
 // prompt returns the text of an action and the messages in it.
-func (e *Controller) prompt(ctx context.Context, p *message) (string, []view.ChannelEntry, error) {
+func (c *Controller) prompt(ctx context.Context, p *message) (string, []view.ChannelEntry, error) {
 	said := []view.ChannelEntry{}
 	if numbers := p.numbers(); len(numbers) > 0 {
-		all, err := e.Messages(ctx, p.told.Channel, numbers)
+		all, err := c.Messages(ctx, p.told.Channel, numbers)
 		if err != nil {
 			return "", nil, err
 		}
@@ -103,19 +103,19 @@ func (e *Controller) prompt(ctx context.Context, p *message) (string, []view.Cha
 }
 
 // FirstPrompt returns the first prompt of a session for channels.
-func (e *Controller) FirstPrompt(ctx context.Context, s team.Session) (string, error) {
+func (c *Controller) FirstPrompt(ctx context.Context, s team.Session) (string, error) {
 	if talk := s.Delivery; team.IsLeadToken(talk.Token) {
-		text, err := e.Hooks.LeadPrompt(ctx, channel.Action{Key: talk.Key, Do: talk.Do, Token: talk.Token, N: talk.N}, true)
+		text, err := c.Hooks.LeadPrompt(ctx, channel.Action{Key: talk.Key, Do: talk.Do, Token: talk.Token, N: talk.N}, true)
 		if errors.Is(err, ErrOvertaken) {
 			return "", sessions.ErrNotAsked
 		}
 		return text, err
 	}
 	var plan *message
-	if err := e.View(ctx, func(t *team.Team) {
-		for _, todo := range t.AgentChannelActions(string(s.Delivery.Token.Agent), e.Now()) {
+	if err := c.View(ctx, func(t *team.Team) {
+		for _, todo := range t.AgentChannelActions(string(s.Delivery.Token.Agent), c.Now()) {
 			if todo.Key == s.Delivery.Key {
-				is := e.messageFor(todo, false)
+				is := c.messageFor(todo, false)
 				plan = &is
 			}
 		}
@@ -125,6 +125,6 @@ func (e *Controller) FirstPrompt(ctx context.Context, s team.Session) (string, e
 	if plan == nil {
 		return "", sessions.ErrNotAsked
 	}
-	text, _, err := e.prompt(ctx, plan)
+	text, _, err := c.prompt(ctx, plan)
 	return text, err
 }

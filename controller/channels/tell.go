@@ -73,58 +73,58 @@ func (v *SessionWriter) SetWaits(waits bool) {
 }
 
 // SessionWriter is the writer of a followed session, or nil.
-func (e *Controller) SessionWriter(session string) *SessionWriter {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	return e.writers[session]
+func (c *Controller) SessionWriter(session string) *SessionWriter {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.writers[session]
 }
 
 // SetSessionWriter adds the writer of a session; nil removes it.
-func (e *Controller) SetSessionWriter(session string, v *SessionWriter) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
+func (c *Controller) SetSessionWriter(session string, v *SessionWriter) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	if v == nil {
-		delete(e.writers, session)
+		delete(c.writers, session)
 		return
 	}
-	e.writers[session] = v
+	c.writers[session] = v
 }
 
 // tellNext delivers what an agent's channels ask for now. It is called after every change, so that
 // no other code has to remember to call it.
-func (e *Controller) tellNext(name string) {
-	m, a, is := e.sessions.Slots[name], e.State().Agents[name], e.State().Channels.Agents[channel.AgentID(name)]
-	if m == nil || a == nil || is == nil && !a.Session.IsLead() || e.Holding() {
+func (c *Controller) tellNext(name string) {
+	m, a, is := c.sessions.Slots[name], c.State().Agents[name], c.State().Channels.Agents[channel.AgentID(name)]
+	if m == nil || a == nil || is == nil && !a.Session.IsLead() || c.Holding() {
 		return // a lead need not be in a channel
 	}
-	todo := e.State().AgentChannelActions(name, e.Now())
-	if e.Joins(m) {
+	todo := c.State().AgentChannelActions(name, c.Now())
+	if c.Joins(m) {
 		if len(todo) > 0 {
-			e.wakeWaiter(name)
+			c.wakeWaiter(name)
 		}
 		return
 	}
 	if is != nil {
-		e.probeIfDue(m, a, is)
+		c.probeIfDue(m, a, is)
 	}
-	e.stopWork(m, a, todo)
+	c.stopWork(m, a, todo)
 	s := a.Session
 	deaf := is != nil && is.NoInputMidAnswer && !s.IsLead() // a lead reads input while it answers
-	if e.Participant(m).telling != "" || deaf || !s.ServesChannels() || s.Phase != session.Running || s.Ending != "" || s.Stop != nil || e.SessionWriter(s.ID) == nil {
+	if c.Participant(m).telling != "" || deaf || !s.ServesChannels() || s.Phase != session.Running || s.Ending != "" || s.Stop != nil || c.SessionWriter(s.ID) == nil {
 		return
 	}
-	next, resumes, ok := e.nextToTell(m, s, todo)
+	next, resumes, ok := c.nextToTell(m, s, todo)
 	if !ok {
 		return
 	}
-	e.Participant(m).telling = next.Key
-	plan, session := e.messageFor(next, false), *s
-	e.Go(func(ctx context.Context) {
+	c.Participant(m).telling = next.Key
+	plan, session := c.messageFor(next, false), *s
+	c.Go(func(ctx context.Context) {
 		if resumes {
-			e.acknowledge(ctx, m, channel.Told{Token: next.Token, Do: next.Do, N: next.N}, e.ClearTelling(m))
+			c.acknowledge(ctx, m, channel.Told{Token: next.Token, Do: next.Do, N: next.N}, c.ClearTelling(m))
 			return
 		}
-		e.tellSession(ctx, m, session, plan)
+		c.tellSession(ctx, m, session, plan)
 	})
 }
 
@@ -132,14 +132,14 @@ func (e *Controller) tellNext(name string) {
 // turn that it is answering are written during an answer, and only if the program reads input then;
 // all others wait until the answer is over. resumes means that the agent has already continued and
 // needs no text.
-func (e *Controller) nextToTell(m *sessions.Slot, s *team.Session, todo []channel.Action) (next channel.Action, resumes, ok bool) {
+func (c *Controller) nextToTell(m *sessions.Slot, s *team.Session, todo []channel.Action) (next channel.Action, resumes, ok bool) {
 	stops := map[channel.ChannelID]bool{}
 	for _, one := range todo {
 		if one.Do == channel.StopWork {
 			stops[one.Token.Channel] = true
 		}
 	}
-	held := e.State().Hold.On || e.State().Stopping
+	held := c.State().Hold.On || c.State().Stopping
 	for _, one := range todo {
 		same := one.Token.Turn != 0 && one.Token == s.Delivery.Token
 		switch {
@@ -148,7 +148,7 @@ func (e *Controller) nextToTell(m *sessions.Slot, s *team.Session, todo []channe
 			return one, false, true
 		case same && s.Delivery.Re == 0 && one.Do == channel.TellMessage && m.Steers:
 			return one, false, true
-		case same && s.Delivery.Re == 0 && one.Do == channel.TellGoOn && e.Participant(m).Resumed == one.Token:
+		case same && s.Delivery.Re == 0 && one.Do == channel.TellGoOn && c.Participant(m).Resumed == one.Token:
 			return one, true, true
 		}
 	}
@@ -156,39 +156,39 @@ func (e *Controller) nextToTell(m *sessions.Slot, s *team.Session, todo []channe
 }
 
 // acknowledge records an action that needed no write.
-func (e *Controller) acknowledge(ctx context.Context, m *sessions.Slot, what channel.Told, then func(*team.Team)) {
-	_, _ = e.Do(ctx, loop.Request{Event: loop.EventBy(sessions.ByShim, "", what), Agent: m.Conf.Name, Look: then}) // fails only if the loop has stopped
+func (c *Controller) acknowledge(ctx context.Context, m *sessions.Slot, what channel.Told, then func(*team.Team)) {
+	_, _ = c.Do(ctx, loop.Request{Event: loop.EventBy(sessions.ByShim, "", what), Agent: m.Conf.Name, Look: then}) // fails only if the loop has stopped
 }
 
 // ClearTelling records, in the loop, that no write to an agent is in progress.
-func (e *Controller) ClearTelling(m *sessions.Slot) func(*team.Team) {
-	return func(*team.Team) { e.Participant(m).telling = "" }
+func (c *Controller) ClearTelling(m *sessions.Slot) func(*team.Team) {
+	return func(*team.Team) { c.Participant(m).telling = "" }
 }
 
 // tellSession writes an action into a running session, once, and journals it before any of its
 // results.
-func (e *Controller) tellSession(ctx context.Context, m *sessions.Slot, s team.Session, plan message) {
-	words := func(ctx context.Context) (string, error) { return e.Hooks.LeadPrompt(ctx, plan.todo, false) }
+func (c *Controller) tellSession(ctx context.Context, m *sessions.Slot, s team.Session, plan message) {
+	words := func(ctx context.Context) (string, error) { return c.Hooks.LeadPrompt(ctx, plan.todo, false) }
 	var err error
 	if !team.IsLeadToken(plan.todo.Token) {
 		var text string
-		text, _, err = e.prompt(ctx, &plan)
+		text, _, err = c.prompt(ctx, &plan)
 		words = func(context.Context) (string, error) { return text, nil }
 	}
 	if err == nil {
-		err = e.write(ctx, m, s, plan.todo, words)
+		err = c.write(ctx, m, s, plan.todo, words)
 	}
-	switch proc := e.sessions.Proc(s.ID); {
-	case err == nil || ctx.Err() != nil || e.sessions.Fenced(err):
+	switch proc := c.sessions.Proc(s.ID); {
+	case err == nil || ctx.Err() != nil || c.sessions.Fenced(err):
 		return
 	case proc == nil, errors.Is(err, ErrOvertaken): // the action is no longer due
 	case errors.Is(err, driver.ErrNoInput):
-		e.sessions.LetGo(ctx, m, s.ID, proc) // the next session receives the action
+		c.sessions.LetGo(ctx, m, s.ID, proc) // the next session receives the action
 	default:
-		e.log.Error("an action could not be delivered to an agent; Fairlead tries again", "session", s.ID, "errand", plan.todo.Key, "error", err)
+		c.log.Error("an action could not be delivered to an agent; Fairlead tries again", "session", s.ID, "errand", plan.todo.Key, "error", err)
 		loop.Rest(ctx, loop.RetryMax)
 	}
-	_, _ = e.Do(ctx, loop.Request{Agent: m.Conf.Name, Look: e.ClearTelling(m)}) // fails only if the loop has stopped
+	_, _ = c.Do(ctx, loop.Request{Agent: m.Conf.Name, Look: c.ClearTelling(m)}) // fails only if the loop has stopped
 }
 
 // ErrOvertaken means that an action is no longer due.
@@ -196,11 +196,11 @@ var ErrOvertaken = errors.New("the action is no longer due")
 
 // stillToTell checks, while it holds the write lock, whether an action is still due: waiting for
 // the lock may have taken longer than the turn.
-func (e *Controller) stillToTell(ctx context.Context, m *sessions.Slot, s team.Session, key string) error {
+func (c *Controller) stillToTell(ctx context.Context, m *sessions.Slot, s team.Session, key string) error {
 	still := false
-	if err := e.View(ctx, func(t *team.Team) {
+	if err := c.View(ctx, func(t *team.Team) {
 		if now := m.Open(t); now != nil && now.ID == s.ID && now.Phase == session.Running && now.Ending == "" && now.Stop == nil {
-			next, _, ok := e.nextToTell(m, now, t.AgentChannelActions(m.Conf.Name, e.Now()))
+			next, _, ok := c.nextToTell(m, now, t.AgentChannelActions(m.Conf.Name, c.Now()))
 			still = ok && next.Key == key
 		}
 	}); err != nil {
@@ -214,8 +214,8 @@ func (e *Controller) stillToTell(ctx context.Context, m *sessions.Slot, s team.S
 
 // write writes the action. It asks for words last, since the lead receives what is true at that
 // moment.
-func (e *Controller) write(ctx context.Context, m *sessions.Slot, s team.Session, todo channel.Action, words func(context.Context) (string, error)) error {
-	v, proc := e.SessionWriter(s.ID), e.sessions.Proc(s.ID)
+func (c *Controller) write(ctx context.Context, m *sessions.Slot, s team.Session, todo channel.Action, words func(context.Context) (string, error)) error {
+	v, proc := c.SessionWriter(s.ID), c.sessions.Proc(s.ID)
 	typist, ok := proc.(seam.InputWriter)
 	if v == nil || !ok {
 		return driver.ErrNoInput
@@ -224,12 +224,12 @@ func (e *Controller) write(ctx context.Context, m *sessions.Slot, s team.Session
 		return err
 	}
 	defer v.WriteLock.Unlock()
-	if err := e.stillToTell(ctx, m, s, todo.Key); err != nil {
+	if err := c.stillToTell(ctx, m, s, todo.Key); err != nil {
 		return err
 	}
 	text, err := words(ctx)
 	if errors.Is(err, ErrNoRecipient) {
-		return e.Hooks.LeadTold(ctx, m, todo.N)
+		return c.Hooks.LeadTold(ctx, m, todo.N)
 	}
 	if err != nil {
 		return err
@@ -242,9 +242,9 @@ func (e *Controller) write(ctx context.Context, m *sessions.Slot, s team.Session
 	}
 	input, _ := typist.Input()
 	v.NoteInput(input)
-	_, err = e.Do(ctx, loop.Request{
+	_, err = c.Do(ctx, loop.Request{
 		Event: m.Event(sessions.ByShim, team.Delivered{Session: s.ID, Action: todo, Input: input}), Agent: m.Conf.Name,
-		Look: e.ClearTelling(m),
+		Look: c.ClearTelling(m),
 	})
 	if loop.IsAnswer(err) {
 		return nil // the session is over; the next session receives the action
@@ -272,53 +272,53 @@ func (n labeledWire) Send(ctx context.Context, input []byte) error {
 
 // stopWork stops an agent's work that is no longer wanted, and acknowledges the stop when the work
 // has stopped: at once if the agent was not working on it. A stop never waits behind other actions.
-func (e *Controller) stopWork(m *sessions.Slot, a *team.Agent, todo []channel.Action) {
-	begun := e.Participant(m).stops
-	e.Participant(m).stops = nil
+func (c *Controller) stopWork(m *sessions.Slot, a *team.Agent, todo []channel.Action) {
+	begun := c.Participant(m).stops
+	c.Participant(m).stops = nil
 	for _, one := range todo {
 		if one.Do != channel.StopWork {
 			continue
 		}
 		s := a.Session
 		at, do := one.Key, func(ctx context.Context) {
-			e.acknowledge(ctx, m, channel.Told{Token: one.Token, Do: channel.StopWork, N: one.N}, nil)
+			c.acknowledge(ctx, m, channel.Told{Token: one.Token, Do: channel.StopWork, N: one.N}, nil)
 		}
-		if e.worksOn(s, one) {
+		if c.worksOn(s, one) {
 			if s.Phase != session.Running || s.Ending != "" {
 				continue // it has not started, or is ending already
 			}
 			session := *s
-			at, do = at+" "+s.ID, func(ctx context.Context) { e.cancelAnswer(ctx, m, session) }
+			at, do = at+" "+s.ID, func(ctx context.Context) { c.cancelAnswer(ctx, m, session) }
 		}
-		if e.Participant(m).stops == nil {
-			e.Participant(m).stops = map[string]bool{}
+		if c.Participant(m).stops == nil {
+			c.Participant(m).stops = map[string]bool{}
 		}
-		e.Participant(m).stops[at] = true
+		c.Participant(m).stops[at] = true
 		if !begun[at] {
-			e.Go(do)
+			c.Go(do)
 		}
 	}
 }
 
 // worksOn reports whether a session works on what is to be stopped. Answers that need no turn
 // continue, unless the agent has left the channel.
-func (e *Controller) worksOn(s *team.Session, stop channel.Action) bool {
+func (c *Controller) worksOn(s *team.Session, stop channel.Action) bool {
 	if !s.AnswerPending() || s.Delivery.Token.Channel != stop.Token.Channel {
 		return false
 	}
-	seat := e.State().Channels.ByID[stop.Token.Channel].Participants[stop.Token.Agent]
-	return s.Delivery.Re == 0 || seat == nil || seat.Gone || !e.State().Channels.Agents[stop.Token.Agent].Online()
+	seat := c.State().Channels.ByID[stop.Token.Channel].Participants[stop.Token.Agent]
+	return s.Delivery.Re == 0 || seat == nil || seat.Gone || !c.State().Channels.Agents[stop.Token.Agent].Online()
 }
 
 // cancelAnswer cancels a session's current work. A session that does not support that, or does not
 // obey, is ended.
-func (e *Controller) cancelAnswer(ctx context.Context, m *sessions.Slot, s team.Session) {
-	proc, err := e.sessions.Proc(s.ID), driver.ErrNoInput
+func (c *Controller) cancelAnswer(ctx context.Context, m *sessions.Slot, s team.Session) {
+	proc, err := c.sessions.Proc(s.ID), driver.ErrNoInput
 	if proc != nil {
 		err = m.Driver.Converse(sessions.Known(*m.Conf), sessions.SessionFor(m, s), proc).Cancel(ctx)
 	}
-	if err != nil && !errors.Is(err, driver.ErrNoInput) && ctx.Err() == nil && !e.sessions.Fenced(err) {
-		e.log.Error("an agent's answer could not be cancelled; its session is ended", "session", s.ID, "error", err)
+	if err != nil && !errors.Is(err, driver.ErrNoInput) && ctx.Err() == nil && !c.sessions.Fenced(err) {
+		c.log.Error("an agent's answer could not be cancelled; its session is ended", "session", s.ID, "error", err)
 	}
 	if err == nil {
 		grace := time.NewTimer(m.Conf.Grace)
@@ -332,10 +332,10 @@ func (e *Controller) cancelAnswer(ctx context.Context, m *sessions.Slot, s team.
 		}
 	}
 	still := false
-	if err := e.View(ctx, func(t *team.Team) {
+	if err := c.View(ctx, func(t *team.Team) {
 		now := m.Open(t)
 		still = now != nil && now.ID == s.ID && now.AnswerPending() && now.Delivery.Key == s.Delivery.Key
 	}); err == nil && still {
-		e.sessions.End(ctx, m, s.ID, m.Conf.Grace)
+		c.sessions.End(ctx, m, s.ID, m.Conf.Grace)
 	}
 }

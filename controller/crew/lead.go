@@ -30,7 +30,7 @@ func ConfigureLead(c *team.Configured, conf *config.Config) {
 
 // mayTellLead refuses what people ask of a lead that cannot be told anything: the team would wait
 // for what nobody hears. It runs in the loop.
-func (e *Controller) mayTellLead(what any) error {
+func (c *Controller) mayTellLead(what any) error {
 	var row string
 	switch what.(type) {
 	case crew.SummonAsked:
@@ -40,8 +40,8 @@ func (e *Controller) mayTellLead(what any) error {
 	default:
 		return nil
 	}
-	m := e.sessions.Slots[e.State().Crew.Lead.Agent]
-	if m == nil || e.channels.Joins(m) || m.Driver.Capabilities(sessions.Known(*m.Conf), driver.Lead).Prompts {
+	m := c.sessions.Slots[c.State().Crew.Lead.Agent]
+	if m == nil || c.channels.Joins(m) || m.Driver.Capabilities(sessions.Known(*m.Conf), driver.Lead).Prompts {
 		return nil // or the team says why not
 	}
 	if err := m.Driver.Check(sessions.Known(*m.Conf)); err != nil {
@@ -57,21 +57,21 @@ func (e *Controller) mayTellLead(what any) error {
 }
 
 // crewHooks are what the crew's controller does in the loop.
-func (e *Controller) CrewHooks() loop.Hooks {
+func (c *Controller) CrewHooks() loop.Hooks {
 	return loop.Hooks{
-		Check:    e.mayTellLead,
-		Appended: e.CrewState.note,
-		Note:     e.leadMoved,
-		Next:     func() time.Time { return e.State().Crew.Deadline() },
-		Due:      func(time.Time) []loop.Request { return e.leadDue() },
-		Settled:  func(stopping bool) bool { return !stopping || e.documentsSettled() },
+		Check:    c.mayTellLead,
+		Appended: c.CrewState.note,
+		Note:     c.leadMoved,
+		Next:     func() time.Time { return c.State().Crew.Deadline() },
+		Due:      func(time.Time) []loop.Request { return c.leadDue() },
+		Settled:  func(stopping bool) bool { return !stopping || c.documentsSettled() },
 	}
 }
 
 // leadMoved marks the lead if a change may ask something of it, and says whether the change was about
 // the crew.
-func (e *Controller) leadMoved(ch team.Change, t *loop.Touched) bool {
-	crew, lead := ch.Body.Presence, e.State().Crew.Lead.Agent
+func (c *Controller) leadMoved(ch team.Change, t *loop.Touched) bool {
+	crew, lead := ch.Body.Presence, c.State().Crew.Lead.Agent
 	if lead != "" && (crew != nil && crew.Words == nil || ch.Body.Team != nil) { // the end of a hold
 		t.Agent(lead)
 	}
@@ -80,11 +80,11 @@ func (e *Controller) leadMoved(ch team.Change, t *loop.Touched) bool {
 
 // leadPrompt is an errand of the lead in words, as it is to be told now; who turned out to be
 // awake meanwhile is left out. atStart: the session begins with it, so nobody is awake in it.
-func (e *Controller) LeadPrompt(ctx context.Context, todo channel.Action, atStart bool) (string, error) {
+func (c *Controller) LeadPrompt(ctx context.Context, todo channel.Action, atStart bool) (string, error) {
 	var ask crew.Action
 	var docs []*crew.Document // never changed, only replaced
 	still, lead := false, ""
-	if err := e.View(ctx, func(t *team.Team) {
+	if err := c.View(ctx, func(t *team.Team) {
 		if ask, still = t.LeadAction(todo); !still {
 			return
 		}
@@ -113,7 +113,7 @@ func (e *Controller) LeadPrompt(ctx context.Context, todo channel.Action, atStar
 	}
 	wakes := make([]prompt.Sleeper, 0, len(docs))
 	for _, doc := range docs {
-		messages, leftOut, err := e.MessagesFor(ctx, doc.LastSession, doc.Name)
+		messages, leftOut, err := c.MessagesFor(ctx, doc.LastSession, doc.Name)
 		if err != nil {
 			return "", fmt.Errorf("read what %s said before: %w", doc.Name, err)
 		}
@@ -126,8 +126,8 @@ func (e *Controller) LeadPrompt(ctx context.Context, todo channel.Action, atStar
 const wakeTranscriptMax = 32 << 10
 
 // leadTold acknowledges an errand of the lead that needed nothing written.
-func (e *Controller) LeadTold(ctx context.Context, m *sessions.Slot, n uint64) error {
-	_, err := e.Do(ctx, loop.Request{Event: loop.EventBy(sessions.ByShim, "", crew.ActionTold{N: n}), Agent: m.Conf.Name, Look: e.channels.ClearTelling(m)})
+func (c *Controller) LeadTold(ctx context.Context, m *sessions.Slot, n uint64) error {
+	_, err := c.Do(ctx, loop.Request{Event: loop.EventBy(sessions.ByShim, "", crew.ActionTold{N: n}), Agent: m.Conf.Name, Look: c.channels.ClearTelling(m)})
 	if loop.IsAnswer(err) {
 		return nil
 	}
@@ -135,8 +135,8 @@ func (e *Controller) LeadTold(ctx context.Context, m *sessions.Slot, n uint64) e
 }
 
 // leadDue are the timers of the team that have run out.
-func (e *Controller) leadDue() []loop.Request {
-	if at := e.State().Crew.Deadline(); at.IsZero() || e.Now().Before(at) {
+func (c *Controller) leadDue() []loop.Request {
+	if at := c.State().Crew.Deadline(); at.IsZero() || c.Now().Before(at) {
 		return nil
 	}
 	return []loop.Request{{Event: loop.EventBy(sessions.ByTimer, "", crew.TimerFired{})}}

@@ -24,18 +24,18 @@ import (
 // Seq of its last change. Crew shows the effect.
 
 // Summon asks the lead to create the crew (P1).
-func (e *Controller) Summon(ctx context.Context, by seam.Actor) (uint64, error) {
-	return e.Submit(ctx, by, "", crew.SummonAsked{})
+func (c *Controller) Summon(ctx context.Context, by seam.Actor) (uint64, error) {
+	return c.Submit(ctx, by, "", crew.SummonAsked{})
 }
 
 // Wake asks the lead to wake sleeping members (P8): those named by ID or name, or all.
-func (e *Controller) Wake(ctx context.Context, by seam.Actor, who []string) (uint64, error) {
+func (c *Controller) Wake(ctx context.Context, by seam.Actor, who []string) (uint64, error) {
 	if len(who) > wakeNamesMax {
 		return 0, fmt.Errorf("%d names are too many: a team has %d seats; name fewer, or none for all", len(who), crew.SeatMax+1)
 	}
 	var docs []crew.DocID
 	var answer error
-	if err := e.View(ctx, func(t *team.Team) {
+	if err := c.View(ctx, func(t *team.Team) {
 		for _, name := range who {
 			doc, err := t.FindDocument(name)
 			if err != nil {
@@ -47,14 +47,14 @@ func (e *Controller) Wake(ctx context.Context, by seam.Actor, who []string) (uin
 	}); err != nil || answer != nil {
 		return 0, cmp.Or(err, answer)
 	}
-	return e.Submit(ctx, by, "", crew.WakeAsked{Docs: docs})
+	return c.Submit(ctx, by, "", crew.WakeAsked{Docs: docs})
 }
 
 const wakeNamesMax = 64 // per request; more than a crew has members
 
 // Sleep ends the lead's session, which puts all members to sleep (P3).
-func (e *Controller) Sleep(ctx context.Context, by seam.Actor) (uint64, error) {
-	return e.Submit(ctx, by, "", team.SleepAsked{})
+func (c *Controller) Sleep(ctx context.Context, by seam.Actor) (uint64, error) {
+	return c.Submit(ctx, by, "", team.SleepAsked{})
 }
 
 // BadDocument is the error for content that is not a valid agent document.
@@ -70,7 +70,7 @@ func (b *BadDocument) Unwrap() error { return b.Why }
 // awake until the lead reports it. It gets a new ID, and the ID in the document is dropped. The
 // error is a *BadDocument if the document is invalid, and a *machine.Refusal if the crew cannot take
 // it.
-func (e *Controller) ImportDocument(ctx context.Context, by seam.Actor, data []byte) (view.DocumentView, error) {
+func (c *Controller) ImportDocument(ctx context.Context, by seam.Actor, data []byte) (view.DocumentView, error) {
 	doc, bare, err := crewfile.ReadDocument(data)
 	if err != nil {
 		return view.DocumentView{}, &BadDocument{Why: err}
@@ -79,7 +79,7 @@ func (e *Controller) ImportDocument(ctx context.Context, by seam.Actor, data []b
 		return view.DocumentView{}, &BadDocument{Why: err}
 	}
 	full := false
-	if err := e.View(ctx, func(t *team.Team) { full = weight(t.Crew.Docs)+len(doc.Soul)+len(doc.Extra) > DocumentBytesAll }); err != nil {
+	if err := c.View(ctx, func(t *team.Team) { full = weight(t.Crew.Docs)+len(doc.Soul)+len(doc.Extra) > DocumentBytesAll }); err != nil {
 		return view.DocumentView{}, err
 	}
 	if full {
@@ -87,7 +87,7 @@ func (e *Controller) ImportDocument(ctx context.Context, by seam.Actor, data []b
 	}
 	var id crew.DocID
 	var shown view.DocumentView
-	_, err = e.Do(ctx, loop.Request{
+	_, err = c.Do(ctx, loop.Request{
 		Event: loop.EventBy(by, "", crew.Imported{Document: doc, Bare: bare}),
 		Found: func(changes []team.Change) {
 			for i := range changes {

@@ -31,12 +31,12 @@ const (
 func DocumentSum(doc *crew.Document) string { return crewfile.DocumentSum(doc) }
 
 // DocumentsBegin starts the exchange between document files and journal. It reads before it writes.
-func (e *Controller) DocumentsBegin() {
-	if e.opts.Documents == nil {
+func (c *Controller) DocumentsBegin() {
+	if c.opts.Documents == nil {
 		return
 	}
-	e.Go(func(ctx context.Context) {
-		p := &DocumentPen{E: e, Files: e.opts.Documents, Papers: map[string]*DocumentPaper{}}
+	c.Go(func(ctx context.Context) {
+		p := &DocumentPen{E: c, Files: c.opts.Documents, Papers: map[string]*DocumentPaper{}}
 		p.keep(ctx)
 	})
 }
@@ -371,10 +371,10 @@ func (d *DocumentPaper) used(now time.Time) bool { return now.Sub(d.news.Since) 
 
 // doAll submits requests in order, so that they are decided in this order, and waits for all
 // answers.
-func (e *Controller) doAll(ctx context.Context, reqs []loop.Request) ([]loop.Answer, error) {
+func (c *Controller) doAll(ctx context.Context, reqs []loop.Request) ([]loop.Answer, error) {
 	waits := make([]func(context.Context) (uint64, error), len(reqs))
 	for i, req := range reqs {
-		wait, err := e.Post(ctx, req)
+		wait, err := c.Post(ctx, req)
 		if err != nil {
 			return nil, err
 		}

@@ -59,17 +59,17 @@ const (
 )
 
 // Transcript returns a part of the messages from lead sessions and channels.
-func (e *Controller) Transcript(ctx context.Context, q TranscriptQuery) (TranscriptPage, error) {
+func (c *Controller) Transcript(ctx context.Context, q TranscriptQuery) (TranscriptPage, error) {
 	q.Limit = min(cmp.Or(max(q.Limit, 0), channels.PageDefault), channels.PageMax)
 	page := TranscriptPage{Messages: []Message{}}
 	if len(q.Text) > transcriptTextMax {
 		return page, fmt.Errorf("%d bytes are too many to look for: name fewer than %d", len(q.Text), transcriptTextMax)
 	}
-	s := search{e: e, q: q, text: strings.ToLower(q.Text)}
-	if err := e.View(ctx, func(t *team.Team) {
-		page.Head = e.Head()
+	s := search{e: c, q: q, text: strings.ToLower(q.Text)}
+	if err := c.View(ctx, func(t *team.Team) {
+		page.Head = c.Head()
 		s.whom, s.q.Session = whomOf(t), InTranscripts(t, q.Session)
-		e.makeTranscriptBeside()
+		c.makeTranscriptBeside()
 	}); err != nil {
 		return page, err
 	}
@@ -337,23 +337,23 @@ const transcriptStretch = 20_000 // changes of the journal that one request read
 
 // messagesFor is what one speaker said in one session, the oldest first: so much of the newest as
 // somebody is handed who wakes, and a little more. leftOut counts those before.
-func (e *Controller) MessagesFor(ctx context.Context, session, speaker string) (messages []prompt.Message, leftOut int, err error) {
+func (c *Controller) MessagesFor(ctx context.Context, session, speaker string) (messages []prompt.Message, leftOut int, err error) {
 	if session == "" || speaker == "" {
 		return nil, 0, nil
 	}
-	if err := e.MakeTranscript(ctx); err != nil {
+	if err := c.MakeTranscript(ctx); err != nil {
 		return nil, 0, err
 	}
-	s := search{e: e, q: TranscriptQuery{Session: session, Speaker: speaker, Limit: channels.PageMax}}
-	if err := e.View(ctx, func(t *team.Team) { s.whom, s.until = whomOf(t), e.Head() }); err != nil {
+	s := search{e: c, q: TranscriptQuery{Session: session, Speaker: speaker, Limit: channels.PageMax}}
+	if err := c.View(ctx, func(t *team.Team) { s.whom, s.until = whomOf(t), c.Head() }); err != nil {
 		return nil, 0, err
 	}
 	for s.until > 0 && s.bytes <= transcriptTailMax {
-		seqs, _ := e.CrewState.Said.wanted(&s.q, 0, s.until, wakeChunk)
+		seqs, _ := c.CrewState.Said.wanted(&s.q, 0, s.until, wakeChunk)
 		if len(seqs) == 0 {
 			break
 		}
-		said, err := e.spokenAt(ctx, seqs)
+		said, err := c.spokenAt(ctx, seqs)
 		if err != nil {
 			return nil, 0, err
 		}
@@ -368,7 +368,7 @@ func (e *Controller) MessagesFor(ctx context.Context, session, speaker string) (
 			messages = append(messages, prompt.Message{Speaker: m.Speaker, Text: m.Text, At: m.At})
 		}
 	}
-	rest, _ := e.CrewState.Said.wanted(&s.q, 0, s.until, TranscriptMax)
+	rest, _ := c.CrewState.Said.wanted(&s.q, 0, s.until, TranscriptMax)
 	return messages, len(rest), nil
 }
 

@@ -242,8 +242,8 @@ func (t *Transcript) isMade() bool {
 }
 
 // makeTranscript reads the past, once.
-func (e *Controller) MakeTranscript(ctx context.Context) error {
-	t := &e.CrewState.Said
+func (c *Controller) MakeTranscript(ctx context.Context) error {
+	t := &c.CrewState.Said
 	if t.isMade() {
 		return nil
 	}
@@ -258,14 +258,14 @@ func (e *Controller) MakeTranscript(ctx context.Context) error {
 	}
 	var until uint64
 	var entities []string
-	if err := e.View(ctx, func(*team.Team) {
+	if err := c.View(ctx, func(*team.Team) {
 		t.Mu.Lock()
 		defer t.Mu.Unlock()
 		if t.From == 0 {
-			t.From = e.Head() + 1
+			t.From = c.Head() + 1
 		}
 		until = t.From - 1
-		for entity := range e.Entities() {
+		for entity := range c.Entities() {
 			if entity == wordsOfLead || strings.HasPrefix(entity, channels.ChannelPrefix) {
 				entities = append(entities, entity)
 			}
@@ -278,7 +278,7 @@ func (e *Controller) MakeTranscript(ctx context.Context) error {
 		if until == 0 {
 			break
 		}
-		for rec, err := range e.Journal().Read(ctx, journal.Query{Until: until, Entity: entity}) {
+		for rec, err := range c.Journal().Read(ctx, journal.Query{Until: until, Entity: entity}) {
 			if err != nil {
 				return fmt.Errorf("read what was said: %w", err)
 			}
@@ -342,10 +342,10 @@ func spokenOf(rec journal.Change) (Spoken, bool, error) {
 
 // spokenAt reads what was said by single changes. They come back in the order that they are in
 // the journal.
-func (e *Controller) spokenAt(ctx context.Context, seqs []uint64) ([]Spoken, error) {
+func (c *Controller) spokenAt(ctx context.Context, seqs []uint64) ([]Spoken, error) {
 	seqs = slices.Clone(seqs)
 	slices.Sort(seqs)
-	said, rest := e.CrewState.Said.atHand(seqs)
+	said, rest := c.CrewState.Said.atHand(seqs)
 	for len(rest) > 0 {
 		n := 1
 		for n < len(rest) && rest[n]-rest[n-1] <= channels.ReadGapMax {
@@ -353,7 +353,7 @@ func (e *Controller) spokenAt(ctx context.Context, seqs []uint64) ([]Spoken, err
 		}
 		wanted := rest[:n]
 		rest = rest[n:]
-		for rec, err := range e.Journal().Read(ctx, journal.Query{After: wanted[0] - 1, Until: wanted[n-1]}) {
+		for rec, err := range c.Journal().Read(ctx, journal.Query{After: wanted[0] - 1, Until: wanted[n-1]}) {
 			if err != nil {
 				return nil, fmt.Errorf("read what was said: %w", err)
 			}
@@ -374,14 +374,14 @@ func (e *Controller) spokenAt(ctx context.Context, seqs []uint64) ([]Spoken, err
 }
 
 // makeTranscriptBeside has the past read for the next question; it runs in the loop.
-func (e *Controller) makeTranscriptBeside() {
-	if e.CrewState.begun {
+func (c *Controller) makeTranscriptBeside() {
+	if c.CrewState.begun {
 		return
 	}
-	e.CrewState.begun = true
-	e.Go(func(ctx context.Context) {
-		if err := e.MakeTranscript(ctx); err != nil && ctx.Err() == nil && !errors.Is(err, loop.ErrClosed) {
-			e.log.Warn("what was said could not be read; it is tried again when somebody asks for it", "error", err)
+	c.CrewState.begun = true
+	c.Go(func(ctx context.Context) {
+		if err := c.MakeTranscript(ctx); err != nil && ctx.Err() == nil && !errors.Is(err, loop.ErrClosed) {
+			c.log.Warn("what was said could not be read; it is tried again when somebody asks for it", "error", err)
 		}
 	})
 }

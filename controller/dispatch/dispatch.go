@@ -69,58 +69,58 @@ func (d *folderSide) Poke() {
 }
 
 // dispatchHooks are what the dispatch controller does in the loop.
-func (e *Controller) DispatchHooks() loop.Hooks {
+func (c *Controller) DispatchHooks() loop.Hooks {
 	return loop.Hooks{
-		Note: func(ch team.Change, _ *loop.Touched) bool { return e.folderMoved(ch) },
-		Act:  func(*loop.Touched) { e.errandsOfFolders() },
+		Note: func(ch team.Change, _ *loop.Touched) bool { return c.folderMoved(ch) },
+		Act:  func(*loop.Touched) { c.errandsOfFolders() },
 	}
 }
 
 // folderMoved notes which folder a change was about.
-func (e *Controller) folderMoved(ch team.Change) bool {
+func (c *Controller) folderMoved(ch team.Change) bool {
 	if ch.Body.Dispatch == nil {
 		return false
 	}
 	name := strings.TrimPrefix(ch.Entity, "dispatch/")
-	e.noteHosted(name)
+	c.noteHosted(name)
 	return true
 }
 
-func (e *Controller) noteHosted(name string) {
-	f := e.State().Dispatches[name]
+func (c *Controller) noteHosted(name string) {
+	f := c.State().Dispatches[name]
 	if f != nil && !f.Gone && f.State.Host == dispatch.Fairlead && f.State.Phase != dispatch.Closed {
-		e.FolderState.Hosted[name] = true
+		c.FolderState.Hosted[name] = true
 		return
 	}
-	if e.FolderState.Hosted[name] {
-		delete(e.FolderState.Hosted, name)
-		e.forgetActions(name, nil)
+	if c.FolderState.Hosted[name] {
+		delete(c.FolderState.Hosted, name)
+		c.forgetActions(name, nil)
 	}
 }
 
 // errandsOfFolders begins what session folders are to be told and nobody began. It is called after
 // every batch: there are few of them that are open.
-func (e *Controller) errandsOfFolders() {
-	if e.Holding() {
+func (c *Controller) errandsOfFolders() {
+	if c.Holding() {
 		return
 	}
-	for name := range e.FolderState.Hosted {
-		todo := e.State().DispatchActions(name, e.Now())
-		e.forgetActions(name, todo)
+	for name := range c.FolderState.Hosted {
+		todo := c.State().DispatchActions(name, c.Now())
+		c.forgetActions(name, todo)
 		for _, one := range todo {
-			if e.FolderState.doing[one.Key] {
+			if c.FolderState.doing[one.Key] {
 				continue
 			}
-			e.FolderState.doing[one.Key] = true
-			path := e.State().Dispatches[name].Path
-			e.Go(func(ctx context.Context) { e.tellFolder(ctx, path, one) })
+			c.FolderState.doing[one.Key] = true
+			path := c.State().Dispatches[name].Path
+			c.Go(func(ctx context.Context) { c.tellFolder(ctx, path, one) })
 		}
 	}
 }
 
 // forgetActions lets go of those that are not asked for any more.
-func (e *Controller) forgetActions(name string, todo []team.Action) {
-	maps.DeleteFunc(e.FolderState.doing, func(key string, _ bool) bool {
+func (c *Controller) forgetActions(name string, todo []team.Action) {
+	maps.DeleteFunc(c.FolderState.doing, func(key string, _ bool) bool {
 		return errandOfFolder(key, name) && !slices.ContainsFunc(todo, func(t team.Action) bool { return t.Key == key })
 	})
 }
@@ -131,34 +131,34 @@ func errandOfFolder(key, name string) bool {
 }
 
 // foldersBegin lets the folders be taken in and served. It runs when recovery is over.
-func (e *Controller) FoldersBegin() {
-	for name := range e.State().Dispatches {
-		e.noteHosted(name)
+func (c *Controller) FoldersBegin() {
+	for name := range c.State().Dispatches {
+		c.noteHosted(name)
 	}
-	if e.opts.Sessions == nil {
+	if c.opts.Sessions == nil {
 		return
 	}
-	e.sweepTemps()
-	e.Go(func(ctx context.Context) {
-		p := &FolderPen{E: e, from: e.opts.Sessions, Known: map[string]*PenFolder{}}
+	c.sweepTemps()
+	c.Go(func(ctx context.Context) {
+		p := &FolderPen{E: c, from: c.opts.Sessions, Known: map[string]*PenFolder{}}
 		p.keep(ctx)
 	})
 }
 
 // sweepTemps removes the temporary folders of sessions that nobody saw end.
-func (e *Controller) sweepTemps() {
-	dir := filepath.Dir(e.PrivateTemp("any"))
+func (c *Controller) sweepTemps() {
+	dir := filepath.Dir(c.PrivateTemp("any"))
 	names, err := readNames(dir, tempsMax)
 	if err != nil {
-		e.log.Warn("temporary folders of old sessions cannot be looked for", "error", err)
+		c.log.Warn("temporary folders of old sessions cannot be looked for", "error", err)
 	}
 	for _, name := range names {
-		open := slices.ContainsFunc(slices.Collect(maps.Values(e.State().Agents)), func(a *team.Agent) bool { return a.Session != nil && a.Session.ID == name })
+		open := slices.ContainsFunc(slices.Collect(maps.Values(c.State().Agents)), func(a *team.Agent) bool { return a.Session != nil && a.Session.ID == name })
 		if open {
 			continue
 		}
 		if err := os.RemoveAll(filepath.Join(dir, name)); err != nil {
-			e.log.Warn("the temporary folder of an old session cannot be removed", "session", name, "error", err)
+			c.log.Warn("the temporary folder of an old session cannot be removed", "session", name, "error", err)
 		}
 	}
 }
@@ -167,29 +167,29 @@ const tempsMax = 1000 // that one start removes; there is one for each session o
 
 // tellFolder does an errand of a folder until it is done: the folder may be locked by somebody who
 // hangs, or its disk may be full.
-func (e *Controller) tellFolder(ctx context.Context, path string, todo team.Action) {
+func (c *Controller) tellFolder(ctx context.Context, path string, todo team.Action) {
 	warned := ""
 	for pause := loop.RetryFirst; ; pause = min(2*pause, loop.RetryMax) {
-		err := e.tellOnce(ctx, path, todo)
+		err := c.tellOnce(ctx, path, todo)
 		if err == nil || ctx.Err() != nil {
-			e.FolderState.Poke()
+			c.FolderState.Poke()
 			return
 		}
 		if loop.IsAnswer(err) {
-			e.log.Warn("a session folder does not take what it is told", "folder", path, "errand", todo.Key, "error", err)
-			e.FolderState.Poke()
+			c.log.Warn("a session folder does not take what it is told", "folder", path, "errand", todo.Key, "error", err)
+			c.FolderState.Poke()
 			return
 		}
 		if warned != err.Error() {
 			warned = err.Error()
-			e.log.Error("a session folder could not be told how its work went; it is told again", "folder", path, "errand", todo.Key, "error", err)
+			c.log.Error("a session folder could not be told how its work went; it is told again", "folder", path, "errand", todo.Key, "error", err)
 		}
 		if !loop.Rest(ctx, pause) {
 			return
 		}
 		still := false
-		if e.View(ctx, func(t *team.Team) {
-			still = slices.ContainsFunc(t.DispatchActions(todo.Folder, e.Now()), func(now team.Action) bool { return now.Key == todo.Key })
+		if c.View(ctx, func(t *team.Team) {
+			still = slices.ContainsFunc(t.DispatchActions(todo.Folder, c.Now()), func(now team.Action) bool { return now.Key == todo.Key })
 		}) != nil || !still {
 			return
 		}
@@ -197,20 +197,20 @@ func (e *Controller) tellFolder(ctx context.Context, path string, todo team.Acti
 }
 
 // tellOnce takes the folder's door once.
-func (e *Controller) tellOnce(ctx context.Context, path string, todo team.Action) error {
+func (c *Controller) tellOnce(ctx context.Context, path string, todo team.Action) error {
 	f, err := dispatchfolder.Open(path)
 	if err != nil {
 		return err
 	}
 	if todo.Do == team.AnswerFolder {
-		return e.answerFolder(f)
+		return c.answerFolder(f)
 	}
 	work, ok := dispatch.ActionOf(todo.Work)
 	if !ok {
 		panic("engine: no such work: " + todo.Work)
 	}
 	end := todo.End
-	text, err := e.resultOf(ctx, end)
+	text, err := c.resultOf(ctx, end)
 	if err != nil {
 		return err
 	}
@@ -226,12 +226,12 @@ func (e *Controller) tellOnce(ctx context.Context, path string, todo team.Action
 		}
 		in = dispatch.Interrupt{Conversation: work.Conversation, Why: cmp.Or(end.Why, "its session was lost")} // D11: nobody will end it any more
 	}
-	_, err = e.FolderState.Door(f, by, in)
+	_, err = c.FolderState.Door(f, by, in)
 	return err
 }
 
 // answerFolder closes a conversation whose answer needs nobody.
-func (e *Controller) answerFolder(f *dispatchfolder.Folder) error {
+func (c *Controller) answerFolder(f *dispatchfolder.Folder) error {
 	s, err := f.Session()
 	if err != nil {
 		return err
@@ -240,7 +240,7 @@ func (e *Controller) answerFolder(f *dispatchfolder.Folder) error {
 	if !ok {
 		return nil // somebody else closed it
 	}
-	_, err = e.FolderState.Door(f, dispatchfolder.Actor(byFolders), answer)
+	_, err = c.FolderState.Door(f, dispatchfolder.Actor(byFolders), answer)
 	return err
 }
 

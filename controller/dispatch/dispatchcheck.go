@@ -86,12 +86,12 @@ func (t *treeState) Changed(now *treeState) (paths []string) {
 }
 
 // rememberTree looks at the workspace before MAIN begins.
-func (e *Controller) rememberTree(agent, session string) view.Layer {
-	tree := LookAtTree(e.opts.Config.Dir)
+func (c *Controller) rememberTree(agent, session string) view.Layer {
+	tree := LookAtTree(c.opts.Config.Dir)
 	tree.Session = session
-	e.FolderState.Mu.Lock()
-	e.FolderState.Before[agent] = tree
-	e.FolderState.Mu.Unlock()
+	c.FolderState.Mu.Lock()
+	c.FolderState.Before[agent] = tree
+	c.FolderState.Mu.Unlock()
 	if tree.Why != "" {
 		return view.Layer{Name: "check", Text: "what it changed is not looked at afterwards: " + tree.Why}
 	}

@@ -53,7 +53,7 @@ func (p *FolderPen) serve(ctx context.Context) (again time.Duration, err error) 
 }
 
 // serveInbox takes messages until one has somebody to serve it, or there is none left.
-func (e *Controller) serveInbox(ctx context.Context, path string) (served bool, wait time.Duration, err error) {
+func (c *Controller) serveInbox(ctx context.Context, path string) (served bool, wait time.Duration, err error) {
 	folder, err := dispatchfolder.Open(path)
 	if err != nil {
 		return false, 0, err
@@ -73,11 +73,11 @@ func (e *Controller) serveInbox(ctx context.Context, path string) (served bool, 
 		if wait := unsettled(filepath.Join(path, InboxFolder, msg.Name), msg.Text); wait > 0 {
 			return served, wait, nil // and those after it have their turn after it
 		}
-		in, err := e.ranked(s, msg)
+		in, err := c.ranked(s, msg)
 		if err != nil {
 			return served, 0, err
 		}
-		now, err := e.FolderState.Door(folder, dispatchfolder.Actor(byFolders), in)
+		now, err := c.FolderState.Door(folder, dispatchfolder.Actor(byFolders), in)
 		if loop.IsAnswer(err) {
 			return served, 0, nil //nolint:nilerr // somebody else was at it: the next round looks again
 		}
@@ -106,13 +106,13 @@ func unsettled(file, text string) time.Duration {
 }
 
 // ranked says whose work a message is, or with what it is put aside.
-func (e *Controller) ranked(s dispatch.Dispatch, msg dispatchfolder.InboxMessage) (dispatch.Message, error) {
+func (c *Controller) ranked(s dispatch.Dispatch, msg dispatchfolder.InboxMessage) (dispatch.Message, error) {
 	in := dispatch.Message{Name: msg.Name, Text: msg.Text}
 	var aside any
 	if msg.Fault != "" {
 		aside = map[string]string{"fault": msg.Fault}
 	} else {
-		ranking := e.RankDispatch(s, msg.Text)
+		ranking := c.RankDispatch(s, msg.Text)
 		if in.Match = dispatchfolder.MatchOf(ranking); in.Match != nil {
 			return in, nil
 		}

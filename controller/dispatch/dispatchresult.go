@@ -25,11 +25,11 @@ const (
 func wentWell(end team.DispatchSessionEnd) bool { return end.Outcome == control.OK }
 
 // resultOf is what came of a work, in words: what its session said, or why it came to nothing.
-func (e *Controller) resultOf(ctx context.Context, end team.DispatchSessionEnd) (string, error) {
+func (c *Controller) resultOf(ctx context.Context, end team.DispatchSessionEnd) (string, error) {
 	if end.Session == "" {
 		return end.Why, nil
 	}
-	said, err := e.saidIn(ctx, end.Agent, end.Session)
+	said, err := c.saidIn(ctx, end.Agent, end.Session)
 	if ctx.Err() != nil {
 		return "", ctx.Err()
 	}
@@ -47,12 +47,12 @@ func (e *Controller) resultOf(ctx context.Context, end team.DispatchSessionEnd) 
 }
 
 // saidIn is all that an agent said in a session, without what its tools printed and without markers.
-func (e *Controller) saidIn(ctx context.Context, agent, session string) (string, error) {
-	info, err := e.sessions.Session(ctx, session)
+func (c *Controller) saidIn(ctx context.Context, agent, session string) (string, error) {
+	info, err := c.sessions.Session(ctx, session)
 	if err != nil {
 		return "", err
 	}
-	d, ok := e.opts.Drivers[info.Driver]
+	d, ok := c.opts.Drivers[info.Driver]
 	if !ok {
 		return "", fmt.Errorf("this build of fairlead has no driver %q", info.Driver)
 	}
@@ -65,7 +65,7 @@ func (e *Controller) saidIn(ctx context.Context, agent, session string) (string,
 			}
 		}
 	}
-	conv := d.Converse(driver.Agent{Name: agent}, driver.Session{ID: session}, sessions.ReadOnly{E: e.sessions, Session: session})
+	conv := d.Converse(driver.Agent{Name: agent}, driver.Session{ID: session}, sessions.ReadOnly{E: c.sessions, Session: session})
 	for fact, err := range conv.Facts(ctx, 0) {
 		switch {
 		case err != nil:

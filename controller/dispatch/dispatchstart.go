@@ -32,13 +32,13 @@ type Job struct {
 func (j *Job) Main() bool { return j.Work.Task == 0 }
 
 // jobOf finds what a session is to do. errNotAsked: nothing any more.
-func (e *Controller) JobOf(ctx context.Context, s team.Session) (*Job, error) {
+func (c *Controller) JobOf(ctx context.Context, s team.Session) (*Job, error) {
 	name, work, ok := team.DispatchActionOf(s.For)
 	if !ok {
 		panic("engine: no work of a session folder: " + s.For.String())
 	}
 	path := ""
-	if err := e.View(ctx, func(t *team.Team) {
+	if err := c.View(ctx, func(t *team.Team) {
 		if f := t.Dispatches[name]; f != nil {
 			path = f.Path
 		}
@@ -68,16 +68,16 @@ func (j *Job) due() bool {
 }
 
 // prepareWork says how an agent's process is started that has work in a session folder.
-func (e *Controller) PrepareWork(ctx context.Context, m *sessions.Slot, s team.Session) (sessions.PreparedLaunch, error) {
-	j, err := e.JobOf(ctx, s)
+func (c *Controller) PrepareWork(ctx context.Context, m *sessions.Slot, s team.Session) (sessions.PreparedLaunch, error) {
+	j, err := c.JobOf(ctx, s)
 	if err != nil {
 		return sessions.PreparedLaunch{}, fmt.Errorf("look at its session folder: %w", err)
 	}
 	if !j.due() {
-		e.FolderState.Poke() // the team does not know yet
+		c.FolderState.Poke() // the team does not know yet
 		return sessions.PreparedLaunch{}, errors.New("the conversation went on without it")
 	}
-	agent, err := e.sessions.AgentFor(m)
+	agent, err := c.sessions.AgentFor(m)
 	if err != nil {
 		return sessions.PreparedLaunch{}, err
 	}
@@ -100,18 +100,18 @@ func (e *Controller) PrepareWork(ctx context.Context, m *sessions.Slot, s team.S
 	session := driver.Session{ID: s.ID, Kind: driver.Work, Prompt: workPrompt(&j.Session, j.Folder, j.Work), Told: true, Attempt: 1}
 	places := []string{j.Folder.Workspace(n), j.Folder.DialoguePath(n)}
 	if !j.Main() {
-		ready, err := e.sessions.Launch(ctx, m, s, agent, session)
+		ready, err := c.sessions.Launch(ctx, m, s, agent, session)
 		ready.Writes = places
 		return ready, err
 	}
-	box, layers, err := e.mainBoxed(ctx, s, j)
+	box, layers, err := c.mainBoxed(ctx, s, j)
 	if err != nil {
 		return sessions.PreparedLaunch{}, err
 	}
 	if box != nil {
-		agent.Env = append(agent.Env, "TMPDIR="+e.PrivateTemp(s.ID))
+		agent.Env = append(agent.Env, "TMPDIR="+c.PrivateTemp(s.ID))
 	}
-	ready, err := e.sessions.Launch(ctx, m, s, agent, session)
+	ready, err := c.sessions.Launch(ctx, m, s, agent, session)
 	if err != nil {
 		return sessions.PreparedLaunch{}, err
 	}
@@ -121,15 +121,15 @@ func (e *Controller) PrepareWork(ctx context.Context, m *sessions.Slot, s team.S
 		ready.Boxed = true
 		ready.Launch.Argv = sandbox.Wrap(box.exe, ready.Launch.Argv, box.box)
 	} else {
-		check = e.rememberTree(m.Conf.Name, s.ID)
+		check = c.rememberTree(m.Conf.Name, s.ID)
 	}
-	e.setLayers(j.Name, append(layers, check))
+	c.setLayers(j.Name, append(layers, check))
 	return ready, nil
 }
 
 // privateTemp is MAIN's own folder for what it throws away.
-func (e *Controller) PrivateTemp(session string) string {
-	return filepath.Join(e.opts.Config.Dir, ".fairlead", "tmp", session)
+func (c *Controller) PrivateTemp(session string) string {
+	return filepath.Join(c.opts.Config.Dir, ".fairlead", "tmp", session)
 }
 
 // mainBox is how MAIN is started in a sandbox.
@@ -140,9 +140,9 @@ type mainBox struct {
 
 // mainBoxed says whether MAIN's process is kept from writing by the kernel. Nil: it is not, and the layer
 // says why.
-func (e *Controller) mainBoxed(ctx context.Context, s team.Session, j *Job) (*mainBox, []view.Layer, error) {
+func (c *Controller) mainBoxed(ctx context.Context, s team.Session, j *Job) (*mainBox, []view.Layer, error) {
 	rules := view.Layer{Name: "rules", Holds: true, Text: "what it asks for, and what it is seen to call, is judged by the permissions of " + dispatch.Main}
-	want := cmp.Or(e.opts.Config.Dispatch.Sandbox, config.SandboxAuto)
+	want := cmp.Or(c.opts.Config.Dispatch.Sandbox, config.SandboxAuto)
 	no := func(why string) (*mainBox, []view.Layer, error) {
 		if want == config.SandboxRequired {
 			return nil, nil, fmt.Errorf("session.sandbox is required, and %s; set it to auto, or run on a kernel that has Landlock", why)
@@ -152,21 +152,21 @@ func (e *Controller) mainBoxed(ctx context.Context, s team.Session, j *Job) (*ma
 	if want == config.SandboxOff {
 		return no("session.sandbox is off")
 	}
-	if why := e.sessions.SandboxMissing(ctx); why != "" {
+	if why := c.sessions.SandboxMissing(ctx); why != "" {
 		return no(why)
 	}
 	exe, err := os.Executable()
 	if err != nil {
 		return no("this program's own file cannot be found: " + err.Error())
 	}
-	if err := os.MkdirAll(e.PrivateTemp(s.ID), 0o700); err != nil {
+	if err := os.MkdirAll(c.PrivateTemp(s.ID), 0o700); err != nil {
 		return no(err.Error())
 	}
 	outputs, err := sessions.Below(j.Folder.Path(), j.Folder.Workspace(j.Work.Conversation))
 	if err != nil {
 		return no(err.Error())
 	}
-	temp, err := sessions.Below(e.opts.Config.Dir, e.PrivateTemp(s.ID))
+	temp, err := sessions.Below(c.opts.Config.Dir, c.PrivateTemp(s.ID))
 	if err != nil {
 		return no(err.Error())
 	}
@@ -175,15 +175,15 @@ func (e *Controller) mainBoxed(ctx context.Context, s team.Session, j *Job) (*ma
 		[]view.Layer{rules, {Name: "sandbox", Holds: true, Text: "the kernel (Landlock) lets it and all that it starts write below " + write[0] + " and its own temporary folder, and nowhere else; the network is open, and a program that must write settings of its own does not start in it"}}, nil
 }
 
-func (e *Controller) setLayers(folder string, layers []view.Layer) {
-	e.FolderState.Mu.Lock()
-	defer e.FolderState.Mu.Unlock()
-	e.FolderState.layers[folder] = layers
+func (c *Controller) setLayers(folder string, layers []view.Layer) {
+	c.FolderState.Mu.Lock()
+	defer c.FolderState.Mu.Unlock()
+	c.FolderState.layers[folder] = layers
 }
 
 // LayersOf lists the layers that hold MAIN's permissions in a folder.
-func (e *Controller) LayersOf(folder string) []view.Layer {
-	e.FolderState.Mu.Lock()
-	defer e.FolderState.Mu.Unlock()
-	return append([]view.Layer(nil), e.FolderState.layers[folder]...)
+func (c *Controller) LayersOf(folder string) []view.Layer {
+	c.FolderState.Mu.Lock()
+	defer c.FolderState.Mu.Unlock()
+	return append([]view.Layer(nil), c.FolderState.layers[folder]...)
 }

@@ -11,7 +11,7 @@ import (
 )
 
 // questionHooks are what the questions' controller does in the loop.
-func (e *Controller) QuestionHooks() loop.Hooks {
+func (c *Controller) QuestionHooks() loop.Hooks {
 	return loop.Hooks{
 		Note: func(ch team.Change, t *loop.Touched) bool {
 			if ch.Body.Question == nil {
@@ -24,15 +24,15 @@ func (e *Controller) QuestionHooks() loop.Hooks {
 		},
 		Act: func(t *loop.Touched) {
 			for name := range t.Agents {
-				if a, m := e.State().Agents[name], e.sessions.Slots[name]; a != nil && m != nil && !e.Holding() {
-					e.answersOf(m, a)
-					e.wanted(name)
+				if a, m := c.State().Agents[name], c.sessions.Slots[name]; a != nil && m != nil && !c.Holding() {
+					c.answersOf(m, a)
+					c.wanted(name)
 				}
 			}
 		},
-		Next: func() time.Time { return e.State().Questions.Deadline() },
+		Next: func() time.Time { return c.State().Questions.Deadline() },
 		Due: func(now time.Time) []loop.Request {
-			if at := e.State().Questions.Deadline(); at.IsZero() || now.Before(at) {
+			if at := c.State().Questions.Deadline(); at.IsZero() || now.Before(at) {
 				return nil
 			}
 			return []loop.Request{{Event: &team.Event{Actor: sessions.ByTimer, What: question.Due{}}}}

@@ -13,11 +13,11 @@ import (
 )
 
 // Questions are those that wait for a person, the oldest first.
-func (e *Controller) Questions(ctx context.Context) ([]view.QuestionView, error) {
+func (c *Controller) Questions(ctx context.Context) ([]view.QuestionView, error) {
 	views := []view.QuestionView{}
-	err := e.View(ctx, func(t *team.Team) {
+	err := c.View(ctx, func(t *team.Team) {
 		for _, q := range t.Questions.Open("") {
-			views = append(views, *e.inboxQuestion(t, q).Question)
+			views = append(views, *c.inboxQuestion(t, q).Question)
 		}
 	})
 	return withHints(views), err
@@ -25,16 +25,16 @@ func (e *Controller) Questions(ctx context.Context) ([]view.QuestionView, error)
 
 // QuestionByID is one question, also one that was answered and is still known. The error is a
 // *team.Unknown for an id that nobody has, or that only the journal knows any more.
-func (e *Controller) QuestionByID(ctx context.Context, id string) (view.QuestionView, error) {
+func (c *Controller) QuestionByID(ctx context.Context, id string) (view.QuestionView, error) {
 	one := make([]view.QuestionView, 1)
 	var unknown error
-	err := e.View(ctx, func(t *team.Team) {
+	err := c.View(ctx, func(t *team.Team) {
 		q := t.Questions.Questions[id]
 		if q == nil {
 			unknown = unknownQuestion(t, id)
 			return
 		}
-		one[0] = *e.inboxQuestion(t, q).Question
+		one[0] = *c.inboxQuestion(t, q).Question
 	})
 	return withHints(one)[0], cmp.Or(err, unknown)
 }
@@ -54,22 +54,22 @@ func unknownQuestion(t *team.Team, id string) error {
 // told after that. The Seq is that of the last change that it made.
 // The error is a *machine.Refusal (it is not open, the option is not offered, an agent may not answer)
 // or a *team.Unknown.
-func (e *Controller) AnswerQuestion(ctx context.Context, by seam.Actor, id string, a view.QuestionAnswer) (uint64, error) {
+func (c *Controller) AnswerQuestion(ctx context.Context, by seam.Actor, id string, a view.QuestionAnswer) (uint64, error) {
 	var unknown error
-	if err := e.View(ctx, func(t *team.Team) {
+	if err := c.View(ctx, func(t *team.Team) {
 		if t.Questions.Questions[id] == nil {
 			unknown = unknownQuestion(t, id)
 		}
 	}); err != nil || unknown != nil {
 		return 0, cmp.Or(err, unknown)
 	}
-	return e.Submit(ctx, by, "", question.Answer{ID: id, Allow: a.Allow, Option: a.Option, Text: a.Text, Scope: question.Scope(a.Scope)})
+	return c.Submit(ctx, by, "", question.Answer{ID: id, Allow: a.Allow, Option: a.Option, Text: a.Text, Scope: question.Scope(a.Scope)})
 }
 
 // Standing lists the answers that stand, the oldest first.
-func (e *Controller) Standing(ctx context.Context) ([]view.StandingView, error) {
+func (c *Controller) Standing(ctx context.Context) ([]view.StandingView, error) {
 	views := []view.StandingView{}
-	err := e.View(ctx, func(t *team.Team) {
+	err := c.View(ctx, func(t *team.Team) {
 		for _, s := range t.Questions.List() {
 			views = append(views, view.ViewStanding(s))
 		}
@@ -78,9 +78,9 @@ func (e *Controller) Standing(ctx context.Context) ([]view.StandingView, error) 
 }
 
 // RevokeStanding has an answer stand no longer. Errors are as AnswerQuestion's.
-func (e *Controller) RevokeStanding(ctx context.Context, by seam.Actor, id string) (uint64, error) {
+func (c *Controller) RevokeStanding(ctx context.Context, by seam.Actor, id string) (uint64, error) {
 	var unknown error
-	if err := e.View(ctx, func(t *team.Team) {
+	if err := c.View(ctx, func(t *team.Team) {
 		if t.Questions.Standing[id] == nil {
 			u := &team.Unknown{What: "answer that stands", Name: id, Known: []string{}}
 			for _, s := range t.Questions.List() {
@@ -94,11 +94,11 @@ func (e *Controller) RevokeStanding(ctx context.Context, by seam.Actor, id strin
 	}); err != nil || unknown != nil {
 		return 0, cmp.Or(err, unknown)
 	}
-	return e.Submit(ctx, by, "", question.Revoke{ID: id})
+	return c.Submit(ctx, by, "", question.Revoke{ID: id})
 }
 
 // inboxQuestion is a question as people see it. It runs in the loop.
-func (e *Controller) inboxQuestion(t *team.Team, q *question.Question) view.InboxItem {
+func (c *Controller) inboxQuestion(t *team.Team, q *question.Question) view.InboxItem {
 	var s *team.Session
 	if a := t.Agents[q.Agent]; a != nil {
 		s = a.Session
@@ -112,7 +112,7 @@ func (e *Controller) inboxQuestion(t *team.Team, q *question.Question) view.Inbo
 		}
 	}
 	item := view.InboxQuestion(q, s)
-	if m := e.sessions.Slots[q.Agent]; m != nil {
+	if m := c.sessions.Slots[q.Agent]; m != nil {
 		item.Question.Workspace = m.Conf.Workspace
 	}
 	if s != nil && s.Launch != nil {
@@ -126,18 +126,18 @@ func (e *Controller) inboxQuestion(t *team.Team, q *question.Question) view.Inbo
 
 // wanted has people told that somebody waits for them, once for each question and start. What leaves
 // this machine by that is who waits, and not for what. It runs in the loop.
-func (e *Controller) wanted(agent string) {
-	if e.opts.Waited == nil {
+func (c *Controller) wanted(agent string) {
+	if c.opts.Waited == nil {
 		return
 	}
-	for _, q := range e.State().Questions.Open(agent) {
-		if e.asked[q.ID] {
+	for _, q := range c.State().Questions.Open(agent) {
+		if c.asked[q.ID] {
 			continue
 		}
-		e.asked[q.ID] = true
-		item := e.inboxQuestion(e.State(), q)
+		c.asked[q.ID] = true
+		item := c.inboxQuestion(c.State(), q)
 		item.Question, item.Why = nil, plainWords(q)
-		e.Go(func(context.Context) { e.opts.Waited(item) })
+		c.Go(func(context.Context) { c.opts.Waited(item) })
 	}
 }
 
@@ -155,12 +155,12 @@ func plainWords(q *question.Question) string {
 
 // LiftLimit has an agent whose provider takes nothing more be started again before its time: a person
 // knows better. That it does not wait is no error.
-func (e *Controller) LiftLimit(ctx context.Context, by seam.Actor, agent string) (uint64, error) {
+func (c *Controller) LiftLimit(ctx context.Context, by seam.Actor, agent string) (uint64, error) {
 	if by.Kind == "agent" {
 		return 0, &machine.Refusal{
 			Subject: agent, Event: "limit_lifted", State: "rate_limited", Row: "X10",
 			Reason: "what a provider refuses is tried again by its time, or by a person's word",
 		}
 	}
-	return e.Submit(ctx, by, agent, team.LimitLifted{})
+	return c.Submit(ctx, by, agent, team.LimitLifted{})
 }

@@ -16,33 +16,33 @@ import (
 // answersOf has who asked be told what was answered. Like all errands it is read off the team's state:
 // an answer that was journaled just before a crash is told after it. Told twice it is the same answer,
 // since a program knows its question by its name. It runs in the loop.
-func (e *Controller) answersOf(m *sessions.Slot, a *team.Agent) {
+func (c *Controller) answersOf(m *sessions.Slot, a *team.Agent) {
 	s := a.Session
 	if s == nil || s.Phase != session.Running {
 		return
 	}
-	for _, q := range e.State().Questions.Untold(a.Name) {
+	for _, q := range c.State().Questions.Untold(a.Name) {
 		if q.Session != s.ID || q.Kind != question.Permission || m.Begun(s.ID, "answer/"+q.ID) {
 			continue
 		}
 		session, answer := *s, *q
-		e.answering[m.Conf.Name]++
-		e.Go(func(ctx context.Context) {
-			done := loop.Request{Look: func(*team.Team) { e.answering[m.Conf.Name]-- }}
-			if e.tellAnswer(ctx, m, session, answer) {
+		c.answering[m.Conf.Name]++
+		c.Go(func(ctx context.Context) {
+			done := loop.Request{Look: func(*team.Team) { c.answering[m.Conf.Name]-- }}
+			if c.tellAnswer(ctx, m, session, answer) {
 				done.Event = m.Event(sessions.ByShim, question.Hand{ID: answer.ID})
 			}
-			_, _ = e.Do(ctx, done) // that nobody takes it means that the engine stops, and the next start tells it once more
+			_, _ = c.Do(ctx, done) // that nobody takes it means that the engine stops, and the next start tells it once more
 		})
 	}
 }
 
 // answersTold waits until no answer is on its way to a session that is over: what it was told it is
 // known to have been told, and not to have left unanswered. False: we stop.
-func (e *Controller) AnswersTold(ctx context.Context, m *sessions.Slot) bool {
+func (c *Controller) AnswersTold(ctx context.Context, m *sessions.Slot) bool {
 	for {
 		under := 0
-		if e.View(ctx, func(*team.Team) { under = e.answering[m.Conf.Name] }) != nil {
+		if c.View(ctx, func(*team.Team) { under = c.answering[m.Conf.Name] }) != nil {
 			return false
 		}
 		if under == 0 {
@@ -56,28 +56,28 @@ func (e *Controller) AnswersTold(ctx context.Context, m *sessions.Slot) bool {
 
 // tellAnswer tells a program what was answered, until it has it (true) or is gone. With its session its
 // questions are over.
-func (e *Controller) tellAnswer(ctx context.Context, m *sessions.Slot, s team.Session, q question.Question) (told bool) {
+func (c *Controller) tellAnswer(ctx context.Context, m *sessions.Slot, s team.Session, q question.Question) (told bool) {
 	warned := false
 	for pause := loop.RetryFirst; ; pause = min(2*pause, loop.RetryMax) {
-		if proc := e.sessions.Proc(s.ID); proc != nil {
+		if proc := c.sessions.Proc(s.ID); proc != nil {
 			conv := m.Driver.Converse(sessions.Known(*m.Conf), sessions.SessionFor(m, s), proc)
 			err := AnswerWith(ctx, conv, q.Ask, q.Option)
 			switch {
 			case err == nil:
 				return true
-			case ctx.Err() != nil, e.sessions.Fenced(err), errors.Is(err, driver.ErrNoInput), errors.Is(err, driver.ErrNoAnswer), sessions.IsDone(proc):
+			case ctx.Err() != nil, c.sessions.Fenced(err), errors.Is(err, driver.ErrNoInput), errors.Is(err, driver.ErrNoAnswer), sessions.IsDone(proc):
 				return false // its session's end takes the question back
 			}
 			if !warned {
 				warned = true
-				e.log.Error("an agent could not be told what was answered; it is told again", "session", s.ID, "question", q.ID, "error", err)
+				c.log.Error("an agent could not be told what was answered; it is told again", "session", s.ID, "question", q.ID, "error", err)
 			}
 		}
 		if !loop.Rest(ctx, pause) {
 			return false
 		}
 		open := false
-		if err := e.View(ctx, func(t *team.Team) {
+		if err := c.View(ctx, func(t *team.Team) {
 			now := m.Open(t)
 			open = now != nil && now.ID == s.ID
 		}); err != nil || !open {

@@ -10,12 +10,12 @@ import (
 )
 
 // Inbox is everything that waits for a person, the oldest first.
-func (e *Controller) Inbox(ctx context.Context) ([]view.InboxItem, error) {
+func (c *Controller) Inbox(ctx context.Context) ([]view.InboxItem, error) {
 	items := []view.InboxItem{}
-	err := e.View(ctx, func(t *team.Team) {
+	err := c.View(ctx, func(t *team.Team) {
 		for _, id := range t.RunIDs() {
 			r := t.Runs[id]
-			for _, todo := range t.RunActions(id, e.Now()) {
+			for _, todo := range t.RunActions(id, c.Now()) {
 				if todo.Do != team.AskThem {
 					continue
 				}
@@ -23,7 +23,7 @@ func (e *Controller) Inbox(ctx context.Context) ([]view.InboxItem, error) {
 			}
 		}
 		for _, q := range t.Questions.Open("") {
-			items = append(items, e.inboxQuestion(t, q))
+			items = append(items, c.inboxQuestion(t, q))
 		}
 	})
 	for _, item := range items {

@@ -10,24 +10,24 @@ import (
 )
 
 // RunHooks are the functions of the controller that the loop calls.
-func (e *Controller) RunHooks() loop.Hooks {
+func (c *Controller) RunHooks() loop.Hooks {
 	return loop.Hooks{
 		Act: func(t *loop.Touched) {
 			for id := range t.Runs {
-				e.errandsOfRun(id)
+				c.errandsOfRun(id)
 			}
 		},
 		Next: func() time.Time {
 			var next time.Time
-			for id := range e.State().Runs {
-				next = loop.Earlier(next, e.State().DeadlineRun(id))
+			for id := range c.State().Runs {
+				next = loop.Earlier(next, c.State().DeadlineRun(id))
 			}
 			return next
 		},
 		Due: func(now time.Time) []loop.Request {
 			var batch []loop.Request
-			for _, id := range e.State().RunIDs() {
-				if at := e.State().DeadlineRun(id); !at.IsZero() && !now.Before(at) {
+			for _, id := range c.State().RunIDs() {
+				if at := c.State().DeadlineRun(id); !at.IsZero() && !now.Before(at) {
 					batch = append(batch, loop.Request{Event: &team.Event{Actor: sessions.ByTimer, Run: id, What: team.TimerFired{}}})
 				}
 			}

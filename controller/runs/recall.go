@@ -21,25 +21,25 @@ import (
 // RecallRun restores an archived run (SPEC X5), so that it can resume. It moves the folder first and
 // then records the run from the journal. After a crash in between, the next prune archives the
 // folder again. The error is *team.Unknown if no archived run has that ID.
-func (e *Controller) RecallRun(ctx context.Context, by seam.Actor, id string) error {
-	r, settings, err := e.archivedRun(ctx, id)
+func (c *Controller) RecallRun(ctx context.Context, by seam.Actor, id string) error {
+	r, settings, err := c.archivedRun(ctx, id)
 	if err != nil {
 		return err
 	}
 	if err := FromArchive(r.RepoDir, id, runfile.FormatRunTime(r.UpdatedAt)); err != nil {
 		return err
 	}
-	_, err = e.SubmitRun(ctx, by, id, team.RunRecalled{Run: r, Settings: settings})
+	_, err = c.SubmitRun(ctx, by, id, team.RunRecalled{Run: r, Settings: settings})
 	return err
 }
 
 // archivedRun reads a run from the journal as it was when it was archived. It reads the whole
 // journal: the case is rare, and the time is that of a start without a snapshot.
-func (e *Controller) archivedRun(ctx context.Context, id string) (*workflow.Run, team.RunSettings, error) {
+func (c *Controller) archivedRun(ctx context.Context, id string) (*workflow.Run, team.RunSettings, error) {
 	var settings team.RunSettings
-	past, key := e.NewTeam(), "run/"+id
+	past, key := c.NewTeam(), "run/"+id
 	var r *workflow.Run
-	for rec, err := range e.Journal().Read(ctx, journal.Query{}) {
+	for rec, err := range c.Journal().Read(ctx, journal.Query{}) {
 		if err != nil {
 			return nil, settings, fmt.Errorf("read the journal for run %s: %w", id, err)
 		}
@@ -61,7 +61,7 @@ func (e *Controller) archivedRun(ctx context.Context, id string) (*workflow.Run,
 		past.Apply(ch)
 	}
 	if r == nil {
-		return nil, settings, &team.Unknown{What: "run", Name: id, Known: e.knownRuns(ctx)}
+		return nil, settings, &team.Unknown{What: "run", Name: id, Known: c.knownRuns(ctx)}
 	}
 	return r, settings, nil
 }

@@ -62,11 +62,11 @@ type oldRun struct {
 //
 // It returns all runs, newest first, each with the result and reason, and last the runs that a crash
 // left half archived. The error is a *machine.Refusal if the arguments are invalid.
-func (e *Controller) PruneRuns(ctx context.Context, by seam.Actor, keep int, olderThan time.Duration, all, dry bool) ([]PrunedRun, error) {
+func (c *Controller) PruneRuns(ctx context.Context, by seam.Actor, keep int, olderThan time.Duration, all, dry bool) ([]PrunedRun, error) {
 	if keep < 0 || olderThan < 0 {
 		return nil, &machine.Refusal{Subject: "runs", Event: "prune_asked", State: "asked", Row: "X5", Reason: "neither the number of runs that stay nor their age is below 0"}
 	}
-	runs, halves, now, err := e.oldRuns(ctx)
+	runs, halves, now, err := c.oldRuns(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -75,7 +75,7 @@ func (e *Controller) PruneRuns(ctx context.Context, by seam.Actor, keep int, old
 		r := &runs[n]
 		r.Did, r.Why = RunWasKept, r.keeps(n, keep, olderThan, all, now)
 		if r.Why == "" {
-			if err := e.putAway(ctx, by, r, dry); err != nil {
+			if err := c.putAway(ctx, by, r, dry); err != nil {
 				return said, err
 			}
 		}
@@ -112,14 +112,14 @@ func (r *oldRun) keeps(n, keep int, olderThan time.Duration, all bool, now time.
 
 // oldRuns returns all runs, newest first. halves are runs that the journal lists as archived and
 // whose folders have not been moved.
-func (e *Controller) oldRuns(ctx context.Context) (runs, halves []oldRun, now time.Time, err error) {
-	here, err := sessions.SettledDir(e.opts.Config.Dir)
+func (c *Controller) oldRuns(ctx context.Context) (runs, halves []oldRun, now time.Time, err error) {
+	here, err := sessions.SettledDir(c.opts.Config.Dir)
 	if err != nil {
 		return nil, nil, now, err
 	}
 	repos, archived := map[string]bool{here: true}, map[string]time.Time{}
-	err = e.View(ctx, func(t *team.Team) {
-		now = e.Now()
+	err = c.View(ctx, func(t *team.Team) {
+		now = c.Now()
 		maps.Copy(archived, t.Archive)
 		for _, id := range t.RunIDs() {
 			r := t.Runs[id]
@@ -145,20 +145,20 @@ func (e *Controller) oldRuns(ctx context.Context) (runs, halves []oldRun, now ti
 
 // putAway archives one run. It records that in the journal first, so that the run cannot resume
 // while its folder moves. The next prune finishes the move after a crash.
-func (e *Controller) putAway(ctx context.Context, by seam.Actor, r *oldRun, dry bool) (err error) {
+func (c *Controller) putAway(ctx context.Context, by seam.Actor, r *oldRun, dry bool) (err error) {
 	if dry {
 		r.Did = RunWasArchived
 		r.To, err = ToArchive(r.repo, r.ID, true)
 		return err
 	}
-	if err := e.View(ctx, func(t *team.Team) {
+	if err := c.View(ctx, func(t *team.Team) {
 		if now := t.Runs[r.ID]; now != nil {
 			r.file = runfile.RunStateOf(now)
 		}
 	}); err != nil {
 		return err
 	}
-	if _, err := e.SubmitRun(ctx, by, r.ID, team.RunArchived{}); loop.IsAnswer(err) {
+	if _, err := c.SubmitRun(ctx, by, r.ID, team.RunArchived{}); loop.IsAnswer(err) {
 		r.Why = err.Error() // it was resumed or archived in the meantime
 		return nil
 	} else if err != nil {
@@ -166,7 +166,7 @@ func (e *Controller) putAway(ctx context.Context, by seam.Actor, r *oldRun, dry 
 	}
 	r.Did = RunWasArchived
 	if _, err := os.Lstat(r.how.Worktree); err == nil {
-		end, err := e.retireWorktree(ctx, r.ID, r.repo, r.how)
+		end, err := c.retireWorktree(ctx, r.ID, r.repo, r.how)
 		if r.WorktreeRef = end.Ref; err != nil {
 			end.Stays = err.Error()
 		}
@@ -177,7 +177,7 @@ func (e *Controller) putAway(ctx context.Context, by seam.Actor, r *oldRun, dry 
 	if r.To, err = ToArchive(r.repo, r.ID, false); err != nil || r.To == "" {
 		return err
 	}
-	e.log.Info("a run was put away", "run", r.ID, "to", r.To, "by", by.ID)
+	c.log.Info("a run was put away", "run", r.ID, "to", r.To, "by", by.ID)
 	return r.settleFile()
 }
 

@@ -49,8 +49,8 @@ func CheckWorkflow(flags view.RunFlags, conf *config.Config) error {
 }
 
 // inRepo sets the repository if the flags name none.
-func (e *Controller) inRepo(flags view.RunFlags) view.RunFlags {
-	flags.Repo = cmp.Or(flags.Repo, e.opts.Config.Dir)
+func (c *Controller) inRepo(flags view.RunFlags) view.RunFlags {
+	flags.Repo = cmp.Or(flags.Repo, c.opts.Config.Dir)
 	return flags
 }
 
@@ -170,8 +170,8 @@ func runsDir(repo string) string { return filepath.Join(repo, ".agents", "runs")
 
 // StartRun starts a run of a workflow. It returns after the start is durable. The error is
 // *runfile.FileFaults if the workflow is invalid, and *machine.Refusal if the run cannot start.
-func (e *Controller) StartRun(ctx context.Context, by seam.Actor, flags view.RunFlags) (view.RunView, error) {
-	req, err := prepareRun(e.inRepo(flags), e.opts.Config)
+func (c *Controller) StartRun(ctx context.Context, by seam.Actor, flags view.RunFlags) (view.RunView, error) {
+	req, err := prepareRun(c.inRepo(flags), c.opts.Config)
 	if err != nil {
 		return view.RunView{}, err
 	}
@@ -180,7 +180,7 @@ func (e *Controller) StartRun(ctx context.Context, by seam.Actor, flags view.Run
 		return view.RunView{}, worktree.RefuseRun(req.id, "there is a run of that name already; `fairlead run resume "+req.id+"` goes on with it, or choose another --run-id")
 	}
 	if flags.GitWorktree {
-		if err := e.makeWorktree(ctx, req, flags); err != nil {
+		if err := c.makeWorktree(ctx, req, flags); err != nil {
 			return view.RunView{}, err
 		}
 	}
@@ -188,10 +188,10 @@ func (e *Controller) StartRun(ctx context.Context, by seam.Actor, flags view.Run
 		ID: workflow.RunID(req.id), Plan: req.plan, Options: req.options, By: by.ID,
 		RepoDir: req.repo, ReportsDir: filepath.Join(dir, "reports"), ManualInputsDir: filepath.Join(dir, "manual_inputs"),
 	}
-	view, err := e.begin(ctx, by, req, asked)
+	view, err := c.begin(ctx, by, req, asked)
 	var refused *machine.Refusal
 	if errors.As(err, &refused) { // after any other error the run may have started
-		err = errors.Join(err, e.dropWorktree(ctx, req))
+		err = errors.Join(err, c.dropWorktree(ctx, req))
 		removeEmpty(dir)
 	}
 	return view, err
@@ -209,7 +209,7 @@ func removeEmpty(dir string) {
 }
 
 // begin starts or resumes a run with a prepared request.
-func (e *Controller) begin(ctx context.Context, by seam.Actor, req *runRequest, asked workflow.Input) (view.RunView, error) {
+func (c *Controller) begin(ctx context.Context, by seam.Actor, req *runRequest, asked workflow.Input) (view.RunView, error) {
 	for _, name := range runFolders {
 		if err := os.MkdirAll(filepath.Join(runsDir(req.repo), req.id, name), DirMode); err != nil {
 			return view.RunView{}, fmt.Errorf("make the run's folder: %w", err)
@@ -220,25 +220,25 @@ func (e *Controller) begin(ctx context.Context, by seam.Actor, req *runRequest, 
 		return view.RunView{}, err
 	}
 	req.settings.How = string(how)
-	if err := e.View(ctx, func(*team.Team) {
-		m := e.RunMember(req.id)
+	if err := c.View(ctx, func(*team.Team) {
+		m := c.RunMember(req.id)
 		for name, value := range req.env {
 			m.env[name] = value
 		}
 	}); err != nil {
 		return view.RunView{}, err
 	}
-	if _, err := e.SubmitRun(ctx, by, req.id, team.RunBegun{Asked: asked, Settings: req.settings}); err != nil {
+	if _, err := c.SubmitRun(ctx, by, req.id, team.RunBegun{Asked: asked, Settings: req.settings}); err != nil {
 		return view.RunView{}, err
 	}
-	return e.RunByID(ctx, req.id)
+	return c.RunByID(ctx, req.id)
 }
 
 // ResumeRun resumes a run that has ended, from a given step or with its failed steps. A run that
 // exists only as a file is imported first. Without an ID it resumes the run whose file was written
 // last.
-func (e *Controller) ResumeRun(ctx context.Context, by seam.Actor, id string, flags view.RunFlags) (view.RunView, error) {
-	flags = e.inRepo(flags)
+func (c *Controller) ResumeRun(ctx context.Context, by seam.Actor, id string, flags view.RunFlags) (view.RunView, error) {
+	flags = c.inRepo(flags)
 	repo, err := sessions.SettledDir(flags.Repo)
 	if err != nil {
 		return view.RunView{}, err
@@ -253,15 +253,15 @@ func (e *Controller) ResumeRun(ctx context.Context, by seam.Actor, id string, fl
 	}
 	var was *runRequest
 	archived := false
-	if err := e.View(ctx, func(t *team.Team) { _, archived = t.Archive[id] }); err != nil {
+	if err := c.View(ctx, func(t *team.Team) { _, archived = t.Archive[id] }); err != nil {
 		return view.RunView{}, err
 	}
 	if archived {
-		if err := e.RecallRun(ctx, by, id); err != nil {
+		if err := c.RecallRun(ctx, by, id); err != nil {
 			return view.RunView{}, err
 		}
 	}
-	if err := e.View(ctx, func(t *team.Team) {
+	if err := c.View(ctx, func(t *team.Team) {
 		if r := t.Runs[id]; r != nil {
 			was = &runRequest{id: id, repo: r.RepoDir, options: r.Options, settings: t.Notes[id].Settings, how: howOf(t, id), env: map[string]string{}}
 		}
@@ -269,9 +269,9 @@ func (e *Controller) ResumeRun(ctx context.Context, by seam.Actor, id string, fl
 		return view.RunView{}, err
 	}
 	if was == nil {
-		return e.importRun(ctx, by, id, repo, flags)
+		return c.importRun(ctx, by, id, repo, flags)
 	}
-	req, err := was.under(flags, e.opts.Config)
+	req, err := was.under(flags, c.opts.Config)
 	if err != nil {
 		return view.RunView{}, err
 	}
@@ -280,14 +280,14 @@ func (e *Controller) ResumeRun(ctx context.Context, by seam.Actor, id string, fl
 		return view.RunView{}, err
 	}
 	defer release()
-	if err := e.reviveWorktree(ctx, id, req.repo, req.how); err != nil {
+	if err := c.reviveWorktree(ctx, id, req.repo, req.how); err != nil {
 		return view.RunView{}, err
 	}
 	asked := workflow.ResumeAsked{From: workflow.StepID(flags.StartAtStep), By: by.ID, Options: &req.options}
 	if len(req.plan.Steps) > 0 {
 		asked.Plan = &req.plan
 	}
-	return e.begin(ctx, by, req, asked)
+	return c.begin(ctx, by, req, asked)
 }
 
 // under combines a recorded run with the current flags. It reads the workflow again if its file
@@ -327,11 +327,11 @@ func (was *runRequest) under(flags view.RunFlags, conf *config.Config) (*runRequ
 
 // importRun imports a run that another program started, or that is missing from the journal, and
 // resumes it.
-func (e *Controller) importRun(ctx context.Context, by seam.Actor, id, repo string, flags view.RunFlags) (view.RunView, error) {
+func (c *Controller) importRun(ctx context.Context, by seam.Actor, id, repo string, flags view.RunFlags) (view.RunView, error) {
 	path := filepath.Join(runsDir(repo), id, runfile.RunStateName)
 	state, err := runfile.ReadRunState(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return view.RunView{}, &team.Unknown{What: "run", Name: id, Known: e.knownRuns(ctx)}
+		return view.RunView{}, &team.Unknown{What: "run", Name: id, Known: c.knownRuns(ctx)}
 	}
 	if err != nil {
 		return view.RunView{}, err
@@ -340,7 +340,7 @@ func (e *Controller) importRun(ctx context.Context, by seam.Actor, id, repo stri
 	if flags.Workflow == "" {
 		return view.RunView{}, worktree.RefuseRun(id, "its file does not say which workflow it is of; name that with --workflow FILE")
 	}
-	req, err := prepareRun(flags, e.opts.Config)
+	req, err := prepareRun(flags, c.opts.Config)
 	if err != nil {
 		return view.RunView{}, err
 	}
@@ -355,24 +355,24 @@ func (e *Controller) importRun(ctx context.Context, by seam.Actor, id, repo stri
 	// file must not decide where Fairlead writes.
 	dir := filepath.Dir(path)
 	found.RepoDir, found.ReportsDir, found.ManualInputsDir = repo, filepath.Join(dir, "reports"), filepath.Join(dir, "manual_inputs")
-	if _, err := e.begin(ctx, by, req, found); err != nil {
+	if _, err := c.begin(ctx, by, req, found); err != nil {
 		return view.RunView{}, err
 	}
-	if err := e.untilLooked(ctx, id); err != nil {
+	if err := c.untilLooked(ctx, id); err != nil {
 		return view.RunView{}, err
 	}
-	if _, err := e.SubmitRun(ctx, by, id, workflow.ResumeAsked{From: workflow.StepID(flags.StartAtStep), By: by.ID}); err != nil {
+	if _, err := c.SubmitRun(ctx, by, id, workflow.ResumeAsked{From: workflow.StepID(flags.StartAtStep), By: by.ID}); err != nil {
 		return view.RunView{}, err
 	}
-	return e.RunByID(ctx, id)
+	return c.RunByID(ctx, id)
 }
 
 // untilLooked waits until every step that the imported file lists as RUNNING has been examined.
-func (e *Controller) untilLooked(ctx context.Context, id string) error {
+func (c *Controller) untilLooked(ctx context.Context, id string) error {
 	for {
 		looking := false
-		if err := e.View(ctx, func(t *team.Team) {
-			for _, todo := range t.RunActions(id, e.Now()) {
+		if err := c.View(ctx, func(t *team.Team) {
+			for _, todo := range t.RunActions(id, c.Now()) {
 				looking = looking || todo.Do == team.LookForIt
 			}
 		}); err != nil || !looking {
@@ -384,8 +384,8 @@ func (e *Controller) untilLooked(ctx context.Context, id string) error {
 	}
 }
 
-func (e *Controller) knownRuns(ctx context.Context) (ids []string) {
-	_ = e.View(ctx, func(t *team.Team) { ids = t.RunIDs() })
+func (c *Controller) knownRuns(ctx context.Context) (ids []string) {
+	_ = c.View(ctx, func(t *team.Team) { ids = t.RunIDs() })
 	return ids
 }
 
@@ -406,30 +406,30 @@ func newestRun(repo string) (string, error) {
 }
 
 // CancelRun ends a run, or one of its steps (W14).
-func (e *Controller) CancelRun(ctx context.Context, by seam.Actor, id, step, why string) (uint64, error) {
-	return e.SubmitRun(ctx, by, id, workflow.CancelAsked{Step: workflow.StepID(step), By: by.ID, Why: loop.CutText(why, loop.NoteBytesMax)})
+func (c *Controller) CancelRun(ctx context.Context, by seam.Actor, id, step, why string) (uint64, error) {
+	return c.SubmitRun(ctx, by, id, workflow.CancelAsked{Step: workflow.StepID(step), By: by.ID, Why: loop.CutText(why, loop.NoteBytesMax)})
 }
 
 // PauseRun stops new steps from starting. Running steps finish.
-func (e *Controller) PauseRun(ctx context.Context, by seam.Actor, id, why string) (uint64, error) {
-	return e.SubmitRun(ctx, by, id, workflow.PauseAsked{By: by.ID, Why: loop.CutText(why, loop.NoteBytesMax)})
+func (c *Controller) PauseRun(ctx context.Context, by seam.Actor, id, why string) (uint64, error) {
+	return c.SubmitRun(ctx, by, id, workflow.PauseAsked{By: by.ID, Why: loop.CutText(why, loop.NoteBytesMax)})
 }
 
 // ReleaseRun ends a pause.
-func (e *Controller) ReleaseRun(ctx context.Context, by seam.Actor, id, why string) (uint64, error) {
-	return e.SubmitRun(ctx, by, id, workflow.ReleaseAsked{By: by.ID, Why: loop.CutText(why, loop.NoteBytesMax)})
+func (c *Controller) ReleaseRun(ctx context.Context, by seam.Actor, id, why string) (uint64, error) {
+	return c.SubmitRun(ctx, by, id, workflow.ReleaseAsked{By: by.ID, Why: loop.CutText(why, loop.NoteBytesMax)})
 }
 
 // Answer submits a person's answer to a waiting step (W9). It writes the answer to the file that the
 // step's agent may read, and then records the decision.
-func (e *Controller) Answer(ctx context.Context, by seam.Actor, id, step string, answer view.StepAnswer) (uint64, error) {
+func (c *Controller) Answer(ctx context.Context, by seam.Actor, id, step string, answer view.StepAnswer) (uint64, error) {
 	var q *stepQuestion
-	if err := e.View(ctx, func(t *team.Team) {
+	if err := c.View(ctx, func(t *team.Team) {
 		r := t.Runs[id]
 		if r == nil {
 			return
 		}
-		for _, todo := range t.RunActions(id, e.Now()) {
+		for _, todo := range t.RunActions(id, c.Now()) {
 			if s := todo.Step.Lease.Step; todo.Do == team.AskThem && string(s) == step {
 				plan, _, _ := r.Find(s)
 				q = &stepQuestion{lease: todo.Step.Lease, path: r.InputFile(s), schema: plan.InputSchema}
@@ -439,7 +439,7 @@ func (e *Controller) Answer(ctx context.Context, by seam.Actor, id, step string,
 		return 0, err
 	}
 	if q == nil {
-		return 0, e.noQuestion(ctx, id, step)
+		return 0, c.noQuestion(ctx, id, step)
 	}
 	content, err := answerFile(by, answer)
 	if err != nil {
@@ -455,12 +455,12 @@ func (e *Controller) Answer(ctx context.Context, by seam.Actor, id, step string,
 	if err := workspace.ReplaceFile(q.path, content, workspace.StateMode); err != nil {
 		return 0, fmt.Errorf("keep the answer: %w", err)
 	}
-	return e.answerRun(ctx, by, id, workflow.AnswerRead{Lease: q.lease, Rejected: !in.Approved, By: by.ID, Note: in.Note})
+	return c.answerRun(ctx, by, id, workflow.AnswerRead{Lease: q.lease, Rejected: !in.Approved, By: by.ID, Note: in.Note})
 }
 
 // noQuestion reports that a step does not wait for an answer, and what its state is.
-func (e *Controller) noQuestion(ctx context.Context, id, step string) error {
-	shown, err := e.RunByID(ctx, id)
+func (c *Controller) noQuestion(ctx context.Context, id, step string) error {
+	shown, err := c.RunByID(ctx, id)
 	if err != nil {
 		return err
 	}

@@ -22,13 +22,13 @@ import (
 )
 
 // ProjectRun updates run_state.json from the journal.
-func (e *Controller) ProjectRun(m *runMember) {
+func (c *Controller) ProjectRun(m *runMember) {
 	if m.dirty == nil {
 		m.dirty = make(chan struct{}, 1)
 		dirty := m.dirty
-		ctx, end := context.WithCancel(e.Context())
+		ctx, end := context.WithCancel(c.Context())
 		m.pen = end
-		e.Go(func(context.Context) { (&statePen{e: e, m: m}).keep(ctx, dirty) })
+		c.Go(func(context.Context) { (&statePen{e: c, m: m}).keep(ctx, dirty) })
 	}
 	m.due++
 	m.rouse()
@@ -176,15 +176,15 @@ func writtenAtOnce(updated string, at time.Time) bool {
 
 // lookAfter starts or stops the polling of files that people and other programs write for a run:
 // gates, and answers to open questions.
-func (e *Controller) lookAfter(m *runMember, r *workflow.Run, asks bool) {
-	how := howOf(e.State(), m.id)
+func (c *Controller) lookAfter(m *runMember, r *workflow.Run, asks bool) {
+	how := howOf(c.State(), m.id)
 	wanted := asks || how.GateFile != "" && r.Stage == workflow.Driven && !atEnd(r)
 	switch {
 	case wanted && m.watch == nil:
-		ctx, stop := context.WithCancel(e.Context())
+		ctx, stop := context.WithCancel(c.Context())
 		m.watch = stop
-		w := &runWatch{e: e, id: m.id, how: how, judged: map[uint64]fs.FileInfo{}}
-		e.Go(func(context.Context) { w.run(ctx) })
+		w := &runWatch{e: c, id: m.id, how: how, judged: map[uint64]fs.FileInfo{}}
+		c.Go(func(context.Context) { w.run(ctx) })
 	case !wanted && m.watch != nil:
 		m.watch()
 		m.watch = nil
@@ -301,13 +301,13 @@ func (w *runWatch) answer(ctx context.Context, q stepQuestion) {
 }
 
 // answerRun evaluates the loop's condition with an answer and submits the result.
-func (e *Controller) answerRun(ctx context.Context, by team.Actor, id string, what workflow.AnswerRead) (uint64, error) {
-	if err := e.View(ctx, func(t *team.Team) {
+func (c *Controller) answerRun(ctx context.Context, by team.Actor, id string, what workflow.AnswerRead) (uint64, error) {
+	if err := c.View(ctx, func(t *team.Team) {
 		if r := t.Runs[id]; r != nil && what.Fault == "" {
 			what.Until = runfile.WeighUntil(r, what.Lease.Step, runfile.ReportSoFar(r, what.Lease.Step))
 		}
 	}); err != nil {
 		return 0, err
 	}
-	return e.SubmitRun(ctx, by, id, what)
+	return c.SubmitRun(ctx, by, id, what)
 }

@@ -47,11 +47,11 @@ type runMember struct {
 }
 
 // RunMember is what is kept of a run, made when it is first asked for.
-func (e *Controller) RunMember(id string) *runMember {
-	m := e.Live[id]
+func (c *Controller) RunMember(id string) *runMember {
+	m := c.Live[id]
 	if m == nil {
 		m = &runMember{id: id, Seats: map[string]*sessions.Slot{}, doing: map[string]bool{}, env: map[string]string{}}
-		e.Live[id] = m
+		c.Live[id] = m
 	}
 	return m
 }
@@ -69,13 +69,13 @@ func howOf(t *team.Team, id string) howRun {
 
 // environ returns K=V for every step. Values come from the start of the run, or from the daemon's
 // environment under the same name.
-func (e *Controller) environ(id string, how howRun) []string {
-	m := e.RunMember(id)
+func (c *Controller) environ(id string, how howRun) []string {
+	m := c.RunMember(id)
 	var env []string
 	for _, name := range how.EnvNames {
 		value, ok := m.env[name]
-		if !ok && e.opts.Lookup != nil {
-			value, ok = e.opts.Lookup(name)
+		if !ok && c.opts.Lookup != nil {
+			value, ok = c.opts.Lookup(name)
 		}
 		if ok {
 			env = append(env, name+"="+value)
@@ -98,28 +98,28 @@ func logFile(r *workflow.Run, how howRun, step workflow.StepID, attempt int) str
 }
 
 // errandsOfRun starts the pending actions of a run and updates run_state.json.
-func (e *Controller) errandsOfRun(id string) {
-	r := e.State().Runs[id]
-	if r == nil || e.Holding() {
-		e.forgetRun(id)
+func (c *Controller) errandsOfRun(id string) {
+	r := c.State().Runs[id]
+	if r == nil || c.Holding() {
+		c.forgetRun(id)
 		return
 	}
-	m := e.RunMember(id)
+	m := c.RunMember(id)
 	listed := map[string]bool{}
 	asks := false
-	for _, todo := range e.State().RunActions(id, e.Now()) {
+	for _, todo := range c.State().RunActions(id, c.Now()) {
 		if todo.Do == team.AskThem {
 			asks = true
 			listed[todo.Key] = true
-			if !m.doing[todo.Key] && e.opts.Waited != nil {
+			if !m.doing[todo.Key] && c.opts.Waited != nil {
 				item := InboxItem(r, todo.Step.Lease.Step)
-				e.Go(func(context.Context) { e.opts.Waited(item) })
+				c.Go(func(context.Context) { c.opts.Waited(item) })
 			}
 			m.doing[todo.Key] = true
 			continue
 		}
 		if todo.Do == team.StartSession || todo.Do == team.EndSession {
-			e.errandOnBench(todo)
+			c.errandOnBench(todo)
 			continue
 		}
 		listed[todo.Key] = true
@@ -127,17 +127,17 @@ func (e *Controller) errandsOfRun(id string) {
 			continue
 		}
 		m.doing[todo.Key] = true
-		e.errandOfStep(r, todo)
+		c.errandOfStep(r, todo)
 	}
-	if how := howOf(e.State(), id); how.Worktree != "" && runIsDone(r) {
+	if how := howOf(c.State(), id); how.Worktree != "" && runIsDone(r) {
 		key := "worktree/" + id
 		listed[key] = true
 		if !m.doing[key] {
 			m.doing[key] = true
 			repo := r.RepoDir
-			e.Go(func(ctx context.Context) {
-				if _, err := e.retireWorktree(ctx, id, repo, how); err != nil && ctx.Err() == nil {
-					e.log.Error("the worktree of a run could not be taken away; nothing of it is lost, and the next start tries again", "run", id, "error", err)
+			c.Go(func(ctx context.Context) {
+				if _, err := c.retireWorktree(ctx, id, repo, how); err != nil && ctx.Err() == nil {
+					c.log.Error("the worktree of a run could not be taken away; nothing of it is lost, and the next start tries again", "run", id, "error", err)
 				}
 			})
 		}
@@ -147,8 +147,8 @@ func (e *Controller) errandsOfRun(id string) {
 			delete(m.doing, key)
 		}
 	}
-	e.ProjectRun(m)
-	e.lookAfter(m, r, asks)
+	c.ProjectRun(m)
+	c.lookAfter(m, r, asks)
 }
 
 // runIsDone reports whether a run has ended and is not expected to resume. A failed run keeps its
@@ -168,9 +168,9 @@ func runIsDone(r *workflow.Run) bool {
 }
 
 // forgetRun stops the work for a run that was removed from the team's state.
-func (e *Controller) forgetRun(id string) {
-	m := e.Live[id]
-	if m == nil || e.Holding() {
+func (c *Controller) forgetRun(id string) {
+	m := c.Live[id]
+	if m == nil || c.Holding() {
 		return
 	}
 	if m.watch != nil {
@@ -179,33 +179,33 @@ func (e *Controller) forgetRun(id string) {
 	if m.pen != nil {
 		m.pen()
 	}
-	delete(e.Live, id)
+	delete(c.Live, id)
 }
 
-func (e *Controller) errandOnBench(todo team.Action) {
+func (c *Controller) errandOnBench(todo team.Action) {
 	s := todo.Session
-	m := e.PoolSlot(&s)
+	m := c.PoolSlot(&s)
 	if m.Begun(s.ID, todo.Key) {
 		return
 	}
 	if todo.Do == team.StartSession {
-		e.Go(func(ctx context.Context) { e.sessions.StartSession(ctx, m, s) })
+		c.Go(func(ctx context.Context) { c.sessions.StartSession(ctx, m, s) })
 		return
 	}
-	e.Go(func(ctx context.Context) { e.sessions.EndSession(ctx, m, s) })
+	c.Go(func(ctx context.Context) { c.sessions.EndSession(ctx, m, s) })
 }
 
 // errandOfStep carries out an action of a run. Calculations run here, on a team whose changes are
 // all journaled. Actions that read files run outside the loop.
-func (e *Controller) errandOfStep(r *workflow.Run, todo team.Action) {
+func (c *Controller) errandOfStep(r *workflow.Run, todo team.Action) {
 	id, step := string(r.ID), todo.Step.Lease.Step
 	switch todo.Do {
 	case team.WeighIt:
 		what := workflow.WhenWeighed{Step: step, Iteration: todo.Step.Iteration, Verdict: runfile.WeighWhen(r, step)}
-		e.Go(func(ctx context.Context) { _, _ = e.SubmitRun(ctx, sessions.ByEngine, id, what) }) // a refusal means that the action is no longer needed
+		c.Go(func(ctx context.Context) { _, _ = c.SubmitRun(ctx, sessions.ByEngine, id, what) }) // a refusal means that the action is no longer needed
 	case team.FindItems:
 		plan, _, _ := r.Find(step)
-		ask := itemsAsked{step: step, iteration: todo.Step.Iteration, repo: workedOn(r.RepoDir, howOf(e.State(), id))}
+		ask := itemsAsked{step: step, iteration: todo.Step.Iteration, repo: workedOn(r.RepoDir, howOf(c.State(), id))}
 		switch {
 		case plan.Loop.ItemsFromStep != "":
 			if _, p, ok := r.Find(plan.Loop.ItemsFromStep); ok {
@@ -214,18 +214,18 @@ func (e *Controller) errandOfStep(r *workflow.Run, todo team.Action) {
 		default:
 			ask.file = plan.Loop.ItemsFromArtifact
 		}
-		e.Go(func(ctx context.Context) { _, _ = e.SubmitRun(ctx, sessions.ByEngine, id, ask.find()) }) // a refusal means that the action is no longer needed
+		c.Go(func(ctx context.Context) { _, _ = c.SubmitRun(ctx, sessions.ByEngine, id, ask.find()) }) // a refusal means that the action is no longer needed
 	case team.LookForIt:
-		lease, f := todo.Step.Lease, StepFacts{Cmd: runfile.StepCommand{RunID: id, StepID: string(step)}, how: howOf(e.State(), id), Report: r.ReportFile(step)}
-		e.Go(func(ctx context.Context) { e.lookForReport(ctx, id, lease, f) })
+		lease, f := todo.Step.Lease, StepFacts{Cmd: runfile.StepCommand{RunID: id, StepID: string(step)}, how: howOf(c.State(), id), Report: r.ReportFile(step)}
+		c.Go(func(ctx context.Context) { c.lookForReport(ctx, id, lease, f) })
 	default:
 		panic("engine: no such errand of a run: " + string(todo.Do))
 	}
 }
 
 // SubmitRun submits an event of a run. A refusal is an answer: the subject of the event has ended.
-func (e *Controller) SubmitRun(ctx context.Context, by team.Actor, id string, what any) (uint64, error) {
+func (c *Controller) SubmitRun(ctx context.Context, by team.Actor, id string, what any) (uint64, error) {
 	ev := loop.EventBy(by, "", what)
 	ev.Run = id
-	return e.Do(ctx, loop.Request{Event: ev})
+	return c.Do(ctx, loop.Request{Event: ev})
 }

@@ -19,9 +19,9 @@ import (
 
 // reportCost records the cost that a step's report states, if the driver has reported none. It
 // returns false if Fairlead is stopping.
-func (e *Controller) reportCost(ctx context.Context, m *sessions.Slot, s team.Session, bytes int64, cost float64) bool {
+func (c *Controller) reportCost(ctx context.Context, m *sessions.Slot, s team.Session, bytes int64, cost float64) bool {
 	told := false
-	if e.View(ctx, func(t *team.Team) {
+	if c.View(ctx, func(t *team.Team) {
 		if now := m.Open(t); now != nil {
 			told = now.Usage.CostUSD > 0
 			bytes = max(bytes, now.Offset)
@@ -32,7 +32,7 @@ func (e *Controller) reportCost(ctx context.Context, m *sessions.Slot, s team.Se
 	if told {
 		return true
 	}
-	_, err := e.sessions.SubmitOf(ctx, team.Actor{Kind: "agent", ID: m.Conf.Name}, m, team.SessionReported{
+	_, err := c.sessions.SubmitOf(ctx, team.Actor{Kind: "agent", ID: m.Conf.Name}, m, team.SessionReported{
 		Session: s.ID, Offset: bytes + 1, Usage: team.Usage{CostUSD: min(cost, sessions.CostReportMax)}, // an offset after all of its output
 	})
 	return err == nil || loop.IsAnswer(err)
@@ -40,7 +40,7 @@ func (e *Controller) reportCost(ctx context.Context, m *sessions.Slot, s team.Se
 
 // reportOf finds a step's report in its file, or between the markers in its output. Without a report
 // it returns nil and no error.
-func (e *Controller) reportOf(ctx context.Context, m *sessions.Slot, f StepFacts, s team.Session) (*runfile.StepReport, error) {
+func (c *Controller) reportOf(ctx context.Context, m *sessions.Slot, f StepFacts, s team.Session) (*runfile.StepReport, error) {
 	of, err := f.Wanted()
 	if err != nil {
 		return nil, err
@@ -52,7 +52,7 @@ func (e *Controller) reportOf(ctx context.Context, m *sessions.Slot, f StepFacts
 	if !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}
-	text, err := e.markedReport(ctx, m, s)
+	text, err := c.markedReport(ctx, m, s)
 	if err != nil || text == nil {
 		return nil, err
 	}
@@ -81,11 +81,11 @@ func (f StepFacts) Wanted() (runfile.ReportFor, error) {
 
 // markedReport is the last report that a session printed between the markers, or nil. A malformed
 // report is an error only if no complete one follows.
-func (e *Controller) markedReport(ctx context.Context, m *sessions.Slot, s team.Session) ([]byte, error) {
+func (c *Controller) markedReport(ctx context.Context, m *sessions.Slot, s team.Session) ([]byte, error) {
 	var read reportReader
-	said := e.printed
+	said := c.printed
 	if m.Driver.Name() != sessions.PoolDriver {
-		said = e.spoken
+		said = c.spoken
 	}
 	if err := said(ctx, m, s, &read); err != nil {
 		return nil, fmt.Errorf("look for a report in the output: %w", err)
@@ -119,8 +119,8 @@ func (r *reportReader) note(pieces []marker.Piece) {
 }
 
 // printed copies a session's raw output to the reader.
-func (e *Controller) printed(ctx context.Context, _ *sessions.Slot, s team.Session, to *reportReader) error {
-	out, err := e.opts.Host.Output(ctx, s.ID, 0)
+func (c *Controller) printed(ctx context.Context, _ *sessions.Slot, s team.Session, to *reportReader) error {
+	out, err := c.opts.Host.Output(ctx, s.ID, 0)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
@@ -134,8 +134,8 @@ func (e *Controller) printed(ctx context.Context, _ *sessions.Slot, s team.Sessi
 
 // spoken copies the text of an agent whose output is a protocol. The output of its tools is left
 // out, because the agent did not write it.
-func (e *Controller) spoken(ctx context.Context, m *sessions.Slot, s team.Session, to *reportReader) error {
-	conv := m.Driver.Converse(driver.Agent{Name: m.Conf.Name}, sessions.SessionFor(m, s), sessions.ReadOnly{E: e.sessions, Session: s.ID})
+func (c *Controller) spoken(ctx context.Context, m *sessions.Slot, s team.Session, to *reportReader) error {
+	conv := m.Driver.Converse(driver.Agent{Name: m.Conf.Name}, sessions.SessionFor(m, s), sessions.ReadOnly{E: c.sessions, Session: s.ID})
 	for fact, err := range conv.Facts(ctx, 0) {
 		if err != nil {
 			return err
@@ -154,12 +154,12 @@ func (e *Controller) spoken(ctx context.Context, m *sessions.Slot, s team.Sessio
 // WithReport adds the step's report to the end of a session that left no process or output. The
 // report may have been written before the session was lost (W13). It is read synchronously, because
 // it is small and the case is rare.
-func (e *Controller) WithReport(t *team.Team, s team.Session, ended team.SessionEnded) team.SessionEnded {
+func (c *Controller) WithReport(t *team.Team, s team.Session, ended team.SessionEnded) team.SessionEnded {
 	run, step, isStep := team.StepOf(s.For)
 	if !isStep {
 		return ended
 	}
-	f, ok := e.FactsOf(t, s, run, workflow.StepID(step))
+	f, ok := c.FactsOf(t, s, run, workflow.StepID(step))
 	if !ok {
 		return ended
 	}
@@ -180,22 +180,22 @@ func (e *Controller) WithReport(t *team.Team, s team.Session, ended team.Session
 
 // lookForReport handles a step that an imported file lists as RUNNING. No process is known, so
 // either a report decides the attempt or the attempt is lost (W13).
-func (e *Controller) lookForReport(ctx context.Context, id string, lease workflow.Lease, f StepFacts) {
+func (c *Controller) lookForReport(ctx context.Context, id string, lease workflow.Lease, f StepFacts) {
 	of, err := f.Wanted()
 	var report runfile.StepReport
 	if err == nil {
 		report, err = runfile.ReadReport(f.Report, of)
 	}
 	if err != nil {
-		_, _ = e.SubmitRun(ctx, sessions.ByEngine, id, workflow.ProcessLost{Lease: lease, Why: "nobody here started it, and there is no good report: " + err.Error()})
+		_, _ = c.SubmitRun(ctx, sessions.ByEngine, id, workflow.ProcessLost{Lease: lease, Why: "nobody here started it, and there is no good report: " + err.Error()})
 		return
 	}
 	what := workflow.ReportRead{Lease: lease, Report: report.Report, Over: true}
-	if e.View(ctx, func(t *team.Team) {
+	if c.View(ctx, func(t *team.Team) {
 		if r := t.Runs[id]; r != nil {
 			what.Until = runfile.WeighUntil(r, lease.Step, report.Report)
 		}
 	}) == nil {
-		_, _ = e.SubmitRun(ctx, sessions.ByEngine, id, what)
+		_, _ = c.SubmitRun(ctx, sessions.ByEngine, id, what)
 	}
 }

@@ -14,11 +14,11 @@ import (
 )
 
 // Runs returns all runs that are not archived, latest change first, without their steps.
-func (e *Controller) Runs(ctx context.Context) ([]view.RunView, error) {
+func (c *Controller) Runs(ctx context.Context) ([]view.RunView, error) {
 	views := []view.RunView{}
-	err := e.View(ctx, func(t *team.Team) {
+	err := c.View(ctx, func(t *team.Team) {
 		for _, id := range t.RunIDs() {
-			views = append(views, e.runView(t, t.Runs[id]))
+			views = append(views, c.runView(t, t.Runs[id]))
 		}
 	})
 	slices.SortStableFunc(views, func(a, b view.RunView) int { return b.UpdatedAt.Compare(a.UpdatedAt) })
@@ -26,26 +26,26 @@ func (e *Controller) Runs(ctx context.Context) ([]view.RunView, error) {
 }
 
 // RunByID returns one run with its steps. The error is *team.Unknown if it does not exist.
-func (e *Controller) RunByID(ctx context.Context, id string) (view.RunView, error) {
+func (c *Controller) RunByID(ctx context.Context, id string) (view.RunView, error) {
 	var shown view.RunView
 	var unknown error
-	err := e.View(ctx, func(t *team.Team) {
+	err := c.View(ctx, func(t *team.Team) {
 		r := t.Runs[id]
 		if r == nil {
 			unknown = &team.Unknown{What: "run", Name: id, Known: t.RunIDs()}
 			return
 		}
-		shown = e.runView(t, r)
+		shown = c.runView(t, r)
 		shown.Steps = make([]view.StepView, len(r.Plan.Steps))
 		how := howOf(t, id)
 		for i := range r.Plan.Steps {
-			shown.Steps[i] = e.stepView(t, r, how, i)
+			shown.Steps[i] = c.stepView(t, r, how, i)
 		}
 	})
 	return shown, cmp.Or(err, unknown)
 }
 
-func (e *Controller) runView(t *team.Team, r *workflow.Run) view.RunView {
+func (c *Controller) runView(t *team.Team, r *workflow.Run) view.RunView {
 	id := string(r.ID)
 	view := view.RunView{
 		ID: id, Workflow: r.Plan.Name, Status: string(r.Status()), Stage: string(r.Stage), RepoDir: r.RepoDir, StateFile: stateFile(r),
@@ -54,10 +54,10 @@ func (e *Controller) runView(t *team.Team, r *workflow.Run) view.RunView {
 	if view.Waits == nil {
 		view.Waits = []string{}
 	}
-	if usage := t.Notes[id].Usage; usage.Day == e.Now().UTC().Format(time.DateOnly) {
+	if usage := t.Notes[id].Usage; usage.Day == c.Now().UTC().Format(time.DateOnly) {
 		view.CostUSD = usage.CostUSD
 	}
-	if m := e.Live[id]; m != nil {
+	if m := c.Live[id]; m != nil {
 		view.FileBehind = m.due != m.said.Load()
 	}
 	for i := range r.Steps {
@@ -79,7 +79,7 @@ func (e *Controller) runView(t *team.Team, r *workflow.Run) view.RunView {
 	return view
 }
 
-func (e *Controller) stepView(t *team.Team, r *workflow.Run, how howRun, i int) view.StepView {
+func (c *Controller) stepView(t *team.Team, r *workflow.Run, how howRun, i int) view.StepView {
 	plan, p := &r.Plan.Steps[i], &r.Steps[i]
 	id := string(r.ID)
 	shown := view.StepView{

@@ -40,7 +40,7 @@ type StepFacts struct {
 }
 
 // FactsOf reads a session's attempt from the team. It returns false if the attempt has ended.
-func (e *Controller) FactsOf(t *team.Team, s team.Session, run string, step workflow.StepID) (f StepFacts, ok bool) {
+func (c *Controller) FactsOf(t *team.Team, s team.Session, run string, step workflow.StepID) (f StepFacts, ok bool) {
 	r := t.Runs[run]
 	if r == nil {
 		return f, false
@@ -59,15 +59,15 @@ func (e *Controller) FactsOf(t *team.Team, s team.Session, run string, step work
 	}
 	f.how, f.written, f.Report, f.repo, f.dir = howOf(t, run), plan.Prompt, r.ReportFile(step), r.RepoDir, runDir(r)
 	f.log = logFile(r, f.how, step, max(1, f.Cmd.Attempt))
-	f.env = e.environ(run, f.how)
+	f.env = c.environ(run, f.how)
 	return f, ok
 }
 
 // PrepareStep decides how to start a step's process and creates the files that it needs.
-func (e *Controller) PrepareStep(ctx context.Context, m *sessions.Slot, s team.Session, run string, step workflow.StepID) (sessions.PreparedLaunch, error) {
+func (c *Controller) PrepareStep(ctx context.Context, m *sessions.Slot, s team.Session, run string, step workflow.StepID) (sessions.PreparedLaunch, error) {
 	var f StepFacts
 	ok := false
-	if err := e.View(ctx, func(t *team.Team) { f, ok = e.FactsOf(t, s, run, step) }); err != nil {
+	if err := c.View(ctx, func(t *team.Team) { f, ok = c.FactsOf(t, s, run, step) }); err != nil {
 		return sessions.PreparedLaunch{}, err
 	}
 	if !ok {
@@ -99,13 +99,13 @@ func (e *Controller) PrepareStep(ctx context.Context, m *sessions.Slot, s team.S
 		workdir = f.how.Workdir
 	}
 	if m.Run != "" {
-		return e.launchCommand(ctx, m, s, f, workdir)
+		return c.launchCommand(ctx, m, s, f, workdir)
 	}
-	return e.launchAgent(ctx, m, s, f, workdir)
+	return c.launchAgent(ctx, m, s, f, workdir)
 }
 
 // launchCommand prepares a step that a wrapper, a template or its own command runs.
-func (e *Controller) launchCommand(ctx context.Context, m *sessions.Slot, s team.Session, f StepFacts, workdir string) (sessions.PreparedLaunch, error) {
+func (c *Controller) launchCommand(ctx context.Context, m *sessions.Slot, s team.Session, f StepFacts, workdir string) (sessions.PreparedLaunch, error) {
 	f.Cmd.Wrapper, f.Cmd.WrapperArgs, f.Cmd.Template = f.how.Wrapper, f.how.WrapperArgs, f.how.Template
 	argv, err := f.Cmd.Argv()
 	if err != nil {
@@ -115,12 +115,12 @@ func (e *Controller) launchCommand(ctx context.Context, m *sessions.Slot, s team
 	if err := m.Driver.Check(agent); err != nil {
 		return sessions.PreparedLaunch{}, err
 	}
-	return e.sessions.Launch(ctx, m, s, agent, driver.Session{ID: s.ID, Kind: driver.Work, Attempt: f.Cmd.Attempt})
+	return c.sessions.Launch(ctx, m, s, agent, driver.Session{ID: s.ID, Kind: driver.Work, Attempt: f.Cmd.Attempt})
 }
 
 // launchAgent prepares a step that an agent of the team runs, in the run's working folder.
-func (e *Controller) launchAgent(ctx context.Context, m *sessions.Slot, s team.Session, f StepFacts, workdir string) (sessions.PreparedLaunch, error) {
-	agent, err := e.sessions.AgentFor(m)
+func (c *Controller) launchAgent(ctx context.Context, m *sessions.Slot, s team.Session, f StepFacts, workdir string) (sessions.PreparedLaunch, error) {
+	agent, err := c.sessions.AgentFor(m)
 	if err != nil {
 		return sessions.PreparedLaunch{}, err
 	}
@@ -140,7 +140,7 @@ func (e *Controller) launchAgent(ctx context.Context, m *sessions.Slot, s team.S
 		}
 		prompt = string(text)
 	}
-	ready, err := e.sessions.Launch(ctx, m, s, agent, driver.Session{ID: s.ID, Kind: driver.Work, Prompt: prompt + footer(f), Attempt: f.Cmd.Attempt})
+	ready, err := c.sessions.Launch(ctx, m, s, agent, driver.Session{ID: s.ID, Kind: driver.Work, Prompt: prompt + footer(f), Attempt: f.Cmd.Attempt})
 	ready.Writes = []string{filepath.Dir(f.Report), f.Cmd.ArtifactsDir}
 	return ready, err
 }
@@ -178,20 +178,20 @@ func setAside(path string, n uint64) error {
 
 // KeepLog copies a session's output to the step's log. The returned channel is closed when the log
 // is complete. It is nil for a session without a step.
-func (e *Controller) KeepLog(m *sessions.Slot, s team.Session, proc seam.Process) <-chan struct{} {
+func (c *Controller) KeepLog(m *sessions.Slot, s team.Session, proc seam.Process) <-chan struct{} {
 	run, step, isStep := team.StepOf(s.For)
 	if !isStep {
 		return nil
 	}
 	done := make(chan struct{})
-	e.Go(func(ctx context.Context) {
+	c.Go(func(ctx context.Context) {
 		defer close(done)
 		var f StepFacts
-		if err := e.View(ctx, func(t *team.Team) { f, _ = e.FactsOf(t, s, run, workflow.StepID(step)) }); err != nil || f.log == "" {
+		if err := c.View(ctx, func(t *team.Team) { f, _ = c.FactsOf(t, s, run, workflow.StepID(step)) }); err != nil || f.log == "" {
 			return
 		}
 		if err := copyLog(ctx, f.log, proc); err != nil && ctx.Err() == nil {
-			e.log.Warn("the log of a step is not whole; `fairlead run list` shows the session's own output", "session", s.ID, "log", f.log, "error", err)
+			c.log.Warn("the log of a step is not whole; `fairlead run list` shows the session's own output", "session", s.ID, "log", f.log, "error", err)
 		}
 	})
 	return done
@@ -223,7 +223,7 @@ func copyLog(ctx context.Context, path string, proc seam.Process) (err error) {
 
 // StepOver adds the step's report to the end of its session. It returns false if Fairlead is
 // stopping.
-func (e *Controller) StepOver(ctx context.Context, m *sessions.Slot, s team.Session, run string, step workflow.StepID, what *team.SessionEnded, kept <-chan struct{}) bool {
+func (c *Controller) StepOver(ctx context.Context, m *sessions.Slot, s team.Session, run string, step workflow.StepID, what *team.SessionEnded, kept <-chan struct{}) bool {
 	if kept != nil {
 		select {
 		case <-kept:
@@ -233,24 +233,24 @@ func (e *Controller) StepOver(ctx context.Context, m *sessions.Slot, s team.Sess
 	}
 	var f StepFacts
 	ok := false
-	if err := e.View(ctx, func(t *team.Team) { f, ok = e.FactsOf(t, s, run, step) }); err != nil {
+	if err := c.View(ctx, func(t *team.Team) { f, ok = c.FactsOf(t, s, run, step) }); err != nil {
 		return false
 	}
 	if !ok {
 		return true // the attempt has ended, so a report is late
 	}
-	report, err := e.reportOf(ctx, m, f, s)
+	report, err := c.reportOf(ctx, m, f, s)
 	if err != nil {
 		what.Fault = err.Error()
 	}
 	if report == nil {
 		return ctx.Err() == nil
 	}
-	if report.CostUSD > 0 && !e.reportCost(ctx, m, s, what.Bytes, report.CostUSD) {
+	if report.CostUSD > 0 && !c.reportCost(ctx, m, s, what.Bytes, report.CostUSD) {
 		return false
 	}
 	what.Report = &team.StepReport{Report: report.Report}
-	err = e.View(ctx, func(t *team.Team) {
+	err = c.View(ctx, func(t *team.Team) {
 		if r := t.Runs[run]; r != nil {
 			what.Report.Until = runfile.WeighUntil(r, step, report.Report)
 		}

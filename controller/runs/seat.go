@@ -9,16 +9,16 @@ import (
 )
 
 // benchSeat is the seat of a step that has one to itself; nil for a session that names none.
-func (e *Controller) PoolSlot(s *team.Session) *sessions.Slot {
+func (c *Controller) PoolSlot(s *team.Session) *sessions.Slot {
 	run, step, ok := team.StepOf(s.For)
 	if !ok {
 		return nil
 	}
-	r := e.RunMember(run)
+	r := c.RunMember(run)
 	if m := r.Seats[step]; m != nil {
 		return m
 	}
-	d, ok := e.opts.Drivers[sessions.PoolDriver]
+	d, ok := c.opts.Drivers[sessions.PoolDriver]
 	if !ok {
 		d = sessions.MissingDriver{}
 	}

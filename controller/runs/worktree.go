@@ -25,7 +25,7 @@ var nameOfRun = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.-]{0,47}$`)
 // makeWorktree makes the checkout for a run's steps and sets Worktree in req.how, and Workdir if the
 // flags do not name one. The error is a *machine.Refusal if the repository, a name or the path does
 // not allow it. In that case nothing was created.
-func (e *Controller) makeWorktree(ctx context.Context, req *runRequest, flags view.RunFlags) error {
+func (c *Controller) makeWorktree(ctx context.Context, req *runRequest, flags view.RunFlags) error {
 	no := func(format string, args ...any) error {
 		return worktree.RefuseWorktree(req.id, fmt.Sprintf(format, args...))
 	}
@@ -61,7 +61,7 @@ func (e *Controller) makeWorktree(ctx context.Context, req *runRequest, flags vi
 	if !filepath.IsAbs(flags.Workdir) {
 		req.how.Workdir = filepath.Join(path, prefix, flags.Workdir)
 	}
-	e.log.Info("the run has a worktree of its own", "run", req.id, "worktree", path, "branch", branch, "from", from)
+	c.log.Info("the run has a worktree of its own", "run", req.id, "worktree", path, "branch", branch, "from", from)
 	return nil
 }
 
@@ -142,7 +142,7 @@ type worktreeEnd struct {
 // endWorktree removes the checkout of a run that is done, after it saved all content under a ref. If
 // removal would lose content, that is not an error: Stays gives the reason. It may be called again
 // at any time, also after a crash.
-func (e *Controller) endWorktree(ctx context.Context, id, repo string, how howRun) (end worktreeEnd, err error) {
+func (c *Controller) endWorktree(ctx context.Context, id, repo string, how howRun) (end worktreeEnd, err error) {
 	if how.Worktree == "" {
 		return end, nil
 	}
@@ -165,26 +165,26 @@ func (e *Controller) endWorktree(ctx context.Context, id, repo string, how howRu
 	end.Ref, end.Stays, err = w.Remove(ctx)
 	end.Removed = err == nil && end.Stays == ""
 	if end.Stays != "" {
-		e.log.Warn("the worktree of the run stays, since not all of it could be kept; when nobody needs it, `git worktree remove --force` takes it away", "run", id, "worktree", how.Worktree, "why", end.Stays, "kept_as", end.Ref)
+		c.log.Warn("the worktree of the run stays, since not all of it could be kept; when nobody needs it, `git worktree remove --force` takes it away", "run", id, "worktree", how.Worktree, "why", end.Stays, "kept_as", end.Ref)
 	}
 	if end.Removed {
-		e.log.Info("the worktree of the run is gone; its branch is there, and what was not committed is kept", "run", id, "worktree", how.Worktree, "kept_as", end.Ref)
+		c.log.Info("the worktree of the run is gone; its branch is there, and what was not committed is kept", "run", id, "worktree", how.Worktree, "kept_as", end.Ref)
 	}
 	return end, err
 }
 
 // retireWorktree is endWorktree for a run that may have resumed since it was read.
-func (e *Controller) retireWorktree(ctx context.Context, id, repo string, how howRun) (end worktreeEnd, err error) {
+func (c *Controller) retireWorktree(ctx context.Context, id, repo string, how howRun) (end worktreeEnd, err error) {
 	release, err := worktree.TakeCheckout(ctx, how.Worktree)
 	if err != nil {
 		return end, err
 	}
 	defer release()
 	done := false
-	if err := e.View(ctx, func(t *team.Team) { done = t.Runs[id] == nil || runIsDone(t.Runs[id]) }); err != nil || !done {
+	if err := c.View(ctx, func(t *team.Team) { done = t.Runs[id] == nil || runIsDone(t.Runs[id]) }); err != nil || !done {
 		return end, err
 	}
-	return e.endWorktree(ctx, id, repo, how)
+	return c.endWorktree(ctx, id, repo, how)
 }
 
 func wrapped(doing string, err error) error {
@@ -196,7 +196,7 @@ func wrapped(doing string, err error) error {
 
 // dropWorktree undoes makeWorktree for a run that was refused. Content written since then remains,
 // and so does a branch that has moved.
-func (e *Controller) dropWorktree(ctx context.Context, req *runRequest) error {
+func (c *Controller) dropWorktree(ctx context.Context, req *runRequest) error {
 	if req.how.Worktree == "" {
 		return nil
 	}
@@ -220,7 +220,7 @@ func (e *Controller) dropWorktree(ctx context.Context, req *runRequest) error {
 // reviveWorktree recreates the checkout of a run that resumes after its removal. It restores all
 // saved content. It uses the run's branch if the branch is free and has not moved, and a detached
 // HEAD otherwise. Staged changes come back unstaged.
-func (e *Controller) reviveWorktree(ctx context.Context, id, repo string, how howRun) (err error) {
+func (c *Controller) reviveWorktree(ctx context.Context, id, repo string, how howRun) (err error) {
 	if how.Worktree == "" {
 		return nil
 	}
@@ -260,6 +260,6 @@ func (e *Controller) reviveWorktree(ctx context.Context, id, repo string, how ho
 	if err := w.Repo.Worktree(ctx, "move", "--", made.Dir, how.Worktree); err != nil {
 		return err
 	}
-	e.log.Info("the run has its worktree again, with what was kept of it", "run", id, "worktree", how.Worktree, "branch", branch, "on_branch", onBranch, "from", kept)
+	c.log.Info("the run has its worktree again, with what was kept of it", "run", id, "worktree", how.Worktree, "branch", branch, "on_branch", onBranch, "from", kept)
 	return nil
 }

@@ -28,24 +28,24 @@ type Adoption struct {
 
 // AdoptAll asks the host about every open session concurrently, so that shims that do not answer
 // cost one timeout in total.
-func (e *Controller) AdoptAll(ctx context.Context) []Adoption {
-	return e.EachOpen(func(a *Adoption) {
-		a.Proc, a.Found, a.Err = e.opts.Host.Adopt(ctx, a.Session.ID, e.State().Epoch)
+func (c *Controller) AdoptAll(ctx context.Context) []Adoption {
+	return c.EachOpen(func(a *Adoption) {
+		a.Proc, a.Found, a.Err = c.opts.Host.Adopt(ctx, a.Session.ID, c.State().Epoch)
 	})
 }
 
 // EachOpen calls ask concurrently for every open session: those of agents in order of name, then
 // those of the worker pool.
-func (e *Controller) EachOpen(ask func(*Adoption)) []Adoption {
+func (c *Controller) EachOpen(ask func(*Adoption)) []Adoption {
 	var open []Adoption
-	for _, name := range e.State().Names() {
-		if s := e.State().Agents[name].Session; s != nil {
-			open = append(open, Adoption{Session: *s, Agent: name, m: e.Slots[name]})
+	for _, name := range c.State().Names() {
+		if s := c.State().Agents[name].Session; s != nil {
+			open = append(open, Adoption{Session: *s, Agent: name, m: c.Slots[name]})
 		}
 	}
-	for _, key := range slices.Sorted(maps.Keys(e.State().Pool.Sessions)) {
-		s := e.State().Pool.Sessions[key]
-		if m := e.Hooks.PoolSlot(s); m != nil {
+	for _, key := range slices.Sorted(maps.Keys(c.State().Pool.Sessions)) {
+		s := c.State().Pool.Sessions[key]
+		if m := c.Hooks.PoolSlot(s); m != nil {
 			open = append(open, Adoption{Session: *s, m: m})
 		}
 	}
@@ -59,7 +59,7 @@ func (e *Controller) EachOpen(ask func(*Adoption)) []Adoption {
 
 // Resume records the outcome of one open session. A session whose shim does not answer stays open;
 // PickUp keeps asking for it.
-func (e *Controller) Resume(ctx context.Context, a Adoption) error {
+func (c *Controller) Resume(ctx context.Context, a Adoption) error {
 	var fenced *seam.Fenced
 	switch {
 	case ctx.Err() != nil:
@@ -71,10 +71,10 @@ func (e *Controller) Resume(ctx context.Context, a Adoption) error {
 	}
 	what := a.becomes(true)
 	if ended, is := what.(team.SessionEnded); is {
-		what = e.Hooks.WithReport(e.State(), a.Session, ended)
+		what = c.Hooks.WithReport(c.State(), a.Session, ended)
 	}
 	if what != nil {
-		return e.TellSlot(ctx, a.m, what)
+		return c.TellSlot(ctx, a.m, what)
 	}
 	return nil
 }
@@ -82,58 +82,58 @@ func (e *Controller) Resume(ctx context.Context, a Adoption) error {
 // PickUp starts the goroutine that an open session needs: it follows the process, or asks the shim
 // until it answers. A session whose process was never started is left to the agent's actions, which
 // check first whether it is still wanted.
-func (e *Controller) PickUp(a Adoption) {
+func (c *Controller) PickUp(a Adoption) {
 	m := a.m
 	switch {
 	case a.Err != nil:
 		m.Begun(a.Session.ID, "start/"+a.Session.ID)
-		e.setSilent(a.Session.ID, a.Err)
-		e.log.Warn("a session's shim does not answer; Fairlead asks again until it does", "session", a.Session.ID, "error", a.Err)
-		e.Go(func(ctx context.Context) { e.adopt(ctx, m, a.Session.ID, nil) })
+		c.setSilent(a.Session.ID, a.Err)
+		c.log.Warn("a session's shim does not answer; Fairlead asks again until it does", "session", a.Session.ID, "error", a.Err)
+		c.Go(func(ctx context.Context) { c.adopt(ctx, m, a.Session.ID, nil) })
 	case a.NeverBegan() || !a.Follows():
 		a.Close()
 	default:
 		m.Begun(a.Session.ID, "start/"+a.Session.ID)
-		e.SetProc(a.Session.ID, a.Proc)
-		e.log.Info("session found", "session", a.Session.ID, "it", string(a.Found))
-		e.Go(func(ctx context.Context) { e.Hooks.Follow(ctx, m, a.Session, a.Proc, a.Found != seam.Running) })
+		c.SetProc(a.Session.ID, a.Proc)
+		c.log.Info("session found", "session", a.Session.ID, "it", string(a.Found))
+		c.Go(func(ctx context.Context) { c.Hooks.Follow(ctx, m, a.Session, a.Proc, a.Found != seam.Running) })
 	}
 }
 
 // adopt asks the host about a session until the outcome is known. Assuming that the session is dead
 // could start the agent twice. failed is why the process could not be started just now; nil if the
 // session was found open at the start of the daemon.
-func (e *Controller) adopt(ctx context.Context, m *Slot, id string, failed error) {
+func (c *Controller) adopt(ctx context.Context, m *Slot, id string, failed error) {
 	warned := false
 	for pause := loop.RetryFirst; ; pause = min(2*pause, loop.RetryMax) {
 		a := Adoption{Agent: m.Conf.Name, m: m}
 		var epoch uint64
 		open := false
-		if err := e.View(ctx, func(t *team.Team) {
+		if err := c.View(ctx, func(t *team.Team) {
 			epoch = t.Epoch
 			if s := m.Open(t); s != nil && s.ID == id {
 				open, a.Session = true, *s
 			}
 		}); err != nil || !open {
-			e.setSilent(id, nil)
+			c.setSilent(id, nil)
 			return
 		}
-		a.Proc, a.Found, a.Err = e.opts.Host.Adopt(ctx, id, epoch)
+		a.Proc, a.Found, a.Err = c.opts.Host.Adopt(ctx, id, epoch)
 		switch {
 		case ctx.Err() != nil:
 			a.Close()
 			return
-		case e.Fenced(a.Err):
+		case c.Fenced(a.Err):
 			return
 		case a.Err == nil:
-			e.setSilent(id, nil)
-			e.takeOver(ctx, m, a, failed)
+			c.setSilent(id, nil)
+			c.takeOver(ctx, m, a, failed)
 			return
 		}
-		e.setSilent(id, a.Err)
+		c.setSilent(id, a.Err)
 		if !warned {
 			warned = true
-			e.log.Error("the outcome of a session is not known; Fairlead asks its shim until it answers", "session", id, "error", a.Err)
+			c.log.Error("the outcome of a session is not known; Fairlead asks its shim until it answers", "session", id, "error", a.Err)
 		}
 		if !loop.Rest(ctx, pause) {
 			return
@@ -142,29 +142,29 @@ func (e *Controller) adopt(ctx context.Context, m *Slot, id string, failed error
 }
 
 // takeOver does for one session, while the loop runs, what Resume and PickUp do before it runs.
-func (e *Controller) takeOver(ctx context.Context, m *Slot, a Adoption, failed error) {
+func (c *Controller) takeOver(ctx context.Context, m *Slot, a Adoption, failed error) {
 	atStart := failed == nil
 	if a.NeverBegan() {
 		a.Close()
 		if atStart {
-			e.StartSession(ctx, m, a.Session)
+			c.StartSession(ctx, m, a.Session)
 			return
 		}
-		e.SessionEnded(ctx, m, team.SessionEnded{Session: a.Session.ID, Outcome: control.CannotStart, Why: failed.Error()}, ByShim)
+		c.SessionEnded(ctx, m, team.SessionEnded{Session: a.Session.ID, Outcome: control.CannotStart, Why: failed.Error()}, ByShim)
 		return
 	}
 	follows := a.Follows()
 	if follows {
-		e.SetProc(a.Session.ID, a.Proc)
+		c.SetProc(a.Session.ID, a.Proc)
 	}
 	what := a.becomes(atStart)
 	if ended, is := what.(team.SessionEnded); is {
-		if e.View(ctx, func(t *team.Team) { what = e.Hooks.WithReport(t, a.Session, ended) }) != nil {
+		if c.View(ctx, func(t *team.Team) { what = c.Hooks.WithReport(t, a.Session, ended) }) != nil {
 			return
 		}
 	}
 	if what != nil {
-		if _, err := e.SubmitOf(ctx, ByShim, m, what); err != nil {
+		if _, err := c.SubmitOf(ctx, ByShim, m, what); err != nil {
 			return
 		}
 	}
@@ -172,7 +172,7 @@ func (e *Controller) takeOver(ctx context.Context, m *Slot, a Adoption, failed e
 		a.Close()
 		return
 	}
-	e.Hooks.Follow(ctx, m, a.Session, a.Proc, atStart && a.Found != seam.Running)
+	c.Hooks.Follow(ctx, m, a.Session, a.Proc, atStart && a.Found != seam.Running)
 }
 
 // NeverBegan reports whether the session was opened and no process was ever started for it.
@@ -209,12 +209,12 @@ func (a *Adoption) Close() {
 
 // Fenced reports whether err says that another daemon has taken over the sessions. It stops the
 // loop in that case.
-func (e *Controller) Fenced(err error) bool {
+func (c *Controller) Fenced(err error) bool {
 	var fenced *seam.Fenced
 	if !errors.As(err, &fenced) {
 		return false
 	}
-	e.Fail(takenOver(err))
+	c.Fail(takenOver(err))
 	return true
 }
 
@@ -223,19 +223,19 @@ func takenOver(err error) error {
 }
 
 // setSilent records why the shim of a session does not answer. A nil err removes the record.
-func (e *Controller) setSilent(session string, err error) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
+func (c *Controller) setSilent(session string, err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	if err == nil {
-		delete(e.silent, session)
+		delete(c.silent, session)
 		return
 	}
-	e.silent[session] = err.Error()
+	c.silent[session] = err.Error()
 }
 
 // Silence is why a session's shim does not answer, or "".
-func (e *Controller) Silence(session string) string {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	return e.silent[session]
+func (c *Controller) Silence(session string) string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.silent[session]
 }

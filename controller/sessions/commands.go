@@ -19,10 +19,10 @@ type SessionInfo struct {
 
 // Session finds a session by its id. Only the output is known of a session older than the ones that
 // the team remembers.
-func (e *Controller) Session(ctx context.Context, id string) (SessionInfo, error) {
+func (c *Controller) Session(ctx context.Context, id string) (SessionInfo, error) {
 	var info SessionInfo
 	found := false
-	err := e.View(ctx, func(t *team.Team) {
+	err := c.View(ctx, func(t *team.Team) {
 		name, a := ownerOf(t, id)
 		if a == nil {
 			return

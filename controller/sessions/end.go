@@ -14,39 +14,39 @@ import (
 const listenerGrace = time.Second
 
 // EndSession ends a session's process as the agent's state asks.
-func (e *Controller) EndSession(ctx context.Context, m *Slot, s team.Session) {
+func (c *Controller) EndSession(ctx context.Context, m *Slot, s team.Session) {
 	grace := m.Conf.Grace
-	if proc := e.Proc(s.ID); s.ServesChannels() && !s.AnswerPending() && !s.Now && proc != nil {
-		e.closeInput(ctx, m, s.ID, proc, min(grace, listenerGrace))
+	if proc := c.Proc(s.ID); s.ServesChannels() && !s.AnswerPending() && !s.Now && proc != nil {
+		c.closeInput(ctx, m, s.ID, proc, min(grace, listenerGrace))
 		return
 	}
 	if s.Now {
 		grace = 0
 	}
-	e.End(ctx, m, s.ID, grace)
+	c.End(ctx, m, s.ID, grace)
 }
 
 // End tells a session's process to end, until the request was accepted or the session is over. If
 // no process is known, the session is still being adopted and End tries again. The goroutine that
 // follows the session reports its end.
-func (e *Controller) End(ctx context.Context, m *Slot, id string, grace time.Duration) {
+func (c *Controller) End(ctx context.Context, m *Slot, id string, grace time.Duration) {
 	warned := false
 	for pause := loop.RetryFirst; ; pause = min(2*pause, loop.RetryMax) {
-		if proc := e.Proc(id); proc != nil {
+		if proc := c.Proc(id); proc != nil {
 			err := proc.End(ctx, grace)
-			if err == nil || ctx.Err() != nil || e.Fenced(err) {
+			if err == nil || ctx.Err() != nil || c.Fenced(err) {
 				return
 			}
 			if !warned {
 				warned = true
-				e.log.Error("a session could not be told to end; Fairlead tries again", "session", id, "error", err)
+				c.log.Error("a session could not be told to end; Fairlead tries again", "session", id, "error", err)
 			}
 		}
 		if !loop.Rest(ctx, pause) {
 			return
 		}
 		open := false
-		err := e.View(ctx, func(t *team.Team) {
+		err := c.View(ctx, func(t *team.Team) {
 			s := m.Open(t)
 			open = s != nil && s.ID == id
 		})
@@ -58,13 +58,13 @@ func (e *Controller) End(ctx context.Context, m *Slot, id string, grace time.Dur
 
 // SessionEnded reports the end of a session. It returns true if the end is recorded, also by an
 // earlier report.
-func (e *Controller) SessionEnded(ctx context.Context, m *Slot, what team.SessionEnded, by team.Actor) bool {
-	e.boxedTemp(m, what.Session)
-	_, err := e.SubmitOf(ctx, by, m, what)
+func (c *Controller) SessionEnded(ctx context.Context, m *Slot, what team.SessionEnded, by team.Actor) bool {
+	c.boxedTemp(m, what.Session)
+	_, err := c.SubmitOf(ctx, by, m, what)
 	return err == nil || loop.IsAnswer(err)
 }
 
 // withdrawn records that a session is no longer wanted.
-func (e *Controller) withdrawn(ctx context.Context, m *Slot, id, why string) {
-	e.SessionEnded(ctx, m, team.SessionEnded{Session: id, Outcome: control.Withdrawn, Why: why}, byIntent)
+func (c *Controller) withdrawn(ctx context.Context, m *Slot, id, why string) {
+	c.SessionEnded(ctx, m, team.SessionEnded{Session: id, Outcome: control.Withdrawn, Why: why}, byIntent)
 }

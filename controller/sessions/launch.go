@@ -19,12 +19,12 @@ type PreparedLaunch struct {
 
 // Launch asks the driver how to start a session. It decides first whether the session resumes an
 // earlier conversation, which may wait for a person's answer.
-func (e *Controller) Launch(ctx context.Context, m *Slot, s team.Session, agent driver.Agent, session driver.Session) (PreparedLaunch, error) {
-	if (m.Run != "" || m.Conf.MCP) && e.opts.Offer != nil { // the command of a step has no settings
-		agent.MCP = e.opts.Offer(m.Conf.Name, s.ID)
+func (c *Controller) Launch(ctx context.Context, m *Slot, s team.Session, agent driver.Agent, session driver.Session) (PreparedLaunch, error) {
+	if (m.Run != "" || m.Conf.MCP) && c.opts.Offer != nil { // the command of a step has no settings
+		agent.MCP = c.opts.Offer(m.Conf.Name, s.ID)
 	}
 	record := recordOf(m, agent)
-	before, cut, err := e.conversationToResume(ctx, m, s, agent, record)
+	before, cut, err := c.conversationToResume(ctx, m, s, agent, record)
 	if err != nil {
 		return PreparedLaunch{}, err
 	}

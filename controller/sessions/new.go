@@ -68,10 +68,10 @@ func New(l *loop.Loop, opts seam.Options) *Controller {
 }
 
 // CloseAll closes the connections to the sessions' processes. The processes keep running.
-func (e *Controller) CloseAll() {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	for _, p := range e.procs {
+func (c *Controller) CloseAll() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, p := range c.procs {
 		_ = p.Close() // closing loses no data
 	}
 }

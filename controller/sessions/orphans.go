@@ -23,15 +23,15 @@ import (
 
 // past reports whether the journal says that a session is over, so that its folder need not be
 // inspected.
-func (e *Controller) past(session string) bool {
+func (c *Controller) past(session string) bool {
 	name, n, is := NameParts(session)
 	if !is {
 		return true // not the name of a session; Fairlead leaves the folder alone
 	}
 	if run, step, ofStep := StepParts(name); ofStep {
-		return e.pastStep(run, step, n, session)
+		return c.pastStep(run, step, n, session)
 	}
-	a := e.State().Agents[name]
+	a := c.State().Agents[name]
 	return a != nil && n <= a.Opened && (a.Session == nil || a.Session.ID != session)
 }
 
@@ -48,58 +48,58 @@ func NameParts(session string) (agent string, n uint64, is bool) {
 // FindOrphans inspects the sessions' folders before an epoch begins. The new epoch must be above
 // every epoch that a shim has obeyed; otherwise those shims would refuse this daemon and still obey
 // an earlier one.
-func (e *Controller) FindOrphans(ctx context.Context, who any) error {
+func (c *Controller) FindOrphans(ctx context.Context, who any) error {
 	tracker, can := who.(seam.OrphanFinder)
 	if !can {
 		return nil
 	}
-	traces, err := tracker.Orphans(ctx, e.past)
+	traces, err := tracker.Orphans(ctx, c.past)
 	if err != nil {
 		return fmt.Errorf("find earlier sessions: %w", err)
 	}
-	e.behind = 0
-	e.orphans = map[string][]seam.Orphan{}
+	c.behind = 0
+	c.orphans = map[string][]seam.Orphan{}
 	for _, t := range traces {
-		if t.Epoch > e.State().Epoch {
-			e.behind = max(e.behind, t.Epoch)
+		if t.Epoch > c.State().Epoch {
+			c.behind = max(c.behind, t.Epoch)
 		}
 		name, _, _ := NameParts(t.Session)
 		if run, step, ofStep := StepParts(name); ofStep {
-			if s := e.State().Pool.Sessions[run+"/"+step]; s == nil || s.ID != t.Session {
-				e.orphans[name] = append(e.orphans[name], t)
+			if s := c.State().Pool.Sessions[run+"/"+step]; s == nil || s.ID != t.Session {
+				c.orphans[name] = append(c.orphans[name], t)
 			}
 			continue
 		}
-		if a := e.State().Agents[name]; a == nil || a.Session == nil || a.Session.ID != t.Session {
-			e.orphans[name] = append(e.orphans[name], t)
+		if a := c.State().Agents[name]; a == nil || a.Session == nil || a.Session.ID != t.Session {
+			c.orphans[name] = append(c.orphans[name], t)
 		}
 	}
-	if e.behind > 0 {
-		e.log.Warn("the journal is new, or an old copy: shims have obeyed a higher epoch; Fairlead adopts no session that the journal does not know, and starts nothing beside one that still runs",
-			"journal_epoch", e.State().Epoch, "shims_obeyed", e.behind)
-		e.State().Epoch = e.behind // becomes durable with the change that begins the next epoch
+	if c.behind > 0 {
+		c.log.Warn("the journal is new, or an old copy: shims have obeyed a higher epoch; Fairlead adopts no session that the journal does not know, and starts nothing beside one that still runs",
+			"journal_epoch", c.State().Epoch, "shims_obeyed", c.behind)
+		c.State().Epoch = c.behind // becomes durable with the change that begins the next epoch
 	}
 	return nil
 }
 
 // SettleOrphans frees the names of orphan sessions that are over, and follows those that run. It
 // runs after all sessions were inspected and before anything starts.
-func (e *Controller) SettleOrphans(ctx context.Context) error {
-	traced := e.orphans
-	e.orphans = map[string][]seam.Orphan{}
+func (c *Controller) SettleOrphans(ctx context.Context) error {
+	traced := c.orphans
+	c.orphans = map[string][]seam.Orphan{}
 	for name, traces := range traced {
 		for _, t := range traces {
-			proc, found, err := e.opts.Host.Adopt(ctx, t.Session, e.State().Epoch) // fences the daemon that controlled it
+			proc, found, err := c.opts.Host.Adopt(ctx, t.Session, c.State().Epoch) // fences the daemon that controlled it
 			switch {
 			case ctx.Err() != nil:
 				return ctx.Err()
-			case e.Fenced(err):
+			case c.Fenced(err):
 				return takenOver(err)
 			case err == nil && found != seam.Running:
 				if proc != nil {
 					_ = proc.Close()
 				}
-				if err := e.putAside(t.Session); err != nil {
+				if err := c.putAside(t.Session); err != nil {
 					return err
 				}
 				continue
@@ -108,23 +108,23 @@ func (e *Controller) SettleOrphans(ctx context.Context) error {
 			if err != nil {
 				t.Silent = err.Error() // it may still run, so nothing starts beside it
 			}
-			e.orphans[name] = append(e.orphans[name], t)
-			e.log.Warn("an orphan session runs: the journal does not know it", "agent", name, "what", orphanText(t))
-			e.Go(func(ctx context.Context) { e.outlive(ctx, name, t, proc) })
+			c.orphans[name] = append(c.orphans[name], t)
+			c.log.Warn("an orphan session runs: the journal does not know it", "agent", name, "what", orphanText(t))
+			c.Go(func(ctx context.Context) { c.outlive(ctx, name, t, proc) })
 		}
 	}
 	return nil
 }
 
 // outlive waits until an orphan session is over, then lets its agent start again.
-func (e *Controller) outlive(ctx context.Context, name string, t seam.Orphan, proc seam.Process) {
+func (c *Controller) outlive(ctx context.Context, name string, t seam.Orphan, proc seam.Process) {
 	for pause := loop.RetryFirst; proc == nil; pause = min(2*pause, loop.RetryMax) {
 		var found seam.Found
 		var err error
-		if proc, found, err = e.opts.Host.Adopt(ctx, t.Session, e.epochNow(ctx)); err == nil && (proc == nil || found != seam.Running) {
+		if proc, found, err = c.opts.Host.Adopt(ctx, t.Session, c.epochNow(ctx)); err == nil && (proc == nil || found != seam.Running) {
 			break // it is over
 		}
-		if e.Fenced(err) || (proc == nil && !loop.Rest(ctx, pause)) {
+		if c.Fenced(err) || (proc == nil && !loop.Rest(ctx, pause)) {
 			return
 		}
 	}
@@ -135,40 +135,40 @@ func (e *Controller) outlive(ctx context.Context, name string, t seam.Orphan, pr
 		case <-ctx.Done():
 			return
 		}
-		if _, err := proc.Ended(ctx); err != nil && e.Fenced(err) {
+		if _, err := proc.Ended(ctx); err != nil && c.Fenced(err) {
 			return
 		}
 	}
-	if err := e.putAside(t.Session); err != nil {
-		e.Fail(err) // another session could get the same name
+	if err := c.putAside(t.Session); err != nil {
+		c.Fail(err) // another session could get the same name
 		return
 	}
-	e.log.Info("an orphan session is over", "session", t.Session)
-	_ = e.View(ctx, func(*team.Team) { // fails only if the loop has stopped
-		rest := e.orphans[name][:0]
-		for _, other := range e.orphans[name] {
+	c.log.Info("an orphan session is over", "session", t.Session)
+	_ = c.View(ctx, func(*team.Team) { // fails only if the loop has stopped
+		rest := c.orphans[name][:0]
+		for _, other := range c.orphans[name] {
 			if other.Session != t.Session {
 				rest = append(rest, other)
 			}
 		}
-		if e.orphans[name] = rest; len(rest) == 0 {
-			delete(e.orphans, name)
+		if c.orphans[name] = rest; len(rest) == 0 {
+			delete(c.orphans, name)
 		}
 	})
 }
 
 // awaitOrphans waits until no orphan session of the agent runs. It reports whether the session is
 // still to be started.
-func (e *Controller) awaitOrphans(ctx context.Context, m *Slot, s team.Session) bool {
+func (c *Controller) awaitOrphans(ctx context.Context, m *Slot, s team.Session) bool {
 	for {
 		strange := ""
-		if e.View(ctx, func(*team.Team) { strange = e.OrphanOf(m.Conf.Name) }) != nil {
+		if c.View(ctx, func(*team.Team) { strange = c.OrphanOf(m.Conf.Name) }) != nil {
 			return false
 		}
 		if strange == "" {
 			return true
 		}
-		if _, may := e.mayStart(ctx, m, s); !may || !loop.Rest(ctx, OrphanEvery) {
+		if _, may := c.mayStart(ctx, m, s); !may || !loop.Rest(ctx, OrphanEvery) {
 			return false
 		}
 	}
@@ -178,13 +178,13 @@ func (e *Controller) awaitOrphans(ctx context.Context, m *Slot, s team.Session) 
 // and is still wanted.
 const OrphanEvery = 200 * time.Millisecond
 
-func (e *Controller) epochNow(ctx context.Context) (epoch uint64) {
-	_ = e.View(ctx, func(t *team.Team) { epoch = t.Epoch }) // on error epoch stays 0, which shims refuse
+func (c *Controller) epochNow(ctx context.Context) (epoch uint64) {
+	_ = c.View(ctx, func(t *team.Team) { epoch = t.Epoch }) // on error epoch stays 0, which shims refuse
 	return epoch
 }
 
-func (e *Controller) putAside(session string) error {
-	shelf, can := e.opts.Host.(seam.OrphanMover)
+func (c *Controller) putAside(session string) error {
+	shelf, can := c.opts.Host.(seam.OrphanMover)
 	if !can {
 		return nil
 	}
@@ -192,13 +192,13 @@ func (e *Controller) putAside(session string) error {
 	if err != nil {
 		return fmt.Errorf("move the folder of %s, which the journal does not know: %w; move its folder away by hand, then run `fairlead up` again", session, err)
 	}
-	e.log.Warn("the folder of an orphan session was moved aside", "session", session, "to", to)
+	c.log.Warn("the folder of an orphan session was moved aside", "session", session, "to", to)
 	return nil
 }
 
 // OrphanOf describes an orphan session of an agent that still runs; empty if there is none.
-func (e *Controller) OrphanOf(name string) string {
-	alive := e.orphans[name]
+func (c *Controller) OrphanOf(name string) string {
+	alive := c.orphans[name]
 	if len(alive) == 0 {
 		return ""
 	}
@@ -206,17 +206,17 @@ func (e *Controller) OrphanOf(name string) string {
 }
 
 // AddOrphans adds the orphan sessions to a plan.
-func (e *Controller) AddOrphans(plan *view.Plan) {
-	plan.Behind = e.behind
-	now := e.Now()
-	for _, name := range slices.Sorted(maps.Keys(e.orphans)) {
+func (c *Controller) AddOrphans(plan *view.Plan) {
+	plan.Behind = c.behind
+	now := c.Now()
+	for _, name := range slices.Sorted(maps.Keys(c.orphans)) {
 		at := slices.IndexFunc(plan.Lines, func(l view.PlanLine) bool { return l.Agent == name })
 		if at < 0 {
 			plan.Lines = append(plan.Lines, view.PlanLine{Agent: name})
 			at = len(plan.Lines) - 1
 		}
 		line := &plan.Lines[at]
-		for i, t := range e.orphans[name] {
+		for i, t := range c.orphans[name] {
 			step := view.PlanStep{Do: view.DoPutAside, Session: t.Session, Why: orphanText(t)}
 			what := fmt.Sprintf("session %s is %s according to its shim, which has obeyed epoch %d; the journal does not know the session", t.Session, t.Found, t.Epoch)
 			if t.Found == seam.Running || t.Silent != "" {
@@ -232,13 +232,13 @@ func (e *Controller) AddOrphans(plan *view.Plan) {
 			})
 		}
 	}
-	if e.behind == 0 {
+	if c.behind == 0 {
 		return
 	}
 	for i := range plan.Lines {
-		if l := &plan.Lines[i]; l.Session != "" || e.orphans[l.Agent] != nil {
+		if l := &plan.Lines[i]; l.Session != "" || c.orphans[l.Agent] != nil {
 			l.Why = append(l.Why, view.Evidence{
-				What:   fmt.Sprintf("the journal is new, or an old copy: shims have obeyed epoch %d, which it does not know; this start uses a higher epoch", e.behind),
+				What:   fmt.Sprintf("the journal is new, or an old copy: shims have obeyed epoch %d, which it does not know; this start uses a higher epoch", c.behind),
 				Source: "shim", At: now,
 			})
 		}

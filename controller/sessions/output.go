@@ -13,16 +13,16 @@ import (
 
 // Output reads a session's output from byte offset on. It follows the output while the session
 // runs.
-func (e *Controller) Output(ctx context.Context, session string, offset int64) (io.ReadCloser, SessionInfo, error) {
-	info, err := e.Session(ctx, session)
+func (c *Controller) Output(ctx context.Context, session string, offset int64) (io.ReadCloser, SessionInfo, error) {
+	info, err := c.Session(ctx, session)
 	if err != nil {
 		return nil, info, err
 	}
-	if proc := e.Proc(session); proc != nil {
+	if proc := c.Proc(session); proc != nil {
 		out, err := proc.Output(ctx, offset)
 		return out, info, err
 	}
-	out, err := e.opts.Host.Output(ctx, session, offset)
+	out, err := c.opts.Host.Output(ctx, session, offset)
 	return out, info, err
 }
 
@@ -34,14 +34,14 @@ const (
 
 // Facts returns what the driver understood of a session's output so far: at most tail facts, fewer
 // if they are very long, the newest last. It reads a running session for at most wait.
-func (e *Controller) Facts(ctx context.Context, session string, tail int, wait time.Duration) ([]driver.Fact, error) {
-	info, err := e.Session(ctx, session)
+func (c *Controller) Facts(ctx context.Context, session string, tail int, wait time.Duration) ([]driver.Fact, error) {
+	info, err := c.Session(ctx, session)
 	if err != nil {
 		return nil, err
 	}
-	d, ok := e.opts.Drivers[info.Driver]
+	d, ok := c.opts.Drivers[info.Driver]
 	if !ok {
-		return nil, &team.Unknown{What: "driver", Name: info.Driver, Known: machine.Names(e.opts.Drivers)}
+		return nil, &team.Unknown{What: "driver", Name: info.Driver, Known: machine.Names(c.opts.Drivers)}
 	}
 	if tail <= 0 || tail > FactsMax {
 		tail = FactsMax
@@ -49,7 +49,7 @@ func (e *Controller) Facts(ctx context.Context, session string, tail int, wait t
 	ctx, cancel := context.WithTimeout(ctx, wait)
 	defer cancel()
 	last := Newest{Most: tail}
-	conv := d.Converse(driver.Agent{Name: info.Agent}, driver.Session{ID: session}, ReadOnly{E: e, Session: session})
+	conv := d.Converse(driver.Agent{Name: info.Agent}, driver.Session{ID: session}, ReadOnly{E: c, Session: session})
 	for fact, err := range conv.Facts(ctx, 0) {
 		switch {
 		case err != nil && ctx.Err() != nil: // the session still runs

@@ -34,17 +34,17 @@ var errLeft = errors.New("the session is no longer to be started")
 // conversationToResume returns the id of the earlier conversation that a session resumes; empty if
 // it begins a new one. cut means that the conversation was interrupted in the middle of its prompt.
 // The error is errLeft if the session is no longer to be started.
-func (e *Controller) conversationToResume(ctx context.Context, m *Slot, s team.Session, agent driver.Agent, record *team.LaunchRecord) (id string, cut bool, err error) {
+func (c *Controller) conversationToResume(ctx context.Context, m *Slot, s team.Session, agent driver.Agent, record *team.LaunchRecord) (id string, cut bool, err error) {
 	if m.Run != "" || m.Conf.Resume == config.ResumeNever || !m.Driver.Capabilities(agent, driver.Kind(s.Kind)).Resumes {
 		return "", false, nil
 	}
 	var was team.Conversation
 	wanted := false
-	if err := e.View(ctx, func(t *team.Team) {
+	if err := c.View(ctx, func(t *team.Team) {
 		a := t.Agents[m.Conf.Name]
-		if c := a.Conversations[s.For]; c != nil && c.Session != s.ID {
-			was = *c
-			wanted, cut, _ = ShouldResume(a, &s, c, m.Conf.Resume)
+		if conv := a.Conversations[s.For]; conv != nil && conv.Session != s.ID {
+			was = *conv
+			wanted, cut, _ = ShouldResume(a, &s, conv, m.Conf.Resume)
 		}
 	}); err != nil {
 		return "", false, err
@@ -52,7 +52,7 @@ func (e *Controller) conversationToResume(ctx context.Context, m *Slot, s team.S
 	if !wanted || was.ID == "" {
 		return "", false, nil
 	}
-	for _, settle := range []func(context.Context, *Slot, team.Session, *team.Conversation, driver.Agent, *team.LaunchRecord) (bool, error){e.confirmChangedLaunch, e.confirmNoConflict} {
+	for _, settle := range []func(context.Context, *Slot, team.Session, *team.Conversation, driver.Agent, *team.LaunchRecord) (bool, error){c.confirmChangedLaunch, c.confirmNoConflict} {
 		if on, err := settle(ctx, m, s, &was, agent, record); err != nil || !on {
 			return "", false, err
 		}
@@ -123,12 +123,12 @@ func ResumeFailed(a *team.Agent, c *team.Conversation) bool {
 }
 
 // confirmChangedLaunch asks a person before a conversation is resumed with a changed launch.
-func (e *Controller) confirmChangedLaunch(ctx context.Context, m *Slot, s team.Session, was *team.Conversation, _ driver.Agent, record *team.LaunchRecord) (bool, error) {
+func (c *Controller) confirmChangedLaunch(ctx context.Context, m *Slot, s team.Session, was *team.Conversation, _ driver.Agent, record *team.LaunchRecord) (bool, error) {
 	differs := LaunchDiffers(was, record)
 	if len(differs) == 0 {
 		return true, nil
 	}
-	return e.askToResume(ctx, m, s, was, resumeQuestion{
+	return c.askToResume(ctx, m, s, was, resumeQuestion{
 		what: "its conversation would be resumed with other settings: " + strings.Join(differs, "; "), list: differs,
 		why: "Fairlead resumes a conversation with the settings that it began with, unless a person agrees to a change",
 	})
@@ -144,14 +144,14 @@ func LaunchDiffers(was *team.Conversation, record *team.LaunchRecord) []string {
 
 // confirmNoConflict asks a person while another process has the conversation open, until that
 // process has closed it.
-func (e *Controller) confirmNoConflict(ctx context.Context, m *Slot, s team.Session, was *team.Conversation, agent driver.Agent, _ *team.LaunchRecord) (bool, error) {
-	if e.opts.ProcessConflicts == nil {
+func (c *Controller) confirmNoConflict(ctx context.Context, m *Slot, s team.Session, was *team.Conversation, agent driver.Agent, _ *team.LaunchRecord) (bool, error) {
+	if c.opts.ProcessConflicts == nil {
 		return true, nil
 	}
 	look := func() []string {
-		found, err := e.opts.ProcessConflicts(ctx, was.ID, agent.Command)
+		found, err := c.opts.ProcessConflicts(ctx, was.ID, agent.Command)
 		if err != nil && ctx.Err() == nil {
-			e.log.Warn("cannot check whether another process has a conversation open; it is resumed", "session", s.ID, "error", err)
+			c.log.Warn("cannot check whether another process has a conversation open; it is resumed", "session", s.ID, "error", err)
 		}
 		list := make([]string, 0, len(found))
 		for _, one := range found[:min(len(found), conflictsShownMax)] {
@@ -163,7 +163,7 @@ func (e *Controller) confirmNoConflict(ctx context.Context, m *Slot, s team.Sess
 	if len(list) == 0 {
 		return true, nil
 	}
-	return e.askToResume(ctx, m, s, was, resumeQuestion{
+	return c.askToResume(ctx, m, s, was, resumeQuestion{
 		what: "another process has its conversation open: " + strings.Join(list, "; "), list: list,
 		why:   "two programs in one conversation overwrite each other's memory; the session starts automatically when the other process has closed it",
 		moved: func() bool { return len(look()) == 0 }, once: true,
@@ -182,7 +182,7 @@ type resumeQuestion struct {
 // askToResume asks a person and waits for the answer; true means resume. The answer for an earlier
 // session that came to nothing still applies, so that a turn that has passed meanwhile does not
 // cause the same question again.
-func (e *Controller) askToResume(ctx context.Context, m *Slot, s team.Session, was *team.Conversation, about resumeQuestion) (bool, error) {
+func (c *Controller) askToResume(ctx context.Context, m *Slot, s team.Session, was *team.Conversation, about resumeQuestion) (bool, error) {
 	ask := ResumeAskID(was.ID, about.list)
 	raised := question.Ask{Question: question.Question{
 		Kind: question.Resume, Agent: m.Conf.Name, Session: s.ID, Ask: ask, What: about.what, Why: about.why, Paths: about.list, Default: view.Anew,
@@ -195,22 +195,22 @@ func (e *Controller) askToResume(ctx context.Context, m *Slot, s team.Session, w
 	for first := true; ; first = false {
 		var q *question.Question
 		open := false
-		if err := e.View(ctx, func(t *team.Team) {
+		if err := c.View(ctx, func(t *team.Team) {
 			now := m.Open(t)
 			open = now != nil && now.ID == s.ID && now.Ending == ""
 			q = ResumeAnswer(t, m.Conf.Name, s.ID, ask, about.once)
 			if wait := m.Conf.Permissions.Timeout; wait > 0 && q == nil {
-				raised.Question.ExpiresAt = e.Now().Add(wait)
+				raised.Question.ExpiresAt = c.Now().Add(wait)
 			}
 		}); err != nil {
 			return false, err
 		}
 		switch {
-		case !open || !s.ServesChannels() && !e.stillWanted(ctx, m, s):
-			_, _ = e.mayStart(ctx, m, s) // withdraws the session if it is still open
+		case !open || !s.ServesChannels() && !c.stillWanted(ctx, m, s):
+			_, _ = c.mayStart(ctx, m, s) // withdraws the session if it is still open
 			return false, errLeft
 		case q == nil && first:
-			if _, err := e.SubmitOf(ctx, ByEngine, m, raised); err != nil && !loop.IsAnswer(err) {
+			if _, err := c.SubmitOf(ctx, ByEngine, m, raised); err != nil && !loop.IsAnswer(err) {
 				return false, err
 			}
 			continue
@@ -218,7 +218,7 @@ func (e *Controller) askToResume(ctx context.Context, m *Slot, s team.Session, w
 			return false, nil // the question could not be asked: starting a new conversation is safe
 		case q.State == question.Answered || q.State == question.Told:
 			if q.State == question.Answered {
-				if _, err := e.SubmitOf(ctx, ByEngine, m, question.Hand{ID: q.ID}); err != nil && !loop.IsAnswer(err) {
+				if _, err := c.SubmitOf(ctx, ByEngine, m, question.Hand{ID: q.ID}); err != nil && !loop.IsAnswer(err) {
 					return false, err
 				}
 			}
@@ -226,7 +226,7 @@ func (e *Controller) askToResume(ctx context.Context, m *Slot, s team.Session, w
 		}
 		if about.moved != nil && time.Since(looked) >= conflictEvery {
 			if looked = time.Now(); about.moved() {
-				_, err := e.SubmitOf(ctx, ByEngine, m, question.TakeBack{ID: q.ID, Why: "no other process has the conversation open any more"})
+				_, err := c.SubmitOf(ctx, ByEngine, m, question.TakeBack{ID: q.ID, Why: "no other process has the conversation open any more"})
 				return true, err
 			}
 		}
@@ -265,8 +265,8 @@ func copyOf(q *question.Question) *question.Question {
 }
 
 // stillWanted is mayStart without withdrawing the session.
-func (e *Controller) stillWanted(ctx context.Context, m *Slot, s team.Session) (wanted bool) {
-	_ = e.View(ctx, func(t *team.Team) { wanted, _ = m.mayStart(t, s.ID, e.Now()) }) // wanted stays false if the loop has stopped
+func (c *Controller) stillWanted(ctx context.Context, m *Slot, s team.Session) (wanted bool) {
+	_ = c.View(ctx, func(t *team.Team) { wanted, _ = m.mayStart(t, s.ID, c.Now()) }) // wanted stays false if the loop has stopped
 	return wanted
 }
 

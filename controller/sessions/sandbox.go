@@ -22,25 +22,25 @@ import (
 
 // confined wraps a prepared launch in the agent's sandbox, if the agent has one. A launch that is
 // already boxed, as MAIN's is, keeps its narrower sandbox.
-func (e *Controller) confined(ctx context.Context, m *Slot, s team.Session, ready PreparedLaunch) (PreparedLaunch, error) {
+func (c *Controller) confined(ctx context.Context, m *Slot, s team.Session, ready PreparedLaunch) (PreparedLaunch, error) {
 	if !m.Conf.Sandbox.On || ready.Boxed {
 		return ready, nil
 	}
 	no := func(why string) (PreparedLaunch, error) {
 		return PreparedLaunch{}, fmt.Errorf("agents.%s.sandbox keeps it to its workspace, and %s; it is not started without a sandbox: fix that, or set sandbox: off", m.Conf.Name, why)
 	}
-	if why := e.SandboxMissing(ctx); why != "" {
+	if why := c.SandboxMissing(ctx); why != "" {
 		return no(why)
 	}
 	exe, err := os.Executable()
 	if err != nil {
 		return no("the executable of fairlead cannot be found: " + err.Error())
 	}
-	temp := e.Hooks.PrivateTemp(s.ID)
+	temp := c.Hooks.PrivateTemp(s.ID)
 	if err := os.MkdirAll(temp, 0o700); err != nil {
 		return no("it has no temporary folder: " + err.Error())
 	}
-	write, err := e.PlacesOf(m.Conf, ready.Launch, append(slices.Clone(ready.Writes), temp))
+	write, err := c.PlacesOf(m.Conf, ready.Launch, append(slices.Clone(ready.Writes), temp))
 	if err != nil {
 		return no(err.Error())
 	}
@@ -52,13 +52,13 @@ func (e *Controller) confined(ctx context.Context, m *Slot, s team.Session, read
 
 // SandboxMissing returns why this machine has no working sandbox; empty if a probe succeeded. The
 // probe runs once.
-func (e *Controller) SandboxMissing(ctx context.Context) string {
-	e.Boxed.Once.Do(func() {
+func (c *Controller) SandboxMissing(ctx context.Context) string {
+	c.Boxed.Once.Do(func() {
 		if err := sandbox.Probe(context.WithoutCancel(ctx)); err != nil {
-			e.Boxed.Why = "there is no sandbox here: " + err.Error()
+			c.Boxed.Why = "there is no sandbox here: " + err.Error()
 		}
 	})
-	return e.Boxed.Why
+	return c.Boxed.Why
 }
 
 // envWithout returns env without the variable name.
@@ -71,7 +71,7 @@ func envWithout(env []string, name string) []string {
 // folders; what the session needs (more); and sandbox.write of fairlead.yaml. Symbolic links are
 // resolved only in paths that a person configured: in a folder that the agent can write, the agent
 // could have created the link, so the sandbox refuses it.
-func (e *Controller) PlacesOf(conf *config.Agent, launch driver.Launch, more []string) (write []string, err error) {
+func (c *Controller) PlacesOf(conf *config.Agent, launch driver.Launch, more []string) (write []string, err error) {
 	add := func(p string, err2 error) {
 		if err2 != nil && err == nil {
 			err = err2
@@ -80,7 +80,7 @@ func (e *Controller) PlacesOf(conf *config.Agent, launch driver.Launch, more []s
 			write = append(write, p)
 		}
 	}
-	workspace, err := e.placeOf(launch.Dir)
+	workspace, err := c.placeOf(launch.Dir)
 	if err != nil {
 		return nil, fmt.Errorf("its workspace cannot be found: %w", err)
 	}
@@ -88,7 +88,7 @@ func (e *Controller) PlacesOf(conf *config.Agent, launch driver.Launch, more []s
 		for _, folder := range folders {
 			add(FolderIn(workspace, folder))
 		}
-		if git := filepath.Join(workspace, ".git"); e.opts.Config.Dispatch.Commits && isFolder(git) {
+		if git := filepath.Join(workspace, ".git"); c.opts.Config.Dispatch.Commits && isFolder(git) {
 			add(git, nil)
 		}
 	} else {
@@ -99,7 +99,7 @@ func (e *Controller) PlacesOf(conf *config.Agent, launch driver.Launch, more []s
 	}
 	for _, p := range more {
 		if _, fault := os.Lstat(p); fault == nil { // what a session needs exists before it starts
-			add(e.placeOf(p))
+			add(c.placeOf(p))
 		}
 	}
 	named, fault := namedPlaces(ProgramPlaces(conf, launch.Env), conf.Sandbox.Write, write, workspace)
@@ -171,9 +171,9 @@ func isBelow(p string, folders []string) bool {
 }
 
 // placeOf resolves a folder to its real path.
-func (e *Controller) placeOf(p string) (string, error) {
-	if rel, err := filepath.Rel(e.opts.Config.Dir, p); err == nil && filepath.IsLocal(rel) {
-		return Below(e.opts.Config.Dir, p)
+func (c *Controller) placeOf(p string) (string, error) {
+	if rel, err := filepath.Rel(c.opts.Config.Dir, p); err == nil && filepath.IsLocal(rel) {
+		return Below(c.opts.Config.Dir, p)
 	}
 	return filepath.EvalSymlinks(p)
 }
@@ -282,11 +282,11 @@ func oneLineOf(file string) string {
 }
 
 // boxedTemp removes the temporary folder of a session that ran in a sandbox.
-func (e *Controller) boxedTemp(m *Slot, session string) {
+func (c *Controller) boxedTemp(m *Slot, session string) {
 	if !m.Conf.Sandbox.On {
 		return
 	}
-	if err := os.RemoveAll(e.Hooks.PrivateTemp(session)); err != nil {
-		e.log.Warn("the temporary folder of a session could not be removed", "session", session, "error", err)
+	if err := os.RemoveAll(c.Hooks.PrivateTemp(session)); err != nil {
+		c.log.Warn("the temporary folder of a session could not be removed", "session", session, "error", err)
 	}
 }

@@ -37,20 +37,20 @@ func (m *Slot) Begun(session, key string) bool {
 }
 
 // Proc is the process of a running session, or nil.
-func (e *Controller) Proc(session string) seam.Process {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	return e.procs[session]
+func (c *Controller) Proc(session string) seam.Process {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.procs[session]
 }
 
 // SetProc notes the process of a session; nil removes it.
-func (e *Controller) SetProc(session string, p seam.Process) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	delete(e.silent, session)
+func (c *Controller) SetProc(session string, p seam.Process) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.silent, session)
 	if p == nil {
-		delete(e.procs, session)
+		delete(c.procs, session)
 		return
 	}
-	e.procs[session] = p
+	c.procs[session] = p
 }

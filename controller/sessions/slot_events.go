@@ -21,8 +21,8 @@ func (m *Slot) Event(by team.Actor, what any) *team.Event {
 }
 
 // SubmitOf submits an event about a slot and returns the Seq of its last change.
-func (e *Controller) SubmitOf(ctx context.Context, by team.Actor, m *Slot, what any) (uint64, error) {
-	return e.Do(ctx, loop.Request{Event: m.Event(by, what)})
+func (c *Controller) SubmitOf(ctx context.Context, by team.Actor, m *Slot, what any) (uint64, error) {
+	return c.Do(ctx, loop.Request{Event: m.Event(by, what)})
 }
 
 // Open returns the session that is open in this slot, or nil.
@@ -50,14 +50,14 @@ func StepParts(name string) (run, step string, ok bool) {
 }
 
 // pastStep reports whether the journal says that a step's own session is over.
-func (e *Controller) pastStep(run, step string, n uint64, session string) bool {
-	if s := e.State().Pool.Sessions[run+"/"+step]; s != nil && s.ID == session {
+func (c *Controller) pastStep(run, step string, n uint64, session string) bool {
+	if s := c.State().Pool.Sessions[run+"/"+step]; s != nil && s.ID == session {
 		return false
 	}
-	if _, gone := e.State().Archive[run]; gone {
+	if _, gone := c.State().Archive[run]; gone {
 		return true
 	}
-	r := e.State().Runs[run]
+	r := c.State().Runs[run]
 	if r == nil {
 		return false
 	}

@@ -19,97 +19,97 @@ import (
 // StartSession starts a session's process if it is still wanted. It prepares everything first, then
 // reads the agent's file once more, since another program may just have written pause, then asks
 // the loop, and then starts the process at once.
-func (e *Controller) StartSession(ctx context.Context, m *Slot, s team.Session) {
-	if _, may := e.mayStart(ctx, m, s); !may || !e.awaitOrphans(ctx, m, s) {
+func (c *Controller) StartSession(ctx context.Context, m *Slot, s team.Session) {
+	if _, may := c.mayStart(ctx, m, s); !may || !c.awaitOrphans(ctx, m, s) {
 		return
 	}
-	ready, err := e.prepare(ctx, m, s)
+	ready, err := c.prepare(ctx, m, s)
 	if err == nil {
-		ready, err = e.confined(ctx, m, s, ready)
+		ready, err = c.confined(ctx, m, s, ready)
 	}
 	switch {
 	case err == nil:
 	case errors.Is(err, ErrNotAsked):
-		e.StartSession(ctx, m, s) // asks the loop again, which withdraws the session or lets it start
+		c.StartSession(ctx, m, s) // asks the loop again, which withdraws the session or lets it start
 		return
 	case errors.Is(err, errLeft), ctx.Err() != nil: // after ctx ends, the next start of the daemon handles it
 		return
 	default:
-		e.cannotStart(ctx, m, s, err.Error())
+		c.cannotStart(ctx, m, s, err.Error())
 		return
 	}
 	_, _, isStep := team.StepOf(s.For)
 	_, _, works := team.DispatchActionOf(s.For)
 	if !isStep && !works && !s.ServesChannels() { // steps (J2), turns and dispatch folders do not depend on the file's desired state
-		if err := e.Hooks.LastLook(ctx, m); err != nil {
+		if err := c.Hooks.LastLook(ctx, m); err != nil {
 			return
 		}
 	}
-	epoch, may := e.mayStart(ctx, m, s)
+	epoch, may := c.mayStart(ctx, m, s)
 	if !may {
 		return
 	}
-	proc, err := e.opts.Host.Start(ctx, s.ID, epoch, ready.Launch, m.Conf.Grace)
+	proc, err := c.opts.Host.Start(ctx, s.ID, epoch, ready.Launch, m.Conf.Grace)
 	var before *seam.AlreadyStarted
 	var cannot *seam.CannotStart
 	switch {
 	case err == nil:
 		s.Launch = ready.record
-		e.takeCare(ctx, m, s, proc)
+		c.takeCare(ctx, m, s, proc)
 	case errors.As(err, &cannot):
-		e.cannotStart(ctx, m, s, cannot.Why)
-	case e.Fenced(err):
+		c.cannotStart(ctx, m, s, cannot.Why)
+	case c.Fenced(err):
 	case ctx.Err() != nil: // the daemon stops; the next start finds the outcome
 	case errors.As(err, &before):
-		e.adopt(ctx, m, s.ID, err)
+		c.adopt(ctx, m, s.ID, err)
 	default:
-		e.log.Error("a session's shim failed", "session", s.ID, "error", err)
-		e.adopt(ctx, m, s.ID, err)
+		c.log.Error("a session's shim failed", "session", s.ID, "error", err)
+		c.adopt(ctx, m, s.ID, err)
 	}
 }
 
 // mayStart asks the loop whether the session is still wanted, and withdraws it if not.
-func (e *Controller) mayStart(ctx context.Context, m *Slot, s team.Session) (epoch uint64, may bool) {
+func (c *Controller) mayStart(ctx context.Context, m *Slot, s team.Session) (epoch uint64, may bool) {
 	why := ""
-	err := e.View(ctx, func(t *team.Team) {
-		may, why = m.mayStart(t, s.ID, e.Now())
+	err := c.View(ctx, func(t *team.Team) {
+		may, why = m.mayStart(t, s.ID, c.Now())
 		epoch = t.Epoch
 	})
 	if err != nil {
 		return 0, false
 	}
 	if !may {
-		e.withdrawn(ctx, m, s.ID, why)
+		c.withdrawn(ctx, m, s.ID, why)
 	}
 	return epoch, may
 }
 
 // takeCare records a process that was just started, and follows it.
-func (e *Controller) takeCare(ctx context.Context, m *Slot, s team.Session, proc seam.Process) {
-	e.SetProc(s.ID, proc)
-	if _, err := e.SubmitOf(ctx, ByShim, m, team.SessionStarted{Session: s.ID, PID: proc.PID(), Input: inputOf(proc), Launch: s.Launch}); err != nil {
+func (c *Controller) takeCare(ctx context.Context, m *Slot, s team.Session, proc seam.Process) {
+	c.SetProc(s.ID, proc)
+	if _, err := c.SubmitOf(ctx, ByShim, m, team.SessionStarted{Session: s.ID, PID: proc.PID(), Input: inputOf(proc), Launch: s.Launch}); err != nil {
 		if loop.IsAnswer(err) {
-			e.log.Error("a process was started for a session that is over, which is a bug in fairlead; it is ended", "session", s.ID, "error", err)
+			c.log.Error("a process was started for a session that is over, which is a bug in fairlead; it is ended", "session", s.ID, "error", err)
 			_ = proc.End(ctx, 0) // if this fails, the next start's sweep ends the process
 		}
 		return
 	}
-	e.Hooks.Follow(ctx, m, s, proc, false)
+	c.Hooks.Follow(ctx, m, s, proc, false)
 }
 
-func (e *Controller) cannotStart(ctx context.Context, m *Slot, s team.Session, why string) {
-	e.SessionEnded(ctx, m, team.SessionEnded{Session: s.ID, Outcome: control.CannotStart, Why: why}, ByShim)
+func (c *Controller) cannotStart(ctx context.Context, m *Slot, s team.Session, why string) {
+	c.SessionEnded(ctx, m, team.SessionEnded{Session: s.ID, Outcome: control.CannotStart, Why: why}, ByShim)
 }
 
 // prepare asks the driver how to start the session, and creates what it needs.
-func (e *Controller) prepare(ctx context.Context, m *Slot, s team.Session) (PreparedLaunch, error) {
+func (c *Controller) prepare(ctx context.Context, m *Slot, s team.Session) (PreparedLaunch, error) {
 	if run, step, isStep := team.StepOf(s.For); isStep {
-		return e.Hooks.PrepareStep(ctx, m, s, run, workflow.StepID(step))
+		return c.Hooks.PrepareStep(ctx, m, s, run, workflow.StepID(step))
 	}
 	if _, _, works := team.DispatchActionOf(s.For); works {
-		return e.Hooks.PrepareWork(ctx, m, s)
+		return c.Hooks.PrepareWork(ctx, m, s)
 	}
-	agent, err := e.AgentFor(m)
+	agent, err := c.AgentFor(m)
 	if err != nil {
 		return PreparedLaunch{}, err
 	}
@@ -121,11 +121,11 @@ func (e *Controller) prepare(ctx context.Context, m *Slot, s team.Session) (Prep
 	}
 	session := SessionFor(m, s)
 	if s.ServesChannels() {
-		if session.Prompt, err = e.Hooks.FirstPrompt(ctx, s); err != nil {
+		if session.Prompt, err = c.Hooks.FirstPrompt(ctx, s); err != nil {
 			return PreparedLaunch{}, err
 		}
 	}
-	return e.Launch(ctx, m, s, agent, session)
+	return c.Launch(ctx, m, s, agent, session)
 }
 
 // inputOf returns how many bytes of input a process was started with, if its host counts them.
@@ -138,8 +138,8 @@ func inputOf(proc seam.Process) int64 {
 }
 
 // AgentFor returns the agent for its driver, including the values of its environment.
-func (e *Controller) AgentFor(m *Slot) (driver.Agent, error) {
-	env, err := m.Conf.Env.Resolve(e.opts.Lookup)
+func (c *Controller) AgentFor(m *Slot) (driver.Agent, error) {
+	env, err := m.Conf.Env.Resolve(c.opts.Lookup)
 	if err != nil {
 		return driver.Agent{}, fmt.Errorf("env of agent %s: %w", m.Conf.Name, err)
 	}

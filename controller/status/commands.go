@@ -13,13 +13,13 @@ import (
 
 // Order is Command that also returns the agent's view with the command applied. It asks for no
 // evidence and does not wait for later effects.
-func (e *Controller) Order(ctx context.Context, by seam.Actor, agent, desired, note string) (uint64, view.AgentView, error) {
+func (c *Controller) Order(ctx context.Context, by seam.Actor, agent, desired, note string) (uint64, view.AgentView, error) {
 	var view view.AgentView
-	seq, err := e.Do(ctx, loop.Request{
-		Event: e.agents.CommandEvent(by, agent, desired, note),
+	seq, err := c.Do(ctx, loop.Request{
+		Event: c.agents.CommandEvent(by, agent, desired, note),
 		Look: func(t *team.Team) {
 			if a := t.Agents[agent]; a != nil {
-				view = e.agentView(a)
+				view = c.agentView(a)
 			}
 		},
 	})
@@ -34,8 +34,8 @@ type Status struct {
 }
 
 // Status asks the loop, so that an answer shows that the loop runs.
-func (e *Controller) Status(ctx context.Context) (Status, error) {
-	status := Status{StartedAt: e.started.UTC(), Subscribers: e.Watchers()}
-	err := e.View(ctx, func(*team.Team) { status.Head = e.Head() })
+func (c *Controller) Status(ctx context.Context) (Status, error) {
+	status := Status{StartedAt: c.started.UTC(), Subscribers: c.Watchers()}
+	err := c.View(ctx, func(*team.Team) { status.Head = c.Head() })
 	return status, err
 }

@@ -18,7 +18,7 @@ import (
 
 // doubtFile compares the last known content of the file with what it should say. A short difference
 // is normal; it counts if Fairlead cannot correct it. It runs in the loop.
-func (e *Controller) doubtFile(shown *view.AgentView, m *agents.AgentFile, a *team.Agent) {
+func (c *Controller) doubtFile(shown *view.AgentView, m *agents.AgentFile, a *team.Agent) {
 	if m.Failed != "" {
 		shown.Doubt = agentfile.FileName + ": " + m.Failed
 	}
@@ -38,17 +38,17 @@ func orNothing(word string) string {
 
 // prove asks the shim of a session and adds the answer, or the failure, to the view. It returns the
 // shim's answer, or the error if it did not answer; neither if there is no process to ask.
-func (e *Controller) prove(ctx context.Context, view *view.AgentView) (*seam.Proof, error) {
+func (c *Controller) prove(ctx context.Context, view *view.AgentView) (*seam.Proof, error) {
 	s := view.Session
 	if s == nil {
 		return nil, nil
 	}
-	if why := e.sessions.Silence(s.ID); why != "" {
+	if why := c.sessions.Silence(s.ID); why != "" {
 		err := errors.New(why)
 		view.Contradicted("whether %s runs is not known: its shim does not answer (%s)", s.ID, why)
 		return nil, err
 	}
-	proc := e.sessions.Proc(s.ID)
+	proc := c.sessions.Proc(s.ID)
 	if proc == nil {
 		if s.Phase == string(session.Running) {
 			view.Contradicted("the journal says that %s runs, but no shim answers for it", s.ID)

@@ -21,12 +21,12 @@ import (
 // Usage sums up usage by agent, by day and by run, from the agents' own reports: for the days that
 // are kept, and for the runs that are not archived. With archived set it includes archived runs,
 // for which it reads the whole journal.
-func (e *Controller) Usage(ctx context.Context, archived bool) (view.UsageTable, error) {
+func (c *Controller) Usage(ctx context.Context, archived bool) (view.UsageTable, error) {
 	table := view.UsageTable{Agents: []view.UsageRow{}, Days: []view.UsageRow{}, Runs: []view.UsageRow{}}
 	gone := map[string]time.Time{}
-	err := e.View(ctx, func(t *team.Team) {
+	err := c.View(ctx, func(t *team.Team) {
 		gone, table.Archived = maps.Clone(t.Archive), len(t.Archive)
-		for _, name := range e.order(t) {
+		for _, name := range c.order(t) {
 			a := t.Agents[name]
 			if a == nil {
 				continue
@@ -49,7 +49,7 @@ func (e *Controller) Usage(ctx context.Context, archived bool) (view.UsageTable,
 	if err != nil || !archived || len(gone) == 0 {
 		return table, err
 	}
-	rows, err := e.archivedUsage(ctx, gone)
+	rows, err := c.archivedUsage(ctx, gone)
 	table.Runs = append(table.Runs, rows...)
 	return table, err
 }
@@ -68,9 +68,9 @@ func usageOfRun(t *team.Team, id string) view.UsageRow {
 
 // archivedUsage returns what runs had used when they were archived, the newest run first. An
 // agent's usage for a run is recorded with the agent's session, so the whole journal is replayed.
-func (e *Controller) archivedUsage(ctx context.Context, gone map[string]time.Time) ([]view.UsageRow, error) {
-	past, found := e.NewTeam(), map[string]view.UsageRow{}
-	for rec, err := range e.Journal().Read(ctx, journal.Query{}) {
+func (c *Controller) archivedUsage(ctx context.Context, gone map[string]time.Time) ([]view.UsageRow, error) {
+	past, found := c.NewTeam(), map[string]view.UsageRow{}
+	for rec, err := range c.Journal().Read(ctx, journal.Query{}) {
 		if err != nil {
 			return nil, fmt.Errorf("read the usage of archived runs from the journal: %w", err)
 		}
@@ -99,8 +99,8 @@ func (e *Controller) archivedUsage(ctx context.Context, gone map[string]time.Tim
 
 // viewConversation adds what an agent asks, what its provider reports, and the conversation with
 // its program. It runs in the loop.
-func (e *Controller) viewConversation(shown *view.AgentView, a *team.Agent) {
-	if open := e.State().Questions.Open(a.Name); len(open) > 0 {
+func (c *Controller) viewConversation(shown *view.AgentView, a *team.Agent) {
+	if open := c.State().Questions.Open(a.Name); len(open) > 0 {
 		shown.Asks, shown.AsksWhat = len(open), view.WantedWords(open[0])
 	}
 	if a.Waits() {
@@ -112,9 +112,9 @@ func (e *Controller) viewConversation(shown *view.AgentView, a *team.Agent) {
 	if a.Session != nil {
 		shown.Denied = a.Session.Denied
 	}
-	if c := conversationOf(a); c != nil {
+	if conv := conversationOf(a); conv != nil {
 		shown.Conversation = &view.ConversationView{
-			ID: c.ID, Session: c.Session, Program: c.Program, Model: c.Model, Mode: c.Mode, Enforced: c.Enforced, Resumed: c.Resumed, At: c.At,
+			ID: conv.ID, Session: conv.Session, Program: conv.Program, Model: conv.Model, Mode: conv.Mode, Enforced: conv.Enforced, Resumed: conv.Resumed, At: conv.At,
 		}
 	}
 }

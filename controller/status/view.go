@@ -17,13 +17,13 @@ import (
 const EvidenceWait = 500 * time.Millisecond
 
 // Team returns the whole team in the order of fairlead.yaml, with current evidence.
-func (e *Controller) Team(ctx context.Context) (view.TeamView, error) {
+func (c *Controller) Team(ctx context.Context) (view.TeamView, error) {
 	var shown view.TeamView
-	err := e.View(ctx, func(t *team.Team) {
-		shown = view.TeamView{Hold: t.Hold.On, Note: t.Hold.Note, Stopping: t.Stopping, Head: e.Head(), Team: e.name()}
+	err := c.View(ctx, func(t *team.Team) {
+		shown = view.TeamView{Hold: t.Hold.On, Note: t.Hold.Note, Stopping: t.Stopping, Head: c.Head(), Team: c.name()}
 		shown.Agents = make([]view.AgentView, 0, len(t.Agents))
-		for _, name := range e.order(t) {
-			shown.Agents = append(shown.Agents, e.agentView(t.Agents[name]))
+		for _, name := range c.order(t) {
+			shown.Agents = append(shown.Agents, c.agentView(t.Agents[name]))
 		}
 	})
 	if err != nil {
@@ -32,7 +32,7 @@ func (e *Controller) Team(ctx context.Context) (view.TeamView, error) {
 	var asking sync.WaitGroup
 	for i := range shown.Agents {
 		if shown.Agents[i].Session != nil {
-			asking.Go(func() { _, _ = e.prove(ctx, &shown.Agents[i]) }) // the result is in the view
+			asking.Go(func() { _, _ = c.prove(ctx, &shown.Agents[i]) }) // the result is in the view
 		}
 	}
 	asking.Wait()
@@ -40,29 +40,29 @@ func (e *Controller) Team(ctx context.Context) (view.TeamView, error) {
 }
 
 // Agent returns one agent with its evidence.
-func (e *Controller) Agent(ctx context.Context, name string) (view.AgentView, error) {
+func (c *Controller) Agent(ctx context.Context, name string) (view.AgentView, error) {
 	var shown view.AgentView
 	var unknown error
-	err := e.View(ctx, func(t *team.Team) {
+	err := c.View(ctx, func(t *team.Team) {
 		a, ok := t.Agents[name]
 		if !ok {
 			unknown = &team.Unknown{What: "agent", Name: name, Known: t.Names()}
 			return
 		}
-		shown = e.agentView(a)
+		shown = c.agentView(a)
 	})
 	if err != nil || unknown != nil {
 		return view.AgentView{}, cmp.Or(err, unknown)
 	}
-	_, _ = e.prove(ctx, &shown) // the result is in the view
+	_, _ = c.prove(ctx, &shown) // the result is in the view
 	return shown, nil
 }
 
 // order is the order of the configuration, then agents that are no longer configured.
-func (e *Controller) order(t *team.Team) []string {
+func (c *Controller) order(t *team.Team) []string {
 	names := make([]string, 0, len(t.Agents))
-	configured := make(map[string]bool, len(e.opts.Config.Agents))
-	for _, a := range e.opts.Config.Agents {
+	configured := make(map[string]bool, len(c.opts.Config.Agents))
+	for _, a := range c.opts.Config.Agents {
 		names = append(names, a.Name)
 		configured[a.Name] = true
 	}
@@ -75,11 +75,11 @@ func (e *Controller) order(t *team.Team) []string {
 }
 
 // agentView runs in the loop.
-func (e *Controller) agentView(a *team.Agent) view.AgentView {
-	file := e.State().File(a)
-	day := e.Now().Format(time.DateOnly)
+func (c *Controller) agentView(a *team.Agent) view.AgentView {
+	file := c.State().File(a)
+	day := c.Now().Format(time.DateOnly)
 	shown := view.AgentView{
-		Name: a.Name, Driver: a.Settings.Driver, Loop: string(config.LoopFairlead), Turn: e.channels.TurnsOf(a.Name),
+		Name: a.Name, Driver: a.Settings.Driver, Loop: string(config.LoopFairlead), Turn: c.channels.TurnsOf(a.Name),
 		DesiredState: file.Desired, CurrentState: file.Current, Badge: view.BadgeIdle,
 		SetBy: file.By, Note: file.Note, Timestamp: file.Stamp, Failures: a.Control.Failures, Removed: a.Removed,
 		Certainty: view.CertaintyKnown,
@@ -102,7 +102,7 @@ func (e *Controller) agentView(a *team.Agent) view.AgentView {
 	if a.Usage.Day == day {
 		shown.UsageToday = view.UsageView{InputTokens: a.Usage.InputTokens, OutputTokens: a.Usage.OutputTokens, CostUSD: a.Usage.CostUSD}
 	}
-	shown.WaitingBehind = e.State().ControlWaits(a.Name)
+	shown.WaitingBehind = c.State().ControlWaits(a.Name)
 	if retry := a.Control.RetryAt; !retry.IsZero() && a.Session == nil {
 		shown.RetryAt = &retry
 	}
@@ -112,17 +112,17 @@ func (e *Controller) agentView(a *team.Agent) view.AgentView {
 			shown.Session.StartedAt = &s.StartedAt
 		}
 	}
-	e.viewConversation(&shown, a)
-	shown.Presence = e.crew.PresenceOf(a.Name)
-	if m := e.agents.Files[a.Name]; m != nil {
+	c.viewConversation(&shown, a)
+	shown.Presence = c.crew.PresenceOf(a.Name)
+	if m := c.agents.Files[a.Name]; m != nil {
 		shown.Description = m.Conf.Description
-		shown.FileBehind = m.Writing || e.agents.FileDue(m, a)
-		e.doubtFile(&shown, m, a)
+		shown.FileBehind = m.Writing || c.agents.FileDue(m, a)
+		c.doubtFile(&shown, m, a)
 	}
-	if strange := e.sessions.OrphanOf(a.Name); strange != "" {
+	if strange := c.sessions.OrphanOf(a.Name); strange != "" {
 		shown.Contradicted("%s", strange)
 	}
 	return shown
 }
 
-func (e *Controller) name() string { return e.opts.Name }
+func (c *Controller) name() string { return c.opts.Name }

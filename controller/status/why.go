@@ -20,7 +20,7 @@ import (
 )
 
 // Why collects the current evidence for an agent's status.
-func (e *Controller) Why(ctx context.Context, name string) (view.WhyView, error) {
+func (c *Controller) Why(ctx context.Context, name string) (view.WhyView, error) {
 	var (
 		agent   team.Agent
 		hold    team.Hold
@@ -35,27 +35,27 @@ func (e *Controller) Why(ctx context.Context, name string) (view.WhyView, error)
 		leads   []leadEvidence
 		asks    []question.Question
 	)
-	err := e.View(ctx, func(t *team.Team) {
+	err := c.View(ctx, func(t *team.Team) {
 		a, ok := t.Agents[name]
 		if !ok {
 			unknown = &team.Unknown{What: "agent", Name: name, Known: t.Names()}
 			return
 		}
-		agent, hold, limit = *a, t.Hold, t.OverLimit(a, e.Now())
-		part, leads = channelEvidenceOf(t, a), append(leadIn(t, a, e.Now()), e.workIn(t, a, e.Now())...)
+		agent, hold, limit = *a, t.Hold, t.OverLimit(a, c.Now())
+		part, leads = channelEvidenceOf(t, a), append(leadIn(t, a, c.Now()), c.workIn(t, a, c.Now())...)
 		for _, q := range t.Questions.Open(name) {
 			asks = append(asks, *q)
 		}
-		shown.Agent, strange = e.agentView(a), e.sessions.OrphanOf(name)
-		if known := e.agents.Files[name]; known != nil {
-			written = !known.Writing && !e.agents.FileDue(known, a)
+		shown.Agent, strange = c.agentView(a), c.sessions.OrphanOf(name)
+		if known := c.agents.Files[name]; known != nil {
+			written = !known.Writing && !c.agents.FileDue(known, a)
 			conf, drives = *known.Conf, known.Driver // fixed since the start; all else belongs to the loop
 		}
 	})
 	if err != nil || unknown != nil {
 		return view.WhyView{}, cmp.Or(err, unknown)
 	}
-	proof, silent := e.prove(ctx, &shown.Agent)
+	proof, silent := c.prove(ctx, &shown.Agent)
 	now := time.Now().UTC()
 	add := func(source string, at time.Time, holds bool, format string, args ...any) {
 		if at.IsZero() {
@@ -67,7 +67,7 @@ func (e *Controller) Why(ctx context.Context, name string) (view.WhyView, error)
 	}
 	add("journal", agent.Control.Stamp, true, "control is %s; desired_state %s, set by %s%s", agent.Control.State,
 		shown.Agent.DesiredState, view.OrNobody(shown.Agent.SetBy), view.Because(shown.Agent.Note))
-	if current := e.fileEvidence(conf, shown.Agent, add); written && !agent.Settings.Policy.Foreign && current != shown.Agent.CurrentState && current != "" {
+	if current := c.fileEvidence(conf, shown.Agent, add); written && !agent.Settings.Policy.Foreign && current != shown.Agent.CurrentState && current != "" {
 		shown.Agent.Contradicted("%s says current %s, and the journal %s", agentfile.FileName, current, shown.Agent.CurrentState)
 	}
 	if strange != "" {
@@ -111,11 +111,11 @@ type adder = func(source string, at time.Time, holds bool, format string, args .
 
 // fileEvidence compares the current file with the journal, and returns the file's current_state;
 // empty if there is none.
-func (e *Controller) fileEvidence(conf config.Agent, view view.AgentView, add adder) (current string) {
+func (c *Controller) fileEvidence(conf config.Agent, view view.AgentView, add adder) (current string) {
 	if conf.Workspace == "" {
 		return ""
 	}
-	seen, err := e.opts.Files.Read(conf.Name)
+	seen, err := c.opts.Files.Read(conf.Name)
 	switch {
 	case err != nil:
 		add("file", time.Time{}, false, "%s cannot be read: %s", agentfile.FileName, err)

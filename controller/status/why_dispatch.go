@@ -20,11 +20,11 @@ func WorkWords(folder string, w dispatch.Action) string {
 
 // workIn reports an agent's actions in dispatch folders, what delays them, and what restricts it if
 // it is the coordinator (MAIN). It runs in the loop.
-func (e *Controller) workIn(t *team.Team, a *team.Agent, at time.Time) (list []leadEvidence) {
+func (c *Controller) workIn(t *team.Team, a *team.Agent, at time.Time) (list []leadEvidence) {
 	add := func(holds bool, format string, args ...any) {
 		list = append(list, leadEvidence{holds: holds, text: fmt.Sprintf(format, args...)})
 	}
-	for _, name := range slices.Sorted(maps.Keys(e.dispatch.FolderState.Hosted)) {
+	for _, name := range slices.Sorted(maps.Keys(c.dispatch.FolderState.Hosted)) {
 		f := t.Dispatches[name]
 		for _, w := range f.State.Due() {
 			if w.Agent != a.Name {
@@ -38,7 +38,7 @@ func (e *Controller) workIn(t *team.Team, a *team.Agent, at time.Time) (list []l
 		if f.State.Lead != a.Name {
 			continue
 		}
-		for _, layer := range e.dispatch.LayersOf(name) {
+		for _, layer := range c.dispatch.LayersOf(name) {
 			is := "held"
 			if !layer.Holds {
 				is = "not held"

@@ -48,38 +48,38 @@ func (s *SessionOver) Error() string {
 func byCaller(c AgentCaller) team.Actor { return channels.ByAgent(c.Agent) }
 
 // acting finds the seat and the session of who acts; it runs in the loop.
-func (e *Controller) acting(t *team.Team, c AgentCaller) (*sessions.Slot, *team.Session, error) {
-	m := e.sessions.Slots[c.Agent]
-	if run, step, own := sessions.StepParts(c.Agent); m == nil && own {
-		if r := e.runs.Live[run]; r != nil {
+func (c *Controller) acting(t *team.Team, caller AgentCaller) (*sessions.Slot, *team.Session, error) {
+	m := c.sessions.Slots[caller.Agent]
+	if run, step, own := sessions.StepParts(caller.Agent); m == nil && own {
+		if r := c.runs.Live[run]; r != nil {
 			m = r.Seats[step]
 		}
 	}
-	if m == nil || m.Run == "" && t.Agents[c.Agent] == nil {
-		return nil, nil, &SessionOver{c}
+	if m == nil || m.Run == "" && t.Agents[caller.Agent] == nil {
+		return nil, nil, &SessionOver{caller}
 	}
 	s := m.Open(t)
-	if s == nil || s.ID != c.Session {
-		return nil, nil, &SessionOver{c}
+	if s == nil || s.ID != caller.Session {
+		return nil, nil, &SessionOver{caller}
 	}
 	return m, s, nil
 }
 
 // ActOpen says whether the session is open: nil, or *SessionOver.
-func (e *Controller) ActOpen(ctx context.Context, c AgentCaller) error {
+func (c *Controller) ActOpen(ctx context.Context, caller AgentCaller) error {
 	var over error
-	return cmp.Or(e.View(ctx, func(t *team.Team) { _, _, over = e.acting(t, c) }), over)
+	return cmp.Or(c.View(ctx, func(t *team.Team) { _, _, over = c.acting(t, caller) }), over)
 }
 
 // untilSeen waits, a few seconds at most, until it is in the journal that the session's process was
 // seen: one that is quick calls before.
-func (e *Controller) untilSeen(ctx context.Context, c AgentCaller) {
+func (c *Controller) untilSeen(ctx context.Context, caller AgentCaller) {
 	ctx, cancel := context.WithTimeout(ctx, wordsWait)
 	defer cancel()
 	for {
 		opened := false
-		if e.View(ctx, func(t *team.Team) {
-			_, s, err := e.acting(t, c)
+		if c.View(ctx, func(t *team.Team) {
+			_, s, err := c.acting(t, caller)
 			opened = err == nil && s.Phase == session.Open
 		}) != nil || !opened || !loop.Rest(ctx, wordsEvery) {
 			return
@@ -88,10 +88,10 @@ func (e *Controller) untilSeen(ctx context.Context, c AgentCaller) {
 }
 
 // act lays an act on the table. late: it was kept and moves nothing (N3).
-func (e *Controller) act(ctx context.Context, c AgentCaller, text string, what channel.Input, look func(*team.Team)) (late bool, err error) {
-	ev := loop.EventBy(byCaller(c), "", what)
+func (c *Controller) act(ctx context.Context, caller AgentCaller, text string, what channel.Input, look func(*team.Team)) (late bool, err error) {
+	ev := loop.EventBy(byCaller(caller), "", what)
 	ev.Text = text
-	_, err = e.Do(ctx, loop.Request{Event: ev, Look: look, Found: func(changes []team.Change) {
+	_, err = c.Do(ctx, loop.Request{Event: ev, Look: look, Found: func(changes []team.Change) {
 		for i := range changes {
 			late = late || changes[i].Trigger == string(channel.SaidLate)
 		}
@@ -111,21 +111,21 @@ type holding struct {
 
 // turnOf finds the turn that an agent acts in: the one that its session was told of, or, where it
 // fetches its turns itself, the one that it holds. It runs in the loop. The error is a refusal.
-func (e *Controller) turnOf(t *team.Team, c AgentCaller, channelName, event string) (h holding, err error) {
-	m, s, err := e.acting(t, c)
+func (c *Controller) turnOf(t *team.Team, caller AgentCaller, channelName, event string) (h holding, err error) {
+	m, s, err := c.acting(t, caller)
 	if err != nil {
 		return h, err
 	}
 	h.m = m
-	id := channel.AgentID(c.Agent)
+	id := channel.AgentID(caller.Agent)
 	if channelName != "" && t.Channels.ByID[channel.ChannelID(channelName)] == nil {
-		return h, &team.Unknown{What: "channel", Name: loop.CutText(channelName, loop.ActorBytesMax), Known: t.ChannelsOf(c.Agent)}
+		return h, &team.Unknown{What: "channel", Name: loop.CutText(channelName, loop.ActorBytesMax), Known: t.ChannelsOf(caller.Agent)}
 	}
 	in := func(ch channel.ChannelID) bool { return channelName == "" || string(ch) == channelName }
 	if talk := s.Delivery; s.ServesChannels() && talk != nil && !team.IsLeadToken(talk.Token) && in(talk.Token.Channel) {
 		if s.AnswerPending() && talk.Re != 0 {
 			return h, &machine.Refusal{
-				Subject: c.Agent + " in #" + string(talk.Token.Channel), Event: event, State: "answering a person", Row: "T17",
+				Subject: caller.Agent + " in #" + string(talk.Token.Channel), Event: event, State: "answering a person", Row: "T17",
 				Reason: fmt.Sprintf("it answers message %d, which needs no turn; the end of its answer is the end of that", talk.N),
 			}
 		}
@@ -138,7 +138,7 @@ func (e *Controller) turnOf(t *team.Team, c AgentCaller, channelName, event stri
 		}
 	}
 	var held []string
-	for _, name := range t.ChannelsOf(c.Agent) {
+	for _, name := range t.ChannelsOf(caller.Agent) {
 		ch := t.Channels.ByID[channel.ChannelID(name)]
 		if ch != nil && ch.Head.Holder == id && in(channel.ChannelID(name)) && ch.Head.Lease.Told {
 			held = append(held, name)
@@ -151,13 +151,13 @@ func (e *Controller) turnOf(t *team.Team, c AgentCaller, channelName, event stri
 		return h, nil
 	case len(held) > 1:
 		return h, &machine.Refusal{
-			Subject: c.Agent, Event: event, State: "ACTIVE in " + strings.Join(held, ", "), Row: "T7",
+			Subject: caller.Agent, Event: event, State: "ACTIVE in " + strings.Join(held, ", "), Row: "T7",
 			Reason: "it holds more than one turn; name the channel that is meant",
 		}
 	case h.token.Turn != 0:
 		return h, nil // late
 	}
-	return h, e.noTurn(t, c, channelName, event)
+	return h, c.noTurn(t, caller, channelName, event)
 }
 
 // see reads off the floor how the turn stands.
@@ -171,16 +171,16 @@ func (h *holding) see(t *team.Team) {
 }
 
 // noTurn says why there is no turn to act in.
-func (e *Controller) noTurn(t *team.Team, c AgentCaller, channelName, event string) error {
-	no := &machine.Refusal{Subject: c.Agent, Event: event, State: "without a turn", Row: "T7"}
-	states := e.channels.TurnsOf(c.Agent)
-	switch waits := e.turnElsewhere(t, c.Agent); {
+func (c *Controller) noTurn(t *team.Team, caller AgentCaller, channelName, event string) error {
+	no := &machine.Refusal{Subject: caller.Agent, Event: event, State: "without a turn", Row: "T7"}
+	states := c.channels.TurnsOf(caller.Agent)
+	switch waits := c.turnElsewhere(t, caller.Agent); {
 	case waits != "":
 		no.State, no.Reason = "ACTIVE in #"+waits, "its turn there begins when this session is over: it has not been told what was said"
 	case len(states) == 0:
 		no.Reason = "it is in no channel; what it does here needs no turn, and ends with its answer"
 	case channelName != "":
-		no.Subject, no.State = c.Agent+" in #"+channelName, string(t.Channels.StateOf(channel.AgentID(c.Agent), channel.ChannelID(channelName)))
+		no.Subject, no.State = caller.Agent+" in #"+channelName, string(t.Channels.StateOf(channel.AgentID(caller.Agent), channel.ChannelID(channelName)))
 		no.Reason = "it does not hold the turn there; it is told when it does"
 	default:
 		no.Reason = "it holds no turn in " + strings.Join(hashed(machine.Names(states)), ", ") + "; it is told when it does"
@@ -189,9 +189,9 @@ func (e *Controller) noTurn(t *team.Team, c AgentCaller, channelName, event stri
 }
 
 // turnElsewhere is a channel in which an agent holds the turn and was not told so yet.
-func (e *Controller) turnElsewhere(t *team.Team, agent string) string {
+func (c *Controller) turnElsewhere(t *team.Team, agent string) string {
 	for _, name := range t.ChannelsOf(agent) {
-		if c := t.Channels.ByID[channel.ChannelID(name)]; c != nil && c.Head.Holder == channel.AgentID(agent) && !c.Head.Lease.Told {
+		if ch := t.Channels.ByID[channel.ChannelID(name)]; ch != nil && ch.Head.Holder == channel.AgentID(agent) && !ch.Head.Lease.Told {
 			return name
 		}
 	}
@@ -215,29 +215,29 @@ const (
 // wordsFirst waits, a few seconds at most, until what a session said before a call is in the
 // journal: else it would stand behind what the call does. tool is what the call looks like in the
 // output, where it is to be seen there at all.
-func (e *Controller) wordsFirst(ctx context.Context, c AgentCaller, tool string) {
+func (c *Controller) wordsFirst(ctx context.Context, caller AgentCaller, tool string) {
 	ctx, cancel := context.WithTimeout(ctx, wordsWait)
 	defer cancel()
-	e.untilSeen(ctx, c)
-	proc := e.sessions.Proc(c.Session)
+	c.untilSeen(ctx, caller)
+	proc := c.sessions.Proc(caller.Session)
 	for proc == nil { // it is found again in a moment: the daemon was just started
 		if !loop.Rest(ctx, wordsEvery) {
 			return
 		}
-		proc = e.sessions.Proc(c.Session)
+		proc = c.sessions.Proc(caller.Session)
 	}
 	var need int64
 	for until := time.Now().Add(callWait); ; {
-		last, seen := e.lastWords(ctx, c, proc, tool)
+		last, seen := c.lastWords(ctx, caller, proc, tool)
 		if need = last; seen || time.Now().After(until) || !loop.Rest(ctx, wordsEvery) {
 			break
 		}
 	}
 	for {
 		var have int64
-		if e.View(ctx, func(t *team.Team) {
+		if c.View(ctx, func(t *team.Team) {
 			have = need
-			if _, s, err := e.acting(t, c); err == nil && s.ServesChannels() {
+			if _, s, err := c.acting(t, caller); err == nil && s.ServesChannels() {
 				have = s.Offset
 			}
 		}) != nil || have >= need || !loop.Rest(ctx, wordsEvery) {
@@ -248,12 +248,12 @@ func (e *Controller) wordsFirst(ctx context.Context, c AgentCaller, tool string)
 
 // lastWords finds the end of the last words that a session's output has, behind those that the
 // journal knows, and whether a call of the tool follows them.
-func (e *Controller) lastWords(ctx context.Context, c AgentCaller, proc seam.Process, tool string) (end int64, seen bool) {
+func (c *Controller) lastWords(ctx context.Context, caller AgentCaller, proc seam.Process, tool string) (end int64, seen bool) {
 	var from int64
 	var m *sessions.Slot
 	var session team.Session
-	if err := e.View(ctx, func(t *team.Team) {
-		if is, s, err := e.acting(t, c); err == nil {
+	if err := c.View(ctx, func(t *team.Team) {
+		if is, s, err := c.acting(t, caller); err == nil {
 			m, session, from = is, *s, s.Offset
 		}
 	}); err != nil || m == nil {

@@ -33,24 +33,24 @@ type ActReported struct {
 // ActReportStep writes the report of the step that a session is for, where the step's report
 // belongs, whole or not at all. It is checked first, as it will be when the session has ended; until
 // then the last one counts.
-func (e *Controller) ActReportStep(ctx context.Context, c AgentCaller, report runs.AgentReport) (ActReported, error) {
+func (c *Controller) ActReportStep(ctx context.Context, caller AgentCaller, report runs.AgentReport) (ActReported, error) {
 	var f runs.StepFacts
 	var no error
 	var begun time.Time
-	if err := e.View(ctx, func(t *team.Team) {
-		_, s, err := e.acting(t, c)
+	if err := c.View(ctx, func(t *team.Team) {
+		_, s, err := c.acting(t, caller)
 		if no = err; err != nil {
 			return
 		}
 		run, step, isStep := team.StepOf(s.For)
 		ok := false
 		if isStep {
-			f, ok = e.runs.FactsOf(t, *s, run, workflow.StepID(step))
+			f, ok = c.runs.FactsOf(t, *s, run, workflow.StepID(step))
 			begun = cmp.Or(s.StartedAt, s.OpenedAt)
 		}
 		switch {
 		case !isStep:
-			no = &machine.Refusal{Subject: c.Agent, Event: "report_step", State: "session for " + s.For.String(), Row: "W3", Reason: "this session is for no step of a run; there is nothing to report here, end your answer when you are done"}
+			no = &machine.Refusal{Subject: caller.Agent, Event: "report_step", State: "session for " + s.For.String(), Row: "W3", Reason: "this session is for no step of a run; there is nothing to report here, end your answer when you are done"}
 		case !ok:
 			no = &machine.Refusal{Subject: "step " + step + " of run " + run, Event: "report_step", State: "over", Row: "W3", Reason: "this attempt is over; what it reports now is late"}
 		}
@@ -85,18 +85,18 @@ func (e *Controller) ActReportStep(ctx context.Context, c AgentCaller, report ru
 }
 
 // ActSetStatus says in a few words what the agent is at, for people.
-func (e *Controller) ActSetStatus(ctx context.Context, c AgentCaller, text string) error {
+func (c *Controller) ActSetStatus(ctx context.Context, caller AgentCaller, text string) error {
 	var no error
-	if err := e.View(ctx, func(t *team.Team) {
-		m, _, over := e.acting(t, c)
+	if err := c.View(ctx, func(t *team.Team) {
+		m, _, over := c.acting(t, caller)
 		if no = over; over == nil && m.Run != "" {
-			no = &machine.Refusal{Subject: c.Agent, Event: "set_status", State: "a step without an agent", Row: "S10", Reason: "only agents of fairlead.yaml have a status; print it instead, and the step's log has it"}
+			no = &machine.Refusal{Subject: caller.Agent, Event: "set_status", State: "a step without an agent", Row: "S10", Reason: "only agents of fairlead.yaml have a status; print it instead, and the step's log has it"}
 		}
 	}); err != nil || no != nil {
 		return cmp.Or(err, no)
 	}
-	e.untilSeen(ctx, c)
-	_, err := e.Submit(ctx, byCaller(c), c.Agent, team.StatusSaid{Session: c.Session, Text: loop.FirstLine(strings.TrimSpace(text))})
+	c.untilSeen(ctx, caller)
+	_, err := c.Submit(ctx, byCaller(caller), caller.Agent, team.StatusSaid{Session: caller.Session, Text: loop.FirstLine(strings.TrimSpace(text))})
 	return err
 }
 
@@ -147,19 +147,19 @@ const (
 
 // ActWhoIsHere says who is in the agent's channels and how they stand, and who else is in the team.
 // channel empty: all of them.
-func (e *Controller) ActWhoIsHere(ctx context.Context, c AgentCaller, channel string) (ActHere, error) {
+func (c *Controller) ActWhoIsHere(ctx context.Context, caller AgentCaller, channel string) (ActHere, error) {
 	here := ActHere{Channels: []ActChannel{}, Agents: []ActAgent{}}
 	var no error
-	err := e.View(ctx, func(t *team.Team) {
-		_, s, over := e.acting(t, c)
+	err := c.View(ctx, func(t *team.Team) {
+		_, s, over := c.acting(t, caller)
 		if no = over; over != nil {
 			return
 		}
-		here.You = youOf(t, c, s)
+		here.You = youOf(t, caller, s)
 		here.Held = t.Hold.On
-		circle := t.ChannelsOf(c.Agent)
+		circle := t.ChannelsOf(caller.Agent)
 		for name, ch := range t.Channels.ByID {
-			if string(ch.Settings.Lead) == c.Agent && !slices.Contains(circle, string(name)) {
+			if string(ch.Settings.Lead) == caller.Agent && !slices.Contains(circle, string(name)) {
 				circle = append(circle, string(name))
 			}
 		}
@@ -172,11 +172,11 @@ func (e *Controller) ActWhoIsHere(ctx context.Context, c AgentCaller, channel st
 			circle = []string{channel}
 		}
 		for _, name := range circle[:min(len(circle), hereChannels)] {
-			here.Channels = append(here.Channels, e.channelHere(t, name))
+			here.Channels = append(here.Channels, c.channelHere(t, name))
 		}
 		for _, name := range t.Names() {
 			if a := t.Agents[name]; !a.Removed && len(here.Agents) < hereMax {
-				here.Agents = append(here.Agents, e.agentHere(a))
+				here.Agents = append(here.Agents, c.agentHere(a))
 			}
 		}
 	})
@@ -197,13 +197,13 @@ func youOf(t *team.Team, c AgentCaller, s *team.Session) ActYou {
 	return you
 }
 
-func (e *Controller) channelHere(t *team.Team, name string) ActChannel {
-	c := t.Channels.ByID[channel.ChannelID(name)]
-	view := ActChannel{Name: name, Holder: string(c.Head.Holder), Turn: c.Head.Turn, Queue: []string{}, Lead: string(c.Settings.Lead), States: map[string]string{}, Why: channels.ParkedWords[c.Head.Parked]}
-	for _, agent := range c.Queue() {
+func (c *Controller) channelHere(t *team.Team, name string) ActChannel {
+	ch := t.Channels.ByID[channel.ChannelID(name)]
+	view := ActChannel{Name: name, Holder: string(ch.Head.Holder), Turn: ch.Head.Turn, Queue: []string{}, Lead: string(ch.Settings.Lead), States: map[string]string{}, Why: channels.ParkedWords[ch.Head.Parked]}
+	for _, agent := range ch.Queue() {
 		view.Queue = append(view.Queue, string(agent))
 	}
-	for _, agent := range channels.MembersOf(c, t.ChannelConfigs[name].Agents) {
+	for _, agent := range channels.MembersOf(ch, t.ChannelConfigs[name].Agents) {
 		if len(view.States) < hereMax {
 			view.States[agent] = string(t.Channels.StateOf(channel.AgentID(agent), channel.ChannelID(name)))
 		}
@@ -211,9 +211,9 @@ func (e *Controller) channelHere(t *team.Team, name string) ActChannel {
 	return view
 }
 
-func (e *Controller) agentHere(a *team.Agent) ActAgent {
+func (c *Controller) agentHere(a *team.Agent) ActAgent {
 	view := ActAgent{Name: a.Name, Works: a.Session != nil}
-	if m := e.sessions.Slots[a.Name]; m != nil {
+	if m := c.sessions.Slots[a.Name]; m != nil {
 		view.About = loop.CutText(loop.FirstLine(m.Conf.Description), aboutChars)
 	}
 	if a.Says != nil {

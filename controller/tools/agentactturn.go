@@ -30,24 +30,24 @@ type ActEnded struct {
 
 // ActSay posts text in a channel, in the agent's turn there. Without the turn it is kept, marked
 // late, and refused (N3).
-func (e *Controller) ActSay(ctx context.Context, c AgentCaller, channelName, text string) (ActSpoken, error) {
-	h, err := e.actsIn(ctx, c, channelName, "say")
+func (c *Controller) ActSay(ctx context.Context, caller AgentCaller, channelName, text string) (ActSpoken, error) {
+	h, err := c.actsIn(ctx, caller, channelName, "say")
 	if err != nil {
 		if channelName == "" {
 			return ActSpoken{}, err
 		}
-		return ActSpoken{}, e.lateWords(ctx, c, channel.Token{Channel: channel.ChannelID(channelName), Agent: channel.AgentID(c.Agent)}, text, false, err)
+		return ActSpoken{}, c.lateWords(ctx, caller, channel.Token{Channel: channel.ChannelID(channelName), Agent: channel.AgentID(caller.Agent)}, text, false, err)
 	}
 	if h.late {
-		return ActSpoken{}, e.lateWords(ctx, c, h.token, text, false, lateCall(h, "say"))
+		return ActSpoken{}, c.lateWords(ctx, caller, h.token, text, false, lateCall(h, "say"))
 	}
-	e.wordsFirst(ctx, c, "say")
-	return e.post(ctx, c, h, text)
+	c.wordsFirst(ctx, caller, "say")
+	return c.post(ctx, caller, h, text)
 }
 
 // actsIn is turnOf, from outside the loop.
-func (e *Controller) actsIn(ctx context.Context, c AgentCaller, channel, event string) (h holding, err error) {
-	if looked := e.View(ctx, func(t *team.Team) { h, err = e.turnOf(t, c, channel, event) }); looked != nil {
+func (c *Controller) actsIn(ctx context.Context, caller AgentCaller, channel, event string) (h holding, err error) {
+	if looked := c.View(ctx, func(t *team.Team) { h, err = c.turnOf(t, caller, channel, event) }); looked != nil {
 		return h, looked
 	}
 	return h, err
@@ -62,46 +62,46 @@ func lateCall(h holding, event string) error {
 }
 
 // lateWords keeps what was said without the turn, as late, and gives the refusal back.
-func (e *Controller) lateWords(ctx context.Context, c AgentCaller, token channel.Token, text string, complete bool, no error) error {
+func (c *Controller) lateWords(ctx context.Context, caller AgentCaller, token channel.Token, text string, complete bool, no error) error {
 	if !loop.IsAnswer(no) {
 		return no
 	}
 	is := false
-	if err := e.View(ctx, func(t *team.Team) { is = memberOf(t, c.Agent, string(token.Channel)) }); err != nil || !is {
+	if err := c.View(ctx, func(t *team.Team) { is = memberOf(t, caller.Agent, string(token.Channel)) }); err != nil || !is {
 		return no
 	}
 	text = strings.ToValidUTF8(text, "\uFFFD")
-	if e.channels.CheckRoom(ctx, view.Speech{Channel: string(token.Channel), Agent: c.Agent}, len(text)) != nil {
+	if c.channels.CheckRoom(ctx, view.Speech{Channel: string(token.Channel), Agent: caller.Agent}, len(text)) != nil {
 		return no
 	}
-	if _, err := e.act(ctx, c, text, channel.Said{Token: token, Bytes: len(text), Complete: complete}, nil); err != nil && !loop.IsAnswer(err) {
+	if _, err := c.act(ctx, caller, text, channel.Said{Token: token, Bytes: len(text), Complete: complete}, nil); err != nil && !loop.IsAnswer(err) {
 		return err
 	}
 	return no
 }
 
 // post says something in a turn that was looked at. Whoever speaks does not wait any more.
-func (e *Controller) post(ctx context.Context, c AgentCaller, h holding, text string) (ActSpoken, error) {
+func (c *Controller) post(ctx context.Context, caller AgentCaller, h holding, text string) (ActSpoken, error) {
 	text = strings.ToValidUTF8(text, "\uFFFD")
 	spoken := ActSpoken{Channel: string(h.token.Channel), Turn: h.token.Turn}
-	if err := e.channels.CheckRoom(ctx, view.Speech{Channel: spoken.Channel, Agent: c.Agent}, len(text)); err != nil {
+	if err := c.channels.CheckRoom(ctx, view.Speech{Channel: spoken.Channel, Agent: caller.Agent}, len(text)); err != nil {
 		return spoken, err
 	}
-	ev := loop.EventBy(byCaller(c), "", channel.Said{Token: h.token, Bytes: len(text)})
+	ev := loop.EventBy(byCaller(caller), "", channel.Said{Token: h.token, Bytes: len(text)})
 	ev.Text = text
 	events := []team.Event{*ev}
 	if h.state == channel.Waiting && !h.lease.Stopped {
-		events = append([]team.Event{*loop.EventBy(byCaller(c), "", channel.WaitOver{Token: h.token})}, events...)
+		events = append([]team.Event{*loop.EventBy(byCaller(caller), "", channel.WaitOver{Token: h.token})}, events...)
 	}
 	late := false
-	_, err := e.Do(ctx, loop.Request{Events: events, Found: func(changes []team.Change) {
+	_, err := c.Do(ctx, loop.Request{Events: events, Found: func(changes []team.Change) {
 		for i := range changes {
 			late = late || changes[i].Trigger == string(channel.SaidLate)
 			if set := changes[i].Body.Turn; set != nil && set.Body.Post != nil {
 				spoken.Message = set.Body.Post.N
 			}
 		}
-	}, Look: func(*team.Team) { e.goesOnItself(&h) }})
+	}, Look: func(*team.Team) { c.goesOnItself(&h) }})
 	if err == nil && late {
 		h.late = true
 		err = lateCall(h, "say")
@@ -110,42 +110,42 @@ func (e *Controller) post(ctx context.Context, c AgentCaller, h holding, text st
 }
 
 // goesOnItself notes, in the loop, that the agent need not be told that its turn goes on.
-func (e *Controller) goesOnItself(h *holding) { e.channels.Participant(h.m).Resumed = h.token }
+func (c *Controller) goesOnItself(h *holding) { c.channels.Participant(h.m).Resumed = h.token }
 
 // ActTurnComplete ends the agent's turn (T7, T8), with a last message where there is one. What it
 // still says in the answer that is under way belongs to the turn. From an agent that does not hold
 // the turn it is recorded as late, changes nothing, and is refused (N3).
-func (e *Controller) ActTurnComplete(ctx context.Context, c AgentCaller, channel, message string) (ActEnded, error) {
-	h, err := e.actsIn(ctx, c, channel, "turn_complete")
+func (c *Controller) ActTurnComplete(ctx context.Context, caller AgentCaller, channel, message string) (ActEnded, error) {
+	h, err := c.actsIn(ctx, caller, channel, "turn_complete")
 	if err == nil && h.late {
-		err = e.lateWords(ctx, c, h.token, message, true, lateCall(h, "turn_complete"))
+		err = c.lateWords(ctx, caller, h.token, message, true, lateCall(h, "turn_complete"))
 	}
 	if err != nil {
 		return ActEnded{}, err
 	}
 	if message = strings.TrimSpace(message); message != "" {
-		e.wordsFirst(ctx, c, "turn_complete")
-		if _, err := e.post(ctx, c, h, message); err != nil {
+		c.wordsFirst(ctx, caller, "turn_complete")
+		if _, err := c.post(ctx, caller, h, message); err != nil {
 			return ActEnded{}, err
 		}
 	}
-	return e.finish(ctx, c, h, false)
+	return c.finish(ctx, caller, h, false)
 }
 
 // ActPass gives the turn on, and posts nothing (T22).
-func (e *Controller) ActPass(ctx context.Context, c AgentCaller, channel string) (ActEnded, error) {
-	h, err := e.actsIn(ctx, c, channel, "pass")
+func (c *Controller) ActPass(ctx context.Context, caller AgentCaller, channel string) (ActEnded, error) {
+	h, err := c.actsIn(ctx, caller, channel, "pass")
 	if err == nil && h.late {
 		err = lateCall(h, "pass")
 	}
 	if err != nil {
 		return ActEnded{}, err
 	}
-	return e.finish(ctx, c, h, true)
+	return c.finish(ctx, caller, h, true)
 }
 
 // finish ends a turn: with the answer that is under way, or, where there is none, at once.
-func (e *Controller) finish(ctx context.Context, c AgentCaller, h holding, pass bool) (ActEnded, error) {
+func (c *Controller) finish(ctx context.Context, caller AgentCaller, h holding, pass bool) (ActEnded, error) {
 	ended := ActEnded{Channel: string(h.token.Channel), Turn: h.token.Turn}
 	event := "turn_complete"
 	var now channel.Input = channel.Said{Token: h.token, Complete: true}
@@ -157,15 +157,15 @@ func (e *Controller) finish(ctx context.Context, c AgentCaller, h holding, pass 
 		if ended.Over = ch == nil || ch.Head.Turn != h.token.Turn || ch.Head.Holder == ""; ended.Over && ch != nil {
 			ended.Next = string(ch.Head.Holder)
 		}
-		_, s, err := e.acting(t, c)
+		_, s, err := c.acting(t, caller)
 		h.mid = err == nil && s.AnswerPending() && s.Delivery.Token == h.token
 	}
 	if h.mid {
-		if _, err := e.act(ctx, c, "", channel.FinishAsked{Token: h.token, Pass: pass}, look); err != nil || ended.Over || h.mid {
+		if _, err := c.act(ctx, caller, "", channel.FinishAsked{Token: h.token, Pass: pass}, look); err != nil || ended.Over || h.mid {
 			return ended, err
 		} // else the end of the answer was heard meanwhile, and does not come again
 	}
-	late, err := e.act(ctx, c, "", now, look)
+	late, err := c.act(ctx, caller, "", now, look)
 	if err == nil && late {
 		err = lateCall(h, event)
 	}

@@ -56,8 +56,8 @@ type ActWaited struct {
 // ActWait pauses the agent's turn (T10) and waits, at most so long, until it goes on: a person says
 // so (T15) or writes something into the channel (T12). Asked again while the turn waits, it goes on
 // waiting; the wait's own time does not begin anew (T13).
-func (e *Controller) ActWait(ctx context.Context, c AgentCaller, channelName, why string, most time.Duration) (ActWaited, error) {
-	h, err := e.actsIn(ctx, c, channelName, "wait")
+func (c *Controller) ActWait(ctx context.Context, caller AgentCaller, channelName, why string, most time.Duration) (ActWaited, error) {
+	h, err := c.actsIn(ctx, caller, channelName, "wait")
 	if err == nil && h.late {
 		err = lateCall(h, "wait")
 	}
@@ -66,12 +66,12 @@ func (e *Controller) ActWait(ctx context.Context, c AgentCaller, channelName, wh
 		return waited, err
 	}
 	if h.state != channel.Waiting && h.lease.GoOn == 0 {
-		e.wordsFirst(ctx, c, "wait")
-		if err := e.pause(ctx, c, h, cmp.Or(strings.TrimSpace(why), "it asked to wait")); err != nil {
+		c.wordsFirst(ctx, caller, "wait")
+		if err := c.pause(ctx, caller, h, cmp.Or(strings.TrimSpace(why), "it asked to wait")); err != nil {
 			return waited, err
 		}
 	}
-	err = e.untilSo(ctx, most, "channel/"+waited.Channel, func(t *team.Team) bool { return h.waited(t, &waited) })
+	err = c.untilSo(ctx, most, "channel/"+waited.Channel, func(t *team.Team) bool { return h.waited(t, &waited) })
 	switch {
 	case errors.Is(err, errTimeUp):
 		waited.State = ActStillWaiting
@@ -81,19 +81,19 @@ func (e *Controller) ActWait(ctx context.Context, c AgentCaller, channelName, wh
 	case waited.State == ActForfeited:
 		return waited, nil
 	}
-	return waited, e.goesOn(ctx, c, h, &waited)
+	return waited, c.goesOn(ctx, caller, h, &waited)
 }
 
 // pause has a turn wait (T10).
-func (e *Controller) pause(ctx context.Context, c AgentCaller, h holding, why string) error {
-	e.noteWait(c, true)
-	_, err := e.act(ctx, c, "", channel.WaitAskedFor{Token: h.token, Why: loop.CutText(loop.FirstLine(why), channels.WhyShownMax)}, nil)
+func (c *Controller) pause(ctx context.Context, caller AgentCaller, h holding, why string) error {
+	c.noteWait(caller, true)
+	_, err := c.act(ctx, caller, "", channel.WaitAskedFor{Token: h.token, Why: loop.CutText(loop.FirstLine(why), channels.WhyShownMax)}, nil)
 	return err
 }
 
 // noteWait has the ear know that a turn waits because its agent asked so: where it speaks, it goes on.
-func (e *Controller) noteWait(c AgentCaller, is bool) {
-	if v := e.channels.SessionWriter(c.Session); v != nil {
+func (c *Controller) noteWait(caller AgentCaller, is bool) {
+	if v := c.channels.SessionWriter(caller.Session); v != nil {
 		v.SetWaits(is)
 	}
 }
@@ -128,24 +128,24 @@ func (h holding) waited(t *team.Team, waited *ActWaited) bool {
 
 // goesOn ends a wait (T12). The agent hears of it from the call that waited, and of the message that
 // ended it, so that neither is told a second time.
-func (e *Controller) goesOn(ctx context.Context, c AgentCaller, h holding, waited *ActWaited) error {
+func (c *Controller) goesOn(ctx context.Context, caller AgentCaller, h holding, waited *ActWaited) error {
 	var events []team.Event
 	if waited.Message != nil {
-		said, err := e.channels.Messages(ctx, waited.Channel, []uint64{waited.Message.N})
+		said, err := c.channels.Messages(ctx, waited.Channel, []uint64{waited.Message.N})
 		if err != nil {
 			return err
 		}
 		if len(said) > 0 {
 			waited.Message.Text = said[0].Text
 		}
-		by := byCaller(c)
+		by := byCaller(caller)
 		events = []team.Event{
 			*loop.EventBy(by, "", channel.WaitOver{Token: h.token}),
 			*loop.EventBy(by, "", channel.Told{Token: h.token, Do: channel.TellMessage, N: waited.Message.N}),
 		}
 	}
-	e.noteWait(c, false)
-	_, err := e.Do(ctx, loop.Request{Events: events, Agent: c.Agent, Look: func(*team.Team) { e.goesOnItself(&h) }})
+	c.noteWait(caller, false)
+	_, err := c.Do(ctx, loop.Request{Events: events, Agent: caller.Agent, Look: func(*team.Team) { c.goesOnItself(&h) }})
 	if err != nil && !loop.IsAnswer(err) {
 		return err
 	}
@@ -163,15 +163,15 @@ var errTimeUp = errors.New("the time is up")
 
 // untilSo waits until something is so, looking again whenever an entity changes. errTimeUp: it was
 // not so in time.
-func (e *Controller) untilSo(ctx context.Context, most time.Duration, entity string, so func(*team.Team) bool) error {
+func (c *Controller) untilSo(ctx context.Context, most time.Duration, entity string, so func(*team.Team) bool) error {
 	waiting, cancel := context.WithTimeout(ctx, min(max(most, 0), ActWaitMax))
 	defer cancel()
 	for {
 		is, head := false, uint64(0)
-		if err := e.View(ctx, func(t *team.Team) { is, head = so(t), e.Head() }); err != nil || is {
+		if err := c.View(ctx, func(t *team.Team) { is, head = so(t), c.Head() }); err != nil || is {
 			return err
 		}
-		next, stop := iter.Pull2(e.Changes(waiting, head, entity))
+		next, stop := iter.Pull2(c.Changes(waiting, head, entity))
 		_, err, more := next()
 		stop()
 		switch {
@@ -180,7 +180,7 @@ func (e *Controller) untilSo(ctx context.Context, most time.Duration, entity str
 		case waiting.Err() != nil:
 			return errTimeUp
 		case !more:
-			return e.Closed()
+			return c.Closed()
 		case err != nil && !errors.Is(err, loop.ErrLagged):
 			return err
 		}
@@ -209,21 +209,21 @@ type ActAnswer struct {
 // ActAskHuman asks a person, and waits for the answer at most so long. A question is durable before
 // anybody waits: neither a restart of the daemon nor a call that was given up loses it. Asked again,
 // by its id or in the same words while it is open, it is the same question. A turn waits meanwhile (T10).
-func (e *Controller) ActAskHuman(ctx context.Context, c AgentCaller, ask AgentQuestion, most time.Duration) (ActAnswer, error) {
-	id, err := e.questionOf(ctx, c, ask)
+func (c *Controller) ActAskHuman(ctx context.Context, caller AgentCaller, ask AgentQuestion, most time.Duration) (ActAnswer, error) {
+	id, err := c.questionOf(ctx, caller, ask)
 	if err != nil {
 		return ActAnswer{}, err
 	}
 	answer := ActAnswer{ID: id, State: ActStillWaiting}
 	asked := func(t *team.Team) bool { return answer.read(t.Questions.Questions[id]) }
 	over := false
-	if err := e.View(ctx, func(t *team.Team) { over = asked(t) }); err != nil {
+	if err := c.View(ctx, func(t *team.Team) { over = asked(t) }); err != nil {
 		return answer, err
 	}
 	var h *holding
 	if !over {
-		h = e.turnWaits(ctx, c, id)
-		if err := e.untilSo(ctx, most, "question/"+id, asked); err != nil && !errors.Is(err, errTimeUp) {
+		h = c.turnWaits(ctx, caller, id)
+		if err := c.untilSo(ctx, most, "question/"+id, asked); err != nil && !errors.Is(err, errTimeUp) {
 			return answer, err
 		}
 	}
@@ -231,12 +231,12 @@ func (e *Controller) ActAskHuman(ctx context.Context, c AgentCaller, ask AgentQu
 		return answer, nil
 	}
 	if h == nil {
-		h = e.heldTurn(ctx, c)
+		h = c.heldTurn(ctx, caller)
 	}
-	if _, err := e.Submit(ctx, byCaller(c), c.Agent, question.Hand{ID: id}); err != nil && !loop.IsAnswer(err) {
+	if _, err := c.Submit(ctx, byCaller(caller), caller.Agent, question.Hand{ID: id}); err != nil && !loop.IsAnswer(err) {
 		return answer, err
 	}
-	answer.Lost = !e.turnGoesOn(ctx, c, h)
+	answer.Lost = !c.turnGoesOn(ctx, caller, h)
 	return answer, nil
 }
 
@@ -262,40 +262,40 @@ func (a *ActAnswer) read(q *question.Question) bool {
 const byTime = "time"
 
 // questionOf finds the question that an agent asks about, or raises it. It is durable then.
-func (e *Controller) questionOf(ctx context.Context, c AgentCaller, ask AgentQuestion) (id string, err error) {
+func (c *Controller) questionOf(ctx context.Context, caller AgentCaller, ask AgentQuestion) (id string, err error) {
 	var no error
 	q := question.Question{
-		Agent: c.Agent, Session: c.Session, Kind: question.Asked, What: ask.Text,
+		Agent: caller.Agent, Session: caller.Session, Kind: question.Asked, What: ask.Text,
 		Why: cmp.Or(strings.TrimSpace(ask.Why), "the agent asks a person"),
 	}
 	for i, label := range ask.Options {
 		q.Options = append(q.Options, question.Option{ID: strconv.Itoa(i + 1), Label: label})
 	}
-	if err := e.View(ctx, func(t *team.Team) {
-		m, _, over := e.acting(t, c)
+	if err := c.View(ctx, func(t *team.Team) {
+		m, _, over := c.acting(t, caller)
 		switch is := t.Questions.Questions[ask.ID]; {
 		case over != nil:
 			no = over
 		case m.Run != "":
-			no = &machine.Refusal{Subject: c.Agent, Event: "ask_human", State: "a step without an agent", Row: "Q1", Reason: "only an agent of fairlead.yaml asks people; have the step be human_in_the_loop, or report it as FAILED and say what is missing"}
-		case ask.ID != "" && (is == nil || is.Agent != c.Agent || is.Kind != question.Asked):
+			no = &machine.Refusal{Subject: caller.Agent, Event: "ask_human", State: "a step without an agent", Row: "Q1", Reason: "only an agent of fairlead.yaml asks people; have the step be human_in_the_loop, or report it as FAILED and say what is missing"}
+		case ask.ID != "" && (is == nil || is.Agent != caller.Agent || is.Kind != question.Asked):
 			no = &team.Unknown{What: "question of yours", Name: loop.CutText(ask.ID, loop.ActorBytesMax)}
 		case ask.ID != "":
 			id = ask.ID
 		default:
-			q.Ask = freeName(&t.Questions, c.Session, ask)
+			q.Ask = freeName(&t.Questions, caller.Session, ask)
 			if wait := m.Conf.Permissions.Timeout; wait > 0 {
-				q.ExpiresAt = e.Now().Add(wait)
+				q.ExpiresAt = c.Now().Add(wait)
 			}
 		}
 	}); err != nil || no != nil || id != "" {
 		return id, cmp.Or(err, no)
 	}
-	if _, err := e.Submit(ctx, byCaller(c), c.Agent, question.Ask{Question: q}); err != nil {
+	if _, err := c.Submit(ctx, byCaller(caller), caller.Agent, question.Ask{Question: q}); err != nil {
 		return "", err
 	}
-	err = e.View(ctx, func(t *team.Team) {
-		if is := t.Questions.Of(c.Session, q.Ask); is != nil {
+	err = c.View(ctx, func(t *team.Team) {
+		if is := t.Questions.Of(caller.Session, q.Ask); is != nil {
 			id = is.ID
 		}
 	})
@@ -319,19 +319,19 @@ func freeName(book *question.Questions, session string, ask AgentQuestion) strin
 }
 
 // turnWaits has the turn wait that the agent holds; nil: it holds none.
-func (e *Controller) turnWaits(ctx context.Context, c AgentCaller, id string) *holding {
-	h := e.heldTurn(ctx, c)
+func (c *Controller) turnWaits(ctx context.Context, caller AgentCaller, id string) *holding {
+	h := c.heldTurn(ctx, caller)
 	if h == nil || h.state != channel.Active {
 		return h
 	}
-	e.wordsFirst(ctx, c, "ask_human")
-	_ = e.pause(ctx, c, *h, "it asks a person ("+id+")") // a turn that does not wait runs out at its own time
+	c.wordsFirst(ctx, caller, "ask_human")
+	_ = c.pause(ctx, caller, *h, "it asks a person ("+id+")") // a turn that does not wait runs out at its own time
 	return h
 }
 
 // heldTurn is the turn that an agent holds in this session; nil: none.
-func (e *Controller) heldTurn(ctx context.Context, c AgentCaller) *holding {
-	h, err := e.actsIn(ctx, c, "", "ask_human")
+func (c *Controller) heldTurn(ctx context.Context, caller AgentCaller) *holding {
+	h, err := c.actsIn(ctx, caller, "", "ask_human")
 	if err != nil || h.late {
 		return nil
 	}
@@ -339,17 +339,17 @@ func (e *Controller) heldTurn(ctx context.Context, c AgentCaller) *holding {
 }
 
 // turnGoesOn ends the wait for an answer. False: the turn is over.
-func (e *Controller) turnGoesOn(ctx context.Context, c AgentCaller, h *holding) bool {
+func (c *Controller) turnGoesOn(ctx context.Context, caller AgentCaller, h *holding) bool {
 	if h == nil {
 		return true
 	}
-	if err := e.View(ctx, func(t *team.Team) { h.see(t) }); err != nil || h.late {
+	if err := c.View(ctx, func(t *team.Team) { h.see(t) }); err != nil || h.late {
 		return false
 	}
-	e.noteWait(c, false)
+	c.noteWait(caller, false)
 	if h.state != channel.Waiting || h.lease.Stopped {
 		return true
 	}
-	_, _ = e.act(ctx, c, "", channel.WaitOver{Token: h.token}, func(*team.Team) { e.goesOnItself(h) }) // a turn that waits on runs out at its own time
+	_, _ = c.act(ctx, caller, "", channel.WaitOver{Token: h.token}, func(*team.Team) { c.goesOnItself(h) }) // a turn that waits on runs out at its own time
 	return true
 }

@@ -33,15 +33,15 @@ const LogRetry = 5 * time.Second
 // have, because the journal was lost or replaced by an old copy, the log is moved aside and begun
 // anew. LogTransitions returns when ctx or the loop ends; the error is for a file that it cannot
 // continue.
-func (e *Controller) LogTransitions(ctx context.Context, path string) error {
-	return e.writeLog(ctx, transitionLog{path: path, what: "the log of transitions", lines: e.TransitionLines})
+func (c *Controller) LogTransitions(ctx context.Context, path string) error {
+	return c.writeLog(ctx, transitionLog{path: path, what: "the log of transitions", lines: c.TransitionLines})
 }
 
 // LogTurns is LogTransitions for turns only (seed 003, Logging): one line for each state change of
 // an agent in a channel, or of an agent itself, in the seed's words. At a start it reads the
 // journal from its last line on, or from the beginning if it has none.
-func (e *Controller) LogTurns(ctx context.Context, path string) error {
-	return e.writeLog(ctx, transitionLog{path: path, what: "the log of turns", lines: e.TurnLines})
+func (c *Controller) LogTurns(ctx context.Context, path string) error {
+	return c.writeLog(ctx, transitionLog{path: path, what: "the log of turns", lines: c.TurnLines})
 }
 
 // transitionLog is one log: its lines for a change, and its name for people.
@@ -51,10 +51,10 @@ type transitionLog struct {
 	lines func(context.Context, journal.Change) ([][]byte, error)
 }
 
-func (e *Controller) writeLog(ctx context.Context, l transitionLog) error {
+func (c *Controller) writeLog(ctx context.Context, l transitionLog) error {
 	warned := false
 	for {
-		err := e.logTo(ctx, l)
+		err := c.logTo(ctx, l)
 		var refused *notOurLog
 		switch {
 		case ctx.Err() != nil, errors.Is(err, loop.ErrClosed), errors.Is(err, journal.ErrClosed):
@@ -66,7 +66,7 @@ func (e *Controller) writeLog(ctx context.Context, l transitionLog) error {
 		}
 		if !warned {
 			warned = true
-			e.log.Error(l.what+" cannot be written; Fairlead tries again, and leaves nothing out", "error", err)
+			c.log.Error(l.what+" cannot be written; Fairlead tries again, and leaves nothing out", "error", err)
 		}
 		if !loop.Rest(ctx, LogRetry) {
 			return nil
@@ -90,7 +90,7 @@ func (n *notOurLog) Error() string {
 func (n *notOurLog) Unwrap() error { return n.err }
 
 // logTo continues one file until it is full.
-func (e *Controller) logTo(ctx context.Context, l transitionLog) (err error) {
+func (c *Controller) logTo(ctx context.Context, l transitionLog) (err error) {
 	path := l.path
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return fmt.Errorf("create the folder of the transition log: %w", err)
@@ -111,11 +111,11 @@ func (e *Controller) logTo(ctx context.Context, l transitionLog) (err error) {
 	if err != nil {
 		return err
 	}
-	after, err := e.goesOnAfter(ctx, l, last)
+	after, err := c.goesOnAfter(ctx, l, last)
 	if err != nil {
 		return err
 	}
-	for ch, err := range e.Changes(ctx, after.seq, "") {
+	for ch, err := range c.Changes(ctx, after.seq, "") {
 		if err != nil {
 			return err
 		}
@@ -133,7 +133,7 @@ func (e *Controller) logTo(ctx context.Context, l transitionLog) (err error) {
 		if _, err := file.Write(text); err != nil {
 			return fmt.Errorf("write the transition log: %w", err)
 		}
-		if size += int64(len(text)); size >= e.LogBytesMax {
+		if size += int64(len(text)); size >= c.LogBytesMax {
 			if err := os.Rename(path, fmt.Sprintf("%s.%d", path, ch.Seq)); err != nil {
 				return fmt.Errorf("begin a new transition log: %w", err)
 			}
@@ -146,7 +146,7 @@ func (e *Controller) logTo(ctx context.Context, l transitionLog) (err error) {
 // TransitionLines returns the lines of one change: one for each agent or step whose state changed.
 // The current team state says which agent a step belongs to; a step of an archived run is named
 // alone.
-func (e *Controller) TransitionLines(ctx context.Context, ch journal.Change) ([][]byte, error) {
+func (c *Controller) TransitionLines(ctx context.Context, ch journal.Change) ([][]byte, error) {
 	if isTurn(ch.Machine) {
 		line, err := turnLine(ch)
 		return [][]byte{line}, err
@@ -158,7 +158,7 @@ func (e *Controller) TransitionLines(ctx context.Context, ch journal.Change) ([]
 			return nil, fmt.Errorf("read change %d of %s: %w", ch.Seq, ch.Entity, err)
 		}
 		agents = map[string]string{}
-		_ = e.View(ctx, func(t *team.Team) { // fails only if the loop has stopped; steps are then named alone
+		_ = c.View(ctx, func(t *team.Team) { // fails only if the loop has stopped; steps are then named alone
 			team.Transitions(fact, func(run, step string) string {
 				agents[step] = t.StepAgent(run, step)
 				return ""
@@ -200,7 +200,7 @@ type logLine struct {
 
 // goesOnAfter returns the place after the last line; the beginning if the log is empty. A log of
 // another journal is moved aside.
-func (e *Controller) goesOnAfter(ctx context.Context, l transitionLog, last []byte) (logPlace, error) {
+func (c *Controller) goesOnAfter(ctx context.Context, l transitionLog, last []byte) (logPlace, error) {
 	if last == nil {
 		return logPlace{}, nil
 	}
@@ -211,7 +211,7 @@ func (e *Controller) goesOnAfter(ctx context.Context, l transitionLog, last []by
 	if told.Seq == 0 {
 		return logPlace{}, &notOurLog{l.path, errors.New("it has no seq")}
 	}
-	for ch, err := range e.Journal().Read(ctx, journal.Query{After: told.Seq - 1, Until: told.Seq}) {
+	for ch, err := range c.Journal().Read(ctx, journal.Query{After: told.Seq - 1, Until: told.Seq}) {
 		if err != nil {
 			return logPlace{}, err
 		}
@@ -235,7 +235,7 @@ func (e *Controller) goesOnAfter(ctx context.Context, l transitionLog, last []by
 	if err != nil {
 		return logPlace{}, fmt.Errorf("move the log of another journal aside: %w", err)
 	}
-	e.log.Warn(l.what+" contains a change that the journal does not have; it is moved aside and written anew", "seq", told.Seq, "kept_as", aside)
+	c.log.Warn(l.what+" contains a change that the journal does not have; it is moved aside and written anew", "seq", told.Seq, "kept_as", aside)
 	return logPlace{}, errLogAnew
 }
 

@@ -16,7 +16,7 @@ import (
 func isTurn(machine string) bool { return machine == "turn" }
 
 // TurnLines returns the line of a change for the log of turns; none if no agent's state changed.
-func (e *Controller) TurnLines(_ context.Context, ch journal.Change) ([][]byte, error) {
+func (c *Controller) TurnLines(_ context.Context, ch journal.Change) ([][]byte, error) {
 	if !isTurn(ch.Machine) || ch.From == "" || ch.From == ch.To {
 		return nil, nil
 	}
