@@ -39,7 +39,7 @@ func (v *visit) postTool() (Answer, error) {
 	if call.Tool == "Bash" && !main {
 		err := v.folder.Note(v.Now(), v.session.Open.N, dispatch.Entry{Kind: dispatch.OfNote, Who: who, Text: "ran " + shorten(v.Input)})
 		if err != nil {
-			return Answer{}, fmt.Errorf("note what was run: %w", err)
+			return Answer{}, fmt.Errorf("record the call: %w", err)
 		}
 	}
 	for _, path := range verdict.Writes {
@@ -48,7 +48,7 @@ func (v *visit) postTool() (Answer, error) {
 			continue
 		}
 		if _, err := v.do(dispatch.Wrote{Caller: v.Agent, File: dispatch.File{Path: path}}, v.actor()); err != nil {
-			return Answer{}, fmt.Errorf("note the file %s: %w", path, err)
+			return Answer{}, fmt.Errorf("record the file %s: %w", path, err)
 		}
 	}
 	return Answer{}, nil
@@ -58,12 +58,12 @@ func (v *visit) postTool() (Answer, error) {
 func (v *visit) tooLate(verdict policy.Verdict) Answer {
 	denied := dispatch.Deny{
 		Conversation: v.worksIn(), Caller: v.Agent, Tool: v.Tool, Call: shorten(v.Input), Row: verdict.Row, Capability: verdict.Capability,
-		Reason: "it was done all the same: " + verdict.Reason,
+		Reason: "the call ran although it is not allowed: " + verdict.Reason,
 	}
 	if v.task != nil {
 		denied.Task = v.task.ID
 	}
-	text := "Fairlead: this was not allowed, and was done all the same: " + verdict.Reason + ". Tell the user now, and undo nothing yourself."
+	text := "Fairlead: this call is not allowed, but it ran: " + verdict.Reason + ". Tell the user now, and undo nothing yourself."
 	if _, err := v.do(denied, v.actor()); err != nil {
 		text += " (It could not be recorded: " + err.Error() + ")"
 	}
@@ -135,7 +135,7 @@ func (v *visit) ended(in dispatch.TaskEnded) (Answer, error) {
 	in.Result = cut(in.Result, dispatch.TextBytesMax)
 	changes, err := v.do(in, v.actor())
 	if err != nil && refused(err) == "" {
-		return Answer{}, fmt.Errorf("note that the task is over: %w", err)
+		return Answer{}, fmt.Errorf("record the end of the task: %w", err)
 	}
 	if len(changes) == 0 {
 		return Answer{}, nil
@@ -195,9 +195,9 @@ func (v *visit) sessionEnd() (Answer, error) {
 // (D11).
 func (v *visit) sessionStart() (Answer, error) {
 	if v.Source != "compact" {
-		_, err := v.do(dispatch.Interrupt{Why: "the program was started again"}, dispatchfolder.Actor{Kind: "engine", ID: "claude"})
+		_, err := v.do(dispatch.Interrupt{Why: "the program was restarted"}, dispatchfolder.Actor{Kind: "engine", ID: "claude"})
 		if err != nil && refused(err) == "" {
-			return Answer{}, fmt.Errorf("close the conversation that nobody ended: %w", err)
+			return Answer{}, fmt.Errorf("close the interrupted conversation: %w", err)
 		}
 	}
 	var r policy.Ranking
@@ -206,7 +206,7 @@ func (v *visit) sessionStart() (Answer, error) {
 	}
 	context := v.inCharge(r)
 	if v.session.Open == nil {
-		context = fmt.Sprintf("Fairlead: the state machine session in %s goes on. %s, mode %s. Every input of the user is a conversation of its own.\n%s",
+		context = fmt.Sprintf("Fairlead: the state machine session in %s continues. %s, mode %s. Every input of the user starts a new conversation.\n%s",
 			v.folder.Path(), v.display(), v.session.Mode, mainRules)
 	}
 	return tell(SessionStart, context, ""), nil

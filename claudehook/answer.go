@@ -25,7 +25,7 @@ type Answer struct {
 func (a Answer) Write(out, errs io.Writer) int {
 	if len(a.Out) > 0 {
 		if _, err := out.Write(append(a.Out, '\n')); err != nil { // the denial was not delivered
-			_, _ = io.WriteString(errs, "fairlead: tell the program what was decided: "+err.Error()+"\n")
+			_, _ = io.WriteString(errs, "fairlead: send the decision to the program: "+err.Error()+"\n")
 			return codeBlock
 		}
 	}
@@ -59,7 +59,7 @@ func say(s said) Answer {
 	enc := json.NewEncoder(&text)
 	enc.SetEscapeHTML(false)
 	if err := enc.Encode(s); err != nil {
-		panic("claude: an answer that is no JSON: " + err.Error())
+		panic("claude: an answer does not encode as JSON: " + err.Error())
 	}
 	return Answer{Out: bytes.TrimSpace(text.Bytes())}
 }

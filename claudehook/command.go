@@ -41,7 +41,7 @@ const commandUsage = "/" + CommandName + " [--session start|end] [--mode orchest
 func parseCommand(args string) (command, error) {
 	cmd := command{mode: dispatch.Orchestrator}
 	wrong := func(format string, a ...any) (command, error) {
-		return command{}, fmt.Errorf(format+"; it is written %s", append(a, commandUsage)...)
+		return command{}, fmt.Errorf(format+"; the syntax is %s", append(a, commandUsage)...)
 	}
 	words, err := split(args)
 	if err != nil {
@@ -51,7 +51,7 @@ func parseCommand(args string) (command, error) {
 	for i := 0; i < len(words); i++ {
 		name, value, inline := strings.Cut(words[i], "=")
 		if !slices.Contains([]string{"--session", "--mode", "--path"}, name) {
-			return wrong("there is no %q in the command", words[i])
+			return wrong("unknown argument %q", words[i])
 		}
 		if seen[name] {
 			return wrong("%s is given twice", name)
@@ -71,12 +71,12 @@ func parseCommand(args string) (command, error) {
 		case name == "--mode":
 			cmd.mode = dispatch.Mode(value)
 			if !slices.Contains(dispatch.Modes(), cmd.mode) {
-				return wrong("there is no mode %q", value)
+				return wrong("unknown mode %q", value)
 			}
 		case value == "end":
 			cmd.end = true
 		case value != "start":
-			return wrong("--session is start or end, not %q", value)
+			return wrong("--session must be start or end, not %q", value)
 		}
 	}
 	return cmd, nil

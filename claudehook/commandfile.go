@@ -18,14 +18,14 @@ The user called ` + "`/" + CommandName + " $ARGUMENTS`" + `.
     --session  start (the default) or end
     --mode     orchestrator (the default): agents report back to MAIN
                interactive: an agent may call another one for help
-               response: there is no MAIN; messages of a folder go to agents (from the command line alone)
-    --path     the session's folder; by default ./.claude/agent-state-machine/YYYYMMDD_HHMMSS
+               response: without MAIN; messages in a folder go to agents (only from the command line)
+    --path     the session's folder; default: ./.claude/agent-state-machine/YYYYMMDD_HHMMSS
 
-The hook of Fairlead has carried this out already, and has told you what came of it beside this text.
+Fairlead's hook has already carried this out, and has given you the result beside this text.
 
-- It began a session: show the user the status block that it gave you, as it is, and wait for the first input.
-- It ended one: say so in a sentence.
-- It told you nothing about a session: the hooks are not active, so nothing is recorded and nothing is enforced. Say that, and that ` + "`fairlead claude install`" + ` and a restart of the program mend it. Do not behave as if there were a session, and write none of its files.
+- If it began a session: show the user its status block unchanged, and wait for the first input.
+- If it ended one: say so in one sentence.
+- If it gave you nothing about a session: the hooks are not active, so nothing is recorded and nothing is enforced. Say that, and that ` + "`fairlead claude install`" + ` and a restart of the program fix it. Do not behave as if there were a session, and do not write any of its files.
 `
 
 // The slash command's file ends with a line that names its author and a checksum: a file that was changed

@@ -31,7 +31,7 @@ func configuredIn(repo string) (configured, error) {
 		return configured{}, fmt.Errorf("read %s: %w", path, err)
 	}
 	if err := yaml.Unmarshal(text, &conf); err != nil {
-		return configured{}, fmt.Errorf("read what %s says of sessions: %w; fairlead doctor says what is wrong", path, err)
+		return configured{}, fmt.Errorf("read the dispatch settings in %s: %w; fairlead doctor reports the fault", path, err)
 	}
 	if conf.Dispatch != nil {
 		return *conf.Dispatch, nil

@@ -31,7 +31,7 @@ func (v *visit) delegate() (Answer, error) {
 	case task.Agent == nil || *task.Agent == "":
 		return v.turnBack("name the agent to delegate to as subagent_type", ""), nil
 	case task.Prompt == nil:
-		return v.turnBack("say in the prompt what the agent is to do", ""), nil
+		return v.turnBack("describe the task in the prompt", ""), nil
 	}
 	in := dispatch.Delegate{
 		Agent: *task.Agent, Text: cut(*task.Prompt, taskKept), Call: v.Use,
@@ -40,7 +40,7 @@ func (v *visit) delegate() (Answer, error) {
 	if v.Agent != "" {
 		id := v.taskOf(v.Agent)
 		if id == 0 {
-			return v.turnBack("an agent that was not called by "+dispatch.Main+" may not call others", ""), nil
+			return v.turnBack("only an agent that "+dispatch.Main+" called may call others", ""), nil
 		}
 		in.By = id
 	}
@@ -92,7 +92,7 @@ func (v *visit) turnBackBy(no *machine.Refusal, agent string) Answer {
 	if agent != "" && !v.session.Knows(agent) {
 		verdict.Reason = fmt.Sprintf("there is no agent %q in this session", agent)
 		if names := v.names(); names != "" {
-			verdict.Reason += " (there are " + names + ")"
+			verdict.Reason += " (available: " + names + ")"
 		}
 		verdict.Capability = agent
 	}

@@ -73,33 +73,33 @@ func (f *Fault) Unwrap() error { return f.Why }
 func Decode(in io.Reader) (Event, error) {
 	text, err := io.ReadAll(io.LimitReader(in, inputBytesMax+1))
 	if err != nil {
-		return Event{}, &Fault{sessionIn(text), fmt.Errorf("read what the hook is told: %w", err)}
+		return Event{}, &Fault{sessionIn(text), fmt.Errorf("read the hook's input: %w", err)}
 	}
 	if len(text) > inputBytesMax {
-		return Event{}, &Fault{sessionIn(text), fmt.Errorf("the hook is told more than %d bytes, so nothing in it is judged; write large files in parts", inputBytesMax)}
+		return Event{}, &Fault{sessionIn(text), fmt.Errorf("the hook's input has more than %d bytes and cannot be checked; write large files in parts", inputBytesMax)}
 	}
 	var is Event
 	if err := json.Unmarshal(text, &is); err != nil {
-		return Event{}, &Fault{sessionIn(text), fmt.Errorf("what the hook is told is not what Claude Code documents: %w", inWords(err))}
+		return Event{}, &Fault{sessionIn(text), fmt.Errorf("the hook's input does not have the format that Claude Code documents: %w", inWords(err))}
 	}
 	for what, id := range map[string]string{"session_id": is.Session, "agent_id": is.Agent, "agent_type": is.AgentType, "tool_use_id": is.Use, "tool_name": is.Tool} {
 		if len(id) > idBytesMax {
-			return Event{}, &Fault{is.Session, fmt.Errorf("the hook's %s has %d bytes, and the most is %d", what, len(id), idBytesMax)}
+			return Event{}, &Fault{is.Session, fmt.Errorf("the hook's %s has %d bytes; the maximum is %d", what, len(id), idBytesMax)}
 		}
 	}
 	return is, nil
 }
 
-// inWords explains what is wrong with a text, without the names of our types.
+// inWords explains what is wrong with a text, without the names of Go types.
 func inWords(err error) error {
 	var wrong *json.UnmarshalTypeError
 	if !errors.As(err, &wrong) {
 		return err
 	}
 	if wrong.Field == "" {
-		return fmt.Errorf("it is no object (%s)", wrong.Value)
+		return fmt.Errorf("it is not an object (%s)", wrong.Value)
 	}
-	return fmt.Errorf("its %s may not be this (%s)", wrong.Field, wrong.Value)
+	return fmt.Errorf("its field %s has the wrong type (%s)", wrong.Field, wrong.Value)
 }
 
 // sessionIn finds the session id in an object that is truncated or wrong further on. Nested values are
@@ -130,6 +130,6 @@ func sessionIn(text []byte) string {
 }
 
 // errNoSession says that an input has no session id.
-var errNoSession = errors.New("what the hook is told names no session")
+var errNoSession = errors.New("the hook's input has no session id")
 
-var errNoTool = errors.New("the hook is not told which tool it is about")
+var errNoTool = errors.New("the hook's input names no tool")

@@ -42,7 +42,7 @@ func (h Hook) Answer(name string, in io.Reader) Answer {
 		}
 	}
 	if is.Session == "" {
-		return h.nobody(name, errNoSession)
+		return h.withoutSession(name, errNoSession)
 	}
 	v, err := h.visit(is)
 	switch {
@@ -54,16 +54,16 @@ func (h Hook) Answer(name string, in io.Reader) Answer {
 		}
 		return h.outside(is)
 	case is.Name != name:
-		return failed(name, fmt.Errorf("the hook is installed for %s, and was asked about %s; install it anew with fairlead claude install", name, is.Name))
+		return failed(name, fmt.Errorf("the hook is installed for %s, but was called for %s; install it again with fairlead claude install", name, is.Name))
 	case speaks(name):
 		if why := h.modelSays(Event{}); why != "" {
-			return failed(name, fmt.Errorf("%s, and nobody speaks there for the person or the program whose session this is (X10)", why))
+			return failed(name, fmt.Errorf("%s, and only the person or the program of this session may send this event (X10)", why))
 		}
 	}
 	return v.answer()
 }
 
-// speaks reports whether a hook is called for what a person or the program itself says or does. The others
+// speaks reports whether a hook is called for an action of a person or of the program itself. The others
 // are tool calls, which are an agent's.
 func speaks(name string) bool {
 	return name != PreToolUse && name != PostToolUse
@@ -166,9 +166,9 @@ func failed(name string, err error) Answer {
 	text := err.Error()
 	switch name {
 	case PreToolUse:
-		return block(text + ". So that nothing is done that may not be done, this call is blocked.")
+		return block(text + ". The call cannot be checked, so it is blocked.")
 	case UserPromptSubmit:
-		return block(text + ". So that nothing is begun that is not recorded, this input is not taken.")
+		return block(text + ". The input cannot be recorded, so it is refused.")
 	}
 	return Answer{Err: text, Code: codeFault}
 }
@@ -178,7 +178,7 @@ func failed(name string, err error) Answer {
 func (h Hook) undecoded(name string, err error) Answer {
 	var fault *Fault
 	if !errors.As(err, &fault) || fault.Session == "" {
-		return h.nobody(name, err)
+		return h.withoutSession(name, err)
 	}
 	switch v, found := h.visit(Event{Name: name, Session: fault.Session}); {
 	case found != nil:
@@ -189,8 +189,8 @@ func (h Hook) undecoded(name string, err error) Answer {
 	return failed(name, err)
 }
 
-// nobody answers an input without a session id.
-func (h Hook) nobody(name string, err error) Answer {
+// withoutSession answers an input that has no session id.
+func (h Hook) withoutSession(name string, err error) Answer {
 	if !h.anySession() {
 		return Answer{}
 	}

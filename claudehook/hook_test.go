@@ -56,7 +56,7 @@ func TestWithoutAnySessionNothingIsSaid(t *testing.T) {
 		}
 	}
 	if _, err := os.Stat(w.path("home/.local")); !os.IsNotExist(err) {
-		t.Errorf("something was written for it: %v", err)
+		t.Errorf("a file was written for this input: %v", err)
 	}
 }
 
@@ -156,7 +156,7 @@ func TestAFaultInASessionBlocks(t *testing.T) {
 				t.Errorf("it is not blocked: %+v", a)
 			}
 			if a := w.hook(Stop, input); a.Code == codeBlock {
-				t.Errorf("what ends an answer has the model go on: %+v", a)
+				t.Errorf("an event at the end of an answer makes the model continue: %+v", a)
 			}
 		})
 	}
@@ -172,7 +172,7 @@ func must[T any](v T, err error) T {
 // If nothing can be written, a denial still holds, and an input is not started.
 func TestAFullDiskLetsNothingThrough(t *testing.T) {
 	if os.Geteuid() == 0 {
-		t.Skip("root writes where nobody may")
+		t.Skip("root may write everywhere")
 	}
 	w := begun(t)
 	if err := os.Chmod(w.session()+"/state.jsonl", 0o400); err != nil {
@@ -212,7 +212,7 @@ func TestTheSlashCommand(t *testing.T) {
 		"end": `"end"`, "--session": "no value", "--session=": "no value", "--path ''": "no value", "--mode fast": `"fast"`,
 		"--session stop": `"stop"`, "--path a --path b": "twice", `--path "a`: "not closed", "--help": "--help",
 	} {
-		if _, err := parseCommand(args); err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "it is written /agent") {
+		if _, err := parseCommand(args); err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "the syntax is /agent") {
 			t.Errorf("%q: %v", args, err)
 		}
 	}
@@ -233,7 +233,7 @@ func TestTheWorkspaceIsHandedOver(t *testing.T) {
 		t.Errorf("%s, %v", got, err)
 	}
 	if _, err := replaceMember(json.RawMessage(`{"prompt":"x","prompt":"y"}`), "prompt", "z"); err == nil {
-		t.Error("of two prompts one was chosen")
+		t.Error("an object with two prompts is accepted")
 	}
 }
 

@@ -53,14 +53,14 @@ func (h Hook) hosted(is Event) (a Answer, ok bool) {
 func openHosted(path string) (*dispatchfolder.Folder, dispatch.Dispatch, error) {
 	var s dispatch.Dispatch
 	if !filepath.IsAbs(path) {
-		return nil, s, errors.New("FAIRLEAD_FOLDER is no absolute path")
+		return nil, s, errors.New("FAIRLEAD_FOLDER is not an absolute path")
 	}
 	folder, err := dispatchfolder.Open(path)
 	if err != nil {
-		return nil, s, err //nolint:wrapcheck // the caller says what for
+		return nil, s, err //nolint:wrapcheck // the caller adds the context
 	}
 	s, err = folder.Session()
-	return folder, s, err //nolint:wrapcheck // the caller says what for
+	return folder, s, err //nolint:wrapcheck // the caller adds the context
 }
 
 // worksIn is the conversation in which the daemon gave this agent a task, which may have ended; 0: the

@@ -40,10 +40,10 @@ func TestAnAgentOfTheDaemonIsHeldToItsState(t *testing.T) {
 		}
 	}
 	if a := ask("MAIN", "conv_001", PostToolUse, "make"); !bytes.Contains(a.Out, []byte(`"block"`)) {
-		t.Errorf("what was done all the same passes: %s", a.Out)
+		t.Errorf("a call that ran although it is not allowed passes: %s", a.Out)
 	}
 	if a := ask("MAIN", "conv_001", Stop, ""); len(a.Out) > 0 || a.Code != 0 {
-		t.Errorf("the daemon hears itself when it stops: %+v", a)
+		t.Errorf("the stop of a hosted agent gets an answer: %+v", a)
 	}
 	s, err := folder.Session()
 	if err != nil || s.Denied != 5 {
@@ -51,7 +51,7 @@ func TestAnAgentOfTheDaemonIsHeldToItsState(t *testing.T) {
 	}
 	w.env["FAIRLEAD_FOLDER"] = w.path("gone")
 	if a := w.hook(PreToolUse, event(PreToolUse, runs)); a.Code != codeBlock {
-		t.Errorf("a session that cannot be found lets a call through: %+v", a)
+		t.Errorf("a call passes although its session cannot be found: %+v", a)
 	}
 	if _, _, err := folder.Do(w.at, by, dispatch.End{}); err != nil {
 		t.Fatal(err)

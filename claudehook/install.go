@@ -60,7 +60,7 @@ type Step struct {
 	top  string // the folder that is removed with its last file, and those below it
 }
 
-// aside is the suffix of the user's own files while ours have their names.
+// aside is the suffix of the user's own files while Fairlead's files have their names.
 const aside = ".before-fairlead"
 
 // plan collects steps.
@@ -97,9 +97,9 @@ func (p *plan) beside(program Program) {
 		switch {
 		case err != nil:
 		case silenced(text):
-			p.step(Step{Act: Left, Path: path, Note: "it has disableAllHooks, so no hook is asked and nothing is enforced; take that out"})
+			p.step(Step{Act: Left, Path: path, Note: "it has disableAllHooks, so no hook is called and nothing is enforced; remove that setting"})
 		case path != filepath.Join(p.place.Dir, p.place.Settings) && otherHooks(text, program):
-			p.step(Step{Act: Left, Path: path, Note: "its hooks ask another program of ours, and each input would be taken twice; install there anew, or uninstall there"})
+			p.step(Step{Act: Left, Path: path, Note: "its hooks call another Fairlead program, and each input would be recorded twice; install there again, or uninstall there"})
 		}
 	}
 }
@@ -123,7 +123,7 @@ const pluginFile = ".claude-plugin/plugin.json"
 
 const pluginText = `{
   "name": "fairlead",
-  "description": "Sessions in which MAIN coordinates and agents do the work, with permissions that hold",
+  "description": "Sessions in which MAIN coordinates and agents do the work, with enforced permissions",
   "homepage": "https://github.com/fairlead-dev/fairlead"
 }
 `
@@ -157,7 +157,7 @@ func (p Place) real(path string) (string, error) {
 		real, err := filepath.EvalSymlinks(at)
 		if errors.Is(err, fs.ErrNotExist) {
 			if _, err := os.Lstat(at); err == nil {
-				return "", errors.New("it is a link that leads nowhere; remove it, or make what it points at")
+				return "", errors.New("it is a link whose target does not exist; remove it, or create the target")
 			}
 			rest = filepath.Join(filepath.Base(at), rest)
 			if at == filepath.Dir(at) {
@@ -180,7 +180,7 @@ func (p Place) real(path string) (string, error) {
 			return "", err
 		}
 		if rel, err := filepath.Rel(within, real); err != nil || rel == ".." || strings.HasPrefix(rel, "../") {
-			return "", fmt.Errorf("a link leads out of %s, to %s; put a file of its own there", p.Within, real)
+			return "", fmt.Errorf("a link leads out of %s, to %s; put a file there instead", p.Within, real)
 		}
 		return real, nil
 	}
@@ -190,14 +190,14 @@ func (p Place) real(path string) (string, error) {
 func readSmall(path string) ([]byte, fs.FileMode, error) {
 	info, err := os.Stat(path)
 	if err != nil {
-		return nil, 0, err //nolint:wrapcheck // the caller says what for
+		return nil, 0, err //nolint:wrapcheck // the caller adds the context
 	}
 	if !info.Mode().IsRegular() {
-		return nil, 0, errors.New("it is no plain file")
+		return nil, 0, errors.New("it is not a regular file")
 	}
 	file, err := os.Open(path)
 	if err != nil {
-		return nil, 0, err //nolint:wrapcheck // the caller says what for
+		return nil, 0, err //nolint:wrapcheck // the caller adds the context
 	}
 	defer file.Close() //nolint:errcheck // it was only read
 	text, err := io.ReadAll(io.LimitReader(file, settingsBytesMax+1))
@@ -210,7 +210,7 @@ func readSmall(path string) ([]byte, fs.FileMode, error) {
 	return text, info.Mode().Perm(), err
 }
 
-// hooks adds ours to a settings file, and keeps a copy of the old text.
+// hooks adds Fairlead's hooks to a settings file, and keeps a copy of the old text.
 func (p *plan) hooks(name string, program Program) {
 	path, text, mode, ok := p.read(name)
 	if !ok {
@@ -218,7 +218,7 @@ func (p *plan) hooks(name string, program Program) {
 	}
 	with, err := AddHooks(text, program)
 	if err != nil {
-		p.err = fmt.Errorf("add hooks to %s: %w; it is left as it is", path, err)
+		p.err = fmt.Errorf("add hooks to %s: %w; the file is unchanged", path, err)
 		return
 	}
 	switch {
@@ -226,7 +226,7 @@ func (p *plan) hooks(name string, program Program) {
 		p.step(Step{Act: Write, Path: path, Text: with, mode: mode})
 	case string(with) != string(text):
 		if had, err := HasHooks(text); err == nil && !had {
-			p.step(Step{Act: Write, Path: path + aside, Text: text, mode: mode, Note: "a copy of it as it was"})
+			p.step(Step{Act: Write, Path: path + aside, Text: text, mode: mode, Note: "a copy of the previous file"})
 		}
 		p.step(Step{Act: Change, Path: path, Text: with, mode: mode})
 	}
@@ -239,7 +239,7 @@ func (p *plan) noHooks(name string) {
 	}
 	left, err := RemoveHooks(text)
 	if err != nil {
-		p.err = fmt.Errorf("take the hooks out of %s: %w; take those out by hand that end in %q", path, err, strings.TrimSpace(mark))
+		p.err = fmt.Errorf("remove the hooks from %s: %w; remove those that end in %q by hand", path, err, strings.TrimSpace(mark))
 		return
 	}
 	switch {
@@ -254,11 +254,11 @@ func (p *plan) noHooks(name string) {
 	case left != nil && string(kept) == string(left):
 		p.step(Step{Act: Remove, Path: path + aside})
 	default:
-		p.step(Step{Act: Left, Path: path + aside, Note: "the file was changed since this copy was made; delete it when you do not need it"})
+		p.step(Step{Act: Left, Path: path + aside, Note: "the file was changed since this copy was made; delete the copy when you no longer need it"})
 	}
 }
 
-// command installs the slash command. An existing file that is not ours belongs to the user.
+// command installs the slash command. An existing file that Fairlead did not write belongs to the user.
 func (p *plan) command() {
 	p.sealed("commands/"+CommandName+".md", sealed(commandBody))
 }
@@ -274,10 +274,10 @@ func (p *plan) sealed(name, wanted string) {
 		return
 	default:
 		if _, err := os.Lstat(path + aside); err == nil {
-			p.err = fmt.Errorf("%s is not ours, and %s is there already; put one of the two elsewhere", path, path+aside)
+			p.err = fmt.Errorf("%s was not written by Fairlead, and %s exists already; move one of the two", path, path+aside)
 			return
 		}
-		p.step(Step{Act: Aside, Path: path, To: path + aside, Note: "it was there before, and comes back with uninstall"})
+		p.step(Step{Act: Aside, Path: path, To: path + aside, Note: "it existed before; uninstall restores it"})
 	}
 	p.step(Step{Act: Write, Path: path, Text: []byte(wanted), mode: mode})
 }
@@ -290,12 +290,12 @@ func (p *plan) noCommand() {
 	for _, other := range p.place.Beside {
 		settings, _, err := readSmall(other)
 		if has, wrong := HasHooks(settings); filepath.Dir(other) == p.place.Dir && err == nil && wrong == nil && has {
-			return // they need it
+			return // other settings need it
 		}
 	}
 	if text != nil && !untouched(string(text)) {
 		if strings.Contains(string(text), sealBegin) {
-			p.step(Step{Act: Left, Path: path, Note: "it was changed since it was written; delete it when you do not need it"})
+			p.step(Step{Act: Left, Path: path, Note: "it was changed since Fairlead wrote it; delete it when you no longer need it"})
 		}
 		return
 	}
@@ -313,7 +313,7 @@ func (p *plan) file(name, wanted string) {
 	switch {
 	case !ok || string(text) == wanted:
 	case text != nil:
-		p.err = fmt.Errorf("%s is there already and is another plugin's; name a folder of its own", path)
+		p.err = fmt.Errorf("%s exists already and belongs to another plugin; choose another folder", path)
 	default:
 		p.step(Step{Act: Write, Path: path, Text: []byte(wanted), mode: mode})
 	}
@@ -326,7 +326,7 @@ func (p *plan) noFile(name, wanted string) {
 	case string(text) == wanted:
 		p.step(Step{Act: Remove, Path: path})
 	default:
-		p.step(Step{Act: Left, Path: path, Note: "it was changed since it was written; delete it when you do not need it"})
+		p.step(Step{Act: Left, Path: path, Note: "it was changed since Fairlead wrote it; delete it when you no longer need it"})
 	}
 }
 
@@ -345,16 +345,16 @@ func (s Step) apply() error {
 	switch s.Act {
 	case Write, Change:
 		if err := os.MkdirAll(filepath.Dir(s.Path), 0o755); err != nil { //nolint:gosec // as public as the repository
-			return err //nolint:wrapcheck // the caller says what for
+			return err //nolint:wrapcheck // the caller adds the context
 		}
 		return replace(s.Path, s.Text, s.mode)
 	case Remove:
 		if err := os.Remove(s.Path); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return err //nolint:wrapcheck // the caller says what for
+			return err //nolint:wrapcheck // the caller adds the context
 		}
 		s.emptied()
 	case Aside, Back:
-		return os.Rename(s.Path, s.To) //nolint:wrapcheck // the caller says what for
+		return os.Rename(s.Path, s.To) //nolint:wrapcheck // the caller adds the context
 	case Left:
 	}
 	return nil
@@ -373,7 +373,7 @@ func (s Step) emptied() {
 func replace(path string, text []byte, mode fs.FileMode) (err error) {
 	file, err := os.CreateTemp(filepath.Dir(path), ".fairlead-*")
 	if err != nil {
-		return err //nolint:wrapcheck // the caller says what for
+		return err //nolint:wrapcheck // the caller adds the context
 	}
 	defer func() {
 		if err != nil {
@@ -382,7 +382,7 @@ func replace(path string, text []byte, mode fs.FileMode) (err error) {
 	}()
 	_, err = file.Write(text)
 	if err := errors.Join(err, file.Chmod(mode), file.Sync(), file.Close()); err != nil {
-		return err //nolint:wrapcheck // the caller says what for
+		return err //nolint:wrapcheck // the caller adds the context
 	}
-	return os.Rename(file.Name(), path) //nolint:wrapcheck // the caller says what for
+	return os.Rename(file.Name(), path) //nolint:wrapcheck // the caller adds the context
 }

@@ -79,7 +79,7 @@ func TestInstallAndUninstall(t *testing.T) {
 				before := tree(t, dir)
 				steps, err := Install(at(dir), program)
 				if len(steps) == 0 {
-					t.Fatalf("there is nothing to do: %v", err)
+					t.Fatalf("install has no steps: %v", err)
 				}
 				carry(t, steps, err)
 				with := tree(t, dir)
@@ -89,12 +89,12 @@ func TestInstallAndUninstall(t *testing.T) {
 				steps, err = Install(at(dir), Program{Path: "/new/fairlead", Args: []string{"hook"}})
 				carry(t, steps, err)
 				if d := cmp.Diff(with, tree(t, dir)); d == "" {
-					t.Error("a program that has moved was not noticed")
+					t.Error("install does not notice that the program has moved")
 				}
 				steps, err = Uninstall(at(dir))
 				carry(t, steps, err)
 				if d := cmp.Diff(before, tree(t, dir)); d != "" {
-					t.Errorf("it is not as it was before:\n%s", d)
+					t.Errorf("uninstall does not restore the previous state:\n%s", d)
 				}
 				if steps, err := Uninstall(at(dir)); err != nil || len(steps) > 0 {
 					t.Errorf("uninstalled twice: %v %v", steps, err)
@@ -142,7 +142,7 @@ func TestUninstallLeavesWhatTheUserWrote(t *testing.T) {
 		}
 	}
 	if named != 2 {
-		t.Errorf("what was left (a copy from before, a changed command) is not named: %v", steps)
+		t.Errorf("the files that remain (the old copy, a changed command) are not named: %v", steps)
 	}
 }
 
@@ -168,7 +168,7 @@ func TestInstallLeavesAloneWhatItCannotRead(t *testing.T) {
 				t.Fatal(err)
 			}
 			if _, err := Install(Project(dir, false), program); err == nil {
-				t.Error("it was not refused")
+				t.Error("install was not refused")
 			}
 		})
 	}
@@ -181,7 +181,7 @@ func TestInstallLeavesAloneWhatItCannotRead(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if _, err := Install(Project(dir, false), program); err == nil || !strings.Contains(err.Error(), "elsewhere") {
+	if _, err := Install(Project(dir, false), program); err == nil || !strings.Contains(err.Error(), "move one of the two") {
 		t.Errorf("%v", err)
 	}
 }
@@ -292,26 +292,26 @@ func TestTwoPlacesAskOnce(t *testing.T) {
 		}
 		return text
 	}
-	if note := named(Install(project, Program{Path: "/another/fairlead", Args: []string{"hook"}})); !strings.Contains(note, "taken twice") {
-		t.Errorf("that another program is asked beside is not said: %q", note)
+	if note := named(Install(project, Program{Path: "/another/fairlead", Args: []string{"hook"}})); !strings.Contains(note, "recorded twice") {
+		t.Errorf("the note does not name the other program: %q", note)
 	}
 	if err := os.WriteFile(dir+"/.claude/settings.local.json", []byte(strings.Replace(string(own), "{", `{"disableAllHooks": true,`, 1)), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	if note := named(Install(project, program)); !strings.Contains(note, "nothing is enforced") {
-		t.Errorf("that no hook is asked is not said: %q", note)
+		t.Errorf("the note does not report that no hook is called: %q", note)
 	}
 
 	steps, err := Uninstall(project)
 	carry(t, steps, err)
 	if _, err := os.Stat(dir + "/.claude/commands/agent-state-machine.md"); err != nil {
-		t.Errorf("the command is gone, and the other settings need it: %v", err)
+		t.Errorf("the command was removed although other settings need it: %v", err)
 	}
 	steps, err = Uninstall(local)
 	carry(t, steps, err)
 	if left := tree(t, dir); len(left) != 2 { // the folder, .claude and what the test wrote
 		if _, there := left[".claude/commands"]; there {
-			t.Errorf("something is left: %v", left)
+			t.Errorf("files are left: %v", left)
 		}
 	}
 }

@@ -49,10 +49,10 @@ func invalid(text []byte) error {
 	err := json.Unmarshal(text, &any)
 	var at *json.SyntaxError
 	if !errors.As(err, &at) {
-		return errors.New("it is no JSON")
+		return errors.New("it is not JSON")
 	}
 	line := 1 + bytes.Count(text[:min(int(at.Offset), len(text))], []byte("\n"))
-	return fmt.Errorf("it is no JSON, at line %d: %w (JSON has no comments and no comma after the last item)", line, at)
+	return fmt.Errorf("it is not JSON, at line %d: %w (JSON has no comments and no comma after the last item)", line, at)
 }
 
 type parser struct {
@@ -69,7 +69,7 @@ func (p *parser) blank() {
 // value reads one value of a valid text.
 func (p *parser) value(depth int) (node, error) {
 	if depth > jsonDepthMax {
-		return node{}, fmt.Errorf("it nests deeper than %d", jsonDepthMax)
+		return node{}, fmt.Errorf("it is nested deeper than %d levels", jsonDepthMax)
 	}
 	p.blank()
 	n := node{kind: p.text[p.at], start: p.at}
@@ -180,7 +180,7 @@ func render(key string, value any, line, indent, unit string) string {
 		enc.SetIndent(indent, unit)
 	}
 	if err := enc.Encode(value); err != nil {
-		panic("claude: settings that are no JSON: " + err.Error())
+		panic("claude: settings do not encode as JSON: " + err.Error())
 	}
 	text := strings.TrimSpace(out.String())
 	if line != "" && line != "\n" {
@@ -191,7 +191,7 @@ func render(key string, value any, line, indent, unit string) string {
 	}
 	name, err := json.Marshal(key)
 	if err != nil {
-		panic("claude: a key that is no JSON: " + err.Error())
+		panic("claude: a key does not encode as JSON: " + err.Error())
 	}
 	return string(name) + ": " + text
 }

@@ -60,7 +60,7 @@ func (v *visit) display() string {
 	return text
 }
 
-// inCharge is what MAIN is told with every input, and again after its memory was compacted.
+// inCharge is the text that MAIN receives with every input, and again after its memory was compacted.
 func (v *visit) inCharge(r policy.Ranking) string {
 	var text strings.Builder
 	fmt.Fprintf(&text, "Fairlead: %s, mode %s.\n", v.display(), v.session.Mode)
@@ -71,16 +71,16 @@ func (v *visit) inCharge(r policy.Ranking) string {
 	case r.Best != "":
 		fmt.Fprintf(&text, "The description that fits best is %s's (%s). Delegate to it: Task tool, subagent_type %q.\n", r.Best, terms(r, r.Best), r.Best)
 	case len(v.session.Agents) == 0:
-		text.WriteString("No agents are described in .claude/agents, so there is nobody to delegate to. Where work needs one, say so to the user and suggest a description.\n")
+		text.WriteString("No agents are described in .claude/agents, so there is no agent to delegate to. If work needs one, tell the user and suggest a description.\n")
 	default:
-		text.WriteString("No agent's description fits this input. Answer it yourself as far as MAIN may; where it needs more, delegate to the agent that comes closest, or suggest to the user to describe a new one in .claude/agents.\n")
+		text.WriteString("No agent's description fits this input. Answer it yourself as far as MAIN may. If it needs more, delegate to the closest agent, or suggest to the user to describe a new one in .claude/agents.\n")
 	}
 	text.WriteString(mainRules)
 	return text.String()
 }
 
 // mainRules tells MAIN its limits. They are enforced without it; the text saves failed attempts.
-const mainRules = `You are MAIN. You plan, read, search and talk; you write notes and other files that are no program (*.md, *.txt, *.csv, *.json) into the workspace, or where the user named the path. You do not write code or configuration, and you run only commands that look (ls, cat, grep, git status …). Everything else you delegate; a call that MAIN may not make is denied, with the name of the agent that may. Begin what you say to the user with the state and the conversation, as above, and show transitions as they are shown to you.`
+const mainRules = `You are MAIN. You plan, read, search and talk; you write notes and other files that are not programs (*.md, *.txt, *.csv, *.json) into the workspace, or to a path that the user named. You do not write code or configuration, and you run only commands that read (ls, cat, grep, git status …). Delegate everything else; a call that MAIN may not make is denied, with the name of an agent that may. Begin each answer to the user with the state and the conversation, as above, and show transitions as they are shown to you.`
 
 // terms shows why a description matches, in the seed's format: "write" + "Python".
 func terms(r policy.Ranking, agent string) string {

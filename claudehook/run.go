@@ -25,6 +25,6 @@ func Run(name string, in io.Reader, out, errs io.Writer) int {
 	case a := <-done:
 		return a.Write(out, errs)
 	case <-time.After(HookWait):
-		return failed(name, errors.New("nothing was decided in time; see whether something holds the session's lock")).Write(out, errs)
+		return failed(name, errors.New("there was no decision in time; check whether a process holds the session's lock")).Write(out, errs)
 	}
 }

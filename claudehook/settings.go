@@ -98,7 +98,7 @@ func (p Program) command(event string) string {
 	if event != PreToolUse && event != UserPromptSubmit {
 		return "[ ! -x " + file + " ] || " + run + mark
 	}
-	words := "fairlead could not decide on this, so it is blocked. Where " + p.Path + " is gone, put it back, or take the hooks that end in" + mark + " out of .claude/settings.json, in this project or in your home folder"
+	words := "fairlead could not decide on this, so it is blocked. If " + p.Path + " is missing, put it back, or remove the hooks that end in" + mark + " from .claude/settings.json, in this project or in your home folder"
 	return run + ` || { [ -x ` + file + ` ] || ls "${XDG_STATE_HOME:-$HOME/.local/state}"/fairlead/sessions/* >/dev/null 2>&1 || exit 0; echo ` + quote(words) + ` >&2; false; } || exit 2` + mark
 }
 
@@ -131,7 +131,7 @@ func isCommandOfOurs(line string) bool {
 // quote quotes a word for a shell.
 func quote(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }
 
-// AddHooks adds our hooks to the text of a settings file; nil means that there is no file. Everything else
+// AddHooks adds Fairlead's hooks to the text of a settings file; nil means that there is no file. Everything else
 // stays, byte for byte. Adding twice has no further effect.
 func AddHooks(text []byte, p Program) ([]byte, error) {
 	wanted := hooksOf(p)
@@ -178,11 +178,11 @@ func sameMember(a, b member) bool {
 		(a.group.Matcher == nil || *a.group.Matcher == *b.group.Matcher) && slices.Equal(a.group.Hooks, b.group.Hooks)
 }
 
-// RemoveHooks removes our hooks from the text of a settings file, wherever they are now. nil means that
+// RemoveHooks removes Fairlead's hooks from the text of a settings file, wherever they are now. nil means that
 // nothing is left of a file that was created for them.
 func RemoveHooks(text []byte) ([]byte, error) { return removeFrom(text) }
 
-// HasHooks reports whether a settings file has any of our hooks.
+// HasHooks reports whether a settings file has any of Fairlead's hooks.
 func HasHooks(text []byte) (bool, error) {
 	ours, err := oursIn(text)
 	return len(ours) > 0, err
@@ -216,13 +216,13 @@ func settingsOf(text []byte) (root, hooks node, err error) {
 	}
 	body := text[bom(text):]
 	if len(bytes.TrimSpace(body)) == 0 {
-		return root, hooks, errors.New("it is empty, which is no JSON; delete it, or write {} into it")
+		return root, hooks, errors.New("it is empty, which is not JSON; delete it, or write {} into it")
 	}
 	if root, err = parse(body); err != nil {
 		return root, hooks, err
 	}
 	if root.kind != '{' {
-		return root, hooks, errors.New("it is no JSON object")
+		return root, hooks, errors.New("it is not a JSON object")
 	}
 	if err := once(root, "the settings"); err != nil {
 		return root, hooks, err
@@ -232,14 +232,14 @@ func settingsOf(text []byte) (root, hooks node, err error) {
 	case at < 0:
 		return root, hooks, nil
 	case hooks.kind != '{':
-		return root, hooks, errors.New(`its "hooks" is no object`)
+		return root, hooks, errors.New(`its "hooks" is not an object`)
 	}
 	if err := once(hooks, `"hooks"`); err != nil {
 		return root, hooks, err
 	}
 	for _, event := range hooks.items {
 		if event.value.kind != '[' {
-			return root, hooks, fmt.Errorf("its hooks for %q are no list", event.key)
+			return root, hooks, fmt.Errorf("its hooks for %q are not a list", event.key)
 		}
 	}
 	return root, hooks, nil
@@ -272,7 +272,7 @@ func ours(text []byte, n node) bool {
 // spot is a handler's position: in hooks, the event's list, the group, its own list.
 type spot struct{ event, group, handler int }
 
-// spots finds our handlers.
+// spots finds Fairlead's handlers.
 func spots(body []byte, hooks node) (found []spot) {
 	for e, event := range hooks.items {
 		for g, grp := range event.value.items {
@@ -290,7 +290,7 @@ func spots(body []byte, hooks node) (found []spot) {
 	return found
 }
 
-// oursIn returns our hooks as they are in a file, with the user's changes.
+// oursIn returns Fairlead's hooks as they are in a file, with the user's changes.
 func oursIn(text []byte) (all events, err error) {
 	_, hooks, err := settingsOf(text)
 	if err != nil {

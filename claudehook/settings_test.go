@@ -35,15 +35,15 @@ func TestHooksAreAddedAndRemovedToTheByte(t *testing.T) {
 		holds(t, []byte(text), with)
 		again, err := AddHooks(with, program)
 		if err != nil || !bytes.Equal(again, with) {
-			t.Errorf("%q: added twice is not added once: %v\n%s", text, err, cmp.Diff(string(with), string(again)))
+			t.Errorf("%q: adding the hooks twice changes the file again: %v\n%s", text, err, cmp.Diff(string(with), string(again)))
 		}
 		moved, err := AddHooks(with, Program{Path: "/elsewhere/fairlead", Args: []string{"hook"}})
 		if err != nil || bytes.Contains(moved, []byte("here/fairlead-hook")) {
-			t.Errorf("%q: what the program was called before is still there: %v\n%s", text, err, moved)
+			t.Errorf("%q: the old path of the program remains: %v\n%s", text, err, moved)
 		}
 		for _, now := range [][]byte{with, moved} {
 			if left, err := RemoveHooks(now); err != nil || string(left) != text {
-				t.Errorf("%q: removed it is %q: %v", text, left, err)
+				t.Errorf("%q: after the removal: %q: %v", text, left, err)
 			}
 		}
 	}
@@ -54,13 +54,13 @@ func holds(t *testing.T, before, with []byte) {
 	t.Helper()
 	body := with[bom(with):]
 	if !json.Valid(body) {
-		t.Fatalf("with our hooks it is no JSON any more:\n%s", with)
+		t.Fatalf("with Fairlead's hooks it is not JSON:\n%s", with)
 	}
 	at := 0 // everything is still there, in order
 	for _, b := range before {
 		i := bytes.IndexByte(with[at:], b)
 		if i < 0 {
-			t.Fatalf("something of\n%s\nis missing in\n%s", before, with)
+			t.Fatalf("a part of\n%s\nis missing in\n%s", before, with)
 		}
 		at += i + 1
 	}
@@ -78,7 +78,7 @@ func TestSettingsThatWereNotThere(t *testing.T) {
 	holds(t, nil, with)
 	left, err := RemoveHooks(with)
 	if err != nil || left != nil {
-		t.Fatalf("what was made for our hooks is not gone with them: %q, %v", left, err)
+		t.Fatalf("a container that was created for the hooks remains: %q, %v", left, err)
 	}
 }
 
@@ -113,7 +113,7 @@ func TestHooksAreRemovedFromWhatTheUserMadeOfThem(t *testing.T) {
 	}
 	left, err = RemoveHooks(flat.Bytes())
 	if err != nil || string(left) != `{"model":"opus"}` {
-		t.Errorf("from a file laid out anew: %s, %v", left, err)
+		t.Errorf("from a reformatted file: %s, %v", left, err)
 	}
 }
 
@@ -125,8 +125,8 @@ func TestSettingsThatAreNone(t *testing.T) {
 		"{\"a\": 1,}":                 "line 1",
 		"[]":                          "object",
 		"null":                        "object",
-		`{"hooks": []}`:               "no object",
-		`{"hooks": {"Stop": {}}}`:     "no list",
+		`{"hooks": []}`:               "not an object",
+		`{"hooks": {"Stop": {}}}`:     "not a list",
 		`{"hooks": {}, "hooks": {}}`:  "twice",
 		`{"hooks": {"Stop": [], "St\u006fp": []}}`:          "twice",
 		strings.Repeat("[", 400) + strings.Repeat("]", 400): "deeper",
@@ -136,7 +136,7 @@ func TestSettingsThatAreNone(t *testing.T) {
 			"remove": func() error { _, err := RemoveHooks([]byte(text)); return err },
 		} {
 			if err := do(); err == nil || !strings.Contains(err.Error(), want) {
-				t.Errorf("%s %q: the error is %v, and says nothing of %q", what, text, err, want)
+				t.Errorf("%s %q: the error is %v, without %q", what, text, err, want)
 			}
 		}
 	}
@@ -170,7 +170,7 @@ func FuzzSettings(f *testing.F) {
 			t.Fatalf("%q becomes %q", text, left)
 		}
 		if has, err := HasHooks(left); left != nil && (has || err != nil) {
-			t.Fatalf("%q: some of our hooks are left, or none can be seen (%v): %q", text, err, left)
+			t.Fatalf("%q: some of Fairlead's hooks are left (%v): %q", text, err, left)
 		}
 	})
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/fairlead-dev/fairlead/machine/dispatch"
 )
 
-// command carries out the slash command (D1, D10). It comes as a prompt, so a person wrote it (X10); where a
+// command carries out the slash command (D1, D10). It comes as a prompt, so a person wrote it (X10). If a
 // model may have written it, it is refused.
 func (h Hook) command(is Event, args string) Answer {
 	cmd, err := parseCommand(args)
@@ -16,10 +16,10 @@ func (h Hook) command(is Event, args string) Answer {
 		return refusePrompt("Fairlead: " + err.Error())
 	}
 	if is.Session == "" {
-		return refusePrompt("Fairlead: " + errNoSession.Error() + ", so it cannot be found again; nothing was begun or ended")
+		return refusePrompt("Fairlead: " + errNoSession.Error() + ", so its dispatch cannot be found; nothing was begun or ended")
 	}
 	if why := h.modelSays(is); why != "" {
-		return refusePrompt("Fairlead: " + why + ", and nobody begins or ends a session for himself (X10); do it from a terminal outside: fairlead dispatch end")
+		return refusePrompt("Fairlead: " + why + ", and an agent may not begin or end its own session (X10); do it from another terminal: fairlead dispatch end")
 	}
 	v, err := h.visit(is)
 	switch {
@@ -28,7 +28,7 @@ func (h Hook) command(is Event, args string) Answer {
 	case cmd.end:
 		return h.end(v, cmd)
 	case v != nil:
-		return refusePrompt(fmt.Sprintf("Fairlead: this conversation is in a session already, in %s; end that first: /%s --session end", v.folder.Path(), CommandName))
+		return refusePrompt(fmt.Sprintf("Fairlead: this conversation already has a session, in %s; end that first: /%s --session end", v.folder.Path(), CommandName))
 	}
 	return h.start(is, cmd)
 }
@@ -38,11 +38,11 @@ func (h Hook) command(is Event, args string) Answer {
 func (h Hook) modelSays(is Event) string {
 	switch {
 	case is.Agent != "":
-		return "an agent said this"
+		return "an agent wrote this input"
 	case h.Env("FAIRLEAD_MARK") != "":
 		return "this program runs as an agent of a team"
 	case h.Nested != nil && h.Nested():
-		return "this program was started from within an agent's shell"
+		return "this program was started in an agent's shell"
 	}
 	return ""
 }
@@ -69,23 +69,23 @@ func (h Hook) start(is Event, cmd command) Answer {
 		return refusePrompt("Fairlead: no session was begun: " + err.Error())
 	}
 	status := dispatchfolder.Status(s, len(s.Agents))
-	context := fmt.Sprintf("Fairlead has begun a session. Show the user this status block as it is, and nothing besides:\n\n%s\n%s\n%s",
-		status, "From the next input on every input is a conversation of its own, with a workspace that you are told then. The files of the session in "+folder.Path()+" are written for you; never write them yourself.", mainRules)
+	context := fmt.Sprintf("Fairlead has begun a session. Show the user this status block unchanged, and nothing else:\n\n%s\n%s\n%s",
+		status, "From now on every input starts a new conversation, with a workspace that the input's context names. The files of the session in "+folder.Path()+" are written by Fairlead; never write them yourself.", mainRules)
 	return tell(UserPromptSubmit, context, "[State: "+dispatch.Display(s.State())+"] session begun in "+folder.Path())
 }
 
 // end ends it (D10).
 func (h Hook) end(v *visit, cmd command) Answer {
 	if v == nil {
-		return refusePrompt("Fairlead: this conversation is in no session, so there is none to end; one that another conversation began is ended there, or with fairlead dispatch end --path")
+		return refusePrompt("Fairlead: this conversation has no session to end; end the session of another conversation there, or with fairlead dispatch end --path")
 	}
 	if cmd.path != "" && filepath.Clean(absolute(cmd.path, v.Dir)) != v.folder.Path() {
-		return refusePrompt(fmt.Sprintf("Fairlead: this conversation's session is in %s, not in %s; leave --path out", v.folder.Path(), cmd.path))
+		return refusePrompt(fmt.Sprintf("Fairlead: this conversation's session is in %s, not in %s; omit --path", v.folder.Path(), cmd.path))
 	}
 	if _, err := v.do(dispatch.End{Why: "the user ended it"}, v.person()); err != nil {
 		return refusePrompt("Fairlead: the session was not ended: " + err.Error())
 	}
-	return tell(UserPromptSubmit, "Fairlead has ended the session in "+v.folder.Path()+". You are no longer MAIN: what the user's own settings allow is allowed. Tell the user so in one sentence.", "session ended; its record stays in "+v.folder.Path())
+	return tell(UserPromptSubmit, "Fairlead has ended the session in "+v.folder.Path()+". You are no longer MAIN: only the user's own settings apply. Tell the user in one sentence.", "session ended; its record stays in "+v.folder.Path())
 }
 
 func absolute(path, dir string) string {
@@ -107,7 +107,7 @@ func (h Hook) outside(is Event) Answer {
 	}
 	for _, f := range all {
 		if f.Fault == "" && f.Session.Program == is.Session {
-			text := fmt.Sprintf("Fairlead: the session in %s has ended (%s), so nothing is recorded and nothing is enforced any more; you are not MAIN. The user begins a new one with /%s.", f.Folder.Path(), f.Session.Ended, CommandName)
+			text := fmt.Sprintf("Fairlead: the session in %s has ended (%s), so nothing is recorded and nothing is enforced any more; you are not MAIN. The user can begin a new one with /%s.", f.Folder.Path(), f.Session.Ended, CommandName)
 			return tell(SessionStart, text, "")
 		}
 	}

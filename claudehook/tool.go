@@ -67,7 +67,7 @@ func (v *visit) seen() error {
 	}
 	_, err := v.do(dispatch.Seen{Caller: v.Agent, Agent: v.AgentType}, dispatchfolder.Actor{Kind: "agent", ID: v.AgentType})
 	if err != nil && refused(err) == "" {
-		return fmt.Errorf("note that %s is at work: %w", v.AgentType, err)
+		return fmt.Errorf("record that %s is at work: %w", v.AgentType, err)
 	}
 	return nil
 }
@@ -92,9 +92,9 @@ func (v *visit) deny(verdict policy.Verdict) Answer {
 	text := fmt.Sprintf("Fairlead (%s, %s): %s.", in.Row, dispatch.Display(who), strings.TrimSuffix(verdict.Reason, "."))
 	switch {
 	case in.Delegate != "" && v.hosted:
-		text += " Who could: " + in.Delegate + "; delegate it as you were told when you began."
+		text += " " + in.Delegate + " may do it; delegate it as described at the start."
 	case in.Delegate != "":
-		text += fmt.Sprintf(" Who could: %[1]s (Task tool, subagent_type %[1]q); what it has to know of the workspace is added for you.", in.Delegate)
+		text += fmt.Sprintf(" %[1]s may do it (Task tool, subagent_type %[1]q); Fairlead adds the workspace to the task.", in.Delegate)
 	case main && verdict.Code != policy.DeniedProtected:
 		text += " No agent's description fits; tell the user what is missing, and suggest to describe an agent for it in .claude/agents."
 	}
@@ -139,7 +139,7 @@ func selfRelease(call policy.Call) (string, bool) {
 	if !says(input, 0) {
 		return "", false
 	}
-	return "it would say /" + CommandName + " in the user's place, and nobody releases himself; ask the user to type it", true
+	return "it would send /" + CommandName + " in place of the user, and an agent may not change its own restrictions; ask the user to type it", true
 }
 
 func says(v any, depth int) bool {

@@ -37,18 +37,18 @@ func (v *visit) thought() {
 func readTail(path string) ([]byte, error) {
 	info, err := os.Stat(path)
 	if err != nil {
-		return nil, err //nolint:wrapcheck // nobody is told
+		return nil, err //nolint:wrapcheck // the error is only tested for nil
 	}
 	if !info.Mode().IsRegular() {
 		return nil, os.ErrInvalid
 	}
 	file, err := os.Open(path)
 	if err != nil {
-		return nil, err //nolint:wrapcheck // nobody is told
+		return nil, err //nolint:wrapcheck // the error is only tested for nil
 	}
 	defer file.Close() //nolint:errcheck // it was only read
 	from := max(0, info.Size()-transcriptTail)
-	return io.ReadAll(io.NewSectionReader(file, from, transcriptTail)) //nolint:wrapcheck // nobody is told
+	return io.ReadAll(io.NewSectionReader(file, from, transcriptTail)) //nolint:wrapcheck // the error is only tested for nil
 }
 
 // lastThought returns what the assistant thought and said since the last text by another speaker.

@@ -109,7 +109,7 @@ func (c *checker) driver(f file.YAMLField, a *Agent) {
 			c.add(n.Get("driver").Place, join(n.Path, "script"), "is missing; driver script plays a file")
 		}
 		if command != nil {
-			c.add(n.Field("command").Place, command.Path, "means nothing to driver script; take it out, or use driver exec")
+			c.add(n.Field("command").Place, command.Path, "has no effect with driver script; remove it, or use driver exec")
 		}
 		a.Script = c.existingFile(script)
 	case DriverExec, DriverACP:
@@ -121,14 +121,14 @@ func (c *checker) driver(f file.YAMLField, a *Agent) {
 		a.Command = []string{a.Driver} // the program has the driver's name
 	}
 	if script != nil && a.Driver != DriverScript {
-		c.add(n.Field("script").Place, script.Path, "means nothing to driver %s; take it out, or use driver script", a.Driver)
+		c.add(n.Field("script").Place, script.Path, "has no effect with driver %s; remove it, or use driver script", a.Driver)
 	}
 	if first := itemsOf(command); len(first) > 0 && first[0].Kind == file.YAMLText && strings.TrimSpace(first[0].Text) == "" {
 		c.add(first[0].Place, first[0].Path, "names no program")
 	}
 	for _, item := range itemsOf(command) {
 		if strings.ContainsRune(item.Text, 0) {
-			c.add(item.Place, item.Path, "holds a zero byte, which no process can be given")
+			c.add(item.Place, item.Path, "holds a zero byte, which cannot be passed to a process")
 		}
 	}
 }
@@ -146,7 +146,7 @@ func (c *checker) loop(n *file.YAMLNode, a Agent) {
 		if f == nil || key == "cleanup_every" && a.CleanupEvery == 0 {
 			continue
 		}
-		c.add(f.Place, f.Value.Path, "means nothing with loop foreign: the agent's own program decides when its sessions begin")
+		c.add(f.Place, f.Value.Path, "has no effect with loop foreign: the agent's own program decides when its sessions begin")
 	}
 }
 
@@ -161,10 +161,10 @@ func (c *checker) env(n *file.YAMLNode) Env {
 			c.add(f.Place, v.Path, "is not the name of a variable: letters, digits and underscore, not beginning with a digit")
 			continue
 		case strings.HasPrefix(f.Name, "FAIRLEAD_"):
-			c.add(f.Place, v.Path, "begins with FAIRLEAD_, which we set ourselves; choose another name")
+			c.add(f.Place, v.Path, "begins with FAIRLEAD_, which is reserved; choose another name")
 			continue
 		case strings.ContainsRune(v.Text, 0):
-			c.add(v.Place, v.Path, "holds a zero byte, which no process can be given")
+			c.add(v.Place, v.Path, "holds a zero byte, which cannot be passed to a process")
 			continue
 		}
 		value, _, _ := c.reference(v, v.Path)
@@ -188,7 +188,7 @@ func (c *checker) seats(cfg *Config) {
 		case a.Seat == LeadSeat && !lead:
 			c.add(n.Place, n.Path, "seat %d is the lead's; choose another, or name %s as team.lead", LeadSeat, a.Name)
 		case a.Seat != LeadSeat && lead:
-			c.add(n.Place, n.Path, "the lead sits on seat %d; take this line out", LeadSeat)
+			c.add(n.Place, n.Path, "the lead has seat %d; remove this line", LeadSeat)
 		}
 		taken[a.Seat] = a.Name
 	}
@@ -232,7 +232,7 @@ func (c *checker) workspaces(cfg *Config, nodes []*file.YAMLNode) {
 			continue
 		}
 		if other := taken.take(a.Workspace, a.Name); other != "" {
-			c.add(n.Place, n.Path, "is the folder of agents.%s too; each needs one of its own for its agent_state.json, such as workspace: %s", other, a.Name)
+			c.add(n.Place, n.Path, "is the folder of agents.%s too; each agent needs its own for its agent_state.json, such as workspace: %s", other, a.Name)
 		}
 	}
 	for i := range cfg.Agents {
@@ -245,7 +245,7 @@ func (c *checker) workspaces(cfg *Config, nodes []*file.YAMLNode) {
 		}
 		a.Workspace, _ = settle(filepath.Join(c.dir, a.Name))
 		if other := taken.take(a.Workspace, a.Name); other != "" {
-			c.add(n.Place, join(n.Path, "workspace"), "is missing, and the folder %s that would be its own belongs to agents.%s", quoteShort(a.Name), other)
+			c.add(n.Place, join(n.Path, "workspace"), "is missing, and the folder %s, its default, belongs to agents.%s", quoteShort(a.Name), other)
 		}
 	}
 }
@@ -261,13 +261,13 @@ func (c *checker) workspace(n *file.YAMLNode) string {
 	}
 	p, err := settle(p)
 	if err != nil {
-		c.add(n.Place, n.Path, "%s leads through a link that goes nowhere", quoteShort(s))
+		c.add(n.Place, n.Path, "%s contains a symbolic link whose target does not exist", quoteShort(s))
 		return ""
 	}
 	rel, err := filepath.Rel(c.dir, p)
 	inside := err == nil && filepath.IsLocal(rel)
 	if !inside && !filepath.IsAbs(s) {
-		c.add(n.Place, n.Path, "%s leads out of the repository; name a folder outside of it absolutely", quoteShort(s))
+		c.add(n.Place, n.Path, "%s is outside of the repository; write an absolute path for such a folder", quoteShort(s))
 		return ""
 	}
 	if inside {
@@ -295,7 +295,7 @@ func settle(path string) (string, error) {
 			return filepath.Join(found, rest), nil
 		}
 		if info, err := os.Lstat(p); err == nil && info.Mode()&os.ModeSymlink != 0 {
-			return path, fmt.Errorf("the link %s leads nowhere", p)
+			return path, fmt.Errorf("the target of the symbolic link %s does not exist", p)
 		}
 		if p == filepath.Dir(p) {
 			return path, nil

@@ -135,7 +135,7 @@ func (c *checker) duration(n *file.YAMLNode, otherwise time.Duration, zeroAllowe
 	case err != nil:
 		c.add(n.Place, n.Path, "%s is not a duration; write it like 90s, 10m or 2h", shown(n))
 	case d < 0 || d == 0 && !zeroAllowed:
-		c.add(n.Place, n.Path, "%s is no length of time; it must be more than zero", shown(n))
+		c.add(n.Place, n.Path, "%s is not a valid duration; it must be more than zero", shown(n))
 	case d > durationMax:
 		c.add(n.Place, n.Path, "%s is longer than a year; the most is 8760h", shown(n))
 	}
@@ -257,7 +257,7 @@ func (c *checker) existingFile(n *file.YAMLNode) string {
 	case os.IsNotExist(err):
 		c.add(n.Place, n.Path, "there is no file %s%s", quoteShort(s), c.neighbour(p))
 	case err != nil:
-		c.add(n.Place, n.Path, "the file %s cannot be looked at; check its permissions", quoteShort(s))
+		c.add(n.Place, n.Path, "the file %s cannot be read; check its permissions", quoteShort(s))
 	case !info.Mode().IsRegular():
 		c.add(n.Place, n.Path, "%s is not a file", quoteShort(s))
 	}
@@ -307,7 +307,7 @@ func (c *checker) channels(cfg *Config) {
 			case slices.Contains(agents, item.Text):
 				ch.Agents = append(ch.Agents, item.Text)
 			case slices.Contains(members, item.Text):
-				c.note(item.Place, item.Path, "%s stands in .claude/agents and is no agent of this file, so it gets no turn; to give it some, add it under agents", shown(item))
+				c.note(item.Place, item.Path, "%s is described in .claude/agents and is not an agent of this file, so it gets no turn; to give it some, add it under agents", shown(item))
 			default:
 				c.add(item.Place, item.Path, "there is no agent %s%s", shown(item), didYouMean(item.Text, members))
 			}
@@ -315,14 +315,14 @@ func (c *checker) channels(cfg *Config) {
 		switch l := n.Get("lead"); {
 		case textOf(l) == "" || slices.Contains(agents, l.Text):
 		case l.Text == cfg.Team.Lead || slices.Contains(members, l.Text):
-			c.note(l.Place, l.Path, "%s is no agent of this file, so a person that interrupts is answered by whoever has the turn", shown(l))
+			c.note(l.Place, l.Path, "%s is not an agent of this file, so the agent that has the turn answers a person who interrupts", shown(l))
 		default:
 			c.add(l.Place, l.Path, "there is no agent %s%s", shown(l), didYouMean(l.Text, append(slices.Clone(members), cfg.Team.Lead)))
 		}
 		cfg.Channels = append(cfg.Channels, ch)
 	}
 	if l := c.root.Get("team").Get("lead"); textOf(l) != "" && !slices.Contains(members, l.Text) {
-		c.note(l.Place, l.Path, "%s is no agent of this file, so nobody starts it%s", shown(l), didYouMean(l.Text, members))
+		c.note(l.Place, l.Path, "%s is not an agent of this file, so Fairlead does not start it%s", shown(l), didYouMean(l.Text, members))
 	}
 	c.lead(cfg)
 }
@@ -335,9 +335,9 @@ func (c *checker) lead(cfg *Config) {
 	switch {
 	case name == "" || !ok:
 	case a.Loop == LoopForeign:
-		c.add(l.Place, l.Path, "%s runs its own loop, so it cannot be told to summon or to wake; give it loop fairlead, or name another agent", shown(l))
+		c.add(l.Place, l.Path, "%s runs its own loop, so it cannot receive requests to summon or wake; give it loop fairlead, or name another agent", shown(l))
 	case a.Driver == DriverExec:
-		c.add(l.Place, l.Path, "%s has driver exec, which can be told nothing once it runs; a lead needs driver script, acp, claude or codex", shown(l))
+		c.add(l.Place, l.Path, "%s has driver exec, which accepts no input while it runs; a lead needs driver script, acp, claude or codex", shown(l))
 	}
 }
 

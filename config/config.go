@@ -21,7 +21,7 @@ const (
 	StatusTimeout      = 30 * time.Second // SPEC, Presence: silence of the lead that ends "in progress"
 	HatchTimeout       = 5 * time.Minute  // SPEC P7
 	LeadSeat           = 4                // SPEC, Presence
-	PermissionTimeout  = 30 * time.Minute // a person at work has answered by then; without a person, the agent must not wait all night
+	PermissionTimeout  = 30 * time.Minute // enough for a person at work; without a person, the agent must not wait all night
 	NoSeat             = -1               // the file gives the agent no seat
 )
 

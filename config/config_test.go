@@ -75,8 +75,8 @@ func TestChannelMembers(t *testing.T) {
 		t.Errorf("in the channel: %q", got)
 	}
 	want := []Fault{
-		{FileName, 3, 31, "channels.reviews.agents[0]", `"described" stands in .claude/agents and is no agent of this file, so it gets no turn; to give it some, add it under agents`},
-		{FileName, 3, 56, "channels.reviews.lead", `"described" is no agent of this file, so a person that interrupts is answered by whoever has the turn`},
+		{FileName, 3, 31, "channels.reviews.agents[0]", `"described" is described in .claude/agents and is not an agent of this file, so it gets no turn; to give it some, add it under agents`},
+		{FileName, 3, 56, "channels.reviews.lead", `"described" is not an agent of this file, so the agent that has the turn answers a person who interrupts`},
 	}
 	if !slices.Equal(cfg.Notes, want) {
 		t.Errorf("notes:\n%v\nwant\n%v", cfg.Notes, want)
@@ -130,8 +130,8 @@ func TestContract(t *testing.T) {
 		Notify: Notify{Webhook: Secret{raw: "${NOTIFY_URL}"}},
 		Listen: "127.0.0.1:7466",
 		Notes: []Fault{
-			{FileName, 3, 9, "team.lead", `"julian" is no agent of this file, so nobody starts it`},
-			{FileName, 22, 46, "channels.reviews.lead", `"julian" is no agent of this file, so a person that interrupts is answered by whoever has the turn`},
+			{FileName, 3, 9, "team.lead", `"julian" is not an agent of this file, so Fairlead does not start it`},
+			{FileName, 22, 46, "channels.reviews.lead", `"julian" is not an agent of this file, so the agent that has the turn answers a person who interrupts`},
 		},
 	}
 	if diff := cmp.Diff(want, cfg, cmp.AllowUnexported(Secret{}, Env{}, variable{})); diff != "" {

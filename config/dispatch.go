@@ -41,14 +41,14 @@ func (c *checker) dispatch(cfg *Config) {
 	if cfg.Dispatch.Sandbox == "" {
 		cfg.Dispatch.Sandbox = SandboxAuto
 	}
-	c.startable(n.Get("main"), cfg, "so nobody can make it MAIN")
+	c.startable(n.Get("main"), cfg, "so it cannot be MAIN")
 	if cfg.Dispatch.Ranker != RankerBuiltin {
-		c.startable(n.Get("ranker"), cfg, "so nobody can ask it")
+		c.startable(n.Get("ranker"), cfg, "so it cannot rank agents")
 		return
 	}
 	cfg.Dispatch.Ranker = ""
 	if _, is := cfg.Agent(RankerBuiltin); is {
-		c.note(n.Get("ranker").Place, n.Get("ranker").Path, "means the counting of words, and not the agent of that name; give the agent another one to have it asked")
+		c.note(n.Get("ranker").Place, n.Get("ranker").Path, "selects the built-in word count, not the agent of that name; rename the agent to use it as the ranker")
 	}
 }
 
@@ -65,7 +65,7 @@ func (c *checker) startable(n *file.YAMLNode, cfg *Config, so string) {
 	a, is := cfg.Agent(name)
 	switch {
 	case !is && slices.Contains(c.subagents(), name):
-		c.add(n.Place, n.Path, "%s stands in .claude/agents and is no agent of this file, %s; add it under agents", shown(n), so)
+		c.add(n.Place, n.Path, "%s is described in .claude/agents and is not an agent of this file, %s; add it under agents", shown(n), so)
 	case !is:
 		c.add(n.Place, n.Path, "there is no agent %s%s", shown(n), didYouMean(name, agents))
 	case a.Loop == LoopForeign:

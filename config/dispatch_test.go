@@ -19,7 +19,7 @@ func TestDispatch(t *testing.T) {
 		{
 			"dispatch: {main: main, ranker: builtin, threshold: 0.5, tools: ['mcp__docs__*', WebThing], sandbox: off, commits: false}",
 			Dispatch{Main: "main", Threshold: 0.5, Tools: []string{"mcp__docs__*", "WebThing"}, Sandbox: SandboxOff},
-			"means the counting of words, and not the agent of that name; give the agent another one to have it asked",
+			"selects the built-in word count, not the agent of that name; rename the agent to use it as the ranker",
 		},
 		{
 			"dispatch: {ranker: porter, threshold: 2, sandbox: required}",

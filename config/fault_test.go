@@ -94,14 +94,14 @@ func TestIllegible(t *testing.T) {
 		{"UTF-16", "\xff\xfev\x00e\x00", "fairlead.yaml:1:1: is not UTF-8"},
 		{"zero byte", "version: 1\x00\n", "fairlead.yaml:1:11: holds a control character (U+0000)"},
 		{"too large", strings.Repeat("# filler\n", 1<<17), "fairlead.yaml: is larger than 1 MiB"},
-		{"too deep", "version: 1\nteam: " + strings.Repeat("[", 100) + strings.Repeat("]", 100), "holds more than any team needs"},
+		{"too deep", "version: 1\nteam: " + strings.Repeat("[", 100) + strings.Repeat("]", 100), "exceeds the size of any real team"},
 		{"far too deep", strings.Repeat("[", 100_000), "fairlead.yaml:1:"},
-		{"too wide", "version: 1\nworkflows: [" + strings.Repeat("x,", nodesMax) + "]\n", "holds more than any team needs"},
+		{"too wide", "version: 1\nworkflows: [" + strings.Repeat("x,", nodesMax) + "]\n", "exceeds the size of any real team"},
 		{"too long a time", "version: 1\nteam: {limits: {session: 8761h}}\n", "is longer than a year"},
 		{"no host", "version: 1\nnotify: {webhook: 'https:///x'}\n", "2:19: notify.webhook: is not an address"},
 		{"not quite a port", "version: 1\nlisten: 127.0.0.1:07466\n", "is not an address and a port"},
-		{"alias in itself", "version: 1\nteam: &t {lead: *t}\n", "holds more than any team needs"},
-		{"alias bomb", bomb(), "holds more than any team needs"},
+		{"alias in itself", "version: 1\nteam: &t {lead: *t}\n", "exceeds the size of any real team"},
+		{"alias bomb", bomb(), "exceeds the size of any real team"},
 		{"many faults", "version: 1\n" + manyKeys(2000), "and 1000 more faults"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -137,7 +137,7 @@ func TestLargeFile(t *testing.T) {
 		t.Errorf("1 MiB to the byte: %v", err)
 	}
 	if _, err := Load(folder(t, map[string]string{FileName: fits + "x"}), nil); err == nil {
-		t.Error("1 MiB and a byte was taken")
+		t.Error("1 MiB and a byte was accepted")
 	}
 }
 
@@ -185,9 +185,9 @@ agents:
   c: {command: [sh], workspace: out}
   d: {command: [sh], workspace: dangling/d}
 `)
-	want := `fairlead.yaml:4:33: agents.b.workspace: is the folder of agents.a too; each needs one of its own for its agent_state.json, such as workspace: b
-fairlead.yaml:5:33: agents.c.workspace: "out" leads out of the repository; name a folder outside of it absolutely
-fairlead.yaml:6:33: agents.d.workspace: "dangling/d" leads through a link that goes nowhere`
+	want := `fairlead.yaml:4:33: agents.b.workspace: is the folder of agents.a too; each agent needs its own for its agent_state.json, such as workspace: b
+fairlead.yaml:5:33: agents.c.workspace: "out" is outside of the repository; write an absolute path for such a folder
+fairlead.yaml:6:33: agents.d.workspace: "dangling/d" contains a symbolic link whose target does not exist`
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("-want +got\n%s", diff)
 	}

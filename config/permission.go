@@ -65,7 +65,7 @@ func (c *checker) permissions(n *file.YAMLNode) Permissions {
 		p.Otherwise = OtherwiseDeny
 	}
 	if p.Otherwise == OtherwiseAllow && p.Timeout == 0 {
-		c.note(n.Get("otherwise").Place, n.Get("otherwise").Path, "never comes to pass: with timeout 0s a person is waited for as long as it takes")
+		c.note(n.Get("otherwise").Place, n.Get("otherwise").Path, "has no effect: with timeout 0s, the agent waits for a person without a limit")
 	}
 	return p
 }
@@ -95,7 +95,7 @@ func (c *checker) rules(n *file.YAMLNode) []string {
 			c.add(item.Place, item.Path, "%s", err)
 		} else if tool, _, _ := strings.Cut(item.Text, "("); !slices.Contains(tools, tool) {
 			if hint := didYouMean(tool, tools); hint != "" {
-				c.note(item.Place, item.Path, "a tool %s is known of no program%s", quoteShort(tool), hint)
+				c.note(item.Place, item.Path, "no supported program has a tool %s%s", quoteShort(tool), hint)
 			}
 		}
 	}
@@ -116,7 +116,7 @@ func (c *checker) conversation(n *file.YAMLNode, a Agent) {
 	}
 	for _, key := range []string{"mode", "resume"} {
 		if f := n.Field(key); f != nil {
-			c.add(f.Place, f.Value.Path, "means nothing to %s; take it out, or use driver acp, claude or codex", what)
+			c.add(f.Place, f.Value.Path, "has no effect with %s; remove it, or use driver acp, claude or codex", what)
 		}
 	}
 }

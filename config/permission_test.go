@@ -53,8 +53,8 @@ agents:
 		notes = append(notes, n.Error())
 	}
 	if diff := cmp.Diff([]string{
-		"fairlead.yaml:14:18: agents.coder.permissions.otherwise: never comes to pass: with timeout 0s a person is waited for as long as it takes",
-		"fairlead.yaml:16:63: agents.quiet.permissions.allow[0]: a tool \"Raed\" is known of no program (did you mean Read?)",
+		"fairlead.yaml:14:18: agents.coder.permissions.otherwise: has no effect: with timeout 0s, the agent waits for a person without a limit",
+		"fairlead.yaml:16:63: agents.quiet.permissions.allow[0]: no supported program has a tool \"Raed\" (did you mean Read?)",
 	}, notes); diff != "" {
 		t.Errorf("notes: -want +got\n%s", strings.TrimSpace(diff))
 	}
@@ -79,7 +79,7 @@ agents:
 	}
 	free, bound, more, off := cfg.Agents[0], cfg.Agents[1], cfg.Agents[2], cfg.Agents[3]
 	if b := free.Permissions.Bounds(); b.CanWrite != nil || b.CanExecute != nil || free.Sandbox.On || off.Sandbox.On {
-		t.Errorf("who has no bounds has %+v, %+v, %+v", b, free.Sandbox, off.Sandbox)
+		t.Errorf("the agent without bounds has %+v, %+v, %+v", b, free.Sandbox, off.Sandbox)
 	}
 	if b := bound.Permissions.Bounds(); b.CanWrite == nil || len(b.CanWrite) > 0 || len(b.CannotWrite) != 1 || len(b.CanExecute) != 1 || b.CannotExecute[0] != "git push" || !bound.Sandbox.On {
 		t.Errorf("the bounds are %+v, the sandbox %+v", b, bound.Sandbox)
@@ -87,7 +87,7 @@ agents:
 	if diff := cmp.Diff(AgentSandbox{On: true, Sockets: true, Write: []string{cfg.Dir + "/cache", "/srv/data", "/home/you/go"}}, more.Sandbox); diff != "" {
 		t.Errorf("the sandbox: -want +got\n%s", diff)
 	}
-	if len(cfg.Notes) != 1 || !strings.Contains(cfg.Notes[0].Error(), "agents.more.sandbox: holds codex instead of its own sandbox") {
+	if len(cfg.Notes) != 1 || !strings.Contains(cfg.Notes[0].Error(), "agents.more.sandbox: replaces codex's own sandbox") {
 		t.Errorf("the notes are %v", cfg.Notes)
 	}
 	_, err = Load(folder(t, map[string]string{FileName: `version: 1
@@ -98,16 +98,16 @@ agents:
   d: {command: [a], permissions: {can_write: ["", "a/../b", "[x"], can_execute: ["Bash(go *)"]}}
 `}), environment(nil))
 	if err == nil {
-		t.Fatal("it is taken")
+		t.Fatal("the file is accepted")
 	}
 	for _, want := range []string{
 		`agents.a.sandbox: is "workspce"; it should be workspace, off, or a mapping with write (did you mean workspace?)`,
-		`agents.b.sandbox.write[0]: "/" is in no sandbox`, `agents.b.sandbox.write[1]: "/proc/self" is in no sandbox`, `agents.b.sandbox.write[2]: "." is where fairlead.yaml lies`,
-		`agents.c.sandbox: `, `agents.d.permissions.can_write[1]: "a/../b" leads out by ..`, `agents.d.permissions.can_write[2]: "[x" is no glob`,
+		`agents.b.sandbox.write[0]: "/" cannot be opened in a sandbox`, `agents.b.sandbox.write[1]: "/proc/self" cannot be opened in a sandbox`, `agents.b.sandbox.write[2]: "." is the folder of fairlead.yaml`,
+		`agents.c.sandbox: `, `agents.d.permissions.can_write[1]: "a/../b" leads out by ..`, `agents.d.permissions.can_write[2]: "[x" is not a glob`,
 		`agents.d.permissions.can_execute[0]: "Bash(go *)" is written as for allow and deny`,
 	} {
 		if !strings.Contains(err.Error(), want) {
-			t.Errorf("it does not say %s\n%v", want, err)
+			t.Errorf("the faults do not contain %s\n%v", want, err)
 		}
 	}
 }

@@ -17,19 +17,19 @@ const referenceHead = `<!-- Code generated from config/fairlead.schema.json by U
 
 # fairlead.yaml
 
-One file at the root of the repository says what the team is. ` + "`fairlead init`" + ` writes a
-first one. Whatever is wrong with it is told at once, each fault with its line and column:
+This file at the root of the repository describes the team. ` + "`fairlead init`" + ` writes a
+first one. Fairlead reports all faults in the file at once, each with its line and column:
 
 ` + "```" + `
 fairlead.yaml:12:13: agents.coder.driver: unknown driver "exce" (did you mean exec?); there are script, exec, acp, claude, codex
 ` + "```" + `
 
 A name is ` + nameRule + `.
-A duration is a number and a unit: ` + "`90s`, `10m`, `2h`" + `. A path starts from the folder of the file.
+A duration is a number and a unit: ` + "`90s`, `10m`, `2h`" + `. Relative paths start from the folder of the file.
 
-` + "`${NAME}`" + ` in an environment or in ` + "`notify`" + ` stands for a variable of the environment in which Fairlead
-runs; it is looked up when a process starts and never stored. Elsewhere a dollar is a dollar.
-Inside of ` + "`{ }`" + ` other programs want quotes around it: ` + "`env: {API_KEY: \"${API_KEY}\"}`" + `.
+` + "`${NAME}`" + ` in an environment or in ` + "`notify`" + ` refers to a variable of Fairlead's environment. It is
+resolved when a process starts and never stored. In other settings a dollar sign has no special meaning.
+Inside ` + "`{ }`" + `, other programs need quotes around it: ` + "`env: {API_KEY: \"${API_KEY}\"}`" + `.
 
 The file is UTF-8 and at most 1 MiB. Anchors, aliases and ` + "`<<`" + ` are followed. The JSON Schema for
 editors is ` + "[fairlead.schema.json](../config/fairlead.schema.json)" + `.
@@ -74,7 +74,7 @@ func (r *reference) section(title, prefix string, n *schemaNode) {
 	if n.Description != "" {
 		fmt.Fprintf(r, "%s\n\n", n.Description)
 	}
-	r.WriteString("| key | value | default | what it is for |\n|---|---|---|---|\n")
+	r.WriteString("| key | value | default | meaning |\n|---|---|---|---|\n")
 	type deeper struct {
 		title, prefix string
 		node          *schemaNode

@@ -53,7 +53,7 @@ func (c *checker) place(p string) (abs, why string) {
 	if p == "~" || strings.HasPrefix(p, "~/") {
 		home, err := os.UserHomeDir()
 		if err != nil {
-			return "", "cannot be found, since nobody says where ~ is; name it absolutely"
+			return "", "cannot be resolved, because the home folder is unknown; write an absolute path"
 		}
 		p = home + p[1:]
 	}
@@ -63,9 +63,9 @@ func (c *checker) place(p string) (abs, why string) {
 	p = filepath.Clean(p)
 	switch {
 	case p == "/" || p == "/dev" || p == "/proc" || p == "/sys" || strings.HasPrefix(p, "/proc/") || strings.HasPrefix(p, "/sys/"):
-		return "", "is in no sandbox: whoever may write there may write anywhere; name a folder to work in"
+		return "", "cannot be opened in a sandbox: an agent that may write there may write anywhere; name a folder below it"
 	case p == c.dir:
-		return "", "is where fairlead.yaml lies; an agent that may write there releases itself"
+		return "", "is the folder of fairlead.yaml; an agent that may write there can change its own limits"
 	}
 	return p, ""
 }
@@ -74,6 +74,6 @@ func (c *checker) place(p string) (abs, why string) {
 func (c *checker) withinSandbox(n *file.YAMLNode, a Agent) {
 	if a.Sandbox.On && a.Driver == DriverCodex && a.Mode != "danger-full-access" {
 		box := n.Get("sandbox")
-		c.note(box.Place, box.Path, "holds codex instead of its own sandbox, which cannot be made within another; set mode danger-full-access, or leave this out")
+		c.note(box.Place, box.Path, "replaces codex's own sandbox, which does not work inside another one; set mode danger-full-access, or remove this line")
 	}
 }

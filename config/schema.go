@@ -104,7 +104,7 @@ var ourSchema = sync.OnceValue(func() *schema {
 		Name    string `json:"$id"`
 	}
 	if err := strictly(schemaJSON, &s); err != nil {
-		panic("config: the embedded schema says what checkShape does not read: " + err.Error())
+		panic("config: the embedded schema has a keyword that checkShape does not support: " + err.Error())
 	}
 	return &s.schema
 })
@@ -267,7 +267,7 @@ func twins(items []*file.YAMLNode) (int, int) {
 func (s *shape) checkText(n *file.YAMLNode, rule *schema) {
 	length := utf8.RuneCountInString(n.Text)
 	if least := rule.MinLength; least != nil && length < *least {
-		s.found.add(n.Place, n.Path, "is empty; give it a value or take the line out")
+		s.found.add(n.Place, n.Path, "is empty; give it a value or remove the line")
 	}
 	if most := rule.MaxLength; most != nil && length > *most {
 		s.found.add(n.Place, n.Path, "has %d characters; the most is %d", length, *most)
@@ -305,7 +305,7 @@ func typeText(n *file.YAMLNode, want []string) string {
 	}
 	switch {
 	case n.Kind == file.YAMLNull:
-		return "is empty; give it " + wanted + " or take the line out"
+		return "is empty; give it " + wanted + " or remove the line"
 	case n.Kind == file.YAMLNumber && isDuration(n.Path):
 		return "is a bare number; write the unit with it, such as 90s, 10m or 2h"
 	case (n.Kind == file.YAMLNumber || n.Kind == file.YAMLBool) && slices.Contains(want, "string"):

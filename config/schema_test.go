@@ -11,7 +11,7 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 )
 
-// general is a general JSON Schema validator with our schema. Rules for names are left out: checker.name
+// general is a general JSON Schema validator with the schema of fairlead.yaml. Rules for names are left out: checker.name
 // reports those at the place of the key.
 func general(t testing.TB) *jsonschema.Schema {
 	t.Helper()
@@ -52,7 +52,7 @@ func sameVerdict(t *testing.T, with *jsonschema.Schema, source []byte) {
 	checkShape(root, &found)
 	err := with.Validate(plain(root))
 	if (err == nil) != (len(found.faults) == 0) {
-		t.Fatalf("we say %v, a general validator says %v, of\n%s", found.faults, err, source)
+		t.Fatalf("checkShape reports %v, a general validator %v, for\n%s", found.faults, err, source)
 	}
 }
 

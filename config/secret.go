@@ -143,14 +143,14 @@ func expand(raw string, lookupEnv func(string) (string, bool)) (string, error) {
 		b.WriteString(raw[:i])
 		name, rest, closed := strings.Cut(raw[i+2:], "}")
 		if !closed || !envName.MatchString(name) {
-			return "", fmt.Errorf("a reference is written ${NAME}, with letters, digits and _; for a plain ${ write $${")
+			return "", fmt.Errorf("a reference is written ${NAME}, with letters, digits and _; write $${ for a plain ${")
 		}
 		value, ok := lookupEnv(name)
 		if !ok {
 			return "", fmt.Errorf("the environment has no variable %s; export it before Fairlead starts", name)
 		}
 		if strings.ContainsRune(value, 0) {
-			return "", fmt.Errorf("the variable %s holds a zero byte, which no process can be given", name)
+			return "", fmt.Errorf("the variable %s holds a zero byte, which cannot be passed to a process", name)
 		}
 		b.WriteString(value)
 		raw = rest

@@ -11,7 +11,7 @@ import (
 )
 
 const (
-	fileBytesMax = 1 << 20 // ten times a file with a thousand detailed agents
+	fileBytesMax = 1 << 20 // ten times the size of a file with a thousand detailed agents
 	nodesMax     = 50_000  // after aliases are followed, which stops an alias bomb
 	depthMax     = 32      // the schema has a depth of five
 )
@@ -21,8 +21,8 @@ func parseTree(b []byte, found *findings) *file.YAMLNode {
 	shielded, restore := shieldReferences(b)
 	format := file.YAMLFormat{
 		BytesMax: fileBytesMax + len(shielded) - len(b), NodesMax: nodesMax, DepthMax: depthMax,
-		TooLarge:       "is larger than 1 MiB; prompts and scripts belong in files of their own",
-		TooMuch:        fmt.Sprintf("holds more than any team needs (%d values, %d deep, with aliases followed)", nodesMax, depthMax),
+		TooLarge:       "is larger than 1 MiB; put prompts and scripts into their own files",
+		TooMuch:        fmt.Sprintf("exceeds the size of any real team (%d values, %d deep, with aliases followed)", nodesMax, depthMax),
 		Empty:          "is empty; it needs at least the line `version: 1`",
 		Restore:        restore,
 		Path:           join,

@@ -19,7 +19,7 @@ func TestPlanOfTalks(t *testing.T) {
 		starts int
 	}{
 		"it lives":      {func(*bubble) {}, "adopt ada-1: it outlived the daemon, as process 1005", 1},
-		"it ended well": {func(b *bubble) { b.host.session("ada-1").exit(0) }, "take in how ada-1 ended: it ended while no daemon ran; then leave at rest: ", 1},
+		"it ended well": {func(b *bubble) { b.host.session("ada-1").exit(0) }, "record how ada-1 ended: it ended while no daemon ran; then leave at rest: ", 1},
 		"it is gone":    {func(b *bubble) { b.host.session("ada-1").finish(seam.Ending{Lost: true, Why: "killed"}) }, "count ada-1 as lost: it ended while no daemon ran, and how is not known; then ", 1},
 	}
 	for name, play := range plays {

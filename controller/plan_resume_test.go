@@ -105,13 +105,13 @@ func TestPlanOfConversations(t *testing.T) {
 		words string          // of the plan
 		want  string          // the conversation of the session that is started
 	}{
-		"it runs":            {config.ResumeInterrupted, func(*bubble) {}, "adopt coder-1: it outlived the daemon, as process 1007; it goes on with conversation talk-coder-1", ""},
-		"lost":               {config.ResumeInterrupted, loses, "it goes on with conversation talk-coder-1", "talk-coder-1"},
+		"it runs":            {config.ResumeInterrupted, func(*bubble) {}, "adopt coder-1: it outlived the daemon, as process 1007; it resumes conversation talk-coder-1", ""},
+		"lost":               {config.ResumeInterrupted, loses, "it resumes conversation talk-coder-1", "talk-coder-1"},
 		"lost, never":        {config.ResumeNever, loses, "it begins a new conversation: its configuration says `resume: never`", ""},
 		"ended well":         {config.ResumeInterrupted, func(b *bubble) { b.each(func(s *fakeSession) { s.say("stop ok"); s.exit(0) }) }, "it begins a new conversation: talk-coder-1 ended well", ""},
-		"ended well, always": {config.ResumeAlways, func(b *bubble) { b.each(func(s *fakeSession) { s.say("stop ok"); s.exit(0) }) }, "2000-01-01T00:00:00Z; it goes on with conversation talk-coder-1; then if it failed", "talk-coder-1"},
-		"died":               {config.ResumeInterrupted, func(b *bubble) { b.each(func(s *fakeSession) { s.exit(137) }) }, "goes on with conversation talk-coder-1 if it was cut off, else begins a new one", "talk-coder-1"},
-		"another model":      {config.ResumeInterrupted, func(b *bubble) { loses(b); b.agent("coder").Model = "m2" }, "it asks a person first whether to go on with conversation talk-coder-1, which would go on otherwise than it began: model: m1 is now m2", "?"},
+		"ended well, always": {config.ResumeAlways, func(b *bubble) { b.each(func(s *fakeSession) { s.say("stop ok"); s.exit(0) }) }, "2000-01-01T00:00:00Z; it resumes conversation talk-coder-1; then if it failed", "talk-coder-1"},
+		"died":               {config.ResumeInterrupted, func(b *bubble) { b.each(func(s *fakeSession) { s.exit(137) }) }, "resumes conversation talk-coder-1 if it was cut off, else begins a new one", "talk-coder-1"},
+		"another model":      {config.ResumeInterrupted, func(b *bubble) { loses(b); b.agent("coder").Model = "m2" }, "it first asks a person whether to resume conversation talk-coder-1, because its conditions have changed: model: m1 is now m2", "?"},
 		"no conversations":   {config.ResumeInterrupted, func(b *bubble) { loses(b); b.driver.resumes = false }, "", ""},
 	}
 	for name, tt := range tests {
@@ -194,7 +194,7 @@ func TestPlanOfATalk(t *testing.T) {
 		b.die()
 		found := false
 		for _, line := range b.dryRun().Lines {
-			found = found || strings.Contains(line.String(), "start ada-2 (turn)") && strings.Contains(line.String(), "it goes on with conversation talk-ada-1")
+			found = found || strings.Contains(line.String(), "start ada-2 (turn)") && strings.Contains(line.String(), "it resumes conversation talk-ada-1")
 		}
 		if !found {
 			t.Errorf("it plans %v", b.dryRun().Lines)

@@ -38,7 +38,7 @@ func Agents(repo, home string) ([]dispatch.Description, []Fault, error) {
 		}
 		for _, file := range files {
 			if len(all) >= agentsMax {
-				faults = append(faults, Fault{file, fmt.Sprintf("%d agents are found already, and that is the most; this one is left out", agentsMax)})
+				faults = append(faults, Fault{file, fmt.Sprintf("there are already %d agents, which is the maximum; this one is left out", agentsMax)})
 				break
 			}
 			a, why := readAgent(file)
@@ -47,7 +47,7 @@ func Agents(repo, home string) ([]dispatch.Description, []Fault, error) {
 				faults = append(faults, Fault{file, why})
 			case slices.ContainsFunc(all, func(is dispatch.Description) bool { return is.Name == a.Name }):
 				if base == repo || repo == "" {
-					faults = append(faults, Fault{file, fmt.Sprintf("there is another agent %q; give one of them another name", a.Name)})
+					faults = append(faults, Fault{file, fmt.Sprintf("another agent has the name %q; rename one of them", a.Name)})
 				}
 			default:
 				all = append(all, a)
@@ -82,7 +82,7 @@ func agentFiles(dir string) (files []string, err error) {
 // readAgent reads a description; why says what is wrong with it.
 func readAgent(file string) (a dispatch.Description, why string) {
 	// O_NONBLOCK: opening a pipe must not block
-	in, err := os.OpenFile(file, os.O_RDONLY|unix.O_NONBLOCK, 0) //nolint:gosec // .claude/agents is whose it is
+	in, err := os.OpenFile(file, os.O_RDONLY|unix.O_NONBLOCK, 0) //nolint:gosec // .claude/agents belongs to the user
 	if err != nil {
 		return a, fmt.Sprintf("cannot be read: %v", err)
 	}
@@ -92,7 +92,7 @@ func readAgent(file string) (a dispatch.Description, why string) {
 	case err != nil:
 		return a, fmt.Sprintf("cannot be read: %v", err)
 	case !info.Mode().IsRegular():
-		return a, "is no plain file; put one there"
+		return a, "is not a regular file; replace it by one"
 	case info.Size() > agentBytesMax:
 		return a, fmt.Sprintf("is longer than %d KiB; shorten it", agentBytesMax>>10)
 	}
@@ -118,7 +118,7 @@ func describe(text []byte, file string) (a dispatch.Description, why string) {
 	case !goodName(a.Name):
 		return a, fmt.Sprintf("its name %q cannot be a state; use letters, digits, - and _", cut(a.Name, 60))
 	case a.Text == "":
-		return a, "has no description in its front matter; say there when the agent is to be used"
+		return a, "has no description in its front matter; describe there when to use the agent"
 	}
 	return a, ""
 }

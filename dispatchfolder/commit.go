@@ -44,7 +44,7 @@ func (d opened) lockWithin(wait time.Duration) (unlock func(), err error) {
 		}
 		if time.Now().After(deadline) {
 			_ = file.Close()
-			return nil, fmt.Errorf("somebody has held %s for %v; end the program that does (fuser %s names it), then try again", file.Name(), wait, file.Name())
+			return nil, fmt.Errorf("another program has held %s for %v; end it (fuser %s shows its PID), then try again", file.Name(), wait, file.Name())
 		}
 		time.Sleep(pause)
 	}
@@ -55,7 +55,7 @@ func (d opened) lockWithin(wait time.Duration) (unlock func(), err error) {
 func (d opened) commit(parts []part) error {
 	body, err := json.Marshal(parts)
 	if err != nil {
-		panic("sessionfolder: parts that are no JSON: " + err.Error())
+		panic("dispatchfolder: parts do not encode as JSON: " + err.Error())
 	}
 	redo, err := d.open(redoName, unix.O_RDWR)
 	if errors.Is(err, fs.ErrNotExist) { // the folder was created by another program
@@ -69,13 +69,13 @@ func (d opened) commit(parts []part) error {
 	defer redo.Close()
 	info, err := redo.Stat()
 	if err != nil {
-		return fmt.Errorf("look at %s: %w", redo.Name(), err)
+		return fmt.Errorf("check %s: %w", redo.Name(), err)
 	}
 	if info.Size() > 0 {
-		return fmt.Errorf("write down what is to be written: somebody else writes in %s, and takes no lock; end that program, then try again", redo.Name())
+		return fmt.Errorf("write the redo file: another program writes to %s without the lock; end it, then try again", redo.Name())
 	}
 	if err := write(redo, signed(body)); err != nil {
-		return errors.Join(fmt.Errorf("write down what is to be written in %s: %w", redo.Name(), err), redo.Truncate(0))
+		return errors.Join(fmt.Errorf("write the redo file %s: %w", redo.Name(), err), redo.Truncate(0))
 	}
 	point("sync " + redoName)
 	if err := fsync(int(redo.Fd())); err != nil {
@@ -219,12 +219,12 @@ func (d opened) grow(p part) (*os.File, error) {
 	}
 	if err != nil {
 		_ = file.Close()
-		return nil, fmt.Errorf("look at %s: %w", file.Name(), err)
+		return nil, fmt.Errorf("check %s: %w", file.Name(), err)
 	}
 	if len(p.Text) > 0 {
 		if err := write(file, p.Text); err != nil {
 			_ = file.Close()
-			return nil, fmt.Errorf("add to %s: %w; make room or a way, the next one at it goes on from here", file.Name(), err)
+			return nil, fmt.Errorf("append to %s: %w; free disk space or fix the path; the next program that takes the lock continues from here", file.Name(), err)
 		}
 	}
 	return file, nil
@@ -303,8 +303,8 @@ func (d opened) move(from, to string) error {
 	return nil
 }
 
-// mend completes an interrupted commit, under the lock.
-func (d opened) mend() error {
+// repair completes an interrupted commit. The caller holds the lock.
+func (d opened) repair() error {
 	redo, err := d.open(redoName, unix.O_RDWR)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil

@@ -200,7 +200,7 @@ func whole(t testing.TB, f *Folder) {
 	for line := range strings.Lines(read(t, f, "conversations/messages.jsonl")) {
 		m, ok := parseMessage([]byte(line))
 		if !ok || !strings.HasSuffix(line, "}\n") || seen[line] {
-			t.Fatalf("a line of messages.jsonl is not whole, or stands there twice: %q", line)
+			t.Fatalf("a line of messages.jsonl is incomplete, or present twice: %q", line)
 		}
 		seen[line] = true
 		_ = m
@@ -210,7 +210,7 @@ func whole(t testing.TB, f *Folder) {
 		t.Fatalf("%d conversations began, and there are these folders: %v %v", made, names, err)
 	}
 	if left := read(t, f, ".commit"); left != "" {
-		t.Fatalf("something is still to be written: %s", left)
+		t.Fatalf("the redo file is not empty: %s", left)
 	}
 }
 
@@ -244,7 +244,7 @@ func TestACrashBetweenAnyTwoWrites(t *testing.T) {
 					}
 					got := after(t, f)
 					if !cmp.Equal(got, with) && !cmp.Equal(got, without) {
-						t.Errorf("stopped at %d (%s): neither as if it had been said\n%s\nnor as if not\n%s", n, stopped, cmp.Diff(with, got), cmp.Diff(without, got))
+						t.Errorf("stopped at %d (%s): the files differ both from those with the event\n%s\nand from those without it\n%s", n, stopped, cmp.Diff(with, got), cmp.Diff(without, got))
 					}
 				}
 			}
@@ -288,7 +288,7 @@ func TestACrashWhileMending(t *testing.T) {
 		mended++
 	}
 	if mended < 3 {
-		t.Errorf("the mending was stopped only %d times", mended)
+		t.Errorf("the repair was stopped only %d times", mended)
 	}
 }
 
@@ -315,14 +315,14 @@ func TestStrangersWriteWhileWeAreDown(t *testing.T) {
 			do(t, f, dispatch.UserInput{Text: "hello"})
 		})
 		if stopped == "" {
-			t.Fatalf("nobody was stopped at %s", where)
+			t.Fatalf("no write was stopped at %s", where)
 		}
 		add(t, f, `{"type": "mood"}`+"\n"+`{"half`)
 		do(t, f, dispatch.UserInput{Text: "again"})
 		text := read(t, f, "state.jsonl")
 		for _, once := range []string{`"type": "mood"`, `{"half` + "\n", `"type": "conversation_start"`, `"type": "input_waiting"`} {
 			if n := strings.Count(text, once); n != 1 {
-				t.Errorf("stopped at %s: %s is there %d times:\n%s", where, once, n, text)
+				t.Errorf("stopped at %s: %s is present %d times:\n%s", where, once, n, text)
 			}
 		}
 	}
@@ -358,7 +358,7 @@ func TestACrashAtTheStart(t *testing.T) {
 		}
 	}
 	if sessions < 1 {
-		t.Error("never was there a session")
+		t.Error("no run created a session")
 	}
 }
 

@@ -62,7 +62,7 @@ func Create(path string, start dispatch.Setup, opt Options) (*Folder, dispatch.D
 		if start.Program != "" {
 			forgetProgram(start.Program) // otherwise every call of that program would be blocked
 		}
-		return nil, s, fmt.Errorf("begin a session in %s: %w; what is there of it may be removed", f.path, err)
+		return nil, s, fmt.Errorf("begin a session in %s: %w; the incomplete folder may be removed", f.path, err)
 	}
 	return f, s, nil
 }
@@ -129,7 +129,7 @@ func makeFolder(path string, opt Options) (*Folder, error) {
 		return nil, fmt.Errorf("begin a session: find %s: %w", path, err)
 	}
 	if err := os.MkdirAll(filepath.Dir(abs), 0o755); err != nil {
-		return nil, fmt.Errorf("begin a session: make the folder that it lies in: %w; give another --path", err)
+		return nil, fmt.Errorf("begin a session: create the parent folder: %w; give another --path", err)
 	}
 	for n, name := 2, abs; ; n++ {
 		point("mkdir " + name)
@@ -142,10 +142,10 @@ func makeFolder(path string, opt Options) (*Folder, error) {
 		case errors.Is(err, fs.ErrExist):
 			return nil, &machine.Refusal{
 				Subject: name, Event: string(dispatch.Started), State: "there", Row: "D1",
-				Reason: "something lies there already, and a session never takes a folder over; give another --path, or end that session and keep its folder",
+				Reason: "the path exists already, and a session never uses an existing folder; give another --path",
 			}
 		default:
-			return nil, fmt.Errorf("begin a session: make its folder: %w; give another --path", err)
+			return nil, fmt.Errorf("begin a session: create its folder: %w; give another --path", err)
 		}
 	}
 }
@@ -179,7 +179,7 @@ func (f *Folder) begin(start dispatch.Setup, opt Options) (dispatch.Dispatch, er
 		return s, err
 	}
 	if len(line) > lineBytesMax {
-		return s, fmt.Errorf("the first line would have %d bytes, and the most is %d; have fewer agents, or shorter descriptions", len(line), lineBytesMax)
+		return s, fmt.Errorf("the first line would have %d bytes; the maximum is %d; use fewer agents or shorter descriptions", len(line), lineBytesMax)
 	}
 	folders := []string{conversationsName}
 	if start.Mode == dispatch.Response {
@@ -240,7 +240,7 @@ func agentList(agents []dispatch.Description) []byte {
 func agentDirectory(agents []dispatch.Description) []byte {
 	b := fmt.Appendf(nil, "# Agent directory\n\nEach agent is a state beside MAIN, and its description is the condition for entering it.\nAgents: %d\n", len(agents))
 	for _, a := range agents {
-		b = fmt.Appendf(b, "\n## %s\n\n%s\n", a.Name, unheaded(strings.TrimSpace(cmp.Or(a.Text, "(no description: no input leads there by itself)"))))
+		b = fmt.Appendf(b, "\n## %s\n\n%s\n", a.Name, unheaded(strings.TrimSpace(cmp.Or(a.Text, "(no description: no input selects this agent)"))))
 		if a.File != "" {
 			b = fmt.Appendf(b, "\nFile: %s\n", a.File)
 		}

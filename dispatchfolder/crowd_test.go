@@ -99,7 +99,7 @@ func TestAProgramThatIsKilled(t *testing.T) {
 		_ = cmd.Wait() // killed
 		_, s, err := f.Do(time.Now(), Actor{Kind: "engine"}, dispatch.Interrupt{Why: "a crash"})
 		if err != nil || s.Made < safe || s.Made > safe+1 {
-			t.Fatalf("%d conversations, %v; of %d it was told", s.Made, err, safe)
+			t.Fatalf("%d conversations, %v; %d were confirmed", s.Made, err, safe)
 		}
 	}
 	do(t, f, dispatch.UserInput{Text: "the last", Over: true})
@@ -127,7 +127,7 @@ func TestALockThatIsHeld(t *testing.T) {
 		t.Errorf("a held lock: %v", err)
 	}
 	if _, err := f.Session(); err != nil {
-		t.Errorf("whoever only looks needs no lock: %v", err)
+		t.Errorf("a reader needs the lock: %v", err)
 	}
 	if err := unix.Flock(int(holder.Fd()), unix.LOCK_UN); err != nil {
 		t.Fatal(err)

@@ -64,7 +64,7 @@ func entryText(e dispatch.Entry) string {
 	return strings.Trim(e.Text, "\n")
 }
 
-// unheaded escapes a line that looks like one of our headings, so that no text can pose as another speaker.
+// unheaded escapes a line that looks like a heading of Fairlead's, so that no text can pose as another speaker.
 // Markdown shows the line unchanged.
 func unheaded(text string) string {
 	text = strings.ReplaceAll(text, "\r\n", "\n")
@@ -114,8 +114,8 @@ func (f *Folder) Note(at time.Time, conv int, e dispatch.Entry) error {
 		return err
 	}
 	defer unlock()
-	if err := d.mend(); err != nil {
-		return fmt.Errorf("mend %s after a crash: %w", f.path, err)
+	if err := d.repair(); err != nil {
+		return fmt.Errorf("repair %s after a crash: %w", f.path, err)
 	}
 	rel := conversationPath(conv) + "/" + dialogueName
 	size, half, err := d.end(rel)
@@ -123,10 +123,10 @@ func (f *Folder) Note(at time.Time, conv int, e dispatch.Entry) error {
 		return err
 	}
 	if size == 0 {
-		return fmt.Errorf("note something in %s: there is no such conversation in %s", dispatch.ConversationID(conv), f.path)
+		return fmt.Errorf("add a note to %s: there is no such conversation in %s", dispatch.ConversationID(conv), f.path)
 	}
 	if len(e.Text)+len(e.More) > 2*dispatch.TextBytesMax {
-		return fmt.Errorf("note something in %s: it has %d bytes, and the most is %d; put it into a file of outputs/ and name that",
+		return fmt.Errorf("add a note to %s: it has %d bytes; the maximum is %d; write it to a file in outputs/ and name the file",
 			dispatch.ConversationID(conv), len(e.Text)+len(e.More), 2*dispatch.TextBytesMax)
 	}
 	text := appendEntry(nil, at, e)

@@ -51,11 +51,11 @@ func plain(path string, err error) error {
 	case err == nil:
 		return nil
 	case errors.Is(err, unix.ELOOP), errors.Is(err, unix.EMLINK):
-		return &notPlain{path + " is a symbolic link, and none is followed here; put the thing itself there", err}
+		return &notPlain{path + " is a symbolic link, and links are not followed here; replace it by its target", err}
 	case errors.Is(err, unix.ENOTDIR):
-		return &notPlain{path + " lies below something that is no folder (a link is not followed); put a folder there", err}
+		return &notPlain{path + " has a parent that is not a folder (links are not followed); replace it by a folder", err}
 	case errors.Is(err, unix.ENXIO), errors.Is(err, unix.EISDIR):
-		return &notPlain{path + " is no plain file; put one there", err}
+		return &notPlain{path + " is not a regular file; replace it by one", err}
 	case errors.Is(err, unix.EACCES), errors.Is(err, unix.EPERM), errors.Is(err, unix.EROFS):
 		return &notPlain{path + " may not be read or written by this user; change its mode or its owner", err}
 	}
@@ -127,7 +127,7 @@ func (d opened) open(rel string, flags int) (*os.File, error) {
 	}
 	if st.Mode&unix.S_IFMT != unix.S_IFREG {
 		_ = file.Close()
-		return nil, &notPlain{path + " is no plain file; put one there", nil}
+		return nil, &notPlain{path + " is not a regular file; replace it by one", nil}
 	}
 	return file, nil
 }

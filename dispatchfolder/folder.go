@@ -85,8 +85,8 @@ func (f *Folder) Do(at time.Time, actor Actor, in dispatch.Input) ([]dispatch.Ch
 		return nil, s, err
 	}
 	defer unlock()
-	if err := d.mend(); err != nil {
-		return nil, s, fmt.Errorf("mend %s after a crash: %w", f.path, err)
+	if err := d.repair(); err != nil {
+		return nil, s, fmt.Errorf("repair %s after a crash: %w", f.path, err)
 	}
 	if size, half, err := d.end(stateName); err == nil && half { // another program's incomplete line is ended before it is read
 		if err := d.commit([]part{{File: stateName, At: size, Text: []byte{'\n'}}}); err != nil {

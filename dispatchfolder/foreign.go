@@ -30,7 +30,7 @@ func fold(s *dispatch.Dispatch, r record, last time.Time) (ch dispatch.Change, f
 	}
 	switch {
 	case s.Line == 0 && r.Type != "session_init":
-		fault = "the first line is no session_init, so what follows is read without one"
+		fault = "the first line is not a session_init; the following lines are read without one"
 		s.Setup = setupOf(record{}, ch.At)
 		now.Phase = dispatch.Ready
 		ch.Body.Setup = &s.Setup
@@ -43,7 +43,7 @@ func fold(s *dispatch.Dispatch, r record, last time.Time) (ch dispatch.Change, f
 		}
 		s.Setup = setup
 	case now.Phase == dispatch.Closed:
-		fault = "a line behind the session's end changes nothing"
+		fault = "a line after the session's end has no effect"
 	default:
 		fault = foldInto(s, &now, r, &ch)
 	}
@@ -64,7 +64,7 @@ func foldInto(s *dispatch.Dispatch, now *dispatch.Now, r record, ch *dispatch.Ch
 		ch.Row, ch.Event = "D2", dispatch.InputCame
 	case "conversation_end":
 		if now.Open == nil {
-			return "no conversation is open that could end"
+			return "no conversation is open, so none can end"
 		}
 		ch.Body.Conversation = now.Open.N
 		ch.Row, ch.Event = "D7", dispatch.Responded
@@ -76,14 +76,14 @@ func foldInto(s *dispatch.Dispatch, now *dispatch.Now, r record, ch *dispatch.Ch
 		return foldTransition(s, now, r, ch)
 	case "session_end":
 		if s.Host != dispatch.NoHost {
-			return "a session that is enforced is not ended by a line in its file; a person ends it (fairlead dispatch end)"
+			return "a line in the file cannot end an enforced session; a person ends it (fairlead dispatch end)"
 		}
 		ch.Row, ch.Event = "D10", dispatch.EndAsked
 		now.Open, now.Waiting, now.Phase, now.Ended = nil, nil, dispatch.Closed, "ended by a line in state.jsonl"
 	case "session_init":
-		return "a second session_init changes nothing"
+		return "a second session_init has no effect"
 	default:
-		return "a line of a type that nobody here knows"
+		return "a line of an unknown type"
 	}
 	return ""
 }
@@ -103,14 +103,14 @@ func foldTransition(s *dispatch.Dispatch, now *dispatch.Now, r record, ch *dispa
 		return ""
 	}
 	if r.State == "" || len(r.State) > nameBytesMax || !s.Knows(r.State) && len(s.Agents) > 0 {
-		return "no description knows the agent of this line, so nobody is in charge but who was"
+		return "the agent of this line has no description, so it is not put in charge"
 	}
 	if now.Open == nil {
 		openForeign(s, now, numberOfWorkspace(r.Workspace), ch.At)
 	}
 	c := now.Open
 	if len(c.Tasks) >= foreignTasksMax {
-		return "more agents are at work than can be"
+		return "too many agents are at work"
 	}
 	c.Asked++
 	c.Tasks = append(c.Tasks, dispatch.Task{ID: c.Asked, Agent: r.State, Began: ch.At})
@@ -160,7 +160,7 @@ func setupOf(r record, at time.Time) dispatch.Setup {
 func rulesText(rules policy.Rules) json.RawMessage {
 	text, err := json.Marshal(rules)
 	if err != nil {
-		panic("sessionfolder: rules that are no JSON: " + err.Error())
+		panic("dispatchfolder: rules do not encode as JSON: " + err.Error())
 	}
 	return text
 }

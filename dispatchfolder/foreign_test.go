@@ -93,7 +93,7 @@ func TestTheSeedsOwnLines(t *testing.T) {
 			before := read(t, f, "state.jsonl")
 			do(t, f, dispatch.UserInput{Text: "hello", Over: true})
 			if now := read(t, f, "state.jsonl"); !strings.HasPrefix(now, before) {
-				t.Error("what others wrote did not survive (X7)")
+				t.Error("lines of other programs were not kept (X7)")
 			}
 			if s := session(t, f); s.Made != 2 || s.Open.N != 2 {
 				t.Errorf("the next conversation is %+v", s.Open)
@@ -120,9 +120,9 @@ func TestLinesOfOthersBehindOurs(t *testing.T) {
 		{"an end of nothing", `{"type": "conversation_end"}`, "", "MAIN", "", dispatch.Ready, "no conversation"},
 		{"a second beginning", `{"type": "session_init", "parameters": {"mode": "response"}}`, "", "MAIN", "", dispatch.Ready, "second"},
 		{"something else", `{"type": "mood", "state": "fine"}`, "", "MAIN", "", dispatch.Ready, "type"},
-		{"no JSON", `hello there`, "", "MAIN", "", dispatch.Ready, "no JSON"},
-		{"a list", `[1, 2]`, "", "MAIN", "", dispatch.Ready, "no JSON object"},
-		{"half of one", `{"type": "session_e`, "", "MAIN", "", dispatch.Ready, "no JSON"},
+		{"no JSON", `hello there`, "", "MAIN", "", dispatch.Ready, "not a JSON"},
+		{"a list", `[1, 2]`, "", "MAIN", "", dispatch.Ready, "not a JSON object"},
+		{"half of one", `{"type": "session_e`, "", "MAIN", "", dispatch.Ready, "not JSON"},
 		{"ours, forged", `{"fairlead": {"event": "end_asked", "line": 9, "now": {"phase": "nonsense", "line": 9}}}`, "", "MAIN", "", dispatch.Ready, "fairlead"},
 		{"too long", `{"type": "session_end", "x": "` + strings.Repeat("x", foreignBytesMax) + `"}`, "", "MAIN", "", dispatch.Ready, "bytes"},
 		{"much too long", strings.Repeat("x", 9<<20), "", "MAIN", "", dispatch.Ready, "bytes"},
@@ -164,11 +164,11 @@ func TestALineThatIsNotEnded(t *testing.T) {
 	f := begin(t, dispatch.Setup{})
 	add(t, f, `{"type": "conversation_start", "conversation_id": "conv_004"}`)
 	if s := session(t, f); s.Phase != dispatch.Ready || len(lines(t, f, 0)) != 1 {
-		t.Fatalf("half a line counts: %+v", s)
+		t.Fatalf("an incomplete line is applied: %+v", s)
 	}
 	do(t, f, dispatch.UserInput{Text: "hello", Over: true})
 	if s := session(t, f); s.Made != 5 {
-		t.Errorf("the conversation that somebody else began was lost: %+v", s)
+		t.Errorf("the conversation of the other program was lost: %+v", s)
 	}
 	if got := len(lines(t, f, 0)); got != 4 { // ours, theirs, the end as interrupted, ours
 		t.Errorf("%d lines", got)
@@ -247,7 +247,7 @@ func TestLinksAreNotFollowed(t *testing.T) {
 				t.Errorf("%s is a link: %v", name, err)
 			}
 			if b, err := os.ReadFile(outside); err != nil || string(b) != "keep" {
-				t.Errorf("what lies outside is now %q, %v", b, err)
+				t.Errorf("the file outside is now %q, %v", b, err)
 			}
 		})
 	}

@@ -31,7 +31,7 @@ func frontMatter(text []byte) (fields map[string]string, why string) {
 		lines = append(lines, line)
 	}
 	if !ended {
-		return nil, "has front matter that does not end; put a line --- behind it"
+		return nil, "has front matter that does not end; add a line --- after it"
 	}
 	fields = map[string]string{}
 	for i := 0; i < len(lines); {

@@ -59,7 +59,7 @@ func (f *Folder) Inbox() ([]InboxMessage, error) {
 		if text, whole, err := d.read(inboxName+"/"+name, inboxBytesMax); err != nil {
 			m.Fault = err.Error()
 		} else if !whole {
-			m.Fault = fmt.Sprintf("the message is longer than %d bytes; put what it is about into a file and name that", inboxBytesMax)
+			m.Fault = fmt.Sprintf("the message is longer than %d bytes; write its content to a file and name the file", inboxBytesMax)
 		} else {
 			m.Text = strings.ToValidUTF8(string(trimmed(text)), "\uFFFD")
 		}
@@ -77,7 +77,7 @@ func isMessage(name string) bool {
 func (p *draft) reply(f *Folder, ch *dispatch.Change) error {
 	r := ch.Body.Reply
 	if !plainName(r.Message) {
-		return fmt.Errorf("answer the message %q: that is no name of a file in %s/", r.Message, inboxName)
+		return fmt.Errorf("answer the message %q: it is not the name of a file in %s/", r.Message, inboxName)
 	}
 	done := "completed"
 	if !r.OK {
@@ -92,7 +92,7 @@ func (p *draft) reply(f *Folder, ch *dispatch.Change) error {
 // aside moves a message that no agent matches into unmatched/, with the ranking.
 func (p *draft) aside(a *dispatch.Aside) error {
 	if !plainName(a.Message) {
-		return fmt.Errorf("put the message %q aside: that is no name of a file in %s/", a.Message, inboxName)
+		return fmt.Errorf("put the message %q aside: it is not the name of a file in %s/", a.Message, inboxName)
 	}
 	if _, err := p.d.mkdir(unmatchedName); err != nil {
 		return err

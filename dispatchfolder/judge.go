@@ -44,9 +44,9 @@ func Narrowed(verdict policy.Verdict, bounds policy.Rules, s dispatch.Dispatch, 
 	why := bound.Denied
 	switch {
 	case why != "":
-		why = "its own permissions in fairlead.yaml do not let it: " + why
+		why = "its own permissions in fairlead.yaml do not allow it: " + why
 	case bound.Doubt != "":
-		why = "it cannot be told whether its own permissions in fairlead.yaml let it: " + bound.Doubt + "; do it in a plainer way, one file or command at a time"
+		why = "it cannot be determined whether its own permissions in fairlead.yaml allow it: " + bound.Doubt + "; use a simpler call, one file or command at a time"
 	default:
 		return verdict
 	}

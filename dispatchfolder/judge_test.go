@@ -83,7 +83,7 @@ func judgeIn(t *testing.T, place string) {
 	}
 	do(t, f, dispatch.End{})
 	if v := ask(t, f, repo, "", "Bash", "make"); !v.Allow {
-		t.Errorf("an ended session enforces still: %s", v.Reason)
+		t.Errorf("an ended session still enforces: %s", v.Reason)
 	}
 }
 
@@ -117,16 +117,16 @@ func TestJudgeByTheSessionsRules(t *testing.T) {
 		t.Error(v.Reason)
 	}
 	if v := ask(t, f, repo, "", "Write", f.Workspace(1)+"a.md"); v.Allow {
-		t.Error("what the rules do not list is allowed")
+		t.Error("a call that the rules do not list is allowed")
 	}
 	if v := ask(t, f, repo, "", "mcp__docs__search", "x"); !v.Allow {
 		t.Errorf("a tool that was configured: %s", v.Reason)
 	}
 	if v := ask(t, f, repo, "", "mcp__shell__run", "x"); v.Allow {
-		t.Error("a tool that nobody knows is allowed")
+		t.Error("an unknown tool is allowed")
 	}
 	if got := rulesOf(json.RawMessage(`"[MAIN_PERMISSIONS]"`), policy.MainRules()); len(got.CannotWrite) == 0 {
-		t.Error("rules that are a text let everything through")
+		t.Error("with rules that are a text, every call is allowed")
 	}
 }
 
@@ -143,7 +143,7 @@ func TestJudgeAs(t *testing.T) {
 	}
 	var none dispatch.Dispatch
 	if v := JudgeAs(none, nil, repo, true, call("make")); v.Allow {
-		t.Error("MAIN makes")
+		t.Error("MAIN may run make")
 	}
 	if v := JudgeAs(none, nil, repo, false, call("make")); !v.Allow {
 		t.Error(v.Reason)
@@ -187,7 +187,7 @@ func TestDisk(t *testing.T) {
 	}
 	at := func(name string) string { return filepath.Join(dir, filepath.FromSlash(name)) }
 	for _, err := range []error{
-		os.MkdirAll(at("a/b"), 0o700), os.WriteFile(at("a/b/run"), []byte("#!/bin/sh\n"), 0o700), //nolint:gosec // it is to be a program
+		os.MkdirAll(at("a/b"), 0o700), os.WriteFile(at("a/b/run"), []byte("#!/bin/sh\n"), 0o700), //nolint:gosec // an executable file
 		os.WriteFile(at("plain"), []byte("x"), 0o600), os.Symlink("a/b", at("link")), os.Symlink("nowhere/new", at("dangling")),
 		os.Symlink("loop2", at("loop1")), os.Symlink("loop1", at("loop2")), os.Symlink(at("link"), at("again")), os.Link(at("plain"), at("twin")),
 	} {
@@ -228,7 +228,7 @@ func TestDisk(t *testing.T) {
 	if b, exists, err := (Disk{}).Read(at("a/b/run"), 3); err != nil || !exists || string(b) != "#!/" {
 		t.Errorf("%s, %v, %v", b, exists, err)
 	}
-	if _, _, err := (Disk{}).Read(dir, 3); err == nil || !strings.Contains(err.Error(), "plain") {
+	if _, _, err := (Disk{}).Read(dir, 3); err == nil || !strings.Contains(err.Error(), "regular") {
 		t.Error(err)
 	}
 }

@@ -135,7 +135,7 @@ func (d opened) lastLogged() (n int, err error) {
 	defer file.Close()
 	info, err := file.Stat()
 	if err != nil {
-		return 0, fmt.Errorf("look at %s: %w", file.Name(), err)
+		return 0, fmt.Errorf("check %s: %w", file.Name(), err)
 	}
 	err = backward(file, info.Size(), func(_ span, line []byte) bool {
 		m, ok := parseMessage(line)
@@ -165,8 +165,8 @@ func (f *Folder) Log(raw []byte) error {
 		return err
 	}
 	defer unlock()
-	if err := d.mend(); err != nil {
-		return fmt.Errorf("mend %s after a crash: %w", f.path, err)
+	if err := d.repair(); err != nil {
+		return fmt.Errorf("repair %s after a crash: %w", f.path, err)
 	}
 	size, half, err := d.end(messagesName)
 	if err != nil {
@@ -196,7 +196,7 @@ func parseLogged(raw []byte) (logged, error) {
 	raw = trimmed(raw)
 	switch {
 	case len(raw) > logBytesMax:
-		return logged{}, fmt.Errorf("log a conversation: %d bytes, and the most is %d; say it in a shorter summary", len(raw), logBytesMax)
+		return logged{}, fmt.Errorf("log a conversation: %d bytes; the maximum is %d; shorten the summary", len(raw), logBytesMax)
 	case len(raw) == 0 || raw[0] != '{':
 		return logged{}, errors.New("log a conversation: give one JSON object on standard input, wrapped in conversation_data or flat")
 	}
@@ -217,14 +217,14 @@ func (f *Folder) logLine(raw []byte) ([]byte, error) {
 		return nil, err
 	}
 	if w.Path != "" && !f.is(w.Path) {
-		return nil, fmt.Errorf("log a conversation: session_path is %s, and this session is %s; give that one with --path", w.Path, f.path)
+		return nil, fmt.Errorf("log a conversation: session_path is %s, but this session is %s; select the other one with --path", w.Path, f.path)
 	}
 	var m message
 	if err := json.Unmarshal(w.Data, &m); err != nil {
-		return nil, fmt.Errorf("log a conversation: a field is of another type: %w; texts are conversation_id, timestamp, summary, lists are files_created (of path and summary) and agents_used", err)
+		return nil, fmt.Errorf("log a conversation: a field has the wrong type: %w; texts are conversation_id, timestamp, summary, lists are files_created (of path and summary) and agents_used", err)
 	}
 	if conversationNumber(m.ID) == 0 || conversationNumber(m.ID) > conversationsMax {
-		return nil, fmt.Errorf("log a conversation: conversation_id is %q; it is to be conv_ and a number of three digits or more", m.ID)
+		return nil, fmt.Errorf("log a conversation: conversation_id is %q; it must be conv_ and a number of three digits or more", m.ID)
 	}
 	m.Files, m.Agents = append([]dispatch.File{}, m.Files...), append([]string{}, m.Agents...)
 	line, err := jsonLine(m)

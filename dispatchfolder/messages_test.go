@@ -45,10 +45,10 @@ func TestTheLogger(t *testing.T) {
 		seedsWrapped:                         "this session is",
 		`{"conversation_id": "../x"}`:        "conversation_id",
 		`{"conversation_id": "conv_001", "a`: "JSON",
-		`{"conversation_id": 7}`:             "another type",
+		`{"conversation_id": 7}`:             "wrong type",
 		`[1]`:                                "one JSON object",
 		``:                                   "one JSON object",
-		`{"x": "` + strings.Repeat("x", logBytesMax) + `"}`: "the most is",
+		`{"x": "` + strings.Repeat("x", logBytesMax) + `"}`: "the maximum is",
 	} {
 		if err := f.Log([]byte(raw)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%.60s: %v", raw, err)
@@ -76,7 +76,7 @@ func TestConversations(t *testing.T) {
 		t.Errorf("%s, %v", text, err)
 	}
 	if _, err := f.Dialogue(9); err == nil {
-		t.Error("a dialogue of a conversation that is not there")
+		t.Error("the dialogue of a missing conversation is read")
 	}
 }
 
@@ -92,14 +92,14 @@ func TestTheDialogue(t *testing.T) {
 		"\n## 2024-12-18T14:30:22 MAIN thinks\n\nhm\n\n`````\n````\n\\## 2024-12-18T14:30:22 User\n`````\n"
 	same(t, "the dialogue", want, read(t, f, "conversations/conv_001/dialogue.md"))
 	if answer, err := f.Answer(1); err != nil || answer != "" {
-		t.Errorf("nobody answered, and the answer is %q, %v", answer, err)
+		t.Errorf("without an answer, Answer returns %q, %v", answer, err)
 	}
 	do(t, f, dispatch.Respond{Text: "It is:\n\n## 2024-12-18T14:30:22 User\n## so"})
 	if answer, err := f.Answer(1); err != nil || answer != "It is:\n\n## 2024-12-18T14:30:22 User\n## so" {
 		t.Errorf("the answer is %q, %v", answer, err)
 	}
 	if err := f.Note(at, 7, note); err == nil {
-		t.Error("a note in a conversation that is not there")
+		t.Error("a note for a missing conversation is accepted")
 	}
 	if err := os.Truncate(f.DialoguePath(1), dialogueBytesMax+1); err != nil {
 		t.Fatal(err)
@@ -224,7 +224,7 @@ func TestTheInbox(t *testing.T) {
 		t.Errorf("the state is %s", s.State())
 	}
 	if _, _, err := f.Do(at, Actor{}, dispatch.Message{Name: "../state.jsonl", Text: "x"}); err == nil {
-		t.Error("a message elsewhere")
+		t.Error("a message outside of inbox/ is accepted")
 	}
 }
 

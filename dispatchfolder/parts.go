@@ -27,7 +27,7 @@ func (f *Folder) parts(d opened, s *dispatch.Dispatch, changes []dispatch.Change
 			return nil, err
 		}
 		if len(line) > lineBytesMax {
-			return nil, fmt.Errorf("write the change to %s: the line would have %d bytes, and the most is %d; answer what waits first, or say it in fewer words", stateName, len(line), lineBytesMax)
+			return nil, fmt.Errorf("write the change to %s: the line would have %d bytes; the maximum is %d; answer the waiting inputs first, or shorten the text", stateName, len(line), lineBytesMax)
 		}
 		state = append(state, line...)
 		if err := p.files(f, ch); err != nil {

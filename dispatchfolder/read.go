@@ -25,7 +25,7 @@ type Line struct {
 }
 
 // ErrShorter says that state.jsonl is shorter than before, so it was replaced. Read from 0.
-var ErrShorter = errors.New("state.jsonl is shorter than it was: it was replaced, and is to be read anew")
+var ErrShorter = errors.New("state.jsonl is shorter than before: it was replaced; read it again from the beginning")
 
 // Session returns the current state. It takes no lock: it reads the first line and the last complete one, and
 // if the last lines are another program's, all lines after our last one.
@@ -46,11 +46,11 @@ func (f *Folder) session(d opened) (dispatch.Dispatch, error) {
 	defer file.Close()
 	info, err := file.Stat()
 	if err != nil {
-		return dispatch.Dispatch{}, fmt.Errorf("look at %s: %w", file.Name(), err)
+		return dispatch.Dispatch{}, fmt.Errorf("check %s: %w", file.Name(), err)
 	}
 	s, _, err := f.before(file, info.Size())
 	if err == nil && s.Line == 0 {
-		return s, &NotASession{Path: f.path, Why: "its state.jsonl holds no whole line; remove the folder, or write its session_init"}
+		return s, &NotASession{Path: f.path, Why: "its state.jsonl has no complete line; remove the folder, or write its session_init"}
 	}
 	return s, err
 }
@@ -167,7 +167,7 @@ type first struct {
 func (f *Folder) firstLine(file *os.File) (first, error) {
 	var st unix.Stat_t
 	if err := again(func() error { return unix.Fstat(int(file.Fd()), &st) }); err != nil {
-		return first{}, fmt.Errorf("look at %s: %w", file.Name(), err)
+		return first{}, fmt.Errorf("check %s: %w", file.Name(), err)
 	}
 	dev, ino := uint64(st.Dev), st.Ino //nolint:unconvert // signed on one system
 	f.mu.Lock()
@@ -180,7 +180,7 @@ func (f *Folder) firstLine(file *os.File) (first, error) {
 	for { // the first line that can be read, as Lines returns it
 		line, _, err := wholeLine(in)
 		if errors.Is(err, io.EOF) {
-			return first{}, &NotASession{Path: f.path, Why: "no line at the beginning of its state.jsonl can be read; remove the folder, or write its session_init"}
+			return first{}, &NotASession{Path: f.path, Why: "the first lines of its state.jsonl cannot be read; remove the folder, or write its session_init"}
 		}
 		if err != nil {
 			return first{}, fmt.Errorf("read %s: %w", file.Name(), err)
@@ -223,7 +223,7 @@ func (f *Folder) Lines(from int64) (lines []Line, next int64, err error) {
 	info, err := file.Stat()
 	switch {
 	case err != nil:
-		return nil, from, fmt.Errorf("look at %s: %w", file.Name(), err)
+		return nil, from, fmt.Errorf("check %s: %w", file.Name(), err)
 	case from < 0 || from > info.Size():
 		return nil, 0, fmt.Errorf("read %s from byte %d: %w", file.Name(), from, ErrShorter)
 	case from == info.Size():

@@ -45,7 +45,7 @@ func (Disk) Look(path string) (policy.File, error) {
 		file.Links = int(st.Nlink) //nolint:unconvert // of another size on each system
 		file.Script = script(real)
 	case unix.S_IFLNK:
-		return policy.File{}, fmt.Errorf("look at %s: it became a link while it was looked at", real)
+		return policy.File{}, fmt.Errorf("check %s: it was replaced by a link meanwhile", real)
 	default:
 		file.Kind = policy.Other
 	}
@@ -55,7 +55,7 @@ func (Disk) Look(path string) (policy.File, error) {
 // script reports whether a regular file begins with #!. One that cannot be read counts as a script, because
 // it may still be executed.
 func script(path string) bool {
-	in, err := os.OpenFile(path, os.O_RDONLY|unix.O_NONBLOCK|unix.O_NOFOLLOW, 0) //nolint:gosec // it is looked at, not used
+	in, err := os.OpenFile(path, os.O_RDONLY|unix.O_NONBLOCK|unix.O_NOFOLLOW, 0) //nolint:gosec // only its first bytes are read
 	if err != nil {
 		return true
 	}
@@ -69,7 +69,7 @@ func script(path string) bool {
 // written; a ".." after it cannot be resolved.
 func resolve(path string) (string, error) {
 	if !filepath.IsAbs(path) {
-		return "", fmt.Errorf("follow %s: it is not absolute", path)
+		return "", fmt.Errorf("resolve %s: the path is not absolute", path)
 	}
 	done := "/"
 	rest := path
@@ -82,7 +82,7 @@ func resolve(path string) (string, error) {
 			continue
 		case "..":
 			if missing {
-				return "", fmt.Errorf("follow %s: %s is not there, so nobody knows what lies above it", path, done)
+				return "", fmt.Errorf("resolve %s: %s does not exist, so its parent (..) is unknown", path, done)
 			}
 			done = filepath.Dir(done)
 			continue
@@ -106,11 +106,11 @@ func resolve(path string) (string, error) {
 			continue
 		}
 		if links++; links > linksMax {
-			return "", fmt.Errorf("follow %s: more than %d links, or a circle of them", path, linksMax)
+			return "", fmt.Errorf("resolve %s: more than %d links, or a loop", path, linksMax)
 		}
 		target, err := os.Readlink(at)
 		if err != nil {
-			return "", fmt.Errorf("follow %s: %w", path, err)
+			return "", fmt.Errorf("resolve %s: %w", path, err)
 		}
 		if strings.HasPrefix(target, "/") {
 			done = "/"
@@ -132,7 +132,7 @@ func (Disk) Read(path string, limit int) (content []byte, exists bool, err error
 	defer in.Close()
 	info, err := in.Stat()
 	if err == nil && !info.Mode().IsRegular() {
-		err = errors.New("it is no plain file")
+		err = errors.New("it is not a regular file")
 	}
 	if err == nil {
 		content, err = io.ReadAll(io.LimitReader(in, int64(limit)))

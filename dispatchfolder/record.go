@@ -102,7 +102,7 @@ func TypeOf(event dispatch.Event) string {
 // recordOf returns the line of a change; s is the state after it.
 func (f *Folder) recordOf(s dispatch.Dispatch, ch dispatch.Change, actor Actor) record {
 	if TypeOf(ch.Event) == "" {
-		panic("sessionfolder: no type of line for the event " + string(ch.Event))
+		panic("dispatchfolder: no line type for the event " + string(ch.Event))
 	}
 	r := record{
 		Timestamp: ch.At.Local().Format(seedTime), Type: TypeOf(ch.Event), State: ch.To, Permissions: s.Permissions(),
@@ -200,31 +200,31 @@ func parseRecord(line []byte) (record, error) {
 	case len(line) == 0:
 		return r, fmt.Errorf("an empty line")
 	case len(line) > lineBytesMax:
-		return r, fmt.Errorf("a line of %d bytes, and the most is %d", len(line), lineBytesMax)
+		return r, fmt.Errorf("a line of %d bytes; the maximum is %d", len(line), lineBytesMax)
 	case len(line) > foreignBytesMax && !bytes.Contains(line, []byte(`"fairlead"`)): // checked before the line is parsed
-		return r, fmt.Errorf("a line of %d bytes that others wrote, and the most is %d", len(line), foreignBytesMax)
+		return r, fmt.Errorf("a line of %d bytes by another program; the maximum is %d", len(line), foreignBytesMax)
 	case line[0] != '{':
-		return r, fmt.Errorf("a line that is no JSON object")
+		return r, fmt.Errorf("a line that is not a JSON object")
 	}
 	if err := json.Unmarshal(line, &r); err == nil {
 		if r.Ours != nil && !r.Ours.sound() {
-			return record{}, fmt.Errorf("a line whose field fairlead says what no change can lead to")
+			return record{}, fmt.Errorf("a line whose field fairlead holds a state that no change produces")
 		}
 		if r.Ours == nil && len(line) > foreignBytesMax {
-			return record{}, fmt.Errorf("a line of %d bytes that others wrote, and the most is %d", len(line), foreignBytesMax)
+			return record{}, fmt.Errorf("a line of %d bytes by another program; the maximum is %d", len(line), foreignBytesMax)
 		}
 		return r, nil
 	}
 	// a field of another program has another type: the readable ones are read
 	var loose map[string]json.RawMessage
 	if err := json.Unmarshal(line, &loose); err != nil {
-		return record{}, fmt.Errorf("a line that is no JSON: %w", err)
+		return record{}, fmt.Errorf("a line that is not JSON: %w", err)
 	}
 	if _, is := loose["fairlead"]; is {
 		return record{}, fmt.Errorf("a line whose field fairlead cannot be read")
 	}
 	if len(line) > foreignBytesMax {
-		return record{}, fmt.Errorf("a line of %d bytes that others wrote, and the most is %d", len(line), foreignBytesMax)
+		return record{}, fmt.Errorf("a line of %d bytes by another program; the maximum is %d", len(line), foreignBytesMax)
 	}
 	r = record{}
 	for name, to := range map[string]*string{

@@ -39,7 +39,7 @@ func StateHome() (string, error) {
 	}
 	home, err := os.UserHomeDir()
 	if err != nil {
-		return "", fmt.Errorf("find the folder for state: %w; set XDG_STATE_HOME", err)
+		return "", fmt.Errorf("find the state folder: %w; set XDG_STATE_HOME", err)
 	}
 	return filepath.Join(home, ".local", "state"), nil
 }
@@ -120,7 +120,7 @@ func pointed(file string) (path string, err error) {
 	}
 	path = strings.TrimSpace(string(text))
 	if !whole || !filepath.IsAbs(path) {
-		return "", fmt.Errorf("%s does not hold the path of a session; remove the file", file)
+		return "", fmt.Errorf("%s does not contain the path of a session; remove the file", file)
 	}
 	return path, nil
 }
@@ -142,11 +142,11 @@ func ByProgram(id string) (*Folder, error) {
 	}
 	f, err := Open(path)
 	if err != nil {
-		return nil, fmt.Errorf("this program's session cannot be read: %w; to go on without it remove %s", err, file)
+		return nil, fmt.Errorf("this program's session cannot be read: %w; to continue without it, remove %s", err, file)
 	}
 	s, err := f.Session()
 	if err != nil {
-		return nil, fmt.Errorf("this program's session cannot be read: %w; to go on without it remove %s", err, file)
+		return nil, fmt.Errorf("this program's session cannot be read: %w; to continue without it, remove %s", err, file)
 	}
 	if s.Phase == dispatch.Closed {
 		_ = os.Remove(file)

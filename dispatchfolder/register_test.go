@@ -34,7 +34,7 @@ func TestWhereSessionsLie(t *testing.T) {
 	apart := start(filepath.Join(other, "s"), at.Add(time.Hour), dispatch.Setup{Path: "../other/s", Program: "claude-1"})
 	home := filepath.Join(repo, ".claude", "agent-state-machine")
 	if first.Path() != filepath.Join(home, "20241218_143022") || twin.Path() != first.Path()+"_2" {
-		t.Errorf("they lie in %s and %s", first.Path(), twin.Path())
+		t.Errorf("they are in %s and %s", first.Path(), twin.Path())
 	}
 	if s := session(t, apart); s.Path != "../other/s" || !strings.Contains(read(t, apart, "state.jsonl"), `"parameters": {"mode": "orchestrator", "path": "../other/s"}`) {
 		t.Errorf("the path as it was given is %q", s.Path)
@@ -48,14 +48,14 @@ func TestWhereSessionsLie(t *testing.T) {
 		}
 		before := shelf(t, filepath.Dir(path))
 		if _, _, err := Create(path, dispatch.Setup{Agents: two()}, Options{Repo: repo, At: at}); !errors.As(err, &refusal) || refusal.Row != "D1" {
-			t.Errorf("a session in %s, where something lies: %v", path, err)
+			t.Errorf("a session in the existing path %s: %v", path, err)
 		}
 		if len(shelf(t, filepath.Dir(path))) != len(before) {
-			t.Errorf("what is refused left something behind")
+			t.Errorf("a refused session left files behind")
 		}
 	}
 	if _, _, err := Create("", dispatch.Setup{Mode: "solo", Agents: two()}, Options{Repo: repo, At: at}); !errors.As(err, &refusal) {
-		t.Errorf("a mode that there is not: %v", err)
+		t.Errorf("an unknown mode: %v", err)
 	}
 
 	all, err := List(repo)

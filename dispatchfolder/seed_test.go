@@ -43,7 +43,7 @@ func TestTheSeedsExample(t *testing.T) {
 	for line := range strings.Lines(read(t, f, "state.jsonl")) {
 		seeds, _, ok := strings.Cut(line, `, "fairlead": {`)
 		if !ok {
-			t.Errorf("a line without our field: %s", line)
+			t.Errorf("a line without the field fairlead: %s", line)
 		}
 		state.WriteString(seeds + "}\n")
 	}
@@ -141,7 +141,7 @@ func read(t testing.TB, f *Folder, name string) string {
 func same(t *testing.T, what, want, got string) {
 	t.Helper()
 	if diff := cmp.Diff(strings.Split(want, "\n"), strings.Split(got, "\n")); diff != "" {
-		t.Errorf("%s is not as the seed has it (- seed, + ours):\n%s", what, diff)
+		t.Errorf("%s differs from the seed (- seed, + Fairlead):\n%s", what, diff)
 	}
 }
 

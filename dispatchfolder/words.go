@@ -49,7 +49,7 @@ func DelegationPrompt(request, workspace, dialogue string) string {
 	first, details, _ := strings.Cut(request, "\n")
 	details = strings.TrimSpace(details)
 	if details == "" {
-		details = "All of it is said above."
+		details = "See the request above."
 	}
 	return strings.TrimSpace(first) + `
 

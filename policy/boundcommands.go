@@ -151,19 +151,19 @@ func (s *shell) unknownInBounds(base string, args []value) {
 	}
 	name := strings.TrimRight(strings.ToLower(base), "0123456789.")
 	if has(interpreted, name) && s.isGivenCode(name, args[1:]) {
-		s.j.doubts("what " + cut(base) + " is told to do stands in a language of its own")
+		s.j.doubts(cut(base) + " has its own language, which is not parsed")
 	}
 	for _, entry := range s.j.rules.CannotExecute {
 		p := boundPattern(entry)
 		if !strings.Contains(entry, "/") && p.hides(args) {
-			s.j.doubts("perhaps " + cut(base) + " runs what cannot_execute lists (" + entry + ")")
+			s.j.doubts(cut(base) + " may run a program that cannot_execute lists (" + entry + ")")
 		}
 	}
 	if !s.j.rules.ofFiles() {
 		return
 	}
 	if has(unseenWriters, name) {
-		s.j.doubts("which files " + cut(base) + " writes is not followed")
+		s.j.doubts("the files that " + cut(base) + " writes are unknown")
 	}
 	s.namesOutOfBounds(base, args[1:])
 }
@@ -207,12 +207,12 @@ func (s *shell) namesOutOfBounds(base string, words []value) {
 				continue
 			}
 			if s.looks++; s.looks > looksMax {
-				s.j.doubts("there are more files in it than are looked at")
+				s.j.doubts("it has more files than are checked")
 				return
 			}
 			for _, abs := range s.abs(text) {
 				if entry := s.forbidsFile(abs); entry != "" {
-					s.j.doubts(fmt.Sprintf("%s is given what cannot_write lists (%s), and whether it only reads it is not known", cut(base), entry))
+					s.j.doubts(fmt.Sprintf("%s gets a file that cannot_write lists (%s), and may write it", cut(base), entry))
 					return
 				}
 			}
@@ -241,7 +241,7 @@ func (s *shell) runsUnseen(base string, args []value) {
 	switch base {
 	case "eval":
 		if slices.ContainsFunc(args, func(v value) bool { return !v.static() }) {
-			s.j.doubts("what eval runs is only known when it runs")
+			s.j.doubts("the command that eval runs is only known when it runs")
 		}
 	case "env":
 		if slices.ContainsFunc(args, func(v value) bool { name, _, ok := strings.Cut(v.text, "="); return ok && steers(name) }) {
@@ -277,7 +277,7 @@ func (s *shell) gitChanges(name string, before, args []value) {
 	switch {
 	case !s.j.bound || !s.j.rules.ofFiles():
 	case has(treeChanges, name), has("rm mv", name) && len(before) > 0:
-		s.j.doubts("which files git " + cut(name) + " changes is not followed")
+		s.j.doubts("the files that git " + cut(name) + " changes are unknown")
 	case has("rm mv", name):
 		for i, v := range args {
 			if !strings.HasPrefix(v.text, "-") {

@@ -58,15 +58,15 @@ func ParseBound(text string, executes bool) error {
 	case strings.TrimSpace(text) == "":
 		return fmt.Errorf("is empty; name a file or a program, as src/** or go")
 	case len(text) > patternBytesMax:
-		return fmt.Errorf("is longer than %d bytes; no command and no path is", patternBytesMax)
+		return fmt.Errorf("is longer than %d bytes; shorten it", patternBytesMax)
 	case !utf8.ValidString(text) || strings.ContainsFunc(text, unicode.IsControl):
 		return fmt.Errorf("%s holds control characters; write it on one line", shown)
 	case executes && strings.Contains(text, "(") && !strings.Contains(text, " ("):
-		return fmt.Errorf("%s is written as for allow and deny; here the program alone stands, as git or git push", shown)
+		return fmt.Errorf("%s is written as for allow and deny; write only the program here, such as git or git push", shown)
 	case !executes && slices.Contains(strings.Split(text, "/"), ".."):
-		return fmt.Errorf("%s leads out by ..; name what is outside of the workspace absolutely, or by ~/", shown)
+		return fmt.Errorf("%s leads out by ..; write an absolute path or ~/ for files outside of the workspace", shown)
 	case !doublestar.ValidatePattern(boundGlob(text)):
-		return fmt.Errorf("%s is no glob; a [ or { that is not closed is written \\[ or \\{", shown)
+		return fmt.Errorf("%s is not a glob; write a [ or { that is not closed as \\[ or \\{", shown)
 	}
 	return nil
 }
@@ -110,7 +110,7 @@ func (r *reading) commandWithin(bounds Rules) Bound {
 		return Bound{Denied: d.why}
 	}
 	if r.shell.closed {
-		j.doubts("where it runs is not known")
+		j.doubts("the folder in which it runs is unknown")
 	}
 	return Bound{Doubt: j.doubt, Unclear: j.unclear && bounds.ofFiles()}
 }
@@ -149,7 +149,7 @@ func (r *reading) strangerWithin(bounds Rules) Bound {
 	}
 	b := r.filesWithin(bounds, files)
 	if b.Denied != "" {
-		b = Bound{Doubt: "it is not known that the tool " + cut(r.call.Tool) + " only reads: " + b.Denied}
+		b = Bound{Doubt: "the tool " + cut(r.call.Tool) + " may write: " + b.Denied}
 	}
 	return b
 }
@@ -176,7 +176,7 @@ func (j *judge) doubts(why string) {
 // a folder that holds files which must not be written.
 func (j *judge) doubtful(t target, f File) {
 	if f.Kind == Regular && f.Links > 1 {
-		j.doubts(cut(t.given) + " has other names on the disk (hard links), so it is not known what else would change")
+		j.doubts(cut(t.given) + " has other names on the disk (hard links), so other files may change too")
 	}
 	if t.tree && f.Kind == Folder {
 		j.doubtsBelow(t.given, f.Path)
@@ -187,7 +187,7 @@ func (j *judge) doubtful(t target, f File) {
 func (j *judge) doubtsBelow(given, folder string) {
 	for _, pattern := range j.rules.CannotWrite {
 		if isPhrase(pattern, anyExecutable) || j.reaches(boundGlob(pattern), folder) {
-			j.doubts("below " + cut(given) + " may be what cannot_write lists (" + pattern + ")")
+			j.doubts(cut(given) + " may contain files that cannot_write lists (" + pattern + ")")
 			return
 		}
 	}

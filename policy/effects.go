@@ -76,11 +76,11 @@ func (s *shell) release(base string, args []value) *denial {
 		}
 		return &denial{code: DeniedProtected, capability: "govern the session", why: "only a person's input or the command line outside ends a session, changes permissions or lifts a hold"}
 	case "fairlead-hook": // a hook that is run by hand would speak for the person, or for the program
-		return &denial{code: DeniedProtected, capability: "govern the session", why: "only the agent program asks fairlead's hooks"}
+		return &denial{code: DeniedProtected, capability: "govern the session", why: "only the agent program may call fairlead's hooks"}
 	case "kill", "pkill", "killall", "systemctl", "launchctl":
 		for _, v := range args {
 			if strings.Contains(strings.ToLower(v.text), "fairlead") {
-				return &denial{code: DeniedProtected, capability: "govern the session", why: base + " " + v.show() + " would end what holds the rules"}
+				return &denial{code: DeniedProtected, capability: "govern the session", why: base + " " + v.show() + " would end the process that enforces the rules"}
 			}
 		}
 	}
@@ -245,7 +245,7 @@ func (s *shell) unknownCommand(base string, args []value) {
 		}
 	}
 	if base != "" {
-		s.unclear(capabilityOf(base), "what "+cut(base)+" writes cannot be told from its words", "")
+		s.unclear(capabilityOf(base), "the files that "+cut(base)+" writes cannot be determined from its arguments", "")
 	}
 }
 
@@ -272,7 +272,7 @@ func (s *shell) mentions(text, by string) {
 				break
 			}
 			if !endsInWord(before) && !beginsInWord(after) {
-				s.stopFor(&denial{code: DeniedProtected, capability: "write " + name, why: fmt.Sprintf("%s (%s/**) is protected, and it is not known that %s only reads it", name, name, cut(by))})
+				s.stopFor(&denial{code: DeniedProtected, capability: "write " + name, why: fmt.Sprintf("%s (%s/**) is protected, and %s may write it", name, name, cut(by))})
 				return
 			}
 			rest = after

@@ -87,7 +87,7 @@ func (j *judge) words(d *denial) string {
 	var b strings.Builder
 	switch {
 	case d.code == DeniedProtected:
-		b.WriteString("nobody releases himself: ")
+		b.WriteString("an agent may not change its own restrictions: ")
 	case j.main:
 		fmt.Fprintf(&b, "this requires to %s, which MAIN cannot do: ", d.capability)
 	default:
@@ -159,7 +159,7 @@ func (j *judge) unknownTool() *denial {
 	name := j.call.Tool
 	if !j.main {
 		if p := j.protectedValue(); p != "" {
-			return &denial{code: DeniedProtected, capability: "write " + p, why: fmt.Sprintf("it is not known that the tool %s only reads, and it is given %s", name, p)}
+			return &denial{code: DeniedProtected, capability: "write " + p, why: fmt.Sprintf("the tool %s may write, and its arguments contain %s", name, p)}
 		}
 		j.note(fmt.Sprintf("the tool %s is not known: what it writes was not seen", name))
 		return nil
@@ -171,7 +171,7 @@ func (j *judge) unknownTool() *denial {
 	}
 	return &denial{
 		capability: "use " + strings.ReplaceAll(strings.TrimPrefix(name, "mcp__"), "__", " "),
-		why:        fmt.Sprintf("the tool %q is not known, and nobody allowed it to MAIN by configuration", cut(name)),
+		why:        fmt.Sprintf("the tool %q is not known, and the configuration does not allow it to MAIN", cut(name)),
 	}
 }
 

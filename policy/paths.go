@@ -291,7 +291,7 @@ func (j *judge) readTool() *denial {
 }
 
 func deviceDenial(p string) *denial {
-	return &denial{capability: "read a device", why: fmt.Sprintf("%s is a device or a pipe: reading it may never end, or take away what somebody else waits for", cut(p)), instead: "read a file"}
+	return &denial{capability: "read a device", why: fmt.Sprintf("%s is a device or a pipe: reading it may never end, or may consume another program's data", cut(p)), instead: "read a file"}
 }
 
 // isDevice reports whether reading a path could block, never end, or have an effect.

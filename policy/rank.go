@@ -144,7 +144,7 @@ func (r Ranking) Over(threshold float64) Ranking {
 	first := r.Scores[0]
 	sum := fmt.Sprintf("%s %.2f (%s)", first.Name, first.Score, first.why())
 	if first.Score < threshold {
-		r.Reason = fmt.Sprintf("nobody reaches %.2f; the nearest is %s", threshold, sum)
+		r.Reason = fmt.Sprintf("no agent reaches %.2f; the closest is %s", threshold, sum)
 		return r
 	}
 	r.Best, r.Reason = first.Name, fmt.Sprintf("%s, and %.2f is enough", sum, threshold)

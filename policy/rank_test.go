@@ -72,7 +72,7 @@ func TestRankOver(t *testing.T) {
 	if r.Best != "dba" {
 		t.Fatal(r.Reason)
 	}
-	if high := r.Over(100); high.Best != "" || high.Threshold != 100 || !strings.Contains(high.Reason, "nobody reaches 100.00") {
+	if high := r.Over(100); high.Best != "" || high.Threshold != 100 || !strings.Contains(high.Reason, "no agent reaches 100.00") {
 		t.Errorf("%+v", high)
 	}
 	if diff := cmp.Diff(r, r.Over(0)); diff != "" {

@@ -115,7 +115,7 @@ func (p *Pattern) fileBracket(shown string) error {
 		}
 	}
 	if p.arg == "" || !doublestar.ValidatePattern(p.arg) {
-		return fmt.Errorf("%s is no glob; a [ or { that is not closed is written \\[ or \\{", shown)
+		return fmt.Errorf("%s is not a glob; write a [ or { that is not closed as \\[ or \\{", shown)
 	}
 	return nil
 }

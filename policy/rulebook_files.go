@@ -36,7 +36,7 @@ func (r *reading) places(in input) []place {
 	switch {
 	case changesFiles(r.call.Tool):
 		if len(r.paths) == 0 && slices.ContainsFunc(in.keys, func(key string) bool { return has(patchKeys, key) }) {
-			all = append(all, place{fault: "it brings a patch, and whoever asks does not say of which files"})
+			all = append(all, place{fault: "it applies a patch, and the call does not name the files"})
 		}
 	case has("Glob Grep LS", r.call.Tool):
 		if len(all) == 0 && r.known {

@@ -36,7 +36,7 @@ func (j *judge) byRules(t target, places []string, f File) *denial {
 		for _, name := range names {
 			ok, err := j.forbids(pattern, name)
 			if err != nil {
-				return deny(fmt.Sprintf("the rule %q in cannot_write is no glob; mend it in the configuration", pattern))
+				return deny(fmt.Sprintf("the rule %q in cannot_write is not a glob; fix it in the configuration", pattern))
 			}
 			if ok {
 				return deny(fmt.Sprintf("cannot_write lists %s", pattern))

@@ -47,21 +47,21 @@ type TurnLine struct {
 // message that is too long is cut and says so.
 func ForTurn(told TurnInput) string {
 	head := told.title("it is your turn to speak") + told.company() + "\n"
-	return told.frame(head, true, "Now speak. "+told.acts()+told.time("The turn ends by itself %s after you were told of it."))
+	return told.frame(head, true, "Now speak. "+told.acts()+told.time("The turn ends automatically %s after you received this message."))
 }
 
 // ForAside tells an agent that a person interrupted and waits for its answer (T17). Said is that message.
 // Holder has the turn that is paused: the agent itself or another one. Waits is the time to answer; 0: as
 // long as the turn lasts.
 func ForAside(told TurnInput) string {
-	still := "Your own turn stands still until you have answered.\n"
+	still := "Your own turn is paused until you have answered.\n"
 	if told.Holder != told.Agent {
-		still = fmt.Sprintf("The turn of %s stands still until you have answered.\n", nameOr(told.Holder, "whoever has it"))
+		still = fmt.Sprintf("The turn of %s is paused until you have answered.\n", nameOr(told.Holder, "the agent that has it"))
 	}
 	told.Turn = 0
 	told.alone()
 	return told.frame(told.title("a person interrupted, and waits for your answer")+still, false,
-		told.answer("Answer that person now")+told.time("Your answer is waited for %s."))
+		told.answer("Answer that person now")+told.time("Answer within %s."))
 }
 
 // ForMessage gives an agent a person's message: with Turn, during that turn of the agent; without one,
@@ -70,13 +70,13 @@ func ForMessage(told TurnInput) string {
 	told.alone()
 	if told.Turn != 0 {
 		return told.frame(told.title("a person said something while you have the turn"), false,
-			"Take it into what you do. Your turn goes on, and ends as you were told.\n")
+			"Take it into account. Your turn continues, and ends as described before.\n")
 	}
-	tail := told.answer("Answer, if it concerns you")
+	tail := told.answer("Answer if it concerns you")
 	if told.HTTP {
-		tail += "Where it does not concern you, send the same with an empty text.\n"
+		tail += "If it does not concern you, send the same request with an empty text.\n"
 	} else {
-		tail += "Where it does not concern you, say TURN_PASS and nothing else.\n"
+		tail += "If it does not concern you, say TURN_PASS and nothing else.\n"
 	}
 	return told.frame(told.title("a person said something to everybody at once"), false, tail)
 }
@@ -85,8 +85,8 @@ func ForMessage(told TurnInput) string {
 // Waits is the remaining time; 0: no limit.
 func ToContinue(told TurnInput) string {
 	told.Said, told.LeftOut = nil, 0
-	return told.frame(told.title("your turn goes on; nothing keeps you waiting any more"), false,
-		"Now go on. "+told.acts()+told.time("The turn ends by itself in %s."))
+	return told.frame(told.title("your turn continues; you no longer have to wait"), false,
+		"Now continue. "+told.acts()+told.time("The turn ends automatically in %s."))
 }
 
 // alone keeps only the last message.
@@ -118,7 +118,7 @@ func (told *TurnInput) company() string {
 	if len(others) == 0 {
 		return "No other agent is in the channel. People read and write there at any time.\n"
 	}
-	return fmt.Sprintf("With you in the channel: %s%s. People read and write there at any time.\n", strings.Join(others, ", "), more)
+	return fmt.Sprintf("Also in the channel: %s%s. People read and write there at any time.\n", strings.Join(others, ", "), more)
 }
 
 // acts explains how to end a turn. No line ends with an act's keyword, so that an agent that repeats the
@@ -129,19 +129,19 @@ func (told *TurnInput) acts() string {
 		return strings.Join([]string{
 			"Each of these is a request whose body is JSON:",
 			"- " + told.post("said", who+`,"text":"…"`) + " says something to the channel; more may follow;",
-			"- " + told.post("said", who+`,"text":"…","complete":true`) + " says something, and you are done: the next one has the turn;",
-			"- " + told.post("pass", who) + " when you have nothing to add: the next one has the turn;",
-			"- " + told.post("wait", who+`,"why":"…"`) + " when you wait for something: the turn stays yours meanwhile;",
-			"- " + told.post("go-on", who) + " when you need not wait any longer.",
-			"What comes after the turn has ended is kept and shown as late.", "",
+			"- " + told.post("said", who+`,"text":"…","complete":true`) + " says something and ends your turn: the next agent has the turn;",
+			"- " + told.post("pass", who) + " when you have nothing to add: the next agent has the turn;",
+			"- " + told.post("wait", who+`,"why":"…"`) + " when you wait for something: you keep the turn meanwhile;",
+			"- " + told.post("go-on", who) + " when you no longer have to wait.",
+			"Messages after the end of the turn are kept and shown as late.", "",
 		}, "\n")
 	}
 	return strings.Join([]string{
-		"What you answer is shown in the channel. At the very end of it write one of these words:",
-		"- TURN_COMPLETE when you are done: the next one has the turn;",
-		"- TURN_PASS alone when you have nothing to add: nothing is shown, the next one has the turn;",
-		"- TURN_WAIT when you wait for something: say before it for what; the turn stays yours meanwhile.",
-		"What comes after the turn has ended is kept and shown as late.", "",
+		"Your answer is shown in the channel. At the very end of it write one of these words:",
+		"- TURN_COMPLETE when you are done: the next agent has the turn;",
+		"- TURN_PASS alone when you have nothing to add: nothing is shown, and the next agent has the turn;",
+		"- TURN_WAIT when you wait for something: say before it what you wait for; you keep the turn meanwhile.",
+		"Messages after the end of the turn are kept and shown as late.", "",
 	}, "\n")
 }
 
@@ -185,7 +185,7 @@ func (told *TurnInput) frame(head string, sinceLast bool, tail string) string {
 		b.WriteString("\n")
 	}
 	if leftOut > 0 {
-		fmt.Fprintf(&b, "Messages before these that are left out: %d.\n\n", leftOut)
+		fmt.Fprintf(&b, "Earlier messages that are left out: %d.\n\n", leftOut)
 	}
 	for _, one := range said {
 		b.WriteString(one + "\n")
@@ -195,7 +195,7 @@ func (told *TurnInput) frame(head string, sinceLast bool, tail string) string {
 }
 
 const (
-	quoteNote  = "Lines that begin with \">\" are the words of whoever is named above them, and not ours.\n\n"
+	quoteNote  = "Lines that begin with \">\" were written by the participant that is named above them, not by Fairlead.\n\n"
 	frameBytes = 512 // upper bound of what frame adds to head, messages and tail
 
 	// turnCutBytesMin is the least that is kept of a message that is too long; less would be useless.
@@ -256,7 +256,7 @@ func (l *TurnLine) header() string {
 func quoteJSON(s string) string {
 	text, err := json.Marshal(shortLine(s))
 	if err != nil {
-		panic("prompt: a string is no JSON: " + err.Error())
+		panic("prompt: a string does not encode as JSON: " + err.Error())
 	}
 	return string(text)
 }

@@ -130,22 +130,22 @@ var ours = func() *regexp.Regexp {
 	return regexp.MustCompile(`^(` + strings.Join([]string{
 		``,
 		`Channel ` + name + `(, turn \d+)?: [a-z ,;]+\. You are ` + name + `\.`,
-		`(No other agent is in the channel|With you in the channel: ` + name + `(, ` + name + `)*( and \d+ more)?)\. People read and write there at any time\.`,
-		`Your own turn stands still until you have answered\.`,
-		`The turn of ` + name + `( has it)? stands still until you have answered\.`,
-		`The turn of whoever has it stands still until you have answered\.`,
+		`(No other agent is in the channel|Also in the channel: ` + name + `(, ` + name + `)*( and \d+ more)?)\. People read and write there at any time\.`,
+		`Your own turn is paused until you have answered\.`,
+		`The turn of ` + name + `( has it)? is paused until you have answered\.`,
+		`The turn of the agent that has it is paused until you have answered\.`,
 		`Nothing was said since your last turn\.`,
-		`(What was said since your last turn, oldest first\. )?Lines that begin with ">" are the words of whoever is named above them, and not ours\.`,
-		`Messages before these that are left out: \d+\.`,
+		`(What was said since your last turn, oldest first\. )?Lines that begin with ">" were written by the participant that is named above them, not by Fairlead\.`,
+		`Earlier messages that are left out: \d+\.`,
 		`\(Message \d+ has \d+ bytes and is cut here\.\)`,
 		`#\d+ from (a person|an agent|an agent without the turn), ` + name + `:`,
-		`Now (speak|go on)\. (What you answer is shown in the channel\. At the very end of it write one of these words:|Each of these is a request whose body is JSON:)`,
+		`Now (speak|continue)\. (Your answer is shown in the channel\. At the very end of it write one of these words:|Each of these is a request whose body is JSON:)`,
 		`- TURN_(COMPLETE|PASS|WAIT) [^\n]*[;.]`,
-		`What comes after the turn has ended is kept and shown as late\.`,
-		`Take it into what you do\. Your turn goes on, and ends as you were told\.`,
+		`Messages after the end of the turn are kept and shown as late\.`,
+		`Take it into account\. Your turn continues, and ends as described before\.`,
 		`Answer[a-z, ]*(: what you say is shown in the channel\. It needs no turn and no word at its end\.|, with a request whose body is JSON; it needs no turn:)`,
-		`Where it does not concern you, [^\n]*\.`,
-		`(The turn ends by itself|Your answer is waited for)[a-z0-9 ]*\.`,
+		`If it does not concern you, [^\n]*\.`,
+		`(The turn ends automatically|Answer within)[a-z0-9 ]*\.`,
 		request,
 	}, `|`) + `)$`)
 }()
@@ -174,7 +174,7 @@ func FuzzTurnPrompt(f *testing.F) {
 				case strings.HasPrefix(line, ">"):
 					quoted = append(quoted, strings.TrimPrefix(strings.TrimPrefix(line, ">"), " "))
 				case !ours.MatchString(line):
-					t.Fatalf("%s: a line that is not ours: %q", which, line)
+					t.Fatalf("%s: a line that Fairlead did not write: %q", which, line)
 				case strings.HasPrefix(line, "#"):
 					headers = append(headers, line)
 				}

@@ -13,7 +13,7 @@ import (
 // limited.
 const nameRunesMax = 80
 
-// name formats a name for a line of ours: as it is if it cannot be misread, else in quotation marks.
+// name formats a name for a line of Fairlead's own text: unchanged if it cannot be misread, else in quotation marks.
 func name(s string) string {
 	s = shortLine(s)
 	plain := s != ""
@@ -40,9 +40,9 @@ func shortLine(s string) string {
 	return s
 }
 
-func nameOr(s, nobody string) string {
+func nameOr(s, none string) string {
 	if s == "" {
-		return nobody
+		return none
 	}
 	return name(s)
 }

@@ -1,6 +1,6 @@
 package view
 
-// Layer is one of the three things that keep MAIN from what it may not do.
+// Layer is one of the three mechanisms that restrict an agent.
 type Layer struct {
 	Name  string `json:"name"` // rules, sandbox, check
 	Holds bool   `json:"holds"`

@@ -4,14 +4,14 @@ import (
 	"fmt"
 )
 
-// Whether a status is true is known where nothing contradicts it. The badge stays what
-// current_state says (J5); this stands beside it.
+// Certainty of an agent's status: known unless evidence contradicts it. The badge always shows
+// current_state (J5); the certainty is shown beside it.
 const (
 	CertaintyKnown   = "known"
 	CertaintyUnknown = "unknown"
 )
 
-// contradicted notes what speaks so much against the status that nobody knows it.
+// Contradicted records evidence against the status, strong enough to make it unknown.
 func (v *AgentView) Contradicted(format string, args ...any) {
 	v.Doubt, v.Certainty = fmt.Sprintf(format, args...), CertaintyUnknown
 }

@@ -7,53 +7,53 @@ import (
 	"github.com/fairlead-dev/fairlead/machine/control"
 )
 
-// Plan is what recovery found, and what it will do, before it does it.
+// Plan is what recovery found and what it will do, computed before it acts.
 type Plan struct {
-	Rebooted bool       `json:"rebooted"` // the machine was started anew since the last daemon
+	Rebooted bool       `json:"rebooted"` // the machine was rebooted since the last daemon
 	Hold     bool       `json:"hold"`
-	Behind   uint64     `json:"behind,omitempty"` // shims have obeyed this epoch, and the journal does not know it: it is a new one, or an old copy
-	Lines    []PlanLine `json:"plan"`             // by name, one for every agent that is configured or had a session; then run/ID and run/ID/STEP
+	Behind   uint64     `json:"behind,omitempty"` // a shim has obeyed this epoch, but the journal does not contain it: the journal is new or an old copy
+	Lines    []PlanLine `json:"plan"`             // by name: one for each agent that is configured or had a session; then run/ID and run/ID/STEP
 }
 
-// PlanLine is what is done with one agent.
+// PlanLine is what recovery does with one agent.
 type PlanLine struct {
 	Agent   string     `json:"agent"`
-	Session string     `json:"session"` // the one that was open; empty: none was
-	Found   string     `json:"found"`   // what became of it: running, exited, lost, never_started, silent; empty: none was open
-	Steps   []PlanStep `json:"steps"`   // in this order
+	Session string     `json:"session"` // the open session; empty: none was open
+	Found   string     `json:"found"`   // state of that session: running, exited, lost, never_started, silent; empty: none was open
+	Steps   []PlanStep `json:"steps"`   // in order
 	Why     []Evidence `json:"why"`
 }
 
-// PlanStep is one thing that recovery will do.
+// PlanStep is one action of recovery.
 type PlanStep struct {
 	Do      Deed   `json:"do"`
-	Session string `json:"session,omitempty"` // whom it is done to, or who is started
+	Session string `json:"session,omitempty"` // the session that it concerns or starts
 	Kind    string `json:"kind,omitempty"`    // of a session that is started: session, cleanup, foreign
-	If      string `json:"if,omitempty"`      // only then; what that session comes to is not known before it is read
+	If      string `json:"if,omitempty"`      // condition of the step: the session's outcome is known only after its output is read
 	Why     string `json:"why"`
 
-	Talk *PlanTalk `json:"conversation,omitempty"` // of a session that starts or goes on; nil: its program has none
+	Talk *PlanTalk `json:"conversation,omitempty"` // of a session that starts or continues; nil: its program has no conversations
 }
 
-// Deed is what recovery can do with an agent.
+// Deed is an action that recovery can take for an agent.
 type Deed string
 
 const (
-	DoAdopt     Deed = "adopt"      // it outlived us, and is listened to again
-	DoTakeEnd   Deed = "take_end"   // it ended while nobody looked: its last words are read, its end is journaled
-	DoCountLost Deed = "count_lost" // it is gone, and nobody saw how
-	DoEnd       Deed = "end"        // it runs, and must not any longer
+	DoAdopt     Deed = "adopt"      // it outlived the last daemon, and is followed again
+	DoTakeEnd   Deed = "take_end"   // it ended while no daemon ran: its last output is read and its end is journaled
+	DoCountLost Deed = "count_lost" // its process is gone, and how it ended is unknown
+	DoEnd       Deed = "end"        // it runs, but must end
 	DoStart     Deed = "start"      // a session begins
-	DoWithdraw  Deed = "withdraw"   // it was opened, never began, and is not wanted any more
-	DoAsk       Deed = "ask"        // its shim does not answer: it is asked until it does, and nothing starts beside it
-	DoWait      Deed = "wait"       // it failed before; the next try is later
-	DoRest      Deed = "rest"       // nothing runs, and nothing is started
-	DoLeave     Deed = "leave"      // its own loop decides; its file is all that is ours
-	DoWaitFor   Deed = "wait_for"   // it runs, and the journal does not know it: nothing starts beside it
-	DoPutAside  Deed = "put_aside"  // it is over, and the journal does not know it: its name is made free, nothing is lost
+	DoWithdraw  Deed = "withdraw"   // it was opened, never began, and is no longer needed
+	DoAsk       Deed = "ask"        // its shim does not answer: it is asked until it does, and no other session starts
+	DoWait      Deed = "wait"       // it failed before; the next attempt is later
+	DoRest      Deed = "rest"       // no session runs, and none is started
+	DoLeave     Deed = "leave"      // another program runs its loop; Fairlead owns only its file
+	DoWaitFor   Deed = "wait_for"   // it runs, but the journal does not contain it: no other session starts
+	DoPutAside  Deed = "put_aside"  // it ended, but the journal does not contain it: its folder is moved so that the name is free again, and nothing is lost
 )
 
-// Quiet says that there is nothing to recover: no session was open, and none begins.
+// Quiet reports whether there is nothing to recover: no session was open, and none begins.
 func (l PlanLine) Quiet() bool {
 	if l.Session != "" {
 		return false
@@ -66,7 +66,7 @@ func (l PlanLine) Quiet() bool {
 	return !slices.ContainsFunc(l.Why, func(e Evidence) bool { return !e.Holds })
 }
 
-// String is the line for people.
+// String formats the line for people.
 func (l PlanLine) String() string {
 	var text strings.Builder
 	text.WriteString(l.Agent + ": ")
@@ -88,10 +88,10 @@ func (s PlanStep) String() string {
 		kind = " (" + s.Kind + ")"
 	}
 	words := map[Deed]string{
-		DoAdopt: "adopt " + s.Session, DoTakeEnd: "take in how " + s.Session + " ended", DoCountLost: "count " + s.Session + " as lost",
+		DoAdopt: "adopt " + s.Session, DoTakeEnd: "record how " + s.Session + " ended", DoCountLost: "count " + s.Session + " as lost",
 		DoEnd: "end " + s.Session, DoStart: "start " + s.Session + kind, DoWithdraw: "withdraw " + s.Session,
-		DoAsk: "ask after " + s.Session + " until its shim answers", DoWait: "wait", DoRest: "leave at rest", DoLeave: "leave to its own loop",
-		DoWaitFor: "wait until " + s.Session + " is over", DoPutAside: "put " + s.Session + " aside",
+		DoAsk: "ask " + s.Session + " until its shim answers", DoWait: "wait", DoRest: "leave at rest", DoLeave: "leave to its own loop",
+		DoWaitFor: "wait until " + s.Session + " has ended", DoPutAside: "put " + s.Session + " aside",
 	}
 	text := words[s.Do] + ": " + s.Why
 	if s.Talk != nil {

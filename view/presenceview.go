@@ -10,21 +10,21 @@ import (
 	"github.com/fairlead-dev/fairlead/machine/crew"
 )
 
-// CrewView is who of the team exists and who is awake, as `fairlead crew --json` and GET /team
-// show it.
+// CrewView is the crew as `fairlead crew --json` and GET /crew show it: which agents exist, and which
+// are awake.
 type CrewView struct {
-	Button       string         `json:"button" doc:"SUMMON, WAKE, WAKING… (disabled) or none: what a person can press now"`
-	InProgress   string         `json:"in_progress" doc:"summoning, asking or waking; empty: nothing is under way"`
-	Agents       []DocumentView `json:"agents" doc:"By seat; expired ones last, where they are asked for"`
+	Button       string         `json:"button" doc:"SUMMON, WAKE, WAKING… (disabled) or none: the button that the page offers"`
+	InProgress   string         `json:"in_progress" doc:"summoning, asking or waking; empty: none of them"`
+	Agents       []DocumentView `json:"agents" doc:"By seat; expired ones, if requested, last"`
 	Lead         LeadView       `json:"lead" doc:"The lead's name"`
 	Size         int            `json:"size" doc:"Seats that a summon fills"`
-	Notices      []NoticeView   `json:"notices" doc:"What people should see, the oldest first"`
-	SoulsLeftOut int            `json:"souls_left_out" doc:"So many agents are given without their soul, since the answer would be too long; ask for each by its id"`
+	Notices      []NoticeView   `json:"notices" doc:"Notices for people, oldest first"`
+	SoulsLeftOut int            `json:"souls_left_out" doc:"Number of agents whose soul is left out because the answer would be too long; request each by its id"`
 	Head         uint64         `json:"head" doc:"The answer is the state at this sequence"`
 }
 
-// DocumentView is one agent, in the spelling of seed 001 (agent-identity), with its id. Unknown
-// fields of its document stand behind the known ones in JSON, where it is given alone.
+// DocumentView is one agent's document, in the spelling of seed 001 (agent-identity), with its id. In
+// the JSON of a single document, unknown fields follow the known ones.
 type DocumentView struct {
 	Type        string          `json:"type" doc:"agent-identity"`
 	Status      string          `json:"status" doc:"hatching, alive, sleeping, unknown or expired"`
@@ -36,29 +36,29 @@ type DocumentView struct {
 	Face        FaceView        `json:"faceVariant"`
 	Soul        string          `json:"individuationArtifact" doc:"Its soul, whole"`
 	CreatedAt   string          `json:"createdAt" doc:"When its placeholder was made; UTC, milliseconds"`
-	LastAliveAt *string         `json:"lastAliveAt" doc:"When the lead said last that it is alive; null: never"`
-	LastSession *string         `json:"lastSessionId" doc:"The lead session in which that was; null: none"`
-	ID          string          `json:"id" doc:"Of its document: what its file is called"`
-	Extra       json.RawMessage `json:"-"` // an object of fields that we do not know; nil: none
+	LastAliveAt *string         `json:"lastAliveAt" doc:"When the lead last reported it alive; null: never"`
+	LastSession *string         `json:"lastSessionId" doc:"The lead session of that report; null: none"`
+	ID          string          `json:"id" doc:"Id of its document, which is also its file name"`
+	Extra       json.RawMessage `json:"-"` // object with the unknown fields; nil: none
 }
 
-// FaceView is what a page draws an agent with.
+// FaceView describes the face that the page draws for an agent.
 type FaceView struct {
 	Eyes  string `json:"eyes" doc:"One word; clients draw a default for words that they do not know"`
-	Mouth string `json:"mouth" doc:"The same"`
+	Mouth string `json:"mouth" doc:"One word, as for eyes"`
 }
 
-// LeadView is the agent that answers for the team.
+// LeadView is the agent that leads the crew.
 type LeadView struct {
-	Agent      string     `json:"agent" doc:"By fairlead.yaml; empty: nobody leads"`
+	Agent      string     `json:"agent" doc:"According to fairlead.yaml; empty: no agent leads"`
 	Session    string     `json:"session" doc:"Its lead session; empty: none is open"`
-	State      string     `json:"state" doc:"asleep, waits (for its seat), starting, unheard (it has not reported yet) or heard"`
+	State      string     `json:"state" doc:"asleep, waits (for its slot), starting, unheard (it has not reported yet) or heard"`
 	Why        string     `json:"why" doc:"What it waits for"`
 	ReportedAt *time.Time `json:"reported_at" doc:"Its last report in this session; null: none yet"`
 	Seat       int        `json:"seat"`
 }
 
-// What a lead is doing.
+// The states of a lead.
 const (
 	LeadAsleep   = "asleep"
 	LeadWaits    = "waits"
@@ -67,17 +67,17 @@ const (
 	LeadHeard    = "heard"
 )
 
-// NoticeView is something that people should see.
+// NoticeView is a notice for people.
 type NoticeView struct {
 	At      time.Time `json:"at"`
 	Kind    string    `json:"kind" doc:"fault, ignored, refused, silent or lead"`
 	Text    string    `json:"text"`
-	Session string    `json:"session" doc:"Whose words it is about; empty: nobody's"`
+	Session string    `json:"session" doc:"The session whose output caused it; empty: none"`
 }
 
 const documentType = "agent-identity"
 
-// documentView shares nothing with the document that anybody changes.
+// ViewDocument converts a document. The view shares no memory with the document that later changes modify.
 func ViewDocument(doc *crew.Document) DocumentView {
 	return DocumentView{
 		Type: documentType, Status: string(doc.Status), Name: wordOr(doc.Name), Color: doc.Color, ColorName: doc.ColorName,
@@ -87,7 +87,7 @@ func ViewDocument(doc *crew.Document) DocumentView {
 	}
 }
 
-// wordOr is null for a word that there is not.
+// wordOr returns nil, JSON's null, for an empty word.
 func wordOr(word string) *string {
 	if word == "" {
 		return nil
@@ -102,14 +102,14 @@ func stampOr(at time.Time) *string {
 	return wordOr(file.FormatTime(at))
 }
 
-// fieldsOfView are those that no unknown field may stand beside.
+// fieldsOfView are the known fields; an unknown field of the same name is left out.
 var fieldsOfView = []string{
 	"type", "status", "name", "color", "colorName", "gender", "gridPosition", "faceVariant", "individuationArtifact",
 	"createdAt", "lastAliveAt", "lastSessionId", "id",
 }
 
-// MarshalJSON writes the seed's fields in their order, the id, and what we do not know, in the
-// spelling that it came in.
+// MarshalJSON writes the seed's fields in their order, the id, and the unknown fields as they were
+// read.
 func (d DocumentView) MarshalJSON() ([]byte, error) {
 	type plain DocumentView
 	var out bytes.Buffer

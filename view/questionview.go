@@ -9,59 +9,59 @@ import (
 	"github.com/fairlead-dev/fairlead/team"
 )
 
-// QuestionView is a question that waits for a person, or did.
+// QuestionView is a question that waits for a person, or waited for one.
 type QuestionView struct {
 	ID         string       `json:"id" doc:"q and a number"`
 	Kind       string       `json:"kind" enum:"permission,question,resume" doc:"permission: yes or no; question: words or one of the options; resume: one of the options"`
 	Agent      string       `json:"agent" doc:"Who asks"`
 	Session    string       `json:"session_id" doc:"The session that asked"`
-	Run        string       `json:"run_id,omitempty" doc:"Where the session is a step's"`
+	Run        string       `json:"run_id,omitempty" doc:"The run, if the session executes a step"`
 	Step       string       `json:"step_id,omitempty"`
-	State      string       `json:"state" enum:"open,answered,told,withdrawn" doc:"open: it waits; answered: the agent has not received the answer yet; told: it has; withdrawn: the agent no longer needs an answer"`
-	What       string       `json:"what" doc:"The program's own line, or what the agent asks: not to be trusted"`
+	State      string       `json:"state" enum:"open,answered,told,withdrawn" doc:"open: it waits; answered: the agent has not received the answer yet; told: the agent has received it; withdrawn: the agent no longer needs an answer"`
+	What       string       `json:"what" doc:"The program's own line, or the agent's question; untrusted text"`
 	Why        string       `json:"why" doc:"Why a person is asked"`
 	Tool       string       `json:"tool,omitempty" doc:"The tool that the agent wants to use"`
-	Call       string       `json:"call,omitempty" doc:"The call's arguments, as JSON where they are, cut at a limit"`
-	Paths      []string     `json:"paths" doc:"The files that it is about, as far as the program says"`
+	Call       string       `json:"call,omitempty" doc:"The call's arguments, as JSON if possible, cut at a limit"`
+	Paths      []string     `json:"paths" doc:"The files that the call concerns, as far as the program reports them"`
 	Workspace  string       `json:"workspace,omitempty" doc:"The folder that the session works in"`
-	Differs    []string     `json:"differs" doc:"resume: what would be other than it was"`
+	Differs    []string     `json:"differs" doc:"resume: the conditions that have changed since the conversation began"`
 	Options    []OptionView `json:"options" doc:"The answers that the program offers; a permission can be answered without naming one"`
-	FreeText   bool         `json:"free_text" doc:"It takes an answer in words"`
-	MayStand   bool         `json:"may_stand" doc:"An answer can stand for the session, or always"`
+	FreeText   bool         `json:"free_text" doc:"It accepts an answer as text"`
+	MayStand   bool         `json:"may_stand" doc:"An answer can be saved for the session, or for always"`
 	AskedAt    time.Time    `json:"asked_at" doc:"When it was asked"`
-	ExpiresAt  *time.Time   `json:"expires_at" doc:"When the answer is given that stands in otherwise; null: never"`
-	Otherwise  string       `json:"otherwise" doc:"allow or deny, or the option: what happens when nobody answers; empty: nothing"`
+	ExpiresAt  *time.Time   `json:"expires_at" doc:"When the answer in otherwise takes effect; null: never"`
+	Otherwise  string       `json:"otherwise" doc:"allow or deny, or the option: the answer at expires_at if no person has answered; empty: none"`
 	Allow      *bool        `json:"allow,omitempty" doc:"The answer to a permission: true is yes"`
 	Option     string       `json:"option,omitempty" doc:"The option that was chosen"`
 	Text       string       `json:"text,omitempty" doc:"The answer as text"`
 	Scope      string       `json:"scope,omitempty" doc:"once, session or always"`
 	By         string       `json:"by,omitempty" doc:"Who answered: human/NAME, rule or time"`
-	Rule       string       `json:"rule,omitempty" doc:"Which rule, or which answer that stands, has answered it"`
+	Rule       string       `json:"rule,omitempty" doc:"The rule or the saved answer that answered it"`
 	AnsweredAt *time.Time   `json:"answered_at,omitempty" doc:"When it was answered"`
-	Ended      string       `json:"ended,omitempty" doc:"Why nobody wants to know any more"`
+	Ended      string       `json:"ended,omitempty" doc:"Why the agent no longer needs an answer"`
 	Hints      []string     `json:"hints" doc:"What a person should look at before answering"`
 }
 
-// OptionView is one of the answers that who asks has named.
+// OptionView is one of the answers that the program offers.
 type OptionView struct {
-	ID    string `json:"id" doc:"Names the option in an answer"`
+	ID    string `json:"id" doc:"Identifies the option in an answer"`
 	Kind  string `json:"kind,omitempty" doc:"allow_once, allow_always, reject_once, reject_always, or the program's own word"`
 	Label string `json:"label,omitempty" doc:"The program's own words"`
 }
 
-// QuestionAnswer is what a person answers.
+// QuestionAnswer is a person's answer.
 type QuestionAnswer struct {
 	Allow  bool   `json:"allow,omitempty" doc:"Of a permission: yes"`
 	Option string `json:"option,omitempty" maxLength:"500" doc:"One of the options, by its id"`
 	Text   string `json:"text,omitempty" maxLength:"16384"`
-	Scope  string `json:"scope,omitempty" enum:"once,session,always" doc:"For how long it stands; once where it is left out"`
+	Scope  string `json:"scope,omitempty" enum:"once,session,always" doc:"How long the answer applies; default: once"`
 }
 
-// StandingView is an answer that answers the next ones like it, too.
+// StandingView is a saved answer: it also answers later identical calls.
 type StandingView struct {
 	ID      string    `json:"id" doc:"s and a number"`
 	Agent   string    `json:"agent" doc:"The agent whose calls it answers"`
-	Session string    `json:"session_id" doc:"It stands as long as this session; empty: until it is revoked"`
+	Session string    `json:"session_id" doc:"The answer applies until this session ends; empty: until it is revoked"`
 	Tool    string    `json:"tool" doc:"The tool of the call"`
 	Call    string    `json:"call" doc:"The call that was answered; the saved answer applies only to identical calls"`
 	Allow   bool      `json:"allow" doc:"Yes or no"`
@@ -69,13 +69,13 @@ type StandingView struct {
 	At      time.Time `json:"at" doc:"Since when"`
 }
 
-// What a permission comes to when nobody answers.
+// The effect of a permission question that no person answers in time.
 const (
 	WordAllow = "allow"
 	wordDeny  = "deny"
 )
 
-// viewQuestion puts a question into words. It changes nothing, and knows nothing of sessions.
+// viewQuestion converts a question into its view.
 func viewQuestion(q *question.Question) QuestionView {
 	v := QuestionView{
 		ID: q.ID, Kind: string(q.Kind), Agent: q.Agent, Session: q.Session, State: string(q.State), What: q.What, Why: q.Why,
@@ -117,7 +117,7 @@ func ViewStanding(s *question.SavedAnswer) StandingView {
 	return StandingView{ID: s.ID, Agent: s.Agent, Session: s.Session, Tool: s.Tool, Call: s.Call, Allow: s.Allow, By: s.By, At: s.At}
 }
 
-// inboxQuestion is a question as it stands among everything that waits for a person.
+// InboxQuestion is a question as an item of the inbox.
 func InboxQuestion(q *question.Question, s *team.Session) InboxItem {
 	v := viewQuestion(q)
 	item := InboxItem{Kind: v.Kind, Agent: v.Agent, Session: v.Session, Since: v.AskedAt, Why: WantedWords(q), Artifacts: []string{}, Logs: []string{}}
@@ -129,7 +129,7 @@ func InboxQuestion(q *question.Question, s *team.Session) InboxItem {
 	return item
 }
 
-// wantedWords says in one sentence what a person is wanted for.
+// WantedWords says in one sentence what a person must decide.
 func WantedWords(q *question.Question) string {
 	switch q.Kind {
 	case question.Permission:
@@ -145,47 +145,47 @@ func WantedWords(q *question.Question) string {
 	}
 }
 
-// UsageTable is what was used, by agents' own reports.
+// UsageTable is the usage that agents reported.
 type UsageTable struct {
-	Agents []UsageRow `json:"agents" doc:"One an agent, over the days that are kept"`
-	Days   []UsageRow `json:"days" doc:"One an agent and day (UTC), the newest first"`
-	Runs   []UsageRow `json:"runs" doc:"One a run, the newest first; archived ones behind the others, where they were asked for"`
+	Agents []UsageRow `json:"agents" doc:"One per agent, over the days that are kept"`
+	Days   []UsageRow `json:"days" doc:"One per agent and day (UTC), newest first"`
+	Runs   []UsageRow `json:"runs" doc:"One per run, newest first; archived ones, if requested, after the others"`
 
-	Archived int `json:"archived_runs" doc:"Runs that are archived, shown or not"`
+	Archived int `json:"archived_runs" doc:"Number of archived runs, whether shown or not"`
 }
 
-// UsageRow is one line of it.
+// UsageRow is one line of the table.
 type UsageRow struct {
 	Agent        string  `json:"agent,omitempty"`
-	Day          string  `json:"day,omitempty" doc:"Of days"`
-	Run          string  `json:"run_id,omitempty" doc:"Of runs"`
+	Day          string  `json:"day,omitempty" doc:"Only in days"`
+	Run          string  `json:"run_id,omitempty" doc:"Only in runs"`
 	Workflow     string  `json:"workflow_name,omitempty"`
-	Archived     bool    `json:"archived,omitempty" doc:"Of runs"`
+	Archived     bool    `json:"archived,omitempty" doc:"Only in runs"`
 	Sessions     int     `json:"sessions" doc:"Sessions that reported usage"`
 	InputTokens  int64   `json:"input_tokens" doc:"As reported"`
 	OutputTokens int64   `json:"output_tokens" doc:"As reported"`
 	CostUSD      float64 `json:"cost_usd" doc:"As reported"`
 }
 
-// SaysView is what an agent says of itself.
+// SaysView is an agent's report about itself.
 type SaysView struct {
 	Text string    `json:"text" doc:"The agent's own words"`
 	At   time.Time `json:"at" doc:"When the agent said it"`
 }
 
-// ConversationView is the conversation that an agent's program has with us, or had last.
+// ConversationView is the current or last conversation with an agent's program.
 type ConversationView struct {
-	ID       string    `json:"id" doc:"The program's own name of it, by which it is resumed"`
+	ID       string    `json:"id" doc:"The program's own id of it; used to resume it"`
 	Session  string    `json:"session_id"`
 	Program  string    `json:"program,omitempty"`
 	Model    string    `json:"model,omitempty"`
 	Mode     string    `json:"mode,omitempty"`
-	Enforced string    `json:"enforced,omitempty" doc:"What really holds this program"`
-	Resumed  bool      `json:"resumed" doc:"It goes on with what was said before"`
+	Enforced string    `json:"enforced,omitempty" doc:"What restricts this program in fact"`
+	Resumed  bool      `json:"resumed" doc:"It continues an earlier conversation"`
 	At       time.Time `json:"at"`
 }
 
-// byAge has the oldest first.
+// ByAge sorts the oldest first.
 func ByAge(items []InboxItem) {
 	slices.SortStableFunc(items, func(a, b InboxItem) int { return a.Since.Compare(b.Since) })
 }

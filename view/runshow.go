@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// moment is a time for a view: null where there is none.
+// Moment returns a time for a view: nil, JSON's null, for the zero time.
 func Moment(at time.Time) *time.Time {
 	if at.IsZero() {
 		return nil
@@ -13,7 +13,7 @@ func Moment(at time.Time) *time.Time {
 	return &at
 }
 
-// Some is the list, or an empty one for nil, so that JSON has [] and not null.
+// Some returns the list, or an empty one for nil, so that JSON has [] and not null.
 func Some(list []string) []string {
 	if list == nil {
 		return []string{}

@@ -4,37 +4,37 @@ import (
 	"time"
 )
 
-// RunFlags are what somebody says who starts a run, or has it go on: the flags of `fairlead
-// run` (SPEC Workflow, "What the flags mean"). Paths are absolute, or relative to Repo. What is
-// left out is the seed's default; of a run that goes on, what it was.
+// RunFlags are the options for starting or resuming a run: the flags of `fairlead run` (SPEC
+// Workflow, "What the flags mean"). Paths are absolute, or relative to Repo. An option that is left
+// out has the seed's default; for a resumed run it keeps its value.
 type RunFlags struct {
 	Workflow        string   `json:"workflow,omitempty" maxLength:"4096" doc:"The YAML file"`
-	Repo            string   `json:"repo,omitempty" maxLength:"4096" doc:"The repository that is worked on; the daemon's where it is left out"`
-	RunID           string   `json:"run_id,omitempty" maxLength:"48" doc:"The run's name; one is made where it is left out"`
-	StartAtStep     string   `json:"start_at_step,omitempty" maxLength:"64" doc:"Go on from this step (W12)"`
-	Wrapper         string   `json:"wrapper,omitempty" maxLength:"4096" doc:"An executable or a .py file that is run for each step"`
-	WrapperArgs     []string `json:"wrapper_args,omitempty" maxItems:"64" doc:"More arguments for the wrapper"`
-	CommandTemplate string   `json:"command_template,omitempty" maxLength:"16384" doc:"A whole command instead, with {run_id} {step_id} {agent} {prompt} {repo} {report} {attempt} {manual_input}"`
-	Env             []string `json:"env,omitempty" maxItems:"256" doc:"K=V for every step; values are kept by the daemon and nowhere else"`
-	MaxAttempts     *int     `json:"max_attempts,omitempty" minimum:"1" maximum:"100" doc:"Tries per iteration; 2"`
-	MaxIterations   *int     `json:"max_iterations,omitempty" minimum:"0" maximum:"1000" doc:"Loop-backs per gate; 4"`
-	SideBySide      *int     `json:"side_by_side,omitempty" minimum:"1" maximum:"256" doc:"Steps at one time; the number of CPUs"`
-	PauseForHumans  bool     `json:"pause_for_human_input,omitempty" doc:"Human steps wait; without it they go on, logged"`
+	Repo            string   `json:"repo,omitempty" maxLength:"4096" doc:"The repository that the steps work on; default: the daemon's"`
+	RunID           string   `json:"run_id,omitempty" maxLength:"48" doc:"The run's id; default: generated"`
+	StartAtStep     string   `json:"start_at_step,omitempty" maxLength:"64" doc:"Continue from this step (W12)"`
+	Wrapper         string   `json:"wrapper,omitempty" maxLength:"4096" doc:"An executable or a .py file to run for each step"`
+	WrapperArgs     []string `json:"wrapper_args,omitempty" maxItems:"64" doc:"Additional arguments for the wrapper"`
+	CommandTemplate string   `json:"command_template,omitempty" maxLength:"16384" doc:"A whole command instead of a wrapper, with {run_id} {step_id} {agent} {prompt} {repo} {report} {attempt} {manual_input}"`
+	Env             []string `json:"env,omitempty" maxItems:"256" doc:"K=V for every step; only the daemon keeps the values"`
+	MaxAttempts     *int     `json:"max_attempts,omitempty" minimum:"1" maximum:"100" doc:"Attempts per iteration; default: 2"`
+	MaxIterations   *int     `json:"max_iterations,omitempty" minimum:"0" maximum:"1000" doc:"Loop-backs per gate; default: 4"`
+	SideBySide      *int     `json:"side_by_side,omitempty" minimum:"1" maximum:"256" doc:"Steps that run at the same time; default: the number of CPUs"`
+	PauseForHumans  bool     `json:"pause_for_human_input,omitempty" doc:"Steps for people wait; without it they continue, with a log entry"`
 	GateStateFile   string   `json:"gate_state_file,omitempty" maxLength:"4096" doc:"A JSON object of name to true or false"`
-	PollIntervalMS  int64    `json:"poll_interval_ms,omitempty" minimum:"0" maximum:"3600000" doc:"How often files are looked at that no event told of; 200"`
-	LogsDir         string   `json:"logs_dir,omitempty" maxLength:"4096" doc:"Where the steps' logs go; RUN/logs"`
-	Workdir         string   `json:"workdir,omitempty" maxLength:"4096" doc:"Where the steps' processes run; the repository"`
-	ReportSchema    string   `json:"report_schema,omitempty" maxLength:"4096" doc:"A JSON Schema that reports have to fit (--schema)"`
-	DailyCostLimit  *float64 `json:"daily_cost_limit,omitempty" minimum:"0" doc:"USD a day for this run; 0 is none"`
-	CostLimitAction string   `json:"cost_limit_action,omitempty" enum:"warn,pause,fail" doc:"What happens then"`
+	PollIntervalMS  int64    `json:"poll_interval_ms,omitempty" minimum:"0" maximum:"3600000" doc:"How often to check files for which the system reports no events; default: 200"`
+	LogsDir         string   `json:"logs_dir,omitempty" maxLength:"4096" doc:"Folder for the steps' logs; default: RUN/logs"`
+	Workdir         string   `json:"workdir,omitempty" maxLength:"4096" doc:"Folder in which the steps' processes run; default: the repository"`
+	ReportSchema    string   `json:"report_schema,omitempty" maxLength:"4096" doc:"A JSON Schema for reports (--schema)"`
+	DailyCostLimit  *float64 `json:"daily_cost_limit,omitempty" minimum:"0" doc:"USD per day for this run; 0: no limit"`
+	CostLimitAction string   `json:"cost_limit_action,omitempty" enum:"warn,pause,fail" doc:"What happens at the limit"`
 	GitWorktree     bool     `json:"git_worktree,omitempty" doc:"Work in a git worktree of its own"`
-	WorktreeRef     string   `json:"git_worktree_ref,omitempty" maxLength:"256" doc:"What it is made from; HEAD"`
-	WorktreeBranch  string   `json:"git_worktree_branch,omitempty" maxLength:"256" doc:"Its branch; fairlead/RUN"`
-	WorktreeRoot    string   `json:"git_worktree_root,omitempty" maxLength:"4096" doc:"Where it is made; .agents/worktrees"`
-	WorktreeKeep    bool     `json:"git_worktree_keep,omitempty" doc:"Keep it when the run is over"`
+	WorktreeRef     string   `json:"git_worktree_ref,omitempty" maxLength:"256" doc:"The commit that the worktree starts from; default: HEAD"`
+	WorktreeBranch  string   `json:"git_worktree_branch,omitempty" maxLength:"256" doc:"The worktree's branch; default: fairlead/RUN"`
+	WorktreeRoot    string   `json:"git_worktree_root,omitempty" maxLength:"4096" doc:"Folder for worktrees; default: .agents/worktrees"`
+	WorktreeKeep    bool     `json:"git_worktree_keep,omitempty" doc:"Keep the worktree when the run has ended"`
 }
 
-// RunView is one run, as people and programs are shown it.
+// RunView is one run.
 type RunView struct {
 	ID         string     `json:"run_id"`
 	Workflow   string     `json:"workflow_name"`
@@ -44,16 +44,16 @@ type RunView struct {
 	StateFile  string     `json:"run_state" doc:"The path of run_state.json"`
 	CreatedAt  time.Time  `json:"created_at"`
 	UpdatedAt  time.Time  `json:"updated_at"`
-	Waits      []string   `json:"waits" doc:"What it waits for, a sentence each"`
-	By         string     `json:"by,omitempty" doc:"Who paused, cancelled or resumed it last"`
+	Waits      []string   `json:"waits" doc:"What it waits for, one sentence each"`
+	By         string     `json:"by,omitempty" doc:"The actor that paused, cancelled or resumed it last"`
 	Why        string     `json:"why,omitempty"`
 	CostUSD    float64    `json:"cost_usd_today"`
-	Counts     Counts     `json:"counts" doc:"How many steps are in which state"`
-	FileBehind bool       `json:"file_behind" doc:"run_state.json does not say yet what the journal does"`
-	Steps      []StepView `json:"steps,omitempty" doc:"In the plan's order; only where one run is asked for"`
+	Counts     Counts     `json:"counts" doc:"Number of steps in each state"`
+	FileBehind bool       `json:"file_behind" doc:"run_state.json is older than the journal"`
+	Steps      []StepView `json:"steps,omitempty" doc:"In the plan's order; only in the answer for a single run"`
 }
 
-// Counts are how many steps are in which state.
+// Counts is the number of steps in each state.
 type Counts struct {
 	Pending   int `json:"pending"`
 	Running   int `json:"running"`
@@ -73,20 +73,20 @@ type StepView struct {
 	StartedAt       *time.Time        `json:"started_at"`
 	EndedAt         *time.Time        `json:"ended_at"`
 	LastError       string            `json:"last_error,omitempty"`
-	WaitsFor        string            `json:"waits_for,omitempty" doc:"What keeps it, in words; where it stands in line, behind whom"`
+	WaitsFor        string            `json:"waits_for,omitempty" doc:"What the step waits for, as text, with its position in a queue"`
 	Needs           []string          `json:"needs"`
 	LoopBackTo      string            `json:"loop_back_to,omitempty"`
 	Human           bool              `json:"human_in_the_loop,omitempty"`
 	BlockedBy       string            `json:"blocked_by_loop,omitempty"`
-	Session         string            `json:"session,omitempty" doc:"The session that is at work on it; its output is at /sessions/{id}/output"`
-	LastSession     string            `json:"last_session,omitempty" doc:"The newest session that was"`
+	Session         string            `json:"session,omitempty" doc:"The session that executes it now; its output is at /sessions/{id}/output"`
+	LastSession     string            `json:"last_session,omitempty" doc:"The newest session that has ended"`
 	ReportPath      string            `json:"report_path,omitempty"`
 	LogPath         string            `json:"log_path,omitempty"`
 	PromptPath      string            `json:"prompt_path,omitempty"`
 	ManualInputPath string            `json:"manual_input_path,omitempty"`
 	InputSchema     string            `json:"input_schema,omitempty" doc:"JSON"`
 	BadInput        string            `json:"bad_input,omitempty" doc:"What was wrong with the last answer (W10)"`
-	Denied          string            `json:"denied,omitempty" doc:"What its agent asked for and was not allowed, where it was done all the same; of a step that failed last_error says it"`
+	Denied          string            `json:"denied,omitempty" doc:"Calls that were denied to its agent, if the step completed anyway; for a failed step, see last_error"`
 	Artifacts       []string          `json:"artifacts"`
 	Metrics         map[string]string `json:"metrics"`
 	Logs            []string          `json:"logs"`
@@ -95,27 +95,27 @@ type StepView struct {
 	LoopDone        int               `json:"loop_completed,omitempty"`
 }
 
-// InboxItem is one thing that waits for a person.
+// InboxItem is one item that waits for a person.
 type InboxItem struct {
-	Kind        string        `json:"kind" enum:"step,permission,question,resume" doc:"step: a step of a run waits for an answer; permission: an agent wants to do something; question: it asks for words; resume: its conversation would go on under other conditions"`
+	Kind        string        `json:"kind" enum:"step,permission,question,resume" doc:"step: a step of a run waits for an answer; permission: an agent asks to be allowed a call; question: an agent asks for a text; resume: its conversation would continue under changed conditions"`
 	Run         string        `json:"run_id"`
 	Step        string        `json:"step_id"`
 	Workflow    string        `json:"workflow_name"`
 	Since       time.Time     `json:"since"`
 	Why         string        `json:"why"`
-	Path        string        `json:"manual_input_path" doc:"An answer can also be put there as a JSON file"`
+	Path        string        `json:"manual_input_path" doc:"The answer can also be written to this path as a JSON file"`
 	InputSchema string        `json:"input_schema,omitempty"`
 	BadInput    string        `json:"bad_input,omitempty"`
 	Artifacts   []string      `json:"artifacts"`
 	Logs        []string      `json:"logs"`
-	Agent       string        `json:"agent,omitempty" doc:"Who asks; empty of a step"`
+	Agent       string        `json:"agent,omitempty" doc:"The agent that asks; empty for a step"`
 	Session     string        `json:"session_id,omitempty"`
-	Question    *QuestionView `json:"question,omitempty" doc:"Of every kind but step"`
+	Question    *QuestionView `json:"question,omitempty" doc:"For every kind except step"`
 }
 
-// StepAnswer is what a person answers to a step.
+// StepAnswer is a person's answer to a step.
 type StepAnswer struct {
 	Rejected bool   `json:"rejected,omitempty"`
 	Note     string `json:"note,omitempty" maxLength:"1000"`
-	Input    string `json:"input,omitempty" maxLength:"1048576" doc:"JSON, where the step asks for more than yes or no"`
+	Input    string `json:"input,omitempty" maxLength:"1048576" doc:"JSON, if the step asks for more than yes or no"`
 }

@@ -1,12 +1,12 @@
 package view
 
-// A conversation that is taken up again is taken up as it was: the same program with the same words
-// behind it, in the same folder, with the same model and mode, and by nobody else at the same time.
-// Where that is not so a person says what is to be; meanwhile the session keeps its seat and waits.
+// A resumed conversation keeps its conditions: the same program with the same arguments, in the same
+// folder, with the same model and mode, and open in no other process. If a condition has changed, a
+// person decides whether to resume; meanwhile the session keeps its slot and waits.
 
-// The answers to whether a conversation is to go on all the same.
+// The answers to the question whether to resume a conversation in spite of changed conditions.
 const (
-	GoOn  = "resume" // with what was said before
-	Anew  = "fresh"  // with nothing
+	GoOn  = "resume" // with the earlier conversation
+	Anew  = "fresh"  // with a new conversation
 	AskAs = "resume/"
 )

@@ -4,7 +4,7 @@ import (
 	"github.com/fairlead-dev/fairlead/team"
 )
 
-// Add adds what was used.
+// Add adds a usage to the row.
 func (r *UsageRow) Add(u team.Usage) {
 	r.InputTokens += u.InputTokens
 	r.OutputTokens += u.OutputTokens

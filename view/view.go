@@ -16,8 +16,8 @@ type TeamView struct {
 	Agents   []AgentView `json:"agents" doc:"In the order of fairlead.yaml"`
 }
 
-// AgentView is one agent. Badge comes from current_state alone (seed 000); what speaks
-// against it stands in Doubt (J5).
+// AgentView is one agent. Badge comes from current_state alone (seed 000); contradicting evidence is
+// in Doubt (J5).
 type AgentView struct {
 	Name          string            `json:"name"`
 	Description   string            `json:"description"`
@@ -42,36 +42,36 @@ type AgentView struct {
 	Limits        LimitsView        `json:"limits" doc:"The agent's limits"`
 	Removed       bool              `json:"removed" doc:"It is no longer configured, but still runs"`
 
-	Asks         int               `json:"asks" doc:"Questions of it that wait for a person"`
-	AsksWhat     string            `json:"asks_what,omitempty" doc:"The oldest of them, in one sentence"`
-	Denied       int               `json:"denied" doc:"What its open session asked for and was not allowed"`
-	LimitedUntil *time.Time        `json:"limited_until" doc:"Its provider takes nothing more until then; null: it does"`
+	Asks         int               `json:"asks" doc:"Number of its questions that wait for a person"`
+	AsksWhat     string            `json:"asks_what,omitempty" doc:"The oldest of these questions, in one sentence"`
+	Denied       int               `json:"denied" doc:"Number of calls that were denied to its open session"`
+	LimitedUntil *time.Time        `json:"limited_until" doc:"Its provider's rate limit ends then; null: it is not rate limited"`
 	LimitedWhy   string            `json:"limited_why,omitempty"`
-	Says         *SaysView         `json:"says" doc:"What it says of itself"`
-	Conversation *ConversationView `json:"conversation" doc:"With its program, the open one or the last"`
+	Says         *SaysView         `json:"says" doc:"The agent's report about itself"`
+	Conversation *ConversationView `json:"conversation" doc:"The current or last conversation with its program"`
 
-	FileBehind bool `json:"file_behind" doc:"agent_state.json does not say yet what the journal does; a write is under way, or fails"`
+	FileBehind bool `json:"file_behind" doc:"agent_state.json is older than the journal; a write is pending or fails"`
 }
 
-// SessionView is the session that is open.
+// SessionView is an open session.
 type SessionView struct {
 	ID        string       `json:"id" doc:"AGENT-NUMBER"`
 	PID       int          `json:"pid" doc:"PID of the agent's process; 0 if it has none yet"`
 	StartedAt *time.Time   `json:"started_at"`
 	Kind      string       `json:"kind" doc:"session, cleanup or foreign"`
 	Phase     string       `json:"phase" doc:"opened: recorded in the journal; running: its process was seen"`
-	Ending    string       `json:"ending,omitempty" doc:"Why it was asked to end"`
-	For       team.Purpose `json:"for" doc:"What it is for: control, channels, lead, run/RUN/STEP or dispatch/FOLDER/WORK"`
+	Ending    string       `json:"ending,omitempty" doc:"Why it was told to end"`
+	For       team.Purpose `json:"for" doc:"Its purpose: control, channels, lead, run/RUN/STEP or dispatch/FOLDER/WORK"`
 }
 
-// UsageView is what an agent said it used on this day (UTC).
+// UsageView is the usage that an agent reported for today (UTC).
 type UsageView struct {
 	InputTokens  int64   `json:"input_tokens"`
 	OutputTokens int64   `json:"output_tokens"`
 	CostUSD      float64 `json:"cost_usd"`
 }
 
-// LimitsView is what it may use; zero is no limit.
+// LimitsView is an agent's limits; 0: no limit.
 type LimitsView struct {
 	Session       string  `json:"session" doc:"Wall-clock time for one session; empty: no limit"`
 	TokensPerDay  int64   `json:"tokens_per_day"`

@@ -4,20 +4,20 @@ import (
 	"time"
 )
 
-// WhyView is what an agent's status rests on.
+// WhyView is the evidence for an agent's status.
 type WhyView struct {
 	Agent    AgentView     `json:"agent"`
 	Verdict  string        `json:"verdict" doc:"One sentence"`
 	Evidence []Evidence    `json:"evidence"`
 	Sessions []PastSession `json:"sessions" doc:"Newest first, including the open one; at most 50"`
-	Layers   []Layer       `json:"layers" doc:"What holds it in its ordinary sessions, by fairlead.yaml: rules, bounds, sandbox"`
+	Layers   []Layer       `json:"layers" doc:"What restricts it in ordinary sessions, according to fairlead.yaml: rules, bounds, sandbox"`
 }
 
-// Evidence is one piece of it: what was seen, by whom, how long ago, and whether it speaks
-// for the status or against it.
+// Evidence is one observation: what was seen, by which source, how long ago, and whether it supports
+// or contradicts the status.
 type Evidence struct {
 	What   string    `json:"what" doc:"In words"`
-	Source string    `json:"source" doc:"Who saw it: journal, file, shim, process table, driver, permissions, limits"`
+	Source string    `json:"source" doc:"Where it was observed: journal, file, shim, process table, driver, permissions, limits"`
 	At     time.Time `json:"at" doc:"When it was seen"`
 	AgeMS  int64     `json:"age_ms" doc:"Age of the evidence"`
 	Holds  bool      `json:"holds" doc:"true: it supports the status; false: it contradicts it"`
@@ -32,10 +32,10 @@ type PastSession struct {
 	EndedAt   *time.Time `json:"ended_at"`
 	Outcome   string     `json:"outcome" doc:"ok, failed, lost, withdrawn, interrupted; empty while the session is open"`
 	Why       string     `json:"why" doc:"In words"`
-	Bytes     int64      `json:"bytes" doc:"Of output"`
+	Bytes     int64      `json:"bytes" doc:"Bytes of output"`
 }
 
-// OrNobody is an actor, or a text that says there is none.
+// OrNobody returns the actor, or "nobody" if it is empty.
 func OrNobody(by string) string {
 	if by == "" {
 		return "nobody"
@@ -43,7 +43,7 @@ func OrNobody(by string) string {
 	return by
 }
 
-// Because is a note as the end of a sentence, or "".
+// Because formats a note as the end of a sentence, or returns "".
 func Because(note string) string {
 	if note == "" {
 		return ""
