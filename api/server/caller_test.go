@@ -20,8 +20,8 @@ import (
 
 const askAsVar = "FAIRLEAD_TEST_ASK" // the folder whose daemon the child asks
 
-// X10: who runs in a session of ours reads, and orders others about, and not itself. In channels
-// it does its own, in its own name.
+// X10: an agent in one of Fairlead's sessions may read, and may give orders about other agents, but not
+// about itself. In channels it acts only in its own name.
 func TestNobodyReleasesHimself(t *testing.T) {
 	if dir := os.Getenv(askAsVar); dir != "" {
 		askAsAgent(t, dir)
@@ -87,7 +87,7 @@ func askAsAgent(t *testing.T, dir string) {
 	}
 }
 
-// asSession is a request from within a session of ours.
+// asSession is a request from within one of Fairlead's sessions.
 func asSession(ctx context.Context, session string) context.Context {
 	return context.WithValue(ctx, callerKey{}, &caller{session: session})
 }
@@ -123,7 +123,7 @@ func TestLookAtAChangingTree(t *testing.T) {
 	}
 }
 
-// Who has gone when the order is handled is nobody.
+// A caller that has exited when its order is handled has no identity.
 func TestGoneCaller(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("only Linux says when a process began")
@@ -142,9 +142,9 @@ func TestGoneCaller(t *testing.T) {
 	}
 }
 
-// Somebody who cannot be looked at may be an agent: he lifts nothing and orders nobody about.
-// He may hold the team, for whoever sees something go wrong may stop it, and the journal does
-// not say then that it was the person.
+// A caller that cannot be identified may be an agent: it may not lift a hold or give orders to agents.
+// It may hold the team, because everyone may stop the team in an emergency; the journal then does not
+// name the person as the actor.
 func TestUnseenCaller(t *testing.T) {
 	f := newFake()
 	h := New(Options{Engine: f, User: "sam"}).SocketHandler()

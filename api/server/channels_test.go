@@ -108,8 +108,8 @@ func TestReadChannels(t *testing.T) {
 	}
 }
 
-// X10: an agent in a session of ours orders nothing about channels and speaks not as a person.
-// It may read. What it does for itself it does in its own name; a step's session has none.
+// X10: an agent in one of Fairlead's sessions gives no orders about channels and does not speak as a
+// person. It may read. It acts only in its own name; a step's session has no name.
 func TestAgentsInChannels(t *testing.T) {
 	f := newFake()
 	h := New(Options{Engine: f, User: "sam"}).SocketHandler()

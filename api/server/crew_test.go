@@ -68,7 +68,8 @@ func TestCrewOrders(t *testing.T) {
 	}
 }
 
-// What people read of the team: an agent has any name, and its soul is text that nobody runs.
+// People read the crew's documents: an agent may have any name, and its soul is served as text that no
+// browser runs.
 func TestReadCrew(t *testing.T) {
 	s := serve(t)
 	c := dial(t, s)
@@ -131,8 +132,8 @@ func TestFileNames(t *testing.T) {
 	}
 }
 
-// X10: no agent in a session of ours orders anything about the team, the lead's own included; nor
-// does whoever cannot be looked at. All may read.
+// X10: no agent in one of Fairlead's sessions gives orders about the crew, not even the lead; neither
+// does a caller that cannot be identified. All of them may read.
 func TestAgentsSummonNobody(t *testing.T) {
 	f := newFake()
 	h := New(Options{Engine: f, User: "sam"}).SocketHandler()

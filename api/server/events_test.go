@@ -331,7 +331,7 @@ func TestPings(t *testing.T) {
 		events, output := &memoryAnswer{header: http.Header{}}, &memoryAnswer{header: http.Header{}}
 		one := watchIn(ctx, s, "/events", events)
 		two := watchIn(ctx, s, "/sessions/coder-1/output/stream", output)
-		wait.Elapse(pingEvery*3 + time.Second) // in the bubble's time: nobody waits
+		wait.Elapse(pingEvery*3 + time.Second) // in the bubble's time: the test does not wait
 		synctest.Wait()
 		for _, w := range []*memoryAnswer{events, output} {
 			if n := strings.Count(w.String(), ": ping\n\n"); n != 3 {

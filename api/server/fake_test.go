@@ -54,7 +54,7 @@ type fakeSession struct {
 	said    []byte
 	open    bool
 	begun   bool
-	still   bool // its output ends where it is now, though it is open: nobody answers for it yet
+	still   bool // its output has no more bytes although it is open: no process follows it yet
 	outcome string
 	why     string
 }

@@ -152,8 +152,8 @@ channels:
   reviews: {agents: [scout, pilot, coder], maxRounds: 2}
 `
 
-// Two agents that join by requests talk in turns until their rounds are over, each told what
-// the other has said; nothing is said twice, and nobody speaks out of turn.
+// Two agents that join by requests talk in turns until their rounds are over, each
+// receives what the other has said; no message appears twice, and no agent speaks without the turn.
 func TestForeignAgentsTalk(t *testing.T) {
 	dir, _, stop := realOf(t, memory.New(), strings.Replace(twoScouts, ", coder]", "]", 1))
 	defer stop()

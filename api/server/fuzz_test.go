@@ -19,8 +19,8 @@ import (
 	"github.com/fairlead-dev/fairlead/api"
 )
 
-// FuzzRequest: whatever is asked, the answer is a route's, a problem or a redirect to the
-// clean path; nothing is a bug, and nobody without the token is let in.
+// FuzzRequest checks that every request gets a route's answer, a problem or a redirect to the clean
+// path: no request causes a bug, and none without the token is accepted.
 func FuzzRequest(f *testing.F) {
 	for _, seed := range [][4]string{
 		{"GET", "/api/v1/agents", "", ""},
@@ -75,7 +75,7 @@ func FuzzRequest(f *testing.F) {
 			t.Fatalf("%s %q: a stranger is answered with %d", method, target, code)
 		}
 		ctx, cancel := context.WithCancel(t.Context())
-		cancel() // streams say what there is, and end
+		cancel() // streams send the present content, and end
 		w := httptest.NewRecorder()
 		req.Body = io.NopCloser(strings.NewReader(body))
 		s.SocketHandler().ServeHTTP(w, req.WithContext(ctx))
@@ -131,8 +131,8 @@ func FuzzMessage(f *testing.F) {
 	})
 }
 
-// posts are the routes that take a body of ours, over which FuzzBodies goes; a document is
-// somebody else's, and FuzzDocument's; what is said to session folders is FuzzSessionBodies'.
+// posts are the routes whose bodies have Fairlead's own format; FuzzBodies covers them. FuzzDocument
+// covers documents, which have another program's format, and FuzzSessionBodies dispatch folders.
 func posts() (paths []string) {
 	for _, rt := range table() {
 		if rt.Method == http.MethodPost && rt.Path != importPath && !ofSessions(rt) {
@@ -255,8 +255,8 @@ func (c *inChannel) is(order string) bool {
 	}, words)
 }
 
-// FuzzDocument: a document is handed on as it came, once, or it is a fault of the request and
-// nobody is asked. What is handed on is one JSON object.
+// FuzzDocument checks that a document is either passed on unchanged, once, or is a fault of the request
+// that the engine never receives. A document that is passed on is one JSON object.
 func FuzzDocument(f *testing.F) {
 	for _, seed := range []string{
 		`{"type":"agent-identity","status":"alive","name":"Lyra","gridPosition":0}`, "\n {\"type\":1} \t", `{"type":"a"}{}`, `{"type":"a"`, `[{"type":1}]`, `null`, `""`, "", "{}",

@@ -118,7 +118,7 @@ func TestLogin(t *testing.T) {
 	send(t, s.request(t, "POST", "/?token="+testToken, nil), 401)
 }
 
-// A name that somebody else made point to this machine (DNS rebinding) is not ours.
+// A host name that an attacker points to this machine (DNS rebinding) is refused.
 func TestHosts(t *testing.T) {
 	s := serve(t)
 	s.hosts = []string{"devbox", "box.example:9000"}

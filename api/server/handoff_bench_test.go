@@ -74,7 +74,7 @@ func BenchmarkHandOff(b *testing.B) {
 	b.ReportMetric(0, "ns/op")
 }
 
-// theTurn waits until an agent has the turn; that it is told of it is for whoever asks to say.
+// theTurn waits until an agent has the turn. The caller acknowledges the action.
 func theTurn(b *testing.B, c *client.Client, name string) view.ActionView {
 	list, err := c.AgentActions(b.Context(), name, time.Minute)
 	if err != nil || len(list) != 1 || list[0].Do != "tell_turn" {

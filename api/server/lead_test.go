@@ -60,7 +60,7 @@ func (l *julian) serve(ctx context.Context, all *sync.WaitGroup) {
 	}
 }
 
-// lead answers what it is told in one session, until that ends. Nobody is with it at first.
+// lead answers its input in one session, until the session ends. At first no other agent is awake.
 func (l *julian) lead(ctx context.Context, p *player) {
 	awake := map[string]int{}
 	for {

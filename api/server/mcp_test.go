@@ -250,7 +250,7 @@ func TestEveryTool(t *testing.T) {
 	}
 }
 
-// What does not fit the schema is an answer to the model, and reaches nobody.
+// A call that does not fit the schema gets an error for the model, and never reaches the engine.
 func TestToolsTakeNothingElse(t *testing.T) {
 	a := newActor(t)
 	url, _ := toolServer(t, a)
@@ -326,7 +326,7 @@ func TestToolBug(t *testing.T) {
 	}
 }
 
-// post asks plainly, as somebody who tries.
+// postMCP sends a plain HTTP request, as an attacker would.
 func postMCP(t *testing.T, url string, header http.Header, body string) (int, string) {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, url, strings.NewReader(body))
@@ -346,7 +346,7 @@ func postMCP(t *testing.T, url string, header http.Header, body string) (int, st
 		t.Fatal(err)
 	}
 	defer resp.Body.Close()
-	text, _ := io.ReadAll(resp.Body) // what there is
+	text, _ := io.ReadAll(resp.Body) // the readable part
 	return resp.StatusCode, string(text)
 }
 
@@ -354,8 +354,8 @@ const listTools = `{"jsonrpc":"2.0","id":1,"method":"tools/list"}`
 
 func bearer(token string) http.Header { return http.Header{"Authorization": {"Bearer " + token}} }
 
-// Nobody comes in with a token that is not his, is not whole, is over, or is no token; and none is ever
-// in a log.
+// A token of another agent, a truncated, expired or invalid token gives no access; and no token appears in
+// a log.
 func TestForgedTokens(t *testing.T) {
 	a := newActor(t)
 	url, logged := toolServer(t, a)
@@ -506,11 +506,11 @@ func TestCallsAreBounded(t *testing.T) {
 	cancel()
 	waits.Wait()
 	for range mcp.AtOnceMax {
-		<-a.gaveUp // nobody waits for a caller that has gone
+		<-a.gaveUp // no call waits for a caller that has disconnected
 	}
 }
 
-// A program of an older protocol that gives a call up, or dies, leaves nobody waiting.
+// If a program with an older protocol cancels a call, or dies, the call does not keep waiting.
 func TestCallerGoes(t *testing.T) {
 	a := newActor(t)
 	a.wait = time.Hour

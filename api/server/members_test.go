@@ -134,7 +134,7 @@ func TestPollOfWhoIsGone(t *testing.T) {
 	wait.Until(t, "that one, too", noneCounted)
 }
 
-// When the daemon goes, whoever waits is told so at once.
+// When the daemon stops, waiting polls are answered at once.
 func TestPollAtTheEnd(t *testing.T) {
 	s := serve(t)
 	answer := s.poll(t.Context(), t, "60s")
@@ -145,7 +145,7 @@ func TestPollAtTheEnd(t *testing.T) {
 	}
 }
 
-// More polls than are served are told so, whoever they are of.
+// Polls beyond the limit are refused, for any agent.
 func TestPollsOfAll(t *testing.T) {
 	var p polls
 	for i := range pollsMax {
@@ -173,7 +173,7 @@ func BenchmarkHeartbeat(b *testing.B) {
 		b.Fatal(err)
 	}
 	bare := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		_, _ = io.Copy(io.Discard, r.Body) // what the yardstick reads is nobody's
+		_, _ = io.Copy(io.Discard, r.Body) // the baseline discards the body
 		_, _ = io.WriteString(w, `{"heartbeat_ms":10000}`)
 	})}
 	defer bare.Close()

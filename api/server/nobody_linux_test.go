@@ -17,7 +17,7 @@ import (
 
 const nobody = 65534
 
-// asNobody connects as another user of this machine does: one thread of ours becomes nobody, and
+// asNobody connects like another user of this machine: one thread changes its user to 'nobody', and
 // ends with its goroutine.
 func asNobody(path string) (net.Conn, error) {
 	type result struct {
@@ -26,7 +26,7 @@ func asNobody(path string) (net.Conn, error) {
 	}
 	done := make(chan result, 1)
 	go func() {
-		runtime.LockOSThread() // and never unlocked: nobody else may have this thread
+		runtime.LockOSThread() // never unlocked: no other goroutine may use this thread
 		conn, err := connectAs(nobody, path)
 		done <- result{conn, err}
 	}()
@@ -53,11 +53,11 @@ func connectAs(user uintptr, path string) (net.Conn, error) {
 	return net.FileConn(file)
 }
 
-// The socket serves its owner. Another user does not get to it; and where somebody has opened
-// the way, the other end is looked at.
+// The socket serves its owner. Another user cannot reach it; if the permissions of its folder allow it,
+// the server checks the user of the connection.
 func TestSocketFromAnotherUser(t *testing.T) {
 	if os.Getuid() != 0 {
-		t.Skip("only root can become somebody else")
+		t.Skip("only root can change its user")
 	}
 	s := serve(t)
 	path := socketOf(t, s)

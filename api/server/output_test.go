@@ -78,8 +78,8 @@ func TestOutputIsFollowed(t *testing.T) {
 	}
 }
 
-// A character waits until it is whole, and a session that is silent, or that nobody
-// answers for yet, is not over.
+// An incomplete character is held back, and a session that is silent, or that no process follows yet,
+// has not ended.
 func TestOutputWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFake()
@@ -170,7 +170,7 @@ func TestNearEnd(t *testing.T) {
 	}
 }
 
-// Somebody who reads is told 20 times a second at most, and in pieces.
+// A reader gets at most 20 messages per second, each of limited size.
 func TestOutputIsCoalesced(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFake()

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// What somebody asked for is shown back to him, and to whoever reads his log: as text.
+// Parts of a request that an error repeats are shown as plain text, to the client and in logs.
 func TestWhatIsShownBackIsText(t *testing.T) {
 	s := serve(t)
 	for _, evil := range []string{"\u009b31m", "\x1b]0;owned\x07", "a\u202eb", "\u0085", strings.Repeat("x", 5000)} {

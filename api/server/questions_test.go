@@ -66,7 +66,7 @@ func TestQuestionOrders(t *testing.T) {
 	}
 }
 
-// X10: no agent answers, whoever asked, and none takes an answer back. It may read.
+// X10: no agent answers a question of any agent, and none revokes an answer. It may read them.
 func TestAgentsAnswerNothing(t *testing.T) {
 	f := newFake()
 	h := New(Options{Engine: f, User: "sam"}).SocketHandler()

@@ -255,7 +255,7 @@ func TestReference(t *testing.T) {
 		}
 		if op.RequestBody != nil {
 			body := op.RequestBody.Content["application/json"].Schema
-			if body.Ref == "" { // a shape that is not one of ours
+			if body.Ref == "" { // not a type of Fairlead's
 				fmt.Fprintf(&out, "\nBody: %s.\n", body.Description)
 			} else {
 				doc.body(&out, doc.Components.Schemas[body.name()], op.RequestBody.Required)

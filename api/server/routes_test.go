@@ -236,7 +236,7 @@ func TestHeadAndOptions(t *testing.T) {
 	}
 }
 
-// A body that is said to come and does not come holds up nobody for long.
+// A request whose announced body does not arrive does not block other requests for long.
 func TestBigHeaders(t *testing.T) {
 	s := serve(t)
 	host := strings.TrimPrefix(s.url, "http://")

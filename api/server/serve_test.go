@@ -27,17 +27,17 @@ func serveIn(t testing.TB, f *fake, dir string) *served {
 	return serveAt(t, f, dir, waitsUsual, listenAny(t))
 }
 
-// hasty is a server's patience for tests that see it end. The same tests want whoever is quick to be
-// served, so it is more than a busy machine takes for that.
+// hasty holds short time limits of a server, for tests that wait for them. They are still longer than a
+// busy machine needs, because the same tests expect that fast clients are served.
 var hasty = waits{headers: time.Second, request: 2 * time.Second, body: time.Second, answer: 2 * time.Second, piece: 3 * time.Second}
 
-// serveHasty is serve with little patience, and with a door whose connections hold little: who
-// does not read is noticed soon.
+// serveHasty is serve with short time limits, and with a listener whose connections have small buffers, so
+// that a client that does not read is noticed soon.
 func serveHasty(t testing.TB) *served {
 	return serveAt(t, newFake(), newWorkspace(t), hasty, tight{listenAny(t)})
 }
 
-// tight is a door behind which the kernel keeps little of what nobody reads.
+// tight is a listener whose connections have small kernel buffers for unread data.
 type tight struct{ net.Listener }
 
 func (l tight) Accept() (net.Conn, error) {

@@ -246,8 +246,8 @@ func TestForeignHistory(t *testing.T) {
 	}
 }
 
-// A file that an agent made is bytes that nobody runs; nothing outside of outputs/ is reached by a
-// name, and no link is followed.
+// A file of an agent is served as bytes that no browser runs; no name reaches anything outside of
+// outputs/, and no link is followed.
 func TestOutputFiles(t *testing.T) {
 	s := serve(t)
 	f := sessionAt(t, s.dir, "quay", dispatch.Setup{})
@@ -313,8 +313,8 @@ func TestLongDialogue(t *testing.T) {
 	}
 }
 
-// X10: no agent in a session of ours begins, ends or speaks in a session with MAIN, and nothing
-// changes; nor does whoever cannot be looked at. All may read, and ask what would be allowed.
+// X10: an agent in one of Fairlead's sessions may not begin or end a dispatch, or send input to it, and
+// neither may a caller that cannot be identified. All of them may read, and ask what would be allowed.
 func TestAgentsEndNoSession(t *testing.T) {
 	dir := newWorkspace(t)
 	h := New(Options{Engine: newFake(), User: "sam", Dir: dir}).SocketHandler()

@@ -30,8 +30,8 @@ func (s *served) connect(t *testing.T) *net.TCPConn {
 	return tcp
 }
 
-// head begins a request of somebody with the token; the empty line that ends its headers is
-// the caller's to write.
+// head returns the beginning of a request with the token; the caller writes the empty line that ends the
+// headers.
 func (s *served) head(method, path string) string {
 	return method + " " + api.Base + path + " HTTP/1.1\r\nHost: " + strings.TrimPrefix(s.url, "http://") + "\r\nAuthorization: Bearer " + testToken + "\r\n"
 }
@@ -82,7 +82,7 @@ func trickle[T any](t *testing.T, conn io.Writer, at bool, until <-chan T) T {
 			return it
 		case <-wait.After(10 * time.Millisecond):
 			if at {
-				_, _ = io.WriteString(conn, "x") // that nobody takes it is seen by who reads
+				_, _ = io.WriteString(conn, "x") // the reader notices if the server does not accept it
 			}
 		case <-late:
 			t.Fatal("who sends a letter now and then keeps his place")
@@ -110,8 +110,8 @@ func TestHeadersThatTrickle(t *testing.T) {
 	s.want(t, 200, "GET", api.Base+"/agents", "")
 }
 
-// Who watches and takes nothing is cut off when our patience ends, and our log says so. Nobody
-// else waits for him meanwhile: the journal grows, others hear of it at once, orders are taken.
+// A client that watches but does not read is disconnected at the time limit, and the log says so. It delays
+// no other client meanwhile: the journal grows, others get events at once, and orders are accepted.
 func TestSlowReaders(t *testing.T) {
 	s := serveHasty(t)
 	s.fake.say("coder-1", strings.Repeat("a line that nobody reads\n", 200_000)) // more than the kernel holds for a connection

@@ -172,7 +172,7 @@ func (s *served) postStatus(t *testing.T, path, body string) int {
 	return resp.StatusCode
 }
 
-// A body that breaks off on the way is a fault of the request, not of ours, and no order.
+// A truncated body is a fault of the request, not of the server, and is no order.
 func TestBrokenBodies(t *testing.T) {
 	s := serve(t)
 	host := strings.TrimPrefix(s.url, "http://")

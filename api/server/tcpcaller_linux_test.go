@@ -69,7 +69,7 @@ func askOverPort(t *testing.T, url string) {
 	}
 }
 
-// A connection whose process cannot be found may be an agent's; one from elsewhere is nobody's of ours.
+// A connection whose process cannot be found may be an agent's; one from another host is not.
 func TestUnseenOverThePort(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
