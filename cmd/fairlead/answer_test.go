@@ -84,7 +84,7 @@ func TestInboxOfHostileAgents(t *testing.T) {
 	}
 }
 
-// Nobody says yes to a file that he has not seen.
+// A person sees the content of a file before approving it.
 func TestWrittenLines(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {

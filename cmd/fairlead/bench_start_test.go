@@ -37,7 +37,7 @@ func BenchmarkVersion(b *testing.B) {
 	p.report(b, "version", "empty-program")
 }
 
-// three agents at rest, as a repository of somebody who has just begun.
+// three idle agents, like the repository of a new user.
 const threeAtRest = `version: 1
 agents:
   ada: {driver: exec, command: ["true"], workspace: ada}

@@ -17,11 +17,11 @@ import (
 )
 
 // Benchmarks of the program as people have it: built as it is shipped, started as a process
-// of its own. Each measures a yardstick in turns with the thing itself, so that both meet
-// the same machine, and says the median of ratios; none of them can fail for being slow.
-// doc/performance.md has what came of them.
+// of its own. Each alternates between a baseline and the measured operation, so that both run
+// on the same machine, and reports the median of the ratios; none of them can fail for being slow.
+// doc/performance.md has the results.
 
-// repeats of the thing and of its yardstick in one run of a benchmark's loop.
+// repeats of the operation and of its baseline in one iteration of a benchmark.
 const repeats = 9
 
 // tickHz is the unit of the times in /proc/PID/stat: what Linux shows to programs is 1/100 s everywhere.

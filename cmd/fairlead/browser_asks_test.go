@@ -10,7 +10,7 @@ import (
 	"github.com/fairlead-dev/fairlead/internal/test/uitest"
 )
 
-// askingScript asks as often as it is told to, and says what became of it.
+// askingScript asks the given number of times, and prints each answer.
 const askingScript = `steps:
   - say: I ask.
   - repeat:

@@ -34,7 +34,7 @@ var fakesOnly = []string{
 	"permission_given", "permission_standing", "asked_in_words", "an_answer_refused", "asks_by_keyboard", "hostile_asks", "what_is_known_of_a_program", "usage", "asks_accessible",
 }
 
-// The page on the real daemon, with a real agent: the stories that internal/test/uitest tells of a
+// The page on the real daemon, with a real agent: the stories that internal/test/uitest runs on a
 // fake one: every fourth, with FAIRLEAD_LONG=ci each in one size, with FAIRLEAD_LONG=1 each in both.
 // With the race detector, which is not in the daemon here, it is every fourth, too. What only a fake can be
 // made to do (a refusal, an agent whose very name is hostile) is skipped here and runs there.

@@ -22,9 +22,9 @@ import (
 	"github.com/fairlead-dev/fairlead/workspace"
 )
 
-// strangers is a team of foreign agents in #talk, who have all said that they are there: each
-// does over HTTP what it likes.
-func strangers(t *testing.T, more string, names ...string) (*ship, *apiclient.Client) {
+// foreignTeam starts a team of foreign agents in #talk that have all connected; the test acts for each of them
+// over HTTP.
+func foreignTeam(t *testing.T, more string, names ...string) (*ship, *apiclient.Client) {
 	t.Helper()
 	t.Parallel()
 	yaml := "version: 1\nagents:\n"
@@ -84,7 +84,7 @@ func lateWords(all []view.ChannelEntry) (texts []string) {
 // A turn is a lease with a number: who speaks under another's, under one that is over, or under
 // one that never was, is kept and marked, and moves nothing.
 func TestForeignSpeaksOutOfTurn(t *testing.T) {
-	s, client := strangers(t, "]", "ann", "ben")
+	s, client := foreignTeam(t, "]", "ann", "ben")
 	s.must("channel", "say", "talk", "begin")
 	turn := action(t, client, "ann")
 	if turn.Do != "tell_turn" || turn.Turn == 0 || !strings.Contains(turn.Text, "begin") {
@@ -127,7 +127,7 @@ func TestForeignSpeaksOutOfTurn(t *testing.T) {
 
 func second(_ api.Ordered, err error) error { return err }
 
-// refusedFor wants words for whoever takes part under a name that is nobody's.
+// refusedFor checks that requests in the name of an unknown agent are refused with a message.
 func refusedFor(t *testing.T, client *apiclient.Client) {
 	t.Helper()
 	var problem *api.Problem
@@ -145,10 +145,10 @@ func refusedFor(t *testing.T, client *apiclient.Client) {
 	}
 }
 
-// Two programs under one agent's name: they are one agent, whichever acts first. Nothing is done
-// twice by it, and nobody else's turn is touched.
+// Two programs that use one agent's name are one agent, whichever acts first. No action happens twice,
+// and no other agent's turn is affected.
 func TestTwoClientsOfOneForeignAgent(t *testing.T) {
-	s, client := strangers(t, "]", "ann", "ben")
+	s, client := foreignTeam(t, "]", "ann", "ben")
 	twin := s.client()
 	s.must("channel", "say", "talk", "begin")
 	one, two := action(t, client, "ann"), action(t, twin, "ann")
@@ -189,8 +189,8 @@ func TestTwoClientsOfOneForeignAgent(t *testing.T) {
 	}
 }
 
-// Who is no foreign agent is not spoken for by whoever has the token: nobody keeps an agent of
-// ours alive, or ends it, from outside.
+// A client with the token may act only for foreign agents: it cannot keep one of Fairlead's own agents alive,
+// or end it.
 func TestNobodySpeaksForOurOwn(t *testing.T) {
 	t.Parallel()
 	s := newShip(t, talkers("channels:\n  talk: {agents: [ada]}\n", "ada"))
@@ -207,7 +207,7 @@ func TestNobodySpeaksForOurOwn(t *testing.T) {
 // After a crash of the daemon a foreign agent asks again and is given the same action, under the
 // same key, with the same deadline; what it did before is not done again.
 func TestForeignAgentOutlivesTheDaemon(t *testing.T) {
-	s, client := strangers(t, ", ], humanInterruptMode: queue", "ann", "ben")
+	s, client := foreignTeam(t, ", ], humanInterruptMode: queue", "ann", "ben")
 	s.must("channel", "say", "talk", "begin")
 	before := action(t, client, "ann")
 	shown := s.floor("talk")
@@ -244,7 +244,7 @@ func TestForeignAgentOutlivesTheDaemon(t *testing.T) {
 // A person, or a program of his, that says thousands of things in a moment: some are taken, the
 // others are refused in words, each one that was taken is there once, and others are served.
 func TestFloodOfMessages(t *testing.T) {
-	s, _ := strangers(t, "]", "ann", "ben")
+	s, _ := foreignTeam(t, "]", "ann", "ben")
 	all := 2000
 	if long() {
 		all = 10_000
@@ -295,7 +295,7 @@ func TestFloodOfMessages(t *testing.T) {
 
 // A message has 128 KiB at most. One that has all of them arrives whole, also at an agent's.
 func TestLongestMessage(t *testing.T) {
-	s, client := strangers(t, "]", "ann", "ben")
+	s, client := foreignTeam(t, "]", "ann", "ben")
 	longest := strings.Repeat("0123456789abcde\n", 128<<10/16)
 	if _, err := client.Say(t.Context(), "talk", longest, ""); err != nil {
 		t.Errorf("128 KiB: %v", err)
@@ -346,10 +346,9 @@ func TestLongestMessage(t *testing.T) {
 	}
 }
 
-// Channels that nobody has, and agents in them, are refused in words by every verb, and the
-// words do nothing to the terminal.
+// Every command refuses unknown channels and agents with a message that cannot control the terminal.
 func TestEvilChannelNames(t *testing.T) {
-	s, _ := strangers(t, "]", "ann", "ben")
+	s, _ := foreignTeam(t, "]", "ann", "ben")
 	names := []string{"..", "../../etc/passwd", "a/b", "talk\n", "%2e%2e", "-rf", "talk" + evil, strings.Repeat("a", 5000), "TALK", "#talk ", ""}
 	for _, name := range names {
 		for _, words := range [][]string{
@@ -403,7 +402,7 @@ func TestThousandLongPolls(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// Written by hand: whoever waits like this reads nothing.
+	// Written by hand: a client that never reads.
 	poll := func(name string) net.Conn {
 		conn, err := net.Dial("unix", daemon.Socket)
 		if err != nil {
@@ -438,7 +437,7 @@ func TestThousandLongPolls(t *testing.T) {
 		tooMany(names[agents+9], "1000 requests already wait for actions")
 	}
 	begun := time.Now()
-	s.must("channel", "say", "talk", "begin") // agent-000 has the turn: four of them are answered, and nobody reads it
+	s.must("channel", "say", "talk", "begin") // agent-000 has the turn: four of them are answered, and no client reads the answers
 	s.must("ps")
 	if took := time.Since(begun); took > 30*time.Second {
 		t.Errorf("two verbs took %s meanwhile", took)
@@ -459,7 +458,7 @@ func TestThousandLongPolls(t *testing.T) {
 
 // What a foreign agent says of why it waits is text to a terminal, like all that it says.
 func TestEvilReasonToWait(t *testing.T) {
-	s, client := strangers(t, "]", "ann", "ben")
+	s, client := foreignTeam(t, "]", "ann", "ben")
 	s.must("channel", "say", "talk", "begin")
 	turn := action(t, client, "ann")
 	if _, err := client.AgentWait(t.Context(), "talk", "ann", turn.Turn, "for you "+evil+"\r12:00:00  ben  #99\nTURN_COMPLETE"); err != nil {
@@ -485,7 +484,7 @@ func TestEvilReasonToWait(t *testing.T) {
 // A foreign agent that says more than anybody reads, in its turn and without one, is refused in
 // words before the journal fills.
 func TestForeignFloods(t *testing.T) {
-	s, client := strangers(t, "]", "ann", "ben")
+	s, client := foreignTeam(t, "]", "ann", "ben")
 	s.must("channel", "say", "talk", "begin")
 	turn := action(t, client, "ann")
 	before := s.stateBytes()

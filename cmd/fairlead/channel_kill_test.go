@@ -157,8 +157,8 @@ func TestKilledMidInterrupt(t *testing.T) {
 	}
 }
 
-// A turn's time runs out while nobody is there to see it: the next daemon ends it at once, and
-// that the agent had none to speak in is no fault of its.
+// A turn's time limit ends while no daemon runs: the next daemon ends the turn at once, and does not count
+// it as a failure of the agent.
 func TestDeadlineWhileDown(t *testing.T) {
 	t.Parallel()
 	files := talkers("channels:\n  talk: {agents: [ada, bob]}\nturnConfig: {defaultTimeoutSeconds: 5}\n", "ada", "bob")

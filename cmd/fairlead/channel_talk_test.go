@@ -95,7 +95,7 @@ func (s *ship) floorUntil(name, what string, ok func(view.ChannelView) bool) vie
 		func() string { return s.conversation(name) })
 }
 
-// settled says that nobody has anything to do in a channel.
+// settled reports whether no participant has anything to do in a channel.
 func settled(v view.ChannelView) bool {
 	if v.Holder != "" || v.Aside != nil {
 		return false

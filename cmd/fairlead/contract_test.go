@@ -121,7 +121,8 @@ const loud = `sessions:
       - say: that was all
 `
 
-// A line of 20 MiB and bytes that are no text: kept to the last byte, shown, and nobody stumbles.
+// A line of 20 MiB and bytes that are not text are kept completely and shown, and no component fails on
+// them.
 func TestHostileOutput(t *testing.T) {
 	t.Parallel()
 	s := newShip(t, map[string]string{

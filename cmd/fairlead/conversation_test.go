@@ -109,8 +109,8 @@ func channelTables(t *testing.T) {
 	golden.Check(t, filepath.Join("testdata", "channels.txt"), page.String())
 }
 
-// Whatever is said in a channel: it is text to a terminal, no line of it can be taken for one
-// of ours, and no line is wider than the terminal.
+// Every message in a channel is printed as text: it cannot control the terminal, no line of it looks like
+// Fairlead's own, and no line is wider than the terminal.
 func FuzzConversation(f *testing.F) {
 	for _, e := range talk() {
 		text, err := json.Marshal(e)

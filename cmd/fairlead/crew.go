@@ -42,7 +42,7 @@ unknown. Below the list it prints what you can do next, and the latest problems.
 	return noun(cmd, only(subs, a.summonVerb(), a.wakeVerb(), a.sleepVerb(), a.crewShowVerb(), a.transcriptVerb(), a.importVerb())...)
 }
 
-// completeCrew offers those who are in the team now; nobody where no daemon runs.
+// completeCrew completes the names of the crew's present agents; none if no daemon runs.
 func (a *app) completeCrew(cmd *cobra.Command, words []string, _ string) ([]string, cobra.ShellCompDirective) {
 	client, err := a.Dial()
 	if err != nil {

@@ -77,7 +77,7 @@ func TestHostileDocumentFolder(t *testing.T) {
 	s.ours("after the link")
 }
 
-// The folder is deleted, then replaced by a link to somebody's folder, while the team lives.
+// The folder is deleted, then replaced by a link to another folder, while the team runs.
 func TestDocumentFolderTakenAway(t *testing.T) {
 	t.Parallel()
 	s := newShip(t, crewFiles(quickTimes, ""))

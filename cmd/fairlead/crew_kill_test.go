@@ -34,7 +34,7 @@ func TestKilledAtEveryStepOfACrew(t *testing.T) {
 			s.gate(gate)
 		}
 		s.must(order)
-		again("asked") // nobody knows where the lead is by now
+		again("asked") // the lead's progress is unknown here
 		for _, gate := range gates {
 			s.atGate(gate)
 			if !raced || gate == "mid" || gate == "woken" {
@@ -195,8 +195,8 @@ func killedAtBytes(t *testing.T, cuts []int) {
 	}
 }
 
-// The lead dies at every step, alone, with its shim, or with everything: everybody sleeps, the
-// ceremony is over and says so, and the next wake brings back who was somebody.
+// The lead is killed at every step, alone, with its shim, or with all processes: all agents sleep, the
+// operation in progress ends with a notice, and the next wake brings back the registered agents.
 func TestKilledLead(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("it looks for processes as Linux shows them")
@@ -267,7 +267,7 @@ func (s *ship) strikeLead(blow string) {
 	}
 }
 
-// Placeholders that nobody came for expire, whoever was dead at the time: nothing hatches for ever.
+// Placeholders without a registration expire, whichever process was killed meanwhile: none hatches forever.
 func TestNobodyHatchesForEver(t *testing.T) {
 	t.Parallel()
 	s := newShip(t, crewFiles("status_timeout: 1s, hatch_timeout: 2s", ""))

@@ -115,7 +115,7 @@ func crewFiles(team, more string) map[string]string {
 	}
 }
 
-// quickTimes let a ceremony that nobody goes on with be over within the test.
+// quickTimes are time limits short enough that an abandoned operation ends within the test.
 const quickTimes = "status_timeout: 20s, hatch_timeout: 60s"
 
 // A gate is a moment at which the lead stands still.
@@ -296,10 +296,10 @@ func wakesIn(prompt string) ([]woken, error) {
 	return all.Agents, nil
 }
 
-// leadStory is what the journal tells about the lead's errands.
+// leadStory is what the journal records about the lead's actions.
 type leadStory struct {
-	told  map[string]map[string]int // by session, by errand: acknowledged as told
-	asked map[string]map[string]int // by session, by errand: they were to be told while it was open
+	told  map[string]map[string]int // by session, by action: acknowledged as delivered
+	asked map[string]map[string]int // by session, by action: to be delivered while the session was open
 	uuid  string                    // of the session that is open
 }
 

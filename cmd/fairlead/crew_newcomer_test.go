@@ -38,7 +38,7 @@ func TestCrewImportsFolder(t *testing.T) {
 	}
 }
 
-// An empty name, which is what a variable of a script is that nobody has set, is wrong usage.
+// An empty name, such as an unset variable in a script, is a usage error.
 func TestCrewEmptyName(t *testing.T) {
 	t.Parallel()
 	s := newShip(t, crewFiles(quickTimes, ""))

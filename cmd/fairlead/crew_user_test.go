@@ -28,7 +28,7 @@ func (s *ship) saysCrew(code int, verb string, words ...string) {
 	}
 }
 
-// Who has no lead, or one that nobody can talk to, is told so, and what to write.
+// Without a lead, or with one that accepts no input, the error names the setting to write.
 func TestCrewWithoutLead(t *testing.T) {
 	t.Parallel()
 	s := newShip(t, map[string]string{"fairlead.yaml": "version: 1\nagents:\n  ada: {driver: exec, command: [\"true\"], workspace: ada}\n", "ada/.keep": ""})

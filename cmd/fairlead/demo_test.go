@@ -19,7 +19,7 @@ import (
 	"github.com/fairlead-dev/fairlead/internal/test/wait"
 )
 
-// The demo is its examples put together: whoever is in them is in it, as it is there.
+// The demo combines the examples: each of their agents is in it, with the same settings.
 func TestDemoIsItsExamples(t *testing.T) {
 	t.Parallel()
 	if _, err := exec.LookPath("git"); err != nil {

@@ -30,6 +30,6 @@ It never changes the journal. Exit code 1 means that there is a problem.`,
 		RunE: func(cmd *cobra.Command, _ []string) error { return doctor.Doctor(cmd.Context(), a.App, fix) },
 	}
 	a.probeFlags(cmd)
-	cmd.Flags().BoolVar(&fix, "fix", false, "mend what can be mended, and say each thing that is done; the journal is never touched")
+	cmd.Flags().BoolVar(&fix, "fix", false, "fix what can be fixed, and report each fix; the journal is never changed")
 	return cmd
 }

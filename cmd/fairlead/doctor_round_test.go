@@ -25,7 +25,7 @@ func takes(about string, seconds int) doctor.Visit {
 	}}
 }
 
-// shown makes a round and gives what somebody would have seen of it, and when it was over.
+// shown runs a round, and returns its output, its findings and its duration.
 func shown(visits []doctor.Visit, terminal bool) (string, []doctor.Finding, time.Duration) {
 	var out bytes.Buffer
 	a := &cli.App{Out: &out}
@@ -65,7 +65,7 @@ func TestDoctorLooksSideBySide(t *testing.T) {
 	})
 }
 
-// A visit that starts no program takes nobody's place.
+// A check that starts no program does not occupy a place for one.
 func TestDoctorDoesNotQueueWhatStartsNothing(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -76,7 +76,7 @@ func TestDoctorDoesNotQueueWhatStartsNothing(t *testing.T) {
 	})
 }
 
-// Piped, the lines stand in the order of the visits, whoever was quicker.
+// On a pipe, the lines are in the order of the checks, whichever ends first.
 func TestDoctorPipedHasOneOrder(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -113,7 +113,7 @@ func TestDoctorOnATerminalTellsAsItGoes(t *testing.T) {
 	})
 }
 
-// What is to be mended is shown once, when it was mended.
+// A finding that --fix repairs is shown once, after the fix.
 func TestDoctorHoldsBackWhatItMends(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
@@ -145,7 +145,7 @@ func TestDoctorWaitingLineFits(t *testing.T) {
 	}
 }
 
-// A program that an agent is, is said once: whoever may be one waits for the visit to the agent.
+// A program that an agent uses is reported once: its own check waits for the agent's check.
 func TestDoctorMeetsAProgramOnce(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

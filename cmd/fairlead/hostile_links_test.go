@@ -27,8 +27,8 @@ func somebodys(t *testing.T) string {
 }
 
 // Three routes read files that an agent can reach: output, its stream, and the facts made of
-// it. What is put there instead (a link to somebody's file, a pipe that keeps a reader
-// waiting) is refused in words.
+// it. A link to another file, or a pipe that blocks its reader, is refused with
+// a message.
 func TestPlantedOutput(t *testing.T) {
 	t.Parallel()
 	s := newShip(t, map[string]string{

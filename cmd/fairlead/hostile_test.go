@@ -20,10 +20,10 @@ import (
 	"github.com/fairlead-dev/fairlead/view"
 )
 
-// What others write can set a terminal's title, clear its screen, or type for whoever reads it.
+// evil is text that sets a terminal's title, clears its screen, or sends input in the reader's name.
 const evil = "\x1b]0;owned\x07\x1b[2J\u009b31m\u202e"
 
-// onTerminal runs a verb as somebody at a terminal would, and gives what he sees.
+// onTerminal runs a command on a terminal, and returns its output.
 func (s *ship) onTerminal(words ...string) (string, int) {
 	s.t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), shipWait)
@@ -53,7 +53,7 @@ func harmless(t *testing.T, what, text string) {
 	}
 }
 
-// Whatever an agent says, and whatever somebody writes into its file, is text to a terminal.
+// An agent's output, and the content of its file, cannot control the terminal.
 func TestEvilTextOnATerminal(t *testing.T) {
 	t.Parallel()
 	said := base64.StdEncoding.EncodeToString([]byte("hello " + evil + "\n"))
@@ -84,7 +84,7 @@ func TestEvilTextOnATerminal(t *testing.T) {
 	}
 }
 
-// Names that nobody has are refused in words, and the words do nothing to the terminal.
+// Unknown names are refused with a message that cannot control the terminal.
 func TestEvilNames(t *testing.T) {
 	t.Parallel()
 	s := newShip(t, map[string]string{"fairlead.yaml": "version: 1\nagents:\n  ada: {driver: exec, command: [\"true\"], workspace: ada}\n"})

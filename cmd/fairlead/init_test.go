@@ -54,7 +54,7 @@ func TestInitEntriesLoad(t *testing.T) {
 	}
 }
 
-// A person chooses by numbers or names, is told of what is not in the list, and may choose nobody.
+// A person chooses agents by number or name, gets an error for an unknown choice, and may choose none.
 func TestInitAsks(t *testing.T) {
 	t.Parallel()
 	found := driven()[:3]

@@ -357,7 +357,7 @@ func (c *cruise) cancelled() {
 	})
 }
 
-// A provider that takes no more: the agent waits, and that counts as no failure.
+// A rate limit of the provider: the agent waits, and this does not count as a failure.
 func (c *cruise) limited() {
 	c.must("channel", "say", "talk", "do: error 429 600")
 	c.await("the agent waits for its provider", func() bool { return c.view().Agents[0].LimitedUntil != nil })

@@ -34,7 +34,7 @@ doc/mcp.md.`,
 	}
 }
 
-// nopCloser is a stream that somebody else closes.
+// nopCloser is a stream that its owner closes elsewhere.
 type nopCloser struct{ io.Writer }
 
 func (nopCloser) Close() error { return nil }

@@ -16,7 +16,7 @@ import (
 	"github.com/fairlead-dev/fairlead/internal/test/livetest"
 )
 
-// runClient runs somebody else's client with nothing in its environment.
+// runClient runs another vendor's client with an empty environment.
 func runClient(t *testing.T, program string, words ...string) (out string, failed bool) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)

@@ -69,8 +69,8 @@ func oneWorkflow(o *runs.RunOptions) cobra.PositionalArgs {
 	}
 }
 
-// takeRun takes the flags of a run in. The repository that is worked on is the one whose
-// daemon is asked, unless somebody says otherwise.
+// takeRun reads the flags of a run. By default the run works on the repository of the daemon that it
+// is sent to.
 func (a *app) takeRun(cmd *cobra.Command, o *runs.RunOptions) error {
 	if err := o.Take(cmd, a.Dir); err != nil {
 		return err

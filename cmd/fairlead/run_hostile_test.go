@@ -43,8 +43,8 @@ steps:
 	}
 }
 
-// A change of the journal may be of a newer version, or nonsense: what is told of it is text,
-// a line for each thing, or nothing.
+// A change in the journal may come from a newer version, or be nonsense: it is printed as plain text, one
+// line for each item, or not at all.
 func FuzzRunLines(f *testing.F) {
 	f.Add("run/r1/code", "reported", "COMPLETED", []byte(`{"run":{"step":{"value":{"state":"COMPLETED","last_error":"a\u001b[2Jb"},"facts":{"artifacts":["a\nb"]}}}}`))
 	f.Add("run/r1", "run_cancelled", "cancelled", []byte(`{"run":{"head":{"by":"\u001b","why":"x"}}}`))

@@ -137,8 +137,8 @@ func doneOnce(t *testing.T, dir string) {
 	}
 }
 
-// The daemon that carries a run out is killed at random moments; the next one goes on with the
-// run by itself, and nobody has to say so.
+// The daemon that carries a run out is killed at random moments; the next one continues the
+// run without an order.
 func TestKilledDaemonOfARun(t *testing.T) {
 	underRace(t)
 	s := newShip(t, map[string]string{"fairlead.yaml": "version: 1\nagents: {}\n", "flow.yaml": longFlow()})

@@ -101,8 +101,8 @@ func change(t *testing.T, entity, trigger, to string, body workflow.Body) api.Ch
 	return api.Change{Time: time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC), Entity: entity, Trigger: trigger, To: to, Actor: api.Actor{Kind: "human", ID: "ann"}, Data: api.Raw(data)}
 }
 
-// What is told of a run where nobody watches: each change that a person would want to know,
-// in words, and nothing that an agent says can move a cursor.
+// The lines of a run without a terminal: each change that a person wants to know, as text, and no output of
+// an agent can move a cursor.
 func TestRunLines(t *testing.T) {
 	t.Parallel()
 	at := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)

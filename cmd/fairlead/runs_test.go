@@ -70,7 +70,7 @@ func TestRunsFromFiles(t *testing.T) {
 	}
 }
 
-// Nobody's runs are put away by a slip of the finger.
+// A mistyped prune archives no runs.
 func TestPruneRefuses(t *testing.T) {
 	t.Parallel()
 	repo := t.TempDir()

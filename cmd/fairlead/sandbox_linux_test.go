@@ -98,7 +98,8 @@ func TestSandboxUnderTheShim(t *testing.T) {
 	}
 }
 
-// X10: the daemon's socket says who asks, in a sandbox too; and without Sockets nobody asks.
+// X10: the daemon identifies the caller on its socket in a sandbox too; without Sockets, a sandboxed program
+// cannot connect.
 func TestSandboxedClimber(t *testing.T) {
 	t.Parallel()
 	needSandbox(t)

@@ -19,9 +19,9 @@ import (
 	"github.com/fairlead-dev/fairlead/view"
 )
 
-// A ward is a session that the daemon hosts: a coordinator that answers, or delegates and is told, and a
-// writer. Both put the name of their own session into what they say, so that whoever reads the folder
-// knows where each word comes from.
+// A ward is a dispatch that the daemon runs: a coordinator that answers, or delegates and gets the result,
+// and a writer. Both put the id of their session into their text, so that the test knows which session wrote
+// each text in the folder.
 
 // coordinates is MAIN's script.
 const coordinates = `sessions:
@@ -117,8 +117,8 @@ type faultsOfWard struct {
 
 var saidBy = regexp.MustCompile(`(kept|told|made) ((?:coordinator|writer)-\d+)\.`)
 
-// audit reads the folder and the journal. Sent were acknowledged. Exact: nobody was killed but the daemon, so
-// that everything was answered by those who were asked.
+// audit reads the folder and the journal. The inputs in sent were acknowledged. exact: only the daemon was killed, so
+// the agents that were asked have answered everything.
 func (w *ward) audit(client *apiclient.Client, sent []string, exact bool) (f faultsOfWard) {
 	w.t.Helper()
 	var lines []dispatchfolder.Line
@@ -292,7 +292,7 @@ func TestKilledDaemonOfASession(t *testing.T) {
 			return err == nil
 		})
 		w.kill()
-		says(1) // it waits, and nobody but the folder knows
+		says(1) // it waits, and only the folder records it
 		w.drop("writer/busy")
 		w.up()
 		w.poll("all of it is answered", func() bool { return w.rests(client) })

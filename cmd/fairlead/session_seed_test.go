@@ -17,13 +17,13 @@ import (
 	"github.com/fairlead-dev/fairlead/policy"
 )
 
-// desk is a repository in which somebody types the verbs of sessions.
+// desk is a repository in which a user runs the dispatch commands.
 type desk struct {
 	t   *testing.T
 	dir string
 }
 
-// newDesk is a repository with these files; the home of whoever types is empty, and no daemon runs.
+// newDesk creates a repository with these files; the user's home is empty, and no daemon runs.
 func newDesk(t *testing.T, files map[string]string) *desk {
 	t.Helper()
 	dir, err := filepath.EvalSymlinks(t.TempDir())
@@ -133,8 +133,7 @@ func sample(t *testing.T) string {
 	return dir
 }
 
-// The seed's own example, typed by somebody who does all of it by hand: what is seen, and every
-// file that comes of it.
+// The seed's own example, with every command run by hand: the output, and every file that results.
 func TestSessionSeedByHand(t *testing.T) {
 	t.Parallel()
 	d := newDesk(t, nil)

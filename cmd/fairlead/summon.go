@@ -108,7 +108,7 @@ are kept; ` + "`fairlead crew wake`" + ` gives them back. --wait returns when th
 // namesSomebody refuses an empty name, which is mostly a variable of a script that is not set.
 func namesSomebody(_ *cobra.Command, names []string) error {
 	if slices.Contains(names, "") {
-		return errors.New("an empty name names nobody; `fairlead crew` shows who is there")
+		return errors.New("an agent's name is empty; `fairlead crew` lists the names")
 	}
 	return nil
 }

@@ -55,9 +55,9 @@ func TestChannelTorture(t *testing.T) {
 
 func (k *torture) parley(exact bool, strike func(*load)) {
 	files := threeTalkers()
-	timeout := "defaultTimeoutSeconds: 5" // whose script was killed beneath it may keep its turn so long
+	timeout := "defaultTimeoutSeconds: 5" // an agent whose script was killed may keep its turn this long
 	if exact {
-		timeout = "defaultTimeoutSeconds: 60" // nobody is to be cut off
+		timeout = "defaultTimeoutSeconds: 60" // no turn may be cut off
 	}
 	files["fairlead.yaml"] = strings.Replace(files["fairlead.yaml"], "defaultTimeoutSeconds: 3600", timeout, 1)
 	s := newShip(k.t, files)
@@ -134,8 +134,8 @@ func (p *parley) meddle(k *torture) {
 	}
 }
 
-// settle lets the channel come to rest: whoever crashed is let in again, whoever waits is sent
-// on, and everything that a person said is answered.
+// settle waits until the channel is idle: crashed agents join again, waiting ones continue, and every message
+// of a person is answered.
 func (p *parley) settle() {
 	p.t.Helper()
 	for begun := time.Now(); ; pass(20 * time.Millisecond) {
@@ -169,9 +169,9 @@ func lastLines(text string, n int) string {
 	return strings.Join(lines[max(0, len(lines)-n):], "\n")
 }
 
-// check holds everything so far to the books. Where agents or shims were killed, what they had
-// said and nobody had heard is gone, and what they were told dies with them: then only "never
-// twice" is promised, and that each message of a person is there.
+// check compares everything so far with the records. Where agents or shims were killed, their unread output
+// and their input are lost: then the only promises are that no message appears twice, and that each message of
+// a person is present.
 func (p *parley) check() {
 	all := p.ship.entries("talk")
 	books := p.ship.books(append([]string{"lea"}, parleyAgents...)...)

@@ -50,7 +50,7 @@ func (l *load) census() []body {
 	for _, path := range dirs {
 		env, err := os.ReadFile(path)
 		if err != nil {
-			continue // it has gone, or is somebody else's
+			continue // it has exited, or belongs to another user
 		}
 		b := body{}
 		var ok bool
@@ -298,7 +298,7 @@ func (l *load) doubt(a view.AgentView, seen []body) string {
 	return ""
 }
 
-// countStrays wants nothing to live that nobody holds.
+// countStrays checks that no process lives without a shim.
 func (l *load) countStrays() {
 	for began := time.Now(); ; pass(20 * time.Millisecond) {
 		strays, err := shim.Strays(l.ship.dir)

@@ -123,7 +123,7 @@ func (p *lively) speak(k *torture) {
 	}
 }
 
-// settle wakes everybody, and waits until nobody has anything to do.
+// settle wakes all agents, and waits until none has anything to do.
 func (p *lively) settle() {
 	p.t.Helper()
 	for begun := time.Now(); ; pass(20 * time.Millisecond) {
@@ -133,7 +133,7 @@ func (p *lively) settle() {
 			_, _ = p.client.Wake(ctx, nil) // it may be too early for it
 		}
 		if err == nil {
-			_, _ = p.client.Assign(ctx, "crew", "julian") // whoever crashed in his turn has left
+			_, _ = p.client.Assign(ctx, "crew", "julian") // an agent that crashed during its turn has left
 		}
 		floor, ferr := p.client.Channel(ctx, "crew")
 		cancel()
@@ -186,8 +186,8 @@ func (p *lively) check() {
 	p.tally.Written = p.spoke
 }
 
-// checkWords wants everything that people said once in the channel, and what the lead answered
-// once at most; once where nobody killed it.
+// checkWords checks that each message of a person is in the channel once, and each answer of the lead at most
+// once; exactly once if the lead was not killed.
 func (p *lively) checkWords(count func(*int, string)) {
 	people, answers := map[string]int{}, map[string]int{}
 	for _, e := range p.ship.entries("crew") {

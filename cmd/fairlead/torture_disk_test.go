@@ -30,8 +30,8 @@ func (k *torture) unmount(place string) {
 	}
 }
 
-// newBoot is killAll on a machine that says afterwards that it was started anew. An agent's
-// file that was being written then is torn, which is no wish.
+// newBoot is killAll on a machine that afterwards reports a reboot. An agent's file that was being written
+// is then torn, which sets no desired state.
 func newBoot(k *torture) {
 	id := filepath.Join(k.t.TempDir(), "boot_id")
 	boot := func() {
@@ -99,7 +99,7 @@ func (l *load) fillAndFree(filler string) {
 		l.diedOf("space")
 	}
 	l.must(os.Remove(filler))
-	l.mended("space")
+	l.recovered("space")
 }
 
 // fill takes all there is, to the last byte.
@@ -136,8 +136,8 @@ func (l *load) diedOf(words ...string) {
 	l.exitsWithWords(said, err, words...)
 }
 
-// mended wants a working daemon again: the same one, or a new one after it had ended with words.
-func (l *load) mended(words ...string) {
+// recovered expects a working daemon again: the same one, or a new one after the old one ended with a message.
+func (l *load) recovered(words ...string) {
 	if l.ship.daemon != nil {
 		err := l.orderOnce()
 		if err == nil {
@@ -157,7 +157,7 @@ func (l *load) mended(words ...string) {
 	l.up()
 }
 
-// orderOnce gives an order while nobody else does, and says whether it was taken.
+// orderOnce gives an order while no other goroutine does, and returns the error if it was refused.
 func (l *load) orderOnce() error {
 	l.gate.Lock()
 	defer l.gate.Unlock()
@@ -189,14 +189,14 @@ func readOnlyDisk(k *torture) {
 		if l.ship.daemon != nil && l.hasGone() {
 			l.diedOf("read-only")
 		}
-		l.mount("-o", "remount,bind,rw", place) // for whoever has something open there
+		l.mount("-o", "remount,bind,rw", place) // for processes with open files there
 		l.unmount(place)
-		l.mended("read-only")
+		l.recovered("read-only")
 	})(k)
 }
 
-// mountReadOnly puts a place over itself, read-only. That is two steps: where somebody opens
-// a file for writing between them, the first one is taken back and done again.
+// mountReadOnly mounts a folder over itself, read-only. That takes two steps: if a process opens a file for
+// writing between them, the first one is undone and repeated.
 func (l *load) mountReadOnly(place string) {
 	for began := time.Now(); ; pass(time.Millisecond) {
 		l.mount("--bind", place, place)

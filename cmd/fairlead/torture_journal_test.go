@@ -92,7 +92,7 @@ func (l *load) goesOn() bool {
 	return true
 }
 
-// flipBit turns one bit of the journal over while nobody looks. Agents go on meanwhile.
+// flipBit flips one bit of the journal while no daemon runs. Agents continue meanwhile.
 func flipBit(l *load) {
 	l.ship.kill()
 	sound := l.copied()
@@ -123,7 +123,7 @@ func tearTail(l *load) {
 	l.upOrNot(l.damaged, sound)
 }
 
-// removeFile takes one file away while nobody looks.
+// removeFile removes one file while no daemon runs.
 func removeFile(l *load) {
 	l.ship.kill()
 	sound := l.copied()

@@ -199,7 +199,7 @@ func (l *load) wake(s sleeper) { _ = syscall.Kill(s.pid, syscall.SIGCONT) }
 func stopAgent(l *load) {
 	s, ok := l.lull(false)
 	if !ok {
-		return // nobody was at work
+		return // no agent was at work
 	}
 	pass(l.upTo(400 * time.Millisecond))
 	l.stillThere(s, false)

@@ -22,7 +22,7 @@ type load struct {
 	client *apiclient.Client
 	mark   string // what the marks of this workspace begin with
 
-	gate   sync.RWMutex // held for reading by each act of the load; whoever counts holds it all
+	gate   sync.RWMutex // read-locked by each action of the load; write-locked by the checks
 	doing  context.Context
 	cancel context.CancelFunc
 	done   sync.WaitGroup
@@ -40,16 +40,16 @@ type load struct {
 	starts  map[string]int   // lines of each agent's list that were looked at
 	begun   []string         // what those lines named
 	after   uint64           // the journal was read up to here
-	damaged string           // what was broken in this round, for whoever reads of it
+	damaged string           // what was damaged in this round, for messages
 	torn    bool             // bytes were taken away in this round that held acknowledged orders
-	held    int              // shims that were ever seen: a census of nobody proves nothing
+	held    int              // shims that were ever seen: without any, the check proves nothing
 }
 
-// wish is what one agent may be wanted to do, as far as anybody outside can know.
+// The possible desired states of one agent, as far as the load knows them.
 type wish struct {
 	desired string   // the last that was acknowledged, or written
 	perhaps []string // asked for since, without an answer
-	any     bool     // a write of ours failed half-way: who knows
+	any     bool     // a write of the test failed midway, so the state is unknown
 }
 
 const (
@@ -211,8 +211,8 @@ func (l *load) up() {
 	}
 }
 
-// lookForDoubles looks whether one agent lives twice. Nobody can look at all processes in
-// one instant; two that are both still there after both were seen were there together.
+// lookForDoubles checks whether one agent has two live sessions. All processes cannot be listed at
+// one instant; two that both still live after both were seen lived at the same time.
 func (l *load) lookForDoubles() {
 	seen := l.census()
 	for i, a := range seen {

@@ -110,7 +110,7 @@ func (l *load) everBegan(id string) bool {
 	return err == nil && slices.Contains(strings.Fields(string(starts)), id)
 }
 
-// left is what a session's folder says of its start, for whoever must find out what happened.
+// left describes a session's start from its folder, for failure messages.
 func (l *load) left(folder string) string {
 	record, err := os.ReadFile(filepath.Join(folder, "agent.json"))
 	if err != nil {

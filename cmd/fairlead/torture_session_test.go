@@ -91,7 +91,7 @@ func (p *busyWard) speak(k *torture) {
 	}
 }
 
-// settle waits until nobody waits for an answer.
+// settle waits until no input waits for an answer.
 func (p *busyWard) settle() {
 	p.torture.t.Helper()
 	for begun := time.Now(); !p.rests(p.client); pass(20 * time.Millisecond) {

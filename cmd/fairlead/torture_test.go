@@ -52,7 +52,7 @@ type tally struct {
 	Skipped string // why nothing was done
 	Rounds  int
 
-	Strays   int // processes that nobody holds
+	Strays   int // processes without a shim
 	Doubles  int // a session started twice, or two alive for one agent
 	Output   int // sessions of which lines that were said are gone, or there twice; and a log of transitions that is not what the journal tells
 	Commands int // acknowledged or written, and not there
@@ -82,7 +82,7 @@ type torture struct {
 	tally   tally
 }
 
-// wordsMax is how many findings are told: a thousand of the same help nobody.
+// wordsMax is how many findings are printed: a thousand equal ones do not help.
 const wordsMax = 20
 
 func (k *torture) wrong(count *int, format string, args ...any) {

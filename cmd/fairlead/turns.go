@@ -29,7 +29,7 @@ change; it continues after this agent.`,
 			return channels.Ordered(a.App, done, err)
 		}),
 	}
-	cmd.Flags().BoolVar(&now, "now", false, "also where somebody has the turn: it ends")
+	cmd.Flags().BoolVar(&now, "now", false, "also if another agent has the turn: that turn ends")
 	return cmd
 }
 
@@ -62,7 +62,7 @@ rotation gets the turn.`,
 		Example: "  fairlead channel override reviews --resume",
 		Args: func(cmd *cobra.Command, words []string) error {
 			if resume == end {
-				return cli.Usage(cmd, errors.New("say what becomes of the turn: --resume or --end"))
+				return cli.Usage(cmd, errors.New("choose what happens to the turn: --resume or --end"))
 			}
 			return cli.Args(cobra.ExactArgs(1))(cmd, words)
 		},

@@ -24,7 +24,7 @@ type Message struct {
 	Session string    `json:"session" doc:"In which it was said: of the lead its name on every machine; empty: by a person"`
 	Speaker string    `json:"speaker" doc:"Who said it"`
 	Kind    string    `json:"kind" doc:"lead, agent or human"`
-	Channel string    `json:"channel" doc:"Where it was said; empty: to nobody but the person who listens"`
+	Channel string    `json:"channel" doc:"The channel of the message; empty: only the listening person heard it"`
 	Text    string    `json:"text"`
 }
 
