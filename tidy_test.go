@@ -370,7 +370,7 @@ var sleeps = []string{"Sleep", "Tick", "NewTicker", "NewTimer"}
 func (r *tree) noSleepInTests(t *testing.T) {
 	for _, p := range r.goFiles() {
 		f := r.goes[p]
-		if dir := path.Dir(p); !f.test && !strings.HasPrefix(dir, "internal/test/") || dir == "internal/test/wait" || dir == "internal/test/uitest" {
+		if dir := path.Dir(p); !f.test && !strings.HasPrefix(dir, "internal/test/") || dir == "internal/test/wait" {
 			continue
 		}
 		timeName, deadlines := importName(f, "time"), map[ast.Stmt]bool{}

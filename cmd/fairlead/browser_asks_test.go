@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/fairlead-dev/fairlead/cli"
+	"github.com/fairlead-dev/fairlead/internal/test/testsize"
 	"github.com/fairlead-dev/fairlead/internal/test/uitest"
 )
 
@@ -27,8 +28,8 @@ const askingScript = `steps:
 // What a real agent of a real daemon asks is shown on the page, and goes on with what is answered there.
 func TestAskPage(t *testing.T) {
 	t.Parallel()
-	if testing.Short() || raced {
-		t.Skip("looks at the page through a browser; not under -short, nor where the race detector would see neither page nor daemon")
+	if raced || !testsize.CI() {
+		t.Skip("looks at the page through a browser; needs FAIRLEAD_LONG=ci, and no race detector, which would see neither page nor daemon")
 	}
 	uitest.Chromium(t)
 	for i, name := range []string{"permission given", "permission standing"} {

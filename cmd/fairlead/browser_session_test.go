@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/fairlead-dev/fairlead/dispatchfolder"
+	"github.com/fairlead-dev/fairlead/internal/test/testsize"
 	"github.com/fairlead-dev/fairlead/internal/test/uitest"
 	"github.com/fairlead-dev/fairlead/machine/dispatch"
 )
@@ -18,8 +19,8 @@ import (
 // and as hooks do, in the session's own folder: the page hears of each line by the journal.
 func TestSessionPage(t *testing.T) {
 	t.Parallel()
-	if testing.Short() || raced {
-		t.Skip("looks at the page through a browser; not under -short, nor where the race detector would see neither page nor daemon")
+	if raced || !testsize.CI() {
+		t.Skip("looks at the page through a browser; needs FAIRLEAD_LONG=ci, and no race detector, which would see neither page nor daemon")
 	}
 	uitest.Chromium(t)
 	for i, c := range []struct {

@@ -89,8 +89,8 @@ func TestPage(t *testing.T) {
 // and awake again; a line that is cut dims it; documents are dropped on it. The other stories of
 // a crew need a fake.
 func TestCrewPage(t *testing.T) {
-	if testing.Short() {
-		t.Skip("looks at the page through a browser; not under -short")
+	if testing.Short() || !raced && !testsize.CI() {
+		t.Skip("looks at the page through a browser; needs FAIRLEAD_LONG=ci or the race detector")
 	}
 	uitest.Chromium(t)
 	underRace(t)

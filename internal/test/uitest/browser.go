@@ -26,11 +26,11 @@ import (
 	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/cdproto/page"
 	"github.com/chromedp/chromedp"
+	"github.com/fairlead-dev/fairlead/internal/test/wait"
 )
 
 const (
-	waitMax  = 60 * time.Second      // longest wait for something to appear: a loaded machine is slow, not broken
-	pollStep = 40 * time.Millisecond // between two looks
+	waitMax = 60 * time.Second // longest wait for something to appear: a loaded machine is slow, not broken
 )
 
 // Size is a window's, in CSS pixels.
@@ -186,18 +186,8 @@ func (p *Page) prefer(scheme, motion string) {
 // Until waits until an expression is true in the page.
 func (p *Page) Until(what, expression string) {
 	p.t.Helper()
-	deadline := time.After(waitMax)
-	tick := time.NewTicker(pollStep)
-	defer tick.Stop()
-	for {
-		if Eval[bool](p, "!!("+expression+")") {
-			return
-		}
-		select {
-		case <-tick.C:
-		case <-deadline:
-			p.t.Fatalf("waited %v until %s; the page says: %.1500s\nthe focus is on: %s\nconsole: %v", waitMax, what, strings.Join(strings.Fields(p.Text("body")), " "), p.Focused(), p.console())
-		}
+	if !wait.Poll(func() bool { return Eval[bool](p, "!!("+expression+")") }) {
+		p.t.Fatalf("waited %v until %s; the page says: %.1500s\nthe focus is on: %s\nconsole: %v", wait.Patience, what, strings.Join(strings.Fields(p.Text("body")), " "), p.Focused(), p.console())
 	}
 }
 

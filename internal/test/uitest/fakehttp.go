@@ -202,15 +202,13 @@ func flush(w http.ResponseWriter) {
 
 // waitFor returns false when the page has gone; it pings while it waits.
 func waitFor(w http.ResponseWriter, r *http.Request, grown <-chan struct{}) bool {
-	ping := time.NewTicker(15 * time.Second)
-	defer ping.Stop()
 	for {
 		select {
 		case <-r.Context().Done():
 			return false
 		case <-grown:
 			return true
-		case <-ping.C:
+		case <-time.After(15 * time.Second):
 			_, _ = fmt.Fprint(w, ": ping\n\n")
 			flush(w)
 		}

@@ -76,15 +76,19 @@ func (h *localHost) Output(ctx context.Context, session string, offset int64) (i
 
 func (h *localHost) Sweep(context.Context) ([]string, error) { return nil, nil }
 
-// stop kills every process that still runs and waits for it.
+// stop ends every process that still runs. SIGTERM comes first, because a scripted agent then ends the
+// commands that it has started; these have process groups of their own.
 func (h *localHost) stop() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for _, p := range h.sessions {
-		p.signal(syscall.SIGKILL)
+		_ = p.End(context.Background(), stopGrace)
 		<-p.done
 	}
 }
+
+// stopGrace is how long a process may take to end after SIGTERM.
+const stopGrace = 5 * time.Second
 
 // process is one session of a localHost.
 type process struct {
@@ -144,12 +148,10 @@ func (p *process) Ended(context.Context) (seam.Ending, error) {
 
 func (p *process) End(ctx context.Context, grace time.Duration) error {
 	p.signal(syscall.SIGTERM)
-	timer := time.NewTimer(grace)
-	defer timer.Stop()
 	select {
 	case <-p.done:
 	case <-ctx.Done():
-	case <-timer.C:
+	case <-time.After(grace):
 		p.signal(syscall.SIGKILL)
 	}
 	return nil

@@ -8,9 +8,9 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/fairlead-dev/fairlead/examples"
+	"github.com/fairlead-dev/fairlead/internal/test/wait"
 )
 
 // The teams that the real server runs in the stories. Each agent is a small program; a test steers
@@ -124,19 +124,12 @@ func RealAsking(t *testing.T) Target {
 // until asks the API until its answer holds what is wanted.
 func (s *Server) until(what, path string, holds func(body []byte) bool) {
 	s.t.Helper()
-	deadline := time.After(waitMax)
-	tick := time.NewTicker(pollStep)
-	defer tick.Stop()
-	for {
-		body := s.Do("GET", path, nil)
-		if holds(body) {
-			return
-		}
-		select {
-		case <-tick.C:
-		case <-deadline:
-			s.t.Fatalf("waited %v until %s; GET %s answers: %s", waitMax, what, path, body)
-		}
+	var body []byte
+	if !wait.Poll(func() bool {
+		body = s.Do("GET", path, nil)
+		return holds(body)
+	}) {
+		s.t.Fatalf("waited %v until %s; GET %s answers: %s", wait.Patience, what, path, body)
 	}
 }
 

@@ -8,11 +8,11 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/fairlead-dev/fairlead/internal/test/uitest"
+	"github.com/fairlead-dev/fairlead/internal/test/wait"
 )
 
 const reducedYAML = `version: 1
@@ -73,11 +73,9 @@ func TestReducerAgreesWithServer(t *testing.T) {
 	// reach waits until an agent's view has what is wanted, and keeps the snapshot.
 	reach := func(what, agent string, holds func(map[string]any) bool) {
 		t.Helper()
-		deadline := time.After(20 * time.Second)
-		tick := time.NewTicker(20 * time.Millisecond)
-		defer tick.Stop()
-		for {
-			body := s.Do("GET", "/agents", nil)
+		var body []byte
+		if !wait.Poll(func() bool {
+			body = s.Do("GET", "/agents", nil)
 			var team teamView
 			if err := json.Unmarshal(body, &team); err != nil {
 				t.Fatal(err)
@@ -85,14 +83,12 @@ func TestReducerAgreesWithServer(t *testing.T) {
 			for _, a := range team.Agents {
 				if a["name"] == agent && holds(a) {
 					snapshots = append(snapshots, body)
-					return
+					return true
 				}
 			}
-			select {
-			case <-tick.C:
-			case <-deadline:
-				t.Fatalf("waited for %s to be %s: %s", agent, what, body)
-			}
+			return false
+		}) {
+			t.Fatalf("waited for %s to be %s: %s", agent, what, body)
 		}
 	}
 	is := func(field string, want any) func(map[string]any) bool {

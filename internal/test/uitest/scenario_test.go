@@ -120,18 +120,10 @@ func fakeCeremony(fake *uitest.Fake) *uitest.Ceremony {
 	}
 }
 
-// Each story once, on a desktop or on a phone; FAIRLEAD_LONG=1 tells each on both, and the race
-// detector, which sees the fake daemon alone, hears every fourth. Those of what is accessible go
-// through every view by themselves.
+// Every fourth story, on a desktop or on a phone. FAIRLEAD_LONG=ci plays every story once, FAIRLEAD_LONG=1
+// on both. The stories about accessibility go through all views by themselves.
 func TestScenarios(t *testing.T) {
-	tell := uitest.RunEach
-	switch {
-	case testsize.Long():
-		tell = uitest.RunAll
-	case raced:
-		tell = uitest.RunFew
-	}
-	tell(t, target)
+	testsize.Pick(uitest.RunFew, uitest.RunEach, uitest.RunAll)(t, target)
 }
 
 // A thousand agents and twenty thousand changes must leave the page usable. How

@@ -17,10 +17,15 @@ import (
 // Patience bounds every wait for a condition. Only a test that fails waits this long.
 const Patience = 2 * time.Minute
 
-const lookEvery = 2 * time.Millisecond
+// The interval between two looks doubles from lookFirst to lookMost: a condition that comes soon is seen
+// soon, and one that takes long costs little.
+const (
+	lookFirst = time.Millisecond
+	lookMost  = 32 * time.Millisecond
+)
 
 // Until waits until ok returns true, and fails the test after Patience with what was waited for. It
-// calls ok every 2 ms, in the test's own goroutine.
+// calls ok in the test's own goroutine.
 func Until(t testing.TB, what string, ok func() bool) {
 	t.Helper()
 	if !Poll(ok) {
@@ -47,10 +52,13 @@ func Value[V any](t testing.TB, what string, look func() (V, error), ok func(V) 
 
 // Poll is Until for callers that report a failure themselves. It returns false after Patience.
 func Poll(ok func() bool) bool {
-	for late := time.Now().Add(Patience); !ok(); <-time.After(lookEvery) {
+	late, every := time.Now().Add(Patience), lookFirst
+	for !ok() {
 		if time.Now().After(late) {
 			return false
 		}
+		<-time.After(every)
+		every = min(2*every, lookMost)
 	}
 	return true
 }
