@@ -15,10 +15,10 @@ import (
 	"github.com/fairlead-dev/fairlead/team"
 )
 
-// Agents that end their turns, pass, wait and ask by calls, in random order with what they say, while
-// people do what they like and the engine dies at any act: no turn ends twice, nothing that is said in
-// an answer whose turn ended by a call is late unless somebody else ended that turn, and in the end
-// nothing hangs. A failing one is played again with -run 'TestRandomActs/seed=7$'.
+// Agents end their turns, pass, wait and ask by tool calls, in random order with their output.
+// People act at random times, and the engine crashes at any action. No turn ends twice, and no text
+// of an answer whose turn ended by a call is late, unless another participant ended that turn. In
+// the end nothing hangs. Replay a failing seed with -run 'TestRandomActs/seed=7$'.
 func TestRandomActs(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -58,7 +58,7 @@ func (h *hands) acts(t *testing.T, whims []int, mixes bool) func(*fakeSession) {
 			switch whim % 8 {
 			case 0, 1:
 				s.calls("turn_complete")
-				_, _ = e.ActTurnComplete(ctx, c, "", "") // whatever it says, it must harm nobody
+				_, _ = e.ActTurnComplete(ctx, c, "", "") // whatever the answer, the call must do no harm
 				pause()
 				_, _ = e.ActTurnComplete(ctx, c, "", "")
 			case 2:
@@ -144,7 +144,7 @@ func randomActs(t *testing.T, dir string, rnd *rand.Rand) {
 	b.turnsEndOnce(mixes)
 }
 
-// oneTurn is what became of a turn.
+// oneTurn is the history of one turn.
 type oneTurn struct {
 	noted       bool // its end was asked for by a call
 	interrupted bool
@@ -152,8 +152,9 @@ type oneTurn struct {
 	late        []string
 }
 
-// turnsEndOnce looks at the history: each turn that was given ended once, by one row, and was nobody
-// else's meanwhile; and where its end was noted and came with its answer, no word of that was late.
+// turnsEndOnce checks the history: each turn ended once, by one row, and no other agent had it
+// meanwhile. If the end of a turn was recorded together with its answer, no text of the answer was
+// late.
 func (b *bubble) turnsEndOnce(mixes bool) {
 	b.t.Helper()
 	holder, number, turns := "", uint64(0), map[uint64]*oneTurn{}

@@ -17,9 +17,9 @@ import (
 	"github.com/fairlead-dev/fairlead/team"
 )
 
-// SPEC W3: a step reports by a call: what is not good is refused with its fault and nothing is written;
-// the last good one counts when the session has ended; a step without an agent of ours can, too; and who
-// works on no step, or whose attempt is over, cannot.
+// SPEC W3: a step reports by a tool call. A report with a fault is refused, and nothing is written.
+// The last valid report counts when the session has ended. A step without an agent can report, too.
+// A caller that works on no step, or whose attempt has ended, cannot.
 func TestReportStep(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, "version: 1\nagents:\n  ada: {driver: exec, command: [sh, -c, 'while [ ! -e go ]; do sleep 0.02; done']}\n", map[string]string{

@@ -118,7 +118,8 @@ func TestTurnEndsByCall(t *testing.T) {
 	})
 }
 
-// A call that is not the caller's to make is refused with its reason, whoever it says that it is.
+// A call that the caller is not allowed to make is refused with the reason, whatever name the caller
+// gives.
 func TestActsOfNobody(t *testing.T) {
 	t.Parallel()
 	inBubble(t, "ada bob", func(t *testing.T, b *bubble) {
@@ -179,8 +180,8 @@ func TestActsOfNobody(t *testing.T) {
 
 func second[T any](_ T, err error) error { return err }
 
-// SPEC T10, T12, T13, T15: a turn that waits by a call goes on when a person writes or says so, and is
-// forfeited when its time is up; whoever speaks goes on, too.
+// SPEC T10, T12, T13, T15: a turn that waits by a tool call continues when a person writes or
+// continues it. It is forfeited when its time is up. It also continues when its agent speaks.
 func TestWaitByCall(t *testing.T) {
 	t.Parallel()
 	type end struct {
@@ -354,7 +355,8 @@ func TestAskHuman(t *testing.T) {
 	})
 }
 
-// Nobody reads another one's answers, and who is gone gets none.
+// An agent cannot read the answers to another agent's questions, and an agent that was removed gets
+// no answer.
 func TestAskHumanOfOthers(t *testing.T) {
 	t.Parallel()
 	inBubble(t, "ada bob", func(t *testing.T, b *bubble) {

@@ -232,8 +232,8 @@ func BenchmarkFlip(b *testing.B) {
 		s, _ := agentfile.Parse(text)
 		return s
 	}
-	// What is flipped is a wish that needs no session: an unknown one and pause. The file says
-	// which by its note, which is written after the journal and nothing else.
+	// The benchmark changes the desired state to values that need no session: an unknown one and pause.
+	// The note in the file tells which; it is written after the journal.
 	put := func(desired string) time.Time {
 		s := state()
 		s.DesiredState, s.SetBy, s.Note, s.Timestamp = desired, agentfile.SetByHuman, "flip", file.FormatTime(time.Now())

@@ -209,8 +209,8 @@ func (b *bubble) engineTeamIsReplayed() error {
 	return nil
 }
 
-// A crash at every single act of an engine, the act done or not: nothing is started twice,
-// nothing is lost, no wish is forgotten, and in the end the files say what is true.
+// The engine crashes at every single action, before or after it was done: nothing is started twice,
+// nothing is lost, no desired state is forgotten, and in the end the files are correct.
 func TestCrashAtEveryStep(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -342,7 +342,7 @@ func randomDay(t *testing.T, dir string, rnd *rand.Rand) {
 		b.settle()
 	}
 	b.alive()
-	// Everybody is to rest: what was wished last must win, whatever came before.
+	// All agents must stop: the latest desired state applies, whatever came before.
 	for range 3 {
 		b.alive()
 		if _, err := b.engine.Hold(t.Context(), human, false, ""); err == nil {

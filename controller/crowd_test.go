@@ -91,7 +91,7 @@ func (c *throng) text() string {
 	return fmt.Sprint("words ", c.n)
 }
 
-// took notes what became of a text: an engine that died may have taken it or not.
+// took records whether a text was accepted: an engine that crashed may have accepted it or not.
 func (c *throng) took(text string, err error) {
 	if err == nil {
 		c.said[text] = true
@@ -115,7 +115,7 @@ func (c *throng) alive() {
 func (c *throng) load(things int) {
 	for n := range things {
 		c.alive()
-		if n == things/2 { // nobody says that he lives: all are taken for gone, and have to be asked in again
+		if n == things/2 { // none reports that it is alive: all count as gone and must be invited again
 			c.after(35 * time.Second)
 			c.askIn()
 		}
@@ -206,7 +206,7 @@ func (c *throng) speaksLate(channel, agent string) {
 	c.took(s.Text, err)
 }
 
-// settleAll lets everybody answer until nobody has anything to say.
+// settleAll lets all agents answer until none has anything to say.
 func (c *throng) settleAll() {
 	c.alive()
 	c.bury()
@@ -269,8 +269,8 @@ func (c *throng) audit() {
 	}
 }
 
-// unanswered finds people's messages that nobody has answered though somebody could, and counts
-// the others.
+// unanswered finds messages of people that no agent has answered although one could, and counts the
+// others.
 func (c *throng) unanswered(people map[string]channel.MessageState) (answered int) {
 	for key, state := range people {
 		if state == channel.Answered || state == channel.Lapsed {

@@ -111,8 +111,8 @@ func dayOfSessions(b *bubble, s pokedSessions, f *dispatchfolder.Folder) {
 	tell("this one you delegate it", "")
 }
 
-// Whatever an engine dies of in a day of sessions: every input is answered once, nobody is started or told
-// twice, and what the journal says is what the folder says.
+// The engine crashes at every action of a day of dispatch: every input is answered once, no agent is
+// started or told anything twice, and the journal and the folder agree.
 func TestHostedCrashAtEveryStep(t *testing.T) {
 	play := func(t *testing.T, dir string, c cut) (acts int) {
 		synctest.Test(t, func(t *testing.T) {

@@ -73,7 +73,7 @@ func judgedWorld(t *testing.T) func(text string, n int) (string, view.FolderView
 	f := w.session(dispatch.Orchestrator)
 	return func(text string, n int) (string, view.FolderView) {
 		t.Helper()
-		in := dispatch.UserInput{Text: text} // nobody's description is asked: MAIN has it
+		in := dispatch.UserInput{Text: text} // no agent's description is compared: MAIN gets it
 		if _, _, err := f.Do(time.Now(), dispatchfolder.Actor(human), in); err != nil {
 			t.Fatal(err)
 		}
@@ -106,8 +106,8 @@ func TestMainIsJudgedWhenItAsks(t *testing.T) {
 	}
 }
 
-// What MAIN does without asking is recorded, and its round is over with words; where nothing tells of it, the
-// look at the disk afterwards does.
+// What MAIN does without asking is recorded, and its round ends with an error. If MAIN's program
+// does not report the call, the check of the disk afterwards finds it.
 func TestMainGoesPastTheRules(t *testing.T) {
 	t.Parallel()
 	tell := judgedWorld(t)
@@ -122,7 +122,7 @@ func TestMainGoesPastTheRules(t *testing.T) {
 	}
 }
 
-// secretMain has a program be MAIN that tells nobody what it does.
+// secretMain runs as MAIN a program that does not report what it does.
 func secretMain(t *testing.T, box string) (*world, string, view.FolderView) {
 	t.Helper()
 	yaml := strings.Replace(sessionYAML, "sandbox: off", "sandbox: "+box, 1)
@@ -144,7 +144,7 @@ func secretMain(t *testing.T, box string) (*world, string, view.FolderView) {
 	return w, dialogue, view
 }
 
-// Where there is no sandbox, the look at the disk afterwards finds what nobody told.
+// Without a sandbox, the check of the disk afterwards finds changes that were not reported.
 func TestMainIsLookedAfter(t *testing.T) {
 	t.Parallel()
 	_, _, view := secretMain(t, "off")
@@ -276,8 +276,9 @@ func FuzzWorkWords(f *testing.F) {
 	})
 }
 
-// Of a call of which only the beginning is known nobody can say that it is harmless: MAIN is denied it,
-// though what is there of it would be allowed; a content that is cut is no part of who may write.
+// If a call is truncated, it cannot be known to be harmless: MAIN is denied it, even if the visible
+// part would be allowed. A truncated file content does not matter, because only the path decides who
+// may write.
 func TestMainAsksForWhatIsCut(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -121,9 +121,10 @@ func holds(t *testing.T, what, text string, words ...string) {
 	}
 }
 
-// The seed's example, with agents that play it for real: MAIN answers what fits nobody (D2, D7), who fits
-// has the task and MAIN has it back (D3, D4), what fails is told (task failed), who is only described is
-// said to be so, and each input has a conversation of its own.
+// The seed's example with real processes: MAIN answers an input that fits no agent (D2, D7). An
+// agent that fits gets the task, and MAIN gets the result (D3, D4). A failure is reported as (task
+// failed). For an agent that is only described, the answer says so. Each input has its own
+// conversation.
 func TestHostedSession(t *testing.T) {
 	w := newWorld(t, sessionYAML, sessionScripts)
 	f := w.session(dispatch.Orchestrator)
@@ -156,7 +157,8 @@ func TestHostedSession(t *testing.T) {
 	}
 }
 
-// In mode interactive an agent asks another one for help, is told what came of it, and MAIN has it last (D5).
+// In mode interactive an agent asks another one for help and gets the result; MAIN gets the final
+// answer (D5).
 func TestHostedInteractive(t *testing.T) {
 	w := newWorld(t, sessionYAML, sessionScripts)
 	f := w.session(dispatch.Interactive)
@@ -165,8 +167,8 @@ func TestHostedInteractive(t *testing.T) {
 	w.took("dispatch/"+f.Name(), "D5")
 }
 
-// In mode response messages are served one after the other, in the order of their names, and what fits
-// nobody is put aside (D6).
+// In mode response messages are processed one at a time in the order of their names. A message that
+// fits no agent is moved aside (D6).
 func TestHostedInbox(t *testing.T) {
 	w := newWorld(t, sessionYAML, sessionScripts)
 	f := w.session(dispatch.Response)

@@ -190,8 +190,8 @@ func (b *bubble) failed() error {
 	}
 }
 
-// Another daemon's start is in the journal: this one writes nothing more, about anybody, and
-// drives nobody.
+// When another daemon's start is in the journal, this daemon writes no further change about any
+// agent and drives none.
 func TestOvertakenByAnother(t *testing.T) {
 	t.Parallel()
 	inBubble(t, "coder pm", func(t *testing.T, b *bubble) {
@@ -314,8 +314,8 @@ func TestWritersAtATime(t *testing.T) {
 	})
 }
 
-// What somebody else wrote is not written over before it is in the journal: the append of it
-// may fail, and then it is found in its place by the next start.
+// Another program's write is not overwritten before it is in the journal: if its append fails, the
+// next start finds the write in the file.
 func TestForeignWriteOutlivesAFailedAppend(t *testing.T) {
 	t.Parallel()
 	inBubble(t, "coder", func(t *testing.T, b *bubble) {

@@ -66,7 +66,8 @@ func leadScenario(b *bubble, l *leader) {
 	}
 }
 
-// crewOnce holds that nobody was told or started twice, and that every document says who it was.
+// crewOnce checks that no agent was told anything or started twice, and that every document holds
+// what was said.
 func (l *leader) crewOnce(b *bubble) {
 	t := b.t
 	t.Helper()
@@ -109,9 +110,9 @@ func (l *leader) crewOnce(b *bubble) {
 	}
 }
 
-// A crash of the engine at every single act of a summon and a wake, the act done or not: each is
-// told once, everybody is registered once, every word is kept once, and whoever was asleep is
-// awake in the end.
+// The engine crashes at every single action of a summon and a wake, before or after it was done:
+// each is told once, every member is registered once, every message is kept once, and every member
+// that was asleep is awake in the end.
 func TestLeadCrashAtEveryStep(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

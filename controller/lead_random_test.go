@@ -14,10 +14,9 @@ import (
 	"github.com/fairlead-dev/fairlead/machine/crew"
 )
 
-// Random days of a lead: whatever people ask and whatever dies, nothing is told or said twice, the
-// journal tells the same story as the engine, nobody is alive but by the session that is open, and
-// no placeholder is older than its limit. A failing day is played again with
-// -run 'TestRandomLeads/seed=7$'.
+// Random days of a lead: whatever people ask and whatever crashes, nothing is told or said twice.
+// The journal and the engine agree, members are alive only by the session that is open, and no
+// placeholder is older than its limit. Replay a failing seed with -run 'TestRandomLeads/seed=7$'.
 func TestRandomLeads(t *testing.T) {
 	t.Parallel()
 	dir, seeds := t.TempDir(), uint64(80)

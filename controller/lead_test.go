@@ -40,7 +40,7 @@ func TestSummonAndWake(t *testing.T) {
 		if _, err := b.engine.Summon(t.Context(), human); !isRefusal(err) {
 			t.Errorf("a second summon: %v", err)
 		}
-		b.wakes() // nobody sleeps
+		b.wakes() // no member is asleep
 		b.after(time.Minute)
 		if n := l.count("julian-1"); n != 1 {
 			t.Errorf("it was told %d things", n)
@@ -166,8 +166,8 @@ func TestLeadEndsInTheMiddle(t *testing.T) {
 	})
 }
 
-// Whoever outlives a daemon is asked who is awake as soon as it listens, unless it says so before;
-// what it was told already it is not told again.
+// A lead that survives a daemon is asked for the status of its members as soon as it listens, unless
+// it reports it before. What it was told already it is not told again.
 func TestAdoptedLead(t *testing.T) {
 	t.Parallel()
 	for name, at := range map[string]time.Duration{"told": 0, "first": 1500 * time.Millisecond, "last": 3500 * time.Millisecond, "over": 20 * time.Second} {
@@ -384,7 +384,7 @@ func TestLeadInAChannel(t *testing.T) {
 			t.Errorf("it posted %q", posts)
 		}
 		s := b.host.session("julian-1")
-		s.say("Kael has gone, too.") // it tells by itself, and nobody asked in a channel
+		s.say("Kael has gone, too.") // reported unasked, outside any channel
 		s.say(`[AGENT_STATUS] {"agents":[]}`)
 		b.after(2 * time.Second)
 		b.isCrew("WAKE, Lyra sleeping, Kael sleeping, Mira sleeping")
@@ -402,7 +402,7 @@ func TestLeadInAChannel(t *testing.T) {
 	})
 }
 
-// Whoever is not heard cannot lead: it is refused in words.
+// A lead whose output cannot be read is refused with a reason.
 func TestDeafLead(t *testing.T) {
 	t.Parallel()
 	inBubble(t, "julian", func(t *testing.T, b *bubble) {

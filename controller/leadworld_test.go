@@ -87,7 +87,7 @@ func (l *leader) does(s *fakeSession, text string) {
 	l.say(s, "That is all.")
 }
 
-// has notes that somebody is awake in a session.
+// has records that the member in a seat is awake in a session.
 func (l *leader) has(session string, seat int) {
 	l.inside.Lock()
 	defer l.inside.Unlock()

@@ -25,8 +25,8 @@ import (
 	"github.com/fairlead-dev/fairlead/team"
 )
 
-// still is an engine that has recovered and whose loop is this benchmark's: nobody waits, nobody is
-// woken, and what it appends goes nowhere, so that only what the loop itself does is counted.
+// still returns an engine that has recovered and whose loop the benchmark runs. It has no waiters
+// and wakes no goroutine, and its appends are discarded, so only the loop itself is measured.
 func still(b *testing.B, yaml string, channels []config.Channel) *Supervisor {
 	b.Helper()
 	conf := berth(b, yaml)
@@ -82,8 +82,9 @@ func (n *discardJournal) Append(ctx context.Context, batch []journal.Change, exp
 
 func (n *discardJournal) SaveSnapshot(context.Context, journal.Snapshot) error { return nil }
 
-// BenchmarkLoop measures what a full batch costs the loop's processor, the journal and whoever waits
-// apart: the fastest of its rounds, since whatever else the machine does makes one slower, never faster.
+// BenchmarkLoop measures separately what a full batch costs the loop, the journal and the waiting
+// callers. It reports the fastest round, because other work on the machine makes a round slower,
+// never faster.
 func BenchmarkLoop(b *testing.B) {
 	b.Run("commands", func(b *testing.B) {
 		var yaml strings.Builder

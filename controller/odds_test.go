@@ -21,7 +21,7 @@ import (
 	"github.com/fairlead-dev/fairlead/team"
 )
 
-// What others write, and who they say they are, stops nobody but themselves.
+// Faulty files, and files with another agent's name, stop only the agent they belong to.
 func TestHostileInput(t *testing.T) {
 	t.Parallel()
 	inBubble(t, "coder pm", func(t *testing.T, b *bubble) {
@@ -49,8 +49,8 @@ func TestHostileInput(t *testing.T) {
 	})
 }
 
-// A file with more unknown fields than are taken in: its wish counts, it is not written over,
-// people are told, and the start after it is a start like any other.
+// A file with more unknown fields than the limit: its desired state counts, it is not overwritten,
+// the fault is reported, and the next start works as usual.
 func TestCrowdedFile(t *testing.T) {
 	t.Parallel()
 	inBubble(t, "coder", func(t *testing.T, b *bubble) {
@@ -93,8 +93,8 @@ func TestCrowdedFile(t *testing.T) {
 	})
 }
 
-// A program that answers every write of ours with one of its own does not make us write, and
-// keep a journal of it, as fast as both can.
+// If another program answers every write of Fairlead with its own, Fairlead does not write and
+// journal as fast as both can.
 func TestWritersThatDisagree(t *testing.T) {
 	t.Parallel()
 	inBubble(t, "coder", func(t *testing.T, b *bubble) {
@@ -323,7 +323,8 @@ func TestLastLooksAreTakenIn(t *testing.T) {
 	})
 }
 
-// A write that met somebody else's words waits until they are taken in, and is decided anew.
+// A write that met another program's content waits until that content is in the journal, and is
+// decided again.
 func TestWriteWaitsForWhatItMet(t *testing.T) {
 	t.Parallel()
 	inBubble(t, "coder", func(t *testing.T, b *bubble) {

@@ -31,7 +31,8 @@ func (b *bubble) stopNow() {
 func asked(s *fakeSession) { <-s.asked }
 
 // A session that `down --now` cut off resumes its conversation like one that a crash cut off, and
-// is told of the interruption. One that was told to stop, or had ended well, does not.
+// its prompt mentions the interruption. A session that was asked to stop, or that succeeded, does
+// not resume.
 func TestDownNowCutsOff(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {

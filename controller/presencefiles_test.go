@@ -260,7 +260,7 @@ func TestHostileFilesHurtNobody(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.write(folder+"mira.json", doc("Mira", 5, ""))
-	w.filed("mira") // one that is stuck holds nobody up
+	w.filed("mira") // a stuck file does not delay the others
 	if link, err := os.Readlink(w.agentFile("agent-1")); err != nil || link != "/etc/passwd" {
 		t.Errorf("the link: %q %v", link, err)
 	}

@@ -11,7 +11,7 @@ import (
 	"github.com/fairlead-dev/fairlead/internal/file"
 )
 
-// slowDocuments is a folder whose files are written when somebody lets them be.
+// slowDocuments is a folder whose writes wait until the test releases them.
 type slowDocuments struct {
 	seam.Documents
 	let chan struct{}

@@ -14,8 +14,8 @@ import (
 	"github.com/fairlead-dev/fairlead/machine/question"
 )
 
-// An agent's own bounds come before patterns, before an answer that stands and before persons (Q2); what
-// nobody can tell is for a person, and time answers it with no, whatever `otherwise` says (Q4).
+// An agent's own bounds come before patterns, saved answers and people (Q2). A call that cannot be
+// judged goes to a person, and a timeout answers it with no, whatever `otherwise` says (Q4).
 func TestPermissionByBounds(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct{ call, want, rows, rule string }{

@@ -123,8 +123,8 @@ func (b *bubble) askedOnce() {
 	}
 }
 
-// Random orders over everything that can happen to questions: crashes, answers of people, of time, of
-// what stands, other settings, somebody else in the conversation, a provider that takes no more.
+// Random orders over everything that can happen to questions: crashes, answers of people, timeouts,
+// saved answers, changed settings, process conflicts, rate limits.
 func TestQuestionRandomOrders(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -280,7 +280,8 @@ func TestQuestionWithdrawn(t *testing.T) {
 	})
 }
 
-// Whoever asks more than anybody can answer is told no at once: it would wait for ever.
+// An agent that asks more questions than the limit is answered no at once, because it would wait
+// forever.
 func TestTooManyQuestions(t *testing.T) {
 	t.Parallel()
 	inBubble(t, "coder", func(t *testing.T, b *bubble) {
@@ -307,7 +308,8 @@ func TestTooManyQuestions(t *testing.T) {
 	})
 }
 
-// A question in mid-turn is T10 and ends with its answer; one that a rule answers stops nobody.
+// A question during a turn is T10 and ends with its answer. A question that a rule answers stops no
+// turn.
 func TestQuestionInATurn(t *testing.T) {
 	t.Parallel()
 	inBubble(t, "ada bob", func(t *testing.T, b *bubble) {
@@ -381,8 +383,8 @@ func TestKeyOf(t *testing.T) {
 	}
 }
 
-// An answer stands for the files that were asked about, where they were then, and for no others; and for
-// no tool whose name nobody knows.
+// A saved answer applies to the files that were asked about, at their locations then, and to no
+// others. It never applies to a tool with an unknown name.
 func TestKeyOfOtherFiles(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -429,8 +431,8 @@ func TestOwnTools(t *testing.T) {
 	}
 }
 
-// A program that does not ask for what its rules deny is told of in the session's result; one that
-// tells of a call before it asks for it has asked.
+// If a program does not ask for a call that its rules deny, the session's result says so. A program
+// that announces a call before it asks for it counts as asking.
 func TestCallsWithoutAsking(t *testing.T) {
 	t.Parallel()
 	inBubble(t, "coder", func(t *testing.T, b *bubble) {

@@ -35,7 +35,7 @@ func archive(t *testing.T) *yard {
 	return y
 }
 
-// prune says what became of each run, and where it is now.
+// prune returns the outcome for each run, and where the run is now.
 func (y *yard) prune(keep int, olderThan time.Duration, all, dry bool) string {
 	y.t.Helper()
 	said, err := y.PruneRuns(y.t.Context(), human, keep, olderThan, all, dry)
@@ -108,8 +108,8 @@ func TestPruneRuns(t *testing.T) {
 	}
 }
 
-// A crash after the journal has it and before the folder has moved; a name that is taken; a
-// folder that somebody else has made since; a link.
+// A crash after the journal has the change and before the folder was moved; a name that is taken; a
+// folder that another program has created since; a symbolic link.
 func TestPruneRunsAfterACrash(t *testing.T) {
 	t.Parallel()
 	y := archive(t)

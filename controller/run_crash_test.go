@@ -74,8 +74,8 @@ func (b *brink) life(die int, done bool) (*Supervisor, func() int) {
 	}
 }
 
-// cutOff is a journal that an engine loses at one append: nothing of it is stored, or all of
-// it and nobody is told.
+// cutOff is a journal that an engine loses at one append: either nothing of it is stored, or all of
+// it is stored but the engine gets no answer.
 type cutOff struct {
 	journal.Journal
 	at   int

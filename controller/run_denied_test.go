@@ -7,8 +7,8 @@ import (
 	"github.com/fairlead-dev/fairlead/view"
 )
 
-// A step that was denied something says so, in its logs where it went well, and is reported all the same
-// (issue 8, item 4); what nobody answers in time is denied, too.
+// A step that was denied something says so, in its logs if it succeeded, and its report still counts
+// (issue 8, item 4). A question that is not answered in time is denied, too.
 func TestStepThatWasDenied(t *testing.T) {
 	t.Parallel()
 	const script = `
@@ -55,7 +55,7 @@ agents:
 	}
 }
 
-// usedBefore archives the only run: what it has used is shown all the same, to whoever asks for it.
+// usedBefore archives the only run and checks that its usage is still shown.
 func usedBefore(t *testing.T, y *yard, was view.UsageRow) {
 	t.Helper()
 	if got := y.prune(0, 0, true, false); got != "r" {

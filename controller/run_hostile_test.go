@@ -19,7 +19,7 @@ import (
 const saying = `say() { printf '{"schema":"run_report@v0","run_id":"%s","step_id":"%s","agent":"a","status":"%s","started_at":"2026-11-21T10:00:00Z","ended_at":"2026-11-21T10:00:01Z"%s}' "${3:-$RUN_ID}" "${4:-$STEP_ID}" "$1" "$2"; }
 `
 
-// deed is a step that does something odd, and what is to come of it.
+// deed is a step that does something odd, with the expected result.
 type deed struct {
 	id, does string
 	more     string // of its YAML, a line
@@ -56,8 +56,8 @@ func (y *yard) report(run, step string) string {
 	return filepath.Join(y.dir, ".agents", "runs", run, "reports", run+"__"+step+".json")
 }
 
-// SPEC Workflow: what a report is, and what is none, whoever wrote it and however. A fault is
-// quoted, and none of them costs another step anything.
+// SPEC Workflow: which files are reports and which are not. A fault is quoted, and no fault affects
+// another step.
 func TestReportsThatLie(t *testing.T) {
 	t.Parallel()
 	y := newYard(t)
@@ -103,8 +103,8 @@ func TestReportsThatLie(t *testing.T) {
 	}
 }
 
-// A report that comes when its attempt is over is nobody's: not the next attempt's, and not
-// the step's that has failed.
+// A report that arrives after its attempt has ended is ignored: it counts neither for the next
+// attempt nor for a failed step.
 func TestReportsThatAreLate(t *testing.T) {
 	t.Parallel()
 	y := newYard(t)

@@ -111,8 +111,8 @@ func TestRunNamesThatLeadElsewhere(t *testing.T) {
 	}
 }
 
-// --schema holds for every report that is believed: of a step at work, and of one that was
-// RUNNING by somebody else's word.
+// --schema applies to every report that is accepted: of an active step, and of one that another
+// program's state file calls RUNNING.
 func TestReportsHaveToFitTheSchema(t *testing.T) {
 	t.Parallel()
 	y := newYard(t)

@@ -98,7 +98,7 @@ func TestRunFails(t *testing.T) {
 	if shown.Status != "failed" || shown.Steps[0].Attempts != 2 || !strings.Contains(shown.Steps[0].LastError, "exit code 3") || shown.Steps[1].Status != "PENDING" {
 		t.Errorf("%+v", shown)
 	}
-	// Somebody mends it, and it goes on from where it failed.
+	// A person fixes the fault, and the run continues from where it failed.
 	y.file("flow.yaml", fmt.Sprintf("name: bad\nsteps:\n  - id: one\n    command: %s\n  - id: two\n    needs: [one]\n    command: %s\n",
 		quoted(report(``)), quoted(report(``))))
 	if _, err := y.ResumeRun(t.Context(), human, "r3", view.RunFlags{}); err != nil {
@@ -171,7 +171,7 @@ func TestRunReportsInItsOutput(t *testing.T) {
 	}
 }
 
-// A run whose folder somebody took away: over, it counts as put away; at work, it gets the
+// A run whose folder was removed: a run that has ended counts as archived; an active run gets its
 // folder again.
 func TestRunWithoutItsFolder(t *testing.T) {
 	t.Parallel()

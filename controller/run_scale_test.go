@@ -100,8 +100,8 @@ func (y *yard) repeats(step, text string, size int64) {
 	}
 }
 
-// While steps end as fast as they can, in a run whose file is long, whoever reads the file finds
-// it whole each time, and hardly behind the journal.
+// While steps end as fast as they can, in a run whose state file is long, every reader finds the
+// file complete and close to the journal.
 func TestStateFileUnderLoad(t *testing.T) {
 	t.Parallel()
 	quick, idle := 60, 1500
@@ -177,8 +177,9 @@ func updated(text []byte) string {
 	return string(at)
 }
 
-// SPEC Workflow: what somebody else writes into the file of an active run is kept aside, byte
-// for byte, and ours is written anew; he who takes it away gets it back.
+// SPEC Workflow: if another program edits the state file of an active run, the edit is kept aside
+// byte for byte, and Fairlead's content is written again. If the file is removed, it is written
+// again, too.
 func TestStateFileEdited(t *testing.T) {
 	t.Parallel()
 	y := newYard(t)
@@ -321,8 +322,7 @@ func TestStateFileEditedBetweenLives(t *testing.T) {
 	}
 }
 
-// A file that is torn or broken is refused with its line when somebody wants to go on with it,
-// and is left as it is.
+// A truncated or invalid file is refused with its line number on resume, and stays as it is.
 func TestStateFileThatIsBroken(t *testing.T) {
 	t.Parallel()
 	y := newYard(t)

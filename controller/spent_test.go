@@ -25,7 +25,7 @@ func spentSoFar(b *testing.B) spent {
 	return spent{time.Duration(usage.Utime.Nano()), memory.Mallocs}
 }
 
-// report says what so many of something cost since then, whoever in this process did it for them.
+// report reports the cost of each operation since then, for the whole process.
 func (was spent) report(b *testing.B, of int, what string) {
 	b.Helper()
 	now := spentSoFar(b)

@@ -41,7 +41,7 @@ func TestWriterInATightLoop(t *testing.T) {
 		}
 	}()
 	const bursts, perBurst = 8, 40
-	var slowest time.Duration // that their pen was on the sheet
+	var slowest time.Duration // that the other program held the file open
 	for burst := range bursts {
 		note := ""
 		for i := range perBurst {
@@ -101,7 +101,7 @@ func (w *world) rewrite(note string) time.Duration {
 	return time.Since(began)
 }
 
-// wished says whether the journal holds a wish with this note.
+// wished reports whether the journal holds a desired state with this note.
 func (w *world) wished(note string) bool {
 	w.t.Helper()
 	for ch, err := range w.engine.Journal().Read(context.Background(), journal.Query{Entity: "control/coder"}) {
@@ -127,9 +127,8 @@ func (stuck) Write(ctx context.Context, _ string, _ []byte, _ uint64, _ func(fil
 	return ctx.Err()
 }
 
-// An order that was acknowledged stands, also where the daemon died before it could write
-// the file, and the file still holds somebody's order from before: that one was taken in
-// already (X3).
+// An acknowledged order stays in effect even if the daemon crashed before it could write the file.
+// The file still holds an earlier order of another program, which is in the journal already (X3).
 func TestOrderThatNeverReachedTheFile(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, agentYAML(gated), nil)

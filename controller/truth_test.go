@@ -17,7 +17,7 @@ const (
 	byStarts = 5
 )
 
-// However a session ends, everybody is told: nobody looks for it now and again.
+// However a session ends, all waiters are notified; none polls for the end.
 func TestEndsAreToldNotFound(t *testing.T) {
 	t.Parallel()
 	kill := func(pid int) error { return syscall.Kill(pid, syscall.SIGKILL) }

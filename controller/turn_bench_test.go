@@ -24,8 +24,8 @@ import (
 	"github.com/fairlead-dev/fairlead/team"
 )
 
-// round is a harbour with channels in which a person has asked something and foreign agents
-// answer for ever.
+// round is a harbour with channels in which a person has asked something, and foreign agents answer
+// without end.
 type round struct {
 	b      *testing.B
 	e      *Supervisor
@@ -156,7 +156,7 @@ func (r *round) handOff(c int) time.Duration {
 	return took
 }
 
-// has acknowledges the turn under way, so that nobody is told it with another.
+// has acknowledges the current turn, so that it is not sent again with the next one.
 func (r *round) has(c int) {
 	agent := r.rings[c][0]
 	key := fmt.Sprintf("%s/%s/%s/%d", channel.TellTurn, benchChannel(c), agent, r.turns[c])

@@ -105,7 +105,7 @@ func TestWorkspaceFollowsNoLink(t *testing.T) {
 	}
 }
 
-// A pipe in the place of a file of ours keeps nobody waiting.
+// A named pipe in place of one of Fairlead's files blocks no reader.
 func TestPlantedPipes(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"lock", "daemon.json", "daemon.json.part", "journal.db"} {

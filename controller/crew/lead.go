@@ -21,15 +21,15 @@ import (
 // configureLead adds what the configuration says of the team that sleeps and wakes.
 func ConfigureLead(c *team.Configured, conf *config.Config) {
 	if conf.Team.Lead == "" {
-		return // whoever has no lead has no change in the journal for it
+		return // a workspace without a lead gets no change in its journal
 	}
 	c.Lead = crew.LeadConfigured{
 		Agent: conf.Team.Lead, Size: conf.Team.Size, StatusMax: conf.Team.StatusTimeout, HatchMax: conf.Team.HatchTimeout,
 	}
 }
 
-// mayTellLead refuses what people ask of a lead that cannot be told anything: the team would wait
-// for what nobody hears. It runs in the loop.
+// mayTellLead refuses requests for a lead that cannot receive input, because the request would wait
+// forever. It runs in the loop.
 func (c *Controller) mayTellLead(what any) error {
 	var row string
 	switch what.(type) {
@@ -78,8 +78,8 @@ func (c *Controller) leadMoved(ch team.Change, t *loop.Touched) bool {
 	return crew != nil
 }
 
-// leadPrompt is an errand of the lead in words, as it is to be told now; who turned out to be
-// awake meanwhile is left out. atStart: the session begins with it, so nobody is awake in it.
+// LeadPrompt renders an action of the lead as text for its session. It omits members that have
+// become awake meanwhile. atStart: the session begins with this text, so no member is awake in it.
 func (c *Controller) LeadPrompt(ctx context.Context, todo channel.Action, atStart bool) (string, error) {
 	var ask crew.Action
 	var docs []*crew.Document // never changed, only replaced
@@ -125,7 +125,7 @@ func (c *Controller) LeadPrompt(ctx context.Context, todo channel.Action, atStar
 // wakeTranscriptMax is how much of what an agent said it is handed when it wakes (SPEC P8).
 const wakeTranscriptMax = 32 << 10
 
-// leadTold acknowledges an errand of the lead that needed nothing written.
+// LeadTold acknowledges an action of the lead for which no text had to be written.
 func (c *Controller) LeadTold(ctx context.Context, m *sessions.Slot, n uint64) error {
 	_, err := c.Do(ctx, loop.Request{Event: loop.EventBy(sessions.ByShim, "", crew.ActionTold{N: n}), Agent: m.Conf.Name, Look: c.channels.ClearTelling(m)})
 	if loop.IsAnswer(err) {

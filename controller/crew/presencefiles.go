@@ -59,7 +59,7 @@ type DocumentPaper struct {
 	of     *crew.Document // of which these are:
 	want   file.Sum
 	agrees file.Sum    // a foreign file with the same content in other bytes: it stays
-	stays  file.Sum    // a file that cannot be set aside; people were told of the reason
+	stays  file.Sum    // a file that cannot be moved aside; the reason was already reported
 	news   loop.Bucket // limits the import of foreign content
 	next   time.Time   // no foreign content is imported before
 }

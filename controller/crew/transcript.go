@@ -309,8 +309,8 @@ func (s *search) stretch(ctx context.Context, from, until uint64) (said []Spoken
 	return said, nil
 }
 
-// recent answers from the newest changes alone, where those are enough: after a start nobody waits
-// for the whole past who only wants to see what was said last.
+// recent answers from the newest changes alone, if they are enough. So a reader of the latest
+// messages does not wait for the whole history to be read after a start.
 func (s *search) recent(ctx context.Context) (enough, more bool, err error) {
 	head, until := s.until, s.until
 	for _, far := range []uint64{recentFew, channels.RecentMax} {
@@ -335,8 +335,8 @@ const recentFew = 512 // changes that usually hold a page of what was said
 
 const transcriptStretch = 20_000 // changes of the journal that one request reads, beyond what the book holds
 
-// messagesFor is what one speaker said in one session, the oldest first: so much of the newest as
-// somebody is handed who wakes, and a little more. leftOut counts those before.
+// MessagesFor returns what one speaker said in one session, oldest first: slightly more of the
+// newest messages than a waking member receives. leftOut counts the messages before them.
 func (c *Controller) MessagesFor(ctx context.Context, session, speaker string) (messages []prompt.Message, leftOut int, err error) {
 	if session == "" || speaker == "" {
 		return nil, 0, nil
@@ -372,7 +372,8 @@ func (c *Controller) MessagesFor(ctx context.Context, session, speaker string) (
 	return messages, len(rest), nil
 }
 
-const wakeChunk = 32 // messages that are read at a time for somebody who wakes
+const wakeChunk = 32 // messages that are read at a time for a waking member
 
-// transcriptTailMax is as much as somebody is handed who wakes (SPEC P8).
+// transcriptTailMax is the size limit of the messages that a waking member receives (SPEC P8), in
+// bytes.
 const transcriptTailMax = 32 << 10

@@ -36,7 +36,7 @@ const (
 type crewSide struct {
 	moved chan struct{} // has room for one: a document may have changed
 	Said  Transcript
-	begun bool // somebody has begun to read the past; the loop's own
+	begun bool // reading of the history has begun; only the loop uses this
 
 	changed *atomic.Uint64 // how often a document changed
 	filed   *atomic.Uint64 // so many of those the files have followed, or could not
@@ -108,7 +108,7 @@ func isUUID(session string) bool {
 	return true
 }
 
-// speakers are all that may have spoken in a text, whoever is of the team by then.
+// Speakers returns all possible speakers in a text, including those that have left the crew.
 func (s *Spoken) Speakers() []string {
 	all := []string{s.By}
 	if s.quotes() && strings.Contains(s.text, "]:") {
@@ -121,8 +121,8 @@ func (s *Spoken) Speakers() []string {
 	return all
 }
 
-// transcript says where in the journal everything stands that was said. Its past is read once,
-// when somebody asks for it; it is kept up with every append from the start on.
+// Transcript is an index of where the journal holds what was said. Its past is read once, on the
+// first query. Every append updates it from the start on.
 type Transcript struct {
 	Mu     sync.Mutex
 	Ids    map[string]uint32 // sessions and speakers by number
@@ -185,7 +185,7 @@ func (t *Transcript) Id(word string) uint32 {
 	return id
 }
 
-const Anybody = 0 // a place of it may be of whoever is looked for
+const Anybody = 0 // matches any speaker
 
 // wanted are the places of a query in its direction, so many at most, and whether there are more
 // beyond them. Several of one Seq are one.

@@ -22,11 +22,11 @@ import (
 	"github.com/fairlead-dev/fairlead/team"
 )
 
-// A session folder is its own journal: whoever has something to say to it takes its lock, decides
-// and writes, whether a daemon is there or not (ADR 14). What the engine has to do with it is
-// three things. It takes every line in, so that the history and the page have it. It has agents of
-// fairlead.yaml do what a session that it hosts asks for. And it tells the folder how that went,
-// through the same door as everybody else; what comes of it is a line, which is taken in again.
+// A dispatch folder is its own journal: every writer takes the folder's lock, decides and writes,
+// with or without a daemon (ADR 14). The engine does three things with it. It copies every line into
+// its own journal, so that the history and the page show it. It starts agents of fairlead.yaml for
+// the work that a hosted conversation requests. And it reports the result to the folder, with the
+// same lock as every other writer. The report is a new line, which is copied into the journal again.
 
 var byFolders = team.Actor{Kind: "engine", ID: "session folders"}
 
@@ -35,8 +35,8 @@ type folderSide struct {
 	moved chan struct{} // something was written to a folder by us, or it may be time to serve an inbox
 
 	// The loop's own.
-	Hosted map[string]bool // folders that are open and have agents of ours at work
-	doing  map[string]bool // errands that were begun, by key
+	Hosted map[string]bool // folders that are open and have agents of this team at work
+	doing  map[string]bool // keys of the actions that have begun
 
 	// door is the only way in which the engine tells a folder something: Folder.Do, and in tests what
 	// dies in it.
@@ -64,7 +64,7 @@ func ThroughDoor(f *dispatchfolder.Folder, by dispatchfolder.Actor, in dispatch.
 func (d *folderSide) Poke() {
 	select {
 	case d.moved <- struct{}{}:
-	default: // whoever looks finds this, too
+	default: // a look is already due and will find this, too
 	}
 }
 
@@ -98,8 +98,8 @@ func (c *Controller) noteHosted(name string) {
 	}
 }
 
-// errandsOfFolders begins what session folders are to be told and nobody began. It is called after
-// every batch: there are few of them that are open.
+// errandsOfFolders begins the pending actions of dispatch folders. It is called after every batch;
+// few folders are open at a time.
 func (c *Controller) errandsOfFolders() {
 	if c.Holding() {
 		return
@@ -125,7 +125,8 @@ func (c *Controller) forgetActions(name string, todo []team.Action) {
 	})
 }
 
-// errandOfFolder reads whose an errand is: told/dispatch/NAME/conv_001/1/0, answer/NAME/12.
+// errandOfFolder reports whether an action belongs to a folder, from its key:
+// told/dispatch/NAME/conv_001/1/0, answer/NAME/12.
 func errandOfFolder(key, name string) bool {
 	return strings.HasPrefix(key, "told/dispatch/"+name+"/") || strings.HasPrefix(key, "answer/"+name+"/")
 }
@@ -145,7 +146,7 @@ func (c *Controller) FoldersBegin() {
 	})
 }
 
-// sweepTemps removes the temporary folders of sessions that nobody saw end.
+// sweepTemps removes the temporary folders of sessions whose end the daemon missed.
 func (c *Controller) sweepTemps() {
 	dir := filepath.Dir(c.PrivateTemp("any"))
 	names, err := readNames(dir, tempsMax)
@@ -165,8 +166,8 @@ func (c *Controller) sweepTemps() {
 
 const tempsMax = 1000 // that one start removes; there is one for each session of MAIN that was killed
 
-// tellFolder does an errand of a folder until it is done: the folder may be locked by somebody who
-// hangs, or its disk may be full.
+// tellFolder repeats an action of a folder until it succeeds. The folder may be locked by a process
+// that hangs, or its disk may be full.
 func (c *Controller) tellFolder(ctx context.Context, path string, todo team.Action) {
 	warned := ""
 	for pause := loop.RetryFirst; ; pause = min(2*pause, loop.RetryMax) {
@@ -224,13 +225,13 @@ func (c *Controller) tellOnce(ctx context.Context, path string, todo team.Action
 		if err != nil || !s.Wanted(work) {
 			return err // it was told before, and another conversation may be open by now
 		}
-		in = dispatch.Interrupt{Conversation: work.Conversation, Why: cmp.Or(end.Why, "its session was lost")} // D11: nobody will end it any more
+		in = dispatch.Interrupt{Conversation: work.Conversation, Why: cmp.Or(end.Why, "its session was lost")} // D11: no session will end it any more
 	}
 	_, err = c.FolderState.Door(f, by, in)
 	return err
 }
 
-// answerFolder closes a conversation whose answer needs nobody.
+// answerFolder closes a conversation whose answer needs no agent.
 func (c *Controller) answerFolder(f *dispatchfolder.Folder) error {
 	s, err := f.Session()
 	if err != nil {
@@ -238,7 +239,7 @@ func (c *Controller) answerFolder(f *dispatchfolder.Folder) error {
 	}
 	answer, ok := s.Answer()
 	if !ok {
-		return nil // somebody else closed it
+		return nil // another process closed it
 	}
 	_, err = c.FolderState.Door(f, dispatchfolder.Actor(byFolders), answer)
 	return err

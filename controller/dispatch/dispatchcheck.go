@@ -42,7 +42,7 @@ func LookAtTree(root string) *treeState {
 	began := time.Now()
 	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
 		if err != nil {
-			return nil //nolint:nilerr // what cannot be read cannot be compared, and somebody else made it so
+			return nil //nolint:nilerr // the file cannot be read, so it cannot be compared; another process made it unreadable
 		}
 		if path == root {
 			return nil

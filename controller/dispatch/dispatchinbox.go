@@ -17,13 +17,13 @@ import (
 	"github.com/fairlead-dev/fairlead/machine/dispatch"
 )
 
-// Mode response: there is no MAIN, and messages lie in an inbox. They are taken in the order of
-// their names, one at a time; whose work one is the descriptions say, and what fits nobody is put
-// aside with the ranking (D6).
+// In mode response there is no MAIN; messages are files in an inbox. They are processed one at a
+// time in the order of their names. The agents' descriptions decide which agent gets a message. A
+// message that fits no agent is moved aside together with the ranking (D6).
 
 const (
 	unmatchedAtOnce = 100                    // messages put aside in one round; the rest in the next
-	messageSettles  = 200 * time.Millisecond // so long nobody has written to a message: whoever writes it may be in the middle of it
+	messageSettles  = 200 * time.Millisecond // a message is read only when it has not changed for this long: its writer may not have finished
 	emptySettles    = 5 * time.Second        // the same of one without a word
 )
 
@@ -52,7 +52,7 @@ func (p *FolderPen) serve(ctx context.Context) (again time.Duration, err error) 
 	return again, nil
 }
 
-// serveInbox takes messages until one has somebody to serve it, or there is none left.
+// serveInbox processes messages until an agent is found for one, or none is left.
 func (c *Controller) serveInbox(ctx context.Context, path string) (served bool, wait time.Duration, err error) {
 	folder, err := dispatchfolder.Open(path)
 	if err != nil {
@@ -79,7 +79,7 @@ func (c *Controller) serveInbox(ctx context.Context, path string) (served bool, 
 		}
 		now, err := c.FolderState.Door(folder, dispatchfolder.Actor(byFolders), in)
 		if loop.IsAnswer(err) {
-			return served, 0, nil //nolint:nilerr // somebody else was at it: the next round looks again
+			return served, 0, nil //nolint:nilerr // another process handled it: the next round looks again
 		}
 		if err != nil {
 			return served, 0, err

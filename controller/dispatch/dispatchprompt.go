@@ -10,7 +10,7 @@ import (
 )
 
 const (
-	colleaguesBytesMax = 16 << 10 // of descriptions in a prompt: more than a hundred agents nobody weighs
+	colleaguesBytesMax = 16 << 10 // of descriptions in a prompt: no model chooses well among more than a hundred agents
 	colleagueBytesMax  = 600      // of one
 )
 
@@ -61,8 +61,8 @@ func rankPrompt(b *strings.Builder, s *dispatch.Dispatch, work dispatch.Action) 
 	colleaguesPrompt(b, s, work)
 }
 
-// resultsPrompt tells who asked for help what came of it. They are somebody else's words, and stand as a
-// quotation.
+// resultsPrompt reports the results to the agent that asked for help. They are another agent's
+// words, so they are quoted.
 func resultsPrompt(b *strings.Builder, work dispatch.Action) {
 	if len(work.Results) == 0 {
 		return

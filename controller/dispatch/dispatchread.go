@@ -34,7 +34,8 @@ type FolderPen struct {
 	warned string
 }
 
-// penFolder is what the pen remembers of a folder and could find out again.
+// PenFolder is what the session writer remembers of a folder; it can be computed again from the
+// folder.
 type PenFolder struct {
 	name   string
 	read   int64 // bytes that are in the journal
@@ -210,7 +211,7 @@ func (p *FolderPen) take(ctx context.Context, f *PenFolder, path string, folder 
 		}
 		if next == f.at {
 			f.stuck = ""
-			return nil // a half line at its end is somebody who still writes, or did not come to it
+			return nil // a partial last line: its writer has not finished, or crashed
 		}
 		for _, part := range eventsOf(lines) {
 			what := team.DispatchSeen{Name: f.name, Path: path, From: f.read, Anew: anew, Lines: part}

@@ -23,10 +23,10 @@ const (
 	ElsewhereFolder  = ".elsewhere"                  // of folders that were asked for by --path
 	elsewhereMax     = 1024                          // registered folders that are looked at
 	elsewhereBytes   = 4096                          // of a path
-	SessionsPoll     = 2 * time.Second               // where nobody tells of changes, they are found so late
+	SessionsPoll     = 2 * time.Second               // interval for finding changes where the file system does not report them
 	HistoryName      = "state.jsonl"
 	InboxFolder      = "inbox"
-	foldersSeenAtMax = 10_000 // entries of the folder that are looked at: nobody starts so many sessions
+	foldersSeenAtMax = 10_000 // entries of the folder that are looked at: far more than the sessions that people start
 )
 
 // SessionFolders follows the session folders of a repository.
@@ -105,7 +105,7 @@ func (w *SessionFolders) run() {
 func (w *SessionFolders) Say() {
 	select {
 	case w.Changed <- struct{}{}:
-	default: // whoever looks finds this, too
+	default: // a look is already due and will find this, too
 	}
 }
 
@@ -145,7 +145,7 @@ func (w *SessionFolders) Watch(paths []string) {
 		err := w.Notify.Add(dir)
 		if err == nil {
 			if !w.Watched[dir] {
-				w.Say() // what happened there before the watch was set, nobody has told
+				w.Say() // changes before the watch was set were not reported
 			}
 			w.Watched[dir] = true
 			continue
@@ -203,7 +203,8 @@ func trimLine(text []byte) []byte {
 	return text
 }
 
-// readNames lists a folder of ours; one that is not there has nothing in it, and a link is none.
+// readNames lists a folder that Fairlead manages. A missing folder counts as empty; a symbolic link
+// is not followed.
 func readNames(dir string, most int) ([]string, error) {
 	info, err := os.Lstat(dir)
 	switch {

@@ -55,7 +55,7 @@ func (b rulebook) Verdict(call policy.Call, paths []string, dir string) (v quest
 	return question.Verdict{Rule: rule, Allow: word == view.WordAllow}, ""
 }
 
-// wordAsk is what becomes of a call that no rule decides: a person is asked.
+// wordAsk is the decision for a call that no rule covers: ask a person.
 const wordAsk = "ask"
 
 // AnswerTo says what an agent's program is answered by its permissions when it asks for a call: allow,

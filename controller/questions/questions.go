@@ -23,8 +23,8 @@ func (c *Controller) Questions(ctx context.Context) ([]view.QuestionView, error)
 	return withHints(views), err
 }
 
-// QuestionByID is one question, also one that was answered and is still known. The error is a
-// *team.Unknown for an id that nobody has, or that only the journal knows any more.
+// QuestionByID returns one question, including an answered one that is still in memory. The error is
+// a *team.Unknown if the id does not exist or only the journal still has it.
 func (c *Controller) QuestionByID(ctx context.Context, id string) (view.QuestionView, error) {
 	one := make([]view.QuestionView, 1)
 	var unknown error
@@ -124,8 +124,9 @@ func (c *Controller) inboxQuestion(t *team.Team, q *question.Question) view.Inbo
 	return item
 }
 
-// wanted has people told that somebody waits for them, once for each question and start. What leaves
-// this machine by that is who waits, and not for what. It runs in the loop.
+// wanted notifies people that an agent waits for an answer, once for each question and start. The
+// notification names the agent but not the question's content, since it leaves this machine. It runs
+// in the loop.
 func (c *Controller) wanted(agent string) {
 	if c.opts.Waited == nil {
 		return

@@ -13,9 +13,9 @@ import (
 	"github.com/fairlead-dev/fairlead/team"
 )
 
-// answersOf has who asked be told what was answered. Like all errands it is read off the team's state:
-// an answer that was journaled just before a crash is told after it. Told twice it is the same answer,
-// since a program knows its question by its name. It runs in the loop.
+// answersOf sends an answer to the agent that asked. Like all actions it is derived from the team's
+// state: an answer that was journaled just before a crash is sent after it. Sending it twice is
+// harmless, because a program identifies its question by name. It runs in the loop.
 func (c *Controller) answersOf(m *sessions.Slot, a *team.Agent) {
 	s := a.Session
 	if s == nil || s.Phase != session.Running {
@@ -32,7 +32,7 @@ func (c *Controller) answersOf(m *sessions.Slot, a *team.Agent) {
 			if c.tellAnswer(ctx, m, session, answer) {
 				done.Event = m.Event(sessions.ByShim, question.Hand{ID: answer.ID})
 			}
-			_, _ = c.Do(ctx, done) // that nobody takes it means that the engine stops, and the next start tells it once more
+			_, _ = c.Do(ctx, done) // an error means that the engine is stopping; the next start sends the answer again
 		})
 	}
 }
@@ -86,8 +86,8 @@ func (c *Controller) tellAnswer(ctx context.Context, m *sessions.Slot, s team.Se
 	}
 }
 
-// answerWith chooses an option. Where the program offered none that says what was answered it is told
-// to stop what it is doing, since one that waits for ever is no answer.
+// AnswerWith chooses an option. If the program offered no option for the answer, it is told to stop
+// what it is doing, so that it does not wait forever.
 func AnswerWith(ctx context.Context, conv driver.Conversation, ask, option string) error {
 	if option == "" {
 		return conv.Cancel(ctx)

@@ -277,8 +277,8 @@ func TestWorktreeIsRefused(t *testing.T) {
 	})
 }
 
-// Somebody took the checkout away by hand: the run's own branch is there. Without that there is
-// nothing to go on from, and that is said.
+// The checkout was removed by hand: the run's own branch still exists and is used. Without the
+// branch the resume fails with an error that says so.
 func TestWorktreeTakenAwayByHand(t *testing.T) {
 	t.Parallel()
 	y := newGitYard(t)

@@ -360,7 +360,7 @@ func TestWorktreeEndKilledAnywhere(t *testing.T) {
 	}
 }
 
-// Somebody writes into it after it was kept, and before it is gone.
+// Another program writes into the worktree after it was kept and before it is removed.
 func TestWorktreeIsWrittenToAtTheEnd(t *testing.T) {
 	y := newGitYard(t)
 	req := y.make("r1", view.RunFlags{})

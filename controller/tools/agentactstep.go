@@ -124,7 +124,7 @@ type ActChannel struct {
 	Name   string            `json:"name"`
 	Holder string            `json:"holder,omitempty"`
 	Turn   uint64            `json:"turn"`
-	Queue  []string          `json:"queue"` // who speaks after the holder, in order
+	Queue  []string          `json:"queue"` // the speakers after the one that has the turn, in order
 	Lead   string            `json:"lead,omitempty"`
 	States map[string]string `json:"states"` // OFFLINE, IDLE, QUEUED, ACTIVE, WAITING
 	Why    string            `json:"why,omitempty"`
@@ -136,7 +136,7 @@ type ActAgent struct {
 	About  string `json:"about,omitempty"`
 	Works  bool   `json:"works"` // a session of it is open
 	Status string `json:"status,omitempty"`
-	Waits  string `json:"waits,omitempty"` // for its provider, which takes no more for a while
+	Waits  string `json:"waits,omitempty"` // rate limited by its provider
 }
 
 const (

@@ -80,7 +80,7 @@ func (c *Controller) lateWords(ctx context.Context, caller AgentCaller, token ch
 	return no
 }
 
-// post says something in a turn that was looked at. Whoever speaks does not wait any more.
+// post posts a message in a turn that was checked. An agent that speaks stops waiting.
 func (c *Controller) post(ctx context.Context, caller AgentCaller, h holding, text string) (ActSpoken, error) {
 	text = strings.ToValidUTF8(text, "\uFFFD")
 	spoken := ActSpoken{Channel: string(h.token.Channel), Turn: h.token.Turn}

@@ -22,21 +22,21 @@ import (
 	"github.com/fairlead-dev/fairlead/team"
 )
 
-// ActWaitMax is how long a call waits at most: what stands between may cut a line that is silent for
-// longer, and whoever is still waiting asks again.
+// ActWaitMax limits how long a call waits: proxies may cut a connection that is silent for longer. A
+// caller that still waits asks again.
 const ActWaitMax = 240 * time.Second
 
 // How a call that waits came out.
 const (
 	ActResumed      = "resumed"       // the wait is over, and the turn goes on
 	ActStillWaiting = "still_waiting" // ask again
-	ActForfeited    = "turn_over"     // the turn went on to somebody else meanwhile
+	ActForfeited    = "turn_over"     // another participant got the turn meanwhile
 	ActAnswered     = "answered"
-	ActUnanswered   = "unanswered" // nobody answered in time
+	ActUnanswered   = "unanswered" // no answer in time
 	ActWithdrawn    = "withdrawn"  // the question is not to be answered any more
 )
 
-// ActHeard is a message that somebody who waits is told.
+// ActHeard is a message that a waiting agent receives.
 type ActHeard struct {
 	N    uint64 `json:"n"`
 	By   string `json:"by"`
@@ -91,7 +91,8 @@ func (c *Controller) pause(ctx context.Context, caller AgentCaller, h holding, w
 	return err
 }
 
-// noteWait has the ear know that a turn waits because its agent asked so: where it speaks, it goes on.
+// noteWait tells the listener that a turn waits because its agent asked for it. The turn continues
+// when the agent speaks.
 func (c *Controller) noteWait(caller AgentCaller, is bool) {
 	if v := c.channels.SessionWriter(caller.Session); v != nil {
 		v.SetWaits(is)
@@ -240,7 +241,7 @@ func (c *Controller) ActAskHuman(ctx context.Context, caller AgentCaller, ask Ag
 	return answer, nil
 }
 
-// read takes over how a question stands, and says whether anything more is to come of it.
+// read copies the state of a question, and reports whether it may still change.
 func (a *ActAnswer) read(q *question.Question) bool {
 	switch {
 	case q == nil:
@@ -258,7 +259,7 @@ func (a *ActAnswer) read(q *question.Question) bool {
 	return true
 }
 
-// byTime is who answers where nobody did.
+// byTime is the answerer of a question that timed out.
 const byTime = "time"
 
 // questionOf finds the question that an agent asks about, or raises it. It is durable then.
@@ -305,8 +306,8 @@ func (c *Controller) questionOf(ctx context.Context, caller AgentCaller, ask Age
 	return id, err
 }
 
-// freeName is what a question is called within its session: the same for the same words, as long as
-// nobody was told the answer.
+// freeName returns a question's name within its session: the same name for the same text until an
+// answer was delivered.
 func freeName(book *question.Questions, session string, ask AgentQuestion) string {
 	sum := sha256.Sum256([]byte(ask.Text + "\x00" + strings.Join(ask.Options, "\x00")))
 	base := "ask_human/" + hex.EncodeToString(sum[:8])
