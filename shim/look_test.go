@@ -129,8 +129,8 @@ func TestLifeOf(t *testing.T) {
 	}
 }
 
-// A socket that nobody listens on is stale when it is old enough; one that somebody took
-// over meanwhile is not removed.
+// A socket without a listener is stale when it is old enough; one that another process took over
+// meanwhile is not removed.
 func TestSockets(t *testing.T) {
 	t.Setenv(runtimeDirVar, t.TempDir())
 	dir := runtimeDirs()[0]
@@ -178,8 +178,8 @@ func TestSockets(t *testing.T) {
 	}
 }
 
-// What an agent put in the place of a session's file is not opened: a link would show other
-// files as what the agent said, and a pipe would keep whoever reads it waiting for ever.
+// If an agent replaced a file of its session, the file is not opened: a link would show other files
+// as the agent's output, and a pipe would block the reader forever.
 func TestPlantedFiles(t *testing.T) {
 	secret := filepath.Join(t.TempDir(), "secret")
 	ok(t, os.WriteFile(secret, []byte("{}\n"), 0o600))

@@ -12,9 +12,9 @@ import (
 	"testing"
 )
 
-// The session folder and the frames in testdata/oldholder are those of a holder, as the shim was named
-// at commit 24eb993. The daemon of today adopts such a session, reads every byte of its output, asks
-// for its status and ends it.
+// The session folder and the frames in testdata/oldholder were written by the shim of commit
+// 24eb993, which was named "holder" then. Today's daemon adopts such a session, reads every byte of
+// its output, asks for its status and ends it.
 func TestAdoptsSessionOfOldHolder(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()

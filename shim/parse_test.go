@@ -15,7 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 )
 
-// TestMark: marks stand in a row, outermost first, and nobody inherits a shim's name.
+// TestMark: marks are listed outermost first, and no process inherits a shim's name.
 func TestMark(t *testing.T) {
 	got := markedEnv([]string{"A=1", "FAIRLEAD_MARK=x.s", "A=2", "broken", "=C:", "FAIRLEAD_HOLDER=x", "E="}, "y.t-1")
 	if want := []string{"A=2", "E=", "FAIRLEAD_MARK=x.s,y.t-1"}; !slices.Equal(got, want) {
@@ -179,7 +179,7 @@ func FuzzRecord(f *testing.F) {
 	})
 }
 
-// TestFollowerCut: a spool that somebody cut is a fault, not an end.
+// TestFollowerCut: a truncated spool is a fault, not an end.
 func TestFollowerCut(t *testing.T) {
 	h := start(t, t.TempDir(), agent(t, "bytes", "1000"))
 	done(t, h)

@@ -30,7 +30,7 @@ func TestMain(m *testing.M) {
 		daemonMain(os.Args[2], os.Args[3:])
 		return
 	}
-	dir, err := os.MkdirTemp("", "fl") // sockets go where nobody else's are
+	dir, err := os.MkdirTemp("", "fl") // for sockets that no other test uses
 	if err != nil {
 		panic(err)
 	}
@@ -68,7 +68,7 @@ func agentMain(mode string, args []string) {
 	case "hang":
 		fmt.Println("ready")
 		forever()
-	case "note": // says in a file that it ran; whoever runs twice writes two lines
+	case "note": // records in a file that it ran; a second run writes a second line
 		f, _ := os.OpenFile(args[0], os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
 		fmt.Fprintln(f, os.Getpid())
 		f.Close()
@@ -113,7 +113,7 @@ func agentMain(mode string, args []string) {
 			panic(err)
 		}
 		forever()
-	case "bomb": // forks for ever
+	case "bomb": // forks without end
 		self, _ := os.Executable()
 		fmt.Println("ready")
 		for range 40 {

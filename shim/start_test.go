@@ -205,7 +205,7 @@ func TestFolders(t *testing.T) {
 	})
 }
 
-// TestRuntimeDir: a runtime folder that somebody else prepared is not used.
+// TestRuntimeDir: a runtime folder that another user prepared is not used.
 func TestRuntimeDir(t *testing.T) {
 	dir := t.TempDir()
 	ok(t, os.Symlink(t.TempDir(), filepath.Join(dir, "link")))

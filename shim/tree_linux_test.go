@@ -90,8 +90,8 @@ func TestShedMark(t *testing.T) {
 	}
 }
 
-// TestHelloIsFollowedByTheSize: what was spooled between the status and the
-// first event would else be told to nobody until the next byte comes.
+// TestHelloIsFollowedByTheSize: otherwise, what was spooled between the status and the first event
+// would be reported only with the next byte.
 func TestHelloIsFollowedByTheSize(t *testing.T) {
 	h := start(t, t.TempDir(), agent(t, "hang"))
 	lines(t, h, 1)
@@ -136,7 +136,7 @@ func TestShimKilled(t *testing.T) {
 	}
 }
 
-// TestStrays: what nobody holds is found by its mark, and only that.
+// TestStrays: a process without a shim is found by its mark, and no other process is.
 func TestStrays(t *testing.T) {
 	dir, dir2 := t.TempDir(), t.TempDir()
 	spec := agent(t, "tree")
@@ -274,7 +274,8 @@ func crasher(t *testing.T, step string) string {
 	return path
 }
 
-// TestAdoptWithoutSocket: the runtime folder was emptied, nobody is connected; the next daemon still gets through.
+// TestAdoptWithoutSocket: the runtime folder was emptied and no daemon is connected; the next daemon
+// still connects.
 func TestAdoptWithoutSocket(t *testing.T) {
 	dir := t.TempDir()
 	h := start(t, dir, agent(t, "hang"))
@@ -337,7 +338,8 @@ func TestShimStopped(t *testing.T) {
 	h2.Close()
 }
 
-// TestDaemonKilled: SIGKILL the daemon in the middle of the output; whoever adopts has every byte once.
+// TestDaemonKilled: SIGKILL the daemon in the middle of the output; the adopting daemon gets every
+// byte once.
 func TestDaemonKilled(t *testing.T) {
 	dir := t.TempDir()
 	cmd := exec.Command(self(t), "__daemon", dir, self(t), "__agent", "count")

@@ -10,9 +10,9 @@ import (
 	"github.com/fairlead-dev/fairlead/machine/workflow"
 )
 
-// BenchmarkSteps is what the team costs a step, without a disk: W2 with its session, the
-// process seen, its end with a report, and whatever follows, for runs one after the other, all
-// side by side on the bench, and all side by side in one agent's line.
+// BenchmarkSteps measures the team's cost of a step, without a disk: W2 with its session, the
+// started process, its end with a report, and what follows, for runs one after the other, all side
+// by side in the worker pool, and all side by side in one agent's queue.
 func BenchmarkSteps(b *testing.B) {
 	for _, shape := range []string{"chain", "fan", "line"} {
 		for _, n := range []int{100, 1000, 10_000} {

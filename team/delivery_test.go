@@ -29,7 +29,7 @@ func circleOf(agents ...string) Configured {
 	}
 }
 
-// speaks is somebody who says something in the channel, with its text.
+// speaks has a participant or a person say something in the channel, and returns its text.
 func (c *crewWorld) speaks(in channel.Input, text string) []Change {
 	c.t.Helper()
 	changes, err := c.event(Event{What: in, Text: text})
@@ -57,7 +57,7 @@ func (c *crewWorld) over(agent string) []Change {
 	return c.must(agent, SessionReported{Session: s.ID, Offset: s.Offset + 10, Over: true})
 }
 
-// hears writes the agent's next errand into its session.
+// hears writes the agent's next action into its session.
 func (c *crewWorld) hears(agent string) []Change {
 	c.t.Helper()
 	actions := c.AgentChannelActions(agent, c.at)
@@ -130,8 +130,9 @@ func rowsOf(changes []Change) (rows []string) {
 	return rows
 }
 
-// SPEC J1: who has to be told something stands in line behind whoever has the seat; a session
-// that has answered goes when somebody else wants the seat, and when nobody tells it anything.
+// SPEC J1: an agent with a message to receive queues behind the session that has the slot. A session
+// that has answered ends when another request wants the slot, or when nothing more has to be told to
+// it.
 func TestTalkStandsInLine(t *testing.T) {
 	c := reviews(t, Limits{})
 	c.wants("ada", "run_once")
@@ -248,8 +249,8 @@ func TestTalkEndsUnfinished(t *testing.T) {
 	c.stands("ada QUEUED, bob ACTIVE")
 }
 
-// SPEC X8: under a hold no turn begins and nobody is started; a session that rests keeps what it
-// knows; the release lets the channel go on.
+// SPEC X8: under a hold no turn begins and no agent is started. A session between turns keeps its
+// conversation, and the release lets the channel continue.
 func TestTalkHeld(t *testing.T) {
 	c := reviews(t, Limits{})
 	c.human("is it good?", "")
@@ -316,8 +317,8 @@ func TestTalkLimits(t *testing.T) {
 	c.says("ada", control.Resting, "pause")
 }
 
-// Whom a person removed stays removed at the next start; who is new in fairlead.yaml comes in,
-// and a channel that is gone from it keeps its words and takes no more.
+// An agent that a person removed stays removed at the next start. An agent that is new in
+// fairlead.yaml joins. A channel that was deleted from it keeps its messages and refuses new ones.
 func TestCirclesAreConfigured(t *testing.T) {
 	c := reviews(t, Limits{})
 	if changes := c.must("", circleOf("ada", "bob")); len(changes) != 0 {
@@ -355,8 +356,8 @@ func TestCirclesAreConfigured(t *testing.T) {
 	}
 }
 
-// SPEC T17: a lead that is no member of the channel answers a person who interrupts, in a
-// session of its own; the holder is stopped first, and told afterwards that its turn goes on.
+// SPEC T17: a lead that is no participant of the channel answers a person who interrupts, in a
+// session of its own. The participant that has the turn is stopped first, and continues afterwards.
 func TestLeadAnswersAside(t *testing.T) {
 	c := newCrew(t, Limits{}, map[string]Settings{"ada": quiet, "bob": quiet, "lena": quiet})
 	conf := circleOf("ada", "bob")

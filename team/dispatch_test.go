@@ -9,8 +9,8 @@ import (
 	"github.com/fairlead-dev/fairlead/machine/dispatch"
 )
 
-// ward is a session folder beside a team: whoever writes into it decides there, and the team is
-// told what it says.
+// ward is a dispatch folder beside a team: writers to the folder decide there, and the team receives
+// what it says.
 type ward struct {
 	*crewWorld
 	name string
@@ -51,7 +51,7 @@ func (w *ward) session(agent string) *Session {
 	return s
 }
 
-// runs lets the session of an agent begin and end, and gives what the folder is to be told of it.
+// runs lets the session of an agent begin and end, and returns what the folder must receive.
 func (w *ward) runs(agent string, how control.Outcome) Action {
 	w.t.Helper()
 	s := w.session(agent)
@@ -71,8 +71,8 @@ func hosted(mode dispatch.Mode, lead string) dispatch.Setup {
 	return dispatch.Setup{Mode: mode, Host: dispatch.Fairlead, Lead: lead, Agents: []dispatch.Description{{Name: "builder", Text: "builds"}, {Name: "critic", Text: "reads"}}}
 }
 
-// D3, D4 and D7 with an agent of ours, in its seat: what its session said is told once, and nobody is
-// started for what is over.
+// D3, D4 and D7 with an agent of this team, in its slot: the session's answer is reported once, and
+// no session starts for work that has ended.
 func TestFolderHosted(t *testing.T) {
 	c := newCrew(t, Limits{}, map[string]Settings{"builder": quiet, "main": quiet})
 	w := newWard(c, hosted(dispatch.Orchestrator, "main"))
@@ -89,7 +89,7 @@ func TestFolderHosted(t *testing.T) {
 		t.Fatalf("it is answered: %+v", w.is.Now)
 	}
 
-	w.tell(dispatch.UserInput{Text: "hello"}) // nobody fits: MAIN
+	w.tell(dispatch.UserInput{Text: "hello"}) // no agent fits: MAIN
 	action = w.runs("main", control.OK)
 	work, _ = dispatch.ActionOf(action.Work)
 	w.tell(dispatch.MainEnded{Round: work.Round, OK: true, Result: "hello yourself"})
@@ -106,7 +106,7 @@ func TestFolderHosted(t *testing.T) {
 	}
 }
 
-// J1 and X8: one seat an agent, whoever wants it; a hold keeps the place in the line.
+// J1 and X8: one slot for each agent, whatever requests it; a hold keeps the place in the queue.
 func TestFolderWaits(t *testing.T) {
 	c := newCrew(t, Limits{}, map[string]Settings{"builder": quiet})
 	c.must("builder", control.Commanded{Desired: control.WordRunOnce, By: "human"})
@@ -127,7 +127,7 @@ func TestFolderWaits(t *testing.T) {
 	w.runs("builder", control.Failed)
 }
 
-// D10 with an agent at work: it is asked to go, and nobody hears of it.
+// D10 while an agent works: its session is asked to end, and its result is not reported.
 func TestFolderEnded(t *testing.T) {
 	c := newCrew(t, Limits{}, map[string]Settings{"builder": quiet})
 	w := newWard(c, hosted(dispatch.Orchestrator, ""))
@@ -152,7 +152,8 @@ func TestFolderEnded(t *testing.T) {
 	}
 }
 
-// An agent that nobody here can start, and a limit, are told to the folder: the person is not left waiting.
+// If an agent cannot be started here, or reached a limit, the folder is told, so that the person
+// does not wait.
 func TestFolderCannot(t *testing.T) {
 	c := newCrew(t, Limits{}, map[string]Settings{})
 	w := newWard(c, hosted(dispatch.Orchestrator, ""))
@@ -182,7 +183,7 @@ func TestFolderCannot(t *testing.T) {
 	}
 }
 
-// Whoever stands in line for a conversation that is over leaves the line at once, and not when the seat is
+// A request for a conversation that has ended leaves the queue at once, not only when the slot is
 // free.
 func TestFolderLeavesTheLine(t *testing.T) {
 	c := newCrew(t, Limits{}, map[string]Settings{"builder": quiet})

@@ -9,7 +9,8 @@ import (
 	"github.com/fairlead-dev/fairlead/machine/control"
 )
 
-// A person ends one session: with grace, asked again without, and whoever was to rest rests.
+// A person ends one session: first with a grace period, at the second request without. An agent that
+// should rest rests.
 func TestEndAsked(t *testing.T) {
 	c := newCrew(t, Limits{}, map[string]Settings{"ada": quiet, "bob": quiet})
 	refused := func(agent, words string) {
@@ -49,7 +50,7 @@ func TestEndAsked(t *testing.T) {
 	}
 }
 
-// The session of a step is its run's, whose verb says what becomes of the run.
+// A step's session belongs to its run; only a command on the run decides how the run continues.
 func TestEndAskedOfStep(t *testing.T) {
 	c := newCrew(t, Limits{}, map[string]Settings{"ada": quiet})
 	c.runs("r1", RunSettings{}, "build ada")

@@ -10,9 +10,9 @@ import (
 // own carelessness. It reads the file, does something, and writes its half back over
 // whatever stands there by then.
 
-// writeFile puts our command into a foreign agent's file. What somebody wrote meanwhile is
-// taken in first, as agentfile does; everybody else's file is a projection and says what
-// the team says, which the ledger checks.
+// writeFile writes Fairlead's command into a foreign agent's file. What another program wrote
+// meanwhile is taken in first, as agentfile does. The files of all other agents are projections of
+// the team's state, which the ledger checks.
 func (w *world) writeFile(name string) {
 	d, a := w.disks[name], w.team.Agents[name]
 	if d == nil || a.Control.State != control.Foreign || a.Control.Desired.N == 0 || a.Removed {

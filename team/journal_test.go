@@ -102,7 +102,7 @@ func TestBodiesAreSpelledOut(t *testing.T) {
 	}
 }
 
-// A copy is nobody else's: what is tried on it is not so.
+// Changes to a copy do not affect the original.
 func TestCopy(t *testing.T) {
 	c := newCrew(t, Limits{}, two())
 	c.runs("r", RunSettings{}, "one ada", "two !", "three ada")

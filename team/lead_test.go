@@ -121,7 +121,7 @@ func TestSummonOpensTheLeadsSession(t *testing.T) {
 	c.present("Lyra sleeping, Kael sleeping")
 }
 
-// J1: the lead waits for its seat behind whoever has it, and others behind it.
+// J1: the lead queues for its slot behind the session that has it, and others queue behind the lead.
 func TestLeadWaitsInLine(t *testing.T) {
 	c := led(t, Limits{}, nil)
 	c.wants("ada", "run_once")
@@ -281,7 +281,8 @@ func TestSleep(t *testing.T) {
 	refusedBy(t, newCrew(t, Limits{}, two()), "", SleepAsked{}, "P3", "the team has no lead")
 }
 
-// P6: a lead that outlived a daemon is asked for its status at once, and nobody is awake before.
+// P6: a lead that survived a daemon is asked for its status at once, and no member counts as awake
+// before.
 func TestLeadOutlivesTheDaemon(t *testing.T) {
 	c := summoned(t)
 	s := *c.Agents["ada"].Session
@@ -373,7 +374,7 @@ func TestHoldKeepsTheLeadsPlace(t *testing.T) {
 	}
 }
 
-// A lead that cannot be started is said, and nobody tries for ever.
+// A lead that cannot be started is reported, and the start is not repeated endlessly.
 func TestLeadCannotStart(t *testing.T) {
 	c := led(t, Limits{}, nil)
 	c.must("", crew.SummonAsked{})
@@ -386,7 +387,7 @@ func TestLeadCannotStart(t *testing.T) {
 	}
 }
 
-// Whoever led and does not any more is asked to go, and its word does not count.
+// A lead that was replaced is asked to end, and its reports do not count.
 func TestAnotherLeads(t *testing.T) {
 	c := summoned(t)
 	id := c.session("ada")
@@ -435,7 +436,7 @@ func TestLeadSessionsAreCalledLikeNoOther(t *testing.T) {
 	}
 }
 
-// replays: what the journal tells of the crew is what is.
+// replays: the crew rebuilt from the journal equals the live one.
 func (c *crewWorld) replays() {
 	c.t.Helper()
 	again := New(identity)

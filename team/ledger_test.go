@@ -11,12 +11,12 @@ import (
 	"github.com/fairlead-dev/fairlead/machine/session"
 )
 
-// ledger is what a careful person would keep beside the team. Nothing in it comes from a
-// table: it counts what was opened, started, wished and used, and says what may not be.
+// ledger is an independent record of the team. It uses none of the tables: it counts what was
+// opened, started, requested and used, and checks what must not happen.
 type ledger struct {
 	open     map[string]string            // agent → the session that is open
-	obeys    map[string]uint64            // session → number of the wish that it was opened for
-	begun    map[string]map[uint64]int    // agent → number of a wish → processes started for it
+	obeys    map[string]uint64            // session → number of the desired state that it was opened for
+	begun    map[string]map[uint64]int    // agent → number of a desired state → processes started for it
 	used     map[string]map[string]Usage  // agent → day → what it reported, each report once
 	heard    map[string]map[int64]bool    // session → offsets of its reports
 	stamps   map[string]time.Time         // agent → its file's last timestamp
@@ -80,8 +80,8 @@ func (l *ledger) judge(w *world, ch Change, ev Event) {
 	}
 }
 
-// wish looks after what people want: nobody else may change it but by a row that says why,
-// and no one-shot is lost before a process began for it.
+// wish checks changes of the desired state: without a request only a row with a reason may change
+// it, and no one-shot is lost before a process began for it.
 func (l *ledger) wish(w *world, a *Agent, ch Change, what any) {
 	was, is := a.Control.Value, ch.Body.Control.Value
 	if is.Desired.N == was.Desired.N {
@@ -92,7 +92,7 @@ func (l *ledger) wish(w *world, a *Agent, ch Change, what any) {
 	}
 	switch what.(type) {
 	case control.Commanded, control.FileRead, control.FileGone, control.FileBroken:
-		return // somebody asked
+		return // it was requested
 	}
 	answered := was.Desired.N == was.Took
 	switch ch.Row {
@@ -265,7 +265,7 @@ func (l *ledger) check(w *world) {
 		total = total.plus(l.used[name][day])
 	}
 	l.checkRuns(w)
-	total = total.plus(l.used[""][day]) // of the bench
+	total = total.plus(l.used[""][day]) // of the worker pool
 	if w.team.Usage.Day == day && (w.team.Usage.CostUSD != total.CostUSD || w.team.Usage.InputTokens != total.InputTokens) {
 		w.t.Fatalf("the team used %+v today, and counts %+v", total, w.team.Usage)
 	}

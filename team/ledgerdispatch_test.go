@@ -52,7 +52,7 @@ func (b *folderBook) check(w *world) {
 		d := b.disks[name]
 		at := slices.IndexFunc(d.lines, func(l DispatchEntry) bool { return l.End == f.Read })
 		if !f.State.Began.Equal(d.is.Began) {
-			continue // it was replaced, and nobody has looked yet
+			continue // it was replaced, and not read since
 		}
 		if at < 0 || string(w.encode(d.lines[at].Change.Body.Now)) != string(w.encode(f.State.Now)) || f.Path != d.path {
 			w.t.Fatalf("%s was read to byte %d, and the team has %s of %s", name, f.Read, w.encode(f.State.Now), f.Path)
@@ -76,7 +76,7 @@ func (b *folderBook) check(w *world) {
 	b.seats(w)
 }
 
-// waits: a work that is due is done, is to be told, or somebody says what it waits for.
+// waits: work that is due is done, is a pending action, or has a stated reason for waiting.
 func (b *folderBook) waits(w *world, f *Dispatch, work dispatch.Action) {
 	forWhom := ForDispatch(f.Name, work.Key())
 	_, ended := f.Ends[work.Key()]
@@ -87,7 +87,8 @@ func (b *folderBook) waits(w *world, f *Dispatch, work dispatch.Action) {
 	w.t.Fatalf("%s is due in %s, and %s neither has it nor stands in line: %+v", work.Key(), f.Name, work.Agent, a)
 }
 
-// seats: who works for a folder is wanted there, or was asked to go; and nobody stands in line for what is over.
+// seats: an agent that works for a folder is wanted there, or its session was asked to end; and no
+// request is queued for work that has ended.
 func (b *folderBook) seats(w *world) {
 	if w.starting {
 		return

@@ -11,8 +11,8 @@ import (
 	"github.com/fairlead-dev/fairlead/machine/question"
 )
 
-// R1, R2: what a provider does not take is nobody's failure. The agent waits as long as it says; where
-// it says nothing, longer each time; and a session that went well ends the row.
+// R1, R2: a rate limit is not a failure. The agent waits as long as the provider says; if it names
+// no time, longer each time. A session that succeeds ends the series.
 func TestProviderWaits(t *testing.T) {
 	c := newCrew(t, Limits{}, two())
 	c.wants("ada", "continuous")
@@ -66,7 +66,7 @@ func TestProviderWaits(t *testing.T) {
 	limited(c.at.Add(-time.Hour)) // a time that has passed
 	waits(time.Second, true)
 	lifts()
-	limited(c.at.Add(1000 * time.Hour)) // one that nobody can mean
+	limited(c.at.Add(1000 * time.Hour)) // an absurd time
 	waits(7*24*time.Hour, true)
 	lifts()
 	c.ends("ada", control.OK)

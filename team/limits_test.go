@@ -47,8 +47,9 @@ func TestLimitOfTheTeam(t *testing.T) {
 	c.says("bob", control.RunOnce, "run_once")
 }
 
-// SPEC X9: a limit that was lowered while Fairlead was down is met at the last look: what was
-// opened and not started is withdrawn, and the wish is spent with the limit's name.
+// SPEC X9: a limit that was lowered while Fairlead was down applies at the last check. A session
+// that was opened and not started is withdrawn, and the desired state becomes spent with the limit's
+// name.
 func TestLimitLoweredWhileDown(t *testing.T) {
 	c := newCrew(t, Limits{}, two())
 	c.wants("ada", "continuous")
@@ -131,8 +132,8 @@ func TestUsageIsCountedOnce(t *testing.T) {
 	}
 }
 
-// A used-up day keeps a foreign loop's program down until the next one, without a timer
-// that fires for ever.
+// After a daily limit, a foreign loop's program stays down until the next day, without a timer that
+// fires repeatedly.
 func TestProgramWaitsForTheNextDay(t *testing.T) {
 	program := quiet
 	program.Policy.Foreign, program.Policy.Program = true, true

@@ -119,7 +119,7 @@ func (w *world) happen(what byte, how uint64) {
 	}
 }
 
-// edit is somebody who writes an agent's file: another Mission Control, or a careless tool.
+// edit writes an agent's file as another Mission Control, or a careless tool, would.
 func (w *world) edit(name string, how uint64) {
 	a := w.team.Agents[name]
 	if a.Removed {
@@ -144,14 +144,14 @@ func (w *world) edit(name string, how uint64) {
 		w.later("look at "+name, func() { w.look(name) })
 		return
 	}
-	if how>>20%8 == 0 { // found in a file that a write of ours had replaced
+	if how>>20%8 == 0 { // found in a file that a write of Fairlead had replaced
 		in.Swapped, in.Stamp = true, w.at.Add(-time.Duration(how>>24%5000)*time.Millisecond)
 	}
 	w.say(name, in)
 }
 
-// report is an agent that says what it used; now and then it says it twice, and now and
-// then what nobody can have used (X9).
+// report is an agent that reports its usage; sometimes it reports twice, and sometimes an impossible
+// amount (X9).
 func (w *world) report(how uint64) {
 	ids := w.alive()
 	if len(ids) == 0 {
@@ -251,8 +251,8 @@ func (w *world) reconfigure(how uint64) {
 	inChannels(&w.conf)
 }
 
-// settle lets everything that is in the way go, and the world come to rest: nothing may
-// stay undone, and no wish without its answer. There are no dead ends.
+// settle removes all obstacles and lets the world come to rest: nothing may stay undone, and every
+// desired state must be answered. There are no dead ends.
 func (w *world) settle() {
 	w.at = w.at.Add(48 * time.Hour) // the limits of the day are those of another day
 	w.rnd = rand.New(rand.NewPCG(1, 1))
@@ -284,8 +284,8 @@ func (w *world) settle() {
 	w.t.Fatalf("it does not come to rest: %s", w.settled())
 }
 
-// workOff does everything that is under way, and what comes of it. If that never ends, two
-// rules answer each other.
+// workOff does everything that is pending, and whatever follows. If that never ends, two rules
+// trigger each other.
 func (w *world) workOff() {
 	for range 2000 {
 		if !w.work() {

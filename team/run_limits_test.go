@@ -128,8 +128,8 @@ func TestLimitOfTheNextDay(t *testing.T) {
 	c.steps("r", "one:COMPLETED two:RUNNING")
 }
 
-// A limit that control meets in line is control's: its wish is spent, and the step that sits in
-// the seat finishes where its run only pauses.
+// If control reaches a limit while it is queued, the limit applies to control only: its desired
+// state becomes spent. The step that has the slot finishes, and its run only pauses.
 func TestLimitInLine(t *testing.T) {
 	tired := quiet
 	tired.Limits.CostPerDayUSD = 2

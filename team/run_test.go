@@ -116,8 +116,8 @@ func rows(changes []Change) string {
 
 var good = &workflow.Report{}
 
-// SPEC W2 and J1 in one batch, and the end of one step and the beginning of the next in one too:
-// a step is two appends, whoever works.
+// SPEC W2 and J1 are one batch, and so are the end of one step and the beginning of the next: a step
+// costs two appends, whichever agent works.
 func TestStepsTakeSeats(t *testing.T) {
 	c := newCrew(t, Limits{}, two())
 	c.runs("r", RunSettings{}, "build ada", "test bob needs build", "pack ! needs test")
@@ -157,7 +157,7 @@ session/bob J1 none>opened`
 		t.Errorf("the run is %s", c.Runs["r"].Status())
 	}
 	for _, name := range c.Names() {
-		c.says(name, control.Resting, "pause") // a step is no wish
+		c.says(name, control.Resting, "pause") // a step is not a desired state
 	}
 }
 
@@ -364,13 +364,13 @@ func TestAnswersTakeSeats(t *testing.T) {
 	c.steps("r", "one:COMPLETED two:RUNNING three:COMPLETED")
 }
 
-// The bench has as many places as it has, for all runs together, first come first.
+// The worker pool has a fixed number of places for all runs together, first come, first served.
 func TestTheBench(t *testing.T) {
 	c := newCrew(t, Limits{}, two())
 	c.must("", Configured{Agents: two(), Places: 2})
 	c.runs("r", RunSettings{Wrapped: true}, "one ada", "two ada", "three bob")
 	c.runs("q", RunSettings{}, "one !")
-	c.steps("r", "one:RUNNING two:RUNNING three:PENDING") // a wrapper plays them, in nobody's seat
+	c.steps("r", "one:RUNNING two:RUNNING three:PENDING") // a wrapper runs them, without a slot
 	if got, want := c.StepWaits("q", "one"), "it stands in line behind 2 steps without an agent, which are as many as there are places, run/r/three"; got != want {
 		t.Errorf("it waits: %q, want %q", got, want)
 	}

@@ -41,8 +41,8 @@ func TestHold(t *testing.T) {
 	}
 }
 
-// SPEC J1: one session at a time. While one is open nothing opens another, and the errand
-// of starting it is the same errand however often it is asked for.
+// SPEC J1: one session at a time. While one is open no other is opened, and the action that starts
+// it stays the same action however often it is derived.
 func TestOneSessionAtATime(t *testing.T) {
 	c := newCrew(t, Limits{}, two())
 	c.wants("ada", "continuous")
@@ -70,8 +70,8 @@ func TestOneSessionAtATime(t *testing.T) {
 	(&draft{team: c.Team}).open(&a, control.Work)
 }
 
-// SPEC J2, as far as there is one machine that asks for sessions: pause ends no session and
-// lets no further one begin; hold and limits stop whoever asked.
+// SPEC J2, with only one machine that requests sessions: pause ends no session and lets no further
+// one begin; hold and limits stop every requester.
 func TestPauseStopsControlSessions(t *testing.T) {
 	c := newCrew(t, Limits{}, two())
 	c.wants("ada", "continuous")
@@ -79,7 +79,7 @@ func TestPauseStopsControlSessions(t *testing.T) {
 	if ok, why := c.MayStart("ada", "ada-1", c.at); ok || why != "desired_state is pause now" {
 		t.Errorf("a paused agent may start: %v, %q", ok, why)
 	}
-	// The seat is for whoever asks; a session of another machine is not control's to pause.
+	// Every machine may request the slot; control cannot pause a session of another machine.
 	turn := *c.Agents["ada"].Session
 	turn.For = Purpose{Kind: "turn"}
 	c.Agents["ada"].Session = &turn

@@ -16,8 +16,8 @@ import (
 	"github.com/fairlead-dev/fairlead/internal/test/golden"
 )
 
-// Stories of agents and runs, told line by line: what happens, and below it every change that
-// came of it. UPDATE=1 go test ./team writes what comes anew.
+// Stories of agents and runs, line by line: an input, and below it every change that it caused.
+// UPDATE=1 go test ./team writes the results again.
 func TestStories(t *testing.T) { golden.Stories(t, filepath.Join("stories", "*.txt"), tellStory) }
 
 // tellStory gives a story back with what comes of each of its lines today. Indented lines are
@@ -51,7 +51,7 @@ func tellStory(t *testing.T, text string) string {
 	return out.String()
 }
 
-// lineOf is the event that a line of a story tells of.
+// lineOf parses the event of one line of a story.
 func (c *crewWorld) lineOf(t *testing.T, line string) Event {
 	words := strings.Fields(line)
 	word := func(i int) string {

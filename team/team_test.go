@@ -91,8 +91,8 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-// SPEC X5: nothing is deleted. An agent that is configured no more is known still, keeps
-// its wish, starts nothing, and says so; configured again it goes on.
+// SPEC X5: nothing is deleted. An agent that was removed from the configuration stays known, keeps
+// its desired state, starts nothing, and says so; configured again it continues.
 func TestRemovedAgents(t *testing.T) {
 	c := newCrew(t, Limits{}, two())
 	c.wants("ada", "continuous")

@@ -21,9 +21,9 @@ import (
 	"github.com/fairlead-dev/fairlead/machine/session"
 )
 
-// world is everything around a team, played honestly: it does the errands that the team
-// asks for, late, twice or not at all; processes run and end by themselves; foreign loops
-// read and write their file; and now and then Fairlead is killed and starts again.
+// world simulates everything around a team: it does the actions that the team requires, late, twice
+// or not at all. Processes run and end by themselves, foreign loops read and write their file, and
+// sometimes Fairlead is killed and starts again.
 type world struct {
 	t    testing.TB
 	rnd  *rand.Rand
@@ -33,11 +33,11 @@ type world struct {
 
 	procs  map[string]*proc // every process there ever was, by session: they outlive Fairlead
 	flight []job            // what is under way in Fairlead, and dies with it
-	doing  map[string]bool  // keys of errands that were begun
+	doing  map[string]bool  // keys of actions that have begun
 	disks  map[string]*disk // foreign agents' files
 	ledger *ledger
 	words  *words
-	crew   *crewBook // of whoever leads; nil: nobody does
+	crew   *crewBook // nil: the crew has no lead
 
 	folders *folderBook // of sessions of dispatch; nil: there are none
 
@@ -52,7 +52,7 @@ type world struct {
 
 // proc is one session's process.
 type proc struct {
-	agent  string // empty: of a step on the bench
+	agent  string // empty: of a step in the worker pool
 	run    string
 	what   Purpose
 	lease  uint64
@@ -61,7 +61,7 @@ type proc struct {
 	how    control.Outcome // of its end
 	offset int64           // of its last report
 	input  int64           // bytes typed into it
-	label  string          // what the holder was told that the last of them are
+	label  string          // the label of the last one that reached the shim
 }
 
 // job is something under way in Fairlead: it is done at some time, unless Fairlead dies.
@@ -83,7 +83,7 @@ func newWorld(t testing.TB, seed uint64) *world {
 	return newWorldOf(t, seed, crew.LeadConfigured{})
 }
 
-// newWorldOf is a world in which somebody may lead.
+// newWorldOf returns a world in which an agent may lead.
 func newWorldOf(t testing.TB, seed uint64, lead crew.LeadConfigured) *world {
 	w := &world{
 		t: t, rnd: rand.New(rand.NewPCG(seed, 0)), at: machinetest.Noon, team: New(identity),
@@ -111,7 +111,7 @@ func newWorldOf(t testing.TB, seed uint64, lead crew.LeadConfigured) *world {
 	return w
 }
 
-// tell has the team decide and apply one event, and looks at everything that came of it.
+// tell has the team decide and apply one event, and checks all resulting changes.
 func (w *world) tell(agent string, what any) error {
 	return w.event(Event{Agent: agent, What: what})
 }
@@ -174,7 +174,7 @@ func (w *world) encode(v any) []byte {
 	return line
 }
 
-// errands begins what the team asks for and was not begun.
+// errands begins the required actions that have not begun yet.
 func (w *world) errands() {
 	for _, name := range w.team.Names() {
 		a := w.team.Agents[name]
@@ -232,7 +232,7 @@ func (w *world) work() bool {
 func (w *world) startSession(action Action) {
 	id := action.Session.ID
 	if w.procs[id] != nil {
-		return // the holder knows this session already
+		return // the shim knows this session already
 	}
 	ok, why := w.team.MayStart(action.Agent, id, w.at)
 	if action.Agent == "" {
@@ -257,7 +257,7 @@ func (w *world) startSession(action Action) {
 	})
 }
 
-// of tells what happened to a session, an agent's or one on the bench.
+// of reports what happened to a session, of an agent or in the worker pool.
 func (w *world) of(agent, run string, what any) {
 	if agent != "" {
 		run = ""
@@ -281,7 +281,7 @@ func (w *world) ends(id string, how control.Outcome) {
 	report := w.reportOf(p)
 	w.later("ended "+id, func() {
 		if s := w.sessionOf(p); s != nil && s.ID == id && s.Phase == session.Open {
-			w.of(p.agent, p.run, SessionStarted{Session: id, PID: 4711, Input: p.input}) // whoever follows it says so in order
+			w.of(p.agent, p.run, SessionStarted{Session: id, PID: 4711, Input: p.input}) // the follower reports it in order
 		}
 		w.of(p.agent, p.run, SessionEnded{Session: id, Outcome: how, Why: "so it went", Bytes: p.offset, Report: report})
 	})
@@ -409,12 +409,12 @@ func (w *world) read(i int) Change {
 	return ch
 }
 
-// same compares the live team with one that was read back, their errands included.
+// same compares the live team with one that was read back, including their pending actions.
 func (w *world) same(again *Team) {
 	w.t.Helper()
 	live := *w.team
 	live.Render, again.Render = nil, nil
-	live.guests, again.guests, live.asks, again.asks = nil, nil, nil, nil // found out when somebody asks
+	live.guests, again.guests, live.asks, again.asks = nil, nil, nil, nil // computed on demand
 	w.sameRuns(&live, again)
 	runs, floor := again.Runs, again.Channels
 	if a, b := w.encode(live.Channels), w.encode(again.Channels); string(a) != string(b) {

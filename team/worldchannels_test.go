@@ -38,7 +38,7 @@ func inChannels(conf *Configured) {
 type words struct {
 	texts  map[string][]string                        // channel → texts by number, from 1
 	people map[string]map[uint64]channel.MessageState // channel → number → how far a person's message is
-	told   map[string]string                          // errand → session in whose input it is
+	told   map[string]string                          // action → session whose input has it
 }
 
 func newWords() *words {
@@ -96,8 +96,8 @@ func (b *words) check(w *world) {
 	}
 }
 
-// heard is an errand that gets into a session's input: once, and into another one's only where
-// the first is no more.
+// heard records that an action reached a session's input: once, and the input of another session
+// only if the first has ended.
 func (b *words) heard(w *world, key, session string) {
 	if before, some := b.told[key]; some && (before == session || w.procs[before].alive) {
 		w.t.Fatalf("%s is told to %s, and was told to %s", key, session, before)
@@ -168,7 +168,7 @@ func (w *world) once(key string, do func()) {
 	})
 }
 
-// takes says whether a session can be told an errand now.
+// takes reports whether a session can receive an action now.
 func (w *world) takes(name string, action channel.Action) bool {
 	s := w.team.Agents[name].Session
 	if !s.ServesChannels() || s.Phase != session.Running || s.Ending != "" || s.Stop != nil || w.conf.Turns[name].NoInputMidAnswer {
@@ -177,7 +177,7 @@ func (w *world) takes(name string, action channel.Action) bool {
 	return !s.AnswerPending() || action.Do == channel.TellMessage && action.Token.Turn != 0 && s.Delivery.Token == action.Token
 }
 
-// write puts an errand into a session's input, unless that was done before a crash.
+// write puts an action into a session's input, unless that was done before a crash.
 func (w *world) write(name string, action channel.Action) {
 	if !w.takes(name, action) || !slices.ContainsFunc(w.team.AgentChannelActions(name, w.at), func(t channel.Action) bool { return t.Key == action.Key }) {
 		return
@@ -284,7 +284,7 @@ func (w *world) channelHappens(how uint64) {
 	case 14, 15:
 		w.foreignTurn(from([]string{"cleo", "dora"}, how>>24), how>>32)
 	default:
-		for range how >> 40 % 12 { // what is on its way gets there, so that somebody can speak
+		for range how >> 40 % 12 { // pending messages are delivered, so that an agent can speak
 			w.work()
 		}
 		w.agentSpeaks(how >> 24)
@@ -353,7 +353,7 @@ func (w *world) agentSpeaks(how uint64) {
 	}
 }
 
-// foreignTurn is an agent that no session of ours speaks for.
+// foreignTurn is an agent without a Fairlead session that speaks for it.
 func (w *world) foreignTurn(name string, how uint64) {
 	a := w.team.Agents[name]
 	if is := w.team.Channels.Agents[channel.AgentID(name)]; is == nil || !a.Settings.Policy.Foreign {

@@ -14,8 +14,8 @@ import (
 	"github.com/fairlead-dev/fairlead/machine/session"
 )
 
-// The part of the world that is a crew: people who summon, wake and put to sleep, a lead that
-// speaks in its session, strangers who speak in theirs, documents from elsewhere.
+// The crew's part of the world: people who summon, wake and put to sleep, a lead that reports in its
+// session, other agents that report in theirs, documents from elsewhere.
 
 // Teams with a lead, and all that happens to teams besides: its seat is wanted by control, by steps
 // and by its channels; it is held, limited, killed, reconfigured; and Fairlead is killed with it.
@@ -67,10 +67,10 @@ func FuzzCrews(f *testing.F) {
 	})
 }
 
-// crewBook is what somebody who watches the lead's session would write down.
+// crewBook is an independent record of what the lead's session says.
 type crewBook struct {
 	named map[crew.DocID]bool   // alive by the last word of the session that is open, to this daemon
-	was   map[crew.DocID]string // who somebody is, once it is known
+	was   map[crew.DocID]string // the identity of each member, once it is known
 	dead  map[crew.DocID]string
 	uuids map[string]string // of lead sessions → session
 }
@@ -211,7 +211,7 @@ func (w *world) crewHappens(how uint64) {
 	case 11:
 		w.say("", from([]any{HoldAsked{}, ReleaseAsked{}, ReleaseAsked{}}, how>>8))
 	default:
-		for range how >> 40 % 12 { // what is on its way gets there, so that somebody can speak
+		for range how >> 40 % 12 { // pending messages are delivered, so that an agent can speak
 			w.work()
 		}
 		if a := w.team.Agents[lead.Agent]; a != nil && a.Session.IsLead() {
@@ -282,7 +282,7 @@ func (w *world) lists(session string, how uint64) {
 	w.say("", in)
 }
 
-// strangers are those whose word does not count: other sessions, and nobody.
+// strangers sends reports that must not count: from other sessions, and from none.
 func (w *world) strangers(how uint64) {
 	before := w.encode(w.team.Crew.Docs)
 	session := from([]string{"", "bob-1", "ada-0"}, how)
@@ -328,7 +328,7 @@ func (w *world) crewTimer(due bool) {
 	}
 }
 
-// crewRests: when nobody does anything any more, every summon and every wake is over.
+// crewRests: without further inputs, every summon and every wake has ended.
 func (w *world) crewRests() {
 	for range 20 {
 		w.workOff()

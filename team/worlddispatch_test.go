@@ -15,9 +15,9 @@ import (
 	"github.com/fairlead-dev/fairlead/machine/dispatch"
 )
 
-// The part of the world that are session folders: people who talk to them whether Fairlead is there or
-// not, agents that are told what to do for them and delegate in their sessions, and a pen that reads
-// what stands in them, late, in pieces, and now and then twice.
+// The dispatch folders' part of the world: people who write to them with or without a running
+// Fairlead, agents that get work for them and delegate in their sessions, and a reader that copies
+// their lines into the journal late, in pieces, and sometimes twice.
 
 // Teams with session folders, and all that happens to teams besides: who works for a folder is wanted by
 // control, steps, channels and a lead, too. To see one again: -run 'RandomFolders/seed=7$'
@@ -79,13 +79,13 @@ func newWorldOfFolders(t testing.TB, seed uint64) *world {
 	return w
 }
 
-// folderDisk is a session folder as it lies there: the truth, whatever the team knows of it.
+// folderDisk is a dispatch folder on disk: the truth, whatever the team knows of it.
 type folderDisk struct {
 	name, path string
 	is         dispatch.Dispatch
 	lines      []DispatchEntry
 	gone       bool
-	back       bool // it was gone: nobody hears of it before somebody writes to it
+	back       bool // it was gone: the return is noticed only at the next write to it
 }
 
 func (d *folderDisk) end() int64 {
@@ -202,7 +202,7 @@ func (w *world) toldFolder(d *folderDisk, in dispatch.Input) bool {
 	return true
 }
 
-// errandsOfFolders has the pen read what is new, and folders told what they are to be told.
+// errandsOfFolders has the reader copy new lines, and reports the results that folders must receive.
 func (w *world) errandsOfFolders() {
 	if w.folders == nil || w.starting {
 		return
@@ -224,7 +224,7 @@ func (w *world) errandsOfFolders() {
 	}
 }
 
-// pen reads on from where the journal ends, some lines at a time.
+// pen continues to read where the journal ends, some lines at a time.
 func (w *world) pen(d *folderDisk) {
 	f := w.team.Dispatches[d.name]
 	if d.gone {
@@ -262,7 +262,7 @@ func (w *world) pen(d *folderDisk) {
 	}
 }
 
-// penAgain is a pen that lost its place: nothing may come of it.
+// penAgain is a reader that lost its position: repeated lines must have no effect.
 func (w *world) penAgain(d *folderDisk, how uint64) {
 	f := w.team.Dispatches[d.name]
 	if f == nil || len(d.lines) == 0 {
@@ -289,7 +289,7 @@ func (w *world) must(ev Event) {
 	}
 }
 
-// tellFolder does an errand as it was when it was begun, however late.
+// tellFolder does an action as it was when it began, however late.
 func (w *world) tellFolder(d *folderDisk, action Action) {
 	if action.Do == AnswerFolder {
 		if answer, ok := d.is.Answer(); ok {
@@ -394,7 +394,7 @@ func (w *world) foldersRest() {
 		for _, name := range w.team.Names() {
 			if a := w.team.Agents[name]; a.Session != nil && !a.Session.servesDispatch() && w.procs[a.Session.ID] != nil && w.procs[a.Session.ID].alive {
 				w.say(name, control.Commanded{Desired: control.WordPause, By: "human"})
-				w.ends(a.Session.ID, control.OK) // whoever has the seat goes
+				w.ends(a.Session.ID, control.OK) // the session that has the slot ends
 			}
 		}
 	}

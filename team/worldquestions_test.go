@@ -9,8 +9,7 @@ import (
 	"github.com/fairlead-dev/fairlead/machine/session"
 )
 
-// questionHappens is an agent that asks, a person who answers, or somebody who does neither; and what
-// an agent says of itself.
+// questionHappens has an agent ask, or a person answer, or neither; and an agent report its status.
 func (w *world) questionHappens(how uint64) {
 	var sessions []*Session
 	for _, name := range w.team.Names() {

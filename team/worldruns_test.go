@@ -17,7 +17,7 @@ import (
 // The half of the world that are runs: people who start, cancel and resume them, reports that
 // come or do not, gates, and answers.
 
-// beginRun starts a run of a plan that nobody has thought of.
+// beginRun starts a run of a random plan.
 func (w *world) beginRun(how uint64) {
 	if len(w.team.Runs) >= 3 {
 		return
@@ -161,7 +161,7 @@ func (w *world) runTimer(id string, due bool) {
 	}
 }
 
-// strayRun is news about sessions on the bench that are over, or never were.
+// strayRun reports sessions in the worker pool that have ended, or never existed.
 func (w *world) strayRun(id string) {
 	lines := len(w.journal)
 	for _, what := range []any{
@@ -289,7 +289,7 @@ func (w *world) sameRuns(live, again *Team) {
 
 func listed(todo iter.Seq[workflow.Action]) []workflow.Action { return slices.Collect(todo) }
 
-// judgeRun looks at a change of a run, of one of its steps or of the bench.
+// judgeRun checks a change of a run, of one of its steps or of the worker pool.
 func (l *ledger) judgeRun(w *world, ch Change) {
 	want := map[bool]string{ch.Body.Run != nil: "workflow", ch.Body.Run != nil && ch.Body.Run.Head != nil || ch.Body.Note != nil || ch.Body.Left != nil: "run"}
 	if ch.Body.Session != nil || ch.Body.Used != nil || ch.Body.Queue != nil {
@@ -364,8 +364,8 @@ func (l *ledger) stepStarted(w *world, action Action) {
 	}
 }
 
-// checkRuns is J1 for steps: who is RUNNING has exactly one session, of its lease; who has a
-// session is at work or was sent to its end; the bench has no more than its places.
+// checkRuns is J1 for steps: a RUNNING step has exactly one session, that of its lease. A step with
+// a session is active or was asked to end. The worker pool never exceeds its places.
 func (l *ledger) checkRuns(w *world) {
 	sessions := map[Purpose]*Session{}
 	for _, name := range w.team.Names() {

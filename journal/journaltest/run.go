@@ -101,7 +101,7 @@ func Made(entity string, n int) journal.Change {
 		To:      []string{"continuous", "run_once", "resting"}[n%3],
 		Trigger: "session_ended",
 		Actor:   journal.Actor{Kind: "human", ID: "julian"},
-		Data:    fmt.Appendf(nil, `{"n":%d,"note":"as the human wished, and no sooner","ok":true}`, n),
+		Data:    fmt.Appendf(nil, `{"n":%d,"note":"as the human wanted, and no sooner","ok":true}`, n),
 	}
 }
 

@@ -18,8 +18,8 @@ func busy(b testing.TB, agents, turns int) *Channels {
 	return cs
 }
 
-// crowd is so many agents, who are in every one of the channels; in each of them somebody has the
-// turn.
+// crowd returns this number of agents, all of which take part in every channel; in each channel one
+// agent has the turn.
 func crowd(b testing.TB, agents int, channels ...ChannelID) *Channels {
 	cs := &Channels{}
 	apply := func(in Input) {
@@ -162,8 +162,8 @@ func TestFullChannel(t *testing.T) {
 	}
 }
 
-// What an agent is given is bounded: the newest, with people's that nobody has answered, and
-// how many are left out.
+// An agent receives a bounded number of messages: the newest, the unanswered ones of people, and the
+// number of those left out.
 func TestGivenIsBounded(t *testing.T) {
 	cs := busy(t, 3, 1000)
 	ask := func(in Input) {

@@ -9,13 +9,13 @@ import (
 	"github.com/fairlead-dev/fairlead/internal/test/machinetest"
 )
 
-// Two floors are one to the walk when nothing that can ever happen tells them apart. What is
+// The walk treats two states as equal when no sequence of inputs can distinguish them. What is
 // left out of a state, and why that loses nothing:
 //
-//   - Numbers. Messages, places, turns and errands are only ever compared, never counted with;
+//   - Numbers. Messages, places, turns and actions are only compared, never counted with;
 //     so they are numbered anew from 1, in the same order. Of what a seat has heard and answered
 //     only matters which of the things still standing it covers, so it is moved down to those:
-//     messages that somebody may yet answer, and the last words that ask somebody for a turn.
+//     messages that an agent may still answer, and the last message that asks an agent for a turn.
 //   - Times. A deadline is armed or it is not, and one that is armed may pass at any moment:
 //     that is more than can happen, so whatever holds here holds.
 //   - Names. Agents that are configured alike are one another's equal, and so are channels: they
@@ -24,8 +24,8 @@ import (
 //     gave it, in which turn a message was first had, that an agent's last end was a crash, how
 //     many passed (a parked channel says so, and does the same as a quiet one).
 //   - What has no effect any more: messages ahead that are settled, turns taken since an earlier
-//     message of a person, rounds beyond the limit, what somebody outside the circle has
-//     answered, who spoke last where everybody has answered.
+//     message of a person, rounds beyond the limit, what an agent outside the rotation has
+//     answered, the last speaker if every participant has answered.
 //
 // The claim is tested (TestCanonicalLosesNothing): from a state with all of its past and from
 // its canonical form the same steps lead to the same canonical states.
@@ -80,7 +80,7 @@ func (o *form) write(cs *Channels, views []view) string {
 			part = views[v].seat(part, name)
 		}
 		if o.parts[i] = part; name == o.settings.Lead {
-			first = 1 // it stands in front, and is nobody's equal
+			first = 1 // it comes first in the order, and has no equal
 		}
 	}
 	slices.SortFunc(o.parts[first:], bytes.Compare)
@@ -95,7 +95,7 @@ type view struct {
 	c     *Channel
 	queue []AgentID
 	fixed []uint64 // in order
-	last  bool     // the last words still ask somebody for a turn
+	last  bool     // the last message still asks an agent for a turn
 	other bool     // and the ones before them
 }
 
@@ -129,8 +129,8 @@ func newView(c *Channel) view {
 	return v
 }
 
-// asks says whether words may still ask anybody for a turn: somebody in the circle who has not
-// answered them, or somebody yet to come, who begins in front of the oldest open message.
+// asks reports whether a message may still ask an agent for a turn: a participant that has not
+// answered it, or a future one, which starts before the oldest open message.
 func (v *view) asks(n uint64, whom func(*Participant) bool) bool {
 	if n == 0 {
 		return false

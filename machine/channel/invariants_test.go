@@ -16,7 +16,7 @@ func snapshotText(t testing.TB, cs *Channels) string {
 	return string(b)
 }
 
-// past is what a channel was before an input, to be compared with what becomes of it.
+// past is the state of a channel before an input, for comparison with its state afterwards.
 type past struct {
 	head   Head
 	queue  []AgentID
@@ -58,8 +58,8 @@ func (w *world) check(was map[ChannelID]past, in Input, changes []Change) {
 	w.fair(changes)
 }
 
-// words: two numbers of a channel are enough to know whom somebody else's words ask for a turn,
-// however many spoke.
+// words: two numbers of a channel are enough to know which agents another agent's message asks for a
+// turn, however many agents spoke.
 func (w *world) words() {
 	for id, c := range w.floor.ByID {
 		for name, p := range c.Participants {
@@ -128,7 +128,7 @@ func sound(cs *Channels, id ChannelID, c *Channel, now Now) error {
 	return goesOn(cs, id, c, now)
 }
 
-// had: what is said to be delivered, somebody has who can answer it.
+// had: every message that counts as delivered was received by an agent that can answer it.
 func had(c *Channel, m *Message) bool {
 	h := &c.Head
 	if m.State != Delivered || !m.Ends.IsZero() || h.Aside.Message == m.N && h.Aside.Told {
@@ -144,7 +144,7 @@ func had(c *Channel, m *Message) bool {
 	return false
 }
 
-// goesOn: what is under way has a next event, and nothing waits for nobody.
+// goesOn: whatever is under way has a next event; nothing waits without a reason.
 func goesOn(cs *Channels, id ChannelID, c *Channel, now Now) error {
 	h := &c.Head
 	if h.Holder != "" || h.Aside.Message != 0 {
@@ -170,9 +170,9 @@ func goesOn(cs *Channels, id ChannelID, c *Channel, now Now) error {
 	return nil
 }
 
-// runs: whoever has the turn has a time for it, and whoever answers a person, too. It is the
-// deadline of the turn where it speaks, of the wait where it waits, of the answer where it was
-// interrupted.
+// runs: an agent that has the turn has a deadline, and so has an agent that answers a person. It is
+// the deadline of the turn while the agent speaks, of the wait while it waits, and of the answer
+// where it was interrupted.
 func runs(cs *Channels, c *Channel) error {
 	h := &c.Head
 	limited := func(name AgentID) bool { return cs.Agents[name].Timeout > 0 || c.Settings.DefaultTimeout > 0 }
@@ -189,8 +189,9 @@ func runs(cs *Channels, c *Channel) error {
 	return nil
 }
 
-// asked is a message that an agent of the circle is to answer, and may: a person's that nobody
-// has, or the last words of another agent, and it has had no turn for it; 0: there is none.
+// asked is a message that a participant must answer and may answer: a person's message that no agent
+// has received, or the last message of another agent, if the participant had no turn for it. 0:
+// there is none.
 func asked(cs *Channels, c *Channel, name AgentID) uint64 {
 	p := c.Participants[name]
 	if cs.Agents[name].Limit != "" || c.Settings.RoundsMax > 0 && p.TookFor == c.Head.Human && p.Took >= c.Settings.RoundsMax {
@@ -263,7 +264,7 @@ func moved(old Head, c *Channel, id ChannelID, in Input, changes []Change) error
 	return nil
 }
 
-// kept: nobody falls out of the circle who was not removed and did not go away.
+// kept: a participant stays in the rotation unless it was removed or left.
 func kept(was past, c *Channel, id ChannelID, in Input) error {
 	for _, name := range was.circle {
 		if inside(c, name) {
@@ -322,7 +323,7 @@ func everywhere(in Input) bool {
 	return false
 }
 
-// lined: who was queued stays in front of whoever comes, and behind whoever was before.
+// lined: queued participants stay before new ones, and behind those that were queued earlier.
 func lined(was []AgentID, c *Channel) error {
 	at := 0
 	is := c.Queue()
@@ -339,9 +340,9 @@ func lined(was []AgentID, c *Channel) error {
 	return nil
 }
 
-// inOrder: nobody is overtaken. The turn goes past those only in front of whom nothing lies that
-// they could answer; and as places are kept (lined), whoever is queued and has something to
-// answer has the turn within as many turns as there are before it.
+// inOrder: no participant is overtaken. The turn skips only participants that have nothing to
+// answer. Since places are kept (lined), a queued participant with something to answer gets the turn
+// after at most as many turns as there are participants before it.
 func inOrder(was *Channels, changes []Change) error {
 	if !slices.ContainsFunc(changes, func(ch Change) bool { return ch.Trigger == Granted }) {
 		return nil

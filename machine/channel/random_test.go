@@ -163,7 +163,7 @@ func (w *world) say(c *Channel, token Token, how uint64) {
 	w.decide(in)
 }
 
-// errand does the first errand of a channel, or any, or answers one that nobody gave.
+// errand does the first action of a channel, or any other, or reports one that was never required.
 func (w *world) errand(id ChannelID, how uint64) {
 	actions := w.floor.Actions(id, w.now)
 	if len(actions) == 0 || how%16 == 0 {
@@ -173,8 +173,8 @@ func (w *world) errand(id ChannelID, how uint64) {
 	w.do(actions[how>>4%uint64(min(2, len(actions)))])
 }
 
-// do gives an agent what an errand says, and acknowledges it: that is where a message could be
-// given twice.
+// do gives an agent the text of an action, and acknowledges it: here a message could be delivered
+// twice.
 func (w *world) do(t Action) {
 	var what []uint64
 	switch t.Do {
@@ -287,7 +287,7 @@ func (w *world) decide(in Input) []Change {
 	case DisableAsked:
 		w.life[in.Agent]++
 	}
-	for _, ch := range changes { // who leaves a circle and comes back is given again what nobody has answered
+	for _, ch := range changes { // an agent that leaves and returns receives unanswered messages again
 		if ch.Trigger == Assigned || ch.Trigger == Removed {
 			w.life[ch.Agent]++
 		}
@@ -296,7 +296,7 @@ func (w *world) decide(in Input) []Change {
 	return changes
 }
 
-// note keeps what becomes of people's messages.
+// note records the outcome of people's messages.
 func (w *world) note(ch *Change) {
 	if p := ch.Body.Post; p != nil && p.Kind == OfHuman {
 		w.author[ch.Channel][p.N] = true

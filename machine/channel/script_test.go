@@ -12,7 +12,7 @@ import (
 	"github.com/fairlead-dev/fairlead/internal/test/machinetest"
 )
 
-// A script is a story: comments, lines of what happens, a rule of dashes, and what came of it.
+// A script is a story: comments, input lines, a line of dashes, and the expected result.
 // An empty line ends a block; the channel lives on into the next one, until `channel` makes a
 // new one. A line may begin with the time of day; else it happens a second after the one before.
 //
@@ -23,7 +23,7 @@ import (
 //	A joins [NAME]          A leaves [NAME]             assigned, removed
 //	person says [MODE] [BYTES] [in NAME]                person grants A [now]       person skips
 //	person sends it on | back                           hold | release
-//	A is told               every errand of it, done and acknowledged, in order
+//	A is told               every action of it, done and acknowledged, in order
 //	A says [done] [ended] [turn=N] [re=N] [nothing]     done is TURN_COMPLETE
 //	A passes | waits "why" | is ready   [turn=N]
 //	time                    the next deadline passes
@@ -213,7 +213,7 @@ func (s *stage) agentActs(name AgentID, id ChannelID, token Token, words []strin
 	}
 }
 
-// tell does an agent's errands until there are none.
+// tell does an agent's actions until none is left.
 func (s *stage) tell(name AgentID) {
 	for range 100 {
 		actions := s.floor.Actions(s.here, s.now)

@@ -15,13 +15,12 @@ import (
 	"github.com/fairlead-dev/fairlead/internal/test/testsize"
 )
 
-// can is what may happen in a walk, beside what always may: agents connect and go away, are
-// assigned, speak, finish, run out of time; people speak; and agents' words, errands and
-// deadlines come too late.
+// can is the set of additional inputs of a walk: agents connect and disconnect, are assigned, speak,
+// finish, and time out; people speak; and agents' messages, actions and deadlines arrive too late.
 type can int
 
 const (
-	slow     can = 1 << iota // it takes a while until an errand is done; else it is done at once
+	slow     can = 1 << iota // an action takes a while; else it is done at once
 	waits                    // agents wait, and people end that
 	passes                   // agents pass
 	skips                    // people skip a turn
@@ -111,10 +110,10 @@ type walk struct {
 	held  bool // in the state that is looked at
 }
 
-// TestEveryState proves what holds of a channel in every state that it can come to. What holds is
-// written by hand (invariants_test.go): one holder at most, and a time for it; nobody overtaken,
-// nobody forgotten; no channel that is parked while somebody could answer; nothing late that
-// moves anything; nothing in one channel that moves another.
+// TestEveryState proves the invariants of a channel in every state that it can reach. The invariants
+// are written by hand (invariants_test.go): at most one agent has the turn, and it has a deadline.
+// No participant is overtaken or forgotten. No channel is parked while an agent could answer. Late
+// inputs change nothing, and no channel affects another.
 func TestEveryState(t *testing.T) {
 	for _, s := range scenes {
 		t.Run(s.String(), func(t *testing.T) {
@@ -148,7 +147,7 @@ func newWalk(t *testing.T, s scene) *walk {
 	return &walk{scene: s, form: newForm(s.agents, s.channels, set, AgentSettings{NoInputMidAnswer: s.deaf}), t: t, seen: map[print]struct{}{}, seeds: [2]maphash.Seed{maphash.MakeSeed(), maphash.MakeSeed()}}
 }
 
-// start is a team of which nobody is there yet.
+// start is a team in which no agent is connected yet.
 func (w *walk) start() *Channels {
 	cs := &Channels{}
 	for _, name := range w.form.agents {
@@ -214,7 +213,7 @@ func (w *walk) from(key string) {
 	}
 }
 
-// step does one thing in one state, and looks at what became of it; nil: nothing did.
+// step does one thing in one state, and checks the result; nil: nothing changed.
 func (w *walk) step(cs *Channels, was map[ChannelID]past, in Input) *Channels {
 	now := w.now()
 	if timer, ok := in.(TimerFired); ok {
@@ -252,7 +251,7 @@ func (w *walk) step(cs *Channels, was map[ChannelID]past, in Input) *Channels {
 	return next
 }
 
-// tellAll does every errand of what was touched, until there is none: of what was not, there is none.
+// tellAll does every action of the channels that changed, until none is left; the others have none.
 func (w *walk) tellAll(was, cs *Channels, now Now) {
 	for _, id := range w.form.channels {
 		for range 20 {

@@ -154,9 +154,9 @@ func TestBadge(t *testing.T) {
 	}
 }
 
-// What is found in a file that a write of ours had replaced was written before. Where
-// somebody has wished something since, it is put on record and moves nothing, in any state;
-// where nobody has, it is a command like any other.
+// Content found in a replaced file is older than Fairlead's write. If a desired state was set since,
+// the content is recorded and changes nothing, in any state. Otherwise it is a command like any
+// other.
 func TestSwappedOutFileIsOlder(t *testing.T) {
 	at := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
 	policy := Policy{FailuresMax: 5, BackoffFirst: time.Second, BackoffMax: time.Minute}
@@ -179,8 +179,8 @@ func TestSwappedOutFileIsOlder(t *testing.T) {
 	}
 }
 
-// A foreign loop's half of such a file was true all the same: without it the end of its
-// one-shot would be taken for somebody's pause, and our command be lost.
+// A foreign loop's part of such a file was valid nevertheless. Without it, the end of its one-shot
+// run would count as a pause by a person, and Fairlead's command would be lost.
 func TestSwappedOutReport(t *testing.T) {
 	foreign := policy
 	foreign.Foreign = true

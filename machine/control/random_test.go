@@ -19,8 +19,8 @@ type world struct {
 	now     Now
 	open    Kind               // of the session under way; empty: none
 	ran     bool               // and its process has begun
-	spentOn map[uint64]int     // sessions that began, by the number of the wish that they obey
-	wishes  map[uint64]Desired // every wish there ever was, by number
+	spentOn map[uint64]int     // sessions that began, by the number of the desired state that they obey
+	wishes  map[uint64]Desired // every desired state so far, by number
 	journal [][]byte
 }
 
@@ -123,7 +123,7 @@ func (w *world) happen(n uint64) {
 		} else {
 			w.decide(Elapsed{RetryAt: w.now.At})
 		}
-	case 15: // somebody pulled a switch and this agent was not told yet
+	case 15: // a global switch was set and this agent does not know it yet
 		switch how % 3 {
 		case 0:
 			w.now.Held = !w.now.Held
@@ -180,7 +180,7 @@ func (w *world) restart(how uint64) {
 	w.decide(Started{})
 }
 
-// anyFile is the file as somebody else may leave it: mostly as it was, with something changed.
+// anyFile is the file as another program may leave it: mostly unchanged, with one difference.
 func (w *world) anyFile(how uint64) FileRead {
 	f := w.agent.File(w.now.Held)
 	in := FileRead{Desired: f.Desired, Current: f.Current, By: f.By, Note: f.Note, Stamp: f.Stamp, Extra: f.Extra, First: how%5 == 0}
@@ -267,8 +267,8 @@ func (w *world) judge(was Value, ch Change, in Input) {
 	case FileRead, FileGone, FileBroken:
 		return
 	}
-	// Nobody asked for anything, and yet the wish is another: it must be one of the rows that
-	// may say so, with a note, and over nothing that a session did not answer to.
+	// The desired state changed without a request: only some rows may do that, with a note, and only if
+	// a session has answered to the previous one.
 	switch {
 	case is.Desired.State != WordPause || is.Desired.By != "agent" || is.Desired.Note == "":
 		w.t.Fatalf("%s: a wish that nobody had: %+v", ch.Trigger, is.Desired)

@@ -12,23 +12,23 @@ import (
 	"github.com/fairlead-dev/fairlead/internal/test/machinetest"
 )
 
-// A script is a story: comments, lines of what happens, a rule of dashes, and what came of
-// it. An empty line ends a block; the agent lives on into the next one, until `agent` makes
+// A script is a story: comments, input lines, a line of dashes, and the expected result.
+// An empty line ends a block; the agent lives on into the next one, until `agent` makes
 // a new one. A line may begin with the time of day; else it happens a second after the one
 // before.
 //
 //	agent [foreign] [program] [cleanup_every=N] [failures_max=N]     a new one, not looked at yet
 //	configured …                                                     the same one, configured anew
-//	human wants WORD "note"       agent wants WORD "note"            through a face of ours
+//	human wants WORD "note"       agent wants WORD "note"            through API or CLI
 //	[first] file {…}              file missing                       what a look at it finds
-//	replaced file {…}                                                found in a file that a write of ours had replaced
+//	replaced file {…}                                                found in a file that a write of Fairlead had replaced
 //	file broken "fault" [torn]
 //	session ended ok|failed|… ["why"] [at start] [ran=D]             the one that is open
 //	session adopted
 //	daemon started     stop     hold     release
 //	limit "name"                                                     reached by the session under way
 //	over "name"        under                                         a limit of the day is used up, or no more
-//	held               stopping                                      the switch is pulled, and nobody told the agent yet
+//	held               stopping                                      the switch is set, and the agent does not know it yet
 //	timer              late timer
 func TestScripts(t *testing.T) {
 	golden.Stories(t, "*.script", func(t *testing.T, script string) string { return (&stage{t: t}).play(script) })

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// The seed's table of the button, line by line, written by hand; and SPEC's line for a team of
-// which nobody is there but placeholders. Everything else follows from these.
+// The seed's table of the button, line by line, written by hand, and SPEC's line for a crew that
+// consists of placeholders only. The other cases follow from these.
 func TestButtonAsTheSeedSays(t *testing.T) {
 	for _, c := range []struct {
 		docs       []Status
@@ -61,8 +61,8 @@ func buttonByHand(hatching, alive, sleeping, unknown int, inProgress bool) Butto
 	return "WAKING…"
 }
 
-// Every combination of how many are what, none to three of each of the five statuses, in progress
-// or not; and in any order, since nobody is first.
+// Every combination of zero to three members in each of the five statuses, in progress or not, and
+// in any order, because the order must not matter.
 func TestButtonTruthTable(t *testing.T) {
 	seen := map[Button]int{}
 	for n := range 4 * 4 * 4 * 4 * 4 * 2 {

@@ -47,7 +47,7 @@ func decide(t testing.TB, c *Crew, in Input, now Now) ([]Change, error) {
 }
 
 // quietRows counts the three rows that change no document: a placeholder that is not listed, one
-// that is, and somebody unknown whom the lead is told to wake.
+// that is, and a request to wake an unknown member.
 func quietRows(c *Crew, in Input, changes []Change, err error) {
 	quiet := func(doc *Document, event Event) {
 		if doc.Visible() && !slices.ContainsFunc(changes, func(ch Change) bool { return ch.Doc == doc.ID }) {
@@ -85,8 +85,7 @@ func TestMatrix(t *testing.T) {
 	golden.Check(t, filepath.Join("testdata", "matrix.txt"), Table.Matrix()+"\n"+LeadTable.Matrix())
 }
 
-// Expired is for ever: whatever happens, whoever expired stays so, and nobody but a placeholder
-// expires.
+// Expired is final: an expired document stays expired, and only placeholders expire.
 func TestExpiredIsTerminal(t *testing.T) {
 	for event, rule := range Table[Expired] {
 		if rule.To != Expired {
@@ -203,7 +202,7 @@ func rendered(d *Document) string {
 	return fmt.Sprintf("%s/%s/%s/%d", d.ID, d.Status, d.Name, d.LastAliveAt.Unix())
 }
 
-// noLead is a crew that nobody leads; aCrew one that julian does.
+// noLead is a crew without a lead; aCrew is led by julian.
 func noLead() *Crew { return &Crew{Render: rendered} }
 
 func aCrew(t testing.TB, size int) *Crew {

@@ -79,8 +79,8 @@ func imported(status Status, seat int) func(*Crew) Input {
 	}
 }
 
-// reports are all that a lead may say of so many seats: of each nothing, that who sits there is alive,
-// or that somebody else is; and names without a seat.
+// reports are all reports that a lead may give on this number of seats: for each seat nothing, that
+// its member is alive, or that another one is; and names without a seat.
 func reports(size int, few bool) []deed {
 	hows := []string{"is alive", "is somebody else", "is named"}
 	if few {

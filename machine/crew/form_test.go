@@ -9,10 +9,10 @@ import (
 	"github.com/fairlead-dev/fairlead/internal/test/machinetest"
 )
 
-// Two crews are one to the walk when nothing that can ever happen tells them apart. What is left out
+// The walk treats two crews as equal when no sequence of inputs can distinguish them. What is left out
 // of a crew, and why that loses nothing:
 //
-//   - Ids, numbers of errands, sessions' names, souls, faces: they are only ever compared with
+//   - Ids, numbers of actions, sessions' names, souls, faces: they are only ever compared with
 //     themselves, or handed on.
 //   - Times. A deadline is armed or it is not, and one that is armed may pass at any moment, alone or
 //     with any others: that is more than can happen, so whatever holds here holds.

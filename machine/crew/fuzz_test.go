@@ -11,9 +11,9 @@ import (
 	"github.com/fairlead-dev/fairlead/internal/test/machinetest"
 )
 
-// FuzzDecide gives the crew inputs that nobody would make: bytes are read as a row of inputs, with
-// whatever names, seats, statuses and times they say. It must not panic, and all must hold that
-// holds of a team.
+// FuzzDecide gives the crew unrealistic inputs: bytes are read as a sequence of inputs with
+// arbitrary names, seats, statuses and times. Decide must not panic, and all invariants of a crew
+// must hold.
 func FuzzDecide(f *testing.F) {
 	f.Add([]byte(""), uint64(0))
 	f.Add([]byte(`{"Reported":{"Session":"s1","Agents":[{"Name":"Lyra","Status":"alive","Seat":-9000}]}}`), uint64(1))
@@ -82,8 +82,8 @@ func inputOf(line string) Input {
 	return nil
 }
 
-// strange is an input that nobody who is honest makes: what it leads to must be sound all the same,
-// though not what a lead's session is.
+// strange gives an input that no well-behaved program sends. The result must be valid nevertheless;
+// only the rules on the lead's session are not checked.
 func (w *world) strange(in Input) {
 	w.book.remember()
 	changes, err := w.crew.Decide(in, w.now)

@@ -8,9 +8,9 @@ import (
 	"github.com/fairlead-dev/fairlead/machine"
 )
 
-// Every machine calls its documents agent-1, agent-2, …: one that comes from another machine under
-// a name that is taken here is somebody else, and is taken in under another name; whoever is
-// called the same and says otherwise who he is, is not (P13, X5).
+// Every machine names its documents agent-1, agent-2, …. A document from another machine whose name
+// is taken here is another member, and is imported under another name. One with the same name and
+// different identity fields is refused (P13, X5).
 func TestImportUnderANameThatIsTaken(t *testing.T) {
 	at := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
 	var c Crew

@@ -94,8 +94,8 @@ func (b *book) takes(in Input) {
 	}
 }
 
-// report takes in who is alive by a report: whoever some line means by its seat, or by its name. It
-// is more than the crew may believe, and never less.
+// report records the members that a report may mean, by seat or by name. This is at least what the
+// crew may believe.
 func (b *book) report(in Reported) {
 	b.named = map[DocID]bool{}
 	for id, doc := range b.crew.Docs {
@@ -110,8 +110,8 @@ func (b *book) report(in Reported) {
 	}
 }
 
-// documents: nobody is lost; a seat is one's own; a soul is for ever; nobody is nobody but a
-// placeholder.
+// documents: no document is lost, each seat has one member, a soul never changes, and only a
+// placeholder has no identity.
 func (b *book) documents(in Input, _ Now) error {
 	on := map[int]DocID{}
 	for id := range b.past {
@@ -152,7 +152,7 @@ func (b *book) documents(in Input, _ Now) error {
 	return nil
 }
 
-// graves: whoever expired stays so, but for fields that are somebody else's.
+// graves: an expired document never changes, except for fields of other programs.
 func (b *book) graves(Input, Now) error {
 	for id, doc := range b.crew.Docs {
 		was, dead := b.grave[id]
@@ -226,7 +226,7 @@ func reported(c *Crew, doc *Document, was *before, in Reported) error {
 	return nil
 }
 
-// unheard: nobody knows any more who is awake.
+// unheard: an input after which it is unknown which members are awake.
 func unheard(in Input) bool {
 	switch in := in.(type) {
 	case DaemonStarted:
@@ -237,8 +237,9 @@ func unheard(in Input) bool {
 	return false
 }
 
-// contradicted says whether some line of a report has somebody on another's seat, or where nobody can
-// sit, or by a name that two have and no seat; and whether it may mean this one.
+// contradicted reports whether some line of a report puts a member on another's seat or on a seat
+// that does not exist, or uses an ambiguous name without a seat; and whether the line may mean this
+// document.
 func contradicted(c *Crew, doc *Document, in Reported) bool {
 	if !doc.Visible() || len(in.Agents) > listedMax {
 		return false
@@ -289,8 +290,8 @@ func sits(c *Crew, line Listed) bool {
 	return false
 }
 
-// asks: what the lead is to be told is bounded, in order, said once, and of the ceremony that is
-// under way; nobody who is awake is woken, and a seat is asked about once a session.
+// asks: what the lead will be told is bounded, ordered, said once, and belongs to the current
+// ceremony. No awake member is woken, and each seat is asked about once a session.
 func (b *book) asks(Input, Now) error {
 	l := &b.crew.Lead
 	last, count, pending := uint64(0), map[ActionKind]int{}, map[int]bool{}
@@ -374,7 +375,7 @@ func (b *book) ceremony(in Input, _ Now) error {
 	return b.wishes(in)
 }
 
-// wishes: whom a person wants awake is told the lead, or is awake.
+// wishes: a member that a person wants awake is awake, or the lead was told to wake it.
 func (b *book) wishes(in Input) error {
 	l := &b.crew.Lead
 	if wake, is := in.(WakeAsked); is && l.Stage == Asking {
@@ -425,8 +426,8 @@ func (b *book) late(in Input, now Now) error {
 	return nil
 }
 
-// strangers: what somebody else says, or says in another session, changes nobody and nothing that
-// the lead is told.
+// strangers: reports from other agents or sessions change no document, and nothing that the lead is
+// told.
 func (b *book) strangers(in Input, _ Now) error {
 	var session string
 	switch in := in.(type) {
@@ -436,7 +437,7 @@ func (b *book) strangers(in Input, _ Now) error {
 		session = in.Session
 	case Spoke:
 		session = in.Session
-	case Faulty: // whoever it is from
+	case Faulty: // from any session
 	default:
 		return nil
 	}

@@ -79,7 +79,7 @@ func (w *world) happens(in Input) {
 	w.book.check(in, w.now, changes)
 }
 
-// begins says whether somebody wants something to begin.
+// begins reports whether an input asks for something to begin.
 func begins(in Input) bool {
 	switch in.(type) {
 	case SummonAsked, WakeAsked:
@@ -106,7 +106,7 @@ func (w *world) replays() {
 	w.crew, w.book.crew = back, back
 }
 
-// rests: when nobody does anything any more, the team comes to rest.
+// rests: without further inputs, the crew comes to rest.
 func (w *world) rests() {
 	w.t.Helper()
 	for range 100 {
@@ -143,7 +143,7 @@ func (w *world) something() Input {
 		if l := &w.crew.Lead; len(l.Actions) > 0 && l.Session != "" {
 			return ActionTold{N: l.Actions[0].N}
 		}
-		return ActionTold{N: w.crew.Lead.Number + 1} // nobody asked for it
+		return ActionTold{N: w.crew.Lead.Number + 1} // it was never requested
 	case n < 58:
 		return w.report()
 	case n < 72:
@@ -168,7 +168,7 @@ func (w *world) configures() Input {
 	if in.Agent == "" || w.rnd.IntN(4) == 0 {
 		in.Agent = []string{"julian", "juliet", ""}[w.rnd.IntN(3)]
 	}
-	if in.Agent != w.crew.Lead.Agent && w.book.open != "" { // whoever led does not any more
+	if in.Agent != w.crew.Lead.Agent && w.book.open != "" { // the previous lead lost its role
 		w.book.takes(LeadEnded{Session: w.book.open})
 	}
 	return in

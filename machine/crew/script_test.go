@@ -14,7 +14,7 @@ import (
 	"github.com/fairlead-dev/fairlead/internal/test/machinetest"
 )
 
-// A script is a story: comments, lines of what happens, a rule of dashes, and what came of it. An
+// A script is a story: comments, input lines, a line of dashes, and the expected result. An
 // empty line ends a block; the team lives on into the next one, until `team` makes a new one. A
 // line may begin with the time of day; else it happens a second after the one before.
 //
@@ -253,7 +253,7 @@ func (s *stage) imports(words []string) {
 			in.Document.Status = Status(word)
 		}
 	}
-	if is := s.crew.Docs[in.ID]; is != nil { // whoever writes its file writes the rest of it as it is
+	if is := s.crew.Docs[in.ID]; is != nil { // the writer of its file writes the rest of it unchanged
 		doc := *is
 		doc.Extra = in.Document.Extra
 		if word := value(words, "name"); word != "" {

@@ -54,8 +54,8 @@ func TestSpeakers(t *testing.T) {
 	}
 }
 
-// Whatever a lead says: nobody speaks who is not of the team, nothing is said that was not, in the
-// order in which it was; and whoever reads aloud what he was given says the same.
+// Whatever a lead writes: only members of the crew are speakers, every part of the text is
+// attributed once and in order, and parsing the rendered parts again gives the same result.
 func FuzzSpeakers(f *testing.F) {
 	for _, seed := range []string{
 		"", "\n", "Good morning.", "[Lyra]: hello\n[Kael]: hello", "[Lyra]:", "[]:", "[[Lyra]]: x", "a\n[julian]: b\r\n[Zoë]: c\x00\xff", "[a]b]: x\n\n[Lyra]:  y \n",

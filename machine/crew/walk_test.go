@@ -32,10 +32,10 @@ type from struct {
 	by   string
 }
 
-// TestEveryState proves what holds of a team in every state that it can come to: what is written by
-// hand in invariants_test.go; that every summon and every wake ends, and every egg hatches or
-// expires, when nobody does anything any more; and that a lead that does what it should gets
-// everybody awake, whatever has happened before.
+// TestEveryState proves the invariants of a crew in every state that it can reach. They are written
+// by hand in invariants_test.go. Also, without further inputs, every summon and every wake ends, and
+// every egg hatches or expires. A lead that does what it should gets all members awake from any
+// state.
 func TestEveryState(t *testing.T) {
 	for _, s := range []struct {
 		size      int
@@ -70,7 +70,7 @@ func (w *walk) visit(f form, by from) {
 	}
 }
 
-// from does in one state all that can happen there, and has it come to rest and be mended.
+// from does everything that can happen in one state, lets the crew come to rest, and repairs it.
 func (w *walk) from(f form) {
 	if again := formOf(f.crew(w.size, due{})); again != f {
 		w.t.Fatalf("a form has another form:\n%+v\n%+v", f, again)
@@ -89,7 +89,7 @@ func (w *walk) from(f form) {
 	w.mended(&f)
 }
 
-// step does one thing in one state, and looks at what became of it.
+// step does one thing in one state, and checks the result.
 func (w *walk) step(f *form, c *Crew, name string, in Input) {
 	f.bookOf(c, w.book)
 	at := Now{At: now}
@@ -143,7 +143,7 @@ func (f *form) dues(size int) []due {
 	return all
 }
 
-// rests: when nobody does anything any more, whatever is under way ends, and nobody hatches.
+// rests: without further inputs, everything under way ends, and no placeholder hatches.
 func (w *walk) rests(f *form) {
 	c := f.crew(w.size, due{})
 	for range 12 {
@@ -173,8 +173,9 @@ func (w *walk) apply(c *Crew, in Input, at time.Time) {
 	}
 }
 
-// mended: a lead that does what it is told, and a person who presses the button that there is, have
-// everybody awake in the end. The lead knows nobody at first but whom it said were alive.
+// mended: if the lead does what it is told, and a person presses the button whenever it is shown,
+// all members are awake in the end. The lead knows at first only the members that it reported as
+// alive.
 func (w *walk) mended(f *form) {
 	c, at := f.crew(w.size, due{}), now
 	knows := map[DocID]bool{}
@@ -220,7 +221,7 @@ func (w *walk) mended(f *form) {
 	w.t.Fatalf("%s: a lead that does what it should does not get everybody awake: %s\n%s", w.way(*f), c.Button(), snapshotText(w.t, c))
 }
 
-// registers has the lead register whoever hatches on some seats.
+// registers has the lead register members on some seats.
 func (w *walk) registers(c *Crew, knows map[DocID]bool, seats []int, at time.Time) {
 	for _, doc := range c.InOrder() {
 		for _, seat := range seats {

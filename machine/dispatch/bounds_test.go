@@ -50,8 +50,8 @@ func hosted(mode Mode, names ...string) Start {
 	return Start{Setup{Mode: mode, Host: Fairlead, Lead: "main", Agents: agents(names...)}}
 }
 
-// D7: however much MAIN said, and whatever became of it, its user is answered: a host that is refused
-// has nobody to tell.
+// D7: however much MAIN said, and however it ended, its user gets an answer, because a refusal would
+// reach no one.
 func TestMainAlwaysAnswers(t *testing.T) {
 	s := story(t, hosted(Orchestrator, "a"), UserInput{Text: "talk"})
 	long := s.hears(t, MainEnded{OK: true, Result: strings.Repeat("é", TextBytesMax)})
@@ -68,7 +68,7 @@ func TestMainAlwaysAnswers(t *testing.T) {
 	}
 }
 
-// D3: a delegation without words is one all the same, and whoever asked is told what came of it.
+// D3: a delegation without text is a delegation, too, and the agent that asked gets the result.
 func TestDelegationWithoutWords(t *testing.T) {
 	s := story(t, hosted(Orchestrator, "a"), UserInput{Text: "x"}, Delegate{Agent: "a"}, TaskEnded{Task: 1, OK: true, Result: "here"}, MainEnded{OK: true, Result: "I asked a"})
 	due := s.Due()
@@ -88,7 +88,7 @@ func TestResultsToBeTold(t *testing.T) {
 		return changes
 	}
 	run(20)
-	s.hears(t, MainEnded{OK: true}) // it is told of those twenty now
+	s.hears(t, MainEnded{OK: true}) // the twenty results are sent now
 	run(5)
 	s.hears(t, MainEnded{Round: 1, OK: true})
 	if got := run(27); strings.Contains(said(got), "this one is only recorded here") {
@@ -106,7 +106,8 @@ func TestResultsToBeTold(t *testing.T) {
 	}
 }
 
-// D5: whoever was asked by one that is done is not waited for any more, and the record says so.
+// D5: if an agent that has finished had asked another one, that one is not waited for any more, and
+// the record says so.
 func TestDroppedWithItsAsker(t *testing.T) {
 	s := story(t, Start{Setup{Mode: Interactive, Agents: agents("a", "b", "c")}}, UserInput{Text: "x", Match: &Match{Agent: "a"}},
 		Delegate{Agent: "b", By: 1, Text: "help"}, Delegate{Agent: "c", By: 2, Text: "help"})
@@ -187,7 +188,8 @@ func TestTasksEnd(t *testing.T) {
 	refused(t, s, Delegate{Agent: "a", Text: "x"}, "has had 1000 tasks")
 }
 
-// D1: MAIN and QUEUE are no names for an agent: who is in charge could not be told from a line.
+// D1: MAIN and QUEUE cannot be names of agents, because a line could not say then which one is in
+// charge.
 func TestNamesOfStates(t *testing.T) {
 	for _, name := range []string{Main, Desk, ""} {
 		refused(t, &Dispatch{}, Start{Setup{Mode: Orchestrator, Agents: agents("a", name)}}, "which are reserved")
@@ -210,7 +212,8 @@ func TestWaitsFirst(t *testing.T) {
 	}
 }
 
-// Nobody's list is the session's: what a caller does with his afterwards is his own.
+// A dispatch session keeps its own copies of lists: what a caller changes in its list afterwards has
+// no effect.
 func TestTakesNobodysLists(t *testing.T) {
 	described, named := agents("a"), []string{"x.md"}
 	s := story(t, Start{Setup{Mode: Orchestrator, Agents: described}}, UserInput{Text: "one", Named: named})

@@ -30,7 +30,7 @@ func decide(t testing.TB, s *Dispatch, at time.Time, in Input) ([]Change, error)
 		if len(changes) > 0 {
 			t.Fatalf("%T: refused, and changed all the same: %v", in, err)
 		}
-		if _, ok := err.(*machine.Refusal); !ok { //nolint:errorlint // nobody wraps it
+		if _, ok := err.(*machine.Refusal); !ok { //nolint:errorlint // the error is never wrapped
 			t.Fatalf("%T: %v is no refusal", in, err)
 		}
 		return nil, err

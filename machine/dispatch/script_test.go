@@ -12,8 +12,8 @@ import (
 	"github.com/fairlead-dev/fairlead/internal/test/machinetest"
 )
 
-// The stories of testdata/*.script: what is said to a session, and below ---- what came of it. A line
-// is a verb and words; k=v are options. To renew: UPDATE=1 go test ./machine/dispatch.
+// The stories of testdata/*.script: the inputs of a session, and below ---- the result. A line is a
+// verb and words; k=v are options. To renew: UPDATE=1 go test ./machine/dispatch.
 func TestStories(t *testing.T) {
 	golden.Stories(t, "*.script", func(t *testing.T, story string) string {
 		var out strings.Builder

@@ -241,7 +241,7 @@ func TestRulesAndStandingAnswers(t *testing.T) {
 	}
 }
 
-// Q4: when nobody answers, what was agreed for that case is the answer; before, nothing is.
+// Q4: without an answer in time, the answer agreed for that case applies; before that, none does.
 func TestTimeIsUp(t *testing.T) {
 	s := begin(t)
 	q := permission("1", "Bash", "make")
@@ -304,7 +304,7 @@ func TestOptions(t *testing.T) {
 	q.Ask = "2"
 	s.must("agent/coder", Ask{Question: q})
 	s.must("human/ann", Answer{ID: "q2"})
-	s.is("q2", Answered, false, "", "human/ann") // it offers none that says no: whoever tells it knows what to do
+	s.is("q2", Answered, false, "", "human/ann") // the program offers no option for no: the driver decides how to say it
 	q.Ask = "3"
 	s.must("agent/coder", Ask{Question: q})
 	s.refused("human/ann", Answer{ID: "q3", Allow: false, Option: "fine"}, "says yes, and the answer no")
@@ -335,7 +335,7 @@ func TestOptions(t *testing.T) {
 	s.must("human/ann", Answer{ID: "q8", Option: "resume"})
 }
 
-// Somebody who asks without end is told to stop, and says nothing that the journal cannot hold.
+// An agent that asks without end is told to stop; text that the journal cannot hold is refused.
 func TestLimits(t *testing.T) {
 	s := begin(t)
 	for i := range openMax {
@@ -469,8 +469,8 @@ func anyInput(rnd *rand.Rand) Input {
 	return TakeBack{ID: question, Why: "it changed its mind"}
 }
 
-// A yes that cannot be told plainly is nobody's but a person's, who names what it is to be: who asked
-// would be told nothing, and stopped.
+// If the program offers no plain yes, only a person can answer, and must name the option. Otherwise
+// the program would get no answer and stop.
 func TestNoPlainYes(t *testing.T) {
 	no := Option{ID: "deny", Kind: "reject_once"}
 	for name, options := range map[string][]Option{

@@ -16,7 +16,7 @@ func (w *world) of(id StepID) (Step, Value) {
 	return Step{}, Value{}
 }
 
-// stepOf is the step that an errand is about; none where it is about the run.
+// stepOf is the step of an action; none if the action concerns the run.
 func (w *world) stepOf(t Action) (Step, Value) {
 	if t.Lease.Step == "" {
 		return Step{}, Value{}
@@ -197,7 +197,7 @@ func (w *world) check() {
 	r := w.run
 	for i, s := range r.Plan.Steps {
 		if w.foreign {
-			break // somebody else's counts, and steps that are RUNNING by his word alone
+			break // another program's value counts, and so do steps that are RUNNING only in its file
 		}
 		v := r.Steps[i].Value
 		switch {

@@ -24,11 +24,11 @@ type world struct {
 	begun   map[Lease]bool // leases of processes that there ever were
 	loops   map[StepID]int // loop-backs of a gate since it was last at nought
 	backs   int            // loop-backs of all gates
-	foreign bool           // it was taken in from somebody else\'s file
+	foreign bool           // it was taken in from another program's file
 }
 
-// A thousand runs of a plan that nobody has thought of, two hundred things that happen to each,
-// and after every one of them what must hold. To see one again: -run 'RandomOrders/seed=7$'
+// A thousand runs of random plans, two hundred inputs each, with all invariants checked after every
+// input. To replay one: -run 'RandomOrders/seed=7$'
 func TestRandomOrders(t *testing.T) {
 	seeds := testsize.Pick[uint64](300, 1000, 1000)
 	if machinetest.Race {
@@ -170,7 +170,7 @@ func (w *world) happen(n uint64) {
 	w.check()
 }
 
-// resume goes on, now and then with a plan that somebody has edited meanwhile, or with other flags.
+// resume resumes the run, sometimes with a plan that was edited meanwhile, or with other flags.
 func (w *world) resume(how uint64) ResumeAsked {
 	in := ResumeAsked{By: "ada"}
 	if how%4 == 0 {
@@ -342,7 +342,7 @@ func (w *world) late(how uint64) {
 	}
 }
 
-// outOfTurn asks for what nobody has asked for; most of it is refused.
+// outOfTurn sends inputs at the wrong time; most are refused.
 func (w *world) outOfTurn(how uint64) {
 	step := w.anyStep(how)
 	switch how >> 8 % 5 {
@@ -441,7 +441,7 @@ func (w *world) finish() {
 	w.t.Fatalf("it never ends: it is %s, and waits for %v\n%+v", w.run.Status(), w.run.Waits(), slices.Collect(w.run.Actions(w.now)))
 }
 
-// doWell does an errand, unless the one before it has made it needless.
+// doWell does an action, unless the previous one made it unnecessary.
 func (w *world) doWell(action Action) {
 	if !slices.ContainsFunc(slices.Collect(w.run.Actions(w.now)), func(now Action) bool { return now.Key == action.Key }) {
 		return

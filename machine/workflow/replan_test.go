@@ -121,7 +121,7 @@ func TestTakeInAndReplanMuch(t *testing.T) {
 	}
 }
 
-// A late timer that names another lease is nobody's, even at the very moment (W4).
+// A late timer that names another lease is ignored, even at the exact time (W4).
 func TestTimerNamesItsLease(t *testing.T) {
 	s := staged(t, Plan{Name: "w", Steps: []Step{{ID: "a", Agent: "x", Prompt: "p", Timeout: 1e9}}}, DefaultOptions(2))
 	s.tell("a starts")

@@ -12,7 +12,7 @@ import (
 	"github.com/fairlead-dev/fairlead/internal/test/machinetest"
 )
 
-// A script is a story: comments, lines of what happens, a rule of dashes, and what came of it.
+// A script is a story: comments, input lines, a line of dashes, and the expected result.
 // An empty line ends a block; the run lives on into the next one, until `plan` makes a new one.
 // Each line happens a second after the one before.
 //

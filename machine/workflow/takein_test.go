@@ -166,8 +166,8 @@ func TestTakeInQuestion(t *testing.T) {
 		W3   manual_approval RUNNING -> COMPLETED  reported`)
 }
 
-// Somebody else's file may say anything. What cannot be so is refused with the step and the
-// fault, or put right where the run would wait for ever.
+// Another program's file may say anything. Impossible values are refused with the step and the
+// fault, or corrected where the run would wait forever.
 func TestTakeInRefuses(t *testing.T) {
 	gate := work("gate", "target")
 	gate.LoopBackTo = "target"

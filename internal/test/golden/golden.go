@@ -1,10 +1,10 @@
-// Package golden holds what tests make against files that people have read.
+// Package golden compares test results with files that people have reviewed.
 //
-// A matrix, a table, a story and what came of it are easier to judge as a page than as
-// assertions: somebody reads the page once, and from then on a test says when it changes.
-// UPDATE=1 go test writes the pages anew; the difference is read before it is committed.
+// A matrix, a table or a story with its result is easier to review as a page than as assertions. A
+// person reviews the page once, and from then on the test fails when the page changes. UPDATE=1 go
+// test writes the pages again; review the difference before you commit it.
 //
-// The one promise: a page is never written but on demand.
+// The promise: a page is only written on request.
 package golden
 
 import (

@@ -1,11 +1,11 @@
-// Package leaktest runs the tests of a package, and looks afterwards that all they started has ended.
+// Package leaktest runs the tests of a package, and then checks that everything they started has
+// ended.
 //
-// A test is over when it has seen what it wanted, and some goroutine of it may then be on its way
-// out: a connection that is being closed, a process that is being waited for. On a machine with much
-// other work that way takes seconds, and nobody is to blame. What is still there after a time that
-// no way out takes was left behind, and is shown.
+// When a test returns, some of its goroutines may still be ending: a connection is being closed, or
+// a process is being waited for. On a busy machine that takes seconds and is not a fault. Whatever
+// is still running after a generous time limit counts as leaked and is printed.
 //
-// The one promise: tests that leave nothing behind are never said to.
+// The promise: tests that leave nothing running are never reported.
 package leaktest
 
 import (

@@ -2,5 +2,5 @@
 
 package livetest
 
-// Left needs /proc, and finds nobody without.
+// Left needs /proc; elsewhere it finds no processes.
 func (p Program) Left() []string { return nil }

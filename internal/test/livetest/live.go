@@ -1,17 +1,16 @@
-// Package livetest readies real agent programs for tests that drive them.
+// Package livetest prepares real agent programs for tests that drive them.
 //
-// It is the stage hand of a theatre with real animals. Each gets a clean stall: a home folder
-// that is gone after the show, an environment with nothing in it but what it needs, a dummy key,
-// and as its model the parrot of scriptmodel, on a loopback port. The way out is watched: the
-// proxy that the programs are told of lets nobody through and notes who tried. And when the lights
-// go on, somebody counts whether all have left.
+// Each program gets a home folder that is removed after the test, an environment with only what it
+// needs, a dummy key, and scriptmodel on a loopback port as its model. The proxy that the programs
+// are configured to use refuses every connection and records the attempt. After the test, livetest
+// checks that all processes have ended.
 //
-// The programs are pinned in package.json, and are not part of what is built: `npm ci
-// --ignore-scripts` and `node node_modules/opencode-ai/postinstall.mjs` in this folder bring them.
-// Where they are not, a test that asks for one is skipped and says these words; with FAIRLEAD_LIVE=1
-// it fails, because there a program that was not driven is a fault. FAIRLEAD_LIVE=0 skips them all.
+// The programs are pinned in package.json and are not part of the build: `npm ci --ignore-scripts`
+// and `node node_modules/opencode-ai/postinstall.mjs` in this folder install them. If a program is
+// not installed, a test that needs it is skipped with this message; with FAIRLEAD_LIVE=1 it fails,
+// because there every program must be tested. FAIRLEAD_LIVE=0 skips them all.
 //
-// The one promise: a program that is driven here meets nothing that is real but itself.
+// The promise: apart from the program under test, nothing is real.
 package livetest
 
 import (
@@ -42,8 +41,8 @@ type Program struct {
 	May     []string // where it goes uninvited and no setting keeps it from, as the proxy hears it
 }
 
-// Bare is the environment that everything here starts from: where programs are, and nothing of
-// whoever runs the test.
+// Bare is the base environment of every program: where programs are found, and nothing from the
+// user's own environment.
 func Bare(home string) []string {
 	return []string{"PATH=" + os.Getenv("PATH"), "HOME=" + home, "TMPDIR=" + filepath.Join(home, "tmp"), "LANG=C.UTF-8", "TERM=dumb"}
 }

@@ -339,7 +339,7 @@ func TestAsks(t *testing.T) {
 	}
 }
 
-// A program that asks nobody: what holds it is its own sandbox, and it says so.
+// Some programs ask for no approval: their own sandbox limits them, and they report it.
 func TestAsksNot(t *testing.T) {
 	s := begin(t, livetest.Codex)
 	k := s.start(driver.Turn, "", "The word is xylophone.\ndo: write "+s.path("a.txt")+" hello\ndo: say written")

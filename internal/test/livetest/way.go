@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// Way is a proxy that lets nobody out.
+// Way is a proxy that refuses all connections to other machines.
 type Way struct {
 	URL string // what programs are told: http://127.0.0.1:PORT
 
@@ -22,7 +22,7 @@ type Way struct {
 
 const (
 	triesMax   = 100              // noted; a program that goes on is noted enough
-	tryTimeout = 10 * time.Second // for the first line of somebody who wants to get out
+	tryTimeout = 10 * time.Second // for the first line of a client
 )
 
 // Tried are the first lines of those who wanted to get out: CONNECT example.org:443 HTTP/1.1.
@@ -32,7 +32,7 @@ func (w *Way) Tried() []string {
 	return slices.Clone(w.tried)
 }
 
-// Watch opens a way out that lets nobody out; it is gone with the test.
+// Watch starts a proxy that refuses connections to other machines; the test's cleanup stops it.
 func Watch(t testing.TB) *Way {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -58,8 +58,9 @@ func Watch(t testing.TB) *Way {
 	return w
 }
 
-// meet looks where somebody wants to go. Some programs ask the proxy even for what is on this
-// machine, whatever NO_PROXY says: those are let through, everybody else is noted.
+// meet reads the client's destination. Some programs use the proxy even for addresses on this
+// machine, whatever NO_PROXY says: those connections are forwarded, all others are recorded and
+// refused.
 func (w *Way) meet(c net.Conn) {
 	defer c.Close()
 	if c.SetReadDeadline(time.Now().Add(tryTimeout)) != nil {

@@ -11,8 +11,8 @@ import (
 	"github.com/fairlead-dev/fairlead/internal/test/livetest"
 )
 
-// Nobody gets out, and who tried is noted; what is on this machine is reached also by those who ask
-// the proxy for it.
+// Connections to other machines are refused and recorded. Addresses on this machine can be reached
+// through the proxy, too.
 func TestWay(t *testing.T) {
 	t.Parallel()
 	w := livetest.Watch(t)

@@ -41,7 +41,7 @@ func (s *schema) UnmarshalJSON(b []byte) error {
 		Properties map[string]json.RawMessage `json:"properties"`
 	}
 	if json.Unmarshal(b, &loose) != nil {
-		return nil //nolint:nilerr // true and false are schemas, too: a shape that nobody has to fill
+		return nil //nolint:nilerr // true and false are valid schemas, too; there is nothing to fill in
 	}
 	s.Enum = loose.Enum
 	switch t := loose.Type.(type) {
@@ -143,10 +143,9 @@ func (q question) answer() answer {
 	return a
 }
 
-// list reads what holds for the whole prompt into the answer, and gives the item (verb, rest) that
-// comes after so many calls; nil where none is left. Words that do not call end an answer, so they
-// are not counted: whoever reaches them goes no further. What is to be said after the item is given
-// besides.
+// list reads the settings for the whole prompt into the answer, and returns the item (verb, rest)
+// that follows after this number of calls; nil if none is left. Plain text ends an answer, so it
+// does not count as a call. The text that follows the item is returned as after.
 func (a *answer) list(prompt string, done int) (next []string, after string) {
 	for _, m := range item.FindAllStringSubmatch(prompt, -1) {
 		verb, rest := m[1], strings.TrimSpace(m[2])

@@ -63,7 +63,7 @@ type Turn struct {
 	Calls int // of tools, by the assistant
 }
 
-// Says tells whether somebody said this in the conversation so far.
+// Says reports whether the conversation so far contains this text by this role.
 func (r Request) Says(role, text string) bool {
 	return slices.ContainsFunc(r.Turns, func(t Turn) bool { return t.Role == role && strings.Contains(t.Text, text) })
 }
@@ -76,7 +76,7 @@ type Server struct {
 	requests []Request
 	changed  chan struct{} // closed and made anew with each request
 	letGo    chan struct{} // closed by LetGo
-	over     chan struct{} // closed at the end: nobody is held any longer
+	over     chan struct{} // closed at the end: releases all requests that are held
 }
 
 // Start opens the model on a port of the loopback; it is gone with the test.

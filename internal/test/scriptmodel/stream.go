@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// events writes server-sent events until somebody has enough.
+// events writes server-sent events until the client disconnects.
 type events struct {
 	w          http.ResponseWriter
 	gone, over <-chan struct{} // the program hung up; the test has ended
