@@ -15,7 +15,6 @@ import (
 )
 
 // papersOf is a folder of documents and a caller that knows some contents as its own.
-const patience = 2 * time.Minute // bound for a hanging test
 
 type papersOf struct {
 	t     *testing.T

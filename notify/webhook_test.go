@@ -12,13 +12,10 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
-	"time"
 )
 
 // token is in every address of these tests, and nowhere else.
 const token = "hunter2"
-
-const testWait = 30 * time.Second // far more than any test needs
 
 // posted is one request as received.
 type posted struct {

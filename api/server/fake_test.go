@@ -1,9 +1,6 @@
 package server
 
 import (
-	"github.com/fairlead-dev/fairlead/config"
-	dispatchctl "github.com/fairlead-dev/fairlead/controller/dispatch"
-
 	"context"
 	"encoding/json"
 	"fmt"
@@ -16,6 +13,9 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/fairlead-dev/fairlead/config"
+	dispatchctl "github.com/fairlead-dev/fairlead/controller/dispatch"
 
 	"github.com/fairlead-dev/fairlead/loop"
 

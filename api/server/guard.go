@@ -246,7 +246,7 @@ func loginToken(r *http.Request) (string, bool) {
 func (s *Server) login(w http.ResponseWriter, r *http.Request, given string) {
 	if !s.isToken(given) {
 		sendAway(w)
-		writePage(w, http.StatusUnauthorized, pageOldToken)
+		writePage(w, http.StatusUnauthorized, pageOldLink)
 		return
 	}
 	names := []string{CookieName}
@@ -267,7 +267,7 @@ func (s *Server) unknown(w http.ResponseWriter, r *http.Request) {
 	sendAway(w)
 	w.Header().Set("WWW-Authenticate", `Bearer realm="fairlead"`)
 	if r.URL.Path == "/" && (r.Method == http.MethodGet || r.Method == http.MethodHead) {
-		writePage(w, http.StatusUnauthorized, pageNoToken)
+		writePage(w, http.StatusUnauthorized, pageNoLink)
 		return
 	}
 	api.NewProblem(http.StatusUnauthorized, "the token is missing or wrong: send `Authorization: Bearer TOKEN` with the token of the link that `fairlead up` printed, or use the command line, which needs none").Write(w)

@@ -10,7 +10,7 @@ import (
 
 // A link from another site does not send the cookie, but a click on this page does. The page
 // therefore has a link to Mission Control for browsers that already have the cookie.
-const pageNoToken = `<!doctype html>
+const pageNoLink = `<!doctype html>
 <html lang="en">
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
@@ -23,7 +23,7 @@ Or run <code>fairlead open</code> in the repository, which opens the link for yo
 </html>
 `
 
-const pageOldToken = `<!doctype html>
+const pageOldLink = `<!doctype html>
 <html lang="en">
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">

@@ -1,9 +1,6 @@
 package server
 
 import (
-	"github.com/fairlead-dev/fairlead/config"
-	dispatchctl "github.com/fairlead-dev/fairlead/controller/dispatch"
-
 	"context"
 	"encoding/json"
 	"log/slog"
@@ -14,6 +11,9 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/fairlead-dev/fairlead/config"
+	dispatchctl "github.com/fairlead-dev/fairlead/controller/dispatch"
 
 	"github.com/fairlead-dev/fairlead/api/client"
 	"github.com/fairlead-dev/fairlead/workspace"

@@ -1,14 +1,14 @@
 package server
 
 import (
+	"context"
+	"encoding/json"
+	"net/http"
+
 	dispatchctl "github.com/fairlead-dev/fairlead/controller/dispatch"
 	"github.com/fairlead-dev/fairlead/controller/seam"
 	"github.com/fairlead-dev/fairlead/dispatchfolder"
 	"github.com/fairlead-dev/fairlead/policy"
-
-	"context"
-	"encoding/json"
-	"net/http"
 
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/fairlead-dev/fairlead/api"

@@ -1,13 +1,13 @@
 package server
 
 import (
-	dispatchctl "github.com/fairlead-dev/fairlead/controller/dispatch"
-
 	"context"
 	"errors"
 	"io/fs"
 	"net/http"
 	"strings"
+
+	dispatchctl "github.com/fairlead-dev/fairlead/controller/dispatch"
 
 	"github.com/fairlead-dev/fairlead/api"
 	"github.com/fairlead-dev/fairlead/claudehook"

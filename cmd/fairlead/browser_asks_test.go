@@ -17,7 +17,7 @@ const askingScript = `steps:
   - repeat:
       times: 3
       steps:
-        - run: sh -c 'until [ -e ask ]; do sleep 0.02; done; rm -f ask'
+        - run: sh -c 'until [ -e ask ] || [ ! -e "$PWD" ]; do sleep 0.02; done; rm -f ask'
         - ask: May I tidy up?
           tool: Bash
           args: {command: rm -rf build}

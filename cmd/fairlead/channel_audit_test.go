@@ -16,17 +16,17 @@ func TestAuditSees(t *testing.T) {
 	}
 	good := func() ([]view.ChannelEntry, books) {
 		return []view.ChannelEntry{
-				{Kind: channels.EntryHuman, N: 1, Text: "p-1"},
-				moved("ada", "IDLE", "QUEUED", "T2", 0), moved("bob", "IDLE", "QUEUED", "T2", 0),
-				moved("ada", "QUEUED", "ACTIVE", "T4", 1),
-				{Kind: channels.EntryTurn, N: 2, By: "ada", Turn: 1, Text: "turn ada-1\n"},
-				moved("ada", "ACTIVE", "QUEUED", "T7", 1), moved("bob", "QUEUED", "ACTIVE", "T4", 2),
-				{Kind: channels.EntryLate, N: 3, By: "bob", Text: "turn bob-1\nand bob-2"},
-			}, books{
-				told:  map[string][]string{"ada": {"ada-1 Channel talk, turn 1: it is your turn to speak. You are ada."}, "bob": {"bob-1 Channel talk, turn 2: it is your turn to speak. You are bob."}},
-				heard: map[string][]string{"ada": {"ada-1 1"}, "bob": {"bob-1 1", "bob-1 2"}},
-				said:  map[string][]string{"ada": {"ada-1"}, "bob": {"bob-1", "bob-2"}},
-			}
+			{Kind: channels.EntryHuman, N: 1, Text: "p-1"},
+			moved("ada", "IDLE", "QUEUED", "T2", 0), moved("bob", "IDLE", "QUEUED", "T2", 0),
+			moved("ada", "QUEUED", "ACTIVE", "T4", 1),
+			{Kind: channels.EntryTurn, N: 2, By: "ada", Turn: 1, Text: "turn ada-1\n"},
+			moved("ada", "ACTIVE", "QUEUED", "T7", 1), moved("bob", "QUEUED", "ACTIVE", "T4", 2),
+			{Kind: channels.EntryLate, N: 3, By: "bob", Text: "turn bob-1\nand bob-2"},
+		}, books{
+			told:  map[string][]string{"ada": {"ada-1 Channel talk, turn 1: it is your turn to speak. You are ada."}, "bob": {"bob-1 Channel talk, turn 2: it is your turn to speak. You are bob."}},
+			heard: map[string][]string{"ada": {"ada-1 1"}, "bob": {"bob-1 1", "bob-1 2"}},
+			said:  map[string][]string{"ada": {"ada-1"}, "bob": {"bob-1", "bob-2"}},
+		}
 	}
 	all, b := good()
 	if f := b.audit(all, []string{"p-1"}); len(f.all()) > 0 {

@@ -20,7 +20,7 @@ var OneAgent = map[string]string{"fairlead.yaml": "version: 1\nagents:\n  coder:
 const limitedScript = `steps:
   - say: I work.
   - usage: {input_tokens: 1200000, output_tokens: 34000, cost_usd: 12.34}
-  - run: until [ -e limited ]; do sleep 0.05; done; rm -f limited
+  - run: until [ -e limited ] || [ ! -e "$PWD" ]; do sleep 0.05; done; rm -f limited
     quiet: true
   - emit: |
       {"type":"stopped","ok":false,"reason":"rate_limited","detail":"429: too many requests","until":"%s"}

@@ -1,5 +1,0 @@
-//go:build !race
-
-package uitest_test
-
-const raced = false // see race_test.go
