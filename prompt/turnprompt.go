@@ -85,7 +85,7 @@ func ForMessage(told TurnInput) string {
 // Waits is the remaining time; 0: no limit.
 func ToContinue(told TurnInput) string {
 	told.Said, told.LeftOut = nil, 0
-	return told.frame(told.title("your turn continues; you no longer have to wait"), false,
+	return told.frame(told.title("your turn goes on; you no longer have to wait"), false,
 		"Now continue. "+told.acts()+told.time("The turn ends automatically in %s."))
 }
 

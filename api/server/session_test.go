@@ -373,7 +373,7 @@ func TestSessionInputs(t *testing.T) {
 		{"POST", "/dispatch", `{"host":"claude"}`, 422, "body.host"},
 		{"POST", "/dispatch", `{"where":"x"}`, 422, "body.where"},
 		{"POST", "/dispatch", `{"path":"a\u0000b","host":"none"}`, 422, "body.path"},
-		{"POST", "/dispatch", `{"path":"` + f.Path() + `"}`, 409, "never takes a folder over"},
+		{"POST", "/dispatch", `{"path":"` + f.Path() + `"}`, 409, "never uses an existing folder"},
 		{"POST", "/dispatch/quay/input", "", 400, "body"},
 		{"POST", "/dispatch/quay/input", `{}`, 422, "body"},
 		{"POST", "/dispatch/quay/input", `{"text":""}`, 422, "body.text"},

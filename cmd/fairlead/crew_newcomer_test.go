@@ -43,7 +43,7 @@ func TestCrewEmptyName(t *testing.T) {
 	t.Parallel()
 	s := newShip(t, crewFiles(quickTimes, ""))
 	for _, verb := range []string{"wake", "soul"} {
-		if out, code := s.fairlead(verb, ""); code != cli.ExitUsage || !strings.Contains(out, "`fairlead crew` shows who is there") {
+		if out, code := s.fairlead(verb, ""); code != cli.ExitUsage || !strings.Contains(out, "`fairlead crew` lists the names") {
 			t.Errorf("fairlead %s \"\": exit code %d, %s", verb, code, out)
 		}
 	}
