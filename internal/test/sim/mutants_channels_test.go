@@ -80,12 +80,12 @@ var ofChannels = []mutant{
 	},
 	{
 		breaks: "the timers of channels are not set after a start",
-		file:   "controller/channels/hooks.go", old: "	for id := range e.State().Channels.ByID {\n		e.timers.set(id, e.State().Channels.Deadline(id))\n	}\n",
+		file:   "controller/channels/hooks.go", old: "	for id := range c.State().Channels.ByID {\n		c.timers.set(id, c.State().Channels.Deadline(id))\n	}\n",
 		new: "",
 	},
 	{
 		breaks: "a channel that changes keeps its old timer",
-		file:   "controller/channels/hooks.go", old: "	for id := range n.channels {\n		e.timers.set(id, e.State().Channels.Deadline(id))\n",
+		file:   "controller/channels/hooks.go", old: "	for id := range n.channels {\n		c.timers.set(id, c.State().Channels.Deadline(id))\n",
 		new: "	for id := range n.channels {\n",
 	},
 }

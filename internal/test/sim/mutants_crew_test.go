@@ -72,12 +72,12 @@ var ofCrew = []mutant{
 	},
 	{
 		breaks: "an agent that wakes gets the lead's messages instead of its own",
-		file:   "controller/crew/lead.go", old: "e.MessagesFor(ctx, doc.LastSession, doc.Name)",
-		new: "e.MessagesFor(ctx, doc.LastSession, lead)",
+		file:   "controller/crew/lead.go", old: "c.MessagesFor(ctx, doc.LastSession, doc.Name)",
+		new: "c.MessagesFor(ctx, doc.LastSession, lead)",
 	},
 	{
 		breaks: "the timers of the crew are not set",
-		file:   "controller/crew/lead.go", old: "		Next:     func() time.Time { return e.State().Crew.Deadline() },\n",
+		file:   "controller/crew/lead.go", old: "		Next:     func() time.Time { return c.State().Crew.Deadline() },\n",
 		new: "",
 	},
 	{

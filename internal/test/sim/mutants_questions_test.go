@@ -9,7 +9,7 @@ var ofQuestions = []mutant{
 	},
 	{
 		breaks: "an answer is not delivered when it is given",
-		file:   "controller/questions/due.go", old: "					e.answersOf(m, a)\n",
+		file:   "controller/questions/due.go", old: "					c.answersOf(m, a)\n",
 		new: "",
 	},
 	{

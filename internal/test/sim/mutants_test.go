@@ -59,7 +59,7 @@ var ofAgents = []mutant{
 	},
 	{
 		breaks: "a daemon continues after a shim has refused it",
-		file:   "controller/sessions/adopt.go", old: "	e.Fail(takenOver(err))\n	return true",
+		file:   "controller/sessions/adopt.go", old: "	c.Fail(takenOver(err))\n	return true",
 		new: "	return false",
 		pkg: "./controller", run: "TestFenced",
 	},
@@ -84,7 +84,7 @@ var ofAgents = []mutant{
 	},
 	{
 		breaks: "the file is not read again before a start",
-		file:   "controller/sessions/start.go", old: "		if err := e.Hooks.LastLook(ctx, m); err != nil {\n			return\n		}\n",
+		file:   "controller/sessions/start.go", old: "		if err := c.Hooks.LastLook(ctx, m); err != nil {\n			return\n		}\n",
 		new: "",
 	},
 	{
