@@ -206,7 +206,7 @@ func TestHostileNumbers(t *testing.T) {
 		b.is("coder", "pause", "pause")
 		b.agree()
 	})
-	var l listen.Ear
+	var l listen.SessionListener
 	for range 100 {
 		l.Note(listen.HeldFact{Fact: driver.Fact{Kind: driver.UsageReported, Usage: driver.Usage{InputTokens: math.MaxInt64, CostUSD: math.Inf(1)}}})
 	}

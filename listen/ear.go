@@ -18,8 +18,8 @@ import (
 // reports every token from filling the journal. A limit is detected at most this much later.
 const ReportEvery = 200 * time.Millisecond
 
-// Ear follows one session and reports the output that decisions depend on.
-type Ear struct {
+// SessionListener follows one session and reports the output that decisions depend on.
+type SessionListener struct {
 	e       *Listener
 	m       *sessions.Slot
 	s       team.Session // its Offset is the output offset in the journal
@@ -51,7 +51,7 @@ type heard struct {
 
 // listen follows a session to the end of its output, from the last report in the journal. A failed
 // read is retried, because the agent continues to write. An error means that Fairlead is stopping.
-func (l *Ear) listen(ctx context.Context) error {
+func (l *SessionListener) listen(ctx context.Context) error {
 	l.limit = l.s.RateLimit
 	if s := l.s.Stop; s != nil {
 		l.stop = &driver.Stop{OK: s.OK, Reason: s.Reason, Detail: s.Detail}
@@ -90,7 +90,7 @@ func (l *Ear) listen(ctx context.Context) error {
 // start. A report in the middle of a line would lose facts or count them twice. hear therefore
 // reports when the driver asks for more output, because the driver has then emitted every fact.
 // when the driver asks for more output, since then it has told everything that it has.
-func (l *Ear) hear(ctx context.Context) (broken, err error) {
+func (l *SessionListener) hear(ctx context.Context) (broken, err error) {
 	reading, cancel := context.WithCancel(ctx)
 	said, over := make(chan heard), make(chan error, 1)
 	go func() {
@@ -143,7 +143,7 @@ func (l *Ear) hear(ctx context.Context) (broken, err error) {
 }
 
 // last handles the buffered rest after the output has ended.
-func (l *Ear) last(ctx context.Context, over <-chan error) (broken, err error) {
+func (l *SessionListener) last(ctx context.Context, over <-chan error) (broken, err error) {
 	broken = <-over
 	if l.lead != nil {
 		if broken != nil {
@@ -157,7 +157,7 @@ func (l *Ear) last(ctx context.Context, over <-chan error) (broken, err error) {
 }
 
 // read runs the driver's parser on the output.
-func (l *Ear) read(ctx context.Context, said chan<- heard) error {
+func (l *SessionListener) read(ctx context.Context, said chan<- heard) error {
 	say := func(h heard) bool {
 		select {
 		case said <- h:
@@ -179,7 +179,7 @@ func (l *Ear) read(ctx context.Context, said chan<- heard) error {
 }
 
 // report appends the pending events to the journal. It is not an error if the session has ended.
-func (l *Ear) report(ctx context.Context) error {
+func (l *SessionListener) report(ctx context.Context) error {
 	defer l.letGo()
 	if !l.dirty {
 		return nil
@@ -204,13 +204,13 @@ func (l *Ear) report(ctx context.Context) error {
 }
 
 // fresh begins a report.
-func (l *Ear) fresh() {
+func (l *SessionListener) fresh() {
 	l.Pending, l.dirty, l.stray, l.also, l.asks = team.SessionReported{Session: l.s.ID}, false, nil, nil, nil
 	l.talk.fresh()
 }
 
 // every is the longest time that a fact may wait for its report.
-func (l *Ear) every() time.Duration {
+func (l *SessionListener) every() time.Duration {
 	if l.talk != nil {
 		return channels.TalkEvery
 	}
@@ -218,7 +218,7 @@ func (l *Ear) every() time.Duration {
 }
 
 // letGo tells a session with a terminal event to exit, once.
-func (l *Ear) letGo() {
+func (l *SessionListener) letGo() {
 	if l.stop == nil || l.letting {
 		return
 	}
@@ -228,7 +228,7 @@ func (l *Ear) letGo() {
 
 // hears calls note. Output belongs to the latest message that the session received, so no other
 // message is sent while hears runs.
-func (l *Ear) hears(ctx context.Context, fact HeldFact) (some bool, err error) {
+func (l *SessionListener) hears(ctx context.Context, fact HeldFact) (some bool, err error) {
 	if l.talk != nil {
 		if err := l.talk.v.WriteLock.Lock(ctx); err != nil {
 			return false, err
@@ -245,7 +245,7 @@ func (l *Ear) hears(ctx context.Context, fact HeldFact) (some bool, err error) {
 }
 
 // Note adds a fact to the next report if decisions depend on it.
-func (l *Ear) Note(fact HeldFact) bool {
+func (l *SessionListener) Note(fact HeldFact) bool {
 	pending := &l.Pending
 	pending.Offset = max(pending.Offset, fact.Offset) // also for the end of a line without a fact
 	said := l.talk.note(fact, pending)

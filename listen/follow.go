@@ -19,7 +19,7 @@ import (
 // listener stops. A later listener reads the output that was not journaled.
 func (e *Listener) Follow(ctx context.Context, m *sessions.Slot, s team.Session, proc seam.Process, atStart bool) {
 	kept := e.runs.KeepLog(m, s, proc)
-	ear := &Ear{e: e, m: m, s: s, proc: proc}
+	ear := &SessionListener{e: e, m: m, s: s, proc: proc}
 	if s.ServesChannels() {
 		if ear.talk = e.talksFrom(ctx, m, s, proc); ear.talk == nil {
 			return

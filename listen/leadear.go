@@ -113,7 +113,7 @@ func (t *leadEar) works(now time.Time) bool {
 // takes returns facts immediately. A lead's facts are buffered until the driver has emitted all of
 // its facts and no marker is open. some means that there is something to report; urgent means that
 // the report must not wait.
-func (l *Ear) takes(ctx context.Context, h heard) (some, urgent bool, err error) {
+func (l *SessionListener) takes(ctx context.Context, h heard) (some, urgent bool, err error) {
 	var facts []HeldFact
 	switch {
 	case l.lead == nil && h.quiet:
@@ -134,7 +134,7 @@ func (l *Ear) takes(ctx context.Context, h heard) (some, urgent bool, err error)
 	return l.hearsAll(ctx, facts)
 }
 
-func (l *Ear) hearsAll(ctx context.Context, facts []HeldFact) (some, urgent bool, err error) {
+func (l *SessionListener) hearsAll(ctx context.Context, facts []HeldFact) (some, urgent bool, err error) {
 	for _, fact := range facts {
 		one, err := l.hears(ctx, fact)
 		if err != nil {
@@ -150,7 +150,7 @@ func (l *Ear) hearsAll(ctx context.Context, facts []HeldFact) (some, urgent bool
 var urgentKinds = []driver.FactKind{driver.Stopped, driver.PermissionAsked, driver.PermissionWithdrawn}
 
 // spoke records that the lead is active. It carries no output offset, so repeating it is harmless.
-func (l *Ear) spoke(ctx context.Context) error {
+func (l *SessionListener) spoke(ctx context.Context) error {
 	_, err := l.e.Do(ctx, loop.Request{Event: loop.EventBy(channels.ByAgent(l.m.Conf.Name), "", crew.Spoke{Session: l.s.ID})})
 	if loop.IsAnswer(err) {
 		return nil
@@ -247,7 +247,7 @@ func (t *talkEar) tell(what crew.Input, text string) {
 
 // strays looks for crew markers in a session whose markers do not count, so that people can see why
 // they had no effect.
-func (l *Ear) strays(fact driver.Fact) (some bool) {
+func (l *SessionListener) strays(fact driver.Fact) (some bool) {
 	if fact.Kind != driver.Said || fact.Tool != "" {
 		return false
 	}
@@ -277,7 +277,7 @@ func isLeadMarker(line string) bool {
 }
 
 // reportWith appends the ignored markers together with their report.
-func (l *Ear) reportWith(ctx context.Context, events []team.Event) error {
+func (l *SessionListener) reportWith(ctx context.Context, events []team.Event) error {
 	events = append(events, *l.m.Event(channels.ByAgent(l.m.Conf.Name), l.Pending))
 	_, err := l.e.Do(ctx, loop.Request{Events: events})
 	return err

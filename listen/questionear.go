@@ -29,7 +29,7 @@ import (
 // dispatch folder follow that folder's rules instead (workEar).
 
 // callIn is a call of this session, with paths relative to its working folder.
-func (l *Ear) callIn(fact driver.Fact) policy.Call {
+func (l *SessionListener) callIn(fact driver.Fact) policy.Call {
 	call := CallOf(fact)
 	call.Dir = l.m.Conf.Workspace
 	if l.s.Launch != nil && l.s.Launch.Dir != "" {
@@ -93,7 +93,7 @@ func callName(call policy.Call) string {
 
 // raise adds a session's permission request to the report as a question. ruled means that a rule or
 // a saved answer decides it, so no person has to.
-func (l *Ear) raise(ctx context.Context, fact driver.Fact) (ruled bool, err error) {
+func (l *SessionListener) raise(ctx context.Context, fact driver.Fact) (ruled bool, err error) {
 	conf := l.m.Conf
 	call := l.callIn(fact)
 	q := question.Question{
@@ -216,7 +216,7 @@ func endOf(dir, path string) string {
 
 // noteQuestion adds a session's questions, conversation id and rate limits to the report. some means
 // that there is something to report without delay.
-func (l *Ear) noteQuestion(ctx context.Context, fact *HeldFact) (some bool, err error) {
+func (l *SessionListener) noteQuestion(ctx context.Context, fact *HeldFact) (some bool, err error) {
 	if l.m.Run != "" { // a step without an agent has no questions and no conversation
 		return false, nil
 	}
@@ -264,7 +264,7 @@ func (l *Ear) noteQuestion(ctx context.Context, fact *HeldFact) (some bool, err 
 
 // unheard denies the requests that exceed the question limit, so that the agent does not wait
 // without end.
-func (l *Ear) unheard(ctx context.Context, asks []driver.Ask) {
+func (l *SessionListener) unheard(ctx context.Context, asks []driver.Ask) {
 	for _, ask := range asks {
 		there := true
 		if l.e.View(ctx, func(t *team.Team) { there = t.Questions.Of(l.s.ID, ask.ID) != nil }) != nil || there {

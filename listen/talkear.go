@@ -330,7 +330,7 @@ func finalLine(text string) string { return text[strings.LastIndexByte(text, '\n
 
 // reportTalk appends the posts together with the output offset. One append ensures that a crash
 // neither repeats nor loses a post.
-func (l *Ear) reportTalk(ctx context.Context) error {
+func (l *SessionListener) reportTalk(ctx context.Context) error {
 	t := l.talk
 	if err := t.v.WriteLock.Lock(ctx); err != nil {
 		return err
