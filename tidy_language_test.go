@@ -22,9 +22,8 @@ import (
 // notYetPlain lists folders that still contain banned words. A folder stands for everything below
 // it. Remove a folder when its text has been rewritten; do not add one.
 var notYetPlain = []string{
-	"controller",
-	"internal", "journal/journaltest", "listen", "machine",
-	"shim", "team",
+	"controller/crew", "controller/dispatch", "controller/questions", "controller/runs", "controller/sessions",
+	"controller/tools", "internal/test/uitest",
 }
 
 type bannedWords struct {
@@ -129,7 +128,8 @@ func exemptFromPlain(folder string) bool {
 func (r *tree) passages() []passage {
 	var all []passage
 	for _, p := range r.texts(func(p string) bool {
-		return !strings.Contains(p, "testdata/") && p != "LICENSE" && p != "tidy_language_test.go"
+		// team/decode_old.go quotes the sentences that old journals contain.
+		return !strings.Contains(p, "testdata/") && p != "LICENSE" && p != "tidy_language_test.go" && p != "team/decode_old.go"
 	}) {
 		text := r.text[p]
 		switch {

@@ -128,7 +128,7 @@ func (d *fakeDisk) put(agent string, text []byte) {
 	}
 }
 
-// wish writes a desired state like a foreign Mission Control.
+// Writes a desired state like a foreign Mission Control.
 func (d *fakeDisk) wish(agent, desired, note string, at time.Time) {
 	d.mu.Lock()
 	s, _ := agentfile.Parse(d.files[agent])

@@ -17,7 +17,7 @@ import (
 	"github.com/fairlead-dev/fairlead/team"
 )
 
-// errand returns the only pending action of a foreign agent.
+// Returns the only pending action of a foreign agent.
 func (b *bubble) errand(agent string) view.ActionView {
 	b.t.Helper()
 	views, err := b.engine.AgentActions(b.t.Context(), agent, 0)

@@ -101,7 +101,7 @@ func (w *world) rewrite(note string) time.Duration {
 	return time.Since(began)
 }
 
-// wished reports whether the journal holds a desired state with this note.
+// Reports whether the journal holds a desired state with this note.
 func (w *world) wished(note string) bool {
 	w.t.Helper()
 	for ch, err := range w.engine.Journal().Read(context.Background(), journal.Query{Entity: "control/coder"}) {

@@ -80,7 +80,7 @@ func (l *ledger) judge(w *world, ch Change, ev Event) {
 	}
 }
 
-// wish checks changes of the desired state: without a request only a row with a reason may change
+// Checks changes of the desired state: without a request only a row with a reason may change
 // it, and no one-shot is lost before a process began for it.
 func (l *ledger) wish(w *world, a *Agent, ch Change, what any) {
 	was, is := a.Control.Value, ch.Body.Control.Value

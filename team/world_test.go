@@ -174,7 +174,7 @@ func (w *world) encode(v any) []byte {
 	return line
 }
 
-// errands begins the required actions that have not begun yet.
+// Begins the required actions that have not begun yet.
 func (w *world) errands() {
 	for _, name := range w.team.Names() {
 		a := w.team.Agents[name]

@@ -282,7 +282,7 @@ func (w *world) lists(session string, how uint64) {
 	w.say("", in)
 }
 
-// strangers sends reports that must not count: from other sessions, and from none.
+// Sends reports that must not count: from other sessions, and from none.
 func (w *world) strangers(how uint64) {
 	before := w.encode(w.team.Crew.Docs)
 	session := from([]string{"", "bob-1", "ada-0"}, how)

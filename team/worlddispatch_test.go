@@ -224,7 +224,7 @@ func (w *world) errandsOfFolders() {
 	}
 }
 
-// pen continues to read where the journal ends, some lines at a time.
+// Continues to read where the journal ends, some lines at a time.
 func (w *world) pen(d *folderDisk) {
 	f := w.team.Dispatches[d.name]
 	if d.gone {

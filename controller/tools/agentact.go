@@ -21,15 +21,15 @@ import (
 	"github.com/fairlead-dev/fairlead/team"
 )
 
-// What an agent does for itself from within one of our sessions, over the tools that its session was
-// given (MCP). Who it is stands in its token; what it says of itself counts for nothing. A turn is
-// found by the session, which knows what it was told last: so nothing that comes late ends anybody
-// else's turn.
+// The actions of an agent inside one of Fairlead's sessions, through the tools (MCP) that the
+// session was given. The token identifies the agent; what the agent claims about its identity is
+// ignored. A turn is found by the session, which knows what it was told last, so a late call cannot
+// end another agent's turn.
 //
-// Words and calls take two ways. What an agent says goes through its output, and is heard a moment
-// later; a call is here at once. So whatever depends on the words before it waits until these are in
-// the journal (wordsFirst), and the end of a turn is noted on the floor, which takes it when the ear
-// has come to the end of the answer.
+// Text and calls arrive in two ways. An agent's text arrives through its output, with a short delay;
+// a call arrives at once. So a call that depends on earlier text waits until that text is in the
+// journal (wordsFirst). The end of a turn is recorded in the channel and takes effect when the
+// listener has read the whole answer.
 
 // AgentCaller is an agent in one of its sessions, as its token names it.
 type AgentCaller struct {
@@ -109,8 +109,8 @@ type holding struct {
 	m     *sessions.Slot
 }
 
-// turnOf finds the turn that an agent acts in: the one that its session was told of, or, where it
-// fetches its turns itself, the one that it holds. It runs in the loop. The error is a refusal.
+// turnOf finds the turn in which an agent acts: the one that its session was told last, or, if the
+// agent fetches its turns itself, the one that it has. It runs in the loop. The error is a refusal.
 func (c *Controller) turnOf(t *team.Team, caller AgentCaller, channelName, event string) (h holding, err error) {
 	m, s, err := c.acting(t, caller)
 	if err != nil {
@@ -207,7 +207,7 @@ func hashed(names []string) []string {
 }
 
 const (
-	wordsWait  = 3 * time.Second        // for the ear to report what was said before a call; it reports once a second
+	wordsWait  = 3 * time.Second        // for the listener to report what was said before a call; it reports once a second
 	wordsEvery = 10 * time.Millisecond  // between two looks at how far it is
 	callWait   = 250 * time.Millisecond // for a call to be seen in the output; some programs never show it
 )
@@ -279,8 +279,8 @@ func (c *Controller) lastWords(ctx context.Context, caller AgentCaller, proc sea
 	return end, seen
 }
 
-// isOurs says whether a tool that a program tells of is one of ours: programs put the server's name
-// before it, each in its own way.
+// isOurs reports whether a tool that a program named is one of Fairlead's tools: programs put the
+// server's name before it, each in its own way.
 func isOurs(told, tool string) bool {
 	return told == tool || strings.HasSuffix(told, "_"+tool) || strings.HasSuffix(told, "."+tool) || strings.HasSuffix(told, "/"+tool) || strings.HasSuffix(told, ":"+tool)
 }

@@ -163,7 +163,7 @@ func (w *world) say(c *Channel, token Token, how uint64) {
 	w.decide(in)
 }
 
-// errand does the first action of a channel, or any other, or reports one that was never required.
+// Does the first action of a channel, or any other, or reports one that was never required.
 func (w *world) errand(id ChannelID, how uint64) {
 	actions := w.floor.Actions(id, w.now)
 	if len(actions) == 0 || how%16 == 0 {

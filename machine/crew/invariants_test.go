@@ -375,7 +375,7 @@ func (b *book) ceremony(in Input, _ Now) error {
 	return b.wishes(in)
 }
 
-// wishes: a member that a person wants awake is awake, or the lead was told to wake it.
+// A member that a person wants awake is awake, or the lead was told to wake it.
 func (b *book) wishes(in Input) error {
 	l := &b.crew.Lead
 	if wake, is := in.(WakeAsked); is && l.Stage == Asking {
@@ -426,7 +426,7 @@ func (b *book) late(in Input, now Now) error {
 	return nil
 }
 
-// strangers: reports from other agents or sessions change no document, and nothing that the lead is
+// Reports from other agents or sessions change no document, and nothing that the lead is
 // told.
 func (b *book) strangers(in Input, _ Now) error {
 	var session string

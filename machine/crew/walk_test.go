@@ -173,7 +173,7 @@ func (w *walk) apply(c *Crew, in Input, at time.Time) {
 	}
 }
 
-// mended: if the lead does what it is told, and a person presses the button whenever it is shown,
+// Repaired: if the lead does what it is told, and a person presses the button whenever it is shown,
 // all members are awake in the end. The lead knows at first only the members that it reported as
 // alive.
 func (w *walk) mended(f *form) {

@@ -20,9 +20,9 @@ import (
 	"github.com/fairlead-dev/fairlead/view"
 )
 
-// On one day in five somebody asks before it does anything, takes its question back now and then,
-// and has a provider that takes no more at times. Rules, people, what people left standing and time
-// answer it. All other days are what they were.
+// On one day in five an agent asks before it does anything, sometimes withdraws its question, and is
+// rate limited at times. Rules, people, saved answers and timeouts answer it. All other days are
+// unchanged.
 
 // asks says whether a day knows questions.
 func asks(seed uint64) bool { return seed%5 == 2 }
@@ -218,8 +218,8 @@ func (w *world) checkQuestion(ch team.Change) {
 	}
 }
 
-// checkEnd looks at the end of a session on its way into our team: what it was denied is counted, and a
-// provider that takes no more is no failure.
+// checkEnd checks the end of a session before the team records it: denied calls are counted, and a
+// rate limit is not a failure.
 func (w *world) checkEnd(ch team.Change) {
 	s := ch.Body.Session
 	if s == nil || s.Phase != session.None || agentIn(s.ID) != whoAsks {
@@ -236,12 +236,12 @@ func (w *world) checkEnd(ch team.Change) {
 		w.check(deniedCounted, strings.Contains(s.Why, "denied"), "%s was denied %d calls, and its result says %q", s.ID, denied, s.Why)
 	}
 	if s.Outcome == control.RateLimited && !s.ServesChannels() {
-		w.oneShots[fmt.Sprintf("%s wish %d", whoAsks, w.wishOf[s.ID])]-- // it is to be done once more
+		w.oneShots[fmt.Sprintf("%s desired state %d", whoAsks, w.wishOf[s.ID])]-- // the desired state must be carried out once more
 	}
 }
 
-// checkQuestions is for a moment at which all is done: who wants to know something is known to, what is
-// answered was told, and nobody waits for who has left.
+// checkQuestions runs when everything is done: every open question is known, every answer was
+// delivered, and no question waits for an agent that has ended.
 func (w *world) checkQuestions() {
 	for _, q := range w.truth.Questions.Questions {
 		s := w.sessions[q.Session]

@@ -24,25 +24,25 @@ type Promise struct {
 // The promises, each with its checker below. They look at what was stored and at what is
 // done, and at no table.
 var (
-	durableFirst    = Promise{"durable-first", "nobody is answered, told, started or written to before the append", "X2"}
-	startedOnce     = Promise{"started-once", "a session is started once for ever, and one that was found is not started again", "J1, C15; design: the shim"}
+	durableFirst    = Promise{"durable-first", "no answer, notice, start or write precedes the append", "X2"}
+	startedOnce     = Promise{"started-once", "a session is started only once, and an adopted session is not started again", "J1, C15; design: the shim"}
 	oneSession      = Promise{"one-session", "an agent has one session at a time", "J1"}
 	startedKnown    = Promise{"started-is-journaled", "what was started is in the journal, and what is in the journal as begun was started", "X2, J1"}
 	onceIsOnce      = Promise{"once-is-once", "a one-shot is one session", "C8, C9, C15"}
 	nothingLost     = Promise{"command-kept", "an order that was answered is in the journal", "X2"}
-	foreignKept     = Promise{"foreign-write-kept", "what somebody else wrote is taken in before it is written over", "X3"}
-	pauseHolds      = Promise{"pause-holds", "a paused agent is started by nobody, recovery least of all", "C6, C15; design: intent is safe"}
+	foreignKept     = Promise{"foreign-write-kept", "another program's write is in the journal before it is overwritten", "X3"}
+	pauseHolds      = Promise{"pause-holds", "a paused agent is never started, not by recovery either", "C6, C15; design: intent is safe"}
 	holdHolds       = Promise{"hold-holds", "nothing starts while the team is held or stops", "X8, C14"}
 	replayIsLive    = Promise{"replay-is-live", "the journal tells the team that the engine has", "X1"}
 	fileIsTrue      = Promise{"file-is-projection", "in the end every file says what the journal says", "X3"}
-	extraSurvives   = Promise{"unknown-fields-survive", "fields that nobody here knows are still in the file", "X7"}
+	extraSurvives   = Promise{"unknown-fields-survive", "unknown fields stay in the file", "X7"}
 	limitHolds      = Promise{"limits-hold", "nothing starts over a limit, and a session that is too long is ended", "X9, C17"}
-	noStrays        = Promise{"no-strays", "no process is left that nobody knows", "design: no strays"}
+	noStrays        = Promise{"no-strays", "no unknown process is left", "design: no strays"}
 	countedOnce     = Promise{"counted-once", "what an agent says it used is counted once", "X9"}
 	errorsSaid      = Promise{"errors-are-said", "what goes wrong is said, in a log or in an answer", "style: three kinds of wrong"}
 	fenceHolds      = Promise{"fence-holds", "an engine that was overtaken changes nothing more, and stops", "design: the shim, the journal"}
 	watchersInOrder = Promise{"watchers-in-order", "who watches is told each change once, and in order", "X2"}
-	wishObeyed      = Promise{"wish-is-obeyed", "in the end the newest wish stands, and is obeyed", "C2 to C10"}
+	wishObeyed      = Promise{"wish-is-obeyed", "in the end the newest desired state stands, and is obeyed", "C2 to C10"}
 	ackAfterEnd     = Promise{"ack-after-end", "an exit is given up only when it is in the journal", "design: the shim"}
 	foreignLoop     = Promise{"foreign-loop", "of an agent that runs its own loop we write what is wanted, and never what is", "seed 000; C22"}
 	noPanic         = Promise{"no-panic", "no order of events brings the loop down", "style: three kinds of wrong"}
@@ -52,19 +52,19 @@ var (
 	givenAll        = Promise{"given-all", "with its turn an agent is given all that it has not, and nothing twice", "T4"}
 	saidOnce        = Promise{"said-once", "what is said in a channel is in the journal once, in its order", "X2; issue: channels"}
 	messageKept     = Promise{"message-kept", "what a person said is delivered and answered, or still open", "M1 to M6"}
-	fenceOfTurns    = Promise{"fence-of-turns", "what is said without the turn moves nothing, and nobody ends another one's", "T7; issue: channels"}
-	turnComes       = Promise{"turn-comes", "who is queued and has something to answer gets a turn, and no turn lasts for ever", "T4, T9, T13"}
-	leadAlone       = Promise{"lead-alone", "nobody of the team is alive but by what the lead session that runs has said", "seed 001; P2 to P6"}
-	nobodyLost      = Promise{"nobody-lost", "nobody of the team is deleted, or made another one; who expired stays so; each has a seat of its own", "X5; P1, P7, P10, P11"}
+	fenceOfTurns    = Promise{"fence-of-turns", "a message without the turn changes nothing, and no agent ends another agent's turn", "T7; issue: channels"}
+	turnComes       = Promise{"turn-comes", "a queued participant with something to answer gets a turn, and every turn ends", "T4, T9, T13"}
+	leadAlone       = Promise{"lead-alone", "a member is alive only by a report of the current lead session", "seed 001; P2 to P6"}
+	nobodyLost      = Promise{"nobody-lost", "no member is deleted or replaced; an expired one stays expired; each has its own seat", "X5; P1, P7, P10, P11"}
 	reportTaken     = Promise{"report-is-taken", "what the lead says of its team is taken in once", "P2 to P5; X2"}
 	ceremonyWanted  = Promise{"summon-is-wanted", "a summon, a wake and a lead session begin when a person says so, and end when he does", "P1, P3, P8; X8, X9"}
 	ceremonyEnds    = Promise{"summon-ends", "a summon or a wake comes to an end, and so does a placeholder", "P7, P8"}
-	payloadRight    = Promise{"payload-is-right", "who is not awake is handed its soul, and what it said itself; nobody else is", "P8; seed 001"}
+	payloadRight    = Promise{"payload-is-right", "a member that is not awake receives its soul and its own messages; no other member does", "P8; seed 001"}
 	statusAsked     = Promise{"status-is-asked", "a lead that outlived an engine is asked who is awake, once", "P6"}
 	askedIsTold     = Promise{"asked-is-told", "a question is stored once, answered once, and its answer is told to who asked; or it is taken back with him", "Q1 to Q6; issue: permission requests"}
 	deniedCounted   = Promise{"denied-is-counted", "what a session was denied is counted, and stands in its result", "issue: permission requests"}
 	providerWaits   = Promise{"provider-waits", "nothing of an agent starts while its provider takes nothing, and something may when it does", "X9; R1, R2"}
-	comesToRest     = Promise{"comes-to-rest", "what was told to go goes, and leaves nobody waiting", "C14"}
+	comesToRest     = Promise{"comes-to-rest", "a session that is asked to end ends, and leaves no request waiting", "C14"}
 )
 
 // broken notes a promise that does not hold; the caller holds the lock. The first counts.
@@ -122,7 +122,7 @@ func (w *world) checkStart(l *life, id string) {
 	a := w.truth.Agents[name]
 	switch {
 	case l.dead || w.truth.Epoch != l.epoch:
-		return // it is overtaken, and nobody could tell it yet; the host refuses it, or its next append is
+		return // it is overtaken, and no session could be told yet; the host refuses it, or its next append is
 	case a == nil || a.Session == nil || a.Session.ID != id:
 		w.broken(durableFirst, "%s is to be started, and no open session of that name is stored", id)
 		return
@@ -146,7 +146,7 @@ func (w *world) checkStart(l *life, id string) {
 	if s := l.read[name]; s != nil && s.foreign && s.note != "" {
 		state, whole := s.state()
 		taken := w.noted[s.note] || w.noted[fmt.Sprintf("write-%d", s.n)]
-		w.check(pauseHolds, !whole || taken, "%s is to be started, and the wish %q (%s), which engine %d has read in the file, was not taken in", id, s.note, state.DesiredState, l.n)
+		w.check(pauseHolds, !whole || taken, "%s is to be started, but the desired state %q (%s), which engine %d has read in the file, is not in the journal", id, s.note, state.DesiredState, l.n)
 	}
 	w.checkLooked(l, name, id)
 }
@@ -155,13 +155,13 @@ func (w *world) checkStart(l *life, id string) {
 func (w *world) checkTalk(a *team.Agent) {
 	s := a.Session
 	w.check(foreignLoop, a.Name != outsider, "%s is started for an agent that comes by itself", s.ID)
-	w.check(ceremonyWanted, !s.IsLead() || w.crew.begun, "%s is to be started, and nobody has ordered anything that it is needed for", s.ID)
+	w.check(ceremonyWanted, !s.IsLead() || w.crew.begun, "%s is to be started, but no order requires it", s.ID)
 	w.check(talkWanted, s.Delivery != nil && w.named(a.Name, s.Delivery.Key).known, "%s is to be started, and what it is to be told is over: %+v", s.ID, s.Delivery)
 }
 
-// checkLooked: a wish that lay in the file before the session was opened has been looked at
-// before its process is asked for, whether or not anybody told of it. Where the look was made
-// to fail the wish in the journal stands.
+// checkLooked: a desired state that was in the file before the session was opened has been read
+// before its process is requested, whether or not a change was reported. If the read was made to
+// fail, the desired state in the journal applies.
 func (w *world) checkLooked(l *life, name, id string) {
 	s := w.files[name].now
 	if s == nil || !s.foreign || s.note == "" || !s.since.Before(w.openedAt[id]) {
@@ -174,7 +174,7 @@ func (w *world) checkLooked(l *life, name, id string) {
 	}
 	state, whole := s.state()
 	taken := w.noted[s.note] || w.noted[fmt.Sprintf("write-%d", s.n)]
-	w.check(pauseHolds, !whole || taken, "%s is to be started, and the wish %q (%s), which lay in the file before it was opened, was not taken in", id, s.note, state.DesiredState)
+	w.check(pauseHolds, !whole || taken, "%s is to be started, but the desired state %q (%s), which was in the file before it was opened, is not in the journal", id, s.note, state.DesiredState)
 }
 
 // checkStarted is asked when a process begins.
@@ -186,7 +186,7 @@ func (w *world) checkStarted(id string) {
 	wish := w.wishOf[id]
 	a := w.truth.Agents[name]
 	if a != nil && !a.Session.ServesChannels() && (a.Control.State == control.RunOnce || a.Control.State == control.RunCleanup) {
-		key := fmt.Sprintf("%s wish %d", name, wish)
+		key := fmt.Sprintf("%s desired state %d", name, wish)
 		w.oneShots[key]++
 		w.check(onceIsOnce, w.oneShots[key] == 1, "%s is session number %d of one one-shot (%s)", id, w.oneShots[key], key)
 	}
@@ -226,7 +226,7 @@ func (w *world) checkCalm(l *life, view view.TeamView) {
 		a := w.truth.Agents[seen.Name]
 		is := a.Control.File(w.truth.Hold.On)
 		if is.Current == "" {
-			is.Current = "unknown" // nobody has said it yet
+			is.Current = "unknown" // no report yet
 		}
 		id, told := "", ""
 		if a.Session != nil {
@@ -287,7 +287,7 @@ func (w *world) checkIdle(a *team.Agent) {
 	}
 }
 
-// checkSaid: of each kind of fault the first one is in the log, or in what somebody was told.
+// checkSaid: the first fault of each kind is in the log, or in an answer or notice.
 func (w *world) checkSaid(l *life) {
 	said := l.log.String()
 	if l.err != nil {
@@ -297,7 +297,7 @@ func (w *world) checkSaid(l *life) {
 	for _, fault := range l.faults {
 		_, what, _ := strings.Cut(fault, ": ")
 		of := kind(what)
-		if of == "read" || of == "append" { // a last look that fails leaves the wish as it stands; an append stops the engine
+		if of == "read" || of == "append" { // a last read that fails keeps the desired state; a failed append stops the engine
 			continue
 		}
 		if first[of+agentOrAll(what)] {
@@ -330,13 +330,14 @@ func (w *world) journalSays(fault string) bool {
 	return false
 }
 
-// checkOwed: what was taken out of the files by us, and what lies there, is in the journal.
+// checkOwed: content that Fairlead removed from the files, and the current content, is in the
+// journal.
 func (w *world) checkOwed() {
 	for note, o := range w.owed {
 		if w.noted[note] || w.noted[o.ident] {
 			continue
 		}
-		w.broken(foreignKept, "the wish %q stood in the file of %s and was written over by us, and it is not in the journal", note, o.agent)
+		w.broken(foreignKept, "the desired state %q was in the file of %s and was overwritten by Fairlead, but it is not in the journal", note, o.agent)
 	}
 	for _, note := range w.answered {
 		w.check(nothingLost, note == "" || w.noted[note], "the order %q was answered, and is not in the journal", note)

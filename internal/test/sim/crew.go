@@ -19,8 +19,7 @@ const (
 	leadCostMax = 0.2 // USD a day, of a lead that has a limit
 )
 
-// hasLead says whether somebody leads the team on a day: on half of them, with channels and
-// without.
+// hasLead reports whether a day has a lead: half of them do, with and without channels.
 func hasLead(seed uint64) bool { return seed/4%2 == 1 }
 
 // withLead gives a day's team a lead: one that may take its time, or one whose sessions are
@@ -39,7 +38,7 @@ func withLead(conf *config.Config, seed uint64) {
 	}
 }
 
-// lead is who leads the team; empty: nobody does on this day.
+// lead is the lead's name; empty: this day has none.
 func (w *world) lead() string { return w.conf.Team.Lead }
 
 // crewDeeds are what happens around a team that has a lead, with how often.
@@ -123,7 +122,7 @@ func (w *world) tend() {
 	w.settle()
 }
 
-// bids has a person order something that the journal has to have from nobody else.
+// bids has a person give an order that only the journal can confirm.
 func (w *world) bids(what string, order func(ctx context.Context, e *controller.Supervisor, by seam.Actor) (uint64, error)) {
 	note := w.note("bid")
 	w.mu.Lock()
@@ -219,7 +218,7 @@ func (w *world) ceremony() bool {
 	return w.truth.Crew.Lead.InProgress()
 }
 
-// crewNight puts the team to sleep, and sees that nobody wakes it but a person.
+// crewNight puts the crew to sleep, and checks that only a person wakes it.
 func (w *world) crewNight() {
 	if w.lead() == "" || w.failed() {
 		return

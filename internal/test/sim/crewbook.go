@@ -20,7 +20,7 @@ type crewBook struct {
 	spoken map[string]heardAs // word → in which session, and by whom, as the journal has it
 	bids   map[string]string  // what people ordered, by actor; gone when it is in the journal
 	lead   string             // the lead session that runs; empty: none
-	since  time.Time          // nobody is known to be alive but by what was heard since then
+	since  time.Time          // members are alive only by reports since then
 	before crew.Lead          // as the last change had it
 
 	begun   bool              // a person ordered something that a lead session may be opened for
@@ -137,7 +137,7 @@ func (w *world) checkCrew(batch []team.Change) {
 		switch body := ch.Body; {
 		case ch.Trigger == "daemon_started" && body.Team != nil:
 			b.since, unsure = ch.At, true
-			clear(b.notice) // how often somebody was heard is no engine's to remember
+			clear(b.notice) // engines do not remember how often a fault was reported
 		case body.Session != nil && body.Session.IsLead():
 			unsure = true
 			w.checkLeadSession(ch)
@@ -187,7 +187,7 @@ func (w *world) checkLeadSession(ch *team.Change) {
 	b, s := w.crew, ch.Body.Session
 	switch {
 	case s.Phase == session.Open && ch.From == string(session.None):
-		w.check(ceremonyWanted, b.begun, "%s is opened, and nobody has ordered anything since the last one ended", s.ID)
+		w.check(ceremonyWanted, b.begun, "%s is opened, but no order was given since the last one ended", s.ID)
 		for other, name := range b.uuid {
 			w.check(nobodyLost, name != s.UUID || other == s.ID, "%s has the name that %s has in the documents", s.ID, other)
 		}

@@ -6,7 +6,7 @@ import (
 	"github.com/fairlead-dev/fairlead/team"
 )
 
-// checkDocument looks at what becomes of one agent of the team.
+// checkDocument checks a change of one member.
 func (w *world) checkDocument(ch *team.Change, heard []*mark) {
 	b, set := w.crew, ch.Body.Presence.Doc
 	is, known := b.docs[afterSlash(ch.Entity)], true
@@ -18,7 +18,7 @@ func (w *world) checkDocument(ch *team.Change, heard []*mark) {
 	w.check(nobodyLost, ch.From == is.status && ch.To == to, "%s is %s, and is said to go from %s to %s (%s)", is, is.status, ch.From, ch.To, to)
 	w.check(nobodyLost, is.status != "expired" || to == "expired", "%s has expired, and is %s", is, to)
 	w.check(nobodyLost, is.status != "hatching" || to == "hatching" || to == "alive" || to == "expired", "%s hatches, and is %s without having become anybody", is, to)
-	w.check(nobodyLost, known || who != nil, "%s is there, and is nobody", is)
+	w.check(nobodyLost, known || who != nil, "%s exists, but has no identity", is)
 	if who != nil {
 		w.check(nobodyLost, is.name == "" && (!known || who.Seat == is.seat), "%s is made another one: %+v", is, who)
 		is.seat, is.name, is.soul = who.Seat, who.Name, who.Soul
@@ -40,9 +40,9 @@ func (w *world) checkDocument(ch *team.Change, heard []*mark) {
 	w.came("%s is %s", is, to)
 }
 
-// checkNew: who comes takes nobody's seat, and a team is summoned where there is none.
+// checkNew: a new member takes no occupied seat, and a summon happens only without a crew.
 func (w *world) checkNew(ch *team.Change, is *being) {
-	w.check(nobodyLost, is.seat >= 0 && is.seat <= 8 && is.seat != 4, "%s has a seat that nobody may have", is)
+	w.check(nobodyLost, is.seat >= 0 && is.seat <= 8 && is.seat != 4, "%s has a seat that is reserved", is)
 	for _, other := range w.crew.docs {
 		if other == is || other.status == "expired" {
 			continue
@@ -52,7 +52,8 @@ func (w *world) checkNew(ch *team.Change, is *being) {
 	}
 }
 
-// checkAlive: nobody is alive but by what the lead session that runs has said, heard with this.
+// checkAlive: a member is alive only by a report of the current lead session, recorded with this
+// change.
 func (w *world) checkAlive(ch *team.Change, is *being, heard []*mark) {
 	said := slices.ContainsFunc(heard, func(m *mark) bool {
 		if m.kind == registerMark {
@@ -65,7 +66,7 @@ func (w *world) checkAlive(ch *team.Change, is *being, heard []*mark) {
 	w.check(leadAlone, set.LastSession == w.crew.uuid[w.crew.lead] && set.LastAliveAt.Equal(ch.At), "%s is alive at %v, and its document says %v in %s", is, ch.At, set.LastAliveAt, set.LastSession)
 }
 
-// means says whether a line may mean somebody, and whether it can mean nobody else.
+// means reports whether a line may mean a member, and whether it can mean no other one.
 func (e *entry) means(is *being) (may, must bool) {
 	if e.seat < 0 {
 		return e.name == is.name && is.name != "", false
@@ -84,7 +85,7 @@ func (m *mark) lists(is *being) bool {
 	})
 }
 
-// leavesOut says whether somebody may sleep by a report.
+// leavesOut reports whether a report allows a member to be asleep.
 func (m *mark) leavesOut(is *being) bool {
 	if m.kind != statusMark || !m.sound {
 		return false
@@ -158,7 +159,7 @@ func (t *taken) reports(listed []entry) {
 	}
 	for seat, is := range t.is {
 		if is.name == "" {
-			continue // who hatches is nobody
+			continue // a placeholder has no identity
 		}
 		may, alive, other := 0, 0, 0
 		for i := range listed {

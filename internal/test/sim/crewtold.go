@@ -13,7 +13,7 @@ import (
 	"github.com/fairlead-dev/fairlead/view"
 )
 
-// ofLead says what an errand of the lead asks for; empty: it is one of a channel, or none.
+// ofLead returns the kind of a lead's action; empty: it belongs to a channel, or the key is empty.
 func ofLead(key string) crew.ActionKind {
 	do, rest, _ := strings.Cut(key, "/")
 	if !strings.HasPrefix(rest, "/") {
@@ -73,7 +73,7 @@ func (w *world) checkTold(s *hostSession, key, input string) {
 // checkPayloads: who is handed its soul is not awake, and what it is handed is its own.
 func (w *world) checkPayloads(s *hostSession, prompt string) {
 	all, err := payloadsIn(prompt)
-	w.check(payloadRight, err == nil && len(all) > 0, "%s is told to wake nobody that can be read (%v): %s", s.id, err, prompt)
+	w.check(payloadRight, err == nil && len(all) > 0, "%s is told to wake members, but none can be read (%v): %s", s.id, err, prompt)
 	for _, p := range all {
 		seat, err := strconv.Atoi(p.Seat)
 		is := w.crew.on(seat)
@@ -87,8 +87,8 @@ func (w *world) checkPayloads(s *hostSession, prompt string) {
 	}
 }
 
-// checkMemory: who wakes is handed what it said itself in the session in which it was alive last,
-// and all of it, since nobody says much on one day.
+// checkMemory: a waking member receives everything that it said in the session in which it was alive
+// last; on one day that is less than the limit.
 func (w *world) checkMemory(is *being, transcript string) {
 	has := map[string]bool{}
 	for _, name := range isWord.FindAllString(transcript, -1) {
@@ -136,7 +136,7 @@ func (w *world) checkView(l *life, shown view.CrewView) {
 	for _, seen := range shown.Agents {
 		is := w.crew.docs[seen.ID]
 		fine := is != nil && seen.Status == is.status && seen.Seat == is.seat && seen.Soul == is.soul && (seen.Name == nil) == (is.name == "")
-		w.check(replayIsLive, fine, "engine %d shows %s as %s on seat %d, and the journal tells of %v %s", l.n, seen.ID, seen.Status, seen.Seat, is, is.state())
+		w.check(replayIsLive, fine, "engine %d shows %s as %s on seat %d, but the journal has %v %s", l.n, seen.ID, seen.Status, seen.Seat, is, is.state())
 		some = some || seen.Status != "expired"
 		asleep = asleep || seen.Status == "sleeping" || seen.Status == "unknown"
 	}

@@ -18,7 +18,7 @@ func (w *world) checkSpoken(said *crew.Words) {
 	for _, name := range isWord.FindAllString(said.Text, -1) {
 		word := w.book.words[name]
 		if word == nil {
-			w.broken(saidOnce, "%q is in the transcripts, and nobody has said %s", said.Text, name)
+			w.broken(saidOnce, "%q is in the transcripts, but no speaker has said %s", said.Text, name)
 			return
 		}
 		word.times++
@@ -38,8 +38,8 @@ func shows(text string) bool { return isMarker.MatchString(text) }
 
 var isMarker = regexp.MustCompile(`\[AGENT_(STATUS|REGISTERED)\]\s*\{`)
 
-// checkSpeaker: a line that names who speaks counts as his, where the team knows him. One that
-// names nobody may go on with what was said by another one before it.
+// checkSpeaker: a line that names a known speaker counts as the speaker's. A line without a name may
+// continue the previous speaker's text.
 func (w *world) checkSpeaker(word *word, name string, said *crew.Words) {
 	b, lead := w.crew, w.lead()
 	switch who := word.speaker; {
@@ -51,8 +51,8 @@ func (w *world) checkSpeaker(word *word, name string, said *crew.Words) {
 	}
 }
 
-// checkMarks is the end of a day: what a lead has said of its team while somebody listened was
-// heard.
+// checkMarks runs at the end of a day: reports of a lead that were made while an engine listened are
+// in the journal.
 func (w *world) checkMarks() {
 	for id, marks := range w.crew.marks {
 		s := w.sessions[id]
@@ -60,13 +60,13 @@ func (w *world) checkMarks() {
 			continue
 		}
 		for _, m := range marks {
-			w.check(reportTaken, m.heard || m.end > s.ending.Bytes, "%s said something of its team up to byte %d, and nobody heard it: %+v", id, m.end, m)
+			w.check(reportTaken, m.heard || m.end > s.ending.Bytes, "%s said something of its team up to byte %d, but it is not in the journal: %+v", id, m.end, m)
 		}
 	}
 }
 
-// readTranscripts is somebody who reads all that was said, from the end to the beginning: every
-// word is there once, in its session and under its speaker's name.
+// readTranscripts reads everything that was said, from the end to the beginning: every word occurs
+// once, in its session and under its speaker's name.
 func (w *world) readTranscripts() {
 	l := w.alive()
 	if l == nil || w.lead() == "" || w.failed() {
@@ -105,7 +105,7 @@ func (w *world) readTranscripts() {
 func (w *world) checkRead(name string, m *crewctl.Message) {
 	at, word := w.crew.spoken[name], w.book.words[name]
 	if word == nil {
-		w.broken(saidOnce, "%q is in the transcripts, and nobody has said it", m.Text)
+		w.broken(saidOnce, "%q is in the transcripts, but no speaker has said it", m.Text)
 		return
 	}
 	speaker := at.speaker

@@ -33,7 +33,7 @@ func (a Act) String() string {
 	return strings.Join(strings.Fields(text), " ")
 }
 
-// Step is one line of a trace: an act, and what came of it.
+// Step is one line of a trace: an act and its result.
 type Step struct {
 	N    int      `json:"n"`
 	AtMS int64    `json:"at_ms"` // of the day's own time
@@ -268,7 +268,7 @@ func (w *world) startIf(may bool) {
 	}
 }
 
-// race lets a write go on, and somebody else be quicker by a hair.
+// race lets a write proceed after another program's write.
 func (w *world) race(key, word string) {
 	if w.at(key) == nil {
 		return
@@ -294,7 +294,7 @@ func (w *world) race(key, word string) {
 	}
 }
 
-// spoil is somebody who writes what he should not, or takes the file away.
+// spoil writes invalid content, or removes the file.
 func (w *world) spoil(a Act) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -309,13 +309,13 @@ func (w *world) spoil(a Act) {
 		state.CurrentState = a.Word
 		was := *f
 		if w.put(a.Whom, state.Render(), true, ""); bytes.Equal(f.now.bytes, was.now.bytes) {
-			f.extra = was.extra // what lay there, once more: nobody can tell it from that, and it says nothing new
+			f.extra = was.extra // the previous content again: it cannot be distinguished, and says nothing new
 		}
 	}
 	w.written(a.Whom)
 }
 
-// strike ends what runs for an agent: its shim vanishes, or somebody kills it.
+// strike ends the process of an agent: its shim vanishes, or the process is killed.
 func (w *world) strike(a Act) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -325,7 +325,7 @@ func (w *world) strike(a Act) {
 		}
 		s := w.sessions[id]
 		if a.Do == "vanish" {
-			s.strays = true // until somebody sweeps
+			s.strays = true // until the strays are swept
 			w.finish(s, seam.Ending{Lost: true, Why: "its shim vanished"})
 			continue
 		}
@@ -367,8 +367,8 @@ func (w *world) goAway() {
 	w.check(comesToRest, l.over, "engine %d was told to go, and is still there", l.n)
 }
 
-// power cuts it: engines, agents and shims are gone, what was not stored is not there,
-// and what somebody wrote a moment ago without a sync may be nothing but a name.
+// power cuts the power: engines, agents and shims are gone, unstored changes are lost, and a recent
+// write without a sync may leave an empty file.
 func (w *world) power() {
 	w.mu.Lock()
 	lives := slices.Clone(w.lives)
@@ -393,8 +393,8 @@ func (w *world) power() {
 	}
 }
 
-// evening is the same at the end of every day: whatever happened, one engine lives and is
-// left in peace; what was wished last must win, and once must be once.
+// evening ends every day in the same way: one engine runs undisturbed, the latest desired state must
+// apply, and a one-shot must have run once.
 func (w *world) evening() {
 	w.mu.Lock()
 	w.dusk = true
@@ -530,7 +530,8 @@ func (w *world) peace() {
 	}
 }
 
-// rest lets ten minutes pass, in which whoever hangs is told to end, and finds all at rest.
+// rest lets ten minutes pass, in which hanging sessions are ended, and checks that everything is at
+// rest.
 func (w *world) rest(after string) {
 	for range 20 {
 		if w.failed() {
@@ -538,7 +539,7 @@ func (w *world) rest(after string) {
 		}
 		w.pass(30 * time.Second)
 		w.settle()
-		w.strike(Act{Do: "kill", Whom: "flaky"}) // it may hang for ever
+		w.strike(Act{Do: "kill", Whom: "flaky"}) // it may hang forever
 		w.settle()
 	}
 	w.calm()

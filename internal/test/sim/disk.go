@@ -17,12 +17,12 @@ const (
 	swappedFor = time.Second            // how long what was swapped out is kept, at least
 )
 
-// sheet is one content of one file. A foreign pen may still be writing on it.
+// sheet is one version of one file. A foreign program may still be writing to it.
 type sheet struct {
 	n       int // which write it was
 	bytes   []byte
 	foreign bool
-	note    string // of a wish: unlike any other
+	note    string // of a desired state: unique
 	since   time.Time
 	judged  bool // nonsense, and it stayed: kept aside
 }
@@ -39,7 +39,7 @@ func (s *sheet) state() (agentfile.State, bool) {
 type stateFile struct {
 	now     *sheet // nil: there is none
 	swapped []*swapped
-	extra   string // what a foreign writer keeps there; empty: nobody can say
+	extra   string // the unknown fields of a foreign writer; empty: undetermined
 }
 
 type swapped struct {
@@ -58,7 +58,7 @@ func (w *world) put(agent string, bytes []byte, foreign bool, note string) *shee
 	return s
 }
 
-// extraOf is what a content holds in fields that nobody here knows.
+// extraOf returns the unknown fields of a content.
 func extraOf(s *sheet) (raw string) {
 	state, _ := s.state()
 	for _, field := range state.Extra {
@@ -149,7 +149,7 @@ func (e *eyes) handOut() {
 			return
 		}
 		e.w.mu.Lock()
-		e.w.came("engine %d is told", e.l.n) // now: what comes of it is noted after it
+		e.w.came("engine %d is told", e.l.n) // now, so that its consequences are recorded after it
 		e.w.mu.Unlock()
 		select {
 		case e.seen <- next:
@@ -249,7 +249,7 @@ func (e *eyes) reportSwapped(seen agentfile.Seen, s *swapped) {
 	e.notes[s.last] = s
 }
 
-// settled waits until what lies there is beyond doubt; the caller holds the lock.
+// settled waits until the current content is certain; the caller holds the lock.
 func (e *eyes) settled(ctx context.Context, agent string) error {
 	for {
 		switch {
@@ -326,10 +326,10 @@ func (e *eyes) write(ctx context.Context, agent string, content []byte, newest u
 	if stale || !ours && seen.Seq > e.taken[agent] {
 		return &agentfile.Changed{Seen: seen}
 	}
-	if pen := e.w.pens[agent]; pen != nil { // somebody is between our look and our exchange
+	if pen := e.w.pens[agent]; pen != nil { // a foreign write falls between the engine's read and its exchange
 		delete(e.w.pens, agent)
 		pen()
-		f.extra = "" // as in mend
+		f.extra = "" // as for a completed write
 	}
 	old := f.now
 	e.w.checkForeignWrite(agent, e.sheet[agent], old, content)
@@ -353,22 +353,21 @@ func (e *eyes) write(ctx context.Context, agent string, content []byte, newest u
 	return nil
 }
 
-// replaced: what somebody else wrote was taken out of its place by us, so it must be in the
-// journal in the end.
+// replaced: Fairlead removed another program's content, so it must be in the journal in the end.
 func (w *world) replaced(agent string, old *sheet) {
 	if _, ok := old.state(); ok && old.foreign && old.note != "" {
 		w.owed[old.note] = owed{agent: agent, ident: fmt.Sprintf("write-%d", old.n)}
 	}
 }
 
-// owed is somebody else's write that has to be in the journal.
+// owed is another program's write that must be in the journal.
 type owed struct {
 	agent, ident string
 }
 
-// mend is a foreign pen that comes to its end, on whatever became of its sheet.
+// Completes a foreign write, whatever happened to its file version meanwhile.
 func (w *world) mend(agent string, s *sheet, whole []byte, note string) {
-	w.tidy() // long passes: by now nobody may look at that sheet any more
+	w.tidy() // time passes: that version is not read any more
 	f := w.files[agent]
 	if f.now == s {
 		w.put(agent, whole, true, note)
@@ -382,7 +381,7 @@ func (w *world) mend(agent string, s *sheet, whole []byte, note string) {
 		s.bytes, s.note, s.foreign = whole, note, true
 		w.writes++
 		s.n = w.writes
-		f.extra = "" // whether it is taken depends on which wish is newer
+		f.extra = "" // it is kept only if its desired state is the newer one
 		w.owed[note] = owed{agent: agent, ident: fmt.Sprintf("write-%d", s.n)}
 		for _, l := range w.lives {
 			if _, watched := l.eyes.now[agent]; watched && !l.dead {

@@ -10,8 +10,8 @@ import (
 	"github.com/fairlead-dev/fairlead/team"
 )
 
-// outsider is the agent that runs the seed's loop itself: nobody here starts it, and all that
-// passes between it and us is its file.
+// outsider is the agent that runs the seed's loop itself: Fairlead never starts it, and communicates
+// with it only through its file.
 const outsider = "outsider"
 
 const (
@@ -35,7 +35,7 @@ func (w *world) playForeign() {
 	me.next = now.Add(outsiderLooks)
 	state, whole := w.files[outsider].now.state()
 	if !whole {
-		return // it waits until somebody makes a file of it
+		return // it waits until the file exists
 	}
 	was := state
 	if !me.until.IsZero() {
@@ -66,7 +66,7 @@ func (w *world) checkForeignFile(a *team.Agent, is control.File) {
 	f := w.files[outsider]
 	state, whole := f.now.state()
 	if !whole || a.Control.Desired.N == 0 {
-		return // there is no file, and nobody ever wished anything
+		return // there is no file, and no desired state was ever set
 	}
 	w.check(foreignLoop, state.DesiredState == is.Desired, "the outsider is wanted to be %s, and its file says %s", is.Desired, state.DesiredState)
 	known := is.Current != "unknown"
@@ -80,10 +80,9 @@ func (w *world) checkForeignFile(a *team.Agent, is control.File) {
 	}
 }
 
-// checkForeignWrite: of a file of somebody else's loop we write what is wanted, and nothing
-// of what is.
-// What it wrote in the instant between our last look and the exchange is found swapped out;
-// that it comes back is seen in the end (checkForeignFile).
+// checkForeignWrite: into the file of a foreign loop, Fairlead writes the desired state and no
+// actual state. Content that the loop wrote between the engine's read and its exchange is found in
+// the replaced file; checkForeignFile checks at the end that it was restored.
 func (w *world) checkForeignWrite(agent string, known, old *sheet, content []byte) {
 	if agent != outsider || known != old || old == nil || !old.foreign {
 		return

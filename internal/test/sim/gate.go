@@ -19,7 +19,7 @@ const (
 	late      fate = "late"   // it happens, and the engine is told that it failed
 	dies      fate = "die"    // the engine dies before it happens
 	diesDone  fate = "die-ok" // it happens, and the engine dies before it is told
-	raced     fate = "race"   // write: somebody else writes between the last look and the exchange
+	raced     fate = "race"   // write: another program writes between the last read and the exchange
 	cannotRun fate = "cannot" // start: the command cannot be executed
 )
 
@@ -86,8 +86,8 @@ func (w *world) waiting() []string {
 	return keys
 }
 
-// let decides about one who waits. That nobody waits under that name is no error: in a
-// shortened day much does not come to pass.
+// let decides about one operation that waits. It is no error if none waits under that name, because
+// in a shortened day many operations do not happen.
 func (w *world) let(key string, f fate) bool {
 	w.mu.Lock()
 	k := w.at(key)
@@ -108,7 +108,7 @@ func (w *world) act(l *life, what string, do func() error) error {
 	case fails:
 		return w.inject(l, what)
 	case late:
-		_ = do() // whatever it came to: nobody hears of it
+		_ = do() // its result is discarded
 		return w.inject(l, what)
 	case diesDone:
 		_ = do()

@@ -35,7 +35,7 @@ type hostSession struct {
 	ending seam.Ending   //
 	spoken int64         // input tokens that it said it used
 	strays bool          // something that it left running
-	ranBy  string        // a signal that somebody sent it
+	ranBy  string        // a signal that it received
 	unread bool          // its exit could not be read: it was taken for lost
 }
 

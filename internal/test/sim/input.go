@@ -24,7 +24,7 @@ type typing struct {
 // line is one order in a session's input.
 type line struct {
 	order script.Order
-	key   string // of the errand that it carries
+	key   string // of the action that it carries
 	end   int64  // bytes of input up to and with it
 }
 
@@ -46,7 +46,7 @@ func (t *typing) take(offset int64, label string, b []byte) (fresh bool, err err
 	for one := range bytes.Lines(b) {
 		t.taken += int64(len(one))
 		var order script.Order
-		if json.Unmarshal(one, &order) == nil { // a line that was cut is nothing to whoever reads it
+		if json.Unmarshal(one, &order) == nil { // a truncated line is ignored by its reader
 			t.lines = append(t.lines, line{order: order, key: label, end: t.taken})
 		}
 	}
@@ -55,8 +55,8 @@ func (t *typing) take(offset int64, label string, b []byte) (fresh bool, err err
 	return true, nil
 }
 
-// says is whether what lies at an offset is what somebody wants to put there, as far as there
-// is something. What a shim drops it does not look at.
+// says reports whether the content at an offset equals the new bytes, as far as there is content. It
+// ignores what a shim drops.
 func (t *typing) says(offset int64, b []byte) bool {
 	there := t.all[min(offset, t.taken):]
 	n := min(len(there), len(b))
@@ -81,8 +81,8 @@ func (t *typing) close() {
 	}
 }
 
-// begins puts the first bytes into a session's input: the errand that it was opened for. The
-// caller holds the lock.
+// begins puts the first bytes into a session's input: the action that it was opened for. The caller
+// holds the lock.
 func (w *world) begins(s *hostSession, first []byte) {
 	a := w.truth.Agents[agentIn(s.id)]
 	key := ""
@@ -96,7 +96,7 @@ func (w *world) begins(s *hostSession, first []byte) {
 	w.told(s, key, string(first))
 }
 
-// SendAs writes what has a name: the key of the errand that it is.
+// SendAs writes input that has a name: the key of its action.
 func (p *process) SendAs(_ context.Context, label string, b []byte) error {
 	p.w.mu.Lock()
 	p.w.checkTyped(p.l, p.hostSession, label, b)

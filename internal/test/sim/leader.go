@@ -91,7 +91,7 @@ func (k *talker) calls(how string) cut {
 		}
 		name := givenNames[(seat+k.rnd.IntN(2))%len(givenNames)]
 		if how == "some" && i%2 == 1 {
-			k.crew[seat] = name // it is there, and nobody said who it is
+			k.crew[seat] = name // it is there, but was never named
 			continue
 		}
 		m := k.registers(name, seat)
@@ -102,7 +102,7 @@ func (k *talker) calls(how string) cut {
 		case "wrong":
 			k.utter(k.registers(name, []int{4, 9, -1, 1 << 40}[k.rnd.IntN(4)]), "whole")
 		case "others":
-			k.utter(k.registers("somebody else", seat), "whole")
+			k.utter(k.registers("another agent", seat), "whole")
 		case "broken":
 			k.utter(&spelled{mark: mark{kind: registerMark}, text: registerMark + ` {"name":"` + name + `","gridPosition":"` + strconv.Itoa(seat) + `"}`}, "whole")
 		}
@@ -311,7 +311,7 @@ func (k *talker) newWord(speaker string) string {
 	return name
 }
 
-// chats says something, now and then for somebody of the team.
+// chats says something, sometimes for a member.
 func (k *talker) chats() {
 	names := slices.Sorted(maps.Values(k.crew))
 	if len(names) > 0 && k.rnd.IntN(2) == 0 {
@@ -329,8 +329,8 @@ func (k *talker) speaksFor(name string) {
 	k.said("["+name+"]: I am here "+k.newWord(name), false, nil)
 }
 
-// markers has somebody who talks in a channel say something of the team, too: the lead may, and
-// nobody else's word counts.
+// markers has an agent that talks in a channel report on the crew: if it is the lead, the report
+// counts, and otherwise it must not.
 func (k *talker) markers() cut {
 	if k.w.lead() == "" || k.rnd.IntN(6) != 0 {
 		return none
@@ -362,7 +362,7 @@ func (w *world) everybody() (all []entry) {
 	defer w.mu.Unlock()
 	for _, is := range w.crew.inOrder() {
 		if is.status != "expired" {
-			all = append(all, entry{cmp.Or(is.name, "nobody yet"), "alive", is.seat})
+			all = append(all, entry{cmp.Or(is.name, "no one yet"), "alive", is.seat})
 		}
 	}
 	return all

@@ -13,13 +13,13 @@ import (
 	"github.com/fairlead-dev/fairlead/team"
 )
 
-// ledger is the journal as one engine knows it. What waits at the gate is in nobody's
-// storage yet: with the power it is gone.
+// ledger is the journal as one engine knows it. What waits at the gate is not stored yet: a power
+// cut loses it.
 type ledger struct {
 	*memory.Journal
 	w     *world
 	l     *life
-	ahead time.Duration // of the clock that wrote the last change, before somebody set it back
+	ahead time.Duration // of the clock that wrote the last change, before it was set back
 }
 
 func (j *ledger) Append(_ context.Context, batch []journal.Change, expect ...journal.Expect) (last uint64, err error) {

@@ -33,7 +33,7 @@ type life struct {
 	err    error // with this
 	fenced bool  // it was told that it was overtaken
 	epoch  uint64
-	found  map[string]seam.Found // what it was told of sessions
+	found  map[string]seam.Found // what it was told about sessions
 	read   map[string]*sheet     // what it read last
 	faults []string              // what it met, in words that must be said
 }
@@ -95,7 +95,7 @@ func (w *world) guarded(run func() error) (err error) {
 	return run()
 }
 
-// watch is somebody who looks on: each change once, in order, and none that is not stored.
+// watch follows the changes: each one arrives once, in order, and only if it is stored.
 func (w *world) watch(ctx context.Context, l *life) {
 	last := uint64(0)
 	for ch, err := range l.engine.Changes(ctx, 0, "") {
@@ -103,8 +103,8 @@ func (w *world) watch(ctx context.Context, l *life) {
 			return
 		}
 		w.mu.Lock()
-		w.check(watchersInOrder, ch.Seq == last+1, "a watcher of engine %d was told of change %d after %d", l.n, ch.Seq, last)
-		w.check(durableFirst, ch.Seq <= w.head, "a watcher of engine %d was told of change %d, and %d is the last that is stored", l.n, ch.Seq, w.head)
+		w.check(watchersInOrder, ch.Seq == last+1, "a watcher of engine %d received change %d after %d", l.n, ch.Seq, last)
+		w.check(durableFirst, ch.Seq <= w.head, "a watcher of engine %d received change %d, but %d is the last that is stored", l.n, ch.Seq, w.head)
 		w.mu.Unlock()
 		last = ch.Seq
 	}

@@ -21,8 +21,8 @@ type folder struct {
 	leaves map[string]*leaf  // by name
 	swaps  map[string]*leaf  // what our writes took out of its place, by a name of its own
 	aside  []*leaf           // kept under another name
-	pens   map[string]func() // somebody who writes between our look and our exchange
-	owed   map[string]string // by the note of what somebody wrote and we removed: its file
+	pens   map[string]func() // a foreign write between the engine's read and its exchange
+	owed   map[string]string // by the note of a foreign write that Fairlead removed: its file
 	n      int
 }
 
@@ -31,7 +31,7 @@ type leaf struct {
 	name    string
 	bytes   []byte
 	foreign bool
-	note    string // in it, where it is somebody else's: like nothing else
+	note    string // in it, if another program wrote it: unique
 	since   time.Time
 }
 
@@ -55,7 +55,7 @@ func newClerk(w *world, l *life) *clerk {
 	return &clerk{w: w, l: l, news: make(chan struct{}, 1), taken: map[*leaf]bool{}}
 }
 
-// documents is nil on a day on which nobody leads.
+// documents is nil on a day without a lead.
 func (w *world) documents(c *clerk) seam.Documents {
 	if w.lead() == "" {
 		return nil
@@ -219,7 +219,8 @@ func (c *clerk) write(name string, content []byte, seen file.Sum, ours func(file
 
 var isPaperNote = regexp.MustCompile(`note-[0-9]+n`)
 
-// noteIn notes what somebody wrote into a document and what is in the journal with this.
+// noteIn records what another program wrote into a document and what this change puts into the
+// journal.
 func (w *world) noteIn(body *crew.Body) {
 	if body.Doc != nil {
 		for _, note := range isPaperNote.FindAllString(string(body.Doc.Extra), -1) {
@@ -277,7 +278,7 @@ func (w *world) handsIn(a Act) {
 	})
 }
 
-// onPaper is somebody at work in the folder of the documents.
+// onPaper has another program work in the folder of the documents.
 func (w *world) onPaper(a Act) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -300,7 +301,7 @@ func (w *world) onPaper(a Act) {
 	w.ringAll()
 }
 
-// raceOnPaper lets a write go on, and somebody else be quicker by a hair.
+// raceOnPaper lets a write proceed after another program's write.
 func (w *world) raceOnPaper(key, name string) {
 	w.mu.Lock()
 	w.folder.pens[name] = func() { w.blot(name, "extra") }
@@ -315,10 +316,10 @@ func (w *world) raceOnPaper(key, name string) {
 // lay puts a file in its place at once.
 func (w *world) lay(name string, content []byte, note string) {
 	w.folder.leaves[name] = &leaf{name: name, bytes: content, foreign: true, note: note, since: time.Now()}
-	w.came("somebody writes %s: %s", name, note)
+	w.came("another program writes %s: %s", name, note)
 }
 
-// blot is somebody who writes into the file of one that we know.
+// blot has another program write into the file of a known member.
 func (w *world) blot(name, how string) {
 	old := w.folder.leaves[name]
 	if old == nil {
@@ -370,7 +371,7 @@ func (w *world) checkPapers() {
 		w.check(fileIsTrue, err == nil && crewfile.DocumentSum(&says) == crewfile.DocumentSum(doc), "the file of %s says %s, the journal %s (%v)", id, l.bytes, crewfile.WriteDocument(doc), err)
 	}
 	for name, l := range f.leaves {
-		w.check(foreignKept, w.truth.Crew.Docs[crew.DocID(strings.TrimSuffix(name, ".json"))] != nil, "%s lies there, and was neither taken in nor put aside: %s", name, l.bytes)
+		w.check(foreignKept, w.truth.Crew.Docs[crew.DocID(strings.TrimSuffix(name, ".json"))] != nil, "%s exists, but was neither imported nor moved aside: %s", name, l.bytes)
 		w.check(foreignKept, l.note == "" || w.noted[l.note], "%q was written into %s, and is not in the journal", l.note, name)
 	}
 	for name, l := range f.swaps {

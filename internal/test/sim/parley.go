@@ -141,7 +141,8 @@ func (w *world) say(channel, mode string) {
 	})
 }
 
-// taken: somebody was told that his words stand in the journal; the caller holds the lock.
+// taken records that a speaker was told that the message is in the journal; the caller holds the
+// lock.
 func (w *world) taken(name, channel string, n uint64) {
 	word := w.book.words[name]
 	word.must = true
@@ -155,7 +156,7 @@ func (w *world) taken(name, channel string, n uint64) {
 type guest struct {
 	here  bool            // it is at it
 	calls uint64          // so many times it came
-	did   map[string]bool // errands
+	did   map[string]bool // actions
 	last  view.Speech     // whatever it did last
 }
 

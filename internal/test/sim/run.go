@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// StepsDefault is the length of a day where nobody says another: long enough for three or
-// four engines, short enough for a thousand days a second on a few processors.
+// StepsDefault is the default length of a day: long enough for three or four engines, short enough
+// for a thousand days a second on a few processors.
 const StepsDefault = 120
 
 // Failure is a promise that did not hold.
@@ -65,7 +65,7 @@ func again(t *testing.T, folder string, seed uint64, acts []Act, tracing bool) R
 func play(t *testing.T, folder string, seed uint64, tracing bool, next func(w *world, n int) (Act, bool)) (r Result) {
 	r.Seed = seed
 	var w *world
-	defer func() { // the bubble says with a panic that somebody is left in it
+	defer func() { // the bubble panics if a goroutine is left in it
 		if p := recover(); p != nil {
 			r.Failure = &Failure{Promise: comesToRest, Why: fmt.Sprint(p)}
 			if w != nil {
@@ -94,7 +94,7 @@ func play(t *testing.T, folder string, seed uint64, tracing bool, next func(w *w
 	return r
 }
 
-// shortenMax bounds the time in which a trace is made shorter: whoever waits wants to read.
+// shortenMax limits the time spent on making a trace shorter, because a person waits for it.
 const shortenMax = 20 * time.Second
 
 // Shorten takes acts away from a day that broke a promise, for as long as it still breaks

@@ -12,9 +12,9 @@ import (
 	"github.com/fairlead-dev/fairlead/internal/test/wait"
 )
 
-// talker plays the process of a session for channels: it reads what is typed into it and
-// answers, mostly well. It is nobody's script, since what it says has to be known piece by
-// piece: each is looked for in the journal.
+// talker plays the process of a session for channels: it reads its input and answers, mostly well.
+// It is not a script agent, because every piece of its output must be known: each is looked for in
+// the journal.
 type talker struct {
 	w    *world
 	s    *hostSession
@@ -177,7 +177,7 @@ func (k *talker) speak(how string) cut {
 	case "mute":
 	case "hangs":
 		if name := agentIn(k.s.id); name != deaf && name != "coder" {
-			break // nobody would ever end it
+			break // it would never end
 		}
 		select {
 		case <-k.s.asked:
@@ -190,7 +190,7 @@ func (k *talker) speak(how string) cut {
 		if why := k.rest(100, 2000); why != none {
 			return why
 		}
-		k.say("and one more thing", k.rnd.IntN(2) == 0) // nobody asked for that any more
+		k.say("and one more thing", k.rnd.IntN(2) == 0) // unasked, after the end
 	case "quotes":
 		k.tell(map[string]any{"type": driver.Said, "tool": "bash", "text": "TURN_COMPLETE"})
 		k.say("TURN_COMPLETE is what I say at the end", false)
@@ -271,7 +271,7 @@ func (k *talker) rest(least, most int) cut {
 func (k *talker) say(text string, complete bool) {
 	k.w.mu.Lock()
 	word := k.w.book.word(agentIn(k.s.id), k.s, k.now.key)
-	k.w.book.words[word].must = k.open // else nobody waits for it
+	k.w.book.words[word].must = k.open // otherwise no one expects it
 	if complete {
 		k.w.book.givesUp(k.now.key)
 	}

@@ -21,29 +21,29 @@ type book struct {
 	inputs map[string]string            // key → session in whose input it is
 	typed  map[string]string            // key → the words that went there
 	given  map[string]map[string]string // agent in channel → word → session in which it was given it
-	gaveUp map[string]bool              // turn in channel → its holder has said so
+	gaveUp map[string]bool              // turn in channel → its agent has given it up
 	turns  map[string]int               // agent in channel → turns that it was given
 	last   map[string]int               // session → the last of its words that is in the journal
 	n      int
 }
 
-// word is one thing that somebody says.
+// word is one thing that a person or an agent says.
 type word struct {
 	n       int
 	by      string
-	session string // of an agent of ours; else empty
+	session string // of an agent of this team; else empty
 	speaker string // of a lead: for whom of its team it was said, or for itself; else empty
-	key     string // of the errand that it answers; empty: of none
+	key     string // of the action that it answers; empty: of none
 	must    bool   // it is to be in the journal in the end; else it may be
 	times   int    // it is in the journal
 	at      string // there: channel and number
 }
 
-// errand is what an agent was told.
+// An action that an agent was told.
 type errand struct {
 	channel  string
 	turn, re uint64
-	known    bool // it was asked for when it was told; else nobody can say what it was
+	known    bool // it was required when it was told; else its content is unknown
 	lead     bool // in no channel: it is the lead's
 }
 
@@ -68,14 +68,14 @@ func (b *book) word(by string, s *hostSession, key string) string {
 	return name
 }
 
-// givesUp notes that whoever holds the turn of an errand gives it back.
+// givesUp records that the agent that has the turn of an action gives it up.
 func (b *book) givesUp(key string) {
 	if e, ok := b.errand[key]; ok {
 		b.gaveUp[fmt.Sprintf("%d in %s", e.turn, e.channel)] = true
 	}
 }
 
-// named is an errand by its key, as it is asked for now.
+// named finds an action by its key, as it is required now.
 func (w *world) named(agent, key string) errand {
 	for _, todo := range w.truth.AgentChannelActions(agent, w.now()) {
 		if todo.Key == key {
@@ -100,10 +100,10 @@ func (w *world) named(agent, key string) errand {
 // checkTyped is asked when an engine writes into a session's input.
 func (w *world) checkTyped(l *life, s *hostSession, key string, b []byte) {
 	if l.dead || w.truth.Epoch != l.epoch {
-		return // nobody could tell it yet; the host refuses it, or its next append is
+		return // no session could be told yet; the host refuses it, or its next append is
 	}
 	e := w.named(agentIn(s.id), key)
-	w.check(durableFirst, e.known, "%s is written to: %s, and nobody asks for that", s.id, key)
+	w.check(durableFirst, e.known, "%s is written to: %s, but no pending action requires that", s.id, key)
 	if before, some := w.book.inputs[key]; some {
 		w.check(toldOnce, before != s.id, "%s is written to: %s, for the second time", s.id, key)
 	}
@@ -137,7 +137,7 @@ func (w *world) gives(agent string, e errand, session string, whole bool, text s
 	}
 	for _, name := range isWord.FindAllString(text, -1) {
 		word := b.words[name]
-		w.check(givenAll, word != nil && word.times > 0, "%s is given %s in #%s, which nobody has said there", agent, name, e.channel)
+		w.check(givenAll, word != nil && word.times > 0, "%s is given %s in #%s, but no one has said it there", agent, name, e.channel)
 		w.check(givenAll, word == nil || word.by != agent, "%s is given its own words %s in #%s", agent, name, e.channel)
 		before, some := b.given[seat][name]
 		w.check(givenAll, !some || before != session || session == "", "%s is given %s in #%s for the second time (%s)", agent, name, e.channel, session)
@@ -191,8 +191,7 @@ func (w *world) checkFloor(ch team.Change) {
 	}
 }
 
-// checkMoves: one speaker at most, and nobody's turn ends because somebody else says so who
-// has it not.
+// checkMoves: at most one agent has the turn, and a turn never ends by the word of another agent.
 func (w *world) checkMoves(channelName string, ch team.Change) {
 	b, set := w.book, ch.Body.Turn
 	c := w.truth.Channels.ByID[channel.ChannelID(channelName)]
@@ -240,7 +239,7 @@ func (w *world) checkPost(channelName string, ch team.Change, post *channel.Post
 	for _, name := range isWord.FindAllString(set.Text, -1) {
 		word := b.words[name]
 		if word == nil {
-			w.broken(saidOnce, "#%s: message %d has %s, which nobody has said", channelName, n, name)
+			w.broken(saidOnce, "#%s: message %d has %s, but no one has said it", channelName, n, name)
 			return
 		}
 		word.times++
@@ -253,7 +252,7 @@ func (w *world) checkPost(channelName string, ch team.Change, post *channel.Post
 		w.crew.spoken[name] = heardAs{session: set.Session}
 		w.check(saidOnce, word.by == post.By, "%s was said by %s, and the journal says %s", name, word.by, post.By)
 		if e := b.errand[word.key]; e.known && word.must {
-			own := e.re == 0 && post.Kind == channel.OfAside      // a holder that was asked itself answers under its turn
+			own := e.re == 0 && post.Kind == channel.OfAside      // the agent that has the turn, if it was asked itself, answers under its turn
 			none := post.Kind == channel.OfLate && post.Turn == 0 // its turn was over when we came back, and it moves nothing
 			w.check(fenceOfTurns, e.channel == channelName && (e.turn == post.Turn || none) && (e.re == post.Re || own),
 				"%s answers %s (turn %d, message %d), and the journal has it in #%s of turn %d, message %d", name, word.key, e.turn, e.re, channelName, post.Turn, post.Re)
@@ -261,12 +260,12 @@ func (w *world) checkPost(channelName string, ch team.Change, post *channel.Post
 	}
 }
 
-// checkTalks is for a moment at which everything is done: nobody's time is over, and no session
-// waits for words that do not come.
+// checkTalks runs when everything is done: no deadline has passed, and no session waits for text
+// that will not come.
 func (w *world) checkTalks() {
 	for _, id := range w.truth.ChannelIDs() {
 		about := w.truth.Channels.Deadline(channel.ChannelID(id))
-		w.check(turnComes, about.At.IsZero() || w.now().Before(about.At.Add(calmFor)), "#%s: its %s (%d) ran out at %v, and nothing came of it", id, about.What, about.N, about.At)
+		w.check(turnComes, about.At.IsZero() || w.now().Before(about.At.Add(calmFor)), "#%s: its %s (%d) ran out at %v without an effect", id, about.What, about.N, about.At)
 	}
 	for name, a := range w.truth.Agents {
 		if s := a.Session; s.ServesChannels() && s.Delivery == nil {
@@ -275,7 +274,8 @@ func (w *world) checkTalks() {
 	}
 }
 
-// checkWords is the end of a day: what our agents have said while somebody listened is there.
+// checkWords runs at the end of a day: what the agents have said while an engine listened is in the
+// journal.
 func (w *world) checkWords() {
 	for name, word := range w.book.words {
 		s := w.sessions[word.session]
@@ -289,7 +289,7 @@ func (w *world) checkWords() {
 	}
 }
 
-// openFor lists people's messages that nobody has answered, in a channel.
+// openFor lists people's messages that no agent has answered, in a channel.
 func (b *book) openFor(channel string) (open []uint64) {
 	for n, state := range b.people[channel] {
 		if state != "answered" && state != "lapsed" {

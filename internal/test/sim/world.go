@@ -45,7 +45,7 @@ type world struct {
 	ahead    time.Duration // of the journal's last change, for the next engine
 	sessions map[string]*hostSession
 	order    []string          // of the starts
-	bars     map[string]uint64 // epoch by session: nobody older may start it
+	bars     map[string]uint64 // epoch by session: no older engine may start it
 	files    map[string]*stateFile
 	pens     map[string]func()
 	moved    chan struct{} // closed and made anew when a file changes
@@ -72,7 +72,7 @@ type world struct {
 	folder  *folder       // of the documents
 	batch   []team.Change // that is being stored
 	night   bool          // it is the evening: everybody behaves
-	dusk    bool          // it begins: providers take whatever comes, and nobody takes a question back
+	dusk    bool          // it begins: rate limits end, and no question is withdrawn
 
 	failure *Failure
 	began   time.Time
@@ -113,8 +113,8 @@ func (w *world) came(format string, args ...any) {
 	last.Came = append(last.Came, fmt.Sprintf(format, args...))
 }
 
-// apart is between two acts, so that no two things are timed from the same moment: of
-// timers that fire together nobody can say which comes first.
+// apart passes between two acts, so that no two timers fire at the same moment: their order would be
+// undefined.
 const apart = time.Microsecond
 
 // settle lets everything happen that wants to, one after the other.
@@ -187,7 +187,7 @@ func (w *world) calm() {
 	}
 }
 
-// give has somebody give an order, and look at the answer when it comes.
+// give has a person give an order, and checks the answer when it comes.
 func (w *world) give(what, note string, order func(ctx context.Context, l *life) (uint64, error)) {
 	l := w.alive()
 	if l == nil {
@@ -228,7 +228,7 @@ func (w *world) hold(on bool) {
 	})
 }
 
-// wish is what a foreign Mission Control writes: it reads, changes and writes back.
+// Writes as a foreign Mission Control does: it reads, changes and writes back.
 func (w *world) wish(agent, word, note string, skew time.Duration) agentfile.State {
 	state, _ := w.files[agent].now.state()
 	state.DesiredState, state.SetBy, state.Note = word, agentfile.SetByHuman, note
@@ -239,7 +239,7 @@ func (w *world) wish(agent, word, note string, skew time.Duration) agentfile.Sta
 	return state
 }
 
-// foreignWrite puts a wish in place at once. Now and then its writer keeps something there.
+// foreignWrite writes a desired state in place at once. Sometimes its writer adds unknown fields.
 func (w *world) foreignWrite(agent, word string, skew time.Duration) {
 	note := w.note("wish")
 	w.mu.Lock()
@@ -253,7 +253,7 @@ func (w *world) foreignWrite(agent, word string, skew time.Duration) {
 	w.written(agent)
 }
 
-// tear begins a write in place: the file holds half of it until the pen comes back.
+// tear begins a write in place: the file holds half of it until the writer continues.
 func (w *world) tear(agent, word string, after time.Duration) {
 	note := w.note("wish")
 	w.mu.Lock()
