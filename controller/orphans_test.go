@@ -115,7 +115,7 @@ func TestStrangers(t *testing.T) {
 			restore()
 
 			plan := w.plan()
-			if plan.Behind == 0 || !strings.Contains(plan.Lines[0].String(), "wait until coder-2 is over") {
+			if plan.Behind == 0 || !strings.Contains(plan.Lines[0].String(), "wait until coder-2 has ended") {
 				t.Errorf("the plan says nothing of coder-2: %+v", plan)
 			}
 			w.start()

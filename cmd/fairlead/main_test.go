@@ -107,7 +107,7 @@ func (s stage) runAtHome() int {
 }
 
 var racedProgram = sync.OnceValues(func() (string, error) {
-	path := filepath.Join(filepath.Dir(program), "raced", "fairlead")
+	path := filepath.Join(filepath.Dir(program), "detector", "fairlead")
 	return path, buildProgram(path, true)
 })
 
