@@ -62,7 +62,7 @@ func TestEventsBegin(t *testing.T) {
 	wait.Until(t, "those before have gone", func() bool { return s.watchers.Load() == 0 })
 	next := make(chan []uint64, 1)
 	go func() { next <- seqs(t, c, client.EventsQuery{After: client.FromNow}, 2) }()
-	wait.Until(t, "somebody watches", func() bool { return s.watchers.Load() == 1 })
+	wait.Until(t, "there is a watcher", func() bool { return s.watchers.Load() == 1 })
 	s.fake.add(t, "control/coder", 2)
 	if diff := cmp.Diff([]uint64{8, 9}, <-next); diff != "" {
 		t.Errorf("from now: %s", diff)
@@ -201,7 +201,7 @@ func TestEventsUnderLoad(t *testing.T) {
 	}
 	s.fake.add(t, "control/coder", 1) // the last one is of interest to everybody
 	all.Wait()
-	wait.Until(t, "nobody watches any more", func() bool { return s.watchers.Load() == 0 })
+	wait.Until(t, "the last watcher is gone", func() bool { return s.watchers.Load() == 0 })
 }
 
 // The client takes a broken line up again, also where the daemon is another one.

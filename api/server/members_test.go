@@ -123,7 +123,7 @@ func TestPollOfWhoIsGone(t *testing.T) {
 	}
 	s.want(t, 200, "GET", api.Base+"/agents/reviewer/actions?wait=60s", "")
 	cancel()
-	wait.Until(t, "nobody waits for who is gone", func() bool { return s.fake.polling() == 0 })
+	wait.Until(t, "no request waits for a client that has gone", func() bool { return s.fake.polling() == 0 })
 	noneCounted := func() bool {
 		s.polls.mu.Lock()
 		defer s.polls.mu.Unlock()

@@ -17,9 +17,9 @@ import (
 
 const nobody = 65534
 
-// asNobody connects like another user of this machine: one thread changes its user to 'nobody', and
+// asOtherUser connects like another user of this machine: one thread changes its user to 'nobody', and
 // ends with its goroutine.
-func asNobody(path string) (net.Conn, error) {
+func asOtherUser(path string) (net.Conn, error) {
 	type result struct {
 		conn net.Conn
 		err  error
@@ -61,7 +61,7 @@ func TestSocketFromAnotherUser(t *testing.T) {
 	}
 	s := serve(t)
 	path := socketOf(t, s)
-	if conn, err := asNobody(path); !errors.Is(err, fs.ErrPermission) {
+	if conn, err := asOtherUser(path); !errors.Is(err, fs.ErrPermission) {
 		if conn != nil {
 			conn.Close()
 		}
@@ -77,7 +77,7 @@ func TestSocketFromAnotherUser(t *testing.T) {
 	if err := os.Chmod(path, 0o666); err != nil {
 		t.Fatal(err)
 	}
-	conn, err := asNobody(path)
+	conn, err := asOtherUser(path)
 	if err != nil {
 		t.Fatalf("the way is open, and nobody cannot connect: %v", err)
 	}

@@ -381,7 +381,7 @@ func (c *Controller) makeTranscriptBeside() {
 	c.CrewState.begun = true
 	c.Go(func(ctx context.Context) {
 		if err := c.MakeTranscript(ctx); err != nil && ctx.Err() == nil && !errors.Is(err, loop.ErrClosed) {
-			c.log.Warn("what was said could not be read; it is tried again when somebody asks for it", "error", err)
+			c.log.Warn("what was said could not be read; it is read again at the next request", "error", err)
 		}
 	})
 }

@@ -165,7 +165,7 @@ func (c *Controller) endWorktree(ctx context.Context, id, repo string, how howRu
 	end.Ref, end.Stays, err = w.Remove(ctx)
 	end.Removed = err == nil && end.Stays == ""
 	if end.Stays != "" {
-		c.log.Warn("the worktree of the run stays, since not all of it could be kept; when nobody needs it, `git worktree remove --force` takes it away", "run", id, "worktree", how.Worktree, "why", end.Stays, "kept_as", end.Ref)
+		c.log.Warn("the worktree of the run stays, because not all of it could be saved; `git worktree remove --force` removes it", "run", id, "worktree", how.Worktree, "why", end.Stays, "kept_as", end.Ref)
 	}
 	if end.Removed {
 		c.log.Info("the worktree of the run is gone; its branch is there, and what was not committed is kept", "run", id, "worktree", how.Worktree, "kept_as", end.Ref)
