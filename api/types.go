@@ -164,6 +164,7 @@ type Status struct {
 	Dir         string        `json:"dir" doc:"The repository"`
 	Journal     JournalStatus `json:"journal"`
 	Subscribers int           `json:"subscribers" doc:"Current watchers of the journal"`
+	ReloadFault string        `json:"reload_fault,omitempty" doc:"Why the daemon did not start with a changed fairlead.yaml and runs with the one before"`
 }
 
 // JournalStatus describes the journal.

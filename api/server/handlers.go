@@ -106,8 +106,13 @@ func (s *Server) reload(ctx context.Context, _ *reloadIn) (*api.Reloaded, error)
 
 func (s *Server) status(ctx context.Context, _ *nothing) (*api.Status, error) {
 	st, err := s.engine.Status(ctx)
+	fault := ""
+	if s.opts.ReloadFault != nil {
+		fault = s.opts.ReloadFault.Error()
+	}
 	return &api.Status{
-		Version: s.opts.Version, PID: os.Getpid(), StartedAt: st.StartedAt.UTC(), UptimeMS: time.Since(st.StartedAt).Milliseconds(),
+		ReloadFault: fault,
+		Version:     s.opts.Version, PID: os.Getpid(), StartedAt: st.StartedAt.UTC(), UptimeMS: time.Since(st.StartedAt).Milliseconds(),
 		Dir: s.opts.Dir, Journal: api.JournalStatus{Head: st.Head, Backend: s.opts.Store}, Subscribers: int(s.watchers.Load()),
 	}, err
 }

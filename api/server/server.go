@@ -70,6 +70,9 @@ type Options struct {
 	// Reload loads fairlead.yaml again. It returns what changed before the change takes effect; nil: this
 	// daemon cannot reload. The error is a *api.Problem, or a *machine.Refusal.
 	Reload func(ctx context.Context) (changes []string, err error)
+
+	// ReloadFault is why the daemon did not start with a changed fairlead.yaml and runs with the one before.
+	ReloadFault error
 }
 
 // Server is the API server. Make it with New; Close ends its streams.

@@ -42,6 +42,8 @@ type Daemon struct {
 	key     mcp.Key // of the agents' tokens
 
 	reloads chan *config.Config // configurations to start again with; nil: this daemon cannot reload
+	// reloadFault is why the daemon did not start with a changed configuration and runs with the one before.
+	reloadFault error
 
 	Ran     chan error     // of the controller; gets one value
 	closers []func() error // in the order in which things were opened
@@ -59,12 +61,12 @@ var Logs = []struct {
 // OpenDaemon locks the workspace and recovers the team. When it returns, orders are accepted, and
 // everything that outlived the last daemon is known.
 func OpenDaemon(ctx context.Context, conf *config.Config, listen string, log *slog.Logger) (*Daemon, error) {
-	return openDaemon(ctx, conf, listen, log, nil)
+	return openDaemon(ctx, conf, listen, log, nil, nil)
 }
 
 // openDaemon is OpenDaemon for a daemon that can reload: reloads gets the configuration to start again with.
-func openDaemon(ctx context.Context, conf *config.Config, listen string, log *slog.Logger, reloads chan *config.Config) (_ *Daemon, err error) {
-	d := &Daemon{Conf: conf, log: log, reloads: reloads, Ran: make(chan error, 1)}
+func openDaemon(ctx context.Context, conf *config.Config, listen string, log *slog.Logger, reloads chan *config.Config, reloadFault error) (_ *Daemon, err error) {
+	d := &Daemon{Conf: conf, log: log, reloads: reloads, reloadFault: reloadFault, Ran: make(chan error, 1)}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, d.Close())
@@ -185,8 +187,8 @@ func (d *Daemon) serve(ctx context.Context, door net.Listener) error {
 	server := server.New(server.Options{
 		Engine: d.Engine, UI: ui.Handler(), Token: token, Log: d.log, Version: cli.Version(), Dir: d.Conf.Dir, Store: "sqlite",
 		Hosts:  []string{door.Addr().String()},
-		Reload: d.reloader(),
-		MCP:    mcp.New(mcp.Options{Engine: d.Engine, Key: d.key, Log: d.log, Version: cli.Version()}),
+		Reload: d.reloader(), ReloadFault: d.reloadFault,
+		MCP: mcp.New(mcp.Options{Engine: d.Engine, Key: d.key, Log: d.log, Version: cli.Version()}),
 	})
 	serving, stop := context.WithCancel(context.WithoutCancel(ctx))
 	served := make(chan error, 1)

@@ -68,11 +68,11 @@ func serveUntilStopped(ctx context.Context, a *cli.App, d *Daemon, opts UpOption
 			opts.Listen = strings.TrimPrefix(d.address, "http://") // pages and agents know this address
 		}
 		before := d
-		if d, err = openDaemon(ctx, again.conf, opts.Listen, before.log, make(chan *config.Config, 1)); err == nil {
+		if d, err = openDaemon(ctx, again.conf, opts.Listen, before.log, make(chan *config.Config, 1), nil); err == nil {
 			continue
 		}
 		before.log.Error("the daemon could not start with the changed fairlead.yaml, and starts with the one before", "error", err)
-		if d, err = openDaemon(ctx, before.Conf, strings.TrimPrefix(before.address, "http://"), before.log, make(chan *config.Config, 1)); err != nil {
+		if d, err = openDaemon(ctx, before.Conf, strings.TrimPrefix(before.address, "http://"), before.log, make(chan *config.Config, 1), err); err != nil {
 			return err
 		}
 	}
@@ -95,6 +95,13 @@ func Reload(ctx context.Context, a *cli.App) error {
 	if len(done.Changes) > 0 {
 		if err := untilStarted(ctx, client, done.Head); err != nil {
 			return err
+		}
+		st, err := client.Status(ctx)
+		if err != nil {
+			return err
+		}
+		if st.ReloadFault != "" {
+			return fmt.Errorf("the daemon could not start with the changed fairlead.yaml, and runs with the one before: %s", st.ReloadFault)
 		}
 	}
 	if a.JSON {
