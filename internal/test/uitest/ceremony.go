@@ -18,10 +18,11 @@ type Ceremony struct {
 	Report func(seats ...int) // the lead says who is alive
 	Ends   func()             // its session ends
 
-	Woken         func() []string            // whom the last order to wake named
-	Say           func(speaker, text string) // somebody says something in the lead's session
-	Notice        func(kind, text string)    // something odd is noticed
-	Edit          func(seat int, change func(*Document))
+	Woken         func() []string                       // whom the last order to wake named
+	Say           func(speaker, text string)            // somebody says something in the lead's session
+	Notice        func(text string)                     // a marker of the lead is faulty
+	Edit          func(changes map[int]func(*Document)) // by seat, in all later answers
+	Spoken        func(speaker, text string)            // the only message in all later transcripts
 	LeaveOutSouls func()
 	Refuse        func() string // the next order to wake will be refused; these words must be shown
 }
@@ -220,7 +221,7 @@ func CrewRead(t *testing.T, p *Page, target Target) {
 	p.Press("THOUGHT 7 ")
 	p.WaitGone(".said-box", "thought 149")
 	p.WaitText(".said-box", "thought 7 of mine")
-	c.Notice("refused", "seat 1 is held by Kael; Nobody cannot register there")
+	c.Notice("seat 1 is held by Kael; Nobody cannot register there")
 	p.toCrew()
 	p.WaitText(".noticed", "Nobody cannot register there")
 	p.Click(".noticed", "Dismiss")

@@ -16,17 +16,20 @@ func HostileCrew(t *testing.T, p *Page, target Target) {
 	needs(t, target.Ceremony != nil && target.Ceremony.Edit != nil, "make up a crew")
 	c := hatched(t, p, target)
 	lie := Lie
-	c.Edit(0, func(d *Document) {
-		d.Name, d.Color, d.ColorName, d.Gender, d.Face = &lie, "red;background:url(//evil)", Lie, Lie, FaceWords{"__proto__", "constructor"}
-		d.Soul = Lie + "\n" + strings.Repeat("soul ", soulBytesMany/5)
-	})
 	twin, rtl := "Mira", "\u202eمريم العاشرة"
-	c.Edit(1, func(d *Document) { d.Name, d.Color = &twin, "#F2B705" })
-	c.Edit(3, func(d *Document) { d.Name, d.Color, d.Face = &rtl, "", FaceWords{strings.Repeat("x", 1<<16), ""} })
-	c.Edit(5, func(d *Document) { d.Status = "dancing" })
-	c.Edit(6, func(d *Document) { d.Seat = 77 })
-	c.Say(lie, Lie)
-	c.Notice("strange", Lie)
+	c.Edit(map[int]func(*Document){
+		0: func(d *Document) {
+			d.Name, d.Color, d.ColorName, d.Gender, d.Face = &lie, "red;background:url(//evil)", Lie, Lie, FaceWords{"__proto__", "constructor"}
+			d.Soul = Lie + "\n" + strings.Repeat("soul ", soulBytesMany/5)
+		},
+		1: func(d *Document) { d.Name, d.Color = &twin, "#F2B705" },
+		3: func(d *Document) { d.Name, d.Color, d.Face = &rtl, "", FaceWords{strings.Repeat("x", 1<<16), ""} },
+		5: func(d *Document) { d.Status = "dancing" },
+		6: func(d *Document) { d.Seat = 77 },
+	})
+	c.Spoken(lie, Lie)
+	c.Notice(Lie)
+	p.Open(target.URL + "#/crew")
 	p.WaitText(".seats", "<img src=x")
 	p.WaitText(".seats", "\u27e8RLO\u27e9")
 	p.WaitText(".seat .seat-words", "dancing")
@@ -41,6 +44,8 @@ func HostileCrew(t *testing.T, p *Page, target Target) {
 	if raw := Eval[string](p, `document.querySelector('#app').textContent.slice(0, 100000)`); strings.ContainsAny(raw, "\x1b\x07\u202e\x00") {
 		t.Error("a control or an override reached the page as itself")
 	}
+	p.toCrew()
+	p.meet("Noor") // the server takes no speaker as long as the hostile one
 	p.Click(".portrait .tabs", "Transcript")
 	p.WaitText(".said-box", "<img src=x onerror")
 	if Eval[bool](p, `document.querySelector('.deck img, .deck script, .deck textarea') !== null || document.title.includes('owned') || document.querySelector('.deck [fill*="url"], .deck [style*="url"]') !== null`) {
@@ -118,7 +123,7 @@ func CrewAccessible(t *testing.T, p *Page, target Target) {
 	c.Hatch()
 	c.Report(0, 2, 3)
 	c.Say("Lyra", "Said with `code`.")
-	c.Notice("fault", "a marker that cannot be read")
+	c.Notice("a marker that cannot be read")
 	p.WaitText(".crew-line", "3 awake, 5 asleep")
 	words := c.Refuse()
 	p.Click(".crew-head", "WAKE")

@@ -11,7 +11,7 @@ import (
 // shown.
 func TestCrewOnAnyDocuments(t *testing.T) {
 	p := uitest.Browse(t)
-	p.Open(uitest.NewFake("t").Serve(t))
+	p.Open(uitest.NewServer(t, uitest.OneAgent).URL)
 	for name, script := range map[string]string{
 		"faces": `
 			const { colorOf, cutOf, eyesOf, mouthOf, paletteOf, lightness, EYES, MOUTHS, CUTS } = await import('/crew/face.js');

@@ -121,9 +121,7 @@ type Fake struct {
 	runs     []*Run            // the newest first
 	channels []*Channel
 	answers  map[string]string // run/step → approve or reject, and the input
-	crew     fakeCrew
 	desks    []*Desk
-	woken    []string // whom the last wake named
 	number   int
 	now      func() time.Time
 }

@@ -33,7 +33,6 @@ func (f *Fake) Handler() http.Handler {
 	})
 	f.runRoutes(mux)
 	f.channelRoutes(mux)
-	f.crewRoutes(mux)
 	f.deskRoutes(mux)
 	return mux
 }

@@ -18,13 +18,11 @@ func fakeTarget(t *testing.T) uitest.Target {
 	fake.Add(uitest.Agent{Name: "coder", Description: "Writes and changes code", Limits: uitest.Limits{Session: "2h", Cost: 50, Tokens: 900_000}})
 	fake.Add(uitest.Agent{Name: uitest.Lie, Description: uitest.Lie, Note: uitest.Lie, Doubt: uitest.Lie, Driver: uitest.Lie, Behind: uitest.Lie})
 	fake.AddChannel(uitest.Channel{Name: "quay"}, "coder", "reviewer")
-	fake.Led("reviewer", len(uitest.Eight))
 	url := fake.Serve(t)
 	return uitest.Target{
-		Meeting:  fakeMeeting(fake),
-		Ceremony: fakeCeremony(fake),
-		Sitting:  fakeSitting(fake),
-		URL:      url, Line: uitest.NewLine(t, url), Agent: "coder", Liar: uitest.Lie,
+		Meeting: fakeMeeting(fake),
+		Sitting: fakeSitting(fake),
+		URL:     url, Line: uitest.NewLine(t, url), Agent: "coder", Liar: uitest.Lie,
 		Say:    func(text string) { fake.Say("coder", text) },
 		Finish: func() { fake.Finish("coder", "ok", "") },
 		Refuse: func() string {
@@ -40,11 +38,12 @@ func fakeTarget(t *testing.T) uitest.Target {
 var (
 	steered    = []string{"hostile talk", "a channel cut and mended"}
 	crewed     = []string{"a crew on two pages", "a crew cut and mended", "a crew taken in", "a crew by keyboard"}
+	byHand     = []string{"a crew refused", "one is woken", "a crew read", "hostile crew", "crew accessible"}
 	asking     = []string{"permission given", "permission standing", "asks by keyboard"}
 	submitting = []string{"asked in words", "an answer refused", "hostile asks", "what is known of a program", "usage", "asks accessible"}
 	dispatch   = []string{"a hosted session"}
 	played     = []string{
-		"hostile words", "unheard", "waited", "channels accessible", "a crew refused", "one is woken", "a crew read", "hostile crew", "crew accessible",
+		"hostile words", "unheard", "waited", "channels accessible",
 		"a session denied and delegated", "a session from here", "a session cut and mended", "hostile session", "a session by keyboard", "sessions accessible",
 	}
 )
@@ -65,6 +64,8 @@ func target(t *testing.T) uitest.Target {
 		return limited
 	case slices.Contains(crewed, story):
 		return uitest.RealCrew(t)
+	case slices.Contains(byHand, story):
+		return uitest.RealCrewByHand(t)
 	case slices.Contains(asking, story):
 		return uitest.RealAsking(t)
 	case slices.Contains(submitting, story):
@@ -97,25 +98,6 @@ func fakeMeeting(fake *uitest.Fake) *uitest.Meeting {
 		Deaf: func() string {
 			fake.Refuse("say", "quay", "256 messages wait for an answer")
 			return "256 messages wait for an answer"
-		},
-	}
-}
-
-// fakeCeremony plays the lead.
-func fakeCeremony(fake *uitest.Fake) *uitest.Ceremony {
-	all := []int{0, 1, 2, 3, 5, 6, 7, 8}
-	return &uitest.Ceremony{
-		Lead: "reviewer", Size: len(all), Names: []string{"Lyra", "Kael"},
-		Hatch: func() {
-			for _, seat := range all {
-				fake.Hatch(seat, uitest.Eight[seat])
-			}
-			fake.Report(all...)
-		},
-		Ends: fake.LeadEnds, Report: fake.Report, Woken: fake.Woken, Say: fake.Speak, Notice: fake.Notice, Edit: fake.EditDocument, LeaveOutSouls: fake.LeaveOutSouls,
-		Refuse: func() string {
-			fake.Refuse("wake", "crew", "the team is held; release it first")
-			return "the team is held; release it first"
 		},
 	}
 }

@@ -1,0 +1,231 @@
+package uitest
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/fairlead-dev/fairlead/controller/channels"
+	"github.com/fairlead-dev/fairlead/machine/crew"
+	"github.com/fairlead-dev/fairlead/team"
+)
+
+// silentLead reads its prompts and says nothing: the test submits what the lead reports.
+const silentLead = `steps:
+  - hang
+lead:
+  - repeat:
+      times: 1000000
+      steps:
+        - expect_prompt
+`
+
+// seatsOf are the seats in the order in which they are filled: all but the lead's.
+var seatsOf = []int{0, 1, 2, 3, 5, 6, 7, 8}
+
+// Eight are the members that hatch in the stories, by seat.
+var Eight = map[int]crew.Identity{
+	0: member(0, "Lyra", "#c9b1e8", "Violet Heaven", "woman", "standard", "gentle", "I am Lyra.\n\nMy position on the wager: I would rather ask whether it is so than say that it is."),
+	1: member(1, "Kael", "#3b6ea5", "Deep Current", "man", "narrow", "straight", "Kael. Short, because a name should fit into a shout."),
+	2: member(2, "Mira", "#f2b705", "Saffron Morning", "woman", "wide", "smile", "They call me Mira, and I look twice."),
+	3: member(3, "Oren", "#7fb685", "Moss after Rain", "man", "sleepy", "gentle", "Oren, a tree that is in no hurry."),
+	5: member(5, "Sol", "#f2784b", "Amber", "nonbinary", "happy", "laugh", "I am Sol. I came laughing."),
+	6: member(6, "Vesper", "#1f2440", "Blue Hour", "woman", "starry", "small", "Vesper is the hour in which one light is lit."),
+	7: member(7, "Noor", "#e8c39e", "Warm Sand", "woman", "calm", "tilted", "Noor. I listen with my eyes closed."),
+	8: member(8, "Tamsin", "#d94f70", "Rosehip", "woman", "wink", "grin", "Tamsin, one of two."),
+}
+
+func member(seat int, name, color, colorName, gender, eyes, mouth, soul string) crew.Identity {
+	return crew.Identity{Seat: seat, Name: name, Color: color, ColorName: colorName, Gender: gender, Face: crew.Face{Eyes: eyes, Mouth: mouth}, Soul: soul}
+}
+
+// Document is one member of the crew as the API shows it, as far as a story changes it.
+type Document struct {
+	Name      *string   `json:"name"`
+	Status    string    `json:"status"`
+	Color     string    `json:"color"`
+	ColorName string    `json:"colorName"`
+	Gender    string    `json:"gender"`
+	Seat      int       `json:"gridPosition"`
+	Face      FaceWords `json:"faceVariant"`
+	Soul      string    `json:"individuationArtifact"`
+}
+
+// FaceWords are what a member's face is drawn from.
+type FaceWords struct {
+	Eyes  string `json:"eyes"`
+	Mouth string `json:"mouth"`
+}
+
+// CrewByHand is the real server with a crew whose lead says nothing: the test submits the lead's
+// reports to the loop, as the lead's listener does.
+type CrewByHand struct {
+	*Server
+	Lead  string
+	Proxy *Proxy
+}
+
+// NewCrewByHand returns a team with a lead and an empty crew.
+func NewCrewByHand(t testing.TB) *CrewByHand {
+	t.Helper()
+	s := NewServer(t, map[string]string{
+		"fairlead.yaml":    "version: 1\nteam: {lead: julian, size: 8}\nagents:\n  julian: {description: Leads a crew of eight, driver: script, script: lead.script.yaml}\n",
+		"lead.script.yaml": silentLead,
+	})
+	return &CrewByHand{Server: s, Lead: "julian", Proxy: s.Intercept()}
+}
+
+func (c *CrewByHand) submit(what any) {
+	c.t.Helper()
+	if _, err := c.engine.Submit(c.t.Context(), channels.ByAgent(c.Lead), "", what); err != nil {
+		c.t.Fatalf("submit %T: %v", what, err)
+	}
+}
+
+func (c *CrewByHand) state(read func(*crew.Crew)) {
+	c.t.Helper()
+	if err := c.engine.View(c.t.Context(), func(t *team.Team) { read(&t.Crew) }); err != nil {
+		c.t.Fatal(err)
+	}
+}
+
+// session waits until the lead's session is open and the lead was told everything, and returns its id.
+func (c *CrewByHand) session() (id string) {
+	c.t.Helper()
+	c.until("the lead was told everything", "/crew", func([]byte) bool {
+		told := false
+		c.state(func(crew *crew.Crew) { id, told = crew.Lead.Session, len(crew.Lead.Actions) == 0 })
+		return id != "" && told
+	})
+	return id
+}
+
+// Hatch registers all members, with the changes that the caller makes to them.
+func (c *CrewByHand) Hatch(change func(*crew.Identity)) {
+	c.t.Helper()
+	session := c.session()
+	for _, seat := range seatsOf {
+		who := Eight[seat]
+		if change != nil {
+			change(&who)
+		}
+		c.submit(crew.Registered{Session: session, Identity: who})
+	}
+	c.Report(seatsOf...)
+}
+
+// Report is the lead's list of the members that are alive.
+func (c *CrewByHand) Report(seats ...int) {
+	c.t.Helper()
+	var listed []crew.Listed
+	session := c.session()
+	c.state(func(now *crew.Crew) {
+		for _, d := range now.Docs {
+			if slices.Contains(seats, d.Seat) && d.Name != "" {
+				listed = append(listed, crew.Listed{Name: d.Name, Status: string(crew.Alive), Seat: d.Seat})
+			}
+		}
+	})
+	slices.SortFunc(listed, func(a, b crew.Listed) int { return a.Seat - b.Seat })
+	c.submit(crew.Reported{Session: session, Agents: listed})
+}
+
+// Head is the sequence of the newest change.
+func (c *CrewByHand) Head() (head uint64) {
+	c.t.Helper()
+	if err := c.engine.View(c.t.Context(), func(*team.Team) { head = c.engine.Head() }); err != nil {
+		c.t.Fatal(err)
+	}
+	return head
+}
+
+func (c *CrewByHand) ends() { c.Do("POST", "/crew/sleep", strings.NewReader(`{}`)) }
+
+func (c *CrewByHand) woken() (names []string) {
+	c.t.Helper()
+	c.state(func(now *crew.Crew) {
+		for _, id := range now.Lead.Who {
+			names = append(names, string(id))
+		}
+	})
+	return names
+}
+
+func (c *CrewByHand) say(speaker, text string) {
+	c.t.Helper()
+	if speaker != c.Lead {
+		text = fmt.Sprintf("[%s]: %s", speaker, text)
+	}
+	c.submit(crew.Spoke{Session: c.session(), Text: text})
+}
+
+func (c *CrewByHand) notice(text string) {
+	c.t.Helper()
+	c.submit(crew.Faulty{Agent: c.Lead, Session: c.session(), Marker: "[AGENT_STATUS] {", Fault: text})
+}
+
+// edit changes members in every later answer: the server accepts no such members.
+func (c *CrewByHand) edit(changes map[int]func(*Document)) {
+	c.t.Helper()
+	c.Proxy.Edit("/crew", func(body map[string]any) {
+		members, _ := body["agents"].([]any)
+		for _, m := range members {
+			of, _ := m.(map[string]any)
+			seat, _ := of["gridPosition"].(float64)
+			change := changes[int(seat)]
+			if change == nil {
+				continue
+			}
+			var d Document
+			text, err := json.Marshal(of)
+			if err == nil {
+				err = json.Unmarshal(text, &d)
+			}
+			change(&d)
+			if err == nil {
+				text, err = json.Marshal(d)
+			}
+			if err == nil {
+				err = json.Unmarshal(text, &of)
+			}
+			if err != nil {
+				panic(fmt.Sprintf("uitest: change a member: %v", err))
+			}
+		}
+	})
+}
+
+// spoken is the only message in every later transcript: the server accepts no such speaker.
+func (c *CrewByHand) spoken(speaker, text string) {
+	c.Proxy.Edit("/crew/transcript", func(body map[string]any) {
+		body["messages"] = []any{map[string]any{"seq": 1, "at": "2026-02-16T00:00:00Z", "session": "s", "speaker": speaker, "kind": "agent", "channel": "", "text": text}}
+	})
+}
+
+// leaveOutSouls has the list of the crew carry no souls, as a list that would be too long does.
+func (c *CrewByHand) leaveOutSouls() {
+	c.Proxy.Edit("/crew", func(body map[string]any) {
+		members, _ := body["agents"].([]any)
+		for _, m := range members {
+			m.(map[string]any)["individuationArtifact"] = ""
+		}
+		body["souls_left_out"] = len(members)
+	})
+}
+
+// RealCrewByHand is the target of the stories that decide what the lead reports.
+func RealCrewByHand(t *testing.T) Target {
+	t.Helper()
+	c := NewCrewByHand(t)
+	return Target{URL: c.URL, Agent: c.Lead, Ceremony: &Ceremony{
+		Lead: c.Lead, Size: len(seatsOf), Names: []string{"Lyra", "Kael"}, Hatch: func() { c.Hatch(nil) }, Ends: c.ends, Report: c.Report,
+		Woken: c.woken, Say: c.say, Notice: c.notice, Edit: c.edit, Spoken: c.spoken, LeaveOutSouls: c.leaveOutSouls,
+		Refuse: func() string {
+			const reason = "the team is held; release it first"
+			c.Proxy.Refuse("POST", "/crew/wake", reason)
+			return reason
+		},
+	}}
+}
