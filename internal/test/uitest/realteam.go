@@ -16,13 +16,13 @@ import (
 // The teams that the real server runs in the stories. Each agent is a small program; a test steers
 // it by files in its workspace.
 
-// TalkingScript is an agent that writes what is put into the file say beside it, until the file
+// TalkingScript is an agent that writes what is put into the file say beside it, byte by byte, until the file
 // finish tells it to stop.
 const TalkingScript = `echo hello from a real process
-touch say; lines=0
+touch say; sent=0
 until [ -e finish ]; do
-  now=$(wc -l < say)
-  if [ "$now" -gt "$lines" ]; then tail -n +$((lines + 1)) say; lines=$now; fi
+  now=$(wc -c < say)
+  if [ "$now" -gt "$sent" ]; then tail -c +$((sent + 1)) say | head -c $((now - sent)); sent=$now; fi
   sleep 0.02
 done
 rm -f finish; echo goodbye`
@@ -92,6 +92,27 @@ agents:
 		Say:      func(text string) { s.Put("coder/say", text) },
 		Finish:   func() { s.Put("coder/finish", "") },
 	}
+}
+
+// RealLiar is the real server with a coder, and an agent whose words about itself are hostile. The
+// server accepts no such names, so they come from the proxy.
+func RealLiar(t *testing.T) Target {
+	t.Helper()
+	s := NewServer(t, map[string]string{
+		"fairlead.yaml": fmt.Sprintf("version: 1\nagents:\n  coder: {driver: exec, command: [sh, -c, %q], workspace: coder}\n  liar: {driver: exec, command: [\"true\"], workspace: liar}\n", TalkingScript),
+		"coder/README":  "The workspace of coder.\n", "liar/README": "The workspace of liar.\n",
+	})
+	s.Intercept().Edit("/agents", func(body map[string]any) {
+		agents, _ := body["agents"].([]any)
+		for _, a := range agents {
+			if of, _ := a.(map[string]any); of["name"] == "liar" {
+				for _, field := range []string{"name", "description", "note", "doubt", "driver", "waiting_behind"} {
+					of[field] = Lie
+				}
+			}
+		}
+	})
+	return Target{URL: s.URL, Agent: "coder", Liar: Lie, Say: func(text string) { s.Put("coder/say", text) }}
 }
 
 // answer hands the next answer to the agent that has the turn; the rename makes it appear whole.

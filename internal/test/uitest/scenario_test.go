@@ -16,13 +16,10 @@ func fakeTarget(t *testing.T) uitest.Target {
 	fake := uitest.NewFake("harbour-api")
 	fake.Add(uitest.Agent{Name: "reviewer", Description: "Reads every change"})
 	fake.Add(uitest.Agent{Name: "coder", Description: "Writes and changes code", Limits: uitest.Limits{Session: "2h", Cost: 50, Tokens: 900_000}})
-	fake.Add(uitest.Agent{Name: uitest.Lie, Description: uitest.Lie, Note: uitest.Lie, Doubt: uitest.Lie, Driver: uitest.Lie, Behind: uitest.Lie})
-	fake.AddChannel(uitest.Channel{Name: "quay"}, "coder", "reviewer")
 	url := fake.Serve(t)
 	return uitest.Target{
-		Meeting: fakeMeeting(fake),
 		Sitting: fakeSitting(fake),
-		URL:     url, Line: uitest.NewLine(t, url), Agent: "coder", Liar: uitest.Lie,
+		URL:     url, Line: uitest.NewLine(t, url), Agent: "coder",
 		Say:    func(text string) { fake.Say("coder", text) },
 		Finish: func() { fake.Finish("coder", "ok", "") },
 		Refuse: func() string {
@@ -39,11 +36,11 @@ var (
 	steered    = []string{"hostile talk", "a channel cut and mended"}
 	crewed     = []string{"a crew on two pages", "a crew cut and mended", "a crew taken in", "a crew by keyboard"}
 	byHand     = []string{"a crew refused", "one is woken", "a crew read", "hostile crew", "crew accessible"}
+	guests     = []string{"unheard", "waited", "channels accessible", "skipped"}
 	asking     = []string{"permission given", "permission standing", "asks by keyboard"}
 	submitting = []string{"asked in words", "an answer refused", "hostile asks", "what is known of a program", "usage", "asks accessible"}
 	dispatch   = []string{"a hosted session"}
 	played     = []string{
-		"hostile words", "unheard", "waited", "channels accessible",
 		"a session denied and delegated", "a session from here", "a session cut and mended", "hostile session", "a session by keyboard", "sessions accessible",
 	}
 )
@@ -66,6 +63,10 @@ func target(t *testing.T) uitest.Target {
 		return uitest.RealCrew(t)
 	case slices.Contains(byHand, story):
 		return uitest.RealCrewByHand(t)
+	case story == "hostile words":
+		return uitest.RealLiar(t)
+	case slices.Contains(guests, story):
+		return uitest.RealGuests(t)
 	case slices.Contains(asking, story):
 		return uitest.RealAsking(t)
 	case slices.Contains(submitting, story):
@@ -74,31 +75,6 @@ func target(t *testing.T) uitest.Target {
 		return uitest.RealDispatch(t)
 	default:
 		return uitest.RealTarget(t, slices.Contains(steered, story))
-	}
-}
-
-// fakeMeeting plays the agents of the channel.
-func fakeMeeting(fake *uitest.Fake) *uitest.Meeting {
-	return &uitest.Meeting{
-		Name: "quay", First: "coder", Next: "reviewer",
-		Done: func(text string) { fake.Done("quay", text) },
-		Aside: func(text string) {
-			var agent string
-			var message uint64
-			fake.EditChannel("quay", func(c *uitest.Channel) { agent, message = c.Aside.Agent, c.Aside.Message })
-			fake.AsideDone("quay", agent, message, text)
-		},
-		TimeOut: func() { fake.TimeOut("quay") },
-		Wait:    func(why string) { fake.WaitsFor("quay", why) },
-		Late:    func(text string) { fake.Late("quay", "coder", 1, text) },
-		Refuse: func() string {
-			fake.Refuse("skip", "quay", "the team is being stopped")
-			return "the team is being stopped"
-		},
-		Deaf: func() string {
-			fake.Refuse("say", "quay", "256 messages wait for an answer")
-			return "256 messages wait for an answer"
-		},
 	}
 }
 
