@@ -11,27 +11,7 @@ import (
 	"github.com/fairlead-dev/fairlead/internal/test/uitest"
 )
 
-func fakeTarget(t *testing.T) uitest.Target {
-	t.Parallel() // a story mostly waits for its browser
-	fake := uitest.NewFake("harbour-api")
-	fake.Add(uitest.Agent{Name: "reviewer", Description: "Reads every change"})
-	fake.Add(uitest.Agent{Name: "coder", Description: "Writes and changes code", Limits: uitest.Limits{Session: "2h", Cost: 50, Tokens: 900_000}})
-	url := fake.Serve(t)
-	return uitest.Target{
-		Sitting: fakeSitting(fake),
-		URL:     url, Line: uitest.NewLine(t, url), Agent: "coder",
-		Say:    func(text string) { fake.Say("coder", text) },
-		Finish: func() { fake.Finish("coder", "ok", "") },
-		Refuse: func() string {
-			fake.Refuse("once", "coder", "the cost limit of today is reached")
-			return "the cost limit of today is reached"
-		},
-	}
-}
-
-// Stories that the real server plays with a team of their own, or cannot play. Those of played need
-// the fake server: its hooks make it say or refuse what the real one says only under conditions
-// that a test cannot bring about in a moment.
+// Stories that need another team than that of RealTarget.
 var (
 	steered    = []string{"hostile talk", "a channel cut and mended"}
 	crewed     = []string{"a crew on two pages", "a crew cut and mended", "a crew taken in", "a crew by keyboard"}
@@ -40,19 +20,14 @@ var (
 	asking     = []string{"permission given", "permission standing", "asks by keyboard"}
 	submitting = []string{"asked in words", "an answer refused", "hostile asks", "what is known of a program", "usage", "asks accessible"}
 	dispatch   = []string{"a hosted session"}
-	played     = []string{
-		"a session denied and delegated", "a session from here", "a session cut and mended", "hostile session", "a session by keyboard", "sessions accessible",
-	}
+	byReport   = []string{"a session denied and delegated", "a session from here", "a session cut and mended", "hostile session", "a session by keyboard", "sessions accessible"}
 )
 
-// target is the server that a story needs: the real one, or for some stories the fake.
+// target is the server that a story needs.
 func target(t *testing.T) uitest.Target {
 	_, story, _ := strings.Cut(t.Name(), "/")
 	story, _, _ = strings.Cut(story, "/")
 	story = strings.ReplaceAll(story, "_", " ")
-	if slices.Contains(played, story) {
-		return fakeTarget(t)
-	}
 	t.Parallel() // a story mostly waits for its browser
 	switch {
 	case story == "a refusal":
@@ -71,6 +46,8 @@ func target(t *testing.T) uitest.Target {
 		return uitest.RealAsking(t)
 	case slices.Contains(submitting, story):
 		return uitest.RealQuestions(t)
+	case slices.Contains(byReport, story):
+		return uitest.RealDispatchByHand(t)
 	case slices.Contains(dispatch, story):
 		return uitest.RealDispatch(t)
 	default:

@@ -3,6 +3,9 @@ package uitest
 import (
 	"strings"
 	"testing"
+
+	"github.com/fairlead-dev/fairlead/api"
+	"github.com/fairlead-dev/fairlead/policy"
 )
 
 // Sitting is a session with MAIN that a target has, and what a test has to do in it. Where agents
@@ -20,10 +23,11 @@ type Sitting struct {
 	Done     func() // Agent is done
 	Respond  func() // MAIN has the answer
 	Other    func(text string)
-	Foreign  func(words string) // another program writes a line of its own
-	Refuse   func() string      // the next input will be refused; these words must be shown
-	Edit     func(change func(*Desk))
-	EditTalk func(change func(*DispatchTalk))
+	Foreign  func(words string)                   // another program writes a line of its own
+	Refuse   func() string                        // the next input will be refused; these words must be shown
+	MadeOf   func(text string)                    // a file with this text
+	Edit     func(change func(*api.DispatchView)) // in all later answers
+	EditTalk func(change func(*api.DispatchTalk))
 }
 
 // sits opens the page of sessions, and the target's one.
@@ -177,23 +181,23 @@ func HostedSession(t *testing.T, p *Page, target Target) {
 func HostileSession(t *testing.T, p *Page, target Target) {
 	needs(t, target.Sitting != nil && target.Sitting.EditTalk != nil, "make up a session")
 	s := target.Sitting
-	s.Edit(func(d *Desk) {
-		d.Agents = append(d.Agents, DispatchAgent{Lie, Lie, Lie})
-		d.Notes, d.Layers, d.Row.Path = []string{Lie}, []DispatchLayer{{Lie, false, Lie}}, "/"+Lie
-	})
-	s.Other(Lie + "\n" + strings.Repeat("x", lineBytesMany))
+	s.Other(Lie + "\n" + strings.Repeat("x", lineBytesMany/32))
 	s.Deny()
-	s.Edit(func(d *Desk) {
-		x := d.denials[0]
+	s.MadeOf(Lie)
+	s.Edit(func(d *api.DispatchView) {
+		d.Agents = append(d.Agents, api.DispatchAgent{Name: Lie, Description: Lie, File: Lie})
+		d.Notes, d.Layers, d.Session.Path = []string{Lie}, []api.DispatchLayer{{Name: Lie, Text: Lie}}, "/"+Lie
+		x := &d.Denials[0]
 		x.Tool, x.Call, x.Reason, x.Delegate, x.Row = Lie, Lie, Lie, Lie, Lie
-		d.ranked["ranking"].(map[string]any)["reason"] = Lie
-		d.ranked["ranking"].(map[string]any)["scores"] = []Score{{Lie, 1e308, []ScoreTerm{{Lie, -1}}}, {"NaN", 0, nil}}
-		d.lines[len(d.lines)-1].Trigger = Lie
+		d.Ranking.Input, d.Ranking.Ranking.Reason = Lie+"\n"+strings.Repeat("x", lineBytesMany), Lie
+		d.Ranking.Ranking.Scores = []policy.Candidate{{Name: Lie, Score: 1e308, Terms: []policy.Term{{Word: Lie, Score: -1}}}, {Name: "NaN"}}
+		d.Lines[len(d.Lines)-1].Trigger = Lie
+		d.Conversations[0].Summary, d.Conversations[0].Agents = Lie, []string{Lie}
 	})
-	s.EditTalk(func(talk *DispatchTalk) {
+	s.EditTalk(func(talk *api.DispatchTalk) {
 		talk.Summary, talk.Agents = Lie, []string{Lie}
-		talk.Outputs = append(talk.Outputs, OutputFile{Name: Lie, Bytes: len(Lie), text: Lie}, OutputFile{Name: "../../x", Bytes: 1})
-		talk.Files = append(talk.Files, DispatchFile{Path: Lie, Summary: Lie})
+		talk.Outputs = append(talk.Outputs, api.DispatchOutput{Name: Lie, Bytes: int64(len(Lie))}, api.DispatchOutput{Name: "../../x", Bytes: 1})
+		talk.Files = append(talk.Files, api.DispatchFile{Path: Lie, Summary: Lie})
 		talk.Dialogue += "\n## 2026-11-21T15:00:00 " + Lie + "\n\n" + Lie + "\n\n```\nnever closed " + Lie + "\n## 2026-11-21T15:00:01 next\n\nstill a part of its own\n" + strings.Repeat("y", lineBytesMany) + "\n# head\nbelow\n"
 	})
 	p.sits(target)

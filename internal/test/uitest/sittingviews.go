@@ -4,6 +4,8 @@ import (
 	"testing"
 
 	"github.com/chromedp/chromedp/kb"
+
+	"github.com/fairlead-dev/fairlead/api"
 )
 
 // SessionByKeyboard: a session is found, spoken to, read and left without a mouse.
@@ -41,8 +43,9 @@ func SessionByKeyboard(t *testing.T, p *Page, target Target) {
 func SessionsAccessible(t *testing.T, p *Page, target Target) {
 	needs(t, target.Sitting != nil && target.Sitting.Edit != nil, "make up a session")
 	s := target.Sitting
-	s.Edit(func(d *Desk) {
-		d.Notes, d.Layers = []string{"A line of its history changed nothing."}, []DispatchLayer{{"rules", true, "what MAIN asks"}, {"sandbox", false, "no Landlock here"}}
+	s.Edit(func(d *api.DispatchView) {
+		d.Notes = []string{"A line of its history changed nothing."}
+		d.Layers = []api.DispatchLayer{{Name: "rules", Holds: true, Text: "what MAIN asks"}, {Name: "sandbox", Text: "no Landlock here"}}
 	})
 	s.Other(s.Input)
 	s.Deny()
