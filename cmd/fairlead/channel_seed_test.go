@@ -268,7 +268,7 @@ func TestSeedEdgeCase4AgentNeverSignalsDone(t *testing.T) {
 		return &meeting{ship: newShip(t, files)}
 	}
 	t.Run("timeout acts as safety net", func(t *testing.T) {
-		m := forgets(t, "defaultTimeoutSeconds: 2")
+		m := forgets(t, "defaultTimeoutSeconds: 6")
 		m.must("channel", "say", "reviews", "begin")
 		m.reads("pm (turn): I have looked at it", "warning: Agent completed response without TURN_COMPLETE", "pm ACTIVE -> QUEUED T9", "dev QUEUED -> ACTIVE T4")
 		m.hasNotice("⏱️ pm turn timed out")
