@@ -90,7 +90,7 @@ var imports = []importRow{
 	},
 
 	{pkg: "ui"},
-	{pkg: "internal/test/uitest", may: append([]string{"ui", "api", "api/server", "examples", "controller", "controller/*", "loop", "team", "machine/*", "view", "workspace", "driver", "driver/*", "journal", "journal/*", "config"}, files...), inTests: []string{"internal/test/uitest", "machine/*"}},
+	{pkg: "internal/test/uitest", may: append([]string{"ui", "api", "api/server", "policy", "examples", "controller", "controller/*", "loop", "team", "machine/*", "view", "workspace", "driver", "driver/*", "journal", "journal/*", "config"}, files...), inTests: []string{"internal/test/uitest", "machine/*"}},
 	{pkg: "api", may: append([]string{"controller/*", "view", "loop", "driver", "journal", "team", "runfile"}, pure...)},
 	{pkg: "api/peer"},
 	{pkg: "api/client", may: []string{"api", "api/peer", "controller/*", "view", "workspace", "machine", "policy"}},

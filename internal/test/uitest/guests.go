@@ -7,7 +7,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/fairlead-dev/fairlead/controller/seam"
 	"github.com/fairlead-dev/fairlead/internal/test/wait"
@@ -55,13 +54,11 @@ func NewGuests(t testing.TB, config string, agents ...string) *Guests {
 	ctx, cancel := context.WithCancel(t.Context())
 	var beats sync.WaitGroup
 	beats.Go(func() {
-		tick := time.NewTicker(channel.BeatEvery / 2)
-		defer tick.Stop()
 		for {
 			select {
 			case <-ctx.Done():
 				return
-			case <-tick.C:
+			case <-wait.After(channel.BeatEvery / 2):
 			}
 			for _, a := range agents {
 				_ = s.engine.AgentBeat(ctx, a) // an agent that lacks heartbeats leaves the channel, which the story sees
