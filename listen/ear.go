@@ -89,7 +89,6 @@ func (l *SessionListener) listen(ctx context.Context) error {
 // A report names an offset in the output, and all facts of one line may carry the offset of its
 // start. A report in the middle of a line would lose facts or count them twice. hear therefore
 // reports when the driver asks for more output, because the driver has then emitted every fact.
-// when the driver asks for more output, since then it has told everything that it has.
 func (l *SessionListener) hear(ctx context.Context) (broken, err error) {
 	reading, cancel := context.WithCancel(ctx)
 	said, over := make(chan heard), make(chan error, 1)

@@ -20,7 +20,8 @@ var ErrLagged = errors.New("this watcher fell more than 1,024 changes behind; as
 type hub struct {
 	mu     sync.Mutex
 	subs   map[*subscriber]struct{}
-	closed error // why nothing more comes
+	next   chan struct{} // closed at the next publish or close; nil: nobody waits for it
+	closed error         // why nothing more comes
 }
 
 // subscriber is the buffer of one watcher. The hub's lock guards it.
@@ -36,6 +37,7 @@ func newHub() *hub { return &hub{subs: map[*subscriber]struct{}{}} }
 func (h *hub) publish(batch []journal.Change) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	h.signal()
 	for sub := range h.subs {
 		switch {
 		case len(sub.waiting)+len(batch) > subscriberLagMax:
@@ -47,6 +49,27 @@ func (h *hub) publish(batch []journal.Change) {
 			sub.waiting = append(sub.waiting, batch...)
 		}
 		sub.ring()
+	}
+}
+
+// changed returns a channel that is closed when the next batch is published, or when the hub closes.
+func (h *hub) changed() <-chan struct{} {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.next == nil {
+		h.next = make(chan struct{})
+		if h.closed != nil {
+			close(h.next)
+		}
+	}
+	return h.next
+}
+
+// signal wakes everyone who waits for the next batch. The caller holds the lock.
+func (h *hub) signal() {
+	if h.next != nil && h.closed == nil {
+		close(h.next)
+		h.next = nil
 	}
 }
 
@@ -94,6 +117,7 @@ func (h *hub) count() int {
 func (h *hub) close(why error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	h.signal()
 	h.closed = why
 	for sub := range h.subs {
 		sub.over = why

@@ -116,6 +116,23 @@ func (l *Loop) View(ctx context.Context, f func(*team.Team)) error {
 	return err
 }
 
+// Until waits until a condition on the team holds: it is checked now, and after each batch of changes.
+// The condition runs as View's function does. The error is ctx's, or that of a loop that has stopped.
+func (l *Loop) Until(ctx context.Context, holds func(*team.Team) bool) error {
+	for {
+		next := l.hub.changed() // before the check, so that no change is missed
+		var is bool
+		if err := l.View(ctx, func(t *team.Team) { is = holds(t) }); err != nil || is {
+			return err
+		}
+		select {
+		case <-next:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
 // EventBy makes an event. The actor's words are made fit for the journal.
 func EventBy(actor team.Actor, agent string, what any) *team.Event {
 	return &team.Event{Actor: team.Actor{Kind: fitWord(actor.Kind), ID: fitWord(actor.ID)}, Agent: agent, What: what}

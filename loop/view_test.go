@@ -51,3 +51,51 @@ func TestLookIsOverWhenItReturns(t *testing.T) {
 		})
 	}
 }
+
+// Until checks its condition at once and after each published batch, and never in between; a batch
+// that is published during a check is not missed. It ends with its context, and with the loop.
+func TestUntil(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := &Loop{queue: make(chan Request, 1), quit: make(chan struct{}), hub: newHub()}
+		go func() {
+			for req := range l.queue {
+				l.read(req)
+			}
+		}()
+		defer close(l.queue)
+		checks, at := 0, 3
+		returned := make(chan error, 1)
+		begin := func(ctx context.Context) {
+			go func() {
+				returned <- l.Until(ctx, func(*team.Team) bool {
+					if checks++; checks == 1 {
+						l.hub.publish(nil) // during the check
+					}
+					return checks >= at
+				})
+			}()
+			synctest.Wait()
+		}
+		begin(t.Context())
+		if checks != 2 {
+			t.Fatalf("%d checks, want the first and one for the batch during it", checks)
+		}
+		l.hub.publish(nil)
+		if err := <-returned; err != nil || checks != 3 {
+			t.Fatalf("%d checks, %v; want 3", checks, err)
+		}
+		at = 1000
+		ctx, cancel := context.WithCancel(t.Context())
+		begin(ctx)
+		cancel()
+		if err := <-returned; err == nil {
+			t.Error("Until returned without an error when its context ended")
+		}
+		begin(t.Context())
+		close(l.quit)
+		l.hub.close(ErrClosed)
+		if err := <-returned; err == nil {
+			t.Error("Until returned without an error when the loop stopped")
+		}
+	})
+}

@@ -22,8 +22,7 @@ import (
 )
 
 const (
-	answerEvery       = 200 * time.Millisecond // how often a session that waits for a person's answer checks for it
-	conflictEvery     = 5 * time.Second        // how often the process table is searched again; each search reads all of it
+	conflictEvery     = 5 * time.Second // how often the process table is searched again; each search reads all of it
 	conflictsShownMax = 5
 )
 
@@ -191,48 +190,97 @@ func (c *Controller) askToResume(ctx context.Context, m *Slot, s team.Session, w
 			{ID: view.Anew, Label: "start a new one"},
 		},
 	}}
-	looked := time.Now()
-	for first := true; ; first = false {
+	for asked := false; ; asked = true {
 		var q *question.Question
-		open := false
-		if err := c.View(ctx, func(t *team.Team) {
+		next := resumeWaits
+		look := func(t *team.Team) bool {
 			now := m.Open(t)
-			open = now != nil && now.ID == s.ID && now.Ending == ""
+			startable := now != nil && now.ID == s.ID && now.Ending == ""
+			if startable && !s.ServesChannels() {
+				startable, _ = m.mayStart(t, s.ID, c.Now())
+			}
 			q = ResumeAnswer(t, m.Conf.Name, s.ID, ask, about.once)
 			if wait := m.Conf.Permissions.Timeout; wait > 0 && q == nil {
 				raised.Question.ExpiresAt = c.Now().Add(wait)
 			}
-		}); err != nil {
+			next = resumeNext(q, startable, asked)
+			return next != resumeWaits
+		}
+		if err := c.untilAnswered(ctx, about.moved, look); err != nil {
 			return false, err
 		}
-		switch {
-		case !open || !s.ServesChannels() && !c.stillWanted(ctx, m, s):
+		switch next {
+		case resumeLeaves:
 			_, _ = c.mayStart(ctx, m, s) // withdraws the session if it is still open
 			return false, errLeft
-		case q == nil && first:
+		case resumeAsks:
 			if _, err := c.SubmitOf(ctx, ByEngine, m, raised); err != nil && !loop.IsAnswer(err) {
 				return false, err
 			}
-			continue
-		case q == nil || q.State == question.Withdrawn:
-			return false, nil // the question could not be asked: starting a new conversation is safe
-		case q.State == question.Answered || q.State == question.Told:
+		case resumeBeginsNew:
+			return false, nil
+		case resumeTakesAnswer:
 			if q.State == question.Answered {
 				if _, err := c.SubmitOf(ctx, ByEngine, m, question.Hand{ID: q.ID}); err != nil && !loop.IsAnswer(err) {
 					return false, err
 				}
 			}
 			return q.Option == view.GoOn, nil
+		case resumeWaits: // the question is no longer needed
+			_, err := c.SubmitOf(ctx, ByEngine, m, question.TakeBack{ID: q.ID, Why: "no other process has the conversation open any more"})
+			return true, err
 		}
-		if about.moved != nil && time.Since(looked) >= conflictEvery {
-			if looked = time.Now(); about.moved() {
-				_, err := c.SubmitOf(ctx, ByEngine, m, question.TakeBack{ID: q.ID, Why: "no other process has the conversation open any more"})
-				return true, err
-			}
+	}
+}
+
+// untilAnswered waits until look returns true, or until moved, which has no event and is therefore
+// asked every conflictEvery, does. moved may be nil.
+func (c *Controller) untilAnswered(ctx context.Context, moved func() bool, look func(*team.Team) bool) error {
+	for {
+		waiting, cancel := ctx, func() {}
+		if moved != nil {
+			waiting, cancel = context.WithTimeout(ctx, conflictEvery)
 		}
-		if !loop.Rest(ctx, answerEvery) {
-			return false, errLeft
+		err := c.Until(waiting, look)
+		cancel()
+		switch {
+		case err == nil:
+			return nil
+		case ctx.Err() != nil:
+			return errLeft
+		case waiting.Err() == nil: // the loop has stopped
+			return err
+		case moved():
+			return nil
 		}
+	}
+}
+
+// resumeStep is what a session does next about the question whether it resumes a conversation.
+type resumeStep int
+
+const (
+	resumeWaits       resumeStep = iota // for a person's answer
+	resumeLeaves                        // the session is not to be started any more
+	resumeAsks                          // it asks a person
+	resumeBeginsNew                     // it begins a new conversation, which is always safe
+	resumeTakesAnswer                   // it does what the person chose
+)
+
+// resumeNext decides the step from the question as the team has it (nil: there is none), from whether
+// the session may still be started, and from whether it has asked already.
+func resumeNext(q *question.Question, startable, asked bool) resumeStep {
+	switch {
+	case !startable:
+		return resumeLeaves
+	case q == nil && !asked:
+		return resumeAsks
+	case q == nil || q.State == question.Withdrawn:
+		return resumeBeginsNew // the question could not be asked, or was taken back
+	case q.State == question.Answered || q.State == question.Told:
+		return resumeTakesAnswer
+	default:
+		return resumeWaits
 	}
 }
 
@@ -262,12 +310,6 @@ func copyOf(q *question.Question) *question.Question {
 	}
 	is := *q
 	return &is
-}
-
-// stillWanted is mayStart without withdrawing the session.
-func (c *Controller) stillWanted(ctx context.Context, m *Slot, s team.Session) (wanted bool) {
-	_ = c.View(ctx, func(t *team.Team) { wanted, _ = m.mayStart(t, s.ID, c.Now()) }) // wanted stays false if the loop has stopped
-	return wanted
 }
 
 // NotFound names the conversation that a session should have resumed, if its program did not find

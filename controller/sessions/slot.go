@@ -1,6 +1,8 @@
 package sessions
 
 import (
+	"context"
+
 	"github.com/fairlead-dev/fairlead/controller/seam"
 
 	"github.com/fairlead-dev/fairlead/config"
@@ -53,4 +55,29 @@ func (c *Controller) SetProc(session string, p seam.Process) {
 		return
 	}
 	c.procs[session] = p
+	if c.found != nil {
+		close(c.found)
+		c.found = nil
+	}
+}
+
+// AwaitProc is Proc, and waits for a process that is not known yet; nil when ctx ended first.
+func (c *Controller) AwaitProc(ctx context.Context, session string) seam.Process {
+	for {
+		c.mu.Lock()
+		p := c.procs[session]
+		if c.found == nil {
+			c.found = make(chan struct{})
+		}
+		found := c.found
+		c.mu.Unlock()
+		if p != nil {
+			return p
+		}
+		select {
+		case <-found:
+		case <-ctx.Done():
+			return nil
+		}
+	}
 }

@@ -76,15 +76,10 @@ func (c *Controller) ActOpen(ctx context.Context, caller AgentCaller) error {
 func (c *Controller) untilSeen(ctx context.Context, caller AgentCaller) {
 	ctx, cancel := context.WithTimeout(ctx, wordsWait)
 	defer cancel()
-	for {
-		opened := false
-		if c.View(ctx, func(t *team.Team) {
-			_, s, err := c.acting(t, caller)
-			opened = err == nil && s.Phase == session.Open
-		}) != nil || !opened || !loop.Rest(ctx, wordsEvery) {
-			return
-		}
-	}
+	_ = c.Until(ctx, func(t *team.Team) bool { // the call is judged again after it, whatever came first
+		_, s, err := c.acting(t, caller)
+		return err != nil || s.Phase != session.Open
+	})
 }
 
 // act lays an act on the table. late: it was kept and moves nothing (N3).
@@ -207,9 +202,8 @@ func hashed(names []string) []string {
 }
 
 const (
-	wordsWait  = 3 * time.Second        // for the listener to report what was said before a call; it reports once a second
-	wordsEvery = 10 * time.Millisecond  // between two looks at how far it is
-	callWait   = 250 * time.Millisecond // for a call to be seen in the output; some programs never show it
+	wordsWait = 3 * time.Second        // for the listener to report what was said before a call; it reports once a second
+	callWait  = 250 * time.Millisecond // for a call to be seen in the output; some programs never show it
 )
 
 // wordsFirst waits, a few seconds at most, until what a session said before a call is in the
@@ -219,36 +213,21 @@ func (c *Controller) wordsFirst(ctx context.Context, caller AgentCaller, tool st
 	ctx, cancel := context.WithTimeout(ctx, wordsWait)
 	defer cancel()
 	c.untilSeen(ctx, caller)
-	proc := c.sessions.Proc(caller.Session)
-	for proc == nil { // it is found again in a moment: the daemon was just started
-		if !loop.Rest(ctx, wordsEvery) {
-			return
-		}
-		proc = c.sessions.Proc(caller.Session)
+	proc := c.sessions.AwaitProc(ctx, caller.Session) // a daemon that was just started finds it again in a moment
+	if proc == nil {
+		return
 	}
-	var need int64
-	for until := time.Now().Add(callWait); ; {
-		last, seen := c.lastWords(ctx, caller, proc, tool)
-		if need = last; seen || time.Now().After(until) || !loop.Rest(ctx, wordsEvery) {
-			break
-		}
-	}
-	for {
-		var have int64
-		if c.View(ctx, func(t *team.Team) {
-			have = need
-			if _, s, err := c.acting(t, caller); err == nil && s.ServesChannels() {
-				have = s.Offset
-			}
-		}) != nil || have >= need || !loop.Rest(ctx, wordsEvery) {
-			return
-		}
-	}
+	need := c.lastWords(ctx, caller, proc, tool)
+	_ = c.Until(ctx, func(t *team.Team) bool { // after wordsWait the call is taken without them
+		_, s, err := c.acting(t, caller)
+		return err != nil || !s.ServesChannels() || s.Offset >= need
+	})
 }
 
-// lastWords finds the end of the last words that a session's output has, behind those that the
-// journal knows, and whether a call of the tool follows them.
-func (c *Controller) lastWords(ctx context.Context, caller AgentCaller, proc seam.Process, tool string) (end int64, seen bool) {
+// lastWords finds the offset at which the last text ends that a session said before a call of the tool.
+// It reads the output from where the journal knows it. A call that is not in it yet is waited for, for
+// callWait at most.
+func (c *Controller) lastWords(ctx context.Context, caller AgentCaller, proc seam.Process, tool string) (end int64) {
 	var from int64
 	var m *sessions.Slot
 	var session team.Session
@@ -257,26 +236,36 @@ func (c *Controller) lastWords(ctx context.Context, caller AgentCaller, proc sea
 			m, session, from = is, *s, s.Offset
 		}
 	}); err != nil || m == nil {
-		return 0, true
+		return 0
 	}
 	proof, err := proc.Evidence(ctx)
-	if err != nil || proof.Bytes <= from {
-		return 0, err != nil
+	if err != nil {
+		return 0
 	}
-	reading, cancel := context.WithCancel(ctx)
+	reading, cancel := context.WithTimeout(ctx, callWait)
 	defer cancel()
-	wire := upTo{proc, proof.Bytes}
-	for fact, err := range m.Driver.Converse(sessions.Known(*m.Conf), sessions.SessionFor(m, session), wire).Facts(reading, from) {
-		switch {
-		case err != nil:
-			return end, seen
-		case fact.Kind == driver.Said && fact.Tool == "":
-			end, seen = fact.Offset, false
-		case fact.Kind == driver.ToolCalled && isOurs(fact.Tool, tool):
-			seen = true
+	// read goes through the output until a call of the tool follows the last text, behind the first facts.
+	read := func(wire driver.Wire, first int) (facts int, called bool) {
+		for fact, err := range m.Driver.Converse(sessions.Known(*m.Conf), sessions.SessionFor(m, session), wire).Facts(reading, from) {
+			if err != nil {
+				break
+			}
+			switch {
+			case fact.Kind == driver.Said && fact.Tool == "":
+				end, called = fact.Offset, false
+			case fact.Kind == driver.ToolCalled && isOurs(fact.Tool, tool):
+				called = true
+			}
+			if facts++; called && first >= 0 && facts > first {
+				break
+			}
 		}
+		return facts, called
 	}
-	return end, seen
+	if facts, called := read(upTo{proc, max(from, proof.Bytes)}, -1); !called {
+		read(proc, facts) // the output that comes now
+	}
+	return end
 }
 
 // isOurs reports whether a tool that a program named is one of Fairlead's tools: programs put the
