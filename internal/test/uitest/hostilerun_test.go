@@ -82,7 +82,7 @@ func TestHostileRun(t *testing.T) {
 // nothing is lost silently, nothing hangs, and what fits no form is asked for as JSON.
 func TestRunParsers(t *testing.T) {
 	p := uitest.Browse(t)
-	p.Open(uitest.NewFake("t").Serve(t))
+	p.Open(uitest.NewServer(t, uitest.OneAgent).URL)
 	for name, script := range map[string]string{
 		"forms": `
 			const { formOf, answerOf, touched } = await import('/inbox/form.js');

@@ -2,6 +2,7 @@ package uitest_test
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -12,16 +13,15 @@ import (
 // reader, and what comes meanwhile tears nobody away. How long it took is told, not judged.
 func TestLongTalk(t *testing.T) {
 	const words = 10_000
-	fake := uitest.NewFake("harbour-api")
-	for _, a := range []string{"coder", "reviewer"} {
-		fake.Add(uitest.Agent{Name: a})
-	}
-	fake.AddChannel(uitest.Channel{Name: "quay", RoundsMax: 1_000_000, Mode: "inject"}, "coder", "reviewer")
-	fake.Converse("quay", words)
-	p := uitest.Browse(t)
-	url := fake.Serve(t)
+	agents := []string{"coder", "reviewer"}
+	g := uitest.NewGuests(t, uitest.GuestsYAML("channels:\n  quay: {agents: [coder, reviewer], maxRounds: 0}\n", agents...), agents...)
+	g.Hear("quay", "Begin.", "")
 	began := time.Now()
-	p.Open(url + "/#/channel/quay")
+	g.Converse("quay", words)
+	t.Logf("%d turns after %v", words, time.Since(began).Round(time.Millisecond))
+	p := uitest.Browse(t)
+	began = time.Now()
+	p.Open(g.URL + "#/channel/quay")
 	last := fmt.Sprintf("word %d of many", words-1)
 	p.WaitText(".talk", last)
 	t.Logf("%d entries: the newest on screen after %v", words, time.Since(began).Round(time.Millisecond))
@@ -39,7 +39,7 @@ func TestLongTalk(t *testing.T) {
 	}
 	p.Until("nothing is being fetched", `!document.querySelector('.talk-edge')?.innerText.includes('Fetching')`)
 	place := uitest.Eval[string](p, `(() => { const box = document.querySelector('.talk'); box.scrollTop = box.scrollHeight / 2; const edge = box.getBoundingClientRect().top; const e = [...box.querySelectorAll('[data-k]')].find(e => e.getBoundingClientRect().bottom > edge); window.held = e.dataset.k; return e.innerText; })()`)
-	fake.Converse("quay", 50)
+	g.Converse("quay", 50)
 	p.Until("who reads back is offered the way to the newest", `document.querySelector('[data-jump]')`)
 	if now := uitest.Eval[string](p, `document.querySelector('[data-k="' + CSS.escape(window.held) + '"]')?.innerText ?? ''`); now != place {
 		t.Errorf("who read %q reads %q now", place, now)
@@ -49,11 +49,11 @@ func TestLongTalk(t *testing.T) {
 	p.WaitText(".talk", last)
 	p.Until("the newest is in sight again", `(() => { const e = document.querySelector('.talk'); return e.scrollHeight - e.scrollTop - e.clientHeight < 30 && !document.querySelector('[data-jump]'); })()`)
 	t.Logf("back at the newest after %v", time.Since(began).Round(time.Millisecond))
-	fake.Heard("quay", "you", "and one more", "")
+	g.Hear("quay", "and one more", "")
 	p.WaitText(".say-human", "and one more")
 	p.Until("what comes is in sight", `(() => { const e = document.querySelector('.talk'); return e.scrollHeight - e.scrollTop - e.clientHeight < 30; })()`)
 	began = time.Now()
-	fake.Converse("quay", words)
+	g.Converse("quay", words)
 	p.WaitText(".talk", last)
 	p.Until("the newest of a storm is in sight", fmt.Sprintf(`[...document.querySelectorAll('.say-part')].at(-1)?.innerText.includes(%q)`, last))
 	t.Logf("%d more at once: the newest on screen after %v", words, time.Since(began).Round(time.Millisecond))
@@ -68,17 +68,28 @@ func watchFrames(p *uitest.Page) {
 		requestAnimationFrame(step); return true; })()`)
 }
 
-// Sixty agents and five hundred messages that nobody has answered: everybody is in the circle, the
-// first messages are listed, and the page answers.
+// Sixty agents and as many messages without an answer as a channel takes: all agents are in the
+// rotation, the first messages are listed, and the page answers.
 func TestFullChannel(t *testing.T) {
-	fake := uitest.Parley()
+	const open = 256
+	var agents []string
+	for i := range 60 {
+		agents = append(agents, fmt.Sprintf("hand-%02d", i+1))
+	}
+	g := uitest.NewGuests(t, uitest.GuestsYAML("channels:\n  all-hands: {agents: ["+strings.Join(agents, ", ")+"], maxRounds: 0}\n", agents...), agents...)
+	g.Hear("all-hands", "Everybody: how far are you?", "inject")
+	g.Converse("all-hands", 5*len(agents))
+	for i := range open {
+		g.Hear("all-hands", fmt.Sprintf("Question %d: what is the state of hatch %d?", i+1, i+1), []string{"queue", "inject"}[i%2])
+	}
+	g.Say("all-hands", strings.Repeat("Hatch after hatch, and every one of them is to be looked at. ", 12), false)
 	p := uitest.Browse(t)
-	p.Open(fake.Serve(t) + "/#/channel/all-hands")
+	p.Open(g.URL + "#/channel/all-hands")
 	p.WaitText(".standing", "hand-01 has the turn")
 	p.Until("everybody is in the circle", `document.querySelectorAll('.member').length === 60 && document.querySelectorAll('.dot').length === 60`)
-	p.WaitText(".open-messages summary", "500 messages not answered")
-	p.Click(".open-messages", "500 messages")
-	p.WaitText(".open-messages", "and 460 more")
+	p.WaitText(".open-messages summary", "256 messages not answered")
+	p.Click(".open-messages", "256 messages")
+	p.WaitText(".open-messages", "and 216 more")
 	watchFrames(p)
 	began := time.Now()
 	p.Click(".channel-acts", "Skip")
@@ -88,32 +99,34 @@ func TestFullChannel(t *testing.T) {
 	p.NoConsoleErrors()
 }
 
-// A thousand channels are listed, and changes in all of them leave the page usable.
+// As many channels as a team can have are listed, and changes in all of them leave the page usable.
 func TestManyChannels(t *testing.T) {
-	fake := uitest.NewFake("fleet")
-	fake.Add(uitest.Agent{Name: "coder"})
-	for i := range 1000 {
-		fake.AddChannel(uitest.Channel{Name: fmt.Sprintf("quay-%03d", i)}, "coder")
+	const channels = 256
+	var config strings.Builder
+	config.WriteString("channels:\n")
+	for i := range channels {
+		fmt.Fprintf(&config, "  quay-%03d: {agents: [coder]}\n", i)
 	}
+	g := uitest.NewGuests(t, uitest.GuestsYAML(config.String(), "coder"), "coder")
 	p := uitest.Browse(t)
 	began := time.Now()
-	p.Open(fake.Serve(t) + "/#/channels")
+	p.Open(g.URL + "#/channels")
 	p.WaitText(".channel-list", "quay-000")
-	t.Logf("1,000 channels on screen after %v", time.Since(began).Round(time.Millisecond))
+	t.Logf("%d channels on screen after %v", channels, time.Since(began).Round(time.Millisecond))
 	if n := uitest.Eval[int](p, `document.querySelectorAll('.channel-row').length`); n > 100 {
 		t.Errorf("%d rows are drawn at first, want 100", n)
 	}
 	watchFrames(p)
 	began = time.Now()
-	for i := range 1000 {
-		fake.Heard(fmt.Sprintf("quay-%03d", i), "you", "all hands", "")
+	for i := range channels {
+		g.Hear(fmt.Sprintf("quay-%03d", i), "all hands", "")
 	}
 	p.WaitText(".channel-list", "all hands")
 	p.WaitText(".place-count-channels", "99+")
-	t.Logf("1,000 channels changed, shown after %v; slowest frame %d ms", time.Since(began).Round(time.Millisecond), uitest.Eval[int](p, `Math.round(window.slowest)`))
+	t.Logf("%d channels changed, shown after %v; slowest frame %d ms", channels, time.Since(began).Round(time.Millisecond), uitest.Eval[int](p, `Math.round(window.slowest)`))
 	uitest.Eval[bool](p, `(document.querySelector('.channel-find input').focus(), true)`)
-	p.Press("quay-99")
-	p.WaitText(".channel-list", "quay-990")
+	p.Press("quay-25")
+	p.WaitText(".channel-list", "quay-250")
 	p.WaitGone(".channel-list", "quay-000")
 	p.NoConsoleErrors()
 }

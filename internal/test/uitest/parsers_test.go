@@ -17,7 +17,7 @@ const prelude = `
 // no difference, nothing that acts comes through, and nothing grows without end.
 func TestParsersOnAnyBytes(t *testing.T) {
 	p := uitest.Browse(t)
-	p.Open(uitest.NewFake("t").Serve(t))
+	p.Open(uitest.NewServer(t, uitest.OneAgent).URL)
 	for name, script := range map[string]string{
 		"terminal": `
 			const { Terminal, LINE_CHARS_MAX } = await import('/agents/ansi.js');

@@ -132,15 +132,6 @@ func (c *CrewByHand) Report(seats ...int) {
 	c.submit(crew.Reported{Session: session, Agents: listed})
 }
 
-// Head is the sequence of the newest change.
-func (c *CrewByHand) Head() (head uint64) {
-	c.t.Helper()
-	if err := c.engine.View(c.t.Context(), func(*team.Team) { head = c.engine.Head() }); err != nil {
-		c.t.Fatal(err)
-	}
-	return head
-}
-
 func (c *CrewByHand) ends() { c.Do("POST", "/crew/sleep", strings.NewReader(`{}`)) }
 
 func (c *CrewByHand) woken() (names []string) {

@@ -65,14 +65,18 @@ func TestScenarios(t *testing.T) {
 // long it took is told, not judged: machines differ.
 func TestCrowd(t *testing.T) {
 	const agents, changes = 1000, 20_000
-	fake := uitest.NewFake("fleet")
+	var config strings.Builder
+	config.WriteString("version: 1\nagents:\n")
+	files := map[string]string{}
 	for i := range agents {
-		fake.Add(uitest.Agent{Name: fmt.Sprintf("agent-%03d", i), Description: "One of many"})
+		fmt.Fprintf(&config, "  agent-%03d: {description: One of many, driver: exec, command: [\"true\"], loop: foreign, workspace: many/%03d}\n", i, i)
+		files[fmt.Sprintf("many/%03d/README", i)] = "A workspace.\n"
 	}
+	files["fairlead.yaml"] = config.String()
+	s := uitest.NewServer(t, files)
 	p := uitest.Browse(t)
-	url := fake.Serve(t)
 	began := time.Now()
-	p.Open(url)
+	p.Open(s.URL)
 	p.WaitText(".roster", "agent-000")
 	t.Logf("%d agents on screen after %v", agents, time.Since(began).Round(time.Millisecond))
 	if n := uitest.Eval[int](p, `document.querySelectorAll('.row').length`); n > 40 {
@@ -82,12 +86,18 @@ func TestCrowd(t *testing.T) {
 		window.slowest = 0; window.frames = 0; let last = performance.now();
 		const step = (now) => { window.slowest = Math.max(window.slowest, now - last); window.frames++; last = now; requestAnimationFrame(step); };
 		requestAnimationFrame(step); return true; })()`)
+	before := s.Head()
 	began = time.Now()
-	fake.Storm(changes)
+	for round := 0; s.Head() < before+changes; round++ {
+		for i := range agents {
+			s.Command(fmt.Sprintf("agent-%03d", i), []string{"continuous", "pause"}[round%2])
+		}
+	}
+	t.Logf("%d changes made after %v", s.Head(), time.Since(began).Round(time.Millisecond))
 	p.Choose("agent-003")
 	p.Click(".tabs", "History")
-	p.WaitText(".history", fmt.Sprintf("#%d", fake.Head()-agents+4))
-	t.Logf("%d changes taken in after %v; slowest frame %d ms of %d", changes, time.Since(began).Round(time.Millisecond),
+	p.WaitText(".history", fmt.Sprintf("#%d", s.Newest("control/agent-003")))
+	t.Logf("%d changes taken in after %v; slowest frame %d ms of %d", s.Head(), time.Since(began).Round(time.Millisecond),
 		uitest.Eval[int](p, `Math.round(window.slowest)`), uitest.Eval[int](p, `window.frames`))
 	began = time.Now()
 	uitest.Eval[bool](p, `(document.querySelector('#search').focus(), true)`)
@@ -99,28 +109,28 @@ func TestCrowd(t *testing.T) {
 	p.NoConsoleErrors()
 }
 
+// floodScript writes a long line and many lines once the file go is there, and then goes on.
+const floodScript = `wait() { until [ -e "$1" ]; do sleep 0.02; done; }
+wait go
+head -c 20971520 /dev/zero | tr '\0' x
+echo
+seq 0 19999 | sed 's/^/line /'
+wait stop`
+
 // Twenty MiB in one line, and many lines, must not stop the page.
 func TestFlood(t *testing.T) {
-	fake := uitest.NewFake("harbour-api")
-	fake.Add(uitest.Agent{Name: "coder"})
+	s := uitest.NewServer(t, map[string]string{
+		"fairlead.yaml": fmt.Sprintf("version: 1\nagents:\n  coder: {driver: exec, command: [sh, -c, %q], workspace: coder}\n", floodScript),
+		"coder/README":  "The workspace of coder.\n",
+	})
 	p := uitest.Browse(t)
-	p.Open(fake.Serve(t))
+	p.Open(s.URL)
 	p.Choose("coder")
 	p.Click(".orders", "Start Agent")
 	p.WaitText(".agent-title .badge", "RUNNING")
 	p.WaitText(".tape", "No output yet")
 	began := time.Now()
-	chunk := make([]byte, 1<<20)
-	for i := range chunk {
-		chunk[i] = 'x'
-	}
-	for range 20 {
-		fake.Say("coder", string(chunk))
-	}
-	fake.Say("coder", "\n")
-	for i := range 20_000 {
-		fake.Say("coder", fmt.Sprintf("line %d\n", i))
-	}
+	s.Put("coder/go", "")
 	p.WaitText(".tape", "line 19999")
 	t.Logf("20 MiB in one line and 20,000 lines shown after %v", time.Since(began).Round(time.Millisecond))
 	p.WaitText(".tape", "earlier lines let go")

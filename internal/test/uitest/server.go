@@ -2,6 +2,7 @@ package uitest
 
 import (
 	"context"
+	"encoding/json"
 	"io"
 	"log/slog"
 	"net"
@@ -12,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/fairlead-dev/fairlead/api/server"
+	"github.com/fairlead-dev/fairlead/team"
 
 	"github.com/fairlead-dev/fairlead/agentfile"
 	"github.com/fairlead-dev/fairlead/config"
@@ -174,4 +176,31 @@ func (s *Server) Put(name, text string) {
 	if _, err := file.WriteString(text); err != nil {
 		s.t.Fatal(err)
 	}
+}
+
+// Command sets the desired state of an agent, as a person does.
+func (s *Server) Command(agent, desired string) {
+	s.t.Helper()
+	if _, err := s.engine.Command(s.t.Context(), person, agent, desired, ""); err != nil {
+		s.t.Fatalf("command %s: %v", agent, err)
+	}
+}
+
+// Head is the sequence of the newest change.
+func (s *Server) Head() (head uint64) {
+	s.t.Helper()
+	if err := s.engine.View(s.t.Context(), func(*team.Team) { head = s.engine.Head() }); err != nil {
+		s.t.Fatal(err)
+	}
+	return head
+}
+
+// Newest is the sequence of the newest change of an entity.
+func (s *Server) Newest(entity string) uint64 {
+	s.t.Helper()
+	var page struct{ Changes []struct{ Seq uint64 } }
+	if err := json.Unmarshal(s.Do("GET", "/journal?tail=1&entity="+entity, nil), &page); err != nil || len(page.Changes) == 0 {
+		s.t.Fatalf("the newest change of %s: %v", entity, err)
+	}
+	return page.Changes[0].Seq
 }
