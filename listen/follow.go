@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"slices"
 
 	dispatchctl "github.com/fairlead-dev/fairlead/controller/dispatch"
 	"github.com/fairlead-dev/fairlead/controller/seam"
@@ -82,12 +83,9 @@ func (e *Listener) Follow(ctx context.Context, m *sessions.Slot, s team.Session,
 			return
 		}
 		if what.Report != nil { // people see the logs of a step that succeeded
-			logs := &what.Report.Report.Logs
-			for _, line := range []string{past, denied} {
-				if line != "" {
-					*logs = append((*logs)[:len(*logs):len(*logs)], line)
-				}
-			}
+			facts := &what.Report.Report.Facts
+			facts.Denied = slices.DeleteFunc([]string{past, denied}, func(s string) bool { return s == "" })
+			facts.Logs = slices.Concat(facts.Logs, facts.Denied)
 		}
 	}
 	if !e.sessions.SessionEnded(ctx, m, what, sessions.ByShim) {

@@ -11,7 +11,7 @@ import (
 
 // snapshotFormat changes when the shape of a snapshot does. A snapshot of another format is ignored,
 // and the whole journal is read.
-const snapshotFormat = "team/2"
+const snapshotFormat = "team/3"
 
 type snapshot struct {
 	Team     *team.Team        `json:"team"`

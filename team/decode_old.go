@@ -1,6 +1,7 @@
 package team
 
 import (
+	"strconv"
 	"strings"
 
 	"github.com/fairlead-dev/fairlead/machine/channel"
@@ -34,6 +35,10 @@ var oldEndingStarts = map[string]EndReason{
 const (
 	oldLimit      = "limit reached: "          // begins why a limit paused a run
 	oldPermission = "it asks for permission: " // begins why a turn waits for an answer
+
+	oldOneDenied  = "1 call was denied: "
+	oldSomeDenied = " calls were denied: " // follows the number
+	oldNotAsked   = "it did not ask for what its rules deny: "
 )
 
 // DecodeOld adds the codes that a change of an older version lacks. A change that has them stays
@@ -56,12 +61,28 @@ func decodeOldRun(run *workflow.Body) {
 	if h := run.Head; h != nil && h.Stage == workflow.Paused && h.PauseReason == "" && h.By == byLimit && strings.HasPrefix(h.Why, oldLimit) {
 		h.PauseReason = workflow.PausedByLimit
 	}
+	if set := run.Step; set != nil && set.Facts != nil && set.Facts.Denied == nil {
+		set.Facts.Denied = oldDenied(set.Facts.Logs)
+	}
 	if set := run.Step; set != nil && set.Value.Ending != "" && set.Value.EndReason == "" {
 		set.Value.EndReason = workflow.EndOver
 		if oldEnding(set.Value.Ending) == EndReported {
 			set.Value.EndReason = workflow.EndReported
 		}
 	}
+}
+
+// oldDenied finds the sentences about denied calls among the last two lines of a step's logs, where
+// older versions kept them. The result is never nil.
+func oldDenied(logs []string) []string {
+	found := []string{}
+	for _, line := range logs[max(0, len(logs)-2):] {
+		n, _, many := strings.Cut(line, oldSomeDenied)
+		if _, err := strconv.Atoi(n); many && err == nil || strings.HasPrefix(line, oldOneDenied) || strings.HasPrefix(line, oldNotAsked) {
+			found = append(found, line)
+		}
+	}
+	return found
 }
 
 func oldEnding(words string) EndReason {

@@ -8,7 +8,6 @@ import (
 
 	"github.com/fairlead-dev/fairlead/api"
 	"github.com/fairlead-dev/fairlead/cli"
-	"github.com/fairlead-dev/fairlead/controller/runs"
 	"github.com/fairlead-dev/fairlead/machine/workflow"
 	"github.com/fairlead-dev/fairlead/team"
 	"github.com/fairlead-dev/fairlead/view"
@@ -198,7 +197,7 @@ func denied(a *cli.App, facts *workflow.Facts) string {
 	if facts == nil {
 		return ""
 	}
-	text := cli.Line(runs.DeniedIn(facts.Logs), cli.ErrorWidth)
+	text := cli.Line(strings.Join(facts.Denied, "; "), cli.ErrorWidth)
 	if text == "" {
 		return ""
 	}

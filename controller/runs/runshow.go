@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/fairlead-dev/fairlead/controller/sessions"
 	"github.com/fairlead-dev/fairlead/view"
 
 	"github.com/fairlead-dev/fairlead/machine/workflow"
@@ -108,7 +109,7 @@ func (c *Controller) stepView(t *team.Team, r *workflow.Run, how howRun, i int) 
 			}
 		}
 	}
-	shown.Denied = DeniedIn(p.Logs)
+	shown.Denied = sessions.Joined(p.Denied...)
 	return shown
 }
 

@@ -36,8 +36,8 @@ func Joined(sentences ...string) string {
 }
 
 const (
-	OneDenied  = "1 call was denied: "
-	SomeDenied = " calls were denied: "
+	oneDenied  = "1 call was denied: "
+	someDenied = " calls were denied: "
 )
 
 // DeniedOf says what a session was denied, or "".
@@ -45,9 +45,9 @@ func DeniedOf(s *team.Session) string {
 	if s.Denied == 0 {
 		return ""
 	}
-	text := OneDenied
+	text := oneDenied
 	if s.Denied > 1 {
-		text = strconv.Itoa(s.Denied) + SomeDenied
+		text = strconv.Itoa(s.Denied) + someDenied
 	}
 	text += strings.Join(s.DeniedWhat, "; ")
 	if more := s.Denied - len(s.DeniedWhat); more > 0 {

@@ -92,13 +92,13 @@ func (r *Run) setStep(i int, set *StepSet) {
 // clipped returns the facts with slices of limited capacity, so that later appends do not overwrite
 // memory of the caller's report.
 func (f *Facts) clipped() Facts {
-	return Facts{Artifacts: slices.Clip(f.Artifacts), Metrics: slices.Clip(f.Metrics), Logs: slices.Clip(f.Logs)}
+	return Facts{Artifacts: slices.Clip(f.Artifacts), Metrics: slices.Clip(f.Metrics), Logs: slices.Clip(f.Logs), Denied: slices.Clip(f.Denied)}
 }
 
 // plus appends the facts of a loop's next item. Of metrics with the same name, the newer one counts;
-// of the log, the newest lines are kept.
+// of the log, the newest lines are kept; of the denied calls, those of the newer item.
 func (f *Facts) plus(more Facts) Facts {
-	sum := Facts{Artifacts: append(f.Artifacts, more.Artifacts...)}
+	sum := Facts{Artifacts: append(f.Artifacts, more.Artifacts...), Denied: more.Denied}
 	named := make(map[string]int, len(f.Metrics))
 	for _, list := range [][]Metric{f.Metrics, more.Metrics} {
 		for _, m := range list {

@@ -240,6 +240,7 @@ const (
 	textKeptMax   = 2000      // limit for an error message, which is shown on a page
 	lineKeptMax   = 1000      // of one line of a report's log
 	logsKeptMax   = 1000      // lines of a step's log: the file has all
+	deniedKeptMax = 2         // sentences: calls that were denied, and calls made without asking
 	artifactsMax  = 1000      // of one report
 	artifactBytes = 1024      // length of a path
 	metricsMax    = 1000      // of one report
@@ -278,7 +279,7 @@ func (f *Facts) fault() string {
 // kept returns the part of a report's facts that is stored: all artifacts and metrics, and the
 // newest lines of the log, each shortened.
 func (f *Facts) kept() *Facts {
-	kept := Facts{Artifacts: f.Artifacts, Metrics: f.Metrics}
+	kept := Facts{Artifacts: f.Artifacts, Metrics: f.Metrics, Denied: []string{}}
 	bytes := 0
 	first := len(f.Logs)
 	for first > 0 && len(f.Logs)-first < logsKeptMax-1 {
@@ -294,6 +295,9 @@ func (f *Facts) kept() *Facts {
 	}
 	for _, line := range f.Logs[first:] {
 		kept.Logs = append(kept.Logs, cutTo(line, lineKeptMax))
+	}
+	for _, sentence := range f.Denied[:min(len(f.Denied), deniedKeptMax)] {
+		kept.Denied = append(kept.Denied, cutTo(sentence, lineKeptMax))
 	}
 	return &kept
 }

@@ -87,6 +87,10 @@ type Facts struct {
 	Artifacts []string `json:"artifacts,omitempty"` // relative to the repository
 	Metrics   []Metric `json:"metrics,omitempty"`
 	Logs      []string `json:"logs,omitempty"`
+	// Denied says which calls of the agent were denied, as sentences for people. Fairlead adds it; no
+	// report can. The sentences are also the last of Logs, for programs that read the run's files. It is
+	// never nil in the journal, except in one of an older version.
+	Denied []string `json:"denied"`
 }
 
 // Metric is one metric, as text (seed 004, Metrics).
