@@ -20,7 +20,7 @@ var ErrLagged = errors.New("this watcher fell more than 1,024 changes behind; as
 type hub struct {
 	mu     sync.Mutex
 	subs   map[*subscriber]struct{}
-	next   chan struct{} // closed at the next publish or close; nil: nobody waits for it
+	next   chan struct{} // closed at the next publish or close; nil: no goroutine waits for it
 	closed error         // why nothing more comes
 }
 

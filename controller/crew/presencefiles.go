@@ -282,7 +282,7 @@ func (p *DocumentPen) PutAside(found crewfile.FoundDocument, why, fault string) 
 		p.E.log.Warn("a document that cannot be taken in cannot be put aside either", "file", found.Name, "fault", fault, "error", err)
 		return fmt.Sprintf("%s: %s", found.Name, fault)
 	}
-	p.E.log.Warn("a document of somebody else is put aside", "file", found.Name, "fault", fault, "kept_as", name)
+	p.E.log.Warn("a document that another program wrote is moved aside", "file", found.Name, "fault", fault, "kept_as", name)
 	return fmt.Sprintf("%s: %s; it is kept as %s", found.Name, fault, name)
 }
 

@@ -183,7 +183,7 @@ func (c *Controller) tellFolder(ctx context.Context, path string, todo team.Acti
 		}
 		if warned != err.Error() {
 			warned = err.Error()
-			c.log.Error("a session folder could not be told how its work went; it is told again", "folder", path, "errand", todo.Key, "error", err)
+			c.log.Error("the result of an action was not written to its session folder; Fairlead tries again", "folder", path, "errand", todo.Key, "error", err)
 		}
 		if !loop.Rest(ctx, pause) {
 			return

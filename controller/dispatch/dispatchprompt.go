@@ -67,7 +67,7 @@ func resultsPrompt(b *strings.Builder, work dispatch.Action) {
 	if len(work.Results) == 0 {
 		return
 	}
-	b.WriteString("\nYou were told this before, and delegated. What came of it:\n")
+	b.WriteString("\nYou had this task before and delegated parts of it. These are the results:\n")
 	for _, r := range work.Results {
 		how := "is done"
 		if !r.OK {
@@ -78,13 +78,13 @@ func resultsPrompt(b *strings.Builder, work dispatch.Action) {
 			b.WriteString("> " + line)
 		}
 	}
-	b.WriteString("\nGo on from there.\n")
+	b.WriteString("\nContinue from there.\n")
 }
 
 // colleaguesPrompt says who can be asked, and how.
 func colleaguesPrompt(b *strings.Builder, s *dispatch.Dispatch, work dispatch.Action) {
-	b.WriteString("\nTo have somebody else do a part of it, say this, on a line of its own, and end your answer; you are told what came of it:\n" +
-		`[DELEGATE] {"to": NAME, "task": TEXT}` + "\nThere are:\n")
+	b.WriteString("\nTo delegate a part of the task to another agent, write this on a line of its own and end your answer. You receive the result:\n" +
+		`[DELEGATE] {"to": NAME, "task": TEXT}` + "\nThese agents are available:\n")
 	room := colleaguesBytesMax
 	for i, d := range s.Agents {
 		if d.Name == work.Agent && work.Task != 0 {

@@ -83,5 +83,5 @@ func AnswerTo(conf *config.Agent, call policy.Call) (decision, reason string, er
 // Why a person is asked.
 const (
 	NoRule  = "none of its rules says whether it may"
-	InDoubt = "nobody can tell whether it keeps to its bounds: "
+	InDoubt = "it is unclear whether it keeps to its bounds: "
 )

@@ -70,7 +70,7 @@ func (c *Controller) tellAnswer(ctx context.Context, m *sessions.Slot, s team.Se
 			}
 			if !warned {
 				warned = true
-				c.log.Error("an agent could not be told what was answered; it is told again", "session", s.ID, "question", q.ID, "error", err)
+				c.log.Error("an answer was not delivered to its agent; Fairlead tries again", "session", s.ID, "question", q.ID, "error", err)
 			}
 		}
 		if !loop.Rest(ctx, pause) {

@@ -471,7 +471,7 @@ func (c *Controller) noQuestion(ctx context.Context, id, step string) error {
 		if s.ID == step {
 			return &machine.Refusal{
 				Subject: "step " + step + " of run " + id, Event: "answer_read", State: s.Status, Row: "W9",
-				Reason: "nobody is asked about it now" + view.Because(s.WaitsFor),
+				Reason: "no person is asked about it now" + view.Because(s.WaitsFor),
 			}
 		}
 	}

@@ -163,7 +163,7 @@ func (p *statePen) makeWay(path string, content []byte, updated string) (same bo
 	if err := os.Rename(path, aside); err != nil {
 		return false, err
 	}
-	p.e.log.Warn("somebody else wrote run_state.json of a run that is under way; it is kept, and ours is written", "run", p.m.id, "kept_as", aside)
+	p.e.log.Warn("another program wrote run_state.json of a run in progress; its file is kept aside, and Fairlead writes its own", "run", p.m.id, "kept_as", aside)
 	return false, nil
 }
 

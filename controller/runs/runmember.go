@@ -219,7 +219,7 @@ func (c *Controller) errandOfStep(r *workflow.Run, todo team.Action) {
 		lease, f := todo.Step.Lease, StepFacts{Cmd: runfile.StepCommand{RunID: id, StepID: string(step)}, how: howOf(c.State(), id), Report: r.ReportFile(step)}
 		c.Go(func(ctx context.Context) { c.lookForReport(ctx, id, lease, f) })
 	default:
-		panic("engine: no such errand of a run: " + string(todo.Do))
+		panic("runs: unknown action: " + string(todo.Do))
 	}
 }
 

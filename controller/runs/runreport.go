@@ -187,7 +187,7 @@ func (c *Controller) lookForReport(ctx context.Context, id string, lease workflo
 		report, err = runfile.ReadReport(f.Report, of)
 	}
 	if err != nil {
-		_, _ = c.SubmitRun(ctx, sessions.ByEngine, id, workflow.ProcessLost{Lease: lease, Why: "nobody here started it, and there is no good report: " + err.Error()})
+		_, _ = c.SubmitRun(ctx, sessions.ByEngine, id, workflow.ProcessLost{Lease: lease, Why: "this daemon did not start it, and it has no valid report: " + err.Error()})
 		return
 	}
 	what := workflow.ReportRead{Lease: lease, Report: report.Report, Over: true}

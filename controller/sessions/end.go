@@ -39,7 +39,7 @@ func (c *Controller) End(ctx context.Context, m *Slot, id string, grace time.Dur
 			}
 			if !warned {
 				warned = true
-				c.log.Error("a session could not be told to end; Fairlead tries again", "session", id, "error", err)
+				c.log.Error("the request to end did not reach a session; Fairlead tries again", "session", id, "error", err)
 			}
 		}
 		if !loop.Rest(ctx, pause) {

@@ -29,7 +29,7 @@ type Controller struct {
 
 	mu     sync.Mutex
 	procs  map[string]seam.Process // running sessions by id
-	found  chan struct{}           // closed when a process is added to procs; nil: nobody waits for it
+	found  chan struct{}           // closed when a process is added to procs; nil: no goroutine waits for it
 	silent map[string]string       // sessions whose shim does not answer, with the error
 }
 

@@ -251,7 +251,7 @@ func (a *ActAnswer) read(q *question.Question) bool {
 	case q.State == question.Withdrawn:
 		a.State, a.Why = ActWithdrawn, cmp.Or(q.Ended, "it can no longer be answered")
 	case q.By == byTime:
-		a.State, a.Option, a.Why = ActUnanswered, q.Option, "nobody answered in time"
+		a.State, a.Option, a.Why = ActUnanswered, q.Option, "no person answered in time"
 	default:
 		a.State, a.Option, a.Text = ActAnswered, q.Option, q.Text
 		a.By = strings.TrimPrefix(q.By, "human/")
