@@ -96,7 +96,7 @@ func absolute(path, dir string) string {
 }
 
 // outside handles an event of a program without a dispatch. Only a program that resumes a conversation whose
-// dispatch ended meanwhile is told so, because its model may still believe that it is MAIN.
+// dispatch ended meanwhile gets a notice, because its model may still believe that it is MAIN.
 func (h Hook) outside(is Event) Answer {
 	if is.Name != SessionStart || is.Source != "resume" {
 		return Answer{}

@@ -151,7 +151,7 @@ func tail(args []value) *problem {
 
 // printf writes to standard output, unless -v names a variable.
 func printf(args []value) *problem {
-	trouble := &problem{"set a variable", "this printf may set a variable, and run what stands in its index", "give the format as plain text"}
+	trouble := &problem{"set a variable", "this printf may set a variable, and run the code in its index", "give the format as plain text"}
 	if len(args) == 0 {
 		return nil
 	}
@@ -194,9 +194,9 @@ func bracket(args []value) *problem {
 		case !v.static():
 			known = false
 		case v.text == "-v" || v.text == "-R":
-			return &problem{"test what calculates", "test " + v.text + " looks into variables, and runs what stands in their index", "leave it out"}
+			return &problem{"test what calculates", "test " + v.text + " looks into variables, and runs the code in their index", "leave it out"}
 		case has("-eq -ne -lt -le -gt -ge", v.text) && i > 0 && !(isNumber(args[i-1].text) && i+1 < len(args) && isNumber(args[i+1].text)):
-			return &problem{"test what calculates", "test " + v.text + " calculates in some shells, and runs what stands in an index", "compare plain numbers, or text with ="}
+			return &problem{"test what calculates", "test " + v.text + " calculates in some shells, and runs the code in an index", "compare plain numbers, or text with ="}
 		}
 	}
 	switch {

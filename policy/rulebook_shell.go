@@ -217,7 +217,7 @@ func (l *lines) command(r *reading, words []value, depth int) {
 	case has(bendingBuiltins, name.text):
 		l.unsure(name.text + " changes what later commands are")
 	case has(countingBuiltins, name.text) && slices.ContainsFunc(words[1:], func(w value) bool { return strings.ContainsAny(w.text, "$`") }):
-		l.unsure(name.text + " runs what stands in the index of a variable")
+		l.unsure(name.text + " runs the code in the index of a variable")
 	case name.text == "cd":
 		c.free = l.staysInside(r, words[1:])
 	default:

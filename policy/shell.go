@@ -279,7 +279,7 @@ func (s *shell) command(cmd syntax.Command) {
 	case *syntax.ArithmCmd:
 		s.arithmetic(c.X)
 	case *syntax.LetClause:
-		s.cannot("calculate in the shell", "arithmetic can assign, and run what stands in a variable", "")
+		s.cannot("calculate in the shell", "arithmetic can assign, and run the code in a variable", "")
 		for _, x := range c.Exprs {
 			s.arithmetic(x)
 		}

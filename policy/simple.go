@@ -206,7 +206,7 @@ func (s *shell) test(x syntax.TestExpr) {
 		case syntax.TsEql, syntax.TsNeq, syntax.TsLeq, syntax.TsGeq, syntax.TsLss, syntax.TsGtr:
 			for _, side := range []syntax.TestExpr{x.X, x.Y} {
 				if w, ok := side.(*syntax.Word); !ok || !isNumber(w.Lit()) {
-					s.cannot(capability, "the test "+x.Op.String()+" between [[ and ]] calculates, and runs what stands in a variable", "use [ … ] and plain numbers")
+					s.cannot(capability, "the test "+x.Op.String()+" between [[ and ]] calculates, and runs the code in a variable", "use [ … ] and plain numbers")
 				}
 			}
 		}
@@ -215,7 +215,7 @@ func (s *shell) test(x syntax.TestExpr) {
 	case *syntax.UnaryTest:
 		switch x.Op {
 		case syntax.TsVarSet, syntax.TsRefVar, syntax.TsOptSet:
-			s.cannot(capability, "the test "+x.Op.String()+" looks into variables, and runs what stands in their index", "leave it out")
+			s.cannot(capability, "the test "+x.Op.String()+" looks into variables, and runs the code in their index", "leave it out")
 		}
 		s.test(x.X)
 	case *syntax.ParenTest:

@@ -7,7 +7,7 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
-// hole stands in a value for text that only the running shell knows. A command never holds this byte itself.
+// hole marks the place in a value of text that only the running shell knows. A command never holds this byte itself.
 const hole = '\x00'
 
 // value is one word of a command, as far as it is known before the command runs.
@@ -272,7 +272,7 @@ func (s *shell) param(p *syntax.ParamExp, quoted bool) (text string, split bool)
 	if p.Exp != nil {
 		switch p.Exp.Op {
 		case syntax.AssignUnset, syntax.AssignUnsetOrNull, syntax.OtherParamOps:
-			s.cannot(capability, "this expansion of a variable assigns, or runs what stands in it", "leave it out")
+			s.cannot(capability, "this expansion of a variable assigns, or runs the code in it", "leave it out")
 		}
 		s.word(p.Exp.Word)
 	}
@@ -337,7 +337,7 @@ func (s *shell) arithmetic(x syntax.ArithmExpr) {
 		return true
 	})
 	if !ok {
-		s.cannot("calculate in the shell", "arithmetic with names can assign, and run what stands in a variable", "use plain numbers")
+		s.cannot("calculate in the shell", "arithmetic with names can assign, and run the code in a variable", "use plain numbers")
 	}
 }
 

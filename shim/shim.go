@@ -19,7 +19,7 @@ const (
 	syncEvery           = 20 * time.Millisecond  // at most 50 syncs per second and agent
 	readBytes           = 64 << 10               // the size of a pipe
 	logBytesMax         = 64 << 10               // the shim has little to say; a loop must not fill the disk
-	sessionNameBytesMax = 160                    // it stands in file names, in the environment and in process lists
+	sessionNameBytesMax = 160                    // it is part of file names, the environment and process lists
 	peersMax            = 16                     // a daemon, its successor, and people who look
 	writeTimeout        = 10 * time.Second       // a daemon that was stopped must not hold the shim up
 	tellTimeout         = time.Second            // the exit is on disk, where it can be read later

@@ -153,7 +153,7 @@ func TestTalkStandsInLine(t *testing.T) {
 	}
 	c.over("ada")
 	if s := c.Agents["ada"].Session; s.Ending != channelIdleWords {
-		t.Errorf("somebody else stands in line, and ada's session is to go because %q", s.Ending)
+		t.Errorf("another request is in the queue, and ada's session is to go because %q", s.Ending)
 	}
 	c.ends("ada", control.OK)
 	if s := c.Agents["ada"].Session; s.For != ForControl {

@@ -192,11 +192,11 @@ func TestFolderLeavesTheLine(t *testing.T) {
 	w := newWard(c, hosted(dispatch.Orchestrator, ""))
 	w.tell(dispatch.UserInput{Text: "build it", Match: &dispatch.Match{Agent: "builder"}})
 	if queue := c.Agents["builder"].Queue; len(queue) != 1 {
-		t.Fatalf("it stands in line: %+v", queue)
+		t.Fatalf("it is in the queue: %+v", queue)
 	}
 	w.tell(dispatch.Interrupt{})
 	if queue := c.Agents["builder"].Queue; len(queue) != 0 {
-		t.Fatalf("it stands in line still: %+v", queue)
+		t.Fatalf("it is still in the queue: %+v", queue)
 	}
 }
 

@@ -130,7 +130,7 @@ func TestLeadWaitsInLine(t *testing.T) {
 	if queue := c.Agents["ada"].Queue; len(queue) != 1 || queue[0].For != ForLead || queue[0].Kind != control.Lead {
 		t.Fatalf("in line are %+v", queue)
 	}
-	if why := c.LeadWaits(c.at); why != "it stands in line behind control (ada-1)" {
+	if why := c.LeadWaits(c.at); why != "it waits in the queue behind control (ada-1)" {
 		t.Errorf("the lead waits: %q", why)
 	}
 	c.ends("ada", control.OK)
@@ -142,7 +142,7 @@ func TestLeadWaitsInLine(t *testing.T) {
 	}
 	c.starts("ada")
 	c.wants("ada", "run_once")
-	if why := c.ControlWaits("ada"); why != "it stands in line behind lead (ada-2)" {
+	if why := c.ControlWaits("ada"); why != "it waits in the queue behind lead (ada-2)" {
 		t.Errorf("control waits: %q", why)
 	}
 	c.reports()

@@ -287,7 +287,7 @@ func (l *ledger) checkSeat(w *world, a *Agent) {
 	}
 	switch {
 	case inLine > 1 || inLine == 1 && own != nil:
-		w.t.Fatalf("%s stands in line %d times, and its session is %+v", a.Name, inLine, own)
+		w.t.Fatalf("%s is in the queue %d times, and its session is %+v", a.Name, inLine, own)
 	case (own != nil || inLine == 1) != (working || program):
 		w.t.Fatalf("%s is %s (program running: %v), its session is %+v, and in line is %d", a.Name, c.State, c.Running, own, inLine)
 	case own != nil && (own.Kind == control.Program) != program:

@@ -84,7 +84,7 @@ func (b *folderBook) waits(w *world, f *Dispatch, work dispatch.Action) {
 	if f.Gone || ended || w.starting || w.team.hasSessionFor(work.Agent, forWhom) || a != nil && isIn(a.Queue, forWhom) || w.team.cannotServe(work.Agent, w.at) != "" {
 		return
 	}
-	w.t.Fatalf("%s is due in %s, and %s neither has it nor stands in line: %+v", work.Key(), f.Name, work.Agent, a)
+	w.t.Fatalf("%s is due in %s, and %s neither has it nor waits in the queue: %+v", work.Key(), f.Name, work.Agent, a)
 }
 
 // seats: an agent that works for a folder is wanted there, or its session was asked to end; and no
@@ -103,7 +103,7 @@ func (b *folderBook) seats(w *world) {
 		for _, c := range a.Queue {
 			if _, _, ok := DispatchActionOf(c.For); ok {
 				if ok, why := w.team.mayServeDispatch(a, c.For, w.at); !ok {
-					w.t.Fatalf("%s stands in line for %s: %s", name, c.For, why)
+					w.t.Fatalf("%s waits in the queue for %s: %s", name, c.For, why)
 				}
 				if folder, work, _ := DispatchActionOf(c.For); w.team.DispatchWaits(folder, work.Key(), w.at) == "" {
 					w.t.Fatalf("nobody says what %s waits for", c.For)

@@ -30,7 +30,7 @@ func TestProviderWaits(t *testing.T) {
 		if a.Session != nil || a.Control.Failures != 0 || a.Control.State != control.Continuous {
 			t.Fatalf("it is %s after %d failures, with %+v", a.Control.State, a.Control.Failures, a.Session)
 		}
-		if why := c.ControlWaits("ada"); !strings.HasPrefix(why, "it stands in line behind its provider: rate limited until 2026-11-2") {
+		if why := c.ControlWaits("ada"); !strings.HasPrefix(why, "it waits in the queue behind its provider: rate limited until 2026-11-2") {
 			t.Fatalf("it waits since %q", why)
 		}
 		if at := c.Deadline(a); !at.Equal(a.Limited.Until) {

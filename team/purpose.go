@@ -61,7 +61,7 @@ func DispatchActionOf(p Purpose) (folder string, work dispatch.Action, ok bool) 
 	return p.Folder, work, ok
 }
 
-// String is the purpose as it stands in the journal.
+// String returns the purpose as the journal stores it.
 func (p Purpose) String() string {
 	switch p.Kind {
 	case PurposeStep:

@@ -168,13 +168,13 @@ func TestTheLine(t *testing.T) {
 	c.starts("ada")
 	c.runs("r", RunSettings{}, "one ada", "two ada")
 	c.steps("r", "one:PENDING two:PENDING")
-	if got, want := c.StepWaits("r", "two"), "it stands in line behind control (ada-1), run/r/one"; got != want {
+	if got, want := c.StepWaits("r", "two"), "it waits in the queue behind control (ada-1), run/r/one"; got != want {
 		t.Errorf("two waits: %q, want %q", got, want)
 	}
 	c.ends("ada", control.OK)
 	c.steps("r", "one:RUNNING two:PENDING")
 	c.says("ada", control.Continuous, "continuous") // obeyed, and in line again
-	if got, want := c.ControlWaits("ada"), "it stands in line behind run/r/one (ada-2), run/r/two"; got != want {
+	if got, want := c.ControlWaits("ada"), "it waits in the queue behind run/r/one (ada-2), run/r/two"; got != want {
 		t.Errorf("control waits: %q, want %q", got, want)
 	}
 	if c.ControlWaits("bob") != "" || c.StepWaits("r", "one") != "" {
@@ -198,7 +198,7 @@ func TestPauseLeavesSteps(t *testing.T) {
 	c.wants("ada", "pause")
 	c.says("ada", control.Resting, "pause")
 	if len(c.Agents["ada"].Queue) != 0 {
-		t.Errorf("it stands in line still: %+v", c.Agents["ada"].Queue)
+		t.Errorf("it is still in the queue: %+v", c.Agents["ada"].Queue)
 	}
 	if ok, why := c.MayStart("ada", "ada-1", c.at); !ok {
 		t.Errorf("a pause stops a step: %s", why)
@@ -210,7 +210,7 @@ func TestPauseLeavesSteps(t *testing.T) {
 	c.steps("r", "one:COMPLETED two:RUNNING")
 }
 
-// SPEC X8: nothing begins while the team is held, neither a step nor who stands in line, and
+// SPEC X8: nothing begins while the team is held, neither a step nor a queued request, and
 // a claim keeps its place; the release gives the seats.
 func TestHoldAndSteps(t *testing.T) {
 	c := newCrew(t, Limits{}, two())
@@ -234,7 +234,7 @@ func TestHoldAndSteps(t *testing.T) {
 	}
 	c.ofRun("r", workflow.CancelAsked{By: "ann"})
 	if queue := c.Agents["ada"].Queue; len(queue) != 0 {
-		t.Errorf("a step of a cancelled run stands in line: %+v", queue)
+		t.Errorf("a step of a cancelled run is in the queue: %+v", queue)
 	}
 	c.ofRun("r", workflow.ResumeAsked{From: "one", By: "ann"})
 	c.must("", ReleaseAsked{})
@@ -331,7 +331,7 @@ func TestReportWhileItRuns(t *testing.T) {
 	if s := c.sit("r", "one"); s.Ending != "its report was read" || s.Now {
 		t.Errorf("its process goes on: %+v", s)
 	}
-	if got, want := c.StepWaits("r", "two"), "it stands in line behind run/r/one (ada-1)"; got != want {
+	if got, want := c.StepWaits("r", "two"), "it waits in the queue behind run/r/one (ada-1)"; got != want {
 		t.Errorf("two waits: %q, want %q", got, want)
 	}
 	c.does("r", "one", nil, control.Failed)
@@ -371,7 +371,7 @@ func TestTheBench(t *testing.T) {
 	c.runs("r", RunSettings{Wrapped: true}, "one ada", "two ada", "three bob")
 	c.runs("q", RunSettings{}, "one !")
 	c.steps("r", "one:RUNNING two:RUNNING three:PENDING") // a wrapper runs them, without a slot
-	if got, want := c.StepWaits("q", "one"), "it stands in line behind 2 steps without an agent, which are as many as there are places, run/r/three"; got != want {
+	if got, want := c.StepWaits("q", "one"), "it waits in the queue behind 2 steps without an agent, which are as many as there are places, run/r/three"; got != want {
 		t.Errorf("it waits: %q, want %q", got, want)
 	}
 	c.ofRun("r", workflow.CancelAsked{By: "ann"})

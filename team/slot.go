@@ -187,9 +187,9 @@ func behind(queue []Request, forWhom Purpose, first string) string {
 		before = append(before, fmt.Sprintf("%d more", more))
 	}
 	if len(before) == 0 {
-		return "it is next in line"
+		return "it is next in the queue"
 	}
-	return "it stands in line behind " + strings.Join(before, ", ")
+	return "it waits in the queue behind " + strings.Join(before, ", ")
 }
 
 // request appends a request to a slot's queue.

@@ -412,7 +412,7 @@ func (l *ledger) checkLine(w *world, queue []Request, s *Session) {
 	seen := map[Purpose]bool{}
 	for _, c := range queue {
 		if seen[c.For] || s != nil && s.For == c.For {
-			w.t.Fatalf("%s stands in line twice, or sits already: %+v, %+v", c.For, queue, s)
+			w.t.Fatalf("%s is in the queue twice, or already has the slot: %+v, %+v", c.For, queue, s)
 		}
 		seen[c.For] = true
 	}

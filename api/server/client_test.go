@@ -98,10 +98,10 @@ func TestClientErrors(t *testing.T) {
 	s.stop()
 	var none *client.NoDaemon
 	if _, err = c.Agents(context.WithoutCancel(ctx)); !errors.As(err, &none) {
-		t.Errorf("nobody there came as %#v", err)
+		t.Errorf("without a daemon, the error is %#v", err)
 	}
 	if _, err = client.Dial(s.dir); !errors.As(err, &none) {
-		t.Errorf("Dial: nobody there came as %#v", err)
+		t.Errorf("Dial: without a daemon, the error is %#v", err)
 	}
 	if _, err = client.Dial(t.TempDir()); !errors.As(err, &none) {
 		t.Errorf("Dial: no word came as %#v", err)

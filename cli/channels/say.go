@@ -47,7 +47,7 @@ func Say(ctx context.Context, a *cli.App, client *apiclient.Client, channel, tex
 }
 
 // unattended are the reasons for which no agent answers until something else changes; a person who
-// waits for an answer is told so.
+// waits for an answer sees the reason.
 var unattended = []channel.Reason{channel.NoAgents, channel.Held, channel.Limited}
 
 // awaitAnswer shows the channel from a message on until it is answered.

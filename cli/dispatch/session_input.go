@@ -174,7 +174,7 @@ func PrintMove(a *cli.App, ch dispatch.Change) {
 	case dispatch.InputCame, dispatch.MessageTaken:
 		fmt.Fprintf(a.Out, "[State: %s] %s\n", dispatch.Display(ch.From), n)
 	case dispatch.InputWaits:
-		fmt.Fprintf(a.Out, "it waits: %d in line behind %s\n", len(ch.Body.Now.Waiting), dispatch.ConversationID(ch.Body.Conversation))
+		fmt.Fprintf(a.Out, "it waits: %d in the queue behind %s\n", len(ch.Body.Now.Waiting), dispatch.ConversationID(ch.Body.Conversation))
 	}
 	if arrow := arrowOf(ch); arrow != "" {
 		fmt.Fprintln(a.Out, a.Paint(cli.Bold, cli.Plain(arrow))+a.Paint(cli.Dim, "  # "+cli.Line(shownTrigger(ch.Trigger), cli.ErrorWidth)))

@@ -18,11 +18,11 @@ func (a *app) summonVerb() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "summon",
 		Short: "Summon the crew: as many members as team.size says",
-		Long: `The lead is told which seats are free. On each seat a member hatches, and it is alive when the lead
-has registered it. A member that does not come within team.hatch_timeout expires. A crew is summoned
-once; after that, ` + "`fairlead crew wake`" + ` wakes it.
+		Long: `The lead receives the list of free seats and starts one member on each. A member is alive when the
+lead has registered it. A member that is not registered within team.hatch_timeout expires. A crew is
+summoned once; after that, ` + "`fairlead crew wake`" + ` wakes it.
 
---wait returns when no member hatches any more; exit code 1 means that a member did not come.`,
+--wait returns when no member is still expected; exit code 1 means that a member did not register.`,
 		Example: "  fairlead crew summon --wait",
 		Args:    cli.Args(cobra.NoArgs),
 		RunE: a.asking(func(ctx context.Context, client *apiclient.Client, _ []string) error {

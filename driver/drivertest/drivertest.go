@@ -156,7 +156,7 @@ func launchLead(t *testing.T, d driver.Driver, c Case) {
 		t.Error("the environment of a lead names a channel; it is in none")
 	}
 	if strings.Contains(strings.Join(l.Argv, " "), prompt) {
-		t.Error("what a lead is told is in the arguments, where every user of the machine reads it")
+		t.Error("the prompt of a lead is in the arguments, which every user of the machine can read")
 	}
 	if d.Capabilities(c.Agent, driver.Lead).Input && !l.KeepStdin {
 		t.Error("the driver takes input while the agent runs, and lets that of a lead be closed at the start")

@@ -76,7 +76,7 @@ func (f *Faults) Stored() int {
 	return f.stored
 }
 
-// Append appends, or fails as it was told.
+// Append appends, or fails as configured.
 func (f *Faults) Append(ctx context.Context, batch []journal.Change, expect ...journal.Expect) (uint64, error) {
 	before, after, err := f.enter(ctx, batch)
 	if err != nil {

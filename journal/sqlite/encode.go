@@ -28,7 +28,7 @@ const (
 	recordBytesMin = 6 + markBytes // a record of six small numbers and no data
 )
 
-// record is a change as it stands in a batch, before its numbers are looked up.
+// record is a change in a batch, before its numbers are looked up.
 type record struct {
 	entity, version, phrase, cause uint64
 	nanos                          int64

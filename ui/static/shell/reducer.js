@@ -182,7 +182,7 @@ function waiting(k) {
       before.unshift(`its provider: ${limitWords(k.limited)}`);
     }
     if (at > BEHIND_SHOWN) before.push(`${at - BEHIND_SHOWN} more`);
-    words = before.length ? `it stands in line behind ${before.join(', ')}` : 'it is next in line';
+    words = before.length ? `it waits in the queue behind ${before.join(', ')}` : 'it is next in the queue';
   }
   return words === k.agent.waiting_behind ? k : withAgent(k, { waiting_behind: words });
 }
