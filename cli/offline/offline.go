@@ -14,6 +14,7 @@ import (
 	"io"
 	"io/fs"
 	"log/slog"
+	"math"
 	"os"
 	"path/filepath"
 	"time"
@@ -64,9 +65,13 @@ func Open(ctx context.Context, conf *config.Config, drivers map[string]driver.Dr
 		}
 		r.AsOf = ch.Time
 	}
+	shims := filepath.Join(conf.Dir, ".fairlead", "sessions")
 	e, err := controller.OpenReadOnly(ctx, seam.Options{
 		Name: filepath.Base(conf.Dir), Config: conf, Journal: j, Drivers: drivers, Lookup: os.LookupEnv, BootID: workspace.BootID(),
-		Host: &sessions.Shims{Folder: filepath.Join(conf.Dir, ".fairlead", "sessions"), Workspace: conf.Dir}, Log: slog.New(slog.DiscardHandler),
+		Host: &sessions.Shims{Folder: shims, Workspace: conf.Dir}, Log: slog.New(slog.DiscardHandler),
+		Look: func(ctx context.Context, session string) (seam.Found, int, error) {
+			return controller.DiskObserver{Folder: shims}.Session(ctx, session, math.MaxUint64) // no epoch is too high to look
+		},
 	})
 	if err != nil {
 		return r, err

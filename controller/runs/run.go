@@ -14,7 +14,6 @@ import (
 	"runtime"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/fairlead-dev/fairlead/controller/seam"
 	"github.com/fairlead-dev/fairlead/controller/sessions"
@@ -369,19 +368,9 @@ func (c *Controller) importRun(ctx context.Context, by seam.Actor, id, repo stri
 
 // untilLooked waits until every step that the imported file lists as RUNNING has been examined.
 func (c *Controller) untilLooked(ctx context.Context, id string) error {
-	for {
-		looking := false
-		if err := c.View(ctx, func(t *team.Team) {
-			for _, todo := range t.RunActions(id, c.Now()) {
-				looking = looking || todo.Do == team.LookForIt
-			}
-		}); err != nil || !looking {
-			return err
-		}
-		if !loop.Rest(ctx, 5*time.Millisecond) {
-			return ctx.Err()
-		}
-	}
+	return c.Until(ctx, func(t *team.Team) bool {
+		return !slices.ContainsFunc(t.RunActions(id, c.Now()), func(todo team.Action) bool { return todo.Do == team.LookForIt })
+	})
 }
 
 func (c *Controller) knownRuns(ctx context.Context) (ids []string) {

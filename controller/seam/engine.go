@@ -36,6 +36,10 @@ type Options struct {
 	// nil disables the search. sessions.ProcessConflicts is the production implementation.
 	ProcessConflicts func(ctx context.Context, conversation string, argv []string) ([]ProcessConflict, error)
 
+	// Look finds the state of a session's process where no daemon runs, and the id of the process; it
+	// changes nothing. nil: a daemon runs, and its shims answer.
+	Look func(ctx context.Context, session string) (Found, int, error)
+
 	Documents Documents // the documents of the crew; nil if there are none
 	Sessions  Sessions  // dispatch folders (seed 002); nil if none are watched
 }

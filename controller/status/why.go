@@ -73,7 +73,10 @@ func (c *Controller) Why(ctx context.Context, name string) (view.WhyView, error)
 	if strange != "" {
 		add("shim", now, false, "%s", strange)
 	}
-	processEvidence(&agent, proof, silent, add)
+	c.processEvidence(&agent, proof, silent, add)
+	if what, runs := c.look(ctx, &shown.Agent); what != "" {
+		add("shim", now, runs, "%s", what)
+	}
 	conversationEvidence(&agent, asks, add)
 	if conf.Workspace != "" {
 		if err := drives.Check(sessions.Known(conf)); err != nil {
@@ -133,7 +136,7 @@ func (c *Controller) fileEvidence(conf config.Agent, view view.AgentView, add ad
 }
 
 // processEvidence adds the current answer of the session's shim, or that it does not answer.
-func processEvidence(agent *team.Agent, proof *seam.Proof, silent error, add adder) {
+func (c *Controller) processEvidence(agent *team.Agent, proof *seam.Proof, silent error, add adder) {
 	s := agent.Session
 	if s == nil {
 		add("journal", time.Time{}, true, "no session is open")
@@ -148,7 +151,9 @@ func processEvidence(agent *team.Agent, proof *seam.Proof, silent error, add add
 		add("shim", time.Time{}, false, "its shim does not answer: %s", silent)
 		return
 	case proof == nil:
-		add("shim", time.Time{}, s.Phase == session.Open, "no shim is known for it")
+		if c.opts.Look == nil {
+			add("shim", time.Time{}, s.Phase == session.Open, "no shim is known for it")
+		}
 		return
 	}
 	add("shim", time.Time{}, true, "shim %d holds process %d by %s; %d more in its tree", proof.ShimPID, proof.PID,

@@ -33,7 +33,7 @@ func (o *stepDraft) act(act Act, set *StepSet) {
 	case ClearReport:
 		v.Reported = false
 		if !o.amid() {
-			set.Facts = &Facts{}
+			set.Facts = &Facts{Denied: []string{}}
 		}
 	case KeepError:
 		v.LastError = cut(o.why)
@@ -102,7 +102,7 @@ func (o *stepDraft) takeReport(act Act, set *StepSet) {
 		return
 	}
 	if set.Facts == nil {
-		set.Facts, set.Add = &Facts{}, true
+		set.Facts, set.Add = &Facts{Denied: []string{}}, true
 	}
 	set.Facts.Logs = append(set.Facts.Logs, "human_in_the_loop: no person was asked, because the run does not pause for people")
 }

@@ -96,9 +96,12 @@ func (f *Facts) clipped() Facts {
 }
 
 // plus appends the facts of a loop's next item. Of metrics with the same name, the newer one counts;
-// of the log, the newest lines are kept; of the denied calls, those of the newer item.
+// of the log, the newest lines are kept; of the denied calls, those of the newest item that had some.
 func (f *Facts) plus(more Facts) Facts {
-	sum := Facts{Artifacts: append(f.Artifacts, more.Artifacts...), Denied: more.Denied}
+	sum := Facts{Artifacts: append(f.Artifacts, more.Artifacts...), Denied: f.Denied}
+	if len(more.Denied) > 0 {
+		sum.Denied = more.Denied
+	}
 	named := make(map[string]int, len(f.Metrics))
 	for _, list := range [][]Metric{f.Metrics, more.Metrics} {
 		for _, m := range list {

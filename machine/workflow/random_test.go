@@ -384,6 +384,9 @@ func (w *world) decide(in Input) error {
 		w.judge(ch, in)
 		ch = journaled(w.t, ch)
 		w.journal = append(w.journal, ch)
+		if set := ch.Body.Step; set != nil && set.Facts != nil && set.Facts.Denied == nil {
+			w.t.Fatalf("%s %s: facts of this version without a list of denied calls look like those of an older one", ch.Row, ch.Trigger)
+		}
 		w.run.Apply(ch)
 	}
 	return err

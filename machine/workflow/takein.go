@@ -89,6 +89,7 @@ func (d *draft) takeSteps(row string, event RunEvent, list []Taken) {
 	}
 	for _, t := range large {
 		piece := func(items []string, facts Facts) {
+			facts.Denied = []string{}
 			change(t.Step, Body{Step: &StepSet{Value: t.Value, Items: items, Facts: &facts, Add: true}})
 		}
 		piece(t.Items, Facts{})
