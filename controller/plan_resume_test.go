@@ -168,7 +168,12 @@ func TestPlanKnowsTheAnswer(t *testing.T) {
 			b.start()
 			b.after(time.Second)
 			q := b.open1(question.Resume)
-			b.answer(q.ID, view.QuestionAnswer{Option: option}) // the daemon dies before the session receives the answer
+			// The daemon dies when the answer is in the journal, before the session receives it.
+			b.dieAtNextAct()
+			if _, err := b.engine.AnswerQuestion(b.t.Context(), human, q.ID, view.QuestionAnswer{Option: option}); err == nil {
+				t.Error("the daemon lives")
+			}
+			b.settle()
 			b.die()
 			if got := talks(b.dryRun()); len(got) != 1 || got[0].Do != want.Do || got[0].ID != want.ID || got[0].Why != want.Why {
 				t.Errorf("after %q it plans %v", option, got)

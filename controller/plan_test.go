@@ -98,6 +98,13 @@ func (b *bubble) die() {
 	b.bury()
 }
 
+// dieAtNextAct ends the daemon right after its next act, which takes effect.
+func (b *bubble) dieAtNextAct() {
+	b.fate.mu.Lock()
+	defer b.fate.mu.Unlock()
+	b.fate.last = len(b.fate.acts) + 1
+}
+
 // fates are the possible outcomes of a session while no daemon ran.
 var fates = map[string]func(b *bubble){
 	"running": func(*bubble) {},

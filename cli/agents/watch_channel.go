@@ -13,6 +13,11 @@ import (
 // WatchNamed shows the agent or the channel with a name.
 func WatchNamed(ctx context.Context, a *cli.App, client *cli.Reader, name string, opts channels.Watched) error {
 	channel, sure := strings.CutPrefix(name, "#")
+	if strings.Contains(channel, "@") && !sure { // the session of a run's step; a channel's name has no @
+		if step, ok := sessionOwner(ctx, a, client.Client, name); ok {
+			return watchSession(ctx, a, client.Client, step, name)
+		}
+	}
 	_, err := client.Channel(ctx, channel)
 	if sure || err == nil && !agentToo(ctx, a, client.Client, name) {
 		if err != nil {

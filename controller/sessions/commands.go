@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/fairlead-dev/fairlead/machine/workflow"
 	"github.com/fairlead-dev/fairlead/team"
 )
 
@@ -25,6 +26,7 @@ func (c *Controller) Session(ctx context.Context, id string) (SessionInfo, error
 	err := c.View(ctx, func(t *team.Team) {
 		name, a := ownerOf(t, id)
 		if a == nil {
+			info, found = stepSession(t, id)
 			return
 		}
 		found = true
@@ -45,17 +47,43 @@ func (c *Controller) Session(ctx context.Context, id string) (SessionInfo, error
 	return info, err
 }
 
-// ownerOf finds the agent whose session id names: coder-17 is the seventeenth session of coder.
-func ownerOf(t *team.Team, id string) (string, *team.Agent) {
+// stepSession finds the session of a run's step that has no agent: build@f8c1-2 is the second of step build
+// of run f8c1.
+func stepSession(t *team.Team, id string) (info SessionInfo, found bool) {
+	name, n, ok := numbered(id)
+	run, step, isStep := StepParts(name)
+	if !ok || !isStep {
+		return SessionInfo{}, false
+	}
+	info = SessionInfo{Agent: name, Driver: PoolDriver}
+	if s := t.Pool.Sessions[run+"/"+step]; s != nil && s.ID == id {
+		info.Open = true
+		return info, true
+	}
+	r := t.Runs[run]
+	if r == nil {
+		return SessionInfo{}, false
+	}
+	_, p, known := r.Find(workflow.StepID(step))
+	return info, known && n > 0 && n <= p.N
+}
+
+// numbered splits a session's id into the name of its slot and its number.
+func numbered(id string) (name string, n uint64, ok bool) {
 	cut := strings.LastIndexByte(id, '-')
 	if cut < 0 {
-		return "", nil
+		return "", 0, false
 	}
 	n, err := strconv.ParseUint(id[cut+1:], 10, 64)
-	if err != nil || strconv.FormatUint(n, 10) != id[cut+1:] {
+	return id[:cut], n, err == nil && strconv.FormatUint(n, 10) == id[cut+1:]
+}
+
+// ownerOf finds the agent whose session id names: coder-17 is the seventeenth session of coder.
+func ownerOf(t *team.Team, id string) (string, *team.Agent) {
+	name, n, ok := numbered(id)
+	if !ok {
 		return "", nil
 	}
-	name := id[:cut]
 	a := t.Agents[name]
 	if a == nil || n == 0 || n > a.Opened {
 		return "", nil
