@@ -29,6 +29,7 @@ while :; do
 	fi
 	case $said in
 	*.lock* | *"cannot lock ref"*) ;;
+	*"nothing added to commit"*) ;; # the commit of another agent ended between the two commands, with the index of before
 	*) break ;;
 	esac
 	try=$((try + 1))

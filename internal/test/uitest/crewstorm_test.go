@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fairlead-dev/fairlead/internal/test/testsize"
 	"github.com/fairlead-dev/fairlead/internal/test/uitest"
 	"github.com/fairlead-dev/fairlead/machine/crew"
 )
@@ -14,7 +15,8 @@ import (
 // A lead that reports without pause, with members of very long souls, leaves the page usable. The time
 // is logged and not checked, because machines differ.
 func TestCrewStorm(t *testing.T) {
-	const reports, soulBytes = 1500, 256 << 10
+	const soulBytes = 256 << 10
+	reports := testsize.Pick(60, 300, 1500)
 	c := uitest.NewCrewByHand(t)
 	c.Do("POST", "/crew/summon", strings.NewReader(`{}`))
 	c.Hatch(func(who *crew.Identity) { who.Soul = strings.Repeat("soul ", soulBytes/5) })

@@ -94,11 +94,12 @@ func (c *CrewByHand) state(read func(*crew.Crew)) {
 // session waits until the lead's session is open and the lead was told everything, and returns its id.
 func (c *CrewByHand) session() (id string) {
 	c.t.Helper()
-	c.until("the lead was told everything", "/crew", func([]byte) bool {
-		told := false
-		c.state(func(crew *crew.Crew) { id, told = crew.Lead.Session, len(crew.Lead.Actions) == 0 })
-		return id != "" && told
-	})
+	if err := c.engine.Until(c.t.Context(), func(t *team.Team) bool {
+		id = t.Crew.Lead.Session
+		return id != "" && len(t.Crew.Lead.Actions) == 0
+	}); err != nil {
+		c.t.Fatalf("wait for the session of the lead: %v", err)
+	}
 	return id
 }
 
