@@ -35,7 +35,7 @@ var tooMany = map[string]int{
 
 // tooLong lists the packages that have more lines than packageLinesMax, in the same way.
 var tooLong = map[string]int{
-	"internal/test/uitest": 6496,
+	"internal/test/uitest": 6497,
 	"policy":               6126,
 }
 
