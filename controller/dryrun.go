@@ -174,6 +174,25 @@ func (y DiskObserver) Session(ctx context.Context, session string, epoch uint64)
 	return sessions.FoundAs[sight.Phase], sight.AgentPID, nil
 }
 
+// Proof implements seam.Options.Look.
+func (y DiskObserver) Proof(ctx context.Context, session string) (seam.Proof, error) {
+	sight, err := shim.Look(ctx, filepath.Join(y.Folder, session))
+	if err != nil {
+		return seam.Proof{}, err
+	}
+	proof := seam.Proof{ShimPID: sight.ShimPID, PID: sight.AgentPID, Observed: true}
+	switch {
+	case sight.Phase != shim.Running:
+		proof.Against = fmt.Sprintf("%s does not run any more (%s); the next `fairlead up` records its end", session, phaseWords[sight.Phase])
+	case !sight.Answers:
+		return seam.Proof{}, errors.New(sight.Silence)
+	}
+	return proof, nil
+}
+
+// phaseWords are the phases of a session that does not run, as people read them.
+var phaseWords = map[shim.Phase]string{shim.NeverStarted: "never started", shim.Exited: "exited", shim.Lost: "lost"}
+
 const (
 	swapPrefix   = "." + agentfile.FileName + ".swap-" // as in package agentfile; a test compares them
 	fileBytesMax = 1 << 20                             // bytes; a larger file is malformed

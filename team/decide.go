@@ -26,6 +26,8 @@ func (u *Unknown) Error() string {
 		return fmt.Sprintf("no %s is called %q: the crew was never summoned; `fairlead crew summon` begins", u.What, u.Name)
 	case len(u.Known) == 0 && u.What == "run":
 		return fmt.Sprintf("no run is called %q: there are none; `fairlead run` starts one", u.Name)
+	case len(u.Known) == 0 && u.What == "session":
+		return fmt.Sprintf("no session is called %q; `fairlead why AGENT` and `fairlead run show RUN` list sessions", u.Name)
 	case len(u.Known) == 0:
 		return fmt.Sprintf("no %s is called %q: there are none; add it to fairlead.yaml", u.What, u.Name)
 	}

@@ -10,6 +10,7 @@ import (
 
 	apiclient "github.com/fairlead-dev/fairlead/api/client"
 	"github.com/fairlead-dev/fairlead/cli"
+	"github.com/fairlead-dev/fairlead/controller/sessions"
 	"github.com/fairlead-dev/fairlead/driver"
 	"github.com/fairlead-dev/fairlead/view"
 )
@@ -114,18 +115,15 @@ func watchAgent(ctx context.Context, a *cli.App, client *apiclient.Client, name 
 	}
 }
 
-// stepDriver runs the steps of a run that have no agent.
-const stepDriver = "exec"
-
 // sessionOwner finds the agent of a session's name: coder-17 belongs to coder. An agent with exactly
-// that name takes precedence.
+// that name takes precedence. A step without an agent stands for itself: build@f8c1 for build@f8c1-2.
 func sessionOwner(ctx context.Context, a *cli.App, client *apiclient.Client, name string) (view.WhyView, bool) {
 	cut := strings.LastIndexByte(name, '-')
 	if cut <= 0 || strings.Trim(name[cut+1:], "0123456789") != "" {
 		return view.WhyView{}, false
 	}
-	if strings.Contains(name, "@") { // the session of a run's step; no agent's name has an @
-		return view.WhyView{Agent: view.AgentView{Name: name[:cut], Driver: stepDriver}}, true
+	if _, _, isStep := sessions.StepParts(name[:cut]); isStep {
+		return view.WhyView{Agent: view.AgentView{Name: name[:cut], Driver: sessions.PoolDriver}}, true
 	}
 	if _, err := client.Why(ctx, name); !cli.Unknown(err) {
 		return view.WhyView{}, false

@@ -8,12 +8,13 @@ import (
 	apiclient "github.com/fairlead-dev/fairlead/api/client"
 	"github.com/fairlead-dev/fairlead/cli"
 	"github.com/fairlead-dev/fairlead/cli/channels"
+	"github.com/fairlead-dev/fairlead/controller/sessions"
 )
 
 // WatchNamed shows the agent or the channel with a name.
 func WatchNamed(ctx context.Context, a *cli.App, client *cli.Reader, name string, opts channels.Watched) error {
 	channel, sure := strings.CutPrefix(name, "#")
-	if strings.Contains(channel, "@") && !sure { // the session of a run's step; a channel's name has no @
+	if _, _, isStep := sessions.StepParts(name); isStep && !sure { // it cannot be a channel's name
 		if step, ok := sessionOwner(ctx, a, client.Client, name); ok {
 			return watchSession(ctx, a, client.Client, step, name)
 		}

@@ -14,7 +14,6 @@ import (
 	"io"
 	"io/fs"
 	"log/slog"
-	"math"
 	"os"
 	"path/filepath"
 	"time"
@@ -69,9 +68,7 @@ func Open(ctx context.Context, conf *config.Config, drivers map[string]driver.Dr
 	e, err := controller.OpenReadOnly(ctx, seam.Options{
 		Name: filepath.Base(conf.Dir), Config: conf, Journal: j, Drivers: drivers, Lookup: os.LookupEnv, BootID: workspace.BootID(),
 		Host: &sessions.Shims{Folder: shims, Workspace: conf.Dir}, Log: slog.New(slog.DiscardHandler),
-		Look: func(ctx context.Context, session string) (seam.Found, int, error) {
-			return controller.DiskObserver{Folder: shims}.Session(ctx, session, math.MaxUint64) // no epoch is too high to look
-		},
+		Look: controller.DiskObserver{Folder: shims}.Proof,
 	})
 	if err != nil {
 		return r, err

@@ -36,9 +36,9 @@ type Options struct {
 	// nil disables the search. sessions.ProcessConflicts is the production implementation.
 	ProcessConflicts func(ctx context.Context, conversation string, argv []string) ([]ProcessConflict, error)
 
-	// Look finds the state of a session's process where no daemon runs, and the id of the process; it
-	// changes nothing. nil: a daemon runs, and its shims answer.
-	Look func(ctx context.Context, session string) (Found, int, error)
+	// Look is the evidence about a session that no daemon follows; it changes nothing. nil where a daemon
+	// runs. The error says why the evidence is not known.
+	Look func(ctx context.Context, session string) (Proof, error)
 
 	Documents Documents // the documents of the crew; nil if there are none
 	Sessions  Sessions  // dispatch folders (seed 002); nil if none are watched

@@ -71,6 +71,7 @@ type Proof struct {
 	Stopped    bool   // the process was stopped by a signal
 	Ended      bool   // the agent has exited; its remaining processes are being ended
 	Holds      []string
+	Observed   bool // found without a daemon: the ids and Against are known, the rest is not
 }
 
 // AlreadyStarted refuses a second start of a session.

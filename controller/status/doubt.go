@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/fairlead-dev/fairlead/controller/agents"
@@ -37,30 +36,6 @@ func orNothing(word string) string {
 	return word
 }
 
-// look finds out, where no daemon runs, whether the process of a session runs. It returns what was found,
-// as a clause, or nothing if no process is expected.
-func (c *Controller) look(ctx context.Context, view *view.AgentView) (what string, runs bool) {
-	s := view.Session
-	if c.opts.Look == nil || s == nil || s.Phase != string(session.Running) {
-		return "", false
-	}
-	ctx, cancel := context.WithTimeout(ctx, EvidenceWait)
-	defer cancel()
-	found, pid, err := c.opts.Look(ctx, s.ID)
-	if err != nil {
-		return fmt.Sprintf("whether %s runs is not known: %s", s.ID, err), false
-	}
-	var now int64
-	view.EvidenceAgeMS = &now
-	switch {
-	case found != seam.Running:
-		return fmt.Sprintf("%s does not run any more (%s); the next `fairlead up` records its end", s.ID, strings.ReplaceAll(string(found), "_", " ")), false
-	case s.PID != 0 && pid != s.PID:
-		return fmt.Sprintf("the journal says that %s runs as process %d, and its shim has process %d", s.ID, s.PID, pid), false
-	}
-	return fmt.Sprintf("the shim of %s answers; process %d runs", s.ID, pid), true
-}
-
 // prove asks the shim of a session and adds the answer, or the failure, to the view. It returns the
 // shim's answer, or the error if it did not answer; neither if there is no process to ask.
 func (c *Controller) prove(ctx context.Context, view *view.AgentView) (*seam.Proof, error) {
@@ -73,23 +48,22 @@ func (c *Controller) prove(ctx context.Context, view *view.AgentView) (*seam.Pro
 		view.Contradicted("whether %s runs is not known: its shim does not answer (%s)", s.ID, why)
 		return nil, err
 	}
-	proc := c.sessions.Proc(s.ID)
-	if proc == nil && c.opts.Look != nil {
-		if what, runs := c.look(ctx, view); !runs && what != "" {
-			view.Contradicted("%s", what)
-		}
+	var ask func(context.Context) (seam.Proof, error)
+	switch proc := c.sessions.Proc(s.ID); {
+	case proc != nil:
+		ask = proc.Evidence
+	case s.Phase != string(session.Running):
 		return nil, nil
-	}
-	if proc == nil {
-		if s.Phase == string(session.Running) {
-			view.Contradicted("the journal says that %s runs, but no shim answers for it", s.ID)
-		}
+	case c.opts.Look != nil:
+		ask = func(ctx context.Context) (seam.Proof, error) { return c.opts.Look(ctx, s.ID) }
+	default:
+		view.Contradicted("the journal says that %s runs, but no shim answers for it", s.ID)
 		return nil, nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, EvidenceWait)
 	defer cancel()
 	asked := time.Now()
-	proof, err := proc.Evidence(ctx)
+	proof, err := ask(ctx)
 	if err != nil {
 		if ctx.Err() != nil {
 			err = fmt.Errorf("it did not answer for %v (%w)", time.Since(asked).Round(time.Millisecond), err)

@@ -73,10 +73,7 @@ func (c *Controller) Why(ctx context.Context, name string) (view.WhyView, error)
 	if strange != "" {
 		add("shim", now, false, "%s", strange)
 	}
-	c.processEvidence(&agent, proof, silent, add)
-	if what, runs := c.look(ctx, &shown.Agent); what != "" {
-		add("shim", now, runs, "%s", what)
-	}
+	processEvidence(&agent, proof, silent, add)
 	conversationEvidence(&agent, asks, add)
 	if conf.Workspace != "" {
 		if err := drives.Check(sessions.Known(conf)); err != nil {
@@ -136,7 +133,7 @@ func (c *Controller) fileEvidence(conf config.Agent, view view.AgentView, add ad
 }
 
 // processEvidence adds the current answer of the session's shim, or that it does not answer.
-func (c *Controller) processEvidence(agent *team.Agent, proof *seam.Proof, silent error, add adder) {
+func processEvidence(agent *team.Agent, proof *seam.Proof, silent error, add adder) {
 	s := agent.Session
 	if s == nil {
 		add("journal", time.Time{}, true, "no session is open")
@@ -151,20 +148,12 @@ func (c *Controller) processEvidence(agent *team.Agent, proof *seam.Proof, silen
 		add("shim", time.Time{}, false, "its shim does not answer: %s", silent)
 		return
 	case proof == nil:
-		if c.opts.Look == nil {
-			add("shim", time.Time{}, s.Phase == session.Open, "no shim is known for it")
-		}
+		add("shim", time.Time{}, s.Phase == session.Open, "no shim is known for it")
 		return
-	}
-	add("shim", time.Time{}, true, "shim %d holds process %d by %s; %d more in its tree", proof.ShimPID, proof.PID,
-		strings.Join(proof.Holds, ", "), proof.Children)
-	if proof.LastByteAt.IsZero() {
-		add("shim", proof.StartedAt, true, "it has not written any output yet")
-	} else {
-		add("shim", proof.LastByteAt, true, "%d bytes of output; time of the last one", proof.Bytes)
-	}
-	if proof.Full != "" {
-		add("shim", time.Time{}, false, "%s", proof.Full)
+	case proof.Observed && proof.Against == "":
+		add("shim", time.Time{}, true, "shim %d answers for process %d", proof.ShimPID, proof.PID)
+	case !proof.Observed:
+		shimEvidence(proof, add)
 	}
 	switch {
 	case proof.Against != "":
@@ -176,6 +165,20 @@ func (c *Controller) processEvidence(agent *team.Agent, proof *seam.Proof, silen
 	}
 	if s.PID != 0 && s.PID != proof.PID {
 		add("shim", time.Time{}, false, "the journal says process %d", s.PID)
+	}
+}
+
+// shimEvidence adds what only a daemon's shim tells: what holds the process, and its output.
+func shimEvidence(proof *seam.Proof, add adder) {
+	add("shim", time.Time{}, true, "shim %d holds process %d by %s; %d more in its tree", proof.ShimPID, proof.PID,
+		strings.Join(proof.Holds, ", "), proof.Children)
+	if proof.LastByteAt.IsZero() {
+		add("shim", proof.StartedAt, true, "it has not written any output yet")
+	} else {
+		add("shim", proof.LastByteAt, true, "%d bytes of output; time of the last one", proof.Bytes)
+	}
+	if proof.Full != "" {
+		add("shim", time.Time{}, false, "%s", proof.Full)
 	}
 }
 

@@ -29,7 +29,7 @@ while :; do
 	fi
 	case $said in
 	*.lock* | *"cannot lock ref"*) ;;
-	*"nothing added to commit"*) ;; # the commit of another agent ended between the two commands, with the index of before
+	*"nothing added to commit"*) ;; # another agent's commit, between add and commit, removed the files from the index
 	*) break ;;
 	esac
 	try=$((try + 1))
