@@ -1,11 +1,9 @@
 // Package uitest looks at Mission Control through a real browser.
 //
-// A scenario is a story told once: a person opens the page, presses a button,
-// loses the line, meets an agent that lies. It is given a browser and a target,
-// and does not know what stands behind the target: the fake server of this
-// package, which does exactly what a test says, or a real daemon with scripted
-// agents. So what the page was built against and what it will meet are held to
-// the same stories.
+// A scenario is a story about the page: a person opens it, presses a button, loses the connection.
+// It gets a browser and a target. The target is the real server on the memory journal, in the test's
+// own process (NewServer), or a daemon. Its agents are scripts, or guests for which the test acts. A
+// proxy in front of the server changes single answers, for words that the server does not accept.
 //
 // The one promise: a page that wrote an error to its console, broke its own
 // policy or fails an accessibility rule does not pass.

@@ -1,12 +1,24 @@
 package uitest_test
 
 import (
+	"cmp"
 	"encoding/json"
+	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/fairlead-dev/fairlead/internal/test/uitest"
+	"github.com/fairlead-dev/fairlead/internal/test/wait"
 )
+
+// hostileWorkflow has a step that says what lie.txt holds and goes on, and two that wait for a person.
+const hostileWorkflow = `name: hostile
+steps:
+  - {id: ask, command: [sh, workflows/step.sh], human_in_the_loop: true, input_schema: {type: object, required: [risk], properties: {risk: {type: string}}}}
+  - {id: ask-json, command: [sh, workflows/step.sh], human_in_the_loop: true, input_schema: {type: object, required: [risk], properties: {risk: {type: string}}}}
+  - {id: work, command: [sh, -c, 'cat lie.txt; while [ -e lie.txt ]; do sleep 0.05; done']}
+`
 
 // Whatever a workflow or a report says comes out as text, in every part of the page.
 func TestHostileRun(t *testing.T) {
@@ -16,28 +28,65 @@ func TestHostileRun(t *testing.T) {
 	}
 	form := `{"type":"object","properties":{` + string(lie) + `:{"type":"string","title":` + string(lie) + `,"description":` + string(lie) + `},"__proto__":{"enum":[` + string(lie) + `]}}}`
 	loose := `{"type":"object","properties":{"a":{"type":"array","title":` + string(lie) + `}}}`
-	lies := func(id string, needs ...string) *uitest.Step {
-		return &uitest.Step{
-			ID: id, Agent: uitest.Lie, LastError: uitest.Lie, WaitsFor: uitest.Lie, Needs: append([]string{}, needs...), ReportPath: uitest.Lie, PromptPath: uitest.Lie, BadInput: uitest.Lie, Denied: uitest.Lie,
-			Artifacts: []string{uitest.Lie}, Metrics: map[string]string{uitest.Lie: uitest.Lie}, Logs: []string{uitest.Lie},
+	lies := func(step any, schemas map[string]string) {
+		of, _ := step.(map[string]any)
+		for _, field := range []string{"agent", "last_error", "waits_for", "report_path", "prompt_path", "bad_input", "denied", "why", "workflow_name"} {
+			of[field] = uitest.Lie
+		}
+		if of["id"] == "work" {
+			of["agent"] = "" // its output is found by its session, and an agent's by the agent
+		}
+		of["artifacts"], of["logs"], of["metrics"] = []string{uitest.Lie}, []string{uitest.Lie}, map[string]string{uitest.Lie: uitest.Lie}
+		for _, field := range []string{"id", "step_id"} {
+			if id, _ := of[field].(string); schemas[id] != "" {
+				of["input_schema"] = schemas[id]
+			}
+		}
+	}
+	each := func(list any, change func(any)) {
+		all, _ := list.([]any)
+		for _, one := range all {
+			change(one)
 		}
 	}
 	for _, v := range uitest.Views[:2] {
 		t.Run(v.Name, func(t *testing.T) {
-			fake := uitest.NewFake("harbour-api")
-			work, ask, askJSON := lies("work"), lies("ask", "work"), lies("ask-json", "work")
-			ask.InputSchema, askJSON.InputSchema = form, loose
-			fake.AddRun(uitest.Run{ID: "r1", Workflow: uitest.Lie, By: uitest.Lie, Why: uitest.Lie, Steps: []*uitest.Step{work, ask, askJSON}})
-			fake.Move("r1", "work", "RUNNING", nil)
-			fake.SayStep("r1", "work", uitest.Lie+"\n")
-			for _, step := range []string{"ask", "ask-json"} {
-				fake.Move("r1", step, "RUNNING", nil)
-				fake.Move("r1", step, "WAITING_ON_HUMAN", nil)
+			files := uitest.RunFiles()
+			files["fairlead.yaml"], files["lie.txt"] = uitest.OneAgent["fairlead.yaml"], uitest.Lie+"\n"
+			files["hostile.yaml"] = hostileWorkflow
+			s := uitest.NewServer(t, files)
+			var run struct {
+				ID string `json:"run_id"`
 			}
+			if err := json.Unmarshal(s.Do("POST", "/runs", strings.NewReader(`{"workflow":"hostile.yaml","pause_for_human_input":true}`)), &run); err != nil {
+				t.Fatal(err)
+			}
+			wait.Until(t, "both steps wait for a person", func() bool {
+				return strings.Count(string(s.Do("GET", "/inbox", nil)), `"step_id"`) == 2
+			})
+			schemas, proxy := map[string]string{"ask": form, "ask-json": loose}, s.Intercept()
+			lying := func(run any) {
+				of, _ := run.(map[string]any)
+				of["workflow_name"], of["by"], of["why"] = uitest.Lie, uitest.Lie, uitest.Lie
+				each(of["steps"], func(step any) { lies(step, schemas) })
+			}
+			proxy.Edit("/runs", func(body map[string]any) { each(body["runs"], lying) })
+			proxy.Edit("/runs/"+run.ID, func(body map[string]any) { lying(body) })
+			proxy.Edit("/inbox", func(body map[string]any) {
+				each(body["items"], func(item any) {
+					lies(item, schemas)
+					of, _ := item.(map[string]any)
+					of["since"] = map[bool]string{true: "2026-02-16T00:00:00Z", false: "2026-02-17T00:00:00Z"}[of["step_id"] == "ask"]
+				})
+				items, _ := body["items"].([]any)
+				slices.SortFunc(items, func(a, b any) int {
+					return cmp.Compare(fmt.Sprint(a.(map[string]any)["step_id"]), fmt.Sprint(b.(map[string]any)["step_id"]))
+				})
+			})
 			p := uitest.Browse(t)
 			p.Resize(v.Size)
 			p.Scheme(v.Scheme)
-			p.Open(fake.Serve(t) + "/#/runs")
+			p.Open(s.URL + "#/runs")
 			clean := func(where string) {
 				t.Helper()
 				if uitest.Eval[bool](p, `document.querySelector('main img, main script, dialog img') !== null || document.title.includes('owned') || ({}).polluted !== undefined`) {

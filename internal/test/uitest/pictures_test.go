@@ -1,7 +1,6 @@
 package uitest_test
 
 import (
-	"fmt"
 	"os"
 	"path/filepath"
 	"testing"
@@ -9,117 +8,186 @@ import (
 	"github.com/fairlead-dev/fairlead/internal/test/uitest"
 )
 
-// TestPictures draws the page in all its states, for a person to look at:
+// pictures is the folder in which the page is drawn for a person to look at:
 //
 //	PICTURES=folder go test -run TestPictures ./internal/test/uitest
-func TestPictures(t *testing.T) {
+func pictures(t *testing.T) string {
+	t.Helper()
 	dir := os.Getenv("PICTURES")
 	if dir == "" {
 		t.Skip("draws for people to look at; say where with PICTURES=folder")
 	}
-	fake := uitest.Crew()
-	fake.AddRun(*uitest.PlanCodeReview("run1"))
-	fake.Move("run1", "plan", "RUNNING", nil)
-	workflow := fakeWorkflow(fake)
-	workflow.Loop()
-	workflow.Ask()
-	url := fake.Serve(t)
-	line := uitest.NewLine(t, url)
-	p := uitest.Browse(t, line)
+	return dir
+}
+
+// TestPictures draws agents, a run and the inbox in all their states.
+func TestPictures(t *testing.T) {
+	dir := pictures(t)
+	target := uitest.RealTarget(t, false)
+	url := target.URL
+	p := uitest.Browse(t, target.Line)
 	shot := func(name string) { p.Screenshot(filepath.Join(dir, name+".png")) }
 	p.Open(url)
-	p.WaitText(".roster", "coder")
+	p.Choose("coder")
+	p.Click(".orders", "Start Agent")
+	p.WaitText(".tape", target.Says)
+	target.Say("\x1b[36m●\x1b[0m Edit(berth/table.go)\n  └ \x1b[32m+12\x1b[0m \x1b[31m-3\x1b[0m\nRunning the tests again.\n")
 	p.WaitText(".tape", "Running the tests again")
-	for _, scheme := range []string{"dark", "light"} {
-		p.Scheme(scheme)
-		p.Resize(uitest.Desktop)
-		p.Open(url + "/#/")
+	target.Workflow.Loop()
+	p.Click(".places", "Runs")
+	p.Click(".run-tools", "Start a run")
+	p.WaitText("dialog", "Start a run")
+	p.Until("the form has the focus", `document.activeElement.name === 'workflow'`)
+	p.Press(target.Workflow.File)
+	p.Click("dialog .dialog-foot", "Start")
+	p.WaitText(".node-wait", "waits for you")
+	run := uitest.Eval[string](p, `location.hash.split('/').slice(0, 3).join('/')`)
+	for _, v := range uitest.Views {
+		p.Resize(v.Size)
+		p.Scheme(v.Scheme)
+		p.Open(url + "#/agent/coder/output")
 		p.WaitText(".tape", "Running the tests again")
-		shot("desktop-" + scheme)
+		shot(v.Name + "-agent")
 		p.Click(".tabs", "Evidence")
-		p.WaitText(".evidence", "shim")
-		shot("desktop-" + scheme + "-evidence")
+		p.WaitText(".evidence", "yes")
+		shot(v.Name + "-evidence")
 		p.Click(".tabs", "History")
 		p.WaitText(".history", "#")
-		shot("desktop-" + scheme + "-history")
-		p.Click(".tabs", "Output")
-		p.Click(".masthead", "Help")
-		shot("desktop-" + scheme + "-help")
+		shot(v.Name + "-history")
+		p.Press("?")
+		p.WaitText("dialog", "Keys and words")
+		shot(v.Name + "-help")
 		p.Click("dialog", "Close")
-		p.Resize(uitest.Phone)
-		shot("phone-" + scheme + "-agent")
-		p.Click(".agent-head", "Team")
-		shot("phone-" + scheme + "-team")
-		for size, name := range map[uitest.Size]string{uitest.Desktop: "desktop-", uitest.Phone: "phone-"} {
-			p.Resize(size)
-			p.Open(url + "/#/run/run1/approve")
-			p.WaitText(".step .answer", "Risk")
-			shot(name + scheme + "-run")
-			p.Click(".run-forms", "Timeline")
-			shot(name + scheme + "-run-timeline")
-			p.Click(".places", "Inbox")
-			p.WaitText(".inbox", "Risk")
-			shot(name + scheme + "-inbox")
-			p.Click(".places", "Team")
-		}
+		p.Open(url + run + "/approve")
+		p.WaitText(".step .answer", "Risk")
+		shot(v.Name + "-run")
+		p.Click(".run-forms", "Timeline")
+		shot(v.Name + "-run-timeline")
+		p.Click(".places", "Inbox")
+		p.WaitText(".inbox", "Risk")
+		shot(v.Name + "-inbox")
+		p.Click(".places", "Team")
+		p.WaitText(".roster", "coder")
+		shot(v.Name + "-team")
 	}
-	p.Scheme("dark")
-	p.Click(".masthead", "Hold")
+	p.Press("h")
 	p.WaitText("dialog", "Nothing new starts")
 	shot("phone-dark-hold-asked")
 	p.Resize(uitest.Desktop)
 	shot("desktop-dark-hold-asked")
 	p.Click("dialog", "Hold the team")
 	p.WaitText(".banners", "held")
-	p.Click(".roster", "night-watch")
-	fake.Refuse("once", "night-watch", "it runs its own loop; Fairlead only commands it")
-	p.Click(".orders", "Run Single Session")
-	p.WaitText(".notes", "refused")
-	shot("desktop-dark-held-doubt-refused")
-	line.Cut()
+	shot("desktop-dark-held")
+	target.Line.Cut()
 	p.WaitText(".banners", "Cut off since")
 	shot("desktop-dark-cut")
 	p.Resize(uitest.Phone)
 	shot("phone-dark-cut")
 	p.NoConsoleErrors()
 
+	limited, words := uitest.RealLimited(t)
+	refused := uitest.Browse(t)
+	refused.Open(limited.URL)
+	refused.Choose(limited.Agent)
+	refused.Click(".orders", "Run Single Session")
+	refused.WaitText(".notes", words)
+	refused.Screenshot(filepath.Join(dir, "desktop-dark-refused.png"))
+
 	empty := uitest.Browse(t)
-	empty.Open(uitest.NewFake("harbour-api").Serve(t))
+	empty.Open(uitest.NewServer(t, map[string]string{"fairlead.yaml": "version: 1\nagents: {}\n"}).URL)
 	empty.WaitText(".roster", "No agents yet")
 	empty.Screenshot(filepath.Join(dir, "desktop-dark-empty.png"))
 
-	crowd := uitest.NewFake("harbour-api")
-	for i := range 1000 {
-		crowd.Add(uitest.Agent{Name: fmt.Sprintf("agent-%03d", i), Description: "One of many"})
-	}
 	many := uitest.Browse(t)
-	many.Open(crowd.Serve(t))
+	many.Open(crowd(t, 1000).URL)
 	many.WaitText(".roster", "agent-000")
 	many.Screenshot(filepath.Join(dir, "desktop-dark-crowd.png"))
 }
 
-// fakeWorkflow plays the run that is drawn.
-func fakeWorkflow(fake *uitest.Fake) *uitest.Workflow {
-	do := func(steps ...string) {
-		for _, s := range steps {
-			fake.Move("run1", s, "RUNNING", nil)
-			fake.SayStep("run1", s, "working on "+s+"\n")
-			fake.Move("run1", s, "COMPLETED", nil)
+// TestPicturesOfChannels draws channels in their states.
+func TestPicturesOfChannels(t *testing.T) {
+	dir := pictures(t)
+	agents := []string{"coder", "reviewer", "tester"}
+	g := uitest.NewGuests(t, uitest.GuestsYAML("channels:\n  reviews: {agents: [coder, reviewer, tester]}\n  release: {agents: [tester]}\n  gardening: {agents: [coder, reviewer], maxRounds: 1}\n  empty: {agents: [coder], humanInterruptMode: queue}\n", agents...), agents...)
+	g.Hear("gardening", "Which of the old berth tables is unused?", "")
+	g.Converse("gardening", 2)
+	g.Hear("release", "Tag 0.9 when the tests are green, and not before.", "")
+	g.Wait("release", "the signature of a person")
+	g.Hear("reviews", "A vessel that leaves early must free its berth. What does section 4 of PLAN.md break?", "")
+	g.Say("reviews", "I have added `Released`:\n\n```go\nMoored: {\n\tLeft: {To: Free},\n},\n```", true)
+	g.Pass("reviews")
+	g.Hear("reviews", "Stop: is berth 7 the one on the north quay?", "interrupt")
+	g.Answer("reviews", "Yes. North quay, between the crane and the bunker.")
+	g.Late("reviews", "coder", 1, "--- FAIL: TestReleaseTwice (0.00s)")
+	g.Say("reviews", "Reading the change again.", false)
+	g.Hear("reviews", "And please name the case in the manual.", "queue")
+	p := uitest.Browse(t)
+	for _, v := range uitest.Views {
+		p.Resize(v.Size)
+		p.Scheme(v.Scheme)
+		shot := func(name string) { p.Screenshot(filepath.Join(dir, "channel-"+v.Name+"-"+name+".png")) }
+		p.Open(g.URL + "#/channels")
+		p.WaitText(".channel-list", "reviews")
+		shot("list")
+		for _, name := range []string{"reviews", "release", "gardening", "empty"} {
+			p.Open(g.URL + "#/channel/" + name)
+			p.WaitText("#channel-title", name)
+			p.Until("its words are shown", `document.querySelector('.say, .talk-empty')`)
+			shot(name)
+			if v.Size == uitest.Phone {
+				p.Click(".sides", "Rotation")
+				shot(name + "-rotation")
+			}
 		}
+		p.Open(g.URL + "#/agent/tester/output")
+		p.WaitText(".turn-chips", "reviews")
+		shot("agent")
 	}
-	return &uitest.Workflow{
-		File: "workflows/plan-code-review.yaml",
-		Loop: func() {
-			fake.Move("run1", "plan", "COMPLETED", nil)
-			do("code", "test")
-			fake.Move("run1", "review", "RUNNING", nil)
-			fake.LoopBack("run1", "review", "a test is missing", "code", "test")
-		},
-		Ask: func() {
-			do("code", "test", "review")
-			fake.Move("run1", "approve", "RUNNING", nil)
-			fake.Move("run1", "approve", "WAITING_ON_HUMAN", func(s *uitest.Step) { s.Artifacts = []string{"artifacts/change.patch"} })
-		},
-		End: func() { do("release") },
+	p.NoConsoleErrors()
+}
+
+// TestPicturesOfSessions draws a dispatch in all its states.
+func TestPicturesOfSessions(t *testing.T) {
+	dir := pictures(t)
+	const agent = "fullstack-engineer"
+	empty := uitest.NewServer(t, uitest.OneAgent)
+	d := uitest.NewDispatchByHand(t)
+	d.Input("Please write it down")
+	d.Deny(agent)
+	d.Delegate(agent, "Create hello_world.py and run it.")
+	d.Made("hello_world.py", "print(\"Hello, World!\")\n")
+	d.Done("hello_world.py is written.")
+	d.Respond("The script is in outputs/hello_world.py, and it runs.")
+	d.Input("Now a server that serves it, please")
+	d.Deny(agent)
+	d.Delegate(agent, "Write a web server that serves hello_world.py.")
+	d.Input("And then write release notes for it")
+	p := uitest.Browse(t)
+	for _, v := range uitest.Views {
+		p.Resize(v.Size)
+		p.Scheme(v.Scheme)
+		shot := func(name string) { p.Screenshot(filepath.Join(dir, "sessions-"+v.Name+"-"+name+".png")) }
+		p.Open(empty.URL + "#/dispatch")
+		p.WaitText(".session-list", "No dispatch yet")
+		shot("empty")
+		p.Open(d.URL + "#/dispatch")
+		p.WaitText(".session-list", d.Name)
+		shot("list")
+		p.Click(".session-list", d.Name)
+		p.WaitText(".state-now", "FULLSTACK_ENGINEER")
+		shot("one")
+		uitest.Eval[bool](p, `(document.querySelector('.session-pane').scrollTop = 700, true)`)
+		shot("further")
+		p.Click(".talks", "conv_001")
+		p.WaitText(".dialogue", "reports")
+		p.Click(".output-file", "Show")
+		p.WaitText(".output-file-text", "Hello, World")
+		shot("conversation")
+		p.Press("d")
+		p.WaitText(".session-list", d.Name)
+		p.Click(".session-list", "Start a dispatch")
+		p.WaitText("dialog", "Who does the work")
+		shot("start")
 	}
+	p.NoConsoleErrors()
 }

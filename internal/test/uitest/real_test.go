@@ -13,7 +13,7 @@ import (
 //
 //	PAGE='http://127.0.0.1:7466/?token=…' AGENT=coder SAYS=Session go test -count=1 -run TestAgainst ./internal/test/uitest
 //
-// With WORKFLOW, a file whose run goes on by itself as that of fakeWorkflow does, those of runs too.
+// With WORKFLOW, a file whose run goes on by itself as that of RealTarget does, those of runs too.
 func TestAgainst(t *testing.T) {
 	page, agent, says := os.Getenv("PAGE"), os.Getenv("AGENT"), os.Getenv("SAYS")
 	if page == "" || agent == "" || says == "" {

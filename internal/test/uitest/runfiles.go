@@ -3,8 +3,8 @@ package uitest
 // PlanCodeReviewFile is where RunFiles puts the workflow.
 const PlanCodeReviewFile = "workflows/plan-code-review.yaml"
 
-// RunFiles are the files of a repository in which a real daemon can run the workflow of
-// [PlanCodeReview] with no account: a script does the steps, and its gate fails once.
+// RunFiles are the files of a repository in which a real daemon can run the workflow
+// plan-code-review with no account: a script does the steps, and its gate fails once.
 func RunFiles() map[string]string {
 	return map[string]string{PlanCodeReviewFile: planCodeReviewYAML, "workflows/step.sh": stepScript}
 }

@@ -61,10 +61,9 @@ func TestScenarios(t *testing.T) {
 	testsize.Pick(uitest.RunFew, uitest.RunEach, uitest.RunAll)(t, target)
 }
 
-// A thousand agents and twenty thousand changes must leave the page usable. How
-// long it took is told, not judged: machines differ.
-func TestCrowd(t *testing.T) {
-	const agents, changes = 1000, 20_000
+// crowd is the real server with so many agents, which it does not start.
+func crowd(t *testing.T, agents int) *uitest.Server {
+	t.Helper()
 	var config strings.Builder
 	config.WriteString("version: 1\nagents:\n")
 	files := map[string]string{}
@@ -73,7 +72,14 @@ func TestCrowd(t *testing.T) {
 		files[fmt.Sprintf("many/%03d/README", i)] = "A workspace.\n"
 	}
 	files["fairlead.yaml"] = config.String()
-	s := uitest.NewServer(t, files)
+	return uitest.NewServer(t, files)
+}
+
+// A thousand agents and twenty thousand changes must leave the page usable. How
+// long it took is told, not judged: machines differ.
+func TestCrowd(t *testing.T) {
+	const agents, changes = 1000, 20_000
+	s := crowd(t, agents)
 	p := uitest.Browse(t)
 	began := time.Now()
 	p.Open(s.URL)

@@ -30,6 +30,9 @@ type Sitting struct {
 	EditTalk func(change func(*api.DispatchTalk))
 }
 
+// shownState is a state as the page spells it.
+func shownState(state string) string { return strings.ToUpper(strings.ReplaceAll(state, "-", "_")) }
+
 // sits opens the page of sessions, and the target's one.
 func (p *Page) sits(target Target) {
 	p.t.Helper()
