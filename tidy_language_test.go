@@ -19,10 +19,6 @@ import (
 //
 // Run it with -v to see the number of findings for each folder.
 
-// notYetPlain lists folders that still contain banned words. A folder stands for everything below
-// it. Remove a folder when its text has been rewritten; do not add one.
-var notYetPlain = []string{"internal/test/uitest"}
-
 type bannedWords struct {
 	expr, use string
 	pattern   *regexp.Regexp
@@ -101,24 +97,13 @@ func TestTidyLanguage(t *testing.T) {
 					continue
 				}
 				found[folder]++
-				if !exemptFromPlain(folder) {
-					t.Errorf("%s:%d: %q is not plain technical English here; use: %s\n\t%s", p.file, p.line+number, m[1], b.use, strings.TrimSpace(line))
-				}
+				t.Errorf("%s:%d: %q is not plain technical English here; use: %s\n\t%s", p.file, p.line+number, m[1], b.use, strings.TrimSpace(line))
 			}
 		}
 	}
 	for _, folder := range slices.Sorted(maps.Keys(found)) {
 		t.Logf("%5d  %s", found[folder], folder)
 	}
-	for _, folder := range notYetPlain {
-		if !slices.ContainsFunc(slices.Collect(maps.Keys(found)), func(f string) bool { return f == folder || strings.HasPrefix(f, folder+"/") }) {
-			t.Logf("%s is plain by now: remove it from notYetPlain", folder)
-		}
-	}
-}
-
-func exemptFromPlain(folder string) bool {
-	return slices.ContainsFunc(notYetPlain, func(e string) bool { return folder == e || strings.HasPrefix(folder, e+"/") })
 }
 
 // passages returns all text that TestTidyLanguage checks, in order of file.

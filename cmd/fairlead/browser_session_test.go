@@ -25,7 +25,7 @@ func TestSessionPage(t *testing.T) {
 	uitest.Chromium(t)
 	for i, c := range []struct {
 		name   string
-		target func(t *testing.T) (*ship, *uitest.Sitting)
+		target func(t *testing.T) (*ship, *uitest.DispatchStory)
 	}{
 		{"a session denied and delegated", talkedSession},
 		{"a hosted session", playedSession},
@@ -40,16 +40,16 @@ func TestSessionPage(t *testing.T) {
 			p := uitest.Browse(t)
 			p.Resize(uitest.Views[i%2].Size)
 			p.Scheme(uitest.Views[i%2].Scheme)
-			story.Run(t, p, uitest.Target{URL: s.url, Agent: "coordinator", Sitting: sitting})
+			story.Run(t, p, uitest.Target{URL: s.url, Agent: "coordinator", DispatchStory: sitting})
 			p.NoConsoleErrors()
 		})
 	}
 }
 
 // playedSession is a daemon with the example's agents, which do what they are given.
-func playedSession(t *testing.T) (*ship, *uitest.Sitting) {
+func playedSession(t *testing.T) (*ship, *uitest.DispatchStory) {
 	t.Helper()
-	return newShip(t, exampleSession(t)), &uitest.Sitting{Input: "Write a hello world Python script", Agent: "fullstack-engineer", File: "hello_world.py", Text: "Hello, World!"}
+	return newShip(t, exampleSession(t)), &uitest.DispatchStory{Input: "Write a hello world Python script", Agent: "fullstack-engineer", File: "hello_world.py", Text: "Hello, World!"}
 }
 
 // exampleSession are the files of examples/session.
@@ -71,7 +71,7 @@ func exampleSession(t *testing.T) map[string]string {
 }
 
 // talkedSession is one in which a person types what happens, and a hook denies.
-func talkedSession(t *testing.T) (*ship, *uitest.Sitting) {
+func talkedSession(t *testing.T) (*ship, *uitest.DispatchStory) {
 	t.Helper()
 	const agent = "fullstack-engineer"
 	s := newShip(t, map[string]string{
@@ -89,7 +89,7 @@ func talkedSession(t *testing.T) (*ship, *uitest.Sitting) {
 			t.Fatal(err)
 		}
 	}
-	return s, &uitest.Sitting{
+	return s, &uitest.DispatchStory{
 		Name: folder.Name(), Input: "Please write it down", Agent: agent, File: "hello_world.py", Text: "Hello, World!",
 		Deny: func() {
 			tell(dispatch.Deny{Tool: "Write", Call: "hello_world.py", Row: "D8", Reason: "this requires to write Python, which MAIN cannot do", Delegate: agent, Capability: "write Python"})

@@ -28,9 +28,9 @@ rm -f finish; echo goodbye`
 // and no daemon is started to find that out.
 var fakesOnly = []string{
 	"a_refusal", "a_faulty_run", "a_run_by_keyboard", "runs_accessible", "unheard", "waited", "hostile_talk",
-	"a_channel_cut_and_mended", "channels_accessible", "a_crew_on_two_pages", "a_crew_refused", "one_is_woken", "a_crew_read",
-	"a_crew_cut_and_mended", "a_crew_taken_in", "hostile_crew", "a_crew_by_keyboard", "crew_accessible",
-	"a_session_denied_and_delegated", "a_session_from_here", "a_session_cut_and_mended", "a_hosted_session", "hostile_session", "a_session_by_keyboard", "sessions_accessible",
+	"a_channel_cut_and_restored", "channels_accessible", "a_crew_on_two_pages", "a_crew_refused", "one_is_woken", "a_crew_read",
+	"a_crew_cut_and_restored", "a_crew_taken_in", "hostile_crew", "a_crew_by_keyboard", "crew_accessible",
+	"a_session_denied_and_delegated", "a_session_from_here", "a_session_cut_and_restored", "a_hosted_session", "hostile_session", "a_session_by_keyboard", "sessions_accessible",
 	"permission_given", "permission_standing", "asked_in_words", "an_answer_refused", "asks_by_keyboard", "hostile_asks", "what_is_known_of_a_program", "usage", "asks_accessible",
 }
 
@@ -77,7 +77,7 @@ func TestPage(t *testing.T) {
 			}
 		}
 		return uitest.Target{
-			URL: s.url, Agent: "coder", Line: uitest.NewLine(t, s.url), Workflow: &uitest.Workflow{File: uitest.PlanCodeReviewFile}, Meeting: uitest.RealMeeting(),
+			URL: s.url, Agent: "coder", Line: uitest.NewLine(t, s.url), Workflow: &uitest.Workflow{File: uitest.PlanCodeReviewFile}, ChannelStory: uitest.RealMeeting(),
 			Says:   "hello from a real process",
 			Say:    func(text string) { put("say", text) },
 			Finish: func() { put("finish", "") },
@@ -94,7 +94,7 @@ func TestCrewPage(t *testing.T) {
 	}
 	uitest.Chromium(t)
 	underRace(t)
-	for i, name := range []string{"a crew on two pages", "a crew cut and mended", "a crew taken in", "a crew by keyboard"} {
+	for i, name := range []string{"a crew on two pages", "a crew cut and restored", "a crew taken in", "a crew by keyboard"} {
 		at := slices.IndexFunc(uitest.Scenarios(), func(s uitest.Scenario) bool { return s.Name == name })
 		if at < 0 {
 			t.Fatalf("no story is called %q any more", name)
@@ -109,7 +109,7 @@ func TestCrewPage(t *testing.T) {
 			p := uitest.Browse(t, line)
 			p.Resize(uitest.Views[i%2].Size)
 			p.Scheme(uitest.Views[i%2].Scheme)
-			story.Run(t, p, uitest.Target{URL: s.url, Line: line, Agent: "julian", Ceremony: uitest.RealCeremony("julian")})
+			story.Run(t, p, uitest.Target{URL: s.url, Line: line, Agent: "julian", CrewStory: uitest.RealCeremony("julian")})
 			p.NoConsoleErrors()
 		})
 	}

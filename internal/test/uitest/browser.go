@@ -209,8 +209,8 @@ func (p *Page) WaitGone(selector, text string) {
 		fmt.Sprintf(`![...document.querySelectorAll(%q)].some(e => (e.innerText ?? '').toLowerCase().includes(%s))`, selector, quote(strings.ToLower(text))))
 }
 
-// standing is where an element stands once it stands still: a page that is drawing itself anew
-// moves what somebody is about to press.
+// standing is the position of an element after it has stopped moving: a page that redraws itself
+// moves the button that a test is about to press.
 const standing = `(async () => {
 	const frame = () => new Promise(go => requestAnimationFrame(() => requestAnimationFrame(go)));
 	for (let looks = 0, was = ''; ; looks++) {

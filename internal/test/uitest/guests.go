@@ -177,7 +177,7 @@ func RealGuests(t *testing.T) Target {
 	refuse := func(path, reason string) func() string {
 		return func() string { g.Proxy.Refuse("POST", path, reason); return reason }
 	}
-	return Target{URL: g.URL, Agent: "coder", Line: NewLine(t, g.URL), Meeting: &Meeting{
+	return Target{URL: g.URL, Agent: "coder", Line: NewLine(t, g.URL), ChannelStory: &ChannelStory{
 		Name: "quay", First: "coder", Next: "reviewer",
 		Done:    func(text string) { g.Say("quay", text, true) },
 		Aside:   func(text string) { g.Answer("quay", text) },

@@ -77,11 +77,11 @@ func ReadingBack(t *testing.T, p *Page, target Target) {
 	p.WaitText(".tape", "line 399")
 	p.Until("the newest is in sight", `(() => { const e = document.querySelector('.tape'); return e.scrollHeight - e.scrollTop - e.clientHeight < 30; })()`)
 	size := Eval[[]int64](p, `[innerWidth, innerHeight]`)
-	p.Resize(Size{size[0], size[1] - 120}) // a keyboard comes up, a window is made smaller: nobody turned back
+	p.Resize(Size{size[0], size[1] - 120}) // the window gets smaller, for example for a keyboard; the reader did not scroll
 	p.Until("the newest is still in sight", `(() => { const e = document.querySelector('.tape'); return e.scrollHeight - e.scrollTop - e.clientHeight < 30; })()`)
 	p.Resize(Size{size[0], size[1]})
 	p.Until("the newest is in sight at the old size", `innerHeight === `+strconv.FormatInt(size[1], 10)+` && (() => { const e = document.querySelector('.tape'); return e.scrollHeight - e.scrollTop - e.clientHeight < 30; })() && !document.querySelector('[data-jump]')`)
-	// A scroll in the very frame of the resize is taken for the resize's; whoever turns the wheel goes on turning.
+	// A scroll in the same frame as the resize counts as the resize's own; a reader scrolls more than once.
 	p.Until("who scrolls back is offered the way to the newest", `(document.querySelector('.tape').scrollTop = 100, document.querySelector('.tape-frame')?.innerText.includes('Jump to newest'))`)
 	target.Say("one more\n")
 	p.WaitText(".tape-frame", "1 new, jump to newest")

@@ -87,18 +87,7 @@ func TestHostileRun(t *testing.T) {
 			p.Resize(v.Size)
 			p.Scheme(v.Scheme)
 			p.Open(s.URL + "#/runs")
-			clean := func(where string) {
-				t.Helper()
-				if uitest.Eval[bool](p, `document.querySelector('main img, main script, dialog img') !== null || document.title.includes('owned') || ({}).polluted !== undefined`) {
-					t.Errorf("%s: words became markup", where)
-				}
-				if raw := uitest.Eval[string](p, `document.body.textContent + [...document.querySelectorAll('*')].flatMap(e => [...e.attributes].map(a => a.value)).join('')`); strings.ContainsAny(raw, "\x1b\x07\u202e\x00") {
-					t.Errorf("%s: a control or an override reached the page as itself", where)
-				}
-				if uitest.Eval[bool](p, `document.documentElement.scrollWidth > innerWidth`) {
-					t.Errorf("%s: the page is wider than the window", where)
-				}
-			}
+			clean := func(where string) { t.Helper(); showsText(t, p, where) }
 			p.WaitText(".run-rows", "<img src=x")
 			clean("the list")
 			p.Click(".run-rows", "<img src=x")
@@ -124,6 +113,20 @@ func TestHostileRun(t *testing.T) {
 			p.WaitText(".entry-fault", "an answer is needed")
 			p.NoConsoleErrors()
 		})
+	}
+}
+
+// showsText checks that hostile words are text on the page, without control characters, and fit into it.
+func showsText(t *testing.T, p *uitest.Page, where string) {
+	t.Helper()
+	if uitest.Eval[bool](p, `document.querySelector('main img, main script, dialog img') !== null || document.title.includes('owned') || ({}).polluted !== undefined`) {
+		t.Errorf("%s: words became markup", where)
+	}
+	if raw := uitest.Eval[string](p, `document.body.textContent + [...document.querySelectorAll('*')].flatMap(e => [...e.attributes].map(a => a.value)).join('')`); strings.ContainsAny(raw, "\x1b\x07\u202e\x00") {
+		t.Errorf("%s: a control or an override reached the page as itself", where)
+	}
+	if uitest.Eval[bool](p, `document.documentElement.scrollWidth > innerWidth`) {
+		t.Errorf("%s: the page is wider than the window", where)
 	}
 }
 

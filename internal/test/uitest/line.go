@@ -49,8 +49,8 @@ func (l *Line) Cut() {
 	}
 }
 
-// Mend lets new connections through again.
-func (l *Line) Mend() {
+// Restore lets new connections through again.
+func (l *Line) Restore() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.cut = false

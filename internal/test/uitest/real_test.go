@@ -56,7 +56,7 @@ func TestAgainstCrew(t *testing.T) {
 	}
 	line := uitest.NewLine(t, page)
 	p := uitest.Browse(t, line)
-	target := uitest.Target{URL: page, Line: line, Agent: lead, Ceremony: uitest.RealCeremony(lead)}
+	target := uitest.Target{URL: page, Line: line, Agent: lead, CrewStory: uitest.RealCeremony(lead)}
 	story := os.Getenv("STORY")
 	if story == "" {
 		story = "a crew on two pages"

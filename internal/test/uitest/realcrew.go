@@ -211,7 +211,7 @@ func (c *CrewByHand) leaveOutSouls() {
 func RealCrewByHand(t *testing.T) Target {
 	t.Helper()
 	c := NewCrewByHand(t)
-	return Target{URL: c.URL, Agent: c.Lead, Ceremony: &Ceremony{
+	return Target{URL: c.URL, Agent: c.Lead, CrewStory: &CrewStory{
 		Lead: c.Lead, Size: len(seatsOf), Names: []string{"Lyra", "Kael"}, Hatch: func() { c.Hatch(nil) }, Ends: c.ends, Report: c.Report,
 		Woken: c.woken, Say: c.say, Notice: c.notice, Edit: c.edit, Spoken: c.spoken, LeaveOutSouls: c.leaveOutSouls,
 		Refuse: func() string {

@@ -157,7 +157,7 @@ func RealDispatchByHand(t *testing.T) Target {
 	t.Helper()
 	d := NewDispatchByHand(t)
 	const agent = "fullstack-engineer"
-	return Target{URL: d.URL, Agent: "coordinator", Line: NewLine(t, d.URL), Sitting: &Sitting{
+	return Target{URL: d.URL, Agent: "coordinator", Line: NewLine(t, d.URL), DispatchStory: &DispatchStory{
 		Name: d.Name, Input: "Please write it down", Agent: agent, File: "hello_world.py", Text: "Hello, World!",
 		Deny:     func() { d.Deny(agent) },
 		Delegate: func() { d.Delegate(agent, "Create hello_world.py") },

@@ -83,10 +83,10 @@ agents:
 	}
 	s := NewServer(t, files)
 	if steered {
-		meeting = &Meeting{Name: "quay", Done: s.answer, Aside: s.answer, TimeOut: func() { /* the turn's own limit ends it */ }}
+		meeting = &ChannelStory{Name: "quay", Done: s.answer, Aside: s.answer, TimeOut: func() { /* the turn's own limit ends it */ }}
 	}
 	return Target{
-		URL: s.URL, Agent: "coder", Line: NewLine(t, s.URL), Says: "hello from a real process", Meeting: meeting,
+		URL: s.URL, Agent: "coder", Line: NewLine(t, s.URL), Says: "hello from a real process", ChannelStory: meeting,
 		Workflow: &Workflow{File: PlanCodeReviewFile, Loop: func() { s.remove("workflows/hold") }, Ask: func() { /* the run goes on by itself */ }},
 		Faulty:   "workflows/broken.yaml",
 		Say:      func(text string) { s.Put("coder/say", text) },
@@ -224,14 +224,14 @@ func RealCrew(t *testing.T) Target {
 		files[name] = strings.Replace(text, `PACE: "0.7"`, `PACE: "0.05"`, 1)
 	}
 	s := NewServer(t, files)
-	return Target{URL: s.URL, Line: NewLine(t, s.URL), Agent: "julian", Ceremony: RealCeremony("julian")}
+	return Target{URL: s.URL, Line: NewLine(t, s.URL), Agent: "julian", CrewStory: RealCeremony("julian")}
 }
 
 // RealDispatch is the real server with the agents of examples/session, which do what they are given.
 func RealDispatch(t *testing.T) Target {
 	t.Helper()
 	s := NewServer(t, exampleFiles(t, os.DirFS(filepath.Join(UIDir(), "..", "examples", "session")), "."))
-	return Target{URL: s.URL, Agent: "coordinator", Sitting: &Sitting{Input: "Write a hello world Python script", Agent: "fullstack-engineer", File: "hello_world.py", Text: "Hello, World!"}}
+	return Target{URL: s.URL, Agent: "coordinator", DispatchStory: &DispatchStory{Input: "Write a hello world Python script", Agent: "fullstack-engineer", File: "hello_world.py", Text: "Hello, World!"}}
 }
 
 func exampleFiles(t *testing.T, from fs.FS, root string) map[string]string {

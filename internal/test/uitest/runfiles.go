@@ -88,6 +88,6 @@ echo TURN_COMPLETE
 `
 
 // RealMeeting is the channel of MeetingYAML, whose agents answer by themselves.
-func RealMeeting() *Meeting {
-	return &Meeting{Name: "quay", Says: "berth seven", SaysAside: "the north quay"}
+func RealMeeting() *ChannelStory {
+	return &ChannelStory{Name: "quay", Says: "berth seven", SaysAside: "the north quay"}
 }

@@ -17,15 +17,15 @@ type Target struct {
 	Says   string // words its session says by itself; empty where only Say makes it speak
 	Finish func() // lets the session under way come to its end
 
-	Say       func(text string) // the session under way says this
-	Line      *Line             // between browser and server; it can be cut
-	Refuse    func() string     // the next single session of Agent will be refused; these words must be shown
-	Workflow  *Workflow         // what it can run; nil: nothing
-	Faulty    string            // a workflow with a fault in line 12, column 13
-	Meeting   *Meeting          // a channel of its; nil: none
-	Ceremony  *Ceremony         // a crew that it can summon; nil: none
-	Sitting   *Sitting          // a session with MAIN; nil: none
-	Questions *Questions        // an agent that asks; nil: none does
+	Say           func(text string) // the session under way says this
+	Line          *Line             // between browser and server; it can be cut
+	Refuse        func() string     // the next single session of Agent will be refused; these words must be shown
+	Workflow      *Workflow         // what it can run; nil: nothing
+	Faulty        string            // a workflow with a fault in line 12, column 13
+	ChannelStory  *ChannelStory     // a channel of its; nil: none
+	CrewStory     *CrewStory        // a crew that it can summon; nil: none
+	DispatchStory *DispatchStory    // a session with MAIN; nil: none
+	Questions     *Questions        // an agent that asks; nil: none does
 
 	Liar string // an agent at rest whose name, description and note try to be markup, controls and overrides
 }
@@ -43,7 +43,7 @@ func Scenarios() []Scenario {
 		{"stop in mid-session", StopInMidSession},
 		{"once and then", OnceAndThen},
 		{"hold and release", HoldAndRelease},
-		{"cut and mended", CutAndMended},
+		{"cut and restored", CutAndRestored},
 		{"a refusal", ARefusal},
 		{"keyboard alone", KeyboardAlone},
 		{"hostile words", HostileWords},
@@ -62,10 +62,10 @@ func Scenarios() []Scenario {
 		{"waited", Waited},
 		{"hostile talk", HostileTalk},
 		{"a channel by keyboard", ChannelByKeyboard},
-		{"a channel cut and mended", ChannelCutAndMended},
+		{"a channel cut and restored", ChannelCutAndRestored},
 		{"channels accessible", ChannelsAccessible},
 		{"a crew on two pages", SummonedAndWoken},
-		{"a crew cut and mended", CrewCutAndMended},
+		{"a crew cut and restored", CrewCutAndRestored},
 		{"a crew refused", CrewRefused},
 		{"one is woken", OneIsWoken},
 		{"a crew read", CrewRead},
@@ -75,7 +75,7 @@ func Scenarios() []Scenario {
 		{"crew accessible", CrewAccessible},
 		{"a session denied and delegated", DeniedAndDelegated},
 		{"a session from here", SessionFromHere},
-		{"a session cut and mended", SessionCut},
+		{"a session cut and restored", SessionCut},
 		{"a hosted session", HostedSession},
 		{"hostile session", HostileSession},
 		{"a session by keyboard", SessionByKeyboard},
@@ -183,7 +183,7 @@ func Start(t *testing.T, p *Page, target Target) {
 	p.WaitText(".history", "continuous")
 }
 
-// StopInMidSession: nothing is interrupted; the wish is shown until it is obeyed.
+// StopInMidSession: nothing is interrupted; the page shows the request until the session has ended.
 func StopInMidSession(t *testing.T, p *Page, target Target) {
 	needs(t, target.Finish != nil, "let a session finish")
 	started(p, target)
@@ -197,8 +197,8 @@ func StopInMidSession(t *testing.T, p *Page, target Target) {
 	p.WaitGone(".agent-title", "stopping")
 }
 
-// OnceAndThen: a single session while another is under way is noted, shown, and run afterwards.
-// Whoever does not want to wait for its end ends it; that is offered to who has stopped it.
+// OnceAndThen: a single session that is requested while another runs is recorded, shown, and run
+// afterwards. A person who does not want to wait can end the running one; the page offers it after a stop.
 func OnceAndThen(t *testing.T, p *Page, target Target) {
 	needs(t, target.Finish != nil, "let a session finish")
 	started(p, target)
@@ -228,8 +228,8 @@ func HoldAndRelease(t *testing.T, p *Page, target Target) {
 	p.WaitGone(".banners", "held")
 }
 
-// CutAndMended: the page says since when it knows nothing, offers nothing, and catches up by itself.
-func CutAndMended(t *testing.T, p *Page, target Target) {
+// CutAndRestored: the page says since when it knows nothing, offers nothing, and catches up by itself.
+func CutAndRestored(t *testing.T, p *Page, target Target) {
 	needs(t, target.Line != nil && target.Finish != nil, "cut the line")
 	started(p, target)
 	p.Click(".orders", "Stop Agent")
@@ -239,8 +239,8 @@ func CutAndMended(t *testing.T, p *Page, target Target) {
 	p.WaitText(".banners", "Cut off since")
 	p.Until("the team is dimmed", `Number(getComputedStyle(document.querySelector('.deck')).opacity) < 1`)
 	p.Until("no order can be given", `[...document.querySelectorAll('.order')].every(b => b.getAttribute('aria-disabled') === 'true')`)
-	target.Finish() // while nobody sees it
-	target.Line.Mend()
+	target.Finish() // while the page has no connection
+	target.Line.Restore()
 	p.WaitGone(".banners", "Cut off")
 	p.WaitText(".agent-title .badge", "IDLE")
 	p.WaitText(".tape", "Session ended")

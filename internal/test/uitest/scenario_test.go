@@ -13,14 +13,14 @@ import (
 
 // Stories that need another team than that of RealTarget.
 var (
-	steered    = []string{"hostile talk", "a channel cut and mended"}
-	crewed     = []string{"a crew on two pages", "a crew cut and mended", "a crew taken in", "a crew by keyboard"}
+	steered    = []string{"hostile talk", "a channel cut and restored"}
+	crewed     = []string{"a crew on two pages", "a crew cut and restored", "a crew taken in", "a crew by keyboard"}
 	byHand     = []string{"a crew refused", "one is woken", "a crew read", "hostile crew", "crew accessible"}
 	guests     = []string{"unheard", "waited", "channels accessible", "skipped"}
 	asking     = []string{"permission given", "permission standing", "asks by keyboard"}
 	submitting = []string{"asked in words", "an answer refused", "hostile asks", "what is known of a program", "usage", "asks accessible"}
 	dispatch   = []string{"a hosted session"}
-	byReport   = []string{"a session denied and delegated", "a session from here", "a session cut and mended", "hostile session", "a session by keyboard", "sessions accessible"}
+	byReport   = []string{"a session denied and delegated", "a session from here", "a session cut and restored", "hostile session", "a session by keyboard", "sessions accessible"}
 )
 
 // target is the server that a story needs.

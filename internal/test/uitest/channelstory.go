@@ -6,26 +6,26 @@ import (
 	"testing"
 )
 
-// Meeting is a channel that a target has, with two agents who are in its queue, and what a test has
-// to do for them. Whoever is told something with the word slow in it keeps the turn; else he says
-// something and is done. Where they do so by themselves the hooks are nil.
-type Meeting struct {
+// ChannelStory is a channel of a target with two agents in its queue, and what a test does for them. An
+// agent keeps its turn if the message contains the word slow; otherwise it says something and completes
+// the turn. The hooks are nil where the agents act by themselves.
+type ChannelStory struct {
 	Name      string
-	First     string // whoever gets the first turn; empty: as the page says
+	First     string // the agent with the first turn; empty: as the page says
 	Next      string // and the second
 	Says      string // words in what an agent says by itself
 	SaysAside string // and in what it answers to one who asks which quay
 
-	Done    func(text string) // whoever has the turn says this and is done
-	Aside   func(text string) // whoever was stopped answers the person
+	Done    func(text string) // the agent with the turn says this and completes it
+	Aside   func(text string) // the agent that was interrupted answers the person
 	TimeOut func()            // the turn's time is over
-	Wait    func(why string)  // whoever has the turn asks to wait; nil: it cannot be made to
-	Late    func(text string) // somebody speaks whose turn is over
+	Wait    func(why string)  // the agent with the turn asks to wait; nil: it cannot be made to
+	Late    func(text string) // an agent speaks after its turn
 	Refuse  func() string     // the next skip will be refused; these words must be shown
 	Deaf    func() string     // and the next message
 }
 
-// slowWords make whoever hears them keep the turn.
+// slowWords make the agent that receives them keep its turn.
 const slowWords = "please be slow"
 
 // talks opens the meeting's channel.
@@ -33,11 +33,11 @@ func (p *Page) talks(target Target) {
 	p.t.Helper()
 	p.Open(target.URL)
 	p.Click(".places", "Channels")
-	p.WaitText(".channel-list", target.Meeting.Name)
-	p.Click(".channel-rows", target.Meeting.Name)
-	p.WaitText("#channel-title", target.Meeting.Name)
-	p.Until("somebody can be told something", `document.querySelector('#words') && document.querySelector('.talk-edge, .talk-empty') && document.querySelectorAll('.member').length > 1`)
-	if m := target.Meeting; m.First == "" {
+	p.WaitText(".channel-list", target.ChannelStory.Name)
+	p.Click(".channel-rows", target.ChannelStory.Name)
+	p.WaitText("#channel-title", target.ChannelStory.Name)
+	p.Until("a message can be written", `document.querySelector('#words') && document.querySelector('.talk-edge, .talk-empty') && document.querySelectorAll('.member').length > 1`)
+	if m := target.ChannelStory; m.First == "" {
 		circle := Eval[[]string](p, `[...document.querySelectorAll('ol.members .member-name bdi')].map(e => e.textContent)`)
 		if len(circle) != 2 {
 			p.t.Fatalf("in the circle are %q, want two", circle)
@@ -61,7 +61,7 @@ func (p *Page) say(text, mode string) {
 
 // both are the same page in two browsers.
 func both(t *testing.T, p *Page, target Target) (*Page, *Page) {
-	needs(t, target.Meeting != nil, "have a channel")
+	needs(t, target.ChannelStory != nil, "have a channel")
 	q := Browse(t)
 	p.talks(target)
 	q.talks(target)
@@ -83,7 +83,7 @@ func (p *Page) ownWords(text, state string) {
 // SeenByBoth: what one person says, and what an agent answers, is seen on every page.
 func SeenByBoth(t *testing.T, p *Page, target Target) {
 	p, q := both(t, p, target)
-	m := target.Meeting
+	m := target.ChannelStory
 	p.say("Which berth is free?", "")
 	q.WaitText(".say-human", "Which berth is free?")
 	said := m.Says
@@ -105,7 +105,7 @@ func SeenByBoth(t *testing.T, p *Page, target Target) {
 // Interrupted: a person stops the turn, is answered first, and both pages show it.
 func Interrupted(t *testing.T, p *Page, target Target) {
 	p, q := both(t, p, target)
-	m := target.Meeting
+	m := target.ChannelStory
 	p.say(slowWords, "")
 	q.WaitText(".standing", m.First+" has the turn")
 	q.say("Stop: which quay?", "interrupt")
@@ -127,7 +127,7 @@ func Interrupted(t *testing.T, p *Page, target Target) {
 // TimedOut: who takes too long loses the turn, and the channel is told.
 func TimedOut(t *testing.T, p *Page, target Target) {
 	p, q := both(t, p, target)
-	m := target.Meeting
+	m := target.ChannelStory
 	p.say(slowWords, "")
 	q.WaitText(".standing", m.First+" has the turn")
 	p.Until("a clock runs", `/^\d+[ms]/.test(document.querySelector('.standing .countdown')?.innerText ?? '')`)
@@ -142,9 +142,9 @@ func TimedOut(t *testing.T, p *Page, target Target) {
 
 // Unheard: what was refused is still in the field, and the refusal stands beside it.
 func Unheard(t *testing.T, p *Page, target Target) {
-	needs(t, target.Meeting != nil && target.Meeting.Deaf != nil, "refuse a message")
+	needs(t, target.ChannelStory != nil && target.ChannelStory.Deaf != nil, "refuse a message")
 	p.talks(target)
-	words := target.Meeting.Deaf()
+	words := target.ChannelStory.Deaf()
 	Eval[bool](p, `(document.querySelector('#words').focus(), true)`)
 	p.Press("Is anybody there?")
 	p.Click(".composer", "Send")
@@ -158,7 +158,7 @@ func Unheard(t *testing.T, p *Page, target Target) {
 // SkippedByHand: a person takes the turn from an agent; the next one has it, on both pages.
 func SkippedByHand(t *testing.T, p *Page, target Target) {
 	p, q := both(t, p, target)
-	m := target.Meeting
+	m := target.ChannelStory
 	p.say(slowWords, "")
 	q.WaitText(".standing", m.First+" has the turn")
 	if m.Refuse != nil {
@@ -192,13 +192,13 @@ func (p *Page) toCircle(on bool) {
 func (p *Page) unfold(name string) {
 	p.t.Helper()
 	p.Click(".members", name)
-	p.Until(name+" is unfolded, and nobody else", fmt.Sprintf(`document.querySelectorAll('.member-more').length === 1 && document.querySelector('.member:has(.member-more)').innerText.includes(%s)`, quote(name)))
+	p.Until(name+" is unfolded, and no other agent", fmt.Sprintf(`document.querySelectorAll('.member-more').length === 1 && document.querySelector('.member:has(.member-more)').innerText.includes(%s)`, quote(name)))
 }
 
 // CircleByHand: the turn is granted, agents are disabled, removed and assigned.
 func CircleByHand(t *testing.T, p *Page, target Target) {
-	needs(t, target.Meeting != nil, "have a channel")
-	m := target.Meeting
+	needs(t, target.ChannelStory != nil, "have a channel")
+	m := target.ChannelStory
 	p.talks(target)
 	p.say(slowWords, "")
 	p.WaitText(".standing", m.First+" has the turn")
@@ -229,8 +229,8 @@ func CircleByHand(t *testing.T, p *Page, target Target) {
 
 // Waited: a person ends a wait, one way and the other.
 func Waited(t *testing.T, p *Page, target Target) {
-	needs(t, target.Meeting != nil && target.Meeting.Wait != nil, "make an agent wait")
-	m := target.Meeting
+	needs(t, target.ChannelStory != nil && target.ChannelStory.Wait != nil, "make an agent wait")
+	m := target.ChannelStory
 	p.talks(target)
 	p.say(slowWords, "")
 	p.WaitText(".standing", m.First+" has the turn")
@@ -249,8 +249,8 @@ func Waited(t *testing.T, p *Page, target Target) {
 
 // HostileTalk: whatever is said in a channel comes out as text.
 func HostileTalk(t *testing.T, p *Page, target Target) {
-	needs(t, target.Meeting != nil && target.Meeting.Done != nil, "make an agent say a given text")
-	m := target.Meeting
+	needs(t, target.ChannelStory != nil && target.ChannelStory.Done != nil, "make an agent say a given text")
+	m := target.ChannelStory
 	p.talks(target)
 	p.say(slowWords, "")
 	p.WaitText(".standing", m.First+" has the turn")

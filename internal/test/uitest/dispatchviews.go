@@ -10,8 +10,8 @@ import (
 
 // SessionByKeyboard: a session is found, spoken to, read and left without a mouse.
 func SessionByKeyboard(t *testing.T, p *Page, target Target) {
-	needs(t, target.Sitting != nil && target.Sitting.Deny != nil, "have a session")
-	s := target.Sitting
+	needs(t, target.DispatchStory != nil && target.DispatchStory.Deny != nil, "have a session")
+	s := target.DispatchStory
 	p.Open(target.URL)
 	p.WaitText(".roster", target.Agent)
 	p.Press("d")
@@ -41,8 +41,8 @@ func SessionByKeyboard(t *testing.T, p *Page, target Target) {
 
 // SessionsAccessible: no rule of axe is broken by sessions, at any size, in either theme.
 func SessionsAccessible(t *testing.T, p *Page, target Target) {
-	needs(t, target.Sitting != nil && target.Sitting.Edit != nil, "make up a session")
-	s := target.Sitting
+	needs(t, target.DispatchStory != nil && target.DispatchStory.Edit != nil, "make up a session")
+	s := target.DispatchStory
 	s.Edit(func(d *api.DispatchView) {
 		d.Notes = []string{"A line of its history changed nothing."}
 		d.Layers = []api.DispatchLayer{{Name: "rules", Holds: true, Text: "what MAIN asks"}, {Name: "sandbox", Text: "no Landlock here"}}

@@ -7,20 +7,20 @@ import (
 	"testing"
 )
 
-// Ceremony is a crew that a target can summon. Nobody is there yet. Where the lead answers by
-// itself the hooks are nil.
-type Ceremony struct {
+// CrewStory is a crew that a target can summon; it has no members yet. The hooks are nil where the
+// lead answers by itself.
+type CrewStory struct {
 	Lead  string
 	Size  int      // of the crew
 	Names []string // the first who hatch, by seat
 
-	Hatch  func()             // everybody becomes somebody, and the lead says so
+	Hatch  func()             // every member registers, and the lead reports it
 	Report func(seats ...int) // the lead says who is alive
 	Ends   func()             // its session ends
 
-	Woken         func() []string                       // whom the last order to wake named
-	Say           func(speaker, text string)            // somebody says something in the lead's session
-	Notice        func(text string)                     // a marker of the lead is faulty
+	Woken         func() []string                       // the members that the last wake request named
+	Say           func(speaker, text string)            // the lead or a member speaks in the lead's session
+	Notice        func(text string)                     // the lead sends a faulty marker
 	Edit          func(changes map[int]func(*Document)) // by seat, in all later answers
 	Spoken        func(speaker, text string)            // the only message in all later transcripts
 	LeaveOutSouls func()
@@ -42,9 +42,9 @@ func (p *Page) crewed(target Target) {
 }
 
 // hatched opens the crew's page, summons a crew and sees it hatch.
-func hatched(t *testing.T, p *Page, target Target) *Ceremony {
-	needs(t, target.Ceremony != nil, "summon a crew")
-	c := target.Ceremony
+func hatched(t *testing.T, p *Page, target Target) *CrewStory {
+	needs(t, target.CrewStory != nil, "summon a crew")
+	c := target.CrewStory
 	p.crewed(target)
 	p.Click(".crew-head", "SUMMON")
 	p.Until("eggs are shown", `document.querySelector('.seat-egg .egg')`)
@@ -73,7 +73,7 @@ func (p *Page) meet(name string) {
 	p.Until("it is in sight", `document.querySelector('#crew-who').checkVisibility()`)
 }
 
-// faces are what everybody's face is drawn with, by seat.
+// faces are the parts that each member's face is drawn with, by seat.
 func (p *Page) faces() []string {
 	p.t.Helper()
 	return Eval[[]string](p, `[...document.querySelectorAll('.seats .seat:not(.seat-lead)')].map(s => s.querySelector('.seat-name bdi')?.textContent + ' ' + s.querySelector('.face')?.dataset.eyes + ' ' + s.querySelector('.face')?.dataset.mouth)`)
@@ -81,8 +81,8 @@ func (p *Page) faces() []string {
 
 // SummonedAndWoken: eggs, faces, sleep, and the same faces again, on every page that looks.
 func SummonedAndWoken(t *testing.T, p *Page, target Target) {
-	needs(t, target.Ceremony != nil, "summon a crew")
-	c := target.Ceremony
+	needs(t, target.CrewStory != nil, "summon a crew")
+	c := target.CrewStory
 	q := Browse(t)
 	q.crewed(target)
 	q.WaitText(".crew-line", "has no members yet")
@@ -131,9 +131,9 @@ func SummonedAndWoken(t *testing.T, p *Page, target Target) {
 	q.NoConsoleErrors()
 }
 
-// CrewCutAndMended: a page that is cut off knows nobody to be awake, offers nothing, and
-// catches up by itself.
-func CrewCutAndMended(t *testing.T, p *Page, target Target) {
+// CrewCutAndRestored: a page without a connection shows no member as awake and offers no
+// command. It catches up by itself.
+func CrewCutAndRestored(t *testing.T, p *Page, target Target) {
 	needs(t, target.Line != nil, "cut the line")
 	c := hatched(t, p, target)
 	Eval[bool](p, `(window.notReloaded = true)`)
@@ -148,7 +148,7 @@ func CrewCutAndMended(t *testing.T, p *Page, target Target) {
 		c.Report(0, 2)
 		awake = 2
 	}
-	target.Line.Mend()
+	target.Line.Restore()
 	p.WaitGone(".banners", "Cut off")
 	p.count(".seat-alive:not(.seat-lead)", awake, "are awake")
 	p.Until("the page was not loaded again", `window.notReloaded`)
@@ -156,7 +156,7 @@ func CrewCutAndMended(t *testing.T, p *Page, target Target) {
 
 // CrewRefused: a refusal stands where the button is, in its own words, until it is put away.
 func CrewRefused(t *testing.T, p *Page, target Target) {
-	needs(t, target.Ceremony != nil && target.Ceremony.Refuse != nil, "refuse to wake")
+	needs(t, target.CrewStory != nil && target.CrewStory.Refuse != nil, "refuse to wake")
 	c := hatched(t, p, target)
 	c.Ends()
 	p.WaitText(".crew-head .order", "WAKE")
@@ -172,9 +172,9 @@ func CrewRefused(t *testing.T, p *Page, target Target) {
 	p.WaitText(".portrait > .fault-place", words)
 }
 
-// OneIsWoken: from its own page, and nobody else.
+// OneIsWoken: one member is woken from its own page, and no other member is.
 func OneIsWoken(t *testing.T, p *Page, target Target) {
-	needs(t, target.Ceremony != nil && target.Ceremony.Woken != nil, "see whom an order to wake names")
+	needs(t, target.CrewStory != nil && target.CrewStory.Woken != nil, "see whom an order to wake names")
 	c := hatched(t, p, target)
 	c.Report(0, 2, 3, 5, 6, 7, 8)
 	p.WaitText(".crew-line", "7 awake, 1 asleep")
@@ -196,7 +196,7 @@ const manySaid = 150
 
 // CrewRead: souls and transcripts are read, searched and followed; what was noticed is shown.
 func CrewRead(t *testing.T, p *Page, target Target) {
-	needs(t, target.Ceremony != nil && target.Ceremony.Say != nil, "have somebody of a crew speak")
+	needs(t, target.CrewStory != nil && target.CrewStory.Say != nil, "let a member of a crew speak")
 	c := hatched(t, p, target)
 	c.LeaveOutSouls() // each is asked for by itself then
 	p.crewed(target)
@@ -221,14 +221,14 @@ func CrewRead(t *testing.T, p *Page, target Target) {
 	p.Press("THOUGHT 7 ")
 	p.WaitGone(".said-box", "thought 149")
 	p.WaitText(".said-box", "thought 7 of mine")
-	c.Notice("seat 1 is held by Kael; Nobody cannot register there")
+	c.Notice("seat 1 is held by Kael; Nemo cannot register there")
 	p.toCrew()
-	p.WaitText(".noticed", "Nobody cannot register there")
+	p.WaitText(".noticed", "Nemo cannot register there")
 	p.Click(".noticed", "Dismiss")
 	p.Until("it is put away", `!document.querySelector('.noticed')`)
 	p.meet(c.Lead)
 	p.Click(".portrait .tabs", "Notices")
-	p.WaitText(".notices", "Nobody cannot register there")
+	p.WaitText(".notices", "Nemo cannot register there")
 	p.Click(".portrait .tabs", "Transcript")
 	p.WaitText(".said", "No messages yet")
 }
@@ -249,7 +249,7 @@ func (p *Page) drop(files map[string]string) {
 
 // CrewTakenIn: a document that is dropped comes to its seat, and what was not taken is said.
 func CrewTakenIn(t *testing.T, p *Page, target Target) {
-	needs(t, target.Ceremony != nil, "have a crew")
+	needs(t, target.CrewStory != nil, "have a crew")
 	p.crewed(target)
 	one := `{"type":"agent-identity","status":"alive","name":"Wren","color":"#66aa88","colorName":"Fern","gender":"woman","gridPosition":6,"faceVariant":{"eyes":"round","mouth":"smile"},"individuationArtifact":"I am Wren.","createdAt":"2026-02-16T00:00:00.000Z","lastAliveAt":null,"lastSessionId":null}`
 	p.drop(map[string]string{"wren.json": one})
@@ -266,6 +266,6 @@ func CrewTakenIn(t *testing.T, p *Page, target Target) {
 }
 
 // RealCeremony is that of examples/crew, whose lead answers by itself.
-func RealCeremony(lead string) *Ceremony {
-	return &Ceremony{Lead: lead, Size: len(seatsOf), Names: []string{"Lyra", "Kael"}}
+func RealCeremony(lead string) *CrewStory {
+	return &CrewStory{Lead: lead, Size: len(seatsOf), Names: []string{"Lyra", "Kael"}}
 }

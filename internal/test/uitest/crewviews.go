@@ -10,10 +10,10 @@ import (
 // soulBytesMany is longer than any that a daemon takes.
 const soulBytesMany = 1 << 20
 
-// HostileCrew: whatever somebody calls itself, its colours, its eyes, its soul and its words come
-// out as text, and the page stays a page.
+// HostileCrew: a member's name, colours, eyes, soul and words are shown as text, whatever they are, and the
+// page stays usable.
 func HostileCrew(t *testing.T, p *Page, target Target) {
-	needs(t, target.Ceremony != nil && target.Ceremony.Edit != nil, "make up a crew")
+	needs(t, target.CrewStory != nil && target.CrewStory.Edit != nil, "make up a crew")
 	c := hatched(t, p, target)
 	lie := Lie
 	twin, rtl := "Mira", "\u202eمريم العاشرة"
@@ -61,8 +61,8 @@ func HostileCrew(t *testing.T, p *Page, target Target) {
 
 // CrewByKeyboard: a crew is summoned, walked over, looked at and sent to sleep without a mouse.
 func CrewByKeyboard(t *testing.T, p *Page, target Target) {
-	needs(t, target.Ceremony != nil, "summon a crew")
-	c := target.Ceremony
+	needs(t, target.CrewStory != nil, "summon a crew")
+	c := target.CrewStory
 	p.Open(target.URL)
 	p.WaitText(".roster", target.Agent)
 	p.Press("w")
@@ -84,11 +84,11 @@ func CrewByKeyboard(t *testing.T, p *Page, target Target) {
 	at("1")
 	p.Press(kb.ArrowLeft)
 	at("0")
-	p.Press(kb.ArrowLeft) // there is nobody further on
+	p.Press(kb.ArrowLeft) // it is the first seat
 	at("0")
 	p.Press(kb.Enter)
 	p.WaitText("#crew-who", c.Names[0])
-	if target.Ceremony.Say != nil {
+	if target.CrewStory.Say != nil {
 		p.Until("its soul or its words are shown", `document.querySelector('.portrait .tabs').checkVisibility()`)
 		p.tabTo("the tabs", `e.id === 'side-soul'`)
 		p.Press(kb.ArrowRight)
@@ -113,10 +113,10 @@ func CrewByKeyboard(t *testing.T, p *Page, target Target) {
 
 // CrewAccessible: no rule of axe is broken by a crew, in any state, at any size, in either theme.
 func CrewAccessible(t *testing.T, p *Page, target Target) {
-	needs(t, target.Ceremony != nil && target.Ceremony.Notice != nil, "have something noticed")
-	c := target.Ceremony
+	needs(t, target.CrewStory != nil && target.CrewStory.Notice != nil, "have something noticed")
+	c := target.CrewStory
 	p.crewed(target)
-	p.Axe() // nobody yet
+	p.Axe() // no members yet
 	p.Click(".crew-head", "SUMMON")
 	p.count(".seat-egg", c.Size, "eggs")
 	p.Axe()

@@ -8,8 +8,8 @@ import (
 
 // ChannelByKeyboard: a channel is found, spoken in and left without a mouse.
 func ChannelByKeyboard(t *testing.T, p *Page, target Target) {
-	needs(t, target.Meeting != nil, "have a channel")
-	m := target.Meeting
+	needs(t, target.ChannelStory != nil, "have a channel")
+	m := target.ChannelStory
 	p.Open(target.URL)
 	p.WaitText(".roster", target.Agent)
 	p.Press("m")
@@ -43,11 +43,11 @@ func ChannelByKeyboard(t *testing.T, p *Page, target Target) {
 	p.WaitText(".roster", target.Agent)
 }
 
-// ChannelCutAndMended: what was said while the line was cut is there when it is back, and how
+// ChannelCutAndRestored: what was said while the line was cut is there when it is back, and how
 // messages stand is as it is now; until then nothing can be said.
-func ChannelCutAndMended(t *testing.T, p *Page, target Target) {
-	needs(t, target.Meeting != nil && target.Meeting.Done != nil && target.Line != nil, "cut the line of a channel")
-	m := target.Meeting
+func ChannelCutAndRestored(t *testing.T, p *Page, target Target) {
+	needs(t, target.ChannelStory != nil && target.ChannelStory.Done != nil && target.Line != nil, "cut the line of a channel")
+	m := target.ChannelStory
 	p.talks(target)
 	p.say("Which berth is free?", "")
 	p.WaitText(".standing", m.First+" has the turn")
@@ -61,7 +61,7 @@ func ChannelCutAndMended(t *testing.T, p *Page, target Target) {
 	p.Until("the clock stands still", `(() => { const now = document.querySelector('.standing .countdown').innerText; const was = window.clockWas; window.clockWas = now; return now === was; })()`)
 	m.Done("seven, while you were away")
 	m.TimeOut()
-	target.Line.Mend()
+	target.Line.Restore()
 	p.WaitGone(".banners", "Cut off")
 	p.WaitText(".say-turn", "seven, while you were away")
 	p.ownWords("Which berth is free?", "answered")
@@ -71,8 +71,8 @@ func ChannelCutAndMended(t *testing.T, p *Page, target Target) {
 
 // ChannelsAccessible: no rule of axe is broken by channels, at any size, in either theme.
 func ChannelsAccessible(t *testing.T, p *Page, target Target) {
-	needs(t, target.Meeting != nil && target.Meeting.Done != nil, "make an agent say a given text")
-	m := target.Meeting
+	needs(t, target.ChannelStory != nil && target.ChannelStory.Done != nil, "make an agent say a given text")
+	m := target.ChannelStory
 	p.talks(target)
 	p.Axe() // nothing said yet
 	p.say("Which berth is free?", "")

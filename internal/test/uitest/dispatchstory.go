@@ -8,9 +8,9 @@ import (
 	"github.com/fairlead-dev/fairlead/policy"
 )
 
-// Sitting is a session with MAIN that a target has, and what a test has to do in it. Where agents
+// DispatchStory is a session with MAIN that a target has, and what a test has to do in it. Where agents
 // do it by themselves the hooks are nil.
-type Sitting struct {
+type DispatchStory struct {
 	Name  string // of the session; empty: the page begins one
 	Input string // that fits the description of Agent
 	Agent string
@@ -40,7 +40,7 @@ func (p *Page) sits(target Target) {
 	p.WaitText(".roster", target.Agent) // what stands left of the places has its width then
 	p.Click(".places", "Dispatch")
 	p.Until("the sessions are known", `document.querySelector('.session-list .run-rows, .session-list .empty h2')`)
-	if name := target.Sitting.Name; name != "" {
+	if name := target.DispatchStory.Name; name != "" {
 		p.Click(".session-list", name)
 		p.WaitText("#session-title", name)
 	}
@@ -55,11 +55,11 @@ func (p *Page) types(text string) {
 	p.Until("the field is empty", `document.querySelector('#words').value === ''`)
 }
 
-// DeniedAndDelegated: MAIN is denied a write, the agent that can does it, and both who asked and
-// who only looks see what was done instead, what the state may do, and what came of it.
+// DeniedAndDelegated: MAIN is denied a write, and the agent that may write does it. The page of the
+// person who asked and a second page both show the delegation, the permissions of the state, and the result.
 func DeniedAndDelegated(t *testing.T, p *Page, target Target) {
-	needs(t, target.Sitting != nil && target.Sitting.Deny != nil, "deny something in a session")
-	s := target.Sitting
+	needs(t, target.DispatchStory != nil && target.DispatchStory.Deny != nil, "deny something in a session")
+	s := target.DispatchStory
 	q := Browse(t)
 	q.sits(target)
 	p.sits(target)
@@ -100,7 +100,7 @@ func DeniedAndDelegated(t *testing.T, p *Page, target Target) {
 }
 
 // read opens the session's first conversation, and the file that was made in it.
-func (p *Page) read(s *Sitting) {
+func (p *Page) read(s *DispatchStory) {
 	p.t.Helper()
 	p.Click(".talks", "conv_001")
 	p.WaitText("#conv-title", "conv_001")
@@ -116,12 +116,12 @@ func (p *Page) read(s *Sitting) {
 // SessionFromHere: a session is begun on the page, spoken to, refused something, and ended; what
 // another program says meanwhile comes by itself.
 func SessionFromHere(t *testing.T, p *Page, target Target) {
-	needs(t, target.Sitting != nil && target.Sitting.Other != nil, "have another program speak in a session")
-	s := target.Sitting
+	needs(t, target.DispatchStory != nil && target.DispatchStory.Other != nil, "have another program speak in a session")
+	s := target.DispatchStory
 	p.sits(target)
 	s.Other("said by another program")
 	p.WaitText(".talks", "said by another program")
-	s.Foreign("a stranger's words")
+	s.Foreign("words of another program")
 	p.WaitText(".came-foreign", "another program wrote this line")
 	words := s.Refuse()
 	p.Until("the field has the focus", `(document.querySelector('#words').focus(), document.activeElement.id === 'words')`)
@@ -150,22 +150,22 @@ func SessionFromHere(t *testing.T, p *Page, target Target) {
 
 // SessionCut: a page that is cut off offers nothing, and catches up by itself.
 func SessionCut(t *testing.T, p *Page, target Target) {
-	needs(t, target.Line != nil && target.Sitting != nil && target.Sitting.Other != nil, "cut the line")
+	needs(t, target.Line != nil && target.DispatchStory != nil && target.DispatchStory.Other != nil, "cut the line")
 	p.sits(target)
 	target.Line.Cut()
 	p.WaitText(".banners", "Cut off since")
 	p.Until("nothing can be ordered", `[...document.querySelectorAll('.deck .order')].every(o => o.getAttribute('aria-disabled') === 'true')`)
-	target.Sitting.Other("while nobody saw it")
-	target.Line.Mend()
+	target.DispatchStory.Other("while the page was cut off")
+	target.Line.Restore()
 	p.WaitGone(".banners", "Cut off")
-	p.WaitText(".talks", "while nobody saw it")
+	p.WaitText(".talks", "while the page was cut off")
 }
 
 // HostedSession: agents of the daemon's own do the work that a person gives a session that the page
 // began; who was in charge, what was made and the answer are there to read.
 func HostedSession(t *testing.T, p *Page, target Target) {
-	needs(t, target.Sitting != nil && target.Sitting.Deny == nil, "have agents work in a session by themselves")
-	s := target.Sitting
+	needs(t, target.DispatchStory != nil && target.DispatchStory.Deny == nil, "have agents work in a session by themselves")
+	s := target.DispatchStory
 	p.sits(target)
 	p.Click(".session-list", "Start a dispatch")
 	p.WaitText("dialog", "Who does the work")
@@ -182,8 +182,8 @@ func HostedSession(t *testing.T, p *Page, target Target) {
 
 // HostileSession: whatever a session's folder, its agents, files and words say comes out as text.
 func HostileSession(t *testing.T, p *Page, target Target) {
-	needs(t, target.Sitting != nil && target.Sitting.EditTalk != nil, "make up a session")
-	s := target.Sitting
+	needs(t, target.DispatchStory != nil && target.DispatchStory.EditTalk != nil, "make up a session")
+	s := target.DispatchStory
 	s.Other(Lie + "\n" + strings.Repeat("x", lineBytesMany/32))
 	s.Deny()
 	s.MadeOf(Lie)
