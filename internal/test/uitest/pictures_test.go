@@ -52,7 +52,7 @@ func TestPictures(t *testing.T) {
 		p.WaitText(".evidence", "yes")
 		shot(v.Name + "-evidence")
 		p.Click(".tabs", "History")
-		p.WaitText(".history", "#")
+		p.WaitText(".history", "C2")
 		shot(v.Name + "-history")
 		p.Press("?")
 		p.WaitText("dialog", "Keys and words")
