@@ -6,13 +6,14 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fairlead-dev/fairlead/internal/test/testsize"
 	"github.com/fairlead-dev/fairlead/internal/test/uitest"
 )
 
-// Ten thousand entries must leave the page usable: a window onto them is drawn, it moves with the
+// Thousands of entries must leave the page usable: a window onto them is drawn, it moves with the
 // reader, and new entries do not move the reader. The time is logged and not checked.
 func TestLongTalk(t *testing.T) {
-	const words = 10_000
+	words := testsize.Pick(4000, 10_000, 10_000)
 	agents := []string{"coder", "reviewer"}
 	g := uitest.NewGuests(t, uitest.GuestsYAML("channels:\n  quay: {agents: [coder, reviewer], maxRounds: 0}\n", agents...), agents...)
 	g.Hear("quay", "Begin.", "")

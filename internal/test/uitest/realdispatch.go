@@ -3,6 +3,7 @@ package uitest
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
@@ -133,23 +134,30 @@ func (d *DispatchByHand) EditTalk(change func(*api.DispatchTalk)) {
 // editAs is Proxy.Edit for an answer with a type.
 func editAs[T any](p *Proxy, path string, change func(*T)) {
 	p.Edit(path, func(body map[string]any) {
-		var of T
-		text, err := json.Marshal(body)
-		if err == nil {
-			err = json.Unmarshal(text, &of)
-		}
-		change(&of)
-		if err == nil {
-			text, err = json.Marshal(of)
-		}
+		changed := changedAs(body, change)
 		clear(body)
-		if err == nil {
-			err = json.Unmarshal(text, &body)
-		}
-		if err != nil {
-			panic(fmt.Sprintf("uitest: change the answer of %s: %v", path, err))
-		}
+		maps.Copy(body, changed)
 	})
+}
+
+// changedAs returns the fields that a type has of a JSON object, after a change.
+func changedAs[T any](object map[string]any, change func(*T)) (changed map[string]any) {
+	var of T
+	text, err := json.Marshal(object)
+	if err == nil {
+		err = json.Unmarshal(text, &of)
+	}
+	change(&of)
+	if err == nil {
+		text, err = json.Marshal(of)
+	}
+	if err == nil {
+		err = json.Unmarshal(text, &changed)
+	}
+	if err != nil {
+		panic(fmt.Sprintf("uitest: change a %T: %v", of, err))
+	}
+	return changed
 }
 
 // RealDispatchByHand is the target of the stories in which a test decides what happens in a dispatch.

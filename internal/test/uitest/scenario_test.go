@@ -75,10 +75,11 @@ func crowd(t *testing.T, agents int) *uitest.Server {
 	return uitest.NewServer(t, files)
 }
 
-// A thousand agents and twenty thousand changes must leave the page usable. How
-// long it took is told, not judged: machines differ.
+// A thousand agents and thousands of changes must leave the page usable. The time is logged and not
+// checked, because machines differ.
 func TestCrowd(t *testing.T) {
-	const agents, changes = 1000, 20_000
+	const agents = 1000
+	changes := testsize.Pick[uint64](4000, 20_000, 20_000)
 	s := crowd(t, agents)
 	p := uitest.Browse(t)
 	began := time.Now()
