@@ -19,7 +19,9 @@ func TestDeniedOfAnOlderVersion(t *testing.T) {
 		{"no log", nil, nil, []string{}},
 		{"one", []string{"built", "1 call was denied: Bash rm -rf ."}, nil, []string{"1 call was denied: Bash rm -rf ."}},
 		{
-			"both kinds", []string{"it did not ask for what its rules deny: Write .git/config", "2 calls were denied: Bash rm; Bash git push"}, nil,
+			"both kinds",
+			[]string{"it did not ask for what its rules deny: Write .git/config", "2 calls were denied: Bash rm; Bash git push"},
+			nil,
 			[]string{"it did not ask for what its rules deny: Write .git/config", "2 calls were denied: Bash rm; Bash git push"},
 		},
 		{"too far from the end", []string{"1 call was denied: Bash rm", "a", "b"}, nil, []string{}},
