@@ -145,7 +145,7 @@ func TestProseUsesAreFound(t *testing.T) {
 		`if strings.HasPrefix(s.Why, "limit") {}`: 1,
 		`_, b, _ := strings.Cut(why, ": ")`:       1,
 		`if s.Why == "" || s.Note != nil {}`:      0,
-		`if s.Reason == driver.ReasonDied {}`:     0,
+		`if s.Reason == session.ReasonDied {}`:    0,
 		`if s.Reason == "died" {}`:                1,
 		`if s.EndReason == EndLimit {}`:           0,
 		`if strings.HasPrefix(line, s.Why) {}`:    0,

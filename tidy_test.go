@@ -62,7 +62,7 @@ var imports = []importRow{
 	{pkg: "journal", inTests: []string{"journal/*"}},
 	{pkg: "journal/*", may: []string{"journal"}, inTests: []string{"journal/*"}},
 	{pkg: "driver", inTests: []string{"driver/*"}},
-	{pkg: "driver/*", may: []string{"driver", "driver/speech", "driver/adapter"}, inTests: []string{"driver/*", "internal/test/*"}},
+	{pkg: "driver/*", may: []string{"driver", "driver/speech", "driver/adapter", "machine/session"}, inTests: []string{"driver/*", "internal/test/*"}},
 
 	{pkg: "loop", may: append([]string{"journal", "team"}, pure...), inTests: []string{"journal/*"}},
 	{pkg: "worktree", may: []string{"loop", "machine", "view"}},

@@ -23,7 +23,7 @@ func (p *planner) resume(a *team.Agent, s *team.Session) *view.PlanTalk {
 	if c == nil || c.ID == "" {
 		return &view.PlanTalk{Do: view.Anew, Why: "there is no conversation to resume"}
 	}
-	wanted, _, why := sessions.ShouldResume(a, s, c, r.How)
+	wanted, _, why := team.ShouldResume(a, s, c, r.How == config.ResumeAlways)
 	if !wanted {
 		return &view.PlanTalk{Do: view.Anew, Why: why}
 	}
@@ -31,7 +31,7 @@ func (p *planner) resume(a *team.Agent, s *team.Session) *view.PlanTalk {
 	if len(differs) == 0 || s.For != team.ForControl && !s.ServesChannels() {
 		return &view.PlanTalk{Do: view.GoOn, ID: c.ID}
 	}
-	q := sessions.ResumeAnswer(p.team, a.Name, s.ID, sessions.ResumeAskID(c.ID, differs), false)
+	q := team.ResumeAnswer(p.team, a.Name, s.ID, team.ResumeAskID(c.ID, differs), false)
 	switch {
 	case q == nil || q.State != question.Told && q.State != question.Answered:
 		return &view.PlanTalk{Do: view.AskFirst, ID: c.ID, Differs: differs}

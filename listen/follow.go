@@ -12,6 +12,7 @@ import (
 
 	"github.com/fairlead-dev/fairlead/driver"
 	"github.com/fairlead-dev/fairlead/machine/control"
+	"github.com/fairlead-dev/fairlead/machine/session"
 	"github.com/fairlead-dev/fairlead/machine/workflow"
 	"github.com/fairlead-dev/fairlead/team"
 )
@@ -59,7 +60,7 @@ func (e *Listener) Follow(ctx context.Context, m *sessions.Slot, s team.Session,
 	case ear.limit != nil:
 		what.Until, what.Why = ear.limit.Until, cmp.Or(ear.limit.Why, what.Why)
 	}
-	if what.Outcome == control.Failed && ear.stop != nil && ear.stop.Reason == driver.ReasonNotSignedIn {
+	if what.Outcome == control.Failed && ear.stop != nil && ear.stop.Reason == session.ReasonNotSignedIn {
 		what.ForGood = true
 		what.Why = "its provider refuses it: " + driver.SignIn(m.Conf.Driver, m.Conf.Command) + ", then order it again; it says: " + what.Why
 	}
@@ -111,7 +112,7 @@ func judge(m *sessions.Slot, s team.Session, ending seam.Ending, stop *driver.St
 	switch {
 	case verdict.OK:
 		return control.OK, why
-	case stop != nil && !stop.OK && stop.Reason == driver.ReasonRateLimited, sessions.NotResumed(s, stop):
+	case stop != nil && !stop.OK && stop.Reason == session.ReasonRateLimited, sessions.NotResumed(s, stop):
 		return control.RateLimited, why
 	default:
 		return control.Failed, why

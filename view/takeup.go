@@ -6,7 +6,6 @@ package view
 
 // The answers to the question whether to resume a conversation in spite of changed conditions.
 const (
-	GoOn  = "resume" // with the earlier conversation
-	Anew  = "fresh"  // with a new conversation
-	AskAs = "resume/"
+	GoOn = "resume" // with the earlier conversation
+	Anew = "fresh"  // with a new conversation
 )

@@ -7,7 +7,6 @@ import (
 
 	dispatchctl "github.com/fairlead-dev/fairlead/controller/dispatch"
 	"github.com/fairlead-dev/fairlead/controller/seam"
-	"github.com/fairlead-dev/fairlead/dispatchfolder"
 	"github.com/fairlead-dev/fairlead/policy"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -25,7 +24,7 @@ type FolderBackend interface {
 	Folders(ctx context.Context) ([]view.FolderView, error)
 	Folder(ctx context.Context, name string) (view.FolderView, error) // a *team.Unknown if the daemon does not follow it
 
-	StartDispatch(by seam.Actor, mode, host, path string) (*dispatchfolder.Folder, error)
+	StartDispatch(by seam.Actor, mode, host, path string) (dispatchctl.Started, error)
 	DispatchInput(by seam.Actor, f dispatchctl.Target, text string) (dispatch.Dispatch, error)
 	DispatchReport(by seam.Actor, f dispatchctl.Target, event string, what dispatch.Input) error
 	DispatchTaskDone(by seam.Actor, f dispatchctl.Target, ok bool, result string) error

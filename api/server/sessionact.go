@@ -29,7 +29,11 @@ func (s *Server) dispatchStart(ctx context.Context, in *dispatchStartIn) (*api.D
 	if err != nil {
 		return nil, badPath(err, how.Path)
 	}
-	return s.viewAt(ctx, f)
+	view, err := s.viewAt(ctx, f.Folder)
+	if err == nil {
+		view.Notes = append(view.Notes, f.Notes...)
+	}
+	return view, err
 }
 
 // badPath tells a path that cannot be a session's folder, which is a fault of the request, from an
@@ -74,13 +78,10 @@ func (s *Server) toSession(ctx context.Context, event, name string) (found, erro
 		return found{}, err
 	}
 	f, err := s.sessionFolder(ctx, name)
-	if who := callerIn(ctx).who; err == nil && f.Session.Host == dispatch.Claude && who.pid > 0 && claudehook.Within(who.pid) {
-		return found{}, &machine.Refusal{
-			Subject: f.name, Event: event, State: "asked from within the agent program", Row: "X10",
-			Reason: "an agent may not lift its own restrictions: the person types /" + claudehook.CommandName + " in that program, or gives the order in another terminal",
-		}
+	if err != nil {
+		return found{}, err
 	}
-	return f, err
+	return f, f.target().MayOrder(event, func() bool { pid := callerIn(ctx).who.pid; return pid > 0 && claudehook.Within(pid) })
 }
 
 func (s *Server) dispatchInput(ctx context.Context, in *dispatchInputIn) (*api.DispatchTold, error) {

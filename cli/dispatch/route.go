@@ -20,12 +20,12 @@ func SessionOrNew(a *cli.App, path string) (dispatch.Dispatch, *dispatchfolder.F
 			return dispatch.Dispatch{}, nil, err
 		}
 		if folder == nil {
-			conf, err := a.MaybeConfig()
+			orders, err := Orders(a)
 			if err != nil {
 				return dispatch.Dispatch{}, nil, err
 			}
-			agents, _, err := describedAgents(a, conf)
-			return dispatch.Dispatch{Setup: dispatch.Setup{Mode: dispatch.Orchestrator, Agents: agents}}, nil, err
+			is, err := orders.NewDispatch()
+			return is, nil, err
 		}
 	}
 	found, err := Session(a, path)

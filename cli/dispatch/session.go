@@ -10,6 +10,7 @@ import (
 	"github.com/fairlead-dev/fairlead/claudehook"
 	"github.com/fairlead-dev/fairlead/cli"
 	"github.com/fairlead-dev/fairlead/config"
+	dispatchctl "github.com/fairlead-dev/fairlead/controller/dispatch"
 	"github.com/fairlead-dev/fairlead/dispatchfolder"
 	"github.com/fairlead-dev/fairlead/machine"
 	"github.com/fairlead-dev/fairlead/machine/dispatch"
@@ -21,6 +22,15 @@ const usualPlace = ".claude/agent-state-machine"
 
 // byHand is the actor of entries that the command line writes.
 var byHand = dispatchfolder.Actor{Kind: "human", ID: "cli"}
+
+// Orders returns the orders to dispatch folders under the repository's fairlead.yaml, if it has one.
+func Orders(a *cli.App) (dispatchctl.Orders, error) {
+	conf, err := a.MaybeConfig()
+	if err == nil && conf == nil {
+		conf = &config.Config{Dir: a.Dir}
+	}
+	return dispatchctl.NewOrders(conf), err
+}
 
 // openSession is the session that a command is about, in its present state.
 type openSession struct {
@@ -101,12 +111,8 @@ func outside(a *cli.App, event, folder string, host dispatch.Host) error {
 			return no
 		}
 	}
-	if host == dispatch.Claude && claudehook.Within(os.Getpid()) {
-		no.State = "asked from within the agent program"
-		no.Reason += ", who can type /agent-state-machine there, or run this in another terminal"
-		return no
-	}
-	return nil
+	is := dispatch.Dispatch{Setup: dispatch.Setup{Host: host}}
+	return dispatchctl.Target{Name: no.Subject, Found: dispatchfolder.Found{Session: is}}.MayOrder(event, func() bool { return claudehook.Within(os.Getpid()) })
 }
 
 // repoOf returns the repository whose usual folder contains a session; empty: the session is
@@ -117,24 +123,4 @@ func repoOf(folder string) string {
 		return ""
 	}
 	return repo
-}
-
-// describedAgents are the agents that a session would have: those of .claude/agents and those of
-// fairlead.yaml. notes are problems with their descriptions.
-func describedAgents(a *cli.App, conf *config.Config) (agents []dispatch.Description, notes []string, err error) {
-	home, err := os.UserHomeDir()
-	if err != nil {
-		home = "" // the user's own agents are then not found
-	}
-	agents, faults, err := dispatchfolder.Agents(a.Dir, home)
-	if err != nil {
-		return nil, nil, err
-	}
-	for _, f := range faults {
-		notes = append(notes, f.File+": "+f.Why)
-	}
-	if conf == nil {
-		return agents, notes, nil
-	}
-	return WithConfigured(agents, conf), notes, nil
 }

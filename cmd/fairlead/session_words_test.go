@@ -9,7 +9,6 @@ import (
 
 	"github.com/fairlead-dev/fairlead/cli"
 	dispatchcli "github.com/fairlead-dev/fairlead/cli/dispatch"
-	"github.com/fairlead-dev/fairlead/config"
 	"github.com/fairlead-dev/fairlead/machine/dispatch"
 )
 
@@ -42,26 +41,6 @@ func TestSessionConfigured(t *testing.T) {
 	d.no(cli.ExitFailed, []string{"session.main: there is no agent \"nobody\""}, "dispatch", "start")
 	if out := d.must("dispatch", "list"); !strings.Contains(out, "no dispatch here") {
 		t.Errorf("it began all the same: %s", out)
-	}
-}
-
-// Who is in fairlead.yaml is what fairlead.yaml says; MAIN and who is asked for rankings are no states;
-// and who cannot be started is named.
-func TestSessionAgents(t *testing.T) {
-	t.Parallel()
-	conf := &config.Config{File: "fairlead.yaml", Dispatch: config.Dispatch{Main: "boss", Ranker: "porter"}, Agents: []config.Agent{
-		{Name: "boss", Description: "b"}, {Name: "porter", Description: "p"}, {Name: "coder", Description: "codes"}, {Name: "mute"},
-	}}
-	agents := dispatchcli.WithConfigured([]dispatch.Description{{Name: "boss", Text: "x"}, {Name: "coder", Text: "coffee"}, {Name: "writer", Text: "w"}}, conf)
-	want := []dispatch.Description{{Name: "coder", Text: "codes", File: "fairlead.yaml"}, {Name: "writer", Text: "w"}}
-	if !slices.Equal(agents, want) {
-		t.Errorf("they are %+v", agents)
-	}
-	if notes := dispatchcli.Unstartable(agents, conf); len(notes) != 1 || !strings.Contains(notes[0], "fails: writer; add them to fairlead.yaml") {
-		t.Errorf("notes: %q", notes)
-	}
-	if dispatchcli.Unstartable(agents[:1], conf) != nil || dispatchcli.CanHost(nil) || dispatchcli.CanHost(&config.Config{}) || !dispatchcli.CanHost(conf) {
-		t.Error("who can be started is not known")
 	}
 }
 

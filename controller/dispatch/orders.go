@@ -2,10 +2,10 @@ package dispatch
 
 import (
 	"os"
-	"path/filepath"
 	"slices"
 	"time"
 
+	"github.com/fairlead-dev/fairlead/claudehook"
 	"github.com/fairlead-dev/fairlead/config"
 	"github.com/fairlead-dev/fairlead/controller/seam"
 	"github.com/fairlead-dev/fairlead/dispatchfolder"
@@ -16,11 +16,17 @@ import (
 
 // Orders decides on orders of people and programs to dispatch folders, and writes them. A folder is its
 // own journal, so an order takes the folder's lock and does not use the loop.
-type Orders struct{ conf *config.Config }
+type Orders struct {
+	conf *config.Config
+	home string // the user's home, which may describe agents; empty: only the project's count
+}
 
 // NewOrders returns the orders under a configuration. conf.Dir is the repository; a configuration without
 // agents is the one of a repository without fairlead.yaml.
-func NewOrders(conf *config.Config) Orders { return Orders{conf} }
+func NewOrders(conf *config.Config) Orders {
+	home, _ := os.UserHomeDir() // on an error only the project's agents are found
+	return Orders{conf, home}
+}
 
 // Target is the dispatch of an order. Name is the one under which people know it.
 type Target struct {
@@ -28,24 +34,16 @@ type Target struct {
 	dispatchfolder.Found
 }
 
-// StartDispatch creates a dispatch folder (D1). Empty arguments take the values of fairlead.yaml; a
-// relative path starts at the repository. If the path exists, the error is a *machine.Refusal.
-func (o Orders) StartDispatch(by seam.Actor, mode, host, path string) (*dispatchfolder.Folder, error) {
-	setup := dispatch.Setup{Mode: dispatch.Mode(mode), Host: o.host(host), Path: path}
-	if setup.Host == dispatch.Fairlead {
-		setup.Lead, setup.Ranker = o.conf.Dispatch.Main, o.conf.Dispatch.Ranker
+// MayOrder refuses an order from within the agent program that carries out the dispatch: an agent may not
+// lift its own restrictions (X10). within reports whether the caller is a process of an agent program.
+func (f Target) MayOrder(event string, within func() bool) error {
+	if f.Session.Host != dispatch.Claude || !within() {
+		return nil
 	}
-	var err error
-	if setup.Agents, err = o.described(); err != nil {
-		return nil, err
+	return &machine.Refusal{
+		Subject: f.Name, Event: event, State: "asked from within the agent program", Row: "X10",
+		Reason: "an agent may not lift its own restrictions: the person types /" + claudehook.CommandName + " in that program, or gives the order in another terminal",
 	}
-	if path != "" && !filepath.IsAbs(path) {
-		path = filepath.Join(o.conf.Dir, path)
-	}
-	f, _, err := dispatchfolder.Create(path, setup, dispatchfolder.Options{
-		Repo: o.conf.Dir, Actor: folderActor(by), Tools: o.conf.Dispatch.Tools, NoCommits: o.conf.File != "" && !o.conf.Dispatch.Commits,
-	})
-	return f, err
 }
 
 // DispatchInput gives a dispatch an input of the user (D2). The agent whose description fits takes over;
@@ -81,12 +79,6 @@ func (o Orders) DispatchTaskDone(by seam.Actor, f Target, ok bool, result string
 func (o Orders) EndDispatch(by seam.Actor, f Target, note string) error {
 	_, err := f.do(by, dispatch.End{Why: note})
 	return err
-}
-
-// NewDispatch returns a dispatch as it would start now. No folder is created.
-func (o Orders) NewDispatch() (dispatch.Dispatch, error) {
-	agents, err := o.described()
-	return dispatch.Dispatch{Setup: dispatch.Setup{Host: o.host(""), Agents: agents}}, err
 }
 
 // RankDispatch compares a text with the descriptions of a dispatch, with the threshold of fairlead.yaml.
@@ -125,33 +117,6 @@ func (o Orders) narrowed(verdict policy.Verdict, f Target, state string, main bo
 	}
 	call.Dir = agent.Workspace
 	return dispatchfolder.Narrowed(verdict, agent.Permissions.Bounds(), f.Session, f.Folder, agent.Workspace, main, call, nil)
-}
-
-// described returns the agents of a dispatch that starts now: those of .claude/agents, and those of
-// fairlead.yaml that the daemon can start. MAIN is not among them.
-func (o Orders) described() ([]dispatch.Description, error) {
-	home, _ := os.UserHomeDir() // on an error only the project's agents are found
-	agents, _, err := dispatchfolder.Agents(o.conf.Dir, home)
-	if err != nil {
-		return nil, err
-	}
-	for _, a := range o.conf.Agents {
-		if a.Description == "" || a.Name == o.conf.Dispatch.Ranker {
-			continue
-		}
-		agents = slices.DeleteFunc(agents, func(d dispatch.Description) bool { return d.Name == a.Name })
-		agents = append(agents, dispatch.Description{Name: a.Name, Text: a.Description, File: o.conf.File})
-	}
-	return slices.DeleteFunc(agents, func(d dispatch.Description) bool { return d.Name == o.conf.Dispatch.Main }), nil
-}
-
-// host returns who carries out a dispatch; an empty word is the default of fairlead.yaml.
-func (o Orders) host(asked string) dispatch.Host {
-	described := slices.ContainsFunc(o.conf.Agents, func(a config.Agent) bool { return a.Description != "" })
-	if asked == string(dispatch.Fairlead) || asked == "" && (o.conf.Dispatch.Main != "" || described) {
-		return dispatch.Fairlead
-	}
-	return dispatch.NoHost
 }
 
 // reportedBy refuses a report that only the dispatch's host may make: the agent program by its hooks,

@@ -11,6 +11,7 @@ import (
 	"github.com/fairlead-dev/fairlead/controller/seam"
 
 	"github.com/fairlead-dev/fairlead/driver"
+	"github.com/fairlead-dev/fairlead/machine/session"
 	"github.com/fairlead-dev/fairlead/team"
 )
 
@@ -18,7 +19,7 @@ import (
 // session that began a new conversation never counts, or it would be restarted forever without
 // counting a failure.
 func NotResumed(s team.Session, stop *driver.Stop) bool {
-	return stop != nil && !stop.OK && (stop.Reason == driver.ReasonNotResumed || stop.Reason == driver.ReasonHeldElsewhere) && s.Launch != nil && s.Launch.Resume != ""
+	return stop != nil && !stop.OK && (stop.Reason == session.ReasonNotResumed || stop.Reason == session.ReasonHeldElsewhere) && s.Launch != nil && s.Launch.Resume != ""
 }
 
 // NotResumedWords says that a program has lost its conversation and a new one begins.

@@ -14,6 +14,7 @@ import (
 	"github.com/fairlead-dev/fairlead/driver"
 	"github.com/fairlead-dev/fairlead/driver/adapter"
 	"github.com/fairlead-dev/fairlead/driver/speech"
+	"github.com/fairlead-dev/fairlead/machine/session"
 )
 
 // serverName is the name under which every program sees Fairlead's MCP server.
@@ -161,7 +162,7 @@ func (p *play) enter(ctx context.Context) *driver.Stop {
 	}
 	stop := failed(words)
 	if e := m.err; e.keyRefused() || e.Code == authRequired && signIn().MatchString(words) {
-		stop.Reason = driver.ReasonNotSignedIn
+		stop.Reason = session.ReasonNotSignedIn
 	}
 	return &stop
 }
@@ -201,7 +202,7 @@ func (p *play) reenter(ctx context.Context) *driver.Stop {
 		}
 		why = w.method + ": " + oneLine(m.err.words())
 	}
-	return &driver.Stop{Reason: driver.ReasonNotResumed, Detail: fmt.Sprintf("the conversation %s could not be resumed: %s", clip(p.part.Resume, 200), why)}
+	return &driver.Stop{Reason: session.ReasonNotResumed, Detail: fmt.Sprintf("the conversation %s could not be resumed: %s", clip(p.part.Resume, 200), why)}
 }
 
 // servers lists the MCP server with the team's tools. The token is in a header or in the environment

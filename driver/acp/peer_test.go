@@ -13,6 +13,7 @@ import (
 
 	"github.com/fairlead-dev/fairlead/driver"
 	"github.com/fairlead-dev/fairlead/driver/speech"
+	"github.com/fairlead-dev/fairlead/machine/session"
 )
 
 // peerVerb starts this test binary as an agent program.
@@ -162,7 +163,7 @@ func TestPeer(t *testing.T) {
 		"fails":      {prompt: "fail", reason: "failed"},
 		"cancelled":  {prompt: "wait", cancel: true, reason: "cancelled", said: "I wait.\n"},
 		"resumed":    {prompt: "hello", resume: "peer-0", ok: true, reason: "completed", said: "You said: hello\n"},
-		"not there":  {prompt: "hello", resume: "peer-9", reason: driver.ReasonNotResumed},
+		"not there":  {prompt: "hello", resume: "peer-9", reason: session.ReasonNotResumed},
 		"mcp server": {prompt: "hello", ok: true, reason: "completed", said: "You said: hello\n"},
 	} {
 		t.Run(name, func(t *testing.T) {

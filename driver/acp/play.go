@@ -11,6 +11,7 @@ import (
 	"github.com/fairlead-dev/fairlead/driver"
 	"github.com/fairlead-dev/fairlead/driver/adapter"
 	"github.com/fairlead-dev/fairlead/driver/speech"
+	"github.com/fairlead-dev/fairlead/machine/session"
 )
 
 const (
@@ -203,11 +204,11 @@ func (p *play) refused(e *rpcError) *driver.Stop {
 	words := oneLine(e.words())
 	if until, limited := rateLimit(e, time.Now()); limited {
 		p.stage.Out.Tell(speech.Event{Type: driver.RateLimited, Until: until, Text: words})
-		return &driver.Stop{Reason: driver.ReasonRateLimited, Detail: words}
+		return &driver.Stop{Reason: session.ReasonRateLimited, Detail: words}
 	}
 	stop := failed(words)
 	if e.keyRefused() {
-		stop.Reason = driver.ReasonNotSignedIn
+		stop.Reason = session.ReasonNotSignedIn
 	}
 	return &stop
 }
@@ -262,7 +263,7 @@ func (p *play) over(ctx context.Context) *driver.Stop {
 	case p.gone && p.waiting == 0:
 		stop = failed(p.child.End().String() + "; it was not asked to end")
 	case p.gone && p.opened:
-		stop = driver.Stop{Reason: driver.ReasonDied, Detail: p.child.End().String() + "; it had not finished"} // its conversation can be resumed
+		stop = driver.Stop{Reason: session.ReasonDied, Detail: p.child.End().String() + "; it had not finished"} // its conversation can be resumed
 	case p.gone:
 		stop = failed(p.child.End().String() + "; it had not finished")
 	case p.broken != nil && p.late():

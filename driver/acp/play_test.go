@@ -9,6 +9,7 @@ import (
 
 	"github.com/fairlead-dev/fairlead/driver"
 	"github.com/fairlead-dev/fairlead/driver/speech"
+	"github.com/fairlead-dev/fairlead/machine/session"
 )
 
 // A work session is one prompt and its answer.
@@ -404,9 +405,9 @@ func TestResume(t *testing.T) {
 		"resume":            {`"sessionCapabilities":{"resume":{}},"loadSession":true`, "session/resume", "session/resume", "completed"},
 		"resume in name":    {`"sessionCapabilities":{"resume":{}},"loadSession":true`, "session/load", "session/resume session/load", "completed"},
 		"load":              {`"loadSession":true`, "session/load", "session/load", "completed"},
-		"neither":           {`"loadSession":false`, "", "", driver.ReasonNotResumed},
-		"it is not there":   {`"loadSession":true`, "", "session/load", driver.ReasonNotResumed},
-		"resume is nothing": {`"sessionCapabilities":{"resume":null}`, "", "", driver.ReasonNotResumed},
+		"neither":           {`"loadSession":false`, "", "", session.ReasonNotResumed},
+		"it is not there":   {`"loadSession":true`, "", "session/load", session.ReasonNotResumed},
+		"resume is nothing": {`"sessionCapabilities":{"resume":null}`, "", "", session.ReasonNotResumed},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newScene(t, driver.Work, "go")

@@ -11,6 +11,7 @@ import (
 	"github.com/fairlead-dev/fairlead/driver"
 	"github.com/fairlead-dev/fairlead/driver/adapter"
 	"github.com/fairlead-dev/fairlead/driver/speech"
+	"github.com/fairlead-dev/fairlead/machine/session"
 )
 
 const (
@@ -341,7 +342,7 @@ func (h *hearing) result(m message, mine string) heard {
 		return heard{after: true}
 	}
 	stop, until := verdict(m.result, m.Subtype, h.limits, h.now())
-	if stop.Reason == driver.ReasonRateLimited {
+	if stop.Reason == session.ReasonRateLimited {
 		h.limited(until, stop.Detail)
 	}
 	denied := append(h.denied, deniedCalls(m.Denials)...)

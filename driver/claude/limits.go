@@ -7,6 +7,7 @@ import (
 
 	"github.com/fairlead-dev/fairlead/driver"
 	"github.com/fairlead-dev/fairlead/driver/adapter"
+	"github.com/fairlead-dev/fairlead/machine/session"
 )
 
 // End reasons with a name of their own.
@@ -56,20 +57,20 @@ func verdict(r result, subtype string, seen limits, now time.Time) (driver.Stop,
 	case subtype == "error_max_budget_usd" || r.TerminalReason == "budget_exhausted":
 		stop.Reason = reasonBudget
 	case seen.rejected || seen.word == "rate_limit" || r.APIStatus == statusTooMany || limitWords().MatchString(text):
-		stop.Reason = driver.ReasonRateLimited
+		stop.Reason = session.ReasonRateLimited
 		until := seen.until
 		if until.IsZero() {
 			until = resetIn(text, now)
 		}
 		return stop, until
 	case r.TerminalReason == "prompt_too_long" || contextWords().MatchString(text):
-		stop.Reason = driver.ReasonContextExhausted
+		stop.Reason = session.ReasonContextExhausted
 	case r.StartupFailure == heldByBackground:
-		stop.Reason = driver.ReasonHeldElsewhere
+		stop.Reason = session.ReasonHeldElsewhere
 	case resumeWords().MatchString(text):
-		stop.Reason = driver.ReasonNotResumed
+		stop.Reason = session.ReasonNotResumed
 	case seen.word == "authentication_failed" || driver.KeyRefused(int(max(0, min(r.APIStatus, 999))), text):
-		stop.Reason = driver.ReasonNotSignedIn
+		stop.Reason = session.ReasonNotSignedIn
 	}
 	if stop.Detail == "" {
 		stop.Detail = strings.TrimSpace(strings.Join([]string{subtype, r.TerminalReason, r.StartupFailure, seen.word}, " "))

@@ -11,6 +11,7 @@ import (
 	"github.com/fairlead-dev/fairlead/driver"
 	"github.com/fairlead-dev/fairlead/driver/adapter"
 	"github.com/fairlead-dev/fairlead/driver/speech"
+	"github.com/fairlead-dev/fairlead/machine/session"
 )
 
 const (
@@ -259,7 +260,7 @@ func (g *game) died() driver.Stop {
 	}
 	stop := driver.Stop{Reason: g.endReason(), Detail: "it did not report the end of its answer: " + ended.String()}
 	if g.part.Resume != "" && g.named.ID == "" && resumeWords().MatchString(ended.LastWords) {
-		stop.Reason = driver.ReasonNotResumed
+		stop.Reason = session.ReasonNotResumed
 	}
 	return stop
 }
@@ -284,7 +285,7 @@ func (g *game) promptID() string {
 // has one.
 func (g *game) endReason() string {
 	if g.named.ID != "" {
-		return driver.ReasonDied
+		return session.ReasonDied
 	}
 	return reasonFailed
 }

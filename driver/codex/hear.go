@@ -11,6 +11,7 @@ import (
 	"github.com/fairlead-dev/fairlead/driver"
 	"github.com/fairlead-dev/fairlead/driver/adapter"
 	"github.com/fairlead-dev/fairlead/driver/speech"
+	"github.com/fairlead-dev/fairlead/machine/session"
 )
 
 const (
@@ -88,7 +89,7 @@ func (h *hearing) line(raw json.RawMessage) {
 // failed handles the end of a failed answer.
 func (h *hearing) failed(text string) {
 	stop, until := failed(text, h.now())
-	if stop.Reason == driver.ReasonRateLimited {
+	if stop.Reason == session.ReasonRateLimited {
 		h.out.Tell(speech.Event{Type: driver.RateLimited, Until: until, Text: stop.Detail})
 	}
 	h.finished, h.stop = true, stop

@@ -10,6 +10,7 @@ import (
 	"github.com/fairlead-dev/fairlead/driver"
 	"github.com/fairlead-dev/fairlead/driver/adapter"
 	"github.com/fairlead-dev/fairlead/driver/speech"
+	"github.com/fairlead-dev/fairlead/machine/session"
 )
 
 const (
@@ -152,9 +153,9 @@ func (g *game) unfinished(how adapter.Ended) {
 	case g.trouble != "":
 		g.failed(g.trouble)
 	case resumeWords().MatchString(how.LastWords):
-		g.stop = driver.Stop{Reason: driver.ReasonNotResumed, Detail: how.String()}
+		g.stop = driver.Stop{Reason: session.ReasonNotResumed, Detail: how.String()}
 	default:
-		g.stop = driver.Stop{Reason: driver.ReasonDied, Detail: "it did not report the end of its answer: " + how.String()}
+		g.stop = driver.Stop{Reason: session.ReasonDied, Detail: "it did not report the end of its answer: " + how.String()}
 	}
 }
 

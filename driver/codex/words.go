@@ -6,6 +6,7 @@ import (
 
 	"github.com/fairlead-dev/fairlead/driver"
 	"github.com/fairlead-dev/fairlead/driver/adapter"
+	"github.com/fairlead-dev/fairlead/machine/session"
 )
 
 // End reasons with a name of their own.
@@ -37,14 +38,14 @@ func failed(text string, now time.Time) (driver.Stop, time.Time) {
 	stop := driver.Stop{Reason: reasonFailed, Detail: adapter.Shorten(adapter.OneLine(text), shownBytesMax)}
 	switch {
 	case contextWords().MatchString(text):
-		stop.Reason = driver.ReasonContextExhausted
+		stop.Reason = session.ReasonContextExhausted
 	case limitWords().MatchString(text):
-		stop.Reason = driver.ReasonRateLimited
+		stop.Reason = session.ReasonRateLimited
 		return stop, again(text, now)
 	case resumeWords().MatchString(text):
-		stop.Reason = driver.ReasonNotResumed
+		stop.Reason = session.ReasonNotResumed
 	case driver.KeyRefused(0, text):
-		stop.Reason = driver.ReasonNotSignedIn
+		stop.Reason = session.ReasonNotSignedIn
 	}
 	return stop, time.Time{}
 }

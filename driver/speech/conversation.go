@@ -6,6 +6,7 @@ import (
 	"iter"
 
 	"github.com/fairlead-dev/fairlead/driver"
+	"github.com/fairlead-dev/fairlead/machine/session"
 )
 
 // Conversation is the conversation of one session with an agent that speaks this protocol.
@@ -64,7 +65,7 @@ func Outcome(_ driver.Session, exit driver.Exit, stop *driver.Stop) driver.Outco
 	switch {
 	case stop != nil && stop.OK:
 		return driver.Outcome{OK: true, Why: stop.Detail}
-	case stop != nil && (stop.Reason == "failed" || stop.Reason == driver.ReasonDied) && stop.Detail != "":
+	case stop != nil && (stop.Reason == "failed" || stop.Reason == session.ReasonDied) && stop.Detail != "":
 		return driver.Outcome{Why: stop.Detail} // the caller adds that it failed
 	case stop != nil && stop.Detail != "":
 		return driver.Outcome{Why: stop.Reason + ": " + stop.Detail}

@@ -1,0 +1,133 @@
+package team
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"slices"
+	"strings"
+
+	"github.com/fairlead-dev/fairlead/machine/control"
+	"github.com/fairlead-dev/fairlead/machine/question"
+	"github.com/fairlead-dev/fairlead/machine/session"
+)
+
+// resumeAskPrefix marks the questions about resuming a conversation.
+const resumeAskPrefix = "resume/"
+
+// ShouldResume reports whether a session resumes the conversation of an earlier session, and why
+// not. Sessions for channels and interrupted sessions do; sessions that ended well only if the
+// always is set, as the configuration says.
+func ShouldResume(a *Agent, s *Session, c *Conversation, always bool) (wanted, cut bool, why string) {
+	if ResumeFailed(a, c) {
+		return false, false, "an attempt to resume " + c.ID + " failed"
+	}
+	if s.ServesChannels() {
+		return true, false, ""
+	}
+	at := slices.IndexFunc(a.Past, func(p Session) bool { return p.ID == c.Session })
+	if at < 0 || a.Past[at].Kind != s.Kind { // too long ago, or a cleanup, which is not part of the work
+		return false, false, c.ID + " was for something else"
+	}
+	switch before := &a.Past[at]; {
+	case before.Outcome == control.Lost, before.Outcome == control.RateLimited:
+		return true, true, ""
+	case before.Outcome == control.Cancelled && before.CutOff && (before.Stop == nil || !before.Stop.OK):
+		return true, true, "" // Fairlead was stopped, not the work
+	case before.Outcome == control.Failed && !c.Resumed && (before.Stop == nil || before.Stop.Reason == session.ReasonDied):
+		return true, true, "" // the program died; resumed only once, since the conversation may be the cause
+	case before.Outcome == control.Failed && before.Stop != nil && before.Stop.Reason == session.ReasonNotSignedIn:
+		return true, true, "" // a person may have signed in since; otherwise it fails again
+	case before.Outcome == control.OK && s.For == ForControl && always:
+		return true, false, ""
+	case before.Outcome == control.OK:
+		return false, false, c.ID + " ended well"
+	default:
+		return false, false, c.ID + " was not cut off: its session ended as " + string(before.Outcome)
+	}
+}
+
+// resumesMax is how many consecutive sessions may fail with one conversation; a single failure may
+// be an accident.
+const resumesMax = 2
+
+// ResumeFailed reports whether resuming a conversation does not work: the program said so, or the
+// sessions fail each time. The session that began the conversation may fail once.
+func ResumeFailed(a *Agent, c *Conversation) bool {
+	failed, inARow, first, before := 0, true, true, false
+	for _, p := range slices.Backward(a.Past) {
+		if p.For != c.For {
+			continue
+		}
+		own := p.ID == c.Session
+		if first && own && !c.Resumed {
+			return p.Stop != nil && p.Stop.Reason == session.ReasonContextExhausted
+		}
+		first = false
+		if !before && p.Stop != nil && !p.Stop.OK && slices.Contains([]string{session.ReasonNotResumed, session.ReasonHeldElsewhere, session.ReasonContextExhausted}, p.Stop.Reason) {
+			return true
+		}
+		if inARow = inARow && p.Outcome == control.Failed; inARow {
+			failed++
+		}
+		if before = before || own; before && !inARow {
+			break
+		}
+	}
+	return failed >= resumesMax
+}
+
+// ResumeStep is what a session does next about the question whether it resumes a conversation.
+type ResumeStep int
+
+const (
+	ResumeWaits       ResumeStep = iota // for a person's answer
+	ResumeLeaves                        // the session is not to be started any more
+	ResumeAsks                          // it asks a person
+	ResumeBeginsNew                     // it begins a new conversation, which is always safe
+	ResumeTakesAnswer                   // it does what the person chose
+)
+
+// NextResumeStep decides the step from the question as the team has it (nil: there is none), from whether
+// the session may still be started, and from whether it has asked already.
+func NextResumeStep(q *question.Question, startable, asked bool) ResumeStep {
+	switch {
+	case !startable:
+		return ResumeLeaves
+	case q == nil && !asked:
+		return ResumeAsks
+	case q == nil || q.State == question.Withdrawn:
+		return ResumeBeginsNew // the question could not be asked, or was taken back
+	case q.State == question.Answered || q.State == question.Told:
+		return ResumeTakesAnswer
+	default:
+		return ResumeWaits
+	}
+}
+
+// ResumeAskID derives a question's id from its subject, so that the same question is asked once.
+func ResumeAskID(conversation string, list []string) string {
+	sum := sha256.Sum256([]byte(conversation + "\x00" + strings.Join(list, "\x00")))
+	return resumeAskPrefix + hex.EncodeToString(sum[:8])
+}
+
+// ResumeAnswer finds the question, or an equal one that was answered for an earlier session.
+func ResumeAnswer(t *Team, agent, session, ask string, once bool) *question.Question {
+	if q := t.Questions.Of(session, ask); q != nil || once {
+		return copyOf(q)
+	}
+	var found *question.Question
+	for _, q := range t.Questions.Questions {
+		if q.Agent == agent && q.Ask == ask && q.State == question.Told && (found == nil || q.N > found.N) {
+			found = q
+		}
+	}
+	return copyOf(found)
+}
+
+func copyOf(q *question.Question) *question.Question {
+	if q == nil {
+		return nil
+	}
+	is := *q
+	return &is
+}
