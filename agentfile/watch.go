@@ -261,7 +261,7 @@ func (w *Files) open(f *stateFile, now time.Time) (dir int, err error) {
 	if f.id != id {
 		if real, err := filepath.EvalSymlinks(f.folder); err != nil || real != f.folder {
 			file.CloseFolder(dir)
-			return -1, &file.Unreadable{Fault: "a link leads to " + f.folder + " now and is not followed; put a folder there", Err: err}
+			return -1, &file.Unreadable{Fault: f.folder + " is a symbolic link now, and Fairlead does not follow it; put a folder there", Err: err}
 		}
 		w.unwatch(f)
 		f.id, f.watchNext, f.warned = id, now, false

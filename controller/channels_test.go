@@ -54,7 +54,7 @@ func (w *world) channel(name, what string, ok func(view.ChannelView) bool) view.
 		}
 		return err == nil && ok(now)
 	}) {
-		w.t.Fatalf("waited in vain until %s; last seen: %+v\n%s", what, last, w.talk(name))
+		w.t.Fatalf("waited until %s; last seen: %+v\n%s", what, last, w.talk(name))
 	}
 	return last
 }

@@ -72,7 +72,7 @@ func (w *world) eventually(what string, ok func() (bool, string)) {
 	w.t.Helper()
 	seen := ""
 	if !wait.Poll(func() (is bool) { is, seen = ok(); return is }) {
-		w.t.Fatalf("waited in vain until %s; last seen: %s", what, seen)
+		w.t.Fatalf("waited until %s; last seen: %s", what, seen)
 	}
 }
 

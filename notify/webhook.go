@@ -97,7 +97,7 @@ func verdict(code int, retryAfter string) error {
 	case code >= 200 && code <= 299:
 		return nil
 	case code >= 300 && code <= 399:
-		return &trouble{cause: said + ", a redirect that is not followed", wayOut: "put the address where it leads into notify.webhook"}
+		return &trouble{cause: said + ", and redirects are not followed", wayOut: "set notify.webhook to the address that it redirects to"}
 	case code == http.StatusTooManyRequests || code == http.StatusRequestTimeout || code >= 500:
 		return &trouble{cause: said, wayOut: "see what is wrong over there", again: true, wait: askedWait(retryAfter)}
 	}

@@ -73,7 +73,7 @@ func (s *shell) gitReads(name string, args []value) bool {
 	case "remote":
 		return operands > 0 && args[0].static() && args[0].text == "show"
 	case "archive", "bundle", "format-patch":
-		s.cannot("write files from the shell", "which files git "+name+" writes is not followed", "")
+		s.cannot("write files from the shell", "which files git "+name+" writes is not known", "")
 		return true
 	}
 	return has("help ls-remote verify-commit verify-tag var check-attr check-mailmap merge-tree range-diff patch-id cherry request-pull interpret-trailers stripspace", name)

@@ -9,7 +9,7 @@ import (
 // redirect judges one redirect. In strict mode, only one to /dev/null or to another descriptor is allowed.
 func (s *shell) redirect(r *syntax.Redirect) {
 	if r.N != nil && strings.HasPrefix(r.N.Value, "{") {
-		s.cannot("redirect", "a redirect that assigns a variable is not followed", "leave it out")
+		s.cannot("redirect", "a redirect that assigns a variable is not supported", "leave it out")
 	}
 	var values []value
 	if r.Word != nil {

@@ -317,7 +317,7 @@ func (l *lines) inner(r *reading, base string, args []value, depth int) (words [
 	case "sudo", "doas":
 		return behind(flags{short: "AbEHiKknPSsv", valued: "ugphCDRrtTU", long: "user= group= preserve-env login non-interactive set-home stdin"}, 0)
 	case "chrt", "taskset", "busybox", "toybox", "su", "watch", "parallel", "script", "flock", "strace", "ltrace", "unshare", "nsenter", "chroot", "entr":
-		return l.somewhere(args), false, "what " + base + " runs is not followed"
+		return l.somewhere(args), false, "what " + base + " runs is not analyzed"
 	case "env":
 		return behind(flags{short: "i0v", valued: "uC", long: "ignore-environment null unset= chdir= debug"}, 0)
 	case "xargs":

@@ -49,7 +49,7 @@ func (s *shell) assign(a *syntax.Assign, forCall bool) {
 	name := a.Name.Value
 	switch {
 	case a.Array != nil || a.Index != nil:
-		s.cannot(capability, "the assignment of a list ("+cut(name)+") is not followed", "use plain words")
+		s.cannot(capability, "the assignment of a list ("+cut(name)+") is not supported", "use plain words")
 	case s.strict && !assignable(name) && !isHarmlessVariable(name, v), steers(name):
 		s.cannot(capability, "the assignment of "+cut(name)+" changes what commands do", "choose a name in lower case")
 	}

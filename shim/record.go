@@ -116,7 +116,7 @@ func openPlain(path string, flags int) (*os.File, error) {
 	}
 	f, err := os.OpenFile(path, flags|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0o600)
 	if errors.Is(err, syscall.ELOOP) {
-		return nil, fmt.Errorf("%s is a link, and is not followed: it could lead anywhere; remove it", path)
+		return nil, fmt.Errorf("%s is a symbolic link; Fairlead does not follow it, because it could point anywhere; remove it", path)
 	}
 	if err != nil {
 		return nil, err

@@ -70,7 +70,7 @@ func Free(dir string) (bool, error) {
 func OpenWorkspace(dir string) (*Workspace, error) {
 	w := &Workspace{Dir: dir}
 	if info, err := os.Lstat(w.Path()); err == nil && !info.IsDir() {
-		return nil, fmt.Errorf("%s is no folder (a link is not followed: it could lead what fairlead writes anywhere); remove it, and `fairlead up` makes one", w.Path())
+		return nil, fmt.Errorf("%s is not a folder (Fairlead does not follow a symbolic link here, because it could point anywhere); remove it, and `fairlead up` creates a folder", w.Path())
 	}
 	if err := os.MkdirAll(w.Path(), 0o700); err != nil {
 		return nil, fmt.Errorf("make the folder in which fairlead keeps its state: %w; make %s writable", err, dir)
@@ -143,7 +143,7 @@ func (w *Workspace) refuseLinks() error {
 		for _, entry := range entries {
 			switch path := filepath.Join(dir, entry.Name()); {
 			case entry.Type()&os.ModeSymlink != 0:
-				return fmt.Errorf("%s is a link, and is not followed: it could lead what fairlead writes anywhere; remove it", path)
+				return fmt.Errorf("%s is a symbolic link; Fairlead does not follow it, because it could point anywhere; remove it", path)
 			case !entry.Type().IsRegular() && !entry.IsDir():
 				return fmt.Errorf("%s is neither a file nor a folder (%s): opening it could block forever; remove it", path, entry.Type())
 			}

@@ -198,7 +198,7 @@ func printFact(a *cli.App, fact driver.Fact) error {
 	case driver.PermissionAsked:
 		text = a.Paint(cli.Yellow, "asks: ") + text + a.Paint(cli.Dim, "  (fairlead inbox)")
 	case driver.PermissionAnswered:
-		text = a.Paint(cli.Dim, "was told: "+text)
+		text = a.Paint(cli.Dim, "input: "+text)
 	case driver.PermissionWithdrawn:
 		text = a.Paint(cli.Dim, "no longer asks")
 	case driver.ConversationNamed:

@@ -96,7 +96,7 @@ func TestKilledMidWakePrompt(t *testing.T) {
 	for late := time.After(shipWait); s.crew().InProgress == "asking"; {
 		select {
 		case <-late:
-			t.Fatal("in vain: the status was answered")
+			t.Fatal("the status was answered before the crash")
 		default:
 		}
 	}

@@ -135,7 +135,7 @@ func (c *cruise) has(name string) string {
 func (c *cruise) await(what string, ok func() bool) {
 	c.t.Helper()
 	if !wait.Poll(ok) {
-		c.t.Fatalf("waited in vain until %s\n%s", what, c.state())
+		c.t.Fatalf("waited until %s\n%s", what, c.state())
 	}
 }
 

@@ -55,7 +55,7 @@ func posted(ts *testscript.TestScript, neg bool, words []string) {
 	ts.Check(err)
 	m := ts.Value(mailboxKey{}).(*mailbox)
 	if !wait.Poll(func() bool { return len(m.all()) >= want }) {
-		ts.Fatalf("waited in vain for %d notices; there are %q", want, m.all())
+		ts.Fatalf("waited for %d notices; there are %q", want, m.all())
 	}
 	came := m.all()
 	if len(came) != want || !regexp.MustCompile(words[1]).MatchString(came[want-1]) {

@@ -185,7 +185,7 @@ func (c *Controller) tellSession(ctx context.Context, m *sessions.Slot, s team.S
 	case errors.Is(err, driver.ErrNoInput):
 		c.sessions.LetGo(ctx, m, s.ID, proc) // the next session receives the action
 	default:
-		c.log.Error("an action could not be delivered to an agent; Fairlead tries again", "session", s.ID, "errand", plan.todo.Key, "error", err)
+		c.log.Error("an action could not be delivered to an agent; Fairlead tries again", "session", s.ID, "action", plan.todo.Key, "error", err)
 		loop.Rest(ctx, loop.RetryMax)
 	}
 	_, _ = c.Do(ctx, loop.Request{Agent: m.Conf.Name, Look: c.ClearTelling(m)}) // fails only if the loop has stopped

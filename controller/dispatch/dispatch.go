@@ -177,13 +177,13 @@ func (c *Controller) tellFolder(ctx context.Context, path string, todo team.Acti
 			return
 		}
 		if loop.IsAnswer(err) {
-			c.log.Warn("a session folder does not take what it is told", "folder", path, "errand", todo.Key, "error", err)
+			c.log.Warn("a session folder does not take what it is told", "folder", path, "action", todo.Key, "error", err)
 			c.FolderState.Poke()
 			return
 		}
 		if warned != err.Error() {
 			warned = err.Error()
-			c.log.Error("the result of an action was not written to its session folder; Fairlead tries again", "folder", path, "errand", todo.Key, "error", err)
+			c.log.Error("the result of an action was not written to its session folder; Fairlead tries again", "folder", path, "action", todo.Key, "error", err)
 		}
 		if !loop.Rest(ctx, pause) {
 			return

@@ -211,7 +211,7 @@ func ToArchive(repo, id string, dry bool) (to string, err error) {
 	} else if err != nil {
 		return "", err
 	} else if !info.IsDir() {
-		return "", fmt.Errorf("%s is no folder, and a link is not followed; remove it", filepath.Join(repo, from))
+		return "", fmt.Errorf("%s is not a folder, and Fairlead does not follow a symbolic link; remove it", filepath.Join(repo, from))
 	}
 	to = filepath.Join(archiveDir(), id)
 	for n := 2; ; n++ {

@@ -84,7 +84,7 @@ func placeFor(req *runRequest, flags view.RunFlags) (string, error) {
 	}
 	if flags.WorktreeRoot == "" {
 		if settled != root {
-			return "", worktree.RefuseWorktree(req.id, fmt.Sprintf("%s is a link to %s, and is not followed; remove it, or name a folder with --git-worktree-root", root, settled))
+			return "", worktree.RefuseWorktree(req.id, fmt.Sprintf("%s is a symbolic link to %s, which Fairlead does not follow; remove it, or name a folder with --git-worktree-root", root, settled))
 		}
 		if err := leaveWord(filepath.Join(root, ".gitignore")); err != nil {
 			return "", fmt.Errorf("keep worktrees out of the repository: %w", err)

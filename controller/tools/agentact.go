@@ -82,7 +82,7 @@ func (c *Controller) untilSeen(ctx context.Context, caller AgentCaller) {
 	})
 }
 
-// act lays an act on the table. late: it was kept and moves nothing (N3).
+// act submits what an agent did in a channel. late: it is recorded, but changes no turn (N3).
 func (c *Controller) act(ctx context.Context, caller AgentCaller, text string, what channel.Input, look func(*team.Team)) (late bool, err error) {
 	ev := loop.EventBy(byCaller(caller), "", what)
 	ev.Text = text

@@ -66,7 +66,7 @@ func OpenFolder(path string) (dir int, id FolderID, err error) {
 	})
 	switch {
 	case errors.Is(err, unix.ELOOP), errors.Is(err, unix.ENOTDIR):
-		return -1, id, &Unreadable{fmt.Sprintf("%s is no folder (a link is not followed); put a folder there", path), err}
+		return -1, id, &Unreadable{fmt.Sprintf("%s is not a folder (a symbolic link is not followed); put a folder there", path), err}
 	case err != nil:
 		return -1, id, &fs.PathError{Op: "open folder", Path: path, Err: err}
 	}

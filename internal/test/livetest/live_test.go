@@ -146,7 +146,7 @@ func (k *talk) until(what string, ok func(driver.Fact) bool) driver.Fact {
 	for {
 		f, err, more := k.next()
 		if !more || err != nil {
-			k.Fatalf("waited in vain until %s: %v; it told:\n%s\nthe model was asked:\n%s", what, err, strings.Join(k.heard, "\n"), k.asked())
+			k.Fatalf("waited until %s: %v; it told:\n%s\nthe model was asked:\n%s", what, err, strings.Join(k.heard, "\n"), k.asked())
 		}
 		k.heard = append(k.heard, fmt.Sprintf("%6.1fs %s", time.Since(k.began).Seconds(), drivertest.Render(f)))
 		k.used.InputTokens += f.Usage.InputTokens
@@ -245,7 +245,7 @@ func (s *story) untilAsked(text string) {
 		select {
 		case <-changed:
 		case <-late:
-			s.Fatalf("waited in vain until the model is shown %q; it was asked:\n%s", text, s.asked())
+			s.Fatalf("waited until the model is shown %q; it was asked:\n%s", text, s.asked())
 		}
 	}
 }

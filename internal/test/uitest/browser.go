@@ -23,6 +23,7 @@ import (
 	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/cdproto/page"
+	"github.com/chromedp/cdproto/target"
 	"github.com/chromedp/chromedp"
 	"github.com/fairlead-dev/fairlead/internal/test/wait"
 )
@@ -74,36 +75,80 @@ func Chromium(t testing.TB) string {
 	return ""
 }
 
-// Browse starts a browser of its own, with an empty profile that is removed
-// afterwards, and returns its only tab. What it asks of a server that a line was
-// laid to goes over that line, under the server's own name. Under -short the
-// test is skipped.
-func Browse(t testing.TB, lines ...*Line) *Page {
-	t.Helper()
-	if testing.Short() {
-		t.Skip("looks at the page through a browser; not under -short")
+// chromium is the browser of all tests of this process. It runs while a test or KeepBrowser uses it.
+var chromium struct {
+	sync.Mutex
+	users int
+	ctx   context.Context
+	stop  func()
+}
+
+// KeepBrowser lets the browser run until release is called, also between two tests. A TestMain calls it.
+func KeepBrowser() (release func()) {
+	chromium.Lock()
+	defer chromium.Unlock()
+	chromium.users++
+	return sync.OnceFunc(func() {
+		chromium.Lock()
+		defer chromium.Unlock()
+		if chromium.users--; chromium.users == 0 && chromium.ctx != nil {
+			chromium.stop()
+			chromium.ctx = nil
+		}
+	})
+}
+
+// sharedBrowser starts the browser if it does not run. The caller holds it by KeepBrowser.
+func sharedBrowser(path string) (context.Context, error) {
+	chromium.Lock()
+	defer chromium.Unlock()
+	if chromium.ctx != nil {
+		return chromium.ctx, nil
 	}
-	options := []chromedp.ExecAllocatorOption{
-		chromedp.ExecPath(Chromium(t)), chromedp.UserDataDir(t.TempDir()),
+	profile, err := os.MkdirTemp("", "fairlead-browser-")
+	if err != nil {
+		return nil, err
+	}
+	alloc, stop := chromedp.NewExecAllocator(context.Background(),
+		chromedp.ExecPath(path), chromedp.UserDataDir(profile),
 		chromedp.Headless, chromedp.NoSandbox, chromedp.DisableGPU, chromedp.NoFirstRun, chromedp.NoDefaultBrowserCheck,
 		chromedp.Flag("disable-quic", true), chromedp.Flag("disable-background-networking", true),
 		chromedp.Flag("disable-component-update", true), chromedp.Flag("disable-sync", true),
 		chromedp.Flag("disable-extensions", true), chromedp.Flag("disable-dev-shm-usage", true),
 		chromedp.Flag("hide-scrollbars", true), chromedp.Flag("force-color-profile", "srgb"),
-	}
-	var rules []string
-	for _, l := range lines {
-		rules = append(rules, fmt.Sprintf("MAP %s %s", l.target, l.ln.Addr()))
-	}
-	if len(rules) > 0 {
-		options = append(options, chromedp.Flag("host-resolver-rules", strings.Join(rules, ",")))
-	}
-	alloc, stop := chromedp.NewExecAllocator(context.Background(), options...)
+	)
 	ctx, cancel := chromedp.NewContext(alloc)
-	t.Cleanup(func() { cancel(); stop() })
+	chromium.stop = func() { cancel(); stop(); _ = os.RemoveAll(profile) }
+	if err := chromedp.Do(ctx); err != nil {
+		chromium.stop()
+		return nil, err
+	}
+	chromium.ctx = ctx
+	return ctx, nil
+}
+
+// Browse opens a window with a profile of its own in the browser, and returns its only tab. With a line, all
+// that it asks for goes over that line, under the server's own name. Under -short the test is skipped.
+func Browse(t testing.TB, lines ...*Line) *Page {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("looks at the page through a browser; not under -short")
+	}
+	path := Chromium(t)
+	t.Cleanup(KeepBrowser())
+	browser, err := sharedBrowser(path)
+	if err != nil {
+		t.Fatalf("start the browser: %v", err)
+	}
+	ctx, cancel := chromedp.NewContext(browser, chromedp.WithNewBrowserContext(func(c *target.CreateBrowserContextParams) {
+		for _, l := range lines {
+			c.ProxyServer, c.ProxyBypassList = "http://"+l.ln.Addr().String(), "<-loopback>"
+		}
+	}))
+	t.Cleanup(cancel)
 	p := &Page{t: t, ctx: ctx}
 	if err := chromedp.Do(ctx); err != nil {
-		t.Fatalf("start the browser: %v", err)
+		t.Fatalf("open a window: %v", err)
 	}
 	messages := chromedp.Console(ctx)
 	go func() {

@@ -10,6 +10,7 @@ import (
 // seen; and whatever order changes and answers come in, nothing older is believed than what is
 // shown.
 func TestCrewOnAnyDocuments(t *testing.T) {
+	t.Parallel()
 	p := uitest.Browse(t)
 	p.Open(uitest.NewServer(t, uitest.OneAgent).URL)
 	for name, script := range map[string]string{

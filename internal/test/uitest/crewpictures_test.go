@@ -10,6 +10,7 @@ import (
 
 // TestPictureOfFaces draws every eye with every mouth.
 func TestPictureOfFaces(t *testing.T) {
+	t.Parallel()
 	dir := os.Getenv("PICTURES")
 	if dir == "" {
 		t.Skip("draws for people to look at; say where with PICTURES=folder")

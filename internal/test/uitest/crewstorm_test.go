@@ -15,6 +15,7 @@ import (
 // A lead that reports without pause, with members of very long souls, leaves the page usable. The time
 // is logged and not checked, because machines differ.
 func TestCrewStorm(t *testing.T) {
+	t.Parallel()
 	const soulBytes = 256 << 10
 	reports := testsize.Pick(60, 300, 1500)
 	c := uitest.NewCrewByHand(t)
@@ -42,6 +43,7 @@ func TestCrewStorm(t *testing.T) {
 
 // Eggs rock, except for people who prefer less motion.
 func TestEggsRest(t *testing.T) {
+	t.Parallel()
 	p := uitest.Browse(t)
 	p.Open(uitest.NewCrewByHand(t).URL + "#/crew")
 	p.Click(".crew-head", "SUMMON")

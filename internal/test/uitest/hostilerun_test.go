@@ -22,6 +22,7 @@ steps:
 
 // Whatever a workflow or a report says comes out as text, in every part of the page.
 func TestHostileRun(t *testing.T) {
+	t.Parallel()
 	lie, err := json.Marshal(uitest.Lie)
 	if err != nil {
 		t.Fatal(err)
@@ -133,6 +134,7 @@ func showsText(t *testing.T, p *uitest.Page, where string) {
 // From schemas to forms and answers, from steps to drawings, from changes to spans: whatever comes,
 // nothing is lost silently, nothing hangs, and what fits no form is asked for as JSON.
 func TestRunParsers(t *testing.T) {
+	t.Parallel()
 	p := uitest.Browse(t)
 	p.Open(uitest.NewServer(t, uitest.OneAgent).URL)
 	for name, script := range map[string]string{

@@ -8,9 +8,8 @@ import (
 	"testing"
 )
 
-// Line is a wire between the browser and a server, which a test can cut. It
-// copies bytes and knows nothing of what they mean, so it can stand before any
-// server; a browser that was started with it needs no other address.
+// Line is a connection between the browser and a server, which a test can cut. It copies bytes and does not
+// interpret them. The browser uses it as its proxy, so the page has the server's own address.
 type Line struct {
 	target string
 	ln     net.Listener

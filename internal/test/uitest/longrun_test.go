@@ -6,12 +6,14 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fairlead-dev/fairlead/internal/test/testsize"
 	"github.com/fairlead-dev/fairlead/internal/test/uitest"
 )
 
 // A run of a thousand steps, and all of them changing, must leave the page usable.
 func TestLongRun(t *testing.T) {
-	const steps = 1000
+	t.Parallel()
+	steps := testsize.Pick(300, 1000, 1000)
 	var plan strings.Builder
 	plan.WriteString("name: long\nsteps:\n")
 	for i := range steps {

@@ -13,6 +13,7 @@ import (
 // Thousands of entries must leave the page usable: a window onto them is drawn, it moves with the
 // reader, and new entries do not move the reader. The time is logged and not checked.
 func TestLongTalk(t *testing.T) {
+	t.Parallel()
 	words := testsize.Pick(4000, 10_000, 10_000)
 	agents := []string{"coder", "reviewer"}
 	g := uitest.NewGuests(t, uitest.GuestsYAML("channels:\n  quay: {agents: [coder, reviewer], maxRounds: 0}\n", agents...), agents...)
@@ -73,6 +74,7 @@ func watchFrames(p *uitest.Page) {
 // Sixty agents and as many messages without an answer as a channel takes: all agents are in the
 // rotation, the first messages are listed, and the page answers.
 func TestFullChannel(t *testing.T) {
+	t.Parallel()
 	const open = 256
 	var agents []string
 	for i := range 60 {
@@ -103,6 +105,7 @@ func TestFullChannel(t *testing.T) {
 
 // As many channels as a team can have are listed, and changes in all of them leave the page usable.
 func TestManyChannels(t *testing.T) {
+	t.Parallel()
 	const channels = 256
 	var config strings.Builder
 	config.WriteString("channels:\n")

@@ -5,10 +5,14 @@ import (
 	"testing"
 
 	"github.com/fairlead-dev/fairlead/driver/script"
+	"github.com/fairlead-dev/fairlead/internal/test/uitest"
 )
 
 // TestMain lets this program play the script of an agent: driver script starts its own executable.
 func TestMain(m *testing.M) {
 	script.Intercept()
-	os.Exit(m.Run())
+	release := uitest.KeepBrowser()
+	code := m.Run()
+	release()
+	os.Exit(code)
 }

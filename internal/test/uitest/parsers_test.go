@@ -16,6 +16,7 @@ const prelude = `
 // bytes, with a thousand streams from a seed each: where a stream is cut makes
 // no difference, nothing that acts comes through, and nothing grows without end.
 func TestParsersOnAnyBytes(t *testing.T) {
+	t.Parallel()
 	p := uitest.Browse(t)
 	p.Open(uitest.NewServer(t, uitest.OneAgent).URL)
 	for name, script := range map[string]string{

@@ -14,6 +14,7 @@ import (
 //
 // AGENT chooses an agent, SCHEME=light the other theme.
 func TestPictureOf(t *testing.T) {
+	t.Parallel()
 	page, picture := os.Getenv("PAGE"), os.Getenv("PICTURE")
 	if page == "" || picture == "" {
 		t.Skip("draws a running Mission Control; say which and where with PAGE and PICTURE")

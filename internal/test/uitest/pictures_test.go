@@ -22,6 +22,7 @@ func pictures(t *testing.T) string {
 
 // TestPictures draws agents, a run and the inbox in all their states.
 func TestPictures(t *testing.T) {
+	t.Parallel()
 	dir := pictures(t)
 	target := uitest.RealTarget(t, false)
 	url := target.URL
@@ -106,6 +107,7 @@ func TestPictures(t *testing.T) {
 
 // TestPicturesOfChannels draws channels in their states.
 func TestPicturesOfChannels(t *testing.T) {
+	t.Parallel()
 	dir := pictures(t)
 	agents := []string{"coder", "reviewer", "tester"}
 	g := uitest.NewGuests(t, uitest.GuestsYAML("channels:\n  reviews: {agents: [coder, reviewer, tester]}\n  release: {agents: [tester]}\n  gardening: {agents: [coder, reviewer], maxRounds: 1}\n  empty: {agents: [coder], humanInterruptMode: queue}\n", agents...), agents...)
@@ -148,6 +150,7 @@ func TestPicturesOfChannels(t *testing.T) {
 
 // TestPicturesOfSessions draws a dispatch in all its states.
 func TestPicturesOfSessions(t *testing.T) {
+	t.Parallel()
 	dir := pictures(t)
 	const agent = "fullstack-engineer"
 	empty := uitest.NewServer(t, uitest.OneAgent)

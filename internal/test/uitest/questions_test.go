@@ -9,6 +9,7 @@ import (
 // The functions that turn questions into words and buttons accept any input: they throw no error, let no control
 // character through, and give each option that is not a plain yes or no its own button.
 func TestAskParsers(t *testing.T) {
+	t.Parallel()
 	p := uitest.Browse(t)
 	p.Open(uitest.NewServer(t, uitest.OneAgent).URL)
 	for name, script := range map[string]string{

@@ -15,6 +15,7 @@ import (
 //
 // With WORKFLOW, a file whose run goes on by itself as that of RealTarget does, those of runs too.
 func TestAgainst(t *testing.T) {
+	t.Parallel()
 	page, agent, says := os.Getenv("PAGE"), os.Getenv("AGENT"), os.Getenv("SAYS")
 	if page == "" || agent == "" || says == "" {
 		t.Skip("looks at a running daemon; say which with PAGE, AGENT and SAYS")
@@ -50,6 +51,7 @@ func rest(t *testing.T, page, agent string) {
 // STORY names another story of a crew; each wants a fresh daemon. With PICTURE, a file, it draws
 // the crew at the end.
 func TestAgainstCrew(t *testing.T) {
+	t.Parallel()
 	page, lead := os.Getenv("PAGE"), os.Getenv("CREW")
 	if page == "" || lead == "" {
 		t.Skip("looks at a running daemon; say which with PAGE and CREW")

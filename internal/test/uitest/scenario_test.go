@@ -58,6 +58,7 @@ func target(t *testing.T) uitest.Target {
 // Every fourth story, on a desktop or on a phone. FAIRLEAD_LONG=ci plays every story once, FAIRLEAD_LONG=1
 // on both. The stories about accessibility go through all views by themselves.
 func TestScenarios(t *testing.T) {
+	t.Parallel()
 	testsize.Pick(uitest.RunFew, uitest.RunEach, uitest.RunAll)(t, target)
 }
 
@@ -78,8 +79,9 @@ func crowd(t *testing.T, agents int) *uitest.Server {
 // A thousand agents and thousands of changes must leave the page usable. The time is logged and not
 // checked, because machines differ.
 func TestCrowd(t *testing.T) {
+	t.Parallel()
 	const agents = 1000
-	changes := testsize.Pick[uint64](4000, 20_000, 20_000)
+	changes := testsize.Pick[uint64](2000, 20_000, 20_000)
 	s := crowd(t, agents)
 	p := uitest.Browse(t)
 	began := time.Now()
@@ -126,6 +128,7 @@ wait stop`
 
 // Twenty MiB in one line, and many lines, must not stop the page.
 func TestFlood(t *testing.T) {
+	t.Parallel()
 	s := uitest.NewServer(t, map[string]string{
 		"fairlead.yaml": fmt.Sprintf("version: 1\nagents:\n  coder: {driver: exec, command: [sh, -c, %q], workspace: coder}\n", floodScript),
 		"coder/README":  "The workspace of coder.\n",

@@ -29,7 +29,7 @@ const (
 func Until(t testing.TB, what string, ok func() bool) {
 	t.Helper()
 	if !Poll(ok) {
-		t.Fatalf("waited %v in vain: %s", Patience, what)
+		t.Fatalf("waited %v: %s", Patience, what)
 	}
 }
 
@@ -45,7 +45,7 @@ func Value[V any](t testing.TB, what string, look func() (V, error), ok func(V) 
 		}
 		return ok(last)
 	}) {
-		t.Fatalf("waited %v in vain: %s; last seen: %+v", Patience, what, last)
+		t.Fatalf("waited %v and it did not happen: %s; last seen: %+v", Patience, what, last)
 	}
 	return last
 }
@@ -71,7 +71,7 @@ func For[T any](t testing.TB, what string, c <-chan T) T {
 	case v := <-c:
 		return v
 	case <-time.After(Patience):
-		t.Fatalf("waited %v in vain: %s", Patience, what)
+		t.Fatalf("waited %v: %s", Patience, what)
 		panic("unreachable")
 	}
 }

@@ -44,7 +44,7 @@ func TestUntil(t *testing.T) {
 		said := failure(t, func(t testing.TB) {
 			Value(t, "ten", func() (int, error) { return 3, nil }, func(n int) bool { return n == 10 })
 		})
-		if said != "waited 2m0s in vain: ten; last seen: 3" || time.Since(began) < Patience {
+		if said != "waited 2m0s and it did not happen: ten; last seen: 3" || time.Since(began) < Patience {
 			t.Errorf("%q after %v", said, time.Since(began))
 		}
 		said = failure(t, func(t testing.TB) {
@@ -63,7 +63,7 @@ func TestFor(t *testing.T) {
 		if got := For(t, "a number", c); got != 7 {
 			t.Errorf("got %d", got)
 		}
-		if said := failure(t, func(t testing.TB) { For(t, "another number", c) }); said != "waited 2m0s in vain: another number" {
+		if said := failure(t, func(t testing.TB) { For(t, "another number", c) }); said != "waited 2m0s: another number" {
 			t.Errorf("%q", said)
 		}
 	})

@@ -43,7 +43,7 @@ export function Composer({ c }) {
   const off = !live.value || asked.value !== '' || !words.text.value.trim() || words.long || !c.configured;
 
   const go = async () => { if (!off) await words.send(); };
-  const about = mode === 'interrupt' && c.lead ? `Stops the turn until ${plain(c.lead, 40)} has answered you; then it goes on.` : MODES[mode]?.about ?? '';
+  const about = mode === 'interrupt' && c.lead ? `Interrupts the turn until ${plain(c.lead, 40)} has answered you; then the turn continues.` : MODES[mode]?.about ?? '';
   return html`<form class="composer composer-${plain(mode, 12)}" aria-label="Write a message" onSubmit=${(/** @type {Event} */ e) => { e.preventDefault(); void go(); }}>
     <${Open} c=${c} />
     <div class="composer-box"><label class="hidden" for="words">Message to ${plain(c.name, 80)}</label>

@@ -43,7 +43,7 @@ export function channelLook(c) {
 export const MODES = {
   inject: { name: 'Inject', about: 'Goes at once to the agent with the turn.' },
   queue: { name: 'Queue', about: 'Waits for the end of the turn; the next agent gets it.' },
-  interrupt: { name: 'Interrupt', about: 'Stops the turn until you have an answer; then it goes on.' },
+  interrupt: { name: 'Interrupt', about: 'Interrupts the turn until you have an answer; then the turn continues.' },
   parallel: { name: 'Parallel', about: 'Goes to all agents at once; their answers need no turn.' },
 };
 

@@ -111,7 +111,7 @@ function ResumeSheet({ step }) {
   const run = runID.peek();
   const send = () => { dialog.value = ''; void resumeRun(run, step); };
   return html`<${Sheet} title="Resume the run?">
-    <p>${step ? html`It goes on from <b>${plain(step, 64)}</b>. That step and everything after it is done again; what lies before it is kept.` : 'It goes on from whatever failed. What was completed is kept.'}</p>
+    <p>${step ? html`The run continues at <b>${plain(step, 64)}</b>. That step and all later steps run again; earlier steps keep their results.` : 'The run continues at the steps that failed. Completed steps keep their results.'}</p>
     <div class="dialog-foot"><button type="button" class="plain-button" onClick=${() => { dialog.value = ''; }}>Not now</button>
       <button type="button" class="order order-start" onClick=${send}><${Icon} name="play" /><span>Resume it</span></button></div><//>`;
 }

@@ -23,6 +23,7 @@ const BASE = '/api/v1';
  * @property {string} [note]
  * @property {string} [timestamp]
  * @property {{id: string, pid?: number, started_at: string | null, kind: string, for?: string, phase?: string, ending?: string} | null} [session]
+ * @property {string} [certainty]
  * @property {number | null} [evidence_age_ms]
  * @property {string} [doubt]
  * @property {number} [failures]

@@ -2,8 +2,9 @@
 //
 // A broken stream continues where it stopped, so the page never reloads. A gap in the sequence
 // is detected and closed. The reducer applies each change, so a new status of an agent needs no
-// request. Two things are not in the journal and come with a snapshot every POLL_MS: the age of
-// the evidence, and what contradicts a status. Changes are drawn at most once a frame.
+// request. Three things are not in the journal and come with a snapshot every POLL_MS: the age of
+// the evidence, what contradicts a status, and whether a state file is out of date. The server asks
+// each shim for them, and a shim that hangs sends no event. Changes are drawn at most once a frame.
 
 import * as api from './api.js';
 import { forgetQuestions, applyQuestionChanges, refreshQuestions } from '../inbox/state.js';

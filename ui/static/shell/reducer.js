@@ -3,8 +3,9 @@
 //
 // A change carries the whole value of its entity, so the page shows a new status without asking
 // the server. The result equals what GET /api/v1/agents answers at the same place in the
-// journal; reducer_test.go in internal/test/uitest compares the two. Three fields are not in the
-// journal and come with the next snapshot: evidence_age_ms, doubt, and description.
+// journal; reducer_test.go in internal/test/uitest compares the two. Some fields come with the next
+// snapshot only: evidence_age_ms, doubt and certainty, which the agent's shim is asked for;
+// file_behind, which is about a file; and description, which is in fairlead.yaml alone.
 
 /** @typedef {import('./api.js').Agent} Agent */
 /** @typedef {import('./api.js').Change} Change */
@@ -105,6 +106,9 @@ function withControl(was, value, team) {
   return waiting({ ...next, control: value });
 }
 
+/** What is shown of a process until its shim was asked. */
+const NO_DOUBT = { doubt: '', certainty: 'known' };
+
 /** @param {Known} was @param {Change} ch @param {any} s @returns {Known} */
 function withSession(was, ch, s) {
   if (typeof s.id !== 'string') return was;
@@ -114,9 +118,9 @@ function withSession(was, ch, s) {
       session: { id: s.id, pid: s.pid ?? 0, started_at: moment(s.started_at), kind: String(s.kind ?? ''), phase: s.phase ?? ch.to, for: String(s.for ?? ''), ...(s.ending && { ending: String(s.ending) }) },
       denied: s.denied ?? 0, retry_at: null,
       evidence_age_ms: ch.to === 'running' ? 0 : null,
-      doubt: same ? was.agent.doubt : '',
+      ...(!same && NO_DOUBT),
     })
-    : withAgent(was, { session: null, denied: 0, retry_at: was.control ? moment(was.control.retry_at) : was.agent.retry_at, evidence_age_ms: null, doubt: '' });
+    : withAgent(was, { session: null, denied: 0, retry_at: was.control ? moment(was.control.retry_at) : was.agent.retry_at, evidence_age_ms: null, ...NO_DOUBT });
   const queue = isOpen(ch) && next.queue?.some((r) => r.for === s.for) ? next.queue.filter((r) => r.for !== s.for) : next.queue;
   return waiting({ ...next, queue });
 }
