@@ -427,7 +427,7 @@ func TestALinkForTheFolderIsNotFollowed(t *testing.T) {
 	if err := errors.Join(os.RemoveAll(d.folder), os.Symlink(elsewhere, d.folder)); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := d.Read("coder"); err == nil || !strings.Contains(err.Error(), "a link is not followed") {
+	if _, err := d.Read("coder"); err == nil || !strings.Contains(err.Error(), "a symbolic link is not followed") {
 		t.Error(err)
 	}
 	if f.now.Kind != KindUnreadable {

@@ -265,7 +265,7 @@ func TestWorktreeIsRefused(t *testing.T) {
 		if err := os.Symlink(t.TempDir(), filepath.Join(y.dir, ".agents/worktrees")); err != nil {
 			t.Fatal(err)
 		}
-		if err := y.engine.makeWorktree(t.Context(), &runRequest{id: "r", repo: y.dir}, view.RunFlags{}); err == nil || !strings.Contains(err.Error(), "is a link") {
+		if err := y.engine.makeWorktree(t.Context(), &runRequest{id: "r", repo: y.dir}, view.RunFlags{}); err == nil || !strings.Contains(err.Error(), "is a symbolic link") {
 			t.Errorf("it follows a link: %v", err)
 		}
 	})
