@@ -37,6 +37,7 @@ var imports = []importRow{
 	{pkg: "machine"},
 	{pkg: "machine/*", may: []string{"machine"}},
 	{pkg: "policy", inTests: []string{"policy/*"}},
+	{pkg: "rank"},
 	{pkg: "marker"},
 	{pkg: "condition"},
 	{pkg: "sandbox", inTests: []string{"policy", "policy/*"}},
@@ -56,8 +57,8 @@ var imports = []importRow{
 	{pkg: "agentfile", may: []string{"internal/file"}},
 	{pkg: "runfile", may: []string{"machine", "machine/*", "condition", "internal/file"}, inTests: []string{"marker"}},
 	{pkg: "crewfile", may: []string{"machine", "machine/*", "internal/file", "prompt"}, inTests: []string{"marker"}},
-	{pkg: "dispatchfolder", may: []string{"machine", "machine/*", "policy", "internal/file"}, inTests: []string{"policy/*"}},
-	{pkg: "claudehook", may: []string{"machine", "machine/*", "policy", "dispatchfolder", "internal/file"}, inTests: []string{"policy/*"}},
+	{pkg: "dispatchfolder", may: []string{"machine", "machine/*", "policy", "rank", "internal/file"}, inTests: []string{"policy/*"}},
+	{pkg: "claudehook", may: []string{"machine", "machine/*", "policy", "rank", "dispatchfolder", "internal/file"}, inTests: []string{"policy/*"}},
 	{pkg: "transitionlog"},
 	{pkg: "journal", inTests: []string{"journal/*"}},
 	{pkg: "journal/*", may: []string{"journal"}, inTests: []string{"journal/*"}},
@@ -90,10 +91,10 @@ var imports = []importRow{
 	},
 
 	{pkg: "ui"},
-	{pkg: "internal/test/uitest", may: append([]string{"ui", "api", "api/server", "policy", "examples", "controller", "controller/*", "loop", "team", "machine/*", "view", "workspace", "driver", "driver/*", "journal", "journal/*", "config"}, files...), inTests: []string{"internal/test/uitest", "machine/*"}},
+	{pkg: "internal/test/uitest", may: append([]string{"ui", "api", "api/server", "policy", "rank", "examples", "controller", "controller/*", "loop", "team", "machine/*", "view", "workspace", "driver", "driver/*", "journal", "journal/*", "config"}, files...), inTests: []string{"internal/test/uitest", "machine/*"}},
 	{pkg: "api", may: append([]string{"controller/*", "view", "loop", "driver", "journal", "team", "runfile"}, pure...)},
 	{pkg: "api/peer"},
-	{pkg: "api/client", may: []string{"api", "api/peer", "controller/*", "view", "workspace", "machine", "policy"}},
+	{pkg: "api/client", may: []string{"api", "api/peer", "controller/*", "view", "workspace", "machine", "policy", "rank"}},
 	{pkg: "api/mcp", may: []string{"api", "api/client", "controller", "controller/*", "view", "loop"}},
 	{
 		pkg: "api/server", may: append([]string{"api", "api/peer", "api/mcp", "controller", "controller/*", "view", "workspace", "loop", "ui", "driver", "shim", "journal", "team", "config"}, slices.Concat(files, pure)...),
@@ -123,7 +124,7 @@ var files = []string{"internal/file", "prompt", "agentfile", "runfile", "crewfil
 var controllers = append([]string{"controller/seam", "view", "loop", "workspace", "driver", "journal", "team", "config"}, slices.Concat(files, pure)...)
 
 // pure are the packages that know no clock, no file and no goroutine.
-var pure = []string{"machine", "machine/*", "team", "policy", "marker", "condition"}
+var pure = []string{"machine", "machine/*", "team", "policy", "rank", "marker", "condition"}
 
 // worldly is what a pure package may not import, with all that is below it.
 var worldly = []string{"os", "net", "sync", "context", "log", "syscall", "io/fs", "embed", "runtime", "math/rand", "crypto/rand", "testing"}

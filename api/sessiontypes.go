@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/fairlead-dev/fairlead/policy"
+	"github.com/fairlead-dev/fairlead/rank"
 )
 
 // DispatchSession is one session folder in a list (SPEC Dispatch).
@@ -103,8 +104,8 @@ type DispatchConversation struct {
 
 // DispatchRanking explains why an input went to an agent.
 type DispatchRanking struct {
-	Input   string         `json:"input" doc:"Shortened"`
-	Ranking policy.Ranking `json:"ranking"`
+	Input   string       `json:"input" doc:"Shortened"`
+	Ranking rank.Ranking `json:"ranking"`
 }
 
 // DispatchLayer is one of the mechanisms that enforce MAIN's permissions.

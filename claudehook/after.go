@@ -11,6 +11,7 @@ import (
 	"github.com/fairlead-dev/fairlead/dispatchfolder"
 	"github.com/fairlead-dev/fairlead/machine/dispatch"
 	"github.com/fairlead-dev/fairlead/policy"
+	"github.com/fairlead-dev/fairlead/rank"
 )
 
 // postTool checks what a tool has done. A write that was not allowed but happened (another hook changed the
@@ -200,7 +201,7 @@ func (v *visit) sessionStart() (Answer, error) {
 			return Answer{}, fmt.Errorf("close the interrupted conversation: %w", err)
 		}
 	}
-	var r policy.Ranking
+	var r rank.Ranking
 	if c := v.session.Open; c != nil {
 		r = dispatchfolder.Best(v.session, c.Input)
 	}

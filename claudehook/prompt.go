@@ -8,6 +8,7 @@ import (
 	"github.com/fairlead-dev/fairlead/dispatchfolder"
 	"github.com/fairlead-dev/fairlead/machine/dispatch"
 	"github.com/fairlead-dev/fairlead/policy"
+	"github.com/fairlead-dev/fairlead/rank"
 )
 
 // prompt handles a person's input, which starts a conversation (D2). MAIN keeps it and is told which
@@ -61,7 +62,7 @@ func (v *visit) display() string {
 }
 
 // inCharge is the text that MAIN receives with every input, and again after its memory was compacted.
-func (v *visit) inCharge(r policy.Ranking) string {
+func (v *visit) inCharge(r rank.Ranking) string {
 	var text strings.Builder
 	fmt.Fprintf(&text, "Fairlead: %s, mode %s.\n", v.display(), v.session.Mode)
 	if c := v.session.Open; c != nil {
@@ -83,7 +84,7 @@ func (v *visit) inCharge(r policy.Ranking) string {
 const mainRules = `You are MAIN. You plan, read, search and talk; you write notes and other files that are not programs (*.md, *.txt, *.csv, *.json) into the workspace, or to a path that the user named. You do not write code or configuration, and you run only commands that read (ls, cat, grep, git status …). Delegate everything else; a call that MAIN may not make is denied, with the name of an agent that may. Begin each answer to the user with the state and the conversation, as above, and show transitions as they are shown to you.`
 
 // terms shows why a description matches, in the seed's format: "write" + "Python".
-func terms(r policy.Ranking, agent string) string {
+func terms(r rank.Ranking, agent string) string {
 	for _, c := range r.Scores {
 		if c.Name != agent {
 			continue

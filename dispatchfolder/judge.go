@@ -8,6 +8,7 @@ import (
 
 	"github.com/fairlead-dev/fairlead/machine/dispatch"
 	"github.com/fairlead-dev/fairlead/policy"
+	"github.com/fairlead-dev/fairlead/rank"
 )
 
 // Judge decides whether a tool call is allowed, by the rules of the agent that Call.AgentID names. That is
@@ -144,16 +145,16 @@ func (f *Folder) about() about {
 }
 
 // Best ranks a dispatch's descriptions for a text.
-func Best(s dispatch.Dispatch, text string) policy.Ranking {
-	all := make([]policy.Description, 0, len(s.Agents))
+func Best(s dispatch.Dispatch, text string) rank.Ranking {
+	all := make([]rank.Description, 0, len(s.Agents))
 	for _, a := range s.Agents {
-		all = append(all, policy.Description{Name: a.Name, Text: a.Text})
+		all = append(all, rank.Description{Name: a.Name, Text: a.Text})
 	}
-	return policy.Rank(text, all)
+	return rank.Rank(text, all)
 }
 
 // MatchOf returns which agent a ranking selects, and why; nil: none.
-func MatchOf(r policy.Ranking) *dispatch.Match {
+func MatchOf(r rank.Ranking) *dispatch.Match {
 	if r.Best == "" {
 		return nil
 	}

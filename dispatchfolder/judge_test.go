@@ -10,6 +10,7 @@ import (
 	"github.com/fairlead-dev/fairlead/machine/dispatch"
 	"github.com/fairlead-dev/fairlead/policy"
 	"github.com/fairlead-dev/fairlead/policy/policytest"
+	"github.com/fairlead-dev/fairlead/rank"
 )
 
 // ask judges a call in a dispatch.
@@ -161,8 +162,8 @@ func TestJudgeAs(t *testing.T) {
 }
 
 func TestMatchOf(t *testing.T) {
-	r := policy.Ranking{Best: "writer", Scores: []policy.Candidate{
-		{Name: "reviewer", Score: 1}, {Name: "writer", Score: 3.5, Terms: []policy.Term{{Word: "Python"}, {Word: "write"}}},
+	r := rank.Ranking{Best: "writer", Scores: []rank.Candidate{
+		{Name: "reviewer", Score: 1}, {Name: "writer", Score: 3.5, Terms: []rank.Term{{Word: "Python"}, {Word: "write"}}},
 	}}
 	if m := MatchOf(r); m == nil || m.Agent != "writer" || m.Score != 3.5 || strings.Join(m.Terms, " ") != "Python write" {
 		t.Errorf("%+v", m)

@@ -14,7 +14,7 @@ import (
 
 // compare finds the files that changed while MAIN ran and records them. others reports that another
 // agent of the team ran at the same time, so a change cannot be attributed to MAIN.
-func (t *workEar) compare(others bool) {
+func (t *dispatchListener) compare(others bool) {
 	if t == nil || !t.j.Main() {
 		return
 	}
@@ -61,7 +61,7 @@ func (t *workEar) compare(others bool) {
 
 // allowed reports whether MAIN may change a file: a file of its conversation, or one that the user
 // named.
-func (t *workEar) allowed(path string) bool {
+func (t *dispatchListener) allowed(path string) bool {
 	if dispatchctl.SessionIn(path, filepath.Dir(strings.TrimSuffix(t.j.Folder.Workspace(t.j.Work.Conversation), string(filepath.Separator)))) {
 		return true
 	}

@@ -67,7 +67,7 @@ func argumentsOf(raw json.RawMessage) json.RawMessage {
 }
 
 // judged applies the current rules to a call.
-func (t *workEar) judged(fact driver.Fact) (policy.Call, policy.Verdict) {
+func (t *dispatchListener) judged(fact driver.Fact) (policy.Call, policy.Verdict) {
 	call := CallOf(fact)
 	if now, err := t.j.Folder.Session(); err == nil {
 		t.j.Session = now // the files that the user named and the permissions may have changed since the start
@@ -86,7 +86,7 @@ func (t *workEar) judged(fact driver.Fact) (policy.Call, policy.Verdict) {
 
 // asked answers a permission request by the rules (D8, D9). If the required answer is not among the
 // options, the request is cancelled, so that the agent does not wait without end.
-func (t *workEar) asked(ctx context.Context, fact driver.Fact) {
+func (t *dispatchListener) asked(ctx context.Context, fact driver.Fact) {
 	call, verdict := t.judged(fact)
 	if len(CutIn(fact)) > 0 && verdict.Allow {
 		verdict = policy.Deny(policy.DeniedMain, tooLong)
@@ -128,7 +128,7 @@ func OptionFor(options []driver.Option, allow bool) (id string, found bool) {
 
 // called judges a call that the agent made without asking. If the rules deny it, the call is
 // recorded and MAIN's round ends, because the call cannot be undone.
-func (t *workEar) called(fact driver.Fact) (some bool) {
+func (t *dispatchListener) called(fact driver.Fact) (some bool) {
 	call, verdict := t.judged(fact)
 	if t.j.Main() && verdict.Allow && len(CutIn(fact)) > 0 {
 		verdict = policy.Deny(policy.DeniedMain, tooLong)
@@ -144,7 +144,7 @@ func (t *workEar) called(fact driver.Fact) (some bool) {
 }
 
 // deny records a call that the rules do not allow.
-func (t *workEar) deny(fact driver.Fact, call policy.Call, verdict policy.Verdict, afterwards bool) {
+func (t *dispatchListener) deny(fact driver.Fact, call policy.Call, verdict policy.Verdict, afterwards bool) {
 	by, done := t.act(fact.Offset, string(fact.Kind)+" "+fact.Ask.ID+" "+call.Tool+" "+string(call.Input))
 	if done {
 		return

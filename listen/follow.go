@@ -28,7 +28,7 @@ func (e *Listener) Follow(ctx context.Context, m *sessions.Slot, s team.Session,
 		}
 		defer e.channels.SetSessionWriter(s.ID, nil)
 		if s.IsLead() {
-			ear.lead, ear.talk.leads = newLeadEar(), true
+			ear.lead, ear.talk.leads = newLeadListener(), true
 		}
 	}
 	if _, _, works := team.DispatchActionOf(s.For); works {

@@ -1,11 +1,10 @@
-// Package policy decides whether a tool call is allowed, and which agent's description matches an
-// input.
+// Package policy decides whether a tool call is allowed.
 //
 // Judge decides by a role's Rules (MainRules and AgentRules are the seed's), a Call, what is known
 // of the dispatch (Where) and what a Disk says about files. MAIN may read anything, write notes into
 // its conversation's outputs, and delegate. An agent may use its tools, except on what X10 protects.
 // A path is resolved through every link, and a shell command is parsed down to the last
-// substitution. A denial says what is missing; Rank selects the agent that has it.
+// substitution. A denial says what is missing; package rank selects the agent that has it.
 //
 // Answer decides the permission questions of an agent program: by X10, by the agent's bounds, and by
 // a person's patterns. If none of them decides, the person is asked. testdata/rulebook.txt lists
@@ -25,7 +24,6 @@
 // also refreshes its index when it reads, so MAIN's shell must run with GIT_OPTIONAL_LOCKS=0.
 //
 // testdata/calls.txt lists calls and verdicts; add the ones that you wonder about.
-// testdata/inputs.txt does the same for the ranking.
 //
 // The one promise: in MAIN, a command that was not fully understood is denied.
 package policy

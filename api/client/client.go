@@ -49,8 +49,16 @@ const (
 )
 
 // Client sends requests to the daemon of a repository over its socket. It is safe for concurrent
-// use. Make it with Dial.
+// use. Make it with Dial. Its own methods are about agents and the daemon; each field has those of
+// one other concern.
 type Client struct {
+	Channels     Channels
+	Participants Participants
+	Crew         Crew
+	Questions    Questions
+	Runs         Runs
+	Dispatches   Dispatches
+
 	dir    string
 	daemon workspace.Daemon
 	http   *http.Client
@@ -63,7 +71,7 @@ func Dial(dir string) (*Client, error) {
 	if abs, err := filepath.Abs(dir); err == nil {
 		dir = abs
 	}
-	c := &Client{dir: dir}
+	c := (&Client{dir: dir}).divided()
 	c.http = &http.Client{
 		Transport:     &http.Transport{DialContext: c.DialContext, MaxIdleConns: 4, IdleConnTimeout: idleMax},
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
@@ -77,10 +85,17 @@ func Dial(dir string) (*Client, error) {
 	return c, err
 }
 
+// divided sets the fields for the concerns.
+func (c *Client) divided() *Client {
+	c.Channels, c.Participants, c.Crew = Channels{c}, Participants{c}, Crew{c}
+	c.Questions, c.Runs, c.Dispatches = Questions{c}, Runs{c}, Dispatches{c}
+	return c
+}
+
 // ReadFrom returns a client that sends requests to a handler in this process instead of a daemon.
 // Orders fail with a *NoDaemon. The handler is a Server's SocketHandler.
 func ReadFrom(dir string, handler http.Handler) *Client {
-	return &Client{dir: dir, reads: true, http: &http.Client{Transport: inProcess{handler}}}
+	return (&Client{dir: dir, reads: true, http: &http.Client{Transport: inProcess{handler}}}).divided()
 }
 
 // inProcess is a transport to a handler in this process. It streams: RoundTrip returns as soon as

@@ -15,45 +15,48 @@ import (
 	"github.com/fairlead-dev/fairlead/api"
 )
 
-// Crew returns the crew: its members and their status. all includes expired placeholders.
-func (c *Client) Crew(ctx context.Context, all bool) (view.CrewView, error) {
+// Crew has the requests about the crew and its documents.
+type Crew struct{ client *Client }
+
+// Show returns the crew: its members and their status. all includes expired placeholders.
+func (c Crew) Show(ctx context.Context, all bool) (view.CrewView, error) {
 	v := url.Values{}
 	if all {
 		v.Set("all", "true")
 	}
-	return get[view.CrewView](ctx, c, "/crew", v)
+	return get[view.CrewView](ctx, c.client, "/crew", v)
 }
 
 // Summon summons a crew for the first time. It returns when the placeholders are durable. The error
 // is a *Refused if the state does not allow it.
-func (c *Client) Summon(ctx context.Context) (api.CrewOrdered, error) {
-	return post[api.CrewOrdered](ctx, c, "/crew/summon", api.EmptyBody{})
+func (c Crew) Summon(ctx context.Context) (api.CrewOrdered, error) {
+	return post[api.CrewOrdered](ctx, c.client, "/crew/summon", api.EmptyBody{})
 }
 
 // Wake wakes members by id or name; an empty list means all that are not awake. It returns when the
 // order is durable; the lead reports later which members are alive.
-func (c *Client) Wake(ctx context.Context, agents []string) (api.CrewOrdered, error) {
+func (c Crew) Wake(ctx context.Context, agents []string) (api.CrewOrdered, error) {
 	var who api.WakeBody
 	for _, agent := range agents {
 		who.Agents = append(who.Agents, api.AgentName(agent))
 	}
-	return post[api.CrewOrdered](ctx, c, "/crew/wake", who)
+	return post[api.CrewOrdered](ctx, c.client, "/crew/wake", who)
 }
 
 // Sleep ends the lead's session, which sends all members to sleep.
-func (c *Client) Sleep(ctx context.Context) (api.CrewOrdered, error) {
-	return post[api.CrewOrdered](ctx, c, "/crew/sleep", api.EmptyBody{})
+func (c Crew) Sleep(ctx context.Context) (api.CrewOrdered, error) {
+	return post[api.CrewOrdered](ctx, c.client, "/crew/sleep", api.EmptyBody{})
 }
 
 // Document returns one member's document, by id or name. For an unknown name the error is a *Problem
 // with status 404 and the known names; if two members have the name, it is a *Refused.
-func (c *Client) Document(ctx context.Context, agent string) (view.DocumentView, error) {
-	return get[view.DocumentView](ctx, c, crewPath(agent), nil)
+func (c Crew) Document(ctx context.Context, agent string) (view.DocumentView, error) {
+	return get[view.DocumentView](ctx, c.client, crewPath(agent), nil)
 }
 
 // Soul returns the text with which a member introduced itself; empty if it has none yet.
-func (c *Client) Soul(ctx context.Context, agent string) (string, error) {
-	resp, err := c.ask(ctx, http.MethodGet, crewPath(agent)+"/soul", nil, nil, nil)
+func (c Crew) Soul(ctx context.Context, agent string) (string, error) {
+	resp, err := c.client.ask(ctx, http.MethodGet, crewPath(agent)+"/soul", nil, nil, nil)
 	if err != nil {
 		return "", err
 	}
@@ -65,14 +68,14 @@ func (c *Client) Soul(ctx context.Context, agent string) (string, error) {
 	return string(text), nil
 }
 
-// ImportDocument imports a document's file from another device. The error is a *Problem with status
+// Import imports a document's file from another device. The error is a *Problem with status
 // 422 if it cannot be read, and a *Refused if no seat is free.
-func (c *Client) ImportDocument(ctx context.Context, data []byte) (view.DocumentView, error) {
-	return call[view.DocumentView](ctx, c, http.MethodPost, "/crew/import", nil, append([]byte{}, data...))
+func (c Crew) Import(ctx context.Context, data []byte) (view.DocumentView, error) {
+	return call[view.DocumentView](ctx, c.client, http.MethodPost, "/crew/import", nil, append([]byte{}, data...))
 }
 
 // Transcript returns a part of what was said, oldest first; limit 0 means the server's default.
-func (c *Client) Transcript(ctx context.Context, q crewctl.TranscriptQuery) (crewctl.TranscriptPage, error) {
+func (c Crew) Transcript(ctx context.Context, q crewctl.TranscriptQuery) (crewctl.TranscriptPage, error) {
 	v := url.Values{}
 	for key, seq := range map[string]uint64{"before": q.Before, "after": q.After, "limit": uint64(max(0, q.Limit))} {
 		if seq > 0 {
@@ -84,7 +87,7 @@ func (c *Client) Transcript(ctx context.Context, q crewctl.TranscriptQuery) (cre
 			v.Set(key, words)
 		}
 	}
-	return get[crewctl.TranscriptPage](ctx, c, "/crew/transcript", v)
+	return get[crewctl.TranscriptPage](ctx, c.client, "/crew/transcript", v)
 }
 
 func crewPath(agent string) string { return "/crew/agents/" + url.PathEscape(agent) }

@@ -10,33 +10,36 @@ import (
 	"github.com/fairlead-dev/fairlead/api"
 )
 
-// Questions returns agents' questions that wait for a person, oldest first.
-func (c *Client) Questions(ctx context.Context) ([]view.QuestionView, error) {
-	all, err := get[api.Questions](ctx, c, "/questions", nil)
+// Questions has the requests about agents' questions that wait for a person, and saved answers.
+type Questions struct{ client *Client }
+
+// List returns agents' questions that wait for a person, oldest first.
+func (c Questions) List(ctx context.Context) ([]view.QuestionView, error) {
+	all, err := get[api.Questions](ctx, c.client, "/questions", nil)
 	return all.Questions, err
 }
 
-// Question returns one question, also an answered one. The error is a *Problem with status 404 if it
+// Show returns one question, also an answered one. The error is a *Problem with status 404 if it
 // is not known, or no longer.
-func (c *Client) Question(ctx context.Context, id string) (view.QuestionView, error) {
-	return get[view.QuestionView](ctx, c, "/questions/"+url.PathEscape(id), nil)
+func (c Questions) Show(ctx context.Context, id string) (view.QuestionView, error) {
+	return get[view.QuestionView](ctx, c.client, "/questions/"+url.PathEscape(id), nil)
 }
 
-// AnswerQuestion answers a question; it returns when the answer is durable. The error is a *Refused
+// Answer answers a question; it returns when the answer is durable. The error is a *Refused
 // if the question no longer waits, or does not accept such an answer.
-func (c *Client) AnswerQuestion(ctx context.Context, id string, answer view.QuestionAnswer) (api.Ordered, error) {
-	return post[api.Ordered](ctx, c, "/questions/"+url.PathEscape(id)+"/answer", api.AskedBody(answer))
+func (c Questions) Answer(ctx context.Context, id string, answer view.QuestionAnswer) (api.Ordered, error) {
+	return post[api.Ordered](ctx, c.client, "/questions/"+url.PathEscape(id)+"/answer", api.AskedBody(answer))
 }
 
 // Standing returns the saved answers, oldest first.
-func (c *Client) SavedAnswers(ctx context.Context) ([]view.StandingView, error) {
-	all, err := get[api.StandingAnswers](ctx, c, "/saved-answers", nil)
+func (c Questions) Saved(ctx context.Context) ([]view.StandingView, error) {
+	all, err := get[api.StandingAnswers](ctx, c.client, "/saved-answers", nil)
 	return all.Standing, err
 }
 
 // RevokeStanding revokes a saved answer.
-func (c *Client) RevokeSavedAnswer(ctx context.Context, id string) (api.Ordered, error) {
-	return call[api.Ordered](ctx, c, http.MethodDelete, "/saved-answers/"+url.PathEscape(id), nil, nil)
+func (c Questions) Revoke(ctx context.Context, id string) (api.Ordered, error) {
+	return call[api.Ordered](ctx, c.client, http.MethodDelete, "/saved-answers/"+url.PathEscape(id), nil, nil)
 }
 
 // RetryAgent starts a rate-limited agent before its limit resets; for other agents it changes

@@ -11,52 +11,55 @@ import (
 	"github.com/fairlead-dev/fairlead/api"
 )
 
-// Runs returns all runs without their steps, newest first.
-func (c *Client) Runs(ctx context.Context) ([]view.RunView, error) {
-	all, err := get[api.Runs](ctx, c, "/runs", nil)
+// Runs has the requests about runs of workflows.
+type Runs struct{ client *Client }
+
+// List returns all runs without their steps, newest first.
+func (c Runs) List(ctx context.Context) ([]view.RunView, error) {
+	all, err := get[api.Runs](ctx, c.client, "/runs", nil)
 	return all.Runs, err
 }
 
-// Run returns one run with its steps. For an unknown id the error is a *Problem with status 404 and
+// Show returns one run with its steps. For an unknown id the error is a *Problem with status 404 and
 // the known ids.
-func (c *Client) Run(ctx context.Context, id string) (view.RunView, error) {
-	return get[view.RunView](ctx, c, runPath(id, ""), nil)
+func (c Runs) Show(ctx context.Context, id string) (view.RunView, error) {
+	return get[view.RunView](ctx, c.client, runPath(id, ""), nil)
 }
 
-// StartRun starts a run; it returns when the run is durable. The error is a *Refused, or a *Problem
+// Start starts a run; it returns when the run is durable. The error is a *Refused, or a *Problem
 // with status 422 and every fault of the workflow in its Errors.
-func (c *Client) StartRun(ctx context.Context, flags view.RunFlags) (view.RunView, error) {
-	return post[view.RunView](ctx, c, "/runs", flags)
+func (c Runs) Start(ctx context.Context, flags view.RunFlags) (view.RunView, error) {
+	return post[view.RunView](ctx, c.client, "/runs", flags)
 }
 
-// ResumeRun resumes a run that is over; flags that are left out keep their values.
-func (c *Client) ResumeRun(ctx context.Context, id string, flags view.RunFlags) (view.RunView, error) {
-	return post[view.RunView](ctx, c, runPath(id, "/resume"), flags)
+// Resume resumes a run that is over; flags that are left out keep their values.
+func (c Runs) Resume(ctx context.Context, id string, flags view.RunFlags) (view.RunView, error) {
+	return post[view.RunView](ctx, c.client, runPath(id, "/resume"), flags)
 }
 
-// CancelRun cancels a run, or only one step of it.
-func (c *Client) CancelRun(ctx context.Context, id, step, why string) (api.Ordered, error) {
-	return post[api.Ordered](ctx, c, runPath(id, "/cancel"), api.CancelBody{Step: step, Note: why})
+// Cancel cancels a run, or only one step of it.
+func (c Runs) Cancel(ctx context.Context, id, step, why string) (api.Ordered, error) {
+	return post[api.Ordered](ctx, c.client, runPath(id, "/cancel"), api.CancelBody{Step: step, Note: why})
 }
 
-// PauseRun pauses a run: no further step begins.
-func (c *Client) PauseRun(ctx context.Context, id, why string) (api.Ordered, error) {
-	return post[api.Ordered](ctx, c, runPath(id, "/pause"), api.NoteBody{Note: why})
+// Pause pauses a run: no further step begins.
+func (c Runs) Pause(ctx context.Context, id, why string) (api.Ordered, error) {
+	return post[api.Ordered](ctx, c.client, runPath(id, "/pause"), api.NoteBody{Note: why})
 }
 
-// ReleaseRun continues a paused run.
-func (c *Client) ReleaseRun(ctx context.Context, id, why string) (api.Ordered, error) {
-	return post[api.Ordered](ctx, c, runPath(id, "/release"), api.NoteBody{Note: why})
+// Release continues a paused run.
+func (c Runs) Release(ctx context.Context, id, why string) (api.Ordered, error) {
+	return post[api.Ordered](ctx, c.client, runPath(id, "/release"), api.NoteBody{Note: why})
 }
 
 // Answer answers a step that waits for a person. Input is JSON. Up to 512 KiB always fit; with its
 // quotes escaped it must fit into a body of 1 MiB.
-func (c *Client) Answer(ctx context.Context, id, step string, answer view.StepAnswer) (api.Ordered, error) {
+func (c Runs) Answer(ctx context.Context, id, step string, answer view.StepAnswer) (api.Ordered, error) {
 	verb := "/approve"
 	if answer.Rejected {
 		verb = "/reject"
 	}
-	return post[api.Ordered](ctx, c, runPath(id, "/steps/"+url.PathEscape(step)+verb), api.AnswerBody{Note: answer.Note, Input: answer.Input})
+	return post[api.Ordered](ctx, c.client, runPath(id, "/steps/"+url.PathEscape(step)+verb), api.AnswerBody{Note: answer.Note, Input: answer.Input})
 }
 
 // Inbox returns everything that waits for a person.
@@ -65,10 +68,10 @@ func (c *Client) Inbox(ctx context.Context) ([]view.InboxItem, error) {
 	return all.Items, err
 }
 
-// PruneRuns archives old runs; with dry it only reports which.
-func (c *Client) PruneRuns(ctx context.Context, keep int, olderThan time.Duration, all, dry bool) ([]runs.PrunedRun, error) {
+// Prune archives old runs; with dry it only reports which.
+func (c Runs) Prune(ctx context.Context, keep int, olderThan time.Duration, all, dry bool) ([]runs.PrunedRun, error) {
 	older := olderThan.Milliseconds()
-	done, err := post[api.Pruned](ctx, c, "/prune", api.PruneBody{Keep: &keep, OlderThanMS: &older, All: all, DryRun: dry})
+	done, err := post[api.Pruned](ctx, c.client, "/prune", api.PruneBody{Keep: &keep, OlderThanMS: &older, All: all, DryRun: dry})
 	return done.Runs, err
 }
 

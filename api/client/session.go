@@ -10,33 +10,36 @@ import (
 	"strconv"
 
 	"github.com/fairlead-dev/fairlead/api"
-	"github.com/fairlead-dev/fairlead/policy"
+	"github.com/fairlead-dev/fairlead/rank"
 )
 
+// Dispatches has the requests about dispatch folders.
+type Dispatches struct{ client *Client }
+
 // Sessions returns the sessions in which MAIN coordinates: the open ones first, then the newest.
-func (c *Client) Dispatches(ctx context.Context) (api.DispatchSessions, error) {
-	return get[api.DispatchSessions](ctx, c, "/dispatch", nil)
+func (c Dispatches) List(ctx context.Context) (api.DispatchSessions, error) {
+	return get[api.DispatchSessions](ctx, c.client, "/dispatch", nil)
 }
 
 // Session returns one of them in full. For an unknown name the error is a *Problem with status 404
 // and the known names.
-func (c *Client) Dispatch(ctx context.Context, name string) (api.DispatchView, error) {
-	return get[api.DispatchView](ctx, c, sessionPath(name), nil)
+func (c Dispatches) Show(ctx context.Context, name string) (api.DispatchView, error) {
+	return get[api.DispatchView](ctx, c.client, sessionPath(name), nil)
 }
 
 // Conversation returns one input with its dialogue and files.
-func (c *Client) Conversation(ctx context.Context, name string, n int) (api.DispatchTalk, error) {
-	return get[api.DispatchTalk](ctx, c, talkPath(name, n), nil)
+func (c Dispatches) Conversation(ctx context.Context, name string, n int) (api.DispatchTalk, error) {
+	return get[api.DispatchTalk](ctx, c.client, talkPath(name, n), nil)
 }
 
 // OutputFile returns the beginning of an output file of a conversation: at most limit bytes, and
 // never more than 64 MiB.
-func (c *Client) OutputFile(ctx context.Context, name string, n int, file string, limit int64) ([]byte, error) {
+func (c Dispatches) OutputFile(ctx context.Context, name string, n int, file string, limit int64) ([]byte, error) {
 	v := url.Values{}
 	if limit > 0 {
 		v.Set("limit", strconv.FormatInt(limit, 10))
 	}
-	resp, err := c.ask(ctx, http.MethodGet, talkPath(name, n)+"/outputs/"+url.PathEscape(file), v, nil, nil)
+	resp, err := c.client.ask(ctx, http.MethodGet, talkPath(name, n)+"/outputs/"+url.PathEscape(file), v, nil, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -50,48 +53,48 @@ func (c *Client) OutputFile(ctx context.Context, name string, n int, file string
 
 // StartSession starts a session (D1). Empty arguments mean the settings of fairlead.yaml. The error
 // is a *Refused if the path exists.
-func (c *Client) StartDispatch(ctx context.Context, mode, host, path string) (api.DispatchView, error) {
-	return post[api.DispatchView](ctx, c, "/dispatch", api.DispatchStartBody{Mode: mode, Host: host, Path: path})
+func (c Dispatches) Start(ctx context.Context, mode, host, path string) (api.DispatchView, error) {
+	return post[api.DispatchView](ctx, c.client, "/dispatch", api.DispatchStartBody{Mode: mode, Host: host, Path: path})
 }
 
 // Input gives a session an input (D2). It returns when the input is durable; the session's changes
 // show which agent takes over.
-func (c *Client) Input(ctx context.Context, name, text string) (api.DispatchTold, error) {
-	return post[api.DispatchTold](ctx, c, sessionPath(name)+"/input", api.DispatchInputBody{Text: text})
+func (c Dispatches) Input(ctx context.Context, name, text string) (api.DispatchTold, error) {
+	return post[api.DispatchTold](ctx, c.client, sessionPath(name)+"/input", api.DispatchInputBody{Text: text})
 }
 
 // Delegate reports that MAIN put an agent in charge (D3). Only for sessions with host none.
-func (c *Client) Delegate(ctx context.Context, name, agent, text string) (api.DispatchView, error) {
-	return post[api.DispatchView](ctx, c, sessionPath(name)+"/delegate", api.DispatchDelegateBody{Agent: agent, Text: text})
+func (c Dispatches) Delegate(ctx context.Context, name, agent, text string) (api.DispatchView, error) {
+	return post[api.DispatchView](ctx, c.client, sessionPath(name)+"/delegate", api.DispatchDelegateBody{Agent: agent, Text: text})
 }
 
 // Done reports that the newest task is over (D4). Only for sessions with host none.
-func (c *Client) Done(ctx context.Context, name string, ok bool, text string) (api.DispatchView, error) {
-	return post[api.DispatchView](ctx, c, sessionPath(name)+"/done", api.DispatchDoneBody{Failed: !ok, Text: text})
+func (c Dispatches) Done(ctx context.Context, name string, ok bool, text string) (api.DispatchView, error) {
+	return post[api.DispatchView](ctx, c.client, sessionPath(name)+"/done", api.DispatchDoneBody{Failed: !ok, Text: text})
 }
 
 // Respond reports that the user has the answer (D7). Only for sessions with host none.
-func (c *Client) Respond(ctx context.Context, name, text string) (api.DispatchView, error) {
-	return post[api.DispatchView](ctx, c, sessionPath(name)+"/respond", api.DispatchRespondBody{Text: text})
+func (c Dispatches) Respond(ctx context.Context, name, text string) (api.DispatchView, error) {
+	return post[api.DispatchView](ctx, c.client, sessionPath(name)+"/respond", api.DispatchRespondBody{Text: text})
 }
 
 // EndSession ends a session (D10): its permissions are no longer enforced.
-func (c *Client) EndDispatch(ctx context.Context, name, note string) (api.DispatchView, error) {
-	return post[api.DispatchView](ctx, c, sessionPath(name)+"/end", api.NoteBody{Note: note})
+func (c Dispatches) End(ctx context.Context, name, note string) (api.DispatchView, error) {
+	return post[api.DispatchView](ctx, c.client, sessionPath(name)+"/end", api.NoteBody{Note: note})
 }
 
 // PolicyCheck asks whether a state may make a tool call; an empty session means that none is open.
-func (c *Client) PolicyCheck(ctx context.Context, state, tool string, input json.RawMessage, session string) (api.PolicyVerdict, error) {
+func (c Dispatches) PolicyCheck(ctx context.Context, state, tool string, input json.RawMessage, session string) (api.PolicyVerdict, error) {
 	call := map[string]any{"state": state, "tool": tool, "input": input}
 	if session != "" {
 		call["session"] = session
 	}
-	return post[api.PolicyVerdict](ctx, c, "/policy/check", call)
+	return post[api.PolicyVerdict](ctx, c.client, "/policy/check", call)
 }
 
 // Route ranks every description for a text; an empty session means a session that starts now.
-func (c *Client) Route(ctx context.Context, text, session string) (policy.Ranking, error) {
-	return post[policy.Ranking](ctx, c, "/route", api.RouteBody{Text: text, Session: session})
+func (c Dispatches) Route(ctx context.Context, text, session string) (rank.Ranking, error) {
+	return post[rank.Ranking](ctx, c.client, "/route", api.RouteBody{Text: text, Session: session})
 }
 
 func sessionPath(name string) string { return "/dispatch/" + url.PathEscape(name) }

@@ -92,47 +92,47 @@ func channelRoutes() []route {
 		{
 			"list-channels", get, "/channels", "The channels",
 			"For each channel: the agent that has the turn, until when, and the next agent.",
-			answer((*Server).channels),
+			answer(handleChannels),
 		},
 		{
 			"get-channel", get, "/channels/{channel}", "One channel",
 			"Follow `/events?entity=channel/NAME` for changes; `deadline` is when the current time limit ends.",
-			answer((*Server).channel),
+			answer(handleChannel),
 		},
 		{
 			"read-channel", get, "/channels/{channel}/entries", "Read the entries of a channel",
 			"Oldest first: messages, announcements, warnings and, with `moves`, changes of agents' states. A page can be shorter than its limit if texts are long; `more` says whether entries are left. To follow a channel, request the entries `after` the last `seq` that you have each time `/events?entity=channel/NAME` reports a change.",
-			answer((*Server).entries),
+			answer(handleEntries),
 		},
 		{
 			"say-message", post, "/channels/{channel}/messages", "Send a message to a channel",
 			"`queue`: it is delivered when the turn ends. `inject`: it is delivered at once to the agent that has the turn. `interrupt`: the turn pauses until the person has an answer. `parallel`: it is delivered to all agents at once. The request returns when the message is durable; its `state` in `/entries` is queued, delivered, answered or lapsed.",
-			created(answer((*Server).say)),
+			created(answer(handleSay)),
 		},
 		{
 			"grant-turn", post, "/channels/{channel}/grant", "Give an agent the turn",
 			"Refused while another agent has the turn, unless `now` is set.",
-			answer((*Server).grant),
+			answer(handleGrant),
 		},
 		{
 			"skip-turn", post, "/channels/{channel}/skip", "End the current turn",
 			"The next agent in the rotation gets the turn. With `turn`, only that turn is ended: if it has ended meanwhile, later turns are not affected.",
-			answer((*Server).skip),
+			answer(handleSkip),
 		},
 		{
 			"override-wait", post, "/channels/{channel}/override", "End a wait",
 			"The waiting agent continues or forfeits the turn.",
-			answer((*Server).override),
+			answer(handleOverride),
 		},
 		{
 			"assign-agent", post, "/channels/{channel}/members", "Let an agent join a channel",
 			"It joins at the end of the queue. An agent that is offline is queued when it connects.",
-			answer((*Server).assign),
+			answer(handleAssign),
 		},
 		{
 			"remove-agent", http.MethodDelete, "/channels/{channel}/members/{agent}", "Let an agent leave a channel",
 			"Its place in other channels does not change.",
-			answer((*Server).unassign),
+			answer(handleUnassign),
 		},
 		{
 			"disable-agent", post, "/agents/{name}/disable", "Give an agent no turns",
@@ -147,7 +147,7 @@ func channelRoutes() []route {
 	}
 }
 
-func (s *Server) channels(ctx context.Context, _ *nothing) (*api.Channels, error) {
+func handleChannels(ctx context.Context, s *Server, _ *nothing) (*api.Channels, error) {
 	// Read the head before the view: a client that follows from here may see a change twice, but misses
 	// none.
 	head, _, err := s.engine.Journal().Head(ctx)
@@ -161,12 +161,12 @@ func (s *Server) channels(ctx context.Context, _ *nothing) (*api.Channels, error
 	return &api.Channels{Channels: some(all), Head: head}, err
 }
 
-func (s *Server) channel(ctx context.Context, in *channelIn) (*view.ChannelView, error) {
+func handleChannel(ctx context.Context, s *Server, in *channelIn) (*view.ChannelView, error) {
 	view, err := s.engine.Channel(ctx, in.Channel)
 	return channelNoNulls(view), err
 }
 
-func (s *Server) entries(ctx context.Context, in *entriesIn) (*view.ChannelPage, error) {
+func handleEntries(ctx context.Context, s *Server, in *entriesIn) (*view.ChannelPage, error) {
 	if in.Before > 0 && in.After > 0 {
 		p := api.NewProblem(http.StatusUnprocessableEntity, "before and after are two starting points; give only one")
 		p.Errors = []api.Fault{{Message: "cannot be combined with after", Location: "query.before", Value: in.Before}}
@@ -178,7 +178,7 @@ func (s *Server) entries(ctx context.Context, in *entriesIn) (*view.ChannelPage,
 	return &page, err
 }
 
-func (s *Server) say(ctx context.Context, in *sayIn) (*view.Spoken, error) {
+func handleSay(ctx context.Context, s *Server, in *sayIn) (*view.Spoken, error) {
 	if err := identity(ctx).MayOrderChannel("message", "#"+in.Channel); err != nil {
 		return nil, err
 	}
@@ -195,7 +195,7 @@ func (s *Server) after(ctx context.Context, channel string, seq uint64, err erro
 	return &api.ChannelOrdered{Seq: seq, Channel: *channelNoNulls(view)}, err
 }
 
-func (s *Server) grant(ctx context.Context, in *grantIn) (*api.ChannelOrdered, error) {
+func handleGrant(ctx context.Context, s *Server, in *grantIn) (*api.ChannelOrdered, error) {
 	if err := identity(ctx).MayOrderChannel("grant", "#"+in.Channel); err != nil {
 		return nil, err
 	}
@@ -203,7 +203,7 @@ func (s *Server) grant(ctx context.Context, in *grantIn) (*api.ChannelOrdered, e
 	return s.after(ctx, in.Channel, seq, err)
 }
 
-func (s *Server) skip(ctx context.Context, in *skipIn) (*api.ChannelOrdered, error) {
+func handleSkip(ctx context.Context, s *Server, in *skipIn) (*api.ChannelOrdered, error) {
 	if err := identity(ctx).MayOrderChannel("skip", "#"+in.Channel); err != nil {
 		return nil, err
 	}
@@ -215,7 +215,7 @@ func (s *Server) skip(ctx context.Context, in *skipIn) (*api.ChannelOrdered, err
 	return s.after(ctx, in.Channel, seq, err)
 }
 
-func (s *Server) override(ctx context.Context, in *overrideIn) (*api.ChannelOrdered, error) {
+func handleOverride(ctx context.Context, s *Server, in *overrideIn) (*api.ChannelOrdered, error) {
 	if err := identity(ctx).MayOrderChannel("override", "#"+in.Channel); err != nil {
 		return nil, err
 	}
@@ -223,7 +223,7 @@ func (s *Server) override(ctx context.Context, in *overrideIn) (*api.ChannelOrde
 	return s.after(ctx, in.Channel, seq, err)
 }
 
-func (s *Server) assign(ctx context.Context, in *assignIn) (*api.ChannelOrdered, error) {
+func handleAssign(ctx context.Context, s *Server, in *assignIn) (*api.ChannelOrdered, error) {
 	if err := identity(ctx).MayOrderChannel("assign", "#"+in.Channel); err != nil {
 		return nil, err
 	}
@@ -231,7 +231,7 @@ func (s *Server) assign(ctx context.Context, in *assignIn) (*api.ChannelOrdered,
 	return s.after(ctx, in.Channel, seq, err)
 }
 
-func (s *Server) unassign(ctx context.Context, in *memberIn) (*api.ChannelOrdered, error) {
+func handleUnassign(ctx context.Context, s *Server, in *memberIn) (*api.ChannelOrdered, error) {
 	if err := identity(ctx).MayOrderChannel("remove", "#"+in.Channel); err != nil {
 		return nil, err
 	}
@@ -241,7 +241,7 @@ func (s *Server) unassign(ctx context.Context, in *memberIn) (*api.ChannelOrdere
 
 // able is a route that disables or enables an agent.
 func able(event string, do func(Backend, context.Context, seam.Actor, string) (uint64, error)) adder {
-	return answer(func(s *Server, ctx context.Context, in *ableIn) (*api.Commanded, error) {
+	return answer(func(ctx context.Context, s *Server, in *ableIn) (*api.Commanded, error) {
 		if err := identity(ctx).MayOrderChannel(event, in.Name); err != nil {
 			return nil, err
 		}

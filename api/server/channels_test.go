@@ -41,20 +41,20 @@ func TestChannelOrders(t *testing.T) {
 	s := serve(t)
 	c := dial(t, s)
 	ctx := t.Context()
-	spoken, err := c.Say(ctx, "reviews", "look at <b>this</b>\n", "interrupt")
+	spoken, err := c.Channels.Say(ctx, "reviews", "look at <b>this</b>\n", "interrupt")
 	if want := (view.Spoken{MessageID: "reviews/13", N: 13, State: "queued", Seq: 14}); err != nil || spoken != want {
 		t.Errorf("said: %+v, %v", spoken, err)
 	}
-	_, inherited := c.Say(ctx, "reviews", "and this", "")
-	done, grant := c.Grant(ctx, "reviews", "reviewer", true)
-	_, skip := c.Skip(ctx, "reviews", 3)
-	_, anyTurn := c.Skip(ctx, "reviews", 0)
-	_, goOn := c.Override(ctx, "reviews", true)
-	_, end := c.Override(ctx, "reviews", false)
-	_, assign := c.Assign(ctx, "reviews", "coder")
-	_, remove := c.Unassign(ctx, "reviews", "coder")
-	_, disable := c.Disable(ctx, "coder")
-	able, enable := c.Enable(ctx, "coder")
+	_, inherited := c.Channels.Say(ctx, "reviews", "and this", "")
+	done, grant := c.Channels.Grant(ctx, "reviews", "reviewer", true)
+	_, skip := c.Channels.Skip(ctx, "reviews", 3)
+	_, anyTurn := c.Channels.Skip(ctx, "reviews", 0)
+	_, goOn := c.Channels.Override(ctx, "reviews", true)
+	_, end := c.Channels.Override(ctx, "reviews", false)
+	_, assign := c.Channels.Assign(ctx, "reviews", "coder")
+	_, remove := c.Channels.Unassign(ctx, "reviews", "coder")
+	_, disable := c.Channels.Disable(ctx, "coder")
+	able, enable := c.Channels.Enable(ctx, "coder")
 	if err := errors.Join(inherited, grant, skip, anyTurn, goOn, end, assign, remove, disable, enable); err != nil {
 		t.Error(err)
 	}
@@ -69,11 +69,11 @@ func TestChannelOrders(t *testing.T) {
 		t.Errorf("%s\n%q", diff, s.fake.orders)
 	}
 	var refused *client.Refused
-	if _, err := c.Say(ctx, "reviews", "refuse", ""); !errors.As(err, &refused) || refused.Refusal.Row != "X5" {
+	if _, err := c.Channels.Say(ctx, "reviews", "refuse", ""); !errors.As(err, &refused) || refused.Refusal.Row != "X5" {
 		t.Errorf("%v", err)
 	}
 	var p *api.Problem
-	if _, err := c.Channel(ctx, "nowhere"); !errors.As(err, &p) || p.Status != 404 || len(p.Known) != 1 || p.Known[0] != "reviews" {
+	if _, err := c.Channels.Show(ctx, "nowhere"); !errors.As(err, &p) || p.Status != 404 || len(p.Known) != 1 || p.Known[0] != "reviews" {
 		t.Errorf("%v", err)
 	}
 }
@@ -84,22 +84,22 @@ func TestReadChannels(t *testing.T) {
 	c := dial(t, s)
 	ctx := t.Context()
 	last := s.fake.add(t, "channel/reviews", 2)
-	all, err := c.Channels(ctx)
+	all, err := c.Channels.List(ctx)
 	if err != nil || len(all.Channels) != 1 || all.Channels[0].Queue[0] != "reviewer" || all.Head != last {
 		t.Errorf("%+v, %v", all, err)
 	}
-	if one, err := c.Channel(ctx, "reviews"); err != nil || one.Deadline == nil || !one.Deadline.Equal(testTime) || one.Agents == nil {
+	if one, err := c.Channels.Show(ctx, "reviews"); err != nil || one.Deadline == nil || !one.Deadline.Equal(testTime) || one.Agents == nil {
 		t.Errorf("%+v, %v", one, err)
 	}
 	for want, q := range map[string]view.EntryQuery{
 		"before=0 after=0 limit=100 moves=false": {}, "before=9 after=0 limit=2 moves=true": {Before: 9, Limit: 2, Moves: true}, "before=0 after=11 limit=500 moves=false": {After: 11, Limit: 500},
 	} {
-		page, err := c.ChannelEntries(ctx, "reviews", q)
+		page, err := c.Channels.Entries(ctx, "reviews", q)
 		if err != nil || len(page.Entries) != 1 || page.Entries[0].Text != want || !page.More || page.Head != 12 {
 			t.Errorf("%+v: %+v, %v", q, page, err)
 		}
 	}
-	if page, err := c.ChannelEntries(ctx, "reviews", view.EntryQuery{After: 12}); err != nil || page.Entries == nil || len(page.Entries) > 0 {
+	if page, err := c.Channels.Entries(ctx, "reviews", view.EntryQuery{After: 12}); err != nil || page.Entries == nil || len(page.Entries) > 0 {
 		t.Errorf("%+v, %v", page, err)
 	}
 	s.fake.add(t, "control/coder", 3)

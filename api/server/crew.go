@@ -90,7 +90,7 @@ func crewRoutes() []route {
 		{
 			"get-crew", get, "/crew", "Show the crew and its status",
 			"The documents by seat, the state of the lead's session, and the one `button`: SUMMON, WAKE, WAKING… or none. The answer is the state at sequence `head`: follow `/events?after=HEAD` for changes of machine `presence`. Unknown fields of a document are in `/crew/agents/{agent}` only.",
-			answer((*Server).crew),
+			answer(handleCrew),
 		},
 		{
 			"summon-crew", post, "/crew/summon", "Summon a crew for the first time",
@@ -100,7 +100,7 @@ func crewRoutes() []route {
 		{
 			"wake-crew", post, "/crew/wake", "Wake the crew",
 			"Fairlead starts the lead if necessary and asks it which members are awake; the others get their soul and transcript back (P8). A member is alive only after the lead has said so (P4).",
-			answer((*Server).wakeCrew),
+			answer(handleWakeCrew),
 		},
 		{
 			"send-crew-to-sleep", post, "/crew/sleep", "End the lead's session",
@@ -110,27 +110,27 @@ func crewRoutes() []route {
 		{
 			"get-document", get, "/crew/agents/{agent}", "One agent's document",
 			"Exactly the fields of its file, including unknown ones, and its `id`.",
-			answer((*Server).document),
+			answer(handleDocument),
 		},
 		{
 			"read-soul", get, "/crew/agents/{agent}/soul", "One agent's soul",
 			"`individuationArtifact` as plain text; empty if the agent has none yet.",
-			stream("text/plain", (*Server).soul),
+			stream("text/plain", handleSoul),
 		},
 		{
 			"import-document", post, importPath, "Import a document from another device",
 			"An import makes no member alive: only the lead can say so (P13). It replaces no member: a seat that is taken is a refusal. Status 422 explains why a document cannot be read.",
-			created(importing(answer((*Server).importDocument))),
+			created(importing(answer(handleImportDocument))),
 		},
 		{
 			"read-transcript", get, "/crew/transcript", "Read what was said, with speaker and session",
 			"Messages of the lead's sessions and of channels, oldest first. A page can be shorter than its limit, even empty, if texts are long or a search has reached the limit of one request. `more` says whether messages are left, and `next` where they begin: pass it as `before`, or as `after` if the request used `after`.",
-			answer((*Server).transcript),
+			answer(handleTranscript),
 		},
 	}
 }
 
-func (s *Server) crew(ctx context.Context, in *crewIn) (*view.CrewView, error) {
+func handleCrew(ctx context.Context, s *Server, in *crewIn) (*view.CrewView, error) {
 	view, err := s.engine.Crew(ctx, in.All)
 	view = fitCrew(view)
 	return &view, err
@@ -147,7 +147,7 @@ func (s *Server) afterCrew(ctx context.Context, seq uint64, err error) (*api.Cre
 
 // orderCrew is a route for an order to the whole crew.
 func orderCrew(event string, do func(Backend, context.Context, seam.Actor) (uint64, error)) adder {
-	return answer(func(s *Server, ctx context.Context, _ *crewOrderIn) (*api.CrewOrdered, error) {
+	return answer(func(ctx context.Context, s *Server, _ *crewOrderIn) (*api.CrewOrdered, error) {
 		if err := identity(ctx).MayOrderCrew(event); err != nil {
 			return nil, err
 		}
@@ -156,7 +156,7 @@ func orderCrew(event string, do func(Backend, context.Context, seam.Actor) (uint
 	})
 }
 
-func (s *Server) wakeCrew(ctx context.Context, in *wakeIn) (*api.CrewOrdered, error) {
+func handleWakeCrew(ctx context.Context, s *Server, in *wakeIn) (*api.CrewOrdered, error) {
 	if err := identity(ctx).MayOrderCrew("wake"); err != nil {
 		return nil, err
 	}
@@ -170,14 +170,14 @@ func (s *Server) wakeCrew(ctx context.Context, in *wakeIn) (*api.CrewOrdered, er
 	return s.afterCrew(ctx, seq, err)
 }
 
-func (s *Server) document(ctx context.Context, in *crewAgentIn) (*view.DocumentView, error) {
+func handleDocument(ctx context.Context, s *Server, in *crewAgentIn) (*view.DocumentView, error) {
 	view, err := s.engine.Document(ctx, in.Agent)
 	return &view, err
 }
 
-// soul returns an agent's soul as text/plain: its content is whatever the agent wrote and must never
+// handleSoul returns an agent's soul as text/plain: its content is whatever the agent wrote and must never
 // be executed by a browser.
-func (s *Server) soul(w http.ResponseWriter, r *http.Request, in *crewAgentIn) {
+func handleSoul(s *Server, w http.ResponseWriter, r *http.Request, in *crewAgentIn) {
 	ctx, cancel := context.WithTimeout(r.Context(), api.AnswerMax)
 	defer cancel()
 	view, err := s.engine.Document(ctx, in.Agent)
@@ -205,7 +205,7 @@ func fileName(id string) string {
 	}, id)
 }
 
-func (s *Server) importDocument(ctx context.Context, in *importIn) (*view.DocumentView, error) {
+func handleImportDocument(ctx context.Context, s *Server, in *importIn) (*view.DocumentView, error) {
 	if err := identity(ctx).MayOrderCrew("import"); err != nil {
 		return nil, err
 	}
@@ -227,7 +227,7 @@ func importing(add adder) adder {
 	}
 }
 
-func (s *Server) transcript(ctx context.Context, in *transcriptIn) (*crewctl.TranscriptPage, error) {
+func handleTranscript(ctx context.Context, s *Server, in *transcriptIn) (*crewctl.TranscriptPage, error) {
 	if in.Before > 0 && in.After > 0 {
 		p := api.NewProblem(http.StatusUnprocessableEntity, "before and after are two starting points; give only one")
 		p.Errors = []api.Fault{{Message: "cannot be combined with after", Location: "query.before", Value: in.Before}}

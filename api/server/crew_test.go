@@ -40,11 +40,11 @@ func TestCrewOrders(t *testing.T) {
 	c := dial(t, s)
 	ctx := t.Context()
 	document := "{\"type\":\"agent-identity\",\n \"name\": \"<Lyra>\", \"ours\":12345678901234567890.10}"
-	done, summon := c.Summon(ctx)
-	_, all := c.Wake(ctx, nil)
-	_, some := c.Wake(ctx, []string{"agent-7", oddName})
-	_, sleep := c.Sleep(ctx)
-	doc, imported := c.ImportDocument(ctx, []byte(" "+document+"\n"))
+	done, summon := c.Crew.Summon(ctx)
+	_, all := c.Crew.Wake(ctx, nil)
+	_, some := c.Crew.Wake(ctx, []string{"agent-7", oddName})
+	_, sleep := c.Crew.Sleep(ctx)
+	doc, imported := c.Crew.Import(ctx, []byte(" "+document+"\n"))
 	if err := errors.Join(summon, all, some, sleep, imported); err != nil {
 		t.Error(err)
 	}
@@ -56,14 +56,14 @@ func TestCrewOrders(t *testing.T) {
 		t.Errorf("%s\n%q", diff, s.fake.orders)
 	}
 	var refused *client.Refused
-	if _, err := c.ImportDocument(ctx, []byte(`{"refuse":1}`)); !errors.As(err, &refused) || refused.Refusal.Row != "P11" {
+	if _, err := c.Crew.Import(ctx, []byte(`{"refuse":1}`)); !errors.As(err, &refused) || refused.Refusal.Row != "P11" {
 		t.Errorf("%v", err)
 	}
 	var p *api.Problem
-	if _, err := c.ImportDocument(ctx, []byte(`{}`)); !errors.As(err, &p) || p.Status != 422 || !strings.Contains(p.Detail, "say so") || p.Errors[0].Location != "body" {
+	if _, err := c.Crew.Import(ctx, []byte(`{}`)); !errors.As(err, &p) || p.Status != 422 || !strings.Contains(p.Detail, "say so") || p.Errors[0].Location != "body" {
 		t.Errorf("%v", err)
 	}
-	if _, err := c.Wake(ctx, []string{"nobody"}); !errors.As(err, &p) || p.Status != 404 || p.Known[0] != "Lyra" {
+	if _, err := c.Crew.Wake(ctx, []string{"nobody"}); !errors.As(err, &p) || p.Status != 404 || p.Known[0] != "Lyra" {
 		t.Errorf("%v", err)
 	}
 }
@@ -75,14 +75,14 @@ func TestReadCrew(t *testing.T) {
 	c := dial(t, s)
 	ctx := t.Context()
 	for all, n := range map[bool]int{false: 1, true: 2} {
-		if view, err := c.Crew(ctx, all); err != nil || len(view.Agents) != n || *view.Agents[0].Name != "Lyra" || view.Lead.Seat != 4 || view.Agents[n-1].ID != map[bool]string{false: "agent-7", true: "agent-1"}[all] {
+		if view, err := c.Crew.Show(ctx, all); err != nil || len(view.Agents) != n || *view.Agents[0].Name != "Lyra" || view.Lead.Seat != 4 || view.Agents[n-1].ID != map[bool]string{false: "agent-7", true: "agent-1"}[all] {
 			t.Errorf("%+v, %v", view, err)
 		}
 	}
 	s.want(t, 404, "GET", api.Base+"/crew/agents/"+strings.Repeat("%C3%A9", 64), "") // as long as a name may be
 	for _, name := range []string{"agent-7", "Lyra", oddName} {
-		doc, err := c.Document(ctx, name)
-		soul, fault := c.Soul(ctx, name)
+		doc, err := c.Crew.Document(ctx, name)
+		soul, fault := c.Crew.Soul(ctx, name)
 		if diff := cmp.Diff(lyra(), doc); diff != "" || soul != lyraSoul || errors.Join(err, fault) != nil {
 			t.Errorf("%s: %s %q %v %v", name, diff, soul, err, fault)
 		}
@@ -97,11 +97,11 @@ func TestReadCrew(t *testing.T) {
 		}
 	}
 	var refused *client.Refused
-	if _, err := c.Document(ctx, "Twin"); !errors.As(err, &refused) {
+	if _, err := c.Crew.Document(ctx, "Twin"); !errors.As(err, &refused) {
 		t.Errorf("a name of two: %v", err)
 	}
 	var p *api.Problem
-	if _, err := c.Soul(ctx, "nobody"); !errors.As(err, &p) || p.Status != 404 || len(p.Known) != 1 {
+	if _, err := c.Crew.Soul(ctx, "nobody"); !errors.As(err, &p) || p.Status != 404 || len(p.Known) != 1 {
 		t.Errorf("%v", err)
 	}
 	for want, q := range map[string]crewctl.TranscriptQuery{
@@ -109,11 +109,11 @@ func TestReadCrew(t *testing.T) {
 		fmt.Sprintf(`speaker=%q session="coder@r1-2" text="<&?=%%+ é" before=9 after=0 limit=2`, oddName): {Speaker: oddName, Session: "coder@r1-2", Text: "<&?=%+ é", Before: 9, Limit: 2},
 		`speaker="Lyra" session="0b7d3c52-uuid" text="" before=0 after=3 limit=500`:                       {Speaker: "Lyra", Session: "0b7d3c52-uuid", After: 3, Limit: 500},
 	} {
-		if page, err := c.Transcript(ctx, q); err != nil || len(page.Messages) != 3 || page.Messages[0].Text != want || !page.More || page.Head != 12 {
+		if page, err := c.Crew.Transcript(ctx, q); err != nil || len(page.Messages) != 3 || page.Messages[0].Text != want || !page.More || page.Head != 12 {
 			t.Errorf("%+v: %+v, %v", q, page, err)
 		}
 	}
-	if page, err := c.Transcript(ctx, crewctl.TranscriptQuery{After: 12}); err != nil || page.Messages == nil || len(page.Messages) > 0 {
+	if page, err := c.Crew.Transcript(ctx, crewctl.TranscriptQuery{After: 12}); err != nil || page.Messages == nil || len(page.Messages) > 0 {
 		t.Errorf("%+v, %v", page, err)
 	}
 	last := s.fake.add(t, "presence/agent-7", 2)
@@ -324,7 +324,7 @@ func BenchmarkCrew(b *testing.B) {
 		s.fake.team = append(s.fake.team, doc)
 	}
 	c := dial(b, s)
-	shown, err := c.Crew(b.Context(), false)
+	shown, err := c.Crew.Show(b.Context(), false)
 	if err != nil || len(shown.Agents) != 8 {
 		b.Fatalf("%+v, %v", shown, err)
 	}
@@ -353,7 +353,7 @@ func BenchmarkCrew(b *testing.B) {
 		}
 		resp.Body.Close()
 		between := time.Now()
-		if _, err := c.Crew(b.Context(), false); err != nil {
+		if _, err := c.Crew.Show(b.Context(), false); err != nil {
 			b.Fatal(err)
 		}
 		bares, asks = append(bares, between.Sub(began).Seconds()*1e6), append(asks, time.Since(between).Seconds()*1e6)

@@ -30,8 +30,8 @@ type eventsIn struct {
 	Entity      string `query:"entity" maxLength:"128" pattern:"^[a-z][a-z0-9_-]*/[A-Za-z0-9_][A-Za-z0-9._-]*(/[A-Za-z0-9_][A-Za-z0-9._-]*)?$" example:"control/coder" doc:"Only this entity"`
 }
 
-// events serves the journal as a stream.
-func (s *Server) events(w http.ResponseWriter, r *http.Request, in *eventsIn) {
+// handleEvents serves the journal as a stream.
+func handleEvents(s *Server, w http.ResponseWriter, r *http.Request, in *eventsIn) {
 	if err := s.enter(); err != nil {
 		api.ProblemOf(err).Write(w)
 		return
@@ -235,8 +235,8 @@ type journalIn struct {
 	Tail   int    `query:"tail" minimum:"0" maximum:"1000" doc:"The last changes instead, this many"`
 }
 
-// journal serves one page of the journal.
-func (s *Server) journal(ctx context.Context, in *journalIn) (*api.Page, error) {
+// handleJournal serves one page of the journal.
+func handleJournal(ctx context.Context, s *Server, in *journalIn) (*api.Page, error) {
 	head, _, err := s.engine.Journal().Head(ctx)
 	if err != nil {
 		return nil, err

@@ -53,7 +53,7 @@ func TestForeignAgentByTheBook(t *testing.T) {
 	if asked != strings.Count(referenceMember, "\nask ") {
 		t.Errorf("%d requests were made", asked)
 	}
-	page, err := c.ChannelEntries(t.Context(), "reviews", view.EntryQuery{})
+	page, err := c.Channels.Entries(t.Context(), "reviews", view.EntryQuery{})
 	var told []string
 	for _, e := range page.Entries {
 		if e.N > 0 {
@@ -163,7 +163,7 @@ func TestForeignAgentsTalk(t *testing.T) {
 	defer agents.Wait()
 	defer cancel()
 	for _, name := range []string{"scout", "pilot"} {
-		if _, err := c.AgentReady(ctx, name); err != nil {
+		if _, err := c.Participants.Ready(ctx, name); err != nil {
 			t.Fatal(err)
 		}
 		agents.Go(func() {
@@ -172,14 +172,14 @@ func TestForeignAgentsTalk(t *testing.T) {
 			}
 		})
 	}
-	if _, err := c.Say(ctx, "reviews", "Which way?", ""); err != nil {
+	if _, err := c.Channels.Say(ctx, "reviews", "Which way?", ""); err != nil {
 		t.Fatal(err)
 	}
 	wait.Until(t, "their rounds are over", func() bool {
-		view, err := c.Channel(ctx, "reviews")
+		view, err := c.Channels.Show(ctx, "reviews")
 		return err == nil && view.Parked == "rounds"
 	})
-	page, err := c.ChannelEntries(ctx, "reviews", view.EntryQuery{})
+	page, err := c.Channels.Entries(ctx, "reviews", view.EntryQuery{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -198,19 +198,19 @@ func TestForeignAgentsTalk(t *testing.T) {
 // talk is an agent that says the number of every turn it gets. It ends with ctx, or a fault.
 func talk(ctx context.Context, c *client.Client, name string) error {
 	for {
-		list, err := c.AgentActions(ctx, name, time.Minute)
+		list, err := c.Participants.Actions(ctx, name, time.Minute)
 		if err != nil {
 			return err
 		}
 		for _, action := range list {
-			if _, err := c.AgentConfirm(ctx, name, action.Key); err != nil {
+			if _, err := c.Participants.Confirm(ctx, name, action.Key); err != nil {
 				return err
 			}
 			if action.Do != "tell_turn" {
 				continue
 			}
 			speech := view.Speech{Channel: action.Channel, Agent: name, Turn: action.Turn, Text: fmt.Sprint(name, " ", action.Turn), Complete: true}
-			if _, err := c.AgentSaid(ctx, speech); err != nil {
+			if _, err := c.Participants.Said(ctx, speech); err != nil {
 				return err
 			}
 		}
@@ -233,12 +233,12 @@ func TestChannelRefusals(t *testing.T) {
 	defer stop()
 	c := dialIn(t, dir)
 	ctx := t.Context()
-	_, ours := c.AgentReady(ctx, "coder")
-	early := c.AgentBeat(ctx, "scout")
-	_, noTurn := c.AgentPass(ctx, "reviews", "scout", 1)
-	_, offline := c.Grant(ctx, "reviews", "scout", false)
-	_, still := c.Override(ctx, "reviews", true)
-	_, empty := c.Skip(ctx, "reviews", 0)
+	_, ours := c.Participants.Ready(ctx, "coder")
+	early := c.Participants.Beat(ctx, "scout")
+	_, noTurn := c.Participants.Pass(ctx, "reviews", "scout", 1)
+	_, offline := c.Channels.Grant(ctx, "reviews", "scout", false)
+	_, still := c.Channels.Override(ctx, "reviews", true)
+	_, empty := c.Channels.Skip(ctx, "reviews", 0)
 	for what, err := range map[string]error{"one of ours joins": ours, "alive before it is there": early, "passes without a turn": noTurn, "the turn to who is away": offline, "nobody waits": still, "nothing to skip": empty} {
 		var refused *client.Refused
 		if !errors.As(err, &refused) || refused.Refusal.Reason == "" && len(refused.Refusal.Takes) == 0 {
@@ -248,31 +248,31 @@ func TestChannelRefusals(t *testing.T) {
 	if !strings.Contains(ours.Error(), "[J3]") || !strings.Contains(early.Error(), "[T1]") {
 		t.Errorf("the rules that forbid it are not named: %v; %v", ours, early)
 	}
-	_, noAgent := c.AgentReady(ctx, "nobody")
-	_, noChannel := c.Say(ctx, "nowhere", "x", "")
-	_, noMember := c.Assign(ctx, "reviews", "nobody")
-	_, noAction := c.AgentConfirm(ctx, "scout", "a key of no action")
-	_, another := c.AgentConfirm(ctx, "scout", "tell_turn/reviews/pilot/1")
+	_, noAgent := c.Participants.Ready(ctx, "nobody")
+	_, noChannel := c.Channels.Say(ctx, "nowhere", "x", "")
+	_, noMember := c.Channels.Assign(ctx, "reviews", "nobody")
+	_, noAction := c.Participants.Confirm(ctx, "scout", "a key of no action")
+	_, another := c.Participants.Confirm(ctx, "scout", "tell_turn/reviews/pilot/1")
 	for what, err := range map[string]error{"agent": noAgent, "channel": noChannel, "member": noMember, "action": noAction, "another's action": another} {
 		var p *api.Problem
 		if !errors.As(err, &p) || p.Status != 404 {
 			t.Errorf("no such %s: %v", what, err)
 		}
 	}
-	if _, err := c.AgentReady(ctx, "scout"); err != nil {
+	if _, err := c.Participants.Ready(ctx, "scout"); err != nil {
 		t.Fatal(err)
 	}
-	if err := c.AgentBeat(ctx, "scout"); err != nil {
+	if err := c.Participants.Beat(ctx, "scout"); err != nil {
 		t.Error(err)
 	}
-	if _, err := c.AgentSaid(ctx, view.Speech{Channel: "reviews", Agent: "scout", Turn: 7, Text: "too late", Complete: true}); err != nil {
+	if _, err := c.Participants.Said(ctx, view.Speech{Channel: "reviews", Agent: "scout", Turn: 7, Text: "too late", Complete: true}); err != nil {
 		t.Error(err)
 	}
-	page, err := c.ChannelEntries(ctx, "reviews", view.EntryQuery{})
+	page, err := c.Channels.Entries(ctx, "reviews", view.EntryQuery{})
 	if err != nil || !slices.ContainsFunc(page.Entries, func(e view.ChannelEntry) bool { return e.Kind == "late" && e.Text == "too late" }) {
 		t.Errorf("what is said without the turn: %+v, %v", page.Entries, err)
 	}
-	done, err := c.Disable(ctx, "scout")
+	done, err := c.Channels.Disable(ctx, "scout")
 	if err != nil || done.Agent.Name != "scout" {
 		t.Errorf("%+v, %v", done, err)
 	}

@@ -33,13 +33,13 @@ func noteOf(b *api.NoteBody) string {
 	return b.Note
 }
 
-func (s *Server) team(ctx context.Context, _ *nothing) (*view.TeamView, error) {
+func handleTeam(ctx context.Context, s *Server, _ *nothing) (*view.TeamView, error) {
 	view, err := s.engine.Team(ctx)
 	view.Agents = some(view.Agents)
 	return &view, err
 }
 
-func (s *Server) why(ctx context.Context, in *agentIn) (*view.WhyView, error) {
+func handleWhy(ctx context.Context, s *Server, in *agentIn) (*view.WhyView, error) {
 	view, err := s.engine.Why(ctx, in.Name)
 	view.Evidence, view.Sessions = some(view.Evidence), some(view.Sessions)
 	return &view, err
@@ -47,7 +47,7 @@ func (s *Server) why(ctx context.Context, in *agentIn) (*view.WhyView, error) {
 
 // order is a route that sets an agent's desired_state.
 func order(desired string) adder {
-	return answer(func(s *Server, ctx context.Context, in *orderIn) (*api.Commanded, error) {
+	return answer(func(ctx context.Context, s *Server, in *orderIn) (*api.Commanded, error) {
 		if err := identity(ctx).MayOrder("wanted_"+desired, in.Name); err != nil {
 			return nil, err
 		}
@@ -62,7 +62,7 @@ var orders = map[api.Verb]string{
 }
 
 func hold(on bool) adder {
-	return answer(func(s *Server, ctx context.Context, in *holdIn) (*api.Held, error) {
+	return answer(func(ctx context.Context, s *Server, in *holdIn) (*api.Held, error) {
 		if !on {
 			if err := identity(ctx).MayOrder("release", ""); err != nil {
 				return nil, err
@@ -79,7 +79,7 @@ type downIn struct {
 	}
 }
 
-func (s *Server) down(ctx context.Context, in *downIn) (*api.Stopping, error) {
+func handleDown(ctx context.Context, s *Server, in *downIn) (*api.Stopping, error) {
 	if err := identity(ctx).MayOrder("down", ""); err != nil {
 		return nil, err
 	}
@@ -89,7 +89,7 @@ func (s *Server) down(ctx context.Context, in *downIn) (*api.Stopping, error) {
 
 type reloadIn struct{ Body *api.EmptyBody }
 
-func (s *Server) reload(ctx context.Context, _ *reloadIn) (*api.Reloaded, error) {
+func handleReload(ctx context.Context, s *Server, _ *reloadIn) (*api.Reloaded, error) {
 	if err := identity(ctx).MayOrder("reload", ""); err != nil {
 		return nil, err
 	}
@@ -104,7 +104,7 @@ func (s *Server) reload(ctx context.Context, _ *reloadIn) (*api.Reloaded, error)
 	return &api.Reloaded{Changes: some(changes), Head: st.Head}, err
 }
 
-func (s *Server) status(ctx context.Context, _ *nothing) (*api.Status, error) {
+func handleStatus(ctx context.Context, s *Server, _ *nothing) (*api.Status, error) {
 	st, err := s.engine.Status(ctx)
 	fault := ""
 	if s.opts.ReloadFault != nil {

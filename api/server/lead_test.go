@@ -180,40 +180,40 @@ func TestTeamRefusals(t *testing.T) {
 			t.Errorf("%s: %v, want a refusal by %s", what, err, row)
 		}
 	}
-	_, early := c.Wake(ctx, nil)
+	_, early := c.Crew.Wake(ctx, nil)
 	refused("nobody is there to be woken", early, "P8")
 	if _, err := c.Hold(ctx, "lunch"); err != nil {
 		t.Fatal(err)
 	}
-	_, held := c.Summon(ctx)
+	_, held := c.Crew.Summon(ctx)
 	refused("held", held, "X8")
 	if _, err := c.Unhold(ctx, ""); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := c.Summon(ctx); err != nil {
+	if _, err := c.Crew.Summon(ctx); err != nil {
 		t.Fatal(err)
 	}
-	_, twice := c.Summon(ctx)
+	_, twice := c.Crew.Summon(ctx)
 	refused("summoned twice", twice, "P1")
 	lead.may <- struct{}{}
 	wait.Until(t, "they hatch", func() bool {
-		view, err := c.Crew(ctx, false)
+		view, err := c.Crew.Show(ctx, false)
 		return err == nil && view.Button == "none"
 	})
-	_, taken := c.ImportDocument(ctx, []byte(`{"type":"agent-identity","status":"alive","name":"Mira","gridPosition":0}`))
+	_, taken := c.Crew.Import(ctx, []byte(`{"type":"agent-identity","status":"alive","name":"Mira","gridPosition":0}`))
 	refused("a seat that is taken", taken, "P11")
-	_, seat := c.ImportDocument(ctx, []byte(`{"type":"agent-identity","status":"alive","name":"Mira","gridPosition":4}`))
+	_, seat := c.Crew.Import(ctx, []byte(`{"type":"agent-identity","status":"alive","name":"Mira","gridPosition":4}`))
 	refused("the lead's seat", seat, "P13")
 	var p *api.Problem
 	for _, bad := range []string{`{}`, `{"type":"note"}`, `{"type":"agent-identity","name":7}`, `{"type":"agent-identity","type":"agent-identity"}`} {
-		if _, err := c.ImportDocument(ctx, []byte(bad)); !errors.As(err, &p) || p.Status != 422 || len(p.Errors) != 1 {
+		if _, err := c.Crew.Import(ctx, []byte(bad)); !errors.As(err, &p) || p.Status != 422 || len(p.Errors) != 1 {
 			t.Errorf("%s: %v", bad, err)
 		}
 	}
-	if _, err := c.Document(ctx, "nobody"); !errors.As(err, &p) || p.Status != 404 || !slices.Contains(p.Known, "Lyra") {
+	if _, err := c.Crew.Document(ctx, "nobody"); !errors.As(err, &p) || p.Status != 404 || !slices.Contains(p.Known, "Lyra") {
 		t.Errorf("%v", err)
 	}
-	if soul, err := c.Soul(ctx, "Kael"); err != nil || soul != "I am Kael." {
+	if soul, err := c.Crew.Soul(ctx, "Kael"); err != nil || soul != "I am Kael." {
 		t.Errorf("%q, %v", soul, err)
 	}
 	var rows []string
@@ -228,11 +228,11 @@ func TestTeamRefusals(t *testing.T) {
 	if got := strings.Join(rows, "|"); got != "presence P1 hatching|presence P2 alive" {
 		t.Errorf("a page is told %s", got)
 	}
-	page, err := c.Transcript(ctx, crewctl.TranscriptQuery{Text: "GOOD MORNING", Limit: 1})
+	page, err := c.Crew.Transcript(ctx, crewctl.TranscriptQuery{Text: "GOOD MORNING", Limit: 1})
 	if err != nil || len(page.Messages) != 1 || page.Messages[0].Speaker != "Kael" {
 		t.Fatalf("%+v, %v", page, err)
 	}
-	older, err := c.Transcript(ctx, crewctl.TranscriptQuery{Text: "good morning", Before: page.Next})
+	older, err := c.Crew.Transcript(ctx, crewctl.TranscriptQuery{Text: "good morning", Before: page.Next})
 	if err != nil || len(older.Messages) != 1 || older.Messages[0].Speaker != "Lyra" {
 		t.Errorf("%+v, %v", older, err)
 	}
@@ -243,12 +243,12 @@ func TestNoLead(t *testing.T) {
 	dir, _, stop := real(t, memory.New())
 	defer stop()
 	c := dialIn(t, dir)
-	view, err := c.Crew(t.Context(), true)
+	view, err := c.Crew.Show(t.Context(), true)
 	if err != nil || view.Lead.Agent != "" || view.Agents == nil || view.Notices == nil {
 		t.Errorf("%+v, %v", view, err)
 	}
-	_, summon := c.Summon(t.Context())
-	_, wake := c.Wake(t.Context(), nil)
+	_, summon := c.Crew.Summon(t.Context())
+	_, wake := c.Crew.Wake(t.Context(), nil)
 	for what, err := range map[string]error{"summon": summon, "wake": wake} {
 		var no *client.Refused
 		if !errors.As(err, &no) || !strings.Contains(err.Error(), "lead") {

@@ -7,7 +7,7 @@ import (
 	"github.com/fairlead-dev/fairlead/team"
 )
 
-func (s *Server) machines(context.Context, *nothing) (*api.Machines, error) {
+func handleMachines(_ context.Context, s *Server, _ *nothing) (*api.Machines, error) {
 	all := &api.Machines{}
 	for _, m := range team.Machines() {
 		all.Machines = append(all.Machines, api.MachineView{Name: m.Name, Promise: m.Promise, Mermaid: m.Mermaid, Rows: some(m.Rows)})

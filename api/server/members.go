@@ -57,52 +57,52 @@ func memberRoutes() []route {
 		{
 			"join-turns", post, "/agents/{name}/ready", "As an agent: join",
 			"For an agent with `loop: foreign` (T1). The agent is queued in each channel that it was assigned to while it was away, and must send heartbeats from now on. Repeating the request is harmless.",
-			answer((*Server).ready),
+			answer(handleReady),
 		},
 		{
 			"send-heartbeat", post, "/agents/{name}/heartbeat", "As an agent: send a heartbeat",
 			"Send one every `heartbeat_ms`. After `missed_max` missed heartbeats the agent is OFFLINE and its turn is over (T11). Each other request in the agent's own name counts as a heartbeat, and so does a request that waits for actions.",
-			answer((*Server).heartbeat),
+			answer(handleHeartbeat),
 		},
 		{
 			"leave-turns", post, "/agents/{name}/leave", "As an agent: leave",
 			"The agent leaves every queue, and its turn passes to the next agent (T3, T6, T11). When it returns, people must assign it again.",
-			answer((*Server).left),
+			answer(handleLeft),
 		},
 		{
 			"fetch-actions", get, "/agents/{name}/actions", "As an agent: fetch actions",
 			"In this order. An action stays in the list until the agent has confirmed it (`actions/done`), also across a crash of either side; an agent that remembers the last `key` does nothing twice. `tell_turn`: the agent has the turn in `channel`, and `text` is the prompt for its model. `tell_message`: a message of a person during the turn, or to all agents. `tell_aside`: answer this person with `re`, without a turn. `tell_go_on`: the agent's turn continues. `stop_work`: stop speaking. With `wait` the answer comes as soon as there is an action, or empty after that time.",
-			polled((*Server).actions),
+			polled(handleActions),
 		},
 		{
 			"confirm-action", post, "/agents/{name}/actions/done", "As an agent: confirm an action",
 			"For a text: the agent has received it. For `stop_work`: it has stopped. Confirming an action that is no longer in the list is harmless.",
-			answer((*Server).confirmAction),
+			answer(handleConfirmAction),
 		},
 		{
 			"say-turn", post, "/channels/{channel}/said", "As an agent: say something",
 			"With the number of the agent's turn; `complete` ends the turn. A message without the turn, or after its end, is kept and shown as late, and changes no state.",
-			answer((*Server).said),
+			answer(handleSaid),
 		},
 		{
 			"pass-turn", post, "/channels/{channel}/pass", "As an agent: pass the turn",
 			"The next agent gets the turn, and no message is posted (T22).",
-			answer((*Server).pass),
+			answer(handlePass),
 		},
 		{
 			"ask-wait", post, "/channels/{channel}/wait", "As an agent: wait",
 			"The turn pauses and the channel waits, at most for its wait timeout (T10).",
-			answer((*Server).wait),
+			answer(handleWait),
 		},
 		{
 			"resume-turn", post, "/channels/{channel}/go-on", "As an agent: resume the turn",
 			"The wait is over; the turn continues with the time that it had left (T12).",
-			answer((*Server).goesOn),
+			answer(handleGoesOn),
 		},
 	}
 }
 
-func (s *Server) ready(ctx context.Context, in *ableIn) (*api.Joined, error) {
+func handleReady(ctx context.Context, s *Server, in *ableIn) (*api.Joined, error) {
 	if err := identity(ctx).MayActAs("ready", in.Name); err != nil {
 		return nil, err
 	}
@@ -110,14 +110,14 @@ func (s *Server) ready(ctx context.Context, in *ableIn) (*api.Joined, error) {
 	return &api.Joined{Seq: seq, HeartbeatMS: channel.BeatEvery.Milliseconds(), MissedMax: channel.BeatsMissedMax}, err
 }
 
-func (s *Server) heartbeat(ctx context.Context, in *ableIn) (*api.Beaten, error) {
+func handleHeartbeat(ctx context.Context, s *Server, in *ableIn) (*api.Beaten, error) {
 	if err := identity(ctx).MayActAs("heartbeat", in.Name); err != nil {
 		return nil, err
 	}
 	return &api.Beaten{HeartbeatMS: channel.BeatEvery.Milliseconds()}, s.engine.AgentBeat(ctx, in.Name)
 }
 
-func (s *Server) left(ctx context.Context, in *ableIn) (*api.Ordered, error) {
+func handleLeft(ctx context.Context, s *Server, in *ableIn) (*api.Ordered, error) {
 	if err := identity(ctx).MayActAs("leave", in.Name); err != nil {
 		return nil, err
 	}
@@ -125,8 +125,8 @@ func (s *Server) left(ctx context.Context, in *ableIn) (*api.Ordered, error) {
 	return &api.Ordered{Seq: seq}, err
 }
 
-// actions waits for actions of an agent. It ends when the client is gone or the daemon stops.
-func (s *Server) actions(ctx context.Context, in *actionsIn) (*api.Actions, error) {
+// handleActions waits for actions of an agent. It ends when the client is gone or the daemon stops.
+func handleActions(ctx context.Context, s *Server, in *actionsIn) (*api.Actions, error) {
 	if err := identity(ctx).MayActAs("actions", in.Name); err != nil {
 		return nil, err
 	}
@@ -167,7 +167,7 @@ func waitOf(text string) (time.Duration, error) {
 	return wait, nil
 }
 
-func (s *Server) confirmAction(ctx context.Context, in *confirmIn) (*api.Ordered, error) {
+func handleConfirmAction(ctx context.Context, s *Server, in *confirmIn) (*api.Ordered, error) {
 	if err := identity(ctx).MayActAs("done", in.Name); err != nil {
 		return nil, err
 	}
@@ -175,7 +175,7 @@ func (s *Server) confirmAction(ctx context.Context, in *confirmIn) (*api.Ordered
 	return &api.Ordered{Seq: seq}, err
 }
 
-func (s *Server) said(ctx context.Context, in *saidIn) (*api.Ordered, error) {
+func handleSaid(ctx context.Context, s *Server, in *saidIn) (*api.Ordered, error) {
 	b := in.Body
 	if err := identity(ctx).MayActAs("said", b.Agent); err != nil {
 		return nil, err
@@ -191,7 +191,7 @@ func (s *Server) said(ctx context.Context, in *saidIn) (*api.Ordered, error) {
 	return &api.Ordered{Seq: seq}, err
 }
 
-func (s *Server) pass(ctx context.Context, in *turnIn) (*api.Ordered, error) {
+func handlePass(ctx context.Context, s *Server, in *turnIn) (*api.Ordered, error) {
 	if err := identity(ctx).MayActAs("pass", in.Body.Agent); err != nil {
 		return nil, err
 	}
@@ -199,7 +199,7 @@ func (s *Server) pass(ctx context.Context, in *turnIn) (*api.Ordered, error) {
 	return &api.Ordered{Seq: seq}, err
 }
 
-func (s *Server) wait(ctx context.Context, in *waitIn) (*api.Ordered, error) {
+func handleWait(ctx context.Context, s *Server, in *waitIn) (*api.Ordered, error) {
 	if err := identity(ctx).MayActAs("wait", in.Body.Agent); err != nil {
 		return nil, err
 	}
@@ -207,7 +207,7 @@ func (s *Server) wait(ctx context.Context, in *waitIn) (*api.Ordered, error) {
 	return &api.Ordered{Seq: seq}, err
 }
 
-func (s *Server) goesOn(ctx context.Context, in *turnIn) (*api.Ordered, error) {
+func handleGoesOn(ctx context.Context, s *Server, in *turnIn) (*api.Ordered, error) {
 	if err := identity(ctx).MayActAs("go_on", in.Body.Agent); err != nil {
 		return nil, err
 	}
@@ -217,7 +217,7 @@ func (s *Server) goesOn(ctx context.Context, in *turnIn) (*api.Ordered, error) {
 
 // polled is a route whose answer may wait as long as a poll: longer than the server allows for other
 // requests.
-func polled[In, Out any](do func(*Server, context.Context, *In) (*Out, error)) adder {
+func polled[In, Out any](do func(context.Context, *Server, *In) (*Out, error)) adder {
 	add := answerWithin(api.PollMax+api.AnswerMax, do)
 	return func(s *Server, h huma.API, op huma.Operation) {
 		op.Middlewares = append(op.Middlewares, func(hc huma.Context, next func(huma.Context)) {

@@ -31,26 +31,26 @@ func TestAgentsForThemselves(t *testing.T) {
 	s := serve(t)
 	c := dial(t, s)
 	ctx := t.Context()
-	joined, err := c.AgentReady(ctx, "coder")
+	joined, err := c.Participants.Ready(ctx, "coder")
 	if want := (api.Joined{Seq: 15, HeartbeatMS: 10_000, MissedMax: channel.BeatsMissedMax}); err != nil || joined != want {
 		t.Errorf("%+v, %v", joined, err)
 	}
-	beat := c.AgentBeat(ctx, "coder")
-	list, fetch := c.AgentActions(ctx, "reviewer", time.Minute+time.Second)
+	beat := c.Participants.Beat(ctx, "coder")
+	list, fetch := c.Participants.Actions(ctx, "reviewer", time.Minute+time.Second)
 	if len(list) != 1 || list[0].Turn != 4 || list[0].Messages == nil {
 		t.Errorf("actions: %+v", list)
 	}
-	none, empty := c.AgentActions(ctx, "coder", 0)
+	none, empty := c.Participants.Actions(ctx, "coder", 0)
 	if len(none) > 0 || none == nil {
 		t.Errorf("actions: %+v", none)
 	}
-	_, told := c.AgentConfirm(ctx, "coder", "tell_turn/reviews/coder/3")
-	_, said := c.AgentSaid(ctx, view.Speech{Channel: "reviews", Agent: "coder", Turn: 3, Text: "it is done", Complete: true})
-	_, aside := c.AgentSaid(ctx, view.Speech{Channel: "reviews", Agent: "coder", Re: 7, Text: "yes", Ended: true})
-	_, pass := c.AgentPass(ctx, "reviews", "coder", 3)
-	_, wait := c.AgentWait(ctx, "reviews", "coder", 3, "the tests run")
-	_, goesOn := c.AgentGoesOn(ctx, "reviews", "coder", 3)
-	_, left := c.AgentLeft(ctx, "coder")
+	_, told := c.Participants.Confirm(ctx, "coder", "tell_turn/reviews/coder/3")
+	_, said := c.Participants.Said(ctx, view.Speech{Channel: "reviews", Agent: "coder", Turn: 3, Text: "it is done", Complete: true})
+	_, aside := c.Participants.Said(ctx, view.Speech{Channel: "reviews", Agent: "coder", Re: 7, Text: "yes", Ended: true})
+	_, pass := c.Participants.Pass(ctx, "reviews", "coder", 3)
+	_, wait := c.Participants.Wait(ctx, "reviews", "coder", 3, "the tests run")
+	_, goesOn := c.Participants.Continue(ctx, "reviews", "coder", 3)
+	_, left := c.Participants.Left(ctx, "coder")
 	if err := errors.Join(beat, fetch, empty, told, said, aside, pass, wait, goesOn, left); err != nil {
 		t.Error(err)
 	}
@@ -67,7 +67,7 @@ func TestAgentsForThemselves(t *testing.T) {
 		}
 	}
 	var p *api.Problem
-	if _, err := c.AgentReady(ctx, "nobody"); !errors.As(err, &p) || p.Status != 404 {
+	if _, err := c.Participants.Ready(ctx, "nobody"); !errors.As(err, &p) || p.Status != 404 {
 		t.Errorf("%v", err)
 	}
 }
@@ -194,7 +194,7 @@ func BenchmarkHeartbeat(b *testing.B) {
 		}
 		resp.Body.Close()
 		between := time.Now()
-		if err := c.AgentBeat(b.Context(), "coder"); err != nil {
+		if err := c.Participants.Beat(b.Context(), "coder"); err != nil {
 			b.Fatal(err)
 		}
 		bares, beats = append(bares, between.Sub(began).Seconds()*1e6), append(beats, time.Since(between).Seconds()*1e6)

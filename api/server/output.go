@@ -36,8 +36,8 @@ type rawIn struct {
 	Limit int    `query:"limit" default:"1048576" minimum:"1" maximum:"16777216" doc:"The maximum number of bytes"`
 }
 
-// raw serves a session's output up to now, as bytes.
-func (s *Server) raw(w http.ResponseWriter, r *http.Request, in *rawIn) {
+// handleRaw serves a session's output up to now, as bytes.
+func handleRaw(s *Server, w http.ResponseWriter, r *http.Request, in *rawIn) {
 	body, more, err := s.readOutput(r.Context(), in.ID, in.From, in.Limit)
 	if err != nil {
 		api.ProblemOf(err).Write(w)
@@ -137,8 +137,8 @@ type outputIn struct {
 	Tail        int64  `query:"tail" minimum:"0" maximum:"1073741824" doc:"Begin about this many bytes before the end"`
 }
 
-// outputStream streams a session's output as text while the session runs.
-func (s *Server) outputStream(w http.ResponseWriter, r *http.Request, in *outputIn) {
+// handleOutputStream streams a session's output as text while the session runs.
+func handleOutputStream(s *Server, w http.ResponseWriter, r *http.Request, in *outputIn) {
 	if err := s.enter(); err != nil {
 		api.ProblemOf(err).Write(w)
 		return
@@ -332,7 +332,7 @@ type factsIn struct {
 // factsWait is how long the facts of a running session are collected.
 const factsWait = 400 * time.Millisecond
 
-func (s *Server) facts(ctx context.Context, in *factsIn) (*api.Facts, error) {
+func handleFacts(ctx context.Context, s *Server, in *factsIn) (*api.Facts, error) {
 	heard, err := s.engine.Facts(ctx, in.ID, in.Tail, factsWait)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err

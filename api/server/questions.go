@@ -43,47 +43,47 @@ func questionRoutes() []route {
 		{
 			"list-questions", get, "/questions", "What agents ask",
 			"The questions that wait for a person, the oldest first. `/inbox` lists them together with the steps that wait. Changes are in `/events` as `question/ID`.",
-			answer((*Server).questions),
+			answer(handleQuestions),
 		},
 		{
 			"get-question", get, "/questions/{id}", "One question of an agent",
 			"Also one that was answered or withdrawn, if it is one of the last 200; the journal has all.",
-			answer((*Server).question),
+			answer(handleQuestion),
 		},
 		{
 			"answer-question", post, "/questions/{id}/answer", "Answer a question of an agent",
 			"A permission is answered with `allow`; other kinds with `option`, or with `text` if the question accepts text. `scope` saves the answer for identical calls: `session` until the agent's session ends, `always` until it is revoked. The request returns when the answer is durable; the agent receives it after that. Agents may not answer (X10).",
-			answer((*Server).answerQuestion),
+			answer(handleAnswerQuestion),
 		},
 		{
 			"list-saved-answers", get, "/saved-answers", "List the saved answers",
 			"A saved answer answers identical questions without asking a person. The oldest first.",
-			answer((*Server).standing),
+			answer(handleStanding),
 		},
 		{
 			"revoke-saved-answer", http.MethodDelete, "/saved-answers/{id}", "Revoke a saved answer",
 			"Calls that it has allowed are not affected; the next identical call is asked about again.",
-			answer((*Server).revokeStanding),
+			answer(handleRevokeStanding),
 		},
 		{
 			"retry-agent", post, "/agents/{name}/retry", "Retry a rate-limited provider now",
 			"For a rate-limited agent: Fairlead starts it again according to its desired state, although its provider's limit has not reset yet. Agents may not do this (X10).",
-			answer((*Server).retryAgent),
+			answer(handleRetryAgent),
 		},
 		{
 			"end-agent-session", post, "/agents/{name}/end", "End the session of an agent",
 			"The session has the time that `grace` allows; a second request ends it at once. The desired state does not change: use `stop` first, or an agent that runs continuously is started again. Refused if no session runs, if a step of a run uses it (use `cancel`), or if the agent leads the crew (use `sleep`). Agents may not do this (X10).",
-			answer((*Server).endAgentSession),
+			answer(handleEndAgentSession),
 		},
 		{
 			"list-usage", get, "/usage", "List usage",
 			"Tokens and cost as reported by the agents: by agent, by day (UTC), by run. Archived runs are included only on request, because they require reading the whole journal.",
-			answer((*Server).usage),
+			answer(handleUsage),
 		},
 	}
 }
 
-func (s *Server) questions(ctx context.Context, _ *nothing) (*api.Questions, error) {
+func handleQuestions(ctx context.Context, s *Server, _ *nothing) (*api.Questions, error) {
 	all, err := s.engine.Questions(ctx)
 	for i := range all {
 		noNullsIn(&all[i])
@@ -91,13 +91,13 @@ func (s *Server) questions(ctx context.Context, _ *nothing) (*api.Questions, err
 	return &api.Questions{Questions: some(all)}, err
 }
 
-func (s *Server) question(ctx context.Context, in *questionIn) (*view.QuestionView, error) {
+func handleQuestion(ctx context.Context, s *Server, in *questionIn) (*view.QuestionView, error) {
 	q, err := s.engine.QuestionByID(ctx, in.ID)
 	noNullsIn(&q)
 	return &q, err
 }
 
-func (s *Server) answerQuestion(ctx context.Context, in *answerQuestionIn) (*api.Ordered, error) {
+func handleAnswerQuestion(ctx context.Context, s *Server, in *answerQuestionIn) (*api.Ordered, error) {
 	if err := identity(ctx).MayAnswer("replied", in.ID); err != nil {
 		return nil, err
 	}
@@ -105,12 +105,12 @@ func (s *Server) answerQuestion(ctx context.Context, in *answerQuestionIn) (*api
 	return &api.Ordered{Seq: seq}, err
 }
 
-func (s *Server) standing(ctx context.Context, _ *nothing) (*api.StandingAnswers, error) {
+func handleStanding(ctx context.Context, s *Server, _ *nothing) (*api.StandingAnswers, error) {
 	all, err := s.engine.Standing(ctx)
 	return &api.StandingAnswers{Standing: some(all)}, err
 }
 
-func (s *Server) revokeStanding(ctx context.Context, in *standingIn) (*api.Ordered, error) {
+func handleRevokeStanding(ctx context.Context, s *Server, in *standingIn) (*api.Ordered, error) {
 	if err := identity(ctx).MayAnswer("revoked", in.ID); err != nil {
 		return nil, err
 	}
@@ -118,7 +118,7 @@ func (s *Server) revokeStanding(ctx context.Context, in *standingIn) (*api.Order
 	return &api.Ordered{Seq: seq}, err
 }
 
-func (s *Server) retryAgent(ctx context.Context, in *ableIn) (*api.Ordered, error) {
+func handleRetryAgent(ctx context.Context, s *Server, in *ableIn) (*api.Ordered, error) {
 	if err := identity(ctx).MayOrderAgent("limit_lifted", in.Name); err != nil {
 		return nil, err
 	}
@@ -126,7 +126,7 @@ func (s *Server) retryAgent(ctx context.Context, in *ableIn) (*api.Ordered, erro
 	return &api.Ordered{Seq: seq}, err
 }
 
-func (s *Server) endAgentSession(ctx context.Context, in *ableIn) (*api.Ordered, error) {
+func handleEndAgentSession(ctx context.Context, s *Server, in *ableIn) (*api.Ordered, error) {
 	if err := identity(ctx).MayOrderAgent("end_asked", in.Name); err != nil {
 		return nil, err
 	}
@@ -138,7 +138,7 @@ type usageIn struct {
 	Archived bool `query:"archived" doc:"Also the usage of archived runs"`
 }
 
-func (s *Server) usage(ctx context.Context, in *usageIn) (*view.UsageTable, error) {
+func handleUsage(ctx context.Context, s *Server, in *usageIn) (*view.UsageTable, error) {
 	used, err := s.engine.Usage(ctx, in.Archived)
 	used.Agents, used.Days, used.Runs = some(used.Agents), some(used.Days), some(used.Runs)
 	return &used, err

@@ -33,9 +33,9 @@ func TestQuestionOrders(t *testing.T) {
 	}
 	defer c.Close()
 	ctx := t.Context()
-	_, yes := c.AnswerQuestion(ctx, "q1", view.QuestionAnswer{Allow: true, Scope: "always"})
-	_, words := c.AnswerQuestion(ctx, "q1", view.QuestionAnswer{Option: "y", Text: "with a word"})
-	_, revoked := c.RevokeSavedAnswer(ctx, "s1")
+	_, yes := c.Questions.Answer(ctx, "q1", view.QuestionAnswer{Allow: true, Scope: "always"})
+	_, words := c.Questions.Answer(ctx, "q1", view.QuestionAnswer{Option: "y", Text: "with a word"})
+	_, revoked := c.Questions.Revoke(ctx, "s1")
 	_, retried := c.RetryAgent(ctx, "coder")
 	_, over := c.EndAgentSession(ctx, "coder")
 	if err := errors.Join(yes, words, revoked, retried, over); err != nil {
@@ -47,21 +47,21 @@ func TestQuestionOrders(t *testing.T) {
 			t.Fatalf("orders: %q\nwant %s at %d", s.fake.orders, line, i)
 		}
 	}
-	if all, err := c.Questions(ctx); err != nil || len(all) != 1 || all[0].Hints == nil {
+	if all, err := c.Questions.List(ctx); err != nil || len(all) != 1 || all[0].Hints == nil {
 		t.Errorf("%+v, %v", all, err)
 	}
-	if all, err := c.SavedAnswers(ctx); err != nil || len(all) != 1 {
+	if all, err := c.Questions.Saved(ctx); err != nil || len(all) != 1 {
 		t.Errorf("%+v, %v", all, err)
 	}
 	if used, err := c.Usage(ctx, true); err != nil || len(used.Agents) != 1 || used.Days == nil {
 		t.Errorf("%+v, %v", used, err)
 	}
 	var refused *client.Refused
-	if _, err := c.AnswerQuestion(ctx, "q1", view.QuestionAnswer{Text: "refuse"}); !errors.As(err, &refused) || refused.Refusal.Row != "Q3" {
+	if _, err := c.Questions.Answer(ctx, "q1", view.QuestionAnswer{Text: "refuse"}); !errors.As(err, &refused) || refused.Refusal.Row != "Q3" {
 		t.Errorf("%v", err)
 	}
 	var p *api.Problem
-	if _, err := c.Question(ctx, "q2"); !errors.As(err, &p) || p.Status != 404 || len(p.Known) != 1 {
+	if _, err := c.Questions.Show(ctx, "q2"); !errors.As(err, &p) || p.Status != 404 || len(p.Known) != 1 {
 		t.Errorf("%v", err)
 	}
 }

@@ -36,12 +36,12 @@ func table() []route {
 		{
 			"list-agents", get, "/agents", "Show the team",
 			"All agents in the order of fairlead.yaml, with evidence collected for this request, and whether the team is held. The answer is the state at sequence `head`: follow `/events?after=HEAD` for changes.",
-			answer((*Server).team),
+			answer(handleTeam),
 		},
 		{
 			"explain-agent", get, "/agents/{name}", "Show one agent and explain its status",
 			"The evidence for and against the status, a one-sentence explanation, and the last sessions, newest first.",
-			answer((*Server).why),
+			answer(handleWhy),
 		},
 		{
 			"start-agent", post, "/agents/{name}/start", "Run an agent continuously",
@@ -76,63 +76,63 @@ func table() []route {
 		{
 			"stream-events", get, "/events", "Follow the journal",
 			"Server-sent events: `event: change` with a Change and its sequence as `id`, each change once and in order. A client that reconnects with the last `id` that it has misses no change. Comments keep an idle connection open. `event: bye` says why a stream ends: `lagged` (reconnect with your last `id`), `stopping`, `failed`. Status 410: the sequence is after the end, so it belongs to another journal.",
-			stream("text/event-stream", (*Server).events),
+			stream("text/event-stream", handleEvents),
 		},
 		{
 			"read-journal", get, "/journal", "Read the journal",
 			"A page of changes in order. A page can be shorter than its limit if changes are big. The end is reached when `changes` is empty or its last element has the sequence `head`.",
-			answer((*Server).journal),
+			answer(handleJournal),
 		},
 		{
 			"read-output", get, "/sessions/{id}/output", "Read a session's output",
 			"The bytes that the agent wrote, from an offset up to the current end. `X-Fairlead-Offset` and `X-Fairlead-End` give their range, `X-Fairlead-Open` whether more may come.",
-			stream("application/octet-stream", (*Server).raw),
+			stream("application/octet-stream", handleRaw),
 		},
 		{
 			"stream-output", get, "/sessions/{id}/output/stream", "Follow a session's output",
 			"Server-sent events: `event: output` with an Output and the offset after it as `id`, at most 20 a second; `event: end` with an Ended after the last output of a session that is over; `event: bye` as for `/events`. Characters are never split; invalid UTF-8 is replaced; offsets count bytes.",
-			stream("text/event-stream", (*Server).outputStream),
+			stream("text/event-stream", handleOutputStream),
 		},
 		{
 			"read-facts", get, "/sessions/{id}/facts", "Read the facts of a session's output",
 			"What the driver recognised in the output, the newest last.",
-			answer((*Server).facts),
+			answer(handleFacts),
 		},
 		{
 			"list-machines", get, "/machines", "List the state machines",
 			"The table of each machine, with the row ids that the journal uses, and a diagram.",
-			answer((*Server).machines),
+			answer(handleMachines),
 		},
 		{
 			"get-status", get, "/status", "Show the daemon",
 			"An answer also shows that the team's loop is running.",
-			answer((*Server).status),
+			answer(handleStatus),
 		},
 		{
 			"reload-config", post, "/reload", "Load fairlead.yaml again",
 			"If the file has faults, the answer has status 422 and names them with their lines, and the daemon keeps its configuration. If something changed, the daemon restarts in its own process after the answer: open streams end with `stopping` and can be resumed, and running sessions keep working and are adopted.",
-			answer((*Server).reload),
+			answer(handleReload),
 		},
 		{
 			"stop-team", post, "/down", "Stop Fairlead",
 			"Running sessions finish, no session starts, and then the daemon stops. With `now` running sessions are ended.",
-			answer((*Server).down),
+			answer(handleDown),
 		},
 	}, runRoutes(), channelRoutes(), memberRoutes(), crewRoutes(), dispatchRoutes(), questionRoutes())
 }
 
 // answer is a route that decodes an In and answers with an Out as JSON, or with a problem.
-func answer[In, Out any](do func(*Server, context.Context, *In) (*Out, error)) adder {
+func answer[In, Out any](do func(context.Context, *Server, *In) (*Out, error)) adder {
 	return answerWithin(api.AnswerMax, do)
 }
 
-func answerWithin[In, Out any](most time.Duration, do func(*Server, context.Context, *In) (*Out, error)) adder {
+func answerWithin[In, Out any](most time.Duration, do func(context.Context, *Server, *In) (*Out, error)) adder {
 	type reply struct{ Body Out }
 	return func(s *Server, h huma.API, op huma.Operation) {
 		huma.Register(h, op, func(ctx context.Context, in *In) (*reply, error) {
 			ctx, cancel := context.WithTimeout(ctx, most)
 			defer cancel()
-			out, err := do(s, ctx, in)
+			out, err := do(ctx, s, in)
 			if err != nil {
 				return nil, api.ProblemOf(err)
 			}

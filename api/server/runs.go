@@ -67,37 +67,37 @@ func runRoutes() []route {
 		{
 			"list-runs", get, "/runs", "List the runs of workflows",
 			"Newest first, without their steps.",
-			answer((*Server).runs),
+			answer(handleRuns),
 		},
 		{
 			"start-run", post, "/runs", "Start a run of a workflow",
 			"Fairlead reads and checks the workflow first; status 422 lists every fault with file, line and column, and no run exists then. The request returns when the run is durable.",
-			created(answer((*Server).startRun)),
+			created(answer(handleStartRun)),
 		},
 		{
 			"get-run", get, "/runs/{id}", "Show one run with its steps",
 			"The steps are in the order of the plan. Changes are in `/events` as `run/ID` and `run/ID/STEP`.",
-			answer((*Server).run),
+			answer(handleRun),
 		},
 		{
 			"cancel-run", post, "/runs/{id}/cancel", "Cancel a run, or one of its steps",
 			"Running processes are ended; completed steps keep their results. A cancelled run can be resumed.",
-			answer((*Server).cancelRun),
+			answer(handleCancelRun),
 		},
 		{
 			"pause-run", post, "/runs/{id}/pause", "Pause a run",
 			"No further step begins; running steps finish.",
-			answer((*Server).pauseRun),
+			answer(handlePauseRun),
 		},
 		{
 			"release-run", post, "/runs/{id}/release", "Continue a paused run",
 			"The run continues where it was paused.",
-			answer((*Server).releaseRun),
+			answer(handleReleaseRun),
 		},
 		{
 			"resume-run", post, "/runs/{id}/resume", "Resume a run that is over",
 			"The run resumes at `start_at_step`, or at the failed steps without it. Flags that are left out keep their values.",
-			answer((*Server).resumeRun),
+			answer(handleResumeRun),
 		},
 		{
 			"approve-step", post, "/runs/{id}/steps/{step}/approve", "Approve a step that waits for a person",
@@ -112,17 +112,17 @@ func runRoutes() []route {
 		{
 			"prune-runs", post, "/prune", "Archive old runs",
 			"Their folders are moved to .agents/archive/runs; nothing is deleted. Runs that are running or waiting are never archived.",
-			answer((*Server).pruneRuns),
+			answer(handlePruneRuns),
 		},
 		{
 			"list-inbox", get, "/inbox", "List what waits for a person",
 			"Steps of runs that need an answer, and agents' questions. The longest waiting comes first.",
-			answer((*Server).inbox),
+			answer(handleInbox),
 		},
 	}
 }
 
-func (s *Server) runs(ctx context.Context, _ *nothing) (*api.Runs, error) {
+func handleRuns(ctx context.Context, s *Server, _ *nothing) (*api.Runs, error) {
 	all, err := s.engine.Runs(ctx)
 	for i := range all {
 		all[i] = *noNulls(all[i])
@@ -131,12 +131,12 @@ func (s *Server) runs(ctx context.Context, _ *nothing) (*api.Runs, error) {
 	return &api.Runs{Runs: some(all)}, err
 }
 
-func (s *Server) run(ctx context.Context, in *runIn) (*view.RunView, error) {
+func handleRun(ctx context.Context, s *Server, in *runIn) (*view.RunView, error) {
 	view, err := s.engine.RunByID(ctx, in.ID)
 	return noNulls(view), err
 }
 
-func (s *Server) startRun(ctx context.Context, in *startRunIn) (*view.RunView, error) {
+func handleStartRun(ctx context.Context, s *Server, in *startRunIn) (*view.RunView, error) {
 	if err := identity(ctx).MayOrderRun("run", ""); err != nil {
 		return nil, err
 	}
@@ -144,7 +144,7 @@ func (s *Server) startRun(ctx context.Context, in *startRunIn) (*view.RunView, e
 	return noNulls(view), missing(err)
 }
 
-func (s *Server) resumeRun(ctx context.Context, in *resumeIn) (*view.RunView, error) {
+func handleResumeRun(ctx context.Context, s *Server, in *resumeIn) (*view.RunView, error) {
 	if err := identity(ctx).MayOrderRun("resume", in.ID); err != nil {
 		return nil, err
 	}
@@ -168,7 +168,7 @@ func flagsOf(b *api.RunBody) view.RunFlags {
 	return view.RunFlags(*b)
 }
 
-func (s *Server) cancelRun(ctx context.Context, in *cancelIn) (*api.Ordered, error) {
+func handleCancelRun(ctx context.Context, s *Server, in *cancelIn) (*api.Ordered, error) {
 	if err := identity(ctx).MayOrderRun("cancel", in.ID); err != nil {
 		return nil, err
 	}
@@ -180,13 +180,13 @@ func (s *Server) cancelRun(ctx context.Context, in *cancelIn) (*api.Ordered, err
 	return &api.Ordered{Seq: seq}, err
 }
 
-// pauseRun is allowed for every caller, like holding the team, because it only stops work.
-func (s *Server) pauseRun(ctx context.Context, in *runNoteIn) (*api.Ordered, error) {
+// handlePauseRun is allowed for every caller, like holding the team, because it only stops work.
+func handlePauseRun(ctx context.Context, s *Server, in *runNoteIn) (*api.Ordered, error) {
 	seq, err := s.engine.PauseRun(ctx, s.actor(ctx), in.ID, noteOf(in.Body))
 	return &api.Ordered{Seq: seq}, err
 }
 
-func (s *Server) releaseRun(ctx context.Context, in *runNoteIn) (*api.Ordered, error) {
+func handleReleaseRun(ctx context.Context, s *Server, in *runNoteIn) (*api.Ordered, error) {
 	if err := identity(ctx).MayOrderRun("release", in.ID); err != nil {
 		return nil, err
 	}
@@ -197,7 +197,7 @@ func (s *Server) releaseRun(ctx context.Context, in *runNoteIn) (*api.Ordered, e
 // reply is a route that answers a step that waits for a person.
 func reply(rejected bool) adder {
 	event := map[bool]string{false: "approve", true: "reject"}[rejected]
-	return answer(func(s *Server, ctx context.Context, in *answerIn) (*api.Ordered, error) {
+	return answer(func(ctx context.Context, s *Server, in *answerIn) (*api.Ordered, error) {
 		if err := identity(ctx).MayOrderRun(event, in.ID); err != nil {
 			return nil, err
 		}
@@ -236,7 +236,7 @@ func object(input string) error {
 
 type pruneIn struct{ Body *api.PruneBody }
 
-func (s *Server) pruneRuns(ctx context.Context, in *pruneIn) (*api.Pruned, error) {
+func handlePruneRuns(ctx context.Context, s *Server, in *pruneIn) (*api.Pruned, error) {
 	if err := identity(ctx).MayOrderRun("prune", ""); err != nil {
 		return nil, err
 	}
@@ -260,7 +260,7 @@ func (s *Server) pruneRuns(ctx context.Context, in *pruneIn) (*api.Pruned, error
 	return &api.Pruned{Runs: some(done)}, err
 }
 
-func (s *Server) inbox(ctx context.Context, _ *nothing) (*api.Inbox, error) {
+func handleInbox(ctx context.Context, s *Server, _ *nothing) (*api.Inbox, error) {
 	items, err := s.engine.Inbox(ctx)
 	for i := range items {
 		items[i].Artifacts, items[i].Logs = some(items[i].Artifacts), some(items[i].Logs)

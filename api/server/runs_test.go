@@ -23,16 +23,16 @@ func TestRunOrders(t *testing.T) {
 	defer c.Close()
 	ctx := t.Context()
 	attempts := 3
-	shown, err := c.StartRun(ctx, view.RunFlags{Workflow: "w.yaml", MaxAttempts: &attempts, Env: []string{"A=b"}})
+	shown, err := c.Runs.Start(ctx, view.RunFlags{Workflow: "w.yaml", MaxAttempts: &attempts, Env: []string{"A=b"}})
 	if err != nil || shown.ID != "r1" || len(shown.Steps) != 2 || shown.Steps[1].Needs[0] != "build" {
 		t.Errorf("started: %+v, %v", shown, err)
 	}
-	_, resumed := c.ResumeRun(ctx, "r1", view.RunFlags{StartAtStep: "build"})
-	_, cancelled := c.CancelRun(ctx, "r1", "review", "enough")
-	_, paused := c.PauseRun(ctx, "r1", "lunch")
-	_, released := c.ReleaseRun(ctx, "r1", "")
-	_, yes := c.Answer(ctx, "r1", "review", view.StepAnswer{Input: `{"a":1}`, Note: "good"})
-	_, no := c.Answer(ctx, "r1", "review", view.StepAnswer{Rejected: true})
+	_, resumed := c.Runs.Resume(ctx, "r1", view.RunFlags{StartAtStep: "build"})
+	_, cancelled := c.Runs.Cancel(ctx, "r1", "review", "enough")
+	_, paused := c.Runs.Pause(ctx, "r1", "lunch")
+	_, released := c.Runs.Release(ctx, "r1", "")
+	_, yes := c.Runs.Answer(ctx, "r1", "review", view.StepAnswer{Input: `{"a":1}`, Note: "good"})
+	_, no := c.Runs.Answer(ctx, "r1", "review", view.StepAnswer{Rejected: true})
 	if err := errors.Join(resumed, cancelled, paused, released, yes, no); err != nil {
 		t.Error(err)
 	}
@@ -45,21 +45,21 @@ func TestRunOrders(t *testing.T) {
 			t.Fatalf("orders: %q\nwant %s at %d", s.fake.orders, line, i)
 		}
 	}
-	if runs, err := c.Runs(ctx); err != nil || len(runs) != 1 || runs[0].Steps != nil || runs[0].Waits == nil {
+	if runs, err := c.Runs.List(ctx); err != nil || len(runs) != 1 || runs[0].Steps != nil || runs[0].Waits == nil {
 		t.Errorf("%+v, %v", runs, err)
 	}
-	if one, err := c.Run(ctx, "r1"); err != nil || one.Counts.Waiting != 1 || one.Steps[0].Needs == nil {
+	if one, err := c.Runs.Show(ctx, "r1"); err != nil || one.Counts.Waiting != 1 || one.Steps[0].Needs == nil {
 		t.Errorf("%+v, %v", one, err)
 	}
 	if items, err := c.Inbox(ctx); err != nil || len(items) != 1 || items[0].Step != "review" {
 		t.Errorf("%+v, %v", items, err)
 	}
 	var refused *client.Refused
-	if _, err := c.CancelRun(ctx, "r1", "", "refuse"); !errors.As(err, &refused) || refused.Refusal.Row != "W14" {
+	if _, err := c.Runs.Cancel(ctx, "r1", "", "refuse"); !errors.As(err, &refused) || refused.Refusal.Row != "W14" {
 		t.Errorf("%v", err)
 	}
 	var p *api.Problem
-	if _, err := c.Run(ctx, "r2"); !errors.As(err, &p) || p.Status != 404 || len(p.Known) != 1 {
+	if _, err := c.Runs.Show(ctx, "r2"); !errors.As(err, &p) || p.Status != 404 || len(p.Known) != 1 {
 		t.Errorf("%v", err)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	dispatchctl "github.com/fairlead-dev/fairlead/controller/dispatch"
 	"github.com/fairlead-dev/fairlead/controller/seam"
 	"github.com/fairlead-dev/fairlead/policy"
+	"github.com/fairlead-dev/fairlead/rank"
 
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/fairlead-dev/fairlead/api"
@@ -30,7 +31,7 @@ type FolderBackend interface {
 	DispatchTaskDone(by seam.Actor, f dispatchctl.Target, ok bool, result string) error
 	EndDispatch(by seam.Actor, f dispatchctl.Target, note string) error
 	NewDispatch() (dispatch.Dispatch, error)
-	RankDispatch(s dispatch.Dispatch, text string) policy.Ranking
+	RankDispatch(s dispatch.Dispatch, text string) rank.Ranking
 	JudgeDispatch(f dispatchctl.Target, state string, call policy.Call) (verdict policy.Verdict, delegate string)
 }
 
@@ -110,32 +111,32 @@ func dispatchRoutes() []route {
 		{
 			"list-dispatches", get, "/dispatch", "List the sessions in which MAIN coordinates",
 			"Each is a folder. Changes are in `/events` as `dispatch/NAME`. They are not the sessions of one agent, AGENT-NUMBER, whose output is at `/sessions/{id}/output`.",
-			answer((*Server).dispatchSessions),
+			answer(handleDispatchSessions),
 		},
 		{
 			"start-dispatch", post, "/dispatch", "Start a session",
 			"The session's files exist when the request returns (D1). An existing folder is refused.",
-			created(answer((*Server).dispatchStart)),
+			created(answer(handleDispatchStart)),
 		},
 		{
 			"get-dispatch", get, "/dispatch/{name}", "One session",
 			"The state and its history, its permissions, denied calls and the delegations that followed, the ranking of the last input, waiting inputs, and the conversations.",
-			answer((*Server).dispatchView),
+			answer(handleDispatchView),
 		},
 		{
 			"get-conversation", get, "/dispatch/{name}/conversations/{n}", "One conversation",
 			"Its dialogue as text, and the list of its outputs.",
-			answer((*Server).dispatchTalk),
+			answer(handleDispatchTalk),
 		},
 		{
 			"read-output-file", get, "/dispatch/{name}/conversations/{n}/outputs/{file}", "Read an output file of a conversation",
 			"The bytes, always as an attachment. `X-Fairlead-Size` is the file's size.",
-			stream("application/octet-stream", (*Server).dispatchFile),
+			stream("application/octet-stream", handleDispatchFile),
 		},
 		{
 			"give-input", post, "/dispatch/{name}/input", "Give a session an input",
 			"A new conversation begins (D2), and the agent whose description fits takes over at once (D3). If a conversation is open, the input waits.",
-			answer((*Server).dispatchInput),
+			answer(handleDispatchInput),
 		},
 		{
 			"delegate-task", post, "/dispatch/{name}/delegate", "As MAIN: put an agent in charge",
@@ -147,7 +148,7 @@ func dispatchRoutes() []route {
 		{
 			"finish-task", post, "/dispatch/{name}/done", "As an agent: report the newest task as done",
 			"Only for sessions that neither Claude Code nor Fairlead carries out (D4, D5).",
-			answer((*Server).dispatchDone),
+			answer(handleDispatchDone),
 		},
 		{
 			"give-answer", post, "/dispatch/{name}/respond", "As MAIN: report that the user has the answer",
@@ -163,17 +164,17 @@ func dispatchRoutes() []route {
 		{
 			"end-dispatch", post, "/dispatch/{name}/end", "End a session",
 			"Running work is cancelled, and permissions are no longer enforced (D10).",
-			answer((*Server).dispatchEnd),
+			answer(handleDispatchEnd),
 		},
 		{
 			"check-policy", post, "/policy/check", "Check whether a tool call is allowed",
 			"The rules are those that hooks and drivers apply. Nothing is run or recorded.",
-			answer((*Server).policyCheck),
+			answer(handlePolicyCheck),
 		},
 		{
 			"rank-input", post, "/route", "Rank the agents for an input",
 			"Compares every description with the text, with terms and scores; starts nothing.",
-			answer((*Server).rank),
+			answer(handleRank),
 		},
 	}
 }

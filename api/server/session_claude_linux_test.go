@@ -48,7 +48,7 @@ func endFromInside(t *testing.T, url, dir string) {
 		t.Fatal(err)
 	}
 	defer c.Close()
-	if _, err := c.EndDispatch(t.Context(), "quay", ""); err == nil || !strings.Contains(err.Error(), "X10") {
+	if _, err := c.Dispatches.End(t.Context(), "quay", ""); err == nil || !strings.Contains(err.Error(), "X10") {
 		t.Errorf("over the socket: %v", err)
 	}
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, url+"/api/v1/dispatch/quay/end", strings.NewReader("{}"))

@@ -15,9 +15,10 @@ import (
 	"github.com/fairlead-dev/fairlead/machine"
 	"github.com/fairlead-dev/fairlead/machine/dispatch"
 	"github.com/fairlead-dev/fairlead/policy"
+	"github.com/fairlead-dev/fairlead/rank"
 )
 
-func (s *Server) dispatchStart(ctx context.Context, in *dispatchStartIn) (*api.DispatchView, error) {
+func handleDispatchStart(ctx context.Context, s *Server, in *dispatchStartIn) (*api.DispatchView, error) {
 	if err := identity(ctx).MayOrderDispatch("start", "a session"); err != nil {
 		return nil, err
 	}
@@ -84,7 +85,7 @@ func (s *Server) toSession(ctx context.Context, event, name string) (found, erro
 	return f, f.target().MayOrder(event, func() bool { pid := callerIn(ctx).who.pid; return pid > 0 && claudehook.Within(pid) })
 }
 
-func (s *Server) dispatchInput(ctx context.Context, in *dispatchInputIn) (*api.DispatchTold, error) {
+func handleDispatchInput(ctx context.Context, s *Server, in *dispatchInputIn) (*api.DispatchTold, error) {
 	f, err := s.toSession(ctx, "input", in.Name)
 	if err != nil {
 		return nil, err
@@ -108,7 +109,7 @@ func (s *Server) dispatchInput(ctx context.Context, in *dispatchInputIn) (*api.D
 // tell is a route by which a person or a program reports what happened in a session that neither
 // Claude Code nor Fairlead carries out.
 func tell[In any](event string, what func(*In) (name string, say dispatch.Input)) adder {
-	return answer(func(s *Server, ctx context.Context, in *In) (*api.DispatchView, error) {
+	return answer(func(ctx context.Context, s *Server, in *In) (*api.DispatchView, error) {
 		name, say := what(in)
 		f, err := s.toSession(ctx, event, name)
 		if err != nil {
@@ -121,7 +122,7 @@ func tell[In any](event string, what func(*In) (name string, say dispatch.Input)
 	})
 }
 
-func (s *Server) dispatchDone(ctx context.Context, in *dispatchDoneIn) (*api.DispatchView, error) {
+func handleDispatchDone(ctx context.Context, s *Server, in *dispatchDoneIn) (*api.DispatchView, error) {
 	f, err := s.toSession(ctx, "done", in.Name)
 	if err != nil {
 		return nil, err
@@ -136,7 +137,7 @@ func (s *Server) dispatchDone(ctx context.Context, in *dispatchDoneIn) (*api.Dis
 	return s.viewAt(ctx, f.Folder)
 }
 
-func (s *Server) dispatchEnd(ctx context.Context, in *dispatchEndIn) (*api.DispatchView, error) {
+func handleDispatchEnd(ctx context.Context, s *Server, in *dispatchEndIn) (*api.DispatchView, error) {
 	f, err := s.toSession(ctx, "end", in.Name)
 	if err != nil {
 		return nil, err
@@ -148,7 +149,7 @@ func (s *Server) dispatchEnd(ctx context.Context, in *dispatchEndIn) (*api.Dispa
 }
 
 // ranked compares a text with a dispatch's descriptions; no list in the answer is null.
-func (s *Server) ranked(is dispatch.Dispatch, text string) policy.Ranking {
+func (s *Server) ranked(is dispatch.Dispatch, text string) rank.Ranking {
 	r := s.engine.RankDispatch(is, text)
 	r.Terms, r.Scores = some(r.Terms), some(r.Scores)
 	for i := range r.Scores {
@@ -157,7 +158,7 @@ func (s *Server) ranked(is dispatch.Dispatch, text string) policy.Ranking {
 	return r
 }
 
-func (s *Server) rank(ctx context.Context, in *routeIn) (*policy.Ranking, error) {
+func handleRank(ctx context.Context, s *Server, in *routeIn) (*rank.Ranking, error) {
 	is, err := s.judged(ctx, in.Body.Session)
 	if err != nil {
 		return nil, err
@@ -176,7 +177,7 @@ func (s *Server) judged(ctx context.Context, name string) (found, error) {
 	return found{Found: dispatchfolder.Found{Session: is}}, err
 }
 
-func (s *Server) policyCheck(ctx context.Context, in *policyCheckIn) (*api.PolicyVerdict, error) {
+func handlePolicyCheck(ctx context.Context, s *Server, in *policyCheckIn) (*api.PolicyVerdict, error) {
 	b := in.Body
 	f, err := s.judged(ctx, b.Session)
 	if err != nil {

@@ -121,11 +121,11 @@ func (s *Server) sessionFolders(ctx context.Context) ([]found, error) {
 		}
 		all = append(all, found{one, name, known})
 	}
-	slices.SortStableFunc(all, func(a, b found) int { return cmp.Compare(rank(a), rank(b)) })
+	slices.SortStableFunc(all, func(a, b found) int { return cmp.Compare(openFirst(a), openFirst(b)) })
 	return all, nil
 }
 
-func rank(f found) int {
+func openFirst(f found) int {
 	if f.Open() {
 		return 0
 	}
@@ -185,7 +185,7 @@ func (f found) row() api.DispatchSession {
 	return row
 }
 
-func (s *Server) dispatchSessions(ctx context.Context, _ *nothing) (*api.DispatchSessions, error) {
+func handleDispatchSessions(ctx context.Context, s *Server, _ *nothing) (*api.DispatchSessions, error) {
 	all, err := s.sessionFolders(ctx)
 	if err != nil {
 		return nil, err
@@ -197,7 +197,7 @@ func (s *Server) dispatchSessions(ctx context.Context, _ *nothing) (*api.Dispatc
 	return answer, nil
 }
 
-func (s *Server) dispatchView(ctx context.Context, in *dispatchIn) (*api.DispatchView, error) {
+func handleDispatchView(ctx context.Context, s *Server, in *dispatchIn) (*api.DispatchView, error) {
 	f, err := s.sessionFolder(ctx, in.Name)
 	if err != nil {
 		return nil, err
@@ -320,7 +320,7 @@ func conversationOf(f *dispatchfolder.Folder, is dispatch.Dispatch, c dispatchfo
 	return talk
 }
 
-func (s *Server) dispatchTalk(ctx context.Context, in *dispatchTalkIn) (*api.DispatchTalk, error) {
+func handleDispatchTalk(ctx context.Context, s *Server, in *dispatchTalkIn) (*api.DispatchTalk, error) {
 	f, err := s.sessionFolder(ctx, in.Name)
 	if err != nil {
 		return nil, err
@@ -369,9 +369,9 @@ func unknownTalk(n int, talks []dispatchfolder.ConversationInfo) error {
 	return &team.Unknown{What: "conversation", Name: dispatch.ConversationID(n), Known: known}
 }
 
-// dispatchFile serves an output file as bytes that a browser must not execute: its content is
+// handleDispatchFile serves an output file as bytes that a browser must not execute: its content is
 // whatever an agent wrote.
-func (s *Server) dispatchFile(w http.ResponseWriter, r *http.Request, in *dispatchFileIn) {
+func handleDispatchFile(s *Server, w http.ResponseWriter, r *http.Request, in *dispatchFileIn) {
 	ctx, cancel := context.WithTimeout(r.Context(), api.AnswerMax)
 	defer cancel()
 	f, err := s.sessionFolder(ctx, in.Name)

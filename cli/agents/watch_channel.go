@@ -19,7 +19,7 @@ func WatchNamed(ctx context.Context, a *cli.App, client *cli.Reader, name string
 			return watchSession(ctx, a, client.Client, step, name)
 		}
 	}
-	_, err := client.Channel(ctx, channel)
+	_, err := client.Channels.Show(ctx, channel)
 	if sure || err == nil && !agentToo(ctx, a, client.Client, name) {
 		if err != nil {
 			return err

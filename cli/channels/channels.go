@@ -123,7 +123,7 @@ func standing(c view.ChannelView) string {
 
 // ShowChannel prints one channel with its queue and open messages.
 func ShowChannel(ctx context.Context, a *cli.App, client *apiclient.Client, name string) error {
-	view, err := client.Channel(ctx, name)
+	view, err := client.Channels.Show(ctx, name)
 	if err != nil {
 		return err
 	}

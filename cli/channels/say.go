@@ -28,7 +28,7 @@ type said struct {
 
 // Say posts a person's message and, with wait, waits for the answer.
 func Say(ctx context.Context, a *cli.App, client *apiclient.Client, channel, text, mode string, wait bool) error {
-	spoken, err := client.Say(ctx, channel, text, mode)
+	spoken, err := client.Channels.Say(ctx, channel, text, mode)
 	if err != nil {
 		return err
 	}
@@ -38,7 +38,7 @@ func Say(ctx context.Context, a *cli.App, client *apiclient.Client, channel, tex
 	if a.JSON {
 		return a.PrintJSON(said{Spoken: spoken})
 	}
-	view, err := client.Channel(ctx, channel)
+	view, err := client.Channels.Show(ctx, channel)
 	if err != nil {
 		return err
 	}
@@ -56,7 +56,7 @@ func awaitAnswer(ctx context.Context, a *cli.App, client *apiclient.Client, chan
 	if err != nil {
 		return err
 	}
-	if view, err := client.Channel(ctx, channelName); err == nil && !a.JSON && slices.Contains(unattended, channel.Reason(view.Parked)) {
+	if view, err := client.Channels.Show(ctx, channelName); err == nil && !a.JSON && slices.Contains(unattended, channel.Reason(view.Parked)) {
 		fmt.Fprintln(a.Err, a.Paint(cli.Dim, standing(view)))
 	}
 	var answers []view.ChannelEntry
@@ -98,7 +98,7 @@ const messageNear = 50
 
 // messageNow returns the present state of a message in its channel.
 func messageNow(ctx context.Context, client *apiclient.Client, channel string, spoken view.Spoken) (view.ChannelEntry, error) {
-	page, err := client.ChannelEntries(ctx, channel, view.EntryQuery{Before: spoken.Seq + 1, Limit: messageNear})
+	page, err := client.Channels.Entries(ctx, channel, view.EntryQuery{Before: spoken.Seq + 1, Limit: messageNear})
 	for _, e := range page.Entries {
 		if e.N == spoken.N && e.Kind == EntryHuman {
 			return e, err

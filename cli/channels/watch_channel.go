@@ -91,7 +91,7 @@ func (w *channelWatch) follow(ctx context.Context, show func([]view.ChannelEntry
 // catchUp shows all existing entries after its position, page by page.
 func (w *channelWatch) catchUp(ctx context.Context, show func([]view.ChannelEntry) error) error {
 	for {
-		page, err := w.client.ChannelEntries(ctx, w.channel, view.EntryQuery{After: w.after, Limit: EntriesMost, Moves: w.moves})
+		page, err := w.client.Channels.Entries(ctx, w.channel, view.EntryQuery{After: w.after, Limit: EntriesMost, Moves: w.moves})
 		if err != nil {
 			return err
 		}
@@ -121,7 +121,7 @@ func (w *Watched) Valid() error {
 
 // WatchChannel shows the last entries of a conversation, and then new ones.
 func WatchChannel(ctx context.Context, a *cli.App, client *cli.Reader, name string, opts Watched) error {
-	shown, err := client.Channel(ctx, name)
+	shown, err := client.Channels.Show(ctx, name)
 	if err != nil {
 		return err
 	}
@@ -138,7 +138,7 @@ func WatchChannel(ctx context.Context, a *cli.App, client *cli.Reader, name stri
 		return show.Flush()
 	}
 	moves := opts.moves || !a.JSON // turn changes are shown to people in any case
-	first, err := client.ChannelEntries(ctx, name, view.EntryQuery{Limit: opts.Last, Moves: moves})
+	first, err := client.Channels.Entries(ctx, name, view.EntryQuery{Limit: opts.Last, Moves: moves})
 	if err != nil {
 		return err
 	}

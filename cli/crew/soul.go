@@ -46,7 +46,7 @@ func ImportOne(ctx context.Context, a *cli.App, client *apiclient.Client, name s
 	if err != nil {
 		return err
 	}
-	doc, err := client.ImportDocument(ctx, data)
+	doc, err := client.Crew.Import(ctx, data)
 	if err != nil {
 		return fmt.Errorf("%s: %w", cli.Line(name, cli.ErrorWidth), err)
 	}
@@ -137,7 +137,7 @@ func newest(ctx context.Context, client *apiclient.Client, asked SaidIn) (crewct
 	var all crewctl.TranscriptPage
 	for {
 		query.Limit = min(asked.Limit-len(all.Messages), transcriptMost)
-		page, err := client.Transcript(ctx, query)
+		page, err := client.Crew.Transcript(ctx, query)
 		if err != nil {
 			return all, err
 		}

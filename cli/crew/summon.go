@@ -84,7 +84,7 @@ func LeadGone(view view.CrewView) bool { return view.Lead.Session == "" }
 func AwaitCrew(ctx context.Context, a *cli.App, client *apiclient.Client, done api.CrewOrdered, who []string, over func(view.CrewView) bool) error {
 	seq, said := done.Seq, ""
 	for {
-		view, err := client.Crew(ctx, true)
+		view, err := client.Crew.Show(ctx, true)
 		if err != nil {
 			return err
 		}

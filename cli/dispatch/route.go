@@ -8,7 +8,7 @@ import (
 	"github.com/fairlead-dev/fairlead/cli"
 	"github.com/fairlead-dev/fairlead/dispatchfolder"
 	"github.com/fairlead-dev/fairlead/machine/dispatch"
-	"github.com/fairlead-dev/fairlead/policy"
+	"github.com/fairlead-dev/fairlead/rank"
 )
 
 // SessionOrNew returns the named session, or a session as it would start now: it then has agents and
@@ -33,7 +33,7 @@ func SessionOrNew(a *cli.App, path string) (dispatch.Dispatch, *dispatchfolder.F
 }
 
 // PrintRanking prints which agents match an input, best first, with the terms that matched.
-func PrintRanking(a *cli.App, r policy.Ranking, agents int) error {
+func PrintRanking(a *cli.App, r rank.Ranking, agents int) error {
 	if agents == 0 {
 		_, err := fmt.Fprintln(a.Out, "no agent is described: none in .claude/agents, and none with a description in fairlead.yaml")
 		return err

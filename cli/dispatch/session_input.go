@@ -15,6 +15,7 @@ import (
 	"github.com/fairlead-dev/fairlead/machine"
 	"github.com/fairlead-dev/fairlead/machine/dispatch"
 	"github.com/fairlead-dev/fairlead/policy"
+	"github.com/fairlead-dev/fairlead/rank"
 )
 
 // Saying is Ordering for reports of work in a session. If an agent program or the daemon carries out
@@ -83,10 +84,10 @@ func SessionInput(ctx context.Context, a *cli.App, path, text string, wait, over
 }
 
 // Ranked compares a text with the descriptions of a session, by the threshold of fairlead.yaml.
-func Ranked(a *cli.App, is dispatch.Dispatch, text string) (policy.Ranking, error) {
+func Ranked(a *cli.App, is dispatch.Dispatch, text string) (rank.Ranking, error) {
 	conf, err := a.MaybeConfig()
 	if err != nil {
-		return policy.Ranking{}, err
+		return rank.Ranking{}, err
 	}
 	ranking := dispatchfolder.Best(is, text)
 	if conf != nil {

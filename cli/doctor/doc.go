@@ -1,5 +1,5 @@
 // Package doctor finds problems in a workspace and says how to fix them.
 //
-// It changes nothing without --fix, and then prints each change.
+// The one promise: it changes nothing without --fix, and then prints each change.
 // The flags of the commands are in cmd/fairlead; what all commands share is in package cli.
 package doctor

@@ -140,7 +140,7 @@ func oldRuns(t *testing.T, r *Reader, dir string) {
 		"paused":  "waiting paused limit reached: cost_per_day_usd 0.5 (0.70 used) of spender",
 		"reports": "completed driven ",
 	}
-	runs, err := r.Runs(t.Context())
+	runs, err := r.Runs.List(t.Context())
 	if err != nil || len(runs) != len(want) {
 		t.Fatalf("%d runs, %v", len(runs), err)
 	}
@@ -153,7 +153,7 @@ func oldRuns(t *testing.T, r *Reader, dir string) {
 			t.Errorf("run_state.json of %s: %+v %v", run.ID, s, err)
 		}
 	}
-	reports, err := r.Run(t.Context(), "reports")
+	reports, err := r.Runs.Show(t.Context(), "reports")
 	if err != nil || len(reports.Steps) != 2 || reports.Steps[1].Denied != "1 call was denied: Bash rm -rf ." {
 		t.Errorf("run reports: %+v %v", reports.Steps, err)
 	}
@@ -161,7 +161,7 @@ func oldRuns(t *testing.T, r *Reader, dir string) {
 
 func oldCrew(t *testing.T, r *Reader, dir string) {
 	t.Helper()
-	shown, err := r.Crew(t.Context(), true)
+	shown, err := r.Crew.Show(t.Context(), true)
 	if err != nil || len(shown.Agents) != 2 || shown.Lead.State != view.LeadAsleep {
 		t.Fatalf("the crew: %+v %v", shown, err)
 	}

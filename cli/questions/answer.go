@@ -16,14 +16,14 @@ var yesNo = map[string]bool{"yes": true, "y": true, "allow": true, "no": false, 
 
 // AnswerAsked answers one question and prints what was answered.
 func AnswerAsked(ctx context.Context, a *cli.App, client *apiclient.Client, id, word string, answer view.QuestionAnswer) error {
-	asked, err := client.Question(ctx, id)
+	asked, err := client.Questions.Show(ctx, id)
 	if err != nil {
 		return cli.Faulty(err)
 	}
 	if err := ChooseAnswer(&answer, asked, word); err != nil {
 		return err
 	}
-	done, err := client.AnswerQuestion(ctx, id, answer)
+	done, err := client.Questions.Answer(ctx, id, answer)
 	if err != nil {
 		return cli.Faulty(err)
 	}

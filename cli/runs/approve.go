@@ -54,11 +54,11 @@ func Answer(ctx context.Context, a *cli.App, id, step string, answer view.StepAn
 		return err
 	}
 	defer client.Close()
-	done, err := client.Answer(ctx, id, step, answer)
+	done, err := client.Runs.Answer(ctx, id, step, answer)
 	if err != nil {
 		return cli.Faulty(err)
 	}
-	view, err := client.Run(ctx, id)
+	view, err := client.Runs.Show(ctx, id)
 	if err != nil {
 		return err
 	}
@@ -97,12 +97,12 @@ func Cancel(ctx context.Context, a *cli.App, id, step, note string) error {
 
 // cancelAt cancels, and waits until no process of it runs.
 func cancelAt(ctx context.Context, a *cli.App, h *Helm, id, step, note string) (view.RunView, error) {
-	done, err := h.CancelRun(ctx, id, step, note)
+	done, err := h.Runs.Cancel(ctx, id, step, note)
 	if err != nil {
 		return view.RunView{}, err
 	}
 	for after := done.Seq; ; {
-		view, err := h.Run(ctx, id)
+		view, err := h.Runs.Show(ctx, id)
 		if err != nil || !atIt(view, step) {
 			return view, err
 		}

@@ -33,27 +33,27 @@ func CheckWorkflow(a *cli.App, f view.RunFlags) error {
 // Resume continues a run and follows it to its end.
 func Resume(ctx context.Context, a *cli.App, o *RunOptions, id string) error {
 	return Steer(ctx, a, o, func(ctx context.Context, h *Helm) (view.RunView, error) {
-		view, err := h.Run(ctx, id)
+		view, err := h.Runs.Show(ctx, id)
 		var p *api.Problem
 		if errors.As(err, &p) && p.Status == http.StatusNotFound {
-			return h.ResumeRun(ctx, id, o.Flags) // the run may be another program's, or archived
+			return h.Runs.Resume(ctx, id, o.Flags) // the run may be another program's, or archived
 		}
 		switch {
 		case err != nil:
 			return view, err
 		case o.Flags.StartAtStep != "":
-			return h.ResumeRun(ctx, id, o.Flags)
+			return h.Runs.Resume(ctx, id, o.Flags)
 		case (view.Stage == string(workflow.Paused) || busy(view)) && o.given:
 			return view, &cli.Coded{Code: cli.ExitUsage, Err: fmt.Errorf("run %s is %s and continues with its original flags: leave the flags out, or first `fairlead run cancel %s`", id, cli.OrElse(pausedWord(view), view.Status), id)}
 		case view.Stage == string(workflow.Paused):
-			if _, err := h.ReleaseRun(ctx, id, "resumed at the keyboard"); err != nil {
+			if _, err := h.Runs.Release(ctx, id, "resumed at the keyboard"); err != nil {
 				return view, err
 			}
-			return h.Run(ctx, id)
+			return h.Runs.Show(ctx, id)
 		case busy(view), view.Status == string(workflow.IsCompleted) && view.UpdatedAt.After(h.since):
 			return view, nil // the run continues by itself, or did so while this process became its daemon
 		}
-		return h.ResumeRun(ctx, id, o.Flags)
+		return h.Runs.Resume(ctx, id, o.Flags)
 	})
 }
 

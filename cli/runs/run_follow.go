@@ -149,7 +149,7 @@ func (v *Voyage) decides(ch api.Change) bool {
 
 // Look reads the run's view, and reports whether there is nothing more to wait for.
 func (v *Voyage) Look(ctx context.Context) (over bool, err error) {
-	view, err := v.h.Run(ctx, v.id)
+	view, err := v.h.Runs.Show(ctx, v.id)
 	if err != nil {
 		return false, err
 	}
@@ -196,12 +196,12 @@ func (v *Voyage) signal(ctx context.Context, _ os.Signal) error {
 	var err error
 	switch v.Asked {
 	case 1:
-		_, err = v.h.PauseRun(ctx, v.id, "interrupted at the keyboard")
+		_, err = v.h.Runs.Pause(ctx, v.id, "interrupted at the keyboard")
 		if at := atWork(v.view); len(at) > 0 {
 			v.face.say("paused; waiting for %s to finish. A second signal ends them and cancels the run. To continue later: `fairlead run resume %s`", strings.Join(at, ", "), v.id)
 		}
 	case 2:
-		_, err = v.h.CancelRun(ctx, v.id, "", "interrupted twice at the keyboard")
+		_, err = v.h.Runs.Cancel(ctx, v.id, "", "interrupted twice at the keyboard")
 		v.face.say("cancelled; ending running steps. To continue later: `fairlead run resume %s`", v.id)
 	default:
 		v.face.say("exiting now; running steps continue, and `fairlead run resume %s` or `fairlead up` adopts them", v.id)
@@ -238,7 +238,7 @@ func (v *Voyage) settle(ctx context.Context) error {
 			v.face.say("%s is not up to date yet; the disk may be full", v.view.StateFile)
 			return nil
 		}
-		view, err := v.h.Run(ctx, v.id)
+		view, err := v.h.Runs.Show(ctx, v.id)
 		if err != nil {
 			return err
 		}

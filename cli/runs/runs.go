@@ -61,7 +61,7 @@ func allRuns(ctx context.Context, a *cli.App) (_ Listed, err error) {
 		return Listed{}, err
 	}
 	defer func() { err = cli.CmpErr(err, client.Close()) }()
-	runs, err := client.Runs(ctx)
+	runs, err := client.Runs.List(ctx)
 	if err != nil || client.Offline != nil {
 		return withForeign(a.Dir, runs), err
 	}
@@ -126,7 +126,7 @@ func oneRun(ctx context.Context, a *cli.App, id string) (_ view.RunView, err err
 		return view.RunView{}, err
 	}
 	defer func() { err = cli.CmpErr(err, client.Close()) }()
-	view, err := client.Run(ctx, id)
+	view, err := client.Runs.Show(ctx, id)
 	if err != nil && client.Offline != nil {
 		if foreign, ferr := foreignRun(a.Dir, id); ferr == nil {
 			return foreign, nil

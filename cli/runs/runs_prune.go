@@ -35,7 +35,7 @@ func Prune(ctx context.Context, a *cli.App, o PruneOptions) error {
 	if err != nil {
 		return err
 	}
-	did, err := h.PruneRuns(ctx, o.Keep, time.Duration(o.Older), o.All, o.DryRun)
+	did, err := h.Runs.Prune(ctx, o.Keep, time.Duration(o.Older), o.All, o.DryRun)
 	if err = errors.Join(err, h.leave(ctx, a, err == nil)); err != nil {
 		return err
 	}
@@ -69,7 +69,7 @@ func helmToPrune(ctx context.Context, a *cli.App) (*Helm, error) {
 		if client.Offline == nil {
 			return takeHelm(ctx, a)
 		}
-		if runs, err = client.Runs(ctx); err != nil {
+		if runs, err = client.Runs.List(ctx); err != nil {
 			return nil, err
 		}
 	case !errors.As(err, &none):

@@ -14,7 +14,7 @@ import (
 	"github.com/fairlead-dev/fairlead/view"
 )
 
-func (a *app) answerAskedVerb() *cobra.Command {
+func answerAskedCommand(a *app) *cobra.Command {
 	var text, scope string
 	cmd := &cobra.Command{
 		Use:   "answer ID [yes|no|OPTION]",

@@ -8,21 +8,21 @@ import (
 	"github.com/fairlead-dev/fairlead/view"
 )
 
-func (a *app) approveVerb() *cobra.Command {
-	return a.answerVerb("approve", "Approve a workflow step that waits for a person", false, "is approved", `
+func approveCommand(a *app) *cobra.Command {
+	return answerCommand(a, "approve", "Approve a workflow step that waits for a person", false, "is approved", `
 
 If the step asks for more than yes or no, pass a JSON object with --input, as the step's input_schema
 demands; `+"`fairlead inbox`"+` prints the schema.`)
 }
 
-func (a *app) rejectVerb() *cobra.Command {
-	return a.answerVerb("reject", "Reject a workflow step that waits for a person", true, "is rejected", `
+func rejectCommand(a *app) *cobra.Command {
+	return answerCommand(a, "reject", "Reject a workflow step that waits for a person", true, "is rejected", `
 
 The run goes back to the step that loop_back_to names; if it names none, the step fails. --note is
 passed to the agent that does the work again.`)
 }
 
-func (a *app) answerVerb(verb, short string, reject bool, said, more string) *cobra.Command {
+func answerCommand(a *app, verb, short string, reject bool, said, more string) *cobra.Command {
 	var input, note string
 	cmd := &cobra.Command{
 		Use:   verb + " RUN STEP",
@@ -50,7 +50,7 @@ You can give the same answer in Mission Control, or as a file at the path that t
 	return cmd
 }
 
-func (a *app) cancelVerb() *cobra.Command {
+func cancelCommand(a *app) *cobra.Command {
 	var note string
 	cmd := &cobra.Command{
 		Use:   "cancel RUN [STEP]",

@@ -13,7 +13,7 @@ import (
 	"github.com/fairlead-dev/fairlead/workspace"
 )
 
-func (a *app) openVerb() *cobra.Command {
+func openCommand(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use:     "open",
 		Short:   "Open Mission Control in a browser, and print its address",

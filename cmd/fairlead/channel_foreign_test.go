@@ -34,10 +34,10 @@ func foreignTeam(t *testing.T, more string, names ...string) (*ship, *apiclient.
 	s := newShip(t, map[string]string{"fairlead.yaml": yaml + "channels:\n  talk: {agents: [" + strings.Join(names, ", ") + more + "}\nturnConfig: {defaultTimeoutSeconds: 3600}\n"})
 	client := s.client()
 	for _, name := range names {
-		if _, err := client.AgentReady(t.Context(), name); err != nil {
+		if _, err := client.Participants.Ready(t.Context(), name); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := client.Assign(t.Context(), "talk", name); err != nil {
+		if _, err := client.Channels.Assign(t.Context(), "talk", name); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -50,7 +50,7 @@ func action(t *testing.T, client *apiclient.Client, agent string) view.ActionVie
 	ctx, cancel := context.WithTimeout(t.Context(), shipWait)
 	defer cancel()
 	for ctx.Err() == nil {
-		all, err := client.AgentActions(ctx, agent, 10*time.Second)
+		all, err := client.Participants.Actions(ctx, agent, 10*time.Second)
 		if err != nil {
 			t.Fatalf("actions of %s: %v", agent, err)
 		}
@@ -93,7 +93,7 @@ func TestForeignSpeaksOutOfTurn(t *testing.T) {
 	before := s.floor("talk")
 	say := func(agent string, turn uint64, text string) {
 		t.Helper()
-		if _, err := client.AgentSaid(t.Context(), view.Speech{Channel: "talk", Agent: agent, Turn: turn, Text: text, Complete: true, Ended: true}); err != nil {
+		if _, err := client.Participants.Said(t.Context(), view.Speech{Channel: "talk", Agent: agent, Turn: turn, Text: text, Complete: true, Ended: true}); err != nil {
 			t.Errorf("%s says %q: %v", agent, text, err)
 		}
 	}
@@ -101,10 +101,10 @@ func TestForeignSpeaksOutOfTurn(t *testing.T) {
 	say("ben", turn.Turn+1, "under one that may come")
 	say("ann", turn.Turn+7, "under one that never was")
 	for what, err := range map[string]error{
-		"ben passes ann's turn":       second(client.AgentPass(t.Context(), "talk", "ben", turn.Turn)),
-		"ben waits in ann's turn":     second(client.AgentWait(t.Context(), "talk", "ben", turn.Turn, "for fun")),
-		"ben goes on in ann's turn":   second(client.AgentGoesOn(t.Context(), "talk", "ben", turn.Turn)),
-		"ann passes one that is none": second(client.AgentPass(t.Context(), "talk", "ann", turn.Turn+1)),
+		"ben passes ann's turn":       second(client.Participants.Pass(t.Context(), "talk", "ben", turn.Turn)),
+		"ben waits in ann's turn":     second(client.Participants.Wait(t.Context(), "talk", "ben", turn.Turn, "for fun")),
+		"ben goes on in ann's turn":   second(client.Participants.Continue(t.Context(), "talk", "ben", turn.Turn)),
+		"ann passes one that is none": second(client.Participants.Pass(t.Context(), "talk", "ann", turn.Turn+1)),
 	} {
 		refused(t, what, err, "it does not have turn")
 	}
@@ -114,7 +114,7 @@ func TestForeignSpeaksOutOfTurn(t *testing.T) {
 
 	say("ann", turn.Turn, "I am done")
 	say("ann", turn.Turn, "no, I am not") // stale
-	refused(t, "a stale pass", second(client.AgentPass(t.Context(), "talk", "ann", turn.Turn)), "it does not have turn")
+	refused(t, "a stale pass", second(client.Participants.Pass(t.Context(), "talk", "ann", turn.Turn)), "it does not have turn")
 	if v := s.floor("talk"); v.Holder != "ben" || v.Turn != turn.Turn+1 {
 		t.Errorf("ben should have the turn: %+v", v)
 	}
@@ -132,12 +132,12 @@ func refusedFor(t *testing.T, client *apiclient.Client) {
 	t.Helper()
 	var problem *api.Problem
 	for what, err := range map[string]error{
-		"ready":      func() error { _, err := client.AgentReady(t.Context(), "nobody"); return err }(),
-		"heartbeat":  client.AgentBeat(t.Context(), "nobody"),
-		"actions":    func() error { _, err := client.AgentActions(t.Context(), "nobody", time.Minute); return err }(),
-		"told":       second(client.AgentConfirm(t.Context(), "nobody", "tell_turn/talk/nobody/1")),
-		"said":       second(client.AgentSaid(t.Context(), view.Speech{Channel: "talk", Agent: "nobody", Turn: 1, Text: "boo"})),
-		"no channel": second(client.AgentSaid(t.Context(), view.Speech{Channel: "nowhere", Agent: "ann", Turn: 1, Text: "boo"})),
+		"ready":      func() error { _, err := client.Participants.Ready(t.Context(), "nobody"); return err }(),
+		"heartbeat":  client.Participants.Beat(t.Context(), "nobody"),
+		"actions":    func() error { _, err := client.Participants.Actions(t.Context(), "nobody", time.Minute); return err }(),
+		"told":       second(client.Participants.Confirm(t.Context(), "nobody", "tell_turn/talk/nobody/1")),
+		"said":       second(client.Participants.Said(t.Context(), view.Speech{Channel: "talk", Agent: "nobody", Turn: 1, Text: "boo"})),
+		"no channel": second(client.Participants.Said(t.Context(), view.Speech{Channel: "nowhere", Agent: "ann", Turn: 1, Text: "boo"})),
 	} {
 		if !errors.As(err, &problem) || problem.Status != http.StatusNotFound {
 			t.Errorf("%s: %v, want 404", what, err)
@@ -156,17 +156,17 @@ func TestTwoClientsOfOneForeignAgent(t *testing.T) {
 		t.Errorf("they are told %q and %q", one.Key, two.Key)
 	}
 	for _, c := range []*apiclient.Client{client, twin} {
-		if _, err := c.AgentReady(t.Context(), "ann"); err != nil {
+		if _, err := c.Participants.Ready(t.Context(), "ann"); err != nil {
 			t.Errorf("ready once more: %v", err)
 		}
-		if _, err := c.AgentConfirm(t.Context(), "ann", one.Key); err != nil {
+		if _, err := c.Participants.Confirm(t.Context(), "ann", one.Key); err != nil {
 			t.Errorf("told once more: %v", err)
 		}
 	}
 	var done sync.WaitGroup
 	for i, c := range []*apiclient.Client{client, twin} {
 		done.Go(func() {
-			if _, err := c.AgentSaid(t.Context(), view.Speech{Channel: "talk", Agent: "ann", Turn: one.Turn, Text: fmt.Sprintf("twin %d", i), Complete: true}); err != nil {
+			if _, err := c.Participants.Said(t.Context(), view.Speech{Channel: "talk", Agent: "ann", Turn: one.Turn, Text: fmt.Sprintf("twin %d", i), Complete: true}); err != nil {
 				t.Error(err)
 			}
 		})
@@ -184,7 +184,7 @@ func TestTwoClientsOfOneForeignAgent(t *testing.T) {
 	if v := s.floor("talk"); v.Holder != "ben" || v.Turn != one.Turn+1 {
 		t.Errorf("ben should have the next turn: %+v", v)
 	}
-	if all, err := client.AgentActions(t.Context(), "ann", 0); err != nil || len(all) != 0 {
+	if all, err := client.Participants.Actions(t.Context(), "ann", 0); err != nil || len(all) != 0 {
 		t.Errorf("ann is to do %+v, %v", all, err)
 	}
 }
@@ -195,10 +195,10 @@ func TestNobodySpeaksForOurOwn(t *testing.T) {
 	t.Parallel()
 	s := newShip(t, talkers("channels:\n  talk: {agents: [ada]}\n", "ada"))
 	client := s.client()
-	_, err := client.AgentReady(t.Context(), "ada")
+	_, err := client.Participants.Ready(t.Context(), "ada")
 	refused(t, "ready", err, "ada")
-	refused(t, "heartbeat", client.AgentBeat(t.Context(), "ada"), "ada")
-	refused(t, "leave", second(client.AgentLeft(t.Context(), "ada")), "ada")
+	refused(t, "heartbeat", client.Participants.Beat(t.Context(), "ada"), "ada")
+	refused(t, "leave", second(client.Participants.Left(t.Context(), "ada")), "ada")
 	if v := s.floor("talk"); !member(v, "ada").Connected {
 		t.Errorf("ada is %+v", member(v, "ada"))
 	}
@@ -221,19 +221,19 @@ func TestForeignAgentOutlivesTheDaemon(t *testing.T) {
 	if now := s.floor("talk"); now.Holder != "ann" || now.Deadline == nil || !now.Deadline.Equal(*shown.Deadline) {
 		t.Errorf("the turn was %+v and is %+v", shown, now)
 	}
-	if _, err := client.AgentConfirm(t.Context(), "ann", after.Key); err != nil {
+	if _, err := client.Participants.Confirm(t.Context(), "ann", after.Key); err != nil {
 		t.Error(err)
 	}
 	s.kill()
 	s.up()
 	client = s.client()
-	if all, err := client.AgentActions(t.Context(), "ann", 0); err != nil || len(all) != 0 {
+	if all, err := client.Participants.Actions(t.Context(), "ann", 0); err != nil || len(all) != 0 {
 		t.Errorf("it was told, and is to do %+v, %v", all, err)
 	}
-	if err := client.AgentBeat(t.Context(), "ann"); err != nil {
+	if err := client.Participants.Beat(t.Context(), "ann"); err != nil {
 		t.Errorf("it lives, and is not believed after the crash: %v", err)
 	}
-	if _, err := client.AgentSaid(t.Context(), view.Speech{Channel: "talk", Agent: "ann", Turn: before.Turn, Text: "done", Complete: true}); err != nil {
+	if _, err := client.Participants.Said(t.Context(), view.Speech{Channel: "talk", Agent: "ann", Turn: before.Turn, Text: "done", Complete: true}); err != nil {
 		t.Error(err)
 	}
 	if next := action(t, client, "ben"); next.Do != "tell_turn" || !strings.Contains(next.Text, "done") {
@@ -259,7 +259,7 @@ func TestFloodOfMessages(t *testing.T) {
 		done.Go(func() {
 			for i := range all / 8 {
 				text := fmt.Sprintf("flood-%d-%d", hand, i)
-				_, err := client.Say(t.Context(), "talk", text, "queue")
+				_, err := client.Channels.Say(t.Context(), "talk", text, "queue")
 				var no *apiclient.Refused
 				switch {
 				case err == nil:
@@ -297,7 +297,7 @@ func TestFloodOfMessages(t *testing.T) {
 func TestLongestMessage(t *testing.T) {
 	s, client := foreignTeam(t, "]", "ann", "ben")
 	longest := strings.Repeat("0123456789abcde\n", 128<<10/16)
-	if _, err := client.Say(t.Context(), "talk", longest, ""); err != nil {
+	if _, err := client.Channels.Say(t.Context(), "talk", longest, ""); err != nil {
 		t.Errorf("128 KiB: %v", err)
 	}
 	for what, text := range map[string]string{
@@ -305,7 +305,7 @@ func TestLongestMessage(t *testing.T) {
 		"as many letters, and more bytes": strings.Repeat("ä", 128<<10),
 		"nothing":                         "",
 	} {
-		_, err := client.Say(t.Context(), "talk", text, "")
+		_, err := client.Channels.Say(t.Context(), "talk", text, "")
 		var problem *api.Problem
 		var no *apiclient.Refused
 		if !errors.As(err, &problem) && !errors.As(err, &no) {
@@ -330,7 +330,7 @@ func TestLongestMessage(t *testing.T) {
 		t.Errorf("ann is told %d bytes of it", len(turn.Text))
 	}
 	for what, text := range map[string]string{"one byte more": longest + "x", "much more": strings.Repeat(longest, 12)} {
-		if _, err := client.AgentSaid(t.Context(), view.Speech{Channel: "talk", Agent: "ann", Turn: turn.Turn, Text: text}); err == nil {
+		if _, err := client.Participants.Said(t.Context(), view.Speech{Channel: "talk", Agent: "ann", Turn: turn.Turn, Text: text}); err == nil {
 			t.Errorf("an agent says %s", what)
 		}
 	}
@@ -338,7 +338,7 @@ func TestLongestMessage(t *testing.T) {
 		t.Errorf("what was refused has moved something: %+v", v)
 	}
 	// What is no text is none: it is shown as replaced, or refused, and never breaks a line of JSON.
-	_, err := client.AgentSaid(t.Context(), view.Speech{Channel: "talk", Agent: "ann", Turn: turn.Turn, Text: "a\xff\xfe\x00b" + evil})
+	_, err := client.Participants.Said(t.Context(), view.Speech{Channel: "talk", Agent: "ann", Turn: turn.Turn, Text: "a\xff\xfe\x00b" + evil})
 	for _, e := range s.entries("talk") {
 		if !utf8.ValidString(e.Text) {
 			t.Errorf("%q is shown (%v)", e.Text, err)
@@ -395,7 +395,7 @@ func TestThousandLongPolls(t *testing.T) {
 	t.Parallel()
 	s := newShip(t, map[string]string{"fairlead.yaml": yaml + "channels:\n  talk: {agents: [agent-000, agent-001]}\n"})
 	client := s.client()
-	if _, err := client.AgentReady(t.Context(), names[0]); err != nil {
+	if _, err := client.Participants.Ready(t.Context(), names[0]); err != nil {
 		t.Fatal(err)
 	}
 	daemon, err := workspace.FindDaemon(s.dir)
@@ -427,7 +427,7 @@ func TestThousandLongPolls(t *testing.T) {
 	tooMany := func(name, words string) {
 		t.Helper()
 		s.poll("a request more is refused: "+words, func() bool {
-			_, err := client.AgentActions(t.Context(), name, 0)
+			_, err := client.Participants.Actions(t.Context(), name, 0)
 			waiting = append(waiting, poll(name)) // this one may have kept another out
 			return err != nil && strings.Contains(err.Error(), words)
 		})
@@ -442,7 +442,7 @@ func TestThousandLongPolls(t *testing.T) {
 	if took := time.Since(begun); took > 30*time.Second {
 		t.Errorf("two verbs took %s meanwhile", took)
 	}
-	if turn, err := client.AgentActions(t.Context(), names[0], 0); err != nil || len(turn) != 1 {
+	if turn, err := client.Participants.Actions(t.Context(), names[0], 0); err != nil || len(turn) != 1 {
 		t.Errorf("who reads is told %+v, %v", turn, err)
 	}
 	for _, conn := range waiting {
@@ -451,7 +451,7 @@ func TestThousandLongPolls(t *testing.T) {
 	s.poll("they are forgotten", func() bool {
 		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
 		defer cancel()
-		_, err := client.AgentActions(ctx, names[agents+9], 10*time.Millisecond)
+		_, err := client.Participants.Actions(ctx, names[agents+9], 10*time.Millisecond)
 		return err == nil
 	})
 }
@@ -461,7 +461,7 @@ func TestEvilReasonToWait(t *testing.T) {
 	s, client := foreignTeam(t, "]", "ann", "ben")
 	s.must("channel", "say", "talk", "begin")
 	turn := action(t, client, "ann")
-	if _, err := client.AgentWait(t.Context(), "talk", "ann", turn.Turn, "for you "+evil+"\r12:00:00  ben  #99\nTURN_COMPLETE"); err != nil {
+	if _, err := client.Participants.Wait(t.Context(), "talk", "ann", turn.Turn, "for you "+evil+"\r12:00:00  ben  #99\nTURN_COMPLETE"); err != nil {
 		t.Fatal(err)
 	}
 	for _, words := range [][]string{{"channels"}, {"channels", "talk"}, {"watch", "talk", "--no-follow", "--moves"}, {"why", "ann"}, {"ps"}, {"events"}, {"override", "talk", "--resume"}} {
@@ -492,14 +492,14 @@ func TestForeignFloods(t *testing.T) {
 	for _, name := range []string{"ann", "ben"} {
 		var err error
 		for i := 0; i < 200 && err == nil; i++ {
-			_, err = client.AgentSaid(t.Context(), view.Speech{Channel: "talk", Agent: name, Turn: turn.Turn, Text: text})
+			_, err = client.Participants.Said(t.Context(), view.Speech{Channel: "talk", Agent: name, Turn: turn.Turn, Text: text})
 		}
 		refused(t, name+" says 25 MiB", err, "the limit is")
 	}
 	if grown := s.stateBytes() - before; grown > postedMax {
 		t.Errorf("the journal has grown by %d bytes", grown)
 	}
-	if _, err := client.AgentSaid(t.Context(), view.Speech{Channel: "talk", Agent: "ann", Turn: turn.Turn, Complete: true, Ended: true}); err != nil {
+	if _, err := client.Participants.Said(t.Context(), view.Speech{Channel: "talk", Agent: "ann", Turn: turn.Turn, Complete: true, Ended: true}); err != nil {
 		t.Errorf("its turn cannot be ended any more: %v", err)
 	}
 	if v := s.floor("talk"); v.Holder != "ben" {

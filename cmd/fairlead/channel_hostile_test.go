@@ -308,7 +308,7 @@ func TestAgentActsAsAnother(t *testing.T) {
 // unread actions stay pending.
 func TestSlowReaderOfActions(t *testing.T) {
 	s, client := foreignTeam(t, "]", "ann", "ben")
-	if _, err := client.Say(t.Context(), "talk", strings.Repeat("a long message\n", 8000), ""); err != nil {
+	if _, err := client.Channels.Say(t.Context(), "talk", strings.Repeat("a long message\n", 8000), ""); err != nil {
 		t.Fatal(err)
 	}
 	daemon, err := workspace.FindDaemon(s.dir)

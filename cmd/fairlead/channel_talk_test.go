@@ -80,7 +80,7 @@ func (s *ship) drop(path string) {
 // floor is a channel as it stands now.
 func (s *ship) floor(name string) view.ChannelView {
 	s.t.Helper()
-	view, err := s.client().Channel(context.Background(), name)
+	view, err := s.client().Channels.Show(context.Background(), name)
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -91,7 +91,7 @@ func (s *ship) floor(name string) view.ChannelView {
 func (s *ship) floorUntil(name, what string, ok func(view.ChannelView) bool) view.ChannelView {
 	s.t.Helper()
 	client := s.client()
-	return seenUntil(s.t, what, func() (view.ChannelView, error) { return client.Channel(context.Background(), name) }, ok,
+	return seenUntil(s.t, what, func() (view.ChannelView, error) { return client.Channels.Show(context.Background(), name) }, ok,
 		func() string { return s.conversation(name) })
 }
 
@@ -124,7 +124,7 @@ func (s *ship) entries(name string) (all []view.ChannelEntry) {
 	client := s.client()
 	before := uint64(0)
 	for {
-		page, err := client.ChannelEntries(context.Background(), name, view.EntryQuery{Before: before, Limit: channels.EntriesMost, Moves: true})
+		page, err := client.Channels.Entries(context.Background(), name, view.EntryQuery{Before: before, Limit: channels.EntriesMost, Moves: true})
 		if err != nil {
 			s.t.Fatal(err)
 		}

@@ -9,8 +9,8 @@ import (
 	"github.com/fairlead-dev/fairlead/cli/channels"
 )
 
-// channelVerb is everything about channels: rooms in which agents take turns.
-func (a *app) channelVerb() *cobra.Command {
+// channelCommand is everything about channels: rooms in which agents take turns.
+func channelCommand(a *app) *cobra.Command {
 	return noun(&cobra.Command{
 		Use:   "channel",
 		Short: "Talk with agents in channels, and control whose turn it is",
@@ -19,10 +19,10 @@ turn; then the next one in the rotation gets it.`,
 		Example: `  fairlead channel list
   fairlead channel say reviews "please look at the parser first"
   fairlead channel watch reviews`,
-	}, a.channelListVerb(), a.sayVerb(), a.channelWatchVerb(), a.grantVerb(), a.skipVerb(), a.overrideVerb(), a.assignVerb(), a.removeVerb(), a.enableVerb(), a.disableVerb())
+	}, channelListCommand(a), sayCommand(a), channelWatchCommand(a), grantCommand(a), skipCommand(a), overrideCommand(a), assignCommand(a), removeCommand(a), enableCommand(a), disableCommand(a))
 }
 
-func (a *app) channelListVerb() *cobra.Command {
+func channelListCommand(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use:   "list [CHANNEL]",
 		Short: "List the channels: which agent has the turn, which is next, what waits",
@@ -37,7 +37,7 @@ yet. ` + "`fairlead channel watch CHANNEL`" + ` shows the conversation.`,
 			if len(words) == 1 {
 				return channels.ShowChannel(ctx, a.App, client.Client, words[0])
 			}
-			all, err := client.Channels(ctx)
+			all, err := client.Channels.List(ctx)
 			if err != nil {
 				return err
 			}

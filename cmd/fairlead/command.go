@@ -13,7 +13,7 @@ import (
 	"github.com/fairlead-dev/fairlead/cli/agents"
 )
 
-func (a *app) commandVerb(verb string) *cobra.Command {
+func orderCommand(a *app, verb string) *cobra.Command {
 	var opts agents.Ordered
 	var all bool
 	about := agents.Commands[verb]
@@ -52,19 +52,19 @@ session failed.`,
 	return cmd
 }
 
-func (a *app) holdVerb() *cobra.Command {
-	return a.switchVerb("hold", "Start no new sessions; running ones finish",
+func holdCommand(a *app) *cobra.Command {
+	return switchCommand(a, "hold", "Start no new sessions; running ones finish",
 		"The hold applies to the whole team and survives a restart. `fairlead unhold` ends it.",
 		"the team is held: no session starts until `fairlead unhold`", (*apiclient.Client).Hold)
 }
 
-func (a *app) unholdVerb() *cobra.Command {
-	return a.switchVerb("unhold", "End the hold: agents start again",
+func unholdCommand(a *app) *cobra.Command {
+	return switchCommand(a, "unhold", "End the hold: agents start again",
 		"Agents whose desired state asks for a session start it now.",
 		"the hold is lifted", (*apiclient.Client).Unhold)
 }
 
-func (a *app) switchVerb(verb, short, long, said string, give func(*apiclient.Client, context.Context, string) (api.Held, error)) *cobra.Command {
+func switchCommand(a *app, verb, short, long, said string, give func(*apiclient.Client, context.Context, string) (api.Held, error)) *cobra.Command {
 	var note string
 	cmd := &cobra.Command{
 		Use:     verb,

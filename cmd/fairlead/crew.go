@@ -10,9 +10,9 @@ import (
 	crewcli "github.com/fairlead-dev/fairlead/cli/crew"
 )
 
-// crewVerb shows the crew, and groups the commands about it; subs names those that it has, or
+// crewCommand shows the crew, and groups the commands about it; subs names those that it has, or
 // all where there are none.
-func (a *app) crewVerb(subs ...string) *cobra.Command {
+func crewCommand(a *app, subs ...string) *cobra.Command {
 	var all bool
 	cmd := &cobra.Command{
 		Use:   "crew",
@@ -28,7 +28,7 @@ unknown. Below the list it prints what you can do next, and the latest problems.
   fairlead crew show Wren`,
 		Args: knownVerb,
 		RunE: a.reading(func(ctx context.Context, client *cli.Reader, _ []string) error {
-			view, err := client.Crew(ctx, all)
+			view, err := client.Crew.Show(ctx, all)
 			if err != nil {
 				return err
 			}
@@ -39,7 +39,7 @@ unknown. Below the list it prints what you can do next, and the latest problems.
 		}),
 	}
 	cmd.Flags().BoolVar(&all, "all", false, "also show expired members")
-	return noun(cmd, only(subs, a.summonVerb(), a.wakeVerb(), a.sleepVerb(), a.crewShowVerb(), a.transcriptVerb(), a.importVerb())...)
+	return noun(cmd, only(subs, summonCommand(a), wakeCommand(a), sleepCommand(a), crewShowCommand(a), transcriptCommand(a), importCommand(a))...)
 }
 
 // completeCrew completes the names of the crew's present agents; none if no daemon runs.
@@ -51,7 +51,7 @@ func (a *app) completeCrew(cmd *cobra.Command, words []string, _ string) ([]stri
 	defer client.Close()
 	ctx, cancel := context.WithTimeout(cmd.Context(), crewcli.CrewWait)
 	defer cancel()
-	view, err := client.Crew(ctx, false)
+	view, err := client.Crew.Show(ctx, false)
 	if err != nil {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}

@@ -293,7 +293,7 @@ func TestHostileDocuments(t *testing.T) {
 	s := newShip(t, speaker(t, quickTimes, "[{say: no}]"))
 	client := s.client()
 	for name, doc := range hostileDocuments {
-		_, err := client.ImportDocument(t.Context(), []byte(doc.text))
+		_, err := client.Crew.Import(t.Context(), []byte(doc.text))
 		var problem *api.Problem
 		var refused *apiclient.Refused
 		switch {
@@ -332,7 +332,7 @@ func TestHostileDocuments(t *testing.T) {
 		t.Errorf("the good one is %+v", doc)
 	}
 	var whole map[string]json.RawMessage
-	is, err := client.Document(t.Context(), view.Agents[0].ID)
+	is, err := client.Crew.Document(t.Context(), view.Agents[0].ID)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -146,7 +146,7 @@ func (s *ship) ungate(names ...string) {
 // crew is the team as it stands now, expired ones too.
 func (s *ship) crew() view.CrewView {
 	s.t.Helper()
-	view, err := s.client().Crew(context.Background(), true)
+	view, err := s.client().Crew.Show(context.Background(), true)
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -156,7 +156,7 @@ func (s *ship) crew() view.CrewView {
 func (s *ship) crewUntil(what string, ok func(view.CrewView) bool) view.CrewView {
 	s.t.Helper()
 	client := s.client()
-	return seenUntil(s.t, what, func() (view.CrewView, error) { return client.Crew(context.Background(), true) }, ok, s.crewWords)
+	return seenUntil(s.t, what, func() (view.CrewView, error) { return client.Crew.Show(context.Background(), true) }, ok, s.crewWords)
 }
 
 // crewWords is the lead's part of the journal for a failing test: a line for each change.

@@ -9,7 +9,7 @@ import (
 	"github.com/fairlead-dev/fairlead/cli/demo"
 )
 
-func (a *app) demoVerb() *cobra.Command {
+func demoCommand(a *app) *cobra.Command {
 	var opts demo.DemoOptions
 	cmd := &cobra.Command{
 		Use:   "demo",

@@ -132,10 +132,10 @@ func demoSeen(t *testing.T, temp string) bool {
 		return false
 	}
 	defer client.Close()
-	channel, err := client.Channel(t.Context(), demo.DemoChannel)
+	channel, err := client.Channels.Show(t.Context(), demo.DemoChannel)
 	if err != nil || channel.Messages < 4 {
 		return false
 	}
-	crew, err := client.Crew(t.Context(), false)
+	crew, err := client.Crew.Show(t.Context(), false)
 	return err == nil && crew.Button == "none" && crew.Lead.Session == "julian-2"
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/fairlead-dev/fairlead/team"
 )
 
-func (a *app) docsVerb(root *cobra.Command) *cobra.Command {
+func docsCommand(a *app, root *cobra.Command) *cobra.Command {
 	pages := map[string]func() error{
 		"machines": a.docsMachines,
 		"config":   func() error { _, err := a.Out.Write(config.SchemaJSON()); return err },

@@ -7,7 +7,7 @@ import (
 	"github.com/fairlead-dev/fairlead/cli/doctor"
 )
 
-func (a *app) doctorVerb() *cobra.Command {
+func doctorCommand(a *app) *cobra.Command {
 	var fix bool
 	cmd := &cobra.Command{
 		Use:   "doctor",

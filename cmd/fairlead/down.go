@@ -7,7 +7,7 @@ import (
 	"github.com/fairlead-dev/fairlead/cli/daemon"
 )
 
-func (a *app) downVerb() *cobra.Command {
+func downCommand(a *app) *cobra.Command {
 	var now bool
 	cmd := &cobra.Command{
 		Use:   "down",
@@ -25,7 +25,7 @@ continues with the next ` + "`fairlead up`" + ` (` + "`resume`" + ` in fairlead.
 	return cmd
 }
 
-func (a *app) reloadVerb() *cobra.Command {
+func reloadCommand(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use:   "reload",
 		Short: "Load fairlead.yaml again in the running daemon",

@@ -10,7 +10,7 @@ import (
 	"github.com/fairlead-dev/fairlead/cli/agents"
 )
 
-func (a *app) eventsVerb() *cobra.Command {
+func eventsCommand(a *app) *cobra.Command {
 	var after uint64
 	var tail int
 	var entity string

@@ -11,7 +11,7 @@ import (
 	"github.com/fairlead-dev/fairlead/cli"
 )
 
-func (a *app) hookVerb() *cobra.Command {
+func hookCommand(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use:    "hook EVENT",
 		Hidden: true, // programs call it

@@ -7,7 +7,7 @@ import (
 	"github.com/fairlead-dev/fairlead/cli/questions"
 )
 
-func (a *app) inboxVerb() *cobra.Command {
+func inboxCommand(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use:   "inbox",
 		Short: "List everything that waits for a person, the oldest first",

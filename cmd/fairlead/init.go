@@ -10,7 +10,7 @@ import (
 	"github.com/fairlead-dev/fairlead/cli/setup"
 )
 
-func (a *app) initVerb() *cobra.Command {
+func initCommand(a *app) *cobra.Command {
 	var lead, alone bool
 	var agents []string
 	cmd := &cobra.Command{

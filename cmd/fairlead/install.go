@@ -10,8 +10,8 @@ import (
 	"github.com/fairlead-dev/fairlead/cli/setup"
 )
 
-// claudeVerb is about Claude Code's own settings.
-func (a *app) claudeVerb() *cobra.Command {
+// claudeCommand is about Claude Code's own settings.
+func claudeCommand(a *app) *cobra.Command {
 	return noun(&cobra.Command{
 		Use:   "claude",
 		Short: "Install Fairlead's hooks in Claude Code, or remove them",
@@ -19,10 +19,10 @@ func (a *app) claudeVerb() *cobra.Command {
 enforce what each agent may do.`,
 		Example: `  fairlead claude install
   fairlead claude uninstall`,
-	}, a.claudeInstallVerb(), a.claudeUninstallVerb())
+	}, claudeInstallCommand(a), claudeUninstallCommand(a))
 }
 
-func (a *app) claudeInstallVerb() *cobra.Command {
+func claudeInstallCommand(a *app) *cobra.Command {
 	var w setup.Where
 	cmd := &cobra.Command{
 		Use:   "install",
@@ -42,7 +42,7 @@ The hooks call the program fairlead-hook if it is in the same folder as this pro
 	return cmd
 }
 
-func (a *app) claudeUninstallVerb() *cobra.Command {
+func claudeUninstallCommand(a *app) *cobra.Command {
 	var w setup.Where
 	cmd := &cobra.Command{
 		Use:   "uninstall",

@@ -169,7 +169,7 @@ func (c *cruise) question(tool string) view.QuestionView {
 	var found view.QuestionView
 	client := c.client()
 	c.await("coder asks for "+tool, func() bool {
-		all, err := client.Questions(context.Background())
+		all, err := client.Questions.List(context.Background())
 		if err != nil {
 			c.t.Fatal(err)
 		}
@@ -187,7 +187,7 @@ func (c *cruise) question(tool string) view.QuestionView {
 
 func (c *cruise) answer(q view.QuestionView, allow bool) {
 	c.t.Helper()
-	if _, err := c.client().AnswerQuestion(context.Background(), q.ID, view.QuestionAnswer{Allow: allow}); err != nil {
+	if _, err := c.client().Questions.Answer(context.Background(), q.ID, view.QuestionAnswer{Allow: allow}); err != nil {
 		c.t.Fatal(err)
 	}
 }
@@ -258,7 +258,7 @@ func (c *cruise) step(asks bool) {
 	c.putJSON("flow.yaml", map[string]any{
 		"name": "flow", "steps": []any{map[string]any{"id": "work", "agent": "coder", "prompt": "work.md"}},
 	})
-	if _, err := c.client().StartRun(context.Background(), view.RunFlags{Workflow: filepath.Join(c.dir, "flow.yaml"), RunID: "r"}); err != nil {
+	if _, err := c.client().Runs.Start(context.Background(), view.RunFlags{Workflow: filepath.Join(c.dir, "flow.yaml"), RunID: "r"}); err != nil {
 		t.Fatal(err)
 	}
 	if asks {
@@ -279,7 +279,7 @@ func (c *cruise) step(asks bool) {
 	client := c.client()
 	c.await("the run is over", func() bool {
 		var err error
-		if run, err = client.Run(context.Background(), "r"); err != nil {
+		if run, err = client.Runs.Show(context.Background(), "r"); err != nil {
 			t.Fatal(err)
 		}
 		return run.Status == "completed" || run.Status == "failed"
@@ -342,14 +342,14 @@ func (c *cruise) talk() {
 // A run that is cancelled in the middle of an answer: the program is told, and is gone.
 func (c *cruise) cancelled() {
 	c.put(".agents/prompts/work.md", "do: hold a long thought")
-	if _, err := c.client().StartRun(context.Background(), view.RunFlags{Workflow: filepath.Join(c.dir, "flow.yaml"), RunID: "cut"}); err != nil {
+	if _, err := c.client().Runs.Start(context.Background(), view.RunFlags{Workflow: filepath.Join(c.dir, "flow.yaml"), RunID: "cut"}); err != nil {
 		c.t.Fatal(err)
 	}
 	c.asked("a long thought")
 	c.must("run", "cancel", "cut")
 	client := c.client()
 	c.await("the run is cancelled, and nothing is at work", func() bool {
-		run, err := client.Run(context.Background(), "cut")
+		run, err := client.Runs.Show(context.Background(), "cut")
 		if err != nil {
 			c.t.Fatal(err)
 		}

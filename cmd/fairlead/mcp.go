@@ -16,7 +16,7 @@ const (
 	mcpTokenVar = "FAIRLEAD_MCP_TOKEN" //nolint:gosec // the name of a variable
 )
 
-func (a *app) mcpVerb() *cobra.Command {
+func mcpCommand(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use:    "mcp",
 		Hidden: true, // programs call it

@@ -154,7 +154,7 @@ func (h *house) did(s *sdk.ClientSession, tool string, args any, into any) (text
 func (h *house) question() (q view.QuestionView) {
 	h.t.Helper()
 	h.until("a question waits", func() bool {
-		open, err := h.client().Questions(h.t.Context())
+		open, err := h.client().Questions.List(h.t.Context())
 		if err != nil || len(open) != 1 {
 			return false
 		}
@@ -206,7 +206,7 @@ func TestToolsOfADaemon(t *testing.T) {
 	if again := h.question(); again.ID != q.ID {
 		t.Errorf("after the restart it is another question: %s, %s", q.ID, again.ID)
 	}
-	if _, err := h.client().AnswerQuestion(t.Context(), q.ID, view.QuestionAnswer{Text: "on Monday"}); err != nil {
+	if _, err := h.client().Questions.Answer(t.Context(), q.ID, view.QuestionAnswer{Text: "on Monday"}); err != nil {
 		t.Fatal(err)
 	}
 	if answer := <-answered; answer.State != tools.ActAnswered || answer.Text != "on Monday" || answer.ID != q.ID {

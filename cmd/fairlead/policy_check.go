@@ -16,16 +16,16 @@ import (
 	"github.com/fairlead-dev/fairlead/policy"
 )
 
-func (a *app) policyVerb(path *string) *cobra.Command {
+func policyCommand(a *app, path *string) *cobra.Command {
 	return noun(&cobra.Command{
 		Use:     "policy",
 		Short:   "Ask what an agent may do",
 		Long:    "It asks the same rules that are enforced when an agent runs.",
 		Example: `  fairlead dispatch policy check --tool Bash --input '{"command":"git push"}'`,
-	}, a.policyCheckVerb(path))
+	}, policyCheckCommand(a, path))
 }
 
-func (a *app) policyCheckVerb(path *string) *cobra.Command {
+func policyCheckCommand(a *app, path *string) *cobra.Command {
 	var asked dispatchcli.PolicyAsked
 	cmd := &cobra.Command{
 		Use:   "check --tool TOOL --input JSON",

@@ -9,7 +9,7 @@ import (
 	"github.com/fairlead-dev/fairlead/cli/agents"
 )
 
-func (a *app) psVerb() *cobra.Command {
+func psCommand(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use:   "ps",
 		Short: "List the agents: state, session, and anything that contradicts it",
@@ -34,7 +34,7 @@ remarks. A remark that begins with ? is evidence against the state; ` + "`fairle
 	}
 }
 
-func (a *app) whyVerb() *cobra.Command {
+func whyCommand(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use:   "why AGENT",
 		Short: "Print the evidence for the state of an agent, with its age",

@@ -7,7 +7,7 @@ import (
 	dispatchcli "github.com/fairlead-dev/fairlead/cli/dispatch"
 )
 
-func (a *app) routeVerb(path *string) *cobra.Command {
+func routeCommand(a *app, path *string) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "route TEXT...",
 		Short: "Show which agent's description fits an input, and why",

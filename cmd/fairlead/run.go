@@ -12,7 +12,7 @@ import (
 	"github.com/fairlead-dev/fairlead/view"
 )
 
-func (a *app) runVerb() *cobra.Command {
+func runCommand(a *app) *cobra.Command {
 	var opts runs.RunOptions
 	cmd := &cobra.Command{
 		Use:   "run FILE",
@@ -55,7 +55,7 @@ run completed, 1 it failed, 2 the workflow has faults, 4 it waits and --no-wait 
 	opts.AddRunFlags(cmd.Flags())
 	cmd.Flags().StringVar(&opts.Flags.RunID, "run-id", "", "the run's name (default: one is made)")
 	cmd.Flags().BoolVar(&opts.Check, "check", false, "list every fault of the workflow, and start nothing")
-	cmd.AddCommand(a.runListVerb(), a.runShowVerb(), a.resumeVerb(), a.cancelVerb(), a.pruneVerb())
+	cmd.AddCommand(runListCommand(a), runShowCommand(a), resumeCommand(a), cancelCommand(a), pruneCommand(a))
 	return cmd
 }
 
@@ -92,7 +92,7 @@ func (a *app) run(cmd *cobra.Command, o *runs.RunOptions) error {
 		return runs.CheckWorkflow(a.App, f)
 	case f.StartAtStep == "":
 		return runs.Steer(cmd.Context(), a.App, o, func(ctx context.Context, h *runs.Helm) (view.RunView, error) {
-			return h.StartRun(ctx, f)
+			return h.Runs.Start(ctx, f)
 		})
 	}
 	id := f.RunID
@@ -106,7 +106,7 @@ func (a *app) run(cmd *cobra.Command, o *runs.RunOptions) error {
 	return runs.Resume(cmd.Context(), a.App, o, id)
 }
 
-func (a *app) resumeVerb() *cobra.Command {
+func resumeCommand(a *app) *cobra.Command {
 	var opts runs.RunOptions
 	cmd := &cobra.Command{
 		Use:   "resume RUN",

@@ -143,7 +143,7 @@ func TestKilledDaemonOfARun(t *testing.T) {
 	underRace(t)
 	s := newShip(t, map[string]string{"fairlead.yaml": "version: 1\nagents: {}\n", "flow.yaml": longFlow()})
 	two := 2
-	if _, err := s.client().StartRun(t.Context(), view.RunFlags{Workflow: filepath.Join(s.dir, "flow.yaml"), RunID: "r", SideBySide: &two}); err != nil {
+	if _, err := s.client().Runs.Start(t.Context(), view.RunFlags{Workflow: filepath.Join(s.dir, "flow.yaml"), RunID: "r", SideBySide: &two}); err != nil {
 		t.Fatal(err)
 	}
 	for range 4 {
@@ -159,7 +159,7 @@ func TestKilledDaemonOfARun(t *testing.T) {
 func (s *ship) runUntil(id, what string, ok func(view.RunView) bool) view.RunView {
 	s.t.Helper()
 	client := s.client()
-	return seenUntil(s.t, what, func() (view.RunView, error) { return client.Run(context.Background(), id) }, ok, func() string { return "" })
+	return seenUntil(s.t, what, func() (view.RunView, error) { return client.Runs.Show(context.Background(), id) }, ok, func() string { return "" })
 }
 
 // seenUntil looks at something of the daemon until it is as it should be. Where that does not
@@ -189,7 +189,7 @@ steps:
 	})
 	t.Setenv("TOKEN", secret)
 	one := 1
-	shown, err := s.client().StartRun(t.Context(), view.RunFlags{Workflow: "flow.yaml", RunID: "r", MaxAttempts: &one, Env: []string{"TOKEN=" + secret, "LONG=" + secret + strings.Repeat("x", 200<<10)}})
+	shown, err := s.client().Runs.Start(t.Context(), view.RunFlags{Workflow: "flow.yaml", RunID: "r", MaxAttempts: &one, Env: []string{"TOKEN=" + secret, "LONG=" + secret + strings.Repeat("x", 200<<10)}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -212,7 +212,7 @@ steps:
 	s.up()
 	s.runUntil("r", "the step is found", func(v view.RunView) bool { return v.Steps[1].Session != "" })
 	s.nowhere(secret)
-	if _, err := s.client().CancelRun(t.Context(), shown.ID, "", ""); err != nil {
+	if _, err := s.client().Runs.Cancel(t.Context(), shown.ID, "", ""); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -7,7 +7,7 @@ import (
 	"github.com/fairlead-dev/fairlead/cli/runs"
 )
 
-func (a *app) runListVerb() *cobra.Command {
+func runListCommand(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use:     "list",
 		Short:   "List the runs of workflows, the newest first",
@@ -18,7 +18,7 @@ func (a *app) runListVerb() *cobra.Command {
 	}
 }
 
-func (a *app) runShowVerb() *cobra.Command {
+func runShowCommand(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use:               "show RUN",
 		Short:             "Show the steps of a run, and what each one waits for",

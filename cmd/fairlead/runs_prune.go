@@ -9,7 +9,7 @@ import (
 	"github.com/fairlead-dev/fairlead/cli/runs"
 )
 
-func (a *app) pruneVerb() *cobra.Command {
+func pruneCommand(a *app) *cobra.Command {
 	var opts runs.PruneOptions
 	cmd := &cobra.Command{
 		Use:   "prune",

@@ -12,7 +12,7 @@ import (
 	"github.com/fairlead-dev/fairlead/cli/channels"
 )
 
-func (a *app) sayVerb() *cobra.Command {
+func sayCommand(a *app) *cobra.Command {
 	var mode string
 	var wait bool
 	cmd := &cobra.Command{

@@ -4,9 +4,9 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// dispatchVerb groups the commands about a dispatch; subs names those that it has, or all where
+// dispatchCommand groups the commands about a dispatch; subs names those that it has, or all where
 // there are none.
-func (a *app) dispatchVerb(subs ...string) *cobra.Command {
+func dispatchCommand(a *app, subs ...string) *cobra.Command {
 	var path string
 	cmd := noun(&cobra.Command{
 		Use:   "dispatch",
@@ -21,8 +21,8 @@ The commands act on the open dispatch that was started last; --path names anothe
   fairlead dispatch input "write a hello world in Python" --wait
   fairlead dispatch status`,
 	}, only(
-		subs, a.sessionStartVerb(&path), a.sessionInputVerb(&path), a.sessionDelegateVerb(&path), a.sessionDoneVerb(&path), a.sessionRespondVerb(&path),
-		a.sessionStatusVerb(&path), a.sessionListVerb(), a.sessionEndVerb(&path), a.sessionLogVerb(&path), a.routeVerb(&path), a.policyVerb(&path),
+		subs, sessionStartCommand(a, &path), sessionInputCommand(a, &path), sessionDelegateCommand(a, &path), sessionDoneCommand(a, &path), sessionRespondCommand(a, &path),
+		sessionStatusCommand(a, &path), sessionListCommand(a), sessionEndCommand(a, &path), sessionLogCommand(a, &path), routeCommand(a, &path), policyCommand(a, &path),
 	)...)
 	cmd.PersistentFlags().StringVar(&path, "path", "", "the dispatch `folder`, or its name (default: the open one that was started last)")
 	return cmd

@@ -14,7 +14,7 @@ import (
 	"github.com/fairlead-dev/fairlead/machine/dispatch"
 )
 
-func (a *app) sessionEndVerb(path *string) *cobra.Command {
+func sessionEndCommand(a *app, path *string) *cobra.Command {
 	var why string
 	cmd := &cobra.Command{
 		Use:   "end",
@@ -46,7 +46,7 @@ deleted. Only a person, or a program outside of the dispatch, can end it.`,
 	return cmd
 }
 
-func (a *app) sessionLogVerb(path *string) *cobra.Command {
+func sessionLogCommand(a *app, path *string) *cobra.Command {
 	return &cobra.Command{
 		Use:   "log",
 		Short: "Record a conversation in messages.jsonl, from JSON on standard input",

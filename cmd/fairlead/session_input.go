@@ -10,7 +10,7 @@ import (
 	"github.com/fairlead-dev/fairlead/machine/dispatch"
 )
 
-func (a *app) sessionInputVerb(path *string) *cobra.Command {
+func sessionInputCommand(a *app, path *string) *cobra.Command {
 	var wait, over bool
 	cmd := &cobra.Command{
 		Use:   "input TEXT...",
@@ -38,7 +38,7 @@ none, because the conversation was interrupted or its task failed.`,
 	return cmd
 }
 
-func (a *app) sessionDelegateVerb(path *string) *cobra.Command {
+func sessionDelegateCommand(a *app, path *string) *cobra.Command {
 	var from string
 	cmd := &cobra.Command{
 		Use:   "delegate AGENT TEXT...",
@@ -61,7 +61,7 @@ input.`,
 	return cmd
 }
 
-func (a *app) sessionDoneVerb(path *string) *cobra.Command {
+func sessionDoneCommand(a *app, path *string) *cobra.Command {
 	var failed bool
 	var agent string
 	cmd := &cobra.Command{
@@ -91,7 +91,7 @@ TEXT, - reads standard input.`,
 	return cmd
 }
 
-func (a *app) sessionRespondVerb(path *string) *cobra.Command {
+func sessionRespondCommand(a *app, path *string) *cobra.Command {
 	var summary string
 	cmd := &cobra.Command{
 		Use:   "respond TEXT...",

@@ -98,7 +98,7 @@ func (w *ward) rests(client *apiclient.Client) bool {
 	}
 	ctx, cancel := contextFor(shipWait)
 	defer cancel()
-	all, err := client.Dispatches(ctx)
+	all, err := client.Dispatches.List(ctx)
 	if err != nil || len(all.Sessions) != 1 {
 		return false
 	}

@@ -10,7 +10,7 @@ import (
 	"github.com/fairlead-dev/fairlead/dispatchfolder"
 )
 
-func (a *app) sessionStatusVerb(path *string) *cobra.Command {
+func sessionStatusCommand(a *app, path *string) *cobra.Command {
 	return &cobra.Command{
 		Use:   "status",
 		Short: "Show the state of a dispatch, and its conversations",
@@ -40,7 +40,7 @@ each conversation with its files.`,
 	}
 }
 
-func (a *app) sessionListVerb() *cobra.Command {
+func sessionListCommand(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use:     "list",
 		Short:   "List the dispatches of the repository, the open ones first",

@@ -12,7 +12,7 @@ import (
 	"github.com/fairlead-dev/fairlead/machine/dispatch"
 )
 
-func (a *app) sessionStartVerb(path *string) *cobra.Command {
+func sessionStartCommand(a *app, path *string) *cobra.Command {
 	var mode, host string
 	cmd := &cobra.Command{
 		Use:   "start",

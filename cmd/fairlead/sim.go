@@ -6,8 +6,8 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// simVerb tells callers of the former `fairlead sim` where the simulator is now.
-func (a *app) simVerb() *cobra.Command {
+// simCommand tells callers of the former `fairlead sim` where the simulator is now.
+func simCommand(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use:                "sim",
 		Short:              "Moved: the simulator is a test command in Fairlead's source",

@@ -14,7 +14,7 @@ import (
 	crewcli "github.com/fairlead-dev/fairlead/cli/crew"
 )
 
-func (a *app) crewShowVerb() *cobra.Command {
+func crewShowCommand(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use:   "show NAME",
 		Short: "Print how a crew member described itself (its soul)",
@@ -24,7 +24,7 @@ each time it wakes, and it never changes. On a terminal, control characters are 
 		Args:              cli.Args(cobra.MatchAll(cobra.ExactArgs(1), namesSomebody)),
 		ValidArgsFunction: a.completeCrew,
 		RunE: a.reading(func(ctx context.Context, client *cli.Reader, words []string) error {
-			doc, err := client.Document(ctx, words[0])
+			doc, err := client.Crew.Document(ctx, words[0])
 			if err != nil {
 				return err
 			}
@@ -49,7 +49,7 @@ each time it wakes, and it never changes. On a terminal, control characters are 
 	}
 }
 
-func (a *app) importVerb() *cobra.Command {
+func importCommand(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use:   "import FILE|FOLDER...",
 		Short: "Import crew members from the documents of another machine",
@@ -76,7 +76,7 @@ that is here already, or whose seat is taken, is refused. - reads standard input
 	}
 }
 
-func (a *app) transcriptVerb() *cobra.Command {
+func transcriptCommand(a *app) *cobra.Command {
 	var asked crewcli.SaidIn
 	cmd := &cobra.Command{
 		Use:   "transcript",

@@ -12,8 +12,8 @@ import (
 	"github.com/fairlead-dev/fairlead/view"
 )
 
-// questionVerb is about answers that were saved. Questions themselves are in the inbox.
-func (a *app) questionVerb() *cobra.Command {
+// questionCommand is about answers that were saved. Questions themselves are in the inbox.
+func questionCommand(a *app) *cobra.Command {
 	return noun(&cobra.Command{
 		Use:   "question",
 		Short: "List and revoke saved answers",
@@ -21,10 +21,10 @@ func (a *app) questionVerb() *cobra.Command {
 asking you. ` + "`fairlead inbox`" + ` lists open questions, ` + "`fairlead answer`" + ` answers them.`,
 		Example: `  fairlead question saved
   fairlead question revoke s3`,
-	}, a.savedVerb(), a.revokeVerb())
+	}, savedCommand(a), revokeCommand(a))
 }
 
-func (a *app) savedVerb() *cobra.Command {
+func savedCommand(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use:   "saved",
 		Short: "List the saved answers: what is allowed or denied without asking again",
@@ -33,7 +33,7 @@ without asking. The rules of fairlead.yaml (permissions) are not in this list.`,
 		Example: "  fairlead question saved",
 		Args:    cli.Args(cobra.NoArgs),
 		RunE: a.reading(func(ctx context.Context, client *cli.Reader, _ []string) error {
-			list, err := client.SavedAnswers(ctx)
+			list, err := client.Questions.Saved(ctx)
 			if err != nil {
 				return err
 			}
@@ -45,7 +45,7 @@ without asking. The rules of fairlead.yaml (permissions) are not in this list.`,
 	}
 }
 
-func (a *app) revokeVerb() *cobra.Command {
+func revokeCommand(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use:     "revoke ID",
 		Short:   "Delete a saved answer: the next such call is asked about again",
@@ -53,7 +53,7 @@ func (a *app) revokeVerb() *cobra.Command {
 		Example: "  fairlead question revoke s3",
 		Args:    cli.Args(cobra.ExactArgs(1)),
 		RunE: a.asking(func(ctx context.Context, client *apiclient.Client, words []string) error {
-			done, err := client.RevokeSavedAnswer(ctx, words[0])
+			done, err := client.Questions.Revoke(ctx, words[0])
 			if err != nil {
 				return cli.Faulty(err)
 			}

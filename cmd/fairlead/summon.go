@@ -13,7 +13,7 @@ import (
 	crewcli "github.com/fairlead-dev/fairlead/cli/crew"
 )
 
-func (a *app) summonVerb() *cobra.Command {
+func summonCommand(a *app) *cobra.Command {
 	var wait bool
 	cmd := &cobra.Command{
 		Use:   "summon",
@@ -26,7 +26,7 @@ summoned once; after that, ` + "`fairlead crew wake`" + ` wakes it.
 		Example: "  fairlead crew summon --wait",
 		Args:    cli.Args(cobra.NoArgs),
 		RunE: a.asking(func(ctx context.Context, client *apiclient.Client, _ []string) error {
-			done, err := client.Summon(ctx)
+			done, err := client.Crew.Summon(ctx)
 			if err != nil {
 				return err
 			}
@@ -40,7 +40,7 @@ summoned once; after that, ` + "`fairlead crew wake`" + ` wakes it.
 	return cmd
 }
 
-func (a *app) wakeVerb() *cobra.Command {
+func wakeCommand(a *app) *cobra.Command {
 	var wait bool
 	cmd := &cobra.Command{
 		Use:   "wake [AGENT...]",
@@ -56,7 +56,7 @@ is not awake.`,
 		Args:              cli.Args(namesSomebody),
 		ValidArgsFunction: a.completeCrew,
 		RunE: a.asking(func(ctx context.Context, client *apiclient.Client, names []string) error {
-			done, err := client.Wake(ctx, names)
+			done, err := client.Crew.Wake(ctx, names)
 			if err != nil {
 				return err
 			}
@@ -78,7 +78,7 @@ is not awake.`,
 	return cmd
 }
 
-func (a *app) sleepVerb() *cobra.Command {
+func sleepCommand(a *app) *cobra.Command {
 	var wait bool
 	cmd := &cobra.Command{
 		Use:   "sleep",
@@ -88,7 +88,7 @@ are kept; ` + "`fairlead crew wake`" + ` gives them back. --wait returns when th
 		Example: "  fairlead crew sleep --wait",
 		Args:    cli.Args(cobra.NoArgs),
 		RunE: a.asking(func(ctx context.Context, client *apiclient.Client, _ []string) error {
-			done, err := client.Sleep(ctx)
+			done, err := client.Crew.Sleep(ctx)
 			if err != nil {
 				return err
 			}

@@ -100,7 +100,7 @@ func (p *parley) speak(k *torture) {
 	p.mu.Unlock()
 	ctx, cancel := contextFor(shipWait)
 	defer cancel()
-	_, err := p.client.Say(ctx, "talk", text, modes[k.rnd.IntN(len(modes))])
+	_, err := p.client.Channels.Say(ctx, "talk", text, modes[k.rnd.IntN(len(modes))])
 	var no *apiclient.Refused
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -120,17 +120,17 @@ func (p *parley) meddle(k *torture) {
 	name := parleyAgents[k.rnd.IntN(len(parleyAgents))]
 	switch what := k.rnd.IntN(6); {
 	case what == 0 && !p.exact:
-		_, _ = p.client.Grant(ctx, "talk", name, true)
+		_, _ = p.client.Channels.Grant(ctx, "talk", name, true)
 	case what == 1 && !p.exact:
-		_, _ = p.client.Skip(ctx, "talk", 0)
+		_, _ = p.client.Channels.Skip(ctx, "talk", 0)
 	case what == 2 && !p.exact:
-		_, _ = p.client.Unassign(ctx, "talk", name)
+		_, _ = p.client.Channels.Unassign(ctx, "talk", name)
 	case what == 3:
-		_, _ = p.client.Override(ctx, "talk", k.rnd.IntN(2) == 0)
+		_, _ = p.client.Channels.Override(ctx, "talk", k.rnd.IntN(2) == 0)
 	case what == 4:
 		_ = os.WriteFile(filepath.Join(p.ship.dir, name, "wait"), nil, 0o600)
 	default:
-		_, _ = p.client.Assign(ctx, "talk", name)
+		_, _ = p.client.Channels.Assign(ctx, "talk", name)
 	}
 }
 
@@ -140,19 +140,19 @@ func (p *parley) settle() {
 	p.t.Helper()
 	for begun := time.Now(); ; pass(20 * time.Millisecond) {
 		ctx, cancel := contextFor(shipWait)
-		v, err := p.client.Channel(ctx, "talk")
+		v, err := p.client.Channels.Show(ctx, "talk")
 		if err != nil {
 			p.t.Fatalf("round %d: ask for the channel: %v; %s", p.round, err, p.lastWords())
 		}
 		quiet := settled(v)
 		for _, name := range parleyAgents {
 			if m := member(v, name); m.State == "IDLE" || m.State == "" {
-				_, err := p.client.Assign(ctx, "talk", name)
+				_, err := p.client.Channels.Assign(ctx, "talk", name)
 				quiet = quiet && err == nil
 			}
 		}
 		if v.State == "WAITING" && v.Aside == nil {
-			_, _ = p.client.Override(ctx, "talk", true) // it may have gone on by itself
+			_, _ = p.client.Channels.Override(ctx, "talk", true) // it may have gone on by itself
 		}
 		cancel()
 		if quiet {

@@ -81,11 +81,11 @@ func (p *lively) order(k *torture) {
 	var err error
 	switch k.rnd.IntN(5) {
 	case 0:
-		_, err = p.client.Sleep(ctx)
+		_, err = p.client.Crew.Sleep(ctx)
 	case 1:
-		_, err = p.client.Wake(ctx, []string{fmt.Sprintf("agent-%d", 1+k.rnd.IntN(3))})
+		_, err = p.client.Crew.Wake(ctx, []string{fmt.Sprintf("agent-%d", 1+k.rnd.IntN(3))})
 	default:
-		_, err = p.client.Wake(ctx, nil)
+		_, err = p.client.Crew.Wake(ctx, nil)
 	}
 	p.answered(err)
 }
@@ -114,7 +114,7 @@ func (p *lively) speak(k *torture) {
 	}
 	ctx, cancel := contextFor(shipWait)
 	defer cancel()
-	_, err := p.client.Say(ctx, "crew", said, "queue")
+	_, err := p.client.Channels.Say(ctx, "crew", said, "queue")
 	p.answered(err)
 	if err == nil {
 		p.mu.Lock()
@@ -128,14 +128,14 @@ func (p *lively) settle() {
 	p.t.Helper()
 	for begun := time.Now(); ; pass(20 * time.Millisecond) {
 		ctx, cancel := contextFor(shipWait)
-		view, err := p.client.Crew(ctx, true)
+		view, err := p.client.Crew.Show(ctx, true)
 		if err == nil && view.InProgress == "" && howManyAre(view, "alive") < 3 {
-			_, _ = p.client.Wake(ctx, nil) // it may be too early for it
+			_, _ = p.client.Crew.Wake(ctx, nil) // it may be too early for it
 		}
 		if err == nil {
-			_, _ = p.client.Assign(ctx, "crew", "julian") // an agent that crashed during its turn has left
+			_, _ = p.client.Channels.Assign(ctx, "crew", "julian") // an agent that crashed during its turn has left
 		}
-		floor, ferr := p.client.Channel(ctx, "crew")
+		floor, ferr := p.client.Channels.Show(ctx, "crew")
 		cancel()
 		if err = errors.Join(err, ferr); err != nil {
 			p.t.Fatalf("round %d: ask for the team: %v; %s", p.round, err, p.lastWords())
@@ -257,9 +257,9 @@ func crewDiskFull(k *torture) {
 		l.fill(filler)
 		ctx, cancel := contextFor(shipWait)
 		if k.rnd.IntN(2) == 0 {
-			_, _ = l.client.Sleep(ctx) // who cannot write it down does not do it
+			_, _ = l.client.Crew.Sleep(ctx) // who cannot write it down does not do it
 		}
-		_, err := l.client.Wake(ctx, nil)
+		_, err := l.client.Crew.Wake(ctx, nil)
 		cancel()
 		pass(l.upTo(500 * time.Millisecond))
 		var no *apiclient.Refused
@@ -292,9 +292,9 @@ func (p *lively) settleCrew() {
 	p.ship.poll("the crew wakes", func() bool {
 		ctx, cancel := contextFor(shipWait)
 		defer cancel()
-		shown, err := p.ship.client().Crew(ctx, true)
+		shown, err := p.ship.client().Crew.Show(ctx, true)
 		if err == nil && shown.InProgress == "" && howManyAre(shown, "alive") < 3 {
-			_, _ = p.ship.client().Wake(ctx, nil)
+			_, _ = p.ship.client().Crew.Wake(ctx, nil)
 		}
 		return err == nil && allAre("alive", 3)(shown) && !slices.ContainsFunc(shown.Agents, func(d view.DocumentView) bool { return d.Soul == "" })
 	})

@@ -76,7 +76,7 @@ func (p *busyWard) speak(k *torture) {
 		err = p.says(text)
 	} else {
 		ctx, cancel := contextFor(shipWait)
-		_, err = p.client.Input(ctx, p.folder.Name(), text)
+		_, err = p.client.Dispatches.Input(ctx, p.folder.Name(), text)
 		cancel()
 	}
 	var no *apiclient.Refused

@@ -13,7 +13,7 @@ import (
 	"github.com/fairlead-dev/fairlead/cli/channels"
 )
 
-func (a *app) grantVerb() *cobra.Command {
+func grantCommand(a *app) *cobra.Command {
 	var now bool
 	cmd := &cobra.Command{
 		Use:   "grant CHANNEL AGENT",
@@ -25,7 +25,7 @@ change; it continues after this agent.`,
 		Args:              cli.Args(cobra.ExactArgs(2)),
 		ValidArgsFunction: a.completeChannelAgent(true),
 		RunE: a.asking(func(ctx context.Context, client *apiclient.Client, words []string) error {
-			done, err := client.Grant(ctx, words[0], words[1], now)
+			done, err := client.Channels.Grant(ctx, words[0], words[1], now)
 			return channels.Ordered(a.App, done, err)
 		}),
 	}
@@ -33,7 +33,7 @@ change; it continues after this agent.`,
 	return cmd
 }
 
-func (a *app) skipVerb() *cobra.Command {
+func skipCommand(a *app) *cobra.Command {
 	var which uint64
 	cmd := &cobra.Command{
 		Use:   "skip CHANNEL",
@@ -44,7 +44,7 @@ ends only that turn; if it is over already, no other agent loses a turn.`,
 		Args:              cli.Args(cobra.ExactArgs(1)),
 		ValidArgsFunction: a.completeChannel,
 		RunE: a.asking(func(ctx context.Context, client *apiclient.Client, words []string) error {
-			done, err := client.Skip(ctx, words[0], which)
+			done, err := client.Channels.Skip(ctx, words[0], which)
 			return channels.Ordered(a.App, done, err)
 		}),
 	}
@@ -52,7 +52,7 @@ ends only that turn; if it is over already, no other agent loses a turn.`,
 	return cmd
 }
 
-func (a *app) overrideVerb() *cobra.Command {
+func overrideCommand(a *app) *cobra.Command {
 	var resume, end bool
 	cmd := &cobra.Command{
 		Use:   "override CHANNEL --resume|--end",
@@ -68,7 +68,7 @@ rotation gets the turn.`,
 		},
 		ValidArgsFunction: a.completeChannel,
 		RunE: a.asking(func(ctx context.Context, client *apiclient.Client, words []string) error {
-			done, err := client.Override(ctx, words[0], resume)
+			done, err := client.Channels.Override(ctx, words[0], resume)
 			return channels.Ordered(a.App, done, err)
 		}),
 	}
@@ -77,7 +77,7 @@ rotation gets the turn.`,
 	return cmd
 }
 
-func (a *app) assignVerb() *cobra.Command {
+func assignCommand(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use:   "assign CHANNEL AGENT",
 		Short: "Add an agent to a channel, at the end of its rotation",
@@ -87,13 +87,13 @@ func (a *app) assignVerb() *cobra.Command {
 		Args:              cli.Args(cobra.ExactArgs(2)),
 		ValidArgsFunction: a.completeChannelAgent(true),
 		RunE: a.asking(func(ctx context.Context, client *apiclient.Client, words []string) error {
-			done, err := client.Assign(ctx, words[0], words[1])
+			done, err := client.Channels.Assign(ctx, words[0], words[1])
 			return channels.Ordered(a.App, done, err)
 		}),
 	}
 }
 
-func (a *app) removeVerb() *cobra.Command {
+func removeCommand(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use:   "remove CHANNEL AGENT",
 		Short: "Remove an agent from a channel",
@@ -103,27 +103,27 @@ func (a *app) removeVerb() *cobra.Command {
 		Args:              cli.Args(cobra.ExactArgs(2)),
 		ValidArgsFunction: a.completeChannelAgent(true),
 		RunE: a.asking(func(ctx context.Context, client *apiclient.Client, words []string) error {
-			done, err := client.Unassign(ctx, words[0], words[1])
+			done, err := client.Channels.Unassign(ctx, words[0], words[1])
 			return channels.Ordered(a.App, done, err)
 		}),
 	}
 }
 
-func (a *app) disableVerb() *cobra.Command {
-	return a.ableVerb("disable", "Take agents out of all channels until they are enabled again",
+func disableCommand(a *app) *cobra.Command {
+	return ableCommand(a, "disable", "Take agents out of all channels until they are enabled again",
 		`The agent leaves every rotation, and a turn that it has ends. Its sessions outside of channels continue;
 `+"`fairlead stop`"+` stops those.`,
-		"takes no part in channels until it is enabled", (*apiclient.Client).Disable)
+		"takes no part in channels until it is enabled", apiclient.Channels.Disable)
 }
 
-func (a *app) enableVerb() *cobra.Command {
-	return a.ableVerb("enable", "Let agents take part in channels again",
+func enableCommand(a *app) *cobra.Command {
+	return ableCommand(a, "enable", "Let agents take part in channels again",
 		`It undoes `+"`fairlead channel disable`"+`. It does not put the agent back into a rotation; `+"`fairlead channel assign`"+`
 does.`,
-		"takes part in channels again", (*apiclient.Client).Enable)
+		"takes part in channels again", apiclient.Channels.Enable)
 }
 
-func (a *app) ableVerb(verb, short, long, told string, give func(*apiclient.Client, context.Context, string) (api.Commanded, error)) *cobra.Command {
+func ableCommand(a *app, verb, short, long, told string, give func(apiclient.Channels, context.Context, string) (api.Commanded, error)) *cobra.Command {
 	return &cobra.Command{
 		Use:               verb + " AGENT...",
 		Short:             short,
@@ -134,7 +134,7 @@ func (a *app) ableVerb(verb, short, long, told string, give func(*apiclient.Clie
 		RunE: a.asking(func(ctx context.Context, client *apiclient.Client, names []string) error {
 			var errs []error
 			for _, name := range names {
-				answer, err := give(client, ctx, name)
+				answer, err := give(client.Channels, ctx, name)
 				switch {
 				case err != nil:
 					errs = append(errs, err)

@@ -9,7 +9,7 @@ import (
 	"github.com/fairlead-dev/fairlead/cli/daemon"
 )
 
-func (a *app) upVerb() *cobra.Command {
+func upCommand(a *app) *cobra.Command {
 	var opts daemon.UpOptions
 	cmd := &cobra.Command{
 		Use:   "up",

@@ -11,7 +11,7 @@ import (
 	"github.com/fairlead-dev/fairlead/cli/agents"
 )
 
-func (a *app) usageVerb() *cobra.Command {
+func usageCommand(a *app) *cobra.Command {
 	var archived bool
 	cmd := &cobra.Command{
 		Use:   "usage",
@@ -37,7 +37,7 @@ whole journal for them.`,
 	return cmd
 }
 
-func (a *app) retryVerb() *cobra.Command {
+func retryCommand(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use:   "retry AGENT",
 		Short: "Start a rate-limited agent before its limit resets",

@@ -31,12 +31,12 @@ func (a *app) addVerbs(root *cobra.Command) {
 			root.AddCommand(verb)
 		}
 	}
-	add("begin", a.demoVerb(), a.initVerb(), a.upVerb(), a.downVerb(), a.reloadVerb(), a.openVerb(), a.doctorVerb())
-	add("see", a.psVerb(), a.whyVerb(), a.watchVerb(), a.eventsVerb(), a.usageVerb())
-	add("agents", a.commandVerb("start"), a.commandVerb("stop"), a.commandVerb("once"), a.commandVerb("cleanup"), a.holdVerb(), a.unholdVerb(), a.retryVerb())
-	add("answer", a.inboxVerb(), a.answerAskedVerb(), a.approveVerb(), a.rejectVerb())
-	add("nouns", a.channelVerb(), a.crewVerb(), a.runVerb(), a.dispatchVerb(), a.questionVerb())
-	add("more", a.claudeVerb(), a.hookVerb(), a.mcpVerb(), a.docsVerb(root), a.versionVerb(), a.simVerb())
+	add("begin", demoCommand(a), initCommand(a), upCommand(a), downCommand(a), reloadCommand(a), openCommand(a), doctorCommand(a))
+	add("see", psCommand(a), whyCommand(a), watchCommand(a), eventsCommand(a), usageCommand(a))
+	add("agents", orderCommand(a, "start"), orderCommand(a, "stop"), orderCommand(a, "once"), orderCommand(a, "cleanup"), holdCommand(a), unholdCommand(a), retryCommand(a))
+	add("answer", inboxCommand(a), answerAskedCommand(a), approveCommand(a), rejectCommand(a))
+	add("nouns", channelCommand(a), crewCommand(a), runCommand(a), dispatchCommand(a), questionCommand(a))
+	add("more", claudeCommand(a), hookCommand(a), mcpCommand(a), docsCommand(a, root), versionCommand(a), simCommand(a))
 	root.AddCommand(a.exitCodesTopic())
 	root.AddCommand(a.oldVerbs()...)
 }
@@ -45,36 +45,36 @@ func (a *app) addVerbs(root *cobra.Command) {
 // and warn; they go with the next release.
 func (a *app) oldVerbs() []*cobra.Command {
 	old := []*cobra.Command{
-		a.retired("release", "unhold", a.unholdVerb()),
+		a.retired("release", "unhold", unholdCommand(a)),
 
-		a.retired("channels", "channel list", a.channelListVerb()),
-		a.retired("say", "channel say", a.sayVerb()),
-		a.retired("grant", "channel grant", a.grantVerb()),
-		a.retired("skip", "channel skip", a.skipVerb()),
-		a.retired("override", "channel override", a.overrideVerb()),
-		a.retired("assign", "channel assign", a.assignVerb()),
-		a.retired("remove", "channel remove", a.removeVerb()),
-		a.retired("enable", "channel enable", a.enableVerb()),
-		a.retired("disable", "channel disable", a.disableVerb()),
+		a.retired("channels", "channel list", channelListCommand(a)),
+		a.retired("say", "channel say", sayCommand(a)),
+		a.retired("grant", "channel grant", grantCommand(a)),
+		a.retired("skip", "channel skip", skipCommand(a)),
+		a.retired("override", "channel override", overrideCommand(a)),
+		a.retired("assign", "channel assign", assignCommand(a)),
+		a.retired("remove", "channel remove", removeCommand(a)),
+		a.retired("enable", "channel enable", enableCommand(a)),
+		a.retired("disable", "channel disable", disableCommand(a)),
 
-		a.retired("team", "crew", a.crewVerb("import")),
-		a.retired("soul", "crew show", a.crewShowVerb()),
-		a.retired("summon", "crew summon", a.summonVerb()),
-		a.retired("wake", "crew wake", a.wakeVerb()),
-		a.retired("sleep", "crew sleep", a.sleepVerb()),
-		a.retired("transcript", "crew transcript", a.transcriptVerb()),
+		a.retired("team", "crew", crewCommand(a, "import")),
+		a.retired("soul", "crew show", crewShowCommand(a)),
+		a.retired("summon", "crew summon", summonCommand(a)),
+		a.retired("wake", "crew wake", wakeCommand(a)),
+		a.retired("sleep", "crew sleep", sleepCommand(a)),
+		a.retired("transcript", "crew transcript", transcriptCommand(a)),
 
-		a.retiredRuns(),
-		a.retired("resume", "run resume", a.resumeVerb()),
-		a.retired("cancel", "run cancel", a.cancelVerb()),
+		retiredRunsCommand(a),
+		a.retired("resume", "run resume", resumeCommand(a)),
+		a.retired("cancel", "run cancel", cancelCommand(a)),
 
-		a.retired("session", "dispatch", a.dispatchVerb("start", "input", "delegate", "done", "respond", "status", "list", "end", "log")),
-		a.retiredRoute(),
-		a.retiredPolicy(),
+		a.retired("session", "dispatch", dispatchCommand(a, "start", "input", "delegate", "done", "respond", "status", "list", "end", "log")),
+		retiredRouteCommand(a),
+		retiredPolicyCommand(a),
 
-		a.retiredStanding(),
-		a.retiredClaude("install", a.claudeInstallVerb()),
-		a.retiredClaude("uninstall", a.claudeUninstallVerb()),
+		retiredStandingCommand(a),
+		retiredClaudeCommand(a, "install", claudeInstallCommand(a)),
+		retiredClaudeCommand(a, "uninstall", claudeUninstallCommand(a)),
 	}
 	return old
 }
@@ -150,9 +150,9 @@ func (a *app) exitCodesTopic() *cobra.Command {
 	return &cobra.Command{Use: "exit-codes", Short: "What the exit codes of commands mean", Long: "A command ends with one of these exit codes:\n\n" + exitCodes}
 }
 
-// retiredRuns is `fairlead runs [RUN]`, which is two commands now, and `fairlead runs prune`.
-func (a *app) retiredRuns() *cobra.Command {
-	list, show := a.runListVerb(), a.runShowVerb()
+// retiredRunsCommand is `fairlead runs [RUN]`, which is two commands now, and `fairlead runs prune`.
+func retiredRunsCommand(a *app) *cobra.Command {
+	list, show := runListCommand(a), runShowCommand(a)
 	a.warn(list, "fairlead runs", "fairlead run list")
 	a.warn(show, "fairlead runs RUN", "fairlead run show RUN")
 	chosen := func(words []string) *cobra.Command {
@@ -168,28 +168,28 @@ func (a *app) retiredRuns() *cobra.Command {
 		ValidArgsFunction: a.completeRuns,
 		Args:              func(cmd *cobra.Command, words []string) error { return chosen(words).Args(cmd, words) },
 		RunE:              func(cmd *cobra.Command, words []string) error { return chosen(words).RunE(cmd, words) },
-	}, a.retired("runs prune", "run prune", a.pruneVerb()))
+	}, a.retired("runs prune", "run prune", pruneCommand(a)))
 }
 
-// retiredRoute is `fairlead route`.
-func (a *app) retiredRoute() *cobra.Command {
+// retiredRouteCommand is `fairlead route`.
+func retiredRouteCommand(a *app) *cobra.Command {
 	var path string
-	return a.retired("route", "dispatch route", a.routeVerb(&path))
+	return a.retired("route", "dispatch route", routeCommand(a, &path))
 }
 
-// retiredPolicy is `fairlead policy check`.
-func (a *app) retiredPolicy() *cobra.Command {
+// retiredPolicyCommand is `fairlead policy check`.
+func retiredPolicyCommand(a *app) *cobra.Command {
 	var path string
-	return a.retired("policy", "dispatch policy", a.policyVerb(&path))
+	return a.retired("policy", "dispatch policy", policyCommand(a, &path))
 }
 
-// retiredStanding is `fairlead standing` and `fairlead standing revoke`.
-func (a *app) retiredStanding() *cobra.Command {
-	return noun(a.retired("standing", "question saved", a.savedVerb()), a.retired("standing revoke", "question revoke", a.revokeVerb()))
+// retiredStandingCommand is `fairlead standing` and `fairlead standing revoke`.
+func retiredStandingCommand(a *app) *cobra.Command {
+	return noun(a.retired("standing", "question saved", savedCommand(a)), a.retired("standing revoke", "question revoke", revokeCommand(a)))
 }
 
-// retiredClaude is `fairlead install claude` or `fairlead uninstall claude`.
-func (a *app) retiredClaude(verb string, cmd *cobra.Command) *cobra.Command {
+// retiredClaudeCommand is `fairlead install claude` or `fairlead uninstall claude`.
+func retiredClaudeCommand(a *app, verb string, cmd *cobra.Command) *cobra.Command {
 	cmd.ValidArgs = []string{"claude"}
 	cmd.Args = cli.Args(cobra.MatchAll(cobra.ExactArgs(1), cobra.OnlyValidArgs))
 	cmd = a.retired(verb+" claude", "claude "+verb, cmd)

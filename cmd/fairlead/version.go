@@ -6,7 +6,7 @@ import (
 	"github.com/fairlead-dev/fairlead/cli"
 )
 
-func (a *app) versionVerb() *cobra.Command {
+func versionCommand(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use:     "version",
 		Short:   "Print the version",

@@ -12,7 +12,7 @@ import (
 	"github.com/fairlead-dev/fairlead/cli/channels"
 )
 
-func (a *app) watchVerb() *cobra.Command {
+func watchCommand(a *app) *cobra.Command {
 	var opts channels.Watched
 	cmd := &cobra.Command{
 		Use:   "watch [AGENT|SESSION|CHANNEL]",

@@ -10,7 +10,7 @@ import (
 	"github.com/fairlead-dev/fairlead/cli/channels"
 )
 
-func (a *app) channelWatchVerb() *cobra.Command {
+func channelWatchCommand(a *app) *cobra.Command {
 	var opts channels.Watched
 	cmd := &cobra.Command{
 		Use:   "watch CHANNEL",

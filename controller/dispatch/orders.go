@@ -12,6 +12,7 @@ import (
 	"github.com/fairlead-dev/fairlead/machine"
 	"github.com/fairlead-dev/fairlead/machine/dispatch"
 	"github.com/fairlead-dev/fairlead/policy"
+	"github.com/fairlead-dev/fairlead/rank"
 )
 
 // Orders decides on orders of people and programs to dispatch folders, and writes them. A folder is its
@@ -82,7 +83,7 @@ func (o Orders) EndDispatch(by seam.Actor, f Target, note string) error {
 }
 
 // RankDispatch compares a text with the descriptions of a dispatch, with the threshold of fairlead.yaml.
-func (o Orders) RankDispatch(s dispatch.Dispatch, text string) policy.Ranking {
+func (o Orders) RankDispatch(s dispatch.Dispatch, text string) rank.Ranking {
 	return dispatchfolder.Best(s, text).Over(o.conf.Dispatch.Threshold)
 }
 

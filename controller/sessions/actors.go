@@ -12,3 +12,6 @@ var (
 	byIntent   = team.Actor{Kind: "engine", ID: "last look"}
 	ByProbe    = team.Actor{Kind: "engine", ID: "probe"}
 )
+
+// ByEngine is the actor of what Fairlead itself does with runs.
+var ByEngine = team.Actor{Kind: "engine", ID: "run"}

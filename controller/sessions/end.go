@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/fairlead-dev/fairlead/controller/seam"
 	"github.com/fairlead-dev/fairlead/loop"
 	"github.com/fairlead-dev/fairlead/machine/control"
 	"github.com/fairlead-dev/fairlead/team"
@@ -67,4 +68,14 @@ func (c *Controller) SessionEnded(ctx context.Context, m *Slot, what team.Sessio
 // withdrawn records that a session is no longer wanted.
 func (c *Controller) withdrawn(ctx context.Context, m *Slot, id, why string) {
 	c.SessionEnded(ctx, m, team.SessionEnded{Session: id, Outcome: control.Withdrawn, Why: why}, byIntent)
+}
+
+// IsDone says whether a process has ended.
+func IsDone(proc seam.Process) bool {
+	select {
+	case <-proc.Done():
+		return true
+	default:
+		return false
+	}
 }

@@ -3,6 +3,8 @@ package sessions
 import (
 	"context"
 
+	"github.com/fairlead-dev/fairlead/controller/seam"
+	"github.com/fairlead-dev/fairlead/shim"
 	"github.com/fairlead-dev/fairlead/team"
 )
 
@@ -14,4 +16,9 @@ func (c *Controller) TellAgent(ctx context.Context, agent string, what any) erro
 // TellSlot decides one event about a slot before the loop runs.
 func (c *Controller) TellSlot(ctx context.Context, m *Slot, what any) error {
 	return c.Loop.Tell(ctx, m.Event(ByRecovery, what))
+}
+
+// FoundAs converts the phases of a shim.
+var FoundAs = map[shim.Phase]seam.Found{
+	shim.NeverStarted: seam.NeverStarted, shim.Running: seam.Running, shim.Exited: seam.Exited, shim.Lost: seam.Lost,
 }

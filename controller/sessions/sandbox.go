@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/fairlead-dev/fairlead/config"
 	"github.com/fairlead-dev/fairlead/driver"
@@ -289,4 +290,10 @@ func (c *Controller) boxedTemp(m *Slot, session string) {
 	if err := os.RemoveAll(c.Hooks.PrivateTemp(session)); err != nil {
 		c.log.Warn("the temporary folder of a session could not be removed", "session", session, "error", err)
 	}
+}
+
+// sandboxProof is the result of probing the sandbox on this machine, once.
+type sandboxProof struct {
+	Once sync.Once
+	Why  string // why there is no sandbox; empty if it works
 }

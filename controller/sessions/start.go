@@ -6,9 +6,8 @@ import (
 	"fmt"
 	"os"
 
-	"github.com/fairlead-dev/fairlead/controller/seam"
-
 	"github.com/fairlead-dev/fairlead/config"
+	"github.com/fairlead-dev/fairlead/controller/seam"
 	"github.com/fairlead-dev/fairlead/driver"
 	"github.com/fairlead-dev/fairlead/loop"
 	"github.com/fairlead-dev/fairlead/machine/control"
@@ -165,3 +164,6 @@ func SessionFor(m *Slot, s team.Session) driver.Session {
 	}
 	return session
 }
+
+// ErrNotAsked means that the prompt that a session was opened for is no longer due.
+var ErrNotAsked = errors.New("the prompt for the session is no longer due")

@@ -421,15 +421,15 @@ func TestInterrupts(t *testing.T) {
 // An agent whose output cannot be written stops.
 func TestUnheard(t *testing.T) {
 	world := &Memory{}
-	end := Play(t.Context(), parse(t, "steps: [{say: a}, {write: b, content: c}]"), work, Stage{Out: deafEar{}, World: world})
+	end := Play(t.Context(), parse(t, "steps: [{say: a}, {write: b, content: c}]"), work, Stage{Out: brokenPipe{}, World: world})
 	if _, err := world.ReadFile("b"); err == nil || end.Stop != nil {
 		t.Errorf("it went on: %+v", end)
 	}
 }
 
-type deafEar struct{}
+type brokenPipe struct{}
 
-func (deafEar) Write([]byte) (int, error) { return 0, errors.New("broken pipe") }
+func (brokenPipe) Write([]byte) (int, error) { return 0, errors.New("broken pipe") }
 
 // In a conversation's session, files go to its output folder, wherever that is, and nowhere else. A
 // question's arguments are reported so that it can be judged.

@@ -54,17 +54,17 @@ var ofChannels = []mutant{
 	},
 	{
 		breaks: "input that was written before a crash is not detected after it",
-		file:   "listen/talkear.go", old: "		if label == \"\" || label == now.Delivery.Key {",
+		file:   "listen/channel.go", old: "		if label == \"\" || label == now.Delivery.Key {",
 		new: "		if label != \"-\" {",
 	},
 	{
 		breaks: "posts and the output offset are appended separately",
-		file:   "listen/talkear.go", old: "	resume := t.resume\n	_, err := ",
+		file:   "listen/channel.go", old: "	resume := t.resume\n	_, err := ",
 		new: "	resume := t.resume\n	_, _ = l.e.Do(ctx, loop.Request{Events: events[:len(events)-1]})\n	events = events[len(events)-1:]\n	_, err := ",
 	},
 	{
 		breaks: "output during the write of a message counts as the answer to that message",
-		file:   "listen/ear.go", old: "		if err := l.talk.v.WriteLock.Lock(ctx); err != nil {\n			return false, err\n		}\n		defer l.talk.v.WriteLock.Unlock()\n",
+		file:   "listen/session.go", old: "		if err := l.talk.v.WriteLock.Lock(ctx); err != nil {\n			return false, err\n		}\n		defer l.talk.v.WriteLock.Unlock()\n",
 		new: "",
 	},
 	{

@@ -82,17 +82,17 @@ var ofCrew = []mutant{
 	},
 	{
 		breaks: "an incomplete marker is lost when the daemon restarts",
-		file:   "listen/leadear.go", old: "	if t.scan.Pending() > 0 {\n		return nil\n	}\n	facts",
+		file:   "listen/lead.go", old: "	if t.scan.Pending() > 0 {\n		return nil\n	}\n	facts",
 		new: "	facts",
 	},
 	{
 		breaks: "a lead's marker is also shown as conversation",
-		file:   "listen/leadear.go", old: "		t.part = false",
+		file:   "listen/lead.go", old: "		t.part = false",
 		new: "		t.text = append(t.text, piece.Marker.Text...)",
 	},
 	{
 		breaks: "any agent in a channel can report the status of the crew",
-		file:   "listen/leadear.go", old: "		l.stray = append(l.stray, *loop.EventBy(channels.ByAgent(l.m.Conf.Name), \"\", crew.Faulty{\n			Agent: l.m.Conf.Name, Session: l.s.ID,",
+		file:   "listen/lead.go", old: "		l.stray = append(l.stray, *loop.EventBy(channels.ByAgent(l.m.Conf.Name), \"\", crew.Faulty{\n			Agent: l.m.Conf.Name, Session: l.s.ID,",
 		new: "		if agents, err := crewfile.ParseStatus([]byte(line[max(0, strings.IndexByte(line, '{')):])); err == nil {\n			l.stray = append(l.stray, *loop.EventBy(channels.ByAgent(l.m.Conf.Name), \"\", crew.Reported{Session: l.e.State().Crew.Lead.Session, Agents: agents}))\n		}\n		l.stray = append(l.stray, *loop.EventBy(channels.ByAgent(l.m.Conf.Name), \"\", crew.Faulty{\n			Agent: l.m.Conf.Name, Session: l.s.ID,",
 	},
 	{

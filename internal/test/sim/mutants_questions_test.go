@@ -23,7 +23,7 @@ var ofQuestions = []mutant{
 	},
 	{
 		breaks: "a question that its program withdrew stays open",
-		file:   "listen/questionear.go", old: "	case driver.PermissionWithdrawn:\n		l.also",
+		file:   "listen/question.go", old: "	case driver.PermissionWithdrawn:\n		l.also",
 		new: "	case driver.PermissionWithdrawn:\n		_",
 	},
 }

@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"github.com/fairlead-dev/fairlead/api"
-	"github.com/fairlead-dev/fairlead/policy"
+	"github.com/fairlead-dev/fairlead/rank"
 )
 
 // DispatchStory is a session with MAIN that a target has, and what a test has to do in it. Where agents
@@ -193,7 +193,7 @@ func HostileSession(t *testing.T, p *Page, target Target) {
 		x := &d.Denials[0]
 		x.Tool, x.Call, x.Reason, x.Delegate, x.Row = Lie, Lie, Lie, Lie, Lie
 		d.Ranking.Input, d.Ranking.Ranking.Reason = Lie+"\n"+strings.Repeat("x", lineBytesMany), Lie
-		d.Ranking.Ranking.Scores = []policy.Candidate{{Name: Lie, Score: 1e308, Terms: []policy.Term{{Word: Lie, Score: -1}}}, {Name: "NaN"}}
+		d.Ranking.Ranking.Scores = []rank.Candidate{{Name: Lie, Score: 1e308, Terms: []rank.Term{{Word: Lie, Score: -1}}}, {Name: "NaN"}}
 		d.Lines[len(d.Lines)-1].Trigger = Lie
 		d.Conversations[0].Summary, d.Conversations[0].Agents = Lie, []string{Lie}
 	})

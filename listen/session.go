@@ -27,10 +27,10 @@ type SessionListener struct {
 	stop    *driver.Stop // its last terminal event
 	letting bool         // the process was told that it may exit
 	Pending team.SessionReported
-	dirty   bool     // pending has unreported content
-	talk    *talkEar // nil unless the session can receive messages
-	lead    *leadEar // nil unless its markers count: a crew lead or a session of a dispatch folder
-	work    *workEar // nil unless the session works for a dispatch folder
+	dirty   bool              // pending has unreported content
+	talk    *channelListener  // nil unless the session can receive messages
+	lead    *leadListener     // nil unless its markers count: a crew lead or a session of a dispatch folder
+	work    *dispatchListener // nil unless the session works for a dispatch folder
 
 	also  []team.Event    // more events of the current report: questions and the conversation's id
 	asks  []driver.Ask    // the questions in also

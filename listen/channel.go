@@ -21,9 +21,9 @@ import (
 	"github.com/fairlead-dev/fairlead/team"
 )
 
-// talkEar turns the output of a session into posts and turn events of a channel, or into events of
-// the crew for a lead. A nil talkEar ignores everything.
-type talkEar struct {
+// channelListener turns the output of a session into posts and turn events of a channel, or into events of
+// the crew for a lead. A nil channelListener ignores everything.
+type channelListener struct {
 	v       *channels.SessionWriter
 	agent   string
 	leads   bool // the session leads the crew: its markers count
@@ -53,7 +53,7 @@ type utterance struct {
 }
 
 // answering is the current answer.
-func (t *talkEar) answering() *utterance {
+func (t *channelListener) answering() *utterance {
 	so := &t.uttered
 	if key := t.v.Answers().Key; key != so.key {
 		*so = utterance{key: key, since: time.Now()}
@@ -80,9 +80,9 @@ func (u *utterance) room(text string) string {
 // talksFrom starts a listener for channels. It first acknowledges input that was written to the
 // session but is not in the journal. It returns nil if Fairlead is stopping or if the session has
 // ended.
-func (e *Listener) talksFrom(ctx context.Context, m *sessions.Slot, s team.Session, proc seam.Process) *talkEar {
+func (e *Listener) talksFrom(ctx context.Context, m *sessions.Slot, s team.Session, proc seam.Process) *channelListener {
 	v := channels.NewSessionWriter()
-	t := &talkEar{v: v, agent: m.Conf.Name, session: s.ID}
+	t := &channelListener{v: v, agent: m.Conf.Name, session: s.ID}
 	typist, types := proc.(seam.InputWriter)
 	var written channel.Action
 	find := func(tm *team.Team, label string) bool {
@@ -145,7 +145,7 @@ func leaseOf(t *team.Team, token channel.Token) *channel.Lease {
 	return &c.Head.Lease
 }
 
-func (t *talkEar) fresh() {
+func (t *channelListener) fresh() {
 	if t != nil {
 		t.events, t.text, t.part, t.over, t.resume = nil, nil, false, false, nil
 		t.tally.atOnce, t.tally.last = 0, 0
@@ -153,7 +153,7 @@ func (t *talkEar) fresh() {
 }
 
 // urgent reports whether to report as soon as the driver has emitted all of its facts.
-func (t *talkEar) urgent() bool {
+func (t *channelListener) urgent() bool {
 	if t == nil {
 		return false
 	}
@@ -161,7 +161,7 @@ func (t *talkEar) urgent() bool {
 }
 
 // midWord reports whether the text ends with what may be the start of a marker.
-func (t *talkEar) midWord() bool {
+func (t *channelListener) midWord() bool {
 	if t == nil || !t.part {
 		return false
 	}
@@ -178,7 +178,7 @@ func (t *talkEar) midWord() bool {
 }
 
 // note handles a fact and reports whether there is something to append.
-func (t *talkEar) note(fact HeldFact, pending *team.SessionReported) bool {
+func (t *channelListener) note(fact HeldFact, pending *team.SessionReported) bool {
 	if t == nil {
 		return false
 	}
@@ -236,13 +236,13 @@ func (t *talkEar) note(fact HeldFact, pending *team.SessionReported) bool {
 
 // toTeam reports whether the output belongs to no channel: a lead answers the crew or speaks on its
 // own.
-func (t *talkEar) toTeam() bool {
+func (t *channelListener) toTeam() bool {
 	is := t.v.Answers()
 	return team.IsLeadToken(is.Token) || t.leads && is.Key == t.rested
 }
 
 // goesOn ends a wait: a question was answered, or the agent speaks again.
-func (t *talkEar) goesOn(speaks bool) {
+func (t *channelListener) goesOn(speaks bool) {
 	if !t.asks && (!speaks || !t.waits && !t.v.AskedToWait()) {
 		return
 	}
@@ -256,7 +256,7 @@ func (t *talkEar) goesOn(speaks bool) {
 	t.resume = append(t.resume, is.Token)
 }
 
-func (t *talkEar) add(what channel.Input, text string) {
+func (t *channelListener) add(what channel.Input, text string) {
 	agent := string(t.v.Answers().Token.Agent)
 	ev := loop.EventBy(channels.ByAgent(agent), "", what)
 	ev.Text = text
@@ -265,7 +265,7 @@ func (t *talkEar) add(what channel.Input, text string) {
 
 // flush turns the text into posts and applies the marker at its end. ended means that the answer is
 // complete.
-func (t *talkEar) flush(ended bool) {
+func (t *channelListener) flush(ended bool) {
 	is := t.v.Answers()
 	text, word := channels.Ending(t.text, t.glued)
 	toTeam := t.toTeam()

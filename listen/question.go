@@ -26,7 +26,7 @@ import (
 )
 
 // A permission request is answered by a rule, a saved answer, a person or a timeout. Sessions of a
-// dispatch folder follow that folder's rules instead (workEar).
+// dispatch folder follow that folder's rules instead (dispatchListener).
 
 // callIn is a call of this session, with paths relative to its working folder.
 func (l *SessionListener) callIn(fact driver.Fact) policy.Call {

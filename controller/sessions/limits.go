@@ -1,19 +1,5 @@
 package sessions
 
-import (
-	"github.com/fairlead-dev/fairlead/controller/seam"
-)
-
-// IsDone says whether a process has ended.
-func IsDone(proc seam.Process) bool {
-	select {
-	case <-proc.Done():
-		return true
-	default:
-		return false
-	}
-}
-
 // Upper limits of one usage report. A larger report is wrong, and an overflowing sum would disable
 // the agent's limit.
 const (
@@ -22,3 +8,9 @@ const (
 	CostReportMax   = 1e5 // USD
 	TextBytesMax    = 500 // bytes of an agent's own text about its end
 )
+
+// PastShown is the number of denied calls of a session that its rules name.
+const PastShown = 5
+
+// NotAsked begins the text about calls that a program made without asking.
+const NotAsked = "it did not ask for what its rules deny: "

@@ -30,10 +30,10 @@ const (
 // leadMarkers are the kinds of marker that a crew lead addresses to Fairlead and not to people.
 var leadMarkers = []marker.Kind{marker.AgentStatus, marker.AgentRegistered}
 
-// leadEar finds the markers in a lead's output. A marker may arrive in pieces, and the daemon may
+// leadListener finds the markers in a lead's output. A marker may arrive in pieces, and the daemon may
 // die between two of them. Facts from the start of an incomplete marker are therefore not reported,
 // and a restarted daemon reads them again.
-type leadEar struct {
+type leadListener struct {
 	scan marker.Scanner
 	held []HeldFact
 
@@ -48,14 +48,16 @@ type HeldFact struct {
 	ruled  bool // for a permission request: a rule or saved answer decides it
 }
 
-func newLeadEar() *leadEar { return earFor(leadMarkers) }
+func newLeadListener() *leadListener { return earFor(leadMarkers) }
 
-func earFor(kinds []marker.Kind) *leadEar { return &leadEar{scan: marker.Scanner{Only: kinds}} }
+func earFor(kinds []marker.Kind) *leadListener {
+	return &leadListener{scan: marker.Scanner{Only: kinds}}
+}
 
-func (t *leadEar) anew() *leadEar { return earFor(t.scan.Only) }
+func (t *leadListener) anew() *leadListener { return earFor(t.scan.Only) }
 
 // hold buffers a fact. A fact that is not speech ends a message, and with it an incomplete marker.
-func (t *leadEar) hold(fact driver.Fact) {
+func (t *leadListener) hold(fact driver.Fact) {
 	one := HeldFact{Fact: fact}
 	switch {
 	case fact.Kind == driver.Said && fact.Tool == "":
@@ -81,7 +83,7 @@ func (t *leadEar) hold(fact driver.Fact) {
 
 // whole returns the facts that are ready: all of them, or none while a marker is incomplete. last
 // means that the output has ended.
-func (t *leadEar) whole(last bool) []HeldFact {
+func (t *leadListener) whole(last bool) []HeldFact {
 	if last {
 		if rest := t.scan.Flush(); len(rest) > 0 && len(t.held) > 0 {
 			end := &t.held[len(t.held)-1]
@@ -98,7 +100,7 @@ func (t *leadEar) whole(last bool) []HeldFact {
 
 // works reports whether to record the lead as active: it does something other than speak, or its
 // message is incomplete.
-func (t *leadEar) works(now time.Time) bool {
+func (t *leadListener) works(now time.Time) bool {
 	if len(t.held) == 0 || now.Sub(t.busy) < busyEvery {
 		return false
 	}
@@ -159,7 +161,7 @@ func (l *SessionListener) spoke(ctx context.Context) error {
 }
 
 // said handles a lead's message, split into text and markers.
-func (t *talkEar) said(pieces []marker.Piece) {
+func (t *channelListener) said(pieces []marker.Piece) {
 	for _, piece := range pieces {
 		if piece.Marker == nil {
 			t.text = append(t.text, piece.Text...)
@@ -199,7 +201,7 @@ func (c *tally) crowded() bool { return c.atOnce > MarkersMax || c.n > TallyMax 
 
 // passOver handles a marker above the limit. A complete report replaces the one before it. All other
 // markers are dropped, and that is reported once.
-func (t *talkEar) passOver(m *marker.Marker) {
+func (t *channelListener) passOver(m *marker.Marker) {
 	if !t.tally.said {
 		t.tally.said = true
 		t.tell(t.faulty(m, fmt.Sprintf("more than %d markers at once, or %d in a minute: of this one and those after it only the last report counts", MarkersMax, TallyMax)), "")
@@ -216,7 +218,7 @@ func (t *talkEar) passOver(m *marker.Marker) {
 }
 
 // means converts a marker to an input of the crew machine.
-func (t *talkEar) means(m *marker.Marker) crew.Input {
+func (t *channelListener) means(m *marker.Marker) crew.Input {
 	if m.Fault != "" {
 		return t.faulty(m, m.Fault)
 	}
@@ -234,12 +236,12 @@ func (t *talkEar) means(m *marker.Marker) crew.Input {
 	return crew.Registered{Session: t.session, Identity: who}
 }
 
-func (t *talkEar) faulty(m *marker.Marker, fault string) crew.Input {
+func (t *channelListener) faulty(m *marker.Marker, fault string) crew.Input {
 	return crew.Faulty{Agent: t.agent, Session: t.session, Marker: m.Text, Fault: fault}
 }
 
 // tell adds an event that belongs to no channel to the report.
-func (t *talkEar) tell(what crew.Input, text string) {
+func (t *channelListener) tell(what crew.Input, text string) {
 	ev := loop.EventBy(channels.ByAgent(t.agent), "", what)
 	ev.Text = text
 	t.events = append(t.events, *ev)

@@ -36,10 +36,10 @@ const (
 	oldAfterwards   = "!"       // suffix of the actor ID of a call that was judged after it was made; written before dispatch.Denied.Afterwards existed
 )
 
-// workEar acts on the output of an agent that works for a dispatch folder. Each entry that it writes
+// dispatchListener acts on the output of an agent that works for a dispatch folder. Each entry that it writes
 // to the folder names its place in the output as the actor. After a crash the output is read again,
 // and entries that exist are skipped.
-type workEar struct {
+type dispatchListener struct {
 	e    *Listener
 	m    *sessions.Slot
 	s    team.Session
@@ -56,7 +56,7 @@ type workEar struct {
 
 // worksFrom starts a listener for a session of a dispatch folder. It returns nil if Fairlead is
 // stopping or if the folder no longer needs the session.
-func (e *Listener) worksFrom(ctx context.Context, m *sessions.Slot, s team.Session, proc seam.Process) *workEar {
+func (e *Listener) worksFrom(ctx context.Context, m *sessions.Slot, s team.Session, proc seam.Process) *dispatchListener {
 	j, err := e.dispatch.JobOf(ctx, s)
 	if err != nil {
 		if ctx.Err() == nil {
@@ -64,7 +64,7 @@ func (e *Listener) worksFrom(ctx context.Context, m *sessions.Slot, s team.Sessi
 		}
 		return nil
 	}
-	t := &workEar{e: e, m: m, s: s, j: j, conv: m.Driver.Converse(sessions.Known(*m.Conf), sessions.SessionFor(m, s), proc), acts: map[string]bool{}}
+	t := &dispatchListener{e: e, m: m, s: s, j: j, conv: m.Driver.Converse(sessions.Known(*m.Conf), sessions.SessionFor(m, s), proc), acts: map[string]bool{}}
 	if err := t.remember(); err != nil {
 		e.log.Error("what a session did before cannot be read in its folder; it may be written there twice", "session", s.ID, "error", err)
 	}
@@ -73,7 +73,7 @@ func (e *Listener) worksFrom(ctx context.Context, m *sessions.Slot, s team.Sessi
 
 // remember loads the actions that the session did before the daemon restarted. A new session has
 // none.
-func (t *workEar) remember() error {
+func (t *dispatchListener) remember() error {
 	if time.Since(t.s.StartedAt) < time.Second && t.s.Offset == 0 && t.s.Phase != session.Running {
 		return nil
 	}
@@ -96,7 +96,7 @@ func (t *workEar) remember() error {
 }
 
 // act names the action that follows from a fact. done reports that the action was recorded before.
-func (t *workEar) act(offset int64, of string) (by dispatchfolder.Actor, done bool) {
+func (t *dispatchListener) act(offset int64, of string) (by dispatchfolder.Actor, done bool) {
 	sum := sha256.Sum256([]byte(of))
 	by = dispatchfolder.Actor{Kind: "agent", ID: fmt.Sprintf("%s@%d-%s", t.s.ID, offset, hex.EncodeToString(sum[:3]))}
 	return by, t.acts[by.ID]
@@ -104,7 +104,7 @@ func (t *workEar) act(offset int64, of string) (by dispatchfolder.Actor, done bo
 
 // note handles a fact. It reports whether the fact had an effect, so that the journal advances the
 // session's offset.
-func (t *workEar) note(ctx context.Context, fact HeldFact) (some bool) {
+func (t *dispatchListener) note(ctx context.Context, fact HeldFact) (some bool) {
 	if t == nil {
 		return false
 	}
@@ -138,7 +138,7 @@ func (t *workEar) note(ctx context.Context, fact HeldFact) (some bool) {
 }
 
 // thinks records the agent's thoughts.
-func (t *workEar) thinks() {
+func (t *dispatchListener) thinks() {
 	text := strings.TrimSpace(strings.ToValidUTF8(string(t.thought), "\uFFFD"))
 	t.thought = nil
 	if text == "" || t.thoughts > thoughtsMax {
@@ -151,20 +151,20 @@ func (t *workEar) thinks() {
 }
 
 // remark records input that had no effect.
-func (t *workEar) remark(format string, args ...any) {
+func (t *dispatchListener) remark(format string, args ...any) {
 	if t.notes++; t.notes > notesMax {
 		return
 	}
 	t.write(dispatch.Entry{Kind: dispatch.OfNote, Who: t.state(), Text: fmt.Sprintf(format, args...)})
 }
 
-func (t *workEar) write(entry dispatch.Entry) {
+func (t *dispatchListener) write(entry dispatch.Entry) {
 	if err := t.j.Folder.Note(time.Now(), t.j.Work.Conversation, entry); err != nil {
 		t.e.log.Error("a conversation could not be recorded", "session", t.s.ID, "error", err)
 	}
 }
 
-func (t *workEar) state() string {
+func (t *dispatchListener) state() string {
 	if t.j.Main() {
 		return dispatch.Main
 	}
@@ -195,7 +195,7 @@ func ReadDelegation(m *marker.Marker) (d delegation, fault string) {
 }
 
 // delegates starts the work that MAIN delegates to another agent (D3, D5).
-func (t *workEar) delegates(offset int64, m *marker.Marker) {
+func (t *dispatchListener) delegates(offset int64, m *marker.Marker) {
 	d, fault := ReadDelegation(m)
 	if fault != "" {
 		t.remark("invalid delegation: %s: %s", fault, loop.CutText(m.Text, 500))
@@ -230,7 +230,7 @@ func triggerOf(m *dispatch.Match) string {
 
 // do submits an input to the folder once. If that fails, the input is repeated when the output is
 // read again, or it is logged and lost. The agent continues either way.
-func (t *workEar) do(by dispatchfolder.Actor, in dispatch.Input, refused func(*machine.Refusal)) {
+func (t *dispatchListener) do(by dispatchfolder.Actor, in dispatch.Input, refused func(*machine.Refusal)) {
 	t.acts[by.ID] = true
 	now, err := t.e.dispatch.FolderState.Door(t.j.Folder, by, in)
 	var no *machine.Refusal
@@ -246,7 +246,7 @@ func (t *workEar) do(by dispatchfolder.Actor, in dispatch.Input, refused func(*m
 }
 
 // end ends the session and records the reason in the folder.
-func (t *workEar) end(why string) {
+func (t *dispatchListener) end(why string) {
 	if t.why != "" {
 		return
 	}
@@ -256,7 +256,7 @@ func (t *workEar) end(why string) {
 
 // over adds the result for the folder to the end of a session. It returns false if Fairlead is
 // stopping.
-func (t *workEar) over(ctx context.Context, what *team.SessionEnded) bool {
+func (t *dispatchListener) over(ctx context.Context, what *team.SessionEnded) bool {
 	if t == nil {
 		return true
 	}
@@ -280,7 +280,7 @@ func (t *workEar) over(ctx context.Context, what *team.SessionEnded) bool {
 }
 
 // gone reports whether the process has ended and can no longer receive input.
-func (t *workEar) gone() bool {
+func (t *dispatchListener) gone() bool {
 	proc := t.e.sessions.Proc(t.s.ID)
 	return proc == nil || sessions.IsDone(proc)
 }

@@ -1,4 +1,9 @@
-package policy
+// Package rank compares a text with the descriptions of agents, and says which agent fits best (seed 002: an
+// agent's description is its transition function).
+//
+// The one promise: the same text and descriptions give the same result, and the result says which words
+// decided.
+package rank
 
 import (
 	"cmp"
@@ -27,6 +32,7 @@ const (
 	rankTermsMax      = 256      // of an input
 	rankCandidatesMax = 50       // listed candidates
 	reasonTermsMax    = 6        // words that the reason names
+	reasonWordMax     = 80       // bytes of each of them
 	reasonNoWord      = "no description shares a word with it"
 )
 
@@ -162,7 +168,11 @@ func (c Candidate) why() string {
 		if i > 0 {
 			b.WriteString(" + ")
 		}
-		fmt.Fprintf(&b, "%q %.2f", cut(t.Word), t.Score)
+		word := t.Word
+		if len(word) > reasonWordMax {
+			word = strings.ToValidUTF8(word[:reasonWordMax], "") + "…"
+		}
+		fmt.Fprintf(&b, "%q %.2f", word, t.Score)
 	}
 	return b.String()
 }

@@ -1,4 +1,4 @@
-package policy_test
+package rank_test
 
 import (
 	"fmt"
@@ -10,7 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/fairlead-dev/fairlead/policy"
+	"github.com/fairlead-dev/fairlead/rank"
 )
 
 // The table of inputs and selected agents (D3). Its head explains the format.
@@ -19,7 +19,7 @@ func TestRankTable(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var crew []policy.Description
+	var crew []rank.Description
 	inputs := 0
 	for i, line := range strings.Split(string(text), "\n") {
 		switch before, after, _ := strings.Cut(line, " | "); {
@@ -27,11 +27,11 @@ func TestRankTable(t *testing.T) {
 		case line == "@crew":
 			crew = nil
 		case strings.HasPrefix(line, "@ "):
-			crew = append(crew, policy.Description{Name: strings.TrimPrefix(before, "@ "), Text: after})
+			crew = append(crew, rank.Description{Name: strings.TrimPrefix(before, "@ "), Text: after})
 		default:
 			inputs++
 			want := strings.TrimSpace(before)
-			r := policy.Rank(after, crew)
+			r := rank.Rank(after, crew)
 			explained(t, after, r)
 			if r.Best != strings.TrimPrefix(want, "-") {
 				t.Errorf("inputs.txt:%d: %q goes to %q, it should to %q: %s", i+1, after, r.Best, want, r.Reason)
@@ -44,7 +44,7 @@ func TestRankTable(t *testing.T) {
 }
 
 // explained checks every ranking: scores are sums, the order follows them, and the threshold decides.
-func explained(t *testing.T, input string, r policy.Ranking) {
+func explained(t *testing.T, input string, r rank.Ranking) {
 	t.Helper()
 	for i, c := range r.Scores {
 		sum := 0.0
@@ -68,7 +68,7 @@ func explained(t *testing.T, input string, r policy.Ranking) {
 }
 
 func TestRankOver(t *testing.T) {
-	r := policy.Rank("tune this SQL query", []policy.Description{{Name: "dba", Text: "SQL queries"}})
+	r := rank.Rank("tune this SQL query", []rank.Description{{Name: "dba", Text: "SQL queries"}})
 	if r.Best != "dba" {
 		t.Fatal(r.Reason)
 	}
@@ -84,42 +84,9 @@ func TestRankOver(t *testing.T) {
 }
 
 func TestRankTies(t *testing.T) {
-	r := policy.Rank("SQL tuning", []policy.Description{{"b", "SQL tuning"}, {"a", "SQL tuning"}, {"c", "SQL tuning"}})
+	r := rank.Rank("SQL tuning", []rank.Description{{"b", "SQL tuning"}, {"a", "SQL tuning"}, {"c", "SQL tuning"}})
 	if r.Best != "a" || r.Scores[1].Name != "b" || r.Scores[2].Name != "c" {
 		t.Errorf("%+v", r)
-	}
-}
-
-func TestNamedPaths(t *testing.T) {
-	for input, want := range map[string][]string{
-		"Write a hello world Python script":                                 nil,
-		"Hello, what can you help with?":                                    nil,
-		"put it into docs/plan.md, please.":                                 {"docs/plan.md"},
-		`save as "my notes.md" and 'b c/d.txt'`:                             {"my notes.md", "b c/d.txt"},
-		"edit `src` and `main.go`":                                          {"src", "main.go"},
-		"look at ./a/b.go:12:3 and @src/x.py!":                              {"a/b.go", "src/x.py"},
-		"in ~/notes/today.txt or /tmp/out/":                                 {"~/notes/today.txt", "/tmp/out/"},
-		"the Makefile, the .env and README.md.":                             {"Makefile", ".env", "README.md"},
-		"see https://example.com/a/b.md and mail me@example.com":            nil,
-		"version 1.2 costs 3.14, e.g. now":                                  nil,
-		"the root / and ~ and .. and . stay":                                nil,
-		"../other/notes.md is named":                                        {"../other/notes.md"},
-		"don't touch it; it's fine":                                         nil,
-		"a.md a.md b.md":                                                    {"a.md", "b.md"},
-		"schreibe „Plan“ nach doku/übersicht.md":                            {"doku/übersicht.md"},
-		"(see docs/a.md, [docs/b.md] and <docs/c.md>)":                      {"docs/a.md", "docs/b.md", "docs/c.md"},
-		"write `rm -rf /` nowhere":                                          nil,
-		"\"docs/\" holds it":                                                {"docs/"},
-		"an \"unclosed quote and a.md":                                      {"a.md"},
-		"":                                                                  nil,
-		"what is 'quoted' here, and `..`, `.` too":                          nil,
-		strings.Repeat("x", 100_000) + " late.md":                           nil,
-		"control\x01char.md stays out, a\u0000b.md as well, c.md is all":    {"c.md"},
-		"Ändere bitte die Datei src/größe.py und danach „tests/test_a.py“.": {"src/größe.py", "tests/test_a.py"},
-	} {
-		if diff := cmp.Diff(want, policy.NamedPaths(input)); diff != "" {
-			t.Errorf("%.80q names other paths (-want +got):\n%s", input, diff)
-		}
 	}
 }
 
@@ -130,16 +97,11 @@ func FuzzRank(f *testing.F) {
 	f.Add("", "", "", "", "")
 	f.Add("größe GRÖSSE ﬁ İ", "größe", "İstanbul", "a", "ǅ")
 	f.Fuzz(func(t *testing.T, input, nameA, textA, nameB, textB string) {
-		crew := []policy.Description{{nameA, textA}, {nameB, textB}}
-		r := policy.Rank(input, crew)
+		crew := []rank.Description{{nameA, textA}, {nameB, textB}}
+		r := rank.Rank(input, crew)
 		explained(t, input, r)
-		if diff := cmp.Diff(r, policy.Rank(input, crew)); diff != "" {
+		if diff := cmp.Diff(r, rank.Rank(input, crew)); diff != "" {
 			t.Error(diff)
-		}
-		for _, p := range policy.NamedPaths(input) {
-			if p == "" || strings.ContainsAny(p, "\x00\n") {
-				t.Errorf("%q names the path %q", input, p)
-			}
 		}
 	})
 }
@@ -147,17 +109,17 @@ func FuzzRank(f *testing.F) {
 // BenchmarkRank ranks a thousand descriptions of usual length. Aim: well under 10 ms each.
 func BenchmarkRank(b *testing.B) {
 	subjects := strings.Fields("python golang rust database frontend security testing documentation kubernetes network payment search audio video graph")
-	crew := make([]policy.Description, 1000)
+	crew := make([]rank.Description, 1000)
 	for i := range crew {
 		a, c := subjects[i%len(subjects)], subjects[(i/len(subjects))%len(subjects)]
-		crew[i] = policy.Description{
+		crew[i] = rank.Description{
 			Name: fmt.Sprintf("%s-%s-%d", a, c, i),
 			Text: fmt.Sprintf("Use this agent when you need to design, write or review %s for %s systems. It knows the usual tools, measures "+
 				"before it changes anything, and explains what it did. Examples: optimize a slow %s, plan the migration of %s, find out why it fails.", a, c, a, c),
 		}
 	}
 	for b.Loop() {
-		if r := policy.Rank("Write a hello world Python script and test the database migration", crew); r.Best == "" {
+		if r := rank.Rank("Write a hello world Python script and test the database migration", crew); r.Best == "" {
 			b.Fatal(r.Reason)
 		}
 	}
