@@ -447,7 +447,7 @@ func TestAddRefuses(t *testing.T) {
 		{"reviewer", link, "is the workspace of coder already"},
 		{"coder", t.TempDir(), "watched already"},
 		{"reviewer", d.folder + "/none", "make it"},
-		{"reviewer", d.path, "is no folder"},
+		{"reviewer", d.path, "is not a folder"},
 	} {
 		if err := d.Add(c.name, c.folder); err == nil || !strings.Contains(err.Error(), c.words) {
 			t.Errorf("%s in %s: %v", c.name, c.folder, err)

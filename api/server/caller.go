@@ -3,29 +3,18 @@ package server
 import (
 	"context"
 	"net"
-	"slices"
 
 	"github.com/fairlead-dev/fairlead/api/peer"
 	"github.com/fairlead-dev/fairlead/controller/seam"
 	"github.com/fairlead-dev/fairlead/shim"
 )
 
-// walksMax bounds the repeated walks up a process tree that changes during the walk. A process that
-// forks and exits endlessly is refused, not waited for.
-const walksMax = 8
-
-// life is one process: its PID and its start time in ticks since boot. PIDs are reused.
-type life struct {
-	pid   int
-	began uint64
-}
-
 // caller is the peer of a connection: the process, and the Fairlead session that it runs in.
 type caller struct {
 	net.Conn
-	session string // empty: in none
-	who     life   // the process that connected; zero if its PID is not known
-	unseen  bool   // it could not be inspected: it is gone, or its ancestors changed during each attempt
+	session string     // empty: in none
+	who     shim.Birth // the process that connected; zero if its PID is not known
+	unseen  bool       // it could not be inspected: it is gone, or its ancestors changed during each attempt
 
 	port *viaTCP // it connected over TCP and is inspected only when an order needs it
 }
@@ -38,34 +27,17 @@ func callerOf(c *net.UnixConn, dir string) *caller {
 	if err != nil || pid <= 0 {
 		return is
 	}
-	is.session, is.who, is.unseen = look(pid, func() (string, bool) { return shim.SessionOf(dir, pid) }, ancestry)
+	is.session, is.who, is.unseen = shim.Caller(dir, pid)
 	return is
-}
-
-// look finds the session that a process runs in. The answer "no session" counts only if the
-// ancestors are the same before and after the question: if an ancestor exits meanwhile, the walk
-// ends below the shim, and the orphaned process becomes the shim's child a moment later.
-func look(pid int, session func() (string, bool), above func(int) ([]life, bool)) (id string, who life, unseen bool) {
-	for range walksMax {
-		before, whole := above(pid)
-		if id, ok := session(); ok {
-			return id, life{}, false
-		}
-		after, still := above(pid)
-		if whole && still && slices.Equal(before, after) {
-			return "", before[0], false
-		}
-	}
-	return "", life{}, true
 }
 
 // gone reports whether the process that connected has ended. It may have passed the connection to
 // another process, so the caller is unknown then.
 func (c caller) gone() bool {
-	if c.who.pid == 0 {
+	if c.who.PID == 0 {
 		return false
 	}
-	now, is := living(c.who.pid)
+	now, is := shim.BirthOf(c.who.PID)
 	return !is || now != c.who
 }
 

@@ -15,6 +15,7 @@ import (
 	"github.com/fairlead-dev/fairlead/api"
 	"github.com/fairlead-dev/fairlead/api/client"
 	crewctl "github.com/fairlead-dev/fairlead/controller/crew"
+	"github.com/fairlead-dev/fairlead/shim"
 	"github.com/fairlead-dev/fairlead/view"
 )
 
@@ -92,48 +93,17 @@ func asSession(ctx context.Context, session string) context.Context {
 	return context.WithValue(ctx, callerKey{}, &caller{session: session})
 }
 
-// A tree that changes during the walk is walked again; one that never rests is not believed.
-func TestLookAtAChangingTree(t *testing.T) {
-	at := life{pid: 7, began: 70}
-	whole := []life{at, {pid: 5, began: 50}}
-	walks := 0
-	moving := func(int) ([]life, bool) {
-		if walks++; walks < 3 {
-			return whole[:1], false // its parent exits just now
-		}
-		return whole, true
-	}
-	none := func() (string, bool) { return "", false }
-	if id, who, unseen := look(7, none, moving); id != "" || who != at || unseen {
-		t.Errorf("it came to rest: %q %v %v", id, who, unseen)
-	}
-	asked := 0
-	late := func() (string, bool) { asked++; return "coder-17", asked == 2 }
-	walks = 0
-	if id, _, _ := look(7, late, moving); id != "coder-17" {
-		t.Errorf("handed to the shim meanwhile: %q", id)
-	}
-	again := uint64(0)
-	reused := func(int) ([]life, bool) { again++; return []life{{pid: 7, began: again}}, true }
-	if _, _, unseen := look(7, none, reused); !unseen {
-		t.Error("a number that is used again and again was believed")
-	}
-	if _, _, unseen := look(7, none, func(int) ([]life, bool) { return nil, false }); !unseen {
-		t.Error("a process that is gone was believed")
-	}
-}
-
 // A caller that has exited when its order is handled has no identity.
 func TestGoneCaller(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("only Linux says when a process began")
 	}
-	chain, whole := ancestry(os.Getpid())
-	if !whole || len(chain) == 0 {
-		t.Fatalf("our own ancestors: %v, %v", chain, whole)
+	this, ok := shim.BirthOf(os.Getpid())
+	if !ok {
+		t.Fatal("this process is not in the process table")
 	}
-	for who, refused := range map[life]bool{
-		chain[0]: false, {pid: chain[0].pid, began: chain[0].began + 1}: true, {pid: 1 << 30, began: 1}: true,
+	for who, refused := range map[shim.Birth]bool{
+		this: false, {PID: this.PID, Start: this.Start + 1}: true, {PID: 1 << 30, Start: 1}: true,
 	} {
 		ctx := context.WithValue(t.Context(), callerKey{}, &caller{who: who})
 		if err := identity(ctx).MayOrder("down", ""); (err != nil) != refused {
@@ -148,7 +118,7 @@ func TestGoneCaller(t *testing.T) {
 func TestUnseenCaller(t *testing.T) {
 	f := newFake()
 	h := New(Options{Engine: f, User: "sam"}).SocketHandler()
-	for name, who := range map[string]*caller{"not seen": {unseen: true}, "gone": {who: life{pid: 1 << 30, began: 1}}} {
+	for name, who := range map[string]*caller{"not seen": {unseen: true}, "gone": {who: shim.Birth{PID: 1 << 30, Start: 1}}} {
 		f.orders = nil
 		ask := func(method, path string) *httptest.ResponseRecorder {
 			w := httptest.NewRecorder()

@@ -82,7 +82,7 @@ func (s *Server) toSession(ctx context.Context, event, name string) (found, erro
 	if err != nil {
 		return found{}, err
 	}
-	return f, f.target().MayOrder(event, func() bool { pid := callerIn(ctx).who.pid; return pid > 0 && claudehook.Within(pid) })
+	return f, f.target().MayOrder(event, func() bool { pid := callerIn(ctx).who.PID; return pid > 0 && claudehook.Within(pid) })
 }
 
 func handleDispatchInput(ctx context.Context, s *Server, in *dispatchInputIn) (*api.DispatchTold, error) {

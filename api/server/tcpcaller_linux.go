@@ -30,7 +30,7 @@ func (v *viaTCP) seen() caller {
 		if !holdsOpen(pid, link) {
 			continue
 		}
-		session, who, unseen := look(pid, func() (string, bool) { return shim.SessionOf(v.dir, pid) }, ancestry)
+		session, who, unseen := shim.Caller(v.dir, pid)
 		switch {
 		case session != "":
 			return caller{session: session}

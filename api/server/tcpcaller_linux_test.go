@@ -85,7 +85,7 @@ func TestUnseenOverThePort(t *testing.T) {
 		t.Fatal(err)
 	}
 	port := portCaller(taken, t.TempDir())
-	if is := port.seen(); is.session != "" || is.unseen || is.who.pid != os.Getpid() {
+	if is := port.seen(); is.session != "" || is.unseen || is.who.PID != os.Getpid() {
 		t.Errorf("we ask: %+v", is)
 	}
 	_ = dialed.Close()

@@ -16,7 +16,8 @@ who=${NAME:-nobody}
 try=0
 while :; do
 	if said=$(git add -- "$@" 2>&1); then
-		if git diff --cached --quiet -- "$@"; then
+		# Not the index: another agent's commit may have written it without what was added just now.
+		if [ -z "$(GIT_OPTIONAL_LOCKS=0 git status --porcelain -- "$@")" ]; then
 			echo "nothing to commit"
 			exit 0
 		fi
@@ -29,7 +30,7 @@ while :; do
 	fi
 	case $said in
 	*.lock* | *"cannot lock ref"*) ;;
-	*"nothing added to commit"*) ;; # another agent's commit, between add and commit, removed the files from the index
+	*"nothing added to commit"* | *"did not match any file"*) ;; # another agent's commit, between add and commit, removed the files from the index
 	*) break ;;
 	esac
 	try=$((try + 1))
