@@ -165,7 +165,7 @@ func (y DiskObserver) Session(ctx context.Context, session string, epoch uint64)
 	if err != nil {
 		return "", 0, fmt.Errorf("adopt %s: %w", session, err)
 	}
-	if sight.Fence > epoch {
+	if sight.Fence > epoch && shim.PlausibleEpoch(epoch, sight.Fence) {
 		return "", 0, &seam.Fenced{Why: (&shim.Fenced{Mine: epoch, Seen: sight.Fence}).Error()}
 	}
 	if sight.Phase == shim.Running && !sight.Answers {

@@ -85,13 +85,11 @@ func attachOnce(ctx context.Context, folder string, fence uint64) (*net.UnixConn
 	return nil, st, err
 }
 
-// ended returns the state in the exit record; nil if there is none.
+// ended returns the state in the exit record; nil if there is none. The fence of a session that is over does
+// not count: there is nothing left that two daemons could give orders to.
 func ended(folder string, fence uint64) (*Status, error) {
 	e, err := readExit(folder)
 	if e == nil || err != nil {
-		return nil, err
-	}
-	if err := raiseFence(folder, fence); err != nil {
 		return nil, err
 	}
 	st := Status{}
@@ -153,7 +151,7 @@ func knock(ctx context.Context, folder string, fence uint64) (*net.UnixConn, *St
 		if err == nil {
 			return conn, st, nil
 		}
-		if errors.As(err, new(*Fenced)) {
+		if errors.As(err, new(*Fenced)) || errors.As(err, new(*NotTheDaemon)) {
 			return nil, nil, err
 		}
 		errs = append(errs, err)

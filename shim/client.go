@@ -35,7 +35,7 @@ func dial(ctx context.Context, path string, fence uint64) (*net.UnixConn, *Statu
 		return nil, nil, err
 	}
 	conn := c.(*net.UnixConn) // what "unix" gives
-	if uid, err := peerUID(conn); err != nil || uid != os.Getuid() {
+	if uid, _, err := peerOf(conn); err != nil || uid != os.Getuid() {
 		conn.Close()
 		return nil, nil, fmt.Errorf("the socket %s is served by another user: remove it", path)
 	}

@@ -270,15 +270,9 @@ func (h *Handle) Ack(ctx context.Context) error {
 	if final == nil || final.Phase == NeverStarted {
 		return errors.New("acknowledge the exit: it has not ended; wait for Done")
 	}
-	seen, err := readFence(h.folder)
-	if err == nil && h.fence < seen {
-		err = &Fenced{Mine: h.fence, Seen: seen}
-	}
+	note, err := openPlain(filepath.Join(h.folder, ackedFile), os.O_WRONLY|os.O_CREATE)
 	if err == nil {
-		var note *os.File // if it is lost in a power failure, it is written again
-		if note, err = openPlain(filepath.Join(h.folder, ackedFile), os.O_WRONLY|os.O_CREATE); err == nil {
-			err = note.Close()
-		}
+		err = note.Close() // if it is lost in a power failure, it is written again
 	}
 	if err != nil {
 		return fmt.Errorf("acknowledge the exit: %w", err)

@@ -78,7 +78,11 @@ const ancestorsMax = 256
 // agent is not found, nor is one that has ended: LifeOf distinguishes these. workspace is spelled as
 // in Config.Workspace.
 func SessionOf(workspace string, pid int) (session string, ok bool) {
-	prefix := workspaceHash(workspace) + "."
+	return sessionOf(workspaceHash(workspace)+".", pid)
+}
+
+// sessionOf is SessionOf for the beginning of a workspace's marks.
+func sessionOf(prefix string, pid int) (session string, ok bool) {
 	for range ancestorsMax {
 		if session, ok := markedAs(environOf(pid), prefix); ok {
 			return session, true

@@ -125,20 +125,22 @@ func closeInherited(keep int) {
 	unix.CloseOnExec(keep)
 }
 
-func peerUID(c *net.UnixConn) (int, error) {
+// peerOf returns the user and the process at the other end of a unix socket.
+func peerOf(c *net.UnixConn) (uid, pid int, err error) {
 	raw, err := c.SyscallConn()
 	if err != nil {
-		return -1, err
+		return -1, 0, err
 	}
-	uid := -1
+	uid = -1
 	var inner error
 	err = raw.Control(func(fd uintptr) {
 		cred, err := unix.GetsockoptXucred(int(fd), unix.SOL_LOCAL, unix.LOCAL_PEERCRED)
 		if inner = err; err == nil {
 			uid = int(cred.Uid)
+			pid, inner = unix.GetsockoptInt(int(fd), unix.SOL_LOCAL, unix.LOCAL_PEERPID)
 		}
 	})
-	return uid, errors.Join(err, inner)
+	return uid, pid, errors.Join(err, inner)
 }
 
 // dataSync: Sync is F_FULLFSYNC here, which also empties the disk's own cache.

@@ -178,21 +178,21 @@ func closeInherited(keep int) {
 	unix.CloseOnExec(keep)
 }
 
-// peerUID returns the user at the other end of a unix socket.
-func peerUID(c *net.UnixConn) (int, error) {
+// peerOf returns the user and the process at the other end of a unix socket.
+func peerOf(c *net.UnixConn) (uid, pid int, err error) {
 	raw, err := c.SyscallConn()
 	if err != nil {
-		return -1, err
+		return -1, 0, err
 	}
-	uid := -1
+	uid = -1
 	var inner error
 	err = raw.Control(func(fd uintptr) {
 		cred, err := unix.GetsockoptUcred(int(fd), unix.SOL_SOCKET, unix.SO_PEERCRED)
 		if inner = err; err == nil {
-			uid = int(cred.Uid)
+			uid, pid = int(cred.Uid), int(cred.Pid)
 		}
 	})
-	return uid, errors.Join(err, inner)
+	return uid, pid, errors.Join(err, inner)
 }
 
 // dataSync syncs a file's content and length to disk.

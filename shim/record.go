@@ -8,8 +8,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strconv"
-	"strings"
 	"syscall"
 	"time"
 )
@@ -201,39 +199,6 @@ func writeRecord(folder, name, room string, v any) error {
 	}
 	if err := writeSynced(folder, name, room, append(raw, '\n')); err != nil {
 		return fmt.Errorf("write the shim's record %s: %w", filepath.Join(folder, name), err)
-	}
-	return nil
-}
-
-// readFence returns 0 if there is no fence.
-func readFence(folder string) (uint64, error) {
-	raw, err := readSmall(filepath.Join(folder, fenceFile))
-	if errors.Is(err, fs.ErrNotExist) {
-		return 0, nil
-	}
-	if err != nil {
-		return 0, fmt.Errorf("read the fence: %w", err)
-	}
-	n, err := strconv.ParseUint(strings.TrimSuffix(string(raw), "\n"), 10, 64)
-	if err != nil {
-		return 0, &damaged{filepath.Join(folder, fenceFile), err}
-	}
-	return n, nil
-}
-
-// raiseFence stores the higher of the stored fence and the given one; a lower one returns *Fenced.
-func raiseFence(folder string, fence uint64) error {
-	seen, err := readFence(folder)
-	switch {
-	case err != nil:
-		return err
-	case fence < seen:
-		return &Fenced{Mine: fence, Seen: seen}
-	case fence == seen:
-		return nil
-	}
-	if err := writeSynced(folder, fenceFile, "", []byte(strconv.FormatUint(fence, 10)+"\n")); err != nil {
-		return fmt.Errorf("write the fence: %w", err)
 	}
 	return nil
 }

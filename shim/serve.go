@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"strings"
 	"sync"
 	"time"
 )
@@ -82,21 +83,32 @@ func (k *keeper) accept(l *net.UnixListener) {
 			time.Sleep(attachPauseMax)
 			continue
 		}
-		if uid, err := peerUID(c); err != nil || uid != os.Getuid() {
+		uid, pid, err := peerOf(c)
+		if err != nil || uid != os.Getuid() {
 			c.Close()
 			continue
 		}
-		go k.greet(c)
+		go k.greet(c, pid)
 	}
 }
 
-// greet reads the first order of a connection, which must contain the daemon's epoch.
-func (k *keeper) greet(c *net.UnixConn) {
+// greet reads the first order of a connection, which must contain the daemon's epoch. pid is the process that
+// connected.
+func (k *keeper) greet(c *net.UnixConn, pid int) {
+	session, _, unseen := k.callerOf(pid) // before anything is read: a PID can be reused later
 	var o order
 	_ = c.SetReadDeadline(time.Now().Add(writeTimeout))
 	err := readFrame(c, frameBytesMax, &o)
 	if err == nil && o.Op != "hello" {
 		err = fmt.Errorf("the first order is %q: say hello", o.Op)
+	}
+	if err == nil && o.Fence > 0 { // epoch 0 gives no order, it asks for the present epoch
+		switch {
+		case session != "":
+			err = &NotTheDaemon{fmt.Sprintf("process %d runs in session %s: only the daemon gives a shim orders, and no agent may act as the daemon", pid, session)}
+		case unseen:
+			err = fmt.Errorf("process %d ended before it could be identified, so it may have been an agent; connect again", pid)
+		}
 	}
 	if err == nil {
 		err = k.obey(o.Fence)
@@ -116,6 +128,12 @@ func (k *keeper) greet(c *net.UnixConn) {
 	k.converse(p)
 }
 
+// callerOf finds the session of this workspace in which a process runs.
+func (k *keeper) callerOf(pid int) (session string, who Birth, unseen bool) {
+	hash, _, _ := strings.Cut(k.record.Mark, ".")
+	return caller(pid, func() (string, bool) { return sessionOf(hash+".", pid) }, ancestry)
+}
+
 // obey stores a higher epoch durably, and closes older connections.
 func (k *keeper) obey(fence uint64) error {
 	k.mu.Lock()
@@ -125,6 +143,8 @@ func (k *keeper) obey(fence uint64) error {
 		return &Fenced{Mine: fence, Seen: k.fence}
 	case fence == k.fence:
 		return nil
+	case !PlausibleEpoch(k.fence, fence):
+		return &NotTheDaemon{fmt.Sprintf("the epoch %d is not a daemon's: the last one was %d, and each start adds one", fence, k.fence)}
 	}
 	if err := raiseFence(k.folder, fence); err != nil {
 		return err

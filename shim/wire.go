@@ -100,6 +100,7 @@ func toFault(err error) *fault {
 		cannot *CannotStart
 		gap    *InputGap
 		full   *InputFull
+		other  *NotTheDaemon
 	)
 	switch {
 	case err == nil:
@@ -114,6 +115,8 @@ func toFault(err error) *fault {
 		return &fault{Kind: "input_gap", A: uint64(gap.Offset), B: uint64(gap.Taken)}
 	case errors.As(err, &full):
 		return &fault{Kind: "input_full", A: uint64(full.Waits)}
+	case errors.As(err, &other):
+		return &fault{Kind: "not_the_daemon", Text: other.Why}
 	case errors.Is(err, ErrInputClosed):
 		return &fault{Kind: "input_closed"}
 	case errors.Is(err, ErrEnded):
@@ -129,6 +132,8 @@ func (f *fault) err() error {
 	switch f.Kind {
 	case "fenced":
 		return &Fenced{Mine: f.A, Seen: f.B}
+	case "not_the_daemon":
+		return &NotTheDaemon{f.Text}
 	case "already_started":
 		return &AlreadyStarted{Folder: f.Text}
 	case "cannot_start":

@@ -60,7 +60,11 @@ func (c *Controller) FindOrphans(ctx context.Context, who any) error {
 	c.behind = 0
 	c.orphans = map[string][]seam.Orphan{}
 	for _, t := range traces {
-		if t.Epoch > c.State().Epoch {
+		switch {
+		case !shim.PlausibleEpoch(c.State().Epoch, t.Epoch):
+			c.log.Warn("the record of a session has an epoch that no daemon can have reached, so another program wrote it; it is ignored",
+				"session", t.Session, "epoch", t.Epoch, "journal_epoch", c.State().Epoch)
+		case t.Epoch > c.State().Epoch:
 			c.behind = max(c.behind, t.Epoch)
 		}
 		name, _, _ := NameParts(t.Session)
