@@ -235,3 +235,29 @@ func TestDamagedStranger(t *testing.T) {
 		t.Errorf("%+v", a)
 	}
 }
+
+// A fence file that another program wrote keeps no daemon from starting, neither that of a session that is
+// over nor that of one that runs: its epoch is ignored, and the running session is adopted.
+func TestForgedEpoch(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, lonely, nil)
+	w.command("coder", "continuous")
+	pid := w.until("coder", "that it runs", running).Session.PID
+	if err := syscall.Kill(pid, syscall.SIGKILL); err != nil { // coder-1 is over, coder-2 runs
+		t.Fatal(err)
+	}
+	w.until("coder", "that it runs again", func(v view.AgentView) bool { return running(v) && v.Session.ID == "coder-2" })
+	for _, epoch := range []string{"18446744073709551615", "4611686018427387904"} {
+		w.stop()
+		for _, session := range []string{"coder-1", "coder-2"} {
+			w.write(".fairlead/sessions/"+session+"/fence", epoch+"\n")
+		}
+		if plan := w.plan(); plan.Behind != 0 {
+			t.Errorf("the plan believes the epoch: %+v", plan)
+		}
+		w.start()
+		if a := w.until("coder", "that it runs", running); a.Session.ID != "coder-2" || a.Doubt != "" {
+			t.Errorf("%+v", a)
+		}
+	}
+}
