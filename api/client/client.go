@@ -220,7 +220,7 @@ func (c *Client) Close() error {
 	return nil
 }
 
-// Team returns the whole team, with evidence collected for this request.
+// Agents returns the whole team, with evidence collected for this request.
 func (c *Client) Agents(ctx context.Context) (view.TeamView, error) {
 	return get[view.TeamView](ctx, c, "/agents", nil)
 }

@@ -31,13 +31,13 @@ func (c Questions) Answer(ctx context.Context, id string, answer view.QuestionAn
 	return post[api.Ordered](ctx, c.client, "/questions/"+url.PathEscape(id)+"/answer", api.AskedBody(answer))
 }
 
-// Standing returns the saved answers, oldest first.
+// Saved returns the saved answers, oldest first.
 func (c Questions) Saved(ctx context.Context) ([]view.StandingView, error) {
 	all, err := get[api.StandingAnswers](ctx, c.client, "/saved-answers", nil)
 	return all.Standing, err
 }
 
-// RevokeStanding revokes a saved answer.
+// Revoke revokes a saved answer.
 func (c Questions) Revoke(ctx context.Context, id string) (api.Ordered, error) {
 	return call[api.Ordered](ctx, c.client, http.MethodDelete, "/saved-answers/"+url.PathEscape(id), nil, nil)
 }

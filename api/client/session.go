@@ -16,12 +16,12 @@ import (
 // Dispatches has the requests about dispatch folders.
 type Dispatches struct{ client *Client }
 
-// Sessions returns the sessions in which MAIN coordinates: the open ones first, then the newest.
+// List returns the dispatches: the open ones first, then the newest.
 func (c Dispatches) List(ctx context.Context) (api.DispatchSessions, error) {
 	return get[api.DispatchSessions](ctx, c.client, "/dispatch", nil)
 }
 
-// Session returns one of them in full. For an unknown name the error is a *Problem with status 404
+// Show returns one of them in full. For an unknown name the error is a *Problem with status 404
 // and the known names.
 func (c Dispatches) Show(ctx context.Context, name string) (api.DispatchView, error) {
 	return get[api.DispatchView](ctx, c.client, sessionPath(name), nil)
@@ -51,7 +51,7 @@ func (c Dispatches) OutputFile(ctx context.Context, name string, n int, file str
 	return text, nil
 }
 
-// StartSession starts a session (D1). Empty arguments mean the settings of fairlead.yaml. The error
+// Start starts a dispatch (D1). Empty arguments mean the settings of fairlead.yaml. The error
 // is a *Refused if the path exists.
 func (c Dispatches) Start(ctx context.Context, mode, host, path string) (api.DispatchView, error) {
 	return post[api.DispatchView](ctx, c.client, "/dispatch", api.DispatchStartBody{Mode: mode, Host: host, Path: path})
@@ -78,7 +78,7 @@ func (c Dispatches) Respond(ctx context.Context, name, text string) (api.Dispatc
 	return post[api.DispatchView](ctx, c.client, sessionPath(name)+"/respond", api.DispatchRespondBody{Text: text})
 }
 
-// EndSession ends a session (D10): its permissions are no longer enforced.
+// End ends a dispatch (D10): its permissions are no longer enforced.
 func (c Dispatches) End(ctx context.Context, name, note string) (api.DispatchView, error) {
 	return post[api.DispatchView](ctx, c.client, sessionPath(name)+"/end", api.NoteBody{Note: note})
 }

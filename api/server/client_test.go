@@ -83,7 +83,7 @@ func TestClientErrors(t *testing.T) {
 	if !errors.As(err, &refused) || cmp.Diff(want, refused.Refusal) != "" || err.Error() != want.Error() {
 		t.Errorf("a refusal came as %#v", err)
 	}
-	_, err = c.Why(ctx, "nobody")
+	_, err = c.Why(ctx, "unknown")
 	var p *api.Problem
 	if !errors.As(err, &p) || p.Status != 404 || !slices.Equal(p.Known, []string{"coder", "reviewer"}) {
 		t.Errorf("an unknown agent came as %#v", err)

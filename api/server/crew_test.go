@@ -63,7 +63,7 @@ func TestCrewOrders(t *testing.T) {
 	if _, err := c.Crew.Import(ctx, []byte(`{}`)); !errors.As(err, &p) || p.Status != 422 || !strings.Contains(p.Detail, "say so") || p.Errors[0].Location != "body" {
 		t.Errorf("%v", err)
 	}
-	if _, err := c.Crew.Wake(ctx, []string{"nobody"}); !errors.As(err, &p) || p.Status != 404 || p.Known[0] != "Lyra" {
+	if _, err := c.Crew.Wake(ctx, []string{"unknown"}); !errors.As(err, &p) || p.Status != 404 || p.Known[0] != "Lyra" {
 		t.Errorf("%v", err)
 	}
 }
@@ -101,7 +101,7 @@ func TestReadCrew(t *testing.T) {
 		t.Errorf("a name of two: %v", err)
 	}
 	var p *api.Problem
-	if _, err := c.Crew.Soul(ctx, "nobody"); !errors.As(err, &p) || p.Status != 404 || len(p.Known) != 1 {
+	if _, err := c.Crew.Soul(ctx, "unknown"); !errors.As(err, &p) || p.Status != 404 || len(p.Known) != 1 {
 		t.Errorf("%v", err)
 	}
 	for want, q := range map[string]crewctl.TranscriptQuery{
@@ -190,7 +190,7 @@ func TestCrewInputs(t *testing.T) {
 		{"GET", "/crew/agents/a%00", "", 422, "path.agent"},
 		{"GET", "/crew/agents/%c2%9b31m/soul", "", 422, "path.agent"},
 		{"GET", "/crew/agents/a%0d%0aX:1/soul", "", 422, "path.agent"},
-		{"GET", "/crew/agents/nobody/soul", "", 404, "Lyra"},
+		{"GET", "/crew/agents/unknown/soul", "", 404, "Lyra"},
 		{"GET", "/crew/agents/%2e%2e/soul", "", 404, `".."`},
 		{"GET", "/crew/agents/../soul", "", 404, `".."`},
 		{"GET", "/crew/agents//soul", "", 404, "empty"},

@@ -248,9 +248,9 @@ func TestChannelRefusals(t *testing.T) {
 	if !strings.Contains(ours.Error(), "[J3]") || !strings.Contains(early.Error(), "[T1]") {
 		t.Errorf("the rules that forbid it are not named: %v; %v", ours, early)
 	}
-	_, noAgent := c.Participants.Ready(ctx, "nobody")
+	_, noAgent := c.Participants.Ready(ctx, "unknown")
 	_, noChannel := c.Channels.Say(ctx, "nowhere", "x", "")
-	_, noMember := c.Channels.Assign(ctx, "reviews", "nobody")
+	_, noMember := c.Channels.Assign(ctx, "reviews", "unknown")
 	_, noAction := c.Participants.Confirm(ctx, "scout", "a key of no action")
 	_, another := c.Participants.Confirm(ctx, "scout", "tell_turn/reviews/pilot/1")
 	for what, err := range map[string]error{"agent": noAgent, "channel": noChannel, "member": noMember, "action": noAction, "another's action": another} {

@@ -210,7 +210,7 @@ func TestTeamRefusals(t *testing.T) {
 			t.Errorf("%s: %v", bad, err)
 		}
 	}
-	if _, err := c.Crew.Document(ctx, "nobody"); !errors.As(err, &p) || p.Status != 404 || !slices.Contains(p.Known, "Lyra") {
+	if _, err := c.Crew.Document(ctx, "unknown"); !errors.As(err, &p) || p.Status != 404 || !slices.Contains(p.Known, "Lyra") {
 		t.Errorf("%v", err)
 	}
 	if soul, err := c.Crew.Soul(ctx, "Kael"); err != nil || soul != "I am Kael." {

@@ -377,7 +377,7 @@ func TestForgedTokens(t *testing.T) {
 		"huge":             strings.Repeat("a", 5000) + good,
 		"of the page":      "the token of the page",
 		"of a closed one":  testKey.Token("coder", "coder-9"),
-		"of nobody":        testKey.Token("nobody", "nobody-1"),
+		"of nobody":        testKey.Token("unknown", "nobody-1"),
 		"agents exchanged": testKey.Token("rev.iewer", "coder-1"),
 		"upper case":       strings.ToUpper(good),
 	}

@@ -67,7 +67,7 @@ func TestAgentsForThemselves(t *testing.T) {
 		}
 	}
 	var p *api.Problem
-	if _, err := c.Participants.Ready(ctx, "nobody"); !errors.As(err, &p) || p.Status != 404 {
+	if _, err := c.Participants.Ready(ctx, "unknown"); !errors.As(err, &p) || p.Status != 404 {
 		t.Errorf("%v", err)
 	}
 }

@@ -133,8 +133,8 @@ func TestProblems(t *testing.T) {
 		status             int
 		words              string // in the detail, or in a location
 	}{
-		{"GET", "/agents/nobody", "", 404, `no agent is called "nobody"; there are: coder, reviewer`},
-		{"POST", "/agents/nobody/start", "", 404, "there are: coder, reviewer"},
+		{"GET", "/agents/unknown", "", 404, `no agent is called "unknown"; there are: coder, reviewer`},
+		{"POST", "/agents/unknown/start", "", 404, "there are: coder, reviewer"},
 		{"GET", "/sessions/coder-9/output", "", 404, "coder-9"},
 		{"GET", "/sessions/coder-9/output/stream", "", 404, "coder-9"},
 		{"GET", "/sessions/coder-9/facts", "", 404, "coder-9"},

@@ -152,7 +152,7 @@ func TestSessionStory(t *testing.T) {
 		t.Errorf("said to a closed session: %v", err)
 	}
 	var p *api.Problem
-	if _, err := c.Dispatches.Show(ctx, "nobody"); !errors.As(err, &p) || p.Status != 404 || !slices.Contains(p.Known, name) {
+	if _, err := c.Dispatches.Show(ctx, "unknown"); !errors.As(err, &p) || p.Status != 404 || !slices.Contains(p.Known, name) {
 		t.Errorf("%v", err)
 	}
 	if _, err := c.Dispatches.Conversation(ctx, name, 9); !errors.As(err, &p) || p.Status != 404 || p.Known[0] != "conv_001" {
@@ -381,8 +381,8 @@ func TestSessionInputs(t *testing.T) {
 		{"POST", "/dispatch/quay/input", `{"text":"` + strings.Repeat("a", 65537) + `"}`, 422, "body.text"},
 		{"POST", "/dispatch/quay/input", `{"text":"` + strings.Repeat("é", 40_000) + `"}`, 409, "put it into a file"},
 		{"POST", "/dispatch/tray/input", `{"text":"x"}`, 409, "inbox"},
-		{"POST", "/dispatch/nobody/input", `{"text":"x"}`, 404, "quay"},
-		{"POST", "/dispatch/quay/delegate", `{"agent":"nobody","text":"x"}`, 409, "nobody"},
+		{"POST", "/dispatch/unknown/input", `{"text":"x"}`, 404, "quay"},
+		{"POST", "/dispatch/quay/delegate", `{"agent":"unknown","text":"x"}`, 409, "unknown"},
 		{"POST", "/dispatch/quay/done", "", 409, "no agent has a task"},
 		{"POST", "/dispatch/quay/respond", "", 409, "cannot take responded"},
 		{"GET", "/dispatch/..", "", 404, `".."`},
@@ -394,7 +394,7 @@ func TestSessionInputs(t *testing.T) {
 		{"DELETE", "/dispatch/quay", "", 405, "it supports GET"},
 		{"POST", "/policy/check", `{"input":{}}`, 422, "body"},
 		{"POST", "/policy/check", `{"tool":"Write","input":[]}`, 422, "body.input"},
-		{"POST", "/policy/check", `{"tool":"Write","session":"nobody"}`, 404, "quay"},
+		{"POST", "/policy/check", `{"tool":"Write","session":"unknown"}`, 404, "quay"},
 		{"POST", "/route", `{"text":""}`, 422, "body.text"},
 	} {
 		text, h := s.want(t, c.status, c.method, api.Base+c.path, c.body)

@@ -69,8 +69,8 @@ func SessionStart(ctx context.Context, a *cli.App, path string, mode dispatch.Mo
 	return err
 }
 
-// served checks that a daemon can carry out the session if it is asked to. Without --host, no daemon means
-// that no program does.
+// served returns what carries out the dispatch, HostFairlead or HostNone. Without --host it is HostNone if no
+// daemon runs; with --host fairlead that is an error.
 func served(a *cli.App, orders dispatchctl.Orders, host string) (string, error) {
 	if host == HostNone || host == "" && !orders.CanHost() {
 		return HostNone, nil

@@ -85,7 +85,7 @@ func TestDescribedAgents(t *testing.T) {
 		t.Errorf("a second one: %q, %v", again.Notes, err)
 	}
 	if NewOrders(&config.Config{}).CanHost() || !o.CanHost() {
-		t.Error("whether an input has a recipient is not known")
+		t.Error("CanHost is true without agents, or false with a described agent")
 	}
 }
 

@@ -9,7 +9,8 @@ const (
 	TextBytesMax    = 500 // bytes of an agent's own text about its end
 )
 
-// PastShown is the number of denied calls of a session that its rules name.
+// PastShown is how many of the calls that a program made without asking are listed for a session; further
+// ones are only counted.
 const PastShown = 5
 
 // NotAsked begins the text about calls that a program made without asking.

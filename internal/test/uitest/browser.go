@@ -98,7 +98,7 @@ func KeepBrowser() (release func()) {
 	})
 }
 
-// sharedBrowser starts the browser if it does not run. The caller holds it by KeepBrowser.
+// sharedBrowser starts the browser if it does not run. Call KeepBrowser first.
 func sharedBrowser(path string) (context.Context, error) {
 	chromium.Lock()
 	defer chromium.Unlock()
@@ -127,8 +127,8 @@ func sharedBrowser(path string) (context.Context, error) {
 	return ctx, nil
 }
 
-// Browse opens a window with a profile of its own in the browser, and returns its only tab. With a line, all
-// that it asks for goes over that line, under the server's own name. Under -short the test is skipped.
+// Browse opens a window with a profile of its own in the browser, and returns its only tab. With a line, all its
+// requests go over that line; the page keeps the server's address. Under -short the test is skipped.
 func Browse(t testing.TB, lines ...*Line) *Page {
 	t.Helper()
 	if testing.Short() {
