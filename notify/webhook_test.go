@@ -100,10 +100,10 @@ func TestRedirects(t *testing.T) {
 	}{
 		{"within, posting again", 307, func(string) string { return "/end" }, ""},
 		{"for good", 308, func(string) string { return "/end" }, ""},
-		{"as a GET", 303, func(string) string { return "/end" }, "it answers 303, a redirect"},
-		{"to another host", 307, func(string) string { return elsewhere + "/end" }, "it answers 307, a redirect"},
-		{"to another scheme", 307, func(string) string { return "ftp://127.0.0.1/end" }, "it answers 307, a redirect"},
-		{"in a circle", 308, func(path string) string { return path + "x" }, "it answers 308, a redirect"},
+		{"as a GET", 303, func(string) string { return "/end" }, "it answers 303, and redirects are not followed"},
+		{"to another host", 307, func(string) string { return elsewhere + "/end" }, "it answers 307, and redirects are not followed"},
+		{"to another scheme", 307, func(string) string { return "ftp://127.0.0.1/end" }, "it answers 307, and redirects are not followed"},
+		{"in a circle", 308, func(path string) string { return path + "x" }, "it answers 308, and redirects are not followed"},
 		{"to nowhere", 307, func(string) string { return "http://%zz" + token }, "the connection failed"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -54,7 +54,7 @@ var ofAgents = []mutant{
 	{
 		breaks: "a shim obeys a daemon that was replaced by a newer one",
 		file:   "shim/serve.go", old: "	case fence < k.fence:\n", new: "	case fence < k.fence && fence == 0:\n",
-		file2: "shim/record.go", old2: "	case fence < seen:\n", new2: "	case fence < seen && fence == 0:\n",
+		file2: "shim/fence.go", old2: "	case fence < seen && PlausibleEpoch(fence, seen):\n", new2: "	case fence < seen && fence == 0:\n",
 		pkg: "./shim", run: ".",
 	},
 	{

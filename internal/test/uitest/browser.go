@@ -230,8 +230,14 @@ func (p *Page) prefer(scheme, motion string) {
 func (p *Page) Until(what, expression string) {
 	p.t.Helper()
 	if !wait.Poll(func() bool { return Eval[bool](p, "!!("+expression+")") }) {
-		p.t.Fatalf("waited %v until %s; the page says: %.1500s\nthe focus is on: %s\nconsole: %v", wait.Patience, what, strings.Join(strings.Fields(p.Text("body")), " "), p.Focused(), p.console())
+		p.failed(what)
 	}
+}
+
+// failed ends the test and describes the page.
+func (p *Page) failed(what string) {
+	p.t.Helper()
+	p.t.Fatalf("waited %v until %s; the page says: %.1500s\nthe focus is on: %s\nconsole: %v", wait.Patience, what, strings.Join(strings.Fields(p.Text("body")), " "), p.Focused(), p.console())
 }
 
 // Text is what a person reads in the first element that a CSS selector finds.
@@ -243,8 +249,11 @@ func (p *Page) Text(selector string) string {
 // WaitText waits until the element reads as containing the text, without regard to case.
 func (p *Page) WaitText(selector, text string) {
 	p.t.Helper()
-	p.Until(fmt.Sprintf("%s reads %q", selector, text),
-		fmt.Sprintf(`[...document.querySelectorAll(%q)].some(e => (e.innerText ?? '').toLowerCase().includes(%s))`, selector, quote(strings.ToLower(text))))
+	says := fmt.Sprintf(`[...document.querySelectorAll(%q)].some(e => (e.innerText ?? '').toLowerCase().includes(%s))`, selector, quote(strings.ToLower(text)))
+	if !wait.Poll(func() bool { return Eval[bool](p, says) }) {
+		p.t.Logf("%s reads: %.1500s", selector, strings.Join(strings.Fields(Eval[string](p, fmt.Sprintf(`[...document.querySelectorAll(%q)].map(e => e.innerText ?? '').join(' | ')`, selector))), " "))
+		p.failed(fmt.Sprintf("%s reads %q", selector, text))
+	}
 }
 
 // WaitGone waits until no such element reads so any more.

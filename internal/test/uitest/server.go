@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -195,12 +196,24 @@ func (s *Server) Head() (head uint64) {
 	return head
 }
 
-// Newest is the sequence of the newest change of an entity.
+// Newest returns the sequence of the newest change of an entity that the page lists. Reports that change
+// no state are not listed.
 func (s *Server) Newest(entity string) uint64 {
 	s.t.Helper()
-	var page struct{ Changes []struct{ Seq uint64 } }
-	if err := json.Unmarshal(s.Do("GET", "/journal?tail=1&entity="+entity, nil), &page); err != nil || len(page.Changes) == 0 {
+	var page struct {
+		Changes []struct {
+			Seq               uint64
+			From, To, Trigger string
+		}
+	}
+	if err := json.Unmarshal(s.Do("GET", "/journal?tail=50&entity="+entity, nil), &page); err != nil {
 		s.t.Fatalf("the newest change of %s: %v", entity, err)
 	}
-	return page.Changes[0].Seq
+	for _, c := range slices.Backward(page.Changes) {
+		if c.From != c.To || c.Trigger != "reported" {
+			return c.Seq
+		}
+	}
+	s.t.Fatalf("no change of %s is listed among its last %d", entity, len(page.Changes))
+	return 0
 }

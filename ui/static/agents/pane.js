@@ -147,12 +147,13 @@ function Known({ cell: c }) {
   }, [c, last, watching, live.value]);
 
   useEffect(() => {
+    if (!live.value) return;
     for (const machine of ['control', 'session']) {
       api.journal({ entity: `${machine}/${c.name}`, tail: TRAIL_TAIL }).then(
         ({ changes }) => { if (changes?.length) addHistory(c, changes); },
-        () => { /* the trail from the feed stands */ });
+        () => { /* the trail from the feed stands; it is read again after a lost connection */ });
     }
-  }, [c]);
+  }, [c, live.value]);
 
   const sessions = c.sessions.value;
   return html`<${Tabs} />
