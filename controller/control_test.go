@@ -311,6 +311,41 @@ func (w *world) foreign(edit func(*agentfile.State)) {
 	}
 }
 
+// SPEC X10: a pause that a person ordered is not lifted by the file, and the file says so again.
+func TestFileLiftsNoOrder(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, agentYAML(gated), nil)
+	w.fileSays("pause", says("pause", "pause"))
+	w.command("coder", "pause")
+	for _, by := range []string{"agent", "human"} {
+		w.foreign(func(s *agentfile.State) { s.DesiredState, s.SetBy, s.Note = "continuous", by, "started by "+by })
+		s := w.fileSays("pause again", func(s agentfile.State) bool { return s.DesiredState == "pause" && s.Note == "no reason given" })
+		if s.SetBy != "human" {
+			t.Errorf("it says that %q paused it", s.SetBy)
+		}
+	}
+	if n := len(w.sessions()); n != 0 {
+		t.Errorf("%d sessions were started", n)
+	}
+	w.took("control/coder", "X10")
+	w.command("coder", "run_once")
+	w.until("coder", "it runs", running)
+	w.write("go", "")
+	w.until("coder", "it rests", idle)
+}
+
+// An order to a foreign agent that has never reported leaves a file with all five fields: a reader
+// that follows seed 000 resets any other file to pause.
+func TestFirstOrderWritesAllFields(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, strings.Replace(agentYAML(gated), "driver:", "loop: foreign\n    driver:", 1), nil)
+	w.command("coder", "run_once")
+	s := w.fileSays("run_once", says("run_once", "pause"))
+	if s.SetBy != "human" || s.Note == "" || s.Timestamp == "" {
+		t.Errorf("the file lacks a field: %+v", s)
+	}
+}
+
 // A foreign Mission Control: SPEC C3 by file, C22, X7, C13, C12, C21.
 func TestForeignWriters(t *testing.T) {
 	t.Parallel()

@@ -2,6 +2,7 @@ package agents
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -66,11 +67,17 @@ type writeResult struct {
 	err   error
 }
 
+// noNote stands in the file where nobody gave a reason: a reader that follows seed 000 resets a file
+// without a note to pause.
+const noNote = "no reason given"
+
+func noteOf(note string) string { return cmp.Or(note, noNote) }
+
 // stateOf converts a projection to the format of the file.
 func stateOf(f control.File) agentfile.State {
 	return agentfile.State{
 		DesiredState: f.Desired, CurrentState: f.Current, Timestamp: file.FormatTime(f.Stamp),
-		SetBy: f.By, Note: f.Note, Extra: unpackExtra(f.Extra),
+		SetBy: f.By, Note: noteOf(f.Note), Extra: unpackExtra(f.Extra),
 	}
 }
 
@@ -259,8 +266,12 @@ func (c *Controller) fileRead(m *AgentFile, a *team.Agent, seen agentfile.Seen, 
 	case !m.own && !m.missing && err == nil && there.After(stamp):
 		current = m.State.CurrentState // the agent has reported another state since
 	}
+	note := seen.State.Note
+	if note == noNote {
+		note = ""
+	}
 	return control.FileRead{
-		Desired: seen.State.DesiredState, Current: current, By: seen.State.SetBy, Note: seen.State.Note,
+		Desired: seen.State.DesiredState, Current: current, By: seen.State.SetBy, Note: note,
 		Stamp: stamp, Extra: extra, First: first, Ident: seen.Ident, Swapped: seen.FromSwap,
 	}
 }
@@ -298,7 +309,7 @@ func (c *Controller) FileDue(m *AgentFile, a *team.Agent) bool {
 	if file.Current != "" && m.State.CurrentState != file.Current {
 		return true // the agent reported it while Fairlead replaced its file
 	}
-	return m.unsure || m.State.DesiredState != file.Desired || m.State.SetBy != file.By || m.State.Note != file.Note ||
+	return m.unsure || m.State.DesiredState != file.Desired || m.State.SetBy != file.By || m.State.Note != noteOf(file.Note) ||
 		(err == nil && file.Stamp.After(there))
 }
 
@@ -335,7 +346,8 @@ func (c *Controller) contentOf(m *AgentFile, a *team.Agent) agentfile.State {
 		if file.Current != "" {
 			there.CurrentState = file.Current // the last report, also if the file was malformed or was overwritten by Fairlead
 		}
-		return there.WithCommand(file.Desired, file.By, file.Note, file.Stamp)
+		there.CurrentState = cmp.Or(there.CurrentState, control.WordPause) // it has not reported yet
+		return there.WithCommand(file.Desired, file.By, noteOf(file.Note), file.Stamp)
 	}
 	return stateOf(file)
 }

@@ -16,12 +16,15 @@ func (c *Control) act(act Act, ch *Change, in Input, now Now) {
 	switch act {
 	case TakeDesired:
 		c.takeDesired(v, in, now)
+		if ch.Trigger == DesiredSpent {
+			v.Desired.Lock = Unlocked // the end of a one-shot, as the foreign loop writes it
+		}
 	case NoteOvertaken:
 		wish := c.desiredOf(in, now)
 		wish.N = 0 // not a numbered desired state
 		ch.Overtaken = &wish
 	case RestDesired:
-		v.Desired = Desired{State: WordPause, By: "agent", Note: restNote(c.State, in), N: c.Desired.N + 1, Rested: true}
+		v.Desired = Desired{State: WordPause, By: "agent", Note: restNote(c.State, in), N: c.Desired.N + 1, Rested: true, Lock: c.Desired.Lock}
 		v.Extra = ""
 	case SpendOneShot:
 		if c.begun() {
@@ -115,7 +118,25 @@ func (c *Control) desiredOf(in Input, now Now) Desired {
 		w.State = cut(w.State)
 		w.Note = cut(fmt.Sprintf("unknown desired_state %q, treated as pause", w.State))
 	}
+	w.Lock = c.lock(in, w)
 	return w
+}
+
+// lock returns who may lift a desired state. A pause that replaces a pause is never easier to lift,
+// unless a person's order replaces it.
+func (c *Control) lock(in Input, w Desired) Lock {
+	if w.State != WordPause && !w.Unknown {
+		return Unlocked
+	}
+	_, ordered := in.(Commanded)
+	switch {
+	case ordered && w.By == "human":
+		return LockedByOrder
+	case c.Desired.Lock == Unlocked && w.By == "human":
+		return LockedByFile
+	default:
+		return c.Desired.Lock
+	}
 }
 
 func restNote(state State, in Input) string {

@@ -3,6 +3,8 @@ package control
 import (
 	"fmt"
 	"time"
+
+	"github.com/fairlead-dev/fairlead/machine"
 )
 
 // wanted names the event of a new desired state.
@@ -76,6 +78,12 @@ func (c *Control) commanded(in Commanded, now Now) ([]Event, error) {
 	if !known {
 		return nil, c.refuse(WantedUnknown, "C13", fmt.Sprintf("%q is no state; take one of continuous, pause, run_once, run_cleanup", in.Desired))
 	}
+	if in.By == "agent" && in.Desired != WordPause && c.Desired.Lock != Unlocked {
+		return nil, &machine.Refusal{
+			Subject: c.Name, Event: string(event), State: string(c.State), Row: "X10",
+			Reason: "a person paused it, and no agent lifts a person's pause; ask the person who runs this team",
+		}
+	}
 	if now.OverLimit != "" && in.Desired != WordPause {
 		return nil, c.refuse(event, "C17", now.OverLimit+" is reached; raise it in fairlead.yaml, or wait for the next day (UTC)")
 	}
@@ -148,10 +156,12 @@ func (c *Control) fileRead(in FileRead, now Now) []Event {
 	switch {
 	case c.State == Foreign && c.overtaken(in):
 		return append(c.reported(in), DesiredOvertaken) // its current_state was still true, and only this path reports it
+	case c.State != Foreign && c.overtaken(in):
+		return one(DesiredOvertaken)
+	case c.mayNotLift(in):
+		return one(PauseStands)
 	case c.State == Foreign:
 		return c.foreignRead(in, now)
-	case c.overtaken(in):
-		return one(DesiredOvertaken)
 	}
 	if c.State == Absent {
 		return one(FileFound)
@@ -171,6 +181,14 @@ func (c *Control) fileRead(in FileRead, now Now) []Event {
 		return one(ExtraWritten)
 	}
 	return one(FileSeen)
+}
+
+// mayNotLift reports whether a file asks to start an agent whose pause it may not lift. An unknown word
+// is a pause.
+func (c *Control) mayNotLift(in FileRead) bool {
+	_, known := wanted[in.Desired]
+	return known && in.Desired != WordPause &&
+		(c.Desired.Lock == LockedByOrder || c.Desired.Lock == LockedByFile && in.By == "agent")
 }
 
 // atOneShot reports whether the one-shot of this name is running. Asking for it once more takes

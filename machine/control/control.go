@@ -66,7 +66,17 @@ type Desired struct {
 	N       uint64    `json:"n,omitempty"`       // increases with every desired state; a session records the one that it obeys
 	Rested  bool      `json:"rested,omitempty"`  // set by default: the pause of a new, deleted or broken file
 	Unknown bool      `json:"unknown,omitempty"` // not a known word; treated as pause
+	Lock    Lock      `json:"lock,omitempty"`    // who may lift this pause
 }
+
+// Lock is how a person set a pause, and so who may lift it (SPEC X10).
+type Lock string
+
+const (
+	Unlocked      Lock = ""      // no person set it
+	LockedByFile  Lock = "file"  // a person's write to agent_state.json; no agent lifts it
+	LockedByOrder Lock = "order" // the command line, the page or the API; only they lift it, and no file does
+)
 
 // Change is one row that one agent took.
 type Change struct {

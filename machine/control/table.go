@@ -29,6 +29,7 @@ const (
 	FileSeen            Event = "file_seen"            // another program wrote the content it already had
 	DesiredOvertaken    Event = "wish_overtaken"       // found in a file that Fairlead's write replaced; a newer one applies
 	ExtraWritten        Event = "extra_written"        // only unknown fields changed
+	PauseStands         Event = "pause_stands"         // a file asked to lift a pause that it may not lift
 	DueContinuous       Event = "due_continuous"       // the current desired state is due: daemon started, hold released
 	DueRunOnce          Event = "due_run_once"
 	DueRunCleanup       Event = "due_run_cleanup"
@@ -153,6 +154,7 @@ var Table = machine.Table[State, Event, Act]{
 		FileSeen:            {ID: "X3", To: Resting, Why: "recorded, so that a restart does not report it again"},
 		DesiredOvertaken:    {ID: "X3", To: Resting, Do: do(NoteOvertaken), Why: "older than the current desired state; recorded without effect"},
 		ExtraWritten:        {ID: "X7", To: Resting, Do: do(TakeExtra, Rewrite)},
+		PauseStands:         {ID: "X10", To: Resting, Do: do(NoteOvertaken, TakeExtra, Rewrite), Why: "a pause that a person ordered is lifted only by a person's order, and no agent lifts a person's pause"},
 		MadeForeign:         {ID: "F1", To: Foreign},
 	},
 	Continuous: underWay(Continuous, rules{
@@ -235,6 +237,7 @@ var Table = machine.Table[State, Event, Act]{
 		FileTorn:         {ID: "C12", To: Foreign, Do: do(Rewrite)},
 		DesiredOvertaken: {ID: "X3", To: Foreign, Do: do(NoteOvertaken), Why: "older than the current desired state; recorded without effect"},
 		ExtraWritten:     {ID: "X7", To: Foreign, Do: do(TakeReport)},
+		PauseStands:      {ID: "X10", To: Foreign, Do: do(NoteOvertaken, TakeReport, Rewrite), Why: "a pause that a person ordered is lifted only by a person's order, and no agent lifts a person's pause"},
 		LimitReached:     {ID: "C17", To: Foreign, Do: do(NoteLimit, SpendDesired, Rewrite)},
 		HoldSet:          {ID: "C18", To: Foreign, Do: do(Rewrite), Why: "the file is how a foreign loop learns of a hold"},
 		HoldLifted:       {ID: "C18", To: Foreign, Do: do(Rewrite)},
@@ -264,6 +267,7 @@ func underWay(state State, own rules) rules {
 		FileSeen:            {ID: "X3", To: state, Why: "recorded, so that a restart does not report it again"},
 		DesiredOvertaken:    {ID: "X3", To: state, Do: do(NoteOvertaken), Why: "older than the current desired state; recorded without effect"},
 		ExtraWritten:        {ID: "X7", To: state, Do: do(TakeExtra, Rewrite)},
+		PauseStands:         {ID: "X10", To: state, Do: do(NoteOvertaken, TakeExtra, Rewrite), Why: "the session ends as the person ordered; the file does not lift that pause"},
 		SessionAdopted:      {ID: "C15", To: state, Why: "the running session is adopted; no second one starts"},
 		LimitReached:        {ID: "C17", To: state, Do: do(NoteLimit, EndSession)},
 		EndedLimited:        {ID: "C17", To: Resting, Do: do(SpendDesired)},

@@ -138,8 +138,8 @@ var ofAgents = []mutant{
 	},
 	{
 		breaks: "unknown fields of a file are dropped",
-		file:   "controller/agents/files.go", old: "SetBy: f.By, Note: f.Note, Extra: unpackExtra(f.Extra),",
-		new: "SetBy: f.By, Note: f.Note,",
+		file:   "controller/agents/files.go", old: "SetBy: f.By, Note: noteOf(f.Note), Extra: unpackExtra(f.Extra),",
+		new: "SetBy: f.By, Note: noteOf(f.Note),",
 	},
 	{
 		breaks: "a write to a foreign loop's file restores an older report of the loop",
