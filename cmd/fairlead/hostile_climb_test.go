@@ -14,7 +14,7 @@ import (
 // agent, and as what is left of a process that forked twice, began a session of its own and
 // threw its environment away.
 const climb = `ask() { env -i XDG_RUNTIME_DIR="$XDG_RUNTIME_DIR" "$bin" "$@" --dir .. >> words 2>&1; echo "$how $*: $?" >> codes; }
-all() { ask release; ask down; ask down --now; ask start ada; ask stop ada; ask cleanup ada; ask once bob; ask hold; ask release; talk; }
+all() { ask release; ask down; ask down --now; ask start ada; ask stop ada; ask cleanup ada; ask once bob; ask once cyd; ask hold; ask release; talk; }
 talk() { ask say desk hello; ask grant desk ada --now; ask skip desk; ask override desk --resume; ask assign desk ada; ask remove desk bob; ask disable bob; ask enable ada; }
 bin=$1 how=$2
 case $how in
@@ -33,15 +33,17 @@ func TestClimber(t *testing.T) {
 	s := newShip(t, map[string]string{
 		"climb.sh": climb,
 		"fairlead.yaml": "version: 1\nagents:\n  ada: {driver: exec, command: [sh, ../climb.sh, " + program + ", child], workspace: ada}\n" +
-			"  bob: {driver: exec, command: [\"true\"], workspace: bob}\nchannels:\n  desk: {agents: [bob]}\n",
+			"  bob: {driver: exec, command: [\"true\"], workspace: bob}\n" +
+			"  cyd: {driver: exec, command: [\"true\"], workspace: cyd}\nchannels:\n  desk: {agents: [bob]}\n",
 	})
+	s.must("stop", "cyd") // a person's pause: no agent lifts it
 	s.must("once", "ada")
 	s.until("ada", "it rests again", func(v view.WhyView) bool { return v.Agent.Session == nil && len(v.Sessions) > 0 })
 
 	var want []string
 	for _, how := range []string{"child", "orphan"} {
 		for _, line := range []string{
-			"release: 3", "down: 3", "down --now: 3", "start ada: 3", "stop ada: 3", "cleanup ada: 3", "once bob: 0", "hold: 0", "release: 3",
+			"release: 3", "down: 3", "down --now: 3", "start ada: 3", "stop ada: 3", "cleanup ada: 3", "once bob: 0", "once cyd: 3", "hold: 0", "release: 3",
 			"say desk hello: 3", "grant desk ada --now: 3", "skip desk: 3", "override desk --resume: 3", "assign desk ada: 3", "remove desk bob: 3", "disable bob: 3", "enable ada: 3",
 		} {
 			want = append(want, how+" "+line)
