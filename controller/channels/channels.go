@@ -3,6 +3,7 @@ package channels
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -161,7 +162,7 @@ func (c *Controller) channelView(name string) view.ChannelView {
 	circle, known := t.ChannelConfigs[name]
 	shown := view.ChannelView{
 		Name: name, Queue: []string{}, Holder: string(head.Holder), State: "PARKED", Messages: head.Seq, Turn: head.Turn,
-		Why: ParkedWords[head.Parked], Parked: string(head.Parked), Mode: string(set.Mode), Lead: string(set.Lead),
+		Why: ParkedWords(ch), Parked: string(head.Parked), Mode: string(set.Mode), Lead: string(set.Lead),
 		RoundsMax: set.RoundsMax, TimeoutMS: set.DefaultTimeout.Milliseconds(), Agents: []view.MemberView{}, Open: []view.OpenMessage{},
 		Configured: known && !circle.Off, Since: view.Moment(head.Lease.Since),
 	}
@@ -184,9 +185,23 @@ func (c *Controller) channelView(name string) view.ChannelView {
 	return shown
 }
 
-// ParkedWords explain why no agent has the turn.
-var ParkedWords = map[channel.Reason]string{
-	channel.Quiet: "no agent has anything to answer", channel.Passed: "all agents have passed", channel.Rounds: "the agents have used their rounds: the channel waits for a person",
+// ParkedWords explain why no agent has the turn, and name the oldest message of a person that has no
+// answer. They are empty while an agent has the turn.
+func ParkedWords(c *channel.Channel) string {
+	words := parkedWords[c.Head.Parked]
+	if words == "" || c.Head.Parked == channel.NoAgents || c.Head.Parked == channel.Held {
+		return words
+	}
+	for _, m := range c.Open {
+		if m.Ends.IsZero() {
+			return words + fmt.Sprintf("; message %d of %s has no answer", m.N, m.By)
+		}
+	}
+	return words
+}
+
+var parkedWords = map[channel.Reason]string{
+	channel.Quiet: "no agent has anything to answer", channel.Unanswered: "the agents did not answer a message of a person", channel.Passed: "all agents have passed", channel.Rounds: "the agents have used their rounds: the channel waits for a person",
 	channel.NoAgents: "no agent is available", channel.Held: "the team is held", channel.Limited: "the agents that have something to answer have reached a limit",
 }
 

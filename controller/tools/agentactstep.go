@@ -199,7 +199,7 @@ func youOf(t *team.Team, c AgentCaller, s *team.Session) ActYou {
 
 func (c *Controller) channelHere(t *team.Team, name string) ActChannel {
 	ch := t.Channels.ByID[channel.ChannelID(name)]
-	view := ActChannel{Name: name, Holder: string(ch.Head.Holder), Turn: ch.Head.Turn, Queue: []string{}, Lead: string(ch.Settings.Lead), States: map[string]string{}, Why: channels.ParkedWords[ch.Head.Parked]}
+	view := ActChannel{Name: name, Holder: string(ch.Head.Holder), Turn: ch.Head.Turn, Queue: []string{}, Lead: string(ch.Settings.Lead), States: map[string]string{}, Why: channels.ParkedWords(ch)}
 	for _, agent := range ch.Queue() {
 		view.Queue = append(view.Queue, string(agent))
 	}

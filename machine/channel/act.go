@@ -14,7 +14,7 @@ func (c *channelDraft) act(act Act, p *Participant, event Event, why string) {
 		p.Place, p.JoinOnConnect = h.Place, false
 		c.stopResting(p)
 	case LeaveQueue:
-		p.Place, p.JoinOnConnect, p.Parallel, p.Ahead = 0, false, nil, nil // messages it received ahead of its turn died with it
+		p.Place, p.JoinOnConnect, p.Parallel, p.Ahead, p.Late = 0, false, nil, nil, 0 // messages it received ahead of its turn died with it
 		if a := c.agentNow(p.Agent); a == nil || !a.Connected {
 			p.Stop = 0 // there is no work left to stop
 		}
@@ -142,6 +142,53 @@ func (c *channelDraft) endTurn(p *Participant, event Event) {
 		p.Rest = c.head.Seq
 	}
 	c.freeTurn(p.Agent)
+	c.retryUnanswered(p, event)
+}
+
+// lateMax is the number of consecutive turns that may time out where no limit of rounds ends them.
+const lateMax = 3
+
+// retryUnanswered gives an agent that timed out the unanswered messages of people once more: in its
+// next turn it receives them again, with everything since. The limit of rounds ends this; where there
+// is none, or no other agent takes part, lateMax does.
+func (c *channelDraft) retryUnanswered(p *Participant, event Event) {
+	has := func(m *Message) bool { return m.N <= p.Heard || slices.Contains(p.Ahead, m.N) }
+	oldest := c.unanswered(has)
+	if event != TimedOut || oldest == nil {
+		p.Late = 0
+		return
+	}
+	if c.rules.RoundsMax == 0 || c.alone(p.Agent) {
+		p.Late++
+	}
+	if p.Late >= lateMax {
+		p.Late = 0 // the next message has as many
+		return
+	}
+	heard := min(p.Heard, oldest.N-1)
+	var ahead []uint64 // what it keeps: messages to all, and one that interrupted
+	for i := range c.open {
+		if m := &c.open[i]; m.N > heard && has(m) && !c.isUnanswered(m) {
+			ahead = append(ahead, m.N)
+		}
+	}
+	p.Heard, p.Rest, p.Ahead = heard, min(p.Rest, oldest.N-1), ahead
+	c.loseMessages(p.Agent)
+}
+
+// unanswered returns the oldest message of a person that an agent has and none has answered, of those
+// that the filter accepts; nil: none. A message to all is answered outside of turns.
+func (c *channelDraft) unanswered(among func(*Message) bool) *Message {
+	for i := range c.open {
+		if m := &c.open[i]; c.isUnanswered(m) && among(m) {
+			return m
+		}
+	}
+	return nil
+}
+
+func (c *channelDraft) isUnanswered(m *Message) bool {
+	return m.State == Delivered && m.Ends.IsZero() && m.N != c.head.Aside.Message
 }
 
 // hear records what a participant has received: everything up to a message, and single messages

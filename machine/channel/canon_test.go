@@ -170,7 +170,7 @@ func (v *view) standing(to []byte, ahead []uint64) []byte {
 }
 
 var (
-	reasons   = []Reason{"", Quiet, Rounds, NoAgents, Held, Limited}
+	reasons   = []Reason{"", Quiet, Unanswered, Rounds, NoAgents, Held, Limited}
 	modes     = []Mode{ByQueue, Interrupt, Inject, Parallel}
 	states    = []State{"", Queued, Active, Waiting}
 	unsettled = []MessageState{Kept, Delivered, Answered}
@@ -190,6 +190,9 @@ func (v *view) head(to []byte) []byte {
 	parked := h.Parked
 	if parked == Passed {
 		parked = Quiet
+		if slices.ContainsFunc(v.c.Open, func(m Message) bool { return m.State == Delivered && m.Ends.IsZero() && m.N != h.Aside.Message }) {
+			parked = Unanswered
+		}
 	}
 	to = append(to, byte(len(v.fixed)), place(reasons, parked),
 		bits(l.Told, l.Stopped, l.Left > 0, !l.Ends.IsZero(), !l.WaitTo.IsZero(), !l.Silence.IsZero(), l.GoOn != 0),
@@ -223,7 +226,7 @@ func (v *view) seat(to []byte, name AgentID) []byte {
 		rest = 0 // it is settled anew when it comes back
 	}
 	to = append(to, roles, place(states, p.State), byte(slices.Index(v.queue, name)+1), bits(p.JoinOnConnect, p.Stop != 0, p.Gone),
-		v.at(rest), v.at(p.Heard), byte(took), byte(len(p.Parallel)))
+		v.at(rest), v.at(p.Heard), byte(took), byte(p.Late), byte(len(p.Parallel)))
 	for _, a := range p.Parallel {
 		to = append(to, v.at(a.N), bits(a.Told))
 	}
@@ -350,7 +353,7 @@ func (r *reader) seat(c *Channel, name AgentID) *Participant {
 	p := &Participant{Agent: name, State: states[r.next()], Place: r.number()}
 	r.flags(&p.JoinOnConnect, &stop, &p.Gone)
 	p.Stop = one(stop)
-	p.Rest, p.Heard, p.Took = r.number(), r.number(), int(r.next())
+	p.Rest, p.Heard, p.Took, p.Late = r.number(), r.number(), int(r.next()), int(r.next())
 	for range r.next() {
 		a := ParallelMessage{N: r.number()}
 		r.flags(&a.Told)

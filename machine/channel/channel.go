@@ -160,6 +160,7 @@ type Participant struct {
 	Rest          uint64            `json:"rest,omitempty"`  // and no message up to here requires a turn
 	Took          int               `json:"took,omitempty"`  // turns taken
 	TookFor       uint64            `json:"since,omitempty"` // since this message of a person
+	Late          int               `json:"late,omitempty"`  // consecutive turns that timed out on unanswered messages and that no limit of rounds counts
 	Ahead         []uint64          `json:"ahead,omitempty"` // messages after Heard that it has received, in order
 	Parallel      []ParallelMessage `json:"apart,omitempty"` // messages that it answers on its own, without a turn
 	Stop          uint64            `json:"stop,omitempty"`  // number of the pending action that cancels its work; 0: none
@@ -186,12 +187,13 @@ type Message struct {
 type Reason string
 
 const (
-	Quiet    Reason = "quiet"   // there is nothing to answer
-	Passed   Reason = "passed"  // a whole round of passes
-	Rounds   Reason = "rounds"  // the agents have used their rounds: the channel waits for a person
-	NoAgents Reason = "nobody"  // no agent is in the rotation
-	Held     Reason = "held"    // the team is held (X8)
-	Limited  Reason = "limited" // every agent with something to answer has reached a limit (X9)
+	Quiet      Reason = "quiet"      // there is nothing to answer
+	Unanswered Reason = "unanswered" // the agents had a person's message, and none answered it
+	Passed     Reason = "passed"     // a whole round of passes
+	Rounds     Reason = "rounds"     // the agents have used their rounds: the channel waits for a person
+	NoAgents   Reason = "nobody"     // no agent is in the rotation
+	Held       Reason = "held"       // the team is held (X8)
+	Limited    Reason = "limited"    // every agent with something to answer has reached a limit (X9)
 )
 
 // Now is the part of the environment that a decision may use.

@@ -173,6 +173,16 @@ func (w *world) errand(id ChannelID, how uint64) {
 	w.do(actions[how>>4%uint64(min(2, len(actions)))])
 }
 
+// again forgets that an agent was given the messages that it does not have any more.
+func (w *world) again(channel ChannelID, agent AgentID) {
+	p := w.floor.ByID[channel].Participants[agent]
+	for n := p.Heard + 1; n <= w.floor.ByID[channel].Head.Seq; n++ {
+		if !slices.Contains(p.Ahead, n) {
+			delete(w.given, fmt.Sprintf("%s/%s/%d/%d", channel, agent, w.life[agent], n))
+		}
+	}
+}
+
 // do gives an agent the text of an action, and acknowledges it: here a message could be delivered
 // twice.
 func (w *world) do(t Action) {
@@ -290,6 +300,9 @@ func (w *world) decide(in Input) []Change {
 	for _, ch := range changes { // an agent that leaves and returns receives unanswered messages again
 		if ch.Trigger == Assigned || ch.Trigger == Removed {
 			w.life[ch.Agent]++
+		}
+		if ch.Trigger == TimedOut { // and so does one that is to try them again
+			w.again(ch.Channel, ch.Agent)
 		}
 	}
 	w.check(was, in, changes)

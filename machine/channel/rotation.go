@@ -34,6 +34,12 @@ func (c *channelDraft) park(reason Reason) {
 			rounds = fmt.Sprintf("%d rounds", c.rules.RoundsMax)
 		}
 		c.next.Say = fmt.Sprintf("The agents have had %s; #%s waits for a human", rounds, c.id)
+		if i := slices.IndexFunc(c.open, func(m Message) bool { return m.Ends.IsZero() }); i >= 0 {
+			c.next.Say += fmt.Sprintf("; message %d of %s has no answer", c.open[i].N, c.open[i].By)
+		}
+	case Unanswered:
+		m := c.unanswered(func(*Message) bool { return true })
+		c.next.Say = fmt.Sprintf("No agent answered message %d of %s; #%s waits for a human", m.N, m.By, c.id)
 	case NoAgents:
 		c.announceNoAgents()
 	case Quiet, Passed, Held, Limited:
@@ -74,6 +80,8 @@ func (c *channelDraft) pick() (AgentID, Reason) {
 		return "", NoAgents
 	case size > 0 && c.head.Passes >= size:
 		return "", Passed
+	case c.unanswered(func(*Message) bool { return true }) != nil:
+		return "", Unanswered
 	default:
 		return "", Quiet
 	}

@@ -193,7 +193,7 @@ var MessageTable = machine.Table[MessageState, MessageEvent, Act]{
 	Delivered: {
 		HandedOn:      {ID: "M2", To: Delivered, Why: "each agent of the rotation gets the messages since its last turn"},
 		GotAnswer:     {ID: "M3", To: Answered},
-		LostWithAgent: {ID: "M4", To: Kept, Why: "the only agent that had the message is gone"},
+		LostWithAgent: {ID: "M4", To: Kept, Why: "no agent has the message any more: the only one is gone, or had no time left"},
 		TimeOver:      {ID: "M5", To: Lapsed},
 	},
 	Answered: {TimeOver: {ID: "M5", To: Answered, Why: "one answer closes a message to all; the other agents need not answer"}},

@@ -15,18 +15,20 @@ const NAMES_MAX = 6;
 
 /** @type {Record<string, string>} */
 const PARKED = {
-  quiet: 'Idle until a message arrives', passed: 'All agents passed', rounds: 'The agents have used their rounds; the channel waits for a person',
+  quiet: 'Idle until a message arrives', unanswered: 'The agents did not answer; the channel waits for a person', passed: 'All agents passed', rounds: 'The agents have used their rounds; the channel waits for a person',
   nobody: 'No agent is in the rotation', held: 'The team is held', limited: 'The agents that have something to answer are at a limit',
 };
 
 /** Why no agent has the turn. @param {Channel} c */
 export function parkedWords(c) {
-  if (c.parked === 'rounds' && c.rounds_max > 0) return `The agents have used their ${plural(c.rounds_max, 'round')}; it waits for a person`;
-  return PARKED[c.parked] ?? (plain(c.why || c.parked, 200) || 'No agent has the turn');
+  const open = c.parked === 'nobody' || c.parked === 'held' ? undefined : c.open?.find((m) => m.state !== 'answered' && m.mode !== 'parallel');
+  const rest = open ? `; message ${open.n} of ${plain(open.by, 60)} has no answer` : '';
+  if (c.parked === 'rounds' && c.rounds_max > 0) return `The agents have used their ${plural(c.rounds_max, 'round')}; it waits for a person${rest}`;
+  return (PARKED[c.parked] ?? (plain(c.why || c.parked, 200) || 'No agent has the turn')) + rest;
 }
 
 /** @type {Record<string, string>} */
-const PARKED_SHORT = { quiet: 'idle', passed: 'all agents passed', rounds: 'waits for a person', nobody: 'no agent in the rotation', held: 'the team is held', limited: 'at a limit' };
+const PARKED_SHORT = { quiet: 'idle', unanswered: 'waits for a person', passed: 'all agents passed', rounds: 'waits for a person', nobody: 'no agent in the rotation', held: 'the team is held', limited: 'at a limit' };
 
 /** The same, short. @param {Channel} c */
 export const parkedShort = (c) => PARKED_SHORT[c.parked] ?? parkedWords(c);
@@ -35,7 +37,7 @@ export const parkedShort = (c) => PARKED_SHORT[c.parked] ?? parkedWords(c);
 export function channelLook(c) {
   if (c.holder && c.state === 'WAITING') return { look: 'wait', mark: '\u2016', label: 'waiting' };
   if (c.holder) return { look: 'live', mark: '\u25b6\ufe0e', label: 'active' };
-  if (c.parked === 'rounds' || c.parked === 'limited' || c.parked === 'nobody') return { look: 'wait', mark: '!', label: 'parked' };
+  if (c.parked === 'unanswered' || c.parked === 'rounds' || c.parked === 'limited' || c.parked === 'nobody') return { look: 'wait', mark: '!', label: 'parked' };
   return { look: 'rest', mark: '\u2013', label: 'parked' };
 }
 
