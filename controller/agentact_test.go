@@ -217,7 +217,7 @@ func TestWaitByCall(t *testing.T) {
 				_, err := b.engine.Skip(b.t.Context(), human, "reviews", 0)
 				b.must(err, "skip")
 			}, tools.ActForfeited, "the turn is over",
-			[]string{"human tester: please", "turn ada: I need ann.", "late ada: going on"},
+			[]string{"human tester: please", "turn ada: I need ann.", "notice : No agent answered message 1 of tester; #reviews waits for a human", "late ada: going on"},
 		},
 	}
 	for name, tt := range tests {

@@ -338,7 +338,9 @@ func TestWriteWaitsForWhatItMet(t *testing.T) {
 			b.disk.wish("coder", "run_once", "in between", time.Now().Add(time.Second))
 			return nil
 		})
-		b.command("coder", "pause")
+		if _, err := b.engine.Command(t.Context(), seam.Actor{Kind: "agent", ID: "pm"}, "coder", "pause", ""); err != nil {
+			t.Fatal(err)
+		}
 		b.after(30 * time.Second)
 		if s := b.disk.state("coder"); s.Note != "in between" {
 			t.Errorf("it was written over before it was taken in: %+v", s)
