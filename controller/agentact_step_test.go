@@ -46,7 +46,7 @@ steps:
 	}
 	y.until("r1", "ada works", step("build"))
 	w.until("ada", "its process is there", func(v view.AgentView) bool { return v.Session != nil && v.Session.PID != 0 })
-	ada := tools.AgentCaller{Agent: "ada", Session: "ada-1"}
+	ada := callerOf("ada", "ada-1")
 	path := filepath.Join(w.dir, ".agents", "runs", "r1", "reports", "r1__build.json")
 	for _, bad := range []runs.AgentReport{
 		{},
@@ -87,7 +87,7 @@ steps:
 		}
 		return pid != 0
 	})
-	check := tools.AgentCaller{Agent: "check@r1", Session: "check@r1-1"}
+	check := callerOf("check@r1", "check@r1-1")
 	if err := w.engine.ActOpen(t.Context(), check); err != nil {
 		t.Error(err)
 	}

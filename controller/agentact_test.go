@@ -11,7 +11,9 @@ import (
 	"time"
 
 	"github.com/fairlead-dev/fairlead/controller/runs"
+	"github.com/fairlead-dev/fairlead/controller/seam"
 	"github.com/fairlead-dev/fairlead/controller/tools"
+	"github.com/fairlead-dev/fairlead/driver"
 	"github.com/fairlead-dev/fairlead/view"
 
 	"github.com/fairlead-dev/fairlead/machine"
@@ -24,12 +26,23 @@ import (
 type hands struct{ engine atomic.Pointer[Supervisor] }
 
 func (h *hands) of(s *fakeSession) (*Supervisor, tools.AgentCaller) {
-	return h.engine.Load(), tools.AgentCaller{Agent: agentIn(s.id), Session: s.id}
+	return h.engine.Load(), callerOf(agentIn(s.id), s.id)
+}
+
+// tokenIn is the token of a session in a bubble.
+func tokenIn(_, session string) driver.MCP { return driver.MCP{Token: "the token of " + session} }
+
+// callerOf is an agent that shows the token of its session.
+func callerOf(agent, session string) tools.AgentCaller {
+	return tools.AgentCaller{Agent: agent, Session: session, TokenHash: seam.HashOfToken(tokenIn(agent, session).Token)}
 }
 
 // acting starts an engine whose agents can act.
 func (b *bubble) acting(h *hands) {
 	b.t.Helper()
+	for i := range b.conf.Agents {
+		b.conf.Agents[i].MCP = true
+	}
 	b.start()
 	h.engine.Store(b.engine)
 }
@@ -131,7 +144,7 @@ func TestActsOfNobody(t *testing.T) {
 		}
 		b.acting(h)
 		ctx, e := t.Context(), b.engine
-		for _, c := range []tools.AgentCaller{{}, {Agent: "ada"}, {Agent: "ada", Session: "ada-1"}, {Agent: "nobody", Session: "nobody-1"}, {Agent: "build@r1", Session: "build@r1-1"}} {
+		for _, c := range []tools.AgentCaller{{}, {Agent: "ada"}, callerOf("ada", "ada-1"), callerOf("nobody", "nobody-1"), callerOf("build@r1", "build@r1-1")} {
 			var over *tools.SessionOver
 			if err := e.ActOpen(ctx, c); !errors.As(err, &over) {
 				t.Errorf("%+v: %v", c, err)
@@ -146,10 +159,10 @@ func TestActsOfNobody(t *testing.T) {
 		b.command("ada", "run_once")
 		b.command("bob", "run_once")
 		b.settle()
-		ada := tools.AgentCaller{Agent: "ada", Session: "ada-1"}
+		ada := callerOf("ada", "ada-1")
 		b.must(e.ActOpen(ctx, ada), "an open session")
 		var over *tools.SessionOver
-		if err := e.ActOpen(ctx, tools.AgentCaller{Agent: "bob", Session: "ada-1"}); !errors.As(err, &over) {
+		if err := e.ActOpen(ctx, callerOf("bob", "ada-1")); !errors.As(err, &over) {
 			t.Errorf("bob in ada's session: %v", err)
 		}
 		for what, err := range map[string]error{
@@ -171,7 +184,7 @@ func TestActsOfNobody(t *testing.T) {
 		if _, err := e.ActSay(ctx, ada, "reviews", "without the turn"); err == nil {
 			t.Error("it spoke without the turn")
 		}
-		if _, err := e.ActSay(ctx, tools.AgentCaller{Agent: "bob", Session: "bob-1"}, "reviews", "a stranger"); err == nil {
+		if _, err := e.ActSay(ctx, callerOf("bob", "bob-1"), "reviews", "a stranger"); err == nil {
 			t.Error("somebody spoke who is not in the channel")
 		}
 		b.wantSaid("reviews", "late ada: without the turn")
@@ -368,7 +381,7 @@ func TestAskHumanOfOthers(t *testing.T) {
 		b.command("bob", "run_once")
 		b.settle()
 		ctx, e := t.Context(), b.engine
-		ada, bob := tools.AgentCaller{Agent: "ada", Session: "ada-1"}, tools.AgentCaller{Agent: "bob", Session: "bob-1"}
+		ada, bob := callerOf("ada", "ada-1"), callerOf("bob", "bob-1")
 		asked, err := e.ActAskHuman(ctx, ada, tools.AgentQuestion{Text: "Which one?"}, time.Second)
 		b.must(err, "ask")
 		if _, err := e.ActAskHuman(ctx, bob, tools.AgentQuestion{ID: asked.ID}, time.Second); err == nil {

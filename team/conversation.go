@@ -177,6 +177,20 @@ func (d *draft) sessionStarted(a *Agent, what SessionStarted) error {
 	return d.sessionSeen(a, session.Started, what.Session, what.PID)
 }
 
+// tokensMax limits the tokens of one session: its start is tried again after a crash only.
+const tokensMax = 4
+
+// tokenGiven records the hash of a token before a process can have it.
+func (d *draft) tokenGiven(a *Agent, what TokenGiven) error {
+	s, err := d.ours(a, session.TokenGiven, what.Session)
+	if err != nil {
+		return err
+	}
+	s.TokenHashes = append(slices.Clone(s.TokenHashes), what.Hash)
+	s.TokenHashes = s.TokenHashes[max(0, len(s.TokenHashes)-tokensMax):]
+	return d.setSession(a, session.TokenGiven, s)
+}
+
 // conversationNamed records the program's name for a session's conversation, and its changes.
 func (d *draft) conversationNamed(a *Agent, what ConversationNamed) error {
 	s, err := d.ours(a, session.Named, what.Session)

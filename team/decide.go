@@ -142,6 +142,8 @@ func (d *draft) one(member *Agent) error {
 			return err
 		}
 		return d.channelSessionSeen(&a, a.Session, what.Input, false)
+	case TokenGiven:
+		return d.tokenGiven(&a, what)
 	case ConversationNamed:
 		return d.conversationNamed(&a, what)
 	case StatusSaid:

@@ -51,6 +51,8 @@ func (d *draft) run() error {
 		return d.runTimer(id, r)
 	case SessionStarted:
 		return d.inPool(what.Session, func(a *Agent) error { return d.sessionStarted(a, what) })
+	case TokenGiven:
+		return d.inPool(what.Session, func(a *Agent) error { return d.tokenGiven(a, what) })
 	case SessionAdopted:
 		return d.inPool(what.Session, func(a *Agent) error { return d.adopted(a, what) })
 	case SessionReported:

@@ -229,7 +229,7 @@ func (d *draft) sessionEnded(a *Agent, what SessionEnded) error {
 	if !s.StartedAt.IsZero() {
 		ran = d.ev.At.Sub(s.StartedAt)
 	}
-	s.Launch = nil // its conversation keeps the record
+	s.Launch, s.TokenHashes = nil, nil // its conversation keeps the record, and its token is invalid
 	if err := d.setSession(a, event, s); err != nil {
 		return err
 	}

@@ -64,6 +64,9 @@ type SessionStarted struct {
 	Launch *LaunchRecord // how it was started; nil: unknown
 }
 
+// TokenGiven is the hash of the token that a session's process is about to be started with.
+type TokenGiven struct{ Session, Hash string }
+
 // ConversationNamed is a program's name for the conversation of a session. The program may change it
 // later.
 type ConversationNamed struct {

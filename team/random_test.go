@@ -187,6 +187,7 @@ func (w *world) stray(name string, how uint64) {
 	}
 	lines := len(w.journal)
 	for _, what := range []any{
+		TokenGiven{Session: id, Hash: "x"},
 		SessionStarted{Session: id},
 		SessionAdopted{Session: id},
 		SessionReported{Session: id, Offset: 1 << 40},

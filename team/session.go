@@ -42,6 +42,10 @@ type Session struct {
 	DeniedWhat []string   `json:"denied_what,omitempty"` // descriptions of the first ones, deniedShown at most
 	RateLimit  *RateLimit `json:"rate_limit,omitempty"`  // the last rate limit of its provider
 
+	// TokenHashes are the hashes of the tokens that its processes may have for the team's tools: one, or
+	// several if its start was tried again.
+	TokenHashes []string `json:"token_hashes,omitempty"`
+
 	Launch *LaunchRecord `json:"launch,omitempty"` // how its process was started; nil: from an older version, or it has ended
 }
 

@@ -52,7 +52,6 @@ var _ AgentBackend = (*controller.Supervisor)(nil)
 // Options configure the tools.
 type Options struct {
 	Engine  AgentBackend
-	Key     Key
 	Log     *slog.Logger
 	Version string
 }
@@ -62,7 +61,6 @@ type Options struct {
 // previous one stopped. Make it with NewMCP.
 type Tools struct {
 	engine AgentBackend
-	key    Key
 	log    *slog.Logger
 	http   http.Handler
 
@@ -82,7 +80,7 @@ func New(opts Options) *Tools {
 	if opts.Log == nil {
 		opts.Log = slog.New(slog.DiscardHandler)
 	}
-	m := &Tools{engine: opts.Engine, key: opts.Key, log: opts.Log, calls: map[string]*callCount{}, now: map[string]int{}}
+	m := &Tools{engine: opts.Engine, log: opts.Log, calls: map[string]*callCount{}, now: map[string]int{}}
 	server := sdk.NewServer(
 		&sdk.Implementation{Name: seam.ServerName, Title: "Fairlead", Version: api.VersionOrZero(opts.Version)},
 		&sdk.ServerOptions{
@@ -98,18 +96,23 @@ func New(opts Options) *Tools {
 	return m
 }
 
-type sessionKey struct{}
+type peerKey struct{}
 
-// WithSession records the session that a request was sent from, found by its process. A token of
-// another session is then refused.
-func WithSession(ctx context.Context, session string) context.Context {
-	return context.WithValue(ctx, sessionKey{}, session)
+// WithCaller records who sent a request, found by its process: the token of another session is
+// refused, and so is every token from a process that could not be found.
+func WithCaller(ctx context.Context, caller func() seam.Caller) context.Context {
+	return context.WithValue(ctx, peerKey{}, caller)
 }
 
-func sessionIn(ctx context.Context) string {
-	session, _ := ctx.Value(sessionKey{}).(string)
-	return session
+func callerIn(ctx context.Context) seam.Caller {
+	if caller, ok := ctx.Value(peerKey{}).(func() seam.Caller); ok {
+		return caller()
+	}
+	return seam.Caller{}
 }
+
+// errUnknown says that a caller was gone before it could be identified. It may have been another agent.
+var errUnknown = errors.New("the process that sent this ended before it could be identified, so it may have been another agent; repeat the request and keep the process alive until the answer [X10]")
 
 type mcpKey struct{}
 
@@ -153,12 +156,15 @@ func (m *Tools) who(r *http.Request) (tools.AgentCaller, error) {
 	if !strings.EqualFold(scheme, "Bearer") {
 		return tools.AgentCaller{}, errNoToken
 	}
-	who, err := m.key.Who(strings.TrimSpace(token))
+	who, err := callerOf(strings.TrimSpace(token))
 	if err != nil {
 		return who, err
 	}
-	if from := sessionIn(r.Context()); from != "" && from != who.Session {
-		return who, &otherSession{mine: from, shown: who.Session}
+	switch from := callerIn(r.Context()); {
+	case from.Unknown:
+		return who, errUnknown
+	case from.Session != "" && from.Session != who.Session:
+		return who, &otherSession{mine: from.Session, shown: who.Session}
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), api.AnswerMax)
 	defer cancel()
@@ -169,7 +175,7 @@ func (m *Tools) refuse(w http.ResponseWriter, err error) {
 	var over *tools.SessionOver
 	var other *otherSession
 	switch {
-	case errors.As(err, &other):
+	case errors.As(err, &other), errors.Is(err, errUnknown):
 		api.NewProblem(http.StatusForbidden, "%s", err).Write(w)
 	case errors.Is(err, errNoToken), errors.As(err, &over):
 		w.Header().Set("WWW-Authenticate", `Bearer realm="fairlead mcp"`)

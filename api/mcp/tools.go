@@ -241,6 +241,9 @@ func addTool[In, Out any](m *Tools, s *sdk.Server, t *sdk.Tool, do func(context.
 		if !ok {
 			panic("api: a tool was called without a caller")
 		}
+		if callerIn(ctx).Unknown { // it has ended since
+			return nil, out, errUnknown
+		}
 		if err := m.enter(asked.who); err != nil {
 			return nil, out, err
 		}

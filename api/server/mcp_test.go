@@ -19,6 +19,7 @@ import (
 	"github.com/fairlead-dev/fairlead/api/mcp"
 
 	"github.com/fairlead-dev/fairlead/controller/runs"
+	"github.com/fairlead-dev/fairlead/controller/seam"
 	"github.com/fairlead-dev/fairlead/controller/tools"
 	"github.com/fairlead-dev/fairlead/machine"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
@@ -69,7 +70,7 @@ func (a *actor) close(session string) {
 func (a *actor) ActOpen(_ context.Context, c tools.AgentCaller) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if a.open[c.Session] != c.Agent {
+	if a.open[c.Session] != c.Agent || c.TokenHash != seam.HashOfToken(mcpToken(c.Agent, c.Session)) {
 		return &tools.SessionOver{AgentCaller: c}
 	}
 	return nil
@@ -129,7 +130,13 @@ func (a *actor) ActWhoIsHere(_ context.Context, c tools.AgentCaller, channel str
 	}, a.note(c, "who_is_here %q", channel)
 }
 
-var testKey = mcp.Key{1, 2, 3}
+// testTokens are the tokens of the sessions of these tests, one each.
+var testTokens sync.Map
+
+func mcpToken(agent, session string) string {
+	token, _ := testTokens.LoadOrStore(agent+" "+session, mcp.NewToken(agent, session))
+	return token.(string)
+}
 
 // tools serves the tools as the doors do, and gives their address and what was logged.
 func toolServer(t *testing.T, a *actor) (url string, logged *lockedBuffer) {
@@ -137,7 +144,7 @@ func toolServer(t *testing.T, a *actor) (url string, logged *lockedBuffer) {
 	logged = &lockedBuffer{}
 	log := slog.New(slog.NewTextHandler(logged, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	s := New(Options{Log: log, Token: "the token of the page", Version: "1.2.3"})
-	tools := mcp.New(mcp.Options{Engine: a, Key: testKey, Log: log, Version: "1.2.3"})
+	tools := mcp.New(mcp.Options{Engine: a, Log: log, Version: "1.2.3"})
 	server := httptest.NewUnstartedServer(s.headers(s.mcp(tools, http.NotFoundHandler())))
 	server.Config.ConnContext = s.withCaller
 	server.Start()
@@ -201,7 +208,7 @@ func textOf(r *sdk.CallToolResult) string {
 func TestEveryTool(t *testing.T) {
 	a := newActor(t)
 	url, _ := toolServer(t, a)
-	session := connectMCP(t, url, testKey.Token("coder", "coder-1"))
+	session := connectMCP(t, url, mcpToken("coder", "coder-1"))
 	cases := []struct {
 		tool string
 		args map[string]any
@@ -254,7 +261,7 @@ func TestEveryTool(t *testing.T) {
 func TestToolsTakeNothingElse(t *testing.T) {
 	a := newActor(t)
 	url, _ := toolServer(t, a)
-	session := connectMCP(t, url, testKey.Token("coder", "coder-1"))
+	session := connectMCP(t, url, mcpToken("coder", "coder-1"))
 	for _, c := range []struct {
 		tool string
 		args any
@@ -296,7 +303,7 @@ func TestToolsSayWhyNot(t *testing.T) {
 	a := newActor(t)
 	a.err = &machine.Refusal{Subject: "coder in #reviews", Event: "turn_complete", State: "QUEUED", Row: "N3", Reason: "turn 3 is over", Takes: []string{"granted"}}
 	url, _ := toolServer(t, a)
-	session := connectMCP(t, url, testKey.Token("coder", "coder-1"))
+	session := connectMCP(t, url, mcpToken("coder", "coder-1"))
 	result, err := session.CallTool(t.Context(), &sdk.CallToolParams{Name: "turn_complete"})
 	if err != nil {
 		t.Fatal(err)
@@ -312,7 +319,7 @@ func TestToolBug(t *testing.T) {
 	a := newActor(t)
 	a.bug = true
 	url, logged := toolServer(t, a)
-	session := connectMCP(t, url, testKey.Token("coder", "coder-1"))
+	session := connectMCP(t, url, mcpToken("coder", "coder-1"))
 	result, err := session.CallTool(t.Context(), &sdk.CallToolParams{Name: "pass"})
 	if err != nil || !result.IsError || !strings.Contains(textOf(result), "bug") {
 		t.Errorf("%v, %v", result, err)
@@ -359,11 +366,10 @@ func bearer(token string) http.Header { return http.Header{"Authorization": {"Be
 func TestForgedTokens(t *testing.T) {
 	a := newActor(t)
 	url, logged := toolServer(t, a)
-	good := testKey.Token("coder", "coder-1")
-	other := mcp.Key{9}
+	good := mcpToken("coder", "coder-1")
 	parts := strings.Split(good, ".")
 	forged := map[string]string{
-		"another key":      other.Token("coder", "coder-1"),
+		"another secret":   mcp.NewToken("coder", "coder-1"),
 		"another agent":    "reviewer." + parts[1] + "." + parts[2],
 		"another session":  parts[0] + ".coder-2." + parts[2],
 		"cut":              good[:len(good)-1],
@@ -376,9 +382,9 @@ func TestForgedTokens(t *testing.T) {
 		"dots":             "..",
 		"huge":             strings.Repeat("a", 5000) + good,
 		"of the page":      "the token of the page",
-		"of a closed one":  testKey.Token("coder", "coder-9"),
-		"of nobody":        testKey.Token("unknown", "nobody-1"),
-		"agents exchanged": testKey.Token("rev.iewer", "coder-1"),
+		"of a closed one":  mcpToken("coder", "coder-9"),
+		"of nobody":        mcpToken("unknown", "nobody-1"),
+		"agents exchanged": mcpToken("rev.iewer", "coder-1"),
 		"upper case":       strings.ToUpper(good),
 	}
 	for name, token := range forged {
@@ -398,7 +404,7 @@ func TestForgedTokens(t *testing.T) {
 	if status, text := postMCP(t, url, bearer(good), listTools); status != http.StatusOK || !strings.Contains(text, "turn_complete") {
 		t.Errorf("the right one: %d %s", status, text)
 	}
-	dotted := testKey.Token("rev.iewer", "rev.iewer-2")
+	dotted := mcpToken("rev.iewer", "rev.iewer-2")
 	if status, _ := postMCP(t, url, bearer(dotted), listTools); status != http.StatusOK {
 		t.Errorf("one with dots in its names: %d", status)
 	}
@@ -406,7 +412,7 @@ func TestForgedTokens(t *testing.T) {
 	if status, text := postMCP(t, url, bearer(good), listTools); status != http.StatusUnauthorized || !strings.Contains(text, "is over") {
 		t.Errorf("after its session: %d %s", status, text)
 	}
-	for _, secret := range append([]string{good, parts[2], dotted}, forged["another key"]) {
+	for _, secret := range append([]string{good, parts[2], dotted}, forged["another secret"]) {
 		if strings.Contains(logged.String(), secret) {
 			t.Error("the log holds a token")
 		}
@@ -424,7 +430,7 @@ func nextLetter(c byte) string {
 // The doors' own questions are asked here, too.
 func TestMCPDoors(t *testing.T) {
 	url, _ := toolServer(t, newActor(t))
-	good := bearer(testKey.Token("coder", "coder-1"))
+	good := bearer(mcpToken("coder", "coder-1"))
 	with := func(name, value string) http.Header {
 		h := good.Clone()
 		h.Set(name, value)
@@ -469,7 +475,7 @@ func TestMCPDoors(t *testing.T) {
 func TestCallsAreBounded(t *testing.T) {
 	a := newActor(t)
 	url, _ := toolServer(t, a)
-	session := connectMCP(t, url, testKey.Token("coder", "coder-1"))
+	session := connectMCP(t, url, mcpToken("coder", "coder-1"))
 	full := ""
 	for range mcp.CallsMax + 1 {
 		result, err := session.CallTool(t.Context(), &sdk.CallToolParams{Name: "pass"})
@@ -484,7 +490,7 @@ func TestCallsAreBounded(t *testing.T) {
 	if !strings.Contains(full, "120 calls within a minute") {
 		t.Errorf("the last of %d calls says %q", mcp.CallsMax+1, full)
 	}
-	reviewer := connectMCP(t, url, testKey.Token("rev.iewer", "rev.iewer-2"))
+	reviewer := connectMCP(t, url, mcpToken("rev.iewer", "rev.iewer-2"))
 	a.wait = time.Hour
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
@@ -521,7 +527,7 @@ func TestCallerGoes(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		req.Header = bearer(testKey.Token("coder", "coder-1"))
+		req.Header = bearer(mcpToken("coder", "coder-1"))
 		req.Header.Set("Content-Type", "application/json")
 		req.Header.Set("Accept", "application/json, text/event-stream")
 		if version != "" {

@@ -22,13 +22,13 @@ func FuzzToolInput(f *testing.F) {
 	f.Add("pass", `[`)
 	a := &actor{open: map[string]string{"coder-1": "coder"}, begun: make(chan struct{}, 1<<20), gaveUp: make(chan error, 1<<20)}
 	f.Fuzz(func(t *testing.T, tool, args string) {
-		tools := mcp.New(mcp.Options{Engine: a, Key: testKey}) // its own count of calls
+		tools := mcp.New(mcp.Options{Engine: a}) // its own count of calls
 		if !json.Valid([]byte(args)) {
 			args = string(api.Encode(args))
 		}
 		body := `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":` + string(api.Encode(tool)) + `,"arguments":` + args + `}}`
 		r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "http://127.0.0.1"+mcp.Path, strings.NewReader(body))
-		r.Header = bearer(testKey.Token("coder", "coder-1"))
+		r.Header = bearer(mcpToken("coder", "coder-1"))
 		r.Header.Set("Content-Type", "application/json")
 		r.Header.Set("Accept", "application/json, text/event-stream")
 		w := httptest.NewRecorder()
@@ -44,16 +44,19 @@ func TestTokenOfAnotherSession(t *testing.T) {
 	a := newActor(t)
 	s := New(Options{})
 	t.Cleanup(func() { _ = s.Close() })
-	tools := s.mcp(mcp.New(mcp.Options{Engine: a, Key: testKey}), http.NotFoundHandler())
-	for from, want := range map[string]int{"": http.StatusOK, "coder-1": http.StatusOK, "coder-2": http.StatusForbidden, "rev.iewer-2": http.StatusForbidden} {
-		r := httptest.NewRequestWithContext(context.WithValue(t.Context(), callerKey{}, &caller{session: from}), http.MethodPost, "http://127.0.0.1"+mcp.Path, strings.NewReader(listTools))
-		r.Header = bearer(testKey.Token("coder", "coder-1"))
+	tools := s.mcp(mcp.New(mcp.Options{Engine: a}), http.NotFoundHandler())
+	for from, want := range map[caller]int{
+		{}: http.StatusOK, {session: "coder-1"}: http.StatusOK, {session: "coder-2"}: http.StatusForbidden, {session: "rev.iewer-2"}: http.StatusForbidden,
+		{unseen: true}: http.StatusForbidden, // it was gone before it could be inspected
+	} {
+		r := httptest.NewRequestWithContext(context.WithValue(t.Context(), callerKey{}, &from), http.MethodPost, "http://127.0.0.1"+mcp.Path, strings.NewReader(listTools))
+		r.Header = bearer(mcpToken("coder", "coder-1"))
 		r.Header.Set("Content-Type", "application/json")
 		r.Header.Set("Accept", "application/json, text/event-stream")
 		w := httptest.NewRecorder()
 		tools.ServeHTTP(w, r)
 		if w.Code != want {
-			t.Errorf("from within %q: %d %s, want %d", from, w.Code, w.Body, want)
+			t.Errorf("from within %q: %d %s, want %d", from.session, w.Code, w.Body, want)
 		}
 		if want == http.StatusForbidden && !strings.Contains(w.Body.String(), "X10") {
 			t.Errorf("it does not say why: %s", w.Body)

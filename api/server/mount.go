@@ -7,6 +7,7 @@ import (
 
 	"github.com/fairlead-dev/fairlead/api"
 	"github.com/fairlead-dev/fairlead/api/mcp"
+	"github.com/fairlead-dev/fairlead/controller/seam"
 )
 
 // mcp serves the tools for agents before all other routes. Its callers have tokens of their own,
@@ -40,6 +41,6 @@ func (s *Server) mcp(tools, next http.Handler) http.Handler {
 		ctx, cancel := context.WithCancel(r.Context())
 		defer cancel()
 		defer context.AfterFunc(s.ctx, cancel)() // a daemon that stops ends waiting calls
-		tools.ServeHTTP(w, r.WithContext(mcp.WithSession(ctx, callerIn(ctx).session)))
+		tools.ServeHTTP(w, r.WithContext(mcp.WithCaller(ctx, func() seam.Caller { return identity(ctx) })))
 	})
 }

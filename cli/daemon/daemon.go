@@ -6,6 +6,7 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"net"
 	"os"
@@ -38,8 +39,7 @@ type Daemon struct {
 	Engine *controller.Supervisor
 	Url    string // with the token: for the person who started it
 
-	address string  // of the TCP listener
-	key     mcp.Key // of the agents' tokens
+	address string // of the TCP listener
 
 	reloads chan *config.Config // configurations to start again with; nil: this daemon cannot reload
 	// reloadFault is why the daemon did not start with a changed configuration and runs with the one before.
@@ -85,8 +85,8 @@ func openDaemon(ctx context.Context, conf *config.Config, listen string, log *sl
 	}
 	d.closers = append(d.closers, ignoreClosed(door))
 	d.address = "http://" + door.Addr().String()
-	if d.key, err = mcp.ReadKey(d.space.Path("mcp.key")); err != nil {
-		return nil, err
+	if err := os.Remove(d.space.Path("mcp.key")); err != nil && !errors.Is(err, fs.ErrNotExist) { // of earlier versions: it made all tokens
+		return nil, fmt.Errorf("remove the key of an earlier version: %w", err)
 	}
 	if err := d.openEngine(ctx); err != nil {
 		return nil, err
@@ -188,7 +188,7 @@ func (d *Daemon) serve(ctx context.Context, door net.Listener) error {
 		Engine: d.Engine, UI: ui.Handler(), Token: token, Log: d.log, Version: cli.Version(), Dir: d.Conf.Dir, Store: "sqlite",
 		Hosts:  []string{door.Addr().String()},
 		Reload: d.reloader(), ReloadFault: d.reloadFault,
-		MCP: mcp.New(mcp.Options{Engine: d.Engine, Key: d.key, Log: d.log, Version: cli.Version()}),
+		MCP: mcp.New(mcp.Options{Engine: d.Engine, Log: d.log, Version: cli.Version()}),
 	})
 	serving, stop := context.WithCancel(context.WithoutCancel(ctx))
 	served := make(chan error, 1)
@@ -227,7 +227,7 @@ func (d *Daemon) offer(agent, session string) driver.MCP {
 	if err != nil {
 		self = "fairlead" // the one in the PATH
 	}
-	return driver.MCP{URL: d.address + mcp.Path, Token: d.key.Token(agent, session), Stdio: []string{self, "mcp", "--dir", d.Conf.Dir}}
+	return driver.MCP{URL: d.address + mcp.Path, Token: mcp.NewToken(agent, session), Stdio: []string{self, "mcp", "--dir", d.Conf.Dir}}
 }
 
 func ignoreClosed(l net.Listener) func() error {

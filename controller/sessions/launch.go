@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/fairlead-dev/fairlead/controller/seam"
 	"github.com/fairlead-dev/fairlead/driver"
 	"github.com/fairlead-dev/fairlead/team"
 )
@@ -22,6 +23,10 @@ type PreparedLaunch struct {
 func (c *Controller) Launch(ctx context.Context, m *Slot, s team.Session, agent driver.Agent, session driver.Session) (PreparedLaunch, error) {
 	if (m.Run != "" || m.Conf.MCP) && c.opts.Offer != nil { // the command of a step has no settings
 		agent.MCP = c.opts.Offer(m.Conf.Name, s.ID)
+		// In the journal before a process can have it: the next daemon has to know the token, too.
+		if _, err := c.SubmitOf(ctx, ByShim, m, team.TokenGiven{Session: s.ID, Hash: seam.HashOfToken(agent.MCP.Token)}); err != nil {
+			return PreparedLaunch{}, err
+		}
 	}
 	record := recordOf(m, agent)
 	before, cut, err := c.conversationToResume(ctx, m, s, agent, record)

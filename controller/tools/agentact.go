@@ -31,17 +31,19 @@ import (
 // journal (wordsFirst). The end of a turn is recorded in the channel and takes effect when the
 // listener has read the whole answer.
 
-// AgentCaller is an agent in one of its sessions, as its token names it.
+// AgentCaller is an agent in one of its sessions, as its token names it. Only the hash proves it: it is
+// compared with the session's in the journal when the call arrives, and again when it takes effect.
 type AgentCaller struct {
-	Agent   string
-	Session string
+	Agent     string
+	Session   string
+	TokenHash string
 }
 
-// SessionOver says that a session is not open any more, and with it what its agent may do.
+// SessionOver says that a token does not belong to an open session.
 type SessionOver struct{ AgentCaller }
 
 func (s *SessionOver) Error() string {
-	return fmt.Sprintf("session %s of %s is over, and its token with it; a new session gets one of its own", loop.CutText(s.Session, loop.ActorBytesMax), loop.CutText(s.Agent, loop.ActorBytesMax))
+	return fmt.Sprintf("session %s of %s is over, or this is not its token; a new session gets one of its own", loop.CutText(s.Session, loop.ActorBytesMax), loop.CutText(s.Agent, loop.ActorBytesMax))
 }
 
 // byCaller is who acts, as the journal tells it.
@@ -59,7 +61,7 @@ func (c *Controller) acting(t *team.Team, caller AgentCaller) (*sessions.Slot, *
 		return nil, nil, &SessionOver{caller}
 	}
 	s := m.Open(t)
-	if s == nil || s.ID != caller.Session {
+	if s == nil || s.ID != caller.Session || !slices.Contains(s.TokenHashes, caller.TokenHash) {
 		return nil, nil, &SessionOver{caller}
 	}
 	return m, s, nil

@@ -31,6 +31,7 @@ const (
 	Told       Event = "told"
 	Named      Event = "named"
 	StatusSaid Event = "status_said"
+	TokenGiven Event = "token_given"
 	Ended      Event = "ended"
 	Lost       Event = "lost"
 	Withdrawn  Event = "withdrawn"
@@ -50,6 +51,7 @@ var Table = machine.Table[Phase, Event, Act]{
 		RequestDropped: {ID: "J1", To: None},
 	},
 	Open: {
+		TokenGiven:     {ID: "S11", To: Open, Why: "the hash of its token for the team's tools; the token is only in its environment"},
 		Started:        {ID: "S1", To: Running},
 		Adopted:        {ID: "S2", To: Running, Why: "it started just before a crash and was found"},
 		EndAsked:       {ID: "S3", To: Open},

@@ -155,6 +155,24 @@ func (w *world) gives(agent string, e errand, session string, whole bool, text s
 	}
 }
 
+// givenAgain forgets what an agent was given and does not have any more: its turn timed out, and a
+// person's message still has no answer.
+func (w *world) givenAgain(channelName string, set *team.TurnSet) {
+	given := w.book.given[set.Agent+" in "+channelName]
+	for _, p := range set.Body.Participants {
+		if string(p.Agent) != set.Agent {
+			continue
+		}
+		for i, said := range w.book.posts[channelName] {
+			if n := uint64(i) + 1; n > p.Heard && !slices.Contains(p.Ahead, n) {
+				for _, name := range isWord.FindAllString(said, -1) {
+					delete(given, name)
+				}
+			}
+		}
+	}
+}
+
 // checkFloor looks at a change of a channel on its way into our team.
 func (w *world) checkFloor(ch team.Change) {
 	channelName, is := strings.CutPrefix(ch.Entity, "channel/")
@@ -165,6 +183,9 @@ func (w *world) checkFloor(ch team.Change) {
 	w.checkMoves(channelName, ch)
 	if post := set.Body.Post; post != nil {
 		w.checkPost(channelName, ch, post)
+	}
+	if ch.Trigger == string(channel.TimedOut) {
+		w.givenAgain(channelName, set)
 	}
 	b := w.book
 	if a := w.truth.Agents[set.Agent]; strings.HasPrefix(ch.Trigger, "tell_") && a != nil && a.Session.ServesChannels() {
