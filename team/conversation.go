@@ -181,7 +181,7 @@ func (d *draft) sessionStarted(a *Agent, what SessionStarted) error {
 const tokensMax = 4
 
 // tokenGiven records the hash of a token before a process can have it.
-func (d *draft) tokenGiven(a *Agent, what TokenGiven) error {
+func tokenGiven(d *draft, a *Agent, what TokenGiven) error {
 	s, err := d.ours(a, session.TokenGiven, what.Session)
 	if err != nil {
 		return err

@@ -143,7 +143,7 @@ func (d *draft) one(member *Agent) error {
 		}
 		return d.channelSessionSeen(&a, a.Session, what.Input, false)
 	case TokenGiven:
-		return d.tokenGiven(&a, what)
+		return tokenGiven(d, &a, what)
 	case ConversationNamed:
 		return d.conversationNamed(&a, what)
 	case StatusSaid:

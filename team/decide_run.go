@@ -52,7 +52,7 @@ func (d *draft) run() error {
 	case SessionStarted:
 		return d.inPool(what.Session, func(a *Agent) error { return d.sessionStarted(a, what) })
 	case TokenGiven:
-		return d.inPool(what.Session, func(a *Agent) error { return d.tokenGiven(a, what) })
+		return d.inPool(what.Session, func(a *Agent) error { return tokenGiven(d, a, what) })
 	case SessionAdopted:
 		return d.inPool(what.Session, func(a *Agent) error { return d.adopted(a, what) })
 	case SessionReported:

@@ -67,7 +67,7 @@ type writeResult struct {
 	err   error
 }
 
-// noNote stands in the file where nobody gave a reason: a reader that follows seed 000 resets a file
+// noNote stands in the file where no reason was given: a reader that follows seed 000 resets a file
 // without a note to pause.
 const noNote = "no reason given"
 

@@ -142,7 +142,7 @@ func (c *channelDraft) endTurn(p *Participant, event Event) {
 		p.Rest = c.head.Seq
 	}
 	c.freeTurn(p.Agent)
-	c.retryUnanswered(p, event)
+	retryUnanswered(c, p, event)
 }
 
 // lateMax is the number of consecutive turns that may time out where no limit of rounds ends them.
@@ -151,9 +151,9 @@ const lateMax = 3
 // retryUnanswered gives an agent that timed out the unanswered messages of people once more: in its
 // next turn it receives them again, with everything since. The limit of rounds ends this; where there
 // is none, or no other agent takes part, lateMax does.
-func (c *channelDraft) retryUnanswered(p *Participant, event Event) {
+func retryUnanswered(c *channelDraft, p *Participant, event Event) {
 	has := func(m *Message) bool { return m.N <= p.Heard || slices.Contains(p.Ahead, m.N) }
-	oldest := c.unanswered(has)
+	oldest := unanswered(c, has)
 	if event != TimedOut || oldest == nil {
 		p.Late = 0
 		return
@@ -168,7 +168,7 @@ func (c *channelDraft) retryUnanswered(p *Participant, event Event) {
 	heard := min(p.Heard, oldest.N-1)
 	var ahead []uint64 // what it keeps: messages to all, and one that interrupted
 	for i := range c.open {
-		if m := &c.open[i]; m.N > heard && has(m) && !c.isUnanswered(m) {
+		if m := &c.open[i]; m.N > heard && has(m) && !isUnanswered(c, m) {
 			ahead = append(ahead, m.N)
 		}
 	}
@@ -178,16 +178,18 @@ func (c *channelDraft) retryUnanswered(p *Participant, event Event) {
 
 // unanswered returns the oldest message of a person that an agent has and none has answered, of those
 // that the filter accepts; nil: none. A message to all is answered outside of turns.
-func (c *channelDraft) unanswered(among func(*Message) bool) *Message {
+func unanswered(c *channelDraft, among func(*Message) bool) *Message {
 	for i := range c.open {
-		if m := &c.open[i]; c.isUnanswered(m) && among(m) {
+		if m := &c.open[i]; isUnanswered(c, m) && among(m) {
 			return m
 		}
 	}
 	return nil
 }
 
-func (c *channelDraft) isUnanswered(m *Message) bool {
+func anyMessage(*Message) bool { return true }
+
+func isUnanswered(c *channelDraft, m *Message) bool {
 	return m.State == Delivered && m.Ends.IsZero() && m.N != c.head.Aside.Message
 }
 

@@ -38,7 +38,7 @@ func (c *channelDraft) park(reason Reason) {
 			c.next.Say += fmt.Sprintf("; message %d of %s has no answer", c.open[i].N, c.open[i].By)
 		}
 	case Unanswered:
-		m := c.unanswered(func(*Message) bool { return true })
+		m := unanswered(c, anyMessage)
 		c.next.Say = fmt.Sprintf("No agent answered message %d of %s; #%s waits for a human", m.N, m.By, c.id)
 	case NoAgents:
 		c.announceNoAgents()
@@ -80,7 +80,7 @@ func (c *channelDraft) pick() (AgentID, Reason) {
 		return "", NoAgents
 	case size > 0 && c.head.Passes >= size:
 		return "", Passed
-	case c.unanswered(func(*Message) bool { return true }) != nil:
+	case unanswered(c, anyMessage) != nil:
 		return "", Unanswered
 	default:
 		return "", Quiet

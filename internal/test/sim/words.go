@@ -157,7 +157,7 @@ func (w *world) gives(agent string, e errand, session string, whole bool, text s
 
 // givenAgain forgets what an agent was given and does not have any more: its turn timed out, and a
 // person's message still has no answer.
-func (w *world) givenAgain(channelName string, set *team.TurnSet) {
+func givenAgain(w *world, channelName string, set *team.TurnSet) {
 	given := w.book.given[set.Agent+" in "+channelName]
 	for _, p := range set.Body.Participants {
 		if string(p.Agent) != set.Agent {
@@ -185,7 +185,7 @@ func (w *world) checkFloor(ch team.Change) {
 		w.checkPost(channelName, ch, post)
 	}
 	if ch.Trigger == string(channel.TimedOut) {
-		w.givenAgain(channelName, set)
+		givenAgain(w, channelName, set)
 	}
 	b := w.book
 	if a := w.truth.Agents[set.Agent]; strings.HasPrefix(ch.Trigger, "tell_") && a != nil && a.Session.ServesChannels() {
