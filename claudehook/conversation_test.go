@@ -145,8 +145,8 @@ func (w *world) play(text string) string {
 
 // brief shows a hook's input on one line.
 func brief(line []byte) string {
-	var e Event
-	if json.Unmarshal(line, &e) != nil {
+	e, err := eventOf(line)
+	if err != nil {
 		return "> " + string(line)
 	}
 	text := "> " + e.Name

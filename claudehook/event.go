@@ -30,28 +30,28 @@ const (
 	idBytesMax    = 512     // the program's own names
 )
 
-// Event is a hook's input. Fields of other events are empty.
+// Event is a hook's input. Fields of other events are empty. eventOf has their names.
 type Event struct {
-	Name       string `json:"hook_event_name"`
-	Session    string `json:"session_id"` // the program's own session id
-	Dir        string `json:"cwd"`        // the caller's working folder
-	Transcript string `json:"transcript_path"`
-	Agent      string `json:"agent_id"`   // inside a subagent
-	AgentType  string `json:"agent_type"` // inside a subagent: its name
+	Name       string
+	Session    string // the program's own session id
+	Dir        string // the caller's working folder
+	Transcript string
+	Agent      string // inside a subagent
+	AgentType  string // inside a subagent: its name
 
-	Prompt string `json:"prompt"` // UserPromptSubmit
+	Prompt string // UserPromptSubmit
 
-	Tool     string          `json:"tool_name"`
-	Input    json.RawMessage `json:"tool_input"`
-	Use      string          `json:"tool_use_id"`
-	Response json.RawMessage `json:"tool_response"` // PostToolUse
+	Tool     string
+	Input    json.RawMessage
+	Use      string
+	Response json.RawMessage // PostToolUse
 
-	Again      bool         `json:"stop_hook_active"`
-	Last       string       `json:"last_assistant_message"` // Stop, SubagentStop
-	Background []Background `json:"background_tasks"`       // Stop: what still runs; older versions of the program omit it
+	Again      bool
+	Last       string       // Stop, SubagentStop
+	Background []Background // Stop: what still runs; older versions of the program omit it
 
-	Source string `json:"source"` // SessionStart: startup, resume, clear, compact
-	Reason string `json:"reason"` // SessionEnd
+	Source string // SessionStart: startup, resume, clear, compact
+	Reason string // SessionEnd
 }
 
 // Background is work that continues after an answer.
@@ -78,13 +78,62 @@ func Decode(in io.Reader) (Event, error) {
 	if len(text) > inputBytesMax {
 		return Event{}, &Fault{sessionIn(text), fmt.Errorf("the hook's input has more than %d bytes and cannot be checked; write large files in parts", inputBytesMax)}
 	}
-	var is Event
-	if err := json.Unmarshal(text, &is); err != nil {
+	is, err := eventOf(text)
+	if err != nil {
 		return Event{}, &Fault{sessionIn(text), fmt.Errorf("the hook's input does not have the format that Claude Code documents: %w", inWords(err))}
 	}
 	for what, id := range map[string]string{"session_id": is.Session, "agent_id": is.Agent, "agent_type": is.AgentType, "tool_use_id": is.Use, "tool_name": is.Tool} {
 		if len(id) > idBytesMax {
 			return Event{}, &Fault{is.Session, fmt.Errorf("the hook's %s has %d bytes; the maximum is %d", what, len(id), idBytesMax)}
+		}
+	}
+	return is, nil
+}
+
+// eventOf reads the fields of an event. Names are case-sensitive, as in the program that writes them, and
+// a name that stands twice is a fault: a decoder that ignores case would judge another tool or another
+// input than the one that the program uses.
+func eventOf(text []byte) (is Event, err error) {
+	fields := map[string]any{
+		"hook_event_name": &is.Name, "session_id": &is.Session, "cwd": &is.Dir, "transcript_path": &is.Transcript,
+		"agent_id": &is.Agent, "agent_type": &is.AgentType, "prompt": &is.Prompt,
+		"tool_name": &is.Tool, "tool_input": &is.Input, "tool_use_id": &is.Use, "tool_response": &is.Response,
+		"stop_hook_active": &is.Again, "last_assistant_message": &is.Last, "background_tasks": &is.Background,
+		"source": &is.Source, "reason": &is.Reason,
+	}
+	if !json.Valid(text) { // one value, and nothing after it
+		var any json.RawMessage
+		return is, json.Unmarshal(text, &any)
+	}
+	dec := json.NewDecoder(bytes.NewReader(text))
+	if start, err := dec.Token(); err != nil || start != json.Delim('{') {
+		return is, &json.UnmarshalTypeError{Value: fmt.Sprint(start)}
+	}
+	seen := map[string]bool{}
+	for dec.More() {
+		t, err := dec.Token()
+		if err != nil {
+			return is, err
+		}
+		key, _ := t.(string)
+		if seen[key] {
+			return is, fmt.Errorf("its field %.60q stands twice", key)
+		}
+		seen[key] = true
+		var value json.RawMessage
+		if err := dec.Decode(&value); err != nil {
+			return is, err
+		}
+		into, known := fields[key]
+		if !known {
+			continue
+		}
+		if err := json.Unmarshal(value, into); err != nil {
+			var wrong *json.UnmarshalTypeError
+			if errors.As(err, &wrong) && wrong.Field == "" {
+				wrong.Field = key
+			}
+			return is, err
 		}
 	}
 	return is, nil
