@@ -39,6 +39,9 @@ func foreignLoop() {
 	}
 	write := func(desired, current string) {
 		state := read()
+		if os.Getenv(foreignLoopWord) == "slow" {
+			wait.Pause(60 * time.Millisecond) // what it writes is what it read before
+		}
 		if desired != "" {
 			state["desired_state"] = desired
 			state["setBy"], state["note"] = "agent", ""
@@ -71,11 +74,47 @@ func foreignLoop() {
 			session(kind)
 			write("pause", "pause")
 		default:
-			if state["current_state"] != "pause" {
+			if state["current_state"] != "pause" || os.Getenv(foreignLoopWord) == "slow" { // that one writes at each step
 				write("", "pause")
 			}
 			wait.Pause(10 * time.Millisecond)
 		}
+	}
+}
+
+// A newer order stands at the end of a foreign one-shot, however long the loop takes between reading
+// its file and writing it back (F4).
+func TestSlowForeignLoop(t *testing.T) {
+	t.Parallel()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := newWorld(t, fmt.Sprintf(`version: 1
+agents:
+  coder:
+    driver: exec
+    loop: foreign
+    command: [%q]
+    workspace: coder
+    env: {%s: slow}
+    grace: 1s
+`, self, foreignLoopWord), nil)
+	is := func(desired, current string) {
+		t.Helper()
+		w.until("coder", desired+" is wanted and "+current+" is done", func(a view.AgentView) bool {
+			return a.DesiredState == desired && a.CurrentState == current
+		})
+	}
+	is("pause", "pause")
+	for round := range 4 {
+		w.command("coder", "run_once")
+		is("run_once", "run_once")
+		wait.Pause(time.Duration(80+40*round) * time.Millisecond) // about its end: before, during and after the write
+		w.command("coder", "continuous")
+		is("continuous", "continuous")
+		w.command("coder", "pause")
+		is("pause", "pause")
 	}
 }
 

@@ -63,6 +63,9 @@ func (c *Control) act(act Act, ch *Change, in Input, now Now) {
 		}
 	case TakeReport:
 		takeReport(v, in, now)
+		if file, ok := in.(FileRead); ok && ch.Trigger == CommandBuried {
+			v.Before = Desired{State: file.Desired, By: cut(file.By), Note: cut(file.Note), N: v.Desired.N} // the loop may have read it, and write it back
+		}
 	case Rewrite: // take sets the timestamp
 	default:
 		panic("control: no such act: " + string(act))
@@ -92,6 +95,9 @@ func (c *Control) takeDesired(v *Value, in Input, now Now) {
 	default:
 		if c.State == Foreign {
 			v.Before = c.Desired
+			if v.Before.N == 0 { // no desired state was ever set: the loop reads a pause
+				v.Before = Desired{State: WordPause, N: 1}
+			}
 		}
 	}
 }

@@ -231,9 +231,9 @@ func (c *Control) foreignRead(in FileRead, now Now) []Event {
 }
 
 // staleWriteMax is how long after Fairlead's write a foreign loop may still write back older
-// content. A loop reads and writes within milliseconds; a person who repeats the previous command
-// takes longer.
-const staleWriteMax = time.Second
+// content. A loop takes milliseconds from its read to its write, and up to seconds on a busy machine; a
+// person who repeats the previous command takes longer.
+const staleWriteMax = 3 * time.Second
 
 // unread reports whether a foreign loop wrote back content from before Fairlead's last write, so
 // it cannot have read that write. The content is from before a hold, from a hold that has ended,

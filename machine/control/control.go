@@ -54,7 +54,7 @@ type Value struct {
 	Reported     string    `json:"reported,omitempty"`      // current_state as a foreign loop wrote it
 	Running      bool      `json:"running,omitempty"`       // Fairlead started the foreign loop's program
 	Extra        string    `json:"extra,omitempty"`         // unknown fields of the file, not interpreted; X7
-	Before       Desired   `json:"before,omitzero"`         // the desired state that the last command to a foreign loop replaced
+	Before       Desired   `json:"before,omitzero"`         // what the last command to a foreign loop replaced, or what the loop wrote over it
 }
 
 // Desired is a desired_state, with its author and reason.
