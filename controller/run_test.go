@@ -2,14 +2,17 @@ package controller
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/fairlead-dev/fairlead/internal/test/wait"
+	"github.com/fairlead-dev/fairlead/machine"
 	"github.com/fairlead-dev/fairlead/view"
 )
 
@@ -80,6 +83,54 @@ func over(v view.RunView) bool {
 func quoted(script string) string {
 	text, _ := json.Marshal([]string{"sh", "-c", script})
 	return string(text)
+}
+
+// Of several orders for one run one is taken, and the others neither remove its folders nor change its
+// environment.
+func TestOneRunOfAName(t *testing.T) {
+	t.Parallel()
+	y := newYard(t)
+	flow := y.file("flow.yaml", fmt.Sprintf("name: one\nsteps:\n  - id: only\n    command: %s\n", quoted(`echo "$WHO" > who; until [ -e go ]; do sleep 0.01; done; `+report(``))))
+	for round := range 5 {
+		id := fmt.Sprint("r", round)
+		var group sync.WaitGroup
+		taken, refused := make(chan string, 8), make(chan error, 8)
+		for n := range 8 {
+			group.Go(func() {
+				who := fmt.Sprint("caller", n)
+				if _, err := y.StartRun(t.Context(), human, view.RunFlags{Workflow: flow, RunID: id, Env: []string{"WHO=" + who}}); err != nil {
+					refused <- err
+					return
+				}
+				taken <- who
+			})
+		}
+		group.Wait()
+		if len(taken) != 1 || len(refused) != 7 {
+			t.Fatalf("%d orders were taken, %d refused", len(taken), len(refused))
+		}
+		for range 7 {
+			var refusal *machine.Refusal
+			if err := <-refused; !errors.As(err, &refusal) || !strings.Contains(err.Error(), "a run of that name already") {
+				t.Errorf("one was refused with %v", err)
+			}
+		}
+		for _, name := range []string{"reports", "logs", "artifacts", "manual_inputs"} {
+			if _, err := os.Stat(filepath.Join(y.dir, ".agents", "runs", id, name)); err != nil {
+				t.Errorf("a refused order removed a folder: %v", err)
+			}
+		}
+		y.file("go", "")
+		if is := y.until(id, "it completes", over); is.Status != "completed" {
+			t.Errorf("%s is %s", id, is.Status)
+		}
+		if who, err := os.ReadFile(filepath.Join(y.dir, "who")); err != nil || strings.TrimSpace(string(who)) != <-taken {
+			t.Errorf("it ran with another order's environment: %s, %v", who, err)
+		}
+		if err := os.Remove(filepath.Join(y.dir, "go")); err != nil {
+			t.Fatal(err)
+		}
+	}
 }
 
 // A run of three steps, one after the other, is carried out with real processes, and its file

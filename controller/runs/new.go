@@ -16,10 +16,11 @@ type Controller struct {
 	log      *slog.Logger
 
 	// Only the loop's goroutine reads or writes it.
-	Live map[string]*runMember // of runs that are not archived
+	Live     map[string]*runMember // of runs that are not archived
+	starting map[string]bool       // runs whose folder is made for an order that is not decided yet
 }
 
 // New returns the controller of runs.
 func New(l *loop.Loop, opts seam.Options, sessions *sessions.Controller) *Controller {
-	return &Controller{Loop: l, sessions: sessions, opts: opts, log: opts.Log, Live: map[string]*runMember{}}
+	return &Controller{Loop: l, sessions: sessions, opts: opts, log: opts.Log, Live: map[string]*runMember{}, starting: map[string]bool{}}
 }

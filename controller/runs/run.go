@@ -174,9 +174,14 @@ func (c *Controller) StartRun(ctx context.Context, by seam.Actor, flags view.Run
 	if err != nil {
 		return view.RunView{}, err
 	}
+	release, err := c.reserve(ctx, req.id)
+	if err != nil {
+		return view.RunView{}, err
+	}
+	defer release()
 	dir := filepath.Join(runsDir(req.repo), req.id)
 	if _, err := os.Lstat(filepath.Join(dir, runfile.RunStateName)); err == nil {
-		return view.RunView{}, worktree.RefuseRun(req.id, "there is a run of that name already; `fairlead run resume "+req.id+"` goes on with it, or choose another --run-id")
+		return view.RunView{}, refuseTaken(req.id)
 	}
 	if flags.GitWorktree {
 		if err := c.makeWorktree(ctx, req, flags); err != nil {
@@ -194,6 +199,31 @@ func (c *Controller) StartRun(ctx context.Context, by seam.Actor, flags view.Run
 		removeEmpty(dir)
 	}
 	return view, err
+}
+
+func refuseTaken(id string) error {
+	return worktree.RefuseRun(id, "there is a run of that name already; `fairlead run resume "+id+"` goes on with it, or choose another --run-id")
+}
+
+// reserve gives the name of a run to one order until release is called. Of several orders for one name
+// the others are refused before they make anything: what they made and removed would be another run's.
+func (c *Controller) reserve(ctx context.Context, id string) (release func(), err error) {
+	taken := false
+	err = c.View(ctx, func(t *team.Team) {
+		taken = t.Runs[id] != nil || c.starting[id]
+		if !taken {
+			c.starting[id] = true
+		}
+	})
+	switch {
+	case err != nil:
+		return nil, err
+	case taken:
+		return nil, refuseTaken(id)
+	}
+	return func() {
+		_ = c.View(context.WithoutCancel(ctx), func(*team.Team) { delete(c.starting, id) }) // it fails only if the loop has stopped
+	}, nil
 }
 
 // runFolders are the folders that every run's folder contains.
