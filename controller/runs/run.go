@@ -174,7 +174,7 @@ func (c *Controller) StartRun(ctx context.Context, by seam.Actor, flags view.Run
 	if err != nil {
 		return view.RunView{}, err
 	}
-	release, err := c.reserve(ctx, req.id)
+	release, err := reserve(ctx, c, req.id)
 	if err != nil {
 		return view.RunView{}, err
 	}
@@ -207,7 +207,7 @@ func refuseTaken(id string) error {
 
 // reserve gives the name of a run to one order until release is called. Of several orders for one name
 // the others are refused before they make anything: what they made and removed would be another run's.
-func (c *Controller) reserve(ctx context.Context, id string) (release func(), err error) {
+func reserve(ctx context.Context, c *Controller, id string) (release func(), err error) {
 	taken := false
 	err = c.View(ctx, func(t *team.Team) {
 		taken = t.Runs[id] != nil || c.starting[id]
