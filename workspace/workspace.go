@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -127,6 +128,28 @@ func (w *Workspace) Lost() error {
 	default:
 		return nil // it cannot be looked at; that is no proof that it is gone
 	}
+}
+
+// private are the parts of the folder that no other user may read, with their modes.
+var private = map[string]os.FileMode{"": 0o700, "token": 0o600, "journal.db": 0o600}
+
+// KeepPrivate makes the folder, the token and the journal private again where a program has opened them
+// to other users, and returns what was open. An agent can do that also from its sandbox, which does not
+// limit changes of modes.
+func (w *Workspace) KeepPrivate() []string {
+	var open []string
+	for name, mode := range private {
+		path := w.Path(name)
+		info, err := os.Lstat(path)
+		if err != nil || info.Mode()&os.ModeSymlink != 0 || info.Mode().Perm()&0o077 == 0 {
+			continue
+		}
+		if os.Chmod(path, mode) == nil {
+			open = append(open, path)
+		}
+	}
+	slices.Sort(open)
+	return open
 }
 
 // refuseLinks keeps a repository that brings a .fairlead of its own from leading what we
