@@ -149,6 +149,7 @@ steps:
     needs: [code]
     command: %s
 `, quoted("echo planning; echo plan > PLAN.md; "+report(`,"artifacts":["PLAN.md"]`)), quoted("cat PLAN.md; "+report(``)), quoted(report(``))))
+	resumeFlags := view.RunFlags{}
 	view := y.start(view.RunFlags{Workflow: flow, RunID: "r1"})
 	if view.ID != "r1" || view.Workflow != "three" {
 		t.Errorf("%+v", view)
@@ -157,6 +158,9 @@ steps:
 	if view.Status != "completed" || view.Counts.Completed != 3 {
 		text, _ := json.MarshalIndent(view, "", " ")
 		t.Fatalf("%s", text)
+	}
+	if again, err := y.ResumeRun(t.Context(), human, "r1", resumeFlags); err != nil || again.Status != "completed" || again.UpdatedAt != view.UpdatedAt {
+		t.Errorf("resumed after its end it is %s, %v", again.Status, err)
 	}
 	log, err := os.ReadFile(filepath.Join(y.dir, ".agents", "runs", "r1", "logs", "r1__plan__attempt1.log"))
 	if err != nil || string(log) != "planning\n" {

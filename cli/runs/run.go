@@ -50,7 +50,10 @@ func Resume(ctx context.Context, a *cli.App, o *RunOptions, id string) error {
 				return view, err
 			}
 			return h.Runs.Show(ctx, id)
-		case busy(view), view.Status == string(workflow.IsCompleted) && view.UpdatedAt.After(h.since):
+		case view.Status == string(workflow.IsCompleted) && !view.UpdatedAt.After(h.since):
+			fmt.Fprintf(a.Err, "run %s is already completed; --start-at-step STEP runs a part of it again\n", cli.Plain(id))
+			return view, nil
+		case busy(view), view.Status == string(workflow.IsCompleted):
 			return view, nil // the run continues by itself, or did so while this process became its daemon
 		}
 		return h.Runs.Resume(ctx, id, o.Flags)

@@ -281,7 +281,7 @@ func (c *Controller) ResumeRun(ctx context.Context, by seam.Actor, id string, fl
 		return view.RunView{}, &team.Unknown{What: "run", Name: id}
 	}
 	var was *runRequest
-	archived := false
+	archived, completed := false, false
 	if err := c.View(ctx, func(t *team.Team) { _, archived = t.Archive[id] }); err != nil {
 		return view.RunView{}, err
 	}
@@ -292,10 +292,14 @@ func (c *Controller) ResumeRun(ctx context.Context, by seam.Actor, id string, fl
 	}
 	if err := c.View(ctx, func(t *team.Team) {
 		if r := t.Runs[id]; r != nil {
+			completed = r.Status() == workflow.IsCompleted
 			was = &runRequest{id: id, repo: r.RepoDir, options: r.Options, settings: t.Notes[id].Settings, how: howOf(t, id), env: map[string]string{}}
 		}
 	}); err != nil {
 		return view.RunView{}, err
+	}
+	if completed && flags.StartAtStep == "" {
+		return c.RunByID(ctx, id) // there is nothing to do
 	}
 	if was == nil {
 		return c.importRun(ctx, by, id, repo, flags)

@@ -69,7 +69,7 @@ func ARun(t *testing.T, p *Page, target Target) {
 	p.Click(".run-rows", "plan-code-review")
 	hook(w.End)
 	p.WaitText(".run-head .state", "completed")
-	p.WaitText(".orders", "Resume")
+	p.WaitGone(".orders", "Resume") // nothing of it is left to do
 }
 
 // FaultyRun: what is wrong with a workflow is shown with its places, and nothing has begun.

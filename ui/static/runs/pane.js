@@ -22,6 +22,7 @@ function Orders({ run }) {
   const off = !live.value || asking.value !== '';
   const button = (/** @type {string} */ look, /** @type {string} */ icon, /** @type {string} */ label, /** @type {() => void} */ act, verb = '') => html`<button type="button" key=${label} class="order order-${look}"
     aria-disabled=${off ? 'true' : undefined} aria-busy=${verb && asking.value === keyOf(verb, run.run_id) ? 'true' : undefined} onClick=${() => { if (!off) act(); }}><${Icon} name=${icon} /><span>${label}</span></button>`;
+  if (run.status === 'completed') return null; // a step of it can be resumed
   if (isOver(run)) return html`<div class="orders">${button('start', 'play', 'Resume', () => { dialog.value = 'resume'; }, 'resume')}</div>`;
   return html`<div class="orders">
     ${run.stage === 'paused' ? button('start', 'play', 'Release', () => void pauseRun(run.run_id, 'release'), 'release') : button('plain', 'hold', 'Pause', () => void pauseRun(run.run_id, 'pause'), 'pause')}
