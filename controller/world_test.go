@@ -117,8 +117,9 @@ func (w *world) start() {
 	if w.files != nil {
 		between = w.files(files)
 	}
-	e, err := Open(ctx, seam.Options{Offer: tokenIn,
-		Name: "test", Config: conf, Journal: j, Files: between, Log: log, Lookup: os.LookupEnv, BootID: workspace.BootID(),
+	e, err := Open(ctx, seam.Options{
+		Offer: tokenIn,
+		Name:  "test", Config: conf, Journal: j, Files: between, Log: log, Lookup: os.LookupEnv, BootID: workspace.BootID(),
 		Host:    &sessions.Shims{Folder: filepath.Join(state, "sessions"), Workspace: w.dir},
 		Drivers: map[string]driver.Driver{"exec": driverexec.Driver{}, "script": script.Driver{}, "acp": acp.Driver{}, "claude": claude.Driver{}, "codex": codex.Driver{}}, Documents: papers, Sessions: folders,
 	})
