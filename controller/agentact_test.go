@@ -165,6 +165,16 @@ func TestActsOfNobody(t *testing.T) {
 		if err := e.ActOpen(ctx, callerOf("bob", "ada-1")); !errors.As(err, &over) {
 			t.Errorf("bob in ada's session: %v", err)
 		}
+		forged := ada // an open session, and not its token
+		for _, hash := range []string{"", seam.HashOfToken("guessed"), seam.HashOfToken(tokenIn("bob", "bob-1").Token)} {
+			forged.TokenHash = hash
+			if err := e.ActOpen(ctx, forged); !errors.As(err, &over) {
+				t.Errorf("a forged token is valid: %v", err)
+			}
+			if err := e.ActSetStatus(ctx, forged, "not me"); !errors.As(err, &over) {
+				t.Errorf("a forged token acts: %v", err)
+			}
+		}
 		for what, err := range map[string]error{
 			"turn_complete": second(e.ActTurnComplete(ctx, ada, "", "")),
 			"pass":          second(e.ActPass(ctx, ada, "reviews")),

@@ -103,6 +103,24 @@ var ofAgents = []mutant{
 		new: "	for _, req := range batch {\n		if req.After != nil {\n			req.After()\n		}\n	}\n	answers := l.decideAll(batch, &made, touched)\n",
 	},
 	{
+		breaks: "a file lifts a pause that a person ordered",
+		file:   "machine/control/classify.go", old: "(c.Desired.Lock == LockedByOrder || c.Desired.Lock == LockedByFile && in.By == \"agent\")",
+		new: "c.Desired.Lock == LockedByFile && in.By == \"agent\"",
+		pkg: "./machine/control", run: "TestScripts",
+	},
+	{
+		breaks: "a token is not compared with the session's",
+		file:   "controller/tools/agentact.go", old: " || !slices.Contains(s.TokenHashes, caller.TokenHash)",
+		new: " || slices.Contains(s.TokenHashes, \"\")",
+		pkg: "./controller", run: "TestActs|TestAct|Wrong|Over",
+	},
+	{
+		breaks: "an agent that timed out does not get an unanswered message again",
+		file:   "machine/channel/act.go", old: "	if event != TimedOut || oldest == nil {",
+		new: "	if event != TimedOut || oldest != nil {",
+		pkg: "./machine/channel", run: "TestScripts",
+	},
+	{
 		breaks: "every file counts as written by Fairlead and is overwritten",
 		file:   "controller/agents/files.go", old: "			if s == string(sum) {\n				return true",
 		new: "			if s != \"\" || s == string(sum) {\n				return true",
