@@ -80,6 +80,9 @@ func foreignLoop() {
 			if state["current_state"] != "pause" || os.Getenv(foreignLoopWord) == "slow" { // that one writes at each step
 				write("", "pause")
 			}
+			if os.Getenv(foreignLoopWord) == "slow" {
+				wait.Pause(400 * time.Millisecond)
+			}
 			wait.Pause(10 * time.Millisecond)
 		}
 	}
