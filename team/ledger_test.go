@@ -70,7 +70,7 @@ func (l *ledger) judge(w *world, ch Change, ev Event) {
 		}
 		l.session(w, a, ch)
 		if s := ch.Body.Session; s.Outcome == control.RateLimited { // what its provider did not let it do it may do later
-			if n, obeys := l.obeys[s.ID]; obeys && l.begun[name] != nil {
+			if n, obeys := l.obeys[s.ID]; obeys && s.For == ForControl && l.begun[name] != nil { // a step obeys no desired state
 				l.begun[name][n]--
 			}
 			if s.servesDispatch() {
