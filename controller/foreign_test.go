@@ -113,7 +113,7 @@ agents:
 		})
 	}
 	is("pause", "pause")
-	for round := range 4 {
+	for round := range 3 {
 		w.command("coder", "run_once")
 		is("run_once", "run_once")
 		w.write("coder/end", "")
