@@ -144,7 +144,7 @@ func TestActsOfNobody(t *testing.T) {
 		}
 		b.acting(h)
 		ctx, e := t.Context(), b.engine
-		for _, c := range []tools.AgentCaller{{}, {Agent: "ada"}, callerOf("ada", "ada-1"), callerOf("nobody", "nobody-1"), callerOf("build@r1", "build@r1-1")} {
+		for _, c := range []tools.AgentCaller{{}, {Agent: "ada"}, callerOf("ada", "ada-1"), callerOf("unknown", "unknown-1"), callerOf("build@r1", "build@r1-1")} {
 			var over *tools.SessionOver
 			if err := e.ActOpen(ctx, c); !errors.As(err, &over) {
 				t.Errorf("%+v: %v", c, err)

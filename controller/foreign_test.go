@@ -88,24 +88,31 @@ func foreignLoop() {
 	}
 }
 
-// A newer order stands at the end of a foreign one-shot, however long the loop takes between reading
-// its file and writing it back (F4).
-func TestSlowForeignLoop(t *testing.T) {
-	t.Parallel()
+// newForeignLoop starts a supervisor with one agent, coder, that is a foreign loop: quick, or slow between
+// its read of the file and its write.
+func newForeignLoop(t *testing.T, speed string) *world {
+	t.Helper()
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := newWorld(t, fmt.Sprintf(`version: 1
+	return newWorld(t, fmt.Sprintf(`version: 1
 agents:
   coder:
     driver: exec
     loop: foreign
     command: [%q]
     workspace: coder
-    env: {%s: slow}
+    env: {%s: %s}
     grace: 1s
-`, self, foreignLoopWord), nil)
+`, self, foreignLoopWord, speed), nil)
+}
+
+// A newer order stands at the end of a foreign one-shot, however long the loop takes between reading
+// its file and writing it back (F4).
+func TestSlowForeignLoop(t *testing.T) {
+	t.Parallel()
+	w := newForeignLoop(t, "slow")
 	is := func(desired, current string) {
 		t.Helper()
 		w.until("coder", desired+" is wanted and "+current+" is done", func(a view.AgentView) bool {
@@ -130,20 +137,7 @@ agents:
 // owns.
 func TestForeignLoop(t *testing.T) {
 	t.Parallel()
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	w := newWorld(t, fmt.Sprintf(`version: 1
-agents:
-  coder:
-    driver: exec
-    loop: foreign
-    command: [%q]
-    workspace: coder
-    env: {%s: "1"}
-    grace: 1s
-`, self, foreignLoopWord), nil)
+	w := newForeignLoop(t, "quick")
 	program := w.until("coder", "its program runs", func(a view.AgentView) bool {
 		return a.Session != nil && a.Session.Phase == "running" && a.CurrentState == "pause"
 	}).Session

@@ -383,7 +383,7 @@ func TestForgedTokens(t *testing.T) {
 		"huge":             strings.Repeat("a", 5000) + good,
 		"of the page":      "the token of the page",
 		"of a closed one":  mcpToken("coder", "coder-9"),
-		"of nobody":        mcpToken("unknown", "nobody-1"),
+		"unknown agent":    mcpToken("unknown", "unknown-1"),
 		"agents exchanged": mcpToken("rev.iewer", "coder-1"),
 		"upper case":       strings.ToUpper(good),
 	}

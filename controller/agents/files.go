@@ -67,8 +67,8 @@ type writeResult struct {
 	err   error
 }
 
-// noNote stands in the file where no reason was given: a reader that follows seed 000 resets a file
-// without a note to pause.
+// noNote is the note of an order without a reason. The programs of seed 000 reset agent_state.json to
+// pause if it has no note.
 const noNote = "no reason given"
 
 func noteOf(note string) string { return cmp.Or(note, noNote) }
