@@ -25,7 +25,14 @@ func (v *visit) postTool() (Answer, error) {
 	if main && v.Agent != "" && v.session.Knows(v.AgentType) {
 		return Answer{}, nil // its task ended meanwhile; the call was judged for the task
 	}
+	confined := main && v.restored()
 	call := v.call()
+	call.Confined = confined
+	if main && !confined && v.confinable() {
+		if err := v.folder.SetUnconfined(); err != nil {
+			return Answer{}, err
+		}
+	}
 	verdict := dispatchfolder.Judge(v.session, v.folder, "", call)
 	switch {
 	case verdict.Allow:

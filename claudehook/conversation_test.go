@@ -19,6 +19,9 @@ import (
 
 func TestMain(m *testing.M) {
 	os.Setenv("GORACE", "atexit_sleep_ms=0") // without this every program of the test would wait a second at its end
+	if len(os.Args) > 1 && os.Args[1] == ConfineVerb {
+		os.Exit(Confine(os.Args[2:], os.Stderr))
+	}
 	playProcess()
 	time.Local = time.UTC // the files hold local times
 	os.Exit(m.Run())
@@ -31,6 +34,7 @@ type world struct {
 	at      time.Time
 	env     map[string]string
 	inAgent bool
+	exe     []string // Hook.Exe
 }
 
 func newWorld(t *testing.T) *world { t.Helper(); return worldFor(t) }
@@ -74,6 +78,7 @@ func (w *world) hook(name, input string) Answer {
 		Env:    func(name string) string { return w.env[name] },
 		Home:   w.path("home"),
 		Nested: func() bool { return w.inAgent },
+		Exe:    w.exe,
 	}
 	return h.Answer(name, strings.NewReader(input))
 }

@@ -39,6 +39,8 @@ type Event struct {
 	Agent      string // inside a subagent
 	AgentType  string // inside a subagent: its name
 
+	Mode string // the program's permission mode: default, plan, bypassPermissions, …
+
 	Prompt string // UserPromptSubmit
 
 	Tool     string
@@ -99,7 +101,7 @@ func eventOf(text []byte) (is Event, err error) {
 		"agent_id": &is.Agent, "agent_type": &is.AgentType, "prompt": &is.Prompt,
 		"tool_name": &is.Tool, "tool_input": &is.Input, "tool_use_id": &is.Use, "tool_response": &is.Response,
 		"stop_hook_active": &is.Again, "last_assistant_message": &is.Last, "background_tasks": &is.Background,
-		"source": &is.Source, "reason": &is.Reason,
+		"source": &is.Source, "permission_mode": &is.Mode, "reason": &is.Reason,
 	}
 	if !json.Valid(text) { // one value, and nothing after it
 		var any json.RawMessage

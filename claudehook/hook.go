@@ -23,6 +23,10 @@ type Hook struct {
 	Env  func(name string) string
 	Home string // the user's home folder
 
+	// Exe is the command that runs Confine: this program's file, and ConfineVerb. Empty: MAIN's commands are not
+	// run in the sandbox, and only the small language of package policy is allowed.
+	Exe []string
+
 	Nested func() bool // reports whether the program runs inside an agent program's shell; nil: not checked
 }
 

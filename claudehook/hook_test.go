@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/fairlead-dev/fairlead/machine/dispatch"
+	"github.com/fairlead-dev/fairlead/sandbox"
 )
 
 // event is a hook's input.
@@ -260,4 +261,107 @@ func FuzzDecode(f *testing.F) {
 		shorten(is.Input)
 		resultOf(is.Response)
 	})
+}
+
+// A command of MAIN is replaced by one that runs it in the sandbox. It is allowed only if it gathers
+// information, or if the user's own rules allow it; those rules are judged on the original command (D8).
+func TestMainsCommandsAreConfined(t *testing.T) {
+	if _, why := sandbox.Supported(); why != "" {
+		t.Skip(why)
+	}
+	w := begun(t)
+	w.exe = []string{"/opt/fairlead-hook", ConfineVerb}
+	w.write("repo/.claude/settings.json", `{"permissions":{"deny":["Bash(git log:*)"],"ask":["Bash(cat *)"],"allow":["Bash(gh pr list *)"]}}`)
+	for command, want := range map[string]string{
+		"ls | head":               "allow",
+		"diff <(ls) <(ls -a)":     "allow",
+		"git status":              "allow",
+		"git log -3":              "deny",
+		"ls; git log":             "deny",
+		"cat README.md":           "ask",
+		"$(echo ls)":              "ask",
+		"gh pr view 12":           "ask",
+		"gh pr list --limit 5":    "allow",
+		"gh pr merge 12":          "deny",
+		"gh pr view 1; xargs ls":  "deny",
+		"make":                    "deny",
+		"ls > new":                "deny",
+		"timeout 5 python3 x.py":  "deny",
+		"cd docs && git show":     "allow",
+		"python3 --version":       "allow",
+		"fairlead stop reviewer":  "deny",
+		"fairlead-hook exec -- x": "deny",
+	} {
+		raw, err := json.Marshal(map[string]any{"command": command, "description": "kept"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		a := w.hook(PreToolUse, event(PreToolUse, `,"tool_name":"Bash","tool_input":`+string(raw)))
+		var said struct {
+			Specific struct {
+				Decision string                                `json:"permissionDecision"`
+				Updated  struct{ Command, Description string } `json:"updatedInput"`
+			} `json:"hookSpecificOutput"`
+		}
+		if err := json.Unmarshal(a.Out, &said); err != nil {
+			t.Fatalf("%s: %+v: %v", command, a, err)
+		}
+		is := said.Specific
+		if is.Decision != want {
+			t.Errorf("%s: %q, should be %q: %s", command, is.Decision, want, a.Out)
+		}
+		if confined := strings.Contains(is.Updated.Command, quote(command)) && strings.Contains(is.Updated.Command, "'/opt/fairlead-hook' 'exec'"); confined != (want != "deny") || confined && is.Updated.Description != "kept" {
+			t.Errorf("%s: runs as %q", command, is.Updated.Command)
+		}
+	}
+	w.write("repo/.claude/settings.json", `{"permissions":{"deny":["Bash(unclosed"]}}`)
+	if a := w.hook(PreToolUse, event(PreToolUse, runs)); a.Code != codeBlock || !strings.Contains(a.Err, "settings.json") {
+		t.Errorf("a rule that cannot be read: %+v", a)
+	}
+	w.write("repo/.claude/settings.json", `{}`)
+	if a := w.hook(PreToolUse, event(PreToolUse, `,"permission_mode":"bypassPermissions","tool_name":"Bash","tool_input":{"command":"gh pr view 12"}`)); !bytes.Contains(a.Out, []byte(`"allow"`)) {
+		t.Errorf("who asks about nothing is asked: %s", a.Out)
+	}
+}
+
+// Where another hook has replaced the command, the sandbox did not hold it: that is noticed afterwards, and
+// from then on only the small language is allowed.
+func TestAnotherHookReplacesTheCommand(t *testing.T) {
+	if _, why := sandbox.Supported(); why != "" {
+		t.Skip(why)
+	}
+	w := begun(t)
+	w.exe = []string{"/opt/fairlead-hook", ConfineVerb}
+	with := func(name, command string) Answer {
+		raw, err := json.Marshal(map[string]any{"command": command})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return w.hook(name, event(name, `,"tool_name":"Bash","tool_input":`+string(raw)+`,"tool_use_id":"t1"`))
+	}
+	const tricky = "sed '1e touch x' README.md"
+	var said struct {
+		Specific struct {
+			Updated struct{ Command string } `json:"updatedInput"`
+		} `json:"hookSpecificOutput"`
+	}
+	if err := json.Unmarshal(with(PreToolUse, tricky).Out, &said); err != nil {
+		t.Fatal(err)
+	}
+	confined := said.Specific.Updated.Command
+	if a := with(PostToolUse, confined); a.Code != 0 || len(a.Out) > 0 {
+		t.Errorf("a command that ran in the sandbox: %+v %s", a, a.Out)
+	}
+	if a := with(PreToolUse, tricky); !bytes.Contains(a.Out, []byte(`"allow"`)) {
+		t.Errorf("again: %s", a.Out)
+	}
+	if a := with(PostToolUse, strings.Replace(confined, "-- 'sed", "-- 'touch y;sed", 1)+"; touch z"); !bytes.Contains(a.Out, []byte("not allowed")) {
+		t.Errorf("another command ran, and is not reported: %+v %s", a, a.Out)
+	}
+	if a := with(PreToolUse, tricky); !bytes.Contains(a.Out, []byte(`"deny"`)) {
+		t.Errorf("afterwards: %s", a.Out)
+	}
+	if a := with(PreToolUse, "ls -la | head -5"); len(a.Out) > 0 || a.Code != 0 {
+		t.Errorf("a plain command afterwards: %+v %s", a, a.Out)
+	}
 }

@@ -44,15 +44,19 @@ func (v *visit) preTool() (Answer, error) {
 		return Answer{}, err
 	}
 	call := v.call()
+	call.Confined = v.confinable()
 	verdict := dispatchfolder.Judge(v.session, v.folder, "", call)
 	if words, held := selfRelease(call); held {
 		verdict = policy.Deny(policy.DeniedProtected, words)
 	}
-	if !verdict.Allow {
+	_, main := v.who()
+	switch {
+	case !verdict.Allow:
 		return v.deny(verdict), nil
-	}
-	if v.delegates() {
+	case v.delegates():
 		return v.delegate()
+	case main && call.Confined:
+		return v.confine(verdict)
 	}
 	return Answer{}, nil
 }

@@ -2,6 +2,9 @@ package dispatchfolder
 
 import (
 	"cmp"
+	"errors"
+	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -169,4 +172,22 @@ func MatchOf(r rank.Ranking) *dispatch.Match {
 		}
 	}
 	return m
+}
+
+// unconfinedName marks a session in which a command of MAIN did not run in the sandbox that was asked for.
+const unconfinedName = ".unconfined"
+
+// Unconfined reports that the program does not run MAIN's commands in the sandbox: another hook replaced one,
+// or the program is too old. MAIN is then held to the small language of package policy.
+func (f *Folder) Unconfined() bool {
+	_, err := os.Lstat(filepath.Join(f.path, unconfinedName))
+	return !errors.Is(err, fs.ErrNotExist)
+}
+
+// SetUnconfined records that.
+func (f *Folder) SetUnconfined() error {
+	if err := os.WriteFile(filepath.Join(f.path, unconfinedName), nil, 0o600); err != nil {
+		return fmt.Errorf("record that commands do not run in the sandbox: %w", err)
+	}
+	return nil
 }

@@ -129,6 +129,11 @@ func notGathering(name string) *problem {
 	return &problem{capabilityOf(name), cut(name) + " is not an information-gathering command", ""}
 }
 
+// isKnownProgram reports whether a name is that of a program that capabilityOf knows.
+func isKnownProgram(name string) bool {
+	return !strings.HasPrefix(capabilityOf(name), "run the shell command")
+}
+
 // capabilityOf names what running a program needs, in words that an agent's description may use.
 func capabilityOf(name string) string {
 	name = name[strings.LastIndexByte(name, '/')+1:]

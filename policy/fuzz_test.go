@@ -14,11 +14,12 @@ import (
 
 // mayStand lists the commands that MAIN's shell may run, written a second time: what Judge allows is compared
 // with this list, which the judge does not use.
-var mayStand = strings.Fields(`: [ arch b2sum base64 basename break cat cd cksum clang cmp column comm command continue cut date df diff dirname
-	du echo egrep env exit expand false fgrep file find fold free gcc getconf git grep groups head hexdump hostname id java join jq locale logname
-	ls lscpu md5sum nice nl node nproc od paste printenv printf ps pwd python python3 read readlink realpath return rev rg ruby sed seq set
-	sha1sum sha224sum sha256sum sha384sum sha512sum shasum sort stat strings sum tac tail test time timeout tr tree true tty type uname unexpand
-	uniq uptime w wc which who whoami xargs xxd`)
+var mayStand = strings.Fields(`: [ b2sum base64 basename break bzcat cargo cat cc cd cksum clang cmake cmp column comm continue curl cut date deno df diff
+	dirname docker du echo egrep exit expand factor false fgrep file find findmnt fmt fold free g++ gcc getconf getfacl git go grep groups head helm hexdump
+	hostname id java javac join jq kubectl locale logname ls lsattr lsblk lscpu make md5sum mypy mysql netstat ninja nl node nodejs npx nproc numfmt od paste perl
+	pgrep php pip pip3 pnpm podman printenv printf ps psql pstree pwd pytest python python3 readlink realpath return rev rg ruby ruff rustc sed seq sha1sum
+	sha224sum sha256sum sha384sum sha512sum shasum sleep sort sqlite3 ssh stat strings sum tac tail terraform test time tr tree true tsc tty type uname unexpand uniq
+	uptime uv vmstat w wc wget which who whoami xxd xzcat yarn zcat bun clang++`)
 
 // unfit returns why a command should not have been allowed; empty: nothing was found. It reads the parse tree
 // as simply as possible and shares no code with the judge.
@@ -121,6 +122,13 @@ func FuzzShell(f *testing.F) {
 		} else if v.Reason == "" || v.Capability == "" || v.Row != "D8" {
 			t.Errorf("%q is denied without words: %+v", decoded.Command, v)
 		}
+		confined := call
+		confined.Confined = true
+		if v := policy.Judge(policy.MainRules(), true, confined, where, disk); !v.Allow && (v.Reason == "" || v.Capability == "") {
+			t.Errorf("%q is denied without words in a sandbox: %+v", decoded.Command, v)
+		} else if v.Network && len(v.Programs) == 0 {
+			t.Errorf("%q gets the network for no program: %+v", decoded.Command, v)
+		}
 		if v := policy.Judge(policy.AgentRules(), false, call, where, disk); !v.Allow && v.Reason == "" {
 			t.Errorf("%q is denied to an agent without words: %+v", decoded.Command, v)
 		}
@@ -167,7 +175,7 @@ func BenchmarkJudge(b *testing.B) {
 		}
 		b.Run(name, func(b *testing.B) {
 			for b.Loop() {
-				if v := policy.Judge(policy.MainRules(), true, policy.Call{Tool: "Bash", Input: raw, Dir: scene.Repo}, where, disk); !v.Allow {
+				if v := policy.Judge(policy.MainRules(), true, policy.Call{Tool: "Bash", Input: raw, Dir: scene.Repo, Confined: true}, where, disk); !v.Allow {
 					b.Fatal(v.Reason)
 				}
 			}

@@ -1,236 +1,267 @@
 package policy
 
 import (
+	"path"
 	"strings"
 )
 
-// harmless returns what is wrong with a command in MAIN; nil: it only gathers information, whatever its words
-// turn out to be. This is the list: a command that is not in it is denied.
-func (s *shell) harmless(name string, args []value) *problem {
-	switch name {
-	case "ls", "pwd", "echo", "stat", "df", "du", "basename", "dirname", "realpath", "readlink", "which", "type", "id", "whoami", "groups",
-		"logname", "uname", "nproc", "uptime", "who", "w", "ps", "printenv", "locale", "getconf", "lscpu", "tty", "true", "false", ":",
-		"seq", "exit", "break", "continue", "return":
-		return nil
-	case "cat", "head", "wc", "grep", "egrep", "fgrep", "cut", "tr", "tac", "rev", "nl", "od", "fold", "expand", "unexpand", "comm", "join",
-		"paste", "cmp", "column", "hexdump", "cksum", "sum", "md5sum", "sha1sum", "sha224sum", "sha256sum", "sha384sum", "sha512sum",
-		"b2sum", "shasum":
-		s.readsAll(args)
-		return nil
-	case "test", "[":
-		return bracket(args)
-	case "printf":
-		return printf(args)
-	case "read":
-		return s.readVariables(args)
-	case "set":
-		return setOptions(args)
-	case "env":
-		if s.isListing(args) {
-			return nil
-		}
-	case "find":
-		return find(args)
-	case "sed":
-		s.readsAll(args)
-		return sed(args)
-	case "git":
-		return s.git(args)
-	case "date":
-		return date(args)
-	case "tail":
-		s.readsAll(args)
-		return tail(args)
-	case "python3", "python", "node", "ruby", "java", "gcc", "clang":
-		if len(args) == 1 && args[0].static() && args[0].text == "--version" {
-			return nil
-		}
-	default:
-		if f, ok := flagsOf(name); ok {
-			s.readsAll(args)
-			return f.check(name, args)
-		}
-	}
-	return notGathering(name)
+// readers start no program and write no file, whatever their arguments are. MAIN may run them, and agents need
+// no permission for them.
+const readers = "ls pwd echo stat df du basename dirname realpath readlink which type id whoami groups logname uname nproc uptime who w ps " +
+	"printenv locale getconf lscpu tty true false : seq exit break continue return cat head tail wc grep egrep fgrep cut tr tac rev nl od fold expand " +
+	"unexpand comm join paste cmp column hexdump cksum sum md5sum sha1sum sha224sum sha256sum sha384sum sha512sum b2sum shasum jq " +
+	"strings free sleep netstat pgrep pstree vmstat lsblk findmnt getfacl lsattr zcat xzcat bzcat test [ numfmt factor fmt"
+
+// gatherers gather information in ordinary use. Their arguments may make them write, or start programs: the
+// kernel prevents that.
+const gatherers = "file diff diff3 sdiff date hostname arch base64 shuf lsof ss iostat last nm size readelf tokei find sed awk gawk mawk nawk sort uniq xxd tree rg fd fdfind bat batcat eza exa git env xargs timeout nice time command nohup stdbuf " +
+	"top zgrep zegrep gzip xz bzip2 tar unzip zipinfo printf split csplit objdump yq tsort pr"
+
+// builtins are what a shell does itself, without effects outside it.
+const builtins = "cd read set export unset local declare typeset readonly shift wait let mapfile readarray hash umask ulimit alias unalias shopt trap jobs getopts " +
+	"pushd popd dirs printf test [ help times builtin"
+
+// loaders are programs that gatherers start.
+const loaders = "sh gzip xz bzip2"
+
+// GatheringPrograms returns the names of the programs that a confined command of MAIN may execute, besides
+// those of its verdict, LoadingPrograms and the shell itself.
+func GatheringPrograms() []string { return strings.Fields(readers + " " + gatherers) }
+
+// LoadingPrograms returns the names of programs that those programs start.
+func LoadingPrograms() []string { return strings.Fields(loaders) }
+
+// asked are programs that act beyond the disk, or are languages, where the kernel does not see what they do:
+// only these calls of them are allowed, and only in a plain command line.
+var asked = map[string]struct {
+	calls   string // the first words, joined by a dot; a final * stands for any
+	network bool
+}{
+	"gh": {"pr.view pr.list pr.diff pr.status pr.checks issue.view issue.list issue.status repo.view repo.list run.view run.list release.view release.list " +
+		"workflow.view workflow.list label.list gist.view gist.list cache.list search.* auth.status status version --version help", true},
+	"glab": {"mr.view mr.list mr.diff issue.view issue.list ci.list ci.status repo.view release.view release.list label.list auth.status version --version help", true},
+	"npm":  {"ls list ll la root prefix explain why version --version -v help", false},
+	"go":   {"version help", false},
 }
 
-// readsAll denies MAIN devices among the files that a command reads.
-func (s *shell) readsAll(args []value) {
+// versionFlags ask a language or a tool for its version, as its only argument.
+const versionFlags = "--version -V -v version -version"
+
+// versioned are programs that MAIN may ask for their version.
+const versioned = "python python3 node nodejs deno bun ruby perl php java javac gcc g++ cc clang clang++ rustc cargo make cmake ninja pip pip3 uv yarn pnpm npx tsc " +
+	"docker podman kubectl helm terraform curl wget ssh psql mysql sqlite3 pytest ruff mypy"
+
+// askedCall reports whether a call of a program that the kernel does not hold is one of those that only ask,
+// and whether it needs the network. known means that the program is one of those.
+func askedCall(base string, args []value) (known, fits, network bool) {
+	var words []string
 	for _, v := range args {
-		if !strings.HasPrefix(v.text, "-") {
-			s.reads(v)
+		if !v.static() {
+			words = nil
+			break
 		}
+		words = append(words, v.text)
 	}
-}
-
-// flagsOf lists the harmless flags of programs that have others too.
-func flagsOf(name string) (flags, bool) {
-	switch name {
-	case "sort": // not -o, -T, --compress-program
-		return flags{
-			short: "bdfghiMnRrVcCmsuz", valued: "ktS",
-			long: "reverse numeric-sort unique key= field-separator= human-numeric-sort version-sort ignore-case general-numeric-sort stable " +
-				"zero-terminated check month-sort random-sort dictionary-order ignore-leading-blanks ignore-nonprinting merge parallel= debug",
-		}, true
-	case "uniq": // a second file is written
-		return flags{
-			short: "cdDiuz", valued: "fsw", most: 1,
-			long: "count repeated ignore-case unique zero-terminated skip-fields= skip-chars= check-chars=",
-		}, true
-	case "xxd": // a second file is written
-		return flags{short: "abeipu", valued: "clgs", most: 1}, true
-	case "base64":
-		return flags{short: "dDi", valued: "w", long: "decode wrap= ignore-garbage"}, true
-	case "tree": // not -o, nor -R, which writes pages
-		return flags{
-			short: "adfilxshDFpugtrcUvnCASNQJX", valued: "LPI",
-			long: "dirsfirst filesfirst noreport gitignore prune du si inodes device matchdirs ignore-case metafirst filelimit= timefmt= sort=",
-		}, true
-	case "file": // not -C, -m, -z
-		return flags{short: "biLhkprN0", valued: "F", long: "brief mime mime-type mime-encoding dereference no-dereference keep-going raw no-pad print0 separator= extension"}, true
-	case "diff": // not -l, which runs pr
-		return flags{
-			short: "abBcdeEiNnpPqrstTuwyZ0123456789", valued: "CDFILSUWxX",
-			long: "unified= context= brief recursive side-by-side ignore-case ignore-all-space ignore-space-change ignore-blank-lines ignore-trailing-space " +
-				"new-file text report-identical-files exclude= width= suppress-common-lines color no-dereference minimal unidirectional-new-file " +
-				"label= normal strip-trailing-cr expand-tabs show-c-function left-column starting-file= ignore-matching-lines= speed-large-files",
-		}, true
-	case "jq":
-		return flags{
-			short: "rcnsejSCMRah", valued: "f",
-			long: "raw-output compact-output null-input slurp exit-status join-output sort-keys color-output monochrome-output raw-input ascii-output " +
-				"tab indent= arg= args jsonargs seq stream unbuffered from-file= help version",
-		}, true
-	case "rg": // not --pre, --hostname-bin, -z
-		return flags{
-			short: "nNiSsvwxclLoHIuUaPFhqp0.", valued: "eABCgtTmMjrdfE",
-			long: "line-number no-line-number ignore-case smart-case case-sensitive invert-match word-regexp line-regexp count count-matches " +
-				"files-with-matches files-without-match only-matching with-filename no-filename no-heading heading hidden no-ignore no-ignore-vcs " +
-				"unrestricted multiline multiline-dotall text pcre2 fixed-strings quiet null files sort= sortr= glob= iglob= type= type-not= type-list " +
-				"max-count= max-columns= max-depth= max-filesize= after-context= before-context= context= replace= regexp= file= color= colors= " +
-				"stats json trim vimgrep column no-column passthru follow one-file-system no-messages no-config version help pretty encoding= threads=",
-		}, true
-	case "hostname": // an argument sets it
-		return flags{short: "fsiIdAay", long: "fqdn short ip-address all-ip-addresses domain all-fqdns", none: true}, true
-	case "arch": // with an argument it runs a program on some systems
-		return flags{none: true}, true
-	case "strings":
-		return flags{short: "afow", valued: "nte"}, true
-	case "free":
-		return flags{short: "bkmghltw", long: "bytes kibi mebi gibi human lohi total wide", none: true}, true
+	version := len(words) == 1 && has(versionFlags, words[0])
+	if base == "fairlead" {
+		return true, mayAskFairlead(args), false
 	}
-	return flags{}, false
-}
-
-// date shows the time; another argument sets it.
-func date(args []value) *problem {
-	f := flags{short: "uRj", valued: "drv", long: "utc universal iso-8601 rfc-3339= rfc-email date= reference= debug"}
-	var rest []value
-	for _, v := range args {
-		switch {
-		case v.static() && strings.HasPrefix(v.text, "+"):
-			continue
-		case v.static() && strings.HasPrefix(v.text, "-I"):
-			continue
-		}
-		rest = append(rest, v)
+	if has(versioned, base) {
+		return true, version, false
 	}
-	f.none = true
-	return f.check("date", rest)
-}
-
-func tail(args []value) *problem {
-	for _, v := range args {
-		if long, ok := strings.CutPrefix(v.text, "--"); ok && long != "" && (strings.HasPrefix(long, "f") || strings.HasPrefix(long, "re")) ||
-			!ok && strings.HasPrefix(v.text, "-") && strings.ContainsAny(v.text, "fF") {
-			return &problem{"wait for a file to grow", "tail " + v.show() + " never ends", "leave the flag out"}
-		}
-	}
-	return flags{short: "qvz0123456789", valued: "ncb", long: "lines= bytes= quiet silent verbose zero-terminated"}.check("tail", args)
-}
-
-// printf writes to standard output, unless -v names a variable.
-func printf(args []value) *problem {
-	trouble := &problem{"set a variable", "this printf may set a variable, and run the code in its index", "give the format as plain text"}
-	if len(args) == 0 {
-		return nil
-	}
-	if v := args[0]; v.static() && v.text == "--" && len(args) > 1 {
-		args = args[1:]
-	} else if strings.HasPrefix(v.text, "-v") {
-		return trouble
-	}
-	format := args[0]
-	if !format.static() {
-		return trouble
-	}
-	for text := format.text; ; {
-		_, after, ok := strings.Cut(text, "%")
-		if !ok {
-			return nil
-		}
-		conversion := strings.TrimLeft(after, "-+ #0123456789.*'hljztLq")
-		if strings.HasPrefix(conversion, "n") {
-			return trouble
-		}
-		text = strings.TrimPrefix(after, "%")
-	}
-}
-
-// bracket handles test and [. Some shells evaluate a number to compare as an expression, and all of them a
-// variable that is looked up: then the content of an index runs.
-func bracket(args []value) *problem {
-	if n := len(args); n > 0 && args[n-1].static() && args[n-1].text == "]" {
-		args = args[:n-1]
-	}
-	if len(args) > 0 && args[0].static() && args[0].text == "!" {
-		args = args[1:]
-	}
-	known := true
-	for i, v := range args {
-		switch {
-		case v.split || v.glob:
-			return &problem{"test what is not known", "the word " + v.show() + " of test may turn out to be several", "put it in double quotes"}
-		case !v.static():
-			known = false
-		case v.text == "-v" || v.text == "-R":
-			return &problem{"test what calculates", "test " + v.text + " looks into variables, and runs the code in their index", "leave it out"}
-		case has("-eq -ne -lt -le -gt -ge", v.text) && i > 0 && !(isNumber(args[i-1].text) && i+1 < len(args) && isNumber(args[i+1].text)):
-			return &problem{"test what calculates", "test " + v.text + " calculates in some shells, and runs the code in an index", "compare plain numbers, or text with ="}
-		}
-	}
+	a, known := asked[base]
 	switch {
-	case known, len(args) == 1, len(args) == 2 && args[0].static(), len(args) == 3 && args[1].static():
-		return nil
+	case !known || len(words) == 0:
+		return known, false, false
+	case has(a.calls, words[0]), len(words) > 1 && (has(a.calls, words[0]+"."+words[1]) || has(a.calls, words[0]+".*")):
+		return true, true, a.network
 	}
-	return &problem{"test what is not known", "this test may turn out to be another one when it runs", "test one thing at a time"}
+	return true, false, false
 }
 
-// readVariables handles read, which sets the named variables.
-func (s *shell) readVariables(args []value) *problem {
-	for i, v := range args {
+// gitChanging are git's commands that change the repository or reach other hosts. For the others the kernel
+// decides.
+const gitChanging = "add commit push pull fetch merge rebase checkout switch restore reset clean rm mv cherry-pick revert am apply gc prune init clone " +
+	"filter-branch update-index update-ref write-tree commit-tree mktree mktag hash-object fast-import fast-export submodule svn send-email daemon maintenance repack " +
+	"ls-remote remote-http remote-https upload-pack receive-pack shell credential difftool mergetool gui citool instaweb"
+
+// gitCommand returns git's command, after its own flags; empty if it is only known when it runs.
+func gitCommand(args []value) (name string, rest []value) {
+	for i := 0; i < len(args); i++ {
+		v := args[i]
 		switch {
-		case v.static() && (v.text == "-r" || v.text == "-s") && i == 0:
-		case !v.static() || !assignable(v.text):
-			if v.static() && strings.Trim(v.text, "ABCDEFGHIJKLMNOPQRSTUVWXYZ_") == "" {
-				return &problem{"change the shell's variables", "the assignment of " + cut(v.text) + " changes what commands do", "choose a name in lower case"}
-			}
-			return &problem{"change the shell's variables", "read takes plain names in lower case here, and no flag but -r", "write read -r name"}
-		default:
-			s.vars[v.text] = string(hole)
+		case !v.static():
+			return "", nil
+		case v.text == "-C" || v.text == "-c":
+			i++
+		case !strings.HasPrefix(v.text, "-"):
+			return v.text, args[i+1:]
 		}
 	}
-	return nil
+	return "", nil
 }
 
-// setOptions handles set: only options that make a script stricter are allowed.
-func setOptions(args []value) *problem {
+// mainRuns judges one command of MAIN that runs in the kernel's sandbox: by its name.
+func (s *shell) mainRuns(args []value) {
+	name := args[0]
+	base := path.Base(name.text)
+	switch {
+	case !name.static():
+		s.cannot("", "the command word "+name.show()+" is only known when it runs", "")
+		return
+	case base != name.text && !isSystems(name.text):
+		s.stopFor(mainCannot(notGathering(name.text)))
+		return
+	}
+	if d := s.forbidden(base, args); d != nil {
+		s.stopFor(d)
+		return
+	}
+	if base != "fairlead" {
+		s.stopFor(s.release(base, args[1:]))
+	}
+	known, fits, network := askedCall(base, args[1:])
+	switch {
+	case base == "cd":
+		s.cd(args[1:])
+	case base == "git":
+		s.mixed = "git"
+		s.mainGit(args[1:])
+	case has(readers, base), has(s.functions, base):
+	case has(gatherers, base):
+		s.mixed = base
+		s.startsKnown(base, args[1:])
+	case has(builtins, base):
+		s.mixed = base
+	case fits:
+		s.asks = append(s.asks, base)
+		s.network = s.network || network
+	case known:
+		p := notGathering(base)
+		p.why = cut(spelled(args)) + " is not one of the calls of " + base + " that only ask"
+		s.stopFor(mainCannot(p))
+	default:
+		s.stopFor(mainCannot(notGathering(name.text)))
+	}
+}
+
+func mainCannot(p *problem) *denial {
+	return &denial{capability: p.capability, why: p.why, instead: p.instead}
+}
+
+// startsKnown denies a wrapper of a program that MAIN may not run, so that the reason is better than the
+// kernel's.
+func (s *shell) startsKnown(base string, args []value) {
+	if !has("env xargs timeout nice time command nohup stdbuf", base) {
+		return
+	}
 	for _, v := range args {
+		known, _, _ := askedCall(v.text, nil)
 		switch {
-		case v.static() && has("-e -u -eu -ue -x -f -eo -euo -o pipefail -ex -eux -euxo", v.text):
-		default:
-			return &problem{"change the shell's options", "set " + v.show() + " changes how later commands are read", "leave it out"}
+		case !v.static() || has(readers, v.text) || has(gatherers, v.text):
+			return
+		case known || isKnownProgram(v.text):
+			p := notGathering(v.text)
+			if known {
+				p.instead = "give " + v.text + " by itself"
+			}
+			s.stopFor(mainCannot(p))
+			return
 		}
 	}
-	return nil
+}
+
+// mainGit denies git's commands that change something, and a repository that MAIN itself could have written.
+func (s *shell) mainGit(args []value) {
+	name, _ := gitCommand(args)
+	if has(gitChanging, name) {
+		s.stopFor(mainCannot(notGathering("git " + name)))
+		return
+	}
+	for _, dir := range s.dirs {
+		if s.j.isOwn(dir) {
+			s.stopFor(&denial{capability: "use git in the outputs", why: "a repository below " + cut(dir) + " could name programs that git runs", instead: "use git in the project's repository"})
+		}
+	}
+}
+
+// isOwn reports whether a folder is one that MAIN may write.
+func (j *judge) isOwn(dir string) bool {
+	for _, p := range j.both(dir) {
+		for _, out := range j.outputs {
+			if p == out || below(p, []string{out}) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// mainCommand judges MAIN's shell command. Where the kernel holds it, names decide; elsewhere it must be plain
+// and small.
+func (j *judge) mainCommand(s *shell, in input, command string) *denial {
+	if !j.call.Confined {
+		return j.smallCommand(in)
+	}
+	s.main = true
+	s.script(command)
+	if s.stop == nil && len(s.asks) > 0 && (s.unread != "" || s.mixed != "") {
+		return &denial{
+			capability: "run " + s.asks[0] + " together with other programs",
+			why:        s.asks[0] + " acts where the kernel does not see it, so it may not stand beside " + beside(s.unread, s.mixed),
+			instead:    "give it by itself; it may be piped to head, grep, jq and the like",
+		}
+	}
+	j.gathers, j.programs, j.network = s.unread == "" && s.stop == nil, s.asks, s.network
+	return s.stop
+}
+
+func beside(unread, mixed string) string {
+	if mixed != "" {
+		return mixed
+	}
+	return "a form that cannot be read (" + unread + ")"
+}
+
+// smallCommand judges MAIN's shell command where no kernel holds it: plain commands that only read, joined by
+// | && || and ;.
+func (j *judge) smallCommand(in input) *denial {
+	const capability = "run a shell command that cannot be checked"
+	call := j.call
+	call.Dir = j.dir
+	r := &reading{call: call, from: j.dir, known: true, j: newJudge(AgentRules(), false, call, j.where, j.disk)}
+	l := r.readShell(in)
+	switch {
+	case l == nil:
+		return &denial{capability: capability, why: "it cannot be read", instead: "use plain commands"}
+	case l.closed || l.away:
+		return &denial{capability: "run a command in another folder", why: "the folder in which it runs is not known", instead: "begin the command with cd"}
+	}
+	for _, c := range l.commands {
+		name := c.words[0]
+		if !name.static() {
+			break
+		}
+		base := path.Base(name.text)
+		if base != name.text && !isSystems(name.text) {
+			return mainCannot(notGathering(name.text))
+		}
+		switch p := smallCall(base, c.words[1:]); {
+		case base == "cd" && !c.free:
+			return &denial{capability: "run a command in another folder", why: "the folder to which its cd leads is not a plain one of the repository", instead: "give the whole path of a folder"}
+		case base != "cd" && p != nil:
+			return mainCannot(p)
+		}
+		if base == "git" && j.isOwn(j.dir) {
+			return &denial{capability: "use git in the outputs", why: "a repository there could name programs that git runs", instead: "use git in the project's repository"}
+		}
+	}
+	switch l.doubt {
+	case "":
+		return nil
+	case redirectDoubt:
+		return &denial{capability: "write files from the shell", why: "without a kernel sandbox no command may be redirected: " + l.doubt, instead: "leave it out, or write the file with the tool Write"}
+	default:
+		return &denial{capability: capability, why: "without a kernel sandbox only plain commands are allowed, and of this one " + l.doubt, instead: "use plain words, joined by |, && or ;"}
+	}
 }

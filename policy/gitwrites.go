@@ -27,7 +27,7 @@ func (s *shell) gitWrites(args []value) {
 		s.unknownCommand("git", append([]value{{text: "git"}}, args...))
 		return
 	}
-	if _, looks := gitFlags(name, args[min(at+1, len(args)):]); looks && !moved && !has("branch tag remote", name) {
+	if gitLooks(name, args[min(at+1, len(args)):]) && !moved {
 		for i, v := range args { // it only reads, but may write its output
 			if strings.HasPrefix(v.text, "--o") {
 				s.mentions(v.text, "git "+name)
@@ -53,6 +53,23 @@ func (s *shell) gitWrites(args []value) {
 	s.stopFor(&denial{code: DeniedProtected, capability: "use git version control", why: fmt.Sprintf("git %s writes below .git (.git/**)", cut(name))})
 }
 
+// gitLooks reports whether a git command only reads, apart from its --output.
+func gitLooks(name string, args []value) bool {
+	first := ""
+	if len(args) > 0 && args[0].static() {
+		first = args[0].text
+	}
+	switch name {
+	case "branch", "tag", "remote":
+		return false // smallGit knows when they list
+	case "config", "stash", "worktree":
+		return has(gitListing, name+":"+first)
+	case "reflog":
+		return first == "" || first == "show" || strings.HasPrefix(first, "-")
+	}
+	return has(gitReading, name)
+}
+
 // gitReads lists other git commands that do not write inside .git, for roles that may run commands.
 func (s *shell) gitReads(name string, args []value) bool {
 	operands, flagged := 0, false
@@ -76,7 +93,8 @@ func (s *shell) gitReads(name string, args []value) bool {
 		s.cannot("write files from the shell", "which files git "+name+" writes is not known", "")
 		return true
 	}
-	return has("help ls-remote verify-commit verify-tag var check-attr check-mailmap merge-tree range-diff patch-id cherry request-pull interpret-trailers stripspace", name)
+	return has("help ls-remote verify-commit verify-tag var check-attr check-mailmap merge-tree patch-id request-pull stripspace", name) ||
+		name == "interpret-trailers" && !slices.ContainsFunc(args, func(v value) bool { return !v.static() || strings.HasPrefix(v.text, "--in") })
 }
 
 // findActs judges find where it deletes, writes or runs.

@@ -26,6 +26,10 @@ type judge struct {
 	bound   bool   // the rules are an agent's own bounds (within): nil lists set no bound, and only the lists decide about places
 	doubt   string // why it cannot be decided whether the call keeps the bounds; empty: it can, as far as words go
 	unclear bool   // a program runs whose writes the command line does not show
+
+	gathers  bool // of MAIN's confined command: Verdict has these three
+	programs []string
+	network  bool
 }
 
 // denial is why a call is denied.
@@ -79,7 +83,7 @@ func (j *judge) verdict() Verdict {
 	if j.main {
 		row = ""
 	}
-	return Verdict{Allow: true, Row: row, Reason: strings.Join(j.notes, "; "), Unsure: len(j.notes) > 0, Writes: j.writes}
+	return Verdict{Allow: true, Row: row, Reason: strings.Join(j.notes, "; "), Unsure: len(j.notes) > 0, Writes: j.writes, Gathers: j.gathers, Programs: j.programs, Network: j.network}
 }
 
 // words formats a denial for the caller.

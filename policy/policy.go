@@ -46,6 +46,9 @@ type Call struct {
 	Input   json.RawMessage // the tool's arguments: a JSON object
 	Dir     string          // the caller's current folder, absolute; empty: Where.Repo
 	AgentID string          // of the calling subagent; empty: MAIN
+	// Confined: if it is a shell command of MAIN and allowed, the caller runs it in a sandbox in which it can
+	// write nowhere and execute only GatheringPrograms and those of the verdict.
+	Confined bool
 }
 
 // Where is what is known of the dispatch that a call belongs to. Paths are absolute.
@@ -78,6 +81,11 @@ type Verdict struct {
 	Row        string
 	Capability string   // of denials: what an agent must be able to do to take over, in words that Rank understands
 	Writes     []string // the files that the call would write, resolved, as far as known
+
+	// Of a command of MAIN that the kernel confines:
+	Gathers  bool     // all of it was understood, and gathers information
+	Programs []string // it may execute these too, besides GatheringPrograms
+	Network  bool     // they need the network
 }
 
 // DenyReason is the code for which rules denied a call.

@@ -6,7 +6,7 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
-// redirect judges one redirect. In strict mode, only one to /dev/null or to another descriptor is allowed.
+// redirect judges one redirect.
 func (s *shell) redirect(r *syntax.Redirect) {
 	if r.N != nil && strings.HasPrefix(r.N.Value, "{") {
 		s.cannot("redirect", "a redirect that assigns a variable is not supported", "leave it out")
@@ -31,9 +31,6 @@ func (s *shell) redirect(r *syntax.Redirect) {
 	case syntax.WordHdoc:
 		s.stdin += v.text
 	case syntax.RdrIn:
-		if v.static() {
-			s.reads(v)
-		}
 	case syntax.DplIn, syntax.DplOut:
 		if v.static() && isDescriptor(v.text) {
 			return
@@ -48,10 +45,6 @@ func (s *shell) redirectTo(v value) {
 	if v.static() && v.text == "/dev/null" {
 		return
 	}
-	if s.strict {
-		s.cannot("write files from the shell", "the redirect to "+v.show()+" writes", "leave it out, or write the file with the tool Write")
-		return
-	}
 	s.writes(v, false)
 }
 
@@ -59,30 +52,6 @@ func (s *shell) redirectTo(v value) {
 func isDescriptor(word string) bool {
 	digits := strings.TrimSuffix(word, "-")
 	return word != "" && len(digits) <= 2 && strings.Trim(digits, "0123456789") == ""
-}
-
-// reads denies MAIN reading what never ends.
-func (s *shell) reads(v value) {
-	if !s.strict || v.text == "" || s.stop != nil {
-		return
-	}
-	known, _, _ := strings.Cut(v.text, string(hole))
-	if i := strings.IndexAny(known, "*?["); v.glob && i >= 0 {
-		known = known[:i]
-	}
-	if known == "" {
-		return
-	}
-	if s.looks++; s.looks > looksMax {
-		s.cannot("read so many files at once", "there are more files in it than are looked at", "split it, or name a folder")
-		return
-	}
-	for _, abs := range s.abs(known) {
-		if s.j.isDevice(abs) || known != v.text && strings.HasPrefix(abs, "/dev/") {
-			s.stopFor(deviceDenial(v.show()))
-			return
-		}
-	}
 }
 
 // abs returns the paths that a relative path may mean, in every folder that the command may be in.

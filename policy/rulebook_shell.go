@@ -155,7 +155,7 @@ func notPlain(n syntax.Node) string {
 		}
 	case *syntax.Redirect:
 		if !goesNowhere(n) {
-			return "a redirect reads or writes a file"
+			return redirectDoubt
 		}
 	case *syntax.CallExpr:
 		if len(n.Assigns) > 0 {
@@ -181,6 +181,8 @@ func notPlain(n syntax.Node) string {
 	}
 	return ""
 }
+
+const redirectDoubt = "a redirect reads or writes a file"
 
 // goesNowhere reports whether a redirect neither reads nor writes a file: 2>&1, >/dev/null.
 func goesNowhere(r *syntax.Redirect) bool {

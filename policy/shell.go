@@ -6,7 +6,6 @@ import (
 	"path"
 	"slices"
 	"strings"
-	"unicode"
 	"unicode/utf8"
 
 	"mvdan.cc/sh/v3/syntax"
@@ -23,26 +22,32 @@ const (
 	shellDepthCause = "shells are nested too deep to be followed"
 )
 
-// shell reads one command line. In strict mode it stops at the first part that is not known to be harmless;
-// otherwise it collects what would be written and records what it did not understand.
+// shell reads one command line. It collects what would be written, and records what it did not understand. For
+// MAIN, where the kernel confines the command, it looks for names that are denied.
 type shell struct {
 	j        *judge
-	strict   bool
+	main     bool              // a command of MAIN that the kernel confines: names decide
 	dirs     []string          // where the next command may run; empty: unknown
-	vars     map[string]string // assigned values, as far as they are plain text; not in strict mode
+	vars     map[string]string // assigned values, as far as they are plain text
 	stdin    string            // a here-document's text for the current command
 	depth    int
 	commands int
-	looks    int             // number of disk accesses
-	trusted  map[string]bool // folders in which git runs only itself
+	looks    int // number of disk accesses
 	stop     *denial
 	minor    *denial // a denial that a more serious one may replace
+
+	unread    string   // of MAIN: the first part that was not understood; the kernel decides about it
+	functions string   // of MAIN: the names of functions, each with a space after it
+	mixed     string   // of MAIN: a program that may start others
+	asks      []string // of MAIN: programs that may only ask (askedCall)
+	network   bool     // of MAIN: one of them needs the network
 }
 
 // shellTool judges Bash.
 func (j *judge) shellTool() *denial {
 	full := slices.Contains(j.rules.CanExecute, "*")
-	s := &shell{j: j, strict: !full && !j.bound, vars: map[string]string{}}
+	s := &shell{j: j, vars: map[string]string{}}
+	main := !full && !j.bound
 	if path.IsAbs(j.dir) {
 		s.dirs = []string{j.dir}
 	}
@@ -63,13 +68,13 @@ func (j *judge) shellTool() *denial {
 		switch {
 		case !known:
 			return j.unseen("by a shell command", "where it runs is not known")
-		case s.strict && path.Clean(dir) != path.Clean(j.dir):
+		case main && path.Clean(dir) != path.Clean(j.dir):
 			return &denial{capability: "run a command in another folder", why: "its arguments take it to " + cut(to), instead: "begin the command with cd, so that it can be read where it runs"}
 		}
 		j.dir, s.dirs = dir, []string{dir}
 	}
-	if background := string(in.values["run_in_background"]); s.strict && background != "" && background != "false" && background != "null" {
-		return &denial{capability: "run something in the background", why: "what runs in the background is not watched", instead: "run it in the foreground"}
+	if main {
+		return j.mainCommand(s, in, command)
 	}
 	s.script(command)
 	if s.stop == nil {
@@ -129,8 +134,10 @@ func (s *shell) cannot(capability, why, instead string) {
 	if s.stop != nil {
 		return
 	}
-	if s.strict {
-		s.stop = &denial{capability: capability, why: why, instead: instead}
+	if s.main {
+		if s.unread == "" {
+			s.unread = why
+		}
 		return
 	}
 	s.j.note("not understood: " + why)
@@ -150,7 +157,7 @@ func (s *shell) unclear(capability, why, instead string) {
 func (s *shell) stopFor(d *denial) {
 	switch {
 	case d == nil || s.stop != nil:
-	case s.strict || d.code == DeniedProtected:
+	case s.main || d.code == DeniedProtected:
 		s.stop = d
 	case s.minor == nil:
 		s.minor = d
@@ -166,12 +173,6 @@ func (s *shell) script(text string) {
 	case strings.Count(text, "(")+strings.Count(text, "{")+strings.Count(text, "`") > scriptNestMax:
 		s.cannot(capability, fmt.Sprintf("there are more than %d brackets in it", scriptNestMax), "")
 		return
-	case s.strict && strings.ContainsFunc(text, func(r rune) bool { return r > 0x7f && unicode.IsSpace(r) }):
-		s.cannot(capability, "there are white spaces in it that not every shell takes for such", "use plain spaces")
-		return
-	case s.strict && strings.HasSuffix(text, `\`):
-		s.cannot(capability, "it ends with a backslash, and nothing stands behind it", "take it away")
-		return
 	case s.depth > scriptDepthMax:
 		s.cannot(capability, shellDepthCause, "")
 		return
@@ -180,7 +181,7 @@ func (s *shell) script(text string) {
 		// The parser takes a comment's last backslash for a line continuation, and reads on in the comment; a
 		// shell does not, and runs the next line.
 		s.cannot(capability, "a # and a backslash at a line's end stand in it, and a comment may end where it does not seem to", "leave the comment out")
-		if !s.strict {
+		if !s.main {
 			s.parse(strings.ReplaceAll(text, "\\\n", "\n"))
 		}
 	}
@@ -192,7 +193,7 @@ func (s *shell) parse(text string) {
 	const capability = "run a shell command that cannot be read"
 	file, err := syntax.NewParser(syntax.Variant(syntax.LangBash)).Parse(strings.NewReader(text), "")
 	if err != nil {
-		if !s.strict {
+		if !s.main {
 			s.mentions(text, "a command that does not parse")
 		}
 		s.cannot(capability, fmt.Sprintf("it does not parse (%s)", cut(err.Error())), "")
@@ -262,6 +263,9 @@ func (s *shell) command(cmd syntax.Command) {
 		}
 	case *syntax.FuncDecl:
 		s.cannot("define a shell function", "a function can take any command's name", "give the commands themselves")
+		if s.main && c.Name != nil {
+			s.functions += c.Name.Value + " "
+		}
 		if c.Body != nil {
 			before := s.dirs
 			s.stmt(c.Body)
@@ -270,8 +274,8 @@ func (s *shell) command(cmd syntax.Command) {
 			}
 		}
 	case *syntax.DeclClause:
-		if s.strict {
-			s.cannot("change the shell's variables", "a declaration ("+c.Variant.Value+") changes what later commands do", "leave it out")
+		if s.main {
+			s.mixed = c.Variant.Value
 		}
 		for _, a := range c.Args {
 			s.assign(a, false)
@@ -374,7 +378,7 @@ func (s *shell) forClause(c *syntax.ForClause) {
 // unroll reads a loop over a few plain words once for each word, so that file names are known.
 func (s *shell) unroll(name string, items []value, do []*syntax.Stmt) bool {
 	const unrollMax = 16
-	if s.strict || len(items) == 0 || len(items) > unrollMax || slices.ContainsFunc(items, func(v value) bool { return !v.static() }) {
+	if s.main || len(items) == 0 || len(items) > unrollMax || slices.ContainsFunc(items, func(v value) bool { return !v.static() }) {
 		return false
 	}
 	for _, v := range items {

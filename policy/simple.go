@@ -25,7 +25,7 @@ func (s *shell) call(c *syntax.CallExpr) {
 	}
 }
 
-// assign reads name=value. In strict mode, only names that no shell or program interprets are allowed.
+// assign reads name=value. A name that decides what later commands mean is a doubt.
 func (s *shell) assign(a *syntax.Assign, forCall bool) {
 	const capability = "change the shell's variables"
 	var v value
@@ -50,7 +50,9 @@ func (s *shell) assign(a *syntax.Assign, forCall bool) {
 	switch {
 	case a.Array != nil || a.Index != nil:
 		s.cannot(capability, "the assignment of a list ("+cut(name)+") is not supported", "use plain words")
-	case s.strict && !assignable(name) && !isHarmlessVariable(name, v), steers(name):
+	case s.main:
+		s.mixed = "an assignment"
+	case steers(name):
 		s.cannot(capability, "the assignment of "+cut(name)+" changes what commands do", "choose a name in lower case")
 	}
 	if _, twice := s.vars[name]; twice || a.Append || !v.static() {
@@ -86,26 +88,14 @@ func steers(name string) bool {
 	return has("PATH path ENV IFS SHELLOPTS PROMPT_COMMAND PYTHONPATH NODE_OPTIONS PERL5OPT", name)
 }
 
-// isHarmlessVariable lists variables that people set for plain output.
-func isHarmlessVariable(name string, v value) bool {
-	switch name {
-	case "LC_ALL", "LC_COLLATE", "LC_CTYPE", "LC_MESSAGES", "LC_NUMERIC", "LC_TIME", "LANG", "TZ":
-		return v.static() && strings.Trim(v.text, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.-+/") == "" &&
-			!strings.HasPrefix(v.text, "/") && !strings.Contains(v.text, "..")
-	case "NO_COLOR", "CLICOLOR", "COLUMNS", "LINES", "GIT_OPTIONAL_LOCKS":
-		return v.static() && (v.text == "" || isNumber(v.text))
-	case "PAGER", "GIT_PAGER":
-		return v.static() && (v.text == "" || v.text == "cat")
-	case "TERM":
-		return v.static() && v.text == "dumb"
-	}
-	return false
-}
-
 // run judges one command by its words.
 func (s *shell) run(args []value) {
 	if s.commands++; s.commands > commandsMax {
 		s.cannot("run so many commands at once", "there are more commands in it than are read", "split it")
+		return
+	}
+	if s.main {
+		s.mainRuns(args)
 		return
 	}
 	name := args[0]
@@ -114,11 +104,8 @@ func (s *shell) run(args []value) {
 		s.unknownCommand("", args)
 		return
 	}
-	base, ok := s.program(name.text)
-	if !ok {
-		return
-	}
-	if d := s.forbidden(base, args); d != nil && !s.strict {
+	base := path.Base(name.text)
+	if d := s.forbidden(base, args); d != nil {
 		s.stopFor(d)
 		return
 	}
@@ -132,37 +119,14 @@ func (s *shell) run(args []value) {
 	case s.wrapper(base, args):
 		return
 	}
-	if d := s.forbidden(base, args); d != nil {
-		s.stopFor(d)
-		return
-	}
-	p := s.harmless(base, args[1:])
+	p := smallCall(base, args[1:])
 	if p == nil && ours {
 		p = notGathering(name.text)
 	}
 	if p == nil {
 		return
 	}
-	if s.strict {
-		s.cannot(p.capability, p.why, p.instead)
-		return
-	}
 	s.effects(base, args, p)
-}
-
-// program returns a command's name. In strict mode, a path counts only in a system folder.
-func (s *shell) program(word string) (base string, ok bool) {
-	folder, base := path.Split(word)
-	if folder == "" || !s.strict {
-		return base, true
-	}
-	switch folder {
-	case "/bin/", "/usr/bin/":
-		return base, true
-	}
-	p := notGathering(word)
-	s.cannot(p.capability, p.why, p.instead)
-	return "", false
 }
 
 // cd is tracked, because it changes the meaning of later paths.

@@ -116,9 +116,6 @@ func (s *shell) value(w *syntax.Word) value {
 			text := p.Value
 			if i == 0 {
 				text = s.tilde(&b, text)
-				if strings.HasPrefix(text, "=") && len(text) > 1 && text != "==" && s.strict {
-					s.cannot("run a shell command that cannot be read", "a word that begins with = is a command's path to some shells", "quote it")
-				}
 			}
 			s.literal(&b, &v, text, b.Len() == 0)
 		case *syntax.SglQuoted:
@@ -288,7 +285,7 @@ func (s *shell) known(p *syntax.ParamExp) (string, bool) {
 		return "", false
 	}
 	if text, ok := s.vars[p.Param.Value]; ok {
-		return text, !s.strict && strings.IndexByte(text, hole) < 0
+		return text, !s.main && strings.IndexByte(text, hole) < 0
 	}
 	switch {
 	case p.Param.Value == "HOME" && s.j.where.Home != "":
@@ -326,9 +323,7 @@ func (s *shell) arithmetic(x syntax.ArithmExpr) {
 		case *syntax.Word:
 			if !isNumber(n.Lit()) {
 				ok = false
-				if !s.strict {
-					s.word(n)
-				}
+				s.word(n)
 			}
 			return false
 		case *syntax.UnaryArithm:

@@ -35,7 +35,7 @@ func (s *shell) wrapper(base string, args []value) bool {
 		s.itself(base, rest, flags{short: "AbEHiKknPSsv", valued: "ugphCDRrtTU", long: "user= group= preserve-env login non-interactive set-home stdin"})
 	case "nohup", "exec", "setsid", "unbuffer", "ionice", "chrt", "taskset", "stdbuf", "builtin", "busybox", "toybox", "caffeinate":
 		if base == "busybox" || base == "toybox" {
-			return !s.strict && s.itself(base, rest, flags{})
+			return s.itself(base, rest, flags{})
 		}
 		s.itself(base, rest, flags{short: "clfw", valued: "anpioet", long: "input= output= error= wait fork"})
 	case "sh", "bash", "dash", "zsh", "ksh", "ash", "fish", "rbash":
@@ -70,13 +70,8 @@ func (s *shell) inner(base string, args []value, f flags, operands int) {
 	}
 }
 
-// itself refuses, in strict mode, a wrapper that changes how a command runs, and judges its command
-// otherwise.
+// itself judges the command after a wrapper that changes how it runs.
 func (s *shell) itself(base string, args []value, f flags) bool {
-	if s.strict {
-		s.cannot("run commands by "+base, base+" runs a command for others to see as its own", "give the command itself")
-		return true
-	}
 	at, fault := f.skip(args)
 	if fault != "" {
 		s.unknownCommand(base, args)
@@ -131,13 +126,8 @@ func (s *shell) xargs(args []value) {
 	s.run(inner)
 }
 
-// innerShell refuses, in strict mode, a nested shell, because another shell reads the same words differently.
-// Otherwise it reads the text after -c.
+// innerShell reads the text after -c of a nested shell.
 func (s *shell) innerShell(base string, args []value) {
-	if s.strict {
-		s.cannot("run commands by "+base, base+" would read commands that stand in a text or a file", "give the command itself")
-		return
-	}
 	for i, v := range args {
 		if !v.static() || !strings.HasPrefix(v.text, "-") || strings.HasPrefix(v.text, "--") {
 			if i == 0 || v.static() && !strings.HasPrefix(v.text, "-") {
@@ -156,10 +146,6 @@ func (s *shell) innerShell(base string, args []value) {
 
 // eval reads its words as a command, if they are known.
 func (s *shell) eval(args []value) {
-	if s.strict {
-		s.cannot("run commands by eval", "eval runs a text as commands", "give the command itself")
-		return
-	}
 	words := make([]string, 0, len(args))
 	for _, v := range args {
 		if !v.static() {

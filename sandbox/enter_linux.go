@@ -114,8 +114,15 @@ func restrict(box Box) error {
 		const shown = ll.AccessFSWriteFile | ll.AccessFSIoctlDev // names are neither created nor removed there
 		rules = append(rules, landlock.RWFiles("/dev/ptmx").WithIoctlDev().IgnoreIfMissing(), landlock.PathAccess(shown, "/dev/pts").IgnoreIfMissing())
 	}
+	handled := denied
+	if box.Execute != nil {
+		handled |= ll.AccessFSExecute
+		for _, p := range box.Execute {
+			rules = append(rules, landlock.PathAccess(ll.AccessFSExecute, p).IgnoreIfMissing())
+		}
+	}
 	// Best effort only concerns what came after version 3: device ioctls, signals, abstract sockets.
-	if err := landlock.MustConfig(denied, apart).BestEffort().Restrict(rules...); err != nil {
+	if err := landlock.MustConfig(handled, apart).BestEffort().Restrict(rules...); err != nil {
 		return fmt.Errorf("restrict by Landlock: %w", err)
 	}
 	return nil
@@ -275,17 +282,4 @@ func find(name string) (string, error) {
 		return "", found
 	}
 	return "", notFound{fmt.Errorf("no program %q in PATH; install it, or give its whole path", name)}
-}
-
-func notExecutable(p string) error {
-	info, err := os.Stat(p)
-	switch {
-	case err != nil:
-		return err
-	case info.IsDir():
-		return fmt.Errorf("%s is a folder", p)
-	case info.Mode().Perm()&0o111 == 0:
-		return fmt.Errorf("%s is not executable (chmod +x)", p)
-	}
-	return nil
 }

@@ -39,6 +39,9 @@ var fileIoctls = []struct {
 // typing are the ioctls that insert input into a terminal, as if the user had typed it.
 var typing = []uint32{unix.TIOCSTI, 0x541c}
 
+// signalCalls send a signal to a process.
+var signalCalls = []uint32{unix.SYS_KILL, unix.SYS_TKILL, unix.SYS_TGKILL, unix.SYS_RT_SIGQUEUEINFO, unix.SYS_RT_TGSIGQUEUEINFO, unix.SYS_PIDFD_SEND_SIGNAL}
+
 // Offsets of a system call's data in a filter; the low half of an argument comes first, because both
 // architectures are little-endian.
 const (
@@ -110,11 +113,29 @@ func (b Box) program() []unix.SockFilter {
 				unix.SockFilter{Code: unix.BPF_ALU | unix.BPF_AND | unix.BPF_K, K: 0xff00}, unless(g.kind<<8, 1), answer(refuse(unix.EPERM)))
 		}
 	}
-	if !b.Sockets {
-		p = append(p, within(unix.SYS_SOCKET, append([]unix.SockFilter{load(atArg0)}, on([]uint32{unix.AF_UNIX}, refuse(unix.EACCES))...))...)
+	p = append(p, b.sockets()...)
+	if abi, _ := Supported(); b.Alone && abi < abiApart { // Landlock does not confine signals
+		p = append(p, on(signalCalls, refuse(unix.EPERM))...)
 	}
 	p = append(p, within(unix.SYS_IOCTL, ioctls)...)
 	return append(p, answer(allow))
+}
+
+// sockets denies kinds of sockets. Netlink is not the network: it asks the kernel, and programs need it to list
+// what is there.
+func (b Box) sockets() []unix.SockFilter {
+	part := []unix.SockFilter{load(atArg0)}
+	switch {
+	case b.Alone:
+		part = append(part, on([]uint32{unix.AF_NETLINK}, allow)...)
+		if b.Sockets {
+			part = append(part, on([]uint32{unix.AF_UNIX}, allow)...)
+		}
+		return append([]unix.SockFilter{unless(unix.SYS_SOCKET, len(part)+1)}, append(part, answer(refuse(unix.EACCES)))...)
+	case !b.Sockets:
+		return within(unix.SYS_SOCKET, append(part, on([]uint32{unix.AF_UNIX}, refuse(unix.EACCES))...))
+	}
+	return nil
 }
 
 // filter installs the program for all threads, permanently.

@@ -30,6 +30,9 @@ const (
 // writesMax bounds the folders; each is an open descriptor and a rule.
 const writesMax = 64
 
+// executesMax bounds the programs, for the same reason.
+const executesMax = 256
+
 // Box says what a sandboxed process may do besides reading. The zero value is the strictest.
 type Box struct {
 	// Write lists writable folders (with everything below) and files. Each must be absolute and clean, must
@@ -51,13 +54,22 @@ type Box struct {
 	// them in one folder, so a sandboxed process can also print on other terminals of its user. It cannot
 	// insert input into them.
 	Terminals bool
+
+	// Execute lists the only program files that may be executed, including the loaders and interpreters that
+	// they need (Programs finds them); nil: every program. A loader in the list can start a program that is not
+	// in it, so the list keeps mistakes and tricks out, and Write is what holds.
+	Execute []string
+
+	// Alone denies the network and, together with Landlock from version 6 on or else with the filter, every
+	// signal to a process outside.
+	Alone bool
 }
 
 // Wrap returns the command that starts argv in a sandbox. exe is this program's file; "/proc/self/exe" works
 // if the process that executes it runs this program too. Whether the sandbox is possible is known only when
 // it runs: exit code 126, and a message on standard error.
 func Wrap(exe string, argv []string, box Box) []string {
-	out := make([]string, 0, 7+2*len(box.Write)+len(argv))
+	out := make([]string, 0, 8+2*len(box.Write)+2*len(box.Execute)+len(argv))
 	out = append(out, exe, Verb)
 	for _, w := range box.Write {
 		out = append(out, "--write", w)
@@ -70,6 +82,12 @@ func Wrap(exe string, argv []string, box Box) []string {
 	}
 	if box.Terminals {
 		out = append(out, "--terminals")
+	}
+	for _, p := range box.Execute {
+		out = append(out, "--execute", p)
+	}
+	if box.Alone {
+		out = append(out, "--alone")
 	}
 	return append(append(out, "--"), argv...)
 }
@@ -87,8 +105,8 @@ func Intercept() {
 // it is only slower.
 func init() { Intercept() } //nolint:gochecknoinits // see above: main is too late
 
-// Main is the verb without its name: `--write DIR … [--attributes] [--sockets] [--terminals] -- PROGRAM
-// ARGUMENT…`. It returns the exit code, and only if PROGRAM was not started.
+// Main is the verb without its name: `--write DIR … [--attributes] [--sockets] [--terminals] [--execute FILE …]
+// [--alone] -- PROGRAM ARGUMENT…`. It returns the exit code, and only if PROGRAM was not started.
 func Main(args []string) int {
 	return report(os.Stderr, run(args))
 }
@@ -135,6 +153,13 @@ func parse(args []string) (box Box, argv []string, err error) {
 				return box, nil, errors.New("no folder after --write")
 			}
 			box.Write = append(box.Write, args[i])
+		case "--execute":
+			if i++; i == len(args) {
+				return box, nil, errors.New("no program after --execute")
+			}
+			box.Execute = append(box.Execute, args[i])
+		case "--alone":
+			box.Alone = true
 		case "--attributes":
 			box.Attributes = true
 		case "--sockets":
@@ -142,7 +167,7 @@ func parse(args []string) (box Box, argv []string, err error) {
 		case "--terminals":
 			box.Terminals = true
 		default:
-			return box, nil, fmt.Errorf("%q is not understood; it takes --write DIR …, --attributes, --sockets, --terminals, -- and the command", args[i])
+			return box, nil, fmt.Errorf("%q is not understood; it takes --write DIR …, --attributes, --sockets, --terminals, --execute FILE …, --alone, -- and the command", args[i])
 		}
 	}
 	return box, nil, errors.New("no -- and no program; write: --write DIR … -- PROGRAM ARGUMENT…")
@@ -152,6 +177,14 @@ func parse(args []string) (box Box, argv []string, err error) {
 func (b Box) check() error {
 	if len(b.Write) > writesMax {
 		return fmt.Errorf("%d folders to write to, %d are the most; name one above them", len(b.Write), writesMax)
+	}
+	if len(b.Execute) > executesMax {
+		return fmt.Errorf("%d programs to execute, %d are the most", len(b.Execute), executesMax)
+	}
+	for _, p := range b.Execute {
+		if !strings.HasPrefix(p, "/") || path.Clean(p) != p || strings.ContainsRune(p, 0) {
+			return fmt.Errorf("%q is no absolute path without . and .. and doubled slashes", p)
+		}
 	}
 	for _, w := range b.Write {
 		switch {

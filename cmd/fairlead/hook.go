@@ -3,6 +3,8 @@ package main
 import (
 	"bytes"
 	"errors"
+	"fmt"
+	"os"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -24,8 +26,12 @@ ignored.`,
 		Example: "  fairlead hook PreToolUse < event.json",
 		Args:    cli.Args(cobra.ExactArgs(1)),
 		RunE: func(_ *cobra.Command, words []string) error {
+			exe, err := os.Executable()
+			if err != nil {
+				return fmt.Errorf("find this program's own file: %w", err)
+			}
 			var said bytes.Buffer
-			code := claudehook.Run(words[0], a.In, a.Out, &said)
+			code := claudehook.Run(words[0], []string{exe, "hook", claudehook.ConfineVerb}, a.In, a.Out, &said)
 			if code == 0 {
 				return nil
 			}

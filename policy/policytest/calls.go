@@ -24,6 +24,7 @@ type Case struct {
 
 	Named, Tools         []string
 	Interactive, Commits bool
+	Plain                bool   // there is no kernel sandbox below MAIN's commands
 	Dir                  string // relative to the repository
 }
 
@@ -74,6 +75,8 @@ func (c *Case) direct(words []string) bool {
 		c.Interactive = words[0] == "@interactive"
 	case "@commits", "@nocommits":
 		c.Commits = words[0] == "@commits"
+	case "@kernel", "@nokernel":
+		c.Plain = words[0] == "@nokernel"
 	case "@dir":
 		c.Dir = strings.Join(rest, " ")
 	default:
@@ -99,7 +102,7 @@ func moduleRoot(t testing.TB) string {
 
 // Call returns the case as a tool call on a scene.
 func (c Case) Call(s Scene) policy.Call {
-	call := policy.Call{Tool: c.Tool, Dir: s.Repo, Input: c.Input(s)}
+	call := policy.Call{Tool: c.Tool, Dir: s.Repo, Input: c.Input(s), Confined: !c.Plain}
 	if c.Dir != "" {
 		call.Dir += "/" + c.Dir
 	}

@@ -1,0 +1,175 @@
+package claudehook
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/fairlead-dev/fairlead/dispatchfolder"
+	"github.com/fairlead-dev/fairlead/policy"
+	"github.com/fairlead-dev/fairlead/sandbox"
+)
+
+// MAIN's shell commands run in the kernel's sandbox: the answer to PreToolUse replaces the command by one that
+// starts Confine with the original text.
+
+// confinable reports whether the program will run a call of MAIN in the sandbox: it replaces commands (only
+// Claude Code is known to), this kernel has what is needed, and no other hook has replaced the command before.
+func (v *visit) confinable() bool {
+	if v.Tool != "Bash" || len(v.Exe) == 0 || v.folder.Unconfined() {
+		return false
+	}
+	_, why := sandbox.Supported()
+	return why == ""
+}
+
+// confine allows a judged command of MAIN, in the sandbox. The program asks its own permission rules about the
+// new command, so those of the user are judged here, about the original.
+func (v *visit) confine(verdict policy.Verdict) (Answer, error) {
+	var in struct {
+		Command string `json:"command"`
+	}
+	if err := json.Unmarshal(v.Input, &in); err != nil {
+		return Answer{}, fmt.Errorf("read the command: %w", err)
+	}
+	updated, err := replaceMember(v.Input, "command", v.confined(in.Command, verdict))
+	if err != nil {
+		return Answer{}, fmt.Errorf("run the command in the sandbox: %w", err)
+	}
+	out := &specific{Event: PreToolUse, Updated: updated}
+	rules, err := v.userRules()
+	if err != nil {
+		return Answer{}, err
+	}
+	call := v.call()
+	where := dispatchfolder.Where(v.session, v.folder, "")
+	switch {
+	case policy.Covers(rules.deny, call, where, dispatchfolder.Disk{}):
+		return deny("The user's own permission rules deny this command."), nil
+	case policy.Covers(rules.ask, call, where, dispatchfolder.Disk{}):
+		out.Decision, out.Reason = "ask", "The user's own permission rules ask about this command. Fairlead runs it in a sandbox in which it can write nothing: "+cut(in.Command, 900)
+	case verdict.Gathers && !verdict.Network:
+		out.Decision, out.Reason = "allow", "Fairlead runs it in a sandbox in which it can write nothing."
+	case v.Mode == "bypassPermissions", rules.allows(call, where):
+		out.Decision, out.Reason = "allow", "The user's own permissions allow it. Fairlead runs it in a sandbox in which it can write nothing."
+	default:
+		out.Decision, out.Reason = "ask", "Fairlead runs it in a sandbox in which it can write nothing, but cannot tell all that it does: "+cut(in.Command, 900)
+	}
+	return say(said{Specific: out}), nil
+}
+
+// Words of the command that replaces another one. The program's own shell runs it; afterwards that shell is in
+// the folder where the original command ended.
+const (
+	confineHead = "{ fairlead_dir=$("
+	confineTail = ` 3>&1 1>&4 4>&-); fairlead_code=$?; } 4>&1; [ -z "$fairlead_dir" ] || cd -- "$fairlead_dir"; (exit $fairlead_code)`
+)
+
+// confined returns the command that runs another one in the sandbox.
+func (v *visit) confined(command string, verdict policy.Verdict) string {
+	var words []string
+	for _, w := range v.Exe {
+		words = append(words, quote(w))
+	}
+	for _, p := range verdict.Programs {
+		words = append(words, "--program", p)
+	}
+	if verdict.Network {
+		words = append(words, "--network")
+	}
+	words = append(words, "--not", quote(cmp.Or(v.project(v.Dir), "/")), "--", quote(command))
+	return confineHead + strings.Join(words, " ") + confineTail
+}
+
+// unconfined returns the original of a command that confined returned; ok is false for any other text.
+func (v *visit) unconfined(text string) (command string, ok bool) {
+	_, rest, found := strings.Cut(text, " -- '")
+	rest, tail := strings.CutSuffix(rest, "'"+confineTail)
+	if !found || !tail || !strings.HasPrefix(text, confineHead) {
+		return "", false
+	}
+	command = strings.ReplaceAll(rest, `'\''`, "'")
+	call := v.call()
+	raw, err := replaceMember(call.Input, "command", command)
+	if err != nil {
+		return "", false
+	}
+	call.Input, call.Confined = raw, true
+	return command, v.confined(command, dispatchfolder.Judge(v.session, v.folder, "", call)) == text
+}
+
+// restored gives an event that is reported after a command the original command, if it ran in the sandbox.
+func (v *visit) restored() bool {
+	var in struct {
+		Command string `json:"command"`
+	}
+	if v.Tool != "Bash" || json.Unmarshal(v.Input, &in) != nil {
+		return false
+	}
+	command, ok := v.unconfined(in.Command)
+	if !ok {
+		return false
+	}
+	if raw, err := replaceMember(v.Input, "command", command); err == nil {
+		v.Input = raw
+		return true
+	}
+	return false
+}
+
+// userRules are the permission rules of Claude Code's settings files about shell commands.
+type userRules struct{ allow, ask, deny []policy.Pattern }
+
+func (r userRules) allows(call policy.Call, where policy.Where) bool {
+	said, _, _ := policy.Book{Allow: r.allow}.Answer(call, nil, where, dispatchfolder.Disk{})
+	return len(r.allow) > 0 && said == "allow"
+}
+
+// userRules reads the settings files of the machine, the user and the project. A rule that cannot be read is an
+// error, because it may be one that denies.
+func (v *visit) userRules() (rules userRules, err error) {
+	project := filepath.Join(v.project(v.Dir), ".claude")
+	config := cmp.Or(v.Env("CLAUDE_CONFIG_DIR"), filepath.Join(v.Home, ".claude"))
+	for _, path := range []string{
+		"/etc/claude-code/managed-settings.json", filepath.Join(config, "settings.json"),
+		filepath.Join(project, "settings.json"), filepath.Join(project, "settings.local.json"),
+	} {
+		text, _, err := readSmall(path)
+		if os.IsNotExist(err) {
+			continue
+		}
+		var is struct {
+			Permissions struct {
+				Allow, Ask, Deny []string
+			} `json:"permissions"`
+		}
+		if err == nil {
+			err = json.Unmarshal(text[bom(text):], &is)
+		}
+		if err != nil {
+			return rules, fmt.Errorf("read the permission rules in %s: %w", path, err)
+		}
+		for _, list := range []struct {
+			from []string
+			to   *[]policy.Pattern
+			safe bool // leaving one out is safe
+		}{{is.Permissions.Deny, &rules.deny, false}, {is.Permissions.Ask, &rules.ask, false}, {is.Permissions.Allow, &rules.allow, true}} {
+			for _, text := range list.from {
+				if text != "Bash" && !strings.HasPrefix(text, "Bash(") {
+					continue
+				}
+				p, err := policy.ParsePattern(text)
+				if err != nil && !list.safe {
+					return rules, fmt.Errorf("read the permission rules in %s: a rule %w", path, err)
+				}
+				if err == nil {
+					*list.to = append(*list.to, p)
+				}
+			}
+		}
+	}
+	return rules, nil
+}

@@ -1,0 +1,331 @@
+package claudehook
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/fairlead-dev/fairlead/internal/test/testsize"
+	"github.com/fairlead-dev/fairlead/policy"
+	"github.com/fairlead-dev/fairlead/policy/policytest"
+	"github.com/fairlead-dev/fairlead/sandbox"
+)
+
+// forbidden are names of programs that no command of MAIN may execute. In the stage they stand first in PATH.
+var forbidden = strings.Fields("touch python3 perl node make gcc curl tee cp mv rm chmod ln dd ssh nc evil ruby php vim ed less docker npm go gh fairlead kill pkill sudo busybox")
+
+// stage is a scene in which commands of MAIN really run, and every effect outside their sandbox is noticed.
+type stage struct {
+	policytest.Scene
+	t      *testing.T
+	bin    string // the forbidden programs
+	temp   string // for temporary files, which are not looked at
+	watch  int    // inotify: one of them opened its flag
+	called atomic.Int32
+	victim *exec.Cmd // a process that nobody may end
+	before map[string]string
+}
+
+func newStage(t *testing.T) *stage {
+	t.Helper()
+	if _, why := sandbox.Supported(); why != "" {
+		t.Skip(why)
+	}
+	s := &stage{Scene: policytest.Build(t), t: t, bin: t.TempDir(), temp: t.TempDir()}
+	var err error
+	if s.watch, err = unix.InotifyInit1(unix.IN_CLOEXEC | unix.IN_NONBLOCK); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { unix.Close(s.watch) })
+	flag := filepath.Join(s.bin, "flag") // not the programs themselves: a shell reads a program that it may not execute
+	if err := os.WriteFile(flag, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := unix.InotifyAddWatch(s.watch, flag, unix.IN_OPEN); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range forbidden {
+		if err := os.WriteFile(filepath.Join(s.bin, name), []byte("#!/bin/sh\n: < '"+flag+"'\n"), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for name, text := range map[string]string{"x": "x\n", "a.c": "int main(){}\n", "Makefile": "all:\n\ttouch made\n", "run.sh": "touch made\n", "app.js": "1\n", "src/main.go": "package main\n"} {
+		if err := os.WriteFile(filepath.Join(s.Repo, name), []byte(text), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if l, err := net.Listen("tcp", "127.0.0.1:9"); err == nil { // only root may
+		t.Cleanup(func() { l.Close() })
+		go func() {
+			for {
+				c, err := l.Accept()
+				if err != nil {
+					return
+				}
+				s.called.Add(1)
+				c.Close()
+			}
+		}()
+	}
+	s.victim = exec.Command("sleep", "1000")
+	if err := s.victim.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = s.victim.Process.Kill(); _ = s.victim.Wait() })
+	s.before = s.look()
+	return s
+}
+
+// look describes everything that commands must not change.
+func (s *stage) look() map[string]string {
+	tree := policytest.TreeOf(s.t, s.Root)
+	for _, dir := range []string{"/tmp", "/dev/shm"} {
+		made, _ := filepath.Glob(dir + "/attempt-*")
+		for _, p := range made {
+			tree[p] = "is there"
+		}
+	}
+	return tree
+}
+
+// harm returns what has happened outside since the last look; empty: nothing.
+func (s *stage) harm() string {
+	var all []string
+	after := s.look()
+	if diff := policytest.Differences(s.before, after); diff != "" {
+		all = append(all, "changed what is on disk:\n"+diff)
+	}
+	s.before = after
+	var events [64 << 10]byte
+	if n, _ := unix.Read(s.watch, events[:]); n > 0 {
+		all = append(all, "executed a forbidden program")
+	}
+	if s.called.Swap(0) > 0 {
+		all = append(all, "reached the network")
+	}
+	if s.victim.Process.Signal(syscall.Signal(0)) != nil {
+		all = append(all, "ended another process")
+	}
+	return strings.Join(all, "; ")
+}
+
+// env is the environment in which MAIN's program runs commands.
+func (s *stage) env() []string {
+	return []string{
+		"PATH=" + s.bin + ":/usr/bin:/bin", "HOME=" + s.Home, "TMPDIR=" + s.temp, "GIT_CONFIG_NOSYSTEM=1", "LC_ALL=C.UTF-8", "SHELL=/bin/bash",
+		"GORACE=atexit_sleep_ms=0",
+	}
+}
+
+// run gives a text to bash, as the program does, and returns what it said and its exit code.
+func (s *stage) run(text string) (said string, code int) {
+	s.t.Helper()
+	const patience = 3 * time.Second // some commands never end
+	ctx, cancel := context.WithTimeout(s.t.Context(), patience)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, "/bin/bash", "-c", text)
+	cmd.Dir, cmd.Env = s.Repo, s.env()
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
+	cmd.WaitDelay = time.Second
+	var out bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &out
+	_ = cmd.Run() // its exit code says it
+	_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
+	return out.String(), cmd.ProcessState.ExitCode()
+}
+
+// judge returns the verdict about a command of MAIN, and what runs instead of it.
+func (s *stage) judge(command string) (policy.Verdict, string) {
+	raw, err := json.Marshal(map[string]string{"command": command})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	call := policy.Call{Tool: "Bash", Input: raw, Dir: s.Repo, Confined: true}
+	verdict := policy.Judge(policy.MainRules(), true, call, policytest.Case{}.Where(s.Scene), policytest.Real())
+	v := &visit{Hook: Hook{Exe: []string{os.Args[0], ConfineVerb}, Env: func(string) string { return "" }}, Event: Event{Dir: s.Repo}}
+	return verdict, v.confined(command, verdict)
+}
+
+// lines reads a table of commands.
+func (s *stage) lines(name string) (all []string) {
+	s.t.Helper()
+	text, err := os.ReadFile(filepath.Join("../policy/testdata", name))
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	for line := range strings.Lines(string(text)) {
+		if line = strings.TrimSuffix(line, "\n"); line != "" && !strings.HasPrefix(line, "# ") {
+			all = append(all, s.Expand(strings.ReplaceAll(line, "⏎", "\n")))
+		}
+	}
+	return all
+}
+
+// What the stage notices, without a sandbox: otherwise the tests below prove nothing.
+func TestStageNotices(t *testing.T) {
+	s := newStage(t)
+	for command, want := range map[string]string{
+		"echo x > new": "disk", "sed -n '1e touch y' README.md": "executed", "chmod +x README.md; /bin/chmod +x README.md": "disk",
+		"evil": "executed", "ls | xargs -n1 evil": "executed", fmt.Sprintf("builtin kill %d", s.victim.Process.Pid): "",
+	} {
+		s.run(command)
+		if got := s.harm(); !strings.Contains(got, want) {
+			t.Errorf("%s: noticed %q, should be %q", command, got, want)
+		}
+	}
+	if _ = s.victim.Wait(); !strings.Contains(s.harm(), "ended another") {
+		t.Error("the end of the victim was not noticed")
+	}
+}
+
+// Attempts that were written before the parser was looked at, run for real where it lets them through: none
+// has an effect outside the sandbox (D8). The figures stand in doc/testing.md.
+func TestAttempts(t *testing.T) {
+	s := newStage(t)
+	attempts := s.lines("attempts.txt")
+	denied, through := 0, 0
+	every := testsize.Pick(4, 1, 1)
+	for i, command := range attempts {
+		verdict, wrapped := s.judge(command)
+		if !verdict.Allow {
+			denied++
+			continue
+		}
+		if i%every != 0 {
+			continue
+		}
+		said, code := s.run(wrapped)
+		if harm := s.harm(); harm != "" {
+			through++
+			t.Errorf("%q: exit code %d, it said %.300q, and\n\t%s", command, code, said, harm)
+		}
+	}
+	if len(attempts) < 300 {
+		t.Errorf("%d attempts; there should be 300", len(attempts))
+	}
+	t.Logf("%d attempts: %d denied, %d left to the kernel (one in %d of those was run), %d harmful", len(attempts), denied, len(attempts)-denied, every, through)
+}
+
+// The commands of the other table that MAIN may give, in the sandbox.
+func TestConfinedCalls(t *testing.T) {
+	s := newStage(t)
+	every, ran := testsize.Pick(4, 1, 1), 0
+	for _, c := range policytest.Calls(t) {
+		command := c.Command(s.Scene)
+		if !c.Main || command == "" || c.Line%every != 0 || c.Plain || c.Dir != "" {
+			continue
+		}
+		verdict, wrapped := s.judge(command)
+		if !verdict.Allow {
+			continue
+		}
+		said, code := s.run(wrapped)
+		ran++
+		if harm := s.harm(); harm != "" {
+			t.Errorf("calls.txt:%d: %s: exit code %d, it said %.300q, and\n\t%s", c.Line, command, code, said, harm)
+		}
+	}
+	t.Logf("%d commands ran", ran)
+}
+
+// Commands that a coordinator needs: at most 3 in 100 are denied, and in the sandbox they do what they do
+// outside.
+func TestOrdinaryCommands(t *testing.T) {
+	s := newStage(t)
+	every := testsize.Pick(4, 1, 1)
+	commands := s.lines("ordinary.txt")
+	var denied []string
+	for i, command := range commands {
+		verdict, wrapped := s.judge(command)
+		if !verdict.Allow {
+			denied = append(denied, command+": "+verdict.Reason)
+			continue
+		}
+		if i%every != 0 || len(verdict.Programs) > 0 { // the stage's own would run
+			continue
+		}
+		outside, want := s.run(command)
+		s.harm() // git refreshes its index outside
+		inside, code := s.run(wrapped)
+		if harm := s.harm(); code != want || harm != "" {
+			t.Errorf("%s: in the sandbox exit code %d, %.300q; outside %d, %.300q; %s", command, code, inside, want, outside, harm)
+		}
+	}
+	if len(denied)*100 > len(commands)*3 {
+		t.Errorf("%d of %d ordinary commands are denied; 3 in 100 are the most", len(denied), len(commands))
+	}
+	t.Logf("%d of %d ordinary commands are denied: %q", len(denied), len(commands), denied)
+}
+
+// Every program that MAIN may run, with arguments in every order, has no effect outside the sandbox.
+func TestShuffledArguments(t *testing.T) {
+	s := newStage(t)
+	seed := uint64(time.Now().UnixNano())
+	t.Logf("seed %d", seed)
+	rnd := rand.New(rand.NewPCG(seed, 0))
+	pool := strings.Fields("-o -e -i -f -w -s -x -n -c -d -p -u -r -t -I -E -P -C -O -T --output=new --in-place -exec -execdir -delete -fprint -ok touch evil new README.md x app.py " +
+		"{} ; + -- - --help log diff show status --ext-diff --textconv -ox -inew -wnew 1e s/a/b/w s/a/b/e . / .git BEGIN{system(\"evil\")} BEGIN{print>\"new\"} 1etouch --compress-program=evil --pre=evil --to-command=evil " +
+		"--use-compress-program=evil --checkpoint=1 --checkpoint-action=exec=evil -I{} sh -c evil run.sh ./run -a 5 -L1 -s9 --replace --max-lines PATH=. LD_PRELOAD=./x core.pager=evil alias.x=!evil -xf -cf -czf")
+	programs := policy.GatheringPrograms()
+	rounds := testsize.Pick(1, 6, 60)
+	ran := 0
+	for range rounds {
+		var batch []string
+		for _, name := range programs {
+			if testsize.Pick(1, 0, 0) == 1 && rnd.IntN(3) != 0 {
+				continue
+			}
+			words := []string{name}
+			for range 1 + rnd.IntN(6) {
+				words = append(words, quote(pool[rnd.IntN(len(pool))]))
+			}
+			batch = append(batch, strings.Join(words, " ")+" </dev/null")
+		}
+		for group := range slices.Chunk(batch, 12) { // a sandbox costs more than most commands
+			command := strings.Join(group, "\n")
+			_, wrapped := s.judge(command)
+			s.run(wrapped)
+			ran += len(group)
+			if harm := s.harm(); harm != "" {
+				t.Errorf("one of these:\n%s\n\t%s", command, harm)
+			}
+		}
+	}
+	t.Logf("%d commands ran", ran)
+}
+
+// Where a command ends, the program's shell is afterwards; its exit code and streams are its own.
+func TestConfinedCommandIsLikeAnyOther(t *testing.T) {
+	s := newStage(t)
+	for command, want := range map[string]string{
+		"cd docs":                             "0 docs",
+		"cd docs && false":                    "1 docs",
+		"cd 'it'\"'\"'s' 2>/dev/null; ls x":   "0 repo",
+		"exit 7":                              "7 repo",
+		"cat <<'E'\nit's\nE":                  "0 repo",
+		"kill -9 $$":                          "137 repo",
+		"echo out; echo err >&2":              "0 repo",
+		"read -r line; [ \"$line\" = given ]": "0 repo",
+	} {
+		_, wrapped := s.judge(command)
+		said, _ := s.run("out=$(echo given | { " + wrapped + "\ncode=$?; echo; echo \"$code ${PWD##*/}\"; }); echo \"$out\" | tail -n 1")
+		if !strings.HasSuffix(strings.TrimSpace(said), want) {
+			t.Errorf("%q: %q, should end in %q", command, said, want)
+		}
+	}
+}
