@@ -168,13 +168,41 @@ func (s *shell) unknownInBounds(base string, args []value) {
 	s.namesOutOfBounds(base, args[1:])
 }
 
+// hiddenInBounds makes a command doubtful that may be one of cannot_execute when it runs: a word is not known,
+// or git is given settings that may name a program.
+func (s *shell) hiddenInBounds(base string, args []value) {
+	if !s.j.bound {
+		return
+	}
+	unknown := slices.ContainsFunc(args[1:], func(v value) bool { return v.split || strings.ContainsRune(v.text, hole) })
+	for _, entry := range s.j.rules.CannotExecute {
+		if words := strings.Fields(entry); len(words) > 1 && words[0] == base && unknown {
+			s.j.doubts("a word of " + base + " is only known when it runs, and cannot_execute lists " + entry)
+		}
+	}
+	if base != "git" {
+		return
+	}
+	for i, v := range args[1:] {
+		key, _, _ := strings.Cut(v.text, "=")
+		if i > 0 && args[i].text == "-c" && !has(plainSettings, strings.ToLower(key)) {
+			s.j.doubts("git's setting " + cut(key) + " may name a program")
+		}
+	}
+}
+
+// plainSettings are settings of git that name no program.
+const plainSettings = "user.name user.email color.ui color.diff core.quotepath core.autocrlf commit.gpgsign init.defaultbranch advice.detachedhead pull.rebase diff.renames log.date"
+
 // isGivenCode reports whether an interpreter gets code from a flag or standard input.
 func (s *shell) isGivenCode(name string, args []value) bool {
 	if has("awk gawk mawk nawk sed ed ex vi vim nvim emacs psql sqlite3 mysql gdb m4 osascript", name) {
 		return true
 	}
 	if name == "make" {
-		return slices.ContainsFunc(args, func(v value) bool { return has("-f - --eval", v.text) || strings.HasPrefix(v.text, "--eval=") })
+		return slices.ContainsFunc(args, func(v value) bool {
+			return has("-f - --eval", v.text) || strings.HasPrefix(v.text, "--eval=") || strings.HasPrefix(v.text, "SHELL") || strings.HasPrefix(v.text, ".SHELLFLAGS")
+		})
 	}
 	if has("source .", name) {
 		return true

@@ -3,6 +3,7 @@ package policy
 import (
 	"fmt"
 	"path"
+	"slices"
 	"strings"
 )
 
@@ -52,7 +53,12 @@ func (s *shell) effects(base string, args []value, p *problem) {
 
 // builtin are shell builtins that write no file.
 func (s *shell) builtin(base string, args []value, p *problem) {
+	if c := counting(base, args[1:]); c != nil || slices.ContainsFunc(args, runsInIndex) {
+		s.cannot("calculate in the shell", base+" may run the code in the index of a variable", "")
+	}
 	switch base {
+	case "hash":
+		s.cannot(p.capability, "hash may give a command another program", "")
 	case "pushd", "popd":
 		s.dirs = nil
 	case "trap":
@@ -62,6 +68,12 @@ func (s *shell) builtin(base string, args []value, p *problem) {
 	case "alias":
 		s.cannot(p.capability, "alias gives a command another name", "")
 	}
+}
+
+// runsInIndex reports whether a word that a builtin takes for a variable's name would run a command.
+func runsInIndex(v value) bool {
+	_, index, ok := strings.Cut(v.text, "[")
+	return ok && (strings.Contains(index, "$") || strings.Contains(index, "`"))
 }
 
 // release denies what would end a dispatch or a hold: only a person may do that, from outside.

@@ -5,8 +5,10 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"unicode"
 
 	"github.com/bmatcuk/doublestar/v4"
+	"golang.org/x/text/unicode/norm"
 )
 
 // byRules checks a file against the role's globs. A denial wins.
@@ -63,6 +65,9 @@ func (j *judge) byRules(t target, places []string, f File) *denial {
 // covered returns why can_write does not cover a path, and everything below it with tree; empty: it does.
 func (j *judge) covered(p, executable string, tree bool) string {
 	why := "can_write does not list it"
+	if j.main && j.isForTools(p) {
+		return "it is configuration that a program may read"
+	}
 	for _, pattern := range j.rules.CanWrite {
 		switch {
 		case pattern == "*" || pattern == "**":
@@ -73,6 +78,8 @@ func (j *judge) covered(p, executable string, tree bool) string {
 				why = "it is an executable file: " + executable
 			case isConfiguration(path.Base(p)):
 				why = "it is configuration"
+			case j.main && !isNote(path.Base(p)):
+				why = "its name is not known as that of a note"
 			default:
 				return ""
 			}
@@ -132,7 +139,7 @@ func executableBecause(names []string, t target, f File) string {
 
 // isProgram lists names of programs and build files, besides the seed's.
 func isProgram(name string) bool {
-	name = strings.ToLower(name)
+	name = plainName(name)
 	switch name {
 	case "makefile", "gnumakefile", "bsdmakefile", "dockerfile", "containerfile", "rakefile", "gemfile", "justfile",
 		"jenkinsfile", "vagrantfile", "procfile", "cmakelists.txt", "meson.build", "build.bazel", "go.mod", "go.sum":
@@ -150,9 +157,55 @@ func isProgram(name string) bool {
 	return false
 }
 
+// plainName is a name as file systems and programs may read it: in one form of Unicode, without characters that
+// show nothing, in lower case.
+func plainName(name string) string {
+	name = norm.NFKC.String(strings.Map(func(r rune) rune {
+		if unicode.Is(unicode.Cf, r) || unicode.Is(unicode.Mn, r) && r >= 0xfe00 && r <= 0xfe0f {
+			return -1
+		}
+		return r
+	}, name))
+	return strings.TrimRight(strings.ToLower(name), " .")
+}
+
+// isNote lists names of files that are only read: no program runs them, or takes them for its settings.
+func isNote(name string) bool {
+	name = plainName(name)
+	stem, ending, found := strings.Cut(name, ".")
+	if i := strings.LastIndexByte(name, '.'); i >= 0 {
+		ending = name[i+1:]
+	}
+	if !found {
+		return has("readme license licence copying notice changelog changes authors contributing todo notes summary plan report", stem)
+	}
+	return stem != "" && has("md markdown txt text rst adoc asciidoc org log json jsonl ndjson csv tsv html htm tex bib diff dot mmd puml srt vtt ics eml", ending)
+}
+
+// isForTools reports whether a place is one where programs look for their settings: below a hidden folder, or
+// one of the names that editors and builders know.
+func (j *judge) isForTools(p string) bool {
+	rest := p
+	for _, out := range j.outputs {
+		if below(p, []string{out}) {
+			rest = p[len(out):]
+		}
+	}
+	if rest == p {
+		return false // a place that the user named
+	}
+	for component := range strings.SplitSeq(rest, "/") {
+		if strings.HasPrefix(plainName(component), ".") {
+			return true
+		}
+	}
+	return has("composer.json deno.json tsconfig.json jsconfig.json tasks.json launch.json settings.json devcontainer.json angular.json turbo.json nx.json lerna.json "+
+		"biome.json vercel.json now.json firebase.json manifest.json cmakepresets.json cmakelists.txt requirements-dev.txt", plainName(path.Base(p)))
+}
+
 // isConfiguration lists configuration files of programs, except JSON.
 func isConfiguration(name string) bool {
-	name = strings.ToLower(name)
+	name = plainName(name)
 	ext := path.Ext(name)
 	switch ext {
 	case ".yaml", ".yml", ".toml", ".ini", ".cfg", ".conf", ".config", ".cnf", ".env", ".properties", ".plist", ".xml", ".lock",

@@ -119,6 +119,7 @@ func (s *shell) run(args []value) {
 	case s.wrapper(base, args):
 		return
 	}
+	s.hiddenInBounds(base, args)
 	p := smallCall(base, args[1:])
 	if p == nil && ours {
 		p = notGathering(name.text)

@@ -58,7 +58,7 @@ func (s *shell) writer(w writer, args []value) {
 		switch {
 		case v.text == "--":
 			ended = true
-		case w.into && (name == "--target-directory" || letters == "t" && !strings.HasPrefix(name, "--")):
+		case w.into && strings.HasPrefix(name, "--t") && strings.HasPrefix("--target-directory", name): // a long flag may be cut short
 			if attached == "" && i+1 < len(args) {
 				i++
 				into = &args[i]
@@ -66,11 +66,21 @@ func (s *shell) writer(w writer, args []value) {
 				into = &value{text: attached, split: !v.static()}
 			}
 		case strings.HasPrefix(name, "--"):
-		case w.into && strings.HasPrefix(letters, "t"):
-			into = &value{text: letters[1:], split: !v.static()}
 		default:
-			if strings.IndexByte(w.valued, letters[len(letters)-1]) >= 0 {
-				i++
+			for at, letter := range []byte(letters) { // the first that takes a value takes the rest of the word, or the next one
+				isInto := w.into && letter == 't'
+				if !isInto && strings.IndexByte(w.valued, letter) < 0 {
+					continue
+				}
+				rest := value{text: v.text[at+2:], split: !v.static()}
+				if rest.text == "" && i+1 < len(args) {
+					i++
+					rest = args[i]
+				}
+				if isInto {
+					into = &rest
+				}
+				break
 			}
 		}
 	}
