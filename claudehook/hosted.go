@@ -33,10 +33,6 @@ func (h Hook) hosted(is Event) (a Answer, ok bool) {
 	v := &visit{Hook: h, Event: is, folder: folder, session: s, hosted: true}
 	v.task = v.hostedTask()
 	call := v.call()
-	call.Confined = v.task == nil && (is.Name == PreToolUse && v.confinable() || is.Name == PostToolUse && v.restored())
-	if call.Confined {
-		call.Input = v.Input
-	}
 	v.Agent, call.AgentID = "", "" // the program's own subagents have the rights of the agent that called them
 	if v.task != nil {
 		call.AgentID = fmt.Sprintf("%s/%d/%d", s.Open.ID(), v.task.ID, v.task.Round)
@@ -46,12 +42,6 @@ func (h Hook) hosted(is Event) (a Answer, ok bool) {
 		verdict = policy.Deny(policy.DeniedProtected, words)
 	}
 	switch {
-	case verdict.Allow && call.Confined && is.Name == PreToolUse:
-		a, err := v.confine(verdict)
-		if err != nil {
-			return failed(is.Name, err), true
-		}
-		return a, true
 	case verdict.Allow:
 		return Answer{}, true
 	case is.Name == PostToolUse:

@@ -2,6 +2,7 @@ package policy
 
 import (
 	"path"
+	"slices"
 	"strings"
 )
 
@@ -71,7 +72,7 @@ func askedCall(base string, args []value) (known, fits, network bool) {
 	}
 	a, known := asked[base]
 	switch {
-	case !known || len(words) == 0:
+	case !known || len(words) == 0 || slices.Contains(words, "--web") || slices.Contains(words, "-w"): // a browser
 		return known, false, false
 	case has(a.calls, words[0]), len(words) > 1 && (has(a.calls, words[0]+"."+words[1]) || has(a.calls, words[0]+".*")):
 		return true, true, a.network

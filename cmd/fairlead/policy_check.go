@@ -14,6 +14,7 @@ import (
 	"github.com/fairlead-dev/fairlead/dispatchfolder"
 	"github.com/fairlead-dev/fairlead/machine/dispatch"
 	"github.com/fairlead-dev/fairlead/policy"
+	"github.com/fairlead-dev/fairlead/sandbox"
 )
 
 func policyCommand(a *app, path *string) *cobra.Command {
@@ -81,6 +82,9 @@ func (a *app) policyCheck(cmd *cobra.Command, asked dispatchcli.PolicyAsked) err
 		return cli.Usage(cmd, fmt.Errorf("the dispatch has no agent %q; `fairlead dispatch status --json` names them", cli.Line(asked.State, cli.StepWidth)))
 	}
 	call := policy.Call{Tool: asked.Tool, Input: json.RawMessage(asked.Input), Dir: asked.Dir}
+	if _, why := sandbox.Supported(); why == "" { // Claude Code's hook then runs MAIN's commands in the sandbox
+		call.Confined = folder == nil || is.Host == dispatch.Claude && !folder.Unconfined()
+	}
 	repo := a.Dir
 	if folder != nil {
 		repo = dispatchcli.RepoOfSession(a.App, folder)
