@@ -90,6 +90,8 @@ func BenchmarkHook(b *testing.B) {
 		{name: "outside", words: []string{hook, "PreToolUse"}, input: event("s2", "PreToolUse", bash("ls"))},
 		{name: "allowed", words: []string{hook, "PreToolUse"}, input: event("s1", "PreToolUse", bash("git log --oneline | head -5"))},
 		{name: "denied", words: []string{hook, "PreToolUse"}, input: event("s1", "PreToolUse", bash("make"))},
+		{name: "shell", words: []string{"/bin/bash", "-c", "ls"}},
+		{name: "confined", words: []string{hook, "exec", "--not", "/", "--", "ls"}},
 		{name: "fairlead-outside", words: []string{fairlead, "hook", "PreToolUse"}, input: event("s2", "PreToolUse", bash("ls"))},
 		{name: "fairlead-allowed", words: []string{fairlead, "hook", "PreToolUse"}, input: event("s1", "PreToolUse", bash("ls"))},
 	}
