@@ -86,6 +86,36 @@ func TestLive(t *testing.T) {
 	}
 }
 
+// TestLiveClaude holds conversations with Claude Code itself. They are not recorded: the dialogues of the other
+// program have the same form.
+func TestLiveClaude(t *testing.T) {
+	program := livetest.Claude(t, scriptmodel.Start(t))
+	repo, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	last := ""
+	for _, s := range []scene{
+		{
+			name:   "asks",
+			prompt: "do: think a plan\ndo: write REPO/a.txt one\ndo: bash echo two > b.txt\ndo: say I have done it",
+			allow:  []string{"Write"}, reason: "completed", says: []string{"I have done it"}, wrote: []string{"a.txt"}, not: []string{"b.txt"},
+		},
+		{name: "resume", prompt: "do: say again", resume: "last", reason: "completed", says: []string{"again"}},
+		{name: "resume-unknown", prompt: "do: say never", resume: resumed, reason: "not_resumed"},
+		{name: "talk", prompt: "do: say one", more: []string{"do: say two"}, talk: true, reason: "completed", says: []string{"one", "two"}},
+		{name: "cancel", prompt: "do: hold I begin", cancel: "I begin", reason: "cancelled"},
+		{name: "error", prompt: "do: error 400", reason: "failed"},
+	} {
+		t.Run(s.name, func(t *testing.T) {
+			last = s.play(t, program, repo, filepath.Join(t.TempDir(), s.name+".jsonl"), last)
+		})
+	}
+	if tried := program.Way.Tried(); len(tried) > 0 {
+		t.Errorf("it tried to get out: %q", tried)
+	}
+}
+
 func (s scene) play(t *testing.T, program livetest.Program, repo, file, last string) (conversation string) {
 	me, err := os.Executable()
 	if err != nil {

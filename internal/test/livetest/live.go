@@ -48,10 +48,10 @@ func Bare(home string) []string {
 }
 
 // Programs are all that there are: two by ACP, one of these once more in the way of Claude Code,
-// which cannot be had without an account, and codex.
+// codex, and Claude Code itself.
 func Programs() map[string]func(testing.TB, *scriptmodel.Server) Program {
 	return map[string]func(testing.TB, *scriptmodel.Server) Program{
-		"opencode": Opencode, "qwen": Qwen, "qwen-stream": QwenStream, "codex": Codex,
+		"opencode": Opencode, "qwen": Qwen, "qwen-stream": QwenStream, "codex": Codex, "claude": Claude,
 	}
 }
 
@@ -101,6 +101,18 @@ func qwen(t testing.TB, model *scriptmodel.Server, driver string, args ...string
 	p.Env = append(
 		p.Env, "OPENAI_API_KEY="+scriptmodel.Key, "OPENAI_BASE_URL="+model.URL, "OPENAI_MODEL="+scriptmodel.Name,
 		"QWEN_CODE_NO_RELAUNCH=true",
+	)
+	return p
+}
+
+// Claude is Claude Code itself, by JSON lines.
+func Claude(t testing.TB, model *scriptmodel.Server) Program {
+	t.Helper()
+	// Its own folder holds the program; the file beside it needs an install script.
+	p := ready(t, "claude", "claude", Find(t, "../@anthropic-ai/claude-code-"+runtime.GOOS+"-"+map[string]string{"amd64": "x64"}[runtime.GOARCH]+"/claude"))
+	p.Env = append(
+		p.Env, "ANTHROPIC_BASE_URL="+strings.TrimSuffix(model.URL, "/v1"), "ANTHROPIC_API_KEY="+scriptmodel.Key, "IS_SANDBOX=1",
+		"DISABLE_AUTOUPDATER=1", "DISABLE_TELEMETRY=1", "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1",
 	)
 	return p
 }

@@ -223,7 +223,7 @@ func (a *answer) use(c call) {
 
 // write is done with what the program has for it.
 func (q question) write(path, text string) call {
-	if t, ok := q.offered("write", "write_file"); ok {
+	if t, ok := q.offered("write", "write_file", "Write"); ok {
 		args := t.args(path, "filePath", "file_path", "path")
 		args["content"] = text + "\n"
 		return call{tool: t, args: args}
@@ -236,7 +236,7 @@ func (q question) write(path, text string) call {
 }
 
 func (q question) shell(command string) call {
-	t, ok := q.offered("bash", "run_shell_command", "exec_command", "shell_command", "shell")
+	t, ok := q.offered("bash", "Bash", "run_shell_command", "exec_command", "shell_command", "shell")
 	if !ok {
 		t = tool{name: "bash"} // the program says that it has none, and the test sees it
 	}

@@ -17,7 +17,7 @@
 //	do: error CODE SECONDS     an error of HTTP, with Retry-After where SECONDS are given
 //	do: usage IN OUT           what each answer to this prompt is said to have used
 //
-// It speaks OpenAI's chat completions and responses, streamed and in one piece, on a loopback port
+// It speaks OpenAI's chat completions and responses and Anthropic's messages, streamed and in one piece, on a loopback port
 // that it chooses. What came is kept for the test to read: the words, the tools that were offered,
 // and what was answered.
 //
@@ -49,7 +49,7 @@ const (
 
 // Request is one request as it came, and what was answered.
 type Request struct {
-	API    string // chat, responses
+	API    string // chat, responses, messages
 	Model  string
 	Turns  []Turn
 	Tools  []string // names, as offered
@@ -134,7 +134,7 @@ type speaker interface {
 
 // ServeHTTP answers one request.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if r.Header.Get("Authorization") != "Bearer "+Key {
+	if r.Header.Get("Authorization") != "Bearer "+Key && r.Header.Get("X-Api-Key") != Key {
 		refuse(w, http.StatusUnauthorized, "this model knows one key, "+Key)
 		return
 	}
@@ -148,8 +148,13 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		api, of = "chat", &chat{}
 	case r.Method == http.MethodPost && strings.HasSuffix(r.URL.Path, "/responses"):
 		api, of = "responses", &responses{}
+	case r.Method == http.MethodPost && strings.HasSuffix(r.URL.Path, "/messages"):
+		api, of = "messages", &messages{}
+	case r.Method == http.MethodPost && strings.HasSuffix(r.URL.Path, "/messages/count_tokens"):
+		reply(w, map[string]any{"input_tokens": tokensIn})
+		return
 	default:
-		refuse(w, http.StatusNotFound, "there are /chat/completions, /responses and /models, not "+r.Method+" "+r.URL.Path)
+		refuse(w, http.StatusNotFound, "there are /chat/completions, /responses, /messages and /models, not "+r.Method+" "+r.URL.Path)
 		return
 	}
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, bodyBytesMax))
