@@ -19,6 +19,7 @@ import (
 	"github.com/fairlead-dev/fairlead/cli"
 	"github.com/fairlead-dev/fairlead/cli/daemon"
 	"github.com/fairlead-dev/fairlead/config"
+	"github.com/fairlead-dev/fairlead/controller/sessions"
 	"github.com/fairlead-dev/fairlead/driver"
 	"github.com/fairlead-dev/fairlead/journal/sqlite"
 	"github.com/fairlead-dev/fairlead/shim"
@@ -151,7 +152,7 @@ func lookAtAgent(ctx context.Context, agent config.Agent) []Finding {
 	if err != nil {
 		return []Finding{{About: about, What: "it could not be started: " + err.Error(), Do: "fix that, or `fairlead stop " + agent.Name + "`"}}
 	}
-	findings := []Finding{{OK: true, About: about, What: "driver " + agent.Driver + " finds what it needs"}}
+	findings := []Finding{{OK: true, About: about, What: "driver " + agent.Driver + " finds what it needs; " + sessions.VariablesInWords(d, &agent)}}
 	findings = append(findings, probeAgent(ctx, agent, env)...)
 	return append(findings, lookAtFile(agent)...)
 }
