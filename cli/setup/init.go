@@ -1,10 +1,13 @@
 package setup
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
+	"net"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 
 	"github.com/fairlead-dev/fairlead/cli"
@@ -86,7 +89,11 @@ func Init(a *cli.App, agents []AgentProgram) error {
 	}
 	var written []string
 	for _, kind := range kinds {
-		if err := writeNew(filepath.Join(a.Dir, string(kind)), text(kind)); err != nil {
+		content := text(kind)
+		if kind == config.StarterConfig {
+			content = bytes.Replace(content, []byte("listen: "+config.ListenDefault), []byte("listen: "+freeAddress()), 1)
+		}
+		if err := writeNew(filepath.Join(a.Dir, string(kind)), content); err != nil {
 			return err
 		}
 		written = append(written, string(kind))
@@ -111,6 +118,26 @@ func Init(a *cli.App, agents []AgentProgram) error {
 		fmt.Fprintf(a.Out, "\n%s found here: in another folder, or once fairlead.yaml is gone, `fairlead init --agent %s` puts it on the team\n", ShownNames(found), found[0].Name)
 	}
 	return nil
+}
+
+// portsTried is how many ports init looks at; so many teams on one machine are improbable.
+const portsTried = 100
+
+// freeAddress returns the default address, or the same with the next port that no program listens on.
+func freeAddress() string {
+	host, first, err := net.SplitHostPort(config.ListenDefault)
+	port, fault := strconv.Atoi(first)
+	if err != nil || fault != nil {
+		panic("setup: the default address is invalid: " + config.ListenDefault)
+	}
+	for n := range portsTried {
+		at := net.JoinHostPort(host, strconv.Itoa(port+n))
+		if door, err := net.Listen("tcp", at); err == nil {
+			_ = door.Close() // nothing was sent over it
+			return at
+		}
+	}
+	return config.ListenDefault // `fairlead up` says which program has it
 }
 
 // isThere refuses to overwrite a file, and says what would have been added to it.
