@@ -297,6 +297,16 @@ const get = async (path, signal) => (await ask(path, { signal })).json();
 const post = async (path, body) =>
   (await ask(path, { method: 'POST', headers: { 'Content-Type': 'application/json' }, body: JSON.stringify(body) })).json();
 
+/** Saves an answer as a file. A link could not: it sends no header. @param {string} path @param {string} file */
+async function save(path, file) {
+  const url = URL.createObjectURL(await (await ask(path)).blob());
+  const link = document.createElement('a');
+  link.href = url;
+  link.download = file;
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(url), 60_000);
+}
+
 const name = encodeURIComponent;
 
 export const team = () => /** @type {Promise<Team>} */ (get('/agents'));
@@ -396,13 +406,3 @@ export const outputURL = (session, where) =>
   `${BASE}/sessions/${name(session)}/output/stream?` + ('from' in where ? `from=${where.from}` : `tail=${where.tail}`);
 /** @param {string} session @param {string} file the name to save it under */
 export const saveOutput = (session, file) => save(`/sessions/${name(session)}/output?from=0`, file);
-
-/** Saves an answer as a file. A link could not: it sends no header. @param {string} path @param {string} file */
-async function save(path, file) {
-  const url = URL.createObjectURL(await (await ask(path)).blob());
-  const link = document.createElement('a');
-  link.href = url;
-  link.download = file;
-  link.click();
-  setTimeout(() => URL.revokeObjectURL(url), 60_000);
-}
