@@ -258,7 +258,7 @@ func lookForStrays(a *cli.App) []Finding {
 	// shim.
 	findings[0].Fix = func(ctx context.Context) (string, error) {
 		ended, err := shim.EndStrays(ctx, a.Dir)
-		return fmt.Sprintf("ended %d processes that were left behind", len(ended)), err
+		return fmt.Sprintf("ended %s left behind", cli.HowMany(len(ended), "process that was", "processes that were")), err
 	}
 	for i := range findings[1:] {
 		findings[i+1].Fix = func(context.Context) (string, error) { return "ended with the first", nil }
