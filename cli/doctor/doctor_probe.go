@@ -90,11 +90,26 @@ func environmentOf(names []string) []string {
 	return env
 }
 
-// probe examines a program in a process of its own. env is added to the environment.
+type freshKey struct{}
+
+// fresh reports whether programs are to be asked again although their answers are known.
+func fresh(ctx context.Context) bool { return ctx.Value(freshKey{}) != nil }
+
+// Fresh makes doctor ask each program again.
+func Fresh(ctx context.Context) context.Context { return context.WithValue(ctx, freshKey{}, true) }
+
+// probe examines a program in a process of its own, unless its answer is known from an earlier call. env is added to the environment.
 func probe(ctx context.Context, wish probeWish, env []string) (probeReply, error) {
+	file := rememberedAnswers().file(wish, env)
+	if reply, ok := recall(file); ok && !fresh(ctx) {
+		return reply, nil
+	}
 	reply, err := probeOnce(ctx, wish, env, true)
 	if errors.Is(err, errNotApart) {
-		return probeOnce(ctx, wish, env, false)
+		reply, err = probeOnce(ctx, wish, env, false)
+	}
+	if err == nil {
+		remember(file, reply)
 	}
 	return reply, err
 }
