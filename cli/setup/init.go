@@ -98,6 +98,11 @@ func Init(a *cli.App, agents []AgentProgram) error {
 		}
 		written = append(written, string(kind))
 	}
+	kept, err := ignoreRuns(a.Dir)
+	if err != nil {
+		return err
+	}
+	written = append(written, kept...)
 	if a.JSON {
 		names := make([]string, 0, len(agents))
 		for _, p := range agents {
@@ -118,6 +123,20 @@ func Init(a *cli.App, agents []AgentProgram) error {
 		fmt.Fprintf(a.Out, "\n%s found here: in another folder, or once fairlead.yaml is gone, `fairlead init --agent %s` puts it on the team\n", ShownNames(found), found[0].Name)
 	}
 	return nil
+}
+
+// ignoreRuns keeps what runs write below .agents out of git, and returns the file that it wrote. Prompts in
+// .agents/prompts belong into the repository. A file that exists is not changed.
+func ignoreRuns(dir string) (written []string, err error) {
+	name := filepath.Join(".agents", ".gitignore")
+	if _, err := os.Lstat(filepath.Join(dir, name)); err == nil {
+		return nil, nil
+	}
+	if err := os.MkdirAll(filepath.Join(dir, ".agents"), 0o755); err != nil { //nolint:gosec // as public as the repository
+		return nil, fmt.Errorf("make the folder of runs: %w", err)
+	}
+	const text = "# what fairlead's runs write; prompts/ belongs into the repository\n/runs/\n/archive/\n/worktrees/\n"
+	return []string{name}, writeNew(filepath.Join(dir, name), []byte(text))
 }
 
 // portsTried is how many ports init looks at; so many teams on one machine are improbable.
