@@ -91,13 +91,14 @@ var imports = []importRow{
 	},
 
 	{pkg: "ui"},
-	{pkg: "internal/test/uitest", may: append([]string{"ui", "api", "api/server", "policy", "rank", "examples", "controller", "controller/*", "loop", "team", "machine/*", "view", "workspace", "driver", "driver/*", "journal", "journal/*", "config"}, files...), inTests: []string{"internal/test/uitest", "machine/*"}},
+	{pkg: "internal/test/uitest", may: append([]string{"ui", "api", "api/login", "api/server", "policy", "rank", "examples", "controller", "controller/*", "loop", "team", "machine/*", "view", "workspace", "driver", "driver/*", "journal", "journal/*", "config"}, files...), inTests: []string{"internal/test/uitest", "machine/*"}},
 	{pkg: "api", may: append([]string{"controller/*", "view", "loop", "driver", "journal", "team", "runfile"}, pure...)},
 	{pkg: "api/peer"},
+	{pkg: "api/login"},
 	{pkg: "api/client", may: []string{"api", "api/peer", "controller/*", "view", "workspace", "machine", "policy", "rank"}},
 	{pkg: "api/mcp", may: []string{"api", "api/client", "controller", "controller/*", "view", "loop"}},
 	{
-		pkg: "api/server", may: append([]string{"api", "api/peer", "api/mcp", "controller", "controller/*", "view", "workspace", "loop", "ui", "driver", "shim", "journal", "team", "config"}, slices.Concat(files, pure)...),
+		pkg: "api/server", may: append([]string{"api", "api/peer", "api/login", "api/mcp", "controller", "controller/*", "view", "workspace", "loop", "ui", "driver", "shim", "journal", "team", "config"}, slices.Concat(files, pure)...),
 		inTests: []string{"api/client", "driver/*", "journal/*"},
 	},
 	{pkg: "cli", may: []string{"*", "*/*"}, inTests: []string{"internal/test/*"}},

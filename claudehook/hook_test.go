@@ -49,6 +49,24 @@ func TestOutsideOfASessionNothingIsSaid(t *testing.T) {
 	}
 }
 
+// A hook with another HOME does not find the session of its conversation. It says so, and lets no prompt through.
+func TestAnotherHomeIsSaid(t *testing.T) {
+	w := begun(t)
+	t.Setenv("HOME", t.TempDir())
+	t.Setenv("XDG_STATE_HOME", "")
+	a := w.hook(UserPromptSubmit, event(UserPromptSubmit, `,"prompt":"go on"`))
+	if a.Code == 0 || !strings.Contains(a.Err, "HOME or XDG_STATE_HOME differs") || !strings.Contains(a.Err, w.session()) {
+		t.Errorf("a prompt: %+v", a)
+	}
+	if a := w.hook(SessionStart, event(SessionStart, `,"source":"resume"`)); !strings.Contains(a.Err, "HOME or XDG_STATE_HOME differs") {
+		t.Errorf("the start: %+v", a)
+	}
+	other := strings.Replace(event(UserPromptSubmit, `,"prompt":"go on"`), "s1", "s2", 1)
+	if a := w.hook(UserPromptSubmit, other); a.Code != 0 || a.Err != "" || len(a.Out) > 0 {
+		t.Errorf("another conversation: %+v", a)
+	}
+}
+
 func TestWithoutAnySessionNothingIsSaid(t *testing.T) {
 	w := newWorld(t)
 	for _, input := range []string{"", "{", "[]", "null", `{"session_id":7}`, event(PreToolUse, runs), strings.Repeat(" ", inputBytesMax+1)} {

@@ -95,15 +95,34 @@ func absolute(path, dir string) string {
 	return filepath.Join(dir, path)
 }
 
-// outside handles an event of a program without a dispatch. Only a program that resumes a conversation whose
+// misplaced says that the repository has a program's open dispatch, but this user's state folder does not have it.
+func misplaced(f dispatchfolder.Found) error {
+	state, err := dispatchfolder.StateHome()
+	if err != nil {
+		return err //nolint:wrapcheck // it says what to do
+	}
+	return fmt.Errorf("the session in %s is open and belongs to this conversation, but it is not recorded in %s: HOME or XDG_STATE_HOME differs from when it was begun; start the program with the same ones, or end the session with fairlead dispatch end --path %s",
+		f.Folder.Path(), filepath.Join(state, "fairlead", "sessions"), f.Folder.Path())
+}
+
+// outside handles an event of a program without a dispatch. An open dispatch of this program that only the
+// repository knows blocks prompts: nothing would be enforced. Only a program that resumes a conversation whose
 // dispatch ended meanwhile gets a notice, because its model may still believe that it is MAIN.
 func (h Hook) outside(is Event) Answer {
-	if is.Name != SessionStart || is.Source != "resume" {
-		return Answer{}
+	if is.Name != SessionStart && is.Name != UserPromptSubmit {
+		return Answer{} // without a prompt there is no tool call, and a search at each would take time
 	}
 	all, err := dispatchfolder.List(h.project(is.Dir))
 	if err != nil {
 		return Answer{} // nothing is known to be wrong
+	}
+	for _, f := range all {
+		if f.Open() && f.Session.Program == is.Session {
+			return failed(is.Name, misplaced(f))
+		}
+	}
+	if is.Name != SessionStart || is.Source != "resume" {
+		return Answer{}
 	}
 	for _, f := range all {
 		if f.Fault == "" && f.Session.Program == is.Session {

@@ -55,6 +55,14 @@ func Aligned(s string, width int) string {
 	return s
 }
 
+// Money prints an amount in US dollars; one below a cent with four digits, so that it does not look like nothing.
+func Money(usd float64) string {
+	if usd > 0 && usd < 0.01 {
+		return fmt.Sprintf("$%.4f", usd)
+	}
+	return fmt.Sprintf("$%.2f", usd)
+}
+
 // Ago formats a duration in its largest suitable unit.
 func Ago(d time.Duration) string {
 	switch {

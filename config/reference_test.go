@@ -31,6 +31,15 @@ A duration is a number and a unit: ` + "`90s`, `10m`, `2h`" + `. Relative paths 
 resolved when a process starts and never stored. In other settings a dollar sign has no special meaning.
 Inside ` + "`{ }`" + `, other programs need quotes around it: ` + "`env: {API_KEY: \"${API_KEY}\"}`" + `.
 
+An agent's process does not get Fairlead's whole environment, because that may hold keys of other agents. It gets
+` + "`PATH`, `HOME`, `USER`, `LOGNAME`, `SHELL`, `LANG`, `LANGUAGE`, `LC_*`, `TERM`, `COLORTERM`, `TZ`, `TMPDIR` and `XDG_*`" + `; the proxy
+variables (` + "`HTTP_PROXY`, `HTTPS_PROXY`, `ALL_PROXY`, `NO_PROXY`" + `, also in small letters); those for certificates
+(` + "`SSL_CERT_FILE`, `SSL_CERT_DIR`, `NIX_SSL_CERT_FILE`, `NODE_EXTRA_CA_CERTS`, `REQUESTS_CA_BUNDLE`, `CURL_CA_BUNDLE`, `GIT_SSL_CAINFO`" + `);
+and what its ` + "`env`" + ` names. Claude Code also gets ` + "`ANTHROPIC_*` and `CLAUDE_*`" + `, with ` + "`CLAUDE_CODE_USE_BEDROCK`" + ` also
+` + "`AWS_*`" + `, with ` + "`CLAUDE_CODE_USE_VERTEX`" + ` also ` + "`GOOGLE_*`" + `; codex gets ` + "`OPENAI_*` and `CODEX_*`" + `. Commands of workflow
+steps get the usual variables and those of ` + "`--env`" + `. ` + "`fairlead why AGENT`" + ` shows what an agent gets. Another variable needs a
+line, as in ` + "`SSH_AUTH_SOCK: ${SSH_AUTH_SOCK}`" + `; if Fairlead's environment lacks it, the agent is not started.
+
 The file is UTF-8 and at most 1 MiB. Anchors, aliases and ` + "`<<`" + ` are followed. The JSON Schema for
 editors is ` + "[fairlead.schema.json](../config/fairlead.schema.json)" + `.
 `

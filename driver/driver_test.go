@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"os"
 	"runtime"
 	"slices"
 	"strings"
@@ -131,12 +132,16 @@ func (f failing) Read([]byte) (int, error) { return 0, f.err }
 func TestEnvironment(t *testing.T) {
 	t.Setenv("FAIRLEAD_TOKEN", "the daemon's own")
 	t.Setenv("NOTIFY_SOCKET", "/run/systemd/notify")
-	t.Setenv("EDITOR", "ed")
+	t.Setenv("SECRET_API_KEY", "of another agent")
+	t.Setenv("PATHS", "a longer name")
 	t.Setenv("LANG", "C")
+	t.Setenv("LC_TIME", "C")
+	t.Setenv("https_proxy", "http://proxy")
+	t.Setenv("WANTED_BY_DRIVER", "yes")
 	env := driver.Environment(driver.Agent{Name: "coder", Workspace: "/w", Model: "m1", Env: []string{"LANG=de_DE", "KEY=a=b", "FAIRLEAD_AGENT=boss", "=odd", "odd"}},
-		driver.Session{ID: "coder-17", Kind: driver.Cleanup, Attempt: 2})
+		driver.Session{ID: "coder-17", Kind: driver.Cleanup, Attempt: 2}, "WANTED_*")
 	for _, want := range []string{
-		"EDITOR=ed", "LANG=de_DE", "KEY=a=b", "PWD=/w", "FAIRLEAD_AGENT=coder", "FAIRLEAD_SESSION=coder-17",
+		"PATH=" + os.Getenv("PATH"), "LC_TIME=C", "https_proxy=http://proxy", "WANTED_BY_DRIVER=yes", "LANG=de_DE", "KEY=a=b", "PWD=/w", "FAIRLEAD_AGENT=coder", "FAIRLEAD_SESSION=coder-17",
 		"FAIRLEAD_SESSION_KIND=cleanup", "FAIRLEAD_ATTEMPT=2", "FAIRLEAD_MODEL=m1",
 	} {
 		if !slices.Contains(env, want) {
@@ -164,7 +169,7 @@ func TestEnvironment(t *testing.T) {
 	names := make(map[string]bool)
 	for _, kv := range env {
 		name, _, _ := strings.Cut(kv, "=")
-		if names[name] || name == "" || name == "FAIRLEAD_TOKEN" || name == "NOTIFY_SOCKET" {
+		if names[name] || name == "" || name == "FAIRLEAD_TOKEN" || name == "NOTIFY_SOCKET" || name == "SECRET_API_KEY" || name == "PATHS" {
 			t.Errorf("%q stands there twice, or should not", name)
 		}
 		names[name] = true

@@ -18,9 +18,48 @@ const (
 	VariableMCPStdio = "FAIRLEAD_MCP_STDIO"
 )
 
-// Environment returns the complete environment of an agent's process: this process's own, then what
-// the agent's configuration adds, then the variables below. Later values win. Fairlead's own
-// variables and those that a service manager sets for the daemon are not passed on.
+// inherited are the variables of Fairlead's own environment that every agent gets. The others may be secrets of
+// other agents or programs. A name that ends with * is a prefix.
+var inherited = []string{
+	"PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LANGUAGE", "LC_*", "TERM", "COLORTERM", "TZ", "TMPDIR", "XDG_*",
+	"HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY", "http_proxy", "https_proxy", "all_proxy", "no_proxy",
+	"SSL_CERT_FILE", "SSL_CERT_DIR", "NIX_SSL_CERT_FILE", "NODE_EXTRA_CA_CERTS", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "GIT_SSL_CAINFO",
+}
+
+// Needing is a Driver whose programs get further variables of Fairlead's own environment: names, or prefixes that
+// end with *. It decides by the agent's command and its configured variables.
+type Needing interface{ Needs(a Agent) []string }
+
+// Needs returns the further variables that an agent's driver asks for.
+func Needs(d Driver, a Agent) []string {
+	if needing, ok := d.(Needing); ok {
+		return needing.Needs(a)
+	}
+	return nil
+}
+
+// Variable returns the value that an agent's process gets for a variable, if its driver asks for it: the configured
+// one, or the one of Fairlead's own environment.
+func (a Agent) Variable(name string) (string, bool) {
+	for _, kv := range slices.Backward(a.Env) {
+		if value, ok := strings.CutPrefix(kv, name+"="); ok {
+			return value, true
+		}
+	}
+	return os.LookupEnv(name)
+}
+
+// matches reports whether a variable is in a list of names and prefixes.
+func matches(list []string, name string) bool {
+	return slices.ContainsFunc(list, func(entry string) bool {
+		prefix, is := strings.CutSuffix(entry, "*")
+		return name == entry || is && strings.HasPrefix(name, prefix)
+	})
+}
+
+// Environment returns the complete environment of an agent's process: the variables of this process's own
+// environment that every agent gets and that needs names, then what the agent's configuration adds, then the
+// variables below. Later values win.
 //
 //	FAIRLEAD_AGENT         its name
 //	FAIRLEAD_SESSION       the session's id, as in coder-17
@@ -34,10 +73,10 @@ const (
 //	FAIRLEAD_MCP_STDIO     the same tools for programs that start theirs: a command, a JSON list
 //
 // A process that receives several turns sees only the first of them here.
-func Environment(a Agent, s Session) []string {
+func Environment(a Agent, s Session, needs ...string) []string {
 	vars := make(map[string]string)
 	for _, kv := range os.Environ() {
-		if name, value, ok := strings.Cut(kv, "="); ok && name != "" && !ours(name) {
+		if name, value, ok := strings.Cut(kv, "="); ok && (matches(inherited, name) || matches(needs, name)) {
 			vars[name] = value
 		}
 	}
@@ -76,12 +115,6 @@ func Environment(a Agent, s Session) []string {
 	}
 	slices.Sort(env)
 	return env
-}
-
-// ours reports whether a variable is meant for the daemon and not for its children.
-func ours(name string) bool {
-	return strings.HasPrefix(name, "FAIRLEAD_") ||
-		slices.Contains([]string{"NOTIFY_SOCKET", "WATCHDOG_PID", "WATCHDOG_USEC", "LISTEN_FDS", "LISTEN_PID", "LISTEN_FDNAMES", "OLDPWD"}, name)
 }
 
 // CheckWorkspace returns an error for an unusable workspace. The folder need not exist yet: it is

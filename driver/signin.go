@@ -8,6 +8,7 @@ import (
 // keyWords matches error messages about missing or invalid credentials. Only failures are searched,
 // never the words of a model.
 var keyWords = regexp.MustCompile(`(?i)(invalid|incorrect|missing|expired|revoked|unknown|no) (x-)?api[ _-]?key|invalid[ _]authentication|authentication[ _](error|failed|required)|` +
+	`[a-z0-9]+_(api_key|auth_token)\b.{0,60}(not set|missing|required|must be set|unset|undefined|empty)|(set|missing|provide|required|need)\b.{0,60}[a-z0-9]+_api_key\b|` +
 	`invalid (bearer|access|auth) token|oauth token (has )?expired|not (logged|signed) in|please (log|sign) in|run /login|` +
 	`(status|error|http|code)\W{0,4}(code\W{0,4})?40[13]\b|\b401\b.{0,20}unauthori[sz]ed|\b403\b.{0,20}forbidden`)
 
@@ -36,5 +37,5 @@ func SignIn(kind string, command []string) string {
 	if words, known := signIns[program]; known {
 		return words
 	}
-	return "start the program once by hand and sign in, or put its provider's key into its `env`"
+	return "start the program once by hand and sign in, or put its provider's key into its `env`, which is the only way in which it gets one: `env: {NAME: \"${NAME}\"}`"
 }

@@ -13,6 +13,10 @@ func TestKeyRefused(t *testing.T) {
 		"unexpected status 401 Unauthorized: missing bearer":                      true,
 		"AI_APICallError: Forbidden (status code 403)":                            true,
 		"OAuth token has expired. Please obtain a new token":                      true,
+		"OPENAI_API_KEY environment variable is not set":                          true,
+		"please set GEMINI_API_KEY and try again":                                 true,
+		"Error: missing environment variable ANTHROPIC_API_KEY":                   true,
+		"the test needs API_KEY_FORMAT":                                           false,
 		"you are not logged in":                                                   true,
 		"exceeded retry limit, last status: 429 Too Many Requests":                false,
 		"API Error: 500 internal":                                                 false,
@@ -41,6 +45,7 @@ func TestSignIn(t *testing.T) {
 		{"claude", nil, "/login"},
 		{"acp", []string{"/opt/bin/opencode", "acp"}, "opencode auth login"},
 		{"acp", []string{"other"}, "once by hand"},
+		{"acp", []string{"other"}, `env: {NAME: "${NAME}"}`},
 	} {
 		if got := SignIn(c.kind, c.command); !strings.Contains(got, c.want) {
 			t.Errorf("%v: %s", c, got)

@@ -29,9 +29,13 @@ func (u *Unknown) Error() string {
 	case len(u.Known) == 0 && u.What == "session":
 		return fmt.Sprintf("no session is called %q; `fairlead why AGENT` and `fairlead run show RUN` list sessions", u.Name)
 	case len(u.Known) == 0:
-		return fmt.Sprintf("no %s is called %q: there are none; add it to fairlead.yaml", u.What, u.Name)
+		return fmt.Sprintf("no %s is called %q: there are none; add it to fairlead.yaml, then run `fairlead reload`", u.What, u.Name)
 	}
-	return fmt.Sprintf("no %s is called %q; there are: %s", u.What, u.Name, strings.Join(u.Known, ", "))
+	text := fmt.Sprintf("no %s is called %q; there are: %s", u.What, u.Name, strings.Join(u.Known, ", "))
+	if u.What == "agent" {
+		text += "; if it is new in fairlead.yaml, run `fairlead reload`"
+	}
+	return text
 }
 
 // Decide returns the changes that follow from an event. It changes nothing: apply the changes. No

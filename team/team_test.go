@@ -66,7 +66,7 @@ func TestRefusals(t *testing.T) {
 		what  any
 		want  string
 	}{
-		{"eve", control.Commanded{Desired: "pause"}, `no agent is called "eve"; there are: ada, bob`},
+		{"eve", control.Commanded{Desired: "pause"}, "no agent is called \"eve\"; there are: ada, bob; if it is new in fairlead.yaml, run `fairlead reload`"},
 		{"bob", control.Commanded{Desired: "turbo"}, `bob: cannot take wanted_unknown while resting: "turbo" is no state; take one of continuous, pause, run_once, run_cleanup [C13] (takes wanted_pause)`},
 		{"ada", control.Commanded{Desired: "run_once"}, `ada: cannot take wanted_run_once while continuous: tokens_per_day 10 (12 used) of ada is reached; raise it in fairlead.yaml, or wait for the next day (UTC) [C17] (takes wanted_pause)`},
 		{"ada", SessionEnded{Session: "ada-7", Outcome: control.OK}, `session ada-7 of ada: cannot take ended while none: it is over, or it never was`},
@@ -81,7 +81,7 @@ func TestRefusals(t *testing.T) {
 			t.Errorf("%s was refused, and changed something", refusal.want)
 		}
 	}
-	if _, err := New(nil).Decide(Event{Agent: "ada", What: TimerFired{}}); err == nil || !strings.HasSuffix(err.Error(), "there are none; add it to fairlead.yaml") {
+	if _, err := New(nil).Decide(Event{Agent: "ada", What: TimerFired{}}); err == nil || !strings.HasSuffix(err.Error(), "there are none; add it to fairlead.yaml, then run `fairlead reload`") {
 		t.Errorf("an empty team says %v", err)
 	}
 	c.must("ada", SessionEnded{Session: id, Outcome: control.OK})

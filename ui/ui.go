@@ -61,7 +61,8 @@ type asset struct {
 // Handler serves the page at / and its assets beside it, to GET and HEAD only.
 // Every answer carries [Policy]; assets are named by the hash of their content
 // in their ETag and asked for again each time, so that a new binary is a new
-// page at once. It does not check tokens; the server that mounts it must.
+// page at once. It needs no token: the files are the
+// same for everyone, and reveal nothing.
 func Handler() http.Handler {
 	assets := load()
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

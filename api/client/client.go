@@ -58,6 +58,7 @@ type Client struct {
 	Questions    Questions
 	Runs         Runs
 	Dispatches   Dispatches
+	Logins       Logins
 
 	dir    string
 	daemon workspace.Daemon
@@ -88,7 +89,7 @@ func Dial(dir string) (*Client, error) {
 // divided sets the fields for the concerns.
 func (c *Client) divided() *Client {
 	c.Channels, c.Participants, c.Crew = Channels{c}, Participants{c}, Crew{c}
-	c.Questions, c.Runs, c.Dispatches = Questions{c}, Runs{c}, Dispatches{c}
+	c.Questions, c.Runs, c.Dispatches, c.Logins = Questions{c}, Runs{c}, Dispatches{c}, Logins{c}
 	return c
 }
 

@@ -3,7 +3,7 @@
 //
 // The server listens on two addresses. The TCP listener accepts loopback addresses only.
 // Each TCP request must name this daemon as its host, must not come from another web
-// site, and must carry the token. The unix socket is in a folder that only its owner can
+// site, and must carry the token or the secret of a browser that is signed in. The unix socket is in a folder that only its owner can
 // open, and the kernel reports the user of each peer. Both serve the same routes. The
 // OpenAPI document and doc/api.md are made from the same table of routes.
 //

@@ -40,8 +40,8 @@ type door string
 
 const (
 	doorSocket door = "socket"
-	doorPage   door = "page"  // TCP with the cookie
-	doorToken  door = "token" // TCP with the header
+	doorPage   door = "page"  // TCP with the secret of a browser that is signed in
+	doorToken  door = "token" // TCP with the token
 )
 
 type doorKey struct{}
@@ -73,15 +73,7 @@ func (s *Server) actor(ctx context.Context) seam.Actor {
 	return seam.Actor{Kind: "human", ID: id}
 }
 
-const (
-	// CookieName is the cookie of the page. Cookies are not separated by port, so a second cookie has
-	// our port in its name: two daemons on one machine do not log each other out.
-	CookieName = "fairlead_token"
-
-	cookiesMax = 8 // cookies with our name that are checked; a client with more of them is guessing
-
-	apiPolicy = "default-src 'none'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'"
-)
+const apiPolicy = "default-src 'none'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'"
 
 // headers sets the headers that every answer has. A panic in a handler ends only its request: it is
 // logged with its stack, and the daemon continues.
@@ -132,7 +124,9 @@ func (b *begun) Write(p []byte) (int, error) {
 // Unwrap is for http.ResponseController.
 func (b *begun) Unwrap() http.ResponseWriter { return b.ResponseWriter }
 
-// guard accepts requests that name this server as host, come from no other site and have the token.
+// guard accepts requests that name this server as host, come from no other site, and have the token or a browser's
+// secret. The page itself and the exchange of a login code need neither: they reveal nothing. A cookie counts for
+// nothing: a browser sends one to every port of this machine, so also to other programs' servers.
 func (s *Server) guard(next http.Handler) http.Handler {
 	cross := http.NewCrossOriginProtection()
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -146,17 +140,32 @@ func (s *Server) guard(next http.Handler) http.Handler {
 			api.NewProblem(http.StatusForbidden, "a page of another site sent this request; only fairlead's own page and programs with the token may do so").Write(w)
 			return
 		}
-		if given, ok := loginToken(r); ok {
-			s.login(w, r, given)
+		if open(r) {
+			entered(doorPage, next).ServeHTTP(w, r)
 			return
 		}
-		by, ok := s.known(r)
+		by, valid, ok := s.known(r)
 		if !ok {
-			s.unknown(w, r)
+			unknown(w)
 			return
+		}
+		if valid != nil {
+			ctx, cancel := context.WithCancel(r.Context())
+			defer cancel()
+			defer context.AfterFunc(valid, cancel)() // a revoked login ends its streams
+			r = r.WithContext(ctx)
 		}
 		entered(by, next).ServeHTTP(w, r)
 	})
+}
+
+// open reports whether a request needs no secret: the page's files, which are the same for everybody, and the
+// exchange of a login code for a secret.
+func open(r *http.Request) bool {
+	if r.URL.Path == api.Base+loginsPath {
+		return r.Method == http.MethodPost
+	}
+	return !strings.HasPrefix(r.URL.Path, "/api/") && (r.Method == http.MethodGet || r.Method == http.MethodHead)
 }
 
 // sendAway closes the connection after the answer, so that a refused client does not occupy a
@@ -206,25 +215,22 @@ func fromHere(r *http.Request) bool {
 	}
 }
 
-// known returns the door of a caller that has the token.
-func (s *Server) known(r *http.Request) (door, bool) {
-	if given := r.Header.Get("Authorization"); given != "" {
-		scheme, token, _ := strings.Cut(given, " ")
-		return doorToken, strings.EqualFold(scheme, "Bearer") && s.isToken(strings.TrimSpace(token))
+// known returns the door of a caller that has the token or the secret of a browser that is signed in; in the second
+// case also a context that ends when that login is revoked.
+func (s *Server) known(r *http.Request) (door, context.Context, bool) {
+	scheme, given, _ := strings.Cut(r.Header.Get("Authorization"), " ")
+	if given = strings.TrimSpace(given); given == "" || !strings.EqualFold(scheme, "Bearer") {
+		return "", nil, false
 	}
-	tried := 0
-	for _, c := range r.Cookies() {
-		if !strings.HasPrefix(c.Name, CookieName) {
-			continue
-		}
-		if tried++; tried > cookiesMax {
-			break
-		}
-		if s.isToken(c.Value) {
-			return doorPage, true
+	if s.isToken(given) {
+		return doorToken, nil, true
+	}
+	if s.opts.Logins != nil {
+		if _, valid, ok := s.opts.Logins.Check(given); ok {
+			return doorPage, valid, true
 		}
 	}
-	return "", false
+	return "", nil, false
 }
 
 // isToken compares in constant time.
@@ -233,42 +239,9 @@ func (s *Server) isToken(given string) bool {
 	return subtle.ConstantTimeCompare(sum[:], s.token[:]) == 1 && !s.closed
 }
 
-// loginToken returns the token in the link that `fairlead up` printed.
-func loginToken(r *http.Request) (string, bool) {
-	if r.URL.Path != "/" || r.Method != http.MethodGet {
-		return "", false
-	}
-	q := r.URL.Query()
-	return q.Get("token"), q.Has("token")
-}
-
-// login sets the cookie from the token, and redirects to remove the token from the address bar.
-func (s *Server) login(w http.ResponseWriter, r *http.Request, given string) {
-	if !s.isToken(given) {
-		sendAway(w)
-		writePage(w, http.StatusUnauthorized, pageOldLink)
-		return
-	}
-	names := []string{CookieName}
-	if local, ok := r.Context().Value(http.LocalAddrContextKey).(*net.TCPAddr); ok {
-		names = append(names, CookieName+"_"+strconv.Itoa(local.Port))
-	}
-	for _, name := range names {
-		http.SetCookie(w, &http.Cookie{Name: name, Value: given, Path: "/", HttpOnly: true, SameSite: http.SameSiteStrictMode})
-	}
-	h := w.Header()
-	h.Set("Location", "/")
-	h.Set("Content-Length", "0")
-	w.WriteHeader(http.StatusSeeOther)
-}
-
-// unknown answers a caller without the token: a page for browsers, a problem for programs.
-func (s *Server) unknown(w http.ResponseWriter, r *http.Request) {
+// unknown answers a caller without a valid secret.
+func unknown(w http.ResponseWriter) {
 	sendAway(w)
 	w.Header().Set("WWW-Authenticate", `Bearer realm="fairlead"`)
-	if r.URL.Path == "/" && (r.Method == http.MethodGet || r.Method == http.MethodHead) {
-		writePage(w, http.StatusUnauthorized, pageNoLink)
-		return
-	}
-	api.NewProblem(http.StatusUnauthorized, "the token is missing or wrong: send `Authorization: Bearer TOKEN` with the token of the link that `fairlead up` printed, or use the command line, which needs none").Write(w)
+	api.NewProblem(http.StatusUnauthorized, "the token is missing or wrong: send `Authorization: Bearer TOKEN` with the content of .fairlead/token; a browser signs in with `fairlead open`; the command line needs neither").Write(w)
 }

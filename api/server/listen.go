@@ -26,15 +26,23 @@ func (e *Exposed) Error() string {
 // PortTaken says that another program listens on the port.
 type PortTaken struct {
 	Addr     string
-	Fairlead bool // it is the Fairlead of another repository
+	Fairlead bool   // it is the Fairlead of another repository
+	Owner    string // the process and its folder; empty: not known
 }
 
 func (p *PortTaken) Error() string {
 	_, port, _ := net.SplitHostPort(p.Addr)
+	who := p.Owner
 	if p.Fairlead {
-		return fmt.Sprintf("the fairlead of another repository listens on %s; give this one its own port with `listen:` in fairlead.yaml, or any free one with --listen 127.0.0.1:0", p.Addr)
+		if who == "" {
+			who = "see `fairlead ps` there"
+		}
+		return fmt.Sprintf("the fairlead of another repository listens on %s: %s; give this one its own port with `listen:` in fairlead.yaml, or any free one with --listen 127.0.0.1:0", p.Addr, who)
 	}
-	return fmt.Sprintf("another program listens on %s (`lsof -i :%s` says which); end it, or take any free port with --listen 127.0.0.1:0", p.Addr, port)
+	if who == "" {
+		who = fmt.Sprintf("`lsof -i :%s` says which", port)
+	}
+	return fmt.Sprintf("another program listens on %s: %s; end it, set another port with `listen:` in fairlead.yaml, or take any free one with --listen 127.0.0.1:0", p.Addr, who)
 }
 
 // Listen opens HOST:PORT for TCP; port 0 takes any free port. The host must be loopback. The error
@@ -56,7 +64,7 @@ func Listen(addr string) (net.Listener, error) {
 	l, err := net.Listen("tcp", addr)
 	switch {
 	case errors.Is(err, syscall.EADDRINUSE):
-		return nil, &PortTaken{Addr: addr, Fairlead: isFairlead(addr)}
+		return nil, &PortTaken{Addr: addr, Fairlead: isFairlead(addr), Owner: portOwner(addr)}
 	case errors.Is(err, fs.ErrPermission):
 		return nil, fmt.Errorf("listen on %s: %w; take a port above 1023", addr, err)
 	case err != nil:

@@ -2,12 +2,14 @@ package server
 
 import (
 	"errors"
+	"fmt"
 	"log/slog"
 	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -54,6 +56,9 @@ func TestListenTaken(t *testing.T) {
 	_, err = Listen(strings.TrimPrefix(s.url, "http://"))
 	if !errors.As(err, &taken) || !taken.Fairlead || !strings.Contains(err.Error(), "another repository") {
 		t.Errorf("another fairlead: %v", err)
+	}
+	if here, _ := os.Getwd(); runtime.GOOS == "linux" && !strings.Contains(err.Error(), fmt.Sprintf("process %d (server.test) in %s", os.Getpid(), here)) {
+		t.Errorf("it does not name the process: %v", err)
 	}
 	silent := listenAny(t) // it accepts, and never says a word
 	defer silent.Close()

@@ -29,13 +29,14 @@ they do. The daemon serves the API on loopback and on a unix socket that only it
 
 ## Authentication
 
-Over TCP, send the token that is part of the link that ` + "`fairlead up`" + ` prints:
+Over TCP, send the content of ` + "`.fairlead/token`" + `:
 
 ` + "```" + `
 curl -H "Authorization: Bearer $TOKEN" http://127.0.0.1:7466/api/v1/agents
 ` + "```" + `
 
-A browser opens the link: it receives a cookie and is redirected to an address without the token. The
+A browser signs in with a code that ` + "`fairlead open`" + ` issues: ` + "`POST /logins`" + ` exchanges it for a secret, which the page
+sends in the same header. Cookies count for nothing. The files of the page need no token. The
 socket, whose path is in ` + "`.fairlead/daemon.json`" + `, needs no token: the kernel reports the caller's user id.
 
 ` + "```" + `

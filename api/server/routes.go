@@ -118,7 +118,7 @@ func table() []route {
 			"Running sessions finish, no session starts, and then the daemon stops. With `now` running sessions are ended.",
 			answer(handleDown),
 		},
-	}, runRoutes(), channelRoutes(), memberRoutes(), crewRoutes(), dispatchRoutes(), questionRoutes())
+	}, runRoutes(), channelRoutes(), memberRoutes(), crewRoutes(), dispatchRoutes(), questionRoutes(), loginRoutes())
 }
 
 // answer is a route that decodes an In and answers with an Out as JSON, or with a problem.
@@ -222,7 +222,7 @@ func otherwise(methods []string) http.HandlerFunc {
 }
 
 func (s *Server) huma() huma.Config {
-	const about = "Mission Control and the command line are clients of this API. Over TCP, send the token as `Authorization: Bearer TOKEN`; over the unix socket the peer's user id is enough."
+	const about = "Mission Control and the command line are clients of this API. Over TCP, send the token as `Authorization: Bearer TOKEN`, where TOKEN is the content of `.fairlead/token` or the secret of a browser that is signed in; over the unix socket the peer's user id is enough."
 	return huma.Config{
 		OpenAPI: &huma.OpenAPI{
 			OpenAPI: "3.1.0",

@@ -16,6 +16,7 @@ import (
 
 	"github.com/fairlead-dev/fairlead/loop"
 
+	"github.com/fairlead-dev/fairlead/api/login"
 	"github.com/fairlead-dev/fairlead/controller"
 	"github.com/fairlead-dev/fairlead/controller/seam"
 	"github.com/fairlead-dev/fairlead/controller/sessions"
@@ -57,9 +58,10 @@ var _ Backend = (*controller.Supervisor)(nil)
 // Options configure a server.
 type Options struct {
 	Engine  Backend
-	UI      http.Handler // Mission Control; nil: none
-	Token   string       // the token for callers over TCP; empty: all of them are refused
-	Hosts   []string     // HOST or HOST:PORT from --listen; loopback names with our port are always accepted
+	UI      http.Handler  // Mission Control; nil: none
+	Token   string        // the token for programs over TCP; empty: it opens nothing
+	Logins  *login.Logins // the browsers that are signed in; nil: none can sign in
+	Hosts   []string      // HOST or HOST:PORT from --listen; loopback names with our port are always accepted
 	Log     *slog.Logger
 	Version string
 	Dir     string       // the repository
@@ -120,7 +122,7 @@ func New(opts Options) *Server {
 	return s
 }
 
-// Handler serves callers over TCP, which need the token.
+// Handler serves callers over TCP, which need the token or the secret of a login.
 func (s *Server) Handler() http.Handler {
 	return s.headers(s.mcp(s.opts.MCP, s.guard(straight(s.whole(s.mux)))))
 }

@@ -53,6 +53,9 @@ func TestEveryRouteIsGuarded(t *testing.T) {
 			{421, map[string]string{"Authorization": token, "Host": "127.0.0.1.evil.example" + s.url[strings.LastIndexByte(s.url, ':'):]}},
 			{421, map[string]string{"Authorization": token, "Host": "127.0.0.1:1"}},
 		} {
+			if method == http.MethodPost && path == api.Base+loginsPath && c.status == 401 {
+				c.status = 400 // it needs a code instead
+			}
 			req := s.request(t, method, path, c.header)
 			text, _ := send(t, req, c.status)
 			if strings.Contains(text, "secret") || strings.Contains(text, testToken) {

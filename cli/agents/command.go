@@ -72,6 +72,11 @@ func Command(ctx context.Context, a *cli.App, client *apiclient.Client, verb str
 			errs = append(errs, saidCommand(a, verb, answer, opts.Now))
 		}
 	}
+	if len(given) > 0 && !opts.Wait && verb != "stop" && !a.JSON {
+		if view, err := client.Agents(ctx); err == nil && view.Hold {
+			fmt.Fprintf(a.Err, "the team is held%s: nothing starts until `fairlead unhold`\n", cli.OrNote(view.Note))
+		}
+	}
 	if opts.Wait {
 		for _, name := range names {
 			if seq, ok := given[name]; ok {

@@ -50,6 +50,9 @@ func PrintUsage(a *cli.App, used view.UsageTable, archived bool) error {
 	return err
 }
 
+// notReported stands for a number that no agent has reported. Zero would say that nothing was used.
+const notReported = "–"
+
 func archivedMark(r view.UsageRow) string {
 	if r.Archived {
 		return " (archived)"
@@ -61,7 +64,15 @@ func printUses(out io.Writer, head string, rows []view.UsageRow, name func(view.
 	table := tabwriter.NewWriter(out, 0, 8, 2, ' ', 0)
 	fmt.Fprintln(table, head+"\tSESSIONS\tTOKENS IN\tOUT\tCOST")
 	for _, r := range rows {
-		fmt.Fprintf(table, "%s\t%d\t%d\t%d\t$%.2f\n", name(r), r.Sessions, r.InputTokens, r.OutputTokens, r.CostUSD)
+		in, out := fmt.Sprint(r.InputTokens), fmt.Sprint(r.OutputTokens)
+		if r.InputTokens == 0 && r.OutputTokens == 0 {
+			in, out = notReported, notReported
+		}
+		cost := notReported
+		if r.CostUSD > 0 {
+			cost = cli.Money(r.CostUSD)
+		}
+		fmt.Fprintf(table, "%s\t%d\t%s\t%s\t%s\n", name(r), r.Sessions, in, out, cost)
 	}
 	return table.Flush()
 }

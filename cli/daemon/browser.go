@@ -6,17 +6,39 @@ import (
 	"runtime"
 )
 
+// SignInURL returns the address that signs a browser in. The code stands in the fragment, which a browser sends to
+// no server; the page exchanges it and removes it from the address bar.
+func SignInURL(page, code string) string { return page + "#code=" + code }
+
+// OpenSignedIn shows a daemon's page in a browser, and signs the browser in. Other users can read the arguments of
+// the program that opens the browser, so the code in them is valid once and for seconds.
+func OpenSignedIn(d *Daemon) {
+	if browserProgram() != "" {
+		code, _ := d.Logins.NewCode()
+		OpenBrowser(SignInURL(d.Url, code))
+	}
+}
+
 // OpenBrowser shows a page in a browser, if there is one. The address is printed in any case.
 func OpenBrowser(url string) {
-	name, words := "xdg-open", []string{url}
-	if runtime.GOOS == "darwin" {
-		name = "open"
-	} else if os.Getenv("DISPLAY") == "" && os.Getenv("WAYLAND_DISPLAY") == "" {
+	name := browserProgram()
+	if name == "" {
 		return
 	}
-	cmd := exec.Command(name, words...) //nolint:gosec // Fairlead's own address
+	cmd := exec.Command(name, url) //nolint:gosec // Fairlead's own address
 	if err := cmd.Start(); err != nil {
 		return
 	}
 	go func() { _ = cmd.Wait() }() // whether the browser works does not matter here
+}
+
+// browserProgram returns the program that opens a browser; empty if there is no display.
+func browserProgram() string {
+	switch {
+	case runtime.GOOS == "darwin":
+		return "open"
+	case os.Getenv("DISPLAY") == "" && os.Getenv("WAYLAND_DISPLAY") == "":
+		return ""
+	}
+	return "xdg-open"
 }

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/fairlead-dev/fairlead/agentfile"
+	"github.com/fairlead-dev/fairlead/api/login"
 	"github.com/fairlead-dev/fairlead/api/mcp"
 	"github.com/fairlead-dev/fairlead/api/server"
 	"github.com/fairlead-dev/fairlead/cli"
@@ -37,7 +38,8 @@ type Daemon struct {
 	space  *workspace.Workspace
 	log    *slog.Logger
 	Engine *controller.Supervisor
-	Url    string // with the token: for the person who started it
+	Url    string // of Mission Control; it contains no secret
+	Logins *login.Logins
 
 	address string // of the TCP listener
 
@@ -180,6 +182,9 @@ func (d *Daemon) serve(ctx context.Context, door net.Listener) error {
 	if err != nil {
 		return err
 	}
+	if d.Logins, err = login.Open(d.space.Path("logins.json"), d.log); err != nil {
+		return err
+	}
 	announce := func(socket string) error {
 		return d.space.Announce(workspace.Daemon{PID: os.Getpid(), Address: d.address, Socket: socket, Version: cli.Version()})
 	}
@@ -188,7 +193,7 @@ func (d *Daemon) serve(ctx context.Context, door net.Listener) error {
 		return err
 	}
 	server := server.New(server.Options{
-		Engine: d.Engine, UI: ui.Handler(), Token: token, Log: d.log, Version: cli.Version(), Dir: d.Conf.Dir, Store: "sqlite",
+		Engine: d.Engine, UI: ui.Handler(), Token: token, Logins: d.Logins, Log: d.log, Version: cli.Version(), Dir: d.Conf.Dir, Store: "sqlite",
 		Hosts:  []string{door.Addr().String()},
 		Reload: d.reloader(), ReloadFault: d.reloadFault,
 		MCP: mcp.New(mcp.Options{Engine: d.Engine, Log: d.log, Version: cli.Version()}),
@@ -197,7 +202,7 @@ func (d *Daemon) serve(ctx context.Context, door net.Listener) error {
 	served := make(chan error, 1)
 	go func() { served <- server.Serve(serving, door, socket) }()
 	d.closers = append(d.closers, func() error { stop(); return <-served })
-	d.Url = d.address + "/?token=" + token
+	d.Url = d.address + "/"
 	return announce(socket.Addr().String())
 }
 
@@ -242,8 +247,7 @@ func ignoreClosed(l net.Listener) func() error {
 	}
 }
 
-// token returns the workspace's token. It stays the same over restarts, so that an open page
-// reconnects.
+// token returns the workspace's token for programs. It stays the same over restarts.
 func (d *Daemon) token() (string, error) {
 	path := d.space.Path("token")
 	// A token that others could have read, or that came with a cloned repository, is replaced.

@@ -1,15 +1,18 @@
 package demo
 
 import (
+	"cmp"
 	"context"
 	"embed"
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"os/exec"
 	"os/signal"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -213,7 +216,7 @@ Try, in another terminal:
 (from a checkout: go run ./cmd/fairlead in place of fairlead.) You can also kill -9 an agent
 and see what the page shows. Ctrl-C ends the demo.
 `, d.Conf.Dir, demoRun, DemoChannel)
-	daemon.OpenBrowser(d.Url)
+	daemon.OpenSignedIn(d)
 }
 
 // demoRuns waits for the end of the demo: its time, a signal, or a stop by another command.
@@ -265,7 +268,8 @@ type DemoAnswer struct {
 
 type demoAgent struct {
 	Name     string         `json:"name"`
-	Sessions map[string]int `json:"sessions"` // by outcome, the newest 20
+	Sessions map[string]int `json:"sessions"`       // by outcome, the newest 20
+	Total    int            `json:"sessions_total"` // all of them
 	Bytes    int64          `json:"output_bytes"`
 	CostUSD  float64        `json:"cost_usd"`
 	Current  string         `json:"current_state"`
@@ -285,6 +289,12 @@ func demoReport(ctx context.Context, d *daemon.Daemon, dir string, took time.Dur
 			return answer, err
 		}
 		one := demoAgent{Name: agent.Name, Sessions: map[string]int{}, CostUSD: agent.UsageToday.CostUSD, Current: agent.CurrentState, Desired: agent.DesiredState}
+		if len(why.Sessions) > 0 {
+			_, number, _ := strings.Cut(strings.TrimPrefix(why.Sessions[0].ID, agent.Name), "-") // they are numbered from 1
+			if one.Total, err = strconv.Atoi(number); err != nil {
+				return answer, fmt.Errorf("the number of the session %s: %w", why.Sessions[0].ID, err)
+			}
+		}
 		for _, s := range why.Sessions {
 			one.Sessions[s.Outcome]++
 			one.Bytes += s.Bytes
@@ -316,15 +326,34 @@ func demoReport(ctx context.Context, d *daemon.Daemon, dir string, took time.Dur
 	return answer, err
 }
 
+// sessionWords says how many sessions an agent had and how they ended. Only the newest are known by their outcome.
+func sessionWords(agent demoAgent) string {
+	known := 0
+	var parts []string
+	for _, outcome := range slices.Sorted(maps.Keys(agent.Sessions)) {
+		known += agent.Sessions[outcome]
+		parts = append(parts, fmt.Sprintf("%d %s", agent.Sessions[outcome], cmp.Or(outcome, "open")))
+	}
+	parts = append(parts, fmt.Sprintf("%d bytes said", agent.Bytes))
+	text := cli.HowMany(agent.Total, "session", "sessions")
+	switch {
+	case agent.Total == 0:
+		return text
+	case known < agent.Total:
+		return fmt.Sprintf("%s; of the newest %d: %s", text, known, strings.Join(parts, ", "))
+	}
+	return text + ": " + strings.Join(parts, ", ")
+}
+
 func printReport(a *cli.App, r DemoAnswer, kept bool) error {
 	if a.JSON {
 		return a.PrintJSON(r)
 	}
-	fmt.Fprintf(a.Out, "\nin %d s: %d commits, %d changes in the journal, %d processes left behind\n", r.ForMS/1000, r.Commits, r.Changes, r.Strays)
+	fmt.Fprintf(a.Out, "\nin %d s: %s, %d changes in the journal, %s left behind\n", r.ForMS/1000, cli.HowMany(r.Commits, "commit", "commits"), r.Changes, cli.HowMany(r.Strays, "process", "processes"))
 	fmt.Fprintf(a.Out, "  channel %s: %d messages in %d turns\n", DemoChannel, r.Said, r.Turns)
 	fmt.Fprintf(a.Out, "  team: %d were summoned, in %d sessions of the lead\n", r.Team.Summoned, r.Team.Sessions)
 	for _, agent := range r.Agents {
-		fmt.Fprintf(a.Out, "  %-8s %v, %d bytes said, $%.3f\n", agent.Name, agent.Sessions, agent.Bytes, agent.CostUSD)
+		fmt.Fprintf(a.Out, "  %-8s %s, %s today\n", agent.Name, sessionWords(agent), cli.Money(agent.CostUSD))
 	}
 	if kept {
 		fmt.Fprintln(a.Out, "the repository is in "+r.Dir)

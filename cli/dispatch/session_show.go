@@ -118,7 +118,7 @@ func PrintSession(a *cli.App, s SessionStatus) error {
 		head += " [Conv: " + strings.TrimPrefix(s.Conversation, "conv_") + "] " + cli.Line(s.Input, cli.SummaryWidth)
 	}
 	fmt.Fprintln(a.Out, a.Paint(cli.Bold, cli.Plain(head)))
-	fmt.Fprintf(a.Out, "%s  mode %s, host %s, %d agents, begun %s\n", cli.Line(s.Name, cli.SummaryWidth), cli.Plain(s.Mode), cli.Plain(s.Host), len(s.Agents), s.Began.Local().Format("2006-01-02 15:04:05"))
+	fmt.Fprintf(a.Out, "%s  mode %s, host %s, %s, begun %s\n", cli.Line(s.Name, cli.SummaryWidth), cli.Plain(s.Mode), cli.Plain(s.Host), cli.HowMany(len(s.Agents), "agent", "agents"), s.Began.Local().Format("2006-01-02 15:04:05"))
 	fmt.Fprintln(a.Out, cli.Plain(s.Path))
 	for _, task := range s.Tasks {
 		fmt.Fprintf(a.Out, "at work: %s, for %s: %s\n", cli.Line(task.Agent, cli.SummaryWidth), cli.Ago(time.Since(task.Began)), cli.Line(task.Text, cli.SummaryWidth))

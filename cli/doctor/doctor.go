@@ -19,6 +19,7 @@ import (
 	"github.com/fairlead-dev/fairlead/cli"
 	"github.com/fairlead-dev/fairlead/cli/daemon"
 	"github.com/fairlead-dev/fairlead/config"
+	"github.com/fairlead-dev/fairlead/controller/sessions"
 	"github.com/fairlead-dev/fairlead/driver"
 	"github.com/fairlead-dev/fairlead/journal/sqlite"
 	"github.com/fairlead-dev/fairlead/shim"
@@ -151,7 +152,7 @@ func lookAtAgent(ctx context.Context, agent config.Agent) []Finding {
 	if err != nil {
 		return []Finding{{About: about, What: "it could not be started: " + err.Error(), Do: "fix that, or `fairlead stop " + agent.Name + "`"}}
 	}
-	findings := []Finding{{OK: true, About: about, What: "driver " + agent.Driver + " finds what it needs"}}
+	findings := []Finding{{OK: true, About: about, What: "driver " + agent.Driver + " finds what it needs; " + sessions.VariablesInWords(d, &agent)}}
 	findings = append(findings, probeAgent(ctx, agent, env)...)
 	return append(findings, lookAtFile(agent)...)
 }
@@ -257,7 +258,7 @@ func lookForStrays(a *cli.App) []Finding {
 	// shim.
 	findings[0].Fix = func(ctx context.Context) (string, error) {
 		ended, err := shim.EndStrays(ctx, a.Dir)
-		return fmt.Sprintf("ended %d processes that were left behind", len(ended)), err
+		return fmt.Sprintf("ended %s left behind", cli.HowMany(len(ended), "process that was", "processes that were")), err
 	}
 	for i := range findings[1:] {
 		findings[i+1].Fix = func(context.Context) (string, error) { return "ended with the first", nil }

@@ -9,6 +9,8 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"slices"
+	"strings"
 	"syscall"
 	"time"
 
@@ -26,14 +28,15 @@ const (
 )
 
 // probeWish is the input of the probing process, on its standard input. The agent's environment is
-// that process's environment, and is not part of the input.
+// that process's environment; the input has only the names.
 type probeWish struct {
-	Driver  string   `json:"driver"`
-	Name    string   `json:"name"`
-	Command []string `json:"command"`
-	Dir     string   `json:"dir"`
-	Model   string   `json:"model,omitempty"`
-	Mode    string   `json:"mode,omitempty"`
+	Driver    string   `json:"driver"`
+	Name      string   `json:"name"`
+	Command   []string `json:"command"`
+	Dir       string   `json:"dir"`
+	Model     string   `json:"model,omitempty"`
+	Mode      string   `json:"mode,omitempty"`
+	Variables []string `json:"variables,omitempty"` // names of those that the agent's configuration sets; their values are in the environment
 }
 
 // probeReply is the answer of the probing process.
@@ -69,18 +72,44 @@ func ProbeHere(ctx context.Context, a *cli.App, apart bool) error {
 	}
 	var reply probeReply
 	var err error
-	reply.Found, err = cli.Drivers()[wish.Driver].Probe(ctx, driver.Agent{Name: wish.Name, Command: wish.Command, Workspace: wish.Dir, Model: wish.Model, Mode: wish.Mode})
+	reply.Found, err = cli.Drivers()[wish.Driver].Probe(ctx, driver.Agent{
+		Name: wish.Name, Command: wish.Command, Workspace: wish.Dir, Env: environmentOf(wish.Variables), Model: wish.Model, Mode: wish.Mode,
+	})
 	if err != nil {
 		reply.Fault = err.Error()
 	}
 	return json.NewEncoder(a.Out).Encode(reply)
 }
 
-// probe examines a program in a process of its own. env is added to the environment.
+// environmentOf returns the variables of this process with these names, as K=V.
+func environmentOf(names []string) []string {
+	var env []string
+	for _, name := range names {
+		env = append(env, name+"="+os.Getenv(name))
+	}
+	return env
+}
+
+type freshKey struct{}
+
+// fresh reports whether programs are to be asked again although their answers are known.
+func fresh(ctx context.Context) bool { return ctx.Value(freshKey{}) != nil }
+
+// Fresh makes doctor ask each program again.
+func Fresh(ctx context.Context) context.Context { return context.WithValue(ctx, freshKey{}, true) }
+
+// probe examines a program in a process of its own, unless its answer is known from an earlier call. env is added to the environment.
 func probe(ctx context.Context, wish probeWish, env []string) (probeReply, error) {
+	file := rememberedAnswers().file(wish, env)
+	if reply, ok := recall(file); ok && !fresh(ctx) {
+		return reply, nil
+	}
 	reply, err := probeOnce(ctx, wish, env, true)
 	if errors.Is(err, errNotApart) {
-		return probeOnce(ctx, wish, env, false)
+		reply, err = probeOnce(ctx, wish, env, false)
+	}
+	if err == nil {
+		remember(file, reply)
 	}
 	return reply, err
 }
@@ -100,6 +129,11 @@ func probeOnce(ctx context.Context, wish probeWish, env []string, apart bool) (p
 	if wish.Dir == "" {
 		wish.Dir = dir
 	}
+	env = append(slices.Clip(quiet), env...)
+	for _, kv := range env {
+		name, _, _ := strings.Cut(kv, "=")
+		wish.Variables = append(wish.Variables, name)
+	}
 	told, err := json.Marshal(wish)
 	if err != nil {
 		return probeReply{}, fmt.Errorf("write what to probe: %w", err)
@@ -110,7 +144,7 @@ func probeOnce(ctx context.Context, wish probeWish, env []string, apart bool) (p
 	}
 	var out, errs probeSaid
 	cmd := &exec.Cmd{
-		Path: self, Args: words, Dir: dir, Env: append(append(os.Environ(), quiet...), env...),
+		Path: self, Args: words, Dir: dir, Env: append(os.Environ(), env...),
 		Stdin: bytes.NewReader(told), Stdout: &out, Stderr: &errs, SysProcAttr: probeAttr(apart), WaitDelay: time.Second,
 	}
 	if cmd.SysProcAttr == nil {

@@ -37,6 +37,9 @@ func AnswerAsked(ctx context.Context, a *cli.App, client *apiclient.Client, id, 
 // ChooseAnswer turns a person's word into an answer to the question. An option with that name takes
 // precedence over yes and no.
 func ChooseAnswer(answer *view.QuestionAnswer, asked view.QuestionView, word string) error {
+	if o, ok := byLabel(asked, word); ok {
+		word = o.ID
+	}
 	for _, o := range asked.Options {
 		if word != "" && o.ID == word {
 			answer.Option = o.ID
@@ -69,12 +72,36 @@ func ChooseAnswer(answer *view.QuestionAnswer, asked view.QuestionView, word str
 		offered = append(offered, "yes", "no")
 	}
 	for _, o := range asked.Options {
-		offered = append(offered, cli.Plain(o.ID))
+		words := cli.Plain(o.ID)
+		if o.Label != "" && o.Label != o.ID && asked.Kind != string(question.Permission) {
+			words += " (" + cli.Line(o.Label, cli.StepWidth) + ")"
+		}
+		offered = append(offered, words)
 	}
 	if asked.FreeText {
 		offered = append(offered, "--text with your own words")
 	}
 	return &cli.Coded{Code: cli.ExitUsage, Err: fmt.Errorf("%s does not accept the answer %q; it accepts %s", asked.ID, word, strings.Join(offered, ", "))}
+}
+
+// byLabel returns the option of a question in words whose text is the person's word, if no option has that name and
+// only one has that text. Options of permissions are named only, because a text may be misleading.
+func byLabel(asked view.QuestionView, word string) (found view.OptionView, ok bool) {
+	if word = strings.TrimSpace(word); word == "" || asked.Kind == string(question.Permission) {
+		return found, false
+	}
+	for _, o := range asked.Options {
+		switch {
+		case o.ID == word:
+			return view.OptionView{}, false
+		case !strings.EqualFold(strings.TrimSpace(o.Label), word):
+		case ok:
+			return view.OptionView{}, false
+		default:
+			found, ok = o, true
+		}
+	}
+	return found, ok
 }
 
 // saysYes reports whether an option of a permission allows the call, and whether that is known. An
@@ -100,6 +127,11 @@ func SaidAnswer(asked view.QuestionView, answer view.QuestionAnswer) string {
 		said = "is denied"
 	case answer.Option != "":
 		said = "is answered: " + cli.Plain(answer.Option)
+		for _, o := range asked.Options {
+			if o.ID == answer.Option && o.Label != "" {
+				said = "is answered: " + cli.Line(o.Label, cli.ErrorWidth)
+			}
+		}
 	}
 	switch question.Scope(answer.Scope) {
 	case question.Session:

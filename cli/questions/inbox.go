@@ -120,14 +120,21 @@ func printAsked(a *cli.App, item view.InboxItem) {
 	say("why", cli.Line(q.Why, cli.ErrorWidth))
 	say("else", otherwiseWords(q, time.Now()))
 	say("answer", answerWords(q))
-	if q.Kind != string(question.Permission) {
-		return
-	}
 	for _, o := range q.Options[:min(len(q.Options), inboxChoice)] {
-		if !slices.Contains(plainKinds, o.Kind) {
+		if q.Kind != string(question.Permission) {
+			say("option", cli.Line(o.ID, cli.StepWidth)+labelOf(o))
+		} else if !slices.Contains(plainKinds, o.Kind) {
 			say("or", "fairlead answer "+id+" "+cli.Line(o.ID, cli.StepWidth)+a.Paint(cli.Dim, "  "+cli.Line(o.Label, cli.ErrorWidth)))
 		}
 	}
+}
+
+// labelOf is an option's text, after its name.
+func labelOf(o view.OptionView) string {
+	if o.Label == "" || o.Label == o.ID {
+		return ""
+	}
+	return "  " + cli.Line(o.Label, cli.ErrorWidth)
 }
 
 // plainKinds are the options that yes and no stand for. Other options have further effects.

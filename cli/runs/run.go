@@ -129,7 +129,7 @@ func faceFor(ctx context.Context, a *cli.App, view view.RunView) face {
 	case a.Screenful():
 		return newScreen(ctx, a)
 	}
-	fmt.Fprintf(a.Out, "run %s of %s: %d steps\n", cli.Plain(view.ID), cli.Line(view.Workflow, cli.StepWidth), len(view.Steps))
+	fmt.Fprintf(a.Out, "run %s of %s: %s\n", cli.Plain(view.ID), cli.Line(view.Workflow, cli.StepWidth), cli.HowMany(len(view.Steps), "step", "steps"))
 	return &LineFace{A: a, Id: view.ID}
 }
 

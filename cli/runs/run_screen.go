@@ -144,7 +144,7 @@ func Picture(a *cli.App, view view.RunView, t Spoken, notes []string, width, hei
 	head := fmt.Sprintf("%s  %s  %s", cli.Line(view.Workflow, cli.StepWidth), view.ID, view.Status)
 	head += fmt.Sprintf("  %d of %d done  %s", c.Completed+c.Skipped, len(view.Steps), cli.Ago(since(view.CreatedAt, view.UpdatedAt, view.Status, now)))
 	if view.CostUSD > 0 {
-		head += fmt.Sprintf("  $%.2f", view.CostUSD)
+		head += "  " + cli.Money(view.CostUSD)
 	}
 	lines := []string{a.Paint(cli.Bold, cli.Line(head, width))}
 	var foot []string

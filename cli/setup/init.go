@@ -1,10 +1,13 @@
 package setup
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
+	"net"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 
 	"github.com/fairlead-dev/fairlead/cli"
@@ -86,11 +89,20 @@ func Init(a *cli.App, agents []AgentProgram) error {
 	}
 	var written []string
 	for _, kind := range kinds {
-		if err := writeNew(filepath.Join(a.Dir, string(kind)), text(kind)); err != nil {
+		content := text(kind)
+		if kind == config.StarterConfig {
+			content = bytes.Replace(content, []byte("listen: "+config.ListenDefault), []byte("listen: "+freeAddress()), 1)
+		}
+		if err := writeNew(filepath.Join(a.Dir, string(kind)), content); err != nil {
 			return err
 		}
 		written = append(written, string(kind))
 	}
+	kept, err := ignoreRuns(a.Dir)
+	if err != nil {
+		return err
+	}
+	written = append(written, kept...)
 	if a.JSON {
 		names := make([]string, 0, len(agents))
 		for _, p := range agents {
@@ -111,6 +123,40 @@ func Init(a *cli.App, agents []AgentProgram) error {
 		fmt.Fprintf(a.Out, "\n%s found here: in another folder, or once fairlead.yaml is gone, `fairlead init --agent %s` puts it on the team\n", ShownNames(found), found[0].Name)
 	}
 	return nil
+}
+
+// ignoreRuns keeps what runs write below .agents out of git, and returns the file that it wrote. Prompts in
+// .agents/prompts belong into the repository. A file that exists is not changed.
+func ignoreRuns(dir string) (written []string, err error) {
+	name := filepath.Join(".agents", ".gitignore")
+	if _, err := os.Lstat(filepath.Join(dir, name)); err == nil {
+		return nil, nil
+	}
+	if err := os.MkdirAll(filepath.Join(dir, ".agents"), 0o755); err != nil { //nolint:gosec // as public as the repository
+		return nil, fmt.Errorf("make the folder of runs: %w", err)
+	}
+	const text = "# what fairlead's runs write; prompts/ belongs into the repository\n/runs/\n/archive/\n/worktrees/\n"
+	return []string{name}, writeNew(filepath.Join(dir, name), []byte(text))
+}
+
+// portsTried is how many ports init looks at; so many teams on one machine are improbable.
+const portsTried = 100
+
+// freeAddress returns the default address, or the same with the next port that no program listens on.
+func freeAddress() string {
+	host, first, err := net.SplitHostPort(config.ListenDefault)
+	port, fault := strconv.Atoi(first)
+	if err != nil || fault != nil {
+		panic("setup: the default address is invalid: " + config.ListenDefault)
+	}
+	for n := range portsTried {
+		at := net.JoinHostPort(host, strconv.Itoa(port+n))
+		if door, err := net.Listen("tcp", at); err == nil {
+			_ = door.Close() // nothing was sent over it
+			return at
+		}
+	}
+	return config.ListenDefault // `fairlead up` says which program has it
 }
 
 // isThere refuses to overwrite a file, and says what would have been added to it.

@@ -20,6 +20,7 @@ func TestChooseAnswer(t *testing.T) {
 	}}
 	words := view.QuestionView{ID: "q2", Kind: "question", FreeText: true, Options: []view.OptionView{{ID: "yes"}, {ID: "main"}}}
 	resume := view.QuestionView{ID: "q3", Kind: "resume", Options: []view.OptionView{{ID: "resume"}, {ID: "fresh"}}}
+	colours := view.QuestionView{ID: "q5", Kind: "question", Options: []view.OptionView{{ID: "1", Label: "red"}, {ID: "2", Label: "Blue"}, {ID: "3", Label: "1"}, {ID: "4", Label: "red "}}}
 	for _, c := range []struct {
 		asked               view.QuestionView
 		word, text, scope   string
@@ -39,6 +40,11 @@ func TestChooseAnswer(t *testing.T) {
 		{words, "yes", "", "once", true, "yes", "", "is answered: yes"},
 		{words, "", "neither", "once", true, "", "", "is answered"},
 		{words, "no", "", "once", false, "", "it accepts yes, main, --text", ""},
+		{colours, "blue", "", "once", true, "2", "", "is answered: Blue"},
+		{colours, "2", "", "once", true, "2", "", "is answered: Blue"},
+		{colours, "1", "", "once", true, "1", "", "is answered: red"},
+		{colours, "red", "", "once", false, "", "it accepts 1 (red), 2 (Blue), 3 (1), 4 (red)", ""},
+		{permission, "", "", "once", false, "", "say yes or no", ""},
 		{resume, "fresh", "", "once", true, "fresh", "", "is answered: fresh"},
 		{resume, "yes", "", "once", false, "", "it accepts resume, fresh", ""},
 	} {
@@ -53,6 +59,21 @@ func TestChooseAnswer(t *testing.T) {
 			t.Errorf("%s %q: %+v, %v", c.asked.ID, c.word, answer, err)
 		case !strings.Contains(questions.SaidAnswer(c.asked, answer), c.said):
 			t.Errorf("%s %q: it is said that it %s", c.asked.ID, c.word, questions.SaidAnswer(c.asked, answer))
+		}
+	}
+}
+
+// The options of a question are shown with their texts.
+func TestInboxShowsOptions(t *testing.T) {
+	t.Parallel()
+	var out bytes.Buffer
+	item := view.InboxItem{Kind: "question", Question: &view.QuestionView{ID: "q5", Kind: "question", Agent: "coder", What: "Which colour?", Options: []view.OptionView{{ID: "1", Label: "red"}, {ID: "2", Label: "blue"}}, AskedAt: time.Now()}}
+	if err := questions.PrintInbox(&cli.App{Out: &out}, []view.InboxItem{item}, false); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"option  1  red\n", "option  2  blue\n", "fairlead answer q5 1|2"} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("%q is missing:\n%s", want, out.String())
 		}
 	}
 }

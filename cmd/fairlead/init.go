@@ -17,8 +17,9 @@ func initCommand(a *app) *cobra.Command {
 		Use:         "init",
 		Annotations: map[string]string{cli.HereOnly: "a workspace is made in the current folder"},
 		Short:       "Write a first fairlead.yaml, with an agent that works at once",
-		Long: `It writes a commented fairlead.yaml and the script of a first agent into the current folder. It
-changes no file that exists.
+		Long: `It writes a commented fairlead.yaml and the script of a first agent into the current folder, and an
+.agents/.gitignore that keeps the files of runs out of git. It writes the first free port from 7466.
+It changes no file that exists.
 
 If agent programs that Fairlead supports are installed, it asks on a terminal which of them to add;
 in a script, name each with --agent. They replace the scripted first agent.

@@ -112,7 +112,11 @@ func (s *ship) tryUp(before ...string) (said string, err error) {
 		err = errors.Join(fmt.Errorf("it is not ready: %q", first), err, cmd.Wait())
 		return heard.String(), err
 	}
-	s.daemon, s.url, s.heard = cmd, ready.URL, heard
+	token, err := os.ReadFile(filepath.Join(s.dir, ".fairlead", "token"))
+	if err != nil {
+		return heard.String(), err
+	}
+	s.daemon, s.url, s.heard = cmd, ready.URL+"?token="+strings.TrimSpace(string(token)), heard // as uitest opens it
 	return "", nil
 }
 

@@ -18,8 +18,9 @@ func upCommand(a *app) *cobra.Command {
 session that outlived the last daemon, reads what was written into the agents' files meanwhile, and
 only then starts agents.
 
-When it is ready it prints one line on standard output: ready, and the address of Mission Control
-with its token. Ctrl-C, SIGTERM or ` + "`fairlead down`" + ` end it: sessions finish first, and a second
+When it is ready it prints one line on standard output: ready, and the address of Mission Control.
+The address holds no secret. On a terminal with a display it opens the page and signs the browser
+in; elsewhere ` + "`fairlead open`" + ` does. Ctrl-C, SIGTERM or ` + "`fairlead down`" + ` end it: sessions finish first, and a second
 signal ends them. If it is killed in any other way, the agents keep working and the next
 ` + "`fairlead up`" + ` adopts them.
 

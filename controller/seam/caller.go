@@ -71,6 +71,11 @@ func (c Caller) MayAnswer(event, question string) error {
 	return c.mayOrder(event, question, "", "only people answer agents' questions and revoke answers; the agent that asked receives the answer")
 }
 
+// MayLogin refuses orders about logins to every agent: an agent would act as a person in a browser.
+func (c Caller) MayLogin(event string) error {
+	return c.mayOrder(event, "Mission Control", "", "only people sign in to Mission Control")
+}
+
 // MayActAs refuses to let an agent act in the name of another. A caller that is in no session and has the
 // token may be a foreign agent.
 func (c Caller) MayActAs(event, agent string) error {

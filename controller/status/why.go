@@ -81,6 +81,7 @@ func (c *Controller) Why(ctx context.Context, name string) (view.WhyView, error)
 		} else {
 			add("driver", now, true, "driver %s finds what it needs to start it", conf.Driver)
 		}
+		add("driver", now, true, "%s", sessions.VariablesInWords(drives, &conf))
 	}
 	if conf.Driver != "" {
 		shown.Layers = sessions.LayersOfAgent(&conf)

@@ -13,8 +13,8 @@ import (
 
 // Launch describes how an adapter is started for a session of an agent. The prompt is passed in the
 // first bytes of input, and the token of the team's tools in the environment, because every user of
-// the machine can read the command line.
-func Launch(kind string, a driver.Agent, s driver.Session) (driver.Launch, error) {
+// the machine can read the command line. needs are the further variables that the program gets.
+func Launch(kind string, a driver.Agent, s driver.Session, needs ...string) (driver.Launch, error) {
 	if s.Kind == driver.Foreign {
 		return driver.Launch{}, fmt.Errorf("agent %s: programs of the driver %s run single sessions, not the loop; use `loop: fairlead`", a.Name, kind)
 	}
@@ -25,7 +25,7 @@ func Launch(kind string, a driver.Agent, s driver.Session) (driver.Launch, error
 		// Without a prompt, the session would wait forever and occupy a slot.
 		return driver.Launch{}, fmt.Errorf("agent %s has no prompt for this kind of session; set one, as in `%s: Read TASKS.md and do the next task.`", a.Name, setting)
 	}
-	env := driver.Environment(a, s)
+	env := driver.Environment(a, s, needs...)
 	program, err := driver.FindProgram(a, env)
 	if err != nil {
 		return driver.Launch{}, err
@@ -49,11 +49,11 @@ func Launch(kind string, a driver.Agent, s driver.Session) (driver.Launch, error
 }
 
 // Check returns an error if an agent cannot be started. It starts nothing.
-func Check(a driver.Agent) error {
+func Check(a driver.Agent, needs ...string) error {
 	if err := driver.CheckWorkspace(a); err != nil {
 		return err
 	}
-	_, err := driver.FindProgram(a, driver.Environment(a, driver.Session{}))
+	_, err := driver.FindProgram(a, driver.Environment(a, driver.Session{}, needs...))
 	return err
 }
 

@@ -19,17 +19,32 @@ func (Driver) Name() string { return "claude" }
 
 // Check returns an error for a command that cannot be started, a flag in it that Fairlead sets
 // itself, or an unusable workspace. It starts nothing.
-func (Driver) Check(a driver.Agent) error {
+func (d Driver) Check(a driver.Agent) error {
 	a = withCommand(a)
 	if err := checkFlags(a); err != nil {
 		return err
 	}
-	return adapter.Check(a)
+	return adapter.Check(a, d.Needs(a)...)
 }
 
 // Launch describes how the adapter of a session is started.
 func (d Driver) Launch(a driver.Agent, s driver.Session) (driver.Launch, error) {
-	return adapter.Launch(d.Name(), withCommand(a), s)
+	return adapter.Launch(d.Name(), withCommand(a), s, d.Needs(a)...)
+}
+
+// Needs returns the variables with which Claude Code is configured. Those of a cloud only if it is to use that cloud.
+// Other programs get their keys from their own configuration.
+func (Driver) Needs(a driver.Agent) []string {
+	if known(withCommand(a).Command).name != "claude" {
+		return nil
+	}
+	needs := []string{"ANTHROPIC_*", "CLAUDE_*"}
+	for _, cloud := range []struct{ flag, variables string }{{"CLAUDE_CODE_USE_BEDROCK", "AWS_*"}, {"CLAUDE_CODE_USE_VERTEX", "GOOGLE_*"}} {
+		if value, set := a.Variable(cloud.flag); set && value != "0" && value != "false" {
+			needs = append(needs, cloud.variables)
+		}
+	}
+	return needs
 }
 
 // withCommand adds the default program to an agent without a command.

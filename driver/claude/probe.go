@@ -50,9 +50,9 @@ func checkFlags(a driver.Agent) error {
 }
 
 // Probe determines a program's version and whether it knows the flags that Fairlead uses.
-func (Driver) Probe(ctx context.Context, a driver.Agent) (driver.Probed, error) {
+func (d Driver) Probe(ctx context.Context, a driver.Agent) (driver.Probed, error) {
 	a = withCommand(a)
-	env := driver.Environment(a, driver.Session{})
+	env := driver.Environment(a, driver.Session{}, d.Needs(a)...)
 	path, err := driver.FindProgram(a, env)
 	if err != nil {
 		return driver.Probed{}, err

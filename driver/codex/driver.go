@@ -42,7 +42,7 @@ var ours = []struct{ word, instead string }{
 
 // Check returns an error for a command that cannot be started, an argument in it that Fairlead sets
 // itself, an unknown mode, or an unusable workspace. It starts nothing.
-func (Driver) Check(a driver.Agent) error {
+func (d Driver) Check(a driver.Agent) error {
 	a = withCommand(a)
 	for _, word := range a.Command[1:] {
 		for _, o := range ours {
@@ -58,7 +58,7 @@ func (Driver) Check(a driver.Agent) error {
 	if modes[modeOf(a.Mode)] == "" {
 		return fmt.Errorf("agent %s: codex has no mode %q; it has %s", a.Name, a.Mode, strings.Join(modeWords(), ", "))
 	}
-	return adapter.Check(a)
+	return adapter.Check(a, d.Needs(a)...)
 }
 
 func modeWords() []string {
@@ -72,7 +72,7 @@ func modeWords() []string {
 
 // Launch describes how the adapter of a session is started.
 func (d Driver) Launch(a driver.Agent, s driver.Session) (driver.Launch, error) {
-	return adapter.Launch(d.Name(), withCommand(a), s)
+	return adapter.Launch(d.Name(), withCommand(a), s, d.Needs(a)...)
 }
 
 // Capabilities differ from those of other adapters in one thing: codex runs with approvals off and
@@ -92,6 +92,9 @@ type conversation struct{ driver.Conversation }
 
 // Answer is refused: codex asks nothing.
 func (conversation) Answer(context.Context, string, string) error { return driver.ErrNoAnswer }
+
+// Needs returns the variables with which codex is configured.
+func (Driver) Needs(driver.Agent) []string { return []string{"OPENAI_*", "CODEX_*"} }
 
 // withCommand adds the default program to an agent without a command.
 func withCommand(a driver.Agent) driver.Agent {

@@ -18,9 +18,9 @@ var sandboxed = []string{"sandbox", "--", "/bin/sh", "-c", "echo it-holds"}
 
 // Probe determines a program's version, whether it knows the arguments that Fairlead uses, and
 // whether its sandbox works on this machine.
-func (Driver) Probe(ctx context.Context, a driver.Agent) (driver.Probed, error) {
+func (d Driver) Probe(ctx context.Context, a driver.Agent) (driver.Probed, error) {
 	a = withCommand(a)
-	env := driver.Environment(a, driver.Session{})
+	env := driver.Environment(a, driver.Session{}, d.Needs(a)...)
 	path, err := driver.FindProgram(a, env)
 	if err != nil {
 		return driver.Probed{}, err

@@ -26,11 +26,12 @@ import { connection, now } from './shell/connection.js';
 import { loaded, names, team } from './agents/state.js';
 import { openDispatch } from './dispatch/state.js';
 import { plain } from './shell/text.js';
+import { SignIn, signedIn, startSignIn } from './shell/signin.js';
 import { openUsage } from './usage/state.js';
 import { channelName, chosen, conversationN, counts, member, opened, place, runID, sessionName, startView } from './shell/router.js';
 
 function Deck() {
-  const cut = connection.value.phase === 'lost' || connection.value.phase === 'denied' ? 'deck-cut' : '';
+  const cut = connection.value.phase === 'lost' ? 'deck-cut' : '';
   switch (place.value) {
     case 'runs': return html`<main key="runs" class="deck deck-runs ${cut}" data-view=${runID.value ? 'run' : 'runs'}><${RunList} /><${RunPane} /></main>`;
     case 'channels': return html`<main key="channels" class="deck deck-channels ${cut}" data-view=${channelName.value ? 'channel' : 'channels'}><${ChannelList} /><${ChannelPane} /></main>`;
@@ -42,7 +43,7 @@ function Deck() {
   }
 }
 
-const App = () => html`
+const App = () => !signedIn.value ? html`<${SignIn} />` : html`
   <${Masthead} /><${Banners} /><${Deck} />
   <${Notes} /><${Dialogs} /><${RunDialogs} /><${StartDispatchDialog} />`;
 
@@ -54,6 +55,7 @@ effect(() => { void runID.value; untracked(lookAt); });
 effect(() => { void channelName.value; void place.value; untracked(openChannel); });
 
 effect(() => {
+  if (!signedIn.value) return;
   const n = counts.value;
   const lost = connection.value.phase === 'lost' ? 'cut off, ' : '';
   const look = n.look ? `${n.look} to look at, ` : '';
@@ -71,6 +73,7 @@ effect(() => { void place.value; untracked(openUsage); });
 setInterval(() => { if (!document.hidden) now.value = Date.now(); }, 1000);
 document.addEventListener('visibilitychange', () => { if (!document.hidden) now.value = Date.now(); });
 
+await startSignIn();
 startView();
 startKeys();
 render(html`<${App} />`, /** @type {HTMLElement} */ (document.getElementById('app')));

@@ -49,7 +49,8 @@ type Page struct {
 	mu     sync.Mutex
 	spoken []chromedp.ConsoleMessage
 
-	pictures int // taken by Axe
+	pictures int             // taken by Axe
+	signedIn map[string]bool // addresses of servers for which the window has a secret
 }
 
 // Lacks is for a machine on which something is missing that these tests look with: there
@@ -146,7 +147,7 @@ func Browse(t testing.TB, lines ...*Line) *Page {
 		}
 	}))
 	t.Cleanup(cancel)
-	p := &Page{t: t, ctx: ctx}
+	p := &Page{t: t, ctx: ctx, signedIn: map[string]bool{}}
 	if err := chromedp.Do(ctx); err != nil {
 		t.Fatalf("open a window: %v", err)
 	}
@@ -187,9 +188,20 @@ func Eval[T any](p *Page, expression string) T {
 	return v
 }
 
-// Open goes to an address and waits until the page stands.
+// Open goes to an address and waits until the page stands. If the address has the token of the server as its query,
+// the window is signed in first, once, and the query is left out.
 func (p *Page) Open(url string) {
 	p.t.Helper()
+	if base, query, ok := strings.Cut(url, "?token="); ok {
+		token, place, _ := strings.Cut(query, "#")
+		if url = base; place != "" {
+			url += "#" + place
+		}
+		if !p.signedIn[base] {
+			p.signIn(base, token)
+		}
+		p.do("leave the page", chromedp.Navigate("about:blank")) // otherwise an address that differs in its fragment only loads nothing
+	}
 	p.do("open "+url, chromedp.Navigate(url))
 	p.Until("the page has drawn itself", `document.querySelector('.masthead') !== null`)
 }

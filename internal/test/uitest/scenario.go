@@ -12,7 +12,7 @@ import (
 // hook that is nil is something this target cannot do on purpose; scenarios
 // that need it are skipped with those words.
 type Target struct {
-	URL    string // the page, with its token where one is needed
+	URL    string // the page; its query ?token= is the token for programs, with which Open signs the window in
 	Agent  string // an agent at rest that can be started
 	Says   string // words its session says by itself; empty where only Say makes it speak
 	Finish func() // lets the session under way come to its end

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/fairlead-dev/fairlead/api/login"
 	"github.com/fairlead-dev/fairlead/api/server"
 	"github.com/fairlead-dev/fairlead/team"
 
@@ -38,8 +39,10 @@ const serverToken = "uitest-0123456789abcdef0123456789abcdef"
 type Server struct {
 	t   testing.TB
 	Dir string // the workspace
-	URL string // the page, with its token
-	api string
+	URL string // the page; its query is the token for programs, with which Open signs a window in
+
+	Logins *login.Logins
+	api    string
 
 	engine    *controller.Supervisor
 	proxyDoor net.Listener
@@ -96,8 +99,10 @@ func (s *Server) serve() {
 	must(err)
 	s.proxyDoor, err = net.Listen("tcp", "127.0.0.1:0")
 	must(err)
+	s.Logins, err = login.Open(filepath.Join(t.TempDir(), "logins.json"), log)
+	must(err)
 	server := server.New(server.Options{
-		Engine: e, UI: ui.Handler(), Token: serverToken, User: "ann", Log: log, Version: "test", Dir: s.Dir, Store: "memory",
+		Engine: e, UI: ui.Handler(), Token: serverToken, Logins: s.Logins, User: "ann", Log: log, Version: "test", Dir: s.Dir, Store: "memory",
 		Hosts: []string{door.Addr().String(), s.proxyDoor.Addr().String()},
 	})
 	s.engine = e

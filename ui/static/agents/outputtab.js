@@ -120,6 +120,7 @@ export function OutputTab({ cell: c, sessions }) {
   const facts = useSignal(c.agent.peek().driver !== 'exec');
   const hidden = useSignal(document.hidden);
   const pinned = useRef(false);
+  const unsaved = useSignal('');
   useEffect(() => {
     const see = () => { hidden.value = document.hidden; };
     document.addEventListener('visibilitychange', see);
@@ -137,6 +138,11 @@ export function OutputTab({ cell: c, sessions }) {
     if (!following && !sessionShown.value) { pinned.current = true; sessionShown.value = id; }
     if (following && pinned.current && (jumped || id === running)) { pinned.current = false; sessionShown.value = ''; }
   };
+  const save = async (/** @type {string} */ session) => {
+    unsaved.value = '';
+    try { await api.saveOutput(session, `${reveal(session).replace(/[^\w.-]+/g, '_')}.log`); }
+    catch (err) { unsaved.value = plain(err instanceof Error ? err.message : err, 300); }
+  };
   return html`<div class="output">
     <div class="output-bar">
       <label class="pick"><span class="hidden">Session</span>
@@ -148,7 +154,8 @@ export function OutputTab({ cell: c, sessions }) {
         <button type="button" aria-pressed=${facts.value ? 'false' : 'true'} onClick=${() => { facts.value = false; }}>As said</button>
         <button type="button" aria-pressed=${facts.value ? 'true' : 'false'} onClick=${() => { facts.value = true; }}>Understood</button>
       </span>
-      <a class="link save" href=${api.rawURL(id)} download="${reveal(id).replace(/[^\w.-]+/g, '_')}.log"><${Icon} name="save" />Save</a>
+      <button type="button" class="link save" onClick=${() => void save(id)}><${Icon} name="save" />Save</button>
+      ${unsaved.value && html`<p class="entry-fault" role="alert">${unsaved.value}</p>`}
     </div>
     ${hidden.value ? html`<div class="tape-frame"></div>` // a browser opens six connections to a server; hidden pages give theirs back
       : html`<${facts.value ? Facts : Tape} key=${`${facts.value} ${id}`} session=${id} onFollow=${onFollow} />`}

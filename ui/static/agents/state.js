@@ -16,7 +16,7 @@ import { agentOf, fromSnapshot, isOpen, reduce, reduceHold, reduceSessions, team
 /** Changes kept per agent for its history; the history tab reads older ones from the journal. */
 export const TRAIL_MAX = 300;
 /** Sessions kept per agent for the timeline in its row. */
-const RUNS_MAX = 64;
+export const RUNS_MAX = 64;
 
 /** @typedef {{id: string, from: number, to: number | null, outcome: string, kind: string}} Run a session on the timeline; times in ms since 1970 */
 /** @typedef {{verb: Verb, seq: number | null}} Pending an order that is not in the journal yet; seq: null until the server has answered */

@@ -31,9 +31,14 @@ function Output({ session, t, file: f }) {
     try { text.value = await api.outputFile(session, t.n, f.name, SHOWN_BYTES_MAX); }
     catch (err) { wrong.value = err instanceof Error ? err.message : String(err); }
   };
+  const save = async () => {
+    wrong.value = '';
+    try { await api.saveOutputFile(session, t.n, f.name); }
+    catch (err) { wrong.value = err instanceof Error ? err.message : String(err); }
+  };
   return html`<li class="output-file"><p class="output-file-head"><code><bdi>${plain(f.name, 300)}</bdi></code><span class="soft num">${size(f.bytes)}, ${moment(Date.parse(f.changed_at), now.value)}</span>
       <span class="output-file-acts"><button type="button" class="link" aria-expanded=${text.value !== null ? 'true' : 'false'} onClick=${() => void toggle()}>${text.value === null ? 'Show' : 'Hide'}<span class="hidden"> ${plain(f.name, 100)}</span></button>
-      <a class="link" href=${api.outputFileURL(session, t.n, f.name)} download="">Save<span class="hidden"> ${plain(f.name, 100)}</span></a></span></p>
+      <button type="button" class="link" onClick=${() => void save()}>Save<span class="hidden"> ${plain(f.name, 100)}</span></button></span></p>
     ${wrong.value && html`<p class="entry-fault" role="alert">${plain(wrong.value, 300)}</p>`}
     ${text.value !== null && html`<div class="output-file-text"><pre class="say-code" tabIndex=${0} aria-label="Content of ${plain(f.name, 100)}">${revealLines(text.value) || '(empty)'}</pre>${f.bytes > SHOWN_BYTES_MAX && html`<p class="soft">The first ${size(SHOWN_BYTES_MAX)} are shown; save the file to read all of it.</p>`}</div>`}</li>`;
 }

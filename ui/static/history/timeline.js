@@ -4,7 +4,7 @@ import { outcomeOf } from '../agents/words.js';
 import { clock, shortClock, span } from '../shell/format.js';
 import { computed, html, useSignal } from '../shell/lib.js';
 import { seenUntil } from '../shell/connection.js';
-import { oldest } from '../agents/state.js';
+import { oldest, RUNS_MAX } from '../agents/state.js';
 import { plain } from '../shell/text.js';
 import { showSession } from '../shell/router.js';
 
@@ -57,13 +57,14 @@ export function Timeline({ cell: c }) {
   const to = seenUntil.value;
   const from = to - ms;
   const runs = c.runs.value.filter((r) => (r.to ?? to) > from);
+  const cut = c.runs.value.length >= RUNS_MAX && c.runs.value[0].from > from; // older ones are not kept
   const ticks = [];
   for (let t = Math.ceil(from / step) * step; t < to; t += step) ticks.push(t);
   const marks = c.trail.value.filter((ch) => ch.entity.startsWith('control/') && Date.parse(ch.time) > from && (ch.from !== ch.to || ch.actor?.kind === 'human'));
   return html`<figure class="timeline">
     <figcaption class="timeline-head">
       <span class="label">Sessions</span>
-      <span class="timeline-sum">${runs.length === 0 ? 'none in this time' : summary(runs)}</span>
+      <span class="timeline-sum">${runs.length === 0 ? 'none in this time' : summary(runs)}${cut && html`<span class="soft">; only the newest ${RUNS_MAX} are shown, older ones are in History</span>`}</span>
       <span class="seg" role="group" aria-label="Time shown">${Object.keys(RANGES).map((k) => html`
         <button type="button" key=${k} aria-pressed=${range === k ? 'true' : 'false'} onClick=${() => { wanted.value = k; }}>${k}</button>`)}</span>
     </figcaption>

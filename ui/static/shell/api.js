@@ -4,6 +4,8 @@
 // order, and the server says what it allows. A Failure is everything else, with a way out in its
 // message.
 
+import { proof, refused } from './signin.js';
+
 const BASE = '/api/v1';
 
 /** @typedef {'pause' | 'continuous' | 'run_once' | 'run_cleanup'} State */
@@ -270,8 +272,9 @@ function learnSkew(response) {
 async function ask(path, init) {
   /** @type {Response} */
   let response;
+  const sent = proof();
   try {
-    response = await fetch(BASE + path, { cache: 'no-store', ...init });
+    response = await fetch(BASE + path, { cache: 'no-store', ...init, headers: { ...init?.headers, ...sent } });
   } catch (cause) {
     if (init?.signal?.aborted) throw cause;
     throw new Failure('Fairlead did not answer. Is it running? Start it with: fairlead up', 0);
@@ -283,9 +286,7 @@ async function ask(path, init) {
   try { problem = await response.json(); } catch { /* without a problem document the status must do */ }
   const words = String(problem.detail || problem.title || `the server answered ${response.status}`);
   if (response.status === 409) throw new Refusal(words, problem.refusal ?? {});
-  if (response.status === 401 || response.status === 403) {
-    throw new Failure('This page is no longer signed in. Open the address that "fairlead up" printed once more.', response.status);
-  }
+  if (response.status === 401) refused(sent.Authorization);
   throw new Failure(words, response.status, Array.isArray(problem.errors) ? problem.errors : []);
 }
 
@@ -295,6 +296,16 @@ const get = async (path, signal) => (await ask(path, { signal })).json();
 /** @template T @param {string} path @param {object} body @returns {Promise<T>} */
 const post = async (path, body) =>
   (await ask(path, { method: 'POST', headers: { 'Content-Type': 'application/json' }, body: JSON.stringify(body) })).json();
+
+/** Saves an answer as a file. A link could not: it sends no header. @param {string} path @param {string} file */
+async function save(path, file) {
+  const url = URL.createObjectURL(await (await ask(path)).blob());
+  const link = document.createElement('a');
+  link.href = url;
+  link.download = file;
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(url), 60_000);
+}
 
 const name = encodeURIComponent;
 
@@ -381,8 +392,8 @@ export const startSession = (body) => post('/dispatch', body);
 export const sayToSession = (session, text) => post(`/dispatch/${name(session)}/input`, { text });
 /** @param {string} session @returns {Promise<DispatchView>} */
 export const endSession = (session) => post(`/dispatch/${name(session)}/end`, {});
-/** @param {string} session @param {number} n @param {string} file @param {number} [limit] bytes */
-export const outputFileURL = (session, n, file, limit) => `${BASE}${outputFilePath(session, n, file, limit)}`;
+/** @param {string} session @param {number} n @param {string} file */
+export const saveOutputFile = (session, n, file) => save(outputFilePath(session, n, file), file);
 /** @param {string} session @param {number} n @param {string} file @param {number} [limit] */
 const outputFilePath = (session, n, file, limit) => `/dispatch/${name(session)}/conversations/${n}/outputs/${name(file)}${limit ? `?limit=${limit}` : ''}`;
 /** The beginning of a file, as text. @param {string} session @param {number} n @param {string} file @param {number} limit @returns {Promise<string>} */
@@ -393,5 +404,5 @@ export const eventsURL = (after) => `${BASE}/events?after=${after}`;
 /** @param {string} session @param {{from: number} | {tail: number}} where */
 export const outputURL = (session, where) =>
   `${BASE}/sessions/${name(session)}/output/stream?` + ('from' in where ? `from=${where.from}` : `tail=${where.tail}`);
-/** @param {string} session */
-export const rawURL = (session) => `${BASE}/sessions/${name(session)}/output?from=0`;
+/** @param {string} session @param {string} file the name to save it under */
+export const saveOutput = (session, file) => save(`/sessions/${name(session)}/output?from=0`, file);

@@ -3,7 +3,7 @@
 
 import { computed, signal } from './lib.js';
 
-/** @typedef {{phase: 'connecting' | 'live' | 'lost' | 'denied', since: number, retryAt: number, trying: boolean, words: string}} Connection since, retryAt: ms since 1970 */
+/** @typedef {{phase: 'connecting' | 'live' | 'lost', since: number, retryAt: number, trying: boolean, words: string}} Connection since, retryAt: ms since 1970 */
 
 export const connection = signal(/** @type {Connection} */ ({ phase: 'connecting', since: Date.now(), retryAt: 0, trying: true, words: '' }));
 export const live = computed(() => connection.value.phase === 'live');
@@ -14,5 +14,5 @@ export const now = signal(Date.now());
 /** The page knows what happened up to this time: now, or when the connection was lost. */
 export const seenUntil = computed(() => {
   const c = connection.value;
-  return c.phase === 'lost' || c.phase === 'denied' ? c.since : now.value;
+  return c.phase === 'lost' ? c.since : now.value;
 });

@@ -14,7 +14,8 @@ import { batch } from './lib.js';
 import { forgetRuns, applyRunChanges, refreshRuns } from '../runs/state.js';
 import { forgetDispatch, applyDispatchChanges, refreshDispatch } from '../dispatch/state.js';
 import { nameOf } from './reducer.js';
-import { StreamRefused, readStream } from './sse.js';
+import { readStream } from './sse.js';
+import { signedIn } from './signin.js';
 import { connection, head, live } from './connection.js';
 import { addHistory, applyChanges, applyTeam, cell, forget, loaded, names } from '../agents/state.js';
 import { forgetUsage, refreshUsage } from '../usage/state.js';
@@ -169,11 +170,9 @@ async function listen() {
 
 /** @param {unknown} err */
 function lost(err) {
-  const status = err instanceof api.Failure || err instanceof StreamRefused ? err.status : 0;
-  const denied = status === 401 || status === 403;
   const before = connection.peek();
   set({
-    phase: denied ? 'denied' : before.phase === 'connecting' && !loaded.peek() ? 'connecting' : 'lost',
+    phase: before.phase === 'connecting' && !loaded.peek() ? 'connecting' : 'lost',
     since: before.phase === 'live' ? Date.now() : before.since,
     trying: false,
     words: endReason === 'stopping' ? 'Fairlead was stopped.' : err instanceof Error && before.phase === 'connecting' ? err.message : '',
@@ -185,7 +184,13 @@ export async function keepFeedOpen() {
   setInterval(poll, POLL_MS);
   addEventListener('online', () => wake());
   let failures = 0;
+  signedIn.subscribe(() => wake());
   for (;;) {
+    if (!signedIn.peek()) {
+      set({ phase: 'connecting', trying: true, words: '' });
+      await /** @type {Promise<void>} */ (new Promise((go) => { wake = go; }));
+      continue;
+    }
     const started = performance.now();
     try {
       set({ trying: true });
@@ -196,6 +201,7 @@ export async function keepFeedOpen() {
       if (performance.now() - started > 1000) continue;
     } catch (err) {
       if (live.peek()) failures = 0;
+      if (!signedIn.peek()) continue;
       lost(err);
     }
     failures++;

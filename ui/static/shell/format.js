@@ -59,7 +59,7 @@ export function tokens(n) {
 }
 
 /** @param {number} usd */
-export const money = (usd) => `$${usd.toFixed(2)}`;
+export const money = (usd) => `$${usd.toFixed(usd > 0 && usd < 0.01 ? 4 : 2)}`;
 
 /** @param {number} n @param {string} one @param {string} [many] */
 export const plural = (n, one, many = one + 's') => `${count(n)} ${n === 1 ? one : many}`;

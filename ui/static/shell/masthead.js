@@ -13,7 +13,7 @@ import { Fairlead, Icon } from './icons.js';
 import { Places } from './nav.js';
 
 /** @type {Record<string, string>} */
-const PHASES = { live: 'Live', connecting: 'Connecting', lost: 'Cut off', denied: 'Signed out' };
+const PHASES = { live: 'Live', connecting: 'Connecting', lost: 'Cut off' };
 
 function Line() {
   const { phase } = connection.value;
@@ -56,7 +56,6 @@ export function Banners() {
       <button type="button" class="plain-button" onClick=${retryNow}>Try now</button></div>`}
     ${c.phase === 'connecting' && !c.trying && html`<div class="banner banner-lost"><p><b>No answer yet.</b> <span>${plain(c.words, 200)}</span></p>
       <button type="button" class="plain-button" onClick=${retryNow}>Try now</button></div>`}
-    ${c.phase === 'denied' && html`<div class="banner banner-lost"><p><b>This page is no longer signed in.</b> <span>Open the address that <code>fairlead up</code> printed once more.</span></p></div>`}
     ${team.value.stopping && html`<div class="banner banner-hold"><p><b>Fairlead is stopping.</b> <span>Current sessions finish; nothing new starts.</span></p></div>`}
     ${team.value.hold && !team.value.stopping && html`<div class="banner banner-hold"><p><b>The team is held.</b> <span>Nothing new starts; current sessions finish.${team.value.note ? html` <q>${plain(team.value.note, 200)}</q>` : ''}</span></p>
       <button type="button" class="plain-button" aria-disabled=${live.value ? undefined : 'true'} onClick=${() => { if (live.value) dialog.value = 'release'; }}>Release</button></div>`}

@@ -1,13 +1,15 @@
 // Server-sent events over fetch.
 //
-// EventSource hides two things that the page needs: the status of a refused request, and the pings
-// that tell an idle connection from a dead one. The parser accepts text cut at any place.
+// EventSource sends no header, so it could not sign in. It also hides two things that the page needs:
+// the status of a refused request, and the pings that tell an idle connection from a dead one. The parser accepts text cut at any place.
 
 /** Longest event, in UTF-16 units; a longer one ends the stream with an error. */
 const EVENT_CHARS_MAX = 32 * 1024 * 1024;
 
 /** The server pings every 15 s. After two and a half missed pings the connection is dead. */
 export const SILENCE_MS_MAX = 38_000;
+
+import { proof, refused } from './signin.js';
 
 /** @typedef {{event: string, id: string, data: string}} Message */
 
@@ -89,10 +91,12 @@ export async function readStream(url, { signal, onOpen, onMessage, silenceMs = S
   };
   try {
     restart();
-    const response = await fetch(url, { headers: { Accept: 'text/event-stream' }, signal: line.signal, cache: 'no-store' });
+    const sent = proof();
+    const response = await fetch(url, { headers: { Accept: 'text/event-stream', ...sent }, signal: line.signal, cache: 'no-store' });
     const type = response.headers.get('content-type') ?? '';
     if (!response.ok || !response.body || !type.startsWith('text/event-stream')) {
       await response.body?.cancel();
+      if (response.status === 401) refused(sent.Authorization);
       throw new StreamRefused(response.status);
     }
     onOpen?.();

@@ -11,13 +11,21 @@ import { choose, go, showRun } from '../shell/router.js';
 /** Rows shown per table; the command line lists all of them. */
 const SHOWN_MAX = 200;
 
+const NOT_REPORTED = html`<td class="num soft" title="not reported">\u2013</td>`;
+
+/** Zero would say that nothing was used; agents report what they use, or nothing. @param {UsageRow} r */
+const figures = (r) => {
+  const told = (r.input_tokens ?? 0) + (r.output_tokens ?? 0) > 0;
+  return html`${told ? html`<td class="num">${tokens(r.input_tokens ?? 0)}</td><td class="num">${tokens(r.output_tokens ?? 0)}</td>` : html`${NOT_REPORTED}${NOT_REPORTED}`}${r.cost_usd ? html`<td class="num">${money(r.cost_usd)}</td>` : NOT_REPORTED}`;
+};
+
 /** @param {{id: string, title: string, head: string[], rows: UsageRow[], first: (r: UsageRow) => any[]}} props */
 function Table({ id, title, head, rows, first }) {
   if (rows.length === 0) return null;
   return html`<div class="usage-part"><h3 id=${id}>${title}</h3>
     <div class="usage-scroll" tabIndex=${0} role="region" aria-labelledby=${id}><table class="usage-table"><thead><tr>${head.map((h) => html`<th key=${h} scope="col">${h}</th>`)}<th scope="col" class="num">Sessions</th><th scope="col" class="num">Tokens in</th><th scope="col" class="num">out</th><th scope="col" class="num">Cost</th></tr></thead>
       <tbody>${rows.slice(0, SHOWN_MAX).map((r, n) => html`<tr key=${n}>${first(r).map((cell, i) => (i === 0 ? html`<th key=${i} scope="row">${cell}</th>` : html`<td key=${i}>${cell}</td>`))}
-        <td class="num">${count(r.sessions ?? 0)}</td><td class="num">${tokens(r.input_tokens ?? 0)}</td><td class="num">${tokens(r.output_tokens ?? 0)}</td><td class="num">${money(r.cost_usd ?? 0)}</td></tr>`)}</tbody></table></div>
+        <td class="num">${count(r.sessions ?? 0)}</td>${figures(r)}</tr>`)}</tbody></table></div>
     ${rows.length > SHOWN_MAX && html`<p class="quiet-note">and ${rows.length - SHOWN_MAX} more: <code>fairlead usage</code></p>`}</div>`;
 }
 
