@@ -102,7 +102,7 @@ func (h *hearing) line(raw json.RawMessage, mine string) heard {
 		h.withdraw(m.RequestID)
 	case "conversation_reset":
 		h.name(driver.Conversed{ID: m.Conversation})
-	case "user", "keep_alive", "tool_progress", "tool_use_summary", "auth_status", "prompt_suggestion", "subagent_token_usage", "active_goal":
+	case "user", "keep_alive", "tool_progress", "tool_use_summary", "auth_status", "prompt_suggestion", "subagent_token_usage", "active_goal", "command_lifecycle":
 		// Tool results are not speech, and the other types repeat what is sent elsewhere.
 	case "":
 		if err == nil {

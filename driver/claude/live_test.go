@@ -33,6 +33,7 @@ type scene struct {
 	talk   bool
 	resume string // conversation ID; "last" is the previous conversation
 	tools  bool
+	again  int  // earlier attempts of the session; Claude Code ignores a prompt whose ID its conversation has already
 	long   bool // only in the long form, and for recording
 
 	reason string
@@ -101,7 +102,7 @@ func TestLiveClaude(t *testing.T) {
 			prompt: "do: think a plan\ndo: write REPO/a.txt one\ndo: bash echo two > b.txt\ndo: say I have done it",
 			allow:  []string{"Write"}, reason: "completed", says: []string{"I have done it"}, wrote: []string{"a.txt"}, not: []string{"b.txt"},
 		},
-		{name: "resume", prompt: "do: say again", resume: "last", reason: "completed", says: []string{"again"}},
+		{name: "resume", prompt: "do: say again", resume: "last", again: 1, reason: "completed", says: []string{"again"}},
 		{name: "resume-unknown", prompt: "do: say never", resume: resumed, reason: "not_resumed"},
 		{name: "talk", prompt: "do: say one", more: []string{"do: say two"}, talk: true, reason: "completed", says: []string{"one", "two"}},
 		{name: "cancel", prompt: "do: hold I begin", cancel: "I begin", reason: "cancelled"},
@@ -121,7 +122,7 @@ func (s scene) play(t *testing.T, program livetest.Program, repo, file, last str
 	if err != nil {
 		t.Fatal(err)
 	}
-	part := adapter.Part{Kind: "claude", Name: "coder", Session: "coder-17", Attempt: 1, What: driver.Work, Command: program.Command, Dir: repo, Resume: s.resume}
+	part := adapter.Part{Kind: "claude", Name: "coder", Session: "coder-17", Attempt: 1 + s.again, What: driver.Work, Command: program.Command, Dir: repo, Resume: s.resume}
 	if s.talk {
 		part.What = driver.Turn
 	}
