@@ -37,6 +37,7 @@ type Seen struct {
 	KeptAs   string    // malformed: the name of the copy beside the file; empty if it could not be kept, which Fault says
 	Fault    string    // malformed, unreadable: the reason
 	At       time.Time // when it was seen, UTC
+	Changed  time.Time // when the file was last written, by the file system's clock, UTC; zero without a file
 	FromSwap bool      // found in a file that our own write had replaced; the current file is newer
 	Own      bool      // written by this Files; only Read returns such observations
 }

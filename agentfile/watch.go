@@ -207,12 +207,12 @@ func (w *Files) look(f *stateFile, now time.Time) (settled bool) {
 func (w *Files) judge(f *stateFile, d *doubt, dir int, s file.Version, sum file.Sum, now time.Time, after time.Duration) (seen Seen, certain bool) {
 	state, err := Parse(s.Bytes)
 	if err == nil && !s.Moved {
-		return Seen{Kind: KindWritten, Bytes: s.Bytes, State: state, Sum: sum, Ident: s.ID.String()}, true
+		return Seen{Kind: KindWritten, Bytes: s.Bytes, State: state, Sum: sum, Ident: s.ID.String(), Changed: time.Unix(0, s.ID.Mtime).UTC()}, true
 	}
 	if !d.certain(suspicion{kind: KindMalformed, id: s.ID, sum: sum}, now, after) || err == nil {
 		return Seen{}, false
 	}
-	seen = Seen{Kind: KindMalformed, Bytes: s.Bytes, Sum: sum, Ident: s.ID.String()}
+	seen = Seen{Kind: KindMalformed, Bytes: s.Bytes, Sum: sum, Ident: s.ID.String(), Changed: time.Unix(0, s.ID.Mtime).UTC()}
 	seen.Fault = err.Error()
 	seen.KeptAs, err = keepAside(f.folder, dir, s)
 	switch {

@@ -54,7 +54,8 @@ func (c *checker) agent(f file.YAMLField, cfg *Config) Agent {
 			First: c.duration(backoff.Get("first"), BackoffFirst, false),
 			Max:   c.duration(backoff.Get("max"), BackoffMax, false),
 		},
-		Grace: c.duration(n.Get("grace"), GraceDefault, true),
+		Grace:        c.duration(n.Get("grace"), GraceDefault, true),
+		ReportWithin: c.duration(n.Get("report_within"), ReportWithinDefault, false),
 	}
 	if a.Limits.Session == 0 {
 		a.Limits.Session = cfg.Team.Limits.Session
@@ -135,6 +136,9 @@ func (c *checker) driver(f file.YAMLField, a *Agent) {
 
 // loop reports settings that have no effect on an agent that runs its own loop.
 func (c *checker) loop(n *file.YAMLNode, a Agent) {
+	if f := n.Field("report_within"); f != nil && (a.Loop != LoopForeign || len(a.Command) > 0) {
+		c.add(f.Place, f.Value.Path, "has an effect only with loop foreign and without a command: otherwise the process shows whether the agent works")
+	}
 	if a.Loop != LoopForeign {
 		return
 	}

@@ -10,19 +10,20 @@ const FileName = "fairlead.yaml"
 
 // Defaults.
 const (
-	ListenDefault      = "127.0.0.1:7466"
-	TeamSizeDefault    = 8                // nine seats without the lead's (SPEC P1)
-	FailuresMaxDefault = 5                // SPEC C16
-	BackoffFirst       = time.Second      // SPEC C16
-	BackoffMax         = 60 * time.Second // SPEC C16
-	GraceDefault       = 10 * time.Second // between SIGTERM and SIGKILL
-	MaxRoundsDefault   = 3                // SPEC, Turn
-	WaitTimeoutDefault = 300 * time.Second
-	StatusTimeout      = 30 * time.Second // SPEC, Presence: silence of the lead that ends "in progress"
-	HatchTimeout       = 5 * time.Minute  // SPEC P7
-	LeadSeat           = 4                // SPEC, Presence
-	PermissionTimeout  = 30 * time.Minute // enough for a person at work; without a person, the agent must not wait all night
-	NoSeat             = -1               // the file gives the agent no seat
+	ListenDefault       = "127.0.0.1:7466"
+	TeamSizeDefault     = 8                // nine seats without the lead's (SPEC P1)
+	FailuresMaxDefault  = 5                // SPEC C16
+	BackoffFirst        = time.Second      // SPEC C16
+	BackoffMax          = 60 * time.Second // SPEC C16
+	GraceDefault        = 10 * time.Second // between SIGTERM and SIGKILL
+	ReportWithinDefault = 5 * time.Minute
+	MaxRoundsDefault    = 3 // SPEC, Turn
+	WaitTimeoutDefault  = 300 * time.Second
+	StatusTimeout       = 30 * time.Second // SPEC, Presence: silence of the lead that ends "in progress"
+	HatchTimeout        = 5 * time.Minute  // SPEC P7
+	LeadSeat            = 4                // SPEC, Presence
+	PermissionTimeout   = 30 * time.Minute // enough for a person at work; without a person, the agent must not wait all night
+	NoSeat              = -1               // the file gives the agent no seat
 )
 
 // Config is the content of fairlead.yaml with every default filled in.
@@ -113,7 +114,8 @@ type Agent struct {
 	FailuresMax   int
 	Backoff       Backoff
 	Grace         time.Duration
-	Line          int // line of the agent's name in the file, for later messages
+	ReportWithin  time.Duration // a foreign loop without a command works while its file changes within this time
+	Line          int           // line of the agent's name in the file, for later messages
 }
 
 // Backoff is the wait between failed sessions. It doubles from First up to Max.

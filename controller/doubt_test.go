@@ -169,7 +169,7 @@ func TestContradictions(t *testing.T) {
 					t.Errorf("%s, doubt %q", shown.Certainty, shown.Doubt)
 				}
 				why, err := e.Why(t.Context(), "coder")
-				if err != nil || len(against(why)) != 1 || !strings.Contains(why.Verdict, "unknown: ") {
+				if err != nil || len(against(why)) != 1 || !strings.Contains(why.Verdict, "UNKNOWN: ") {
 					t.Errorf("%q, against it: %q, %v", why.Verdict, against(why), err)
 				}
 				e.SetProc("coder-1", real)

@@ -26,7 +26,7 @@ type fakeDriver struct {
 }
 
 func (d *fakeDriver) Capabilities(driver.Agent, driver.Kind) driver.Capabilities {
-	return driver.Capabilities{Input: d.talks, Prompts: d.talks, Steers: d.talks && !d.plods, Resumes: d.resumes, Asks: true}
+	return driver.Capabilities{Input: d.talks, Prompts: d.talks, Steers: d.talks && !d.plods, Resumes: d.resumes, Asks: true, Answers: d.talks}
 }
 
 func (d *fakeDriver) Probe(context.Context, driver.Agent) (driver.Probed, error) {

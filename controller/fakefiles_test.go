@@ -218,7 +218,7 @@ func (w *fakeFiles) noticed(agent string) {
 	w.seq++
 	s := agentfile.Seen{Name: agent, Seq: w.seq, Kind: agentfile.KindDeleted, At: time.Now().UTC()}
 	if there {
-		s.Bytes, s.Sum = text, file.SumOf(text)
+		s.Bytes, s.Sum, s.Changed = text, file.SumOf(text), s.At
 		state, err := agentfile.Parse(text)
 		s.Kind, s.State = agentfile.KindWritten, state
 		if err != nil {

@@ -222,6 +222,12 @@ type Capabilities struct {
 	// Asks: the agent asks for permission, and Conversation.Answer reaches it. If false, it reports no
 	// PermissionAsked fact, and Answer returns a NotSupportedError.
 	Asks bool
+	// Answers: a Listening or Stopped fact follows each answer. If false, only silence and the end of the
+	// process show that an answer is complete.
+	Answers bool
+	// Messages: an answer may consist of several messages, and a fact of another kind than Said follows
+	// each of them. Implies Answers.
+	Messages bool
 	// Probes: Driver.Probe can examine the program. If false, it returns a NotSupportedError.
 	Probes bool
 }

@@ -38,6 +38,12 @@ type channelListener struct {
 	resume  []channel.Token // turns whose wait ends with this report
 	tally   tally           // markers of the crew
 	rested  string          // key of the message whose answer is complete
+	ends    driver.Capabilities
+	tail    []byte    // a word at the end of the text, and what follows it; it counts if the message ends here
+	tailOf  string    // key of the message that the tail answers
+	heardAt time.Time // when the last text came
+	fenced  bool      // the text so far ends within a code fence
+	final   bool      // the process has ended: nothing more comes
 	uttered utterance
 }
 
@@ -82,7 +88,7 @@ func (u *utterance) room(text string) string {
 // ended.
 func (e *Listener) talksFrom(ctx context.Context, m *sessions.Slot, s team.Session, proc seam.Process) *channelListener {
 	v := channels.NewSessionWriter()
-	t := &channelListener{v: v, agent: m.Conf.Name, session: s.ID}
+	t := &channelListener{v: v, agent: m.Conf.Name, session: s.ID, ends: m.Driver.Capabilities(sessions.Known(*m.Conf), sessions.SessionFor(m, s).Kind)}
 	typist, types := proc.(seam.InputWriter)
 	var written channel.Action
 	find := func(tm *team.Team, label string) bool {
@@ -157,7 +163,7 @@ func (t *channelListener) urgent() bool {
 	if t == nil {
 		return false
 	}
-	return t.over || len(t.events) > 0 && !t.tally.crowded() || len(t.text) >= channels.PostBytesMax || !t.part && channels.WordAtEnd(t.text) != "" && !t.answering().done
+	return t.over || len(t.events) > 0 && !t.tally.crowded() || len(t.text) >= channels.PostBytesMax || !t.part && channels.WordAtEnd(t.text) == waitWord && !t.answering().done
 }
 
 // midWord reports whether the text ends with what may be the start of a marker.
@@ -185,12 +191,16 @@ func (t *channelListener) note(fact HeldFact, pending *team.SessionReported) boo
 	if t.leads && (fact.Kind != driver.Said || fact.Tool != "") {
 		t.said(fact.pieces) // an incomplete marker is broken now
 	}
+	if t.ends.Messages && fact.Kind != driver.Said && fact.Kind != driver.PermissionAsked {
+		t.messageOver()
+	}
 	switch fact.Kind {
 	case driver.Said:
 		if fact.Tool != "" {
 			t.goesOn(false)
 			return len(t.events) > 0
 		}
+		t.heardAt = time.Now()
 		t.goesOn(strings.TrimSpace(fact.Text) != "")
 		if t.leads {
 			t.said(fact.pieces)
@@ -214,7 +224,8 @@ func (t *channelListener) note(fact HeldFact, pending *team.SessionReported) boo
 		t.asks = true
 	case driver.Listening, driver.Stopped:
 		if fact.Kind == driver.Listening && fact.Input != 0 && fact.Input < t.v.Written() {
-			t.flush(false) // the agent has not read messages from the meantime, but this message is complete
+			t.messageOver() // the agent has not read messages from the meantime, but this message is complete
+			t.flush(false)
 			return len(t.events) > 0
 		}
 		t.goesOn(false)
@@ -267,13 +278,19 @@ func (t *channelListener) add(what channel.Input, text string) {
 // complete.
 func (t *channelListener) flush(ended bool) {
 	is := t.v.Answers()
+	held := t.takeTail(ended)
 	text, word := channels.Ending(t.text, t.glued)
 	toTeam := t.toTeam()
-	t.glued = t.part && len(t.text) > 0 && word == "" && !isSpaceByte(t.text[len(t.text)-1])
-	if ended {
-		t.glued = false
+	glued := t.glued
+	t.glued = t.part && held == nil && len(t.text) > 0 && word == "" && !isSpaceByte(t.text[len(t.text)-1])
+	if held != nil && len(t.text) == 0 {
+		t.glued = glued
 	}
-	t.text, t.part = nil, false
+	if ended {
+		t.glued, t.fenced = false, false
+	}
+	t.fenced = t.fenced != oddFences(t.text)
+	t.text, t.part, t.tail = nil, false, held
 	so := t.answering()
 	if so.done && word != "" || word == marker.TurnWait && so.waits >= channels.AnswerWaitsMax {
 		word = "" // the marker has no effect any more
@@ -304,7 +321,7 @@ func (t *channelListener) flush(ended bool) {
 		t.add(channel.WaitAskedFor{Token: is.Token, Why: loop.CutText(finalLine(text), channels.WhyShownMax)}, "")
 		t.waits = true
 		so.waits++
-	case len(posts) == 0 && (ended || word == marker.TurnComplete):
+	case held == nil && len(posts) == 0 && (ended || word == marker.TurnComplete):
 		say("", true)
 	}
 }
@@ -336,7 +353,7 @@ func (l *SessionListener) reportTalk(ctx context.Context) error {
 		return err
 	}
 	defer t.v.WriteLock.Unlock()
-	if len(t.text) > 0 {
+	if len(t.text) > 0 || t.final && len(t.tail) > 0 {
 		t.flush(false)
 	}
 	events := append(slices.Concat(t.events, l.also, l.stray), *l.m.Event(channels.ByAgent(l.m.Conf.Name), l.Pending))

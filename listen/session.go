@@ -126,6 +126,9 @@ func (l *SessionListener) hear(ctx context.Context) (broken, err error) {
 			if some && due == nil {
 				due = time.After(l.every())
 			}
+			if wait := l.talk.holds(); wait > 0 && some {
+				due, late = time.After(wait), false // the message may end here
+			}
 		}
 		if !late || !quiet {
 			continue
@@ -144,6 +147,10 @@ func (l *SessionListener) hear(ctx context.Context) (broken, err error) {
 // last handles the buffered rest after the output has ended.
 func (l *SessionListener) last(ctx context.Context, over <-chan error) (broken, err error) {
 	broken = <-over
+	if l.talk != nil && broken == nil {
+		l.talk.final = true
+		l.dirty = l.dirty || len(l.talk.tail) > 0
+	}
 	if l.lead != nil {
 		if broken != nil {
 			return broken, l.report(ctx) // buffered facts are read again

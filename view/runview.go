@@ -97,7 +97,7 @@ type StepView struct {
 
 // InboxItem is one item that waits for a person.
 type InboxItem struct {
-	Kind        string        `json:"kind" enum:"step,permission,question,resume" doc:"step: a step of a run waits for an answer; permission: an agent asks to be allowed a call; question: an agent asks for a text; resume: its conversation would continue under changed conditions"`
+	Kind        string        `json:"kind" enum:"step,permission,question,resume,failed" doc:"step: a step of a run waits for an answer; permission: an agent asks to be allowed a call; question: an agent asks for a text; resume: its conversation would continue under changed conditions; failed: it gave up and a person should look"`
 	Run         string        `json:"run_id"`
 	Step        string        `json:"step_id"`
 	Workflow    string        `json:"workflow_name"`
@@ -110,8 +110,11 @@ type InboxItem struct {
 	Logs        []string      `json:"logs"`
 	Agent       string        `json:"agent,omitempty" doc:"The agent that asks; empty for a step"`
 	Session     string        `json:"session_id,omitempty"`
-	Question    *QuestionView `json:"question,omitempty" doc:"For every kind except step"`
+	Question    *QuestionView `json:"question,omitempty" doc:"For permission, question and resume"`
 }
+
+// InboxFailed is the kind of an inbox item about an agent that gave up. A new order for the agent removes it.
+const InboxFailed = "failed"
 
 // StepAnswer is a person's answer to a step.
 type StepAnswer struct {

@@ -25,7 +25,15 @@ type AgentView struct {
 	Loop          string            `json:"loop" doc:"fairlead: Fairlead runs its sessions; foreign: another program does"`
 	DesiredState  string            `json:"desired_state" doc:"What the agent should do: pause, continuous, run_once or run_cleanup"`
 	CurrentState  string            `json:"current_state" doc:"What the agent reports that it does: pause, continuous, run_once, run_cleanup, or unknown"`
-	Badge         string            `json:"badge" doc:"RUNNING or IDLE, from current_state alone"`
+	Status        Status            `json:"status" enum:"unknown,stopping,waiting,rate_limited,running,backing_off,failed,idle" doc:"What it does, from evidence; the first that applies, in this order"`
+	StatusWhy     string            `json:"status_why" doc:"What the status rests on: the doubt, what it waits for, until when, its process, the failure"`
+	IdleReason    IdleReason        `json:"idle_reason,omitempty" doc:"Only with status idle: paused, held, limit, queued or disabled"`
+	Badge         string            `json:"badge" doc:"RUNNING or IDLE, from current_state alone (seed 000)"`
+	Program       bool              `json:"program" doc:"Loop foreign: Fairlead keeps its program running"`
+	Held          bool              `json:"held" doc:"It should run, and the hold of the team prevents that"`
+	Disabled      bool              `json:"disabled" doc:"A person disabled it in channels"`
+	OverLimit     string            `json:"over_limit,omitempty" doc:"The daily limit that is used up"`
+	GaveUp        *time.Time        `json:"gave_up" doc:"When failures ended its desired state; null: they did not, or there is a newer one"`
 	Presence      string            `json:"presence" doc:"Status of the visible crew document with this name; 'lead' for the agent that leads the crew; empty without a document"`
 	Turn          map[string]string `json:"turn" doc:"The agent's state in each channel, by the channel's name"`
 	SetBy         string            `json:"set_by" doc:"Who set desired_state: human or agent"`

@@ -39,7 +39,7 @@ func PrintTeam(a *cli.App, out io.Writer, shown view.TeamView, width int) error 
 	if talk {
 		more += "TURNS\t"
 	}
-	fmt.Fprintln(table, "AGENT\tBADGE\tCURRENT\tDESIRED\tSESSION\tPID\tFOR\t"+more+"REMARKS")
+	fmt.Fprintln(table, "AGENT\tSTATUS\tCURRENT\tDESIRED\tSESSION\tPID\tFOR\t"+more+"REMARKS")
 	for _, agent := range shown.Agents {
 		session, pid, since := "-", "-", "-"
 		if s := agent.Session; s != nil {
@@ -59,7 +59,7 @@ func PrintTeam(a *cli.App, out io.Writer, shown view.TeamView, width int) error 
 			more += turnsOf(agent) + "\t"
 		}
 		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s%s\n",
-			agent.Name, cli.Line(agent.Badge, 20), cli.Line(agent.CurrentState, 20), cli.Line(agent.DesiredState, 20), session, pid, since, more, Remarks(agent))
+			agent.Name, agent.Word(), cli.Line(agent.CurrentState, 20), cli.Line(agent.DesiredState, 20), session, pid, since, more, Remarks(agent))
 	}
 	if err := table.Flush(); err != nil {
 		return err
@@ -67,21 +67,21 @@ func PrintTeam(a *cli.App, out io.Writer, shown view.TeamView, width int) error 
 	return printRows(a, out, rows.String(), shown.Agents, width)
 }
 
-// printRows prints an aligned table and colours the badges in it afterwards, because the table
-// writer would count escape sequences as width. Names and badges of agents have one byte per
+// printRows prints an aligned table and colours the statuses in it afterwards, because the table
+// writer would count escape sequences as width. Names and statuses of agents have one byte per
 // character.
 func printRows(a *cli.App, out io.Writer, table string, agents []view.AgentView, width int) error {
 	rows := strings.Split(strings.TrimRight(table, "\n"), "\n")
-	at := strings.Index(rows[0], "BADGE")
+	at := strings.Index(rows[0], "STATUS")
 	for i, row := range rows {
 		row = strings.TrimRight(row, " ")
 		if width > 0 {
 			row = cli.Aligned(row, width)
 		}
 		if i > 0 {
-			badge := agents[i-1].Badge
-			if from, ok := strings.CutPrefix(row[min(at, len(row)):], badge); ok {
-				row = row[:at] + paintBadge(a, badge) + from
+			word := agents[i-1].Word()
+			if from, ok := strings.CutPrefix(row[min(at, len(row)):], word); ok {
+				row = row[:at] + paintStatus(a, &agents[i-1]) + from
 			}
 		}
 		if _, err := fmt.Fprintln(out, row); err != nil {
@@ -109,15 +109,24 @@ func turnsOf(agent view.AgentView) string {
 	return cli.OrDash(cli.Line(strings.Join(append(has, others...), ", "), turnsWidth))
 }
 
-// paintBadge colours the badge of a running agent green, and dims the others.
-func paintBadge(a *cli.App, badge string) string {
-	if badge == view.BadgeRunning {
-		return a.Paint(cli.Green, badge)
+// paintStatus colours the status: green for a running agent, red for one that gave up, yellow for what
+// a person should look at.
+func paintStatus(a *cli.App, agent *view.AgentView) string {
+	switch agent.Status {
+	case view.StatusFailed:
+		return a.Paint(cli.Red, agent.Word())
+	case view.StatusUnknown, view.StatusWaiting, view.StatusRateLimited, view.StatusBackingOff:
+		return a.Paint(cli.Yellow, agent.Word())
+	case view.StatusRunning, view.StatusStopping:
+		return a.Paint(cli.Green, agent.Word())
 	}
-	return a.Paint(cli.Dim, badge)
+	if agent.Word() == view.BadgeRunning {
+		return a.Paint(cli.Green, agent.Word()) // an older daemon names no status
+	}
+	return a.Paint(cli.Dim, agent.Word())
 }
 
-// Remarks are what a person should know beside the badge; doubt comes first.
+// Remarks are what a person should know beside the status; doubt comes first.
 func Remarks(agent view.AgentView) string {
 	switch {
 	case agent.Doubt != "":
@@ -128,6 +137,10 @@ func Remarks(agent view.AgentView) string {
 		return "ending: " + cli.Line(agent.Session.Ending, 70)
 	case limited(agent):
 		return "rate limited until " + cli.ClockAt(*agent.LimitedUntil)
+	case agent.Status == view.StatusFailed:
+		return "gave up: " + cli.Line(agent.Note, 71)
+	case agent.Status == view.StatusIdle && (agent.IdleReason == view.IdleHeld || agent.IdleReason == view.IdleLimit || agent.IdleReason == view.IdleDisabled):
+		return string(agent.IdleReason) + ": " + cli.Line(agent.StatusWhy, 70)
 	case agent.RetryAt != nil:
 		return fmt.Sprintf("failed %d times; again in %s", agent.Failures, cli.Ago(max(0, time.Until(*agent.RetryAt))))
 	case agent.WaitingBehind != "":
@@ -143,8 +156,8 @@ func Remarks(agent view.AgentView) string {
 	}
 }
 
-// busyWith says what a session is for if its agent was not started for its own work: the badge is
-// IDLE, because agent_state.json is only about that work, although a process runs.
+// busyWith says what a session is for if its agent was not started for its own work: current_state is
+// pause then, because agent_state.json is only about that work.
 func busyWith(what team.Purpose) string {
 	switch what.Kind {
 	case team.PurposeChannels:

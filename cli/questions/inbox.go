@@ -45,13 +45,25 @@ func PrintInbox(a *cli.App, items []view.InboxItem, offline bool) error {
 		if i > 0 {
 			fmt.Fprintln(a.Out)
 		}
-		if item.Question != nil {
+		switch {
+		case item.Question != nil:
 			printAsked(a, item)
+			continue
+		case item.Kind == view.InboxFailed:
+			printFailed(a, item)
 			continue
 		}
 		printStepAsked(a, item, offline)
 	}
 	return nil
+}
+
+// printFailed prints an agent that gave up.
+func printFailed(a *cli.App, item view.InboxItem) {
+	name := cli.Plain(item.Agent)
+	fmt.Fprintf(a.Out, "%s  gave up, %s ago\n", a.Paint(cli.Bold, name), cli.Ago(max(0, time.Since(item.Since))))
+	fmt.Fprintln(a.Out, "  says    "+cli.Line(item.Why, cli.ErrorWidth))
+	fmt.Fprintf(a.Out, "  look    fairlead why %s; then fairlead start %s, or fairlead stop %s to leave it\n", name, name, name)
 }
 
 func printStepAsked(a *cli.App, item view.InboxItem, offline bool) {

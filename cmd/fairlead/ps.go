@@ -12,9 +12,10 @@ import (
 func psCommand(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use:   "ps",
-		Short: "List the agents: state, session, and anything that contradicts it",
-		Long: `A line for each agent: its badge, its current and desired state, its session and process, and
-remarks. A remark that begins with ? is evidence against the state; ` + "`fairlead why AGENT`" + ` prints it.`,
+		Short: "List the agents: status, session, and anything that contradicts it",
+		Long: `A line for each agent: its status, its current and desired state, its session and process, and
+remarks. The status is derived from evidence, the first that applies of UNKNOWN, STOPPING, WAITING,
+RATE LIMITED, RUNNING, BACKING OFF, FAILED and IDLE. A remark that begins with ? is evidence against the state; ` + "`fairlead why AGENT`" + ` prints it.`,
 		Example: `  fairlead ps
   fairlead ps --json`,
 		Args: cli.Args(cobra.NoArgs),

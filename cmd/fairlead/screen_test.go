@@ -40,7 +40,7 @@ func TestTable(t *testing.T) {
 			t.Fatal(err)
 		}
 		rows := strings.Split(out.String(), "\n")
-		if at := strings.Index(rows[0], "BADGE"); strings.Index(rows[1], "RUNNING") != at || strings.Index(rows[2], "IDLE") != at {
+		if at := strings.Index(rows[0], "STATUS"); strings.Index(rows[1], "RUNNING") != at || strings.Index(rows[2], "IDLE") != at {
 			t.Errorf("the badges do not stand below their head:\n%s", &out)
 		}
 		if n := len([]rune(rows[1])); n > want {

@@ -41,7 +41,8 @@ type AgentFile struct {
 	awaited     []lookWaiter
 	disk        file.Sum // sum of the known content of the file; empty if unknown
 	State       agentfile.State
-	own         bool // the content was written by Fairlead
+	Changed     time.Time // when another program last wrote the file; zero if unknown
+	own         bool      // the content was written by Fairlead
 	missing     bool
 	missedAt    time.Time // timestamp of the desired state when the file was found missing
 	Writing     bool
@@ -135,6 +136,12 @@ func (c *Controller) observe(seen agentfile.Seen) []team.Event {
 		m.Known = true
 		m.disk, m.State, m.missing = seen.Sum, seen.State, seen.Kind == agentfile.KindDeleted
 		m.own = seen.Own
+		if !seen.Own {
+			m.Changed = seen.Changed
+			if m.Changed.After(seen.At) {
+				m.Changed = seen.At // a timestamp in the future says nothing
+			}
+		}
 	}
 	if m.missing {
 		m.missedAt = a.Control.Stamp

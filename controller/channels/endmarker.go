@@ -11,10 +11,11 @@ import (
 )
 
 const (
-	TalkEvery    = time.Second // how long an agent's output may be held back from people who read along
-	PostBytesMax = 64 << 10    // per post; longer output becomes several posts
-	WordTries    = 5           // how often a word that may become a marker is waited for
-	WhyShownMax  = 300         // shown of an agent's output before it waits
+	TalkEvery    = time.Second            // how long an agent's output may be held back from people who read along
+	PostBytesMax = 64 << 10               // per post; longer output becomes several posts
+	WordTries    = 5                      // how often a word that may become a marker is waited for
+	WordQuiet    = 500 * time.Millisecond // silence after which a word ends a message whose end is not reported
+	WhyShownMax  = 300                    // shown of an agent's output before it waits
 
 	AnswerBytesMax = 1 << 20   // posted per answer: the journal keeps it permanently, so longer output belongs into a file
 	AgainAfter     = time.Hour // when output that answers no action gets a new quota, since a lead's session stays open

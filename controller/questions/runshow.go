@@ -25,6 +25,13 @@ func (c *Controller) Inbox(ctx context.Context) ([]view.InboxItem, error) {
 		for _, q := range t.Questions.Open("") {
 			items = append(items, c.inboxQuestion(t, q))
 		}
+		for _, name := range t.Names() {
+			if a := t.Agents[name]; !a.Control.GaveUp.IsZero() && !a.Removed {
+				items = append(items, view.InboxItem{
+					Kind: view.InboxFailed, Agent: name, Since: a.Control.GaveUp, Why: a.Control.Desired.Note, Artifacts: []string{}, Logs: []string{},
+				})
+			}
+		}
 	})
 	for _, item := range items {
 		if item.Question != nil {

@@ -20,6 +20,7 @@ func (c *Controller) Order(ctx context.Context, by seam.Actor, agent, desired, n
 		Look: func(t *team.Team) {
 			if a := t.Agents[agent]; a != nil {
 				view = c.agentView(a)
+				view.SetStatus(t.Stopping, c.Now())
 			}
 		},
 	})

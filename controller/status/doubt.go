@@ -11,6 +11,7 @@ import (
 	"github.com/fairlead-dev/fairlead/view"
 
 	"github.com/fairlead-dev/fairlead/agentfile"
+	"github.com/fairlead-dev/fairlead/config"
 	"github.com/fairlead-dev/fairlead/machine/control"
 	"github.com/fairlead-dev/fairlead/machine/session"
 	"github.com/fairlead-dev/fairlead/team"
@@ -27,6 +28,33 @@ func (c *Controller) doubtFile(shown *view.AgentView, m *agents.AgentFile, a *te
 		shown.Contradicted("%s says current %s, and the journal %s; the file cannot be corrected at present%s", agentfile.FileName,
 			orNothing(m.State.CurrentState), shown.CurrentState, view.Because(m.Failed))
 	}
+}
+
+// doubtReport makes the status unknown if a foreign loop says that it works and has not written its
+// file for too long. Fairlead did not start its program, so only the file shows that it runs. It runs
+// in the loop.
+func doubtReport(shown *view.AgentView, m *agents.AgentFile, now time.Time) {
+	if shown.Badge != view.BadgeRunning || !foreignReport(shown) {
+		return
+	}
+	if age, within := reportAge(shown, m, now), m.Conf.ReportWithin; within > 0 && age > within {
+		shown.Contradicted("its own loop said %s %s ago and has written nothing since (report_within is %s); nothing else shows whether it runs",
+			shown.CurrentState, age.Round(time.Second), within)
+	}
+}
+
+// foreignReport reports whether only the file shows what an agent does.
+func foreignReport(shown *view.AgentView) bool {
+	return shown.Loop == string(config.LoopForeign) && !shown.Program
+}
+
+// reportAge is how long ago a foreign loop wrote its file; without that time, how long ago anyone did.
+func reportAge(shown *view.AgentView, m *agents.AgentFile, now time.Time) time.Duration {
+	at := m.Changed
+	if at.IsZero() {
+		at = shown.Timestamp
+	}
+	return max(0, now.Sub(at))
 }
 
 func orNothing(word string) string {

@@ -9,6 +9,7 @@ import (
 	"github.com/fairlead-dev/fairlead/view"
 
 	"github.com/fairlead-dev/fairlead/config"
+	"github.com/fairlead-dev/fairlead/machine/channel"
 	"github.com/fairlead-dev/fairlead/machine/control"
 	"github.com/fairlead-dev/fairlead/team"
 )
@@ -19,12 +20,14 @@ const EvidenceWait = 500 * time.Millisecond
 // Team returns the whole team in the order of fairlead.yaml, with current evidence.
 func (c *Controller) Team(ctx context.Context) (view.TeamView, error) {
 	var shown view.TeamView
+	var now time.Time
 	err := c.View(ctx, func(t *team.Team) {
 		shown = view.TeamView{Hold: t.Hold.On, Note: t.Hold.Note, Stopping: t.Stopping, Head: c.Head(), Team: c.name()}
 		shown.Agents = make([]view.AgentView, 0, len(t.Agents))
 		for _, name := range c.order(t) {
 			shown.Agents = append(shown.Agents, c.agentView(t.Agents[name]))
 		}
+		now = c.Now()
 	})
 	if err != nil {
 		return view.TeamView{}, err
@@ -36,6 +39,9 @@ func (c *Controller) Team(ctx context.Context) (view.TeamView, error) {
 		}
 	}
 	asking.Wait()
+	for i := range shown.Agents {
+		shown.Agents[i].SetStatus(shown.Stopping, now)
+	}
 	return shown, nil
 }
 
@@ -43,18 +49,21 @@ func (c *Controller) Team(ctx context.Context) (view.TeamView, error) {
 func (c *Controller) Agent(ctx context.Context, name string) (view.AgentView, error) {
 	var shown view.AgentView
 	var unknown error
+	var stopping bool
+	var now time.Time
 	err := c.View(ctx, func(t *team.Team) {
 		a, ok := t.Agents[name]
 		if !ok {
 			unknown = &team.Unknown{What: "agent", Name: name, Known: t.Names()}
 			return
 		}
-		shown = c.agentView(a)
+		shown, stopping, now = c.agentView(a), t.Stopping, c.Now()
 	})
 	if err != nil || unknown != nil {
 		return view.AgentView{}, cmp.Or(err, unknown)
 	}
 	_, _ = c.prove(ctx, &shown) // the result is in the view
+	shown.SetStatus(stopping, now)
 	return shown, nil
 }
 
@@ -86,7 +95,13 @@ func (c *Controller) agentView(a *team.Agent) view.AgentView {
 		Limits:    view.LimitsView{TokensPerDay: a.Settings.Limits.TokensPerDay, CostPerDayUSD: a.Settings.Limits.CostPerDayUSD},
 	}
 	if a.Settings.Policy.Foreign {
-		shown.Loop = string(config.LoopForeign)
+		shown.Loop, shown.Program = string(config.LoopForeign), a.Settings.Policy.Program
+	}
+	shown.Held = c.State().Hold.On && a.Control.Wants()
+	shown.GaveUp = view.Moment(a.Control.GaveUp)
+	shown.OverLimit = c.State().OverLimit(a, c.Now())
+	if is := c.State().Channels.Agents[channel.AgentID(a.Name)]; is != nil {
+		shown.Disabled = is.Disabled
 	}
 	if shown.CurrentState == "" {
 		shown.CurrentState = "unknown"
@@ -118,6 +133,7 @@ func (c *Controller) agentView(a *team.Agent) view.AgentView {
 		shown.Description = m.Conf.Description
 		shown.FileBehind = m.Writing || c.agents.FileDue(m, a)
 		c.doubtFile(&shown, m, a)
+		doubtReport(&shown, m, c.Now())
 	}
 	if strange := c.sessions.OrphanOf(a.Name); strange != "" {
 		shown.Contradicted("%s", strange)

@@ -14,6 +14,7 @@ import (
 	"github.com/fairlead-dev/fairlead/agentfile"
 	"github.com/fairlead-dev/fairlead/config"
 	"github.com/fairlead-dev/fairlead/driver"
+	"github.com/fairlead-dev/fairlead/machine/control"
 	"github.com/fairlead-dev/fairlead/machine/question"
 	"github.com/fairlead-dev/fairlead/machine/session"
 	"github.com/fairlead-dev/fairlead/team"
@@ -31,6 +32,8 @@ func (c *Controller) Why(ctx context.Context, name string) (view.WhyView, error)
 		unknown error
 		written bool
 		strange string
+		stops   bool
+		changed time.Time
 		part    []channelEvidence
 		leads   []leadEvidence
 		asks    []question.Question
@@ -46,8 +49,9 @@ func (c *Controller) Why(ctx context.Context, name string) (view.WhyView, error)
 		for _, q := range t.Questions.Open(name) {
 			asks = append(asks, *q)
 		}
-		shown.Agent, strange = c.agentView(a), c.sessions.OrphanOf(name)
+		shown.Agent, strange, stops = c.agentView(a), c.sessions.OrphanOf(name), t.Stopping
 		if known := c.agents.Files[name]; known != nil {
+			changed = known.Changed
 			written = !known.Writing && !c.agents.FileDue(known, a)
 			conf, drives = *known.Conf, known.Driver // fixed since the start; all else belongs to the loop
 		}
@@ -57,6 +61,7 @@ func (c *Controller) Why(ctx context.Context, name string) (view.WhyView, error)
 	}
 	proof, silent := c.prove(ctx, &shown.Agent)
 	now := time.Now().UTC()
+	shown.Agent.SetStatus(stops, now)
 	add := func(source string, at time.Time, holds bool, format string, args ...any) {
 		if at.IsZero() {
 			at = now
@@ -70,9 +75,11 @@ func (c *Controller) Why(ctx context.Context, name string) (view.WhyView, error)
 	if current := c.fileEvidence(conf, shown.Agent, add); written && !agent.Settings.Policy.Foreign && current != shown.Agent.CurrentState && current != "" {
 		shown.Agent.Contradicted("%s says current %s, and the journal %s", agentfile.FileName, current, shown.Agent.CurrentState)
 	}
+	shown.Agent.SetStatus(stops, now)
 	if strange != "" {
 		add("shim", now, false, "%s", strange)
 	}
+	statusEvidence(&shown.Agent, changed, add)
 	processEvidence(&agent, proof, silent, add)
 	conversationEvidence(&agent, asks, add)
 	if conf.Workspace != "" {
@@ -108,11 +115,28 @@ func (c *Controller) Why(ctx context.Context, name string) (view.WhyView, error)
 	return shown, nil
 }
 
+// statusEvidence adds the evidence for the status that no other source gives.
+func statusEvidence(a *view.AgentView, changed time.Time, add adder) {
+	foreign := foreignReport(a) && a.Badge == view.BadgeRunning
+	switch {
+	case foreign && a.Status == view.StatusUnknown:
+		add("file", changed, false, "the last write of its own loop: %s", a.Doubt)
+	case foreign:
+		add("file", changed, true, "the last write of its own loop; Fairlead did not start its program")
+	case a.Status == view.StatusFailed:
+		add("journal", *a.GaveUp, true, "it gave up: %s", a.Note)
+	case a.Status == view.StatusBackingOff:
+		add("journal", time.Time{}, true, "%s", a.StatusWhy)
+	case a.Status == view.StatusIdle && (a.IdleReason == view.IdleQueued || a.IdleReason == view.IdleDisabled):
+		add("journal", time.Time{}, true, "%s", a.StatusWhy)
+	}
+}
+
 type adder = func(source string, at time.Time, holds bool, format string, args ...any)
 
 // fileEvidence compares the current file with the journal, and returns the file's current_state;
 // empty if there is none.
-func (c *Controller) fileEvidence(conf config.Agent, view view.AgentView, add adder) (current string) {
+func (c *Controller) fileEvidence(conf config.Agent, shown view.AgentView, add adder) (current string) {
 	if conf.Workspace == "" {
 		return ""
 	}
@@ -126,7 +150,12 @@ func (c *Controller) fileEvidence(conf config.Agent, view view.AgentView, add ad
 		add("file", seen.At, false, "%s is %s: %s", agentfile.FileName, seen.Kind, seen.Fault)
 	default:
 		at, _ := seen.State.Time()
-		same := seen.State.DesiredState == view.DesiredState && (seen.State.CurrentState == view.CurrentState || view.CurrentState == "unknown")
+		works := control.Badge(seen.State.CurrentState) == view.BadgeRunning
+		if shown.Loop == string(config.LoopForeign) && works && !(shown.Status == view.StatusRunning || shown.Status == view.StatusStopping || shown.Status == view.StatusWaiting) {
+			add("file", at, false, "%s says desired %s, current %s", agentfile.FileName, seen.State.DesiredState, seen.State.CurrentState)
+			return seen.State.CurrentState
+		}
+		same := seen.State.DesiredState == shown.DesiredState && (seen.State.CurrentState == shown.CurrentState || shown.CurrentState == "unknown")
 		add("file", at, same, "%s says desired %s, current %s", agentfile.FileName, seen.State.DesiredState, seen.State.CurrentState)
 		return seen.State.CurrentState
 	}
@@ -207,10 +236,12 @@ func sessionsOf(a *team.Agent) []view.PastSession {
 
 // verdict summarizes the status in one sentence.
 func verdict(a view.AgentView, held bool) string {
-	text := a.Name + " is " + a.Badge
+	text := a.Name + " is " + a.Word()
 	switch {
-	case a.Certainty == view.CertaintyUnknown:
-		return text + " by its current_state; whether that is so is unknown: " + a.Doubt
+	case a.Status == view.StatusUnknown:
+		return text + ": " + a.Doubt
+	case a.Status == view.StatusFailed:
+		text += ": it gave up: " + a.Note
 	case a.Session != nil && a.Session.Phase == string(session.Running):
 		text += fmt.Sprintf(": session %s runs as process %d%s", a.Session.ID, a.Session.PID, onStep(a.Session))
 	case a.Session != nil:
@@ -223,6 +254,9 @@ func verdict(a view.AgentView, held bool) string {
 		text += ": its own loop says " + a.CurrentState
 	default:
 		text += ": nothing runs"
+	}
+	if a.Status == view.StatusIdle && a.IdleReason != view.IdlePaused && a.IdleReason != "" {
+		text += fmt.Sprintf(" (%s: %s)", a.IdleReason, a.StatusWhy)
 	}
 	if a.AsksWhat != "" {
 		text += "; it waits for a person: " + a.AsksWhat

@@ -27,7 +27,7 @@ func (Behind) Outcome(s driver.Session, exit driver.Exit, stop *driver.Stop) dri
 // answer is over, because a program that mixed it into the answer could not say which words answer
 // which prompt. All protocols can resume a conversation; a session that fails to resume reports it.
 func (Behind) Capabilities(driver.Agent, driver.Kind) driver.Capabilities {
-	return driver.Capabilities{Input: true, Prompts: true, Resumes: true, Asks: true, Probes: true}
+	return driver.Capabilities{Input: true, Prompts: true, Resumes: true, Asks: true, Answers: true, Probes: true}
 }
 
 const (

@@ -27,6 +27,13 @@ func (d Driver) Check(a driver.Agent) error {
 	return adapter.Check(a, d.Needs(a)...)
 }
 
+// Capabilities are those of a program behind an adapter. It reports each message as a whole.
+func (d Driver) Capabilities(a driver.Agent, kind driver.Kind) driver.Capabilities {
+	c := d.Behind.Capabilities(a, kind)
+	c.Messages = true
+	return c
+}
+
 // Launch describes how the adapter of a session is started.
 func (d Driver) Launch(a driver.Agent, s driver.Session) (driver.Launch, error) {
 	return adapter.Launch(d.Name(), withCommand(a), s, d.Needs(a)...)

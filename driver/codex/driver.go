@@ -79,7 +79,7 @@ func (d Driver) Launch(a driver.Agent, s driver.Session) (driver.Launch, error) 
 // never asks for permission.
 func (d Driver) Capabilities(a driver.Agent, kind driver.Kind) driver.Capabilities {
 	c := d.Behind.Capabilities(a, kind)
-	c.Asks = false
+	c.Asks, c.Messages = false, true
 	return c
 }
 

@@ -97,7 +97,7 @@ func (Driver) Outcome(s driver.Session, exit driver.Exit, stop *driver.Stop) dri
 // Capabilities reads the script: it reads further prompts if it expects more than one prompt in a
 // session of this kind.
 func (Driver) Capabilities(a driver.Agent, kind driver.Kind) driver.Capabilities {
-	return driver.Capabilities{Input: true, Prompts: readsPrompts(a, kind), Steers: true, Asks: true}
+	return driver.Capabilities{Input: true, Prompts: readsPrompts(a, kind), Steers: true, Asks: true, Answers: true}
 }
 
 // Probe is refused: a script is no program.

@@ -16,6 +16,7 @@ func (c *Control) act(act Act, ch *Change, in Input, now Now) {
 	switch act {
 	case TakeDesired:
 		c.takeDesired(v, in, now)
+		v.GaveUp = time.Time{}
 		if ch.Trigger == DesiredSpent {
 			v.Desired.Lock = Unlocked // the end of a one-shot, as the foreign loop writes it
 		}
@@ -25,6 +26,7 @@ func (c *Control) act(act Act, ch *Change, in Input, now Now) {
 		ch.Overtaken = &wish
 	case RestDesired:
 		v.Desired = Desired{State: WordPause, By: "agent", Note: restNote(c.State, in), N: c.Desired.N + 1, Rested: true, Lock: c.Desired.Lock}
+		v.GaveUp = time.Time{}
 		v.Extra = ""
 	case SpendOneShot:
 		if c.begun() {
@@ -66,6 +68,8 @@ func (c *Control) act(act Act, ch *Change, in Input, now Now) {
 		if file, ok := in.(FileRead); ok && ch.Trigger == CommandBuried {
 			v.Before = Desired{State: file.Desired, By: cut(file.By), Note: cut(file.Note), N: v.Desired.N} // the loop may have read it, and write it back
 		}
+	case GiveUp:
+		v.GaveUp = now.At.UTC()
 	case Rewrite: // take sets the timestamp
 	default:
 		panic("control: no such act: " + string(act))

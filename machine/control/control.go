@@ -54,6 +54,7 @@ type Value struct {
 	Reported     string    `json:"reported,omitempty"`      // current_state as a foreign loop wrote it
 	Running      bool      `json:"running,omitempty"`       // Fairlead started the foreign loop's program
 	Extra        string    `json:"extra,omitempty"`         // unknown fields of the file, not interpreted; X7
+	GaveUp       time.Time `json:"gave_up,omitzero"`        // when failures ended the desired state; zero: nothing failed, or a newer desired state exists
 	Before       Desired   `json:"before,omitzero"`         // what the last command to a foreign loop replaced, or what the loop wrote over it
 }
 

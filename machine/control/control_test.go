@@ -131,7 +131,7 @@ func TestEveryActIsUsed(t *testing.T) {
 	}
 	for _, act := range []Act{
 		TakeDesired, RestDesired, SpendDesired, SpendOneShot, OpenSession, OpenCleanup, OpenProgram, EndSession, NoteLimit, CountSession,
-		CountCleanup, CountFailure, ForgetFailures, StartBackoff, Rewrite, TakeExtra, TakeReport, NoteOvertaken,
+		CountCleanup, CountFailure, ForgetFailures, StartBackoff, Rewrite, TakeExtra, TakeReport, NoteOvertaken, GiveUp,
 	} {
 		if !used[act] {
 			t.Errorf("no row does %s", act)

@@ -117,6 +117,7 @@ const (
 	NoteOvertaken  Act = "note_overtaken"  // recorded without effect
 	TakeExtra      Act = "take_extra"      // keep unknown fields, X7
 	TakeReport     Act = "take_report"     // current_state as the foreign loop reports it
+	GiveUp         Act = "give_up"         // no retry follows; a person should look
 )
 
 // do saves type names in the table.
@@ -167,11 +168,11 @@ var Table = machine.Table[State, Event, Act]{
 		LostGoOn:               {ID: "C15", To: Continuous, Do: do(OpenSession), Why: "how it ended is unknown, so it is not a failure; still wanted"},
 		ProviderWaits:          {ID: "R1", To: Continuous, Do: do(OpenSession), Why: "a rate limit is neither a failure nor a success; it continues after the limit"},
 		FailedBackingOff:       {ID: "C16", To: BackingOff, Do: do(CountFailure, StartBackoff)},
-		FailedForGood:          {ID: "C16", To: Resting, Do: do(CountFailure, SpendDesired)},
+		FailedForGood:          {ID: "C16", To: Resting, Do: do(CountFailure, SpendDesired, GiveUp)},
 	}),
 	RunOnce: underWay(RunOnce, rules{
 		OneShotEnded:      {ID: "C8", To: Resting, Do: do(SpendDesired)},
-		OneShotFailed:     {ID: "C20", To: Resting, Do: do(SpendDesired)},
+		OneShotFailed:     {ID: "C20", To: Resting, Do: do(SpendDesired, GiveUp)},
 		OneShotLost:       {ID: "C15", To: Resting, Do: do(SpendDesired), Why: "it may have done its work, and a one-shot runs once"},
 		OneShotAgain:      {ID: "C19", To: RunOnce, Do: do(OpenSession)},
 		OneShotStillOwing: {ID: "C15", To: RunOnce, Do: do(OpenSession)},
@@ -184,7 +185,7 @@ var Table = machine.Table[State, Event, Act]{
 	}),
 	RunCleanup: underWay(RunCleanup, rules{
 		OneShotEnded:      {ID: "C9", To: Resting, Do: do(SpendDesired)},
-		OneShotFailed:     {ID: "C20", To: Resting, Do: do(SpendDesired)},
+		OneShotFailed:     {ID: "C20", To: Resting, Do: do(SpendDesired, GiveUp)},
 		OneShotLost:       {ID: "C15", To: Resting, Do: do(SpendDesired), Why: "it may have done its work, and a one-shot runs once"},
 		OneShotAgain:      {ID: "C19", To: RunCleanup, Do: do(OpenCleanup)},
 		OneShotStillOwing: {ID: "C15", To: RunCleanup, Do: do(OpenCleanup)},

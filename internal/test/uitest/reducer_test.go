@@ -46,8 +46,11 @@ steps:
 
 // notInJournal are the fields of an agent's view that its own changes do not carry. The page gets the
 // first three from the agent's shim and the fourth from a file, with the next snapshot; the last two
-// follow from changes of the crew and of channels, which have reducers of their own.
-var notInJournal = []string{"evidence_age_ms", "doubt", "certainty", "file_behind", "presence", "turn"}
+// follow from changes of the crew, of channels and of usage. The status is derived from the rest and
+// compared by itself.
+var notInJournal = []string{
+	"evidence_age_ms", "doubt", "certainty", "file_behind", "presence", "turn", "disabled", "over_limit", "status", "status_why", "idle_reason", "derived", "idle",
+}
 
 type teamView struct {
 	Head   uint64           `json:"head"`
@@ -161,6 +164,7 @@ func compareReduced(t *testing.T, snapshots []json.RawMessage, page []byte) {
 	}
 	program := `
 		import { agentOf, fromSnapshot, reduce, reduceHold, teamOf } from ` + fmt.Sprintf("%q", "file://"+filepath.Join(uitest.UIDir(), "static", "shell", "reducer.js")) + `;
+		import { idleReason, statusOf } from ` + fmt.Sprintf("%q", "file://"+filepath.Join(uitest.UIDir(), "static", "shell", "status.js")) + `;
 		import { readFileSync } from 'node:fs';
 		const { snapshots, changes } = JSON.parse(readFileSync(0, 'utf8'));
 		const [first] = snapshots;
@@ -177,7 +181,7 @@ func compareReduced(t *testing.T, snapshots []json.RawMessage, page []byte) {
 				if (known.has(name)) known.set(name, reduce(known.get(name), ch, team));
 			}
 			at = snapshot.head;
-			out.push([...known.values()].map((k) => ({ ...k.agent, complete: k.complete })));
+			out.push([...known.values()].map((k) => ({ ...k.agent, complete: k.complete, derived: statusOf(k.agent, snapshot.stopping, 0), idle: idleReason(k.agent, statusOf(k.agent, snapshot.stopping, 0)) })));
 		}
 		process.stdout.write(JSON.stringify(out));`
 	cmd := exec.Command("node", "--input-type=module", "--eval", program)
@@ -201,6 +205,10 @@ func compareReduced(t *testing.T, snapshots []json.RawMessage, page []byte) {
 				t.Errorf("snapshot %d at %d: %v is not complete: the page would ask the server", i, want.Head, got["name"])
 			}
 			delete(got, "complete")
+			reason, _ := agent["idle_reason"].(string)
+			if agent["status"] != got["derived"] || reason != got["idle"] {
+				t.Errorf("snapshot %d at %d: %v is %v (%v), and the page shows %v (%v)", i, want.Head, agent["name"], agent["status"], reason, got["derived"], got["idle"])
+			}
 			for _, field := range notInJournal {
 				delete(got, field)
 				delete(agent, field)

@@ -10,12 +10,18 @@ import { team } from './state.js';
 import { plain } from '../shell/text.js';
 import { Act, Fault } from '../shell/orderbutton.js';
 import { Icon } from '../shell/icons.js';
+import { idleReason, statusOf, STATUS_WORDS } from '../shell/status.js';
 
 /** @typedef {import('./state.js').Cell} Cell */
 /** @typedef {import('../shell/api.js').Verb} Verb */
 
-/** @param {{on: boolean}} props */
-export const Badge = ({ on }) => html`<span class="badge ${on ? 'badge-running' : 'badge-idle'}"><span class="badge-dot" aria-hidden="true"></span>${on ? 'RUNNING' : 'IDLE'}</span>`;
+/** The status of an agent. @param {{cell: Cell}} props */
+export function Badge({ cell: c }) {
+  const a = c.agent.value;
+  const word = statusOf(a, team.value.stopping, a.limited_until ? now.value : 0);
+  const why = idleReason(a, word);
+  return html`<span class="badge badge-${word}" title=${why && why !== 'paused' ? why : undefined}><span class="badge-dot" aria-hidden="true"></span>${STATUS_WORDS[word]}</span>`;
+}
 
 /** @type {Record<Verb, string>} */
 const ICONS = { start: 'play', stop: 'stop', once: 'once', cleanup: 'broom' };

@@ -34,7 +34,7 @@ function Row({ name, index, total, roving }) {
       <span class="row-head">
         <button type="button" class="row-name" data-index=${index} tabIndex=${roving ? 0 : -1} aria-current=${isChosen ? 'true' : undefined}
           onClick=${() => choose(name)}><bdi>${plain(name, 80)}</bdi></button>
-        <${Badge} on=${on} />
+        <${Badge} cell=${c} />
         ${worries.length > 0 && html`<span class="look" title=${plain(worries.join('; '), 300)}><${Icon} name="look" /><span class="hidden">needs a look: ${plain(worries[0], 120)}</span></span>`}
       </span>
       <${RowLine} cell=${c} />

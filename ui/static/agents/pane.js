@@ -1,7 +1,7 @@
 // The selected agent: its status, its orders, and everything that is known of it.
 
 import * as api from '../shell/api.js';
-import { concerns, running } from './words.js';
+import { concerns } from './words.js';
 import { clock, money, span, tokens } from '../shell/format.js';
 import { html, useEffect, useSignal } from '../shell/lib.js';
 import { head, live, seenUntil } from '../shell/connection.js';
@@ -77,7 +77,7 @@ function Head({ cell: c }) {
     <button type="button" class="back" onClick=${backToTeam}><${Icon} name="back" />Team</button>
     <div class="agent-title">
       <h2 id="agent-title" tabIndex=${-1}><bdi>${plain(a.name, 80)}</bdi></h2>
-      <${Badge} on=${running(a)} /><${Intent} cell=${c} />
+      <${Badge} cell=${c} /><${Intent} cell=${c} />
       ${a.removed && html`<span class="intent">no longer in fairlead.yaml</span>`}
     </div>
     <p class="about">${a.description ? html`<span>${plain(a.description, 200)}</span>` : ''}

@@ -1,11 +1,15 @@
 // Turns an agent's values into text and colours. Pure.
 
 import { shortClock } from '../shell/format.js';
+import { statusOf } from '../shell/status.js';
 
 /** @typedef {import('../shell/api.js').Agent} Agent */
 
 /** Seed 000: the badge depends on current_state alone. @param {Agent} a */
 export const running = (a) => a.current_state === 'continuous' || a.current_state === 'run_once' || a.current_state === 'run_cleanup';
+
+/** Does it work at present, as its status says? @param {Agent} a */
+export const active = (a) => ['running', 'stopping', 'waiting'].includes(statusOf(a, false, 0));
 
 /** @type {Record<string, string>} */
 export const STATE_WORDS = { continuous: 'keep running', run_once: 'run once', run_cleanup: 'cleanup session', pause: 'stop' };
@@ -51,7 +55,8 @@ export function doing(a) {
 export function concerns(a) {
   const list = [];
   if (a.doubt) list.push(a.doubt);
-  if (a.failures) list.push(a.failures === 1 ? 'the last session failed' : `${a.failures} sessions failed in a row`);
+  if (a.gave_up) list.push(`gave up: ${a.note || 'its sessions failed'}`);
+  else if (a.failures) list.push(a.failures === 1 ? 'the last session failed' : `${a.failures} sessions failed in a row`);
   if (a.waiting_behind && a.desired_state !== 'pause') list.push(`waiting behind ${a.waiting_behind}`);
   if (running(a) !== (a.badge === 'RUNNING')) list.push(`the badge says ${a.badge}, current_state says ${a.current_state}`);
   return list;

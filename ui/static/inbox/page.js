@@ -7,7 +7,7 @@ import { html } from '../shell/lib.js';
 import { inbox, runsKnown } from '../runs/state.js';
 import { seenUntil } from '../shell/connection.js';
 import { plain } from '../shell/text.js';
-import { showRun } from '../shell/router.js';
+import { choose, go, showRun } from '../shell/router.js';
 import { Answer } from './approval.js';
 import { AskItem } from './question.js';
 import { SavedAnswers } from './savedanswers.js';
@@ -32,12 +32,24 @@ function Item({ item: i, index }) {
   </article></li>`;
 }
 
+/** An agent that gave up. @param {{item: import('../shell/api.js').InboxItem, index: number}} props */
+function FailedItem({ item: i, index }) {
+  const since = Date.parse(i.since), name = i.agent ?? '';
+  return html`<li class="inbox-item"><article aria-labelledby="inbox-${index}">
+    <header class="inbox-head"><h3 id="inbox-${index}"><button type="button" class="link" onClick=${() => { go('agents'); choose(name); }}><bdi>${plain(name, 80)}</bdi></button></h3>
+      <span class="soft">gave up</span>
+      ${Number.isFinite(since) && html`<span class="soft num inbox-since">for ${span(seenUntil.value + api.skew.ms - since)}</span>`}</header>
+    ${i.why && html`<p>${plain(i.why, 400)}</p>`}
+    <p class="soft">Start it again, or stop it to remove this entry.</p>
+  </article></li>`;
+}
+
 export function InboxPage() {
   const list = inbox.value;
   return html`<div class="inbox"><h2 id="inbox-title" tabIndex=${-1}>Inbox</h2>
     ${!runsKnown.value ? html`<p class="quiet-note">Loading\u2026</p>`
       : list.length === 0 ? html`<p class="quiet-note">Nothing waits for you. A step or an agent that needs a person appears here.</p>`
-      : html`<ul class="inbox-list">${list.slice(0, SHOWN_MAX).map((i, n) => (i.question ? html`<${AskItem} key=${i.question.id} item=${i} q=${i.question} index=${n} />` : html`<${Item} key=${`${i.run_id}/${i.step_id}`} item=${i} index=${n} />`))}</ul>`}
+      : html`<ul class="inbox-list">${list.slice(0, SHOWN_MAX).map((i, n) => (i.kind === 'failed' ? html`<${FailedItem} key=${`failed/${i.agent}`} item=${i} index=${n} />` : i.question ? html`<${AskItem} key=${i.question.id} item=${i} q=${i.question} index=${n} />` : html`<${Item} key=${`${i.run_id}/${i.step_id}`} item=${i} index=${n} />`))}</ul>`}
     ${list.length > SHOWN_MAX && html`<p class="quiet-note">and ${list.length - SHOWN_MAX} more, shown as these are answered</p>`}
     <${SavedAnswers} />
   </div>`;

@@ -20,6 +20,14 @@ const BASE = '/api/v1';
  * @property {string} desired_state
  * @property {string} current_state
  * @property {'RUNNING' | 'IDLE'} badge
+ * @property {string} [status] as the server derived it; shell/status.js derives it again after a change
+ * @property {string} [status_why]
+ * @property {string} [idle_reason]
+ * @property {boolean} [program] loop foreign: Fairlead keeps its program running
+ * @property {boolean} [held] it should run, and the hold prevents that
+ * @property {boolean} [disabled]
+ * @property {string} [over_limit]
+ * @property {string | null} [gave_up]
  * @property {string} [presence]
  * @property {string} [set_by]
  * @property {string} [note]
@@ -99,7 +107,7 @@ const BASE = '/api/v1';
  * @property {Counts} counts
  * @property {StepView[] | null} [steps]
  */
-/** @typedef {{kind: string, run_id: string, step_id: string, workflow_name: string, since: string, why: string, manual_input_path?: string, input_schema?: string, bad_input?: string, artifacts?: string[] | null, logs?: string[] | null, agent?: string, session_id?: string, question?: Asked | null}} InboxItem kind: step, permission, question, resume */
+/** @typedef {{kind: string, run_id: string, step_id: string, workflow_name: string, since: string, why: string, manual_input_path?: string, input_schema?: string, bad_input?: string, artifacts?: string[] | null, logs?: string[] | null, agent?: string, session_id?: string, question?: Asked | null}} InboxItem kind: step, permission, question, resume, failed */
 /** @typedef {'once' | 'session' | 'always'} Scope */
 /**
  * @typedef {object} Asked a question of an agent

@@ -5,7 +5,8 @@
 // the server. The result equals what GET /api/v1/agents answers at the same place in the
 // journal; reducer_test.go in internal/test/uitest compares the two. Some fields come with the next
 // snapshot only: evidence_age_ms, doubt and certainty, which the agent's shim is asked for;
-// file_behind, which is about a file; and description, which is in fairlead.yaml alone.
+// file_behind, which is about a file; description, which is in fairlead.yaml alone; disabled and
+// over_limit, which changes of other entities decide. shell/status.js derives the status itself.
 
 /** @typedef {import('./api.js').Agent} Agent */
 /** @typedef {import('./api.js').Change} Change */
@@ -74,7 +75,7 @@ export function reduce(was, ch, team) {
 
 /** An agent after the hold of the team was set or lifted. @param {Known} was @param {Team} team @returns {Known} */
 export function reduceHold(was, team) {
-  if (was.agent.loop !== 'foreign') return was;
+  if (was.agent.loop !== 'foreign') return withAgent(was, { held: team.hold && RUNNING.has(was.agent.desired_state) });
   if (was.control) return withControl(was, was.control, team);
   if (!team.hold) return { ...was, complete: false }; // the snapshot shows pause for whatever is wanted
   const a = was.agent;
@@ -100,6 +101,7 @@ function withControl(was, value, team) {
   }
   const next = withAgent(was, {
     desired_state: desired, current_state: current, badge: RUNNING.has(current) ? 'RUNNING' : 'IDLE',
+    held: team.hold && RUNNING.has(wanted), gave_up: moment(value.gave_up),
     set_by: String(wish.by ?? ''), note, timestamp: value.stamp, failures: value.failures ?? 0,
     retry_at: was.agent.session ? null : moment(value.retry_at),
   });

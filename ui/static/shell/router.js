@@ -7,7 +7,7 @@
 
 import { batch, computed, signal } from './lib.js';
 import { cell, names } from '../agents/state.js';
-import { concerns, running } from '../agents/words.js';
+import { active, concerns } from '../agents/words.js';
 
 /** @typedef {'agents' | 'crew' | 'runs' | 'channels' | 'dispatch' | 'inbox' | 'usage'} Place a part of the page */
 
@@ -44,8 +44,8 @@ export const shownNames = computed(() => {
   return names.value.filter((name) => {
     const a = cell(name)?.agent.value;
     if (!a) return false;
-    if (want === 'running' && !running(a)) return false;
-    if (want === 'idle' && running(a)) return false;
+    if (want === 'running' && !active(a)) return false;
+    if (want === 'idle' && active(a)) return false;
     if (want === 'look' && concerns(a).length === 0) return false;
     return !words || `${name} ${a.description ?? ''} ${a.driver} ${a.note ?? ''}`.toLowerCase().includes(words);
   });
@@ -56,7 +56,7 @@ export const counts = computed(() => {
   for (const name of names.value) {
     const a = cell(name)?.agent.value;
     if (!a) continue;
-    if (running(a)) run++;
+    if (active(a)) run++;
     if (concerns(a).length) look++;
   }
   return { all: names.value.length, running: run, idle: names.value.length - run, look };

@@ -1,0 +1,107 @@
+package view
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/fairlead-dev/fairlead/machine/control"
+	"github.com/fairlead-dev/fairlead/machine/session"
+	"github.com/fairlead-dev/fairlead/team"
+)
+
+// Status is the one word for what an agent does. It is derived from evidence and is the same in the
+// page, in `fairlead ps`, in `fairlead why` and in the API.
+type Status string
+
+// The statuses, in the order in which they apply: the first one that fits is shown.
+const (
+	StatusUnknown     Status = "unknown"      // evidence is missing or contradictory
+	StatusStopping    Status = "stopping"     // it was told to end, or ends after its current session
+	StatusWaiting     Status = "waiting"      // for a person
+	StatusRateLimited Status = "rate_limited" // until its provider's limit ends
+	StatusRunning     Status = "running"      // its process is there, or its foreign loop reported recently
+	StatusBackingOff  Status = "backing_off"  // until the next try after a failure
+	StatusFailed      Status = "failed"       // it gave up; a person should look
+	StatusIdle        Status = "idle"         // nothing runs, nothing is wrong; IdleReason says why
+)
+
+// IdleReason is why nothing runs although nothing is wrong.
+type IdleReason string
+
+// The reasons.
+const (
+	IdlePaused   IdleReason = "paused"   // desired_state is pause
+	IdleHeld     IdleReason = "held"     // the team is held
+	IdleLimit    IdleReason = "limit"    // a daily limit is used up
+	IdleQueued   IdleReason = "queued"   // it waits for its slot, or its session is about to start
+	IdleDisabled IdleReason = "disabled" // a person disabled it
+)
+
+// statusWords are the statuses as people see them.
+var statusWords = map[Status]string{
+	StatusUnknown: "UNKNOWN", StatusStopping: "STOPPING", StatusWaiting: "WAITING", StatusRateLimited: "RATE LIMITED",
+	StatusRunning: BadgeRunning, StatusBackingOff: "BACKING OFF", StatusFailed: "FAILED", StatusIdle: BadgeIdle,
+}
+
+// Word returns the status as people see it. Without a status, as from an older daemon, it is the badge.
+func (v *AgentView) Word() string {
+	if word := statusWords[v.Status]; word != "" {
+		return word
+	}
+	return v.Badge
+}
+
+// SetStatus derives the status from the rest of the view. ui/static/shell/status.js is the same
+// table for the page.
+func (v *AgentView) SetStatus(stopping bool, now time.Time) {
+	v.Status, v.StatusWhy, v.IdleReason = StatusIdle, "", ""
+	s := v.Session
+	works := v.Badge == BadgeRunning // as its loop says
+	own := v.Loop == "foreign" && !v.Program
+	there := own && works || s != nil && s.Phase == string(session.Running) && (s.Kind != string(control.Program) || works)
+	switch {
+	case v.Certainty == CertaintyUnknown:
+		v.Status, v.StatusWhy = StatusUnknown, v.Doubt
+	case s != nil && s.Ending != "":
+		v.Status, v.StatusWhy = StatusStopping, s.Ending
+	case there && stopping:
+		v.Status, v.StatusWhy = StatusStopping, "Fairlead is stopping; the session finishes first"
+	case there && works && v.DesiredState == "pause" && (own || s.For == team.ForControl):
+		v.Status, v.StatusWhy = StatusStopping, "the session finishes first"
+	case v.Asks > 0:
+		v.Status, v.StatusWhy = StatusWaiting, v.AsksWhat
+	case v.LimitedUntil != nil && v.LimitedUntil.After(now):
+		v.Status, v.StatusWhy = StatusRateLimited, v.LimitedWhy
+	case there && own:
+		v.Status, v.StatusWhy = StatusRunning, "its own loop says "+v.CurrentState
+	case there:
+		v.Status, v.StatusWhy = StatusRunning, fmt.Sprintf("session %s runs as process %d", s.ID, s.PID)
+	case v.RetryAt != nil:
+		v.Status, v.StatusWhy = StatusBackingOff, fmt.Sprintf("%d failures in a row; next try at %s", v.Failures, v.RetryAt.UTC().Format("15:04:05Z"))
+	case v.GaveUp != nil:
+		v.Status, v.StatusWhy = StatusFailed, v.Note
+	default:
+		v.IdleReason, v.StatusWhy = v.idle()
+	}
+}
+
+// idle returns why nothing runs.
+func (v *AgentView) idle() (reason IdleReason, why string) {
+	wants := v.DesiredState != "pause" || v.WaitingBehind != ""
+	switch {
+	case v.Disabled:
+		return IdleDisabled, "a person disabled it"
+	case v.OverLimit != "":
+		return IdleLimit, v.OverLimit + " is reached"
+	case v.Session != nil && v.Session.Phase != string(session.Running):
+		return IdleQueued, "session " + v.Session.ID + " is about to start"
+	case v.Held:
+		return IdleHeld, "the team is held"
+	case v.WaitingBehind != "":
+		return IdleQueued, v.WaitingBehind
+	case wants:
+		return IdleQueued, v.DesiredState + " is wanted next"
+	default:
+		return IdlePaused, v.Note
+	}
+}
