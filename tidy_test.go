@@ -58,7 +58,7 @@ var imports = []importRow{
 	{pkg: "runfile", may: []string{"machine", "machine/*", "condition", "internal/file"}, inTests: []string{"marker"}},
 	{pkg: "crewfile", may: []string{"machine", "machine/*", "internal/file", "prompt"}, inTests: []string{"marker"}},
 	{pkg: "dispatchfolder", may: []string{"machine", "machine/*", "policy", "rank", "internal/file"}, inTests: []string{"policy/*"}},
-	{pkg: "claudehook", may: []string{"machine", "machine/*", "policy", "rank", "dispatchfolder", "internal/file", "sandbox"}, inTests: []string{"policy/*"}},
+	{pkg: "claudehook", may: []string{"machine", "machine/*", "policy", "rank", "dispatchfolder", "internal/file", "sandbox"}, inTests: []string{"policy/*", "internal/test/livetest", "internal/test/scriptmodel"}},
 	{pkg: "transitionlog"},
 	{pkg: "journal", inTests: []string{"journal/*"}},
 	{pkg: "journal/*", may: []string{"journal"}, inTests: []string{"journal/*"}},
