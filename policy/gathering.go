@@ -70,6 +70,11 @@ func askedCall(base string, args []value) (known, fits, network bool) {
 	if has(versioned, base) {
 		return true, version, false
 	}
+	if base == "npm" && slices.ContainsFunc(words, func(w string) bool {
+		return strings.HasPrefix(w, "--") && !has("--version --all --json --long --global --depth=0 --depth=1 --omit=dev", w)
+	}) {
+		return true, false, false // its other settings name files and servers
+	}
 	a, known := asked[base]
 	switch {
 	case !known || len(words) == 0 || slices.Contains(words, "--web") || slices.Contains(words, "-w"): // a browser
