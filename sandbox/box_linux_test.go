@@ -235,6 +235,48 @@ func TestSocketsAndSignals(t *testing.T) {
 	}
 }
 
+// Only the listed programs are executed, by name, by path and from another program.
+func TestExecute(t *testing.T) {
+	need(t)
+	s := newScratch(t)
+	list := Programs([]string{"sh", "env", "cat"}, nil)
+	for command, works := range map[string]bool{
+		"cat /dev/null": true, "env cat /dev/null": true, "cat /dev/null; :": true,
+		"ls": false, "/bin/ls": false, "env ls": false, "exec ls": false, "\"$0\" -c ls": false,
+	} {
+		argv := Wrap(os.Args[0], []string{"/bin/sh", "-c", command}, Box{Write: []string{s.in}, Execute: list, Alone: true})
+		cmd := exec.CommandContext(t.Context(), argv[0], argv[1:]...)
+		cmd.Env = []string{"PATH=/usr/bin:/bin", "GORACE=atexit_sleep_ms=0"}
+		out, err := cmd.CombinedOutput()
+		if (err == nil) != works {
+			t.Errorf("%s: %v: %s", command, err, out)
+		}
+	}
+}
+
+// Programs finds what starts a program, and skips folders in which an agent may write.
+func TestPrograms(t *testing.T) {
+	s := newScratch(t)
+	for name, text := range map[string]string{"tool": "#!/usr/bin/env sh\n", "deep": "#! " + s.in + "/tool\n", "loop": "#!" + s.in + "/loop\n", "elf": "\x7fELF\x02\x01", "plain": ""} {
+		if err := os.WriteFile(filepath.Join(s.in, name), []byte(text), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Setenv("PATH", s.in+":relative:/usr/bin:/bin")
+	found := Programs([]string{"tool", "deep", "loop", "elf", "plain", "missing"}, nil)
+	for _, name := range []string{"tool", "deep", "loop", "elf", "plain"} {
+		if !slices.Contains(found, filepath.Join(s.in, name)) {
+			t.Errorf("%s is not among %q", name, found)
+		}
+	}
+	if !slices.ContainsFunc(found, func(p string) bool { return filepath.Base(p) == "env" }) {
+		t.Errorf("env is not among %q", found)
+	}
+	if again := Programs([]string{"tool"}, []string{s.in}); len(again) > 0 {
+		t.Errorf("found below a folder that does not count: %q", again)
+	}
+}
+
 // System call numbers of another architecture would bypass the filter.
 func TestForeignNumbers(t *testing.T) {
 	need(t)

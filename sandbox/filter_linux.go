@@ -92,9 +92,9 @@ func within(call uint32, part []unix.SockFilter) []unix.SockFilter {
 	return append([]unix.SockFilter{unless(call, len(part))}, part...)
 }
 
-// program is the filter. Calls that it does not name are allowed: Landlock is the main protection, and the
+// program is the filter beside Landlock's version. Calls that it does not name are allowed: Landlock is the main protection, and the
 // filter covers what Landlock cannot see.
-func (b Box) program() []unix.SockFilter {
+func (b Box) program(abi int) []unix.SockFilter {
 	p := []unix.SockFilter{load(atArch), unless(auditArch, 1), {Code: unix.BPF_JMP | unix.BPF_JA, K: 1}, answer(kill), load(atNumber)}
 	if foreignFrom > 0 { // another set of call numbers on the same machine would bypass the filter
 		p = append(p, unix.SockFilter{Code: unix.BPF_JMP | unix.BPF_JGE | unix.BPF_K, K: foreignFrom, Jf: 1}, answer(kill))
@@ -114,7 +114,7 @@ func (b Box) program() []unix.SockFilter {
 		}
 	}
 	p = append(p, b.sockets()...)
-	if abi, _ := Supported(); b.Alone && abi < abiApart { // Landlock does not confine signals
+	if b.Alone && abi < abiApart { // Landlock does not confine signals
 		p = append(p, on(signalCalls, refuse(unix.EPERM))...)
 	}
 	p = append(p, within(unix.SYS_IOCTL, ioctls)...)
@@ -140,7 +140,8 @@ func (b Box) sockets() []unix.SockFilter {
 
 // filter installs the program for all threads, permanently.
 func (b Box) filter() error {
-	steps := b.program()
+	abi, _ := Supported()
+	steps := b.program(abi)
 	prog := unix.SockFprog{Len: uint16(len(steps)), Filter: &steps[0]}
 	thread, _, errno := unix.Syscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, unix.SECCOMP_FILTER_FLAG_TSYNC, uintptr(unsafe.Pointer(&prog)))
 	switch {

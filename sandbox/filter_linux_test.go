@@ -56,7 +56,6 @@ func judge(t *testing.T, p []unix.SockFilter, c call) uint32 {
 func TestFilter(t *testing.T) {
 	eperm, eacces, enosys := refuse(unix.EPERM), refuse(unix.EACCES), refuse(unix.ENOSYS)
 	ioctl := func(cmd uint64) call { return call{number: unix.SYS_IOCTL, args: [6]uint64{3, cmd}} }
-	socket := func(family uint64) call { return call{number: unix.SYS_SOCKET, args: [6]uint64{family, 1}} }
 	for _, c := range []struct {
 		what                       string
 		call                       call
@@ -92,16 +91,55 @@ func TestFilter(t *testing.T) {
 	} {
 		c.call.arch = auditArch
 		for box, want := range map[*Box]uint32{{}: c.strict, {Attributes: true}: c.attributes, {Sockets: true}: c.speaks} {
-			if got := judge(t, box.program(), c.call); got != want {
+			if got := judge(t, box.program(abiApart), c.call); got != want {
 				t.Errorf("%s in %+v: %#x, want %#x", c.what, *box, got, want)
 			}
 		}
 	}
 }
 
+func socket(family uint64) call {
+	return call{number: unix.SYS_SOCKET, args: [6]uint64{family, 1}}
+}
+
+// Alone, no network and no unix socket can be had; signals are denied where Landlock does not confine them.
+func TestFilterOfAlone(t *testing.T) {
+	alone := Box{Alone: true}
+	for _, c := range []struct {
+		what string
+		call call
+		abi  int
+		want uint32
+	}{
+		{"the network", socket(unix.AF_INET), abiApart, refuse(unix.EACCES)},
+		{"the network, with rubbish above", socket(1<<32 | unix.AF_INET6), abiApart, refuse(unix.EACCES)},
+		{"raw packets", socket(unix.AF_PACKET), abiApart, refuse(unix.EACCES)},
+		{"a virtual machine", socket(unix.AF_VSOCK), abiApart, refuse(unix.EACCES)},
+		{"a unix socket", socket(unix.AF_UNIX), abiApart, refuse(unix.EACCES)},
+		{"the kernel's lists", socket(unix.AF_NETLINK), abiApart, allow},
+		{"a pair", call{number: unix.SYS_SOCKETPAIR}, abiApart, allow},
+		{"a signal, which Landlock confines", call{number: unix.SYS_KILL}, abiApart, allow},
+		{"a signal", call{number: unix.SYS_KILL}, abiApart - 1, refuse(unix.EPERM)},
+		{"a signal to a thread", call{number: unix.SYS_TGKILL}, abiApart - 1, refuse(unix.EPERM)},
+		{"a signal by descriptor", call{number: unix.SYS_PIDFD_SEND_SIGNAL}, abiApart - 1, refuse(unix.EPERM)},
+		{"a read", call{number: unix.SYS_READ}, abiApart - 1, allow},
+	} {
+		c.call.arch = auditArch
+		if got := judge(t, alone.program(c.abi), c.call); got != c.want {
+			t.Errorf("%s: %#x, want %#x", c.what, got, c.want)
+		}
+	}
+	both := Box{Alone: true, Sockets: true}
+	unixCall := socket(unix.AF_UNIX)
+	unixCall.arch = auditArch
+	if got := judge(t, both.program(abiApart), unixCall); got != allow {
+		t.Errorf("a unix socket that is allowed: %#x", got)
+	}
+}
+
 // Every listed call is denied, and a call of another architecture kills the process.
 func TestFilterOfAll(t *testing.T) {
-	p := Box{}.program()
+	p := Box{}.program(abiApart)
 	for _, nr := range append(attributeCalls, attributeCallsOld...) {
 		if got := judge(t, p, call{number: nr, arch: auditArch}); got != refuse(unix.EPERM) {
 			t.Errorf("call %d: %#x", nr, got)

@@ -36,13 +36,14 @@ func TestWrapIsWhatParseReads(t *testing.T) {
 		{Write: []string{"/-- "}, Attributes: true},
 		{Sockets: true, Attributes: true},
 		{Write: []string{"/w"}, Terminals: true},
+		{Execute: []string{"/bin/sh", "/b c"}, Alone: true},
 	} {
 		argv := Wrap("/bin/fairlead", []string{"sh", "-c", "--write", "--", ""}, box)
 		got, program, err := parse(argv[2:])
 		if err != nil || argv[0] != "/bin/fairlead" || argv[1] != Verb {
 			t.Fatalf("%q: %v", argv, err)
 		}
-		if !slices.Equal(got.Write, box.Write) || got.Attributes != box.Attributes || got.Sockets != box.Sockets || got.Terminals != box.Terminals || !slices.Equal(program, argv[len(argv)-5:]) {
+		if !slices.Equal(got.Write, box.Write) || got.Attributes != box.Attributes || got.Sockets != box.Sockets || got.Terminals != box.Terminals || got.Alone != box.Alone || !slices.Equal(got.Execute, box.Execute) || !slices.Equal(program, argv[len(argv)-5:]) {
 			t.Errorf("%q gave %+v and %q", argv, got, program)
 		}
 	}
@@ -100,7 +101,7 @@ func FuzzParse(f *testing.F) {
 			}
 		}
 		again, program, err := parse(Wrap("fairlead", argv, box)[2:])
-		if err != nil || !slices.Equal(again.Write, box.Write) || !slices.Equal(program, argv) || again.Attributes != box.Attributes || again.Sockets != box.Sockets || again.Terminals != box.Terminals {
+		if err != nil || !slices.Equal(again.Write, box.Write) || !slices.Equal(program, argv) || again.Attributes != box.Attributes || again.Sockets != box.Sockets || again.Terminals != box.Terminals || again.Alone != box.Alone || !slices.Equal(again.Execute, box.Execute) {
 			t.Fatalf("%q is read as %+v %q and then as %+v %q, %v", line, box, argv, again, program, err)
 		}
 	})
