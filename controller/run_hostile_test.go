@@ -87,8 +87,10 @@ func TestReportsThatLie(t *testing.T) {
 		{id: "exit_3", does: `say COMPLETED > "$REPORT_PATH"; exit 3`, status: "COMPLETED"},
 		{id: "killed", does: `say COMPLETED > "$REPORT_PATH"; kill -9 $$`, status: "COMPLETED"},
 		{id: "failed_exit_0", does: `say FAILED ',"logs":["the tests are red"]' > "$REPORT_PATH"`, status: "FAILED", says: "the tests are red"},
-		{id: "silent", does: `true`, status: "FAILED", says: "no report"},
-		{id: "old", does: `test ! -e "$REPORT_PATH"`, status: "FAILED", says: "no report"},
+		{id: "silent", does: `true`, status: "COMPLETED"},
+		{id: "silent_exit_3", does: `echo tests are red; echo 'see <b>test.log</b>' >&2; exit 3`, status: "FAILED", says: "exit code 3: tests are red\nsee <b>test.log</b>"},
+		{id: "silent_killed", does: `kill -9 $$`, status: "FAILED", says: "SIGKILL"},
+		{id: "old", does: `test ! -e "$REPORT_PATH"`, status: "COMPLETED"},
 	}
 	y.file(filepath.Join(".agents", "runs", "lies", "reports", "lies__old.json"), `{"schema":"run_report@v0","run_id":"lies","step_id":"old","agent":"a","status":"COMPLETED","started_at":"2026-11-21T10:00:00Z","ended_at":"2026-11-21T10:00:01Z"}`)
 	one := 1
@@ -109,12 +111,12 @@ func TestReportsThatAreLate(t *testing.T) {
 	t.Parallel()
 	y := newYard(t)
 	const late = `{"schema":"run_report@v0","run_id":"late","step_id":"one","agent":"a","status":"COMPLETED","started_at":"2026-11-21T10:00:00Z","ended_at":"2026-11-21T10:00:01Z"}`
-	flow := y.deeds([]deed{{id: "one", does: `test ! -e "$REPORT_PATH" || say COMPLETED > "$REPORT_PATH"`}})
+	flow := y.deeds([]deed{{id: "one", does: `if test -e "$REPORT_PATH"; then say COMPLETED > "$REPORT_PATH"; fi; echo not yet; exit 4`}})
 	y.start(view.RunFlags{Workflow: flow, RunID: "late"})
 	y.until("late", "it waits for its second try", func(v view.RunView) bool { return v.Steps[0].Status == "PENDING" && v.Steps[0].Attempts == 1 })
 	y.file(filepath.Join(".agents", "runs", "late", "reports", "late__one.json"), late)
 	shown := y.until("late", "it has failed", over)
-	if s := shown.Steps[0]; s.Status != "FAILED" || s.Attempts != 2 || !strings.Contains(s.LastError, "no report") {
+	if s := shown.Steps[0]; s.Status != "FAILED" || s.Attempts != 2 || !strings.Contains(s.LastError, "not yet") {
 		t.Errorf("the second attempt: %+v", s)
 	}
 	if kept, _ := filepath.Glob(y.report("late", "one") + ".lease*"); len(kept) != 1 {

@@ -31,11 +31,15 @@ func TestLoopsAndConditions(t *testing.T) {
 	y.file("broken.json", `["a",`)
 	y.file("object.json", `{"a": 1}`)
 	y.file("large.json", `["`+strings.Repeat("x", runs.ItemsFileMax)+`"]`)
+	y.file("wrapped.json", `{"items": ["a", "b"]}`)
 	y.file("none.json", `[]`)
 	list := []deed{
-		{id: "make", does: `echo '["x y", {"n": 1}, 3]' > list.json; say COMPLETED ',"artifacts":["a.md","b.md"],"metrics":{"issues":3,"size":"large"}' > "$REPORT_PATH"`, status: "COMPLETED"},
+		{id: "make", does: `echo '["x y", {"n": 1}, 3]' > list.json; say COMPLETED ',"artifacts":["list.json","b.md"],"metrics":{"issues":3,"size":"large"}' > "$REPORT_PATH"`, status: "COMPLETED"},
 		{id: "given", more: `loop: {items: [one, two]}`, does: each, status: "COMPLETED"},
 		{id: "from_step", more: "needs: [make]\n    loop: {items_from_step: make}", does: each, status: "COMPLETED"},
+		{id: "wrapped", more: `loop: {items_from_artifact: wrapped.json}`, does: each, status: "COMPLETED"},
+		{id: "no_artifact", more: "needs: [given2]\n    loop: {items_from_step: given2}", does: each, status: "FAILED", says: "given2 has no artifact"},
+		{id: "given2", does: `say COMPLETED > "$REPORT_PATH"`, status: "COMPLETED"},
 		{id: "from_file", more: "needs: [make]\n    loop: {items_from_artifact: list.json}", does: each, status: "COMPLETED"},
 		{id: "two_of_them", more: "needs: [make]\n    loop: {items_from_artifact: list.json, max_iterations: 2}", does: each, status: "COMPLETED"},
 		{id: "nothing", more: `loop: {items: []}`, does: each, status: "SKIPPED"},
@@ -62,7 +66,7 @@ func TestLoopsAndConditions(t *testing.T) {
 		t.Fatal(err)
 	}
 	for step, want := range map[string]string{
-		"given": "one 0|two 1", "from_step": "a.md 0|b.md 1", "from_file": `x y 0|{"n":1} 1|3 2`, "two_of_them": `x y 0|{"n":1} 1`, "nothing": "", "none": "",
+		"given": "one 0|two 1", "from_step": `x y 0|{"n":1} 1|3 2`, "wrapped": "a 0|b 1", "no_artifact": "", "from_file": `x y 0|{"n":1} 1|3 2`, "two_of_them": `x y 0|{"n":1} 1`, "nothing": "", "none": "",
 		"link": "", "broken": "", "object": "", "large": "", "missing": "", "until": "- 0|- 1|- 2", "when_false": "", "behind_it": "", "when_faulty": "",
 	} {
 		var did []string

@@ -19,7 +19,8 @@ type RunFlags struct {
 	MaxAttempts     *int     `json:"max_attempts,omitempty" minimum:"1" maximum:"100" doc:"Attempts per iteration; default: 2"`
 	MaxIterations   *int     `json:"max_iterations,omitempty" minimum:"0" maximum:"1000" doc:"Loop-backs per gate; default: 4"`
 	SideBySide      *int     `json:"side_by_side,omitempty" minimum:"1" maximum:"256" doc:"Steps that run at the same time; default: the number of CPUs"`
-	PauseForHumans  bool     `json:"pause_for_human_input,omitempty" doc:"Steps for people wait; without it they continue, with a log entry"`
+	PauseForHumans  bool     `json:"pause_for_human_input,omitempty" doc:"Steps for people wait; this is the default"`
+	Unattended      bool     `json:"unattended,omitempty" doc:"Steps for people go on without an answer; each of them has a log entry"`
 	GateStateFile   string   `json:"gate_state_file,omitempty" maxLength:"4096" doc:"A JSON object of name to true or false"`
 	PollIntervalMS  int64    `json:"poll_interval_ms,omitempty" minimum:"0" maximum:"3600000" doc:"How often to check files for which the system reports no events; default: 200"`
 	LogsDir         string   `json:"logs_dir,omitempty" maxLength:"4096" doc:"Folder for the steps' logs; default: RUN/logs"`

@@ -43,7 +43,8 @@ func (o *RunOptions) AddRunFlags(set *pflag.FlagSet) {
 	set.IntVar(&o.attempts, "max-attempts", 0, "maximum attempts of a step in each iteration (default 2)")
 	set.IntVar(&o.iterations, "max-iterations", 0, "maximum iterations: how often a gate may send the run back (default 4)")
 	set.IntVar(&o.sideBySide, "side-by-side", 0, "maximum number of steps at the same time (default: the number of CPUs)")
-	set.BoolVar(&f.PauseForHumans, "pause-for-human-input", false, "human steps wait for an answer; without this flag they continue, and the log says so")
+	set.BoolVar(&f.PauseForHumans, "pause-for-human-input", false, "human steps wait for an answer; this is the default")
+	set.BoolVar(&f.Unattended, "unattended", false, "human steps go on without an answer; a warning is printed, and the log of each such step says so")
 	set.StringVar(&f.GateStateFile, "gate-state-file", "", "a JSON object of gate name to true or false, read again at each check")
 	set.Var(&o.poll, "poll-interval", "how often files without change events are checked, in seconds or as 250ms (default 200ms)")
 	set.StringVar(&f.LogsDir, "logs-dir", "", "where the steps' logs go (default: logs in the run's folder)")
@@ -115,13 +116,21 @@ func (o *RunOptions) Take(cmd *cobra.Command, dir string) error {
 		f.DailyCostLimit = &o.costLimit
 	}
 	f.PollIntervalMS = time.Duration(o.poll).Milliseconds()
-	return o.agree(cmd)
+	if err := o.agree(cmd); err != nil {
+		return err
+	}
+	if f.Unattended {
+		cmd.PrintErrln("warning: --unattended: steps that ask people go on without an answer; the log of each says so")
+	}
+	return nil
 }
 
 // agree refuses flags that contradict each other.
 func (o *RunOptions) agree(cmd *cobra.Command) error {
 	f := &o.Flags
 	switch {
+	case f.Unattended && f.PauseForHumans:
+		return cli.Usage(cmd, errors.New("--unattended and --pause-for-human-input exclude each other; give one of them"))
 	case f.CostLimitAction != "" && f.CostLimitAction != "warn" && f.CostLimitAction != "pause" && f.CostLimitAction != "fail":
 		return cli.Usage(cmd, fmt.Errorf("--cost-limit-action %s is not one of warn, pause and fail", cli.Line(f.CostLimitAction, 40)))
 	case f.Wrapper != "" && f.CommandTemplate != "":

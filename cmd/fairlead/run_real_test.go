@@ -278,7 +278,7 @@ func TestExampleWorkflows(t *testing.T) {
 		if out, code := d.fairlead("run", "--check", "--workflow", filepath.Join(dir, name)); code != cli.ExitDone {
 			t.Errorf("%s: exit code %d: %s", name, code, out)
 		}
-		out, code := d.fairlead("run", "--workflow", filepath.Join(dir, name))
+		out, code := d.fairlead("run", "--unattended", "--workflow", filepath.Join(dir, name))
 		if code != cli.ExitDone {
 			t.Errorf("%s: exit code %d: %s", name, code, out)
 		}

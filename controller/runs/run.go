@@ -115,7 +115,7 @@ func optionsOf(flags view.RunFlags, o workflow.Options) workflow.Options {
 	set(&o.MaxAttempts, flags.MaxAttempts)
 	set(&o.MaxIterations, flags.MaxIterations)
 	set(&o.SideBySide, flags.SideBySide)
-	o.PauseForHumans = o.PauseForHumans || flags.PauseForHumans
+	o.PauseForHumans = (o.PauseForHumans || flags.PauseForHumans) && !flags.Unattended
 	o.GateFile = o.GateFile || flags.GateStateFile != ""
 	return o
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"path/filepath"
-	"slices"
 	"sync/atomic"
 
 	"github.com/fairlead-dev/fairlead/controller/sessions"
@@ -208,8 +207,9 @@ func (c *Controller) errandOfStep(r *workflow.Run, todo team.Action) {
 		ask := itemsAsked{step: step, iteration: todo.Step.Iteration, repo: workedOn(r.RepoDir, howOf(c.State(), id))}
 		switch {
 		case plan.Loop.ItemsFromStep != "":
-			if _, p, ok := r.Find(plan.Loop.ItemsFromStep); ok {
-				ask.artifacts = slices.Clone(p.Artifacts)
+			ask.from = plan.Loop.ItemsFromStep
+			if _, p, ok := r.Find(ask.from); ok && len(p.Artifacts) > 0 {
+				ask.file = p.Artifacts[0]
 			}
 		default:
 			ask.file = plan.Loop.ItemsFromArtifact

@@ -37,6 +37,8 @@ type StepFacts struct {
 	log     string
 	repo    string
 	dir     string // the run's folder
+	plain   bool   // a command of the workflow itself: its exit code counts if it leaves no report
+	gate    bool   // its failure sends the run back
 }
 
 // FactsOf reads a session's attempt from the team. It returns false if the attempt has ended.
@@ -60,6 +62,7 @@ func (c *Controller) FactsOf(t *team.Team, s team.Session, run string, step work
 	f.how, f.written, f.Report, f.repo, f.dir = howOf(t, run), plan.Prompt, r.ReportFile(step), r.RepoDir, runDir(r)
 	f.log = logFile(r, f.how, step, max(1, f.Cmd.Attempt))
 	f.env = c.environ(run, f.how)
+	f.plain, f.gate = len(plan.Command) > 0 && f.how.Wrapper == "" && f.how.Template == "", plan.LoopBackTo != ""
 	return f, ok
 }
 
@@ -240,6 +243,9 @@ func (c *Controller) StepOver(ctx context.Context, m *sessions.Slot, s team.Sess
 		return true // the attempt has ended, so a report is late
 	}
 	report, err := c.reportOf(ctx, m, f, s)
+	if err == nil && report == nil && f.plain {
+		report, err = madeReport(f, s, what)
+	}
 	if err != nil {
 		what.Fault = err.Error()
 	}
@@ -262,8 +268,8 @@ func (c *Controller) StepOver(ctx context.Context, m *sessions.Slot, s team.Sess
 type itemsAsked struct {
 	step      workflow.StepID
 	iteration int
-	artifacts []string // of the step that provides the items
-	file      string   // or the artifact that lists them
+	from      workflow.StepID // the step whose first artifact lists the items; empty: none
+	file      string          // the file that lists them; empty: that step has no artifact
 	repo      string
 }
 
@@ -272,10 +278,7 @@ const ItemsFileMax = 512 << 10 // the limit of the workflow machine
 func (a itemsAsked) find() workflow.ItemsSeen {
 	seen := workflow.ItemsSeen{Step: a.step, Iteration: a.iteration, Items: []string{}}
 	if a.file == "" {
-		for _, path := range a.artifacts {
-			text, _ := json.Marshal(path) // marshalling a string cannot fail
-			seen.Items = append(seen.Items, string(text))
-		}
+		seen.Fault = fmt.Sprintf("step %s has no artifact; its report must name a file with a JSON list", a.from)
 		return seen
 	}
 	items, err := readItems(a.repo, a.file)
@@ -286,11 +289,14 @@ func (a itemsAsked) find() workflow.ItemsSeen {
 	return seen
 }
 
-// readItems reads a JSON list from a file of the repository. Links that lead out of the repository
-// are refused.
+// readItems reads a JSON list, or {"items": a list}, from a file of the repository. Links that lead out of the
+// repository are refused.
 func readItems(repo, name string) ([]string, error) {
-	if filepath.IsAbs(name) || !filepath.IsLocal(name) {
-		return nil, fmt.Errorf("items_from_artifact %q is not below the repository", name)
+	if rel, err := filepath.Rel(repo, name); filepath.IsAbs(name) && err == nil {
+		name = rel
+	}
+	if !filepath.IsLocal(name) {
+		return nil, fmt.Errorf("the list of items %q is not below the repository", name)
 	}
 	root, err := os.OpenRoot(repo)
 	if err != nil {
@@ -310,8 +316,15 @@ func readItems(repo, name string) ([]string, error) {
 		return nil, fmt.Errorf("%s is larger than %d bytes; loop over fewer items", name, ItemsFileMax)
 	}
 	var list []json.RawMessage
-	if err := json.Unmarshal(text, &list); err != nil {
-		return nil, fmt.Errorf("%s is no JSON list: %w", name, err)
+	var in struct {
+		Items *[]json.RawMessage `json:"items"`
+	}
+	switch err := json.Unmarshal(text, &list); {
+	case err == nil:
+	case json.Unmarshal(text, &in) == nil && in.Items != nil:
+		list = *in.Items
+	default:
+		return nil, fmt.Errorf("%s is no JSON list, and no object whose \"items\" is one: %w", name, err)
 	}
 	items := make([]string, len(list))
 	for i, one := range list {

@@ -70,7 +70,7 @@ type Options struct {
 	MaxAttempts    int           `json:"max_attempts"`              // tries per iteration
 	MaxIterations  int           `json:"max_iterations"`            // loop-backs per gate
 	SideBySide     int           `json:"side_by_side"`              // number of parallel processes
-	PauseForHumans bool          `json:"pause_for_human,omitempty"` // --pause-for-human-input
+	PauseForHumans bool          `json:"pause_for_human,omitempty"` // unless --unattended
 	GateFile       bool          `json:"gate_file,omitempty"`       // a gate file exists: gates are closed until they were seen open
 	BackoffFirst   time.Duration `json:"backoff_first,omitempty"`
 	BackoffMax     time.Duration `json:"backoff_max,omitempty"`
@@ -79,7 +79,7 @@ type Options struct {
 // DefaultOptions returns the seed's defaults. The number of parallel steps is the number of CPUs,
 // which the caller passes.
 func DefaultOptions(cpus int) Options {
-	return Options{MaxAttempts: 2, MaxIterations: 4, SideBySide: max(1, min(cpus, sideBySideMax)), BackoffFirst: time.Second, BackoffMax: time.Minute}
+	return Options{MaxAttempts: 2, MaxIterations: 4, SideBySide: max(1, min(cpus, sideBySideMax)), PauseForHumans: true, BackoffFirst: time.Second, BackoffMax: time.Minute}
 }
 
 const (

@@ -126,7 +126,7 @@ var Table = machine.Table[State, Event, Act]{
 		LimitReached:     {ID: "X9", To: Failed, Do: do(KeepError, StampEnd, EndProcess), Why: "a retry would reach the same limit"},
 		CancelledByHand:  {ID: "W14", To: Failed, Do: do(KeepError, StampEnd, EndProcess)},
 		Reported:         {ID: "W3", To: Completed, Do: do(TakeReport, CountItem, ClearError, StampEnd, EndProcess)},
-		ReportedUnasked:  {ID: "W8", To: Completed, Do: do(TakeReport, NoteUnasked, CountItem, ClearError, StampEnd, EndProcess), Why: "without --pause-for-human-input no person is asked"},
+		ReportedUnasked:  {ID: "W8", To: Completed, Do: do(TakeReport, NoteUnasked, CountItem, ClearError, StampEnd, EndProcess), Why: "with --unattended no person is asked"},
 		ReportedAsking:   {ID: "W8", To: Waiting, Do: do(TakeReport, HoldReport, AskPeople, EndProcess)},
 		ItemDone:         {ID: "W15", To: Pending, Do: do(TakeReport, CountItem, NextItem, ClearError, StampEnd, EndProcess)},
 		UntilHolds:       {ID: "W15", To: Completed, Do: do(TakeReport, CountItem, ClearError, StampEnd, EndProcess)},

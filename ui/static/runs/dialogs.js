@@ -17,7 +17,7 @@ const FAULTS_MAX = 60;
 /** @type {Flag[]} */
 const FLAGS = [
   { name: 'workflow', label: 'Workflow', kind: 'text', hint: 'workflows/plan-code-review.yaml' },
-  { name: 'pause_for_human_input', label: 'Wait for people where the workflow asks for them', kind: 'check' },
+  { name: 'unattended', label: 'Go on without people where the workflow asks for them', kind: 'check' },
 ];
 /** @type {Flag[]} */
 const MORE = [
@@ -61,7 +61,7 @@ function flagsOf(values) {
 }
 
 function StartSheet() {
-  const values = useSignal(/** @type {Record<string, string | boolean>} */ ({ pause_for_human_input: true }));
+  const values = useSignal(/** @type {Record<string, string | boolean>} */ ({}));
   const busy = useSignal(false);
   const wrong = useSignal('');
   const faults = useSignal(/** @type {api.Fault[]} */ ([]));

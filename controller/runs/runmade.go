@@ -1,0 +1,85 @@
+package runs
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/fairlead-dev/fairlead/machine/control"
+	"github.com/fairlead-dev/fairlead/runfile"
+	"github.com/fairlead-dev/fairlead/team"
+)
+
+const (
+	lastLines      = 5       // of a command's output that explain its failure
+	lastBytesMax   = 4 << 10 // of the output that are read for them
+	madeReportMode = 0o644   // as public as the repository
+)
+
+// madeReport is the report of a plain command that left none: its exit code is the result. It is written where
+// the command could have written one. Nil: the command did not end by itself.
+func madeReport(f StepFacts, s team.Session, what *team.SessionEnded) (*runfile.StepReport, error) {
+	of := runfile.ReportFor{RunID: f.Cmd.RunID, StepID: f.Cmd.StepID} // a schema of the user's is for reports that others write
+	made := map[string]any{
+		"schema": "run_report@v0", "run_id": f.Cmd.RunID, "step_id": f.Cmd.StepID, "agent": f.Cmd.Agent, "status": "COMPLETED",
+		"started_at": s.StartedAt.UTC().Format(time.RFC3339Nano), "ended_at": time.Now().UTC().Format(time.RFC3339Nano),
+	}
+	switch what.Outcome {
+	case control.OK:
+		made["logs"] = []string{"exit code 0; this report was made by Fairlead"}
+	case control.Failed:
+		said := lastWords(f.log)
+		if said = what.Why + ": " + said; strings.HasSuffix(said, ": ") {
+			said = what.Why // it printed nothing
+		}
+		made["logs"] = []string{what.Why + "; this report was made by Fairlead"}
+		if f.gate {
+			made["gate_failure"] = said
+		} else {
+			made["status"], made["logs"] = "FAILED", []string{said}
+		}
+	default:
+		return nil, nil
+	}
+	text, err := json.MarshalIndent(made, "", "  ")
+	if err != nil {
+		return nil, fmt.Errorf("make the report of a command: %w", err)
+	}
+	if err := os.WriteFile(f.Report, append(text, '\n'), madeReportMode); err != nil { //nolint:gosec // see madeReportMode
+		return nil, fmt.Errorf("write the report of a command: %w", err)
+	}
+	report, err := runfile.ParseReport(f.Report, text, of)
+	if err != nil {
+		return nil, err
+	}
+	return &report, nil
+}
+
+// lastWords returns the last lines of a log; empty: there are none.
+func lastWords(path string) string {
+	file, err := os.Open(path)
+	if err != nil {
+		return ""
+	}
+	defer file.Close()
+	if _, err := file.Seek(-lastBytesMax, io.SeekEnd); err != nil && !errors.Is(err, os.ErrInvalid) {
+		if _, err := file.Seek(0, io.SeekStart); err != nil {
+			return ""
+		}
+	}
+	text, err := io.ReadAll(io.LimitReader(file, lastBytesMax))
+	if err != nil {
+		return ""
+	}
+	var lines []string
+	for line := range strings.Lines(strings.ToValidUTF8(string(text), "\uFFFD")) {
+		if line = strings.TrimSpace(line); line != "" {
+			lines = append(lines, line)
+		}
+	}
+	return strings.Join(lines[max(0, len(lines)-lastLines):], "\n")
+}
