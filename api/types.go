@@ -194,7 +194,7 @@ type Output struct {
 
 // Ended is the last message of an output stream.
 type Ended struct {
-	Outcome string `json:"outcome" doc:"ok, failed, lost, withdrawn, interrupted; empty if the session ended too long ago"`
+	Outcome string `json:"outcome" doc:"ok, failed, cannot_start, lost, withdrawn, cancelled, rate_limited, conversation_lost; empty if the session ended too long ago"`
 	Why     string `json:"why"`
 }
 

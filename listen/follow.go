@@ -54,9 +54,9 @@ func (e *Listener) Follow(ctx context.Context, m *sessions.Slot, s team.Session,
 	what := team.SessionEnded{Session: s.ID, Bytes: ending.Bytes, AtStart: atStart}
 	what.Outcome, what.Why = judge(m, s, ending, ear.stop)
 	switch {
+	case what.Outcome == control.Anew:
+		what.Why = sessions.NotResumedWords(s.Launch)
 	case what.Outcome != control.RateLimited:
-	case sessions.NotResumed(s, ear.stop): // the action is repeated at once
-		what.Until, what.Why = ending.Exit.At, sessions.NotResumedWords(s.Launch)
 	case ear.limit != nil:
 		what.Until, what.Why = ear.limit.Until, cmp.Or(ear.limit.Why, what.Why)
 	}
@@ -112,7 +112,9 @@ func judge(m *sessions.Slot, s team.Session, ending seam.Ending, stop *driver.St
 	switch {
 	case verdict.OK:
 		return control.OK, why
-	case stop != nil && !stop.OK && stop.Reason == session.ReasonRateLimited, sessions.NotResumed(s, stop):
+	case sessions.NotResumed(s, stop):
+		return control.Anew, why
+	case stop != nil && !stop.OK && stop.Reason == session.ReasonRateLimited:
 		return control.RateLimited, why
 	default:
 		return control.Failed, why

@@ -231,6 +231,9 @@ func (d *draft) leadOver(s *Session) error {
 	if s.Outcome == control.Withdrawn {
 		return nil
 	}
+	if s.Outcome == control.Anew {
+		return d.crew(crew.LeadLost{Session: s.ID, Why: s.Why})
+	}
 	return d.crew(crew.LeadEnded{Session: s.ID, Why: cmp.Or(s.Why, "it ended by itself")})
 }
 

@@ -331,7 +331,7 @@ func (d *draft) stepEnded(s *Session, what SessionEnded) error {
 		said = append(said, workflow.ReportRead{Lease: lease, Report: what.Report.Report, Until: what.Report.Until, Over: true})
 	}
 	switch {
-	case s.Outcome == control.Withdrawn:
+	case s.Outcome == control.Withdrawn, s.Outcome == control.Anew:
 		said = append(said, workflow.StartWithdrawn{Lease: lease, Why: s.Why})
 	case s.Outcome == control.RateLimited:
 		said = append(said, workflow.ProviderBusy{Lease: lease, Why: s.Why})

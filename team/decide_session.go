@@ -202,7 +202,7 @@ func (d *draft) limitReached(a *Agent) error {
 func (d *draft) sessionEnded(a *Agent, what SessionEnded) error {
 	event := session.Ended
 	switch what.Outcome {
-	case control.OK, control.Failed, control.CannotStart, control.Cancelled, control.RateLimited:
+	case control.OK, control.Failed, control.CannotStart, control.Cancelled, control.RateLimited, control.Anew:
 	case control.Lost:
 		event = session.Lost
 	case control.Withdrawn:

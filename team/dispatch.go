@@ -232,7 +232,7 @@ func (t *Team) mayServeDispatch(a *Agent, forWhom Purpose, at time.Time) (ok boo
 func (d *draft) dispatchSessionEnded(a *Agent, s *Session) error {
 	folder, w, _ := DispatchActionOf(s.For)
 	f := d.team.Dispatches[folder]
-	if s.Outcome == control.Withdrawn || s.Outcome == control.RateLimited || !d.team.wanted(s) {
+	if s.Outcome == control.Withdrawn || s.Outcome == control.RateLimited || s.Outcome == control.Anew || !d.team.wanted(s) {
 		return nil
 	}
 	end := DispatchSessionEnd{Agent: a.Name, Session: s.ID, Outcome: s.Outcome, Why: s.Why}

@@ -69,7 +69,7 @@ func (l *ledger) judge(w *world, ch Change, ev Event) {
 			w.t.Fatalf("%s begins, and %s", ch.Body.Session.ID, a.LimitedWhy())
 		}
 		l.session(w, a, ch)
-		if s := ch.Body.Session; s.Outcome == control.RateLimited { // what its provider did not let it do it may do later
+		if s := ch.Body.Session; s.Outcome == control.RateLimited || s.Outcome == control.Anew { // what its provider did not let it do it may do later
 			if n, obeys := l.obeys[s.ID]; obeys && s.For == ForControl && l.begun[name] != nil { // a step obeys no desired state
 				l.begun[name][n]--
 			}

@@ -94,7 +94,7 @@ func (w *world) happen(what byte, how uint64) {
 		}
 	case 10, 11:
 		if ids := w.alive(); len(ids) > 0 {
-			w.ends(from(ids, how), from(anyEnd, how>>8))
+			w.ends(from(ids, how), lostInstead(from(anyEnd, how>>8), how>>40))
 		}
 	case 12, 13:
 		w.report(how)
@@ -332,4 +332,12 @@ func (w *world) settled() string {
 		return folders
 	}
 	return w.runsSettled()
+}
+
+// lostInstead turns half of the rate limits into lost conversations; the other draws stay as they are.
+func lostInstead(outcome control.Outcome, how uint64) control.Outcome {
+	if outcome == control.RateLimited && how%2 == 0 {
+		return control.Anew
+	}
+	return outcome
 }

@@ -30,7 +30,7 @@ type PastSession struct {
 	OpenedAt  time.Time  `json:"opened_at"`
 	StartedAt *time.Time `json:"started_at"`
 	EndedAt   *time.Time `json:"ended_at"`
-	Outcome   string     `json:"outcome" doc:"ok, failed, lost, withdrawn, interrupted; empty while the session is open"`
+	Outcome   string     `json:"outcome" doc:"ok, failed, cannot_start, lost, withdrawn, cancelled, rate_limited, conversation_lost; empty while the session is open"`
 	Why       string     `json:"why" doc:"In words"`
 	Bytes     int64      `json:"bytes" doc:"Bytes of output"`
 }

@@ -366,6 +366,8 @@ func (c *Control) continuousEnded(in Ended, now Now, isNewer bool) Event {
 		return EndedDesiredRunCleanup
 	case in.Outcome == RateLimited:
 		return ProviderWaits
+	case in.Outcome == Anew:
+		return ConversationLost
 	case failed && (in.ForGood || c.Failures+1 >= c.Policy.FailuresMax) && !isNewer:
 		return FailedForGood
 	case failed:
@@ -384,7 +386,7 @@ func (c *Control) oneShotEnded(in Ended, now Now, isNewer bool) Event {
 	if c.State == RunCleanup {
 		own = WordRunCleanup
 	}
-	owing := isNewer || in.Outcome == Withdrawn || in.Outcome == RateLimited
+	owing := isNewer || in.Outcome == Withdrawn || in.Outcome == RateLimited || in.Outcome == Anew
 	switch {
 	case owing && now.Stopping:
 		return EndedStopping
@@ -398,6 +400,8 @@ func (c *Control) oneShotEnded(in Ended, now Now, isNewer bool) Event {
 		return OneShotStillOwing
 	case in.Outcome == RateLimited:
 		return ProviderWaits
+	case in.Outcome == Anew:
+		return ConversationLost
 	case in.Outcome == Failed || in.Outcome == CannotStart:
 		return OneShotFailed
 	case in.Outcome == Lost:

@@ -73,11 +73,12 @@ type Outcome string
 const (
 	OK          Outcome = "ok"
 	Failed      Outcome = "failed"
-	CannotStart Outcome = "cannot_start" // its process never ran
-	Lost        Outcome = "lost"         // it ran; how it ended is unknown
-	Withdrawn   Outcome = "withdrawn"    // it was no longer wanted when its process was about to start
-	Cancelled   Outcome = "cancelled"    // ended by order: a limit, a second stop
-	RateLimited Outcome = "rate_limited" // a rate limit of the provider ended it; not a failure
+	CannotStart Outcome = "cannot_start"      // its process never ran
+	Lost        Outcome = "lost"              // it ran; how it ended is unknown
+	Withdrawn   Outcome = "withdrawn"         // it was no longer wanted when its process was about to start
+	Cancelled   Outcome = "cancelled"         // ended by order: a limit, a second stop
+	Anew        Outcome = "conversation_lost" // its program had lost the conversation and did nothing; a new one begins
+	RateLimited Outcome = "rate_limited"      // a rate limit of the provider ended it; not a failure
 )
 
 func (Commanded) input()  {}

@@ -75,7 +75,7 @@ func anyPolicy(rnd *rand.Rand) Policy {
 
 var (
 	anyWord    = []string{WordContinuous, WordContinuous, WordRunOnce, WordRunCleanup, WordPause, "turbo", ""}
-	anyOutcome = []Outcome{OK, OK, OK, Failed, Failed, CannotStart, Lost, Withdrawn, Cancelled, RateLimited}
+	anyOutcome = []Outcome{OK, OK, OK, Failed, Failed, CannotStart, Lost, Withdrawn, Cancelled, RateLimited, Anew}
 	anyNote    = []string{"", "a", "b", "Started via Mission Control (auto mode)"}
 	anyBy      = []string{"human", "human", "agent", ""}
 )
@@ -154,7 +154,7 @@ func (w *world) end(how uint64) {
 	case !w.ran && ended.Outcome != Withdrawn && ended.Outcome != CannotStart:
 		w.begin()
 	}
-	if ended.Outcome == RateLimited && w.open != Program {
+	if (ended.Outcome == RateLimited || ended.Outcome == Anew) && w.open != Program {
 		w.spentOn[w.agent.Took]-- // what its provider did not let it do it has not done
 	}
 	w.open, w.ran = "", false

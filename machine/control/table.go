@@ -57,7 +57,8 @@ const (
 	EndedDesiredRunCleanup Event = "ended_wish_run_cleanup"
 	EndedDesiredUnknown    Event = "ended_wish_unknown"
 	LostGoOn               Event = "lost_go_on"
-	ProviderWaits          Event = "provider_waits" // the provider's rate limit ended the session; also of a one-shot
+	ProviderWaits          Event = "provider_waits"    // the provider's rate limit ended the session; also of a one-shot
+	ConversationLost       Event = "conversation_lost" // its program did nothing; also of a one-shot
 	FailedBackingOff       Event = "failed_backing_off"
 	FailedForGood          Event = "failed_for_good"
 
@@ -167,6 +168,7 @@ var Table = machine.Table[State, Event, Act]{
 		EndedDesiredUnknown:    {ID: "C13", To: Resting, Do: do(ForgetFailures)},
 		LostGoOn:               {ID: "C15", To: Continuous, Do: do(OpenSession), Why: "how it ended is unknown, so it is not a failure; still wanted"},
 		ProviderWaits:          {ID: "R1", To: Continuous, Do: do(OpenSession), Why: "a rate limit is neither a failure nor a success; it continues after the limit"},
+		ConversationLost:       {ID: "R3", To: Continuous, Do: do(OpenSession), Why: "its program had lost the conversation and did nothing: a new one begins"},
 		FailedBackingOff:       {ID: "C16", To: BackingOff, Do: do(CountFailure, StartBackoff)},
 		FailedForGood:          {ID: "C16", To: Resting, Do: do(CountFailure, SpendDesired, GiveUp)},
 	}),
@@ -177,6 +179,7 @@ var Table = machine.Table[State, Event, Act]{
 		OneShotAgain:      {ID: "C19", To: RunOnce, Do: do(OpenSession)},
 		OneShotStillOwing: {ID: "C15", To: RunOnce, Do: do(OpenSession)},
 		ProviderWaits:     {ID: "R1", To: RunOnce, Do: do(OpenSession), Why: "a rate limit stopped it before it was done; not a failure"},
+		ConversationLost:  {ID: "R3", To: RunOnce, Do: do(OpenSession), Why: "its program had lost the conversation and did nothing: a new one begins"},
 		NewerContinuous:   {ID: "C10", To: Continuous, Do: do(OpenSession)},
 		NewerRunCleanup:   {ID: "C10", To: RunCleanup, Do: do(OpenCleanup)},
 		NewerPause:        {ID: "C10", To: Resting, Why: "pause as the person set it, with its note"},
@@ -190,6 +193,7 @@ var Table = machine.Table[State, Event, Act]{
 		OneShotAgain:      {ID: "C19", To: RunCleanup, Do: do(OpenCleanup)},
 		OneShotStillOwing: {ID: "C15", To: RunCleanup, Do: do(OpenCleanup)},
 		ProviderWaits:     {ID: "R1", To: RunCleanup, Do: do(OpenCleanup), Why: "a rate limit stopped it before it was done; not a failure"},
+		ConversationLost:  {ID: "R3", To: RunCleanup, Do: do(OpenCleanup), Why: "its program had lost the conversation and did nothing: a new one begins"},
 		NewerContinuous:   {ID: "C10", To: Continuous, Do: do(OpenSession)},
 		NewerRunOnce:      {ID: "C10", To: RunOnce, Do: do(OpenSession)},
 		NewerPause:        {ID: "C10", To: Resting, Why: "pause as the person set it, with its note"},

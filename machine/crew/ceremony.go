@@ -27,6 +27,8 @@ func (d *draft) act(l *Lead, act LeadAct, with step) error {
 		l.Reported, l.Waits = time.Time{}, time.Time{}
 	case DropActions:
 		l.Actions = nil
+	case TellAgain:
+		l.Ends = time.Time{}
 	case DropAction:
 		d.dropAction(l, with.Ask)
 	case QueueStatus:
@@ -289,6 +291,26 @@ func (d *draft) ended(in LeadEnded) error {
 		said = d.notice(NoticeLead, fmt.Sprintf(words, l.Agent, l.stage(), cmp.Or(in.Why, "no reason given")), in.Session)
 	}
 	return d.leadStep(Ended, step{Notice: said})
+}
+
+// lostLead records that the program of a lead session had lost its conversation. What is in progress goes
+// on: the next session is told again.
+func lostLead(d *draft, in LeadLost) error {
+	l := &d.lead
+	if l.Session == "" || in.Session != l.Session {
+		return nil // nothing was told
+	}
+	if err := d.allVisible(LeadGone, nil); err != nil {
+		return err
+	}
+	var with step
+	for _, doc := range d.visible() {
+		if doc.Status == Hatching && doc.Name == "" {
+			with.Seats = append(with.Seats, doc.Seat)
+		}
+	}
+	with.Notice = d.notice(NoticeLead, cmp.Or(in.Why, "its program has lost the conversation; a new one begins"), in.Session)
+	return d.leadStep(Lost, with)
 }
 
 func (d *draft) told(in ActionTold) error {

@@ -146,7 +146,7 @@ func TestEveryActIsUsed(t *testing.T) {
 	}
 	acts := []LeadAct{
 		Configure, TakeSession, Forget, DropSession, DropActions, QueueStatus, QueueSummon, QueueWake, NoteWho, NarrowWake,
-		QueueRegister, DropAction, NoteReport, EndCeremony, NoteSilence, MoreTime,
+		QueueRegister, DropAction, NoteReport, EndCeremony, NoteSilence, MoreTime, TellAgain,
 	}
 	for _, act := range acts {
 		if !used[string(act)] {

@@ -46,6 +46,8 @@ func (d *draft) decide(in Input) error {
 		return d.began(in)
 	case LeadEnded:
 		return d.ended(in)
+	case LeadLost:
+		return lostLead(d, in)
 	case ActionTold:
 		return d.told(in)
 	case Reported:

@@ -41,6 +41,10 @@ type (
 	// LeadEnded is its end. If Session is empty, it could not start, and Why says why.
 	LeadEnded struct{ Session, Why string }
 
+	// LeadLost is the end of a lead session whose program no longer knows its conversation and did
+	// nothing. The next session begins a new one, and is told again what this one was told.
+	LeadLost struct{ Session, Why string }
+
 	// ActionTold records that the lead was told an action.
 	ActionTold struct{ N uint64 }
 
@@ -95,6 +99,7 @@ func (SummonAsked) input()    {}
 func (WakeAsked) input()      {}
 func (LeadBegan) input()      {}
 func (LeadEnded) input()      {}
+func (LeadLost) input()       {}
 func (ActionTold) input()     {}
 func (Reported) input()       {}
 func (Registered) input()     {}

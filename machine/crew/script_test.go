@@ -24,7 +24,7 @@ import (
 //	person summons | wakes [NAME or ID …]
 //	hold | release | limit "words" | unlimited
 //	lead begins [UUID]              a session of its own: s1, s2 …    lead outlives the daemon   adopted
-//	lead ends ["why"]               lead cannot begin "why"           lead is told [one]
+//	lead ends ["why"]               lead loses its conversation    lead cannot begin "why"           lead is told [one]
 //	lead registers NAME SEAT [soul="…"]
 //	lead reports 'nobody' | NAME@SEAT[=STATUS] | NAME[=STATUS] | @SEAT …
 //	lead says "…" | works
@@ -135,6 +135,8 @@ func (s *stage) lead(words []string) {
 		s.decide(LeadBegan{Session: session, UUID: uuid})
 	case "outlives":
 		s.decide(LeadBegan{Session: session, UUID: s.crew.Lead.UUID, Adopted: true})
+	case "loses": // loses its conversation
+		s.decide(LeadLost{Session: session})
 	case "ends":
 		s.decide(LeadEnded{Session: session, Why: strings.Join(words[1:], " ")})
 	case "cannot":

@@ -119,6 +119,7 @@ const (
 	Adopted       LeadEvent = "lead_adopted"   // it outlived a daemon
 	Forgotten     LeadEvent = "daemon_started" // its report was to the previous daemon
 	Ended         LeadEvent = "lead_ended"
+	Lost          LeadEvent = "conversation_lost" // its program did nothing; a new conversation begins
 	Told          LeadEvent = "lead_told"
 	SummonBegins  LeadEvent = "summon_asked"
 	WakeBegins    LeadEvent = "wake_asked"         // the lead has reported in its session
@@ -143,7 +144,8 @@ const (
 	TakeSession   LeadAct = "take_session"
 	Forget        LeadAct = "forget_report"
 	DropSession   LeadAct = "drop_session"
-	DropActions   LeadAct = "drop_asks" // all of the lead's actions
+	DropActions   LeadAct = "drop_asks"  // all of the lead's actions
+	TellAgain     LeadAct = "tell_again" // nothing counts as told any more
 	QueueStatus   LeadAct = "ask_status"
 	QueueSummon   LeadAct = "ask_summon"
 	QueueWake     LeadAct = "ask_wake"
@@ -160,7 +162,7 @@ const (
 func doLead(acts ...LeadAct) []LeadAct { return acts }
 
 // LeadTable is the life of the lead, a summon and a wake. SPEC gives it as text below its table;
-// the ids L1 to L9 are Fairlead's own.
+// the ids L1 to L10 are Fairlead's own.
 var LeadTable = machine.Table[Stage, LeadEvent, LeadAct]{
 	Idle: {
 		Forgotten:     {ID: "P6", To: Idle, Do: doLead(Forget)},
@@ -168,6 +170,7 @@ var LeadTable = machine.Table[Stage, LeadEvent, LeadAct]{
 		Configured:    {ID: "L1", To: Idle, Do: doLead(Configure)},
 		Began:         {ID: "L2", To: Idle, Do: doLead(TakeSession, QueueStatus), Why: "a session that has not reported is asked for a status first"},
 		Ended:         {ID: "L3", To: Idle, Do: doLead(DropSession, DropActions)},
+		Lost:          {ID: "L10", To: Idle, Do: doLead(DropSession, DropActions)},
 		Told:          {ID: "L4", To: Idle, Do: doLead(DropAction)},
 		SummonBegins:  {ID: "P1", To: Summoning, Do: doLead(QueueSummon)},
 		WakeBegins:    {ID: "P8", To: Waking, Do: doLead(QueueWake)},
@@ -183,6 +186,7 @@ var LeadTable = machine.Table[Stage, LeadEvent, LeadAct]{
 		Configured:    {ID: "L1", To: Summoning, Do: doLead(Configure)},
 		Began:         {ID: "L2", To: Summoning, Do: doLead(TakeSession), Why: "there are no agents to ask about"},
 		Ended:         {ID: "L3", To: Idle, Do: doLead(DropSession, DropActions, EndCeremony)},
+		Lost:          {ID: "L10", To: Summoning, Do: doLead(DropSession, DropActions, TellAgain, QueueSummon)},
 		Told:          {ID: "L4", To: Summoning, Do: doLead(DropAction)},
 		ReportedAll:   {ID: "L5", To: Idle, Do: doLead(NoteReport, EndCeremony)},
 		ReportedEarly: {ID: "L5", To: Summoning, Do: doLead(NoteReport), Why: "the lead was not told yet"},
@@ -198,6 +202,7 @@ var LeadTable = machine.Table[Stage, LeadEvent, LeadAct]{
 		Configured:    {ID: "L1", To: Asking, Do: doLead(Configure)},
 		Began:         {ID: "L2", To: Asking, Do: doLead(TakeSession, QueueStatus)},
 		Ended:         {ID: "L3", To: Idle, Do: doLead(DropSession, DropActions, EndCeremony)},
+		Lost:          {ID: "L10", To: Asking, Do: doLead(DropSession, DropActions, TellAgain, QueueStatus)},
 		Told:          {ID: "L4", To: Asking, Do: doLead(DropAction)},
 		ReportedAll:   {ID: "L5", To: Idle, Do: doLead(NoteReport, EndCeremony)},
 		ReportedSome:  {ID: "P8", To: Waking, Do: doLead(NoteReport, QueueWake)},
@@ -211,6 +216,7 @@ var LeadTable = machine.Table[Stage, LeadEvent, LeadAct]{
 		Adopted:       {ID: "P6", To: Waking, Do: doLead(TakeSession, QueueStatus, MoreTime), Why: "the lead is asked for a status at once"},
 		Configured:    {ID: "L1", To: Waking, Do: doLead(Configure)},
 		Ended:         {ID: "L3", To: Idle, Do: doLead(DropSession, DropActions, EndCeremony)},
+		Lost:          {ID: "L10", To: Asking, Do: doLead(DropSession, DropActions, TellAgain, QueueStatus), Why: "a session that has not reported is asked first"},
 		Told:          {ID: "L4", To: Waking, Do: doLead(DropAction)},
 		ReportedAll:   {ID: "L5", To: Idle, Do: doLead(NoteReport, EndCeremony)},
 		ReportedEarly: {ID: "L5", To: Waking, Do: doLead(NoteReport, NarrowWake), Why: "the lead was not told yet"},

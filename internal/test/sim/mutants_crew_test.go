@@ -112,7 +112,7 @@ var ofCrew = []mutant{
 	},
 	{
 		breaks: "actions for a lead outlive its session and open the next one",
-		file:   "machine/crew/table.go", old: "To: Idle, Do: doLead(DropSession, DropActions)},", new: "To: Idle, Do: doLead(DropSession)},",
+		file:   "machine/crew/table.go", old: "\"L3\", To: Idle, Do: doLead(DropSession, DropActions)},", new: "\"L3\", To: Idle, Do: doLead(DropSession)},",
 	},
 	{
 		breaks: "a summon takes the lead's own seat",

@@ -69,6 +69,7 @@ const OUTCOMES = {
   failed: { label: 'failed', look: 'failed', mark: '\u2715' },
   lost: { label: 'lost', look: 'lost', mark: '?' },
   interrupted: { label: 'interrupted', look: 'cut', mark: '\u2013' },
+  conversation_lost: { label: 'began anew', look: 'cut', mark: '\u2013' },
   withdrawn: { label: 'withdrawn', look: 'cut', mark: '\u2013' },
 };
 
