@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"syscall"
 	"testing"
@@ -38,15 +39,40 @@ type stage struct {
 	called atomic.Int32
 	victim *exec.Cmd // a process that no command may end
 	before map[string]string
+
+	patience time.Duration // with one command
+	hook     string        // the program that runs commands in the sandbox
 }
+
+// built is the hook's program, without the race detector, with which each start takes half a second.
+var built = sync.OnceValues(func() (file string, err error) {
+	dir, err := os.MkdirTemp("", "fairlead-hook-")
+	if err != nil {
+		return "", err
+	}
+	file = filepath.Join(dir, "fairlead-hook")
+	if out, err := exec.Command("go", "build", "-race=false", "-o", file, "../cmd/fairlead-hook").CombinedOutput(); err != nil {
+		return "", fmt.Errorf("build the hook: %w: %s", err, out)
+	}
+	removeAfter = append(removeAfter, dir)
+	return file, nil
+})
+
+const (
+	briefly    = 3 * time.Second // with commands that may never end; what they did until then counts
+	withResult = 2 * time.Minute // with commands whose result counts, on a loaded machine
+)
 
 func newStage(t *testing.T) *stage {
 	t.Helper()
 	if _, why := sandbox.Supported(); why != "" {
 		t.Skip(why)
 	}
-	s := &stage{Scene: policytest.Build(t), t: t, bin: t.TempDir(), temp: t.TempDir()}
+	s := &stage{Scene: policytest.Build(t), t: t, patience: briefly, bin: t.TempDir(), temp: t.TempDir()}
 	var err error
+	if s.hook, err = built(); err != nil {
+		t.Fatal(err)
+	}
 	if s.watch, err = unix.InotifyInit1(unix.IN_CLOEXEC | unix.IN_NONBLOCK); err != nil {
 		t.Fatal(err)
 	}
@@ -134,8 +160,7 @@ func (s *stage) env() []string {
 // run gives a text to bash, as the program does, and returns what it said and its exit code.
 func (s *stage) run(text string) (said string, code int) {
 	s.t.Helper()
-	const patience = 3 * time.Second // some commands never end
-	ctx, cancel := context.WithTimeout(s.t.Context(), patience)
+	ctx, cancel := context.WithTimeout(s.t.Context(), s.patience)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, "/bin/bash", "-c", text)
 	cmd.Dir, cmd.Env = s.Repo, s.env()
@@ -157,7 +182,7 @@ func (s *stage) judge(command string) (policy.Verdict, string) {
 	}
 	call := policy.Call{Tool: "Bash", Input: raw, Dir: s.Repo, Confined: true}
 	verdict := policy.Judge(policy.MainRules(), true, call, policytest.Case{}.Where(s.Scene), policytest.Real())
-	v := &visit{Hook: Hook{Exe: []string{os.Args[0], ConfineVerb}, Env: func(string) string { return "" }}, Event: Event{Dir: s.Repo}}
+	v := &visit{Hook: Hook{Exe: []string{s.hook, ConfineVerb}, Env: func(string) string { return "" }}, Event: Event{Dir: s.Repo}}
 	return verdict, v.confined(command, verdict)
 }
 
@@ -179,6 +204,7 @@ func (s *stage) lines(name string) (all []string) {
 // What the stage notices, without a sandbox: otherwise the tests below prove nothing.
 func TestStageNotices(t *testing.T) {
 	s := newStage(t)
+	s.patience = withResult
 	for command, want := range map[string]string{
 		"echo x > new": "disk", "sed -n '1e touch y' README.md": "executed", "chmod +x README.md; /bin/chmod +x README.md": "disk",
 		"evil": "executed", "ls | xargs -n1 evil": "executed", fmt.Sprintf("builtin kill %d", s.victim.Process.Pid): "",
@@ -253,6 +279,7 @@ func TestOrdinaryCommands(t *testing.T) {
 	s := newStage(t)
 	every := testsize.Pick(4, 1, 1)
 	commands := s.lines("ordinary.txt")
+	s.patience = withResult
 	var denied []string
 	for i, command := range commands {
 		verdict, wrapped := s.judge(command)
@@ -316,6 +343,7 @@ func TestShuffledArguments(t *testing.T) {
 // Where a command ends, the program's shell is afterwards; its exit code and streams are its own.
 func TestConfinedCommandIsLikeAnyOther(t *testing.T) {
 	s := newStage(t)
+	s.patience = withResult
 	for command, want := range map[string]string{
 		"cd docs":                             "0 docs",
 		"cd docs && false":                    "1 docs",

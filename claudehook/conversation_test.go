@@ -19,13 +19,17 @@ import (
 
 func TestMain(m *testing.M) {
 	os.Setenv("GORACE", "atexit_sleep_ms=0") // without this every program of the test would wait a second at its end
-	if len(os.Args) > 1 && os.Args[1] == ConfineVerb {
-		os.Exit(Confine(os.Args[2:], os.Stderr))
-	}
 	playProcess()
 	time.Local = time.UTC // the files hold local times
-	os.Exit(m.Run())
+	code := m.Run()
+	for _, dir := range removeAfter {
+		os.RemoveAll(dir)
+	}
+	os.Exit(code)
 }
+
+// removeAfter are folders that all tests share.
+var removeAfter []string
 
 // world is a repository, a home and a clock that advances a second for each hook.
 type world struct {
