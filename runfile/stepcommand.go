@@ -1,6 +1,8 @@
 package runfile
 
 import (
+	"bytes"
+	"encoding/json"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -169,6 +171,7 @@ func (e *environ) loop(l *StepLoop) {
 	}
 	if l.Item != "" {
 		e.set("LOOP_"+variable(item), plainText([]byte(l.Item)))
+		e.set("LOOP_"+variable(item)+"_JSON", compacted(l.Item))
 	}
 	e.set("LOOP_"+variable(index), strconv.Itoa(l.Index))
 }
@@ -193,4 +196,13 @@ func (e *environ) dep(repo string, dep StepDep) {
 // variable converts a name for the environment.
 func variable(name string) string {
 	return strings.ToUpper(strings.NewReplacer("-", "_", ".", "_").Replace(name))
+}
+
+// compacted is a JSON value without white space; other text stays as it is.
+func compacted(text string) string {
+	var out bytes.Buffer
+	if json.Compact(&out, []byte(text)) != nil {
+		return text
+	}
+	return out.String()
 }

@@ -47,7 +47,7 @@ func TestStepEnvironment(t *testing.T) {
 	want := []string{
 		"A=2=3", "STEP_ID=coding", "RUN_ID=f8c1a491", "AGENT_ID=coder", "REPO_DIR=/repo", "PROMPT_PATH=/repo/prompts/code.md",
 		"REPORT_PATH=/run/reports/f8c1a491__coding.json", "MANUAL_RESULT_PATH=/run/manual_inputs/f8c1a491__coding.json", "STEP_ATTEMPT=2",
-		"ARTIFACTS_DIR=/run/artifacts", "STEP_MODEL=large", `LOOP_FILE={"a":"b"}`, "LOOP_INDEX=3",
+		"ARTIFACTS_DIR=/run/artifacts", "STEP_MODEL=large", `LOOP_FILE={"a":"b"}`, `LOOP_FILE_JSON={"a":"b"}`, "LOOP_INDEX=3",
 		"DEP_PLAN_IT_ALL_ARTIFACT_0=/repo/PLAN.md", "DEP_PLAN_IT_ALL_ARTIFACT_1=/x/y", "DEP_PLAN_IT_ALL_ARTIFACT_2=/abs/z.md",
 		"DEP_PLAN_IT_ALL_ARTIFACTS=/repo/PLAN.md,/x/y,/abs/z.md",
 	}
@@ -57,7 +57,7 @@ func TestStepEnvironment(t *testing.T) {
 	c = aCommand()
 	c.Model, c.ManualInput, c.Loop = "", "", &StepLoop{Item: `"text with \"quotes\""`}
 	got := c.Environ()
-	if !slices.Contains(got, "MANUAL_RESULT_PATH=") || !slices.Contains(got, `LOOP_ITEM=text with "quotes"`) || slices.ContainsFunc(got, func(s string) bool { return strings.HasPrefix(s, "STEP_MODEL") }) {
+	if !slices.Contains(got, "MANUAL_RESULT_PATH=") || !slices.Contains(got, `LOOP_ITEM=text with "quotes"`) || !slices.Contains(got, `LOOP_ITEM_JSON="text with \"quotes\""`) || slices.ContainsFunc(got, func(s string) bool { return strings.HasPrefix(s, "STEP_MODEL") }) {
 		t.Errorf("got %q", got)
 	}
 }
