@@ -220,7 +220,7 @@ func TestStageNotices(t *testing.T) {
 }
 
 // Attempts that were written before the parser was looked at, run for real where it lets them through: none
-// has an effect outside the sandbox (D8). The figures stand in doc/testing.md.
+// changes anything outside the sandbox (D8). doc/testing.md has the figures.
 func TestAttempts(t *testing.T) {
 	for name, every := range map[string]int{"attempts.txt": testsize.Pick(8, 2, 1), "attempts-blind.txt": testsize.Pick(16, 4, 1)} {
 		t.Run(name, func(t *testing.T) {

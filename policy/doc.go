@@ -16,14 +16,15 @@
 // words name something that X10 protects. If agents may commit, git checkout and similar commands
 // can change any tracked file.
 //
-// For MAIN, a list decides: gathering.go and findsed.go hold the commands and git.go those of git,
-// each with its harmless flags. Because the parser is not the shell's own, text that shells read
-// differently is denied too; a test compares with real shells. Assumptions: the shell's aliases and
-// functions, PATH and the user's git configuration are the user's. A repository's git configuration
-// is read, because git runs programs that it names: if it names one, MAIN may not run git there. Git
-// also refreshes its index when it reads, so MAIN's shell must run with GIT_OPTIONAL_LOCKS=0.
+// MAIN's shell commands may gather information. If the caller runs them in the kernel's sandbox
+// (Call.Confined), names decide: gathering.go lists the programs, and the calls of those that act
+// where the kernel does not see it. What the parser does not understand is left to the kernel.
+// Without the sandbox only the small language is allowed (small.go): plain commands, with programs
+// and flags of a list. A test compares it with real shells. Assumptions: the shell's aliases and
+// functions, PATH and the user's git configuration are the user's. Git also refreshes its index when
+// it reads, so MAIN's shell must run with GIT_OPTIONAL_LOCKS=0 there.
 //
 // testdata/calls.txt lists calls and verdicts; add the ones that you wonder about.
 //
-// The one promise: in MAIN, a command that was not fully understood is denied.
+// The one promise: in MAIN, a command that was not fully understood is denied, or held by the kernel.
 package policy

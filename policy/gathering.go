@@ -92,19 +92,19 @@ const gitChanging = "add commit push pull fetch merge rebase checkout switch res
 	"ls-remote remote-http remote-https upload-pack receive-pack shell credential difftool mergetool gui citool instaweb"
 
 // gitCommand returns git's command, after its own flags; empty if it is only known when it runs.
-func gitCommand(args []value) (name string, rest []value) {
+func gitCommand(args []value) string {
 	for i := 0; i < len(args); i++ {
 		v := args[i]
 		switch {
 		case !v.static():
-			return "", nil
+			return ""
 		case v.text == "-C" || v.text == "-c":
 			i++
 		case !strings.HasPrefix(v.text, "-"):
-			return v.text, args[i+1:]
+			return v.text
 		}
 	}
-	return "", nil
+	return ""
 }
 
 // mainRuns judges one command of MAIN that runs in the kernel's sandbox: by its name.
@@ -179,7 +179,7 @@ func (s *shell) startsKnown(base string, args []value) {
 
 // mainGit denies git's commands that change something, and a repository that MAIN itself could have written.
 func (s *shell) mainGit(args []value) {
-	name, _ := gitCommand(args)
+	name := gitCommand(args)
 	if has(gitChanging, name) {
 		s.stopFor(mainCannot(notGathering("git " + name)))
 		return

@@ -22,6 +22,9 @@
 //     effect), and root keeps only CAP_DAC_OVERRIDE.
 //   - From Landlock version 6 on, signals and abstract sockets cannot reach processes outside.
 //
+// [Box.Execute] restricts which files may be executed, and [Box.Alone] denies the network and signals
+// to processes outside, also before version 6.
+//
 // Besides the folders, /dev/null, zero, full, random, urandom and tty may be written, and the
 // terminal that is open as a standard stream. /dev/shm and new pseudo-terminals may not, because
 // they are shared with all processes ([Box.Terminals] permits terminals). The caller should set
@@ -30,7 +33,7 @@
 // # Limits
 //
 // Reading is not restricted: the program can read everything that its user can, including keys. The
-// network is not restricted: the program may ask a service to write for it, with a token that it can
+// network is not restricted without [Box.Alone]: the program may ask a service to write for it, with a token that it can
 // read. Not restricted either: what an open standard stream leads to; a file in a writable folder
 // that has a second name (a hard link) outside; access times and locks; memory, processes and disk
 // space; shared memory and message queues that are not files. Programs for another architecture

@@ -6,8 +6,8 @@ import (
 	"runtime"
 )
 
-// SignInURL returns the address that signs a browser in. The code stands in the fragment, which a browser sends to
-// no server; the page exchanges it and removes it from the address bar.
+// SignInURL returns the address that signs a browser in. The code comes after the #, and browsers send that
+// part to no server; the page exchanges it and removes it from the address bar.
 func SignInURL(page, code string) string { return page + "#code=" + code }
 
 // OpenSignedIn shows a daemon's page in a browser, and signs the browser in. Other users can read the arguments of

@@ -2,7 +2,6 @@ package runs
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -66,11 +65,7 @@ func lastWords(path string) string {
 		return ""
 	}
 	defer file.Close()
-	if _, err := file.Seek(-lastBytesMax, io.SeekEnd); err != nil && !errors.Is(err, os.ErrInvalid) {
-		if _, err := file.Seek(0, io.SeekStart); err != nil {
-			return ""
-		}
-	}
+	_, _ = file.Seek(-lastBytesMax, io.SeekEnd) // a shorter log is read from its beginning
 	text, err := io.ReadAll(io.LimitReader(file, lastBytesMax))
 	if err != nil {
 		return ""

@@ -24,7 +24,7 @@ type Case struct {
 
 	Named, Tools         []string
 	Interactive, Commits bool
-	Plain                bool   // there is no kernel sandbox below MAIN's commands
+	Plain                bool   // set by a test: there is no kernel sandbox for MAIN's commands
 	Dir                  string // relative to the repository
 }
 
@@ -75,8 +75,6 @@ func (c *Case) direct(words []string) bool {
 		c.Interactive = words[0] == "@interactive"
 	case "@commits", "@nocommits":
 		c.Commits = words[0] == "@commits"
-	case "@kernel", "@nokernel":
-		c.Plain = words[0] == "@nokernel"
 	case "@dir":
 		c.Dir = strings.Join(rest, " ")
 	default:
