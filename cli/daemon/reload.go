@@ -121,14 +121,16 @@ func Reload(ctx context.Context, a *cli.App) error {
 const restartMax = 2 * time.Minute
 
 // untilStarted waits for the first start of a daemon after a place in the journal. The stream survives the
-// restart; if it begins during the restart, no daemon answers yet.
+// restart; if it begins during the restart, the daemon before is closing, or no daemon answers yet.
 func untilStarted(ctx context.Context, client *apiclient.Client, head uint64) error {
 	waiting, stop := context.WithTimeout(ctx, restartMax)
 	defer stop()
 	for waiting.Err() == nil {
 		ok, err := started(waiting, client, head)
 		var none *apiclient.NoDaemon
-		if ok || err != nil && !errors.As(err, &none) {
+		var closing *api.Problem
+		away := errors.As(err, &none) || errors.As(err, &closing) && closing.Status == http.StatusServiceUnavailable
+		if ok || err != nil && !away {
 			return err
 		}
 		_ = cli.Pause(waiting, cli.DownPoll) // the loop ends with waiting
