@@ -69,6 +69,7 @@ func (c *checker) agent(f file.YAMLField, cfg *Config) Agent {
 	c.backoff(n, &a)
 	c.driver(f, &a)
 	c.conversation(n, a)
+	c.boundBySandbox(n, &a)
 	c.withinSandbox(n, a)
 	c.loop(n, a)
 	return a

@@ -101,7 +101,7 @@ agents:
 		t.Fatal("the file is accepted")
 	}
 	for _, want := range []string{
-		`agents.a.sandbox: is "workspce"; it should be workspace, off, or a mapping with write (did you mean workspace?)`,
+		`agents.a.sandbox: is "workspce"; it should be workspace, auto, off, or a mapping with write (did you mean workspace?)`,
 		`agents.b.sandbox.write[0]: "/" cannot be opened in a sandbox`, `agents.b.sandbox.write[1]: "/proc/self" cannot be opened in a sandbox`, `agents.b.sandbox.write[2]: "." is the folder of fairlead.yaml`,
 		`agents.c.sandbox: `, `agents.d.permissions.can_write[1]: "a/../b" leads out by ..`, `agents.d.permissions.can_write[2]: "[x" is not a glob`,
 		`agents.d.permissions.can_execute[0]: "Bash(go *)" is written as for allow and deny`,

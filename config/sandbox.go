@@ -3,6 +3,7 @@ package config
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/fairlead-dev/fairlead/internal/file"
@@ -12,12 +13,14 @@ import (
 // zero value is no sandbox.
 type AgentSandbox struct {
 	On      bool
+	Auto    bool     // with On: only if the kernel supports it; the default of an agent with can_write
 	Write   []string // more folders and files that may be written; absolute and clean
 	Sockets bool     // whether connecting to unix sockets is allowed
 }
 
-// The two words for it; a mapping means workspace.
+// The words for it; a mapping means workspace.
 const (
+	agentSandboxAuto      = "auto"
 	agentSandboxOff       = "off"
 	agentSandboxWorkspace = "workspace"
 )
@@ -28,10 +31,11 @@ func (c *checker) sandbox(n *file.YAMLNode) AgentSandbox {
 	case n == nil:
 		return AgentSandbox{}
 	case n.Kind == file.YAMLText:
-		if n.Text != agentSandboxOff && n.Text != agentSandboxWorkspace {
-			c.add(n.Place, n.Path, "is %s; it should be %s, %s, or a mapping with write%s", shown(n), agentSandboxWorkspace, agentSandboxOff, didYouMean(n.Text, []string{agentSandboxWorkspace, agentSandboxOff}))
+		words := []string{agentSandboxWorkspace, agentSandboxAuto, agentSandboxOff}
+		if !slices.Contains(words, n.Text) {
+			c.add(n.Place, n.Path, "is %s; it should be %s, %s, %s, or a mapping with write%s", shown(n), words[0], words[1], words[2], didYouMean(n.Text, words))
 		}
-		return AgentSandbox{On: n.Text == agentSandboxWorkspace}
+		return AgentSandbox{On: n.Text == agentSandboxWorkspace || n.Text == agentSandboxAuto, Auto: n.Text == agentSandboxAuto}
 	case n.Kind != file.YAMLObject:
 		return AgentSandbox{}
 	}
@@ -68,6 +72,15 @@ func (c *checker) place(p string) (abs, why string) {
 		return "", "is the folder of fairlead.yaml; an agent that may write there can change its own limits"
 	}
 	return p, ""
+}
+
+// boundBySandbox turns the sandbox on for an agent that has can_write and says nothing about a sandbox. Two
+// kinds are left out: a foreign loop, which writes its agent_state.json, and codex in its own sandbox.
+func (c *checker) boundBySandbox(n *file.YAMLNode, a *Agent) {
+	own := a.Driver == DriverCodex && a.Mode != "danger-full-access"
+	if n.Get("sandbox") == nil && a.Permissions.CanWrite != nil && a.Loop != LoopForeign && !own {
+		a.Sandbox = AgentSandbox{On: true, Auto: true}
+	}
 }
 
 // withinSandbox notes a program whose own sandbox does not work inside this one.

@@ -213,35 +213,81 @@ agents:
 	}
 }
 
-// can_write with plain folders narrows the sandbox to them; links that the agent created are not
-// followed.
+// An agent with can_write is in the sandbox without a word about it, and a program that never asks is held.
+func TestBoundsHoldByTheKernel(t *testing.T) {
+	inASandbox(t)
+	w := newWorld(t, `
+version: 1
+agents:
+  coder:
+    workspace: coder
+    failures_max: 1
+    command: [sh, -c, "echo x > src/new; echo x > main.go; echo x > ../outside/new; touch src/ran"]
+    permissions: {can_write: ["src/**/*.txt"]}
+`, map[string]string{"outside/kept": "", "coder/kept": ""})
+	w.command("coder", "run_once")
+	w.until("coder", "its session is over", func(v view.AgentView) bool { return v.Session == nil && v.CurrentState == "pause" && len(w.sessions()) > 0 })
+	for path, want := range map[string]bool{"coder/src/new": true, "coder/src/ran": true, "coder/main.go": false, "outside/new": false} {
+		if _, err := os.Stat(w.path(path)); (err == nil) != want {
+			t.Errorf("%s: %v", path, err)
+		}
+	}
+	why, err := w.engine.Why(t.Context(), "coder")
+	if err != nil || !strings.Contains(why.Layers[2].Text, "write in src, its own temporary folder") {
+		t.Errorf("the layers are %+v, %v", why.Layers, err)
+	}
+}
+
+// Where the kernel has no sandbox, an agent with can_write starts, and its layers say what does not hold.
+func TestBoundsWithoutTheKernel(t *testing.T) {
+	w := newWorld(t, `
+version: 1
+agents:
+  coder: {workspace: coder, failures_max: 1, command: [sh, -c, "touch ran"], permissions: {can_write: ["src/**"]}}
+`, nil)
+	w.engine.Boxed.Once.Do(func() { w.engine.Boxed.Why = "there is no sandbox here: old kernel" })
+	w.command("coder", "run_once")
+	w.until("coder", "its session is over", func(v view.AgentView) bool { return v.Session == nil && v.CurrentState == "pause" && len(w.sessions()) > 0 })
+	if _, err := os.Stat(w.path("coder/ran")); err != nil {
+		t.Error(err)
+	}
+	why, err := w.engine.Why(t.Context(), "coder")
+	if err != nil || why.Layers[2].Holds || !strings.Contains(why.Layers[2].Text, "old kernel") {
+		t.Errorf("the layers are %+v, %v", why.Layers, err)
+	}
+}
+
+// can_write narrows the sandbox to the folders that hold what it names; links that the agent created are
+// not followed.
 func TestPlacesOfASandbox(t *testing.T) {
 	t.Parallel()
 	for entries, want := range map[string]string{
-		"src/**":         "src",
-		"src/ docs/a/**": "src docs/a",
-		"./src/**":       "src",
-		"src/** *.md":    "everything",
-		"**":             "everything",
-		"src":            "everything",
-		"src/*":          "everything",
-		"~/notes/**":     "~/notes",
-		"/srv/data/**":   "/srv/data",
+		"":                     "",
+		"src/**":               "src",
+		"src/ docs/a/**":       "src docs/a",
+		"./src/**":             "src",
+		"src/** *.md":          ".",
+		"*.md src/**":          ".",
+		"**":                   ".",
+		"src":                  ".",
+		"src/*":                "src",
+		"src/**/*.go":          "src",
+		"src/main.go":          "src",
+		"src/a/b":              "src/a/b",
+		"src/[ab]/c":           "src",
+		"~/notes/**":           "~/notes",
+		"~/.notes":             "~/.notes",
+		"~/*.md":               "~",
+		"/srv/data/**":         "/srv/data",
+		"*.md /srv/data/x.txt": ". /srv/data",
+		"/*.md":                "/",
 	} {
-		folders, narrow := sessions.PlainFolders(strings.Fields(entries))
-		got := strings.Join(folders, " ")
-		if !narrow {
-			got = "everything"
-		}
-		if got != want {
+		if got := strings.Join(sessions.WriteFolders(strings.Fields(entries)), " "); got != want {
 			t.Errorf("%s: %s, not %s", entries, got, want)
 		}
 	}
-	if _, narrow := sessions.PlainFolders(nil); narrow {
-		t.Error("no list is narrow")
-	}
-	if folders, narrow := sessions.PlainFolders([]string{}); !narrow || len(folders) > 0 {
-		t.Error("an empty list is not")
+	if all := sessions.WriteFolders(nil); len(all) != 1 || all[0] != "." {
+		t.Errorf("without a list it may write %q", all)
 	}
 	dir, err := filepath.EvalSymlinks(t.TempDir())
 	if err != nil {
@@ -249,6 +295,9 @@ func TestPlacesOfASandbox(t *testing.T) {
 	}
 	if err := os.Symlink("/etc", filepath.Join(dir, "out")); err != nil {
 		t.Fatal(err)
+	}
+	if at, err := sessions.FolderIn(dir, "/no/such"); err == nil || !strings.Contains(err.Error(), "create it first") {
+		t.Errorf("a missing folder is %s, %v", at, err)
 	}
 	if at, err := sessions.FolderIn(dir, "out/x"); err == nil {
 		t.Errorf("it would write in %s", at)

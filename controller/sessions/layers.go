@@ -2,6 +2,7 @@ package sessions
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/fairlead-dev/fairlead/view"
@@ -20,8 +21,8 @@ const (
 // LayersOfAgent describes what restricts an agent in its ordinary sessions according to
 // fairlead.yaml: answers to permission requests, bounds and the kernel sandbox. What the program
 // itself enforces is part of its conversation (Enforced); the layers of a dispatch coordinator are
-// shown with its folder.
-func LayersOfAgent(conf *config.Agent) []view.Layer {
+// shown with its folder. missing is why this machine has no sandbox; empty if it has one.
+func LayersOfAgent(conf *config.Agent, missing string) []view.Layer {
 	asks, who := true, "its permissions, saved answers and people answer what its program asks for; Fairlead sees and shows other actions if the program reports them"
 	switch conf.Driver {
 	case config.DriverExec:
@@ -38,18 +39,21 @@ func LayersOfAgent(conf *config.Agent) []view.Layer {
 			bounds.Text += "; its program never asks, so Fairlead compares them only with the actions that it reports"
 		}
 	}
-	return []view.Layer{{Name: LayerRules, Holds: asks, Text: who}, bounds, sandboxLayer(conf)}
+	return []view.Layer{{Name: LayerRules, Holds: asks, Text: who}, bounds, sandboxLayer(conf, missing)}
 }
 
-func sandboxLayer(conf *config.Agent) view.Layer {
-	if !conf.Sandbox.On {
+func sandboxLayer(conf *config.Agent, missing string) view.Layer {
+	switch {
+	case !conf.Sandbox.On:
 		return view.Layer{Name: LayerSandbox, Text: "off: its process can write wherever its user can"}
+	case missing != "" && conf.Sandbox.Auto:
+		return view.Layer{Name: LayerSandbox, Text: "off: its process can write wherever its user can; " + missing}
 	}
-	where := "in its workspace"
-	switch folders, narrow := PlainFolders(conf.Permissions.CanWrite); {
-	case narrow && len(folders) == 0:
-		where = "in no folder of its workspace"
-	case narrow:
+	where := "in no folder of its workspace"
+	if folders := WriteFolders(conf.Permissions.CanWrite); len(folders) > 0 {
+		if at := slices.Index(folders, "."); at >= 0 {
+			folders[at] = "its workspace"
+		}
 		where = "in " + strings.Join(folders, ", ")
 	}
 	text := "the kernel (Landlock) lets it and its child processes write " + where + ", its own temporary folder, its program's own folders and the folders of its session"

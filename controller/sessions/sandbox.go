@@ -1,11 +1,13 @@
 package sessions
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -17,8 +19,8 @@ import (
 	"github.com/fairlead-dev/fairlead/team"
 )
 
-// An agent with `sandbox: workspace` starts inside the sandbox, like the coordinator of a dispatch
-// folder (MAIN). Its program, the adapter and their children can read everything, and write only in
+// An agent with can_write or `sandbox: workspace` starts inside the sandbox, like the coordinator of a
+// dispatch folder (MAIN). Its program, the adapter and their children can read everything, and write only in
 // the places that this file collects.
 
 // confined wraps a prepared launch in the agent's sandbox, if the agent has one. A launch that is
@@ -30,7 +32,10 @@ func (c *Controller) confined(ctx context.Context, m *Slot, s team.Session, read
 	no := func(why string) (PreparedLaunch, error) {
 		return PreparedLaunch{}, fmt.Errorf("agents.%s.sandbox keeps it to its workspace, and %s; it is not started without a sandbox: fix that, or set sandbox: off", m.Conf.Name, why)
 	}
-	if why := c.SandboxMissing(ctx); why != "" {
+	switch why := c.SandboxMissing(ctx); {
+	case why != "" && m.Conf.Sandbox.Auto:
+		return ready, nil // LayersOfAgent says so
+	case why != "":
 		return no(why)
 	}
 	exe, err := os.Executable()
@@ -67,8 +72,8 @@ func envWithout(env []string, name string) []string {
 	return slices.DeleteFunc(slices.Clone(env), func(kv string) bool { return strings.HasPrefix(kv, name+"=") })
 }
 
-// PlacesOf lists the paths that an agent may write: its workspace, or the folders of it that
-// can_write names; what git needs of the repository of a linked checkout; its program's own
+// PlacesOf lists the paths that an agent may write: its workspace, or the folders that can_write
+// names; what git needs of the repository of a linked checkout; its program's own
 // folders; what the session needs (more); and sandbox.write of fairlead.yaml. Symbolic links are
 // resolved only in paths that a person configured: in a folder that the agent can write, the agent
 // could have created the link, so the sandbox refuses it.
@@ -85,15 +90,12 @@ func (c *Controller) PlacesOf(conf *config.Agent, launch driver.Launch, more []s
 	if err != nil {
 		return nil, fmt.Errorf("its workspace cannot be found: %w", err)
 	}
-	if folders, narrow := PlainFolders(conf.Permissions.CanWrite); narrow {
-		for _, folder := range folders {
-			add(FolderIn(workspace, folder))
-		}
-		if git := filepath.Join(workspace, ".git"); c.opts.Config.Dispatch.Commits && isFolder(git) {
-			add(git, nil)
-		}
-	} else {
-		add(workspace, nil)
+	folders := WriteFolders(conf.Permissions.CanWrite)
+	for _, folder := range folders {
+		add(FolderIn(workspace, folder))
+	}
+	if git := filepath.Join(workspace, ".git"); !slices.Contains(folders, ".") && c.opts.Config.Dispatch.Commits && isFolder(git) {
+		add(git, nil)
 	}
 	for _, p := range GitFolders(workspace) {
 		add(p, nil)
@@ -179,34 +181,59 @@ func (c *Controller) placeOf(p string) (string, error) {
 	return filepath.EvalSymlinks(p)
 }
 
-// PlainFolders returns the folders that a can_write list stands for. narrow is false if there is no
-// list or if it names more than folders, so that the kernel cannot enforce it.
-func PlainFolders(list []string) (folders []string, narrow bool) {
+// WriteFolders returns the folders that hold everything which a can_write list names, because the
+// kernel grants folders and does not know patterns: "src/**/*.go" is src. "." is the workspace, which
+// the absence of a list and a pattern without a slash mean too.
+func WriteFolders(list []string) (folders []string) {
 	if list == nil {
-		return nil, false
+		return []string{"."}
 	}
 	for _, entry := range list {
-		folder := strings.TrimSuffix(strings.TrimSuffix(strings.TrimPrefix(entry, "./"), "**"), "/")
-		if folder == "" || strings.ContainsAny(folder, `*?[{\`) || folder == entry && !strings.Contains(entry, "/") {
-			return nil, false // a name without a slash may be a file in any folder
+		if folder := folderOf(strings.TrimPrefix(entry, "./")); !slices.Contains(folders, folder) {
+			folders = append(folders, folder)
 		}
-		folders = append(folders, folder)
 	}
-	return folders, true
+	if slices.Contains(folders, ".") {
+		folders = slices.DeleteFunc(folders, func(f string) bool { return f != "." && f[0] != '/' && f[0] != '~' })
+	}
+	return folders
+}
+
+// folderOf returns the folder of one entry of can_write. A path whose last name has a dot is a file.
+func folderOf(entry string) string {
+	plain := entry
+	if at := strings.IndexAny(entry, `*?[{\`); at >= 0 {
+		plain = entry[:strings.LastIndexByte(entry[:at], '/')+1]
+	}
+	parent, name := path.Split(plain)
+	switch {
+	case parent == "": // a name in any folder, or a pattern for one
+		return "."
+	case strings.LastIndexByte(name, '.') > 0:
+		plain = parent
+	}
+	return cmp.Or(strings.TrimRight(plain, "/"), "/")
 }
 
 // FolderIn creates a folder of the workspace and returns its path. It does not follow links that
-// lead out of the workspace.
+// lead out of the workspace. A folder outside must exist.
 func FolderIn(workspace, folder string) (string, error) {
-	if rest, ok := strings.CutPrefix(folder, "~/"); ok {
+	if rest, ok := strings.CutPrefix(folder, "~"); ok {
 		home, err := os.UserHomeDir()
 		if err != nil {
-			return "", err
+			return "", fmt.Errorf("can_write names %s: %w", folder, err)
 		}
 		folder = filepath.Join(home, rest)
 	}
 	if filepath.IsAbs(folder) {
-		return filepath.EvalSymlinks(folder)
+		real, err := filepath.EvalSymlinks(folder)
+		if errors.Is(err, fs.ErrNotExist) {
+			return "", fmt.Errorf("can_write names %s, which does not exist; create it first", folder)
+		}
+		return real, err
+	}
+	if folder == "." {
+		return workspace, nil
 	}
 	root, err := os.OpenRoot(workspace)
 	if err != nil {

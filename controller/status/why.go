@@ -91,7 +91,11 @@ func (c *Controller) Why(ctx context.Context, name string) (view.WhyView, error)
 		add("driver", now, true, "%s", sessions.VariablesInWords(drives, &conf))
 	}
 	if conf.Driver != "" {
-		shown.Layers = sessions.LayersOfAgent(&conf)
+		missing := ""
+		if conf.Sandbox.On {
+			missing = c.sessions.SandboxMissing(ctx)
+		}
+		shown.Layers = sessions.LayersOfAgent(&conf, missing)
 	}
 	for _, l := range shown.Layers {
 		if l.Holds && l.Name != sessions.LayerRules {
