@@ -226,7 +226,9 @@ agents:
     permissions: {can_write: ["src/**/*.txt"]}
 `, map[string]string{"outside/kept": "", "coder/kept": ""})
 	w.command("coder", "run_once")
-	w.until("coder", "its session is over", func(v view.AgentView) bool { return v.Session == nil && v.CurrentState == "pause" && len(w.sessions()) > 0 })
+	w.until("coder", "its session is over", func(v view.AgentView) bool {
+		return v.Session == nil && v.CurrentState == "pause" && len(w.sessions()) > 0
+	})
 	for path, want := range map[string]bool{"coder/src/new": true, "coder/src/ran": true, "coder/main.go": false, "outside/new": false} {
 		if _, err := os.Stat(w.path(path)); (err == nil) != want {
 			t.Errorf("%s: %v", path, err)
@@ -247,7 +249,9 @@ agents:
 `, nil)
 	w.engine.Boxed.Once.Do(func() { w.engine.Boxed.Why = "there is no sandbox here: old kernel" })
 	w.command("coder", "run_once")
-	w.until("coder", "its session is over", func(v view.AgentView) bool { return v.Session == nil && v.CurrentState == "pause" && len(w.sessions()) > 0 })
+	w.until("coder", "its session is over", func(v view.AgentView) bool {
+		return v.Session == nil && v.CurrentState == "pause" && len(w.sessions()) > 0
+	})
 	if _, err := os.Stat(w.path("coder/ran")); err != nil {
 		t.Error(err)
 	}
