@@ -23,7 +23,10 @@ func TestRandomOrders(t *testing.T) {
 	case testing.Short():
 		seeds = 100
 	}
-	for seed := range seeds {
+	for seed := range seeds + 1 {
+		if seed == seeds {
+			seed = 507805 // a channel under a hold moved at a timer that was not due
+		}
 		t.Run(fmt.Sprint("seed=", seed), func(t *testing.T) {
 			w := newWorld(t, seed)
 			for i := range 200 {

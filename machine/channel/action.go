@@ -215,16 +215,18 @@ func (c *Channel) deadlines(each func(TimerKind, uint64, time.Time)) {
 	}
 }
 
-// timer handles a deadline. It ignores one whose subject has ended.
-func (c *channelDraft) timer(about Deadline) error {
+// hasPassed reports whether a deadline has passed and its subject has not ended.
+func (c *channelDraft) hasPassed(about Deadline) bool {
 	stands := false
 	now := Channel{Head: c.head, Open: c.open}
 	now.deadlines(func(what TimerKind, n uint64, at time.Time) {
 		stands = stands || !at.IsZero() && what == about.What && n == about.N && at.Equal(about.At)
 	})
-	if !stands || c.now.At.Before(about.At) {
-		return nil
-	}
+	return stands && !c.now.At.Before(about.At)
+}
+
+// timer handles a deadline that has passed.
+func (c *channelDraft) timer(about Deadline) error {
 	switch about.What {
 	case TurnTimer:
 		if c.head.Lease.Ending != "" { // the agent had already reported that it is done

@@ -105,6 +105,9 @@ func (d *draft) inChannel(in Input) error {
 	case Told:
 		c.told(in)
 	case TimerFired:
+		if !c.hasPassed(in.About) {
+			return nil
+		}
 		err = c.timer(in.About)
 	default:
 		panic(fmt.Sprintf("turn: no such input: %T", in))
