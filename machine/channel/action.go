@@ -216,7 +216,7 @@ func (c *Channel) deadlines(each func(TimerKind, uint64, time.Time)) {
 }
 
 // hasPassed reports whether a deadline has passed and its subject has not ended.
-func (c *channelDraft) hasPassed(about Deadline) bool {
+func hasPassed(c *channelDraft, about Deadline) bool {
 	stands := false
 	now := Channel{Head: c.head, Open: c.open}
 	now.deadlines(func(what TimerKind, n uint64, at time.Time) {

@@ -105,7 +105,7 @@ func (d *draft) inChannel(in Input) error {
 	case Told:
 		c.told(in)
 	case TimerFired:
-		if !c.hasPassed(in.About) {
+		if !hasPassed(c, in.About) {
 			return nil
 		}
 		err = c.timer(in.About)

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -339,6 +340,24 @@ func (d *draft) hatched() error {
 	return nil
 }
 
+// unreported names the agents that a wake still waits for, or the seats that a summon does.
+func unreported(d *draft) (missing []string) {
+	switch d.lead.stage() {
+	case Waking:
+		for _, id := range d.notAlive(d.lead.Who) {
+			missing = append(missing, d.doc(id).Name)
+		}
+	case Summoning:
+		for _, doc := range d.visible() {
+			if doc.Status == Hatching {
+				missing = append(missing, fmt.Sprintf("seat %d", doc.Seat))
+			}
+		}
+	case Idle, Asking:
+	}
+	return missing
+}
+
 // tooLate ends what waits for a report that did not come in time.
 func (d *draft) tooLate() error {
 	l := &d.lead
@@ -346,6 +365,9 @@ func (d *draft) tooLate() error {
 	switch {
 	case l.InProgress() && (due(l.Ends) || due(l.Since.Add(l.hatchMax()))):
 		words := fmt.Sprintf("%s has not reported in time (%s); the status of the agents that it did not list is unknown", l.Agent, l.stage())
+		if missing := unreported(d); l.Heard() && len(missing) > 0 {
+			words = fmt.Sprintf("%s has not reported all agents in time (%s): %s", l.Agent, l.stage(), strings.Join(missing, ", "))
+		}
 		if l.stage() == Asking {
 			words = fmt.Sprintf("%s did not report in time which agents are awake; none was woken", l.Agent)
 		}

@@ -19,7 +19,7 @@ func (d *draft) reported(in Reported) error {
 	if len(in.Agents) > listedMax {
 		return d.faulty(Faulty{Agent: d.lead.Agent, Session: in.Session, Marker: "[AGENT_STATUS]", Fault: fmt.Sprintf("it lists %d agents, the limit is %d", len(in.Agents), listedMax)})
 	}
-	alive, alone, wrong := d.match(in.Agents)
+	alive, listed, alone, wrong := d.match(in.Agents)
 	for _, doc := range d.visible() {
 		event := NotListed
 		switch {
@@ -35,7 +35,7 @@ func (d *draft) reported(in Reported) error {
 			return err
 		}
 	}
-	if err := d.reportEnds(); err != nil {
+	if err := d.reportEnds(listed); err != nil {
 		return err
 	}
 	if err := d.registerAgain(in.Agents, alive); err != nil {
@@ -49,28 +49,26 @@ func (d *draft) reported(in Reported) error {
 	return nil
 }
 
-// match finds the agents that a report lists as alive, and those to leave as they are because the
-// report contradicts itself or the documents. wrong says what was contradictory.
-func (d *draft) match(listed []Listed) (alive, alone map[DocID]bool, wrong []string) {
-	alive, alone = map[DocID]bool{}, map[DocID]bool{}
-	for _, line := range listed {
+// match finds the agents that a report lists as alive, all that it lists, and those to leave as they are
+// because the report contradicts itself or the documents. wrong says what was contradictory.
+func (d *draft) match(report []Listed) (alive, listed, alone map[DocID]bool, wrong []string) {
+	alive, listed, alone = map[DocID]bool{}, map[DocID]bool{}, map[DocID]bool{}
+	for _, line := range report {
 		doc, mixed, fault := d.meant(line)
 		for _, other := range mixed {
 			alone[other.ID] = true
 		}
-		switch {
-		case fault != "":
+		if fault != "" {
 			wrong = append(wrong, fault)
-		case line.Status == string(Alive):
-			alive[doc.ID] = true
-		default:
-			delete(alive, doc.ID)
+			continue
 		}
+		listed[doc.ID], alive[doc.ID] = true, line.Status == string(Alive)
 	}
 	for id := range alone {
 		delete(alive, id)
+		delete(listed, id)
 	}
-	return alive, alone, wrong
+	return alive, listed, alone, wrong
 }
 
 // meant finds the document of one line, by its seat, then by its name. mixed are the documents that an
@@ -108,8 +106,9 @@ func (d *draft) meant(line Listed) (doc *Document, mixed []*Document, fault stri
 
 func quoted(name string) string { return fmt.Sprintf("%q", cut(name, 100)) }
 
-// reportEnds applies a report to the summon or wake in progress.
-func (d *draft) reportEnds() error {
+// reportEnds applies a report to the summon or wake in progress, which goes on until all agents that it is
+// about were reported (listed: as alive or not).
+func (d *draft) reportEnds(listed map[DocID]bool) error {
 	l := &d.lead
 	switch l.stage() {
 	case Asking:
@@ -125,9 +124,16 @@ func (d *draft) reportEnds() error {
 		if l.pending(TellWake) {
 			return d.reportEarly()
 		}
+		missing := slices.DeleteFunc(d.notAlive(l.Who), func(id DocID) bool { return listed[id] })
+		if len(missing) > 0 {
+			return d.leadStep(ReportedPart, step{Wake: missing})
+		}
 	case Summoning:
 		if l.pending(TellSummon) {
 			return d.leadStep(ReportedEarly, step{})
+		}
+		if slices.ContainsFunc(d.visible(), func(doc *Document) bool { return doc.Status == Hatching && !listed[doc.ID] }) {
+			return d.leadStep(ReportedPart, step{})
 		}
 	case Idle:
 	}
@@ -208,13 +214,13 @@ func (d *draft) registered(in Registered) error {
 	if here.Status != Hatching && here.Name != in.Name {
 		return d.move(here.ID, RegisteredOther, named{Notice: fmt.Sprintf("%s was registered on seat %d, which is %s's", quoted(in.Name), in.Seat, quoted(here.Name))})
 	}
-	if err := d.move(here.ID, RegisteredHere, named{Identity: in.Identity}); err != nil || !d.lead.pending(TellWake) {
+	if err := d.move(here.ID, RegisteredHere, named{Identity: in.Identity}); err != nil || d.lead.stage() != Waking {
 		return err
 	}
 	switch who := d.notAlive(d.lead.Who); {
 	case len(who) == 0:
-		return d.leadStep(AllAwakeEarly, step{})
-	case len(who) < len(d.lead.Who):
+		return d.leadStep(AllAwake, step{})
+	case len(who) < len(d.lead.Who) && d.lead.pending(TellWake):
 		return d.leadStep(AwakeEarly, step{Wake: who})
 	}
 	return nil

@@ -127,11 +127,12 @@ const (
 	ReportedAll   LeadEvent = "reported"           // all agents to be woken are alive
 	ReportedSome  LeadEvent = "reported_asleep"    // some agents to be woken are not alive
 	ReportedEarly LeadEvent = "reported_early"     // before it was told about the summon or wake
+	ReportedPart  LeadEvent = "reported_part"      // some of the agents that it was told about are still missing
 	FellSilent    LeadEvent = "fell_silent"        // for longer than a report may take
 	StatusMissing LeadEvent = "status_missing"     // a status that it was asked for did not come in time
 	SpokeOn       LeadEvent = "spoke"              // text from the lead extends the deadline
 	AwakeEarly    LeadEvent = "awake_early"        // an agent to be woken registered before the lead was told
-	AllAwakeEarly LeadEvent = "all_awake_early"    // the last of them
+	AllAwake      LeadEvent = "all_awake"          // the last agent to be woken registered
 	RegisterDue   LeadEvent = "register_due"       // it listed an agent that was never registered
 	Noticed       LeadEvent = "noticed"            // a notice for people
 )
@@ -190,6 +191,7 @@ var LeadTable = machine.Table[Stage, LeadEvent, LeadAct]{
 		Told:          {ID: "L4", To: Summoning, Do: doLead(DropAction)},
 		ReportedAll:   {ID: "L5", To: Idle, Do: doLead(NoteReport, EndCeremony)},
 		ReportedEarly: {ID: "L5", To: Summoning, Do: doLead(NoteReport), Why: "the lead was not told yet"},
+		ReportedPart:  {ID: "L5", To: Summoning, Do: doLead(NoteReport, MoreTime), Why: "other seats have no agent yet"},
 		FellSilent:    {ID: "L6", To: Idle, Do: doLead(NoteSilence, EndCeremony)},
 		StatusMissing: {ID: "L6", To: Summoning, Do: doLead(NoteSilence)},
 		SpokeOn:       {ID: "L7", To: Summoning, Do: doLead(MoreTime)},
@@ -220,8 +222,9 @@ var LeadTable = machine.Table[Stage, LeadEvent, LeadAct]{
 		Told:          {ID: "L4", To: Waking, Do: doLead(DropAction)},
 		ReportedAll:   {ID: "L5", To: Idle, Do: doLead(NoteReport, EndCeremony)},
 		ReportedEarly: {ID: "L5", To: Waking, Do: doLead(NoteReport, NarrowWake), Why: "the lead was not told yet"},
+		ReportedPart:  {ID: "L5", To: Waking, Do: doLead(NoteReport, NarrowWake, MoreTime), Why: "other agents were not reported yet"},
 		AwakeEarly:    {ID: "P4", To: Waking, Do: doLead(NarrowWake), Why: "the agent is already alive, so its soul is not sent"},
-		AllAwakeEarly: {ID: "P4", To: Idle, Do: doLead(EndCeremony)},
+		AllAwake:      {ID: "P4", To: Idle, Do: doLead(EndCeremony)},
 		FellSilent:    {ID: "L6", To: Idle, Do: doLead(NoteSilence, EndCeremony)},
 		StatusMissing: {ID: "L6", To: Waking, Do: doLead(NoteSilence)},
 		SpokeOn:       {ID: "L7", To: Waking, Do: doLead(MoreTime)},
