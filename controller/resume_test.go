@@ -474,9 +474,8 @@ func TestNotResumed(t *testing.T) {
 	}
 }
 
-// The same in a channel: its turn passes on, no crash is counted, and its next turn is delivered in
-// a new conversation. (What the failed session was given counts as delivered: machine channel does
-// not know more.)
+// The same in a channel: the agent keeps its turn and is told it again in a new conversation. No crash is
+// counted, and nobody else gets the turn before it.
 func TestNotResumedInATalk(t *testing.T) {
 	t.Parallel()
 	inBubble(t, "ada bob", func(t *testing.T, b *bubble) {
@@ -509,6 +508,9 @@ func TestNotResumedInATalk(t *testing.T) {
 		defer mu.Unlock()
 		if b.resumedBy("ada-2") != "talk-ada-1" || b.resumedBy("ada-3") != "" || !strings.Contains(heard["ada-3"], "it is your turn") {
 			t.Errorf("it heard %q in %v", heard, b.host.order)
+		}
+		if rows := b.rows("channel/reviews"); !strings.Contains(heard["ada-3"], "are you there") || !strings.Contains(rows, "N6 N9 N6") {
+			t.Errorf("it heard %q, by %s", heard["ada-3"], rows)
 		}
 		if view := b.view("ada"); view.Turn["reviews"] == "OFFLINE" || strings.Contains(b.rows("channel/reviews"), "T11") {
 			t.Errorf("it is %v, by %s", view.Turn, b.rows("channel/reviews"))

@@ -432,11 +432,8 @@ func (d *draft) channelSessionEnded(a *Agent, s *Session) error {
 	if s.Outcome == control.RateLimited { // X9; the action is delivered again after the rate limit
 		return d.channels(channel.LimitHit{Agent: talk.Token.Agent, Limit: d.team.channelLimit(a, d.ev.At)})
 	}
-	if s.Outcome == control.Anew && talk.Told {
-		return d.channels(channel.LimitHit{Agent: talk.Token.Agent, Limit: s.Why}) // Next lifts it, and its next turn is told in a new conversation
-	}
 	if s.Outcome == control.Anew {
-		return nil // the action was not delivered: the next session gets it
+		return d.channels(channel.Untold{Token: talk.Token, Do: talk.Do, N: talk.N})
 	}
 	if s.Outcome == control.OK || s.Outcome == control.Cancelled || d.stopping(a.Name) {
 		if !talk.Told {

@@ -207,7 +207,7 @@ func (c *channelDraft) hear(p *Participant, upto uint64) {
 }
 
 // loseMessages reopens the messages that only this agent had received when it leaves: no other agent
-// could answer them.
+// could answer them. Without a name it reopens those that no agent has.
 func (c *channelDraft) loseMessages(name AgentID) {
 	var lost []uint64
 	for _, m := range c.open {

@@ -296,6 +296,47 @@ func (c *channelDraft) told(in Told) {
 	c.emit(rowTold, in.Agent, "", "", Event(in.Do))
 }
 
+// untold makes an action pending again.
+func untold(c *channelDraft, in Untold) {
+	h := &c.head
+	not := func(list []uint64) (rest []uint64) {
+		for _, n := range list {
+			if n != in.N {
+				rest = append(rest, n)
+			}
+		}
+		return rest
+	}
+	parallel := c.parallelIndex(in.Agent, in.N)
+	switch {
+	case in.Do == TellAside && h.Aside.Message == in.N && h.Aside.Agent == in.Agent && h.Aside.Told:
+		h.Aside.Told = false
+		if in.Agent == h.Holder {
+			h.Lease.Ahead = not(h.Lease.Ahead)
+		} else if c.inRotation(in.Agent) {
+			p := c.participant(in.Agent)
+			p.Ahead = not(p.Ahead)
+		}
+	case in.Do == TellMessage && in.Turn == 0 && parallel >= 0 && c.look(in.Agent).Parallel[parallel].Told:
+		p := c.participant(in.Agent)
+		p.Parallel, p.Ahead = slices.Clone(p.Parallel), not(p.Ahead)
+		p.Parallel[parallel].Told = false
+	case in.Agent != "" && h.Holder == in.Agent && h.Turn == in.Turn && h.Lease.Told && h.Lease.Ending == "" && h.Aside.Agent != in.Agent:
+		l := &h.Lease // the new conversation knows nothing of this turn, so it gets all of it
+		l.Told, l.GoOn, l.Silence = false, 0, time.Time{}
+		for _, m := range c.open {
+			if slices.Contains(l.Ahead, m.N) {
+				l.Upto = max(l.Upto, m.N)
+			}
+		}
+		l.Ahead = nil
+	default:
+		return
+	}
+	c.loseMessages("")
+	c.emit(rowUntold, in.Agent, "", "", ToldAgain)
+}
+
 // inject records that the agent with the turn received a message during it.
 func (c *channelDraft) inject(in Told) bool {
 	i, ok := find(c.open, in.N)

@@ -104,6 +104,8 @@ func (d *draft) inChannel(in Input) error {
 		err = c.waitOver(in.Token)
 	case Told:
 		c.told(in)
+	case Untold:
+		untold(c, in)
 	case TimerFired:
 		if !hasPassed(c, in.About) {
 			return nil
@@ -145,6 +147,8 @@ func about(in Input) (id ChannelID, event Event) {
 		return in.Channel, WaitResolved
 	case Told:
 		return in.Channel, "told"
+	case Untold:
+		return in.Channel, ToldAgain
 	case TimerFired:
 		return in.About.Channel, TimedOut
 	default:

@@ -125,6 +125,9 @@ type (
 		Do ActionKind
 		N  uint64 // as in the action
 	}
+	// Untold reports that an agent's program no longer knows the conversation in which this action was
+	// told, and did nothing. The action is told again, in a new conversation.
+	Untold Told
 	// TimerFired is a deadline that has passed. It names its subject, so that a late timer cannot end
 	// another agent's turn.
 	TimerFired struct{ About Deadline }
@@ -152,4 +155,5 @@ func (PassAsked) input()         {}
 func (WaitAskedFor) input()      {}
 func (WaitOver) input()          {}
 func (Told) input()              {}
+func (Untold) input()            {}
 func (TimerFired) input()        {}

@@ -170,7 +170,26 @@ func (w *world) errand(id ChannelID, how uint64) {
 		w.decide(Told{Token: Token{id, from(w.agents, how>>4), how >> 8 % 9}, Do: from([]ActionKind{StopWork, TellAside, TellTurn, TellGoOn, TellMessage}, how>>12), N: how >> 16 % 9})
 		return
 	}
-	w.do(actions[how>>4%uint64(min(2, len(actions)))])
+	action := actions[how>>4%uint64(min(2, len(actions)))]
+	w.do(action)
+	if how>>20%8 == 0 {
+		w.loses(action)
+	}
+}
+
+// loses is an agent whose program no longer knows the conversation in which an action was told: it is told
+// again.
+func (w *world) loses(t Action) {
+	if len(w.decide(Untold{Token: t.Token, Do: t.Do, N: t.N})) == 0 {
+		return
+	}
+	delete(w.given, fmt.Sprintf("%s/%s/%d/%d", t.Token.Channel, t.Token.Agent, w.life[t.Token.Agent], t.N))
+	if t.Token.Turn != 0 {
+		w.again(t.Token.Channel, t.Token.Agent)
+	}
+	if !slices.ContainsFunc(w.floor.Actions(t.Token.Channel, w.now), func(a Action) bool { return a.Token == t.Token }) && !w.now.Held {
+		w.t.Fatalf("%s was told in a conversation that is lost, and is not asked for again", t.Key)
+	}
 }
 
 // again forgets that an agent was given the messages that it does not have any more.

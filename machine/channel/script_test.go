@@ -24,6 +24,7 @@ import (
 //	person says [MODE] [BYTES] [in NAME]                person grants A [now]       person skips
 //	person sends it on | back                           hold | release
 //	A is told               every action of it, done and acknowledged, in order
+//	A loses its conversation  in which the last of these was told
 //	A says [done] [ended] [turn=N] [re=N] [nothing]     done is TURN_COMPLETE
 //	A passes | waits "why" | is ready   [turn=N]
 //	time                    the next deadline passes
@@ -38,6 +39,7 @@ type stage struct {
 	now   Now
 	here  ChannelID
 	last  Deadline
+	told  Told // the last action that was told
 	shown map[ChannelID]string
 	out   strings.Builder
 }
@@ -176,6 +178,8 @@ func (s *stage) agent(name AgentID, words []string) {
 		s.decide(EnableAsked{name})
 	case "is told":
 		s.tell(name)
+	case "loses its":
+		s.decide(Untold(s.told))
 	case "is ready":
 		s.decide(WaitOver{token})
 	case "is under":
@@ -229,7 +233,8 @@ func (s *stage) tell(name AgentID) {
 			}
 		}
 		s.out.WriteByte('\n')
-		s.decide(Told{Token: actions[i].Token, Do: actions[i].Do, N: actions[i].N})
+		s.told = Told{Token: actions[i].Token, Do: actions[i].Do, N: actions[i].N}
+		s.decide(s.told)
 	}
 	s.t.Fatal("a hundred errands, and no end")
 }

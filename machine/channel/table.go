@@ -193,7 +193,7 @@ var MessageTable = machine.Table[MessageState, MessageEvent, Act]{
 	Delivered: {
 		HandedOn:      {ID: "M2", To: Delivered, Why: "each agent of the rotation gets the messages since its last turn"},
 		GotAnswer:     {ID: "M3", To: Answered},
-		LostWithAgent: {ID: "M4", To: Kept, Why: "no agent has the message any more: the only one is gone, or had no time left"},
+		LostWithAgent: {ID: "M4", To: Kept, Why: "no agent has the message any more: the only one is gone, had no time left, or has lost its conversation"},
 		TimeOver:      {ID: "M5", To: Lapsed},
 	},
 	Answered: {TimeOver: {ID: "M5", To: Answered, Why: "one answer closes a message to all; the other agents need not answer"}},
@@ -202,6 +202,9 @@ var MessageTable = machine.Table[MessageState, MessageEvent, Act]{
 // SaidLate is the event of rule N3: an agent's text without the turn. It is kept and marked, and no
 // state changes.
 const SaidLate Event = "said_late"
+
+// ToldAgain is the event of rule N9.
+const ToldAgain Event = "conversation_lost"
 
 // Named rules that are not a transition of an agent or of a message.
 const (
@@ -213,5 +216,6 @@ const (
 	rowTold       = "N6" // an action was done
 	rowUnfinished = "N7" // an answer without TURN_COMPLETE
 	rowEnding     = "N8" // the turn ends with the current answer
+	rowUntold     = "N9" // the conversation in which an action was told is lost: the action is told again
 	rowLimited    = "X9"
 )

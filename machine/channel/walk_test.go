@@ -352,7 +352,7 @@ func (w *walk) answers(ins []Input, cs *Channels, id ChannelID) []Input {
 	if w.can&chats != 0 {
 		ins = append(ins, Said{Token: token, Bytes: 1})
 	}
-	ins = append(ins, Said{Token: old, Bytes: 1, Complete: true}, Told{Token: old, Do: TellTurn, N: old.Turn})
+	ins = append(ins, Said{Token: old, Bytes: 1, Complete: true}, Told{Token: old, Do: TellTurn, N: old.Turn}, Untold{Token: token, Do: TellTurn, N: token.Turn})
 	if w.can&quietly != 0 {
 		ins = append(ins, Said{Token: token, Complete: true}, Said{Token: token, Ended: true})
 	}
