@@ -475,7 +475,7 @@ func TestNotResumed(t *testing.T) {
 }
 
 // The same in a channel: the agent keeps its turn and is told it again in a new conversation. No crash is
-// counted, and nobody else gets the turn before it.
+// counted, and no other agent gets the turn before it.
 func TestNotResumedInATalk(t *testing.T) {
 	t.Parallel()
 	inBubble(t, "ada bob", func(t *testing.T, b *bubble) {
