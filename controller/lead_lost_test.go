@@ -49,3 +49,45 @@ func TestLeadLosesItsConversation(t *testing.T) {
 		}
 	})
 }
+
+// SPEC, corrections, "presence": the lead's markers count in any of its sessions. Its agents sleep when that one
+// is over, and in a channel the markers are not shown.
+func TestLeadInOrdinarySessions(t *testing.T) {
+	t.Parallel()
+	const marks = `[AGENT_REGISTERED] {"name":"Lyra","color":"#c9b1e8","colorName":"lavender","gender":"female","gridPosition":0,"faceVariant":{"eyes":"round","mouth":"smile"},"individuationArtifact":"I am Lyra."}`
+	const report = `[AGENT_STATUS] {"agents":[{"name":"Lyra","status":"alive","gridPosition":0}]}`
+	for name, begin := range map[string]func(b *bubble){
+		"control": func(b *bubble) { b.command("julian", "run_once") },
+		"channel": func(b *bubble) { b.insistSaying("hello", "") },
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, "julian", func(t *testing.T, b *bubble) {
+				b.led("julian")
+				b.circle("julian")
+				b.host.play = func(s *fakeSession) {
+					s.say("Here I am.")
+					s.say(marks)
+					s.say(report)
+					s.lasts(30 * time.Second)
+					s.say("That is all. TURN_COMPLETE")
+					s.say("stop ok")
+				}
+				b.start()
+				begin(b)
+				b.after(20 * time.Second)
+				b.isCrew("none, Lyra alive")
+				b.after(time.Minute)
+				b.isCrew("WAKE, Lyra sleeping")
+				if n := b.notices(); n != "" {
+					t.Errorf("people saw %s", n)
+				}
+				if texts := strings.Join(b.said("reviews"), "\n"); name == "channel" && (!strings.Contains(texts, "Here I am.") || strings.Contains(texts, "AGENT_")) {
+					t.Errorf("the channel shows %s", texts)
+				}
+				if err := b.engineTeamIsReplayed(); err != nil {
+					t.Error(err)
+				}
+			})
+		})
+	}
+}

@@ -26,7 +26,8 @@ import (
 type channelListener struct {
 	v       *channels.SessionWriter
 	agent   string
-	leads   bool // the session leads the crew: its markers count
+	leads   bool          // it is a lead session: what it says outside of an answer goes to the crew
+	crew    *crewListener // nil: markers of the crew do not count
 	session string
 	events  []team.Event    // of the current report
 	text    []byte          // text since the last of the events
@@ -36,7 +37,6 @@ type channelListener struct {
 	waits   bool            // the agent reported that it waits
 	over    bool            // its answer ended in this report
 	resume  []channel.Token // turns whose wait ends with this report
-	tally   tally           // markers of the crew
 	rested  string          // key of the message whose answer is complete
 	ends    driver.Capabilities
 	tail    []byte    // a word at the end of the text, and what follows it; it counts if the message ends here
@@ -154,7 +154,7 @@ func leaseOf(t *team.Team, token channel.Token) *channel.Lease {
 func (t *channelListener) fresh() {
 	if t != nil {
 		t.events, t.text, t.part, t.over, t.resume = nil, nil, false, false, nil
-		t.tally.atOnce, t.tally.last = 0, 0
+		t.crew.fresh()
 	}
 }
 
@@ -163,7 +163,7 @@ func (t *channelListener) urgent() bool {
 	if t == nil {
 		return false
 	}
-	return t.over || len(t.events) > 0 && !t.tally.crowded() || len(t.text) >= channels.PostBytesMax || !t.part && channels.WordAtEnd(t.text) == waitWord && !t.answering().done
+	return t.over || len(t.events) > 0 && (t.crew == nil || !t.crew.tally.crowded()) || len(t.text) >= channels.PostBytesMax || !t.part && channels.WordAtEnd(t.text) == waitWord && !t.answering().done
 }
 
 // midWord reports whether the text ends with what may be the start of a marker.
@@ -188,7 +188,7 @@ func (t *channelListener) note(fact HeldFact, pending *team.SessionReported) boo
 	if t == nil {
 		return false
 	}
-	if t.leads && (fact.Kind != driver.Said || fact.Tool != "") {
+	if t.crew != nil && (fact.Kind != driver.Said || fact.Tool != "") {
 		t.said(fact.pieces) // an incomplete marker is broken now
 	}
 	if t.ends.Messages && fact.Kind != driver.Said && fact.Kind != driver.PermissionAsked {
@@ -202,7 +202,7 @@ func (t *channelListener) note(fact HeldFact, pending *team.SessionReported) boo
 		}
 		t.heardAt = time.Now()
 		t.goesOn(strings.TrimSpace(fact.Text) != "")
-		if t.leads {
+		if t.crew != nil {
 			t.said(fact.pieces)
 			t.part = fact.Part
 			break
@@ -240,7 +240,7 @@ func (t *channelListener) note(fact HeldFact, pending *team.SessionReported) boo
 		t.goesOn(false)
 		return len(t.events) > 0
 	default: // usage and unparsed output do not show that the agent continues
-		return t.leads && len(t.events) > 0 // from a marker that was never completed
+		return t.crew != nil && len(t.events) > 0 // from a marker that was never completed
 	}
 	return true
 }

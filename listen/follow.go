@@ -27,13 +27,14 @@ func (e *Listener) Follow(ctx context.Context, m *sessions.Slot, s team.Session,
 			return
 		}
 		defer e.channels.SetSessionWriter(s.ID, nil)
-		if s.IsLead() {
-			ear.lead, ear.talk.leads = newLeadListener(), true
-		}
+		ear.talk.leads = s.IsLead()
+	}
+	if err := e.hearsCrew(ctx, ear); err != nil {
+		return
 	}
 	if _, _, works := team.DispatchActionOf(s.For); works {
 		if ear.work = e.worksFrom(ctx, m, s, proc); ear.work != nil {
-			ear.lead = earFor(dispatchctl.DelegateMarkers)
+			ear.lead, ear.crew = earFor(dispatchctl.DelegateMarkers), nil
 		}
 	}
 	if err := ear.listen(ctx); err != nil {
@@ -97,6 +98,26 @@ func (e *Listener) Follow(ctx context.Context, m *sessions.Slot, s team.Session,
 	}
 	e.sessions.SetProc(s.ID, nil)
 	_ = proc.Close() // the process has no output left to lose
+}
+
+// hearsCrew makes the listener find the crew's markers, if this is a session of the lead.
+func (e *Listener) hearsCrew(ctx context.Context, ear *SessionListener) error {
+	leads := ear.s.IsLead()
+	err := e.View(ctx, func(t *team.Team) {
+		now := ear.m.Open(t)
+		leads = leads || t.Crew.Lead.Agent == ear.m.Conf.Name && now == t.Agents[ear.m.Conf.Name].Session
+	})
+	if err != nil || !leads {
+		return err
+	}
+	ear.lead = newLeadListener()
+	crew := &crewListener{agent: ear.m.Conf.Name, session: ear.s.ID}
+	if ear.talk != nil {
+		ear.talk.crew = crew
+	} else {
+		ear.crew = crew
+	}
+	return nil
 }
 
 // judge asks the driver what an ending means.

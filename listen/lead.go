@@ -30,7 +30,7 @@ const (
 // leadMarkers are the kinds of marker that a crew lead addresses to Fairlead and not to people.
 var leadMarkers = []marker.Kind{marker.AgentStatus, marker.AgentRegistered}
 
-// leadListener finds the markers in a lead's output. A marker may arrive in pieces, and the daemon may
+// leadListener finds the markers in the output of a lead, or of MAIN. A marker may arrive in pieces, and the daemon may
 // die between two of them. Facts from the start of an incomplete marker are therefore not reported,
 // and a restarted daemon reads them again.
 type leadListener struct {
@@ -124,7 +124,7 @@ func (l *SessionListener) takes(ctx context.Context, h heard) (some, urgent bool
 		facts = []HeldFact{{Fact: h.fact}}
 	case !h.quiet:
 		l.lead.hold(h.fact)
-		if l.work == nil && l.lead.works(time.Now()) {
+		if l.work == nil && l.s.IsLead() && l.lead.works(time.Now()) {
 			if err := l.spoke(ctx); err != nil {
 				return false, false, err
 			}
@@ -160,23 +160,45 @@ func (l *SessionListener) spoke(ctx context.Context) error {
 	return err
 }
 
-// said handles a lead's message, split into text and markers.
+// said handles a message of the lead, split into text and markers.
 func (t *channelListener) said(pieces []marker.Piece) {
 	for _, piece := range pieces {
 		if piece.Marker == nil {
 			t.text = append(t.text, piece.Text...)
 			continue
 		}
-		if t.tally.count(time.Now()); t.tally.crowded() {
-			t.passOver(piece.Marker)
-			continue
+		if t.crew.counts() {
+			t.part = false // the text before the marker is complete
+			if len(t.text) > 0 {
+				t.flush(false)
+			}
 		}
-		t.part = false // the text before the marker is complete
-		if len(t.text) > 0 {
-			t.flush(false)
-		}
-		t.tell(t.means(piece.Marker), "")
+		t.events = t.crew.hears(piece.Marker, t.events)
 	}
+}
+
+// crewListener turns the markers of a lead's session into events of the crew.
+type crewListener struct {
+	agent, session string
+	tally          tally
+}
+
+// counts counts one marker, and reports whether it is within the limits.
+func (c *crewListener) counts() bool {
+	c.tally.count(time.Now())
+	return !c.tally.crowded()
+}
+
+// hears adds the event of a marker that was counted to those of the current report.
+func (c *crewListener) hears(m *marker.Marker, events []team.Event) []team.Event {
+	if c.tally.crowded() {
+		return c.passOver(m, events)
+	}
+	return append(events, c.event(c.means(m)))
+}
+
+func (c *crewListener) event(what crew.Input) team.Event {
+	return *loop.EventBy(channels.ByAgent(c.agent), "", what)
 }
 
 // tally counts markers. Above the limit only the newest report counts, because the journal keeps
@@ -201,43 +223,51 @@ func (c *tally) crowded() bool { return c.atOnce > MarkersMax || c.n > TallyMax 
 
 // passOver handles a marker above the limit. A complete report replaces the one before it. All other
 // markers are dropped, and that is reported once.
-func (t *channelListener) passOver(m *marker.Marker) {
-	if !t.tally.said {
-		t.tally.said = true
-		t.tell(t.faulty(m, fmt.Sprintf("more than %d markers at once, or %d in a minute: of this one and those after it only the last report counts", MarkersMax, TallyMax)), "")
+func (c *crewListener) passOver(m *marker.Marker, events []team.Event) []team.Event {
+	if !c.tally.said {
+		c.tally.said = true
+		events = append(events, c.event(c.faulty(m, fmt.Sprintf("more than %d markers at once, or %d in a minute: of this one and those after it only the last report counts", MarkersMax, TallyMax))))
 	}
-	report, ok := t.means(m).(crew.Reported)
+	report, ok := c.means(m).(crew.Reported)
 	if !ok {
-		return
+		return events
 	}
-	if at := t.tally.last; at > 0 {
-		t.events = slices.Delete(t.events, at-1, at)
+	if at := c.tally.last; at > 0 {
+		events = slices.Delete(events, at-1, at)
 	}
-	t.tell(report, "")
-	t.tally.last = len(t.events)
+	events = append(events, c.event(report))
+	c.tally.last = len(events)
+	return events
+}
+
+// fresh begins a report.
+func (c *crewListener) fresh() {
+	if c != nil {
+		c.tally.atOnce, c.tally.last = 0, 0
+	}
 }
 
 // means converts a marker to an input of the crew machine.
-func (t *channelListener) means(m *marker.Marker) crew.Input {
+func (c *crewListener) means(m *marker.Marker) crew.Input {
 	if m.Fault != "" {
-		return t.faulty(m, m.Fault)
+		return c.faulty(m, m.Fault)
 	}
 	if m.Kind == marker.AgentStatus {
 		agents, err := crewfile.ParseStatus(m.JSON)
 		if err != nil {
-			return t.faulty(m, err.Error())
+			return c.faulty(m, err.Error())
 		}
-		return crew.Reported{Session: t.session, Agents: agents}
+		return crew.Reported{Session: c.session, Agents: agents}
 	}
 	who, err := crewfile.ParseRegistered(m.JSON)
 	if err != nil {
-		return t.faulty(m, err.Error())
+		return c.faulty(m, err.Error())
 	}
-	return crew.Registered{Session: t.session, Identity: who}
+	return crew.Registered{Session: c.session, Identity: who}
 }
 
-func (t *channelListener) faulty(m *marker.Marker, fault string) crew.Input {
-	return crew.Faulty{Agent: t.agent, Session: t.session, Marker: m.Text, Fault: fault}
+func (c *crewListener) faulty(m *marker.Marker, fault string) crew.Input {
+	return crew.Faulty{Agent: c.agent, Session: c.session, Marker: m.Text, Fault: fault}
 }
 
 // tell adds an event that belongs to no channel to the report.

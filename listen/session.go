@@ -29,7 +29,8 @@ type SessionListener struct {
 	Pending team.SessionReported
 	dirty   bool              // pending has unreported content
 	talk    *channelListener  // nil unless the session can receive messages
-	lead    *leadListener     // nil unless its markers count: a crew lead or a session of a dispatch folder
+	lead    *leadListener     // nil unless its markers count: a session of the crew's lead or of a dispatch folder
+	crew    *crewListener     // nil unless this is an ordinary session of the crew's lead
 	work    *dispatchListener // nil unless the session works for a dispatch folder
 
 	also  []team.Event    // more events of the current report: questions and the conversation's id
@@ -38,7 +39,7 @@ type SessionListener struct {
 	anew  bool            // the session reported that it continues with an empty conversation
 	past  pastRules       // calls that it made without asking
 
-	stray   []team.Event // ignored markers of the current report; they count only from the lead
+	stray   []team.Event // markers of the current report, outside of channels
 	strayed int          // ignored markers since the listener started
 	midway  bool         // the last text ended in the middle of a line
 }
@@ -213,6 +214,7 @@ func (l *SessionListener) report(ctx context.Context) error {
 func (l *SessionListener) fresh() {
 	l.Pending, l.dirty, l.stray, l.also, l.asks = team.SessionReported{Session: l.s.ID}, false, nil, nil, nil
 	l.talk.fresh()
+	l.crew.fresh()
 }
 
 // every is the longest time that a fact may wait for its report.
@@ -255,7 +257,15 @@ func (l *SessionListener) Note(fact HeldFact) bool {
 	pending := &l.Pending
 	pending.Offset = max(pending.Offset, fact.Offset) // also for the end of a line without a fact
 	said := l.talk.note(fact, pending)
-	if l.lead == nil && l.strays(fact.Fact) {
+	switch {
+	case l.crew != nil:
+		for _, piece := range fact.pieces {
+			if piece.Marker != nil {
+				l.crew.counts()
+				l.stray, said = l.crew.hears(piece.Marker, l.stray), true
+			}
+		}
+	case l.lead == nil && l.strays(fact.Fact):
 		said = true
 	}
 	l.dirty = l.dirty || said

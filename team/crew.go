@@ -50,6 +50,9 @@ func (d *draft) crew(in crew.Input) error {
 	if err := d.mayLead(in); err != nil {
 		return err
 	}
+	if err := leadHeard(d, in); err != nil {
+		return err
+	}
 	changes, err := d.team.Crew.Decide(in, d.crewNow())
 	if err != nil || len(changes) == 0 {
 		return err
@@ -207,13 +210,13 @@ func (d *draft) lead(a *Agent) error {
 
 func (d *draft) openLead(a *Agent, action channel.Action) error {
 	delivery := DeliveryOf(action)
-	return d.openSession(a, Session{Kind: control.Lead, For: ForLead, Delivery: &delivery, UUID: d.leadUUID(a)})
+	return d.openSession(a, Session{Kind: control.Lead, For: ForLead, Delivery: &delivery, UUID: d.leadUUID(sessionID(a.Name, a.Opened+1))})
 }
 
 // leadUUID returns the name of a lead session in documents. A crew's documents may move to other
 // machines whose sessions have the same IDs, so the name includes this machine and this start.
-func (d *draft) leadUUID(a *Agent) string {
-	sum := sha256.Sum256(fmt.Appendf(nil, "lead session %s %s %d %d", sessionID(a.Name, a.Opened+1), d.team.BootID, d.team.Epoch, d.ev.At.UnixNano()))
+func (d *draft) leadUUID(id string) string {
+	sum := sha256.Sum256(fmt.Appendf(nil, "lead session %s %s %d %d", id, d.team.BootID, d.team.Epoch, d.ev.At.UnixNano()))
 	sum[6], sum[8] = sum[6]&0x0f|0x80, sum[8]&0x3f|0x80 // version 8: custom
 	return fmt.Sprintf("%x-%x-%x-%x-%x", sum[0:4], sum[4:6], sum[6:8], sum[8:10], sum[10:16])
 }
@@ -226,13 +229,33 @@ func (d *draft) leadSeen(a *Agent, s *Session, adopted bool) error {
 	return d.crew(crew.LeadBegan{Session: s.ID, UUID: s.UUID, Adopted: adopted})
 }
 
-// leadOver records how a lead session ended. A withdrawn one may still begin.
+// leadHeard makes the session of a marker the lead's session, if it is an ordinary one of the lead and no lead
+// session is open.
+func leadHeard(d *draft, in crew.Input) error {
+	id := ""
+	switch in := in.(type) {
+	case crew.Reported:
+		id = in.Session
+	case crew.Registered:
+		id = in.Session
+	}
+	a := d.team.leadAgent()
+	if id == "" || a == nil || d.team.Crew.Lead.Session != "" || a.Session == nil || a.Session.ID != id || a.Session.Phase != session.Running {
+		return nil
+	}
+	return d.crew(crew.LeadHeard{Session: id, UUID: d.leadUUID(id)})
+}
+
+// leadOver records how a session ended that led the crew. A withdrawn one may still begin.
 func (d *draft) leadOver(s *Session) error {
 	if s.Outcome == control.Withdrawn {
 		return nil
 	}
 	if s.Outcome == control.Anew {
-		return d.crew(crew.LeadLost{Session: s.ID, Why: s.Why})
+		return d.crew(crew.LeadLost{Session: s.ID, Why: cmp.Or(s.Why, "its program has lost the conversation; a new one begins")})
+	}
+	if !s.IsLead() {
+		return d.crew(crew.LeadLost{Session: s.ID})
 	}
 	return d.crew(crew.LeadEnded{Session: s.ID, Why: cmp.Or(s.Why, "it ended by itself")})
 }
@@ -261,8 +284,8 @@ func (d *draft) sleep() error {
 	case a.Session.IsLead():
 		next := *a
 		return d.endSession(&next, why, false)
-	default:
-		return d.crew(crew.LeadEnded{Why: why.words()})
+	default: // it may report in an ordinary session, which goes on
+		return d.crew(crew.LeadEnded{Session: lead.Session, Why: why.words()})
 	}
 }
 

@@ -237,6 +237,11 @@ func (d *draft) sessionEnded(a *Agent, what SessionEnded) error {
 		return err
 	}
 	d.limited(a, &s, what.Until)
+	if s.IsLead() || d.team.Crew.Lead.Session == s.ID {
+		if err := d.leadOver(&s); err != nil {
+			return err
+		}
+	}
 	if _, _, isStep := StepOf(s.For); isStep {
 		return d.stepEnded(&s, what)
 	}

@@ -417,11 +417,6 @@ func (a *Agent) setDelivery(delivery Delivery) {
 // channelSessionEnded reports the end of a session during an answer to the channel. A session that
 // was stopped or asked to end has not crashed.
 func (d *draft) channelSessionEnded(a *Agent, s *Session) error {
-	if s.IsLead() {
-		if err := d.leadOver(s); err != nil {
-			return err
-		}
-	}
 	if !s.AnswerPending() || s.Outcome == control.Withdrawn || IsLeadToken(s.Delivery.Token) {
 		return nil
 	}

@@ -216,7 +216,7 @@ func TestLeadSessionServesChannels(t *testing.T) {
 }
 
 // What is told while the lead is at something else in a channel is told in a session of its own: one
-// for channels does not lead.
+// for channels is told nothing of the crew. Its markers count until it ends (SPEC, corrections, "presence").
 func TestSessionForChannelsDoesNotLead(t *testing.T) {
 	c := led(t, Limits{}, nil)
 	c.human("is it good?", "")
@@ -228,9 +228,11 @@ func TestSessionForChannelsDoesNotLead(t *testing.T) {
 	if why := c.LeadWaits(c.at); !strings.Contains(why, "channels (ada-1)") {
 		t.Errorf("the lead waits: %q", why)
 	}
-	c.must("", crew.Reported{Session: "ada-1"})
-	if n := c.Crew.Notices[0]; n.Kind != crew.NoticeIgnored {
-		t.Errorf("the word of a session for channels counts: %+v", n)
+	c.must("", crew.Registered{Session: "ada-0", Identity: crew.Identity{Name: "Mallory", Seat: 1}})
+	c.must("", crew.Registered{Session: "ada-1", Identity: crew.Identity{Name: "Lyra", Seat: 0}})
+	c.present("Lyra alive, hatching")
+	if lead := c.Crew.Lead; lead.Session != "ada-1" || len(c.Crew.Notices) != 1 || c.Crew.Notices[0].Kind != crew.NoticeIgnored {
+		t.Errorf("the lead is heard in %q, with %+v", lead.Session, c.Crew.Notices)
 	}
 	c.said("ada", "it is", true)
 	c.over("ada")
@@ -238,6 +240,7 @@ func TestSessionForChannelsDoesNotLead(t *testing.T) {
 		t.Fatalf("it has answered, the lead waits, and it stays: %+v", s)
 	}
 	c.ends("ada", control.OK)
+	c.present("Lyra sleeping, hatching")
 	if s := c.Agents["ada"].Session; !s.IsLead() || s.Delivery.Do != channel.ActionKind(crew.TellSummon) {
 		t.Errorf("then ada has %+v", s)
 	}

@@ -330,6 +330,9 @@ func (w *world) agentSpeaks(how uint64) {
 		w.leadSpeaks(p, s, how>>16)
 		return
 	}
+	if p.agent == w.team.Crew.Lead.Agent && how>>40%4 == 0 && (w.team.Crew.Lead.Session == "" || w.team.Crew.Lead.Session == s.ID) {
+		w.lists(s.ID, how>>44) // its markers count here, too
+	}
 	over := false
 	switch how >> 16 % 10 {
 	case 0:

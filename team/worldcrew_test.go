@@ -128,7 +128,7 @@ func (b *crewBook) check(w *world) {
 		s = a.Session
 	}
 	switch {
-	case lead.Session != "" && (!s.IsLead() || s.ID != lead.Session || s.UUID != lead.UUID):
+	case lead.Session != "" && (s == nil || s.ID != lead.Session || s.IsLead() && s.UUID != lead.UUID):
 		w.t.Fatalf("the crew takes %s for the lead's session, and %s has %+v", lead.Session, lead.Agent, s)
 	case s.IsLead() && s.Phase == session.Running && lead.Session != s.ID && !w.starting:
 		w.t.Fatalf("%s leads, and the crew knows of %q", s.ID, lead.Session)
@@ -155,7 +155,7 @@ func (b *crewBook) documents(w *world, s *Session) {
 	for id, doc := range w.team.Crew.Docs {
 		who, is := fmt.Sprintf("%+v", doc.Identity), fmt.Sprintf("%s %+v", doc.Status, doc.Identity)
 		switch {
-		case doc.Status == crew.Alive && (!s.IsLead() || s.Phase != session.Running || s.UUID != doc.LastSession || !b.named[id]):
+		case doc.Status == crew.Alive && (s == nil || s.Phase != session.Running || w.team.Crew.Lead.UUID != doc.LastSession || !b.named[id]):
 			w.t.Fatalf("%s is alive in %s by nobody's word (named: %v); open is %+v", id, doc.LastSession, b.named[id], s)
 		case doc.Visible() && on[doc.Seat] != "" || doc.Seat == crew.LeadSeat || doc.Seat < 0 || doc.Seat > crew.SeatMax:
 			w.t.Fatalf("%s and %q sit on seat %d", id, on[doc.Seat], doc.Seat)

@@ -294,8 +294,8 @@ func (d *draft) ended(in LeadEnded) error {
 	return d.leadStep(Ended, step{Notice: said})
 }
 
-// lostLead records that the program of a lead session had lost its conversation. What is in progress goes
-// on: the next session is told again.
+// lostLead records the end of a session after which what is in progress goes on: the next session is told
+// again.
 func lostLead(d *draft, in LeadLost) error {
 	l := &d.lead
 	if l.Session == "" || in.Session != l.Session {
@@ -310,8 +310,10 @@ func lostLead(d *draft, in LeadLost) error {
 			with.Seats = append(with.Seats, doc.Seat)
 		}
 	}
-	with.Notice = d.notice(NoticeLead, cmp.Or(in.Why, "its program has lost the conversation; a new one begins"), in.Session)
-	return d.leadStep(Lost, with)
+	if in.Why != "" {
+		with.Notice = d.notice(NoticeLead, in.Why, in.Session)
+	}
+	return d.leadStep(Left, with)
 }
 
 func (d *draft) told(in ActionTold) error {

@@ -46,6 +46,11 @@ func (d *draft) decide(in Input) error {
 		return d.began(in)
 	case LeadEnded:
 		return d.ended(in)
+	case LeadHeard:
+		if d.lead.Agent == "" || d.lead.Session != "" {
+			return nil
+		}
+		return d.leadStep(Heard, step{Session: in.Session, UUID: in.UUID})
 	case LeadLost:
 		return lostLead(d, in)
 	case ActionTold:

@@ -41,8 +41,13 @@ type (
 	// LeadEnded is its end. If Session is empty, it could not start, and Why says why.
 	LeadEnded struct{ Session, Why string }
 
-	// LeadLost is the end of a lead session whose program no longer knows its conversation and did
-	// nothing. The next session begins a new one, and is told again what this one was told.
+	// LeadHeard is an ordinary session of the lead from which a marker comes, while no lead session is
+	// open. It takes the place of one, and is told nothing.
+	LeadHeard struct{ Session, UUID string }
+
+	// LeadLost is the end of a session after which a summon or a wake goes on, and is told again in the
+	// next lead session: its program no longer knew its conversation and did nothing (Why says so), or it
+	// was an ordinary session that was heard.
 	LeadLost struct{ Session, Why string }
 
 	// ActionTold records that the lead was told an action.
@@ -99,6 +104,7 @@ func (SummonAsked) input()    {}
 func (WakeAsked) input()      {}
 func (LeadBegan) input()      {}
 func (LeadEnded) input()      {}
+func (LeadHeard) input()      {}
 func (LeadLost) input()       {}
 func (ActionTold) input()     {}
 func (Reported) input()       {}

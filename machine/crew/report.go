@@ -290,7 +290,7 @@ func (d *draft) faulty(in Faulty) error {
 	case d.lead.Agent == "":
 		kind, words = NoticeIgnored, "the team has no lead"
 	case in.Agent == d.lead.Agent:
-		kind, words = NoticeIgnored, "only its lead session counts, and this is another session"
+		kind, words = NoticeIgnored, "only its session "+d.lead.Session+" counts, and this is another one"
 	default:
 		kind, words = NoticeIgnored, "only markers of "+d.lead.Agent+" count, which leads the team"
 	}

@@ -23,6 +23,7 @@ import (
 //	daemon starts                   a page load, in the seed's words
 //	person summons | wakes [NAME or ID …]
 //	hold | release | limit "words" | unlimited
+//	lead is heard UUID              a marker in an ordinary session of it: o1 …
 //	lead begins [UUID]              a session of its own: s1, s2 …    lead outlives the daemon   adopted
 //	lead ends ["why"]               lead loses its conversation    lead cannot begin "why"           lead is told [one]
 //	lead registers NAME SEAT [soul="…"]
@@ -142,6 +143,11 @@ func (s *stage) lead(words []string) {
 	case "cannot":
 		s.decide(LeadEnded{Why: words[2]})
 	case "is":
+		if words[1] == "heard" {
+			s.sessions++
+			s.decide(LeadHeard{Session: fmt.Sprint("o", s.sessions), UUID: words[2]})
+			return
+		}
 		s.tell(len(words) > 2)
 	default:
 		s.says("julian", cmp.Or(session, "s0"), words)

@@ -119,7 +119,8 @@ const (
 	Adopted       LeadEvent = "lead_adopted"   // it outlived a daemon
 	Forgotten     LeadEvent = "daemon_started" // its report was to the previous daemon
 	Ended         LeadEvent = "lead_ended"
-	Lost          LeadEvent = "conversation_lost" // its program did nothing; a new conversation begins
+	Left          LeadEvent = "lead_left"  // a lead session or an ordinary one is over, and what is in progress goes on
+	Heard         LeadEvent = "lead_heard" // a marker in an ordinary session of the lead
 	Told          LeadEvent = "lead_told"
 	SummonBegins  LeadEvent = "summon_asked"
 	WakeBegins    LeadEvent = "wake_asked"         // the lead has reported in its session
@@ -163,7 +164,7 @@ const (
 func doLead(acts ...LeadAct) []LeadAct { return acts }
 
 // LeadTable is the life of the lead, a summon and a wake. SPEC gives it as text below its table;
-// the ids L1 to L10 are Fairlead's own.
+// the ids L1 to L11 are Fairlead's own.
 var LeadTable = machine.Table[Stage, LeadEvent, LeadAct]{
 	Idle: {
 		Forgotten:     {ID: "P6", To: Idle, Do: doLead(Forget)},
@@ -171,7 +172,8 @@ var LeadTable = machine.Table[Stage, LeadEvent, LeadAct]{
 		Configured:    {ID: "L1", To: Idle, Do: doLead(Configure)},
 		Began:         {ID: "L2", To: Idle, Do: doLead(TakeSession, QueueStatus), Why: "a session that has not reported is asked for a status first"},
 		Ended:         {ID: "L3", To: Idle, Do: doLead(DropSession, DropActions)},
-		Lost:          {ID: "L10", To: Idle, Do: doLead(DropSession, DropActions)},
+		Left:          {ID: "L10", To: Idle, Do: doLead(DropSession, DropActions)},
+		Heard:         {ID: "L11", To: Idle, Do: doLead(TakeSession), Why: "the markers of any session of the lead count"},
 		Told:          {ID: "L4", To: Idle, Do: doLead(DropAction)},
 		SummonBegins:  {ID: "P1", To: Summoning, Do: doLead(QueueSummon)},
 		WakeBegins:    {ID: "P8", To: Waking, Do: doLead(QueueWake)},
@@ -187,7 +189,8 @@ var LeadTable = machine.Table[Stage, LeadEvent, LeadAct]{
 		Configured:    {ID: "L1", To: Summoning, Do: doLead(Configure)},
 		Began:         {ID: "L2", To: Summoning, Do: doLead(TakeSession), Why: "there are no agents to ask about"},
 		Ended:         {ID: "L3", To: Idle, Do: doLead(DropSession, DropActions, EndCeremony)},
-		Lost:          {ID: "L10", To: Summoning, Do: doLead(DropSession, DropActions, TellAgain, QueueSummon)},
+		Left:          {ID: "L10", To: Summoning, Do: doLead(DropSession, DropActions, TellAgain, QueueSummon)},
+		Heard:         {ID: "L11", To: Summoning, Do: doLead(TakeSession), Why: "the markers of any session of the lead count"},
 		Told:          {ID: "L4", To: Summoning, Do: doLead(DropAction)},
 		ReportedAll:   {ID: "L5", To: Idle, Do: doLead(NoteReport, EndCeremony)},
 		ReportedEarly: {ID: "L5", To: Summoning, Do: doLead(NoteReport), Why: "the lead was not told yet"},
@@ -204,7 +207,8 @@ var LeadTable = machine.Table[Stage, LeadEvent, LeadAct]{
 		Configured:    {ID: "L1", To: Asking, Do: doLead(Configure)},
 		Began:         {ID: "L2", To: Asking, Do: doLead(TakeSession, QueueStatus)},
 		Ended:         {ID: "L3", To: Idle, Do: doLead(DropSession, DropActions, EndCeremony)},
-		Lost:          {ID: "L10", To: Asking, Do: doLead(DropSession, DropActions, TellAgain, QueueStatus)},
+		Left:          {ID: "L10", To: Asking, Do: doLead(DropSession, DropActions, TellAgain, QueueStatus)},
+		Heard:         {ID: "L11", To: Asking, Do: doLead(TakeSession), Why: "the markers of any session of the lead count"},
 		Told:          {ID: "L4", To: Asking, Do: doLead(DropAction)},
 		ReportedAll:   {ID: "L5", To: Idle, Do: doLead(NoteReport, EndCeremony)},
 		ReportedSome:  {ID: "P8", To: Waking, Do: doLead(NoteReport, QueueWake)},
@@ -218,7 +222,7 @@ var LeadTable = machine.Table[Stage, LeadEvent, LeadAct]{
 		Adopted:       {ID: "P6", To: Waking, Do: doLead(TakeSession, QueueStatus, MoreTime), Why: "the lead is asked for a status at once"},
 		Configured:    {ID: "L1", To: Waking, Do: doLead(Configure)},
 		Ended:         {ID: "L3", To: Idle, Do: doLead(DropSession, DropActions, EndCeremony)},
-		Lost:          {ID: "L10", To: Asking, Do: doLead(DropSession, DropActions, TellAgain, QueueStatus), Why: "a session that has not reported is asked first"},
+		Left:          {ID: "L10", To: Asking, Do: doLead(DropSession, DropActions, TellAgain, QueueStatus), Why: "a session that has not reported is asked first"},
 		Told:          {ID: "L4", To: Waking, Do: doLead(DropAction)},
 		ReportedAll:   {ID: "L5", To: Idle, Do: doLead(NoteReport, EndCeremony)},
 		ReportedEarly: {ID: "L5", To: Waking, Do: doLead(NoteReport, NarrowWake), Why: "the lead was not told yet"},
