@@ -111,7 +111,7 @@ func (l *ledger) wish(w *world, a *Agent, ch Change, what any) {
 	default:
 		w.t.Fatalf("%s: row %s overwrites wish %d of %s", ch.Trigger, ch.Row, was.Desired.N, a.Name)
 	}
-	if is.Desired.By != "agent" || is.Desired.State != control.WordPause || is.Desired.Note == "" {
+	if is.Desired.By != control.ByFairlead || is.Desired.State != control.WordPause || is.Desired.Note == "" {
 		w.t.Fatalf("%s: a wish that nobody had: %+v", ch.Row, is.Desired)
 	}
 	if ch.Row == "C17" && !strings.HasPrefix(is.Desired.Note, "limit reached: ") {
@@ -320,7 +320,11 @@ func (l *ledger) checkFile(w *world, a *Agent) {
 	if c.Desired.N == 0 {
 		wanted = control.WordPause
 	}
-	if f.Current != current || f.Desired != wanted || f.Note != c.Desired.Note || f.By != c.Desired.By {
+	by := c.Desired.By
+	if by == control.ByFairlead {
+		by = "agent" // the file of seed 000 knows people and the agent's side
+	}
+	if f.Current != current || f.Desired != wanted || f.Note != c.Desired.Note || f.By != by {
 		w.t.Fatalf("%s is %s and wants %+v, and its file says %+v", a.Name, c.State, c.Desired, f)
 	}
 	if last, ok := l.stamps[a.Name]; ok && f != l.files[a.Name] && !f.Stamp.After(last) {

@@ -25,16 +25,16 @@ func (c *Control) act(act Act, ch *Change, in Input, now Now) {
 		wish.N = 0 // not a numbered desired state
 		ch.Overtaken = &wish
 	case RestDesired:
-		v.Desired = Desired{State: WordPause, By: "agent", Note: restNote(c.State, in), N: c.Desired.N + 1, Rested: true, Lock: c.Desired.Lock}
+		v.Desired = Desired{State: WordPause, By: ByFairlead, Note: restNote(c.State, in), N: c.Desired.N + 1, Rested: true, Lock: c.Desired.Lock}
 		v.GaveUp = time.Time{}
 		v.Extra = ""
 	case SpendOneShot:
 		if c.begun() {
-			v.Desired = Desired{State: WordPause, By: "agent", Note: c.word() + " was begun by a foreign loop that is no longer asked; how it ended is not known", N: c.Desired.N + 1}
+			v.Desired = Desired{State: WordPause, By: ByFairlead, Note: c.word() + " was begun by a foreign loop that is no longer asked; how it ended is not known", N: c.Desired.N + 1}
 			v.Took = v.Desired.N
 		}
 	case SpendDesired:
-		v.Desired = Desired{State: WordPause, By: "agent", Note: cut(c.spendNote(ch, in, now)), N: v.Desired.N + 1}
+		v.Desired = Desired{State: WordPause, By: ByFairlead, Note: cut(c.spendNote(ch, in, now)), N: v.Desired.N + 1}
 		v.Took = v.Desired.N
 	case OpenSession:
 		c.open(ch, Work)

@@ -61,13 +61,24 @@ type Value struct {
 // Desired is a desired_state, with its author and reason.
 type Desired struct {
 	State   string    `json:"desired"`           // as written, also if it is not a known word (C13)
-	By      string    `json:"by,omitempty"`      // human or agent
+	By      string    `json:"by,omitempty"`      // human, agent or fairlead
 	Note    string    `json:"note,omitempty"`    //
 	At      time.Time `json:"at,omitzero"`       // when it was set; zero if a rule set it
 	N       uint64    `json:"n,omitempty"`       // increases with every desired state; a session records the one that it obeys
 	Rested  bool      `json:"rested,omitempty"`  // set by default: the pause of a new, deleted or broken file
 	Unknown bool      `json:"unknown,omitempty"` // not a known word; treated as pause
 	Lock    Lock      `json:"lock,omitempty"`    // who may lift this pause
+}
+
+// ByFairlead is the author of a pause that a rule set: after a one-shot, a give-up, a limit or a broken file.
+const ByFairlead = "fairlead"
+
+// fileBy returns the author as the file names it. The file of seed 000 knows people and the agent's side.
+func (d Desired) fileBy() string {
+	if d.By == ByFairlead {
+		return "agent"
+	}
+	return d.By
 }
 
 // Lock is how a person set a pause, and so who may lift it (SPEC X10).
@@ -158,7 +169,7 @@ func (v *Value) word() string {
 // File returns the content of agent_state.json. During a hold, a foreign loop reads pause;
 // its desired state returns with the release (X8).
 func (c *Control) File(held bool) File {
-	f := File{Desired: c.Desired.State, Current: c.Current(), By: c.Desired.By, Note: c.Desired.Note, Stamp: c.Stamp, Extra: c.Extra}
+	f := File{Desired: c.Desired.State, Current: c.Current(), By: c.Desired.fileBy(), Note: c.Desired.Note, Stamp: c.Stamp, Extra: c.Extra}
 	if c.Desired.N == 0 {
 		f.Desired = WordPause // no desired state was ever set
 	}

@@ -270,7 +270,7 @@ func (w *world) judge(was Value, ch Change, in Input) {
 	// The desired state changed without a request: only some rows may do that, with a note, and only if
 	// a session has answered to the previous one.
 	switch {
-	case is.Desired.State != WordPause || is.Desired.By != "agent" || is.Desired.Note == "":
+	case is.Desired.State != WordPause || is.Desired.By != ByFairlead || is.Desired.Note == "":
 		w.t.Fatalf("%s: a wish that nobody had: %+v", ch.Trigger, is.Desired)
 	case ch.Row == "C16" || ch.Row == "C17" || ch.Row == "F1": // they say why, over whatever stood
 	case ch.Row == "C8" || ch.Row == "C9" || ch.Row == "C20" || ch.Row == "C15":
