@@ -214,7 +214,7 @@ func (t *Team) Deadline(a *Agent) time.Time {
 // sessionDeadline is when the current session reaches its time limit. It does not apply to a foreign
 // loop's program, nor to a session that was asked to end, which has its grace period.
 func (t *Team) sessionDeadline(a *Agent) (limit time.Duration, at time.Time) {
-	limit = t.sessionLimit(a)
+	limit = t.SessionLimit(a)
 	s := a.Session
 	if limit == 0 || s == nil || s.Phase != session.Running || s.Ending != "" || s.Kind == control.Program {
 		return limit, time.Time{}

@@ -90,9 +90,9 @@ func (a *Agent) controls() bool {
 	return a.Session != nil && a.Session.For == ForControl || slices.ContainsFunc(a.Queue, func(c Request) bool { return c.For == ForControl })
 }
 
-// sessionLimit is the wall-clock limit for a session of this agent: the shorter one of its own and
-// the team's.
-func (t *Team) sessionLimit(a *Agent) time.Duration {
+// SessionLimit is the wall-clock limit for a session of this agent, or for each answer in a session for channels
+// or of the crew: the shorter one of its own and the team's; 0: none.
+func (t *Team) SessionLimit(a *Agent) time.Duration {
 	own, all := a.Settings.Limits.Session, t.Limits.Session
 	if own == 0 || (all != 0 && all < own) {
 		return all

@@ -79,11 +79,13 @@ type UsageView struct {
 	CostUSD      float64 `json:"cost_usd"`
 }
 
-// LimitsView is an agent's limits; 0: no limit.
+// LimitsView is what limits an agent; 0: no limit.
 type LimitsView struct {
-	Session       string  `json:"session" doc:"Wall-clock time for one session; empty: no limit"`
-	TokensPerDay  int64   `json:"tokens_per_day"`
-	CostPerDayUSD float64 `json:"cost_per_day_usd"`
+	Session           string  `json:"session" doc:"Wall-clock time for one session, or for each answer in a session for channels or of the crew: the agent's limit or the team's; empty: no limit"`
+	TokensPerDay      int64   `json:"tokens_per_day" doc:"The agent's own"`
+	CostPerDayUSD     float64 `json:"cost_per_day_usd" doc:"The agent's own"`
+	TeamTokensPerDay  int64   `json:"team_tokens_per_day" doc:"Of all agents together"`
+	TeamCostPerDayUSD float64 `json:"team_cost_per_day_usd" doc:"Of all agents together"`
 }
 
 // The seed's two badges.

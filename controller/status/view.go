@@ -92,7 +92,10 @@ func (c *Controller) agentView(a *team.Agent) view.AgentView {
 		DesiredState: file.Desired, CurrentState: file.Current, Badge: view.BadgeIdle,
 		SetBy: a.Control.Desired.By, Note: file.Note, Timestamp: file.Stamp, Failures: a.Control.Failures, Removed: a.Removed,
 		Certainty: view.CertaintyKnown,
-		Limits:    view.LimitsView{TokensPerDay: a.Settings.Limits.TokensPerDay, CostPerDayUSD: a.Settings.Limits.CostPerDayUSD},
+		Limits: view.LimitsView{
+			TokensPerDay: a.Settings.Limits.TokensPerDay, CostPerDayUSD: a.Settings.Limits.CostPerDayUSD,
+			TeamTokensPerDay: c.State().Limits.TokensPerDay, TeamCostPerDayUSD: c.State().Limits.CostPerDayUSD,
+		},
 	}
 	if a.Settings.Policy.Foreign {
 		shown.Loop, shown.Program = string(config.LoopForeign), a.Settings.Policy.Program
@@ -111,7 +114,7 @@ func (c *Controller) agentView(a *team.Agent) view.AgentView {
 	case control.WordContinuous, control.WordRunOnce, control.WordRunCleanup:
 		shown.Badge = view.BadgeRunning
 	}
-	if limit := a.Settings.Limits.Session; limit > 0 {
+	if limit := c.State().SessionLimit(a); limit > 0 {
 		shown.Limits.Session = limit.String()
 	}
 	if a.Usage.Day == day {

@@ -45,16 +45,20 @@ function Figures({ cell: c }) {
   const lim = a.limits ?? {};
   const sessionMs = a.session?.started_at ? seenUntil.value + api.skew.ms - Date.parse(a.session.started_at) : 0;
   const sessionMax = goSpan(lim.session);
+  const answers = ['channels', 'lead'].includes(a.session?.for ?? ''); // the limit is for each answer
+  const whole = answers ? 0 : sessionMax;
+  const limit = span(sessionMax).replace(/ 00[ms]$/, '');
   const total = (use.input_tokens ?? 0) + (use.output_tokens ?? 0);
   return html`<dl class="figures">
     <div><dt>Session</dt>
-      ${a.session ? html`<dd class="num">${a.session.started_at ? span(sessionMs) : 'starting'}${sessionMax > 0 && html`<span class="of"> of ${span(sessionMax).replace(/ 00[ms]$/, '')}</span>`}</dd>
+      ${a.session ? html`<dd class="num">${a.session.started_at ? span(sessionMs) : 'starting'}${whole > 0 && html`<span class="of"> of ${limit}</span>`}</dd>
         <dd class="sub"><code>${plain(a.session.id, 40)}</code>${a.session.kind === 'cleanup' ? ' cleanup' : ''}${a.session.pid ? html` <span class="num">pid ${a.session.pid}</span>` : ''}</dd>
-        ${sessionMax > 0 && html`<dd><${Gauge} part=${sessionMs / sessionMax} label="${Math.round((sessionMs / sessionMax) * 100)} per cent of the session limit" /></dd>`}`
+        ${answers && sessionMax > 0 && html`<dd class="sub">each answer ends after ${limit}</dd>`}
+        ${whole > 0 && html`<dd><${Gauge} part=${sessionMs / whole} label="${Math.round((sessionMs / whole) * 100)} per cent of the session limit" /></dd>`}`
         : html`<dd class="none">none</dd>`}</div>
     <div><dt>Cost today</dt>
       <dd class="num">${money(use.cost_usd ?? 0)}${lim.cost_per_day_usd ? html`<span class="of"> of ${money(lim.cost_per_day_usd).replace('.00', '')}</span>` : ''}</dd>
-      <dd class="sub">${lim.cost_per_day_usd ? 'pauses at the limit' : 'no limit set'}, <a class="link" href="#/usage">all usage</a></dd>
+      <dd class="sub">${lim.cost_per_day_usd ? 'pauses at the limit' : lim.team_cost_per_day_usd ? `the team's limit is ${money(lim.team_cost_per_day_usd).replace('.00', '')}` : 'no limit set'}, <a class="link" href="#/usage">all usage</a></dd>
       ${lim.cost_per_day_usd ? html`<dd><${Gauge} part=${(use.cost_usd ?? 0) / lim.cost_per_day_usd} label="${Math.round(((use.cost_usd ?? 0) / lim.cost_per_day_usd) * 100)} per cent of the day's cost limit" /></dd>` : ''}</div>
     <div><dt>Tokens today</dt>
       <dd class="num">${tokens(total)}${lim.tokens_per_day ? html`<span class="of"> of ${tokens(lim.tokens_per_day)}</span>` : ''}</dd>

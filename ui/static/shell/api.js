@@ -40,7 +40,7 @@ const BASE = '/api/v1';
  * @property {string | null} [retry_at]
  * @property {string} [waiting_behind]
  * @property {{input_tokens?: number, output_tokens?: number, cost_usd?: number} | null} [usage_today]
- * @property {{session?: string, tokens_per_day?: number, cost_per_day_usd?: number} | null} [limits]
+ * @property {{session?: string, tokens_per_day?: number, cost_per_day_usd?: number, team_tokens_per_day?: number, team_cost_per_day_usd?: number} | null} [limits]
  * @property {boolean} [removed]
  * @property {Record<string, string> | null} [turn] by channel: the state in it
  * @property {number} [asks] questions of it that wait for a person
