@@ -73,7 +73,7 @@ export function answerOf(fields, values) {
   for (const f of fields) {
     const value = held(values, f);
     if (f.kind === 'check') { answer[f.name] = value === true; continue; }
-    if (value === '') {
+    if (value === '' || (f.required && String(value).trim() === '')) {
       if (f.required) faults.push({ name: f.name, words: 'is needed' });
       continue;
     }
