@@ -128,7 +128,7 @@ func TestMisspeltConditions(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			flow := y.file("flow.yaml", fmt.Sprintf("name: m\nsteps:\n  - id: make\n    command: [\"true\"]\n  - id: two\n    command: [\"true\"]\n    needs: [make]\n    %s\n", c.more))
 			var faults *runfile.FileFaults
-			err := runs.CheckWorkflow(view.RunFlags{Workflow: flow}, y.opts.Config)
+			_, err := runs.CheckWorkflow(view.RunFlags{Workflow: flow}, y.opts.Config)
 			if !errors.As(err, &faults) || len(faults.List) != 1 || faults.List[0].Line != 8 || faults.List[0].Column < 10 || !strings.Contains(err.Error(), c.says) {
 				t.Errorf("%v", err)
 			}

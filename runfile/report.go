@@ -268,7 +268,25 @@ func placeholder(text string) bool {
 	if len(text) > 2 && text[0] == '<' && text[len(text)-1] == '>' && !strings.ContainsAny(text[1:len(text)-1], "<>") {
 		return true
 	}
-	return slices.Contains([]string{"tbd", "...", "…", "placeholder", "<>"}, strings.ToLower(text))
+	text = strings.ToLower(text)
+	if slices.Contains([]string{"tbd", "...", "…", "placeholder", "<>"}, text) {
+		return true
+	}
+	text = strings.Trim(text, "<>[]{}()\"'`*_ \t")
+	return slices.ContainsFunc(unfilledWords, func(words string) bool {
+		rest, begins := strings.CutPrefix(text, words)
+		return begins && (rest == "" || strings.ContainsRune(".,;:!", rune(rest[0]))) // "…, e.g., docs/plan.md"
+	})
+}
+
+// unfilledWords are the words in the place of values that the templates of seed 004's tool have. Agents hand them
+// back, with or without the template's brackets.
+var unfilledWords = []string{
+	"list of created file paths", "relative path to each created file", "relative path to the artifact you produced",
+	"replace with actual artifact", "replace with relative path for each artifact", "replace with the relative path to each artifact",
+	"summary of what you accomplished", "concise summary of work performed", "concise bullet summarizing work",
+	"replace with actual log entry", "replace with a concise summary", "replace with a short summary of what you accomplished",
+	"replace with utc timestamp when you finish", "insert completion timestamp",
 }
 
 // scalar reads a text, or a number as written: a schema may be called 1.
@@ -339,11 +357,13 @@ func (r *jsonReader) lines(f file.Placed) []string {
 	switch {
 	case string(f.Raw) == "null":
 		return nil
-	case f.Raw[0] == '"':
-		return []string{r.Text(f, "")}
+	}
+	items := []json.RawMessage{f.Raw} // a single text
+	if f.Raw[0] != '"' {
+		items = r.Items(f, "")
 	}
 	var list []string
-	for _, item := range r.Items(f, "") {
+	for _, item := range items {
 		text := plainText(item)
 		if placeholder(text) && strings.ContainsAny(text, " _") { // <div> may be a log line, <what you did> is a placeholder
 			r.Wrong(f, "", fmt.Sprintf("has %q, which is a placeholder; write what was done", shorten(text, quoteMax)))

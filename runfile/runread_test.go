@@ -104,7 +104,7 @@ func TestUnknownFieldsThroughTheCore(t *testing.T) {
 	got := string(RunStateOf(r).Render())
 	for _, want := range []string{
 		"\"x-tool\": {\n    \"a\": [\n      1,\n      2.50,\n      \"<b>\"", "\"notified_failure\": true", "\"loop_index\": 1,\n      \"loop_items\": [\n        \"a\",\n        {\n          \"b\": 1\n",
-		"\"loop_completed\": 0", "\"n\": \"1\"",
+		"\"loop_completed\": false", "\"loop_done\": 0", "\"n\": \"1\"",
 	} {
 		if !strings.Contains(got, want) {
 			t.Errorf("%s\nis missing in\n%s", want, got)

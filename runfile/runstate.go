@@ -140,7 +140,7 @@ func (r *stateReader) step(at file.Placed) StepState {
 	s := StepState{ID: at.Name}
 	under := "steps." + at.Name + "."
 	var loop LoopState
-	all := false
+	all, counted := false, false
 	fields := r.Fields(at, "steps.")
 	for _, f := range fields {
 		switch f.Name {
@@ -176,11 +176,13 @@ func (r *stateReader) step(at file.Placed) StepState {
 		case "loop_completed":
 			s.Loop = &loop
 			switch string(f.Raw) {
-			case "true", "false": // the seed's tool writes a boolean, Fairlead a number
+			case "true", "false":
 				all = string(f.Raw) == "true"
-			default:
-				loop.Completed = r.Count(f, under)
+			default: // as Fairlead wrote it before
+				loop.Completed, counted = r.Count(f, under), true
 			}
+		case "loop_done":
+			s.Loop, loop.Completed, counted = &loop, r.Count(f, under), true
 		case "loop_items":
 			s.Loop = &loop
 			if string(f.Raw) != "null" {
@@ -190,7 +192,7 @@ func (r *stateReader) step(at file.Placed) StepState {
 			s.Extra = append(s.Extra, f.Field)
 		}
 	}
-	if all {
+	if all && !counted {
 		loop.Completed = len(loop.Items)
 	}
 	r.Needs(fields, "status", under)
@@ -265,7 +267,8 @@ func (s *StepState) render(w *writer) {
 			w.raw(item)
 		}
 		w.close(']')
-		w.number("loop_completed", s.Loop.Completed)
+		w.bool("loop_completed", s.Status == StepCompleted)
+		w.number("loop_done", s.Loop.Completed)
 	}
 	w.extra(s.Extra)
 	w.close('}')
@@ -365,6 +368,11 @@ func (w *writer) field(name, value string) {
 func (w *writer) number(name string, n int) {
 	w.name(name)
 	w.buf.Write(strconv.AppendInt(w.buf.AvailableBuffer(), int64(n), 10))
+}
+
+func (w *writer) bool(name string, value bool) {
+	w.name(name)
+	w.buf.WriteString(strconv.FormatBool(value))
 }
 
 func (w *writer) maybe(name string, value *string) {

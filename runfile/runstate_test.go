@@ -78,7 +78,7 @@ func TestRunStateKeepsWhatItDoesNotKnow(t *testing.T) {
 	for _, want := range []string{
 		"\"x-tool\": {\n    \"a\": [\n      1,\n      2.50,\n      \"<b>\"\n    ]\n  }\n}",
 		"\"metrics\": {\n        \"n\": \"87.5\",\n        \"ok\": \"true\"\n      }",
-		"\"blocked_by_loop\": null,\n      \"loop_index\": 1,\n      \"loop_items\": [\n        \"a\",\n        {\n          \"b\": 1\n        }\n      ],\n      \"loop_completed\": 1,\n      \"retry\": 1e3\n    }",
+		"\"blocked_by_loop\": null,\n      \"loop_index\": 1,\n      \"loop_items\": [\n        \"a\",\n        {\n          \"b\": 1\n        }\n      ],\n      \"loop_completed\": false,\n      \"loop_done\": 1,\n      \"retry\": 1e3\n    }",
 		"\"attempts\": 0", "\"artifacts\": [],", "\"report_path\": null",
 	} {
 		if !strings.Contains(got, want) {

@@ -54,14 +54,19 @@ func (w *workflowFaults) err() error {
 	if len(w.list) == 0 {
 		return nil
 	}
-	slices.SortStableFunc(w.list, func(a, b FileFault) int { return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column)) })
-	w.list = slices.Compact(w.list)
-	if more := len(w.list) - workflowFaultsMax; more > 0 {
-		last := w.list[workflowFaultsMax]
-		last.Path, last.Text = "", fmt.Sprintf("and %d more faults from here on; fix these first", more)
-		w.list = append(w.list[:workflowFaultsMax:workflowFaultsMax], last)
+	return &FileFaults{inOrder(w.list)}
+}
+
+// inOrder sorts faults by their places, and cuts a long list.
+func inOrder(list []FileFault) []FileFault {
+	slices.SortStableFunc(list, func(a, b FileFault) int { return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column)) })
+	list = slices.Compact(list)
+	if more := len(list) - workflowFaultsMax; more > 0 {
+		last := list[workflowFaultsMax]
+		last.Path, last.Text = "", fmt.Sprintf("and %d more from here on; correct these first", more)
+		list = append(list[:workflowFaultsMax:workflowFaultsMax], last)
 	}
-	return &FileFaults{w.list}
+	return list
 }
 
 // Place returns where in the file a fault of the plan is: the entry, else the field, else the step.

@@ -36,6 +36,9 @@ type WorkflowFile struct {
 	Plan    workflow.Plan
 	Prompts map[workflow.StepID]string // the absolute path of each step's prompt; empty if prompts were not searched
 
+	// Warnings are fields that have no effect, in file order.
+	Warnings []FileFault
+
 	root *file.YAMLNode
 }
 
@@ -110,6 +113,7 @@ func ParseWorkflow(name string, b []byte, places *PromptPlaces) (*WorkflowFile, 
 	if err := faults.err(); err != nil {
 		return nil, err
 	}
+	w.Warnings = inOrder(r.warnings)
 	return w, nil
 }
 

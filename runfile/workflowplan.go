@@ -3,6 +3,7 @@ package runfile
 import (
 	"bytes"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -15,10 +16,10 @@ import (
 
 // The field names (SPEC Workflow).
 var (
-	workflowKeys = []string{"name", "description", "steps"}
+	workflowKeys = []string{"name", "description", "steps", "metadata"}
 	stepKeys     = []string{
 		"id", "agent", "prompt", "command", "needs", "next_on_success", "gates", "loop_back_to", "human_in_the_loop", "ask",
-		"input_schema", "loop", "when", "timeout", "model", "metadata",
+		"input_schema", "loop", "when", "timeout", "max_attempts", "model", "metadata",
 	}
 	loopKeys = []string{
 		"items", "items_from_step", "items_from_artifact", "item_var", "index_var", "max_iterations", "until_condition",
@@ -29,8 +30,9 @@ var (
 // faults of the plan that follow from such a gap are not reported.
 type planReader struct {
 	*workflowFaults
-	source  []byte
-	spoiled map[spot]bool
+	warnings []FileFault
+	source   []byte
+	spoiled  map[spot]bool
 }
 
 // spot is a field of a step; an empty field is the whole step.
@@ -41,7 +43,9 @@ type spot struct {
 
 func (r *planReader) plan(root *file.YAMLNode) workflow.Plan {
 	r.keys(root, -1, "", workflowKeys)
-	p := workflow.Plan{Name: r.text(root, -1, "", "name"), Description: r.text(root, -1, "", "description")}
+	p := workflow.Plan{
+		Name: r.text(root, -1, "", "name"), Description: r.text(root, -1, "", "description"), Metadata: r.object(root, -1, "", "metadata"),
+	}
 	steps := root.Get("steps")
 	if steps == nil || steps.Kind == file.YAMLNull {
 		return p
@@ -76,6 +80,11 @@ func (r *planReader) step(i int, n *file.YAMLNode) workflow.Step {
 		Needs: ids(r.texts(n, i, at, "needs")), NextOnSuccess: ids(r.texts(n, i, at, "next_on_success")),
 		Timeout: r.duration(n, i, at, "timeout"), Metadata: r.object(n, i, at, "metadata"), InputSchema: r.object(n, i, at, "input_schema"),
 	}
+	if m := n.Get("max_attempts"); m != nil && m.Kind != file.YAMLNull {
+		if s.MaxAttempts = r.whole(m, i, "max_attempts", at+".max_attempts"); s.MaxAttempts == 0 {
+			r.wrongKind(m, i, "max_attempts", at+".max_attempts", "a number from 1")
+		}
+	}
 	if loop := n.Get("loop"); loop != nil && loop.Kind != file.YAMLNull {
 		s.Loop = r.loop(i, at+".loop", loop)
 	}
@@ -96,11 +105,7 @@ func (r *planReader) loop(i int, at string, n *file.YAMLNode) *workflow.Loop {
 		l.UntilCondition = r.conditionOf(c, i, "loop.until_condition", at+".until_condition")
 	}
 	if m := n.Get("max_iterations"); m != nil && m.Kind != file.YAMLNull {
-		number, err := strconv.Atoi(m.Text)
-		if m.Kind != file.YAMLNumber || err != nil {
-			r.wrongKind(m, i, "loop.max_iterations", at+".max_iterations", "a whole number")
-		}
-		l.MaxIterations = number
+		l.MaxIterations = r.whole(m, i, "loop.max_iterations", at+".max_iterations")
 	}
 	items := n.Get("items")
 	switch {
@@ -122,27 +127,33 @@ func (r *planReader) loop(i int, at string, n *file.YAMLNode) *workflow.Loop {
 	return l
 }
 
-// keys reports unknown fields, with a suggestion.
+// keys reports unknown fields: as a fault if a known one is probably meant, and otherwise as a warning, because
+// other tools keep fields of their own in a workflow.
 func (r *planReader) keys(n *file.YAMLNode, i int, at string, known []string) {
 	for _, f := range n.Fields {
-		found := false
-		for _, k := range known {
-			found = found || k == f.Name
-		}
-		if found {
+		if slices.Contains(known, f.Name) {
 			continue
 		}
 		path := shorten(f.Name, 64)
 		if at != "" {
 			path = at + "." + path
 		}
-		text := "is no field of it; it has " + strings.Join(known, ", ")
 		if near := nearest(f.Name, known); near != "" {
-			text = "is no field of it; " + near + " is meant?"
 			r.spoiled[spot{i, near}] = true
+			r.add(f.Place, path, "is no field of it; "+near+" is meant?")
+			continue
 		}
-		r.add(f.Place, path, text)
+		r.warnings = append(r.warnings, FileFault{r.file, f.Place.Line, f.Place.Column, path, "is no field of it and has no effect; it has " + strings.Join(known, ", ")})
 	}
+}
+
+// whole reads a whole number.
+func (r *planReader) whole(n *file.YAMLNode, i int, field, path string) int {
+	number, err := strconv.Atoi(n.Text)
+	if n.Kind != file.YAMLNumber || err != nil {
+		r.wrongKind(n, i, field, path, "a whole number")
+	}
+	return number
 }
 
 func (r *planReader) wrongKind(n *file.YAMLNode, i int, field, path, want string) {
@@ -250,14 +261,15 @@ func (r *planReader) object(n *file.YAMLNode, i int, at, name string) string {
 	if f == nil || f.Kind == file.YAMLNull {
 		return ""
 	}
+	path := strings.TrimPrefix(at+"."+name, ".")
 	if f.Kind != file.YAMLObject {
-		r.wrongKind(f, i, name, at+"."+name, "a mapping")
+		r.wrongKind(f, i, name, path, "a mapping")
 		return ""
 	}
 	text, where, fault := file.YAMLToJSON(f)
 	if fault != "" {
 		r.spoiled[spot{i, name}] = true
-		r.add(where, at+"."+name, fault)
+		r.add(where, path, fault)
 		return ""
 	}
 	return text

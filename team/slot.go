@@ -27,7 +27,7 @@ type Request struct {
 // every list of agents. The session belongs to the step alone, so its history is found with the
 // step's.
 type WorkerPool struct {
-	Places   int                 `json:"places,omitempty"` // 0: as many as the runs' own limits allow
+	Places   int                 `json:"places,omitempty"` // for all runs together, or as many as one of them may do at the same time; 0: no limit here
 	Queue    []Request           `json:"line,omitempty"`
 	Sessions map[string]*Session `json:"sessions,omitempty"` // by RUN/STEP
 }
@@ -78,7 +78,18 @@ func (t *Team) slotFree(a *Agent) bool {
 		is := t.Channels.Agents[channel.AgentID(a.Name)]
 		return a.Session == nil && !a.Waits() && (is == nil || !is.Disabled) // J2: a disabled agent does not start; control decides for itself if there are no requests
 	}
-	return a.Session == nil && (t.Pool.Places == 0 || len(t.Pool.Sessions) < t.Pool.Places)
+	return a.Session == nil && (t.Pool.Places == 0 || len(t.Pool.Sessions) < t.Pool.Places || len(t.Pool.Sessions) < t.sideBySide())
+}
+
+// sideBySide is the largest number of steps that a run of the team may do at the same time: who asks for more
+// than there are places gets them.
+func (t *Team) sideBySide() (most int) {
+	for _, r := range t.Runs {
+		if r.Stage == workflow.Driven {
+			most = max(most, r.Options.SideBySide)
+		}
+	}
+	return most
 }
 
 // withoutRequest removes the request of a session from the queue.

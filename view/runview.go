@@ -48,6 +48,7 @@ type RunView struct {
 	Waits      []string   `json:"waits" doc:"What it waits for, one sentence each"`
 	By         string     `json:"by,omitempty" doc:"The actor that paused, cancelled or resumed it last"`
 	Why        string     `json:"why,omitempty"`
+	Warnings   []string   `json:"warnings,omitempty" doc:"Fields of the workflow's file that have no effect, with line and column; only in the answer for a single run"`
 	CostUSD    float64    `json:"cost_usd_today"`
 	Counts     Counts     `json:"counts" doc:"Number of steps in each state"`
 	FileBehind bool       `json:"file_behind" doc:"run_state.json is older than the journal"`
@@ -93,7 +94,7 @@ type StepView struct {
 	Logs            []string          `json:"logs"`
 	LoopIndex       int               `json:"loop_index,omitempty"`
 	LoopItems       int               `json:"loop_items,omitempty"`
-	LoopDone        int               `json:"loop_completed,omitempty"`
+	LoopDone        int               `json:"loop_done,omitempty" doc:"Number of items that are done"`
 }
 
 // InboxItem is one item that waits for a person.

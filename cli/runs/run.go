@@ -20,14 +20,23 @@ func CheckWorkflow(a *cli.App, f view.RunFlags) error {
 	if err != nil {
 		return err
 	}
-	if err := runs.CheckWorkflow(f, conf); err != nil {
+	warnings, err := runs.CheckWorkflow(f, conf)
+	if err != nil {
 		return cli.Faulty(err)
 	}
 	if a.JSON {
-		return a.PrintJSON(map[string]any{"workflow": f.Workflow, "faults": []string{}})
+		return a.PrintJSON(map[string]any{"workflow": f.Workflow, "faults": []string{}, "warnings": view.Some(warnings)})
 	}
+	printWarnings(a, warnings)
 	_, err = fmt.Fprintln(a.Out, cli.Plain(f.Workflow)+": no faults found")
 	return err
+}
+
+// printWarnings says which fields of a workflow have no effect.
+func printWarnings(a *cli.App, warnings []string) {
+	for _, w := range warnings {
+		fmt.Fprintln(a.Err, "warning: "+cli.Line(w, cli.ErrorWidth))
+	}
 }
 
 // Resume continues a run and follows it to its end.
@@ -86,6 +95,7 @@ func Steer(ctx context.Context, a *cli.App, o *RunOptions, begin func(context.Co
 	if err != nil {
 		return errors.Join(cli.Faulty(err), h.leave(ctx, a, false))
 	}
+	printWarnings(a, view.Warnings)
 	v := &Voyage{a: a, h: h, id: view.ID, noWait: o.noWait, face: faceFor(ctx, a, view)}
 	v.face.Look(view)
 	view, err = followThrough(ctx, a, v, page.Head)

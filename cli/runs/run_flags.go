@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -39,7 +40,7 @@ func (o *RunOptions) AddRunFlags(set *pflag.FlagSet) {
 	set.StringVar(&f.Wrapper, "wrapper", "", "an executable or .py file to run for each step")
 	set.StringArrayVar(&f.WrapperArgs, "wrapper-arg", nil, "one more argument for the wrapper; may be repeated")
 	set.StringVar(&f.CommandTemplate, "command-template", "", "a whole command instead, with {run_id} {step_id} {agent} {prompt} {repo} {report} {attempt} {manual_input}")
-	set.StringArrayVar(&f.Env, "env", nil, "`K=V` for every step; K alone takes the value from your own environment; may be repeated")
+	set.StringArrayVar(&f.Env, "env", nil, "`K=V` for every step; K alone takes the value from your own environment; may be repeated, or name several: --env A=1 B=2")
 	set.IntVar(&o.attempts, "max-attempts", 0, "maximum attempts of a step in each iteration (default 2)")
 	set.IntVar(&o.iterations, "max-iterations", 0, "maximum iterations: how often a gate may send the run back (default 4)")
 	set.IntVar(&o.sideBySide, "side-by-side", 0, "maximum number of steps at the same time (default: the number of CPUs)")
@@ -156,6 +157,21 @@ func program(name, repo string) string {
 
 // withValues fills in variables that are named without a value, so that a secret need not appear in
 // a program's arguments, which every user of the machine can read.
+// pairOfEnv is an argument that goes with an --env before it, as in --env A=1 B=2.
+var pairOfEnv = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*=`)
+
+// SplitEnv separates the arguments of a command from the further variables of --env.
+func (o *RunOptions) SplitEnv(args []string) (rest, pairs []string) {
+	for _, arg := range args {
+		if len(o.Flags.Env) > 0 && pairOfEnv.MatchString(arg) {
+			pairs = append(pairs, arg)
+		} else {
+			rest = append(rest, arg)
+		}
+	}
+	return rest, pairs
+}
+
 func withValues(env []string, lookup func(string) (string, bool)) ([]string, error) {
 	var full []string
 	for _, pair := range env {

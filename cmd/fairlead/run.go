@@ -43,6 +43,8 @@ run completed, 1 it failed, 2 the workflow has faults, 4 it waits and --no-wait 
   fairlead run --workflow list     (a file whose name is a subcommand)`,
 		Args: oneWorkflow(&opts),
 		RunE: func(cmd *cobra.Command, words []string) error {
+			words, pairs := opts.SplitEnv(words)
+			opts.Flags.Env = append(opts.Flags.Env, pairs...)
 			if len(words) == 1 {
 				opts.Flags.Workflow = words[0]
 			}
@@ -62,6 +64,7 @@ run completed, 1 it failed, 2 the workflow has faults, 4 it waits and --no-wait 
 // oneWorkflow checks that the workflow is named once, as an argument or with --workflow.
 func oneWorkflow(o *runs.RunOptions) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, words []string) error {
+		words, _ = o.SplitEnv(words)
 		if len(words) == 1 && o.Flags.Workflow != "" {
 			return cli.Usage(cmd, fmt.Errorf("the workflow is given twice: %s, and --workflow %s; give one", cli.Line(words[0], cli.PathWidth), cli.Line(o.Flags.Workflow, cli.PathWidth)))
 		}
@@ -117,10 +120,15 @@ run is released; a run that is still running is only followed. A run that anothe
 with a run_state.json in Fairlead's format, is imported and continues.
 
 Flags that you leave out keep their values. For the other flags see ` + "`fairlead run --help`" + `.`,
-		Example:           "  fairlead run resume 20260801-101500-build",
-		Args:              cli.Args(cobra.ExactArgs(1)),
+		Example: "  fairlead run resume 20260801-101500-build",
+		Args: func(cmd *cobra.Command, words []string) error {
+			words, _ = opts.SplitEnv(words)
+			return cli.Args(cobra.ExactArgs(1))(cmd, words)
+		},
 		ValidArgsFunction: a.completeRuns,
 		RunE: func(cmd *cobra.Command, words []string) error {
+			words, pairs := opts.SplitEnv(words)
+			opts.Flags.Env = append(opts.Flags.Env, pairs...)
 			if err := a.takeRun(cmd, &opts); err != nil {
 				return err
 			}

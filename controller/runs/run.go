@@ -29,6 +29,8 @@ import (
 	"github.com/fairlead-dev/fairlead/team"
 )
 
+const warningsMax = 20 // kept of one workflow's file
+
 // runRequest is a validated run that has not started. Preparing it changes nothing.
 type runRequest struct {
 	id       string
@@ -40,11 +42,14 @@ type runRequest struct {
 	env      map[string]string
 }
 
-// CheckWorkflow reads a workflow and reports every error in it before anything starts. The error is
-// *runfile.FileFaults with file, line and column, or a read error.
-func CheckWorkflow(flags view.RunFlags, conf *config.Config) error {
-	_, err := prepareRun(flags, conf)
-	return err
+// CheckWorkflow reads a workflow and reports every error in it before anything starts, or else warnings. The
+// error is *runfile.FileFaults with file, line and column, or a read error.
+func CheckWorkflow(flags view.RunFlags, conf *config.Config) (warnings []string, err error) {
+	req, err := prepareRun(flags, conf)
+	if err != nil {
+		return nil, err
+	}
+	return req.how.Warnings, nil
 }
 
 // inRepo sets the repository if the flags name none.
@@ -93,6 +98,9 @@ func prepareRun(flags view.RunFlags, conf *config.Config) (*runRequest, error) {
 		return nil, err
 	}
 	req.plan = read.Plan
+	for _, w := range read.Warnings[:min(len(read.Warnings), warningsMax)] {
+		req.how.Warnings = append(req.how.Warnings, loop.CutText(w.Error(), sessions.TextBytesMax))
+	}
 	if err := playable(read, req.how, conf); err != nil {
 		return nil, err
 	}

@@ -30,6 +30,7 @@ type howRun struct {
 	ReportSchema string   `json:"report_schema,omitempty"`
 	Worktree     string   `json:"worktree,omitempty"` // the run's own checkout; empty: none
 	WorktreeKeep bool     `json:"worktree_keep,omitempty"`
+	Warnings     []string `json:"warnings,omitempty"` // about the workflow's file
 }
 
 // runMember is the loop's state of a run. All of it can be derived again.

@@ -39,6 +39,7 @@ func (c *Controller) RunByID(ctx context.Context, id string) (view.RunView, erro
 		shown = c.runView(t, r)
 		shown.Steps = make([]view.StepView, len(r.Plan.Steps))
 		how := howOf(t, id)
+		shown.Warnings = how.Warnings
 		for i := range r.Plan.Steps {
 			shown.Steps[i] = c.stepView(t, r, how, i)
 		}

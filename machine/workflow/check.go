@@ -186,6 +186,9 @@ func (c *checker) step(i int, s *Step) {
 	if s.Timeout < 0 || s.Timeout > timeoutMax {
 		c.fault(i, "timeout", -1, "%s; take a time from 0, which is none, to %s", s.Timeout, timeoutMax)
 	}
+	if s.MaxAttempts < 0 || s.MaxAttempts > attemptsMax {
+		c.fault(i, "max_attempts", -1, "%d; take a number from 1 to %d", s.MaxAttempts, attemptsMax)
+	}
 	if s.Timeout > 0 && s.Timeout < time.Millisecond {
 		c.fault(i, "timeout", -1, "%s; a process takes longer to begin", s.Timeout)
 	}

@@ -17,6 +17,7 @@ type RunID string
 type Plan struct {
 	Name        string `json:"name"`
 	Description string `json:"description,omitempty"`
+	Metadata    string `json:"metadata,omitempty"` // JSON, not interpreted
 	Steps       []Step `json:"steps"`
 }
 
@@ -36,6 +37,7 @@ type Step struct {
 	Loop          *Loop         `json:"loop,omitempty"`
 	When          string        `json:"when,omitempty"` // a condition; empty: always
 	Timeout       time.Duration `json:"timeout,omitempty"`
+	MaxAttempts   int           `json:"max_attempts,omitempty"` // tries per iteration; 0: as the run's options say
 	Model         string        `json:"model,omitempty"`
 	Metadata      string        `json:"metadata,omitempty"` // JSON, not interpreted
 }

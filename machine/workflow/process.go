@@ -1,6 +1,7 @@
 package workflow
 
 import (
+	"cmp"
 	"fmt"
 	"unicode/utf8"
 )
@@ -80,7 +81,7 @@ func (d *draft) departed(l Lease, event Event) (*stepDraft, error) {
 
 // failure is W4 or W5.
 func (o *stepDraft) failure() error {
-	if o.v.Attempts < o.run.Options.MaxAttempts {
+	if o.v.Attempts < cmp.Or(o.plan.MaxAttempts, o.run.Options.MaxAttempts) {
 		return o.take(FailedTriesLeft)
 	}
 	return o.take(FailedForGood)

@@ -17,7 +17,7 @@ import (
 // Each line happens a second after the one before.
 //
 //	plan [attempts=N] [iterations=N] [places=N] [backoff=D] [pause] [gatefile]    its steps follow
-//	  ID [needs=A,B] [back=ID] [human] [ask=before] [when=C] [timeout=D] [gates=A,B]
+//	  ID [needs=A,B] [back=ID] [human] [ask=before] [when=C] [timeout=D] [tries=N] [gates=A,B]
 //	     [loop=A,B | loop= | from=ID | artifact=F] [until=C] [max=N]
 //	start
 //	ID starts
@@ -173,6 +173,8 @@ func (s *stage) step(w []string) Step {
 			step.Ask = Ask(value)
 		case "when":
 			step.When = value
+		case "tries":
+			step.MaxAttempts, _ = strconv.Atoi(value)
 		case "timeout":
 			step.Timeout, _ = time.ParseDuration(value)
 		case "gates":

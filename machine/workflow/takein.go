@@ -1,6 +1,7 @@
 package workflow
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
@@ -190,7 +191,7 @@ func ownView(p Progress, s *Step, in StateFound) Progress {
 			p.ManualInputPath = in.ManualInputsDir + "/" + string(in.ID) + "__" + string(s.ID) + ".json"
 		}
 	case Pending:
-		p.Attempts = min(p.Attempts, in.Options.MaxAttempts-1) // it is about to start, so at least one try must be left
+		p.Attempts = min(p.Attempts, cmp.Or(s.MaxAttempts, in.Options.MaxAttempts)-1) // it is about to start, so at least one try must be left
 	default:
 		p.BlockedBy = ""
 	}

@@ -87,7 +87,7 @@ const BASE = '/api/v1';
  * @property {string[] | null} [logs]
  * @property {number} [loop_index]
  * @property {number} [loop_items]
- * @property {number} [loop_completed]
+ * @property {number} [loop_done]
  * @property {string} [denied] what its agent asked for and was not allowed, where it was done all the same
  */
 /**
