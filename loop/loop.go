@@ -24,6 +24,8 @@ type Options struct {
 	// change, so that a file which another program wrote is recognised (SPEC X3).
 	FileSum     func(control.File) string
 	DocumentSum func(*crew.Document) string
+
+	Zone *time.Location // of the days of --daily-cost-limit; nil: UTC
 }
 
 // Loop owns the team value. Make it with New, call Replay, Register the hooks, then call Run.

@@ -21,7 +21,7 @@ type snapshot struct {
 // NewTeam is an empty team that renders files as this loop's team does.
 func (l *Loop) NewTeam() *team.Team {
 	t := team.New(l.opts.FileSum)
-	t.Crew.Render = l.opts.DocumentSum
+	t.Crew.Render, t.Zone = l.opts.DocumentSum, l.opts.Zone
 	return t
 }
 
@@ -31,7 +31,7 @@ func (l *Loop) Replay(ctx context.Context) error {
 	if err := l.restore(ctx); err != nil {
 		return err
 	}
-	l.team.Crew.Render = l.opts.DocumentSum
+	l.team.Crew.Render, l.team.Zone = l.opts.DocumentSum, l.opts.Zone
 	for rec, err := range l.opts.Journal.Read(ctx, journal.Query{After: l.head}) {
 		if err != nil {
 			return fmt.Errorf("read the journal after %d: %w", l.head, err)

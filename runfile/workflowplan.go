@@ -43,9 +43,8 @@ type spot struct {
 
 func (r *planReader) plan(root *file.YAMLNode) workflow.Plan {
 	r.keys(root, -1, "", workflowKeys)
-	p := workflow.Plan{
-		Name: r.text(root, -1, "", "name"), Description: r.text(root, -1, "", "description"), Metadata: r.object(root, -1, "", "metadata"),
-	}
+	p := workflow.Plan{Name: r.text(root, -1, "", "name"), Description: r.text(root, -1, "", "description")}
+	r.object(root, -1, "", "metadata") // for other programs
 	steps := root.Get("steps")
 	if steps == nil || steps.Kind == file.YAMLNull {
 		return p

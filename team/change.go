@@ -1,6 +1,7 @@
 package team
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -70,6 +71,8 @@ type Used struct {
 	Offset  int64  `json:"offset"`
 	Usage   Usage  `json:"usage"`
 	Stop    *Stop  `json:"stop,omitempty"`
+
+	LocalDay string `json:"local_day,omitempty"` // for RunUsage; empty: that of Usage
 
 	RateLimit *RateLimit `json:"rate_limit,omitempty"`
 
@@ -169,7 +172,7 @@ func (t *Team) Apply(ch Change) {
 		used := ch.Body.Used
 		t.Agents[name].use(*used)
 		t.Usage = t.Usage.on(used.Usage.Day).plus(used.Usage)
-		t.useRun(t.Agents[name].Session.For, used.Usage)
+		t.useRun(t.Agents[name].Session.For, *used)
 	default:
 		panic(fmt.Sprintf("team: a change of %s by row %s says nothing", ch.Entity, ch.Row))
 	}
@@ -202,7 +205,7 @@ func (t *Team) applyRun(ch Change) {
 		a.use(*body.Used)
 		t.Pool.Sessions[key] = a.Session
 		t.Usage = t.Usage.on(body.Used.Usage.Day).plus(body.Used.Usage)
-		t.useRun(a.Session.For, body.Used.Usage)
+		t.useRun(a.Session.For, *body.Used)
 	case body.Note != nil:
 		note := t.Notes[id]
 		note.Settings, note.Waived, note.LookAt = body.Note.Settings, body.Note.Waived, body.Note.LookAt
@@ -217,15 +220,19 @@ func (t *Team) applyRun(ch Change) {
 }
 
 // useRun adds a session's usage to the run that it works for.
-func (t *Team) useRun(forWhom Purpose, used Usage) {
+func (t *Team) useRun(forWhom Purpose, used Used) {
 	id, _, ok := StepOf(forWhom)
 	if !ok {
 		return
 	}
 	note := t.Notes[id]
-	note.Usage = note.Usage.on(used.Day).plus(used)
-	note.Total = note.Total.plus(used)
+	note.Usage = note.Usage.on(used.Usage.Day).plus(used.Usage)
+	note.Total = note.Total.plus(used.Usage)
 	put(&t.Notes, id, note)
+	if r := t.Runs[id]; r != nil {
+		day := cmp.Or(used.LocalDay, used.Usage.Day)
+		put(&t.RunUsage, r.RepoDir, t.RunUsage[r.RepoDir].on(day).plus(used.Usage))
+	}
 }
 
 func (a *Agent) setControl(set *ControlSet) {

@@ -160,6 +160,9 @@ func (d *draft) reported(a *Agent, what SessionReported) error {
 		used.Over = d.ev.At
 	}
 	used.Usage.Day = dayOf(d.ev.At)
+	if day := localDay(d.team, d.ev.At); day != used.Usage.Day {
+		used.LocalDay = day
+	}
 	d.add(a.entity(), "session", rule.ID, string(s.Phase), string(rule.To), string(session.Reported), Body{Used: &used})
 	a.use(used)
 

@@ -14,7 +14,7 @@ import (
 type AtLimit string
 
 const (
-	LimitFails  AtLimit = "fail"  // the step fails, with the limit named; the default
+	LimitFails  AtLimit = "fail"  // steps that are to start fail, with the limit named; the default
 	LimitPauses AtLimit = "pause" // nothing starts until the next day, or until a person releases the run
 	LimitWarns  AtLimit = "warn"  // only for the run's own limit: those of an agent and of the team always apply
 )
@@ -56,15 +56,19 @@ const (
 	releaseWords = "the limit that paused it no longer applies"
 )
 
-// RunOver returns the run's own daily limit that is used up; empty: it is not, or a person has
-// released the run today.
+// RunOver returns the run's own daily limit if all runs of its repository together have used it up on this local
+// day; empty: they have not, or a person has released the run today.
 func (t *Team) RunOver(id string, at time.Time) string {
-	note, day := t.Notes[id], dayOf(at)
-	limit := Limits{CostPerDayUSD: note.Settings.CostPerDayUSD}.over(note.Usage.on(day))
+	note, r := t.Notes[id], t.Runs[id]
+	if r == nil || note.Settings.CostPerDayUSD == 0 {
+		return ""
+	}
+	day := localDay(t, at)
+	limit := Limits{CostPerDayUSD: note.Settings.CostPerDayUSD}.over(t.RunUsage[r.RepoDir].on(day))
 	if limit == "" || note.Waived == day {
 		return ""
 	}
-	return limit + " of run " + id
+	return limit + " of run " + id + ", by all runs of the repository"
 }
 
 // stepOver returns a daily limit that prevents a step in this slot from continuing, and the reaction
@@ -124,7 +128,7 @@ func (d *draft) releaseRun(id string, r *workflow.Run, in workflow.ReleaseAsked)
 	if err := d.runDecides(id, r, in); err != nil || !waives {
 		return err
 	}
-	d.note(id, "X9", "limit_waived", NoteSet{Settings: d.team.Notes[id].Settings, Waived: dayOf(d.ev.At)})
+	d.note(id, "X9", "limit_waived", NoteSet{Settings: d.team.Notes[id].Settings, Waived: localDay(d.team, d.ev.At)})
 	return nil
 }
 
@@ -144,7 +148,7 @@ func (d *draft) runTimer(id string, r *workflow.Run) error {
 		return d.runDecides(id, r, workflow.ReleaseAsked{By: byLimit, LimitLifted: true, Why: releaseWords})
 	}
 	note := d.team.Notes[id]
-	d.note(id, "X9", "still_limited", NoteSet{Settings: note.Settings, Waived: note.Waived, LookAt: nextDay(d.ev.At)})
+	d.note(id, "X9", "still_limited", NoteSet{Settings: note.Settings, Waived: note.Waived, LookAt: nextDay(d.ev.At, d.team.Zone)})
 	return nil
 }
 
@@ -156,10 +160,20 @@ func (t *Team) limitDeadline(id string, r *workflow.Run) time.Time {
 	if at := t.Notes[id].LookAt; at.After(r.UpdatedAt) {
 		return at
 	}
-	return nextDay(r.UpdatedAt)
+	return nextDay(r.UpdatedAt, t.Zone)
 }
 
-func nextDay(at time.Time) time.Time { return at.UTC().Truncate(24 * time.Hour).Add(24 * time.Hour) }
+// nextDay is when a day ends: that of the agents' and the team's limits (UTC), or the local one, whichever is first.
+func nextDay(at time.Time, zone *time.Location) time.Time {
+	next := at.UTC().Truncate(24 * time.Hour).Add(24 * time.Hour)
+	if zone != nil {
+		y, m, d := at.In(zone).Date()
+		if local := time.Date(y, m, d+1, 0, 0, 0, 0, zone).UTC(); local.Before(next) {
+			return local
+		}
+	}
+	return next
+}
 
 // timeUp ends a step's session that has reached its time limit (X9).
 func (d *draft) timeUp(a *Agent, limit time.Duration) error {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/fairlead-dev/fairlead/machine/channel"
 	"github.com/fairlead-dev/fairlead/machine/crew"
+	"github.com/fairlead-dev/fairlead/machine/session"
 	"github.com/fairlead-dev/fairlead/machine/workflow"
 )
 
@@ -239,7 +240,10 @@ func (t *Team) nextOfStep(id string, r *workflow.Run, action workflow.Action, at
 		case action.Do == workflow.EndIt:
 			return endDue{step}
 		}
-		if limit, do := t.stepOver(id, a, at); limit != "" && (do == LimitFails || r.Stage == workflow.Driven) {
+		switch limit, do := t.stepOver(id, a, at); {
+		case limit == "", do != LimitFails && r.Stage != workflow.Driven:
+		case do == LimitFails && a.Session.Phase == session.Running && limit == t.RunOver(id, at): // it finishes; those after it fail
+		default:
 			return limitDue{step}
 		}
 	case workflow.SkipIt:

@@ -55,6 +55,35 @@ func TestLimitsFailSteps(t *testing.T) {
 	}
 }
 
+// SPEC, corrections: the limit counts all runs of the repository on that local day, archived ones too. With fail,
+// a step at work finishes and stays finished, and those after it fail.
+func TestLimitOfAllRuns(t *testing.T) {
+	c := newCrew(t, Limits{}, two())
+	c.Zone = time.FixedZone("", 14*60*60)
+	c.runs("first", RunSettings{}, "one ada")
+	c.stepStarts("first", "one")
+	c.uses("first", "one", 3)
+	c.does("first", "one", good, control.OK)
+	c.ofRun("first", RunArchived{})
+	c.runs("r", RunSettings{CostPerDayUSD: 4, AtLimit: LimitFails}, "one ada", "two ada needs one", "three bob needs one")
+	c.stepStarts("r", "one")
+	c.uses("r", "one", 1)
+	if s := c.sit("r", "one"); s.Ending != "" {
+		t.Errorf("it is ended: %s", s.Ending)
+	}
+	c.does("r", "one", good, control.OK)
+	c.does("r", "two", nil, control.Withdrawn)
+	c.does("r", "three", nil, control.Withdrawn)
+	c.steps("r", "one:COMPLETED two:FAILED three:FAILED")
+	if why, want := c.Runs["r"].Steps[1].LastError, "limit reached: cost_per_day_usd 4 (4.00 used) of run r, by all runs of the repository"; why != want {
+		t.Errorf("two failed: %q", why)
+	}
+	c.at = time.Date(c.at.Year(), c.at.Month(), c.at.Day()+1, 9, 59, 0, 0, time.UTC) // before midnight there
+	if c.RunOver("r", c.at) == "" || c.RunOver("r", c.at.Add(time.Minute)) != "" {
+		t.Error("the day of the limit is not the local one")
+	}
+}
+
 // SPEC --cost-limit-action pause: what is at work finishes, nothing more begins until the next
 // day; a person may let it go on before that, for today.
 func TestLimitsPauseRuns(t *testing.T) {
@@ -64,7 +93,7 @@ func TestLimitsPauseRuns(t *testing.T) {
 	c.stepStarts("r", "one")
 	c.uses("r", "one", 3)
 	r := c.Runs["r"]
-	if r.Stage != workflow.Paused || r.Why != "limit reached: cost_per_day_usd 2 (3.00 used) of run r" || c.sit("r", "one").Ending != "" {
+	if r.Stage != workflow.Paused || r.Why != "limit reached: cost_per_day_usd 2 (3.00 used) of run r, by all runs of the repository" || c.sit("r", "one").Ending != "" {
 		t.Errorf("it is %s: %s", r.Stage, r.Why)
 	}
 	c.does("r", "one", good, control.OK)
@@ -154,7 +183,7 @@ func TestLimitWarns(t *testing.T) {
 	c.uses("r", "one", 3)
 	c.does("r", "one", good, control.OK)
 	c.steps("r", "one:COMPLETED two:RUNNING")
-	if over := c.RunOver("r", c.at); over != "cost_per_day_usd 2 (3.00 used) of run r" {
+	if over := c.RunOver("r", c.at); over != "cost_per_day_usd 2 (3.00 used) of run r, by all runs of the repository" {
 		t.Errorf("it warns of %q", over)
 	}
 }

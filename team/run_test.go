@@ -367,11 +367,11 @@ func TestAnswersTakeSeats(t *testing.T) {
 // The worker pool has a fixed number of places for all runs together, first come, first served.
 func TestTheBench(t *testing.T) {
 	c := newCrew(t, Limits{}, two())
-	c.must("", Configured{Agents: two(), Places: 2})
-	c.runs("r", RunSettings{Wrapped: true}, "one ada", "two ada", "three bob")
+	c.must("", Configured{Agents: two(), Places: 4})
+	c.runs("r", RunSettings{Wrapped: true}, "one ada", "two ada", "three bob", "four bob")
 	c.runs("q", RunSettings{}, "one !")
-	c.steps("r", "one:RUNNING two:RUNNING three:PENDING") // a wrapper runs them, without a slot
-	if got, want := c.StepWaits("q", "one"), "it waits in the queue behind 2 steps without an agent, which are as many as there are places, run/r/three"; got != want {
+	c.steps("r", "one:RUNNING two:RUNNING three:RUNNING four:RUNNING") // a wrapper runs them, without a slot
+	if got, want := c.StepWaits("q", "one"), "it waits in the queue behind 4 steps without an agent, which are as many as there are places"; got != want {
 		t.Errorf("it waits: %q, want %q", got, want)
 	}
 	c.ofRun("r", workflow.CancelAsked{By: "ann"})
@@ -383,6 +383,14 @@ func TestTheBench(t *testing.T) {
 	if p := c.Runs["r"].Steps[1]; p.State != workflow.Failed || p.LastError != "cancelled by ann" || p.Proc != 0 {
 		t.Errorf("what was cancelled is %+v", p.Value)
 	}
+}
+
+// SPEC, corrections: --side-by-side may exceed the number of CPUs, which is the number of places.
+func TestMorePlacesForARunThatAsks(t *testing.T) {
+	c := newCrew(t, Limits{}, two())
+	c.must("", Configured{Agents: two(), Places: 2})
+	c.runs("r", RunSettings{}, "one !", "two !", "three !", "four !", "five !") // four at the same time
+	c.steps("r", "one:RUNNING two:RUNNING three:RUNNING four:RUNNING five:PENDING")
 }
 
 // SPEC C14: a daemon that stops now ends what steps have begun; that is no failure of theirs.

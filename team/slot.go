@@ -78,12 +78,12 @@ func (t *Team) slotFree(a *Agent) bool {
 		is := t.Channels.Agents[channel.AgentID(a.Name)]
 		return a.Session == nil && !a.Waits() && (is == nil || !is.Disabled) // J2: a disabled agent does not start; control decides for itself if there are no requests
 	}
-	return a.Session == nil && (t.Pool.Places == 0 || len(t.Pool.Sessions) < t.Pool.Places || len(t.Pool.Sessions) < t.sideBySide())
+	return a.Session == nil && (t.Pool.Places == 0 || len(t.Pool.Sessions) < t.Pool.Places || len(t.Pool.Sessions) < sideBySide(t))
 }
 
 // sideBySide is the largest number of steps that a run of the team may do at the same time: who asks for more
 // than there are places gets them.
-func (t *Team) sideBySide() (most int) {
+func sideBySide(t *Team) (most int) {
 	for _, r := range t.Runs {
 		if r.Stage == workflow.Driven {
 			most = max(most, r.Options.SideBySide)

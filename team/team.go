@@ -39,6 +39,8 @@ type Team struct {
 	Limits   Limits            `json:"limits"`
 	Usage    Usage             `json:"usage"` // total of all agents
 
+	RunUsage map[string]Usage `json:"run_usage,omitempty"` // of all runs of a repository, archived ones too, on its last local day
+
 	Runs    map[string]*workflow.Run `json:"runs,omitempty"`      // by id
 	Notes   map[string]RunNote       `json:"run_notes,omitempty"` // state of runs outside of their machines
 	Archive map[string]time.Time     `json:"archive,omitempty"`   // runs that are only in the journal, with the time of archiving: their names stay reserved (X5)
@@ -55,6 +57,9 @@ type Team struct {
 
 	guests map[string][]string                     // channels by agent; cached (outsiders)
 	asks   map[channel.AgentID][]channel.ChannelID // cached (asking)
+
+	// Zone is the time zone of the days in RunUsage; nil: UTC.
+	Zone *time.Location `json:"-"`
 
 	// Render returns the identity of a file's content, so that it is in the journal before the file is
 	// on disk (X3). It must be pure. Nil: no identities.
@@ -266,3 +271,11 @@ func (u Usage) sane() Usage {
 }
 
 func dayOf(at time.Time) string { return at.UTC().Format(time.DateOnly) }
+
+// localDay is the day of --daily-cost-limit: the person's, as in seed 004.
+func localDay(t *Team, at time.Time) string {
+	if t.Zone == nil {
+		return dayOf(at)
+	}
+	return at.In(t.Zone).Format(time.DateOnly)
+}

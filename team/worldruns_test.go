@@ -383,7 +383,11 @@ func (l *ledger) checkRuns(w *world) {
 		sessions[s.For] = s
 	}
 	l.checkLine(w, w.team.Pool.Queue, nil)
-	if places := w.team.Pool.Places; places > 0 && len(w.team.Pool.Sessions) > places+1 {
+	places := w.team.Pool.Places
+	for _, r := range w.team.Runs {
+		places = max(places, r.Options.SideBySide)
+	}
+	if places > 0 && len(w.team.Pool.Sessions) > places+1 {
 		w.t.Fatalf("%d sit on a bench of %d places", len(w.team.Pool.Sessions), places)
 	}
 	for _, id := range w.team.RunIDs() {

@@ -26,7 +26,7 @@ type RunFlags struct {
 	LogsDir         string   `json:"logs_dir,omitempty" maxLength:"4096" doc:"Folder for the steps' logs; default: RUN/logs"`
 	Workdir         string   `json:"workdir,omitempty" maxLength:"4096" doc:"Folder in which the steps' processes run; default: the repository"`
 	ReportSchema    string   `json:"report_schema,omitempty" maxLength:"4096" doc:"A JSON Schema for reports (--schema)"`
-	DailyCostLimit  *float64 `json:"daily_cost_limit,omitempty" minimum:"0" doc:"USD per day for this run; 0: no limit"`
+	DailyCostLimit  *float64 `json:"daily_cost_limit,omitempty" minimum:"0" doc:"USD per local day for all runs of the repository together; 0: no limit"`
 	CostLimitAction string   `json:"cost_limit_action,omitempty" enum:"warn,pause,fail" doc:"What happens at the limit"`
 	GitWorktree     bool     `json:"git_worktree,omitempty" doc:"Work in a git worktree of its own"`
 	WorktreeRef     string   `json:"git_worktree_ref,omitempty" maxLength:"256" doc:"The commit that the worktree starts from; default: HEAD"`

@@ -17,7 +17,6 @@ type RunID string
 type Plan struct {
 	Name        string `json:"name"`
 	Description string `json:"description,omitempty"`
-	Metadata    string `json:"metadata,omitempty"` // JSON, not interpreted
 	Steps       []Step `json:"steps"`
 }
 
