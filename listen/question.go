@@ -31,6 +31,7 @@ import (
 // callIn is a call of this session, with paths relative to its working folder.
 func (l *SessionListener) callIn(fact driver.Fact) policy.Call {
 	call := CallOf(fact)
+	call.Unread = unread(fact)
 	call.Dir = l.m.Conf.Workspace
 	if l.s.Launch != nil && l.s.Launch.Dir != "" {
 		call.Dir = l.s.Launch.Dir
@@ -109,10 +110,9 @@ func (l *SessionListener) raise(ctx context.Context, fact driver.Fact) (ruled bo
 	if ask.Verdict, doubt = l.e.questions.Rules[l.m.Conf.Name].Verdict(call, fact.Ask.Paths, call.Dir); doubt != "" {
 		q.Why, q.Otherwise = questions.InDoubt+doubt, false
 	}
-	if cut := CutIn(fact); len(cut) > 0 {
-		q.Key, q.Why = "", "it is too long to be judged by a rule: "+strings.Join(cut, ", ")+" is not whole"
-		if ask.Verdict.Allow {
-			ask.Verdict = question.Verdict{} // the part that was read may be harmless on its own; a denial remains
+	if len(call.Unread) > 0 {
+		if q.Key = ""; doubt == "" && ask.Verdict.Rule == "" {
+			q.Why = "no rule can judge it, because this is not known completely: " + strings.Join(call.Unread, ", ")
 		}
 	}
 	ask.Question = q
@@ -130,9 +130,14 @@ func (l *SessionListener) raise(ctx context.Context, fact driver.Fact) (ruled bo
 	return ruled, err
 }
 
-// CutIn names the arguments of a call that were truncated. The content of a write is ignored,
+// CutIn names the arguments of a call that are not known completely. The content of a write is ignored,
 // because it does not affect the permission.
-func CutIn(fact driver.Fact) (names []string) {
+func CutIn(fact driver.Fact) []string {
+	return slices.DeleteFunc(unread(fact), func(name string) bool { return name == "tool" })
+}
+
+// unread is CutIn, and contains "tool" if the program does not name the tool.
+func unread(fact driver.Fact) (names []string) {
 	var event struct {
 		Cut []string `json:"cut"`
 	}

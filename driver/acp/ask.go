@@ -92,7 +92,7 @@ func (p *play) asked(m message) {
 	p.lastAsk++
 	a := &ask{id: fmt.Sprintf("ask-%d", p.lastAsk), rpc: m.id, options: options, what: what}
 	p.asks = append(p.asks, a)
-	args, cut := c.told(tool, p.part.Dir)
+	args, cut := c.told(tool, p.part.Dir, p.known.titled)
 	p.stage.Out.Tell(speech.Event{
 		Type: driver.PermissionAsked, ID: a.id, Tool: tool, Text: a.what, Options: options,
 		Args: args, Cut: cut, Paths: c.absolute(tool, p.part.Dir), Raw: m.raw,

@@ -199,7 +199,7 @@ func (p *play) tellCall(t *trackedCall, raw json.RawMessage) {
 	p.untold = slices.DeleteFunc(p.untold, func(other *trackedCall) bool { return other == t })
 	p.words = ""
 	tool := t.call.tool(serverName)
-	args, cut := t.call.told(tool, p.part.Dir)
+	args, cut := t.call.told(tool, p.part.Dir, p.known.titled)
 	p.stage.Out.Tell(speech.Event{
 		Type: driver.ToolCalled, Tool: tool, Text: t.call.what(tool, p.part.Dir), Args: args, Cut: cut, Raw: raw,
 	})

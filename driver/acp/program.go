@@ -14,6 +14,7 @@ type program struct {
 	asking string     // mode in which it asks for permission; empty: none is known
 	asks   string     // description of that mode, in one line for people
 	env    []variable // makes it ask for permission
+	titled bool       // the title of a command is the whole command
 	tools  []string   // arguments that make it use the team's tools without asking: Fairlead checks those calls itself
 
 	seen string // version that was tested here, or "documented"
@@ -54,7 +55,7 @@ var programs = []program{
 			"its question for a tool of an MCP server does not say which tool; the model has to look for such tools (tool_search)",
 	},
 	{
-		name: "Gemini CLI", commands: []string{"gemini"}, asking: "default",
+		name: "Gemini CLI", commands: []string{"gemini"}, asking: "default", titled: true,
 		asks: "mode default: asks before it writes and runs",
 		seen: "documented (its approval modes); not run here",
 	},
