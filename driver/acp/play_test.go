@@ -110,6 +110,36 @@ func TestPermission(t *testing.T) {
 	}
 }
 
+// An ID that says both yes and no is not offered: the question can be rejected, and the program is
+// told "cancelled".
+func TestOptionsWithOneID(t *testing.T) {
+	s := newScene(t, driver.Work, "go")
+	s.told = func(s *scene, e speech.Event) {
+		if e.Type == driver.PermissionAsked {
+			s.order(speech.Order{Type: speech.OrderAnswer, ID: e.ID, Option: "x"}) // not offered
+			s.order(speech.Order{Type: speech.OrderAnswer, ID: e.ID, Option: e.Options[0].ID})
+		}
+	}
+	s.play(func(f *fake) {
+		f.greeted()
+		p := f.expect("session/prompt")
+		f.print(`{"jsonrpc":"2.0","id":7,"method":"session/request_permission","params":{"sessionId":"s1","toolCall":{"toolCallId":"c","title":"ls","kind":"execute"},` +
+			`"options":[{"optionId":"x","name":"Yes","kind":"allow_once"},{"optionId":"x","name":"No","kind":"reject_once"}]}}`)
+		if r := f.reply(`7`); !strings.Contains(string(r.Result), `"cancelled"`) {
+			t.Errorf("answered %s", r.Result)
+		}
+		f.result(p, `{"stopReason":"end_turn"}`)
+		f.next()
+	})
+	s.ended(true, "completed", "denied: run: ls")
+	if q := s.of(driver.PermissionAsked); len(q) != 1 || len(q[0].Options) != 1 || q[0].Options[0].Kind != "reject_once" {
+		t.Errorf("asked %+v", q)
+	}
+	if got := len(s.of(driver.Faulted)); got != 2 {
+		t.Errorf("%d faults, want one for the options and one for the answer that was not offered", got)
+	}
+}
+
 // A program withdraws a question, or ends its answer with the question still open.
 func TestWithdrawn(t *testing.T) {
 	s := newScene(t, driver.Work, "go").play(func(f *fake) {
