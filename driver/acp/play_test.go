@@ -289,6 +289,21 @@ func TestFailures(t *testing.T) {
 			f.result(p, `{"stopReason":"end_turn"}`)
 			f.next()
 		}, "failed", "API Error: no model"},
+		"a status as words": {func(f *fake) {
+			f.greeted()
+			p := f.expect("session/prompt")
+			f.says("Error: 400 ")
+			f.says(`{"error":"no such model"}`)
+			f.result(p, `{"stopReason":"end_turn"}`)
+			f.next()
+		}, "failed", "Error: 400"},
+		"a limit as words": {func(f *fake) {
+			f.greeted()
+			p := f.expect("session/prompt")
+			f.says("Error: 429 Too Many Requests, retry after 90 s")
+			f.result(p, `{"stopReason":"end_turn"}`)
+			f.next()
+		}, "rate_limited", "Too Many"},
 		"a limit": {func(f *fake) {
 			f.greeted()
 			f.print(`{"jsonrpc":"2.0","id":%s,"error":{"code":-32603,"message":"429 Too Many Requests, retry after 90 s"}}`, f.expect("session/prompt").ID)
