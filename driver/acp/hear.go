@@ -100,21 +100,28 @@ func (p *play) noticed(m message) {
 // updated handles session/update.
 func (p *play) updated(m message) {
 	u := readUpdate(m.params)
-	switch u.kind {
-	case modeChanged:
+	own := u.session == "" || u.session == p.talk.session
+	switch stranger := !own && p.talk.session != ""; {
+	case stranger && (u.kind == modeChanged || u.kind == configChanged):
+		p.fault("the settings of another session are ignored: "+u.kind, m.raw)
+		return
+	case u.kind == modeChanged:
 		p.moded(u.mode)
 		return
-	case configChanged:
+	case u.kind == configChanged:
 		p.configured(u.options)
 		return
 	}
 	if p.replaying { // replayed messages of an earlier session are not new
 		return
 	}
-	if u.spent != nil {
+	switch {
+	case u.spent == nil && u.cost == nil:
+	case !own:
+		p.fault("the usage of another session is not counted: "+u.kind, m.raw)
+	case u.spent != nil:
 		p.spend(*u.spent)
 	}
-	own := u.session == "" || u.session == p.talk.session
 	switch u.kind {
 	case messageChunk, thoughtChunk:
 		if own {
@@ -130,7 +137,9 @@ func (p *play) updated(m message) {
 	case noticed:
 		p.stage.Out.Tell(speech.Event{Type: driver.Said, Tool: "notice", Text: u.text})
 	case usageChanged:
-		p.cost(u.cost)
+		if own {
+			p.cost(u.cost)
+		}
 	default:
 		if !slices.Contains(quiet, u.kind) {
 			p.fault("an update of an unknown kind: "+clip(u.kind, 100), m.raw)

@@ -192,6 +192,38 @@ func TestUsage(t *testing.T) {
 	}
 }
 
+// Updates of a session that is not this conversation's count nothing and change nothing. They are faults.
+func TestUpdatesOfAnotherSession(t *testing.T) {
+	s := newScene(t, driver.Work, "go").play(func(f *fake) {
+		f.greeted()
+		p := f.expect("session/prompt")
+		for i := range 10 {
+			f.session = "stranger"
+			f.update(fmt.Sprintf(`{"sessionUpdate":"usage_update","used":1,"size":2,"cost":{"amount":%d,"currency":"USD"}}`, 5000*(i%2)))
+			f.update(`{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"x"},"_meta":{"usage":{"inputTokens":100,"outputTokens":20}}}`)
+			f.update(`{"sessionUpdate":"current_mode_update","currentModeId":"yolo"}`)
+			f.session = "s1"
+			f.update(fmt.Sprintf(`{"sessionUpdate":"usage_update","used":1,"size":2,"cost":{"amount":%d,"currency":"USD"}}`, i))
+		}
+		f.result(p, `{"stopReason":"end_turn"}`)
+		f.next()
+	})
+	s.ended(true, "completed", "")
+	var sum driver.Usage
+	for _, e := range s.of(driver.UsageReported) {
+		sum.InputTokens, sum.CostUSD = sum.InputTokens+e.InputTokens, sum.CostUSD+e.CostUSD
+	}
+	if want := (driver.Usage{CostUSD: 9}); sum != want {
+		t.Errorf("used %+v, want %+v", sum, want)
+	}
+	if got := len(s.of(driver.Faulted)); got != 30 {
+		t.Errorf("%d faults, want 30", got)
+	}
+	if c := s.of(driver.ConversationNamed); len(c) != 1 || c[0].Conversation.Mode == "yolo" {
+		t.Errorf("named %+v", c)
+	}
+}
+
 // A call is reported when it is complete, when a question about it comes, when it ends, or when
 // nothing more comes.
 func TestCallsAreToldOnce(t *testing.T) {
