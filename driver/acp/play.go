@@ -158,7 +158,7 @@ func (p *play) prompt(ctx context.Context, text string) *driver.Stop {
 	p.stage.Out.Hush()
 	p.withdraw(nil)
 	of := objectOf(m.result)
-	p.spent(readUsage(of.object("usage"))) // also of a cancelled answer: its tokens were used
+	p.spent(answerUsage(of)) // also of a cancelled answer: its tokens were used
 	switch {
 	case end != nil:
 		return end

@@ -192,6 +192,18 @@ func TestUsage(t *testing.T) {
 	}
 }
 
+// Gemini CLI gives the tokens of an answer in _meta.
+func TestQuota(t *testing.T) {
+	s := newScene(t, driver.Work, "go").play(func(f *fake) {
+		f.greeted()
+		f.result(f.expect("session/prompt"), `{"stopReason":"end_turn","_meta":{"quota":{"token_count":{"input_tokens":150,"output_tokens":40},"model_usage":[]}}}`)
+		f.next()
+	})
+	if u := s.of(driver.UsageReported); len(u) != 1 || u[0].Usage != (driver.Usage{InputTokens: 150, OutputTokens: 40}) {
+		t.Errorf("used %+v", u)
+	}
+}
+
 // Updates of a session that is not this conversation's count nothing and change nothing. They are faults.
 func TestUpdatesOfAnotherSession(t *testing.T) {
 	s := newScene(t, driver.Work, "go").play(func(f *fake) {

@@ -140,13 +140,16 @@ func (c toolCall) byServer() string {
 		return ""
 	}
 	found := serverTitle().FindStringSubmatch(c.title)
-	if found == nil || c.input.has("command") || strings.Contains(c.explained, "command") {
+	if found == nil || c.input.has("command") || c.given().has("command") || c.given() == nil && strings.Contains(c.explained, "command") {
 		return ""
 	}
 	return clip("mcp__"+found[2]+"__"+found[1], titleBytesMax)
 }
 
 var serverTitle = adapter.Words(`^([A-Za-z0-9_.:-]+) \(([A-Za-z0-9_.:-]+) MCP Server\)$`)
+
+// given returns the arguments that the call's text holds, as Gemini CLI sends those of MCP tools.
+func (c toolCall) given() fields { return objectOf(json.RawMessage(c.explained)) }
 
 // named reports whether the tool's name says what the call does, so that patterns can be compared
 // with it.
@@ -170,7 +173,12 @@ const titleBytesMax = 100 // limit for a tool's name; a longer one is a sentence
 // different values: which one the program uses is unknown, so policies must not judge them.
 func (c toolCall) arguments(tool string) (args fields, unsure []string) {
 	args = make(fields, len(c.input)+2)
-	maps.Copy(args, c.input)
+	if maps.Copy(args, c.input); c.byServer() != "" && len(c.input) == 0 {
+		maps.Copy(args, c.given())
+		if c.explained != "" && c.given() == nil && !isTeamTool(tool) { // the team's tools are judged where they are called
+			unsure = append(unsure, "args")
+		}
+	}
 	for _, same := range spellings[tool] {
 		var first json.RawMessage
 		for _, name := range same {

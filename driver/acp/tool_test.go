@@ -109,10 +109,18 @@ var toolWordsTests = map[string]struct {
 	},
 	"gemini tool of a server": {
 		pieces: []string{`{"toolCallId":"c","title":"search (docs MCP Server)","kind":"other","content":[{"type":"content","content":{"type":"text","text":"{\"q\":\"x\"}"}}]}`},
-		tool:   "mcp__docs__search", args: ``, paths: "[]", what: "search (docs MCP Server)",
+		tool:   "mcp__docs__search", args: `{"q":"x"}`, paths: "[]", what: "search (docs MCP Server)",
+	},
+	"gemini long arguments": {
+		pieces: []string{`{"toolCallId":"c","title":"search (docs MCP Server)","kind":"other","content":[{"type":"content","content":{"type":"text","text":"[Payload omitted due to length with parameters: q]"}}]}`},
+		tool:   "mcp__docs__search", args: ``, paths: "[]", what: "search (docs MCP Server)", unsure: "[args]",
+	},
+	"gemini long arguments with a command": {
+		pieces: []string{`{"toolCallId":"c","title":"say (fairlead MCP Server)","kind":"other","content":[{"type":"content","content":{"type":"text","text":"[Payload omitted due to length with parameters: command]"}}]}`},
+		tool:   "other", args: ``, paths: "[]", what: "say (fairlead MCP Server)", unsure: "[tool]",
 	},
 	"gemini tool of the team": {
-		pieces: []string{`{"toolCallId":"c","title":"turn_complete (fairlead MCP Server)","kind":"other"}`},
+		pieces: []string{`{"toolCallId":"c","title":"turn_complete (fairlead MCP Server)","kind":"other","content":[{"type":"content","content":{"type":"text","text":"[Payload omitted due to length with parameters: text]"}}]}`},
 		tool:   "mcp__fairlead__turn_complete", args: ``, paths: "[]", what: "turn_complete (fairlead MCP Server)",
 	},
 	"gemini title made of a command": {

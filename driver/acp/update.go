@@ -114,6 +114,16 @@ func readUsage(of fields) *usage {
 	return &usage{int64(in), int64(out)}
 }
 
+// answerUsage reads the tokens of a whole answer: from usage or, as Gemini CLI sends them, from
+// _meta.quota.
+func answerUsage(of fields) *usage {
+	if u := readUsage(of.object("usage")); u != nil {
+		return u
+	}
+	count := of.object("_meta").object("quota").object("token_count")
+	return readUsage(fields{"inputTokens": count["input_tokens"], "outputTokens": count["output_tokens"]})
+}
+
 // readCost reads the cost of a conversation so far. Currencies other than dollars are ignored: a
 // limit in dollars would be wrong by an unknown factor.
 func readCost(of fields) *float64 {
