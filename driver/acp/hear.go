@@ -20,11 +20,12 @@ const (
 // trackedCall is a tool call that arrives in pieces. It is reported once, as soon as its name and
 // arguments are known.
 type trackedCall struct {
-	call   toolCall
-	told   bool
-	over   bool
-	since  time.Time // when its first piece arrived
-	answer int       // number of the answer it belongs to
+	call    toolCall
+	told    bool
+	content []json.RawMessage // what it has printed and changed so far; each piece replaces it
+	over    bool
+	since   time.Time // when its first piece arrived
+	answer  int       // number of the answer it belongs to
 }
 
 // hear handles one message from the program.
@@ -128,7 +129,7 @@ func (p *play) updated(m message) {
 			p.speak(u)
 		}
 	case toolBegan, toolChanged:
-		p.called(u.call, u.kind == toolBegan, m.params)
+		p.called(u.call, u.piece, u.kind == toolBegan, m.params)
 	case planned:
 		if u.text != "" && u.text != p.plan {
 			p.plan = u.text
@@ -164,14 +165,20 @@ func (p *play) speak(u update) {
 }
 
 // called handles a piece of a tool call. The call is reported when it is complete, when it runs, or
-// when it has ended.
-func (p *play) called(c toolCall, began bool, raw json.RawMessage) {
+// when it has ended; then with its result.
+func (p *play) called(c toolCall, piece fields, began bool, raw json.RawMessage) {
 	t := p.track(c, began)
 	t.call = t.call.with(c)
+	if !began && piece.has("content") { // what a call begins with describes it
+		t.content = piece.list("content")
+	}
 	switch t.call.status {
 	case "completed", "failed":
 		p.tellCall(t, raw)
-		t.over = true
+		if tool := t.call.tool(serverName); !t.over {
+			p.stage.Out.Result(tool, result(tool, t.content, piece))
+		}
+		t.over, t.content = true, nil
 		t.call = toolCall{id: t.call.id, name: t.call.name, kind: t.call.kind, title: t.call.title} // discard the arguments of the earlier call
 		return
 	}

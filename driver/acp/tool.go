@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/fairlead-dev/fairlead/driver/adapter"
+	"github.com/fairlead-dev/fairlead/driver/speech"
 )
 
 // toolCall is the state of one tool call. Programs send it in pieces (tool_call, updates, a
@@ -150,6 +151,33 @@ var serverTitle = adapter.Words(`^([A-Za-z0-9_.:-]+) \(([A-Za-z0-9_.:-]+) MCP Se
 
 // given returns the arguments that the call's text holds, as Gemini CLI sends those of MCP tools.
 func (c toolCall) given() fields { return objectOf(json.RawMessage(c.explained)) }
+
+// result describes what a call has printed and changed. parts is the content of the call at its end,
+// and of is its last piece.
+func result(tool string, parts []json.RawMessage, of fields) string {
+	var all []string
+	for _, raw := range parts {
+		switch part := objectOf(raw); part.text("type") {
+		case "diff":
+			all = append(all, speech.Diff(part.text("path"), part.text("oldText"), part.text("newText")))
+		case "terminal":
+			all = append(all, "[terminal "+oneLine(part.text("terminalId"))+"]")
+		case "content":
+			if tool != "Edit" && tool != "Write" { // a sentence about the diff
+				all = append(all, contentText(part["content"]))
+			}
+		}
+	}
+	if len(all) == 0 && tool == "Bash" {
+		out, printed := of.object("rawOutput"), ""
+		_ = json.Unmarshal(of["rawOutput"], &printed) // other types are not the output
+		for _, name := range []string{"output", "formatted_output", "aggregated_output", "stdout", "stderr"} {
+			printed = cmp.Or(printed, out.text(name))
+		}
+		all = append(all, printed)
+	}
+	return strings.Join(slices.DeleteFunc(all, func(s string) bool { return s == "" }), "\n")
+}
 
 // named reports whether the tool's name says what the call does, so that patterns can be compared
 // with it.
@@ -443,6 +471,9 @@ func (c toolCall) what(tool, dir string) string {
 		text = of.text("query")
 	case "Glob", "Grep":
 		text = of.text("pattern")
+	}
+	if text == "" && c.title != "" && c.explained != c.title && tool != "Bash" {
+		text = strings.TrimSuffix(c.title+": "+c.explained, ": ") // such as the text of a question
 	}
 	return clip(oneLine(cmp.Or(text, c.title, tool)), whatBytesMax)
 }

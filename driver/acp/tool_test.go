@@ -109,23 +109,27 @@ var toolWordsTests = map[string]struct {
 	},
 	"gemini tool of a server": {
 		pieces: []string{`{"toolCallId":"c","title":"search (docs MCP Server)","kind":"other","content":[{"type":"content","content":{"type":"text","text":"{\"q\":\"x\"}"}}]}`},
-		tool:   "mcp__docs__search", args: `{"q":"x"}`, paths: "[]", what: "search (docs MCP Server)",
+		tool:   "mcp__docs__search", args: `{"q":"x"}`, paths: "[]", what: `search (docs MCP Server): {"q":"x"}`,
+	},
+	"a question's text": {
+		pieces: []string{`{"toolCallId":"c","title":"Ask the user","kind":"other","content":[{"type":"content","content":{"type":"text","text":"Which port?"}}]}`},
+		tool:   "other", args: ``, paths: "[]", what: "Ask the user: Which port?", unsure: "[tool]",
 	},
 	"gemini long arguments": {
 		pieces: []string{`{"toolCallId":"c","title":"search (docs MCP Server)","kind":"other","content":[{"type":"content","content":{"type":"text","text":"[Payload omitted due to length with parameters: q]"}}]}`},
-		tool:   "mcp__docs__search", args: ``, paths: "[]", what: "search (docs MCP Server)", unsure: "[args]",
+		tool:   "mcp__docs__search", args: ``, paths: "[]", what: "search (docs MCP Server): [Payload omitted due to length with parameters: q]", unsure: "[args]",
 	},
 	"gemini long arguments with a command": {
 		pieces: []string{`{"toolCallId":"c","title":"say (fairlead MCP Server)","kind":"other","content":[{"type":"content","content":{"type":"text","text":"[Payload omitted due to length with parameters: command]"}}]}`},
-		tool:   "other", args: ``, paths: "[]", what: "say (fairlead MCP Server)", unsure: "[tool]",
+		tool:   "other", args: ``, paths: "[]", what: "say (fairlead MCP Server): [Payload omitted due to length with parameters: command]", unsure: "[tool]",
 	},
 	"gemini tool of the team": {
 		pieces: []string{`{"toolCallId":"c","title":"turn_complete (fairlead MCP Server)","kind":"other","content":[{"type":"content","content":{"type":"text","text":"[Payload omitted due to length with parameters: text]"}}]}`},
-		tool:   "mcp__fairlead__turn_complete", args: ``, paths: "[]", what: "turn_complete (fairlead MCP Server)",
+		tool:   "mcp__fairlead__turn_complete", args: ``, paths: "[]", what: "turn_complete (fairlead MCP Server): [Payload omitted due to length with parameters: text]",
 	},
 	"gemini title made of a command": {
 		pieces: []string{`{"toolCallId":"c","title":"say (fairlead MCP Server)","kind":"other","content":[{"type":"content","content":{"type":"text","text":"{\"command\":\"say (fairlead MCP Server)\"}"}}]}`},
-		tool:   "other", args: ``, paths: "[]", what: "say (fairlead MCP Server)", unsure: "[tool]",
+		tool:   "other", args: ``, paths: "[]", what: `say (fairlead MCP Server): {"command":"say (fairlead MCP Server)"}`, unsure: "[tool]",
 	},
 	"a patch as the only argument": {
 		pieces: []string{`{"toolCallId":"c","title":"x","kind":"edit","rawInput":"*** Begin Patch\n*** Add File: secret/x\n+x\n*** End Patch"}`},

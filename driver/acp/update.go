@@ -36,6 +36,7 @@ type update struct {
 	text    string // of a chunk, a plan or a notice
 	message string // message that a chunk belongs to; empty: unknown
 	call    toolCall
+	piece   fields // of a call: as it was sent
 	mode    string
 	options []configOption
 
@@ -55,7 +56,7 @@ func readUpdate(params json.RawMessage) update {
 	case messageChunk, thoughtChunk:
 		u.text, u.message = contentText(of["content"]), of.text("messageId")
 	case toolBegan, toolChanged:
-		u.call = readToolCall(of)
+		u.call, u.piece = readToolCall(of), of
 	case planned:
 		u.text = planText(of.list("entries"))
 	case modeChanged:
@@ -88,7 +89,11 @@ func contentText(raw json.RawMessage) string {
 	case "":
 		return of.text("text") // for programs that omit the type
 	default:
-		return fmt.Sprintf("[%s]", oneLine(clip(strings.TrimSpace(kind+" "+of.text("mimeType")), 100)))
+		name := of.text("name")
+		if uri := of.text("uri"); name == "" && !strings.HasPrefix(uri, "data:") {
+			name = uri[strings.LastIndexByte(uri, '/')+1:]
+		}
+		return fmt.Sprintf("[%s]", oneLine(clip(strings.Join([]string{kind, name, of.text("mimeType")}, " "), 200)))
 	}
 }
 

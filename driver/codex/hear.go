@@ -250,9 +250,15 @@ func firstText(args json.RawMessage) string {
 	return ""
 }
 
-// outcome records a denied call for the terminal event.
+// outcome reports what a call has printed, and records a denied one for the terminal event.
 func (h *hearing) outcome(i item) {
 	tool, what, _ := i.call()
+	if i.Type == "command_execution" {
+		h.out.Result(tool, i.Output)
+	}
+	for _, part := range i.Result.Content {
+		h.out.Result(tool, part.Text)
+	}
 	if i.Type == "file_change" {
 		tool, what = "Edit", ""
 		for _, c := range i.Changes {
