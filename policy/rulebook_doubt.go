@@ -1,6 +1,8 @@
 package policy
 
 import (
+	"cmp"
+	"path"
 	"slices"
 	"strings"
 	"unicode"
@@ -66,31 +68,38 @@ func (r *reading) commandMayBeDenied(deny []Pattern) string {
 	case r.hidesDenied(deny):
 		return "a denied command or file may be among its words"
 	}
+	var files []string
 	for _, p := range deny {
 		switch {
 		case p.kind == shellArg && slices.ContainsFunc(l.commands, func(c command) bool { return p.mayTake(c.words) }):
 			return "a word of its command is only known when it runs"
 		case p.kind == fileArg && changesFiles(p.tool):
-			b := r.commandWithin(Rules{CannotWrite: []string{p.arg}})
-			if b.Denied+b.Doubt != "" {
-				return b.Denied + b.Doubt
-			}
+			files = append(files, p.arg)
 		}
 	}
-	return ""
+	if len(files) == 0 {
+		return ""
+	}
+	b := r.commandWithin(Rules{CannotWrite: files})
+	return oneLine(cmp.Or(b.Denied, b.Doubt))
 }
 
 // mayTake reports whether the pattern may match a command some of whose words are only known when it runs.
 func (p Pattern) mayTake(words []value) bool {
 	for i, want := range strings.Fields(p.arg) {
-		switch {
-		case i >= len(words):
+		if i >= len(words) {
 			return false
-		case !words[i].static(), words[i].text == appended:
+		}
+		word := words[i].text
+		if i == 0 && words[i].static() {
+			word = strings.ToLower(path.Base(word))
+		}
+		switch {
+		case !words[i].static(), word == appended:
 			return true
 		case strings.Contains(want, "*"):
-			return slices.ContainsFunc(words[i:], func(w value) bool { return !w.static() }) && wild(want, words[i].text)
-		case want != words[i].text:
+			return slices.ContainsFunc(words[i:], func(w value) bool { return !w.static() }) && wild(want, word)
+		case want != word:
 			return false
 		}
 	}

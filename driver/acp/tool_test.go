@@ -220,7 +220,7 @@ func TestToolWords(t *testing.T) {
 				}
 			}
 			tool := call.tool(serverName)
-			args, unsure := call.arguments(tool)
+			args, _ := call.arguments(tool)
 			if tool != c.tool || string(args.encoded()) != c.args {
 				t.Errorf("got %s %s, want %s %s", tool, args.encoded(), c.tool, c.args)
 			}
@@ -230,7 +230,7 @@ func TestToolWords(t *testing.T) {
 			if got := call.what(tool, "/work/repo"); got != c.what {
 				t.Errorf("what: %q, want %q", got, c.what)
 			}
-			_, unsure = call.told(tool, "/work/repo", strings.HasPrefix(name, "gemini"))
+			_, unsure := call.told(tool, "/work/repo", strings.HasPrefix(name, "gemini"))
 			if c.unsure == "" {
 				c.unsure = "[]"
 			}
