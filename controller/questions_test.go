@@ -406,6 +406,12 @@ func TestKeyOfOtherFiles(t *testing.T) {
 	if key() == alone {
 		t.Error("a link in the place of the file makes no other call")
 	}
+	patch := func(paths ...string) string {
+		return listen.KeyOf(policy.Call{Tool: "Edit", Dir: dir, Input: []byte(`{"patchText":"x"}`)}, paths)
+	}
+	if two := patch(dir+"/x", dir+"/y"); patch() != "" || two == "" || two != patch(dir+"/y", dir+"/x") || two == patch(dir+"/x") {
+		t.Error("a patch is not known by its files")
+	}
 	if key := listen.KeyOf(policy.Call{Tool: "other", Dir: dir, Input: []byte(`{"x":1}`)}, nil); key != "" {
 		t.Errorf("a tool that nobody knows is called %s", key)
 	}

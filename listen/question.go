@@ -157,8 +157,8 @@ var contentOf = map[string][]string{
 	"Write": {"content"}, "Edit": {"old_string", "new_string"}, "MultiEdit": {"edits"}, "NotebookEdit": {"new_source"},
 }
 
-// KeyOf identifies a call, so that a saved answer applies to the same call. For a write it is the
-// file and all other paths of the question, each with its links resolved, because a link may have
+// KeyOf identifies a call, so that a saved answer applies to the same call. For a write it is its
+// file, if it names one, and all paths of the question, each with its links resolved, because a link may have
 // been replaced. For a command it is every argument except the description. For other tools it is
 // every argument. The key is empty if the request is not fully known.
 func KeyOf(call policy.Call, paths []string) string {
@@ -177,10 +177,14 @@ func KeyOf(call policy.Call, paths []string) string {
 		if other, is := text("notebook_path"); !ok && is {
 			path, ok = other, is
 		}
-		if !ok {
+		files := slices.Sorted(slices.Values(paths)) // all that a patch of several files names
+		if ok {
+			files = append([]string{path}, files...)
+		}
+		if len(files) == 0 {
 			return ""
 		}
-		for _, path := range append([]string{path}, slices.Sorted(slices.Values(paths))...) {
+		for _, path := range files {
 			about = append(about, path, endOf(call.Dir, path))
 		}
 	case "other": // a program that does not name its tool
