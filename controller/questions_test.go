@@ -182,6 +182,11 @@ func TestPermissionByRules(t *testing.T) {
 		"a path that is cut":    {call: `Write cut=file_path {"file_path":"a.txt"}`, want: "no", rows: "Q1 Q4 Q6"},
 		"nobody says":           {call: makeCall, want: "no", rows: "Q1 Q4 Q6"},
 		"nobody says, allow":    {call: makeCall, otherwise: config.OtherwiseAllow, want: "yes", rows: "Q1 Q4 Q6"},
+		"no command, allow":     {call: `Bash {"x":1}`, otherwise: config.OtherwiseAllow, want: "no", rows: "Q1 Q4 Q6"},
+		"title, allow":          {call: `Bash cut=command {"command":"make it"}`, otherwise: config.OtherwiseAllow, want: "no", rows: "Q1 Q4 Q6"},
+		"title, denied":         {call: `Bash cut=command {"command":"git push"}`, otherwise: config.OtherwiseAllow, want: "no", rows: "Q2 Q6", rule: "deny Bash(git push*)"},
+		"no tool, allow":        {call: `other {"x":1}`, otherwise: config.OtherwiseAllow, want: "no", rows: "Q1 Q4 Q6"},
+		"cut path, allow":       {call: `Write cut=file_path {"file_path":"b.txt"}`, otherwise: config.OtherwiseAllow, want: "yes", rows: "Q1 Q4 Q6"},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -401,6 +406,12 @@ func TestKeyOfOtherFiles(t *testing.T) {
 	if key() == alone {
 		t.Error("a link in the place of the file makes no other call")
 	}
+	patch := func(paths ...string) string {
+		return listen.KeyOf(policy.Call{Tool: "Edit", Dir: dir, Input: []byte(`{"patchText":"x"}`)}, paths)
+	}
+	if two := patch(dir+"/x", dir+"/y"); patch() != "" || two == "" || two != patch(dir+"/y", dir+"/x") || two == patch(dir+"/x") {
+		t.Error("a patch is not known by its files")
+	}
 	if key := listen.KeyOf(policy.Call{Tool: "other", Dir: dir, Input: []byte(`{"x":1}`)}, nil); key != "" {
 		t.Errorf("a tool that nobody knows is called %s", key)
 	}
@@ -487,7 +498,7 @@ func FuzzCall(f *testing.F) {
 			fact.Raw = nil // a driver gives valid JSON or none
 		}
 		call := listen.CallOf(fact)
-		call.Dir = dir
+		call.Dir, call.Unread = dir, listen.CutIn(fact)
 		if v, _ := rules.Verdict(call, nil, dir); v.Allow && v.Rule == "" {
 			t.Errorf("%+v is allowed by no rule", call)
 		}
@@ -496,6 +507,8 @@ func FuzzCall(f *testing.F) {
 		}
 		if names := listen.CutIn(fact); len(names) > 0 && fact.Raw == nil {
 			t.Errorf("nothing was cut in %v", names)
+		} else if v, _ := rules.Verdict(call, nil, dir); len(names) > 0 && v.Allow {
+			t.Errorf("%v is not known completely, and allowed by %s", names, v.Rule)
 		}
 		questions.Shown(call.Input)
 	})

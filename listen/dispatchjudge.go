@@ -106,8 +106,8 @@ func (t *dispatchListener) asked(ctx context.Context, fact driver.Fact) {
 	}
 }
 
-// tooLong is the reason to deny a call whose arguments were truncated.
-const tooLong = "its arguments are too long to be judged; do it in smaller steps"
+// tooLong is the reason to deny a call whose arguments are not known completely.
+const tooLong = "its arguments are not known completely, or too long to be judged; do it in smaller steps"
 
 // OptionFor chooses an answer by its kind. It prefers "once" to "always", so that an answer grants
 // nothing for later calls.

@@ -31,6 +31,7 @@ import (
 // callIn is a call of this session, with paths relative to its working folder.
 func (l *SessionListener) callIn(fact driver.Fact) policy.Call {
 	call := CallOf(fact)
+	call.Unread = unread(fact)
 	call.Dir = l.m.Conf.Workspace
 	if l.s.Launch != nil && l.s.Launch.Dir != "" {
 		call.Dir = l.s.Launch.Dir
@@ -109,10 +110,9 @@ func (l *SessionListener) raise(ctx context.Context, fact driver.Fact) (ruled bo
 	if ask.Verdict, doubt = l.e.questions.Rules[l.m.Conf.Name].Verdict(call, fact.Ask.Paths, call.Dir); doubt != "" {
 		q.Why, q.Otherwise = questions.InDoubt+doubt, false
 	}
-	if cut := CutIn(fact); len(cut) > 0 {
-		q.Key, q.Why = "", "it is too long to be judged by a rule: "+strings.Join(cut, ", ")+" is not whole"
-		if ask.Verdict.Allow {
-			ask.Verdict = question.Verdict{} // the part that was read may be harmless on its own; a denial remains
+	if len(call.Unread) > 0 {
+		if q.Key = ""; doubt == "" && ask.Verdict.Rule == "" {
+			q.Why = "no rule can judge it, because this is not known completely: " + strings.Join(call.Unread, ", ")
 		}
 	}
 	ask.Question = q
@@ -130,9 +130,14 @@ func (l *SessionListener) raise(ctx context.Context, fact driver.Fact) (ruled bo
 	return ruled, err
 }
 
-// CutIn names the arguments of a call that were truncated. The content of a write is ignored,
+// CutIn names the arguments of a call that are not known completely. The content of a write is ignored,
 // because it does not affect the permission.
-func CutIn(fact driver.Fact) (names []string) {
+func CutIn(fact driver.Fact) []string {
+	return slices.DeleteFunc(unread(fact), func(name string) bool { return name == "tool" })
+}
+
+// unread is CutIn, and contains "tool" if the program does not name the tool.
+func unread(fact driver.Fact) (names []string) {
 	var event struct {
 		Cut []string `json:"cut"`
 	}
@@ -152,8 +157,8 @@ var contentOf = map[string][]string{
 	"Write": {"content"}, "Edit": {"old_string", "new_string"}, "MultiEdit": {"edits"}, "NotebookEdit": {"new_source"},
 }
 
-// KeyOf identifies a call, so that a saved answer applies to the same call. For a write it is the
-// file and all other paths of the question, each with its links resolved, because a link may have
+// KeyOf identifies a call, so that a saved answer applies to the same call. For a write it is its
+// file, if it names one, and all paths of the question, each with its links resolved, because a link may have
 // been replaced. For a command it is every argument except the description. For other tools it is
 // every argument. The key is empty if the request is not fully known.
 func KeyOf(call policy.Call, paths []string) string {
@@ -172,10 +177,14 @@ func KeyOf(call policy.Call, paths []string) string {
 		if other, is := text("notebook_path"); !ok && is {
 			path, ok = other, is
 		}
-		if !ok {
+		files := slices.Sorted(slices.Values(paths)) // all that a patch of several files names
+		if ok {
+			files = append([]string{path}, files...)
+		}
+		if len(files) == 0 {
 			return ""
 		}
-		for _, path := range append([]string{path}, slices.Sorted(slices.Values(paths))...) {
+		for _, path := range files {
 			about = append(about, path, endOf(call.Dir, path))
 		}
 	case "other": // a program that does not name its tool

@@ -135,7 +135,7 @@ const (
 	interpreted = "python node nodejs perl ruby php lua deno bun tclsh rscript osascript pwsh awk gawk mawk nawk sed ed ex vi vim nvim emacs psql sqlite3 mysql gdb m4 " +
 		"sh bash dash zsh ksh ash fish rbash source . make"
 	// unseenWriters write what their input or a server says.
-	unseenWriters = "patch rsync scp sftp curl wget tar bsdtar unzip zip gzip gunzip bzip2 bunzip2 xz unxz zstd 7z cpio split csplit sort uniq ssh docker podman kubectl at crontab systemd-run " +
+	unseenWriters = "patch apply_patch rsync scp sftp curl wget tar bsdtar unzip zip gzip gunzip bzip2 bunzip2 xz unxz zstd 7z cpio split csplit sort uniq ssh docker podman kubectl at crontab systemd-run " +
 		"ln link rename mmv install ar debugfs fallocate sponge script xxd"
 )
 

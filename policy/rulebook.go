@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -173,7 +174,7 @@ type Book struct {
 // "deny" and `deny Bash(rm *)`, or nothing. It is for calls of a model, whatever Where.Model says. X10 is
 // checked first, then the bounds, then denials, then allowances; a call that was not fully understood is
 // never allowed by a pattern. If there is no answer, doubt is why only a person can decide whether the call
-// keeps the bounds.
+// keeps the bounds, or whether a pattern of Deny applies to it.
 //
 // paths are files that the question names besides the call's arguments, absolute; a call that changes files
 // and names none is for a person. Where.Repo is the agent's workspace, from which relative patterns start.
@@ -195,8 +196,8 @@ func (b Book) Answer(call Call, paths []string, where Where, disk Disk) (verdict
 			return answerDeny, answerDeny + " " + p.text, ""
 		}
 	}
-	if bound.Doubt != "" {
-		return "", "", bound.Doubt
+	if doubt = cmp.Or(bound.Doubt, r.mayBeDenied(b.Deny)); doubt != "" || slices.ContainsFunc(call.Unread, isArgument) {
+		return "", "", doubt
 	}
 	allow := b.Allow
 	if bound.Unclear { // a pattern that names only the tool was not written for this program
@@ -224,7 +225,8 @@ type reading struct {
 	verdict Verdict // X10's, and a command's writes; of a call that was understood
 	paths   []place // named besides the arguments
 	files   []place // what the call would read or write with a file tool
-	shell   *lines  // of Bash; nil: it was not understood at all
+	shell   *lines  // of Bash, and of a tool that runs a command; nil: it was not understood at all
+	runs    bool    // it is not Bash, and takes a command
 	from    string  // the folder of the call; its arguments may change it
 	host    string  // of WebFetch; empty: it was not understood
 }
@@ -245,6 +247,10 @@ func newReading(call Call, paths []string, where Where, disk Disk) *reading {
 	case call.Tool == "Bash" && r.known:
 		if r.shell = r.readShell(in); r.shell == nil {
 			return r
+		}
+	case runsCommand(call.Tool, in):
+		if r.runs = true; known {
+			r.shell = r.readShell(in)
 		}
 	case call.Tool == "WebFetch" && r.known:
 		address, _ := in.text("url")
@@ -285,12 +291,13 @@ func (r *reading) denies(p Pattern) bool {
 	if r.call.Tool == "Bash" && p.kind == fileArg {
 		return changesFiles(p.tool) && r.shell != nil && r.shell.writes(r, p)
 	}
-	if !p.names(r.call.Tool) {
+	if p.kind == shellArg {
+		return r.shell != nil && r.shell.denied(p)
+	}
+	if !p.names(r.call.Tool) && !p.mayName(r.call.Tool) {
 		return false
 	}
 	switch p.kind {
-	case shellArg:
-		return r.shell != nil && r.shell.denied(p)
 	case fileArg:
 		for _, f := range r.files {
 			if f.fault == "" && r.covers(p, f, true) {

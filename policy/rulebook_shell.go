@@ -18,6 +18,7 @@ type lines struct {
 	closed   bool     // no pattern allows it: where it runs is not known
 	away     bool     // it runs outside the workspace
 	doubt    string   // why no pattern with a * can allow it; empty: it was fully understood
+	hidden   string   // why it may run a command that is not among commands; empty: it does not
 }
 
 // command is one simple command at any position: in a pipe, a substitution, a nested shell.
@@ -51,7 +52,7 @@ func (r *reading) readShell(in input) *lines {
 	l.goes(r, in)
 	l.dirs = []string{r.j.dir}
 	if _, plain := in.text("command"); !plain && strings.ContainsAny(text, "'\"$\\") && !isShellScript(in.values["command"]) {
-		l.unsure("its words are a list, and whether a shell reads them is not known")
+		l.hides("its words are a list, and whether a shell reads them is not known")
 	}
 	if background := string(in.values["run_in_background"]); background != "" && background != "false" && background != "null" {
 		l.unsure("it runs in the background")
@@ -98,20 +99,28 @@ func (l *lines) unsure(why string) {
 	}
 }
 
+// hides records a doubt about which commands it runs.
+func (l *lines) hides(why string) {
+	l.unsure(why)
+	if l.hidden == "" {
+		l.hidden = why
+	}
+}
+
 // read parses one text. Anything except plain commands joined by the usual operators is a doubt; its commands
 // are kept nevertheless, for denials.
 func (l *lines) read(r *reading, text string, depth int) {
 	switch {
 	case depth > scriptDepthMax, len(text) > scriptBytesMax, strings.Count(text, "(")+strings.Count(text, "{")+strings.Count(text, "`") > scriptNestMax:
-		l.unsure("it is too long, or nested too deep")
+		l.hides("it is too long, or nested too deep")
 		return
 	case strings.HasSuffix(text, `\`), strings.Contains(text, "#") && strings.Contains(text, "\\\n"),
 		strings.ContainsFunc(text, func(c rune) bool { return c > unicode.MaxASCII && (unicode.IsSpace(c) || unicode.Is(unicode.Cf, c)) }):
-		l.unsure("shells do not agree how it is read")
+		l.hides("shells do not agree how it is read")
 	}
 	file, err := syntax.NewParser(syntax.Variant(syntax.LangBash)).Parse(strings.NewReader(text), "")
 	if err != nil {
-		l.unsure("it does not parse")
+		l.hides("it does not parse")
 		return
 	}
 	var calls []*syntax.CallExpr
@@ -136,7 +145,7 @@ func (l *lines) read(r *reading, text string, depth int) {
 			continue
 		}
 		if len(words) >= wordsMax || len(l.commands) >= commandsMax {
-			l.unsure("there are more commands in it than are read")
+			l.hides("there are more commands in it than are read")
 			return
 		}
 		l.command(r, words, depth)
@@ -204,7 +213,7 @@ func (l *lines) command(r *reading, words []value, depth int) {
 	c := command{words: words}
 	name := words[0]
 	if !name.static() || name.text == "" || strings.ContainsFunc(name.text, unicode.IsSpace) {
-		l.unsure("which command it runs is only known when it runs")
+		l.hides("which command it runs is only known when it runs")
 		l.commands = append(l.commands, c)
 		return
 	}
@@ -217,15 +226,15 @@ func (l *lines) command(r *reading, words []value, depth int) {
 	case has("true false :", name.text):
 		c.free = true
 	case has(bendingBuiltins, name.text):
-		l.unsure(name.text + " changes what later commands are")
+		l.hides(name.text + " changes what later commands are")
 	case has(countingBuiltins, name.text) && slices.ContainsFunc(words[1:], func(w value) bool { return strings.ContainsAny(w.text, "$`") }):
-		l.unsure(name.text + " runs the code in the index of a variable")
+		l.hides(name.text + " runs the code in the index of a variable")
 	case name.text == "cd":
 		c.free = l.staysInside(r, words[1:])
 	default:
 		inner, free, doubt := l.inner(r, base, words[1:], depth)
 		if c.free = free && base == name.text; doubt != "" {
-			l.unsure(doubt)
+			l.hides(doubt)
 		}
 		l.within(r, inner, depth)
 	}
@@ -236,7 +245,7 @@ func (l *lines) command(r *reading, words []value, depth int) {
 func (l *lines) within(r *reading, words []value, depth int) {
 	switch {
 	case depth >= scriptDepthMax || len(l.commands) >= commandsMax:
-		l.unsure("there are more commands in it than are read")
+		l.hides("there are more commands in it than are read")
 	case len(words) > 0:
 		l.command(r, words, depth+1)
 	}

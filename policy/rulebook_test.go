@@ -124,9 +124,12 @@ func TestRulebook(t *testing.T) {
 	}{"memory": {fake, policytest.Fake(fake)}, "disk": {built, policytest.Real()}} {
 		t.Run(name, func(t *testing.T) {
 			for _, c := range cases {
-				verdict, rule := answerOf(c.patterns(t, on.scene, c.allow), c.patterns(t, on.scene, c.deny), c.call1(on.scene), c.expanded(on.scene), workspaceOf(on.scene), on.disk)
+				book := policy.Book{Allow: c.patterns(t, on.scene, c.allow), Deny: c.patterns(t, on.scene, c.deny)}
+				verdict, rule, doubt := book.Answer(c.call1(on.scene), c.expanded(on.scene), workspaceOf(on.scene), on.disk)
 				got := verdict
 				switch {
+				case doubt != "":
+					got, rule = "doubt", doubt
 				case verdict == "":
 					got = "ask"
 				case strings.HasPrefix(rule, "X10: "):
@@ -162,6 +165,35 @@ func TestRulebookIsNotKeptBusy(t *testing.T) {
 			t.Errorf("%.30q… takes %s", command, took)
 		} else {
 			t.Logf("%.30q… takes %s", command, took.Round(time.Millisecond))
+		}
+	}
+}
+
+// No pattern allows a call by an argument that is not known completely, and a denial stays one.
+func TestUnread(t *testing.T) {
+	scene := policytest.At("/scene")
+	for _, tt := range []struct {
+		call  policy.Call
+		deny  string
+		want  string
+		doubt bool
+	}{
+		{call: policy.Call{Tool: "Bash", Unread: []string{"command"}, Input: []byte(`{"command":"ls"}`)}},
+		{call: policy.Call{Tool: "Bash", Unread: []string{"command"}, Input: []byte(`{"command":"ls"}`)}, deny: "Bash(rm *)", doubt: true},
+		{call: policy.Call{Tool: "Bash", Unread: []string{"command"}, Input: []byte(`{"command":"rm x"}`)}, deny: "Bash(rm *)", want: "deny"},
+		{call: policy.Call{Tool: "Edit", Unread: []string{"paths"}, Input: []byte(`{"file_path":"a"}`)}, deny: "Write(src/**)", doubt: true},
+		{call: policy.Call{Tool: "Edit", Unread: []string{"paths"}, Input: []byte(`{"file_path":"a"}`)}, deny: "Bash(rm *)"},
+		{call: policy.Call{Tool: "think", Unread: []string{"tool"}, Input: []byte(`{"x":1}`)}, want: "allow"},
+		{call: policy.Call{Tool: "think", Unread: []string{"tool"}, Input: []byte(`{"x":1}`)}, deny: "mcp__docs__*", doubt: true},
+	} {
+		book := policy.Book{Allow: patterns(t, "*")}
+		if tt.deny != "" {
+			book.Deny = patterns(t, tt.deny)
+		}
+		tt.call.Dir = scene.Repo
+		verdict, rule, doubt := book.Answer(tt.call, nil, workspaceOf(scene), policytest.Fake(scene))
+		if verdict != tt.want || (doubt != "") != tt.doubt {
+			t.Errorf("%+v, deny %q: %q by %q, doubt %q", tt.call, tt.deny, verdict, rule, doubt)
 		}
 	}
 }

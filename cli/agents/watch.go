@@ -169,24 +169,52 @@ func copyOutput(ctx context.Context, a *cli.App, client *apiclient.Client, agent
 	defer cancel()
 	wire := listening{client: client, session: session}
 	conv := d.Converse(driver.Agent{Name: agent.Name}, driver.Session{ID: session}, wire)
+	var p factPrinter
 	for fact, err := range conv.Facts(ctx, 0) {
 		if err != nil {
 			return err
 		}
-		if err := printFact(a, fact); err != nil {
+		if _, err := io.WriteString(a.Out, p.line(a, fact)); err != nil {
 			return err
 		}
 	}
 	return ctx.Err()
 }
 
-func printFact(a *cli.App, fact driver.Fact) error {
-	text, end := cli.Plain(fact.Text), "\n"
-	if fact.Part {
-		end = ""
+// factPrinter formats facts. Words arrive in parts, and other facts may come between two parts of a
+// line: those get lines of their own, so that usage does not stand within a word.
+type factPrinter struct {
+	open driver.FactKind // of the line that continues; empty: none
+	torn bool            // another fact has ended that line early
+}
+
+// line formats one fact with its line breaks.
+func (p *factPrinter) line(a *cli.App, fact driver.Fact) string {
+	before, end := "", "\n"
+	goesOn := (fact.Kind == driver.Said || fact.Kind == driver.Thought) && fact.Kind == p.open && fact.Tool == ""
+	switch {
+	case goesOn && p.torn && fact.Text == "" && !fact.Part: // only the end of a line that was ended already
+		*p = factPrinter{}
+		return ""
+	case p.open != "" && !p.torn && !goesOn:
+		before, p.torn = "\n", true
 	}
+	switch {
+	case fact.Part:
+		end, *p = "", factPrinter{open: fact.Kind}
+	case goesOn:
+		*p = factPrinter{}
+	}
+	return before + factText(a, fact) + end
+}
+
+func factText(a *cli.App, fact driver.Fact) string {
+	text := cli.Plain(fact.Text)
 	switch fact.Kind {
 	case driver.Said:
+		if fact.Tool != "" { // not the agent's words: what a tool printed or changed
+			text = a.Paint(cli.Dim, "  "+strings.ReplaceAll(text, "\n", "\n  "))
+		}
 	case driver.Thought:
 		text = a.Paint(cli.Dim, text)
 	case driver.ToolCalled:
@@ -210,8 +238,7 @@ func printFact(a *cli.App, fact driver.Fact) error {
 	default:
 		text = a.Paint(cli.Yellow, string(fact.Kind)+":") + " " + text
 	}
-	_, err := io.WriteString(a.Out, text+end)
-	return err
+	return text
 }
 
 // conversedWords says which conversation a program has open, and in which sandbox it runs.

@@ -31,7 +31,7 @@ func rememberedAnswers() answers {
 	return answers{filepath.Join(dir, "fairlead", "programs")}
 }
 
-// file names the file for an answer: it depends on this build, on what is asked, and on the program's file, which
+// file names the file for an answer: it depends on this build, on what is asked and in which folder, and on the program's file, which
 // a new version replaces. Empty: the answer is not remembered. A program with variables of its own is always asked,
 // because no file may contain what a program could print of them.
 func (a answers) file(wish probeWish, env []string) string {
@@ -66,7 +66,7 @@ func (a answers) file(wish probeWish, env []string) string {
 	if len(files) == 0 {
 		return ""
 	}
-	text, err := json.Marshal([]any{cli.Version(), wish.Driver, wish.Command, wish.Model, wish.Mode, files})
+	text, err := json.Marshal([]any{cli.Version(), wish.Driver, wish.Command, wish.Dir, wish.Model, wish.Mode, files})
 	if err != nil {
 		return ""
 	}

@@ -26,7 +26,7 @@ var AgentPrograms = []AgentProgram{
 	{Name: "qwen", Title: "Qwen Code", File: "qwen", Driver: config.DriverACP, Command: []string{"qwen", "--acp"}, Page: "qwen.md", Ran: true, does: "Writes and changes code"},
 	{Name: "claude", Title: "Claude Code", File: "claude", Driver: config.DriverClaude, Command: []string{"claude"}, Page: "claude-code.md", does: "Writes and changes code"},
 	{Name: "codex", Title: "Codex", File: "codex", Driver: config.DriverCodex, Command: []string{"codex"}, Page: "codex.md", Ran: true, does: "Writes and changes code"},
-	{Name: "gemini", Title: "Gemini CLI", File: "gemini", Driver: config.DriverACP, Command: []string{"gemini", "--acp"}, Page: "gemini.md", does: "Writes and changes code"},
+	{Name: "gemini", Title: "Gemini CLI", File: "gemini", Driver: config.DriverACP, Command: []string{"gemini", "--acp"}, Page: "gemini.md", Ran: true, does: "Writes and changes code"},
 	{Name: "goose", Title: "goose", File: "goose", Driver: config.DriverACP, Command: []string{"goose", "acp"}, Page: "other-acp.md", does: "Writes and changes code"},
 	{Name: "copilot", Title: "Copilot CLI", File: "copilot", Driver: config.DriverACP, Command: []string{"copilot", "--acp", "--stdio"}, Page: "other-acp.md", does: "Writes and changes code"},
 	{Name: "cursor", Title: "Cursor CLI", File: "cursor-agent", Driver: config.DriverACP, Command: []string{"cursor-agent", "acp"}, Page: "other-acp.md", does: "Writes and changes code"},

@@ -45,7 +45,8 @@ func BookOf(conf *config.Agent) (b rulebook, err error) {
 }
 
 // verdict is what the rules say of a call, X10 first of all; its zero value: nothing. dir is where the
-// session works. doubt is why only a person can say whether the call keeps to the agent's bounds.
+// session works. doubt is why only a person can say whether the call keeps to the agent's bounds, and whether
+// a denial applies to it.
 func (b rulebook) Verdict(call policy.Call, paths []string, dir string) (v question.Verdict, doubt string) {
 	where := dispatchfolder.Where(dispatch.Dispatch{}, nil, dir)
 	word, rule, doubt := b.Answer(call, paths, where, dispatchfolder.Disk{})
@@ -83,5 +84,5 @@ func AnswerTo(conf *config.Agent, call policy.Call) (decision, reason string, er
 // Why a person is asked.
 const (
 	NoRule  = "none of its rules says whether it may"
-	InDoubt = "it is unclear whether it keeps to its bounds: "
+	InDoubt = "it is unclear whether its bounds or denials forbid it: "
 )

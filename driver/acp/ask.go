@@ -13,7 +13,7 @@ import (
 
 // Cancelled is the option ID that answers a question without choosing any of its options: the
 // program receives the outcome "cancelled". An empty option ID means the same. It is for programs
-// that offer no option to reject.
+// that offer no option to reject, and stands for a program's own option of this name.
 const Cancelled = "cancelled"
 
 // AllowAndMode is the kind of an option that also switches the program's mode. Treating it as a
@@ -66,6 +66,13 @@ func isReject(o driver.Option) bool { return strings.HasPrefix(o.Kind, "reject")
 func (p *play) asked(m message) {
 	of := objectOf(m.params)
 	options := readOptions(of.list("options"), p.talk.modes)
+	given := len(options)
+	if options = driver.Unambiguous(options); len(options) < given {
+		p.fault("a permission question has several options with one id; an id that says both yes and no cannot be chosen", m.raw)
+		if !slices.ContainsFunc(options, isReject) { // otherwise a no would end the whole answer
+			options = append(options, driver.Option{ID: Cancelled, Kind: "reject_once", Label: "Cancel"})
+		}
+	}
 	c := readToolCall(of.object("toolCall"))
 	if p.leaving != "" { // the session is ending: no answer will come
 		p.send(reply{"2.0", m.id, outcome("")})
@@ -92,7 +99,7 @@ func (p *play) asked(m message) {
 	p.lastAsk++
 	a := &ask{id: fmt.Sprintf("ask-%d", p.lastAsk), rpc: m.id, options: options, what: what}
 	p.asks = append(p.asks, a)
-	args, cut := c.told(tool, p.part.Dir)
+	args, cut := c.told(tool, p.part.Dir, p.known.titled)
 	p.stage.Out.Tell(speech.Event{
 		Type: driver.PermissionAsked, ID: a.id, Tool: tool, Text: a.what, Options: options,
 		Args: args, Cut: cut, Paths: c.absolute(tool, p.part.Dir), Raw: m.raw,
@@ -140,7 +147,7 @@ func (p *play) answer(o speech.Order) {
 	a := p.asks[i]
 	j := slices.IndexFunc(a.options, func(d driver.Option) bool { return d.ID == o.Option })
 	switch {
-	case j >= 0:
+	case j >= 0 && o.Option != Cancelled:
 		p.send(reply{"2.0", a.rpc, outcome(o.Option)})
 		if isReject(a.options[j]) {
 			p.deny(a.what)

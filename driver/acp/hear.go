@@ -20,11 +20,12 @@ const (
 // trackedCall is a tool call that arrives in pieces. It is reported once, as soon as its name and
 // arguments are known.
 type trackedCall struct {
-	call   toolCall
-	told   bool
-	over   bool
-	since  time.Time // when its first piece arrived
-	answer int       // number of the answer it belongs to
+	call    toolCall
+	told    bool
+	content []json.RawMessage // what it has printed and changed so far; each piece replaces it
+	over    bool
+	since   time.Time // when its first piece arrived
+	answer  int       // number of the answer it belongs to
 }
 
 // hear handles one message from the program.
@@ -100,28 +101,35 @@ func (p *play) noticed(m message) {
 // updated handles session/update.
 func (p *play) updated(m message) {
 	u := readUpdate(m.params)
-	switch u.kind {
-	case modeChanged:
+	own := u.session == "" || u.session == p.talk.session
+	switch stranger := !own && p.talk.session != ""; {
+	case stranger && (u.kind == modeChanged || u.kind == configChanged):
+		p.fault("the settings of another session are ignored: "+u.kind, m.raw)
+		return
+	case u.kind == modeChanged:
 		p.moded(u.mode)
 		return
-	case configChanged:
+	case u.kind == configChanged:
 		p.configured(u.options)
 		return
 	}
 	if p.replaying { // replayed messages of an earlier session are not new
 		return
 	}
-	if u.spent != nil {
+	switch {
+	case u.spent == nil && u.cost == nil:
+	case !own:
+		p.fault("the usage of another session is not counted: "+u.kind, m.raw)
+	case u.spent != nil:
 		p.spend(*u.spent)
 	}
-	own := u.session == "" || u.session == p.talk.session
 	switch u.kind {
 	case messageChunk, thoughtChunk:
 		if own {
 			p.speak(u)
 		}
 	case toolBegan, toolChanged:
-		p.called(u.call, u.kind == toolBegan, m.params)
+		p.called(u.call, u.piece, u.kind == toolBegan, m.params)
 	case planned:
 		if u.text != "" && u.text != p.plan {
 			p.plan = u.text
@@ -130,7 +138,9 @@ func (p *play) updated(m message) {
 	case noticed:
 		p.stage.Out.Tell(speech.Event{Type: driver.Said, Tool: "notice", Text: u.text})
 	case usageChanged:
-		p.cost(u.cost)
+		if own {
+			p.cost(u.cost)
+		}
 	default:
 		if !slices.Contains(quiet, u.kind) {
 			p.fault("an update of an unknown kind: "+clip(u.kind, 100), m.raw)
@@ -155,14 +165,20 @@ func (p *play) speak(u update) {
 }
 
 // called handles a piece of a tool call. The call is reported when it is complete, when it runs, or
-// when it has ended.
-func (p *play) called(c toolCall, began bool, raw json.RawMessage) {
+// when it has ended; then with its result.
+func (p *play) called(c toolCall, piece fields, began bool, raw json.RawMessage) {
 	t := p.track(c, began)
 	t.call = t.call.with(c)
+	if !began && piece.has("content") { // what a call begins with describes it
+		t.content = piece.list("content")
+	}
 	switch t.call.status {
 	case "completed", "failed":
 		p.tellCall(t, raw)
-		t.over = true
+		if tool := t.call.tool(serverName); !t.over {
+			p.stage.Out.Result(tool, result(tool, t.content, piece))
+		}
+		t.over, t.content = true, nil
 		t.call = toolCall{id: t.call.id, name: t.call.name, kind: t.call.kind, title: t.call.title} // discard the arguments of the earlier call
 		return
 	}
@@ -199,7 +215,7 @@ func (p *play) tellCall(t *trackedCall, raw json.RawMessage) {
 	p.untold = slices.DeleteFunc(p.untold, func(other *trackedCall) bool { return other == t })
 	p.words = ""
 	tool := t.call.tool(serverName)
-	args, cut := t.call.told(tool, p.part.Dir)
+	args, cut := t.call.told(tool, p.part.Dir, p.known.titled)
 	p.stage.Out.Tell(speech.Event{
 		Type: driver.ToolCalled, Tool: tool, Text: t.call.what(tool, p.part.Dir), Args: args, Cut: cut, Raw: raw,
 	})

@@ -92,6 +92,9 @@ func (p *play) start() *driver.Stop {
 		stop := failed(err.Error())
 		return &stop
 	}
+	if why := p.known.toolsIgnored(p.part.Dir, argv, append(slices.Clone(p.stage.Env), env...)); why != "" && len(p.servers()) > 0 {
+		p.fault(why, nil)
+	}
 	p.child = child
 	return nil
 }

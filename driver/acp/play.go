@@ -158,7 +158,7 @@ func (p *play) prompt(ctx context.Context, text string) *driver.Stop {
 	p.stage.Out.Hush()
 	p.withdraw(nil)
 	of := objectOf(m.result)
-	p.spent(readUsage(of.object("usage"))) // also of a cancelled answer: its tokens were used
+	p.spent(answerUsage(of)) // also of a cancelled answer: its tokens were used
 	switch {
 	case end != nil:
 		return end
@@ -174,7 +174,7 @@ func (p *play) answered(reason string) *driver.Stop {
 	stop := driver.Stop{Reason: reason, Detail: p.denialWords()}
 	switch reason {
 	case string(sdk.StopReasonEndTurn):
-		if !errorWords().MatchString(p.words) {
+		if !adapter.APIError(p.words) {
 			return nil
 		}
 		return p.refused(&rpcError{Message: p.words})
@@ -196,8 +196,6 @@ func (p *play) answered(reason string) *driver.Stop {
 	}
 	return &stop
 }
-
-var errorWords = adapter.Words(`^\s*\[?API Error\b`)
 
 // refused turns an error into the end of the session. It reports a rate limit as such.
 func (p *play) refused(e *rpcError) *driver.Stop {

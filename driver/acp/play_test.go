@@ -110,6 +110,36 @@ func TestPermission(t *testing.T) {
 	}
 }
 
+// An ID that says both yes and no is not offered: the question can be rejected, and the program is
+// told "cancelled".
+func TestOptionsWithOneID(t *testing.T) {
+	s := newScene(t, driver.Work, "go")
+	s.told = func(s *scene, e speech.Event) {
+		if e.Type == driver.PermissionAsked {
+			s.order(speech.Order{Type: speech.OrderAnswer, ID: e.ID, Option: "x"}) // not offered
+			s.order(speech.Order{Type: speech.OrderAnswer, ID: e.ID, Option: e.Options[0].ID})
+		}
+	}
+	s.play(func(f *fake) {
+		f.greeted()
+		p := f.expect("session/prompt")
+		f.print(`{"jsonrpc":"2.0","id":7,"method":"session/request_permission","params":{"sessionId":"s1","toolCall":{"toolCallId":"c","title":"ls","kind":"execute"},` +
+			`"options":[{"optionId":"x","name":"Yes","kind":"allow_once"},{"optionId":"x","name":"No","kind":"reject_once"}]}}`)
+		if r := f.reply(`7`); !strings.Contains(string(r.Result), `"cancelled"`) {
+			t.Errorf("answered %s", r.Result)
+		}
+		f.result(p, `{"stopReason":"end_turn"}`)
+		f.next()
+	})
+	s.ended(true, "completed", "denied: run: ls")
+	if q := s.of(driver.PermissionAsked); len(q) != 1 || len(q[0].Options) != 1 || q[0].Options[0].Kind != "reject_once" {
+		t.Errorf("asked %+v", q)
+	}
+	if got := len(s.of(driver.Faulted)); got != 2 {
+		t.Errorf("%d faults, want one for the options and one for the answer that was not offered", got)
+	}
+}
+
 // A program withdraws a question, or ends its answer with the question still open.
 func TestWithdrawn(t *testing.T) {
 	s := newScene(t, driver.Work, "go").play(func(f *fake) {
@@ -259,6 +289,21 @@ func TestFailures(t *testing.T) {
 			f.result(p, `{"stopReason":"end_turn"}`)
 			f.next()
 		}, "failed", "API Error: no model"},
+		"a status as words": {func(f *fake) {
+			f.greeted()
+			p := f.expect("session/prompt")
+			f.says("Error: 400 ")
+			f.says(`{"error":"no such model"}`)
+			f.result(p, `{"stopReason":"end_turn"}`)
+			f.next()
+		}, "failed", "Error: 400"},
+		"a limit as words": {func(f *fake) {
+			f.greeted()
+			p := f.expect("session/prompt")
+			f.says("Error: 429 Too Many Requests, retry after 90 s")
+			f.result(p, `{"stopReason":"end_turn"}`)
+			f.next()
+		}, "rate_limited", "Too Many"},
 		"a limit": {func(f *fake) {
 			f.greeted()
 			f.print(`{"jsonrpc":"2.0","id":%s,"error":{"code":-32603,"message":"429 Too Many Requests, retry after 90 s"}}`, f.expect("session/prompt").ID)

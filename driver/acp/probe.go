@@ -37,6 +37,11 @@ func (d Driver) Probe(ctx context.Context, a driver.Agent) (driver.Probed, error
 	if p.talk.http {
 		found.MCP = []string{"http", "stdio"}
 	}
+	if why := p.known.toolsIgnored(part.Dir, part.Command, env); why != "" && a.Workspace != "" {
+		found.MCP, found.Warnings = nil, append(found.Warnings, why)
+	} else if p.known.trusts != nil && a.Workspace == "" {
+		found.Warnings = append(found.Warnings, "it connects to the team's tools only in a folder that it trusts")
+	}
 	switch {
 	case p.part.Mode != "":
 		found.Enforced = "mode " + p.part.Mode + ", as the agent's configuration says"

@@ -11,10 +11,12 @@ type program struct {
 	name     string   // common name of the program
 	commands []string // names of its executable
 
-	asking string     // mode in which it asks for permission; empty: none is known
-	asks   string     // description of that mode, in one line for people
-	env    []variable // makes it ask for permission
-	tools  []string   // arguments that make it use the team's tools without asking: Fairlead checks those calls itself
+	asking string                                    // mode in which it asks for permission; empty: none is known
+	asks   string                                    // description of that mode, in one line for people
+	env    []variable                                // makes it ask for permission
+	titled bool                                      // the title of a command is the whole command
+	trusts func(dir string, argv, env []string) bool // false: it ignores the team's tools there; nil: it has no such rule
+	tools  []string                                  // arguments that make it use the team's tools without asking: Fairlead checks those calls itself
 
 	seen string // version that was tested here, or "documented"
 }
@@ -54,9 +56,11 @@ var programs = []program{
 			"its question for a tool of an MCP server does not say which tool; the model has to look for such tools (tool_search)",
 	},
 	{
-		name: "Gemini CLI", commands: []string{"gemini"}, asking: "default",
+		name: "Gemini CLI", commands: []string{"gemini"}, asking: "default", titled: true, trusts: geminiTrusts,
 		asks: "mode default: asks before it writes and runs",
-		seen: "documented (its approval modes); not run here",
+		seen: "run here, 0.61.0: modes default, autoEdit, yolo, plan; it sends no arguments of calls, and the whole command as the title; " +
+			"a tool of an MCP server is NAME (SERVER MCP Server), with its arguments as text; tokens are in _meta.quota; " +
+			"no MCP server is connected in a folder that it does not trust",
 	},
 	{
 		name: "Claude Code by its ACP adapter", commands: []string{"claude-code-acp", "claude-agent-acp"}, asking: "default",

@@ -3,6 +3,7 @@ package acp
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -189,6 +190,81 @@ func TestUsage(t *testing.T) {
 	}
 	if want := (driver.Usage{InputTokens: 150, OutputTokens: 40, CostUSD: 0.75}); sum != want {
 		t.Errorf("used %+v, want %+v", sum, want)
+	}
+}
+
+// The result of a call is reported once, at its end, with images and terminals by name. What a call
+// begins with is not its result, and what was only read is not shown.
+func TestResults(t *testing.T) {
+	s := newScene(t, driver.Work, "go").play(func(f *fake) {
+		f.greeted()
+		p := f.expect("session/prompt")
+		f.update(`{"sessionUpdate":"tool_call","toolCallId":"a","kind":"execute","status":"in_progress","rawInput":{"command":"ls"},"content":[{"type":"content","content":{"type":"text","text":"[in sub]"}}]}`)
+		f.update(`{"sessionUpdate":"tool_call_update","toolCallId":"a","status":"in_progress","content":[{"type":"content","content":{"type":"text","text":"half"}}]}`)
+		f.update(`{"sessionUpdate":"tool_call_update","toolCallId":"a","status":"completed","content":[{"type":"content","content":{"type":"text","text":"half\n\u001b[1mwhole"}},{"type":"terminal","terminalId":"t1"}]}`)
+		f.update(`{"sessionUpdate":"tool_call_update","toolCallId":"a","status":"completed","content":[{"type":"content","content":{"type":"text","text":"again"}}]}`)
+		f.update(`{"sessionUpdate":"tool_call","toolCallId":"b","kind":"edit","title":"x","locations":[{"path":"f"}]}`)
+		f.update(`{"sessionUpdate":"tool_call_update","toolCallId":"b","status":"completed","content":[{"type":"content","content":{"type":"text","text":"The file was changed."}},{"type":"diff","path":"f","oldText":"a\nb\n","newText":"a\nc\n"}]}`)
+		f.update(`{"sessionUpdate":"tool_call","toolCallId":"c","kind":"read","title":"x","locations":[{"path":"f"}]}`)
+		f.update(`{"sessionUpdate":"tool_call_update","toolCallId":"c","status":"completed","content":[{"type":"content","content":{"type":"text","text":"secret"}}]}`)
+		f.update(`{"sessionUpdate":"tool_call","toolCallId":"d","kind":"execute","rawInput":{"command":"id"}}`)
+		f.update(`{"sessionUpdate":"tool_call_update","toolCallId":"d","status":"failed","rawOutput":{"output":"uid=0"}}`)
+		f.update(`{"sessionUpdate":"tool_call","toolCallId":"e","name":"mcp__docs__shot","rawInput":{"a":1}}`)
+		f.update(`{"sessionUpdate":"tool_call_update","toolCallId":"e","status":"completed","content":[{"type":"content","content":{"type":"image","data":"x","mimeType":"image/png","uri":"file:///work/a.png"}}]}`)
+		f.result(p, `{"stopReason":"end_turn"}`)
+		f.next()
+	})
+	var got []string
+	for _, e := range s.of(driver.Said) {
+		got = append(got, e.Tool+": "+e.Text)
+	}
+	want := []string{"Bash: half\n␛[1mwhole\n[terminal t1]", "Edit: f\n- b\n+ c", "Bash: uid=0", "mcp__docs__shot: [image a.png image/png]"}
+	if !slices.Equal(got, want) {
+		t.Errorf("got  %q\nwant %q", got, want)
+	}
+}
+
+// Gemini CLI gives the tokens of an answer in _meta.
+func TestQuota(t *testing.T) {
+	s := newScene(t, driver.Work, "go").play(func(f *fake) {
+		f.greeted()
+		f.result(f.expect("session/prompt"), `{"stopReason":"end_turn","_meta":{"quota":{"token_count":{"input_tokens":150,"output_tokens":40},"model_usage":[]}}}`)
+		f.next()
+	})
+	if u := s.of(driver.UsageReported); len(u) != 1 || u[0].Usage != (driver.Usage{InputTokens: 150, OutputTokens: 40}) {
+		t.Errorf("used %+v", u)
+	}
+}
+
+// Updates of a session that is not this conversation's count nothing and change nothing. They are faults.
+func TestUpdatesOfAnotherSession(t *testing.T) {
+	s := newScene(t, driver.Work, "go").play(func(f *fake) {
+		f.greeted()
+		p := f.expect("session/prompt")
+		for i := range 10 {
+			f.session = "stranger"
+			f.update(fmt.Sprintf(`{"sessionUpdate":"usage_update","used":1,"size":2,"cost":{"amount":%d,"currency":"USD"}}`, 5000*(i%2)))
+			f.update(`{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"x"},"_meta":{"usage":{"inputTokens":100,"outputTokens":20}}}`)
+			f.update(`{"sessionUpdate":"current_mode_update","currentModeId":"yolo"}`)
+			f.session = "s1"
+			f.update(fmt.Sprintf(`{"sessionUpdate":"usage_update","used":1,"size":2,"cost":{"amount":%d,"currency":"USD"}}`, i))
+		}
+		f.result(p, `{"stopReason":"end_turn"}`)
+		f.next()
+	})
+	s.ended(true, "completed", "")
+	var sum driver.Usage
+	for _, e := range s.of(driver.UsageReported) {
+		sum.InputTokens, sum.CostUSD = sum.InputTokens+e.InputTokens, sum.CostUSD+e.CostUSD
+	}
+	if want := (driver.Usage{CostUSD: 9}); sum != want {
+		t.Errorf("used %+v, want %+v", sum, want)
+	}
+	if got := len(s.of(driver.Faulted)); got != 30 {
+		t.Errorf("%d faults, want 30", got)
+	}
+	if c := s.of(driver.ConversationNamed); len(c) != 1 || c[0].Conversation.Mode == "yolo" {
+		t.Errorf("named %+v", c)
 	}
 }
 

@@ -9,20 +9,23 @@ import (
 	"strings"
 
 	"github.com/fairlead-dev/fairlead/driver/adapter"
+	"github.com/fairlead-dev/fairlead/driver/speech"
 )
 
 // toolCall is the state of one tool call. Programs send it in pieces (tool_call, updates, a
 // question), and each piece may omit everything except the ID.
 type toolCall struct {
-	id     string
-	title  string
-	name   string // the tool's own name, if the program sends it
-	called string // its first title if that is a single word: some programs send the tool's name there
-	kind   string // read, edit, delete, move, search, execute, think, fetch, switch_mode, other
-	status string // pending, in_progress, completed, failed
-	input  fields // rawInput if it is an object
-	paths  []string
-	diffs  []diff
+	id        string
+	title     string
+	name      string          // the tool's own name, if the program sends it
+	called    string          // its first title if that is a single word: some programs send the tool's name there
+	kind      string          // read, edit, delete, move, search, execute, think, fetch, switch_mode, other
+	status    string          // pending, in_progress, completed, failed
+	input     fields          // rawInput if it is an object
+	plain     json.RawMessage // rawInput if it is not an object
+	explained string          // its first content that is text; some programs put the arguments there
+	paths     []string
+	diffs     []diff
 }
 
 // diff is a file change in a call. The old content is missing if the file is new.
@@ -39,6 +42,9 @@ func readToolCall(of fields) toolCall {
 		id: of.text("toolCallId"), title: of.text("title"), kind: of.text("kind"), status: of.text("status"),
 		input: of.object("rawInput"),
 	}
+	if c.input == nil && of.has("rawInput") {
+		c.plain = of["rawInput"]
+	}
 	meta := of.object("_meta")
 	c.name = cmp.Or(of.text("name"), meta.text("toolName"), meta.object("claudeCode").text("toolName"))
 	for _, raw := range of.list("locations") {
@@ -48,6 +54,9 @@ func readToolCall(of fields) toolCall {
 	}
 	for _, raw := range of.list("content") {
 		part := objectOf(raw)
+		if part.text("type") == "content" && c.explained == "" {
+			c.explained = part.object("content").text("text")
+		}
 		if path := part.text("path"); part.text("type") == "diff" && path != "" {
 			_, existed := part["oldText"]
 			_, complete := part["newText"]
@@ -74,6 +83,10 @@ func (c toolCall) with(more toolCall) toolCall {
 		maps.Copy(input, more.input)
 		c.input = input
 	}
+	if more.plain != nil {
+		c.plain = more.plain
+	}
+	c.explained = cmp.Or(c.explained, more.explained)
 	if len(more.diffs) > 0 {
 		c.diffs = more.diffs
 	}
@@ -93,6 +106,9 @@ var identifier = adapter.Words(`^[A-Za-z][A-Za-z0-9_:-]{0,99}$`)
 // name. server is the name of Fairlead's MCP server.
 func (c toolCall) tool(server string) string {
 	if word := ours(c.name, server); word != "" {
+		return word
+	}
+	if word := c.byServer(); word != "" {
 		return word
 	}
 	byKind, title := kindWords[c.kind], c.titleName()
@@ -117,6 +133,58 @@ func (c toolCall) tool(server string) string {
 	return cmp.Or(byKind, own, clip(oneLine(c.kind), titleBytesMax), "other")
 }
 
+// byServer returns the name of an MCP tool that the program names as "NAME (SERVER MCP Server)" in
+// the title; empty: it does not. Gemini CLI replaces this title by an argument called command, so a
+// call with such an argument is not known by its title.
+func (c toolCall) byServer() string {
+	if c.name != "" || c.kind != "" && c.kind != "other" {
+		return ""
+	}
+	found := serverTitle().FindStringSubmatch(c.title)
+	if found == nil || c.input.has("command") || c.given().has("command") || c.given() == nil && strings.Contains(c.explained, "command") {
+		return ""
+	}
+	return clip("mcp__"+found[2]+"__"+found[1], titleBytesMax)
+}
+
+var serverTitle = adapter.Words(`^([A-Za-z0-9_.:-]+) \(([A-Za-z0-9_.:-]+) MCP Server\)$`)
+
+// given returns the arguments that the call's text holds, as Gemini CLI sends those of MCP tools.
+func (c toolCall) given() fields { return objectOf(json.RawMessage(c.explained)) }
+
+// result describes what a call has printed and changed. parts is the content of the call at its end,
+// and of is its last piece.
+func result(tool string, parts []json.RawMessage, of fields) string {
+	var all []string
+	for _, raw := range parts {
+		switch part := objectOf(raw); part.text("type") {
+		case "diff":
+			all = append(all, speech.Diff(part.text("path"), part.text("oldText"), part.text("newText")))
+		case "terminal":
+			all = append(all, "[terminal "+oneLine(part.text("terminalId"))+"]")
+		case "content":
+			if tool != "Edit" && tool != "Write" { // a sentence about the diff
+				all = append(all, contentText(part["content"]))
+			}
+		}
+	}
+	if len(all) == 0 && tool == "Bash" {
+		out, printed := of.object("rawOutput"), ""
+		_ = json.Unmarshal(of["rawOutput"], &printed) // other types are not the output
+		for _, name := range []string{"output", "formatted_output", "aggregated_output", "stdout", "stderr"} {
+			printed = cmp.Or(printed, out.text(name))
+		}
+		all = append(all, printed)
+	}
+	return strings.Join(slices.DeleteFunc(all, func(s string) bool { return s == "" }), "\n")
+}
+
+// named reports whether the tool's name says what the call does, so that patterns can be compared
+// with it.
+func (c toolCall) named(tool string) bool {
+	return c.name != "" || tool != c.kind && tool != "other"
+}
+
 // titleName returns a title that may be the tool's name. Many programs send the model's description
 // as the title, so it is accepted only if it fits the tool kind that the program gives.
 func (c toolCall) titleName() string {
@@ -129,12 +197,16 @@ func (c toolCall) titleName() string {
 const titleBytesMax = 100 // limit for a tool's name; a longer one is a sentence
 
 // arguments returns the tool's arguments, with the names that Claude Code uses as far as they are
-// known. Commands and paths are never taken from titles, because titles are shortened, and half a
-// command is a different command. unsure lists arguments that were given under two names with
+// known. unsure lists arguments that were given under two names with
 // different values: which one the program uses is unknown, so policies must not judge them.
 func (c toolCall) arguments(tool string) (args fields, unsure []string) {
 	args = make(fields, len(c.input)+2)
-	maps.Copy(args, c.input)
+	if maps.Copy(args, c.input); c.byServer() != "" && len(c.input) == 0 {
+		maps.Copy(args, c.given())
+		if c.explained != "" && c.given() == nil && !isTeamTool(tool) { // the team's tools are judged where they are called
+			unsure = append(unsure, "args")
+		}
+	}
 	for _, same := range spellings[tool] {
 		var first json.RawMessage
 		for _, name := range same {
@@ -154,21 +226,85 @@ func (c toolCall) arguments(tool string) (args fields, unsure []string) {
 		maps.DeleteFunc(args, func(name string, _ json.RawMessage) bool { return slices.Contains(fileSpellings, name) })
 	}
 	if tool == "Bash" {
-		if command, ok := commandLine(args["command"]); ok {
-			args["command"] = quoted(command)
+		if command, sure, ok := c.command(args); ok {
+			if args["command"] = quoted(command); !sure {
+				unsure = append(unsure, "command")
+			}
+			delete(args, "commands")
 		}
 	}
 	c.fill(tool, args)
 	return args, slices.Compact(unsure)
 }
 
-// told returns the arguments for an event, and the names of those that policies must not judge.
-func (c toolCall) told(tool, dir string) (args json.RawMessage, cut []string) {
+// command returns the command line of a call, which programs give as text, as a list of words, as a
+// list of lines, or as the only argument. sure is false if the program names several different ones.
+func (c toolCall) command(args fields) (command string, sure, ok bool) {
+	command, ok = commandLine(args["command"])
+	lines, one, listed := commandLines(args["commands"])
+	switch {
+	case !ok && listed:
+		return lines, one, true
+	case !ok:
+		command, ok = commandLine(c.plain)
+		return command, true, ok
+	}
+	return command, !listed || one && lines == command, true
+}
+
+// commandLines returns a list of command lines as one text. one is false if the list could also be
+// the words of one command.
+func commandLines(raw json.RawMessage) (text string, one, ok bool) {
+	var list []json.RawMessage
+	if json.Unmarshal(raw, &list) != nil || len(list) == 0 {
+		return "", false, false
+	}
+	lines := make([]string, len(list))
+	for i, raw := range list {
+		if lines[i], ok = commandLine(commandIn(raw)); !ok {
+			return "", false, false
+		}
+	}
+	return strings.Join(lines, "\n"), len(list) == 1 || strings.ContainsAny(strings.TrimSpace(lines[0]), " \t"), true
+}
+
+// commandIn returns an entry of a list of commands: the command of an object, or the entry itself.
+func commandIn(raw json.RawMessage) json.RawMessage {
+	if of := objectOf(raw); of != nil {
+		return of["command"]
+	}
+	return raw
+}
+
+// told returns the arguments for an event, and the names of those that policies must not judge. A
+// title is taken as the command if there is no other: it may be shortened, and half a command is a
+// different command, so only patterns that deny are compared with it. titled says that the program is
+// known to give the whole command as the title.
+func (c toolCall) told(tool, dir string, titled bool) (args json.RawMessage, cut []string) {
 	of, cut := c.arguments(tool)
+	if tool == "Bash" && of["command"] == nil && c.title != "" {
+		if of["command"] = quoted(strings.Trim(strings.TrimSpace(c.title), "`")); !titled || !c.explainsFolder(dir) {
+			cut = append(cut, "command")
+		}
+	}
 	if tool == "Bash" && c.elsewhere(dir) && !slices.Contains(cut, "command") {
 		cut = append(cut, "command")
 	}
+	if !c.named(tool) {
+		cut = append(cut, "tool")
+	}
+	if c.unreadPatch() {
+		cut = append(cut, "paths")
+	}
 	return of.encoded(), cut
+}
+
+// explainsFolder reports whether the call's content says that its command runs in the session's folder,
+// as Gemini CLI writes it.
+func (c toolCall) explainsFolder(dir string) bool {
+	at, found := strings.CutPrefix(c.explained, "[current working directory ")
+	here := strings.HasPrefix(at, dir+"]") || strings.HasPrefix(at, resolved(dir)+"]")
+	return found && here && !strings.HasSuffix(at, "[background]")
 }
 
 // encoded encodes the arguments as one object; empty if there are none.
@@ -319,7 +455,7 @@ func (c toolCall) what(tool, dir string) string {
 	var text string
 	switch tool {
 	case "Bash":
-		text = of.text("command")
+		text = strings.ReplaceAll(strings.TrimSpace(of.text("command")), "\n", " ⏎ ")
 	case "Write", "Edit", "Read":
 		if files := c.absolute(tool, dir); len(files) > 0 {
 			for i, file := range files {
@@ -335,6 +471,9 @@ func (c toolCall) what(tool, dir string) string {
 		text = of.text("query")
 	case "Glob", "Grep":
 		text = of.text("pattern")
+	}
+	if text == "" && c.title != "" && c.explained != c.title && tool != "Bash" {
+		text = strings.TrimSuffix(c.title+": "+c.explained, ": ") // such as the text of a question
 	}
 	return clip(oneLine(cmp.Or(text, c.title, tool)), whatBytesMax)
 }

@@ -77,7 +77,71 @@ var toolWordsTests = map[string]struct {
 	},
 	"command in the title alone": {
 		pieces: []string{`{"toolCallId":"c","title":"git status; rm -rf /impor…","kind":"execute"}`},
-		tool:   "Bash", args: ``, paths: "[]", what: "git status; rm -rf /impor…",
+		tool:   "Bash", args: ``, paths: "[]", what: "git status; rm -rf /impor…", unsure: "[command]",
+	},
+	"a list of one command": {
+		pieces: []string{`{"toolCallId":"c","title":"rm -rf build","kind":"execute","rawInput":{"commands":["rm -rf build"]}}`},
+		tool:   "Bash", args: `{"command":"rm -rf build"}`, paths: "[]", what: "rm -rf build",
+	},
+	"a list of commands": {
+		pieces: []string{`{"toolCallId":"c","title":"x","kind":"execute","rawInput":{"commands":["git status",{"command":"rm -rf build"}]}}`},
+		tool:   "Bash", args: `{"command":"git status\nrm -rf build"}`, paths: "[]", what: "git status ⏎ rm -rf build",
+	},
+	"a list that may be words": {
+		pieces: []string{`{"toolCallId":"c","title":"x","kind":"execute","rawInput":{"commands":["rm","-rf","build"]}}`},
+		tool:   "Bash", args: `{"command":"rm\n-rf\nbuild"}`, paths: "[]", what: "rm ⏎ -rf ⏎ build", unsure: "[command]",
+	},
+	"a list, and another command": {
+		pieces: []string{`{"toolCallId":"c","title":"x","kind":"execute","rawInput":{"command":"ls","commands":["rm -rf build"]}}`},
+		tool:   "Bash", args: `{"command":"ls"}`, paths: "[]", what: "ls", unsure: "[command]",
+	},
+	"a command as the only argument": {
+		pieces: []string{`{"toolCallId":"c","title":"x","kind":"execute","rawInput":"rm -rf build"}`},
+		tool:   "Bash", args: `{"command":"rm -rf build"}`, paths: "[]", what: "rm -rf build",
+	},
+	"gemini command": {
+		pieces: []string{`{"toolCallId":"c","title":"go test ./...","kind":"execute","status":"pending","locations":[],"content":[{"type":"content","content":{"type":"text","text":"[current working directory /work/repo] (Run tests)"}}]}`},
+		tool:   "Bash", args: ``, paths: "[]", what: "go test ./...",
+	},
+	"gemini command in another folder": {
+		pieces: []string{`{"toolCallId":"c","title":"go test ./...","kind":"execute","content":[{"type":"content","content":{"type":"text","text":"[in ../x]"}}]}`},
+		tool:   "Bash", args: ``, paths: "[]", what: "go test ./...", unsure: "[command]",
+	},
+	"gemini tool of a server": {
+		pieces: []string{`{"toolCallId":"c","title":"search (docs MCP Server)","kind":"other","content":[{"type":"content","content":{"type":"text","text":"{\"q\":\"x\"}"}}]}`},
+		tool:   "mcp__docs__search", args: `{"q":"x"}`, paths: "[]", what: `search (docs MCP Server): {"q":"x"}`,
+	},
+	"a question's text": {
+		pieces: []string{`{"toolCallId":"c","title":"Ask the user","kind":"other","content":[{"type":"content","content":{"type":"text","text":"Which port?"}}]}`},
+		tool:   "other", args: ``, paths: "[]", what: "Ask the user: Which port?", unsure: "[tool]",
+	},
+	"gemini long arguments": {
+		pieces: []string{`{"toolCallId":"c","title":"search (docs MCP Server)","kind":"other","content":[{"type":"content","content":{"type":"text","text":"[Payload omitted due to length with parameters: q]"}}]}`},
+		tool:   "mcp__docs__search", args: ``, paths: "[]", what: "search (docs MCP Server): [Payload omitted due to length with parameters: q]", unsure: "[args]",
+	},
+	"gemini long arguments with a command": {
+		pieces: []string{`{"toolCallId":"c","title":"say (fairlead MCP Server)","kind":"other","content":[{"type":"content","content":{"type":"text","text":"[Payload omitted due to length with parameters: command]"}}]}`},
+		tool:   "other", args: ``, paths: "[]", what: "say (fairlead MCP Server): [Payload omitted due to length with parameters: command]", unsure: "[tool]",
+	},
+	"gemini tool of the team": {
+		pieces: []string{`{"toolCallId":"c","title":"turn_complete (fairlead MCP Server)","kind":"other","content":[{"type":"content","content":{"type":"text","text":"[Payload omitted due to length with parameters: text]"}}]}`},
+		tool:   "mcp__fairlead__turn_complete", args: ``, paths: "[]", what: "turn_complete (fairlead MCP Server): [Payload omitted due to length with parameters: text]",
+	},
+	"gemini title made of a command": {
+		pieces: []string{`{"toolCallId":"c","title":"say (fairlead MCP Server)","kind":"other","content":[{"type":"content","content":{"type":"text","text":"{\"command\":\"say (fairlead MCP Server)\"}"}}]}`},
+		tool:   "other", args: ``, paths: "[]", what: `say (fairlead MCP Server): {"command":"say (fairlead MCP Server)"}`, unsure: "[tool]",
+	},
+	"a patch as the only argument": {
+		pieces: []string{`{"toolCallId":"c","title":"x","kind":"edit","rawInput":"*** Begin Patch\n*** Add File: secret/x\n+x\n*** End Patch"}`},
+		tool:   "Edit", args: `{"file_path":"secret/x"}`, paths: "[/work/repo/secret/x]", what: "secret/x",
+	},
+	"a unified diff": {
+		pieces: []string{`{"toolCallId":"c","title":"x","kind":"edit","rawInput":{"patch":"--- a/secret/x\n+++ b/secret/x\n@@ -1 +1 @@\n-x\n+y\n--- /dev/null\n+++ b/n\n"}}`},
+		tool:   "Edit", args: `{"patch":"--- a/secret/x\n+++ b/secret/x\n@@ -1 +1 @@\n-x\n+y\n--- /dev/null\n+++ b/n\n"}`, paths: "[/work/repo/n /work/repo/secret/x]", what: "n, secret/x",
+	},
+	"a patch without files": {
+		pieces: []string{`{"toolCallId":"c","title":"x","kind":"edit","locations":[{"path":"a"}],"rawInput":{"patch":"*** Begin Patch\n@@"}}`},
+		tool:   "Edit", args: `{"file_path":"a","patch":"*** Begin Patch\n@@"}`, paths: "[/work/repo/a]", what: "a", unsure: "[paths]",
 	},
 	"two commands": {
 		pieces: []string{`{"toolCallId":"c","kind":"execute","rawInput":{"command":"ls","cmd":"rm -rf /"}}`},
@@ -105,7 +169,7 @@ var toolWordsTests = map[string]struct {
 	},
 	"a title that is called like a tool of ours": {
 		pieces: []string{`{"toolCallId":"c","title":"mcp__fairlead__say","kind":"think","rawInput":{"prompt":"x"}}`},
-		tool:   "think", args: `{"prompt":"x"}`, paths: "[]", what: "mcp__fairlead__say",
+		tool:   "think", args: `{"prompt":"x"}`, paths: "[]", what: "mcp__fairlead__say", unsure: "[tool]",
 	},
 	"a command that was first described by a name of ours": {
 		pieces: []string{
@@ -138,10 +202,10 @@ var toolWordsTests = map[string]struct {
 		pieces: []string{`{"toolCallId":"c","title":"glob","kind":"edit","locations":[{"path":"glob"}]}`},
 		tool:   "Edit", args: `{"file_path":"glob"}`, paths: "[/work/repo/glob]", what: "glob",
 	},
-	"nothing": {pieces: []string{`{}`}, tool: "other", args: ``, paths: "[]", what: "other"},
+	"nothing": {pieces: []string{`{}`}, tool: "other", args: ``, paths: "[]", what: "other", unsure: "[tool]"},
 	"search":  {pieces: []string{`{"toolCallId":"c","title":"Look","kind":"search","rawInput":{"regex":"x","path":"/a"}}`}, tool: "Grep", args: `{"path":"/a","pattern":"x"}`, paths: "[/a]", what: "x"},
 	"fetch":   {pieces: []string{`{"toolCallId":"c","title":"Get","kind":"fetch","rawInput":{"url":"http://x/"}}`}, tool: "WebFetch", args: `{"url":"http://x/"}`, paths: "[]", what: "http://x/"},
-	"odd":     {pieces: []string{`{"toolCallId":7,"title":[],"kind":null,"rawInput":"x","locations":{},"content":[1]}`}, tool: "other", args: ``, paths: "[]", what: "other"},
+	"odd":     {pieces: []string{`{"toolCallId":7,"title":[],"kind":null,"rawInput":"x","locations":{},"content":[1]}`}, tool: "other", args: ``, paths: "[]", what: "other", unsure: "[tool]"},
 }
 
 func TestToolWords(t *testing.T) {
@@ -156,7 +220,7 @@ func TestToolWords(t *testing.T) {
 				}
 			}
 			tool := call.tool(serverName)
-			args, unsure := call.arguments(tool)
+			args, _ := call.arguments(tool)
 			if tool != c.tool || string(args.encoded()) != c.args {
 				t.Errorf("got %s %s, want %s %s", tool, args.encoded(), c.tool, c.args)
 			}
@@ -166,6 +230,7 @@ func TestToolWords(t *testing.T) {
 			if got := call.what(tool, "/work/repo"); got != c.what {
 				t.Errorf("what: %q, want %q", got, c.what)
 			}
+			_, unsure := call.told(tool, "/work/repo", strings.HasPrefix(name, "gemini"))
 			if c.unsure == "" {
 				c.unsure = "[]"
 			}
@@ -188,7 +253,7 @@ func TestElsewhere(t *testing.T) {
 		`{"file_path":"x","directory":"sub"}`:     "[command]",
 	} {
 		c := readToolCall(objectOf(json.RawMessage(`{"kind":"execute","rawInput":` + input + `}`)))
-		if _, cut := c.told("Bash", "/work/repo"); fmt.Sprint(cut) != want {
+		if _, cut := c.told("Bash", "/work/repo", false); fmt.Sprint(cut) != want {
 			t.Errorf("%s: %v, want %s", input, cut, want)
 		}
 	}

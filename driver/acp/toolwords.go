@@ -9,6 +9,12 @@ import (
 // name with a separator. Another server whose name begins like ours must not be mistaken for it.
 var teamTools = []string{"turn_complete", "pass", "wait", "say", "report_step", "set_status", "ask_human", "who_is_here"}
 
+// isTeamTool reports whether a tool, in Fairlead's vocabulary, is one of the team's.
+func isTeamTool(tool string) bool {
+	name, ok := strings.CutPrefix(tool, "mcp__"+serverName+"__")
+	return ok && slices.Contains(teamTools, name)
+}
+
 // toolWords maps the programs' tool names (lower case, without separators) to Claude Code's names,
 // in which the patterns of fairlead.yaml are written.
 var toolWords = map[string]string{

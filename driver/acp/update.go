@@ -36,6 +36,7 @@ type update struct {
 	text    string // of a chunk, a plan or a notice
 	message string // message that a chunk belongs to; empty: unknown
 	call    toolCall
+	piece   fields // of a call: as it was sent
 	mode    string
 	options []configOption
 
@@ -55,7 +56,7 @@ func readUpdate(params json.RawMessage) update {
 	case messageChunk, thoughtChunk:
 		u.text, u.message = contentText(of["content"]), of.text("messageId")
 	case toolBegan, toolChanged:
-		u.call = readToolCall(of)
+		u.call, u.piece = readToolCall(of), of
 	case planned:
 		u.text = planText(of.list("entries"))
 	case modeChanged:
@@ -88,7 +89,11 @@ func contentText(raw json.RawMessage) string {
 	case "":
 		return of.text("text") // for programs that omit the type
 	default:
-		return fmt.Sprintf("[%s]", oneLine(clip(strings.TrimSpace(kind+" "+of.text("mimeType")), 100)))
+		name := of.text("name")
+		if uri := of.text("uri"); name == "" && !strings.HasPrefix(uri, "data:") {
+			name = uri[strings.LastIndexByte(uri, '/')+1:]
+		}
+		return fmt.Sprintf("[%s]", oneLine(clip(strings.Join([]string{kind, name, of.text("mimeType")}, " "), 200)))
 	}
 }
 
@@ -112,6 +117,16 @@ func readUsage(of fields) *usage {
 		return nil
 	}
 	return &usage{int64(in), int64(out)}
+}
+
+// answerUsage reads the tokens of a whole answer: from usage or, as Gemini CLI sends them, from
+// _meta.quota.
+func answerUsage(of fields) *usage {
+	if u := readUsage(of.object("usage")); u != nil {
+		return u
+	}
+	count := of.object("_meta").object("quota").object("token_count")
+	return readUsage(fields{"inputTokens": count["input_tokens"], "outputTokens": count["output_tokens"]})
 }
 
 // readCost reads the cost of a conversation so far. Currencies other than dollars are ignored: a

@@ -15,6 +15,16 @@ func Words(expr string) func() *regexp.Regexp {
 // escapes matches terminal control sequences, which programs were seen to put into messages.
 var escapes = Words("\x1b\\[[0-9;?]*[A-Za-z]|\x1b\\][^\a\x1b]*(\a|\x1b\\\\)|\x1b")
 
+// APIError reports whether the only text of an answer is an error of the provider. Programs were seen
+// to give such a text as a successful answer: "API Error: 529 {…}", "[API Error: no model]", "Error:
+// 400 …". An answer of several paragraphs that begins like this is the model's.
+func APIError(text string) bool {
+	text = strings.TrimSpace(text)
+	return apiError().MatchString(text) && !strings.Contains(text, "\n\n")
+}
+
+var apiError = Words(`^\[?(API Error\b|Error:? \(?(HTTP |status )?[45]\d\d\b)`)
+
 // OneLine formats untrusted text in one line, without terminal control sequences.
 func OneLine(s string) string {
 	s = escapes().ReplaceAllString(s, "")

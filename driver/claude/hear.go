@@ -39,7 +39,7 @@ type hearing struct {
 
 	named  driver.Conversed
 	pieces []piece
-	calls  map[string]bool     // reported calls, by the program's ID
+	calls  map[string]shown    // reported calls, by the program's ID
 	open   map[string]question // by the program's ID
 	asks   int                 // number of questions so far
 
@@ -73,7 +73,7 @@ type heard struct {
 func newHearing(out *speech.Writer, p program, part adapter.Part) *hearing {
 	return &hearing{
 		out: out, program: p, dir: part.Dir, resume: part.Resume, mode: p.modeOf(part), now: time.Now,
-		calls: make(map[string]bool), open: make(map[string]question), askNames: make(map[string]bool), meter: meter{trusts: p.trusts},
+		calls: make(map[string]shown), open: make(map[string]question), askNames: make(map[string]bool), meter: meter{trusts: p.trusts},
 	}
 }
 
@@ -102,8 +102,10 @@ func (h *hearing) line(raw json.RawMessage, mine string) heard {
 		h.withdraw(m.RequestID)
 	case "conversation_reset":
 		h.name(driver.Conversed{ID: m.Conversation})
-	case "user", "keep_alive", "tool_progress", "tool_use_summary", "auth_status", "prompt_suggestion", "subagent_token_usage", "active_goal", "command_lifecycle":
-		// Tool results are not speech, and the other types repeat what is sent elsewhere.
+	case "user":
+		h.results(m)
+	case "keep_alive", "tool_progress", "tool_use_summary", "auth_status", "prompt_suggestion", "subagent_token_usage", "active_goal", "command_lifecycle":
+		// These types repeat what is sent elsewhere.
 	case "":
 		if err == nil {
 			h.fault("a message without a type", raw)
@@ -286,18 +288,66 @@ func (h *hearing) words(kind driver.FactKind, text, parent string) {
 
 // call reports a tool call, once.
 func (h *hearing) call(id, name string, input, raw json.RawMessage) {
-	if id != "" && h.calls[id] {
+	if _, told := h.calls[id]; told && id != "" {
 		return
 	}
-	if id != "" && len(h.calls) < callsMax {
-		h.calls[id] = true
-	}
 	c := ourCall(name, input)
+	if id != "" && len(h.calls) < callsMax {
+		h.calls[id] = shown{tool: c.Tool, diff: c.diff()}
+	}
 	if c.Tool == "" {
 		h.fault("a tool call without a name", raw)
 		return
 	}
 	h.out.Tell(speech.Event{Type: driver.ToolCalled, Tool: c.Tool, Text: c.what(), Args: c.Args, Cut: c.Cut, Raw: speech.CutRaw(raw)})
+}
+
+// shown is what is known of a reported call until its result comes.
+type shown struct{ tool, diff string }
+
+// results reports what tools have printed and changed. Results of a subagent's calls are not
+// reported, as its calls are many.
+func (h *hearing) results(m message) {
+	if m.Parent != "" {
+		return
+	}
+	t, err := m.turn()
+	if err != nil { // a prompt is a text
+		return
+	}
+	for _, b := range t.Content {
+		call, known := h.calls[b.Of]
+		if known {
+			h.calls[b.Of] = shown{tool: call.tool} // its diff is needed once
+		}
+		switch {
+		case b.Type != "tool_result" || !known:
+		case call.diff != "" && !b.IsError:
+			h.out.Result(call.tool, call.diff)
+		default:
+			h.out.Result(call.tool, resultText(b.Result))
+		}
+	}
+}
+
+// resultText returns a tool's result as text; content that is not text is named by its type.
+func resultText(raw json.RawMessage) string {
+	var text string
+	if json.Unmarshal(raw, &text) == nil {
+		return text
+	}
+	var blocks []block
+	if json.Unmarshal(raw, &blocks) != nil {
+		return ""
+	}
+	var all []string
+	for _, b := range blocks {
+		if b.Type != "text" {
+			b.Text = "[" + adapter.Shorten(adapter.OneLine(b.Type), 80) + "]"
+		}
+		all = append(all, b.Text)
+	}
+	return strings.Join(all, "\n")
 }
 
 // rate handles a rate limit message. A limit does not always end the answer: some accounts continue

@@ -27,10 +27,6 @@ const (
 	deniedPrefix     = "denied: "
 )
 
-// apiError matches text that is an error and not an answer: both programs were seen to report it as
-// success.
-var apiError = adapter.Words(`^\s*\[?API Error\b`)
-
 // Phrases for rate limits and exhausted contexts, for results without a field that says so. The
 // SDK's documentation names the prefixes "You've hit your" and "You've reached your".
 var (
@@ -42,7 +38,7 @@ var (
 // verdict classifies the end of an answer.
 func verdict(r result, subtype string, seen limits, now time.Time) (driver.Stop, time.Time) {
 	text := endWords(r)
-	failed := r.IsError || strings.HasPrefix(subtype, "error") || r.StartupFailure != "" || apiError().MatchString(text)
+	failed := r.IsError || strings.HasPrefix(subtype, "error") || r.StartupFailure != "" || adapter.APIError(text)
 	if !failed {
 		stop := driver.Stop{OK: true, Reason: reasonCompleted}
 		if r.StopReason == "refusal" {

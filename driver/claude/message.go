@@ -83,6 +83,10 @@ type block struct {
 	ID       string          `json:"id"`
 	Name     string          `json:"name"`
 	Input    json.RawMessage `json:"input"`
+
+	Of      string          `json:"tool_use_id"` // of a tool_result
+	Result  json.RawMessage `json:"content"`     // a text or a list of blocks
+	IsError bool            `json:"is_error"`
 }
 
 // beat is one event in the stream of a message.

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/fairlead-dev/fairlead/driver/adapter"
+	"github.com/fairlead-dev/fairlead/driver/speech"
 )
 
 // names maps other programs' tool names to Claude Code's.
@@ -108,6 +109,32 @@ func (c call) what() string {
 	}
 	if asked := asks(c.fields["questions"]); len(asked) > 0 {
 		return adapter.Shorten(adapter.OneLine(asked[0].Question), essentialBytesMax)
+	}
+	return ""
+}
+
+// diff describes the change that a call makes to a file; empty: none.
+func (c call) diff() string {
+	const sideBytesMax = 8 << 10 // more is not shown
+	side := func(name string) string { return adapter.Shorten(c.text(name), sideBytesMax) }
+	switch c.Tool {
+	case "Write":
+		return speech.Diff(c.text("file_path"), "", side("content"))
+	case "Edit":
+		return speech.Diff(c.text("file_path"), side("old_string"), side("new_string"))
+	case "MultiEdit":
+		var edits []struct {
+			Old string `json:"old_string"`
+			New string `json:"new_string"`
+		}
+		if json.Unmarshal(c.fields["edits"], &edits) != nil {
+			return ""
+		}
+		var all []string
+		for _, e := range edits {
+			all = append(all, speech.Diff(c.text("file_path"), e.Old, e.New))
+		}
+		return adapter.Shorten(strings.Join(all, "\n"), sideBytesMax)
 	}
 	return ""
 }

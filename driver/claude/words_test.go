@@ -30,6 +30,7 @@ func TestVerdict(t *testing.T) {
 		{"done", `{"subtype":"success","result":"429 tests pass, no rate limit was hit"}`, limits{word: "overloaded"}, "completed", time.Time{}},
 		{"an error as a success", `{"subtype":"success","result":"[API Error: 400 bad]"}`, limits{}, "failed", time.Time{}},
 		{"the same, of Claude Code", `{"subtype":"success","result":"API Error: 529 {\"type\":\"error\",\"error\":{\"type\":\"overloaded_error\"}}"}`, limits{}, "failed", time.Time{}},
+		{"a status alone", `{"subtype":"success","result":"Error: 400 {\"error\":\"no such model\"}"}`, limits{}, "failed", time.Time{}},
 		{"words about an error", `{"subtype":"success","result":"I fixed the API Error: 400"}`, limits{}, "completed", time.Time{}},
 		{"refused", `{"subtype":"success","result":"no","stop_reason":"refusal"}`, limits{}, "refused", time.Time{}},
 		{"turns", `{"subtype":"error_max_turns","is_error":true}`, limits{}, "max_turns", time.Time{}},

@@ -25,12 +25,18 @@ type item struct {
 	Status  string `json:"status"`  // in_progress, completed, failed, declined
 
 	Command string   `json:"command"` // command_execution
+	Output  string   `json:"aggregated_output"`
 	Changes []change `json:"changes"` // file_change
 
 	Server    string          `json:"server"` // mcp_tool_call
 	Tool      string          `json:"tool"`   // mcp_tool_call, collab_tool_call
 	Arguments json.RawMessage `json:"arguments"`
 	Error     fault           `json:"error"`
+	Result    struct {
+		Content []struct {
+			Text string `json:"text"`
+		} `json:"content"`
+	} `json:"result"`
 
 	Prompt string `json:"prompt"` // collab_tool_call
 	Query  string `json:"query"`  // web_search

@@ -29,6 +29,7 @@ type hearing struct {
 
 	named    driver.Conversed
 	items    map[string]bool // reported calls of this answer
+	words    string          // beginning of the answer's latest message
 	trouble  string          // codex's last error message
 	untold   bool            // that message has not been reported yet: often the end repeats it
 	used     driver.Usage    // the total that has been reported
@@ -44,7 +45,7 @@ func newHearing(out *speech.Writer, part adapter.Part) *hearing {
 
 // begin resets the state for a new answer, which is a new process.
 func (h *hearing) begin() {
-	h.items, h.trouble, h.untold, h.finished, h.stop = make(map[string]bool), "", false, false, driver.Stop{}
+	h.items, h.words, h.trouble, h.untold, h.finished, h.stop = make(map[string]bool), "", "", false, false, driver.Stop{}
 }
 
 // line handles one line.
@@ -69,6 +70,10 @@ func (h *hearing) line(raw json.RawMessage) {
 		h.trouble, h.untold = e.Message, true
 	case "turn.completed":
 		h.usage(e.Usage)
+		if adapter.APIError(h.words) {
+			h.failed(h.words)
+			return
+		}
 		h.finished, h.stop = true, driver.Stop{OK: true, Reason: reasonCompleted}
 	case "turn.failed":
 		h.usage(e.Usage)
@@ -150,6 +155,7 @@ func (h *hearing) item(i item, over bool, raw json.RawMessage) {
 	switch i.Type {
 	case "agent_message", "plan":
 		if over && i.Text != "" {
+			h.words = adapter.Shorten(i.Text, shownBytesMax)
 			h.out.Say(driver.Said, "", i.Text)
 		}
 	case "reasoning":
@@ -161,6 +167,7 @@ func (h *hearing) item(i item, over bool, raw json.RawMessage) {
 			h.notice(i.Message)
 		}
 	case "command_execution", "file_change", "mcp_tool_call", "collab_tool_call", "web_search", "todo_list":
+		h.words = ""
 		if i.Type == "web_search" && !over {
 			return // the query is known at the end
 		}
@@ -243,9 +250,15 @@ func firstText(args json.RawMessage) string {
 	return ""
 }
 
-// outcome records a denied call for the terminal event.
+// outcome reports what a call has printed, and records a denied one for the terminal event.
 func (h *hearing) outcome(i item) {
 	tool, what, _ := i.call()
+	if i.Type == "command_execution" {
+		h.out.Result(tool, i.Output)
+	}
+	for _, part := range i.Result.Content {
+		h.out.Result(tool, part.Text)
+	}
 	if i.Type == "file_change" {
 		tool, what = "Edit", ""
 		for _, c := range i.Changes {

@@ -23,8 +23,8 @@ type Event struct {
 
 	// Args is a JSON object: the arguments of a tool, in Claude Code's vocabulary if the tool is one of
 	// its tools (file_path, content, command, …). Cut names the arguments that are incomplete. It
-	// contains "args" or "paths" if some of those are missing completely. Policies must not judge a call
-	// by an incomplete argument.
+	// contains "args" or "paths" if some of those are missing completely, and "tool" if the program does
+	// not name the tool. Policies must not allow a call by an incomplete argument.
 	Args json.RawMessage `json:"args,omitempty"`
 	Cut  []string        `json:"cut,omitempty"`
 

@@ -48,7 +48,7 @@ func (e *Event) fill(f *driver.Fact) {
 	case driver.Listening:
 		f.Part, f.Tool, f.Input = false, "", e.Input // a point in time, not speech
 	case driver.PermissionAsked:
-		f.Ask = driver.Ask{ID: e.ID, Options: e.Options, Paths: e.Paths}
+		f.Ask = driver.Ask{ID: e.ID, Options: driver.Unambiguous(e.Options), Paths: e.Paths}
 	case driver.PermissionAnswered, driver.PermissionWithdrawn:
 		f.Ask = driver.Ask{ID: e.ID}
 	case driver.UsageReported:

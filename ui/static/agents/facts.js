@@ -39,13 +39,15 @@ function stopWords(stop) {
   return [stop.ok ? 'done' : 'not done', plain(stop.reason ?? '', 120), plain(stop.detail ?? '', 400)].filter(Boolean).join(', ');
 }
 
-/** Joins facts that arrived in parts. @param {Fact[]} facts @returns {Fact[]} */
+/** Joins facts that arrived in parts, also where usage was reported between two parts. @param {Fact[]} facts @returns {Fact[]} */
 function join(facts) {
   /** @type {Fact[]} */
   const whole = [];
   for (const f of facts) {
-    const last = whole[whole.length - 1];
-    if (last?.part && last.kind === f.kind) whole[whole.length - 1] = { ...f, offset: last.offset, text: (last.text ?? '') + (f.text ?? '') };
+    let at = whole.length - 1;
+    while (at >= 0 && whole[at].kind === 'usage_reported') at--;
+    const last = whole[at];
+    if (last?.part && last.kind === f.kind) whole[at] = { ...f, offset: last.offset, text: (last.text ?? '') + (f.text ?? '') };
     else whole.push(f);
   }
   return whole;

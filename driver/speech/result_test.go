@@ -1,0 +1,45 @@
+package speech_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/fairlead-dev/fairlead/driver"
+	"github.com/fairlead-dev/fairlead/driver/speech"
+)
+
+// A result is one event of limited size that is not the agent's words; what is missing is said.
+func TestResult(t *testing.T) {
+	for name, c := range map[string]struct{ text, want string }{
+		"nothing":    {" \n\n", ""},
+		"lines":      {"a\r\n\tb\n", "a\n\tb"},
+		"controls":   {"\x1b[31mred\x00\x7f \u202e\xff", "␛[31mred␀␡ \ufffd\ufffd"},
+		"many lines": {strings.Repeat("x\n", 50), strings.Repeat("x\n", 40) + "… [19 more bytes are not shown]"},
+		"many bytes": {strings.Repeat("ä", 3000), strings.Repeat("ä", 2048) + "\n… [1904 more bytes are not shown]"},
+	} {
+		var out bytes.Buffer
+		speech.NewWriter(&out).Result("Bash", c.text)
+		var e speech.Event
+		if out.Len() > 0 && json.Unmarshal(out.Bytes(), &e) != nil {
+			t.Fatalf("%s: %s", name, out.String())
+		}
+		if e.Text != c.want || c.want != "" && (e.Type != driver.Said || e.Tool != "Bash") {
+			t.Errorf("%s: %+v", name, e)
+		}
+	}
+}
+
+func TestDiff(t *testing.T) {
+	for _, c := range []struct{ old, now, want string }{
+		{"", "x\ny\n", "f\n+ x\n+ y"},
+		{"a\nb\nc\n", "a\nB\nc\n", "f\n- b\n+ B"},
+		{"a\nb\n", "a\n", "f\n- b"},
+		{"a", "a\n", "f"},
+	} {
+		if got := speech.Diff("f", c.old, c.now); got != c.want {
+			t.Errorf("%q to %q: %q, want %q", c.old, c.now, got, c.want)
+		}
+	}
+}
