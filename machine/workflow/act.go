@@ -18,6 +18,9 @@ func (o *stepDraft) act(act Act, set *StepSet) {
 		v.N++
 		v.Proc, v.BegunAt, v.Ending, v.RetryAt = v.N, o.now.At, "", time.Time{}
 		v.EndReason = ""
+		if strings.HasPrefix(v.LastError, gateWords) { // the loop-back was for this
+			v.LastError = ""
+		}
 	case ForgetProcess:
 		v.Proc, v.BegunAt, v.Ending, v.EndReason = 0, time.Time{}, "", ""
 	case EndProcess:

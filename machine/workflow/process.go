@@ -178,12 +178,16 @@ func (r *Run) rounds(i int) int {
 	return n
 }
 
+// gateWords begin the last_error of a gate that sent the run back. It is null again while the gate runs (SPEC,
+// corrections, "W6").
+const gateWords = "Gate failure: "
+
 // gateFailure is W6 or W7.
 func (o *stepDraft) gateFailure(reason string) error {
 	if reason == "" {
 		reason = "no reason given"
 	}
-	o.why = "Gate failure: " + reason
+	o.why = gateWords + reason
 	switch {
 	case o.plan.LoopBackTo == "":
 		return o.take(GateLeadsNowhere)
