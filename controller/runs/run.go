@@ -370,7 +370,11 @@ func (was *runRequest) under(flags view.RunFlags, conf *config.Config) (*runRequ
 // resumes it.
 func (c *Controller) importRun(ctx context.Context, by seam.Actor, id, repo string, flags view.RunFlags) (view.RunView, error) {
 	path := filepath.Join(runsDir(repo), id, runfile.RunStateName)
-	state, err := runfile.ReadRunState(path)
+	taken, err := os.Lstat(path) // before it is read: a later version is not known
+	var state runfile.RunState
+	if err == nil {
+		state, err = runfile.ReadRunState(path)
+	}
 	if errors.Is(err, fs.ErrNotExist) {
 		return view.RunView{}, &team.Unknown{What: "run", Name: id, Known: c.knownRuns(ctx)}
 	}
@@ -396,6 +400,9 @@ func (c *Controller) importRun(ctx context.Context, by seam.Actor, id, repo stri
 	// file must not decide where Fairlead writes.
 	dir := filepath.Dir(path)
 	found.RepoDir, found.ReportsDir, found.ManualInputsDir = repo, filepath.Join(dir, "reports"), filepath.Join(dir, "manual_inputs")
+	if err := c.View(ctx, func(*team.Team) { c.RunMember(id).taken = taken }); err != nil {
+		return view.RunView{}, err
+	}
 	if _, err := c.begin(ctx, by, req, found); err != nil {
 		return view.RunView{}, err
 	}

@@ -28,7 +28,7 @@ func (c *Controller) ProjectRun(m *runMember) {
 		dirty := m.dirty
 		ctx, end := context.WithCancel(c.Context())
 		m.pen = end
-		c.Go(func(context.Context) { (&statePen{e: c, m: m}).keep(ctx, dirty) })
+		c.Go(func(context.Context) { (&statePen{e: c, m: m, last: m.taken}).keep(ctx, dirty) })
 	}
 	m.due++
 	m.rouse()
@@ -46,7 +46,7 @@ func (m *runMember) rouse() {
 type statePen struct {
 	e      *Controller
 	m      *runMember
-	last   fs.FileInfo // of the file as Fairlead wrote it last; nil: not written yet
+	last   fs.FileInfo // of the file as Fairlead wrote or imported it last; nil: neither
 	warned bool
 }
 
@@ -144,7 +144,7 @@ func (p *statePen) makeWay(path string, content []byte, updated string) (same bo
 	case err != nil:
 		return false, err
 	case p.last != nil && os.SameFile(there, p.last) && there.ModTime().Equal(p.last.ModTime()) && there.Size() == p.last.Size():
-		return false, nil // Fairlead wrote it
+		return false, nil // Fairlead wrote it, or has what is in it
 	}
 	if there.Mode().IsRegular() {
 		text, err := sessions.ReadUpTo(path, workspace.RunFileMax)

@@ -3,6 +3,7 @@ package runs
 import (
 	"context"
 	"encoding/json"
+	"io/fs"
 	"path/filepath"
 	"sync/atomic"
 
@@ -44,6 +45,7 @@ type runMember struct {
 	said  atomic.Uint64             // the last of these changes that it shows
 	watch context.CancelFunc        // stops the polling of gates and answers; nil: not polling
 	pen   context.CancelFunc        // stops the writer of run_state.json; nil: no writer yet
+	taken fs.FileInfo               // of the run_state.json that was imported; nil: none was
 }
 
 // RunMember is what is kept of a run, made when it is first asked for.
