@@ -25,7 +25,8 @@ type Options struct {
 	FileSum     func(control.File) string
 	DocumentSum func(*crew.Document) string
 
-	Zone *time.Location // of the days of --daily-cost-limit; nil: UTC
+	RunsOnly bool           // see team.Team
+	Zone     *time.Location // of the days of --daily-cost-limit; nil: UTC
 }
 
 // Loop owns the team value. Make it with New, call Replay, Register the hooks, then call Run.

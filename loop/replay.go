@@ -31,7 +31,7 @@ func (l *Loop) Replay(ctx context.Context) error {
 	if err := l.restore(ctx); err != nil {
 		return err
 	}
-	l.team.Crew.Render, l.team.Zone = l.opts.DocumentSum, l.opts.Zone
+	l.team.Crew.Render, l.team.Zone, l.team.RunsOnly = l.opts.DocumentSum, l.opts.Zone, l.opts.RunsOnly
 	for rec, err := range l.opts.Journal.Read(ctx, journal.Query{After: l.head}) {
 		if err != nil {
 			return fmt.Errorf("read the journal after %d: %w", l.head, err)

@@ -108,6 +108,15 @@ func (t *Team) mayStart(a *Agent, at time.Time) (ok bool, why string) {
 	}
 }
 
+// servesRun reports whether a session does a step of a run.
+func servesRun(s *Session) bool {
+	if s == nil {
+		return false
+	}
+	_, _, is := StepOf(s.For)
+	return is
+}
+
 // mayRunSession checks what applies to every session (J2).
 func (t *Team) mayRunSession(a *Agent, at time.Time) (ok bool, why string) {
 	switch {
@@ -117,6 +126,8 @@ func (t *Team) mayRunSession(a *Agent, at time.Time) (ok bool, why string) {
 		return false, "fairlead stops"
 	case t.Hold.On:
 		return false, "the team is held"
+	case t.RunsOnly && !servesRun(a.Session):
+		return false, "this process only does runs; `fairlead up` starts agents"
 	}
 	if limit := t.OverLimit(a, at); limit != "" {
 		return false, limitWords + limit

@@ -47,7 +47,7 @@ func (t *Team) ChannelIDs() []string {
 }
 
 func (d *draft) turnNow() channel.Now {
-	return channel.Now{At: d.ev.At, Held: d.team.Hold.On || d.team.Stopping}
+	return channel.Now{At: d.ev.At, Held: held(d.team) || d.team.Stopping}
 }
 
 // channels decides a channel input. It is called at most once in an event, because it decides on the

@@ -38,7 +38,7 @@ func (ch *Change) presence() crew.Change {
 
 // crewNow returns what the crew's decisions may depend on besides the crew.
 func (d *draft) crewNow() crew.Now {
-	now := crew.Now{At: d.ev.At, Held: d.team.Hold.On || d.team.Stopping}
+	now := crew.Now{At: d.ev.At, Held: held(d.team) || d.team.Stopping}
 	if a := d.team.Agents[d.team.Crew.Lead.Agent]; a != nil {
 		now.Limit = d.team.OverLimit(a, d.ev.At)
 	}
@@ -156,7 +156,7 @@ func (t *Team) nextOfLead(a *Agent, at time.Time) any {
 		return crew.LeadEnded{Session: lead.Session, Why: foreignWords}
 	case may && !isIn(a.Queue, ForLead):
 		return leadDue{}
-	case !may && !t.Hold.On || t.Stopping:
+	case !may && !held(t) || t.Stopping:
 		return crew.LeadEnded{Session: lead.Session, Why: why}
 	}
 	return nil

@@ -229,7 +229,7 @@ func (d *draft) control(a *Agent, in control.Input) error {
 func (d *draft) now(a *Agent) control.Now {
 	return control.Now{
 		At:        d.ev.At,
-		Held:      d.team.Hold.On,
+		Held:      held(d.team),
 		Stopping:  d.team.Stopping || a.Removed,
 		OverLimit: d.team.OverLimit(a, d.ev.At),
 	}

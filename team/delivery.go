@@ -172,7 +172,7 @@ func (t *Team) ChannelActions(id string, at time.Time) []channel.Action {
 }
 
 func (t *Team) turnNow(at time.Time) channel.Now {
-	return channel.Now{At: at, Held: t.Hold.On || t.Stopping}
+	return channel.Now{At: at, Held: held(t) || t.Stopping}
 }
 
 // AgentChannelActions returns the pending actions for one agent over all its channels: first

@@ -205,7 +205,7 @@ func (t *Team) wanted(s *Session) bool {
 // openDispatchSession opens a session, or queues a request (J1).
 func (d *draft) openDispatchSession(a *Agent, due workDue) error {
 	forWhom := ForDispatch(due.folder, due.key)
-	if d.team.slotFree(a) && len(a.Queue) == 0 && !d.team.Hold.On && !d.team.Stopping {
+	if d.team.slotFree(a) && len(a.Queue) == 0 && !held(d.team) && !d.team.Stopping {
 		return d.openSession(a, Session{Kind: control.Work, For: forWhom})
 	}
 	return d.request(a, Request{For: forWhom, Kind: control.Work, At: d.ev.At})

@@ -196,7 +196,7 @@ func sorted(set map[string]bool) []string {
 
 // parkedByHold reports whether a channel waits for the end of a hold that has ended.
 func (t *Team) parkedByHold() bool {
-	if t.Hold.On || t.Stopping {
+	if held(t) || t.Stopping {
 		return false
 	}
 	for _, c := range t.Channels.ByID {

@@ -58,6 +58,10 @@ type Team struct {
 	guests map[string][]string                     // channels by agent; cached (outsiders)
 	asks   map[channel.AgentID][]channel.ChannelID // cached (asking)
 
+	// RunsOnly is set in a process that only does runs: sessions for control, channels, the crew and dispatch
+	// folders do not begin, as during a hold.
+	RunsOnly bool `json:"-"`
+
 	// Zone is the time zone of the days in RunUsage; nil: UTC.
 	Zone *time.Location `json:"-"`
 
@@ -269,6 +273,9 @@ func (u Usage) sane() Usage {
 	u.CostUSD = min(u.CostUSD, usageMax)
 	return u
 }
+
+// held reports whether sessions other than those of runs may not begin.
+func held(t *Team) bool { return t.Hold.On || t.RunsOnly }
 
 func dayOf(at time.Time) string { return at.UTC().Format(time.DateOnly) }
 

@@ -46,6 +46,7 @@ type Daemon struct {
 	reloads chan *config.Config // configurations to start again with; nil: this daemon cannot reload
 	// reloadFault is why the daemon did not start with a changed configuration and runs with the one before.
 	reloadFault error
+	runsOnly    bool // no agent starts, except for a step of a run
 
 	Ran     chan error     // of the controller; gets one value
 	closers []func() error // in the order in which things were opened
@@ -63,12 +64,18 @@ var Logs = []struct {
 // OpenDaemon locks the workspace and recovers the team. When it returns, orders are accepted, and
 // everything that outlived the last daemon is known.
 func OpenDaemon(ctx context.Context, conf *config.Config, listen string, log *slog.Logger) (*Daemon, error) {
-	return openDaemon(ctx, conf, listen, log, nil, nil)
+	return openDaemon(ctx, &Daemon{Conf: conf, log: log}, listen)
 }
 
-// openDaemon is OpenDaemon for a daemon that can reload: reloads gets the configuration to start again with.
-func openDaemon(ctx context.Context, conf *config.Config, listen string, log *slog.Logger, reloads chan *config.Config, reloadFault error) (_ *Daemon, err error) {
-	d := &Daemon{Conf: conf, log: log, reloads: reloads, reloadFault: reloadFault, Ran: make(chan error, 1)}
+// OpenForRuns is OpenDaemon for a process that only does runs: it starts no agent for anything else.
+func OpenForRuns(ctx context.Context, conf *config.Config, listen string, log *slog.Logger) (*Daemon, error) {
+	return openDaemon(ctx, &Daemon{Conf: conf, log: log, runsOnly: true}, listen)
+}
+
+// openDaemon opens a daemon from its fields.
+func openDaemon(ctx context.Context, d *Daemon, listen string) (_ *Daemon, err error) {
+	conf := d.Conf
+	d.Ran = make(chan error, 1)
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, d.Close())
@@ -126,7 +133,7 @@ func (d *Daemon) openEngine(ctx context.Context) error {
 		Name: filepath.Base(d.Conf.Dir), Config: d.Conf, Journal: j, Files: files, Documents: documents, Sessions: folders, Drivers: cli.Drivers(),
 		Host:   &sessions.Shims{Folder: d.space.Path("sessions"), Workspace: d.Conf.Dir},
 		Lookup: os.LookupEnv, BootID: workspace.BootID(), Log: d.log, Waited: waited,
-		ProcessConflicts: sessions.ProcessConflicts(d.Conf.Dir), Offer: d.offer,
+		ProcessConflicts: sessions.ProcessConflicts(d.Conf.Dir), Offer: d.offer, RunsOnly: d.runsOnly,
 	})
 	if err != nil {
 		return err

@@ -68,11 +68,11 @@ func serveUntilStopped(ctx context.Context, a *cli.App, d *Daemon, opts UpOption
 			opts.Listen = strings.TrimPrefix(d.address, "http://") // pages and agents know this address
 		}
 		before := d
-		if d, err = openDaemon(ctx, again.conf, opts.Listen, before.log, make(chan *config.Config, 1), nil); err == nil {
+		if d, err = openDaemon(ctx, &Daemon{Conf: again.conf, log: before.log, reloads: make(chan *config.Config, 1)}, opts.Listen); err == nil {
 			continue
 		}
 		before.log.Error("the daemon could not start with the changed fairlead.yaml, and starts with the one before", "error", err)
-		if d, err = openDaemon(ctx, before.Conf, strings.TrimPrefix(before.address, "http://"), before.log, make(chan *config.Config, 1), err); err != nil {
+		if d, err = openDaemon(ctx, &Daemon{Conf: before.Conf, log: before.log, reloads: make(chan *config.Config, 1), reloadFault: err}, strings.TrimPrefix(before.address, "http://")); err != nil {
 			return err
 		}
 	}

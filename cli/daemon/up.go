@@ -39,7 +39,7 @@ func Up(ctx context.Context, a *cli.App, opts UpOptions) error {
 	defer signal.Stop(signals)
 	signal.Ignore(syscall.SIGHUP, syscall.SIGPIPE) // closing a terminal must not end the daemon
 
-	d, err := openDaemon(ctx, conf, opts.Listen, slog.New(recoveryLog{a.Logger(opts.Verbose).Handler(), a}), make(chan *config.Config, 1), nil)
+	d, err := openDaemon(ctx, &Daemon{Conf: conf, log: slog.New(recoveryLog{a.Logger(opts.Verbose).Handler(), a}), reloads: make(chan *config.Config, 1)}, opts.Listen)
 	if err != nil {
 		return err
 	}

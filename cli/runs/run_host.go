@@ -73,7 +73,7 @@ func host(ctx context.Context, a *cli.App) (*daemon.Daemon, error) {
 		return nil, err
 	}
 	signal.Ignore(syscall.SIGHUP, syscall.SIGPIPE) // as in up: closing a terminal must not end the daemon
-	return daemon.OpenDaemon(ctx, conf, "127.0.0.1:0", a.Logger(false))
+	return daemon.OpenForRuns(ctx, conf, "127.0.0.1:0", a.Logger(false))
 }
 
 // runActor is the actor that stops a daemon which ran in a command. A command that follows a run in

@@ -25,6 +25,9 @@ type Options struct {
 	Lookup  func(string) (string, bool) // resolves references to environment variables
 	BootID  string                      // of the machine: a file torn by a reboot is not a command
 	Log     *slog.Logger
+
+	RunsOnly bool // only runs are done: agents that are to run, channels, the crew and dispatch folders wait for `fairlead up`
+
 	Waited  func(view.InboxItem) // called outside of the loop when something waits for a person; may be nil
 	Planned func(view.Plan)      // called with the recovery's plan before it is carried out; may be nil
 
