@@ -42,8 +42,8 @@ var ofCrew = []mutant{
 	},
 	{
 		breaks: "every session of the lead has the same id",
-		file:   "team/crew.go", old: "	sum := sha256.Sum256(fmt.Appendf(nil, \"lead session %s %s %d %d\", sessionID(a.Name, a.Opened+1), d.team.BootID, d.team.Epoch, d.ev.At.UnixNano()))\n",
-		new: "	sum := sha256.Sum256(fmt.Appendf(nil, \"lead session %s\", a.Name))\n",
+		file:   "team/crew.go", old: "	sum := sha256.Sum256(fmt.Appendf(nil, \"lead session %s %s %d %d\", id, d.team.BootID, d.team.Epoch, d.ev.At.UnixNano()))\n",
+		new: "	sum := sha256.Sum256([]byte(\"lead session\"))\n",
 	},
 	{
 		breaks: "messages of crew members count as messages of their lead",
