@@ -57,6 +57,9 @@ func eachWord(text string, see func(word string)) {
 		if c >= utf8.RuneSelf {
 			c, size = utf8.DecodeRuneInString(text[i:])
 		}
+		if c == '\\' && i+1 < len(text) && strings.IndexByte("nrt", text[i+1]) >= 0 { // a line end as YAML and JSON write it
+			size = 2
+		}
 		switch {
 		case 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9':
 			endRun(i)
