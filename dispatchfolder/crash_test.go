@@ -120,8 +120,9 @@ func crashStories() []crashStory {
 		{name: "message done", setup: response, before: []dispatch.Input{message}, in: say(dispatch.TaskEnded{Task: 1, OK: true, Result: "fine"})},
 		{name: "message that fits nobody", setup: response, in: say(dispatch.Message{Name: "a.md", Text: "?", Ranking: `{"best":""}`})},
 		{name: "end in the middle", before: open, in: say(dispatch.End{})},
-		{name: "logger", before: []dispatch.Input{open[0], dispatch.Respond{Text: "done"}}, in: func(f *Folder) error {
-			return f.Log([]byte(`{"conversation_id": "conv_001", "timestamp": "2024-12-18T14:30:22", "summary": "s"}`))
+		{name: "logger", before: []dispatch.Input{open[0]}, in: func(f *Folder) error {
+			_, err := f.Log([]byte(`{"conversation_id": "conv_001", "timestamp": "2024-12-18T14:30:22", "summary": "s"}`))
+			return err
 		}},
 		{name: "note", before: open[:1], in: func(f *Folder) error {
 			return f.Note(at.Add(time.Hour), 1, dispatch.Entry{Kind: dispatch.OfThought, Who: "MAIN", Text: "hm"})

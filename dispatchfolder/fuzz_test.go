@@ -66,7 +66,7 @@ func FuzzLog(f *testing.F) {
 	f.Add([]byte(`{"conversation_data": {"conversation_id": "conv_1000"}}`))
 	f.Fuzz(func(t *testing.T, raw []byte) {
 		folder := &Folder{path: "/s"}
-		line, err := folder.logLine(raw)
+		_, line, err := folder.logLine(raw)
 		if err != nil {
 			return
 		}

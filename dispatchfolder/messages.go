@@ -147,35 +147,67 @@ func (d opened) lastLogged() (n int, err error) {
 	return n, err
 }
 
+// hasLogged reports whether messages.jsonl has a conversation. Its lines are in the order of the conversations, so
+// the search ends at an earlier one.
+func (d opened) hasLogged(n int) (has bool, err error) {
+	file, err := d.open(messagesName, unix.O_RDONLY)
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	defer file.Close()
+	info, err := file.Stat()
+	if err != nil {
+		return false, fmt.Errorf("check %s: %w", file.Name(), err)
+	}
+	err = backward(file, info.Size(), func(_ span, line []byte) bool {
+		m, ok := parseMessage(line)
+		if !ok {
+			return true
+		}
+		is := conversationNumber(m.ID)
+		has = is == n
+		return is > n
+	})
+	return has, err
+}
+
 // Log appends a line to messages.jsonl from the JSON that the seed's logger reads from standard input:
 // wrapped ({"session_path": …, "conversation_data": {…}}) or only the five fields. Unknown fields are kept. A
-// session_path of another folder is refused.
-func (f *Folder) Log(raw []byte) error {
-	line, err := f.logLine(raw)
+// session_path of another folder is refused. A conversation that is there already is not logged again; added
+// says whether it was.
+func (f *Folder) Log(raw []byte) (added bool, err error) {
+	n, line, err := f.logLine(raw)
 	if err != nil {
-		return err
+		return false, err
 	}
 	d, err := openFolder(f.path)
 	if err != nil {
-		return f.notASession(err)
+		return false, f.notASession(err)
 	}
 	defer d.close()
 	unlock, err := d.lock()
 	if err != nil {
-		return err
+		return false, err
 	}
 	defer unlock()
 	if err := d.repair(); err != nil {
-		return fmt.Errorf("repair %s after a crash: %w", f.path, err)
+		return false, fmt.Errorf("repair %s after a crash: %w", f.path, err)
+	}
+	has, err := d.hasLogged(n)
+	if err != nil || has {
+		return false, err
 	}
 	size, half, err := d.end(messagesName)
 	if err != nil {
-		return err
+		return false, err
 	}
 	if half {
 		line = append([]byte{'\n'}, line...)
 	}
-	return d.commit([]part{{File: messagesName, At: size, Text: line}})
+	return true, d.commit([]part{{File: messagesName, At: size, Text: line}})
 }
 
 // LoggedPath returns the session_path of the logger's input; empty: there is none.
@@ -210,36 +242,36 @@ func parseLogged(raw []byte) (logged, error) {
 	return w, nil
 }
 
-// logLine returns the line: the five fields in order, then the others.
-func (f *Folder) logLine(raw []byte) ([]byte, error) {
+// logLine returns the number of a conversation and its line: the five fields in order, then the others.
+func (f *Folder) logLine(raw []byte) (n int, line []byte, err error) {
 	w, err := parseLogged(raw)
 	if err != nil {
-		return nil, err
+		return 0, nil, err
 	}
 	if w.Path != "" && !f.is(w.Path) {
-		return nil, fmt.Errorf("log a conversation: session_path is %s, but this session is %s; select the other one with --path", w.Path, f.path)
+		return 0, nil, fmt.Errorf("log a conversation: session_path is %s, but this session is %s; select the other one with --path", w.Path, f.path)
 	}
 	var m message
 	if err := json.Unmarshal(w.Data, &m); err != nil {
-		return nil, fmt.Errorf("log a conversation: a field has the wrong type: %w; texts are conversation_id, timestamp, summary, lists are files_created (of path and summary) and agents_used", err)
+		return 0, nil, fmt.Errorf("log a conversation: a field has the wrong type: %w; texts are conversation_id, timestamp, summary, lists are files_created (of path and summary) and agents_used", err)
 	}
 	if conversationNumber(m.ID) == 0 || conversationNumber(m.ID) > conversationsMax {
-		return nil, fmt.Errorf("log a conversation: conversation_id is %q; it must be conv_ and a number of three digits or more", m.ID)
+		return 0, nil, fmt.Errorf("log a conversation: conversation_id is %q; it must be conv_ and a number of three digits or more", m.ID)
 	}
 	m.Files, m.Agents = append([]dispatch.File{}, m.Files...), append([]string{}, m.Agents...)
-	line, err := jsonLine(m)
-	if err != nil {
-		return nil, err
+	n = conversationNumber(m.ID)
+	if line, err = jsonLine(m); err != nil {
+		return 0, nil, err
 	}
 	more, err := otherFields(w.Data)
 	if err != nil || len(more) == 0 {
-		return line, err
+		return n, line, err
 	}
 	rest, err := jsonLine(more)
 	if err != nil {
-		return nil, err
+		return 0, nil, err
 	}
-	return slices.Concat(bytes.TrimSuffix(line, []byte("}\n")), []byte(", "), rest[1:]), nil
+	return n, slices.Concat(bytes.TrimSuffix(line, []byte("}\n")), []byte(", "), rest[1:]), nil
 }
 
 // otherFields returns the fields that are not the seed's five.

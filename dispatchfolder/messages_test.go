@@ -27,10 +27,12 @@ const seedsLogged = `{"conversation_id": "conv_001", "timestamp": "2024-12-18T14
 
 func TestTheLogger(t *testing.T) {
 	f := begin(t, dispatch.Setup{})
-	flat := seedsLogged + `, "mood": {"b": 1, "a": "<ü>"}}`
+	flat := strings.Replace(seedsLogged, "conv_001", "conv_002", 1) + `, "mood": {"b": 1, "a": "<ü>"}}`
 	for _, raw := range []string{strings.ReplaceAll(seedsWrapped, `"/s"`, `"`+f.Path()+`"`), flat} {
-		if err := f.Log([]byte(raw)); err != nil {
-			t.Fatal(err)
+		for _, first := range []bool{true, false} { // a conversation is noted once
+			if added, err := f.Log([]byte(raw)); err != nil || added != first {
+				t.Fatal(added, err)
+			}
 		}
 	}
 	same(t, "messages.jsonl", seedsLogged+"}\n"+flat+"\n", read(t, f, "conversations/messages.jsonl"))
@@ -38,8 +40,8 @@ func TestTheLogger(t *testing.T) {
 		t.Errorf("%s, %v", path, err)
 	}
 	do(t, f, dispatch.UserInput{Text: "hello"})
-	if s := session(t, f); s.Made != 2 {
-		t.Errorf("conversation 1 is logged, and the next one is %d", s.Made)
+	if s := session(t, f); s.Made != 3 {
+		t.Errorf("conversation 2 is logged, and the next one is %d", s.Made)
 	}
 	for raw, want := range map[string]string{
 		seedsWrapped:                         "this session is",
@@ -50,7 +52,7 @@ func TestTheLogger(t *testing.T) {
 		``:                                   "one JSON object",
 		`{"x": "` + strings.Repeat("x", logBytesMax) + `"}`: "the maximum is",
 	} {
-		if err := f.Log([]byte(raw)); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := f.Log([]byte(raw)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%.60s: %v", raw, err)
 		}
 	}
@@ -254,5 +256,21 @@ func TestAMessageWithTheLongestName(t *testing.T) {
 	names, err := os.ReadDir(filepath.Join(f.Path(), "inbox", "unmatched"))
 	if err != nil || len(names) != 4 {
 		t.Errorf("%v, %v", names, err)
+	}
+}
+
+// The seed's logger may be called before the end of the conversation: its line stands, and the end adds no second one.
+func TestTheLoggerBeforeTheEnd(t *testing.T) {
+	f := begin(t, dispatch.Setup{})
+	do(t, f, dispatch.UserInput{Text: "hello"})
+	if added, err := f.Log([]byte(seedsLogged + "}")); err != nil || !added {
+		t.Fatal(added, err)
+	}
+	do(t, f, dispatch.Respond{Text: "done", Summary: "another summary"})
+	same(t, "messages.jsonl", seedsLogged+"}\n", read(t, f, "conversations/messages.jsonl"))
+	do(t, f, dispatch.UserInput{Text: "and now"})
+	do(t, f, dispatch.Respond{Text: "done", Summary: "the second"})
+	if text := read(t, f, "conversations/messages.jsonl"); strings.Count(text, "\n") != 2 || !strings.Contains(text, "the second") {
+		t.Errorf("messages.jsonl has\n%s", text)
 	}
 }

@@ -105,12 +105,19 @@ func (p *draft) files(f *Folder, ch *dispatch.Change) error {
 		}
 	}
 	if body.Summary != nil {
-		line, err := jsonLine(messageOf(body.Summary))
+		m := messageOf(body.Summary)
+		line, err := jsonLine(m)
 		if err != nil {
 			return err
 		}
-		if err := p.add(messagesName, line); err != nil {
+		has, err := p.d.hasLogged(conversationNumber(m.ID)) // by the seed's logger, before the end
+		if err != nil {
 			return err
+		}
+		if !has {
+			if err := p.add(messagesName, line); err != nil {
+				return err
+			}
 		}
 	}
 	if body.Reply != nil {

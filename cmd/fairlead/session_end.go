@@ -84,12 +84,17 @@ func (a *app) sessionLog(cmd *cobra.Command, path string, raw []byte) error {
 	if given != "" && dispatchcli.SessionPath(a.App, given) != found.Path() {
 		return &cli.Coded{Code: cli.ExitUsage, Err: errors.New("--path names one session, and session_path in the JSON another one; leave one of them out")}
 	}
-	if err := found.Log(raw); err != nil {
+	added, err := found.Log(raw)
+	if err != nil {
 		return err
 	}
 	if a.JSON {
-		return a.PrintJSON(map[string]any{"path": found.Path(), "logged": true})
+		return a.PrintJSON(map[string]any{"path": found.Path(), "logged": added})
 	}
-	_, err = fmt.Fprintln(a.Out, "noted in "+cli.Plain(filepath.Join(found.Path(), "conversations", "messages.jsonl")))
+	words := "noted in "
+	if !added {
+		words = "nothing to do: the conversation is noted already in "
+	}
+	_, err = fmt.Fprintln(a.Out, words+cli.Plain(filepath.Join(found.Path(), "conversations", "messages.jsonl")))
 	return err
 }
