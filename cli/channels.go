@@ -5,7 +5,7 @@ import (
 )
 
 // HowMany returns a number with its noun, singular or plural.
-func HowMany(n int, one, many string) string {
+func HowMany[N int | uint64](n N, one, many string) string {
 	if n == 1 {
 		return "1 " + one
 	}

@@ -349,9 +349,9 @@ func printReport(a *cli.App, r DemoAnswer, kept bool) error {
 	if a.JSON {
 		return a.PrintJSON(r)
 	}
-	fmt.Fprintf(a.Out, "\nin %d s: %s, %d changes in the journal, %s left behind\n", r.ForMS/1000, cli.HowMany(r.Commits, "commit", "commits"), r.Changes, cli.HowMany(r.Strays, "process", "processes"))
-	fmt.Fprintf(a.Out, "  channel %s: %d messages in %d turns\n", DemoChannel, r.Said, r.Turns)
-	fmt.Fprintf(a.Out, "  team: %d were summoned, in %d sessions of the lead\n", r.Team.Summoned, r.Team.Sessions)
+	fmt.Fprintf(a.Out, "\nin %d s: %s, %s in the journal, %s left behind\n", r.ForMS/1000, cli.HowMany(r.Commits, "commit", "commits"), cli.HowMany(r.Changes, "change", "changes"), cli.HowMany(r.Strays, "process", "processes"))
+	fmt.Fprintf(a.Out, "  channel %s: %s in %s\n", DemoChannel, cli.HowMany(r.Said, "message", "messages"), cli.HowMany(r.Turns, "turn", "turns"))
+	fmt.Fprintf(a.Out, "  team: %s summoned, in %s of the lead\n", cli.HowMany(r.Team.Summoned, "agent", "agents"), cli.HowMany(r.Team.Sessions, "session", "sessions"))
 	for _, agent := range r.Agents {
 		fmt.Fprintf(a.Out, "  %-8s %s, %s today\n", agent.Name, sessionWords(agent), cli.Money(agent.CostUSD))
 	}

@@ -217,7 +217,7 @@ func lookAtDaemon(ctx context.Context, a *cli.App) Finding {
 	if err != nil {
 		return Finding{About: "daemon", What: "it does not answer: " + err.Error(), Do: "see .fairlead/log/daemon.log; if it hangs, end it by its process id and run `fairlead up`: agents keep running"}
 	}
-	return Finding{OK: true, About: "daemon", What: fmt.Sprintf("process %d, version %s, %d changes in its journal", status.PID, status.Version, status.Journal.Head)}
+	return Finding{OK: true, About: "daemon", What: fmt.Sprintf("process %d, version %s, change %d is the last in its journal", status.PID, status.Version, status.Journal.Head)}
 }
 
 // lookAtDeadDaemon checks whether a dead daemon left its file behind.
