@@ -108,7 +108,7 @@ func (p *Page) read(s *DispatchStory) {
 	p.WaitText(".dlg-move", "→ "+shownState(s.Agent))
 	p.Click(".output-file", "Show")
 	p.WaitText(".output-file-text", s.Text)
-	p.Until("it can be saved", `document.querySelector('.output-file a[download]').href.includes('/outputs/')`)
+	p.WaitText(".output-file-acts", "Save")
 	p.Click(".conv", "The whole dispatch")
 	p.WaitText(".state-card", "State")
 }

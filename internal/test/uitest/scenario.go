@@ -189,7 +189,7 @@ func StopInMidSession(t *testing.T, p *Page, target Target) {
 	started(p, target)
 	p.Click(".orders", "Stop Agent")
 	p.WaitText(".agent-title", "stopping after this session")
-	p.WaitText(".agent-title .badge", "RUNNING")
+	p.WaitText(".agent-title .badge", "STOPPING")
 	target.Finish()
 	p.WaitText(".agent-title .badge", "IDLE")
 	p.WaitText(".orders", "Start Agent")
