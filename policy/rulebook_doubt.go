@@ -8,7 +8,7 @@ import (
 	"unicode"
 )
 
-// unnamed stands in Call.Unread for the tool's own name.
+// unnamed is the entry of Call.Unread for a call whose tool has no name.
 const unnamed = "tool"
 
 func isArgument(name string) bool { return name != unnamed }

@@ -155,8 +155,6 @@ func program(name, repo string) string {
 	return path
 }
 
-// withValues fills in variables that are named without a value, so that a secret need not appear in
-// a program's arguments, which every user of the machine can read.
 // pairOfEnv is an argument that goes with an --env before it, as in --env A=1 B=2.
 var pairOfEnv = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*=`)
 
@@ -172,6 +170,8 @@ func (o *RunOptions) SplitEnv(args []string) (rest, pairs []string) {
 	return rest, pairs
 }
 
+// withValues fills in variables that are named without a value, so that a secret need not appear in
+// a program's arguments, which every user of the machine can read.
 func withValues(env []string, lookup func(string) (string, bool)) ([]string, error) {
 	var full []string
 	for _, pair := range env {
