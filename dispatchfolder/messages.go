@@ -125,24 +125,9 @@ func (m message) info() ConversationInfo {
 // lastLogged is the highest conversation number in messages.jsonl, because another program may have logged
 // one that has no folder. 0: none.
 func (d opened) lastLogged() (n int, err error) {
-	file, err := d.open(messagesName, unix.O_RDONLY)
-	if errors.Is(err, fs.ErrNotExist) {
-		return 0, nil
-	}
-	if err != nil {
-		return 0, err
-	}
-	defer file.Close()
-	info, err := file.Stat()
-	if err != nil {
-		return 0, fmt.Errorf("check %s: %w", file.Name(), err)
-	}
-	err = backward(file, info.Size(), func(_ span, line []byte) bool {
-		m, ok := parseMessage(line)
-		if ok {
-			n = min(conversationNumber(m.ID), conversationsMax)
-		}
-		return !ok
+	err = d.logged(func(number int) bool {
+		n = min(number, conversationsMax)
+		return false
 	})
 	return n, err
 }
@@ -150,28 +135,31 @@ func (d opened) lastLogged() (n int, err error) {
 // hasLogged reports whether messages.jsonl has a conversation. Its lines are in the order of the conversations, so
 // the search ends at an earlier one.
 func (d opened) hasLogged(n int) (has bool, err error) {
+	err = d.logged(func(number int) bool {
+		has = number == n
+		return number > n
+	})
+	return has, err
+}
+
+// logged passes the numbers of the conversations in messages.jsonl, the last one first, while more says so.
+func (d opened) logged(more func(number int) bool) error {
 	file, err := d.open(messagesName, unix.O_RDONLY)
 	if errors.Is(err, fs.ErrNotExist) {
-		return false, nil
+		return nil
 	}
 	if err != nil {
-		return false, err
+		return err
 	}
 	defer file.Close()
 	info, err := file.Stat()
 	if err != nil {
-		return false, fmt.Errorf("check %s: %w", file.Name(), err)
+		return fmt.Errorf("check %s: %w", file.Name(), err)
 	}
-	err = backward(file, info.Size(), func(_ span, line []byte) bool {
+	return backward(file, info.Size(), func(_ span, line []byte) bool {
 		m, ok := parseMessage(line)
-		if !ok {
-			return true
-		}
-		is := conversationNumber(m.ID)
-		has = is == n
-		return is > n
+		return !ok || more(conversationNumber(m.ID))
 	})
-	return has, err
 }
 
 // Log appends a line to messages.jsonl from the JSON that the seed's logger reads from standard input:

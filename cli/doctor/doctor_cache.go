@@ -31,9 +31,9 @@ func rememberedAnswers() answers {
 	return answers{filepath.Join(dir, "fairlead", "programs")}
 }
 
-// file names the file for an answer: it depends on this build, on what is asked and in which folder, and on the program's file, which
-// a new version replaces. Empty: the answer is not remembered. A program with variables of its own is always asked,
-// because no file may contain what a program could print of them.
+// file names the file for an answer: it depends on this build, on what is asked and in which folder, and on the
+// program's file, which a new version replaces. Empty: the answer is not remembered. A program with variables of its
+// own is always asked, because no file may contain what a program could print of them.
 func (a answers) file(wish probeWish, env []string) string {
 	if a.dir == "" || len(env) > 0 {
 		return ""
