@@ -98,7 +98,11 @@ func prepareRun(flags view.RunFlags, conf *config.Config) (*runRequest, error) {
 		return nil, err
 	}
 	req.plan = read.Plan
-	for _, w := range read.Warnings[:min(len(read.Warnings), warningsMax)] {
+	for i, w := range read.Warnings {
+		if i == warningsMax {
+			req.how.Warnings = append(req.how.Warnings, fmt.Sprintf("%d more fields of the workflow have no effect", len(read.Warnings)-i))
+			break
+		}
 		req.how.Warnings = append(req.how.Warnings, loop.CutText(w.Error(), sessions.TextBytesMax))
 	}
 	if err := playable(read, req.how, conf); err != nil {

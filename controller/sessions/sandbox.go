@@ -194,7 +194,7 @@ func WriteFolders(list []string) (folders []string) {
 		}
 	}
 	if slices.Contains(folders, ".") {
-		folders = slices.DeleteFunc(folders, func(f string) bool { return f != "." && f[0] != '/' && f[0] != '~' })
+		folders = slices.DeleteFunc(folders, func(f string) bool { return f != "." && f[0] != '/' && f != "~" && !strings.HasPrefix(f, "~/") })
 	}
 	return folders
 }
@@ -218,12 +218,12 @@ func folderOf(entry string) string {
 // FolderIn creates a folder of the workspace and returns its path. It does not follow links that
 // lead out of the workspace. A folder outside must exist.
 func FolderIn(workspace, folder string) (string, error) {
-	if rest, ok := strings.CutPrefix(folder, "~"); ok {
+	if folder == "~" || strings.HasPrefix(folder, "~/") {
 		home, err := os.UserHomeDir()
 		if err != nil {
 			return "", fmt.Errorf("can_write names %s: %w", folder, err)
 		}
-		folder = filepath.Join(home, rest)
+		folder = filepath.Join(home, folder[1:])
 	}
 	if filepath.IsAbs(folder) {
 		real, err := filepath.EvalSymlinks(folder)
