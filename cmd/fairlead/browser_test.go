@@ -35,8 +35,8 @@ var fakesOnly = []string{
 }
 
 // The page on the real daemon, with a real agent: the stories that internal/test/uitest runs on a
-// fake one: every fourth, with FAIRLEAD_LONG=ci each in one size, with FAIRLEAD_LONG=1 each in both.
-// With the race detector, which is not in the daemon here, it is every fourth, too. What only a fake can be
+// fake one: every eighth, with FAIRLEAD_LONG=ci each in one size, with FAIRLEAD_LONG=1 each in both.
+// With the race detector, which is not in the daemon here, it is every eighth, too. What only a fake can be
 // made to do (a refusal, an agent whose very name is hostile) is skipped here and runs there.
 func TestPage(t *testing.T) {
 	if testing.Short() {

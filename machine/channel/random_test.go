@@ -69,9 +69,9 @@ func newWorld(t testing.TB, rnd *rand.Rand) *world {
 // A thousand teams, two hundred things that happen to each, and after every one of them what
 // must hold. To see one again: -run 'RandomOrders/seed=7$'
 func TestRandomOrders(t *testing.T) {
-	seeds := testsize.Pick[uint64](200, 1000, 1000)
+	seeds := testsize.Pick[uint64](60, 1000, 1000)
 	if machinetest.Race {
-		seeds = 40
+		seeds = 20
 	}
 	for seed := range seeds {
 		t.Run(fmt.Sprint("seed=", seed), func(t *testing.T) {

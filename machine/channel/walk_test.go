@@ -55,10 +55,12 @@ var every = []Mode{ByQueue, Interrupt, Inject, Parallel}
 // step), so scenes with two channels leave out most of what a single channel can do.
 var scenes = []scene{
 	{agents: 1, channels: 1, modes: every, open: 1, can: all, rounds: 1},
-	{agents: 2, channels: 1, modes: []Mode{Interrupt}, open: 1, can: waits | grants | removes | chats, rounds: 1, lead: true},
+	{agents: 2, channels: 1, modes: []Mode{Interrupt}, open: 1, can: waits | grants | removes | chats, rounds: 1, lead: true, size: "ci"},
+	{agents: 2, channels: 1, modes: []Mode{Interrupt}, open: 1, can: grants | removes, rounds: 1, lead: true},
 	{agents: 2, channels: 1, modes: []Mode{Parallel}, open: 1, can: slow | skips | chats, rounds: 1},
-	{agents: 3, channels: 1, modes: []Mode{Inject}, open: 1, can: waits | passes | chats, rounds: 1},
-	{agents: 4, channels: 1, modes: []Mode{ByQueue}, open: 1, can: chats, rounds: 0},
+	{agents: 2, channels: 1, modes: []Mode{Inject}, open: 1, can: waits | passes | chats, rounds: 1},
+	{agents: 3, channels: 1, modes: []Mode{Inject}, open: 1, can: waits | passes | chats, rounds: 1, size: "ci"},
+	{agents: 4, channels: 1, modes: []Mode{ByQueue}, open: 1, can: chats, rounds: 0, size: "ci"},
 	{agents: 2, channels: 2, modes: []Mode{ByQueue}, open: 1, can: chats, rounds: 0, size: "ci"},
 
 	{agents: 4, channels: 1, modes: []Mode{ByQueue}, open: 1, can: waits | passes | skips | removes | chats, rounds: 1, size: "long"},
@@ -408,12 +410,9 @@ func (c *Channel) clone() *Channel {
 // canonical form, the same steps lead to the same canonical states: so the walk visits all there
 // are. To see one again: -run 'CanonicalLosesNothing/seed=7$'
 func TestCanonicalLosesNothing(t *testing.T) {
-	seeds := uint64(200)
-	switch {
-	case machinetest.Race:
+	seeds := testsize.Pick[uint64](50, 200, 5000)
+	if machinetest.Race {
 		seeds = 10
-	case testsize.Long():
-		seeds = 5000
 	}
 	for seed := range seeds {
 		t.Run(fmt.Sprint("seed=", seed), func(t *testing.T) {

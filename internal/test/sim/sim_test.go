@@ -15,11 +15,11 @@ func seeds(t *testing.T) uint64 {
 	}
 	switch {
 	case slow:
-		return 50
+		return 30
 	case testing.Short():
-		return 100
+		return 50
 	}
-	return 200
+	return 100
 }
 
 func TestDays(t *testing.T) {

@@ -6,7 +6,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/fairlead-dev/fairlead/internal/test/testsize"
 	"github.com/fairlead-dev/fairlead/internal/test/uitest"
 )
 
@@ -14,7 +13,8 @@ import (
 // reader, and new entries do not move the reader. The time is logged and not checked.
 func TestLongTalk(t *testing.T) {
 	t.Parallel()
-	words := testsize.Pick(4000, 10_000, 10_000)
+	bySize(t)
+	words := 10_000
 	agents := []string{"coder", "reviewer"}
 	g := uitest.NewGuests(t, uitest.GuestsYAML("channels:\n  quay: {agents: [coder, reviewer], maxRounds: 0}\n", agents...), agents...)
 	g.Hear("quay", "Begin.", "")
@@ -75,6 +75,7 @@ func watchFrames(p *uitest.Page) {
 // rotation, the first messages are listed, and the page answers.
 func TestFullChannel(t *testing.T) {
 	t.Parallel()
+	bySize(t)
 	const open = 256
 	var agents []string
 	for i := range 60 {
@@ -106,6 +107,7 @@ func TestFullChannel(t *testing.T) {
 // As many channels as a team can have are listed, and changes in all of them leave the page usable.
 func TestManyChannels(t *testing.T) {
 	t.Parallel()
+	bySize(t)
 	const channels = 256
 	var config strings.Builder
 	config.WriteString("channels:\n")

@@ -109,9 +109,8 @@ func RunAll(t *testing.T, target func(t *testing.T) Target) { run(t, target, 1) 
 // RunEach tells each story once, in the one size and then the other in turn: for who has little time.
 func RunEach(t *testing.T, target func(t *testing.T) Target) { run(t, target, 2) }
 
-// RunFew tells every fourth story, in the one size or the other: for who looks at something else than
-// the page, as the race detector does.
-func RunFew(t *testing.T, target func(t *testing.T) Target) { run(t, target, 8) }
+// RunFew tells every eighth story, in one of the two sizes: for tests that look at something else than the page.
+func RunFew(t *testing.T, target func(t *testing.T) Target) { run(t, target, 16) }
 
 // run tells the stories in every view, or of every few tellings one.
 func run(t *testing.T, target func(t *testing.T) Target, every int) {

@@ -55,7 +55,7 @@ func target(t *testing.T) uitest.Target {
 	}
 }
 
-// Every fourth story, on a desktop or on a phone. FAIRLEAD_LONG=ci plays every story once, FAIRLEAD_LONG=1
+// Every eighth story, on a desktop or on a phone. FAIRLEAD_LONG=ci plays every story once, FAIRLEAD_LONG=1
 // on both. The stories about accessibility go through all views by themselves.
 func TestScenarios(t *testing.T) {
 	t.Parallel()
@@ -76,12 +76,21 @@ func crowd(t *testing.T, agents int) *uitest.Server {
 	return uitest.NewServer(t, files)
 }
 
+// bySize skips a test of sheer size unless the sizes of .ci/run are asked for.
+func bySize(t *testing.T) {
+	t.Helper()
+	if !testsize.CI() {
+		t.Skip("takes half a minute; only with FAIRLEAD_LONG=ci")
+	}
+}
+
 // A thousand agents and thousands of changes must leave the page usable. The time is logged and not
 // checked, because machines differ.
 func TestCrowd(t *testing.T) {
 	t.Parallel()
+	bySize(t)
 	const agents = 1000
-	changes := testsize.Pick[uint64](2000, 20_000, 20_000)
+	changes := uint64(20_000)
 	s := crowd(t, agents)
 	p := uitest.Browse(t)
 	began := time.Now()
@@ -129,6 +138,7 @@ wait stop`
 // Twenty MiB in one line, and many lines, must not stop the page.
 func TestFlood(t *testing.T) {
 	t.Parallel()
+	bySize(t)
 	s := uitest.NewServer(t, map[string]string{
 		"fairlead.yaml": fmt.Sprintf("version: 1\nagents:\n  coder: {driver: exec, command: [sh, -c, %q], workspace: coder}\n", floodScript),
 		"coder/README":  "The workspace of coder.\n",
