@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
@@ -47,6 +48,30 @@ func FindProgram(a Agent, env []string) (string, error) {
 		}
 	}
 	return "", fmt.Errorf("agent %s: command %s is not in the PATH; install it, or give its whole path", a.Name, program)
+}
+
+// interpreters are programs whose first argument is usually the file that they run.
+var interpreters = []string{"sh", "bash", "dash", "zsh", "fish", "python", "python3", "node", "deno", "bun", "ruby", "perl", "php", "pwsh"}
+
+// CheckScript returns an error if the command is an interpreter with a script file that does not exist, as
+// in `sh agent.sh` where agent.sh lies beside the workspace. Other arguments can have any meaning, so a
+// script is only looked for where the argument has a file extension and is not an option.
+func CheckScript(a Agent) error {
+	if len(a.Command) < 2 || !slices.Contains(interpreters, filepath.Base(a.Command[0])) {
+		return nil
+	}
+	script := a.Command[1]
+	if strings.HasPrefix(script, "-") || filepath.Ext(script) == "" || strings.Contains(script, "://") {
+		return nil
+	}
+	path := script
+	if !filepath.IsAbs(path) {
+		path = filepath.Join(a.Workspace, path)
+	}
+	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("agent %s: %s finds no file %s; a relative path begins in the workspace, %s", a.Name, a.Command[0], script, a.Workspace)
+	}
+	return nil
 }
 
 func executable(path string) error {

@@ -46,6 +46,35 @@ func TestFindProgram(t *testing.T) {
 	}
 }
 
+// An interpreter without its script cannot work, which is known before the start.
+func TestCheckScript(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "work.sh"), nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		command []string
+		missing bool
+	}{
+		{[]string{"sh", "work.sh"}, false},
+		{[]string{"sh", "./work.sh", "none.sh"}, false},
+		{[]string{"sh", filepath.Join(dir, "work.sh")}, false},
+		{[]string{"sh", "none.sh"}, true},
+		{[]string{"/usr/bin/python3", "none.py"}, true},
+		{[]string{"sh", dir + "/none.sh"}, true},
+		{[]string{"sh", "-c", "none.sh"}, false},
+		{[]string{"node", "server"}, false},                 // node finds server.js
+		{[]string{"deno", "https://127.0.0.1/a.ts"}, false}, // no file of this machine
+		{[]string{"agent", "none.sh"}, false},               // not known what it means
+		{[]string{"sh"}, false},
+	} {
+		err := driver.CheckScript(driver.Agent{Name: "coder", Workspace: dir, Command: c.command})
+		if (err != nil) != c.missing || err != nil && !strings.Contains(err.Error(), dir) {
+			t.Errorf("%q: %v", c.command, err)
+		}
+	}
+}
+
 // Only an agent that is offered tools receives their address in its environment.
 func TestEnvironmentOfTools(t *testing.T) {
 	t.Setenv("FAIRLEAD_MCP_TOKEN", "of somebody else")

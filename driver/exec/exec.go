@@ -35,8 +35,10 @@ func (Driver) Check(a driver.Agent) error {
 	if err := driver.CheckWorkspace(a); err != nil {
 		return err
 	}
-	_, err := driver.FindProgram(a, driver.Environment(a, driver.Session{}))
-	return err
+	if _, err := driver.FindProgram(a, driver.Environment(a, driver.Session{})); err != nil {
+		return err
+	}
+	return driver.CheckScript(a)
 }
 
 // Launch returns the command itself. The program is looked up here, in the agent's own PATH, so that
