@@ -113,3 +113,28 @@ func TestTurnWordWithinAnAnswer(t *testing.T) {
 		}
 	})
 }
+
+// A word that is held until the answer ends is not lost if the daemon dies in between.
+func TestHeldTurnWordSurvivesTheDaemon(t *testing.T) {
+	t.Parallel()
+	inBubble(t, "ada", func(t *testing.T, b *bubble) {
+		b.circle("ada")
+		b.host.play = func(s *fakeSession) {
+			s.say("I have read it.")
+			s.say("TURN_COMPLETE")
+			s.lasts(20 * time.Second)
+			s.say("listening 0")
+			s.lasts(time.Minute)
+			s.exit(0)
+		}
+		b.start()
+		b.insistSaying("please review", "")
+		b.after(10 * time.Second)
+		b.fate.die()
+		b.alive()
+		b.after(15 * time.Second)
+		if got, want := b.endsAndLate(), "I have read it., T8 ada"; got != want {
+			t.Errorf("%s, want %s", got, want)
+		}
+	})
+}

@@ -97,6 +97,7 @@ func (e *Listener) talksFrom(ctx context.Context, m *sessions.Slot, s team.Sessi
 			return false
 		}
 		v.Set(*now.Delivery)
+		t.tail, t.tailOf = []byte(now.Delivery.Held), now.Delivery.Key
 		if !now.AnswerPending() {
 			t.rested = now.Delivery.Key
 		}
@@ -356,6 +357,7 @@ func (l *SessionListener) reportTalk(ctx context.Context) error {
 	if len(t.text) > 0 || t.final && len(t.tail) > 0 {
 		t.flush(false)
 	}
+	l.Pending.Held = t.heldWord()
 	events := append(slices.Concat(t.events, l.also, l.stray), *l.m.Event(channels.ByAgent(l.m.Conf.Name), l.Pending))
 	resume := t.resume
 	_, err := l.e.Do(ctx, loop.Request{Events: events, Look: func(*team.Team) {

@@ -55,6 +55,18 @@ func (t *channelListener) takeTail(ended bool) (held []byte) {
 	return held
 }
 
+// heldWord is the turn word that takeTail holds back, with a line end behind it if anything followed it.
+func (t *channelListener) heldWord() string {
+	word := bytes.TrimSpace(t.tail)
+	if len(word) == 0 || t.tailOf != t.v.Answers().Key {
+		return ""
+	}
+	if len(word) < len(t.tail) {
+		return string(word) + "\n"
+	}
+	return string(word)
+}
+
 // counts reports whether the message ends with the text, so that a word at its end has its effect.
 func (t *channelListener) counts(ended bool) bool {
 	switch {

@@ -76,7 +76,9 @@ type Used struct {
 
 	RateLimit *RateLimit `json:"rate_limit,omitempty"`
 
-	Over time.Time `json:"over,omitzero"` // of a session for channels: when its answer ended
+	// Of a session for channels: when its answer ended, and what Delivery.Held is now.
+	Over time.Time `json:"over,omitzero"`
+	Held string    `json:"held,omitempty"`
 }
 
 // TurnSet is a change of the channel state. Text is the text of a message, if there is one: the
@@ -281,9 +283,12 @@ func (a *Agent) use(used Used) {
 	s := *a.Session
 	s.Offset = used.Offset
 	s.Usage = s.Usage.plus(used.Usage)
-	if !used.Over.IsZero() && s.Delivery != nil {
+	if s.Delivery != nil && (!used.Over.IsZero() || s.Delivery.Held != used.Held) {
 		delivery := *s.Delivery
-		delivery.Over = used.Over
+		delivery.Held = used.Held
+		if !used.Over.IsZero() {
+			delivery.Over = used.Over
+		}
 		s.Delivery = &delivery
 	}
 	if used.Stop != nil {

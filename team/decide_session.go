@@ -141,6 +141,9 @@ func (d *draft) endAsked(a *Agent) error {
 	return d.endSession(a, ending{EndByPerson, d.ev.Actor.ID}, a.Session.Ending != "")
 }
 
+// heldBytesMax is more than the longest turn word and its line end.
+const heldBytesMax = 32
+
 // reported adds an agent's usage report once: a report at or before the last journaled offset is a
 // repetition.
 func (d *draft) reported(a *Agent, what SessionReported) error {
@@ -158,6 +161,8 @@ func (d *draft) reported(a *Agent, what SessionReported) error {
 	used := Used{Session: s.ID, Offset: what.Offset, Usage: what.Usage.sane(), Stop: what.Stop.cut(), RateLimit: what.RateLimit.cut()}
 	if what.Over && s.AnswerPending() && (what.Heard == 0 || what.Heard >= s.Delivery.Input) {
 		used.Over = d.ev.At
+	} else if len(what.Held) <= heldBytesMax {
+		used.Held = what.Held
 	}
 	used.Usage.Day = dayOf(d.ev.At)
 	if day := localDay(d.team, d.ev.At); day != used.Usage.Day {

@@ -30,7 +30,8 @@ type Delivery struct {
 	Input int64              `json:"input,omitempty"` // bytes of input up to and including it
 	Told  bool               `json:"told,omitempty"`  // false: the session is being started with it
 	Begun time.Time          `json:"begun,omitzero"`
-	Over  time.Time          `json:"over,omitzero"` // when its answer ended
+	Over  time.Time          `json:"over,omitzero"`  // when its answer ended
+	Held  string             `json:"held,omitempty"` // a turn word at the end of the answer so far: it counts if the answer ends there
 }
 
 // DeliveryOf converts an action to the form that a session keeps.

@@ -110,6 +110,8 @@ type SessionReported struct {
 
 	Over  bool  // it has answered the last delivery of a channel,
 	Heard int64 // up to this many bytes of its input; 0: all
+
+	Held string // the turn word at the end of its answer so far, which does not count yet
 }
 
 // SessionEnded is the end of a session for any reason.
