@@ -54,6 +54,10 @@ func (r *reading) mayBeDenied(deny []Pattern) string {
 		if of(hostArg, any) && r.host == "" {
 			return "the host of its address is not known"
 		}
+	case !has(harmlessTools, tool):
+		if of(anyCall, func(p Pattern) bool { return p.mayBeOfServer(tool) }) {
+			return "it may be a tool of the server that a pattern names: the program does not say whose tool it is"
+		}
 	}
 	return ""
 }
@@ -125,6 +129,16 @@ func (p Pattern) mayName(tool string) bool {
 		tool = server + " " + name
 	}
 	return wild(foldName(of), foldName(strings.TrimPrefix(tool, "mcp__")))
+}
+
+// mayBeOfServer reports whether a tool's name without a server may mean a tool of the pattern. A pattern
+// for all tools of a server says nothing of a name alone.
+func (p Pattern) mayBeOfServer(tool string) bool {
+	of, found := strings.CutPrefix(p.tool, "mcp__")
+	if _, bare, ok := strings.Cut(of, "__"); found && ok && strings.Trim(bare, "*") != "" && !strings.HasPrefix(tool, "mcp__") {
+		return wild(foldName(bare), foldName(tool))
+	}
+	return false
 }
 
 // foldName spells a tool's name in one way: in lower case, with one underscore between its parts.
