@@ -19,6 +19,7 @@ func Changes(before, now *Config) []string {
 	lines = append(lines, named("agent", byName(before.Agents, agentName), byName(now.Agents, agentName))...)
 	lines = append(lines, named("channel", byName(before.Channels, channelName), byName(now.Channels, channelName))...)
 	changed("dispatch", before.Dispatch, now.Dispatch)
+	changed("tasks", before.Tasks, now.Tasks)
 	changed("turnConfig", before.TurnConfig, now.TurnConfig)
 	changed("notify", before.Notify, now.Notify)
 	changed("listen", before.Listen, now.Listen)

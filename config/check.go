@@ -50,6 +50,7 @@ func (c *checker) config() *Config {
 	c.seats(cfg)
 	c.channels(cfg)
 	c.dispatch(cfg)
+	c.tasks(cfg)
 	return cfg
 }
 

@@ -36,6 +36,7 @@ type Config struct {
 	Agents     []Agent // in file order
 	Channels   []Channel
 	Dispatch   Dispatch
+	Tasks      Tasks
 	TurnConfig TurnConfig
 	Notify     Notify
 	Listen     string   // host:port, loopback
@@ -142,6 +143,17 @@ type Channel struct {
 	HumanInterruptMode InterruptMode
 	MaxRounds          int // rounds after a person's message; 0: no limit
 	WaitTimeout        time.Duration
+}
+
+// Tasks holds the settings of `fairlead task`.
+type Tasks struct {
+	Base   string   // the branch on which tasks land; empty: the current one
+	Copy   []string // untracked files and folders, relative to the workspace, that a task's folder needs
+	Setup  []string // commands that prepare a task's folder
+	Checks []string // commands that must succeed before a task is shown and lands
+	Land   string   // squash or merge
+	Branch string   // name of a task's branch, with {id} and {slug}
+	Flow   string   // a workflow that replaces the built-in one; absolute; empty: built-in
 }
 
 // Dispatch holds the settings of dispatch (seed 002, SPEC D1 to D11).

@@ -23,7 +23,7 @@ func (p *planner) resume(a *team.Agent, s *team.Session) *view.PlanTalk {
 	if c == nil || c.ID == "" {
 		return &view.PlanTalk{Do: view.Anew, Why: "there is no conversation to resume"}
 	}
-	wanted, _, why := team.ShouldResume(a, s, c, r.How == config.ResumeAlways)
+	wanted, _, why := team.ShouldResume(a, s, c, team.ResumesAlways(p.team, s, r.How == config.ResumeAlways))
 	if !wanted {
 		return &view.PlanTalk{Do: view.Anew, Why: why}
 	}

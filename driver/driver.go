@@ -56,6 +56,7 @@ type Session struct {
 	// Resume is the program's own ID of the conversation to resume (Conversation.ID of an earlier
 	// session); empty: a new conversation. Drivers that cannot resume ignore it.
 	Resume string
+	Again  string // replaces Prompt if a conversation is resumed; empty: Prompt is used
 
 	Channel string // of a Turn: the channel of the first turn; otherwise empty
 	Turn    uint64 // of a Turn: the number of the first turn; 0: the first answer needs no turn

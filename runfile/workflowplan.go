@@ -20,6 +20,7 @@ var (
 	stepKeys     = []string{
 		"id", "agent", "prompt", "command", "needs", "next_on_success", "gates", "loop_back_to", "human_in_the_loop", "ask",
 		"input_schema", "loop", "when", "timeout", "max_attempts", "model", "metadata",
+		"continue_conversation", "report_optional",
 	}
 	loopKeys = []string{
 		"items", "items_from_step", "items_from_artifact", "item_var", "index_var", "max_iterations", "until_condition",
@@ -78,6 +79,7 @@ func (r *planReader) step(i int, n *file.YAMLNode) workflow.Step {
 		Command: r.texts(n, i, at, "command"), Gates: r.texts(n, i, at, "gates"),
 		Needs: ids(r.texts(n, i, at, "needs")), NextOnSuccess: ids(r.texts(n, i, at, "next_on_success")),
 		Timeout: r.duration(n, i, at, "timeout"), Metadata: r.object(n, i, at, "metadata"), InputSchema: r.object(n, i, at, "input_schema"),
+		ContinueConversation: r.truth(n, i, at, "continue_conversation"), ReportOptional: r.truth(n, i, at, "report_optional"),
 	}
 	if m := n.Get("max_attempts"); m != nil && m.Kind != file.YAMLNull {
 		if s.MaxAttempts = r.whole(m, i, "max_attempts", at+".max_attempts"); s.MaxAttempts == 0 {

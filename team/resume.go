@@ -9,14 +9,30 @@ import (
 	"github.com/fairlead-dev/fairlead/machine/control"
 	"github.com/fairlead-dev/fairlead/machine/question"
 	"github.com/fairlead-dev/fairlead/machine/session"
+	"github.com/fairlead-dev/fairlead/machine/workflow"
 )
 
 // resumeAskPrefix marks the questions about resuming a conversation.
 const resumeAskPrefix = "resume/"
 
+// ResumesAlways reports whether a session resumes a conversation that ended well: for the agent's own work if
+// its configuration says so, and for a step that continues its conversation.
+func ResumesAlways(t *Team, s *Session, configured bool) bool {
+	run, step, ok := StepOf(s.For)
+	if !ok {
+		return s.For == ForControl && configured
+	}
+	if r := t.Runs[run]; r != nil {
+		if plan, _, known := r.Find(workflow.StepID(step)); known {
+			return plan.ContinueConversation
+		}
+	}
+	return false
+}
+
 // ShouldResume reports whether a session resumes the conversation of an earlier session, and why
 // not. Sessions for channels and interrupted sessions do; sessions that ended well only if the
-// always is set, as the configuration says.
+// always is set (ResumesAlways).
 func ShouldResume(a *Agent, s *Session, c *Conversation, always bool) (wanted, cut bool, why string) {
 	if ResumeFailed(a, c) {
 		return false, false, "an attempt to resume " + c.ID + " failed"
@@ -37,7 +53,7 @@ func ShouldResume(a *Agent, s *Session, c *Conversation, always bool) (wanted, c
 		return true, true, "" // the program died; resumed only once, since the conversation may be the cause
 	case before.Outcome == control.Failed && before.Stop != nil && before.Stop.Reason == session.ReasonNotSignedIn:
 		return true, true, "" // a person may have signed in since; otherwise it fails again
-	case before.Outcome == control.OK && s.For == ForControl && always:
+	case before.Outcome == control.OK && always:
 		return true, false, ""
 	case before.Outcome == control.OK:
 		return false, false, c.ID + " ended well"

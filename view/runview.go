@@ -33,6 +33,35 @@ type RunFlags struct {
 	WorktreeBranch  string   `json:"git_worktree_branch,omitempty" maxLength:"256" doc:"The worktree's branch; default: fairlead/RUN"`
 	WorktreeRoot    string   `json:"git_worktree_root,omitempty" maxLength:"4096" doc:"Folder for worktrees; default: .agents/worktrees"`
 	WorktreeKeep    bool     `json:"git_worktree_keep,omitempty" doc:"Keep the worktree when the run has ended"`
+
+	Task *TaskFlags `json:"task,omitempty" doc:"Start a task: a run of the workflow for tasks. No other field has an effect then"`
+}
+
+// TaskFlags is a task as a person gives it.
+type TaskFlags struct {
+	Text  string `json:"text" minLength:"1" maxLength:"65536" doc:"What is to be done"`
+	Agent string `json:"agent,omitempty" maxLength:"64" doc:"The agent that does it; default: the one whose description fits the text"`
+	Base  string `json:"base,omitempty" maxLength:"200" doc:"The branch to land on; default: tasks.base of fairlead.yaml, or the current branch"`
+}
+
+// States of a task.
+const (
+	TaskQueued   = "queued"
+	TaskWorking  = "working"
+	TaskNeedsYou = "needs you"
+	TaskLanding  = "landing"
+	TaskDone     = "done"
+	TaskDropped  = "dropped"
+)
+
+// TaskView describes a run that is a task.
+type TaskView struct {
+	Text   string `json:"text" doc:"The first line of its text"`
+	State  string `json:"state" enum:"queued,working,needs you,landing,done,dropped"`
+	Agent  string `json:"agent"`
+	Base   string `json:"base" doc:"The branch on which it lands"`
+	Branch string `json:"branch" doc:"The branch in its folder"`
+	Folder string `json:"folder" doc:"Where the work is done"`
 }
 
 // RunView is one run.
@@ -52,6 +81,7 @@ type RunView struct {
 	CostUSD    float64    `json:"cost_usd_today"`
 	Counts     Counts     `json:"counts" doc:"Number of steps in each state"`
 	FileBehind bool       `json:"file_behind" doc:"run_state.json is older than the journal"`
+	Task       *TaskView  `json:"task,omitempty" doc:"Only if the run is a task"`
 	Steps      []StepView `json:"steps,omitempty" doc:"In the plan's order; only in the answer for a single run"`
 }
 

@@ -53,7 +53,7 @@ func (g Git) NamesFor(ctx context.Context, id, prefix string, flags view.RunFlag
 		}
 	}
 	for _, name := range []string{"refs/heads/" + branch, KeptRefs + id} {
-		if _, err := g.Ask(ctx, "check-ref-format", name); gitHasNone(err) {
+		if _, err := g.Ask(ctx, "check-ref-format", name); GitHasNone(err) {
 			return "", "", no("git takes no ref of the name %s; choose another --git-worktree-branch or --run-id", name)
 		} else if err != nil {
 			return "", "", err
@@ -61,7 +61,7 @@ func (g Git) NamesFor(ctx context.Context, id, prefix string, flags view.RunFlag
 	}
 	from, err = g.Ask(ctx, "rev-parse", "--verify", "--quiet", "--end-of-options", ref+"^{commit}")
 	from = strings.TrimSpace(from)
-	if gitHasNone(err) {
+	if GitHasNone(err) {
 		return "", "", no("%s is no commit here; commit something, or name one with --git-worktree-ref", ref)
 	} else if err != nil {
 		return "", "", err
@@ -75,7 +75,7 @@ func (g Git) NamesFor(ctx context.Context, id, prefix string, flags view.RunFlag
 	}
 	if _, err := g.Ask(ctx, "show-ref", "--verify", "--quiet", "refs/heads/"+branch); err == nil {
 		return "", "", no("there is a branch %s already; choose another with --git-worktree-branch", branch)
-	} else if !gitHasNone(err) {
+	} else if !GitHasNone(err) {
 		return "", "", err
 	}
 	return from, branch, nil
@@ -149,7 +149,7 @@ func (w *Checkout) WhereItWas(ctx context.Context) (head, branch, kept string, e
 // and no other checkout uses it.
 func (g Git) AddAgain(ctx context.Context, path, branch, head string) (onBranch bool, err error) {
 	now, err := g.Ask(ctx, "rev-parse", "--verify", "--quiet", "--end-of-options", "refs/heads/"+branch)
-	if err != nil && !gitHasNone(err) {
+	if err != nil && !GitHasNone(err) {
 		return false, err
 	}
 	if strings.TrimSpace(now) == head && g.Worktree(ctx, "add", "--quiet", "--no-checkout", "--", path, branch) == nil {

@@ -193,15 +193,15 @@ func GitSaidNo(err error) bool {
 	return errors.As(err, &fault) && fault.Code > 0 // below: it was killed
 }
 
-// gitHasNone says whether git was asked quietly for something, and there is none: not that it
+// GitHasNone says whether git was asked quietly for something, and there is none: not that it
 // could not look.
-func gitHasNone(err error) bool {
+func GitHasNone(err error) bool {
 	var fault *gitFault
 	return errors.As(err, &fault) && fault.Code == 1
 }
 
-// zeroed takes a list apart that git printed with -z.
-func zeroed(text string) []string {
+// Zeroed takes a list apart that git printed with -z.
+func Zeroed(text string) []string {
 	if text == "" {
 		return nil
 	}

@@ -217,7 +217,7 @@ func WalkTree(ctx context.Context, root string) (map[string]fileSeen, error) {
 // all filters; git writes one pack, syncs it, and moves the ref at the end or not at all.
 func (w *Checkout) Keep(ctx context.Context, files map[string]fileSeen) error {
 	head, err := w.Git.AskIn(ctx, nil, "rev-parse", "--verify", "--quiet", "HEAD^{commit}")
-	if err != nil && !gitHasNone(err) {
+	if err != nil && !GitHasNone(err) {
 		return err
 	}
 	head = strings.TrimSpace(head) // empty: a branch without a commit yet
@@ -237,11 +237,11 @@ func (w *Checkout) Keep(ctx context.Context, files map[string]fileSeen) error {
 		return err
 	}
 	before, err := w.Repo.Ask(ctx, "rev-parse", "--verify", "--quiet", w.Ref()+"^{commit}")
-	if err != nil && !gitHasNone(err) {
+	if err != nil && !GitHasNone(err) {
 		return err
 	}
 	branch, err := w.Git.AskIn(ctx, nil, "symbolic-ref", "--quiet", "HEAD")
-	if err != nil && !gitHasNone(err) {
+	if err != nil && !GitHasNone(err) {
 		return err
 	}
 	c := keptCommit{ref: w.Ref(), head: head, gone: gone, there: there, files: files, root: w.Git.Dir}
@@ -270,7 +270,7 @@ func (w *Checkout) beyond(ctx context.Context, commit string, files map[string]f
 		return nil, nil, err
 	}
 	tracked, asked, links := map[string]bool{}, map[string]bool{}, map[string]bool{}
-	for _, line := range zeroed(listed) { // H 100644 HASH STAGE\tPATH
+	for _, line := range Zeroed(listed) { // H 100644 HASH STAGE\tPATH
 		fields, path, _ := strings.Cut(line, "\t")
 		words := strings.Fields(fields)
 		if len(words) != 4 {
@@ -287,7 +287,7 @@ func (w *Checkout) beyond(ctx context.Context, commit string, files map[string]f
 			asked[path] = true // git was told not to look at it
 		}
 	}
-	for _, path := range zeroed(differ) {
+	for _, path := range Zeroed(differ) {
 		asked[path] = true
 	}
 	for path, file := range files {
@@ -327,7 +327,7 @@ func holdsSome(files map[string]fileSeen, dir string) bool {
 // is only copied.
 func (w *Checkout) staged(ctx context.Context, head, against string) (string, error) {
 	_, err := w.Git.AskIn(ctx, nil, "diff-index", "--cached", "--quiet", "--no-renames", "--ignore-submodules=none", against, "--")
-	if !gitHasNone(err) { // it says so with 1 where they differ
+	if !GitHasNone(err) { // it says so with 1 where they differ
 		return "", err
 	}
 	index, err := w.Git.AskIn(ctx, nil, "rev-parse", "--path-format=absolute", "--git-path", "index")

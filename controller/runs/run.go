@@ -182,6 +182,9 @@ func runsDir(repo string) string { return filepath.Join(repo, ".agents", "runs")
 // StartRun starts a run of a workflow. It returns after the start is durable. The error is
 // *runfile.FileFaults if the workflow is invalid, and *machine.Refusal if the run cannot start.
 func (c *Controller) StartRun(ctx context.Context, by seam.Actor, flags view.RunFlags) (view.RunView, error) {
+	if flags.Task != nil {
+		return startTask(ctx, c, by, *flags.Task)
+	}
 	req, err := prepareRun(c.inRepo(flags), c.opts.Config)
 	if err != nil {
 		return view.RunView{}, err
@@ -363,6 +366,7 @@ func (was *runRequest) under(flags view.RunFlags, conf *config.Config) (*runRequ
 			req.how.EnvNames = append(req.how.EnvNames, name)
 		}
 	}
+	req.how.Task = was.how.Task
 	req.how.Worktree, req.how.WorktreeKeep = was.how.Worktree, was.how.WorktreeKeep || flags.WorktreeKeep
 	if req.how.Worktree != "" && flags.Workdir == "" {
 		req.how.Workdir = was.how.Workdir

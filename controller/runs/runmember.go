@@ -32,6 +32,7 @@ type howRun struct {
 	Worktree     string   `json:"worktree,omitempty"` // the run's own checkout; empty: none
 	WorktreeKeep bool     `json:"worktree_keep,omitempty"`
 	Warnings     []string `json:"warnings,omitempty"` // about the workflow's file
+	Task         *howTask `json:"task,omitempty"`     // nil: the run is not a task
 }
 
 // runMember is the loop's state of a run. All of it can be derived again.

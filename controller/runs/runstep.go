@@ -1,6 +1,7 @@
 package runs
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -9,6 +10,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -16,8 +18,10 @@ import (
 	"github.com/fairlead-dev/fairlead/controller/sessions"
 
 	"github.com/fairlead-dev/fairlead/driver"
+	"github.com/fairlead-dev/fairlead/machine/control"
 	"github.com/fairlead-dev/fairlead/machine/workflow"
 	"github.com/fairlead-dev/fairlead/runfile"
+	"github.com/fairlead-dev/fairlead/task"
 	"github.com/fairlead-dev/fairlead/team"
 )
 
@@ -39,6 +43,10 @@ type StepFacts struct {
 	dir     string // the run's folder
 	plain   bool   // a command of the workflow itself: its exit code counts if it leaves no report
 	gate    bool   // its failure sends the run back
+	lenient bool   // an agent that ends well needs no report
+
+	sentBy  workflow.StepID // the gate that sent the run back to this step; empty: none
+	sentWhy string
 }
 
 // FactsOf reads a session's attempt from the team. It returns false if the attempt has ended.
@@ -63,6 +71,8 @@ func (c *Controller) FactsOf(t *team.Team, s team.Session, run string, step work
 	f.log = logFile(r, f.how, step, max(1, f.Cmd.Attempt))
 	f.env = c.environ(run, f.how)
 	f.plain, f.gate = len(plan.Command) > 0 && f.how.Wrapper == "" && f.how.Template == "", plan.LoopBackTo != ""
+	f.lenient = plan.ReportOptional && len(plan.Command) == 0
+	f.sentBy, f.sentWhy, _ = workflow.SentBack(r, step)
 	return f, ok
 }
 
@@ -97,6 +107,10 @@ func (c *Controller) PrepareStep(ctx context.Context, m *sessions.Slot, s team.S
 		f.Cmd.Prompt = path
 	}
 	f.Cmd.Repo = workedOn(f.repo, f.how)
+	if f.how.Task != nil {
+		f.Cmd.Repo = f.how.Workdir
+		f.Cmd.Env = append(slices.Clone(f.Cmd.Env), task.File+"="+filepath.Join(f.dir, task.FileName))
+	}
 	workdir := f.Cmd.Repo
 	if f.how.Workdir != "" {
 		workdir = f.how.Workdir
@@ -107,12 +121,22 @@ func (c *Controller) PrepareStep(ctx context.Context, m *sessions.Slot, s team.S
 	return c.launchAgent(ctx, m, s, f, workdir)
 }
 
+// ownProgram in a step's command is the program that runs now, wherever it is installed.
+const ownProgram = "fairlead"
+
 // launchCommand prepares a step that a wrapper, a template or its own command runs.
 func (c *Controller) launchCommand(ctx context.Context, m *sessions.Slot, s team.Session, f StepFacts, workdir string) (sessions.PreparedLaunch, error) {
 	f.Cmd.Wrapper, f.Cmd.WrapperArgs, f.Cmd.Template = f.how.Wrapper, f.how.WrapperArgs, f.how.Template
 	argv, err := f.Cmd.Argv()
 	if err != nil {
 		return sessions.PreparedLaunch{}, err
+	}
+	if argv[0] == ownProgram {
+		exe, err := os.Executable()
+		if err != nil {
+			return sessions.PreparedLaunch{}, err
+		}
+		argv[0] = strings.TrimSuffix(exe, " (deleted)")
 	}
 	agent := driver.Agent{Name: m.Conf.Name, Command: argv, Workspace: workdir, Env: f.Cmd.Environ()}
 	if err := m.Driver.Check(agent); err != nil {
@@ -143,13 +167,38 @@ func (c *Controller) launchAgent(ctx context.Context, m *sessions.Slot, s team.S
 		}
 		prompt = string(text)
 	}
-	ready, err := c.sessions.Launch(ctx, m, s, agent, driver.Session{ID: s.ID, Kind: driver.Work, Prompt: prompt + footer(f), Attempt: f.Cmd.Attempt})
+	ready, err := c.sessions.Launch(ctx, m, s, agent, driver.Session{
+		ID: s.ID, Kind: driver.Work, Prompt: prompt + sentBack(f) + footer(f), Again: again(f), Attempt: f.Cmd.Attempt, Told: f.how.Task != nil,
+	})
 	ready.Writes = []string{filepath.Dir(f.Report), f.Cmd.ArtifactsDir}
 	return ready, err
 }
 
+// sentBack tells an agent why its step is repeated; empty in the first iteration.
+func sentBack(f StepFacts) string {
+	if f.sentBy == "" {
+		return ""
+	}
+	why := f.sentWhy
+	if f.how.Task != nil {
+		why = cmp.Or(f.how.Task.Requested(f.sentBy, f.dir), why)
+	}
+	return fmt.Sprintf("\n\nWhat you did was sent back by the step %s of this run:\n\n%s\n", f.sentBy, strings.TrimSpace(why))
+}
+
+// again is what an agent is told in the conversation that it had; empty if there can be none.
+func again(f StepFacts) string {
+	if f.sentBy == "" {
+		return ""
+	}
+	return strings.TrimSpace(sentBack(f)) + footer(f)
+}
+
 // footer tells an agent how to report its step.
 func footer(f StepFacts) string {
+	if f.lenient {
+		return ""
+	}
 	return fmt.Sprintf(`
 
 This is step %s of run %s, attempt %d. When it is done, write a JSON object to %s, or print it between
@@ -243,7 +292,7 @@ func (c *Controller) StepOver(ctx context.Context, m *sessions.Slot, s team.Sess
 		return true // the attempt has ended, so a report is late
 	}
 	report, err := c.reportOf(ctx, m, f, s)
-	if err == nil && report == nil && f.plain {
+	if err == nil && report == nil && (f.plain || f.lenient && what.Outcome == control.OK) {
 		report, err = madeReport(f, s, what)
 	}
 	if err != nil {

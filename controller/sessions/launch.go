@@ -34,6 +34,9 @@ func (c *Controller) Launch(ctx context.Context, m *Slot, s team.Session, agent 
 		return PreparedLaunch{}, err
 	}
 	session.Resume, record.Resume = before, before
+	if before != "" && session.Again != "" {
+		session.Prompt = session.Again
+	}
 	if cut && before != "" && !s.ServesChannels() {
 		session.Prompt = cutOffWords + session.Prompt
 	}

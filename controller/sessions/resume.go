@@ -39,7 +39,7 @@ func (c *Controller) conversationToResume(ctx context.Context, m *Slot, s team.S
 		a := t.Agents[m.Conf.Name]
 		if conv := a.Conversations[s.For]; conv != nil && conv.Session != s.ID {
 			was = *conv
-			wanted, cut, _ = team.ShouldResume(a, &s, conv, m.Conf.Resume == config.ResumeAlways)
+			wanted, cut, _ = team.ShouldResume(a, &s, conv, team.ResumesAlways(t, &s, m.Conf.Resume == config.ResumeAlways))
 		}
 	}); err != nil {
 		return "", false, err

@@ -2,6 +2,7 @@ package workflow
 
 import (
 	"encoding/json"
+	"strings"
 	"time"
 )
 
@@ -39,6 +40,27 @@ type Step struct {
 	MaxAttempts   int           `json:"max_attempts,omitempty"` // tries per iteration; 0: as the run's options say
 	Model         string        `json:"model,omitempty"`
 	Metadata      string        `json:"metadata,omitempty"` // JSON, not interpreted
+
+	// ContinueConversation: after a gate has sent the run back, the agent goes on in the conversation that it had.
+	ContinueConversation bool `json:"continue_conversation,omitempty"`
+	// ReportOptional: an agent that ends well without a report has completed the step.
+	ReportOptional bool `json:"report_optional,omitempty"`
+}
+
+// SentBack returns the gate that last sent the run back to a step, and its reason; false if the step is in its
+// first iteration.
+func SentBack(r *Run, step StepID) (gate StepID, why string, ok bool) {
+	_, p, known := r.Find(step)
+	if !known || p.Iteration == 0 {
+		return "", "", false
+	}
+	for i := range r.Plan.Steps {
+		words, failed := strings.CutPrefix(r.Steps[i].LastError, gateWords)
+		if r.Plan.Steps[i].LoopBackTo == step && failed {
+			return r.Plan.Steps[i].ID, words, true
+		}
+	}
+	return "", "", false
 }
 
 // Ask says when people are asked in a human step.

@@ -1,0 +1,235 @@
+package tasks
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	apiclient "github.com/fairlead-dev/fairlead/api/client"
+	"github.com/fairlead-dev/fairlead/cli"
+	"github.com/fairlead-dev/fairlead/machine/workflow"
+	"github.com/fairlead-dev/fairlead/task"
+	"github.com/fairlead-dev/fairlead/view"
+)
+
+const (
+	followEvery = 200 * time.Millisecond
+	commentMax  = 10_000 // bytes of one comment
+	commentsMax = 500    // of one request
+	requestMode = 0o600
+)
+
+// Diff shows what a task has changed so far, with git's own pager on a terminal.
+func Diff(ctx context.Context, a *cli.App, id string, stat bool) error {
+	t, err := Open(a, id)
+	if err != nil {
+		return err
+	}
+	commit, err := t.Newest(ctx)
+	if err != nil {
+		return err
+	}
+	from, err := t.Before(ctx, commit)
+	if err != nil {
+		return err
+	}
+	args := []string{"-C", t.Repo}
+	if !cli.Tty(a.Out) {
+		args = append(args, "--no-pager")
+	}
+	args = append(args, "diff", "--no-ext-diff", "--no-textconv")
+	if stat {
+		args = append(args, "--stat")
+	}
+	cmd := exec.CommandContext(ctx, "git", append(args, from, commit, "--")...) //nolint:gosec // two commits
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, a.Out, a.Err
+	return cmd.Run()
+}
+
+// remark is a person's comment on a line.
+type remark struct {
+	File string `json:"file,omitempty"`
+	Line int    `json:"line,omitempty"`
+	Text string `json:"text"`
+}
+
+// Comment keeps a comment on a line until the next request.
+func Comment(a *cli.App, id, where, text string) error {
+	t, err := Open(a, id)
+	if err != nil {
+		return err
+	}
+	file, number, ok := strings.Cut(where, ":")
+	line := 0
+	if ok {
+		if line, err = strconv.Atoi(number); err != nil || line < 1 {
+			return &cli.Coded{Code: cli.ExitUsage, Err: fmt.Errorf("%s: the line is a number from 1, as in upload.go:40", cli.Line(where, cli.PathWidth))}
+		}
+	}
+	if !filepath.IsLocal(file) {
+		return &cli.Coded{Code: cli.ExitUsage, Err: fmt.Errorf("%s is not a file of the repository; name it as `fairlead diff` does", cli.Line(file, cli.PathWidth))}
+	}
+	if text = strings.TrimSpace(text); text == "" || len(text) > commentMax {
+		return &cli.Coded{Code: cli.ExitUsage, Err: fmt.Errorf("a comment has 1 to %d bytes", commentMax)}
+	}
+	all, err := remarks(t)
+	if err != nil {
+		return err
+	}
+	if len(all) >= commentsMax {
+		return &cli.Coded{Code: cli.ExitRefused, Err: fmt.Errorf("there are %d comments; send them with `fairlead request %s`", len(all), cli.Plain(id))}
+	}
+	b, err := json.MarshalIndent(append(all, remark{file, line, text}), "", "  ")
+	if err != nil {
+		return err
+	}
+	if err := os.WriteFile(filepath.Join(t.Run, task.CommentsName), append(b, '\n'), requestMode); err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(a.Out, "%s for task %s; `fairlead request %s` sends them\n", cli.HowMany(len(all)+1, "comment", "comments"), cli.Plain(id), cli.Plain(id))
+	return err
+}
+
+func remarks(t task.Task) (all []remark, err error) {
+	b, err := os.ReadFile(filepath.Join(t.Run, task.CommentsName))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err == nil {
+		err = json.Unmarshal(b, &all)
+	}
+	return all, err
+}
+
+// Request sends the comments and a text back to the agent.
+func Request(ctx context.Context, a *cli.App, client *apiclient.Client, id, text string) error {
+	t, err := Open(a, id)
+	if err != nil {
+		return err
+	}
+	r, err := shownTask(ctx, client, id)
+	if err != nil {
+		return err
+	}
+	if step, _ := failedStep(r); r.Task.State != view.TaskNeedsYou || step != "" {
+		return notNow(r, step)
+	}
+	all, err := remarks(t)
+	if err != nil {
+		return err
+	}
+	if text = strings.TrimSpace(text); text == "" && len(all) == 0 {
+		return &cli.Coded{Code: cli.ExitUsage, Err: fmt.Errorf("there is nothing to send; write a text, or comment first: fairlead comment %s FILE:LINE TEXT", cli.Plain(id))}
+	}
+	words := wordsOf(text, all)
+	if err := os.WriteFile(filepath.Join(t.Run, task.RequestName), []byte(words), requestMode); err != nil {
+		return err
+	}
+	note := cli.HowMany(len(all), "comment", "comments")
+	if text != "" {
+		note = cli.Line(text, noteMax)
+	}
+	if _, err := client.Runs.Answer(ctx, id, approveStep, view.StepAnswer{Rejected: true, Note: note}); err != nil {
+		return cli.Faulty(err)
+	}
+	if err := os.Remove(filepath.Join(t.Run, task.CommentsName)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	_, err = fmt.Fprintf(a.Out, "task %s goes back to %s\n", cli.Plain(id), cli.Plain(r.Task.Agent))
+	return err
+}
+
+// wordsOf is the text that an agent is told.
+func wordsOf(text string, all []remark) string {
+	var b strings.Builder
+	if text != "" {
+		b.WriteString(text + "\n")
+	}
+	for _, c := range all {
+		where := c.File
+		if c.Line > 0 {
+			where += ":" + strconv.Itoa(c.Line)
+		}
+		fmt.Fprintf(&b, "\n%s: %s\n", where, c.Text)
+	}
+	return b.String()
+}
+
+// Drop cancels a task and removes its folder. Its content stays under a hidden ref.
+func Drop(ctx context.Context, a *cli.App, client *apiclient.Client, id string) error {
+	t, err := Open(a, id)
+	if err != nil {
+		return err
+	}
+	r, err := shownTask(ctx, client, id)
+	if err != nil {
+		return err
+	}
+	if r.Task.State != view.TaskDone && r.Task.State != view.TaskDropped {
+		if _, err := client.Runs.Cancel(ctx, id, "", "dropped"); err != nil {
+			return cli.Faulty(err)
+		}
+	}
+	for {
+		if r, err = client.Runs.Show(ctx, id); err != nil {
+			return err
+		}
+		if !slices.ContainsFunc(r.Steps, func(s view.StepView) bool { return s.Session != "" && s.Status == string(workflow.Running) }) {
+			break
+		}
+		if err := cli.Pause(ctx, followEvery); err != nil {
+			return err
+		}
+	}
+	ref, err := t.Remove(ctx)
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(a.Out, "task %s is dropped; what was written is in %s: git show --stat %s\n", cli.Plain(id), ref, ref)
+	return err
+}
+
+// follow waits until a task has landed, or needs a person again.
+func follow(ctx context.Context, a *cli.App, client *apiclient.Client, id string) error {
+	name := cli.Plain(id)
+	for {
+		r, err := client.Runs.Show(ctx, id)
+		if err != nil {
+			return err
+		}
+		switch step, why := failedStep(r); {
+		case r.Task.State == view.TaskDone:
+			said := ""
+			for _, s := range r.Steps {
+				if s.ID == landStep && len(s.Logs) > 0 {
+					said = ": " + cli.Line(s.Logs[0], cli.ErrorWidth)
+				}
+			}
+			_, err := fmt.Fprintf(a.Out, "task %s has landed%s\n", name, said)
+			return err
+		case r.Status == string(workflow.IsFailed):
+			return &cli.Coded{Code: cli.ExitFailed, Err: fmt.Errorf("task %s has not landed: %s: %s", name, cli.Plain(step), cli.Line(why, cli.ErrorWidth))}
+		case r.Task.State == view.TaskWorking || r.Task.State == view.TaskNeedsYou || r.Task.State == view.TaskDropped:
+			for _, s := range r.Steps {
+				if s.ID == landStep && s.LastError != "" {
+					return &cli.Coded{Code: cli.ExitFailed, Err: fmt.Errorf("task %s has not landed and went back to %s: %s", name, cli.Plain(r.Task.Agent), cli.Line(s.LastError, cli.ErrorWidth))}
+				}
+			}
+			if r.Task.State == view.TaskDropped {
+				return &cli.Coded{Code: cli.ExitCancelled, Err: fmt.Errorf("task %s was dropped", name)}
+			}
+		}
+		if err := cli.Pause(ctx, followEvery); err != nil {
+			return err
+		}
+	}
+}

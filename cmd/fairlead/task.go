@@ -1,0 +1,139 @@
+package main
+
+import (
+	"context"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	apiclient "github.com/fairlead-dev/fairlead/api/client"
+	"github.com/fairlead-dev/fairlead/cli"
+	"github.com/fairlead-dev/fairlead/cli/tasks"
+	"github.com/fairlead-dev/fairlead/view"
+)
+
+func taskCommand(a *app) *cobra.Command {
+	var flags view.TaskFlags
+	cmd := &cobra.Command{
+		Use:   "task TEXT",
+		Short: "Give a task: an agent works in a folder of its own, you look, it lands on a branch",
+		Long: `An agent gets TEXT as its task. It works in a clone of the repository under .agents/worktrees, so tasks do
+not touch each other or your files. Then the commands of tasks.checks run; if one fails, its output goes back to
+the agent. Then the task waits for you: ` + "`fairlead diff`" + ` shows the changes, ` + "`fairlead request`" + ` sends it back into
+the same conversation, ` + "`fairlead merge`" + ` lands it on the base branch, ` + "`fairlead drop`" + ` ends it.
+
+A task is a run of a workflow: ` + "`fairlead docs task`" + ` prints it, ` + "`fairlead run show TASK`" + ` shows its steps, and
+tasks.workflow in fairlead.yaml names another one. Without --agent the agent is the one whose description fits the
+text. It needs a daemon (` + "`fairlead up`" + `).`,
+		Example: `  fairlead task "Add retries to the uploader" --agent coder`,
+		Args:    cli.Args(cobra.MinimumNArgs(1)),
+		RunE: a.asking(func(ctx context.Context, client *apiclient.Client, words []string) error {
+			flags.Text = strings.Join(words, " ")
+			return tasks.Start(ctx, a.App, client, flags)
+		}),
+	}
+	cmd.Flags().StringVar(&flags.Agent, "agent", "", "the agent that does it")
+	cmd.Flags().StringVar(&flags.Base, "base", "", "the `branch` to land on (default: tasks.base, or the current branch)")
+	cmd.AddCommand(&cobra.Command{
+		Use:     "step NAME",
+		Short:   "Do one step of a task's workflow: prepare, check, show or land",
+		Long:    "It is a command for workflows, and works only in a step of a task.",
+		Example: "  fairlead task step check",
+		Hidden:  true,
+		Args:    cli.Args(cobra.ExactArgs(1)),
+		RunE:    func(cmd *cobra.Command, words []string) error { return tasks.Step(cmd.Context(), a.App, words[0]) },
+	})
+	return cmd
+}
+
+func tasksCommand(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use:     "tasks",
+		Short:   "List the tasks; what needs you comes first",
+		Long:    "It prints a line for each task: queued, working, needs you, landing, done or dropped, and what you can do.",
+		Example: "  fairlead tasks",
+		Args:    cli.Args(cobra.NoArgs),
+		RunE:    func(cmd *cobra.Command, _ []string) error { return tasks.List(cmd.Context(), a.App) },
+	}
+}
+
+func diffCommand(a *app) *cobra.Command {
+	var stat bool
+	cmd := &cobra.Command{
+		Use:               "diff TASK",
+		Short:             "Show what a task has changed, committed or not",
+		Long:              "It compares the task's folder with the newest commit that it has of its base branch. It also works without a daemon.",
+		Example:           "  fairlead diff T12 --stat",
+		Args:              cli.Args(cobra.ExactArgs(1)),
+		ValidArgsFunction: a.completeRuns,
+		RunE: func(cmd *cobra.Command, words []string) error {
+			return tasks.Diff(cmd.Context(), a.App, words[0], stat)
+		},
+	}
+	cmd.Flags().BoolVar(&stat, "stat", false, "only the names of the files and the number of changed lines")
+	return cmd
+}
+
+func commentCommand(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use:               "comment TASK FILE:LINE TEXT",
+		Short:             "Comment on a line of a task's changes",
+		Long:              "The comment is kept until `fairlead request TASK` sends all of them to the agent.",
+		Example:           `  fairlead comment T12 upload.go:40 "no: honour the context"`,
+		Args:              cli.Args(cobra.MinimumNArgs(3)),
+		ValidArgsFunction: a.completeRuns,
+		RunE: func(_ *cobra.Command, words []string) error {
+			return tasks.Comment(a.App, words[0], words[1], strings.Join(words[2:], " "))
+		},
+	}
+}
+
+func requestCommand(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use:   "request TASK [TEXT]",
+		Short: "Send a task back to its agent, with your comments and a text",
+		Long: `The agent goes on in the same conversation and the same folder. If its program cannot resume a conversation, it
+gets the task and your request in a new one. Then the checks run again and you are asked again.`,
+		Example:           `  fairlead request T12 "also update the docs"`,
+		Args:              cli.Args(cobra.MinimumNArgs(1)),
+		ValidArgsFunction: a.completeRuns,
+		RunE: a.asking(func(ctx context.Context, client *apiclient.Client, words []string) error {
+			return tasks.Request(ctx, a.App, client, words[0], strings.Join(words[1:], " "))
+		}),
+	}
+}
+
+func mergeCommand(a *app) *cobra.Command {
+	var noWait bool
+	cmd := &cobra.Command{
+		Use:   "merge TASK",
+		Short: "Approve a task and land it on its base branch",
+		Long: `It lands exactly what was shown when the task began to wait for you. Tasks land one at a time on a branch. If the
+branch has moved, the checks run again on the merged files. A conflict, or a check that fails, goes back to the
+agent. If the branch is checked out and has changes that are not committed, nothing lands, and you are told which.
+Hooks of git do not run.`,
+		Example:           "  fairlead merge T12",
+		Args:              cli.Args(cobra.ExactArgs(1)),
+		ValidArgsFunction: a.completeRuns,
+		RunE: a.asking(func(ctx context.Context, client *apiclient.Client, words []string) error {
+			return tasks.Merge(ctx, a.App, client, words[0], !noWait)
+		}),
+	}
+	cmd.Flags().BoolVar(&noWait, "no-wait", false, "return as soon as the approval is recorded")
+	return cmd
+}
+
+func dropCommand(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use:   "drop TASK",
+		Short: "End a task and remove its folder; what was written stays under a hidden ref",
+		Long: `A task at work is cancelled. Its commits and its uncommitted files are kept under refs/fairlead/tasks/TASK; files
+that git ignores are removed with the folder. A task that has landed loses only its folder.`,
+		Example:           "  fairlead drop T12",
+		Args:              cli.Args(cobra.ExactArgs(1)),
+		ValidArgsFunction: a.completeRuns,
+		RunE: a.asking(func(ctx context.Context, client *apiclient.Client, words []string) error {
+			return tasks.Drop(ctx, a.App, client, words[0])
+		}),
+	}
+}

@@ -1,0 +1,245 @@
+package runs
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode"
+
+	"github.com/fairlead-dev/fairlead/config"
+	"github.com/fairlead-dev/fairlead/controller/seam"
+	"github.com/fairlead-dev/fairlead/controller/sessions"
+	"github.com/fairlead-dev/fairlead/loop"
+	"github.com/fairlead-dev/fairlead/machine"
+	"github.com/fairlead-dev/fairlead/machine/workflow"
+	"github.com/fairlead-dev/fairlead/rank"
+	"github.com/fairlead-dev/fairlead/runfile"
+	"github.com/fairlead-dev/fairlead/task"
+	"github.com/fairlead-dev/fairlead/team"
+	"github.com/fairlead-dev/fairlead/view"
+	"github.com/fairlead-dev/fairlead/worktree"
+)
+
+const (
+	taskIDPrefix      = "T"
+	taskIterationsMax = 20 // loop-backs for each gate: a person may ask for many changes
+	slugWords         = 5
+	slugBytesMax      = 40
+	requestBytesMax   = 64 << 10
+)
+
+// howTask is the part of howRun for a run that is a task.
+type howTask struct {
+	Text   string `json:"text"` // its first line
+	Agent  string `json:"agent"`
+	Base   string `json:"base"`
+	Branch string `json:"branch"`
+	Tree   string `json:"tree"`
+}
+
+// Requested is what a person asked to be changed, if that person was the gate; empty otherwise. dir is the run's
+// folder.
+func (h *howTask) Requested(gate workflow.StepID, dir string) string {
+	if gate != stepApprove {
+		return ""
+	}
+	text, err := sessions.ReadUpTo(filepath.Join(dir, task.RequestName), requestBytesMax)
+	if err != nil {
+		return ""
+	}
+	return strings.TrimSpace(string(text))
+}
+
+// Steps of the built-in workflow by which a task's state is known.
+const (
+	stepWork    workflow.StepID = "work"
+	stepApprove workflow.StepID = "approve"
+	stepLand    workflow.StepID = "land"
+)
+
+// taskView describes a run that is a task; nil for any other run.
+func taskView(how howRun, r *workflow.Run) *view.TaskView {
+	if how.Task == nil {
+		return nil
+	}
+	shown := &view.TaskView{Text: how.Task.Text, Agent: how.Task.Agent, Base: how.Task.Base, Branch: how.Task.Branch, Folder: how.Task.Tree}
+	state := func(id workflow.StepID) workflow.State {
+		if _, p, ok := r.Find(id); ok {
+			return p.State
+		}
+		return workflow.Pending
+	}
+	_, work, known := r.Find(stepWork)
+	switch status := r.Status(); {
+	case status == workflow.IsCompleted:
+		shown.State = view.TaskDone
+	case status == workflow.IsCancelled:
+		shown.State = view.TaskDropped
+	case status == workflow.IsFailed, state(stepApprove) == workflow.Waiting:
+		shown.State = view.TaskNeedsYou
+	case state(stepApprove) == workflow.Completed || state(stepLand) == workflow.Running:
+		shown.State = view.TaskLanding
+	case known && work.State == workflow.Pending && work.Iteration == 0 && work.Attempts == 0:
+		shown.State = view.TaskQueued
+	default:
+		shown.State = view.TaskWorking
+	}
+	return shown
+}
+
+// startTask starts a task: it makes the folder and the files, and begins the run. After a refusal nothing is left.
+func startTask(ctx context.Context, c *Controller, by seam.Actor, asked view.TaskFlags) (shown view.RunView, err error) {
+	conf := c.opts.Config
+	no := func(err error) (view.RunView, error) { return view.RunView{}, worktree.RefuseRun("task", err.Error()) }
+	text := strings.TrimSpace(asked.Text)
+	if text == "" {
+		return no(errors.New("it has no text; say what is to be done"))
+	}
+	agent, err := agentForTask(conf, text, asked.Agent)
+	if err != nil {
+		return no(err)
+	}
+	workspace, err := sessions.SettledDir(conf.Dir)
+	if err != nil {
+		return view.RunView{}, err
+	}
+	t, err := task.Place(ctx, workspace, cmp.Or(asked.Base, conf.Tasks.Base))
+	if err != nil {
+		return no(err)
+	}
+	id, release, err := nextTask(ctx, c, workspace)
+	if err != nil {
+		return view.RunView{}, err
+	}
+	defer release()
+	t.ID, t.Text, t.Agent, t.How = id, text, agent.Name, conf.Tasks.Land
+	t.Copy, t.Setup, t.Checks = conf.Tasks.Copy, conf.Tasks.Setup, conf.Tasks.Checks
+	t.Run = filepath.Join(runsDir(workspace), id)
+	t.Branch = strings.NewReplacer("{id}", id, "{slug}", slug(text)).Replace(conf.Tasks.Branch)
+	t.Sandbox = agent.Sandbox.On && c.sessions.SandboxMissing(ctx) == ""
+	t.Write = agent.Sandbox.Write
+	if t.Tree, err = placeFor(&runRequest{id: id, repo: workspace}, view.RunFlags{}); err != nil {
+		return view.RunView{}, err
+	}
+	if err := os.MkdirAll(t.Run, DirMode); err != nil {
+		return view.RunView{}, fmt.Errorf("make the run's folder: %w", err)
+	}
+	begun := false
+	defer func() {
+		var refused *machine.Refusal
+		var faults *runfile.FileFaults
+		if err != nil && (!begun || errors.As(err, &refused) || errors.As(err, &faults)) { // after any other error the run may have started
+			err = errors.Join(err, os.RemoveAll(t.Tree), os.RemoveAll(t.Run))
+		}
+	}()
+	prompt := filepath.Join(t.Run, task.PromptName)
+	flow, err := taskFlow(conf)
+	if err != nil {
+		return view.RunView{}, err
+	}
+	for name, text := range map[string]string{prompt: text + "\n", filepath.Join(t.Run, task.WorkflowName): runfile.FillTask(flow, agent.Name, prompt)} {
+		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
+			return view.RunView{}, err
+		}
+	}
+	if err := errors.Join(t.Save(), t.Make(ctx)); err != nil {
+		return no(err)
+	}
+	most := taskIterationsMax
+	req, err := prepareRun(view.RunFlags{Workflow: filepath.Join(t.Run, task.WorkflowName), Repo: workspace, RunID: id, Workdir: t.Workdir(), MaxIterations: &most}, conf)
+	if err != nil {
+		return view.RunView{}, err
+	}
+	req.how.Task = &howTask{Text: loop.CutText(t.Title(), 200), Agent: agent.Name, Base: t.Base, Branch: t.Branch, Tree: t.Tree}
+	begun = true
+	return c.begin(ctx, by, req, workflow.RunAsked{
+		ID: workflow.RunID(id), Plan: req.plan, Options: req.options, By: by.ID,
+		RepoDir: req.repo, ReportsDir: filepath.Join(t.Run, "reports"), ManualInputsDir: filepath.Join(t.Run, "manual_inputs"),
+	})
+}
+
+// taskFlow is the text of the workflow for tasks.
+func taskFlow(conf *config.Config) (string, error) {
+	if conf.Tasks.Flow == "" {
+		return runfile.TaskWorkflow(), nil
+	}
+	text, err := sessions.ReadUpTo(conf.Tasks.Flow, promptBytesMax)
+	return string(text), err
+}
+
+// agentForTask is the named agent, the only one, or the one whose description fits the text.
+func agentForTask(conf *config.Config, text, name string) (config.Agent, error) {
+	var names []string
+	var all []rank.Description
+	for i := range conf.Agents {
+		if a := &conf.Agents[i]; a.Loop != config.LoopForeign {
+			names = append(names, a.Name)
+			all = append(all, rank.Description{Name: a.Name, Text: a.Description})
+		}
+	}
+	if name == "" && len(names) == 1 {
+		name = names[0]
+	}
+	if name == "" {
+		found := rank.Rank(text, all)
+		if found.Best == "" {
+			return config.Agent{}, fmt.Errorf("no agent's description fits the text (%s); name one with --agent: %s", found.Reason, cmp.Or(strings.Join(names, ", "), "there is none in fairlead.yaml"))
+		}
+		name = found.Best
+	}
+	agent, ok := conf.Agent(name)
+	if !ok || !slices.Contains(names, name) {
+		return config.Agent{}, fmt.Errorf("there is no agent %q that can take a task; there are %s", name, cmp.Or(strings.Join(names, ", "), "none"))
+	}
+	return agent, nil
+}
+
+// nextTask reserves the next free id: T1, T2 and so on.
+func nextTask(ctx context.Context, c *Controller, workspace string) (id string, release func(), err error) {
+	last := 0
+	note := func(name string) {
+		if n, err := strconv.Atoi(strings.TrimPrefix(name, taskIDPrefix)); err == nil && strings.HasPrefix(name, taskIDPrefix) {
+			last = max(last, n)
+		}
+	}
+	entries, err := os.ReadDir(runsDir(workspace))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return "", nil, err
+	}
+	for _, e := range entries {
+		note(e.Name())
+	}
+	if err := c.View(ctx, func(t *team.Team) {
+		for id := range t.Runs {
+			note(id)
+		}
+		for id := range t.Archive {
+			note(id)
+		}
+	}); err != nil {
+		return "", nil, err
+	}
+	for {
+		last++
+		id = taskIDPrefix + strconv.Itoa(last)
+		release, err := reserve(ctx, c, id)
+		var refused *machine.Refusal
+		if !errors.As(err, &refused) {
+			return id, release, err
+		}
+	}
+}
+
+// slug is a few words of a text that can stand in the name of a branch.
+func slug(text string) string {
+	words := strings.FieldsFunc(strings.ToLower(text), func(c rune) bool { return c > unicode.MaxASCII || !unicode.IsLetter(c) && !unicode.IsDigit(c) })
+	name := strings.Join(words[:min(len(words), slugWords)], "-")
+	return cmp.Or(strings.TrimRight(name[:min(len(name), slugBytesMax)], "-"), "task")
+}

@@ -1,0 +1,34 @@
+package task
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"syscall"
+)
+
+// queue waits until this is the only task that lands on its base branch. The kernel keeps the order of those that
+// wait, and the lock ends with the process.
+func (t Task) queue() (release func(), err error) {
+	sum := sha256.Sum256([]byte(t.Base))
+	dir := filepath.Join(t.Git, "fairlead")
+	if err := os.MkdirAll(dir, 0o755); err != nil { //nolint:gosec // as the .git folder
+		return nil, err
+	}
+	file, err := os.OpenFile(filepath.Join(dir, "landing-"+hex.EncodeToString(sum[:8])+".lock"), os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	for {
+		switch err := syscall.Flock(int(file.Fd()), syscall.LOCK_EX); err {
+		case nil:
+			return func() { file.Close() }, nil
+		case syscall.EINTR:
+		default:
+			return nil, errors.Join(fmt.Errorf("wait for the tasks that land before: %w", err), file.Close())
+		}
+	}
+}

@@ -1,0 +1,383 @@
+package task
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+
+	"github.com/fairlead-dev/fairlead/sandbox"
+	"github.com/fairlead-dev/fairlead/worktree"
+)
+
+// writes gives git a text to read.
+func writes(text string) func(io.Writer) error {
+	return func(w io.Writer) error {
+		_, err := io.WriteString(w, text)
+		return err
+	}
+}
+
+// Prepare copies the files of Copy into the folder, and runs the commands of Setup there.
+func (t Task) Prepare(ctx context.Context, out io.Writer) error {
+	return t.prepare(ctx, out, t.Tree)
+}
+
+func (t Task) prepare(ctx context.Context, out io.Writer, tree string) error {
+	for _, name := range t.Copy {
+		if err := t.copy(out, name, tree); err != nil {
+			return err
+		}
+	}
+	for _, line := range t.Setup {
+		if err := t.shell(ctx, out, tree, line); err != nil {
+			return fmt.Errorf("setup `%s`: %w", line, err)
+		}
+	}
+	return nil
+}
+
+// copy copies a file or a folder of the workspace. One that does not exist is not an error.
+func (t Task) copy(out io.Writer, name, tree string) error {
+	if !filepath.IsLocal(name) {
+		return fmt.Errorf("copy: %s is not below the workspace", name)
+	}
+	from, to := filepath.Join(t.Repo, filepath.FromSlash(t.Prefix), name), filepath.Join(tree, filepath.FromSlash(t.Prefix), name)
+	info, err := os.Lstat(from)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		_, err := fmt.Fprintf(out, "copy: there is no %s\n", name)
+		return err
+	case err != nil:
+		return err
+	case info.IsDir():
+		err = os.CopyFS(to, os.DirFS(from))
+	case !info.Mode().IsRegular():
+		return fmt.Errorf("copy: %s is not a file and not a folder", name)
+	default:
+		err = copyFile(from, to, info.Mode().Perm())
+	}
+	if err != nil && !errors.Is(err, fs.ErrExist) { // the branch has it
+		return fmt.Errorf("copy %s: %w", name, err)
+	}
+	return nil
+}
+
+func copyFile(from, to string, mode fs.FileMode) (err error) {
+	in, err := os.Open(from)
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil { //nolint:gosec // as the checkout
+		return err
+	}
+	file, err := os.OpenFile(to, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, file.Close()) }()
+	_, err = io.Copy(file, in)
+	return err
+}
+
+// CheckFailed is a check that ended with an exit code other than 0.
+type CheckFailed struct {
+	Command string
+	Err     error
+}
+
+func (e *CheckFailed) Error() string { return fmt.Sprintf("check `%s`: %v", e.Command, e.Err) }
+
+// Check runs the checks in the folder. It notes the content that has passed them, so that landing need not
+// repeat them.
+func (t Task) Check(ctx context.Context, out io.Writer) error {
+	if len(t.Checks) == 0 {
+		_, err := fmt.Fprintln(out, "no checks are configured (tasks.checks in fairlead.yaml)")
+		return err
+	}
+	before, err := t.Snapshot(ctx)
+	if err != nil {
+		return err
+	}
+	if err := t.checkIn(ctx, out, t.Tree); err != nil {
+		return err
+	}
+	after, err := t.Snapshot(ctx)
+	if err != nil {
+		return err
+	}
+	if before.Tree != after.Tree { // by a formatter, or by a person
+		_, err := fmt.Fprintln(out, "files were changed while the checks ran; they run again before it lands")
+		return err
+	}
+	return os.WriteFile(t.checkedFile(), []byte(after.Tree), 0o600)
+}
+
+func (t Task) checkedFile() string { return filepath.Join(t.Run, "checked") }
+
+// passed reports whether content has passed the checks.
+func (t Task) passed(tree string) bool {
+	text, err := os.ReadFile(t.checkedFile())
+	return len(t.Checks) == 0 || err == nil && string(text) == tree
+}
+
+func (t Task) checkIn(ctx context.Context, out io.Writer, tree string) error {
+	for _, line := range t.Checks {
+		if err := t.shell(ctx, out, tree, line); err != nil {
+			return &CheckFailed{line, err}
+		}
+	}
+	return nil
+}
+
+// shell runs a command line in a folder. What it starts in the background may outlive it, as in any shell.
+func (t Task) shell(ctx context.Context, out io.Writer, tree, line string) error {
+	if _, err := fmt.Fprintf(out, "$ %s\n", line); err != nil {
+		return err
+	}
+	argv := []string{"sh", "-c", line}
+	env := os.Environ()
+	if t.Sandbox {
+		exe, err := os.Executable()
+		if err != nil {
+			return err
+		}
+		temp := filepath.Join(t.Run, "temp")
+		if err := os.MkdirAll(temp, 0o700); err != nil {
+			return err
+		}
+		env = append(env, "TMPDIR="+temp, "XDG_CACHE_HOME="+filepath.Join(temp, "cache"))
+		argv = sandbox.Wrap(strings.TrimSuffix(exe, " (deleted)"), argv, sandbox.Box{Write: append([]string{tree, temp}, t.Write...), Attributes: true, Terminals: true})
+	}
+	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...) //nolint:gosec // commands that a person configured
+	cmd.Dir, cmd.Stdout, cmd.Stderr = filepath.Join(tree, filepath.FromSlash(t.Prefix)), out, out
+	cmd.Env = append(env, "PWD="+cmd.Dir)
+	return cmd.Run()
+}
+
+// Show prints what a person is to approve, and keeps it: exactly this is landed. changed is false if the task
+// changes nothing.
+func (t Task) Show(ctx context.Context, out io.Writer) (changed bool, err error) {
+	p, err := t.Snapshot(ctx)
+	if err != nil {
+		return false, err
+	}
+	from, err := t.Before(ctx, p.Commit)
+	if err != nil {
+		return false, err
+	}
+	stat, err := t.ask(ctx, nil, "diff", "--stat=100", "--no-ext-diff", "--no-textconv", from, p.Commit)
+	if err != nil {
+		return false, err
+	}
+	if stat == "" {
+		stat = "no file was changed"
+	}
+	if _, err := fmt.Fprintln(out, stat); err != nil {
+		return false, err
+	}
+	if p.Loose {
+		if _, err := fmt.Fprintln(out, "some of it was not committed by the agent; it lands, too"); err != nil {
+			return false, err
+		}
+	}
+	_, err = t.ask(ctx, nil, "update-ref", t.shownRef(), p.Commit)
+	return stat != "no file was changed", err
+}
+
+// Conflict says that a task's changes cannot be merged with the base branch.
+type Conflict struct {
+	Base  string
+	Files []string
+}
+
+func (e *Conflict) Error() string {
+	return fmt.Sprintf("it conflicts with branch %s in %s. Bring the newest %s into your branch: git fetch origin %s && git merge FETCH_HEAD; resolve the conflicts, and commit",
+		e.Base, strings.Join(e.Files, ", "), e.Base, e.Base)
+}
+
+// Blocked says that a person has to do something before it can land. Nothing was changed.
+type Blocked struct{ Why string }
+
+func (e *Blocked) Error() string { return e.Why }
+
+// Landed is the result of landing. Commit is empty if there was nothing to land.
+type Landed struct {
+	Commit string
+	Later  bool // the folder was changed after it was shown; that did not land
+}
+
+// Land merges what was shown into the base branch. It is one at a time for each base branch, in the order in
+// which they begin to wait. The error is *Conflict, *CheckFailed or *Blocked if it cannot land as it is.
+func (t Task) Land(ctx context.Context, out io.Writer) (done Landed, err error) {
+	release, err := t.queue()
+	if err != nil {
+		return done, err
+	}
+	defer release()
+	work, err := t.ask(ctx, nil, "rev-parse", "--verify", "--quiet", t.shownRef()+"^{commit}")
+	if err != nil {
+		return done, &Blocked{"it was not shown to anybody yet"}
+	}
+	if now, err := t.Snapshot(ctx); err == nil {
+		done.Later = now.Commit != work && !t.alike(ctx, now.Commit, work)
+	}
+	for {
+		tip, err := t.tip(ctx)
+		if err != nil {
+			return done, err
+		}
+		if _, err := t.ask(ctx, nil, "merge-base", "--is-ancestor", work, tip); err == nil {
+			return done, nil
+		}
+		tree, err := t.merged(ctx, tip, work)
+		if err != nil {
+			return done, err
+		}
+		if now, err := t.ask(ctx, nil, "rev-parse", "--verify", tip+"^{tree}"); err != nil || now == tree {
+			return done, err
+		}
+		if !t.passed(tree) {
+			if err := t.checkMerged(ctx, out, tree); err != nil {
+				return done, err
+			}
+		}
+		parents := []string{tip}
+		if t.How == Merge {
+			parents = append(parents, work)
+		}
+		commit, err := t.commit(ctx, tree, t.message(), parents...)
+		if err != nil {
+			return done, err
+		}
+		moved, err := t.forward(ctx, tip, commit)
+		if err != nil {
+			return done, err
+		}
+		if moved {
+			done.Commit = commit
+			return done, nil
+		}
+	}
+}
+
+func (t Task) message() string {
+	text := strings.TrimSpace(t.Text)
+	title, rest, _ := strings.Cut(text, "\n")
+	return strings.TrimSpace(title) + "\n\n" + strings.TrimSpace(rest+"\n\nTask: "+t.ID) + "\n"
+}
+
+// alike reports whether two commits have the same content.
+func (t Task) alike(ctx context.Context, a, b string) bool {
+	_, err := t.ask(ctx, nil, "diff", "--quiet", "--no-ext-diff", a, b)
+	return err == nil
+}
+
+// merged is the content of the base branch with the task's changes.
+func (t Task) merged(ctx context.Context, tip, work string) (tree string, err error) {
+	said, err := t.own().Run(ctx, worktree.GitWorkMax, []string{"GIT_NO_LAZY_FETCH=1"}, nil, "merge-tree", "--write-tree", "-z", "--name-only", "--no-messages", tip, work)
+	lines := worktree.Zeroed(said)
+	if err == nil && len(lines) > 0 {
+		return lines[0], nil
+	}
+	if worktree.GitHasNone(err) && len(lines) > 1 {
+		return "", &Conflict{t.Base, lines[1:]}
+	}
+	if err == nil {
+		err = errors.New("git merge-tree printed nothing; it needs git 2.38 or newer")
+	}
+	return "", err
+}
+
+// checkMerged runs the checks on content that is in no folder yet.
+func (t Task) checkMerged(ctx context.Context, out io.Writer, tree string) (err error) {
+	dir := filepath.Join(t.Run, "merged")
+	if err := os.RemoveAll(dir); err != nil {
+		return err
+	}
+	if err := os.MkdirAll(dir, 0o755); err != nil { //nolint:gosec // as the checkout
+		return err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	if _, err := fmt.Fprintf(out, "branch %s has moved; the checks run on the merged files\n", t.Base); err != nil {
+		return err
+	}
+	env := []string{"GIT_DIR=" + t.Git, "GIT_WORK_TREE=" + dir, "GIT_INDEX_FILE=" + filepath.Join(t.Run, "merged.index")}
+	for _, args := range [][]string{{"read-tree", tree}, {"checkout-index", "--all", "--force", "--quiet"}} {
+		if _, err := t.ask(ctx, env, args...); err != nil {
+			return err
+		}
+	}
+	if err := t.prepare(ctx, out, dir); err != nil {
+		return err
+	}
+	return t.checkIn(ctx, out, dir)
+}
+
+// forward moves the base branch to a commit that has tip as its first parent. moved is false if the branch is
+// somewhere else meanwhile. A checkout of the branch is moved with it if it is clean.
+func (t Task) forward(ctx context.Context, tip, commit string) (moved bool, err error) {
+	list, err := t.ask(ctx, nil, "worktree", "list", "--porcelain", "-z")
+	if err != nil {
+		return false, err
+	}
+	place, at := "", ""
+	for _, line := range strings.Split(list, "\x00") {
+		if path, ok := strings.CutPrefix(line, "worktree "); ok {
+			at = path
+		}
+		if line == "branch refs/heads/"+t.Base {
+			place = at
+		}
+	}
+	if place == "" {
+		_, err := t.ask(ctx, nil, "update-ref", "-m", "fairlead: task "+t.ID, "refs/heads/"+t.Base, commit, tip)
+		if worktree.GitSaidNo(err) {
+			now, fault := t.tip(ctx)
+			if fault == nil && now != tip {
+				return false, nil
+			}
+		}
+		return err == nil, err
+	}
+	in := worktree.Git{Dir: place}
+	dirty, err := in.AskIn(ctx, nil, "status", "--porcelain=v1", "-z", "--untracked-files=no", "--ignore-submodules=all")
+	if err != nil {
+		return false, err
+	}
+	if files := worktree.Zeroed(dirty); len(files) > 0 {
+		return false, &Blocked{fmt.Sprintf("branch %s is checked out in %s, which has changes that are not committed: %s; commit or stash them, then merge again",
+			t.Base, place, listed(files))}
+	}
+	_, err = in.Run(ctx, worktree.GitWorkMax, in.Inside(), nil, "merge", "--ff-only", "--quiet", commit)
+	if worktree.GitSaidNo(err) {
+		if now, fault := t.tip(ctx); fault == nil && now != tip {
+			return false, nil
+		}
+		return false, &Blocked{fmt.Sprintf("branch %s is checked out in %s and cannot be moved: %v", t.Base, place, err)}
+	}
+	return err == nil, err
+}
+
+// listed shows some entries of git status.
+func listed(entries []string) string {
+	const shown = 5
+	var names []string
+	for i, e := range entries {
+		if i == shown {
+			names = append(names, fmt.Sprintf("and %d more", len(entries)-shown))
+			break
+		}
+		if len(e) > 3 && e[2] == ' ' {
+			e = e[3:]
+		}
+		names = append(names, e)
+	}
+	return strings.Join(names, ", ")
+}

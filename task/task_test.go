@@ -1,0 +1,396 @@
+package task
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/fairlead-dev/fairlead/sandbox"
+)
+
+func TestMain(m *testing.M) {
+	sandbox.Intercept()
+	os.Exit(m.Run())
+}
+
+// world is a repository with a task in it.
+type world struct {
+	*testing.T
+	repo string
+	task Task
+}
+
+func (w *world) git(dir string, args ...string) string {
+	w.Helper()
+	cmd := exec.Command("git", args...)
+	cmd.Dir = dir
+	cmd.Env = append(os.Environ(), "GIT_CONFIG_GLOBAL="+os.DevNull, "GIT_CONFIG_NOSYSTEM=1")
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		w.Fatalf("git %v: %v\n%s", args, err, out)
+	}
+	return strings.TrimSpace(string(out))
+}
+
+func (w *world) put(dir, name, text string) {
+	w.Helper()
+	path := filepath.Join(dir, name)
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		w.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+		w.Fatal(err)
+	}
+}
+
+func (w *world) must(err error) {
+	w.Helper()
+	if err != nil {
+		w.Fatal(err)
+	}
+}
+
+// file is a file's content on the base branch.
+func (w *world) onBase(name string) string { return w.git(w.repo, "show", "main:"+name) }
+
+func newRepo(t *testing.T) *world {
+	t.Setenv("GIT_CONFIG_GLOBAL", os.DevNull)
+	dir, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := &world{T: t, repo: filepath.Join(dir, "repo")}
+	w.must(os.Mkdir(w.repo, 0o755))
+	w.git(w.repo, "init", "--quiet", "-b", "main")
+	w.git(w.repo, "config", "user.name", "A Person")
+	w.git(w.repo, "config", "user.email", "person@example.org")
+	w.put(w.repo, "a.txt", "one\ntwo\nthree\n")
+	w.put(w.repo, ".gitignore", "ignored\n")
+	w.git(w.repo, "add", ".")
+	w.git(w.repo, "commit", "--quiet", "-m", "first")
+	return w
+}
+
+// give makes a task with its folder.
+func (w *world) give(id string) Task {
+	w.Helper()
+	t, err := Place(w.Context(), w.repo, "")
+	w.must(err)
+	t.ID, t.Text, t.How, t.Branch = id, "Do "+id+"\n\nas it is described.", Squash, "fairlead/"+id
+	t.Run, t.Tree = filepath.Join(filepath.Dir(w.repo), "run-"+id), filepath.Join(filepath.Dir(w.repo), "tree-"+id)
+	w.must(os.Mkdir(t.Run, 0o755))
+	w.must(t.Make(w.Context()))
+	return t
+}
+
+func newWorld(t *testing.T) *world {
+	w := newRepo(t)
+	w.task = w.give("T1")
+	return w
+}
+
+func (w *world) land(t Task) (Landed, error) {
+	w.Helper()
+	var out bytes.Buffer
+	if _, err := t.Show(w.Context(), &out); err != nil {
+		w.Fatal(err)
+	}
+	return t.Land(w.Context(), &out)
+}
+
+// A snapshot has what was committed and what was not, and leaves out what git ignores and what was copied.
+func TestSnapshot(t *testing.T) {
+	w := newWorld(t)
+	w.put(w.repo, ".env", "SECRET=1\n")
+	w.task.Copy = []string{".env", "missing"}
+	var out bytes.Buffer
+	w.must(w.task.Prepare(t.Context(), &out))
+	if got, err := os.ReadFile(filepath.Join(w.task.Tree, ".env")); err != nil || string(got) != "SECRET=1\n" {
+		t.Errorf("the copy is %q, %v", got, err)
+	}
+	if !strings.Contains(out.String(), "there is no missing") {
+		t.Errorf("%s", &out)
+	}
+	w.put(w.task.Tree, "b.txt", "new\n")
+	w.git(w.task.Tree, "add", "b.txt")
+	w.git(w.task.Tree, "commit", "--quiet", "-m", "the agent's")
+	w.put(w.task.Tree, "c/d.txt", "loose\n")
+	w.put(w.task.Tree, "ignored", "x\n")
+	w.must(os.Remove(filepath.Join(w.task.Tree, "a.txt")))
+	w.git(w.task.Tree, "init", "--quiet", "inner")
+	p, err := w.task.Snapshot(t.Context())
+	w.must(err)
+	if got := strings.Fields(w.git(w.repo, "ls-tree", "-r", "--name-only", p.Tree)); !slices.Equal(got, []string{".gitignore", "b.txt", "c/d.txt"}) {
+		t.Errorf("it has %q", got)
+	}
+	if !p.Loose || w.git(w.repo, "rev-parse", w.task.Ref()) != p.Commit || w.git(w.repo, "log", "-1", "--format=%s", p.Commit+"^") != "the agent's" {
+		t.Errorf("%+v", p)
+	}
+	again, err := w.task.Snapshot(t.Context())
+	w.must(err)
+	if again.Tree != p.Tree {
+		t.Errorf("%+v, and then %+v", p, again)
+	}
+	if w.git(w.repo, "status", "--porcelain") != "?? .env" {
+		t.Errorf("the person's repository: %s", w.git(w.repo, "status", "--porcelain"))
+	}
+}
+
+// What an agent writes into the settings, hooks and attributes of its clone is never executed by Fairlead.
+func TestHostileClone(t *testing.T) {
+	w := newWorld(t)
+	mark := filepath.Join(t.TempDir(), "ran")
+	touch := "touch " + mark
+	for _, kv := range [][2]string{
+		{"core.fsmonitor", touch}, {"core.hooksPath", filepath.Join(w.task.Tree, "hooks")}, {"filter.evil.clean", touch}, {"filter.evil.smudge", touch},
+		{"diff.external", touch}, {"diff.evil.textconv", touch}, {"merge.evil.driver", touch}, {"core.sshCommand", touch}, {"uploadpack.packObjectsHook", touch},
+		{"core.alternateRefsCommand", touch}, {"gpg.program", touch}, {"core.pager", touch}, {"core.editor", touch},
+	} {
+		w.git(w.task.Tree, "config", kv[0], kv[1])
+	}
+	w.put(w.task.Tree, ".gitattributes", "* filter=evil diff=evil merge=evil\n")
+	for _, hook := range []string{"post-checkout", "pre-commit", "post-commit", "reference-transaction", "post-index-change", "pre-push", "post-merge"} {
+		for _, dir := range []string{"hooks", ".git/hooks"} {
+			w.put(w.task.Tree, dir+"/"+hook, "#!/bin/sh\n"+touch+"\n")
+			w.must(os.Chmod(filepath.Join(w.task.Tree, dir, hook), 0o755))
+		}
+	}
+	w.put(w.task.Tree, "a.txt", "one\n2\nthree\n")
+	w.git(w.task.Tree, "init", "--quiet", "inner")
+	w.git(filepath.Join(w.task.Tree, "inner"), "config", "core.fsmonitor", touch)
+	if _, err := os.Stat(mark); err == nil {
+		w.must(os.Remove(mark)) // the commands of this test ran it, as they would for the agent
+	}
+	if _, err := w.land(w.task); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := w.task.Newest(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := w.task.Remove(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(mark); err == nil {
+		t.Error("something of the clone was executed")
+	}
+	if w.onBase("a.txt") != "one\n2\nthree" {
+		t.Errorf("on the branch: %q", w.onBase("a.txt"))
+	}
+}
+
+// It lands as one commit, or with a merge commit; a clean checkout of the branch moves with it.
+func TestLand(t *testing.T) {
+	for _, how := range []string{Squash, Merge} {
+		t.Run(how, func(t *testing.T) {
+			w := newRepo(t)
+			w.task = w.give("T1")
+			w.task.How = how
+			w.put(w.task.Tree, "b.txt", "new\n")
+			w.git(w.task.Tree, "add", "b.txt")
+			w.git(w.task.Tree, "commit", "--quiet", "-m", "the agent's")
+			w.put(w.task.Tree, "c.txt", "loose\n")
+			done, err := w.land(w.task)
+			w.must(err)
+			if done.Commit == "" || done.Later || w.git(w.repo, "rev-parse", "main") != done.Commit {
+				t.Fatalf("%+v", done)
+			}
+			parents := strings.Fields(w.git(w.repo, "log", "-1", "--format=%P", "main"))
+			if len(parents) != map[string]int{Squash: 1, Merge: 2}[how] {
+				t.Errorf("parents: %q", parents)
+			}
+			if got := w.git(w.repo, "log", "-1", "--format=%B", "main"); got != "Do T1\n\nas it is described.\n\nTask: T1" {
+				t.Errorf("message: %q", got)
+			}
+			for _, name := range []string{"b.txt", "c.txt"} {
+				if _, err := os.Stat(filepath.Join(w.repo, name)); err != nil {
+					t.Errorf("the checkout: %v", err)
+				}
+			}
+			if got := w.git(w.repo, "status", "--porcelain"); got != "" {
+				t.Errorf("the checkout is not clean: %s", got)
+			}
+			if again, err := w.task.Land(t.Context(), &bytes.Buffer{}); err != nil || again.Commit != "" {
+				t.Errorf("again: %+v, %v", again, err)
+			}
+		})
+	}
+}
+
+// Exactly what was shown lands: later changes stay behind, and are said.
+func TestLandsWhatWasShown(t *testing.T) {
+	w := newWorld(t)
+	if _, err := w.task.Land(t.Context(), &bytes.Buffer{}); !errors.As(err, new(*Blocked)) {
+		t.Errorf("not shown: %v", err)
+	}
+	w.put(w.task.Tree, "b.txt", "shown\n")
+	if _, err := w.task.Show(t.Context(), &bytes.Buffer{}); err != nil {
+		t.Fatal(err)
+	}
+	w.put(w.task.Tree, "b.txt", "changed afterwards\n")
+	done, err := w.task.Land(t.Context(), &bytes.Buffer{})
+	w.must(err)
+	if !done.Later || w.onBase("b.txt") != "shown" || w.git(w.repo, "show", w.task.Ref()+":b.txt") != "changed afterwards" {
+		t.Errorf("%+v, %q", done, w.onBase("b.txt"))
+	}
+}
+
+// What stops it from landing: nothing of the person's is changed.
+func TestLandBlocked(t *testing.T) {
+	w := newWorld(t)
+	w.put(w.task.Tree, "a.txt", "one\nagent\nthree\n")
+	w.put(w.repo, "a.txt", "one\nperson\nthree\n")
+	var blocked *Blocked
+	if _, err := w.land(w.task); !errors.As(err, &blocked) || !strings.Contains(err.Error(), "a.txt") {
+		t.Fatalf("dirty: %v", err)
+	}
+	if got, _ := os.ReadFile(filepath.Join(w.repo, "a.txt")); string(got) != "one\nperson\nthree\n" {
+		t.Errorf("the person's file is %q", got)
+	}
+	w.git(w.repo, "commit", "--quiet", "-am", "the person's")
+	var conflict *Conflict
+	if _, err := w.land(w.task); !errors.As(err, &conflict) || !slices.Equal(conflict.Files, []string{"a.txt"}) {
+		t.Fatalf("conflict: %v", err)
+	}
+	for _, args := range [][]string{{"fetch", "--quiet", "origin", "main"}, {"commit", "--quiet", "-am", "mine"}, {"merge", "--quiet", "-X", "ours", "FETCH_HEAD"}} {
+		w.git(w.task.Tree, args...)
+	}
+	if _, err := w.land(w.task); err != nil || w.onBase("a.txt") != "one\nagent\nthree" {
+		t.Errorf("after the merge: %v, %q", err, w.onBase("a.txt"))
+	}
+	w.git(w.repo, "checkout", "--quiet", "--detach") // the branch is checked out nowhere
+	next := w.give2("T2", "main")
+	w.put(next.Tree, "b.txt", "b\n")
+	if done, err := w.land(next); err != nil || w.onBase("b.txt") != "b" || done.Commit == "" {
+		t.Errorf("checked out nowhere: %v", err)
+	}
+}
+
+func (w *world) give2(id, base string) Task {
+	w.Helper()
+	t, err := Place(w.Context(), w.repo, base)
+	w.must(err)
+	t.ID, t.Text, t.How, t.Branch = id, "Do "+id, Squash, "fairlead/"+id
+	t.Run, t.Tree = filepath.Join(filepath.Dir(w.repo), "run-"+id), filepath.Join(filepath.Dir(w.repo), "tree-"+id)
+	w.must(os.Mkdir(t.Run, 0o755))
+	w.must(t.Make(w.Context()))
+	return t
+}
+
+// If the branch has moved, the checks run on the merged files: two tasks that are right alone may be wrong together.
+func TestChecksOfMergedFiles(t *testing.T) {
+	w := newWorld(t)
+	other := w.give("T2")
+	check := `test ! -e b.txt || test ! -e c.txt || { echo "b and c do not go together"; exit 1; }`
+	w.task.Checks, other.Checks = []string{check}, []string{check}
+	w.put(w.task.Tree, "b.txt", "b\n")
+	w.put(other.Tree, "c.txt", "c\n")
+	for _, one := range []Task{w.task, other} {
+		w.must(one.Check(t.Context(), &bytes.Buffer{}))
+	}
+	if _, err := w.land(w.task); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := other.Show(t.Context(), &bytes.Buffer{}); err != nil {
+		t.Fatal(err)
+	}
+	var out bytes.Buffer
+	var failed *CheckFailed
+	if _, err := other.Land(t.Context(), &out); !errors.As(err, &failed) || !strings.Contains(out.String(), "do not go together") {
+		t.Fatalf("%v\n%s", err, &out)
+	}
+	if _, err := os.Stat(filepath.Join(other.Run, "merged")); err == nil {
+		t.Error("the folder of the merged files is still there")
+	}
+	var conflict *CheckFailed
+	w.put(w.task.Tree, "broken", "")
+	w.task.Checks = []string{"true", "test ! -e broken"}
+	if err := w.task.Check(t.Context(), &out); !errors.As(err, &conflict) || conflict.Command != "test ! -e broken" {
+		t.Errorf("%v", err)
+	}
+}
+
+// Nothing is removed before it is kept; what cannot be kept stays.
+func TestRemove(t *testing.T) {
+	w := newWorld(t)
+	w.put(w.task.Tree, "b.txt", "loose\n")
+	ref, err := w.task.Remove(t.Context())
+	w.must(err)
+	if _, err := os.Stat(w.task.Tree); err == nil || w.git(w.repo, "show", ref+":b.txt") != "loose" {
+		t.Errorf("it is there still, or lost: %v", err)
+	}
+	if commit, err := w.task.Newest(t.Context()); err != nil || commit != w.git(w.repo, "rev-parse", ref) {
+		t.Errorf("%s, %v", commit, err)
+	}
+	if _, err := w.task.Remove(t.Context()); err != nil {
+		t.Errorf("again: %v", err)
+	}
+	bad := w.give("T2")
+	w.put(bad.Tree, ".git/HEAD", "nonsense\n")
+	if _, err := bad.Remove(t.Context()); err == nil || !strings.Contains(err.Error(), "stays") {
+		t.Errorf("%v", err)
+	}
+	if _, err := os.Stat(bad.Tree); err != nil {
+		t.Error(err)
+	}
+}
+
+// What is no place for a task is said, and nothing is made.
+func TestNoPlace(t *testing.T) {
+	w := newRepo(t)
+	empty := t.TempDir()
+	unborn := t.TempDir()
+	w.git(unborn, "init", "--quiet", "-b", "main")
+	sub := newRepo(t)
+	sub.put(sub.repo, ".gitmodules", "")
+	sub.git(sub.repo, "add", ".gitmodules")
+	sub.git(sub.repo, "commit", "--quiet", "-m", "modules")
+	w.put(w.repo, "below/x", "")
+	for _, c := range []struct {
+		dir, base, want string
+	}{
+		{empty, "", "no git repository"},
+		{unborn, "", "commit something"},
+		{w.repo, "none", "there is no branch none"},
+		{w.repo, "-x", "not a branch name"},
+		{w.repo, "a..b", "not a branch name"},
+		{filepath.Join(w.repo, "below"), "", "is not in branch main"},
+		{sub.repo, "", "submodules"},
+	} {
+		if _, err := Place(t.Context(), c.dir, c.base); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s %s: %v, want %q", c.dir, c.base, err, c.want)
+		}
+	}
+	w.git(w.repo, "checkout", "--quiet", "--detach")
+	if _, err := Place(t.Context(), w.repo, ""); err == nil || !strings.Contains(err.Error(), "detached HEAD") {
+		t.Errorf("%v", err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := Place(ctx, w.repo, "main"); err == nil {
+		t.Error("a cancelled request finds a place")
+	}
+}
+
+// With the sandbox a check writes in the folder and nowhere else.
+func TestCheckInTheSandbox(t *testing.T) {
+	if err := sandbox.Probe(t.Context()); err != nil {
+		t.Skip(err)
+	}
+	w := newWorld(t)
+	w.task.Sandbox = true
+	var out bytes.Buffer
+	w.task.Checks = []string{"echo x > made && echo x > \"$TMPDIR/made\""}
+	w.must(w.task.Check(t.Context(), &out))
+	for _, place := range []string{w.repo, filepath.Join(w.repo, ".git")} {
+		w.task.Checks = []string{"echo x > " + place + "/evil"}
+		if err := w.task.Check(t.Context(), &out); err == nil {
+			t.Errorf("it wrote in %s", place)
+		}
+	}
+}
