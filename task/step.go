@@ -252,7 +252,7 @@ func (t Task) Land(ctx context.Context, out io.Writer) (done Landed, err error) 
 		if t.How == Merge {
 			parents = append(parents, work)
 		}
-		commit, err := t.commit(ctx, tree, t.message(), parents...)
+		commit, err := t.commit(ctx, nil, tree, t.message(), parents...)
 		if err != nil {
 			return done, err
 		}

@@ -256,7 +256,7 @@ func (t Task) Snapshot(ctx context.Context) (p Picture, err error) {
 	}
 	p.Commit, p.Loose = head, p.Tree != before
 	if p.Loose {
-		if p.Commit, err = t.commit(ctx, p.Tree, t.Title(), head); err != nil {
+		if p.Commit, err = t.commit(ctx, byFairlead, p.Tree, t.Title(), head); err != nil {
 			return p, err
 		}
 	}
@@ -281,14 +281,17 @@ func (t Task) copied(name string) bool {
 	})
 }
 
-func (t Task) commit(ctx context.Context, tree, message string, parents ...string) (string, error) {
+// byFairlead is the author of commits that keep uncommitted files.
+var byFairlead = []string{"GIT_AUTHOR_NAME=Fairlead", "GIT_AUTHOR_EMAIL=fairlead@localhost", "GIT_COMMITTER_NAME=Fairlead", "GIT_COMMITTER_EMAIL=fairlead@localhost"}
+
+func (t Task) commit(ctx context.Context, env []string, tree, message string, parents ...string) (string, error) {
 	args := []string{"commit-tree", "-m", message}
 	for _, p := range parents {
 		args = append(args, "-p", p)
 	}
-	commit, err := t.ask(ctx, nil, append(args, tree)...)
-	if worktree.GitSaidNo(err) {
-		return "", fmt.Errorf("%w; tell git who you are: git config user.name NAME, git config user.email ADDRESS", err)
+	commit, err := t.ask(ctx, env, append(args, tree)...)
+	if _, unknown := t.ask(ctx, env, "var", "GIT_COMMITTER_IDENT"); err != nil && unknown != nil {
+		return "", &Blocked{"git does not know who you are; run git config user.name NAME and git config user.email ADDRESS"}
 	}
 	return commit, err
 }

@@ -107,7 +107,11 @@ func next(ctx context.Context, client *cli.Reader, r view.RunView) string {
 	}
 	for _, s := range whole.Steps {
 		if s.Status == string(workflow.Failed) {
-			return cli.Plain(s.ID) + " failed: " + cli.Line(s.LastError, cli.ErrorWidth) + "; then fairlead merge " + id
+			again := "fairlead run resume " + id
+			if s.ID == landStep {
+				again = "fairlead merge " + id
+			}
+			return cli.Plain(s.ID) + " failed: " + cli.Line(s.LastError, cli.ErrorWidth) + "; then " + again
 		}
 	}
 	return "fairlead run show " + id
