@@ -161,34 +161,45 @@ func (t Task) shell(ctx context.Context, out io.Writer, tree, line string) error
 	return cmd.Run()
 }
 
-// Show prints what a person is to approve, and keeps it: exactly this is landed. changed is false if the task
-// changes nothing.
-func (t Task) Show(ctx context.Context, out io.Writer) (changed bool, err error) {
+// Shown is what a person is to approve.
+type Shown struct {
+	Stat []string // a line for each changed file, and their sum
+	Diff string   // the file with the whole difference; empty if there is none
+}
+
+// shownLines is how many lines Shown.Stat has at most; the file has the rest.
+const shownLines = 50
+
+// Show finds what a person is to approve, and keeps it: exactly this is landed. The whole difference is written
+// into a folder.
+func (t Task) Show(ctx context.Context, dir string) (s Shown, err error) {
 	p, err := t.Snapshot(ctx)
 	if err != nil {
-		return false, err
+		return s, err
 	}
 	from, err := t.Before(ctx, p.Commit)
 	if err != nil {
-		return false, err
+		return s, err
 	}
 	stat, err := t.ask(ctx, nil, "diff", "--stat=100", "--no-ext-diff", "--no-textconv", from, p.Commit)
 	if err != nil {
-		return false, err
+		return s, err
 	}
-	if stat == "" {
-		stat = "no file was changed"
-	}
-	if _, err := fmt.Fprintln(out, stat); err != nil {
-		return false, err
-	}
-	if p.Loose {
-		if _, err := fmt.Fprintln(out, "some of it was not committed by the agent; it lands, too"); err != nil {
-			return false, err
+	if s.Stat = []string{"no file was changed"}; stat != "" {
+		s.Diff = filepath.Join(dir, t.ID+".diff")
+		if _, err := t.ask(ctx, nil, "diff", "--no-ext-diff", "--no-textconv", "--output="+s.Diff, from, p.Commit); err != nil {
+			return s, err
+		}
+		s.Stat = strings.Split(stat, "\n")
+		if more := len(s.Stat) - shownLines; more > 0 {
+			s.Stat = append(append(s.Stat[:shownLines-1:shownLines-1], fmt.Sprintf("and %d more files", more)), s.Stat[len(s.Stat)-1])
 		}
 	}
+	if p.Loose {
+		s.Stat = append(s.Stat, "some of it was not committed by the agent; it lands, too")
+	}
 	_, err = t.ask(ctx, nil, "update-ref", t.shownRef(), p.Commit)
-	return stat != "no file was changed", err
+	return s, err
 }
 
 // Conflict says that a task's changes cannot be merged with the base branch.

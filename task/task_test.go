@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -97,11 +98,10 @@ func newWorld(t *testing.T) *world {
 
 func (w *world) land(t Task) (Landed, error) {
 	w.Helper()
-	var out bytes.Buffer
-	if _, err := t.Show(w.Context(), &out); err != nil {
+	if _, err := t.Show(w.Context(), t.Run); err != nil {
 		w.Fatal(err)
 	}
-	return t.Land(w.Context(), &out)
+	return t.Land(w.Context(), &bytes.Buffer{})
 }
 
 // A snapshot has what was committed and what was not, and leaves out what git ignores and what was copied.
@@ -222,6 +222,28 @@ func TestLand(t *testing.T) {
 	}
 }
 
+// A person is shown a line for each file, and where the whole difference is.
+func TestShow(t *testing.T) {
+	w := newWorld(t)
+	s, err := w.task.Show(t.Context(), w.task.Run)
+	w.must(err)
+	if !slices.Equal(s.Stat, []string{"no file was changed"}) || s.Diff != "" {
+		t.Errorf("%+v", s)
+	}
+	for i := range 60 {
+		w.put(w.task.Tree, fmt.Sprintf("f%02d.txt", i), "x\n")
+	}
+	w.put(w.task.Tree, "a.txt", "one\ntwo\n")
+	s, err = w.task.Show(t.Context(), w.task.Run)
+	w.must(err)
+	if n := len(s.Stat); n != shownLines+2 || !strings.Contains(s.Stat[0], "a.txt") || !strings.Contains(s.Stat[n-2], "61 files changed") || !strings.Contains(s.Stat[n-3], "12 more files") {
+		t.Errorf("%d lines: %q", n, s.Stat)
+	}
+	if text, err := os.ReadFile(s.Diff); err != nil || !strings.Contains(string(text), "-three\n") {
+		t.Errorf("%q, %v", text, err)
+	}
+}
+
 // Exactly what was shown lands: later changes stay behind, and are said.
 func TestLandsWhatWasShown(t *testing.T) {
 	w := newWorld(t)
@@ -229,7 +251,7 @@ func TestLandsWhatWasShown(t *testing.T) {
 		t.Errorf("not shown: %v", err)
 	}
 	w.put(w.task.Tree, "b.txt", "shown\n")
-	if _, err := w.task.Show(t.Context(), &bytes.Buffer{}); err != nil {
+	if _, err := w.task.Show(t.Context(), w.task.Run); err != nil {
 		t.Fatal(err)
 	}
 	w.put(w.task.Tree, "b.txt", "changed afterwards\n")
@@ -296,7 +318,7 @@ func TestChecksOfMergedFiles(t *testing.T) {
 	if _, err := w.land(w.task); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := other.Show(t.Context(), &bytes.Buffer{}); err != nil {
+	if _, err := other.Show(t.Context(), other.Run); err != nil {
 		t.Fatal(err)
 	}
 	var out bytes.Buffer

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -14,6 +15,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/fairlead-dev/fairlead/api"
 	apiclient "github.com/fairlead-dev/fairlead/api/client"
 	"github.com/fairlead-dev/fairlead/cli"
 	"github.com/fairlead-dev/fairlead/machine/workflow"
@@ -170,23 +172,16 @@ func Drop(ctx context.Context, a *cli.App, client *apiclient.Client, id string) 
 	if err != nil {
 		return err
 	}
-	r, err := shownTask(ctx, client, id)
-	if err != nil {
+	r, err := client.Runs.Show(ctx, id)
+	var p *api.Problem
+	switch {
+	case errors.As(err, &p) && p.Status == http.StatusNotFound: // the daemon died before the run began, or the run is archived
+	case err != nil:
 		return err
-	}
-	if r.Task.State != view.TaskDone && r.Task.State != view.TaskDropped {
-		if _, err := client.Runs.Cancel(ctx, id, "", "dropped"); err != nil {
-			return cli.Faulty(err)
-		}
-	}
-	for {
-		if r, err = client.Runs.Show(ctx, id); err != nil {
-			return err
-		}
-		if !slices.ContainsFunc(r.Steps, func(s view.StepView) bool { return s.Session != "" && s.Status == string(workflow.Running) }) {
-			break
-		}
-		if err := cli.Pause(ctx, followEvery); err != nil {
+	case r.Task == nil:
+		return unknown(id)
+	default:
+		if err := ended(ctx, client, r); err != nil {
 			return err
 		}
 	}
@@ -196,6 +191,24 @@ func Drop(ctx context.Context, a *cli.App, client *apiclient.Client, id string) 
 	}
 	_, err = fmt.Fprintf(a.Out, "task %s is dropped; what was written is in %s: git show --stat %s\n", cli.Plain(id), ref, ref)
 	return err
+}
+
+// ended cancels a task that is not over, and waits until none of its processes is left.
+func ended(ctx context.Context, client *apiclient.Client, r view.RunView) error {
+	if r.Task.State != view.TaskDone && r.Task.State != view.TaskDropped {
+		if _, err := client.Runs.Cancel(ctx, r.ID, "", "dropped"); err != nil {
+			return cli.Faulty(err)
+		}
+	}
+	for {
+		now, err := client.Runs.Show(ctx, r.ID)
+		if err != nil || !slices.ContainsFunc(now.Steps, func(s view.StepView) bool { return s.Session != "" }) {
+			return err
+		}
+		if err := cli.Pause(ctx, followEvery); err != nil {
+			return err
+		}
+	}
 }
 
 // follow waits until a task has landed, or needs a person again.

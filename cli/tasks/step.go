@@ -10,6 +10,7 @@ import (
 
 	"github.com/fairlead-dev/fairlead/cli"
 	"github.com/fairlead-dev/fairlead/task"
+	"github.com/fairlead-dev/fairlead/view"
 )
 
 // Step does one step of a task's workflow, in the process of that step, and writes the step's report.
@@ -23,14 +24,14 @@ func Step(ctx context.Context, a *cli.App, name string) error {
 		return err
 	}
 	began := time.Now()
-	said := ""
+	var said, artifacts []string
 	switch name {
 	case "prepare":
 		err = t.Prepare(ctx, a.Out)
 	case "check":
 		err = t.Check(ctx, a.Out)
 	case "show":
-		said, err = show(ctx, a, t)
+		said, artifacts, err = show(ctx, a, t)
 	case "land":
 		said, err = land(ctx, a, t)
 	default:
@@ -46,15 +47,14 @@ func Step(ctx context.Context, a *cli.App, name string) error {
 	}
 	made := map[string]any{
 		"schema": "run_report@v0", "run_id": os.Getenv("RUN_ID"), "step_id": os.Getenv("STEP_ID"), "agent": os.Getenv("AGENT_ID"), "status": "COMPLETED",
-		"started_at": began.UTC().Format(time.RFC3339Nano), "ended_at": time.Now().UTC().Format(time.RFC3339Nano), "logs": []string{said},
+		"started_at": began.UTC().Format(time.RFC3339Nano), "ended_at": time.Now().UTC().Format(time.RFC3339Nano),
+		"logs": view.Some(said), "artifacts": view.Some(artifacts),
 	}
 	switch {
 	case errors.As(err, &conflict), errors.As(err, &failed):
 		made["gate_failure"] = err.Error()
 	case err != nil:
 		made["status"], made["logs"] = "FAILED", []string{err.Error()}
-	case said == "":
-		delete(made, "logs")
 	}
 	text, fault := json.MarshalIndent(made, "", "  ")
 	if fault == nil {
@@ -63,20 +63,28 @@ func Step(ctx context.Context, a *cli.App, name string) error {
 	return fault
 }
 
-func show(ctx context.Context, a *cli.App, t task.Task) (said string, err error) {
-	changed, err := t.Show(ctx, a.Out)
-	if err == nil && !changed {
-		said = "no file was changed"
+func show(ctx context.Context, a *cli.App, t task.Task) (said, artifacts []string, err error) {
+	shown, err := t.Show(ctx, os.Getenv("ARTIFACTS_DIR"))
+	if err != nil {
+		return nil, nil, err
 	}
-	return said, err
+	for _, line := range shown.Stat {
+		if _, err := fmt.Fprintln(a.Out, line); err != nil {
+			return nil, nil, err
+		}
+	}
+	if shown.Diff != "" {
+		artifacts = []string{shown.Diff}
+	}
+	return shown.Stat, artifacts, nil
 }
 
-func land(ctx context.Context, a *cli.App, t task.Task) (said string, err error) {
+func land(ctx context.Context, a *cli.App, t task.Task) ([]string, error) {
 	done, err := t.Land(ctx, a.Out)
 	if err != nil {
-		return "", err
+		return nil, err
 	}
-	said = "there was nothing to land"
+	said := "there was nothing to land"
 	if done.Commit != "" {
 		said = fmt.Sprintf("commit %.10s on %s", done.Commit, t.Base)
 	}
@@ -84,5 +92,5 @@ func land(ctx context.Context, a *cli.App, t task.Task) (said string, err error)
 		said += "; files that were changed after they were shown did not land, and are in " + t.Ref()
 	}
 	_, err = fmt.Fprintln(a.Out, said)
-	return said, err
+	return []string{said}, err
 }

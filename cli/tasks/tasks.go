@@ -11,6 +11,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"net/http"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -137,7 +138,7 @@ func unknown(id string) error {
 func shownTask(ctx context.Context, client *apiclient.Client, id string) (view.RunView, error) {
 	r, err := client.Runs.Show(ctx, id)
 	var p *api.Problem
-	if errors.As(err, &p) && p.Status == 404 || err == nil && r.Task == nil {
+	if errors.As(err, &p) && p.Status == http.StatusNotFound || err == nil && r.Task == nil {
 		return r, unknown(id)
 	}
 	return r, err
