@@ -25,9 +25,11 @@ const (
 	FileName     = "task.json"
 	PromptName   = "task.md"
 	WorkflowName = "workflow.yaml"
-	RequestName  = "request.md"    // what a person asks to be changed
 	CommentsName = "comments.json" // what a person has not sent yet
 )
+
+// RequestName is the file with what a person asked to be changed before a round of the work, from 1.
+func RequestName(round int) string { return fmt.Sprintf("request-%d.md", round) }
 
 // File is the environment variable in which a step of a task finds its task.json.
 const File = "FAIRLEAD_TASK"

@@ -44,6 +44,13 @@ type TaskFlags struct {
 	Base  string `json:"base,omitempty" maxLength:"200" doc:"The branch to land on; default: tasks.base of fairlead.yaml, or the current branch"`
 }
 
+// TaskDiff is what a task has changed.
+type TaskDiff struct {
+	Base string `json:"base" doc:"The branch with which it is compared"`
+	Text string `json:"text" doc:"As git diff prints it"`
+	Cut  bool   `json:"cut" doc:"There is more; fairlead diff shows all of it"`
+}
+
 // States of a task.
 const (
 	TaskQueued   = "queued"

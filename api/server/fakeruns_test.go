@@ -109,6 +109,13 @@ func (f *fake) Runs(context.Context) ([]view.RunView, error) {
 	return []view.RunView{f.view()}, f.answer()
 }
 
+func (f *fake) TaskDiff(_ context.Context, id string) (view.TaskDiff, error) {
+	if id != "first" {
+		return view.TaskDiff{}, &team.Unknown{What: "task", Name: id}
+	}
+	return view.TaskDiff{Base: "main", Text: "diff --git a/x b/x\n"}, nil
+}
+
 func (f *fake) RunByID(ctx context.Context, id string) (view.RunView, error) {
 	if err := f.knows(ctx, id, ""); err != nil {
 		return view.RunView{}, err

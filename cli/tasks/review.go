@@ -133,7 +133,13 @@ func Request(ctx context.Context, a *cli.App, client *apiclient.Client, id, text
 		return &cli.Coded{Code: cli.ExitUsage, Err: fmt.Errorf("there is nothing to send; write a text, or comment first: fairlead comment %s FILE:LINE TEXT", cli.Plain(id))}
 	}
 	words := wordsOf(text, all)
-	if err := os.WriteFile(filepath.Join(t.Run, task.RequestName), []byte(words), requestMode); err != nil {
+	round := 1
+	for _, s := range r.Steps {
+		if s.ID == workStep {
+			round = s.Iteration + 1
+		}
+	}
+	if err := os.WriteFile(filepath.Join(t.Run, task.RequestName(round)), []byte(words), requestMode); err != nil {
 		return err
 	}
 	note := cli.HowMany(len(all), "comment", "comments")

@@ -64,7 +64,7 @@ func Step(ctx context.Context, a *cli.App, name string) error {
 }
 
 func show(ctx context.Context, a *cli.App, t task.Task) (said, artifacts []string, err error) {
-	shown, err := t.Show(ctx, os.Getenv("ARTIFACTS_DIR"))
+	shown, err := t.Show(ctx, t.Run)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -28,7 +28,8 @@ import (
 
 const (
 	textWidth   = 60
-	approveStep = "approve" // of the built-in workflow
+	workStep    = "work" // of the built-in workflow
+	approveStep = "approve"
 	landStep    = "land"
 	noteMax     = 900 // of an answer's note; the whole text is in a file
 )

@@ -53,7 +53,7 @@ func CheckWorkflow(flags view.RunFlags, conf *config.Config) (warnings []string,
 }
 
 // inRepo sets the repository if the flags name none.
-func (c *Controller) inRepo(flags view.RunFlags) view.RunFlags {
+func inRepo(c *Controller, flags view.RunFlags) view.RunFlags {
 	flags.Repo = cmp.Or(flags.Repo, c.opts.Config.Dir)
 	return flags
 }
@@ -185,7 +185,7 @@ func (c *Controller) StartRun(ctx context.Context, by seam.Actor, flags view.Run
 	if flags.Task != nil {
 		return startTask(ctx, c, by, *flags.Task)
 	}
-	req, err := prepareRun(c.inRepo(flags), c.opts.Config)
+	req, err := prepareRun(inRepo(c, flags), c.opts.Config)
 	if err != nil {
 		return view.RunView{}, err
 	}
@@ -282,7 +282,7 @@ func (c *Controller) begin(ctx context.Context, by seam.Actor, req *runRequest, 
 // exists only as a file is imported first. Without an ID it resumes the run whose file was written
 // last.
 func (c *Controller) ResumeRun(ctx context.Context, by seam.Actor, id string, flags view.RunFlags) (view.RunView, error) {
-	flags = c.inRepo(flags)
+	flags = inRepo(c, flags)
 	repo, err := sessions.SettledDir(flags.Repo)
 	if err != nil {
 		return view.RunView{}, err

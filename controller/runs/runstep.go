@@ -47,6 +47,7 @@ type StepFacts struct {
 
 	sentBy  workflow.StepID // the gate that sent the run back to this step; empty: none
 	sentWhy string
+	round   int // how often the run was sent back to this step
 }
 
 // FactsOf reads a session's attempt from the team. It returns false if the attempt has ended.
@@ -55,7 +56,7 @@ func (c *Controller) FactsOf(t *team.Team, s team.Session, run string, step work
 	if r == nil {
 		return f, false
 	}
-	plan, _, known := r.Find(step)
+	plan, progress, known := r.Find(step)
 	if !known {
 		return f, false
 	}
@@ -73,6 +74,7 @@ func (c *Controller) FactsOf(t *team.Team, s team.Session, run string, step work
 	f.plain, f.gate = len(plan.Command) > 0 && f.how.Wrapper == "" && f.how.Template == "", plan.LoopBackTo != ""
 	f.lenient = plan.ReportOptional && len(plan.Command) == 0
 	f.sentBy, f.sentWhy, _ = workflow.SentBack(r, step)
+	f.round = progress.Iteration
 	return f, ok
 }
 
@@ -181,7 +183,7 @@ func sentBack(f StepFacts) string {
 	}
 	why := f.sentWhy
 	if f.how.Task != nil {
-		why = cmp.Or(f.how.Task.Requested(f.sentBy, f.dir), why)
+		why = cmp.Or(requested(f.sentBy, f.dir, f.round), why)
 	}
 	return fmt.Sprintf("\n\nWhat you did was sent back by the step %s of this run:\n\n%s\n", f.sentBy, strings.TrimSpace(why))
 }

@@ -44,13 +44,13 @@ type howTask struct {
 	Tree   string `json:"tree"`
 }
 
-// Requested is what a person asked to be changed, if that person was the gate; empty otherwise. dir is the run's
-// folder.
-func (h *howTask) Requested(gate workflow.StepID, dir string) string {
+// requested is what a person asked to be changed before a round of the work, if `fairlead request` asked; empty
+// otherwise. dir is the run's folder.
+func requested(gate workflow.StepID, dir string, round int) string {
 	if gate != stepApprove {
 		return ""
 	}
-	text, err := sessions.ReadUpTo(filepath.Join(dir, task.RequestName), requestBytesMax)
+	text, err := sessions.ReadUpTo(filepath.Join(dir, task.RequestName(round)), requestBytesMax)
 	if err != nil {
 		return ""
 	}

@@ -105,8 +105,11 @@ const BASE = '/api/v1';
  * @property {string} [why]
  * @property {number} [cost_usd_today]
  * @property {Counts} counts
+ * @property {TaskView} [task] only of a run that is a task
  * @property {StepView[] | null} [steps]
  */
+/** @typedef {{text: string, state: string, agent: string, base: string, branch: string, folder: string}} TaskView */
+/** @typedef {{base: string, text: string, cut: boolean}} TaskDiff */
 /** @typedef {{kind: string, run_id: string, step_id: string, workflow_name: string, since: string, why: string, manual_input_path?: string, input_schema?: string, bad_input?: string, artifacts?: string[] | null, logs?: string[] | null, agent?: string, session_id?: string, question?: Asked | null}} InboxItem kind: step, permission, question, resume, failed */
 /** @typedef {'once' | 'session' | 'always'} Scope */
 /**
@@ -242,7 +245,7 @@ const BASE = '/api/v1';
  * @property {string[] | null} notes what people should know of its files
  */
 /** @typedef {DispatchConversation & {dialogue: string, dialogue_bytes: number, dialogue_left_out: number, outputs: {name: string, bytes: number, changed_at: string}[] | null, outputs_left_out: number, notes: string[] | null}} DispatchTalk */
-/** @typedef {Record<string, string | number | boolean>} RunFlags as in the API */
+/** @typedef {Record<string, string | number | boolean | {text: string, agent?: string, base?: string}>} RunFlags as in the API */
 /** @typedef {{message: string, location?: string}} Fault */
 /** @typedef {{subject?: string, event?: string, state?: string, row?: string, reason?: string, takes?: string[]}} RefusalBody */
 
@@ -336,6 +339,8 @@ export const status = () => /** @type {Promise<{version?: string, pid?: number, 
 export const runs = () => get('/runs');
 /** @param {string} id @returns {Promise<RunView>} */
 export const run = (id) => get(`/runs/${name(id)}`);
+/** @param {string} id @returns {Promise<TaskDiff>} */
+export const taskDiff = (id) => get(`/runs/${name(id)}/diff`);
 /** @returns {Promise<{items: InboxItem[] | null}>} */
 export const inbox = () => get('/inbox');
 /** @param {RunFlags} flags @returns {Promise<RunView>} */
