@@ -55,7 +55,7 @@ func TestTaskPage(t *testing.T) {
 			p.Press("Write the file b")
 			p.Click("dialog", "Give the task")
 			p.WaitText(".run-head", "Write the file b")
-			p.WaitText(".run-head", "needs you")
+			p.WaitText(".run-head", "task: needs you")
 			uitest.Eval[bool](p, `(location.hash = '#/runs/T1/approve', true)`)
 			p.WaitText(".diff", "1 file changed, compared with main")
 			p.Until("the change is shown as text", `[...document.querySelectorAll('.diff-add')].some(e => e.textContent.includes('first <img src=x onerror=alert(1)>'))`) // innerText has only what is in sight
@@ -66,7 +66,7 @@ func TestTaskPage(t *testing.T) {
 			p.Click(".answer", "Request changes")
 			p.Until("the second change is shown", `[...document.querySelectorAll('.diff-add')].some(e => e.textContent.includes('second <b>round</b>'))`)
 			p.Click(".answer", "Approve and land")
-			p.WaitText(".run-head", "done")
+			p.WaitText(".run-head", "task: done")
 			git("cat-file", "-e", "main:b.txt")
 			p.NoConsoleErrors()
 		})
