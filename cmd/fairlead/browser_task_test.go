@@ -2,7 +2,6 @@ package main
 
 import (
 	"os"
-	"os/exec"
 	"path/filepath"
 	"testing"
 
@@ -22,26 +21,7 @@ func TestTaskPage(t *testing.T) {
 	uitest.Chromium(t)
 	for _, v := range uitest.Views[:2] {
 		t.Run(v.Name, func(t *testing.T) {
-			dir, err := filepath.EvalSymlinks(t.TempDir())
-			if err != nil {
-				t.Fatal(err)
-			}
-			git := func(args ...string) {
-				t.Helper()
-				cmd := exec.CommandContext(t.Context(), "git", args...)
-				cmd.Dir = dir
-				if out, err := cmd.CombinedOutput(); err != nil {
-					t.Fatalf("git %v: %v\n%s", args, err, out)
-				}
-			}
-			git("init", "--quiet", "-b", "main")
-			git("config", "user.name", "A Person")
-			git("config", "user.email", "person@example.org")
-			if err := os.WriteFile(filepath.Join(dir, ".gitignore"), []byte("*\n!b.txt\n!.gitignore\n"), 0o600); err != nil {
-				t.Fatal(err)
-			}
-			git("add", ".gitignore")
-			git("commit", "--quiet", "-m", "first")
+			dir, git := taskRepo(t, "*\n!b.txt\n!.gitignore\n")
 			s := newShipIn(t, dir, map[string]string{
 				"fairlead.yaml": "version: 1\nagents:\n  coder:\n    driver: exec\n    command: [sh, -c, '" + taskAgent + "']\n    workspace: .\n",
 			})
