@@ -109,9 +109,9 @@ func (f *fake) Runs(context.Context) ([]view.RunView, error) {
 	return []view.RunView{f.view()}, f.answer()
 }
 
-func (f *fake) TaskDiff(_ context.Context, id string) (view.TaskDiff, error) {
-	if id != "first" {
-		return view.TaskDiff{}, &team.Unknown{What: "task", Name: id}
+func (f *fake) TaskDiff(ctx context.Context, id string) (view.TaskDiff, error) {
+	if err := f.knows(ctx, id, ""); err != nil {
+		return view.TaskDiff{}, err
 	}
 	return view.TaskDiff{Base: "main", Text: "diff --git a/x b/x\n"}, nil
 }

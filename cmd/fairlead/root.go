@@ -35,6 +35,7 @@ what each one does, asks you when an agent needs an answer, and keeps a record o
 
   fairlead demo                  try it with scripted agents in a scratch repository
   fairlead init && fairlead up   start in your own repository
+  fairlead task "TEXT"           give an agent a task; fairlead merge lands it
   fairlead ps                    list the agents and what they do`,
 		Example:                    "  fairlead COMMAND --help        explain one command, with an example",
 		SuggestionsMinimumDistance: 2, // two letters changed places

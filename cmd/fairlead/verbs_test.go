@@ -154,10 +154,10 @@ func TestFirstScreen(t *testing.T) {
 	if code := run([]string{"--help"}, nil, &out, &errs); code != cli.ExitDone {
 		t.Fatal(errs.String())
 	}
-	if n := strings.Count(out.String(), "\n"); n > 64 {
+	if n := strings.Count(out.String(), "\n"); n > 74 {
 		t.Errorf("the help has %d lines:\n%s", n, &out)
 	}
-	for _, word := range []string{"init", "up", "down", "demo", "ps", "why", "inbox", "channel", "run", "dispatch"} {
+	for _, word := range []string{"init", "up", "down", "demo", "task", "diff", "merge", "ps", "why", "inbox", "channel", "run", "dispatch"} {
 		if !strings.Contains(out.String(), "\n  "+word+" ") {
 			t.Errorf("the help does not list %s:\n%s", word, &out)
 		}
