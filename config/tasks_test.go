@@ -17,7 +17,8 @@ func TestTasks(t *testing.T) {
 		{"", Tasks{Land: "squash", Branch: TaskBranch}, ""},
 		{
 			"tasks: {base: dev, copy: [.env, conf/local], setup: [npm ci], checks: [go test ./...], land: merge, branch: 'work/{id}'}",
-			Tasks{Base: "dev", Copy: []string{".env", "conf/local"}, Setup: []string{"npm ci"}, Checks: []string{"go test ./..."}, Land: "merge", Branch: "work/{id}"}, "",
+			Tasks{Base: "dev", Copy: []string{".env", "conf/local"}, Setup: []string{"npm ci"}, Checks: []string{"go test ./..."}, Land: "merge", Branch: "work/{id}"},
+			"",
 		},
 		{"tasks: {copy: [../secret]}", Tasks{}, "is not below the folder of this file"},
 		{"tasks: {copy: [/etc/passwd]}", Tasks{}, "is not below the folder of this file"},

@@ -148,9 +148,19 @@ func TestHostileClone(t *testing.T) {
 	mark := filepath.Join(t.TempDir(), "ran")
 	touch := "touch " + mark
 	for _, kv := range [][2]string{
-		{"core.fsmonitor", touch}, {"core.hooksPath", filepath.Join(w.task.Tree, "hooks")}, {"filter.evil.clean", touch}, {"filter.evil.smudge", touch},
-		{"diff.external", touch}, {"diff.evil.textconv", touch}, {"merge.evil.driver", touch}, {"core.sshCommand", touch}, {"uploadpack.packObjectsHook", touch},
-		{"core.alternateRefsCommand", touch}, {"gpg.program", touch}, {"core.pager", touch}, {"core.editor", touch},
+		{"core.fsmonitor", touch},
+		{"core.hooksPath", filepath.Join(w.task.Tree, "hooks")},
+		{"filter.evil.clean", touch},
+		{"filter.evil.smudge", touch},
+		{"diff.external", touch},
+		{"diff.evil.textconv", touch},
+		{"merge.evil.driver", touch},
+		{"core.sshCommand", touch},
+		{"uploadpack.packObjectsHook", touch},
+		{"core.alternateRefsCommand", touch},
+		{"gpg.program", touch},
+		{"core.pager", touch},
+		{"core.editor", touch},
 	} {
 		w.git(w.task.Tree, "config", kv[0], kv[1])
 	}
