@@ -173,6 +173,9 @@ func (c *Controller) launchAgent(ctx context.Context, m *sessions.Slot, s team.S
 		ID: s.ID, Kind: driver.Work, Prompt: prompt + sentBack(f) + footer(f), Again: again(f), Attempt: f.Cmd.Attempt, Told: f.how.Task != nil,
 	})
 	ready.Writes = []string{filepath.Dir(f.Report), f.Cmd.ArtifactsDir}
+	if f.how.Task != nil {
+		ready.Writes = append(ready.Writes, filepath.Join(f.how.Task.Tree, ".git")) // an agent may commit, also from a folder below
+	}
 	return ready, err
 }
 
