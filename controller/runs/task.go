@@ -96,6 +96,7 @@ func taskView(how howRun, r *workflow.Run) *view.TaskView {
 
 // startTask starts a task: it makes the folder and the files, and begins the run. After a refusal nothing is left.
 func startTask(ctx context.Context, c *Controller, by seam.Actor, asked view.TaskFlags) (shown view.RunView, err error) {
+	ctx = context.WithoutCancel(ctx) // once begun it is finished: a request has seconds, a large clone may take minutes
 	conf := c.opts.Config
 	no := func(err error) (view.RunView, error) { return view.RunView{}, worktree.RefuseRun("task", err.Error()) }
 	text := strings.TrimSpace(asked.Text)
