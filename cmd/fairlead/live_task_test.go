@@ -1,0 +1,77 @@
+package main
+
+import (
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/fairlead-dev/fairlead/internal/test/livetest"
+	"github.com/fairlead-dev/fairlead/internal/test/scriptmodel"
+	"github.com/fairlead-dev/fairlead/view"
+)
+
+// Real programs take a task to a merged commit, with one failed check and one request of a person on the way, all
+// in one conversation: the last prompt comes with the earlier ones.
+func TestLiveTask(t *testing.T) {
+	exe := filepath.Join(t.TempDir(), "fairlead")
+	build := sync.OnceValues(func() ([]byte, error) { return exec.Command("go", "build", "-o", exe, ".").CombinedOutput() })
+	for _, name := range []string{"claude", "opencode", "codex"} {
+		t.Run(name, func(t *testing.T) {
+			c := embark(t, exe, func(t testing.TB, model *scriptmodel.Server) livetest.Program {
+				p := livetest.Programs()[name](t, model)
+				if out, err := build(); err != nil {
+					t.Fatalf("build fairlead: %v: %s", err, out)
+				}
+				return p
+			})
+			git := func(args ...string) string {
+				t.Helper()
+				cmd := exec.CommandContext(t.Context(), "git", args...)
+				cmd.Dir = c.dir
+				out, err := cmd.CombinedOutput()
+				if err != nil {
+					t.Fatalf("git %v: %v\n%s", args, err, out)
+				}
+				return string(out)
+			}
+			c.put(".gitignore", "*\n!b.txt\n!check.sh\n!.gitignore\n")
+			c.put("check.sh", "grep -q two b.txt && exit\necho 'do: bash echo two >> b.txt'\nexit 1\n")
+			git("init", "--quiet", "-b", "main")
+			git("config", "user.name", "A Person")
+			git("config", "user.email", "person@example.org")
+			git("add", ".")
+			git("commit", "--quiet", "-m", "first")
+			conf := strings.Replace(c.has("fairlead.yaml"), `"workspace": "coder"`, `"workspace": "coder", "permissions": {"allow": ["*"]}`, 1)
+			c.put("fairlead.yaml", strings.Replace(conf, `"version": 1`, `"tasks": {"checks": ["sh check.sh"]}, "version": 1`, 1))
+			c.must("reload")
+			c.must("task", "First of all.\ndo: bash echo one > b.txt\ndo: say written")
+			client := c.client()
+			until := func(what string, round int) {
+				t.Helper()
+				c.await(what, func() bool {
+					r, err := client.Runs.Show(t.Context(), "T1")
+					return err == nil && r.Task.State == view.TaskNeedsYou && len(r.Steps) > 1 && r.Steps[1].Iteration == round
+				})
+			}
+			until("the check has sent it back, and it has passed then", 1)
+			c.must("request", "T1", "do: bash echo three >> b.txt")
+			until("it was changed once more", 2)
+			c.must("merge", "T1")
+			if got := git("show", "main:b.txt"); got != "one\ntwo\nthree\n" {
+				t.Errorf("on the branch: %q", got)
+			}
+			last := c.model.Requests()
+			whole := ""
+			for _, turn := range last[len(last)-1].Turns {
+				whole += turn.Text + "\n"
+			}
+			for _, want := range []string{"First of all.", "sent back by the step check", "sent back by the step approve"} {
+				if !strings.Contains(whole, want) {
+					t.Errorf("the last prompt came without %q:\n%.4000s", want, whole)
+				}
+			}
+		})
+	}
+}
