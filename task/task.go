@@ -20,6 +20,13 @@ const (
 	Merge  = "merge"  // a merge commit, with the task's commits behind it
 )
 
+// Names of steps in a task's workflow. The commands and the task's state depend on them.
+const (
+	StepWork    = "work"
+	StepApprove = "approve"
+	StepLand    = "land"
+)
+
 // Names of files in a task's run folder.
 const (
 	FileName     = "task.json"
@@ -215,38 +222,41 @@ type Picture struct {
 // Snapshot keeps the folder's content under the task's ref: its commits, and a commit on top with the
 // uncommitted files. Files that git ignores and those of Copy are left out, as are repositories inside of the folder.
 func (t Task) Snapshot(ctx context.Context) (p Picture, err error) {
-	said := t.Ref()
+	release, err := lock(filepath.Join(t.Run, "lock")) // a person's `fairlead diff` may look at the same time
+	if err != nil {
+		return p, err
+	}
+	defer release()
+	for _, left := range []string{"index", "index.lock"} { // of a git that was killed
+		if err := os.Remove(filepath.Join(t.Run, left)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return p, err
+		}
+	}
 	if _, err := t.ask(ctx, nil, "-c", "fetch.fsckObjects=true", "-c", "protocol.file.allow=always", "fetch", "--quiet", "--no-tags", "--no-write-fetch-head",
-		"--no-recurse-submodules", "--no-auto-maintenance", "--", t.Tree, "+HEAD:"+said); err != nil {
+		"--no-recurse-submodules", "--no-auto-maintenance", "--", t.Tree, "+HEAD:"+t.Ref()); err != nil {
 		return p, fmt.Errorf("read the commits of task %s: %w", t.ID, err)
 	}
-	head, err := t.ask(ctx, nil, "rev-parse", "--verify", said+"^{commit}")
+	head, err := t.ask(ctx, nil, "rev-parse", "--verify", t.Ref()+"^{commit}")
 	if err != nil {
 		return p, err
 	}
 	if _, err := t.ask(ctx, t.folder(), "read-tree", head); err != nil {
 		return p, err
 	}
-	list, err := t.ask(ctx, t.folder(), "ls-files", "-z", "--cached", "--others", "--exclude-standard")
+	names, err := t.ask(ctx, t.folder(), "ls-files", "-z", "--cached")
 	if err != nil {
 		return p, err
 	}
-	tracked, err := t.ask(ctx, t.folder(), "ls-files", "-z", "--cached")
+	others, err := t.ask(ctx, t.folder(), "ls-files", "-z", "--others", "--exclude-standard")
 	if err != nil {
 		return p, err
 	}
-	known := map[string]bool{}
-	for _, name := range worktree.Zeroed(tracked) {
-		known[name] = true
-	}
-	var names strings.Builder
-	for _, name := range worktree.Zeroed(list) {
-		if strings.HasSuffix(name, "/") || !known[name] && t.copied(name) {
-			continue
+	for _, name := range worktree.Zeroed(others) {
+		if !strings.HasSuffix(name, "/") && !t.copied(name) {
+			names += name + "\x00"
 		}
-		names.WriteString(name + "\x00")
 	}
-	if _, err := t.own().Run(ctx, worktree.GitWorkMax, t.folder(), writes(names.String()), "update-index", "--add", "--remove", "-z", "--stdin"); err != nil {
+	if _, err := t.own().Run(ctx, worktree.GitWorkMax, t.folder(), writes(names), "update-index", "--add", "--remove", "-z", "--stdin"); err != nil {
 		return p, fmt.Errorf("read the files of task %s: %w", t.ID, err)
 	}
 	if p.Tree, err = t.ask(ctx, t.folder(), "write-tree"); err != nil {

@@ -57,7 +57,7 @@ func (w *world) must(err error) {
 	}
 }
 
-// file is a file's content on the base branch.
+// onBase is a file's content on the base branch.
 func (w *world) onBase(name string) string { return w.git(w.repo, "show", "main:"+name) }
 
 func newRepo(t *testing.T) *world {
@@ -78,10 +78,10 @@ func newRepo(t *testing.T) *world {
 	return w
 }
 
-// give makes a task with its folder.
-func (w *world) give(id string) Task {
+// give makes a task with its folder. base is empty for the current branch.
+func (w *world) give(id, base string) Task {
 	w.Helper()
-	t, err := Place(w.Context(), w.repo, "")
+	t, err := Place(w.Context(), w.repo, base)
 	w.must(err)
 	t.ID, t.Text, t.How, t.Branch = id, "Do "+id+"\n\nas it is described.", Squash, "fairlead/"+id
 	t.Run, t.Tree = filepath.Join(filepath.Dir(w.repo), "run-"+id), filepath.Join(filepath.Dir(w.repo), "tree-"+id)
@@ -92,7 +92,7 @@ func (w *world) give(id string) Task {
 
 func newWorld(t *testing.T) *world {
 	w := newRepo(t)
-	w.task = w.give("T1")
+	w.task = w.give("T1", "")
 	return w
 }
 
@@ -132,6 +132,7 @@ func TestSnapshot(t *testing.T) {
 	if !p.Loose || w.git(w.repo, "rev-parse", w.task.Ref()) != p.Commit || w.git(w.repo, "log", "-1", "--format=%s", p.Commit+"^") != "the agent's" {
 		t.Errorf("%+v", p)
 	}
+	w.put(w.task.Run, "index.lock", "") // as a git that was killed leaves it
 	again, err := w.task.Snapshot(t.Context())
 	w.must(err)
 	if again.Tree != p.Tree {
@@ -199,7 +200,7 @@ func TestLand(t *testing.T) {
 	for _, how := range []string{Squash, Merge} {
 		t.Run(how, func(t *testing.T) {
 			w := newRepo(t)
-			w.task = w.give("T1")
+			w.task = w.give("T1", "")
 			w.task.How = how
 			w.put(w.task.Tree, "b.txt", "new\n")
 			w.git(w.task.Tree, "add", "b.txt")
@@ -296,28 +297,17 @@ func TestLandBlocked(t *testing.T) {
 		t.Errorf("after the merge: %v, %q", err, w.onBase("a.txt"))
 	}
 	w.git(w.repo, "checkout", "--quiet", "--detach") // the branch is checked out nowhere
-	next := w.give2("T2", "main")
+	next := w.give("T2", "main")
 	w.put(next.Tree, "b.txt", "b\n")
 	if done, err := w.land(next); err != nil || w.onBase("b.txt") != "b" || done.Commit == "" {
 		t.Errorf("checked out nowhere: %v", err)
 	}
 }
 
-func (w *world) give2(id, base string) Task {
-	w.Helper()
-	t, err := Place(w.Context(), w.repo, base)
-	w.must(err)
-	t.ID, t.Text, t.How, t.Branch = id, "Do "+id, Squash, "fairlead/"+id
-	t.Run, t.Tree = filepath.Join(filepath.Dir(w.repo), "run-"+id), filepath.Join(filepath.Dir(w.repo), "tree-"+id)
-	w.must(os.Mkdir(t.Run, 0o755))
-	w.must(t.Make(w.Context()))
-	return t
-}
-
 // If the branch has moved, the checks run on the merged files: two tasks that are right alone may be wrong together.
 func TestChecksOfMergedFiles(t *testing.T) {
 	w := newWorld(t)
-	other := w.give("T2")
+	other := w.give("T2", "")
 	check := `test ! -e b.txt || test ! -e c.txt || { echo "b and c do not go together"; exit 1; }`
 	w.task.Checks, other.Checks = []string{check}, []string{check}
 	w.put(w.task.Tree, "b.txt", "b\n")
@@ -362,7 +352,7 @@ func TestRemove(t *testing.T) {
 	if _, err := w.task.Remove(t.Context()); err != nil {
 		t.Errorf("again: %v", err)
 	}
-	bad := w.give("T2")
+	bad := w.give("T2", "")
 	w.put(bad.Tree, ".git/HEAD", "nonsense\n")
 	if _, err := bad.Remove(t.Context()); err == nil || !strings.Contains(err.Error(), "stays") {
 		t.Errorf("%v", err)
@@ -424,5 +414,31 @@ func TestCheckInTheSandbox(t *testing.T) {
 		if err := w.task.Check(t.Context(), &out); err == nil {
 			t.Errorf("it wrote in %s", place)
 		}
+	}
+}
+
+// A person may look at a task while one of its steps does: both see the same, and none fails.
+func TestSnapshotsAtOnce(t *testing.T) {
+	w := newWorld(t)
+	w.put(w.task.Tree, "b.txt", "loose\n")
+	const lookers = 6
+	seen := make(chan Picture, lookers)
+	errs := make(chan error, lookers)
+	for range lookers {
+		go func() {
+			p, err := w.task.Snapshot(context.WithoutCancel(t.Context()))
+			seen <- p
+			errs <- err
+		}()
+	}
+	trees := map[string]bool{}
+	for range lookers {
+		trees[(<-seen).Tree] = true
+		if err := <-errs; err != nil {
+			t.Error(err)
+		}
+	}
+	if len(trees) != 1 {
+		t.Errorf("they saw %d contents", len(trees))
 	}
 }

@@ -92,7 +92,7 @@ func (g Git) Worktree(ctx context.Context, args ...string) error {
 func (g Git) Run(ctx context.Context, most time.Duration, env []string, feed func(io.Writer) error, args ...string) (string, error) {
 	path, err := exec.LookPath("git")
 	if err != nil {
-		return "", errors.New("there is no git here, and a worktree needs it; install git, or leave --git-worktree out")
+		return "", errors.New("git is not installed here, and this needs it; install git")
 	}
 	ctx, stop := context.WithTimeout(ctx, most)
 	defer stop()

@@ -135,7 +135,7 @@ func Request(ctx context.Context, a *cli.App, client *apiclient.Client, id, text
 	words := wordsOf(text, all)
 	round := 1
 	for _, s := range r.Steps {
-		if s.ID == workStep {
+		if s.ID == task.StepWork {
 			round = s.Iteration + 1
 		}
 	}
@@ -146,7 +146,7 @@ func Request(ctx context.Context, a *cli.App, client *apiclient.Client, id, text
 	if text != "" {
 		note = cli.Line(text, noteMax)
 	}
-	if _, err := client.Runs.Answer(ctx, id, approveStep, view.StepAnswer{Rejected: true, Note: note}); err != nil {
+	if _, err := client.Runs.Answer(ctx, id, task.StepApprove, view.StepAnswer{Rejected: true, Note: note}); err != nil {
 		return cli.Faulty(err)
 	}
 	if err := os.Remove(filepath.Join(t.Run, task.CommentsName)); err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -187,7 +187,7 @@ func Drop(ctx context.Context, a *cli.App, client *apiclient.Client, id string) 
 	case r.Task == nil:
 		return unknown(id)
 	default:
-		if err := ended(ctx, client, r); err != nil {
+		if err := end(ctx, client, r); err != nil {
 			return err
 		}
 	}
@@ -195,12 +195,12 @@ func Drop(ctx context.Context, a *cli.App, client *apiclient.Client, id string) 
 	if err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(a.Out, "task %s is dropped; what was written is in %s: git show --stat %s\n", cli.Plain(id), ref, ref)
+	_, err = fmt.Fprintf(a.Out, "the folder of task %s is removed; what was written is in %s: git show --stat %s\n", cli.Plain(id), ref, ref)
 	return err
 }
 
-// ended cancels a task that is not over, and waits until none of its processes is left.
-func ended(ctx context.Context, client *apiclient.Client, r view.RunView) error {
+// end cancels a task that is not over, and waits until none of its processes is left.
+func end(ctx context.Context, client *apiclient.Client, r view.RunView) error {
 	if r.Task.State != view.TaskDone && r.Task.State != view.TaskDropped {
 		if _, err := client.Runs.Cancel(ctx, r.ID, "", "dropped"); err != nil {
 			return cli.Faulty(err)
@@ -229,7 +229,7 @@ func follow(ctx context.Context, a *cli.App, client *apiclient.Client, id string
 		case r.Task.State == view.TaskDone:
 			said := ""
 			for _, s := range r.Steps {
-				if s.ID == landStep && len(s.Logs) > 0 {
+				if s.ID == task.StepLand && len(s.Logs) > 0 {
 					said = ": " + cli.Line(s.Logs[0], cli.ErrorWidth)
 				}
 			}
@@ -239,7 +239,7 @@ func follow(ctx context.Context, a *cli.App, client *apiclient.Client, id string
 			return &cli.Coded{Code: cli.ExitFailed, Err: fmt.Errorf("task %s has not landed: %s: %s", name, cli.Plain(step), cli.Line(why, cli.ErrorWidth))}
 		case r.Task.State == view.TaskWorking || r.Task.State == view.TaskNeedsYou || r.Task.State == view.TaskDropped:
 			for _, s := range r.Steps {
-				if s.ID == landStep && s.LastError != "" {
+				if s.ID == task.StepLand && s.LastError != "" {
 					return &cli.Coded{Code: cli.ExitFailed, Err: fmt.Errorf("task %s has not landed and went back to %s: %s", name, cli.Plain(r.Task.Agent), cli.Line(s.LastError, cli.ErrorWidth))}
 				}
 			}

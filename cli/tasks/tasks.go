@@ -27,11 +27,8 @@ import (
 )
 
 const (
-	textWidth   = 60
-	workStep    = "work" // of the built-in workflow
-	approveStep = "approve"
-	landStep    = "land"
-	noteMax     = 900 // of an answer's note; the whole text is in a file
+	textWidth = 60
+	noteMax   = 900 // of an answer's note; the whole text is in a file
 )
 
 // Start gives a task.
@@ -107,16 +104,12 @@ func next(ctx context.Context, client *cli.Reader, r view.RunView) string {
 	if err != nil {
 		return "fairlead run show " + id
 	}
-	for _, s := range whole.Steps {
-		if s.Status == string(workflow.Failed) {
-			again := "fairlead run resume " + id
-			if s.ID == landStep {
-				again = "fairlead merge " + id
-			}
-			return cli.Plain(s.ID) + " failed: " + cli.Line(s.LastError, cli.ErrorWidth) + "; then " + again
-		}
+	step, why := failedStep(whole)
+	again := "fairlead run resume " + id
+	if step == task.StepLand {
+		again = "fairlead merge " + id
 	}
-	return "fairlead run show " + id
+	return cli.Plain(step) + " failed: " + cli.Line(why, cli.ErrorWidth) + "; then " + again
 }
 
 // Open reads the task with an id.
@@ -167,10 +160,10 @@ func Merge(ctx context.Context, a *cli.App, client *apiclient.Client, id string,
 	case r.Task.State == view.TaskDone:
 		_, err := fmt.Fprintf(a.Out, "task %s has landed already\n", name)
 		return err
-	case r.Task.State == view.TaskNeedsYou && r.Status == string(workflow.IsFailed) && step == landStep:
+	case r.Task.State == view.TaskNeedsYou && r.Status == string(workflow.IsFailed) && step == task.StepLand:
 		_, err = client.Runs.Resume(ctx, id, view.RunFlags{})
 	case r.Task.State == view.TaskNeedsYou && r.Status != string(workflow.IsFailed):
-		_, err = client.Runs.Answer(ctx, id, approveStep, view.StepAnswer{})
+		_, err = client.Runs.Answer(ctx, id, task.StepApprove, view.StepAnswer{})
 	default:
 		return notNow(r, step)
 	}

@@ -24,7 +24,6 @@ import (
 	"github.com/fairlead-dev/fairlead/task"
 	"github.com/fairlead-dev/fairlead/team"
 	"github.com/fairlead-dev/fairlead/view"
-	"github.com/fairlead-dev/fairlead/worktree"
 )
 
 const (
@@ -47,7 +46,7 @@ type howTask struct {
 // requested is what a person asked to be changed before a round of the work, if `fairlead request` asked; empty
 // otherwise. dir is the run's folder.
 func requested(gate workflow.StepID, dir string, round int) string {
-	if gate != stepApprove {
+	if gate != task.StepApprove {
 		return ""
 	}
 	text, err := sessions.ReadUpTo(filepath.Join(dir, task.RequestName(round)), requestBytesMax)
@@ -56,13 +55,6 @@ func requested(gate workflow.StepID, dir string, round int) string {
 	}
 	return strings.TrimSpace(string(text))
 }
-
-// Steps of the built-in workflow by which a task's state is known.
-const (
-	stepWork    workflow.StepID = "work"
-	stepApprove workflow.StepID = "approve"
-	stepLand    workflow.StepID = "land"
-)
 
 // taskView describes a run that is a task; nil for any other run.
 func taskView(how howRun, r *workflow.Run) *view.TaskView {
@@ -76,15 +68,15 @@ func taskView(how howRun, r *workflow.Run) *view.TaskView {
 		}
 		return workflow.Pending
 	}
-	_, work, known := r.Find(stepWork)
+	_, work, known := r.Find(task.StepWork)
 	switch status := r.Status(); {
 	case status == workflow.IsCompleted:
 		shown.State = view.TaskDone
 	case status == workflow.IsCancelled:
 		shown.State = view.TaskDropped
-	case status == workflow.IsFailed, state(stepApprove) == workflow.Waiting:
+	case status == workflow.IsFailed, state(task.StepApprove) == workflow.Waiting:
 		shown.State = view.TaskNeedsYou
-	case state(stepApprove) == workflow.Completed || state(stepLand) == workflow.Running:
+	case state(task.StepApprove) == workflow.Completed || state(task.StepLand) == workflow.Running:
 		shown.State = view.TaskLanding
 	case known && work.State == workflow.Pending && work.Iteration == 0 && work.Attempts == 0:
 		shown.State = view.TaskQueued
@@ -98,7 +90,9 @@ func taskView(how howRun, r *workflow.Run) *view.TaskView {
 func startTask(ctx context.Context, c *Controller, by seam.Actor, asked view.TaskFlags) (shown view.RunView, err error) {
 	ctx = context.WithoutCancel(ctx) // once begun it is finished: a request has seconds, a large clone may take minutes
 	conf := c.opts.Config
-	no := func(err error) (view.RunView, error) { return view.RunView{}, worktree.RefuseRun("task", err.Error()) }
+	no := func(err error) (view.RunView, error) {
+		return view.RunView{}, &machine.Refusal{Subject: "task", Event: "run_asked", State: "asked", Row: "W1", Reason: err.Error()}
+	}
 	text := strings.TrimSpace(asked.Text)
 	if text == "" {
 		return no(errors.New("it has no text; say what is to be done"))
@@ -238,7 +232,7 @@ func nextTask(ctx context.Context, c *Controller, workspace string) (id string, 
 	}
 }
 
-// slug is a few words of a text that can stand in the name of a branch.
+// slug makes a part of a branch name from the first words of a text.
 func slug(text string) string {
 	words := strings.FieldsFunc(strings.ToLower(text), func(c rune) bool { return c > unicode.MaxASCII || !unicode.IsLetter(c) && !unicode.IsDigit(c) })
 	name := strings.Join(words[:min(len(words), slugWords)], "-")

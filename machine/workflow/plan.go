@@ -47,17 +47,13 @@ type Step struct {
 	ReportOptional bool `json:"report_optional,omitempty"`
 }
 
-// SentBack returns the gate that last sent the run back to a step, and its reason; false if the step is in its
-// first iteration.
+// SentBack returns the gate that sent the run back to a step, and its reason; false if no gate did, or the gate
+// has begun again. Of the steps that are reset to the next iteration, the gate alone keeps its error (reset).
 func SentBack(r *Run, step StepID) (gate StepID, why string, ok bool) {
-	_, p, known := r.Find(step)
-	if !known || p.Iteration == 0 {
-		return "", "", false
-	}
 	for i := range r.Plan.Steps {
-		words, failed := strings.CutPrefix(r.Steps[i].LastError, gateWords)
-		if r.Plan.Steps[i].LoopBackTo == step && failed {
-			return r.Plan.Steps[i].ID, words, true
+		p := &r.Steps[i]
+		if r.Plan.Steps[i].LoopBackTo == step && p.State == Pending && p.Iteration > 0 && p.Attempts == 0 && p.LastError != "" {
+			return r.Plan.Steps[i].ID, strings.TrimPrefix(p.LastError, gateWords), true
 		}
 	}
 	return "", "", false

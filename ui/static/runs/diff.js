@@ -32,7 +32,7 @@ export function TaskDiff({ run, round }) {
   if (!diff.value) return html`<p class="soft">Reading the changes\u2026</p>`;
   return html`<section class="diff" aria-label="Changes">
     <h4>${files.length === 1 ? '1 file' : `${files.length} files`} changed, compared with ${plain(diff.value.base, 100)}</h4>
-    ${files.map((f, i) => html`<${File} key=${f.name} file=${f} open=${i < FILES_OPEN} />`)}
+    ${files.map((f, i) => html`<${File} key=${i} file=${f} open=${i < FILES_OPEN} />`)}
     ${diff.value.cut && html`<p class="soft">There is more; <code>fairlead diff ${plain(run, 48)}</code> shows all of it.</p>`}
   </section>`;
 }
