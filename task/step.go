@@ -282,6 +282,7 @@ func (e *Blocked) Error() string { return e.Why }
 type Landed struct {
 	Commit string
 	Later  bool // the folder was changed after it was shown; that did not land
+	Joined bool // its commits could not be replayed, so it is one commit
 }
 
 // Land merges what was shown into the base branch. It is one at a time for each base branch, in the order in
@@ -319,13 +320,20 @@ func (t Task) Land(ctx context.Context, out io.Writer) (done Landed, err error) 
 				return done, err
 			}
 		}
-		parents := []string{tip}
+		parents, commit := []string{tip}, ""
 		if t.How == Merge {
 			parents = append(parents, work)
 		}
-		commit, err := t.commit(ctx, nil, tree, t.message(), parents...)
-		if err != nil {
-			return done, err
+		if t.How == Rebase {
+			if commit, err = t.replay(ctx, tip, work, tree); err != nil {
+				return done, err
+			}
+			done.Joined = commit == ""
+		}
+		if commit == "" {
+			if commit, err = t.commit(ctx, nil, tree, t.message(), parents...); err != nil {
+				return done, err
+			}
 		}
 		moved, err := t.forward(ctx, tip, commit)
 		if err != nil {

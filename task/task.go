@@ -18,6 +18,7 @@ import (
 const (
 	Squash = "squash" // one commit with all changes
 	Merge  = "merge"  // a merge commit, with the task's commits behind it
+	Rebase = "rebase" // the task's commits, one after the other
 )
 
 // Names of steps in a task's workflow. The commands and the task's state depend on them.
@@ -66,7 +67,7 @@ type Task struct {
 	Base   string `json:"base"`             // the branch on which it lands
 	Branch string `json:"branch"`           // the clone's branch
 
-	How    string   `json:"land"` // Squash or Merge
+	How    string   `json:"land"` // Squash, Merge or Rebase
 	Copy   []string `json:"copy,omitempty"`
 	Setup  []string `json:"setup,omitempty"`
 	Checks []string `json:"checks,omitempty"`
@@ -203,16 +204,8 @@ func (t Task) Make(ctx context.Context) (err error) {
 	if _, err := in.Run(ctx, worktree.GitWorkMax, in.Inside(), nil, "checkout", "--quiet", "--no-track", "-b", t.Branch); err != nil {
 		return fmt.Errorf("make the branch of task %s: %w", t.ID, err)
 	}
-	for _, key := range []string{"user.name", "user.email"} {
-		value, err := t.ask(ctx, nil, "config", key)
-		if worktree.GitHasNone(err) {
-			continue // landing says so
-		} else if err != nil {
-			return err
-		}
-		if _, err := in.AskIn(ctx, nil, "config", key, value); err != nil {
-			return err
-		}
+	if err := t.identify(ctx, in); err != nil {
+		return err
 	}
 	head, err := t.tip(ctx)
 	if err != nil {

@@ -92,6 +92,9 @@ func land(ctx context.Context, a *cli.App, t task.Task, metrics map[string]strin
 		metrics[task.MetricLanded] = done.Commit
 		said = fmt.Sprintf("commit %.10s on %s", done.Commit, t.Base)
 	}
+	if done.Joined {
+		said += "; its commits could not be replayed one by one, so it is one commit"
+	}
 	if done.Later {
 		said += "; files that were changed after they were shown did not land, and are in " + t.Ref()
 	}

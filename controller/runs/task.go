@@ -85,7 +85,10 @@ func startTask(ctx context.Context, c *Controller, by seam.Actor, asked view.Tas
 	}
 	defer release()
 	t.ID, t.Text, t.Agent, t.How = id, text, agent.Name, conf.Tasks.Land
-	t.Copy, t.Setup, t.Checks = conf.Tasks.Copy, conf.Tasks.Setup, conf.Tasks.Checks
+	t.Copy, t.Setup, t.Checks = slices.Clone(conf.Tasks.Copy), conf.Tasks.Setup, conf.Tasks.Checks
+	if err := t.Include(ctx); err != nil {
+		return no(err)
+	}
 	t.Run = filepath.Join(runsDir(workspace), id)
 	t.Branch = strings.NewReplacer("{id}", id, "{slug}", slug(text)).Replace(conf.Tasks.Branch)
 	t.Sandbox = agent.Sandbox.On && c.sessions.SandboxMissing(ctx) == ""
