@@ -148,6 +148,8 @@ type StepView struct {
 	LoopIndex       int               `json:"loop_index,omitempty"`
 	LoopItems       int               `json:"loop_items,omitempty"`
 	LoopDone        int               `json:"loop_done,omitempty" doc:"Number of items that are done"`
+	Rounds          int               `json:"rounds,omitempty" doc:"How often its report asked to be run again later"`
+	DueAt           *time.Time        `json:"due_at,omitempty" doc:"When it is run again, because its report asked for it"`
 }
 
 // InboxItem is one item that waits for a person.
