@@ -43,7 +43,7 @@ func (x *Touched) Note(ch Change) {
 		id, _, _ = strings.Cut(id, "/")
 		x.run(id)
 	default:
-		x.agent(nameOf(ch.Entity))
+		x.agent(AgentOf(ch.Entity))
 	}
 	if ch.Body.Used != nil {
 		x.atWork = true
@@ -102,8 +102,8 @@ func (x *Touched) spread(t *Team) {
 	}
 	if x.atWork {
 		for _, a := range t.Agents {
-			if a.Session != nil {
-				x.touchOwner(a.Session)
+			for _, s := range a.Sessions() {
+				x.touchOwner(s)
 			}
 		}
 		for _, s := range t.Pool.Sessions {
