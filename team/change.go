@@ -54,6 +54,7 @@ type Body struct {
 	Limited      *Limited       `json:"limited,omitempty"`      // the rate limit of the agent's provider
 	Conversation *Conversation  `json:"conversation,omitempty"` // of the agent's session, with the program's name for it
 	Says         *Says          `json:"says,omitempty"`         // the agent's own status
+	Tells        *TellsSet      `json:"tells,omitempty"`        // what the agent is still to be told
 }
 
 // ControlSet is the new state of an agent's control.
@@ -150,6 +151,8 @@ func (t *Team) Apply(ch Change) {
 	case ch.Body.Says != nil:
 		says := *ch.Body.Says
 		t.Agents[name].Says = &says
+	case ch.Body.Tells != nil:
+		t.Agents[name].Tells, t.Agents[name].LastTell = ch.Body.Tells.Tells, ch.Body.Tells.Last
 	case ch.Body.ChannelConfig != nil:
 		put(&t.ChannelConfigs, name, *ch.Body.ChannelConfig)
 	case ch.Body.Delivery != nil:
@@ -266,6 +269,9 @@ func (a *Agent) setSession(s Session) {
 	a.Opened = max(a.Opened, s.N)
 	a.Queue = withoutRequest(a.Queue, &s)
 	if s.Phase != session.None {
+		if s.Phase == session.Running && len(s.Told) > 0 {
+			a.Tells = a.without(s.Told)
+		}
 		a.setOpen(s.Slot, &s)
 		return
 	}

@@ -152,6 +152,10 @@ func (d *draft) one(member *Agent) error {
 		return d.conversationNamed(&a, what)
 	case StatusSaid:
 		return d.statusSaid(&a, what)
+	case PersonTold:
+		return personTold(d, &a, what)
+	case TellGiven:
+		return tellGiven(d, &a, what)
 	case LimitLifted:
 		return d.lift(&a)
 	case EndAsked:

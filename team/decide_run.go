@@ -333,6 +333,9 @@ func (d *draft) stepEnded(s *Session, what SessionEnded) error {
 	lease := workflow.Lease{Step: workflow.StepID(step), N: s.Lease}
 	var said []workflow.Input
 	if what.Report != nil {
+		report := *what.Report
+		goesOn(d.team, s, &report.Report)
+		what.Report = &report
 		said = append(said, workflow.ReportRead{Lease: lease, Report: what.Report.Report, Until: what.Report.Until, Over: true})
 	}
 	switch {

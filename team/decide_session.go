@@ -22,7 +22,9 @@ func (d *draft) setSession(a *Agent, event session.Event, s Session) error {
 		return err
 	}
 	from := a.phase()
-	s.Phase = rule.To
+	if s.Phase = rule.To; s.Phase == session.None {
+		s.Told = nil // what it began with is in its log
+	}
 	d.add(a.entity(), "session", rule.ID, string(from), string(rule.To), string(event), Body{Session: &s})
 	a.setSession(s)
 	return nil
@@ -44,6 +46,9 @@ func (d *draft) openSession(a *Agent, s Session) error {
 	} else {
 		s.Slot, s.N = a.slot, a.Opened+1
 		s.ID = sessionID(a.Name, s.N)
+	}
+	if a.step == "" {
+		s.Told = a.tellsFor(s.For)
 	}
 	if err := d.setSession(a, session.Opened, s); err != nil {
 		panic("team: a second session at one time: " + err.Error())

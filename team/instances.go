@@ -49,6 +49,10 @@ func sessionNamed(what any) string {
 		return what.Session
 	case StatusSaid:
 		return what.Session
+	case PersonTold:
+		return what.Session
+	case TellGiven:
+		return what.Session
 	case SessionAdopted:
 		return what.Session
 	case SessionReported:

@@ -42,7 +42,7 @@ func (l *ledger) judge(w *world, ch Change, ev Event) {
 		w.t.Fatalf("a change that does not say everything: %+v", ch)
 	}
 	bodies := 0
-	for _, is := range []bool{ch.Body.Control != nil, ch.Body.Session != nil, ch.Body.Used != nil, ch.Body.Agent != nil, ch.Body.Team != nil, ch.Body.Run != nil, ch.Body.Queue != nil, ch.Body.Note != nil, ch.Body.Left != nil, ch.Body.Turn != nil, ch.Body.ChannelConfig != nil, ch.Body.Delivery != nil, ch.Body.Presence != nil, ch.Body.Dispatch != nil, ch.Body.Question != nil, ch.Body.Limited != nil, ch.Body.Conversation != nil, ch.Body.Says != nil} {
+	for _, is := range []bool{ch.Body.Control != nil, ch.Body.Session != nil, ch.Body.Used != nil, ch.Body.Agent != nil, ch.Body.Team != nil, ch.Body.Run != nil, ch.Body.Queue != nil, ch.Body.Note != nil, ch.Body.Left != nil, ch.Body.Turn != nil, ch.Body.ChannelConfig != nil, ch.Body.Delivery != nil, ch.Body.Presence != nil, ch.Body.Dispatch != nil, ch.Body.Question != nil, ch.Body.Limited != nil, ch.Body.Conversation != nil, ch.Body.Says != nil, ch.Body.Tells != nil} {
 		if is {
 			bodies++
 		}

@@ -39,6 +39,8 @@ type Session struct {
 	// replace it later and have a work of the same name.
 	Folder time.Time `json:"folder_began,omitzero"`
 
+	Told []Tell `json:"told,omitempty"` // by a person, during the session before; it begins with them
+
 	Denied     int        `json:"denied,omitempty"`      // number of denied calls
 	DeniedWhat []string   `json:"denied_what,omitempty"` // descriptions of the first ones, deniedShown at most
 	RateLimit  *RateLimit `json:"rate_limit,omitempty"`  // the last rate limit of its provider

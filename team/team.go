@@ -91,6 +91,9 @@ type Agent struct {
 	Conversations map[Purpose]*Conversation `json:"conversations,omitempty"` // with its program, by purpose; the newest of each
 	Says          *Says                     `json:"says,omitempty"`          // its own status
 
+	Tells    []Tell `json:"tells,omitempty"` // what it is still to be told
+	LastTell uint64 `json:"last_tell,omitempty"`
+
 	step string // of a slot made for one decision: RUN/STEP, for a step without an agent
 
 	slot  int      // of a copy made for one decision: the slot that Session belongs to

@@ -54,6 +54,11 @@ func (c *Client) EndAgentSession(ctx context.Context, agent string) (api.Ordered
 	return post[api.Ordered](ctx, c, agentPath(agent, "/end"), api.EmptyBody{})
 }
 
+// Tell tells the agent of a running session something. The target is an agent, a session or a run.
+func (c *Client) Tell(ctx context.Context, target, text string) (view.Told, error) {
+	return post[view.Told](ctx, c, agentPath(target, "/tell"), map[string]string{"text": text})
+}
+
 // Usage returns the usage by agent, day and run; archived includes archived runs.
 func (c *Client) Usage(ctx context.Context, archived bool) (view.UsageTable, error) {
 	query := url.Values{}

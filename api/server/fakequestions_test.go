@@ -76,6 +76,14 @@ func (f *fake) EndAgentSession(ctx context.Context, by seam.Actor, agent string)
 	return 14, nil
 }
 
+func (f *fake) TellRunning(ctx context.Context, by seam.Actor, target, text string) (view.Told, error) {
+	if _, err := f.Agent(ctx, target); err != nil {
+		return view.Told{}, err
+	}
+	f.said(by, "tell %s %q", target, text)
+	return view.Told{Seq: 15, Agent: target, Session: target + "-1", When: view.ToldAtOnce}, nil
+}
+
 func (f *fake) Usage(context.Context, bool) (view.UsageTable, error) {
 	return view.UsageTable{Agents: []view.UsageRow{{Agent: "coder", Sessions: 2, InputTokens: 3, CostUSD: 0.5}}}, f.answer()
 }

@@ -202,7 +202,7 @@ func FuzzBodies(f *testing.F) {
 				t.Fatalf("%s %q is taken for %q; it is read as %+v, %v", path, body, fake.orders, want, fault)
 			}
 			got := fake.orders[0]
-			ends := []string{fmt.Sprintf(" %q", want.Note), fmt.Sprintf("now=%v", want.Now), " " + string(api.Encode(want.RunFlags)), " " + string(api.Encode(want.pruned))}
+			ends := []string{fmt.Sprintf(" %q", want.Note), fmt.Sprintf("tell coder %q", want.Text), fmt.Sprintf("now=%v", want.Now), " " + string(api.Encode(want.RunFlags)), " " + string(api.Encode(want.pruned))}
 			if want.inChannel.is(got) {
 				return
 			}

@@ -76,6 +76,11 @@ func questionRoutes() []route {
 			answer(handleEndAgentSession),
 		},
 		{
+			"tell-agent", post, "/agents/{name}/tell", "Tell the agent of a running session something",
+			"`name` is an agent, a session or a run. The text is in the journal first. A program that reads during its answer gets it at once; otherwise a step goes on with it after the answer, and an agent that runs sessions begins its next one with it. `when` says which. Agents may not do this (X10).",
+			answer(handleTell),
+		},
+		{
 			"list-usage", get, "/usage", "List usage",
 			"Tokens and cost as reported by the agents: by agent, by day (UTC), by run. Archived runs are included only on request, because they require reading the whole journal.",
 			answer(handleUsage),
@@ -132,6 +137,21 @@ func handleEndAgentSession(ctx context.Context, s *Server, in *ableIn) (*api.Ord
 	}
 	seq, err := s.engine.EndAgentSession(ctx, s.actor(ctx), in.Name)
 	return &api.Ordered{Seq: seq}, err
+}
+
+type tellIn struct {
+	Name string `path:"name" maxLength:"128" doc:"An agent, a session or a run"`
+	Body struct {
+		Text string `json:"text" minLength:"1" maxLength:"16384"`
+	}
+}
+
+func handleTell(ctx context.Context, s *Server, in *tellIn) (*view.Told, error) {
+	if err := identity(ctx).MayOrderAgent("person_told", in.Name); err != nil {
+		return nil, err
+	}
+	told, err := s.engine.TellRunning(ctx, s.actor(ctx), in.Name, in.Body.Text)
+	return &told, err
 }
 
 type usageIn struct {

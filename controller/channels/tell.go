@@ -236,7 +236,7 @@ func (c *Controller) write(ctx context.Context, m *sessions.Slot, s team.Session
 	}
 	before := v.Answers()
 	v.Set(team.DeliveryOf(todo))
-	if err := m.Driver.Converse(sessions.Known(*m.Conf), sessions.SessionFor(m, s), labeledWire{proc, typist, todo.Key}).Prompt(ctx, text); err != nil {
+	if err := m.Driver.Converse(sessions.Known(*m.Conf), sessions.SessionFor(m, s), sessions.LabeledWire{Process: proc, Typist: typist, Label: todo.Key}).Prompt(ctx, text); err != nil {
 		v.Set(before)
 		return err
 	}
@@ -257,17 +257,6 @@ func (v *SessionWriter) NoteInput(input int64) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	v.input = max(v.input, input)
-}
-
-// labeledWire is a wire that labels its input. A driver sends a prompt in one call.
-type labeledWire struct {
-	seam.Process
-	typist seam.InputWriter
-	label  string
-}
-
-func (n labeledWire) Send(ctx context.Context, input []byte) error {
-	return n.typist.SendAs(ctx, n.label, input)
 }
 
 // stopWork stops an agent's work that is no longer wanted, and acknowledges the stop when the work

@@ -155,7 +155,6 @@ func (c *Controller) launchAgent(ctx context.Context, m *sessions.Slot, s team.S
 		return sessions.PreparedLaunch{}, err
 	}
 	agent.Workspace = workdir
-	agent.Env = append(agent.Env, f.Cmd.Environ()...)
 	if f.Cmd.Model != "" {
 		agent.Model = f.Cmd.Model
 	}
@@ -170,8 +169,16 @@ func (c *Controller) launchAgent(ctx context.Context, m *sessions.Slot, s team.S
 		}
 		prompt = string(text)
 	}
+	prompt += sentBack(f)
+	if whole := strings.TrimSpace(strings.TrimSpace(prompt) + "\n\n" + team.TellWords(s.Told)); f.how.Task != nil && f.Cmd.Prompt != "" {
+		f.Cmd.Prompt = filepath.Join(f.dir, fmt.Sprintf("prompt-%d.md", s.Lease)) // of this round: PROMPT_PATH
+		if err := os.WriteFile(f.Cmd.Prompt, []byte(whole+"\n"), 0o600); err != nil {
+			return sessions.PreparedLaunch{}, err
+		}
+	}
+	agent.Env = append(agent.Env, f.Cmd.Environ()...)
 	ready, err := c.sessions.Launch(ctx, m, s, agent, driver.Session{
-		ID: s.ID, Kind: driver.Work, Prompt: prompt + sentBack(f) + footer(f), Again: again(f), Attempt: f.Cmd.Attempt, Told: f.how.Task != nil,
+		ID: s.ID, Kind: driver.Work, Prompt: prompt + footer(f), Again: again(f, len(s.Told) > 0), Attempt: f.Cmd.Attempt, Told: f.how.Task != nil,
 	})
 	ready.Writes = []string{filepath.Dir(f.Report), f.Cmd.ArtifactsDir}
 	if f.how.Task != nil {
@@ -193,7 +200,10 @@ func sentBack(f StepFacts) string {
 }
 
 // again is what an agent is told in the conversation that it had; empty if there can be none.
-func again(f StepFacts) string {
+func again(f StepFacts, told bool) string {
+	if f.sentBy == "" && told {
+		return "Go on." + footer(f) // what it was told follows
+	}
 	if f.sentBy == "" && f.again > 0 {
 		return "You reported that this step is not done, and asked to be run again later. The time has come: go on." + footer(f)
 	}

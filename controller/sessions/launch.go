@@ -37,6 +37,9 @@ func (c *Controller) Launch(ctx context.Context, m *Slot, s team.Session, agent 
 	if before != "" && session.Again != "" {
 		session.Prompt = session.Again
 	}
+	if told := team.TellWords(s.Told); told != "" {
+		session.Prompt = strings.TrimSpace(strings.TrimSpace(session.Prompt) + "\n\n" + told)
+	}
 	if cut && before != "" && !s.ServesChannels() {
 		session.Prompt = cutOffWords + session.Prompt
 	}

@@ -32,6 +32,8 @@ const (
 	Named      Event = "named"
 	StatusSaid Event = "status_said"
 	TokenGiven Event = "token_given"
+	PersonTold Event = "person_told"
+	TellGiven  Event = "tell_given"
 	Ended      Event = "ended"
 	Lost       Event = "lost"
 	Withdrawn  Event = "withdrawn"
@@ -69,6 +71,8 @@ var Table = machine.Table[Phase, Event, Act]{
 		Told:           {ID: "S8", To: Running, Why: "an action of a channel was written to its input; it is not written again"},
 		Named:          {ID: "S9", To: Running, Why: "the program names its conversation; a resume uses this name"},
 		StatusSaid:     {ID: "S10", To: Running},
+		PersonTold:     {ID: "S12", To: Running, Why: "a person tells its agent something; its next session for the same purpose begins with it"},
+		TellGiven:      {ID: "S13", To: Running, Why: "it was written to the program during its answer"},
 		Ended:          {ID: "S4", To: None},
 		Lost:           {ID: "S5", To: None, Why: "it ran; how it ended is unknown"},
 		Requested:      {ID: "J1", To: Running},

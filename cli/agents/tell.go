@@ -1,0 +1,30 @@
+package agents
+
+import (
+	"context"
+	"fmt"
+
+	apiclient "github.com/fairlead-dev/fairlead/api/client"
+	"github.com/fairlead-dev/fairlead/cli"
+	"github.com/fairlead-dev/fairlead/view"
+)
+
+// toldWords says when an agent reads what it was told.
+var toldWords = map[string]string{
+	view.ToldAtOnce:      "has got it",
+	view.ToldAfterAnswer: "gets it when its answer is over, in the same task",
+	view.ToldNextSession: "gets it at the start of its next session",
+}
+
+// Tell tells the agent of a running session something.
+func Tell(ctx context.Context, a *cli.App, client *apiclient.Client, target, text string) error {
+	told, err := client.Tell(ctx, target, text)
+	if err != nil {
+		return cli.Faulty(err)
+	}
+	if a.JSON {
+		return a.PrintJSON(told)
+	}
+	_, err = fmt.Fprintf(a.Out, "%s (%s) %s\n", cli.Plain(told.Agent), cli.Plain(told.Session), toldWords[told.When])
+	return err
+}

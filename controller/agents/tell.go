@@ -1,0 +1,112 @@
+package agents
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/fairlead-dev/fairlead/controller/seam"
+	"github.com/fairlead-dev/fairlead/controller/sessions"
+	"github.com/fairlead-dev/fairlead/driver"
+	"github.com/fairlead-dev/fairlead/loop"
+	"github.com/fairlead-dev/fairlead/machine"
+	"github.com/fairlead-dev/fairlead/machine/session"
+	"github.com/fairlead-dev/fairlead/team"
+	"github.com/fairlead-dev/fairlead/view"
+)
+
+// TellRunning gives a text to the agent of a running session. The target is an agent, a session or a run. The text is in
+// the journal before it is written to the program, so it is not lost: if the program does not read during an
+// answer, the next session begins with it. If the daemon dies between the two, the program may read it twice.
+func (c *Controller) TellRunning(ctx context.Context, by seam.Actor, target, text string) (view.Told, error) {
+	if by.Kind == "agent" {
+		return view.Told{}, refuseTell(target, "only a person can do this; agents talk in channels", "X10")
+	}
+	var s team.Session
+	var name string
+	var err error
+	if fault := c.View(ctx, func(t *team.Team) {
+		if name, s, err = sessionToTell(t, target); err != nil {
+			return
+		}
+		if m := c.sessions.Slots[name]; m != nil && s.For == team.ForControl {
+			if can := m.Driver.Capabilities(sessions.Known(*m.Conf), driver.Kind(s.Kind)); !can.Input && !can.Resumes {
+				err = refuseTell(target, "its program takes no text; give it a task, or put it into a channel", "S12")
+			}
+		}
+	}); fault != nil || err != nil {
+		return view.Told{}, firstOf(fault, err)
+	}
+	told := view.Told{Agent: name, Session: s.ID, When: view.ToldNextSession}
+	if _, _, isStep := team.StepOf(s.For); isStep {
+		told.When = view.ToldAfterAnswer
+	}
+	var n uint64
+	told.Seq, err = c.Do(ctx, loop.Request{
+		Event: loop.EventBy(by, name, team.PersonTold{Session: s.ID, Text: text}),
+		Look:  func(t *team.Team) { n = t.Agents[name].LastTell },
+	})
+	if err != nil {
+		return view.Told{}, err
+	}
+	if c.writeTell(ctx, name, s, n, text) {
+		told.When = view.ToldAtOnce
+		_, err = c.Do(ctx, loop.Request{Event: loop.EventBy(sessions.ByShim, name, team.TellGiven{Session: s.ID, N: n})})
+		if loop.IsAnswer(err) {
+			err = nil // the session has ended meanwhile
+		}
+	}
+	return told, err
+}
+
+// writeTell writes a text to a program that reads during its answer, and reports whether it did.
+func (c *Controller) writeTell(ctx context.Context, agent string, s team.Session, n uint64, text string) bool {
+	m, proc := c.sessions.Slots[agent], c.sessions.Proc(s.ID)
+	typist, ok := proc.(seam.InputWriter)
+	if m == nil || !ok || !m.Driver.Capabilities(sessions.Known(*m.Conf), driver.Kind(s.Kind)).Steers {
+		return false
+	}
+	wire := sessions.LabeledWire{Process: proc, Typist: typist, Label: "tell/" + strconv.FormatUint(n, 10)}
+	err := m.Driver.Converse(sessions.Known(*m.Conf), sessions.SessionFor(m, s), wire).Prompt(ctx, text)
+	if err != nil {
+		c.log.Info("a text was not written to a program; its next session begins with it", "session", s.ID, "error", err)
+	}
+	return err == nil
+}
+
+func refuseTell(target, why, row string) error {
+	return &machine.Refusal{Subject: target, Event: string(session.PersonTold), State: "asked", Row: row, Reason: why}
+}
+
+func firstOf(a, b error) error {
+	if a != nil {
+		return a
+	}
+	return b
+}
+
+// sessionToTell finds the running session that a person means: of an agent, of a run, or by its id.
+func sessionToTell(t *team.Team, target string) (agent string, s team.Session, err error) {
+	var found []string
+	for _, name := range t.Names() {
+		for _, one := range t.Agents[name].Sessions() {
+			run, _, isStep := team.StepOf(one.For)
+			if one.Phase == session.Running && (one.ID == target || name == target || isStep && run == target) {
+				agent, s = name, *one
+				found = append(found, one.ID)
+			}
+		}
+	}
+	switch {
+	case len(found) == 1:
+		return agent, s, nil
+	case len(found) > 1:
+		return "", s, refuseTell(target, "it has several sessions; name one of them: "+strings.Join(found, ", "), "S12")
+	case t.Agents[target] == nil && t.Runs[target] == nil && !strings.Contains(target, "-"):
+		return "", s, &team.Unknown{What: "agent", Name: target, Known: slices.Concat(t.Names(), t.RunIDs())}
+	default:
+		return "", s, refuseTell(target, fmt.Sprintf("no session of it runs; use `fairlead start %s`, or give a task", target), "S12")
+	}
+}

@@ -1,0 +1,73 @@
+package team
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/fairlead-dev/fairlead/machine/control"
+	"github.com/fairlead-dev/fairlead/machine/workflow"
+)
+
+// What a person tells the agent of a step during its answer is not lost: the step goes on with it, and then ends (S12).
+func TestStepGoesOnWithWhatItWasTold(t *testing.T) {
+	c := newCrew(t, Limits{}, two())
+	c.runs("r", RunSettings{}, "one ada")
+	c.stepStarts("r", "one")
+	first := c.sit("r", "one")
+	for _, text := range []string{"use the v2 client", "and test it"} {
+		c.must("ada", PersonTold{Session: first.ID, Text: text})
+	}
+	c.does("r", "one", good, control.OK)
+	c.steps("r", "one:PENDING")
+	c.at = c.at.Add(2 * workflow.AgainMin)
+	c.ofRun("r", TimerFired{})
+	second := c.sit("r", "one")
+	if words := TellWords(second.Told); second.ID == first.ID || words != "While you worked, you were told:\n\nuse the v2 client\n\nand test it" {
+		t.Fatalf("%s begins with %q", second.ID, words)
+	}
+	if len(c.Agents["ada"].Tells) != 2 {
+		t.Errorf("before its process runs it may still be withdrawn: %+v", c.Agents["ada"].Tells)
+	}
+	c.stepStarts("r", "one")
+	c.does("r", "one", good, control.OK)
+	c.steps("r", "one:COMPLETED")
+	if a := c.Agents["ada"]; len(a.Tells) != 0 || a.Past[len(a.Past)-1].Told != nil {
+		t.Errorf("left: %+v", a)
+	}
+	c.replays()
+}
+
+// A control session's text is for the next one; one that was written during the answer is not told again (S13).
+func TestTellControl(t *testing.T) {
+	c := newCrew(t, Limits{}, two())
+	c.wants("ada", control.WordContinuous)
+	s := c.starts("ada")
+	c.must("ada", PersonTold{Session: s, Text: "at once"})
+	c.must("ada", PersonTold{Session: s, Text: "later"})
+	c.must("ada", TellGiven{Session: s, N: 1})
+	if changes := c.must("ada", TellGiven{Session: s, N: 1}); len(changes) != 0 {
+		t.Errorf("twice: %+v", changes)
+	}
+	c.ends("ada", control.OK)
+	if next := c.Agents["ada"].Session; next == nil || len(next.Told) != 1 || next.Told[0].Text != "later" || next.Told[0].By != "test" {
+		t.Errorf("the next session is %+v", next)
+	}
+	c.replays()
+
+	next := c.session("ada")
+	refused := func(session, text, want string) {
+		t.Helper()
+		if _, err := c.try("ada", PersonTold{Session: session, Text: text}); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: %v, want %q", text, err, want)
+		}
+	}
+	refused(s, "x", "it is over")
+	refused(next, "x", "opened") // it has no process yet
+	c.starts("ada")
+	refused(next, " ", "no text")
+	refused(next, strings.Repeat("x", TellBytesMax+1), "put it into a file")
+	for range tellsMax {
+		c.must("ada", PersonTold{Session: next, Text: "x"})
+	}
+	refused(next, "x", "16 texts wait")
+}

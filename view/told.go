@@ -1,0 +1,16 @@
+package view
+
+// When an agent reads what it was told.
+const (
+	ToldAtOnce      = "at_once"      // it was written to the program, which reads it during its answer
+	ToldAfterAnswer = "after_answer" // the step goes on with it when the answer is over
+	ToldNextSession = "next_session" // the agent's next session begins with it
+)
+
+// Told is the result of telling an agent something.
+type Told struct {
+	Seq     uint64 `json:"seq" doc:"Of the change in the journal"`
+	Agent   string `json:"agent"`
+	Session string `json:"session" doc:"The session that ran"`
+	When    string `json:"when" enum:"at_once,after_answer,next_session"`
+}
