@@ -197,14 +197,18 @@ func (t *Team) stepBehind(a *Agent, forWhom Purpose) string {
 	if !own && !a.full() {
 		return behind(a.Queue, forWhom, a.taken()) + "; its run has no folder of its own, so only the first of the sessions of " + a.Name + " may do it"
 	}
-	var before []string
-	for _, s := range a.Sessions() {
-		before = append(before, sessionLabel(s))
-	}
 	if a.Waits() {
-		before = []string{"its provider: " + a.Limited.words()}
+		return behind(a.Queue, forWhom, "its provider: "+a.Limited.words())
 	}
-	return behind(a.Queue, forWhom, strings.Join(before, ", "))
+	return behind(a.Queue, forWhom, a.sessionLabels())
+}
+
+func (a *Agent) sessionLabels() string {
+	var labels []string
+	for _, s := range a.Sessions() {
+		labels = append(labels, sessionLabel(s))
+	}
+	return strings.Join(labels, ", ")
 }
 
 // extraEntity is the journal entity of a slot above 0.

@@ -178,10 +178,16 @@ func (t *Team) StepWaits(run, step string) string {
 
 // taken describes what occupies a slot: a session, or the provider's rate limit.
 func (a *Agent) taken() string {
-	if a.Session == nil && a.Waits() {
+	switch {
+	case a.Session != nil:
+		return sessionLabel(a.Session)
+	case a.Waits():
 		return "its provider: " + a.Limited.words()
+	case a.full():
+		return a.sessionLabels() // a person has lowered its instances
+	default:
+		return ""
 	}
-	return sessionLabel(a.Session)
 }
 
 func sessionLabel(s *Session) string {
