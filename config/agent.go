@@ -54,6 +54,8 @@ func (c *checker) agent(f file.YAMLField, cfg *Config) Agent {
 			First: c.duration(backoff.Get("first"), BackoffFirst, false),
 			Max:   c.duration(backoff.Get("max"), BackoffMax, false),
 		},
+		Instances:    intOf(n.Get("instances"), 1),
+		Ports:        intOf(n.Get("ports"), 0),
 		Grace:        c.duration(n.Get("grace"), GraceDefault, true),
 		ReportWithin: c.duration(n.Get("report_within"), ReportWithinDefault, false),
 	}
@@ -146,7 +148,7 @@ func (c *checker) loop(n *file.YAMLNode, a Agent) {
 	if a.Driver == DriverScript {
 		c.add(n.Get("loop").Place, n.Get("loop").Path, "a script does not follow agent_state.json by itself; use loop fairlead")
 	}
-	for _, key := range []string{"cleanup_every", "session_prompt", "cleanup_prompt", "failures_max", "backoff"} {
+	for _, key := range []string{"cleanup_every", "session_prompt", "cleanup_prompt", "failures_max", "backoff", "instances"} {
 		f := n.Field(key)
 		if f == nil || key == "cleanup_every" && a.CleanupEvery == 0 {
 			continue

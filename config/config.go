@@ -113,6 +113,8 @@ type Agent struct {
 	Permissions   Permissions
 	Sandbox       AgentSandbox
 	FailuresMax   int
+	Instances     int // sessions at the same time; 1: as without the key
+	Ports         int // TCP ports that each session leases; 0: none
 	Backoff       Backoff
 	Grace         time.Duration
 	ReportWithin  time.Duration // a foreign loop without a command works while its file changes within this time

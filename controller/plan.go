@@ -297,8 +297,8 @@ func (e *Supervisor) plan(before *team.Team, found []sessions.Adoption) view.Pla
 		seen[name] = s
 	}
 	for _, a := range found {
-		if a.Agent == "" {
-			continue // a step's own session; its run plans the next step
+		if a.Agent == "" || a.Session.Slot > 0 {
+			continue // the session of a step; its run plans the next step
 		}
 		s := seen[a.Agent]
 		s.session, s.found, s.follows = a.Session, a.Found, a.Follows()

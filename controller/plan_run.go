@@ -12,11 +12,11 @@ import (
 	"github.com/fairlead-dev/fairlead/team"
 )
 
-// addRuns adds the plan for runs: each session that a step has without an agent, and each run with
-// steps that may start. Sessions in agents' slots are listed with their agents.
+// addRuns adds the plan for runs: each session that a step has without an agent or in a slot above 0,
+// and each run with steps that may start. Sessions in slot 0 are listed with their agents.
 func (e *Supervisor) addRuns(plan *view.Plan, found []sessions.Adoption) {
 	for i := range found {
-		if a := &found[i]; a.Agent == "" {
+		if a := &found[i]; a.Agent == "" || a.Session.Slot > 0 {
 			plan.Lines = append(plan.Lines, e.planOfStep(a))
 		}
 	}

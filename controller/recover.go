@@ -104,8 +104,9 @@ func configured(conf *config.Config, hears func(config.Agent) bool) team.Configu
 	for _, a := range conf.Agents {
 		foreign := a.Loop == config.LoopForeign
 		agents[a.Name] = team.Settings{
-			Driver: a.Driver,
-			Limits: team.Limits(a.Limits),
+			Driver:    a.Driver,
+			Limits:    team.Limits(a.Limits),
+			Instances: a.Instances,
 			Policy: control.Policy{
 				Foreign: foreign, Program: foreign && len(a.Command) > 0, CleanupEvery: a.CleanupEvery,
 				FailuresMax: a.FailuresMax, BackoffFirst: a.Backoff.First, BackoffMax: a.Backoff.Max,
@@ -121,7 +122,7 @@ func configured(conf *config.Config, hears func(config.Agent) bool) team.Configu
 // addRemoved keeps the slot of an agent that is no longer configured while its session lasts.
 func (e *Supervisor) addRemoved() {
 	for _, name := range e.State().Names() {
-		if a := e.State().Agents[name]; e.Slots[name] == nil && a.Session != nil {
+		if a := e.State().Agents[name]; e.Slots[name] == nil && len(a.Sessions()) > 0 {
 			d, ok := e.opts.Drivers[a.Settings.Driver]
 			if !ok {
 				e.log.Warn("a session belongs to an agent whose driver this build of fairlead does not have; Fairlead only waits for its end", "agent", name, "driver", a.Settings.Driver)

@@ -81,6 +81,8 @@ type Launch struct {
 	Env       []string // complete environment of the process
 	Input     []byte   // first bytes on standard input, written at the start
 	KeepStdin bool     // keep standard input open after Input for Prompt, Answer and Cancel
+	Ports     int      // TCP ports to lease for the process; the daemon sets it, not a driver
+	PortsFor  string   // the same text gets the same ports again if they are free
 }
 
 // FactKind is the kind of a fact.

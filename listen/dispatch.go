@@ -264,7 +264,7 @@ func (t *dispatchListener) over(ctx context.Context, what *team.SessionEnded) bo
 	others := false
 	if t.e.View(ctx, func(tm *team.Team) {
 		for name, a := range tm.Agents {
-			others = others || name != t.m.Conf.Name && a.Session != nil
+			others = others || name != t.m.Conf.Name && len(a.Sessions()) > 0
 		}
 	}) != nil {
 		return false

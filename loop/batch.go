@@ -233,9 +233,4 @@ func RunOf(ch team.Change) (id string, is bool) {
 }
 
 // AgentOf is the agent that an entity names.
-func AgentOf(entity string) string {
-	if _, name, ok := strings.Cut(entity, "/"); ok {
-		return name
-	}
-	return entity
-}
+func AgentOf(entity string) string { return team.AgentOf(entity) }

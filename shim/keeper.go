@@ -23,6 +23,9 @@ type keeper struct {
 	spool  *spool
 	input  *input
 	output *os.File // the shim's end of the agent's output
+	ports  *os.File // holds the locks of the leased ports; nil: none
+
+	portsTouched time.Time
 
 	ended  chan struct{} // the agent was reaped; wait has the result
 	sooner chan struct{} // capacity 1: the end was ordered for an earlier time
@@ -67,6 +70,9 @@ func (k *keeper) start(l *launchSpec) error {
 	prog, err := program(l)
 	if err != nil {
 		return k.cannot(err)
+	}
+	if err := k.lease(l); err != nil {
+		return err
 	}
 	file, err := k.prepare(l)
 	if err != nil {
@@ -184,6 +190,7 @@ func (k *keeper) attend() {
 
 // look creates the socket again if it vanished while there was no connection.
 func (k *keeper) look() {
+	k.touchPorts()
 	k.mu.Lock()
 	quiet, bound, l := len(k.peers) == 0, k.bound, k.listener
 	k.mu.Unlock()
@@ -265,6 +272,7 @@ func (k *keeper) tree() []Process {
 func (k *keeper) bury() {
 	defer removeCgroup(k.record.Cgroup)
 	defer k.unlisten()
+	k.release()
 	size, cut := k.spool.finish(k.output)
 	k.crash("spool_synced")
 	k.mu.Lock()

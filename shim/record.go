@@ -47,12 +47,13 @@ type agentRecord struct {
 	Socket     string    `json:"socket,omitempty"`
 	Cgroup     string    `json:"cgroup,omitempty"`
 	Holds      Holds     `json:"holds"`
+	Ports      []int     `json:"ports,omitempty"`
 }
 
 func (r *agentRecord) status() Status {
 	return Status{
 		Session: r.Session, ShimPID: r.ShimPID, AgentPID: r.AgentPID, StartTime: r.AgentStart,
-		BootID: r.BootID, StartedAt: r.StartedAt, Holds: r.Holds, Version: r.Version,
+		BootID: r.BootID, StartedAt: r.StartedAt, Holds: r.Holds, Version: r.Version, Ports: r.Ports,
 	}
 }
 

@@ -43,6 +43,8 @@ type Spec struct {
 	KeepStdin bool   // keep standard input open after Input, for Send
 	PTY       bool   // one pseudo terminal in place of pipes; input and output then pass its line discipline
 
+	Ports PortLease // TCP ports for the agent alone; zero: none
+
 	SpoolMax int64         // bytes; 0 means 1 GiB. When full, reading stops and the agent waits
 	Grace    time.Duration // between SIGTERM and SIGKILL where End names none; 0 means 10 s
 	Exe      string        // the binary that is executed again as the shim; default: this one
@@ -71,6 +73,7 @@ type Status struct {
 	StartTime uint64    `json:"start_time,omitempty"` // the agent's, in clock ticks since boot
 	BootID    string    `json:"boot_id,omitempty"`
 	StartedAt time.Time `json:"started_at,omitzero"`
+	Ports     []int     `json:"ports,omitempty"` // leased for the agent
 
 	SpoolBytes  int64     `json:"spool_bytes"` // synced, readable
 	SpoolFull   bool      `json:"spool_full,omitempty"`
@@ -162,6 +165,8 @@ func (s *Spec) check() error {
 		return &CannotStart{Why: "the command is empty; name a program"}
 	case s.Dir != "" && !filepath.IsAbs(s.Dir):
 		return fmt.Errorf("working directory %q: must be absolute", s.Dir)
+	case s.Ports.Count < 0 || s.Ports.Count > PortsMax:
+		return fmt.Errorf("%d ports: a session leases at most %d", s.Ports.Count, PortsMax)
 	case len(s.Input) > launchBytesMax/2:
 		return fmt.Errorf("first input of %d bytes: at most %d; put it into a file and name the file", len(s.Input), launchBytesMax/2)
 	}

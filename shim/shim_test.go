@@ -55,6 +55,11 @@ func agentMain(mode string, args []string) {
 	case "line":
 		n, _ := strconv.Atoi(args[0])
 		os.Stdout.Write(append(bytes.Repeat([]byte{'x'}, n), '\n'))
+	case "ports": // the leased ports, one a line
+		for n := 1; os.Getenv(portVar+strconv.Itoa(n)) != ""; n++ {
+			fmt.Println(os.Getenv(portVar + strconv.Itoa(n)))
+		}
+		forever()
 	case "cat":
 		io.Copy(os.Stdout, os.Stdin)
 	case "count": // numbered lines until told to stop

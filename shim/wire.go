@@ -42,13 +42,14 @@ type launchSpec struct {
 	SpoolMax  int64         `json:"spool_max"`
 	Grace     time.Duration `json:"grace_ns"`
 	NoCgroup  bool          `json:"no_cgroup"`
+	Ports     PortLease     `json:"ports,omitzero"`
 }
 
 func (s *Spec) launch() *launchSpec {
 	l := &launchSpec{
 		Session: s.Session, Mark: markOf(s.Workspace, s.Session), Fence: s.Fence,
 		Argv: toBytes(s.Argv), Dir: []byte(s.Dir), Env: toBytes(s.Env), Input: s.Input, KeepStdin: s.KeepStdin, PTY: s.PTY,
-		SpoolMax: s.SpoolMax, Grace: s.Grace, NoCgroup: s.NoCgroup,
+		SpoolMax: s.SpoolMax, Grace: s.Grace, NoCgroup: s.NoCgroup, Ports: s.Ports,
 	}
 	if l.SpoolMax <= 0 {
 		l.SpoolMax = spoolBytesDefault

@@ -286,10 +286,7 @@ func (a *Agent) setSession(s Session) {
 func (a *Agent) use(used Used) Purpose {
 	a.Usage = a.Usage.on(used.Usage.Day).plus(used.Usage)
 	a.Days = sumOfDays(a.Days, used.Usage)
-	s := *a.Session
-	if is := a.Open(used.Session); is != nil {
-		s = *is
-	}
+	s := *cmp.Or(a.Open(used.Session), a.Session)
 	s.Offset = used.Offset
 	s.Usage = s.Usage.plus(used.Usage)
 	if s.Delivery != nil && (!used.Over.IsZero() || s.Delivery.Held != used.Held) {

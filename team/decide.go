@@ -343,13 +343,11 @@ func (d *draft) stop(what StopAsked) {
 	}
 	for _, name := range d.team.Names() {
 		a := *d.team.Agents[name]
-		if what.Now {
-			d.endExtra(&a, ending{reason: EndShutdown}, true)
+		for _, s := range a.Sessions() {
+			if what.Now || s.Kind == control.Program {
+				d.mustEnd(a.at(s.Slot), ending{reason: EndShutdown}, what.Now)
+			}
 		}
-		if a.Session == nil || (!what.Now && a.Session.Kind != control.Program) {
-			continue
-		}
-		d.mustEnd(&a, ending{reason: EndShutdown}, what.Now)
 	}
 	for _, key := range slices.Sorted(maps.Keys(d.team.Pool.Sessions)) {
 		if what.Now {

@@ -177,7 +177,7 @@ func (d *draft) place(id string, r *workflow.Run, step workflow.StepID) bool {
 	}
 	a := d.team.slot(id, plan)
 	limit, _ := d.team.stepOver(id, a, d.ev.At)
-	return limit == "" && d.team.stepPlace(a, id, step) != nil && len(d.team.queue(a)) == 0
+	return limit == "" && stepPlace(d.team, a, id, step) != nil && len(d.team.queue(a)) == 0
 }
 
 // addRun converts a run's changes to the team's form. A change that moves many steps lists their
@@ -232,7 +232,7 @@ func (d *draft) openSteps(id string, r *workflow.Run, changes []workflow.Change)
 		if v.State != workflow.Running || v.Proc == 0 || v.Proc == p.Proc {
 			continue
 		}
-		a := d.team.stepPlace(d.team.slot(id, plan), id, step)
+		a := stepPlace(d.team, d.team.slot(id, plan), id, step)
 		if a == nil {
 			panic(fmt.Sprintf("team: step %s of run %s begins, and no slot is free", step, id))
 		}
@@ -276,7 +276,7 @@ func (d *draft) beginStep(id string, step workflow.StepID, first bool) error {
 	if limit, at := d.team.stepOver(id, a, d.ev.At); at == LimitPauses {
 		return d.runDecides(id, r, workflow.PauseAsked{By: byLimit, Reason: workflow.PausedByLimit, Why: limitWords + limit})
 	}
-	if !first && (d.team.stepPlace(a, id, step) == nil || len(d.team.queue(a)) > 0) {
+	if !first && (stepPlace(d.team, a, id, step) == nil || len(d.team.queue(a)) > 0) {
 		return d.request(a, Request{For: ForStep(id, step), N: p.N + 1, Kind: control.Work, At: d.ev.At})
 	}
 	d.addRun(id, changes)

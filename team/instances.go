@@ -126,7 +126,7 @@ func (a *Agent) full() bool {
 
 // placeFor returns the slot that an agent's request may have now, whatever stands before it in the
 // queue. A step takes slot 0 last, because all other requests need that one. a is at slot 0.
-func (t *Team) placeFor(a *Agent, forWhom Purpose) (slot int, ok bool) {
+func placeFor(t *Team, a *Agent, forWhom Purpose) (slot int, ok bool) {
 	is := t.Channels.Agents[channel.AgentID(a.Name)]
 	if a.full() || a.Waits() || is != nil && is.Disabled { // J2: a disabled agent does not start; control decides for itself if there are no requests
 		return 0, false
@@ -146,14 +146,14 @@ func (t *Team) placeFor(a *Agent, forWhom Purpose) (slot int, ok bool) {
 
 // stepPlace returns the slot that a step may have now, whatever stands before it in the queue; nil: none.
 // a is the step's slot, or its agent at slot 0.
-func (t *Team) stepPlace(a *Agent, run string, step workflow.StepID) *Agent {
+func stepPlace(t *Team, a *Agent, run string, step workflow.StepID) *Agent {
 	if a.step != "" {
 		if t.slotFree(a) {
 			return a
 		}
 		return nil
 	}
-	if slot, ok := t.placeFor(a, ForStep(run, step)); ok {
+	if slot, ok := placeFor(t, a, ForStep(run, step)); ok {
 		return a.at(slot)
 	}
 	return nil
@@ -169,9 +169,9 @@ func (a *Agent) inRun(run string) *Session {
 	return nil
 }
 
-// next returns the index of the request that gets a slot now; -1: none. It is the first for which a
+// nextRequest returns the index of the request that gets a slot now; -1: none. It is the first for which a
 // slot is free, so requests for the same slots keep their order.
-func (t *Team) next(a *Agent) int {
+func nextRequest(t *Team, a *Agent) int {
 	queue := t.queue(a)
 	switch {
 	case len(queue) == 0 || t.Hold.On || t.Stopping:
@@ -183,13 +183,13 @@ func (t *Team) next(a *Agent) int {
 		return -1
 	}
 	return slices.IndexFunc(queue, func(c Request) bool {
-		_, ok := t.placeFor(a, c.For)
+		_, ok := placeFor(t, a, c.For)
 		return ok
 	})
 }
 
 // stepBehind says what an agent's step waits for in the queue; empty: nothing.
-func (t *Team) stepBehind(a *Agent, forWhom Purpose) string {
+func stepBehind(t *Team, a *Agent, forWhom Purpose) string {
 	run, _, _ := StepOf(forWhom)
 	if !isIn(a.Queue, forWhom) || a.instances() == 1 && len(a.Extra) == 0 {
 		return behind(a.Queue, forWhom, a.taken())
@@ -201,14 +201,18 @@ func (t *Team) stepBehind(a *Agent, forWhom Purpose) string {
 	if !own && !a.full() {
 		return behind(a.Queue, forWhom, a.taken()) + "; its run has no folder of its own, so only the first of the sessions of " + a.Name + " may do it"
 	}
-	var before []string
-	for _, s := range a.Sessions() {
-		before = append(before, sessionLabel(s))
-	}
 	if a.Waits() {
-		before = []string{"its provider: " + a.Limited.words()}
+		return behind(a.Queue, forWhom, "its provider: "+a.Limited.words())
 	}
-	return behind(a.Queue, forWhom, strings.Join(before, ", "))
+	return behind(a.Queue, forWhom, a.sessionLabels())
+}
+
+func (a *Agent) sessionLabels() string {
+	var labels []string
+	for _, s := range a.Sessions() {
+		labels = append(labels, sessionLabel(s))
+	}
+	return strings.Join(labels, ", ")
 }
 
 // extraEntity is the journal entity of a slot above 0.
@@ -223,13 +227,6 @@ func AgentOf(entity string) string {
 		name, _, _ = strings.Cut(name, "/")
 	}
 	return name
-}
-
-// endExtra asks the sessions in the slots above 0 to end.
-func (d *draft) endExtra(a *Agent, why ending, now bool) {
-	for _, slot := range slices.Sorted(maps.Keys(a.Extra)) {
-		d.mustEnd(a.at(slot), why, now)
-	}
 }
 
 // stepsOf lists the steps that sessions of the agent do, for people.

@@ -2,6 +2,7 @@ package team
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -60,6 +61,7 @@ func (l *ledger) judge(w *world, ch Change, ev Event) {
 	if want := map[string]string{"turn": "turn", "channel": map[bool]string{true: "turn", false: "team"}[ch.Body.Turn != nil], "control": "control", "session": "session", "presence": "presence", "dispatch": "dispatch", "agent": "team", "team": "team", "question": "question"}[kind]; ch.Machine != want {
 		w.t.Fatalf("a change of %s by the machine %s", ch.Entity, ch.Machine)
 	}
+	name, slot, _ := strings.Cut(name, "/")
 	a := w.team.Agents[name]
 	switch {
 	case ch.Body.Control != nil:
@@ -68,7 +70,7 @@ func (l *ledger) judge(w *world, ch Change, ev Event) {
 		if a.Waits() && ch.Trigger == string(session.Opened) { // R1
 			w.t.Fatalf("%s begins, and %s", ch.Body.Session.ID, a.LimitedWhy())
 		}
-		l.session(w, a, ch)
+		l.session(w, a, ch, slot)
 		if s := ch.Body.Session; s.Outcome == control.RateLimited || s.Outcome == control.Anew { // what its provider did not let it do it may do later
 			if n, obeys := l.obeys[s.ID]; obeys && s.For == ForControl && l.begun[name] != nil { // a step obeys no desired state
 				l.begun[name][n]--
@@ -119,25 +121,69 @@ func (l *ledger) wish(w *world, a *Agent, ch Change, what any) {
 	}
 }
 
-// session keeps the one seat that an agent has (J1).
-func (l *ledger) session(w *world, a *Agent, ch Change) {
-	s := ch.Body.Session
+// session keeps the sessions that an agent has, one for each slot (J1). slot is empty for slot 0.
+func (l *ledger) session(w *world, a *Agent, ch Change, slot string) {
+	s, seat := ch.Body.Session, a.Name
+	if slot != "" {
+		seat += "/" + slot
+	}
+	if want := strings.TrimPrefix(fmt.Sprint("/", s.Slot), "/0"); strings.TrimPrefix(seat, a.Name) != want {
+		w.t.Fatalf("%s is in slot %d, and its entity is %s", s.ID, s.Slot, ch.Entity)
+	}
 	switch {
 	case ch.Trigger == "opened":
 		l.sits(w, s)
-		if l.open[a.Name] != "" || l.ids[s.ID] {
-			w.t.Fatalf("%s is opened beside %q", s.ID, l.open[a.Name])
+		if l.open[seat] != "" || l.ids[s.ID] {
+			w.t.Fatalf("%s is opened beside %q", s.ID, l.open[seat])
 		}
-		l.open[a.Name], l.ids[s.ID] = s.ID, true
+		l.instance(w, a, s)
+		l.open[seat], l.ids[s.ID] = s.ID, true
 		l.obeys[s.ID] = a.Control.Took
-	case l.open[a.Name] != s.ID:
-		w.t.Fatalf("%s of %s, and open is %q", ch.Trigger, s.ID, l.open[a.Name])
+	case l.open[seat] != s.ID:
+		w.t.Fatalf("%s of %s, and open is %q", ch.Trigger, s.ID, l.open[seat])
 	case ch.To == "none":
-		l.open[a.Name] = ""
+		l.open[seat] = ""
 		l.sessions[a.Name] = append(l.sessions[a.Name], s.Outcome)
 	}
 	if ch.Trigger == "opened" {
 		l.mayOpen(w, a.Name, ch)
+	}
+}
+
+// instance looks at a session that is opened: with it the agent has no more sessions than instances, above
+// slot 0 there are only steps of runs with a folder of their own, and each of them has one session.
+func (l *ledger) instance(w *world, a *Agent, s *Session) {
+	most, open := max(1, w.conf.Agents[a.Name].Instances), 0
+	for seat, id := range l.open {
+		if id != "" && (seat == a.Name || strings.HasPrefix(seat, a.Name+"/")) {
+			open++
+		}
+	}
+	if open >= most || s.Slot >= most {
+		w.t.Fatalf("%s is opened in slot %d, beside %d sessions of %d", s.ID, s.Slot, open, most)
+	}
+	busy := map[string]bool{}
+	for _, other := range a.Sessions() {
+		busy[other.For.Run] = other.For.Kind == PurposeStep
+	}
+	for _, c := range a.Queue {
+		if c.For == s.For {
+			break
+		}
+		earlier := c.For.Kind == PurposeStep && w.team.Notes[c.For.Run].Settings.OwnFolder
+		if earlier && !busy[c.For.Run] || !earlier && s.Slot == 0 {
+			w.t.Fatalf("%s for %s is opened in slot %d, and before it in line was %s", s.ID, s.For, s.Slot, c.For)
+		}
+	}
+	run, _, isStep := StepOf(s.For)
+	own := isStep && w.team.Notes[run].Settings.OwnFolder
+	if s.Slot > 0 && !own {
+		w.t.Fatalf("%s for %s is opened in slot %d", s.ID, s.For, s.Slot)
+	}
+	for _, other := range a.Sessions() {
+		if is, _, ok := StepOf(other.For); ok && own && is == run {
+			w.t.Fatalf("%s is opened in the folder of %s", s.ID, other.ID)
+		}
 	}
 }
 
@@ -249,7 +295,7 @@ func (l *ledger) check(w *world) {
 		a := w.team.Agents[name]
 		l.checkSeat(w, a)
 		l.checkFile(w, a)
-		if len(a.Sums) > 16 || len(a.Past) > 20 {
+		if len(a.Sums) > 16 || len(a.Past) > 20*4 {
 			w.t.Fatalf("%s keeps %d identities and %d sessions", name, len(a.Sums), len(a.Past))
 		}
 		for action := range w.team.Actions(a) {
@@ -292,16 +338,46 @@ func (l *ledger) checkSeat(w *world, a *Agent) {
 		w.t.Fatalf("%s is %s (program running: %v), its session is %+v, and in line is %d", a.Name, c.State, c.Running, own, inLine)
 	case own != nil && (own.Kind == control.Program) != program:
 		w.t.Fatalf("%s is %s, and its session is a %s", a.Name, c.State, own.Kind)
-	case a.Session == nil && len(a.Queue) > 0 && !a.Waits() && !w.starting && !w.team.Hold.On && !w.team.Stopping && !w.team.Channels.Agents[channel.AgentID(a.Name)].Disabled:
-		w.t.Fatalf("%s's seat is free, and in line are %+v", a.Name, a.Queue)
+	case !a.Waits() && !w.starting && !w.team.Hold.On && !w.team.Stopping && !w.team.Channels.Agents[channel.AgentID(a.Name)].Disabled && l.couldBegin(w, a) != nil:
+		w.t.Fatalf("a slot of %s is free (%+v, %+v), and in line is %+v", a.Name, a.Session, a.Extra, *l.couldBegin(w, a))
+	case len(a.Extra) != l.inExtra(a.Name):
+		w.t.Fatalf("%s: open are %v, and its sessions are %+v", a.Name, l.open, a.Extra)
 	case (a.Session == nil) != (l.open[a.Name] == "") || (a.Session != nil && a.Session.ID != l.open[a.Name]):
 		w.t.Fatalf("%s: open is %q, and its session is %+v", a.Name, l.open[a.Name], a.Session)
 	}
 	for id, p := range w.procs {
-		if p.alive && p.agent == a.Name && (a.Session == nil || a.Session.ID != id) {
+		if p.alive && p.agent == a.Name && a.Open(id) == nil {
 			w.t.Fatalf("the process of %s runs, and the session of %s is %+v", id, a.Name, a.Session)
 		}
 	}
+}
+
+// couldBegin returns a request that has no reason to wait, or nil.
+func (l *ledger) couldBegin(w *world, a *Agent) *Request {
+	most, open, busy := max(1, a.Settings.Instances), 0, map[string]bool{}
+	for _, s := range append([]*Session{a.Session}, slices.Collect(maps.Values(a.Extra))...) {
+		if s != nil {
+			open++
+			busy[s.For.Run] = s.For.Kind == PurposeStep
+		}
+	}
+	for i, c := range a.Queue {
+		own := c.For.Kind == PurposeStep && w.team.Notes[c.For.Run].Settings.OwnFolder
+		if open < most && (!own && a.Session == nil || own && !busy[c.For.Run]) {
+			return &a.Queue[i]
+		}
+	}
+	return nil
+}
+
+// inExtra counts the open sessions of an agent above slot 0.
+func (l *ledger) inExtra(agent string) (n int) {
+	for seat, id := range l.open {
+		if id != "" && strings.HasPrefix(seat, agent+"/") {
+			n++
+		}
+	}
+	return n
 }
 
 // checkFile is J5 and the promise of the file: it says what the state is, under a timestamp

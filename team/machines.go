@@ -36,7 +36,7 @@ func described(name, promise string, table interface {
 func Machines() []Machine {
 	return []Machine{
 		described("control", "No session starts that the newest desired state does not ask for.", control.Table),
-		described("session", "An agent has at most one session, and it is in the journal before its process exists.", session.Table),
+		described("session", "A slot has at most one session, and it is in the journal before its process exists.", session.Table),
 		described("presence", "An agent is alive only by a report of the lead's open session, and no document is ever deleted.", crew.Table),
 		described("lead", "A summon or a wake ends with a report, with a timeout, or with the lead's session.", crew.LeadTable),
 		described("workflow", "No step starts before the steps that it needs are done, and no finished step is repeated unless a gate or a person sends the run back.", workflow.Table),

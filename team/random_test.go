@@ -221,8 +221,10 @@ func (w *world) timer(name string, due bool) {
 		next := w.team.Deadline(w.team.Agents[name])
 		return next, !next.IsZero() && !next.After(w.at)
 	}
-	if _, more := past(); more { // the time of a step was up: what else is due is due at the next timer
-		w.say(name, TimerFired{})
+	for range 1 + len(a.Extra) { // the time of a step was up: what else is due is due at the next timer
+		if _, more := past(); more {
+			w.say(name, TimerFired{})
+		}
 	}
 	if next, still := past(); still {
 		w.t.Fatalf("%s: the deadline %s stays in the past for ever", name, next)
@@ -250,6 +252,7 @@ func (w *world) reconfigure(how uint64) {
 		agents[name] = settings
 	default:
 		settings.Limits.TokensPerDay = int64(how >> 8 % 3 * 200)
+		settings.Instances = int(how >> 12 % 5)
 		agents[name] = settings
 	}
 	inChannels(&w.conf)
@@ -306,8 +309,8 @@ func (w *world) settled() string {
 		c := a.Control
 		switch {
 		case a.Removed:
-			if a.Session != nil {
-				return fmt.Sprintf("%s is removed, and %s is open", name, a.Session.ID)
+			if open := a.Sessions(); len(open) > 0 {
+				return fmt.Sprintf("%s is removed, and %s is open", name, open[0].ID)
 			}
 		case c.State == control.Foreign:
 			if d := w.disks[name]; c.Desired.N > 0 && (d.file.Desired != w.team.File(a).Desired || (c.Current() != d.file.Current)) {

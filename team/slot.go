@@ -79,7 +79,7 @@ func (t *Team) queue(a *Agent) []Request {
 // slotFree reports whether an agent's slot 0, or the slot of a step without an agent, is free.
 func (t *Team) slotFree(a *Agent) bool {
 	if a.step == "" {
-		_, ok := t.placeFor(a, ForControl)
+		_, ok := placeFor(t, a, ForControl)
 		return ok
 	}
 	return a.Session == nil && (t.Pool.Places == 0 || len(t.Pool.Sessions) < t.Pool.Places || len(t.Pool.Sessions) < sideBySide(t))
@@ -170,7 +170,7 @@ func (t *Team) StepWaits(run, step string) string {
 	}
 	a := t.slot(run, plan)
 	if a.step == "" {
-		return t.stepBehind(a, ForStep(run, workflow.StepID(step)))
+		return stepBehind(t, a, ForStep(run, workflow.StepID(step)))
 	}
 	taken := ""
 	if !t.slotFree(a) {
@@ -181,10 +181,16 @@ func (t *Team) StepWaits(run, step string) string {
 
 // taken describes what occupies a slot: a session, or the provider's rate limit.
 func (a *Agent) taken() string {
-	if a.Session == nil && a.Waits() {
+	switch {
+	case a.Session != nil:
+		return sessionLabel(a.Session)
+	case a.Waits():
 		return "its provider: " + a.Limited.words()
+	case a.full():
+		return a.sessionLabels() // a person has lowered its instances
+	default:
+		return ""
 	}
-	return sessionLabel(a.Session)
 }
 
 func sessionLabel(s *Session) string {
@@ -278,7 +284,7 @@ func (t *Team) queueMoves(a *Agent, at time.Time) bool {
 			return true
 		}
 	}
-	return t.next(a) >= 0
+	return nextRequest(t, a) >= 0
 }
 
 // stillWanted reports whether a request is still valid, or why not. A step's request stays valid
@@ -339,7 +345,7 @@ func (d *draft) moveQueue(a *Agent) error {
 		}
 		return d.controlEnded(a, *control, why)
 	}
-	at := d.team.next(a)
+	at := nextRequest(d.team, a)
 	if at < 0 {
 		return nil
 	}

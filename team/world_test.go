@@ -52,6 +52,7 @@ type world struct {
 
 // proc is one session's process.
 type proc struct {
+	id     string // of its session
 	agent  string // empty: of a step in the worker pool
 	run    string
 	what   Purpose
@@ -98,7 +99,7 @@ func newWorldOf(t testing.TB, seed uint64, lead crew.LeadConfigured) *world {
 		Limits: Limits{CostPerDayUSD: 40}, Places: 2, Lead: lead,
 		Agents: map[string]Settings{
 			"ada":  {Policy: policy, Limits: Limits{Session: 10 * time.Minute, TokensPerDay: 500}, Driver: "script"},
-			"bob":  {Policy: cleaner, Driver: "exec"},
+			"bob":  {Policy: cleaner, Driver: "exec", Instances: int(seed % 4)},
 			"cleo": {Policy: foreign, Driver: "exec"},
 			"dora": {Policy: program, Driver: "exec", Limits: Limits{CostPerDayUSD: 10}},
 		},
@@ -178,7 +179,7 @@ func (w *world) encode(v any) []byte {
 func (w *world) errands() {
 	for _, name := range w.team.Names() {
 		a := w.team.Agents[name]
-		if a.Session == nil {
+		if len(a.Sessions()) == 0 {
 			maps.DeleteFunc(w.doing, func(key string, _ bool) bool { return w.owner(key) == name })
 		}
 		for _, action := range slices.Collect(w.team.Actions(a)) {
@@ -247,7 +248,7 @@ func (w *world) startSession(action Action) {
 		return
 	}
 	w.ledger.started(w, action)
-	w.procs[id] = &proc{agent: action.Agent, run: action.Run, what: action.Session.For, lease: action.Session.Lease, kind: action.Session.Kind, alive: true}
+	w.procs[id] = &proc{id: id, agent: action.Agent, run: action.Run, what: action.Session.For, lease: action.Session.Lease, kind: action.Session.Kind, alive: true}
 	if talk := action.Session.Delivery; talk != nil {
 		w.words.heard(w, talk.Key, id)
 		w.procs[id].input = 50
@@ -292,7 +293,7 @@ func (w *world) sessionOf(p *proc) *Session {
 	if p.agent == "" {
 		return w.team.Pool.Sessions[p.what.Run+"/"+p.what.Step]
 	}
-	return w.team.Agents[p.agent].Session
+	return w.team.Agents[p.agent].Open(p.id)
 }
 
 // alive lists the sessions whose process runs, in order.
@@ -321,7 +322,7 @@ func (w *world) start() {
 		}
 	}
 	for _, name := range w.team.Names() {
-		if s := w.team.Agents[name].Session; s != nil {
+		for _, s := range w.team.Agents[name].Sessions() {
 			w.adopt(name, "", *s)
 		}
 	}

@@ -13,8 +13,10 @@ import (
 func (w *world) questionHappens(how uint64) {
 	var sessions []*Session
 	for _, name := range w.team.Names() {
-		if s := w.team.Agents[name].Session; s != nil && s.Phase == session.Running {
-			sessions = append(sessions, s)
+		for _, s := range w.team.Agents[name].Sessions() {
+			if s.Phase == session.Running {
+				sessions = append(sessions, s)
+			}
 		}
 	}
 	kind := how % 12
@@ -56,7 +58,7 @@ func (w *world) questionHappens(how uint64) {
 func (w *world) ofSession(s *Session, kind, how uint64) {
 	agent := ""
 	for _, name := range w.team.Names() {
-		if w.team.Agents[name].Session == s {
+		if w.team.Agents[name].Open(s.ID) != nil {
 			agent = name
 		}
 	}
@@ -73,7 +75,7 @@ func (w *world) ofSession(s *Session, kind, how uint64) {
 		was := w.team.Questions.Of(s.ID, ask.Question.Ask)
 		w.say("", ask)
 		is := w.team.Questions.Of(s.ID, ask.Question.Ask)
-		now := w.team.Agents[agent].Session
+		now := w.team.Agents[agent].Open(s.ID)
 		if more := now.Denied - denied; was != nil && more != 0 || was == nil && is.State == question.Answered && !is.Allow && more != 1 {
 			w.t.Fatalf("%s was denied %d times more by %+v", s.ID, more, is)
 		}
@@ -93,7 +95,7 @@ func (w *world) ofSession(s *Session, kind, how uint64) {
 func (w *world) noneOfTheDead() {
 	open := map[string]bool{}
 	for _, name := range w.team.Names() {
-		if s := w.team.Agents[name].Session; s != nil {
+		for _, s := range w.team.Agents[name].Sessions() {
 			open[s.ID] = true
 		}
 	}

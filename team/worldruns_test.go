@@ -28,7 +28,7 @@ func (w *world) beginRun(how uint64) {
 		MaxAttempts: 1 + int(how%3), MaxIterations: int(how >> 2 % 3), SideBySide: 1 + int(how>>4%4), PauseForHumans: how>>6%3 > 0,
 		BackoffFirst: time.Duration(how>>8%2) * time.Second, BackoffMax: 4 * time.Second,
 	}
-	settings := RunSettings{Wrapped: how>>10%8 == 0, AtLimit: from([]AtLimit{"", LimitFails, LimitPauses, LimitWarns}, how>>13)}
+	settings := RunSettings{OwnFolder: how>>17%3 > 0, Wrapped: how>>10%8 == 0, AtLimit: from([]AtLimit{"", LimitFails, LimitPauses, LimitWarns}, how>>13)}
 	if how>>15%4 == 0 {
 		settings.CostPerDayUSD = 3
 	}
@@ -370,9 +370,14 @@ func (l *ledger) checkRuns(w *world) {
 	sessions := map[Purpose]*Session{}
 	for _, name := range w.team.Names() {
 		a := w.team.Agents[name]
-		l.checkLine(w, a.Queue, a.Session)
-		if s := a.Session; s != nil && s.For != ForControl && !s.ServesChannels() && !s.servesDispatch() {
-			sessions[s.For] = s
+		for _, s := range a.Sessions() {
+			l.checkLine(w, a.Queue, s)
+			if s.For != ForControl && !s.ServesChannels() && !s.servesDispatch() {
+				if sessions[s.For] != nil {
+					w.t.Fatalf("%s and %s do the same step", s.ID, sessions[s.For].ID)
+				}
+				sessions[s.For] = s
+			}
 		}
 	}
 	for _, key := range slices.Sorted(maps.Keys(w.team.Pool.Sessions)) {

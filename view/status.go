@@ -59,12 +59,18 @@ func (v *AgentView) SetStatus(stopping bool, now time.Time) {
 	works := v.Badge == BadgeRunning // as its loop says
 	own := v.Loop == "foreign" && !v.Program
 	there := own && works || s != nil && s.Phase == string(session.Running) && (s.Kind != string(control.Program) || works)
+	var other *SessionView // in a slot above 0: one that runs, else one that ends
+	for i, o := range v.Others() {
+		if o.Phase == string(session.Running) && (other == nil || other.Ending != "" && o.Ending == "") {
+			other = &v.Others()[i]
+		}
+	}
 	switch {
 	case v.Certainty == CertaintyUnknown:
 		v.Status, v.StatusWhy = StatusUnknown, v.Doubt
 	case s != nil && s.Ending != "":
 		v.Status, v.StatusWhy = StatusStopping, s.Ending
-	case there && stopping:
+	case (there || other != nil) && stopping:
 		v.Status, v.StatusWhy = StatusStopping, "Fairlead is stopping; the session finishes first"
 	case there && works && v.DesiredState == "pause" && (own || s.For == team.ForControl):
 		v.Status, v.StatusWhy = StatusStopping, "the session finishes first"
@@ -76,6 +82,10 @@ func (v *AgentView) SetStatus(stopping bool, now time.Time) {
 		v.Status, v.StatusWhy = StatusRunning, "its own loop says "+v.CurrentState
 	case there:
 		v.Status, v.StatusWhy = StatusRunning, fmt.Sprintf("session %s runs as process %d", s.ID, s.PID)
+	case other != nil && other.Ending != "":
+		v.Status, v.StatusWhy = StatusStopping, other.Ending
+	case other != nil:
+		v.Status, v.StatusWhy = StatusRunning, fmt.Sprintf("session %s runs as process %d", other.ID, other.PID)
 	case v.RetryAt != nil:
 		v.Status, v.StatusWhy = StatusBackingOff, fmt.Sprintf("%d failures in a row; next try at %s", v.Failures, v.RetryAt.UTC().Format("15:04:05Z"))
 	case v.GaveUp != nil:
@@ -95,6 +105,8 @@ func (v *AgentView) idle() (reason IdleReason, why string) {
 		return IdleLimit, v.OverLimit + " is reached"
 	case v.Session != nil && v.Session.Phase != string(session.Running):
 		return IdleQueued, "session " + v.Session.ID + " is about to start"
+	case len(v.Others()) > 0:
+		return IdleQueued, "session " + v.Others()[0].ID + " is about to start"
 	case v.Held:
 		return IdleHeld, "the team is held"
 	case v.WaitingBehind != "":

@@ -39,7 +39,8 @@ type AgentView struct {
 	SetBy         string            `json:"set_by" doc:"Who set desired_state: human, agent, or fairlead (after a one-shot, a give-up, a limit or a broken file)"`
 	Note          string            `json:"note" doc:"Why desired_state was set"`
 	Timestamp     time.Time         `json:"timestamp,omitzero" doc:"When desired_state was set"`
-	Session       *SessionView      `json:"session" doc:"The open session"`
+	Session       *SessionView      `json:"session" doc:"The open session; of an agent with instances, that of slot 0"`
+	Sessions      []SessionView     `json:"sessions" doc:"All open sessions, by slot"`
 	EvidenceAgeMS *int64            `json:"evidence_age_ms" doc:"Age of the evidence; null if no session is open"`
 	Doubt         string            `json:"doubt" doc:"Evidence that contradicts the badge, or is missing; shown beside the badge, never instead of it"`
 	Certainty     string            `json:"certainty" doc:"known, or unknown: then doubt says what contradicts the badge"`
@@ -70,6 +71,16 @@ type SessionView struct {
 	Phase     string       `json:"phase" doc:"opened: recorded in the journal; running: its process was seen"`
 	Ending    string       `json:"ending,omitempty" doc:"Why it was told to end"`
 	For       team.Purpose `json:"for" doc:"Its purpose: control, channels, lead, run/RUN/STEP or dispatch/FOLDER/WORK"`
+	Slot      int          `json:"slot" doc:"0, or above for further instances of the agent"`
+	Ports     []int        `json:"ports,omitempty" doc:"TCP ports leased for it, PORT_1 first"`
+}
+
+// Others returns the open sessions in the slots above 0.
+func (v *AgentView) Others() []SessionView {
+	if v.Session != nil && len(v.Sessions) > 0 {
+		return v.Sessions[1:]
+	}
+	return v.Sessions
 }
 
 // UsageView is the usage that an agent reported for today (UTC).

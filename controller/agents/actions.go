@@ -18,6 +18,7 @@ func (c *Controller) beginActions(name string) {
 			c.writeFile(c.Files[name], a)
 			continue
 		}
+		m := m.At(todo.Session.Slot)
 		if m.Begun(todo.Session.ID, todo.Key) {
 			continue
 		}

@@ -79,7 +79,10 @@ func (c *Controller) dueOfAgents(now time.Time) []loop.Request {
 // reported as timed out.
 func (c *Controller) deadline(a *team.Agent) time.Time {
 	at := c.State().Deadline(a)
-	if s := a.Session; s != nil && !at.IsZero() {
+	if at.IsZero() {
+		return at
+	}
+	for _, s := range a.Sessions() {
 		if proc := c.sessions.Proc(s.ID); proc != nil && sessions.IsDone(proc) {
 			return time.Time{}
 		}

@@ -96,8 +96,8 @@ func (c *Controller) Transcript(ctx context.Context, q TranscriptQuery) (Transcr
 // while people see the local name in every list.
 func InTranscripts(t *team.Team, session string) string {
 	for _, a := range t.Agents {
-		if a.Session != nil && a.Session.ID == session {
-			return cmp.Or(a.Session.UUID, session)
+		if s := a.Open(session); s != nil {
+			return cmp.Or(s.UUID, session)
 		}
 		for i := range a.Past {
 			if a.Past[i].ID == session {

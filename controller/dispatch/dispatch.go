@@ -154,7 +154,7 @@ func (c *Controller) sweepTemps() {
 		c.log.Warn("temporary folders of old sessions cannot be looked for", "error", err)
 	}
 	for _, name := range names {
-		open := slices.ContainsFunc(slices.Collect(maps.Values(c.State().Agents)), func(a *team.Agent) bool { return a.Session != nil && a.Session.ID == name })
+		open := slices.ContainsFunc(slices.Collect(maps.Values(c.State().Agents)), func(a *team.Agent) bool { return a.Open(name) != nil })
 		if open {
 			continue
 		}

@@ -101,14 +101,11 @@ func (c *Controller) RevokeStanding(ctx context.Context, by seam.Actor, id strin
 func (c *Controller) inboxQuestion(t *team.Team, q *question.Question) view.InboxItem {
 	var s *team.Session
 	if a := t.Agents[q.Agent]; a != nil {
-		s = a.Session
+		s = a.Open(q.Session)
 		for i := range a.Past {
 			if a.Past[i].ID == q.Session {
 				s = &a.Past[i]
 			}
-		}
-		if s != nil && s.ID != q.Session {
-			s = nil
 		}
 	}
 	item := view.InboxQuestion(q, s)

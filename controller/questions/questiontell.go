@@ -17,18 +17,19 @@ import (
 // state: an answer that was journaled just before a crash is sent after it. Sending it twice is
 // harmless, because a program identifies its question by name. It runs in the loop.
 func (c *Controller) answersOf(m *sessions.Slot, a *team.Agent) {
-	s := a.Session
-	if s == nil || s.Phase != session.Running {
-		return
-	}
 	for _, q := range c.State().Questions.Untold(a.Name) {
-		if q.Session != s.ID || q.Kind != question.Permission || m.Begun(s.ID, "answer/"+q.ID) {
+		s := a.Open(q.Session)
+		if s == nil || s.Phase != session.Running || q.Kind != question.Permission {
+			continue
+		}
+		m := m.At(s.Slot)
+		if m.Begun(s.ID, "answer/"+q.ID) {
 			continue
 		}
 		session, answer := *s, *q
-		c.answering[m.Conf.Name]++
+		c.answering[m]++
 		c.Go(func(ctx context.Context) {
-			done := loop.Request{Look: func(*team.Team) { c.answering[m.Conf.Name]-- }}
+			done := loop.Request{Look: func(*team.Team) { c.answering[m]-- }}
 			if c.tellAnswer(ctx, m, session, answer) {
 				done.Event = m.Event(sessions.ByShim, question.Hand{ID: answer.ID})
 			}
@@ -42,7 +43,7 @@ func (c *Controller) answersOf(m *sessions.Slot, a *team.Agent) {
 func (c *Controller) AnswersTold(ctx context.Context, m *sessions.Slot) bool {
 	for {
 		under := 0
-		if c.View(ctx, func(*team.Team) { under = c.answering[m.Conf.Name] }) != nil {
+		if c.View(ctx, func(*team.Team) { under = c.answering[m] }) != nil {
 			return false
 		}
 		if under == 0 {

@@ -252,6 +252,18 @@ func removeEmpty(dir string) {
 	_ = os.Remove(dir)
 }
 
+// ownFolder reports whether a run's steps work in its own worktree or clone.
+func ownFolder(how howRun) bool {
+	if how.Task != nil {
+		return true
+	}
+	if how.Worktree == "" {
+		return false
+	}
+	rel, err := filepath.Rel(how.Worktree, how.Workdir)
+	return err == nil && filepath.IsLocal(rel)
+}
+
 // begin starts or resumes a run with a prepared request.
 func (c *Controller) begin(ctx context.Context, by seam.Actor, req *runRequest, asked workflow.Input) (view.RunView, error) {
 	for _, name := range runFolders {
@@ -263,7 +275,7 @@ func (c *Controller) begin(ctx context.Context, by seam.Actor, req *runRequest, 
 	if err != nil {
 		return view.RunView{}, err
 	}
-	req.settings.How = string(how)
+	req.settings.How, req.settings.OwnFolder = string(how), ownFolder(req.how)
 	if err := c.View(ctx, func(*team.Team) {
 		m := c.RunMember(req.id)
 		for name, value := range req.env {

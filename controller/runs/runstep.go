@@ -145,7 +145,13 @@ func (c *Controller) launchCommand(ctx context.Context, m *sessions.Slot, s team
 	if err := m.Driver.Check(agent); err != nil {
 		return sessions.PreparedLaunch{}, err
 	}
-	return c.sessions.Launch(ctx, m, s, agent, driver.Session{ID: s.ID, Kind: driver.Work, Attempt: f.Cmd.Attempt})
+	ready, err := c.sessions.Launch(ctx, m, s, agent, driver.Session{ID: s.ID, Kind: driver.Work, Attempt: f.Cmd.Attempt})
+	if f.how.Task != nil { // setup and checks of a task get what its agent gets, and the same ports if they are free
+		if conf, ok := c.opts.Config.Agent(f.how.Task.Agent); ok {
+			ready.Launch.Ports = conf.Ports
+		}
+	}
+	return ready, err
 }
 
 // launchAgent prepares a step that an agent of the team runs, in the run's working folder.

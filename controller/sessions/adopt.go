@@ -39,8 +39,8 @@ func (c *Controller) AdoptAll(ctx context.Context) []Adoption {
 func (c *Controller) EachOpen(ask func(*Adoption)) []Adoption {
 	var open []Adoption
 	for _, name := range c.State().Names() {
-		if s := c.State().Agents[name].Session; s != nil {
-			open = append(open, Adoption{Session: *s, Agent: name, m: c.Slots[name]})
+		for _, s := range c.State().Agents[name].Sessions() {
+			open = append(open, Adoption{Session: *s, Agent: name, m: c.Slots[name].At(s.Slot)})
 		}
 	}
 	for _, key := range slices.Sorted(maps.Keys(c.State().Pool.Sessions)) {

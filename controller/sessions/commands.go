@@ -31,7 +31,7 @@ func (c *Controller) Session(ctx context.Context, id string) (SessionInfo, error
 		}
 		found = true
 		info.Agent, info.Driver = name, a.Settings.Driver
-		if a.Session != nil && a.Session.ID == id {
+		if a.Open(id) != nil {
 			info.Open = true
 			return
 		}

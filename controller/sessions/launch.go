@@ -44,6 +44,7 @@ func (c *Controller) Launch(ctx context.Context, m *Slot, s team.Session, agent 
 		session.Prompt = cutOffWords + session.Prompt
 	}
 	launch, err := m.Driver.Launch(agent, session)
+	launch.Ports, launch.PortsFor = m.Conf.Ports, agent.Workspace
 	return PreparedLaunch{Launch: launch, record: record}, err
 }
 

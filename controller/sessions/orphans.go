@@ -32,7 +32,7 @@ func (c *Controller) past(session string) bool {
 		return c.pastStep(run, step, n, session)
 	}
 	a := c.State().Agents[name]
-	return a != nil && n <= a.Opened && (a.Session == nil || a.Session.ID != session)
+	return a != nil && n <= a.Opened && a.Open(session) == nil
 }
 
 // NameParts splits a session's id into the agent's name and the session's number.
@@ -74,7 +74,7 @@ func (c *Controller) FindOrphans(ctx context.Context, who any) error {
 			}
 			continue
 		}
-		if a := c.State().Agents[name]; a == nil || a.Session == nil || a.Session.ID != t.Session {
+		if a := c.State().Agents[name]; a == nil || a.Open(t.Session) == nil {
 			c.orphans[name] = append(c.orphans[name], t)
 		}
 	}

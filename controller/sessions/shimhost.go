@@ -36,6 +36,7 @@ func (h *Shims) Start(ctx context.Context, session string, epoch uint64, launch 
 	handle, err := shim.Start(ctx, h.folder(session), shim.Spec{
 		Session: session, Workspace: h.Workspace, Fence: epoch, Argv: launch.Argv, Dir: launch.Dir, Env: launch.Env,
 		Input: launch.Input, KeepStdin: launch.KeepStdin, Grace: grace, Exe: h.Exe,
+		Ports: shim.PortLease{Count: launch.Ports, For: launch.PortsFor},
 	})
 	var started *shim.AlreadyStarted
 	var cannot *shim.CannotStart
@@ -161,7 +162,7 @@ func (p *shimProcess) Evidence(ctx context.Context) (seam.Proof, error) {
 	proof := seam.Proof{
 		Against: against, Stopped: shim.LifeOf(s.AgentPID, s.StartTime) == shim.Stopped, Ended: s.AgentEnded,
 		ShimPID: s.ShimPID, PID: s.AgentPID, StartedAt: s.StartedAt, LastByteAt: s.LastByteAt,
-		Bytes: s.SpoolBytes, Children: s.Children, Full: s.SpoolError,
+		Ports: s.Ports, Bytes: s.SpoolBytes, Children: s.Children, Full: s.SpoolError,
 	}
 	if s.SpoolFull {
 		proof.Full = "the spool is full"

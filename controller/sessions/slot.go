@@ -8,6 +8,7 @@ import (
 	"github.com/fairlead-dev/fairlead/config"
 	"github.com/fairlead-dev/fairlead/driver"
 	"github.com/fairlead-dev/fairlead/machine/workflow"
+	"github.com/fairlead-dev/fairlead/team"
 )
 
 // Slot is where a session runs: an agent's slot, or the slot of a run's step that is a wrapper or a
@@ -17,14 +18,40 @@ type Slot struct {
 	Driver  driver.Driver
 	Run     string          // the run of the step; empty for an agent's slot
 	Step    workflow.StepID // the step of that run
+	N       int             // the number of an agent's slot
 	Steers  bool            // Capabilities.Steers of its agent; kept, because asking the driver may read a file
 	session string          // the session whose actions Doing holds
 	Doing   map[string]bool // actions that were started, by key
+	extra   map[int]*Slot   // of slot 0: the agent's other slots, made when they are first used
 }
 
 // NewSlot makes the slot of an agent.
 func NewSlot(conf *config.Agent, d driver.Driver) *Slot {
 	return &Slot{Conf: conf, Driver: d, Steers: d.Capabilities(Known(*conf), driver.Turn).Steers, Doing: map[string]bool{}}
+}
+
+// At returns another slot of the agent of slot 0. It is called in the loop.
+func (m *Slot) At(n int) *Slot {
+	if n == 0 {
+		return m
+	}
+	if m.extra == nil {
+		m.extra = map[int]*Slot{}
+	}
+	if m.extra[n] == nil {
+		m.extra[n] = &Slot{Conf: m.Conf, Driver: m.Driver, N: n, Steers: m.Steers, Doing: map[string]bool{}}
+	}
+	return m.extra[n]
+}
+
+// With returns the slot of the agent that has a session; slot 0 if none has it. It is called in the loop.
+func (m *Slot) With(t *team.Team, session string) *Slot {
+	if a := t.Agents[m.Conf.Name]; m.Run == "" && a != nil {
+		if s := a.Open(session); s != nil {
+			return m.At(s.Slot)
+		}
+	}
+	return m
 }
 
 // Begun records that an action of a session has begun, and reports whether it had begun before.

@@ -30,7 +30,7 @@ func (m *Slot) Open(t *team.Team) *team.Session {
 	if m.Run != "" {
 		return t.Pool.Sessions[m.Run+"/"+string(m.Step)]
 	}
-	return t.Agents[m.Conf.Name].Session
+	return t.Agents[m.Conf.Name].InSlot(m.N)
 }
 
 func (m *Slot) mayStart(t *team.Team, session string, at time.Time) (bool, string) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	"github.com/fairlead-dev/fairlead/controller/agents"
@@ -64,13 +65,48 @@ func orNothing(word string) string {
 	return word
 }
 
-// prove asks the shim of a session and adds the answer, or the failure, to the view. It returns the
-// shim's answer, or the error if it did not answer; neither if there is no process to ask.
-func (c *Controller) prove(ctx context.Context, view *view.AgentView) (*seam.Proof, error) {
-	s := view.Session
-	if s == nil {
-		return nil, nil
+// proven is the answer of a session's shim, or the error if it did not answer; neither if there is no
+// process to ask.
+type proven struct {
+	proof  *seam.Proof
+	silent error
+}
+
+// prove asks the shims of all open sessions at the same time and adds the answers, or the failures, to
+// the view. It returns them by the sessions' ids.
+func (c *Controller) prove(ctx context.Context, shown *view.AgentView) map[string]proven {
+	parts := make([]view.AgentView, len(shown.Sessions))
+	answers := make([]proven, len(parts))
+	var asking sync.WaitGroup
+	for i := range parts {
+		asking.Go(func() {
+			parts[i].Session = &shown.Sessions[i]
+			answers[i].proof, answers[i].silent = c.proveSession(ctx, &parts[i])
+		})
 	}
+	asking.Wait()
+	found := make(map[string]proven, len(parts))
+	for i := range parts {
+		found[shown.Sessions[i].ID] = answers[i]
+		if answers[i].proof != nil {
+			shown.Sessions[i].Ports = answers[i].proof.Ports
+		}
+		if shown.EvidenceAgeMS == nil {
+			shown.EvidenceAgeMS = parts[i].EvidenceAgeMS
+		}
+		switch {
+		case parts[i].Certainty == view.CertaintyUnknown:
+			shown.Contradicted("%s", parts[i].Doubt)
+		case parts[i].Doubt != "" && shown.Certainty != view.CertaintyUnknown:
+			shown.Doubt = parts[i].Doubt
+		}
+	}
+	return found
+}
+
+// proveSession asks the shim of one session.
+func (c *Controller) proveSession(ctx context.Context, view *view.AgentView) (*seam.Proof, error) {
+	s := view.Session
 	if why := c.sessions.Silence(s.ID); why != "" {
 		err := errors.New(why)
 		view.Contradicted("whether %s runs is not known: its shim does not answer (%s)", s.ID, why)

@@ -168,8 +168,10 @@ func conversationEvidence(a *team.Agent, open []question.Question, add adder) {
 		}
 		add("journal", q.AskedAt, true, "it waits for a person, %s: %s: %s", until, q.ID, q.What)
 	}
-	if s := a.Session; s != nil && s.Denied > 0 {
-		add("journal", s.StartedAt, true, "%s", sessions.DeniedOf(s))
+	for _, s := range a.Sessions() {
+		if s.Denied > 0 {
+			add("journal", s.StartedAt, true, "%s", sessions.DeniedOf(s))
+		}
 	}
 	if a.Waits() {
 		add("provider", a.Limited.Since, true, "%s", a.LimitedWhy())

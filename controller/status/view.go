@@ -34,8 +34,8 @@ func (c *Controller) Team(ctx context.Context) (view.TeamView, error) {
 	}
 	var asking sync.WaitGroup
 	for i := range shown.Agents {
-		if shown.Agents[i].Session != nil {
-			asking.Go(func() { _, _ = c.prove(ctx, &shown.Agents[i]) }) // the result is in the view
+		if len(shown.Agents[i].Sessions) > 0 {
+			asking.Go(func() { c.prove(ctx, &shown.Agents[i]) }) // the result is in the view
 		}
 	}
 	asking.Wait()
@@ -62,7 +62,7 @@ func (c *Controller) Agent(ctx context.Context, name string) (view.AgentView, er
 	if err != nil || unknown != nil {
 		return view.AgentView{}, cmp.Or(err, unknown)
 	}
-	_, _ = c.prove(ctx, &shown) // the result is in the view
+	c.prove(ctx, &shown) // the result is in the view
 	shown.SetStatus(stopping, now)
 	return shown, nil
 }
@@ -76,7 +76,7 @@ func (c *Controller) order(t *team.Team) []string {
 		configured[a.Name] = true
 	}
 	for _, name := range t.Names() {
-		if !configured[name] && t.Agents[name].Session != nil {
+		if !configured[name] && len(t.Agents[name].Sessions()) > 0 {
 			names = append(names, name)
 		}
 	}
@@ -124,11 +124,16 @@ func (c *Controller) agentView(a *team.Agent) view.AgentView {
 	if retry := a.Control.RetryAt; !retry.IsZero() && a.Session == nil {
 		shown.RetryAt = &retry
 	}
-	if s := a.Session; s != nil {
-		shown.Session = &view.SessionView{ID: s.ID, PID: s.PID, Kind: string(s.Kind), Phase: string(s.Phase), Ending: s.Ending, For: s.For}
+	shown.Sessions = []view.SessionView{}
+	for _, s := range a.Sessions() {
+		open := view.SessionView{ID: s.ID, PID: s.PID, Kind: string(s.Kind), Phase: string(s.Phase), Ending: s.Ending, For: s.For, Slot: s.Slot}
 		if !s.StartedAt.IsZero() {
-			shown.Session.StartedAt = &s.StartedAt
+			open.StartedAt = &s.StartedAt
 		}
+		shown.Sessions = append(shown.Sessions, open)
+	}
+	if a.Session != nil {
+		shown.Session = &shown.Sessions[0]
 	}
 	c.viewConversation(&shown, a)
 	shown.Presence = c.crew.PresenceOf(a.Name)

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -37,6 +38,7 @@ func (c *Controller) Why(ctx context.Context, name string) (view.WhyView, error)
 		part    []channelEvidence
 		leads   []leadEvidence
 		asks    []question.Question
+		waits   []string
 	)
 	err := c.View(ctx, func(t *team.Team) {
 		a, ok := t.Agents[name]
@@ -46,6 +48,7 @@ func (c *Controller) Why(ctx context.Context, name string) (view.WhyView, error)
 		}
 		agent, hold, limit = *a, t.Hold, t.OverLimit(a, c.Now())
 		part, leads = channelEvidenceOf(t, a), append(leadIn(t, a, c.Now()), c.workIn(t, a, c.Now())...)
+		waits = waitingSteps(t, a)
 		for _, q := range t.Questions.Open(name) {
 			asks = append(asks, *q)
 		}
@@ -59,7 +62,7 @@ func (c *Controller) Why(ctx context.Context, name string) (view.WhyView, error)
 	if err != nil || unknown != nil {
 		return view.WhyView{}, cmp.Or(err, unknown)
 	}
-	proof, silent := c.prove(ctx, &shown.Agent)
+	proofs := c.prove(ctx, &shown.Agent)
 	now := time.Now().UTC()
 	shown.Agent.SetStatus(stops, now)
 	add := func(source string, at time.Time, holds bool, format string, args ...any) {
@@ -80,7 +83,15 @@ func (c *Controller) Why(ctx context.Context, name string) (view.WhyView, error)
 		add("shim", now, false, "%s", strange)
 	}
 	statusEvidence(&shown.Agent, changed, add)
-	processEvidence(&agent, proof, silent, add)
+	processEvidence(agent.Session, proofs, add)
+	for _, s := range agent.Sessions() {
+		if s.Slot > 0 {
+			processEvidence(s, proofs, add)
+		}
+	}
+	for _, why := range waits {
+		add("journal", time.Time{}, true, "%s", why)
+	}
 	conversationEvidence(&agent, asks, add)
 	if conf.Workspace != "" {
 		if err := drives.Check(sessions.Known(conf)); err != nil {
@@ -166,14 +177,41 @@ func (c *Controller) fileEvidence(conf config.Agent, shown view.AgentView, add a
 	return ""
 }
 
-// processEvidence adds the current answer of the session's shim, or that it does not answer.
-func processEvidence(agent *team.Agent, proof *seam.Proof, silent error, add adder) {
-	s := agent.Session
+// waitingStepsMax is how many waiting steps `why` lists.
+const waitingStepsMax = 10
+
+// waitingSteps says what the steps wait for that want a slot of an agent with instances.
+func waitingSteps(t *team.Team, a *team.Agent) (words []string) {
+	if a.Settings.Instances <= 1 {
+		return nil
+	}
+	for _, c := range a.Queue {
+		run, step, isStep := team.StepOf(c.For)
+		if !isStep {
+			continue
+		}
+		if len(words) == waitingStepsMax {
+			return append(words, "more steps wait; `fairlead run list` shows their runs")
+		}
+		words = append(words, fmt.Sprintf("step %s of run %s: %s", step, run, t.StepWaits(run, step)))
+	}
+	return words
+}
+
+// processEvidence adds the current answer of a session's shim, or that it does not answer. nil: slot 0 is free.
+func processEvidence(s *team.Session, proofs map[string]proven, add adder) {
 	if s == nil {
-		add("journal", time.Time{}, true, "no session is open")
+		if len(proofs) == 0 {
+			add("journal", time.Time{}, true, "no session is open")
+		}
 		return
 	}
-	add("journal", s.OpenedAt, true, "session %s (%s) is %s", s.ID, s.Kind, s.Phase)
+	proof, silent := proofs[s.ID].proof, proofs[s.ID].silent
+	slot := ""
+	if s.Slot > 0 {
+		slot = fmt.Sprintf(", in slot %d for %s", s.Slot, s.For)
+	}
+	add("journal", s.OpenedAt, true, "session %s (%s) is %s%s", s.ID, s.Kind, s.Phase, slot)
 	if s.Ending != "" {
 		add("journal", time.Time{}, true, "it was asked to end: %s", s.Ending)
 	}
@@ -218,9 +256,10 @@ func shimEvidence(proof *seam.Proof, add adder) {
 
 func sessionsOf(a *team.Agent) []view.PastSession {
 	var all []team.Session
-	if a.Session != nil {
-		all = append(all, *a.Session)
+	for _, s := range a.Sessions() {
+		all = append(all, *s)
 	}
+	slices.SortStableFunc(all, func(a, b team.Session) int { return cmp.Compare(b.N, a.N) })
 	for i := range a.Past {
 		all = append(all, a.Past[len(a.Past)-1-i])
 	}
@@ -241,15 +280,19 @@ func sessionsOf(a *team.Agent) []view.PastSession {
 // verdict summarizes the status in one sentence.
 func verdict(a view.AgentView, held bool) string {
 	text := a.Name + " is " + a.Word()
+	first, more := a.Session, a.Others()
+	if first == nil && len(more) > 0 {
+		first, more = &more[0], more[1:]
+	}
 	switch {
 	case a.Status == view.StatusUnknown:
 		return text + ": " + a.Doubt
 	case a.Status == view.StatusFailed:
 		text += ": it gave up: " + a.Note
-	case a.Session != nil && a.Session.Phase == string(session.Running):
-		text += fmt.Sprintf(": session %s runs as process %d%s", a.Session.ID, a.Session.PID, onStep(a.Session))
-	case a.Session != nil:
-		text += ": session " + a.Session.ID + " is about to start" + onStep(a.Session)
+	case first != nil && first.Phase == string(session.Running):
+		text += fmt.Sprintf(": session %s runs as process %d%s", first.ID, first.PID, onStep(first))
+	case first != nil:
+		text += ": session " + first.ID + " is about to start" + onStep(first)
 	case a.LimitedUntil != nil:
 		text += ": nothing runs; " + a.LimitedWhy
 	case a.RetryAt != nil:
@@ -262,6 +305,9 @@ func verdict(a view.AgentView, held bool) string {
 		text += ": its own loop says " + a.CurrentState
 	default:
 		text += ": nothing runs"
+	}
+	for i := range more {
+		text += "; " + more[i].ID + " is " + more[i].Phase + onStep(&more[i])
 	}
 	if a.Status == view.StatusIdle && a.IdleReason != view.IdlePaused && a.IdleReason != "" {
 		text += fmt.Sprintf(" (%s: %s)", a.IdleReason, a.StatusWhy)

@@ -60,6 +60,7 @@ func (c *Controller) acting(t *team.Team, caller AgentCaller) (*sessions.Slot, *
 	if m == nil || m.Run == "" && t.Agents[caller.Agent] == nil {
 		return nil, nil, &SessionOver{caller}
 	}
+	m = m.With(t, caller.Session)
 	s := m.Open(t)
 	if s == nil || s.ID != caller.Session || !slices.Contains(s.TokenHashes, caller.TokenHash) {
 		return nil, nil, &SessionOver{caller}

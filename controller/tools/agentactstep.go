@@ -212,7 +212,7 @@ func (c *Controller) channelHere(t *team.Team, name string) ActChannel {
 }
 
 func (c *Controller) agentHere(a *team.Agent) ActAgent {
-	view := ActAgent{Name: a.Name, Works: a.Session != nil}
+	view := ActAgent{Name: a.Name, Works: len(a.Sessions()) > 0}
 	if m := c.sessions.Slots[a.Name]; m != nil {
 		view.About = loop.CutText(loop.FirstLine(m.Conf.Description), aboutChars)
 	}

@@ -5,7 +5,8 @@
 // queued and not refused. The table is the same whatever asked for the session: the agent's
 // desired state, a step of a run, a channel or a dispatch.
 //
-// The promise: an agent has at most one open session.
+// The promise: a slot has at most one open session. An agent has one slot, or as many as it has
+// instances.
 package session
 
 import "github.com/fairlead-dev/fairlead/machine"

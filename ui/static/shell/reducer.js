@@ -44,7 +44,7 @@ export const fromSnapshot = (agent) => ({
 
 /** The agent whose view a change may alter; empty: none. @param {Change} ch @returns {string} */
 export function agentOf(ch) {
-  if (/^(control|session|agent)\//.test(ch.entity)) return nameOf(ch.entity);
+  if (/^(control|session|agent)\//.test(ch.entity)) return nameOf(ch.entity).split('/')[0] ?? ''; // session/coder/2 is a slot of coder
   const asked = ch.data?.question?.question?.agent;
   return ch.entity.startsWith('question/') && typeof asked === 'string' ? asked : '';
 }
@@ -115,14 +115,20 @@ const NO_DOUBT = { doubt: '', certainty: 'known' };
 function withSession(was, ch, s) {
   if (typeof s.id !== 'string') return was;
   const same = was.agent.session?.id === s.id;
-  const next = isOpen(ch)
+  const slot = Number(s.slot ?? 0);
+  const shown = { id: s.id, pid: s.pid ?? 0, started_at: moment(s.started_at), kind: String(s.kind ?? ''), phase: s.phase ?? ch.to, for: String(s.for ?? ''), slot, ...(s.ending && { ending: String(s.ending) }) };
+  const others = (was.agent.sessions ?? []).filter((o) => o.slot !== slot);
+  const sessions = isOpen(ch) ? [...others, shown].sort((a, b) => a.slot - b.slot) : others;
+  const next = slot > 0
+    ? withAgent(was, { sessions })
+    : isOpen(ch)
     ? withAgent(was, {
-      session: { id: s.id, pid: s.pid ?? 0, started_at: moment(s.started_at), kind: String(s.kind ?? ''), phase: s.phase ?? ch.to, for: String(s.for ?? ''), ...(s.ending && { ending: String(s.ending) }) },
+      session: shown, sessions,
       denied: s.denied ?? 0, retry_at: null,
       evidence_age_ms: ch.to === 'running' ? 0 : null,
       ...(!same && NO_DOUBT),
     })
-    : withAgent(was, { session: null, denied: 0, retry_at: was.control ? moment(was.control.retry_at) : was.agent.retry_at, evidence_age_ms: null, ...NO_DOUBT });
+    : withAgent(was, { session: null, sessions, denied: 0, retry_at: was.control ? moment(was.control.retry_at) : was.agent.retry_at, evidence_age_ms: null, ...NO_DOUBT });
   const queue = isOpen(ch) && next.queue?.some((r) => r.for === s.for) ? next.queue.filter((r) => r.for !== s.for) : next.queue;
   return waiting({ ...next, queue });
 }
@@ -182,6 +188,7 @@ function waiting(k) {
   if (at >= 0) {
     const before = k.queue.slice(0, Math.min(at, BEHIND_SHOWN)).map((r) => r.for);
     const s = k.agent.session;
+    if (!s && k.agent.sessions?.length) return { ...k, complete: false }; // only the server knows how many may run
     if (s) before.unshift(`${s.for} (${s.id})`);
     else if (k.agent.limited_until) {
       if (!k.limited) return { ...k, complete: false };
