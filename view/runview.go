@@ -42,6 +42,7 @@ type TaskFlags struct {
 	Text  string `json:"text" minLength:"1" maxLength:"65536" doc:"What is to be done"`
 	Agent string `json:"agent,omitempty" maxLength:"64" doc:"The agent that does it; default: the one whose description fits the text"`
 	Base  string `json:"base,omitempty" maxLength:"200" doc:"The branch to land on; default: tasks.base of fairlead.yaml, or the current branch"`
+	Issue string `json:"issue,omitempty" maxLength:"2000" doc:"The URL of the issue that it is from; the text says what it is about"`
 }
 
 // TaskDiff is what a task has changed.
@@ -57,18 +58,28 @@ const (
 	TaskWorking  = "working"
 	TaskNeedsYou = "needs you"
 	TaskLanding  = "landing"
+	TaskPROpen   = "pr_open" // its pull request waits for the forge
 	TaskDone     = "done"
 	TaskDropped  = "dropped"
+)
+
+// Metrics of a task's step land.
+const (
+	MetricPull    = "pull_request_state"
+	MetricPullURL = "pull_request"
 )
 
 // TaskView describes a run that is a task.
 type TaskView struct {
 	Text   string `json:"text" doc:"The first line of its text"`
-	State  string `json:"state" enum:"queued,working,needs you,landing,done,dropped"`
+	State  string `json:"state" enum:"queued,working,needs you,landing,pr_open,done,dropped"`
 	Agent  string `json:"agent"`
 	Base   string `json:"base" doc:"The branch on which it lands"`
 	Branch string `json:"branch" doc:"The branch in its folder"`
 	Folder string `json:"folder" doc:"Where the work is done"`
+
+	PullRequest string `json:"pull_request,omitempty" doc:"The URL of its pull request, while that is open and after"`
+	Issue       string `json:"issue,omitempty" doc:"The URL of the issue that it is from"`
 }
 
 // RunView is one run.

@@ -226,6 +226,8 @@ func follow(ctx context.Context, a *cli.App, client *apiclient.Client, id string
 			return err
 		}
 		switch step, why := failedStep(r); {
+		case r.Task.State == view.TaskPROpen:
+			return sayPull(a, r)
 		case r.Task.State == view.TaskDone:
 			said := ""
 			for _, s := range r.Steps {

@@ -49,7 +49,7 @@ func Start(ctx context.Context, a *cli.App, client *apiclient.Client, flags view
 }
 
 // order is the order of the states on the board: what needs a person comes first.
-var order = []string{view.TaskNeedsYou, view.TaskLanding, view.TaskWorking, view.TaskQueued, view.TaskDone, view.TaskDropped}
+var order = []string{view.TaskNeedsYou, view.TaskLanding, view.TaskPROpen, view.TaskWorking, view.TaskQueued, view.TaskDone, view.TaskDropped}
 
 // List prints the board.
 func List(ctx context.Context, a *cli.App) error {
@@ -95,6 +95,8 @@ func nothing(a *cli.App) error {
 func next(ctx context.Context, client *cli.Reader, r view.RunView) string {
 	id := cli.Plain(r.ID)
 	switch {
+	case r.Task.State == view.TaskPROpen:
+		return cli.Plain(r.Task.PullRequest)
 	case r.Task.State != view.TaskNeedsYou:
 		return ""
 	case r.Status != string(workflow.IsFailed):
@@ -160,6 +162,8 @@ func Merge(ctx context.Context, a *cli.App, client *apiclient.Client, id string,
 	case r.Task.State == view.TaskDone:
 		_, err := fmt.Fprintf(a.Out, "task %s has landed already\n", name)
 		return err
+	case r.Task.State == view.TaskPROpen:
+		return &cli.Coded{Code: cli.ExitRefused, Err: fmt.Errorf("task %s has a pull request; merge it there, and the task is done: %s", name, cli.Plain(pullURL(r)))}
 	case r.Task.State == view.TaskNeedsYou && r.Status == string(workflow.IsFailed) && step == task.StepLand:
 		_, err = client.Runs.Resume(ctx, id, view.RunFlags{})
 	case r.Task.State == view.TaskNeedsYou && r.Status != string(workflow.IsFailed):

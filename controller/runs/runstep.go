@@ -112,7 +112,11 @@ func (c *Controller) PrepareStep(ctx context.Context, m *sessions.Slot, s team.S
 	f.Cmd.Repo = workedOn(f.repo, f.how)
 	if f.how.Task != nil {
 		f.Cmd.Repo = f.how.Workdir
-		f.Cmd.Env = append(slices.Clone(f.Cmd.Env), task.File+"="+filepath.Join(f.dir, task.FileName))
+		env, err := taskEnv(f, step, m.Run != "")
+		if err != nil {
+			return sessions.PreparedLaunch{}, err
+		}
+		f.Cmd.Env = append(slices.Clone(f.Cmd.Env), env...)
 	}
 	workdir := f.Cmd.Repo
 	if f.how.Workdir != "" {

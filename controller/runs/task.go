@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 	"unicode"
 
 	"github.com/fairlead-dev/fairlead/config"
@@ -41,15 +42,22 @@ type howTask struct {
 	Base   string `json:"base"`
 	Branch string `json:"branch"`
 	Tree   string `json:"tree"`
+	Issue  string `json:"issue,omitempty"`
+	Intake bool   `json:"intake,omitempty"` // the daemon took it by its label
 }
 
 // requested is what a person asked to be changed before a round of the work, if `fairlead request` asked; empty
 // otherwise. dir is the run's folder.
 func requested(gate workflow.StepID, dir string, round int) string {
-	if gate != task.StepApprove {
+	name := task.RequestName(round)
+	switch gate {
+	case task.StepApprove:
+	case task.StepLand: // a pull request sends back more than fits into a reason
+		name = task.FeedbackName
+	default:
 		return ""
 	}
-	text, err := sessions.ReadUpTo(filepath.Join(dir, task.RequestName(round)), requestBytesMax)
+	text, err := sessions.ReadUpTo(filepath.Join(dir, name), requestBytesMax)
 	if err != nil {
 		return ""
 	}
@@ -61,7 +69,8 @@ func taskView(how howRun, r *workflow.Run) *view.TaskView {
 	if how.Task == nil {
 		return nil
 	}
-	shown := &view.TaskView{Text: how.Task.Text, Agent: how.Task.Agent, Base: how.Task.Base, Branch: how.Task.Branch, Folder: how.Task.Tree}
+	shown := &view.TaskView{Text: how.Task.Text, Agent: how.Task.Agent, Base: how.Task.Base, Branch: how.Task.Branch, Folder: how.Task.Tree, Issue: how.Task.Issue}
+	pullState(shown, r)
 	state := func(id workflow.StepID) workflow.State {
 		if _, p, ok := r.Find(id); ok {
 			return p.State
@@ -70,13 +79,14 @@ func taskView(how howRun, r *workflow.Run) *view.TaskView {
 	}
 	_, work, known := r.Find(task.StepWork)
 	switch status := r.Status(); {
+	case shown.State != "":
 	case status == workflow.IsCompleted:
 		shown.State = view.TaskDone
 	case status == workflow.IsCancelled:
 		shown.State = view.TaskDropped
 	case status == workflow.IsFailed, state(task.StepApprove) == workflow.Waiting:
 		shown.State = view.TaskNeedsYou
-	case state(task.StepApprove) == workflow.Completed || state(task.StepLand) == workflow.Running:
+	case state(task.StepApprove) == workflow.Completed || state(task.StepApprove) == workflow.Skipped || state(task.StepLand) == workflow.Running:
 		shown.State = view.TaskLanding
 	case known && work.State == workflow.Pending && work.Iteration == 0 && work.Attempts == 0:
 		shown.State = view.TaskQueued
@@ -87,7 +97,7 @@ func taskView(how howRun, r *workflow.Run) *view.TaskView {
 }
 
 // startTask starts a task: it makes the folder and the files, and begins the run. After a refusal nothing is left.
-func startTask(ctx context.Context, c *Controller, by seam.Actor, asked view.TaskFlags) (shown view.RunView, err error) {
+func startTask(ctx context.Context, c *Controller, by seam.Actor, asked view.TaskFlags, intake bool) (shown view.RunView, err error) {
 	ctx = context.WithoutCancel(ctx) // once begun it is finished: a request has seconds, a large clone may take minutes
 	conf := c.opts.Config
 	no := func(err error) (view.RunView, error) {
@@ -115,6 +125,7 @@ func startTask(ctx context.Context, c *Controller, by seam.Actor, asked view.Tas
 	}
 	defer release()
 	t.ID, t.Text, t.Agent, t.How = id, text, agent.Name, conf.Tasks.Land
+	t.Remote, t.Poll, t.Ask, t.Issue = conf.Tasks.Remote, int(conf.Tasks.PR.Poll/time.Second), conf.Tasks.PR.Ask, asked.Issue
 	t.Copy, t.Setup, t.Checks = conf.Tasks.Copy, conf.Tasks.Setup, conf.Tasks.Checks
 	t.Run = filepath.Join(runsDir(workspace), id)
 	t.Branch = strings.NewReplacer("{id}", id, "{slug}", slug(text)).Replace(conf.Tasks.Branch)
@@ -152,7 +163,7 @@ func startTask(ctx context.Context, c *Controller, by seam.Actor, asked view.Tas
 	if err != nil {
 		return view.RunView{}, err
 	}
-	req.how.Task = &howTask{Text: loop.CutText(t.Title(), 200), Agent: agent.Name, Base: t.Base, Branch: t.Branch, Tree: t.Tree}
+	req.how.Task = &howTask{Text: loop.CutText(t.Title(), 200), Agent: agent.Name, Base: t.Base, Branch: t.Branch, Tree: t.Tree, Issue: asked.Issue, Intake: intake}
 	begun = true
 	return c.begin(ctx, by, req, workflow.RunAsked{
 		ID: workflow.RunID(id), Plan: req.plan, Options: req.options, By: by.ID,
