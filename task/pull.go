@@ -25,7 +25,6 @@ const (
 // How often a pull request is looked at. It is less often while nothing changes.
 const (
 	PollDefault = 60 * time.Second
-	PollMin     = 15 * time.Second
 	pollMax     = 5 * time.Minute
 	limitMax    = time.Hour        // a rate limit that resets later is looked at before that
 	checksWait  = 10 * time.Minute // a failed check waits so long for the others
@@ -213,7 +212,7 @@ func (p *pulling) poll() time.Duration {
 	if p.Poll == 0 {
 		return PollDefault
 	}
-	return max(PollMin, time.Duration(p.Poll)*time.Second)
+	return max(time.Second, time.Duration(p.Poll)*time.Second) // the configuration has a higher floor
 }
 
 // interval doubles while nothing changes.

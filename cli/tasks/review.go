@@ -201,7 +201,7 @@ func Drop(ctx context.Context, a *cli.App, client *apiclient.Client, id string) 
 
 // end cancels a task that is not over, and waits until none of its processes is left.
 func end(ctx context.Context, client *apiclient.Client, r view.RunView) error {
-	if r.Task.State != view.TaskDone && r.Task.State != view.TaskDropped {
+	if r.Task.State != view.TaskDone && r.Task.State != view.TaskDropped && r.Status != string(workflow.IsFailed) {
 		if _, err := client.Runs.Cancel(ctx, r.ID, "", "dropped"); err != nil {
 			return cli.Faulty(err)
 		}

@@ -3,6 +3,7 @@ package runs
 import (
 	"context"
 	"errors"
+	"os"
 	"path/filepath"
 	"time"
 
@@ -105,8 +106,42 @@ func (c *Controller) takeIssues(ctx context.Context) ([]string, error) {
 		return n, err
 	}
 	in.Begin = func(ctx context.Context, agent, text, url string) (string, error) {
+		if err := c.discardUnbegun(ctx, workspace, url); err != nil {
+			return "", err
+		}
 		shown, err := startTask(ctx, c, byIntake, view.TaskFlags{Text: text, Agent: agent, Issue: url}, true)
 		return shown.ID, err
 	}
 	return in.Look(ctx)
+}
+
+// discardUnbegun removes what is left of a task from an issue whose run never began, because Fairlead ended before.
+func (c *Controller) discardUnbegun(ctx context.Context, workspace, url string) error {
+	files, err := filepath.Glob(filepath.Join(runsDir(workspace), taskIDPrefix+"*", task.FileName))
+	if err != nil {
+		return err
+	}
+	for _, file := range files {
+		t, err := task.Load(file)
+		if err != nil || t.Issue != url || t.Run != filepath.Dir(file) {
+			continue
+		}
+		known := false
+		if err := c.View(ctx, func(team *team.Team) {
+			_, archived := team.Archive[t.ID]
+			known = archived || team.Runs[t.ID] != nil || c.starting[t.ID]
+		}); err != nil {
+			return err
+		}
+		if known {
+			continue
+		}
+		if _, err := t.Remove(ctx); err != nil {
+			return err
+		}
+		if err := os.RemoveAll(t.Run); err != nil {
+			return err
+		}
+	}
+	return nil
 }

@@ -21,7 +21,6 @@ import (
 	"github.com/fairlead-dev/fairlead/machine/control"
 	"github.com/fairlead-dev/fairlead/machine/workflow"
 	"github.com/fairlead-dev/fairlead/runfile"
-	"github.com/fairlead-dev/fairlead/task"
 	"github.com/fairlead-dev/fairlead/team"
 )
 
