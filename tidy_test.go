@@ -68,7 +68,7 @@ var imports = []importRow{
 	{pkg: "loop", may: append([]string{"journal", "team"}, pure...), inTests: []string{"journal/*"}},
 	{pkg: "worktree", may: []string{"loop", "machine", "view"}},
 	{pkg: "forge"},
-	{pkg: "task", may: []string{"worktree", "sandbox", "forge"}},
+	{pkg: "task", may: []string{"worktree", "sandbox", "forge"}, inTests: []string{"internal/test/testsize"}},
 	{pkg: "workspace"},
 	{pkg: "view", may: append([]string{"loop", "team", "internal/file"}, pure...)},
 	{pkg: "controller/seam", may: append([]string{"view", "loop", "driver", "journal", "team", "config"}, slices.Concat(files, pure)...)},

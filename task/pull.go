@@ -336,6 +336,9 @@ func (p *pulling) publish(ctx context.Context, work string) (Look, error) {
 			return Look{}, err
 		}
 		if !p.has(ctx, work, there) {
+			if err := p.offer(ctx, there); err != nil {
+				return Look{}, err
+			}
 			return p.sendBack(nil, fmt.Sprintf("Branch %s has commits on the forge that you do not have. Merge them: git fetch origin %s && git merge FETCH_HEAD; resolve conflicts, and commit.", p.Branch, p.remoteRef()))
 		}
 		p.Pushed = there
@@ -372,6 +375,24 @@ func (p *pulling) publish(ctx context.Context, work string) (Look, error) {
 	}
 	p.Shown = work
 	return Look{}, p.save()
+}
+
+// offer makes the commits of others mergeable for the agent. It does not have the commits that were pushed, but their
+// content: the commit that it merges has that as its first parent, so that only what others changed is merged.
+func (p *pulling) offer(ctx context.Context, there string) error {
+	tree := func(commit string) string {
+		said, _ := p.ask(ctx, nil, "rev-parse", "--verify", "--quiet", commit+"^{tree}") // empty: there is no such commit
+		return said
+	}
+	if p.Shown == "" || tree(p.Shown) == "" || tree(p.Shown) != tree(p.Pushed) {
+		return nil
+	}
+	commit, err := p.commit(ctx, byFairlead, tree(there), "Changes of others on "+p.Branch, p.Shown, there)
+	if err != nil {
+		return err
+	}
+	_, err = p.ask(ctx, nil, "update-ref", p.remoteRef(), commit)
+	return err
 }
 
 // next is the commit to push: the content of a picture on top of what was pushed before. Empty: that has the same.
