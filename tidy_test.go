@@ -67,7 +67,8 @@ var imports = []importRow{
 
 	{pkg: "loop", may: append([]string{"journal", "team"}, pure...), inTests: []string{"journal/*"}},
 	{pkg: "worktree", may: []string{"loop", "machine", "view"}},
-	{pkg: "task", may: []string{"worktree", "sandbox"}},
+	{pkg: "forge"},
+	{pkg: "task", may: []string{"worktree", "sandbox", "forge"}, inTests: []string{"internal/test/testsize"}},
 	{pkg: "workspace"},
 	{pkg: "view", may: append([]string{"loop", "team", "internal/file"}, pure...)},
 	{pkg: "controller/seam", may: append([]string{"view", "loop", "driver", "journal", "team", "config"}, slices.Concat(files, pure)...)},
@@ -75,7 +76,7 @@ var imports = []importRow{
 	{pkg: "controller/agents", may: append([]string{"controller/sessions"}, controllers...)},
 	{pkg: "controller/channels", may: append([]string{"controller/sessions"}, controllers...)},
 	{pkg: "controller/crew", may: append([]string{"controller/sessions", "controller/channels"}, controllers...)},
-	{pkg: "controller/runs", may: append([]string{"controller/sessions", "worktree", "task"}, controllers...)},
+	{pkg: "controller/runs", may: append([]string{"controller/sessions", "worktree", "task", "forge"}, controllers...)},
 	{pkg: "controller/dispatch", may: append([]string{"controller/sessions", "sandbox"}, controllers...)},
 	{pkg: "controller/questions", may: append([]string{"controller/sessions", "controller/runs"}, controllers...)},
 	{pkg: "controller/tools", may: append([]string{"controller/sessions", "controller/channels", "controller/runs", "controller/questions"}, controllers...)},

@@ -156,7 +156,28 @@ type Tasks struct {
 	Land   string   // squash, merge or rebase
 	Branch string   // name of a task's branch, with {id} and {slug}
 	Flow   string   // a workflow that replaces the built-in one; absolute; empty: built-in
+	Remote string   // the git remote for pull requests and issues; empty: origin
+	PR     PullRequests
+	From   []Intake // issues that become tasks by themselves, by label
+	Most   int      // tasks from issues at once
 }
+
+// PullRequests holds the settings of `land: pr`.
+type PullRequests struct {
+	Poll time.Duration // how often a pull request is looked at while something changes
+	Ask  string        // once, or every_round: when a person is asked before a push
+}
+
+// Intake says which agent gets the issues with a label.
+type Intake struct{ Label, Agent string }
+
+// The defaults of tasks.pr.poll, tasks.pr.ask and tasks.most.
+const (
+	PollDefault = time.Minute
+	PollMin     = 15 * time.Second
+	AskOnce     = "once"
+	MostDefault = 3
+)
 
 // Dispatch holds the settings of dispatch (seed 002, SPEC D1 to D11).
 type Dispatch struct {

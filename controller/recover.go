@@ -51,6 +51,9 @@ func (e *Supervisor) recover(ctx context.Context) error {
 	pumping, stop := context.WithCancel(e.Context())
 	e.Pumping = stop
 	e.Go(func(context.Context) { e.Pump(pumping) })
+	if len(e.opts.Config.Tasks.From) > 0 && !e.opts.RunsOnly {
+		e.Go(e.runsController.TakeIssues)
+	}
 	return nil
 }
 

@@ -147,9 +147,9 @@ const (
 	logLines    = 80
 )
 
-// Open returns the forge of a git remote's URL. enterprise hosts are recognised by their name only if it contains
+// ForRemote returns the forge of a git remote's URL. Hosts of companies are recognised by their name only if it contains
 // github or gitlab.
-func Open(remote string) (Forge, error) {
+func ForRemote(remote string) (Forge, error) {
 	repo, err := ParseRemote(remote)
 	if err != nil {
 		return nil, err
@@ -230,7 +230,9 @@ func ParseIssue(text string) (repo Repo, number int, err error) {
 }
 
 // SameRepo reports whether two names mean the same repository. Forges do not distinguish case.
-func SameRepo(a, b Repo) bool { return strings.EqualFold(a.Host, b.Host) && strings.EqualFold(a.Path, b.Path) }
+func SameRepo(a, b Repo) bool {
+	return strings.EqualFold(a.Host, b.Host) && strings.EqualFold(a.Path, b.Path)
+}
 
 func quote(text string) string { return strconv.Quote(clip(text, 100)) }
 

@@ -35,7 +35,7 @@ var logins = []string{
 // usual are the variables that the programs get besides.
 var usual = []string{
 	"PATH", "HOME", "USER", "LOGNAME", "LANG", "LC_*", "TZ", "TMPDIR", "XDG_*", "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY", "http_proxy",
-	"https_proxy", "all_proxy", "no_proxy", "SSL_CERT_FILE", "SSL_CERT_DIR", "NIX_SSL_CERT_FILE", "FAIRLEAD_FORGE_*",
+	"https_proxy", "all_proxy", "no_proxy", "SSL_CERT_FILE", "SSL_CERT_DIR", "NIX_SSL_CERT_FILE",
 }
 
 func in(list []string, pair string) bool {
@@ -84,13 +84,13 @@ func program(ctx context.Context, name string, input []byte, env []string, args 
 	case err == nil && out.cut:
 		return nil, &Fault{Code: Garbled, Text: fmt.Sprintf("%s printed more than %d bytes", what, outputMax)}
 	case err == nil:
-		return out.Bytes(), nil
+		return out.buf.Bytes(), nil
 	case ctx.Err() != nil:
 		return nil, ctx.Err()
 	case within.Err() != nil:
 		return nil, &Fault{Code: Offline, Text: fmt.Sprintf("%s took longer than %s and was ended", what, programMax)}
 	case errors.As(err, &exit):
-		return out.Bytes(), classify(name, what, exit.ExitCode(), said.String())
+		return out.buf.Bytes(), classify(name, what, exit.ExitCode(), said.buf.String())
 	default:
 		return nil, &Fault{Code: Refused, Text: fmt.Sprintf("%s: %v", what, err)}
 	}
@@ -188,16 +188,16 @@ func garbled(what string, err error) error {
 
 // capped keeps the beginning of what a program prints.
 type capped struct {
-	bytes.Buffer
+	buf  bytes.Buffer // embedded, it would be filled by its ReadFrom without a limit
 	most int
 	cut  bool
 }
 
 func (c *capped) Write(b []byte) (int, error) {
-	if room := c.most - c.Len(); len(b) > room {
+	if room := c.most - c.buf.Len(); len(b) > room {
 		c.cut = true
-		c.Buffer.Write(b[:max(0, room)])
+		c.buf.Write(b[:max(0, room)])
 		return len(b), nil
 	}
-	return c.Buffer.Write(b)
+	return c.buf.Write(b)
 }

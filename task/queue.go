@@ -29,10 +29,15 @@ func lock(path string) (release func(), err error) {
 
 // queue waits until this is the only task that lands on its base branch.
 func (t Task) queue() (release func(), err error) {
-	sum := sha256.Sum256([]byte(t.Base))
 	dir := filepath.Join(t.Git, "fairlead")
 	if err := os.MkdirAll(dir, 0o755); err != nil { //nolint:gosec // as the .git folder
 		return nil, err
 	}
-	return lock(filepath.Join(dir, "landing-"+hex.EncodeToString(sum[:8])+".lock"))
+	return lock(filepath.Join(dir, "landing-"+digest(t.Base)+".lock"))
+}
+
+// digest is a short name for a text.
+func digest(text string) string {
+	sum := sha256.Sum256([]byte(text))
+	return hex.EncodeToString(sum[:8])
 }

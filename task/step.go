@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/fairlead-dev/fairlead/forge"
 	"github.com/fairlead-dev/fairlead/sandbox"
 	"github.com/fairlead-dev/fairlead/worktree"
 )
@@ -167,7 +168,7 @@ func (t Task) shell(ctx context.Context, out io.Writer, tree, line string) error
 		return err
 	}
 	argv := []string{"sh", "-c", line}
-	env := os.Environ()
+	env := forge.WithoutLogin(os.Environ())
 	if t.Sandbox {
 		exe, err := os.Executable()
 		if err != nil {

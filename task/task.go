@@ -19,6 +19,7 @@ const (
 	Squash = "squash" // one commit with all changes
 	Merge  = "merge"  // a merge commit, with the task's commits behind it
 	Rebase = "rebase" // the task's commits, one after the other
+	PR     = "pr"     // a pull request on the forge of a remote
 )
 
 // Names of steps in a task's workflow. The commands and the task's state depend on them.
@@ -67,7 +68,11 @@ type Task struct {
 	Base   string `json:"base"`             // the branch on which it lands
 	Branch string `json:"branch"`           // the clone's branch
 
-	How    string   `json:"land"` // Squash, Merge or Rebase
+	How    string   `json:"land"`                   // Squash, Merge, Rebase or PR
+	Remote string   `json:"remote,omitempty"`       // the remote for pull requests; empty: origin
+	Poll   int      `json:"poll_seconds,omitempty"` // how often a pull request is looked at; 0: the default
+	Ask    string   `json:"pr_ask,omitempty"`       // AskOnce or AskAlways; empty: AskOnce
+	Issue  string   `json:"issue,omitempty"`        // the URL of the issue that it is from
 	Copy   []string `json:"copy,omitempty"`
 	Setup  []string `json:"setup,omitempty"`
 	Checks []string `json:"checks,omitempty"`
@@ -321,7 +326,16 @@ func (t Task) Before(ctx context.Context, commit string) (string, error) {
 	if worktree.GitHasNone(err) {
 		return "", fmt.Errorf("branch %s and the task have no commit in common", t.Base)
 	}
-	return from, err
+	if err != nil {
+		return "", err
+	}
+	// The base of a pull request is on the forge, and may be newer than the branch here.
+	if newer, err := t.ask(ctx, nil, "merge-base", t.remoteBaseRef(), commit); err == nil {
+		if _, err := t.ask(ctx, nil, "merge-base", "--is-ancestor", from, newer); err == nil {
+			return newer, nil
+		}
+	}
+	return from, nil
 }
 
 // Remove removes the folder after its content is kept under the task's ref. It returns that ref.

@@ -42,6 +42,7 @@ type TaskFlags struct {
 	Text  string `json:"text" minLength:"1" maxLength:"65536" doc:"What is to be done"`
 	Agent string `json:"agent,omitempty" maxLength:"64" doc:"The agent that does it; default: the one whose description fits the text"`
 	Base  string `json:"base,omitempty" maxLength:"200" doc:"The branch to land on; default: tasks.base of fairlead.yaml, or the current branch"`
+	Issue string `json:"issue,omitempty" maxLength:"2000" doc:"The URL of the issue that it is from; the text says what it is about"`
 
 	After []string `json:"after,omitempty" maxItems:"16" doc:"The ids of tasks that must have landed before it begins"`
 }
@@ -68,6 +69,12 @@ const (
 	TaskDropped  = "dropped"   // a person has ended it
 )
 
+// Metrics of a task's step land.
+const (
+	MetricPull    = "pull_request_state"
+	MetricPullURL = "pull_request"
+)
+
 // TaskView describes a run that is a task.
 type TaskView struct {
 	ID           string    `json:"id"`
@@ -83,6 +90,8 @@ type TaskView struct {
 	After        []string  `json:"after,omitempty" doc:"The tasks for which it waits or waited"`
 	FilesChanged int       `json:"files_changed" doc:"As it was last shown"`
 	LandedCommit string    `json:"landed_commit,omitempty"`
+	PullRequest  string    `json:"pull_request,omitempty" doc:"The URL of its pull request, while that is open and after"`
+	Issue        string    `json:"issue,omitempty" doc:"The URL of the issue that it is from"`
 	CreatedAt    time.Time `json:"created_at"`
 	UpdatedAt    time.Time `json:"updated_at"`
 }

@@ -111,7 +111,7 @@ func (g Git) Run(ctx context.Context, most time.Duration, env []string, feed fun
 		}
 		err = first(err, cmd.Wait())
 	}
-	return said.String(), g.fault(ctx, err, said.cut, &complained, args)
+	return said.buf.String(), g.fault(ctx, err, said.cut, &complained, args)
 }
 
 // first is the fault that the other one follows from: a broken pipe is git's end, seen from here.
@@ -161,7 +161,7 @@ func (g Git) fault(ctx context.Context, err error, cut bool, complained *cappedT
 	case ctx.Err() != nil:
 		return ctx.Err()
 	case errors.As(err, &exit):
-		said := strings.TrimSpace(strings.TrimPrefix(complained.String(), "fatal: "))
+		said := strings.TrimSpace(strings.TrimPrefix(complained.buf.String(), "fatal: "))
 		if said == "" {
 			said = exit.Error()
 		}
@@ -173,18 +173,18 @@ func (g Git) fault(ctx context.Context, err error, cut bool, complained *cappedT
 
 // cappedText keeps the beginning of what a program prints.
 type cappedText struct {
-	bytes.Buffer
+	buf  bytes.Buffer // embedded, it would be filled by its ReadFrom without a limit
 	most int
 	cut  bool
 }
 
 func (c *cappedText) Write(b []byte) (int, error) {
-	if room := c.most - c.Len(); len(b) > room {
+	if room := c.most - c.buf.Len(); len(b) > room {
 		c.cut = true
-		c.Buffer.Write(b[:max(0, room)])
+		c.buf.Write(b[:max(0, room)])
 		return len(b), nil // it is read on, so that it can end
 	}
-	return c.Buffer.Write(b)
+	return c.buf.Write(b)
 }
 
 // gitSaidNo says whether git ran to its end, and its answer was no.

@@ -201,7 +201,7 @@ func Drop(ctx context.Context, a *cli.App, client *apiclient.Client, id string) 
 
 // end cancels a task that is not over, and waits until none of its processes is left.
 func end(ctx context.Context, client *apiclient.Client, r view.RunView) error {
-	if r.Task.Status != view.TaskDone && r.Task.Status != view.TaskDropped {
+	if r.Task.Status != view.TaskDone && r.Task.Status != view.TaskDropped && r.Status != string(workflow.IsFailed) {
 		if _, err := client.Runs.Cancel(ctx, r.ID, "", "dropped"); err != nil {
 			return cli.Faulty(err)
 		}
@@ -226,6 +226,8 @@ func follow(ctx context.Context, a *cli.App, client *apiclient.Client, id string
 			return err
 		}
 		switch {
+		case r.Task.Status == view.TaskPROpen:
+			return sayPull(a, r)
 		case r.Task.Status == view.TaskDone:
 			said := ""
 			for _, s := range r.Steps {

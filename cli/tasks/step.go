@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"strconv"
 	"time"
@@ -27,14 +28,21 @@ func Step(ctx context.Context, a *cli.App, name string) error {
 	began := time.Now()
 	var said, artifacts []string
 	metrics := map[string]string{}
+	var fields map[string]any
 	switch name {
 	case "prepare":
 		err = t.Prepare(ctx, a.Out)
 	case "check":
-		err = t.Check(ctx, a.Out)
+		if err = t.Check(ctx, a.Out); err == nil {
+			fields, err = published(ctx, t)
+		}
 	case "show":
 		said, artifacts, err = show(ctx, a, t, metrics)
 	case "land":
+		if t.How == task.PR {
+			fields, err = pull(ctx, a, t)
+			break
+		}
 		said, err = land(ctx, a, t, metrics)
 	default:
 		return &cli.Coded{Code: cli.ExitUsage, Err: fmt.Errorf("there is no step %q; there are prepare, check, show and land", cli.Line(name, 40))}
@@ -52,6 +60,7 @@ func Step(ctx context.Context, a *cli.App, name string) error {
 		"started_at": began.UTC().Format(time.RFC3339Nano), "ended_at": time.Now().UTC().Format(time.RFC3339Nano),
 		"logs": view.Some(said), "artifacts": view.Some(artifacts), "metrics": metrics,
 	}
+	maps.Copy(made, fields)
 	switch {
 	case errors.As(err, &conflict), errors.As(err, &failed):
 		made["gate_failure"] = err.Error()

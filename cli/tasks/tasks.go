@@ -110,6 +110,8 @@ func next(t *view.TaskView) string {
 		return cli.Plain(t.FailedStep) + " failed: " + why + "; then fairlead merge " + id
 	case t.FailedStep != "":
 		return cli.Plain(t.FailedStep) + " failed: " + why + "; then fairlead run resume " + id
+	case t.Status == view.TaskPROpen:
+		return cli.Plain(t.PullRequest)
 	case t.Status == view.TaskNeedsYou && why == "":
 		return "fairlead diff " + id + ", then fairlead merge " + id + " or fairlead request " + id
 	default:
@@ -162,6 +164,8 @@ func Merge(ctx context.Context, a *cli.App, client *apiclient.Client, id string,
 	case r.Task.Status == view.TaskDone:
 		_, err := fmt.Fprintf(a.Out, "task %s has landed already\n", name)
 		return err
+	case r.Task.Status == view.TaskPROpen:
+		return &cli.Coded{Code: cli.ExitRefused, Err: fmt.Errorf("task %s has a pull request; merge it there, and the task is done: %s", name, cli.Plain(pullURL(r)))}
 	case r.Task.FailedStep == task.StepLand:
 		_, err = client.Runs.Resume(ctx, id, view.RunFlags{})
 	case waitsForApproval(r):

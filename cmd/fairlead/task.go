@@ -14,8 +14,9 @@ import (
 
 func taskCommand(a *app) *cobra.Command {
 	var flags view.TaskFlags
+	var issue string
 	cmd := &cobra.Command{
-		Use:   "task TEXT",
+		Use:   "task TEXT | --issue ISSUE",
 		Short: "Give a task: an agent works in a folder of its own, you look, it lands on a branch",
 		Long: `An agent gets TEXT as its task. It works in a clone of the repository under .agents/worktrees, so tasks do
 not touch each other or your files. Then the commands of tasks.checks run; if one fails, its output goes back to
@@ -24,18 +25,26 @@ the same conversation, ` + "`fairlead merge`" + ` lands it on the base branch, `
 
 A task is a run of a workflow: ` + "`fairlead docs task`" + ` prints it, ` + "`fairlead run show TASK`" + ` shows its steps, and
 tasks.workflow in fairlead.yaml names another one. Without --agent the agent is the one whose description fits the
-text. It needs a daemon (` + "`fairlead up`" + `).`,
+text. It needs a daemon (` + "`fairlead up`" + `).
+
+With --issue the text, the comments and the link of an issue on GitHub or GitLab are read by the program gh or glab;
+TEXT, if there is one, comes first.`,
 		Example: `  fairlead task "Add retries to the uploader" --agent coder
-  fairlead task "Document the retries" --after T1`,
-		Args: cli.Args(cobra.MinimumNArgs(1)),
+  fairlead task "Document the retries" --after T1
+  fairlead task --issue 142`,
+		Args: cli.Args(cobra.ArbitraryArgs),
 		RunE: a.asking(func(ctx context.Context, client *apiclient.Client, words []string) error {
 			flags.Text = strings.Join(words, " ")
+			if err := tasks.FromIssue(ctx, a.App, issue, &flags); err != nil {
+				return err
+			}
 			return tasks.Start(ctx, a.App, client, flags)
 		}),
 	}
 	cmd.Flags().StringVar(&flags.Agent, "agent", "", "the agent that does it")
 	cmd.Flags().StringSliceVar(&flags.After, "after", nil, "begin when these `tasks` have landed")
 	cmd.Flags().StringVar(&flags.Base, "base", "", "the `branch` to land on (default: tasks.base, or the current branch)")
+	cmd.Flags().StringVar(&issue, "issue", "", "take the text of an `ISSUE`: its number or its URL")
 	cmd.AddCommand(&cobra.Command{
 		Use:     "step NAME",
 		Short:   "Do one step of a task's workflow: prepare, check, show or land",
@@ -120,6 +129,26 @@ Hooks of git do not run.`,
 		ValidArgsFunction: a.completeRuns,
 		RunE: a.asking(func(ctx context.Context, client *apiclient.Client, words []string) error {
 			return tasks.Merge(ctx, a.App, client, words[0], !noWait)
+		}),
+	}
+	cmd.Flags().BoolVar(&noWait, "no-wait", false, "return as soon as the approval is recorded")
+	return cmd
+}
+
+func prCommand(a *app) *cobra.Command {
+	var noWait bool
+	cmd := &cobra.Command{
+		Use:   "pr TASK",
+		Short: "Approve a task and publish it as a pull request",
+		Long: `Exactly what was shown is pushed to a branch of the remote (tasks.remote, or origin), as one commit by you, and the
+program gh or glab creates the pull request. Failed checks and comments of people who may write to the repository go
+back to the agent by themselves, and what it changes is pushed to the same pull request. The task is done when the
+pull request is merged. It works for a task whose configuration lands it otherwise, too.`,
+		Example:           "  fairlead pr T12",
+		Args:              cli.Args(cobra.ExactArgs(1)),
+		ValidArgsFunction: a.completeRuns,
+		RunE: a.asking(func(ctx context.Context, client *apiclient.Client, words []string) error {
+			return tasks.Pull(ctx, a.App, client, words[0], !noWait)
 		}),
 	}
 	cmd.Flags().BoolVar(&noWait, "no-wait", false, "return as soon as the approval is recorded")

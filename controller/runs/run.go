@@ -183,7 +183,7 @@ func runsDir(repo string) string { return filepath.Join(repo, ".agents", "runs")
 // *runfile.FileFaults if the workflow is invalid, and *machine.Refusal if the run cannot start.
 func (c *Controller) StartRun(ctx context.Context, by seam.Actor, flags view.RunFlags) (view.RunView, error) {
 	if flags.Task != nil {
-		return startTask(ctx, c, by, *flags.Task)
+		return startTask(ctx, c, by, *flags.Task, false)
 	}
 	req, err := prepareRun(inRepo(c, flags), c.opts.Config)
 	if err != nil {

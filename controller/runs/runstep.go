@@ -21,7 +21,6 @@ import (
 	"github.com/fairlead-dev/fairlead/machine/control"
 	"github.com/fairlead-dev/fairlead/machine/workflow"
 	"github.com/fairlead-dev/fairlead/runfile"
-	"github.com/fairlead-dev/fairlead/task"
 	"github.com/fairlead-dev/fairlead/team"
 )
 
@@ -112,7 +111,11 @@ func (c *Controller) PrepareStep(ctx context.Context, m *sessions.Slot, s team.S
 	f.Cmd.Repo = workedOn(f.repo, f.how)
 	if f.how.Task != nil {
 		f.Cmd.Repo = f.how.Workdir
-		f.Cmd.Env = append(slices.Clone(f.Cmd.Env), task.File+"="+filepath.Join(f.dir, task.FileName))
+		env, err := taskEnv(f, step, m.Run != "")
+		if err != nil {
+			return sessions.PreparedLaunch{}, err
+		}
+		f.Cmd.Env = append(slices.Clone(f.Cmd.Env), env...)
 	}
 	workdir := f.Cmd.Repo
 	if f.how.Workdir != "" {

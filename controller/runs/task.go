@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 	"unicode"
 
 	"github.com/fairlead-dev/fairlead/config"
@@ -41,15 +42,22 @@ type howTask struct {
 	Base   string `json:"base"`
 	Branch string `json:"branch"`
 	Tree   string `json:"tree"`
+	Issue  string `json:"issue,omitempty"`
+	Intake bool   `json:"intake,omitempty"` // the daemon took it by its label
 }
 
 // requested is what a person asked to be changed before a round of the work, if `fairlead request` asked; empty
 // otherwise. dir is the run's folder.
 func requested(gate workflow.StepID, dir string, round int) string {
-	if gate != task.StepApprove {
+	name := task.RequestName(round)
+	switch gate {
+	case task.StepApprove:
+	case task.StepLand: // a pull request sends back more than fits into a reason
+		name = task.FeedbackName
+	default:
 		return ""
 	}
-	text, err := sessions.ReadUpTo(filepath.Join(dir, task.RequestName(round)), requestBytesMax)
+	text, err := sessions.ReadUpTo(filepath.Join(dir, name), requestBytesMax)
 	if err != nil {
 		return ""
 	}
@@ -57,7 +65,7 @@ func requested(gate workflow.StepID, dir string, round int) string {
 }
 
 // startTask starts a task: it makes the folder and the files, and begins the run. After a refusal nothing is left.
-func startTask(ctx context.Context, c *Controller, by seam.Actor, asked view.TaskFlags) (shown view.RunView, err error) {
+func startTask(ctx context.Context, c *Controller, by seam.Actor, asked view.TaskFlags, intake bool) (shown view.RunView, err error) {
 	ctx = context.WithoutCancel(ctx) // once begun it is finished: a request has seconds, a large clone may take minutes
 	conf := c.opts.Config
 	no := func(err error) (view.RunView, error) {
@@ -85,6 +93,7 @@ func startTask(ctx context.Context, c *Controller, by seam.Actor, asked view.Tas
 	}
 	defer release()
 	t.ID, t.Text, t.Agent, t.How = id, text, agent.Name, conf.Tasks.Land
+	t.Remote, t.Poll, t.Ask, t.Issue = conf.Tasks.Remote, int(conf.Tasks.PR.Poll/time.Second), conf.Tasks.PR.Ask, asked.Issue
 	t.Copy, t.Setup, t.Checks = slices.Clone(conf.Tasks.Copy), conf.Tasks.Setup, conf.Tasks.Checks
 	if err := t.Include(ctx); err != nil {
 		return no(err)
@@ -126,7 +135,7 @@ func startTask(ctx context.Context, c *Controller, by seam.Actor, asked view.Tas
 		return view.RunView{}, err
 	}
 	req.settings.After = asked.After
-	req.how.Task = &howTask{Text: loop.CutText(t.Title(), 200), Agent: agent.Name, Base: t.Base, Branch: t.Branch, Tree: t.Tree}
+	req.how.Task = &howTask{Text: loop.CutText(t.Title(), 200), Agent: agent.Name, Base: t.Base, Branch: t.Branch, Tree: t.Tree, Issue: asked.Issue, Intake: intake}
 	begun = true
 	return c.begin(ctx, by, req, workflow.RunAsked{
 		ID: workflow.RunID(id), Plan: req.plan, Options: req.options, By: by.ID,

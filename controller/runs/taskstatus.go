@@ -20,12 +20,13 @@ func taskView(t *team.Team, how howRun, r *workflow.Run) *view.TaskView {
 	shown := &view.TaskView{
 		ID: id, RunID: id, Title: how.Task.Text, Agent: how.Task.Agent, Base: how.Task.Base, Branch: how.Task.Branch, Worktree: how.Task.Tree,
 		After: t.Notes[id].Settings.After, CreatedAt: r.CreatedAt, UpdatedAt: r.UpdatedAt,
-		LandedCommit: metric(r, task.StepLand, task.MetricLanded),
+		LandedCommit: metric(r, task.StepLand, task.MetricLanded), Issue: how.Task.Issue,
 	}
 	if n, err := strconv.Atoi(metric(r, task.StepApprove, task.MetricFiles)); err == nil {
 		shown.FilesChanged = n
 	}
 	shown.Status, shown.Why, shown.FailedStep = taskStatus(t, r)
+	pullState(shown, r)
 	return shown
 }
 
@@ -79,7 +80,7 @@ func taskStatus(t *team.Team, r *workflow.Run) (status, why, failed string) {
 	switch {
 	case approve.State == workflow.Waiting:
 		return view.TaskNeedsYou, "", ""
-	case approve.State == workflow.Completed:
+	case approve.State == workflow.Completed, approve.State == workflow.Skipped && check.State == workflow.Completed:
 		return view.TaskLanding, t.StepWaits(id, task.StepLand), ""
 	case approve.State == workflow.Running, check.State == workflow.Running, work.State == workflow.Completed && check.State == workflow.Pending:
 		return view.TaskChecking, "", ""

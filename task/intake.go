@@ -1,0 +1,183 @@
+package task
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/fairlead-dev/fairlead/forge"
+)
+
+const (
+	takenMax  = 10_000 // issues that are remembered; more means that the file should be looked at
+	claimMark = ownMark + "claim "
+)
+
+// States of an issue that was taken.
+const (
+	Noted   = "noted"   // on disk; the claim may be on the forge or not
+	Claimed = "claimed" // on the forge; the task may have begun or not
+	Begun   = "begun"   // the task has begun
+	Left    = "left"    // another workspace has claimed it
+)
+
+// Taken is an issue of the intake.
+type Taken struct {
+	URL   string `json:"url"`
+	Agent string `json:"agent"`
+	State string `json:"state"`
+	Key   string `json:"key"` // marks the claim
+	Task  string `json:"task,omitempty"`
+}
+
+// Intake makes tasks of labelled issues. An issue is noted on disk before it is claimed, and claimed before its task
+// begins. After a crash each step finds out whether it was done: the claim by its key among the comments, the task by
+// the issue's URL.
+type Intake struct {
+	File  string // where the issues are noted
+	Most  int    // tasks at once
+	Forge forge.Forge
+	From  []Source
+
+	Find   func(ctx context.Context, url string) (task string, err error)              // the task that is from an issue; empty: none
+	Active func(ctx context.Context) (int, error)                                      // tasks from issues that are not over
+	Begin  func(ctx context.Context, agent, text, url string) (task string, err error) // begins a task
+}
+
+// Source is a label, and the agent that gets its issues.
+type Source struct{ Label, Agent string }
+
+// Look takes what may be taken now, and returns the ids of the tasks that have begun.
+func (in Intake) Look(ctx context.Context) (begun []string, err error) {
+	all, err := in.load()
+	if err != nil {
+		return nil, err
+	}
+	for i := range all { // what was interrupted
+		if all[i].State == Noted || all[i].State == Claimed {
+			id, err := in.take(ctx, all, i)
+			if err != nil {
+				return begun, err
+			}
+			if id != "" {
+				begun = append(begun, id)
+			}
+		}
+	}
+	for _, from := range in.From {
+		if full, err := in.full(ctx); err != nil || full {
+			return begun, err
+		}
+		list, err := in.Forge.Labelled(ctx, from.Label)
+		if err != nil {
+			return begun, err
+		}
+		for _, issue := range list {
+			if issue.URL == "" || len(issue.Assignees) > 0 || slices.ContainsFunc(all, func(t Taken) bool { return t.URL == issue.URL }) {
+				continue // somebody works on it, or it was taken
+			}
+			if full, err := in.full(ctx); err != nil || full {
+				return begun, err
+			}
+			if len(all) >= takenMax {
+				return begun, fmt.Errorf("%s has %d issues, which is the limit; remove those that are closed", in.File, takenMax)
+			}
+			var key [8]byte
+			_, _ = rand.Read(key[:]) // rand.Read does not fail
+			all = append(all, Taken{URL: issue.URL, Agent: from.Agent, State: Noted, Key: hex.EncodeToString(key[:])})
+			if err := in.save(all); err != nil {
+				return begun, err
+			}
+			id, err := in.take(ctx, all, len(all)-1)
+			if err != nil {
+				return begun, err
+			}
+			if id != "" {
+				begun = append(begun, id)
+			}
+		}
+	}
+	return begun, nil
+}
+
+func (in Intake) full(ctx context.Context) (bool, error) {
+	n, err := in.Active(ctx)
+	return n >= in.Most, err
+}
+
+// take brings one issue from where it is to its task.
+func (in Intake) take(ctx context.Context, all []Taken, i int) (id string, err error) {
+	t := &all[i]
+	_, number, err := forge.ParseIssue(t.URL)
+	if err != nil {
+		return "", err
+	}
+	if id, err = in.Find(ctx, t.URL); err != nil {
+		return "", err
+	}
+	if id != "" {
+		t.State, t.Task = Begun, id
+		return "", in.save(all)
+	}
+	issue, err := in.Forge.Issue(ctx, number)
+	var fault *forge.Fault
+	if errors.As(err, &fault) && fault.Code == forge.NotFound {
+		t.State = Left
+		return "", in.save(all)
+	} else if err != nil {
+		return "", err
+	}
+	if t.State == Noted {
+		own := claimMark + t.Key
+		others := func(c forge.Comment) bool { return c.Trusted && strings.Contains(c.Text, claimMark) }
+		ours := slices.ContainsFunc(issue.Comments, func(c forge.Comment) bool { return strings.Contains(c.Text, own) })
+		switch first := slices.IndexFunc(issue.Comments, others); {
+		case first >= 0 && !strings.Contains(issue.Comments[first].Text, own), !issue.Open:
+			t.State = Left
+			return "", in.save(all)
+		case !ours:
+			if err := in.Forge.Claim(ctx, number, "Fairlead has taken this issue for agent "+t.Agent+".\n\n"+own+" -->"); err != nil {
+				return "", err
+			}
+		}
+		t.State = Claimed
+		if err := in.save(all); err != nil {
+			return "", err
+		}
+	}
+	if id, err = in.Begin(ctx, t.Agent, IssueText("", issue), t.URL); err != nil {
+		return "", err
+	}
+	t.State, t.Task = Begun, id
+	return id, in.save(all)
+}
+
+func (in Intake) load() ([]Taken, error) {
+	text, err := os.ReadFile(in.File)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	var all []Taken
+	if err == nil {
+		err = json.Unmarshal(text, &all)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read which issues were taken: %w", err)
+	}
+	return all, nil
+}
+
+func (in Intake) save(all []Taken) error {
+	text, err := json.MarshalIndent(all, "", "  ")
+	if err != nil {
+		return err
+	}
+	return replace(in.File, append(text, '\n'))
+}

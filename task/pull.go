@@ -1,0 +1,425 @@
+package task
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/fairlead-dev/fairlead/forge"
+	"github.com/fairlead-dev/fairlead/worktree"
+)
+
+// When a person is asked before something of a task is pushed to its pull request.
+const (
+	AskOnce   = "once"        // before the branch is published
+	AskAlways = "every_round" // before each push
+)
+
+// How often a pull request is looked at. It is less often while nothing changes.
+const (
+	PollDefault = 60 * time.Second
+	pollMax     = 5 * time.Minute
+	limitMax    = time.Hour        // a rate limit that resets later is looked at before that
+	checksWait  = 10 * time.Minute // a failed check waits so long for the others
+)
+
+const (
+	remoteDefault = "origin"
+	pushMax       = 3 * time.Minute
+	sentMax       = 2000 // comments of one pull request that are remembered
+	// FeedbackName is the file with what a pull request sends back to the agent.
+	FeedbackName = "feedback.md"
+	// PullName is the file with what is known of a task's pull request.
+	PullName = "pr.json"
+)
+
+// Round is the environment variable with how often the run was sent back to a step.
+const Round = "FAIRLEAD_TASK_ROUND"
+
+func (t Task) remoteName() string {
+	if t.Remote == "" {
+		return remoteDefault
+	}
+	return t.Remote
+}
+
+// remoteBaseRef is the base branch as it was on the forge; remoteRef is the task's branch there, if others changed it.
+func (t Task) remoteBaseRef() string { return refs + t.ID + ".base" }
+func (t Task) remoteRef() string     { return refs + t.ID + ".remote" }
+
+// Pull is what is known of a task's pull request. It is on disk before and after each thing that is sent, so that
+// nothing is sent twice.
+type Pull struct {
+	Number   int       `json:"number,omitempty"` // 0: none was created yet
+	URL      string    `json:"url,omitempty"`
+	Shown    string    `json:"shown,omitempty"`   // the picture that was pushed last
+	Pushed   string    `json:"pushed,omitempty"`  // the commit on the forge that is from this task
+	Pushing  string    `json:"pushing,omitempty"` // the commit that may be there or not
+	Quiet    int       `json:"quiet,omitempty"`   // rounds in which nothing changed
+	Seen     string    `json:"seen,omitempty"`    // what the last round saw
+	FailedAt time.Time `json:"failed_at,omitzero"`
+	Checks   string    `json:"checks_sent,omitempty"`   // the commit whose failed checks were sent back
+	Conflict string    `json:"conflict_sent,omitempty"` // the base whose conflict was sent back
+	Back     *Back     `json:"back,omitempty"`
+	Sent     []Sent    `json:"sent,omitempty"`
+}
+
+// Back is what is sent back to the agent. It is set until the step runs in a later round.
+type Back struct {
+	Round int    `json:"round"`
+	Why   string `json:"why"`
+}
+
+// States of a comment that was sent back.
+const (
+	sentBack = "sent"
+	handled  = "handled"
+	replying = "replying"
+	replied  = "replied"
+)
+
+// Sent is a comment that was sent back to the agent.
+type Sent struct {
+	ID     string `json:"id"`
+	Thread string `json:"thread,omitempty"`
+	State  string `json:"state"`
+}
+
+// LoadPull reads what is known of the pull request; nothing is known if there is no file.
+func (t Task) LoadPull() (Pull, error) {
+	var p Pull
+	text, err := os.ReadFile(filepath.Join(t.Run, PullName))
+	if errors.Is(err, fs.ErrNotExist) {
+		return p, nil
+	}
+	if err == nil {
+		err = json.Unmarshal(text, &p)
+	}
+	return p, err
+}
+
+func (t Task) savePull(p Pull) error {
+	text, err := json.MarshalIndent(p, "", "  ")
+	if err != nil {
+		return err
+	}
+	return replace(filepath.Join(t.Run, PullName), append(text, '\n'))
+}
+
+// replace writes a file so that after a crash its old or its new content is there.
+func replace(path string, text []byte) (err error) {
+	file, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+"-*")
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			_ = os.Remove(file.Name())
+		}
+	}()
+	_, err = file.Write(text)
+	if err = errors.Join(err, file.Sync(), file.Close()); err != nil {
+		return err
+	}
+	return os.Rename(file.Name(), path)
+}
+
+// Outcome is how a round of a pull request ended.
+type Outcome string
+
+// Outcomes.
+const (
+	Waits   Outcome = "waits"   // look again after Look.Again
+	Returns Outcome = "returns" // the agent has to do something: Look.Why, and FeedbackName
+	Merged  Outcome = "merged"
+	Closed  Outcome = "closed"
+	Nothing Outcome = "nothing" // there is nothing to publish
+)
+
+// Look is the result of one round.
+type Look struct {
+	Outcome Outcome
+	Again   time.Duration
+	Why     string
+	Said    []string
+	Pull    Pull
+	Commit  string     // of a merged one
+	Fault   forge.Code // why a round could not look: RateLimited or Offline
+}
+
+// Forge returns the forge of the task's remote. The error is *Blocked.
+func (t Task) Forge(ctx context.Context) (forge.Forge, error) {
+	remote, err := t.ask(ctx, nil, "config", "--get", "remote."+t.remoteName()+".url")
+	if worktree.GitHasNone(err) {
+		return nil, &Blocked{fmt.Sprintf("the repository has no remote %s; add it with git remote add %s URL, or name another one with tasks.remote in fairlead.yaml", t.remoteName(), t.remoteName())}
+	} else if err != nil {
+		return nil, err
+	}
+	f, err := forge.ForRemote(remote)
+	if err != nil {
+		return nil, &Blocked{fmt.Sprintf("remote %s: %v", t.remoteName(), err)}
+	}
+	return f, nil
+}
+
+// pulling is one round of a task's pull request.
+type pulling struct {
+	Task
+	Pull
+	forge forge.Forge
+	out   io.Writer
+	now   time.Time
+	round int
+}
+
+// PullRequest pushes what was shown, creates the pull request, and looks at it once. It never waits: the result
+// says when to look again. The error is *Blocked if a person has to do something.
+func (t Task) PullRequest(ctx context.Context, out io.Writer, f forge.Forge, round int, now time.Time) (Look, error) {
+	p := &pulling{Task: t, forge: f, out: out, now: now, round: round}
+	var err error
+	if p.Pull, err = t.LoadPull(); err != nil {
+		return Look{}, err
+	}
+	look, err := p.play(ctx)
+	var fault *forge.Fault
+	switch {
+	case errors.As(err, &fault) && fault.Passes():
+		p.Quiet++
+		again := p.interval()
+		if !fault.Until.IsZero() {
+			again = min(max(fault.Until.Sub(now), p.poll()), limitMax)
+		}
+		look, err = Look{Outcome: Waits, Again: again, Said: []string{fault.Text}, Fault: fault.Code}, nil
+	case errors.As(err, &fault) && fault.Code == forge.NotFound && p.Number > 0:
+		err = &Blocked{fmt.Sprintf("the pull request %s cannot be found: %s", p.URL, fault.Text)}
+	case errors.As(err, &fault):
+		err = &Blocked{fault.Text}
+	}
+	look.Pull = p.Pull
+	return look, errors.Join(err, t.savePull(p.Pull))
+}
+
+func (p *pulling) save() error { return p.savePull(p.Pull) }
+
+func (p *pulling) poll() time.Duration {
+	if p.Poll == 0 {
+		return PollDefault
+	}
+	return max(time.Second, time.Duration(p.Poll)*time.Second) // the configuration has a higher floor
+}
+
+// interval doubles while nothing changes.
+func (p *pulling) interval() time.Duration {
+	wait, most := p.poll(), max(pollMax, p.poll())
+	for range p.Quiet {
+		if wait *= 2; wait >= most {
+			return most
+		}
+	}
+	return wait
+}
+
+func (p *pulling) play(ctx context.Context) (Look, error) {
+	if p.Back != nil && p.Back.Round == p.round { // the process ended before this was reported
+		return Look{Outcome: Returns, Why: p.Back.Why}, nil
+	}
+	if p.Back != nil {
+		p.Back = nil
+		for i := range p.Sent {
+			if p.Sent[i].State == sentBack {
+				p.Sent[i].State = handled
+			}
+		}
+		if err := p.save(); err != nil {
+			return Look{}, err
+		}
+	}
+	work, err := p.ask(ctx, nil, "rev-parse", "--verify", "--quiet", p.shownRef()+"^{commit}")
+	if err != nil {
+		return Look{}, &Blocked{"it was not shown to anybody yet"}
+	}
+	if work != p.Shown || p.Pushing != "" {
+		if look, err := p.publish(ctx, work); err != nil || look.Outcome != "" {
+			return look, err
+		}
+	}
+	if p.Number == 0 {
+		if err := p.create(ctx); err != nil {
+			return Look{}, err
+		}
+	}
+	r, err := p.forge.Look(ctx, p.Number)
+	if err != nil {
+		return Look{}, err
+	}
+	switch r.State {
+	case forge.Merged:
+		return Look{Outcome: Merged, Commit: r.Commit, Said: []string{"merged: " + p.URL}}, nil
+	case forge.Closed:
+		return Look{Outcome: Closed, Said: []string{"closed without a merge: " + p.URL}}, nil
+	}
+	if err := p.reply(ctx, r); err != nil {
+		return Look{}, err
+	}
+	return p.judge(ctx, r)
+}
+
+// git runs git about the remote, with the person's login and without prompts.
+func (p *pulling) git(ctx context.Context, args ...string) (string, error) {
+	env := []string{"GIT_NO_LAZY_FETCH=1"}
+	if ssh, err := p.ask(ctx, nil, "config", "--get", "core.sshCommand"); err == nil && ssh != "" {
+		env = append(env, "GIT_SSH_COMMAND="+ssh+" -o BatchMode=yes")
+	}
+	said, err := p.own().Run(ctx, pushMax, env, nil, args...)
+	if err == nil || ctx.Err() != nil {
+		return said, err
+	}
+	code := forge.Words(err.Error())
+	if errors.Is(err, context.DeadlineExceeded) {
+		code = forge.Offline
+	}
+	return said, &forge.Fault{Code: code, Text: fmt.Sprintf("remote %s: %v", p.remoteName(), err)}
+}
+
+// tips asks the remote where the task's branch and the base are. Empty: there is none.
+func (p *pulling) tips(ctx context.Context) (branch, base string, err error) {
+	said, err := p.git(ctx, "ls-remote", "--refs", "--quiet", "--", p.remoteName(), "refs/heads/"+p.Branch, "refs/heads/"+p.Base)
+	for line := range strings.Lines(said) {
+		commit, ref, _ := strings.Cut(strings.TrimSpace(line), "\t")
+		switch ref {
+		case "refs/heads/" + p.Branch:
+			branch = commit
+		case "refs/heads/" + p.Base:
+			base = commit
+		}
+	}
+	return branch, base, err
+}
+
+func (p *pulling) fetch(ctx context.Context, from, to string) error {
+	_, err := p.git(ctx, "-c", "fetch.fsckObjects=true", "fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--no-recurse-submodules", "--no-auto-maintenance",
+		"--", p.remoteName(), "+refs/heads/"+from+":"+to)
+	return err
+}
+
+func (p *pulling) has(ctx context.Context, commit, ancestor string) bool {
+	_, err := p.ask(ctx, nil, "merge-base", "--is-ancestor", ancestor, commit)
+	return err == nil
+}
+
+// publish pushes the content of a picture as one commit on top of what was pushed before. A commit of somebody else
+// on the branch is never overwritten: the agent merges it first.
+func (p *pulling) publish(ctx context.Context, work string) (Look, error) {
+	there, base, err := p.tips(ctx)
+	switch {
+	case err != nil:
+		return Look{}, err
+	case base == "":
+		return Look{}, &Blocked{fmt.Sprintf("remote %s has no branch %s; push it first: git push %s %s", p.remoteName(), p.Base, p.remoteName(), p.Base)}
+	case p.Pushing != "" && there == p.Pushing: // the process ended after the push
+		p.Pushed, p.Pushing = p.Pushing, ""
+	case there == "" && p.Pushed != "" && p.Number > 0: // deleted with the pull request; that one says why
+		p.Shown, p.Pushing = work, ""
+		return Look{}, nil
+	case there != "" && there != p.Pushed:
+		if p.Pushed == "" {
+			return Look{}, &Blocked{fmt.Sprintf("remote %s has a branch %s already, and it is not from this task; delete it there, or set another name with tasks.branch", p.remoteName(), p.Branch)}
+		}
+		if err := p.fetch(ctx, p.Branch, p.remoteRef()); err != nil {
+			return Look{}, err
+		}
+		if !p.has(ctx, work, there) {
+			if err := p.offer(ctx, there); err != nil {
+				return Look{}, err
+			}
+			return p.sendBack(nil, fmt.Sprintf("Branch %s has commits on the forge that you do not have. Merge them: git fetch origin %s && git merge FETCH_HEAD; resolve conflicts, and commit.", p.Branch, p.remoteRef()))
+		}
+		p.Pushed = there
+	}
+	if err := p.fetch(ctx, p.Base, p.remoteBaseRef()); err != nil {
+		return Look{}, err
+	}
+	from, err := p.Before(ctx, work)
+	if err != nil {
+		return Look{}, err
+	}
+	if !p.has(ctx, p.remoteBaseRef(), from) {
+		return Look{}, &Blocked{fmt.Sprintf("branch %s has commits that are not on remote %s, and the pull request would publish them; push them first: git push %s %s", p.Base, p.remoteName(), p.remoteName(), p.Base)}
+	}
+	commit, err := p.next(ctx, work, from)
+	if err != nil {
+		return Look{}, err
+	}
+	if commit == "" && p.Pushed == "" {
+		return Look{Outcome: Nothing, Said: []string{"there was nothing to publish"}}, nil
+	}
+	if commit != "" {
+		p.Pushing = commit
+		if err := p.save(); err != nil {
+			return Look{}, err
+		}
+		if err := p.push(ctx, commit); err != nil {
+			return Look{}, err
+		}
+		p.Pushed, p.Pushing, p.Quiet = commit, "", 0
+		if _, err := fmt.Fprintf(p.out, "pushed %.10s to branch %s of %s\n", commit, p.Branch, p.remoteName()); err != nil {
+			return Look{}, err
+		}
+	}
+	p.Shown = work
+	return Look{}, p.save()
+}
+
+// offer makes the commits of others mergeable for the agent. It does not have the commits that were pushed, but their
+// content: the commit that it merges has that as its first parent, so that only what others changed is merged.
+func (p *pulling) offer(ctx context.Context, there string) error {
+	tree := func(commit string) string {
+		said, _ := p.ask(ctx, nil, "rev-parse", "--verify", "--quiet", commit+"^{tree}") // empty: there is no such commit
+		return said
+	}
+	if p.Shown == "" || tree(p.Shown) == "" || tree(p.Shown) != tree(p.Pushed) {
+		return nil
+	}
+	commit, err := p.commit(ctx, byFairlead, tree(there), "Changes of others on "+p.Branch, p.Shown, there)
+	if err != nil {
+		return err
+	}
+	_, err = p.ask(ctx, nil, "update-ref", p.remoteRef(), commit)
+	return err
+}
+
+// next is the commit to push: the content of a picture on top of what was pushed before. Empty: that has the same.
+func (p *pulling) next(ctx context.Context, work, from string) (string, error) {
+	parents := []string{from}
+	if p.Pushed != "" {
+		if parents[0] = p.Pushed; !p.has(ctx, p.Pushed, from) {
+			parents = append(parents, from)
+		}
+	}
+	tree, err := p.ask(ctx, nil, "rev-parse", "--verify", work+"^{tree}")
+	if err != nil {
+		return "", err
+	}
+	if was, err := p.ask(ctx, nil, "rev-parse", "--verify", parents[0]+"^{tree}"); err != nil || was == tree && len(parents) == 1 {
+		return "", err
+	}
+	return p.commit(ctx, nil, tree, p.message(), parents...)
+}
+
+func (p *pulling) push(ctx context.Context, commit string) error {
+	branch := "refs/heads/" + p.Branch
+	_, err := p.git(ctx, "-c", "push.followTags=false", "-c", "push.gpgSign=false", "push", "--quiet", "--no-verify", "--recurse-submodules=no",
+		"--force-with-lease="+branch+":"+p.Pushed, "--", p.remoteName(), commit+":"+branch)
+	var fault *forge.Fault
+	if errors.As(err, &fault) && !fault.Passes() {
+		return &Blocked{fmt.Sprintf("the push to branch %s was refused; see that you may push there, then merge again. %s", p.Branch, fault.Text)}
+	}
+	return err
+}
