@@ -154,6 +154,10 @@ type Tasks struct {
 	Land   string   // squash or merge
 	Branch string   // name of a task's branch, with {id} and {slug}
 	Flow   string   // a workflow that replaces the built-in one; absolute; empty: built-in
+
+	Reviewer  string        // the agent that reviews each task; empty: none
+	Timeout   time.Duration // for each command of Setup and Checks
+	DiskBytes int64         // that the folders of tasks may take; 0: no limit
 }
 
 // Dispatch holds the settings of dispatch (seed 002, SPEC D1 to D11).

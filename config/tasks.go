@@ -3,11 +3,24 @@ package config
 import (
 	"cmp"
 	"path/filepath"
+	"regexp"
+	"strconv"
 	"strings"
+	"time"
+
+	"github.com/fairlead-dev/fairlead/internal/file"
 )
 
 // TaskBranch is the default name of a task's branch.
 const TaskBranch = "fairlead/{id}-{slug}"
+
+// Defaults of tasks.
+const (
+	TaskTimeout   = 30 * time.Minute // longer than most test suites
+	TaskDiskBytes = 20e9             // about a hundred folders of a large repository
+
+	taskTimeoutMax = 24 * time.Hour
+)
 
 // tasks reads the settings for tasks.
 func (c *checker) tasks(cfg *Config) {
@@ -15,6 +28,7 @@ func (c *checker) tasks(cfg *Config) {
 	cfg.Tasks = Tasks{
 		Base: textOf(n.Get("base")), Copy: textsOf(n.Get("copy")), Setup: textsOf(n.Get("setup")), Checks: textsOf(n.Get("checks")),
 		Land: cmp.Or(textOf(n.Get("land")), "squash"), Branch: cmp.Or(textOf(n.Get("branch")), TaskBranch),
+		Reviewer: c.reviewer(n.Get("reviewer"), cfg), Timeout: c.bounded(n.Get("timeout"), TaskTimeout, taskTimeoutMax), DiskBytes: c.disk(n.Get("disk")),
 	}
 	if f := n.Get("workflow"); f != nil && textOf(f) != "" {
 		cfg.Tasks.Flow = c.existingFile(f)
@@ -27,4 +41,42 @@ func (c *checker) tasks(cfg *Config) {
 	if !strings.Contains(cfg.Tasks.Branch, "{id}") {
 		c.add(n.Get("branch").Place, n.Get("branch").Path, "has no {id}, so that two tasks would have one branch; the default is %s", TaskBranch)
 	}
+}
+
+// reviewer checks that an agent can do a step of a task.
+func (c *checker) reviewer(n *file.YAMLNode, cfg *Config) string {
+	name := textOf(n)
+	if name == "" {
+		return ""
+	}
+	switch a, ok := cfg.Agent(name); {
+	case !ok:
+		var names []string
+		for i := range cfg.Agents {
+			names = append(names, cfg.Agents[i].Name)
+		}
+		c.add(n.Place, n.Path, "%s is not an agent of this file%s", shown(n), didYouMean(name, names))
+	case a.Loop == LoopForeign:
+		c.add(n.Place, n.Path, "%s runs its own loop, so Fairlead cannot give it a review; give it loop fairlead, or name another agent", shown(n))
+	}
+	return name
+}
+
+var diskPattern = regexp.MustCompile(`^([1-9][0-9]{0,5}) ?(MB|GB|TB)$`)
+
+// disk reads a size. 0 is no limit.
+func (c *checker) disk(n *file.YAMLNode) int64 {
+	if n == nil {
+		return TaskDiskBytes
+	}
+	if n.Kind == file.YAMLNumber && n.Text == "0" || textOf(n) == "0" {
+		return 0
+	}
+	part := diskPattern.FindStringSubmatch(textOf(n))
+	if part == nil {
+		c.add(n.Place, n.Path, "%s is not a size; write it like 500MB, 20GB or 1TB, or 0 for no limit", shown(n))
+		return TaskDiskBytes
+	}
+	bytes, _ := strconv.ParseInt(part[1], 10, 64) // of at most six digits
+	return bytes * map[string]int64{"MB": 1e6, "GB": 1e9, "TB": 1e12}[part[2]]
 }
