@@ -1,8 +1,6 @@
 package task
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"os"
@@ -29,10 +27,9 @@ func lock(path string) (release func(), err error) {
 
 // queue waits until this is the only task that lands on its base branch.
 func (t Task) queue() (release func(), err error) {
-	sum := sha256.Sum256([]byte(t.Base))
 	dir := filepath.Join(t.Git, "fairlead")
 	if err := os.MkdirAll(dir, 0o755); err != nil { //nolint:gosec // as the .git folder
 		return nil, err
 	}
-	return lock(filepath.Join(dir, "landing-"+hex.EncodeToString(sum[:8])+".lock"))
+	return lock(filepath.Join(dir, "landing-"+t.baseSum()+".lock"))
 }
