@@ -24,6 +24,7 @@ const (
 // Names of steps in a task's workflow. The commands and the task's state depend on them.
 const (
 	StepWork    = "work"
+	StepReview  = "review"
 	StepApprove = "approve"
 	StepLand    = "land"
 )
@@ -34,6 +35,11 @@ const (
 	PromptName   = "task.md"
 	WorkflowName = "workflow.yaml"
 	CommentsName = "comments.json" // what a person has not sent yet
+
+	ReviewName      = "review.md"     // the prompt of the reviewer
+	ReviewDiffName  = "review.diff"   // what it is to look at
+	ReviewBegunName = "review.json"   // while it works
+	FindingsName    = "findings.json" // what it found
 )
 
 // RequestName is the file with what a person asked to be changed before a round of the work, from 1.

@@ -44,6 +44,7 @@ type StepFacts struct {
 	plain   bool   // a command of the workflow itself: its exit code counts if it leaves no report
 	gate    bool   // its failure sends the run back
 	lenient bool   // an agent that ends well needs no report
+	review  bool   // a review of a task: its report is made from findings
 
 	sentBy  workflow.StepID // the gate that sent the run back to this step; empty: none
 	sentWhy string
@@ -75,6 +76,7 @@ func (c *Controller) FactsOf(t *team.Team, s team.Session, run string, step work
 	f.lenient = plan.ReportOptional && len(plan.Command) == 0
 	f.sentBy, f.sentWhy, _ = workflow.SentBack(r, step)
 	f.round = progress.Iteration
+	f.review = f.how.Task != nil && plan.Agent != "" && plan.Prompt == filepath.Join(f.dir, task.ReviewName)
 	return f, ok
 }
 
@@ -100,6 +102,11 @@ func (c *Controller) PrepareStep(ctx context.Context, m *sessions.Slot, s team.S
 		}
 	}
 	f.Cmd.Env, f.Cmd.ArtifactsDir = f.env, artifacts
+	if f.review {
+		if err := f.beginReview(ctx); err != nil {
+			return sessions.PreparedLaunch{}, err
+		}
+	}
 	if f.written != "" {
 		places := runfile.PromptPlaces{Repo: f.repo, Beside: filepath.Dir(f.how.Workflow)}
 		path, err := places.Find(f.written)
@@ -169,14 +176,42 @@ func (c *Controller) launchAgent(ctx context.Context, m *sessions.Slot, s team.S
 		}
 		prompt = string(text)
 	}
+	before, err := c.handOver(ctx, f, s)
+	if err != nil {
+		return sessions.PreparedLaunch{}, err
+	}
 	ready, err := c.sessions.Launch(ctx, m, s, agent, driver.Session{
-		ID: s.ID, Kind: driver.Work, Prompt: prompt + sentBack(f) + footer(f), Again: again(f), Attempt: f.Cmd.Attempt, Told: f.how.Task != nil,
+		ID: s.ID, Kind: driver.Work, Prompt: prompt + before + sentBack(f) + footer(f), Again: cmp.Or(again(f), prompt+footer(f)), Attempt: f.Cmd.Attempt, Told: f.how.Task != nil,
 	})
 	ready.Writes = []string{filepath.Dir(f.Report), f.Cmd.ArtifactsDir}
-	if f.how.Task != nil {
+	ready.ReadOnly = f.review
+	if f.how.Task != nil && !f.review {
 		ready.Writes = append(ready.Writes, filepath.Join(f.how.Task.Tree, ".git")) // an agent may commit, also from a folder below
 	}
 	return ready, err
+}
+
+// handOver tells a new conversation what an earlier session has done for a task; empty if there was none. A
+// conversation that is resumed knows it.
+func (c *Controller) handOver(ctx context.Context, f StepFacts, s team.Session) (string, error) {
+	if f.how.Task == nil || f.Cmd.StepID != task.StepWork || s.Lease < 2 {
+		return "", nil
+	}
+	t, err := f.task()
+	if err != nil {
+		return "", err
+	}
+	text, err := t.HandOver(ctx)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return "", err // its folder is gone
+	case err != nil: // the agent may be able to repair it
+		c.log.Warn("a new conversation is not told what was done for a task", "task", t.ID, "error", err)
+		return "", nil
+	case text == "":
+		return "", nil
+	}
+	return "\n\n" + text, nil
 }
 
 // sentBack tells an agent why its step is repeated; empty in the first iteration.
@@ -186,7 +221,7 @@ func sentBack(f StepFacts) string {
 	}
 	why := f.sentWhy
 	if f.how.Task != nil {
-		why = cmp.Or(requested(f.sentBy, f.dir, f.round), why)
+		why = cmp.Or(requested(f.sentBy, f.dir, f.round), found(f), why)
 	}
 	return fmt.Sprintf("\n\nWhat you did was sent back by the step %s of this run:\n\n%s\n", f.sentBy, strings.TrimSpace(why))
 }
@@ -201,7 +236,7 @@ func again(f StepFacts) string {
 
 // footer tells an agent how to report its step.
 func footer(f StepFacts) string {
-	if f.lenient {
+	if f.lenient || f.review {
 		return ""
 	}
 	return fmt.Sprintf(`
@@ -296,8 +331,14 @@ func (c *Controller) StepOver(ctx context.Context, m *sessions.Slot, s team.Sess
 	if !ok {
 		return true // the attempt has ended, so a report is late
 	}
-	report, err := c.reportOf(ctx, m, f, s)
-	if err == nil && report == nil && (f.plain || f.lenient && what.Outcome == control.OK) {
+	read := c.reportOf
+	if f.review {
+		read = func(ctx context.Context, m *sessions.Slot, f StepFacts, s team.Session) (*runfile.StepReport, error) {
+			return c.reviewReport(ctx, m, f, s, what)
+		}
+	}
+	report, err := read(ctx, m, f, s)
+	if err == nil && report == nil && !f.review && (f.plain || f.lenient && what.Outcome == control.OK) {
 		report, err = madeReport(f, s, what)
 	}
 	if err != nil {
