@@ -105,6 +105,11 @@ func startTask(ctx context.Context, c *Controller, by seam.Actor, asked view.Tas
 	if err != nil {
 		return view.RunView{}, err
 	}
+	if full, err := c.diskFull(ctx, workspace); err != nil {
+		return view.RunView{}, err
+	} else if full != "" {
+		return no(errors.New(full))
+	}
 	t, err := task.Place(ctx, workspace, cmp.Or(asked.Base, conf.Tasks.Base))
 	if err != nil {
 		return no(err)
