@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -213,5 +214,31 @@ func TestCopiesStayOut(t *testing.T) {
 	w.must(err)
 	if got := w.git(w.repo, "show", "--name-only", "--format=", "main"); got != "by the agent\nconf/own" {
 		t.Errorf("it landed %q", got)
+	}
+}
+
+// The folder of a task that has landed is removed, unless something was changed after it was shown.
+func TestRemoveLanded(t *testing.T) {
+	w := newWorld(t)
+	w.put(w.task.Tree, "b.txt", "b\n")
+	_, err := w.land(w.task)
+	w.must(err)
+	w.put(w.task.Tree, "c.txt", "later\n")
+	if stays, err := w.task.RemoveLanded(t.Context()); err != nil || !stays {
+		t.Errorf("%v, %v", stays, err)
+	}
+	w.must(os.Remove(filepath.Join(w.task.Tree, "c.txt")))
+	if stays, err := w.task.RemoveLanded(t.Context()); err != nil || stays {
+		t.Errorf("%v, %v", stays, err)
+	}
+	if _, err := os.Stat(w.task.Tree); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("it is there still: %v", err)
+	}
+	w.put(w.task.Tree, "own/x", "x\n")
+	size, err := DiskUse(t.Context(), w.task.Tree)
+	w.must(err)
+	w.must(os.Link(filepath.Join(w.task.Tree, "own/x"), filepath.Join(w.task.Tree, "own/y")))
+	if again, err := DiskUse(t.Context(), w.task.Tree); err != nil || size == 0 || again != size {
+		t.Errorf("a second name of a file makes %d of %d bytes, %v", again, size, err)
 	}
 }

@@ -388,3 +388,16 @@ func (t Task) Remove(ctx context.Context) (ref string, err error) {
 	}
 	return t.Ref(), os.RemoveAll(t.Tree)
 }
+
+// RemoveLanded removes the folder of a task that has landed, unless it has content that was not shown: then it stays.
+func (t Task) RemoveLanded(ctx context.Context) (stays bool, err error) {
+	shown, err := t.ask(ctx, nil, "rev-parse", "--verify", "--quiet", t.shownRef()+"^{commit}")
+	if err != nil {
+		return true, err
+	}
+	p, err := t.Snapshot(ctx)
+	if err != nil || p.Commit != shown && !t.alike(ctx, p.Commit, shown) {
+		return true, err
+	}
+	return false, os.RemoveAll(t.Tree)
+}

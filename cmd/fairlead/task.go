@@ -43,6 +43,7 @@ text. It needs a daemon (` + "`fairlead up`" + `).`,
 		Args:    cli.Args(cobra.ExactArgs(1)),
 		RunE:    func(cmd *cobra.Command, words []string) error { return tasks.Step(cmd.Context(), a.App, words[0]) },
 	})
+	cmd.AddCommand(taskRestoreCommand(a), taskSnapshotsCommand(a))
 	return cmd
 }
 
