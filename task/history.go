@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -118,7 +119,10 @@ func (t Task) Restore(ctx context.Context, at int) (k Kept, err error) {
 	if err := os.Remove(t.setupFile()); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return k, err
 	}
-	return k, t.make(ctx, k.Commit, head)
+	if err := t.make(ctx, k.Commit, head); err != nil {
+		return k, err
+	}
+	return k, os.WriteFile(filepath.Join(t.Run, preparedName), nil, 0o600) // the base branch is not brought in again
 }
 
 // mayRestore refuses if there is a folder with something in it.
