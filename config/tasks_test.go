@@ -32,7 +32,7 @@ func TestTasks(t *testing.T) {
 		{"tasks: {copy: [../secret]}", Tasks{}, "is not below the folder of this file"},
 		{"tasks: {copy: [/etc/passwd]}", Tasks{}, "is not below the folder of this file"},
 		{"tasks: {branch: same}", Tasks{}, "has no {id}"},
-		{"tasks: {land: rebase}", Tasks{}, "land"},
+		{"tasks: {land: somewhere}", Tasks{}, "land"},
 		{"tasks: {workflow: none.yaml}", Tasks{}, "there is no file"},
 		{"tasks: {check: [x]}", Tasks{}, "did you mean checks?"},
 	} {

@@ -14,7 +14,7 @@ import (
 	"github.com/fairlead-dev/fairlead/internal/file"
 )
 
-// Limits of a review. More findings than these do not help the agent that has to mend them.
+// Limits of a review. More findings than these do not help the agent that has to fix them.
 const (
 	findingsMax     = 100 // of one answer
 	findingsOpenMax = 200 // of a task
@@ -234,7 +234,7 @@ func (r Review) SendsBack() bool { return r.musts() > 0 && !r.Stagnant }
 // Words tell the agent what is open.
 func (r Review) Words() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "A reviewer has looked at your changes. Mend every finding marked %q; those marked %q are for you to judge.\n", Must, Should)
+	fmt.Fprintf(&b, "A reviewer has looked at your changes. Fix every finding marked %q; those marked %q are for you to judge.\n", Must, Should)
 	for _, f := range r.Open {
 		fmt.Fprintf(&b, "\n%s", f)
 	}
@@ -252,7 +252,7 @@ func (r Review) Lines() []string {
 	case r.Stagnant:
 		said = fmt.Sprintf("review: stagnation after %s: these findings stay open, and you decide", rounds)
 	case len(r.Open) > 0:
-		said = "review: nothing has to be mended; open suggestions:"
+		said = "review: nothing has to be fixed; open suggestions:"
 	}
 	lines := []string{said}
 	for _, f := range r.Open {

@@ -68,7 +68,7 @@ func TestSetupOfMergedFiles(t *testing.T) {
 		}
 		w.put(w.repo, ".env", "TWO\n")
 	}
-	dir := w.task.landingDir()
+	dir := landingDir(w.task)
 	if _, err := os.Stat(filepath.Join(dir, "T3.txt")); err != nil {
 		t.Error(err)
 	}

@@ -37,7 +37,7 @@ func (t Task) Snapshots(ctx context.Context) ([]Kept, error) {
 	}
 	var all []Kept
 	for line := range strings.Lines(text) {
-		k, ok := t.keptOf(strings.Fields(line))
+		k, ok := keptOf(t, strings.Fields(line))
 		if ok {
 			all = append(all, k)
 		}
@@ -46,7 +46,7 @@ func (t Task) Snapshots(ctx context.Context) ([]Kept, error) {
 	return all, nil
 }
 
-func (t Task) keptOf(words []string) (k Kept, ok bool) {
+func keptOf(t Task, words []string) (k Kept, ok bool) {
 	if len(words) < 5 {
 		return k, false
 	}
@@ -66,9 +66,9 @@ func (t Task) keptOf(words []string) (k Kept, ok bool) {
 	return k, true
 }
 
-// keep gives a picture a number of its own, unless it is what was kept last. It forgets the oldest ones beyond the
+// keepPicture gives a picture a number of its own, unless it is what was kept last. It forgets the oldest ones beyond the
 // limit.
-func (t Task) keep(ctx context.Context, p Picture, all []Kept) error {
+func keepPicture(ctx context.Context, t Task, p Picture, all []Kept) error {
 	next := 1
 	if len(all) > 0 {
 		last := all[len(all)-1]
@@ -91,7 +91,7 @@ func (t Task) keep(ctx context.Context, p Picture, all []Kept) error {
 // Restore makes the task's folder again, from a snapshot by its number, or from the newest one for 0. Commits are on
 // the branch, and what was not committed is not. It replaces no folder that has something in it.
 func (t Task) Restore(ctx context.Context, at int) (k Kept, err error) {
-	if err := t.mayRestore(ctx); err != nil {
+	if err := mayRestore(ctx, t); err != nil {
 		return k, err
 	}
 	all, err := t.Snapshots(ctx)
@@ -116,17 +116,17 @@ func (t Task) Restore(ctx context.Context, at int) (k Kept, err error) {
 	if k.loose {
 		head = k.parent
 	}
-	if err := os.Remove(t.setupFile()); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err := os.Remove(setupFile(t)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return k, err
 	}
-	if err := t.make(ctx, k.Commit, head); err != nil {
+	if err := makeFolder(ctx, t, k.Commit, head); err != nil {
 		return k, err
 	}
 	return k, os.WriteFile(filepath.Join(t.Run, preparedName), nil, 0o600) // the base branch is not brought in again
 }
 
 // mayRestore refuses if there is a folder with something in it.
-func (t Task) mayRestore(ctx context.Context) error {
+func mayRestore(ctx context.Context, t Task) error {
 	entries, err := os.ReadDir(t.Tree)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):

@@ -25,7 +25,7 @@ type Looked struct {
 }
 
 // Look writes the difference for a reviewer into a file.
-func (t Task) Look(ctx context.Context, name string) (l Looked, err error) {
+func Look(ctx context.Context, t Task, name string) (l Looked, err error) {
 	if l.Picture, err = t.Snapshot(ctx); err != nil {
 		return l, err
 	}
@@ -48,7 +48,7 @@ func (t Task) Look(ctx context.Context, name string) (l Looked, err error) {
 }
 
 // ChangedSince lists files that differ between a picture and the folder; none if the content is the same.
-func (t Task) ChangedSince(ctx context.Context, before Picture) ([]string, error) {
+func ChangedSince(ctx context.Context, t Task, before Picture) ([]string, error) {
 	now, err := t.Snapshot(ctx)
 	if err != nil || now.Tree == before.Tree {
 		return nil, err
@@ -62,7 +62,7 @@ func (t Task) ChangedSince(ctx context.Context, before Picture) ([]string, error
 }
 
 // HandOver tells a new conversation what was done in the folder so far; empty if nothing was.
-func (t Task) HandOver(ctx context.Context) (string, error) {
+func HandOver(ctx context.Context, t Task) (string, error) {
 	p, err := t.Snapshot(ctx)
 	if err != nil {
 		return "", err

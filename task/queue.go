@@ -31,5 +31,5 @@ func (t Task) queue() (release func(), err error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil { //nolint:gosec // as the .git folder
 		return nil, err
 	}
-	return lock(filepath.Join(dir, "landing-"+t.baseSum()+".lock"))
+	return lock(filepath.Join(dir, "landing-"+baseSum(t)+".lock"))
 }

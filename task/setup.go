@@ -33,15 +33,15 @@ func (e *SetupFailed) Error() string { return fmt.Sprintf("setup `%s`: %v", e.Co
 
 // setupFile has the key of what Setup was last run for in the task's folder. It is outside of the folder, where the
 // agent cannot write it.
-func (t Task) setupFile() string { return filepath.Join(t.Run, "setup") }
+func setupFile(t Task) string { return filepath.Join(t.Run, "setup") }
 
-// setup runs the commands of Setup in a folder with some content, unless they ran there for the same commands and
+// runSetup runs the commands of Setup in a folder with some content, unless they ran there for the same commands and
 // lock files.
-func (t Task) setup(ctx context.Context, out io.Writer, dir, keyFile, content string) error {
+func runSetup(ctx context.Context, t Task, out io.Writer, dir, keyFile, content string) error {
 	if len(t.Setup) == 0 {
 		return nil
 	}
-	key, err := t.setupKey(ctx, content)
+	key, err := setupKey(ctx, t, content)
 	if err != nil {
 		return err
 	}
@@ -61,7 +61,7 @@ func (t Task) setup(ctx context.Context, out io.Writer, dir, keyFile, content st
 }
 
 // setupKey is what the result of Setup depends on, as far as Fairlead knows.
-func (t Task) setupKey(ctx context.Context, content string) (string, error) {
+func setupKey(ctx context.Context, t Task, content string) (string, error) {
 	list, err := t.ask(ctx, nil, "ls-tree", "-r", "-z", content)
 	if err != nil {
 		return "", err
@@ -79,18 +79,18 @@ func (t Task) setupKey(ctx context.Context, content string) (string, error) {
 }
 
 // baseSum names files that are one for each base branch.
-func (t Task) baseSum() string {
+func baseSum(t Task) string {
 	sum := sha256.Sum256([]byte(t.Base))
 	return hex.EncodeToString(sum[:8])
 }
 
 // landingDir is the folder in which the checks of merged files run. It stays, so that Setup need not run for each
 // task. Tasks use it one at a time (queue).
-func (t Task) landingDir() string { return filepath.Join(filepath.Dir(t.Tree), "landing-"+t.baseSum()) }
+func landingDir(t Task) string { return filepath.Join(filepath.Dir(t.Tree), "landing-"+baseSum(t)) }
 
 // mergedFolder puts content into the landing folder. What Setup has made there stays, if git ignores it.
-func (t Task) mergedFolder(ctx context.Context, tree string) (dir string, err error) {
-	dir = t.landingDir()
+func mergedFolder(ctx context.Context, t Task, tree string) (dir string, err error) {
+	dir = landingDir(t)
 	index := dir + ".index"
 	env := []string{"GIT_DIR=" + t.Git, "GIT_WORK_TREE=" + dir, "GIT_INDEX_FILE=" + index}
 	fill := func() error {
@@ -133,18 +133,18 @@ func (t Task) mergedFolder(ctx context.Context, tree string) (dir string, err er
 }
 
 // checkMerged runs the checks on content that is in no folder yet.
-func (t Task) checkMerged(ctx context.Context, out io.Writer, tree string) error {
-	dir, err := t.mergedFolder(ctx, tree)
+func checkMerged(ctx context.Context, t Task, out io.Writer, tree string) error {
+	dir, err := mergedFolder(ctx, t, tree)
 	if err != nil {
 		return err
 	}
 	if _, err := fmt.Fprintf(out, "branch %s has moved; the checks run on the merged files\n", t.Base); err != nil {
 		return err
 	}
-	if err := t.copies(out, dir); err != nil {
+	if err := copies(t, out, dir); err != nil {
 		return err
 	}
-	if err := t.setup(ctx, out, dir, dir+".setup", tree); err != nil {
+	if err := runSetup(ctx, t, out, dir, dir+".setup", tree); err != nil {
 		return err
 	}
 	return t.checkIn(ctx, out, dir)

@@ -30,14 +30,14 @@ func (t Task) Prepare(ctx context.Context, out io.Writer) error {
 	if err := t.renew(ctx); err != nil {
 		return err
 	}
-	if err := t.copies(out, t.Tree); err != nil || len(t.Setup) == 0 {
+	if err := copies(t, out, t.Tree); err != nil || len(t.Setup) == 0 {
 		return err
 	}
 	p, err := t.Snapshot(ctx)
 	if err != nil {
 		return err
 	}
-	return t.setup(ctx, out, t.Tree, t.setupFile(), p.Tree)
+	return runSetup(ctx, t, out, t.Tree, setupFile(t), p.Tree)
 }
 
 // renew moves the branch of an untouched folder to the newest commit of the base branch: the task may have waited
@@ -61,7 +61,7 @@ func (t Task) renew(ctx context.Context) error {
 	return os.WriteFile(mark, nil, 0o600)
 }
 
-func (t Task) copies(out io.Writer, tree string) error {
+func copies(t Task, out io.Writer, tree string) error {
 	for _, name := range t.Copy {
 		if err := t.copy(out, name, tree); err != nil {
 			return err
@@ -139,7 +139,7 @@ func (t Task) Check(ctx context.Context, out io.Writer) error {
 		return err
 	}
 	var unset *SetupFailed
-	if err := t.setup(ctx, out, t.Tree, t.setupFile(), before.Tree); errors.As(err, &unset) {
+	if err := runSetup(ctx, t, out, t.Tree, setupFile(t), before.Tree); errors.As(err, &unset) {
 		return &CheckFailed{"", err} // the agent changed what is installed
 	} else if err != nil {
 		return err
@@ -341,7 +341,7 @@ func (t Task) Land(ctx context.Context, out io.Writer) (done Landed, err error) 
 			return done, err
 		}
 		if !t.passed(tree) {
-			if err := t.checkMerged(ctx, out, tree); err != nil {
+			if err := checkMerged(ctx, t, out, tree); err != nil {
 				return done, err
 			}
 		}

@@ -195,7 +195,7 @@ func (t Task) tip(ctx context.Context) (string, error) {
 
 // Make makes the task's folder. After an error there is none.
 func (t Task) Make(ctx context.Context) error {
-	if err := t.make(ctx, "", ""); err != nil {
+	if err := makeFolder(ctx, t, "", ""); err != nil {
 		return err
 	}
 	head, err := t.tip(ctx)
@@ -206,9 +206,9 @@ func (t Task) Make(ctx context.Context) error {
 	return err
 }
 
-// make makes the folder with the content of a commit, on the task's branch at head. Both are empty for the tip of
+// makeFolder makes the folder with the content of a commit, on the task's branch at head. Both are empty for the tip of
 // the base branch.
-func (t Task) make(ctx context.Context, commit, head string) (err error) {
+func makeFolder(ctx context.Context, t Task, commit, head string) (err error) {
 	if _, err := os.Lstat(t.Tree); err == nil {
 		return fmt.Errorf("there is something at %s already; look whether it is needed, and remove it", t.Tree)
 	} else if !errors.Is(err, fs.ErrNotExist) {
@@ -223,7 +223,7 @@ func (t Task) make(ctx context.Context, commit, head string) (err error) {
 		return fmt.Errorf("make the folder of task %s: %w", t.ID, err)
 	}
 	in := worktree.Git{Dir: t.Tree} // no other program has written in it yet
-	if err := t.exclude(); err != nil {
+	if err := excludeCopies(t); err != nil {
 		return err
 	}
 	checkout := []string{"checkout", "--quiet", "--no-track", "-b", t.Branch}
@@ -244,8 +244,8 @@ func (t Task) make(ctx context.Context, commit, head string) (err error) {
 	return nil
 }
 
-// exclude makes the agent's own `git add` leave out the files of Copy.
-func (t Task) exclude() error {
+// excludeCopies makes the agent's own `git add` leave out the files of Copy.
+func excludeCopies(t Task) error {
 	var lines strings.Builder
 	for _, name := range t.Copy {
 		name = filepath.ToSlash(filepath.Join(t.Prefix, name))
@@ -330,7 +330,7 @@ func (t Task) Snapshot(ctx context.Context) (p Picture, err error) {
 	if _, err := t.ask(ctx, nil, "update-ref", t.Ref(), p.Commit); err != nil {
 		return p, err
 	}
-	return p, t.keep(ctx, p, kept)
+	return p, keepPicture(ctx, t, p, kept)
 }
 
 // Newest is the newest picture of the task: of its folder, or of the time before that was removed.

@@ -53,7 +53,7 @@ func (f StepFacts) beginReview(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	looked, err := t.Look(ctx, task.ReviewDiffName)
+	looked, err := task.Look(ctx, t, task.ReviewDiffName)
 	if err != nil {
 		return err
 	}
@@ -110,8 +110,8 @@ Answer with one JSON object. Write it to the file %s, or print it between the li
 
 {"findings": [{"id": "F%d", "file": "upload.go", "line": 40, "text": "what is wrong, and what to do", "severity": "must"}], "resolved": ["F0"]}
 
-findings: what is wrong now, numbered from F%[2]d; an empty list if nothing is. Severity must: it has to be mended. Severity should: a suggestion.
-resolved: ids of the open findings that are mended. An open finding that you do not list stays open.
+findings: what is wrong now, numbered from F%[2]d; an empty list if nothing is. Severity must: it has to be fixed. Severity should: a suggestion.
+resolved: ids of the open findings that are fixed. An open finding that you do not list stays open.
 `, f.Report, review.Next+1)
 	return b.String()
 }
@@ -120,8 +120,8 @@ const statLinesTold = 200 // of changed files in a prompt; the file has the rest
 
 // reviewReport makes the report of a review from the reviewer's answer. Nil without an error: there is none, because
 // the session has failed.
-func (c *Controller) reviewReport(ctx context.Context, m *sessions.Slot, f StepFacts, s team.Session, what *team.SessionEnded) (*runfile.StepReport, error) {
-	answer, err := c.reviewAnswer(ctx, m, f, s)
+func reviewReport(ctx context.Context, c *Controller, m *sessions.Slot, f StepFacts, s team.Session, what *team.SessionEnded) (*runfile.StepReport, error) {
+	answer, err := reviewAnswer(ctx, c, m, f, s)
 	switch {
 	case errors.Is(err, fs.ErrNotExist) && what.Outcome == control.OK:
 		return nil, errors.New("the reviewer gave no findings; an empty list says that it found nothing")
@@ -132,7 +132,7 @@ func (c *Controller) reviewReport(ctx context.Context, m *sessions.Slot, f StepF
 	case answer.Report != nil && answer.Report.Failed:
 		return answer.Report, nil
 	}
-	if err := c.keptApart(ctx, m, f); err != nil {
+	if err := keptApart(ctx, c, m, f); err != nil {
 		return nil, err
 	}
 	review, err := f.findings()
@@ -176,7 +176,7 @@ func (c *Controller) reviewReport(ctx context.Context, m *sessions.Slot, f StepF
 
 // reviewAnswer reads the answer from the report's file, or else from between the markers of the output. The error
 // wraps fs.ErrNotExist if there is neither.
-func (c *Controller) reviewAnswer(ctx context.Context, m *sessions.Slot, f StepFacts, s team.Session) (runfile.ReviewAnswer, error) {
+func reviewAnswer(ctx context.Context, c *Controller, m *sessions.Slot, f StepFacts, s team.Session) (runfile.ReviewAnswer, error) {
 	of := runfile.ReportFor{RunID: f.Cmd.RunID, StepID: f.Cmd.StepID}
 	answer, err := runfile.ReadReview(f.Report, of)
 	if err == nil {
@@ -194,7 +194,7 @@ func (c *Controller) reviewAnswer(ctx context.Context, m *sessions.Slot, f StepF
 
 // keptApart fails if files were changed during a review, so that nothing of the reviewer's lands unnoticed. A reviewer
 // in the kernel's sandbox cannot write them: then a person did.
-func (c *Controller) keptApart(ctx context.Context, m *sessions.Slot, f StepFacts) error {
+func keptApart(ctx context.Context, c *Controller, m *sessions.Slot, f StepFacts) error {
 	if m.Conf.Sandbox.On && c.sessions.SandboxMissing(ctx) == "" {
 		return nil
 	}
@@ -214,7 +214,7 @@ func (c *Controller) keptApart(ctx context.Context, m *sessions.Slot, f StepFact
 	if err != nil {
 		return err
 	}
-	names, err := t.ChangedSince(ctx, begun.Picture)
+	names, err := task.ChangedSince(ctx, t, begun.Picture)
 	if err != nil || len(names) == 0 {
 		return err
 	}

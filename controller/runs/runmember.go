@@ -150,7 +150,7 @@ func (c *Controller) errandsOfRun(id string) {
 			delete(m.doing, key)
 		}
 	}
-	c.watchFolder(id, r)
+	watchFolder(c, id, r)
 	c.ProjectRun(m)
 	c.lookAfter(m, r, asks)
 }

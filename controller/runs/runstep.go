@@ -177,7 +177,7 @@ func (c *Controller) launchAgent(ctx context.Context, m *sessions.Slot, s team.S
 		}
 		prompt = string(text)
 	}
-	before, err := c.handOver(ctx, f, s)
+	before, err := handOver(ctx, c, f, s)
 	if err != nil {
 		return sessions.PreparedLaunch{}, err
 	}
@@ -194,7 +194,7 @@ func (c *Controller) launchAgent(ctx context.Context, m *sessions.Slot, s team.S
 
 // handOver tells a new conversation what an earlier session has done for a task; empty if there was none. A
 // conversation that is resumed knows it.
-func (c *Controller) handOver(ctx context.Context, f StepFacts, s team.Session) (string, error) {
+func handOver(ctx context.Context, c *Controller, f StepFacts, s team.Session) (string, error) {
 	if f.how.Task == nil || f.Cmd.StepID != task.StepWork || s.Lease < 2 {
 		return "", nil
 	}
@@ -202,7 +202,7 @@ func (c *Controller) handOver(ctx context.Context, f StepFacts, s team.Session) 
 	if err != nil {
 		return "", err
 	}
-	text, err := t.HandOver(ctx)
+	text, err := task.HandOver(ctx, t)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return "", err // its folder is gone
@@ -349,7 +349,7 @@ func (c *Controller) StepOver(ctx context.Context, m *sessions.Slot, s team.Sess
 	read := c.reportOf
 	if f.review {
 		read = func(ctx context.Context, m *sessions.Slot, f StepFacts, s team.Session) (*runfile.StepReport, error) {
-			return c.reviewReport(ctx, m, f, s, what)
+			return reviewReport(ctx, c, m, f, s, what)
 		}
 	}
 	report, err := read(ctx, m, f, s)

@@ -75,7 +75,7 @@ func startTask(ctx context.Context, c *Controller, by seam.Actor, asked view.Tas
 	if err != nil {
 		return view.RunView{}, err
 	}
-	if full, err := c.diskFull(ctx, workspace); err != nil {
+	if full, err := diskFull(ctx, c, workspace); err != nil {
 		return view.RunView{}, err
 	} else if full != "" {
 		return no(errors.New(full))

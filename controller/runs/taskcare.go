@@ -24,7 +24,7 @@ const (
 )
 
 // watchFolder schedules snapshots of a task's folder while its agent works.
-func (c *Controller) watchFolder(id string, r *workflow.Run) {
+func watchFolder(c *Controller, id string, r *workflow.Run) {
 	works := false
 	if howOf(c.State(), id).Task != nil {
 		_, p, known := r.Find(task.StepWork)
@@ -39,7 +39,7 @@ func (c *Controller) watchFolder(id string, r *workflow.Run) {
 }
 
 // nextSnapshot is when the next folder is due; the zero time if none is.
-func (c *Controller) nextSnapshot() (next time.Time) {
+func nextSnapshot(c *Controller) (next time.Time) {
 	for _, at := range c.snapshots {
 		next = loop.Earlier(next, at)
 	}
@@ -47,7 +47,7 @@ func (c *Controller) nextSnapshot() (next time.Time) {
 }
 
 // takeSnapshots keeps the content of the folders that are due.
-func (c *Controller) takeSnapshots(now time.Time) {
+func takeSnapshots(c *Controller, now time.Time) {
 	for id, at := range c.snapshots {
 		if now.Before(at) {
 			continue
@@ -110,7 +110,7 @@ func (s *folderSizes) forget() {
 }
 
 // diskFull says what takes the disk that the folders of tasks may take; empty if there is room.
-func (c *Controller) diskFull(ctx context.Context, workspace string) (string, error) {
+func diskFull(ctx context.Context, c *Controller, workspace string) (string, error) {
 	most := c.opts.Config.Tasks.DiskBytes
 	if most == 0 {
 		return "", nil
