@@ -21,8 +21,11 @@ func TestParseReview(t *testing.T) {
 		fault string
 	}{
 		{`{"findings": []}`, []Finding{}, ""},
-		{`{"findings": [{"id": "F1", "file": "upload.go", "line": 40, "text": " no retry ", "severity": "should", "why": 1}], "resolved": ["F0"]}`,
-			[]Finding{{"F1", "upload.go", 40, "no retry", Should}}, ""},
+		{
+			`{"findings": [{"id": "F1", "file": "upload.go", "line": 40, "text": " no retry ", "severity": "should", "why": 1}], "resolved": ["F0"]}`,
+			[]Finding{{"F1", "upload.go", 40, "no retry", Should}},
+			"",
+		},
 		{`{"findings": [{"id": "F1", "text": "x", "file": null, "line": null}], "resolved": null}`, []Finding{{"F1", "", 0, "x", Must}}, ""},
 		{fmt.Sprintf(whole, "COMPLETED", `, "findings": [{"id": "F1", "text": "x"}]`), []Finding{{"F1", "", 0, "x", Must}}, ""},
 		{fmt.Sprintf(whole, "FAILED", ""), nil, ""},
