@@ -160,6 +160,10 @@ type Tasks struct {
 	PR     PullRequests
 	From   []Intake // issues that become tasks by themselves, by label
 	Most   int      // tasks from issues at once
+
+	Reviewer  string        // the agent that reviews each task; empty: none
+	Timeout   time.Duration // for each command of Setup and Checks
+	DiskBytes int64         // that the folders of tasks may take; 0: no limit
 }
 
 // PullRequests holds the settings of `land: pr`.

@@ -3,7 +3,10 @@ package config
 import (
 	"cmp"
 	"path/filepath"
+	"regexp"
+	"strconv"
 	"strings"
+	"time"
 
 	"github.com/fairlead-dev/fairlead/internal/file"
 )
@@ -11,14 +14,24 @@ import (
 // TaskBranch is the default name of a task's branch.
 const TaskBranch = "fairlead/{id}-{slug}"
 
+// Defaults of tasks.
+const (
+	TaskTimeout   = 30 * time.Minute // longer than most test suites
+	TaskDiskBytes = 20e9             // about a hundred folders of a large repository
+
+	taskTimeoutMax = 24 * time.Hour
+)
+
 // tasks reads the settings for tasks.
 func (c *checker) tasks(cfg *Config) {
 	n := c.root.Get("tasks")
 	cfg.Tasks = Tasks{
 		Base: textOf(n.Get("base")), Copy: textsOf(n.Get("copy")), Setup: textsOf(n.Get("setup")), Checks: textsOf(n.Get("checks")),
 		Land: cmp.Or(textOf(n.Get("land")), "squash"), Branch: cmp.Or(textOf(n.Get("branch")), TaskBranch),
+		Reviewer: textOf(n.Get("reviewer")), Timeout: c.bounded(n.Get("timeout"), TaskTimeout, taskTimeoutMax), DiskBytes: c.disk(n.Get("disk")),
 	}
 	cfg.Tasks.Remote = textOf(n.Get("remote"))
+	c.startable(n.Get("reviewer"), cfg, "so it cannot review tasks")
 	c.pullRequests(cfg, n)
 	if f := n.Get("workflow"); f != nil && textOf(f) != "" {
 		cfg.Tasks.Flow = c.existingFile(f)
@@ -46,4 +59,23 @@ func (c *checker) pullRequests(cfg *Config, n *file.YAMLNode) {
 		c.startable(f.Value, cfg, "so it cannot get tasks")
 		cfg.Tasks.From = append(cfg.Tasks.From, Intake{Label: f.Name, Agent: textOf(f.Value)})
 	}
+}
+
+var diskPattern = regexp.MustCompile(`^([1-9][0-9]{0,5}) ?(MB|GB|TB)$`)
+
+// disk reads a size. 0 is no limit.
+func (c *checker) disk(n *file.YAMLNode) int64 {
+	if n == nil {
+		return TaskDiskBytes
+	}
+	if n.Kind == file.YAMLNumber && n.Text == "0" || textOf(n) == "0" {
+		return 0
+	}
+	part := diskPattern.FindStringSubmatch(textOf(n))
+	if part == nil {
+		c.add(n.Place, n.Path, "%s is not a size; write it like 500MB, 20GB or 1TB, or 0 for no limit", shown(n))
+		return TaskDiskBytes
+	}
+	bytes, _ := strconv.ParseInt(part[1], 10, 64) // of at most six digits
+	return bytes * map[string]int64{"MB": 1e6, "GB": 1e9, "TB": 1e12}[part[2]]
 }

@@ -1,10 +1,12 @@
 package config
 
 import (
+	"cmp"
 	"strings"
 	"testing"
+	"time"
 
-	"github.com/google/go-cmp/cmp"
+	compare "github.com/google/go-cmp/cmp"
 )
 
 // The settings of tasks, their defaults, and what is refused.
@@ -14,16 +16,23 @@ func TestTasks(t *testing.T) {
 		want  Tasks
 		fault string
 	}{
-		{"", Tasks{Land: "squash", Branch: TaskBranch}, ""},
+		{"", Tasks{}, ""},
 		{
-			"tasks: {base: dev, copy: [.env, conf/local], setup: [npm ci], checks: [go test ./...], land: merge, branch: 'work/{id}'}",
-			Tasks{Base: "dev", Copy: []string{".env", "conf/local"}, Setup: []string{"npm ci"}, Checks: []string{"go test ./..."}, Land: "merge", Branch: "work/{id}"},
+			"tasks: {base: dev, copy: [.env, conf/local], setup: [npm ci], checks: [go test ./...], land: merge, branch: 'work/{id}', reviewer: critic, timeout: 5m, disk: 500MB}\nagents: {critic: {driver: exec, command: [x]}}",
+			Tasks{Base: "dev", Copy: []string{".env", "conf/local"}, Setup: []string{"npm ci"}, Checks: []string{"go test ./..."}, Land: "merge", Branch: "work/{id}", Reviewer: "critic", Timeout: 5 * time.Minute, DiskBytes: 500e6},
 			"",
 		},
+		{"tasks: {disk: 0}", Tasks{DiskBytes: -1}, ""},
+		{"tasks: {disk: 20}", Tasks{}, "20 is not a size; write it like 500MB"},
+		{"tasks: {disk: 20gb}", Tasks{}, "is not a size"},
+		{"tasks: {timeout: 48h}", Tasks{}, "is not between 1s and 24h"},
+		{"tasks: {timeout: 0s}", Tasks{}, "must be more than zero"},
+		{"tasks: {reviewer: critik}\nagents: {critic: {driver: exec, command: [x]}}", Tasks{}, "there is no agent"},
+		{"tasks: {reviewer: critic}\nagents: {critic: {driver: exec, loop: foreign}}", Tasks{}, "runs its own loop"},
 		{"tasks: {copy: [../secret]}", Tasks{}, "is not below the folder of this file"},
 		{"tasks: {copy: [/etc/passwd]}", Tasks{}, "is not below the folder of this file"},
 		{"tasks: {branch: same}", Tasks{}, "has no {id}"},
-		{"tasks: {land: rebase}", Tasks{}, "land"},
+		{"tasks: {land: somewhere}", Tasks{}, "land"},
 		{"tasks: {workflow: none.yaml}", Tasks{}, "there is no file"},
 		{"tasks: {check: [x]}", Tasks{}, "did you mean checks?"},
 	} {
@@ -38,7 +47,10 @@ func TestTasks(t *testing.T) {
 			t.Errorf("%s: %v", tt.yaml, err)
 			continue
 		}
-		if diff := cmp.Diff(tt.want, cfg.Tasks); diff != "" {
+		tt.want.Land, tt.want.Branch = cmp.Or(tt.want.Land, "squash"), cmp.Or(tt.want.Branch, TaskBranch)
+		tt.want.Timeout, tt.want.DiskBytes = cmp.Or(tt.want.Timeout, TaskTimeout), cmp.Or(tt.want.DiskBytes, TaskDiskBytes)
+		tt.want.DiskBytes = max(0, tt.want.DiskBytes) // -1: no limit
+		if diff := compare.Diff(tt.want, cfg.Tasks); diff != "" {
 			t.Errorf("%s: -want +got\n%s", tt.yaml, diff)
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 
 	"github.com/fairlead-dev/fairlead/forge"
 	"github.com/fairlead-dev/fairlead/sandbox"
@@ -25,12 +26,19 @@ func writes(text string) func(io.Writer) error {
 }
 
 // Prepare brings the folder to the newest commit of the base branch, copies the files of Copy into it, and runs
-// the commands of Setup there.
+// the commands of Setup there if they did not run for the same lock files.
 func (t Task) Prepare(ctx context.Context, out io.Writer) error {
 	if err := t.renew(ctx); err != nil {
 		return err
 	}
-	return t.prepare(ctx, out, t.Tree)
+	if err := copies(t, out, t.Tree); err != nil || len(t.Setup) == 0 {
+		return err
+	}
+	p, err := t.Snapshot(ctx)
+	if err != nil {
+		return err
+	}
+	return runSetup(ctx, t, out, t.Tree, setupFile(t), p.Tree)
 }
 
 // renew moves the branch of an untouched folder to the newest commit of the base branch: the task may have waited
@@ -54,15 +62,10 @@ func (t Task) renew(ctx context.Context) error {
 	return os.WriteFile(mark, nil, 0o600)
 }
 
-func (t Task) prepare(ctx context.Context, out io.Writer, tree string) error {
+func copies(t Task, out io.Writer, tree string) error {
 	for _, name := range t.Copy {
 		if err := t.copy(out, name, tree); err != nil {
 			return err
-		}
-	}
-	for _, line := range t.Setup {
-		if err := t.shell(ctx, out, tree, line); err != nil {
-			return fmt.Errorf("setup `%s`: %w", line, err)
 		}
 	}
 	return nil
@@ -112,15 +115,20 @@ func copyFile(from, to string, mode fs.FileMode) (err error) {
 	return err
 }
 
-// CheckFailed is a check that ended with an exit code other than 0.
+// CheckFailed is a check that ended with an exit code other than 0, or a *SetupFailed without a Command.
 type CheckFailed struct {
 	Command string
 	Err     error
 }
 
-func (e *CheckFailed) Error() string { return fmt.Sprintf("check `%s`: %v", e.Command, e.Err) }
+func (e *CheckFailed) Error() string {
+	if e.Command == "" {
+		return e.Err.Error()
+	}
+	return fmt.Sprintf("check `%s`: %v", e.Command, e.Err)
+}
 
-// Check runs the checks in the folder. It notes the content that has passed them, so that landing need not
+// Check runs the checks in the folder, and Setup before them if lock files have changed. It notes the content that has passed them, so that landing need not
 // repeat them.
 func (t Task) Check(ctx context.Context, out io.Writer) error {
 	if len(t.Checks) == 0 {
@@ -129,6 +137,12 @@ func (t Task) Check(ctx context.Context, out io.Writer) error {
 	}
 	before, err := t.Snapshot(ctx)
 	if err != nil {
+		return err
+	}
+	var unset *SetupFailed
+	if err := runSetup(ctx, t, out, t.Tree, setupFile(t), before.Tree); errors.As(err, &unset) {
+		return &CheckFailed{"", err} // the agent changed what is installed
+	} else if err != nil {
 		return err
 	}
 	if err := t.checkIn(ctx, out, t.Tree); err != nil {
@@ -181,10 +195,21 @@ func (t Task) shell(ctx context.Context, out io.Writer, tree, line string) error
 		env = append(env, "TMPDIR="+temp, "XDG_CACHE_HOME="+filepath.Join(temp, "cache"))
 		argv = sandbox.Wrap(strings.TrimSuffix(exe, " (deleted)"), argv, sandbox.Box{Write: append([]string{tree, temp}, t.Write...), Attributes: true, Terminals: true})
 	}
-	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...) //nolint:gosec // commands that a person configured
+	limited, stop := ctx, func() {}
+	if t.Timeout > 0 {
+		limited, stop = context.WithTimeout(ctx, t.Timeout)
+	}
+	defer stop()
+	cmd := exec.CommandContext(limited, argv[0], argv[1:]...) //nolint:gosec // commands that a person configured
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 	cmd.Dir, cmd.Stdout, cmd.Stderr = filepath.Join(tree, filepath.FromSlash(t.Prefix)), out, out
 	cmd.Env = append(env, "PWD="+cmd.Dir)
-	return cmd.Run()
+	err := cmd.Run()
+	if limited.Err() != nil && ctx.Err() == nil {
+		return fmt.Errorf("it ran longer than %s, the limit (tasks.timeout in fairlead.yaml), and its processes were ended", t.Timeout)
+	}
+	return err
 }
 
 // Shown is what a person is to approve.
@@ -317,7 +342,7 @@ func (t Task) Land(ctx context.Context, out io.Writer) (done Landed, err error) 
 			return done, err
 		}
 		if !t.passed(tree) {
-			if err := t.checkMerged(ctx, out, tree); err != nil {
+			if err := checkMerged(ctx, t, out, tree); err != nil {
 				return done, err
 			}
 		}
@@ -373,31 +398,6 @@ func (t Task) merged(ctx context.Context, tip, work string) (tree string, err er
 		err = errors.New("git merge-tree printed nothing; it needs git 2.38 or newer")
 	}
 	return "", err
-}
-
-// checkMerged runs the checks on content that is in no folder yet.
-func (t Task) checkMerged(ctx context.Context, out io.Writer, tree string) (err error) {
-	dir := filepath.Join(t.Run, "merged")
-	if err := os.RemoveAll(dir); err != nil {
-		return err
-	}
-	if err := os.MkdirAll(dir, 0o755); err != nil { //nolint:gosec // as the checkout
-		return err
-	}
-	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	if _, err := fmt.Fprintf(out, "branch %s has moved; the checks run on the merged files\n", t.Base); err != nil {
-		return err
-	}
-	env := []string{"GIT_DIR=" + t.Git, "GIT_WORK_TREE=" + dir, "GIT_INDEX_FILE=" + filepath.Join(t.Run, "merged.index")}
-	for _, args := range [][]string{{"read-tree", tree}, {"checkout-index", "--all", "--force", "--quiet"}} {
-		if _, err := t.ask(ctx, env, args...); err != nil {
-			return err
-		}
-	}
-	if err := t.prepare(ctx, out, dir); err != nil {
-		return err
-	}
-	return t.checkIn(ctx, out, dir)
 }
 
 // forward moves the base branch to a commit that has tip as its first parent. moved is false if the branch is

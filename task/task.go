@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/fairlead-dev/fairlead/worktree"
 )
@@ -45,6 +46,11 @@ const (
 	WorkflowName = "workflow.yaml"
 	CommentsName = "comments.json" // what a person has not sent yet
 	preparedName = "prepared"      // there is one when the folder may hold what was written by other programs
+
+	ReviewName      = "review.md"     // the prompt of the reviewer
+	ReviewDiffName  = "review.diff"   // what it is to look at
+	ReviewBegunName = "review.json"   // while it works
+	FindingsName    = "findings.json" // what it found
 )
 
 // RequestName is the file with what a person asked to be changed before a round of the work, from 1.
@@ -76,6 +82,8 @@ type Task struct {
 	Copy   []string `json:"copy,omitempty"`
 	Setup  []string `json:"setup,omitempty"`
 	Checks []string `json:"checks,omitempty"`
+
+	Timeout time.Duration `json:"timeout,omitempty"` // for each command of Setup and Checks; 0: none
 
 	Sandbox bool     `json:"sandbox,omitempty"` // setup and checks run in the kernel's sandbox, as the agent does
 	Write   []string `json:"write,omitempty"`   // what they may write there besides the folder
@@ -191,7 +199,21 @@ func (t Task) tip(ctx context.Context) (string, error) {
 }
 
 // Make makes the task's folder. After an error there is none.
-func (t Task) Make(ctx context.Context) (err error) {
+func (t Task) Make(ctx context.Context) error {
+	if err := makeFolder(ctx, t, "", ""); err != nil {
+		return err
+	}
+	head, err := t.tip(ctx)
+	if err != nil {
+		return err
+	}
+	_, err = t.ask(ctx, nil, "update-ref", t.Ref(), head) // what it began with stays in the repository
+	return err
+}
+
+// makeFolder makes the folder with the content of a commit, on the task's branch at head. Both are empty for the tip of
+// the base branch.
+func makeFolder(ctx context.Context, t Task, commit, head string) (err error) {
 	if _, err := os.Lstat(t.Tree); err == nil {
 		return fmt.Errorf("there is something at %s already; look whether it is needed, and remove it", t.Tree)
 	} else if !errors.Is(err, fs.ErrNotExist) {
@@ -206,18 +228,39 @@ func (t Task) Make(ctx context.Context) (err error) {
 		return fmt.Errorf("make the folder of task %s: %w", t.ID, err)
 	}
 	in := worktree.Git{Dir: t.Tree} // no other program has written in it yet
-	if _, err := in.Run(ctx, worktree.GitWorkMax, in.Inside(), nil, "checkout", "--quiet", "--no-track", "-b", t.Branch); err != nil {
+	if err := excludeCopies(t); err != nil {
+		return err
+	}
+	checkout := []string{"checkout", "--quiet", "--no-track", "-b", t.Branch}
+	if commit != "" {
+		checkout = append(checkout, commit)
+	}
+	if _, err := in.Run(ctx, worktree.GitWorkMax, in.Inside(), nil, checkout...); err != nil {
 		return fmt.Errorf("make the branch of task %s: %w", t.ID, err)
+	}
+	if commit != head {
+		if _, err := in.Run(ctx, worktree.GitWorkMax, in.Inside(), nil, "reset", "--quiet", "--mixed", head); err != nil {
+			return fmt.Errorf("make the branch of task %s: %w", t.ID, err)
+		}
 	}
 	if err := t.identify(ctx, in); err != nil {
 		return err
 	}
-	head, err := t.tip(ctx)
-	if err != nil {
+	return nil
+}
+
+// excludeCopies makes the agent's own `git add` leave out the files of Copy.
+func excludeCopies(t Task) error {
+	var lines strings.Builder
+	for _, name := range t.Copy {
+		name = filepath.ToSlash(filepath.Join(t.Prefix, name))
+		lines.WriteString("/" + strings.NewReplacer(`\`, `\\`, "*", `\*`, "?", `\?`, "[", `\[`, " ", `\ `).Replace(name) + "\n")
+	}
+	dir := filepath.Join(t.Tree, ".git", "info")
+	if err := os.MkdirAll(dir, 0o755); err != nil { //nolint:gosec // as git makes it
 		return err
 	}
-	_, err = t.ask(ctx, nil, "update-ref", t.Ref(), head) // what it began with stays in the repository
-	return err
+	return os.WriteFile(filepath.Join(dir, "exclude"), []byte(lines.String()), 0o644) //nolint:gosec // as git writes it
 }
 
 // Picture is what the folder holds at one moment.
@@ -227,7 +270,7 @@ type Picture struct {
 	Loose  bool   // it has uncommitted content
 }
 
-// Snapshot keeps the folder's content under the task's ref: its commits, and a commit on top with the
+// Snapshot keeps the folder's content under the task's ref, and under one with a number: its commits, and a commit on top with the
 // uncommitted files. Files that git ignores and those of Copy are left out, as are repositories inside of the folder.
 func (t Task) Snapshot(ctx context.Context) (p Picture, err error) {
 	release, err := lock(filepath.Join(t.Run, "lock")) // a person's `fairlead diff` may look at the same time
@@ -235,6 +278,13 @@ func (t Task) Snapshot(ctx context.Context) (p Picture, err error) {
 		return p, err
 	}
 	defer release()
+	if _, err := os.Lstat(t.Tree); errors.Is(err, fs.ErrNotExist) {
+		return p, fmt.Errorf("the folder of task %s is gone (%s); `fairlead task restore %s` makes it again: %w", t.ID, t.Tree, t.ID, err)
+	}
+	kept, err := t.Snapshots(ctx)
+	if err != nil {
+		return p, err
+	}
 	for _, left := range []string{"index", "index.lock"} { // of a git that was killed
 		if err := os.Remove(filepath.Join(t.Run, left)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return p, err
@@ -276,12 +326,16 @@ func (t Task) Snapshot(ctx context.Context) (p Picture, err error) {
 	}
 	p.Commit, p.Loose = head, p.Tree != before
 	if p.Loose {
-		if p.Commit, err = t.commit(ctx, byFairlead, p.Tree, t.Title(), head); err != nil {
+		if n := len(kept); n > 0 && kept[n-1].tree == p.Tree && kept[n-1].parent == head {
+			p.Commit = kept[n-1].Commit // nothing has changed since
+		} else if p.Commit, err = t.commit(ctx, byFairlead, p.Tree, t.Title(), head); err != nil {
 			return p, err
 		}
 	}
-	_, err = t.ask(ctx, nil, "update-ref", t.Ref(), p.Commit)
-	return p, err
+	if _, err := t.ask(ctx, nil, "update-ref", t.Ref(), p.Commit); err != nil {
+		return p, err
+	}
+	return p, keepPicture(ctx, t, p, kept)
 }
 
 // Newest is the newest picture of the task: of its folder, or of the time before that was removed.
@@ -302,7 +356,9 @@ func (t Task) copied(name string) bool {
 }
 
 // byFairlead is the author of commits that keep uncommitted files.
-var byFairlead = []string{"GIT_AUTHOR_NAME=Fairlead", "GIT_AUTHOR_EMAIL=fairlead@localhost", "GIT_COMMITTER_NAME=Fairlead", "GIT_COMMITTER_EMAIL=fairlead@localhost"}
+var byFairlead = []string{"GIT_AUTHOR_NAME=Fairlead", "GIT_AUTHOR_EMAIL=" + fairleadEmail, "GIT_COMMITTER_NAME=Fairlead", "GIT_COMMITTER_EMAIL=" + fairleadEmail}
+
+const fairleadEmail = "fairlead@localhost"
 
 func (t Task) commit(ctx context.Context, env []string, tree, message string, parents ...string) (string, error) {
 	args := []string{"commit-tree", "-m", message}
@@ -347,4 +403,17 @@ func (t Task) Remove(ctx context.Context) (ref string, err error) {
 		return "", fmt.Errorf("the folder %s stays, because its content could not be kept: %w", t.Tree, err)
 	}
 	return t.Ref(), os.RemoveAll(t.Tree)
+}
+
+// RemoveLanded removes the folder of a task that has landed, unless it has content that was not shown: then it stays.
+func (t Task) RemoveLanded(ctx context.Context) (stays bool, err error) {
+	shown, err := t.ask(ctx, nil, "rev-parse", "--verify", "--quiet", t.shownRef()+"^{commit}")
+	if err != nil {
+		return true, err
+	}
+	p, err := t.Snapshot(ctx)
+	if err != nil || p.Commit != shown && !t.alike(ctx, p.Commit, shown) {
+		return true, err
+	}
+	return false, os.RemoveAll(t.Tree)
 }

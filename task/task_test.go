@@ -327,9 +327,6 @@ func TestChecksOfMergedFiles(t *testing.T) {
 	if _, err := other.Land(t.Context(), &out); !errors.As(err, &failed) || !strings.Contains(out.String(), "do not go together") {
 		t.Fatalf("%v\n%s", err, &out)
 	}
-	if _, err := os.Stat(filepath.Join(other.Run, "merged")); err == nil {
-		t.Error("the folder of the merged files is still there")
-	}
 	var conflict *CheckFailed
 	w.put(w.task.Tree, "broken", "")
 	w.task.Checks = []string{"true", "test ! -e broken"}

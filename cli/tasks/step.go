@@ -7,10 +7,12 @@ import (
 	"fmt"
 	"maps"
 	"os"
+	"path/filepath"
 	"strconv"
 	"time"
 
 	"github.com/fairlead-dev/fairlead/cli"
+	"github.com/fairlead-dev/fairlead/runfile"
 	"github.com/fairlead-dev/fairlead/task"
 	"github.com/fairlead-dev/fairlead/view"
 )
@@ -79,8 +81,15 @@ func show(ctx context.Context, a *cli.App, t task.Task, metrics map[string]strin
 	if err != nil {
 		return nil, nil, err
 	}
+	review, err := runfile.LoadReview(filepath.Join(t.Run, task.FindingsName))
+	if err != nil {
+		return nil, nil, err
+	}
+	if review.Rounds > 0 {
+		shown.Stat = append(review.Lines(), shown.Stat...)
+	}
 	for _, line := range shown.Stat {
-		if _, err := fmt.Fprintln(a.Out, line); err != nil {
+		if _, err := fmt.Fprintln(a.Out, cli.Plain(line)); err != nil {
 			return nil, nil, err
 		}
 	}
@@ -106,6 +115,10 @@ func land(ctx context.Context, a *cli.App, t task.Task, metrics map[string]strin
 	}
 	if done.Later {
 		said += "; files that were changed after they were shown did not land, and are in " + t.Ref()
+	} else if stays, err := t.RemoveLanded(ctx); err != nil {
+		said += "; " + err.Error()
+	} else if stays {
+		said += "; the folder was changed meanwhile, and stays"
 	}
 	_, err = fmt.Fprintln(a.Out, said)
 	return []string{said}, err

@@ -54,6 +54,7 @@ TEXT, if there is one, comes first.`,
 		Args:    cli.Args(cobra.ExactArgs(1)),
 		RunE:    func(cmd *cobra.Command, words []string) error { return tasks.Step(cmd.Context(), a.App, words[0]) },
 	})
+	cmd.AddCommand(taskRestoreCommand(a), taskSnapshotsCommand(a))
 	return cmd
 }
 

@@ -18,13 +18,14 @@ func (c *Controller) RunHooks() loop.Hooks {
 			}
 		},
 		Next: func() time.Time {
-			var next time.Time
+			next := nextSnapshot(c)
 			for id := range c.State().Runs {
 				next = loop.Earlier(next, c.State().DeadlineRun(id))
 			}
 			return next
 		},
 		Due: func(now time.Time) []loop.Request {
+			takeSnapshots(c, now)
 			var batch []loop.Request
 			for _, id := range c.State().RunIDs() {
 				if at := c.State().DeadlineRun(id); !at.IsZero() && !now.Before(at) {

@@ -2,6 +2,7 @@ package runs
 
 import (
 	"log/slog"
+	"time"
 
 	"github.com/fairlead-dev/fairlead/controller/seam"
 	"github.com/fairlead-dev/fairlead/controller/sessions"
@@ -18,9 +19,13 @@ type Controller struct {
 	// Only the loop's goroutine reads or writes it.
 	Live     map[string]*runMember // of runs that are not archived
 	starting map[string]bool       // runs whose folder is made for an order that is not decided yet
+
+	snapshots map[string]time.Time // when the folder of a task at work is kept next
+
+	sizes folderSizes
 }
 
 // New returns the controller of runs.
 func New(l *loop.Loop, opts seam.Options, sessions *sessions.Controller) *Controller {
-	return &Controller{Loop: l, sessions: sessions, opts: opts, log: opts.Log, Live: map[string]*runMember{}, starting: map[string]bool{}}
+	return &Controller{Loop: l, sessions: sessions, opts: opts, log: opts.Log, Live: map[string]*runMember{}, starting: map[string]bool{}, snapshots: map[string]time.Time{}}
 }

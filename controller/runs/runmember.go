@@ -150,6 +150,7 @@ func (c *Controller) errandsOfRun(id string) {
 			delete(m.doing, key)
 		}
 	}
+	watchFolder(c, id, r)
 	c.ProjectRun(m)
 	c.lookAfter(m, r, asks)
 }
@@ -183,6 +184,7 @@ func (c *Controller) forgetRun(id string) {
 		m.pen()
 	}
 	delete(c.Live, id)
+	delete(c.snapshots, id)
 }
 
 func (c *Controller) errandOnBench(todo team.Action) {

@@ -160,7 +160,7 @@ func (c *Controller) WithReport(t *team.Team, s team.Session, ended team.Session
 		return ended
 	}
 	f, ok := c.FactsOf(t, s, run, workflow.StepID(step))
-	if !ok {
+	if !ok || f.review { // findings count only if the folder was compared; the review is repeated
 		return ended
 	}
 	of, err := f.Wanted()

@@ -21,6 +21,7 @@ import (
 	"github.com/fairlead-dev/fairlead/machine/control"
 	"github.com/fairlead-dev/fairlead/machine/workflow"
 	"github.com/fairlead-dev/fairlead/runfile"
+	"github.com/fairlead-dev/fairlead/task"
 	"github.com/fairlead-dev/fairlead/team"
 )
 
@@ -43,6 +44,7 @@ type StepFacts struct {
 	plain   bool   // a command of the workflow itself: its exit code counts if it leaves no report
 	gate    bool   // its failure sends the run back
 	lenient bool   // an agent that ends well needs no report
+	review  bool   // a review of a task: its report is made from findings
 
 	sentBy  workflow.StepID // the gate that sent the run back to this step; empty: none
 	sentWhy string
@@ -75,6 +77,7 @@ func (c *Controller) FactsOf(t *team.Team, s team.Session, run string, step work
 	f.lenient = plan.ReportOptional && len(plan.Command) == 0
 	f.sentBy, f.sentWhy, _ = workflow.SentBack(r, step)
 	f.round, f.again = progress.Iteration, progress.Rounds
+	f.review = f.how.Task != nil && plan.Agent != "" && plan.Prompt == filepath.Join(f.dir, task.ReviewName)
 	return f, ok
 }
 
@@ -100,6 +103,11 @@ func (c *Controller) PrepareStep(ctx context.Context, m *sessions.Slot, s team.S
 		}
 	}
 	f.Cmd.Env, f.Cmd.ArtifactsDir = f.env, artifacts
+	if f.review {
+		if err := f.beginReview(ctx); err != nil {
+			return sessions.PreparedLaunch{}, err
+		}
+	}
 	if f.written != "" {
 		places := runfile.PromptPlaces{Repo: f.repo, Beside: filepath.Dir(f.how.Workflow)}
 		path, err := places.Find(f.written)
@@ -178,22 +186,51 @@ func (c *Controller) launchAgent(ctx context.Context, m *sessions.Slot, s team.S
 		}
 		prompt = string(text)
 	}
-	prompt += sentBack(f)
-	if whole := strings.TrimSpace(strings.TrimSpace(prompt) + "\n\n" + team.TellWords(s.Told)); f.how.Task != nil && f.Cmd.Prompt != "" {
-		f.Cmd.Prompt = filepath.Join(f.dir, fmt.Sprintf("prompt-%d.md", s.Lease)) // of this round: PROMPT_PATH
-		if err := os.WriteFile(f.Cmd.Prompt, []byte(whole+"\n"), 0o600); err != nil {
+	before, err := handOver(ctx, c, f, s)
+	if err != nil {
+		return sessions.PreparedLaunch{}, err
+	}
+	whole := prompt + before + sentBack(f)
+	if f.how.Task != nil && f.Cmd.Prompt != "" {
+		f.Cmd.Prompt = filepath.Join(f.dir, fmt.Sprintf("prompt-%s-%d.md", f.Cmd.StepID, s.Lease)) // of this round: PROMPT_PATH
+		text := strings.TrimSpace(strings.TrimSpace(whole)+"\n\n"+team.TellWords(s.Told)) + "\n"
+		if err := os.WriteFile(f.Cmd.Prompt, []byte(text), 0o600); err != nil {
 			return sessions.PreparedLaunch{}, err
 		}
 	}
 	agent.Env = append(agent.Env, f.Cmd.Environ()...)
 	ready, err := c.sessions.Launch(ctx, m, s, agent, driver.Session{
-		ID: s.ID, Kind: driver.Work, Prompt: prompt + footer(f), Again: again(f, len(s.Told) > 0), Attempt: f.Cmd.Attempt, Told: f.how.Task != nil,
+		ID: s.ID, Kind: driver.Work, Prompt: whole + footer(f), Again: cmp.Or(again(f, len(s.Told) > 0), prompt+footer(f)), Attempt: f.Cmd.Attempt, Told: f.how.Task != nil,
 	})
 	ready.Writes = []string{filepath.Dir(f.Report), f.Cmd.ArtifactsDir}
-	if f.how.Task != nil {
+	ready.ReadOnly = f.review
+	if f.how.Task != nil && !f.review {
 		ready.Writes = append(ready.Writes, filepath.Join(f.how.Task.Tree, ".git")) // an agent may commit, also from a folder below
 	}
 	return ready, err
+}
+
+// handOver tells a new conversation what an earlier session has done for a task; empty if there was none. A
+// conversation that is resumed knows it.
+func handOver(ctx context.Context, c *Controller, f StepFacts, s team.Session) (string, error) {
+	if f.how.Task == nil || f.Cmd.StepID != task.StepWork || s.Lease < 2 {
+		return "", nil
+	}
+	t, err := f.task()
+	if err != nil {
+		return "", err
+	}
+	text, err := task.HandOver(ctx, t)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return "", err // its folder is gone
+	case err != nil: // the agent may be able to repair it
+		c.log.Warn("a new conversation is not told what was done for a task", "task", t.ID, "error", err)
+		return "", nil
+	case text == "":
+		return "", nil
+	}
+	return "\n\n" + text, nil
 }
 
 // sentBack tells an agent why its step is repeated; empty in the first iteration.
@@ -203,7 +240,7 @@ func sentBack(f StepFacts) string {
 	}
 	why := f.sentWhy
 	if f.how.Task != nil {
-		why = cmp.Or(requested(f.sentBy, f.dir, f.round), why)
+		why = cmp.Or(requested(f.sentBy, f.dir, f.round), found(f), why)
 	}
 	return fmt.Sprintf("\n\nWhat you did was sent back by the step %s of this run:\n\n%s\n", f.sentBy, strings.TrimSpace(why))
 }
@@ -224,7 +261,7 @@ func again(f StepFacts, told bool) string {
 
 // footer tells an agent how to report its step.
 func footer(f StepFacts) string {
-	if f.lenient {
+	if f.lenient || f.review {
 		return ""
 	}
 	return fmt.Sprintf(`
@@ -330,8 +367,14 @@ func (c *Controller) StepOver(ctx context.Context, m *sessions.Slot, s team.Sess
 	if !ok {
 		return true // the attempt has ended, so a report is late
 	}
-	report, err := c.reportOf(ctx, m, f, s)
-	if err == nil && report == nil && (f.plain || f.lenient && what.Outcome == control.OK) {
+	read := c.reportOf
+	if f.review {
+		read = func(ctx context.Context, m *sessions.Slot, f StepFacts, s team.Session) (*runfile.StepReport, error) {
+			return reviewReport(ctx, c, m, f, s, what)
+		}
+	}
+	report, err := read(ctx, m, f, s)
+	if err == nil && report == nil && !f.review && (f.plain || f.lenient && what.Outcome == control.OK) {
 		report, err = madeReport(f, s, what)
 	}
 	if err != nil {

@@ -83,6 +83,11 @@ func startTask(ctx context.Context, c *Controller, by seam.Actor, asked view.Tas
 	if err != nil {
 		return view.RunView{}, err
 	}
+	if full, err := diskFull(ctx, c, workspace); err != nil {
+		return view.RunView{}, err
+	} else if full != "" {
+		return no(errors.New(full))
+	}
 	t, err := task.Place(ctx, workspace, cmp.Or(asked.Base, conf.Tasks.Base))
 	if err != nil {
 		return no(err)
@@ -94,7 +99,7 @@ func startTask(ctx context.Context, c *Controller, by seam.Actor, asked view.Tas
 	defer release()
 	t.ID, t.Text, t.Agent, t.How = id, text, agent.Name, conf.Tasks.Land
 	t.Remote, t.Poll, t.Ask, t.Issue = conf.Tasks.Remote, int(conf.Tasks.PR.Poll/time.Second), conf.Tasks.PR.Ask, asked.Issue
-	t.Copy, t.Setup, t.Checks = slices.Clone(conf.Tasks.Copy), conf.Tasks.Setup, conf.Tasks.Checks
+	t.Copy, t.Setup, t.Checks, t.Timeout = slices.Clone(conf.Tasks.Copy), conf.Tasks.Setup, conf.Tasks.Checks, conf.Tasks.Timeout
 	if err := t.Include(ctx); err != nil {
 		return no(err)
 	}
@@ -116,12 +121,12 @@ func startTask(ctx context.Context, c *Controller, by seam.Actor, asked view.Tas
 			err = errors.Join(err, os.RemoveAll(t.Tree), os.RemoveAll(t.Run))
 		}
 	}()
-	prompt := filepath.Join(t.Run, task.PromptName)
-	flow, err := taskFlow(conf)
+	prompt, review := filepath.Join(t.Run, task.PromptName), filepath.Join(t.Run, task.ReviewName)
+	flow, err := taskFlow(conf, runfile.TaskBlanks{Agent: agent.Name, Prompt: prompt, Reviewer: conf.Tasks.Reviewer, Review: review})
 	if err != nil {
-		return view.RunView{}, err
+		return no(err)
 	}
-	for name, text := range map[string]string{prompt: text + "\n", filepath.Join(t.Run, task.WorkflowName): runfile.FillTask(flow, agent.Name, prompt)} {
+	for name, text := range map[string]string{prompt: text + "\n", review: "(written when the review begins)\n", filepath.Join(t.Run, task.WorkflowName): flow} {
 		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
 			return view.RunView{}, err
 		}
@@ -135,6 +140,7 @@ func startTask(ctx context.Context, c *Controller, by seam.Actor, asked view.Tas
 		return view.RunView{}, err
 	}
 	req.settings.After = asked.After
+	req.options.AnswersFree = true
 	req.how.Task = &howTask{Text: loop.CutText(t.Title(), 200), Agent: agent.Name, Base: t.Base, Branch: t.Branch, Tree: t.Tree, Issue: asked.Issue, Intake: intake}
 	begun = true
 	return c.begin(ctx, by, req, workflow.RunAsked{
@@ -144,12 +150,15 @@ func startTask(ctx context.Context, c *Controller, by seam.Actor, asked view.Tas
 }
 
 // taskFlow is the text of the workflow for tasks.
-func taskFlow(conf *config.Config) (string, error) {
+func taskFlow(conf *config.Config, with runfile.TaskBlanks) (string, error) {
 	if conf.Tasks.Flow == "" {
-		return runfile.TaskWorkflow(), nil
+		return runfile.FillTask(runfile.TaskWorkflow(), with)
 	}
 	text, err := sessions.ReadUpTo(conf.Tasks.Flow, promptBytesMax)
-	return string(text), err
+	if err != nil {
+		return "", err
+	}
+	return runfile.FillTask(string(text), with)
 }
 
 // agentForTask is the named agent, the only one, or the one whose description fits the text.

@@ -16,6 +16,8 @@ type PreparedLaunch struct {
 	record *team.LaunchRecord
 	Boxed  bool     // it is already in a sandbox
 	Writes []string // folders and files outside of its workspace that the session needs
+
+	ReadOnly bool // its sandbox does not let it write in its workspace
 }
 
 // Launch asks the driver how to start a session. It decides first whether the session resumes an

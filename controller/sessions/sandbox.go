@@ -50,6 +50,13 @@ func (c *Controller) confined(ctx context.Context, m *Slot, s team.Session, read
 	if err != nil {
 		return no(err.Error())
 	}
+	if ready.ReadOnly {
+		workspace, err := c.placeOf(ready.Launch.Dir)
+		if err != nil {
+			return no(err.Error())
+		}
+		write = slices.DeleteFunc(write, func(p string) bool { return isBelow(p, []string{workspace}) })
+	}
 	ready.Launch.Env = append(envWithout(ready.Launch.Env, "TMPDIR"), "TMPDIR="+temp)
 	ready.Launch.Argv = sandbox.Wrap(strings.TrimSuffix(exe, " (deleted)"), ready.Launch.Argv,
 		sandbox.Box{Write: write, Attributes: true, Terminals: true, Sockets: m.Conf.Sandbox.Sockets})

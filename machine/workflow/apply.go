@@ -130,7 +130,10 @@ func (r *Run) reset(id StepID, how *Reset) {
 		v.Ending, v.EndReason = how.Ending, EndOver
 	}
 	if how.Gate != "" {
-		v.Iteration = p.Iteration + 1
+		v.Iteration, v.Uncounted = p.Iteration+1, p.Uncounted
+	}
+	if how.Uncounted {
+		v.Uncounted++
 	}
 	if how.Gate != "" && id != how.Target {
 		v.BlockedBy = how.Gate

@@ -91,6 +91,7 @@ type Options struct {
 	SideBySide     int           `json:"side_by_side"`              // number of parallel processes
 	PauseForHumans bool          `json:"pause_for_human,omitempty"` // unless --unattended
 	GateFile       bool          `json:"gate_file,omitempty"`       // a gate file exists: gates are closed until they were seen open
+	AnswersFree    bool          `json:"answers_free,omitempty"`    // a person's rejection does not count towards MaxIterations
 	BackoffFirst   time.Duration `json:"backoff_first,omitempty"`
 	BackoffMax     time.Duration `json:"backoff_max,omitempty"`
 }

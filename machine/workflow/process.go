@@ -114,7 +114,7 @@ func (d *draft) report(in ReportRead) error {
 		return o.failure()
 	case in.Report.GateFailed:
 		o.facts = in.Report.Facts.kept()
-		return o.gateFailure(in.Report.Why)
+		return o.gateFailure(in.Report.Why, false)
 	}
 	o.facts = in.Report.Facts.kept()
 	if in.Report.Again > 0 {
@@ -189,8 +189,8 @@ func (r *Run) rounds(i int) int {
 // corrections, "W6").
 const gateWords = "Gate failure: "
 
-// gateFailure is W6 or W7.
-func (o *stepDraft) gateFailure(reason string) error {
+// gateFailure is W6 or W7. free: it counts towards no limit.
+func (o *stepDraft) gateFailure(reason string, free bool) error {
 	if reason == "" {
 		reason = "no reason given"
 	}
@@ -198,14 +198,14 @@ func (o *stepDraft) gateFailure(reason string) error {
 	switch {
 	case o.plan.LoopBackTo == "":
 		return o.take(GateLeadsNowhere)
-	case o.v.Iteration >= o.run.Options.MaxIterations:
+	case !free && o.v.Iteration-o.v.Uncounted >= o.run.Options.MaxIterations:
 		o.why = fmt.Sprintf("%s (max-iterations %d is reached)", cut(o.why), o.run.Options.MaxIterations)
 		return o.take(GateAtLimit)
 	}
 	if err := o.take(GateFailed); err != nil {
 		return err
 	}
-	o.loopBack()
+	o.loopBack(free)
 	return nil
 }
 
@@ -232,7 +232,7 @@ func (d *draft) answer(in AnswerRead) error {
 		if in.Note != "" {
 			reason += ": " + in.Note
 		}
-		return o.gateFailure(reason)
+		return o.gateFailure(reason, o.run.Options.AnswersFree)
 	case o.v.Reported:
 		if err := o.take(Answered); err != nil {
 			return err

@@ -16,7 +16,7 @@ import (
 // An empty line ends a block; the run lives on into the next one, until `plan` makes a new one.
 // Each line happens a second after the one before.
 //
-//	plan [attempts=N] [iterations=N] [places=N] [backoff=D] [pause] [gatefile]    its steps follow
+//	plan [attempts=N] [iterations=N] [places=N] [backoff=D] [pause] [gatefile] [free]    its steps follow
 //	  ID [needs=A,B] [back=ID] [human] [ask=before] [when=C] [timeout=D] [tries=N] [gates=A,B]
 //	     [loop=A,B | loop= | from=ID | artifact=F] [until=C] [max=N]
 //	start
@@ -146,6 +146,8 @@ func (s *stage) newPlan(settings []string) {
 			s.options.PauseForHumans = true
 		case "gatefile":
 			s.options.GateFile = true
+		case "free":
+			s.options.AnswersFree = true
 		default:
 			s.t.Fatalf("no such setting: %s", word)
 		}

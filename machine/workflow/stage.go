@@ -271,7 +271,7 @@ func (r *Run) behind(from ...int) *set {
 
 // loopBack is the rest of W6: a gate has failed, and its target, everything that depends on the
 // target, and the gate itself advance to the next iteration.
-func (o *stepDraft) loopBack() {
+func (o *stepDraft) loopBack(free bool) {
 	r := o.run
 	target := r.index.at[o.plan.LoopBackTo]
 	back := r.behind(target)
@@ -287,6 +287,7 @@ func (o *stepDraft) loopBack() {
 	o.list(moves, LoopedBack, Pending, func(part []Move) Body {
 		return Body{Reset: &Reset{
 			Moves: part, Gate: o.plan.ID, Target: o.plan.LoopBackTo, Ending: "sent back: " + string(o.plan.ID) + " failed its gate",
+			Uncounted: free,
 		}}
 	})
 }

@@ -64,6 +64,7 @@ type Value struct {
 	EndedAt         time.Time `json:"ended_at,omitzero"`
 	LastError       string    `json:"last_error,omitempty"`
 	ManualInputPath string    `json:"manual_input_path,omitempty"`
+	Uncounted       int       `json:"uncounted,omitempty"`  // of Iteration: loop-backs that a person asked for
 	BlockedBy       StepID    `json:"blocked_by,omitempty"` // the gate that sent the run back to an earlier step
 
 	N         uint64    `json:"n,omitempty"`          // number of leases so far; only the last one is valid
@@ -163,6 +164,8 @@ type Reset struct {
 	Gate   StepID `json:"gate,omitempty"`   // W6: next iteration, blocked by this gate; empty: iteration 0
 	Target StepID `json:"target,omitempty"` // the step that the gate does not block
 	Ending string `json:"ending,omitempty"` // why a live process is to end
+
+	Uncounted bool `json:"uncounted,omitempty"` // a person asked for it, so it counts towards no limit
 }
 
 // Moved lists steps that a rule of the plan moves together.

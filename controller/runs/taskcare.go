@@ -1,0 +1,164 @@
+package runs
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/fairlead-dev/fairlead/loop"
+	"github.com/fairlead-dev/fairlead/machine/workflow"
+	"github.com/fairlead-dev/fairlead/task"
+	"github.com/fairlead-dev/fairlead/worktree"
+)
+
+const (
+	snapshotEvery = 5 * time.Minute // of a task at work: what a lost disk or a deleted folder costs at most
+	sizeFor       = 5 * time.Minute // how long the measured size of a folder counts
+	foldersShown  = 5
+)
+
+// watchFolder schedules snapshots of a task's folder while its agent works.
+func watchFolder(c *Controller, id string, r *workflow.Run) {
+	works := false
+	if howOf(c.State(), id).Task != nil {
+		_, p, known := r.Find(task.StepWork)
+		works = known && p.State == workflow.Running
+	}
+	switch _, scheduled := c.snapshots[id]; {
+	case works && !scheduled:
+		c.snapshots[id] = c.Now().Add(snapshotEvery)
+	case !works:
+		delete(c.snapshots, id)
+	}
+}
+
+// nextSnapshot is when the next folder is due; the zero time if none is.
+func nextSnapshot(c *Controller) (next time.Time) {
+	for _, at := range c.snapshots {
+		next = loop.Earlier(next, at)
+	}
+	return next
+}
+
+// takeSnapshots keeps the content of the folders that are due.
+func takeSnapshots(c *Controller, now time.Time) {
+	for id, at := range c.snapshots {
+		if now.Before(at) {
+			continue
+		}
+		r := c.State().Runs[id]
+		if r == nil {
+			delete(c.snapshots, id)
+			continue
+		}
+		c.snapshots[id] = now.Add(snapshotEvery)
+		file := filepath.Join(runDir(r), task.FileName)
+		c.Go(func(ctx context.Context) {
+			t, err := task.Load(file)
+			if err == nil {
+				_, err = t.Snapshot(ctx)
+			}
+			if err != nil && ctx.Err() == nil {
+				c.log.Warn("the folder of a task could not be kept; the next try is in a few minutes", "task", id, "error", err)
+			}
+		})
+	}
+}
+
+// folderSizes remembers how large folders are, because measuring one takes a look at each of its files.
+type folderSizes struct {
+	lock  sync.Mutex
+	known map[string]folderSize
+}
+
+type folderSize struct {
+	bytes int64
+	at    time.Time
+}
+
+func (s *folderSizes) of(ctx context.Context, dir string) (int64, error) {
+	s.lock.Lock()
+	defer s.lock.Unlock()
+	if was, ok := s.known[dir]; ok && time.Since(was.at) < sizeFor {
+		return was.bytes, nil
+	}
+	bytes, err := task.DiskUse(ctx, dir)
+	if err == nil {
+		if s.known == nil {
+			s.known = map[string]folderSize{}
+		}
+		s.known[dir] = folderSize{bytes, time.Now()}
+	}
+	return bytes, err
+}
+
+// forget forgets folders that are gone.
+func (s *folderSizes) forget() {
+	s.lock.Lock()
+	defer s.lock.Unlock()
+	for dir := range s.known {
+		if _, err := os.Lstat(dir); err != nil {
+			delete(s.known, dir)
+		}
+	}
+}
+
+// diskFull says what takes the disk that the folders of tasks may take; empty if there is room.
+func diskFull(ctx context.Context, c *Controller, workspace string) (string, error) {
+	most := c.opts.Config.Tasks.DiskBytes
+	if most == 0 {
+		return "", nil
+	}
+	root := filepath.Join(workspace, ".agents", worktree.WorktreesDir)
+	entries, err := os.ReadDir(root)
+	if err != nil {
+		if os.IsNotExist(err) {
+			return "", nil
+		}
+		return "", err
+	}
+	c.sizes.forget()
+	type use struct {
+		name  string
+		bytes int64
+	}
+	var all []use
+	sum := int64(0)
+	for _, e := range entries {
+		if !e.IsDir() {
+			continue
+		}
+		bytes, err := c.sizes.of(ctx, filepath.Join(root, e.Name()))
+		if err != nil {
+			return "", fmt.Errorf("measure the folders of tasks: %w", err)
+		}
+		all = append(all, use{e.Name(), bytes})
+		sum += bytes
+	}
+	if sum < most {
+		return "", nil
+	}
+	slices.SortFunc(all, func(a, b use) int { return cmp.Compare(b.bytes, a.bytes) })
+	var shown []string
+	for _, one := range all[:min(len(all), foldersShown)] {
+		shown = append(shown, fmt.Sprintf("%s %s", one.name, megabytes(one.bytes)))
+	}
+	if more := len(all) - len(shown); more > 0 {
+		shown = append(shown, fmt.Sprintf("and %d more", more))
+	}
+	return fmt.Sprintf("the folders of tasks take %s of %s (tasks.disk in fairlead.yaml): %s in %s; end tasks that you do not need with `fairlead drop TASK`, which keeps their content, or give them more",
+		megabytes(sum), megabytes(most), strings.Join(shown, ", "), root), nil
+}
+
+func megabytes(bytes int64) string {
+	if bytes >= 1e9 {
+		return fmt.Sprintf("%.1f GB", float64(bytes)/1e9)
+	}
+	return fmt.Sprintf("%.1f MB", float64(bytes)/1e6)
+}

@@ -1,0 +1,244 @@
+package task
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+// Setup runs once for a folder, and again when its commands or a lock file change.
+func TestSetupIsCached(t *testing.T) {
+	w := newWorld(t)
+	w.task.Setup = []string{"echo ran >> ignored"}
+	w.task.Checks = []string{"true"}
+	runs := func() int {
+		text, err := os.ReadFile(filepath.Join(w.task.Tree, "ignored"))
+		w.must(err)
+		return strings.Count(string(text), "ran")
+	}
+	var out bytes.Buffer
+	w.must(w.task.Prepare(t.Context(), &out))
+	w.must(w.task.Prepare(t.Context(), &out))
+	w.put(w.task.Tree, "a.txt", "changed\n")
+	w.must(w.task.Check(t.Context(), &out))
+	if n := runs(); n != 1 {
+		t.Errorf("setup ran %d times: %s", n, &out)
+	}
+	w.put(w.task.Tree, "web/package-lock.json", "{}\n")
+	w.must(w.task.Check(t.Context(), &out))
+	w.must(w.task.Check(t.Context(), &out))
+	if n := runs(); n != 2 {
+		t.Errorf("setup ran %d times after a lock file was added: %s", n, &out)
+	}
+	w.task.Setup = append(w.task.Setup, "false")
+	var failed *CheckFailed
+	if err := w.task.Check(t.Context(), &out); !errors.As(err, &failed) || err.Error() != "setup `false`: exit status 1" {
+		t.Errorf("%v", err)
+	}
+	if err := w.task.Prepare(t.Context(), &out); err == nil || runs() != 4 {
+		t.Errorf("a setup that failed counts as done: %v, ran %d times", err, runs())
+	}
+}
+
+// The checks of merged files have a folder that tasks share, so that setup runs once. What a check leaves there is
+// removed, unless git ignores it.
+func TestSetupOfMergedFiles(t *testing.T) {
+	w := newWorld(t)
+	w.put(w.repo, ".env", "ONE\n")
+	tasks := []Task{w.task, w.give("T2", ""), w.give("T3", "")}
+	var out bytes.Buffer
+	for i := range tasks {
+		one := &tasks[i]
+		one.Copy = []string{".env"}
+		one.Setup = []string{"echo setup >> ignored"}
+		one.Checks = []string{"test ! -e left && touch left && cp .env ignored.env && test $(grep -c setup ignored) = 1"}
+		w.put(one.Tree, one.ID+".txt", "x\n")
+		_, err := one.Show(t.Context(), one.Run)
+		w.must(err)
+		_, err = one.Land(t.Context(), &out)
+		if err != nil {
+			t.Fatalf("%s: %v\n%s", one.ID, err, &out)
+		}
+		w.put(w.repo, ".env", "TWO\n")
+	}
+	dir := landingDir(w.task)
+	if _, err := os.Stat(filepath.Join(dir, "T3.txt")); err != nil {
+		t.Error(err)
+	}
+	if got, err := os.ReadFile(filepath.Join(dir, ".env")); err != nil || string(got) != "TWO\n" {
+		t.Errorf("a file of copy is old: %q, %v", got, err)
+	}
+	w.must(os.WriteFile(dir+".index", []byte("nonsense"), 0o600)) // of a git that was killed
+	last := w.give("T4", "")
+	w.put(last.Tree, "T4.txt", "x\n")
+	last.Checks = []string{"test -e T4.txt && test ! -e ignored"}
+	if _, err := last.Show(t.Context(), last.Run); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := last.Land(t.Context(), &out); err != nil {
+		t.Errorf("%v\n%s", err, &out)
+	}
+}
+
+// A command that hangs is ended with all its processes, and the message names it.
+func TestCommandTimesOut(t *testing.T) {
+	w := newWorld(t)
+	w.task.Timeout = 300 * time.Millisecond
+	w.task.Setup = []string{"sleep 600 & sleep 600; true"}
+	var out bytes.Buffer
+	err := w.task.Prepare(t.Context(), &out) // it waits for the end of both, which hold its output
+	if err == nil || !strings.Contains(err.Error(), "setup `sleep 600 & sleep 600; true`: it ran longer than 300ms, the limit (tasks.timeout") {
+		t.Errorf("%v", err)
+	}
+}
+
+// Each content of the folder is kept under a number, up to a limit; the folder comes back from each.
+func TestRestore(t *testing.T) {
+	w := newWorld(t)
+	if _, err := w.task.Restore(t.Context(), 0); !errors.As(err, new(*Blocked)) || !strings.Contains(err.Error(), "is there") {
+		t.Fatalf("over a folder: %v", err)
+	}
+	w.put(w.task.Tree, "b.txt", "committed\n")
+	w.git(w.task.Tree, "add", "b.txt")
+	w.git(w.task.Tree, "commit", "--quiet", "-m", "the agent's")
+	head := w.git(w.task.Tree, "rev-parse", "HEAD")
+	w.put(w.task.Tree, "c.txt", "loose\n")
+	w.must(os.Remove(filepath.Join(w.task.Tree, "a.txt")))
+	loose, err := w.task.Snapshot(t.Context())
+	w.must(err)
+	if again, err := w.task.Snapshot(t.Context()); err != nil || again != loose {
+		t.Errorf("nothing has changed: %+v, then %+v, %v", loose, again, err)
+	}
+	w.put(w.task.Tree, "c.txt", "newer\n")
+	_, err = w.task.Snapshot(t.Context())
+	w.must(err)
+	all, err := w.task.Snapshots(t.Context())
+	w.must(err)
+	if len(all) != 3 || all[1].Commit != loose.Commit || all[1].N != 2 {
+		t.Fatalf("%+v", all)
+	}
+	w.must(os.RemoveAll(w.task.Tree))
+	if _, err := w.task.Snapshot(t.Context()); err == nil || !strings.Contains(err.Error(), "`fairlead task restore T1` makes it again") {
+		t.Errorf("the folder is gone: %v", err)
+	}
+	for _, c := range []struct {
+		at   int
+		want string
+	}{{0, "newer\n"}, {2, "loose\n"}} {
+		w.must(os.RemoveAll(w.task.Tree))
+		w.must(os.Mkdir(w.task.Tree, 0o755))
+		if _, err := w.task.Restore(t.Context(), c.at); err != nil {
+			t.Fatal(err)
+		}
+		got, err := os.ReadFile(filepath.Join(w.task.Tree, "c.txt"))
+		w.must(err)
+		if string(got) != c.want || w.git(w.task.Tree, "rev-parse", "HEAD") != head || w.git(w.task.Tree, "symbolic-ref", "--short", "HEAD") != w.task.Branch {
+			t.Errorf("%d: %q on %s", c.at, got, w.git(w.task.Tree, "log", "--oneline"))
+		}
+		if got := w.git(w.task.Tree, "status", "--porcelain"); got != "D a.txt\n?? c.txt" {
+			t.Errorf("%d: %q", c.at, got)
+		}
+	}
+	w.put(w.task.Tree, ".git/HEAD", "nonsense\n")
+	if _, err := w.task.Restore(t.Context(), 0); !errors.As(err, new(*Blocked)) || !strings.Contains(err.Error(), "could not be kept") {
+		t.Errorf("over a folder that cannot be kept: %v", err)
+	}
+	if _, err := os.Stat(filepath.Join(w.task.Tree, "c.txt")); err != nil {
+		t.Error(err)
+	}
+	w.must(os.RemoveAll(w.task.Tree))
+	if _, err := w.task.Restore(t.Context(), 77); !errors.As(err, new(*Blocked)) || !strings.Contains(err.Error(), "no snapshot 77") {
+		t.Errorf("%v", err)
+	}
+}
+
+// At the limit the oldest snapshot is forgotten.
+func TestSnapshotsMax(t *testing.T) {
+	w := newWorld(t)
+	first, err := w.task.Snapshot(t.Context())
+	w.must(err)
+	var refs strings.Builder
+	for n := 1; n <= snapshotsMax; n++ {
+		fmt.Fprintf(&refs, "update %s.%d %s\n", w.task.Ref(), n, first.Commit)
+	}
+	_, err = w.task.own().Run(t.Context(), time.Minute, nil, writes(refs.String()), "update-ref", "--stdin")
+	w.must(err)
+	w.put(w.task.Tree, "b.txt", "b\n")
+	_, err = w.task.Snapshot(t.Context())
+	w.must(err)
+	all, err := w.task.Snapshots(t.Context())
+	w.must(err)
+	if len(all) != snapshotsMax || all[0].N != 2 || all[snapshotsMax-1].N != snapshotsMax+1 {
+		t.Errorf("%d snapshots, %d to %d", len(all), all[0].N, all[len(all)-1].N)
+	}
+}
+
+// What copy lists is in no commit, snapshot or difference: neither a file nor a folder, also after the agent has
+// changed them.
+func TestCopiesStayOut(t *testing.T) {
+	w := newWorld(t)
+	w.put(w.repo, ".env", "SECRET=1\n")
+	w.put(w.repo, "conf/local/key", "SECRET=2\n")
+	w.task.Copy = []string{".env", "conf/local"}
+	w.must(os.RemoveAll(w.task.Tree))
+	w.must(w.task.Make(t.Context()))
+	w.must(w.task.Prepare(t.Context(), &bytes.Buffer{}))
+	w.put(w.task.Tree, ".env", "SECRET=changed\n")
+	w.put(w.task.Tree, "conf/local/key", "SECRET=changed\n")
+	w.put(w.task.Tree, "conf/local/more", "SECRET=more\n")
+	w.put(w.task.Tree, "by the agent", "b\n")
+	w.git(w.task.Tree, "add", "--all")
+	w.git(w.task.Tree, "commit", "--quiet", "-m", "the agent's")
+	w.put(w.task.Tree, "conf/own", "mine\n")
+	p, err := w.task.Snapshot(t.Context())
+	w.must(err)
+	if got := strings.Split(w.git(w.repo, "ls-tree", "-r", "--name-only", p.Commit), "\n"); !slices.Equal(got, []string{".gitignore", "a.txt", "by the agent", "conf/own"}) {
+		t.Errorf("the snapshot has %q", got)
+	}
+	s, err := w.task.Show(t.Context(), w.task.Run)
+	w.must(err)
+	if text, err := os.ReadFile(s.Diff); err != nil || strings.Contains(string(text), "SECRET") {
+		t.Errorf("the difference: %s, %v", text, err)
+	}
+	if text, _, err := w.task.Difference(t.Context(), 1<<20); err != nil || strings.Contains(text, "SECRET") {
+		t.Errorf("the difference: %s, %v", text, err)
+	}
+	_, err = w.task.Land(t.Context(), &bytes.Buffer{})
+	w.must(err)
+	if got := w.git(w.repo, "show", "--name-only", "--format=", "main"); got != "by the agent\nconf/own" {
+		t.Errorf("it landed %q", got)
+	}
+}
+
+// The folder of a task that has landed is removed, unless something was changed after it was shown.
+func TestRemoveLanded(t *testing.T) {
+	w := newWorld(t)
+	w.put(w.task.Tree, "b.txt", "b\n")
+	_, err := w.land(w.task)
+	w.must(err)
+	w.put(w.task.Tree, "c.txt", "later\n")
+	if stays, err := w.task.RemoveLanded(t.Context()); err != nil || !stays {
+		t.Errorf("%v, %v", stays, err)
+	}
+	w.must(os.Remove(filepath.Join(w.task.Tree, "c.txt")))
+	if stays, err := w.task.RemoveLanded(t.Context()); err != nil || stays {
+		t.Errorf("%v, %v", stays, err)
+	}
+	if _, err := os.Stat(w.task.Tree); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("it is there still: %v", err)
+	}
+	w.put(w.task.Tree, "own/x", "x\n")
+	size, err := DiskUse(t.Context(), w.task.Tree)
+	w.must(err)
+	w.must(os.Link(filepath.Join(w.task.Tree, "own/x"), filepath.Join(w.task.Tree, "own/y")))
+	if again, err := DiskUse(t.Context(), w.task.Tree); err != nil || size == 0 || again != size {
+		t.Errorf("a second name of a file makes %d of %d bytes, %v", again, size, err)
+	}
+}

@@ -1,0 +1,143 @@
+package task
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/fairlead-dev/fairlead/worktree"
+)
+
+// snapshotsMax is how many snapshots of a task are kept: several hours of work at one every five minutes.
+const snapshotsMax = 50
+
+// Kept is a snapshot of a task's folder. It is kept under refs/fairlead/tasks/ID.N.
+type Kept struct {
+	N      int
+	Commit string
+	At     time.Time
+
+	tree, parent string // parent is empty if there is none, or several
+	loose        bool   // Fairlead made the commit from uncommitted files
+}
+
+// Snapshots lists the snapshots of a task, the oldest first.
+func (t Task) Snapshots(ctx context.Context) ([]Kept, error) {
+	text, err := t.ask(ctx, nil, "for-each-ref", "--format=%(refname) %(objectname) %(tree) %(committerdate:unix) %(committeremail) %(parent)", t.Ref()+".*")
+	if err != nil {
+		return nil, err
+	}
+	var all []Kept
+	for line := range strings.Lines(text) {
+		k, ok := keptOf(t, strings.Fields(line))
+		if ok {
+			all = append(all, k)
+		}
+	}
+	slices.SortFunc(all, func(a, b Kept) int { return cmp.Compare(a.N, b.N) })
+	return all, nil
+}
+
+func keptOf(t Task, words []string) (k Kept, ok bool) {
+	if len(words) < 5 {
+		return k, false
+	}
+	var err error
+	if k.N, err = strconv.Atoi(strings.TrimPrefix(words[0], t.Ref()+".")); err != nil {
+		return k, false // what was shown
+	}
+	seconds, err := strconv.ParseInt(words[3], 10, 64)
+	if err != nil {
+		return k, false
+	}
+	k.Commit, k.tree, k.At = words[1], words[2], time.Unix(seconds, 0)
+	if len(words) == 6 {
+		k.parent = words[5]
+	}
+	k.loose = words[4] == "<"+fairleadEmail+">" && k.parent != ""
+	return k, true
+}
+
+// keepPicture gives a picture a number of its own, unless it is what was kept last. It forgets the oldest ones beyond the
+// limit.
+func keepPicture(ctx context.Context, t Task, p Picture, all []Kept) error {
+	next := 1
+	if len(all) > 0 {
+		last := all[len(all)-1]
+		if last.Commit == p.Commit {
+			return nil
+		}
+		next = last.N + 1
+	}
+	if _, err := t.ask(ctx, nil, "update-ref", t.Ref()+"."+strconv.Itoa(next), p.Commit); err != nil {
+		return err
+	}
+	for _, old := range all[:max(0, len(all)+1-snapshotsMax)] {
+		if _, err := t.ask(ctx, nil, "update-ref", "-d", t.Ref()+"."+strconv.Itoa(old.N), old.Commit); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Restore makes the task's folder again, from a snapshot by its number, or from the newest one for 0. Commits are on
+// the branch, and what was not committed is not. It replaces no folder that has something in it.
+func (t Task) Restore(ctx context.Context, at int) (k Kept, err error) {
+	if err := mayRestore(ctx, t); err != nil {
+		return k, err
+	}
+	all, err := t.Snapshots(ctx)
+	if err != nil {
+		return k, err
+	}
+	i := len(all) - 1
+	if at > 0 {
+		i = slices.IndexFunc(all, func(k Kept) bool { return k.N == at })
+	}
+	if i < 0 && at > 0 {
+		return k, &Blocked{fmt.Sprintf("task %s has no snapshot %d; `fairlead task snapshots %s` lists them", t.ID, at, t.ID)}
+	}
+	if i >= 0 {
+		k = all[i]
+	} else if k.Commit, err = t.ask(ctx, nil, "rev-parse", "--verify", "--quiet", t.Ref()+"^{commit}"); worktree.GitHasNone(err) {
+		return k, &Blocked{fmt.Sprintf("nothing of task %s was kept", t.ID)}
+	} else if err != nil {
+		return k, err
+	}
+	head := k.Commit
+	if k.loose {
+		head = k.parent
+	}
+	if err := os.Remove(setupFile(t)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return k, err
+	}
+	if err := makeFolder(ctx, t, k.Commit, head); err != nil {
+		return k, err
+	}
+	return k, os.WriteFile(filepath.Join(t.Run, preparedName), nil, 0o600) // the base branch is not brought in again
+}
+
+// mayRestore refuses if there is a folder with something in it.
+func mayRestore(ctx context.Context, t Task) error {
+	entries, err := os.ReadDir(t.Tree)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil
+	case err != nil:
+		return err
+	case len(entries) == 0:
+		return os.Remove(t.Tree)
+	}
+	if _, err := t.Snapshot(ctx); err != nil {
+		return &Blocked{fmt.Sprintf("the folder %s has content that could not be kept (%v); move it to another place, and restore again", t.Tree, err)}
+	}
+	return &Blocked{fmt.Sprintf("the folder %s is there, and what it has is kept; to have an older snapshot, move the folder to another place, and restore again", t.Tree)}
+}
