@@ -268,8 +268,10 @@ func TestSnapshotsWhileAtWork(t *testing.T) {
 func TestTaskDisk(t *testing.T) {
 	t.Parallel()
 	flow := "name: task\nsteps:\n  - {id: work, agent: \"{agent}\", prompt: \"{prompt}\", report_optional: true}\n"
-	taskBubble(t, flow, func(b *bubble, _ int, _ string, s *fakeSession) {
-		b.write("b.txt", strings.Repeat("x", 2<<20))
+	taskBubble(t, flow, func(b *bubble, n int, _ string, s *fakeSession) {
+		if n == 1 {
+			b.write("b.txt", strings.Repeat("x", 2<<20))
+		}
 		s.say("stop ok")
 	}, nil, func(t *testing.T, b *bubble) {
 		b.conf.Tasks.DiskBytes = 1e6
