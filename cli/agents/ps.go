@@ -40,17 +40,9 @@ func PrintTeam(a *cli.App, out io.Writer, shown view.TeamView, width int) error 
 		more += "TURNS\t"
 	}
 	fmt.Fprintln(table, "AGENT\tSTATUS\tCURRENT\tDESIRED\tSESSION\tPID\tFOR\t"+more+"REMARKS")
-	for _, agent := range shown.Agents {
-		session, pid, since := "-", "-", "-"
-		if s := agent.Session; s != nil {
-			session = s.ID
-			if s.PID > 0 {
-				pid = fmt.Sprint(s.PID)
-			}
-			if s.StartedAt != nil {
-				since = cli.Ago(time.Since(*s.StartedAt))
-			}
-		}
+	var inRow []*view.AgentView // nil: a row for a session in a slot above 0
+	for i, agent := range shown.Agents {
+		session, pid, since := sessionColumns(agent.Session)
 		more := ""
 		if led {
 			more += cli.OrDash(cli.Line(agent.Presence, cli.CrewStatusWidth)) + "\t"
@@ -60,17 +52,42 @@ func PrintTeam(a *cli.App, out io.Writer, shown view.TeamView, width int) error 
 		}
 		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s%s\n",
 			agent.Name, agent.Word(), cli.Line(agent.CurrentState, 20), cli.Line(agent.DesiredState, 20), session, pid, since, more, Remarks(agent))
+		inRow = append(inRow, &shown.Agents[i])
+		for _, s := range agent.Others() {
+			session, pid, since := sessionColumns(&s)
+			words := busyWith(s.For)
+			if s.Ending != "" {
+				words = "ending: " + cli.Line(s.Ending, 70)
+			}
+			fmt.Fprintf(table, "\t\t\t\t%s\t%s\t%s\t%s%s\n", session, pid, since, strings.Repeat("\t", strings.Count(more, "\t")), words)
+			inRow = append(inRow, nil)
+		}
 	}
 	if err := table.Flush(); err != nil {
 		return err
 	}
-	return printRows(a, out, rows.String(), shown.Agents, width)
+	return printRows(a, out, rows.String(), inRow, width)
+}
+
+// sessionColumns are the columns SESSION, PID and FOR.
+func sessionColumns(s *view.SessionView) (id, pid, since string) {
+	id, pid, since = "-", "-", "-"
+	if s == nil {
+		return id, pid, since
+	}
+	if s.PID > 0 {
+		pid = fmt.Sprint(s.PID)
+	}
+	if s.StartedAt != nil {
+		since = cli.Ago(time.Since(*s.StartedAt))
+	}
+	return s.ID, pid, since
 }
 
 // printRows prints an aligned table and colours the statuses in it afterwards, because the table
 // writer would count escape sequences as width. Names and statuses of agents have one byte per
 // character.
-func printRows(a *cli.App, out io.Writer, table string, agents []view.AgentView, width int) error {
+func printRows(a *cli.App, out io.Writer, table string, agents []*view.AgentView, width int) error {
 	rows := strings.Split(strings.TrimRight(table, "\n"), "\n")
 	at := strings.Index(rows[0], "STATUS")
 	for i, row := range rows {
@@ -78,10 +95,10 @@ func printRows(a *cli.App, out io.Writer, table string, agents []view.AgentView,
 		if width > 0 {
 			row = cli.Aligned(row, width)
 		}
-		if i > 0 {
+		if i > 0 && agents[i-1] != nil {
 			word := agents[i-1].Word()
 			if from, ok := strings.CutPrefix(row[min(at, len(row)):], word); ok {
-				row = row[:at] + paintStatus(a, &agents[i-1]) + from
+				row = row[:at] + paintStatus(a, agents[i-1]) + from
 			}
 		}
 		if _, err := fmt.Fprintln(out, row); err != nil {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
 
@@ -12,6 +13,7 @@ import (
 	"github.com/fairlead-dev/fairlead/cli"
 	"github.com/fairlead-dev/fairlead/controller/sessions"
 	"github.com/fairlead-dev/fairlead/driver"
+	"github.com/fairlead-dev/fairlead/team"
 	"github.com/fairlead-dev/fairlead/view"
 )
 
@@ -85,7 +87,7 @@ func overdrawn(lines []string) string {
 
 // watchAgent shows the output of one session after the other.
 func watchAgent(ctx context.Context, a *cli.App, client *apiclient.Client, name string) error {
-	seen := ""
+	seen := map[string]bool{}
 	for {
 		page, err := client.Journal(ctx, apiclient.JournalQuery{Tail: 1})
 		if err != nil {
@@ -95,9 +97,13 @@ func watchAgent(ctx context.Context, a *cli.App, client *apiclient.Client, name 
 		if err != nil {
 			return err
 		}
-		session := why.Agent.Session
-		if session == nil || session.ID == seen {
-			if session == nil && !a.JSON {
+		open := why.Agent.Sessions // slot 0 first; an older daemon sends none
+		if len(open) == 0 && why.Agent.Session != nil {
+			open = []view.SessionView{*why.Agent.Session}
+		}
+		at := slices.IndexFunc(open, func(s view.SessionView) bool { return !seen[s.ID] })
+		if at < 0 {
+			if len(open) == 0 && !a.JSON {
 				fmt.Fprintln(a.Err, a.Paint(cli.Dim, cli.Plain(why.Verdict)+"; waiting for a session"))
 			}
 			if err := nextSession(ctx, client, name, page.Head); err != nil {
@@ -105,7 +111,8 @@ func watchAgent(ctx context.Context, a *cli.App, client *apiclient.Client, name 
 			}
 			continue
 		}
-		seen = session.ID
+		session := open[at]
+		seen[session.ID] = true
 		if !a.JSON {
 			fmt.Fprintf(a.Err, "%s\n", a.Paint(cli.Bold, "── "+session.ID+" ("+session.Kind+")"))
 		}
@@ -147,12 +154,12 @@ func watchSession(ctx context.Context, a *cli.App, client *apiclient.Client, of 
 
 // nextSession waits until a session of the agent is opened.
 func nextSession(ctx context.Context, client *apiclient.Client, name string, after uint64) error {
-	query := apiclient.EventsQuery{After: int64(after), Entity: "session/" + name} //nolint:gosec // no journal is that long
+	query := apiclient.EventsQuery{After: int64(after)} //nolint:gosec // no journal is that long
 	for change, err := range client.Events(ctx, query) {
 		if err != nil {
 			return err
 		}
-		if change.To == "opened" || change.To == "running" {
+		if ofSession := strings.HasPrefix(change.Entity, "session/") && team.AgentOf(change.Entity) == name; ofSession && (change.To == "opened" || change.To == "running") {
 			return nil
 		}
 	}

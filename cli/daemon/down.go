@@ -32,8 +32,8 @@ func Down(ctx context.Context, a *cli.App, now bool) error {
 		}
 		var open []string
 		for _, agent := range view.Agents {
-			if agent.Session != nil {
-				open = append(open, agent.Session.ID)
+			for _, s := range agent.Sessions {
+				open = append(open, s.ID)
 			}
 		}
 		if text := strings.Join(open, ", "); text != said && text != "" && !a.JSON {

@@ -97,8 +97,8 @@ func sayStopping(ctx context.Context, a *cli.App, d *Daemon, asked int) {
 	}
 	var open []string
 	for _, agent := range view.Agents {
-		if agent.Session != nil {
-			open = append(open, agent.Session.ID)
+		for _, s := range agent.Sessions {
+			open = append(open, s.ID)
 		}
 	}
 	if len(open) == 0 || a.JSON {

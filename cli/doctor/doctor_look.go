@@ -210,8 +210,8 @@ func truthByDaemon(ctx context.Context, a *cli.App, client *apiclient.Client) []
 		if agent.Doubt != "" {
 			findings = append(findings, Finding{About: about, What: agent.Doubt, Do: "`fairlead why " + agent.Name + "` shows the evidence"})
 		}
-		if agent.Session != nil {
-			findings = append(findings, lookAtShim(ctx, a, agent.Session.ID))
+		for _, s := range agent.Sessions {
+			findings = append(findings, lookAtShim(ctx, a, s.ID))
 		}
 		why, err := client.Why(ctx, agent.Name)
 		if err != nil {

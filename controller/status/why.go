@@ -83,15 +83,7 @@ func (c *Controller) Why(ctx context.Context, name string) (view.WhyView, error)
 		add("shim", now, false, "%s", strange)
 	}
 	statusEvidence(&shown.Agent, changed, add)
-	processEvidence(agent.Session, proofs, add)
-	for _, s := range agent.Sessions() {
-		if s.Slot > 0 {
-			processEvidence(s, proofs, add)
-		}
-	}
-	for _, why := range waits {
-		add("journal", time.Time{}, true, "%s", why)
-	}
+	slotEvidence(&agent, proofs, waits, add)
 	conversationEvidence(&agent, asks, add)
 	if conf.Workspace != "" {
 		if err := drives.Check(sessions.Known(conf)); err != nil {
@@ -196,6 +188,19 @@ func waitingSteps(t *team.Team, a *team.Agent) (words []string) {
 		words = append(words, fmt.Sprintf("step %s of run %s: %s", step, run, t.StepWaits(run, step)))
 	}
 	return words
+}
+
+// slotEvidence adds what is in each slot, and what waits for one.
+func slotEvidence(agent *team.Agent, proofs map[string]proven, waits []string, add adder) {
+	processEvidence(agent.Session, proofs, add)
+	for _, s := range agent.Sessions() {
+		if s.Slot > 0 {
+			processEvidence(s, proofs, add)
+		}
+	}
+	for _, why := range waits {
+		add("journal", time.Time{}, true, "%s", why)
+	}
 }
 
 // processEvidence adds the current answer of a session's shim, or that it does not answer. nil: slot 0 is free.

@@ -38,6 +38,9 @@ function goSpan(text) {
 const Gauge = ({ part, label }) => html`<span class="gauge ${part >= 0.9 ? 'gauge-high' : ''}" role="img" aria-label=${label}>
   <i style=${{ width: `${Math.min(100, Math.max(0, part * 100)).toFixed(1)}%` }}></i></span>`;
 
+/** The leased ports of a session. @param {import('../shell/api.js').OpenSession} s */
+const ports = (s) => (s.ports?.length ? html` <span class="num">port ${s.ports.join(', ')}</span>` : '');
+
 /** @param {{cell: Cell}} props */
 function Figures({ cell: c }) {
   const a = c.agent.value;
@@ -52,10 +55,11 @@ function Figures({ cell: c }) {
   return html`<dl class="figures">
     <div><dt>Session</dt>
       ${a.session ? html`<dd class="num">${a.session.started_at ? span(sessionMs) : 'starting'}${whole > 0 && html`<span class="of"> of ${limit}</span>`}</dd>
-        <dd class="sub"><code>${plain(a.session.id, 40)}</code>${a.session.kind === 'cleanup' ? ' cleanup' : ''}${a.session.pid ? html` <span class="num">pid ${a.session.pid}</span>` : ''}</dd>
+        <dd class="sub"><code>${plain(a.session.id, 40)}</code>${a.session.kind === 'cleanup' ? ' cleanup' : ''}${a.session.pid ? html` <span class="num">pid ${a.session.pid}</span>` : ''}${ports(a.session)}</dd>
         ${answers && sessionMax > 0 && html`<dd class="sub">each answer ends after ${limit}</dd>`}
         ${whole > 0 && html`<dd><${Gauge} part=${sessionMs / whole} label="${Math.round((sessionMs / whole) * 100)} per cent of the session limit" /></dd>`}`
-        : html`<dd class="none">none</dd>`}</div>
+        : html`<dd class="none">none</dd>`}
+      ${(a.sessions ?? []).filter((s) => (s.slot ?? 0) > 0).map((s) => html`<dd class="sub" key=${s.id}><code>${plain(s.id, 40)}</code> ${plain(s.for ?? '', 60)}${ports(s)}</dd>`)}</div>
     <div><dt>Cost today</dt>
       <dd class="num">${money(use.cost_usd ?? 0)}${lim.cost_per_day_usd ? html`<span class="of"> of ${money(lim.cost_per_day_usd).replace('.00', '')}</span>` : ''}</dd>
       <dd class="sub">${lim.cost_per_day_usd ? 'pauses at the limit' : lim.team_cost_per_day_usd ? `the team's limit is ${money(lim.team_cost_per_day_usd).replace('.00', '')}` : 'no limit set'}, <a class="link" href="#/usage">all usage</a></dd>

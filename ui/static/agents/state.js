@@ -73,7 +73,7 @@ function setTeam(s) {
  */
 export function applyTeam(snapshot) {
   batch(() => {
-    const agents = (snapshot.agents ?? []).filter((a) => !a.removed || a.session);
+    const agents = (snapshot.agents ?? []).filter((a) => !a.removed || a.session || a.sessions?.length);
     for (const a of agents) applyAgent(a, snapshot.head);
     const order = agents.map((a) => a.name);
     if (order.length !== names.peek().length || order.some((n, i) => names.peek()[i] !== n)) names.value = order;

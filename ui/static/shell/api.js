@@ -32,7 +32,8 @@ const BASE = '/api/v1';
  * @property {string} [set_by]
  * @property {string} [note]
  * @property {string} [timestamp]
- * @property {{id: string, pid?: number, started_at: string | null, kind: string, for?: string, phase?: string, ending?: string} | null} [session]
+ * @property {OpenSession | null} [session] of slot 0
+ * @property {OpenSession[]} [sessions] of all slots
  * @property {string} [certainty]
  * @property {number | null} [evidence_age_ms]
  * @property {string} [doubt]
@@ -53,6 +54,7 @@ const BASE = '/api/v1';
  */
 
 /** @typedef {{what: string, source: string, at?: string, age_ms?: number | null, holds: boolean}} Evidence */
+/** @typedef {{id: string, pid?: number, started_at: string | null, kind: string, for?: string, phase?: string, ending?: string, slot?: number, ports?: number[]}} OpenSession */
 /** @typedef {{id: string, kind: string, opened_at?: string, started_at?: string | null, ended_at?: string | null, outcome?: string, why?: string, bytes?: number}} Session */
 /** @typedef {{agent: Agent, evidence?: Evidence[] | null, verdict?: string, sessions?: Session[] | null, layers?: {name: string, holds: boolean, text: string}[] | null}} Why */
 /** @typedef {{seq: number, time: string, machine: string, entity: string, row: string, from: string, to: string, trigger: string, actor?: {kind: string, id: string}, data?: any}} Change */

@@ -117,8 +117,8 @@ function withSession(was, ch, s) {
   const same = was.agent.session?.id === s.id;
   const slot = Number(s.slot ?? 0);
   const shown = { id: s.id, pid: s.pid ?? 0, started_at: moment(s.started_at), kind: String(s.kind ?? ''), phase: s.phase ?? ch.to, for: String(s.for ?? ''), slot, ...(s.ending && { ending: String(s.ending) }) };
-  const others = (was.agent.sessions ?? []).filter((o) => o.slot !== slot);
-  const sessions = isOpen(ch) ? [...others, shown].sort((a, b) => a.slot - b.slot) : others;
+  const others = (was.agent.sessions ?? []).filter((o) => (o.slot ?? 0) !== slot);
+  const sessions = isOpen(ch) ? [...others, shown].sort((a, b) => (a.slot ?? 0) - (b.slot ?? 0)) : others;
   const next = slot > 0
     ? withAgent(was, { sessions })
     : isOpen(ch)

@@ -17,7 +17,7 @@ export function statusOf(a, stopping, nowMs) {
   const works = a.badge === 'RUNNING'; // as its loop says
   const own = a.loop === 'foreign' && !a.program;
   const there = (own && works) || (!!s && s.phase === 'running' && (s.kind !== 'foreign' || works));
-  const others = (a.sessions ?? []).filter((o) => o.slot > 0 && o.phase === 'running');
+  const others = (a.sessions ?? []).filter((o) => (o.slot ?? 0) > 0 && o.phase === 'running');
   if (a.certainty === 'unknown' || a.current_state === 'unknown') return 'unknown';
   if (s?.ending || ((there || others.length) && stopping)) return 'stopping';
   if (there && works && a.desired_state === 'pause' && (own || s?.for === 'control')) return 'stopping';
@@ -36,7 +36,7 @@ export function idleReason(a, status) {
   if (a.disabled) return 'disabled';
   if (a.over_limit) return 'limit';
   if (a.session && a.session.phase !== 'running') return 'queued';
-  if ((a.sessions ?? []).some((o) => o.slot > 0)) return 'queued';
+  if ((a.sessions ?? []).some((o) => (o.slot ?? 0) > 0)) return 'queued';
   if (a.held) return 'held';
   return a.waiting_behind || a.desired_state !== 'pause' ? 'queued' : 'paused';
 }
