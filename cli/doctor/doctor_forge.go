@@ -12,7 +12,7 @@ import (
 // lookAtForge says whether the program for pull requests and issues is there and signed in. The answer needs the
 // network, so it is asked only if the configuration needs it.
 func lookAtForge(ctx context.Context, a *cli.App, conf *config.Config) Finding {
-	f, err := task.Task{Repo: a.Dir, Remote: conf.Tasks.Remote}.Forge(ctx)
+	f, err := task.ForgeOf(ctx, task.Task{Repo: a.Dir, Remote: conf.Tasks.Remote})
 	if err != nil {
 		return Finding{About: "pull requests", What: err.Error(), Do: "tasks.land and tasks.from of fairlead.yaml need it"}
 	}
