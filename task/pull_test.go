@@ -245,6 +245,9 @@ func TestNewerBaseOnTheForge(t *testing.T) {
 // A branch of the same name that is there already, and a branch that others move, are not overwritten.
 func TestForeignBranch(t *testing.T) {
 	h := newHub(t)
+	h.w.git(h.w.task.Tree, "add", "b.txt")
+	h.w.git(h.w.task.Tree, "commit", "--quiet", "-m", "one") // what is not committed the agent has to merge by hand
+	h.w.show()
 	h.w.git(h.bare, "branch", h.w.task.Branch, "main")
 	if _, err := PullRequest(t.Context(), h.w.task, io.Discard, h, 0, hour); err == nil || !strings.Contains(err.Error(), "has a branch fairlead/T1 already") {
 		t.Fatalf("%v", err)
