@@ -20,7 +20,7 @@ var generated = []string{"doc/config.md", "doc/cli.md", "doc/api.md", "doc/machi
 // people, agents and Fairlead create them elsewhere.
 var named = []string{
 	"agent_state.json", ".agent_state.json.lock", "fairlead.yaml", "state.jsonl", "messages.jsonl", "dialogue.md",
-	"task.json", "task.md", "workflow.yaml", "request-N.md", "comments.json", "package-lock.json", "pnpm-lock.yaml",
+	"task.json", "task.md", "pr.json", "intake.json", "workflow.yaml", "request-N.md", "comments.json", "package-lock.json", "pnpm-lock.yaml",
 	"run_state.json", "agent.py", "loop.py", "PLAN.md", "notes.md", "starter.script.yaml", "reviewer.script.yaml",
 	"node_modules/", "reports/RUN__STEP.json", "manual_inputs/RUN__STEP.json", "artifacts/",
 	"conversations/", "conversations/conv_002/outputs/", "outputs/", "inbox/", "inbox/unmatched/", "NAME.result.md", "NAME.ranking.json", "conversations/conv_NNN/outputs/",

@@ -123,7 +123,7 @@ func TestContract(t *testing.T) {
 			HumanInterruptMode: Inject, MaxRounds: 3, WaitTimeout: 5 * time.Minute,
 		}},
 		Dispatch: Dispatch{Sandbox: SandboxAuto, Commits: true},
-		Tasks:    Tasks{Land: "squash", Branch: TaskBranch, Timeout: TaskTimeout, DiskBytes: TaskDiskBytes},
+		Tasks:    Tasks{Land: "squash", Branch: TaskBranch, Timeout: TaskTimeout, DiskBytes: TaskDiskBytes, PR: PullRequests{PollDefault, AskOnce}, Most: MostDefault},
 		TurnConfig: TurnConfig{
 			DefaultTimeoutSeconds: 60, HumanInterruptMode: Inject, AnnounceTimeouts: true,
 			AnnounceDisconnects: true, AutoDetectSilenceSeconds: 10,

@@ -22,6 +22,7 @@ func TestTasks(t *testing.T) {
 			Tasks{Base: "dev", Copy: []string{".env", "conf/local"}, Setup: []string{"npm ci"}, Checks: []string{"go test ./..."}, Land: "merge", Branch: "work/{id}", Reviewer: "critic", Timeout: 5 * time.Minute, DiskBytes: 500e6},
 			"",
 		},
+		{"tasks: {land: pr, remote: upstream, pr: {poll: 15s, ask: every_round}, most: 1}", Tasks{Land: "pr", Remote: "upstream", PR: PullRequests{PollMin, "every_round"}, Most: 1}, ""},
 		{"tasks: {disk: 0}", Tasks{DiskBytes: -1}, ""},
 		{"tasks: {disk: 20}", Tasks{}, "20 is not a size; write it like 500MB"},
 		{"tasks: {disk: 20gb}", Tasks{}, "is not a size"},
@@ -29,6 +30,11 @@ func TestTasks(t *testing.T) {
 		{"tasks: {timeout: 0s}", Tasks{}, "must be more than zero"},
 		{"tasks: {reviewer: critik}\nagents: {critic: {driver: exec, command: [x]}}", Tasks{}, "there is no agent"},
 		{"tasks: {reviewer: critic}\nagents: {critic: {driver: exec, loop: foreign}}", Tasks{}, "runs its own loop"},
+		{"tasks: {pr: {poll: 14s}}", Tasks{}, `"14s" is too often for the forges; take 15s or more`},
+		{"tasks: {pr: {ask: never}}", Tasks{}, "ask"},
+		{"tasks: {from: {bug: nobody}}", Tasks{}, `there is no agent "nobody"`},
+		{"tasks: {most: 0}", Tasks{}, "most"},
+		{"tasks: {remote: -x}", Tasks{}, "remote"},
 		{"tasks: {copy: [../secret]}", Tasks{}, "is not below the folder of this file"},
 		{"tasks: {copy: [/etc/passwd]}", Tasks{}, "is not below the folder of this file"},
 		{"tasks: {branch: same}", Tasks{}, "has no {id}"},
@@ -49,6 +55,7 @@ func TestTasks(t *testing.T) {
 		}
 		tt.want.Land, tt.want.Branch = cmp.Or(tt.want.Land, "squash"), cmp.Or(tt.want.Branch, TaskBranch)
 		tt.want.Timeout, tt.want.DiskBytes = cmp.Or(tt.want.Timeout, TaskTimeout), cmp.Or(tt.want.DiskBytes, TaskDiskBytes)
+		tt.want.PR.Poll, tt.want.PR.Ask, tt.want.Most = cmp.Or(tt.want.PR.Poll, PollDefault), cmp.Or(tt.want.PR.Ask, AskOnce), cmp.Or(tt.want.Most, MostDefault)
 		tt.want.DiskBytes = max(0, tt.want.DiskBytes) // -1: no limit
 		if diff := compare.Diff(tt.want, cfg.Tasks); diff != "" {
 			t.Errorf("%s: -want +got\n%s", tt.yaml, diff)

@@ -6,6 +6,7 @@ import (
 
 	"github.com/fairlead-dev/fairlead/controller/channels"
 	crewctl "github.com/fairlead-dev/fairlead/controller/crew"
+	"github.com/fairlead-dev/fairlead/controller/runs"
 	"github.com/fairlead-dev/fairlead/controller/sessions"
 
 	"github.com/fairlead-dev/fairlead/config"
@@ -52,7 +53,7 @@ func (e *Supervisor) recover(ctx context.Context) error {
 	e.Pumping = stop
 	e.Go(func(context.Context) { e.Pump(pumping) })
 	if len(e.opts.Config.Tasks.From) > 0 && !e.opts.RunsOnly {
-		e.Go(e.runsController.TakeIssues)
+		e.Go(func(ctx context.Context) { runs.TakeIssues(ctx, e.runsController) })
 	}
 	return nil
 }

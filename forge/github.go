@@ -213,7 +213,7 @@ func (c hubCheck) check() Check {
 	switch cmp.Or(c.Conclusion, c.State) {
 	case "FAILURE", "ERROR", "TIMED_OUT", "STARTUP_FAILURE", "ACTION_REQUIRED":
 		is.State = CheckFailed
-	case "SUCCESS", "NEUTRAL", "SKIPPED", "CANCELLED", "STALE": // nobody can mend a cancelled one by changing files
+	case "SUCCESS", "NEUTRAL", "SKIPPED", "CANCELLED", "STALE": // no change of files repairs a cancelled one
 		is.State = CheckPassed
 	}
 	return is

@@ -81,7 +81,7 @@ func (in Intake) Look(ctx context.Context) (begun []string, err error) {
 		}
 		for _, issue := range list {
 			if issue.URL == "" || len(issue.Assignees) > 0 || slices.ContainsFunc(all, func(t Taken) bool { return t.URL == issue.URL }) {
-				continue // somebody works on it, or it was taken
+				continue // a person works on it, or it was taken
 			}
 			if full, err := in.full(ctx); err != nil || full {
 				return begun, err

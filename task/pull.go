@@ -43,7 +43,7 @@ const (
 // Round is the environment variable with how often the run was sent back to a step.
 const Round = "FAIRLEAD_TASK_ROUND"
 
-func (t Task) remoteName() string {
+func remoteName(t Task) string {
 	if t.Remote == "" {
 		return remoteDefault
 	}
@@ -51,8 +51,8 @@ func (t Task) remoteName() string {
 }
 
 // remoteBaseRef is the base branch as it was on the forge; remoteRef is the task's branch there, if others changed it.
-func (t Task) remoteBaseRef() string { return refs + t.ID + ".base" }
-func (t Task) remoteRef() string     { return refs + t.ID + ".remote" }
+func remoteBaseRef(t Task) string { return refs + t.ID + ".base" }
+func remoteRef(t Task) string     { return refs + t.ID + ".remote" }
 
 // Pull is what is known of a task's pull request. It is on disk before and after each thing that is sent, so that
 // nothing is sent twice.
@@ -93,7 +93,7 @@ type Sent struct {
 }
 
 // LoadPull reads what is known of the pull request; nothing is known if there is no file.
-func (t Task) LoadPull() (Pull, error) {
+func LoadPull(t Task) (Pull, error) {
 	var p Pull
 	text, err := os.ReadFile(filepath.Join(t.Run, PullName))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -105,7 +105,7 @@ func (t Task) LoadPull() (Pull, error) {
 	return p, err
 }
 
-func (t Task) savePull(p Pull) error {
+func savePull(t Task, p Pull) error {
 	text, err := json.MarshalIndent(p, "", "  ")
 	if err != nil {
 		return err
@@ -154,17 +154,17 @@ type Look struct {
 	Fault   forge.Code // why a round could not look: RateLimited or Offline
 }
 
-// Forge returns the forge of the task's remote. The error is *Blocked.
-func (t Task) Forge(ctx context.Context) (forge.Forge, error) {
-	remote, err := t.ask(ctx, nil, "config", "--get", "remote."+t.remoteName()+".url")
+// ForgeOf returns the forge of the task's remote. The error is *Blocked.
+func ForgeOf(ctx context.Context, t Task) (forge.Forge, error) {
+	remote, err := t.ask(ctx, nil, "config", "--get", "remote."+remoteName(t)+".url")
 	if worktree.GitHasNone(err) {
-		return nil, &Blocked{fmt.Sprintf("the repository has no remote %s; add it with git remote add %s URL, or name another one with tasks.remote in fairlead.yaml", t.remoteName(), t.remoteName())}
+		return nil, &Blocked{fmt.Sprintf("the repository has no remote %s; add it with git remote add %s URL, or name another one with tasks.remote in fairlead.yaml", remoteName(t), remoteName(t))}
 	} else if err != nil {
 		return nil, err
 	}
 	f, err := forge.ForRemote(remote)
 	if err != nil {
-		return nil, &Blocked{fmt.Sprintf("remote %s: %v", t.remoteName(), err)}
+		return nil, &Blocked{fmt.Sprintf("remote %s: %v", remoteName(t), err)}
 	}
 	return f, nil
 }
@@ -181,10 +181,10 @@ type pulling struct {
 
 // PullRequest pushes what was shown, creates the pull request, and looks at it once. It never waits: the result
 // says when to look again. The error is *Blocked if a person has to do something.
-func (t Task) PullRequest(ctx context.Context, out io.Writer, f forge.Forge, round int, now time.Time) (Look, error) {
+func PullRequest(ctx context.Context, t Task, out io.Writer, f forge.Forge, round int, now time.Time) (Look, error) {
 	p := &pulling{Task: t, forge: f, out: out, now: now, round: round}
 	var err error
-	if p.Pull, err = t.LoadPull(); err != nil {
+	if p.Pull, err = LoadPull(t); err != nil {
 		return Look{}, err
 	}
 	look, err := p.play(ctx)
@@ -203,10 +203,10 @@ func (t Task) PullRequest(ctx context.Context, out io.Writer, f forge.Forge, rou
 		err = &Blocked{fault.Text}
 	}
 	look.Pull = p.Pull
-	return look, errors.Join(err, t.savePull(p.Pull))
+	return look, errors.Join(err, savePull(t, p.Pull))
 }
 
-func (p *pulling) save() error { return p.savePull(p.Pull) }
+func (p *pulling) save() error { return savePull(p.Task, p.Pull) }
 
 func (p *pulling) poll() time.Duration {
 	if p.Poll == 0 {
@@ -285,12 +285,12 @@ func (p *pulling) git(ctx context.Context, args ...string) (string, error) {
 	if errors.Is(err, context.DeadlineExceeded) {
 		code = forge.Offline
 	}
-	return said, &forge.Fault{Code: code, Text: fmt.Sprintf("remote %s: %v", p.remoteName(), err)}
+	return said, &forge.Fault{Code: code, Text: fmt.Sprintf("remote %s: %v", remoteName(p.Task), err)}
 }
 
 // tips asks the remote where the task's branch and the base are. Empty: there is none.
 func (p *pulling) tips(ctx context.Context) (branch, base string, err error) {
-	said, err := p.git(ctx, "ls-remote", "--refs", "--quiet", "--", p.remoteName(), "refs/heads/"+p.Branch, "refs/heads/"+p.Base)
+	said, err := p.git(ctx, "ls-remote", "--refs", "--quiet", "--", remoteName(p.Task), "refs/heads/"+p.Branch, "refs/heads/"+p.Base)
 	for line := range strings.Lines(said) {
 		commit, ref, _ := strings.Cut(strings.TrimSpace(line), "\t")
 		switch ref {
@@ -305,7 +305,7 @@ func (p *pulling) tips(ctx context.Context) (branch, base string, err error) {
 
 func (p *pulling) fetch(ctx context.Context, from, to string) error {
 	_, err := p.git(ctx, "-c", "fetch.fsckObjects=true", "fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--no-recurse-submodules", "--no-auto-maintenance",
-		"--", p.remoteName(), "+refs/heads/"+from+":"+to)
+		"--", remoteName(p.Task), "+refs/heads/"+from+":"+to)
 	return err
 }
 
@@ -314,15 +314,15 @@ func (p *pulling) has(ctx context.Context, commit, ancestor string) bool {
 	return err == nil
 }
 
-// publish pushes the content of a picture as one commit on top of what was pushed before. A commit of somebody else
-// on the branch is never overwritten: the agent merges it first.
+// publish pushes the content of a picture as one commit on top of what was pushed before. A commit of another
+// person on the branch is never overwritten: the agent merges it first.
 func (p *pulling) publish(ctx context.Context, work string) (Look, error) {
 	there, base, err := p.tips(ctx)
 	switch {
 	case err != nil:
 		return Look{}, err
 	case base == "":
-		return Look{}, &Blocked{fmt.Sprintf("remote %s has no branch %s; push it first: git push %s %s", p.remoteName(), p.Base, p.remoteName(), p.Base)}
+		return Look{}, &Blocked{fmt.Sprintf("remote %s has no branch %s; push it first: git push %s %s", remoteName(p.Task), p.Base, remoteName(p.Task), p.Base)}
 	case p.Pushing != "" && there == p.Pushing: // the process ended after the push
 		p.Pushed, p.Pushing = p.Pushing, ""
 	case there == "" && p.Pushed != "" && p.Number > 0: // deleted with the pull request; that one says why
@@ -330,28 +330,28 @@ func (p *pulling) publish(ctx context.Context, work string) (Look, error) {
 		return Look{}, nil
 	case there != "" && there != p.Pushed:
 		if p.Pushed == "" {
-			return Look{}, &Blocked{fmt.Sprintf("remote %s has a branch %s already, and it is not from this task; delete it there, or set another name with tasks.branch", p.remoteName(), p.Branch)}
+			return Look{}, &Blocked{fmt.Sprintf("remote %s has a branch %s already, and it is not from this task; delete it there, or set another name with tasks.branch", remoteName(p.Task), p.Branch)}
 		}
-		if err := p.fetch(ctx, p.Branch, p.remoteRef()); err != nil {
+		if err := p.fetch(ctx, p.Branch, remoteRef(p.Task)); err != nil {
 			return Look{}, err
 		}
 		if !p.has(ctx, work, there) {
 			if err := p.offer(ctx, there); err != nil {
 				return Look{}, err
 			}
-			return p.sendBack(nil, fmt.Sprintf("Branch %s has commits on the forge that you do not have. Merge them: git fetch origin %s && git merge FETCH_HEAD; resolve conflicts, and commit.", p.Branch, p.remoteRef()))
+			return p.sendBack(nil, fmt.Sprintf("Branch %s has commits on the forge that you do not have. Merge them: git fetch origin %s && git merge FETCH_HEAD; resolve conflicts, and commit.", p.Branch, remoteRef(p.Task)))
 		}
 		p.Pushed = there
 	}
-	if err := p.fetch(ctx, p.Base, p.remoteBaseRef()); err != nil {
+	if err := p.fetch(ctx, p.Base, remoteBaseRef(p.Task)); err != nil {
 		return Look{}, err
 	}
 	from, err := p.Before(ctx, work)
 	if err != nil {
 		return Look{}, err
 	}
-	if !p.has(ctx, p.remoteBaseRef(), from) {
-		return Look{}, &Blocked{fmt.Sprintf("branch %s has commits that are not on remote %s, and the pull request would publish them; push them first: git push %s %s", p.Base, p.remoteName(), p.remoteName(), p.Base)}
+	if !p.has(ctx, remoteBaseRef(p.Task), from) {
+		return Look{}, &Blocked{fmt.Sprintf("branch %s has commits that are not on remote %s, and the pull request would publish them; push them first: git push %s %s", p.Base, remoteName(p.Task), remoteName(p.Task), p.Base)}
 	}
 	commit, err := p.next(ctx, work, from)
 	if err != nil {
@@ -369,7 +369,7 @@ func (p *pulling) publish(ctx context.Context, work string) (Look, error) {
 			return Look{}, err
 		}
 		p.Pushed, p.Pushing, p.Quiet = commit, "", 0
-		if _, err := fmt.Fprintf(p.out, "pushed %.10s to branch %s of %s\n", commit, p.Branch, p.remoteName()); err != nil {
+		if _, err := fmt.Fprintf(p.out, "pushed %.10s to branch %s of %s\n", commit, p.Branch, remoteName(p.Task)); err != nil {
 			return Look{}, err
 		}
 	}
@@ -391,7 +391,7 @@ func (p *pulling) offer(ctx context.Context, there string) error {
 	if err != nil {
 		return err
 	}
-	_, err = p.ask(ctx, nil, "update-ref", p.remoteRef(), commit)
+	_, err = p.ask(ctx, nil, "update-ref", remoteRef(p.Task), commit)
 	return err
 }
 
@@ -416,7 +416,7 @@ func (p *pulling) next(ctx context.Context, work, from string) (string, error) {
 func (p *pulling) push(ctx context.Context, commit string) error {
 	branch := "refs/heads/" + p.Branch
 	_, err := p.git(ctx, "-c", "push.followTags=false", "-c", "push.gpgSign=false", "push", "--quiet", "--no-verify", "--recurse-submodules=no",
-		"--force-with-lease="+branch+":"+p.Pushed, "--", p.remoteName(), commit+":"+branch)
+		"--force-with-lease="+branch+":"+p.Pushed, "--", remoteName(p.Task), commit+":"+branch)
 	var fault *forge.Fault
 	if errors.As(err, &fault) && !fault.Passes() {
 		return &Blocked{fmt.Sprintf("the push to branch %s was refused; see that you may push there, then merge again. %s", p.Branch, fault.Text)}

@@ -87,7 +87,7 @@ func (w *world) show() {
 
 func (h *hub) look(round int, at time.Time) Look {
 	h.w.Helper()
-	l, err := h.w.task.PullRequest(h.w.Context(), io.Discard, h, round, at)
+	l, err := PullRequest(h.w.Context(), h.w.task, io.Discard, h, round, at)
 	h.w.must(err)
 	return l
 }
@@ -107,7 +107,7 @@ func TestPullRequestIsKilledBetweenAllSteps(t *testing.T) {
 			killed := 0
 			play := func(round int) Look {
 				for range 3 {
-					l, err := h.w.task.PullRequest(t.Context(), io.Discard, h, round, hour)
+					l, err := PullRequest(t.Context(), h.w.task, io.Discard, h, round, hour)
 					if errors.Is(err, errKilled) {
 						killed++
 						h.left = -1
@@ -156,13 +156,13 @@ func TestPushedBeforeTheProcessEnded(t *testing.T) {
 	h.look(0, hour)
 	h.w.put(h.w.task.Tree, "b.txt", "two\n")
 	h.w.show()
-	before, err := h.w.task.LoadPull()
+	before, err := LoadPull(h.w.task)
 	h.w.must(err)
 	h.look(1, hour)
-	done, err := h.w.task.LoadPull()
+	done, err := LoadPull(h.w.task)
 	h.w.must(err)
 	before.Pushing = done.Pushed
-	h.w.must(h.w.task.savePull(before))
+	h.w.must(savePull(h.w.task, before))
 	h.look(1, hour)
 	if n := h.w.git(h.bare, "rev-list", "--count", "main.."+h.w.task.Branch); n != "2" {
 		t.Errorf("%s commits", n)
@@ -211,7 +211,7 @@ func TestWaitsOfAPullRequest(t *testing.T) {
 	}
 	h.fault = &forge.Fault{Code: forge.NotSignedIn, Text: "sign in"}
 	var blocked *Blocked
-	if _, err := h.w.task.PullRequest(t.Context(), io.Discard, h, 0, hour); !errors.As(err, &blocked) {
+	if _, err := PullRequest(t.Context(), h.w.task, io.Discard, h, 0, hour); !errors.As(err, &blocked) {
 		t.Errorf("%v", err)
 	}
 }
@@ -245,8 +245,11 @@ func TestNewerBaseOnTheForge(t *testing.T) {
 // A branch of the same name that is there already, and a branch that others move, are not overwritten.
 func TestForeignBranch(t *testing.T) {
 	h := newHub(t)
+	h.w.git(h.w.task.Tree, "add", "b.txt")
+	h.w.git(h.w.task.Tree, "commit", "--quiet", "-m", "one") // what is not committed the agent has to merge by hand
+	h.w.show()
 	h.w.git(h.bare, "branch", h.w.task.Branch, "main")
-	if _, err := h.w.task.PullRequest(t.Context(), io.Discard, h, 0, hour); err == nil || !strings.Contains(err.Error(), "has a branch fairlead/T1 already") {
+	if _, err := PullRequest(t.Context(), h.w.task, io.Discard, h, 0, hour); err == nil || !strings.Contains(err.Error(), "has a branch fairlead/T1 already") {
 		t.Fatalf("%v", err)
 	}
 	h.w.git(h.bare, "branch", "-D", h.w.task.Branch)

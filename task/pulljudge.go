@@ -21,7 +21,7 @@ const (
 	failuresShow = 10 // logs that are read at once
 )
 
-func (t Task) replyMark(comment string) string {
+func replyMark(t Task, comment string) string {
 	return fmt.Sprintf("%sreply %s %s -->", ownMark, t.ID, comment)
 }
 
@@ -75,7 +75,7 @@ func (p *pulling) body(ctx context.Context) (string, error) {
 		}
 		b.WriteString("\n\n")
 	}
-	stat, err := p.ask(ctx, nil, "diff", "--stat=80", "--no-ext-diff", "--no-textconv", p.remoteBaseRef()+"..."+p.Pushed)
+	stat, err := p.ask(ctx, nil, "diff", "--stat=80", "--no-ext-diff", "--no-textconv", remoteBaseRef(p.Task)+"..."+p.Pushed)
 	if err != nil {
 		return "", err
 	}
@@ -96,7 +96,7 @@ func (p *pulling) reply(ctx context.Context, r forge.Request) error {
 		if s.State != handled && s.State != replying {
 			continue
 		}
-		mark := p.replyMark(s.ID)
+		mark := replyMark(p.Task, s.ID)
 		if s.State == replying && slices.ContainsFunc(r.Comments, func(c forge.Comment) bool { return strings.Contains(c.Text, mark) }) {
 			s.State = replied
 			continue
@@ -161,11 +161,11 @@ func (p *pulling) judge(ctx context.Context, r forge.Request) (Look, error) {
 		p.Pull.Checks = p.Pushed
 	}
 	if current && r.Conflict && p.Conflict != p.Pushed {
-		if err := p.fetch(ctx, p.Base, p.remoteBaseRef()); err != nil {
+		if err := p.fetch(ctx, p.Base, remoteBaseRef(p.Task)); err != nil {
 			return Look{}, err
 		}
 		why = append(why, "a conflict with branch "+p.Base)
-		fmt.Fprintf(&text, "\nIt conflicts with branch %s. Bring the newest %s into your branch: git fetch origin %s && git merge FETCH_HEAD; resolve the conflicts, and commit.\n", p.Base, p.Base, p.remoteBaseRef())
+		fmt.Fprintf(&text, "\nIt conflicts with branch %s. Bring the newest %s into your branch: git fetch origin %s && git merge FETCH_HEAD; resolve the conflicts, and commit.\n", p.Base, p.Base, remoteBaseRef(p.Task))
 		p.Conflict = p.Pushed
 	}
 	if len(why) > 0 {

@@ -386,7 +386,7 @@ func (t Task) Before(ctx context.Context, commit string) (string, error) {
 		return "", err
 	}
 	// The base of a pull request is on the forge, and may be newer than the branch here.
-	if newer, err := t.ask(ctx, nil, "merge-base", t.remoteBaseRef(), commit); err == nil {
+	if newer, err := t.ask(ctx, nil, "merge-base", remoteBaseRef(t), commit); err == nil {
 		if _, err := t.ask(ctx, nil, "merge-base", "--is-ancestor", from, newer); err == nil {
 			return newer, nil
 		}

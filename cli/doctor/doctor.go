@@ -23,6 +23,7 @@ import (
 	"github.com/fairlead-dev/fairlead/driver"
 	"github.com/fairlead-dev/fairlead/journal/sqlite"
 	"github.com/fairlead-dev/fairlead/shim"
+	"github.com/fairlead-dev/fairlead/task"
 )
 
 // Finding is one result of doctor.
@@ -89,6 +90,9 @@ func visits(a *cli.App) []Visit {
 		}
 	}
 	visits = append(visits, visitPrograms(met)...)
+	if conf != nil && (conf.Tasks.Land == task.PR || len(conf.Tasks.From) > 0) {
+		visits = append(visits, Visit{About: "pull requests", Look: func(ctx context.Context, say func(...Finding)) { say(lookAtForge(ctx, a, conf)) }})
+	}
 	return append(visits, Visit{About: "the journal and the state that it describes", Free: true, Look: func(ctx context.Context, say func(...Finding)) { lookAtState(ctx, a, conf, say) }})
 }
 

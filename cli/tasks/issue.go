@@ -31,7 +31,7 @@ func FromIssue(ctx context.Context, a *cli.App, issue string, flags *view.TaskFl
 	if repo.Host != "" {
 		f, err = forge.Of(repo)
 	} else {
-		f, err = task.Task{Repo: a.Dir, Remote: conf.Tasks.Remote}.Forge(ctx)
+		f, err = task.ForgeOf(ctx, task.Task{Repo: a.Dir, Remote: conf.Tasks.Remote})
 	}
 	if err != nil {
 		return &cli.Coded{Code: cli.ExitRefused, Err: err}

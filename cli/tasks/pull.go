@@ -16,12 +16,12 @@ import (
 
 // pull does one round of a task's pull request, and returns fields of the step's report.
 func pull(ctx context.Context, a *cli.App, t task.Task) (map[string]any, error) {
-	f, err := t.Forge(ctx)
+	f, err := task.ForgeOf(ctx, t)
 	if err != nil {
 		return nil, err
 	}
 	round, _ := strconv.Atoi(os.Getenv(task.Round)) // a workflow of one's own has it, too; 0 is the first round
-	look, err := t.PullRequest(ctx, a.Out, f, round, time.Now())
+	look, err := task.PullRequest(ctx, t, a.Out, f, round, time.Now())
 	if err != nil {
 		return nil, err
 	}
@@ -56,7 +56,7 @@ func published(ctx context.Context, t task.Task) (map[string]any, error) {
 	if t.How != task.PR || t.Ask == task.AskAlways {
 		return nil, nil
 	}
-	known, err := t.LoadPull()
+	known, err := task.LoadPull(t)
 	if err != nil || known.Number == 0 {
 		return nil, err
 	}
@@ -71,7 +71,7 @@ func Pull(ctx context.Context, a *cli.App, client *apiclient.Client, id string, 
 		return err
 	}
 	if t.How != task.PR {
-		if _, err := t.Forge(ctx); err != nil {
+		if _, err := task.ForgeOf(ctx, t); err != nil {
 			if blocked := (*task.Blocked)(nil); errors.As(err, &blocked) {
 				return &cli.Coded{Code: cli.ExitRefused, Err: err}
 			}

@@ -27,7 +27,7 @@ const (
 var byIntake = seam.Actor{Kind: "engine", ID: "intake"}
 
 // TakeIssues makes tasks of labelled issues until Fairlead stops. It asks the forge only if tasks.from is set.
-func (c *Controller) TakeIssues(ctx context.Context) {
+func TakeIssues(ctx context.Context, c *Controller) {
 	warned := ""
 	quiet := 0
 	for {
@@ -36,7 +36,7 @@ func (c *Controller) TakeIssues(ctx context.Context) {
 			wait = config.PollDefault
 		}
 		if len(c.opts.Config.Tasks.From) > 0 {
-			begun, err := c.takeIssues(ctx)
+			begun, err := takeIssues(ctx, c)
 			quiet++
 			if len(begun) > 0 {
 				quiet = 0
@@ -66,7 +66,7 @@ func (c *Controller) TakeIssues(ctx context.Context) {
 	}
 }
 
-func (c *Controller) takeIssues(ctx context.Context) ([]string, error) {
+func takeIssues(ctx context.Context, c *Controller) ([]string, error) {
 	conf := c.opts.Config
 	workspace, err := sessions.SettledDir(conf.Dir)
 	if err != nil {
@@ -77,7 +77,7 @@ func (c *Controller) takeIssues(ctx context.Context) ([]string, error) {
 		return nil, err
 	}
 	t.Remote = conf.Tasks.Remote
-	f, err := t.Forge(ctx)
+	f, err := task.ForgeOf(ctx, t)
 	if err != nil {
 		return nil, err
 	}
@@ -106,7 +106,7 @@ func (c *Controller) takeIssues(ctx context.Context) ([]string, error) {
 		return n, err
 	}
 	in.Begin = func(ctx context.Context, agent, text, url string) (string, error) {
-		if err := c.discardUnbegun(ctx, workspace, url); err != nil {
+		if err := discardUnbegun(ctx, c, workspace, url); err != nil {
 			return "", err
 		}
 		shown, err := startTask(ctx, c, byIntake, view.TaskFlags{Text: text, Agent: agent, Issue: url}, true)
@@ -116,7 +116,7 @@ func (c *Controller) takeIssues(ctx context.Context) ([]string, error) {
 }
 
 // discardUnbegun removes what is left of a task from an issue whose run never began, because Fairlead ended before.
-func (c *Controller) discardUnbegun(ctx context.Context, workspace, url string) error {
+func discardUnbegun(ctx context.Context, c *Controller, workspace, url string) error {
 	files, err := filepath.Glob(filepath.Join(runsDir(workspace), taskIDPrefix+"*", task.FileName))
 	if err != nil {
 		return err
