@@ -22,7 +22,7 @@ func TestTasks(t *testing.T) {
 		},
 		{
 			"tasks: {land: pr, remote: upstream, pr: {poll: 15s, ask: every_round}, most: 1}",
-			Tasks{Land: "pr", Branch: TaskBranch, Remote: "upstream", PR: PullRequests{PollMin, "every_round"}, Most: 1},
+			Tasks{Land: "pr", Branch: TaskBranch, Remote: "upstream", PR: PullRequests{PollLeast, "every_round"}, Most: 1},
 			"",
 		},
 		{"tasks: {pr: {poll: 14s}}", Tasks{}, `"14s" is too often for the forges; take 15s or more`},
