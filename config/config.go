@@ -178,7 +178,7 @@ type Intake struct{ Label, Agent string }
 // The defaults of tasks.pr.poll, tasks.pr.ask and tasks.most.
 const (
 	PollDefault = time.Minute
-	PollMin     = 15 * time.Second
+	PollLeast   = 15 * time.Second
 	AskOnce     = "once"
 	MostDefault = 3
 )

@@ -51,8 +51,8 @@ func (c *checker) pullRequests(cfg *Config, n *file.YAMLNode) {
 	pr := n.Get("pr")
 	cfg.Tasks.PR = PullRequests{Poll: PollDefault, Ask: cmp.Or(textOf(pr.Get("ask")), AskOnce)}
 	poll := pr.Get("poll")
-	if cfg.Tasks.PR.Poll = c.duration(poll, PollDefault, false); cfg.Tasks.PR.Poll > 0 && cfg.Tasks.PR.Poll < PollMin {
-		c.add(poll.Place, poll.Path, "%s is too often for the forges; take %s or more", shown(poll), short(PollMin))
+	if cfg.Tasks.PR.Poll = c.duration(poll, PollDefault, false); cfg.Tasks.PR.Poll > 0 && cfg.Tasks.PR.Poll < PollLeast {
+		c.add(poll.Place, poll.Path, "%s is too often for the forges; take %s or more", shown(poll), short(PollLeast))
 	}
 	cfg.Tasks.Most = intOf(n.Get("most"), MostDefault)
 	for _, f := range fieldsOf(n.Get("from")) {

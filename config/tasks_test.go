@@ -22,7 +22,7 @@ func TestTasks(t *testing.T) {
 			Tasks{Base: "dev", Copy: []string{".env", "conf/local"}, Setup: []string{"npm ci"}, Checks: []string{"go test ./..."}, Land: "merge", Branch: "work/{id}", Reviewer: "critic", Timeout: 5 * time.Minute, DiskBytes: 500e6},
 			"",
 		},
-		{"tasks: {land: pr, remote: upstream, pr: {poll: 15s, ask: every_round}, most: 1}", Tasks{Land: "pr", Remote: "upstream", PR: PullRequests{PollMin, "every_round"}, Most: 1}, ""},
+		{"tasks: {land: pr, remote: upstream, pr: {poll: 15s, ask: every_round}, most: 1}", Tasks{Land: "pr", Remote: "upstream", PR: PullRequests{PollLeast, "every_round"}, Most: 1}, ""},
 		{"tasks: {disk: 0}", Tasks{DiskBytes: -1}, ""},
 		{"tasks: {disk: 20}", Tasks{}, "20 is not a size; write it like 500MB"},
 		{"tasks: {disk: 20gb}", Tasks{}, "is not a size"},

@@ -407,8 +407,8 @@ func (r *jsonReader) again(f file.Placed) time.Duration {
 		return 0
 	}
 	n := r.Count(f, "")
-	if wait := time.Duration(n) * time.Second; r.Fault == nil && n > 0 && (n > int(workflow.AgainMax/time.Second) || wait < workflow.AgainMin) {
-		r.Wrong(f, "", fmt.Sprintf("is %d; take a number of seconds from %d to %d", n, workflow.AgainMin/time.Second, workflow.AgainMax/time.Second))
+	if wait := time.Duration(n) * time.Second; r.Fault == nil && n > 0 && (n > int(workflow.AgainMax/time.Second) || wait < workflow.AgainLeast) {
+		r.Wrong(f, "", fmt.Sprintf("is %d; take a number of seconds from %d to %d", n, workflow.AgainLeast/time.Second, workflow.AgainMax/time.Second))
 		return 0
 	}
 	return time.Duration(min(n, int(workflow.AgainMax/time.Second))) * time.Second

@@ -191,10 +191,10 @@ func TestFailedChecks(t *testing.T) {
 func TestWaitsOfAPullRequest(t *testing.T) {
 	h := newHub(t)
 	h.w.task.Poll = 60
-	want := []time.Duration{60, 120, 240, 300, 300}
-	for i, s := range want {
-		if l := h.look(0, hour); l.Again != s*time.Second {
-			t.Errorf("%d: %s, want %ds", i, l.Again, s)
+	want := []time.Duration{time.Minute, 2 * time.Minute, 4 * time.Minute, 5 * time.Minute, 5 * time.Minute}
+	for i := range want {
+		if l := h.look(0, hour); l.Again != want[i] {
+			t.Errorf("%d: %s, want %s", i, l.Again, want[i])
 		}
 	}
 	h.request.Comments = []forge.Comment{{ID: "x", Text: "a stranger's"}}

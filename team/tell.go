@@ -148,7 +148,7 @@ func (a *Agent) without(told []Tell) (rest []Tell) {
 func goesOn(t *Team, s *Session, report *workflow.Report) {
 	for _, a := range t.Agents {
 		if len(a.Tells) > 0 && len(a.tellsFor(s.For)) > 0 && !report.Failed && !report.GateFailed && report.Again == 0 {
-			report.Again = workflow.AgainMin
+			report.Again = workflow.AgainLeast
 		}
 	}
 }

@@ -19,7 +19,7 @@ func TestStepGoesOnWithWhatItWasTold(t *testing.T) {
 	}
 	c.does("r", "one", good, control.OK)
 	c.steps("r", "one:PENDING")
-	c.at = c.at.Add(2 * workflow.AgainMin)
+	c.at = c.at.Add(2 * workflow.AgainLeast)
 	c.ofRun("r", TimerFired{})
 	second := c.sit("r", "one")
 	if words := TellWords(second.Told); second.ID == first.ID || words != "While you worked, you were told:\n\nuse the v2 client\n\nand test it" {

@@ -121,7 +121,7 @@ func (d *draft) report(in ReportRead) error {
 		if o.amid() { // the facts of finished items stay; an item that is not done adds none
 			o.facts = nil
 		}
-		o.wait = min(max(in.Report.Again, AgainMin), AgainMax)
+		o.wait = min(max(in.Report.Again, AgainLeast), AgainMax)
 		return o.take(ReportedAgain)
 	}
 	switch human := o.plan.Human && !o.v.Answered; {
