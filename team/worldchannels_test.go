@@ -97,8 +97,8 @@ func (b *words) check(w *world) {
 	}
 }
 
-// holderWorks checks an agent that has the turn and is ACTIVE: its session has it, or an action gives it to one, or the agent was
-// told, has ended without the turn's word, and a timer ends the turn. Otherwise it would be ACTIVE for ever. Foreign agents have no sessions of ours.
+// holderWorks checks an agent that has the turn and is ACTIVE: its session has the turn, or an action is left, or the agent was told and
+// a timer ends the turn. Foreign agents have no session here.
 func (b *words) holderWorks(w *world, channelName string, hold []string) {
 	for _, name := range hold {
 		a := w.team.Agents[name]
