@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -37,6 +38,9 @@ type stage struct {
 	temp   string // for temporary files, which are not looked at
 	watch  int    // inotify: one of them opened its flag
 	called atomic.Int32
+
+	granted bool // the command may execute one of the forbidden programs
+
 	victim *exec.Cmd // a process that no command may end
 	before map[string]string
 
@@ -125,6 +129,29 @@ func (s *stage) look() map[string]string {
 			tree[p] = "is there"
 		}
 	}
+	// What the kernel keeps outside files: of another process, and objects that outlive the command.
+	victim := s.victim.Process.Pid
+	for _, name := range []string{"comm", "oom_score_adj", "limits", "cpuset", "coredump_filter", "autogroup"} {
+		p := fmt.Sprintf("/proc/%d/%s", victim, name)
+		text, _ := os.ReadFile(p) // none after its end, which harm reports
+		tree[p] = string(text)
+	}
+	priority, _ := unix.Getpriority(unix.PRIO_PROCESS, victim)
+	var cpus unix.CPUSet
+	_ = unix.SchedGetaffinity(victim, &cpus)
+	attr, _ := unix.SchedGetAttr(victim, 0)
+	tree["scheduling of the other process"] = fmt.Sprint(priority, cpus.Count(), attr)
+	for _, name := range []string{"shm", "sem", "msg"} {
+		p := "/proc/sysvipc/" + name
+		text, _ := os.ReadFile(p)
+		var keys []string // the other columns change by themselves
+		for line := range strings.Lines(string(text)) {
+			if fields := strings.Fields(line); len(fields) > 1 {
+				keys = append(keys, fields[0]+" "+fields[1])
+			}
+		}
+		tree[p] = strings.Join(keys, ", ")
+	}
 	return tree
 }
 
@@ -137,7 +164,7 @@ func (s *stage) harm() string {
 	}
 	s.before = after
 	var events [64 << 10]byte
-	if n, _ := unix.Read(s.watch, events[:]); n > 0 {
+	if n, _ := unix.Read(s.watch, events[:]); n > 0 && !s.granted {
 		all = append(all, "executed a forbidden program")
 	}
 	if s.called.Swap(0) > 0 {
@@ -195,6 +222,7 @@ func (s *stage) lines(name string) (all []string) {
 	}
 	for line := range strings.Lines(string(text)) {
 		if line = strings.TrimSuffix(line, "\n"); line != "" && !strings.HasPrefix(line, "# ") {
+			line = strings.ReplaceAll(line, "{{victim}}", strconv.Itoa(s.victim.Process.Pid))
 			all = append(all, s.Expand(strings.ReplaceAll(line, "⏎", "\n")))
 		}
 	}
@@ -207,12 +235,25 @@ func TestStageNotices(t *testing.T) {
 	s.patience = withResult
 	for command, want := range map[string]string{
 		"echo x > new": "disk", "sed -n '1e touch y' README.md": "executed", "chmod +x README.md; /bin/chmod +x README.md": "disk",
-		"evil": "executed", "ls | xargs -n1 evil": "executed", fmt.Sprintf("builtin kill %d", s.victim.Process.Pid): "",
+		"evil": "executed", "ls | xargs -n1 evil": "executed", fmt.Sprintf("/usr/bin/renice 5 %d", s.victim.Process.Pid): "scheduling",
 	} {
 		s.run(command)
 		if got := s.harm(); !strings.Contains(got, want) {
 			t.Errorf("%s: noticed %q, should be %q", command, got, want)
 		}
+	}
+	segment, err := unix.SysvShmGet(unix.IPC_PRIVATE, 8, 0o600)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := s.harm(); !strings.Contains(got, "sysvipc") {
+		t.Errorf("an object that outlives its program: noticed %q", got)
+	}
+	if _, err := unix.SysvShmCtl(segment, unix.IPC_RMID, nil); err != nil {
+		t.Error(err)
+	}
+	if err := s.victim.Process.Kill(); err != nil {
+		t.Fatal(err)
 	}
 	if _ = s.victim.Wait(); !strings.Contains(s.harm(), "ended another") {
 		t.Error("the end of the victim was not noticed")
@@ -220,23 +261,27 @@ func TestStageNotices(t *testing.T) {
 }
 
 // Attempts that were written before the parser was looked at, run for real where it lets them through: none
-// changes anything outside the sandbox (D8). doc/testing.md has the figures.
+// changes anything outside the sandbox (D8). Those of the third table run in the sandbox also where the parser denies them: it
+// explains, and the kernel is what holds. doc/testing.md has the figures.
 func TestAttempts(t *testing.T) {
-	for name, every := range map[string]int{"attempts.txt": testsize.Pick(8, 2, 1), "attempts-blind.txt": testsize.Pick(16, 4, 1)} {
+	for name, every := range map[string]int{"attempts.txt": testsize.Pick(8, 2, 1), "attempts-blind.txt": testsize.Pick(16, 4, 1), "attempts-third.txt": testsize.Pick(16, 3, 1)} {
 		t.Run(name, func(t *testing.T) {
 			s := newStage(t)
 			attempts := s.lines(name)
-			denied, ran, harmful := 0, 0, 0
+			denied, ran, alone, harmful := 0, 0, 0, 0
 			for i, command := range attempts {
 				verdict, wrapped := s.judge(command)
-				switch {
-				case !verdict.Allow:
+				if !verdict.Allow {
 					denied++
+				}
+				switch {
+				case i%every != 0, !verdict.Allow && name != "attempts-third.txt":
 					continue
-				case i%every != 0:
-					continue
+				case !verdict.Allow:
+					alone++
 				}
 				ran++
+				s.granted = len(verdict.Programs) > 0
 				said, code := s.run(wrapped)
 				if harm := s.harm(); harm != "" {
 					harmful++
@@ -246,7 +291,7 @@ func TestAttempts(t *testing.T) {
 			if len(attempts) < 300 {
 				t.Errorf("%d attempts; there should be 300", len(attempts))
 			}
-			t.Logf("%d attempts: %d denied, %d left to the kernel, %d of those run, %d harmful", len(attempts), denied, len(attempts)-denied, ran, harmful)
+			t.Logf("%d attempts: %d denied, %d left to the kernel; %d run, %d of them although denied, %d harmful", len(attempts), denied, len(attempts)-denied, ran, alone, harmful)
 		})
 	}
 }

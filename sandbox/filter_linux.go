@@ -42,6 +42,17 @@ var typing = []uint32{unix.TIOCSTI, 0x541c}
 // signalCalls send a signal to a process.
 var signalCalls = []uint32{unix.SYS_KILL, unix.SYS_TKILL, unix.SYS_TGKILL, unix.SYS_RT_SIGQUEUEINFO, unix.SYS_RT_TGSIGQUEUEINFO, unix.SYS_PIDFD_SEND_SIGNAL}
 
+// sharedCalls reach objects that all processes of a user share, that no path names, and that outlive the process: System V
+// IPC, POSIX message queues and keys.
+var sharedCalls = []uint32{
+	unix.SYS_SHMGET, unix.SYS_SHMAT, unix.SYS_SHMCTL, unix.SYS_SEMGET, unix.SYS_SEMOP, unix.SYS_SEMTIMEDOP, unix.SYS_SEMCTL,
+	unix.SYS_MSGGET, unix.SYS_MSGSND, unix.SYS_MSGRCV, unix.SYS_MSGCTL, unix.SYS_MQ_OPEN, unix.SYS_MQ_UNLINK,
+	unix.SYS_ADD_KEY, unix.SYS_REQUEST_KEY, unix.SYS_KEYCTL,
+}
+
+// schedulingCalls change when a process runs. The first argument says which process; 0 is the caller itself.
+var schedulingCalls = []uint32{unix.SYS_SCHED_SETAFFINITY, unix.SYS_SCHED_SETPARAM, unix.SYS_SCHED_SETSCHEDULER, unix.SYS_SCHED_SETATTR}
+
 // Offsets of a system call's data in a filter; the low half of an argument comes first, because both
 // architectures are little-endian.
 const (
@@ -117,8 +128,27 @@ func (b Box) program(abi int) []unix.SockFilter {
 	if b.Alone && abi < abiApart { // Landlock does not confine signals
 		p = append(p, on(signalCalls, refuse(unix.EPERM))...)
 	}
+	if b.Alone {
+		p = append(p, outside()...)
+	}
 	p = append(p, within(unix.SYS_IOCTL, ioctls)...)
 	return append(p, answer(allow))
+}
+
+// outside denies effects on other processes that Landlock does not see. Another program needs some of these calls (a database shares
+// memory), so they are not denied to every sandbox.
+func outside() []unix.SockFilter {
+	p := on(sharedCalls, refuse(unix.EPERM))
+	for _, call := range schedulingCalls {
+		p = append(p, within(call, []unix.SockFilter{load(atArg0), unless(0, 1), answer(allow), answer(refuse(unix.EPERM))})...)
+	}
+	const ofProcess, ioOfProcess = unix.PRIO_PROCESS, 1 // others are whole groups and users
+	for call, kind := range map[uint32]uint32{unix.SYS_SETPRIORITY: ofProcess, unix.SYS_IOPRIO_SET: ioOfProcess} {
+		p = append(p, within(call, []unix.SockFilter{
+			load(atArg0), unless(kind, 3), load(atArg1), unless(0, 1), answer(allow), answer(refuse(unix.EPERM)),
+		})...)
+	}
+	return p
 }
 
 // sockets denies kinds of sockets. Netlink is not the network: it asks the kernel, and programs need it to list

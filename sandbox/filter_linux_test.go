@@ -102,6 +102,10 @@ func socket(family uint64) call {
 	return call{number: unix.SYS_SOCKET, args: [6]uint64{family, 1}}
 }
 
+func setPriority(which, who uint64) call {
+	return call{number: unix.SYS_SETPRIORITY, args: [6]uint64{which, who}}
+}
+
 // Alone, no network and no unix socket can be had; signals are denied where Landlock does not confine them.
 func TestFilterOfAlone(t *testing.T) {
 	alone := Box{Alone: true}
@@ -123,6 +127,22 @@ func TestFilterOfAlone(t *testing.T) {
 		{"a signal to a thread", call{number: unix.SYS_TGKILL}, abiApart - 1, refuse(unix.EPERM)},
 		{"a signal by descriptor", call{number: unix.SYS_PIDFD_SEND_SIGNAL}, abiApart - 1, refuse(unix.EPERM)},
 		{"a read", call{number: unix.SYS_READ}, abiApart - 1, allow},
+		{"memory that outlives the process", call{number: unix.SYS_SHMGET}, abiApart, refuse(unix.EPERM)},
+		{"memory of another", call{number: unix.SYS_SHMAT}, abiApart, refuse(unix.EPERM)},
+		{"remove a semaphore", call{number: unix.SYS_SEMCTL}, abiApart, refuse(unix.EPERM)},
+		{"a message queue", call{number: unix.SYS_MSGGET}, abiApart, refuse(unix.EPERM)},
+		{"a queue with a name", call{number: unix.SYS_MQ_OPEN}, abiApart, refuse(unix.EPERM)},
+		{"a key", call{number: unix.SYS_ADD_KEY}, abiApart, refuse(unix.EPERM)},
+		{"one's own priority", setPriority(unix.PRIO_PROCESS, 0), abiApart, allow},
+		{"the priority of another", setPriority(unix.PRIO_PROCESS, 77), abiApart, refuse(unix.EPERM)},
+		{"the priority of the group", setPriority(unix.PRIO_PGRP, 0), abiApart, refuse(unix.EPERM)},
+		{"the priority of the user", setPriority(unix.PRIO_USER, 0), abiApart, refuse(unix.EPERM)},
+		{"one's own priority of input and output", call{number: unix.SYS_IOPRIO_SET, args: [6]uint64{1, 0}}, abiApart, allow},
+		{"that of another", call{number: unix.SYS_IOPRIO_SET, args: [6]uint64{1, 77}}, abiApart, refuse(unix.EPERM)},
+		{"that of the user", call{number: unix.SYS_IOPRIO_SET, args: [6]uint64{3, 0}}, abiApart, refuse(unix.EPERM)},
+		{"one's own processors", call{number: unix.SYS_SCHED_SETAFFINITY}, abiApart, allow},
+		{"the processors of another", call{number: unix.SYS_SCHED_SETAFFINITY, args: [6]uint64{77}}, abiApart, refuse(unix.EPERM)},
+		{"the scheduling of another", call{number: unix.SYS_SCHED_SETATTR, args: [6]uint64{77}}, abiApart, refuse(unix.EPERM)},
 	} {
 		c.call.arch = auditArch
 		if got := judge(t, alone.program(c.abi), c.call); got != c.want {

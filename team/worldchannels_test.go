@@ -82,6 +82,7 @@ func (b *words) check(w *world) {
 		if len(hold) > 1 || len(hold) == 1 && hold[0] != string(c.Head.Holder) {
 			w.t.Fatalf("in #%s %v have the turn, and its holder is %q", channelName, hold, c.Head.Holder)
 		}
+		b.holderWorks(w, channelName, hold)
 		for n, state := range b.people[channelName] {
 			if is, open := c.MessageState(n); state != channel.Answered && state != channel.Lapsed && (!open || is != state) {
 				w.t.Fatalf("message %d in #%s is %s, and the channel says %q", n, channelName, state, is)
@@ -92,6 +93,26 @@ func (b *words) check(w *world) {
 		a := w.team.Agents[name]
 		if s := a.Session; s.ServesChannels() && (s.Delivery == nil || s.Kind != map[Purpose]control.Kind{ForChannels: control.ChannelTurn, ForLead: control.Lead}[s.For] || a.Settings.Policy.Foreign && !s.AnswerPending() && s.Ending == "" && !w.starting) {
 			w.t.Fatalf("%s has a session for channels: %+v, %+v", name, s, s.Delivery)
+		}
+	}
+}
+
+// holderWorks checks an agent that has the turn and is ACTIVE: its session has the turn, or an action is left, or the agent was told and
+// a timer ends the turn. Foreign agents have no session here.
+func (b *words) holderWorks(w *world, channelName string, hold []string) {
+	for _, name := range hold {
+		a := w.team.Agents[name]
+		if w.team.Channels.StateOf(channel.AgentID(name), channel.ChannelID(channelName)) != channel.Active || a == nil || a.Settings.Policy.Foreign {
+			continue
+		}
+		if s := a.Session; s.ServesChannels() && s.Delivery.Token.Channel == channel.ChannelID(channelName) {
+			continue
+		}
+		if head := w.team.Channels.ByID[channel.ChannelID(channelName)].Head; (head.Lease.Told || head.Aside.Told) && !head.Lease.Ends.IsZero() {
+			continue // it ended without its word, and its turn ends with the limit (seed 003, edge case 4)
+		}
+		if len(w.team.AgentChannelActions(name, w.at)) == 0 {
+			w.t.Fatalf("in #%s %s is active, has session %+v, no limit, and there is nothing to tell it", channelName, name, a.Session)
 		}
 	}
 }
