@@ -99,6 +99,12 @@ func (t Task) Title() string {
 // Ref is the hidden ref under which the newest picture of the folder is kept.
 func (t Task) Ref() string { return refs + t.ID }
 
+// headRef is the newest commit that the folder was seen on.
+func (t Task) headRef() string { return refs + t.ID + ".head" }
+
+// moreRefs has what a removed folder held beside its newest picture: other branches, and what was stashed.
+func (t Task) moreRefs() string { return refs + t.ID + ".more/" }
+
 // shownRef is the picture that the person was shown last.
 func (t Task) shownRef() string { return refs + t.ID + ".shown" }
 
@@ -174,22 +180,35 @@ func (t Task) tip(ctx context.Context) (string, error) {
 	return commit, err
 }
 
-// Make makes the task's folder. After an error there is none.
+// Make makes the task's folder. After an error there is none, and no ref. It is made under another name first, so
+// that a folder that exists is whole.
 func (t Task) Make(ctx context.Context) (err error) {
 	if _, err := os.Lstat(t.Tree); err == nil {
 		return fmt.Errorf("there is something at %s already; look whether it is needed, and remove it", t.Tree)
 	} else if !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
+	making := worktree.Aside(t.Tree, worktree.MakingSuffix)
+	if err := os.RemoveAll(making); err != nil { // of a daemon that died
+		return err
+	}
 	defer func() {
 		if err != nil {
-			err = errors.Join(err, os.RemoveAll(t.Tree))
+			_, fault := t.ask(context.WithoutCancel(ctx), nil, "update-ref", "-d", t.Ref())
+			err = errors.Join(err, os.RemoveAll(making), fault)
 		}
 	}()
-	if _, err := t.ask(ctx, nil, "clone", "--quiet", "--shared", "--single-branch", "--no-tags", "--branch", t.Base, "--", t.Repo, t.Tree); err != nil {
+	head, err := t.tip(ctx)
+	if err != nil {
+		return err
+	}
+	if _, err := t.ask(ctx, nil, "update-ref", t.Ref(), head); err != nil { // what it began with stays in the repository
+		return err
+	}
+	if _, err := t.ask(ctx, nil, "clone", "--quiet", "--shared", "--single-branch", "--no-tags", "--branch", t.Base, "--", t.Repo, making); err != nil {
 		return fmt.Errorf("make the folder of task %s: %w", t.ID, err)
 	}
-	in := worktree.Git{Dir: t.Tree} // no other program has written in it yet
+	in := worktree.Git{Dir: making} // no other program has written in it yet
 	if _, err := in.Run(ctx, worktree.GitWorkMax, in.Inside(), nil, "checkout", "--quiet", "--no-track", "-b", t.Branch); err != nil {
 		return fmt.Errorf("make the branch of task %s: %w", t.ID, err)
 	}
@@ -204,12 +223,7 @@ func (t Task) Make(ctx context.Context) (err error) {
 			return err
 		}
 	}
-	head, err := t.tip(ctx)
-	if err != nil {
-		return err
-	}
-	_, err = t.ask(ctx, nil, "update-ref", t.Ref(), head) // what it began with stays in the repository
-	return err
+	return os.Rename(making, t.Tree)
 }
 
 // Picture is what the folder holds at one moment.
@@ -232,11 +246,10 @@ func (t Task) Snapshot(ctx context.Context) (p Picture, err error) {
 			return p, err
 		}
 	}
-	if _, err := t.ask(ctx, nil, "-c", "fetch.fsckObjects=true", "-c", "protocol.file.allow=always", "fetch", "--quiet", "--no-tags", "--no-write-fetch-head",
-		"--no-recurse-submodules", "--no-auto-maintenance", "--", t.Tree, "+HEAD:"+t.Ref()); err != nil {
-		return p, fmt.Errorf("read the commits of task %s: %w", t.ID, err)
+	if err := t.fetch(ctx, "+HEAD:"+t.headRef()); err != nil {
+		return p, err
 	}
-	head, err := t.ask(ctx, nil, "rev-parse", "--verify", t.Ref()+"^{commit}")
+	head, err := t.ask(ctx, nil, "rev-parse", "--verify", t.headRef()+"^{commit}")
 	if err != nil {
 		return p, err
 	}
@@ -274,6 +287,16 @@ func (t Task) Snapshot(ctx context.Context) (p Picture, err error) {
 	}
 	_, err = t.ask(ctx, nil, "update-ref", t.Ref(), p.Commit)
 	return p, err
+}
+
+// fetch reads commits of the clone, which git checks.
+func (t Task) fetch(ctx context.Context, specs ...string) error {
+	args := []string{"-c", "fetch.fsckObjects=true", "-c", "protocol.file.allow=always", "fetch", "--quiet", "--no-tags", "--no-write-fetch-head",
+		"--no-recurse-submodules", "--no-auto-maintenance", "--", t.Tree}
+	if _, err := t.ask(ctx, nil, append(args, specs...)...); err != nil {
+		return fmt.Errorf("read the commits of task %s: %w", t.ID, err)
+	}
+	return nil
 }
 
 // Newest is the newest picture of the task: of its folder, or of the time before that was removed.
@@ -321,13 +344,3 @@ func (t Task) Before(ctx context.Context, commit string) (string, error) {
 	return from, err
 }
 
-// Remove removes the folder after its content is kept under the task's ref. It returns that ref.
-func (t Task) Remove(ctx context.Context) (ref string, err error) {
-	if _, err := os.Lstat(t.Tree); errors.Is(err, fs.ErrNotExist) {
-		return t.Ref(), nil
-	}
-	if _, err := t.Snapshot(ctx); err != nil {
-		return "", fmt.Errorf("the folder %s stays, because its content could not be kept: %w", t.Tree, err)
-	}
-	return t.Ref(), os.RemoveAll(t.Tree)
-}
