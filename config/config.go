@@ -151,7 +151,7 @@ type Tasks struct {
 	Copy   []string // untracked files and folders, relative to the workspace, that a task's folder needs
 	Setup  []string // commands that prepare a task's folder
 	Checks []string // commands that must succeed before a task is shown and lands
-	Land   string   // squash or merge
+	Land   string   // squash, merge or rebase
 	Branch string   // name of a task's branch, with {id} and {slug}
 	Flow   string   // a workflow that replaces the built-in one; absolute; empty: built-in
 }

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 	"unicode/utf8"
 
 	"github.com/fairlead-dev/fairlead/internal/file"
@@ -162,6 +163,8 @@ func ParseReport(name string, b []byte, of ReportFor) (StepReport, error) {
 			s.NextSuggestedSteps = r.lines(f)
 		case "gate_failure":
 			s.GateFailed, s.Why = r.gate(f)
+		case "again_in_seconds":
+			s.Again = r.again(f)
 		}
 	}
 	if r.Fault != nil {
@@ -396,6 +399,19 @@ func (r *jsonReader) gate(f file.Placed) (failed bool, why string) {
 		return false, ""
 	}
 	return true, text
+}
+
+// again reads in how many seconds the step wants to be run again; null and 0: it is done.
+func (r *jsonReader) again(f file.Placed) time.Duration {
+	if string(f.Raw) == "null" {
+		return 0
+	}
+	n := r.Count(f, "")
+	if wait := time.Duration(n) * time.Second; r.Fault == nil && n > 0 && (n > int(workflow.AgainMax/time.Second) || wait < workflow.AgainMin) {
+		r.Wrong(f, "", fmt.Sprintf("is %d; take a number of seconds from %d to %d", n, workflow.AgainMin/time.Second, workflow.AgainMax/time.Second))
+		return 0
+	}
+	return time.Duration(min(n, int(workflow.AgainMax/time.Second))) * time.Second
 }
 
 // plainText returns a text without quotes, and any other JSON value on one line.

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/fairlead-dev/fairlead/machine/workflow"
 	"github.com/fairlead-dev/fairlead/marker"
@@ -40,6 +41,9 @@ func TestReports(t *testing.T) {
 		{"gate with words", `"status":"ok","gate_failure":"found P0 issues"}`, workflow.Report{GateFailed: true, Why: "found P0 issues"}, 0},
 		{"gate that says no", `"status":"ok","gate_failure":"False"}`, workflow.Report{}, 0},
 		{"nulls", `"status":"ok","artifacts":null,"metrics":null,"logs":null,"gate_failure":null,"next_suggested_steps":null,"memory_updates":[{}]}`, workflow.Report{}, 0},
+		{"again", `"status":"ok","again_in_seconds":60}`, workflow.Report{Again: time.Minute}, 0},
+		{"again, said as none", `"status":"ok","again_in_seconds":0}`, workflow.Report{}, 0},
+		{"again as null", `"status":"ok","again_in_seconds":null}`, workflow.Report{}, 0},
 		{"angle brackets", `"status":"ok","logs":["<div>","a <b> c"]}`, workflow.Report{Facts: workflow.Facts{Logs: []string{"<div>", "a <b> c"}}}, 0},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -70,6 +74,8 @@ func TestFaultsOfReports(t *testing.T) {
 		{"two", good + good, "no JSON: invalid character '{' after top-level value", false},
 		{"list", "[]", "r.json:1: is no JSON object", false},
 		{"missing", `{"schema":"x","status":"ok"}`, "missing: run_id, step_id, agent, started_at, ended_at; a report has schema, ", false},
+		{"again too late", reportHead + `"status":"ok","again_in_seconds":86401}`, `again_in_seconds is 86401; take a number of seconds from 1 to 86400`, false},
+		{"again in words", reportHead + `"status":"ok","again_in_seconds":"soon"}`, `again_in_seconds is no whole number`, false},
 		{"another run", strings.Replace(good, "f8c1a491", "xyz789", 1), `run_id is "xyz789", and this is run "f8c1a491"`, false},
 		{"another step", strings.Replace(good, `"coding"`, `"review"`, 1), `step_id is "review", and this is step "coding"`, false},
 		{"status", strings.Replace(good, "COMPLETED", "MAYBE", 1), `status is "maybe"; write COMPLETED or FAILED`, false},

@@ -18,13 +18,23 @@ import (
 const (
 	Squash = "squash" // one commit with all changes
 	Merge  = "merge"  // a merge commit, with the task's commits behind it
+	Rebase = "rebase" // the task's commits, one after the other
 )
 
 // Names of steps in a task's workflow. The commands and the task's state depend on them.
 const (
+	StepPrepare = "prepare"
 	StepWork    = "work"
+	StepCheck   = "check"
+	StepReview  = "review"
 	StepApprove = "approve"
 	StepLand    = "land"
+)
+
+// Metrics in the reports of a task's steps.
+const (
+	MetricFiles  = "files_changed" // by StepApprove
+	MetricLanded = "landed_commit" // by StepLand; none if there was nothing to land
 )
 
 // Names of files in a task's run folder.
@@ -33,6 +43,7 @@ const (
 	PromptName   = "task.md"
 	WorkflowName = "workflow.yaml"
 	CommentsName = "comments.json" // what a person has not sent yet
+	preparedName = "prepared"      // there is one when the folder may hold what was written by other programs
 )
 
 // RequestName is the file with what a person asked to be changed before a round of the work, from 1.
@@ -56,7 +67,7 @@ type Task struct {
 	Base   string `json:"base"`             // the branch on which it lands
 	Branch string `json:"branch"`           // the clone's branch
 
-	How    string   `json:"land"` // Squash or Merge
+	How    string   `json:"land"` // Squash, Merge or Rebase
 	Copy   []string `json:"copy,omitempty"`
 	Setup  []string `json:"setup,omitempty"`
 	Checks []string `json:"checks,omitempty"`
@@ -212,16 +223,8 @@ func (t Task) Make(ctx context.Context) (err error) {
 	if _, err := in.Run(ctx, worktree.GitWorkMax, in.Inside(), nil, "checkout", "--quiet", "--no-track", "-b", t.Branch); err != nil {
 		return fmt.Errorf("make the branch of task %s: %w", t.ID, err)
 	}
-	for _, key := range []string{"user.name", "user.email"} {
-		value, err := t.ask(ctx, nil, "config", key)
-		if worktree.GitHasNone(err) {
-			continue // landing says so
-		} else if err != nil {
-			return err
-		}
-		if _, err := in.AskIn(ctx, nil, "config", key, value); err != nil {
-			return err
-		}
+	if err := t.identify(ctx, in); err != nil {
+		return err
 	}
 	return os.Rename(making, t.Tree)
 }

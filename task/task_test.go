@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -447,5 +448,99 @@ func TestSnapshotsAtOnce(t *testing.T) {
 	}
 	if len(trees) != 1 {
 		t.Errorf("they saw %d contents", len(trees))
+	}
+}
+
+// A task that waited begins with the newest commit of its base, also after that was rewound; one that was begun does not move.
+func TestPrepareRenews(t *testing.T) {
+	w := newWorld(t)
+	w.put(w.repo, "a.txt", "newer\n")
+	w.git(w.repo, "commit", "--quiet", "--amend", "-a", "-m", "amended")
+	w.must(w.task.Prepare(t.Context(), io.Discard))
+	if got := w.git(w.task.Tree, "log", "--format=%s %D"); got != "amended HEAD -> "+w.task.Branch {
+		t.Errorf("it is at %q", got)
+	}
+	w.put(w.repo, "a.txt", "newest\n")
+	w.git(w.repo, "commit", "--quiet", "-a", "-m", "later")
+	w.must(w.task.Prepare(t.Context(), io.Discard))
+	if got := w.git(w.task.Tree, "log", "-1", "--format=%s"); got != "amended" {
+		t.Errorf("it moved to %q", got)
+	}
+}
+
+// With rebase the agent's commits land one by one, each with its author; if one does not apply, all of it is one commit.
+func TestLandRebase(t *testing.T) {
+	w := newRepo(t)
+	w.task = w.give("T1", "")
+	w.task.How = Rebase
+	w.put(w.task.Tree, "b.txt", "one\n")
+	w.git(w.task.Tree, "add", "b.txt")
+	w.git(w.task.Tree, "-c", "user.name=Coder", "commit", "--quiet", "-m", "first of the agent")
+	w.put(w.task.Tree, "b.txt", "one\ntwo\n")
+	w.git(w.task.Tree, "commit", "--quiet", "-a", "-m", "second of the agent")
+	w.put(w.repo, "a.txt", "moved\n")
+	w.git(w.repo, "commit", "--quiet", "-a", "-m", "meanwhile")
+	done, err := w.land(w.task)
+	w.must(err)
+	if got := w.git(w.repo, "log", "-3", "--format=%s", "main"); done.Joined || got != "second of the agent\nfirst of the agent\nmeanwhile" {
+		t.Errorf("%+v, %q", done, got)
+	}
+	if got := w.git(w.repo, "log", "-2", "--format=%an %(trailers:key=Task,valueonly)", "main"); got != "A Person T1\n\nCoder" || w.onBase("b.txt") != "one\ntwo" {
+		t.Errorf("authors and trailers: %q", got)
+	}
+	if again, err := w.task.Land(t.Context(), io.Discard); err != nil || again.Commit != "" {
+		t.Errorf("again: %+v, %v", again, err)
+	}
+
+	next := w.give("T2", "")
+	next.How = Rebase
+	w.put(next.Tree, "a.txt", "of the task\n")
+	w.git(next.Tree, "commit", "--quiet", "-a", "-m", "it conflicts")
+	w.put(w.repo, "a.txt", "of the person\n")
+	w.git(w.repo, "commit", "--quiet", "-a", "-m", "later")
+	w.git(next.Tree, "fetch", "--quiet", "origin", "main")
+	w.git(next.Tree, "merge", "--quiet", "-X", "ours", "-m", "merged", "FETCH_HEAD")
+	done, err = w.land(next)
+	w.must(err)
+	if !done.Joined || w.onBase("a.txt") != "of the task" || w.git(w.repo, "log", "-2", "--format=%s", "main") != "Do T2\nlater" {
+		t.Errorf("%+v, %q", done, w.git(w.repo, "log", "-2", "--format=%s", "main"))
+	}
+	if _, err := os.Stat(filepath.Join(next.Run, "rebase")); err == nil {
+		t.Error("the clone for the replay is left")
+	}
+}
+
+// .worktreeinclude names untracked files by patterns; they are copied, and are never part of what lands.
+func TestInclude(t *testing.T) {
+	w := newWorld(t)
+	w.must(w.task.Include(t.Context()))
+	if len(w.task.Copy) > 0 {
+		t.Errorf("without the file: %q", w.task.Copy)
+	}
+	w.put(w.repo, ".worktreeinclude", "# local settings\n*.env\n!shared.env\ncache/\n.agents/\n")
+	for _, name := range []string{"local.env", "shared.env", "sub/deep.env", "sub/plain", "cache/a", "cache/b/c", ".agents/x.env", "other"} {
+		w.must(os.MkdirAll(filepath.Dir(filepath.Join(w.repo, name)), 0o755))
+		w.put(w.repo, name, "secret\n")
+	}
+	w.must(w.task.Include(t.Context()))
+	slices.Sort(w.task.Copy)
+	if !slices.Equal(w.task.Copy, []string{"cache", "local.env", "sub/deep.env"}) {
+		t.Errorf("it names %q", w.task.Copy)
+	}
+	w.must(w.task.Prepare(t.Context(), io.Discard))
+	if _, err := os.Stat(filepath.Join(w.task.Tree, "cache", "b", "c")); err != nil {
+		t.Error(err)
+	}
+	w.put(w.task.Tree, "local.env", "changed by the agent\n")
+	p, err := w.task.Snapshot(t.Context())
+	w.must(err)
+	if p.Loose {
+		t.Errorf("copied files are in the picture: %s", w.git(w.repo, "show", "--stat", p.Commit))
+	}
+	for i := range includeMax + 1 {
+		w.put(w.repo, fmt.Sprintf("%d.env", i), "")
+	}
+	if err := w.task.Include(t.Context()); err == nil || !strings.Contains(err.Error(), "more than 1000 files and folders") {
+		t.Errorf("too many: %v", err)
 	}
 }

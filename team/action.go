@@ -47,15 +47,16 @@ type Action struct {
 // and after a crash, so nothing has to be remembered.
 func (t *Team) Actions(a *Agent) iter.Seq[Action] {
 	return func(yield func(Action) bool) {
-		switch s := a.Session; {
-		case s == nil:
-		case s.Phase == session.Open:
-			if !yield(Action{Key: "start/" + s.ID, Do: StartSession, Agent: a.Name, Session: *s}) {
-				return
-			}
-		case s.Phase == session.Running && s.Ending != "":
-			if !yield(Action{Key: "end/" + s.ID + "/" + strconv.FormatBool(s.Now), Do: EndSession, Agent: a.Name, Session: *s}) {
-				return
+		for _, s := range a.Sessions() {
+			switch {
+			case s.Phase == session.Open:
+				if !yield(Action{Key: "start/" + s.ID, Do: StartSession, Agent: a.Name, Session: *s}) {
+					return
+				}
+			case s.Phase == session.Running && s.Ending != "":
+				if !yield(Action{Key: "end/" + s.ID + "/" + strconv.FormatBool(s.Now), Do: EndSession, Agent: a.Name, Session: *s}) {
+					return
+				}
 			}
 		}
 		if !a.Control.Stamp.IsZero() && a.Control.State != control.Absent {
@@ -68,10 +69,10 @@ func (t *Team) Actions(a *Agent) iter.Seq[Action] {
 // withdrawn with the returned reason.
 func (t *Team) MayStart(agent, id string, at time.Time) (ok bool, why string) {
 	a := t.Agents[agent]
-	if a == nil || a.Session == nil || a.Session.ID != id || a.Session.Phase != session.Open {
+	if a == nil || a.Open(id) == nil || a.Open(id).Phase != session.Open {
 		return false, "it is not open"
 	}
-	return t.mayStart(a, at)
+	return t.mayStart(a.slotOf(id), at)
 }
 
 // MayStartRun is the same check for the session of a step without an agent.
@@ -204,6 +205,11 @@ func (t *Team) DeadlineRun(id string) time.Time {
 // Deadline is the next time at which an agent's state changes without an event; zero: never.
 func (t *Team) Deadline(a *Agent) time.Time {
 	_, next := t.sessionDeadline(a)
+	for slot := range a.Extra {
+		if _, at := t.sessionDeadline(a.at(slot)); !at.IsZero() && (next.IsZero() || at.Before(next)) {
+			next = at
+		}
+	}
 	for _, at := range []time.Time{t.channelIdleDeadline(a), t.dayDeadline(a, next), a.liftAt()} {
 		if !at.IsZero() && (next.IsZero() || at.Before(next)) {
 			next = at

@@ -127,7 +127,7 @@ type RunLeft struct {
 // Apply performs a change. It panics for an unknown change, which is a bug or comes from a newer
 // version's journal, because continuing would corrupt the state.
 func (t *Team) Apply(ch Change) {
-	switch name := nameOf(ch.Entity); {
+	switch name := AgentOf(ch.Entity); {
 	case ch.Body.Team != nil:
 		set := ch.Body.Team
 		t.Hold, t.Stopping, t.Epoch, t.BootID, t.Limits = set.Hold, set.Stopping, set.Epoch, set.BootID, set.Limits
@@ -172,9 +172,8 @@ func (t *Team) Apply(ch Change) {
 		t.Agents[name].setSession(*ch.Body.Session)
 	case ch.Body.Used != nil:
 		used := ch.Body.Used
-		t.Agents[name].use(*used)
 		t.Usage = t.Usage.on(used.Usage.Day).plus(used.Usage)
-		t.useRun(t.Agents[name].Session.For, *used)
+		t.useRun(t.Agents[name].use(*used), *used)
 	default:
 		panic(fmt.Sprintf("team: a change of %s by row %s says nothing", ch.Entity, ch.Row))
 	}
@@ -204,10 +203,10 @@ func (t *Team) applyRun(ch Change) {
 		put(&t.Pool.Sessions, key, body.Session)
 	case body.Used != nil:
 		a := t.stepSlot(key)
-		a.use(*body.Used)
+		forWhom := a.use(*body.Used)
 		t.Pool.Sessions[key] = a.Session
 		t.Usage = t.Usage.on(body.Used.Usage.Day).plus(body.Used.Usage)
-		t.useRun(a.Session.For, *body.Used)
+		t.useRun(forWhom, *body.Used)
 	case body.Note != nil:
 		note := t.Notes[id]
 		note.Settings, note.Waived, note.LookAt = body.Note.Settings, body.Note.Waived, body.Note.LookAt
@@ -267,20 +266,24 @@ func (a *Agent) setSession(s Session) {
 	a.Opened = max(a.Opened, s.N)
 	a.Queue = withoutRequest(a.Queue, &s)
 	if s.Phase != session.None {
-		a.Session = &s
+		a.setOpen(s.Slot, &s)
 		return
 	}
-	a.Session = nil
+	a.setOpen(s.Slot, nil)
 	a.Past = append(a.Past[:len(a.Past):len(a.Past)], s)
-	if len(a.Past) > pastMax {
-		a.Past = a.Past[len(a.Past)-pastMax:]
+	if most := pastMax * a.instances(); len(a.Past) > most {
+		a.Past = a.Past[len(a.Past)-most:]
 	}
 }
 
-func (a *Agent) use(used Used) {
+// use adds a report to the agent and to its session, and returns what that session is for.
+func (a *Agent) use(used Used) Purpose {
 	a.Usage = a.Usage.on(used.Usage.Day).plus(used.Usage)
 	a.Days = sumOfDays(a.Days, used.Usage)
 	s := *a.Session
+	if is := a.Open(used.Session); is != nil {
+		s = *is
+	}
 	s.Offset = used.Offset
 	s.Usage = s.Usage.plus(used.Usage)
 	if s.Delivery != nil && (!used.Over.IsZero() || s.Delivery.Held != used.Held) {
@@ -297,7 +300,8 @@ func (a *Agent) use(used Used) {
 	if used.RateLimit != nil {
 		s.RateLimit = used.RateLimit
 	}
-	a.Session = &s
+	a.setOpen(s.Slot, &s)
+	return s.For
 }
 
 // nameOf returns the part of an entity after its machine.

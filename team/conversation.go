@@ -155,7 +155,7 @@ func (a *Agent) converses(c Conversation) {
 		next = map[Purpose]*Conversation{}
 	}
 	next[c.For] = &c
-	for len(next) > conversationsMax {
+	for len(next) > conversationsMax*a.instances() {
 		oldest := Purpose{}
 		for key, is := range next {
 			if key != c.For && (oldest == Purpose{} || is.At.Before(next[oldest].At) || is.At.Equal(next[oldest].At) && key.Compare(oldest) < 0) {
@@ -172,7 +172,7 @@ func (d *draft) sessionStarted(a *Agent, what SessionStarted) error {
 	if a.Session != nil && a.Session.ID == what.Session && what.Launch != nil {
 		s := *a.Session
 		s.Launch = what.Launch.cut()
-		a.Session = &s
+		a.setOpen(s.Slot, &s)
 	}
 	return d.sessionSeen(a, session.Started, what.Session, what.PID)
 }

@@ -132,7 +132,7 @@ func (d *draft) add(entity, kind, row, from, to, trigger string, body Body) Chan
 
 // one decides an event about one agent.
 func (d *draft) one(member *Agent) error {
-	a := *member
+	a := *member.slotOf(sessionNamed(d.ev.What))
 	switch what := d.ev.What.(type) {
 	case control.Commanded:
 		if a.Removed && what.Desired != control.WordPause {
@@ -339,6 +339,9 @@ func (d *draft) stop(what StopAsked) {
 	}
 	for _, name := range d.team.Names() {
 		a := *d.team.Agents[name]
+		if what.Now {
+			d.endExtra(&a, ending{reason: EndShutdown}, true)
+		}
 		if a.Session == nil || (!what.Now && a.Session.Kind != control.Program) {
 			continue
 		}

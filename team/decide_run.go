@@ -105,6 +105,11 @@ func (d *draft) begun(id string, what RunBegun) error {
 	if faults := what.Settings.check(); faults != "" {
 		return &machine.Refusal{Subject: "run " + id, Event: wordOf(what.Asked), State: "asked", Row: "W1", Reason: faults}
 	}
+	if _, resumes := what.Asked.(workflow.ResumeAsked); !resumes {
+		if err := mayWaitFor(d.team, id, what.Settings.After); err != nil {
+			return err
+		}
+	}
 	var err error
 	switch asked := what.Asked.(type) {
 	case workflow.RunAsked, workflow.StateFound:
@@ -118,7 +123,8 @@ func (d *draft) begun(id string, what RunBegun) error {
 	default:
 		panic(fmt.Sprintf("team: no run begins by a %T", asked))
 	}
-	if err != nil || d.team.Notes[id].Settings == what.Settings {
+	was := d.team.Notes[id].Settings
+	if err != nil || was.same(&what.Settings) {
 		return err
 	}
 	d.note(id, "W1", "settings_given", NoteSet{Settings: what.Settings})
@@ -171,7 +177,7 @@ func (d *draft) place(id string, r *workflow.Run, step workflow.StepID) bool {
 	}
 	a := d.team.slot(id, plan)
 	limit, _ := d.team.stepOver(id, a, d.ev.At)
-	return limit == "" && d.team.slotFree(a) && len(d.team.queue(a)) == 0
+	return limit == "" && d.team.stepPlace(a, id, step) != nil && len(d.team.queue(a)) == 0
 }
 
 // addRun converts a run's changes to the team's form. A change that moves many steps lists their
@@ -226,9 +232,9 @@ func (d *draft) openSteps(id string, r *workflow.Run, changes []workflow.Change)
 		if v.State != workflow.Running || v.Proc == 0 || v.Proc == p.Proc {
 			continue
 		}
-		a := d.team.slot(id, plan)
-		if !d.team.slotFree(a) {
-			panic(fmt.Sprintf("team: step %s of run %s begins, and its seat is not free", step, id))
+		a := d.team.stepPlace(d.team.slot(id, plan), id, step)
+		if a == nil {
+			panic(fmt.Sprintf("team: step %s of run %s begins, and no slot is free", step, id))
 		}
 		if err := d.openSession(a, Session{Kind: control.Work, For: ForStep(id, step), Lease: v.Proc}); err != nil {
 			return err
@@ -251,7 +257,7 @@ func lastOf(changes []workflow.Change, i int) *workflow.Value {
 }
 
 // beginStep is W2 with J1: the step starts if its slot is free, and is queued otherwise. A step that
-// begins with a question needs no slot. first means that the step is first in the queue.
+// begins with a question needs no slot. first means that the queue gives it a slot.
 func (d *draft) beginStep(id string, step workflow.StepID, first bool) error {
 	r := d.team.Runs[id]
 	plan, p, known := r.Find(step)
@@ -270,7 +276,7 @@ func (d *draft) beginStep(id string, step workflow.StepID, first bool) error {
 	if limit, at := d.team.stepOver(id, a, d.ev.At); at == LimitPauses {
 		return d.runDecides(id, r, workflow.PauseAsked{By: byLimit, Reason: workflow.PausedByLimit, Why: limitWords + limit})
 	}
-	if !first && (!d.team.slotFree(a) || len(d.team.queue(a)) > 0) {
+	if !first && (d.team.stepPlace(a, id, step) == nil || len(d.team.queue(a)) > 0) {
 		return d.request(a, Request{For: ForStep(id, step), N: p.N + 1, Kind: control.Work, At: d.ev.At})
 	}
 	d.addRun(id, changes)
@@ -293,15 +299,14 @@ func (d *draft) endStep(id string, r *workflow.Run, step workflow.StepID) error 
 
 // sitter returns a copy of the slot in which a step's session runs; nil: none.
 func (t *Team) sitter(id string, step workflow.StepID) *Agent {
-	agent, _, ok := t.SessionOf(id, string(step))
+	agent, s, ok := t.SessionOf(id, string(step))
 	switch {
 	case !ok:
 		return nil
 	case agent == "":
 		return t.stepSlot(id + "/" + string(step))
 	}
-	next := *t.Agents[agent]
-	return &next
+	return t.Agents[agent].at(s.Slot)
 }
 
 // inPool finds the step whose session an event names.

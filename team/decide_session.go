@@ -3,6 +3,8 @@ package team
 import (
 	"cmp"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"time"
 
@@ -40,7 +42,7 @@ func (d *draft) openSession(a *Agent, s Session) error {
 	if run, step, _ := StepOf(s.For); a.step != "" {
 		s.ID, s.N = fmt.Sprintf("%s@%s-%d", step, run, s.Lease), s.Lease
 	} else {
-		s.N = a.Opened + 1
+		s.Slot, s.N = a.slot, a.Opened+1
 		s.ID = sessionID(a.Name, s.N)
 	}
 	if err := d.setSession(a, session.Opened, s); err != nil {
@@ -51,7 +53,7 @@ func (d *draft) openSession(a *Agent, s Session) error {
 
 // openOrWait opens a session for control, or queues a request (J1).
 func (d *draft) openOrWait(a *Agent, kind control.Kind) error {
-	if a.Session == nil && len(a.Queue) == 0 && !a.Waits() {
+	if a.Session == nil && !a.full() && len(a.Queue) == 0 && !a.Waits() {
 		return d.open(a, kind)
 	}
 	return d.request(a, Request{For: ForControl, Kind: kind, At: d.ev.At})
@@ -128,6 +130,9 @@ func (d *draft) endAsked(a *Agent) error {
 	no := &machine.Refusal{Subject: a.Name, Event: string(session.EndAsked), State: string(a.phase())}
 	if a.Session == nil {
 		no.Reason = "no session of it runs"
+		if steps := a.stepsOf(); steps != "" {
+			no.Reason = "its sessions do " + steps + "; cancel one: `fairlead run cancel RUN STEP`"
+		}
 		return no
 	}
 	if run, step, ok := StepOf(a.Session.For); ok {
@@ -186,7 +191,7 @@ func (d *draft) limitReached(a *Agent) error {
 		return nil
 	}
 	if a.step == "" {
-		if err := d.control(a, control.LimitHit{Limit: limit}); err != nil {
+		if err := d.control(a.at(0), control.LimitHit{Limit: limit}); err != nil {
 			return err
 		}
 	}
@@ -284,6 +289,11 @@ func (d *draft) told(a *Agent, in control.Ended) error {
 
 // timer handles what is due at this time.
 func (d *draft) timer(a *Agent) error {
+	for _, slot := range slices.Sorted(maps.Keys(a.Extra)) {
+		if limit, at := d.team.sessionDeadline(a.at(slot)); !at.IsZero() && !d.ev.At.Before(at) {
+			return d.timeUp(a.at(slot), limit) // everything else follows at the next timer
+		}
+	}
 	if limit, at := d.team.sessionDeadline(a); !at.IsZero() && !d.ev.At.Before(at) {
 		if _, _, isStep := StepOf(a.Session.For); isStep {
 			return d.timeUp(a, limit) // everything else follows at the next timer

@@ -64,7 +64,7 @@ func (d *draft) limited(a *Agent, s *Session, until time.Time) {
 	if a.step != "" {
 		return // a step without an agent
 	}
-	if s.Outcome == control.OK && a.Limited != nil && a.Limited.Times > 0 {
+	if s.Outcome == control.OK && a.Limited != nil && a.Limited.Times > 0 && !a.Waits() { // an instance that ends well during the wait says nothing about it
 		d.setLimited(a, "R2", "provider_answers", Limited{})
 	}
 	if s.Outcome != control.RateLimited {
@@ -78,6 +78,9 @@ func (d *draft) limited(a *Agent, s *Session, until time.Time) {
 	if a.Limited != nil {
 		now.Times += a.Limited.Times
 	}
+	if a.Waits() { // another instance reached the same limit before
+		now.Times, now.Since = a.Limited.Times, a.Limited.Since
+	}
 	if until.IsZero() {
 		wait := limitedFirst
 		for range now.Times - 1 {
@@ -90,6 +93,9 @@ func (d *draft) limited(a *Agent, s *Session, until time.Time) {
 	}
 	if last := at.Add(limitedMax); now.Until.After(last) {
 		now.Until = last
+	}
+	if a.Waits() && !now.Until.After(a.Limited.Until) {
+		return
 	}
 	d.setLimited(a, "R1", "provider_waits", now)
 }
@@ -110,7 +116,7 @@ func (d *draft) setLimited(a *Agent, row, trigger string, now Limited) {
 	d.add("agent/"+a.Name, "team", row, from, to, trigger, Body{Limited: &now})
 	a.Limited = &now
 	next := *d.team
-	next.Agents = cloneWith(next.Agents, a)
+	next.Agents = cloneWith(next.Agents, a.at(0))
 	d.team = &next
 }
 

@@ -43,7 +43,7 @@ func (x *Touched) Note(ch Change) {
 		id, _, _ = strings.Cut(id, "/")
 		x.run(id)
 	default:
-		x.agent(nameOf(ch.Entity))
+		x.agent(AgentOf(ch.Entity))
 	}
 	if ch.Body.Used != nil {
 		x.atWork = true
@@ -95,10 +95,15 @@ func (x *Touched) spread(t *Team) {
 			x.run(id)
 		}
 	}
+	for _, id := range sorted(x.runs) {
+		if r := t.Runs[id]; r != nil && r.Status() == workflow.IsCompleted {
+			waitersOf(t, id, x.run)
+		}
+	}
 	if x.atWork {
 		for _, a := range t.Agents {
-			if a.Session != nil {
-				x.touchOwner(a.Session)
+			for _, s := range a.Sessions() {
+				x.touchOwner(s)
 			}
 		}
 		for _, s := range t.Pool.Sessions {
@@ -250,7 +255,7 @@ func (t *Team) nextOfStep(id string, r *workflow.Run, action workflow.Action, at
 		return workflow.SkipsDue{}
 	case workflow.StartIt:
 		plan, _, _ := r.Find(step)
-		if !isIn(t.queue(t.slot(id, plan)), ForStep(id, step)) {
+		if len(BlockedBy(t, id)) == 0 && !isIn(t.queue(t.slot(id, plan)), ForStep(id, step)) {
 			return stepDue{step}
 		}
 	case workflow.LookForIt, workflow.WeighIt, workflow.FindItems, workflow.AskThem: // actions outside of the team

@@ -34,7 +34,7 @@ func (d *draft) questions(in question.Input) error {
 		if a == nil {
 			return &Unknown{What: "agent", Name: in.Question.Agent, Known: d.team.Names()}
 		}
-		if a.Session == nil || a.Session.ID != in.Question.Session {
+		if a.Open(in.Question.Session) == nil {
 			return &machine.Refusal{
 				Subject: a.Name, Event: string(question.Raised), State: string(question.None), Row: "Q1",
 				Reason: "its session " + in.Question.Session + " is over, or it never was",
@@ -73,12 +73,12 @@ func (t *Team) applyQuestion(body question.Body) {
 	if q == nil || q.State != question.Answered || q.Kind != question.Permission || q.Allow {
 		return
 	}
-	if a := t.Agents[q.Agent]; a != nil && a.Session != nil && a.Session.ID == q.Session {
-		s := *a.Session
+	if a := t.Agents[q.Agent]; a != nil && a.Open(q.Session) != nil {
+		s := *a.Open(q.Session)
 		if s.Denied++; len(s.DeniedWhat) < deniedShown {
 			s.DeniedWhat = append(s.DeniedWhat[:len(s.DeniedWhat):len(s.DeniedWhat)], deniedWords(q))
 		}
-		a.Session = &s
+		a.setOpen(s.Slot, &s)
 	}
 }
 

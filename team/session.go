@@ -11,9 +11,10 @@ import (
 
 // Session is one execution of an agent's program.
 type Session struct {
-	ID        string          `json:"id"`   // coder-17; of a step without an agent: build@f8c1-3
-	N         uint64          `json:"n"`    // 17
-	Kind      control.Kind    `json:"kind"` //
+	ID        string          `json:"id"`             // coder-17; of a step without an agent: build@f8c1-3
+	N         uint64          `json:"n"`              // 17
+	Slot      int             `json:"slot,omitempty"` // of its agent
+	Kind      control.Kind    `json:"kind"`           //
 	For       Purpose         `json:"for"`
 	Lease     uint64          `json:"lease,omitempty"` // of the step: identifies the attempt
 	Phase     session.Phase   `json:"phase"`

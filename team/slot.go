@@ -6,7 +6,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/fairlead-dev/fairlead/machine/channel"
 	"github.com/fairlead-dev/fairlead/machine/control"
 	"github.com/fairlead-dev/fairlead/machine/session"
 	"github.com/fairlead-dev/fairlead/machine/workflow"
@@ -33,8 +32,9 @@ type WorkerPool struct {
 }
 
 const (
-	runPrefix  = "run/"
-	poolEntity = "team/bench"
+	runPrefix     = "run/"
+	sessionPrefix = "session/"
+	poolEntity    = "team/bench"
 )
 
 // stepEntity is the journal entity of a step, and of a session that belongs to the step alone.
@@ -53,7 +53,10 @@ func (a *Agent) entity() string {
 	if a.step != "" {
 		return runPrefix + a.step
 	}
-	return "session/" + a.Name
+	if a.slot != 0 {
+		return extraEntity(a.Name, a.slot)
+	}
+	return sessionPrefix + a.Name
 }
 
 // slot returns a copy of a step's slot: its agent's, or its own.
@@ -65,7 +68,7 @@ func (t *Team) slot(run string, step *workflow.Step) *Agent {
 	return t.stepSlot(run + "/" + string(step.ID))
 }
 
-// queue returns the requests for a slot; open reports whether the slot is free for the first one.
+// queue returns the requests for a slot.
 func (t *Team) queue(a *Agent) []Request {
 	if a.step != "" {
 		return t.Pool.Queue
@@ -73,10 +76,11 @@ func (t *Team) queue(a *Agent) []Request {
 	return a.Queue
 }
 
+// slotFree reports whether an agent's slot 0, or the slot of a step without an agent, is free.
 func (t *Team) slotFree(a *Agent) bool {
 	if a.step == "" {
-		is := t.Channels.Agents[channel.AgentID(a.Name)]
-		return a.Session == nil && !a.Waits() && (is == nil || !is.Disabled) // J2: a disabled agent does not start; control decides for itself if there are no requests
+		_, ok := t.placeFor(a, ForControl)
+		return ok
 	}
 	return a.Session == nil && (t.Pool.Places == 0 || len(t.Pool.Sessions) < t.Pool.Places || len(t.Pool.Sessions) < sideBySide(t))
 }
@@ -111,17 +115,25 @@ func (t *Team) SessionOf(run, step string) (agent string, s Session, ok bool) {
 	if own := t.Pool.Sessions[run+"/"+step]; own != nil {
 		return "", *own, true
 	}
-	is := func(a *Agent) bool {
-		return a != nil && a.Session != nil && a.Session.For == ForStep(run, workflow.StepID(step))
+	find := func(a *Agent) *Session {
+		if a == nil {
+			return nil
+		}
+		if s := a.inRun(run); s != nil && s.For == ForStep(run, workflow.StepID(step)) {
+			return s
+		}
+		return nil
 	}
 	if r := t.Runs[run]; r != nil {
-		if plan, _, known := r.Find(workflow.StepID(step)); known && is(t.Agents[plan.Agent]) {
-			return plan.Agent, *t.Agents[plan.Agent].Session, true
+		if plan, _, known := r.Find(workflow.StepID(step)); known {
+			if s := find(t.Agents[plan.Agent]); s != nil {
+				return plan.Agent, *s, true
+			}
 		}
 	}
 	for name, a := range t.Agents { // the workflow was edited while the step's process was alive; there is at most one
-		if is(a) {
-			return name, *a.Session, true
+		if s := find(a); s != nil {
+			return name, *s, true
 		}
 	}
 	return "", Session{}, false
@@ -150,12 +162,15 @@ func (t *Team) StepWaits(run, step string) string {
 	if !known {
 		return ""
 	}
+	if blocked := BlockedBy(t, run); len(blocked) > 0 && progress.State == workflow.Pending {
+		return "it waits until " + strings.Join(blocked, " and ") + " has completed"
+	}
 	if t.Hold.On && progress.State == workflow.Pending {
 		return "the team is held; it begins after `fairlead unhold`"
 	}
 	a := t.slot(run, plan)
 	if a.step == "" {
-		return behind(a.Queue, ForStep(run, workflow.StepID(step)), a.taken())
+		return t.stepBehind(a, ForStep(run, workflow.StepID(step)))
 	}
 	taken := ""
 	if !t.slotFree(a) {
@@ -244,8 +259,9 @@ func (b *startChecks) may(run string, r *workflow.Run, step workflow.StepID) boo
 	steps, known := b.of[run]
 	if !known {
 		steps = map[workflow.StepID]bool{}
+		blocked := len(BlockedBy(b.team, run)) > 0
 		for action := range r.Actions(workflow.Now{At: b.at}) {
-			if action.Do == workflow.StartIt {
+			if action.Do == workflow.StartIt && !blocked {
 				steps[action.Lease.Step] = true
 			}
 		}
@@ -262,12 +278,7 @@ func (t *Team) queueMoves(a *Agent, at time.Time) bool {
 			return true
 		}
 	}
-	return t.givesSlot(a)
-}
-
-// givesSlot reports whether a slot goes to the first request in its queue.
-func (t *Team) givesSlot(a *Agent) bool {
-	return len(t.queue(a)) > 0 && t.slotFree(a) && !t.Hold.On && !t.Stopping
+	return t.next(a) >= 0
 }
 
 // stillWanted reports whether a request is still valid, or why not. A step's request stays valid
@@ -306,8 +317,8 @@ func sameQueue(a, b *Agent) bool {
 	return a.step != "" && b.step != "" || a.step == b.step && a.Name == b.Name
 }
 
-// moveQueue drops invalid requests, or gives a free slot to the first request. An event does only
-// one of the two, because what follows is decided on the resulting state.
+// moveQueue drops invalid requests, or gives a free slot to the first request for it. An event does
+// only one of the two, because what follows is decided on the resulting state.
 func (d *draft) moveQueue(a *Agent) error {
 	var queue []Request
 	var control *Request
@@ -328,21 +339,23 @@ func (d *draft) moveQueue(a *Agent) error {
 		}
 		return d.controlEnded(a, *control, why)
 	}
-	if !d.team.givesSlot(a) {
+	at := d.team.next(a)
+	if at < 0 {
 		return nil
 	}
-	run, step, isStep := StepOf(queue[0].For)
-	if action, some := d.team.firstDelivery(a.Name, d.ev.At); some && queue[0].For == ForChannels {
+	c := queue[at]
+	run, step, isStep := StepOf(c.For)
+	if action, some := d.team.firstDelivery(a.Name, d.ev.At); some && c.For == ForChannels {
 		return d.startChannelSession(a, action)
 	}
-	if actions := d.team.leadActions(a.Name); len(actions) > 0 && queue[0].For == ForLead {
+	if actions := d.team.leadActions(a.Name); len(actions) > 0 && c.For == ForLead {
 		return d.openLead(a, actions[0])
 	}
-	if queue[0].For.Kind == PurposeDispatch {
-		return d.openSession(a, Session{Kind: queue[0].Kind, For: queue[0].For})
+	if c.For.Kind == PurposeDispatch {
+		return d.openSession(a, Session{Kind: c.Kind, For: c.For})
 	}
 	if !isStep {
-		return d.open(a, queue[0].Kind)
+		return d.open(a, c.Kind)
 	}
 	return d.beginStep(run, workflow.StepID(step), true)
 }

@@ -1,7 +1,7 @@
 // Package team holds the state of a whole team of agents as one value.
 //
-// Every agent has its state machines and a slot for one session at a time. Requests for an occupied
-// slot are queued, whichever machine makes them. Steps of runs use the slots of their agents or,
+// Every agent has its state machines and a slot for one session at a time, or several slots if it has
+// instances. Requests for an occupied slot are queued, whichever machine makes them. Steps of runs use the slots of their agents or,
 // without an agent, a worker pool with a number of places. An agent that has to receive something in
 // a channel needs its slot, too. The lead runs in a session that stays open and reports for the
 // crew, whose other agents Fairlead cannot observe. An event about one agent or one run is decided
@@ -12,7 +12,7 @@
 // started, a free slot goes to the first request, a deadline that has passed is due. So a crash
 // loses no action, and a repeated action has the same key.
 //
-// The promise: the same changes give the same team, and an agent has at most one session.
+// The promise: the same changes give the same team, and a slot has at most one session.
 package team
 
 import (
@@ -72,25 +72,29 @@ type Team struct {
 
 // Agent is one agent of the team.
 type Agent struct {
-	Name     string          `json:"name"`
-	Control  control.Control `json:"control"`
-	Session  *Session        `json:"session,omitempty"` // the open one; J1
-	Queue    []Request       `json:"line,omitempty"`    // requests for the slot, in order
-	Opened   uint64          `json:"opened,omitempty"`  // number of sessions so far
-	Past     []Session       `json:"past,omitempty"`    // ended ones, oldest first, pastMax at most
-	Sums     []string        `json:"sums,omitempty"`    // identities of the last written files, newest last
-	Seen     string          `json:"seen,omitempty"`    // identity of the last write of another program that was taken in
-	Before   []string        `json:"before,omitempty"`  // earlier ones, including those found in replaced files, newest last
-	Usage    Usage           `json:"usage"`
-	Days     []Usage         `json:"days,omitempty"` // usage of each day, the newest last, daysMax at most
-	Settings Settings        `json:"settings"`
-	Removed  bool            `json:"removed,omitempty"` // no longer configured; never removed from here (X5)
+	Name     string           `json:"name"`
+	Control  control.Control  `json:"control"`
+	Session  *Session         `json:"session,omitempty"` // the open one; J1. With instances, that of slot 0
+	Extra    map[int]*Session `json:"extra,omitempty"`   // the open ones of the slots above 0
+	Queue    []Request        `json:"line,omitempty"`    // requests for the slot, in order
+	Opened   uint64           `json:"opened,omitempty"`  // number of sessions so far
+	Past     []Session        `json:"past,omitempty"`    // ended ones, oldest first, pastMax at most
+	Sums     []string         `json:"sums,omitempty"`    // identities of the last written files, newest last
+	Seen     string           `json:"seen,omitempty"`    // identity of the last write of another program that was taken in
+	Before   []string         `json:"before,omitempty"`  // earlier ones, including those found in replaced files, newest last
+	Usage    Usage            `json:"usage"`
+	Days     []Usage          `json:"days,omitempty"` // usage of each day, the newest last, daysMax at most
+	Settings Settings         `json:"settings"`
+	Removed  bool             `json:"removed,omitempty"` // no longer configured; never removed from here (X5)
 
 	Limited       *Limited                  `json:"limited,omitempty"`       // the provider's last rate limit; nil: none yet
 	Conversations map[Purpose]*Conversation `json:"conversations,omitempty"` // with its program, by purpose; the newest of each
 	Says          *Says                     `json:"says,omitempty"`          // its own status
 
 	step string // of a slot made for one decision: RUN/STEP, for a step without an agent
+
+	slot  int      // of a copy made for one decision: the slot that Session belongs to
+	first *Session // of such a copy for a slot above 0: the session of slot 0
 }
 
 // Settings is the part of an agent's configuration on which decisions depend.
@@ -98,6 +102,8 @@ type Settings struct {
 	Policy control.Policy `json:"policy"`
 	Limits Limits         `json:"limits"`
 	Driver string         `json:"driver"`
+
+	Instances int `json:"instances,omitempty"` // number of slots; 0: one
 }
 
 // Hold is the switch that stops everything from starting (X8).
@@ -150,7 +156,7 @@ func (t *Team) Names() []string {
 // Idle reports whether nothing runs any more, so that a stopping daemon may exit.
 func (t *Team) Idle() bool {
 	for _, a := range t.Agents {
-		if a.Session != nil {
+		if a.Session != nil || len(a.Extra) > 0 {
 			return false
 		}
 	}
@@ -203,14 +209,14 @@ func cloneJSON[T any](is *T) *T {
 }
 
 // put and drop keep an empty map nil, as in a team that was read from a snapshot.
-func put[V any](m *map[string]V, key string, v V) {
+func put[K comparable, V any](m *map[K]V, key K, v V) {
 	if *m == nil {
-		*m = map[string]V{}
+		*m = map[K]V{}
 	}
 	(*m)[key] = v
 }
 
-func drop[V any](m *map[string]V, key string) {
+func drop[K comparable, V any](m *map[K]V, key K) {
 	if delete(*m, key); len(*m) == 0 {
 		*m = nil
 	}

@@ -20,7 +20,7 @@ type Transition struct {
 func Transitions(ch Change, agentOf func(run, step string) string) []Transition {
 	id, isRun := strings.CutPrefix(ch.Entity, runPrefix)
 	if !isRun {
-		line := Transition{Entity: ch.Entity, Agent: nameOf(ch.Entity), From: ch.From, To: ch.To}
+		line := Transition{Entity: ch.Entity, Agent: AgentOf(ch.Entity), From: ch.From, To: ch.To}
 		if ch.Body.Dispatch != nil {
 			line.Agent = ch.To // the transition concerns the agent with the task
 			if ch.Body.Dispatch.End != nil {

@@ -136,6 +136,7 @@ func (m *Tools) workTools(s *sdk.Server) {
 			`"metrics": {"type": "object", "maxProperties": 200, "additionalProperties": {"type": ["string", "number", "boolean"]}, "description": "Measured values by name: {\"tests\": 12}."}`,
 			`"logs": {"type": "array", "maxItems": 1000, "items": {"type": "string", "maxLength": 8192}, "description": "What was done, or why it failed; one line each."}`,
 			`"gate_failure": {"type": "string", "maxLength": 8192, "description": "Only if the step judges other agents' work: why it is not good enough. The work is then returned."}`,
+			`"again_in_seconds": {"type": "integer", "minimum": 1, "maximum": 86400, "description": "Only if the step waits for something outside and is not done: when it is to be run again. It costs no attempt."}`,
 			`"next_suggested_steps": {"type": "array", "maxItems": 100, "items": {"type": "string", "maxLength": 1024}, "description": "For people; it starts nothing."}`,
 		),
 	}, func(ctx context.Context, c tools.AgentCaller, in runs.AgentReport) (string, tools.ActReported, error) {

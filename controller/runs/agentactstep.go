@@ -14,6 +14,7 @@ type AgentReport struct {
 	Metrics            map[string]any `json:"metrics,omitempty"`
 	Logs               []string       `json:"logs,omitempty"`
 	GateFailure        string         `json:"gate_failure,omitempty"`
+	AgainInSeconds     int            `json:"again_in_seconds,omitempty"`
 	NextSuggestedSteps []string       `json:"next_suggested_steps,omitempty"`
 }
 

@@ -282,7 +282,7 @@ func (w *runWatch) answer(ctx context.Context, q stepQuestion) {
 		return // it has not changed since it was rejected
 	}
 	if info.ModTime().Before(q.since) { // an answer to an earlier question
-		if err := setAside(q.path, q.lease.N); err != nil {
+		if err := setAside(q.path, q.lease.N, false); err != nil {
 			w.e.log.Warn("an old answer cannot be set aside; a new one cannot be told from it", "run", w.id, "error", err)
 		}
 		return

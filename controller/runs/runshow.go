@@ -53,7 +53,7 @@ func (c *Controller) runView(t *team.Team, r *workflow.Run) view.RunView {
 		ID: id, Workflow: r.Plan.Name, Status: string(r.Status()), Stage: string(r.Stage), RepoDir: r.RepoDir, StateFile: stateFile(r),
 		CreatedAt: r.CreatedAt, UpdatedAt: r.UpdatedAt, Waits: r.Waits(), By: r.By, Why: r.Why,
 	}
-	view.Task = taskView(howOf(t, id), r)
+	view.Task = taskView(t, howOf(t, id), r)
 	if view.Waits == nil {
 		view.Waits = []string{}
 	}
@@ -98,9 +98,10 @@ func (c *Controller) stepView(t *team.Team, r *workflow.Run, how howRun, i int) 
 	for _, metric := range p.Metrics {
 		shown.Metrics[metric.Name] = metric.Value
 	}
+	shown.Rounds, shown.DueAt = p.Rounds, view.Moment(p.DueAt)
 	shown.StartedAt, shown.EndedAt = view.Moment(p.StartedAt), view.Moment(p.EndedAt)
-	if p.Attempts > 0 {
-		shown.LogPath = logFile(r, how, plan.ID, p.Attempts)
+	if p.Attempts > 0 || p.Rounds > 0 {
+		shown.LogPath = logFile(r, how, plan.ID, max(1, p.Attempts))
 	}
 	shown.LastSession = lastSession(t, id, plan, p)
 	if _, s, ok := t.SessionOf(id, string(plan.ID)); ok {
@@ -125,7 +126,7 @@ func lastSession(t *team.Team, run string, plan *workflow.Step, p *workflow.Prog
 		}
 		return ""
 	}
-	if p.Attempts == 0 && p.Iteration == 0 {
+	if p.Attempts == 0 && p.Iteration == 0 && p.Rounds == 0 {
 		return ""
 	}
 	return fmt.Sprintf("%s@%s-%d", plan.ID, run, p.N)

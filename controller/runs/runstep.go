@@ -48,6 +48,7 @@ type StepFacts struct {
 	sentBy  workflow.StepID // the gate that sent the run back to this step; empty: none
 	sentWhy string
 	round   int // how often the run was sent back to this step
+	again   int // how often this step asked to be run again
 }
 
 // FactsOf reads a session's attempt from the team. It returns false if the attempt has ended.
@@ -74,7 +75,7 @@ func (c *Controller) FactsOf(t *team.Team, s team.Session, run string, step work
 	f.plain, f.gate = len(plan.Command) > 0 && f.how.Wrapper == "" && f.how.Template == "", plan.LoopBackTo != ""
 	f.lenient = plan.ReportOptional && len(plan.Command) == 0
 	f.sentBy, f.sentWhy, _ = workflow.SentBack(r, step)
-	f.round = progress.Iteration
+	f.round, f.again = progress.Iteration, progress.Rounds
 	return f, ok
 }
 
@@ -95,7 +96,7 @@ func (c *Controller) PrepareStep(ctx context.Context, m *sessions.Slot, s team.S
 		}
 	}
 	for _, old := range []string{f.Report, f.log} { // from an earlier attempt; they must not count for this one
-		if err := setAside(old, s.Lease-1); err != nil {
+		if err := setAside(old, s.Lease-1, f.again > againKept); err != nil {
 			return sessions.PreparedLaunch{}, err
 		}
 	}
@@ -193,6 +194,9 @@ func sentBack(f StepFacts) string {
 
 // again is what an agent is told in the conversation that it had; empty if there can be none.
 func again(f StepFacts) string {
+	if f.sentBy == "" && f.again > 0 {
+		return "You reported that this step is not done, and asked to be run again later. The time has come: go on." + footer(f)
+	}
 	if f.sentBy == "" {
 		return ""
 	}
@@ -212,8 +216,19 @@ the lines <<<RUN_REPORT_JSON and RUN_REPORT_JSON>>>: {"schema": "run_report@v0",
 `, f.Cmd.StepID, f.Cmd.RunID, f.Cmd.Attempt, f.Report, f.Cmd.RunID, f.Cmd.StepID, f.Cmd.Agent)
 }
 
-// setAside renames a file if it exists (X5).
-func setAside(path string, n uint64) error {
+// againKept is how many rounds of a step that asks to be run again keep their reports and logs. After that only the
+// last one is kept: a step that looks every minute would otherwise leave 3,000 files a day.
+const againKept = 20
+
+// setAside renames a file if it exists (X5). With replace, the file that was set aside before is replaced.
+func setAside(path string, n uint64, replace bool) error {
+	if replace {
+		err := os.Rename(path, path+".last")
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
+		return err
+	}
 	for try := 0; ; try++ {
 		to := path + ".lease" + strconv.FormatUint(n, 10)
 		if try > 0 {

@@ -16,7 +16,7 @@ func (o *stepDraft) act(act Act, set *StepSet) {
 		v.Attempts = max(0, v.Attempts-1)
 	case BeginProcess:
 		v.N++
-		v.Proc, v.BegunAt, v.Ending, v.RetryAt = v.N, o.now.At, "", time.Time{}
+		v.Proc, v.BegunAt, v.Ending, v.RetryAt, v.DueAt = v.N, o.now.At, "", time.Time{}, time.Time{}
 		v.EndReason = ""
 		if strings.HasPrefix(v.LastError, gateWords) { // the loop-back was for this
 			v.LastError = ""
@@ -35,7 +35,7 @@ func (o *stepDraft) act(act Act, set *StepSet) {
 		v.Reported = true
 	case ClearReport:
 		v.Reported = false
-		if !o.amid() {
+		if !o.amid() && v.Rounds == 0 { // what it found in its last round is true until the next report
 			set.Facts = &Facts{Denied: []string{}}
 		}
 	case KeepError:
@@ -52,6 +52,11 @@ func (o *stepDraft) act(act Act, set *StepSet) {
 		}
 	case StopBackoff:
 		v.RetryAt = time.Time{}
+	case StartWait:
+		v.Attempts, v.DueAt = 0, o.now.At.Add(o.wait)
+		v.Rounds++
+	case StopWait:
+		v.DueAt = time.Time{}
 	case CountLoss:
 		v.Lost++
 	case NoteWeighed:
@@ -64,7 +69,7 @@ func (o *stepDraft) act(act Act, set *StepSet) {
 		}
 	case NextItem:
 		v.Index++
-		v.Attempts, v.Answered, v.Reported, v.ManualInputPath, v.Fault = 0, false, false, "", ""
+		v.Attempts, v.Rounds, v.Answered, v.Reported, v.ManualInputPath, v.Fault = 0, 0, false, false, "", ""
 	case AskPeople:
 		v.ManualInputPath, v.Fault = o.run.InputFile(o.plan.ID), ""
 		if v.Proc == 0 && !v.Reported {

@@ -192,6 +192,7 @@ func (r *Run) Wanted(l Lease, now Now) (ok bool, why string) {
 const (
 	TimeUp   = "time_up"   // an attempt has reached its step's timeout
 	RetryDue = "retry_due" // a failed step may be retried
+	WaitOver = "wait_over" // the time has come that a step named to be run again
 )
 
 // Deadline is the next time at which a run changes without an event, and its subject. A timer whose
@@ -211,8 +212,12 @@ func (r *Run) Deadline() Deadline {
 		next = Deadline{At: r.timeoutOf(i), What: TimeUp, Step: r.Plan.Steps[i].ID, N: r.Steps[i].N}
 	}
 	if top := r.index.retries; len(top) > 0 && r.Stage == Driven {
-		if i := top[0].i; next.At.IsZero() || r.Steps[i].RetryAt.Before(next.At) {
-			next = Deadline{At: r.Steps[i].RetryAt, What: RetryDue, Step: r.Plan.Steps[i].ID}
+		i := top[0].i
+		if at := r.Steps[i].retry(); next.At.IsZero() || at.Before(next.At) {
+			next = Deadline{At: at, What: RetryDue, Step: r.Plan.Steps[i].ID}
+			if !r.Steps[i].DueAt.IsZero() {
+				next.What = WaitOver
+			}
 		}
 	}
 	return next

@@ -148,7 +148,7 @@ func (r *Run) move(moved *Moved, ch Change) {
 		v := r.Steps[i].Value
 		switch moved.To {
 		case Skipped:
-			v.State, v.EndedAt, v.RetryAt = Skipped, ch.At, time.Time{}
+			v.State, v.EndedAt, v.RetryAt, v.DueAt = Skipped, ch.At, time.Time{}, time.Time{}
 		case Pending:
 			v.BlockedBy = ""
 		default:

@@ -71,9 +71,10 @@ type stepDraft struct {
 	i     int
 	plan  *Step
 	v     Value
-	why   string // of a failure, a limit or a fault
-	facts *Facts // of the received report
-	over  bool   // its process is known to have ended
+	why   string        // of a failure, a limit or a fault
+	facts *Facts        // of the received report
+	over  bool          // its process is known to have ended
+	wait  time.Duration // until it is run again
 	items []string
 }
 
@@ -276,6 +277,11 @@ func (d *draft) timer(about Deadline) error {
 			return nil
 		}
 		return o.take(BackoffElapsed)
+	case WaitOver:
+		if d.run.Stage != Driven || o.v.State != Pending || !o.v.DueAt.Equal(about.At) || o.v.DueAt.IsZero() {
+			return nil
+		}
+		return o.take(WaitElapsed)
 	default:
 		panic(fmt.Sprintf("workflow: no such deadline: %q", about.What))
 	}

@@ -13,7 +13,7 @@ const (
 	pointless              // PENDING: to be skipped
 	weighing               // PENDING: its condition is to be evaluated
 	seeking                // PENDING: the items of its loop are to be found
-	resting                // PENDING: it failed and waits for the retry
+	resting                // PENDING: it waits for a time: it failed, or its report asked for it
 	closed                 // PENDING: a gate is closed
 	ready                  // PENDING: it may start
 	asking                 // PENDING: it may start with a question, which needs no place
@@ -156,10 +156,13 @@ func (r *Run) watch(i int, was, is Value) {
 	}
 }
 
-// retry returns when a failed step is retried; zero: no retry is due.
+// retry returns when a step may start again that failed, or asked for it; zero: nothing is due.
 func (v *Value) retry() time.Time {
 	if v.State != Pending {
 		return time.Time{}
+	}
+	if !v.DueAt.IsZero() {
+		return v.DueAt
 	}
 	return v.RetryAt
 }
@@ -228,7 +231,7 @@ func (r *Run) placeOf(i int) place {
 		return weighing
 	case s.Loop != nil && s.Loop.Items == nil && !s.Loop.endless() && !p.Found:
 		return seeking
-	case !p.RetryAt.IsZero():
+	case !p.RetryAt.IsZero() || !p.DueAt.IsZero():
 		return resting
 	case r.closedGate(i) != "":
 		return closed

@@ -119,9 +119,10 @@ type ReportRead struct {
 
 // Report is a step's own report (SPEC Workflow).
 type Report struct {
-	Failed     bool   // status FAILED; otherwise COMPLETED
-	GateFailed bool   // gate_failure
-	Why        string // reason for either, in the report's words
+	Failed     bool          // status FAILED; otherwise COMPLETED
+	GateFailed bool          // gate_failure
+	Again      time.Duration // again_in_seconds: the step is not done; 0: it is
+	Why        string        // reason for either, in the report's words
 	Facts
 }
 

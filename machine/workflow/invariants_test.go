@@ -64,6 +64,12 @@ func (w *world) judgeStep(ch Change, in Input) {
 	if is.State == Skipped && s.When == "" && ch.Row == "W11" {
 		w.t.Fatalf("%s has no condition, and one was found false", ch.Step)
 	}
+	if ch.Trigger == string(ReportedAgain) && (is.Attempts != 0 || is.LastError != "" || is.Rounds != was.Rounds+1 || !is.DueAt.After(ch.At) || is.Iteration != was.Iteration) {
+		w.t.Fatalf("%s is to be run again, and it is %+v", ch.Step, is)
+	}
+	if ch.Trigger == string(WaitElapsed) && (was.DueAt.IsZero() || ch.At.Before(was.DueAt) || !is.DueAt.IsZero()) {
+		w.t.Fatalf("%s may go on at %s, and asked for %s", ch.Step, ch.At, was.DueAt)
+	}
 	if was.State == Running && is.State == Completed && is.LastError != "" && ch.Row != "W6" {
 		w.t.Fatalf("%s is COMPLETED with the error %q", ch.Step, is.LastError)
 	}
@@ -110,6 +116,8 @@ func (w *world) judgeStart(s Step, was Value) {
 		w.t.Fatalf("%s starts beside %d others", s.ID, len(w.alive))
 	case !was.RetryAt.IsZero():
 		w.t.Fatalf("%s starts, and is tried again at %s only", s.ID, was.RetryAt)
+	case !was.DueAt.IsZero():
+		w.t.Fatalf("%s starts, and asked to be run again at %s only", s.ID, was.DueAt)
 	case s.When != "" && !was.Weighed:
 		w.t.Fatalf("%s starts, and nobody has weighed its condition", s.ID)
 	case s.LoopBackTo != "" && was.Iteration > 0:

@@ -117,6 +117,8 @@ const (
 	attemptsMax   = 100                  // more tries do not help
 	iterationsMax = 1000                 // a gate that fails more often will never pass
 	sideBySideMax = 256                  // more processes are too many for one machine
+	AgainMin      = time.Second          // a step that is run again sooner would only be busy
+	AgainMax      = 24 * time.Hour       // a step that looks once a day is late enough
 	timeoutMax    = 366 * 24 * time.Hour // a longer time is a typing error
 	backoffMax    = 24 * time.Hour       // the same
 	stepBytesMax  = 768 << 10            // of one step in the journal, whose changes take 1 MiB

@@ -117,6 +117,13 @@ func (d *draft) report(in ReportRead) error {
 		return o.gateFailure(in.Report.Why)
 	}
 	o.facts = in.Report.Facts.kept()
+	if in.Report.Again > 0 {
+		if o.amid() { // the facts of finished items stay; an item that is not done adds none
+			o.facts = nil
+		}
+		o.wait = min(max(in.Report.Again, AgainMin), AgainMax)
+		return o.take(ReportedAgain)
+	}
 	switch human := o.plan.Human && !o.v.Answered; {
 	case human && o.run.Options.PauseForHumans:
 		return o.take(ReportedAsking)

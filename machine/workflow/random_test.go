@@ -261,6 +261,9 @@ func (w *world) processSpeaks(how uint64) {
 		in := ReportRead{Lease: l, Over: how>>4%2 == 0, Until: w.verdict(l.Step, how>>8)}
 		in.Report.GateFailed, in.Report.Failed = kind == 6, kind == 7
 		in.Report.Artifacts = []string{fmt.Sprint(l.Step, l.N)}
+		if how>>20%4 == 0 {
+			in.Report.Again = time.Duration(how>>24%5) * time.Second
+		}
 		w.ends(l, in.Over)
 		w.must(in)
 	case 8, 9:

@@ -21,7 +21,7 @@ import (
 //	     [loop=A,B | loop= | from=ID | artifact=F] [until=C] [max=N]
 //	start
 //	ID starts
-//	ID reports [failed|gate] ["why"] [artifacts=A,B] [metric=M] [log=L] [living] [until=yes|no|fault]
+//	ID reports [failed|gate] ["why"] [again=D] [artifacts=A,B] [metric=M] [log=L] [living] [until=yes|no|fault]
 //	ID ended|lost|withdrawn|limit ["why"]       ID adopted       of the lease that counts
 //	ID departed                                 of the lease whose process is still there
 //	ID late report | late end                   of the lease before
@@ -264,6 +264,8 @@ func report(lease Lease, rest []string) ReportRead {
 			in.Report.GateFailed = true
 		case "living":
 			in.Over = false
+		case "again":
+			in.Report.Again, _ = time.ParseDuration(value)
 		case "artifacts":
 			in.Report.Artifacts = list(value)
 		case "metric":

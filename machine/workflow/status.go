@@ -89,6 +89,9 @@ func (r *Run) waitsFor(i int) (row, why string) {
 	case seeking:
 		return "W15", "what it loops over has not been found yet"
 	case resting:
+		if !p.DueAt.IsZero() {
+			return "W16", "it is not done, and asked to be run again at " + p.DueAt.Format("15:04:05.000Z07:00")
+		}
 		return "W4", "it failed, and is tried again at " + p.RetryAt.Format("15:04:05.000Z07:00")
 	case closed:
 		return "W2", fmt.Sprintf("gate %q is closed", r.closedGate(i))

@@ -29,6 +29,7 @@ const (
 	ItemsFound     Event = "items_found"     //
 	ItemsFaulted   Event = "items_faulted"   // they cannot be read
 	BackoffElapsed Event = "backoff_elapsed" //
+	WaitElapsed    Event = "wait_elapsed"    // the time that its last report named has come
 
 	// While its process is alive.
 	Adopted          Event = "adopted"            // it outlived the runner
@@ -42,6 +43,7 @@ const (
 	Reported         Event = "reported"           // COMPLETED
 	ReportedUnasked  Event = "reported_unasked"   // a human step, and the run does not pause for humans
 	ReportedAsking   Event = "reported_asking"    // a human step: people are asked now
+	ReportedAgain    Event = "reported_again"     // it is not done, and asks to be run again later
 	ItemDone         Event = "item_done"          // of a loop with remaining items
 	UntilHolds       Event = "until_holds"        // the loop's condition ends it
 	UntilNeverHeld   Event = "until_never_held"   // a loop without items has reached its maximum
@@ -84,6 +86,8 @@ const (
 	ClearError     Act = "clear_error"   //
 	StartBackoff   Act = "start_backoff" // 1 s doubling to 60 s
 	StopBackoff    Act = "stop_backoff"
+	StartWait      Act = "start_wait" // until the time that the report names; earlier failures no longer count
+	StopWait       Act = "stop_wait"
 	CountLoss      Act = "count_loss" // of the runner, under a step
 	NoteWeighed    Act = "note_weighed"
 	TakeItems      Act = "take_items"
@@ -111,6 +115,7 @@ var Table = machine.Table[State, Event, Act]{
 		ItemsFound:      {ID: "W15", To: Pending, Do: do(TakeItems)},
 		ItemsFaulted:    {ID: "W15", To: Failed, Do: do(KeepError, StampEnd)},
 		BackoffElapsed:  {ID: "W4", To: Pending, Do: do(StopBackoff)},
+		WaitElapsed:     {ID: "W16", To: Pending, Do: do(StopWait)},
 		LoopedBack:      {ID: "W6", To: Pending, Do: do(StartOver), Why: "not started, but its iteration still increases"},
 		TargetDone:      {ID: "W6", To: Pending, Why: "blocked_by_loop is over"},
 		StartedOver:     {ID: "W12", To: Pending, Do: do(StartOver), Why: "it had been tried, or sent back"},
@@ -128,6 +133,7 @@ var Table = machine.Table[State, Event, Act]{
 		Reported:         {ID: "W3", To: Completed, Do: do(TakeReport, CountItem, ClearError, StampEnd, EndProcess)},
 		ReportedUnasked:  {ID: "W8", To: Completed, Do: do(TakeReport, NoteUnasked, CountItem, ClearError, StampEnd, EndProcess), Why: "with --unattended no person is asked"},
 		ReportedAsking:   {ID: "W8", To: Waiting, Do: do(TakeReport, HoldReport, AskPeople, EndProcess)},
+		ReportedAgain:    {ID: "W16", To: Pending, Do: do(TakeReport, ClearError, StampEnd, EndProcess, StartWait), Why: "waiting for something outside is no failure, and occupies no place"},
 		ItemDone:         {ID: "W15", To: Pending, Do: do(TakeReport, CountItem, NextItem, ClearError, StampEnd, EndProcess)},
 		UntilHolds:       {ID: "W15", To: Completed, Do: do(TakeReport, CountItem, ClearError, StampEnd, EndProcess)},
 		UntilNeverHeld:   {ID: "W15", To: Failed, Do: do(TakeReport, CountItem, KeepError, StampEnd, EndProcess)},

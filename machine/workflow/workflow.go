@@ -72,6 +72,8 @@ type Value struct {
 	Ending    string    `json:"ending,omitempty"`     // why that process is to end; empty: it is not
 	EndReason EndReason `json:"end_reason,omitempty"` // the code of Ending
 	RetryAt   time.Time `json:"retry_at,omitzero"`    // no earlier retry
+	DueAt     time.Time `json:"due_at,omitzero"`      // its report asked to be run again: not earlier
+	Rounds    int       `json:"rounds,omitempty"`     // how often it has asked for that in this iteration, for this item
 	Lost      int       `json:"lost,omitempty"`       // consecutive deaths of the runner during this step
 	Weighed   bool      `json:"weighed,omitempty"`    // `when` was found true
 	Found     bool      `json:"found,omitempty"`      // the items of its loop are known

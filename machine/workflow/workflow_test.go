@@ -56,7 +56,7 @@ func note(ch Change, moves []Move) {
 // TestMain also fails if no test took some row of the tables.
 func TestMain(m *testing.M) {
 	steps, runs := machinetest.Table{Name: "of a step", Rows: Table.Rows()}, machinetest.Table{Name: "of a run", Rows: RunTable.Rows()}
-	rows := slices.Concat([]string{"J1", "X3", "X8", "X9"}, machinetest.Numbered("W", 15), machinetest.IDs(steps, runs))
+	rows := slices.Concat([]string{"J1", "X3", "X8", "X9"}, machinetest.Numbered("W", 16), machinetest.IDs(steps, runs))
 	coverage.Main(m, rows, steps, runs)
 }
 
@@ -95,7 +95,7 @@ func TestTableIsTotalWhereItMustBe(t *testing.T) {
 	}
 	for _, event := range []Event{
 		FailedTriesLeft, FailedForGood, LimitReached, CancelledByHand, Reported, ReportedAsking, ReportedUnasked, ItemDone, GateFailed,
-		GateAtLimit, GateLeadsNowhere, UntilHolds, UntilFaulted, UntilNeverHeld, RunnerDied, Withdrawn, Adopted,
+		GateAtLimit, GateLeadsNowhere, ReportedAgain, UntilHolds, UntilFaulted, UntilNeverHeld, RunnerDied, Withdrawn, Adopted,
 	} {
 		if _, ok := Table[Running][event]; !ok {
 			t.Errorf("RUNNING does not take %s", event)
@@ -113,7 +113,7 @@ func TestEveryActIsUsed(t *testing.T) {
 	}
 	for _, act := range []Act{
 		CountAttempt, UncountAttempt, BeginProcess, ForgetProcess, EndProcess, StampStart, StampEnd, TakeReport, NoteUnasked, HoldReport,
-		ClearReport, KeepError, ClearError, StartBackoff, StopBackoff, CountLoss, NoteWeighed, TakeItems, CountItem, NextItem, AskPeople,
+		ClearReport, KeepError, ClearError, StartBackoff, StopBackoff, StartWait, StopWait, CountLoss, NoteWeighed, TakeItems, CountItem, NextItem, AskPeople,
 		TakeAnswer, KeepFault, StartOver,
 	} {
 		if !used[act] {
