@@ -123,7 +123,7 @@ type line struct {
 
 type tasked struct {
 	Task
-	state string // "working", "shown", "landing", "done" or "gone"
+	state string // "working", "shown", "landing", "stuck", "done" or "gone"
 }
 
 type play struct {
@@ -379,7 +379,7 @@ func (p *play) step(t *tasked, name string) outcome {
 	switch p.rnd.IntN(10) {
 	case 0, 1, 2:
 		how := one(p, "before", "after", strconv.Itoa(p.rnd.IntN(10)))
-		at := 1 + p.rnd.IntN(14)
+		at := 1 + p.rnd.IntN(24)
 		fault = fmt.Sprintf(" killed %s call %d of git", how, at)
 		o = p.child(t, name, "PATH="+p.bin+":"+os.Getenv("PATH"), "COUNT="+filepath.Join(t.Run, "calls"), "HOW="+how, "AT="+strconv.Itoa(at))
 		_ = os.Remove(filepath.Join(t.Run, "calls"))
@@ -650,14 +650,14 @@ func (p *play) person() {
 	case "away":
 		if p.tip() != "" && head == "main" {
 			p.clean()
-			p.git("checkout", "--quiet", "-B", "aside")
+			p.git("checkout", "--quiet", "-b", "aside/"+strconv.Itoa(len(p.trace)))
 		}
 	case "back":
 		if p.tip() == "" {
 			p.git("branch", "main", one(p, strings.Fields(p.git("for-each-ref", "--format=%(refname)", "refs/heads/backup"))...))
 		}
 		p.clean()
-		_, _ = p.try(p.repo, "checkout", "--quiet", "main") // a file that is not committed may be in the way
+		_, _ = p.try(p.repo, "checkout", "--quiet", "--no-overwrite-ignore", "main") // a file that is not committed may be in the way
 	case "rewind": // another program does it, by force
 		p.clean()
 		p.backup()
@@ -707,6 +707,9 @@ func (p *play) destroy(t *tasked) {
 	what := one(p, "folder", "HEAD", "refs", "objects", "config", "alternates", "git")
 	p.note("%s: destroyed by hand: %s", t.ID, what)
 	p.excuse(t)
+	if p.rnd.IntN(3) > 0 {
+		t.state = "stuck" // until the end, when it is dropped
+	}
 	git := filepath.Join(t.Tree, ".git")
 	for w, l := range filesOf(p, t) {
 		if what != "folder" {
