@@ -535,7 +535,7 @@ func (p *play) give() {
 	}
 	t := &tasked{Task: place, state: "working"}
 	t.ID = fmt.Sprintf("T%d", len(p.tasks)+1)
-	t.Text, t.How, t.Branch = "Do "+t.ID, one(p, Squash, Squash, Merge), "fairlead/"+t.ID
+	t.Text, t.How, t.Branch = "Do "+t.ID, one(p, Squash, Merge, Rebase), "fairlead/"+t.ID
 	t.Run, t.Tree, t.Checks = filepath.Join(p.dir, "run-"+t.ID), filepath.Join(p.dir, "tree-"+t.ID), []string{checkLine}
 	if err := os.Mkdir(t.Run, 0o755); err != nil {
 		p.Fatal(err)
@@ -852,7 +852,7 @@ func (p *play) drop(t *tasked) {
 
 // TestRandomOrders plays a few orders; FAIRLEAD_LONG=1 plays new ones for FAIRLEAD_TASK_SEEDS seeds.
 func TestRandomOrders(t *testing.T) {
-	first, seeds, events := uint64(1), testsize.Pick(6, 40, 400), testsize.Pick(45, 120, 200)
+	first, seeds, events := uint64(1), testsize.Pick(4, 40, 400), testsize.Pick(40, 120, 200)
 	if testsize.Long() {
 		first = uint64(time.Now().UnixNano())
 	}

@@ -488,7 +488,7 @@ func TestLandRebase(t *testing.T) {
 	if got := w.git(w.repo, "log", "-2", "--format=%an %(trailers:key=Task,valueonly)", "main"); got != "A Person T1\n\nCoder" || w.onBase("b.txt") != "one\ntwo" {
 		t.Errorf("authors and trailers: %q", got)
 	}
-	if again, err := w.task.Land(t.Context(), io.Discard); err != nil || again.Commit != "" {
+	if again, err := w.task.Land(t.Context(), io.Discard); err != nil || again.Commit != done.Commit {
 		t.Errorf("again: %+v, %v", again, err)
 	}
 
