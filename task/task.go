@@ -142,7 +142,7 @@ func Place(ctx context.Context, workspace, base string) (t Task, err error) {
 	g := worktree.Git{Dir: workspace}
 	top, err := g.Ask(ctx, "rev-parse", "--show-toplevel")
 	if worktree.GitSaidNo(err) {
-		return t, fmt.Errorf("%s is in no git repository; run `git init` there and commit", workspace)
+		return t, noCheckout(ctx, workspace, err)
 	} else if err != nil {
 		return t, err
 	}
@@ -182,6 +182,21 @@ func Place(ctx context.Context, workspace, base string) (t Task, err error) {
 	return t, nil
 }
 
+// noCheckout says why git finds no checkout for a workspace.
+func noCheckout(ctx context.Context, workspace string, why error) error {
+	if bare, err := (worktree.Git{Dir: workspace}).Ask(ctx, "rev-parse", "--is-bare-repository"); err == nil && strings.TrimSpace(bare) == "true" {
+		return fmt.Errorf("%s is in a bare repository, which has no files; clone it and give the task there", workspace)
+	}
+	for dir := workspace; ; dir = filepath.Dir(dir) {
+		if _, err := os.Lstat(filepath.Join(dir, ".git")); err == nil {
+			return fmt.Errorf("git cannot read the repository in %s: %w", dir, why) // it is of another user, for instance
+		}
+		if dir == filepath.Dir(dir) {
+			return fmt.Errorf("%s is in no git repository; run `git init` there and commit", workspace)
+		}
+	}
+}
+
 // tip is the commit of the base branch.
 func (t Task) tip(ctx context.Context) (string, error) {
 	commit, err := t.ask(ctx, nil, "rev-parse", "--verify", "--quiet", "--end-of-options", "refs/heads/"+t.Base+"^{commit}")
@@ -216,8 +231,19 @@ func (t Task) Make(ctx context.Context) (err error) {
 	if _, err := t.ask(ctx, nil, "update-ref", t.Ref(), head); err != nil { // what it began with stays in the repository
 		return err
 	}
-	if _, err := t.ask(ctx, nil, "clone", "--quiet", "--shared", "--single-branch", "--no-tags", "--branch", t.Base, "--", t.Repo, making); err != nil {
+	args, err := t.conversions(ctx)
+	if err != nil {
+		return err
+	}
+	args = append(append([]string{"clone"}, args...), "--quiet", "--shared", "--single-branch", "--no-tags", "--no-checkout", "--branch", t.Base, "--", t.Repo, making)
+	if _, err := t.ask(ctx, nil, args...); err != nil {
 		return fmt.Errorf("make the folder of task %s: %w", t.ID, err)
+	}
+	attributes := filepath.Join(t.Git, "info", "attributes")
+	if info, err := os.Lstat(attributes); err == nil && info.Mode().IsRegular() {
+		if err := copyFile(attributes, filepath.Join(making, ".git", "info", "attributes"), info.Mode().Perm()); err != nil {
+			return err
+		}
 	}
 	in := worktree.Git{Dir: making} // no other program has written in it yet
 	if _, err := in.Run(ctx, worktree.GitWorkMax, in.Inside(), nil, "checkout", "--quiet", "--no-track", "-b", t.Branch); err != nil {
@@ -227,6 +253,19 @@ func (t Task) Make(ctx context.Context) (err error) {
 		return err
 	}
 	return os.Rename(making, t.Tree)
+}
+
+// conversions are options of git clone: what the person's repository does with content when files are written and
+// read. The folder's files are read with these settings, so they have to be written with them.
+func (t Task) conversions(ctx context.Context) (args []string, err error) {
+	text, err := t.ask(ctx, nil, "config", "--local", "-z", "--get-regexp", `^(filter\..*|core\.(autocrlf|eol))$`)
+	if worktree.GitHasNone(err) {
+		return nil, nil
+	}
+	for _, entry := range worktree.Zeroed(text) {
+		args = append(args, "--config", strings.Replace(entry, "\n", "=", 1)) // without a value it is true
+	}
+	return args, err
 }
 
 // Picture is what the folder holds at one moment.
