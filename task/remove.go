@@ -33,7 +33,7 @@ func (t Task) Remove(ctx context.Context) (ref string, err error) {
 	if _, err := os.Lstat(t.Tree); errors.Is(err, fs.ErrNotExist) {
 		return t.Ref(), nil
 	}
-	if err := t.keep(ctx); err != nil {
+	if err := keep(ctx, t); err != nil {
 		return "", fmt.Errorf("the folder %s stays, because its content could not be kept: %w", t.Tree, err)
 	}
 	if err := os.Rename(t.Tree, gone); err != nil { // half a folder would look as if its agent had deleted files
@@ -42,7 +42,7 @@ func (t Task) Remove(ctx context.Context) (ref string, err error) {
 	return t.Ref(), os.RemoveAll(gone)
 }
 
-func (t Task) keep(ctx context.Context) error {
+func keep(ctx context.Context, t Task) error {
 	if _, err := t.Snapshot(ctx); err != nil {
 		return err
 	}
@@ -55,18 +55,18 @@ func (t Task) keep(ctx context.Context) error {
 			return fmt.Errorf("there is a git repository inside, %q; move it elsewhere or delete it", name)
 		}
 	}
-	specs := []string{"+refs/*:" + t.moreRefs() + "*", "^refs/remotes/*"}
-	stashes, err := t.stashes()
+	specs := []string{"+refs/*:" + moreRefs(t) + "*", "^refs/remotes/*"}
+	older, err := stashes(t)
 	if err != nil {
 		return err
 	}
-	for i, commit := range stashes {
-		specs = append(specs, fmt.Sprintf("+%s:%sstashes/%d", commit, t.moreRefs(), i+1))
+	for i, commit := range older {
+		specs = append(specs, fmt.Sprintf("+%s:%sstashes/%d", commit, moreRefs(t), i+1))
 	}
 	if err := t.fetch(ctx, specs...); err != nil {
 		return err
 	}
-	twice, err := t.ask(ctx, nil, "for-each-ref", "--merged="+t.Ref(), "--format=delete %(refname)", t.moreRefs())
+	twice, err := t.ask(ctx, nil, "for-each-ref", "--merged="+t.Ref(), "--format=delete %(refname)", moreRefs(t))
 	if err != nil || twice == "" {
 		return err
 	}
@@ -78,7 +78,7 @@ var stashed = regexp.MustCompile(`^[0-9a-f]+ ([0-9a-f]{40}|[0-9a-f]{64}) `)
 
 // stashes are the commits of all stashes but the newest, which is a ref. Git has them in a log only, and no git
 // command runs in the clone, so the log is read here.
-func (t Task) stashes() (commits []string, err error) {
+func stashes(t Task) (commits []string, err error) {
 	file, err := os.OpenFile(filepath.Join(t.Tree, ".git", "logs", "refs", "stash"), os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil

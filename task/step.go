@@ -305,7 +305,7 @@ func (t Task) Land(ctx context.Context, out io.Writer) (done Landed, err error) 
 		if err != nil {
 			return done, err
 		}
-		if done.Commit = t.landed(ctx, work, tip); done.Commit != "" {
+		if done.Commit = landed(ctx, t, work, tip); done.Commit != "" {
 			return done, nil
 		}
 		if _, err := t.ask(ctx, nil, "merge-base", "--is-ancestor", work, tip); err == nil {
@@ -338,7 +338,7 @@ func (t Task) Land(ctx context.Context, out io.Writer) (done Landed, err error) 
 				return done, err
 			}
 		}
-		if err := t.landing(work, commit); err != nil {
+		if err := begins(t, work, commit); err != nil {
 			return done, err
 		}
 		moved, err := t.forward(ctx, tip, commit)
@@ -352,12 +352,12 @@ func (t Task) Land(ctx context.Context, out io.Writer) (done Landed, err error) 
 	}
 }
 
-func (t Task) landingFile() string { return filepath.Join(t.Run, "landing") }
+func landingFile(t Task) string { return filepath.Join(t.Run, "landing") }
 
-// landing notes the commit that is about to land. If this process dies after the branch has moved, the next one
+// begins notes the commit that is about to land. If this process dies after the branch has moved, the next one
 // finds the commit on the branch, also after it was reverted there, and does not land the task twice.
-func (t Task) landing(work, commit string) error {
-	file, err := os.OpenFile(t.landingFile(), os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+func begins(t Task, work, commit string) error {
+	file, err := os.OpenFile(landingFile(t), os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
 	if err != nil {
 		return err
 	}
@@ -366,8 +366,8 @@ func (t Task) landing(work, commit string) error {
 }
 
 // landed is the commit with which this work has landed already; empty if it has not.
-func (t Task) landed(ctx context.Context, work, tip string) string {
-	text, err := os.ReadFile(t.landingFile())
+func landed(ctx context.Context, t Task, work, tip string) string {
+	text, err := os.ReadFile(landingFile(t))
 	words := strings.Fields(string(text))
 	if err != nil || len(words) != 2 || words[0] != work {
 		return ""

@@ -111,10 +111,10 @@ func (t Task) Title() string {
 func (t Task) Ref() string { return refs + t.ID }
 
 // headRef is the newest commit that the folder was seen on.
-func (t Task) headRef() string { return refs + t.ID + ".head" }
+func headRef(t Task) string { return refs + t.ID + ".head" }
 
 // moreRefs has what a removed folder held beside its newest picture: other branches, and what was stashed.
-func (t Task) moreRefs() string { return refs + t.ID + ".more/" }
+func moreRefs(t Task) string { return refs + t.ID + ".more/" }
 
 // shownRef is the picture that the person was shown last.
 func (t Task) shownRef() string { return refs + t.ID + ".shown" }
@@ -231,7 +231,7 @@ func (t Task) Make(ctx context.Context) (err error) {
 	if _, err := t.ask(ctx, nil, "update-ref", t.Ref(), head); err != nil { // what it began with stays in the repository
 		return err
 	}
-	args, err := t.conversions(ctx)
+	args, err := conversions(ctx, t)
 	if err != nil {
 		return err
 	}
@@ -257,7 +257,7 @@ func (t Task) Make(ctx context.Context) (err error) {
 
 // conversions are options of git clone: what the person's repository does with content when files are written and
 // read. The folder's files are read with these settings, so they have to be written with them.
-func (t Task) conversions(ctx context.Context) (args []string, err error) {
+func conversions(ctx context.Context, t Task) (args []string, err error) {
 	text, err := t.ask(ctx, nil, "config", "--local", "-z", "--get-regexp", `^(filter\..*|core\.(autocrlf|eol))$`)
 	if worktree.GitHasNone(err) {
 		return nil, nil
@@ -288,10 +288,10 @@ func (t Task) Snapshot(ctx context.Context) (p Picture, err error) {
 			return p, err
 		}
 	}
-	if err := t.fetch(ctx, "+HEAD:"+t.headRef()); err != nil {
+	if err := t.fetch(ctx, "+HEAD:"+headRef(t)); err != nil {
 		return p, err
 	}
-	head, err := t.ask(ctx, nil, "rev-parse", "--verify", t.headRef()+"^{commit}")
+	head, err := t.ask(ctx, nil, "rev-parse", "--verify", headRef(t)+"^{commit}")
 	if err != nil {
 		return p, err
 	}
@@ -333,8 +333,10 @@ func (t Task) Snapshot(ctx context.Context) (p Picture, err error) {
 
 // fetch reads commits of the clone, which git checks.
 func (t Task) fetch(ctx context.Context, specs ...string) error {
-	args := []string{"-c", "fetch.fsckObjects=true", "-c", "protocol.file.allow=always", "fetch", "--quiet", "--no-tags", "--no-write-fetch-head",
-		"--no-recurse-submodules", "--no-auto-maintenance", "--", t.Tree}
+	args := []string{
+		"-c", "fetch.fsckObjects=true", "-c", "protocol.file.allow=always", "fetch", "--quiet", "--no-tags", "--no-write-fetch-head",
+		"--no-recurse-submodules", "--no-auto-maintenance", "--", t.Tree,
+	}
 	if _, err := t.ask(ctx, nil, append(args, specs...)...); err != nil {
 		return fmt.Errorf("read the commits of task %s: %w", t.ID, err)
 	}
@@ -385,4 +387,3 @@ func (t Task) Before(ctx context.Context, commit string) (string, error) {
 	}
 	return from, err
 }
-

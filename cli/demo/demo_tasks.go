@@ -13,7 +13,7 @@ import (
 	"github.com/fairlead-dev/fairlead/view"
 )
 
-// demoTask is a task of the demo and what became of it.
+// demoTask is a task of the demo and its state at the end.
 type demoTask struct {
 	ID       string `json:"id"`
 	Title    string `json:"title"`
@@ -33,7 +33,7 @@ type taskDay struct {
 }
 
 // beginTasks gives the demo's tasks and acts on them as a person would, unless a person acts first. It leaves two
-// for the person. end ends this and says what became of them.
+// for the person. end ends this and returns the state of each.
 func beginTasks(ctx context.Context, a *cli.App) (end func() ([]*demoTask, error), err error) {
 	client, err := apiclient.Dial(a.Dir)
 	if err != nil {
@@ -133,7 +133,7 @@ func (d *taskDay) waits(ctx context.Context, t *demoTask) error {
 	}
 }
 
-// words says what became of a task.
+// words describes a task and its state.
 func (t *demoTask) words() string {
 	text := fmt.Sprintf("%s %q by %s: ", t.ID, t.Title, t.Agent)
 	if t.Comments > 0 {

@@ -61,23 +61,7 @@ func TestTasksMeasured(t *testing.T) {
 	git("add", ".")
 	git("commit", "--quiet", "-m", "ten thousand files")
 
-	var bare []time.Duration
-	var bareDisk int64
-	for i := range min(number, 20) {
-		began := time.Now()
-		name := fmt.Sprintf("bare%d", i)
-		tree := filepath.Join(t.TempDir(), name)
-		git("worktree", "add", "--quiet", "-b", name, tree)
-		if err := os.WriteFile(filepath.Join(tree, "B"+name), []byte("x\n"), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		git("-C", tree, "add", ".")
-		git("-C", tree, "commit", "--quiet", "-m", name)
-		git("merge", "--quiet", "--no-ff", "-m", name, name)
-		bare = append(bare, time.Since(began))
-		bareDisk = onDisk(tree) + onDisk(filepath.Join(dir, ".git", "worktrees", name))
-		git("worktree", "remove", "--force", tree)
-	}
+	bare, bareDisk := bareTasks(t, dir, git, min(number, 20))
 
 	conf := "version: 1\nagents:\n"
 	files := map[string]string{}
@@ -149,4 +133,25 @@ func TestTasksMeasured(t *testing.T) {
 		(given / time.Duration(number)).Round(time.Millisecond), float64(each)/float64(median), median.Round(time.Millisecond))
 	t.Logf("| disk of a folder | %.1f MB | %.2f of a bare worktree |", float64(disk)/float64(number)/1e6, float64(disk)/float64(number)/float64(bareDisk))
 	t.Logf("| order | %d of %d landed at another place than they were approved at |", early, number)
+}
+
+// bareTasks measures the same work with git alone: a worktree, a commit and a merge for each task.
+func bareTasks(t *testing.T, dir string, git func(args ...string) string, number int) (bare []time.Duration, bareDisk int64) {
+	t.Helper()
+	for i := range number {
+		began := time.Now()
+		name := fmt.Sprintf("bare%d", i)
+		tree := filepath.Join(t.TempDir(), name)
+		git("worktree", "add", "--quiet", "-b", name, tree)
+		if err := os.WriteFile(filepath.Join(tree, "B"+name), []byte("x\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		git("-C", tree, "add", ".")
+		git("-C", tree, "commit", "--quiet", "-m", name)
+		git("merge", "--quiet", "--no-ff", "-m", name, name)
+		bare = append(bare, time.Since(began))
+		bareDisk = onDisk(tree) + onDisk(filepath.Join(dir, ".git", "worktrees", name))
+		git("worktree", "remove", "--force", tree)
+	}
+	return bare, bareDisk
 }
