@@ -22,7 +22,12 @@ var Review embed.FS
 //go:embed all:crew
 var Crew embed.FS
 
-// Demo is the configuration of `fairlead demo`, which joins Trio, Review and Crew.
+// Tasks is the example of two agents who take tasks.
+//
+//go:embed all:tasks
+var Tasks embed.FS
+
+// Demo is the configuration of `fairlead demo`, which joins Trio, Review, Crew and Tasks.
 //
 //go:embed demo
 var Demo embed.FS

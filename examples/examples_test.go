@@ -49,7 +49,7 @@ func load(t *testing.T, dir string) []config.Agent {
 
 // Every file of the example is accepted by those who will read it.
 func TestTeamsAreAccepted(t *testing.T) {
-	for name, count := range map[string]int{"trio": 3, "review": 2, "crew": 1} {
+	for name, count := range map[string]int{"trio": 3, "review": 2, "crew": 1, "tasks": 2} {
 		agents := load(t, name)
 		if len(agents) != count {
 			t.Fatalf("%s: %d agents", name, len(agents))

@@ -331,6 +331,9 @@ func (t Task) Land(ctx context.Context, out io.Writer) (done Landed, err error) 
 		if err != nil {
 			return done, err
 		}
+		if done.Commit = landed(ctx, t, work, tip); done.Commit != "" {
+			return done, nil
+		}
 		if _, err := t.ask(ctx, nil, "merge-base", "--is-ancestor", work, tip); err == nil {
 			return done, nil
 		}
@@ -361,6 +364,9 @@ func (t Task) Land(ctx context.Context, out io.Writer) (done Landed, err error) 
 				return done, err
 			}
 		}
+		if err := begins(t, work, commit); err != nil {
+			return done, err
+		}
 		moved, err := t.forward(ctx, tip, commit)
 		if err != nil {
 			return done, err
@@ -370,6 +376,32 @@ func (t Task) Land(ctx context.Context, out io.Writer) (done Landed, err error) 
 			return done, nil
 		}
 	}
+}
+
+func landingFile(t Task) string { return filepath.Join(t.Run, "landing") }
+
+// begins notes the commit that is about to land. If this process dies after the branch has moved, the next one
+// finds the commit on the branch, also after it was reverted there, and does not land the task twice.
+func begins(t Task, work, commit string) error {
+	file, err := os.OpenFile(landingFile(t), os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintln(file, work, commit)
+	return errors.Join(err, file.Sync(), file.Close())
+}
+
+// landed is the commit with which this work has landed already; empty if it has not.
+func landed(ctx context.Context, t Task, work, tip string) string {
+	text, err := os.ReadFile(landingFile(t))
+	words := strings.Fields(string(text))
+	if err != nil || len(words) != 2 || words[0] != work {
+		return ""
+	}
+	if _, err := t.ask(ctx, nil, "merge-base", "--is-ancestor", words[1], tip); err != nil {
+		return "" // it died before the branch moved, or the branch was moved back
+	}
+	return words[1]
 }
 
 func (t Task) message() string {
@@ -435,7 +467,7 @@ func (t Task) forward(ctx context.Context, tip, commit string) (moved bool, err 
 		return false, &Blocked{fmt.Sprintf("branch %s is checked out in %s, which has changes that are not committed: %s; commit or stash them, then merge again",
 			t.Base, place, listed(files))}
 	}
-	_, err = in.Run(ctx, worktree.GitWorkMax, in.Inside(), nil, "merge", "--ff-only", "--quiet", commit)
+	_, err = in.Run(ctx, worktree.GitWorkMax, in.Inside(), nil, "merge", "--ff-only", "--no-overwrite-ignore", "--quiet", commit)
 	if worktree.GitSaidNo(err) {
 		if now, fault := t.tip(ctx); fault == nil && now != tip {
 			return false, nil

@@ -123,6 +123,12 @@ func (t Task) Title() string {
 // Ref is the hidden ref under which the newest picture of the folder is kept.
 func (t Task) Ref() string { return refs + t.ID }
 
+// headRef is the newest commit that the folder was seen on.
+func headRef(t Task) string { return refs + t.ID + ".head" }
+
+// moreRefs has what a removed folder held beside its newest picture: other branches, and what was stashed.
+func moreRefs(t Task) string { return refs + t.ID + ".more/" }
+
 // shownRef is the picture that the person was shown last.
 func (t Task) shownRef() string { return refs + t.ID + ".shown" }
 
@@ -149,7 +155,7 @@ func Place(ctx context.Context, workspace, base string) (t Task, err error) {
 	g := worktree.Git{Dir: workspace}
 	top, err := g.Ask(ctx, "rev-parse", "--show-toplevel")
 	if worktree.GitSaidNo(err) {
-		return t, fmt.Errorf("%s is in no git repository; run `git init` there and commit", workspace)
+		return t, noCheckout(ctx, workspace, err)
 	} else if err != nil {
 		return t, err
 	}
@@ -189,6 +195,21 @@ func Place(ctx context.Context, workspace, base string) (t Task, err error) {
 	return t, nil
 }
 
+// noCheckout says why git finds no checkout for a workspace.
+func noCheckout(ctx context.Context, workspace string, why error) error {
+	if bare, err := (worktree.Git{Dir: workspace}).Ask(ctx, "rev-parse", "--is-bare-repository"); err == nil && strings.TrimSpace(bare) == "true" {
+		return fmt.Errorf("%s is in a bare repository, which has no files; clone it and give the task there", workspace)
+	}
+	for dir := workspace; ; dir = filepath.Dir(dir) {
+		if _, err := os.Lstat(filepath.Join(dir, ".git")); err == nil {
+			return fmt.Errorf("git cannot read the repository in %s: %w", dir, why) // it is of another user, for instance
+		}
+		if dir == filepath.Dir(dir) {
+			return fmt.Errorf("%s is in no git repository; run `git init` there and commit", workspace)
+		}
+	}
+}
+
 // tip is the commit of the base branch.
 func (t Task) tip(ctx context.Context) (string, error) {
 	commit, err := t.ask(ctx, nil, "rev-parse", "--verify", "--quiet", "--end-of-options", "refs/heads/"+t.Base+"^{commit}")
@@ -198,39 +219,67 @@ func (t Task) tip(ctx context.Context) (string, error) {
 	return commit, err
 }
 
-// Make makes the task's folder. After an error there is none.
-func (t Task) Make(ctx context.Context) error {
-	if err := makeFolder(ctx, t, "", ""); err != nil {
+// Make makes the task's folder. After an error there is none, and no ref.
+func (t Task) Make(ctx context.Context) (err error) {
+	if err := free(t); err != nil {
 		return err
 	}
+	defer func() {
+		if err != nil {
+			_, fault := t.ask(context.WithoutCancel(ctx), nil, "update-ref", "-d", t.Ref())
+			err = errors.Join(err, fault)
+		}
+	}()
 	head, err := t.tip(ctx)
 	if err != nil {
 		return err
 	}
-	_, err = t.ask(ctx, nil, "update-ref", t.Ref(), head) // what it began with stays in the repository
-	return err
+	if _, err := t.ask(ctx, nil, "update-ref", t.Ref(), head); err != nil { // what it began with stays in the repository
+		return err
+	}
+	return makeFolder(ctx, t, "", "")
 }
 
-// makeFolder makes the folder with the content of a commit, on the task's branch at head. Both are empty for the tip of
-// the base branch.
-func makeFolder(ctx context.Context, t Task, commit, head string) (err error) {
+// free reports what is in the place of the folder.
+func free(t Task) error {
 	if _, err := os.Lstat(t.Tree); err == nil {
 		return fmt.Errorf("there is something at %s already; look whether it is needed, and remove it", t.Tree)
 	} else if !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	defer func() {
-		if err != nil {
-			err = errors.Join(err, os.RemoveAll(t.Tree))
-		}
-	}()
-	if _, err := t.ask(ctx, nil, "clone", "--quiet", "--shared", "--single-branch", "--no-tags", "--branch", t.Base, "--", t.Repo, t.Tree); err != nil {
-		return fmt.Errorf("make the folder of task %s: %w", t.ID, err)
-	}
-	in := worktree.Git{Dir: t.Tree} // no other program has written in it yet
-	if err := excludeCopies(t); err != nil {
+	return nil
+}
+
+// makeFolder makes the folder with the content of a commit, on the task's branch at head. Both are empty for the tip of
+// the base branch. It is made under another name first, so that a folder that exists is whole.
+func makeFolder(ctx context.Context, t Task, commit, head string) (err error) {
+	making := worktree.Aside(t.Tree, worktree.MakingSuffix)
+	if err := os.RemoveAll(making); err != nil { // of a daemon that died
 		return err
 	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, os.RemoveAll(making))
+		}
+	}()
+	args, err := conversions(ctx, t)
+	if err != nil {
+		return err
+	}
+	args = append(append([]string{"clone"}, args...), "--quiet", "--shared", "--single-branch", "--no-tags", "--no-checkout", "--branch", t.Base, "--", t.Repo, making)
+	if _, err := t.ask(ctx, nil, args...); err != nil {
+		return fmt.Errorf("make the folder of task %s: %w", t.ID, err)
+	}
+	if err := excludeCopies(t, making); err != nil {
+		return err
+	}
+	attributes := filepath.Join(t.Git, "info", "attributes")
+	if info, err := os.Lstat(attributes); err == nil && info.Mode().IsRegular() {
+		if err := copyFile(attributes, filepath.Join(making, ".git", "info", "attributes"), info.Mode().Perm()); err != nil {
+			return err
+		}
+	}
+	in := worktree.Git{Dir: making} // no other program has written in it yet
 	checkout := []string{"checkout", "--quiet", "--no-track", "-b", t.Branch}
 	if commit != "" {
 		checkout = append(checkout, commit)
@@ -246,21 +295,34 @@ func makeFolder(ctx context.Context, t Task, commit, head string) (err error) {
 	if err := t.identify(ctx, in); err != nil {
 		return err
 	}
-	return nil
+	return os.Rename(making, t.Tree)
 }
 
 // excludeCopies makes the agent's own `git add` leave out the files of Copy.
-func excludeCopies(t Task) error {
+func excludeCopies(t Task, tree string) error {
 	var lines strings.Builder
 	for _, name := range t.Copy {
 		name = filepath.ToSlash(filepath.Join(t.Prefix, name))
 		lines.WriteString("/" + strings.NewReplacer(`\`, `\\`, "*", `\*`, "?", `\?`, "[", `\[`, " ", `\ `).Replace(name) + "\n")
 	}
-	dir := filepath.Join(t.Tree, ".git", "info")
+	dir := filepath.Join(tree, ".git", "info")
 	if err := os.MkdirAll(dir, 0o755); err != nil { //nolint:gosec // as git makes it
 		return err
 	}
 	return os.WriteFile(filepath.Join(dir, "exclude"), []byte(lines.String()), 0o644) //nolint:gosec // as git writes it
+}
+
+// conversions are options of git clone: what the person's repository does with content when files are written and
+// read. The folder's files are read with these settings, so they have to be written with them.
+func conversions(ctx context.Context, t Task) (args []string, err error) {
+	text, err := t.ask(ctx, nil, "config", "--local", "-z", "--get-regexp", `^(filter\..*|core\.(autocrlf|eol))$`)
+	if worktree.GitHasNone(err) {
+		return nil, nil
+	}
+	for _, entry := range worktree.Zeroed(text) {
+		args = append(args, "--config", strings.Replace(entry, "\n", "=", 1)) // without a value it is true
+	}
+	return args, err
 }
 
 // Picture is what the folder holds at one moment.
@@ -290,11 +352,10 @@ func (t Task) Snapshot(ctx context.Context) (p Picture, err error) {
 			return p, err
 		}
 	}
-	if _, err := t.ask(ctx, nil, "-c", "fetch.fsckObjects=true", "-c", "protocol.file.allow=always", "fetch", "--quiet", "--no-tags", "--no-write-fetch-head",
-		"--no-recurse-submodules", "--no-auto-maintenance", "--", t.Tree, "+HEAD:"+t.Ref()); err != nil {
-		return p, fmt.Errorf("read the commits of task %s: %w", t.ID, err)
+	if err := t.fetch(ctx, "+HEAD:"+headRef(t)); err != nil {
+		return p, err
 	}
-	head, err := t.ask(ctx, nil, "rev-parse", "--verify", t.Ref()+"^{commit}")
+	head, err := t.ask(ctx, nil, "rev-parse", "--verify", headRef(t)+"^{commit}")
 	if err != nil {
 		return p, err
 	}
@@ -336,6 +397,18 @@ func (t Task) Snapshot(ctx context.Context) (p Picture, err error) {
 		return p, err
 	}
 	return p, keepPicture(ctx, t, p, kept)
+}
+
+// fetch reads commits of the clone, which git checks.
+func (t Task) fetch(ctx context.Context, specs ...string) error {
+	args := []string{
+		"-c", "fetch.fsckObjects=true", "-c", "protocol.file.allow=always", "fetch", "--quiet", "--no-tags", "--no-write-fetch-head",
+		"--no-recurse-submodules", "--no-auto-maintenance", "--", t.Tree,
+	}
+	if _, err := t.ask(ctx, nil, append(args, specs...)...); err != nil {
+		return fmt.Errorf("read the commits of task %s: %w", t.ID, err)
+	}
+	return nil
 }
 
 // Newest is the newest picture of the task: of its folder, or of the time before that was removed.
@@ -392,28 +465,4 @@ func (t Task) Before(ctx context.Context, commit string) (string, error) {
 		}
 	}
 	return from, nil
-}
-
-// Remove removes the folder after its content is kept under the task's ref. It returns that ref.
-func (t Task) Remove(ctx context.Context) (ref string, err error) {
-	if _, err := os.Lstat(t.Tree); errors.Is(err, fs.ErrNotExist) {
-		return t.Ref(), nil
-	}
-	if _, err := t.Snapshot(ctx); err != nil {
-		return "", fmt.Errorf("the folder %s stays, because its content could not be kept: %w", t.Tree, err)
-	}
-	return t.Ref(), os.RemoveAll(t.Tree)
-}
-
-// RemoveLanded removes the folder of a task that has landed, unless it has content that was not shown: then it stays.
-func (t Task) RemoveLanded(ctx context.Context) (stays bool, err error) {
-	shown, err := t.ask(ctx, nil, "rev-parse", "--verify", "--quiet", t.shownRef()+"^{commit}")
-	if err != nil {
-		return true, err
-	}
-	p, err := t.Snapshot(ctx)
-	if err != nil || p.Commit != shown && !t.alike(ctx, p.Commit, shown) {
-		return true, err
-	}
-	return false, os.RemoveAll(t.Tree)
 }

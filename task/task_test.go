@@ -18,6 +18,12 @@ import (
 
 func TestMain(m *testing.M) {
 	sandbox.Intercept()
+	for name, value := range map[string]string{"GIT_CONFIG_GLOBAL": os.DevNull, "GIT_CONFIG_NOSYSTEM": "1"} {
+		if err := os.Setenv(name, value); err != nil {
+			panic(err)
+		}
+	}
+	child()
 	os.Exit(m.Run())
 }
 
@@ -185,6 +191,7 @@ func TestHostileClone(t *testing.T) {
 	if _, err := w.task.Newest(t.Context()); err != nil {
 		t.Fatal(err)
 	}
+	w.must(os.RemoveAll(filepath.Join(w.task.Tree, "inner"))) // it could not be kept
 	if _, err := w.task.Remove(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -227,7 +234,7 @@ func TestLand(t *testing.T) {
 			if got := w.git(w.repo, "status", "--porcelain"); got != "" {
 				t.Errorf("the checkout is not clean: %s", got)
 			}
-			if again, err := w.task.Land(t.Context(), &bytes.Buffer{}); err != nil || again.Commit != "" {
+			if again, err := w.task.Land(t.Context(), &bytes.Buffer{}); err != nil || again.Commit != done.Commit || w.git(w.repo, "rev-parse", "main") != done.Commit {
 				t.Errorf("again: %+v, %v", again, err)
 			}
 		})
@@ -478,7 +485,7 @@ func TestLandRebase(t *testing.T) {
 	if got := w.git(w.repo, "log", "-2", "--format=%an %(trailers:key=Task,valueonly)", "main"); got != "A Person T1\n\nCoder" || w.onBase("b.txt") != "one\ntwo" {
 		t.Errorf("authors and trailers: %q", got)
 	}
-	if again, err := w.task.Land(t.Context(), io.Discard); err != nil || again.Commit != "" {
+	if again, err := w.task.Land(t.Context(), io.Discard); err != nil || again.Commit != done.Commit {
 		t.Errorf("again: %+v, %v", again, err)
 	}
 

@@ -47,7 +47,7 @@ func Up(ctx context.Context, a *cli.App, opts UpOptions) error {
 		return errors.Join(err, d.Close())
 	}
 	if !opts.NoBrowser && !a.JSON && cli.Tty(a.Out) {
-		OpenSignedIn(d)
+		OpenSignedIn(d, "")
 	}
 	return serveUntilStopped(ctx, a, d, opts, signals)
 }

@@ -67,9 +67,15 @@ func Demo(ctx context.Context, a *cli.App, opts DemoOptions) (err error) {
 	if err := beginDemo(ctx, d, dir); err != nil {
 		return errors.Join(err, d.Close())
 	}
+	endTasks, err := beginTasks(ctx, a)
+	if err != nil {
+		return errors.Join(err, d.Close())
+	}
 	sayDemo(a, d, opts)
 	endDay := demoDay(ctx, d.Engine, opts.Headless)
-	if err := errors.Join(demoRuns(ctx, d, opts, signals), endDay()); err != nil {
+	err = errors.Join(demoRuns(ctx, d, opts, signals), endDay())
+	given, fault := endTasks()
+	if err := errors.Join(err, fault); err != nil {
 		return errors.Join(err, d.Close())
 	}
 	if !a.JSON {
@@ -79,26 +85,27 @@ func Demo(ctx context.Context, a *cli.App, opts DemoOptions) (err error) {
 		return errors.Join(err, d.Close())
 	}
 	report, err := demoReport(ctx, d, dir, time.Since(began))
+	report.Tasks = given
 	if err := errors.Join(err, d.Close()); err != nil {
 		return err
 	}
 	return printReport(a, report, opts.Keep)
 }
 
-// beginDemo starts the agents: those in the channel talk, the others work.
+// beginDemo starts the agents: those in the channel talk, those of the tasks wait for them, the others work.
 func beginDemo(ctx context.Context, d *daemon.Daemon, dir string) error {
 	by := seam.Actor{Kind: "human", ID: "demo"}
-	talk := map[string]bool{}
+	rest := map[string]bool{"ada": true, "bob": true}
 	for _, c := range d.Conf.Channels {
 		for _, name := range c.Agents {
-			talk[name] = true
+			rest[name] = true
 		}
 	}
 	if _, err := d.Engine.Say(ctx, by, DemoChannel, "Please begin with the library.", ""); err != nil {
 		return err
 	}
 	for _, agent := range d.Conf.Agents {
-		if talk[agent.Name] {
+		if rest[agent.Name] {
 			continue
 		}
 		if _, err := d.Engine.Command(ctx, by, agent.Name, control.WordContinuous, "started by fairlead demo"); err != nil {
@@ -119,7 +126,7 @@ func demoFiles(dir string) error {
 	for _, from := range []struct {
 		files embed.FS
 		name  string
-	}{{examples.Demo, "demo"}, {examples.Review, "review"}, {examples.Trio, "trio"}, {examples.Crew, "crew"}} {
+	}{{examples.Demo, "demo"}, {examples.Review, "review"}, {examples.Trio, "trio"}, {examples.Crew, "crew"}, {examples.Tasks, "tasks"}} {
 		tree, err := fs.Sub(from.files, from.name)
 		if err != nil {
 			return err
@@ -167,8 +174,11 @@ func ScratchRepository(ctx context.Context) (string, error) {
 		{"add", "."},
 		{
 			"-c", "user.name=you", "-c", "user.email=you@example.invalid", "-c", "commit.gpgsign=false", "-c", "core.hooksPath=/dev/null",
-			"commit", "-q", "-m", "Begin with six agents and an empty library",
+			"commit", "-q", "-m", "Begin with eight agents and an empty library",
 		},
+		{"config", "user.name", "you"},
+		{"config", "user.email", "you@example.invalid"},
+		{"branch", "greeting"}, // on which the tasks land: the other agents work on the branch that is checked out
 	} {
 		cmd := exec.CommandContext(ctx, "git", words...) //nolint:gosec // fixed arguments
 		cmd.Dir = dir
@@ -198,10 +208,15 @@ func sayDemo(a *cli.App, d *daemon.Daemon, opts DemoOptions) {
 	}
 	fmt.Fprintf(a.Out, "ready %s\n", d.Url)
 	fmt.Fprintf(a.Out, `
-Three agents work in %[1]s, two discuss what one of them writes,
-and one summons a team of eight. Mission Control is at the address above.
+Two agents do three tasks in %[1]s, each in a folder of its own.
+One task comes back with a comment, one with a conflict, and two then wait for you.
+Beside them three agents work, two discuss what one of them writes, and one summons
+a team of eight. Mission Control is at the address above.
 
 Try, in another terminal:
+  fairlead tasks --dir %[1]s       the three tasks; which one needs you
+  fairlead diff T1 --dir %[1]s     what the first has changed
+  fairlead merge T1 --dir %[1]s    lands it on the branch greeting
   fairlead watch %[3]s --dir %[1]s  the two that talk
   fairlead channel say %[3]s --dir %[1]s 'how far are you?'
   fairlead crew --dir %[1]s        the eight, and who of them is awake
@@ -216,7 +231,7 @@ Try, in another terminal:
 (from a checkout: go run ./cmd/fairlead in place of fairlead.) You can also kill -9 an agent
 and see what the page shows. Ctrl-C ends the demo.
 `, d.Conf.Dir, demoRun, DemoChannel)
-	daemon.OpenSignedIn(d)
+	daemon.OpenSignedIn(d, "inbox")
 }
 
 // demoRuns waits for the end of the demo: its time, a signal, or a stop by another command.
@@ -262,6 +277,7 @@ type DemoAnswer struct {
 	Strays  int         `json:"strays"`  // processes left behind; anything but 0 is a bug
 	Said    uint64      `json:"said"`    // in the channel
 	Turns   uint64      `json:"turns"`   // in the channel
+	Tasks   []*demoTask `json:"tasks"`
 	Team    demoTeam    `json:"team"`
 	Agents  []demoAgent `json:"agents"`
 }
@@ -350,6 +366,9 @@ func printReport(a *cli.App, r DemoAnswer, kept bool) error {
 		return a.PrintJSON(r)
 	}
 	fmt.Fprintf(a.Out, "\nin %d s: %s, %s in the journal, %s left behind\n", r.ForMS/1000, cli.HowMany(r.Commits, "commit", "commits"), cli.HowMany(r.Changes, "change", "changes"), cli.HowMany(r.Strays, "process", "processes"))
+	for _, t := range r.Tasks {
+		fmt.Fprintln(a.Out, "  task "+cli.Line(t.words(), cli.ErrorWidth))
+	}
 	fmt.Fprintf(a.Out, "  channel %s: %s in %s\n", DemoChannel, cli.HowMany(r.Said, "message", "messages"), cli.HowMany(r.Turns, "turn", "turns"))
 	fmt.Fprintf(a.Out, "  team: %s summoned, in %s of the lead\n", cli.HowMany(r.Team.Summoned, "agent", "agents"), cli.HowMany(r.Team.Sessions, "session", "sessions"))
 	for _, agent := range r.Agents {

@@ -15,9 +15,10 @@ func demoCommand(a *app) *cobra.Command {
 		Use:   "demo",
 		Short: "Try Fairlead with scripted agents in a scratch repository",
 		Long: `It makes a scratch git repository, starts Mission Control, and runs scripted agents that do real
-work there: they write files, run tests and commit. Three of them work side by side, and one of
-those fails at times. Two talk in a channel, review each other's work, and answer you. One leads a
-crew of eight. A workflow writes notes, runs tests, and then waits for your approval in the inbox.
+work there: they write files, run tests and commit. Two do three tasks, each in a folder of its own:
+one task comes back with a comment, one with a conflict, and two then wait for you. Three agents work
+side by side, and one of those fails at times. Two talk in a channel, review each other's work, and
+answer you. One leads a crew of eight. A workflow writes notes, runs tests, and then waits for your approval in the inbox.
 It needs git, and no account, key or network.
 
 --headless with --for runs it for a while without a page, then stops and prints what happened; with

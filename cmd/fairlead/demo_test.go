@@ -17,6 +17,7 @@ import (
 	"github.com/fairlead-dev/fairlead/config"
 	"github.com/fairlead-dev/fairlead/examples"
 	"github.com/fairlead-dev/fairlead/internal/test/wait"
+	"github.com/fairlead-dev/fairlead/view"
 )
 
 // The demo combines the examples: each of their agents is in it, with the same settings.
@@ -43,7 +44,7 @@ func TestDemoIsItsExamples(t *testing.T) {
 	for _, a := range demo.Agents {
 		agents[a.Name] = a
 	}
-	for _, name := range []string{"trio", "review", "crew"} {
+	for _, name := range []string{"trio", "review", "crew", "tasks"} {
 		copied := filepath.Join(t.TempDir(), name)
 		if err := os.CopyFS(copied, os.DirFS(filepath.Join("..", "..", "examples", name))); err != nil {
 			t.Fatal(err)
@@ -110,17 +111,21 @@ func TestDemoHeadless(t *testing.T) {
 	if err := json.Unmarshal(out.Bytes(), &said); err != nil {
 		t.Fatal(err)
 	}
-	if said.Said < 4 || said.Turns < 3 || said.Commits < 2 || said.Strays != 0 || len(said.Agents) != 6 ||
+	if said.Said < 4 || said.Turns < 3 || said.Commits < 2 || said.Strays != 0 || len(said.Agents) != 8 ||
 		said.Team.Summoned != 8 || said.Team.Sessions != 2 {
 		t.Errorf("%s", &out)
+	}
+	if len(said.Tasks) != 3 || said.Tasks[0].Comments != 1 || said.Tasks[0].Status != view.TaskNeedsYou || said.Tasks[1].Landed == "" ||
+		!said.Tasks[2].Conflict || said.Tasks[2].Status != view.TaskNeedsYou {
+		t.Errorf("the tasks: %s", &out)
 	}
 	if cli.Exists(said.Dir) {
 		t.Errorf("%s is still there", said.Dir)
 	}
 }
 
-// demoSeen says whether there was enough to see: some talk in the channel, and a team that has
-// been summoned, has slept, and is awake again.
+// demoSeen says whether there was enough to see: some talk in the channel, a team that has been summoned, has slept,
+// and is awake again, and two tasks that came back and wait.
 func demoSeen(t *testing.T, temp string) bool {
 	t.Helper()
 	found, _ := filepath.Glob(filepath.Join(temp, "fairlead-demo-*")) // the pattern is ours
@@ -135,6 +140,12 @@ func demoSeen(t *testing.T, temp string) bool {
 	channel, err := client.Channels.Show(t.Context(), demo.DemoChannel)
 	if err != nil || channel.Messages < 4 {
 		return false
+	}
+	for _, id := range []string{"T1", "T3"} {
+		r, err := client.Runs.Show(t.Context(), id)
+		if err != nil || r.Task.Status != view.TaskNeedsYou || !slices.ContainsFunc(r.Steps, func(s view.StepView) bool { return s.ID == "work" && s.Iteration == 1 }) {
+			return false
+		}
 	}
 	crew, err := client.Crew.Show(t.Context(), false)
 	return err == nil && crew.Button == "none" && crew.Lead.Session == "julian-2"

@@ -12,7 +12,7 @@ import (
 	"github.com/fairlead-dev/fairlead/view"
 )
 
-// Real programs take a task to a merged commit, with one failed check and one request of a person on the way, all
+// Real programs take a task to a merged commit, with one failed check and one comment of a person on the way, all
 // in one conversation: the last prompt comes with the earlier ones.
 func TestLiveTask(t *testing.T) {
 	exe := filepath.Join(t.TempDir(), "fairlead")
@@ -56,7 +56,8 @@ func TestLiveTask(t *testing.T) {
 				})
 			}
 			until("the check has sent it back, and it has passed then", 1)
-			c.must("request", "T1", "do: bash echo three >> b.txt")
+			c.must("comment", "T1", "b.txt:2", "there should be a third line\ndo: bash echo three >> b.txt")
+			c.must("request", "T1")
 			until("it was changed once more", 2)
 			c.must("merge", "T1")
 			if got := git("show", "main:b.txt"); got != "one\ntwo\nthree\n" {
@@ -67,7 +68,7 @@ func TestLiveTask(t *testing.T) {
 			for _, turn := range last[len(last)-1].Turns {
 				whole += turn.Text + "\n"
 			}
-			for _, want := range []string{"First of all.", "sent back by the step check", "sent back by the step approve"} {
+			for _, want := range []string{"First of all.", "sent back by the step check", "sent back by the step approve", "b.txt:2: there should be a third line"} {
 				if !strings.Contains(whole, want) {
 					t.Errorf("the last prompt came without %q:\n%.4000s", want, whole)
 				}

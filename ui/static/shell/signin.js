@@ -71,9 +71,9 @@ async function redeem(code) {
 
 /** A browser that is signed in needs no code; one that is not takes it from the address. */
 async function takeCode() {
-  const code = /^#code=([\w-]{1,32})$/.exec(location.hash)?.[1];
+  const [, code, place = ''] = /^#code=([\w-]{1,32})(?:\/([a-z]*))?$/.exec(location.hash) ?? [];
   if (!code) return;
-  history.replaceState(null, '', location.pathname + '#/');
+  history.replaceState(null, '', location.pathname + '#/' + place);
   if (secret.peek()) {
     try {
       const response = await fetch('/api/v1/status', { headers: proof(), cache: 'no-store' });

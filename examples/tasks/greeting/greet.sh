@@ -1,0 +1,2 @@
+# Greets a visitor: greet.sh NAME
+echo "Hello."
