@@ -23,9 +23,34 @@ func writes(text string) func(io.Writer) error {
 	}
 }
 
-// Prepare copies the files of Copy into the folder, and runs the commands of Setup there.
+// Prepare brings the folder to the newest commit of the base branch, copies the files of Copy into it, and runs
+// the commands of Setup there.
 func (t Task) Prepare(ctx context.Context, out io.Writer) error {
+	if err := t.renew(ctx); err != nil {
+		return err
+	}
 	return t.prepare(ctx, out, t.Tree)
+}
+
+// renew moves the branch of an untouched folder to the newest commit of the base branch: the task may have waited
+// for others. Later the folder's git settings may be those of another program, so git does not run there.
+func (t Task) renew(ctx context.Context) error {
+	mark := filepath.Join(t.Run, preparedName)
+	if _, err := os.Lstat(mark); !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	tip, err := t.tip(ctx)
+	if err != nil {
+		return err
+	}
+	in := worktree.Git{Dir: t.Tree}
+	if _, err := in.Run(ctx, worktree.GitWorkMax, in.Inside(), nil, "checkout", "--quiet", "--no-track", "-B", t.Branch, tip); err != nil { // the clone shares the objects
+		return fmt.Errorf("bring the folder of task %s to the newest commit of %s: %w", t.ID, t.Base, err)
+	}
+	if _, err := t.ask(ctx, nil, "update-ref", t.Ref(), tip); err != nil {
+		return err
+	}
+	return os.WriteFile(mark, nil, 0o600)
 }
 
 func (t Task) prepare(ctx context.Context, out io.Writer, tree string) error {
@@ -164,8 +189,9 @@ func (t Task) shell(ctx context.Context, out io.Writer, tree, line string) error
 
 // Shown is what a person is to approve.
 type Shown struct {
-	Stat []string // a line for each changed file, and their sum
-	Diff string   // the file with the whole difference; empty if there is none
+	Stat  []string // a line for each changed file, and their sum
+	Diff  string   // the file with the whole difference; empty if there is none
+	Files int      // number of changed files
 }
 
 // shownLines is how many lines Shown.Stat has at most; the file has the rest.
@@ -186,6 +212,9 @@ func (t Task) Show(ctx context.Context, dir string) (s Shown, err error) {
 	if err != nil {
 		return s, err
 	}
+	if s.Files, err = t.changed(ctx, from, p.Commit); err != nil {
+		return s, err
+	}
 	if s.Stat = []string{"no file was changed"}; stat != "" {
 		s.Diff = filepath.Join(dir, t.ID+".diff")
 		if _, err := t.ask(ctx, nil, "diff", "--no-ext-diff", "--no-textconv", "--output="+s.Diff, from, p.Commit); err != nil {
@@ -203,6 +232,12 @@ func (t Task) Show(ctx context.Context, dir string) (s Shown, err error) {
 		return s, err
 	}
 	return s, t.keepRound(ctx, p.Commit)
+}
+
+// changed is the number of files that differ.
+func (t Task) changed(ctx context.Context, from, to string) (int, error) {
+	names, err := t.ask(ctx, nil, "diff", "--name-only", "-z", "--no-ext-diff", from, to)
+	return len(worktree.Zeroed(names)), err
 }
 
 // Difference returns what was shown last, or the newest picture if nothing was shown yet: at most so many bytes of

@@ -22,9 +22,18 @@ const (
 
 // Names of steps in a task's workflow. The commands and the task's state depend on them.
 const (
+	StepPrepare = "prepare"
 	StepWork    = "work"
+	StepCheck   = "check"
+	StepReview  = "review"
 	StepApprove = "approve"
 	StepLand    = "land"
+)
+
+// Metrics in the reports of a task's steps.
+const (
+	MetricFiles  = "files_changed" // by StepApprove
+	MetricLanded = "landed_commit" // by StepLand; none if there was nothing to land
 )
 
 // Names of files in a task's run folder.
@@ -33,6 +42,7 @@ const (
 	PromptName   = "task.md"
 	WorkflowName = "workflow.yaml"
 	CommentsName = "comments.json" // what a person has not sent yet
+	preparedName = "prepared"      // there is one when the folder may hold what was written by other programs
 )
 
 // RequestName is the file with what a person asked to be changed before a round of the work, from 1.

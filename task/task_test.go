@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -440,5 +441,22 @@ func TestSnapshotsAtOnce(t *testing.T) {
 	}
 	if len(trees) != 1 {
 		t.Errorf("they saw %d contents", len(trees))
+	}
+}
+
+// A task that waited begins with the newest commit of its base, also after that was rewound; one that was begun does not move.
+func TestPrepareRenews(t *testing.T) {
+	w := newWorld(t)
+	w.put(w.repo, "a.txt", "newer\n")
+	w.git(w.repo, "commit", "--quiet", "--amend", "-a", "-m", "amended")
+	w.must(w.task.Prepare(t.Context(), io.Discard))
+	if got := w.git(w.task.Tree, "log", "--format=%s %D"); got != "amended HEAD -> "+w.task.Branch {
+		t.Errorf("it is at %q", got)
+	}
+	w.put(w.repo, "a.txt", "newest\n")
+	w.git(w.repo, "commit", "--quiet", "-a", "-m", "later")
+	w.must(w.task.Prepare(t.Context(), io.Discard))
+	if got := w.git(w.task.Tree, "log", "-1", "--format=%s"); got != "amended" {
+		t.Errorf("it moved to %q", got)
 	}
 }

@@ -31,6 +31,12 @@ func (d *draft) archive(id string, r *workflow.Run) error {
 			Reason: "only a run that is over, and whose processes have ended, is archived; cancel it first",
 		}
 	}
+	if waits := waitingFor(d.team, id); waits != "" {
+		return &machine.Refusal{
+			Subject: "run " + id, Event: "run_archived", State: string(r.Status()), Row: "X5",
+			Reason: "run " + waits + " waits until it has completed; cancel that one first",
+		}
+	}
 	d.add(runPrefix+id, "run", "X5", string(r.Stage), "archived", "run_archived", Body{Left: &RunLeft{Status: r.Status()}})
 	return nil
 }
@@ -75,7 +81,7 @@ func (d *draft) recall(id string, what RunRecalled) error {
 		changes[i].Row, changes[i].Trigger = "X5", "run_recalled"
 	}
 	d.addRun(id, changes)
-	if what.Settings != (RunSettings{}) {
+	if !what.Settings.same(&RunSettings{}) {
 		d.note(id, "X5", "settings_given", NoteSet{Settings: what.Settings})
 	}
 	return nil

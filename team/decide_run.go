@@ -105,6 +105,11 @@ func (d *draft) begun(id string, what RunBegun) error {
 	if faults := what.Settings.check(); faults != "" {
 		return &machine.Refusal{Subject: "run " + id, Event: wordOf(what.Asked), State: "asked", Row: "W1", Reason: faults}
 	}
+	if _, resumes := what.Asked.(workflow.ResumeAsked); !resumes {
+		if err := mayWaitFor(d.team, id, what.Settings.After); err != nil {
+			return err
+		}
+	}
 	var err error
 	switch asked := what.Asked.(type) {
 	case workflow.RunAsked, workflow.StateFound:
@@ -118,7 +123,8 @@ func (d *draft) begun(id string, what RunBegun) error {
 	default:
 		panic(fmt.Sprintf("team: no run begins by a %T", asked))
 	}
-	if err != nil || d.team.Notes[id].Settings == what.Settings {
+	was := d.team.Notes[id].Settings
+	if err != nil || was.same(&what.Settings) {
 		return err
 	}
 	d.note(id, "W1", "settings_given", NoteSet{Settings: what.Settings})

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"math"
+	"slices"
 	"time"
 
 	"github.com/fairlead-dev/fairlead/machine"
@@ -25,6 +26,12 @@ type RunSettings struct {
 	CostPerDayUSD float64 `json:"cost_per_day_usd,omitempty"` // --daily-cost-limit; 0: none
 	AtLimit       AtLimit `json:"at_limit,omitempty"`         // --cost-limit-action
 	How           string  `json:"how,omitempty"`              // how its steps are run: JSON of the runner, not interpreted here
+
+	After []string `json:"after,omitempty"` // runs that must have completed before a step of this one starts
+}
+
+func (s *RunSettings) same(o *RunSettings) bool {
+	return s.Wrapped == o.Wrapped && s.CostPerDayUSD == o.CostPerDayUSD && s.AtLimit == o.AtLimit && s.How == o.How && slices.Equal(s.After, o.After)
 }
 
 // check returns what is wrong with settings; empty: nothing.
@@ -34,6 +41,8 @@ func (s RunSettings) check() string {
 		return fmt.Sprintf("--daily-cost-limit %g is not an amount of money; use 0 for no limit", s.CostPerDayUSD)
 	case s.AtLimit != "" && s.AtLimit != LimitFails && s.AtLimit != LimitPauses && s.AtLimit != LimitWarns:
 		return fmt.Sprintf("--cost-limit-action %q is not one of warn, pause, fail", s.AtLimit)
+	case len(s.After) > afterMax:
+		return fmt.Sprintf("it waits for %d other runs; %d are possible", len(s.After), afterMax)
 	default:
 		return ""
 	}

@@ -95,6 +95,11 @@ func (x *Touched) spread(t *Team) {
 			x.run(id)
 		}
 	}
+	for _, id := range sorted(x.runs) {
+		if r := t.Runs[id]; r != nil && r.Status() == workflow.IsCompleted {
+			waitersOf(t, id, x.run)
+		}
+	}
 	if x.atWork {
 		for _, a := range t.Agents {
 			if a.Session != nil {
@@ -250,7 +255,7 @@ func (t *Team) nextOfStep(id string, r *workflow.Run, action workflow.Action, at
 		return workflow.SkipsDue{}
 	case workflow.StartIt:
 		plan, _, _ := r.Find(step)
-		if !isIn(t.queue(t.slot(id, plan)), ForStep(id, step)) {
+		if len(BlockedBy(t, id)) == 0 && !isIn(t.queue(t.slot(id, plan)), ForStep(id, step)) {
 			return stepDue{step}
 		}
 	case workflow.LookForIt, workflow.WeighIt, workflow.FindItems, workflow.AskThem: // actions outside of the team

@@ -150,6 +150,9 @@ func (t *Team) StepWaits(run, step string) string {
 	if !known {
 		return ""
 	}
+	if blocked := BlockedBy(t, run); len(blocked) > 0 && progress.State == workflow.Pending {
+		return "it waits until " + strings.Join(blocked, " and ") + " has completed"
+	}
 	if t.Hold.On && progress.State == workflow.Pending {
 		return "the team is held; it begins after `fairlead unhold`"
 	}
@@ -244,8 +247,9 @@ func (b *startChecks) may(run string, r *workflow.Run, step workflow.StepID) boo
 	steps, known := b.of[run]
 	if !known {
 		steps = map[workflow.StepID]bool{}
+		blocked := len(BlockedBy(b.team, run)) > 0
 		for action := range r.Actions(workflow.Now{At: b.at}) {
-			if action.Do == workflow.StartIt {
+			if action.Do == workflow.StartIt && !blocked {
 				steps[action.Lease.Step] = true
 			}
 		}

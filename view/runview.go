@@ -42,6 +42,8 @@ type TaskFlags struct {
 	Text  string `json:"text" minLength:"1" maxLength:"65536" doc:"What is to be done"`
 	Agent string `json:"agent,omitempty" maxLength:"64" doc:"The agent that does it; default: the one whose description fits the text"`
 	Base  string `json:"base,omitempty" maxLength:"200" doc:"The branch to land on; default: tasks.base of fairlead.yaml, or the current branch"`
+
+	After []string `json:"after,omitempty" maxItems:"16" doc:"The ids of tasks that must have landed before it begins"`
 }
 
 // TaskDiff is what a task has changed.
@@ -51,24 +53,38 @@ type TaskDiff struct {
 	Cut  bool   `json:"cut" doc:"There is more; fairlead diff shows all of it"`
 }
 
-// States of a task.
+// The status of a task.
 const (
-	TaskQueued   = "queued"
-	TaskWorking  = "working"
-	TaskNeedsYou = "needs you"
-	TaskLanding  = "landing"
-	TaskDone     = "done"
-	TaskDropped  = "dropped"
+	TaskQueued   = "queued"    // it waits for its agent
+	TaskBlocked  = "blocked"   // it waits for other tasks
+	TaskWorking  = "working"   // its agent works on it
+	TaskChecking = "checking"  // the checks run
+	TaskReview   = "review"    // another agent reviews it
+	TaskNeedsYou = "needs_you" // it waits for a person
+	TaskLanding  = "landing"   // it is merged, or waits for the tasks that land before it
+	TaskPROpen   = "pr_open"   // its pull request is open
+	TaskDone     = "done"      // it has landed
+	TaskFailed   = "failed"    // it gave up; a person may resume it
+	TaskDropped  = "dropped"   // a person has ended it
 )
 
 // TaskView describes a run that is a task.
 type TaskView struct {
-	Text   string `json:"text" doc:"The first line of its text"`
-	State  string `json:"state" enum:"queued,working,needs you,landing,done,dropped"`
-	Agent  string `json:"agent"`
-	Base   string `json:"base" doc:"The branch on which it lands"`
-	Branch string `json:"branch" doc:"The branch in its folder"`
-	Folder string `json:"folder" doc:"Where the work is done"`
+	ID           string    `json:"id"`
+	Title        string    `json:"title" doc:"The first line of its text"`
+	Agent        string    `json:"agent"`
+	Status       string    `json:"status" enum:"queued,blocked,working,checking,review,needs_you,landing,pr_open,done,failed,dropped"`
+	Why          string    `json:"why,omitempty" doc:"What it waits for, or what failed"`
+	FailedStep   string    `json:"failed_step,omitempty" doc:"The step that failed; resume the run to try again"`
+	Branch       string    `json:"branch" doc:"The branch in its folder"`
+	Worktree     string    `json:"worktree" doc:"The folder in which the work is done"`
+	Base         string    `json:"base" doc:"The branch on which it lands"`
+	RunID        string    `json:"run_id" doc:"The run that carries it out"`
+	After        []string  `json:"after,omitempty" doc:"The tasks for which it waits or waited"`
+	FilesChanged int       `json:"files_changed" doc:"As it was last shown"`
+	LandedCommit string    `json:"landed_commit,omitempty"`
+	CreatedAt    time.Time `json:"created_at"`
+	UpdatedAt    time.Time `json:"updated_at"`
 }
 
 // RunView is one run.

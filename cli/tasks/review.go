@@ -122,8 +122,8 @@ func Request(ctx context.Context, a *cli.App, client *apiclient.Client, id, text
 	if err != nil {
 		return err
 	}
-	if step, _ := failedStep(r); r.Task.State != view.TaskNeedsYou || step != "" {
-		return notNow(r, step)
+	if !waitsForApproval(r) {
+		return notNow(r)
 	}
 	all, err := remarks(t)
 	if err != nil {
@@ -201,7 +201,7 @@ func Drop(ctx context.Context, a *cli.App, client *apiclient.Client, id string) 
 
 // end cancels a task that is not over, and waits until none of its processes is left.
 func end(ctx context.Context, client *apiclient.Client, r view.RunView) error {
-	if r.Task.State != view.TaskDone && r.Task.State != view.TaskDropped {
+	if r.Task.Status != view.TaskDone && r.Task.Status != view.TaskDropped {
 		if _, err := client.Runs.Cancel(ctx, r.ID, "", "dropped"); err != nil {
 			return cli.Faulty(err)
 		}
@@ -225,8 +225,8 @@ func follow(ctx context.Context, a *cli.App, client *apiclient.Client, id string
 		if err != nil {
 			return err
 		}
-		switch step, why := failedStep(r); {
-		case r.Task.State == view.TaskDone:
+		switch {
+		case r.Task.Status == view.TaskDone:
 			said := ""
 			for _, s := range r.Steps {
 				if s.ID == task.StepLand && len(s.Logs) > 0 {
@@ -236,14 +236,14 @@ func follow(ctx context.Context, a *cli.App, client *apiclient.Client, id string
 			_, err := fmt.Fprintf(a.Out, "task %s has landed%s\n", name, said)
 			return err
 		case r.Status == string(workflow.IsFailed):
-			return &cli.Coded{Code: cli.ExitFailed, Err: fmt.Errorf("task %s has not landed: %s: %s", name, cli.Plain(step), cli.Line(why, cli.ErrorWidth))}
-		case r.Task.State == view.TaskWorking || r.Task.State == view.TaskNeedsYou || r.Task.State == view.TaskDropped:
+			return &cli.Coded{Code: cli.ExitFailed, Err: fmt.Errorf("task %s has not landed: %s: %s", name, cli.Plain(r.Task.FailedStep), cli.Line(r.Task.Why, cli.ErrorWidth))}
+		case r.Task.Status != view.TaskLanding:
 			for _, s := range r.Steps {
 				if s.ID == task.StepLand && s.LastError != "" {
 					return &cli.Coded{Code: cli.ExitFailed, Err: fmt.Errorf("task %s has not landed and went back to %s: %s", name, cli.Plain(r.Task.Agent), cli.Line(s.LastError, cli.ErrorWidth))}
 				}
 			}
-			if r.Task.State == view.TaskDropped {
+			if r.Task.Status == view.TaskDropped {
 				return &cli.Coded{Code: cli.ExitCancelled, Err: fmt.Errorf("task %s was dropped", name)}
 			}
 		}

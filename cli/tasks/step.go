@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strconv"
 	"time"
 
 	"github.com/fairlead-dev/fairlead/cli"
@@ -25,15 +26,16 @@ func Step(ctx context.Context, a *cli.App, name string) error {
 	}
 	began := time.Now()
 	var said, artifacts []string
+	metrics := map[string]string{}
 	switch name {
 	case "prepare":
 		err = t.Prepare(ctx, a.Out)
 	case "check":
 		err = t.Check(ctx, a.Out)
 	case "show":
-		said, artifacts, err = show(ctx, a, t)
+		said, artifacts, err = show(ctx, a, t, metrics)
 	case "land":
-		said, err = land(ctx, a, t)
+		said, err = land(ctx, a, t, metrics)
 	default:
 		return &cli.Coded{Code: cli.ExitUsage, Err: fmt.Errorf("there is no step %q; there are prepare, check, show and land", cli.Line(name, 40))}
 	}
@@ -48,7 +50,7 @@ func Step(ctx context.Context, a *cli.App, name string) error {
 	made := map[string]any{
 		"schema": "run_report@v0", "run_id": os.Getenv("RUN_ID"), "step_id": os.Getenv("STEP_ID"), "agent": os.Getenv("AGENT_ID"), "status": "COMPLETED",
 		"started_at": began.UTC().Format(time.RFC3339Nano), "ended_at": time.Now().UTC().Format(time.RFC3339Nano),
-		"logs": view.Some(said), "artifacts": view.Some(artifacts),
+		"logs": view.Some(said), "artifacts": view.Some(artifacts), "metrics": metrics,
 	}
 	switch {
 	case errors.As(err, &conflict), errors.As(err, &failed):
@@ -63,7 +65,7 @@ func Step(ctx context.Context, a *cli.App, name string) error {
 	return fault
 }
 
-func show(ctx context.Context, a *cli.App, t task.Task) (said, artifacts []string, err error) {
+func show(ctx context.Context, a *cli.App, t task.Task, metrics map[string]string) (said, artifacts []string, err error) {
 	shown, err := t.Show(ctx, t.Run)
 	if err != nil {
 		return nil, nil, err
@@ -73,19 +75,21 @@ func show(ctx context.Context, a *cli.App, t task.Task) (said, artifacts []strin
 			return nil, nil, err
 		}
 	}
+	metrics[task.MetricFiles] = strconv.Itoa(shown.Files)
 	if shown.Diff != "" {
 		artifacts = []string{shown.Diff}
 	}
 	return shown.Stat, artifacts, nil
 }
 
-func land(ctx context.Context, a *cli.App, t task.Task) ([]string, error) {
+func land(ctx context.Context, a *cli.App, t task.Task, metrics map[string]string) ([]string, error) {
 	done, err := t.Land(ctx, a.Out)
 	if err != nil {
 		return nil, err
 	}
 	said := "there was nothing to land"
 	if done.Commit != "" {
+		metrics[task.MetricLanded] = done.Commit
 		said = fmt.Sprintf("commit %.10s on %s", done.Commit, t.Base)
 	}
 	if done.Later {

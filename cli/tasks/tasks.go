@@ -27,8 +27,8 @@ import (
 )
 
 const (
-	textWidth = 60
-	noteMax   = 900 // of an answer's note; the whole text is in a file
+	titleWidth = 60
+	noteMax    = 900 // of an answer's note; the whole text is in a file
 )
 
 // Start gives a task.
@@ -37,11 +37,11 @@ func Start(ctx context.Context, a *cli.App, client *apiclient.Client, flags view
 	if err != nil {
 		return cli.Faulty(err)
 	}
-	if a.JSON {
-		return a.PrintJSON(shown)
-	}
 	if shown.Task == nil {
 		return errors.New("the daemon knows no tasks; it may be older than this program: fairlead down, fairlead up")
+	}
+	if a.JSON {
+		return a.PrintJSON(shown.Task)
 	}
 	id := cli.Plain(shown.ID)
 	_, err = fmt.Fprintf(a.Out, "task %s for %s, to land on %s\nlook at it with `fairlead tasks`, `fairlead watch %s` and `fairlead diff %s`\n", id, cli.Plain(shown.Task.Agent), cli.Plain(shown.Task.Base), cli.Plain(shown.Task.Agent), id)
@@ -49,7 +49,10 @@ func Start(ctx context.Context, a *cli.App, client *apiclient.Client, flags view
 }
 
 // order is the order of the states on the board: what needs a person comes first.
-var order = []string{view.TaskNeedsYou, view.TaskLanding, view.TaskWorking, view.TaskQueued, view.TaskDone, view.TaskDropped}
+var order = []string{
+	view.TaskNeedsYou, view.TaskFailed, view.TaskPROpen, view.TaskLanding, view.TaskReview, view.TaskChecking, view.TaskWorking,
+	view.TaskQueued, view.TaskBlocked, view.TaskDone, view.TaskDropped,
+}
 
 // List prints the board.
 func List(ctx context.Context, a *cli.App) error {
@@ -65,23 +68,31 @@ func List(ctx context.Context, a *cli.App) error {
 	if err != nil {
 		return err
 	}
-	all = slices.DeleteFunc(all, func(r view.RunView) bool { return r.Task == nil })
-	slices.SortStableFunc(all, func(x, y view.RunView) int {
-		return slices.Index(order, x.Task.State) - slices.Index(order, y.Task.State)
+	tasks := []*view.TaskView{}
+	for _, r := range all {
+		if r.Task != nil {
+			tasks = append(tasks, r.Task)
+		}
+	}
+	slices.SortStableFunc(tasks, func(x, y *view.TaskView) int {
+		return slices.Index(order, x.Status) - slices.Index(order, y.Status)
 	})
 	if a.JSON {
-		return a.PrintJSON(map[string]any{"tasks": all})
+		return a.PrintJSON(map[string]any{"tasks": tasks})
 	}
-	if len(all) == 0 {
+	if len(tasks) == 0 {
 		return nothing(a)
 	}
 	table := tabwriter.NewWriter(a.Out, 0, 8, 2, ' ', 0)
-	fmt.Fprintln(table, "TASK\tSTATE\tAGENT\tCHANGED\tTEXT\tNEXT")
-	for _, r := range all {
-		fmt.Fprintf(table, "%s\t%s\t%s\t%s ago\t%s\t%s\n", cli.Plain(r.ID), r.Task.State, cli.Plain(r.Task.Agent), cli.Ago(max(0, time.Since(r.UpdatedAt))), cli.Line(r.Task.Text, textWidth), next(ctx, client, r))
+	fmt.Fprintln(table, "TASK\tSTATUS\tAGENT\tCHANGED\tTITLE\tNEXT")
+	for _, t := range tasks {
+		fmt.Fprintf(table, "%s\t%s\t%s\t%s ago\t%s\t%s\n", cli.Plain(t.ID), Words(t.Status), cli.Plain(t.Agent), cli.Ago(max(0, time.Since(t.UpdatedAt))), cli.Line(t.Title, titleWidth), next(t))
 	}
 	return table.Flush()
 }
+
+// Words is a status for people: needs you instead of needs_you.
+func Words(status string) string { return strings.ReplaceAll(status, "_", " ") }
 
 func nothing(a *cli.App) error {
 	if a.JSON {
@@ -91,25 +102,19 @@ func nothing(a *cli.App) error {
 	return err
 }
 
-// next says what a person can do about a task.
-func next(ctx context.Context, client *cli.Reader, r view.RunView) string {
-	id := cli.Plain(r.ID)
+// next says what a person can do about a task, or what it waits for.
+func next(t *view.TaskView) string {
+	id, why := cli.Plain(t.ID), cli.Line(t.Why, cli.ErrorWidth)
 	switch {
-	case r.Task.State != view.TaskNeedsYou:
-		return ""
-	case r.Status != string(workflow.IsFailed):
+	case t.FailedStep == task.StepLand:
+		return cli.Plain(t.FailedStep) + " failed: " + why + "; then fairlead merge " + id
+	case t.FailedStep != "":
+		return cli.Plain(t.FailedStep) + " failed: " + why + "; then fairlead run resume " + id
+	case t.Status == view.TaskNeedsYou && why == "":
 		return "fairlead diff " + id + ", then fairlead merge " + id + " or fairlead request " + id
+	default:
+		return why
 	}
-	whole, err := client.Runs.Show(ctx, r.ID)
-	if err != nil {
-		return "fairlead run show " + id
-	}
-	step, why := failedStep(whole)
-	again := "fairlead run resume " + id
-	if step == task.StepLand {
-		again = "fairlead merge " + id
-	}
-	return cli.Plain(step) + " failed: " + cli.Line(why, cli.ErrorWidth) + "; then " + again
 }
 
 // Open reads the task with an id.
@@ -138,14 +143,11 @@ func shownTask(ctx context.Context, client *apiclient.Client, id string) (view.R
 	return r, err
 }
 
-// failedStep is the step of a failed run that a person can do something about; empty: none failed.
-func failedStep(r view.RunView) (id, why string) {
-	for _, s := range r.Steps {
-		if s.Status == string(workflow.Failed) {
-			return s.ID, s.LastError
-		}
-	}
-	return "", ""
+// waitsForApproval reports whether a task waits for a person to look at it.
+func waitsForApproval(r view.RunView) bool {
+	return slices.ContainsFunc(r.Steps, func(s view.StepView) bool {
+		return s.ID == task.StepApprove && s.Status == string(workflow.Waiting)
+	})
 }
 
 // Merge approves a task, or lands it again after landing failed, and waits until it has landed or needs a person
@@ -156,16 +158,16 @@ func Merge(ctx context.Context, a *cli.App, client *apiclient.Client, id string,
 		return err
 	}
 	name := cli.Plain(id)
-	switch step, _ := failedStep(r); {
-	case r.Task.State == view.TaskDone:
+	switch {
+	case r.Task.Status == view.TaskDone:
 		_, err := fmt.Fprintf(a.Out, "task %s has landed already\n", name)
 		return err
-	case r.Task.State == view.TaskNeedsYou && r.Status == string(workflow.IsFailed) && step == task.StepLand:
+	case r.Task.FailedStep == task.StepLand:
 		_, err = client.Runs.Resume(ctx, id, view.RunFlags{})
-	case r.Task.State == view.TaskNeedsYou && r.Status != string(workflow.IsFailed):
+	case waitsForApproval(r):
 		_, err = client.Runs.Answer(ctx, id, task.StepApprove, view.StepAnswer{})
 	default:
-		return notNow(r, step)
+		return notNow(r)
 	}
 	if err != nil {
 		return cli.Faulty(err)
@@ -178,10 +180,10 @@ func Merge(ctx context.Context, a *cli.App, client *apiclient.Client, id string,
 }
 
 // notNow is the error for a task that does not wait for a person, or failed elsewhere.
-func notNow(r view.RunView, step string) error {
+func notNow(r view.RunView) error {
 	name := cli.Plain(r.ID)
-	if step != "" {
+	if step := r.Task.FailedStep; step != "" {
 		return &cli.Coded{Code: cli.ExitRefused, Err: fmt.Errorf("task %s: step %s failed; see `fairlead run show %s`, repair the cause, and continue with `fairlead run resume %s`", name, cli.Plain(step), name, name)}
 	}
-	return &cli.Coded{Code: cli.ExitRefused, Err: fmt.Errorf("task %s is %s and does not wait for you; `fairlead tasks` shows what it does", name, r.Task.State)}
+	return &cli.Coded{Code: cli.ExitRefused, Err: fmt.Errorf("task %s is %s and does not wait for you; `fairlead tasks` shows what it does", name, Words(r.Task.Status))}
 }

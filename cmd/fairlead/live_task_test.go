@@ -52,7 +52,7 @@ func TestLiveTask(t *testing.T) {
 				t.Helper()
 				c.await(what, func() bool {
 					r, err := client.Runs.Show(t.Context(), "T1")
-					return err == nil && r.Task.State == view.TaskNeedsYou && len(r.Steps) > 1 && r.Steps[1].Iteration == round
+					return err == nil && r.Task.Status == view.TaskNeedsYou && len(r.Steps) > 1 && r.Steps[1].Iteration == round
 				})
 			}
 			until("the check has sent it back, and it has passed then", 1)

@@ -25,14 +25,16 @@ the same conversation, ` + "`fairlead merge`" + ` lands it on the base branch, `
 A task is a run of a workflow: ` + "`fairlead docs task`" + ` prints it, ` + "`fairlead run show TASK`" + ` shows its steps, and
 tasks.workflow in fairlead.yaml names another one. Without --agent the agent is the one whose description fits the
 text. It needs a daemon (` + "`fairlead up`" + `).`,
-		Example: `  fairlead task "Add retries to the uploader" --agent coder`,
-		Args:    cli.Args(cobra.MinimumNArgs(1)),
+		Example: `  fairlead task "Add retries to the uploader" --agent coder
+  fairlead task "Document the retries" --after T1`,
+		Args: cli.Args(cobra.MinimumNArgs(1)),
 		RunE: a.asking(func(ctx context.Context, client *apiclient.Client, words []string) error {
 			flags.Text = strings.Join(words, " ")
 			return tasks.Start(ctx, a.App, client, flags)
 		}),
 	}
 	cmd.Flags().StringVar(&flags.Agent, "agent", "", "the agent that does it")
+	cmd.Flags().StringSliceVar(&flags.After, "after", nil, "begin when these `tasks` have landed")
 	cmd.Flags().StringVar(&flags.Base, "base", "", "the `branch` to land on (default: tasks.base, or the current branch)")
 	cmd.AddCommand(&cobra.Command{
 		Use:     "step NAME",
@@ -48,9 +50,10 @@ text. It needs a daemon (` + "`fairlead up`" + `).`,
 
 func tasksCommand(a *app) *cobra.Command {
 	return &cobra.Command{
-		Use:     "tasks",
-		Short:   "List the tasks; what needs you comes first",
-		Long:    "It prints a line for each task: queued, working, needs you, landing, done or dropped, and what you can do.",
+		Use:   "tasks",
+		Short: "List the tasks; what needs you comes first",
+		Long: `It prints a line for each task, with its status and what you can do. The status is one of queued, blocked (by the
+tasks of --after), working, checking, review, needs you, landing, pr open, done, failed and dropped.`,
 		Example: "  fairlead tasks",
 		Args:    cli.Args(cobra.NoArgs),
 		RunE:    func(cmd *cobra.Command, _ []string) error { return tasks.List(cmd.Context(), a.App) },

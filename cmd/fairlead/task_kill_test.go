@@ -76,7 +76,7 @@ tasks: {checks: ["test -e $RUN_ID.txt && ! grep -L whole *.txt | grep ."]}
 	wait.Until(t, "every task has landed", func() bool {
 		done := 0
 		for _, r := range list() {
-			switch r.Task.State {
+			switch r.Task.Status {
 			case view.TaskDone:
 				done++
 			case view.TaskNeedsYou:

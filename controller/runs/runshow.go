@@ -53,7 +53,7 @@ func (c *Controller) runView(t *team.Team, r *workflow.Run) view.RunView {
 		ID: id, Workflow: r.Plan.Name, Status: string(r.Status()), Stage: string(r.Stage), RepoDir: r.RepoDir, StateFile: stateFile(r),
 		CreatedAt: r.CreatedAt, UpdatedAt: r.UpdatedAt, Waits: r.Waits(), By: r.By, Why: r.Why,
 	}
-	view.Task = taskView(howOf(t, id), r)
+	view.Task = taskView(t, howOf(t, id), r)
 	if view.Waits == nil {
 		view.Waits = []string{}
 	}

@@ -56,36 +56,6 @@ func requested(gate workflow.StepID, dir string, round int) string {
 	return strings.TrimSpace(string(text))
 }
 
-// taskView describes a run that is a task; nil for any other run.
-func taskView(how howRun, r *workflow.Run) *view.TaskView {
-	if how.Task == nil {
-		return nil
-	}
-	shown := &view.TaskView{Text: how.Task.Text, Agent: how.Task.Agent, Base: how.Task.Base, Branch: how.Task.Branch, Folder: how.Task.Tree}
-	state := func(id workflow.StepID) workflow.State {
-		if _, p, ok := r.Find(id); ok {
-			return p.State
-		}
-		return workflow.Pending
-	}
-	_, work, known := r.Find(task.StepWork)
-	switch status := r.Status(); {
-	case status == workflow.IsCompleted:
-		shown.State = view.TaskDone
-	case status == workflow.IsCancelled:
-		shown.State = view.TaskDropped
-	case status == workflow.IsFailed, state(task.StepApprove) == workflow.Waiting:
-		shown.State = view.TaskNeedsYou
-	case state(task.StepApprove) == workflow.Completed || state(task.StepLand) == workflow.Running:
-		shown.State = view.TaskLanding
-	case known && work.State == workflow.Pending && work.Iteration == 0 && work.Attempts == 0:
-		shown.State = view.TaskQueued
-	default:
-		shown.State = view.TaskWorking
-	}
-	return shown
-}
-
 // startTask starts a task: it makes the folder and the files, and begins the run. After a refusal nothing is left.
 func startTask(ctx context.Context, c *Controller, by seam.Actor, asked view.TaskFlags) (shown view.RunView, err error) {
 	ctx = context.WithoutCancel(ctx) // once begun it is finished: a request has seconds, a large clone may take minutes
@@ -152,6 +122,7 @@ func startTask(ctx context.Context, c *Controller, by seam.Actor, asked view.Tas
 	if err != nil {
 		return view.RunView{}, err
 	}
+	req.settings.After = asked.After
 	req.how.Task = &howTask{Text: loop.CutText(t.Title(), 200), Agent: agent.Name, Base: t.Base, Branch: t.Branch, Tree: t.Tree}
 	begun = true
 	return c.begin(ctx, by, req, workflow.RunAsked{

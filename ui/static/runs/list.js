@@ -28,7 +28,7 @@ function Row({ run }) {
   const isShown = runID.value === run.run_id;
   return html`<li class="run-row ${isShown ? 'run-row-shown' : ''}">
     <span class="run-row-head"><button type="button" class="run-name" aria-current=${isShown ? 'true' : undefined} onClick=${() => showRun(run.run_id)}>
-      <bdi>${plain(run.task?.text || run.workflow_name, 80) || 'unnamed'}</bdi></button><${Mark} look=${look} /></span>
+      <bdi>${plain(run.task?.title || run.workflow_name, 80) || 'unnamed'}</bdi></button><${Mark} look=${look} /></span>
     <span class="run-row-line"><code>${plain(run.run_id, 48)}</code><span>${progress(run.counts)}</span></span>
     <${Bar} counts=${run.counts} />
     <time class="num run-row-time">${moment(Date.parse(run.updated_at), now.value)}</time>

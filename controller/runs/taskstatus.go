@@ -1,0 +1,102 @@
+package runs
+
+import (
+	"cmp"
+	"strconv"
+	"strings"
+
+	"github.com/fairlead-dev/fairlead/machine/workflow"
+	"github.com/fairlead-dev/fairlead/task"
+	"github.com/fairlead-dev/fairlead/team"
+	"github.com/fairlead-dev/fairlead/view"
+)
+
+// taskView describes a run that is a task; nil for any other run.
+func taskView(t *team.Team, how howRun, r *workflow.Run) *view.TaskView {
+	if how.Task == nil {
+		return nil
+	}
+	id := string(r.ID)
+	shown := &view.TaskView{
+		ID: id, RunID: id, Title: how.Task.Text, Agent: how.Task.Agent, Base: how.Task.Base, Branch: how.Task.Branch, Worktree: how.Task.Tree,
+		After: t.Notes[id].Settings.After, CreatedAt: r.CreatedAt, UpdatedAt: r.UpdatedAt,
+		LandedCommit: metric(r, task.StepLand, task.MetricLanded),
+	}
+	if n, err := strconv.Atoi(metric(r, task.StepApprove, task.MetricFiles)); err == nil {
+		shown.FilesChanged = n
+	}
+	shown.Status, shown.Why, shown.FailedStep = taskStatus(t, r)
+	return shown
+}
+
+// metric is a value of a step's report; empty: it has none.
+func metric(r *workflow.Run, step workflow.StepID, name string) string {
+	if _, p, ok := r.Find(step); ok {
+		for _, m := range p.Metrics {
+			if m.Name == name {
+				return m.Value
+			}
+		}
+	}
+	return ""
+}
+
+// taskStatus is the status of a task, with what it waits for, or the step that failed and why.
+func taskStatus(t *team.Team, r *workflow.Run) (status, why, failed string) {
+	id := string(r.ID)
+	step := func(id workflow.StepID) workflow.Progress {
+		if _, p, ok := r.Find(id); ok {
+			return *p
+		}
+		return workflow.Progress{Value: workflow.Value{State: workflow.Skipped}}
+	}
+	switch r.Status() {
+	case workflow.IsCompleted:
+		return view.TaskDone, "", ""
+	case workflow.IsCancelled:
+		return view.TaskDropped, r.Why, ""
+	case workflow.IsFailed:
+		for i := range r.Steps {
+			if p := &r.Steps[i]; p.State == workflow.Failed {
+				status, failed, why = view.TaskFailed, string(r.Plan.Steps[i].ID), p.LastError
+			}
+		}
+		if failed == task.StepLand { // a person makes room for it
+			status = view.TaskNeedsYou
+		}
+		return cmp.Or(status, view.TaskFailed), why, failed
+	case workflow.IsRunning, workflow.IsWaiting:
+	}
+	work, check, approve := step(task.StepWork), step(task.StepCheck), step(task.StepApprove)
+	if agent, s, ok := t.SessionOf(id, task.StepWork); ok {
+		for _, q := range t.Questions.Open(agent) {
+			if q.Session == s.ID {
+				return view.TaskNeedsYou, "a person's answer: " + view.WantedWords(q) + " (" + q.ID + ")", ""
+			}
+		}
+	}
+	blocked := team.BlockedBy(t, id)
+	switch {
+	case approve.State == workflow.Waiting:
+		return view.TaskNeedsYou, "", ""
+	case approve.State == workflow.Completed:
+		return view.TaskLanding, t.StepWaits(id, task.StepLand), ""
+	case approve.State == workflow.Running, check.State == workflow.Running, work.State == workflow.Completed && check.State == workflow.Pending:
+		return view.TaskChecking, "", ""
+	case step(task.StepReview).State == workflow.Running, work.State == workflow.Completed && check.State == workflow.Completed:
+		return view.TaskReview, t.StepWaits(id, task.StepReview), ""
+	case len(blocked) > 0 && work.State == workflow.Pending:
+		return view.TaskBlocked, "it waits until " + strings.Join(blocked, " and ") + " has landed", ""
+	case step(task.StepPrepare).State == workflow.Running:
+		return view.TaskQueued, "its folder is prepared", ""
+	case step(task.StepPrepare).State == workflow.Pending:
+		return view.TaskQueued, t.StepWaits(id, task.StepPrepare), ""
+	case work.State == workflow.Pending:
+		if work.Iteration == 0 && work.Attempts == 0 {
+			status = view.TaskQueued
+		}
+		return cmp.Or(status, view.TaskWorking), t.StepWaits(id, task.StepWork), ""
+	default:
+		return view.TaskWorking, "", ""
+	}
+}
