@@ -42,7 +42,9 @@ const (
 	PromptName   = "task.md"
 	WorkflowName = "workflow.yaml"
 	CommentsName = "comments.json" // what a person has not sent yet
-	preparedName = "prepared"      // there is one when the folder may hold what was written by other programs
+
+	AttachmentsName = "attachments" // the folder of files that were given with it
+	preparedName    = "prepared"    // there is one when the folder may hold what was written by other programs
 )
 
 // RequestName is the file with what a person asked to be changed before a round of the work, from 1.
