@@ -13,7 +13,7 @@ import { isLive, landing, some } from './words.js';
 const TEXT_MAX = 60_000;
 
 /** What lands, and how. @param {{c: import('../shell/api.js').TaskChanges}} props */
-const Outcome = ({ c }) => html`<p class="soft answer-what">Approval ${landing(c.land, plain(c.base, 100))}: exactly commit <code>${plain(c.shown ?? '', 40).slice(0, 10)}</code>, as shown here.</p>`;
+const Outcome = ({ c }) => html`<p class="soft answer-what">Approval ${landing(c.land, plain(c.base, 100))}<span>: exactly commit <code>${plain(c.shown ?? '', 40).slice(0, 10)}</code>, as shown here</span>.</p>`;
 
 /** @param {{run: import('../shell/api.js').RunView}} props */
 export function TaskAnswer({ run }) {

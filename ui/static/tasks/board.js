@@ -15,13 +15,13 @@ import { COLUMNS, sorted, taskLook } from './words.js';
 /** Cards shown in a column at first, and added by each "more". */
 const PAGE = 30;
 
-/** @param {{run: import('../shell/api.js').RunView, all: string[]}} props all: the statuses of the column */
+/** @param {{run: import('../shell/api.js').RunView, all: string[]}} props all: the statuses of the column; the first one goes without saying */
 function Card({ run, all }) {
   const t = /** @type {import('../shell/api.js').TaskView} */ (run.task);
   const since = Date.parse(run.updated_at);
   return html`<li class="card card-${plain(t.status, 20)}"><a class="card-link" href="#/tasks/${encodeURIComponent(run.run_id)}" onClick=${(/** @type {MouseEvent} */ e) => { if (!e.ctrlKey && !e.metaKey && !e.shiftKey) { e.preventDefault(); showTask(run.run_id); } }}><bdi>${plain(t.title, 160) || 'untitled'}</bdi></a>
     <p class="card-line"><code>${plain(run.run_id, 48)}</code><span>${plain(t.agent, 64)}</span><span class="num">${span(seenUntil.value + skew.ms - since)}</span></p>
-    ${(all.length > 1 || t.status === 'failed') && html`<${Mark} look=${taskLook(t.status)} />`}
+    ${t.status !== all[0] && html`<${Mark} look=${taskLook(t.status)} />`}
     ${t.why && t.status !== 'done' && html`<p class="card-why">${plain(t.why, 160)}</p>`}
     ${t.files_changed > 0 || run.cost_usd_today ? html`<p class="card-line">${t.files_changed > 0 && html`<span class="num">${plural(t.files_changed, 'file')} changed</span>`}${run.cost_usd_today ? html`<span class="num">${money(run.cost_usd_today)}</span>` : ''}</p>` : ''}
   </li>`;
@@ -42,7 +42,7 @@ export function Board() {
   const lists = sorted(all);
   return html`<section class="board" aria-labelledby="tasks-title">
     <header class="board-head"><h2 id="tasks-title" tabIndex=${-1}>Tasks</h2>
-      <p class="soft">${needYou.value > 0 ? html`<b class="num">${needYou.value}</b> need you` : all.length > 0 ? 'Nothing needs you' : ''}</p>
+      <p class="soft">${needYou.value > 0 ? html`<b class="num">${needYou.value}</b> ${needYou.value === 1 ? 'needs' : 'need'} you` : all.length > 0 ? 'Nothing needs you' : ''}</p>
       <button type="button" class="order ${needYou.value > 0 ? 'order-plain' : 'order-start'}" aria-disabled=${live.value ? undefined : 'true'} onClick=${() => { if (live.value) dialog.value = 'task'; }}><${Icon} name="plus" /><span>New task</span></button></header>
     ${!runsKnown.value ? html`<div class="empty"><p>Asking Fairlead for the tasks\u2026</p></div>`
       : all.length === 0 ? html`<div class="empty"><h2>No tasks yet</h2><p>Say what is to be done. An agent works on it in a folder of its own, the checks run, and you look at the changes here before they land.</p>

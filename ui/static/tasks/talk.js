@@ -34,7 +34,7 @@ function useSessions(run, newest) {
 function Words({ text }) {
   const whole = useSignal(false);
   const all = text.split('\n');
-  return html`<div class="said-text"><p>${lines(whole.value ? text : all.slice(0, TEXT_LINES).join('\n'))}</p>
+  return html`<div class="talk-words"><p>${lines(whole.value ? text : all.slice(0, TEXT_LINES).join('\n'))}</p>
     ${all.length > TEXT_LINES && !whole.value && html`<button type="button" class="link" onClick=${() => { whole.value = true; }}>Show all ${all.length} lines</button>`}</div>`;
 }
 
@@ -68,9 +68,9 @@ export function Talk({ run }) {
   const session = sessions.includes(picked.value) ? picked.value : newest || sessions.at(-1) || '';
   const raw = asSaid.value ?? exec;
   return html`<section class="talk" aria-label="Conversation">
-    <article class="said"><h3>Task</h3><${Words} text=${c?.text ?? run.task?.title ?? ''} />
+    <article class="talk-said"><h3>Task</h3><${Words} text=${c?.text ?? run.task?.title ?? ''} />
       ${(c?.attachments ?? []).length > 0 && html`<p class="soft">Attached: ${(c?.attachments ?? []).map((n, i) => html`${i > 0 ? ', ' : ''}<code key=${n}>${plain(n, 100)}</code>`)}</p>`}</article>
-    ${(c?.requests ?? []).map((q) => html`<article key=${q.round} class="said said-you"><h3>You asked <span class="soft">round ${q.round + 1}</span></h3><${Words} text=${q.text} /></article>`)}
+    ${(c?.requests ?? []).map((q) => html`<article key=${q.round} class="talk-said talk-you"><h3>You asked <span class="soft">round ${q.round + 1}</span></h3><${Words} text=${q.text} /></article>`)}
     <${Checks} />
     <section class="output" aria-labelledby="talk-title"><div class="talk-bar"><h3 id="talk-title">${work?.session ? 'Output, live' : 'Output'}</h3>
       ${sessions.length > 1 && html`<label class="pick"><span class="hidden">Round</span><select value=${session} onChange=${(/** @type {any} */ e) => { picked.value = e.target.value === newest ? '' : e.target.value; }}>${sessions.map((id, i) => html`<option key=${id} value=${id}>Session ${i + 1} of ${sessions.length}</option>`)}</select></label>`}

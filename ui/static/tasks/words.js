@@ -25,11 +25,11 @@ export const taskLook = (status) => LOOKS[status] ?? { label: status.replace(/_/
 /** What needs a person comes first. @type {Column[]} */
 export const COLUMNS = [
   { key: 'you', title: 'Needs you', of: ['needs_you', 'failed'], empty: 'Nothing waits for you' },
-  { key: 'queued', title: 'Queued', of: ['queued', 'blocked'], empty: 'None' },
-  { key: 'working', title: 'Working', of: ['working'], empty: 'None' },
-  { key: 'checking', title: 'Checking', of: ['checking', 'review'], empty: 'None' },
-  { key: 'landing', title: 'Landing', of: ['landing', 'pr_open'], empty: 'None' },
-  { key: 'done', title: 'Done', of: ['done', 'dropped'], empty: 'None' },
+  { key: 'queued', title: 'Queued', of: ['queued', 'blocked'], empty: 'No task' },
+  { key: 'working', title: 'Working', of: ['working'], empty: 'No task' },
+  { key: 'checking', title: 'Checking', of: ['checking', 'review'], empty: 'No task' },
+  { key: 'landing', title: 'Landing', of: ['landing', 'pr_open'], empty: 'No task' },
+  { key: 'done', title: 'Done', of: ['done', 'dropped'], empty: 'No task' },
 ];
 
 /** Tasks by column; the newest change comes first, and in "Needs you" the longest wait. @param {RunView[]} runs @returns {RunView[][]} */
