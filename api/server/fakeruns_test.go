@@ -165,11 +165,11 @@ func (f *fake) MergeTask(ctx context.Context, by seam.Actor, id, shown string) (
 	return 9, nil
 }
 
-func (f *fake) DropTask(ctx context.Context, by seam.Actor, id string) (string, error) {
-	if err := f.knows(ctx, id, ""); err != nil {
+func (f *fake) DropTask(ctx context.Context, by seam.Actor, id, why string) (string, error) {
+	if err := f.knows(ctx, id, why); err != nil {
 		return "", err
 	}
-	f.said(by, "drop %s", id)
+	f.said(by, "drop %s %q", id, why)
 	return "refs/fairlead/tasks/" + id, nil
 }
 

@@ -20,7 +20,7 @@ type TaskBackend interface {
 	RemoveComment(ctx context.Context, id string, comment int) ([]view.TaskComment, error)
 	RequestTask(ctx context.Context, by seam.Actor, id, text, shown string) (uint64, error)
 	MergeTask(ctx context.Context, by seam.Actor, id, shown string) (uint64, error)
-	DropTask(ctx context.Context, by seam.Actor, id string) (ref string, err error)
+	DropTask(ctx context.Context, by seam.Actor, id, why string) (ref string, err error)
 }
 
 type changesIn struct {
@@ -104,6 +104,9 @@ func taskRoutes() []route {
 				if err := identity(ctx).MayOrderRun("comment", in.ID); err != nil {
 					return nil, err
 				}
+				if in.Body == nil {
+					return nil, noBody()
+				}
 				b := in.Body
 				return commented(s.engine.AddComment(ctx, in.ID, view.TaskComment{File: b.File, Line: b.Line, Old: b.Old, Quote: b.Quote, Text: b.Text}))
 			}),
@@ -113,6 +116,9 @@ func taskRoutes() []route {
 			answer(func(ctx context.Context, s *Server, in *changeCommentIn) (*view.TaskComments, error) {
 				if err := identity(ctx).MayOrderRun("comment", in.ID); err != nil {
 					return nil, err
+				}
+				if in.Body == nil {
+					return nil, noBody()
 				}
 				return commented(s.engine.ChangeComment(ctx, in.ID, in.Comment, in.Body.Text))
 			}),
@@ -159,15 +165,19 @@ func taskRoutes() []route {
 		{
 			"drop-task", post, "/runs/{id}/drop", "End a task, and remove its folder",
 			"Its processes are ended first. What was written stays under the ref that the answer names.",
-			answer(func(ctx context.Context, s *Server, in *runIn) (*api.Dropped, error) {
+			answer(func(ctx context.Context, s *Server, in *runNoteIn) (*api.Dropped, error) {
 				if err := identity(ctx).MayOrderRun("drop", in.ID); err != nil {
 					return nil, err
 				}
-				ref, err := s.engine.DropTask(ctx, s.actor(ctx), in.ID)
+				ref, err := s.engine.DropTask(ctx, s.actor(ctx), in.ID, noteOf(in.Body))
 				return &api.Dropped{Ref: ref}, err
 			}),
 		},
 	}
+}
+
+func noBody() error {
+	return api.NewProblem(http.StatusUnprocessableEntity, "the body is missing; send {\"text\": \"…\"}")
 }
 
 func commented(all []view.TaskComment, err error) (*view.TaskComments, error) {

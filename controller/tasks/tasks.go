@@ -1,6 +1,7 @@
 package tasks
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -155,7 +156,7 @@ func asked(r view.RunView) bool {
 
 // DropTask cancels a task, waits until none of its processes is left, and removes its folder. It returns the ref
 // under which the content stays.
-func (c *Controller) DropTask(ctx context.Context, by seam.Actor, id string) (ref string, err error) {
+func (c *Controller) DropTask(ctx context.Context, by seam.Actor, id, why string) (ref string, err error) {
 	t, err := c.open(ctx, id)
 	if err != nil {
 		return "", err
@@ -165,7 +166,7 @@ func (c *Controller) DropTask(ctx context.Context, by seam.Actor, id string) (re
 		return "", err
 	}
 	if r.Task.Status != view.TaskDone && r.Task.Status != view.TaskDropped {
-		if _, err := c.runs.CancelRun(ctx, by, id, "", "dropped"); err != nil {
+		if _, err := c.runs.CancelRun(ctx, by, id, "", cmp.Or(why, "dropped")); err != nil {
 			return "", err
 		}
 	}
