@@ -17,6 +17,9 @@ const commitsMax = 200 // of one task
 
 var commitID = regexp.MustCompile(`^[0-9a-f]{40,64}$`)
 
+// Review is a task as a person looks at it: its changes by round and by commit, its checks, and the comments.
+type Review struct{ Task }
+
 // Round is what a person was shown once.
 type Round struct {
 	Number int
@@ -30,10 +33,10 @@ type Commit struct {
 }
 
 // roundRef keeps what was shown in a round. The newest one is also shownRef.
-func (t Task) roundRef(number int) string { return fmt.Sprintf("%s%s.shown.%d", refs, t.ID, number) }
+func (t Review) roundRef(number int) string { return fmt.Sprintf("%s%s.shown.%d", refs, t.ID, number) }
 
 // Rounds returns what was shown, the oldest first.
-func (t Task) Rounds(ctx context.Context) ([]Round, error) {
+func (t Review) Rounds(ctx context.Context) ([]Round, error) {
 	said, err := t.ask(ctx, nil, "for-each-ref", "--format=%(objectname) %(refname)", t.roundRefs())
 	if err != nil || said == "" {
 		return nil, err
@@ -49,11 +52,12 @@ func (t Task) Rounds(ctx context.Context) ([]Round, error) {
 	return all, nil
 }
 
-func (t Task) roundRefs() string { return refs + t.ID + ".shown.*" }
+func (t Review) roundRefs() string { return refs + t.ID + ".shown.*" }
 
 // keepRound keeps what is shown now, unless it is what was shown last.
 func (t Task) keepRound(ctx context.Context, commit string) error {
-	all, err := t.Rounds(ctx)
+	r := Review{t}
+	all, err := r.Rounds(ctx)
 	if err != nil {
 		return err
 	}
@@ -64,12 +68,12 @@ func (t Task) keepRound(ctx context.Context, commit string) error {
 		}
 		number = all[n-1].Number + 1
 	}
-	_, err = t.ask(ctx, nil, "update-ref", t.roundRef(number), commit)
+	_, err = t.ask(ctx, nil, "update-ref", r.roundRef(number), commit)
 	return err
 }
 
 // ShownCommit is what was shown last; empty: nothing was.
-func (t Task) ShownCommit(ctx context.Context) (string, error) {
+func (t Review) ShownCommit(ctx context.Context) (string, error) {
 	commit, err := t.ask(ctx, nil, "rev-parse", "--verify", "--quiet", t.shownRef()+"^{commit}")
 	if worktree.GitHasNone(err) {
 		return "", nil
@@ -78,12 +82,12 @@ func (t Task) ShownCommit(ctx context.Context) (string, error) {
 }
 
 // Kept is the newest picture that was taken of the folder.
-func (t Task) Kept(ctx context.Context) (string, error) {
+func (t Review) Kept(ctx context.Context) (string, error) {
 	return t.ask(ctx, nil, "rev-parse", "--verify", "--quiet", t.Ref()+"^{commit}")
 }
 
 // Commits lists the commits between two, the oldest first.
-func (t Task) Commits(ctx context.Context, from, to string) ([]Commit, error) {
+func (t Review) Commits(ctx context.Context, from, to string) ([]Commit, error) {
 	if err := commits(from, to); err != nil {
 		return nil, err
 	}
@@ -108,7 +112,7 @@ func (t Task) Commits(ctx context.Context, from, to string) ([]Commit, error) {
 }
 
 // Parent is the first parent of a commit.
-func (t Task) Parent(ctx context.Context, commit string) (string, error) {
+func (t Review) Parent(ctx context.Context, commit string) (string, error) {
 	if err := commits(commit); err != nil {
 		return "", err
 	}
@@ -120,7 +124,7 @@ func (t Task) Parent(ctx context.Context, commit string) (string, error) {
 var plainDiff = []string{"--no-color", "--no-ext-diff", "--no-textconv", "--find-renames", "--src-prefix=a/", "--dst-prefix=b/", "--submodule=short", "--diff-algorithm=histogram"}
 
 // ListChanges prints the changed files: git's raw and numstat lists with -z.
-func (t Task) ListChanges(ctx context.Context, from, to string) (string, error) {
+func (t Review) ListChanges(ctx context.Context, from, to string) (string, error) {
 	if err := commits(from, to); err != nil {
 		return "", err
 	}
@@ -129,7 +133,7 @@ func (t Task) ListChanges(ctx context.Context, from, to string) (string, error) 
 }
 
 // FileChanges prints what was changed in one file. paths are its names: two, if it was renamed.
-func (t Task) FileChanges(ctx context.Context, from, to string, paths ...string) (string, error) {
+func (t Review) FileChanges(ctx context.Context, from, to string, paths ...string) (string, error) {
 	if err := commits(from, to); err != nil {
 		return "", err
 	}
@@ -139,7 +143,7 @@ func (t Task) FileChanges(ctx context.Context, from, to string, paths ...string)
 }
 
 // Size is the number of bytes of contents together.
-func (t Task) Size(ctx context.Context, ids ...string) (bytes int64, err error) {
+func (t Review) Size(ctx context.Context, ids ...string) (bytes int64, err error) {
 	for _, id := range ids {
 		if strings.Trim(id, "0") == "" {
 			continue

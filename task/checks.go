@@ -28,7 +28,7 @@ type CheckResult struct {
 }
 
 // CheckResults are the results of the newest checks, in order. Commands after one that failed have none.
-func (t Task) CheckResults() (all []CheckResult, err error) {
+func (t Review) CheckResults() (all []CheckResult, err error) {
 	file, err := os.Open(filepath.Join(t.Run, checksName))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
@@ -59,7 +59,7 @@ func (t Task) noteCheck(at int, done CheckResult) error {
 	var all []CheckResult
 	if at > 0 {
 		var err error
-		if all, err = t.CheckResults(); err != nil {
+		if all, err = (Review{t}).CheckResults(); err != nil {
 			return err
 		}
 	}

@@ -29,7 +29,7 @@ type Comment struct {
 }
 
 // Comments are those that are not sent yet.
-func (t Task) Comments() (all []Comment, err error) {
+func (t Review) Comments() (all []Comment, err error) {
 	text, err := os.ReadFile(filepath.Join(t.Run, CommentsName))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
@@ -50,7 +50,7 @@ func (t Task) Comments() (all []Comment, err error) {
 }
 
 // SetComments replaces them. The file is whole at any time.
-func (t Task) SetComments(all []Comment) error {
+func (t Review) SetComments(all []Comment) error {
 	path := filepath.Join(t.Run, CommentsName)
 	if len(all) == 0 {
 		if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {

@@ -62,9 +62,9 @@ type mergeIn struct {
 	Body *api.MergeBody
 }
 
-// taskRoutes returns the routes about tasks. A task is a run; these need one.
+// taskRoutes returns the routes about what a task has changed. A task is a run.
 func taskRoutes() []route {
-	const get, post = http.MethodGet, http.MethodPost
+	const get = http.MethodGet
 	return []route{
 		{
 			"get-task-diff", get, "/runs/{id}/diff", "Show what a task has changed, as one text",
@@ -90,8 +90,15 @@ func taskRoutes() []route {
 				return &rows, err
 			}),
 		},
+	}
+}
+
+// reviewRoutes returns the routes for a person's comments on a task, and for the answer.
+func reviewRoutes() []route {
+	const post = http.MethodPost
+	return []route{
 		{
-			"list-comments", get, "/runs/{id}/comments", "List a person's comments on a task",
+			"list-comments", http.MethodGet, "/runs/{id}/comments", "List a person's comments on a task",
 			"Those that are not sent yet.",
 			answer(func(ctx context.Context, s *Server, in *runIn) (*view.TaskComments, error) {
 				return commented(s.engine.Comments(ctx, in.ID))

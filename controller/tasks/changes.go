@@ -95,8 +95,8 @@ func (c *Controller) TaskChanges(ctx context.Context, id, from, to string) (v vi
 	return v, nil
 }
 
-// newest is the commit that a person should see: what they are asked about, or what there is by now.
-func (c *Controller) newest(ctx context.Context, t task.Task, r view.RunView, v *view.TaskChanges) (string, error) {
+// newest is the commit that a person should see: what they are asked about, or the newest content.
+func (c *Controller) newest(ctx context.Context, t task.Review, r view.RunView, v *view.TaskChanges) (string, error) {
 	shown, err := t.ShownCommit(ctx)
 	if err != nil {
 		return "", err
@@ -119,7 +119,7 @@ func (c *Controller) newest(ctx context.Context, t task.Task, r view.RunView, v 
 	return t.Kept(ctx)
 }
 
-func list(ctx context.Context, t task.Task, from, to string) ([]diff.Entry, int, error) {
+func list(ctx context.Context, t task.Review, from, to string) ([]diff.Entry, int, error) {
 	text, err := t.ListChanges(ctx, from, to)
 	if err != nil {
 		return nil, 0, err
@@ -168,7 +168,7 @@ func (c *Controller) TaskFile(ctx context.Context, id, from, to string, file int
 }
 
 // checks are the configured commands with their newest results.
-func checks(t task.Task) []view.TaskCheck {
+func checks(t task.Review) []view.TaskCheck {
 	all := []view.TaskCheck{}
 	done, err := t.CheckResults()
 	if err != nil {
@@ -189,7 +189,7 @@ func checks(t task.Task) []view.TaskCheck {
 }
 
 // requests are what a person asked to be changed so far.
-func requests(t task.Task) []view.TaskRequest {
+func requests(t task.Review) []view.TaskRequest {
 	all := []view.TaskRequest{}
 	for round := 1; round <= requestsMax; round++ {
 		text, err := sessions.ReadUpTo(filepath.Join(t.Run, task.RequestName(round)), requestBytesMax)
@@ -201,7 +201,7 @@ func requests(t task.Task) []view.TaskRequest {
 }
 
 // attached are the names of the files that were given with the task.
-func attached(t task.Task) []string {
+func attached(t task.Review) []string {
 	names := []string{}
 	entries, err := os.ReadDir(filepath.Join(t.Run, task.AttachmentsName))
 	if err != nil {

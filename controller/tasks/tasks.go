@@ -37,15 +37,16 @@ func New(l *loop.Loop, runs *runs.Controller) *Controller {
 }
 
 // open reads the task of a run. The error is *team.Unknown if the run does not exist or is not a task.
-func (c *Controller) open(ctx context.Context, id string) (task.Task, error) {
+func (c *Controller) open(ctx context.Context, id string) (task.Review, error) {
 	var dir string
 	if err := c.loop.View(ctx, func(t *team.Team) { dir = runs.TaskDir(t, id) }); err != nil {
-		return task.Task{}, err
+		return task.Review{}, err
 	}
 	if dir == "" {
-		return task.Task{}, &team.Unknown{What: "task", Name: id}
+		return task.Review{}, &team.Unknown{What: "task", Name: id}
 	}
-	return task.Load(filepath.Join(dir, task.FileName))
+	t, err := task.Load(filepath.Join(dir, task.FileName))
+	return task.Review{Task: t}, err
 }
 
 // look is a place among those that run git.
@@ -124,7 +125,7 @@ func (c *Controller) head(ctx context.Context) (seq uint64, err error) {
 }
 
 // waits refuses unless a person is asked about the task, and about that commit.
-func (c *Controller) waits(ctx context.Context, id, event, shown string) (t task.Task, r view.RunView, err error) {
+func (c *Controller) waits(ctx context.Context, id, event, shown string) (t task.Review, r view.RunView, err error) {
 	if t, err = c.open(ctx, id); err != nil {
 		return t, r, err
 	}
