@@ -45,8 +45,7 @@ const textOf = (r) => (r.t ?? []).map((t) => t.x).join('');
 /** @param {{r: DiffRow, at: number, first: boolean}} props at: its place in the file */
 function Row({ r, at, first }) {
   if (r.kind === 'hunk' || r.kind === 'note') return html`<div class="dl dl-${r.kind}"><span class="dl-no"></span><span class="dl-code">${code(textOf(r))}</span></div>`;
-  const line = r.new || r.old;
-  return html`<div class="dl dl-${r.kind}"><button type="button" class="dl-no num" data-row=${at} tabIndex=${first ? 0 : -1} aria-label="Comment on ${NAMES[r.kind]} ${line}"><span class="dl-old">${r.old || ''}</span><span class="dl-new">${r.new || ''}</span></button><span class="dl-mark" aria-hidden="true">${MARKS[r.kind]}</span><span class="dl-code">${(r.t ?? []).map((t) => (t.c || t.m ? html`<span class="${t.c ? `tk-${t.c}` : ''}${t.m ? ' tk-changed' : ''}">${code(t.x)}</span>` : code(t.x)))}${r.more_bytes ? html`<span class="dl-more"> \u2026 ${some(r.more_bytes, 'more byte', 'more bytes')} of this line</span>` : ''}</span></div>`;
+  return html`<div class="dl dl-${r.kind}"><button type="button" class="dl-no num" data-row=${at} tabIndex=${first ? 0 : -1}><span class="hidden">Comment on ${NAMES[r.kind]} </span><span class="dl-old">${r.old || ''}</span><span class="dl-new">${r.new || ''}</span></button><span class="dl-mark" aria-hidden="true">${MARKS[r.kind]}</span><span class="dl-code">${(r.t ?? []).map((t) => (t.c || t.m ? html`<span class="${t.c ? `tk-${t.c}` : ''}${t.m ? ' tk-changed' : ''}">${code(t.x)}</span>` : code(t.x)))}${r.more_bytes ? html`<span class="dl-more"> \u2026 ${some(r.more_bytes, 'more byte', 'more bytes')} of this line</span>` : ''}</span></div>`;
 }
 
 /** @param {{task: string, file: string, rows: DiffRow[], from: number, firstRow: number}} props */
