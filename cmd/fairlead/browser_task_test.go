@@ -11,7 +11,7 @@ import (
 )
 
 // taskAgent writes markup into a file, and more whenever its work is sent back. It keeps what it was told.
-const taskAgent = `cp "$PROMPT_PATH" told; if [ -e b.txt ]; then echo "second <b>round</b>" >> b.txt; else echo "first <img src=x onerror=alert(1)>" > b.txt; fi`
+const taskAgent = `cat > told; if [ -e b.txt ]; then echo "second <b>round</b>" >> b.txt; else echo "first <img src=x onerror=alert(1)>" > b.txt; fi`
 
 // A task on the page, from its text to the merged change: given, looked at, commented on, sent back, approved, landed.
 func TestTaskPage(t *testing.T) {
