@@ -69,6 +69,7 @@ var imports = []importRow{
 	{pkg: "worktree", may: []string{"loop", "machine", "view"}},
 	{pkg: "forge"},
 	{pkg: "task", may: []string{"worktree", "sandbox", "forge"}, inTests: []string{"internal/test/testsize"}},
+	{pkg: "task/diff", may: []string{"view"}},
 	{pkg: "workspace"},
 	{pkg: "view", may: append([]string{"loop", "team", "internal/file"}, pure...)},
 	{pkg: "controller/seam", may: append([]string{"view", "loop", "driver", "journal", "team", "config"}, slices.Concat(files, pure)...)},
@@ -77,6 +78,7 @@ var imports = []importRow{
 	{pkg: "controller/channels", may: append([]string{"controller/sessions"}, controllers...)},
 	{pkg: "controller/crew", may: append([]string{"controller/sessions", "controller/channels"}, controllers...)},
 	{pkg: "controller/runs", may: append([]string{"controller/sessions", "worktree", "task", "forge"}, controllers...)},
+	{pkg: "controller/tasks", may: append([]string{"controller/sessions", "controller/runs", "task", "task/diff"}, controllers...)},
 	{pkg: "controller/dispatch", may: append([]string{"controller/sessions", "sandbox"}, controllers...)},
 	{pkg: "controller/questions", may: append([]string{"controller/sessions", "controller/runs"}, controllers...)},
 	{pkg: "controller/tools", may: append([]string{"controller/sessions", "controller/channels", "controller/runs", "controller/questions"}, controllers...)},
@@ -236,7 +238,13 @@ func matches(patterns []string, pkg string) bool {
 }
 
 // heavy are modules whose init costs every start of the program milliseconds.
-var heavy = map[string]string{"github.com/santhosh-tekuri/jsonschema/": "doc/adr/0009-own-check-of-our-own-schema.md"}
+var heavy = map[string]string{
+	"github.com/santhosh-tekuri/jsonschema/":     "doc/adr/0009-own-check-of-our-own-schema.md",
+	"github.com/alecthomas/chroma/v2/lexers":     "task/diff/doc.go",
+	"github.com/alecthomas/chroma/v2/formatters": "task/diff/doc.go",
+	"github.com/alecthomas/chroma/v2/styles":     "task/diff/doc.go",
+	"github.com/alecthomas/chroma/v2/quick":      "task/diff/doc.go",
+}
 
 func (r *tree) lightToStart(t *testing.T) {
 	for _, p := range r.goFiles() {

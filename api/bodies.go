@@ -105,6 +105,36 @@ type AnswerBody struct {
 	Input string `json:"input,omitempty" maxLength:"1048576" doc:"JSON, if the step asks for more than yes or no"`
 }
 
+// CommentBody is a comment on a line of a task.
+type CommentBody struct {
+	File  string `json:"file,omitempty" maxLength:"4096" doc:"As the list of changed files names it"`
+	Line  int    `json:"line,omitempty" minimum:"0" doc:"From 1; 0: the whole file"`
+	Old   bool   `json:"old,omitempty" doc:"The line is one of the old file"`
+	Quote string `json:"quote,omitempty" maxLength:"400" doc:"The text of the line"`
+	Text  string `json:"text" minLength:"1" maxLength:"10000"`
+}
+
+// CommentTextBody is the new text of a comment.
+type CommentTextBody struct {
+	Text string `json:"text" minLength:"1" maxLength:"10000"`
+}
+
+// RequestBody is what a person asks to be changed.
+type RequestBody struct {
+	Text  string `json:"text,omitempty" maxLength:"65536" doc:"Besides the comments"`
+	Shown string `json:"shown,omitempty" maxLength:"64" doc:"The commit that the person looked at"`
+}
+
+// MergeBody names what is approved.
+type MergeBody struct {
+	Shown string `json:"shown,omitempty" maxLength:"64" doc:"The commit that the person looked at"`
+}
+
+// Dropped says where the content of a dropped task is kept.
+type Dropped struct {
+	Ref string `json:"ref"`
+}
+
 // PruneBody says which runs to archive.
 type PruneBody struct {
 	Keep        *int   `json:"keep,omitempty" minimum:"0" doc:"Keep this many of the newest runs"`

@@ -18,6 +18,7 @@ import (
 	"github.com/fairlead-dev/fairlead/controller/seam"
 	"github.com/fairlead-dev/fairlead/controller/sessions"
 	"github.com/fairlead-dev/fairlead/controller/status"
+	"github.com/fairlead-dev/fairlead/controller/tasks"
 	"github.com/fairlead-dev/fairlead/controller/tools"
 	"github.com/fairlead-dev/fairlead/controller/transitions"
 	"github.com/fairlead-dev/fairlead/listen"
@@ -37,6 +38,7 @@ type (
 	toolsController       = tools.Controller
 	statusController      = status.Controller
 	transitionsController = transitions.Controller
+	tasksController       = tasks.Controller
 	listener              = listen.Listener
 )
 
@@ -48,6 +50,7 @@ type Supervisor struct {
 	*channelsController
 	*crewController
 	*runsController
+	*tasksController
 	*dispatchController
 	*questionsController
 	*toolsController
@@ -71,6 +74,7 @@ func Open(ctx context.Context, opts seam.Options) (*Supervisor, error) {
 	e.channelsController = channels.New(l, opts, e.sessionsController)
 	e.crewController = crewctl.New(l, opts, e.sessionsController, e.channelsController)
 	e.runsController = runs.New(l, opts, e.sessionsController)
+	e.tasksController = tasks.New(l, e.runsController)
 	e.dispatchController = dispatchctl.New(l, opts, e.sessionsController)
 	var err error
 	if e.questionsController, err = questions.New(l, opts, e.sessionsController, e.runsController); err != nil {

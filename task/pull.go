@@ -40,8 +40,8 @@ const (
 	PullName = "pr.json"
 )
 
-// Round is the environment variable with how often the run was sent back to a step.
-const Round = "FAIRLEAD_TASK_ROUND"
+// RoundEnv is the environment variable with how often the run was sent back to a step.
+const RoundEnv = "FAIRLEAD_TASK_ROUND"
 
 func remoteName(t Task) string {
 	if t.Remote == "" {

@@ -168,9 +168,10 @@ func (t Task) passed(tree string) bool {
 }
 
 func (t Task) checkIn(ctx context.Context, out io.Writer, tree string) error {
-	for _, line := range t.Checks {
-		if err := t.shell(ctx, out, tree, line); err != nil {
-			return &CheckFailed{line, err}
+	for i, line := range t.Checks {
+		done, err := t.checkOne(ctx, out, tree, line)
+		if err := errors.Join(t.noteCheck(i, done), err); err != nil {
+			return err
 		}
 	}
 	return nil
@@ -253,8 +254,10 @@ func (t Task) Show(ctx context.Context, dir string) (s Shown, err error) {
 	if p.Loose {
 		s.Stat = append(s.Stat, "some of it was not committed by the agent; it lands, too")
 	}
-	_, err = t.ask(ctx, nil, "update-ref", t.shownRef(), p.Commit)
-	return s, err
+	if _, err = t.ask(ctx, nil, "update-ref", t.shownRef(), p.Commit); err != nil {
+		return s, err
+	}
+	return s, t.keepRound(ctx, p.Commit)
 }
 
 // changed is the number of files that differ.

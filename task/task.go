@@ -45,7 +45,9 @@ const (
 	PromptName   = "task.md"
 	WorkflowName = "workflow.yaml"
 	CommentsName = "comments.json" // what a person has not sent yet
-	preparedName = "prepared"      // there is one when the folder may hold what was written by other programs
+
+	AttachmentsName = "attachments" // the folder of files that were given with it
+	preparedName    = "prepared"    // there is one when the folder may hold what was written by other programs
 
 	ReviewName      = "review.md"     // the prompt of the reviewer
 	ReviewDiffName  = "review.diff"   // what it is to look at

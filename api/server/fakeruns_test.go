@@ -116,6 +116,63 @@ func (f *fake) TaskDiff(ctx context.Context, id string) (view.TaskDiff, error) {
 	return view.TaskDiff{Base: "main", Text: "diff --git a/x b/x\n"}, nil
 }
 
+func (f *fake) TaskChanges(ctx context.Context, id, from, to string) (view.TaskChanges, error) {
+	if err := f.knows(ctx, id, ""); err != nil {
+		return view.TaskChanges{}, err
+	}
+	return view.TaskChanges{
+		Text: "fix it", Base: "main", Land: "squash", From: from, To: to, Files: []view.DiffFile{{Name: "x", Status: view.DiffModified, Added: 1}},
+		Commits: []view.TaskCommit{}, Rounds: []view.TaskRound{}, Requests: []view.TaskRequest{}, Checks: []view.TaskCheck{}, Attached: []string{},
+	}, nil
+}
+
+func (f *fake) TaskFile(ctx context.Context, id, _, _ string, _ int) (view.DiffRows, error) {
+	if err := f.knows(ctx, id, ""); err != nil {
+		return view.DiffRows{}, err
+	}
+	return view.DiffRows{Rows: []view.DiffRow{{Kind: view.DiffAdd, New: 1, Tokens: []view.DiffToken{{Text: "a"}}}}}, nil
+}
+
+func (f *fake) Comments(ctx context.Context, id string) ([]view.TaskComment, error) {
+	return []view.TaskComment{{ID: 1, File: "x", Line: 1, Text: "why?"}}, f.knows(ctx, id, "")
+}
+
+func (f *fake) AddComment(ctx context.Context, id string, one view.TaskComment) ([]view.TaskComment, error) {
+	return []view.TaskComment{one}, f.knows(ctx, id, one.Text)
+}
+
+func (f *fake) ChangeComment(ctx context.Context, id string, comment int, text string) ([]view.TaskComment, error) {
+	return []view.TaskComment{{ID: comment, Text: text}}, f.knows(ctx, id, text)
+}
+
+func (f *fake) RemoveComment(ctx context.Context, id string, _ int) ([]view.TaskComment, error) {
+	return nil, f.knows(ctx, id, "")
+}
+
+func (f *fake) RequestTask(ctx context.Context, by seam.Actor, id, text, shown string) (uint64, error) {
+	if err := f.knows(ctx, id, text); err != nil {
+		return 0, err
+	}
+	f.said(by, "request %s %q shown %q", id, text, shown)
+	return 9, nil
+}
+
+func (f *fake) MergeTask(ctx context.Context, by seam.Actor, id, shown string) (uint64, error) {
+	if err := f.knows(ctx, id, ""); err != nil {
+		return 0, err
+	}
+	f.said(by, "merge %s shown %q", id, shown)
+	return 9, nil
+}
+
+func (f *fake) DropTask(ctx context.Context, by seam.Actor, id, why string) (string, error) {
+	if err := f.knows(ctx, id, why); err != nil {
+		return "", err
+	}
+	f.said(by, "drop %s %q", id, why)
+	return "refs/fairlead/tasks/" + id, nil
+}
+
 func (f *fake) RunByID(ctx context.Context, id string) (view.RunView, error) {
 	if err := f.knows(ctx, id, ""); err != nil {
 		return view.RunView{}, err

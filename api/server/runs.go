@@ -27,7 +27,6 @@ type RunBackend interface {
 	Answer(ctx context.Context, by seam.Actor, id, step string, answer view.StepAnswer) (uint64, error)
 	Runs(ctx context.Context) ([]view.RunView, error)             // newest first, without their steps
 	RunByID(ctx context.Context, id string) (view.RunView, error) // with its steps
-	TaskDiff(ctx context.Context, id string) (view.TaskDiff, error)
 	Inbox(ctx context.Context) ([]view.InboxItem, error)
 	PruneRuns(ctx context.Context, by seam.Actor, keep int, olderThan time.Duration, all, dry bool) ([]runs.PrunedRun, error)
 }
@@ -79,11 +78,6 @@ func runRoutes() []route {
 			"get-run", get, "/runs/{id}", "Show one run with its steps",
 			"The steps are in the order of the plan. Changes are in `/events` as `run/ID` and `run/ID/STEP`.",
 			answer(handleRun),
-		},
-		{
-			"get-task-diff", get, "/runs/{id}/diff", "Show what a task has changed",
-			"It is what a person was shown last, and what lands after the approval. Only a run that is a task has it.",
-			answer(handleTaskDiff),
 		},
 		{
 			"cancel-run", post, "/runs/{id}/cancel", "Cancel a run, or one of its steps",
@@ -140,11 +134,6 @@ func handleRuns(ctx context.Context, s *Server, _ *nothing) (*api.Runs, error) {
 func handleRun(ctx context.Context, s *Server, in *runIn) (*view.RunView, error) {
 	view, err := s.engine.RunByID(ctx, in.ID)
 	return noNulls(view), err
-}
-
-func handleTaskDiff(ctx context.Context, s *Server, in *runIn) (*view.TaskDiff, error) {
-	diff, err := s.engine.TaskDiff(ctx, in.ID)
-	return &diff, err
 }
 
 func handleStartRun(ctx context.Context, s *Server, in *startRunIn) (*view.RunView, error) {

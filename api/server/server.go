@@ -48,6 +48,7 @@ type Backend interface {
 	Facts(ctx context.Context, session string, tail int, wait time.Duration) ([]driver.Fact, error)
 
 	RunBackend
+	TaskBackend
 	ChannelBackend
 	CrewBackend
 	FolderBackend

@@ -77,7 +77,7 @@ func (d *taskDay) live(ctx context.Context) error {
 	for _, do := range []func() error{
 		func() error { return d.waits(ctx, farewell) },
 		func() error {
-			if err := tasks.Comment(&d.app, farewell.ID, "greeting/bye.sh:2", "Say the visitor's name as well."); err != nil {
+			if err := tasks.Comment(ctx, &d.app, d.client, farewell.ID, "greeting/bye.sh:2", "Say the visitor's name as well."); err != nil {
 				return err
 			}
 			return tasks.Request(ctx, &d.app, d.client, farewell.ID, "")

@@ -2,15 +2,12 @@ package tasks
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io/fs"
 	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -26,8 +23,6 @@ import (
 const (
 	followEvery = 200 * time.Millisecond
 	commentMax  = 10_000 // bytes of one comment
-	commentsMax = 500    // of one request
-	requestMode = 0o600
 )
 
 // Diff shows what a task has changed so far, with git's own pager on a terminal.
@@ -57,19 +52,12 @@ func Diff(ctx context.Context, a *cli.App, id string, stat bool) error {
 	return cmd.Run()
 }
 
-// remark is a person's comment on a line.
-type remark struct {
-	File string `json:"file,omitempty"`
-	Line int    `json:"line,omitempty"`
-	Text string `json:"text"`
-}
-
 // Comment keeps a comment on a line until the next request.
-func Comment(a *cli.App, id, where, text string) error {
-	t, err := Open(a, id)
-	if err != nil {
+func Comment(ctx context.Context, a *cli.App, client *apiclient.Client, id, where, text string) error {
+	if _, err := shownTask(ctx, client, id); err != nil {
 		return err
 	}
+	var err error
 	file, number, ok := strings.Cut(where, ":")
 	line := 0
 	if ok {
@@ -83,41 +71,16 @@ func Comment(a *cli.App, id, where, text string) error {
 	if text = strings.TrimSpace(text); text == "" || len(text) > commentMax {
 		return &cli.Coded{Code: cli.ExitUsage, Err: fmt.Errorf("a comment has 1 to %d bytes", commentMax)}
 	}
-	all, err := remarks(t)
+	all, err := client.Runs.Comment(ctx, id, api.CommentBody{File: filepath.ToSlash(filepath.Clean(file)), Line: line, Text: text})
 	if err != nil {
-		return err
+		return cli.Faulty(err)
 	}
-	if len(all) >= commentsMax {
-		return &cli.Coded{Code: cli.ExitRefused, Err: fmt.Errorf("there are %d comments; send them with `fairlead request %s`", len(all), cli.Plain(id))}
-	}
-	b, err := json.MarshalIndent(append(all, remark{file, line, text}), "", "  ")
-	if err != nil {
-		return err
-	}
-	if err := os.WriteFile(filepath.Join(t.Run, task.CommentsName), append(b, '\n'), requestMode); err != nil {
-		return err
-	}
-	_, err = fmt.Fprintf(a.Out, "%s for task %s; `fairlead request %s` sends them\n", cli.HowMany(len(all)+1, "comment", "comments"), cli.Plain(id), cli.Plain(id))
+	_, err = fmt.Fprintf(a.Out, "%s for task %s; `fairlead request %s` sends them\n", cli.HowMany(len(all), "comment", "comments"), cli.Plain(id), cli.Plain(id))
 	return err
-}
-
-func remarks(t task.Task) (all []remark, err error) {
-	b, err := os.ReadFile(filepath.Join(t.Run, task.CommentsName))
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	if err == nil {
-		err = json.Unmarshal(b, &all)
-	}
-	return all, err
 }
 
 // Request sends the comments and a text back to the agent.
 func Request(ctx context.Context, a *cli.App, client *apiclient.Client, id, text string) error {
-	t, err := Open(a, id)
-	if err != nil {
-		return err
-	}
 	r, err := shownTask(ctx, client, id)
 	if err != nil {
 		return err
@@ -125,51 +88,17 @@ func Request(ctx context.Context, a *cli.App, client *apiclient.Client, id, text
 	if !waitsForApproval(r) {
 		return notNow(r)
 	}
-	all, err := remarks(t)
-	if err != nil {
+	text = strings.TrimSpace(text)
+	if all, err := client.Runs.Comments(ctx, id); err != nil {
 		return err
-	}
-	if text = strings.TrimSpace(text); text == "" && len(all) == 0 {
+	} else if text == "" && len(all) == 0 {
 		return &cli.Coded{Code: cli.ExitUsage, Err: fmt.Errorf("there is nothing to send; write a text, or comment first: fairlead comment %s FILE:LINE TEXT", cli.Plain(id))}
 	}
-	words := wordsOf(text, all)
-	round := 1
-	for _, s := range r.Steps {
-		if s.ID == task.StepWork {
-			round = s.Iteration + 1
-		}
-	}
-	if err := os.WriteFile(filepath.Join(t.Run, task.RequestName(round)), []byte(words), requestMode); err != nil {
-		return err
-	}
-	note := cli.HowMany(len(all), "comment", "comments")
-	if text != "" {
-		note = cli.Line(text, noteMax)
-	}
-	if _, err := client.Runs.Answer(ctx, id, task.StepApprove, view.StepAnswer{Rejected: true, Note: note}); err != nil {
+	if _, err := client.Runs.Request(ctx, id, api.RequestBody{Text: text}); err != nil {
 		return cli.Faulty(err)
-	}
-	if err := os.Remove(filepath.Join(t.Run, task.CommentsName)); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
 	}
 	_, err = fmt.Fprintf(a.Out, "task %s goes back to %s\n", cli.Plain(id), cli.Plain(r.Task.Agent))
 	return err
-}
-
-// wordsOf is the text that an agent is told.
-func wordsOf(text string, all []remark) string {
-	var b strings.Builder
-	if text != "" {
-		b.WriteString(text + "\n")
-	}
-	for _, c := range all {
-		where := c.File
-		if c.Line > 0 {
-			where += ":" + strconv.Itoa(c.Line)
-		}
-		fmt.Fprintf(&b, "\n%s: %s\n", where, c.Text)
-	}
-	return b.String()
 }
 
 // Drop cancels a task and removes its folder. Its content stays under a hidden ref.
@@ -178,43 +107,16 @@ func Drop(ctx context.Context, a *cli.App, client *apiclient.Client, id string) 
 	if err != nil {
 		return err
 	}
-	r, err := client.Runs.Show(ctx, id)
-	var p *api.Problem
-	switch {
-	case errors.As(err, &p) && p.Status == http.StatusNotFound: // the daemon died before the run began, or the run is archived
-	case err != nil:
-		return err
-	case r.Task == nil:
-		return unknown(id)
-	default:
-		if err := end(ctx, client, r); err != nil {
-			return err
-		}
+	done, err := client.Runs.Drop(ctx, id)
+	ref, p := done.Ref, (*api.Problem)(nil)
+	if errors.As(err, &p) && p.Status == http.StatusNotFound { // the daemon died before the run began, or the run is archived
+		ref, err = t.Remove(ctx)
 	}
-	ref, err := t.Remove(ctx)
 	if err != nil {
-		return err
+		return cli.Faulty(err)
 	}
 	_, err = fmt.Fprintf(a.Out, "the folder of task %s is removed; what was written is in %s: git show --stat %s\n", cli.Plain(id), ref, ref)
 	return err
-}
-
-// end cancels a task that is not over, and waits until none of its processes is left.
-func end(ctx context.Context, client *apiclient.Client, r view.RunView) error {
-	if r.Task.Status != view.TaskDone && r.Task.Status != view.TaskDropped && r.Status != string(workflow.IsFailed) {
-		if _, err := client.Runs.Cancel(ctx, r.ID, "", "dropped"); err != nil {
-			return cli.Faulty(err)
-		}
-	}
-	for {
-		now, err := client.Runs.Show(ctx, r.ID)
-		if err != nil || !slices.ContainsFunc(now.Steps, func(s view.StepView) bool { return s.Session != "" }) {
-			return err
-		}
-		if err := cli.Pause(ctx, followEvery); err != nil {
-			return err
-		}
-	}
 }
 
 // follow waits until a task has landed, or needs a person again.

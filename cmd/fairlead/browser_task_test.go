@@ -3,52 +3,99 @@ package main
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/fairlead-dev/fairlead/internal/test/testsize"
 	"github.com/fairlead-dev/fairlead/internal/test/uitest"
 )
 
-// taskAgent writes markup into a file, and more whenever its work is sent back.
-const taskAgent = `read -r text; if [ -e b.txt ]; then echo "second <b>round</b>" >> b.txt; else echo "first <img src=x onerror=alert(1)>" > b.txt; fi`
+// taskAgent writes markup into a file, and more whenever its work is sent back. It keeps what it was told.
+const taskAgent = `cat > told; if [ -e b.txt ]; then echo "second <b>round</b>" >> b.txt; else echo "first <img src=x onerror=alert(1)>" > b.txt; fi`
 
-// A task on the page, from its text to the merged change: given, looked at, sent back, approved, landed.
+// A task on the page, from its text to the merged change: given, looked at, commented on, sent back, approved, landed.
 func TestTaskPage(t *testing.T) {
 	t.Parallel()
 	if raced || !testsize.CI() {
 		t.Skip("looks at the page through a browser; needs FAIRLEAD_LONG=ci, and no race detector, which would see neither page nor daemon")
 	}
 	uitest.Chromium(t)
-	for _, v := range uitest.Views[:2] {
+	for _, v := range uitest.Views {
 		t.Run(v.Name, func(t *testing.T) {
 			dir, git := taskRepo(t, "*\n!b.txt\n!.gitignore\n")
 			s := newShipIn(t, dir, map[string]string{
-				"fairlead.yaml": "version: 1\nagents:\n  coder:\n    driver: exec\n    command: [sh, -c, '" + taskAgent + "']\n    workspace: .\n",
+				"fairlead.yaml": "version: 1\ntasks: {checks: [\"echo '<i>checked</i>'\"]}\nagents:\n  coder:\n    driver: exec\n    command: [sh, -c, '" + taskAgent + "']\n    workspace: .\n",
 			})
 			p := uitest.Browse(t)
 			p.Resize(v.Size)
 			p.Scheme(v.Scheme)
-			p.Open(s.url + "#/runs")
-			p.Click(".run-tools", "New task")
+			shot := func(name string) {
+				p.Axe()
+				p.Until("nothing is wider than the window", `document.documentElement.scrollWidth <= innerWidth`)
+				if to := os.Getenv("PICTURES"); to != "" {
+					p.Screenshot(filepath.Join(to, "task-"+name+"-"+v.Name+".png"))
+				}
+			}
+			p.Open(s.url + "#/tasks")
+			p.WaitText(".board", "No tasks yet")
+			p.Click(".board-head", "New task")
 			p.WaitText("dialog", "What is to be done")
 			p.Until("the text has the focus", `document.activeElement?.getAttribute('name') === 'task'`)
 			p.Press("Write the file b")
+			shot("new")
 			p.Click("dialog", "Give the task")
-			p.WaitText(".run-head", "Write the file b")
-			p.WaitText(".run-head", "task: needs you")
-			uitest.Eval[bool](p, `(location.hash = '#/runs/T1/approve', true)`)
-			p.WaitText(".diff", "1 file changed, compared with main")
-			p.Until("the change is shown as text", `[...document.querySelectorAll('.diff-add')].some(e => e.textContent.includes('first <img src=x onerror=alert(1)>'))`) // innerText has only what is in sight
-			p.Axe()
-			if to := os.Getenv("PICTURES"); to != "" {
-				p.Screenshot(filepath.Join(to, "task-"+v.Name+".png"))
+			p.WaitText(".task-head", "Write the file b")
+			p.WaitText(".task-head", "needs you")
+			p.WaitText(".task-answer", "squashes it into one commit on main")
+			p.WaitText(".changes", "1 file changed")
+			p.Until("the change is shown as text", `[...document.querySelectorAll('.dl-add')].some(e => e.textContent.includes('first <img src=x onerror=alert(1)>'))`) // innerText has only what is in sight
+
+			// A line is chosen by its number; the comment can be changed before it is sent.
+			p.Until("the line is chosen", `(document.querySelector('.dl-add .dl-no')?.click(), document.querySelector('.comment-form textarea') === document.activeElement)`)
+			p.Press("why <b>markup</b>?")
+			p.Click(".comment-form", "Add comment")
+			p.WaitText(".df-rows .comment", "why <b>markup</b>?")
+			p.WaitText(".task-answer", "1 comment, and besides")
+			p.Until("to ask for changes is the next thing", `document.querySelector('.task-answer .order-start')?.textContent.includes('Request changes')`)
+			shot("comment")
+			p.Until("the text is asked for", `(document.querySelector('.comment-tools button')?.click(), document.querySelector('.comment-form textarea') === document.activeElement)`)
+			p.Press(" Explain.")
+			p.Click(".comment-form", "Save")
+			p.WaitText(".df-rows .comment", "Explain.")
+
+			p.Click(".task-answer", "Request changes")
+			p.Until("the second change is shown", `[...document.querySelectorAll('.dl-add')].some(e => e.textContent.includes('second <b>round</b>'))`)
+			p.WaitText(".task-head", "needs you")
+			if told, err := os.ReadFile(filepath.Join(dir, ".agents", "worktrees", "T1", "told")); err != nil || !containsAll(string(told), "b.txt:1: ", "why <b>markup</b>?", "Explain.", "the line: first <img") {
+				t.Errorf("the agent was told %q, %v", told, err)
 			}
-			p.Click(".answer", "Request changes")
-			p.Until("the second change is shown", `[...document.querySelectorAll('.diff-add')].some(e => e.textContent.includes('second <b>round</b>'))`)
-			p.Click(".answer", "Approve and land")
-			p.WaitText(".run-head", "task: done")
+			p.Until("what was asked is part of the conversation", `document.querySelector('.talk-you')?.textContent.includes('Explain.')`)
+			p.Until("a check is shown with its output", `document.querySelector('.checks')?.textContent.includes('<i>checked</i>')`)
+			p.Until("only the new line is in it since the last review", `(() => { const s = document.querySelector('.scope select'); if (s && s.value !== 'since') { s.value = 'since'; s.dispatchEvent(new Event('change', {bubbles: true})); }
+				return [...document.querySelectorAll('.dl-add')].length === 1 && document.querySelector('.dl-add').textContent.includes('second'); })()`)
+			shot("again")
+
+			// An approval is for what was looked at.
+			if seq := uitest.Eval[float64](p, `fetch('/api/v1/runs/T1/merge', {method: 'POST', headers: {'Content-Type': 'application/json', Authorization: 'Bearer ' + localStorage.getItem('fairlead.secret')}, body: JSON.stringify({shown: '0'.repeat(40)})}).then(r => r.status)`); seq != 409 {
+				t.Errorf("an approval of another commit is answered with %v, want 409", seq)
+			}
+			p.Click(".task-answer", "Approve and land")
+			p.WaitText(".task-head", "done")
+			p.WaitText(".task-answer", "Landed on main")
 			git("cat-file", "-e", "main:b.txt")
+			uitest.Eval[bool](p, `(location.hash = '#/tasks', true)`)
+			p.WaitText(".column-done", "Write the file b")
+			shot("board")
 			p.NoConsoleErrors()
 		})
 	}
+}
+
+func containsAll(text string, parts ...string) bool {
+	for _, part := range parts {
+		if !strings.Contains(text, part) {
+			return false
+		}
+	}
+	return true
 }

@@ -95,9 +95,9 @@ func commentCommand(a *app) *cobra.Command {
 		Example:           `  fairlead comment T12 upload.go:40 "no: honour the context"`,
 		Args:              cli.Args(cobra.MinimumNArgs(3)),
 		ValidArgsFunction: a.completeRuns,
-		RunE: func(_ *cobra.Command, words []string) error {
-			return tasks.Comment(a.App, words[0], words[1], strings.Join(words[2:], " "))
-		},
+		RunE: a.asking(func(ctx context.Context, client *apiclient.Client, words []string) error {
+			return tasks.Comment(ctx, a.App, client, words[0], words[1], strings.Join(words[2:], " "))
+		}),
 	}
 }
 

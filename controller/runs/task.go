@@ -46,6 +46,14 @@ type howTask struct {
 	Intake bool   `json:"intake,omitempty"` // the daemon took it by its label
 }
 
+// TaskDir is the run's folder of a task; empty: there is no such run, or it is not a task.
+func TaskDir(t *team.Team, id string) string {
+	if r := t.Runs[id]; r != nil && howOf(t, id).Task != nil {
+		return runDir(r)
+	}
+	return ""
+}
+
 // requested is what a person asked to be changed before a round of the work, if `fairlead request` asked; empty
 // otherwise. dir is the run's folder.
 func requested(gate workflow.StepID, dir string, round int) string {
@@ -126,7 +134,11 @@ func startTask(ctx context.Context, c *Controller, by seam.Actor, asked view.Tas
 	if err != nil {
 		return no(err)
 	}
-	for name, text := range map[string]string{prompt: text + "\n", review: "(written when the review begins)\n", filepath.Join(t.Run, task.WorkflowName): flow} {
+	told, err := attach(t, asked.Attachments)
+	if err != nil {
+		return no(err)
+	}
+	for name, text := range map[string]string{prompt: text + "\n" + told, review: "(written when the review begins)\n", filepath.Join(t.Run, task.WorkflowName): flow} {
 		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
 			return view.RunView{}, err
 		}

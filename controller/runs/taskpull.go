@@ -38,7 +38,7 @@ func pullState(shown *view.TaskView, r *workflow.Run) {
 // forge also gets the person's login there; no agent and no check does.
 func taskEnv(f StepFacts, step workflow.StepID, command bool) ([]string, error) {
 	file := filepath.Join(f.dir, task.FileName)
-	env := []string{task.File + "=" + file, fmt.Sprintf("%s=%d", task.Round, f.round)}
+	env := []string{task.File + "=" + file, fmt.Sprintf("%s=%d", task.RoundEnv, f.round)}
 	if step != task.StepLand || !command {
 		return env, nil
 	}

@@ -16,6 +16,9 @@ import { DispatchList } from './dispatch/list.js';
 import { DispatchPane } from './dispatch/pane.js';
 import { StartDispatchDialog } from './dispatch/startdialog.js';
 import { UsagePage } from './usage/page.js';
+import { Board } from './tasks/board.js';
+import { NewTask } from './tasks/newtask.js';
+import { DropDialog, TaskPage } from './tasks/page.js';
 import { openChannel } from './channels/state.js';
 import { openCrew } from './crew/state.js';
 import { keepFeedOpen } from './shell/feed.js';
@@ -33,6 +36,7 @@ import { channelName, chosen, conversationN, counts, member, opened, place, runI
 function Deck() {
   const cut = connection.value.phase === 'lost' ? 'deck-cut' : '';
   switch (place.value) {
+    case 'tasks': return html`<main key="tasks" class="deck deck-tasks ${cut}" data-view=${runID.value ? 'task' : 'tasks'}>${runID.value ? html`<${TaskPage} />` : html`<${Board} />`}</main>`;
     case 'runs': return html`<main key="runs" class="deck deck-runs ${cut}" data-view=${runID.value ? 'run' : 'runs'}><${RunList} /><${RunPane} /></main>`;
     case 'channels': return html`<main key="channels" class="deck deck-channels ${cut}" data-view=${channelName.value ? 'channel' : 'channels'}><${ChannelList} /><${ChannelPane} /></main>`;
     case 'crew': return html`<main key="crew" class="deck deck-crew ${cut}" data-view=${member.value ? 'member' : 'crew'}><${CrewPage} /></main>`;
@@ -45,7 +49,7 @@ function Deck() {
 
 const App = () => !signedIn.value ? html`<${SignIn} />` : html`
   <${Masthead} /><${Banners} /><${Deck} />
-  <${Notes} /><${Dialogs} /><${RunDialogs} /><${StartDispatchDialog} />`;
+  <${Notes} /><${Dialogs} /><${RunDialogs} /><${NewTask} /><${DropDialog} /><${StartDispatchDialog} />`;
 
 // A wide page always shows an agent.
 effect(() => { if (loaded.value && !chosen.value && names.value.length > 0) chosen.value = names.value[0]; });

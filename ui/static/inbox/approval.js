@@ -32,9 +32,9 @@ function Entry({ field: f, at, value, fault, set }) {
 }
 
 /**
- * @param {{run: string, step: string, schema?: string, bad?: string, path?: string, id: string, task?: boolean}} props id: makes the names of the fields its own
+ * @param {{run: string, step: string, schema?: string, bad?: string, path?: string, id: string}} props id: makes the names of the fields its own
  */
-export function Answer({ run, step, schema, bad, path, id, task }) {
+export function Answer({ run, step, schema, bad, path, id }) {
   const form = useMemo(() => formOf(schema), [schema]);
   const values = useSignal(/** @type {Record<string, string | boolean>} */ ({}));
   const text = useSignal('');
@@ -70,10 +70,10 @@ export function Answer({ run, step, schema, bad, path, id, task }) {
       : html`<div class="entry"><label for="${id}-json">Answer, as JSON</label><textarea id="${id}-json" rows="6" spellcheck=${false} class="json" maxlength=${INPUT_MAX} aria-describedby="${id}-json-about" value=${text.value} onInput=${(/** @type {any} */ e) => { text.value = e.target.value; }}></textarea>
         <p id="${id}-json-about" class="entry-about ${faultOf('') ? 'entry-fault' : 'soft'}">${plain(faultOf(''), 300)}</p>
         <details><summary>Request</summary><pre class="json">${plain(schema ?? '', 20_000)}</pre></details></div>`}
-    <div class="entry"><label for="${id}-note">${task ? 'What is to be changed' : 'Note, for the journal'}</label><input id="${id}-note" type="text" maxlength=${NOTE_MAX} autocomplete="off" value=${note.value} onInput=${(/** @type {any} */ e) => { note.value = e.target.value; }} /></div>
+    <div class="entry"><label for="${id}-note">Note, for the journal</label><input id="${id}-note" type="text" maxlength=${NOTE_MAX} autocomplete="off" value=${note.value} onInput=${(/** @type {any} */ e) => { note.value = e.target.value; }} /></div>
     <div class="answer-foot">
-      <button type="button" class="order order-approve" aria-disabled=${off ? 'true' : undefined} aria-busy=${asking.value === keyOf('approve', run, step) ? 'true' : undefined} onClick=${() => void send(true)}><${Icon} name="check" /><span>${task ? 'Approve and land' : 'Approve'}</span></button>
-      <button type="button" class="order order-stop" aria-disabled=${off ? 'true' : undefined} aria-busy=${asking.value === keyOf('reject', run, step) ? 'true' : undefined} onClick=${() => void send(false)}><${Icon} name="cross" /><span>${task ? 'Request changes' : 'Reject'}</span></button>
+      <button type="button" class="order order-approve" aria-disabled=${off ? 'true' : undefined} aria-busy=${asking.value === keyOf('approve', run, step) ? 'true' : undefined} onClick=${() => void send(true)}><${Icon} name="check" /><span>Approve</span></button>
+      <button type="button" class="order order-stop" aria-disabled=${off ? 'true' : undefined} aria-busy=${asking.value === keyOf('reject', run, step) ? 'true' : undefined} onClick=${() => void send(false)}><${Icon} name="cross" /><span>Reject</span></button>
       ${path && html`<span class="soft answer-path">or put a JSON file at <code>${plain(path, 200)}</code></span>`}
     </div></form>`;
 }

@@ -4,10 +4,11 @@
 import * as api from '../shell/api.js';
 import { span } from '../shell/format.js';
 import { html } from '../shell/lib.js';
-import { inbox, runsKnown } from '../runs/state.js';
+import { inbox, runs, runsKnown } from '../runs/state.js';
 import { seenUntil } from '../shell/connection.js';
 import { plain } from '../shell/text.js';
-import { choose, go, showRun } from '../shell/router.js';
+import { choose, go, showRun, showTask } from '../shell/router.js';
+import { Icon } from '../shell/icons.js';
 import { Answer } from './approval.js';
 import { AskItem } from './question.js';
 import { SavedAnswers } from './savedanswers.js';
@@ -21,14 +22,17 @@ const LOGS_MAX = 6;
 function Item({ item: i, index }) {
   const artifacts = i.artifacts ?? [], logs = i.logs ?? [];
   const since = Date.parse(i.since);
+  const task = i.input_schema ? undefined : runs.value.find((r) => r.run_id === i.run_id)?.task;
+  const open = () => (task ? showTask(i.run_id) : showRun(i.run_id, i.step_id));
   return html`<li class="inbox-item"><article aria-labelledby="inbox-${index}">
-    <header class="inbox-head"><h3 id="inbox-${index}"><button type="button" class="link" onClick=${() => showRun(i.run_id, i.step_id)}><bdi>${plain(i.step_id, 64)}</bdi></button></h3>
+    <header class="inbox-head"><h3 id="inbox-${index}"><button type="button" class="link" onClick=${open}><bdi>${plain(task ? task.title : i.step_id, 100)}</bdi></button></h3>
       <span class="soft">${plain(i.workflow_name, 80)}, <code>${plain(i.run_id, 48)}</code></span>
       ${Number.isFinite(since) && html`<span class="soft num inbox-since">for ${span(seenUntil.value + api.skew.ms - since)}</span>`}</header>
     ${i.why && html`<p>${plain(i.why, 400)}</p>`}
-    ${artifacts.length > 0 && html`<ul class="texts">${artifacts.slice(0, ARTIFACTS_MAX).map((a, n) => html`<li key=${n}><code>${plain(a, 300)}</code></li>`)}${artifacts.length > ARTIFACTS_MAX && html`<li class="soft">and ${artifacts.length - ARTIFACTS_MAX} more</li>`}</ul>`}
+    ${artifacts.length > 0 && !task && html`<ul class="texts">${artifacts.slice(0, ARTIFACTS_MAX).map((a, n) => html`<li key=${n}><code>${plain(a, 300)}</code></li>`)}${artifacts.length > ARTIFACTS_MAX && html`<li class="soft">and ${artifacts.length - ARTIFACTS_MAX} more</li>`}</ul>`}
     ${logs.length > 0 && html`<ul class="texts soft">${logs.slice(-LOGS_MAX).map((l, n) => html`<li key=${n}>${plain(l, 300)}</li>`)}</ul>`}
-    <${Answer} run=${i.run_id} step=${i.step_id} schema=${i.input_schema} bad=${i.bad_input} path=${i.manual_input_path} id="inbox-${index}-answer" />
+    ${task ? html`<div class="answer-foot"><button type="button" class="order order-start" onClick=${open}><${Icon} name="look" /><span>Look at the changes</span></button></div>`
+      : html`<${Answer} run=${i.run_id} step=${i.step_id} schema=${i.input_schema} bad=${i.bad_input} path=${i.manual_input_path} id="inbox-${index}-answer" />`}
   </article></li>`;
 }
 

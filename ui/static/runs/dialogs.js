@@ -4,7 +4,6 @@ import * as api from '../shell/api.js';
 import { html, useSignal } from '../shell/lib.js';
 import { cancelRun, resumeRun, startRun } from './actions.js';
 import { plain } from '../shell/text.js';
-import { names } from '../agents/state.js';
 import { dialog, runID, stepID } from '../shell/router.js';
 import { Sheet } from '../shell/dialogs.js';
 import { Icon } from '../shell/icons.js';
@@ -94,36 +93,6 @@ function StartSheet() {
     </form><//>`;
 }
 
-/** The longest text of a task; the server accepts no longer one. */
-const TASK_MAX = 65_536;
-
-function TaskSheet() {
-  const text = useSignal('');
-  const agent = useSignal('');
-  const busy = useSignal(false);
-  const wrong = useSignal('');
-  const send = async () => {
-    if (busy.value) return;
-    if (!text.value.trim()) { wrong.value = 'Say what is to be done.'; return; }
-    wrong.value = '';
-    busy.value = true;
-    try {
-      await startRun({ task: { text: text.value.trim(), ...(agent.value && { agent: agent.value }) } });
-      dialog.value = '';
-    } catch (err) {
-      wrong.value = err instanceof Error ? err.message : String(err);
-    } finally { busy.value = false; }
-  };
-  return html`<${Sheet} title="New task">
-    <form class="start-form" onSubmit=${(/** @type {Event} */ e) => { e.preventDefault(); void send(); }}>
-      <label class="stack"><span>What is to be done</span><textarea name="task" rows="6" autofocus maxlength=${TASK_MAX} value=${text.value} onInput=${(/** @type {any} */ e) => { text.value = e.target.value; }}></textarea></label>
-      <label class="stack"><span>Agent</span><select name="agent" value=${agent.value} onChange=${(/** @type {any} */ e) => { agent.value = e.target.value; }}><option value="">the one whose description fits</option>${names.value.map((n) => html`<option key=${n} value=${n}>${plain(n, 64)}</option>`)}</select></label>
-      <div role="alert">${wrong.value && html`<div class="faults"><p><${Icon} name="look" />${plain(wrong.value, 600)}</p></div>`}</div>
-      <div class="dialog-foot"><button type="button" class="plain-button" onClick=${() => { dialog.value = ''; }}>Not now</button>
-        <button type="submit" class="order order-start" aria-disabled=${busy.value ? 'true' : undefined} aria-busy=${busy.value ? 'true' : undefined}><${Icon} name="play" /><span>Give the task</span></button></div>
-    </form><//>`;
-}
-
 /** @param {{step: string}} props */
 function CancelSheet({ step }) {
   const note = useSignal('');
@@ -150,7 +119,6 @@ function ResumeSheet({ step }) {
 export function RunDialogs() {
   switch (dialog.value) {
     case 'start': return html`<${StartSheet} />`;
-    case 'task': return html`<${TaskSheet} />`;
     case 'cancel': return html`<${CancelSheet} step="" />`;
     case 'cancel-step': return html`<${CancelSheet} step=${stepID.peek()} />`;
     case 'resume': return html`<${ResumeSheet} step="" />`;

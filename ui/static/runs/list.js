@@ -40,13 +40,12 @@ export function RunList() {
   const list = runs.value;
   return html`<nav class="run-list" aria-label="Runs">
     <div class="run-tools"><h2 id="runs-title" tabIndex=${-1}>Runs</h2>
-      <button type="button" class="order order-plain" aria-disabled=${live.value ? undefined : 'true'} onClick=${() => { if (live.value) dialog.value = 'task'; }}><${Icon} name="play" /><span>New task</span></button>
       <button type="button" class="order order-start" data-start aria-disabled=${live.value ? undefined : 'true'} onClick=${() => { if (live.value) dialog.value = 'start'; }}><${Icon} name="play" /><span>Start a run</span></button></div>
     <div class="run-scroll">
       ${!runsKnown.value ? html`<div class="empty"><p>Asking Fairlead for the runs\u2026</p></div>`
         : list.length === 0 ? html`<div class="empty"><h2>No runs yet</h2><p>A run takes a workflow through its steps: agents work, gates send them back, people approve.</p>
           <p>Start one here, or in a terminal: <code>fairlead run --workflow FILE</code></p>
-          <p>For a single piece of work, give a task: an agent works in a folder of its own, you look at the changes, and they land on a branch.</p></div>`
+          <p>For a single piece of work, give a <a class="link" href="#/tasks">task</a>: an agent works in a folder of its own, you look at the changes, and they land on a branch.</p></div>`
         : html`<ul class="run-rows" aria-label="Runs, the newest first">${list.slice(0, more.value).map((r) => html`<${Row} key=${r.run_id} run=${r} />`)}</ul>`}
       ${list.length > more.value && html`<button type="button" class="plain-button run-more" onClick=${() => { more.value += PAGE; }}>Show older runs</button>`}
     </div>

@@ -7,7 +7,7 @@ import { isOver, shown, shownWrong } from './state.js';
 import { runLook, progress } from './words.js';
 import { live, now } from '../shell/connection.js';
 import { plain } from '../shell/text.js';
-import { dialog, go, runID, stepID } from '../shell/router.js';
+import { dialog, go, runID, showTask, stepID } from '../shell/router.js';
 import { Icon } from '../shell/icons.js';
 import { RunGraph } from './graphdrawing.js';
 import { Bar, Mark } from './list.js';
@@ -35,7 +35,7 @@ function Head({ run }) {
   return html`<header class="run-head">
     <button type="button" class="back" onClick=${() => go('runs')}><${Icon} name="back" />Runs</button>
     <div class="agent-title"><h2 id="run-title" tabIndex=${-1}><bdi>${plain(run.task?.title || run.workflow_name, 200) || 'unnamed'}</bdi></h2><${Mark} look=${runLook(run)} /></div>
-    ${run.task && html`<p class="about"><span>task: ${plain(run.task.status, 20).replace('_', ' ')}</span><span class="soft">for ${plain(run.task.agent, 64)}, lands on ${plain(run.task.base, 100)}</span></p>`}
+    ${run.task && html`<p class="about"><span>task: ${plain(run.task.status, 20).replace('_', ' ')}</span><span class="soft">for ${plain(run.task.agent, 64)}, lands on ${plain(run.task.base, 100)}</span><button type="button" class="link" onClick=${() => showTask(run.run_id)}>Open the task</button></p>`}
     <p class="about"><code>${plain(run.run_id, 48)}</code><span>${progress(run.counts)}</span>
       <span class="soft">begun <time class="num">${moment(Date.parse(run.created_at), now.value)}</time>, changed <time class="num">${moment(Date.parse(run.updated_at), now.value)}</time></span>
       ${run.cost_usd_today ? html`<span class="num soft">${money(run.cost_usd_today)} today</span>` : ''}</p>

@@ -8,12 +8,11 @@ import { stepLook, tries } from './words.js';
 import { live, now, seenUntil } from '../shell/connection.js';
 import { plain } from '../shell/text.js';
 import { readPast, sessionOf, trailed } from './trail.js';
-import { dialog, showRun, stepID } from '../shell/router.js';
+import { dialog, showRun, showTask, stepID } from '../shell/router.js';
 import { Answer } from '../inbox/approval.js';
 import { Icon } from '../shell/icons.js';
 import { Tape } from '../agents/outputtab.js';
 import { Mark } from './list.js';
-import { TaskDiff } from './diff.js';
 
 /** Artifacts, metrics and log lines shown at most; the report has all of them. */
 const LIST_MAX = 200;
@@ -81,8 +80,7 @@ export function StepDetail({ run }) {
     ${s.denied && html`<p class="soft step-denied">${plain(s.denied, 400)}</p>`}
     ${s.last_error && html`<p class="worry-box"><${Icon} name="look" /><span>${plain(s.last_error, 1000)}</span></p>`}
     ${s.waits_for && html`<p class="soft step-waits">${plain(s.waits_for, 400)}</p>`}
-    ${shown.value?.task && s.human_in_the_loop && s.attempts > 0 && s.status !== 'RUNNING' && html`<${TaskDiff} run=${run} round=${s.iteration_count} />`}
-    ${s.status === 'WAITING_ON_HUMAN' && html`<${Answer} task=${shown.value?.task !== undefined} key=${`${run}/${id}`} run=${run} step=${id} schema=${s.input_schema} bad=${s.bad_input} path=${s.manual_input_path} id="answer" />`}
+    ${s.status === 'WAITING_ON_HUMAN' && (shown.value?.task && !s.input_schema ? html`<div class="answer-foot"><button type="button" class="order order-start" onClick=${() => showTask(run)}><${Icon} name="look" /><span>Look at the changes</span></button></div>` : html`<${Answer} key=${`${run}/${id}`} run=${run} step=${id} schema=${s.input_schema} bad=${s.bad_input} path=${s.manual_input_path} id="answer" />`)}
     <dl class="step-facts">
       <${Fact} label="Agent">${plain(s.agent || 'a command', 80)}<//>
       <${Fact} label="Began, took"><${Took} s=${s} /><//>

@@ -110,8 +110,14 @@ const BASE = '/api/v1';
  * @property {TaskView} [task] only of a run that is a task
  * @property {StepView[] | null} [steps]
  */
-/** @typedef {{text: string, state: string, agent: string, base: string, branch: string, folder: string}} TaskView */
-/** @typedef {{base: string, text: string, cut: boolean}} TaskDiff */
+/** @typedef {{id: string, title: string, agent: string, status: string, why?: string, failed_step?: string, branch: string, worktree: string, base: string, run_id: string, after?: string[], files_changed: number, landed_commit?: string, created_at: string, updated_at: string}} TaskView */
+/** @typedef {{name: string, old_name?: string, status: string, added: number, deleted: number, binary?: boolean, old_mode?: string, new_mode?: string}} TaskFile */
+/** @typedef {{kind: 'same' | 'add' | 'del' | 'hunk' | 'note', old?: number, new?: number, t: {c?: string, x: string, m?: boolean}[] | null, more_bytes?: number}} DiffRow */
+/** @typedef {{rows: DiffRow[] | null, binary?: boolean, crlf?: boolean, more_rows?: number, too_large?: boolean}} DiffRows */
+/** @typedef {{command: string, state: 'passed' | 'failed' | 'not_run', took_ms?: number, ended_at?: string, output?: string}} TaskCheck */
+/** @typedef {{id: string, subject: string, author: string, at: string}} TaskCommit */
+/** @typedef {{text: string, base: string, land: string, from: string, to: string, shown?: string, live: boolean, files: TaskFile[], more_files?: number, commits: TaskCommit[], rounds: {round: number, commit: string}[], requests: {round: number, text: string}[], checks: TaskCheck[], attachments: string[]}} TaskChanges */
+/** @typedef {{id: number, file?: string, line?: number, old?: boolean, quote?: string, text: string}} TaskComment a comment that is not sent yet */
 /** @typedef {{kind: string, run_id: string, step_id: string, workflow_name: string, since: string, why: string, manual_input_path?: string, input_schema?: string, bad_input?: string, artifacts?: string[] | null, logs?: string[] | null, agent?: string, session_id?: string, question?: Asked | null}} InboxItem kind: step, permission, question, resume, failed */
 /** @typedef {'once' | 'session' | 'always'} Scope */
 /**
@@ -341,8 +347,25 @@ export const status = () => /** @type {Promise<{version?: string, pid?: number, 
 export const runs = () => get('/runs');
 /** @param {string} id @returns {Promise<RunView>} */
 export const run = (id) => get(`/runs/${name(id)}`);
-/** @param {string} id @returns {Promise<TaskDiff>} */
-export const taskDiff = (id) => get(`/runs/${name(id)}/diff`);
+/** @param {string} id @param {{from?: string, to?: string}} between commits; none: everything @returns {Promise<TaskChanges>} */
+export const taskChanges = (id, between) => get(`/runs/${name(id)}/changes?` + new URLSearchParams(between));
+/** @param {string} id @param {string} from @param {string} to @param {number} n of the file in the list @returns {Promise<DiffRows>} */
+export const taskFile = (id, from, to, n) => get(`/runs/${name(id)}/changes/${n}?` + new URLSearchParams({ from, to }));
+/** @typedef {{comments: TaskComment[] | null}} Comments */
+/** @param {string} id @returns {Promise<Comments>} */
+export const comments = (id) => get(`/runs/${name(id)}/comments`);
+/** @param {string} id @param {{file: string, line: number, old: boolean, quote: string, text: string}} one @returns {Promise<Comments>} */
+export const addComment = (id, one) => post(`/runs/${name(id)}/comments`, one);
+/** @param {string} id @param {number} n @param {string} text @returns {Promise<Comments>} */
+export const changeComment = (id, n, text) => post(`/runs/${name(id)}/comments/${n}`, { text });
+/** @param {string} id @param {number} n @returns {Promise<Comments>} */
+export const removeComment = async (id, n) => (await ask(`/runs/${name(id)}/comments/${n}`, { method: 'DELETE' })).json();
+/** @param {string} id @param {{text: string, shown: string}} body @returns {Promise<{seq: number}>} */
+export const requestTask = (id, body) => post(`/runs/${name(id)}/request`, body);
+/** @param {string} id @param {{shown?: string}} body @returns {Promise<{seq: number}>} */
+export const mergeTask = (id, body) => post(`/runs/${name(id)}/merge`, body);
+/** @param {string} id @returns {Promise<{ref: string}>} */
+export const dropTask = (id) => post(`/runs/${name(id)}/drop`, {});
 /** @returns {Promise<{items: InboxItem[] | null}>} */
 export const inbox = () => get('/inbox');
 /** @param {RunFlags} flags @returns {Promise<RunView>} */

@@ -64,6 +64,7 @@ function handle(e, at) {
   const onTeam = place.value === 'agents';
   const inRoster = onTeam && (at.closest('.roster-scroll') !== null || at === document.body);
   if (e.key === 'Escape' && onTeam && opened.value) { backToTeam(); return true; }
+  if (e.key === 'Escape' && place.value === 'tasks' && runID.value) { go('tasks'); return true; }
   if (e.key === 'Escape' && runID.value) { if (stepID.value) showRun(runID.value); else go('runs'); return true; }
   if (e.key === 'Escape' && channelName.value) { go('channels'); return true; }
   if (e.key === 'Escape' && sessionName.value) { if (conversationN.value) showDispatch(sessionName.value); else go('dispatch'); return true; }
@@ -75,6 +76,7 @@ function handle(e, at) {
   switch (key) {
     case '?': dialog.value = 'help'; return true;
     case 'a': go('agents'); return true;
+    case 'b': go('tasks'); return true;
     case 'w': go('crew'); return true;
     case 'r': go('runs'); return true;
     case 'm': go('channels'); return true;

@@ -5,6 +5,7 @@ import { underWay } from '../channels/state.js';
 import { awake } from '../crew/state.js';
 import { runs, waiting } from '../runs/state.js';
 import { talking } from '../dispatch/state.js';
+import { needYou } from '../tasks/state.js';
 import { go, place } from './router.js';
 
 /** @param {{to: import('./router.js').Place, n: number, what: string, children?: any}} props */
@@ -16,6 +17,7 @@ export function Places() {
   const going = runs.value.filter((r) => r.status === 'running' || r.status === 'waiting').length;
   return html`<nav class="places" aria-label="Parts of this page">
     <${Place} to="agents" n=${0} what="">Team<//>
+    <${Place} to="tasks" n=${needYou.value} what="waiting for you">Tasks<//>
     <${Place} to="crew" n=${awake.value} what="awake">Crew<//>
     <${Place} to="runs" n=${going} what="running">Runs<//>
     <${Place} to="channels" n=${underWay.value} what="with a turn in progress">Channels<//>

@@ -15,7 +15,7 @@ export function Fault({ at }) {
 /** Moves the focus if the pressed button is gone. */
 function keepPlace() {
   requestAnimationFrame(() => requestAnimationFrame(() => {
-    if (document.activeElement === document.body) /** @type {HTMLElement | null} */ (document.querySelector('#channel-title, #crew-title, #session-title, #inbox-title'))?.focus();
+    if (document.activeElement === document.body) /** @type {HTMLElement | null} */ (document.querySelector('#task-title, #channel-title, #crew-title, #session-title, #inbox-title'))?.focus();
   }));
 }
 

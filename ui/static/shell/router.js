@@ -1,5 +1,6 @@
 // The router: what is open lives in the address, so that back, reload and a copied link work.
 //
+//   #/tasks/T12
 //   #/agents/NAME/TAB  #/channels/NAME  #/crew/ID/soul  #/runs/ID/STEP
 //   #/dispatch/NAME/conv_002  #/inbox  #/usage
 //
@@ -9,7 +10,7 @@ import { batch, computed, signal } from './lib.js';
 import { cell, names } from '../agents/state.js';
 import { active, concerns } from '../agents/words.js';
 
-/** @typedef {'agents' | 'crew' | 'runs' | 'channels' | 'dispatch' | 'inbox' | 'usage'} Place a part of the page */
+/** @typedef {'tasks' | 'agents' | 'crew' | 'runs' | 'channels' | 'dispatch' | 'inbox' | 'usage'} Place a part of the page */
 
 export const TABS = ['output', 'evidence', 'history'];
 
@@ -18,7 +19,7 @@ export const tab = signal('output');
 export const opened = signal(false);  // on a phone: the agent covers the list
 export const sessionShown = signal(/** @type {string} */ ('')); // '' follows the running one
 export const place = signal(/** @type {Place} */ ('agents'));
-export const runID = signal('');  // the open run; empty: none
+export const runID = signal('');  // the open run, or the run of the open task; empty: none
 export const stepID = signal(''); // its open step; empty: none
 export const channelName = signal(''); // the open channel; empty: none
 export const sessionName = signal(''); // the open dispatch session; empty: none
@@ -28,7 +29,7 @@ export const LEAD = '@lead';
 export const SIDES = ['soul', 'transcript'];
 export const member = signal(''); // the open member: the id of a document, LEAD, or empty
 export const memberSide = signal('soul');
-export const dialog = signal(/** @type {'' | 'help' | 'hold' | 'release' | 'start' | 'cancel' | 'cancel-step' | 'task' | 'resume' | 'resume-step' | 'session'} */ (''));
+export const dialog = signal(/** @type {'' | 'help' | 'hold' | 'release' | 'start' | 'cancel' | 'cancel-step' | 'task' | 'drop-task' | 'resume' | 'resume-step' | 'session'} */ (''));
 export const search = signal('');
 export const filter = signal(/** @type {'all' | 'running' | 'idle' | 'look'} */ ('all'));
 export const notes = signal(/** @type {{id: number, kind: 'refusal' | 'failure', title: string, text: string, more: string}[]} */ ([]));
@@ -64,8 +65,8 @@ export const counts = computed(() => {
 
 /** The part of the page for each first word of the address; old words still resolve. @type {Record<string, Place>} */
 const PARTS = Object.assign(Object.create(null), {
-  agents: 'agents', channels: 'channels', crew: 'crew', runs: 'runs', dispatch: 'dispatch', inbox: 'inbox', usage: 'usage',
-  agent: 'agents', channel: 'channels', run: 'runs', session: 'dispatch', sessions: 'dispatch',
+  tasks: 'tasks', agents: 'agents', channels: 'channels', crew: 'crew', runs: 'runs', dispatch: 'dispatch', inbox: 'inbox', usage: 'usage',
+  task: 'tasks', agent: 'agents', channel: 'channels', run: 'runs', session: 'dispatch', sessions: 'dispatch',
 });
 
 function readAddress() {
@@ -80,7 +81,7 @@ function readAddress() {
     channelName.value = of('channels', name);
     member.value = of('crew', name);
     if (part === 'crew' && SIDES.includes(where)) memberSide.value = where;
-    runID.value = of('runs', name);
+    runID.value = of('runs', name) || of('tasks', name);
     stepID.value = of('runs', where);
     const agent = word in PARTS ? of('agents', name) : '';
     if (agent) {
@@ -98,6 +99,7 @@ function address() {
     case 'crew': return member.value ? at('crew', member.value, memberSide.value) : at('crew');
     case 'channels': return at('channels', channelName.value);
     case 'dispatch': return at('dispatch', sessionName.value, sessionName.value && conversationN.value ? `conv_${String(conversationN.value).padStart(3, '0')}` : '');
+    case 'tasks': return at('tasks', runID.value);
     case 'runs': return at('runs', runID.value, runID.value && stepID.value);
     default: return opened.value && chosen.value ? at('agents', chosen.value, tab.value) : '#/';
   }
@@ -113,6 +115,13 @@ export function go(where) {
 export function showRun(run, step = '') {
   const push = place.value !== 'runs' || runID.value !== run;
   batch(() => { place.value = 'runs'; runID.value = run; stepID.value = step; });
+  writeAddress(push);
+}
+
+/** @param {string} id */
+export function showTask(id) {
+  const push = place.value !== 'tasks' || runID.value !== id;
+  batch(() => { place.value = 'tasks'; runID.value = id; stepID.value = ''; });
   writeAddress(push);
 }
 

@@ -1,0 +1,192 @@
+package server
+
+import (
+	"context"
+	"net/http"
+
+	"github.com/fairlead-dev/fairlead/api"
+	"github.com/fairlead-dev/fairlead/controller/seam"
+	"github.com/fairlead-dev/fairlead/view"
+)
+
+// TaskBackend is what the server needs from the controller of tasks. Its errors are those of Backend.
+type TaskBackend interface {
+	TaskDiff(ctx context.Context, id string) (view.TaskDiff, error)
+	TaskChanges(ctx context.Context, id, from, to string) (view.TaskChanges, error)
+	TaskFile(ctx context.Context, id, from, to string, file int) (view.DiffRows, error)
+	Comments(ctx context.Context, id string) ([]view.TaskComment, error)
+	AddComment(ctx context.Context, id string, one view.TaskComment) ([]view.TaskComment, error)
+	ChangeComment(ctx context.Context, id string, comment int, text string) ([]view.TaskComment, error)
+	RemoveComment(ctx context.Context, id string, comment int) ([]view.TaskComment, error)
+	RequestTask(ctx context.Context, by seam.Actor, id, text, shown string) (uint64, error)
+	MergeTask(ctx context.Context, by seam.Actor, id, shown string) (uint64, error)
+	DropTask(ctx context.Context, by seam.Actor, id, why string) (ref string, err error)
+}
+
+type changesIn struct {
+	ID   string `path:"id" maxLength:"48" pattern:"^[A-Za-z0-9_][A-Za-z0-9._-]*$" example:"T1" doc:"The task"`
+	From string `query:"from" maxLength:"64" pattern:"^([0-9a-f]{40,64})?$" doc:"A commit; default: the newest commit of the base that the task has, or the parent of to"`
+	To   string `query:"to" maxLength:"64" pattern:"^([0-9a-f]{40,64})?$" doc:"A commit; default: what the person is asked to approve, or the newest content"`
+}
+
+type fileIn struct {
+	ID   string `path:"id" maxLength:"48" pattern:"^[A-Za-z0-9_][A-Za-z0-9._-]*$" example:"T1" doc:"The task"`
+	File int    `path:"file" minimum:"0" maximum:"100000" doc:"Its place in the list of files, from 0"`
+	From string `query:"from" required:"true" maxLength:"64" pattern:"^[0-9a-f]{40,64}$" doc:"The commit that the list is from"`
+	To   string `query:"to" required:"true" maxLength:"64" pattern:"^[0-9a-f]{40,64}$" doc:"The commit that the list is to"`
+}
+
+type commentIn struct {
+	ID   string `path:"id" maxLength:"48" pattern:"^[A-Za-z0-9_][A-Za-z0-9._-]*$" example:"T1" doc:"The task"`
+	Body *api.CommentBody
+}
+
+type oneCommentIn struct {
+	ID      string `path:"id" maxLength:"48" pattern:"^[A-Za-z0-9_][A-Za-z0-9._-]*$" example:"T1" doc:"The task"`
+	Comment int    `path:"comment" minimum:"1" doc:"The comment"`
+}
+
+type changeCommentIn struct {
+	ID      string `path:"id" maxLength:"48" pattern:"^[A-Za-z0-9_][A-Za-z0-9._-]*$" example:"T1" doc:"The task"`
+	Comment int    `path:"comment" minimum:"1" doc:"The comment"`
+	Body    *api.CommentTextBody
+}
+
+type requestIn struct {
+	ID   string `path:"id" maxLength:"48" pattern:"^[A-Za-z0-9_][A-Za-z0-9._-]*$" example:"T1" doc:"The task"`
+	Body *api.RequestBody
+}
+
+type mergeIn struct {
+	ID   string `path:"id" maxLength:"48" pattern:"^[A-Za-z0-9_][A-Za-z0-9._-]*$" example:"T1" doc:"The task"`
+	Body *api.MergeBody
+}
+
+// taskRoutes returns the routes about what a task has changed. A task is a run.
+func taskRoutes() []route {
+	const get = http.MethodGet
+	return []route{
+		{
+			"get-task-diff", get, "/runs/{id}/diff", "Show what a task has changed, as one text",
+			"It is what a person was shown last, and what lands after the approval. Only a run that is a task has it.",
+			answer(func(ctx context.Context, s *Server, in *runIn) (*view.TaskDiff, error) {
+				diff, err := s.engine.TaskDiff(ctx, in.ID)
+				return &diff, err
+			}),
+		},
+		{
+			"get-task-changes", get, "/runs/{id}/changes", "List what a task has changed",
+			"With its commits, what was shown before, what was asked for, and the results of the checks. Only a run that is a task has it.",
+			answer(func(ctx context.Context, s *Server, in *changesIn) (*view.TaskChanges, error) {
+				changes, err := s.engine.TaskChanges(ctx, in.ID, in.From, in.To)
+				return &changes, err
+			}),
+		},
+		{
+			"get-task-file", get, "/runs/{id}/changes/{file}", "Show what was changed in one file",
+			"As rows of coloured text. Long files and lines are cut, and the answer says so.",
+			answer(func(ctx context.Context, s *Server, in *fileIn) (*view.DiffRows, error) {
+				rows, err := s.engine.TaskFile(ctx, in.ID, in.From, in.To, in.File)
+				return &rows, err
+			}),
+		},
+	}
+}
+
+// reviewRoutes returns the routes for a person's comments on a task, and for the answer.
+func reviewRoutes() []route {
+	const post = http.MethodPost
+	return []route{
+		{
+			"list-comments", http.MethodGet, "/runs/{id}/comments", "List a person's comments on a task",
+			"Those that are not sent yet.",
+			answer(func(ctx context.Context, s *Server, in *runIn) (*view.TaskComments, error) {
+				return commented(s.engine.Comments(ctx, in.ID))
+			}),
+		},
+		{
+			"add-comment", post, "/runs/{id}/comments", "Comment on a line",
+			"The comment is kept until the next request sends it.",
+			answer(func(ctx context.Context, s *Server, in *commentIn) (*view.TaskComments, error) {
+				if err := identity(ctx).MayOrderRun("comment", in.ID); err != nil {
+					return nil, err
+				}
+				if in.Body == nil {
+					return nil, noBody()
+				}
+				b := in.Body
+				return commented(s.engine.AddComment(ctx, in.ID, view.TaskComment{File: b.File, Line: b.Line, Old: b.Old, Quote: b.Quote, Text: b.Text}))
+			}),
+		},
+		{
+			"change-comment", post, "/runs/{id}/comments/{comment}", "Change the text of a comment", "",
+			answer(func(ctx context.Context, s *Server, in *changeCommentIn) (*view.TaskComments, error) {
+				if err := identity(ctx).MayOrderRun("comment", in.ID); err != nil {
+					return nil, err
+				}
+				if in.Body == nil {
+					return nil, noBody()
+				}
+				return commented(s.engine.ChangeComment(ctx, in.ID, in.Comment, in.Body.Text))
+			}),
+		},
+		{
+			"remove-comment", http.MethodDelete, "/runs/{id}/comments/{comment}", "Remove a comment", "",
+			answer(func(ctx context.Context, s *Server, in *oneCommentIn) (*view.TaskComments, error) {
+				if err := identity(ctx).MayOrderRun("comment", in.ID); err != nil {
+					return nil, err
+				}
+				return commented(s.engine.RemoveComment(ctx, in.ID, in.Comment))
+			}),
+		},
+		{
+			"request-task", post, "/runs/{id}/request", "Ask for changes",
+			"All comments and the text go back to the agent, into the same conversation. With `shown` it is refused if another commit is shown by now.",
+			answer(func(ctx context.Context, s *Server, in *requestIn) (*api.Ordered, error) {
+				if err := identity(ctx).MayOrderRun("request", in.ID); err != nil {
+					return nil, err
+				}
+				var b api.RequestBody
+				if in.Body != nil {
+					b = *in.Body
+				}
+				seq, err := s.engine.RequestTask(ctx, s.actor(ctx), in.ID, b.Text, b.Shown)
+				return &api.Ordered{Seq: seq}, err
+			}),
+		},
+		{
+			"merge-task", post, "/runs/{id}/merge", "Approve a task, and land it",
+			"`shown` is the commit that the person looked at; if another one is shown by now, it is refused. A task whose landing failed lands again.",
+			answer(func(ctx context.Context, s *Server, in *mergeIn) (*api.Ordered, error) {
+				if err := identity(ctx).MayOrderRun("merge", in.ID); err != nil {
+					return nil, err
+				}
+				var b api.MergeBody
+				if in.Body != nil {
+					b = *in.Body
+				}
+				seq, err := s.engine.MergeTask(ctx, s.actor(ctx), in.ID, b.Shown)
+				return &api.Ordered{Seq: seq}, err
+			}),
+		},
+		{
+			"drop-task", post, "/runs/{id}/drop", "End a task, and remove its folder",
+			"Its processes are ended first. What was written stays under the ref that the answer names.",
+			answer(func(ctx context.Context, s *Server, in *runNoteIn) (*api.Dropped, error) {
+				if err := identity(ctx).MayOrderRun("drop", in.ID); err != nil {
+					return nil, err
+				}
+				ref, err := s.engine.DropTask(ctx, s.actor(ctx), in.ID, noteOf(in.Body))
+				return &api.Dropped{Ref: ref}, err
+			}),
+		},
+	}
+}
+
+func noBody() error {
+	return api.NewProblem(http.StatusUnprocessableEntity, "the body is missing; send {\"text\": \"…\"}")
+}
+
+func commented(all []view.TaskComment, err error) (*view.TaskComments, error) {
+	return &view.TaskComments{Comments: some(all)}, err
+}

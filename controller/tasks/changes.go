@@ -1,0 +1,215 @@
+package tasks
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/fairlead-dev/fairlead/controller/sessions"
+	"github.com/fairlead-dev/fairlead/task"
+	"github.com/fairlead-dev/fairlead/task/diff"
+	"github.com/fairlead-dev/fairlead/team"
+	"github.com/fairlead-dev/fairlead/view"
+)
+
+const (
+	diffBytesMax    = 1 << 20 // of the text of a whole difference
+	requestsMax     = 50      // of one task; a gate sends it back less often
+	requestBytesMax = 64 << 10
+)
+
+// TaskDiff returns what a task has changed as one text, as it was last shown to a person.
+func (c *Controller) TaskDiff(ctx context.Context, id string) (view.TaskDiff, error) {
+	t, err := c.open(ctx, id)
+	if err != nil {
+		return view.TaskDiff{}, err
+	}
+	shown := view.TaskDiff{Base: t.Base}
+	shown.Text, shown.Cut, err = t.Difference(ctx, diffBytesMax)
+	return shown, err
+}
+
+// TaskChanges lists what a task has changed: between two commits, or without them all of it.
+func (c *Controller) TaskChanges(ctx context.Context, id, from, to string) (v view.TaskChanges, err error) {
+	t, err := c.open(ctx, id)
+	if err != nil {
+		return v, err
+	}
+	r, err := c.runs.RunByID(ctx, id)
+	if err != nil {
+		return v, err
+	}
+	release, err := c.look(ctx)
+	if err != nil {
+		return v, err
+	}
+	defer release()
+	v = view.TaskChanges{Text: t.Text, Base: t.Base, Land: t.How, Files: []view.DiffFile{}, Attached: attached(t), Requests: requests(t), Checks: checks(t)}
+	newest, err := c.newest(ctx, t, r, &v)
+	if err != nil {
+		return v, err
+	}
+	begin, err := t.Before(ctx, newest)
+	if err != nil {
+		return v, err
+	}
+	if v.From, v.To = from, to; to == "" {
+		v.To = newest
+	}
+	if from == "" {
+		v.From = begin
+	}
+	if to != "" && from == "" { // one commit
+		if v.From, err = t.Parent(ctx, to); err != nil {
+			return v, err
+		}
+	}
+	all, more, err := list(ctx, t, v.From, v.To)
+	if err != nil {
+		return v, err
+	}
+	v.More = more
+	for _, e := range all {
+		v.Files = append(v.Files, e.DiffFile)
+	}
+	rounds, err := t.Rounds(ctx)
+	if err != nil {
+		return v, err
+	}
+	v.Rounds = []view.TaskRound{}
+	for _, one := range rounds {
+		v.Rounds = append(v.Rounds, view.TaskRound{Round: one.Number, Commit: one.Commit})
+	}
+	commits, err := t.Commits(ctx, begin, newest)
+	if err != nil {
+		return v, err
+	}
+	v.Commits = []view.TaskCommit{}
+	for _, one := range commits {
+		v.Commits = append(v.Commits, view.TaskCommit{ID: one.ID, Subject: one.Subject, Author: one.Author, At: one.At})
+	}
+	return v, nil
+}
+
+// newest is the commit that a person should see: what they are asked about, or the newest content.
+func (c *Controller) newest(ctx context.Context, t task.Review, r view.RunView, v *view.TaskChanges) (string, error) {
+	shown, err := t.ShownCommit(ctx)
+	if err != nil {
+		return "", err
+	}
+	switch r.Task.Status {
+	case view.TaskQueued, view.TaskBlocked, view.TaskWorking, view.TaskChecking, view.TaskReview:
+		v.Live = true
+		if _, err := os.Lstat(t.Tree); errors.Is(err, fs.ErrNotExist) {
+			return t.Kept(ctx)
+		}
+		p, err := t.Snapshot(ctx)
+		return p.Commit, err
+	}
+	if asked(r) {
+		v.Shown = shown
+	}
+	if shown != "" {
+		return shown, nil
+	}
+	return t.Kept(ctx)
+}
+
+func list(ctx context.Context, t task.Review, from, to string) ([]diff.Entry, int, error) {
+	text, err := t.ListChanges(ctx, from, to)
+	if err != nil {
+		return nil, 0, err
+	}
+	return diff.ReadList(text)
+}
+
+// TaskFile returns what was changed in one file of a list, counted from 0.
+func (c *Controller) TaskFile(ctx context.Context, id, from, to string, file int) (v view.DiffRows, err error) {
+	t, err := c.open(ctx, id)
+	if err != nil {
+		return v, err
+	}
+	release, err := c.look(ctx)
+	if err != nil {
+		return v, err
+	}
+	defer release()
+	all, _, err := list(ctx, t, from, to)
+	if err != nil {
+		return v, err
+	}
+	if file < 0 || file >= len(all) {
+		return v, &team.Unknown{What: "changed file of task", Name: id}
+	}
+	e := all[file]
+	if e.Binary {
+		return view.DiffRows{Rows: []view.DiffRow{}, Binary: true}, nil
+	}
+	size, err := t.Size(ctx, e.From, e.To)
+	if err != nil {
+		return v, err
+	}
+	if size > diff.FileBytesMax {
+		return view.DiffRows{Rows: []view.DiffRow{}, TooLarge: true}, nil
+	}
+	text, err := t.FileChanges(ctx, from, to, e.Paths...)
+	if err != nil {
+		return v, err
+	}
+	v, err = diff.Rows(e.Name, text)
+	if v.Rows == nil {
+		v.Rows = []view.DiffRow{}
+	}
+	return v, err
+}
+
+// checks are the configured commands with their newest results.
+func checks(t task.Review) []view.TaskCheck {
+	all := []view.TaskCheck{}
+	done, err := t.CheckResults()
+	if err != nil {
+		done = nil // it is written again with the next check
+	}
+	for i, line := range t.Checks {
+		check := view.TaskCheck{Command: line, State: "not_run"}
+		if i < len(done) && done[i].Command == line {
+			d := &done[i]
+			if check.State = "failed"; d.Passed {
+				check.State = "passed"
+			}
+			check.TookMS, check.EndedAt, check.Output = d.Took.Milliseconds(), &d.Ended, d.Tail
+		}
+		all = append(all, check)
+	}
+	return all
+}
+
+// requests are what a person asked to be changed so far.
+func requests(t task.Review) []view.TaskRequest {
+	all := []view.TaskRequest{}
+	for round := 1; round <= requestsMax; round++ {
+		text, err := sessions.ReadUpTo(filepath.Join(t.Run, task.RequestName(round)), requestBytesMax)
+		if err == nil { // a round that began with a failed check has none
+			all = append(all, view.TaskRequest{Round: round, Text: strings.ToValidUTF8(strings.TrimSpace(string(text)), "\uFFFD")})
+		}
+	}
+	return all
+}
+
+// attached are the names of the files that were given with the task.
+func attached(t task.Review) []string {
+	names := []string{}
+	entries, err := os.ReadDir(filepath.Join(t.Run, task.AttachmentsName))
+	if err != nil {
+		return names
+	}
+	for _, e := range entries {
+		names = append(names, e.Name())
+	}
+	slices.Sort(names)
+	return names
+}

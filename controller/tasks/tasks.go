@@ -1,0 +1,193 @@
+package tasks
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
+
+	"github.com/fairlead-dev/fairlead/controller/runs"
+	"github.com/fairlead-dev/fairlead/controller/seam"
+	"github.com/fairlead-dev/fairlead/loop"
+	"github.com/fairlead-dev/fairlead/machine"
+	"github.com/fairlead-dev/fairlead/machine/workflow"
+	"github.com/fairlead-dev/fairlead/task"
+	"github.com/fairlead-dev/fairlead/team"
+	"github.com/fairlead-dev/fairlead/view"
+)
+
+// Controller answers about tasks.
+type Controller struct {
+	loop *loop.Loop
+	runs *runs.Controller
+
+	answers sync.Mutex // one answer or change of comments at a time: they look first, then act
+	looks   chan struct{}
+}
+
+// looksMax is how many requests run git at the same time; others wait.
+const looksMax = 4
+
+// New returns the controller of tasks.
+func New(l *loop.Loop, runs *runs.Controller) *Controller {
+	return &Controller{loop: l, runs: runs, looks: make(chan struct{}, looksMax)}
+}
+
+// open reads the task of a run. The error is *team.Unknown if the run does not exist or is not a task.
+func (c *Controller) open(ctx context.Context, id string) (task.Review, error) {
+	var dir string
+	if err := c.loop.View(ctx, func(t *team.Team) { dir = runs.TaskDir(t, id) }); err != nil {
+		return task.Review{}, err
+	}
+	if dir == "" {
+		return task.Review{}, &team.Unknown{What: "task", Name: id}
+	}
+	t, err := task.Load(filepath.Join(dir, task.FileName))
+	return task.Review{Task: t}, err
+}
+
+// look is a place among those that run git.
+func (c *Controller) look(ctx context.Context) (release func(), err error) {
+	select {
+	case c.looks <- struct{}{}:
+		return func() { <-c.looks }, nil
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+// refuse is the answer to an order that does not fit the task's state.
+func refuse(id, event string, now view.TaskView, format string, args ...any) error {
+	return &machine.Refusal{Subject: "task " + id, Event: event, State: now.Status, Row: "W9", Reason: fmt.Sprintf(format, args...)}
+}
+
+// RequestTask sends the comments and a text back to the agent. shown is the commit that the person looked at; empty:
+// it is not checked.
+func (c *Controller) RequestTask(ctx context.Context, by seam.Actor, id, text, shown string) (uint64, error) {
+	const event = "request"
+	c.answers.Lock()
+	defer c.answers.Unlock()
+	t, r, err := c.waits(ctx, id, event, shown)
+	if err != nil {
+		return 0, err
+	}
+	all, err := t.Comments()
+	if err != nil {
+		return 0, err
+	}
+	words, note := task.RequestText(text, all)
+	if words == "" {
+		return 0, refuse(id, event, *r.Task, "there is nothing to send; write a text, or comment on a line first")
+	}
+	round := 1
+	for _, s := range r.Steps {
+		if s.ID == task.StepWork {
+			round = s.Iteration + 1
+		}
+	}
+	if err := os.WriteFile(filepath.Join(t.Run, task.RequestName(round)), []byte(words), 0o600); err != nil {
+		return 0, err
+	}
+	seq, err := c.runs.Answer(ctx, by, id, task.StepApprove, view.StepAnswer{Rejected: true, Note: note})
+	if err != nil {
+		return 0, err
+	}
+	return seq, t.SetComments(nil)
+}
+
+// MergeTask approves what was shown, or lands it again after landing failed.
+func (c *Controller) MergeTask(ctx context.Context, by seam.Actor, id, shown string) (uint64, error) {
+	const event = "merge"
+	c.answers.Lock()
+	defer c.answers.Unlock()
+	r, err := c.runs.RunByID(ctx, id)
+	if err != nil {
+		return 0, err
+	}
+	if r.Task != nil && r.Task.FailedStep == task.StepLand {
+		if _, err := c.runs.ResumeRun(ctx, by, id, view.RunFlags{}); err != nil {
+			return 0, err
+		}
+		return c.head(ctx)
+	}
+	if _, _, err := c.waits(ctx, id, event, shown); err != nil {
+		return 0, err
+	}
+	return c.runs.Answer(ctx, by, id, task.StepApprove, view.StepAnswer{})
+}
+
+func (c *Controller) head(ctx context.Context) (seq uint64, err error) {
+	err = c.loop.View(ctx, func(*team.Team) { seq = c.loop.Head() })
+	return seq, err
+}
+
+// waits refuses unless a person is asked about the task, and about that commit.
+func (c *Controller) waits(ctx context.Context, id, event, shown string) (t task.Review, r view.RunView, err error) {
+	if t, err = c.open(ctx, id); err != nil {
+		return t, r, err
+	}
+	if r, err = c.runs.RunByID(ctx, id); err != nil {
+		return t, r, err
+	}
+	if !asked(r) {
+		return t, r, refuse(id, event, *r.Task, "it does not wait for your answer now")
+	}
+	if shown == "" {
+		return t, r, nil
+	}
+	now, err := t.ShownCommit(ctx)
+	if err == nil && now != shown {
+		err = refuse(id, event, *r.Task, "it was changed since you looked: you saw commit %.10s, and now it is %.10s; look at it again", shown, now)
+	}
+	return t, r, err
+}
+
+// asked reports whether the step approve waits for a person.
+func asked(r view.RunView) bool {
+	for _, s := range r.Steps {
+		if s.ID == task.StepApprove {
+			return s.Status == string(workflow.Waiting)
+		}
+	}
+	return false
+}
+
+// DropTask cancels a task, waits until none of its processes is left, and removes its folder. It returns the ref
+// under which the content stays.
+func (c *Controller) DropTask(ctx context.Context, by seam.Actor, id, why string) (ref string, err error) {
+	t, err := c.open(ctx, id)
+	if err != nil {
+		return "", err
+	}
+	r, err := c.runs.RunByID(ctx, id)
+	if err != nil {
+		return "", err
+	}
+	if r.Task.Status != view.TaskDone && r.Task.Status != view.TaskDropped && r.Status != string(workflow.IsFailed) {
+		if _, err := c.runs.CancelRun(ctx, by, id, "", cmp.Or(why, "dropped")); err != nil {
+			return "", err
+		}
+	}
+	for {
+		busy, before := false, uint64(0)
+		if before, err = c.head(ctx); err != nil { // before the look, so that no end is missed
+			return "", err
+		}
+		if r, err = c.runs.RunByID(ctx, id); err != nil {
+			return "", err
+		}
+		for _, s := range r.Steps {
+			busy = busy || s.Session != ""
+		}
+		if !busy {
+			break
+		}
+		if err := c.loop.Until(ctx, func(*team.Team) bool { return c.loop.Head() > before }); err != nil {
+			return "", errors.Join(errors.New("its processes have not ended yet; drop it again later"), err)
+		}
+	}
+	return t.Remove(ctx)
+}

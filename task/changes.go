@@ -1,0 +1,177 @@
+package task
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/fairlead-dev/fairlead/worktree"
+)
+
+const commitsMax = 200 // of one task
+
+var commitID = regexp.MustCompile(`^[0-9a-f]{40,64}$`)
+
+// Review is a task as a person looks at it: its changes by round and by commit, its checks, and the comments.
+type Review struct{ Task }
+
+// Round is what a person was shown once.
+type Round struct {
+	Number int
+	Commit string
+}
+
+// Commit is one commit of a task.
+type Commit struct {
+	ID, Author, Subject string
+	At                  time.Time
+}
+
+// roundRef keeps what was shown in a round. The newest one is also shownRef.
+func (t Review) roundRef(number int) string { return fmt.Sprintf("%s%s.shown.%d", refs, t.ID, number) }
+
+// Rounds returns what was shown, the oldest first.
+func (t Review) Rounds(ctx context.Context) ([]Round, error) {
+	said, err := t.ask(ctx, nil, "for-each-ref", "--format=%(objectname) %(refname)", t.roundRefs())
+	if err != nil || said == "" {
+		return nil, err
+	}
+	var all []Round
+	for line := range strings.Lines(said) {
+		commit, name, _ := strings.Cut(strings.TrimSpace(line), " ")
+		if n, err := strconv.Atoi(name[strings.LastIndexByte(name, '.')+1:]); err == nil {
+			all = append(all, Round{n, commit})
+		}
+	}
+	slices.SortFunc(all, func(a, b Round) int { return a.Number - b.Number })
+	return all, nil
+}
+
+func (t Review) roundRefs() string { return refs + t.ID + ".shown.*" }
+
+// keepRound keeps what is shown now, unless it is what was shown last.
+func (t Task) keepRound(ctx context.Context, commit string) error {
+	r := Review{t}
+	all, err := r.Rounds(ctx)
+	if err != nil {
+		return err
+	}
+	number := 1
+	if n := len(all); n > 0 {
+		if all[n-1].Commit == commit {
+			return nil
+		}
+		number = all[n-1].Number + 1
+	}
+	_, err = t.ask(ctx, nil, "update-ref", r.roundRef(number), commit)
+	return err
+}
+
+// ShownCommit is what was shown last; empty: nothing was.
+func (t Review) ShownCommit(ctx context.Context) (string, error) {
+	commit, err := t.ask(ctx, nil, "rev-parse", "--verify", "--quiet", t.shownRef()+"^{commit}")
+	if worktree.GitHasNone(err) {
+		return "", nil
+	}
+	return commit, err
+}
+
+// Kept is the newest picture that was taken of the folder.
+func (t Review) Kept(ctx context.Context) (string, error) {
+	return t.ask(ctx, nil, "rev-parse", "--verify", "--quiet", t.Ref()+"^{commit}")
+}
+
+// Commits lists the commits between two, the oldest first.
+func (t Review) Commits(ctx context.Context, from, to string) ([]Commit, error) {
+	if err := commits(from, to); err != nil {
+		return nil, err
+	}
+	said, err := t.ask(ctx, nil, "log", "-z", "--no-show-signature", "--encoding=UTF-8", "--max-count="+strconv.Itoa(commitsMax), "--format=%H%n%at%n%an%n%s", from+".."+to)
+	if err != nil {
+		return nil, err
+	}
+	var all []Commit
+	for _, text := range worktree.Zeroed(said) {
+		part := strings.SplitN(strings.ToValidUTF8(text, "\uFFFD"), "\n", 4)
+		if len(part) != 4 {
+			return nil, errors.New("git log printed something that is not a list of commits")
+		}
+		at, err := strconv.ParseInt(part[1], 10, 64)
+		if err != nil {
+			at = 0 // the agent wrote it
+		}
+		all = append(all, Commit{ID: part[0], At: time.Unix(at, 0).UTC(), Author: part[2], Subject: part[3]})
+	}
+	slices.Reverse(all)
+	return all, nil
+}
+
+// Parent is the first parent of a commit.
+func (t Review) Parent(ctx context.Context, commit string) (string, error) {
+	if err := commits(commit); err != nil {
+		return "", err
+	}
+	return t.ask(ctx, nil, "rev-parse", "--verify", "--quiet", commit+"^{commit}^")
+}
+
+// plainDiff are the settings under which a difference does not depend on the configuration of the person, and
+// starts no other program.
+var plainDiff = []string{"--no-color", "--no-ext-diff", "--no-textconv", "--find-renames", "--src-prefix=a/", "--dst-prefix=b/", "--submodule=short", "--diff-algorithm=histogram"}
+
+// ListChanges prints the changed files: git's raw and numstat lists with -z.
+func (t Review) ListChanges(ctx context.Context, from, to string) (string, error) {
+	if err := commits(from, to); err != nil {
+		return "", err
+	}
+	args := append([]string{"diff", "--raw", "--numstat", "-z", "--no-abbrev"}, plainDiff...)
+	return t.ask(ctx, nil, append(args, from, to, "--")...)
+}
+
+// FileChanges prints what was changed in one file. paths are its names: two, if it was renamed.
+func (t Review) FileChanges(ctx context.Context, from, to string, paths ...string) (string, error) {
+	if err := commits(from, to); err != nil {
+		return "", err
+	}
+	args := append([]string{"diff"}, plainDiff...)
+	said, err := t.own().Run(ctx, worktree.GitWorkMax, []string{"GIT_NO_LAZY_FETCH=1"}, nil, append(append(args, from, to, "--"), paths...)...)
+	return said, err
+}
+
+// Size is the number of bytes of contents together.
+func (t Review) Size(ctx context.Context, ids ...string) (bytes int64, err error) {
+	for _, id := range ids {
+		if strings.Trim(id, "0") == "" {
+			continue
+		}
+		if err := commits(id); err != nil {
+			return 0, err
+		}
+		said, err := t.ask(ctx, nil, "cat-file", "-s", id)
+		if worktree.GitSaidNo(err) {
+			continue // a submodule's commit
+		} else if err != nil {
+			return 0, err
+		}
+		n, err := strconv.ParseInt(said, 10, 64)
+		if err != nil {
+			return 0, err
+		}
+		bytes += n
+	}
+	return bytes, nil
+}
+
+// commits returns an error unless all are whole ids, which are no options and no names of refs.
+func commits(ids ...string) error {
+	for _, id := range ids {
+		if !commitID.MatchString(id) {
+			return fmt.Errorf("%q is not the id of a commit", id)
+		}
+	}
+	return nil
+}

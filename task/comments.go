@@ -1,0 +1,118 @@
+package task
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+)
+
+const (
+	commentBytesMax = 10_000
+	commentsMax     = 500 // of one request
+	quoteBytesMax   = 400
+	noteBytesMax    = 900 // of an answer's note; the whole text is in a file
+)
+
+// Comment is a person's comment on a line, which is not sent yet.
+type Comment struct {
+	ID    int    `json:"id,omitempty"` // from 1
+	File  string `json:"file,omitempty"`
+	Line  int    `json:"line,omitempty"`
+	Old   bool   `json:"old,omitempty"` // the line is one of the old file
+	Quote string `json:"quote,omitempty"`
+	Text  string `json:"text"`
+}
+
+// Comments are those that are not sent yet.
+func (t Review) Comments() (all []Comment, err error) {
+	text, err := os.ReadFile(filepath.Join(t.Run, CommentsName))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	} else if err != nil {
+		return nil, err
+	}
+	if err := json.Unmarshal(text, &all); err != nil {
+		return nil, fmt.Errorf("%s: %w", filepath.Join(t.Run, CommentsName), err)
+	}
+	next := 1
+	for i := range all {
+		if all[i].ID < next { // an earlier version wrote no ids
+			all[i].ID = next
+		}
+		next = all[i].ID + 1
+	}
+	return all, nil
+}
+
+// SetComments replaces them. The file is whole at any time.
+func (t Review) SetComments(all []Comment) error {
+	path := filepath.Join(t.Run, CommentsName)
+	if len(all) == 0 {
+		if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+		return nil
+	}
+	text, err := json.MarshalIndent(all, "", "  ")
+	if err != nil {
+		return err
+	}
+	if err := os.WriteFile(path+".new", append(text, '\n'), 0o600); err != nil {
+		return err
+	}
+	return os.Rename(path+".new", path)
+}
+
+// CheckComments says what is wrong with comments.
+func CheckComments(all []Comment) error {
+	if len(all) > commentsMax {
+		return fmt.Errorf("there are %d comments already; send them with a request first", commentsMax)
+	}
+	for _, c := range all {
+		switch {
+		case strings.TrimSpace(c.Text) == "" || len(c.Text) > commentBytesMax:
+			return fmt.Errorf("a comment has 1 to %d bytes", commentBytesMax)
+		case c.File != "" && !filepath.IsLocal(c.File):
+			return errors.New("the file is not one of the repository; name it as `fairlead diff` does")
+		case c.Line < 0 || len(c.Quote) > quoteBytesMax:
+			return fmt.Errorf("the line is a number from 1, and its text has at most %d bytes", quoteBytesMax)
+		}
+	}
+	return nil
+}
+
+// RequestText is what an agent is told, and a short note about it. Both are empty if there is nothing to say.
+func RequestText(text string, all []Comment) (words, note string) {
+	text = strings.TrimSpace(text)
+	var b strings.Builder
+	if text != "" {
+		b.WriteString(text + "\n")
+	}
+	for _, c := range all {
+		where := c.File
+		if c.Line > 0 {
+			where += ":" + strconv.Itoa(c.Line)
+		}
+		if c.Old {
+			where += " (a line that you deleted)"
+		}
+		fmt.Fprintf(&b, "\n%s: %s\n", where, strings.TrimSpace(c.Text))
+		if quote := strings.TrimSpace(c.Quote); quote != "" {
+			fmt.Fprintf(&b, "    the line: %s\n", quote)
+		}
+	}
+	switch note = text; {
+	case text == "" && len(all) == 1:
+		note = "1 comment"
+	case text == "" && len(all) > 1:
+		note = fmt.Sprintf("%d comments", len(all))
+	case len(note) > noteBytesMax:
+		note = strings.ToValidUTF8(note[:noteBytesMax], "") + "…"
+	}
+	return b.String(), note
+}

@@ -1,0 +1,164 @@
+package diff
+
+import (
+	"fmt"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/alecthomas/chroma/v2"
+	"github.com/bluekeyes/go-gitdiff/gitdiff"
+
+	"github.com/fairlead-dev/fairlead/view"
+)
+
+// Limits of one file. The page says when one is reached.
+const (
+	FileBytesMax = 8 << 20 // of both contents together; more is not compared for the page
+	rowsMax      = 20_000
+	lineBytesMax = 2000 // of one line that are shown
+)
+
+// Rows reads the text that `git diff` prints for one file. name decides the colours.
+func Rows(name, text string) (shown view.DiffRows, err error) {
+	defer func() { // the parser is another project's, and reads what an agent wrote
+		if fault := recover(); fault != nil {
+			shown, err = view.DiffRows{}, fmt.Errorf("the changes cannot be understood: %v", fault)
+		}
+	}()
+	files, _, err := gitdiff.Parse(strings.NewReader(text))
+	if err != nil {
+		return shown, fmt.Errorf("the changes cannot be understood: %w", err)
+	}
+	lex := lexer(name)
+	for _, f := range files { // two, if a file became a link
+		shown.Binary = shown.Binary || f.IsBinary
+		for _, part := range f.TextFragments {
+			if len(shown.Rows) >= rowsMax {
+				shown.MoreRows += 1 + len(part.Lines)
+				continue
+			}
+			shown.Rows = append(shown.Rows, hunk(part)...)
+		}
+	}
+	if len(shown.Rows) > rowsMax {
+		shown.MoreRows += len(shown.Rows) - rowsMax
+		shown.Rows = shown.Rows[:rowsMax]
+	}
+	shown.CRLF = endings(shown.Rows)
+	for i := range shown.Rows {
+		cut(&shown.Rows[i])
+	}
+	paint(lex, shown.Rows)
+	mark(shown.Rows)
+	return shown, nil
+}
+
+// hunk is the rows of one fragment: a heading, and its lines.
+func hunk(part *gitdiff.TextFragment) []view.DiffRow {
+	heading := fmt.Sprintf("@@ -%d,%d +%d,%d @@", part.OldPosition, part.OldLines, part.NewPosition, part.NewLines)
+	if part.Comment != "" {
+		heading += " " + part.Comment
+	}
+	rows := []view.DiffRow{{Kind: view.DiffHunk, Tokens: []view.DiffToken{{Text: heading}}}}
+	was, is := part.OldPosition, part.NewPosition
+	for _, l := range part.Lines {
+		row := view.DiffRow{Kind: view.DiffSame, Tokens: []view.DiffToken{{Text: strings.TrimSuffix(l.Line, "\n")}}}
+		switch l.Op {
+		case gitdiff.OpAdd:
+			row.Kind, row.New = view.DiffAdd, is
+			is++
+		case gitdiff.OpDelete:
+			row.Kind, row.Old = view.DiffDel, was
+			was++
+		default:
+			row.Old, row.New = was, is
+			was, is = was+1, is+1
+		}
+		rows = append(rows, row)
+		if l.NoEOL() {
+			rows = append(rows, view.DiffRow{Kind: view.DiffNote, Tokens: []view.DiffToken{{Text: "no newline at the end of the file"}}})
+		}
+	}
+	return rows
+}
+
+// endings takes the carriage returns off the lines if all of them have one, and reports whether they had.
+func endings(rows []view.DiffRow) bool {
+	lines := 0
+	for _, r := range rows {
+		if code(r) {
+			if lines++; !strings.HasSuffix(r.Tokens[0].Text, "\r") {
+				return false
+			}
+		}
+	}
+	for i := range rows {
+		if code(rows[i]) {
+			rows[i].Tokens[0].Text = strings.TrimSuffix(rows[i].Tokens[0].Text, "\r")
+		}
+	}
+	return lines > 0
+}
+
+// code reports whether a row is a line of the file.
+func code(r view.DiffRow) bool { return r.Kind != view.DiffHunk && r.Kind != view.DiffNote }
+
+// cut makes a row's text valid, and no longer than is shown.
+func cut(r *view.DiffRow) {
+	text := r.Tokens[0].Text
+	if len(text) > lineBytesMax {
+		at := lineBytesMax
+		for at > lineBytesMax-utf8.UTFMax && !utf8.RuneStart(text[at]) {
+			at--
+		}
+		r.MoreBytes = len(text) - at
+		text = text[:at]
+	}
+	r.Tokens[0].Text = strings.ToValidUTF8(text, "\uFFFD")
+}
+
+// paint colours the rows: the new side of a fragment, and of its old side the lines that are gone.
+func paint(lex chroma.Lexer, rows []view.DiffRow) {
+	if lex == nil {
+		return
+	}
+	for from := 0; from < len(rows); {
+		to := from + 1
+		for to < len(rows) && rows[to].Kind != view.DiffHunk {
+			to++
+		}
+		side(lex, rows[from:to], view.DiffAdd)
+		side(lex, rows[from:to], view.DiffDel)
+		from = to
+	}
+}
+
+// side colours the lines of one side of a fragment, of which those of a kind are only there.
+func side(lex chroma.Lexer, rows []view.DiffRow, kind string) {
+	var lines []string
+	var at []int
+	own := false
+	for i, r := range rows {
+		if r.Kind == kind || r.Kind == view.DiffSame {
+			own = own || r.Kind == kind
+			lines, at = append(lines, whole(r.Tokens)), append(at, i)
+		}
+	}
+	if !own && kind == view.DiffDel {
+		return
+	}
+	for i, tokens := range colour(lex, lines) {
+		if r := &rows[at[i]]; r.Kind == kind || kind == view.DiffAdd {
+			r.Tokens = tokens
+		}
+	}
+}
+
+// whole is the text of a row.
+func whole(tokens []view.DiffToken) string {
+	var b strings.Builder
+	for _, t := range tokens {
+		b.WriteString(t.Text)
+	}
+	return b.String()
+}

@@ -1,0 +1,33 @@
+// Comments and answers. A failed order is explained next to its button.
+
+import * as api from '../shell/api.js';
+import { order } from '../shell/orders.js';
+import { plain } from '../shell/text.js';
+import { refreshRuns } from '../runs/state.js';
+import { comments, editing, readChanges } from './state.js';
+
+/** @param {string} verb @param {string} id */
+export const keyOf = (verb, id) => `task ${verb} ${id}`;
+const then = { after: () => refreshRuns(true) };
+
+/** @param {string} id @param {{file: string, line: number, old: boolean, quote: string, text: string}} one */
+export const addComment = (id, one) => order(keyOf('comment', id), 'the comment is kept', async () => { comments.value = (await api.addComment(id, one)).comments ?? []; editing.value = null; }, { after() {} });
+/** @param {string} id @param {number} n @param {string} text */
+export const changeComment = (id, n, text) => order(keyOf('comment', id), 'the comment is changed', async () => { comments.value = (await api.changeComment(id, n, text)).comments ?? []; editing.value = null; }, { after() {} });
+/** @param {string} id @param {number} n */
+export const removeComment = (id, n) => order(keyOf('remove', `${id} ${n}`), 'the comment is removed', async () => { comments.value = (await api.removeComment(id, n)).comments ?? []; }, { after() {} });
+
+/** @param {string} id @param {string} text @param {string} shown */
+export const requestTask = (id, text, shown) => order(keyOf('request', id), `${plain(id, 40)} goes back to its agent`, () => api.requestTask(id, { text, shown }), { done: () => { comments.value = []; }, ...then });
+
+/** @param {string} id @param {string} shown */
+export async function mergeTask(id, shown) {
+  const done = await order(keyOf('merge', id), `${plain(id, 40)} is landing`, () => api.mergeTask(id, shown ? { shown } : {}), then);
+  if (!done) void readChanges(id); // it may have been changed since
+  return done;
+}
+
+/** @param {string} id */
+export const dropTask = (id) => order(keyOf('drop', id), `${plain(id, 40)} is dropped`, () => api.dropTask(id), then);
+/** @param {string} id @param {string} [step] */
+export const resumeTask = (id, step) => order(keyOf('resume', id), `${plain(id, 40)} continues`, () => api.resumeRun(id, step ? { start_at_step: step } : {}), then);

@@ -1,0 +1,57 @@
+// The answer to a task: comments and a text go back to the agent, or what was shown lands.
+
+import { html, useSignal } from '../shell/lib.js';
+import { plain } from '../shell/text.js';
+import { Act, Fault } from '../shell/orderbutton.js';
+import { Icon } from '../shell/icons.js';
+import { dialog } from '../shell/router.js';
+import { keyOf, mergeTask, requestTask, resumeTask } from './actions.js';
+import { changes, comments, drafts, scope } from './state.js';
+import { isLive, landing, some } from './words.js';
+
+/** Longest text in characters; the server accepts no longer one. */
+const TEXT_MAX = 60_000;
+
+/** What lands, and how. @param {{c: import('../shell/api.js').TaskChanges}} props */
+const Outcome = ({ c }) => html`<p class="soft answer-what">Approval ${landing(c.land, plain(c.base, 100))}<span>: exactly commit <code>${plain(c.shown ?? '', 40).slice(0, 10)}</code>, as shown here</span>.</p>`;
+
+/** @param {{run: import('../shell/api.js').RunView}} props */
+export function TaskAnswer({ run }) {
+  const id = run.run_id, t = /** @type {import('../shell/api.js').TaskView} */ (run.task);
+  const text = useSignal(drafts.get(id) ?? '');
+  const c = changes.value;
+  const n = comments.value.length;
+  const write = (/** @type {string} */ words) => { text.value = words; drafts.set(id, words); };
+  const drop = html`<button type="button" class="order order-quiet" onClick=${() => { dialog.value = 'drop-task'; }}><${Icon} name="cross" /><span>Drop</span></button>`;
+  if (t.status === 'done') {
+    return html`<div class="task-answer"><p><b>Landed on ${plain(t.base, 100)}</b>${t.landed_commit ? html` as <code>${plain(t.landed_commit, 40).slice(0, 10)}</code>` : ''}.</p></div>`;
+  }
+  if (t.status === 'dropped') return html`<div class="task-answer"><p><b>Dropped.</b> <span class="soft">What was written stays under <code>refs/fairlead/tasks/${plain(id, 48)}</code>.</span></p></div>`;
+  if (t.status === 'failed') {
+    const again = t.failed_step === 'land';
+    return html`<div class="task-answer"><p class="worry-box"><${Icon} name="look" /><span><b>${plain(t.failed_step || 'A step', 64)} failed.</b> ${plain(t.why ?? '', 600)}</span></p>
+      <div class="answer-foot"><${Act} at=${keyOf(again ? 'merge' : 'resume', id)} look="start" icon="play" label=${again ? 'Land again' : 'Continue'} act=${() => (again ? mergeTask(id, '') : resumeTask(id))} />${drop}</div>
+      <${Fault} at=${keyOf(again ? 'merge' : 'resume', id)} /></div>`;
+  }
+  if (!c?.shown) {
+    return html`<div class="task-answer"><p class="soft">${t.status === 'landing' ? `Landing on ${plain(t.base, 100)}\u2026` : isLive(t.status) ? `${t.why ? plain(t.why, 300) + '. ' : ''}You can comment now, and send it when the task waits for you.` : plain(t.why ?? '', 300)}${n > 0 ? ` ${some(n, 'comment', 'comments')} not sent.` : ''}</p>
+      <div class="answer-foot">${t.status !== 'landing' && drop}</div></div>`;
+  }
+  const more = n > 0 || text.value.trim() !== '';
+  const send = async () => {
+    if (!more) { document.getElementById('task-words')?.focus(); return; }
+    if (await requestTask(id, text.value.trim(), c.shown ?? '')) write('');
+  };
+  return html`<form class="task-answer" onSubmit=${(/** @type {Event} */ e) => e.preventDefault()} aria-label="Your answer">
+    <div class="entry"><label for="task-words">${n > 0 ? `${some(n, 'comment', 'comments')}, and besides` : 'What should change'}</label>
+      <textarea id="task-words" rows="2" maxlength=${TEXT_MAX} placeholder=${n > 0 ? 'optional' : 'or comment on a line of the changes'} value=${text.value} onInput=${(/** @type {any} */ e) => write(e.target.value)}></textarea></div>
+    <div class="answer-foot">
+      <${Act} at=${keyOf('request', id)} look=${more ? 'start' : 'plain'} icon="send" label="Request changes" act=${send} />
+      <${Act} at=${keyOf('merge', id)} look=${more ? 'plain' : 'start'} icon="check" label="Approve and land" act=${() => mergeTask(id, c.shown ?? '')} />
+      ${drop}</div>
+    ${scope.value !== 'all' && html`<p class="soft">You look at a part of it; approval is for all of it.</p>`}
+    <${Outcome} c=${c} />
+    ${more && n > 0 && html`<p class="soft">Approval does not send the ${n === 1 ? 'comment' : 'comments'}.</p>`}
+    <${Fault} at=${keyOf('request', id)} /><${Fault} at=${keyOf('merge', id)} />
+  </form>`;
+}

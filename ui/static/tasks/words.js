@@ -1,0 +1,69 @@
+// Turns tasks into text, and sorts them into the columns of the board. Pure.
+
+/** @typedef {import('../shell/api.js').TaskView} TaskView */
+/** @typedef {import('../shell/api.js').RunView} RunView */
+
+/** @type {Record<string, import('../runs/words.js').Look>} */
+const LOOKS = {
+  queued: { label: 'queued', look: 'pending', mark: '\u25cb' },
+  blocked: { label: 'blocked', look: 'pending', mark: '\u2016' },
+  working: { label: 'working', look: 'live', mark: '\u25b6' },
+  checking: { label: 'checking', look: 'live', mark: '\u25b6' },
+  review: { label: 'in review', look: 'live', mark: '\u25b6' },
+  needs_you: { label: 'needs you', look: 'wait', mark: '?' },
+  landing: { label: 'landing', look: 'live', mark: '\u2193' },
+  pr_open: { label: 'pull request open', look: 'live', mark: '\u2197' },
+  done: { label: 'done', look: 'ok', mark: '\u2713' },
+  failed: { label: 'failed', look: 'failed', mark: '\u2715' },
+  dropped: { label: 'dropped', look: 'cut', mark: '\u2013' },
+};
+
+/** @param {string} status @returns {import('../runs/words.js').Look} */
+export const taskLook = (status) => LOOKS[status] ?? { label: status.replace(/_/g, ' '), look: 'pending', mark: '\u00b7' };
+
+/** @typedef {{key: string, title: string, of: string[], empty: string}} Column */
+/** What needs a person comes first. @type {Column[]} */
+export const COLUMNS = [
+  { key: 'you', title: 'Needs you', of: ['needs_you', 'failed'], empty: 'Nothing waits for you' },
+  { key: 'queued', title: 'Queued', of: ['queued', 'blocked'], empty: 'No task' },
+  { key: 'working', title: 'Working', of: ['working'], empty: 'No task' },
+  { key: 'checking', title: 'Checking', of: ['checking', 'review'], empty: 'No task' },
+  { key: 'landing', title: 'Landing', of: ['landing', 'pr_open'], empty: 'No task' },
+  { key: 'done', title: 'Done', of: ['done', 'dropped'], empty: 'No task' },
+];
+
+/** Tasks by column; the newest change comes first, and in "Needs you" the longest wait. @param {RunView[]} runs @returns {RunView[][]} */
+export function sorted(runs) {
+  const known = new Set(COLUMNS.flatMap((c) => c.of));
+  return COLUMNS.map((c, i) => {
+    const list = runs.filter((r) => r.task && (c.of.includes(r.task.status) || (i === 0 && !known.has(r.task.status))));
+    return list.sort((a, b) => (c.key === 'you' ? 1 : -1) * (Date.parse(a.updated_at) - Date.parse(b.updated_at)));
+  });
+}
+
+/** Does the task still change? @param {string} status */
+export const isLive = (status) => ['queued', 'blocked', 'working', 'checking', 'review'].includes(status);
+
+/** What happens on approval. @param {string} land @param {string} base */
+export function landing(land, base) {
+  if (land === 'pr') return `opens a pull request to ${base}`;
+  if (land === 'merge') return `merges it into ${base}`;
+  if (land === 'rebase') return `rebases its commits onto ${base}`;
+  return `squashes it into one commit on ${base}`;
+}
+
+/** How far the server's limits reach, in words. @param {number} n @param {string} one @param {string} many */
+export const some = (n, one, many) => `${n.toLocaleString('en-GB')} ${n === 1 ? one : many}`;
+
+/** @param {import('../shell/api.js').TaskFile} f @returns {string[]} what happened to the file besides its lines */
+export function fileNotes(f) {
+  const notes = [];
+  if (f.status !== 'modified') notes.push(f.status === 'added' ? 'new' : f.status);
+  if (f.binary) notes.push('binary');
+  if (f.old_mode && f.new_mode) notes.push(`${f.old_mode} \u2192 ${f.new_mode}`);
+  else if (f.new_mode) notes.push(f.new_mode);
+  return notes;
+}
+
+/** The place of a comment, as a key. @param {string} file @param {number} line @param {boolean} old */
+export const placeOf = (file, line, old) => `${old ? 'old' : 'new'} ${line} ${file}`;
