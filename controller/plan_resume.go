@@ -7,6 +7,7 @@ import (
 	"github.com/fairlead-dev/fairlead/config"
 	"github.com/fairlead-dev/fairlead/machine/question"
 	"github.com/fairlead-dev/fairlead/team"
+	"github.com/fairlead-dev/fairlead/team/resume"
 )
 
 // resume predicts which conversation a planned session will have, as far as it is known now. Steps
@@ -23,7 +24,7 @@ func (p *planner) resume(a *team.Agent, s *team.Session) *view.PlanTalk {
 	if c == nil || c.ID == "" {
 		return &view.PlanTalk{Do: view.Anew, Why: "there is no conversation to resume"}
 	}
-	wanted, _, why := team.ShouldResume(a, s, c, team.ResumesAlways(p.team, s, r.How == config.ResumeAlways))
+	wanted, _, why := resume.Should(a, s, c, resume.Always(p.team, s, r.How == config.ResumeAlways))
 	if !wanted {
 		return &view.PlanTalk{Do: view.Anew, Why: why}
 	}
@@ -31,7 +32,7 @@ func (p *planner) resume(a *team.Agent, s *team.Session) *view.PlanTalk {
 	if len(differs) == 0 || s.For != team.ForControl && !s.ServesChannels() {
 		return &view.PlanTalk{Do: view.GoOn, ID: c.ID}
 	}
-	q := team.ResumeAnswer(p.team, a.Name, s.ID, team.ResumeAskID(c.ID, differs), false)
+	q := resume.Answer(p.team, a.Name, s.ID, resume.AskID(c.ID, differs), false)
 	switch {
 	case q == nil || q.State != question.Told && q.State != question.Answered:
 		return &view.PlanTalk{Do: view.AskFirst, ID: c.ID, Differs: differs}

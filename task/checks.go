@@ -55,7 +55,7 @@ func (t Task) checkOne(ctx context.Context, out io.Writer, tree, line string) (d
 }
 
 // noteCheck keeps the result of a command; the first one replaces those of earlier checks.
-func (t Task) noteCheck(at int, done CheckResult) error {
+func noteCheck(t Task, at int, done CheckResult) error {
 	var all []CheckResult
 	if at > 0 {
 		var err error

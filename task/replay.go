@@ -13,7 +13,7 @@ import (
 // Fairlead uses. It returns the last of the new commits. It returns none if a commit does not apply, or if the
 // result is not the merged content: an agent may have resolved a conflict in a merge commit, which a replay leaves
 // out.
-func (t Task) replay(ctx context.Context, tip, work, merged string) (commit string, err error) {
+func replay(ctx context.Context, t Task, tip, work, merged string) (commit string, err error) {
 	from, err := t.ask(ctx, nil, "merge-base", tip, work)
 	if err != nil {
 		return "", err
@@ -26,7 +26,7 @@ func (t Task) replay(ctx context.Context, tip, work, merged string) (commit stri
 	if _, err := t.ask(ctx, nil, "clone", "--quiet", "--shared", "--no-checkout", "--no-tags", "--", t.Repo, in.Dir); err != nil {
 		return "", err
 	}
-	if err := t.identify(ctx, in); err != nil {
+	if err := identify(ctx, t, in); err != nil {
 		return "", err
 	}
 	git := func(feed string, args ...string) (string, error) {
@@ -60,7 +60,7 @@ func (t Task) replay(ctx context.Context, tip, work, merged string) (commit stri
 }
 
 // identify gives a clone the name and the address of the person. If git knows none, landing says so.
-func (t Task) identify(ctx context.Context, clone worktree.Git) error {
+func identify(ctx context.Context, t Task, clone worktree.Git) error {
 	for _, key := range []string{"user.name", "user.email"} {
 		value, err := t.ask(ctx, nil, "config", key)
 		if worktree.GitHasNone(err) {

@@ -28,7 +28,7 @@ func writes(text string) func(io.Writer) error {
 // Prepare brings the folder to the newest commit of the base branch, copies the files of Copy into it, and runs
 // the commands of Setup there if they did not run for the same lock files.
 func (t Task) Prepare(ctx context.Context, out io.Writer) error {
-	if err := t.renew(ctx); err != nil {
+	if err := renew(t, ctx); err != nil {
 		return err
 	}
 	if err := copies(t, out, t.Tree); err != nil || len(t.Setup) == 0 {
@@ -43,7 +43,7 @@ func (t Task) Prepare(ctx context.Context, out io.Writer) error {
 
 // renew moves the branch of an untouched folder to the newest commit of the base branch: the task may have waited
 // for others. Later the folder's git settings may be those of another program, so git does not run there.
-func (t Task) renew(ctx context.Context) error {
+func renew(t Task, ctx context.Context) error {
 	mark := filepath.Join(t.Run, preparedName)
 	if _, err := os.Lstat(mark); !errors.Is(err, fs.ErrNotExist) {
 		return err
@@ -170,7 +170,7 @@ func (t Task) passed(tree string) bool {
 func (t Task) checkIn(ctx context.Context, out io.Writer, tree string) error {
 	for i, line := range t.Checks {
 		done, err := t.checkOne(ctx, out, tree, line)
-		if err := errors.Join(t.noteCheck(i, done), err); err != nil {
+		if err := errors.Join(noteCheck(t, i, done), err); err != nil {
 			return err
 		}
 	}
@@ -238,7 +238,7 @@ func (t Task) Show(ctx context.Context, dir string) (s Shown, err error) {
 	if err != nil {
 		return s, err
 	}
-	if s.Files, err = t.changed(ctx, from, p.Commit); err != nil {
+	if s.Files, err = changed(ctx, t, from, p.Commit); err != nil {
 		return s, err
 	}
 	if s.Stat = []string{"no file was changed"}; stat != "" {
@@ -261,7 +261,7 @@ func (t Task) Show(ctx context.Context, dir string) (s Shown, err error) {
 }
 
 // changed is the number of files that differ.
-func (t Task) changed(ctx context.Context, from, to string) (int, error) {
+func changed(ctx context.Context, t Task, from, to string) (int, error) {
 	names, err := t.ask(ctx, nil, "diff", "--name-only", "-z", "--no-ext-diff", from, to)
 	return len(worktree.Zeroed(names)), err
 }
@@ -357,7 +357,7 @@ func (t Task) Land(ctx context.Context, out io.Writer) (done Landed, err error) 
 			parents = append(parents, work)
 		}
 		if t.How == Rebase {
-			if commit, err = t.replay(ctx, tip, work, tree); err != nil {
+			if commit, err = replay(ctx, t, tip, work, tree); err != nil {
 				return done, err
 			}
 			done.Joined = commit == ""

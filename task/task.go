@@ -294,7 +294,7 @@ func makeFolder(ctx context.Context, t Task, commit, head string) (err error) {
 			return fmt.Errorf("make the branch of task %s: %w", t.ID, err)
 		}
 	}
-	if err := t.identify(ctx, in); err != nil {
+	if err := identify(ctx, t, in); err != nil {
 		return err
 	}
 	return os.Rename(making, t.Tree)

@@ -4,12 +4,12 @@ import (
 	"context"
 
 	"github.com/fairlead-dev/fairlead/api"
-	"github.com/fairlead-dev/fairlead/team"
+	"github.com/fairlead-dev/fairlead/view"
 )
 
 func handleMachines(_ context.Context, s *Server, _ *nothing) (*api.Machines, error) {
 	all := &api.Machines{}
-	for _, m := range team.Machines() {
+	for _, m := range view.Machines() {
 		all.Machines = append(all.Machines, api.MachineView{Name: m.Name, Promise: m.Promise, Mermaid: m.Mermaid, Rows: some(m.Rows)})
 	}
 	return all, nil

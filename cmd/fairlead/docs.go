@@ -11,7 +11,7 @@ import (
 	"github.com/fairlead-dev/fairlead/cli"
 	"github.com/fairlead-dev/fairlead/config"
 	"github.com/fairlead-dev/fairlead/runfile"
-	"github.com/fairlead-dev/fairlead/team"
+	"github.com/fairlead-dev/fairlead/view"
 )
 
 func docsCommand(a *app, root *cobra.Command) *cobra.Command {
@@ -54,9 +54,9 @@ cli: every command with its flags.`,
 
 func (a *app) docsMachines() error {
 	if a.JSON {
-		return a.PrintJSON(map[string]any{"machines": team.Machines()})
+		return a.PrintJSON(map[string]any{"machines": view.Machines()})
 	}
-	_, err := fmt.Fprint(a.Out, team.MachinesPage())
+	_, err := fmt.Fprint(a.Out, view.MachinesPage())
 	return err
 }
 

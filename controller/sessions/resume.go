@@ -15,6 +15,7 @@ import (
 	"github.com/fairlead-dev/fairlead/loop"
 	"github.com/fairlead-dev/fairlead/machine/question"
 	"github.com/fairlead-dev/fairlead/team"
+	"github.com/fairlead-dev/fairlead/team/resume"
 )
 
 const (
@@ -39,7 +40,7 @@ func (c *Controller) conversationToResume(ctx context.Context, m *Slot, s team.S
 		a := t.Agents[m.Conf.Name]
 		if conv := a.Conversations[s.For]; conv != nil && conv.Session != s.ID {
 			was = *conv
-			wanted, cut, _ = team.ShouldResume(a, &s, conv, team.ResumesAlways(t, &s, m.Conf.Resume == config.ResumeAlways))
+			wanted, cut, _ = resume.Should(a, &s, conv, resume.Always(t, &s, m.Conf.Resume == config.ResumeAlways))
 		}
 	}); err != nil {
 		return "", false, err
@@ -116,7 +117,7 @@ type resumeQuestion struct {
 // session that came to nothing still applies, so that a turn that has passed meanwhile does not
 // cause the same question again.
 func (c *Controller) askToResume(ctx context.Context, m *Slot, s team.Session, was *team.Conversation, about resumeQuestion) (bool, error) {
-	ask := team.ResumeAskID(was.ID, about.list)
+	ask := resume.AskID(was.ID, about.list)
 	raised := question.Ask{Question: question.Question{
 		Kind: question.Resume, Agent: m.Conf.Name, Session: s.ID, Ask: ask, What: about.what, Why: about.why, Paths: about.list, Default: view.Anew,
 		Options: []question.Option{
@@ -126,41 +127,41 @@ func (c *Controller) askToResume(ctx context.Context, m *Slot, s team.Session, w
 	}}
 	for asked := false; ; asked = true {
 		var q *question.Question
-		next := team.ResumeWaits
+		next := resume.Waits
 		look := func(t *team.Team) bool {
 			now := m.Open(t)
 			startable := now != nil && now.ID == s.ID && now.Ending == ""
 			if startable && !s.ServesChannels() {
 				startable, _ = m.mayStart(t, s.ID, c.Now())
 			}
-			q = team.ResumeAnswer(t, m.Conf.Name, s.ID, ask, about.once)
+			q = resume.Answer(t, m.Conf.Name, s.ID, ask, about.once)
 			if wait := m.Conf.Permissions.Timeout; wait > 0 && q == nil {
 				raised.Question.ExpiresAt = c.Now().Add(wait)
 			}
-			next = team.NextResumeStep(q, startable, asked)
-			return next != team.ResumeWaits
+			next = resume.NextStep(q, startable, asked)
+			return next != resume.Waits
 		}
 		if err := c.untilAnswered(ctx, about.moved, look); err != nil {
 			return false, err
 		}
 		switch next {
-		case team.ResumeLeaves:
+		case resume.Leaves:
 			_, _ = c.mayStart(ctx, m, s) // withdraws the session if it is still open
 			return false, errLeft
-		case team.ResumeAsks:
+		case resume.Asks:
 			if _, err := c.SubmitOf(ctx, ByEngine, m, raised); err != nil && !loop.IsAnswer(err) {
 				return false, err
 			}
-		case team.ResumeBeginsNew:
+		case resume.BeginsNew:
 			return false, nil
-		case team.ResumeTakesAnswer:
+		case resume.TakesAnswer:
 			if q.State == question.Answered {
 				if _, err := c.SubmitOf(ctx, ByEngine, m, question.Hand{ID: q.ID}); err != nil && !loop.IsAnswer(err) {
 					return false, err
 				}
 			}
 			return q.Option == view.GoOn, nil
-		case team.ResumeWaits: // the question is no longer needed
+		case resume.Waits: // the question is no longer needed
 			_, err := c.SubmitOf(ctx, ByEngine, m, question.TakeBack{ID: q.ID, Why: "no other process has the conversation open any more"})
 			return true, err
 		}

@@ -1,4 +1,4 @@
-package team
+package resume
 
 import (
 	"fmt"
@@ -7,6 +7,7 @@ import (
 	"github.com/fairlead-dev/fairlead/machine/control"
 	"github.com/fairlead-dev/fairlead/machine/question"
 	"github.com/fairlead-dev/fairlead/machine/session"
+	"github.com/fairlead-dev/fairlead/team"
 )
 
 // TestNextResumeStep takes each combination of what decides whether a session resumes a conversation.
@@ -15,20 +16,20 @@ func TestNextResumeStep(t *testing.T) {
 	for _, tt := range []struct {
 		name      string
 		q         *question.Question
-		unasked   ResumeStep // while the session may be started and has not asked
-		afterward ResumeStep // when it has asked
+		unasked   Step // while the session may be started and has not asked
+		afterward Step // when it has asked
 	}{
-		{"no question", nil, ResumeAsks, ResumeBeginsNew},
-		{"open", is(question.Open), ResumeWaits, ResumeWaits},
-		{"answered", is(question.Answered), ResumeTakesAnswer, ResumeTakesAnswer},
-		{"told", is(question.Told), ResumeTakesAnswer, ResumeTakesAnswer},
-		{"withdrawn", is(question.Withdrawn), ResumeBeginsNew, ResumeBeginsNew},
+		{"no question", nil, Asks, BeginsNew},
+		{"open", is(question.Open), Waits, Waits},
+		{"answered", is(question.Answered), TakesAnswer, TakesAnswer},
+		{"told", is(question.Told), TakesAnswer, TakesAnswer},
+		{"withdrawn", is(question.Withdrawn), BeginsNew, BeginsNew},
 	} {
 		for _, c := range []struct {
 			startable, asked bool
-			want             ResumeStep
-		}{{true, false, tt.unasked}, {true, true, tt.afterward}, {false, false, ResumeLeaves}, {false, true, ResumeLeaves}} {
-			if got := NextResumeStep(tt.q, c.startable, c.asked); got != c.want {
+			want             Step
+		}{{true, false, tt.unasked}, {true, true, tt.afterward}, {false, false, Leaves}, {false, true, Leaves}} {
+			if got := NextStep(tt.q, c.startable, c.asked); got != c.want {
 				t.Errorf("%s, startable %v, asked %v: step %d, want %d", tt.name, c.startable, c.asked, got, c.want)
 			}
 		}
@@ -40,16 +41,16 @@ func TestNextResumeStep(t *testing.T) {
 func TestTakesUpWhatDied(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
-		stop *Stop
+		stop *team.Stop
 		want bool
 	}{
 		"all died":         {nil, true},
-		"the program died": {&Stop{Reason: "died"}, true},
-		"it failed":        {&Stop{Reason: "failed"}, false},
-		"its key was bad":  {&Stop{Reason: "not_signed_in"}, true},
+		"the program died": {&team.Stop{Reason: "died"}, true},
+		"it failed":        {&team.Stop{Reason: "failed"}, false},
+		"its key was bad":  {&team.Stop{Reason: "not_signed_in"}, true},
 	} {
-		a := &Agent{Past: []Session{{ID: "a-1", For: ForControl, Outcome: control.Failed, Stop: c.stop}}}
-		got, cut, _ := ShouldResume(a, &Session{ID: "a-2", For: ForControl}, &Conversation{Session: "a-1", For: ForControl}, false)
+		a := &team.Agent{Past: []team.Session{{ID: "a-1", For: team.ForControl, Outcome: control.Failed, Stop: c.stop}}}
+		got, cut, _ := Should(a, &team.Session{ID: "a-2", For: team.ForControl}, &team.Conversation{Session: "a-1", For: team.ForControl}, false)
 		if got != c.want || cut != c.want {
 			t.Errorf("%s: %t, cut %t; want %t", name, got, cut, c.want)
 		}
@@ -59,20 +60,20 @@ func TestTakesUpWhatDied(t *testing.T) {
 // In a channel every session resumes the conversation until it has killed two in a row.
 func TestATalkThatKills(t *testing.T) {
 	t.Parallel()
-	past := func(outcomes ...control.Outcome) (a *Agent) {
-		a = &Agent{}
+	past := func(outcomes ...control.Outcome) (a *team.Agent) {
+		a = &team.Agent{}
 		for i, o := range outcomes {
-			a.Past = append(a.Past, Session{ID: fmt.Sprint("ada-", i+1), For: ForChannels, Outcome: o})
+			a.Past = append(a.Past, team.Session{ID: fmt.Sprint("ada-", i+1), For: team.ForChannels, Outcome: o})
 		}
 		return a
 	}
-	said := func(session string, resumed bool) *Conversation {
-		return &Conversation{Conversed: Conversed{ID: "t", Resumed: resumed}, Session: session, For: ForChannels}
+	said := func(session string, resumed bool) *team.Conversation {
+		return &team.Conversation{Conversed: team.Conversed{ID: "t", Resumed: resumed}, Session: session, For: team.ForChannels}
 	}
 	const ok, bad = control.OK, control.Failed
 	for _, tt := range []struct {
-		a    *Agent
-		c    *Conversation
+		a    *team.Agent
+		c    *team.Conversation
 		want bool
 	}{
 		{past(ok), said("ada-1", false), false},
@@ -84,13 +85,13 @@ func TestATalkThatKills(t *testing.T) {
 		{past(bad, ok, bad), said("ada-3", true), false},
 		{past(), said("ada-1", true), false},
 	} {
-		if got := ResumeFailed(tt.a, tt.c); got != tt.want {
+		if got := Failed(tt.a, tt.c); got != tt.want {
 			t.Errorf("%+v by %s: %t", tt.a.Past, tt.c.Session, got)
 		}
 	}
 	stale := past(control.RateLimited, ok, bad) // another conversation was not found
-	stale.Past[0].Stop = &Stop{Reason: session.ReasonNotResumed}
-	if ResumeFailed(stale, said("ada-3", true)) {
+	stale.Past[0].Stop = &team.Stop{Reason: session.ReasonNotResumed}
+	if Failed(stale, said("ada-3", true)) {
 		t.Error("an old answer counts for a new conversation")
 	}
 }

@@ -1,4 +1,8 @@
-package team
+// Package resume decides whether a session resumes an earlier conversation.
+//
+// The promise: a conversation that cannot be resumed is tried at most twice in a row, and a person who was asked
+// is not asked again about the same thing.
+package resume
 
 import (
 	"crypto/sha256"
@@ -10,17 +14,18 @@ import (
 	"github.com/fairlead-dev/fairlead/machine/question"
 	"github.com/fairlead-dev/fairlead/machine/session"
 	"github.com/fairlead-dev/fairlead/machine/workflow"
+	"github.com/fairlead-dev/fairlead/team"
 )
 
 // resumeAskPrefix marks the questions about resuming a conversation.
 const resumeAskPrefix = "resume/"
 
-// ResumesAlways reports whether a session resumes a conversation that ended well: for the agent's own work if
+// Always reports whether a session resumes a conversation that ended well: for the agent's own work if
 // its configuration says so, and for a step that continues its conversation.
-func ResumesAlways(t *Team, s *Session, configured bool) bool {
-	run, step, ok := StepOf(s.For)
+func Always(t *team.Team, s *team.Session, configured bool) bool {
+	run, step, ok := team.StepOf(s.For)
 	if !ok {
-		return s.For == ForControl && configured
+		return s.For == team.ForControl && configured
 	}
 	if r := t.Runs[run]; r != nil {
 		if plan, _, known := r.Find(workflow.StepID(step)); known {
@@ -30,17 +35,17 @@ func ResumesAlways(t *Team, s *Session, configured bool) bool {
 	return false
 }
 
-// ShouldResume reports whether a session resumes the conversation of an earlier session, and why
+// Should reports whether a session resumes the conversation of an earlier session, and why
 // not. Sessions for channels and interrupted sessions do; sessions that ended well only if the
-// always is set (ResumesAlways).
-func ShouldResume(a *Agent, s *Session, c *Conversation, always bool) (wanted, cut bool, why string) {
-	if ResumeFailed(a, c) {
+// always is set (Always).
+func Should(a *team.Agent, s *team.Session, c *team.Conversation, always bool) (wanted, cut bool, why string) {
+	if Failed(a, c) {
 		return false, false, "an attempt to resume " + c.ID + " failed"
 	}
 	if s.ServesChannels() {
 		return true, false, ""
 	}
-	at := slices.IndexFunc(a.Past, func(p Session) bool { return p.ID == c.Session })
+	at := slices.IndexFunc(a.Past, func(p team.Session) bool { return p.ID == c.Session })
 	if at < 0 || a.Past[at].Kind != s.Kind { // too long ago, or a cleanup, which is not part of the work
 		return false, false, c.ID + " was for something else"
 	}
@@ -66,9 +71,9 @@ func ShouldResume(a *Agent, s *Session, c *Conversation, always bool) (wanted, c
 // be an accident.
 const resumesMax = 2
 
-// ResumeFailed reports whether resuming a conversation does not work: the program said so, or the
+// Failed reports whether resuming a conversation does not work: the program said so, or the
 // sessions fail each time. The session that began the conversation may fail once.
-func ResumeFailed(a *Agent, c *Conversation) bool {
+func Failed(a *team.Agent, c *team.Conversation) bool {
 	failed, inARow, first, before := 0, true, true, false
 	for _, p := range slices.Backward(a.Past) {
 		if p.For != c.For {
@@ -92,42 +97,42 @@ func ResumeFailed(a *Agent, c *Conversation) bool {
 	return failed >= resumesMax
 }
 
-// ResumeStep is what a session does next about the question whether it resumes a conversation.
-type ResumeStep int
+// Step is what a session does next about the question whether it resumes a conversation.
+type Step int
 
 const (
-	ResumeWaits       ResumeStep = iota // for a person's answer
-	ResumeLeaves                        // the session is not to be started any more
-	ResumeAsks                          // it asks a person
-	ResumeBeginsNew                     // it begins a new conversation, which is always safe
-	ResumeTakesAnswer                   // it does what the person chose
+	Waits       Step = iota // for a person's answer
+	Leaves                  // the session is not to be started any more
+	Asks                    // it asks a person
+	BeginsNew               // it begins a new conversation, which is always safe
+	TakesAnswer             // it does what the person chose
 )
 
-// NextResumeStep decides the step from the question as the team has it (nil: there is none), from whether
+// NextStep decides the step from the question as the team has it (nil: there is none), from whether
 // the session may still be started, and from whether it has asked already.
-func NextResumeStep(q *question.Question, startable, asked bool) ResumeStep {
+func NextStep(q *question.Question, startable, asked bool) Step {
 	switch {
 	case !startable:
-		return ResumeLeaves
+		return Leaves
 	case q == nil && !asked:
-		return ResumeAsks
+		return Asks
 	case q == nil || q.State == question.Withdrawn:
-		return ResumeBeginsNew // the question could not be asked, or was taken back
+		return BeginsNew // the question could not be asked, or was taken back
 	case q.State == question.Answered || q.State == question.Told:
-		return ResumeTakesAnswer
+		return TakesAnswer
 	default:
-		return ResumeWaits
+		return Waits
 	}
 }
 
-// ResumeAskID derives a question's id from its subject, so that the same question is asked once.
-func ResumeAskID(conversation string, list []string) string {
+// AskID derives a question's id from its subject, so that the same question is asked once.
+func AskID(conversation string, list []string) string {
 	sum := sha256.Sum256([]byte(conversation + "\x00" + strings.Join(list, "\x00")))
 	return resumeAskPrefix + hex.EncodeToString(sum[:8])
 }
 
-// ResumeAnswer finds the question, or an equal one that was answered for an earlier session.
-func ResumeAnswer(t *Team, agent, session, ask string, once bool) *question.Question {
+// Answer finds the question, or an equal one that was answered for an earlier session.
+func Answer(t *team.Team, agent, session, ask string, once bool) *question.Question {
 	if q := t.Questions.Of(session, ask); q != nil || once {
 		return copyOf(q)
 	}

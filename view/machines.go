@@ -1,4 +1,4 @@
-package team
+package view
 
 import (
 	"fmt"
@@ -51,7 +51,7 @@ func Machines() []Machine {
 // MachinesPage returns doc/machines.md: every table with its diagram.
 func MachinesPage() string {
 	var doc strings.Builder
-	doc.WriteString("<!-- Code generated from the tables by UPDATE=1 go test ./team; DO NOT EDIT. -->\n\n" +
+	doc.WriteString("<!-- Code generated from the tables by UPDATE=1 go test ./view; DO NOT EDIT. -->\n\n" +
 		"# The machines\n\n" +
 		"An event is refused if the state has no row for it. " +
 		"The ids are those of the specification. Rows that it gives as text have their own letters: F for a foreign loop, S for a session, L for the lead of the crew, Q for a question, R for a rate limit and M for a message. " +

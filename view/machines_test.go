@@ -1,4 +1,4 @@
-package team
+package view
 
 import (
 	"path/filepath"
