@@ -350,7 +350,7 @@ func (p *play) drop(t *tasked) {
 
 // TestRandomOrders plays a few orders; FAIRLEAD_LONG=1 plays new ones for FAIRLEAD_TASK_SEEDS seeds.
 func TestRandomOrders(t *testing.T) {
-	first, seeds, events := uint64(1), testsize.Pick(4, 40, 400), testsize.Pick(40, 120, 200)
+	first, seeds, events := uint64(1), testsize.Pick(2, 6, 400), testsize.Pick(25, 80, 200)
 	if testsize.Long() {
 		first = uint64(time.Now().UnixNano())
 	}
