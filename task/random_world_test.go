@@ -238,7 +238,7 @@ func words(dir string, found map[string]bool) {
 	_ = filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
 		switch {
 		case err != nil || !e.Type().IsRegular():
-			return nil
+			return nil //nolint:nilerr // what cannot be read has no words
 		case strings.Contains(path, "/.git/"):
 			return fs.SkipDir
 		}

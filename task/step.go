@@ -28,7 +28,7 @@ func writes(text string) func(io.Writer) error {
 // Prepare brings the folder to the newest commit of the base branch, copies the files of Copy into it, and runs
 // the commands of Setup there if they did not run for the same lock files.
 func (t Task) Prepare(ctx context.Context, out io.Writer) error {
-	if err := renew(t, ctx); err != nil {
+	if err := renew(ctx, t); err != nil {
 		return err
 	}
 	if err := copies(t, out, t.Tree); err != nil || len(t.Setup) == 0 {
@@ -43,7 +43,7 @@ func (t Task) Prepare(ctx context.Context, out io.Writer) error {
 
 // renew moves the branch of an untouched folder to the newest commit of the base branch: the task may have waited
 // for others. Later the folder's git settings may be those of another program, so git does not run there.
-func renew(t Task, ctx context.Context) error {
+func renew(ctx context.Context, t Task) error {
 	mark := filepath.Join(t.Run, preparedName)
 	if _, err := os.Lstat(mark); !errors.Is(err, fs.ErrNotExist) {
 		return err

@@ -64,9 +64,9 @@ tasks: {checks: ["test -e $RUN_ID.txt && ! grep -L whole *.txt | grep ."]}
 	for i := range tasks {
 		s.must("task", fmt.Sprintf("Write file %d", i+1), "--agent", []string{"ada", "bob"}[i%2])
 	}
-	list := func() (all []view.RunView) {
+	list := func() (all []view.TaskView) {
 		out, _ := s.fairlead("tasks", "--json")
-		var said struct{ Tasks []view.RunView }
+		var said struct{ Tasks []view.TaskView }
 		if err := json.Unmarshal([]byte(out), &said); err != nil {
 			return nil
 		}
@@ -76,7 +76,7 @@ tasks: {checks: ["test -e $RUN_ID.txt && ! grep -L whole *.txt | grep ."]}
 	wait.Until(t, "every task has landed", func() bool {
 		done := 0
 		for _, r := range list() {
-			switch r.Task.Status {
+			switch r.Status {
 			case view.TaskDone:
 				done++
 			case view.TaskNeedsYou:
