@@ -229,7 +229,8 @@ func TestSnapshotsWhileAtWork(t *testing.T) {
 	t.Parallel()
 	flow := "name: task\nsteps:\n  - {id: work, agent: \"{agent}\", prompt: \"{prompt}\", report_optional: true}\n"
 	kept := func(b *bubble) string {
-		return gitIn(b.t, b.conf.Dir, "for-each-ref", "--format=%(refname:lstrip=3)", "refs/fairlead/tasks/")
+		all := gitIn(b.t, b.conf.Dir, "for-each-ref", "--format=%(refname:lstrip=3)", "refs/fairlead/tasks/")
+		return strings.TrimSuffix(all, "\nT1.head") // the commit that the folder is on
 	}
 	taskBubble(t, flow, func(b *bubble, _ int, _ string, s *fakeSession) {
 		b.write("b.txt", "first\n")

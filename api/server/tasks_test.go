@@ -15,9 +15,25 @@ func ofReview(rt route) bool {
 	return slices.ContainsFunc([]string{"/comments", "/comments/{comment}", "/request", "/merge"}, func(end string) bool { return strings.HasSuffix(rt.Path, end) })
 }
 
+// tasksAsked is one call of each route for tasks, and the one that tells an agent something.
+var tasksAsked = []askedOnce{
+	{"get-task-changes", "GET", "/runs/r1/changes", "", `"files" "base"`},
+	{"get-task-file", "GET", "/runs/r1/changes/0?from=" + someCommit + "&to=" + someCommit, "", `"rows" "kind":"add"`},
+	{"list-comments", "GET", "/runs/r1/comments", "", `"comments" "text"`},
+	{"add-comment", "POST", "/runs/r1/comments", `{"file":"a.go","line":3,"text":"no"}`, `"comments"`},
+	{"change-comment", "POST", "/runs/r1/comments/1", `{"text":"yes"}`, `"text":"yes"`},
+	{"remove-comment", "DELETE", "/runs/r1/comments/1", "", `"comments":[]`},
+	{"request-task", "POST", "/runs/r1/request", `{"text":"again"}`, `"seq"`},
+	{"merge-task", "POST", "/runs/r1/merge", `{}`, `"seq"`},
+	{"drop-task", "POST", "/runs/r1/drop", `{}`, `"ref"`},
+	{"tell-agent", "POST", "/agents/coder/tell", `{"text":"use v2"}`, `"seq":15 "agent":"coder" "session":"coder-1" "when":"at_once"`},
+}
+
+const someCommit = "0123456789012345678901234567890123456789"
+
 func TestTaskRoutes(t *testing.T) {
 	t.Parallel()
-	const commit = "0123456789012345678901234567890123456789"
+	const commit = someCommit
 	for _, c := range []struct {
 		method, path, body string
 		status             int
