@@ -235,7 +235,7 @@ func TestStageNotices(t *testing.T) {
 	s.patience = withResult
 	for command, want := range map[string]string{
 		"echo x > new": "disk", "sed -n '1e touch y' README.md": "executed", "chmod +x README.md; /bin/chmod +x README.md": "disk",
-		"evil": "executed", "ls | xargs -n1 evil": "executed", fmt.Sprintf("/usr/bin/renice 5 %d", s.victim.Process.Pid): "scheduling",
+		"evil": "executed", "ls | xargs -n1 evil": "executed", fmt.Sprintf("/usr/bin/renice 19 %d", s.victim.Process.Pid): "scheduling",
 	} {
 		s.run(command)
 		if got := s.harm(); !strings.Contains(got, want) {
