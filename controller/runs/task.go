@@ -112,7 +112,7 @@ func startTask(ctx context.Context, c *Controller, by seam.Actor, asked view.Tas
 		return no(err)
 	}
 	t.Run = filepath.Join(runsDir(workspace), id)
-	t.Branch = strings.NewReplacer("{id}", id, "{slug}", slug(text)).Replace(conf.Tasks.Branch)
+	t.Branch = strings.NewReplacer("{id}", id, "{slug}", slug(t.Title())).Replace(conf.Tasks.Branch)
 	t.Sandbox = agent.Sandbox.On && c.sessions.SandboxMissing(ctx) == ""
 	t.Write = agent.Sandbox.Write
 	if t.Tree, err = placeFor(&runRequest{id: id, repo: workspace}, view.RunFlags{}); err != nil {
