@@ -15,7 +15,7 @@ var elsewhere = map[string]string{
 	"create": "init", "new": "init", "setup": "init", "add": "init --agent NAME",
 	"dashboard": "open", "gui": "open", "ui": "open", "web": "open",
 	"budget": "usage", "cost": "usage", "costs": "usage", "tokens": "usage",
-	"chat": "channel say CHANNEL TEXT", "message": "channel say CHANNEL TEXT", "msg": "channel say CHANNEL TEXT", "send": "channel say CHANNEL TEXT", "tell": "channel say CHANNEL TEXT",
+	"chat": "channel say CHANNEL TEXT", "message": "channel say CHANNEL TEXT", "msg": "channel say CHANNEL TEXT", "send": "channel say CHANNEL TEXT", "steer": "tell AGENT TEXT",
 	"approvals": "inbox", "pending": "inbox",
 	"allow": "answer QUESTION yes", "deny": "answer QUESTION no", "reply": "answer QUESTION",
 	"permissions": "question saved", "rules": "question saved", "revoke": "question revoke ID",

@@ -37,7 +37,6 @@ what each one does, asks you when an agent needs an answer, and keeps a record o
   fairlead init && fairlead up   start in your own repository
   fairlead task "TEXT"           give an agent a task; fairlead merge lands it
   fairlead ps                    list the agents and what they do`,
-		Example:                    "  fairlead COMMAND --help        explain one command, with an example",
 		SuggestionsMinimumDistance: 2, // two letters changed places
 		SilenceErrors:              true,
 		SilenceUsage:               true,
@@ -64,7 +63,7 @@ what each one does, asks you when an agent needs an answer, and keeps a record o
 const usageTemplate = `{{if .HasParent}}Usage:{{if .Runnable}}
   {{.UseLine}}{{end}}{{if .HasAvailableSubCommands}}
   {{.CommandPath}} COMMAND{{end}}{{else}}Usage:
-  fairlead COMMAND{{end}}{{if .HasExample}}
+  fairlead COMMAND [--help]      run a command; or explain it, with an example{{end}}{{if .HasExample}}
 
 {{if .HasParent}}Example:
 {{end}}{{.Example}}{{end}}{{if .HasAvailableSubCommands}}{{$cmds := .Commands}}{{if eq (len .Groups) 0}}
