@@ -266,31 +266,6 @@ func changed(ctx context.Context, t Task, from, to string) (int, error) {
 	return len(worktree.Zeroed(names)), err
 }
 
-// Difference returns what was shown last, or the newest picture if nothing was shown yet: at most so many bytes of
-// git's text. cut is true if there is more.
-func (t Task) Difference(ctx context.Context, most int) (text string, cut bool, err error) {
-	commit, err := t.ask(ctx, nil, "rev-parse", "--verify", "--quiet", t.shownRef()+"^{commit}")
-	if worktree.GitHasNone(err) {
-		commit, err = t.ask(ctx, nil, "rev-parse", "--verify", "--quiet", t.Ref()+"^{commit}")
-	}
-	if err != nil {
-		return "", false, err
-	}
-	from, err := t.Before(ctx, commit)
-	if err != nil {
-		return "", false, err
-	}
-	text, err = t.ask(ctx, nil, "diff", "--no-color", "--no-ext-diff", "--no-textconv", from, commit)
-	if err != nil {
-		return "", false, err
-	}
-	text = strings.ToValidUTF8(text, "\uFFFD")
-	if len(text) > most {
-		return text[:strings.LastIndexByte(text[:most], '\n')+1], true, nil
-	}
-	return text, false, nil
-}
-
 // Conflict says that a task's changes cannot be merged with the base branch.
 type Conflict struct {
 	Base  string

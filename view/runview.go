@@ -55,13 +55,6 @@ type TaskAttachment struct {
 	Text string `json:"text" maxLength:"262144"`
 }
 
-// TaskDiff is what a task has changed.
-type TaskDiff struct {
-	Base string `json:"base" doc:"The branch with which it is compared"`
-	Text string `json:"text" doc:"As git diff prints it"`
-	Cut  bool   `json:"cut" doc:"There is more; fairlead diff shows all of it"`
-}
-
 // The status of a task.
 const (
 	TaskQueued   = "queued"    // it waits for its agent

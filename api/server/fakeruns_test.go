@@ -109,13 +109,6 @@ func (f *fake) Runs(context.Context) ([]view.RunView, error) {
 	return []view.RunView{f.view()}, f.answer()
 }
 
-func (f *fake) TaskDiff(ctx context.Context, id string) (view.TaskDiff, error) {
-	if err := f.knows(ctx, id, ""); err != nil {
-		return view.TaskDiff{}, err
-	}
-	return view.TaskDiff{Base: "main", Text: "diff --git a/x b/x\n"}, nil
-}
-
 func (f *fake) TaskChanges(ctx context.Context, id, from, to string) (view.TaskChanges, error) {
 	if err := f.knows(ctx, id, ""); err != nil {
 		return view.TaskChanges{}, err

@@ -78,7 +78,6 @@ func everyRouteAsked() []askedOnce {
 		{"list-runs", "GET", "/runs", "", `"runs" "run_id":"r1" "workflow_name" "status":"waiting" "stage" "repo_dir" "run_state" "created_at" "updated_at" "waits":[] "cost_usd_today" "counts" "waiting_on_human":1`},
 		{"start-run", "POST", "/runs", `{"workflow":"w.yaml"}`, `"run_id":"r1" "steps" "id":"build" "attempts":1 "iteration_count" "needs":["build"] "human_in_the_loop":true`},
 		{"get-run", "GET", "/runs/r1", "", `"run_id":"r1" "steps" "metrics":{} "logs":[] "artifacts":[] "started_at":null`},
-		{"get-task-diff", "GET", "/runs/r1/diff", "", `"base":"main" "cut":false`},
 		{"cancel-run", "POST", "/runs/r1/cancel", `{"step":"build","note":"x"}`, `"seq":9`},
 		{"pause-run", "POST", "/runs/r1/pause", "", `"seq":9`},
 		{"release-run", "POST", "/runs/r1/release", `{}`, `"seq":9`},

@@ -11,7 +11,6 @@ import (
 
 // TaskBackend is what the server needs from the controller of tasks. Its errors are those of Backend.
 type TaskBackend interface {
-	TaskDiff(ctx context.Context, id string) (view.TaskDiff, error)
 	TaskChanges(ctx context.Context, id, from, to string) (view.TaskChanges, error)
 	TaskFile(ctx context.Context, id, from, to string, file int) (view.DiffRows, error)
 	Comments(ctx context.Context, id string) ([]view.TaskComment, error)
@@ -66,14 +65,6 @@ type mergeIn struct {
 func taskRoutes() []route {
 	const get = http.MethodGet
 	return []route{
-		{
-			"get-task-diff", get, "/runs/{id}/diff", "Show what a task has changed, as one text",
-			"It is what a person was shown last, and what lands after the approval. Only a run that is a task has it.",
-			answer(func(ctx context.Context, s *Server, in *runIn) (*view.TaskDiff, error) {
-				diff, err := s.engine.TaskDiff(ctx, in.ID)
-				return &diff, err
-			}),
-		},
 		{
 			"get-task-changes", get, "/runs/{id}/changes", "List what a task has changed",
 			"With its commits, what was shown before, what was asked for, and the results of the checks. Only a run that is a task has it.",

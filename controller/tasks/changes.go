@@ -17,21 +17,9 @@ import (
 )
 
 const (
-	diffBytesMax    = 1 << 20 // of the text of a whole difference
-	requestsMax     = 50      // of one task; a gate sends it back less often
+	requestsMax     = 50 // of one task; a gate sends it back less often
 	requestBytesMax = 64 << 10
 )
-
-// TaskDiff returns what a task has changed as one text, as it was last shown to a person.
-func (c *Controller) TaskDiff(ctx context.Context, id string) (view.TaskDiff, error) {
-	t, err := c.open(ctx, id)
-	if err != nil {
-		return view.TaskDiff{}, err
-	}
-	shown := view.TaskDiff{Base: t.Base}
-	shown.Text, shown.Cut, err = t.Difference(ctx, diffBytesMax)
-	return shown, err
-}
 
 // TaskChanges lists what a task has changed: between two commits, or without them all of it.
 func (c *Controller) TaskChanges(ctx context.Context, id, from, to string) (v view.TaskChanges, err error) {
