@@ -4,7 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"math"
-	"slices"
+	"reflect"
 	"time"
 
 	"github.com/fairlead-dev/fairlead/machine"
@@ -31,9 +31,8 @@ type RunSettings struct {
 	After []string `json:"after,omitempty"` // runs that must have completed before a step of this one starts
 }
 
-func (s *RunSettings) same(o *RunSettings) bool {
-	return s.Wrapped == o.Wrapped && s.CostPerDayUSD == o.CostPerDayUSD && s.AtLimit == o.AtLimit && s.How == o.How && slices.Equal(s.After, o.After)
-}
+// same compares all fields, also those that are added later.
+func (s *RunSettings) same(o *RunSettings) bool { return reflect.DeepEqual(s, o) }
 
 // check returns what is wrong with settings; empty: nothing.
 func (s RunSettings) check() string {
