@@ -242,3 +242,46 @@ func TestRemoveLanded(t *testing.T) {
 		t.Errorf("a second name of a file makes %d of %d bytes, %v", again, size, err)
 	}
 }
+
+// A task may land a link in place of a folder of Copy. Neither copying nor removing follows it out of the task's folder.
+func TestCopyFollowsNoLinkOut(t *testing.T) {
+	w := newRepo(t)
+	outside := filepath.Join(filepath.Dir(w.repo), "outside")
+	for _, dir := range []string{outside, filepath.Join(w.repo, "conf")} {
+		w.must(os.MkdirAll(dir, 0o755))
+	}
+	w.put(outside, "local", "a person's\n")
+	w.put(filepath.Join(w.repo, "conf"), "local", "secret\n")
+	w.put(filepath.Join(w.repo, ".git", "info"), "exclude", "conf\n")
+	land := func(id, link string) (Task, error) {
+		next := w.give(id, "")
+		next.Copy, next.Checks = []string{"conf/local"}, []string{"true"}
+		if link != "" {
+			w.must(os.Symlink(link, filepath.Join(next.Tree, "conf")))
+			w.git(next.Tree, "add", "--force", "conf")
+		}
+		w.put(next.Tree, "b.txt", id)
+		w.git(next.Tree, "add", "b.txt")
+		w.git(next.Tree, "commit", "--quiet", "-m", id)
+		w.put(w.repo, "a.txt", "moved by "+id+"\n")
+		w.git(w.repo, "commit", "--quiet", "-a", "-m", "the branch moves") // so the checks run on merged files
+		_, err := w.land(next)
+		return next, err
+	}
+	for i, id := range []string{"T1", "T2"} { // the second one finds the folder of the first
+		_, err := land(id, []string{outside, ""}[i])
+		if text, fault := os.ReadFile(filepath.Join(outside, "local")); fault != nil || string(text) != "a person's\n" {
+			t.Fatalf("%s changed a file outside: %q, %v (%v)", id, text, fault, err)
+		}
+		if i == 0 && (err == nil || !strings.Contains(err.Error(), "conf/local")) {
+			t.Errorf("%s: %v", id, err)
+		}
+	}
+	w.must(os.Remove(filepath.Join(outside, "local")))
+	if _, err := land("T3", outside); err == nil {
+		t.Error("it landed")
+	}
+	if _, err := os.Lstat(filepath.Join(outside, "local")); err == nil {
+		t.Error("a file was copied out")
+	}
+}

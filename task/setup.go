@@ -91,12 +91,8 @@ func mergedFolder(ctx context.Context, t Task, tree string) (dir string, err err
 		if err := os.Remove(index + ".lock"); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
-		for _, name := range t.Copy { // they may have changed
-			if filepath.IsLocal(name) {
-				if err := os.RemoveAll(filepath.Join(dir, filepath.FromSlash(t.Prefix), name)); err != nil {
-					return err
-				}
-			}
+		if err := withoutCopies(t, dir); err != nil { // they may have changed
+			return err
 		}
 		for _, args := range [][]string{
 			{"read-tree", "--reset", "-u", tree}, {"checkout-index", "--all", "--force", "--quiet"}, {"clean", "-ffdq"},

@@ -62,59 +62,6 @@ func renew(ctx context.Context, t Task) error {
 	return os.WriteFile(mark, nil, 0o600)
 }
 
-func copies(t Task, out io.Writer, tree string) error {
-	for _, name := range t.Copy {
-		if err := t.copy(out, name, tree); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// copy copies a file or a folder of the workspace. One that does not exist is not an error.
-func (t Task) copy(out io.Writer, name, tree string) error {
-	if !filepath.IsLocal(name) {
-		return fmt.Errorf("copy: %s is not below the workspace", name)
-	}
-	from, to := filepath.Join(t.Repo, filepath.FromSlash(t.Prefix), name), filepath.Join(tree, filepath.FromSlash(t.Prefix), name)
-	info, err := os.Lstat(from)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		_, err := fmt.Fprintf(out, "copy: there is no %s\n", name)
-		return err
-	case err != nil:
-		return err
-	case info.IsDir():
-		err = os.CopyFS(to, os.DirFS(from))
-	case !info.Mode().IsRegular():
-		return fmt.Errorf("copy: %s is not a file and not a folder", name)
-	default:
-		err = copyFile(from, to, info.Mode().Perm())
-	}
-	if err != nil && !errors.Is(err, fs.ErrExist) { // the branch has it
-		return fmt.Errorf("copy %s: %w", name, err)
-	}
-	return nil
-}
-
-func copyFile(from, to string, mode fs.FileMode) (err error) {
-	in, err := os.Open(from)
-	if err != nil {
-		return err
-	}
-	defer in.Close()
-	if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil { //nolint:gosec // as the checkout
-		return err
-	}
-	file, err := os.OpenFile(to, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, file.Close()) }()
-	_, err = io.Copy(file, in)
-	return err
-}
-
 // CheckFailed is a check that ended with an exit code other than 0, or a *SetupFailed without a Command.
 type CheckFailed struct {
 	Command string

@@ -276,10 +276,12 @@ func makeFolder(ctx context.Context, t Task, commit, head string) (err error) {
 		return err
 	}
 	attributes := filepath.Join(t.Git, "info", "attributes")
-	if info, err := os.Lstat(attributes); err == nil && info.Mode().IsRegular() {
-		if err := copyFile(attributes, filepath.Join(making, ".git", "info", "attributes"), info.Mode().Perm()); err != nil {
+	if text, err := os.ReadFile(attributes); err == nil {
+		if err := os.WriteFile(filepath.Join(making, ".git", "info", "attributes"), text, 0o600); err != nil {
 			return err
 		}
+	} else if !errors.Is(err, fs.ErrNotExist) {
+		return err
 	}
 	in := worktree.Git{Dir: making} // no other program has written in it yet
 	checkout := []string{"checkout", "--quiet", "--no-track", "-b", t.Branch}
