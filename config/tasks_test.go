@@ -32,7 +32,7 @@ func TestTasks(t *testing.T) {
 		{"tasks: {reviewer: critic}\nagents: {critic: {driver: exec, loop: foreign}}", Tasks{}, "runs its own loop"},
 		{"tasks: {pr: {poll: 14s}}", Tasks{}, `"14s" is too often for the forges; take 15s or more`},
 		{"tasks: {pr: {ask: never}}", Tasks{}, "ask"},
-		{"tasks: {from: {bug: nobody}}", Tasks{}, `there is no agent "nobody"`},
+		{"tasks: {from: {bug: ghost}}", Tasks{}, `there is no agent "ghost"`},
 		{"tasks: {most: 0}", Tasks{}, "most"},
 		{"tasks: {remote: -x}", Tasks{}, "remote"},
 		{"tasks: {copy: [../secret]}", Tasks{}, "is not below the folder of this file"},

@@ -136,7 +136,7 @@ func TestIntake(t *testing.T) {
 	w := newOutside("bug one", "bug two", "bug three", "bug four", "bug five", "bug six")
 	w.issues[1].Assignees = []string{"ada"}
 	w.issues[2].Comments = []forge.Comment{{Trusted: true, Text: "taken\n\n" + claimMark + "0123 -->"}} // by another clone
-	w.issues[3].Comments = []forge.Comment{{Text: "nobody may write this\n" + claimMark + "4567 -->"}}
+	w.issues[3].Comments = []forge.Comment{{Text: "this person may not write\n" + claimMark + "4567 -->"}}
 	file := filepath.Join(t.TempDir(), "intake.json")
 	look := func() []string {
 		t.Helper()

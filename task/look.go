@@ -12,9 +12,23 @@ import (
 
 const (
 	commitsTold = 20 // in a hand-over
-	linesTold   = 40 // of the changed files in a hand-over
+	linesTold   = 50 // about changed files; the whole difference is in a file, or in the folder
 	namesTold   = 10 // of changed files in an error
 )
+
+// stat returns git's line for each changed file, and their sum as the last line; none if nothing was changed. Of more
+// than some lines it says how many.
+func stat(ctx context.Context, t Task, from, to string, most int) ([]string, error) {
+	text, err := t.ask(ctx, nil, "diff", "--no-color", "--stat=100", "--no-ext-diff", "--no-textconv", from, to)
+	if err != nil || text == "" {
+		return nil, err
+	}
+	lines := strings.Split(text, "\n")
+	if more := len(lines) - most; more > 0 {
+		lines = append(append(lines[:most-1:most-1], fmt.Sprintf(" and %d more files", more)), lines[len(lines)-1])
+	}
+	return lines, nil
+}
 
 // Looked is what a reviewer gets to see.
 type Looked struct {
@@ -32,12 +46,8 @@ func ForReview(ctx context.Context, t Task, name string) (l Looked, err error) {
 	if l.From, err = t.Before(ctx, l.Commit); err != nil {
 		return l, err
 	}
-	stat, err := t.ask(ctx, nil, "diff", "--stat=100", "--no-ext-diff", "--no-textconv", l.From, l.Commit)
-	if err != nil {
+	if l.Stat, err = stat(ctx, t, l.From, l.Commit, linesTold); err != nil {
 		return l, err
-	}
-	if stat != "" {
-		l.Stat = strings.Split(stat, "\n")
 	}
 	l.Diff = filepath.Join(t.Run, name)
 	if err := os.WriteFile(l.Diff, nil, 0o600); err != nil { // git writes none if there is no change
@@ -79,13 +89,9 @@ func HandOver(ctx context.Context, t Task) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	stat, err := t.ask(ctx, nil, "diff", "--no-color", "--stat=100", "--no-ext-diff", "--no-textconv", from, p.Commit)
+	lines, err := stat(ctx, t, from, p.Commit, linesTold)
 	if err != nil {
 		return "", err
-	}
-	lines := strings.Split(stat, "\n")
-	if more := len(lines) - linesTold; more > 0 {
-		lines = append(append(lines[:linesTold-1:linesTold-1], fmt.Sprintf(" and %d more files", more)), lines[len(lines)-1])
 	}
 	if commits == "" {
 		commits = "none"

@@ -75,8 +75,8 @@ func (e *CheckFailed) Error() string {
 	return fmt.Sprintf("check `%s`: %v", e.Command, e.Err)
 }
 
-// Check runs the checks in the folder, and Setup before them if lock files have changed. It notes the content that has passed them, so that landing need not
-// repeat them.
+// Check runs the checks in the folder, and Setup before them if lock files have changed. It notes the content that has
+// passed them, so that landing need not repeat them.
 func (t Task) Check(ctx context.Context, out io.Writer) error {
 	if len(t.Checks) == 0 {
 		_, err := fmt.Fprintln(out, "no checks are configured (tasks.checks in fairlead.yaml)")
@@ -167,9 +167,6 @@ type Shown struct {
 	Files int      // number of changed files
 }
 
-// shownLines is how many lines Shown.Stat has at most; the file has the rest.
-const shownLines = 50
-
 // Show finds what a person is to approve, and keeps it: exactly this is landed. The whole difference is written
 // into a folder.
 func (t Task) Show(ctx context.Context, dir string) (s Shown, err error) {
@@ -181,21 +178,18 @@ func (t Task) Show(ctx context.Context, dir string) (s Shown, err error) {
 	if err != nil {
 		return s, err
 	}
-	stat, err := t.ask(ctx, nil, "diff", "--stat=100", "--no-ext-diff", "--no-textconv", from, p.Commit)
-	if err != nil {
+	if s.Stat, err = stat(ctx, t, from, p.Commit, linesTold); err != nil {
 		return s, err
 	}
 	if s.Files, err = changed(ctx, t, from, p.Commit); err != nil {
 		return s, err
 	}
-	if s.Stat = []string{"no file was changed"}; stat != "" {
+	if len(s.Stat) == 0 {
+		s.Stat = []string{"no file was changed"}
+	} else {
 		s.Diff = filepath.Join(dir, t.ID+".diff")
 		if _, err := t.ask(ctx, nil, "diff", "--no-ext-diff", "--no-textconv", "--output="+s.Diff, from, p.Commit); err != nil {
 			return s, err
-		}
-		s.Stat = strings.Split(stat, "\n")
-		if more := len(s.Stat) - shownLines; more > 0 {
-			s.Stat = append(append(s.Stat[:shownLines-1:shownLines-1], fmt.Sprintf("and %d more files", more)), s.Stat[len(s.Stat)-1])
 		}
 	}
 	if p.Loose {

@@ -255,7 +255,7 @@ func TestShow(t *testing.T) {
 	w.put(w.task.Tree, "a.txt", "one\ntwo\n")
 	s, err = w.task.Show(t.Context(), w.task.Run)
 	w.must(err)
-	if n := len(s.Stat); n != shownLines+2 || !strings.Contains(s.Stat[0], "a.txt") || !strings.Contains(s.Stat[n-2], "61 files changed") || !strings.Contains(s.Stat[n-3], "12 more files") {
+	if n := len(s.Stat); n != linesTold+2 || !strings.Contains(s.Stat[0], "a.txt") || !strings.Contains(s.Stat[n-2], "61 files changed") || !strings.Contains(s.Stat[n-3], "12 more files") {
 		t.Errorf("%d lines: %q", n, s.Stat)
 	}
 	if text, err := os.ReadFile(s.Diff); err != nil || !strings.Contains(string(text), "-three\n") {

@@ -24,6 +24,11 @@ func (c Runs) Request(ctx context.Context, id string, what api.RequestBody) (api
 	return post[api.Ordered](ctx, c.client, runPath(id, "/request"), what)
 }
 
+// Merge approves a task, or lands it again after landing failed. It returns when that is recorded.
+func (c Runs) Merge(ctx context.Context, id string, what api.MergeBody) (api.Ordered, error) {
+	return post[api.Ordered](ctx, c.client, runPath(id, "/merge"), what)
+}
+
 // Drop ends a task and removes its folder.
 func (c Runs) Drop(ctx context.Context, id string) (api.Dropped, error) {
 	return post[api.Dropped](ctx, c.client, runPath(id, "/drop"), struct{}{})

@@ -103,7 +103,7 @@ func reviewRoutes() []route {
 					return nil, err
 				}
 				if in.Body == nil {
-					return nil, noBody()
+					return nil, bodyMissing()
 				}
 				b := in.Body
 				return commented(s.engine.AddComment(ctx, in.ID, view.TaskComment{File: b.File, Line: b.Line, Old: b.Old, Quote: b.Quote, Text: b.Text}))
@@ -116,7 +116,7 @@ func reviewRoutes() []route {
 					return nil, err
 				}
 				if in.Body == nil {
-					return nil, noBody()
+					return nil, bodyMissing()
 				}
 				return commented(s.engine.ChangeComment(ctx, in.ID, in.Comment, in.Body.Text))
 			}),
@@ -174,7 +174,7 @@ func reviewRoutes() []route {
 	}
 }
 
-func noBody() error {
+func bodyMissing() error {
 	return api.NewProblem(http.StatusUnprocessableEntity, "the body is missing; send {\"text\": \"…\"}")
 }
 

@@ -20,10 +20,7 @@ import (
 	"github.com/fairlead-dev/fairlead/view"
 )
 
-const (
-	followEvery = 200 * time.Millisecond
-	commentMax  = 10_000 // bytes of one comment
-)
+const followEvery = 200 * time.Millisecond
 
 // Diff shows what a task has changed so far, with git's own pager on a terminal.
 func Diff(ctx context.Context, a *cli.App, id string, stat bool) error {
@@ -68,10 +65,7 @@ func Comment(ctx context.Context, a *cli.App, client *apiclient.Client, id, wher
 	if !filepath.IsLocal(file) {
 		return &cli.Coded{Code: cli.ExitUsage, Err: fmt.Errorf("%s is not a file of the repository; name it as `fairlead diff` does", cli.Line(file, cli.PathWidth))}
 	}
-	if text = strings.TrimSpace(text); text == "" || len(text) > commentMax {
-		return &cli.Coded{Code: cli.ExitUsage, Err: fmt.Errorf("a comment has 1 to %d bytes", commentMax)}
-	}
-	all, err := client.Runs.Comment(ctx, id, api.CommentBody{File: filepath.ToSlash(filepath.Clean(file)), Line: line, Text: text})
+	all, err := client.Runs.Comment(ctx, id, api.CommentBody{File: filepath.ToSlash(filepath.Clean(file)), Line: line, Text: strings.TrimSpace(text)})
 	if err != nil {
 		return cli.Faulty(err)
 	}

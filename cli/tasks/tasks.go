@@ -26,10 +26,7 @@ import (
 	"github.com/fairlead-dev/fairlead/view"
 )
 
-const (
-	titleWidth = 60
-	noteMax    = 900 // of an answer's note; the whole text is in a file
-)
+const titleWidth = 60
 
 // Start gives a task.
 func Start(ctx context.Context, a *cli.App, client *apiclient.Client, flags view.TaskFlags) error {
@@ -166,14 +163,10 @@ func Merge(ctx context.Context, a *cli.App, client *apiclient.Client, id string,
 		return err
 	case r.Task.Status == view.TaskPROpen:
 		return &cli.Coded{Code: cli.ExitRefused, Err: fmt.Errorf("task %s has a pull request; merge it there, and the task is done: %s", name, cli.Plain(pullURL(r)))}
-	case r.Task.FailedStep == task.StepLand:
-		_, err = client.Runs.Resume(ctx, id, view.RunFlags{})
-	case waitsForApproval(r):
-		_, err = client.Runs.Answer(ctx, id, task.StepApprove, view.StepAnswer{})
-	default:
+	case r.Task.FailedStep != task.StepLand && !waitsForApproval(r):
 		return notNow(r)
 	}
-	if err != nil {
+	if _, err := client.Runs.Merge(ctx, id, api.MergeBody{}); err != nil {
 		return cli.Faulty(err)
 	}
 	if !wait {

@@ -1,6 +1,7 @@
 package agents
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -37,7 +38,7 @@ func (c *Controller) TellRunning(ctx context.Context, by seam.Actor, target, tex
 			}
 		}
 	}); fault != nil || err != nil {
-		return view.Told{}, firstOf(fault, err)
+		return view.Told{}, cmp.Or(fault, err)
 	}
 	told := view.Told{Agent: name, Session: s.ID, When: view.ToldNextSession}
 	if _, _, isStep := team.StepOf(s.For); isStep {
@@ -78,13 +79,6 @@ func (c *Controller) writeTell(ctx context.Context, agent string, s team.Session
 
 func refuseTell(target, why, row string) error {
 	return &machine.Refusal{Subject: target, Event: string(session.PersonTold), State: "asked", Row: row, Reason: why}
-}
-
-func firstOf(a, b error) error {
-	if a != nil {
-		return a
-	}
-	return b
 }
 
 // sessionToTell finds the running session that a person means: of an agent, of a run, or by its id.

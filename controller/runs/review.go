@@ -92,11 +92,7 @@ The changes are compared with commit %s of branch %s. The whole difference is in
 	if len(looked.Stat) == 0 {
 		b.WriteString("No file was changed.\n")
 	}
-	for i, line := range looked.Stat {
-		if i == statLinesTold {
-			fmt.Fprintf(&b, " and %d more lines\n", len(looked.Stat)-i)
-			break
-		}
+	for _, line := range looked.Stat {
 		b.WriteString(line + "\n")
 	}
 	if len(review.Open) > 0 {
@@ -115,8 +111,6 @@ resolved: ids of the open findings that are fixed. An open finding that you do n
 `, f.Report, review.Next+1)
 	return b.String()
 }
-
-const statLinesTold = 200 // of changed files in a prompt; the file has the rest
 
 // reviewReport makes the report of a review from the reviewer's answer. Nil without an error: there is none, because
 // the session has failed.
