@@ -67,8 +67,8 @@ var imports = []importRow{
 	{pkg: "driver/*", may: []string{"driver", "driver/speech", "driver/adapter", "machine/session"}, inTests: []string{"driver/*", "internal/test/*"}},
 
 	{pkg: "loop", may: append([]string{"journal", "team"}, pure...), inTests: []string{"journal/*"}},
-	{pkg: "worktree", may: []string{"loop", "machine", "view"}},
-	{pkg: "forge"},
+	{pkg: "worktree", may: []string{"internal/file", "loop", "machine", "view"}},
+	{pkg: "forge", may: []string{"internal/file"}},
 	{pkg: "task", may: []string{"worktree", "sandbox", "forge"}, inTests: []string{"internal/test/testsize"}},
 	{pkg: "task/diff", may: []string{"view"}},
 	{pkg: "workspace"},

@@ -61,7 +61,7 @@ func TestParseIssue(t *testing.T) {
 
 func jsonText(v any) string { b, _ := json.Marshal(v); return string(b) }
 
-// The texts are those of gh 2.62, glab 1.53 and git 2.47.
+// The texts follow the sources of gh, glab and git.
 func TestWords(t *testing.T) {
 	for said, want := range map[string]Code{
 		"HTTP 403: API rate limit exceeded for user ID 583231. (https://api.github.com/graphql)":                   RateLimited,
@@ -139,7 +139,7 @@ func TestProgram(t *testing.T) {
 	}
 }
 
-// The answers are those of GitLab 17's API, which glab prints unchanged.
+// The answers have the form of GitLab's API, which glab prints unchanged.
 func TestGitLab(t *testing.T) {
 	fake(t, "glab", `log=$(dirname "$0")/sent
 case "$*" in

@@ -15,6 +15,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/fairlead-dev/fairlead/internal/file"
 )
 
 const (
@@ -75,22 +77,22 @@ func program(ctx context.Context, name string, input []byte, env []string, args 
 	if input != nil {
 		cmd.Stdin = bytes.NewReader(input)
 	}
-	out, said := capped{most: outputMax}, capped{most: saidMax}
+	out, said := file.Capped{Max: outputMax}, file.Capped{Max: saidMax}
 	cmd.Stdout, cmd.Stderr = &out, &said
 	err = cmd.Run()
 	what := name + " " + strings.Join(args[:min(len(args), 2)], " ")
 	var exit *exec.ExitError
 	switch {
-	case err == nil && out.cut:
+	case err == nil && out.Cut:
 		return nil, &Fault{Code: Garbled, Text: fmt.Sprintf("%s printed more than %d bytes", what, outputMax)}
 	case err == nil:
-		return out.buf.Bytes(), nil
+		return out.Bytes(), nil
 	case ctx.Err() != nil:
 		return nil, ctx.Err()
 	case within.Err() != nil:
 		return nil, &Fault{Code: Offline, Text: fmt.Sprintf("%s took longer than %s and was ended", what, programMax)}
 	case errors.As(err, &exit):
-		return out.buf.Bytes(), classify(name, what, exit.ExitCode(), said.buf.String())
+		return out.Bytes(), classify(name, what, exit.ExitCode(), said.String())
 	default:
 		return nil, &Fault{Code: Refused, Text: fmt.Sprintf("%s: %v", what, err)}
 	}
@@ -184,20 +186,4 @@ func decodeOne[T any](what string, out []byte) (v T, err error) {
 
 func garbled(what string, err error) error {
 	return &Fault{Code: Garbled, Text: fmt.Sprintf("%s printed what cannot be read; a newer version may print something else: %v", what, err)}
-}
-
-// capped keeps the beginning of what a program prints.
-type capped struct {
-	buf  bytes.Buffer // embedded, it would be filled by its ReadFrom without a limit
-	most int
-	cut  bool
-}
-
-func (c *capped) Write(b []byte) (int, error) {
-	if room := c.most - c.buf.Len(); len(b) > room {
-		c.cut = true
-		c.buf.Write(b[:max(0, room)])
-		return len(b), nil
-	}
-	return c.buf.Write(b)
 }

@@ -243,7 +243,7 @@ func (p *pulling) play(ctx context.Context) (Look, error) {
 	}
 	work, err := p.ask(ctx, nil, "rev-parse", "--verify", "--quiet", p.shownRef()+"^{commit}")
 	if err != nil {
-		return Look{}, &Blocked{"it was not shown to anybody yet"}
+		return Look{}, &Blocked{"it has not been shown to a person yet"}
 	}
 	if work != p.Shown || p.Pushing != "" {
 		if look, err := p.publish(ctx, work); err != nil || look.Outcome != "" {

@@ -240,7 +240,7 @@ func (t Task) Land(ctx context.Context, out io.Writer) (done Landed, err error) 
 	defer release()
 	work, err := t.ask(ctx, nil, "rev-parse", "--verify", "--quiet", t.shownRef()+"^{commit}")
 	if err != nil {
-		return done, &Blocked{"it was not shown to anybody yet"}
+		return done, &Blocked{"it has not been shown to a person yet"}
 	}
 	if now, err := t.Snapshot(ctx); err == nil {
 		done.Later = now.Commit != work && !t.alike(ctx, now.Commit, work)

@@ -1,7 +1,6 @@
 package worktree
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -13,6 +12,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/fairlead-dev/fairlead/internal/file"
 )
 
 const (
@@ -100,8 +101,7 @@ func (g Git) Run(ctx context.Context, most time.Duration, env []string, feed fun
 	cmd.Dir, cmd.Env, cmd.WaitDelay = g.Dir, append(gitEnv(g.Dir), env...), gitGoMax
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // filters that git runs end with it
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
-	var said, complained cappedText
-	said.most, complained.most = gitOutputMax, gitErrorMax
+	said, complained := file.Capped{Max: gitOutputMax}, file.Capped{Max: gitErrorMax}
 	cmd.Stdout, cmd.Stderr = &said, &complained
 	fed, err := g.start(cmd, feed)
 	if err == nil {
@@ -111,7 +111,7 @@ func (g Git) Run(ctx context.Context, most time.Duration, env []string, feed fun
 		}
 		err = first(err, cmd.Wait())
 	}
-	return said.buf.String(), g.fault(ctx, err, said.cut, &complained, args)
+	return said.String(), g.fault(ctx, err, said.Cut, &complained, args)
 }
 
 // first is the fault that the other one follows from: a broken pipe is git's end, seen from here.
@@ -145,7 +145,7 @@ func (g Git) start(cmd *exec.Cmd, feed func(io.Writer) error) (<-chan error, err
 	return fed, nil
 }
 
-func (g Git) fault(ctx context.Context, err error, cut bool, complained *cappedText, args []string) error {
+func (g Git) fault(ctx context.Context, err error, cut bool, complained *file.Capped, args []string) error {
 	what := args[0]
 	if what == "worktree" {
 		what += " " + args[1]
@@ -161,7 +161,7 @@ func (g Git) fault(ctx context.Context, err error, cut bool, complained *cappedT
 	case ctx.Err() != nil:
 		return ctx.Err()
 	case errors.As(err, &exit):
-		said := strings.TrimSpace(strings.TrimPrefix(complained.buf.String(), "fatal: "))
+		said := strings.TrimSpace(strings.TrimPrefix(complained.String(), "fatal: "))
 		if said == "" {
 			said = exit.Error()
 		}
@@ -169,22 +169,6 @@ func (g Git) fault(ctx context.Context, err error, cut bool, complained *cappedT
 	default:
 		return fmt.Errorf("git %s: %w", what, err)
 	}
-}
-
-// cappedText keeps the beginning of what a program prints.
-type cappedText struct {
-	buf  bytes.Buffer // embedded, it would be filled by its ReadFrom without a limit
-	most int
-	cut  bool
-}
-
-func (c *cappedText) Write(b []byte) (int, error) {
-	if room := c.most - c.buf.Len(); len(b) > room {
-		c.cut = true
-		c.buf.Write(b[:max(0, room)])
-		return len(b), nil // it is read on, so that it can end
-	}
-	return c.buf.Write(b)
 }
 
 // gitSaidNo says whether git ran to its end, and its answer was no.

@@ -16,6 +16,7 @@ import (
 
 	"github.com/fairlead-dev/fairlead/cli"
 	"github.com/fairlead-dev/fairlead/driver"
+	"github.com/fairlead-dev/fairlead/internal/file"
 )
 
 // A probe starts an agent program, greets it and ends it. It does so in a process of its own, so
@@ -142,7 +143,7 @@ func probeOnce(ctx context.Context, wish probeWish, env []string, apart bool) (p
 	if apart {
 		words = append(words, "--apart")
 	}
-	var out, errs probeSaid
+	out, errs := file.Capped{Max: probeBytesMax}, file.Capped{Max: probeBytesMax}
 	cmd := &exec.Cmd{
 		Path: self, Args: words, Dir: dir, Env: append(os.Environ(), env...),
 		Stdin: bytes.NewReader(told), Stdout: &out, Stderr: &errs, SysProcAttr: probeAttr(apart), WaitDelay: time.Second,
@@ -179,12 +180,4 @@ func probeOnce(ctx context.Context, wish probeWish, env []string, apart bool) (p
 var quiet = []string{
 	"OPENCODE_DISABLE_AUTOUPDATE=1", "OPENCODE_DISABLE_MODELS_FETCH=1", "DISABLE_AUTOUPDATER=1", "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1",
 	"NO_UPDATE_NOTIFIER=1", "DO_NOT_TRACK=1",
-}
-
-// probeSaid keeps the beginning of a process's output.
-type probeSaid struct{ bytes.Buffer }
-
-func (s *probeSaid) Write(p []byte) (int, error) {
-	s.Buffer.Write(p[:min(len(p), max(0, probeBytesMax-s.Len()))])
-	return len(p), nil
 }
