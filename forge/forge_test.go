@@ -140,6 +140,36 @@ func TestProgram(t *testing.T) {
 }
 
 // The answers have the form of GitLab's API, which glab prints unchanged.
+// An answer that was cut is asked for again, and one that is something else is not.
+func TestUnreadableAnswers(t *testing.T) {
+	for _, c := range []struct {
+		out       string
+		one, list Code // of decodeOne and of decode; empty: it is read
+	}{
+		{`{"number":7}`, "", Garbled},
+		{`{"number":7} {"number":8}`, Garbled, Garbled},
+		{`[{"number":7}][]`, Garbled, ""},
+		{``, Offline, Offline},
+		{"\n", Offline, Offline},
+		{`{"number":`, Offline, Offline},
+		{`[{"number":7}][{"num`, Garbled, Offline},
+		{`<html>`, Garbled, Garbled},
+		{`{"number":"7"}`, Garbled, Garbled},
+	} {
+		_, one := decodeOne[hubRequest]("gh", []byte(c.out))
+		_, list := decode[hubRequest]("gh", []byte(c.out))
+		for _, got := range []struct {
+			err  error
+			want Code
+		}{{one, c.one}, {list, c.list}} {
+			var f *Fault
+			if errors.As(got.err, &f); got.want == "" && got.err != nil || got.want != "" && (f == nil || f.Code != got.want) {
+				t.Errorf("%q: %v, want %q", c.out, got.err, got.want)
+			}
+		}
+	}
+}
+
 func TestGitLab(t *testing.T) {
 	fake(t, "glab", `log=$(dirname "$0")/sent
 case "$*" in

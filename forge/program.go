@@ -165,23 +165,36 @@ func classify(name, what string, code int, said string) *Fault {
 func decode[T any](what string, out []byte) ([]T, error) {
 	dec := json.NewDecoder(bytes.NewReader(out))
 	var all []T
-	for {
+	for pages := 0; ; pages++ {
 		var page []T
 		switch err := dec.Decode(&page); {
-		case errors.Is(err, io.EOF):
+		case errors.Is(err, io.EOF) && pages > 0:
 			return all, nil
 		case err != nil:
-			return nil, garbled(what, err)
+			return nil, unreadable(what, err)
 		}
 		all = append(all, page...)
 	}
 }
 
 func decodeOne[T any](what string, out []byte) (v T, err error) {
-	if err := json.Unmarshal(out, &v); err != nil {
-		return v, garbled(what, err)
+	dec := json.NewDecoder(bytes.NewReader(out))
+	if err := dec.Decode(&v); err != nil {
+		return v, unreadable(what, err)
+	}
+	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
+		return v, garbled(what, errors.New("there is something after the answer"))
 	}
 	return v, nil
+}
+
+// unreadable is the fault of an answer that is no JSON, or not the expected one. One that ends too early came
+// over a connection that broke, or of a program that was ended, and is asked for again.
+func unreadable(what string, err error) error {
+	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+		return &Fault{Code: Offline, Text: what + " printed an answer that is not complete"}
+	}
+	return garbled(what, err)
 }
 
 func garbled(what string, err error) error {
