@@ -76,6 +76,7 @@ func CodeOf(err error) int {
 	var refusal *machine.Refusal
 	var refused *apiclient.Refused
 	var none *apiclient.NoDaemon
+	var unanswered *apiclient.NoAnswer
 	var problem *api.Problem
 	switch {
 	case err == nil:
@@ -84,7 +85,7 @@ func CodeOf(err error) int {
 		return known.Code
 	case errors.As(err, &refusal), errors.As(err, &refused):
 		return ExitRefused
-	case errors.As(err, &none):
+	case errors.As(err, &none), errors.As(err, &unanswered):
 		return ExitNoDaemon
 	case errors.As(err, &problem) && problem.Status == http.StatusNotFound:
 		return ExitUsage // an unknown name

@@ -481,6 +481,7 @@ func (p *play) full(t *tasked, name string) outcome {
 	}
 	defer os.Remove(filler)
 	defer file.Close()
+	defer func() { _ = file.Truncate(0) }() // a process that is about to begin may still hold the file
 	for size := 1 << 20; size > 0; size /= 4 {
 		for err = nil; err == nil; {
 			_, err = file.Write(make([]byte, size))

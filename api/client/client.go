@@ -36,6 +36,19 @@ func (n *NoDaemon) Error() string {
 // Unwrap returns the failed attempt.
 func (n *NoDaemon) Unwrap() error { return n.Why }
 
+// NoAnswer says that the daemon ended while it was asked for a change (exit code 6).
+type NoAnswer struct {
+	Dir string
+	Why error // how the connection ended
+}
+
+func (n *NoAnswer) Error() string {
+	return "the fairlead daemon of " + n.Dir + " ended before it answered, and may have done what was asked; start it with `fairlead up`, then look and ask again"
+}
+
+// Unwrap returns how the connection ended.
+func (n *NoAnswer) Unwrap() error { return n.Why }
+
 // Refused is a refusal (exit code 3): the state does not allow the request.
 type Refused struct{ Refusal machine.Refusal }
 
@@ -374,7 +387,7 @@ func (c *Client) ask(ctx context.Context, method, path string, query url.Values,
 	}
 	resp, err := c.http.Do(req)
 	if err != nil {
-		return nil, c.unreached(err)
+		return nil, c.unreached(ctx, method, err)
 	}
 	if resp.StatusCode == http.StatusOK || resp.StatusCode == http.StatusCreated {
 		return resp, nil
@@ -383,8 +396,8 @@ func (c *Client) ask(ctx context.Context, method, path string, query url.Values,
 	return nil, ReadProblem(resp)
 }
 
-// unreached explains why no answer arrived.
-func (c *Client) unreached(err error) error {
+// unreached explains why no answer arrived. If the connection ended because the daemon did, no daemon answers any more.
+func (c *Client) unreached(ctx context.Context, method string, err error) error {
 	var none *NoDaemon
 	var wrapped *url.Error
 	switch {
@@ -392,6 +405,15 @@ func (c *Client) unreached(err error) error {
 		return none
 	case errors.As(err, &wrapped):
 		err = wrapped.Err // without the placeholder address
+	}
+	again, gone := c.DialContext(ctx, "", "")
+	switch {
+	case gone == nil:
+		again.Close()
+	case errors.As(gone, &none) && method == http.MethodGet:
+		return &NoDaemon{Dir: c.dir, Why: err}
+	case errors.As(gone, &none):
+		return &NoAnswer{Dir: c.dir, Why: err}
 	}
 	return fmt.Errorf("send a request to the fairlead daemon of %s: %w", c.dir, err)
 }

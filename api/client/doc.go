@@ -7,7 +7,7 @@
 //
 //	Dial(dir) ──► Client ──► one method for each route; Events and Output follow a stream
 //
-// The one promise: an error says which of four things happened: no daemon runs (NoDaemon),
-// the state does not allow the request (Refused), the server rejected it (api.Problem), or
-// the connection failed.
+// The one promise: an error says which of five things happened: no daemon runs (NoDaemon), the daemon
+// ended before it answered (NoAnswer), the state does not allow the request (Refused), the server
+// rejected it (api.Problem), or the connection failed.
 package client

@@ -3,13 +3,18 @@ package server
 import (
 	"context"
 	"errors"
+	"net"
+	"os"
+	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/fairlead-dev/fairlead/api"
 	"github.com/fairlead-dev/fairlead/api/client"
 	"github.com/fairlead-dev/fairlead/loop"
 	"github.com/fairlead-dev/fairlead/machine"
+	"github.com/fairlead-dev/fairlead/workspace"
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -105,5 +110,47 @@ func TestClientErrors(t *testing.T) {
 	}
 	if _, err = client.Dial(t.TempDir()); !errors.As(err, &none) {
 		t.Errorf("Dial: no word came as %#v", err)
+	}
+}
+
+// The daemon is killed while it is asked: what was only to be read was not, and what was to be changed may have been.
+func TestClientSeesTheDaemonDie(t *testing.T) {
+	dir := newWorkspace(t)
+	socket := filepath.Join(os.Getenv(runtimeDirVar), "d-0123456789abcdef")
+	listen := func(conns int) { // the last of them is reset
+
+		l, err := net.Listen("unix", socket)
+		if err != nil {
+			t.Fatal(err)
+		}
+		go func() {
+			defer l.Close()
+			for n := range conns {
+				conn, err := l.Accept()
+				if err != nil {
+					return
+				}
+				if n == conns-1 {
+					l.Close()
+				}
+				conn.Close()
+			}
+		}()
+	}
+	announce(t, dir, workspace.Daemon{PID: os.Getpid(), Socket: socket})
+	listen(2)
+	c, err := client.Dial(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	var none *client.NoDaemon
+	if _, err := c.Agents(t.Context()); !errors.As(err, &none) {
+		t.Errorf("a read came to %v", err)
+	}
+	listen(1)
+	var unanswered *client.NoAnswer
+	if _, err := c.Command(t.Context(), api.Once, "coder", "why"); !errors.As(err, &unanswered) || !strings.Contains(err.Error(), "may have done what was asked") {
+		t.Errorf("an order came to %v", err)
 	}
 }

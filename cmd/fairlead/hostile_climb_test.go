@@ -14,7 +14,8 @@ import (
 // agent, and as what is left of a process that forked twice, began a session of its own and
 // threw its environment away.
 const climb = `ask() { env -i XDG_RUNTIME_DIR="$XDG_RUNTIME_DIR" "$bin" "$@" --dir .. >> words 2>&1; echo "$how $*: $?" >> codes; }
-all() { ask release; ask down; ask down --now; ask start ada; ask stop ada; ask cleanup ada; ask once bob; ask once cyd; ask hold; ask release; talk; }
+all() { ask release; ask down; ask down --now; ask start ada; ask stop ada; ask cleanup ada; ask once bob; begun; ask once cyd; ask hold; ask release; talk; }
+begun() { until test -e ../bob/begun; do sleep 0.02; done; } # a request that is not carried out yet is the same as the next one
 talk() { ask say desk hello; ask grant desk ada --now; ask skip desk; ask override desk --resume; ask assign desk ada; ask remove desk bob; ask disable bob; ask enable ada; }
 bin=$1 how=$2
 case $how in
@@ -33,7 +34,7 @@ func TestClimber(t *testing.T) {
 	s := newShip(t, map[string]string{
 		"climb.sh": climb,
 		"fairlead.yaml": "version: 1\nagents:\n  ada: {driver: exec, command: [sh, ../climb.sh, " + program + ", child], workspace: ada}\n" +
-			"  bob: {driver: exec, command: [\"true\"], workspace: bob}\n" +
+			"  bob: {driver: exec, command: [touch, begun], workspace: bob}\n" +
 			"  cyd: {driver: exec, command: [\"true\"], workspace: cyd}\nchannels:\n  desk: {agents: [bob]}\n",
 	})
 	s.must("stop", "cyd") // a person's pause: no agent lifts it

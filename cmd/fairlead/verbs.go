@@ -146,7 +146,7 @@ const exitCodes = `0  done
 3  refused: the current state does not allow it
 4  waits for a person
 5  cancelled
-6  no daemon runs`
+6  no daemon runs, or it ended before it answered`
 
 func (a *app) exitCodesTopic() *cobra.Command {
 	return &cobra.Command{Use: "exit-codes", Short: "What the exit codes of commands mean", Long: "A command ends with one of these exit codes:\n\n" + exitCodes}
