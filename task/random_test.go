@@ -155,6 +155,9 @@ func (p *play) person() {
 			p.git("branch", "main", one(p, strings.Fields(p.git("for-each-ref", "--format=%(refname)", "refs/heads/backup"))...))
 		}
 		p.clean()
+		if head == "" { // commits on no branch are the person's own to keep
+			p.git("branch", "backup/"+strconv.Itoa(len(p.trace)), "HEAD")
+		}
 		_, _ = p.try(p.repo, "checkout", "--quiet", "--no-overwrite-ignore", "main") // a file that is not committed may be in the way
 	case "rewind": // another program does it, by force
 		p.clean()

@@ -312,6 +312,21 @@ func TestLandBlocked(t *testing.T) {
 	}
 }
 
+// Nothing lands in a checkout with changes, also if git could do it because they are in other files.
+func TestLandBesideChanges(t *testing.T) {
+	w := newWorld(t)
+	w.put(w.task.Tree, "b.txt", "b\n")
+	w.put(w.repo, "a.txt", "one\nperson\nthree\n")
+	tip := w.git(w.repo, "rev-parse", "main")
+	var blocked *Blocked
+	if _, err := w.land(w.task); !errors.As(err, &blocked) || !strings.Contains(err.Error(), "not committed: a.txt") {
+		t.Fatalf("%v", err)
+	}
+	if now := w.git(w.repo, "rev-parse", "main"); now != tip {
+		t.Errorf("the branch has moved from %s to %s", tip, now)
+	}
+}
+
 // If the branch has moved, the checks run on the merged files: two tasks that are right alone may be wrong together.
 func TestChecksOfMergedFiles(t *testing.T) {
 	w := newWorld(t)

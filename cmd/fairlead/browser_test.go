@@ -39,6 +39,7 @@ var fakesOnly = []string{
 // With the race detector, which is not in the daemon here, it is every eighth, too. What only a fake can be
 // made to do (a refusal, an agent whose very name is hostile) is skipped here and runs there.
 func TestPage(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("looks at the page through a browser; not under -short")
 	}

@@ -40,6 +40,7 @@ const (
 // Output without end: what of it is posted has a limit and says so, the journal does not fill,
 // and the turn ends by its time as every other.
 func TestEndlessSpeech(t *testing.T) {
+	t.Parallel()
 	for name, ada := range map[string]string{
 		"lines":   `{driver: exec, command: [sh, -c, "while :; do yes I say and say and say it again | head -c 1000000; sleep 0.05; done"], workspace: ada, grace: 100ms}`,
 		"no line": `{driver: exec, command: [sh, -c, "while :; do head -c 1000000 /dev/zero | tr '\\0' x; sleep 0.05; done"], workspace: ada, grace: 100ms}`,
@@ -107,6 +108,7 @@ func (s *ship) prompt(agent string, n int) string {
 // TURN_COMPLETE within what is said is a word like others. A thousand of them at once end one
 // turn: the agent's own.
 func TestMarkersWithoutEnd(t *testing.T) {
+	t.Parallel()
 	t.Run("within", func(t *testing.T) {
 		s := hostile(t, "{driver: script, script: ada.script.yaml, workspace: ada}", "defaultTimeoutSeconds: 3600", map[string]string{
 			"ada.script.yaml": "sessions: [[{say: work}]]\nturn: [{repeat: {times: 9, steps: [expect_prompt, {say: 'I shall say TURN_COMPLETE when it is. turn_complete TURN_COMPLETED XTURN_COMPLETE (TURN_COMPLETE) TURN_COMPLETE.'}, {say: 'now. TURN_COMPLETE'}]}}]\n",

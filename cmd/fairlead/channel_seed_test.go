@@ -195,6 +195,7 @@ func TestSeedEdgeCase2TimeoutDuringActive(t *testing.T) {
 
 // Edge case 3: Human Interrupts Mid-Turn. Human posts message while agent is ACTIVE.
 func TestSeedEdgeCase3HumanInterruptsMidTurn(t *testing.T) {
+	t.Parallel()
 	t.Run("queue", func(t *testing.T) { // queued, delivered after turn ends
 		m := aMeeting(t, "agents: [pm, dev, qa], maxRounds: 1, humanInterruptMode: queue", "defaultTimeoutSeconds: 3600", "")
 		m.busy("pm")
@@ -261,6 +262,7 @@ func (m *meeting) answered(text string) {
 
 // Edge case 4: Agent Never Signals Done. Agent responds but forgets TURN_COMPLETE.
 func TestSeedEdgeCase4AgentNeverSignalsDone(t *testing.T) {
+	t.Parallel()
 	forgets := func(t *testing.T, config string) *meeting {
 		t.Parallel()
 		files := talkers("  pm: {driver: script, script: forgets.script.yaml, workspace: pm}\nchannels:\n  reviews: {agents: [pm, dev], maxRounds: 1}\nturnConfig: {"+config+"}\n", "dev")

@@ -25,6 +25,7 @@ func raw(text string) string {
 // agents without end, reports that say the one and then the other. The daemon answers, what it
 // keeps has a limit, and what the lead says at last is heard.
 func TestFloodOfMarkers(t *testing.T) {
+	t.Parallel()
 	register := func(name string, seat int) string {
 		return fmt.Sprintf(`[AGENT_REGISTERED] {"name":"%s","gridPosition":%d}`, name, seat) + "\n"
 	}

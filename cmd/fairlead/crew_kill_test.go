@@ -131,6 +131,7 @@ that was all
 // The daemon dies in the middle of what the lead says: within a fact, within a character, within
 // a marker, within its JSON, between two markers.
 func TestKilledMidMarker(t *testing.T) {
+	t.Parallel()
 	var cuts []int
 	for _, at := range []string{`ENT_REGI","part`, "STERED] {", `"gridPos`, "\xab", `":"[AGENT_ST`, `"gridPosition":2}`, `"Mira","sta`, "that w"} {
 		cuts = append(cuts, strings.Index(wordsOfASummon, at)+len(at)/2)
@@ -198,6 +199,7 @@ func killedAtBytes(t *testing.T, cuts []int) {
 // The lead is killed at every step, alone, with its shim, or with all processes: all agents sleep, the
 // operation in progress ends with a notice, and the next wake brings back the registered agents.
 func TestKilledLead(t *testing.T) {
+	t.Parallel()
 	if runtime.GOOS != "linux" {
 		t.Skip("it looks for processes as Linux shows them")
 	}

@@ -45,7 +45,7 @@ func TestMain(m *testing.M) {
 type stage struct{ m *testing.M }
 
 func (s stage) Run() int {
-	testsize.Parallel(4) // most tests wait for the processes that they start; some of these are browsers
+	testsize.Parallel(6) // most tests wait for the processes that they start; some of these are browsers
 	dir, err := os.MkdirTemp("", "fairlead-program-")
 	if err != nil {
 		fmt.Fprintf(os.Stderr, "make a folder for the program that tests start: %v\n", err)

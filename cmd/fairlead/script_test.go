@@ -15,6 +15,7 @@ import (
 
 // What people type and what they read: testdata/script, one story a file.
 func TestScripts(t *testing.T) {
+	t.Parallel()
 	runtime := t.TempDir() // for the sockets; a story's own folder may be too long a name for them
 	examples, err := filepath.Abs(filepath.Join("..", "..", "examples"))
 	if err != nil {

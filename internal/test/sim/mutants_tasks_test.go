@@ -15,7 +15,7 @@ var ofTasks = []mutant{
 	{
 		breaks: "a task lands in a checkout with changes",
 		file:   "task/step.go", old: "files := worktree.Zeroed(dirty); len(files) > 0 {", new: "files := worktree.Zeroed(dirty); len(files) > 1000 {",
-		pkg: "./task", run: "TestRandomOrders",
+		pkg: "./task", run: "TestRandomOrders|TestLandBesideChanges",
 	},
 	{
 		breaks: "an ignored file of the person is overwritten by a landing",
@@ -25,7 +25,7 @@ var ofTasks = []mutant{
 	{
 		breaks: "the checks do not run on merged files",
 		file:   "task/step.go", old: "		if !t.passed(tree) {\n", new: "		if tree == \"\" {\n",
-		pkg: "./task", run: "TestRandomOrders",
+		pkg: "./task", run: "TestRandomOrders|TestChecksOfMergedFiles",
 	},
 	{
 		breaks: "other branches of a task's folder are removed with it",
