@@ -26,6 +26,19 @@ func (r *Reader) Close() error { return r.close() }
 // journal is read in its place, and standard error says so. The error is a *apiclient.NoDaemon if there is
 // no journal either.
 func (a *App) DialToRead(ctx context.Context) (*Reader, error) {
+	r, err := a.reader(ctx)
+	if err != nil || a.at == "" {
+		return r, err
+	}
+	at, err := moment(a.at, time.Now())
+	if err != nil {
+		return nil, errors.Join(err, r.Close())
+	}
+	r.Client = r.AsOf(at)
+	return r, nil
+}
+
+func (a *App) reader(ctx context.Context) (*Reader, error) {
 	client, err := a.Dial()
 	var none *apiclient.NoDaemon
 	switch {

@@ -19,7 +19,8 @@ type App struct {
 	Dir      string // the workspace: --dir, or found from the current folder (place)
 	placed   bool   // dir is settled
 	JSON     bool
-	Verbose  bool // --verbose: details that people rarely need
+	Verbose  bool   // --verbose: details that people rarely need
+	at       string // --at: the moment that a command shows; empty: now
 }
 
 // Dial finds the daemon of the repository.

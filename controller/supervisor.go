@@ -64,7 +64,7 @@ type Supervisor struct {
 
 // Open replays the journal. It starts and writes nothing; Run does.
 func Open(ctx context.Context, opts seam.Options) (*Supervisor, error) {
-	l := loop.New(ctx, loop.Options{Journal: opts.Journal, Log: opts.Log, FileSum: agents.RenderSum, DocumentSum: crewctl.DocumentSum, Zone: time.Local, RunsOnly: opts.RunsOnly})
+	l := loop.New(ctx, loop.Options{Journal: opts.Journal, Log: opts.Log, FileSum: agents.RenderSum, DocumentSum: crewctl.DocumentSum, Zone: time.Local, RunsOnly: opts.RunsOnly, At: opts.At})
 	e := &Supervisor{Loop: l, opts: opts, log: opts.Log}
 	if err := l.Replay(ctx); err != nil {
 		return nil, err

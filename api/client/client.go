@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"net"
 	"net/http"
 	"net/url"
@@ -76,7 +77,8 @@ type Client struct {
 	dir    string
 	daemon workspace.Daemon
 	http   *http.Client
-	reads  bool // there is no daemon: orders fail with NoDaemon
+	reads  bool   // there is no daemon: orders fail with NoDaemon
+	at     string // the moment that is read; empty: now
 }
 
 // Dial finds the daemon of a repository, and checks that a process answers and belongs to this user.
@@ -104,6 +106,12 @@ func (c *Client) divided() *Client {
 	c.Channels, c.Participants, c.Crew = Channels{c}, Participants{c}, Crew{c}
 	c.Questions, c.Runs, c.Dispatches, c.Logins = Questions{c}, Runs{c}, Dispatches{c}, Logins{c}
 	return c
+}
+
+// AsOf returns a client that reads the team as it was at a moment: the number of a change, or a time as in RFC 3339. It
+// changes nothing.
+func (c *Client) AsOf(moment string) *Client {
+	return (&Client{dir: c.dir, daemon: c.daemon, http: c.http, reads: c.reads, at: moment}).divided()
 }
 
 // ReadFrom returns a client that sends requests to a handler in this process instead of a daemon.
@@ -372,6 +380,13 @@ func call[T any](ctx context.Context, c *Client, method, path string, query url.
 // ask sends a request and returns the answer, if it is a success.
 func (c *Client) ask(ctx context.Context, method, path string, query url.Values, body []byte, header http.Header) (*http.Response, error) {
 	target := "http://fairlead" + api.Base + path
+	if c.at != "" {
+		query = maps.Clone(query)
+		if query == nil {
+			query = url.Values{}
+		}
+		query.Set("at", c.at)
+	}
 	if len(query) > 0 {
 		target += "?" + query.Encode()
 	}

@@ -92,17 +92,17 @@ func channelRoutes() []route {
 		{
 			"list-channels", get, "/channels", "The channels",
 			"For each channel: the agent that has the turn, until when, and the next agent.",
-			answer(handleChannels),
+			asOf(answer(handleChannels)),
 		},
 		{
 			"get-channel", get, "/channels/{channel}", "One channel",
 			"Follow `/events?entity=channel/NAME` for changes; `deadline` is when the current time limit ends.",
-			answer(handleChannel),
+			asOf(answer(handleChannel)),
 		},
 		{
 			"read-channel", get, "/channels/{channel}/entries", "Read the entries of a channel",
 			"Oldest first: messages, announcements, warnings and, with `moves`, changes of agents' states. A page can be shorter than its limit if texts are long; `more` says whether entries are left. To follow a channel, request the entries `after` the last `seq` that you have each time `/events?entity=channel/NAME` reports a change.",
-			answer(handleEntries),
+			asOf(answer(handleEntries)),
 		},
 		{
 			"say-message", post, "/channels/{channel}/messages", "Send a message to a channel",

@@ -90,7 +90,7 @@ func crewRoutes() []route {
 		{
 			"get-crew", get, "/crew", "Show the crew and its status",
 			"The documents by seat, the state of the lead's session, and the one `button`: SUMMON, WAKE, WAKING… or none. The answer is the state at sequence `head`: follow `/events?after=HEAD` for changes of machine `presence`. Unknown fields of a document are in `/crew/agents/{agent}` only.",
-			answer(handleCrew),
+			asOf(answer(handleCrew)),
 		},
 		{
 			"summon-crew", post, "/crew/summon", "Summon a crew for the first time",
@@ -110,7 +110,7 @@ func crewRoutes() []route {
 		{
 			"get-document", get, "/crew/agents/{agent}", "One agent's document",
 			"Exactly the fields of its file, including unknown ones, and its `id`.",
-			answer(handleDocument),
+			asOf(answer(handleDocument)),
 		},
 		{
 			"read-soul", get, "/crew/agents/{agent}/soul", "One agent's soul",
@@ -125,7 +125,7 @@ func crewRoutes() []route {
 		{
 			"read-transcript", get, "/crew/transcript", "Read what was said, with speaker and session",
 			"Messages of the lead's sessions and of channels, oldest first. A page can be shorter than its limit, even empty, if texts are long or a search has reached the limit of one request. `more` says whether messages are left, and `next` where they begin: pass it as `before`, or as `after` if the request used `after`.",
-			answer(handleTranscript),
+			asOf(answer(handleTranscript)),
 		},
 	}
 }

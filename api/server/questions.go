@@ -43,12 +43,12 @@ func questionRoutes() []route {
 		{
 			"list-questions", get, "/questions", "What agents ask",
 			"The questions that wait for a person, the oldest first. `/inbox` lists them together with the steps that wait. Changes are in `/events` as `question/ID`.",
-			answer(handleQuestions),
+			asOf(answer(handleQuestions)),
 		},
 		{
 			"get-question", get, "/questions/{id}", "One question of an agent",
 			"Also one that was answered or withdrawn, if it is one of the last 200; the journal has all.",
-			answer(handleQuestion),
+			asOf(answer(handleQuestion)),
 		},
 		{
 			"answer-question", post, "/questions/{id}/answer", "Answer a question of an agent",
@@ -58,7 +58,7 @@ func questionRoutes() []route {
 		{
 			"list-saved-answers", get, "/saved-answers", "List the saved answers",
 			"A saved answer answers identical questions without asking a person. The oldest first.",
-			answer(handleStanding),
+			asOf(answer(handleStanding)),
 		},
 		{
 			"revoke-saved-answer", http.MethodDelete, "/saved-answers/{id}", "Revoke a saved answer",
@@ -83,7 +83,7 @@ func questionRoutes() []route {
 		{
 			"list-usage", get, "/usage", "List usage",
 			"Tokens and cost as reported by the agents: by agent, by day (UTC), by run. Archived runs are included only on request, because they require reading the whole journal.",
-			answer(handleUsage),
+			asOf(answer(handleUsage)),
 		},
 	}
 }

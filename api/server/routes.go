@@ -36,12 +36,12 @@ func table() []route {
 		{
 			"list-agents", get, "/agents", "Show the team",
 			"All agents in the order of fairlead.yaml, with evidence collected for this request, and whether the team is held. The answer is the state at sequence `head`: follow `/events?after=HEAD` for changes.",
-			answer(handleTeam),
+			asOf(answer(handleTeam)),
 		},
 		{
 			"explain-agent", get, "/agents/{name}", "Show one agent and explain its status",
 			"The evidence for and against the status, a one-sentence explanation, and the last sessions, newest first.",
-			answer(handleWhy),
+			asOf(answer(handleWhy)),
 		},
 		{
 			"start-agent", post, "/agents/{name}/start", "Run an agent continuously",
@@ -81,7 +81,7 @@ func table() []route {
 		{
 			"read-journal", get, "/journal", "Read the journal",
 			"A page of changes in order. A page can be shorter than its limit if changes are big. The end is reached when `changes` is empty or its last element has the sequence `head`.",
-			answer(handleJournal),
+			asOf(answer(handleJournal)),
 		},
 		{
 			"read-output", get, "/sessions/{id}/output", "Read a session's output",
@@ -132,6 +132,11 @@ func answerWithin[In, Out any](most time.Duration, do func(context.Context, *Ser
 		huma.Register(h, op, func(ctx context.Context, in *In) (*reply, error) {
 			ctx, cancel := context.WithTimeout(ctx, most)
 			defer cancel()
+			s, done, err := s.then(ctx, &op)
+			if err != nil {
+				return nil, api.ProblemOf(err)
+			}
+			defer done()
 			out, err := do(ctx, s, in)
 			if err != nil {
 				return nil, api.ProblemOf(err)
@@ -156,6 +161,10 @@ func stream[In any](kind string, do func(*Server, http.ResponseWriter, *http.Req
 		huma.Register(h, op, func(_ context.Context, in *In) (*huma.StreamResponse, error) {
 			return &huma.StreamResponse{Body: func(hc huma.Context) {
 				r, w := humago.Unwrap(hc)
+				if _, _, err := s.then(r.Context(), &op); err != nil {
+					api.ProblemOf(err).Write(w)
+					return
+				}
 				do(s, w, r, in)
 			}}, nil
 		})

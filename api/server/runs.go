@@ -67,7 +67,7 @@ func runRoutes() []route {
 		{
 			"list-runs", get, "/runs", "List the runs of workflows",
 			"Newest first, without their steps.",
-			answer(handleRuns),
+			asOf(answer(handleRuns)),
 		},
 		{
 			"start-run", post, "/runs", "Start a run of a workflow",
@@ -77,7 +77,7 @@ func runRoutes() []route {
 		{
 			"get-run", get, "/runs/{id}", "Show one run with its steps",
 			"The steps are in the order of the plan. Changes are in `/events` as `run/ID` and `run/ID/STEP`.",
-			answer(handleRun),
+			asOf(answer(handleRun)),
 		},
 		{
 			"cancel-run", post, "/runs/{id}/cancel", "Cancel a run, or one of its steps",
@@ -117,7 +117,7 @@ func runRoutes() []route {
 		{
 			"list-inbox", get, "/inbox", "List what waits for a person",
 			"Steps of runs that need an answer, and agents' questions. The longest waiting comes first.",
-			answer(handleInbox),
+			asOf(answer(handleInbox)),
 		},
 	}
 }

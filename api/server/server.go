@@ -75,6 +75,9 @@ type Options struct {
 	// daemon cannot reload. The error is a *api.Problem, or a *machine.Refusal.
 	Reload func(ctx context.Context) (changes []string, err error)
 
+	// Past opens the team as it was at an earlier moment, for reading; nil: the past cannot be shown. end closes it.
+	Past func(ctx context.Context, at Moment) (engine Backend, end func() error, err error)
+
 	// ReloadFault is why the daemon did not start with a changed fairlead.yaml and runs with the one before.
 	ReloadFault error
 }
@@ -92,6 +95,7 @@ type Server struct {
 	waits  waits
 	polls  polls
 	books  dispatchBooks
+	past   moments
 
 	mux     *http.ServeMux
 	openapi []byte
@@ -118,6 +122,7 @@ func New(opts Options) *Server {
 	s := &Server{
 		engine: opts.Engine, ui: opts.UI, token: sha256.Sum256([]byte(opts.Token)), closed: opts.Token == "",
 		hosts: opts.Hosts, log: opts.Log, opts: opts, room: room(opts.Log), waits: waitsUsual,
+		past: moments{pen: make(chan struct{}, 1)},
 	}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
 	s.mux, s.openapi = s.routes()
@@ -126,13 +131,13 @@ func New(opts Options) *Server {
 
 // Handler serves callers over TCP, which need the token or the secret of a login.
 func (s *Server) Handler() http.Handler {
-	return s.headers(s.mcp(s.opts.MCP, s.guard(straight(s.whole(s.mux)))))
+	return s.headers(s.mcp(s.opts.MCP, s.guard(straight(s.whole(dated(s.mux))))))
 }
 
 // SocketHandler serves the same routes to callers over the unix socket. The listener must have
 // checked the peer (see ListenSocket).
 func (s *Server) SocketHandler() http.Handler {
-	return s.headers(s.mcp(s.opts.MCP, entered(doorSocket, straight(s.whole(s.mux)))))
+	return s.headers(s.mcp(s.opts.MCP, entered(doorSocket, straight(s.whole(dated(s.mux))))))
 }
 
 // Close ends every stream with a goodbye. Other requests are still answered as long as the loop
@@ -146,7 +151,7 @@ func (s *Server) Close() error {
 	if f != nil {
 		<-f.ended
 	}
-	return nil
+	return s.past.closeAll()
 }
 
 // live returns the feed, and starts it for the first watcher.

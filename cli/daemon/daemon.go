@@ -19,6 +19,7 @@ import (
 	"github.com/fairlead-dev/fairlead/api/mcp"
 	"github.com/fairlead-dev/fairlead/api/server"
 	"github.com/fairlead-dev/fairlead/cli"
+	"github.com/fairlead-dev/fairlead/cli/offline"
 	"github.com/fairlead-dev/fairlead/config"
 	"github.com/fairlead-dev/fairlead/controller"
 	dispatchctl "github.com/fairlead-dev/fairlead/controller/dispatch"
@@ -202,7 +203,7 @@ func (d *Daemon) serve(ctx context.Context, door net.Listener) error {
 	server := server.New(server.Options{
 		Engine: d.Engine, UI: ui.Handler(), Token: token, Logins: d.Logins, Log: d.log, Version: cli.Version(), Dir: d.Conf.Dir, Store: "sqlite",
 		Hosts:  []string{door.Addr().String()},
-		Reload: d.reloader(), ReloadFault: d.reloadFault,
+		Reload: d.reloader(), ReloadFault: d.reloadFault, Past: offline.Past(d.Conf, cli.Drivers(), d.Engine.Journal()),
 		MCP: mcp.New(mcp.Options{Engine: d.Engine, Log: d.log, Version: cli.Version()}),
 	})
 	serving, stop := context.WithCancel(context.WithoutCancel(ctx))

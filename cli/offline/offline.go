@@ -40,14 +40,12 @@ type Reader struct {
 	*apiclient.Client
 	AsOf time.Time // of the last change; zero: there is none
 
-	stop  context.CancelFunc
-	ended chan error
 	close []func() error
 }
 
 // Open opens the journal of a workspace to read it. The error is ErrNoJournal if there is none.
 func Open(ctx context.Context, conf *config.Config, drivers map[string]driver.Driver) (_ *Reader, err error) {
-	r := &Reader{ended: make(chan error, 1)}
+	r := &Reader{}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, r.Close())
@@ -64,35 +62,52 @@ func Open(ctx context.Context, conf *config.Config, drivers map[string]driver.Dr
 		}
 		r.AsOf = ch.Time
 	}
-	shims := filepath.Join(conf.Dir, ".fairlead", "sessions")
-	e, err := controller.OpenReadOnly(ctx, seam.Options{
-		Name: filepath.Base(conf.Dir), Config: conf, Journal: j, Drivers: drivers, Lookup: os.LookupEnv, BootID: workspace.BootID(),
-		Host: &sessions.Shims{Folder: shims, Workspace: conf.Dir}, Log: slog.New(slog.DiscardHandler),
-		Look: controller.DiskObserver{Folder: shims}.Proof,
-	})
+	e, end, err := read(ctx, conf, drivers, j, time.Time{})
 	if err != nil {
 		return r, err
 	}
-	reading, stop := context.WithCancel(context.WithoutCancel(ctx))
-	r.stop = stop
-	go func() { r.ended <- e.RunReads(reading) }()
-	server := server.New(server.Options{Engine: e, Dir: conf.Dir, Store: "sqlite"})
+	r.close = append(r.close, end)
+	server := server.New(server.Options{Engine: e, Dir: conf.Dir, Store: "sqlite", Past: Past(conf, drivers, j)})
 	r.close = append(r.close, server.Close)
 	r.Client = apiclient.ReadFrom(conf.Dir, server.SocketHandler())
 	return r, nil
 }
 
+// Past opens the team as it was at a moment of a journal; see server.Options.
+func Past(conf *config.Config, drivers map[string]driver.Driver, j journal.Journal) func(context.Context, server.Moment) (server.Backend, func() error, error) {
+	return func(ctx context.Context, at server.Moment) (server.Backend, func() error, error) {
+		then, _, err := journal.Until(ctx, j, at.Seq)
+		if err != nil {
+			return nil, nil, err
+		}
+		return read(ctx, conf, drivers, then, at.Time)
+	}
+}
+
+// read answers from a journal, now or as of an earlier moment, until the function that it returns is called.
+func read(ctx context.Context, conf *config.Config, drivers map[string]driver.Driver, j journal.Journal, at time.Time) (*controller.Supervisor, func() error, error) {
+	shims := filepath.Join(conf.Dir, ".fairlead", "sessions")
+	e, err := controller.OpenReadOnly(ctx, seam.Options{
+		Name: filepath.Base(conf.Dir), Config: conf, Journal: j, Drivers: drivers, Lookup: os.LookupEnv, BootID: workspace.BootID(),
+		Host: &sessions.Shims{Folder: shims, Workspace: conf.Dir}, Log: slog.New(slog.DiscardHandler),
+		Look: controller.DiskObserver{Folder: shims}.Proof, At: at,
+	})
+	if err != nil {
+		return nil, nil, err
+	}
+	reading, stop := context.WithCancel(context.WithoutCancel(ctx))
+	ended := make(chan error, 1)
+	go func() { ended <- e.RunReads(reading) }()
+	return e, func() error { stop(); return <-ended }, nil
+}
+
 // Close removes the copy of the journal.
 func (r *Reader) Close() error {
 	var errs []error
-	if r.stop != nil {
-		r.stop()
-		errs = append(errs, <-r.ended)
-	}
 	for i := len(r.close) - 1; i >= 0; i-- {
 		errs = append(errs, r.close[i]())
 	}
-	r.stop, r.close = nil, nil
+	r.close = nil
 	return errors.Join(errs...)
 }
 

@@ -19,7 +19,7 @@ turn; then the next one in the rotation gets it.`,
 		Example: `  fairlead channel list
   fairlead channel say reviews "please look at the parser first"
   fairlead channel watch reviews`,
-	}, channelListCommand(a), sayCommand(a), channelWatchCommand(a), grantCommand(a), skipCommand(a), overrideCommand(a), assignCommand(a), removeCommand(a), enableCommand(a), disableCommand(a))
+	}, a.AtFlag(channelListCommand(a)), sayCommand(a), channelWatchCommand(a), grantCommand(a), skipCommand(a), overrideCommand(a), assignCommand(a), removeCommand(a), enableCommand(a), disableCommand(a))
 }
 
 func channelListCommand(a *app) *cobra.Command {

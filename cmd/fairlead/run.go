@@ -57,7 +57,7 @@ run completed, 1 it failed, 2 the workflow has faults, 4 it waits and --no-wait 
 	opts.AddRunFlags(cmd.Flags())
 	cmd.Flags().StringVar(&opts.Flags.RunID, "run-id", "", "the run's name (default: one is made)")
 	cmd.Flags().BoolVar(&opts.Check, "check", false, "list every fault of the workflow, and start nothing")
-	cmd.AddCommand(runListCommand(a), runShowCommand(a), resumeCommand(a), cancelCommand(a), pruneCommand(a))
+	cmd.AddCommand(a.AtFlag(runListCommand(a)), a.AtFlag(runShowCommand(a)), resumeCommand(a), cancelCommand(a), pruneCommand(a))
 	return cmd
 }
 

@@ -33,10 +33,10 @@ func (a *app) addVerbs(root *cobra.Command) {
 		}
 	}
 	add("begin", demoCommand(a), initCommand(a), upCommand(a), downCommand(a), reloadCommand(a), openCommand(a), doctorCommand(a))
-	add("tasks", taskCommand(a), tasksCommand(a), diffCommand(a), commentCommand(a), requestCommand(a), mergeCommand(a), prCommand(a), dropCommand(a), tellCommand(a))
-	add("see", psCommand(a), whyCommand(a), watchCommand(a), eventsCommand(a), usageCommand(a))
+	add("tasks", taskCommand(a), a.AtFlag(tasksCommand(a)), diffCommand(a), commentCommand(a), requestCommand(a), mergeCommand(a), prCommand(a), dropCommand(a), tellCommand(a))
+	add("see", a.AtFlag(psCommand(a)), a.AtFlag(whyCommand(a)), watchCommand(a), eventsCommand(a), a.AtFlag(usageCommand(a)))
 	add("agents", orderCommand(a, "start"), orderCommand(a, "stop"), orderCommand(a, "once"), orderCommand(a, "cleanup"), holdCommand(a), unholdCommand(a), retryCommand(a))
-	add("answer", inboxCommand(a), answerAskedCommand(a), approveCommand(a), rejectCommand(a))
+	add("answer", a.AtFlag(inboxCommand(a)), answerAskedCommand(a), approveCommand(a), rejectCommand(a))
 	add("nouns", channelCommand(a), crewCommand(a), runCommand(a), dispatchCommand(a), questionCommand(a))
 	add("more", claudeCommand(a), hookCommand(a), mcpCommand(a), docsCommand(a, root), versionCommand(a), simCommand(a))
 	root.AddCommand(a.exitCodesTopic())

@@ -3,6 +3,7 @@ package seam
 import (
 	"context"
 	"log/slog"
+	"time"
 
 	"github.com/fairlead-dev/fairlead/view"
 
@@ -42,6 +43,9 @@ type Options struct {
 	// Look is the evidence about a session that no daemon follows; it changes nothing. nil where a daemon
 	// runs. The error says why the evidence is not known.
 	Look func(ctx context.Context, session string) (Proof, error)
+
+	// At is the moment whose team is shown, with a journal that ends then; zero: the team is shown as it is now.
+	At time.Time
 
 	Documents Documents // the documents of the crew; nil if there are none
 	Sessions  Sessions  // dispatch folders (seed 002); nil if none are watched

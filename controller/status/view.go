@@ -3,6 +3,7 @@ package status
 import (
 	"cmp"
 	"context"
+	"slices"
 	"sync"
 	"time"
 
@@ -76,11 +77,11 @@ func (c *Controller) order(t *team.Team) []string {
 		configured[a.Name] = true
 	}
 	for _, name := range t.Names() {
-		if !configured[name] && len(t.Agents[name].Sessions()) > 0 {
+		if !configured[name] && (len(t.Agents[name].Sessions()) > 0 || c.past() && !t.Agents[name].Removed) {
 			names = append(names, name)
 		}
 	}
-	return names
+	return slices.DeleteFunc(names, func(name string) bool { return t.Agents[name] == nil || c.past() && t.Agents[name].Removed })
 }
 
 // agentView runs in the loop.
@@ -137,8 +138,11 @@ func (c *Controller) agentView(a *team.Agent) view.AgentView {
 	}
 	c.viewConversation(&shown, a)
 	shown.Presence = c.crew.PresenceOf(a.Name)
-	if m := c.agents.Files[a.Name]; m != nil {
+	m := c.agents.Files[a.Name]
+	if m != nil {
 		shown.Description = m.Conf.Description
+	}
+	if m != nil && !c.past() {
 		shown.FileBehind = m.Writing || c.agents.FileDue(m, a)
 		c.doubtFile(&shown, m, a)
 		doubtReport(&shown, m, c.Now())
@@ -148,5 +152,9 @@ func (c *Controller) agentView(a *team.Agent) view.AgentView {
 	}
 	return shown
 }
+
+// past reports whether the team is shown as it was at an earlier moment. Files and processes are as they are now, so
+// they say nothing about it.
+func (c *Controller) past() bool { return !c.opts.At.IsZero() }
 
 func (c *Controller) name() string { return c.opts.Name }

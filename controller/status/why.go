@@ -39,6 +39,7 @@ func (c *Controller) Why(ctx context.Context, name string) (view.WhyView, error)
 		leads   []leadEvidence
 		asks    []question.Question
 		waits   []string
+		now     time.Time // of an earlier moment
 	)
 	err := c.View(ctx, func(t *team.Team) {
 		a, ok := t.Agents[name]
@@ -46,14 +47,14 @@ func (c *Controller) Why(ctx context.Context, name string) (view.WhyView, error)
 			unknown = &team.Unknown{What: "agent", Name: name, Known: t.Names()}
 			return
 		}
-		agent, hold, limit = *a, t.Hold, t.OverLimit(a, c.Now())
+		agent, hold, limit, now = *a, t.Hold, t.OverLimit(a, c.Now()), c.opts.At
 		part, leads = channelEvidenceOf(t, a), append(leadIn(t, a, c.Now()), c.workIn(t, a, c.Now())...)
 		waits = waitingSteps(t, a)
 		for _, q := range t.Questions.Open(name) {
 			asks = append(asks, *q)
 		}
 		shown.Agent, strange, stops = c.agentView(a), c.sessions.OrphanOf(name), t.Stopping
-		if known := c.agents.Files[name]; known != nil {
+		if known := c.agents.Files[name]; known != nil && !c.past() {
 			changed = known.Changed
 			written = !known.Writing && !c.agents.FileDue(known, a)
 			conf, drives = *known.Conf, known.Driver // fixed since the start; all else belongs to the loop
@@ -63,7 +64,7 @@ func (c *Controller) Why(ctx context.Context, name string) (view.WhyView, error)
 		return view.WhyView{}, cmp.Or(err, unknown)
 	}
 	proofs := c.prove(ctx, &shown.Agent)
-	now := time.Now().UTC()
+	now = cmp.Or(now, time.Now().UTC())
 	shown.Agent.SetStatus(stops, now)
 	add := func(source string, at time.Time, holds bool, format string, args ...any) {
 		if at.IsZero() {
@@ -221,6 +222,8 @@ func processEvidence(s *team.Session, proofs map[string]proven, add adder) {
 		add("journal", time.Time{}, true, "it was asked to end: %s", s.Ending)
 	}
 	switch {
+	case proofs == nil: // an earlier moment, of which the journal alone knows
+		return
 	case silent != nil:
 		add("shim", time.Time{}, false, "its shim does not answer: %s", silent)
 		return

@@ -1,0 +1,45 @@
+package cli
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+)
+
+// AtFlag gives a command that reads the flag --at.
+func (a *App) AtFlag(cmd *cobra.Command) *cobra.Command {
+	cmd.Flags().StringVar(&a.at, "at", "", "show it as it was at a `moment`: a time (09:30, \"2026-11-24 09:30\"), a duration ago (2h) or the number of a change")
+	return cmd
+}
+
+// moment is a moment as the API reads it: the number of a change, or a time with its zone. A time without a date is
+// the last one that has been.
+func moment(text string, now time.Time) (string, error) {
+	text = strings.TrimSpace(text)
+	if seq, err := strconv.ParseUint(text, 10, 63); err == nil {
+		return strconv.FormatUint(seq, 10), nil
+	}
+	if ago, err := time.ParseDuration(strings.TrimSuffix(text, " ago")); err == nil && ago >= 0 {
+		return now.Add(-ago).UTC().Format(time.RFC3339Nano), nil
+	}
+	for _, layout := range []string{time.RFC3339, "2006-01-02 15:04:05", "2006-01-02 15:04", "2006-01-02T15:04:05", "2006-01-02T15:04", time.DateOnly} {
+		if at, err := time.ParseInLocation(layout, text, now.Location()); err == nil {
+			return at.UTC().Format(time.RFC3339Nano), nil
+		}
+	}
+	for _, layout := range []string{"15:04:05", "15:04"} {
+		clock, err := time.ParseInLocation(layout, text, now.Location())
+		if err != nil {
+			continue
+		}
+		at := time.Date(now.Year(), now.Month(), now.Day(), clock.Hour(), clock.Minute(), clock.Second(), 0, now.Location())
+		if at.After(now) {
+			at = at.AddDate(0, 0, -1)
+		}
+		return at.UTC().Format(time.RFC3339Nano), nil
+	}
+	return "", &Coded{Code: ExitUsage, Err: fmt.Errorf("--at %q is no moment; give a time such as 09:30 or \"2026-11-24 09:30\", a duration such as 2h, or the number of a change as `fairlead events` prints it", text)}
+}
