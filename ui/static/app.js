@@ -21,11 +21,12 @@ import { NewTask } from './tasks/newtask.js';
 import { DropDialog, TaskPage } from './tasks/page.js';
 import { openChannel } from './channels/state.js';
 import { openCrew } from './crew/state.js';
+import { MomentBar } from './moment/bar.js';
 import { keepFeedOpen } from './shell/feed.js';
 import { startKeys } from './shell/keys.js';
 import { effect, html, render, untracked } from './shell/lib.js';
 import { lookAt, waiting } from './runs/state.js';
-import { connection, now } from './shell/connection.js';
+import { connection, tick } from './shell/connection.js';
 import { loaded, names, team } from './agents/state.js';
 import { openDispatch } from './dispatch/state.js';
 import { plain } from './shell/text.js';
@@ -48,7 +49,7 @@ function Deck() {
 }
 
 const App = () => !signedIn.value ? html`<${SignIn} />` : html`
-  <${Masthead} /><${Banners} /><${Deck} />
+  <${Masthead} /><${MomentBar} /><${Banners} /><${Deck} />
   <${Notes} /><${Dialogs} /><${RunDialogs} /><${NewTask} /><${DropDialog} /><${StartDispatchDialog} />`;
 
 // A wide page always shows an agent.
@@ -74,8 +75,8 @@ effect(() => { if (place.value === 'crew') untracked(openCrew); });
 effect(() => { void place.value; untracked(openUsage); });
 
 // One clock for every age on the page. It stops while the page is hidden and catches up afterwards.
-setInterval(() => { if (!document.hidden) now.value = Date.now(); }, 1000);
-document.addEventListener('visibilitychange', () => { if (!document.hidden) now.value = Date.now(); });
+setInterval(() => { if (!document.hidden) tick(); }, 1000);
+document.addEventListener('visibilitychange', () => { if (!document.hidden) tick(); });
 
 await startSignIn();
 startView();

@@ -4,7 +4,7 @@ import * as api from '../shell/api.js';
 import { concerns } from './words.js';
 import { clock, money, span, tokens } from '../shell/format.js';
 import { html, useEffect, useSignal } from '../shell/lib.js';
-import { head, live, seenUntil } from '../shell/connection.js';
+import { answers, head, seenUntil } from '../shell/connection.js';
 import { addHistory, applyAgent, loaded, mergeSessions, names } from './state.js';
 import { plain } from '../shell/text.js';
 import { backToTeam, chosen, chosenCell, opened, showTab, tab, TABS } from '../shell/router.js';
@@ -134,7 +134,7 @@ function Known({ cell: c }) {
   const last = watching && trail.length ? trail[trail.length - 1].seq : 0;
 
   useEffect(() => {
-    if (!live.value) return undefined;
+    if (!answers.value) return undefined;
     const stop = new AbortController();
     const read = async () => {
       const asOf = head.peek();
@@ -152,16 +152,16 @@ function Known({ cell: c }) {
     void read();
     const timer = watching ? setInterval(read, WHY_AGAIN_MS) : undefined;
     return () => { clearInterval(timer); stop.abort(); };
-  }, [c, last, watching, live.value]);
+  }, [c, last, watching, answers.value]);
 
   useEffect(() => {
-    if (!live.value) return;
+    if (!answers.value) return;
     for (const machine of ['control', 'session']) {
       api.journal({ entity: `${machine}/${c.name}`, tail: TRAIL_TAIL }).then(
         ({ changes }) => { if (changes?.length) addHistory(c, changes); },
         () => { /* the trail from the feed stands; it is read again after a lost connection */ });
     }
-  }, [c, live.value]);
+  }, [c, answers.value]);
 
   const sessions = c.sessions.value;
   return html`<${Tabs} />

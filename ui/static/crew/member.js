@@ -6,7 +6,7 @@ import { wakeOne } from './actions.js';
 import { ago, evidenceOf, leadLook, leadWords, lookOf, nameOf, NOTICES, shortSession } from './words.js';
 import { moment } from '../shell/format.js';
 import { html, useEffect, useSignal } from '../shell/lib.js';
-import { live, now, seenUntil } from '../shell/connection.js';
+import { answers, now, seenUntil } from '../shell/connection.js';
 import { plain } from '../shell/text.js';
 import { go, LEAD, member, memberSide, showMember, SIDES } from '../shell/router.js';
 import { Act, Fault } from '../shell/orderbutton.js';
@@ -43,9 +43,9 @@ function Soul({ d }) {
   const wrong = useSignal('');
   const leftOut = !d.individuationArtifact && d.status !== 'hatching' && crew.value.soulsLeftOut > 0;
   useEffect(() => {
-    if (!leftOut || !live.value) return;
+    if (!leftOut || !answers.value) return;
     api.soul(d.id).then((text) => { fetched.value = text; }, (err) => { wrong.value = err instanceof Error ? err.message : String(err); });
-  }, [d.id, leftOut, live.value]);
+  }, [d.id, leftOut, answers.value]);
   const text = d.individuationArtifact || fetched.value;
   if (d.status === 'hatching') return html`<p class="quiet-note">Not hatched yet. The agent will choose a name, a colour and a face, and describe itself.</p>`;
   if (!text) return html`<p class="quiet-note">${leftOut ? wrong.value ? plain(wrong.value, 300) : 'Reading\u2026' : 'This member has no soul text.'}</p>`;
@@ -62,12 +62,12 @@ function Wake({ d }) {
 
 /** @param {{d: Document}} props */
 function Member({ d }) {
-  const look = lookOf(d.status, live.value);
+  const look = lookOf(d.status, answers.value);
   const side = memberSide.value;
   return html`<section class="portrait portrait-${look}" aria-labelledby="crew-who"><${Back} />
     <header class="portrait-head"><span class="portrait-face">${look === 'egg' ? html`<${Egg} seat=${d.gridPosition} />` : html`<${Face} color=${d.color} eyes=${d.faceVariant?.eyes} mouth=${d.faceVariant?.mouth} name=${d.name ?? d.id} />`}</span>
       <div class="portrait-who"><h2 id="crew-who"><bdi>${nameOf(d)}</bdi></h2>
-        <p class="portrait-words"><span class="seat-dot seat-dot-${look}" aria-hidden="true"></span><span class="num">${evidenceOf(d, live.value, serverNow())}</span></p>
+        <p class="portrait-words"><span class="seat-dot seat-dot-${look}" aria-hidden="true"></span><span class="num">${evidenceOf(d, answers.value, serverNow())}</span></p>
         <p class="portrait-about">${[d.colorName, d.gender].filter(Boolean).map((w, i) => html`<bdi key=${i}>${plain(w, 80)}</bdi>`)}<span>seat ${d.gridPosition}</span></p></div><${Wake} d=${d} /></header>
     <${Fault} at=${`wake ${d.id}`} />
     <dl class="portrait-facts"><div><dt>Hatched</dt><dd class="num">${at(d.createdAt)}</dd></div><div><dt>Last alive</dt><dd class="num">${at(d.lastAliveAt)}</dd></div>
@@ -89,12 +89,12 @@ function Notices() {
 function LeadPortrait() {
   const l = lead.value;
   if (!l.agent) return html`<section class="portrait portrait-none" aria-label="The lead"><div class="empty"><p>The lead answers for the crew: only its reports change the state of members.</p></div></section>`;
-  const look = leadLook(l, live.value);
+  const look = leadLook(l, answers.value);
   const side = memberSide.value;
   return html`<section class="portrait portrait-${look}" aria-labelledby="crew-who"><${Back} />
     <header class="portrait-head"><span class="portrait-face"><${LeadFace} asleep=${look === 'dim'} /></span>
       <div class="portrait-who"><h2 id="crew-who"><bdi>${plain(l.agent, 64)}</bdi></h2>
-        <p class="portrait-words"><span class="seat-dot seat-dot-${look}" aria-hidden="true"></span><span class="num">${leadWords(l, live.value, serverNow())}</span></p>
+        <p class="portrait-words"><span class="seat-dot seat-dot-${look}" aria-hidden="true"></span><span class="num">${leadWords(l, answers.value, serverNow())}</span></p>
         <p class="portrait-about"><span>leads this crew</span><a class="link" href="#/agents/${encodeURIComponent(l.agent)}/output">its output</a></p></div></header>
     <dl class="portrait-facts"><div><dt>Session</dt><dd>${l.session ? html`<code>${plain(l.session, 60)}</code>` : 'none'}</dd></div><div><dt>Reported</dt><dd class="num">${l.reported_at ? ago(l.reported_at, serverNow()) : l.session ? 'not yet' : '\u2013'}</dd></div></dl>
     <${Tabs} words=${{ soul: `Notices${crew.value.notices.length ? ` (${crew.value.notices.length})` : ''}`, transcript: 'Transcript' }} />

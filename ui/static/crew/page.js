@@ -6,7 +6,7 @@ import { evidenceOf, headline, leadLook, leadWords, lookOf, nameOf, NOTICES, ago
 import { skew } from '../shell/api.js';
 import { html, signal, useEffect, useLayoutEffect, useRef, useSignal } from '../shell/lib.js';
 import { asked, faults } from '../shell/orders.js';
-import { live, seenUntil } from '../shell/connection.js';
+import { answers, live, seenUntil } from '../shell/connection.js';
 import { plain } from '../shell/text.js';
 import { LEAD, member, showMember } from '../shell/router.js';
 import { Act, Fault } from '../shell/orderbutton.js';
@@ -33,13 +33,13 @@ const Dot = ({ look }) => html`<span class="seat-dot seat-dot-${look}" aria-hidd
 function Seat({ id, seat, roving }) {
   const d = documentCell(id)?.value;
   if (!d) return null;
-  const look = lookOf(d.status, live.value);
+  const look = lookOf(d.status, answers.value);
   const shown = shownMember() === id;
   return html`<li class="seat seat-${look} ${shown ? 'seat-shown' : ''}" data-seat=${seat} data-status=${plain(d.status, 12)}>
     <span class="seat-face">${look === 'egg' ? html`<${Egg} seat=${seat} />` : html`<${Face} color=${d.color} eyes=${d.faceVariant?.eyes} mouth=${d.faceVariant?.mouth} name=${d.name ?? d.id} />`}<${Dot} look=${look} /></span>
     <button type="button" class="seat-name" tabIndex=${roving ? 0 : -1} aria-current=${shown ? 'true' : undefined} onClick=${() => showMember(id)}><bdi>${nameOf(d)}</bdi>${!d.name && html`<span class="hidden"> on seat ${d.gridPosition}</span>`}</button>
     ${d.colorName && html`<span class="seat-color"><bdi>${plain(d.colorName, 60)}</bdi></span>`}
-    <span class="seat-words num">${evidenceOf(d, live.value, serverNow())}</span>
+    <span class="seat-words num">${evidenceOf(d, answers.value, serverNow())}</span>
   </li>`;
 }
 
@@ -47,12 +47,12 @@ function Seat({ id, seat, roving }) {
 function LeadSeat({ roving }) {
   const l = lead.value;
   if (!l.agent) return html`<li class="seat seat-free" data-seat=${LEAD_SEAT}><span class="seat-face"><${NoFace} /></span><span class="seat-words">the lead's seat</span></li>`;
-  const look = leadLook(l, live.value);
+  const look = leadLook(l, answers.value);
   const shown = shownMember() === LEAD;
   return html`<li class="seat seat-lead seat-${look} ${shown ? 'seat-shown' : ''}" data-seat=${LEAD_SEAT} data-status=${plain(l.state, 12)}>
     <span class="seat-face"><${LeadFace} asleep=${look === 'dim'} /><${Dot} look=${look} /></span>
     <button type="button" class="seat-name" tabIndex=${roving ? 0 : -1} aria-current=${shown ? 'true' : undefined} onClick=${() => showMember(LEAD)}><bdi>${plain(l.agent, 64)}</bdi></button>
-    <span class="seat-color">lead</span><span class="seat-words num">${leadWords(l, live.value, serverNow())}</span>
+    <span class="seat-color">lead</span><span class="seat-words num">${leadWords(l, answers.value, serverNow())}</span>
   </li>`;
 }
 
@@ -154,7 +154,7 @@ export function CrewPage() {
       onDragOver=${(/** @type {DragEvent} */ e) => { if (hasFiles(e)) e.preventDefault(); }}
       onDragLeave=${(/** @type {DragEvent} */ e) => { if (hasFiles(e)) over.value = Math.max(0, over.value - 1); }}
       onDrop=${(/** @type {DragEvent} */ e) => { if (!hasFiles(e)) return; e.preventDefault(); over.value = 0; void importFiles([...(e.dataTransfer?.files ?? [])]); }}>
-    <header class="crew-head"><div><h2 id="crew-title" tabIndex=${-1}>Crew</h2><p class="crew-line">${crewKnown.value && headline(crew.value, lead.value, tally.value, live.value)}</p></div><${Button} /></header>
+    <header class="crew-head"><div><h2 id="crew-title" tabIndex=${-1}>Crew</h2><p class="crew-line">${crewKnown.value && headline(crew.value, lead.value, tally.value, answers.value)}</p></div><${Button} /></header>
     <${Fault} at="crew" /><${Noticed} /><${Imported} />
     <div class="crew-grid">${body}</div>
     ${crewKnown.value && lead.value.agent && html`<footer class="crew-foot"><${Import} /><${Sleep} /></footer>`}

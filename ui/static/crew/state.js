@@ -7,7 +7,7 @@
 import * as api from '../shell/api.js';
 import { batch, computed, signal } from '../shell/lib.js';
 import { Refetch } from '../shell/refetch.js';
-import { live } from '../shell/connection.js';
+import { answers } from '../shell/connection.js';
 import { place } from '../shell/router.js';
 import { loadNewMessages } from './transcript.js';
 
@@ -58,7 +58,7 @@ export const tally = computed(() => {
 });
 
 /** Members that are awake; 0 while the page has no connection. */
-export const awake = computed(() => (live.value ? tally.value.alive : 0));
+export const awake = computed(() => (answers.value ? tally.value.alive : 0));
 
 /** @param {Document} a @param {Document} b */
 const same = (a, b) => /** @type {(keyof Document)[]} */ (Object.keys({ ...a, ...b })).every((k) => (k === 'faceVariant' ? a[k]?.eyes === b[k]?.eyes && a[k]?.mouth === b[k]?.mouth : a[k] === b[k]));

@@ -4,6 +4,7 @@
 // order, and the server says what it allows. A Failure is everything else, with a way out in its
 // message.
 
+import { asOf } from './connection.js';
 import { proof, refused } from './signin.js';
 
 const BASE = '/api/v1';
@@ -312,6 +313,9 @@ async function ask(path, init) {
 /** @template T @param {string} path @param {AbortSignal} [signal] @returns {Promise<T>} */
 const get = async (path, signal) => (await ask(path, { signal })).json();
 
+/** Reads what the journal has, as of the moment that the page shows. @template T @param {string} path @param {AbortSignal} [signal] @returns {Promise<T>} */
+const kept = (path, signal) => get(asOf.peek() > 0 ? `${path}${path.includes('?') ? '&' : '?'}at=${asOf.peek()}` : path, signal);
+
 /** @template T @param {string} path @param {object} body @returns {Promise<T>} */
 const post = async (path, body) =>
   (await ask(path, { method: 'POST', headers: { 'Content-Type': 'application/json' }, body: JSON.stringify(body) })).json();
@@ -328,25 +332,29 @@ async function save(path, file) {
 
 const name = encodeURIComponent;
 
-export const team = () => /** @type {Promise<Team>} */ (get('/agents'));
+/** The team as of a time. @param {string} time @returns {Promise<Team>} */
+export const teamAt = (time) => get('/agents?at=' + encodeURIComponent(time));
+/** The number of the newest change, whatever moment is shown. */
+export const newest = async () => /** @type {{head: number}} */ (await get('/journal?limit=1')).head;
+export const team = () => /** @type {Promise<Team>} */ (kept('/agents'));
 /** @param {string} agent @param {AbortSignal} [signal] @returns {Promise<Why>} */
-export const why = (agent, signal) => get(`/agents/${name(agent)}`, signal);
+export const why = (agent, signal) => kept(`/agents/${name(agent)}`, signal);
 /** @param {string} agent @param {Verb} verb @param {string} note @returns {Promise<{seq: number, agent: Agent}>} */
 export const command = (agent, verb, note) => post(`/agents/${name(agent)}/${verb}`, note ? { note } : {});
 /** @param {boolean} on @param {string} note @returns {Promise<{seq: number, hold: boolean}>} */
 export const hold = (on, note) => post(on ? '/hold' : '/unhold', note ? { note } : {});
 /** @param {{after?: number, limit?: number, entity?: string, tail?: number}} query @returns {Promise<{changes: Change[] | null, head: number}>} */
 export const journal = (query) =>
-  get('/journal?' + new URLSearchParams(Object.entries(query).map(([k, v]) => [k, String(v)])));
+  kept('/journal?' + new URLSearchParams(Object.entries(query).map(([k, v]) => [k, String(v)])));
 /** @param {string} session @param {AbortSignal} signal @returns {Promise<{facts: Fact[] | null}>} */
 export const facts = (session, signal) => get(`/sessions/${name(session)}/facts?tail=2000`, signal);
 export const machines = () => /** @type {Promise<{machines: {name: string, rows: {id: string, why?: string, event?: string, from?: string}[] | null}[] | null}>} */ (get('/machines'));
 export const status = () => /** @type {Promise<{version?: string, pid?: number, started_at?: string, dir?: string}>} */ (get('/status'));
 
 /** @returns {Promise<{runs: RunView[] | null}>} */
-export const runs = () => get('/runs');
+export const runs = () => kept('/runs');
 /** @param {string} id @returns {Promise<RunView>} */
-export const run = (id) => get(`/runs/${name(id)}`);
+export const run = (id) => kept(`/runs/${name(id)}`);
 /** @param {string} id @param {{from?: string, to?: string}} between commits; none: everything @returns {Promise<TaskChanges>} */
 export const taskChanges = (id, between) => get(`/runs/${name(id)}/changes?` + new URLSearchParams(between));
 /** @param {string} id @param {string} from @param {string} to @param {number} n of the file in the list @returns {Promise<DiffRows>} */
@@ -367,7 +375,7 @@ export const mergeTask = (id, body) => post(`/runs/${name(id)}/merge`, body);
 /** @param {string} id @returns {Promise<{ref: string}>} */
 export const dropTask = (id) => post(`/runs/${name(id)}/drop`, {});
 /** @returns {Promise<{items: InboxItem[] | null}>} */
-export const inbox = () => get('/inbox');
+export const inbox = () => kept('/inbox');
 /** @param {RunFlags} flags @returns {Promise<RunView>} */
 export const startRun = (flags) => post('/runs', flags);
 /** @param {string} id @param {RunFlags} flags @returns {Promise<RunView>} */
@@ -380,7 +388,7 @@ export const answerStep = (id, step, yes, body) => post(`/runs/${name(id)}/steps
 /** @param {string} id @param {AnswerBody} body @returns {Promise<{seq: number}>} */
 export const answerQuestion = (id, body) => post(`/questions/${name(id)}/answer`, body);
 /** @returns {Promise<{standing: Standing[] | null}>} */
-export const savedAnswers = () => get('/saved-answers');
+export const savedAnswers = () => kept('/saved-answers');
 /** @param {string} id @returns {Promise<{seq: number}>} */
 export const revokeAnswer = async (id) => (await ask(`/saved-answers/${name(id)}`, { method: 'DELETE' })).json();
 /** @param {string} agent @returns {Promise<{seq: number}>} */
@@ -388,15 +396,15 @@ export const endAgentSession = (agent) => post(`/agents/${name(agent)}/end`, {})
 /** @param {string} agent @returns {Promise<{seq: number}>} */
 export const retryAgent = (agent) => post(`/agents/${name(agent)}/retry`, {});
 /** @returns {Promise<UsageTable>} */
-export const usage = () => get('/usage');
+export const usage = () => kept('/usage');
 
 /** @returns {Promise<{channels: Channel[] | null, head: number}>} */
-export const channels = () => get('/channels');
+export const channels = () => kept('/channels');
 /** @param {string} channel @returns {Promise<Channel>} */
-export const channel = (channel) => get(`/channels/${name(channel)}`);
+export const channel = (channel) => kept(`/channels/${name(channel)}`);
 /** @param {string} channel @param {{before?: number, after?: number, limit: number}} where by seq; neither: the newest @returns {Promise<EntryPage>} */
 export const entries = (channel, where) =>
-  get(`/channels/${name(channel)}/entries?` + new URLSearchParams(Object.entries({ ...where, moves: true }).map(([k, v]) => [k, String(v)])));
+  kept(`/channels/${name(channel)}/entries?` + new URLSearchParams(Object.entries({ ...where, moves: true }).map(([k, v]) => [k, String(v)])));
 /** @param {string} channel @param {string} text @param {string} mode @returns {Promise<{message_id: string, n: number, state: string, seq: number}>} */
 export const say = (channel, text, mode) => post(`/channels/${name(channel)}/messages`, { text, mode });
 /** @param {string} channel @param {'grant' | 'skip' | 'override' | 'members'} verb @param {object} body @returns {Promise<Ordered>} */
@@ -406,7 +414,7 @@ export const removeMember = async (channel, agent) => (await ask(`/channels/${na
 /** @param {string} agent @param {'enable' | 'disable'} verb @returns {Promise<{seq: number}>} */
 export const ableAgent = (agent, verb) => post(`/agents/${name(agent)}/${verb}`, {});
 
-export const crew = () => /** @type {Promise<Crew>} */ (get('/crew'));
+export const crew = () => /** @type {Promise<Crew>} */ (kept('/crew'));
 /** @param {string} id @returns {Promise<string>} */
 export const soul = async (id) => (await ask(`/crew/agents/${name(id)}/soul`)).text();
 /** @param {'summon' | 'wake' | 'sleep'} verb @param {object} body @returns {Promise<{seq: number, team: Crew}>} */
@@ -416,7 +424,7 @@ export const importDocument = async (text) =>
   (await ask(`/crew/import`, { method: 'POST', headers: { 'Content-Type': 'application/json' }, body: text })).json();
 /** @param {Record<string, string | number>} query speaker, session, text; before or after, by seq; limit @returns {Promise<SaidPage>} */
 export const transcript = (query) =>
-  get('/crew/transcript?' + new URLSearchParams(Object.entries(query).filter(([, v]) => v !== '' && v !== 0).map(([k, v]) => [k, String(v)])));
+  kept('/crew/transcript?' + new URLSearchParams(Object.entries(query).filter(([, v]) => v !== '' && v !== 0).map(([k, v]) => [k, String(v)])));
 
 /** @returns {Promise<{sessions: DispatchRow[] | null}>} */
 export const sessions = () => get('/dispatch');

@@ -16,7 +16,8 @@ import { forgetDispatch, applyDispatchChanges, refreshDispatch } from '../dispat
 import { nameOf } from './reducer.js';
 import { readStream } from './sse.js';
 import { signedIn } from './signin.js';
-import { connection, head, live } from './connection.js';
+import { asOf, asOfTime, connection, head, live, tick } from './connection.js';
+import { learn, trouble } from '../moment/state.js';
 import { addHistory, applyChanges, applyTeam, cell, forget, loaded, names } from '../agents/state.js';
 import { forgetUsage, refreshUsage } from '../usage/state.js';
 
@@ -42,6 +43,8 @@ let queue = [];
 let flushing = false;
 let endReason = '';   // why the server ended the stream; empty if it did not say
 let wake = () => {};
+/** The open stream. */
+let line = new AbortController();
 
 function flush() {
   flushing = false;
@@ -102,11 +105,42 @@ function set(part) {
   connection.value = { ...connection.peek(), ...part };
 }
 
+function forgetAll() {
+  forget(); forgetRuns(); forgetChannels(); forgetCrew(); forgetDispatch(); forgetQuestions(); forgetUsage();
+}
+
+function refreshAll() {
+  refreshRuns(true);
+  refreshChannels(true);
+  refreshCrew(true);
+  refreshDispatch(true);
+  refreshQuestions(true);
+  refreshUsage();
+}
+
+/** Reads everything as of an earlier moment. @param {number} seq */
+async function readMoment(seq) {
+  const [change, snapshot] = await Promise.all([learn(seq), api.team()]);
+  if (asOf.peek() !== seq) return;
+  batch(() => {
+    place = 0; // the stream begins anew afterwards
+    queue = [];
+    head.value = seq;
+    asOfTime.value = change ? Date.parse(change.time) - api.skew.ms : 0;
+    tick();
+    forgetAll();
+    applyTeam(snapshot);
+    set({ phase: 'past', since: Date.now(), trying: false, words: '' });
+  });
+  void readHistory();
+  refreshAll();
+}
+
 /** Requests a snapshot and decides where the stream continues. */
 async function catchUp() {
   const snapshot = await api.team();
   const another = snapshot.head < place;
-  if (another) { forget(); forgetRuns(); forgetChannels(); forgetCrew(); forgetDispatch(); forgetQuestions(); forgetUsage(); }
+  if (another) forgetAll();
   const first = place === 0 || another || snapshot.head - place > REPLAY_MAX;
   if (first) {
     place = snapshot.head;
@@ -149,22 +183,19 @@ function take(message, line) {
 
 /** Reads the stream until it ends. Returns if the server closed it properly; throws otherwise. */
 async function listen() {
-  const line = new AbortController();
+  line = new AbortController();
   await catchUp();
+  if (asOf.peek() > 0) return;
+  const mine = line;
   await readStream(api.eventsURL(place), {
-    signal: line.signal,
+    signal: mine.signal,
     onOpen: () => {
       endReason = '';
       set({ phase: 'live', since: Date.now(), trying: false, words: '' });
       if (wanted) refreshSoon();
-      refreshRuns(true);
-      refreshChannels(true);
-      refreshCrew(true);
-      refreshDispatch(true);
-      refreshQuestions(true);
-      refreshUsage();
+      refreshAll();
     },
-    onMessage: (m) => { if (!line.signal.aborted) take(m, line); },
+    onMessage: (m) => { if (!mine.signal.aborted) take(m, mine); },
   });
 }
 
@@ -185,10 +216,20 @@ export async function keepFeedOpen() {
   addEventListener('online', () => wake());
   let failures = 0;
   signedIn.subscribe(() => wake());
+  asOf.subscribe(() => { line.abort(new Error('another moment is shown')); wake(); });
   for (;;) {
     if (!signedIn.peek()) {
       set({ phase: 'connecting', trying: true, words: '' });
       await /** @type {Promise<void>} */ (new Promise((go) => { wake = go; }));
+      continue;
+    }
+    const moment = asOf.peek();
+    if (moment > 0) {
+      try { await readMoment(moment); } catch (err) {
+        if (asOf.peek() === moment) trouble.value = err instanceof Error ? err.message : String(err);
+      }
+      if (asOf.peek() === moment && signedIn.peek()) await /** @type {Promise<void>} */ (new Promise((go) => { wake = go; }));
+      if (asOf.peek() === 0) { place = 0; asOfTime.value = 0; tick(); forgetAll(); set({ phase: 'connecting', trying: true, words: '' }); }
       continue;
     }
     const started = performance.now();
@@ -201,7 +242,7 @@ export async function keepFeedOpen() {
       if (performance.now() - started > 1000) continue;
     } catch (err) {
       if (live.peek()) failures = 0;
-      if (!signedIn.peek()) continue;
+      if (!signedIn.peek() || asOf.peek() > 0) continue;
       lost(err);
     }
     failures++;

@@ -4,16 +4,17 @@ import { moment } from './format.js';
 import { html } from './lib.js';
 import { retryNow } from './feed.js';
 import { shown } from '../runs/state.js';
-import { connection, live, now } from './connection.js';
+import { answers, connection, live, now } from './connection.js';
 import { holdPending, team } from '../agents/state.js';
 import { plain } from './text.js';
 import { nextTheme, theme } from './prefs.js';
 import { channelName, counts, dialog, place, runID, sessionName } from './router.js';
 import { Fairlead, Icon } from './icons.js';
 import { Places } from './nav.js';
+import { backToNow, lookBack, looking } from '../moment/state.js';
 
 /** @type {Record<string, string>} */
-const PHASES = { live: 'Live', connecting: 'Connecting', lost: 'Cut off' };
+const PHASES = { live: 'Live', past: 'Earlier', connecting: 'Connecting', lost: 'Cut off' };
 
 function Line() {
   const { phase } = connection.value;
@@ -35,11 +36,12 @@ export function Masthead() {
   return html`<header class="masthead">
     <a class="skip" href="#${content}" onClick=${(/** @type {Event} */ e) => { e.preventDefault(); document.getElementById(content)?.focus(); }}>Skip to ${place.value === 'agents' ? 'the chosen agent' : 'the content'}</a>
     <h1 class="brand"><${Fairlead} /><span class="brand-name">Fairlead</span><span class="brand-team"><bdi>${plain(team.value.name, 60) || 'Mission Control'}</bdi></span></h1>
-    ${place.value === 'agents' && html`<p class="tally ${live.value ? '' : 'tally-stale'}"><span class="tally-run"><b class="num">${n.running}</b> running</span><span><b class="num">${n.idle}</b> idle</span>
+    ${place.value === 'agents' && html`<p class="tally ${answers.value ? '' : 'tally-stale'}"><span class="tally-run"><b class="num">${n.running}</b> running</span><span><b class="num">${n.idle}</b> idle</span>
       ${n.look > 0 && html`<span class="tally-look"><${Icon} name="look" /><b class="num">${n.look}</b> to look at</span>`}</p>`}
     <${Places} />
     <div class="masthead-side">
       <${Line} /><${Hold} />
+      <button type="button" class="icon-button" aria-pressed=${looking.value ? 'true' : 'false'} onClick=${() => { if (looking.value) backToNow(); else if (live.value) lookBack(); }} title="Look back: the page as it was at an earlier moment (P)" aria-label="Look back"><${Icon} name="clock" /></button>
       <button type="button" class="icon-button" onClick=${nextTheme} title="Theme: ${t}" aria-label="Theme: ${t}. Change"><${Icon} name=${t === 'auto' ? 'auto' : t === 'dark' ? 'moon' : 'sun'} /></button>
       <button type="button" class="icon-button help-button" onClick=${() => { dialog.value = 'help'; }} title="Keys and words (?)" aria-label="Help: keys and words">?</button>
     </div>
@@ -50,7 +52,7 @@ export function Masthead() {
 export function Banners() {
   const c = connection.value;
   const wait = Math.max(0, Math.ceil((c.retryAt - now.value) / 1000));
-  return html`<div class="banners">
+  return html`<section class="banners" aria-label="Notices about the team">
     ${c.phase === 'lost' && html`<div class="banner banner-lost"><p><b>Cut off since <time class="num">${moment(c.since, now.value)}</time>.</b>${' '}
       <span>${c.words ? plain(c.words, 120) + ' ' : ''}What you see is what was known then. ${c.trying ? 'Trying now\u2026' : wait > 0 ? `Trying again in ${wait} s.` : 'Trying again\u2026'}</span></p>
       <button type="button" class="plain-button" onClick=${retryNow}>Try now</button></div>`}
@@ -59,5 +61,5 @@ export function Banners() {
     ${team.value.stopping && html`<div class="banner banner-hold"><p><b>Fairlead is stopping.</b> <span>Current sessions finish; nothing new starts.</span></p></div>`}
     ${team.value.hold && !team.value.stopping && html`<div class="banner banner-hold"><p><b>The team is held.</b> <span>Nothing new starts; current sessions finish.${team.value.note ? html` <q>${plain(team.value.note, 200)}</q>` : ''}</span></p>
       <button type="button" class="plain-button" aria-disabled=${live.value ? undefined : 'true'} onClick=${() => { if (live.value) dialog.value = 'release'; }}>Release</button></div>`}
-  </div>`;
+  </section>`;
 }

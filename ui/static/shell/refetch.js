@@ -1,7 +1,7 @@
 // Requests a view again: at most one request of a kind at a time, one more if something changed
 // meanwhile, and fewer if the server is slow.
 
-import { live } from './connection.js';
+import { answers } from './connection.js';
 
 const REFRESH_AFTER_MS = 60;
 /** Pause after an answer, as a multiple of the time it took. */
@@ -30,7 +30,7 @@ export class Refetch {
 
   async #go() {
     this.timer = undefined;
-    if (!live.peek()) return; // the feed requests everything again after a lost connection
+    if (!answers.peek()) return; // the feed requests everything again after a lost connection
     this.wanted = false;
     this.busy = true;
     const began = performance.now();

@@ -4,11 +4,14 @@
 //   #/agents/NAME/TAB  #/channels/NAME  #/crew/ID/soul  #/runs/ID/STEP
 //   #/dispatch/NAME/conv_002  #/inbox  #/usage
 //
+// Each with ?at=123, which shows it as it was at that change of the journal.
+//
 // The words of earlier versions (agent, channel, run, session, sessions) still resolve.
 
 import { batch, computed, signal } from './lib.js';
 import { cell, names } from '../agents/state.js';
 import { active, concerns } from '../agents/words.js';
+import { asOf } from './connection.js';
 
 /** @typedef {'tasks' | 'agents' | 'crew' | 'runs' | 'channels' | 'dispatch' | 'inbox' | 'usage'} Place a part of the page */
 
@@ -70,7 +73,9 @@ const PARTS = Object.assign(Object.create(null), {
 });
 
 function readAddress() {
-  let [, word, name = '', where = ''] = location.hash.replace(/^#/, '').split('/');
+  const [path, query = ''] = location.hash.replace(/^#/, '').split('?');
+  asOf.value = Number(/^at=(\d{1,15})$/.exec(query)?.[1] ?? 0);
+  let [, word, name = '', where = ''] = path.split('/');
   try { name = decodeURIComponent(name); where = decodeURIComponent(where); } catch { return; }
   const part = PARTS[word] ?? 'agents';
   const of = (/** @type {Place} */ p, /** @type {string} */ text) => (part === p ? text : '');
@@ -147,7 +152,7 @@ export function showMember(who, side = memberSide.value) {
 }
 
 function writeAddress(/** @type {boolean} */ push) {
-  const hash = address();
+  const hash = address() + (asOf.peek() > 0 ? `?at=${asOf.peek()}` : '');
   if (location.hash === hash) return;
   history[push ? 'pushState' : 'replaceState'](null, '', hash);
 }
@@ -184,7 +189,8 @@ export function showSession(id) {
 }
 
 export function startView() {
+  readAddress();
+  asOf.subscribe(() => writeAddress(false));
   addEventListener('hashchange', readAddress);
   addEventListener('popstate', readAddress);
-  readAddress();
 }
