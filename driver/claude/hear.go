@@ -64,6 +64,7 @@ type heard struct {
 	send   []any       // messages to the program, in order
 	began  bool        // an answer has begun
 	ready  bool        // it has answered our initialize request
+	taken  string      // ID of a message that it has taken: its model sees it with the next request
 	after  bool        // an answer that belongs to none of our prompts has ended
 	ended  bool        // the answer to our prompt has ended
 	stop   driver.Stop // if ended: how
@@ -104,7 +105,11 @@ func (h *hearing) line(raw json.RawMessage, mine string) heard {
 		h.name(driver.Conversed{ID: m.Conversation})
 	case "user":
 		h.results(m)
-	case "keep_alive", "tool_progress", "tool_use_summary", "auth_status", "prompt_suggestion", "subagent_token_usage", "active_goal", "command_lifecycle":
+	case "command_lifecycle":
+		if m.State.Text == "started" {
+			return heard{taken: m.Command.Text}
+		}
+	case "keep_alive", "tool_progress", "tool_use_summary", "auth_status", "prompt_suggestion", "subagent_token_usage", "active_goal":
 		// These types repeat what is sent elsewhere.
 	case "":
 		if err == nil {

@@ -16,7 +16,8 @@ type Event struct {
 	Part bool   `json:"part,omitempty"` // said, thought: the line continues
 	Tool string `json:"tool,omitempty"`
 
-	// ID is the ID of the question in permission_asked, permission_answered, permission_withdrawn.
+	// ID is the ID of the question in permission_asked, permission_answered, permission_withdrawn,
+	// and the ID of the steer order in text_read.
 	ID      string          `json:"id,omitempty"`
 	Options []driver.Option `json:"options,omitempty"`
 	Paths   []string        `json:"paths,omitempty"` // absolute
