@@ -266,7 +266,7 @@ func (l *SessionListener) noteQuestion(ctx context.Context, fact *HeldFact) (som
 	case driver.TextRead:
 		n, err := strconv.ParseUint(fact.ID, 10, 64)
 		if err != nil {
-			return false, nil //nolint:nilerr // no text of ours has this number
+			return false, nil //nolint:nilerr // no text that was told has this number
 		}
 		l.also = append(l.also, *l.m.Event(channels.ByAgent(l.m.Conf.Name), team.TellGiven{Session: l.s.ID, N: n}))
 		return true, nil
