@@ -12,7 +12,7 @@ import (
 	"github.com/fairlead-dev/fairlead/driver"
 )
 
-// fakeDriver understands lines: "usage IN OUT COST", "stop ok" and "stop WHY"; "turn IN OUT COST",
+// fakeDriver understands lines: "usage IN OUT COST", "stop ok", "stop ok 85%" and "stop WHY"; "turn IN OUT COST",
 // one line that makes two facts, the first with the offset of the line's beginning; "listening N"
 // has read N bytes; "asks …" asks for permission; "deed" calls a tool; "wants TOOL {JSON}" asks
 // for it with options, with the offset of the line's end as id; "withdraws ASK", "read ID", "conversation ID
@@ -163,6 +163,9 @@ func factsOf(line driver.Line) []driver.Fact {
 		return []driver.Fact{{Kind: driver.Thought, Text: strings.Join(words[1:], " "), Offset: line.End}}
 	case words[0] == "deed":
 		return []driver.Fact{{Kind: driver.ToolCalled, Tool: "sh", Offset: line.End}}
+	case words[0] == "stop" && len(words) == 3 && strings.HasSuffix(words[2], "%"):
+		full, _ := strconv.Atoi(strings.TrimSuffix(words[2], "%"))
+		return []driver.Fact{{Kind: driver.Stopped, Stop: driver.Stop{OK: words[1] == "ok", Reason: words[1], ContextPercent: full}, Offset: line.End}}
 	case words[0] == "stop" && len(words) > 1:
 		return []driver.Fact{{Kind: driver.Stopped, Stop: driver.Stop{OK: words[1] == "ok", Reason: strings.Join(words[1:], " ")}, Offset: line.End}}
 	}

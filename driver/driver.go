@@ -173,6 +173,17 @@ type Stop struct {
 	OK     bool
 	Reason string // one of machine/session, or another word: completed, cancelled, failed, refused, max_tokens, …
 	Detail string
+
+	// ContextPercent is how much of the model's context the conversation filled at the end; 0: unknown.
+	ContextPercent int
+}
+
+// ContextPercent returns the share of a model's context window that is filled; 0 if the window is unknown.
+func ContextPercent(tokens, window float64) int {
+	if !(window > 0) || !(tokens > 0) { // false for NaN
+		return 0
+	}
+	return int(min(100*tokens/window, 100))
 }
 
 // Exit describes how a process ended, as the operating system reports it.

@@ -37,6 +37,7 @@ type scene struct {
 	again  int  // earlier attempts of the session; Claude Code ignores a prompt whose ID its conversation has already
 	long   bool // only in the long form, and for recording
 
+	full   int  // percent of the model's context that is said to be filled at the end
 	reason string
 	says   []string // the agent's own words
 	wrote  []string // files
@@ -113,6 +114,7 @@ func TestLiveClaude(t *testing.T) {
 			name: "steer", prompt: "do: bash touch one\ndo: bash touch two\ndo: say now I end", allow: []string{"Bash"},
 			steer: "use the v2 client", reason: "completed", says: []string{"now I end"}, wrote: []string{"one", "two"},
 		},
+		{name: "full", prompt: "do: usage 850000 10\ndo: say much", full: 85, reason: "completed", says: []string{"much"}},
 		{name: "steer-late", prompt: "do: say only words", steer: "use the v3 client", reason: "completed", says: []string{"only words"}},
 	} {
 		t.Run(s.name, func(t *testing.T) {
@@ -193,6 +195,9 @@ func (s scene) play(t *testing.T, program livetest.Program, repo, file, last str
 	)
 	if steers != "" && !slices.Equal(read, []string{"7 " + steers}) {
 		t.Errorf("it has read %q", read)
+	}
+	if s.full > 0 && stop.ContextPercent != s.full {
+		t.Errorf("its context is %d %% full, want %d", stop.ContextPercent, s.full)
 	}
 	if stop.Reason != s.reason {
 		t.Errorf("it ended with %+v, want %s", stop, s.reason)

@@ -112,6 +112,7 @@ type usage struct {
 }
 
 type modelUsage struct {
+	Window     number `json:"contextWindow"` // tokens that its context holds
 	Input      number `json:"inputTokens"`
 	CacheRead  number `json:"cacheReadInputTokens"`
 	CacheWrite number `json:"cacheCreationInputTokens"`

@@ -234,7 +234,7 @@ func (g *game) next() *driver.Stop {
 }
 
 func (g *game) completed() *driver.Stop {
-	return &driver.Stop{OK: true, Reason: reasonCompleted, Detail: withDenied("", g.refused)}
+	return &driver.Stop{OK: true, Reason: reasonCompleted, Detail: withDenied("", g.refused), ContextPercent: g.context}
 }
 
 // late handles a timeout.

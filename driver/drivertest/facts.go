@@ -163,6 +163,9 @@ func Render(f driver.Fact) string {
 	}
 	if f.Kind == driver.Stopped {
 		fmt.Fprintf(&b, " ok=%t reason=%q detail=%q", f.Stop.OK, f.Stop.Reason, f.Stop.Detail)
+		if f.Stop.ContextPercent != 0 {
+			fmt.Fprintf(&b, " context=%d%%", f.Stop.ContextPercent)
+		}
 	}
 	fmt.Fprintf(&b, " %q", f.Text)
 	if f.Part {

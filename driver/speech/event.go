@@ -36,6 +36,8 @@ type Event struct {
 	Reason string `json:"reason,omitempty"`
 	Detail string `json:"detail,omitempty"`
 
+	ContextPercent int `json:"context_percent,omitempty"` // stopped: how full the model's context is
+
 	Until        time.Time         `json:"until,omitzero"` // rate_limited
 	Conversation *driver.Conversed `json:"conversation,omitempty"`
 
@@ -58,5 +60,5 @@ func Args(of map[string]string) json.RawMessage {
 
 // Ended is the terminal event for a stop.
 func Ended(stop driver.Stop) Event {
-	return Event{Type: driver.Stopped, OK: &stop.OK, Reason: stop.Reason, Detail: stop.Detail}
+	return Event{Type: driver.Stopped, OK: &stop.OK, Reason: stop.Reason, Detail: stop.Detail, ContextPercent: stop.ContextPercent}
 }

@@ -60,7 +60,7 @@ func (e *Event) fill(f *driver.Fact) {
 	case driver.RateLimited:
 		f.Until = e.Until
 	case driver.Stopped:
-		f.Stop = driver.Stop{OK: *e.OK, Reason: e.Reason, Detail: e.Detail}
+		f.Stop = driver.Stop{OK: *e.OK, Reason: e.Reason, Detail: e.Detail, ContextPercent: min(max(e.ContextPercent, 0), 100)}
 		f.Text = strings.TrimSuffix(e.Reason+": "+e.Detail, ": ")
 	}
 }
