@@ -38,7 +38,9 @@ func put(t *testing.T, checks []string, files map[string]string) task.Review {
 // Only the step approve asks a person about a task, and only while it waits.
 func TestAsked(t *testing.T) {
 	t.Parallel()
-	step := func(id string, state workflow.State) view.StepView { return view.StepView{ID: id, Status: string(state)} }
+	step := func(id string, state workflow.State) view.StepView {
+		return view.StepView{ID: id, Status: string(state)}
+	}
 	for name, c := range map[string]struct {
 		steps []view.StepView
 		want  bool

@@ -37,7 +37,7 @@ type scene struct {
 	again  int  // earlier attempts of the session; Claude Code ignores a prompt whose ID its conversation has already
 	long   bool // only in the long form, and for recording
 
-	full   int  // percent of the model's context that is said to be filled at the end
+	full   int // percent of the model's context that is said to be filled at the end
 	reason string
 	says   []string // the agent's own words
 	wrote  []string // files
