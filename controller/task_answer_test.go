@@ -21,6 +21,14 @@ steps:
   - {id: approve, agent: "{reviewer}", prompt: "{review}", needs: [work], human_in_the_loop: true, loop_back_to: work}
 `
 
+func refusedTask(t *testing.T, err error, want string) {
+	t.Helper()
+	var refusal *machine.Refusal
+	if !errors.As(err, &refusal) || !strings.Contains(refusal.Reason, want) {
+		t.Errorf("%v, want a refusal: %s", err, want)
+	}
+}
+
 // An answer is for what the person was shown: if something else is shown by then, it is refused and nothing is lost.
 // Comments wait until a request sends them, once.
 func TestAnswerIsForWhatWasShown(t *testing.T) {
@@ -51,10 +59,7 @@ func TestAnswerIsForWhatWasShown(t *testing.T) {
 		}
 		refused := func(err error, want string) {
 			t.Helper()
-			var refusal *machine.Refusal
-			if !errors.As(err, &refusal) || !strings.Contains(refusal.Reason, want) {
-				t.Errorf("%v, want a refusal: %s", err, want)
-			}
+			refusedTask(t, err, want)
 		}
 		b.start()
 		b.give("Write the file b")
@@ -69,30 +74,14 @@ func TestAnswerIsForWhatWasShown(t *testing.T) {
 		refused(err, "it was changed since you looked")
 		_, err = e().RequestTask(ctx, human, "T1", "", now)
 		refused(err, "there is nothing to send")
-		_, err = e().AddComment(ctx, "T1", view.TaskComment{File: "../b.txt", Line: 1, Text: "outside"})
-		refused(err, "not one of the repository")
-		for _, text := range []string{"no", "remove me", "and why?"} {
+		for _, text := range []string{"no: honour the context", "and why?"} {
 			if _, err := e().AddComment(ctx, "T1", view.TaskComment{File: "b.txt", Line: 2, Text: text}); err != nil {
 				t.Fatal(err)
 			}
 		}
-		if _, err := e().RemoveComment(ctx, "T1", 2); err != nil {
-			t.Error(err)
-		}
-		if _, err := e().ChangeComment(ctx, "T1", 1, "no: honour the context"); err != nil {
-			t.Error(err)
-		}
-		var unknown *team.Unknown
-		if _, err := e().ChangeComment(ctx, "T1", 2, "gone"); !errors.As(err, &unknown) {
-			t.Errorf("a comment that was removed: %v", err)
-		}
-		if _, err := e().RemoveComment(ctx, "T1", 2); !errors.As(err, &unknown) {
-			t.Errorf("a comment that was removed: %v", err)
-		}
 		_, err = e().RequestTask(ctx, human, "T1", "also the docs", before)
 		refused(err, "it was changed since you looked")
-		want := []view.TaskComment{{ID: 1, File: "b.txt", Line: 2, Text: "no: honour the context"}, {ID: 3, File: "b.txt", Line: 2, Text: "and why?"}}
-		if left, err := e().Comments(ctx, "T1"); err != nil || !slices.Equal(left, want) {
+		if left, err := e().Comments(ctx, "T1"); err != nil || len(left) != 2 {
 			t.Errorf("after a refusal there are %+v, %v", left, err)
 		}
 
@@ -119,8 +108,49 @@ func TestAnswerIsForWhatWasShown(t *testing.T) {
 		if v := b.runView("T1"); v.Status != "completed" || v.Task.Status != view.TaskDone {
 			t.Errorf("%+v", v)
 		}
-		if _, err := e().Comments(ctx, "T2"); !errors.As(err, &unknown) {
-			t.Errorf("a task that is none: %v", err)
+	})
+}
+
+// Comments are kept with numbers that are not given twice while they are there. Other names than those of the
+// repository are refused, and so is a comment that is gone.
+func TestTaskComments(t *testing.T) {
+	t.Parallel()
+	taskBubble(t, answerFlow, func(_ *bubble, _ int, _ string, s *fakeSession) { s.say("stop ok") }, func(*bubble, int, string) string { return `{"findings": []}` }, func(t *testing.T, b *bubble) {
+		ctx := t.Context()
+		b.start()
+		b.give("Write the file b")
+		for _, text := range []string{"no", "remove me", "and why?"} {
+			if _, err := b.engine.AddComment(ctx, "T1", view.TaskComment{File: "b.txt", Line: 2, Text: text}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if _, err := b.engine.RemoveComment(ctx, "T1", 2); err != nil {
+			t.Error(err)
+		}
+		if _, err := b.engine.ChangeComment(ctx, "T1", 1, "no: honour the context"); err != nil {
+			t.Error(err)
+		}
+		_, err := b.engine.AddComment(ctx, "T1", view.TaskComment{File: "../b.txt", Line: 1, Text: "outside"})
+		refusedTask(t, err, "not one of the repository")
+		_, err = b.engine.ChangeComment(ctx, "T1", 3, " ")
+		refusedTask(t, err, "a comment has 1 to")
+		if _, err := b.engine.AddComment(ctx, "T1", view.TaskComment{File: "b.txt", Text: "last"}); err != nil {
+			t.Error(err)
+		}
+		want := []view.TaskComment{
+			{ID: 1, File: "b.txt", Line: 2, Text: "no: honour the context"}, {ID: 3, File: "b.txt", Line: 2, Text: "and why?"}, {ID: 4, File: "b.txt", Text: "last"},
+		}
+		if left, err := b.engine.Comments(ctx, "T1"); err != nil || !slices.Equal(left, want) {
+			t.Errorf("there are %+v, %v", left, err)
+		}
+		_, gone := b.engine.ChangeComment(ctx, "T1", 2, "gone")
+		_, twice := b.engine.RemoveComment(ctx, "T1", 2)
+		_, other := b.engine.Comments(ctx, "T2")
+		for name, err := range map[string]error{"changed after it was removed": gone, "removed twice": twice, "another task": other} {
+			var unknown *team.Unknown
+			if !errors.As(err, &unknown) {
+				t.Errorf("%s: %v", name, err)
+			}
 		}
 	})
 }
