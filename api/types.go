@@ -101,7 +101,7 @@ type Page struct {
 
 // Fact is something that a driver recognised in a session's output.
 type Fact struct {
-	Kind   string       `json:"kind" doc:"said, thought, tool_called, permission_asked, permission_answered, permission_withdrawn, conversation_named, rate_limited, usage_reported, listening, stopped or faulted"`
+	Kind   string       `json:"kind" doc:"said, thought, tool_called, permission_asked, permission_answered, permission_withdrawn, conversation_named, rate_limited, usage_reported, text_read, listening, stopped or faulted"`
 	Offset int64        `json:"offset" doc:"Bytes of output up to and including this fact"`
 	Text   string       `json:"text"`
 	Part   bool         `json:"part,omitempty" doc:"The text continues in the next fact of this kind"`

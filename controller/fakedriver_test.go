@@ -12,10 +12,10 @@ import (
 	"github.com/fairlead-dev/fairlead/driver"
 )
 
-// fakeDriver understands lines: "usage IN OUT COST", "stop ok" and "stop WHY"; "turn IN OUT COST",
+// fakeDriver understands lines: "usage IN OUT COST", "stop ok", "stop ok 85%" and "stop WHY"; "turn IN OUT COST",
 // one line that makes two facts, the first with the offset of the line's beginning; "listening N"
 // has read N bytes; "asks …" asks for permission; "deed" calls a tool; "wants TOOL {JSON}" asks
-// for it with options, with the offset of the line's end as id; "withdraws ASK", "conversation ID
+// for it with options, with the offset of the line's end as id; "withdraws ASK", "read ID", "conversation ID
 // MODEL [resumed]", "limited SECONDS WHY". All else is text.
 type fakeDriver struct {
 	check   hook // what Check returns
@@ -71,6 +71,13 @@ func (c fakeConversation) Prompt(ctx context.Context, text string) error {
 		return driver.ErrNoInput
 	}
 	return c.w.Send(ctx, fakeOrder{Prompt: text}.line())
+}
+
+func (c fakeConversation) Steer(ctx context.Context, id, text string) error {
+	if !c.d.talks || c.d.plods {
+		return driver.ErrNoSteer
+	}
+	return c.w.Send(ctx, fakeOrder{Prompt: "steer " + id + " " + text}.line())
 }
 
 func (c fakeConversation) Cancel(ctx context.Context) error {
@@ -150,10 +157,15 @@ func factsOf(line driver.Line) []driver.Fact {
 			fact.Until = time.Now().Add(time.Duration(n) * time.Second)
 		}
 		return []driver.Fact{fact}
+	case words[0] == "read" && len(words) == 2:
+		return []driver.Fact{{Kind: driver.TextRead, ID: words[1], Offset: line.End}}
 	case words[0] == "thinks":
 		return []driver.Fact{{Kind: driver.Thought, Text: strings.Join(words[1:], " "), Offset: line.End}}
 	case words[0] == "deed":
 		return []driver.Fact{{Kind: driver.ToolCalled, Tool: "sh", Offset: line.End}}
+	case words[0] == "stop" && len(words) == 3 && strings.HasSuffix(words[2], "%"):
+		full, _ := strconv.Atoi(strings.TrimSuffix(words[2], "%"))
+		return []driver.Fact{{Kind: driver.Stopped, Stop: driver.Stop{OK: words[1] == "ok", Reason: words[1], ContextPercent: full}, Offset: line.End}}
 	case words[0] == "stop" && len(words) > 1:
 		return []driver.Fact{{Kind: driver.Stopped, Stop: driver.Stop{OK: words[1] == "ok", Reason: strings.Join(words[1:], " ")}, Offset: line.End}}
 	}

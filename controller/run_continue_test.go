@@ -18,12 +18,14 @@ func TestStepContinuesItsConversation(t *testing.T) {
 	for name, c := range map[string]struct {
 		step    string
 		resumes bool
+		full    int // percent of the model's context after the first round
 		resume  string
 		prompt  string // in the second round
 	}{
-		"continued":    {"continue_conversation: true, report_optional: true", true, "talk-coder-1", "What you did was sent back by the step check of this run:\n\nit is red"},
-		"new":          {"report_optional: true", true, "", "work\n\nWhat you did was sent back by the step check of this run:\n\nit is red"},
-		"not possible": {"continue_conversation: true, report_optional: true", false, "", "work\n\nWhat you did was sent back by the step check of this run:\n\nit is red"},
+		"continued":    {"continue_conversation: true, report_optional: true", true, 79, "talk-coder-1", "What you did was sent back by the step check of this run:\n\nit is red"},
+		"full":         {"continue_conversation: true, report_optional: true", true, 80, "", "work\n\nWhat you did was sent back by the step check of this run:\n\nit is red"},
+		"new":          {"report_optional: true", true, 0, "", "work\n\nWhat you did was sent back by the step check of this run:\n\nit is red"},
+		"not possible": {"continue_conversation: true, report_optional: true", false, 0, "", "work\n\nWhat you did was sent back by the step check of this run:\n\nit is red"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, "coder judge", func(t *testing.T, b *bubble) {
@@ -41,7 +43,7 @@ func TestStepContinuesItsConversation(t *testing.T) {
 						s.say(`{"schema":"v0","run_id":"r","step_id":"check","agent":"judge","status":"COMPLETED","started_at":"2026-11-21T10:00:00Z","ended_at":"2026-11-21T10:00:01Z"%s}`, gate)
 						s.say("RUN_REPORT_JSON>>>")
 					}
-					s.say("stop ok")
+					s.say("stop ok %d%%", c.full)
 				})
 				b.driver.resumes = c.resumes
 				b.start()

@@ -102,6 +102,7 @@ const (
 	PermissionWithdrawn FactKind = "permission_withdrawn" // the program no longer needs an answer; Fact.Ask.ID
 	ConversationNamed   FactKind = "conversation_named"   // the program's own ID of the conversation, also after a change
 	RateLimited         FactKind = "rate_limited"         // the provider's rate limit applies until Fact.Until
+	TextRead            FactKind = "text_read"            // the agent has read a text of Conversation.Steer; Fact.ID, and the text in Fact.Text
 )
 
 // Fact is one thing that an agent did, in the same form for all drivers.
@@ -121,6 +122,7 @@ type Fact struct {
 	Usage Usage  // UsageReported
 	Stop  Stop   // Stopped
 
+	ID           string    // TextRead: the ID that Steer was given
 	Conversation Conversed // ConversationNamed
 	Until        time.Time // RateLimited; zero: unknown
 
@@ -171,6 +173,17 @@ type Stop struct {
 	OK     bool
 	Reason string // one of machine/session, or another word: completed, cancelled, failed, refused, max_tokens, …
 	Detail string
+
+	// ContextPercent is how much of the model's context the conversation filled at the end; 0: unknown.
+	ContextPercent int
+}
+
+// ContextPercent returns the share of a model's context window that is filled; 0 if the window is unknown.
+func ContextPercent(tokens, window float64) int {
+	if !(window > 0) || !(tokens > 0) { // false for NaN
+		return 0
+	}
+	return int(min(100*tokens/window, 100))
 }
 
 // Exit describes how a process ended, as the operating system reports it.
@@ -203,6 +216,11 @@ type Conversation interface {
 	Prompt(ctx context.Context, text string) error
 	Cancel(ctx context.Context) error
 
+	// Steer sends a text that the agent reads during its current answer, at the latest after it. A TextRead
+	// fact with the ID follows when the agent has read it; without that fact it has not, and the text belongs
+	// into the next session. It returns ErrNoSteer if the program reads nothing during an answer.
+	Steer(ctx context.Context, id, text string) error
+
 	// Answer chooses one of the options of a PermissionAsked fact, by the ids of both. It returns
 	// ErrNoAnswer if the agent never asks.
 	Answer(ctx context.Context, ask, option string) error
@@ -217,8 +235,8 @@ type Capabilities struct {
 	// Prompts: the agent reads prompts after the first one. If false, each prompt needs a session of
 	// its own, even if Input is true. Implies Input.
 	Prompts bool
-	// Steers: the agent reads a prompt that is sent during an answer within that answer. If false, the
-	// prompt is kept until the answer is over. Implies Input.
+	// Steers: the agent reads a prompt that is sent during an answer within that answer, and Conversation.Steer
+	// reaches it. If false, a prompt is kept until the answer is over. Implies Input.
 	Steers bool
 	// Resumes: a session with Session.Resume continues an earlier conversation.
 	Resumes bool
@@ -246,6 +264,7 @@ func (e NotSupportedError) Error() string { return e.Reason }
 // Errors of the operations that a driver may not support; compare with errors.Is.
 var (
 	ErrNoInput  error = NotSupportedError{"this agent takes no input while it runs"}
+	ErrNoSteer  error = NotSupportedError{"this agent reads no text during its answer"}
 	ErrNoAnswer error = NotSupportedError{"this agent does not ask for permission"}
 	ErrNoProbe  error = NotSupportedError{"this driver cannot examine a program"}
 )

@@ -149,7 +149,7 @@ func (l *SessionListener) hearsAll(ctx context.Context, facts []HeldFact) (some,
 }
 
 // urgentKinds are the facts that must be reported without delay.
-var urgentKinds = []driver.FactKind{driver.Stopped, driver.PermissionAsked, driver.PermissionWithdrawn}
+var urgentKinds = []driver.FactKind{driver.Stopped, driver.PermissionAsked, driver.PermissionWithdrawn, driver.TextRead}
 
 // spoke records that the lead is active. It carries no output offset, so repeating it is harmless.
 func (l *SessionListener) spoke(ctx context.Context) error {

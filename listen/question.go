@@ -10,6 +10,7 @@ import (
 	"maps"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/fairlead-dev/fairlead/controller/channels"
@@ -223,7 +224,7 @@ func endOf(dir, path string) string {
 	return f.Path
 }
 
-// noteQuestion adds a session's questions, conversation id and rate limits to the report. some means
+// noteQuestion adds a session's questions, conversation id, texts that it has read and rate limits to the report. some means
 // that there is something to report without delay.
 func (l *SessionListener) noteQuestion(ctx context.Context, fact *HeldFact) (some bool, err error) {
 	if l.m.Run != "" { // a step without an agent has no questions and no conversation
@@ -261,6 +262,13 @@ func (l *SessionListener) noteQuestion(ctx context.Context, fact *HeldFact) (som
 		l.also = append(l.also, *l.m.Event(channels.ByAgent(l.m.Conf.Name), team.ConversationNamed{Session: l.s.ID, Conversed: team.Conversed{
 			ID: c.ID, Model: c.Model, Mode: c.Mode, Program: c.Program, Enforced: c.Enforced, Resumed: c.Resumed,
 		}}))
+		return true, nil
+	case driver.TextRead:
+		n, err := strconv.ParseUint(fact.ID, 10, 64)
+		if err != nil {
+			return false, nil //nolint:nilerr // no text that was told has this number
+		}
+		l.also = append(l.also, *l.m.Event(channels.ByAgent(l.m.Conf.Name), team.TellGiven{Session: l.s.ID, N: n}))
 		return true, nil
 	case driver.RateLimited:
 		l.Pending.RateLimit = &team.RateLimit{Until: fact.Until, Why: fact.Text}

@@ -278,7 +278,10 @@ func (l *SessionListener) Note(fact HeldFact) bool {
 		}
 	case driver.Stopped:
 		l.stop = &fact.Stop
-		pending.Stop = &team.Stop{OK: fact.Stop.OK, Reason: loop.CutText(fact.Stop.Reason, sessions.TextBytesMax), Detail: loop.CutText(fact.Stop.Detail, sessions.TextBytesMax)}
+		pending.Stop = &team.Stop{
+			OK: fact.Stop.OK, Reason: loop.CutText(fact.Stop.Reason, sessions.TextBytesMax), Detail: loop.CutText(fact.Stop.Detail, sessions.TextBytesMax),
+			ContextPercent: fact.Stop.ContextPercent,
+		}
 	default:
 		return said
 	}

@@ -57,6 +57,8 @@ type Stop struct {
 	OK     bool   `json:"ok"`
 	Reason string `json:"reason,omitempty"`
 	Detail string `json:"detail,omitempty"`
+
+	ContextPercent int `json:"context_percent,omitempty"` // how full the model's context was; 0: unknown
 }
 
 // cut limits the size of an agent's own words.
@@ -64,7 +66,7 @@ func (s *Stop) cut() *Stop {
 	if s == nil {
 		return nil
 	}
-	return &Stop{OK: s.OK, Reason: cutLine(s.Reason), Detail: cutLine(s.Detail)}
+	return &Stop{OK: s.OK, Reason: cutLine(s.Reason), Detail: cutLine(s.Detail), ContextPercent: s.ContextPercent}
 }
 
 // sessionID returns the ID of an agent's n-th session.

@@ -39,7 +39,7 @@ type PersonTold struct {
 	Text    string
 }
 
-// TellGiven means that the program has received a text during its answer.
+// TellGiven means that the program of a session has read a text: it is not told again.
 type TellGiven struct {
 	Session string
 	N       uint64
@@ -89,15 +89,18 @@ func personTold(d *draft, a *Agent, what PersonTold) error {
 }
 
 func tellGiven(d *draft, a *Agent, what TellGiven) error {
-	if _, err := d.ours(a, session.TellGiven, what.Session); err != nil {
+	s, err := d.ours(a, session.TellGiven, what.Session)
+	if err != nil {
 		return err
 	}
 	rule, err := d.look(a, session.TellGiven)
 	if err != nil {
 		return err
 	}
-	if rest := a.without([]Tell{{N: what.N}}); len(rest) < len(a.Tells) {
-		setTells(d, a, rule.ID, session.TellGiven, TellsSet{Tells: rest, Last: a.LastTell})
+	for _, one := range a.tellsFor(s.For) { // a session cannot take away what another one is to be told
+		if one.N == what.N {
+			setTells(d, a, rule.ID, session.TellGiven, TellsSet{Tells: a.without([]Tell{one}), Last: a.LastTell})
+		}
 	}
 	return nil
 }

@@ -37,6 +37,24 @@ func TestStepGoesOnWithWhatItWasTold(t *testing.T) {
 	c.replays()
 }
 
+// With several sessions at a time, each takes away only what it was told itself (S13).
+func TestTellInstances(t *testing.T) {
+	c := threeAdas(t, Limits{})
+	for _, run := range []string{"T1", "T2"} {
+		c.runs(run, ownFolder, "work ada")
+		c.stepStarts(run, "work")
+	}
+	first, second := c.Agents["ada"].Sessions()[0].ID, c.Agents["ada"].Sessions()[1].ID
+	c.must("ada", PersonTold{Session: first, Text: "use v2"})
+	if changes := c.must("ada", TellGiven{Session: second, N: 1}); len(changes) != 0 || len(c.Agents["ada"].Tells) != 1 {
+		t.Errorf("another session took it away: %+v", changes)
+	}
+	if changes := c.must("ada", TellGiven{Session: first, N: 1}); len(changes) != 1 || len(c.Agents["ada"].Tells) != 0 {
+		t.Errorf("%+v; left: %+v", changes, c.Agents["ada"].Tells)
+	}
+	c.replays()
+}
+
 // A control session's text is for the next one; one that was written during the answer is not told again (S13).
 func TestTellControl(t *testing.T) {
 	c := newCrew(t, Limits{}, two())

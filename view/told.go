@@ -2,7 +2,7 @@ package view
 
 // When an agent reads what it was told.
 const (
-	ToldAtOnce      = "at_once"      // it was written to the program, which reads it during its answer
+	ToldAtOnce      = "at_once"      // it was written to the program, which reads it before its next step; if there is none, as below
 	ToldAfterAnswer = "after_answer" // the step goes on with it when the answer is over
 	ToldNextSession = "next_session" // the agent's next session begins with it
 )

@@ -77,7 +77,7 @@ func questionRoutes() []route {
 		},
 		{
 			"tell-agent", post, "/agents/{name}/tell", "Tell the agent of a running session something",
-			"`name` is an agent, a session or a run. The text is in the journal first. A program that reads during its answer gets it at once; otherwise a step goes on with it after the answer, and an agent that runs sessions begins its next one with it. `when` says which. Agents may not do this (X10).",
+			"`name` is an agent, a session or a run. The text is in the journal first. A program that reads during its answer gets it at once (`at_once`). If it does not confirm that it has read it, or reads nothing during an answer, a step goes on with it after the answer (`after_answer`), and an agent that runs sessions begins its next one with it (`next_session`). `when` says what is expected. Agents may not do this (X10).",
 			answer(handleTell),
 		},
 		{

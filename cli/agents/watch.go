@@ -236,6 +236,8 @@ func factText(a *cli.App, fact driver.Fact) string {
 		text = a.Paint(cli.Dim, "input: "+text)
 	case driver.PermissionWithdrawn:
 		text = a.Paint(cli.Dim, "no longer asks")
+	case driver.TextRead:
+		text = a.Paint(cli.Dim, "was told: ") + text
 	case driver.ConversationNamed:
 		text = a.Paint(cli.Dim, conversedWords(fact.Conversation))
 	case driver.RateLimited:

@@ -1,8 +1,10 @@
 package main
 
 import (
+	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -74,5 +76,59 @@ func TestLiveTask(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// Claude Code is told something while it works on a task: its model sees it in the same answer, before the next
+// step, and is told once.
+func TestLiveTell(t *testing.T) {
+	exe := filepath.Join(t.TempDir(), "fairlead")
+	c := embark(t, exe, func(t testing.TB, model *scriptmodel.Server) livetest.Program {
+		p := livetest.Claude(t, model)
+		if out, err := exec.Command("go", "build", "-o", exe, ".").CombinedOutput(); err != nil {
+			t.Fatalf("build fairlead: %v: %s", err, out)
+		}
+		return p
+	})
+	for _, args := range [][]string{{"init", "--quiet", "-b", "main"}, {"-c", "user.name=P", "-c", "user.email=p@example.org", "commit", "--quiet", "--allow-empty", "-m", "first"}} {
+		cmd := exec.CommandContext(t.Context(), "git", args...)
+		cmd.Dir = c.dir
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Fatalf("git %v: %v\n%s", args, err, out)
+		}
+	}
+	c.put("fairlead.yaml", strings.Replace(c.has("fairlead.yaml"), `"workspace": "coder"`, `"workspace": "coder", "permissions": {"allow": ["*"]}`, 1))
+	c.must("reload")
+	c.must("task", "First of all.\ndo: bash touch began; until test -e go; do sleep 0.1; done\ndo: bash echo two > b.txt\ndo: say written")
+	folder := filepath.Join(".agents", "worktrees", "T1")
+	c.await("it works", func() bool { _, err := os.Stat(filepath.Join(c.dir, folder, "began")); return err == nil })
+	if out := c.must("tell", "T1", "use the v2 client"); !strings.Contains(out, "gets it at once") {
+		t.Errorf("tell says %q", out)
+	}
+	c.put(filepath.Join(folder, "go"), "")
+	client := c.client()
+	c.await("it is done", func() bool {
+		r, err := client.Runs.Show(t.Context(), "T1")
+		return err == nil && r.Task.Status == view.TaskNeedsYou
+	})
+	says := func(r scriptmodel.Request) bool {
+		return slices.ContainsFunc(r.Turns, func(turn scriptmodel.Turn) bool { return strings.Contains(turn.Text, "use the v2 client") })
+	}
+	same := 0
+	for _, r := range c.model.Requests() {
+		if says(r) && strings.Contains(r.Answer, "echo two") {
+			same++
+		}
+		for _, turn := range r.Turns {
+			if strings.Contains(turn.Text, "While you worked") {
+				t.Errorf("it was told again:\n%.1000s", turn.Text)
+			}
+		}
+	}
+	if same != 1 {
+		t.Errorf("%d requests of the first answer had the text\n%s", same, c.state())
+	}
+	if events := c.must("events"); strings.Count(events, "tell_given") != 1 {
+		t.Errorf("the journal:\n%s", events)
 	}
 }

@@ -14,9 +14,11 @@ func tellCommand(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use:   "tell AGENT TEXT...",
 		Short: "Tell an agent something while it works",
-		Long: `AGENT is an agent, one of its sessions (coder-12) or a task (T12). A program that reads during its answer gets the
-text at once. Otherwise a task goes on with it when the answer is over, and an agent that runs session after
-session begins its next one with it. The command says which. The text is on disk first, and is not lost.
+		Long: `AGENT is an agent, one of its sessions (coder-12) or a task (T12). A program that reads during its answer, such
+as Claude Code, gets the text before its next step, or after its answer if that was the last one. Otherwise a
+task goes on with it when the answer is over, and an agent that runs session after session begins its next one
+with it. The command says which. The text is on disk first, and is due until the program confirms that it has
+read it.
 As TEXT, - reads standard input; several words are one text.`,
 		Example:           `  fairlead tell coder "use the v2 client"`,
 		Args:              cli.Args(cobra.MinimumNArgs(2)),

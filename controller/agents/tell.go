@@ -19,8 +19,9 @@ import (
 )
 
 // TellRunning gives a text to the agent of a running session. The target is an agent, a session or a run. The text is in
-// the journal before it is written to the program, so it is not lost: if the program does not read during an
-// answer, the next session begins with it. If the daemon dies between the two, the program may read it twice.
+// the journal before it is written to the program. It is due there until the program confirms that it has read it
+// (driver.TextRead), so it is not lost: the next session for the same purpose begins with what is due. Fairlead does
+// not write it a second time, so a text that was not written because the daemon died waits for that session.
 func (c *Controller) TellRunning(ctx context.Context, by seam.Actor, target, text string) (view.Told, error) {
 	if by.Kind == "agent" {
 		return view.Told{}, refuseTell(target, "only a person can do this; agents talk in channels", "X10")
@@ -54,12 +55,8 @@ func (c *Controller) TellRunning(ctx context.Context, by seam.Actor, target, tex
 	}
 	if c.writeTell(ctx, name, s, n, text) {
 		told.When = view.ToldAtOnce
-		_, err = c.Do(ctx, loop.Request{Event: loop.EventBy(sessions.ByShim, name, team.TellGiven{Session: s.ID, N: n})})
-		if loop.IsAnswer(err) {
-			err = nil // the session has ended meanwhile
-		}
 	}
-	return told, err
+	return told, nil
 }
 
 // writeTell writes a text to a program that reads during its answer, and reports whether it did.
@@ -69,8 +66,9 @@ func (c *Controller) writeTell(ctx context.Context, agent string, s team.Session
 	if m == nil || !ok || !m.Driver.Capabilities(sessions.Known(*m.Conf), driver.Kind(s.Kind)).Steers {
 		return false
 	}
-	wire := sessions.LabeledWire{Process: proc, Typist: typist, Label: "tell/" + strconv.FormatUint(n, 10)}
-	err := m.Driver.Converse(sessions.Known(*m.Conf), sessions.SessionFor(m, s), wire).Prompt(ctx, text)
+	id := strconv.FormatUint(n, 10)
+	wire := sessions.LabeledWire{Process: proc, Typist: typist, Label: "tell/" + id}
+	err := m.Driver.Converse(sessions.Known(*m.Conf), sessions.SessionFor(m, s), wire).Steer(ctx, id, text)
 	if err != nil {
 		c.log.Info("a text was not written to a program; its next session begins with it", "session", s.ID, "error", err)
 	}

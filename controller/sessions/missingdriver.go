@@ -39,6 +39,9 @@ func (MissingDriver) Facts(context.Context, int64) iter.Seq2[driver.Fact, error]
 // Prompt is driver.Conversation's; it fails.
 func (MissingDriver) Prompt(context.Context, string) error { return errMissingDriver }
 
+// Steer is driver.Conversation's; it fails.
+func (MissingDriver) Steer(context.Context, string, string) error { return driver.ErrNoSteer }
+
 // Cancel is driver.Conversation's; it fails.
 func (MissingDriver) Cancel(context.Context) error { return errMissingDriver }
 

@@ -140,6 +140,9 @@ func (p *play) updated(m message) {
 	case usageChanged:
 		if own {
 			p.cost(u.cost)
+			if u.window > 0 {
+				p.context = driver.ContextPercent(u.filled, u.window)
+			}
 		}
 	default:
 		if !slices.Contains(quiet, u.kind) {

@@ -70,9 +70,10 @@ type play struct {
 	plan    string
 	faults  map[string]int
 
-	here   usage   // tokens of the current answer so far
-	paid   float64 // cost of the conversation so far
-	priced bool
+	context int     // how full the model's context is, in percent; 0: unknown
+	here    usage   // tokens of the current answer so far
+	paid    float64 // cost of the conversation so far
+	priced  bool
 
 	wantMode string // the mode that we set; empty: none
 
@@ -131,7 +132,7 @@ func (p *play) converse(ctx context.Context) driver.Stop {
 // completed ends a session in which every prompt was answered. Denied calls are listed, because the
 // work may be incomplete without them.
 func (p *play) completed() driver.Stop {
-	return driver.Stop{OK: true, Reason: "completed", Detail: p.denialWords()}
+	return driver.Stop{OK: true, Reason: "completed", Detail: p.denialWords(), ContextPercent: p.context}
 }
 
 // denialWords names the calls that were denied; empty if there were none.

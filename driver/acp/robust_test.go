@@ -179,8 +179,8 @@ func TestUsage(t *testing.T) {
 		f.update(`{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":""},"_meta":{"usage":{"inputTokens":50,"outputTokens":-1}}}`)
 		f.update(`{"sessionUpdate":"usage_update","used":1,"size":2,"cost":{"amount":0.25,"currency":"USD"}}`)
 		f.update(`{"sessionUpdate":"usage_update","used":1,"size":2,"cost":{"amount":0.75,"currency":"USD"}}`)
-		f.update(`{"sessionUpdate":"usage_update","used":1,"size":2,"cost":{"amount":99,"currency":"JPY"}}`)
-		f.update(`{"sessionUpdate":"usage_update","used":1,"size":2,"cost":{"amount":0.5,"currency":"USD"}}`)
+		f.update(`{"sessionUpdate":"usage_update","used":3,"size":4,"cost":{"amount":99,"currency":"JPY"}}`)
+		f.update(`{"sessionUpdate":"usage_update","cost":{"amount":0.5,"currency":"USD"}}`)
 		f.result(p, `{"stopReason":"end_turn","usage":{"inputTokens":150,"outputTokens":40}}`)
 		f.next()
 	})
@@ -190,6 +190,9 @@ func TestUsage(t *testing.T) {
 	}
 	if want := (driver.Usage{InputTokens: 150, OutputTokens: 40, CostUSD: 0.75}); sum != want {
 		t.Errorf("used %+v, want %+v", sum, want)
+	}
+	if s.end.ContextPercent != 75 {
+		t.Errorf("its context is %d %% full", s.end.ContextPercent)
 	}
 }
 

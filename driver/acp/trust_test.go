@@ -46,6 +46,9 @@ func TestGeminiTrusts(t *testing.T) {
 		}
 	}
 
+	if err := os.WriteFile(filepath.Join(home, ".gemini", "settings.json"), nil, 0o600); err != nil { // whichever case was the last one
+		t.Fatal(err)
+	}
 	s := newScene(t, driver.Work, "go")
 	s.part.Command, s.part.MCP = []string{"/bin/gemini", "--acp"}, driver.MCP{URL: "http://127.0.0.1:1/mcp", Token: "secret", Stdio: []string{"/bin/fairlead", "mcp"}}
 	s.env = []string{"HOME=" + home}

@@ -40,8 +40,10 @@ type update struct {
 	mode    string
 	options []configOption
 
-	spent *usage   // tokens of one request to the model
-	cost  *float64 // cost of the conversation so far, in dollars
+	spent          *usage  // tokens of one request to the model
+	filled, window float64 // tokens in the model's context, and how many it holds; 0: unknown
+
+	cost *float64 // cost of the conversation so far, in dollars
 }
 
 // usage is a number of tokens. Both places that report it spell it this way.
@@ -65,6 +67,8 @@ func readUpdate(params json.RawMessage) update {
 		u.options = readConfig(of.list("configOptions"))
 	case usageChanged:
 		u.cost = readCost(of.object("cost"))
+		u.filled, _ = of.number("used")
+		u.window, _ = of.number("size")
 	case noticed:
 		u.text = oneLine(strings.TrimSpace(of.text("title") + " " + of.text("message") + " " + contentText(of["content"])))
 	}

@@ -3,6 +3,7 @@ package claude
 import (
 	"github.com/fairlead-dev/fairlead/driver"
 	"github.com/fairlead-dev/fairlead/driver/adapter"
+	"github.com/fairlead-dev/fairlead/driver/speech"
 )
 
 // Driver drives Claude Code and programs that speak the same protocol. Its zero value is ready if
@@ -27,11 +28,19 @@ func (d Driver) Check(a driver.Agent) error {
 	return adapter.Check(a, d.Needs(a)...)
 }
 
-// Capabilities are those of a program behind an adapter. It reports each message as a whole.
+// Capabilities are those of a program behind an adapter. It reports each message as a whole. Claude Code shows a
+// text to its model before the next request, but not where several prompts follow each other: the words of an
+// answer could not be assigned to one of them.
 func (d Driver) Capabilities(a driver.Agent, kind driver.Kind) driver.Capabilities {
 	c := d.Behind.Capabilities(a, kind)
 	c.Messages = true
+	c.Steers = known(withCommand(a).Command).steers && !adapter.Part{What: kind}.Talks()
 	return c
+}
+
+// Converse returns the conversation of one session.
+func (d Driver) Converse(a driver.Agent, s driver.Session, w driver.Wire) driver.Conversation {
+	return speech.Conversation{Wire: w, Steers: d.Capabilities(a, s.Kind).Steers}
 }
 
 // Launch describes how the adapter of a session is started.

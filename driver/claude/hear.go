@@ -48,6 +48,10 @@ type hearing struct {
 	limits   limits
 	warned   bool // the rate limit warning was reported
 
+	model   string  // of the agent's last request
+	filled  float64 // tokens that it read and wrote there
+	context int     // how full the model's context was at the end of the last answer, in percent; 0: unknown
+
 	denied     []string // denied by our answers, in this answer
 	background int      // subagents that continue after an answer
 }
@@ -64,6 +68,7 @@ type heard struct {
 	send   []any       // messages to the program, in order
 	began  bool        // an answer has begun
 	ready  bool        // it has answered our initialize request
+	taken  string      // ID of a message that it has taken: its model sees it with the next request
 	after  bool        // an answer that belongs to none of our prompts has ended
 	ended  bool        // the answer to our prompt has ended
 	stop   driver.Stop // if ended: how
@@ -104,7 +109,11 @@ func (h *hearing) line(raw json.RawMessage, mine string) heard {
 		h.name(driver.Conversed{ID: m.Conversation})
 	case "user":
 		h.results(m)
-	case "keep_alive", "tool_progress", "tool_use_summary", "auth_status", "prompt_suggestion", "subagent_token_usage", "active_goal", "command_lifecycle":
+	case "command_lifecycle":
+		if m.State.Text == "started" {
+			return heard{taken: m.Command.Text}
+		}
+	case "keep_alive", "tool_progress", "tool_use_summary", "auth_status", "prompt_suggestion", "subagent_token_usage", "active_goal":
 		// These types repeat what is sent elsewhere.
 	case "":
 		if err == nil {
@@ -159,6 +168,7 @@ func (h *hearing) system(m message) heard {
 		}
 	case "compact_boundary":
 		h.notice("the conversation was compacted: it had become too long for its model")
+		h.filled = 0
 	case "api_retry":
 		h.notice(fmt.Sprintf("the provider did not answer (%s); retry %d of %d in %s", m.Error.Text, m.Attempt, m.RetriesMax, time.Duration(m.RetryDelay.count())*time.Millisecond))
 	case "permission_denied":
@@ -237,6 +247,10 @@ func (h *hearing) assistant(m message, raw json.RawMessage) {
 	t, err := m.turn()
 	if err != nil {
 		h.fault("a message has a field of an unexpected type: "+err.Error(), raw)
+	}
+	if m.Parent == "" && t.Usage != nil {
+		of := t.Usage.sum()
+		h.model, h.filled = t.Model, float64(of.InputTokens+of.OutputTokens)
 	}
 	if m.Parent == "" {
 		h.limits.word = m.Error.Text // an earlier failure was retried
@@ -387,6 +401,7 @@ func (h *hearing) result(m message, mine string) heard {
 			h.withdraw(id)
 		}
 	}
+	h.context = driver.ContextPercent(h.filled, float64(m.ModelUsage[h.model].Window))
 	neverBegan := m.IsError && !h.prompted
 	if m.Origin != nil && m.Origin.Kind == "task-notification" || mine == "" && !neverBegan {
 		return heard{after: true}

@@ -30,12 +30,14 @@ type scene struct {
 	more   []string
 	allow  []string // tools that are allowed; others are denied
 	cancel string   // cancel after this text
+	steer  string   // sent during the first call, or with the prompt if there is none
 	talk   bool
 	resume string // conversation ID; "last" is the previous conversation
 	tools  bool
 	again  int  // earlier attempts of the session; Claude Code ignores a prompt whose ID its conversation has already
 	long   bool // only in the long form, and for recording
 
+	full   int // percent of the model's context that is said to be filled at the end
 	reason string
 	says   []string // the agent's own words
 	wrote  []string // files
@@ -90,7 +92,8 @@ func TestLive(t *testing.T) {
 // TestLiveClaude holds conversations with Claude Code itself. They are not recorded: the dialogues of the other
 // program have the same form.
 func TestLiveClaude(t *testing.T) {
-	program := livetest.Claude(t, scriptmodel.Start(t))
+	model := scriptmodel.Start(t)
+	program := livetest.Claude(t, model)
 	repo, err := filepath.EvalSymlinks(t.TempDir())
 	if err != nil {
 		t.Fatal(err)
@@ -107,10 +110,27 @@ func TestLiveClaude(t *testing.T) {
 		{name: "talk", prompt: "do: say one", more: []string{"do: say two"}, talk: true, reason: "completed", says: []string{"one", "two"}},
 		{name: "cancel", prompt: "do: hold I begin", cancel: "I begin", reason: "cancelled"},
 		{name: "error", prompt: "do: error 400", reason: "failed"},
+		{
+			name: "steer", prompt: "do: bash touch one\ndo: bash touch two\ndo: say now I end", allow: []string{"Bash"},
+			steer: "use the v2 client", reason: "completed", says: []string{"now I end"}, wrote: []string{"one", "two"},
+		},
+		{name: "full", prompt: "do: usage 850000 10\ndo: say much", full: 85, reason: "completed", says: []string{"much"}},
+		{name: "steer-late", prompt: "do: say only words", steer: "use the v3 client", reason: "completed", says: []string{"only words"}},
 	} {
 		t.Run(s.name, func(t *testing.T) {
 			last = s.play(t, program, repo, filepath.Join(t.TempDir(), s.name+".jsonl"), last)
 		})
+	}
+	readAt := func(text, answer string) bool { // the model was asked with the text, and answered so
+		return slices.ContainsFunc(model.Requests(), func(r scriptmodel.Request) bool {
+			return strings.Contains(r.Answer, answer) && slices.ContainsFunc(r.Turns, func(turn scriptmodel.Turn) bool { return strings.Contains(turn.Text, text) })
+		})
+	}
+	if !readAt("use the v2 client", "touch two") {
+		t.Error("the model did not get the text during its answer")
+	}
+	if !readAt("use the v3 client", "only words") {
+		t.Error("the model did not get the text that came too late for the answer")
 	}
 	if tried := program.Way.Tried(); len(tried) > 0 {
 		t.Errorf("it tried to get out: %q", tried)
@@ -132,14 +152,27 @@ func (s scene) play(t *testing.T, program livetest.Program, repo, file, last str
 	if s.tools {
 		part.MCP = driver.MCP{URL: "http://127.0.0.1:7466/mcp", Token: "a-secret-token", Stdio: []string{me, tools}}
 	}
-	var said []string
+	var said, read []string
 	more := s.more
+	steer := func() (orders []speech.Order) {
+		if s.steer != "" {
+			orders = append(orders, speech.Order{Type: speech.OrderSteer, ID: "7", Text: s.steer})
+		}
+		s.steer = ""
+		return orders
+	}
+	steers := s.steer
 	tell := func(e speech.Event) (orders []speech.Order) {
 		switch {
 		case e.Type == "":
 			orders = append(orders, speech.Order{Type: speech.OrderStart, Text: strings.ReplaceAll(s.prompt, "REPO", repo)})
+			if len(s.wrote) == 0 {
+				orders = append(orders, steer()...)
+			}
+		case e.Type == driver.TextRead:
+			read = append(read, e.ID+" "+e.Text)
 		case e.Type == driver.PermissionAsked && slices.Contains(s.allow, e.Tool):
-			orders = append(orders, speech.Order{Type: speech.OrderAnswer, ID: e.ID, Option: "allow"})
+			orders = append(steer(), speech.Order{Type: speech.OrderAnswer, ID: e.ID, Option: "allow"})
 		case e.Type == driver.PermissionAsked:
 			orders = append(orders, speech.Order{Type: speech.OrderAnswer, ID: e.ID, Option: "deny"})
 		case e.Type == driver.Listening && len(more) > 0:
@@ -160,6 +193,12 @@ func (s scene) play(t *testing.T, program livetest.Program, repo, file, last str
 		t, claude.Driver{}, part, append(livetest.Bare(program.Home), program.Env...), file, tell,
 		program.Command[0], "/usr/bin/qwen", me, "/usr/bin/fairlead", tools, "mcp", program.Home, "/home/user",
 	)
+	if steers != "" && !slices.Equal(read, []string{"7 " + steers}) {
+		t.Errorf("it has read %q", read)
+	}
+	if s.full > 0 && stop.ContextPercent != s.full {
+		t.Errorf("its context is %d %% full, want %d", stop.ContextPercent, s.full)
+	}
 	if stop.Reason != s.reason {
 		t.Errorf("it ended with %+v, want %s", stop, s.reason)
 	}

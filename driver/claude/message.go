@@ -34,6 +34,9 @@ type message struct {
 	RetriesMax int    `json:"max_retries"`
 	RetryDelay number `json:"retry_delay_ms"`
 
+	Command loose `json:"command_uuid"` // command_lifecycle: the ID of a message to the program
+	State   loose `json:"state"`        // and what has become of it: queued, started, completed
+
 	Error  loose `json:"error"` // assistant, api_retry: an error code such as rate_limit
 	Event  *beat `json:"event"` // stream_event
 	Limits *rate `json:"rate_limit_info"`
@@ -109,6 +112,7 @@ type usage struct {
 }
 
 type modelUsage struct {
+	Window     number `json:"contextWindow"` // tokens that its context holds
 	Input      number `json:"inputTokens"`
 	CacheRead  number `json:"cacheReadInputTokens"`
 	CacheWrite number `json:"cacheCreationInputTokens"`

@@ -2,10 +2,10 @@ package claude
 
 import (
 	"context"
-	"crypto/sha256"
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"time"
 
 	"github.com/fairlead-dev/fairlead/driver"
@@ -41,6 +41,7 @@ type game struct {
 	child *adapter.Child
 	told  adapter.Told
 	*hearing
+	steering
 
 	prompts   int // prompts sent so far
 	ready     bool
@@ -108,6 +109,8 @@ func (g *game) order(o speech.Order, ok bool) *driver.Stop {
 		g.refuseAll()
 	case o.Type == speech.OrderAnswer:
 		g.answered(o)
+	case o.Type == speech.OrderSteer:
+		g.steer(o)
 	case o.Type == speech.OrderCancel:
 		if g.mine == "" {
 			return &driver.Stop{Reason: reasonCancelled}
@@ -154,6 +157,9 @@ func (g *game) heard(l adapter.Line) *driver.Stop {
 			g.timer.Stop()
 		}
 	}
+	if h.taken != "" {
+		g.taken(h.taken)
+	}
 	if h.began && g.cancelled {
 		g.interrupt() // an interrupt before the answer has begun was seen to be lost
 	}
@@ -175,6 +181,7 @@ func (g *game) heard(l adapter.Line) *driver.Stop {
 		stop.Detail = withDenied(stop.Detail, g.refused)
 		return stop
 	}
+	g.goOn()
 	return nil
 }
 
@@ -207,7 +214,7 @@ func (g *game) next() *driver.Stop {
 	}
 	if text, ok := g.told.Next(); ok {
 		g.prompts, g.prompted, g.lingers = g.prompts+1, true, false
-		g.mine, g.listened, g.last = g.promptID(), -1, nil
+		g.mine, g.listened, g.last = g.messageID(strconv.Itoa(g.prompts)), -1, nil
 		g.send(prompt(text, g.mine))
 		return nil
 	}
@@ -227,7 +234,7 @@ func (g *game) next() *driver.Stop {
 }
 
 func (g *game) completed() *driver.Stop {
-	return &driver.Stop{OK: true, Reason: reasonCompleted, Detail: withDenied("", g.refused)}
+	return &driver.Stop{OK: true, Reason: reasonCompleted, Detail: withDenied("", g.refused), ContextPercent: g.context}
 }
 
 // late handles a timeout.
@@ -238,6 +245,8 @@ func (g *game) late() *driver.Stop {
 	case !g.ready:
 		g.ready = true
 		g.stage.Out.Tell(speech.Event{Type: driver.Faulted, Text: fmt.Sprintf("the program did not answer initialize within %s; prompts are sent anyway", greetingPatience)})
+	case g.leftOver: // the daemon tells the texts to the next session
+		g.mine, g.leftOver, g.sent = "", false, nil
 	case g.lingers:
 		g.lingers = false
 		if g.background > 0 {
@@ -253,7 +262,7 @@ func (g *game) died() driver.Stop {
 	switch {
 	case g.cancelled:
 		return driver.Stop{Reason: reasonCancelled}
-	case g.last != nil && g.mine == "" && !g.part.Talks():
+	case g.last != nil && (g.mine == "" || g.leftOver) && !g.part.Talks():
 		return *g.completed()
 	case g.told.Over() && g.mine == "" && g.ready:
 		return *g.completed()
@@ -271,14 +280,6 @@ func prompt(text, id string) any {
 		"type": "user", "uuid": id, "session_id": "", "parent_tool_use_id": nil,
 		"message": map[string]any{"role": "user", "content": text},
 	}
-}
-
-// promptID returns the ID for the next prompt, a UUID like the program's own. The same prompt of the
-// same session always gets the same ID.
-func (g *game) promptID() string {
-	b := sha256.Sum256(fmt.Appendf(nil, "%s\n%s\n%d\n%d", g.part.Name, g.part.Session, g.part.Attempt, g.prompts))
-	b[6], b[8] = b[6]&0x0f|0x40, b[8]&0x3f|0x80
-	return fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:16])
 }
 
 // endReason is the reason for the end of a program that died: its conversation can be resumed if it

@@ -18,6 +18,7 @@ type program struct {
 	asks   string            // the mode that asks for permission; the default
 	modes  map[string]string // restrictions of each mode, in words for people
 	env    []string          // K=V
+	steers bool              // it shows its model a message that is sent during an answer before the next request, and says so
 	trusts bool              // the token count at an answer's end is correct
 	fills  bool              // it replaces ${NAME} in the configuration of a tool server from its environment
 }
@@ -43,12 +44,14 @@ var programs = []program{
 			"auto":              "asks a model of its own, and Fairlead only if that is unsure",
 			"bypassPermissions": "asks nothing: only what the system forbids",
 		},
-		env:    []string{"CLAUDE_CODE_STARTUP_FAILURE_RESULTS=1"},
-		trusts: true, fills: true,
+		env: []string{"CLAUDE_CODE_STARTUP_FAILURE_RESULTS=1"},
+		// steers: tried with 2.1.330; command_lifecycle says when a message is taken.
+		steers: true, trusts: true, fills: true,
 	},
 	{
 		// Measured with 0.15.10: the total at an answer's end accumulates over the process and counts some
-		// tokens twice; ${NAME} is not replaced; an interrupt ends the process with code 130 and no result.
+		// tokens twice; ${NAME} is not replaced; a message that is sent during an answer waits for its end; an
+		// interrupt ends the process with code 130 and no result.
 		name: "qwen",
 		args: []string{"--input-format", "stream-json", "--output-format", "stream-json", "--include-partial-messages"},
 		mode: "--approval-mode", asks: "default", allow: "--allowed-tools",

@@ -65,7 +65,7 @@ func (m *meter) end(r result) driver.Usage {
 	case len(r.ModelUsage) > 0:
 		var total driver.Usage
 		for _, u := range r.ModelUsage {
-			total = add(total, usage(u).sum())
+			total = add(total, usage{Input: u.Input, CacheRead: u.CacheRead, CacheWrite: u.CacheWrite, Output: u.Output}.sum())
 		}
 		if total.InputTokens < m.total.InputTokens || total.OutputTokens < m.total.OutputTokens {
 			m.base = add(m.base, m.total)

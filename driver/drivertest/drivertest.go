@@ -180,6 +180,7 @@ func capabilities(t *testing.T, d driver.Driver, c Case) {
 			err       error
 		}{
 			{"Prompt", has.Input, talk.Prompt(t.Context(), "hello")},
+			{"Steer", has.Steers, talk.Steer(t.Context(), "1", "hello")},
 			{"Cancel", has.Input, talk.Cancel(t.Context())},
 			{"Answer", has.Asks, talk.Answer(t.Context(), "q1", "allow")},
 		} {

@@ -42,6 +42,8 @@ func (t talk) Facts(ctx context.Context, from int64) iter.Seq2[driver.Fact, erro
 func (talk) Prompt(context.Context, string) error { return nil }
 func (talk) Cancel(context.Context) error         { return nil }
 
+func (talk) Steer(context.Context, string, string) error { return driver.ErrNoSteer }
+
 func (talk) Answer(context.Context, string, string) error {
 	return driver.ErrNoAnswer
 }

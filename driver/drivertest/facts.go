@@ -41,7 +41,7 @@ func Facts(t testing.TB, d driver.Driver, w driver.Wire, from int64) []driver.Fa
 var kinds = []driver.FactKind{
 	driver.Said, driver.Thought, driver.ToolCalled, driver.PermissionAsked,
 	driver.UsageReported, driver.Listening, driver.Stopped, driver.Faulted,
-	driver.PermissionAnswered, driver.PermissionWithdrawn, driver.ConversationNamed, driver.RateLimited,
+	driver.PermissionAnswered, driver.PermissionWithdrawn, driver.ConversationNamed, driver.RateLimited, driver.TextRead,
 }
 
 // wrong says which rule of package driver a fact breaks; empty: none.
@@ -49,7 +49,7 @@ func wrong(f driver.Fact) string {
 	switch {
 	case !slices.Contains(kinds, f.Kind):
 		return "unknown kind"
-	case !utf8.ValidString(f.Text + f.Tool + f.Stop.Reason + f.Stop.Detail + f.Ask.ID):
+	case !utf8.ValidString(f.Text + f.Tool + f.Stop.Reason + f.Stop.Detail + f.Ask.ID + f.ID):
 		return "text that is no UTF-8"
 	case len(f.Text) > factTextMax:
 		return fmt.Sprintf("%d bytes of text", len(f.Text))
@@ -63,6 +63,8 @@ func wrong(f driver.Fact) string {
 		return "a question without an id"
 	case (f.Kind == driver.PermissionAnswered || f.Kind == driver.PermissionWithdrawn) && f.Ask.ID == "":
 		return "the end of a question that is not named"
+	case (f.Kind == driver.TextRead) != (f.ID != ""):
+		return "a text that was read and is not named, or the name of one where none was read"
 	case (f.Kind == driver.ConversationNamed) != (f.Conversation.ID != ""):
 		return "a conversation without a name, or the name of one where none is named"
 	case !f.Until.IsZero() && f.Kind != driver.RateLimited:
@@ -144,6 +146,9 @@ func Render(f driver.Fact) string {
 	if f.Ask.ID != "" && f.Kind != driver.PermissionAsked {
 		fmt.Fprintf(&b, " ask=%q", f.Ask.ID)
 	}
+	if f.ID != "" {
+		fmt.Fprintf(&b, " id=%q", f.ID)
+	}
 	if f.Kind == driver.ConversationNamed {
 		fmt.Fprintf(&b, " conversation=%+v", f.Conversation)
 	}
@@ -158,6 +163,9 @@ func Render(f driver.Fact) string {
 	}
 	if f.Kind == driver.Stopped {
 		fmt.Fprintf(&b, " ok=%t reason=%q detail=%q", f.Stop.OK, f.Stop.Reason, f.Stop.Detail)
+		if f.Stop.ContextPercent != 0 {
+			fmt.Fprintf(&b, " context=%d%%", f.Stop.ContextPercent)
+		}
 	}
 	fmt.Fprintf(&b, " %q", f.Text)
 	if f.Part {

@@ -112,6 +112,9 @@ func (l listener) Facts(ctx context.Context, from int64) iter.Seq2[driver.Fact, 
 // Prompt always fails: the command takes no input.
 func (listener) Prompt(context.Context, string) error { return driver.ErrNoInput }
 
+// Steer always fails, as Prompt does.
+func (listener) Steer(context.Context, string, string) error { return driver.ErrNoSteer }
+
 // Cancel always fails: end the process instead.
 func (listener) Cancel(context.Context) error { return driver.ErrNoInput }
 

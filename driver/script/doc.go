@@ -107,6 +107,7 @@
 //	{"type":"tool_called","tool":"run","text":"go test","args":{"command":"go test"}}
 //	{"type":"permission_asked","id":"ask-1","tool":"git_push","text":"May I push?","options":[{"id":"allow","kind":"allow_once"}]}
 //	{"type":"permission_answered","id":"ask-1","text":"allow"}
+//	{"type":"text_read","id":"3","text":"use the v2 client"}
 //	{"type":"listening","input":120}
 //	{"type":"stopped","ok":true,"reason":"completed"}
 //
@@ -117,6 +118,7 @@
 //
 //	{"type":"start","text":"the first prompt"}     with the start of the process
 //	{"type":"prompt","text":"and another thing"}
+//	{"type":"steer","id":"3","text":"use the v2 client"}    read as a prompt, and confirmed by text_read
 //	{"type":"answer","id":"ask-1","option":"allow"}
 //	{"type":"cancel"}
 //

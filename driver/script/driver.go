@@ -86,7 +86,7 @@ func (d Driver) exe() (string, error) {
 
 // Converse returns the conversation of one session.
 func (Driver) Converse(_ driver.Agent, _ driver.Session, w driver.Wire) driver.Conversation {
-	return speech.Conversation{Wire: w}
+	return speech.Conversation{Wire: w, Steers: true}
 }
 
 // Outcome is decided by the terminal event alone.

@@ -90,6 +90,21 @@ steps:
 			Facts: []string{"said ready", "listening ", "said line two", "said and three", "stopped completed"},
 		},
 		drivertest.Case{
+			Name: "Steered", Session: session, OK: true, // the text is confirmed when a step reads it, not when it arrives
+			Agent: agent(t, "steps: [expect_prompt, {say: works}, {expect_prompt: v2}, {say: '{prompt}'}]"),
+			Tell: func(t *testing.T, _ *drivertest.Process, c driver.Conversation, f driver.Fact) {
+				if f.Kind == driver.Listening {
+					if err := c.Steer(t.Context(), "7", "use v2"); err != nil {
+						t.Error(err)
+					}
+				}
+				if f.Kind == driver.TextRead && f.ID != "7" {
+					t.Errorf("read %+v", f)
+				}
+			},
+			Facts: []string{"said works", "listening ", "text_read use v2", "said use v2", "stopped completed"},
+		},
+		drivertest.Case{
 			Name: "Cancelled", Session: session, Agent: agent(t, "steps: [{say: a}, {run: sleep 1000}]"),
 			Tell: func(t *testing.T, _ *drivertest.Process, c driver.Conversation, f driver.Fact) {
 				if f.Kind == driver.ToolCalled {

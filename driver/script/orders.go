@@ -9,6 +9,7 @@ type Order = speech.Order
 const (
 	OrderStart  = speech.OrderStart
 	OrderPrompt = speech.OrderPrompt
+	OrderSteer  = speech.OrderSteer
 	OrderAnswer = speech.OrderAnswer
 	OrderCancel = speech.OrderCancel
 )

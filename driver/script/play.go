@@ -75,7 +75,7 @@ func Play(ctx context.Context, program *Program, part Part, stage Stage) End {
 		draw: rand.New(rand.NewPCG(program.Seed, uint64(n)<<16|uint64(part.Attempt)&0xffff)),
 	}
 	if part.Prompt != "" {
-		p.prompts = append(p.prompts, part.Prompt)
+		p.prompts = append(p.prompts, prompt{text: part.Prompt})
 	}
 	return p.end(p.steps(p.choose()))
 }
@@ -91,13 +91,16 @@ type player struct {
 	draw    *rand.Rand
 	n       int
 
-	prompts []string          // not read yet
+	prompts []prompt          // not read yet
 	taken   int64             // bytes of input that were read
 	answers map[string]string // by question
 	asked   int
 	hurried bool // Stop was seen
 	letGo   bool // the orders were closed
 }
+
+// prompt is a prompt that a step can read. steer is the ID of its text_read event, if it needs one.
+type prompt struct{ text, steer string }
 
 // What ends a play before its last step. They come up through every step.
 var (
@@ -177,7 +180,7 @@ func (p *player) end(err error) End {
 
 // heardMore reports whether an unread prompt came after the first one, which is in {prompt} anyway.
 func (p *player) heardMore() bool {
-	if p.prompts[0] == p.part.Prompt {
+	if p.prompts[0].text == p.part.Prompt {
 		p.prompts = p.prompts[1:]
 	}
 	return len(p.prompts) > 0
@@ -299,7 +302,7 @@ func (p *player) take(o Order, ok bool) error {
 		return errCancelled
 	case OrderAnswer:
 		p.answers[o.ID] = o.Option
-	case OrderStart, OrderPrompt:
+	case OrderStart, OrderPrompt, OrderSteer:
 		if len(p.prompts) >= promptsMax {
 			p.voice.Tell(event{
 				Type: driver.Faulted,
@@ -307,7 +310,11 @@ func (p *player) take(o Order, ok bool) error {
 			})
 			return nil
 		}
-		p.prompts = append(p.prompts, o.Text)
+		next := prompt{text: o.Text}
+		if o.Type == OrderSteer {
+			next.steer = o.ID
+		}
+		p.prompts = append(p.prompts, next)
 	}
 	return nil
 }

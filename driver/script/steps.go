@@ -334,7 +334,11 @@ func (p *player) expectPrompt(s *Step) error {
 	if len(p.prompts) == 0 {
 		return fmt.Errorf("no prompt came within %v", s.Limit)
 	}
-	p.vars[varPrompt], p.prompts = p.prompts[0], p.prompts[1:]
+	next := p.prompts[0]
+	p.vars[varPrompt], p.prompts = next.text, p.prompts[1:]
+	if next.steer != "" {
+		p.voice.Tell(event{Type: driver.TextRead, ID: next.steer, Text: next.text})
+	}
 	if want := p.text(s.Text); !strings.Contains(p.vars[varPrompt], want) {
 		return fmt.Errorf("the prompt %q does not contain %q", clip(p.vars[varPrompt]), clip(want))
 	}

@@ -10,7 +10,10 @@ import (
 )
 
 // Conversation is the conversation of one session with an agent that speaks this protocol.
-type Conversation struct{ Wire driver.Wire }
+type Conversation struct {
+	Wire   driver.Wire
+	Steers bool // the agent obeys OrderSteer
+}
 
 // Facts makes one fact of every line.
 func (c Conversation) Facts(ctx context.Context, from int64) iter.Seq2[driver.Fact, error] {
@@ -33,6 +36,17 @@ func (c Conversation) Prompt(ctx context.Context, text string) error {
 		return err
 	}
 	return c.send(ctx, Order{Type: OrderPrompt, Text: text})
+}
+
+// Steer sends the agent a text that it reads during its answer.
+func (c Conversation) Steer(ctx context.Context, id, text string) error {
+	if !c.Steers {
+		return driver.ErrNoSteer
+	}
+	if err := CheckPrompt(text); err != nil {
+		return err
+	}
+	return c.send(ctx, Order{Type: OrderSteer, ID: id, Text: text})
 }
 
 // Answer answers a question for permission.

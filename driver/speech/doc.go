@@ -14,12 +14,14 @@
 //	{"type":"usage_reported","input_tokens":1200,"output_tokens":80,"cost_usd":0.004}
 //	{"type":"conversation_named","conversation":{"id":"3f2a","model":"m1","program":"opencode 1.18.33","enforced":"asks before it writes and runs"}}
 //	{"type":"rate_limited","until":"2026-11-20T15:00:00Z","text":"the limit is reached"}
+//	{"type":"text_read","id":"3","text":"use the v2 client"}
 //	{"type":"listening","input":120}
 //	{"type":"faulted","text":"a message of an unknown kind","raw":{"method":"x/y"}}
 //	{"type":"stopped","ok":true,"reason":"completed"}
 //
 //	{"type":"start","text":"the first prompt"}     with the start of the process
 //	{"type":"prompt","text":"and another thing"}
+//	{"type":"steer","id":"3","text":"use the v2 client"}    read during the answer, or right after it
 //	{"type":"answer","id":"ask-1","option":"allow"}
 //	{"type":"cancel"}
 //

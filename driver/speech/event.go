@@ -16,7 +16,8 @@ type Event struct {
 	Part bool   `json:"part,omitempty"` // said, thought: the line continues
 	Tool string `json:"tool,omitempty"`
 
-	// ID is the ID of the question in permission_asked, permission_answered, permission_withdrawn.
+	// ID is the ID of the question in permission_asked, permission_answered, permission_withdrawn,
+	// and the ID of the steer order in text_read.
 	ID      string          `json:"id,omitempty"`
 	Options []driver.Option `json:"options,omitempty"`
 	Paths   []string        `json:"paths,omitempty"` // absolute
@@ -34,6 +35,8 @@ type Event struct {
 	OK     *bool  `json:"ok,omitempty"`    // stopped
 	Reason string `json:"reason,omitempty"`
 	Detail string `json:"detail,omitempty"`
+
+	ContextPercent int `json:"context_percent,omitempty"` // stopped: how full the model's context is
 
 	Until        time.Time         `json:"until,omitzero"` // rate_limited
 	Conversation *driver.Conversed `json:"conversation,omitempty"`
@@ -57,5 +60,5 @@ func Args(of map[string]string) json.RawMessage {
 
 // Ended is the terminal event for a stop.
 func Ended(stop driver.Stop) Event {
-	return Event{Type: driver.Stopped, OK: &stop.OK, Reason: stop.Reason, Detail: stop.Detail}
+	return Event{Type: driver.Stopped, OK: &stop.OK, Reason: stop.Reason, Detail: stop.Detail, ContextPercent: stop.ContextPercent}
 }

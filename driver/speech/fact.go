@@ -51,6 +51,8 @@ func (e *Event) fill(f *driver.Fact) {
 		f.Ask = driver.Ask{ID: e.ID, Options: driver.Unambiguous(e.Options), Paths: e.Paths}
 	case driver.PermissionAnswered, driver.PermissionWithdrawn:
 		f.Ask = driver.Ask{ID: e.ID}
+	case driver.TextRead:
+		f.ID = e.ID
 	case driver.UsageReported:
 		f.Usage = e.Usage
 	case driver.ConversationNamed:
@@ -58,7 +60,7 @@ func (e *Event) fill(f *driver.Fact) {
 	case driver.RateLimited:
 		f.Until = e.Until
 	case driver.Stopped:
-		f.Stop = driver.Stop{OK: *e.OK, Reason: e.Reason, Detail: e.Detail}
+		f.Stop = driver.Stop{OK: *e.OK, Reason: e.Reason, Detail: e.Detail, ContextPercent: min(max(e.ContextPercent, 0), 100)}
 		f.Text = strings.TrimSuffix(e.Reason+": "+e.Detail, ": ")
 	}
 }
@@ -81,6 +83,10 @@ func (e *Event) fault() string {
 		}
 		if e.ID == "" {
 			return fmt.Sprintf("a %s event does not name the question", e.Type)
+		}
+	case driver.TextRead:
+		if e.ID == "" {
+			return "a text_read event does not name the text"
 		}
 	case driver.UsageReported:
 		if e.InputTokens < 0 || e.OutputTokens < 0 || e.CostUSD < 0 {

@@ -15,6 +15,7 @@ type OrderType string
 const (
 	OrderStart  OrderType = "start"  // the first order, with the prompt that the process was started for
 	OrderPrompt OrderType = "prompt" // a further prompt
+	OrderSteer  OrderType = "steer"  // a text to be read during the current answer, or right after it
 	OrderAnswer OrderType = "answer" // to a question of the agent
 	OrderCancel OrderType = "cancel" // stop what you are doing
 )
@@ -23,8 +24,8 @@ const (
 // newer than the agent.
 type Order struct {
 	Type   OrderType `json:"type"`
-	Text   string    `json:"text,omitempty"`   // start, prompt; of an answer: a comment, if the program accepts one
-	ID     string    `json:"id,omitempty"`     // answer: ID of the question
+	Text   string    `json:"text,omitempty"`   // start, prompt, steer; of an answer: a comment, if the program accepts one
+	ID     string    `json:"id,omitempty"`     // answer: ID of the question; steer: the ID of the text_read event
 	Option string    `json:"option,omitempty"` // answer: the chosen option
 
 	// End is the number of bytes of input up to and including this order; 0: it was not read from input.
@@ -60,10 +61,10 @@ func ParseOrder(line []byte) (Order, error) {
 		return Order{}, fmt.Errorf("an order could not be read: %w", err)
 	}
 	switch o.Type {
-	case OrderStart, OrderPrompt, OrderAnswer, OrderCancel:
+	case OrderStart, OrderPrompt, OrderSteer, OrderAnswer, OrderCancel:
 		return o, nil
 	}
-	return Order{}, fmt.Errorf("an order of an unknown type: %q; the types are start, prompt, answer, cancel", clip(string(o.Type)))
+	return Order{}, fmt.Errorf("an order of an unknown type: %q; the types are start, prompt, steer, answer, cancel", clip(string(o.Type)))
 }
 
 // ReadOrders sends orders to the channel until the input ends, and then closes it. It calls complain

@@ -34,6 +34,7 @@ func TestReadOrders(t *testing.T) {
 
 func FuzzOrder(f *testing.F) {
 	f.Add([]byte(`{"type":"answer","id":"ask-1","option":"allow"}`))
+	f.Add([]byte(`{"type":"steer","id":"7","text":"use v2"}`))
 	f.Add([]byte("plain \xff words"))
 	f.Fuzz(func(t *testing.T, line []byte) {
 		o, err := speech.ParseOrder(line)

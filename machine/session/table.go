@@ -73,7 +73,7 @@ var Table = machine.Table[Phase, Event, Act]{
 		Named:          {ID: "S9", To: Running, Why: "the program names its conversation; a resume uses this name"},
 		StatusSaid:     {ID: "S10", To: Running},
 		PersonTold:     {ID: "S12", To: Running, Why: "a person tells its agent something; its next session for the same purpose begins with it"},
-		TellGiven:      {ID: "S13", To: Running, Why: "it was written to the program during its answer"},
+		TellGiven:      {ID: "S13", To: Running, Why: "its program has read it during its answer; the next session does not begin with it"},
 		Ended:          {ID: "S4", To: None},
 		Lost:           {ID: "S5", To: None, Why: "it ran; how it ended is unknown"},
 		Requested:      {ID: "J1", To: Running},

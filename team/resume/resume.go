@@ -7,6 +7,7 @@ package resume
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -58,6 +59,8 @@ func Should(a *team.Agent, s *team.Session, c *team.Conversation, always bool) (
 		return true, true, "" // the program died; resumed only once, since the conversation may be the cause
 	case before.Outcome == control.Failed && before.Stop != nil && before.Stop.Reason == session.ReasonNotSignedIn:
 		return true, true, "" // a person may have signed in since; otherwise it fails again
+	case before.Outcome == control.OK && always && fills(before, s):
+		return false, false, fmt.Sprintf("%s fills %d %% of its model's context; a new one gets a hand-over", c.ID, before.Stop.ContextPercent)
 	case before.Outcome == control.OK && always:
 		return true, false, ""
 	case before.Outcome == control.OK:
@@ -65,6 +68,16 @@ func Should(a *team.Agent, s *team.Session, c *team.Conversation, always bool) (
 	default:
 		return false, false, c.ID + " was not cut off: its session ended as " + string(before.Outcome)
 	}
+}
+
+// fullPercent is how full the context of a conversation may be for a step to continue it. A round needs room for
+// what sent it back and for the work; a program that runs out of it fails, or forgets what it was told first.
+const fullPercent = 80
+
+// fills reports whether the conversation of an earlier session is too full for another round of a step.
+func fills(before, s *team.Session) bool {
+	_, _, isStep := team.StepOf(s.For)
+	return isStep && before.Stop != nil && before.Stop.ContextPercent >= fullPercent
 }
 
 // resumesMax is how many consecutive sessions may fail with one conversation; a single failure may

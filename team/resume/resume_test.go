@@ -57,6 +57,28 @@ func TestTakesUpWhatDied(t *testing.T) {
 	}
 }
 
+// A step begins a new conversation if the last one is too full for another round; other sessions leave it to their
+// program.
+func TestFullContext(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		purpose team.Purpose
+		percent int
+		want    bool
+	}{
+		{team.ForStep("r", "work"), 0, true}, // unknown
+		{team.ForStep("r", "work"), fullPercent - 1, true},
+		{team.ForStep("r", "work"), fullPercent, false},
+		{team.ForControl, 100, true},
+	} {
+		a := &team.Agent{Past: []team.Session{{ID: "a-1", For: c.purpose, Outcome: control.OK, Stop: &team.Stop{OK: true, ContextPercent: c.percent}}}}
+		got, _, why := Should(a, &team.Session{ID: "a-2", For: c.purpose}, &team.Conversation{Session: "a-1", For: c.purpose}, true)
+		if got != c.want || got == (why != "") {
+			t.Errorf("%s at %d %%: %t, %q", c.purpose, c.percent, got, why)
+		}
+	}
+}
+
 // In a channel every session resumes the conversation until it has killed two in a row.
 func TestATalkThatKills(t *testing.T) {
 	t.Parallel()
