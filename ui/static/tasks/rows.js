@@ -46,8 +46,8 @@ function inUse(el) {
   return !!el && (el.contains(document.activeElement) || (!!s && !s.isCollapsed && (el.contains(s.anchorNode) || el.contains(s.focusNode))));
 }
 
-/** @param {{task: string, file: string, rows: DiffRow[], from: number, first: number, active: import('../shell/lib.js').Signal<number>}} props from, first, active: places in the file */
-function Block({ task, file, rows, from, first, active }) {
+/** @param {{task: string, file: string, rows: DiffRow[], from: number, first: number, active: import('../shell/lib.js').Signal<number>, moved: {current: boolean}}} props from, first, active: places in the file; moved: the focus goes to active */
+function Block({ task, file, rows, from, first, active, moved }) {
   const ref = useRef(/** @type {HTMLElement | null} */ (null));
   const near = useRef(from < 2 * BLOCK_ROWS); // the first rows are there at once
   const drawn = useSignal(near.current);
@@ -68,7 +68,9 @@ function Block({ task, file, rows, from, first, active }) {
   }), []);
   useLayoutEffect(() => {
     const b = ref.current?.querySelector(`[data-row="${chosen.value}"]`);
-    if (b instanceof HTMLElement && document.activeElement?.closest('.df-rows') === ref.current?.parentElement) b.focus(); // the arrow keys came here
+    if (!moved.current || !(b instanceof HTMLElement)) return;
+    moved.current = false;
+    b.focus();
   }, [chosen.value]);
   const size = { '--rows': rows.length };
   const whole = drawn.value || (chosen.value >= 0 && chosen.value !== first) || form.value || said.value;
@@ -97,6 +99,7 @@ export function Rows({ task, file, data }) {
   const rows = data.rows ?? [];
   const first = rows.findIndex(isLine);
   const active = useSignal(first);
+  const moved = useRef(false);
   const blocks = useMemo(() => {
     const all = [];
     for (let i = 0; i < rows.length; i += BLOCK_ROWS) all.push(rows.slice(i, i + BLOCK_ROWS));
@@ -117,11 +120,12 @@ export function Rows({ task, file, data }) {
     for (n += step; rows[n] && !isLine(rows[n]);) n += step;
     if (!rows[n]) return;
     e.preventDefault();
+    moved.current = true;
     active.value = n;
   };
   return html`<div class="df-rows" onClick=${onClick} onKeyDown=${onKey}>
     ${data.crlf && html`<p class="df-note">All lines end with CR LF.</p>`}
     <${Others} task=${task} file=${file} rows=${rows} />
-    ${blocks.map((list, i) => html`<${Block} key=${i} task=${task} file=${file} rows=${list} from=${i * BLOCK_ROWS} first=${first} active=${active} />`)}
+    ${blocks.map((list, i) => html`<${Block} key=${i} task=${task} file=${file} rows=${list} from=${i * BLOCK_ROWS} first=${first} active=${active} moved=${moved} />`)}
     ${data.more_rows ? html`<p class="df-note">${some(data.more_rows, 'more row', 'more rows')} are not shown; <code>fairlead diff</code> shows them.</p>` : ''}</div>`;
 }
