@@ -33,7 +33,9 @@ func TestTaskPage(t *testing.T) {
 			p.Scheme(v.Scheme)
 			shot := func(name string) {
 				p.Axe()
-				p.Until("nothing is wider than the window", `document.documentElement.scrollWidth <= innerWidth`)
+				p.Until("nothing is wider than the window", fmt.Sprintf(`document.documentElement.scrollWidth <= %d && innerWidth <= %d`, v.Size.Width, v.Size.Width)) // a phone makes innerWidth larger
+				p.Until("only the page's own parts scroll", `document.documentElement.scrollHeight <= innerHeight`)
+				p.Until("all that can be used is in the window", `[...document.querySelectorAll('.deck button, .deck textarea, .deck select, dialog[open] button')].every(e => { const r = e.getBoundingClientRect(); return !e.checkVisibility() || r.right <= innerWidth + 0.5; })`)
 				if to := os.Getenv("PICTURES"); to != "" {
 					p.Screenshot(filepath.Join(to, "task-"+name+"-"+v.Name+".png"))
 				}
@@ -69,6 +71,7 @@ func TestTaskPage(t *testing.T) {
 			// A line is chosen by its number; the comment can be changed before it is sent.
 			p.Until("the line is chosen", `(document.querySelector('.dl-add .dl-no')?.click(), document.querySelector('.comment-form textarea') === document.activeElement)`)
 			p.Press("why <b>markup</b>?")
+			p.Until("the form is in sight", `(() => { const f = document.querySelector('.comment-form'), r = f.getBoundingClientRect(); return f.contains(document.elementFromPoint(r.left + r.width / 2, r.bottom - 8)) && f.contains(document.elementFromPoint(r.left + r.width / 2, r.top + 8)); })()`)
 			p.Click(".comment-form", "Add comment")
 			p.WaitText(".df-rows .comment", "why <b>markup</b>?")
 			p.WaitText(".task-answer", "1 comment, and besides")
@@ -86,6 +89,17 @@ func TestTaskPage(t *testing.T) {
 				t.Errorf("the agent was told %q, %v", told, err)
 			}
 			p.Until("what was asked is part of the conversation", `document.querySelector('.talk-you')?.textContent.includes('Explain.')`)
+			if v.Size.Width < 600 { // one part at a time
+				p.Click(".task-sides", "Conversation")
+				p.WaitText(".talk", "You asked")
+				p.Until("the images are in sight", `document.querySelector('.talk-picture img')?.checkVisibility()`)
+				shot("talk")
+				p.Click(".task-sides", "Changes")
+			}
+			p.Click(".df-head", "Viewed")
+			p.WaitText(".changes-head", "1 viewed")
+			p.Until("a viewed file is closed", `!document.querySelector('.dl')`)
+			p.Click(".df-head", "Viewed")
 			p.Until("a check is shown with its output", `document.querySelector('.checks')?.textContent.includes('<i>checked</i>')`)
 			p.Until("only the new line is in it since the last review", `(() => { const s = document.querySelector('.scope select'); if (s && s.value !== 'since') { s.value = 'since'; s.dispatchEvent(new Event('change', {bubbles: true})); }
 				return [...document.querySelectorAll('.dl-add')].length === 1 && document.querySelector('.dl-add').textContent.includes('second'); })()`)

@@ -5,7 +5,7 @@ import { plain } from '../shell/text.js';
 import { Icon } from '../shell/icons.js';
 import { watchNear } from './near.js';
 import { Others, Rows } from './rows.js';
-import { byPlace, editing, rowsOf } from './state.js';
+import { byPlace, editing, rowsOf, setViewed, viewed, viewKey } from './state.js';
 import { fileNotes, placeOf, some } from './words.js';
 
 /** The height of a row that is not wrapped. */
@@ -23,7 +23,9 @@ function useNear(ref, first) {
 /** @param {{task: string, changes: import('../shell/api.js').TaskChanges, n: number}} props */
 export function File({ task, changes, n }) {
   const f = changes.files[n];
-  const open = useSignal(f.added + f.deleted <= OPEN_LINES_MAX && n < 100);
+  const key = viewKey(changes, f.name);
+  const seen = viewed.value.has(key);
+  const open = useSignal(f.added + f.deleted <= OPEN_LINES_MAX && n < 100 && !seen);
   const ref = useRef(/** @type {HTMLElement | null} */ (null));
   const near = useNear(ref, n === 0);
   const data = useSignal(/** @type {import('../shell/api.js').DiffRows | null} */ (null));
@@ -43,6 +45,7 @@ export function File({ task, changes, n }) {
       ${fileNotes(f).map((w) => html`<span key=${w} class="df-tag">${plain(w, 80)}</span>`)}
       ${said > 0 && html`<span class="df-said num">${some(said, 'comment', 'comments')}</span>`}
       ${!f.binary && html`<span class="num df-sum"><span class="diff-added">+${f.added}</span> <span class="diff-deleted">\u2212${f.deleted}</span></span>`}
+      <button type="button" class="df-viewed" aria-pressed=${seen ? 'true' : 'false'} onClick=${() => { setViewed(key, !seen); open.value = seen; }}><span aria-hidden="true">${seen ? '\u2611' : '\u2610'}</span> Viewed<span class="hidden"> ${name}</span></button>
       <button type="button" class="icon-button df-comment" aria-label="Comment on the file ${name}" title="Comment on the file" onClick=${() => { open.value = true; editing.value = { place: placeOf(f.name, 0, false), file: f.name, line: 0, old: false, quote: '', id: 0 }; }}><${Icon} name="comment" /></button></header>
     ${open.value && (wrong.value ? html`<p class="df-note df-wrong">${plain(wrong.value, 400)}</p>`
       : !d ? html`<div class="df-wait" style=${{ height: `${guess}px` }}></div>`
