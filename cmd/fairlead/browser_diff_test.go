@@ -184,8 +184,8 @@ func TestDiffLarge(t *testing.T) {
 		p.Until("the first rows are drawn", inSight("line 1"))
 		p.Until("the whole text is there", `document.querySelector('.df-rows').textContent.includes('// line 2915')`)
 		p.Until("few rows are drawn", few)
-		p.Until("a line far below is found by the browser's search", `window.find('// line 1700') && (`+scroller+`.scrollTop += getSelection().getRangeAt(0).getBoundingClientRect().top - innerHeight / 2, true)`) // window.find does not scroll
-		p.Until("what was found is drawn", inSight("// line 1700"))
+		p.Until("a line far below is found by the browser's search", `window.find('// line 1700')`)
+		p.Until("what is found is drawn in sight", `([...document.querySelectorAll('.dl, .df-far')].find(e => e.textContent.includes('// line 1700')).scrollIntoView({block: 'center'}), `+inSight("// line 1700")+`)`) // window.find does not scroll
 		p.Until("few rows are drawn there", few)
 		p.Until("a comment on it has a form", `([...document.querySelectorAll('.dl')].find(e => e.textContent.includes('// line 1700')).querySelector('button').click(), document.activeElement === document.querySelector('.comment-form textarea'))`)
 		p.Press("far below")

@@ -46,26 +46,14 @@ func TestTaskPage(t *testing.T) {
 			p.WaitText("dialog", "What is to be done")
 			p.Until("the text has the focus", `document.activeElement?.getAttribute('name') === 'task'`)
 			p.Press("Write the file b")
-			attach := func(name string, data []byte) { // as a picture of the screen is pasted
-				uitest.Eval[bool](p, fmt.Sprintf(`(() => { const d = new DataTransfer(); d.items.add(new File([Uint8Array.from(atob(%q), c => c.charCodeAt(0))], %q));
-					document.activeElement.dispatchEvent(new ClipboardEvent('paste', {clipboardData: d, bubbles: true, cancelable: true})); return true; })()`, base64.StdEncoding.EncodeToString(data), name))
-			}
-			attach("image.png", picture(t, 300, 200))
-			p.WaitText(".new-files", "image.png")
-			attach("image.png", picture(t, 30, 20))
-			p.WaitText(".new-files", "image-2.png")
-			attach("program.bin", []byte{0xff, 0})
-			p.WaitText("dialog [role=alert]", "program.bin is neither a text file nor a PNG")
-			attach("notes.txt", []byte("by hand"))
-			p.WaitText(".new-files", "notes.txt")
-			p.WaitGone("dialog [role=alert]", "program.bin")
+			attachFiles(t, p)
 			shot("new")
 			p.Click("dialog", "Give the task")
 			p.WaitText(".task-head", "Write the file b")
 			p.WaitText(".task-head", "needs you")
 			p.WaitText(".task-answer", "squashes it into one commit on main")
 			p.WaitText(".changes", "1 file changed")
-			p.Until("the images are shown", `[...document.querySelectorAll('.talk-picture img')].map(e => e.naturalWidth).join() === '30,300'`) // by name
+			p.Until("the images are shown", `[...document.querySelectorAll('.talk-picture img')].map(e => e.naturalWidth).join() === '30,300'`)                         // by name
 			p.Until("the change is shown as text", `[...document.querySelectorAll('.dl-add')].some(e => e.textContent.includes('first <img src=x onerror=alert(1)>'))`) // innerText has only what is in sight
 
 			// A line is chosen by its number; the comment can be changed before it is sent.
@@ -119,6 +107,24 @@ func TestTaskPage(t *testing.T) {
 			p.NoConsoleErrors()
 		})
 	}
+}
+
+// attachFiles pastes two pictures and a text into the form, and a file that is neither.
+func attachFiles(t *testing.T, p *uitest.Page) {
+	t.Helper()
+	attach := func(name string, data []byte) { // as a picture of the screen is pasted
+		uitest.Eval[bool](p, fmt.Sprintf(`(() => { const d = new DataTransfer(); d.items.add(new File([Uint8Array.from(atob(%q), c => c.charCodeAt(0))], %q));
+			document.activeElement.dispatchEvent(new ClipboardEvent('paste', {clipboardData: d, bubbles: true, cancelable: true})); return true; })()`, base64.StdEncoding.EncodeToString(data), name))
+	}
+	attach("image.png", picture(t, 300, 200))
+	p.WaitText(".new-files", "image.png")
+	attach("image.png", picture(t, 30, 20))
+	p.WaitText(".new-files", "image-2.png")
+	attach("program.bin", []byte{0xff, 0})
+	p.WaitText("dialog [role=alert]", "program.bin is neither a text file nor a PNG")
+	attach("notes.txt", []byte("by hand"))
+	p.WaitText(".new-files", "notes.txt")
+	p.WaitGone("dialog [role=alert]", "program.bin")
 }
 
 func containsAll(text string, parts ...string) bool {

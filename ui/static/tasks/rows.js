@@ -14,6 +14,8 @@ import { placeOf, some } from './words.js';
 /** @typedef {import('../shell/api.js').DiffRow} DiffRow */
 
 const BLOCK_ROWS = 25;
+/** The width of a character beside the font size of the page: rows have 0.75 of it, and a character is 0.6 as wide as high. */
+const ROW_FONT = 0.75 * 0.6;
 /** Bytes of a line that a comment quotes; the server accepts 400. */
 const QUOTE_MAX = 120;
 
@@ -40,14 +42,22 @@ function Row({ r, at, active }) {
   return html`<div class="dl dl-${r.kind}"><button type="button" class="dl-no num" data-row=${at} tabIndex=${active ? 0 : -1}><span class="hidden">Comment on ${NAMES[r.kind]} </span><span class="dl-old">${r.old || ''}</span><span class="dl-new">${r.new || ''}</span></button><span class="dl-mark" aria-hidden="true">${MARKS[r.kind]}</span><span class="dl-code">${(r.t ?? []).map((t) => (t.c || t.m ? html`<span class="${t.c ? `tk-${t.c}` : ''}${t.m ? ' tk-changed' : ''}">${code(t.x)}</span>` : code(t.x)))}${r.more_bytes ? html`<span class="dl-more">${moreOf(r)}</span>` : ''}</span></div>`;
 }
 
+/** How many characters fit into a row, about: it decides how high a block is thought to be before it is laid out. */
+function columnsNow() {
+  const box = document.querySelector('.task-changes');
+  if (!box) return 80;
+  const narrow = innerWidth <= 820;
+  return Math.max(20, Math.floor((box.clientWidth - 34 - (narrow ? 62 : 116)) / (parseFloat(getComputedStyle(document.documentElement).fontSize) * ROW_FONT)));
+}
+
 /** Does an element hold the focus, or an end of what is selected? @param {HTMLElement | null} el */
 function inUse(el) {
   const s = document.getSelection();
   return !!el && (el.contains(document.activeElement) || (!!s && !s.isCollapsed && (el.contains(s.anchorNode) || el.contains(s.focusNode))));
 }
 
-/** @param {{task: string, file: string, rows: DiffRow[], from: number, first: number, active: import('../shell/lib.js').Signal<number>, moved: {current: boolean}}} props from, first, active: places in the file; moved: the focus goes to active */
-function Block({ task, file, rows, from, first, active, moved }) {
+/** @param {{task: string, file: string, rows: DiffRow[], from: number, first: number, columns: number, active: import('../shell/lib.js').Signal<number>, moved: {current: boolean}}} props from, first, active: places in the file; moved: the focus goes to active */
+function Block({ task, file, rows, from, first, columns, active, moved }) {
   const ref = useRef(/** @type {HTMLElement | null} */ (null));
   const near = useRef(from < 2 * BLOCK_ROWS); // the first rows are there at once
   const drawn = useSignal(near.current);
@@ -72,7 +82,7 @@ function Block({ task, file, rows, from, first, active, moved }) {
     moved.current = false;
     b.focus();
   }, [chosen.value]);
-  const size = { '--rows': rows.length };
+  const size = useMemo(() => ({ '--rows': rows.reduce((n, r) => n + Math.max(1, Math.ceil((textOf(r).length + 3 * textOf(r).split('\t').length - 3) / columns)), 0) }), []); // as long as it is not laid out
   const whole = drawn.value || (chosen.value >= 0 && chosen.value !== first) || form.value || said.value;
   const text = useMemo(() => rows.map((r) => code(textOf(r)) + moreOf(r)).join('\n'), []);
   if (!whole) return html`<div ref=${ref} key="block" class="df-block df-far" style=${size}>${text}</div>`;
@@ -98,6 +108,7 @@ export function Others({ task, file, rows }) {
 export function Rows({ task, file, data }) {
   const rows = data.rows ?? [];
   const first = rows.findIndex(isLine);
+  const columns = useMemo(columnsNow, []);
   const active = useSignal(first);
   const moved = useRef(false);
   const blocks = useMemo(() => {
@@ -126,6 +137,6 @@ export function Rows({ task, file, data }) {
   return html`<div class="df-rows" onClick=${onClick} onKeyDown=${onKey}>
     ${data.crlf && html`<p class="df-note">All lines end with CR LF.</p>`}
     <${Others} task=${task} file=${file} rows=${rows} />
-    ${blocks.map((list, i) => html`<${Block} key=${i} task=${task} file=${file} rows=${list} from=${i * BLOCK_ROWS} first=${first} active=${active} moved=${moved} />`)}
+    ${blocks.map((list, i) => html`<${Block} key=${i} task=${task} file=${file} rows=${list} from=${i * BLOCK_ROWS} first=${first} columns=${columns} active=${active} moved=${moved} />`)}
     ${data.more_rows ? html`<p class="df-note">${some(data.more_rows, 'more row', 'more rows')} are not shown; <code>fairlead diff</code> shows them.</p>` : ''}</div>`;
 }
