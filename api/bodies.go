@@ -271,7 +271,10 @@ const (
 // AnswerMax bounds the time for an answer. Streams have no such limit.
 const AnswerMax = 30 * time.Second
 
-const BodyBytesMax = 1 << 20 // the longest body is a message, or the input of a step
+const (
+	BodyBytesMax     = 1 << 20  // the longest body is a message, or the input of a step
+	StartRunBytesMax = 16 << 20 // of the request that starts a run: the files of a task are in it
+)
 
 // VersionOrZero is a version of a file, or "0" when the file does not exist.
 func VersionOrZero(v string) string {

@@ -44,15 +44,16 @@ type TaskFlags struct {
 	Base  string `json:"base,omitempty" maxLength:"200" doc:"The branch to land on; default: tasks.base of fairlead.yaml, or the current branch"`
 	Issue string `json:"issue,omitempty" maxLength:"2000" doc:"The URL of the issue that it is from; the text says what it is about"`
 
-	Attachments []TaskAttachment `json:"attachments,omitempty" maxItems:"10" doc:"Text files that the agent gets with the task, at most 256 KiB each"`
+	Attachments []TaskAttachment `json:"attachments,omitempty" maxItems:"10" doc:"Text files of at most 256 KiB and images of at most 3 MiB that the agent gets with the task"`
 
 	After []string `json:"after,omitempty" maxItems:"16" doc:"The ids of tasks that must have landed before it begins"`
 }
 
-// TaskAttachment is a text file that is given with a task.
+// TaskAttachment is a text file or an image that is given with a task.
 type TaskAttachment struct {
-	Name string `json:"name" minLength:"1" maxLength:"100" doc:"Without a folder"`
-	Text string `json:"text" maxLength:"262144"`
+	Name  string `json:"name" minLength:"1" maxLength:"100" doc:"Without a folder"`
+	Text  string `json:"text,omitempty" maxLength:"262144" doc:"The content of a text file"`
+	Image []byte `json:"image,omitempty" doc:"The content of a PNG, JPEG, GIF or WebP image, in base64"`
 }
 
 // The status of a task.

@@ -88,20 +88,26 @@ type TaskCheck struct {
 
 // TaskChanges is what a task has changed, and what a person needs to judge it.
 type TaskChanges struct {
-	Text     string        `json:"text" doc:"What was to be done"`
-	Base     string        `json:"base" doc:"The branch on which it lands"`
-	Land     string        `json:"land" doc:"How it lands: squash or merge"`
-	From     string        `json:"from" doc:"The commit that the changes are compared with"`
-	To       string        `json:"to" doc:"The commit with the changes"`
-	Shown    string        `json:"shown,omitempty" doc:"The commit that a person is asked to approve; an approval names it"`
-	Live     bool          `json:"live" doc:"The agent may still change it"`
-	Files    []DiffFile    `json:"files"`
-	More     int           `json:"more_files,omitempty" doc:"Files that are left out"`
-	Commits  []TaskCommit  `json:"commits" doc:"From the base on, the oldest first"`
-	Rounds   []TaskRound   `json:"rounds" doc:"What was shown before, the oldest first"`
-	Requests []TaskRequest `json:"requests"`
-	Checks   []TaskCheck   `json:"checks"`
-	Attached []string      `json:"attachments" doc:"Names of files that were given with the task"`
+	Text     string         `json:"text" doc:"What was to be done"`
+	Base     string         `json:"base" doc:"The branch on which it lands"`
+	Land     string         `json:"land" doc:"How it lands: squash or merge"`
+	From     string         `json:"from" doc:"The commit that the changes are compared with"`
+	To       string         `json:"to" doc:"The commit with the changes"`
+	Shown    string         `json:"shown,omitempty" doc:"The commit that a person is asked to approve; an approval names it"`
+	Live     bool           `json:"live" doc:"The agent may still change it"`
+	Files    []DiffFile     `json:"files"`
+	More     int            `json:"more_files,omitempty" doc:"Files that are left out"`
+	Commits  []TaskCommit   `json:"commits" doc:"From the base on, the oldest first"`
+	Rounds   []TaskRound    `json:"rounds" doc:"What was shown before, the oldest first"`
+	Requests []TaskRequest  `json:"requests"`
+	Checks   []TaskCheck    `json:"checks"`
+	Attached []TaskAttached `json:"attachments" doc:"Files that were given with the task"`
+}
+
+// TaskAttached is a file that was given with a task.
+type TaskAttached struct {
+	Name  string `json:"name"`
+	Image string `json:"image,omitempty" doc:"The media type, if it is an image: image/png, image/jpeg, image/gif or image/webp"`
 }
 
 // TaskComment is a person's comment on a line, which is not sent yet.

@@ -17,6 +17,9 @@ func bodyMost(r *http.Request) int64 {
 	if r.Method == http.MethodPost && (r.URL.Path == api.Base+importPath || renamed[strings.TrimPrefix(r.URL.Path, api.Base)] == importPath) {
 		return documentBytesMax
 	}
+	if r.Method == http.MethodPost && r.URL.Path == api.Base+startRunPath {
+		return api.StartRunBytesMax
+	}
 	return api.BodyBytesMax
 }
 

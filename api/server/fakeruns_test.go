@@ -115,7 +115,7 @@ func (f *fake) TaskChanges(ctx context.Context, id, from, to string) (view.TaskC
 	}
 	return view.TaskChanges{
 		Text: "fix it", Base: "main", Land: "squash", From: from, To: to, Files: []view.DiffFile{{Name: "x", Status: view.DiffModified, Added: 1}},
-		Commits: []view.TaskCommit{}, Rounds: []view.TaskRound{}, Requests: []view.TaskRequest{}, Checks: []view.TaskCheck{}, Attached: []string{},
+		Commits: []view.TaskCommit{}, Rounds: []view.TaskRound{}, Requests: []view.TaskRequest{}, Checks: []view.TaskCheck{}, Attached: []view.TaskAttached{},
 	}, nil
 }
 
@@ -124,6 +124,13 @@ func (f *fake) TaskFile(ctx context.Context, id, _, _ string, _ int) (view.DiffR
 		return view.DiffRows{}, err
 	}
 	return view.DiffRows{Rows: []view.DiffRow{{Kind: view.DiffAdd, New: 1, Tokens: []view.DiffToken{{Text: "a"}}}}}, nil
+}
+
+func (f *fake) TaskImage(ctx context.Context, id, name string) ([]byte, string, error) {
+	if name != "a.gif" {
+		return nil, "", &team.Unknown{What: "attached image of task " + id, Name: name}
+	}
+	return []byte("GIF89a"), "image/gif", f.knows(ctx, id, "")
 }
 
 func (f *fake) Comments(ctx context.Context, id string) ([]view.TaskComment, error) {

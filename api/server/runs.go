@@ -9,6 +9,8 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/danielgtaylor/huma/v2"
+
 	"github.com/fairlead-dev/fairlead/controller/runs"
 	"github.com/fairlead-dev/fairlead/controller/seam"
 	"github.com/fairlead-dev/fairlead/view"
@@ -70,9 +72,9 @@ func runRoutes() []route {
 			asOf(answer(handleRuns)),
 		},
 		{
-			"start-run", post, "/runs", "Start a run of a workflow",
+			"start-run", post, startRunPath, "Start a run of a workflow",
 			"Fairlead reads and checks the workflow first; status 422 lists every fault with file, line and column, and no run exists then. The request returns when the run is durable.",
-			created(answer(handleStartRun)),
+			created(withFiles(answer(handleStartRun))),
 		},
 		{
 			"get-run", get, "/runs/{id}", "Show one run with its steps",
@@ -134,6 +136,16 @@ func handleRuns(ctx context.Context, s *Server, _ *nothing) (*api.Runs, error) {
 func handleRun(ctx context.Context, s *Server, in *runIn) (*view.RunView, error) {
 	view, err := s.engine.RunByID(ctx, in.ID)
 	return noNulls(view), err
+}
+
+const startRunPath = "/runs"
+
+// withFiles is a route that accepts files in its body.
+func withFiles(add adder) adder {
+	return func(s *Server, h huma.API, op huma.Operation) {
+		op.MaxBodyBytes = api.StartRunBytesMax + 1 // one byte more than the limit, so that a longer body is detected
+		add(s, h, op)
+	}
 }
 
 func handleStartRun(ctx context.Context, s *Server, in *startRunIn) (*view.RunView, error) {

@@ -3,6 +3,8 @@ package server
 import (
 	"context"
 	"net/http"
+	"strconv"
+	"time"
 
 	"github.com/fairlead-dev/fairlead/api"
 	"github.com/fairlead-dev/fairlead/controller/seam"
@@ -13,6 +15,7 @@ import (
 type TaskBackend interface {
 	TaskChanges(ctx context.Context, id, from, to string) (view.TaskChanges, error)
 	TaskFile(ctx context.Context, id, from, to string, file int) (view.DiffRows, error)
+	TaskImage(ctx context.Context, id, name string) (data []byte, kind string, err error)
 	Comments(ctx context.Context, id string) ([]view.TaskComment, error)
 	AddComment(ctx context.Context, id string, one view.TaskComment) ([]view.TaskComment, error)
 	ChangeComment(ctx context.Context, id string, comment int, text string) ([]view.TaskComment, error)
@@ -33,6 +36,11 @@ type fileIn struct {
 	File int    `path:"file" minimum:"0" maximum:"100000" doc:"Its place in the list of files, from 0"`
 	From string `query:"from" required:"true" maxLength:"64" pattern:"^[0-9a-f]{40,64}$" doc:"The commit that the list is from"`
 	To   string `query:"to" required:"true" maxLength:"64" pattern:"^[0-9a-f]{40,64}$" doc:"The commit that the list is to"`
+}
+
+type imageIn struct {
+	ID   string `path:"id" maxLength:"48" pattern:"^[A-Za-z0-9_][A-Za-z0-9._-]*$" example:"T1" doc:"The task"`
+	Name string `path:"name" maxLength:"300" doc:"As the task's list of attachments names it"`
 }
 
 type commentIn struct {
@@ -81,7 +89,27 @@ func taskRoutes() []route {
 				return &rows, err
 			}),
 		},
+		{
+			"get-task-image", get, "/runs/{id}/attachments/{name}", "Show an image that was given with a task",
+			"The bytes, with the media type of the content: image/png, image/jpeg, image/gif or image/webp. Other files are not served.",
+			stream("image/*", handleTaskImage),
+		},
 	}
+}
+
+func handleTaskImage(s *Server, w http.ResponseWriter, r *http.Request, in *imageIn) {
+	ctx, cancel := context.WithTimeout(r.Context(), api.AnswerMax)
+	defer cancel()
+	data, kind, err := s.engine.TaskImage(ctx, in.ID, in.Name)
+	if err != nil {
+		api.ProblemOf(err).Write(w)
+		return
+	}
+	h := w.Header() // nosniff and a policy that allows nothing are set for every answer
+	h.Set("Content-Type", kind)
+	h.Set("Content-Length", strconv.Itoa(len(data)))
+	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(s.waits.answer)) // if it cannot be set, the server's own limit applies
+	_, _ = w.Write(data)
 }
 
 // reviewRoutes returns the routes for a person's comments on a task, and for the answer.

@@ -19,6 +19,7 @@ func ofReview(rt route) bool {
 var tasksAsked = []askedOnce{
 	{"get-task-changes", "GET", "/runs/r1/changes", "", `"files" "base"`},
 	{"get-task-file", "GET", "/runs/r1/changes/0?from=" + someCommit + "&to=" + someCommit, "", `"rows" "kind":"add"`},
+	{"get-task-image", "GET", "/runs/r1/attachments/a.gif", "", "GIF89a"},
 	{"list-comments", "GET", "/runs/r1/comments", "", `"comments" "text"`},
 	{"add-comment", "POST", "/runs/r1/comments", `{"file":"a.go","line":3,"text":"no"}`, `"comments"`},
 	{"change-comment", "POST", "/runs/r1/comments/1", `{"text":"yes"}`, `"text":"yes"`},
@@ -45,6 +46,9 @@ func TestTaskRoutes(t *testing.T) {
 		{"GET", "/changes/0?from=" + commit + "&to=" + commit, "", 200, `"kind":"add"`},
 		{"GET", "/changes/0", "", 422, ""},
 		{"GET", "/changes/-1?from=" + commit + "&to=" + commit, "", 422, ""},
+		{"GET", "/attachments/a.gif", "", 200, "GIF89a"},
+		{"GET", "/attachments/a.svg", "", 404, ""},
+		{"GET", "/attachments/..%2Ftask.json", "", 404, ""},
 		{"GET", "/comments", "", 200, `"text":"why?"`},
 		{"POST", "/comments", `{"file":"a.go","line":3,"old":true,"text":"no"}`, 200, `"old":true`},
 		{"POST", "/comments", `{"file":"a.go","line":-3,"text":"no"}`, 422, ""},
@@ -73,5 +77,20 @@ func TestTaskRoutes(t *testing.T) {
 		if got := w.Body.String() + strings.Join(fake.orders, "|"); w.Code != c.status || !strings.Contains(got, c.said) || c.status != 200 && len(fake.orders) > 0 {
 			t.Errorf("%s %s %s: %d %s", c.method, c.path, c.body, w.Code, got)
 		}
+	}
+}
+
+// An image has its own type, and an answer cannot be taken for a document.
+func TestTaskImageHeaders(t *testing.T) {
+	t.Parallel()
+	w := httptest.NewRecorder()
+	New(Options{Engine: newFake(), User: "sam"}).SocketHandler().ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), "GET", "http://fairlead"+api.Base+"/runs/r1/attachments/a.gif", http.NoBody))
+	for header, want := range map[string]string{"Content-Type": "image/gif", "X-Content-Type-Options": "nosniff", "Content-Length": "6", "Cross-Origin-Resource-Policy": "same-origin"} {
+		if got := w.Header().Get(header); got != want {
+			t.Errorf("%s: %q, want %q", header, got, want)
+		}
+	}
+	if policy := w.Header().Get("Content-Security-Policy"); !strings.Contains(policy, "default-src 'none'") {
+		t.Errorf("the policy is %q", policy)
 	}
 }

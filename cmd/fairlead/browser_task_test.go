@@ -1,6 +1,8 @@
 package main
 
 import (
+	"encoding/base64"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -31,7 +33,9 @@ func TestTaskPage(t *testing.T) {
 			p.Scheme(v.Scheme)
 			shot := func(name string) {
 				p.Axe()
-				p.Until("nothing is wider than the window", `document.documentElement.scrollWidth <= innerWidth`)
+				p.Until("nothing is wider than the window", fmt.Sprintf(`document.documentElement.scrollWidth <= %d && innerWidth <= %d`, v.Size.Width, v.Size.Width)) // a phone makes innerWidth larger
+				p.Until("only the page's own parts scroll", `document.documentElement.scrollHeight <= innerHeight`)
+				p.Until("all that can be used is in the window", `[...document.querySelectorAll('.deck button, .deck textarea, .deck select, dialog[open] button')].every(e => { const r = e.getBoundingClientRect(); return !e.checkVisibility() || r.right <= innerWidth + 0.5; })`)
 				if to := os.Getenv("PICTURES"); to != "" {
 					p.Screenshot(filepath.Join(to, "task-"+name+"-"+v.Name+".png"))
 				}
@@ -42,17 +46,20 @@ func TestTaskPage(t *testing.T) {
 			p.WaitText("dialog", "What is to be done")
 			p.Until("the text has the focus", `document.activeElement?.getAttribute('name') === 'task'`)
 			p.Press("Write the file b")
+			attachFiles(t, p)
 			shot("new")
 			p.Click("dialog", "Give the task")
 			p.WaitText(".task-head", "Write the file b")
 			p.WaitText(".task-head", "needs you")
 			p.WaitText(".task-answer", "squashes it into one commit on main")
 			p.WaitText(".changes", "1 file changed")
+			p.Until("the images are shown", `[...document.querySelectorAll('.talk-picture img')].map(e => e.naturalWidth).join() === '30,300'`)                         // by name
 			p.Until("the change is shown as text", `[...document.querySelectorAll('.dl-add')].some(e => e.textContent.includes('first <img src=x onerror=alert(1)>'))`) // innerText has only what is in sight
 
 			// A line is chosen by its number; the comment can be changed before it is sent.
 			p.Until("the line is chosen", `(document.querySelector('.dl-add .dl-no')?.click(), document.querySelector('.comment-form textarea') === document.activeElement)`)
 			p.Press("why <b>markup</b>?")
+			p.Until("the form is in sight", `(() => { const f = document.querySelector('.comment-form'), r = f.getBoundingClientRect(); return f.contains(document.elementFromPoint(r.left + r.width / 2, r.bottom - 8)) && f.contains(document.elementFromPoint(r.left + r.width / 2, r.top + 8)); })()`)
 			p.Click(".comment-form", "Add comment")
 			p.WaitText(".df-rows .comment", "why <b>markup</b>?")
 			p.WaitText(".task-answer", "1 comment, and besides")
@@ -66,10 +73,21 @@ func TestTaskPage(t *testing.T) {
 			p.Click(".task-answer", "Request changes")
 			p.Until("the second change is shown", `[...document.querySelectorAll('.dl-add')].some(e => e.textContent.includes('second <b>round</b>'))`)
 			p.WaitText(".task-head", "needs you")
-			if told, err := os.ReadFile(filepath.Join(dir, ".agents", "worktrees", "T1", "told")); err != nil || !containsAll(string(told), "b.txt:1: ", "why <b>markup</b>?", "Explain.", "the line: first <img") {
+			if told, err := os.ReadFile(filepath.Join(dir, ".agents", "worktrees", "T1", "told")); err != nil || !containsAll(string(told), "b.txt:1: ", "runs/T1/attachments/image.png", "runs/T1/attachments/notes.txt", "why <b>markup</b>?", "Explain.", "the line: first <img") {
 				t.Errorf("the agent was told %q, %v", told, err)
 			}
 			p.Until("what was asked is part of the conversation", `document.querySelector('.talk-you')?.textContent.includes('Explain.')`)
+			if v.Size.Width < 600 { // one part at a time
+				p.Click(".task-sides", "Conversation")
+				p.WaitText(".talk", "You asked")
+				p.Until("the images are in sight", `document.querySelector('.talk-picture img')?.checkVisibility()`)
+				shot("talk")
+				p.Click(".task-sides", "Changes")
+			}
+			p.Click(".df-head", "Viewed")
+			p.WaitText(".changes-head", "1 viewed")
+			p.Until("a viewed file is closed", `!document.querySelector('.dl')`)
+			p.Click(".df-head", "Viewed")
 			p.Until("a check is shown with its output", `document.querySelector('.checks')?.textContent.includes('<i>checked</i>')`)
 			p.Until("only the new line is in it since the last review", `(() => { const s = document.querySelector('.scope select'); if (s && s.value !== 'since') { s.value = 'since'; s.dispatchEvent(new Event('change', {bubbles: true})); }
 				return [...document.querySelectorAll('.dl-add')].length === 1 && document.querySelector('.dl-add').textContent.includes('second'); })()`)
@@ -89,6 +107,24 @@ func TestTaskPage(t *testing.T) {
 			p.NoConsoleErrors()
 		})
 	}
+}
+
+// attachFiles pastes two pictures and a text into the form, and a file that is neither.
+func attachFiles(t *testing.T, p *uitest.Page) {
+	t.Helper()
+	attach := func(name string, data []byte) { // as a picture of the screen is pasted
+		uitest.Eval[bool](p, fmt.Sprintf(`(() => { const d = new DataTransfer(); d.items.add(new File([Uint8Array.from(atob(%q), c => c.charCodeAt(0))], %q));
+			document.activeElement.dispatchEvent(new ClipboardEvent('paste', {clipboardData: d, bubbles: true, cancelable: true})); return true; })()`, base64.StdEncoding.EncodeToString(data), name))
+	}
+	attach("image.png", picture(t, 300, 200))
+	p.WaitText(".new-files", "image.png")
+	attach("image.png", picture(t, 30, 20))
+	p.WaitText(".new-files", "image-2.png")
+	attach("program.bin", []byte{0xff, 0})
+	p.WaitText("dialog [role=alert]", "program.bin is neither a text file nor a PNG")
+	attach("notes.txt", []byte("by hand"))
+	p.WaitText(".new-files", "notes.txt")
+	p.WaitGone("dialog [role=alert]", "program.bin")
 }
 
 func containsAll(text string, parts ...string) bool {

@@ -15,6 +15,7 @@ import (
 func taskCommand(a *app) *cobra.Command {
 	var flags view.TaskFlags
 	var issue string
+	var attach []string
 	cmd := &cobra.Command{
 		Use:   "task TEXT | --issue ISSUE",
 		Short: "Give a task: an agent works in a folder of its own, you look, it lands on a branch",
@@ -28,9 +29,13 @@ tasks.workflow in fairlead.yaml names another one. Without --agent the agent is 
 text. It needs a daemon (` + "`fairlead up`" + `).
 
 With --issue the text, the comments and the link of an issue on GitHub or GitLab are read by the program gh or glab;
-TEXT, if there is one, comes first.`,
+TEXT, if there is one, comes first.
+
+Files of --attach are stored with the task, at most 10. The agent gets their paths; Claude Code, Codex and ACP programs
+that take images get the images, too.`,
 		Example: `  fairlead task "Add retries to the uploader" --agent coder
   fairlead task "Document the retries" --after T1
+  fairlead task "Make the page look like this" --attach sketch.png
   fairlead task --issue 142`,
 		Args: cli.Args(cobra.ArbitraryArgs),
 		RunE: a.asking(func(ctx context.Context, client *apiclient.Client, words []string) error {
@@ -38,10 +43,15 @@ TEXT, if there is one, comes first.`,
 			if err := tasks.FromIssue(ctx, a.App, issue, &flags); err != nil {
 				return err
 			}
+			var err error
+			if flags.Attachments, err = tasks.Attach(attach); err != nil {
+				return err
+			}
 			return tasks.Start(ctx, a.App, client, flags)
 		}),
 	}
 	cmd.Flags().StringVar(&flags.Agent, "agent", "", "the agent that does it")
+	cmd.Flags().StringArrayVar(&attach, "attach", nil, "give it a text `FILE`, or a PNG, JPEG, GIF or WebP image; can be repeated")
 	cmd.Flags().StringSliceVar(&flags.After, "after", nil, "begin when these `tasks` have landed")
 	cmd.Flags().StringVar(&flags.Base, "base", "", "the `branch` to land on (default: tasks.base, or the current branch)")
 	cmd.Flags().StringVar(&issue, "issue", "", "take the text of an `ISSUE`: its number or its URL")

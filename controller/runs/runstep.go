@@ -186,6 +186,7 @@ func (c *Controller) launchAgent(ctx context.Context, m *sessions.Slot, s team.S
 		}
 		prompt = string(text)
 	}
+	images := f.images()
 	before, err := handOver(ctx, c, f, s)
 	if err != nil {
 		return sessions.PreparedLaunch{}, err
@@ -200,7 +201,7 @@ func (c *Controller) launchAgent(ctx context.Context, m *sessions.Slot, s team.S
 	}
 	agent.Env = append(agent.Env, f.Cmd.Environ()...)
 	ready, err := c.sessions.Launch(ctx, m, s, agent, driver.Session{
-		ID: s.ID, Kind: driver.Work, Prompt: whole + footer(f), Again: cmp.Or(again(f, len(s.Told) > 0), prompt+footer(f)), Attempt: f.Cmd.Attempt, Told: f.how.Task != nil,
+		ID: s.ID, Kind: driver.Work, Prompt: whole + footer(f), Again: cmp.Or(again(f, len(s.Told) > 0), prompt+footer(f)), Attempt: f.Cmd.Attempt, Told: f.how.Task != nil, Images: images,
 	})
 	ready.Writes = []string{filepath.Dir(f.Report), f.Cmd.ArtifactsDir}
 	ready.ReadOnly = f.review

@@ -37,7 +37,7 @@ func (c *Controller) Launch(ctx context.Context, m *Slot, s team.Session, agent 
 	}
 	session.Resume, record.Resume = before, before
 	if before != "" && session.Again != "" {
-		session.Prompt = session.Again
+		session.Prompt, session.Images = session.Again, nil // the conversation has them
 	}
 	if told := team.TellWords(s.Told); told != "" {
 		session.Prompt = strings.TrimSpace(strings.TrimSpace(session.Prompt) + "\n\n" + told)

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/fairlead-dev/fairlead/controller/runs"
 	"github.com/fairlead-dev/fairlead/controller/sessions"
 	"github.com/fairlead-dev/fairlead/task"
 	"github.com/fairlead-dev/fairlead/task/diff"
@@ -188,16 +189,30 @@ func requests(t task.Review) []view.TaskRequest {
 	return all
 }
 
-// attached are the names of the files that were given with the task.
-func attached(t task.Review) []string {
-	names := []string{}
-	entries, err := os.ReadDir(filepath.Join(t.Run, task.AttachmentsName))
+// attached are the files that were given with the task.
+func attached(t task.Review) []view.TaskAttached {
+	all := []view.TaskAttached{}
+	for _, name := range runs.Attached(t.Run) {
+		_, kind, err := runs.AttachedImage(t.Run, name)
+		if err != nil {
+			kind = "" // it is shown by its name
+		}
+		all = append(all, view.TaskAttached{Name: name, Image: kind})
+	}
+	return all
+}
+
+// TaskImage returns an image that was given with a task, and its media type.
+func (c *Controller) TaskImage(ctx context.Context, id, name string) (data []byte, kind string, err error) {
+	t, err := c.open(ctx, id)
 	if err != nil {
-		return names
+		return nil, "", err
 	}
-	for _, e := range entries {
-		names = append(names, e.Name())
+	if slices.Contains(runs.Attached(t.Run), name) {
+		data, kind, err = runs.AttachedImage(t.Run, name)
 	}
-	slices.Sort(names)
-	return names
+	if err != nil || kind == "" {
+		return nil, "", &team.Unknown{What: "attached image of task " + id, Name: name}
+	}
+	return data, kind, nil
 }

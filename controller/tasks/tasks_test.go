@@ -111,8 +111,8 @@ func TestRequests(t *testing.T) {
 func TestAttached(t *testing.T) {
 	t.Parallel()
 	folder := task.AttachmentsName + "/"
-	if got := attached(put(t, nil, map[string]string{folder + "b.txt": "", folder + "a.txt": "", "c.txt": ""})); !slices.Equal(got, []string{"a.txt", "b.txt"}) {
-		t.Errorf("%q", got)
+	if got := attached(put(t, nil, map[string]string{folder + "b.txt": "", folder + "a.txt": "", "c.txt": ""})); !slices.Equal(got, []view.TaskAttached{{Name: "a.txt"}, {Name: "b.txt"}}) {
+		t.Errorf("%v", got)
 	}
 	if got := attached(put(t, nil, nil)); got == nil || len(got) != 0 {
 		t.Errorf("none are %v; the page needs a list", got)

@@ -27,6 +27,7 @@ type abilities struct {
 	load    bool
 	resume  bool
 	http    bool     // it supports MCP servers over HTTP
+	images  bool     // it takes images in prompts
 	signIns []string // ways to sign in, in the program's words
 }
 
@@ -40,6 +41,7 @@ func readAbilities(result json.RawMessage) abilities {
 		load:    can.yes("loadSession"),
 		resume:  can.object("sessionCapabilities").has("resume"),
 		http:    can.object("mcpCapabilities").yes("http"),
+		images:  can.object("promptCapabilities").yes("image"),
 	}
 	for _, raw := range of.list("authMethods") {
 		way := objectOf(raw)

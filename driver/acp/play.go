@@ -2,6 +2,7 @@ package acp
 
 import (
 	"context"
+	"encoding/base64"
 	"encoding/json"
 	"strings"
 	"time"
@@ -152,9 +153,13 @@ func (p *play) denialWords() string {
 func (p *play) prompt(ctx context.Context, text string) *driver.Stop {
 	p.answers++
 	p.deniedHere, p.here, p.message, p.words = false, usage{}, "", ""
-	m, end := p.ask(ctx, sdk.AgentMethodSessionPrompt, sdk.PromptRequest{
-		SessionId: sdk.SessionId(p.talk.session), Prompt: []sdk.ContentBlock{sdk.TextBlock(text)},
-	}, 0)
+	blocks := []sdk.ContentBlock{sdk.TextBlock(text)}
+	if p.talk.images {
+		for _, one := range adapter.ReadImages(p.stage.Out, p.told.Images()) {
+			blocks = append(blocks, sdk.ImageBlock(base64.StdEncoding.EncodeToString(one.Data), one.Type))
+		}
+	}
+	m, end := p.ask(ctx, sdk.AgentMethodSessionPrompt, sdk.PromptRequest{SessionId: sdk.SessionId(p.talk.session), Prompt: blocks}, 0)
 	p.tellCalls()
 	p.stage.Out.Hush()
 	p.withdraw(nil)

@@ -1,7 +1,10 @@
 package acp
 
 import (
+	"encoding/base64"
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -39,6 +42,36 @@ func TestWork(t *testing.T) {
 	}
 	if u := s.of(driver.UsageReported)[0].Usage; u.InputTokens != 100 || u.OutputTokens != 20 {
 		t.Errorf("usage %+v", u)
+	}
+}
+
+// A program gets the images of its prompt if it says that it takes images.
+func TestImages(t *testing.T) {
+	dir := t.TempDir()
+	good, bad := filepath.Join(dir, "a.png"), filepath.Join(dir, "b.png")
+	pixel := "\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR\x00\x00\x00\x01\x00\x00\x00\x01\b\x00\x00\x00\x00:~\x9bU"
+	for name, text := range map[string]string{good: pixel, bad: "<svg></svg>"} {
+		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, can := range []bool{true, false} {
+		s := newScene(t, driver.Work, "")
+		<-s.orders
+		s.order(speech.Order{Type: speech.OrderStart, Text: "look at a.png", Images: []string{good, bad}})
+		s.play(func(f *fake) {
+			f.result(f.expect("initialize"), fmt.Sprintf(`{"protocolVersion":1,"agentCapabilities":{"promptCapabilities":{"image":%v}}}`, can))
+			f.result(f.expect("session/new"), `{"sessionId":"s1"}`)
+			p := f.expect("session/prompt")
+			if got := strings.Contains(string(p.Params), `"data":"`+base64.StdEncoding.EncodeToString([]byte(pixel))+`","mimeType":"image/png"`); got != can || strings.Count(string(p.Params), `"type":"image"`) > 1 {
+				t.Errorf("takes images: %v; prompted with %s", can, p.Params)
+			}
+			f.result(p, `{"stopReason":"end_turn"}`)
+		})
+		s.ended(true, "completed", "")
+		if got := s.text(driver.Faulted); strings.Contains(got, "only the path of the image b.png") != can {
+			t.Errorf("takes images: %v; a file that is no image: %q", can, got)
+		}
 	}
 }
 

@@ -44,7 +44,7 @@ func Launch(kind string, a driver.Agent, s driver.Session, needs ...string) (dri
 	argv = append(append(argv, "--", program), a.Command[1:]...)
 	return driver.Launch{
 		Argv: argv, Dir: a.Workspace, Env: env,
-		Input: speech.Order{Type: speech.OrderStart, Text: s.Prompt}.Encode(), KeepStdin: true,
+		Input: speech.Order{Type: speech.OrderStart, Text: s.Prompt, Images: s.Images}.Encode(), KeepStdin: true,
 	}, nil
 }
 

@@ -9,12 +9,14 @@ const promptsMax = 1000
 // value is ready to use.
 type Told struct {
 	waiting []waiting
-	taken   int64 // bytes of all orders received
+	images  []string // of the newest prompt that was removed
+	taken   int64    // bytes of all orders received
 	closed  bool
 }
 
 type waiting struct {
 	text   string
+	images []string
 	before int64 // bytes of input before it
 }
 
@@ -26,7 +28,7 @@ func (t *Told) Take(o speech.Order, ok bool) {
 		return
 	}
 	if o.Type == speech.OrderPrompt || o.Type == speech.OrderStart && o.Text != "" {
-		t.waiting = append(t.waiting, waiting{text: o.Text, before: t.taken})
+		t.waiting = append(t.waiting, waiting{text: o.Text, images: o.Images, before: t.taken})
 	}
 	t.taken = max(t.taken, o.End)
 }
@@ -36,9 +38,12 @@ func (t *Told) Next() (text string, ok bool) {
 	if len(t.waiting) == 0 {
 		return "", false
 	}
-	text, t.waiting = t.waiting[0].text, t.waiting[1:]
+	text, t.images, t.waiting = t.waiting[0].text, t.waiting[0].images, t.waiting[1:]
 	return text, true
 }
+
+// Images returns the paths of the images of the prompt that Next returned last.
+func (t *Told) Images() []string { return t.images }
 
 // Answered returns how many bytes of input are answered if no answer is in progress: the value for a
 // listening event.

@@ -215,7 +215,7 @@ func (g *game) next() *driver.Stop {
 	if text, ok := g.told.Next(); ok {
 		g.prompts, g.prompted, g.lingers = g.prompts+1, true, false
 		g.mine, g.listened, g.last = g.messageID(strconv.Itoa(g.prompts)), -1, nil
-		g.send(prompt(text, g.mine))
+		g.send(prompt(text, adapter.ReadImages(g.stage.Out, g.told.Images()), g.mine))
 		return nil
 	}
 	switch {
@@ -275,10 +275,18 @@ func (g *game) died() driver.Stop {
 }
 
 // prompt is the message that contains a prompt.
-func prompt(text, id string) any {
+func prompt(text string, images []adapter.Image, id string) any {
+	var content any = text
+	if len(images) > 0 {
+		parts := []any{map[string]any{"type": "text", "text": text}}
+		for _, one := range images {
+			parts = append(parts, map[string]any{"type": "image", "source": map[string]any{"type": "base64", "media_type": one.Type, "data": one.Data}})
+		}
+		content = parts
+	}
 	return map[string]any{
 		"type": "user", "uuid": id, "session_id": "", "parent_tool_use_id": nil,
-		"message": map[string]any{"role": "user", "content": text},
+		"message": map[string]any{"role": "user", "content": content},
 	}
 }
 

@@ -53,7 +53,7 @@ func (g *game) pass() {
 		return
 	}
 	for _, one := range g.waiting {
-		g.send(prompt(one.text, one.message))
+		g.send(prompt(one.text, nil, one.message))
 	}
 	g.sent, g.waiting = append(g.sent, g.waiting...), nil
 }

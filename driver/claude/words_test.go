@@ -197,3 +197,20 @@ func TestProbe(t *testing.T) {
 		t.Errorf("a program that does not start: %v", err)
 	}
 }
+
+// A prompt with images has them behind its text; one without is plain text, which every program knows.
+func TestPromptImages(t *testing.T) {
+	with, err := json.Marshal(prompt("look", []adapter.Image{{Type: "image/png", Data: []byte("pixels")}}, "7"))
+	without, err2 := json.Marshal(prompt("look", nil, "7"))
+	if err != nil || err2 != nil {
+		t.Fatal(err, err2)
+	}
+	const head = `{"message":{"content":`
+	const foot = `,"role":"user"},"parent_tool_use_id":null,"session_id":"","type":"user","uuid":"7"}`
+	if d := cmp.Diff(head+`[{"text":"look","type":"text"},{"source":{"data":"cGl4ZWxz","media_type":"image/png","type":"base64"},"type":"image"}]`+foot, string(with)); d != "" {
+		t.Error(d)
+	}
+	if d := cmp.Diff(head+`"look"`+foot, string(without)); d != "" {
+		t.Error(d)
+	}
+}

@@ -45,10 +45,15 @@ func enforced(mode string) string {
 // command describes how codex is started for one prompt; thread is the conversation to resume, or
 // empty. `exec resume` has no flag for the sandbox, so it is set as a configuration value in both
 // cases.
-func command(part adapter.Part, thread string) adapter.Command {
+func command(part adapter.Part, thread string, images []string) adapter.Command {
 	argv := append(slices.Clone(part.Command), "exec")
 	if thread != "" {
 		argv = append(argv, "resume")
+	}
+	for _, path := range images {
+		if thread == "" && !strings.Contains(path, ",") { // a comma would divide it; the prompt has the path
+			argv = append(argv, "--image", path)
+		}
 	}
 	argv = append(argv, "--json", "--skip-git-repo-check", "-c", set("sandbox_mode", modeOf(part.Mode)), "-c", set("approval_policy", "never"))
 	if part.Model != "" {

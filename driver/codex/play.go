@@ -171,7 +171,7 @@ func (g *game) next() *driver.Stop {
 	if text, ok := g.told.Next(); ok {
 		g.begin()
 		g.listened, g.last = -1, nil
-		if err := g.start(answer, command(g.part, cmp.Or(g.named.ID, g.part.Resume)), text); err != nil {
+		if err := g.start(answer, command(g.part, cmp.Or(g.named.ID, g.part.Resume), g.told.Images()), text); err != nil {
 			return &driver.Stop{Reason: reasonFailed, Detail: err.Error()}
 		}
 		return nil

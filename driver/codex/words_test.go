@@ -72,7 +72,7 @@ func TestCommand(t *testing.T) {
 		Command: []string{"/usr/bin/codex", "-c", "a=b"}, Model: "gpt-6", Mode: "read-only",
 		MCP: driver.MCP{URL: "http://127.0.0.1:1/mcp", Token: token, Stdio: []string{"/usr/bin/fairlead", "mcp"}},
 	}
-	first, again := command(part, ""), command(part, "01a1")
+	first, again := command(part, "", nil), command(part, "01a1", nil)
 	want := []string{
 		"/usr/bin/codex", "-c", "a=b", "exec", "--json", "--skip-git-repo-check", "-c", `sandbox_mode="read-only"`, "-c", `approval_policy="never"`, "--model", "gpt-6",
 		"-c", `mcp_servers.fairlead.url="http://127.0.0.1:1/mcp"`, "-c", `mcp_servers.fairlead.bearer_token_env_var="FAIRLEAD_MCP_TOKEN"`,
@@ -85,15 +85,22 @@ func TestCommand(t *testing.T) {
 	if got := strings.Join(again.Argv, " "); !strings.Contains(got, "exec resume --json") || !strings.HasSuffix(got, " 01a1 -") {
 		t.Error(got)
 	}
+	images := []string{"/run/a.png", "/run/b,c.png"} // a comma divides paths
+	if got := strings.Join(command(part, "", images).Argv, " "); !strings.Contains(got, "exec --image /run/a.png --json") || strings.Contains(got, "b,c") {
+		t.Error(got)
+	}
+	if got := strings.Join(command(part, "01a1", images).Argv, " "); strings.Contains(got, "--image") {
+		t.Errorf("a conversation that has the images gets them again: %s", got)
+	}
 	if strings.Contains(strings.Join(first.Argv, " "), token) || !strings.Contains(strings.Join(first.Env, " "), "FAIRLEAD_MCP_TOKEN="+token) {
 		t.Error("the token is not in the environment alone")
 	}
 	part.MCP.URL = "unix:/run/fairlead.sock"
-	if got := strings.Join(command(part, "").Argv, " "); !strings.Contains(got, `mcp_servers.fairlead.command="/usr/bin/fairlead" -c mcp_servers.fairlead.args=["mcp"]`) {
+	if got := strings.Join(command(part, "", nil).Argv, " "); !strings.Contains(got, `mcp_servers.fairlead.command="/usr/bin/fairlead" -c mcp_servers.fairlead.args=["mcp"]`) {
 		t.Error(got)
 	}
 	part.MCP = driver.MCP{URL: "http://127.0.0.1:1/mcp"}
-	if c := command(part, ""); strings.Contains(strings.Join(c.Argv, " "), "mcp") || len(c.Env) > 0 {
+	if c := command(part, "", nil); strings.Contains(strings.Join(c.Argv, " "), "mcp") || len(c.Env) > 0 {
 		t.Error("without a token there are no tools")
 	}
 }

@@ -25,6 +25,7 @@ const (
 type Order struct {
 	Type   OrderType `json:"type"`
 	Text   string    `json:"text,omitempty"`   // start, prompt, steer; of an answer: a comment, if the program accepts one
+	Images []string  `json:"images,omitempty"` // start: paths of images that belong to the prompt
 	ID     string    `json:"id,omitempty"`     // answer: ID of the question; steer: the ID of the text_read event
 	Option string    `json:"option,omitempty"` // answer: the chosen option
 

@@ -22,7 +22,9 @@ import (
 
 	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/cdproto/heapprofiler"
 	"github.com/chromedp/cdproto/page"
+	"github.com/chromedp/cdproto/performance"
 	"github.com/chromedp/cdproto/target"
 	"github.com/chromedp/chromedp"
 	"github.com/fairlead-dev/fairlead/internal/test/wait"
@@ -333,6 +335,39 @@ func (p *Page) Screenshot(path string) {
 	if err := os.WriteFile(path, shot, 0o644); err != nil {
 		p.t.Fatalf("take a picture: %v", err)
 	}
+}
+
+// Heap is how many bytes the page's script uses after a collection of garbage.
+func (p *Page) Heap() float64 {
+	p.t.Helper()
+	p.do("collect garbage", func(ctx context.Context, t *chromedp.Target) (v chromedp.Void, err error) {
+		_, err = cdp.Call(ctx, t, heapprofiler.CollectGarbage, cdp.Empty{})
+		return v, err
+	})
+	return p.metric("JSHeapUsedSize")
+}
+
+// Busy is how long the page's main thread has been running, in seconds. Other programs do not count.
+func (p *Page) Busy() float64 {
+	p.t.Helper()
+	return p.metric("TaskDuration")
+}
+
+func (p *Page) metric(name string) (value float64) {
+	p.t.Helper()
+	p.do("read "+name, func(ctx context.Context, t *chromedp.Target) (v chromedp.Void, err error) {
+		if _, err = cdp.Call(ctx, t, performance.Enable, performance.EnableParams{TimeDomain: performance.EnableTimeDomainThreadTicks}); err != nil {
+			return v, err
+		}
+		res, err := cdp.Call(ctx, t, performance.GetMetrics, cdp.Empty{})
+		for _, m := range res.Metrics {
+			if m.Name == name {
+				value = m.Value
+			}
+		}
+		return v, err
+	})
+	return value
 }
 
 func (p *Page) console() []string {

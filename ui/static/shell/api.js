@@ -117,7 +117,7 @@ const BASE = '/api/v1';
 /** @typedef {{rows: DiffRow[] | null, binary?: boolean, crlf?: boolean, more_rows?: number, too_large?: boolean}} DiffRows */
 /** @typedef {{command: string, state: 'passed' | 'failed' | 'not_run', took_ms?: number, ended_at?: string, output?: string}} TaskCheck */
 /** @typedef {{id: string, subject: string, author: string, at: string}} TaskCommit */
-/** @typedef {{text: string, base: string, land: string, from: string, to: string, shown?: string, live: boolean, files: TaskFile[], more_files?: number, commits: TaskCommit[], rounds: {round: number, commit: string}[], requests: {round: number, text: string}[], checks: TaskCheck[], attachments: string[]}} TaskChanges */
+/** @typedef {{text: string, base: string, land: string, from: string, to: string, shown?: string, live: boolean, files: TaskFile[], more_files?: number, commits: TaskCommit[], rounds: {round: number, commit: string}[], requests: {round: number, text: string}[], checks: TaskCheck[], attachments: {name: string, image?: string}[]}} TaskChanges */
 /** @typedef {{id: number, file?: string, line?: number, old?: boolean, quote?: string, text: string}} TaskComment a comment that is not sent yet */
 /** @typedef {{kind: string, run_id: string, step_id: string, workflow_name: string, since: string, why: string, manual_input_path?: string, input_schema?: string, bad_input?: string, artifacts?: string[] | null, logs?: string[] | null, agent?: string, session_id?: string, question?: Asked | null}} InboxItem kind: step, permission, question, resume, failed */
 /** @typedef {'once' | 'session' | 'always'} Scope */
@@ -359,6 +359,20 @@ export const run = (id) => kept(`/runs/${name(id)}`);
 export const taskChanges = (id, between) => get(`/runs/${name(id)}/changes?` + new URLSearchParams(between));
 /** @param {string} id @param {string} from @param {string} to @param {number} n of the file in the list @returns {Promise<DiffRows>} */
 export const taskFile = (id, from, to, n) => get(`/runs/${name(id)}/changes/${n}?` + new URLSearchParams({ from, to }));
+/** An image that was given with a task, as an address for an element; a link to the server would send no header. @param {string} id @param {string} file @returns {Promise<string>} */
+export async function taskImage(id, file) {
+  const blob = await (await ask(`/runs/${name(id)}/attachments/${name(file)}`)).blob();
+  return dataURL(blob);
+}
+
+/** @param {Blob} blob @returns {Promise<string>} */
+export const dataURL = (blob) => new Promise((done, fail) => {
+  const reader = new FileReader();
+  reader.onload = () => done(String(reader.result));
+  reader.onerror = () => fail(reader.error);
+  reader.readAsDataURL(blob);
+});
+
 /** @typedef {{comments: TaskComment[] | null}} Comments */
 /** @param {string} id @returns {Promise<Comments>} */
 export const comments = (id) => get(`/runs/${name(id)}/comments`);

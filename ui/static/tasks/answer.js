@@ -7,13 +7,13 @@ import { Icon } from '../shell/icons.js';
 import { dialog } from '../shell/router.js';
 import { keyOf, mergeTask, requestTask, resumeTask } from './actions.js';
 import { changes, comments, drafts, scope } from './state.js';
-import { isLive, landing, some } from './words.js';
+import { checked, isLive, landing, some } from './words.js';
 
 /** Longest text in characters; the server accepts no longer one. */
 const TEXT_MAX = 60_000;
 
-/** What lands, and how. @param {{c: import('../shell/api.js').TaskChanges}} props */
-const Outcome = ({ c }) => html`<p class="soft answer-what">Approval ${landing(c.land, plain(c.base, 100))}<span>: exactly commit <code>${plain(c.shown ?? '', 40).slice(0, 10)}</code>, as shown here</span>.</p>`;
+/** What lands, and how. @param {{c: import('../shell/api.js').TaskChanges, n: number}} props n: comments that are not sent */
+const Outcome = ({ c, n }) => html`<p class="soft answer-what">${checked(c.checks)} Approval ${landing(c.land, plain(c.base, 100))}<span>: exactly commit <code>${plain(c.shown ?? '', 40).slice(0, 10)}</code></span>.${scope.value !== 'all' ? ' You look at a part of it; approval is for all of it.' : ''}${n > 0 ? ` It does not send the ${n === 1 ? 'comment' : 'comments'}.` : ''}</p>`;
 
 /** @param {{run: import('../shell/api.js').RunView}} props */
 export function TaskAnswer({ run }) {
@@ -22,7 +22,7 @@ export function TaskAnswer({ run }) {
   const c = changes.value;
   const n = comments.value.length;
   const write = (/** @type {string} */ words) => { text.value = words; drafts.set(id, words); };
-  const drop = html`<button type="button" class="order order-quiet" onClick=${() => { dialog.value = 'drop-task'; }}><${Icon} name="cross" /><span>Drop</span></button>`;
+  const drop = html`<button type="button" class="order order-quiet answer-drop" onClick=${() => { dialog.value = 'drop-task'; }}><${Icon} name="cross" /><span>Drop</span></button>`;
   if (t.status === 'done') {
     return html`<div class="task-answer"><p><b>Landed on ${plain(t.base, 100)}</b>${t.landed_commit ? html` as <code>${plain(t.landed_commit, 40).slice(0, 10)}</code>` : ''}.</p></div>`;
   }
@@ -43,15 +43,13 @@ export function TaskAnswer({ run }) {
     if (await requestTask(id, text.value.trim(), c.shown ?? '')) write('');
   };
   return html`<form class="task-answer" onSubmit=${(/** @type {Event} */ e) => e.preventDefault()} aria-label="Your answer">
-    <div class="entry"><label for="task-words">${n > 0 ? `${some(n, 'comment', 'comments')}, and besides` : 'What should change'}</label>
+    <div class="answer-row"><div class="entry"><label for="task-words">${n > 0 ? `${some(n, 'comment', 'comments')}, and besides` : 'What should change'}</label>
       <textarea id="task-words" rows="2" maxlength=${TEXT_MAX} placeholder=${n > 0 ? 'optional' : 'or comment on a line of the changes'} value=${text.value} onInput=${(/** @type {any} */ e) => write(e.target.value)}></textarea></div>
     <div class="answer-foot">
       <${Act} at=${keyOf('request', id)} look=${more ? 'start' : 'plain'} icon="send" label="Request changes" act=${send} />
       <${Act} at=${keyOf('merge', id)} look=${more ? 'plain' : 'start'} icon="check" label="Approve and land" act=${() => mergeTask(id, c.shown ?? '')} />
-      ${drop}</div>
-    ${scope.value !== 'all' && html`<p class="soft">You look at a part of it; approval is for all of it.</p>`}
-    <${Outcome} c=${c} />
-    ${more && n > 0 && html`<p class="soft">Approval does not send the ${n === 1 ? 'comment' : 'comments'}.</p>`}
+      ${drop}</div></div>
+    <${Outcome} c=${c} n=${n} />
     <${Fault} at=${keyOf('request', id)} /><${Fault} at=${keyOf('merge', id)} />
   </form>`;
 }

@@ -14,18 +14,34 @@ import { dialog, showTask, spoken } from '../shell/router.js';
 const TEXT_MAX = 65_536;
 const FILES_MAX = 10;
 const FILE_BYTES_MAX = 256 * 1024;
-/** All files together: they travel in one request of at most 1 MiB, with quotes escaped. */
-const ALL_BYTES_MAX = 700 * 1024;
+const IMAGE_BYTES_MAX = 3 * 1024 * 1024;
+const IMAGES_BYTES_MAX = 8 * 1024 * 1024;
 
-/** @typedef {{name: string, text: string, bytes: number}} Attached */
+/** @typedef {{name: string, text: string, image: string, bytes: number}} Attached image: as a data URL, or empty */
 
-/** Reads a file as text, or throws what is wrong with it. @param {File} file @returns {Promise<Attached>} */
+/** The types of images that programs take, by the first characters of their base64; the server looks at the whole content. */
+const IMAGES = [['iVBORw0KGgo', 'image/png'], ['/9j/', 'image/jpeg'], ['R0lGODdh', 'image/gif'], ['R0lGODlh', 'image/gif'], ['UklGR', 'image/webp']];
+
+/** Reads a file, or throws what is wrong with it. @param {File} file @returns {Promise<Attached>} */
 async function read(file) {
-  if (file.size > FILE_BYTES_MAX) throw new Error(`${plain(file.name, 80)} is larger than ${size(FILE_BYTES_MAX)}. Put it into the repository, or name its path in the text.`);
+  const label = plain(file.name, 80);
+  if (file.size > IMAGE_BYTES_MAX) throw new Error(`${label} is larger than ${size(IMAGE_BYTES_MAX)}. Put it into the repository, or name its path in the text.`);
+  const data = (await api.dataURL(file)).split(',')[1] ?? '';
+  const type = IMAGES.find(([begin]) => data.startsWith(begin))?.[1];
+  if (type) return { name: file.name, text: '', image: `data:${type};base64,${data}`, bytes: file.size };
+  if (file.size > FILE_BYTES_MAX) throw new Error(`${label} is larger than ${size(FILE_BYTES_MAX)}. Put it into the repository, or name its path in the text.`);
   let text;
   try { text = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(await file.arrayBuffer()); } catch { text = '\0'; }
-  if (text.includes('\0')) throw new Error(`${plain(file.name, 80)} is not a text file. Only text can be attached; put an image into the repository, and name its path in the text.`);
-  return { name: file.name, text, bytes: file.size };
+  if (text.includes('\0')) throw new Error(`${label} is neither a text file nor a PNG, JPEG, GIF or WebP image. Put it into the repository, and name its path in the text.`);
+  return { name: file.name, text, image: '', bytes: file.size };
+}
+
+/** A name that no other file has: every pasted picture is called image.png. @param {string} wanted @param {string[]} taken */
+function freeName(wanted, taken) {
+  const dot = wanted.lastIndexOf('.'), end = dot > 0 ? wanted.slice(dot) : '', stem = end ? wanted.slice(0, dot) : wanted;
+  let name = wanted;
+  for (let n = 2; taken.includes(name); n++) name = `${stem}-${n}${end}`;
+  return name;
 }
 
 export function NewTask() {
@@ -37,14 +53,15 @@ export function NewTask() {
   const wrong = useSignal('');
   const picker = useRef(/** @type {HTMLInputElement | null} */ (null));
   if (dialog.value !== 'task') return null;
-  const add = async (/** @type {FileList | File[]} */ list) => {
+  const add = async (/** @type {File[]} */ list, /** @type {boolean} */ pasted) => {
     wrong.value = '';
     for (const file of list) {
       try {
         const one = await read(file);
+        if (pasted) one.name = freeName(one.name, files.value.map((f) => f.name));
         const others = files.value.filter((f) => f.name !== one.name);
         if (others.length >= FILES_MAX) throw new Error(`At most ${FILES_MAX} files can be attached.`);
-        if (others.reduce((n, f) => n + f.bytes, one.bytes) > ALL_BYTES_MAX) throw new Error(`The attached files are larger than ${size(ALL_BYTES_MAX)} together.`);
+        if (one.image && others.reduce((n, f) => n + (f.image ? f.bytes : 0), one.bytes) > IMAGES_BYTES_MAX) throw new Error(`The images are larger than ${size(IMAGES_BYTES_MAX)} together; attach smaller ones.`);
         files.value = [...others, one];
       } catch (err) { wrong.value = err instanceof Error ? err.message : String(err); }
     }
@@ -56,7 +73,7 @@ export function NewTask() {
     wrong.value = '';
     busy.value = true;
     try {
-      const view = await api.startRun({ task: { text: text.value.trim(), ...(agent.value && { agent: agent.value }), ...(base.value.trim() && { base: base.value.trim() }), ...(files.value.length > 0 && { attachments: files.value.map((f) => ({ name: f.name, text: f.text })) }) } });
+      const view = await api.startRun({ task: { text: text.value.trim(), ...(agent.value && { agent: agent.value }), ...(base.value.trim() && { base: base.value.trim() }), ...(files.value.length > 0 && { attachments: files.value.map((f) => (f.image ? { name: f.name, image: f.image.split(',')[1] } : { name: f.name, text: f.text })) }) } });
       spoken.value = `started ${plain(view.run_id, 60)}`;
       text.value = ''; files.value = [];
       refreshRuns(true);
@@ -67,14 +84,15 @@ export function NewTask() {
     } finally { busy.value = false; }
   };
   return html`<${Sheet} title="New task" wide>
-    <form class="start-form" onSubmit=${(/** @type {Event} */ e) => { e.preventDefault(); void send(); }} onDragOver=${(/** @type {Event} */ e) => e.preventDefault()} onDrop=${(/** @type {DragEvent} */ e) => { e.preventDefault(); if (e.dataTransfer) void add([...e.dataTransfer.files]); }}>
+    <form class="start-form" onSubmit=${(/** @type {Event} */ e) => { e.preventDefault(); void send(); }} onDragOver=${(/** @type {Event} */ e) => e.preventDefault()} onDrop=${(/** @type {DragEvent} */ e) => { e.preventDefault(); if (e.dataTransfer) void add([...e.dataTransfer.files], false); }}
+      onPaste=${(/** @type {ClipboardEvent} */ e) => { const list = [...(e.clipboardData?.files ?? [])]; if (list.length > 0) { e.preventDefault(); void add(list, true); } }}>
       <label class="stack"><span>What is to be done</span><textarea name="task" rows="7" autofocus maxlength=${TEXT_MAX} placeholder="Add retries to the uploader: three attempts, then give up with a clear message." value=${text.value} onInput=${(/** @type {any} */ e) => { text.value = e.target.value; }}
         onKeyDown=${(/** @type {KeyboardEvent} */ e) => { if (e.key === 'Enter' && (e.ctrlKey || e.metaKey)) { e.preventDefault(); void send(); } }}></textarea></label>
       <div class="new-row"><label class="stack"><span>Agent</span><select name="agent" value=${agent.value} onChange=${(/** @type {any} */ e) => { agent.value = e.target.value; }}><option value="">by description</option>${names.value.map((n) => html`<option key=${n} value=${n}>${plain(n, 64)}</option>`)}</select></label>
         <label class="stack"><span>Lands on branch</span><input name="base" type="text" autocomplete="off" spellcheck=${false} maxlength="200" placeholder="as configured" value=${base.value} onInput=${(/** @type {any} */ e) => { base.value = e.target.value; }} /></label></div>
-      <div class="new-files"><button type="button" class="plain-button" onClick=${() => picker.current?.click()}><${Icon} name="plus" />Attach text files</button><input ref=${picker} type="file" multiple hidden aria-label="Text files" onChange=${(/** @type {any} */ e) => { void add([...e.target.files]); e.target.value = ''; }} />
-        ${files.value.length === 0 && html`<span class="soft">or drop them here; the agent gets their paths</span>`}
-        <ul>${files.value.map((f) => html`<li key=${f.name}><code>${plain(f.name, 80)}</code><span class="num soft">${size(f.bytes)}</span><button type="button" class="icon-button" aria-label="Remove ${plain(f.name, 80)}" onClick=${() => { files.value = files.value.filter((o) => o !== f); }}><${Icon} name="close" /></button></li>`)}</ul></div>
+      <div class="new-files"><button type="button" class="plain-button" onClick=${() => picker.current?.click()}><${Icon} name="plus" />Attach files</button><input ref=${picker} type="file" multiple hidden aria-label="Files" onChange=${(/** @type {any} */ e) => { void add([...e.target.files], false); e.target.value = ''; }} />
+        ${files.value.length === 0 && html`<span class="soft">text or images; drop or paste them here, too</span>`}
+        <ul>${files.value.map((f) => html`<li key=${f.name}>${f.image && html`<img src=${f.image} alt="" />`}<code>${plain(f.name, 80)}</code><span class="num soft">${size(f.bytes)}</span><button type="button" class="icon-button" aria-label="Remove ${plain(f.name, 80)}" onClick=${() => { files.value = files.value.filter((o) => o !== f); }}><${Icon} name="close" /></button></li>`)}</ul></div>
       <div role="alert">${wrong.value && html`<div class="faults"><p><${Icon} name="look" />${plain(wrong.value, 600)}</p></div>`}</div>
       <div class="dialog-foot"><button type="button" class="plain-button" onClick=${close}>Not now</button>
         <button type="submit" class="order order-start" aria-disabled=${busy.value ? 'true' : undefined} aria-busy=${busy.value ? 'true' : undefined}><${Icon} name="play" /><span>Give the task</span></button></div>

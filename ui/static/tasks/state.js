@@ -37,8 +37,21 @@ export const byPlace = computed(() => {
 });
 
 let open = '';
+/** Reads of the changes so far: an older one that ends later is of no use. */
+let reads = 0;
 /** Text that is not sent, by task. @type {Map<string, string>} */
 export const drafts = new Map();
+
+/** Files that the person has ticked off as viewed, by content; they come back when the content changes. */
+export const viewed = signal(/** @type {Set<string>} */ (new Set()));
+/** @param {TaskChanges} c @param {string} file */
+export const viewKey = (c, file) => `${open} ${c.from} ${c.to} ${file}`;
+/** @param {string} key @param {boolean} is */
+export function setViewed(key, is) {
+  const next = new Set(viewed.peek());
+  if (is) next.add(key); else next.delete(key);
+  viewed.value = next;
+}
 
 /** What was shown before the newest round. @param {TaskChanges} c */
 export const lastReview = (c) => (c.rounds.length > 1 ? c.rounds[c.rounds.length - 2].commit : '');
@@ -56,6 +69,7 @@ export async function readChanges(id) {
     open = id;
     batch(() => { changes.value = null; comments.value = []; editing.value = null; scope.value = 'all'; renewed.value = false; });
   }
+  const mine = ++reads;
   loading.value = true;
   try {
     const before = changes.peek();
@@ -64,7 +78,7 @@ export async function readChanges(id) {
     const all = await api.comments(id);
     if (at === 'since' && lastReview(next)) next = await api.taskChanges(id, { from: lastReview(next), to: next.to });
     else if (at !== 'all' && at !== 'since') next = await api.taskChanges(id, { to: at });
-    if (open !== id) return;
+    if (mine !== reads) return;
     batch(() => {
       if (before?.shown && next.shown && before.shown !== next.shown) renewed.value = true;
       if (!before || before.from !== next.from || before.to !== next.to) rows.clear();
@@ -73,8 +87,8 @@ export async function readChanges(id) {
       changesWrong.value = '';
     });
   } catch (err) {
-    if (open === id) changesWrong.value = err instanceof Error ? err.message : String(err);
-  } finally { loading.value = false; }
+    if (mine === reads) changesWrong.value = err instanceof Error ? err.message : String(err);
+  } finally { if (mine === reads) loading.value = false; }
 }
 
 /** @param {string} what */

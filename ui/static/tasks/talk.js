@@ -38,6 +38,28 @@ function Words({ text }) {
     ${all.length > TEXT_LINES && !whole.value && html`<button type="button" class="link" onClick=${() => { whole.value = true; }}>Show all ${all.length} lines</button>`}</div>`;
 }
 
+/** An image that was given with the task; a click shows it in full. @param {{task: string, name: string}} props */
+function Picture({ task, name }) {
+  const src = useSignal('');
+  const wrong = useSignal('');
+  const large = useSignal(false);
+  useEffect(() => {
+    let gone = false;
+    api.taskImage(task, name).then((url) => { if (!gone) src.value = url; }, (err) => { if (!gone) wrong.value = err instanceof Error ? err.message : String(err); });
+    return () => { gone = true; };
+  }, [task, name]);
+  if (wrong.value) return html`<li><code>${plain(name, 100)}</code> <span class="soft">${plain(wrong.value, 200)}</span></li>`;
+  return html`<li><button type="button" class="talk-picture" aria-expanded=${large.value ? 'true' : 'false'} aria-label="${large.value ? 'Make smaller' : 'Enlarge'}: ${plain(name, 100)}" onClick=${() => { large.value = !large.value; }}>${src.value && html`<img src=${src.value} alt=${plain(name, 100)} />`}</button><code>${plain(name, 100)}</code></li>`;
+}
+
+/** @param {{task: string, files: {name: string, image?: string}[]}} props */
+function Attached({ task, files }) {
+  const texts = files.filter((f) => !f.image);
+  const pictures = files.filter((f) => f.image);
+  return html`${texts.length > 0 && html`<p class="soft">Attached: ${texts.map((f, i) => html`${i > 0 ? ', ' : ''}<code key=${f.name}>${plain(f.name, 100)}</code>`)}</p>`}
+    ${pictures.length > 0 && html`<ul class="talk-pictures" aria-label="Attached images">${pictures.map((f) => html`<${Picture} key=${f.name} task=${task} name=${f.name} />`)}</ul>`}`;
+}
+
 const CHECKS = { passed: { label: 'passed', look: 'ok', mark: '\u2713' }, failed: { label: 'failed', look: 'failed', mark: '\u2715' }, not_run: { label: 'not run', look: 'pending', mark: '\u25cb' }, running: { label: 'running', look: 'live', mark: '\u25b6' } };
 
 function Checks() {
@@ -69,7 +91,7 @@ export function Talk({ run }) {
   const raw = asSaid.value ?? exec;
   return html`<section class="talk" aria-label="Conversation">
     <article class="talk-said"><h3>Task</h3><${Words} text=${c?.text ?? run.task?.title ?? ''} />
-      ${(c?.attachments ?? []).length > 0 && html`<p class="soft">Attached: ${(c?.attachments ?? []).map((n, i) => html`${i > 0 ? ', ' : ''}<code key=${n}>${plain(n, 100)}</code>`)}</p>`}</article>
+      <${Attached} task=${run.run_id} files=${c?.attachments ?? []} /></article>
     ${(c?.requests ?? []).map((q) => html`<article key=${q.round} class="talk-said talk-you"><h3>You asked <span class="soft">round ${q.round + 1}</span></h3><${Words} text=${q.text} /></article>`)}
     <${Checks} />
     <section class="output" aria-labelledby="talk-title"><div class="talk-bar"><h3 id="talk-title">${work?.session ? 'Output, live' : 'Output'}</h3>

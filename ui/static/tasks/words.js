@@ -52,6 +52,14 @@ export function landing(land, base) {
   return `squashes it into one commit on ${base}`;
 }
 
+/** What the checks said, in a sentence. @param {import('../shell/api.js').TaskCheck[]} checks */
+export function checked(checks) {
+  const passed = checks.filter((k) => k.state === 'passed').length;
+  if (checks.length === 0) return 'No checks are configured.';
+  if (passed === checks.length) return passed === 1 ? 'The check has passed.' : `All ${passed} checks have passed.`;
+  return `${passed} of ${checks.length} checks have passed.`;
+}
+
 /** How far the server's limits reach, in words. @param {number} n @param {string} one @param {string} many */
 export const some = (n, one, many) => `${n.toLocaleString('en-GB')} ${n === 1 ? one : many}`;
 
