@@ -202,7 +202,7 @@ func TestDiffLarge(t *testing.T) {
 		}
 		p.Until("the comment is removed", `(document.querySelector('.comment-tools button[aria-label^=Remove]')?.click(), !document.querySelector('.df-rows .comment'))`)
 
-		p.Until("a row has the focus", `([...document.querySelectorAll('.dl-no[data-row]')].at(-1).focus(), document.activeElement.dataset.row)`)
+		p.Until("a row has the focus", `([...document.querySelectorAll('.dl-no[data-row]')].find(e => e.getBoundingClientRect().top > innerHeight / 2).focus(), document.activeElement.dataset.row)`)
 		row := uitest.Eval[string](p, `document.activeElement.dataset.row`)
 		p.Press(strings.Repeat(kb.ArrowDown, 60))
 		p.Until("the focus is 60 rows below", fmt.Sprintf(`+document.activeElement.dataset.row >= %s + 60`, row))
