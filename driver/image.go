@@ -28,7 +28,7 @@ func ImageType(data []byte) (string, error) {
 	}
 	var size image.Config
 	var err error
-	kind := ""
+	var kind string
 	switch {
 	case bytes.HasPrefix(data, []byte("\x89PNG\r\n\x1a\n")):
 		kind = "image/png"

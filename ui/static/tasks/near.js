@@ -1,9 +1,11 @@
 // Which elements are near the view of the open task, and work that is spread over frames.
 
-/** Distance from the view at which rows are drawn, and at which a file is requested. */
-const NEAR = '1200px 0px';
+/** Distance from the view at which rows are drawn, and at which a file is requested: before a browser lays them out. */
+const NEAR = '2000px 0px';
 /** Pieces of work in one frame: a block of rows takes a few milliseconds to draw. */
 const FRAME_MAX = 2;
+/** Pieces of work that wait: so many blocks stay drawn after they have left, because people scroll back. */
+const LEFT_MAX = 16;
 
 const narrow = matchMedia('(max-width: 820px)');
 
@@ -43,6 +45,22 @@ const work = [];
 export function soon(one) {
   if (work.push(one) === 1) requestAnimationFrame(frame);
 }
+
+/** @type {Set<() => boolean>} */
+const left = new Set();
+
+/** Calls a function after LEFT_MAX others came. @param {() => boolean} one */
+export function later(one) {
+  left.delete(one);
+  left.add(one);
+  if (left.size <= LEFT_MAX) return;
+  const [oldest] = left;
+  left.delete(oldest);
+  soon(oldest);
+}
+
+/** Takes back what later was told. @param {() => boolean} one */
+export const notLater = (one) => { left.delete(one); };
 
 function frame() {
   for (let done = 0; done < FRAME_MAX && work.length > 0;) if (/** @type {() => boolean} */ (work[0])()) { done++; work.shift(); } else work.shift();

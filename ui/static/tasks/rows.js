@@ -7,7 +7,7 @@
 import { html, useComputed, useEffect, useLayoutEffect, useMemo, useRef, useSignal } from '../shell/lib.js';
 import { plain, reveal } from '../shell/text.js';
 import { Comment, CommentForm } from './comment.js';
-import { soon, watchNear } from './near.js';
+import { later, notLater, soon, watchNear } from './near.js';
 import { byPlace, editing } from './state.js';
 import { placeOf, some } from './words.js';
 
@@ -68,14 +68,18 @@ function Block({ task, file, rows, from, first, columns, active, moved }) {
     const mine = [...byPlace.value].filter(([place]) => place && places.has(place));
     return mine.length > 0 ? new Map(mine) : null;
   });
-  useEffect(() => watchNear(/** @type {HTMLElement} */ (ref.current), (is) => {
-    near.current = is;
-    soon(() => {
+  useEffect(() => {
+    const turn = () => {
       const changes = near.current !== drawn.peek() && (near.current || !inUse(ref.current));
       if (changes) drawn.value = near.current;
       return changes;
+    };
+    const forget = watchNear(/** @type {HTMLElement} */ (ref.current), (is) => {
+      near.current = is;
+      if (is) { notLater(turn); soon(turn); } else if (drawn.peek()) later(turn);
     });
-  }), []);
+    return () => { forget(); notLater(turn); };
+  }, []);
   useLayoutEffect(() => {
     const b = ref.current?.querySelector(`[data-row="${chosen.value}"]`);
     if (!moved.current || !(b instanceof HTMLElement)) return;
