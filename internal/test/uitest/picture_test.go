@@ -23,7 +23,7 @@ func TestPictureOf(t *testing.T) {
 	if scheme := os.Getenv("SCHEME"); scheme != "" {
 		p.Scheme(scheme)
 	}
-	p.Open(page)
+	p.OpenTeam(page)
 	p.Until("an agent is shown", `document.querySelector('.agent-title h2')`)
 	if agent := os.Getenv("AGENT"); agent != "" {
 		p.Choose(agent)

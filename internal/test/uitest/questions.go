@@ -26,7 +26,7 @@ type Questions struct {
 
 func (p *Page) asked(target Target, ask func() string) string {
 	p.t.Helper()
-	p.Open(target.URL)
+	p.OpenTeam(target.URL)
 	p.WaitText(".roster", target.Questions.Agent)
 	id := ask()
 	p.WaitText(".place-count-inbox", "1")
@@ -123,7 +123,7 @@ func AnswerRefused(t *testing.T, p *Page, target Target) {
 func AsksByKeyboard(t *testing.T, p *Page, target Target) {
 	needs(t, target.Questions != nil && target.Questions.Heard != nil, "ask")
 	c := target.Questions
-	p.Open(target.URL)
+	p.OpenTeam(target.URL)
 	p.WaitText(".roster", c.Agent)
 	id := c.Ask()
 	p.Press("i")

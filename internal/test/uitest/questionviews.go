@@ -8,7 +8,7 @@ import (
 // HostileAsks: hostile words of an agent are shown as text.
 func HostileAsks(t *testing.T, p *Page, target Target) {
 	needs(t, target.Questions != nil && target.Questions.Hostile != nil, "ask with hostile words")
-	p.Open(target.URL)
+	p.OpenTeam(target.URL)
 	p.WaitText(".roster", target.Questions.Agent)
 	target.Questions.Hostile()
 	clean := func(where string) {
@@ -40,7 +40,7 @@ func HostileAsks(t *testing.T, p *Page, target Target) {
 func ProgramKnown(t *testing.T, p *Page, target Target) {
 	needs(t, target.Questions != nil && target.Questions.Know != nil, "report its program")
 	c := target.Questions
-	p.Open(target.URL)
+	p.OpenTeam(target.URL)
 	p.Choose(c.Agent)
 	c.Know()
 	p.WaitText(".talked", "reading the tests")
@@ -61,7 +61,7 @@ func ProgramKnown(t *testing.T, p *Page, target Target) {
 func UsageShown(t *testing.T, p *Page, target Target) {
 	needs(t, target.Questions != nil && target.Questions.Use != nil, "use something")
 	words := target.Questions.Use()
-	p.Open(target.URL)
+	p.OpenTeam(target.URL)
 	p.Choose(target.Questions.Agent)
 	p.Click(".figures", "all usage")
 	p.WaitText("#usage-title", "Usage")

@@ -39,7 +39,7 @@ func hook(do func()) {
 func ARun(t *testing.T, p *Page, target Target) {
 	needs(t, target.Workflow != nil, "run a workflow")
 	w := target.Workflow
-	p.Open(target.URL)
+	p.OpenTeam(target.URL)
 	p.startRun(w.File)
 	p.WaitText("#run-title", "plan-code-review")
 	p.WaitText(".graph .node", "plan")
@@ -75,7 +75,7 @@ func ARun(t *testing.T, p *Page, target Target) {
 // FaultyRun: what is wrong with a workflow is shown with its places, and nothing has begun.
 func FaultyRun(t *testing.T, p *Page, target Target) {
 	needs(t, target.Workflow != nil && target.Faulty != "", "refuse a workflow")
-	p.Open(target.URL)
+	p.OpenTeam(target.URL)
 	p.startRun(target.Faulty)
 	p.WaitText("dialog .faults", "No run was started")
 	p.WaitText("dialog .faults", ":12:13")
@@ -88,7 +88,7 @@ func FaultyRun(t *testing.T, p *Page, target Target) {
 // RunByKeyboard: a run is found, walked through and cancelled without a mouse.
 func RunByKeyboard(t *testing.T, p *Page, target Target) {
 	needs(t, target.Workflow != nil && target.Workflow.Loop != nil, "hold a run still")
-	p.Open(target.URL)
+	p.OpenTeam(target.URL)
 	p.startRun(target.Workflow.File)
 	p.WaitText("#run-title", "plan-code-review")
 	p.Until("the steps are drawn", `document.querySelectorAll('.graph .node').length === 6`)
@@ -120,7 +120,7 @@ func RunByKeyboard(t *testing.T, p *Page, target Target) {
 // RunsAccessible: no rule of axe is broken by runs, their steps, their questions and the inbox.
 func RunsAccessible(t *testing.T, p *Page, target Target) {
 	needs(t, target.Workflow != nil && target.Workflow.Ask != nil, "hold a run still")
-	p.Open(target.URL)
+	p.OpenTeam(target.URL)
 	p.startRun(target.Workflow.File)
 	p.WaitText("#run-title", "plan-code-review")
 	target.Workflow.Loop()

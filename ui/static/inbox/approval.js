@@ -32,9 +32,9 @@ function Entry({ field: f, at, value, fault, set }) {
 }
 
 /**
- * @param {{run: string, step: string, schema?: string, bad?: string, path?: string, id: string}} props id: makes the names of the fields its own
+ * @param {{run: string, step: string, schema?: string, bad?: string, path?: string, shown?: string, id: string}} props id: makes the names of the fields its own; shown: the answer is for exactly that
  */
-export function Answer({ run, step, schema, bad, path, id }) {
+export function Answer({ run, step, schema, bad, path, shown, id }) {
   const form = useMemo(() => formOf(schema), [schema]);
   const values = useSignal(/** @type {Record<string, string | boolean>} */ ({}));
   const text = useSignal('');
@@ -58,7 +58,7 @@ export function Answer({ run, step, schema, bad, path, id }) {
       if (form.approved) made.answer.approved = yes;
       if (yes || (touched(form.fields, values.value) && made.faults.length === 0)) input = JSON.stringify(made.answer);
     }
-    if (await answerStep(run, step, yes, { ...(note.value.trim() && { note: note.value.trim() }), ...(input && { input }) })) {
+    if (await answerStep(run, step, yes, { ...(note.value.trim() && { note: note.value.trim() }), ...(input && { input }), ...(shown && { shown }) })) {
       values.value = {}; text.value = ''; note.value = '';
     }
   };
@@ -72,8 +72,8 @@ export function Answer({ run, step, schema, bad, path, id }) {
         <details><summary>Request</summary><pre class="json">${plain(schema ?? '', 20_000)}</pre></details></div>`}
     <div class="entry"><label for="${id}-note">Note, for the journal</label><input id="${id}-note" type="text" maxlength=${NOTE_MAX} autocomplete="off" value=${note.value} onInput=${(/** @type {any} */ e) => { note.value = e.target.value; }} /></div>
     <div class="answer-foot">
-      <button type="button" class="order order-approve" aria-disabled=${off ? 'true' : undefined} aria-busy=${asking.value === keyOf('approve', run, step) ? 'true' : undefined} onClick=${() => void send(true)}><${Icon} name="check" /><span>Approve</span></button>
-      <button type="button" class="order order-stop" aria-disabled=${off ? 'true' : undefined} aria-busy=${asking.value === keyOf('reject', run, step) ? 'true' : undefined} onClick=${() => void send(false)}><${Icon} name="cross" /><span>Reject</span></button>
+      <button type="button" class="order order-approve" data-answer="yes" aria-disabled=${off ? 'true' : undefined} aria-busy=${asking.value === keyOf('approve', run, step) ? 'true' : undefined} onClick=${() => void send(true)}><${Icon} name="check" /><span>Approve</span></button>
+      <button type="button" class="order order-quiet" data-answer="no" aria-disabled=${off ? 'true' : undefined} aria-busy=${asking.value === keyOf('reject', run, step) ? 'true' : undefined} onClick=${() => void send(false)}><${Icon} name="cross" /><span>Reject</span></button>
       ${path && html`<span class="soft answer-path">or put a JSON file at <code>${plain(path, 200)}</code></span>`}
     </div></form>`;
 }

@@ -19,6 +19,7 @@ import { signedIn } from './signin.js';
 import { connection, head, live } from './connection.js';
 import { addHistory, applyChanges, applyTeam, cell, forget, loaded, names } from '../agents/state.js';
 import { forgetUsage, refreshUsage } from '../usage/state.js';
+import { forgetNow, refreshNow } from '../now/state.js';
 
 /** @typedef {import('./api.js').Change} Change */
 
@@ -55,6 +56,7 @@ function flush() {
   applyCrewChanges(changes);
   applyDispatchChanges(changes);
   refreshUsage();
+  refreshNow();
 }
 
 /** @param {Change} change */
@@ -106,7 +108,7 @@ function set(part) {
 async function catchUp() {
   const snapshot = await api.team();
   const another = snapshot.head < place;
-  if (another) { forget(); forgetRuns(); forgetChannels(); forgetCrew(); forgetDispatch(); forgetQuestions(); forgetUsage(); }
+  if (another) { forget(); forgetRuns(); forgetChannels(); forgetCrew(); forgetDispatch(); forgetQuestions(); forgetUsage(); forgetNow(); }
   const first = place === 0 || another || snapshot.head - place > REPLAY_MAX;
   if (first) {
     place = snapshot.head;
@@ -163,6 +165,7 @@ async function listen() {
       refreshDispatch(true);
       refreshQuestions(true);
       refreshUsage();
+      refreshNow(true);
     },
     onMessage: (m) => { if (!line.signal.aborted) take(m, line); },
   });

@@ -31,7 +31,7 @@ function Hold() {
 export function Masthead() {
   const n = counts.value;
   const t = theme.value;
-  const content = place.value === 'tasks' ? (runID.value ? 'task-title' : 'tasks-title') : place.value === 'inbox' ? 'inbox-title' : place.value === 'usage' ? 'usage-title' : place.value === 'crew' ? 'crew-title' : place.value === 'dispatch' ? (sessionName.value ? 'session-title' : 'sessions-title') : place.value === 'channels' ? (channelName.value ? 'channel-title' : 'channels-title') : place.value === 'agents' ? 'agent-title' : shown.value ? 'run-title' : 'runs-title';
+  const content = place.value === 'now' ? 'now-title' : place.value === 'tasks' ? (runID.value ? 'task-title' : 'tasks-title') : place.value === 'inbox' ? 'inbox-title' : place.value === 'usage' ? 'usage-title' : place.value === 'crew' ? 'crew-title' : place.value === 'dispatch' ? (sessionName.value ? 'session-title' : 'sessions-title') : place.value === 'channels' ? (channelName.value ? 'channel-title' : 'channels-title') : place.value === 'agents' ? 'agent-title' : shown.value ? 'run-title' : 'runs-title';
   return html`<header class="masthead">
     <a class="skip" href="#${content}" onClick=${(/** @type {Event} */ e) => { e.preventDefault(); document.getElementById(content)?.focus(); }}>Skip to ${place.value === 'agents' ? 'the chosen agent' : 'the content'}</a>
     <h1 class="brand"><${Fairlead} /><span class="brand-name">Fairlead</span><span class="brand-team"><bdi>${plain(team.value.name, 60) || 'Mission Control'}</bdi></span></h1>
