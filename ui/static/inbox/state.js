@@ -21,7 +21,7 @@ const nameOf = (i) => `${i.id}@${Date.parse(i.since)}`;
 /** What needs this person: the inbox without the failures that were put away in this browser, the most urgent first. */
 export const needs = computed(() => {
   const gone = new Set(away.value.split(' '));
-  return gone.size <= 1 ? inbox.value : inbox.value.filter((i) => !(mayPutAway(i) && gone.has(nameOf(i))));
+  return inbox.value.filter((i) => !(mayPutAway(i) && gone.has(nameOf(i))));
 });
 
 /** Only what has failed can be put away: nothing waits for an answer. @param {import('../shell/api.js').InboxItem} i */

@@ -51,7 +51,7 @@ export function StepBody({ item: i, id }) {
     ${artifacts.length > 0 && html`<ul class="texts">${artifacts.slice(0, ARTIFACTS_MAX).map((a, n) => html`<li key=${n}><code>${plain(a, 300)}</code></li>`)}${artifacts.length > ARTIFACTS_MAX && html`<li class="soft">and ${artifacts.length - ARTIFACTS_MAX} more</li>`}</ul>`}
     <${Logs} list=${i.logs ?? []} />
     <p class="need-then soft">Approved: ${yes}. Rejected: ${no}. Without an answer it waits.</p>
-    <${Answer} run=${i.run_id} step=${i.step_id} schema=${i.input_schema} bad=${i.bad_input} path=${i.manual_input_path} shown=${i.shown} id=${`${id}-answer`} />`;
+    <${Answer} run=${i.run_id} step=${i.step_id} schema=${i.input_schema} bad=${i.bad_input} path=${i.manual_input_path} shown=${i.shown} card id=${`${id}-answer`} />`;
 }
 
 /** @param {{c: import('../shell/api.js').TaskChanges}} props */

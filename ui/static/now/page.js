@@ -70,9 +70,9 @@ const ENDS = { ok: stepLook('COMPLETED'), failed: stepLook('FAILED'), cut: stepL
 function Finished() {
   const most = useSignal(PAGE);
   const list = done.value;
-  return html`<section class="now-part" aria-labelledby="now-finished"><header><h3 id="now-finished">${seenAt.value > 0 ? 'Finished since you looked' : 'Finished today'}</h3><span class="num soft">${list.length}</span>
+  return html`<section class="now-part" aria-labelledby="now-finished"><header><h3 id="now-finished">${seenAt.value > 0 ? 'Finished since you looked' : 'Finished in the last day'}</h3><span class="num soft">${list.length}</span>
       ${list.length > 0 && html`<button type="button" class="order order-quiet now-seen" onClick=${see}><${Icon} name="check" /><span>Seen</span></button>`}</header>
-    ${list.length === 0 ? html`<p class="now-none">Nothing has finished since you looked.</p>`
+    ${list.length === 0 ? html`<p class="now-none">${seenAt.value > 0 ? 'Nothing has finished since you looked.' : 'Nothing has finished in the last day.'}</p>`
       : html`<ul class="now-rows">${list.slice(0, most.value).map((f, n) => html`<li key=${f.key} class="now-row"><${Mark} look=${{ ...ENDS[f.look], label: '' }} />
         <div class="now-what"><p class="now-name"><button type="button" class="now-open" onClick=${() => open(f)}><bdi>${f.title}</bdi></button><span class="now-for">${f.words}</span></p></div>
         <p class="now-facts num">${f.run?.task && n < COUNTED_MAX && f.look !== 'cut' ? html`<${Lines} run=${f.run} />` : ''}<time datetime=${new Date(f.at).toISOString()}>${moment(f.at, now.value)}</time></p></li>`)}</ul>`}

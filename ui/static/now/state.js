@@ -49,9 +49,12 @@ export function markSeen(at) { seen.value = String(Math.max(seenAt.peek(), at));
 /** Runs that need a person: they are neither finished nor next. */
 const needed = computed(() => new Set(needs.value.map((i) => i.run_id).filter(Boolean)));
 
+/** Agents that gave up need a person too. */
+const failed = computed(() => new Set(needs.value.filter((i) => i.kind === 'failed').map((i) => i.agent)));
+
 export const rows = computed(() => atWork(working.value));
 
-export const done = computed(() => finished(runs.value, names.value.map((name) => ({ name, sessions: cell(name)?.runs.value ?? [] })), needed.value,
+export const done = computed(() => finished(runs.value, names.value.filter((name) => !failed.value.has(name)).map((name) => ({ name, sessions: cell(name)?.runs.value ?? [] })), needed.value,
   seenAt.value || opened + api.skew.ms - FIRST_MS));
 
 export const next = computed(() => nextUp(runs.value, names.value.flatMap((name) => {

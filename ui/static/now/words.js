@@ -67,7 +67,7 @@ export function finished(runs, agents, needed, since) {
     list.push({ key: `run/${r.run_id}`, title: plain(r.task?.title || r.workflow_name, 160) || 'unnamed', look, words, at, run: r });
   }
   for (const a of agents) {
-    const ended = a.sessions.filter((s) => s.to !== null && s.to > since);
+    const ended = a.sessions.filter((s) => s.for === 'control' && s.to !== null && s.to > since); // a run, a channel and the crew tell of theirs
     const last = ended[ended.length - 1];
     if (!last) continue;
     const failed = ended.filter((s) => s.outcome === 'failed' || s.outcome === 'lost').length;
