@@ -1,7 +1,7 @@
 // One thing that needs a person, with its content and its action.
 
 import * as api from '../shell/api.js';
-import { span } from '../shell/format.js';
+import { brief } from '../shell/format.js';
 import { html, useLayoutEffect, useRef, useSignal } from '../shell/lib.js';
 import { seenUntil } from '../shell/connection.js';
 import { plain } from '../shell/text.js';
@@ -68,7 +68,7 @@ export function Card({ item: i, index, title }) {
     <article class="need" tabIndex=${-1} aria-labelledby=${id} data-need=${i.kind} onFocus=${() => { opened.value = true; }}>
       <header class="inbox-head"><${Mark} look=${look} />
         <h3 id=${id}><${Title} item=${i} /></h3>
-        ${Number.isFinite(since) && html`<span class="soft num inbox-since" title="since ${new Date(since).toLocaleString('en-GB')}">${span(seenUntil.value + api.skew.ms - since)}</span>`}
+        ${Number.isFinite(since) && html`<span class="soft num inbox-since" title="since ${new Date(since).toLocaleString('en-GB')}">${brief(seenUntil.value + api.skew.ms - since)}</span>`}
         ${index >= OPEN_MAX && html`<button type="button" class="icon-button need-toggle" aria-expanded=${opened.value ? 'true' : 'false'} aria-label=${opened.value ? 'Show less' : 'Show all'} onFocus=${(/** @type {Event} */ e) => e.stopPropagation()} onClick=${() => { opened.value = !opened.value; }}><${Icon} name=${opened.value ? 'open' : 'shut'} /></button>`}</header>
       <${Where} item=${i} />
       ${opened.value && html`<${Body} item=${i} id=${`inbox-${i.id}`} />`}

@@ -37,7 +37,7 @@ export function AgentBody({ item: i }) {
     <${Said} session=${i.session_id} />
     <div class="answer-foot">
       <${Act} at=${orderKey(name)} look="approve" icon="play" label="Start again" answer="yes" act=${() => orderAgent(name, 'start')} />
-      <button type="button" class="order order-quiet" onClick=${() => batch(() => { go('agents'); choose(name); showTab('evidence'); })}><${Icon} name="look" /><span>Evidence</span></button>
+      <button type="button" class="order order-quiet" onClick=${() => batch(() => { go('agents'); choose(name); showTab('evidence'); })}><span>Evidence</span><${Icon} name="shut" /></button>
       <${Act} at=${orderKey(name)} look="quiet" icon="stop" label="Leave it stopped" answer="no" act=${() => orderAgent(name, 'stop')} /></div>
     <${Fault} at=${orderKey(name)} />`;
 }
@@ -53,7 +53,7 @@ export function RunBody({ item: i }) {
     ${error ? html`<${Lines} lines=${error} />` : html`<${Said} session=${i.session_id} />`}
     <div class="answer-foot">
       <${Act} at=${at} look="approve" icon="play" label=${lands ? 'Land again' : 'Try again'} hint=${lands ? '' : 'From the step that failed; what was completed stays completed'} answer="yes" act=${act} />
-      <button type="button" class="order order-quiet" onClick=${() => (i.task ? showTask(id) : showRun(id, i.step_id))}><${Icon} name="look" /><span>${i.task ? 'Open the task' : 'Open the step'}</span></button>
+      <button type="button" class="order order-quiet" onClick=${() => (i.task ? showTask(id) : showRun(id, i.step_id))}><span>${i.task ? 'Open the task' : 'Open the step'}</span><${Icon} name="shut" /></button>
       <${Away} item=${i} /></div>
     <${Fault} at=${at} />`;
 }
@@ -62,5 +62,5 @@ export function RunBody({ item: i }) {
 export function LimitBody({ item: i }) {
   return html`${i.run_id && html`<p class="need-why">${plain(i.why, 300)}</p>`}
     <p class="soft">It ends with the day${i.run_id ? '' : ' (UTC)'}. To go on now, raise it${i.run_id ? html`: <code>fairlead run resume ${plain(i.run_id, 48)} --daily-cost-limit USD</code>` : html` under <code>limits</code> in <code>fairlead.yaml</code>, and run <code>fairlead reload</code>`}.</p>
-    <div class="answer-foot"><button type="button" class="order order-quiet" onClick=${() => go('usage')}><${Icon} name="look" /><span>Usage</span></button><${Away} item=${i} /></div>`;
+    <div class="answer-foot"><button type="button" class="order order-quiet" onClick=${() => go('usage')}><span>Usage</span><${Icon} name="shut" /></button><${Away} item=${i} /></div>`;
 }

@@ -27,8 +27,7 @@ function What({ q }) {
     ${rest && html`<details><summary>What else it is called with</summary><pre class="json">${rest}</pre></details>`}
     ${differs.length > 0 && html`<ul class="texts ask-differs">${differs.slice(0, PATHS_MAX).map((d, n) => html`<li key=${n}>${plain(d, 300)}</li>`)}</ul>`}
     ${paths.length > 0 && html`<ul class="texts" aria-label="Files">${paths.slice(0, PATHS_MAX).map((p, n) => html`<li key=${n}><code>${plain(p, 300)}</code></li>`)}${paths.length > PATHS_MAX && html`<li class="soft">and ${paths.length - PATHS_MAX} more</li>`}</ul>`}
-    ${hints.length > 0 && html`<ul class="ask-hints" aria-label="To look at">${hints.slice(0, PATHS_MAX).map((h, n) => html`<li key=${n}><${Icon} name="look" /><span>${plain(h, 300)}</span></li>`)}</ul>`}
-    ${q.why && html`<p class="soft ask-until">${plain(q.why, 400)}</p>`}`;
+    ${hints.length > 0 && html`<ul class="ask-hints" aria-label="To look at">${hints.slice(0, PATHS_MAX).map((h, n) => html`<li key=${n}><${Icon} name="look" /><span>${plain(h, 300)}</span></li>`)}</ul>`}`;
 }
 
 /** @param {{q: Asked, text: string}} props */
@@ -69,7 +68,7 @@ export function AskBody({ q, id }) {
   const words = q.kind !== 'resume' && (q.kind === 'permission' || q.free_text || choices(q).length === 0);
   const send = () => answerQuestion(q.id, { allow: true, text: text.value.trim(), scope: 'once' }, 'answered');
   return html`<${What} q=${q} />
-    <p class="ask-until soft">${untilWhen(q, nowMs)}</p>
+    <p class="ask-until soft">${q.why ? `Asked because ${plain(q.why, 400)}. ` : ''}It ${untilWhen(q, nowMs)}.</p>
     <form class="ask-form" onSubmit=${(/** @type {Event} */ e) => e.preventDefault() /* Enter in a field must not allow */} aria-label="Answer to ${plain(q.id, 40)}">
       ${words && html`<div class="entry"><label for="${id}-text">${q.kind === 'question' ? 'Your answer' : 'A word with it'}${q.kind === 'permission' && html`<span class="soft"> (optional)</span>`}</label>
         ${q.kind === 'question' ? html`<textarea id="${id}-text" rows="3" maxlength=${TEXT_MAX} value=${text.value} onInput=${(/** @type {any} */ e) => { text.value = e.target.value; }}></textarea>`

@@ -86,7 +86,7 @@ export function TaskBody({ item: i, id }) {
     if (!text.value.trim()) { document.getElementById(`${id}-words`)?.focus(); return; }
     if (!await requestTask(task, text.value.trim(), c?.shown ?? '')) reread();
   };
-  if (!c) return html`<p class="soft">${wrong ? `The changes cannot be shown: ${plain(wrong, 300)}` : 'Reading the changes\u2026'}</p><div class="answer-foot"><button type="button" class="order order-plain" onClick=${() => showTask(task)}><${Icon} name="look" /><span>Open the task</span></button></div>`;
+  if (!c) return html`<p class="soft">${wrong ? `The changes cannot be shown: ${plain(wrong, 300)}` : 'Reading the changes\u2026'}</p><div class="answer-foot"><button type="button" class="order order-plain" onClick=${() => showTask(task)}><span>Open the task</span><${Icon} name="shut" /></button></div>`;
   const last = c.requests[c.requests.length - 1];
   return html`<${Renewed} shown=${c.shown ?? ''} />
     ${c.text.trim().includes('\n') && html`<details class="need-file"><summary>The whole task</summary><pre class="ask-words">${block(c.text)}</pre></details>`}
@@ -99,6 +99,6 @@ export function TaskBody({ item: i, id }) {
       <div class="answer-foot">
         <${Act} at=${keyOf('merge', task)} look="approve" icon="check" label="Approve and land" answer="yes" act=${land} />
         <${Act} at=${keyOf('request', task)} look=${text.value.trim() ? 'plain' : 'quiet'} icon="send" label="Request changes" answer="no" act=${request} />
-        <button type="button" class="order order-quiet" onClick=${() => showTask(task)}><${Icon} name="look" /><span>Look at the changes</span></button></div></form>`}
+        <button type="button" class="order order-quiet" onClick=${() => showTask(task)}><span>All changes</span><${Icon} name="shut" /></button></div></form>`}
     <${Fault} at=${keyOf('merge', task)} /><${Fault} at=${keyOf('request', task)} />`;
 }

@@ -13,7 +13,7 @@ import { runLook, stepLook } from '../runs/words.js';
 import { runsKnown } from '../runs/state.js';
 import { taskLook } from '../tasks/words.js';
 import { live, now, seenUntil } from '../shell/connection.js';
-import { moment, money, plural, span } from '../shell/format.js';
+import { brief, money, plural, shortMoment } from '../shell/format.js';
 import { html, useSignal } from '../shell/lib.js';
 import { plain } from '../shell/text.js';
 import { letterKeys } from '../shell/prefs.js';
@@ -43,9 +43,9 @@ function WorkRow({ work: w }) {
   const since = w.since ? Date.parse(w.since) : NaN;
   const what = workFor(w), said = lastLine(w.last ?? '');
   return html`<li class="now-row"><${StatusMark} status=${w.status} />
-    <div class="now-what"><p class="now-name"><button type="button" class="now-open" onClick=${() => open(w)}><bdi>${plain(w.agent || w.step_id, 80)}</bdi></button>${what && html`<span class="now-for">${what}</span>`}</p>
+    <div class="now-what"><p class="now-name"><button type="button" class="now-open" onClick=${() => open(w)}><bdi>${plain(w.agent || w.title || w.step_id, 80)}</bdi></button>${what && html`<span class="now-for">${what}</span>`}</p>
       ${w.status === 'unknown' ? html`<p class="now-why">${plain(w.status_why, 200)}</p>` : said && html`<p class="now-said">${said.slice(0, 200)}</p>`}</div>
-    <p class="now-facts num">${w.files_changed ? html`<span>${plural(w.files_changed, 'file')}</span>` : ''}${w.cost_usd_today ? html`<span title="what ${plain(w.agent, 60)} reported today">${money(w.cost_usd_today)} today</span>` : ''}${Number.isFinite(since) && html`<span>${span(seenUntil.value + api.skew.ms - since)}</span>`}</p></li>`;
+    <p class="now-facts num">${w.files_changed ? html`<span>${plural(w.files_changed, 'file')}</span>` : ''}${w.cost_usd_today ? html`<span title="what ${plain(w.agent, 60)} reported today">${money(w.cost_usd_today)} today</span>` : ''}${Number.isFinite(since) && html`<span>${brief(seenUntil.value + api.skew.ms - since)}</span>`}</p></li>`;
 }
 
 function Working() {
@@ -75,7 +75,7 @@ function Finished() {
     ${list.length === 0 ? html`<p class="now-none">${seenAt.value > 0 ? 'Nothing has finished since you looked.' : 'Nothing has finished in the last day.'}</p>`
       : html`<ul class="now-rows">${list.slice(0, most.value).map((f, n) => html`<li key=${f.key} class="now-row"><${Mark} look=${{ ...ENDS[f.look], label: '' }} />
         <div class="now-what"><p class="now-name"><button type="button" class="now-open" onClick=${() => open(f)}><bdi>${f.title}</bdi></button><span class="now-for">${f.words}</span></p></div>
-        <p class="now-facts num">${f.run?.task && n < COUNTED_MAX && f.look !== 'cut' ? html`<${Lines} run=${f.run} />` : ''}<time datetime=${new Date(f.at).toISOString()}>${moment(f.at, now.value)}</time></p></li>`)}</ul>`}
+        <p class="now-facts num">${f.run?.task && n < COUNTED_MAX && f.look !== 'cut' ? html`<${Lines} run=${f.run} />` : ''}<time datetime=${new Date(f.at).toISOString()}>${shortMoment(f.at, now.value)}</time></p></li>`)}</ul>`}
     <${More} n=${list.length - most.value} more=${() => { most.value += PAGE; }} /></section>`;
 }
 
@@ -108,8 +108,9 @@ export function NowPage() {
         ${list.length > 0 ? html`<${Cards} list=${list} title="now-title" />
           ${letterKeys.value === 'on' && html`<p class="now-keys soft"><kbd>J</kbd> <kbd>K</kbd> next, before<span><kbd>A</kbd> yes</span><span><kbd>R</kbd> no</span></p>`}`
           : known && html`<div class="now-clear"><${Icon} name="check" /><p>What needs a person appears here: approvals, questions, and what failed.</p></div>`}
-        ${quiet && html`<${Teach} />`}</section>
-      <div class="now-rest"><${Working} /><${Finished} /><${NextUp} /></div>
+        ${quiet && html`<${Teach} />`}
+        ${list.length === 0 && !quiet && html`<${Working} />`}</section>
+      <div class="now-rest">${(list.length > 0 || quiet) && html`<${Working} />`}<${Finished} /><${NextUp} /></div>
     </div>
   </div>`;
 }

@@ -38,7 +38,7 @@ export const countWork = (all) => new Set(atWork(all).map((w) => w.agent || w.se
 
 /** What a session is for. @param {Work} w */
 export function workFor(w) {
-  if (w.title) return plain(w.title, 160);
+  if (w.title) return w.agent ? plain(w.title, 160) : plain(w.step_id, 64);
   if (w.run_id) return `${plain(w.step_id, 64)} of ${plain(w.workflow_name || w.run_id, 80)}`;
   switch (w.purpose) {
     case 'channels': return 'takes part in a channel';
