@@ -51,7 +51,7 @@ func ARun(t *testing.T, p *Page, target Target) {
 	p.WaitText(".step-facts", "Leads back to")
 	hook(w.Ask)
 	p.WaitText(".node-wait", "waits for you")
-	p.WaitText(".place-count-inbox", "1")
+	p.WaitText(".place-count-now", "1")
 	p.Click(".run-forms", "Timeline")
 	p.Until("each attempt has a bar", `[...document.querySelectorAll('.time-row')].find(r => r.innerText.includes('code')).querySelectorAll('.bar').length >= 2`)
 	p.Click(".places", "Inbox")
@@ -61,7 +61,7 @@ func ARun(t *testing.T, p *Page, target Target) {
 	Eval[bool](p, `(() => { const s = document.querySelector('.inbox-item select'); s.value = '0'; s.dispatchEvent(new Event('change', {bubbles: true})); return true; })()`)
 	p.Click(".inbox-item .answer-foot", "Approve")
 	p.WaitText(".inbox", "Nothing waits for you")
-	p.Until("the count is gone", `!document.querySelector('.place-count-inbox')`)
+	p.Until("the count is gone", `!document.querySelector('.place-count-now')`)
 	if w.Heard != nil {
 		w.Heard(t)
 	}

@@ -16,8 +16,8 @@ import { holdsUp, needLook, wants } from './words.js';
 
 /** @typedef {import('../shell/api.js').InboxItem} InboxItem */
 
-/** Cards that are open at first. The others are one line each, and open when they are chosen. */
-export const OPEN_MAX = 3;
+/** Cards of a short list that are open at first. The others are one line each, and open when they are chosen. */
+const OPEN_MAX = 3;
 
 /** @param {string} name */
 const showAgent = (name) => batch(() => { go('agents'); choose(name); });
@@ -51,10 +51,11 @@ function Body({ item: i, id }) {
   }
 }
 
-/** @param {{item: InboxItem, index: number, title: string}} props title: the heading that gets the focus when the card is gone */
-export function Card({ item: i, index, title }) {
+/** @param {{item: InboxItem, index: number, title: string, short: boolean}} props title: the heading that gets the focus when the card is gone */
+function Card({ item: i, index, title, short }) {
   const box = useRef(/** @type {HTMLElement | null} */ (null));
-  const opened = useSignal(index < OPEN_MAX);
+  const folds = short && index >= OPEN_MAX;
+  const opened = useSignal(!folds);
   const look = needLook(i);
   const id = `need-${index}`;
   const since = Date.parse(i.since);
@@ -69,7 +70,7 @@ export function Card({ item: i, index, title }) {
       <header class="inbox-head"><${Mark} look=${look} />
         <h3 id=${id}><${Title} item=${i} /></h3>
         ${Number.isFinite(since) && html`<span class="soft num inbox-since" title="since ${new Date(since).toLocaleString('en-GB')}">${brief(seenUntil.value + api.skew.ms - since)}</span>`}
-        ${index >= OPEN_MAX && html`<button type="button" class="icon-button need-toggle" aria-expanded=${opened.value ? 'true' : 'false'} aria-label=${opened.value ? 'Show less' : 'Show all'} onFocus=${(/** @type {Event} */ e) => e.stopPropagation()} onClick=${() => { opened.value = !opened.value; }}><${Icon} name=${opened.value ? 'open' : 'shut'} /></button>`}</header>
+        ${folds && html`<button type="button" class="icon-button need-toggle" aria-expanded=${opened.value ? 'true' : 'false'} aria-label=${opened.value ? 'Show less' : 'Show all'} onClick=${() => { opened.value = !opened.value; }}><${Icon} name=${opened.value ? 'open' : 'shut'} /></button>`}</header>
       <${Where} item=${i} />
       ${opened.value && html`<${Body} item=${i} id=${`inbox-${i.id}`} />`}
     </article></li>`;
@@ -78,8 +79,8 @@ export function Card({ item: i, index, title }) {
 /** Cards shown at a time. */
 const SHOWN_MAX = 50;
 
-/** All cards, the most urgent first. @param {{list: InboxItem[], title: string}} props */
-export function Cards({ list, title }) {
-  return html`<ul class="inbox-list">${list.slice(0, SHOWN_MAX).map((i, n) => html`<${Card} key=${i.id} item=${i} index=${n} title=${title} />`)}</ul>
+/** All cards, the most urgent first. @param {{list: InboxItem[], title: string, short?: boolean}} props */
+export function Cards({ list, title, short = false }) {
+  return html`<ul class="inbox-list">${list.slice(0, SHOWN_MAX).map((i, n) => html`<${Card} key=${i.id} item=${i} index=${n} title=${title} short=${short} />`)}</ul>
     ${list.length > SHOWN_MAX && html`<p class="quiet-note">and ${list.length - SHOWN_MAX} more, shown as these are answered</p>`}`;
 }

@@ -107,7 +107,7 @@ export function untilWhen(q, nowMs) {
   const at = q.expires_at ? Date.parse(q.expires_at) : NaN;
   if (!Number.isFinite(at)) return 'waits until a person answers';
   const then = q.kind === 'permission' ? (q.otherwise === 'allow' ? 'is allowed' : 'is denied') : q.otherwise ? `is answered with \u201c${reveal(q.otherwise.slice(0, 60))}\u201d` : 'goes on without an answer';
-  return at > nowMs ? `${then} in ${span(at - nowMs)} without an answer` : `${then} now: no answer came`;
+  return at > nowMs ? `${then} in ${span(at - nowMs)}${then.endsWith('without an answer') ? '' : ' without an answer'}` : `${then} now: no answer came`;
 }
 
 /** Does a plain yes answer the question? Not if it asks to choose between several things. @param {Asked} q */

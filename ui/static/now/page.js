@@ -105,7 +105,7 @@ export function NowPage() {
     <header class="now-head ${list.length > 0 ? 'now-act' : ''}"><h2 id="now-title" tabIndex=${-1}>${act}</h2>${rest && html`<p class="soft">${rest}</p>`}</header>
     <div class="now-sides">
       <section class="now-needs" aria-labelledby="now-needs"><h3 class="hidden" id="now-needs">Needs you</h3>
-        ${list.length > 0 ? html`<${Cards} list=${list} title="now-title" />
+        ${list.length > 0 ? html`<${Cards} list=${list} title="now-title" short />
           ${letterKeys.value === 'on' && html`<p class="now-keys soft"><kbd>J</kbd> <kbd>K</kbd> next, before<span><kbd>A</kbd> yes</span><span><kbd>R</kbd> no</span></p>`}`
           : known && html`<div class="now-clear"><${Icon} name="check" /><p>What needs a person appears here: approvals, questions, and what failed.</p></div>`}
         ${quiet && html`<${Teach} />`}
