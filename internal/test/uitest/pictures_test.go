@@ -95,7 +95,7 @@ func TestPictures(t *testing.T) {
 	refused.Screenshot(filepath.Join(dir, "desktop-dark-refused.png"))
 
 	empty := uitest.Browse(t)
-	empty.Open(uitest.NewServer(t, map[string]string{"fairlead.yaml": "version: 1\nagents: {}\n"}).URL)
+	empty.OpenTeam(uitest.NewServer(t, map[string]string{"fairlead.yaml": "version: 1\nagents: {}\n"}).URL)
 	empty.WaitText(".roster", "No agents yet")
 	empty.Screenshot(filepath.Join(dir, "desktop-dark-empty.png"))
 

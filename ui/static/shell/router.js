@@ -9,6 +9,7 @@
 import { batch, computed, signal } from './lib.js';
 import { cell, names } from '../agents/state.js';
 import { active, concerns } from '../agents/words.js';
+import { statusOf } from './status.js';
 
 /** @typedef {'now' | 'tasks' | 'agents' | 'crew' | 'runs' | 'channels' | 'dispatch' | 'inbox' | 'usage'} Place a part of the page */
 
@@ -46,21 +47,22 @@ export const shownNames = computed(() => {
     const a = cell(name)?.agent.value;
     if (!a) return false;
     if (want === 'running' && !active(a)) return false;
-    if (want === 'idle' && active(a)) return false;
+    if (want === 'idle' && statusOf(a, false, 0) !== 'idle') return false;
     if (want === 'look' && concerns(a).length === 0) return false;
     return !words || `${name} ${a.description ?? ''} ${a.driver} ${a.note ?? ''}`.toLowerCase().includes(words);
   });
 });
 
 export const counts = computed(() => {
-  let run = 0, look = 0;
+  let run = 0, idle = 0, look = 0;
   for (const name of names.value) {
     const a = cell(name)?.agent.value;
     if (!a) continue;
     if (active(a)) run++;
+    if (statusOf(a, false, 0) === 'idle') idle++;
     if (concerns(a).length) look++;
   }
-  return { all: names.value.length, running: run, idle: names.value.length - run, look };
+  return { all: names.value.length, running: run, idle, look };
 });
 
 /** The part of the page for each first word of the address; old words still resolve. @type {Record<string, Place>} */
