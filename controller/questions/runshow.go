@@ -15,7 +15,7 @@ func (c *Controller) Waiting(ctx context.Context) ([]view.InboxItem, error) {
 	items := []view.InboxItem{}
 	var asked []runs.StepAsked
 	err := c.View(ctx, func(t *team.Team) {
-		asked = c.runs.Asked(t)
+		asked = runs.Asked(t, c.Now())
 		for _, q := range t.Questions.Open("") {
 			items = append(items, c.inboxQuestion(t, q))
 		}

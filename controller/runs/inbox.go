@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"syscall"
+	"time"
 	"unicode/utf8"
 
 	"github.com/fairlead-dev/fairlead/machine"
@@ -30,7 +31,7 @@ const (
 
 // Asked are the steps that wait for a person, and the runs that failed and were not started again. The
 // artifacts are not read yet: see WithFiles. It runs in the loop.
-func (c *Controller) Asked(t *team.Team) []StepAsked {
+func Asked(t *team.Team, now time.Time) []StepAsked {
 	var all []StepAsked
 	newest := map[string]string{} // by workflow: the run that was started last
 	for _, id := range t.RunIDs() {
@@ -41,7 +42,7 @@ func (c *Controller) Asked(t *team.Team) []StepAsked {
 	}
 	for _, id := range t.RunIDs() {
 		r := t.Runs[id]
-		for _, todo := range t.RunActions(id, c.Now()) {
+		for _, todo := range t.RunActions(id, now) {
 			if todo.Do == team.AskThem {
 				all = append(all, stepAsked(t, r, todo.Step.Lease))
 			}
@@ -244,8 +245,8 @@ func textOf(content []byte) (text string, cut bool) {
 	return string(content), cut
 }
 
-// StepItem is one step that waits, as the inbox shows it; false: no person is asked about it.
-func (c *Controller) stepItem(ctx context.Context, id, step string) (item view.InboxItem, waits bool, err error) {
+// stepItem is one step that waits, as the inbox shows it; false: no person is asked about it.
+func stepItem(ctx context.Context, c *Controller, id, step string) (item view.InboxItem, waits bool, err error) {
 	var asked StepAsked
 	err = c.View(ctx, func(t *team.Team) {
 		for _, todo := range t.RunActions(id, c.Now()) {
@@ -261,11 +262,11 @@ func (c *Controller) stepItem(ctx context.Context, id, step string) (item view.I
 }
 
 // stillShown refuses an answer to a question whose content is not what the person was shown.
-func (c *Controller) stillShown(ctx context.Context, id, step, shown string) error {
+func stillShown(ctx context.Context, c *Controller, id, step, shown string) error {
 	if shown == "" {
 		return nil
 	}
-	item, waits, err := c.stepItem(ctx, id, step)
+	item, waits, err := stepItem(ctx, c, id, step)
 	switch {
 	case err != nil:
 		return err

@@ -501,7 +501,7 @@ func (c *Controller) Answer(ctx context.Context, by seam.Actor, id, step string,
 	if q == nil {
 		return 0, c.noQuestion(ctx, id, step)
 	}
-	if err := c.stillShown(ctx, id, step, answer.Shown); err != nil {
+	if err := stillShown(ctx, c, id, step, answer.Shown); err != nil {
 		return 0, err
 	}
 	content, err := answerFile(by, answer)

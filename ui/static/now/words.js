@@ -51,7 +51,7 @@ export function workFor(w) {
 /** @typedef {{key: string, title: string, look: 'ok' | 'failed' | 'cut', words: string, at: number, run?: RunView, agent?: string}} Finished */
 
 /**
- * What has ended since a moment and needs nobody, the newest first.
+ * What has ended since a moment and needs no person, the newest first.
  * @param {RunView[]} runs @param {{name: string, sessions: Session[]}[]} agents @param {Set<string>} needed ids of runs that need a person
  * @param {number} since ms since 1970 @returns {Finished[]}
  */
@@ -67,7 +67,7 @@ export function finished(runs, agents, needed, since) {
     list.push({ key: `run/${r.run_id}`, title: plain(r.task?.title || r.workflow_name, 160) || 'unnamed', look, words, at, run: r });
   }
   for (const a of agents) {
-    const ended = a.sessions.filter((s) => s.for === 'control' && s.to !== null && s.to > since); // a run, a channel and the crew tell of theirs
+    const ended = a.sessions.filter((s) => s.for === 'control' && s.to !== null && s.to > since); // those of runs, channels and the crew are shown there
     const last = ended[ended.length - 1];
     if (!last) continue;
     const failed = ended.filter((s) => s.outcome === 'failed' || s.outcome === 'lost').length;
