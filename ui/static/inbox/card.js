@@ -72,7 +72,7 @@ function Card({ item: i, index, title, short }) {
         ${Number.isFinite(since) && html`<span class="soft num inbox-since" title="since ${new Date(since).toLocaleString('en-GB')}">${brief(seenUntil.value + api.skew.ms - since)}</span>`}
         ${folds && html`<button type="button" class="icon-button need-toggle" aria-expanded=${opened.value ? 'true' : 'false'} aria-label=${opened.value ? 'Show less' : 'Show all'} onClick=${() => { opened.value = !opened.value; }}><${Icon} name=${opened.value ? 'open' : 'shut'} /></button>`}</header>
       <${Where} item=${i} />
-      ${opened.value && html`<${Body} item=${i} id=${`inbox-${i.id}`} />`}
+      ${opened.value && html`<${Body} item=${i} id=${`${id}-body`} />`}
     </article></li>`;
 }
 

@@ -45,7 +45,7 @@ export function StepBody({ item: i, id }) {
   const named = new Set(files.map((f) => f.name));
   const artifacts = (i.artifacts ?? []).filter((a) => !named.has(a));
   return html`<${Renewed} shown=${i.shown ?? ''} />
-    ${made.length > 0 && html`<ul class="need-made" aria-label="What was done before">${made.map((m) => html`<li key=${m.step_id}><${Mark} look=${{ ...stepLook(m.status), label: plain(m.step_id, 64) }} /><span class="hidden">${stepLook(m.status).label}</span><${Metrics} metrics=${m.metrics} /><${Logs} list=${m.logs ?? []} /></li>`)}</ul>`}
+    ${made.length > 0 && html`<ul class="need-made" aria-label="What was done before">${made.map((m) => html`<li key=${m.step_id}><${Mark} look=${{ ...stepLook(m.status), label: plain(m.step_id, 64) }} /><span class="hidden">${plain(stepLook(m.status).label, 40)}</span><${Metrics} metrics=${m.metrics} /><${Logs} list=${m.logs ?? []} /></li>`)}</ul>`}
     ${i.metrics && html`<p class="need-metrics"><${Metrics} metrics=${i.metrics} /></p>`}
     ${files.map((f, n) => html`<${Artifact} key=${f.name} file=${f} first=${n === 0} />`)}
     ${artifacts.length > 0 && html`<ul class="texts">${artifacts.slice(0, ARTIFACTS_MAX).map((a, n) => html`<li key=${n}><code>${plain(a, 300)}</code></li>`)}${artifacts.length > ARTIFACTS_MAX && html`<li class="soft">and ${artifacts.length - ARTIFACTS_MAX} more</li>`}</ul>`}
