@@ -211,15 +211,20 @@ func factLine(fact driver.Fact) string {
 	}
 }
 
+// lastLine is the last line of a text that is for people: a line with only a turn word or a status is for Fairlead.
 func lastLine(text string) string {
-	text = strings.TrimRight(text, " \t\r\n")
-	if at := strings.LastIndexByte(text, '\n'); at >= 0 {
-		text = text[at+1:]
+	for text != "" {
+		text = strings.TrimRight(text, " \t\r\n")
+		at := strings.LastIndexByte(text, '\n')
+		line := strings.TrimSpace(text[at+1:])
+		text = text[:max(0, at)]
+		switch {
+		case line == "", line == "TURN_COMPLETE", line == "TURN_PASS", line == "TURN_WAIT", strings.HasPrefix(line, "[AGENT_STATUS]"):
+			continue
+		}
+		return strings.ToValidUTF8(line[:min(len(line), lastTextMax)], "\uFFFD")
 	}
-	if len(text) > lastTextMax {
-		text = text[:lastTextMax]
-	}
-	return strings.ToValidUTF8(text, "\uFFFD")
+	return ""
 }
 
 // wireOf is a wire on output that was read already. Nothing can be sent over it.
