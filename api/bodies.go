@@ -103,6 +103,7 @@ type RunBody view.RunFlags
 type AnswerBody struct {
 	Note  string `json:"note,omitempty" maxLength:"1000" doc:"The reason, for people"`
 	Input string `json:"input,omitempty" maxLength:"1048576" doc:"JSON, if the step asks for more than yes or no"`
+	Shown string `json:"shown,omitempty" maxLength:"64" pattern:"^[0-9a-f]*$" doc:"What the person looked at, as the inbox has it; if it was changed since, the answer is refused. Empty: it is not checked"`
 }
 
 // CommentBody is a comment on a line of a task.
@@ -242,9 +243,14 @@ type Runs struct {
 	Runs []view.RunView `json:"runs" nullable:"false"`
 }
 
-// Inbox lists what waits for a person.
+// Inbox lists what needs a person.
 type Inbox struct {
 	Items []view.InboxItem `json:"items" nullable:"false"`
+}
+
+// Working lists what runs now.
+type Working struct {
+	Working []view.WorkView `json:"working" nullable:"false"`
 }
 
 // Ordered is the answer to an order about a run.

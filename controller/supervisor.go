@@ -83,6 +83,7 @@ func Open(ctx context.Context, opts seam.Options) (*Supervisor, error) {
 	e.toolsController = tools.New(l, opts, e.sessionsController, e.channelsController, e.runsController, e.questionsController)
 	e.statusController = status.New(l, opts, status.Parts{
 		Sessions: e.sessionsController, Agents: e.agentsController, Channels: e.channelsController, Crew: e.crewController, Dispatch: e.dispatchController,
+		Runs: e.runsController, Questions: e.questionsController,
 	})
 	e.transitionsController = transitions.New(l, opts)
 	e.listener = listen.New(l, opts, listen.Parts{

@@ -1,12 +1,10 @@
 package view
 
 import (
-	"slices"
 	"time"
 
 	"github.com/fairlead-dev/fairlead/loop"
 	"github.com/fairlead-dev/fairlead/machine/question"
-	"github.com/fairlead-dev/fairlead/team"
 )
 
 // QuestionView is a question that waits for a person, or waited for one.
@@ -117,18 +115,6 @@ func ViewStanding(s *question.SavedAnswer) StandingView {
 	return StandingView{ID: s.ID, Agent: s.Agent, Session: s.Session, Tool: s.Tool, Call: s.Call, Allow: s.Allow, By: s.By, At: s.At}
 }
 
-// InboxQuestion is a question as an item of the inbox.
-func InboxQuestion(q *question.Question, s *team.Session) InboxItem {
-	v := viewQuestion(q)
-	item := InboxItem{Kind: v.Kind, Agent: v.Agent, Session: v.Session, Since: v.AskedAt, Why: WantedWords(q), Artifacts: []string{}, Logs: []string{}}
-	if s != nil {
-		v.Run, v.Step, _ = team.StepOf(s.For)
-		item.Run, item.Step = v.Run, v.Step
-	}
-	item.Question = &v
-	return item
-}
-
 // WantedWords says in one sentence what a person must decide.
 func WantedWords(q *question.Question) string {
 	switch q.Kind {
@@ -183,9 +169,4 @@ type ConversationView struct {
 	Enforced string    `json:"enforced,omitempty" doc:"What restricts this program in fact"`
 	Resumed  bool      `json:"resumed" doc:"It continues an earlier conversation"`
 	At       time.Time `json:"at"`
-}
-
-// ByAge sorts the oldest first.
-func ByAge(items []InboxItem) {
-	slices.SortStableFunc(items, func(a, b InboxItem) int { return a.Since.Compare(b.Since) })
 }

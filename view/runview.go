@@ -163,30 +163,10 @@ type StepView struct {
 	DueAt           *time.Time        `json:"due_at,omitempty" doc:"When it is run again, because its report asked for it"`
 }
 
-// InboxItem is one item that waits for a person.
-type InboxItem struct {
-	Kind        string        `json:"kind" enum:"step,permission,question,resume,failed" doc:"step: a step of a run waits for an answer; permission: an agent asks to be allowed a call; question: an agent asks for a text; resume: its conversation would continue under changed conditions; failed: it gave up and a person should look"`
-	Run         string        `json:"run_id"`
-	Step        string        `json:"step_id"`
-	Workflow    string        `json:"workflow_name"`
-	Since       time.Time     `json:"since"`
-	Why         string        `json:"why"`
-	Path        string        `json:"manual_input_path" doc:"The answer can also be written to this path as a JSON file"`
-	InputSchema string        `json:"input_schema,omitempty"`
-	BadInput    string        `json:"bad_input,omitempty"`
-	Artifacts   []string      `json:"artifacts"`
-	Logs        []string      `json:"logs"`
-	Agent       string        `json:"agent,omitempty" doc:"The agent that asks; empty for a step"`
-	Session     string        `json:"session_id,omitempty"`
-	Question    *QuestionView `json:"question,omitempty" doc:"For permission, question and resume"`
-}
-
-// InboxFailed is the kind of an inbox item about an agent that gave up. A new order for the agent removes it.
-const InboxFailed = "failed"
-
 // StepAnswer is a person's answer to a step.
 type StepAnswer struct {
 	Rejected bool   `json:"rejected,omitempty"`
 	Note     string `json:"note,omitempty" maxLength:"1000"`
 	Input    string `json:"input,omitempty" maxLength:"1048576" doc:"JSON, if the step asks for more than yes or no"`
+	Shown    string `json:"shown,omitempty" maxLength:"64" doc:"What the person looked at, as the inbox has it; empty: it is not checked"`
 }

@@ -59,10 +59,10 @@ func (c Runs) Answer(ctx context.Context, id, step string, answer view.StepAnswe
 	if answer.Rejected {
 		verb = "/reject"
 	}
-	return post[api.Ordered](ctx, c.client, runPath(id, "/steps/"+url.PathEscape(step)+verb), api.AnswerBody{Note: answer.Note, Input: answer.Input})
+	return post[api.Ordered](ctx, c.client, runPath(id, "/steps/"+url.PathEscape(step)+verb), api.AnswerBody{Note: answer.Note, Input: answer.Input, Shown: answer.Shown})
 }
 
-// Inbox returns everything that waits for a person.
+// Inbox returns everything that needs a person, the most urgent first.
 func (c *Client) Inbox(ctx context.Context) ([]view.InboxItem, error) {
 	all, err := get[api.Inbox](ctx, c, "/inbox", nil)
 	return all.Items, err

@@ -196,6 +196,10 @@ func (f *fake) PruneRuns(_ context.Context, by seam.Actor, keep int, olderThan t
 	return []runs.PrunedRun{{ID: "r1", Status: "waiting", UpdatedAt: testTime, Did: runs.RunWasKept, Why: "it is not over; cancel it first"}}, nil
 }
 
+func (f *fake) Working(context.Context) ([]view.WorkView, error) {
+	return []view.WorkView{{Agent: "coder", Session: "coder-1", Status: view.StatusRunning, Since: &testTime, Last: "go test ./..."}}, f.answer()
+}
+
 func (f *fake) Inbox(context.Context) ([]view.InboxItem, error) {
 	return []view.InboxItem{{Kind: "step", Run: "r1", Step: "review", Since: testTime, Why: "review waits for people"}}, f.answer()
 }

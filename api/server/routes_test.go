@@ -85,7 +85,8 @@ func everyRouteAsked() []askedOnce {
 		{"approve-step", "POST", "/runs/r1/steps/review/approve", `{"input":"{}"}`, `"seq":9`},
 		{"reject-step", "POST", "/runs/r1/steps/review/reject", "", `"seq":9`},
 		{"prune-runs", "POST", "/prune", `{"keep":3,"dry_run":true}`, `"runs" "run_id":"r1" "did":"kept" "why"`},
-		{"list-inbox", "GET", "/inbox", "", `"items" "kind":"step" "run_id":"r1" "step_id":"review" "since" "why" "manual_input_path" "artifacts":[]`},
+		{"list-inbox", "GET", "/inbox", "", `"items" "kind":"step" "run_id":"r1" "step_id":"review" "since" "why" "manual_input_path" "artifacts":[] "blocks":[]`},
+		{"list-working", "GET", "/working", "", `"working" "agent":"coder" "session_id":"coder-1" "status":"running" "last":"go test ./..." "since"`},
 	}, slices.Concat(tasksAsked, loginsAsked, channelsAsked, crewAsked, questionsAsked, sessionsAsked)...)
 }
 

@@ -29,7 +29,8 @@ type RunBackend interface {
 	Answer(ctx context.Context, by seam.Actor, id, step string, answer view.StepAnswer) (uint64, error)
 	Runs(ctx context.Context) ([]view.RunView, error)             // newest first, without their steps
 	RunByID(ctx context.Context, id string) (view.RunView, error) // with its steps
-	Inbox(ctx context.Context) ([]view.InboxItem, error)
+	Inbox(ctx context.Context) ([]view.InboxItem, error)          // the most urgent first
+	Working(ctx context.Context) ([]view.WorkView, error)         // what runs now, the longest first
 	PruneRuns(ctx context.Context, by seam.Actor, keep int, olderThan time.Duration, all, dry bool) ([]runs.PrunedRun, error)
 }
 
@@ -103,12 +104,12 @@ func runRoutes() []route {
 		},
 		{
 			"approve-step", post, "/runs/{id}/steps/{step}/approve", "Approve a step that waits for a person",
-			"`input` is required if the step asks for it. After invalid input the step still waits, and its `bad_input` has the reason.",
+			"`input` is required if the step asks for it. After invalid input the step still waits, and its `bad_input` has the reason. With `shown` it is refused if what is asked was changed since the inbox showed it.",
 			reply(false),
 		},
 		{
 			"reject-step", post, "/runs/{id}/steps/{step}/reject", "Reject a step that waits for a person",
-			"The run goes back to the step that the workflow names, or the step fails.",
+			"The run goes back to the step that the workflow names, or the step fails. `shown` is as for `approve`.",
 			reply(true),
 		},
 		{
@@ -117,9 +118,17 @@ func runRoutes() []route {
 			answer(handlePruneRuns),
 		},
 		{
-			"list-inbox", get, "/inbox", "List what waits for a person",
-			"Steps of runs that need an answer, and agents' questions. The longest waiting comes first.",
+			"list-inbox", get, "/inbox", "List what needs a person",
+			"Steps of runs that need an answer, agents' questions, agents that gave up, runs that failed, and daily limits that stop work. What holds up other work comes first, then what waits for an answer, then what failed; within each, the longest wait comes first.",
 			asOf(answer(handleInbox)),
+		},
+		{
+			"list-working", get, "/working", "List what runs now",
+			"The sessions of agents and the steps without an agent, each with the last line of its output. The longest running comes first. The output of at most 100 of them is read.",
+			asOf(answer(func(ctx context.Context, s *Server, _ *nothing) (*api.Working, error) {
+				all, err := s.engine.Working(ctx)
+				return &api.Working{Working: some(all)}, err
+			})),
 		},
 	}
 }
@@ -215,7 +224,7 @@ func reply(rejected bool) adder {
 		}
 		said := view.StepAnswer{Rejected: rejected}
 		if in.Body != nil {
-			said.Note, said.Input = in.Body.Note, in.Body.Input
+			said.Note, said.Input, said.Shown = in.Body.Note, in.Body.Input, in.Body.Shown
 		}
 		if err := object(said.Input); err != nil {
 			return nil, err
@@ -275,7 +284,7 @@ func handlePruneRuns(ctx context.Context, s *Server, in *pruneIn) (*api.Pruned, 
 func handleInbox(ctx context.Context, s *Server, _ *nothing) (*api.Inbox, error) {
 	items, err := s.engine.Inbox(ctx)
 	for i := range items {
-		items[i].Artifacts, items[i].Logs = some(items[i].Artifacts), some(items[i].Logs)
+		items[i].Artifacts, items[i].Logs, items[i].Blocks = some(items[i].Artifacts), some(items[i].Logs), some(items[i].Blocks)
 		if q := items[i].Question; q != nil {
 			noNullsIn(q)
 		}

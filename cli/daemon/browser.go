@@ -10,7 +10,7 @@ import (
 // part to no server; the page exchanges it and removes it from the address bar.
 func SignInURL(page, code string) string { return page + "#code=" + code }
 
-// OpenSignedIn shows a place of a daemon's page in a browser, such as inbox, and signs the browser in. Other users can read the arguments of
+// OpenSignedIn shows a place of a daemon's page in a browser, such as now, and signs the browser in. Other users can read the arguments of
 // the program that opens the browser, so the code in them is valid once and for seconds.
 func OpenSignedIn(d *Daemon, place string) {
 	if browserProgram() != "" {

@@ -231,7 +231,7 @@ Try, in another terminal:
 (from a checkout: go run ./cmd/fairlead in place of fairlead.) You can also kill -9 an agent
 and see what the page shows. Ctrl-C ends the demo.
 `, d.Conf.Dir, demoRun, DemoChannel)
-	daemon.OpenSignedIn(d, "inbox")
+	daemon.OpenSignedIn(d, "now")
 }
 
 // demoRuns waits for the end of the demo: its time, a signal, or a stop by another command.

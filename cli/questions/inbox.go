@@ -4,16 +4,18 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/fairlead-dev/fairlead/cli"
 	"github.com/fairlead-dev/fairlead/machine/question"
+	"github.com/fairlead-dev/fairlead/task"
 	"github.com/fairlead-dev/fairlead/view"
 )
 
-// Inbox prints everything that waits for a person.
+// Inbox prints everything that needs a person.
 func Inbox(ctx context.Context, a *cli.App) (err error) {
 	client, err := a.DialToRead(ctx)
 	if err != nil {
@@ -38,7 +40,7 @@ const (
 // PrintInbox prints what waits for a person. Without a daemon (offline) an answer needs one first.
 func PrintInbox(a *cli.App, items []view.InboxItem, offline bool) error {
 	if len(items) == 0 {
-		_, err := fmt.Fprintln(a.Out, "nothing waits for you")
+		_, err := fmt.Fprintln(a.Out, "nothing needs you")
 		return err
 	}
 	for i, item := range items {
@@ -48,14 +50,57 @@ func PrintInbox(a *cli.App, items []view.InboxItem, offline bool) error {
 		switch {
 		case item.Question != nil:
 			printAsked(a, item)
-			continue
 		case item.Kind == view.InboxFailed:
 			printFailed(a, item)
-			continue
+		case item.Kind == view.InboxRun:
+			printRunFailed(a, item)
+		case item.Kind == view.InboxLimit:
+			printLimit(a, item)
+		default:
+			printStepAsked(a, item, offline)
 		}
-		printStepAsked(a, item, offline)
+		if len(item.Blocks) > 0 && item.Kind != view.InboxLimit {
+			fmt.Fprintln(a.Out, "  holds   "+cli.Line(strings.Join(item.Blocks, ", "), cli.ErrorWidth))
+		}
 	}
 	return nil
+}
+
+// printRunFailed prints a run that failed.
+func printRunFailed(a *cli.App, item view.InboxItem) {
+	run := cli.Plain(item.Run)
+	what := cli.Line(item.Workflow, cli.StepWidth)
+	if item.Task != nil {
+		what = cli.Line(item.Task.Title, cli.ErrorWidth)
+	}
+	fmt.Fprintf(a.Out, "%s  %s failed, %s ago\n", a.Paint(cli.Bold, run), what, cli.Ago(max(0, time.Since(item.Since))))
+	fmt.Fprintf(a.Out, "  step    %s\n", cli.Line(item.Step, cli.StepWidth))
+	lines := strings.Split(strings.TrimSpace(item.Error), "\n")
+	for _, text := range lines[max(0, len(lines)-inboxLines):] {
+		fmt.Fprintln(a.Out, "  says    "+cli.Line(text, cli.ErrorWidth))
+	}
+	switch {
+	case item.Task != nil && item.Task.FailedStep == task.StepLand:
+		fmt.Fprintf(a.Out, "  answer  fairlead merge %s, or fairlead drop %s\n", run, run)
+	case item.Task != nil:
+		fmt.Fprintf(a.Out, "  answer  fairlead run resume %s, or fairlead drop %s\n", run, run)
+	default:
+		fmt.Fprintf(a.Out, "  answer  fairlead run resume %s; a newer run of the workflow removes this entry\n", run)
+	}
+}
+
+// printLimit prints a daily limit that stops work.
+func printLimit(a *cli.App, item view.InboxItem) {
+	fmt.Fprintf(a.Out, "%s  %s ago\n", a.Paint(cli.Bold, "limit"), cli.Ago(max(0, time.Since(item.Since))))
+	fmt.Fprintln(a.Out, "  says    "+cli.Line(item.Why, cli.ErrorWidth))
+	if len(item.Blocks) > 0 {
+		fmt.Fprintln(a.Out, "  stops   "+cli.Line(strings.Join(item.Blocks, ", "), cli.ErrorWidth))
+	}
+	if item.Run != "" {
+		fmt.Fprintf(a.Out, "  answer  it ends with the day; fairlead run resume %s --daily-cost-limit USD raises it\n", cli.Plain(item.Run))
+		return
+	}
+	fmt.Fprintln(a.Out, "  answer  it ends with the day (UTC); raise it in fairlead.yaml to go on now")
 }
 
 // printFailed prints an agent that gave up.
@@ -75,6 +120,12 @@ func printStepAsked(a *cli.App, item view.InboxItem, offline bool) {
 	if len(item.Artifacts) > 0 {
 		fmt.Fprintln(a.Out, "  made    "+cli.Line(strings.Join(item.Artifacts, ", "), cli.ErrorWidth))
 	}
+	for _, made := range item.Made {
+		fmt.Fprintf(a.Out, "  before  %s %s%s\n", cli.Line(made.ID, cli.StepWidth), strings.ToLower(cli.Plain(made.Status)), metricWords(made.Metrics))
+	}
+	if words := metricWords(item.Metrics); words != "" {
+		fmt.Fprintln(a.Out, "  reports "+words[2:])
+	}
 	for _, log := range item.Logs[max(0, len(item.Logs)-inboxLines):] {
 		fmt.Fprintln(a.Out, "  says    "+cli.Line(log, cli.ErrorWidth))
 	}
@@ -86,8 +137,24 @@ func printStepAsked(a *cli.App, item view.InboxItem, offline bool) {
 		fmt.Fprintf(a.Out, "  or put  {\"approved\": true} into %s, and fairlead run resume %s\n", cli.Plain(item.Path), run)
 		return
 	}
+	if item.Task != nil && item.InputSchema == "" {
+		fmt.Fprintf(a.Out, "  answer  fairlead diff %s; then fairlead merge %s, or fairlead request %s \"…\"\n", run, run, run)
+		return
+	}
 	fmt.Fprintf(a.Out, "  answer  fairlead approve %s %s\n", run, step)
 	fmt.Fprintln(a.Out, "  or put  "+cli.Plain(item.Path))
+}
+
+// metricWords lists metrics, after a colon; empty without any.
+func metricWords(metrics map[string]string) string {
+	words := []string{}
+	for _, name := range slices.Sorted(maps.Keys(metrics)) {
+		words = append(words, cli.Line(name+" "+metrics[name], cli.StepWidth))
+	}
+	if len(words) == 0 {
+		return ""
+	}
+	return ": " + cli.Line(strings.Join(words, ", "), cli.ErrorWidth)
 }
 
 // printAsked prints a question of an agent.

@@ -9,28 +9,31 @@ import (
 	"github.com/fairlead-dev/fairlead/team"
 )
 
-// Inbox is everything that waits for a person, the oldest first.
-func (c *Controller) Inbox(ctx context.Context) ([]view.InboxItem, error) {
+// Waiting is what waits for a person: steps of runs, questions of agents, and what failed and was not
+// started again. It is not sorted.
+func (c *Controller) Waiting(ctx context.Context) ([]view.InboxItem, error) {
 	items := []view.InboxItem{}
+	var asked []runs.StepAsked
 	err := c.View(ctx, func(t *team.Team) {
-		for _, id := range t.RunIDs() {
-			r := t.Runs[id]
-			for _, todo := range t.RunActions(id, c.Now()) {
-				if todo.Do != team.AskThem {
-					continue
-				}
-				items = append(items, runs.InboxItem(r, todo.Step.Lease.Step))
-			}
-		}
+		asked = runs.Asked(t, c.Now())
 		for _, q := range t.Questions.Open("") {
 			items = append(items, c.inboxQuestion(t, q))
 		}
 		for _, name := range t.Names() {
-			if a := t.Agents[name]; !a.Control.GaveUp.IsZero() && !a.Removed {
-				items = append(items, view.InboxItem{
-					Kind: view.InboxFailed, Agent: name, Since: a.Control.GaveUp, Why: a.Control.Desired.Note, Artifacts: []string{}, Logs: []string{},
-				})
+			a := t.Agents[name]
+			if a.Control.GaveUp.IsZero() || a.Removed {
+				continue
 			}
+			item := view.InboxItem{
+				ID: "agent/" + name, Kind: view.InboxFailed, Agent: name, Since: a.Control.GaveUp, Why: a.Control.Desired.Note,
+				Blocks: []string{}, Artifacts: []string{}, Logs: []string{},
+			}
+			for i := range a.Past {
+				if a.Past[i].For == team.ForControl {
+					item.Session = a.Past[i].ID
+				}
+			}
+			items = append(items, item)
 		}
 	})
 	for _, item := range items {
@@ -38,6 +41,8 @@ func (c *Controller) Inbox(ctx context.Context) ([]view.InboxItem, error) {
 			item.Question.Hints = view.Some(HintsOf(item.Question))
 		}
 	}
-	view.ByAge(items)
+	for _, one := range asked {
+		items = append(items, one.WithFiles())
+	}
 	return items, err
 }

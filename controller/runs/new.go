@@ -2,6 +2,7 @@ package runs
 
 import (
 	"log/slog"
+	"sync"
 	"time"
 
 	"github.com/fairlead-dev/fairlead/controller/seam"
@@ -23,6 +24,8 @@ type Controller struct {
 	snapshots map[string]time.Time // when the folder of a task at work is kept next
 
 	sizes folderSizes
+
+	answers sync.Mutex // one answer of a person at a time: it is checked, kept in its file, then decided
 }
 
 // New returns the controller of runs.

@@ -481,6 +481,8 @@ func (c *Controller) ReleaseRun(ctx context.Context, by seam.Actor, id, why stri
 // Answer submits a person's answer to a waiting step (W9). It writes the answer to the file that the
 // step's agent may read, and then records the decision.
 func (c *Controller) Answer(ctx context.Context, by seam.Actor, id, step string, answer view.StepAnswer) (uint64, error) {
+	c.answers.Lock()
+	defer c.answers.Unlock()
 	var q *stepQuestion
 	if err := c.View(ctx, func(t *team.Team) {
 		r := t.Runs[id]
@@ -498,6 +500,9 @@ func (c *Controller) Answer(ctx context.Context, by seam.Actor, id, step string,
 	}
 	if q == nil {
 		return 0, c.noQuestion(ctx, id, step)
+	}
+	if err := stillShown(ctx, c, id, step, answer.Shown); err != nil {
+		return 0, err
 	}
 	content, err := answerFile(by, answer)
 	if err != nil {
@@ -529,7 +534,7 @@ func (c *Controller) noQuestion(ctx context.Context, id, step string) error {
 		if s.ID == step {
 			return &machine.Refusal{
 				Subject: "step " + step + " of run " + id, Event: "answer_read", State: s.Status, Row: "W9",
-				Reason: "no person is asked about it now" + view.Because(s.WaitsFor),
+				Reason: "no person is asked about it now: it was answered, or the run went on" + view.Because(s.WaitsFor),
 			}
 		}
 	}

@@ -131,14 +131,3 @@ func lastSession(t *team.Team, run string, plan *workflow.Step, p *workflow.Prog
 	}
 	return fmt.Sprintf("%s@%s-%d", plan.ID, run, p.N)
 }
-
-// InboxItem is a step that waits for an answer.
-func InboxItem(r *workflow.Run, step workflow.StepID) view.InboxItem {
-	plan, p, _ := r.Find(step)
-	return view.InboxItem{
-		Kind: "step", Run: string(r.ID), Step: string(step), Workflow: r.Plan.Name, Since: cmp.Or(p.EndedAt, p.StartedAt),
-		Why:  "step " + string(step) + " of " + r.Plan.Name + " waits for an answer",
-		Path: p.ManualInputPath, InputSchema: plan.InputSchema, BadInput: p.Fault,
-		Artifacts: view.Some(p.Artifacts), Logs: view.Some(p.Logs),
-	}
-}

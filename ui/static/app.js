@@ -4,6 +4,10 @@ import { AgentPane } from './agents/pane.js';
 import { ChannelPane } from './channels/pane.js';
 import { ChannelList } from './channels/list.js';
 import { InboxPage } from './inbox/page.js';
+import { NowPage } from './now/page.js';
+import { refreshNow } from './now/state.js';
+import { badge, tabTitle } from './now/words.js';
+import { needs } from './inbox/state.js';
 import { CrewPage } from './crew/page.js';
 import { Dialogs } from './shell/dialogs.js';
 import { Banners, Masthead } from './shell/masthead.js';
@@ -25,7 +29,7 @@ import { MomentBar } from './moment/bar.js';
 import { keepFeedOpen } from './shell/feed.js';
 import { startKeys } from './shell/keys.js';
 import { effect, html, render, untracked } from './shell/lib.js';
-import { lookAt, waiting } from './runs/state.js';
+import { lookAt } from './runs/state.js';
 import { connection, tick } from './shell/connection.js';
 import { loaded, names, team } from './agents/state.js';
 import { openDispatch } from './dispatch/state.js';
@@ -37,6 +41,7 @@ import { channelName, chosen, conversationN, counts, member, opened, place, runI
 function Deck() {
   const cut = connection.value.phase === 'lost' ? 'deck-cut' : '';
   switch (place.value) {
+    case 'now': return html`<main key="now" class="deck deck-now ${cut}"><${NowPage} /></main>`;
     case 'tasks': return html`<main key="tasks" class="deck deck-tasks ${cut}" data-view=${runID.value ? 'task' : 'tasks'}>${runID.value ? html`<${TaskPage} />` : html`<${Board} />`}</main>`;
     case 'runs': return html`<main key="runs" class="deck deck-runs ${cut}" data-view=${runID.value ? 'run' : 'runs'}><${RunList} /><${RunPane} /></main>`;
     case 'channels': return html`<main key="channels" class="deck deck-channels ${cut}" data-view=${channelName.value ? 'channel' : 'channels'}><${ChannelList} /><${ChannelPane} /></main>`;
@@ -62,15 +67,19 @@ effect(() => { void channelName.value; void place.value; untracked(openChannel);
 effect(() => {
   if (!signedIn.value) return;
   const n = counts.value;
-  const lost = connection.value.phase === 'lost' ? 'cut off, ' : '';
-  const look = n.look ? `${n.look} to look at, ` : '';
-  const wait = waiting.value ? `${waiting.value} waiting for you, ` : '';
-  document.title = `${lost}${wait}${look}${n.running} running \u00b7 ${plain(team.value.name, 40) || 'Fairlead'}`;
+  document.title = tabTitle({ needs: needs.value.length, running: n.running, look: n.look, lost: connection.value.phase === 'lost', team: plain(team.value.name, 40) || 'Fairlead' });
 });
 
 effect(() => { void sessionName.value; void conversationN.value; if (place.value === 'dispatch') untracked(openDispatch); });
 
 effect(() => { if (place.value === 'crew') untracked(openCrew); });
+
+effect(() => {
+  const icon = document.querySelector('link[rel="icon"]');
+  if (icon instanceof HTMLLinkElement) icon.href = badge(signedIn.value ? needs.value.length : 0) || '/favicon.svg';
+});
+
+effect(() => { void place.value; untracked(() => refreshNow(true)); });
 
 effect(() => { void place.value; untracked(openUsage); });
 

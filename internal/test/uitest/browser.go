@@ -395,3 +395,9 @@ func (p *Page) NoConsoleErrors() {
 		}
 	}
 }
+
+// OpenTeam opens the team instead of the landing page.
+func (p *Page) OpenTeam(url string) {
+	p.t.Helper()
+	p.Open(url + "#/agents")
+}

@@ -31,7 +31,7 @@ const slowWords = "please be slow"
 // talks opens the meeting's channel.
 func (p *Page) talks(target Target) {
 	p.t.Helper()
-	p.Open(target.URL)
+	p.OpenTeam(target.URL)
 	p.Click(".places", "Channels")
 	p.WaitText(".channel-list", target.ChannelStory.Name)
 	p.Click(".channel-rows", target.ChannelStory.Name)

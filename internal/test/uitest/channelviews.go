@@ -10,7 +10,7 @@ import (
 func ChannelByKeyboard(t *testing.T, p *Page, target Target) {
 	needs(t, target.ChannelStory != nil, "have a channel")
 	m := target.ChannelStory
-	p.Open(target.URL)
+	p.OpenTeam(target.URL)
 	p.WaitText(".roster", target.Agent)
 	p.Press("m")
 	p.WaitText(".channel-list", m.Name)

@@ -36,7 +36,7 @@ func (p *Page) count(selector string, n int, what string) {
 // crewed opens the crew's page.
 func (p *Page) crewed(target Target) {
 	p.t.Helper()
-	p.Open(target.URL)
+	p.OpenTeam(target.URL)
 	p.Click(".places", "Crew")
 	p.Until("the seats are shown", `document.querySelectorAll('.seats .seat').length === 9`)
 }

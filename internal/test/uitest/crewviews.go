@@ -63,7 +63,7 @@ func HostileCrew(t *testing.T, p *Page, target Target) {
 func CrewByKeyboard(t *testing.T, p *Page, target Target) {
 	needs(t, target.CrewStory != nil, "summon a crew")
 	c := target.CrewStory
-	p.Open(target.URL)
+	p.OpenTeam(target.URL)
 	p.WaitText(".roster", target.Agent)
 	p.Press("w")
 	p.WaitText(".crew-line", "has no members yet")

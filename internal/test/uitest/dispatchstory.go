@@ -36,7 +36,7 @@ func shownState(state string) string { return strings.ToUpper(strings.ReplaceAll
 // sits opens the page of sessions, and the target's one.
 func (p *Page) sits(target Target) {
 	p.t.Helper()
-	p.Open(target.URL)
+	p.OpenTeam(target.URL)
 	p.WaitText(".roster", target.Agent) // what stands left of the places has its width then
 	p.Click(".places", "Dispatch")
 	p.Until("the sessions are known", `document.querySelector('.session-list .run-rows, .session-list .empty h2')`)

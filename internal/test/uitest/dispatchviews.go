@@ -12,7 +12,7 @@ import (
 func SessionByKeyboard(t *testing.T, p *Page, target Target) {
 	needs(t, target.DispatchStory != nil && target.DispatchStory.Deny != nil, "have a session")
 	s := target.DispatchStory
-	p.Open(target.URL)
+	p.OpenTeam(target.URL)
 	p.WaitText(".roster", target.Agent)
 	p.Press("d")
 	p.WaitText(".session-list", s.Name)

@@ -17,7 +17,7 @@ const lineBytesMany = 1 << 20
 // HostileWords: whatever an agent is called or says comes out as text, and the page stays a page.
 func HostileWords(t *testing.T, p *Page, target Target) {
 	needs(t, target.Say != nil, "make an agent say a given text")
-	p.Open(target.URL)
+	p.OpenTeam(target.URL)
 	p.WaitText(".roster", target.Agent)
 	if target.Liar != "" {
 		p.WaitText(".roster", "<img src=x")

@@ -30,7 +30,7 @@ func TestLongRun(t *testing.T) {
 	s.Do("POST", "/hold", strings.NewReader(`{}`))
 	s.Do("POST", "/runs", strings.NewReader(`{"workflow":"long.yaml"}`))
 	p := uitest.Browse(t)
-	p.Open(s.URL)
+	p.OpenTeam(s.URL)
 	uitest.Eval[bool](p, `(() => {
 		window.slowest = 0; let last = performance.now();
 		const step = (now) => { window.slowest = Math.max(window.slowest, now - last); last = now; requestAnimationFrame(step); };

@@ -12,7 +12,7 @@ import (
 //	PAGE='http://127.0.0.1:7466/?token=…' PICTURE=$PWD/doc/img/mission-control.png \
 //	  go test -count=1 -run TestPictureOf ./internal/test/uitest
 //
-// AGENT chooses an agent, SCHEME=light the other theme.
+// It is the landing page; AGENT shows an agent instead, and SCHEME=light the other theme.
 func TestPictureOf(t *testing.T) {
 	t.Parallel()
 	page, picture := os.Getenv("PAGE"), os.Getenv("PICTURE")
@@ -23,12 +23,15 @@ func TestPictureOf(t *testing.T) {
 	if scheme := os.Getenv("SCHEME"); scheme != "" {
 		p.Scheme(scheme)
 	}
-	p.Open(page)
-	p.Until("an agent is shown", `document.querySelector('.agent-title h2')`)
-	if agent := os.Getenv("AGENT"); agent != "" {
+	agent := os.Getenv("AGENT")
+	if agent == "" {
+		p.Open(page)
+		p.Until("it has something to show", `document.querySelector('.need .answer-foot, .now-clear') && document.querySelector('.now-row')`)
+	} else {
+		p.OpenTeam(page)
 		p.Choose(agent)
+		p.Until("it has something to show", `(document.querySelector('.tape, .evidence, .history')?.innerText ?? '').length > 80`)
 	}
-	p.Until("it has something to show", `(document.querySelector('.tape, .evidence, .history')?.innerText ?? '').length > 80`)
 	p.Screenshot(picture)
 	p.NoConsoleErrors()
 }

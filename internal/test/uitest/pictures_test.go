@@ -28,7 +28,7 @@ func TestPictures(t *testing.T) {
 	url := target.URL
 	p := uitest.Browse(t, target.Line)
 	shot := func(name string) { p.Screenshot(filepath.Join(dir, name+".png")) }
-	p.Open(url)
+	p.OpenTeam(url)
 	p.Choose("coder")
 	p.Click(".orders", "Start Agent")
 	p.WaitText(".tape", target.Says)
@@ -88,19 +88,19 @@ func TestPictures(t *testing.T) {
 
 	limited, words := uitest.RealLimited(t)
 	refused := uitest.Browse(t)
-	refused.Open(limited.URL)
+	refused.OpenTeam(limited.URL)
 	refused.Choose(limited.Agent)
 	refused.Click(".orders", "Run Single Session")
 	refused.WaitText(".notes", words)
 	refused.Screenshot(filepath.Join(dir, "desktop-dark-refused.png"))
 
 	empty := uitest.Browse(t)
-	empty.Open(uitest.NewServer(t, map[string]string{"fairlead.yaml": "version: 1\nagents: {}\n"}).URL)
+	empty.OpenTeam(uitest.NewServer(t, map[string]string{"fairlead.yaml": "version: 1\nagents: {}\n"}).URL)
 	empty.WaitText(".roster", "No agents yet")
 	empty.Screenshot(filepath.Join(dir, "desktop-dark-empty.png"))
 
 	many := uitest.Browse(t)
-	many.Open(crowd(t, 1000).URL)
+	many.OpenTeam(crowd(t, 1000).URL)
 	many.WaitText(".roster", "agent-000")
 	many.Screenshot(filepath.Join(dir, "desktop-dark-crowd.png"))
 }

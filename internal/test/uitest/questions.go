@@ -26,10 +26,10 @@ type Questions struct {
 
 func (p *Page) asked(target Target, ask func() string) string {
 	p.t.Helper()
-	p.Open(target.URL)
+	p.OpenTeam(target.URL)
 	p.WaitText(".roster", target.Questions.Agent)
 	id := ask()
-	p.WaitText(".place-count-inbox", "1")
+	p.WaitText(".place-count-now", "1")
 	p.Click(".places", "Inbox")
 	p.WaitText(".inbox-ask", target.Questions.Agent)
 	return id
@@ -54,10 +54,10 @@ func PermissionGiven(t *testing.T, p *Page, target Target) {
 	p.WaitText(".ask-call", "rm -rf build")
 	p.WaitText(".ask-hints", "deletes")
 	p.WaitText(".ask-until", "is denied in")
-	p.Until("the title of the tab counts the questions", `document.title.includes('1 waiting for you')`)
+	p.Until("the title of the tab counts the questions", `document.title.includes('(1) 1 needs you')`)
 	p.Click(".inbox-ask .answer-foot", "Allow once")
 	p.WaitText(".inbox", "Nothing waits for you")
-	p.Until("the count is gone", `!document.querySelector('.place-count-inbox') && !document.title.includes('waiting for you')`)
+	p.Until("the count is gone", `!document.querySelector('.place-count-now') && !document.title.includes('you')`)
 	c.heard(t, id, `{"allow":true,"scope":"once"}`)
 }
 
@@ -123,14 +123,14 @@ func AnswerRefused(t *testing.T, p *Page, target Target) {
 func AsksByKeyboard(t *testing.T, p *Page, target Target) {
 	needs(t, target.Questions != nil && target.Questions.Heard != nil, "ask")
 	c := target.Questions
-	p.Open(target.URL)
+	p.OpenTeam(target.URL)
 	p.WaitText(".roster", c.Agent)
 	id := c.Ask()
 	p.Press("i")
 	p.WaitText(".inbox-ask", "rm -rf build")
 	p.tabTo("the word with it", `e.tagName === 'INPUT'`)
 	p.Press("use make clean" + kb.Enter)
-	p.tabTo("the button", `e.classList.contains('order-stop')`)
+	p.tabTo("the button", `e.dataset.answer === 'no'`)
 	c.heard(t, id, "")
 	p.Press(kb.Enter)
 	p.WaitText(".inbox", "Nothing waits for you")

@@ -8,7 +8,7 @@ import (
 // HostileAsks: hostile words of an agent are shown as text.
 func HostileAsks(t *testing.T, p *Page, target Target) {
 	needs(t, target.Questions != nil && target.Questions.Hostile != nil, "ask with hostile words")
-	p.Open(target.URL)
+	p.OpenTeam(target.URL)
 	p.WaitText(".roster", target.Questions.Agent)
 	target.Questions.Hostile()
 	clean := func(where string) {
@@ -17,7 +17,7 @@ func HostileAsks(t *testing.T, p *Page, target Target) {
 			t.Errorf("%s: words became markup", where)
 		}
 		if raw := Eval[string](p, `document.body.textContent + [...document.querySelectorAll('*')].flatMap(e => [...e.attributes].map(a => a.value)).join('')`); strings.ContainsAny(raw, "\x1b\x07\u202e\x00") {
-			t.Errorf("%s: a control or an override reached the page as itself", where)
+			t.Errorf("%s: a control or an override reached the page as itself: %s", where, Eval[string](p, `[...document.querySelectorAll('*')].filter(e => [...e.childNodes].filter(n => n.nodeType === 3).map(n => n.data).concat([...e.attributes].map(a => a.value)).some(v => /[\x1b\x07\u202e\0]/.test(v))).map(e => e.outerHTML.slice(0, 200)).join(' | ').slice(0, 600)`))
 		}
 		if Eval[bool](p, `document.documentElement.scrollWidth > innerWidth`) {
 			t.Errorf("%s: the page is wider than the window", where)
@@ -34,13 +34,20 @@ func HostileAsks(t *testing.T, p *Page, target Target) {
 	p.Press("u")
 	p.WaitText(".usage", "<img src=x")
 	clean("usage")
+	p.Press("g")
+	p.Until("all kinds are there", `['permission', 'question', 'resume', 'step', 'failed', 'run', 'limit'].every(k => document.querySelector('.need[data-need=' + k + ']'))`)
+	p.Until("all cards are open", `(document.querySelectorAll('.need-toggle[aria-expanded=false]').forEach(b => b.click()), !document.querySelector('.need-toggle[aria-expanded=false]'))`)
+	p.WaitText(".now-rows", "<img src=x")
+	p.WaitText(".need-error", "<img src=x")
+	p.WaitText(".need-file", "<img src=x")
+	clean("now")
 }
 
 // ProgramKnown: the agent's card shows its program, its restrictions, what it is doing and a rate limit.
 func ProgramKnown(t *testing.T, p *Page, target Target) {
 	needs(t, target.Questions != nil && target.Questions.Know != nil, "report its program")
 	c := target.Questions
-	p.Open(target.URL)
+	p.OpenTeam(target.URL)
 	p.Choose(c.Agent)
 	c.Know()
 	p.WaitText(".talked", "reading the tests")
@@ -61,7 +68,7 @@ func ProgramKnown(t *testing.T, p *Page, target Target) {
 func UsageShown(t *testing.T, p *Page, target Target) {
 	needs(t, target.Questions != nil && target.Questions.Use != nil, "use something")
 	words := target.Questions.Use()
-	p.Open(target.URL)
+	p.OpenTeam(target.URL)
 	p.Choose(target.Questions.Agent)
 	p.Click(".figures", "all usage")
 	p.WaitText("#usage-title", "Usage")

@@ -34,7 +34,7 @@ func TestAgainst(t *testing.T) {
 func rest(t *testing.T, page, agent string) {
 	t.Helper()
 	p := uitest.Browse(t)
-	p.Open(page)
+	p.OpenTeam(page)
 	p.Choose(agent)
 	p.Until("orders can be given", `document.querySelector('.orders .order') && !document.querySelector('.orders .order[aria-disabled]')`)
 	if uitest.Eval[bool](p, `!!document.querySelector('.orders .order-stop')`) {

@@ -173,6 +173,27 @@ func (a *asker) hostile(proxy *Proxy) {
 	session := a.session()
 	a.submit(team.ConversationNamed{Session: session, Conversed: team.Conversed{ID: Lie, Model: Lie, Mode: Lie, Program: Lie, Enforced: Lie}})
 	a.submit(team.StatusSaid{Session: session, Text: Lie})
+	proxy.Edit("/inbox", func(body map[string]any) {
+		items, _ := body["items"].([]any)
+		for _, kind := range []string{"step", "failed", "run", "limit"} {
+			item := map[string]any{"id": kind + Lie, "kind": kind, "since": Lie, "blocks": []any{Lie, Lie}, "artifacts": []any{Lie}, "logs": []any{Lie}, "metrics": map[string]any{Lie: Lie}}
+			for _, field := range []string{"run_id", "step_id", "workflow_name", "why", "agent", "error", "back_to", "bad_input", "manual_input_path", "shown"} {
+				item[field] = Lie
+			}
+			item["then"], item["files"] = []any{Lie}, []any{map[string]any{"name": Lie, "bytes": 1, "text": Lie}}
+			item["made"] = []any{map[string]any{"step_id": Lie, "agent": Lie, "status": Lie, "artifacts": []any{Lie}, "metrics": map[string]any{"__proto__": Lie}, "logs": []any{Lie}}}
+			items = append(items, item)
+		}
+		body["items"] = items
+	})
+	proxy.Edit("/working", func(body map[string]any) {
+		row := map[string]any{"status": Lie, "since": Lie, "last_at": Lie}
+		for _, field := range []string{"agent", "session_id", "status_why", "purpose", "run_id", "step_id", "workflow_name", "title", "last", "says"} {
+			row[field] = Lie
+		}
+		running := map[string]any{"status": "running", "agent": Lie, "session_id": "x", "title": Lie, "last": Lie, "since": nil}
+		body["working"] = []any{row, running}
+	})
 	proxy.Edit("/usage", func(body map[string]any) {
 		row := []any{map[string]any{"agent": Lie, "day": Lie, "run_id": Lie, "workflow_name": Lie, "sessions": 1, "input_tokens": 1, "output_tokens": 1, "cost_usd": 1e9}}
 		body["agents"], body["days"], body["runs"] = row, row, row

@@ -39,7 +39,7 @@ func hook(do func()) {
 func ARun(t *testing.T, p *Page, target Target) {
 	needs(t, target.Workflow != nil, "run a workflow")
 	w := target.Workflow
-	p.Open(target.URL)
+	p.OpenTeam(target.URL)
 	p.startRun(w.File)
 	p.WaitText("#run-title", "plan-code-review")
 	p.WaitText(".graph .node", "plan")
@@ -51,7 +51,7 @@ func ARun(t *testing.T, p *Page, target Target) {
 	p.WaitText(".step-facts", "Leads back to")
 	hook(w.Ask)
 	p.WaitText(".node-wait", "waits for you")
-	p.WaitText(".place-count-inbox", "1")
+	p.WaitText(".place-count-now", "1")
 	p.Click(".run-forms", "Timeline")
 	p.Until("each attempt has a bar", `[...document.querySelectorAll('.time-row')].find(r => r.innerText.includes('code')).querySelectorAll('.bar').length >= 2`)
 	p.Click(".places", "Inbox")
@@ -61,7 +61,7 @@ func ARun(t *testing.T, p *Page, target Target) {
 	Eval[bool](p, `(() => { const s = document.querySelector('.inbox-item select'); s.value = '0'; s.dispatchEvent(new Event('change', {bubbles: true})); return true; })()`)
 	p.Click(".inbox-item .answer-foot", "Approve")
 	p.WaitText(".inbox", "Nothing waits for you")
-	p.Until("the count is gone", `!document.querySelector('.place-count-inbox')`)
+	p.Until("the count is gone", `!document.querySelector('.place-count-now')`)
 	if w.Heard != nil {
 		w.Heard(t)
 	}
@@ -75,7 +75,7 @@ func ARun(t *testing.T, p *Page, target Target) {
 // FaultyRun: what is wrong with a workflow is shown with its places, and nothing has begun.
 func FaultyRun(t *testing.T, p *Page, target Target) {
 	needs(t, target.Workflow != nil && target.Faulty != "", "refuse a workflow")
-	p.Open(target.URL)
+	p.OpenTeam(target.URL)
 	p.startRun(target.Faulty)
 	p.WaitText("dialog .faults", "No run was started")
 	p.WaitText("dialog .faults", ":12:13")
@@ -88,7 +88,7 @@ func FaultyRun(t *testing.T, p *Page, target Target) {
 // RunByKeyboard: a run is found, walked through and cancelled without a mouse.
 func RunByKeyboard(t *testing.T, p *Page, target Target) {
 	needs(t, target.Workflow != nil && target.Workflow.Loop != nil, "hold a run still")
-	p.Open(target.URL)
+	p.OpenTeam(target.URL)
 	p.startRun(target.Workflow.File)
 	p.WaitText("#run-title", "plan-code-review")
 	p.Until("the steps are drawn", `document.querySelectorAll('.graph .node').length === 6`)
@@ -120,7 +120,7 @@ func RunByKeyboard(t *testing.T, p *Page, target Target) {
 // RunsAccessible: no rule of axe is broken by runs, their steps, their questions and the inbox.
 func RunsAccessible(t *testing.T, p *Page, target Target) {
 	needs(t, target.Workflow != nil && target.Workflow.Ask != nil, "hold a run still")
-	p.Open(target.URL)
+	p.OpenTeam(target.URL)
 	p.startRun(target.Workflow.File)
 	p.WaitText("#run-title", "plan-code-review")
 	target.Workflow.Loop()

@@ -156,7 +156,7 @@ func (p *Page) Choose(name string) {
 // started opens the page and starts the target's agent, and waits for its words.
 func started(p *Page, target Target) {
 	p.t.Helper()
-	p.Open(target.URL)
+	p.OpenTeam(target.URL)
 	p.Choose(target.Agent)
 	p.WaitText(".agent-title .badge", "IDLE")
 	p.Click(".orders", "Start Agent")
@@ -215,7 +215,7 @@ func OnceAndThen(t *testing.T, p *Page, target Target) {
 
 // HoldAndRelease: the switch asks first, says what it means, and both sides are shown.
 func HoldAndRelease(t *testing.T, p *Page, target Target) {
-	p.Open(target.URL)
+	p.OpenTeam(target.URL)
 	p.WaitText(".roster", target.Agent)
 	p.Click(".masthead", "Hold team")
 	p.WaitText("dialog", "Current sessions finish")
@@ -250,7 +250,7 @@ func CutAndRestored(t *testing.T, p *Page, target Target) {
 // ARefusal is an answer, and is shown in its own words until it is put away.
 func ARefusal(t *testing.T, p *Page, target Target) {
 	needs(t, target.Refuse != nil, "refuse")
-	p.Open(target.URL)
+	p.OpenTeam(target.URL)
 	p.Choose(target.Agent)
 	words := target.Refuse()
 	p.Click(".orders", "Run Single Session")
@@ -281,7 +281,7 @@ func (p *Page) tabTo(what, expression string) {
 
 // KeyboardAlone: an agent is found, started, read about and stopped without a mouse.
 func KeyboardAlone(t *testing.T, p *Page, target Target) {
-	p.Open(target.URL)
+	p.OpenTeam(target.URL)
 	p.WaitText(".roster", target.Agent)
 	p.tabTo("the team", `e.classList.contains('row-name')`)
 	p.Press(kb.Home)

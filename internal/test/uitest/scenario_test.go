@@ -94,7 +94,7 @@ func TestCrowd(t *testing.T) {
 	s := crowd(t, agents)
 	p := uitest.Browse(t)
 	began := time.Now()
-	p.Open(s.URL)
+	p.OpenTeam(s.URL)
 	p.WaitText(".roster", "agent-000")
 	t.Logf("%d agents on screen after %v", agents, time.Since(began).Round(time.Millisecond))
 	if n := uitest.Eval[int](p, `document.querySelectorAll('.row').length`); n > 40 {
@@ -144,7 +144,7 @@ func TestFlood(t *testing.T) {
 		"coder/README":  "The workspace of coder.\n",
 	})
 	p := uitest.Browse(t)
-	p.Open(s.URL)
+	p.OpenTeam(s.URL)
 	p.Choose("coder")
 	p.Click(".orders", "Start Agent")
 	p.WaitText(".agent-title .badge", "RUNNING")

@@ -65,7 +65,7 @@ func TestSignInByAddress(t *testing.T) {
 	p := uitest.Browse(t)
 	code := uitest.LoginCode(t, base, query)
 	p.Open(base + "#code=" + code)
-	p.WaitText(".roster", "coder")
+	p.WaitText(".now-head", "Nothing needs you.")
 	p.Until("the code has left the address", `!location.href.includes('code=') && !JSON.stringify(history.state ?? '').includes('code')`)
 	other := uitest.Browse(t)
 	other.Open(base + "#code=" + code)
@@ -73,9 +73,9 @@ func TestSignInByAddress(t *testing.T) {
 	spare := uitest.LoginCode(t, base, query)
 	uitest.Eval[string](p, `location.hash = '#code=`+spare+`'`)
 	p.Until("the code has left the address", `!location.href.includes('code=')`)
-	p.WaitText(".roster", "coder")
+	p.WaitText(".now-head", "Nothing needs you.")
 	uitest.Eval[string](other, `location.hash = '#code=`+spare+`'`)
-	other.WaitText(".roster", "coder")
+	other.WaitText(".now-head", "Nothing needs you.")
 	if n := len(s.Logins.List()); n != 2 {
 		t.Errorf("%d logins; want 2", n)
 	}

@@ -34,7 +34,7 @@ export function tell(what, err) {
     kind: /** @type {'refusal' | 'failure'} */ (refusal ? 'refusal' : 'failure'),
     title: refusal ? `Refused: ${what}${row}` : `Failed: ${what}`,
     text,
-    more: [refusal && body.reason && err instanceof Error && err.message !== body.reason ? sentence(plain(err.message)) : '', takes].filter(Boolean).join(' '),
+    more: [refusal && body.reason && err instanceof Error && !err.message.includes(body.reason) ? sentence(plain(err.message)) : '', takes].filter(Boolean).join(' '),
   };
   notes.value = [...notes.value, note].slice(-NOTES_MAX);
 }

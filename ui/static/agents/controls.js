@@ -10,7 +10,7 @@ import { team } from './state.js';
 import { plain } from '../shell/text.js';
 import { Act, Fault } from '../shell/orderbutton.js';
 import { Icon } from '../shell/icons.js';
-import { idleReason, statusOf, STATUS_WORDS } from '../shell/status.js';
+import { idleReason, statusOf, STATUS_MARKS, STATUS_WORDS } from '../shell/status.js';
 
 /** @typedef {import('./state.js').Cell} Cell */
 /** @typedef {import('../shell/api.js').Verb} Verb */
@@ -20,7 +20,13 @@ export function Badge({ cell: c }) {
   const a = c.agent.value;
   const word = statusOf(a, team.value.stopping, a.limited_until ? now.value : 0);
   const why = idleReason(a, word);
-  return html`<span class="badge badge-${word}" title=${why && why !== 'paused' ? why : undefined}><span class="badge-dot" aria-hidden="true"></span>${STATUS_WORDS[word]}</span>`;
+  return html`<${StatusMark} status=${word} title=${why && why !== 'paused' ? why : undefined} />`;
+}
+
+/** A status as colour, shape and word. @param {{status: string, title?: string}} props */
+export function StatusMark({ status, title }) {
+  const word = /** @type {import('../shell/status.js').Status} */ (Object.hasOwn(STATUS_WORDS, status) ? status : 'unknown');
+  return html`<span class="badge badge-${word}" title=${title}><i class="badge-mark" aria-hidden="true">${STATUS_MARKS[word]}</i>${STATUS_WORDS[word]}</span>`;
 }
 
 /** @type {Record<Verb, string>} */

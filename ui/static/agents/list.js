@@ -1,7 +1,7 @@
 // The list of agents. Only the rows in view are in the page, however many agents there are.
 
 import { skew } from '../shell/api.js';
-import { concerns, running } from './words.js';
+import { active, concerns } from './words.js';
 import { count, span } from '../shell/format.js';
 import { html, useEffect, useLayoutEffect, useRef, useSignal } from '../shell/lib.js';
 import { seenUntil } from '../shell/connection.js';
@@ -25,7 +25,7 @@ function Row({ name, index, total, roving }) {
   const c = cell(name);
   if (!c) return null;
   const a = c.agent.value;
-  const on = running(a);
+  const on = active(a);
   const isChosen = chosen.value === name;
   const worries = concerns(a);
   return html`<li class="row ${on ? 'row-on' : ''} ${isChosen ? 'row-chosen' : ''}" aria-setsize=${total} aria-posinset=${index + 1}

@@ -18,7 +18,7 @@ export const TRAIL_MAX = 300;
 /** Sessions kept per agent for the timeline in its row. */
 export const RUNS_MAX = 64;
 
-/** @typedef {{id: string, from: number, to: number | null, outcome: string, kind: string}} Run a session on the timeline; times in ms since 1970 */
+/** @typedef {{id: string, from: number, to: number | null, outcome: string, kind: string, for: string}} Run a session on the timeline; times in ms since 1970 */
 /** @typedef {{verb: Verb, seq: number | null}} Pending an order that is not in the journal yet; seq: null until the server has answered */
 
 /** One agent. Each part is a signal, so that a change redraws one row and no other. */
@@ -220,7 +220,7 @@ function traceOf(list, runs) {
     if (typeof s?.id !== 'string') continue;
     const at = Date.parse(ch.time);
     const known = runs.find((r) => r.id === s.id);
-    if (isOpen(ch) && !known) runs = [...runs, { id: s.id, from: at, to: null, outcome: '', kind: String(s.kind ?? '') }].sort((a, b) => a.from - b.from);
+    if (isOpen(ch) && !known) runs = [...runs, { id: s.id, from: at, to: null, outcome: '', kind: String(s.kind ?? ''), for: String(s.for ?? '') }].sort((a, b) => a.from - b.from);
     if (!isOpen(ch) && known) runs = runs.map((r) => (r === known ? { ...r, to: at, outcome: String(s.outcome || 'ended') } : r));
   }
   return runs;
@@ -236,7 +236,7 @@ export function mergeSessions(c, sessions, asOf) {
   for (const s of sessions) {
     const from = Date.parse(s.started_at ?? s.opened_at ?? '');
     if (!Number.isFinite(from)) continue;
-    byId.set(s.id, { id: s.id, from, to: s.ended_at ? Date.parse(s.ended_at) : null, outcome: s.outcome ?? '', kind: s.kind });
+    byId.set(s.id, { id: s.id, from, to: s.ended_at ? Date.parse(s.ended_at) : null, outcome: s.outcome ?? '', kind: s.kind, for: byId.get(s.id)?.for ?? '' });
   }
   for (const r of byId.values()) if (r.from < oldest.peek()) oldest.value = r.from;
   c.runs.value = [...byId.values()].sort((a, b) => a.from - b.from).slice(-RUNS_MAX);

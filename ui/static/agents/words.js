@@ -45,7 +45,12 @@ export function intent(a, hold, nowMs) {
 export function doing(a) {
   if (running(a)) return a.session || a.loop === 'foreign' ? DOING[a.current_state] : DOING[a.current_state] + '; no session right now';
   if (!a.session) return 'Idle';
-  return a.session.kind === 'turn' ? 'Idle; takes part in a channel' : 'Idle; a session is still open';
+  const of = String(a.session.for ?? '');
+  if (of === 'channels') return 'Takes part in a channel';
+  if (of === 'lead') return 'Leads the crew';
+  if (of.startsWith('run/')) return `Works on a step of ${of.split('/')[1]}`;
+  if (of.startsWith('dispatch/')) return 'Works for a dispatch';
+  return 'A session is still open';
 }
 
 /**

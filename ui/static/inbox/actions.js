@@ -2,6 +2,7 @@
 // next to its button.
 
 import * as api from '../shell/api.js';
+import { refreshRuns } from '../runs/state.js';
 import { refreshQuestions } from './state.js';
 import { order } from '../shell/orders.js';
 import { plain } from '../shell/text.js';
@@ -28,3 +29,16 @@ export const endSession = (agent) => order(endKey(agent), `the session of ${plai
 export const retryKey = (agent) => `retry ${agent}`;
 /** @param {string} agent the agent whose provider has a rate limit */
 export const retryAgent = (agent) => order(retryKey(agent), `${plain(agent, 60)} is tried again`, () => api.retryAgent(agent), { after: () => { /* the feed brings the change */ } });
+
+/** The note that goes with an order, for the journal. @type {Record<'start' | 'stop', string>} */
+const NOTES = { start: 'Started again via Mission Control', stop: 'Left stopped via Mission Control' };
+
+/** @param {string} agent */
+export const orderKey = (agent) => `order ${agent}`;
+/** @param {string} agent an agent that gave up @param {'start' | 'stop'} verb */
+export const orderAgent = (agent, verb) => order(orderKey(agent), `${plain(agent, 60)}: ${verb}`, () => api.command(agent, verb, NOTES[verb]), then);
+
+/** @param {string} run */
+export const resumeKey = (run) => `resume ${run}`;
+/** @param {string} run a run that failed */
+export const resumeFailed = (run) => order(resumeKey(run), `${plain(run, 60)} continues`, () => api.resumeRun(run, {}), { after: () => refreshRuns(true) });

@@ -32,13 +32,14 @@ function Entry({ field: f, at, value, fault, set }) {
 }
 
 /**
- * @param {{run: string, step: string, schema?: string, bad?: string, path?: string, id: string}} props id: makes the names of the fields its own
+ * @param {{run: string, step: string, schema?: string, bad?: string, path?: string, shown?: string, card?: boolean, id: string}} props id: makes the names of the fields its own; shown: the answer is for exactly that; card: with less beside it
  */
-export function Answer({ run, step, schema, bad, path, id }) {
+export function Answer({ run, step, schema, bad, path, shown, card, id }) {
   const form = useMemo(() => formOf(schema), [schema]);
   const values = useSignal(/** @type {Record<string, string | boolean>} */ ({}));
   const text = useSignal('');
   const note = useSignal('');
+  const noting = useSignal(false);
   const faults = useSignal(/** @type {{name: string, words: string}[]} */ ([]));
   const busy = asking.value !== '';
   const off = busy || !live.value;
@@ -58,7 +59,7 @@ export function Answer({ run, step, schema, bad, path, id }) {
       if (form.approved) made.answer.approved = yes;
       if (yes || (touched(form.fields, values.value) && made.faults.length === 0)) input = JSON.stringify(made.answer);
     }
-    if (await answerStep(run, step, yes, { ...(note.value.trim() && { note: note.value.trim() }), ...(input && { input }) })) {
+    if (await answerStep(run, step, yes, { ...(note.value.trim() && { note: note.value.trim() }), ...(input && { input }), ...(shown && { shown }) })) {
       values.value = {}; text.value = ''; note.value = '';
     }
   };
@@ -70,10 +71,10 @@ export function Answer({ run, step, schema, bad, path, id }) {
       : html`<div class="entry"><label for="${id}-json">Answer, as JSON</label><textarea id="${id}-json" rows="6" spellcheck=${false} class="json" maxlength=${INPUT_MAX} aria-describedby="${id}-json-about" value=${text.value} onInput=${(/** @type {any} */ e) => { text.value = e.target.value; }}></textarea>
         <p id="${id}-json-about" class="entry-about ${faultOf('') ? 'entry-fault' : 'soft'}">${plain(faultOf(''), 300)}</p>
         <details><summary>Request</summary><pre class="json">${plain(schema ?? '', 20_000)}</pre></details></div>`}
-    <div class="entry"><label for="${id}-note">Note, for the journal</label><input id="${id}-note" type="text" maxlength=${NOTE_MAX} autocomplete="off" value=${note.value} onInput=${(/** @type {any} */ e) => { note.value = e.target.value; }} /></div>
+    ${card && !noting.value ? html`<p><button type="button" class="link" onClick=${() => { noting.value = true; requestAnimationFrame(() => document.getElementById(`${id}-note`)?.focus()); }}>Add a note</button></p>` : html`<div class="entry"><label for="${id}-note">Note, for the journal</label><input id="${id}-note" type="text" maxlength=${NOTE_MAX} autocomplete="off" value=${note.value} onInput=${(/** @type {any} */ e) => { note.value = e.target.value; }} /></div>`}
     <div class="answer-foot">
-      <button type="button" class="order order-approve" aria-disabled=${off ? 'true' : undefined} aria-busy=${asking.value === keyOf('approve', run, step) ? 'true' : undefined} onClick=${() => void send(true)}><${Icon} name="check" /><span>Approve</span></button>
-      <button type="button" class="order order-stop" aria-disabled=${off ? 'true' : undefined} aria-busy=${asking.value === keyOf('reject', run, step) ? 'true' : undefined} onClick=${() => void send(false)}><${Icon} name="cross" /><span>Reject</span></button>
-      ${path && html`<span class="soft answer-path">or put a JSON file at <code>${plain(path, 200)}</code></span>`}
+      <button type="button" class="order order-approve" data-answer="yes" aria-disabled=${off ? 'true' : undefined} aria-busy=${asking.value === keyOf('approve', run, step) ? 'true' : undefined} onClick=${() => void send(true)}><${Icon} name="check" /><span>Approve</span></button>
+      <button type="button" class="order order-quiet" data-answer="no" aria-disabled=${off ? 'true' : undefined} aria-busy=${asking.value === keyOf('reject', run, step) ? 'true' : undefined} onClick=${() => void send(false)}><${Icon} name="cross" /><span>Reject</span></button>
+      ${path && !card && html`<span class="soft answer-path">or put a JSON file at <code>${plain(path, 200)}</code></span>`}
     </div></form>`;
 }

@@ -1,13 +1,11 @@
 // One question of an agent: what it wants, why it asks, its deadline, and the buttons.
 
 import { answerQuestion, answerKey } from './actions.js';
-import { block, callOf, choices, maySayYes, untilWhen, wants } from './words.js';
+import { block, callOf, choices, maySayYes, untilWhen } from './words.js';
 import * as api from '../shell/api.js';
-import { span } from '../shell/format.js';
-import { html, useLayoutEffect, useRef, useSignal } from '../shell/lib.js';
+import { html, useSignal } from '../shell/lib.js';
 import { seenUntil } from '../shell/connection.js';
 import { plain } from '../shell/text.js';
-import { choose, go, showRun } from '../shell/router.js';
 import { Act, Fault } from '../shell/orderbutton.js';
 import { Icon } from '../shell/icons.js';
 
@@ -29,8 +27,7 @@ function What({ q }) {
     ${rest && html`<details><summary>What else it is called with</summary><pre class="json">${rest}</pre></details>`}
     ${differs.length > 0 && html`<ul class="texts ask-differs">${differs.slice(0, PATHS_MAX).map((d, n) => html`<li key=${n}>${plain(d, 300)}</li>`)}</ul>`}
     ${paths.length > 0 && html`<ul class="texts" aria-label="Files">${paths.slice(0, PATHS_MAX).map((p, n) => html`<li key=${n}><code>${plain(p, 300)}</code></li>`)}${paths.length > PATHS_MAX && html`<li class="soft">and ${paths.length - PATHS_MAX} more</li>`}</ul>`}
-    ${hints.length > 0 && html`<ul class="ask-hints" aria-label="To look at">${hints.slice(0, PATHS_MAX).map((h, n) => html`<li key=${n}><${Icon} name="look" /><span>${plain(h, 300)}</span></li>`)}</ul>`}
-    ${q.why && html`<p class="soft ask-until">${plain(q.why, 400)}</p>`}`;
+    ${hints.length > 0 && html`<ul class="ask-hints" aria-label="To look at">${hints.slice(0, PATHS_MAX).map((h, n) => html`<li key=${n}><${Icon} name="look" /><span>${plain(h, 300)}</span></li>`)}</ul>`}`;
 }
 
 /** @param {{q: Asked, text: string}} props */
@@ -41,15 +38,15 @@ function Permission({ q, text }) {
   const more = text.trim() ? { text: text.trim() } : {};
   const say = (/** @type {boolean} */ allow, /** @type {api.Scope} */ scope, /** @type {string} */ words) => () => answerQuestion(q.id, { allow, scope, ...more }, words);
   return html`<div class="answer-foot" role="group" aria-label="Answers">
-      ${yes && html`<${Act} at=${at} look="approve" icon="check" label="Allow once" act=${say(true, 'once', 'allowed once')} />`}
+      ${yes && html`<${Act} at=${at} look="approve" icon="check" label="Allow once" answer="yes" act=${say(true, 'once', 'allowed once')} />`}
       ${q.may_stand && html`${yes && html`<${Act} at=${at} look="plain" icon="check" label="Allow for this session" hint="Every call like this one, until the session ends" act=${say(true, 'session', 'allowed for this session')} />`}
         <button type="button" class="order order-plain" aria-expanded=${always.value ? 'true' : 'false'} onClick=${() => { always.value = !always.value; }}><${Icon} name="clock" /><span>Always\u2026</span></button>`}
-      <${Act} at=${at} look="stop" icon="cross" label="Deny" act=${say(false, 'once', 'denied')} />
+      <${Act} at=${at} look="quiet" icon="cross" label="Deny" answer="no" act=${say(false, 'once', 'denied')} />
     </div>
     ${always.value && html`<div class="ask-always" role="group" aria-label="From now on">
       <p>From now on every call exactly like this one of <b><bdi>${plain(q.agent, 80)}</bdi></b> is answered so, also tomorrow${['Write', 'Edit', 'MultiEdit', 'NotebookEdit'].includes(q.tool ?? '') ? ': every change of the same file, whatever is written' : ''}. It can be taken back below the inbox.</p>
       <div class="answer-foot">${yes && html`<${Act} at=${at} look="approve" icon="check" label="Always allow" act=${say(true, 'always', 'always allowed')} />`}
-        <${Act} at=${at} look="stop" icon="cross" label="Always deny" act=${say(false, 'always', 'always denied')} /></div></div>`}`;
+        <${Act} at=${at} look="plain" icon="cross" label="Always deny" act=${say(false, 'always', 'always denied')} /></div></div>`}`;
 }
 
 /** The answers that the program offers. @param {{q: Asked, text: string}} props */
@@ -61,36 +58,24 @@ function Choices({ q, text }) {
   const pick = (/** @type {import('./words.js').Choice} */ c) => () => answerQuestion(q.id, { allow: c.allow ?? true, option: c.id, scope: /** @type {const} */ ('once'), ...more }, `answered ${plain(c.label, 60)}`);
   return html`<div class="ask-choices" role="group" aria-label=${q.kind === 'permission' ? 'Its own answers' : 'Answers'}>
     ${q.kind === 'permission' && html`<p class="soft">It also offers, in its own words:</p>`}
-    <div class="answer-foot">${list.slice(0, CHOICES_MAX).map((c) => html`<${Act} key=${c.id} at=${at} look=${c.allow === false ? 'stop' : 'plain'} icon=${c.allow === false ? 'cross' : 'check'} label=${plain(c.label, 120)} hint=${plain(c.kind, 60)} act=${pick(c)} />`)}</div></div>`;
+    <div class="answer-foot">${list.slice(0, CHOICES_MAX).map((c) => html`<${Act} key=${c.id} at=${at} look=${c.allow === false ? 'quiet' : 'plain'} icon=${c.allow === false ? 'cross' : 'check'} label=${plain(c.label, 120)} hint=${plain(c.kind, 60)} act=${pick(c)} />`)}</div></div>`;
 }
 
-/** @param {{item: api.InboxItem, q: Asked, index: number}} props */
-export function AskItem({ item: i, q, index }) {
+/** The content of a card about a question. @param {{q: Asked, id: string}} props */
+export function AskBody({ q, id }) {
   const text = useSignal('');
-  const box = useRef(/** @type {HTMLElement | null} */ (null));
-  const id = `inbox-${index}`;
-  // The card disappears with the answer; the focus must not disappear with it.
-  useLayoutEffect(() => () => {
-    if (box.current?.contains(document.activeElement)) requestAnimationFrame(() => document.getElementById('inbox-title')?.focus());
-  }, []);
   const nowMs = seenUntil.value + api.skew.ms;
-  const since = Date.parse(q.asked_at || i.since);
   const words = q.kind !== 'resume' && (q.kind === 'permission' || q.free_text || choices(q).length === 0);
   const send = () => answerQuestion(q.id, { allow: true, text: text.value.trim(), scope: 'once' }, 'answered');
-  return html`<li class="inbox-item inbox-ask" ref=${box}><article aria-labelledby=${id}>
-    <header class="inbox-head"><h3 id=${id}><button type="button" class="link" onClick=${() => { go('agents'); choose(q.agent); }}><bdi>${plain(q.agent, 80)}</bdi></button> <span>${wants(q)}</span></h3>
-      <span class="soft"><code>${plain(q.id, 40)}</code>${q.session_id && html` in <code>${plain(q.session_id, 60)}</code>`}${i.run_id && html`, <button type="button" class="link" onClick=${() => showRun(i.run_id, i.step_id)}>step ${plain(i.step_id, 64)} of ${plain(i.run_id, 48)}</button>`}</span>
-      ${Number.isFinite(since) && html`<span class="soft num inbox-since">for ${span(nowMs - since)}</span>`}</header>
-    <${What} q=${q} />
-    <p class="ask-until soft">${untilWhen(q, nowMs)}</p>
+  return html`<${What} q=${q} />
+    <p class="ask-until soft">${q.why ? `Asked because ${plain(q.why, 400)}. ` : ''}It ${untilWhen(q, nowMs)}.</p>
     <form class="ask-form" onSubmit=${(/** @type {Event} */ e) => e.preventDefault() /* Enter in a field must not allow */} aria-label="Answer to ${plain(q.id, 40)}">
       ${words && html`<div class="entry"><label for="${id}-text">${q.kind === 'question' ? 'Your answer' : 'A word with it'}${q.kind === 'permission' && html`<span class="soft"> (optional)</span>`}</label>
         ${q.kind === 'question' ? html`<textarea id="${id}-text" rows="3" maxlength=${TEXT_MAX} value=${text.value} onInput=${(/** @type {any} */ e) => { text.value = e.target.value; }}></textarea>`
           : html`<input id="${id}-text" type="text" maxlength=${TEXT_MAX} autocomplete="off" value=${text.value} onInput=${(/** @type {any} */ e) => { text.value = e.target.value; }} />`}</div>`}
       ${q.kind === 'permission' && html`<${Permission} q=${q} text=${text.value} />`}
       <${Choices} q=${q} text=${text.value} />
-      ${q.kind === 'question' && words && html`<div class="answer-foot"><${Act} at=${answerKey(q.id)} look="approve" icon="send" label="Send answer" act=${async () => (text.value.trim() ? send() : document.getElementById(`${id}-text`)?.focus())} /></div>`}
+      ${q.kind === 'question' && words && html`<div class="answer-foot"><${Act} at=${answerKey(q.id)} look="plain" icon="send" label="Send answer" answer="yes" act=${async () => (text.value.trim() ? send() : document.getElementById(`${id}-text`)?.focus())} /></div>`}
     </form>
-    <${Fault} at=${answerKey(q.id)} />
-  </article></li>`;
+    <${Fault} at=${answerKey(q.id)} />`;
 }

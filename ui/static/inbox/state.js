@@ -1,11 +1,36 @@
-// Saved answers, and the requests that follow a change of a question.
+// What needs this person, saved answers, and the requests that follow a change of a question.
 
 import * as api from '../shell/api.js';
-import { signal } from '../shell/lib.js';
+import { computed, signal } from '../shell/lib.js';
+import { kept } from '../shell/prefs.js';
 import { Refetch } from '../shell/refetch.js';
 import { inbox, refreshInbox } from '../runs/state.js';
 
 export const savedAnswers = signal(/** @type {import('../shell/api.js').Standing[]} */ ([]));
+
+// --- what a person put away ---------------------------------------------------------
+
+/** Failures that are put away, at most; the oldest are forgotten. */
+const AWAY_MAX = 200;
+
+const away = kept('put-away', '');
+
+/** A failure that happens again has another name. @param {import('../shell/api.js').InboxItem} i */
+const nameOf = (i) => `${i.id}@${Date.parse(i.since)}`;
+
+/** What needs this person: the inbox without the failures that were put away in this browser, the most urgent first. */
+export const needs = computed(() => {
+  const gone = new Set(away.value.split(' '));
+  return inbox.value.filter((i) => !(mayPutAway(i) && gone.has(nameOf(i))));
+});
+
+/** Only what has failed can be put away: nothing waits for an answer. @param {import('../shell/api.js').InboxItem} i */
+export const mayPutAway = (i) => i.kind === 'run' || i.kind === 'limit' || i.kind === 'failed';
+
+/** @param {import('../shell/api.js').InboxItem} i */
+export function putAway(i) {
+  away.value = [...away.peek().split(' ').filter((n) => n && n !== nameOf(i)), nameOf(i)].slice(-AWAY_MAX).join(' ');
+}
 
 const list = new Refetch(async () => { savedAnswers.value = (await api.savedAnswers()).standing ?? []; });
 
@@ -22,7 +47,7 @@ function gaveUp(ch) {
   const value = ch.entity.startsWith('control/') && ch.data?.control?.value;
   if (!value) return false;
   const name = ch.entity.slice('control/'.length);
-  return Boolean(value.gave_up) !== inbox.peek().some((i) => i.kind === 'failed' && i.agent === name);
+  return Boolean(value.gave_up) !== inbox.peek().some((i) => i.kind === 'failed' && i.agent === name) || inbox.peek().some((i) => i.kind === 'limit');
 }
 
 /** Applies changes of the journal. @param {import('../shell/api.js').Change[]} changes */

@@ -12,12 +12,50 @@ import { reveal } from '../shell/text.js';
 /** Longest call shown, in UTF-16 units; the server keeps less. */
 const CALL_SHOWN_MAX = 12_000;
 const LINES_SHOWN_MAX = 200;
+/** Names listed of what waits. */
+const HOLDS_MAX = 4;
 
 /** What each tool does. @type {Record<string, string>} */
 const DOES = Object.assign(Object.create(null), {
   Bash: 'wants to run a command', Write: 'wants to write a file', Edit: 'wants to change a file', MultiEdit: 'wants to change a file', NotebookEdit: 'wants to change a notebook',
   Read: 'wants to read a file', Glob: 'wants to look for files', Grep: 'wants to search in files', WebFetch: 'wants to fetch something from the network', WebSearch: 'wants to search the network',
 });
+
+/** What kind of thing needs a person. @param {import('../shell/api.js').InboxItem} i @returns {{label: string, look: string, mark: string}} */
+export function needLook(i) {
+  switch (i.kind) {
+    case 'step': return { label: i.task && !i.input_schema ? 'Review' : 'Approval', look: 'wait', mark: '?' };
+    case 'permission': return { label: 'Permission', look: 'wait', mark: '?' };
+    case 'failed': return { label: 'Gave up', look: 'failed', mark: '\u2715' };
+    case 'run': return { label: i.task?.failed_step === 'land' ? 'Did not land' : 'Failed', look: 'failed', mark: '\u2715' };
+    case 'limit': return { label: 'Limit', look: 'wait', mark: '\u2016' };
+    default: return { label: 'Question', look: 'wait', mark: '?' };
+  }
+}
+
+/** What waits for it, in words; empty: nothing else. @param {import('../shell/api.js').InboxItem} i */
+export function holdsUp(i) {
+  const list = i.blocks ?? [];
+  if (list.length === 0) return '';
+  const names = list.slice(0, HOLDS_MAX).map((n) => reveal(String(n).slice(0, 64)));
+  const more = list.length - names.length;
+  return `${i.kind === 'limit' ? 'stops' : 'holds up'} ${more > 0 ? `${names.join(', ')} and ${more} more` : names.length > 1 ? `${names.slice(0, -1).join(', ')} and ${names[names.length - 1]}` : names[0]}`;
+}
+
+/** What happens on a yes and on a no. @param {import('../shell/api.js').InboxItem} i */
+export function outcomes(i) {
+  const then = (i.then ?? []).slice(0, HOLDS_MAX).map((n) => reveal(n.slice(0, 64)));
+  return {
+    yes: then.length > 0 ? `${then.join(', ')} ${then.length === 1 ? 'begins' : 'begin'}` : 'the run completes',
+    no: i.back_to ? `the run goes back to ${reveal(i.back_to.slice(0, 64))}` : 'the step fails, and the run with it',
+  };
+}
+
+/** The last lines of a text of several lines. @param {string} text @param {number} most */
+export function lastLines(text, most) {
+  const lines = text.replace(/\s+$/, '').split('\n');
+  return lines.slice(-most).map((l) => reveal(l.slice(0, CALL_SHOWN_MAX))).join('\n');
+}
 
 /** What an agent wants; follows its name. @param {Asked} q */
 export function wants(q) {
@@ -69,7 +107,7 @@ export function untilWhen(q, nowMs) {
   const at = q.expires_at ? Date.parse(q.expires_at) : NaN;
   if (!Number.isFinite(at)) return 'waits until a person answers';
   const then = q.kind === 'permission' ? (q.otherwise === 'allow' ? 'is allowed' : 'is denied') : q.otherwise ? `is answered with \u201c${reveal(q.otherwise.slice(0, 60))}\u201d` : 'goes on without an answer';
-  return at > nowMs ? `${then} in ${span(at - nowMs)} without an answer` : `${then} now: no answer came`;
+  return at > nowMs ? `${then} in ${span(at - nowMs)}${then.endsWith('without an answer') ? '' : ' without an answer'}` : `${then} now: no answer came`;
 }
 
 /** Does a plain yes answer the question? Not if it asks to choose between several things. @param {Asked} q */

@@ -42,7 +42,7 @@ export const cancelRun = (run, step, note) =>
 export const resumeRun = (run, step) =>
   order(keyOf('resume', run, step), `resume ${plain(run, 60)}`, () => api.resumeRun(run, step ? { start_at_step: step } : {}));
 
-/** @param {string} run @param {string} step @param {boolean} yes @param {{note?: string, input?: string}} body */
+/** @param {string} run @param {string} step @param {boolean} yes @param {{note?: string, input?: string, shown?: string}} body */
 export const answerStep = (run, step, yes, body) =>
   order(keyOf(yes ? 'approve' : 'reject', run, step), `${yes ? 'approve' : 'reject'} ${plain(step, 60)}`, () => api.answerStep(run, step, yes, body));
 

@@ -5,7 +5,7 @@
 // change redraws one step and no other.
 
 import * as api from '../shell/api.js';
-import { batch, computed, signal } from '../shell/lib.js';
+import { batch, signal } from '../shell/lib.js';
 import { Refetch } from '../shell/refetch.js';
 import { addTrail, forgetTrail, wantTrail } from './trail.js';
 import { runID } from '../shell/router.js';
@@ -31,7 +31,6 @@ let shape = '';
 
 /** @param {string} id @returns {StepCell | undefined} */
 export const step = (id) => steps.get(id);
-export const waiting = computed(() => inbox.value.length);
 /** Has the run ended? @param {RunView} r */
 export const isOver = (r) => r.stage === 'stopped' || ['completed', 'failed', 'cancelled'].includes(r.status);
 

@@ -29,6 +29,7 @@ export const stepLook = (status) => STEPS[status] ?? { label: status.toLowerCase
 /** @param {RunView} run @returns {Look} */
 export function runLook(run) {
   if (run.stage === 'paused' && (run.status === 'running' || run.status === 'waiting')) return { label: 'paused', look: 'wait', mark: '\u2016' };
+  if (run.status === 'waiting' && (run.counts?.waiting_on_human ?? 0) > 0) return STEPS.WAITING_ON_HUMAN;
   return RUNS[run.status] ?? { label: run.status, look: 'pending', mark: '\u00b7' };
 }
 

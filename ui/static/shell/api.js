@@ -119,7 +119,36 @@ const BASE = '/api/v1';
 /** @typedef {{id: string, subject: string, author: string, at: string}} TaskCommit */
 /** @typedef {{text: string, base: string, land: string, from: string, to: string, shown?: string, live: boolean, files: TaskFile[], more_files?: number, commits: TaskCommit[], rounds: {round: number, commit: string}[], requests: {round: number, text: string}[], checks: TaskCheck[], attachments: {name: string, image?: string}[]}} TaskChanges */
 /** @typedef {{id: number, file?: string, line?: number, old?: boolean, quote?: string, text: string}} TaskComment a comment that is not sent yet */
-/** @typedef {{kind: string, run_id: string, step_id: string, workflow_name: string, since: string, why: string, manual_input_path?: string, input_schema?: string, bad_input?: string, artifacts?: string[] | null, logs?: string[] | null, agent?: string, session_id?: string, question?: Asked | null}} InboxItem kind: step, permission, question, resume, failed */
+/** @typedef {{name: string, bytes: number, text?: string, cut?: boolean, why?: string}} InboxFile */
+/** @typedef {{step_id: string, agent?: string, status: string, artifacts?: string[] | null, metrics?: Record<string, string>, logs?: string[] | null}} InboxStep */
+/**
+ * @typedef {object} InboxItem
+ * @property {string} id
+ * @property {string} kind step, permission, question, resume, failed, run, limit
+ * @property {string} run_id
+ * @property {string} step_id
+ * @property {string} workflow_name
+ * @property {string} since
+ * @property {string} why
+ * @property {string[] | null} [blocks] tasks and agents that wait for it
+ * @property {string} [manual_input_path]
+ * @property {string} [input_schema]
+ * @property {string} [bad_input]
+ * @property {string[] | null} [artifacts]
+ * @property {string[] | null} [logs]
+ * @property {string} [agent]
+ * @property {string} [session_id]
+ * @property {Asked | null} [question]
+ * @property {TaskView} [task]
+ * @property {string} [error]
+ * @property {Record<string, string>} [metrics]
+ * @property {InboxStep[]} [made]
+ * @property {InboxFile[]} [files]
+ * @property {string[]} [then]
+ * @property {string} [back_to]
+ * @property {string} [shown] goes with the answer
+ */
+/** @typedef {{agent?: string, session_id?: string, status: string, status_why?: string, purpose?: string, run_id?: string, step_id?: string, workflow_name?: string, title?: string, since: string | null, last?: string, last_at?: string | null, says?: string, files_changed?: number, tokens_today?: number, cost_usd_today?: number}} Work a session or a step that runs */
 /** @typedef {'once' | 'session' | 'always'} Scope */
 /**
  * @typedef {object} Asked a question of an agent
@@ -346,8 +375,8 @@ export const hold = (on, note) => post(on ? '/hold' : '/unhold', note ? { note }
 /** @param {{after?: number, limit?: number, entity?: string, tail?: number}} query @returns {Promise<{changes: Change[] | null, head: number}>} */
 export const journal = (query) =>
   kept('/journal?' + new URLSearchParams(Object.entries(query).map(([k, v]) => [k, String(v)])));
-/** @param {string} session @param {AbortSignal} signal @returns {Promise<{facts: Fact[] | null}>} */
-export const facts = (session, signal) => get(`/sessions/${name(session)}/facts?tail=2000`, signal);
+/** @param {string} session @param {AbortSignal} [signal] @param {number} [tail] the newest of them @returns {Promise<{facts: Fact[] | null}>} */
+export const facts = (session, signal, tail = 2000) => get(`/sessions/${name(session)}/facts?tail=${tail}`, signal);
 export const machines = () => /** @type {Promise<{machines: {name: string, rows: {id: string, why?: string, event?: string, from?: string}[] | null}[] | null}>} */ (get('/machines'));
 export const status = () => /** @type {Promise<{version?: string, pid?: number, started_at?: string, dir?: string}>} */ (get('/status'));
 
@@ -390,13 +419,15 @@ export const mergeTask = (id, body) => post(`/runs/${name(id)}/merge`, body);
 export const dropTask = (id) => post(`/runs/${name(id)}/drop`, {});
 /** @returns {Promise<{items: InboxItem[] | null}>} */
 export const inbox = () => kept('/inbox');
+/** @returns {Promise<{working: Work[] | null}>} */
+export const working = () => kept('/working');
 /** @param {RunFlags} flags @returns {Promise<RunView>} */
 export const startRun = (flags) => post('/runs', flags);
 /** @param {string} id @param {RunFlags} flags @returns {Promise<RunView>} */
 export const resumeRun = (id, flags) => post(`/runs/${name(id)}/resume`, flags);
 /** @param {string} id @param {'cancel' | 'pause' | 'release'} verb @param {{step?: string, note?: string}} body @returns {Promise<{seq: number}>} */
 export const orderRun = (id, verb, body) => post(`/runs/${name(id)}/${verb}`, body);
-/** @param {string} id @param {string} step @param {boolean} yes @param {{note?: string, input?: string}} body @returns {Promise<{seq: number}>} */
+/** @param {string} id @param {string} step @param {boolean} yes @param {{note?: string, input?: string, shown?: string}} body @returns {Promise<{seq: number}>} */
 export const answerStep = (id, step, yes, body) => post(`/runs/${name(id)}/steps/${name(step)}/${yes ? 'approve' : 'reject'}`, body);
 
 /** @param {string} id @param {AnswerBody} body @returns {Promise<{seq: number}>} */

@@ -49,7 +49,7 @@ function HoldSheet({ on }) {
 
 const KEYS = [
   ['\u2191 \u2193', 'the agent before, the next'], ['Home End', 'the first agent, the last'], ['Enter', 'show the agent'], ['Esc', 'back to the team'],
-  ['/', 'find an agent; write in a channel or a dispatch; search a transcript'], ['A B W R M D I U', 'team, tasks, crew, runs, channels, dispatch, inbox, usage'], ['1 2 3', 'output, evidence, history'], ['N', 'jump to the newest output'], ['H', 'hold or release the team'], ['T', 'change the theme'], ['P', 'look back, or back to now'], ['[ ]', 'one change earlier, one later'], ['?', 'this sheet'],
+  ['/', 'find an agent; write in a channel or a dispatch; search a transcript'], ['G A B W R M D I U', 'now, team, tasks, crew, runs, channels, dispatch, inbox, usage'], ['J K', 'on Now and Inbox: the next card, the one before'], ['A R', 'on Now and Inbox: yes or no to the chosen card'], ['1 2 3', 'output, evidence, history'], ['N', 'jump to the newest output'], ['H', 'hold or release the team'], ['T', 'change the theme'], ['P', 'look back, or back to now'], ['[ ]', 'one change earlier, one later'], ['?', 'this sheet'],
 ];
 const ORDER_KEYS = [['S', 'Start Agent'], ['X', 'Stop Agent'], ['O', 'Run Single Session'], ['C', 'Run Cleanup Session']];
 
@@ -63,7 +63,10 @@ function HelpSheet() {
       <label class="check"><input type="checkbox" checked=${letterKeys.value === 'on'} onChange=${(/** @type {any} */ e) => { letterKeys.value = e.target.checked ? 'on' : 'off'; }} />
         <span>Single letters work as keys</span></label>
       <h3>Words</h3><dl class="words">
-        <div><dt>RUNNING, IDLE</dt><dd>what the agent itself reports, and nothing else</dd></div>
+        <div><dt>RUNNING</dt><dd>a session's process is there, or its own loop reported lately</dd></div>
+        <div><dt>WAITING</dt><dd>for a person: see Now</dd></div>
+        <div><dt>FAILED</dt><dd>it gave up; Now says why</dd></div>
+        <div><dt>UNKNOWN</dt><dd>evidence is missing or contradicts itself</dd></div>
         <div><dt>Stop Agent</dt><dd>the current session finishes, then the agent stops; you can also end the session</dd></div>
         <div><dt>then: \u2026</dt><dd>the desired state after the current session</dd></div>
         <div><dt>to look at</dt><dd>evidence is missing or contradicts the status, or sessions fail</dd></div></dl></section></div>

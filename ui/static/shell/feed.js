@@ -20,6 +20,7 @@ import { asOf, asOfTime, connection, head, live, tick } from './connection.js';
 import { learn, trouble } from '../moment/state.js';
 import { addHistory, applyChanges, applyTeam, cell, forget, loaded, names } from '../agents/state.js';
 import { forgetUsage, refreshUsage } from '../usage/state.js';
+import { forgetNow, refreshNow } from '../now/state.js';
 
 /** @typedef {import('./api.js').Change} Change */
 
@@ -58,6 +59,7 @@ function flush() {
   applyCrewChanges(changes);
   applyDispatchChanges(changes);
   refreshUsage();
+  refreshNow();
 }
 
 /** @param {Change} change */
@@ -106,7 +108,7 @@ function set(part) {
 }
 
 function forgetAll() {
-  forget(); forgetRuns(); forgetChannels(); forgetCrew(); forgetDispatch(); forgetQuestions(); forgetUsage();
+  forget(); forgetRuns(); forgetChannels(); forgetCrew(); forgetDispatch(); forgetQuestions(); forgetUsage(); forgetNow();
 }
 
 function refreshAll() {
@@ -116,6 +118,7 @@ function refreshAll() {
   refreshDispatch(true);
   refreshQuestions(true);
   refreshUsage();
+  refreshNow(true);
 }
 
 /** Reads everything as of an earlier moment. @param {number} seq */

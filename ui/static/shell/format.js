@@ -17,6 +17,18 @@ export function span(ms) {
 }
 
 /**
+ * A duration in one unit, for lists that are glanced at: now, 12m, 3h, 2d. It changes once a minute.
+ * @param {number} ms
+ */
+export function brief(ms) {
+  const m = Math.floor(Math.max(0, ms) / 60_000);
+  return m < 1 ? 'now' : m < 60 ? `${m}m` : m < 1440 ? `${Math.floor(m / 60)}h` : `${Math.floor(m / 1440)}d`;
+}
+
+/** The time of day, with the day if it is not today. @param {number} ms @param {number} now */
+export const shortMoment = (ms, now) => (!Number.isFinite(ms) ? '\u2013' : new Date(ms).toDateString() === new Date(now).toDateString() ? shortFormat.format(ms) : `${dayFormat.format(ms)} ${shortFormat.format(ms)}`);
+
+/**
  * The age of a piece of evidence; in milliseconds below one second.
  * @param {number} ms
  */

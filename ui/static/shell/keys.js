@@ -74,8 +74,10 @@ function handle(e, at) {
   if (e.key === 'Enter' && at.classList.contains('row-name')) { choose(chosen.value); focusAgent(); return true; }
   if (letterKeys.value !== 'on') return false;
   const key = e.key.toLowerCase();
+  if ((place.value === 'now' || place.value === 'inbox') && cardKey(key, at)) return true;
   switch (key) {
     case '?': dialog.value = 'help'; return true;
+    case 'g': go('now'); return true;
     case 'a': go('agents'); return true;
     case 'b': go('tasks'); return true;
     case 'w': go('crew'); return true;
@@ -94,6 +96,27 @@ function handle(e, at) {
     default:
   }
   return onTeam && teamKey(e, key);
+}
+
+/**
+ * Keys for the cards of what needs a person: the next, the one before, yes, no. The answer is for the card
+ * that has the focus; without one nothing is answered.
+ * @param {string} key @param {Element} at
+ */
+function cardKey(key, at) {
+  const cards = /** @type {HTMLElement[]} */ ([...document.querySelectorAll('.need')]);
+  if (cards.length === 0 || !'jkar'.includes(key)) return false;
+  const here = /** @type {HTMLElement | null} */ (at.closest('.need'));
+  if (key === 'a' || key === 'r') {
+    const button = here?.querySelector(`[data-answer=${key === 'a' ? 'yes' : 'no'}]`);
+    if (button instanceof HTMLElement) button.click();
+    return true; // also without a card: these letters never lead away from here
+  }
+  const n = here ? cards.indexOf(here) + (key === 'j' ? 1 : -1) : key === 'j' ? 0 : cards.length - 1;
+  const card = cards[Math.min(cards.length - 1, Math.max(0, n))];
+  card.focus();
+  card.scrollIntoView({ block: 'nearest' });
+  return true;
 }
 
 /** Keys for the selected agent; they work only where it is visible. @param {KeyboardEvent} e @param {string} key */

@@ -4,11 +4,11 @@ import { moment } from './format.js';
 import { html } from './lib.js';
 import { retryNow } from './feed.js';
 import { shown } from '../runs/state.js';
-import { answers, connection, live, now } from './connection.js';
+import { connection, live, now } from './connection.js';
 import { holdPending, team } from '../agents/state.js';
 import { plain } from './text.js';
 import { nextTheme, theme } from './prefs.js';
-import { channelName, counts, dialog, place, runID, sessionName } from './router.js';
+import { channelName, dialog, place, runID, sessionName } from './router.js';
 import { Fairlead, Icon } from './icons.js';
 import { Places } from './nav.js';
 import { backToNow, lookBack, looking } from '../moment/state.js';
@@ -30,14 +30,11 @@ function Hold() {
 }
 
 export function Masthead() {
-  const n = counts.value;
   const t = theme.value;
-  const content = place.value === 'tasks' ? (runID.value ? 'task-title' : 'tasks-title') : place.value === 'inbox' ? 'inbox-title' : place.value === 'usage' ? 'usage-title' : place.value === 'crew' ? 'crew-title' : place.value === 'dispatch' ? (sessionName.value ? 'session-title' : 'sessions-title') : place.value === 'channels' ? (channelName.value ? 'channel-title' : 'channels-title') : place.value === 'agents' ? 'agent-title' : shown.value ? 'run-title' : 'runs-title';
+  const content = place.value === 'now' ? 'now-title' : place.value === 'tasks' ? (runID.value ? 'task-title' : 'tasks-title') : place.value === 'inbox' ? 'inbox-title' : place.value === 'usage' ? 'usage-title' : place.value === 'crew' ? 'crew-title' : place.value === 'dispatch' ? (sessionName.value ? 'session-title' : 'sessions-title') : place.value === 'channels' ? (channelName.value ? 'channel-title' : 'channels-title') : place.value === 'agents' ? 'agent-title' : shown.value ? 'run-title' : 'runs-title';
   return html`<header class="masthead">
     <a class="skip" href="#${content}" onClick=${(/** @type {Event} */ e) => { e.preventDefault(); document.getElementById(content)?.focus(); }}>Skip to ${place.value === 'agents' ? 'the chosen agent' : 'the content'}</a>
     <h1 class="brand"><${Fairlead} /><span class="brand-name">Fairlead</span><span class="brand-team"><bdi>${plain(team.value.name, 60) || 'Mission Control'}</bdi></span></h1>
-    ${place.value === 'agents' && html`<p class="tally ${answers.value ? '' : 'tally-stale'}"><span class="tally-run"><b class="num">${n.running}</b> running</span><span><b class="num">${n.idle}</b> idle</span>
-      ${n.look > 0 && html`<span class="tally-look"><${Icon} name="look" /><b class="num">${n.look}</b> to look at</span>`}</p>`}
     <${Places} />
     <div class="masthead-side">
       <${Line} /><${Hold} />

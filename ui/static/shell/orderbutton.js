@@ -15,13 +15,13 @@ export function Fault({ at }) {
 /** Moves the focus if the pressed button is gone. */
 function keepPlace() {
   requestAnimationFrame(() => requestAnimationFrame(() => {
-    if (document.activeElement === document.body) /** @type {HTMLElement | null} */ (document.querySelector('#task-title, #channel-title, #crew-title, #session-title, #inbox-title'))?.focus();
+    if (document.activeElement === document.body) /** @type {HTMLElement | null} */ (document.querySelector('#now-title, #task-title, #channel-title, #crew-title, #session-title, #inbox-title'))?.focus();
   }));
 }
 
-/** @param {{look: string, icon: string, label: string, act: () => Promise<unknown>, at: string, hint?: string}} props at: where its fault is said */
-export function Act({ look, icon, label, act, at, hint }) {
+/** @param {{look: string, icon: string, label: string, act: () => Promise<unknown>, at: string, hint?: string, answer?: 'yes' | 'no'}} props at: where its fault is said; answer: a key gives it */
+export function Act({ look, icon, label, act, at, hint, answer }) {
   const off = !live.value || asked.value !== '';
-  return html`<button type="button" class="order order-${look}" title=${hint} aria-disabled=${off ? 'true' : undefined} aria-busy=${asked.value === at ? 'true' : undefined}
+  return html`<button type="button" class="order order-${look}" title=${hint} data-answer=${answer} aria-disabled=${off ? 'true' : undefined} aria-busy=${asked.value === at ? 'true' : undefined}
     onClick=${() => { if (!off) void act().then(keepPlace); }}><${Icon} name=${icon} /><span>${label}</span></button>`;
 }

@@ -1,6 +1,6 @@
 // The router: what is open lives in the address, so that back, reload and a copied link work.
 //
-//   #/tasks/T12
+//   #/now  #/tasks/T12
 //   #/agents/NAME/TAB  #/channels/NAME  #/crew/ID/soul  #/runs/ID/STEP
 //   #/dispatch/NAME/conv_002  #/inbox  #/usage
 //
@@ -12,8 +12,9 @@ import { batch, computed, signal } from './lib.js';
 import { cell, names } from '../agents/state.js';
 import { active, concerns } from '../agents/words.js';
 import { asOf } from './connection.js';
+import { statusOf } from './status.js';
 
-/** @typedef {'tasks' | 'agents' | 'crew' | 'runs' | 'channels' | 'dispatch' | 'inbox' | 'usage'} Place a part of the page */
+/** @typedef {'now' | 'tasks' | 'agents' | 'crew' | 'runs' | 'channels' | 'dispatch' | 'inbox' | 'usage'} Place a part of the page */
 
 export const TABS = ['output', 'evidence', 'history'];
 
@@ -21,7 +22,7 @@ export const chosen = signal('');     // name of the selected agent; empty: none
 export const tab = signal('output');
 export const opened = signal(false);  // on a phone: the agent covers the list
 export const sessionShown = signal(/** @type {string} */ ('')); // '' follows the running one
-export const place = signal(/** @type {Place} */ ('agents'));
+export const place = signal(/** @type {Place} */ ('now'));
 export const runID = signal('');  // the open run, or the run of the open task; empty: none
 export const stepID = signal(''); // its open step; empty: none
 export const channelName = signal(''); // the open channel; empty: none
@@ -49,26 +50,27 @@ export const shownNames = computed(() => {
     const a = cell(name)?.agent.value;
     if (!a) return false;
     if (want === 'running' && !active(a)) return false;
-    if (want === 'idle' && active(a)) return false;
+    if (want === 'idle' && statusOf(a, false, 0) !== 'idle') return false;
     if (want === 'look' && concerns(a).length === 0) return false;
     return !words || `${name} ${a.description ?? ''} ${a.driver} ${a.note ?? ''}`.toLowerCase().includes(words);
   });
 });
 
 export const counts = computed(() => {
-  let run = 0, look = 0;
+  let run = 0, idle = 0, look = 0;
   for (const name of names.value) {
     const a = cell(name)?.agent.value;
     if (!a) continue;
     if (active(a)) run++;
+    if (statusOf(a, false, 0) === 'idle') idle++;
     if (concerns(a).length) look++;
   }
-  return { all: names.value.length, running: run, idle: names.value.length - run, look };
+  return { all: names.value.length, running: run, idle, look };
 });
 
 /** The part of the page for each first word of the address; old words still resolve. @type {Record<string, Place>} */
 const PARTS = Object.assign(Object.create(null), {
-  tasks: 'tasks', agents: 'agents', channels: 'channels', crew: 'crew', runs: 'runs', dispatch: 'dispatch', inbox: 'inbox', usage: 'usage',
+  now: 'now', tasks: 'tasks', agents: 'agents', channels: 'channels', crew: 'crew', runs: 'runs', dispatch: 'dispatch', inbox: 'inbox', usage: 'usage',
   task: 'tasks', agent: 'agents', channel: 'channels', run: 'runs', session: 'dispatch', sessions: 'dispatch',
 });
 
@@ -77,7 +79,7 @@ function readAddress() {
   asOf.value = Number(/^at=(\d{1,15})$/.exec(query)?.[1] ?? 0);
   let [, word, name = '', where = ''] = path.split('/');
   try { name = decodeURIComponent(name); where = decodeURIComponent(where); } catch { return; }
-  const part = PARTS[word] ?? 'agents';
+  const part = PARTS[word] ?? 'now';
   const of = (/** @type {Place} */ p, /** @type {string} */ text) => (part === p ? text : '');
   batch(() => {
     place.value = part;
@@ -100,13 +102,13 @@ function readAddress() {
 function address() {
   const at = (/** @type {(string | number)[]} */ ...parts) => '#/' + parts.filter(Boolean).map(encodeURIComponent).join('/');
   switch (place.value) {
-    case 'inbox': case 'usage': return at(place.value);
+    case 'now': case 'inbox': case 'usage': return at(place.value);
     case 'crew': return member.value ? at('crew', member.value, memberSide.value) : at('crew');
     case 'channels': return at('channels', channelName.value);
     case 'dispatch': return at('dispatch', sessionName.value, sessionName.value && conversationN.value ? `conv_${String(conversationN.value).padStart(3, '0')}` : '');
     case 'tasks': return at('tasks', runID.value);
     case 'runs': return at('runs', runID.value, runID.value && stepID.value);
-    default: return opened.value && chosen.value ? at('agents', chosen.value, tab.value) : '#/';
+    default: return opened.value && chosen.value ? at('agents', chosen.value, tab.value) : '#/agents';
   }
 }
 

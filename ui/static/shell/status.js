@@ -11,6 +11,11 @@ export const STATUS_WORDS = {
   running: 'RUNNING', backing_off: 'BACKING OFF', failed: 'FAILED', idle: 'IDLE',
 };
 
+/** The same without colour: a shape for each status, as runs and tasks have them. @type {Record<Status, string>} */
+export const STATUS_MARKS = {
+  unknown: '!', stopping: '\u25a0', waiting: '?', rate_limited: '\u2016', running: '\u25b6', backing_off: '\u21bb', failed: '\u2715', idle: '\u25cb',
+};
+
 /** The first status that applies. @param {Agent} a @param {boolean} stopping the daemon stops @param {number} nowMs @returns {Status} */
 export function statusOf(a, stopping, nowMs) {
   const s = a.session;

@@ -1,0 +1,113 @@
+package controller
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/fairlead-dev/fairlead/machine"
+	"github.com/fairlead-dev/fairlead/view"
+)
+
+// asked waits until the inbox has one item, and returns it.
+func (y *yard) asked(kind string) view.InboxItem {
+	y.t.Helper()
+	items, err := y.Inbox(y.t.Context())
+	if err != nil || len(items) != 1 || items[0].Kind != kind {
+		y.t.Fatalf("the inbox: %+v, %v; want one item of kind %s", items, err, kind)
+	}
+	return items[0]
+}
+
+// An approval has what was made before, and is for exactly that: if an artifact or the question changes, the answer is
+// refused, and says to look again.
+func TestApprovalIsForWhatWasShown(t *testing.T) {
+	t.Parallel()
+	y := newYard(t)
+	y.file("note.md", "Version 1\n")
+	flow := y.file("flow.yaml", fmt.Sprintf("name: ask\nsteps:\n  - id: test\n    command: %s\n  - id: draft\n    needs: [test]\n    human_in_the_loop: true\n    loop_back_to: test\n    command: %s\n  - id: ship\n    needs: [draft]\n    command: %s\n",
+		quoted(report(`, "metrics": {"passed": 12}`)), quoted(report(`, "artifacts": ["note.md"]`)), quoted(report(``))))
+	y.start(view.RunFlags{Workflow: flow, RunID: "r1", PauseForHumans: true})
+	waits := func(v view.RunView) bool { return v.Status == "waiting" && v.Steps[1].Status == "WAITING_ON_HUMAN" }
+	y.until("r1", "it asks", waits)
+	first := y.asked("step")
+	if len(first.Files) != 1 || first.Files[0].Text != "Version 1\n" || len(first.Made) != 1 || first.Made[0].Metrics["passed"] != "12" ||
+		strings.Join(first.Then, " ") != "ship" || first.BackTo != "test" {
+		t.Errorf("what a person is shown: %+v", first)
+	}
+	if again := y.asked("step"); again.Shown != first.Shown || again.ID != first.ID {
+		t.Errorf("nothing has changed, and it is named %s and %s", first.Shown, again.Shown)
+	}
+	refused := func(shown, words string) {
+		t.Helper()
+		var no *machine.Refusal
+		if _, err := y.Answer(t.Context(), human, "r1", "draft", view.StepAnswer{Shown: shown}); !errors.As(err, &no) || !strings.Contains(no.Reason, words) {
+			t.Errorf("the answer: %v; want a refusal with %q", err, words)
+		}
+	}
+	y.file("note.md", "Version 2\n")
+	refused(first.Shown, "it was changed since you looked")
+	second := y.asked("step")
+	if second.Files[0].Text != "Version 2\n" || second.Shown == first.Shown {
+		t.Errorf("after the change: %+v", second)
+	}
+	if _, err := y.Answer(t.Context(), human, "r1", "draft", view.StepAnswer{Shown: second.Shown, Rejected: true, Note: "again"}); err != nil {
+		t.Fatal(err)
+	}
+	y.until("r1", "it asks again", func(v view.RunView) bool { return waits(v) && v.Steps[1].Iteration == 1 })
+	third := y.asked("step")
+	if third.ID == second.ID {
+		t.Errorf("two questions have the name %s", third.ID)
+	}
+	refused(second.Shown, "it was changed since you looked") // the same words and the same file: another question
+
+	// Two people answer at the same time: one is told that it is too late, and nothing is doubled.
+	var both sync.WaitGroup
+	errs := make([]error, 2)
+	for i := range errs {
+		both.Go(func() {
+			_, errs[i] = y.Answer(t.Context(), human, "r1", "draft", view.StepAnswer{Shown: third.Shown, Note: fmt.Sprint("person ", i)})
+		})
+	}
+	both.Wait()
+	if (errs[0] == nil) == (errs[1] == nil) {
+		t.Fatalf("two answers: %v, %v; want one that counts", errs[0], errs[1])
+	}
+	for i, err := range errs {
+		var no *machine.Refusal
+		if err != nil && (!errors.As(err, &no) || !strings.Contains(no.Reason, "it was answered")) {
+			t.Errorf("the second person is told: %v", err)
+		}
+		if err == nil {
+			text, err := os.ReadFile(filepath.Join(y.dir, ".agents", "runs", "r1", "manual_inputs", "r1__draft.json"))
+			if err != nil || !strings.Contains(string(text), fmt.Sprint("person ", i)) {
+				t.Errorf("the answer of person %d counted, and the file has %s, %v", i, text, err)
+			}
+		}
+	}
+	if v := y.until("r1", "it completes", over); v.Status != "completed" {
+		t.Errorf("%+v", v)
+	}
+}
+
+// A run that failed needs a person, until a newer run of its workflow begins.
+func TestFailedRunNeedsAPerson(t *testing.T) {
+	t.Parallel()
+	y := newYard(t)
+	bad := y.file("bad.yaml", "name: bad\nsteps:\n  - id: test\n    max_attempts: 1\n    command: [sh, -c, 'echo one; echo expected 3, got 4 >&2; exit 1']\n")
+	y.start(view.RunFlags{Workflow: bad, RunID: "b1"})
+	y.until("b1", "it fails", over)
+	item := y.asked("run")
+	if item.ID != "run/b1" || item.Step != "test" || !strings.Contains(item.Error, "expected 3, got 4") || item.Session == "" {
+		t.Errorf("%+v", item)
+	}
+	y.start(view.RunFlags{Workflow: bad, RunID: "b2"})
+	y.until("b2", "it fails", over)
+	if item := y.asked("run"); item.Run != "b2" {
+		t.Errorf("after a newer run the inbox has %s", item.Run)
+	}
+}
