@@ -20,8 +20,8 @@ func TestMeasure(t *testing.T) {
 		t.Skip("set SEARCH_MB to the megabytes of output to index")
 	}
 	path := filepath.Join(t.TempDir(), "search.db")
-	x, err := Open(path, BytesMax)
-	if err != nil {
+	x := New(path, BytesMax)
+	if _, err := x.Mend(); err != nil {
 		t.Fatal(err)
 	}
 	defer x.Close()

@@ -80,6 +80,7 @@ type Index struct {
 	limit    int64
 	readOnly bool
 	damaged  atomic.Bool
+	fault    atomic.Pointer[error] // why it is not open
 
 	mu    sync.RWMutex // held to use the connections; Reset replaces them
 	write *sql.DB
@@ -90,21 +91,37 @@ type Index struct {
 // ErrNone says that there is no index.
 var ErrNone = errors.New("there is no search index")
 
-// Open opens the index to write it, and begins it anew if there is none, if it is damaged, or if
-// another version wrote it. limit is BytesMax, except in tests.
-func Open(path string, limit int64) (*Index, error) {
+// New returns an index that is not open yet: Mend opens it. limit is BytesMax, except in tests.
+func New(path string, limit int64) *Index {
 	x := &Index{path: path, limit: limit}
-	err := x.open()
-	if err == nil {
-		return x, nil
+	x.fault.Store(&errClosed)
+	return x
+}
+
+// Mend opens the index to write it if it is not open, and begins it anew if there is none, if it is
+// damaged, or if another version wrote it. anew reports whether the position may have changed.
+func (x *Index) Mend() (anew bool, err error) {
+	x.mu.RLock()
+	open := x.read != nil
+	x.mu.RUnlock()
+	if open && !x.damaged.Load() {
+		return false, nil
 	}
-	if !unusable(err) {
-		return nil, errors.Join(err, x.close())
+	if !open {
+		x.mu.Lock()
+		err = x.open()
+		if err != nil {
+			err = errors.Join(err, x.close())
+		}
+		x.mu.Unlock()
 	}
-	if err := x.Reset(); err != nil {
-		return nil, err
+	if open || unusable(err) {
+		err = x.Reset()
 	}
-	return x, nil
+	if err != nil {
+		x.fault.Store(&err)
+	}
+	return true, err
 }
 
 // OpenReadOnly opens an index that no daemon writes, and writes nothing beside it. The error is
@@ -250,14 +267,14 @@ func (x *Index) close() error {
 	return errors.Join(errs...)
 }
 
-var errClosed = errors.New("the search index is closed")
+var errClosed = errors.New("the search index is not open yet; try again in a moment")
 
 // using runs do with the connections open.
 func (x *Index) using(do func() error) error {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
 	if x.read == nil {
-		return errClosed
+		return &Unavailable{*x.fault.Load()}
 	}
 	err := do()
 	if damaged(err) {
@@ -266,7 +283,13 @@ func (x *Index) using(do func() error) error {
 	return err
 }
 
-// Damaged reports whether a use of the index found it damaged; Reset mends it.
+// Unavailable says why the index cannot be used now.
+type Unavailable struct{ Why error }
+
+func (u *Unavailable) Error() string { return "the search index cannot be used: " + u.Why.Error() }
+func (u *Unavailable) Unwrap() error { return u.Why }
+
+// Damaged reports whether a use of the index found it damaged; Mend begins it anew.
 func (x *Index) Damaged() bool { return x.damaged.Load() }
 
 // Position returns how far the index has followed the journal.

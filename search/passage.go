@@ -27,11 +27,12 @@ const (
 	Question = "question" // what an agent asked, and the answer
 	Run      = "run"      // a run and its steps
 	Task     = "task"     // a task: its text, comments, findings
+	Dispatch = "dispatch" // a conversation of a dispatch
 	History  = "history"  // a change of an agent or of the team
 )
 
 // Kinds are all kinds, in the order in which they are listed.
-var Kinds = []string{Output, Channel, Crew, Question, Run, Task, History}
+var Kinds = []string{Output, Channel, Crew, Question, Run, Task, Dispatch, History}
 
 // Place is where something was said, done, asked or changed.
 type Place struct {

@@ -23,6 +23,7 @@ import (
 	"github.com/fairlead-dev/fairlead/controller/status"
 	"github.com/fairlead-dev/fairlead/driver"
 	"github.com/fairlead-dev/fairlead/journal"
+	"github.com/fairlead-dev/fairlead/search"
 	"github.com/fairlead-dev/fairlead/view"
 )
 
@@ -69,6 +70,7 @@ type Options struct {
 	Dir     string       // the repository
 	Store   string       // the journal's store: sqlite or memory
 	MCP     http.Handler // the tools for agents (NewMCP); nil: none
+	Search  *search.Index // nil: there is none, and searches are answered with 503
 	User    string       // the name of people in the journal; empty: the owner of this process
 
 	// Reload loads fairlead.yaml again. It returns what changed before the change takes effect; nil: this

@@ -22,11 +22,14 @@ import (
 	"github.com/fairlead-dev/fairlead/config"
 	"github.com/fairlead-dev/fairlead/controller"
 	dispatchctl "github.com/fairlead-dev/fairlead/controller/dispatch"
+	"github.com/fairlead-dev/fairlead/controller/indexer"
 	"github.com/fairlead-dev/fairlead/controller/seam"
 	"github.com/fairlead-dev/fairlead/controller/sessions"
 	"github.com/fairlead-dev/fairlead/crewfile"
 	"github.com/fairlead-dev/fairlead/driver"
+	"github.com/fairlead-dev/fairlead/journal"
 	"github.com/fairlead-dev/fairlead/journal/sqlite"
+	"github.com/fairlead-dev/fairlead/search"
 	"github.com/fairlead-dev/fairlead/ui"
 	"github.com/fairlead-dev/fairlead/workspace"
 )
@@ -40,6 +43,7 @@ type Daemon struct {
 	Engine *controller.Supervisor
 	Url    string // of Mission Control; it contains no secret
 	Logins *login.Logins
+	search *search.Index // nil: there is none
 
 	address string // of the TCP listener
 
@@ -155,7 +159,39 @@ func (d *Daemon) openEngine(ctx context.Context) error {
 		go func() { logged <- log.write(d.Engine, run, d.space.Path("log", log.Name)) }()
 		d.closers = append(d.closers, func() error { cancel(); return <-logged })
 	}
+	d.index(run, cancel, j)
 	return nil
+}
+
+// index keeps the search index up to date beside everything else. It is a cache: nothing waits for it,
+// and a fault of it is reported and stops nothing.
+func (d *Daemon) index(ctx context.Context, cancel func(), j journal.Journal) {
+	if d.runsOnly {
+		return
+	}
+	shims := &sessions.Shims{Folder: d.space.Path("sessions"), Workspace: d.Conf.Dir}
+	d.search = search.New(d.space.Path("search.db"), search.BytesMax)
+	keeper := indexer.New(indexer.Options{
+		Index: d.search, Journal: j, Drivers: cli.Drivers(), Output: shims.Output, Size: shims.OutputBytes, Log: d.log,
+		Driver: func(agent string) string {
+			for i := range d.Conf.Agents {
+				if d.Conf.Agents[i].Name == agent {
+					return d.Conf.Agents[i].Driver
+				}
+			}
+			return ""
+		},
+	})
+	ended := make(chan struct{})
+	go func() { defer close(ended); keeper.Run(ctx) }()
+	d.closers = append(d.closers, func() error {
+		cancel()
+		<-ended
+		if err := d.search.Close(); err != nil {
+			d.log.Warn("the search index could not be closed; the next start continues", "error", err)
+		}
+		return nil
+	})
 }
 
 // spaceLook is how often a daemon checks that its folder still exists; a check is one system call.
@@ -203,7 +239,8 @@ func (d *Daemon) serve(ctx context.Context, door net.Listener) error {
 		Engine: d.Engine, UI: ui.Handler(), Token: token, Logins: d.Logins, Log: d.log, Version: cli.Version(), Dir: d.Conf.Dir, Store: "sqlite",
 		Hosts:  []string{door.Addr().String()},
 		Reload: d.reloader(), ReloadFault: d.reloadFault,
-		MCP: mcp.New(mcp.Options{Engine: d.Engine, Log: d.log, Version: cli.Version()}),
+		Search: d.search,
+		MCP:    mcp.New(mcp.Options{Engine: d.Engine, Log: d.log, Version: cli.Version()}),
 	})
 	serving, stop := context.WithCancel(context.WithoutCancel(ctx))
 	served := make(chan error, 1)

@@ -29,6 +29,7 @@ import (
 	"github.com/fairlead-dev/fairlead/driver"
 	"github.com/fairlead-dev/fairlead/journal"
 	"github.com/fairlead-dev/fairlead/journal/sqlite"
+	"github.com/fairlead-dev/fairlead/search"
 	"github.com/fairlead-dev/fairlead/workspace"
 )
 
@@ -76,7 +77,13 @@ func Open(ctx context.Context, conf *config.Config, drivers map[string]driver.Dr
 	reading, stop := context.WithCancel(context.WithoutCancel(ctx))
 	r.stop = stop
 	go func() { r.ended <- e.RunReads(reading) }()
-	server := server.New(server.Options{Engine: e, Dir: conf.Dir, Store: "sqlite"})
+	index, err := search.OpenReadOnly(filepath.Join(conf.Dir, ".fairlead", "search.db"))
+	if err != nil {
+		index = nil // a search says that there is none; the other commands do not need it
+	} else {
+		r.close = append(r.close, index.Close)
+	}
+	server := server.New(server.Options{Engine: e, Dir: conf.Dir, Store: "sqlite", Search: index})
 	r.close = append(r.close, server.Close)
 	r.Client = apiclient.ReadFrom(conf.Dir, server.SocketHandler())
 	return r, nil
