@@ -95,7 +95,7 @@ func table() []route {
 		},
 		{
 			"read-facts", get, "/sessions/{id}/facts", "Read the facts of a session's output",
-			"What the driver recognised in the output, the newest last.",
+			"What the driver recognised in the output, the newest last. With `from`, what follows an offset.",
 			answer(handleFacts),
 		},
 		{

@@ -123,4 +123,3 @@ func linkOf(f *search.Found) string {
 	}
 	return at("agents", f.Agent, "history", f.At)
 }
-

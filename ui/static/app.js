@@ -6,6 +6,8 @@ import { ChannelList } from './channels/list.js';
 import { InboxPage } from './inbox/page.js';
 import { CrewPage } from './crew/page.js';
 import { Dialogs } from './shell/dialogs.js';
+import { ChangeDialog } from './history/changedialog.js';
+import { Palette } from './search/palette.js';
 import { Banners, Masthead } from './shell/masthead.js';
 import { Notes } from './shell/notes.js';
 import { RunPane } from './runs/pane.js';
@@ -23,7 +25,7 @@ import { openChannel } from './channels/state.js';
 import { openCrew } from './crew/state.js';
 import { keepFeedOpen } from './shell/feed.js';
 import { startKeys } from './shell/keys.js';
-import { effect, html, render, untracked } from './shell/lib.js';
+import { computed, effect, html, render, untracked } from './shell/lib.js';
 import { lookAt, waiting } from './runs/state.js';
 import { connection, now } from './shell/connection.js';
 import { loaded, names, team } from './agents/state.js';
@@ -31,7 +33,7 @@ import { openDispatch } from './dispatch/state.js';
 import { plain } from './shell/text.js';
 import { SignIn, signedIn, startSignIn } from './shell/signin.js';
 import { openUsage } from './usage/state.js';
-import { channelName, chosen, conversationN, counts, member, opened, place, runID, sessionName, startView } from './shell/router.js';
+import { channelName, chosen, conversationN, counts, member, opened, place, runID, sessionName, spot, startView } from './shell/router.js';
 
 function Deck() {
   const cut = connection.value.phase === 'lost' ? 'deck-cut' : '';
@@ -49,14 +51,17 @@ function Deck() {
 
 const App = () => !signedIn.value ? html`<${SignIn} />` : html`
   <${Masthead} /><${Banners} /><${Deck} />
-  <${Notes} /><${Dialogs} /><${RunDialogs} /><${NewTask} /><${DropDialog} /><${StartDispatchDialog} />`;
+  <${Notes} /><${Dialogs} /><${RunDialogs} /><${NewTask} /><${DropDialog} /><${StartDispatchDialog} /><${Palette} /><${ChangeDialog} />`;
+
+/** The entry of a channel that a link leads to. */
+const channelSpot = computed(() => (place.value === 'channels' ? spot.value : ''));
 
 // A wide page always shows an agent.
 effect(() => { if (loaded.value && !chosen.value && names.value.length > 0) chosen.value = names.value[0]; });
 
 effect(() => { void runID.value; untracked(lookAt); });
 
-effect(() => { void channelName.value; void place.value; untracked(openChannel); });
+effect(() => { void channelName.value; void place.value; void channelSpot.value; untracked(openChannel); });
 
 effect(() => {
   if (!signedIn.value) return;
