@@ -118,6 +118,7 @@ func (x *Index) find(ctx context.Context, q Query, words query, page *Page) erro
 	}
 	for n := min(newest, (s.before-1)/shardPassages); n >= max(oldest, first/shardPassages) && !s.full; n-- {
 		if err := s.shard(ctx, n); err != nil {
+			page.Next = s.last // if the time was up, the next search goes on there
 			return err
 		}
 	}
@@ -137,6 +138,7 @@ type finder struct {
 
 	unpack  unpacker
 	scanned int
+	last    int64 // the id that was looked at last
 	page    *Page
 	full    bool // the page is, or a limit is reached
 }
@@ -186,6 +188,7 @@ func (s *finder) take(rows *sql.Rows) error {
 	if err := rows.Scan(&id, &at, &f.At, &text, &lines, &f.Kind, &f.Entity, &f.Part, &f.Agent); err != nil {
 		return err
 	}
+	s.last = id
 	switch {
 	case len(s.page.Found) >= s.q.Limit:
 		s.page.Next, s.full = id+1, true

@@ -3,6 +3,7 @@ package search
 import (
 	"context"
 	"database/sql"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -528,7 +529,7 @@ func dropShard(tx *sql.Tx, n int64) (int64, error) {
 // kindTerm and agentTerm are terms that no text has, because they begin with a character of the
 // private area, which is no letter.
 func kindTerm(kind string) string   { return "\ue000" + kind }
-func agentTerm(agent string) string { return "\ue001" + strings.ToLower(agent) }
+func agentTerm(agent string) string { return "\ue001" + hex.EncodeToString([]byte(agent)) }
 
 func anyOf(list []string, term func(string) string) string {
 	all := slices.Clone(list)

@@ -78,9 +78,9 @@ func (q query) terms() (all []string) {
 	for _, p := range q {
 		for i, w := range p.words {
 			switch {
-			case w.single && i+1 < len(p.words) && p.words[i+1].single && w.end == p.words[i+1].start:
+			case i+1 < len(p.words) && pair(w, p.words[i+1]):
 				all = append(all, quoted(w.folded+p.words[i+1].folded))
-			case w.single && i > 0 && p.words[i-1].single && p.words[i-1].end == w.start: // it is in the pair before
+			case i > 0 && pair(p.words[i-1], w): // it is in the pair before
 			case i == len(p.words)-1 && p.prefix && len(w.folded) < wordBytesMax:
 				all = append(all, quoted(w.folded)+"*")
 			default:
@@ -90,6 +90,9 @@ func (q query) terms() (all []string) {
 	}
 	return all
 }
+
+// pair reports whether two characters of scripts without spaces stand beside each other.
+func pair(a, b token) bool { return a.single && b.single && a.end == b.start }
 
 func quoted(term string) string { return `"` + strings.ReplaceAll(term, `"`, `""`) + `"` }
 
@@ -190,6 +193,9 @@ func (p *phrase) at(text string, all []token) (start, end int, ok bool) {
 	for i, w := range p.words {
 		t := all[i]
 		last := i == len(p.words)-1
+		if i > 0 && pair(p.words[i-1], w) && !pair(all[i-1], t) {
+			return 0, 0, false
+		}
 		if t.folded == w.folded && t.single == w.single {
 			continue
 		}

@@ -113,7 +113,7 @@ export function Facts({ session, onFollow, from = -1 }) {
     void read();
     return () => { bell.close(); stop.abort(); };
   }, [session, from]);
-  useLayoutEffect(() => { if (from < 0) follow.drawn(0); }, [facts.value, end.value]);
+  useLayoutEffect(() => { if (from < 0) follow.drawn(0); else box.current?.querySelector('.spot')?.scrollIntoView({ block: 'nearest' }); }, [facts.value, end.value]);
 
   if (wrong.value && !facts.value) return html`<div class="quiet-note"><p>${plain(wrong.value)}</p></div>`;
   if (!facts.value) return html`<div class="quiet-note"><p>Reading\u2026</p></div>`;

@@ -93,6 +93,7 @@ export function Tape({ session, onFollow, from = -1 }) {
       const added = paper.draw(out, out.start === from);
       shown.value = { start: out.start, end: out.end, dropped: out.dropped, over: out.over, outcome: out.outcome, why: out.why, missing: out.missing, lines: out.lines.length, cut: out.cut };
       if (from < 0) follow.drawn(added);
+      else if (added > 0) paper.el.querySelector('.spot')?.scrollIntoView({ block: 'nearest' });
     };
     const changed = () => { if (!frame) frame = requestAnimationFrame(draw); };
     if (from >= 0) follow.stay(); else follow.restart();
