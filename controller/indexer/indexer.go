@@ -141,6 +141,7 @@ type batch struct {
 	sources  map[string]*search.Source // those that changed
 	position *search.Position
 	bytes    int
+	begun    bool // a task has begun, whose files are read in the next round
 }
 
 func (b *batch) empty() bool {
@@ -180,7 +181,8 @@ func (b *batch) collect(ctx context.Context) (more bool, err error) {
 	if done, err := b.running(ctx); err != nil || !done {
 		return true, err
 	}
-	return b.full(), b.files(ctx)
+	err = b.files(ctx)
+	return b.full() || b.begun, err
 }
 
 // changes takes changes of the journal. done reports that the end was reached.

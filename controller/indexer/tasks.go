@@ -44,6 +44,7 @@ func (b *batch) task(ctx context.Context, ch *team.Change) error {
 		if _, err := os.Stat(filepath.Join(dir, task.FileName)); err != nil {
 			return nil //nolint:nilerr // it is no task, or its folder was removed
 		}
+		b.begun = true
 		b.sources[taskSource+id] = &search.Source{ID: taskSource + id, File: dir, Time: ch.Body.Run.Head.CreatedAt, Open: true}
 	case ch.Body.Left != nil:
 		s, err := b.source(ctx, taskSource+id)
