@@ -243,10 +243,10 @@ func snippet(text string, spans []span, phrases int) (part string, matches [][2]
 	at = spans[best].start
 	from := at
 	for n := 0; from > 0 && n < snippetLead; n++ {
-		_, size := utf8.DecodeLastRuneInString(text[:from])
-		if n > 0 && text[from-1] == '\n' {
+		if text[from-1] == '\n' {
 			break // begin with a line, if one begins here
 		}
+		_, size := utf8.DecodeLastRuneInString(text[:from])
 		from -= size
 	}
 	var b strings.Builder

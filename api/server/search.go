@@ -27,7 +27,7 @@ type searchIn struct {
 
 func searchRoutes() []route {
 	return []route{{
-		"search", http.MethodGet, "/search", "Search everything that was said, done, asked and changed",
+		"search-all", http.MethodGet, "/search", "Search everything that was said, done, asked and changed",
 		"Finds passages that have all words of `q`, the newest first: in the output of all sessions, in channels, lead sessions, questions, runs, tasks, dispatches and the history. A word with three characters or more also finds longer words that begin with it. The index follows the journal a few seconds later; `index` says how far it is. A search ends after 2 seconds; `stopped` says so. Status 422: the query has no letter or digit, or is too long. Status 503: the index cannot be used now.",
 		answer(handleSearch),
 	}}

@@ -12,6 +12,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/fairlead-dev/fairlead/agentfile"
@@ -37,13 +38,14 @@ import (
 // Daemon is everything that `fairlead up` assembles: the workspace, the journal, the files, the
 // controller and its servers.
 type Daemon struct {
-	Conf   *config.Config
-	space  *workspace.Workspace
-	log    *slog.Logger
-	Engine *controller.Supervisor
-	Url    string // of Mission Control; it contains no secret
-	Logins *login.Logins
-	search *search.Index // nil: there is none
+	Conf       *config.Config
+	space      *workspace.Workspace
+	log        *slog.Logger
+	Engine     *controller.Supervisor
+	Url        string // of Mission Control; it contains no secret
+	Logins     *login.Logins
+	search     *search.Index // nil: there is none
+	startIndex func()
 
 	address string // of the TCP listener
 
@@ -114,6 +116,7 @@ func (d *Daemon) openEngine(ctx context.Context) error {
 		return err
 	}
 	d.closers = append(d.closers, j.Close)
+	d.index(ctx, j) // closed after the engine: it takes the last changes
 	files, err := agentfile.Watch(d.log)
 	if err != nil {
 		return err
@@ -159,16 +162,18 @@ func (d *Daemon) openEngine(ctx context.Context) error {
 		go func() { logged <- log.write(d.Engine, run, d.space.Path("log", log.Name)) }()
 		d.closers = append(d.closers, func() error { cancel(); return <-logged })
 	}
-	d.index(run, cancel, j)
+	d.startIndex()
 	return nil
 }
 
-// index keeps the search index up to date beside everything else. It is a cache: nothing waits for it,
-// and a fault of it is reported and stops nothing.
-func (d *Daemon) index(ctx context.Context, cancel func(), j journal.Journal) {
+// index prepares the search index, which startIndex keeps up to date beside everything else. It is a
+// cache: nothing waits for it, and a fault of it is reported and stops nothing.
+func (d *Daemon) index(ctx context.Context, j journal.Journal) {
 	if d.runsOnly {
+		d.startIndex = func() {}
 		return
 	}
+	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	shims := &sessions.Shims{Folder: d.space.Path("sessions"), Workspace: d.Conf.Dir}
 	d.search = search.New(d.space.Path("search.db"), search.BytesMax)
 	keeper := indexer.New(indexer.Options{
@@ -182,11 +187,11 @@ func (d *Daemon) index(ctx context.Context, cancel func(), j journal.Journal) {
 			return ""
 		},
 	})
-	ended := make(chan struct{})
-	go func() { defer close(ended); keeper.Run(ctx) }()
+	var running sync.WaitGroup
+	d.startIndex = func() { running.Go(func() { keeper.Run(ctx) }) }
 	d.closers = append(d.closers, func() error {
 		cancel()
-		<-ended
+		running.Wait()
 		if err := d.search.Close(); err != nil {
 			d.log.Warn("the search index could not be closed; the next start continues", "error", err)
 		}

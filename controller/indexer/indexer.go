@@ -19,6 +19,7 @@ const (
 	every      = 2 * time.Second // how often the journal and the spools are looked at: a search may be this late
 	retry      = time.Minute     // after a failure
 	restMin    = 20 * time.Millisecond
+	lastMax    = 500 * time.Millisecond // at the end of a daemon
 	batchBytes = 1 << 20 // of text in one transaction, so that a search never waits long
 	batchMax   = 2000    // changes of the journal in one transaction
 	readMax    = 1 << 20 // bytes of output that are read at a time
@@ -49,8 +50,20 @@ func New(opts Options) *Indexer {
 	return &Indexer{opts: opts, drivers: map[string]string{}, tasks: map[string]string{}}
 }
 
-// Run keeps the index up to date until ctx ends.
+// Run keeps the index up to date until ctx ends. Then it takes what came last, so that a search without
+// a daemon finds it, if that takes no more than lastMax.
 func (x *Indexer) Run(ctx context.Context) {
+	x.follow(ctx)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastMax)
+	defer cancel()
+	for ctx.Err() == nil {
+		if more, err := x.Round(ctx, false); err != nil || !more {
+			return // the next start goes on
+		}
+	}
+}
+
+func (x *Indexer) follow(ctx context.Context) {
 	for fresh := true; ctx.Err() == nil; {
 		began := time.Now()
 		more, err := x.Round(ctx, fresh)

@@ -147,8 +147,8 @@ func (b *bench) everything() {
 }
 
 const barnacles = `
-output coder-1 at 6, 12:09:00: hello barnacle seen bye
-history team at 7, 12:07:00: team/hold: none → held (happened, by human ann) barnacle break
+output coder-1 at 6, 12:09:00: barnacle seen bye
+history team at 7, 12:07:00: barnacle break
 history coder at 5, 12:05:00: no barnacle today
 run r1 build at 4, 12:04:00: a barnacle is in the way looked for each barnacle
 run r1 at 3, 12:03:00: removes a barnacle
