@@ -21,7 +21,7 @@ func TestMeasure(t *testing.T) {
 	}
 	path := filepath.Join(t.TempDir(), "search.db")
 	x := New(path, BytesMax)
-	if _, err := x.Mend(); err != nil {
+	if _, err := x.Repair(); err != nil {
 		t.Fatal(err)
 	}
 	defer x.Close()

@@ -92,16 +92,16 @@ type Index struct {
 // ErrNone says that there is no index.
 var ErrNone = errors.New("there is no search index")
 
-// New returns an index that is not open yet: Mend opens it. limit is BytesMax, except in tests.
+// New returns an index that is not open yet: Repair opens it. limit is BytesMax, except in tests.
 func New(path string, limit int64) *Index {
 	x := &Index{path: path, limit: limit}
 	x.fault.Store(&errClosed)
 	return x
 }
 
-// Mend opens the index to write it if it is not open, and begins it anew if there is none, if it is
+// Repair opens the index to write it if it is not open, and begins it anew if there is none, if it is
 // damaged, or if another version wrote it. anew reports whether the position may have changed.
-func (x *Index) Mend() (anew bool, err error) {
+func (x *Index) Repair() (anew bool, err error) {
 	x.mu.RLock()
 	open := x.read != nil
 	x.mu.RUnlock()
@@ -290,7 +290,7 @@ type Unavailable struct{ Why error }
 func (u *Unavailable) Error() string { return "the search index cannot be used: " + u.Why.Error() }
 func (u *Unavailable) Unwrap() error { return u.Why }
 
-// Damaged reports whether a use of the index found it damaged; Mend begins it anew.
+// Damaged reports whether a use of the index found it damaged; Repair begins it anew.
 func (x *Index) Damaged() bool { return x.damaged.Load() }
 
 // Position returns how far the index has followed the journal.

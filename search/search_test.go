@@ -21,7 +21,7 @@ var noon = time.Date(2026, 11, 25, 12, 0, 0, 0, time.UTC)
 func open(t testing.TB, path string, limit int64) *Index {
 	t.Helper()
 	x := New(path, limit)
-	if _, err := x.Mend(); err != nil {
+	if _, err := x.Repair(); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { x.Close() })
@@ -346,7 +346,7 @@ func write(t *testing.T, path string, text []byte) {
 	}
 }
 
-// Damage in the middle of a file is noticed by the search or the next batch, which Mend mends.
+// Damage in the middle of a file is noticed by the search or the next batch, which Repair repairs.
 func TestDamageInUse(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "search.db")
 	x := open(t, path, BytesMax)
@@ -371,12 +371,12 @@ func TestDamageInUse(t *testing.T) {
 	if err == nil || !x.Damaged() {
 		t.Fatalf("the damage was not noticed: %v", err)
 	}
-	if anew, err := x.Mend(); err != nil || !anew || x.Damaged() {
+	if anew, err := x.Repair(); err != nil || !anew || x.Damaged() {
 		t.Fatal(anew, err)
 	}
 	add(t, x, said(1, "upload"))
 	if len(find(t, x, Query{Text: "upload"}).Found) != 1 {
-		t.Error("it does not work after Mend")
+		t.Error("it does not work after Repair")
 	}
 }
 
@@ -452,7 +452,7 @@ func TestUnavailable(t *testing.T) {
 		t.Fatal(err)
 	}
 	x := New(dir, BytesMax)
-	if _, err := x.Mend(); err == nil || !strings.Contains(err.Error(), "not a plain file; remove it") {
+	if _, err := x.Repair(); err == nil || !strings.Contains(err.Error(), "not a plain file; remove it") {
 		t.Errorf("a folder: %v", err)
 	}
 	_, err := x.Find(t.Context(), Query{Text: "a"})
@@ -464,7 +464,7 @@ func TestUnavailable(t *testing.T) {
 // No query is syntax for FTS5, none panics, and matches are inside of the snippet.
 func FuzzFind(f *testing.F) {
 	x := New(filepath.Join(f.TempDir(), "search.db"), BytesMax)
-	if _, err := x.Mend(); err != nil {
+	if _, err := x.Repair(); err != nil {
 		f.Fatal(err)
 	}
 	f.Cleanup(func() { x.Close() })

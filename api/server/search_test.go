@@ -20,7 +20,7 @@ import (
 func giveIndex(t testing.TB, s *served, more ...search.Passage) {
 	t.Helper()
 	x := search.New(filepath.Join(t.TempDir(), "search.db"), search.BytesMax)
-	if _, err := x.Mend(); err != nil {
+	if _, err := x.Repair(); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {

@@ -20,9 +20,9 @@ const (
 	retry      = time.Minute     // after a failure
 	restMin    = 20 * time.Millisecond
 	lastMax    = 500 * time.Millisecond // at the end of a daemon
-	batchBytes = 1 << 20 // of text in one transaction, so that a search never waits long
-	batchMax   = 2000    // changes of the journal in one transaction
-	readMax    = 1 << 20 // bytes of output that are read at a time
+	batchBytes = 1 << 20                // of text in one transaction, so that a search never waits long
+	batchMax   = 2000                   // changes of the journal in one transaction
+	readMax    = 1 << 20                // bytes of output that are read at a time
 )
 
 // Options are what an indexer reads.
@@ -51,7 +51,7 @@ func New(opts Options) *Indexer {
 }
 
 // Run keeps the index up to date until ctx ends. Then it takes what came last, so that a search without
-// a daemon finds it, if that takes no more than lastMax.
+// a daemon finds it, unless that takes longer than lastMax.
 func (x *Indexer) Run(ctx context.Context) {
 	x.follow(ctx)
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastMax)
@@ -93,7 +93,7 @@ func (x *Indexer) follow(ctx context.Context) {
 // fresh, it checks that the index belongs to this journal.
 func (x *Indexer) Round(ctx context.Context, fresh bool) (more bool, err error) {
 	damaged := x.opts.Index.Damaged()
-	anew, err := x.opts.Index.Mend()
+	anew, err := x.opts.Index.Repair()
 	if err != nil {
 		return false, err
 	}
