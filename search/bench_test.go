@@ -54,10 +54,27 @@ func TestMeasure(t *testing.T) {
 	t.Logf("%d MB of text, %d passages: indexed in %.1f s (%.1f MB/s); index %d MB, ratio %.2f", text>>20, all, spent.Seconds(), float64(text)/1e6/spent.Seconds(), used>>20, float64(used)/float64(text))
 	var every []time.Duration
 	for _, q := range []Query{
-		{Text: "retry upload"}, {Text: `"retry upload"`}, {Text: "retry"}, {Text: "error"}, {Text: "the"}, {Text: "con"}, {Text: "re"}, {Text: "pro ver"},
-		{Text: "retry upload session agent value"}, {Text: "tokenupload"}, {Text: "nowhereatall"}, {Text: "retry nowhereatall"}, {Text: `"upload the retry of"`},
-		{Text: "重试上传"}, {Text: "再試行"}, {Text: "err nil", Agent: "agent3"}, {Text: "retry upload", Kinds: []string{Channel}}, {Text: "a", Limit: 100},
-		{Text: "retry upload", Since: time.Date(2026, 10, 1, 9, 0, 0, 0, time.UTC)}, {Text: "retry_upload"}, {Text: "seruploadmana"},
+		{Text: "retry upload"},
+		{Text: `"retry upload"`},
+		{Text: "retry"},
+		{Text: "error"},
+		{Text: "the"},
+		{Text: "con"},
+		{Text: "re"},
+		{Text: "pro ver"},
+		{Text: "retry upload session agent value"},
+		{Text: "tokenupload"},
+		{Text: "nowhereatall"},
+		{Text: "retry nowhereatall"},
+		{Text: `"upload the retry of"`},
+		{Text: "重试上传"},
+		{Text: "再試行"},
+		{Text: "err nil", Agent: "agent3"},
+		{Text: "retry upload", Kinds: []string{Channel}},
+		{Text: "a", Limit: 100},
+		{Text: "retry upload", Since: time.Date(2026, 10, 1, 9, 0, 0, 0, time.UTC)},
+		{Text: "retry_upload"},
+		{Text: "seruploadmana"},
 	} {
 		var took []time.Duration
 		var page Page

@@ -149,9 +149,11 @@ func (s *finder) shard(ctx context.Context, n int64) error {
 	if has, err := s.mayHave(ctx, name); err != nil || !has {
 		return err
 	}
-	rows, err := s.x.read.QueryContext(ctx, `SELECT p.id, p.time, p.at, p.text, p.lines, e.kind, e.entity, e.part, e.agent
-		FROM `+name+` w JOIN passage p ON p.id = w.rowid JOIN place e ON e.id = p.place
-		WHERE `+name+` MATCH ? AND w.rowid >= ? AND w.rowid < ? ORDER BY w.rowid DESC`, s.match, s.first, s.before)
+	//nolint:gosec // the name of the table is made of a number
+	text := `SELECT p.id, p.time, p.at, p.text, p.lines, e.kind, e.entity, e.part, e.agent
+		FROM ` + name + ` w JOIN passage p ON p.id = w.rowid JOIN place e ON e.id = p.place
+		WHERE ` + name + ` MATCH ? AND w.rowid >= ? AND w.rowid < ? ORDER BY w.rowid DESC`
+	rows, err := s.x.read.QueryContext(ctx, text, s.match, s.first, s.before)
 	if err != nil {
 		return err
 	}

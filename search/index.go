@@ -337,7 +337,7 @@ func (x *Index) OpenSources(ctx context.Context) ([]Source, error) {
 
 func (x *Index) sources(ctx context.Context, where string, args ...any) (list []Source, err error) {
 	err = x.using(func() error {
-		rows, err := x.read.QueryContext(ctx, "SELECT id, agent, driver, file, time, read, open FROM source "+where, args...)
+		rows, err := x.read.QueryContext(ctx, "SELECT id, agent, driver, file, time, read, open FROM source "+where, args...) //nolint:gosec // the conditions are constants
 		if err != nil {
 			return err
 		}

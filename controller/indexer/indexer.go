@@ -18,7 +18,7 @@ import (
 const (
 	every      = 2 * time.Second // how often the journal and the spools are looked at: a search may be this late
 	retry      = time.Minute     // after a failure
-	restMin    = 20 * time.Millisecond
+	restLeast  = 20 * time.Millisecond
 	lastMax    = 500 * time.Millisecond // at the end of a daemon
 	batchBytes = 1 << 20                // of text in one transaction, so that a search never waits long
 	batchMax   = 2000                   // changes of the journal in one transaction
@@ -79,7 +79,7 @@ func (x *Indexer) follow(ctx context.Context) {
 			}
 			fresh, rest = true, retry
 		case more:
-			rest = max(time.Since(began), restMin) // half of one CPU at most
+			rest = max(time.Since(began), restLeast) // half of one CPU at most
 		default:
 			x.told = false
 		}
