@@ -61,6 +61,7 @@ var imports = []importRow{
 	{pkg: "dispatchfolder", may: []string{"machine", "machine/*", "policy", "rank", "internal/file"}, inTests: []string{"policy/*"}},
 	{pkg: "claudehook", may: []string{"machine", "machine/*", "policy", "rank", "dispatchfolder", "internal/file", "sandbox"}, inTests: []string{"policy/*", "internal/test/livetest", "internal/test/scriptmodel"}},
 	{pkg: "transitionlog"},
+	{pkg: "search"},
 	{pkg: "journal", inTests: []string{"journal/*"}},
 	{pkg: "journal/*", may: []string{"journal"}, inTests: []string{"journal/*"}},
 	{pkg: "driver", inTests: []string{"driver/*"}},
@@ -83,6 +84,7 @@ var imports = []importRow{
 	{pkg: "controller/dispatch", may: append([]string{"controller/sessions", "sandbox"}, controllers...)},
 	{pkg: "controller/questions", may: append([]string{"controller/sessions", "controller/runs"}, controllers...)},
 	{pkg: "controller/tools", may: append([]string{"controller/sessions", "controller/channels", "controller/runs", "controller/questions"}, controllers...)},
+	{pkg: "controller/indexer", may: append([]string{"controller/sessions", "search", "task"}, controllers...), inTests: []string{"driver/*", "journal/*"}},
 	{pkg: "controller/transitions", may: append([]string{"controller/channels"}, controllers...)},
 	{pkg: "listen", may: append([]string{"controller/sessions", "controller/channels", "controller/crew", "controller/runs", "controller/dispatch", "controller/questions"}, controllers...)},
 	{
@@ -96,14 +98,14 @@ var imports = []importRow{
 	},
 
 	{pkg: "ui"},
-	{pkg: "internal/test/uitest", may: append([]string{"ui", "api", "api/login", "api/server", "policy", "rank", "examples", "controller", "controller/*", "loop", "team", "machine/*", "view", "workspace", "driver", "driver/*", "journal", "journal/*", "config"}, files...), inTests: []string{"internal/test/uitest", "machine/*"}},
+	{pkg: "internal/test/uitest", may: append([]string{"ui", "api", "api/login", "api/server", "policy", "rank", "examples", "controller", "controller/*", "loop", "team", "machine/*", "view", "workspace", "search", "driver", "driver/*", "journal", "journal/*", "config"}, files...), inTests: []string{"internal/test/uitest", "machine/*"}},
 	{pkg: "api", may: append([]string{"controller/*", "view", "loop", "driver", "journal", "team", "runfile"}, pure...)},
 	{pkg: "api/peer"},
 	{pkg: "api/login"},
 	{pkg: "api/client", may: []string{"api", "api/peer", "controller/*", "view", "workspace", "machine", "policy", "rank"}},
 	{pkg: "api/mcp", may: []string{"api", "api/client", "controller", "controller/*", "view", "loop"}},
 	{
-		pkg: "api/server", may: append([]string{"api", "api/peer", "api/login", "api/mcp", "controller", "controller/*", "view", "workspace", "loop", "ui", "driver", "shim", "journal", "team", "config"}, slices.Concat(files, pure)...),
+		pkg: "api/server", may: append([]string{"api", "api/peer", "api/login", "api/mcp", "controller", "controller/*", "view", "workspace", "search", "loop", "ui", "driver", "shim", "journal", "team", "config"}, slices.Concat(files, pure)...),
 		inTests: []string{"api/client", "driver/*", "journal/*"},
 	},
 	{pkg: "cli", may: []string{"*", "*/*"}, inTests: []string{"internal/test/*"}},

@@ -13,6 +13,7 @@
 //	tools        the tools that agents call over MCP
 //	status       the status of agents, with evidence
 //	transitions  the transition log
+//	indexer      the search index
 //	seam         interfaces to hosts, files and drivers
 //
 // A start observes everything before it acts: it replays the journal, asks the shims for their

@@ -34,7 +34,7 @@ func TestSessionIDsThatLie(t *testing.T) {
 			if _, _, err := b.engine.Output(t.Context(), id, 0); !errors.As(err, &unknown) {
 				t.Errorf("output of %q: %v", id, err)
 			}
-			if _, err := b.engine.Facts(t.Context(), id, 1, time.Second); !errors.As(err, &unknown) {
+			if _, err := b.engine.Facts(t.Context(), id, -1, 1, time.Second); !errors.As(err, &unknown) {
 				t.Errorf("facts of %q: %v", id, err)
 			}
 		}
@@ -59,7 +59,7 @@ func TestOutputAndFacts(t *testing.T) {
 		b.settle()
 		ask := func(id string, tail int) []driver.Fact {
 			t.Helper()
-			facts, err := b.engine.Facts(t.Context(), id, tail, time.Second)
+			facts, err := b.engine.Facts(t.Context(), id, -1, tail, time.Second)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -118,6 +118,15 @@ func Output(folder string, offset int64) (io.ReadCloser, error) {
 	}{io.NewSectionReader(f, offset, max(0, size-offset)), f}, nil
 }
 
+// OutputBytes is the length of an agent's output now, of which the last bytes may not be on disk yet.
+func OutputBytes(folder string) (int64, error) {
+	info, err := os.Lstat(filepath.Join(folder, spoolFile))
+	if err != nil {
+		return 0, err
+	}
+	return info.Size(), nil
+}
+
 func openSpool(folder string, offset int64) (*os.File, error) {
 	if offset < 0 {
 		return nil, fmt.Errorf("open the spool at byte %d: offsets begin at 0", offset)

@@ -131,7 +131,7 @@ func (w *Workspace) Lost() error {
 }
 
 // private are the parts of the folder that no other user may read, with their modes.
-var private = map[string]os.FileMode{"": 0o700, "token": 0o600, "logins.json": 0o600, "journal.db": 0o600}
+var private = map[string]os.FileMode{"": 0o700, "token": 0o600, "logins.json": 0o600, "journal.db": 0o600, "search.db": 0o600}
 
 // KeepPrivate makes the folder, the token and the journal private again where a program has opened them
 // to other users, and returns what was open. An agent can do that also from its sandbox, which does not

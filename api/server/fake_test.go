@@ -9,6 +9,7 @@ import (
 	"iter"
 	"net"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -313,7 +314,7 @@ func (f *fake) endSession(id, outcome string) {
 	f.do(func() { f.sessions[id].open, f.sessions[id].outcome = false, outcome })
 }
 
-func (f *fake) Facts(ctx context.Context, id string, tail int, _ time.Duration) ([]driver.Fact, error) {
+func (f *fake) Facts(ctx context.Context, id string, from int64, tail int, _ time.Duration) ([]driver.Fact, error) {
 	if _, err := f.Session(ctx, id); err != nil {
 		return nil, err
 	}
@@ -321,6 +322,10 @@ func (f *fake) Facts(ctx context.Context, id string, tail int, _ time.Duration) 
 		{Kind: driver.Said, Offset: 6, Text: "hello"},
 		{Kind: driver.UsageReported, Offset: 20, Usage: driver.Usage{InputTokens: 3, OutputTokens: 4, CostUSD: 0.5}},
 		{Kind: driver.Stopped, Offset: 30, Stop: driver.Stop{OK: true, Reason: "completed"}},
+	}
+	if from >= 0 {
+		facts = slices.DeleteFunc(facts, func(f driver.Fact) bool { return f.Offset <= from })
+		return facts[:min(len(facts), tail)], nil
 	}
 	return facts[max(0, len(facts)-tail):], nil
 }

@@ -326,14 +326,15 @@ func (t *listener) tell(all bool) error {
 
 type factsIn struct {
 	ID   string `path:"id" maxLength:"134" pattern:"^([a-z0-9][a-z0-9._-]{0,63}|[A-Za-z0-9_][A-Za-z0-9._-]{0,63}@[A-Za-z0-9_][A-Za-z0-9._-]{0,47})-[0-9]{1,20}$" example:"coder-17" doc:"The session: AGENT-NUMBER, or of a step STEP@RUN-NUMBER"`
-	Tail int    `query:"tail" default:"200" minimum:"1" maximum:"2000" doc:"The maximum number of facts; the newest are returned"`
+	From int64  `query:"from" default:"-1" minimum:"-1" doc:"An offset at which a line begins: the first facts after it are returned, instead of the newest"`
+	Tail int    `query:"tail" default:"200" minimum:"1" maximum:"2000" doc:"The maximum number of facts"`
 }
 
 // factsWait is how long the facts of a running session are collected.
 const factsWait = 400 * time.Millisecond
 
 func handleFacts(ctx context.Context, s *Server, in *factsIn) (*api.Facts, error) {
-	heard, err := s.engine.Facts(ctx, in.ID, in.Tail, factsWait)
+	heard, err := s.engine.Facts(ctx, in.ID, in.From, in.Tail, factsWait)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}

@@ -33,6 +33,7 @@ func TestFormerPathsAnswer(t *testing.T) {
 	s.fake.say("coder-1", "hello\n")
 	s.fake.endSession("coder-1", "ok")
 	describeAgents(t, s.dir)
+	giveIndex(t, s)
 	taken := map[string]bool{}
 	for _, c := range everyRouteAsked() {
 		if c.id == "read-output-file" {

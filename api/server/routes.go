@@ -95,7 +95,7 @@ func table() []route {
 		},
 		{
 			"read-facts", get, "/sessions/{id}/facts", "Read the facts of a session's output",
-			"What the driver recognised in the output, the newest last.",
+			"What the driver recognised in the output, the newest last. With `from`, what follows an offset.",
 			answer(handleFacts),
 		},
 		{
@@ -118,7 +118,7 @@ func table() []route {
 			"Running sessions finish, no session starts, and then the daemon stops. With `now` running sessions are ended.",
 			answer(handleDown),
 		},
-	}, runRoutes(), taskRoutes(), reviewRoutes(), channelRoutes(), memberRoutes(), crewRoutes(), dispatchRoutes(), questionRoutes(), loginRoutes())
+	}, runRoutes(), taskRoutes(), reviewRoutes(), channelRoutes(), memberRoutes(), crewRoutes(), dispatchRoutes(), questionRoutes(), searchRoutes(), loginRoutes())
 }
 
 // answer is a route that decodes an In and answers with an Out as JSON, or with a problem.

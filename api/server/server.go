@@ -23,6 +23,7 @@ import (
 	"github.com/fairlead-dev/fairlead/controller/status"
 	"github.com/fairlead-dev/fairlead/driver"
 	"github.com/fairlead-dev/fairlead/journal"
+	"github.com/fairlead-dev/fairlead/search"
 	"github.com/fairlead-dev/fairlead/view"
 )
 
@@ -45,7 +46,7 @@ type Backend interface {
 
 	// Output follows the output while the session runs. Its reader's Read returns when ctx ends.
 	Output(ctx context.Context, session string, offset int64) (io.ReadCloser, sessions.SessionInfo, error)
-	Facts(ctx context.Context, session string, tail int, wait time.Duration) ([]driver.Fact, error)
+	Facts(ctx context.Context, session string, from int64, tail int, wait time.Duration) ([]driver.Fact, error)
 
 	RunBackend
 	TaskBackend
@@ -66,10 +67,11 @@ type Options struct {
 	Hosts   []string      // HOST or HOST:PORT from --listen; loopback names with our port are always accepted
 	Log     *slog.Logger
 	Version string
-	Dir     string       // the repository
-	Store   string       // the journal's store: sqlite or memory
-	MCP     http.Handler // the tools for agents (NewMCP); nil: none
-	User    string       // the name of people in the journal; empty: the owner of this process
+	Dir     string        // the repository
+	Store   string        // the journal's store: sqlite or memory
+	MCP     http.Handler  // the tools for agents (NewMCP); nil: none
+	Search  *search.Index // nil: there is none, and searches are answered with 503
+	User    string        // the name of people in the journal; empty: the owner of this process
 
 	// Reload loads fairlead.yaml again. It returns what changed before the change takes effect; nil: this
 	// daemon cannot reload. The error is a *api.Problem, or a *machine.Refusal.

@@ -12,6 +12,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/fairlead-dev/fairlead/agentfile"
@@ -23,11 +24,14 @@ import (
 	"github.com/fairlead-dev/fairlead/config"
 	"github.com/fairlead-dev/fairlead/controller"
 	dispatchctl "github.com/fairlead-dev/fairlead/controller/dispatch"
+	"github.com/fairlead-dev/fairlead/controller/indexer"
 	"github.com/fairlead-dev/fairlead/controller/seam"
 	"github.com/fairlead-dev/fairlead/controller/sessions"
 	"github.com/fairlead-dev/fairlead/crewfile"
 	"github.com/fairlead-dev/fairlead/driver"
+	"github.com/fairlead-dev/fairlead/journal"
 	"github.com/fairlead-dev/fairlead/journal/sqlite"
+	"github.com/fairlead-dev/fairlead/search"
 	"github.com/fairlead-dev/fairlead/ui"
 	"github.com/fairlead-dev/fairlead/workspace"
 )
@@ -35,12 +39,14 @@ import (
 // Daemon is everything that `fairlead up` assembles: the workspace, the journal, the files, the
 // controller and its servers.
 type Daemon struct {
-	Conf   *config.Config
-	space  *workspace.Workspace
-	log    *slog.Logger
-	Engine *controller.Supervisor
-	Url    string // of Mission Control; it contains no secret
-	Logins *login.Logins
+	Conf       *config.Config
+	space      *workspace.Workspace
+	log        *slog.Logger
+	Engine     *controller.Supervisor
+	Url        string // of Mission Control; it contains no secret
+	Logins     *login.Logins
+	search     *search.Index // nil: there is none
+	startIndex func()
 
 	address string // of the TCP listener
 
@@ -111,6 +117,7 @@ func (d *Daemon) openEngine(ctx context.Context) error {
 		return err
 	}
 	d.closers = append(d.closers, j.Close)
+	d.index(ctx, j) // closed after the engine: it takes the last changes
 	files, err := agentfile.Watch(d.log)
 	if err != nil {
 		return err
@@ -156,7 +163,41 @@ func (d *Daemon) openEngine(ctx context.Context) error {
 		go func() { logged <- log.write(d.Engine, run, d.space.Path("log", log.Name)) }()
 		d.closers = append(d.closers, func() error { cancel(); return <-logged })
 	}
+	d.startIndex()
 	return nil
+}
+
+// index prepares the search index, which startIndex keeps up to date beside everything else. It is a
+// cache: nothing waits for it, and a fault of it is reported and stops nothing.
+func (d *Daemon) index(ctx context.Context, j journal.Journal) {
+	if d.runsOnly {
+		d.startIndex = func() {}
+		return
+	}
+	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	shims := &sessions.Shims{Folder: d.space.Path("sessions"), Workspace: d.Conf.Dir}
+	d.search = search.New(d.space.Path("search.db"), search.BytesMax)
+	keeper := indexer.New(indexer.Options{
+		Index: d.search, Journal: j, Drivers: cli.Drivers(), Output: shims.Output, Size: shims.OutputBytes, Log: d.log,
+		Driver: func(agent string) string {
+			for i := range d.Conf.Agents {
+				if d.Conf.Agents[i].Name == agent {
+					return d.Conf.Agents[i].Driver
+				}
+			}
+			return ""
+		},
+	})
+	var running sync.WaitGroup
+	d.startIndex = func() { running.Go(func() { keeper.Run(ctx) }) }
+	d.closers = append(d.closers, func() error {
+		cancel()
+		running.Wait()
+		if err := d.search.Close(); err != nil {
+			d.log.Warn("the search index could not be closed; the next start continues", "error", err)
+		}
+		return nil
+	})
 }
 
 // spaceLook is how often a daemon checks that its folder still exists; a check is one system call.
@@ -203,7 +244,7 @@ func (d *Daemon) serve(ctx context.Context, door net.Listener) error {
 	server := server.New(server.Options{
 		Engine: d.Engine, UI: ui.Handler(), Token: token, Logins: d.Logins, Log: d.log, Version: cli.Version(), Dir: d.Conf.Dir, Store: "sqlite",
 		Hosts:  []string{door.Addr().String()},
-		Reload: d.reloader(), ReloadFault: d.reloadFault, Past: offline.Past(d.Conf, cli.Drivers(), d.Engine.Journal()),
+		Reload: d.reloader(), ReloadFault: d.reloadFault, Past: offline.Past(d.Conf, cli.Drivers(), d.Engine.Journal()), Search: d.search,
 		MCP: mcp.New(mcp.Options{Engine: d.Engine, Log: d.log, Version: cli.Version()}),
 	})
 	serving, stop := context.WithCancel(context.WithoutCancel(ctx))

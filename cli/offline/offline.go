@@ -29,6 +29,7 @@ import (
 	"github.com/fairlead-dev/fairlead/driver"
 	"github.com/fairlead-dev/fairlead/journal"
 	"github.com/fairlead-dev/fairlead/journal/sqlite"
+	"github.com/fairlead-dev/fairlead/search"
 	"github.com/fairlead-dev/fairlead/workspace"
 )
 
@@ -67,7 +68,13 @@ func Open(ctx context.Context, conf *config.Config, drivers map[string]driver.Dr
 		return r, err
 	}
 	r.close = append(r.close, end)
-	server := server.New(server.Options{Engine: e, Dir: conf.Dir, Store: "sqlite", Past: Past(conf, drivers, j)})
+	index, err := search.OpenReadOnly(filepath.Join(conf.Dir, ".fairlead", "search.db"))
+	if err != nil {
+		index = nil // a search says that there is none; the other commands do not need it
+	} else {
+		r.close = append(r.close, index.Close)
+	}
+	server := server.New(server.Options{Engine: e, Dir: conf.Dir, Store: "sqlite", Search: index, Past: Past(conf, drivers, j)})
 	r.close = append(r.close, server.Close)
 	r.Client = apiclient.ReadFrom(conf.Dir, server.SocketHandler())
 	return r, nil

@@ -33,8 +33,9 @@ const (
 )
 
 // Facts returns what the driver understood of a session's output so far: at most tail facts, fewer
-// if they are very long, the newest last. It reads a running session for at most wait.
-func (c *Controller) Facts(ctx context.Context, session string, tail int, wait time.Duration) ([]driver.Fact, error) {
+// if they are very long, the newest last. With from, an offset at which a line begins, it returns the
+// first facts after it instead; -1: no offset. It reads a running session for at most wait.
+func (c *Controller) Facts(ctx context.Context, session string, from int64, tail int, wait time.Duration) ([]driver.Fact, error) {
 	info, err := c.Session(ctx, session)
 	if err != nil {
 		return nil, err
@@ -50,8 +51,10 @@ func (c *Controller) Facts(ctx context.Context, session string, tail int, wait t
 	defer cancel()
 	last := Newest{Most: tail}
 	conv := d.Converse(driver.Agent{Name: info.Agent}, driver.Session{ID: session}, ReadOnly{E: c, Session: session})
-	for fact, err := range conv.Facts(ctx, 0) {
+	for fact, err := range conv.Facts(ctx, max(from, 0)) {
 		switch {
+		case err == nil && from >= 0 && last.full():
+			return last.Facts, nil
 		case err != nil && ctx.Err() != nil: // the session still runs
 			return last.Facts, nil
 		case err != nil:
@@ -68,6 +71,9 @@ type Newest struct {
 	Facts []driver.Fact
 	bytes int
 }
+
+// full reports whether Add would drop a fact.
+func (n *Newest) full() bool { return len(n.Facts) >= n.Most || n.bytes >= FactsBytesMax }
 
 // Add keeps a fact and drops the oldest beyond the limit.
 func (n *Newest) Add(fact driver.Fact) {

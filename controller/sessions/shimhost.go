@@ -73,6 +73,11 @@ func (h *Shims) Output(_ context.Context, session string, offset int64) (io.Read
 	return shim.Output(h.folder(session), offset)
 }
 
+// OutputBytes is the length of a session's output now. The error is fs.ErrNotExist if there is none.
+func (h *Shims) OutputBytes(session string) (int64, error) {
+	return shim.OutputBytes(h.folder(session))
+}
+
 // Sweep implements seam.Host.
 func (h *Shims) Sweep(ctx context.Context) ([]string, error) {
 	strays, err := shim.EndStrays(ctx, h.Workspace)

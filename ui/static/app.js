@@ -10,6 +10,8 @@ import { badge, tabTitle } from './now/words.js';
 import { needs } from './inbox/state.js';
 import { CrewPage } from './crew/page.js';
 import { Dialogs } from './shell/dialogs.js';
+import { ChangeDialog } from './history/changedialog.js';
+import { Palette } from './search/palette.js';
 import { Banners, Masthead } from './shell/masthead.js';
 import { Notes } from './shell/notes.js';
 import { RunPane } from './runs/pane.js';
@@ -28,7 +30,7 @@ import { openCrew } from './crew/state.js';
 import { MomentBar } from './moment/bar.js';
 import { keepFeedOpen } from './shell/feed.js';
 import { startKeys } from './shell/keys.js';
-import { effect, html, render, untracked } from './shell/lib.js';
+import { computed, effect, html, render, untracked } from './shell/lib.js';
 import { lookAt } from './runs/state.js';
 import { connection, tick } from './shell/connection.js';
 import { loaded, names, team } from './agents/state.js';
@@ -36,7 +38,7 @@ import { openDispatch } from './dispatch/state.js';
 import { plain } from './shell/text.js';
 import { SignIn, signedIn, startSignIn } from './shell/signin.js';
 import { openUsage } from './usage/state.js';
-import { channelName, chosen, conversationN, counts, member, opened, place, runID, sessionName, startView } from './shell/router.js';
+import { channelName, chosen, conversationN, counts, member, opened, place, runID, sessionName, spot, startView } from './shell/router.js';
 
 function Deck() {
   const cut = connection.value.phase === 'lost' ? 'deck-cut' : '';
@@ -55,14 +57,17 @@ function Deck() {
 
 const App = () => !signedIn.value ? html`<${SignIn} />` : html`
   <${Masthead} /><${MomentBar} /><${Banners} /><${Deck} />
-  <${Notes} /><${Dialogs} /><${RunDialogs} /><${NewTask} /><${DropDialog} /><${StartDispatchDialog} />`;
+  <${Notes} /><${Dialogs} /><${RunDialogs} /><${NewTask} /><${DropDialog} /><${StartDispatchDialog} /><${Palette} /><${ChangeDialog} />`;
+
+/** The entry of a channel that a link leads to. */
+const channelSpot = computed(() => (place.value === 'channels' ? spot.value : ''));
 
 // A wide page always shows an agent.
 effect(() => { if (loaded.value && !chosen.value && names.value.length > 0) chosen.value = names.value[0]; });
 
 effect(() => { void runID.value; untracked(lookAt); });
 
-effect(() => { void channelName.value; void place.value; untracked(openChannel); });
+effect(() => { void channelName.value; void place.value; void channelSpot.value; untracked(openChannel); });
 
 effect(() => {
   if (!signedIn.value) return;

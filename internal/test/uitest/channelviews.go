@@ -18,7 +18,7 @@ func ChannelByKeyboard(t *testing.T, p *Page, target Target) {
 	p.Press(kb.Enter)
 	p.WaitText("#channel-title", m.Name)
 	p.Until("there is a field to write in", `document.querySelector('#words') && document.activeElement.id !== 'words'`)
-	p.Press("/")
+	p.Press("e")
 	p.Until("the field has the focus", `document.activeElement.id === 'words'`)
 	p.Press("by keyboard, m and all")
 	p.tabTo("the button", `e.classList.contains('order-send')`)

@@ -93,7 +93,7 @@ func CrewByKeyboard(t *testing.T, p *Page, target Target) {
 		p.tabTo("the tabs", `e.id === 'side-soul'`)
 		p.Press(kb.ArrowRight)
 		p.Until("the other tab has the focus", `document.activeElement.id === 'side-transcript'`)
-		p.Press("/")
+		p.Press("e")
 		p.Until("the search has the focus", `document.activeElement.id === 'said-search'`)
 		p.Press(kb.Escape)
 		p.Until("the search is left", `document.activeElement.id !== 'said-search'`)

@@ -19,7 +19,7 @@ func SessionByKeyboard(t *testing.T, p *Page, target Target) {
 	p.tabTo("the sessions", `e.classList.contains('run-name')`)
 	p.Press(kb.Enter)
 	p.WaitText("#session-title", s.Name)
-	p.Press("/")
+	p.Press("e")
 	p.Until("the field has the focus", `document.activeElement.id === 'words'`)
 	p.Press("by keyboard, d and all")
 	p.tabTo("the button", `e.classList.contains('order-send')`)

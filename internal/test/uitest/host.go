@@ -98,6 +98,19 @@ func (h *localHost) Output(ctx context.Context, session string, offset int64) (i
 	return p.Output(ctx, offset)
 }
 
+// outputBytes is the length of a session's output now.
+func (h *localHost) outputBytes(session string) (int64, error) {
+	h.mu.Lock()
+	p := h.sessions[session]
+	h.mu.Unlock()
+	if p == nil {
+		return 0, fs.ErrNotExist
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return int64(len(p.output)), nil
+}
+
 func (h *localHost) Sweep(context.Context) ([]string, error) { return nil, nil }
 
 // stop ends every process that still runs. SIGTERM comes first, because a scripted agent then ends the

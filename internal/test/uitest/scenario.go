@@ -89,6 +89,10 @@ func Scenarios() []Scenario {
 		{"what is known of a program", ProgramKnown},
 		{"usage", UsageShown},
 		{"asks accessible", AsksAccessible},
+		{"found", Found},
+		{"commands by keyboard", CommandsByKeyboard},
+		{"hostile words found", HostileFound},
+		{"search accessible", SearchAccessible},
 	}
 }
 
@@ -311,7 +315,7 @@ func KeyboardAlone(t *testing.T, p *Page, target Target) {
 	p.Press("x")
 	p.WaitText(".agent-title", "stopping after this session")
 	p.Press("/")
-	p.Until("the search has the focus", `document.activeElement.id === 'search' || innerWidth < 821`)
+	p.Until("the palette has the focus", `document.activeElement.id === 'find'`)
 }
 
 // Accessible: no rule of axe is broken in any state, at any size, in either theme.

@@ -21,6 +21,7 @@ import (
 	"github.com/fairlead-dev/fairlead/config"
 	"github.com/fairlead-dev/fairlead/controller"
 	dispatchctl "github.com/fairlead-dev/fairlead/controller/dispatch"
+	"github.com/fairlead-dev/fairlead/controller/indexer"
 	"github.com/fairlead-dev/fairlead/controller/seam"
 	"github.com/fairlead-dev/fairlead/crewfile"
 	"github.com/fairlead-dev/fairlead/driver"
@@ -28,6 +29,7 @@ import (
 	"github.com/fairlead-dev/fairlead/driver/exec"
 	"github.com/fairlead-dev/fairlead/driver/script"
 	"github.com/fairlead-dev/fairlead/journal/memory"
+	"github.com/fairlead-dev/fairlead/search"
 	"github.com/fairlead-dev/fairlead/ui"
 )
 
@@ -90,9 +92,11 @@ func (s *Server) serve() {
 	must(err)
 	host := newLocalHost()
 	ctx, cancel := context.WithCancel(context.Background())
+	j := memory.New()
+	drivers := map[string]driver.Driver{"exec": exec.Driver{}, "script": script.Driver{}, "claude": claude.Driver{}}
 	e, err := controller.Open(ctx, seam.Options{
-		Name: "harbour-api", Config: conf, Journal: memory.New(), Host: host, Files: states, Documents: documents, Sessions: sessions,
-		Drivers: map[string]driver.Driver{"exec": exec.Driver{}, "script": script.Driver{}, "claude": claude.Driver{}}, Lookup: os.LookupEnv, Log: log,
+		Name: "harbour-api", Config: conf, Journal: j, Host: host, Files: states, Documents: documents, Sessions: sessions,
+		Drivers: drivers, Lookup: os.LookupEnv, Log: log,
 	})
 	must(err)
 	door, err := server.Listen("127.0.0.1:0")
@@ -101,12 +105,19 @@ func (s *Server) serve() {
 	must(err)
 	s.Logins, err = login.Open(filepath.Join(t.TempDir(), "logins.json"), log)
 	must(err)
+	index := search.New(filepath.Join(t.TempDir(), "search.db"), search.BytesMax)
+	keeper := indexer.New(indexer.Options{
+		Index: index, Journal: j, Drivers: drivers, Output: host.Output, Size: host.outputBytes, Log: log,
+		Driver: func(agent string) string { return "exec" },
+	})
 	server := server.New(server.Options{
+		Search: index,
 		Engine: e, UI: ui.Handler(), Token: serverToken, Logins: s.Logins, User: "ann", Log: log, Version: "test", Dir: s.Dir, Store: "memory",
 		Hosts: []string{door.Addr().String(), s.proxyDoor.Addr().String()},
 	})
 	s.engine = e
-	ran, served := make(chan error, 1), make(chan error, 1)
+	ran, served, indexed := make(chan error, 1), make(chan error, 1), make(chan error, 1)
+	go func() { keeper.Run(ctx); indexed <- index.Close() }()
 	go func() { ran <- e.Run(ctx) }()
 	go func() { served <- server.Serve(ctx, door, nil) }()
 	s.api = "http://" + door.Addr().String()
@@ -114,7 +125,7 @@ func (s *Server) serve() {
 	t.Cleanup(func() {
 		_ = s.proxyDoor.Close() // a proxy that serves has closed it already
 		cancel()
-		for what, end := range map[string]chan error{"the engine": ran, "the server": served} {
+		for what, end := range map[string]chan error{"the engine": ran, "the server": served, "the search index": indexed} {
 			if err := <-end; err != nil {
 				t.Errorf("%s: %v", what, err)
 			}

@@ -6,7 +6,7 @@ import { moment, tokens } from '../shell/format.js';
 import { html, useEffect, useLayoutEffect, useRef, useSignal } from '../shell/lib.js';
 import { Output } from './output.js';
 import { plain } from '../shell/text.js';
-import { End, Jump, useFollow } from '../shell/follow.js';
+import { End, Jump, SpotEnd, useFollow } from '../shell/follow.js';
 
 /** @typedef {import('../shell/api.js').Fact} Fact */
 
@@ -60,16 +60,19 @@ function prose(text) {
   return [...lines, terminal.line].map((l) => l.text).join('\n').trimEnd() + (text.length > FACT_CHARS_MAX ? '\u2026' : '');
 }
 
-/** @param {{fact: Fact}} props */
-function Row({ fact: f }) {
+/** Facts shown from the place on that a link leads to. */
+const SPOT_FACTS = 400;
+
+/** @param {{fact: Fact, marked: boolean}} props */
+function Row({ fact: f, marked }) {
   // Text that names a tool is the tool's output.
   const kind = f.kind === 'said' && f.tool ? 'result' : WORDS[f.kind] ?? 'other';
-  return html`<li class="fact fact-${kind}"><span class="fact-kind">${kind === 'other' ? plain(f.kind, 30) : kind === 'result' ? '' : kind}</span>
+  return html`<li class="fact fact-${kind} ${marked ? 'spot' : ''}"><span class="fact-kind">${kind === 'other' ? plain(f.kind, 30) : kind === 'result' ? '' : kind}</span>
     <span class="fact-text">${f.tool && kind !== 'result' ? html`<code class="fact-tool">${plain(f.tool, 80)}</code> ` : ''}${f.stop ? stopWords(f.stop) : prose(f.text ?? '')}${usageWords(f.usage)}${conversationWords(f.conversation)}${f.until ? ` until ${moment(Date.parse(f.until), Date.now())}` : ''}</span></li>`;
 }
 
-/** @param {{session: string, onFollow: (following: boolean, jumped: boolean) => void}} props */
-export function Facts({ session, onFollow }) {
+/** @param {{session: string, onFollow: (following: boolean, jumped: boolean) => void, from?: number}} props from: the offset that a link leads to */
+export function Facts({ session, onFollow, from = -1 }) {
   const box = useRef(/** @type {HTMLElement | null} */ (null));
   const facts = useSignal(/** @type {Fact[] | null} */ (null));
   const wrong = useSignal('');
@@ -84,7 +87,8 @@ export function Facts({ session, onFollow }) {
       reading = true;
       again = false;
       try {
-        const whole = join((await api.facts(session, stop.signal)).facts ?? []);
+        const whole = join((await api.facts(session, stop.signal, from >= 0 ? { from, tail: SPOT_FACTS } : undefined)).facts ?? []);
+        if (from >= 0) { facts.value = whole; wrong.value = ''; return; }
         follow.drawn(0);
         const added = whole.length - (facts.peek()?.length ?? 0);
         facts.value = whole;
@@ -96,6 +100,11 @@ export function Facts({ session, onFollow }) {
       reading = false;
       if (again && !stop.signal.aborted) setTimeout(read, AGAIN_MS);
     };
+    if (from >= 0) {
+      follow.stay();
+      void read();
+      return () => stop.abort();
+    }
     // New output means new facts, so the output stream triggers the next request.
     const bell = new Output(session, () => {
       if (bell.over) end.value = { outcome: bell.outcome, why: bell.why };
@@ -103,16 +112,17 @@ export function Facts({ session, onFollow }) {
     });
     void read();
     return () => { bell.close(); stop.abort(); };
-  }, [session]);
-  useLayoutEffect(() => { follow.drawn(0); }, [facts.value, end.value]);
+  }, [session, from]);
+  useLayoutEffect(() => { if (from < 0) follow.drawn(0); else box.current?.querySelector('.spot')?.scrollIntoView({ block: 'nearest' }); }, [facts.value, end.value]);
 
   if (wrong.value && !facts.value) return html`<div class="quiet-note"><p>${plain(wrong.value)}</p></div>`;
   if (!facts.value) return html`<div class="quiet-note"><p>Reading\u2026</p></div>`;
   return html`<div class="tape-frame">
     <div class="facts tape" ref=${box} onScroll=${follow.onScroll} tabIndex=${0} role="region" aria-label="What session ${plain(session, 60)} did">
       ${facts.value.length === 0 && html`<p class="tape-note">The driver has found no facts in this output yet. "As said" shows the output itself.</p>`}
-      <ol>${facts.value.map((f) => html`<${Row} key=${`${f.offset} ${f.kind} ${f.tool ?? ''}`} fact=${f} />`)}</ol>
+      <ol>${facts.value.map((f, i) => html`<${Row} key=${`${f.offset} ${f.kind} ${f.tool ?? ''}`} fact=${f} marked=${from >= 0 && i === 0} />`)}</ol>
       ${end.value && html`<${End} ...${end.value} />`}
-    </div><${Jump} follow=${follow} />
+      ${from >= 0 && html`<${SpotEnd} session=${session} />`}
+    </div>${from < 0 && html`<${Jump} follow=${follow} />`}
   </div>`;
 }

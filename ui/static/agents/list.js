@@ -54,8 +54,7 @@ function Tools() {
   return html`<div class="roster-tools" role="search">
     <label class="field"><${Icon} name="search" /><span class="hidden">Find an agent</span>
       <input id="search" type="search" placeholder="Find an agent" autocomplete="off" spellcheck=${false} value=${search.value}
-        onInput=${(/** @type {any} */ e) => { search.value = e.target.value; }} />
-      <kbd aria-hidden="true">/</kbd></label>
+        onInput=${(/** @type {any} */ e) => { search.value = e.target.value; }} /></label>
     <div class="chips" role="group" aria-label="Show">
       ${FILTERS.map(([key, label]) => html`<button type="button" key=${key} class="chip chip-${key}" aria-pressed=${filter.value === key ? 'true' : 'false'}
         onClick=${() => { filter.value = key; }}>${label} <span class="num">${count(n[key])}</span></button>`)}

@@ -16,6 +16,8 @@ export const TAIL_BYTES = 128 * 1024;
 const EARLIER_BYTES = 512 * 1024;
 /** Lines kept; more make the page slow. */
 export const LINES_MAX = 5000;
+/** Bytes shown from the place on that a link leads to. */
+const SPOT_BYTES = 256 * 1024;
 const RETRY_MS = 1500;
 
 export class Output {
@@ -30,13 +32,15 @@ export class Output {
   why = '';
   missing = false;  // the server has no output for it
   version = 0;      // increases when the lines start again from the beginning
+  cut = false;      // it began at a place that a link leads to, and more follows
   line = new AbortController();
 
-  /** @param {string} session @param {() => void} changed called after anything changed, often */
-  constructor(session, changed) {
+  /** @param {string} session @param {() => void} changed called after anything changed, often @param {number} [from] begins at this offset, and ends some time after it */
+  constructor(session, changed, from = -1) {
     this.session = session;
     this.changed = changed;
-    void this.#follow({ tail: TAIL_BYTES });
+    this.most = from >= 0 ? SPOT_BYTES : Infinity;
+    void this.#follow(from >= 0 ? { from } : { tail: TAIL_BYTES });
   }
 
   #reset() {
@@ -62,6 +66,7 @@ export class Output {
     this.line.abort();
     this.line = new AbortController();
     this.#reset();
+    if (this.most < Infinity) this.most += EARLIER_BYTES;
     void this.#follow({ from });
   }
 
@@ -101,6 +106,7 @@ export class Output {
         this.lines.splice(0, extra);
         this.dropped += extra;
       }
+      if (this.end - this.start >= this.most || (this.most < Infinity && this.lines.length >= LINES_MAX / 2)) { this.cut = true; this.line.abort(); }
     }
     this.changed();
   }

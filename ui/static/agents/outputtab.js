@@ -6,9 +6,9 @@ import { count, plural, size } from '../shell/format.js';
 import { html, useEffect, useLayoutEffect, useRef, useSignal } from '../shell/lib.js';
 import { LINES_MAX, Output } from './output.js';
 import { plain, reveal } from '../shell/text.js';
-import { sessionShown } from '../shell/router.js';
+import { sessionShown, showSession, spot } from '../shell/router.js';
 import { Facts } from './facts.js';
-import { End, Jump, useFollow } from '../shell/follow.js';
+import { End, Jump, SpotEnd, useFollow } from '../shell/follow.js';
 import { Icon } from '../shell/icons.js';
 
 /** @typedef {import('./output.js').Line} Line */
@@ -41,8 +41,8 @@ class Paper {
     this.drawnPartial = '';
   }
 
-  /** @param {Output} out @returns {number} lines added */
-  draw(out) {
+  /** @param {Output} out @param {boolean} [marked] the first line is the place that a link leads to @returns {number} lines added */
+  draw(out, marked = false) {
     if (out.version !== this.version) {
       this.el.textContent = '';
       this.last = -1;
@@ -54,7 +54,11 @@ class Paper {
     const added = lines.length - from;
     if (added > 0) {
       const fragment = document.createDocumentFragment();
-      for (let i = from; i < lines.length; i++) fragment.append(lineElement(lines[i]));
+      for (let i = from; i < lines.length; i++) {
+        const el = lineElement(lines[i]);
+        if (marked && lines[i].key === 0) el.classList.add('spot');
+        fragment.append(el);
+      }
       this.partial.remove();
       this.el.append(fragment);
       this.last = lines[lines.length - 1].key;
@@ -71,12 +75,12 @@ class Paper {
   }
 }
 
-/** @param {{session: string, onFollow: (following: boolean, jumped: boolean) => void}} props */
-export function Tape({ session, onFollow }) {
+/** @param {{session: string, onFollow: (following: boolean, jumped: boolean) => void, from?: number}} props from: the offset that a link leads to */
+export function Tape({ session, onFollow, from = -1 }) {
   const box = useRef(/** @type {HTMLDivElement | null} */ (null));
   const sheet = useRef(/** @type {HTMLDivElement | null} */ (null));
   const source = useRef(/** @type {Output | null} */ (null));
-  const shown = useSignal({ start: -1, end: 0, dropped: 0, over: false, outcome: '', why: '', missing: false, lines: 0 });
+  const shown = useSignal({ start: -1, end: 0, dropped: 0, over: false, outcome: '', why: '', missing: false, lines: 0, cut: false });
   const follow = useFollow(box, onFollow);
 
   useLayoutEffect(() => {
@@ -86,20 +90,21 @@ export function Tape({ session, onFollow }) {
       frame = 0;
       const out = source.current;
       if (!out) return;
-      const added = paper.draw(out);
-      shown.value = { start: out.start, end: out.end, dropped: out.dropped, over: out.over, outcome: out.outcome, why: out.why, missing: out.missing, lines: out.lines.length };
-      follow.drawn(added);
+      const added = paper.draw(out, out.start === from);
+      shown.value = { start: out.start, end: out.end, dropped: out.dropped, over: out.over, outcome: out.outcome, why: out.why, missing: out.missing, lines: out.lines.length, cut: out.cut };
+      if (from < 0) follow.drawn(added);
+      else if (added > 0) paper.el.querySelector('.spot')?.scrollIntoView({ block: 'nearest' });
     };
     const changed = () => { if (!frame) frame = requestAnimationFrame(draw); };
-    follow.restart();
+    if (from >= 0) follow.stay(); else follow.restart();
     shown.value = { ...shown.peek(), start: -1, end: 0, over: false, missing: false, lines: 0 };
     paper.el.textContent = '';
-    source.current = new Output(session, changed);
+    source.current = new Output(session, changed, from);
     return () => { cancelAnimationFrame(frame); source.current?.close(); source.current = null; };
-  }, [session]);
+  }, [session, from]);
 
   const s = shown.value;
-  useLayoutEffect(() => { follow.drawn(0); }, [s.over, s.missing]); // keeps the end line in view
+  useLayoutEffect(() => { if (from < 0) follow.drawn(0); }, [s.over, s.missing]); // keeps the end line in view
   return html`<div class="tape-frame">
     <div class="tape" ref=${box} onScroll=${follow.onScroll} tabIndex=${0} role="region" aria-label="Output of session ${plain(session, 60)}">
       ${s.start > 0 && html`<p class="tape-note">Earlier output is not loaded. <button type="button" class="link" onClick=${() => source.current?.earlier()}>Go further back</button></p>`}
@@ -108,8 +113,9 @@ export function Tape({ session, onFollow }) {
       ${s.missing && html`<p class="tape-note">There is no output for this session.</p>`}
       ${!s.missing && s.end === 0 && !s.over && html`<p class="tape-note">No output yet.</p>`}
       ${s.over && html`<${End} outcome=${s.outcome} why=${s.why} />`}
+      ${from >= 0 && html`<${SpotEnd} session=${session} />`}
     </div>
-    <${Jump} follow=${follow} />
+    ${from < 0 && html`<${Jump} follow=${follow} />`}
     <p class="tape-foot"><span class="num">${size(s.end)}</span> of output${!s.over && s.end > 0 ? (follow.following.value ? ', following' : ', paused here') : ''}</p>
   </div>`;
 }
@@ -127,7 +133,8 @@ export function OutputTab({ cell: c, sessions }) {
     return () => document.removeEventListener('visibilitychange', see);
   }, []);
   const running = c.agent.value.session?.id ?? '';
-  const ids = [...new Set([running, ...sessions.map((s) => s.id), ...c.runs.value.map((r) => r.id).reverse()])].filter(Boolean);
+  const from = spot.value && sessionShown.value ? Number(spot.value) : -1;
+  const ids = [...new Set([from >= 0 ? sessionShown.value : '', running, ...sessions.map((s) => s.id), ...c.runs.value.map((r) => r.id).reverse()])].filter(Boolean);
   const id = sessionShown.value || running || ids[0] || '';
   if (!id) {
     return html`<div class="quiet-note"><p>No session yet. What this agent says appears here while it runs.</p></div>`;
@@ -146,7 +153,7 @@ export function OutputTab({ cell: c, sessions }) {
   return html`<div class="output">
     <div class="output-bar">
       <label class="pick"><span class="hidden">Session</span>
-        <select value=${sessionShown.value} onChange=${(/** @type {any} */ e) => { pinned.current = false; sessionShown.value = e.target.value; }}>
+        <select value=${sessionShown.value} onChange=${(/** @type {any} */ e) => { pinned.current = false; showSession(e.target.value); }}>
           <option value="">${running ? `Now: ${plain(running, 60)}` : `Latest: ${plain(ids[0], 60)}`}</option>
           ${ids.map((x) => html`<option key=${x} value=${x}>${plain(x, 60)}, ${plain(outcomeOf(known.get(x)?.outcome ?? c.runs.value.find((r) => r.id === x)?.outcome).label, 20)}</option>`)}
         </select></label>
@@ -158,6 +165,6 @@ export function OutputTab({ cell: c, sessions }) {
       ${unsaved.value && html`<p class="entry-fault" role="alert">${unsaved.value}</p>`}
     </div>
     ${hidden.value ? html`<div class="tape-frame"></div>` // a browser opens six connections to a server; hidden pages give theirs back
-      : html`<${facts.value ? Facts : Tape} key=${`${facts.value} ${id}`} session=${id} onFollow=${onFollow} />`}
+      : html`<${facts.value ? Facts : Tape} key=${`${facts.value} ${id} ${from}`} session=${id} from=${from} onFollow=${onFollow} />`}
   </div>`;
 }

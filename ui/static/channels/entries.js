@@ -87,6 +87,21 @@ export function newest(channel) {
   if (channel) void asking('newest', fromTheEnd);
 }
 
+/** Opens a channel at one entry. @param {string} channel @param {number} seq */
+export function around(channel, seq) {
+  newest('');
+  life++;
+  talk.value = { channel, known: false, older: false, newer: false, busy: '', wrong: '' };
+  void asking('newest', async (name, mine) => {
+    const page = await api.entries(name, { after: seq - 1, limit: PAGE });
+    if (!mine()) return;
+    batch(() => {
+      entries.value = page.entries ?? [];
+      set({ known: true, older: seq > 1, newer: page.more });
+    });
+  });
+}
+
 export const older = () => asking('older', async (channel, mine) => {
   const list = entries.peek();
   if (!talk.peek().older || list.length === 0) return;

@@ -10,6 +10,7 @@ import { blocksOf, initials, MODES, piecesOf, STATES, turnLine } from './words.j
 import { plain } from '../shell/text.js';
 import { Jump, useFollow } from '../shell/follow.js';
 import { Icon } from '../shell/icons.js';
+import { spot } from '../shell/router.js';
 
 /** @typedef {import('../shell/api.js').Channel} Channel */
 /** @typedef {import('../shell/api.js').Entry} Entry */
@@ -111,6 +112,7 @@ export function Talk({ c }) {
   const sheet = useMemo(() => new Sheet(), []);
   const anchor = useRef(/** @type {{key: string, top: number} | null} */ (null));
   const drawnTo = useRef(0);
+  const shownSpot = useRef(''); // the entry that a link led to, once it was shown
   const follow = useFollow(box, (now) => { following.now = now; });
   const list = entries.value, t = talk.value;
   const blocks = useMemo(() => blocksOf(list), [list]);
@@ -137,6 +139,17 @@ export function Talk({ c }) {
   useLayoutEffect(() => {
     const el = box.current, a = anchor.current;
     anchor.current = null;
+    const want = spot.peek();
+    if (el && want && shownSpot.current !== `${c.name} ${want}` && list.length > 0) {
+      const part = el.querySelector(`[data-k^="${CSS.escape(want)}/"]`);
+      if (part) {
+        shownSpot.current = `${c.name} ${want}`;
+        following.now = false;
+        follow.stay();
+        part.classList.add('spot');
+        part.scrollIntoView({ block: 'center' });
+      }
+    }
     const added = list.filter((e) => e.seq > drawnTo.current && e.kind !== 'moved').length;
     const begun = drawnTo.current > 0;
     drawnTo.current = Math.max(drawnTo.current, lastSeq);

@@ -7,8 +7,8 @@ import * as api from '../shell/api.js';
 import { batch, computed, effect, signal } from '../shell/lib.js';
 import { Refetch } from '../shell/refetch.js';
 import { setTurns } from '../agents/state.js';
-import { loadNewEntries, newest, applyMessageStates, settle } from './entries.js';
-import { channelName, place } from '../shell/router.js';
+import { around, loadNewEntries, newest, applyMessageStates, settle } from './entries.js';
+import { channelName, place, spot } from '../shell/router.js';
 
 /** @typedef {import('../shell/api.js').Channel} Channel */
 /** @typedef {import('../shell/lib.js').Signal<Channel>} ChannelCell */
@@ -89,7 +89,8 @@ export function openChannel() {
   channelWrong.value = '';
   if (place.peek() !== 'channels') return;
   list.want(true);
-  newest(channelName.peek());
+  if (channelName.peek() && spot.peek()) around(channelName.peek(), Number(spot.peek()));
+  else newest(channelName.peek());
   if (channelName.peek()) one.want(true);
 }
 

@@ -1,6 +1,6 @@
 // The crew on its nine seats, with the lead in the middle, and the main button.
 
-import { crew, crewKnown, crewWrong, documentCell, lead, LEAD_SEAT, members, onSeat, seatless, SEATS, tally } from './state.js';
+import { crew, crewKnown, crewWrong, documentCell, lead, LEAD_SEAT, members, onSeat, seatless, SEATS, tally, memberOf } from './state.js';
 import { imported, importFiles, importing, sleep, summon, wake } from './actions.js';
 import { evidenceOf, headline, leadLook, leadWords, lookOf, nameOf, NOTICES, ago } from './words.js';
 import { skew } from '../shell/api.js';
@@ -24,7 +24,7 @@ const putAway = signal('');
 const serverNow = () => seenUntil.value + skew.ms;
 
 /** The selected member; a wide page always shows one. */
-export const shownMember = () => member.value || LEAD;
+export const shownMember = () => memberOf(member.value) || LEAD;
 
 /** @param {{look: string}} props */
 const Dot = ({ look }) => html`<span class="seat-dot seat-dot-${look}" aria-hidden="true"></span>`;

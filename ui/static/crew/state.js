@@ -8,7 +8,7 @@ import * as api from '../shell/api.js';
 import { batch, computed, signal } from '../shell/lib.js';
 import { Refetch } from '../shell/refetch.js';
 import { answers } from '../shell/connection.js';
-import { place } from '../shell/router.js';
+import { place, LEAD } from '../shell/router.js';
 import { loadNewMessages } from './transcript.js';
 
 /** @typedef {import('../shell/api.js').Change} Change */
@@ -38,6 +38,13 @@ export const members = signal(/** @type {string[]} */ ([]));
 
 /** @param {string} id @returns {DocumentCell | undefined} */
 export const documentCell = (id) => cells.get(id);
+/** A member by its id, or, in a link, by its name. @param {string} who @returns {string} an id, LEAD, or who it was */
+export function memberOf(who) {
+  if (who === lead.value.agent) return LEAD;
+  if (!who || cells.has(who)) return who;
+  for (const [id, c] of cells) if (c.value.name === who) return id;
+  return who;
+}
 
 /** The member on a seat. @param {number} seat */
 export const onSeat = (seat) => members.value.find((id) => cells.get(id)?.value.gridPosition === seat) ?? '';

@@ -74,11 +74,12 @@ async function backwards(want, mine) {
   }
 }
 
-/** Opens the messages of one member, the newest first. @param {Wanted | null} want */
-export function search(want) {
+/** Opens the messages of one member, the newest first. @param {Wanted | null} want @param {number} [until] none after this sequence: a link leads there */
+export function search(want, until = 0) {
   life++;
   wanted = want;
-  before = head = 0;
+  head = 0;
+  before = until > 0 ? until + 1 : 0;
   batch(() => { said.value = []; loading.value = { known: false, older: false, busy: false, wrong: '' }; });
   if (want) void asking(backwards);
 }

@@ -8,6 +8,7 @@ import { plain } from '../shell/text.js';
 import { search, loading, olderSaid, said, saidReader } from './transcript.js';
 import { Jump, useFollow } from '../shell/follow.js';
 import { Icon } from '../shell/icons.js';
+import { spot } from '../shell/router.js';
 import { Words } from '../channels/entrylist.js';
 
 /** @typedef {import('../shell/api.js').Said} Said */
@@ -18,7 +19,7 @@ const TYPED_MS = 250;
 const SEARCH_MAX = 200;
 
 /** @param {{m: Said, day: string}} props */
-const Message = ({ m, day }) => html`<article class="told" data-k=${m.seq}>
+const Message = ({ m, day }) => html`<article class="told ${spot.value === String(m.seq) ? 'spot' : ''}" data-k=${m.seq}>
   ${day && html`<p class="told-session"><span>${day}</span></p>`}
   <p class="told-when soft"><time class="num" datetime=${m.at} title=${moment(Date.parse(m.at), now.peek())}>${shortClock(Date.parse(m.at))}</time>${m.channel && html`<a class="link" href="#/channels/${encodeURIComponent(m.channel)}">#${plain(m.channel, 60)}</a>`}</p>
   <${Words} text=${m.text} /></article>`;
@@ -50,9 +51,9 @@ export function Transcript({ speaker, session }) {
   useEffect(() => {
     follow.restart();
     drawn.current = 0;
-    search({ speaker, session: only.value ? session : '', text: text.value });
+    search({ speaker, session: only.value ? session : '', text: text.value }, Number(spot.value));
     return () => search(null);
-  }, [speaker, only.value && session, text.value]);
+  }, [speaker, only.value && session, text.value, spot.value]);
 
   useEffect(() => {
     saidReader.before = () => {

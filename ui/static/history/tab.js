@@ -6,7 +6,8 @@ import { moment, size, span } from '../shell/format.js';
 import { html, signal, useSignal } from '../shell/lib.js';
 import { now } from '../shell/connection.js';
 import { plain } from '../shell/text.js';
-import { showSession } from '../shell/router.js';
+import { showSession, spot } from '../shell/router.js';
+import { useChange } from './change.js';
 
 /** @typedef {import('../shell/api.js').Change} Change */
 
@@ -45,7 +46,7 @@ function Sessions({ sessions }) {
 }
 
 /** @param {{change: Change}} props */
-function ChangeRow({ change: ch }) {
+export function ChangeRow({ change: ch }) {
   const why = reasons.value.get(`${ch.machine} ${ch.row} ${ch.from} ${ch.trigger}`);
   return html`<li class="change change-${ch.machine === 'session' ? 'session' : 'control'}">
     <time class="num soft">${moment(Date.parse(ch.time), now.value)}</time>
@@ -58,13 +59,23 @@ function ChangeRow({ change: ch }) {
   </li>`;
 }
 
+/** The text that a change carries: a question, a note, a status. @param {{change: Change}} props */
+export function Said({ change: ch }) {
+  const d = ch.data ?? {}, q = d.question?.question ?? {};
+  const texts = [q.what, q.call, q.why, q.text, q.option, d.control?.value?.wish?.note, d.says?.text, d.limited?.why, d.session?.why, d.team?.hold?.note].filter((t) => typeof t === 'string' && t);
+  return texts.map((t, i) => html`<p key=${i} class="history-said">${plain(t, 2000)}</p>`);
+}
+
 /** @param {{cell: import('../agents/state.js').Cell, sessions: import('../shell/api.js').Session[]}} props */
 export function HistoryTab({ cell: c, sessions }) {
   const more = useSignal(PAGE);
   void learnReasons();
   const trail = c.trail.value;
   const newest = trail.slice(-more.value).reverse();
+  const linked = useChange(Number(spot.value));
   return html`<div class="history">
+    ${spot.value && html`<section class="spot history-spot" aria-label="The change that a link led to">${linked.change ? html`<ol class="changes"><${ChangeRow} change=${linked.change} /></ol><${Said} change=${linked.change} />`
+      : html`<p class="quiet-note">${linked.wrong ? plain(linked.wrong, 300) : 'Reading\u2026'}</p>`}</section>`}
     <h3>Changes</h3>
     ${newest.length === 0 ? html`<p class="quiet-note">Nothing has changed yet.</p>` : html`<ol class="changes">${newest.map((ch) => html`<${ChangeRow} key=${ch.seq} change=${ch} />`)}</ol>`}
     ${trail.length > more.value && html`<button type="button" class="plain-button" onClick=${() => { more.value += PAGE * 2; }}>Show older changes</button>`}

@@ -39,7 +39,7 @@ export function forgetChanges(id, version) { kept.delete(`changes ${id} ${versio
 
 /** The last lines that a session wrote or said. @param {string} session @param {number} most @returns {Content<string[]>} */
 export const lastWords = (session, most) => once(`words ${session} ${most}`, async () => {
-  const { facts } = await api.facts(session, undefined, FACTS);
+  const { facts } = await api.facts(session, undefined, { tail: FACTS });
   const terminal = new Terminal();
   const lines = (facts ?? []).flatMap((f) => terminal.write(`${f.stop?.detail || f.text || ''}\n`)).map((l) => l.text).filter((l) => l.trim() !== '');
   return lines.slice(-most);

@@ -375,8 +375,12 @@ export const hold = (on, note) => post(on ? '/hold' : '/unhold', note ? { note }
 /** @param {{after?: number, limit?: number, entity?: string, tail?: number}} query @returns {Promise<{changes: Change[] | null, head: number}>} */
 export const journal = (query) =>
   kept('/journal?' + new URLSearchParams(Object.entries(query).map(([k, v]) => [k, String(v)])));
-/** @param {string} session @param {AbortSignal} [signal] @param {number} [tail] the newest of them @returns {Promise<{facts: Fact[] | null}>} */
-export const facts = (session, signal, tail = 2000) => get(`/sessions/${name(session)}/facts?tail=${tail}`, signal);
+/** @param {string} session @param {AbortSignal} [signal] @param {{from?: number, tail: number}} [where] @returns {Promise<{facts: Fact[] | null}>} */
+export const facts = (session, signal, where = { tail: 2000 }) => get(`/sessions/${name(session)}/facts?` + new URLSearchParams(Object.entries(where).map(([k, v]) => [k, String(v)])), signal);
+/** @typedef {{kind: string, entity: string, part?: string, agent?: string, at: string, seq?: number, offset?: number, snippet: string, matches: [number, number][] | null, link: string}} SearchResult */
+/** @typedef {{results: SearchResult[] | null, next: number, stopped: string, took_ms: number, index: {seq: number, behind: number, as_of: string | null, dropped: number, dropped_until: string | null}}} SearchPage */
+/** @param {{q: string, limit: number, before?: number}} query @param {AbortSignal} signal @returns {Promise<SearchPage>} */
+export const search = (query, signal) => get('/search?' + new URLSearchParams(Object.entries(query).map(([k, v]) => [k, String(v)])), signal);
 export const machines = () => /** @type {Promise<{machines: {name: string, rows: {id: string, why?: string, event?: string, from?: string}[] | null}[] | null}>} */ (get('/machines'));
 export const status = () => /** @type {Promise<{version?: string, pid?: number, started_at?: string, dir?: string}>} */ (get('/status'));
 

@@ -6,6 +6,7 @@ import { outcomeOf } from '../agents/words.js';
 import { html, useEffect, useRef, useSignal } from './lib.js';
 import { plain } from './text.js';
 import { Icon } from './icons.js';
+import { showSession } from './router.js';
 
 /** Distance in pixels that counts as the end. */
 const NEAR_END_PX = 24;
@@ -36,6 +37,8 @@ export function useFollow(box, onFollow) {
     following,
     unseen,
     restart() { following.value = true; unseen.value = 0; },
+    /** The view stays where it is: a link led to a place in it. */
+    stay() { following.value = false; unseen.value = 0; },
     /** Called after drawing. @param {number} added */
     drawn(added) {
       if (following.peek()) toEnd();
@@ -75,3 +78,6 @@ export function End({ outcome, why }) {
   const end = outcomeOf(outcome || 'ok');
   return html`<p class="tape-end tape-${end.look}"><span aria-hidden="true">${end.mark}</span> Session ended: ${plain(end.label, 40)}${why ? html`<span class="tape-why">${plain(why, 300)}</span>` : ''}</p>`;
 }
+
+/** What follows a place that a link leads to. @param {{session: string}} props */
+export const SpotEnd = ({ session }) => html`<p class="tape-note">A link led here. <button type="button" class="link" onClick=${() => showSession(session)}>Show the newest output of ${plain(session, 60)}</button></p>`;

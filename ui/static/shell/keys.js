@@ -35,11 +35,6 @@ function order(key) {
   return true;
 }
 
-function focusSearch() {
-  const field = document.getElementById('search');
-  if (field instanceof HTMLInputElement) { field.focus(); field.select(); }
-}
-
 /** Moves the focus to the message field of a channel or a session. */
 function focusWords() {
   const field = (place.value === 'channels' || place.value === 'dispatch') && document.getElementById('words');
@@ -92,7 +87,8 @@ function handle(e, at) {
     case ']': step(1); return looking.value;
     case 'h': if (live.value) dialog.value = team.value.hold ? 'release' : 'hold'; return true;
     case 'n': /** @type {HTMLElement | null} */ (document.querySelector('[data-jump]'))?.click(); return true;
-    case '/': if (focusWords() || focusSaid()) return true; break;
+    case '/': dialog.value = 'find'; return true;
+    case 'e': if (focusWords() || focusSaid()) return true; break;
     default:
   }
   return onTeam && teamKey(e, key);
@@ -122,7 +118,6 @@ function cardKey(key, at) {
 /** Keys for the selected agent; they work only where it is visible. @param {KeyboardEvent} e @param {string} key */
 function teamKey(e, key) {
   switch (key) {
-    case '/': focusSearch(); return true;
     case '1': case '2': case '3': showTab(TABS[Number(key) - 1]); return true;
     default: return !e.repeat && order(key);
   }
@@ -131,6 +126,11 @@ function teamKey(e, key) {
 export function startKeys() {
   addEventListener('keydown', (e) => {
     const at = e.target instanceof Element ? e.target : document.body;
+    if ((e.ctrlKey || e.metaKey) && !e.altKey && !e.shiftKey && e.key.toLowerCase() === 'k' && (!dialog.value || dialog.value === 'find')) {
+      e.preventDefault(); // the browser's own search
+      dialog.value = dialog.value ? '' : 'find';
+      return;
+    }
     if (e.defaultPrevented || e.ctrlKey || e.metaKey || e.altKey || dialog.value) return;
     if (at.matches('input, textarea, select')) {
       if (e.key === 'Escape' && (at.id === 'words' || at.id === 'said-search')) { /** @type {HTMLElement} */ (at).blur(); e.preventDefault(); }

@@ -5,6 +5,10 @@
 //   #/dispatch/NAME/conv_002  #/inbox  #/usage
 //
 // Each with ?at=123, which shows it as it was at that change of the journal.
+// A link may lead to one spot in a part, which is marked there: a search makes such links.
+//
+//   #/agents/NAME/output/SESSION/OFFSET  #/agents/NAME/history/SEQ  #/channels/NAME/SEQ
+//   #/crew/NAME/transcript/SEQ  #/tasks/ID/request-2  #/history/SEQ
 //
 // The words of earlier versions (agent, channel, run, session, sessions) still resolve.
 
@@ -33,7 +37,9 @@ export const LEAD = '@lead';
 export const SIDES = ['soul', 'transcript'];
 export const member = signal(''); // the open member: the id of a document, LEAD, or empty
 export const memberSide = signal('soul');
-export const dialog = signal(/** @type {'' | 'help' | 'hold' | 'release' | 'start' | 'cancel' | 'cancel-step' | 'task' | 'drop-task' | 'resume' | 'resume-step' | 'session'} */ (''));
+/** The spot that a link leads to: a sequence, an offset, or a part of a task; empty: none. Every step in the page ends it. */
+export const spot = signal('');
+export const dialog = signal(/** @type {'' | 'find' | 'change' | 'help' | 'hold' | 'release' | 'start' | 'cancel' | 'cancel-step' | 'task' | 'drop-task' | 'resume' | 'resume-step' | 'session'} */ (''));
 export const search = signal('');
 export const filter = signal(/** @type {'all' | 'running' | 'idle' | 'look'} */ ('all'));
 export const notes = signal(/** @type {{id: number, kind: 'refusal' | 'failure', title: string, text: string, more: string}[]} */ ([]));
@@ -71,14 +77,20 @@ export const counts = computed(() => {
 /** The part of the page for each first word of the address; old words still resolve. @type {Record<string, Place>} */
 const PARTS = Object.assign(Object.create(null), {
   now: 'now', tasks: 'tasks', agents: 'agents', channels: 'channels', crew: 'crew', runs: 'runs', dispatch: 'dispatch', inbox: 'inbox', usage: 'usage',
-  task: 'tasks', agent: 'agents', channel: 'channels', run: 'runs', session: 'dispatch', sessions: 'dispatch',
+  task: 'tasks', agent: 'agents', history: 'agents', channel: 'channels', run: 'runs', session: 'dispatch', sessions: 'dispatch',
 });
+
+/** @param {string} text */
+const number = (text) => (/^\d{1,16}$/.test(text) ? text : '');
+
+/** The moment that the query of an address names; 0: now. @param {string} query */
+const momentIn = (query) => Number(/^at=(\d{1,15})$/.exec(query)?.[1] ?? 0);
 
 function readAddress() {
   const [path, query = ''] = location.hash.replace(/^#/, '').split('?');
-  asOf.value = Number(/^at=(\d{1,15})$/.exec(query)?.[1] ?? 0);
-  let [, word, name = '', where = ''] = path.split('/');
-  try { name = decodeURIComponent(name); where = decodeURIComponent(where); } catch { return; }
+  asOf.value = momentIn(query);
+  let [, word, name = '', where = '', one = '', two = ''] = path.split('/');
+  try { [name, where, one, two] = [name, where, one, two].map(decodeURIComponent); } catch { return; }
   const part = PARTS[word] ?? 'now';
   const of = (/** @type {Place} */ p, /** @type {string} */ text) => (part === p ? text : '');
   batch(() => {
@@ -90,12 +102,16 @@ function readAddress() {
     if (part === 'crew' && SIDES.includes(where)) memberSide.value = where;
     runID.value = of('runs', name) || of('tasks', name);
     stepID.value = of('runs', where);
-    const agent = word in PARTS ? of('agents', name) : '';
+    const agent = word in PARTS && word !== 'history' ? of('agents', name) : '';
     if (agent) {
       choose(agent, false);
       if (TABS.includes(where)) tab.value = where;
+      if (where === 'output' && one) sessionShown.value = one;
     }
     opened.value = agent !== '';
+    spot.value = word === 'history' ? number(name) : part === 'channels' ? number(where) : part === 'tasks' ? where : part === 'crew' ? number(one)
+      : where === 'output' ? number(two) : where === 'history' ? number(one) : '';
+    if (word === 'history' && spot.value) dialog.value = 'change';
   });
 }
 
@@ -154,6 +170,7 @@ export function showMember(who, side = memberSide.value) {
 }
 
 function writeAddress(/** @type {boolean} */ push) {
+  spot.value = '';
   const hash = address() + (asOf.peek() > 0 ? `?at=${asOf.peek()}` : '');
   if (location.hash === hash) return;
   history[push ? 'pushState' : 'replaceState'](null, '', hash);
@@ -192,7 +209,7 @@ export function showSession(id) {
 
 export function startView() {
   readAddress();
-  asOf.subscribe(() => writeAddress(false));
+  asOf.subscribe((at) => { if (momentIn(location.hash.split('?')[1] ?? '') !== at) writeAddress(false); });
   addEventListener('hashchange', readAddress);
   addEventListener('popstate', readAddress);
 }

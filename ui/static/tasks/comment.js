@@ -4,6 +4,7 @@ import { html, useEffect, useRef, useSignal } from '../shell/lib.js';
 import { Act, Fault } from '../shell/orderbutton.js';
 import { Icon } from '../shell/icons.js';
 import { reveal } from '../shell/text.js';
+import { spot } from '../shell/router.js';
 import { addComment, changeComment, keyOf, removeComment } from './actions.js';
 import { editing } from './state.js';
 
@@ -37,7 +38,7 @@ export function CommentForm({ task, at, text: first, name }) {
 export function Comment({ task, comment: c, name, place, where }) {
   const at = editing.value;
   if (at && at.id === c.id) return html`<${CommentForm} key=${c.id} task=${task} at=${at} text=${c.text} name=${name} />`;
-  return html`<div class="comment"><div class="comment-text">${where && html`<p class="comment-where"><code>${name}</code></p>`}<p>${lines(c.text)}</p></div>
+  return html`<div class="comment ${spot.value === `comment-${c.id}` ? 'spot' : ''}" id=${where ? undefined : `spot-comment-${c.id}`}><div class="comment-text">${where && html`<p class="comment-where"><code>${name}</code></p>`}<p>${lines(c.text)}</p></div>
     <div class="comment-tools"><button type="button" class="icon-button" aria-label="Change the comment on ${name}" title="Change" onClick=${() => { editing.value = { place, file: c.file ?? '', line: c.line ?? 0, old: c.old ?? false, quote: c.quote ?? '', id: c.id }; }}><${Icon} name="pen" /></button>
       <button type="button" class="icon-button" aria-label="Remove the comment on ${name}" title="Remove" onClick=${() => void removeComment(task, c.id)}><${Icon} name="close" /></button></div>
     <${Fault} at=${keyOf('remove', `${task} ${c.id}`)} /></div>`;

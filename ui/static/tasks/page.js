@@ -7,7 +7,7 @@ import { Mark } from '../runs/list.js';
 import { live, seenUntil } from '../shell/connection.js';
 import { skew } from '../shell/api.js';
 import { plain } from '../shell/text.js';
-import { dialog, go, runID, showRun } from '../shell/router.js';
+import { dialog, go, runID, showRun, spot } from '../shell/router.js';
 import { Sheet } from '../shell/dialogs.js';
 import { Icon } from '../shell/icons.js';
 import { dropTask, keyOf } from './actions.js';
@@ -44,6 +44,8 @@ export function TaskPage() {
     side.value = to;
   };
   useEffect(() => { if (known?.task) void readChanges(id); }, [id, version.value]);
+  useEffect(() => { if (spot.value.startsWith('request-')) side.value = 'talk'; }, [spot.value]);
+  useEffect(() => { if (spot.value) document.getElementById(`spot-${spot.value}`)?.scrollIntoView({ block: 'center' }); }, [spot.value, changes.value, side.value]);
   if (!known?.task) {
     return html`<section class="task-page" aria-label="Task"><div class="empty">${shownWrong.value || known ? html`<h2>No such task</h2><p>${plain(shownWrong.value || 'This run is not a task.', 400)}</p>` : html`<p>Asking Fairlead for this task\u2026</p>`}
       <button type="button" class="plain-button" onClick=${() => go('tasks')}>All tasks</button></div></section>`;

@@ -11,6 +11,7 @@ import { Mark } from '../runs/list.js';
 import { plain } from '../shell/text.js';
 import { lines } from './comment.js';
 import { changes } from './state.js';
+import { spot } from '../shell/router.js';
 
 /** Lines of the task's text that are shown at once. */
 const TEXT_LINES = 6;
@@ -92,7 +93,7 @@ export function Talk({ run }) {
   return html`<section class="talk" aria-label="Conversation">
     <article class="talk-said"><h3>Task</h3><${Words} text=${c?.text ?? run.task?.title ?? ''} />
       <${Attached} task=${run.run_id} files=${c?.attachments ?? []} /></article>
-    ${(c?.requests ?? []).map((q) => html`<article key=${q.round} class="talk-said talk-you"><h3>You asked <span class="soft">round ${q.round + 1}</span></h3><${Words} text=${q.text} /></article>`)}
+    ${(c?.requests ?? []).map((q) => html`<article key=${q.round} id=${`spot-request-${q.round}`} class="talk-said talk-you ${spot.value === `request-${q.round}` ? 'spot' : ''}"><h3>You asked <span class="soft">round ${q.round + 1}</span></h3><${Words} text=${q.text} /></article>`)}
     <${Checks} />
     <section class="output" aria-labelledby="talk-title"><div class="talk-bar"><h3 id="talk-title">${work?.session ? 'Output, live' : 'Output'}</h3>
       ${sessions.length > 1 && html`<label class="pick"><span class="hidden">Round</span><select value=${session} onChange=${(/** @type {any} */ e) => { picked.value = e.target.value === newest ? '' : e.target.value; }}>${sessions.map((id, i) => html`<option key=${id} value=${id}>Session ${i + 1} of ${sessions.length}</option>`)}</select></label>`}

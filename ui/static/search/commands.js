@@ -1,0 +1,78 @@
+// The places and actions that can be chosen now.
+
+import { command, LABELS } from '../agents/actions.js';
+import { cell, names, team } from '../agents/state.js';
+import { running } from '../agents/words.js';
+import { channelNames } from '../channels/state.js';
+import { sessions } from '../dispatch/state.js';
+import { runs } from '../runs/state.js';
+import { live } from '../shell/connection.js';
+import { nextTheme, theme } from '../shell/prefs.js';
+import { choose, dialog, go, showChannel, showDispatch, showRun, showTab, showTask, TABS } from '../shell/router.js';
+import { plain } from '../shell/text.js';
+import { fit } from './words.js';
+
+/** @typedef {{id: string, group: 'Go to' | 'Do', label: string, hint: string, icon: string, run: () => void}} Command */
+
+/** Commands shown for a query; typing more finds the others. */
+export const SHOWN_MAX = 8;
+
+/** @type {[import('../shell/router.js').Place, string, string][]} */
+const PLACES = [['agents', 'Team', 'A'], ['tasks', 'Tasks', 'B'], ['crew', 'Crew', 'W'], ['runs', 'Runs', 'R'], ['channels', 'Channels', 'M'], ['dispatch', 'Dispatch', 'D'], ['inbox', 'Inbox', 'I'], ['usage', 'Usage', 'U']];
+
+/** @type {Record<string, string>} */
+const TAB_WORDS = { output: 'output', evidence: 'evidence', history: 'history' };
+
+/** @returns {Command[]} what is listed before a word is typed */
+export function mainCommands() {
+  /** @type {Command[]} */
+  const list = PLACES.map(([to, label, key]) => ({ id: `go ${to}`, group: 'Go to', label, hint: key, icon: 'shut', run: () => go(to) }));
+  const order = (/** @type {string} */ label, /** @type {string} */ hint, /** @type {string} */ icon, /** @type {() => void} */ run) => { list.push({ id: `do ${label}`, group: 'Do', label, hint, icon, run }); };
+  if (live.value) {
+    order('New task', '', 'plus', () => { go('tasks'); dialog.value = 'task'; });
+    order('Start a run', '', 'play', () => { go('runs'); dialog.value = 'start'; });
+    order('Start a dispatch', '', 'play', () => { go('dispatch'); dialog.value = 'session'; });
+    order(team.value.hold ? 'Release the team' : 'Hold the team', 'H', 'hold', () => { dialog.value = team.peek().hold ? 'release' : 'hold'; });
+  }
+  order(`Change the theme (now ${theme.value})`, 'T', 'sun', nextTheme);
+  order('Keys and words', '?', 'look', () => { dialog.value = 'help'; });
+  return list;
+}
+
+/** @param {string} name @param {(c: Command) => void} add */
+function ofAgent(name, add) {
+  const a = cell(name)?.agent.value;
+  if (!a) return;
+  const shown = plain(name, 80);
+  const open = (/** @type {string} */ tab) => () => { go('agents'); choose(name); showTab(tab); };
+  add({ id: `agent ${name}`, group: 'Go to', label: shown, hint: 'agent', icon: 'shut', run: open('output') });
+  for (const tab of TABS.slice(1)) add({ id: `${tab} ${name}`, group: 'Go to', label: `${shown}: ${TAB_WORDS[tab]}`, hint: 'agent', icon: 'shut', run: open(tab) });
+  if (!live.value) return;
+  const order = (/** @type {import('../shell/api.js').Verb} */ verb, /** @type {string} */ icon) => add({ id: `${verb} ${name}`, group: 'Do', label: `${LABELS[verb]}: ${shown}`, hint: '', icon, run: () => void command(name, verb) });
+  if (!running(a) || a.desired_state !== 'continuous') order('start', 'play');
+  if (running(a) || a.desired_state !== 'pause') order('stop', 'stop');
+  order('once', 'once');
+  order('cleanup', 'broom');
+}
+
+/** The best commands for some words. @param {string[]} words @returns {Command[]} */
+export function commandsFor(words) {
+  if (words.length === 0) return mainCommands();
+  /** @type {{score: number, command: Command}[]} */
+  const fits = [];
+  const add = (/** @type {Command} */ c) => {
+    const score = fit(`${c.label} ${c.group === 'Go to' && c.hint.length > 1 ? c.hint : ''}`, words);
+    if (score > 0) fits.push({ score, command: c });
+  };
+  mainCommands().forEach(add);
+  for (const name of names.value) ofAgent(name, add);
+  for (const name of channelNames.value) add({ id: `channel ${name}`, group: 'Go to', label: `#${plain(name, 80)}`, hint: 'channel', icon: 'shut', run: () => showChannel(name) });
+  for (const d of sessions.value) add({ id: `dispatch ${d.name}`, group: 'Go to', label: plain(d.name, 80), hint: 'dispatch', icon: 'shut', run: () => showDispatch(d.name) });
+  for (const r of runs.value) {
+    const id = plain(r.run_id, 60);
+    if (r.task) add({ id: `task ${r.run_id}`, group: 'Go to', label: `${id} ${plain(r.task.title, 120)}`, hint: 'task', icon: 'shut', run: () => showTask(r.run_id) });
+    else add({ id: `run ${r.run_id}`, group: 'Go to', label: `${plain(r.workflow_name, 80)} ${id}`, hint: 'run', icon: 'shut', run: () => showRun(r.run_id) });
+  }
+  fits.sort((a, b) => b.score - a.score || a.command.label.localeCompare(b.command.label));
+  return fits.slice(0, SHOWN_MAX).map((f) => f.command);
+}
