@@ -31,7 +31,11 @@ require (
 	mvdan.cc/sh/v3 v3.14.1
 )
 
-require github.com/dlclark/regexp2/v2 v2.2.1 // indirect
+require (
+	github.com/dlclark/regexp2/v2 v2.2.1 // indirect
+	github.com/mattn/go-colorable v0.1.14 // indirect
+	github.com/nicholas-fedor/shoutrrr v0.13.2 // indirect
+)
 
 require (
 	github.com/dustin/go-humanize v1.0.1 // indirect
