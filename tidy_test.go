@@ -52,7 +52,7 @@ var imports = []importRow{
 
 	{pkg: "config", may: []string{"internal/file", "policy"}, inTests: []string{"driver/script"}}, // what init writes has to play
 	{pkg: "shim"},
-	{pkg: "notify"},
+	{pkg: "notify", may: []string{"machine", "machine/*"}},
 	{pkg: "internal/file"},
 	{pkg: "prompt", may: []string{"machine", "machine/*"}, inTests: []string{"marker"}},
 	{pkg: "agentfile", may: []string{"internal/file"}},
