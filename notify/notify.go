@@ -50,11 +50,17 @@ func Open(address string) (Way, error) {
 	if err != nil || len(address) > addressMax || u.Scheme == "" {
 		return nil, errAddress
 	}
-	switch u.Scheme {
-	case "http", "https":
-		return newWebhook(u)
+	if u.Scheme == "http" || u.Scheme == "https" {
+		if w := newWebhook(u); w != nil {
+			return w, nil
+		}
+		return nil, errAddress
 	}
-	return newService(address)
+	s, err := newService(address)
+	if err != nil {
+		return nil, err
+	}
+	return s, nil
 }
 
 // Link is the address of the page that shows a matter. Opening it changes nothing.

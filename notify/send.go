@@ -75,7 +75,10 @@ func send(o order) (failed *notice.Failure) {
 		return &notice.Failure{Cause: "the address is not one of a service", WayOut: "correct the address"}
 	}
 	is, err := locate(o.Address)
-	if err != nil {
+	switch {
+	case err != nil && w.failed != nil:
+		return w.failed
+	case err != nil:
 		return &notice.Failure{Cause: "the address is not one of a service", WayOut: "correct the address"}
 	}
 	if own, ok := is.(interface{ SetHTTPClient(client *http.Client) }); ok {

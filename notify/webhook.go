@@ -34,12 +34,13 @@ type webhook struct {
 	client  *http.Client
 }
 
-func newWebhook(u *url.URL) (*webhook, error) {
+// newWebhook returns nil if the address names no host.
+func newWebhook(u *url.URL) *webhook {
 	if u.Hostname() == "" {
-		return nil, errAddress
+		return nil
 	}
 	u.Fragment, u.RawFragment = "", ""
-	return &webhook{address: u, client: &http.Client{CheckRedirect: onlyWithin, Transport: transport()}}, nil
+	return &webhook{address: u, client: &http.Client{CheckRedirect: onlyWithin, Transport: transport()}}
 }
 
 // transport limits what a server can do to this process. A proxy in the environment is used.

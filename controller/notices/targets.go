@@ -2,8 +2,10 @@ package notices
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/fairlead-dev/fairlead/controller/seam"
@@ -84,14 +86,14 @@ func (c *Controller) TestNotice(ctx context.Context, by seam.Actor, name string)
 		}
 		return done, unknown
 	}
-	for _, t := range targets {
-		is, err := c.test(ctx, by, t.Name)
-		if err != nil {
-			return done, err
-		}
-		done = append(done, is)
+	done = make([]view.NoticeTest, len(targets))
+	errs := make([]error, len(targets))
+	var all sync.WaitGroup
+	for i, t := range targets {
+		all.Go(func() { done[i], errs[i] = c.test(ctx, by, t.Name) })
 	}
-	return done, nil
+	all.Wait()
+	return done, errors.Join(errs...)
 }
 
 func (c *Controller) test(ctx context.Context, by seam.Actor, name string) (view.NoticeTest, error) {
