@@ -202,6 +202,9 @@ func lookAtState(ctx context.Context, a *cli.App, conf *config.Config, say func(
 	if conf != nil && whole {
 		say(lookAtTruth(ctx, a, conf)...)
 	}
+	if conf != nil {
+		say(lookAtNotices(ctx, a, conf)...)
+	}
 	say(lookForStrays(a)...)
 }
 
