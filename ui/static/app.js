@@ -3,6 +3,7 @@
 import { AgentPane } from './agents/pane.js';
 import { ChannelPane } from './channels/pane.js';
 import { ChannelList } from './channels/list.js';
+import { startBrowserNotices } from './inbox/browsernotices.js';
 import { InboxPage } from './inbox/page.js';
 import { CrewPage } from './crew/page.js';
 import { Dialogs } from './shell/dialogs.js';
@@ -80,5 +81,6 @@ document.addEventListener('visibilitychange', () => { if (!document.hidden) now.
 await startSignIn();
 startView();
 startKeys();
+startBrowserNotices();
 render(html`<${App} />`, /** @type {HTMLElement} */ (document.getElementById('app')));
 void keepFeedOpen();

@@ -3,14 +3,15 @@
 
 import * as api from '../shell/api.js';
 import { span } from '../shell/format.js';
-import { html } from '../shell/lib.js';
+import { html, useEffect } from '../shell/lib.js';
 import { inbox, runs, runsKnown } from '../runs/state.js';
 import { seenUntil } from '../shell/connection.js';
 import { plain } from '../shell/text.js';
-import { choose, go, showRun, showTask } from '../shell/router.js';
+import { askedID, choose, go, showRun, showTask } from '../shell/router.js';
 import { Icon } from '../shell/icons.js';
 import { Answer } from './approval.js';
 import { AskItem } from './question.js';
+import { Receivers } from './receivers.js';
 import { SavedAnswers } from './savedanswers.js';
 
 /** Questions shown at a time. */
@@ -50,11 +51,20 @@ function FailedItem({ item: i, index }) {
 
 export function InboxPage() {
   const list = inbox.value;
+  // A link of a notice names a question: its card gets the focus once it is there.
+  const wanted = askedID.value, at = list.findIndex((i) => i.question?.id === wanted);
+  useEffect(() => {
+    if (!wanted || at < 0) return;
+    const title = document.getElementById(`inbox-${at}`);
+    title?.scrollIntoView({ block: 'center' });
+    title?.querySelector('button')?.focus();
+  }, [wanted, at >= 0]);
   return html`<div class="inbox"><h2 id="inbox-title" tabIndex=${-1}>Inbox</h2>
+    ${wanted && runsKnown.value && at < 0 && html`<p class="quiet-note" role="status"><code>${plain(wanted, 40)}</code> does not wait any more: it was answered, withdrawn, or its time ran out.</p>`}
     ${!runsKnown.value ? html`<p class="quiet-note">Loading\u2026</p>`
       : list.length === 0 ? html`<p class="quiet-note">Nothing waits for you. A step or an agent that needs a person appears here.</p>`
       : html`<ul class="inbox-list">${list.slice(0, SHOWN_MAX).map((i, n) => (i.kind === 'failed' ? html`<${FailedItem} key=${`failed/${i.agent}`} item=${i} index=${n} />` : i.question ? html`<${AskItem} key=${i.question.id} item=${i} q=${i.question} index=${n} />` : html`<${Item} key=${`${i.run_id}/${i.step_id}`} item=${i} index=${n} />`))}</ul>`}
     ${list.length > SHOWN_MAX && html`<p class="quiet-note">and ${list.length - SHOWN_MAX} more, shown as these are answered</p>`}
-    <${SavedAnswers} />
+    <${SavedAnswers} /><${Receivers} />
   </div>`;
 }

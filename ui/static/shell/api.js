@@ -144,6 +144,19 @@ const BASE = '/api/v1';
 /** @typedef {{allow: boolean, option?: string, text?: string, scope: Scope}} AnswerBody */
 /** @typedef {{id: string, agent: string, session_id?: string, tool: string, call?: string, allow: boolean, by: string, at: string}} Standing */
 /** @typedef {{agent?: string, day?: string, run_id?: string, workflow_name?: string, sessions?: number, input_tokens?: number, output_tokens?: number, cost_usd?: number}} UsageRow */
+/**
+ * @typedef {object} NoticeTarget a receiver of notices
+ * @property {string} name
+ * @property {string} kind
+ * @property {string[] | null} events
+ * @property {string} [quiet]
+ * @property {string} state reached or failing
+ * @property {string} [failing_since]
+ * @property {string} [cause]
+ * @property {string} [way_out]
+ * @property {number} waiting
+ * @property {number} left_out_last_hour
+ */
 /** @typedef {{agents: UsageRow[] | null, days: UsageRow[] | null, runs: UsageRow[] | null}} UsageTable */
 /** @typedef {'queue' | 'interrupt' | 'inject' | 'parallel'} Mode */
 /** @typedef {{name: string, state: string, connected: boolean, disabled: boolean, crashed: boolean, foreign: boolean, limit: string, took: number, owed: boolean, working: boolean}} Member */
@@ -387,6 +400,9 @@ export const revokeAnswer = async (id) => (await ask(`/saved-answers/${name(id)}
 export const endAgentSession = (agent) => post(`/agents/${name(agent)}/end`, {});
 /** @param {string} agent @returns {Promise<{seq: number}>} */
 export const retryAgent = (agent) => post(`/agents/${name(agent)}/retry`, {});
+/** @returns {Promise<{targets: NoticeTarget[] | null}>} */
+export const noticeTargets = () => get('/notify');
+
 /** @returns {Promise<UsageTable>} */
 export const usage = () => get('/usage');
 

@@ -4,7 +4,7 @@
 import { effect, signal } from './lib.js';
 
 /** @param {string} key @param {string} fallback */
-function kept(key, fallback) {
+export function kept(key, fallback) {
   let first = fallback;
   try { first = localStorage.getItem(`fairlead.${key}`) ?? fallback; } catch { /* forgotten, then */ }
   const s = signal(first);
