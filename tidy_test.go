@@ -83,6 +83,7 @@ var imports = []importRow{
 	{pkg: "controller/dispatch", may: append([]string{"controller/sessions", "sandbox"}, controllers...)},
 	{pkg: "controller/questions", may: append([]string{"controller/sessions", "controller/runs"}, controllers...)},
 	{pkg: "controller/tools", may: append([]string{"controller/sessions", "controller/channels", "controller/runs", "controller/questions"}, controllers...)},
+	{pkg: "controller/notices", may: append([]string{"controller/sessions", "controller/runs"}, controllers...)},
 	{pkg: "controller/transitions", may: append([]string{"controller/channels"}, controllers...)},
 	{pkg: "listen", may: append([]string{"controller/sessions", "controller/channels", "controller/crew", "controller/runs", "controller/dispatch", "controller/questions"}, controllers...)},
 	{

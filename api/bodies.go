@@ -292,7 +292,7 @@ type NoticeTargets struct {
 	Targets []view.NoticeTarget `json:"targets" nullable:"false"`
 }
 
-// NoticeTests is what came of test notices.
+// NoticeTests are the results of test notices.
 type NoticeTests struct {
 	Tests []view.NoticeTest `json:"tests" nullable:"false"`
 }

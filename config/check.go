@@ -38,7 +38,7 @@ func (c *checker) config() *Config {
 			Limits:        c.limits(team.Get("limits")),
 		},
 		TurnConfig: c.turnConfig(c.root.Get("turnConfig")),
-		Notify:     c.notify(),
+		Notify:     readNotify(c),
 		Listen:     c.listen(c.root.Get("listen")),
 		Workflows:  c.workflows(c.root.Get("workflows")),
 	}

@@ -41,18 +41,18 @@ const (
 	desktopURL      = "desktop"
 )
 
-func (c *checker) notify() Notify {
+func readNotify(c *checker) Notify {
 	n := c.root.Get("notify")
-	cfg := Notify{Page: c.page(n.Get("page"))}
+	cfg := Notify{Page: pageOf(c, n.Get("page"))}
 	if hook := n.Get("webhook"); textOf(hook) != "" {
-		cfg.Targets = append(cfg.Targets, NotifyTarget{Name: "webhook", URL: c.noticeURL(hook, "http", "https")})
+		cfg.Targets = append(cfg.Targets, NotifyTarget{Name: "webhook", URL: noticeURL(c, hook, "http", "https")})
 	}
 	if boolOf(n.Get("desktop"), false) {
 		cfg.Targets = append(cfg.Targets, NotifyTarget{Name: "desktop", URL: Secret{raw: desktopURL}})
 	}
 	for _, f := range fieldsOf(n.Get("targets")) {
 		c.name(f)
-		t := NotifyTarget{Name: f.Name, Events: textsOf(f.Value.Get("events")), Quiet: c.quiet(f.Value), PerHour: intOf(f.Value.Get("per_hour"), 0)}
+		t := NotifyTarget{Name: f.Name, Events: textsOf(f.Value.Get("events")), Quiet: quietOf(c, f.Value), PerHour: intOf(f.Value.Get("per_hour"), 0)}
 		for i := range cfg.Targets {
 			if cfg.Targets[i].Name == f.Name {
 				c.add(f.Place, f.Value.Path, "is there twice: notify.%s makes a target of this name; remove one of them", f.Name)
@@ -63,9 +63,9 @@ func (c *checker) notify() Notify {
 		case (textOf(address) == "") == (textOf(path) == ""):
 			c.add(f.Place, f.Value.Path, "needs either url or url_file")
 		case textOf(address) != "":
-			t.URL = c.noticeURL(address)
+			t.URL = noticeURL(c, address)
 		default:
-			t.URLFile = c.urlFile(path)
+			t.URLFile = urlFile(c, path)
 		}
 		cfg.Targets = append(cfg.Targets, t)
 	}
@@ -73,7 +73,7 @@ func (c *checker) notify() Notify {
 }
 
 // noticeURL checks an address as far as that is possible without knowing the services.
-func (c *checker) noticeURL(n *file.YAMLNode, schemes ...string) Secret {
+func noticeURL(c *checker, n *file.YAMLNode, schemes ...string) Secret {
 	s, address, ok := c.reference(n, n.Path)
 	u, err := url.Parse(address)
 	switch {
@@ -88,7 +88,7 @@ func (c *checker) noticeURL(n *file.YAMLNode, schemes ...string) Secret {
 
 // urlFile checks the file with an address. Others must not be able to read it, and it is not in the repository, where
 // agents can.
-func (c *checker) urlFile(n *file.YAMLNode) string {
+func urlFile(c *checker, n *file.YAMLNode) string {
 	path := textOf(n)
 	if rest, home := strings.CutPrefix(path, "~/"); home {
 		if dir, err := os.UserHomeDir(); err == nil {
@@ -130,8 +130,8 @@ func reason(err error) string {
 
 var quietPattern = regexp.MustCompile(`^([01][0-9]|2[0-3]):([0-5][0-9])-([01][0-9]|2[0-3]):([0-5][0-9])$`)
 
-// quiet reads the quiet hours of a target.
-func (c *checker) quiet(target *file.YAMLNode) Quiet {
+// quietOf reads the quiet hours of a target.
+func quietOf(c *checker, target *file.YAMLNode) Quiet {
 	n, zone := target.Get("quiet"), target.Get("zone")
 	q := Quiet{}
 	if textOf(n) == "" {
@@ -160,8 +160,8 @@ func (c *checker) quiet(target *file.YAMLNode) Quiet {
 	return q
 }
 
-// page is the address in links.
-func (c *checker) page(n *file.YAMLNode) string {
+// pageOf is the address in links.
+func pageOf(c *checker, n *file.YAMLNode) string {
 	text := textOf(n)
 	if text == "" {
 		return ""

@@ -109,7 +109,7 @@ func TestNoticesOverRestarts(t *testing.T) {
 	})
 }
 
-// An agent that gives up is told of, with where to look. A target that hangs or fails delays neither the team nor
+// A person is notified of an agent that gives up, with where to look. A target that hangs or fails delays neither the team nor
 // another target, is logged and journaled once, and is told later.
 func TestNoticesOfAFailingTarget(t *testing.T) {
 	t.Parallel()
@@ -216,7 +216,7 @@ func TestFlushNotices(t *testing.T) {
 	})
 }
 
-// A person tries a target; an agent may not. What came of it is said and journaled.
+// A person tries a target; an agent may not. The result is printed and journaled.
 func TestTestNotice(t *testing.T) {
 	t.Parallel()
 	inBubble(t, "coder", func(t *testing.T, b *bubble) {

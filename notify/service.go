@@ -18,7 +18,7 @@ import (
 )
 
 // service tells by a service that the library shoutrrr knows, in a process of its own. The library has no contexts: a
-// request to Telegram waits for ever, and one to Discord is repeated for minutes. It reads answers without a limit,
+// request to Telegram waits forever, and one to Discord is repeated for minutes. It reads answers without a limit,
 // follows redirects, and its errors hold the address. In a process all of that ends with the process, and the daemon
 // does not share the library's global HTTP client.
 type service struct {
@@ -85,7 +85,7 @@ type order struct {
 	Link    string `json:"link"`
 }
 
-// answer is what came of it.
+// answer is the result.
 type answer struct {
 	Sent   bool          `json:"sent"`
 	Cause  string        `json:"cause,omitempty"`
@@ -141,7 +141,7 @@ func Intercept() {
 	}
 }
 
-// child sends the message on in and writes what came of it to out.
+// child sends the message on in and writes the result to out.
 func child(in io.Reader, out io.Writer) int {
 	var o order
 	if err := json.NewDecoder(io.LimitReader(in, 64<<10)).Decode(&o); err != nil {

@@ -158,7 +158,7 @@ func (t *Team) Apply(ch Change) {
 		t.Agents[name].Tells, t.Agents[name].LastTell = ch.Body.Tells.Tells, ch.Body.Tells.Last
 	case ch.Body.Notice != nil:
 		put(&t.Notices, name, *ch.Body.Notice)
-		t.forgetNotices()
+		forgetNotices(t)
 	case ch.Body.ChannelConfig != nil:
 		put(&t.ChannelConfigs, name, *ch.Body.ChannelConfig)
 	case ch.Body.Delivery != nil:

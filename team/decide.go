@@ -66,7 +66,7 @@ func (t *Team) Decide(ev Event) ([]Change, error) {
 			return nil, err
 		}
 	case notice.Sent:
-		d.noticeSent(what)
+		noticeSent(d, what)
 	case DispatchSeen:
 		if err := d.dispatchSeen(what); err != nil {
 			return nil, err

@@ -12,7 +12,7 @@ import (
 const noticeTargetsMax = 64
 
 // noticeSent records what came of a message to a target of notify.
-func (d *draft) noticeSent(sent notice.Sent) {
+func noticeSent(d *draft, sent notice.Sent) {
 	before := d.team.Notices[sent.Target]
 	next, rule, changed := before.After(sent, d.ev.At)
 	if changed {
@@ -21,7 +21,7 @@ func (d *draft) noticeSent(sent notice.Sent) {
 }
 
 // forgetNotices keeps the number of remembered targets within its limit.
-func (t *Team) forgetNotices() {
+func forgetNotices(t *Team) {
 	if len(t.Notices) <= noticeTargetsMax {
 		return
 	}

@@ -19,7 +19,7 @@ type NoticeTarget struct {
 	LastAt   *time.Time `json:"last_at,omitempty" doc:"When the last message was delivered"`
 }
 
-// NoticeTest is what came of a test notice.
+// NoticeTest is the result of a test notice.
 type NoticeTest struct {
 	Target    string `json:"target"`
 	Kind      string `json:"kind"`

@@ -25,7 +25,7 @@ func noticeRoutes() []route {
 		},
 		{
 			"test-notice", http.MethodPost, "/notify/test", "Send a test notice",
-			"To one target, or to all. The answer says what came of each. Agents may not do this (X10).",
+			"To one target, or to all. The answer has the result of each. Agents may not do this (X10).",
 			answer(handleTestNotice),
 		},
 	}

@@ -21,7 +21,7 @@ func NoticeTargets(ctx context.Context, a *cli.App, client *apiclient.Client) er
 	case a.JSON:
 		return a.PrintJSON(map[string]any{"targets": append([]view.NoticeTarget{}, targets...)})
 	case len(targets) == 0:
-		_, err := fmt.Fprintln(a.Out, "nobody is notified; add a target below notify.targets in fairlead.yaml, then run `fairlead reload`")
+		_, err := fmt.Fprintln(a.Out, "no receiver is configured; add a target below notify.targets in fairlead.yaml, then run `fairlead reload`")
 		return err
 	}
 	w := tabwriter.NewWriter(a.Out, 0, 0, 2, ' ', 0)
@@ -58,7 +58,7 @@ func FailingWords(t *view.NoticeTarget) string {
 	return text + ": " + cli.Plain(t.Cause) + "; " + cli.Plain(t.WayOut)
 }
 
-// TestNotice sends a test notice to one target, or to all, and says what came of it.
+// TestNotice sends a test notice to one target, or to all, and prints the result.
 func TestNotice(ctx context.Context, a *cli.App, client *apiclient.Client, target string) error {
 	done, err := client.TestNotice(ctx, target)
 	if err != nil {

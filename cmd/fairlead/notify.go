@@ -41,7 +41,7 @@ matters these only counted, and why it cannot be reached. Addresses are secret a
 func notifyTestCommand(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use:   "test [TARGET]",
-		Short: "Send a test notice to one receiver, or to all, and say what came of it",
+		Short: "Send a test notice to one receiver, or to all, and print the result",
 		Long: `The daemon sends it now, also in quiet hours. The exit code is 1 if a receiver did not get it. After a change of
 fairlead.yaml run ` + "`fairlead reload`" + ` first.`,
 		Example: `  fairlead notify test

@@ -43,7 +43,7 @@ func Matters(t *team.Team, now time.Time) []notice.Matter {
 		if l := a.Limited; a.Waits() && now.Before(l.Until) && l.Until.Sub(l.Since) >= limitLeast {
 			all = append(all, notice.Matter{
 				Event: notice.LimitReached, Cause: "provider/" + name, Since: l.Since, Agent: name,
-				Why: "the provider of " + name + " takes no more until " + l.Until.UTC().Format("2006-01-02 15:04Z"), Page: page("agents", name, "evidence"),
+				Why: "the provider of " + name + " is rate limited until " + l.Until.UTC().Format("2006-01-02 15:04Z"), Page: page("agents", name, "evidence"),
 			})
 		}
 		if limit := t.OverLimit(a, now); limit != "" && !limits[limit] {

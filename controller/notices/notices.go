@@ -18,7 +18,7 @@ const (
 	lookMax    = time.Minute            // a look at least this often, because the clock can be set and the machine can sleep
 	retryFirst = time.Second            // after a failure; four times as long after each further one
 	retryMax   = 15 * time.Minute
-	retryWrong = time.Hour // after a failure that only a change over there mends
+	retryWrong = time.Hour // after a failure that only a change over there repairs
 )
 
 var byNotices = team.Actor{Kind: "engine", ID: "notices"}
@@ -48,7 +48,7 @@ type receiver struct {
 	logged   string // the cause that was logged since the last delivery
 }
 
-// result is what came of a message.
+// result is the result of a message.
 type result struct {
 	target string
 	failed *notice.Failure
@@ -69,7 +69,7 @@ func (c *Controller) NotifyPeople(ctx context.Context) {
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	for {
-		changed := c.Changed()
+		changed := loop.Changed(c.Loop)
 		matters, records, now, err := c.look(ctx)
 		if err != nil {
 			return // the loop has ended
@@ -146,7 +146,7 @@ func (c *Controller) begin(ctx context.Context, t notice.Target, is *receiver, p
 	return time.Time{}
 }
 
-// ended notes what came of a message.
+// ended notes the result of a message.
 func (c *Controller) ended(is *receiver, res result) {
 	is.busy = false
 	if res.failed == nil {

@@ -175,7 +175,7 @@ func TestPast(t *testing.T) {
 	w.want("1s run_failed run/r2", "1m0s run_failed run/r3")
 }
 
-// An agent that reaches its limit every minute is told of every ten minutes.
+// An agent that reaches its limit every minute leads to a notice every ten minutes.
 func TestSameCause(t *testing.T) {
 	w := newWorld(t, Target{Name: "x", Events: Events(), PerHour: 100})
 	for minute := range 25 {

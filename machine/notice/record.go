@@ -15,7 +15,7 @@ const (
 	Failing State = "failing" // the last one was not
 )
 
-// Outcome is what came of a message.
+// Outcome is the result of a message.
 type Outcome string
 
 const (

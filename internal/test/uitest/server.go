@@ -93,6 +93,7 @@ func (s *Server) serve() {
 	e, err := controller.Open(ctx, seam.Options{
 		Name: "harbour-api", Config: conf, Journal: memory.New(), Host: host, Files: states, Documents: documents, Sessions: sessions,
 		Drivers: map[string]driver.Driver{"exec": exec.Driver{}, "script": script.Driver{}, "claude": claude.Driver{}}, Lookup: os.LookupEnv, Log: log,
+		Notices: noticesOf(conf),
 	})
 	must(err)
 	door, err := server.Listen("127.0.0.1:0")

@@ -76,12 +76,21 @@ function look(items) {
   const fresh = known ? items.filter((i) => !known?.has(keyOf(i))) : [];
   known = keys;
   for (const i of fresh) {
-    if (document.hidden) setTimeout(() => void show(i), HIDDEN_AFTER_MS);
+    if (document.hidden) timers.add(setTimeout(() => void show(i), HIDDEN_AFTER_MS));
     else void claim(keyOf(i));
   }
 }
 
+/** Of items that are shown soon. @type {Set<ReturnType<typeof setTimeout>>} */
+const timers = new Set();
+
 export function startBrowserNotices() {
+  document.addEventListener('visibilitychange', () => {
+    if (document.hidden) return;
+    for (const timer of timers) clearTimeout(timer); // the person looks at the page
+    timers.clear();
+    for (const i of inbox.peek()) void claim(keyOf(i));
+  });
   effect(() => {
     const items = inbox.value;
     if (runsKnown.value) untracked(() => look(items));
