@@ -33,7 +33,7 @@ type NotifyTarget struct {
 // Quiet are hours of each day. Equal times are no hours.
 type Quiet struct {
 	From, To time.Duration // since midnight
-	Zone     string // a name that time.LoadLocation knows; empty: that of this machine
+	Zone     string        // a name that time.LoadLocation knows; empty: that of this machine
 }
 
 const (

@@ -40,7 +40,9 @@ func TestNotices(t *testing.T) {
 			p.WaitText(".standings", "Notify me in this browser")
 			until := func(n int) { p.Until(fmt.Sprintf("%d notifications", n), fmt.Sprintf(`window.shown.length >= %d`, n)) }
 			count := func() int { return uitest.Eval[int](p, `window.shown.length`) }
-			away := func(is bool) { uitest.Eval[bool](p, fmt.Sprintf(`(window.away = %v, document.dispatchEvent(new Event('visibilitychange')), true)`, is)) }
+			away := func(is bool) {
+				uitest.Eval[bool](p, fmt.Sprintf(`(window.away = %v, document.dispatchEvent(new Event('visibilitychange')), true)`, is))
+			}
 
 			away(true)
 			first := q.Ask()
