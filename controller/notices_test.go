@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/fairlead-dev/fairlead/config"
+	"github.com/fairlead-dev/fairlead/controller/notices"
 	"github.com/fairlead-dev/fairlead/controller/seam"
 	"github.com/fairlead-dev/fairlead/internal/test/wait"
 	"github.com/fairlead-dev/fairlead/machine"
@@ -197,6 +198,43 @@ func (b *bubble) asked() []view.QuestionView {
 		b.t.Error(err)
 	}
 	return open
+}
+
+// A daily limit is told once, also while more is used; a short wait for a provider is not told, a long one is.
+func TestNoticesOfLimits(t *testing.T) {
+	t.Parallel()
+	inBubble(t, "coder", func(t *testing.T, b *bubble) {
+		mail := b.notifies(phone())
+		b.agent("coder").Limits.TokensPerDay = 100
+		b.host.play = func(s *fakeSession) {
+			for range 5 {
+				s.say("usage 60 0 0.5")
+				s.lasts(time.Minute)
+			}
+			s.exit(0)
+		}
+		b.start()
+		b.command("coder", "continuous")
+		b.after(2 * time.Hour)
+		if got := mail.lines(); !slices.Equal(got, []string{"phone limit_reached limit/agent/coder"}) || !strings.Contains(mail.all()[0].Why, "tokens_per_day 100") {
+			t.Errorf("sent %q, %+v", got, mail.all())
+		}
+	})
+	for _, c := range []struct {
+		wait time.Duration
+		want []string
+	}{{2 * time.Minute, nil}, {time.Hour, []string{"limit_reached provider/coder"}}} {
+		at := time.Date(2026, 11, 25, 12, 0, 0, 0, time.UTC)
+		is := team.New(nil)
+		is.Agents["coder"] = &team.Agent{Name: "coder", Limited: &team.Limited{Since: at, Until: at.Add(c.wait)}}
+		var got []string
+		for _, m := range notices.Matters(is, at.Add(time.Second)) {
+			got = append(got, string(m.Event)+" "+m.Cause)
+		}
+		if !slices.Equal(got, c.want) {
+			t.Errorf("%v: %q", c.wait, got)
+		}
+	}
 }
 
 // Before the daemon stops, what is due is sent.

@@ -46,24 +46,26 @@ func Matters(t *team.Team, now time.Time) []notice.Matter {
 				Why: "the provider of " + name + " is rate limited until " + l.Until.UTC().Format("2006-01-02 15:04Z"), Page: page("agents", name, "evidence"),
 			})
 		}
-		if limit := t.OverLimit(a, now); limit != "" && !limits[limit] {
-			limits[limit] = true
-			all = append(all, overLimit(limit, name, now))
+		if limit, ofTeam := team.LimitOver(t, a, now); limit != "" {
+			m := overLimit(limit, "agent/"+name, now)
+			if m.Agent = name; ofTeam {
+				m = overLimit(limit, "team", now)
+			}
+			if !limits[m.Cause] {
+				limits[m.Cause] = true
+				all = append(all, m)
+			}
 		}
 	}
 	return all
 }
 
-// overLimit is a daily limit of the configuration. It is told once a day.
-func overLimit(limit, agent string, now time.Time) notice.Matter {
-	m := notice.Matter{
-		Event: notice.LimitReached, Cause: "limit/" + limit, Since: now.UTC().Truncate(24 * time.Hour),
+// overLimit is a daily limit of the configuration. It is told once a day; the text changes with what was used.
+func overLimit(limit, whose string, now time.Time) notice.Matter {
+	return notice.Matter{
+		Event: notice.LimitReached, Cause: "limit/" + whose, Since: now.UTC().Truncate(24 * time.Hour),
 		Why: "the limit " + limit + " is reached: no session starts until the next day (UTC)", Page: page("usage"),
 	}
-	if strings.HasSuffix(limit, " of "+agent) {
-		m.Agent = agent
-	}
-	return m
 }
 
 func ofRun(t *team.Team, id string, now time.Time) []notice.Matter {
@@ -88,7 +90,8 @@ func ofRun(t *team.Team, id string, now time.Time) []notice.Matter {
 		all = append(all, m)
 	}
 	if limit := t.RunOver(id, now); limit != "" {
-		m := overLimit(limit, "", now)
+		m := overLimit(limit, "run/"+id, now)
+		m.Why = "the limit " + limit + " is reached"
 		m.Run, m.Workflow, m.Page = about.Run, about.Workflow, about.Page
 		all = append(all, m)
 	}
