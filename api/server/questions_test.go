@@ -21,7 +21,8 @@ var questionsAsked = []askedOnce{
 	{"revoke-saved-answer", "DELETE", "/saved-answers/s1", "", `"seq":12`},
 	{"retry-agent", "POST", "/agents/coder/retry", "", `"seq":13`},
 	{"end-agent-session", "POST", "/agents/coder/end", "", `"seq":14`},
-	{"list-usage", "GET", "/usage", "", `"agents" "agent":"coder" "sessions":2 "days":[] "runs":[]`},
+	{"list-usage", "GET", "/usage", "", `"agents" "agent":"coder" "sessions":2 "days":[] "runs":[] "budgets":[] "total"`},
+	{"download-usage", "GET", "/usage/csv", "", "kind,day,agent,run,workflow,title,sessions,input_tokens,output_tokens,cost_usd"},
 }
 
 // Every answer arrives as what it was, by who gave it.
