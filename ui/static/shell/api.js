@@ -143,7 +143,7 @@ const BASE = '/api/v1';
  */
 /** @typedef {{allow: boolean, option?: string, text?: string, scope: Scope}} AnswerBody */
 /** @typedef {{id: string, agent: string, session_id?: string, tool: string, call?: string, allow: boolean, by: string, at: string}} Standing */
-/** @typedef {{agent?: string, day?: string, run_id?: string, workflow_name?: string, sessions?: number, input_tokens?: number, output_tokens?: number, cost_usd?: number}} UsageRow */
+/** @typedef {{agent?: string, day?: string, run_id?: string, workflow_name?: string, title?: string, sessions?: number, input_tokens?: number, output_tokens?: number, cost_usd?: number}} UsageRow */
 /**
  * @typedef {object} NoticeTarget a receiver of notices
  * @property {string} name
@@ -157,7 +157,8 @@ const BASE = '/api/v1';
  * @property {number} waiting
  * @property {number} left_out_last_hour
  */
-/** @typedef {{agents: UsageRow[] | null, days: UsageRow[] | null, runs: UsageRow[] | null}} UsageTable */
+/** @typedef {{agents: UsageRow[] | null, days: UsageRow[] | null, runs: UsageRow[] | null, total?: UsageRow, budgets?: Budget[] | null}} UsageTable */
+/** @typedef {{agent?: string, measure: string, limit: number, used: number, forecast?: number}} Budget */
 /** @typedef {'queue' | 'interrupt' | 'inject' | 'parallel'} Mode */
 /** @typedef {{name: string, state: string, connected: boolean, disabled: boolean, crashed: boolean, foreign: boolean, limit: string, took: number, owed: boolean, working: boolean}} Member */
 /** @typedef {{n: number, by: string, mode: string, state: string}} OpenMessage */
@@ -405,6 +406,7 @@ export const noticeTargets = () => get('/notify');
 
 /** @returns {Promise<UsageTable>} */
 export const usage = () => get('/usage');
+export const saveUsage = () => save('/usage/csv', 'usage.csv');
 
 /** @returns {Promise<{channels: Channel[] | null, head: number}>} */
 export const channels = () => get('/channels');
