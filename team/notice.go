@@ -25,16 +25,6 @@ func forgetNotices(t *Team) {
 	if len(t.Notices) <= noticeTargetsMax {
 		return
 	}
-	newest := func(name string) int64 {
-		r := t.Notices[name]
-		at := r.From
-		for _, m := range r.Told {
-			if m.At.After(at) {
-				at = m.At
-			}
-		}
-		return at.UnixNano()
-	}
-	oldest := slices.MinFunc(slices.Sorted(maps.Keys(t.Notices)), func(a, b string) int { return int(min(1, max(-1, newest(a)-newest(b)))) })
+	oldest := slices.MinFunc(slices.Sorted(maps.Keys(t.Notices)), func(a, b string) int { return t.Notices[a].Last().Compare(t.Notices[b].Last()) })
 	delete(t.Notices, oldest)
 }

@@ -82,6 +82,14 @@ func (r Record) State() State {
 	return Reached
 }
 
+// Last is when the target was sent something last, or first used.
+func (r Record) Last() time.Time {
+	if n := len(r.Told); n > 0 {
+		return r.Told[n-1].At
+	}
+	return r.From
+}
+
 func (r Record) told(m Matter) (Told, bool) {
 	for i := range r.Told {
 		if t := r.Told[i]; t.Event == m.Event && t.Cause == m.Cause {
