@@ -58,7 +58,7 @@
 //	transitionlog   the log line of each change of an agent's state
 //	internal/file   opening, replacing and parsing files, shared by the above
 //	config          fairlead.yaml, with every error and its place
-//	notify          notifications for people: a webhook, the desktop
+//	notify          notices for people: the desktop, a webhook, Slack, ntfy, e-mail
 //
 // Package loop is the one goroutine that decides. controller has one package for
 // each concern (agents, channels, crew, runs, dispatch, questions, tools), listen

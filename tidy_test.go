@@ -52,7 +52,7 @@ var imports = []importRow{
 
 	{pkg: "config", may: []string{"internal/file", "policy"}, inTests: []string{"driver/script"}}, // what init writes has to play
 	{pkg: "shim"},
-	{pkg: "notify"},
+	{pkg: "notify", may: []string{"machine", "machine/*"}},
 	{pkg: "internal/file"},
 	{pkg: "prompt", may: []string{"machine", "machine/*"}, inTests: []string{"marker"}},
 	{pkg: "agentfile", may: []string{"internal/file"}},
@@ -85,6 +85,7 @@ var imports = []importRow{
 	{pkg: "controller/questions", may: append([]string{"controller/sessions", "controller/runs"}, controllers...)},
 	{pkg: "controller/tools", may: append([]string{"controller/sessions", "controller/channels", "controller/runs", "controller/questions"}, controllers...)},
 	{pkg: "controller/indexer", may: append([]string{"controller/sessions", "search", "task"}, controllers...), inTests: []string{"driver/*", "journal/*"}},
+	{pkg: "controller/notices", may: append([]string{"controller/sessions", "controller/runs"}, controllers...)},
 	{pkg: "controller/transitions", may: append([]string{"controller/channels"}, controllers...)},
 	{pkg: "listen", may: append([]string{"controller/sessions", "controller/channels", "controller/crew", "controller/runs", "controller/dispatch", "controller/questions"}, controllers...)},
 	{

@@ -295,3 +295,13 @@ const PollMax = 60 * time.Second
 
 // Base is the beginning of the path of every route.
 const Base = "/api/v1"
+
+// NoticeTargets lists the receivers of notices.
+type NoticeTargets struct {
+	Targets []view.NoticeTarget `json:"targets" nullable:"false"`
+}
+
+// NoticeTests are the results of test notices.
+type NoticeTests struct {
+	Tests []view.NoticeTest `json:"tests" nullable:"false"`
+}

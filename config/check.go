@@ -3,7 +3,6 @@ package config
 import (
 	"math"
 	"net"
-	"net/url"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -39,12 +38,9 @@ func (c *checker) config() *Config {
 			Limits:        c.limits(team.Get("limits")),
 		},
 		TurnConfig: c.turnConfig(c.root.Get("turnConfig")),
-		Notify: Notify{
-			Webhook: c.webhook(c.root.Get("notify").Get("webhook")),
-			Desktop: boolOf(c.root.Get("notify").Get("desktop"), false),
-		},
-		Listen:    c.listen(c.root.Get("listen")),
-		Workflows: c.workflows(c.root.Get("workflows")),
+		Notify:     readNotify(c),
+		Listen:     c.listen(c.root.Get("listen")),
+		Workflows:  c.workflows(c.root.Get("workflows")),
 	}
 	c.agents(cfg)
 	c.seats(cfg)
@@ -205,17 +201,6 @@ func (c *checker) reference(n *file.YAMLNode, path string) (s Secret, resolved s
 		c.add(n.Place, path, "%s", err)
 	}
 	return s, resolved, err == nil && c.lookupEnv != nil
-}
-
-func (c *checker) webhook(n *file.YAMLNode) Secret {
-	if textOf(n) == "" {
-		return Secret{}
-	}
-	s, address, ok := c.reference(n, n.Path)
-	if u, err := url.Parse(address); ok && (err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https") {
-		c.add(n.Place, n.Path, "is not an address that begins with http:// or https://")
-	}
-	return s
 }
 
 func (c *checker) listen(n *file.YAMLNode) string {

@@ -215,9 +215,3 @@ type TurnConfig struct {
 	AutoDetectTurnEnd        bool          `json:"autoDetectTurnEnd"`
 	AutoDetectSilenceSeconds int           `json:"autoDetectSilenceSeconds"`
 }
-
-// Notify says how a person is notified when something waits for them.
-type Notify struct {
-	Webhook Secret // empty: none
-	Desktop bool   // a desktop notification for the user who started Fairlead
-}

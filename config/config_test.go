@@ -94,7 +94,7 @@ func TestContract(t *testing.T) {
 	if got, err := coder.Env.Resolve(vars); err != nil || !slices.Equal(got, []string{"API_KEY=k"}) {
 		t.Errorf("environment: %q, %v", got, err)
 	}
-	if got, err := cfg.Notify.Webhook.Resolve(vars); err != nil || got != "https://example.org/x" {
+	if got, err := cfg.Notify.Targets[0].Address(vars); err != nil || got != "https://example.org/x" {
 		t.Errorf("webhook: %q, %v", got, err)
 	}
 	want := &Config{
@@ -128,7 +128,7 @@ func TestContract(t *testing.T) {
 			DefaultTimeoutSeconds: 60, HumanInterruptMode: Inject, AnnounceTimeouts: true,
 			AnnounceDisconnects: true, AutoDetectSilenceSeconds: 10,
 		},
-		Notify: Notify{Webhook: Secret{raw: "${NOTIFY_URL}"}},
+		Notify: Notify{Targets: []NotifyTarget{{Name: "webhook", URL: Secret{raw: "${NOTIFY_URL}"}}}},
 		Listen: "127.0.0.1:7466",
 		Notes: []Fault{
 			{FileName, 3, 9, "team.lead", `"julian" is not an agent of this file, so Fairlead does not start it`},

@@ -212,7 +212,7 @@ func TestWorkspaceDefaults(t *testing.T) {
 
 func TestSecretsAreNeverShown(t *testing.T) {
 	dir := folder(t, nil)
-	cfg, err := Parse(FileName, dir, []byte("version: 1\nagents:\n  a: {command: [sh], env: {K: hunter2, L: 1.10}}\nnotify: {webhook: 'https://hunter2/'}\n"), environment(nil))
+	cfg, err := Parse(FileName, dir, []byte("version: 1\nagents:\n  a: {command: [sh], env: {K: hunter2, L: 1.10}}\nnotify: {webhook: 'https://hunter2/', targets: {phone: {url: 'ntfy://h/hunter2'}}}\n"), environment(nil))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -221,11 +221,11 @@ func TestSecretsAreNeverShown(t *testing.T) {
 		t.Fatal(err)
 	}
 	var logged bytes.Buffer
-	slog.New(slog.NewJSONHandler(&logged, nil)).Info("x", "env", cfg.Agents[0].Env, "hook", cfg.Notify.Webhook, "all", cfg)
+	slog.New(slog.NewJSONHandler(&logged, nil)).Info("x", "env", cfg.Agents[0].Env, "hook", cfg.Notify.Targets[0].URL, "all", cfg)
 	for _, shown := range []string{
 		string(asJSON), logged.String(),
 		fmt.Sprint(cfg.Agents[0].Env, cfg.Notify), fmt.Sprintf("%v %+v %#v %v %+v %#v", cfg, cfg, cfg, cfg.Notify, cfg.Agents[0], cfg.Agents[0].Env),
-		fmt.Sprintf("%q %x %d", cfg.Notify.Webhook, cfg.Notify.Webhook, cfg.Notify.Webhook),
+		fmt.Sprintf("%q %x %d", cfg.Notify.Targets[0].URL, cfg.Notify.Targets[0].URL, cfg.Notify.Targets[0].URL),
 	} {
 		if strings.Contains(shown, "hunter2") || strings.Contains(shown, fmt.Sprintf("%x", "hunter2")) || strings.Contains(shown, "1.10") {
 			t.Errorf("shown: %s", shown)

@@ -53,7 +53,7 @@ type bubble struct {
 	sessions seam.Sessions // dispatch folders; nil: none
 
 	elsewhere func(context.Context, string, []string) ([]seam.ProcessConflict, error) // finds processes that have a conversation open
-	waited    func(view.InboxItem)
+	tellers   *seam.Notices
 }
 
 // inBubble runs a test in a world of its own.
@@ -113,7 +113,7 @@ func (b *bubble) open(last int, undone bool) {
 	e, err := Open(b.t.Context(), seam.Options{
 		Name: "test", Config: &conf, Journal: history, Files: b.files, Host: seat{b.host, b.fate},
 		Drivers: map[string]driver.Driver{"fake": b.driver}, Lookup: func(string) (string, bool) { return "", false }, Offer: tokenIn,
-		BootID: b.boot, Sessions: b.sessions, ProcessConflicts: b.elsewhere, Waited: b.waited, Log: slog.New(slog.NewTextHandler(b.logged, nil)),
+		BootID: b.boot, Sessions: b.sessions, ProcessConflicts: b.elsewhere, Notices: b.tellers, Log: slog.New(slog.NewTextHandler(b.logged, nil)),
 	})
 	if err != nil {
 		b.t.Fatal(err)

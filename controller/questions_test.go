@@ -22,6 +22,7 @@ import (
 	"github.com/fairlead-dev/fairlead/driver"
 	"github.com/fairlead-dev/fairlead/machine"
 	"github.com/fairlead-dev/fairlead/machine/control"
+	"github.com/fairlead-dev/fairlead/machine/notice"
 	"github.com/fairlead-dev/fairlead/machine/question"
 	"github.com/fairlead-dev/fairlead/policy"
 	"github.com/fairlead-dev/fairlead/team"
@@ -114,12 +115,12 @@ const makeCall = `Bash {"command":"make"}`
 func TestPermissionByAPerson(t *testing.T) {
 	t.Parallel()
 	inBubble(t, "coder", func(t *testing.T, b *bubble) {
-		r, waited := &replies{}, make(chan view.InboxItem, 10)
-		b.host.play, b.waited = r.asksFor(makeCall), func(item view.InboxItem) { waited <- item }
+		r, mail := &replies{}, b.notifies(notice.Target{Name: "phone", Events: notice.Usual(), PerHour: 100})
+		b.host.play = r.asksFor(makeCall)
 		b.agent("coder").Permissions = config.Permissions{Timeout: 30 * time.Minute}
 		b.start()
 		b.command("coder", "run_once")
-		b.settle()
+		b.after(time.Second)
 		q := b.open1(question.Permission)
 		if q.Agent != "coder" || q.Tool != "Bash" || q.Call != "make" || q.ExpiresAt == nil || q.Otherwise != "deny" || !q.MayStand || len(q.Options) != 3 {
 			t.Errorf("it is %+v", q)
@@ -128,7 +129,7 @@ func TestPermissionByAPerson(t *testing.T) {
 		if err != nil || len(inbox) != 1 || inbox[0].Kind != "permission" || inbox[0].Question == nil || inbox[0].Agent != "coder" {
 			t.Errorf("the inbox is %+v, %v", inbox, err)
 		}
-		if told := <-waited; told.Agent != "coder" || strings.Contains(fmt.Sprint(told), "make") {
+		if told := mail.all(); len(told) != 1 || told[0].Agent != "coder" || told[0].Page != "#/inbox/q1" || strings.Contains(fmt.Sprint(told), "make") {
 			t.Errorf("people were told %+v", told)
 		}
 		if v := b.view("coder"); v.Asks != 1 || v.AsksWhat == "" {

@@ -20,7 +20,7 @@ func OpenReadOnly(ctx context.Context, opts seam.Options) (*Supervisor, error) {
 	for _, a := range opts.Config.Agents {
 		folders[a.Name] = a.Workspace
 	}
-	opts.Files, opts.Documents, opts.Sessions, opts.Waited, opts.Planned = folders, nil, nil, nil, nil
+	opts.Files, opts.Documents, opts.Sessions, opts.Notices, opts.Planned = folders, nil, nil, nil, nil
 	e, err := Open(ctx, opts)
 	if err != nil {
 		return nil, err

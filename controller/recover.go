@@ -52,6 +52,7 @@ func (e *Supervisor) recover(ctx context.Context) error {
 	pumping, stop := context.WithCancel(e.Context())
 	e.Pumping = stop
 	e.Go(func(context.Context) { e.Pump(pumping) })
+	e.Go(e.NotifyPeople)
 	if len(e.opts.Config.Tasks.From) > 0 && !e.opts.RunsOnly {
 		e.Go(func(ctx context.Context) { runs.TakeIssues(ctx, e.runsController) })
 	}

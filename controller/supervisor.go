@@ -13,6 +13,7 @@ import (
 	"github.com/fairlead-dev/fairlead/controller/channels"
 	crewctl "github.com/fairlead-dev/fairlead/controller/crew"
 	dispatchctl "github.com/fairlead-dev/fairlead/controller/dispatch"
+	"github.com/fairlead-dev/fairlead/controller/notices"
 	"github.com/fairlead-dev/fairlead/controller/questions"
 	"github.com/fairlead-dev/fairlead/controller/runs"
 	"github.com/fairlead-dev/fairlead/controller/seam"
@@ -39,6 +40,7 @@ type (
 	statusController      = status.Controller
 	transitionsController = transitions.Controller
 	tasksController       = tasks.Controller
+	noticesController     = notices.Controller
 	listener              = listen.Listener
 )
 
@@ -56,6 +58,7 @@ type Supervisor struct {
 	*toolsController
 	*statusController
 	*transitionsController
+	*noticesController
 	*listener
 
 	opts seam.Options
@@ -86,6 +89,7 @@ func Open(ctx context.Context, opts seam.Options) (*Supervisor, error) {
 		Runs: e.runsController, Questions: e.questionsController,
 	})
 	e.transitionsController = transitions.New(l, opts)
+	e.noticesController = notices.New(l, opts)
 	e.listener = listen.New(l, opts, listen.Parts{
 		Sessions: e.sessionsController, Channels: e.channelsController, Crew: e.crewController, Runs: e.runsController,
 		Dispatch: e.dispatchController, Questions: e.questionsController,

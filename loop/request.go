@@ -133,6 +133,9 @@ func (l *Loop) Until(ctx context.Context, holds func(*team.Team) bool) error {
 	}
 }
 
+// Changed returns a channel that is closed after the next batch of changes, or when the loop ends.
+func Changed(l *Loop) <-chan struct{} { return l.hub.changed() }
+
 // EventBy makes an event. The actor's words are made fit for the journal.
 func EventBy(actor team.Actor, agent string, what any) *team.Event {
 	return &team.Event{Actor: team.Actor{Kind: fitWord(actor.Kind), ID: fitWord(actor.ID)}, Agent: agent, What: what}

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/fairlead-dev/fairlead/machine/notice"
 )
 
 // handed are the environment variables that a program needs to reach the screen. It gets no others, because
@@ -28,17 +30,25 @@ type desktop struct {
 
 func newDesktop() *desktop { return &desktop{system: runtime.GOOS, lookup: os.Getenv} }
 
-func (d *desktop) name() string { return "desktop" }
+func (d *desktop) Kind() string { return Desktop }
+
+func (d *desktop) Each() bool { return false }
 
 // words returns the program and its arguments. Text is an argument of its own, never part of a script or an
-// option.
-func (d *desktop) words(n Notice) []string {
-	who, how := n.Workflow, "fairlead approve "+n.Run+" "+n.Step
-	if n.Agent != "" {
-		who, how = n.Agent, "fairlead inbox"
+// option. A desktop shows no links that can be used, so the text names the command instead.
+func (d *desktop) words(m Message) []string {
+	title, first := m.title(), &m.Listed[0]
+	body := plain(first.Why, wordsMax)
+	switch {
+	case len(m.Listed)+m.More > 1:
+		body += " …: fairlead inbox"
+	case first.Title != "":
+		body += ": " + plain(first.Title, titleMax)
+	case first.Kind == "step" && first.Step != "":
+		body += ": fairlead approve " + plain(first.Run, idMax) + " " + plain(first.Step, idMax)
+	case first.Event == notice.NeedsYou || first.Event == notice.StillNeedsYou:
+		body += ": fairlead inbox"
 	}
-	title := "Fairlead: " + unmarked.Replace(who) + " waits for you"
-	body := unmarked.Replace(n.Why + ": " + how)
 	if d.system == "darwin" {
 		return []string{
 			"osascript", "-e", "on run argv", "-e", "display notification (item 2 of argv) with title (item 1 of argv)", "-e", "end run",
@@ -54,32 +64,41 @@ func (d *desktop) seated() bool {
 	return d.system == "darwin" || d.lookup("DISPLAY") != "" || d.lookup("WAYLAND_DISPLAY") != ""
 }
 
-func (d *desktop) tell(ctx context.Context, n Notice) error {
+// Tell runs the program once.
+func (d *desktop) Tell(ctx context.Context, m Message) *notice.Failure {
 	if !d.seated() {
-		return &trouble{cause: "there is no graphical session here: neither DISPLAY nor WAYLAND_DISPLAY is set", wayOut: "start fairlead from within one, or use notify.webhook"}
+		return &notice.Failure{Cause: "there is no graphical session here: neither DISPLAY nor WAYLAND_DISPLAY is set", WayOut: "start fairlead from within one, or use another target"}
 	}
-	words := d.words(n)
+	words := d.words(m)
 	program, err := exec.LookPath(words[0])
 	if err != nil {
-		return &trouble{cause: "no program " + words[0] + " is found in PATH", wayOut: "install it (on Debian: libnotify-bin), or take notify.desktop out of fairlead.yaml"}
+		return &notice.Failure{Cause: "no program " + words[0] + " is found in PATH", WayOut: "install it (on Debian: libnotify-bin), or remove the desktop from notify in fairlead.yaml"}
 	}
+	ctx, cancel := context.WithTimeout(ctx, tryMax)
+	defer cancel()
 	cmd := exec.CommandContext(ctx, program, words[1:]...) //nolint:gosec // the system's own program; what is said is an argument
 	cmd.WaitDelay = killDelay
 	cmd.Dir = "/" // not the repository, whose content is untrusted
-	cmd.Env = []string{}
-	for _, kv := range os.Environ() {
-		if name, _, _ := strings.Cut(kv, "="); slices.Contains(handed, name) {
-			cmd.Env = append(cmd.Env, kv)
-		}
-	}
+	cmd.Env = environ(handed)
 	err = cmd.Run()
 	switch {
 	case err == nil:
 		return nil
 	case ctx.Err() != nil:
-		return &trouble{cause: words[0] + " did not end in " + tryMax.String(), wayOut: "see whether the desktop shows notices at all", again: true}
+		return &notice.Failure{Cause: words[0] + " did not end in " + tryMax.String(), WayOut: "see whether the desktop shows notices at all", Again: true}
 	case errors.As(err, new(*exec.ExitError)):
-		return &trouble{cause: words[0] + " failed", wayOut: "run it by hand: it says why", again: true}
+		return &notice.Failure{Cause: words[0] + " failed", WayOut: "run it by hand: it says why", Again: true}
 	}
-	return &trouble{cause: words[0] + " cannot be started", wayOut: "run it by hand: the shell says why"}
+	return &notice.Failure{Cause: words[0] + " cannot be started", WayOut: "run it by hand: the shell says why"}
+}
+
+// environ is the part of the environment with these names.
+func environ(names []string) []string {
+	env := []string{}
+	for _, kv := range os.Environ() {
+		if name, _, _ := strings.Cut(kv, "="); slices.Contains(names, name) {
+			env = append(env, kv)
+		}
+	}
+	return env
 }

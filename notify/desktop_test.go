@@ -1,7 +1,7 @@
 package notify
 
 import (
-	"errors"
+	"context"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/fairlead-dev/fairlead/internal/test/wait"
+	"github.com/fairlead-dev/fairlead/machine/notice"
 )
 
 // screen puts a fake notify-send into PATH, which records its arguments and behaves as the test says.
@@ -31,16 +32,16 @@ func screen(t *testing.T, script string) (said string) {
 func TestDesktop(t *testing.T) {
 	said := screen(t, "")
 	t.Setenv("SOME_KEY", "hunter2")
-	n := asked(1)
-	n.Workflow, n.Why = "<b>re&lease</b>", "--icon=x"
-	if err := newDesktop().tell(t.Context(), clean(n)); err != nil {
-		t.Fatal(err)
+	m := asked(1)
+	m.Listed[0].Workflow, m.Listed[0].Why = "<b>re&lease</b>", "--icon=x"
+	if failed := newDesktop().Tell(t.Context(), m); failed != nil {
+		t.Fatal(failed)
 	}
 	b, err := os.ReadFile(said)
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := "<--app-name=Fairlead>\n<-->\n<Fairlead: ‹b›re+lease‹/b› waits for you>\n<--icon=x: fairlead approve r1 s1>\n"
+	want := "<--app-name=Fairlead>\n<-->\n<Fairlead: ‹b›re＆lease‹/b› waits for you>\n<--icon=x: fairlead approve r1 s1>\n"
 	if got := string(b); !strings.HasPrefix(got, want) || !strings.Contains(got, "DISPLAY=:7") || strings.Contains(got, "hunter2") {
 		t.Errorf("it was given:\n%s\nwant:\n%s", got, want)
 	}
@@ -48,7 +49,7 @@ func TestDesktop(t *testing.T) {
 
 // The notice of an agent's question points to the inbox.
 func TestDesktopOfAgents(t *testing.T) {
-	words := newDesktop().words(clean(Notice{Kind: "permission", Agent: "coder", Why: "coder asks for permission (q7)"}))
+	words := newDesktop().words(Message{Listed: []notice.Matter{{Event: notice.NeedsYou, Kind: "permission", Agent: "coder", Why: "coder asks for permission (q7)"}}})
 	title, body := words[len(words)-2], strings.TrimSpace(words[len(words)-1])
 	if title != "Fairlead: coder waits for you" || body != "coder asks for permission (q7): fairlead inbox" {
 		t.Errorf("%q: %q", title, body)
@@ -58,12 +59,12 @@ func TestDesktopOfAgents(t *testing.T) {
 // Each failure to reach a screen says what is needed, and whether to retry.
 func TestNoDesktop(t *testing.T) {
 	screen(t, "echo hunter2 >&2; exit 3")
-	failing := newDesktop().tell(t.Context(), asked(1))
-	noScreen := (&desktop{system: "linux", lookup: func(string) string { return "" }}).tell(t.Context(), asked(1))
+	failing := newDesktop().Tell(t.Context(), asked(1))
+	noScreen := (&desktop{system: "linux", lookup: func(string) string { return "" }}).Tell(t.Context(), asked(1))
 	t.Setenv("PATH", t.TempDir())
-	noProgram := newDesktop().tell(t.Context(), asked(1))
+	noProgram := newDesktop().Tell(t.Context(), asked(1))
 	for _, c := range []struct {
-		err   error
+		why   *notice.Failure
 		want  string
 		again bool
 	}{
@@ -71,9 +72,8 @@ func TestNoDesktop(t *testing.T) {
 		{noScreen, "no graphical session", false},
 		{noProgram, "no program notify-send is found in PATH; install it", false},
 	} {
-		var why *trouble
-		if !errors.As(c.err, &why) || !strings.Contains(why.Error(), c.want) || why.again != c.again || strings.Contains(why.Error(), "hunter2") {
-			t.Errorf("%v, want %s, again %v", c.err, c.want, c.again)
+		if c.why == nil || !strings.Contains(c.why.Error(), c.want) || c.why.Again != c.again || strings.Contains(c.why.Error(), "hunter2") {
+			t.Errorf("%v, want %s, again %v", c.why, c.want, c.again)
 		}
 	}
 }
@@ -81,23 +81,24 @@ func TestNoDesktop(t *testing.T) {
 // A program that hangs is killed, and output that it left open is not waited for.
 func TestDesktopHangs(t *testing.T) {
 	said := screen(t, "exec sleep 1000")
-	tell, err := Open(Options{Desktop: true, Log: (&talk{}).logger()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	tell.Tell(asked(1))
-	wait.Until(t, "it was started", func() bool { b, err := os.ReadFile(said); return err == nil && strings.Contains(string(b), "DISPLAY") })
-	tell.cancel() // like Close after its timeout
-	if err := tell.Close(); err != nil {
-		t.Error(err)
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan *notice.Failure, 1)
+	go func() { done <- newDesktop().Tell(ctx, asked(1)) }()
+	wait.Until(t, "it was started", func() bool {
+		b, err := os.ReadFile(said)
+		return err == nil && strings.Contains(string(b), "DISPLAY")
+	})
+	cancel()
+	if failed := wait.For(t, "the end of the try", done); failed == nil || !failed.Again {
+		t.Errorf("%v", failed)
 	}
 }
 
 // On macOS the text is an argument of the script, not part of it.
 func TestAppleScript(t *testing.T) {
-	n := asked(1)
-	n.Why = `" & (do shell script "true") & "`
-	words := (&desktop{system: "darwin"}).words(n)
+	m := asked(1)
+	m.Listed[0].Why = `" & (do shell script "true") & "`
+	words := (&desktop{system: "darwin"}).words(m)
 	if words[0] != "osascript" || len(words) != 9 || words[7] != "Fairlead: release waits for you" || strings.HasPrefix(words[8], "-") {
 		t.Errorf("%q", words)
 	}

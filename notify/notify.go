@@ -1,252 +1,148 @@
 package notify
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
-	"sync"
+	"net/url"
+	"strings"
 	"time"
+
+	"github.com/fairlead-dev/fairlead/machine/notice"
 )
 
 const (
-	queueMax    = 256              // waiting notices; more open questions than this are read in the inbox
-	rememberMax = 4096             // remembered questions; an older one is notified again
-	triesMax    = 4                // then the notice is dropped; with the waits below that takes most of a minute
-	tryMax      = 10 * time.Second // for one try; a working webhook answers within a second
-	waitFirst   = time.Second      // before the second try; each further wait is four times as long
-	closeMax    = 3 * time.Second  // for tries that are under way when the daemon stops
+	tryMax     = 10 * time.Second // for one try; a working server answers within a second
+	addressMax = 8192             // bytes of an address; servers accept no longer ones
 )
 
-// Notice says that something waits for a person.
-type Notice struct {
-	Kind            string    `json:"kind"` // step: a step of a run waits for an answer; permission, question, resume: an agent asks
-	Run             string    `json:"run_id"`
-	Step            string    `json:"step_id"`
-	Workflow        string    `json:"workflow_name"`
-	Why             string    `json:"why"`
-	Since           time.Time `json:"since"`             // UTC
-	ManualInputPath string    `json:"manual_input_path"` // where an answer can be put as a JSON file
-	Agent           string    `json:"agent,omitempty"`   // the agent that asks; empty for a step
+// Message is what one delivery tells.
+type Message struct {
+	Listed []notice.Matter // at least one
+	More   int             // further matters, which are only counted
+	Base   string          // the address of Mission Control, for links; it ends with a slash
 }
 
-// question identifies what a notice is about; each question is notified once.
-type question struct {
-	run, step, agent string
-	why              string // identifies an agent's question, because two of them may have the same time
-	since            time.Time
+// Way is a way to reach a person.
+type Way interface {
+	// Kind names it for people: desktop, the scheme of its address, or the host of a webhook.
+	Kind() string
+	// Tell tries once. The texts of its failure are fixed and hold nothing from the address or from a server.
+	Tell(ctx context.Context, m Message) *notice.Failure
+	// Each says that it is read by a program, which gets a message for each matter.
+	Each() bool
 }
 
-// Options say how to notify. The zero value sends nothing.
-type Options struct {
-	// Webhook returns the http or https address to post to; nil: none. It is a function, so that printing the
-	// options does not print the secret.
-	Webhook func() (string, error)
-	Desktop bool         // a notification on the screen of the user who started Fairlead
-	Log     *slog.Logger // for failed deliveries; nil: slog.Default
-}
+// Desktop is the address of a notification on the screen of the user who started Fairlead.
+const Desktop = "desktop"
 
-// face is a way to reach a person.
-type face interface {
-	name() string // for logs
-	// tell tries once. Its error is a *trouble, which may be logged.
-	tell(ctx context.Context, n Notice) error
-}
+// errAddress does not say what the address is: it is a secret.
+var errAddress = errors.New("is not an address for notices: use \"desktop\", an address that begins with http:// or https:// and names a host, " +
+	"or one of a service, such as ntfy://ntfy.sh/TOPIC, slack://, discord://, telegram:// or smtp://")
 
-// trouble is the reason of a failed try. Its text is fixed: nothing in it comes from the address or from the
-// server's answer.
-type trouble struct {
-	cause  string
-	wayOut string
-	again  bool          // whether to retry
-	wait   time.Duration // requested by the server; 0: none
-}
-
-func (t *trouble) Error() string { return t.cause + "; " + t.wayOut }
-
-// Teller sends notices. Make it with Open; all methods may be called concurrently.
-type Teller struct {
-	log     *slog.Logger
-	desks   []*desk
-	ctx     context.Context // of the tries
-	cancel  context.CancelFunc
-	closing chan struct{}
-	done    sync.WaitGroup
-
-	mu     sync.Mutex
-	closed bool
-	told   map[question]bool
-	order  []question // keys of told, oldest first
-}
-
-// desk is one face with its queue.
-type desk struct {
-	face
-	queue chan Notice
-
-	full  bool            // the full queue was logged, and nothing was delivered since; guarded by Teller.mu
-	said  map[string]bool // reasons that were logged since the last delivery; used only by its goroutine
-	given int             // notices that were dropped at the end
-}
-
-// Open starts a Teller for the configured ways. Its error does not hold the address. The caller must close
-// the Teller.
-func Open(o Options) (*Teller, error) {
-	var faces []face
-	if o.Webhook != nil {
-		address, err := o.Webhook()
-		if err != nil {
-			return nil, fmt.Errorf("find out where notices go: %w", err)
+// Open makes the way to an address. Its error does not hold the address.
+func Open(address string) (Way, error) {
+	if address == Desktop {
+		return newDesktop(), nil
+	}
+	u, err := url.Parse(address)
+	if err != nil || len(address) > addressMax || u.Scheme == "" {
+		return nil, errAddress
+	}
+	if u.Scheme == "http" || u.Scheme == "https" {
+		if w := newWebhook(u); w != nil {
+			return w, nil
 		}
-		hook, err := newWebhook(address)
-		if err != nil {
-			return nil, err
-		}
-		faces = append(faces, hook)
+		return nil, errAddress
 	}
-	if o.Desktop {
-		faces = append(faces, newDesktop())
+	s, err := newService(address)
+	if err != nil {
+		return nil, err
 	}
-	return open(faces, o.Log), nil
+	return s, nil
 }
 
-func open(faces []face, log *slog.Logger) *Teller {
-	if log == nil {
-		log = slog.Default()
+// Link is the address of the page that shows a matter. Opening it changes nothing.
+func Link(base string, m *notice.Matter) string {
+	if base == "" {
+		return ""
 	}
-	t := &Teller{log: log, closing: make(chan struct{}), told: map[question]bool{}}
-	t.ctx, t.cancel = context.WithCancel(context.Background())
-	for _, f := range faces {
-		d := &desk{face: f, queue: make(chan Notice, queueMax), said: map[string]bool{}}
-		t.desks = append(t.desks, d)
-		t.done.Go(func() { t.serve(d) })
-	}
-	return t
+	return base + m.Page
 }
 
-// Tell queues a notice and returns at once. A question that was notified already is not notified again,
-// unless it has no time, because then it cannot be recognised. If a queue is full, the notice is dropped for
-// that way, which is logged once.
-func (t *Teller) Tell(n Notice) {
-	n = clean(n)
-	q := question{n.Run, n.Step, n.Agent, n.Why, n.Since}
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.closed || t.told[q] {
-		return
-	}
-	taken := len(t.desks) == 0
-	for _, d := range t.desks {
-		select {
-		case d.queue <- n:
-			taken = true
-		default:
-			if !d.full {
-				d.full = true
-				t.log.Warn("too many notices wait to be delivered; further ones are dropped", "to", d.name(), "most", queueMax,
-					"way out", "look into the inbox: every question is there")
-			}
+// Headline says in a few words what a matter is.
+func headline(m *notice.Matter) string {
+	who := cmp.Or(m.Agent, m.Workflow, m.Run)
+	job := "run " + m.Run
+	if m.Title != "" {
+		job = "task " + m.Run
+		if m.Agent == "" {
+			who = job
 		}
 	}
-	if taken && !n.Since.IsZero() {
-		t.remember(q)
+	switch m.Event {
+	case notice.NeedsYou:
+		return who + " waits for you"
+	case notice.StillNeedsYou:
+		return who + " still waits for you"
+	case notice.GaveUp:
+		return who + " gave up"
+	case notice.RunFailed, notice.TaskFailed:
+		return job + " failed"
+	case notice.LimitReached:
+		return cmp.Or(m.Agent, m.Workflow, "the team") + " reached a limit"
+	case notice.Finished:
+		return job + " is done"
+	case notice.Test:
+		return "test notice"
 	}
+	panic("notify: an event without words: " + string(m.Event))
 }
 
-func (t *Teller) remember(q question) {
-	t.told[q] = true
-	t.order = append(t.order, q)
-	if len(t.order) > rememberMax {
-		delete(t.told, t.order[0])
-		t.order = t.order[1:]
+// title is the title of a message, for people: one line.
+func (m Message) title() string {
+	if n := len(m.Listed) + m.More; n > 1 {
+		return fmt.Sprintf("Fairlead: %d notices", n)
 	}
+	return "Fairlead: " + plain(headline(&m.Listed[0]), wordsMax)
 }
 
-// Close accepts no further notices, tries the waiting ones once more for at most a few seconds, and
-// logs how many were dropped. After it returns, no goroutine of the Teller runs.
-func (t *Teller) Close() error {
-	t.mu.Lock()
-	if t.closed {
-		t.mu.Unlock()
-		t.done.Wait()
-		return nil
+// bodyMax is the length of a body in bytes. Discord takes 2,000 characters, Telegram 4,096 bytes.
+const bodyMax = 1900
+
+// body is the text below the title: a line for each matter, and its link in a line of its own. What does not fit is
+// counted.
+func (m Message) body() string {
+	var b strings.Builder
+	more := m.More
+	for i := range m.Listed {
+		text := m.entry(&m.Listed[i])
+		if i > 0 && b.Len()+len(text) > bodyMax {
+			more += len(m.Listed) - i
+			break
+		}
+		b.WriteString(text)
 	}
-	t.closed = true
-	close(t.closing)
-	for _, d := range t.desks {
-		close(d.queue)
-	}
-	t.mu.Unlock()
-	late := time.AfterFunc(closeMax, t.cancel)
-	t.done.Wait()
-	late.Stop()
-	t.cancel()
-	for _, d := range t.desks {
-		if d.given > 0 {
-			t.log.Warn("notices were not delivered before the end", "to", d.name(), "notices", d.given,
-				"way out", "the next daemon notifies again of every open question")
+	if more > 0 {
+		fmt.Fprintf(&b, "and %d more", more)
+		if m.Base != "" {
+			b.WriteString(": " + m.Base + "#/inbox")
 		}
 	}
-	return nil
+	return strings.TrimSuffix(b.String(), "\n")
 }
 
-// serve delivers the notices of one face in order.
-func (t *Teller) serve(d *desk) {
-	for n := range d.queue {
-		if t.ctx.Err() != nil {
-			d.given++
-			continue
-		}
-		err := t.deliver(d, n)
-		var why *trouble
-		switch {
-		case err == nil:
-			clear(d.said)
-			t.mu.Lock()
-			d.full = false
-			t.mu.Unlock()
-		case t.ctx.Err() != nil:
-			d.given++
-		case !errors.As(err, &why):
-			panic("notify: a face failed without saying why: " + err.Error())
-		case !d.said[why.cause]:
-			d.said[why.cause] = true
-			t.log.Warn("a notice could not be delivered; this is logged once for each cause", "to", d.name(), "why", why.cause, "way out", why.wayOut)
-		}
+func (m Message) entry(one *notice.Matter) string {
+	text := plain(one.Why, wordsMax)
+	if len(m.Listed)+m.More > 1 {
+		text = "\u2022 " + plain(headline(one), wordsMax) + ": " + text
 	}
-}
-
-// deliver tries until it succeeds, retrying is pointless, or the Teller closes.
-func (t *Teller) deliver(d *desk, n Notice) error {
-	wait := waitFirst
-	for try := 1; ; try++ {
-		last := try == triesMax || t.isClosing()
-		err := t.try(d, n)
-		var why *trouble
-		if err == nil || last || !errors.As(err, &why) || !why.again {
-			return err
-		}
-		pause := time.NewTimer(max(wait, why.wait))
-		select {
-		case <-pause.C:
-		case <-t.closing: // one last try, now
-		}
-		pause.Stop()
-		wait *= 4
+	if one.Title != "" {
+		text += ": " + plain(one.Title, titleMax)
 	}
-}
-
-func (t *Teller) try(d *desk, n Notice) error {
-	ctx, cancel := context.WithTimeout(t.ctx, tryMax)
-	defer cancel()
-	return d.tell(ctx, n)
-}
-
-func (t *Teller) isClosing() bool {
-	select {
-	case <-t.closing:
-		return true
-	default:
-		return false
+	if link := Link(m.Base, one); link != "" {
+		text += "\n" + link
 	}
+	return text + "\n"
 }

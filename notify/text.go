@@ -8,21 +8,17 @@ import (
 
 const (
 	wordsMax = 300  // characters of a name or a reason, because a notification is small
+	titleMax = 100  // characters of a task's title; ten of them fit into the smallest message of a service (Discord: 2,000)
 	idMax    = 256  // bytes of an id; the engine's own limit
 	pathMax  = 4096 // bytes; longer paths are not valid
 )
 
-// clean makes a notice safe to send and show. A path that is too long is left out, because a shortened one
-// would name another file.
-func clean(n Notice) Notice {
-	n.Kind, n.Run, n.Step = harmless(n.Kind, idMax), harmless(n.Run, idMax), harmless(n.Step, idMax)
-	n.Agent = harmless(n.Agent, idMax)
-	n.Workflow, n.Why = harmless(n.Workflow, wordsMax), harmless(n.Why, wordsMax)
-	n.Since = n.Since.UTC().Round(0)
-	if len(n.ManualInputPath) > pathMax || !filepath.IsAbs(n.ManualInputPath) {
-		n.ManualInputPath = ""
+// safePath leaves a path out that is too long, because a shortened one would name another file.
+func safePath(path string) string {
+	if len(path) > pathMax || !filepath.IsAbs(path) {
+		return ""
 	}
-	return n
+	return path
 }
 
 // harmless returns one line without control characters or characters that change the writing direction, of at
@@ -50,5 +46,11 @@ func harmless(text string, most int) string {
 
 const utf8Max = 4 // bytes of a character
 
-// unmarked keeps text from being read as markup: many desktops render notifications as simple HTML.
-var unmarked = strings.NewReplacer("<", "‹", ">", "›", "&", "+")
+// plain is harmless text without markup. Every service has markup of its own (mentions such as @everyone and <!here>,
+// links, bold, HTML), and some cannot be told to leave it alone. So the characters that begin it are replaced by
+// characters that look like them. The marks of a link in running text are replaced too: the only links are ours.
+func plain(text string, most int) string { return unmarked.Replace(harmless(text, most)) }
+
+var unmarked = strings.NewReplacer(
+	"<", "‹", ">", "›", "&", "＆", "@", "＠", "#", "＃", "*", "∗", "_", "ˍ", "~", "∼", "`", "'", "|", "¦", "[", "⟦", "]", "⟧", "\\", "⧵", "://", ":∕∕",
+)

@@ -1,10 +1,13 @@
 package notify
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/fairlead-dev/fairlead/machine/notice"
 )
 
 func TestHarmless(t *testing.T) {
@@ -27,29 +30,37 @@ func TestPathsAreWholeOrAbsent(t *testing.T) {
 	for path, want := range map[string]string{
 		"/a/b.json": "/a/b.json", "b.json": "", "": "", "/" + strings.Repeat("x", pathMax): "",
 	} {
-		if got := clean(Notice{ManualInputPath: path}).ManualInputPath; got != want {
+		if got := safePath(path); got != want {
 			t.Errorf("%.20s becomes %.20s", path, got)
 		}
 	}
 }
 
-// Whatever a workflow is called, its notification is one short line without markup.
+// Whatever a workflow, an agent or a task is called: what is shown is short and has no markup of any service, the only
+// links are ours, and no text is a part of a command.
 func FuzzWords(f *testing.F) {
-	f.Add("release", "step a waits", "r1", "a")
-	f.Add("<b>&amp;</b>", "--urgency=critical", "-x", "\x1b]0;x\x07")
-	f.Add("\u202e\u2066", "\" & (do shell script \"true\") & \"", "r\x001", "\xff\xfe")
-	f.Fuzz(func(t *testing.T, workflow, why, run, step string) {
-		n := clean(Notice{Workflow: workflow, Why: why, Run: run, Step: step})
-		for _, system := range []string{"linux", "darwin"} {
-			words := (&desktop{system: system}).words(n)
-			for _, text := range words[len(words)-2:] {
-				if strings.ContainsAny(text, "<>&") || !utf8.ValidString(text) || utf8.RuneCountInString(text) > wordsMax+2*idMax+100 ||
+	f.Add("release", "step a waits", "r1", "a", "Add retries")
+	f.Add("<b>&amp;</b>", "--urgency=critical", "-x", "\x1b]0;x\x07", "@everyone <!channel> <@U1> [x](https://evil.example)")
+	f.Add("\u202e\u2066", "\" & (do shell script \"true\") & \"", "r\x001", "\xff\xfe", "**b** _i_ `c` ~~s~~ ||spoiler|| #general")
+	f.Fuzz(func(t *testing.T, workflow, why, run, step, title string) {
+		one := notice.Matter{Event: notice.NeedsYou, Kind: "step", Workflow: workflow, Why: why, Run: run, Step: step, Title: title, Page: "#/inbox"}
+		for n := range 12 {
+			m := Message{Base: "http://127.0.0.1:7466/", Listed: slices.Repeat([]notice.Matter{one}, n+1), More: n}
+			bare := strings.ReplaceAll(strings.ReplaceAll(m.body(), "http://127.0.0.1:7466/#/inbox", ""), "\n", " ")
+			for _, text := range []string{m.title(), bare} {
+				if strings.ContainsAny(text, "<>&@#*_~`|[]\\") || strings.Contains(text, "://") || !utf8.ValidString(text) ||
 					strings.ContainsFunc(text, func(c rune) bool { return !unicode.IsPrint(c) }) {
 					t.Errorf("shown: %q", text)
 				}
 			}
-			if script := words[:len(words)-2]; strings.Contains(strings.Join(script, " "), "Fairlead: ") {
-				t.Errorf("text is a part of the command: %q", script)
+			if len(m.body()) > 4000 {
+				t.Errorf("a body of %d bytes, which Telegram does not take", len(m.body()))
+			}
+			for _, system := range []string{"linux", "darwin"} {
+				words := (&desktop{system: system}).words(m)
+				if script := words[:len(words)-2]; strings.Contains(strings.Join(script, " "), "Fairlead: ") {
+					t.Errorf("text is a part of the command: %q", script)
+				}
 			}
 		}
 	})

@@ -2,6 +2,7 @@ package notify
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
@@ -16,42 +17,42 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/fairlead-dev/fairlead/machine/notice"
 )
 
 const (
-	addressMax     = 8192             // bytes of a webhook's address; servers accept no longer ones
 	hopsMax        = 3                // redirects to follow; more are a loop
 	answerBytesMax = 4 << 10          // of an answer; it is read only so that the server is not cut off
 	headerBytesMax = 64 << 10         // of its headers
-	askedWaitMax   = 30 * time.Second // longest wait that an answer may request, because other notices are queued behind it
+	askedWaitMax   = 30 * time.Minute // longest wait that an answer may request
 )
 
-// webhook posts notices to an address.
+// webhook posts notices to an address, for a program.
 type webhook struct {
 	address *url.URL
 	client  *http.Client
 }
 
-var errAddress = errors.New("notify.webhook is not an address that begins with http:// or https:// and names a host; " +
-	"correct it in fairlead.yaml, or the variable that it refers to") // url.Parse's error would show the address
-
-func newWebhook(address string) (*webhook, error) {
-	u, err := url.Parse(address)
-	if err != nil || len(address) > addressMax || u.Hostname() == "" || u.Scheme != "http" && u.Scheme != "https" {
-		return nil, errAddress
+// newWebhook returns nil if the address names no host.
+func newWebhook(u *url.URL) *webhook {
+	if u.Hostname() == "" {
+		return nil
 	}
 	u.Fragment, u.RawFragment = "", ""
-	return &webhook{address: u, client: &http.Client{
-		CheckRedirect: onlyWithin,
-		Transport: &http.Transport{
-			Proxy:                  http.ProxyFromEnvironment, // a proxy in the environment is used
-			DialContext:            (&net.Dialer{Timeout: tryMax}).DialContext,
-			TLSHandshakeTimeout:    tryMax,
-			MaxResponseHeaderBytes: headerBytesMax,
-			DisableKeepAlives:      true, // notices are rare: no connection is kept open
-			DisableCompression:     true,
-		},
-	}}, nil
+	return &webhook{address: u, client: &http.Client{CheckRedirect: onlyWithin, Transport: transport()}}
+}
+
+// transport limits what a server can do to this process. A proxy in the environment is used.
+func transport() *http.Transport {
+	return &http.Transport{
+		Proxy:                  http.ProxyFromEnvironment,
+		DialContext:            (&net.Dialer{Timeout: tryMax}).DialContext,
+		TLSHandshakeTimeout:    tryMax,
+		MaxResponseHeaderBytes: headerBytesMax,
+		DisableKeepAlives:      true, // notices are rare: no connection is kept open
+		DisableCompression:     true,
+	}
 }
 
 // onlyWithin allows redirects only within the address's own host, and only those that post again. Otherwise
@@ -67,17 +68,47 @@ func onlyWithin(next *http.Request, before []*http.Request) error {
 	return nil
 }
 
-// name is the host only.
-func (w *webhook) name() string { return harmless(w.address.Hostname(), idMax) }
+// Kind is the host only.
+func (w *webhook) Kind() string { return harmless(w.address.Hostname(), idMax) }
 
-func (w *webhook) tell(ctx context.Context, n Notice) error {
-	body, err := json.Marshal(n)
+func (w *webhook) Each() bool { return true }
+
+// posted is the JSON of a notice. Its fields are promised: some may be added, none renamed.
+type posted struct {
+	Kind            string    `json:"kind"` // step, permission, question, resume; otherwise the event
+	Run             string    `json:"run_id"`
+	Step            string    `json:"step_id"`
+	Workflow        string    `json:"workflow_name"`
+	Why             string    `json:"why"`
+	Since           time.Time `json:"since"`             // UTC
+	ManualInputPath string    `json:"manual_input_path"` // where an answer can be put as a JSON file
+	Agent           string    `json:"agent,omitempty"`
+	Event           string    `json:"event"`
+	Title           string    `json:"title,omitempty"` // of a task
+	Link            string    `json:"link,omitempty"`
+	More            int       `json:"more,omitempty"` // further matters, which are only counted
+}
+
+func postedOf(m Message) posted {
+	one := &m.Listed[0]
+	return posted{
+		Kind: cmp.Or(one.Kind, string(one.Event)), Run: harmless(one.Run, idMax), Step: harmless(one.Step, idMax), Workflow: harmless(one.Workflow, wordsMax),
+		Why: harmless(one.Why, wordsMax), Since: one.Since.UTC().Round(0), ManualInputPath: safePath(one.Path), Agent: harmless(one.Agent, idMax),
+		Event: string(one.Event), Title: harmless(one.Title, wordsMax), Link: Link(m.Base, one), More: m.More,
+	}
+}
+
+// Tell posts once.
+func (w *webhook) Tell(ctx context.Context, m Message) *notice.Failure {
+	ctx, cancel := context.WithTimeout(ctx, tryMax)
+	defer cancel()
+	body, err := json.Marshal(postedOf(m))
 	if err != nil {
 		panic("notify: a notice is not JSON: " + err.Error()) // it holds only texts and a time
 	}
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, w.address.String(), bytes.NewReader(body))
 	if err != nil {
-		return &trouble{cause: "no request can be made of the address", wayOut: "correct notify.webhook"}
+		return &notice.Failure{Cause: "no request can be made of the address", WayOut: "correct the address"}
 	}
 	req.Header.Set("Content-Type", "application/json")
 	req.Header.Set("User-Agent", "fairlead")
@@ -91,17 +122,17 @@ func (w *webhook) tell(ctx context.Context, n Notice) error {
 }
 
 // verdict decides by the status code whether a notice was delivered.
-func verdict(code int, retryAfter string) error {
+func verdict(code int, retryAfter string) *notice.Failure {
 	said := fmt.Sprintf("it answers %d", code)
 	switch {
 	case code >= 200 && code <= 299:
 		return nil
 	case code >= 300 && code <= 399:
-		return &trouble{cause: said + ", and redirects are not followed", wayOut: "set notify.webhook to the address that it redirects to"}
+		return &notice.Failure{Cause: said + ", and redirects are not followed", WayOut: "use the address that it redirects to"}
 	case code == http.StatusTooManyRequests || code == http.StatusRequestTimeout || code >= 500:
-		return &trouble{cause: said, wayOut: "see what is wrong over there", again: true, wait: askedWait(retryAfter)}
+		return &notice.Failure{Cause: said, WayOut: "see what is wrong over there", Again: true, Wait: askedWait(retryAfter)}
 	}
-	return &trouble{cause: said, wayOut: "correct notify.webhook, or make a new address over there"}
+	return &notice.Failure{Cause: said, WayOut: "correct the address, or make a new one over there"}
 }
 
 // askedWait parses Retry-After as whole seconds, with an upper bound. Its other form, a date, depends on two
@@ -116,8 +147,8 @@ func askedWait(header string) time.Duration {
 
 // unreached gives the reason why there was no answer. The error itself holds the address and may hold what a
 // server sent, so only fixed texts are used.
-func unreached(err error) error {
-	t := &trouble{cause: "the connection failed", wayOut: "see that the host can be reached from here", again: true}
+func unreached(err error) *notice.Failure {
+	t := &notice.Failure{Cause: "the connection failed", WayOut: "see that the host can be reached from here", Again: true}
 	var (
 		dns     *net.DNSError
 		errno   syscall.Errno
@@ -128,15 +159,15 @@ func unreached(err error) error {
 	)
 	switch {
 	case errors.As(err, &dns) && dns.IsNotFound:
-		t.cause, t.wayOut = "its name leads nowhere", "correct the host in notify.webhook, or see to the network"
+		t.Cause, t.WayOut = "its name leads nowhere", "correct the host in the address, or see to the network"
 	case errors.As(err, &cert), errors.As(err, &host):
-		t.cause, t.wayOut, t.again = "its certificate is not one that this system trusts for it", "see to its certificate, or to the clock of this machine", false
+		t.Cause, t.WayOut, t.Again = "its certificate is not one that this system trusts for it", "see to its certificate, or to the clock of this machine", false
 	case errors.As(err, &record), errors.Is(err, http.ErrSchemeMismatch):
-		t.cause, t.wayOut, t.again = "it does not speak TLS there", "correct https, or the port, in notify.webhook", false
+		t.Cause, t.WayOut, t.Again = "it does not speak TLS there", "correct https, or the port, in the address", false
 	case errors.Is(err, context.DeadlineExceeded), errors.As(err, &timeout) && timeout.Timeout():
-		t.cause = "it did not answer within " + tryMax.String()
+		t.Cause = "it did not answer within " + tryMax.String()
 	case errors.As(err, &errno):
-		t.cause = errno.Error()
+		t.Cause = errno.Error()
 	}
 	return t
 }

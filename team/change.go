@@ -10,6 +10,7 @@ import (
 	"github.com/fairlead-dev/fairlead/machine/channel"
 	"github.com/fairlead-dev/fairlead/machine/control"
 	"github.com/fairlead-dev/fairlead/machine/crew"
+	"github.com/fairlead-dev/fairlead/machine/notice"
 	"github.com/fairlead-dev/fairlead/machine/question"
 	"github.com/fairlead-dev/fairlead/machine/session"
 	"github.com/fairlead-dev/fairlead/machine/workflow"
@@ -55,6 +56,8 @@ type Body struct {
 	Conversation *Conversation  `json:"conversation,omitempty"` // of the agent's session, with the program's name for it
 	Says         *Says          `json:"says,omitempty"`         // the agent's own status
 	Tells        *TellsSet      `json:"tells,omitempty"`        // what the agent is still to be told
+
+	Notice *notice.Record `json:"notice,omitempty"` // what a target of notify was sent
 }
 
 // ControlSet is the new state of an agent's control.
@@ -153,6 +156,9 @@ func (t *Team) Apply(ch Change) {
 		t.Agents[name].Says = &says
 	case ch.Body.Tells != nil:
 		t.Agents[name].Tells, t.Agents[name].LastTell = ch.Body.Tells.Tells, ch.Body.Tells.Last
+	case ch.Body.Notice != nil:
+		put(&t.Notices, name, *ch.Body.Notice)
+		forgetNotices(t)
 	case ch.Body.ChannelConfig != nil:
 		put(&t.ChannelConfigs, name, *ch.Body.ChannelConfig)
 	case ch.Body.Delivery != nil:

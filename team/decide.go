@@ -10,6 +10,7 @@ import (
 	"github.com/fairlead-dev/fairlead/machine/channel"
 	"github.com/fairlead-dev/fairlead/machine/control"
 	"github.com/fairlead-dev/fairlead/machine/crew"
+	"github.com/fairlead-dev/fairlead/machine/notice"
 	"github.com/fairlead-dev/fairlead/machine/question"
 	"github.com/fairlead-dev/fairlead/machine/session"
 )
@@ -64,6 +65,8 @@ func (t *Team) Decide(ev Event) ([]Change, error) {
 		if err := d.questions(what); err != nil {
 			return nil, err
 		}
+	case notice.Sent:
+		noticeSent(d, what)
 	case DispatchSeen:
 		if err := d.dispatchSeen(what); err != nil {
 			return nil, err

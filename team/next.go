@@ -38,6 +38,7 @@ func (x *Touched) Note(ch Change) {
 		if name := about(ch.Body.Question); name != "" {
 			x.agent(name)
 		}
+	case ch.Body.Notice != nil: // nothing follows from what people were told
 	case ch.Body.ChannelConfig != nil: // members that it moved have their own changes
 	case isRun:
 		id, _, _ = strings.Cut(id, "/")

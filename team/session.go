@@ -107,17 +107,23 @@ func (t *Team) SessionLimit(a *Agent) time.Duration {
 
 // OverLimit returns a daily limit that is used up, or an empty string.
 func (t *Team) OverLimit(a *Agent, at time.Time) string {
+	limit, _ := LimitOver(t, a, at)
+	return limit
+}
+
+// LimitOver is OverLimit, and whether the limit is that of the team.
+func LimitOver(t *Team, a *Agent, at time.Time) (limit string, ofTeam bool) {
 	if !a.Settings.Limits.ofDay() && !t.Limits.ofDay() {
-		return "" // the common case, checked at each event
+		return "", false // the common case, checked at each event
 	}
 	day := dayOf(at)
 	if name := a.Settings.Limits.over(a.Usage.on(day)); name != "" {
-		return name + " of " + a.Name
+		return name + " of " + a.Name, false
 	}
 	if name := t.Limits.over(t.Usage.on(day)); name != "" {
-		return name + " of the team"
+		return name + " of the team", true
 	}
-	return ""
+	return "", false
 }
 
 func (l Limits) ofDay() bool { return l.TokensPerDay > 0 || l.CostPerDayUSD > 0 }

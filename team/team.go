@@ -25,6 +25,7 @@ import (
 	"github.com/fairlead-dev/fairlead/machine/channel"
 	"github.com/fairlead-dev/fairlead/machine/control"
 	"github.com/fairlead-dev/fairlead/machine/crew"
+	"github.com/fairlead-dev/fairlead/machine/notice"
 	"github.com/fairlead-dev/fairlead/machine/question"
 	"github.com/fairlead-dev/fairlead/machine/workflow"
 )
@@ -54,6 +55,8 @@ type Team struct {
 	Dispatches map[string]*Dispatch `json:"folders,omitempty"` // dispatch folders, by name
 
 	Questions question.Questions `json:"book,omitzero"` // questions of agents, and saved answers
+
+	Notices map[string]notice.Record `json:"notices,omitempty"` // what was sent, by the name of the target
 
 	guests map[string][]string                     // channels by agent; cached (outsiders)
 	asks   map[channel.AgentID][]channel.ChannelID // cached (asking)
@@ -192,7 +195,7 @@ func (t *Team) Copy() *Team {
 	c.Notes, c.Archive, c.Pool.Sessions = maps.Clone(t.Notes), maps.Clone(t.Archive), maps.Clone(t.Pool.Sessions)
 	c.Channels, c.ChannelConfigs, c.guests, c.asks = *cloneJSON(&t.Channels), maps.Clone(t.ChannelConfigs), nil, nil
 	c.Crew.Docs = maps.Clone(t.Crew.Docs)
-	c.Dispatches = maps.Clone(t.Dispatches) // each is replaced as a whole
+	c.Dispatches, c.Notices = maps.Clone(t.Dispatches), maps.Clone(t.Notices) // each is replaced as a whole
 	return &c
 }
 

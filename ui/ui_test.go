@@ -130,7 +130,7 @@ func TestVendoredFilesAreWhatWasRecorded(t *testing.T) {
 }
 
 var (
-	importPath = regexp.MustCompile(`(?:\bfrom\s*|\bimport\s*\(?\s*)['"]([^'"]+)['"]`)
+	importPath = regexp.MustCompile(`(?:\bfrom\s*|\bimport\s*\(?\s*)['"]([^'"\s]+)['"]`) // a name has no spaces; comments of a library may say "from" before a quote
 	attribute  = regexp.MustCompile(`(?:href|src)="([^"]+)"`)
 	// What would make text into markup or into code, or reach another host.
 	dangerous = regexp.MustCompile(`innerHTML|outerHTML|insertAdjacentHTML|dangerouslySetInnerHTML|document\.write|\beval\(|new Function|setAttribute\(['"]on|https?://|wss?://`)

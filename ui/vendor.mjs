@@ -17,6 +17,7 @@ const packages = [
   { name: 'htm', version: '3.1.1', licence: 'Apache-2.0', files: { 'dist/htm.mjs': 'htm.mjs' } },
   { name: '@preact/signals', version: '2.11.4', licence: 'MIT', files: { 'dist/signals.mjs': 'signals.mjs' } },
   { name: '@preact/signals-core', version: '1.14.5', licence: 'MIT', files: { 'dist/signals-core.mjs': 'signals-core.mjs' } },
+  { name: 'uplot', version: '1.6.32', licence: 'MIT', files: { 'dist/uPlot.esm.js': 'uplot.mjs', 'dist/uPlot.min.css': 'uplot.css' } },
   { name: '@dagrejs/dagre', version: '3.1.3', licence: 'MIT', files: { 'dist/dagre.esm.js': 'dagre.mjs' } }, // with @dagrejs/graphlib in it, by the same author under the same licence
 ];
 
@@ -34,7 +35,7 @@ const sha256 = (/** @type {string | Buffer} */ b) => createHash('sha256').update
 
 /** @param {string} text */
 function rewrite(text) {
-  const imports = text.replace(/(from\s*|import\s*)"([^"./][^"]*)"/g, (_, lead, name) => {
+  const imports = text.replace(/(from\s*|import\s*)"([^"./\s][^"\s]*)"/g, (_, lead, name) => {
     if (!relative[name]) throw new Error(`no relative path is known for the import "${name}"; add it to the table`);
     return `${lead}"${relative[name]}"`;
   });

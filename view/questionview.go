@@ -137,6 +137,9 @@ type UsageTable struct {
 	Days   []UsageRow `json:"days" doc:"One per agent and day (UTC), newest first"`
 	Runs   []UsageRow `json:"runs" doc:"One per run, newest first; archived ones, if requested, after the others"`
 
+	Total   UsageRow `json:"total" doc:"The sum of days"`
+	Budgets []Budget `json:"budgets" doc:"The daily limits of fairlead.yaml, with what was used today"`
+
 	Archived int `json:"archived_runs" doc:"Number of archived runs, whether shown or not"`
 }
 
@@ -146,6 +149,7 @@ type UsageRow struct {
 	Day          string  `json:"day,omitempty" doc:"Only in days"`
 	Run          string  `json:"run_id,omitempty" doc:"Only in runs"`
 	Workflow     string  `json:"workflow_name,omitempty"`
+	Title        string  `json:"title,omitempty" doc:"The first line of a task's text; only in runs"`
 	Archived     bool    `json:"archived,omitempty" doc:"Only in runs"`
 	Sessions     int     `json:"sessions" doc:"Sessions that reported usage"`
 	InputTokens  int64   `json:"input_tokens" doc:"As reported"`

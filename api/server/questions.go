@@ -85,6 +85,11 @@ func questionRoutes() []route {
 			"Tokens and cost as reported by the agents: by agent, by day (UTC), by run. Archived runs are included only on request, because they require reading the whole journal.",
 			asOf(answer(handleUsage)),
 		},
+		{
+			"download-usage", get, "/usage/csv", "Download usage as CSV",
+			"The days and runs of `/usage`, one a line. A text that a spreadsheet could take for a formula begins with an apostrophe.",
+			stream("text/csv", handleUsageCSV),
+		},
 	}
 }
 
@@ -160,8 +165,21 @@ type usageIn struct {
 
 func handleUsage(ctx context.Context, s *Server, in *usageIn) (*view.UsageTable, error) {
 	used, err := s.engine.Usage(ctx, in.Archived)
-	used.Agents, used.Days, used.Runs = some(used.Agents), some(used.Days), some(used.Runs)
+	used.Agents, used.Days, used.Runs, used.Budgets = some(used.Agents), some(used.Days), some(used.Runs), some(used.Budgets)
 	return &used, err
+}
+
+func handleUsageCSV(s *Server, w http.ResponseWriter, r *http.Request, in *usageIn) {
+	ctx, cancel := context.WithTimeout(r.Context(), api.AnswerMax)
+	defer cancel()
+	used, err := s.engine.Usage(ctx, in.Archived)
+	if err != nil {
+		api.ProblemOf(err).Write(w)
+		return
+	}
+	w.Header().Set("Content-Type", "text/csv; charset=utf-8")
+	w.Header().Set("Content-Disposition", `attachment; filename="usage.csv"`)
+	_, _ = w.Write(view.UsageCSV(used)) // the reader may have gone
 }
 
 // noNullsIn replaces the lists of a question that are nil by empty ones.

@@ -54,6 +54,7 @@ type Backend interface {
 	CrewBackend
 	FolderBackend
 	QuestionBackend
+	NoticeBackend
 }
 
 var _ Backend = (*controller.Supervisor)(nil)

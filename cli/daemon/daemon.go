@@ -133,14 +133,14 @@ func (d *Daemon) openEngine(ctx context.Context) error {
 		return err
 	}
 	d.closers = append(d.closers, folders.Close)
-	waited, err := d.openNotices()
+	notices, err := d.openNotices()
 	if err != nil {
 		return err
 	}
 	d.Engine, err = controller.Open(ctx, seam.Options{
 		Name: filepath.Base(d.Conf.Dir), Config: d.Conf, Journal: j, Files: files, Documents: documents, Sessions: folders, Drivers: cli.Drivers(),
 		Host:   &sessions.Shims{Folder: d.space.Path("sessions"), Workspace: d.Conf.Dir},
-		Lookup: os.LookupEnv, BootID: workspace.BootID(), Log: d.log, Waited: waited,
+		Lookup: lookupEnv, BootID: workspace.BootID(), Log: d.log, Notices: notices,
 		ProcessConflicts: sessions.ProcessConflicts(d.Conf.Dir), Offer: d.offer, RunsOnly: d.runsOnly,
 	})
 	if err != nil {
@@ -155,6 +155,7 @@ func (d *Daemon) openEngine(ctx context.Context) error {
 		d.Ran <- nil // for the closer
 		return err
 	}
+	d.closers = append(d.closers, d.flushNotices)
 	watched := make(chan struct{})
 	go func() { defer close(watched); d.watchSpace(run) }()
 	d.closers = append(d.closers, func() error { cancel(); <-watched; return nil })

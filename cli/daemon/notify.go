@@ -1,50 +1,121 @@
 package daemon
 
 import (
+	"cmp"
+	"context"
+	"fmt"
 	"os"
 	"slices"
+	"sync"
+	"time"
 
 	"github.com/fairlead-dev/fairlead/config"
+	"github.com/fairlead-dev/fairlead/controller/seam"
+	"github.com/fairlead-dev/fairlead/machine/notice"
 	"github.com/fairlead-dev/fairlead/notify"
-	"github.com/fairlead-dev/fairlead/view"
 )
 
-// openNotices opens what notifies people of waiting questions. It returns nil if fairlead.yaml
-// configures no notifications.
-func (d *Daemon) openNotices() (func(view.InboxItem), error) {
-	to := d.Conf.Notify
-	if to.Webhook.Empty() && !to.Desktop {
+// Messages in an hour, unless fairlead.yaml says otherwise: a person reads no more; a program does.
+const (
+	perHourPerson  = 20
+	perHourProgram = 600
+)
+
+// flushMax is how long a daemon that stops waits for notices that are due.
+const flushMax = 3 * time.Second
+
+// openNotices opens the ways to people. It returns nil if fairlead.yaml names no target.
+func (d *Daemon) openNotices() (*seam.Notices, error) {
+	conf := &d.Conf.Notify
+	if len(conf.Targets) == 0 {
 		return nil, nil
 	}
-	options := notify.Options{Desktop: to.Desktop, Log: d.log}
-	if !to.Webhook.Empty() {
-		address, err := to.Webhook.Resolve(os.LookupEnv)
-		options.Webhook = func() (string, error) { return address, err }
+	ways := map[string]notify.Way{}
+	open := &seam.Notices{Kinds: map[string]string{}}
+	for i := range conf.Targets {
+		t := &conf.Targets[i]
+		address, err := t.Address(lookupEnv)
+		if err != nil {
+			return nil, fmt.Errorf("find out where notices go: notify.targets.%s: %w", t.Name, err)
+		}
+		way, err := notify.Open(address)
+		if err != nil {
+			return nil, fmt.Errorf("%s: notify.targets.%s %w", d.Conf.File, t.Name, err)
+		}
+		ways[t.Name], open.Kinds[t.Name] = way, way.Kind()
+		target, err := noticeTarget(t, way)
+		if err != nil {
+			return nil, err
+		}
+		open.Targets = append(open.Targets, target)
+		d.keepFromAgents(t.URL.References())
 	}
-	teller, err := notify.Open(options)
-	if err != nil {
-		return nil, err
+	open.Send = func(ctx context.Context, target string, listed []notice.Matter, more int) *notice.Failure {
+		return ways[target].Tell(ctx, notify.Message{Listed: listed, More: more, Base: cmp.Or(conf.Page, d.address+"/")})
 	}
-	d.keepFromAgents(to.Webhook.References())
-	d.closers = append(d.closers, teller.Close) // opened before the controller, so closed after it: it can send until the end
-	return func(item view.InboxItem) { teller.Tell(notice(item)) }, nil
+	return open, nil
+}
+
+func noticeTarget(t *config.NotifyTarget, way notify.Way) (notice.Target, error) {
+	target := notice.Target{Name: t.Name, Each: way.Each(), PerHour: cmp.Or(t.PerHour, perHourPerson)}
+	if t.PerHour == 0 && way.Each() {
+		target.PerHour = perHourProgram
+	}
+	for _, e := range t.Events {
+		target.Events = append(target.Events, notice.Event(e))
+	}
+	if len(t.Events) == 0 {
+		target.Events = notice.Usual()
+	}
+	target.Quiet = notice.Quiet{From: t.Quiet.From, To: t.Quiet.To, Zone: time.Local}
+	if t.Quiet.Zone != "" {
+		zone, err := time.LoadLocation(t.Quiet.Zone)
+		if err != nil {
+			return target, fmt.Errorf("notify.targets.%s: %w", t.Name, err)
+		}
+		target.Quiet.Zone = zone
+	}
+	return target, nil
+}
+
+// flushNotices sends what is due before the daemon stops.
+func (d *Daemon) flushNotices() error {
+	ctx, cancel := context.WithTimeout(context.Background(), flushMax)
+	defer cancel()
+	d.Engine.FlushNotices(ctx)
+	return nil
+}
+
+// withheld are the variables that were removed from the environment, for the next configuration.
+var withheld struct {
+	sync.Mutex
+	values map[string]string
 }
 
 // keepFromAgents removes variables that only Fairlead needs from the environment of agents. A
 // variable that an agent's own env names is kept: that is a deliberate choice.
 func (d *Daemon) keepFromAgents(names []string) {
+	withheld.Lock()
+	defer withheld.Unlock()
 	for _, name := range names {
 		wanted := slices.ContainsFunc(d.Conf.Agents, func(a config.Agent) bool { return slices.Contains(a.Env.References(), name) })
-		if !wanted {
+		if value, is := os.LookupEnv(name); is && !wanted {
+			if withheld.values == nil {
+				withheld.values = map[string]string{}
+			}
+			withheld.values[name] = value
 			_ = os.Unsetenv(name) // a name that was looked up can be removed
 		}
 	}
 }
 
-// notice is the part of a question that leaves this machine: neither output nor messages.
-func notice(item view.InboxItem) notify.Notice {
-	return notify.Notice{
-		Kind: item.Kind, Run: item.Run, Step: item.Step, Workflow: item.Workflow, Why: item.Why,
-		Since: item.Since, ManualInputPath: item.Path, Agent: item.Agent,
+// lookupEnv finds a variable in the environment, or among those that agents do not get.
+func lookupEnv(name string) (string, bool) {
+	if value, is := os.LookupEnv(name); is {
+		return value, true
 	}
+	withheld.Lock()
+	defer withheld.Unlock()
+	value, is := withheld.values[name]
+	return value, is
 }

@@ -28,7 +28,7 @@ func (reloaded) Error() string { return "the configuration was loaded again" }
 // new configuration and starts the daemon again with it, exactly as after an upgrade: the shims keep the
 // sessions, and the start records which agents are new, changed and removed.
 func (d *Daemon) reload(ctx context.Context) ([]string, error) {
-	conf, err := config.Load(d.Conf.Dir, os.LookupEnv)
+	conf, err := config.Load(d.Conf.Dir, lookupEnv)
 	if err == nil {
 		err = controller.Check(conf, cli.Drivers())
 	}

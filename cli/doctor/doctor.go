@@ -203,6 +203,9 @@ func lookAtState(ctx context.Context, a *cli.App, conf *config.Config, say func(
 		say(lookAtTruth(ctx, a, conf)...)
 		say(lookAtFolders(looking, a, conf)...)
 	}
+	if conf != nil {
+		say(lookAtNotices(ctx, a, conf)...)
+	}
 	say(lookForStrays(a)...)
 }
 

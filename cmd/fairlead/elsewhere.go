@@ -21,5 +21,6 @@ var elsewhere = map[string]string{
 	"permissions": "question saved", "rules": "question saved", "revoke": "question revoke ID",
 	"workflow": "run FILE", "workflows": "run list",
 	"check": "doctor", "config": "doctor", "diagnose": "doctor", "validate": "doctor",
-	"questions": "inbox",
+	"questions":     "inbox",
+	"notifications": "notify list", "notices": "notify list", "alerts": "notify list",
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/fairlead-dev/fairlead/cli"
 	"github.com/fairlead-dev/fairlead/driver/adapter"
 	"github.com/fairlead-dev/fairlead/driver/script"
+	"github.com/fairlead-dev/fairlead/notify"
 	"github.com/fairlead-dev/fairlead/sandbox"
 	"github.com/fairlead-dev/fairlead/shim"
 )
@@ -23,6 +24,7 @@ import (
 func main() {
 	shim.Intercept()
 	sandbox.Intercept()
+	notify.Intercept()
 	if len(os.Args) > 2 && os.Args[1] == "hook" && os.Args[2] == claudehook.ConfineVerb {
 		os.Exit(claudehook.Confine(os.Args[3:], os.Stderr))
 	}

@@ -9,10 +9,11 @@ import (
 	apiclient "github.com/fairlead-dev/fairlead/api/client"
 	"github.com/fairlead-dev/fairlead/cli"
 	"github.com/fairlead-dev/fairlead/cli/agents"
+	"github.com/fairlead-dev/fairlead/view"
 )
 
 func usageCommand(a *app) *cobra.Command {
-	var archived bool
+	var archived, asCSV bool
 	cmd := &cobra.Command{
 		Use:   "usage",
 		Short: "Show tokens and cost: by agent, by day, by run",
@@ -20,19 +21,25 @@ func usageCommand(a *app) *cobra.Command {
 the newest days are kept. fairlead.yaml sets limits. --archived also shows archived runs; it reads the
 whole journal for them.`,
 		Example: `  fairlead usage
-  fairlead usage --archived --json`,
+  fairlead usage --archived --json
+  fairlead usage --csv > usage.csv`,
 		Args: cli.Args(cobra.NoArgs),
 		RunE: a.reading(func(ctx context.Context, client *cli.Reader, _ []string) error {
 			used, err := client.Usage(ctx, archived)
 			if err != nil {
 				return err
 			}
-			if a.JSON {
+			switch {
+			case asCSV:
+				_, err := a.Out.Write(view.UsageCSV(used))
+				return err
+			case a.JSON:
 				return a.PrintJSON(used)
 			}
 			return agents.PrintUsage(a.App, used, archived)
 		}),
 	}
+	cmd.Flags().BoolVar(&asCSV, "csv", false, "print CSV: a line for each agent and day, and for each run")
 	cmd.Flags().BoolVar(&archived, "archived", false, "also the runs that were archived")
 	return cmd
 }

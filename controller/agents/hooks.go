@@ -22,7 +22,7 @@ func (c *Controller) AgentHooks() loop.Hooks {
 	return loop.Hooks{
 		Note: func(ch team.Change, t *loop.Touched) bool {
 			c.warn(ch)
-			if ch.Body.Team == nil && !strings.HasPrefix(ch.Entity, "run/") {
+			if ch.Body.Team == nil && ch.Body.Notice == nil && !strings.HasPrefix(ch.Entity, "run/") {
 				t.Agent(loop.AgentOf(ch.Entity))
 			}
 			return true

@@ -26,7 +26,6 @@ func (c *Controller) QuestionHooks() loop.Hooks {
 			for name := range t.Agents {
 				if a, m := c.State().Agents[name], c.sessions.Slots[name]; a != nil && m != nil && !c.Holding() {
 					c.answersOf(m, a)
-					c.wanted(name)
 				}
 			}
 		},

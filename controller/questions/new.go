@@ -21,14 +21,13 @@ type Controller struct {
 
 	// Only the loop's goroutine reads or writes these.
 	answering map[*sessions.Slot]int // answers that are being told, by slot
-	asked     map[string]bool        // questions that people were notified of, since this start
 }
 
 // New makes the controller of the questions. The error names an agent whose permissions cannot be read.
 func New(l *loop.Loop, opts seam.Options, under *sessions.Controller, runs *runs.Controller) (*Controller, error) {
 	e := &Controller{
 		Loop: l, sessions: under, runs: runs, opts: opts, log: opts.Log,
-		Rules: map[string]rulebook{}, answering: map[*sessions.Slot]int{}, asked: map[string]bool{},
+		Rules: map[string]rulebook{}, answering: map[*sessions.Slot]int{},
 	}
 	for i := range opts.Config.Agents {
 		conf := &opts.Config.Agents[i]

@@ -121,36 +121,6 @@ func (c *Controller) inboxQuestion(t *team.Team, q *question.Question) view.Inbo
 	return item
 }
 
-// wanted notifies people that an agent waits for an answer, once for each question and start. The
-// notification names the agent but not the question's content, since it leaves this machine. It runs
-// in the loop.
-func (c *Controller) wanted(agent string) {
-	if c.opts.Waited == nil {
-		return
-	}
-	for _, q := range c.State().Questions.Open(agent) {
-		if c.asked[q.ID] {
-			continue
-		}
-		c.asked[q.ID] = true
-		item := c.inboxQuestion(c.State(), q)
-		item.Question, item.Why = nil, plainWords(q)
-		c.Go(func(context.Context) { c.opts.Waited(item) })
-	}
-}
-
-// plainWords says who waits for what kind of answer, without a word of the agent's own.
-func plainWords(q *question.Question) string {
-	switch q.Kind {
-	case question.Permission:
-		return q.Agent + " asks for permission (" + q.ID + ")"
-	case question.Resume:
-		return q.Agent + " waits for a word about its conversation (" + q.ID + ")"
-	default:
-		return q.Agent + " asks a question (" + q.ID + ")"
-	}
-}
-
 // LiftLimit has an agent whose provider takes nothing more be started again before its time: a person
 // knows better. That it does not wait is no error.
 func (c *Controller) LiftLimit(ctx context.Context, by seam.Actor, agent string) (uint64, error) {

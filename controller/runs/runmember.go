@@ -114,10 +114,6 @@ func (c *Controller) errandsOfRun(id string) {
 		if todo.Do == team.AskThem {
 			asks = true
 			listed[todo.Key] = true
-			if !m.doing[todo.Key] && c.opts.Waited != nil {
-				item := InboxItem(r, todo.Step.Lease.Step)
-				c.Go(func(context.Context) { c.opts.Waited(item) })
-			}
 			m.doing[todo.Key] = true
 			continue
 		}

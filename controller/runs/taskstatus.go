@@ -62,7 +62,7 @@ func taskStatus(t *team.Team, r *workflow.Run) (status, why, failed string) {
 				status, failed, why = view.TaskFailed, string(r.Plan.Steps[i].ID), p.LastError
 			}
 		}
-		if failed == task.StepLand { // a person makes room for it
+		if NeedsRoom(failed) {
 			status = view.TaskNeedsYou
 		}
 		return cmp.Or(status, view.TaskFailed), why, failed
@@ -101,3 +101,16 @@ func taskStatus(t *team.Team, r *workflow.Run) (status, why, failed string) {
 		return view.TaskWorking, "", ""
 	}
 }
+
+// TaskTitle is the first line of a task's text; false: the run is not a task.
+func TaskTitle(t *team.Team, run string) (string, bool) {
+	how := howOf(t, run)
+	if how.Task == nil {
+		return "", false
+	}
+	title, _, _ := strings.Cut(how.Task.Text, "\n")
+	return title, true
+}
+
+// NeedsRoom says whether a task that failed in a step waits for a person, who makes room for it.
+func NeedsRoom(step string) bool { return step == task.StepLand }

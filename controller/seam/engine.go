@@ -29,8 +29,8 @@ type Options struct {
 
 	RunsOnly bool // only runs are done: agents that are to run, channels, the crew and dispatch folders wait for `fairlead up`
 
-	Waited  func(view.InboxItem) // called outside of the loop when something waits for a person; may be nil
-	Planned func(view.Plan)      // called with the recovery's plan before it is carried out; may be nil
+	Notices *Notices        // how people are notified; nil: there are no targets
+	Planned func(view.Plan) // called with the recovery's plan before it is carried out; may be nil
 
 	// Offer returns how an agent reaches Fairlead's own tools in one session; nil if there are
 	// none.

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/fairlead-dev/fairlead/controller/runs"
 	"github.com/fairlead-dev/fairlead/controller/sessions"
 	"github.com/fairlead-dev/fairlead/view"
 
@@ -22,20 +23,27 @@ import (
 // are kept, and for the runs that are not archived. With archived set it includes archived runs,
 // for which it reads the whole journal.
 func (c *Controller) Usage(ctx context.Context, archived bool) (view.UsageTable, error) {
-	table := view.UsageTable{Agents: []view.UsageRow{}, Days: []view.UsageRow{}, Runs: []view.UsageRow{}}
+	table := view.UsageTable{Agents: []view.UsageRow{}, Days: []view.UsageRow{}, Runs: []view.UsageRow{}, Budgets: []view.Budget{}}
 	gone := map[string]time.Time{}
 	err := c.View(ctx, func(t *team.Team) {
 		gone, table.Archived = maps.Clone(t.Archive), len(t.Archive)
+		now := c.Now()
+		table.Budgets = append(table.Budgets, view.BudgetsOf("", t.Limits, t.Usage, now)...)
 		for _, name := range c.order(t) {
 			a := t.Agents[name]
 			if a == nil {
 				continue
+			}
+			if !a.Removed {
+				table.Budgets = append(table.Budgets, view.BudgetsOf(name, a.Settings.Limits, a.Usage, now)...)
 			}
 			all := view.UsageRow{Agent: name, Sessions: int(min(a.Opened, 1<<53))} //nolint:gosec // it fits
 			for _, day := range a.Days {
 				all.Add(day)
 				row := view.UsageRow{Agent: name, Day: day.Day, Sessions: day.Sessions}
 				row.Add(day)
+				table.Total.Add(day)
+				table.Total.Sessions += day.Sessions
 				table.Days = append(table.Days, row)
 			}
 			table.Agents = append(table.Agents, all)
@@ -57,6 +65,7 @@ func (c *Controller) Usage(ctx context.Context, archived bool) (view.UsageTable,
 func usageOfRun(t *team.Team, id string) view.UsageRow {
 	r := t.Runs[id]
 	row := view.UsageRow{Run: id, Workflow: r.Plan.Name}
+	row.Title, _ = runs.TaskTitle(t, id)
 	row.Add(t.Notes[id].Total)
 	for i := range r.Plan.Steps {
 		if _, p, known := r.Find(r.Plan.Steps[i].ID); known {

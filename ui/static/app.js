@@ -3,6 +3,7 @@
 import { AgentPane } from './agents/pane.js';
 import { ChannelPane } from './channels/pane.js';
 import { ChannelList } from './channels/list.js';
+import { startBrowserNotices } from './inbox/browsernotices.js';
 import { InboxPage } from './inbox/page.js';
 import { NowPage } from './now/page.js';
 import { refreshNow } from './now/state.js';
@@ -95,5 +96,6 @@ document.addEventListener('visibilitychange', () => { if (!document.hidden) tick
 await startSignIn();
 startView();
 startKeys();
+startBrowserNotices();
 render(html`<${App} />`, /** @type {HTMLElement} */ (document.getElementById('app')));
 void keepFeedOpen();

@@ -97,6 +97,7 @@ func (s *Server) serve() {
 	e, err := controller.Open(ctx, seam.Options{
 		Name: "harbour-api", Config: conf, Journal: j, Host: host, Files: states, Documents: documents, Sessions: sessions,
 		Drivers: drivers, Lookup: os.LookupEnv, Log: log,
+		Notices: noticesOf(conf),
 	})
 	must(err)
 	door, err := server.Listen("127.0.0.1:0")

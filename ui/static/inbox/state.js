@@ -1,6 +1,8 @@
 // What needs this person, saved answers, and the requests that follow a change of a question.
 
 import * as api from '../shell/api.js';
+import { tell } from '../agents/actions.js';
+import { plain } from '../shell/text.js';
 import { computed, signal } from '../shell/lib.js';
 import { kept } from '../shell/prefs.js';
 import { Refetch } from '../shell/refetch.js';
@@ -31,16 +33,20 @@ export const mayPutAway = (i) => i.kind === 'run' || i.kind === 'limit' || i.kin
 export function putAway(i) {
   away.value = [...away.peek().split(' ').filter((n) => n && n !== nameOf(i)), nameOf(i)].slice(-AWAY_MAX).join(' ');
 }
+export const noticeTargets = signal(/** @type {import('../shell/api.js').NoticeTarget[]} */ ([]));
+
+const receivers = new Refetch(async () => { noticeTargets.value = (await api.noticeTargets()).targets ?? []; });
 
 const list = new Refetch(async () => { savedAnswers.value = (await api.savedAnswers()).standing ?? []; });
 
 /** Requests saved answers and the inbox again; soon: a person waits for them. @param {boolean} [soon] */
 export function refreshQuestions(soon = false) {
   list.want(soon);
+  receivers.want(soon);
   refreshInbox(soon);
 }
 
-export function forgetQuestions() { savedAnswers.value = []; }
+export function forgetQuestions() { savedAnswers.value = []; noticeTargets.value = []; }
 
 /** Does a change say that an agent gave up, or that it no longer has? @param {import('../shell/api.js').Change} ch */
 function gaveUp(ch) {
@@ -53,6 +59,12 @@ function gaveUp(ch) {
 /** Applies changes of the journal. @param {import('../shell/api.js').Change[]} changes */
 export function applyQuestionChanges(changes) {
   if (changes.some(gaveUp)) refreshInbox();
+  for (const ch of changes) {
+    if (!ch.entity.startsWith('notice/')) continue;
+    receivers.want();
+    const failure = ch.data?.notice?.failure;
+    if (ch.from !== 'failing' && failure) tell(`notices to ${plain(ch.entity.slice('notice/'.length), 64)}`, new Error(`${failure.cause}; ${failure.way_out}`));
+  }
   if (!changes.some((ch) => ch.entity.startsWith('question/'))) return;
   refreshInbox();
   list.want();

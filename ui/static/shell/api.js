@@ -173,8 +173,22 @@ const BASE = '/api/v1';
  */
 /** @typedef {{allow: boolean, option?: string, text?: string, scope: Scope}} AnswerBody */
 /** @typedef {{id: string, agent: string, session_id?: string, tool: string, call?: string, allow: boolean, by: string, at: string}} Standing */
-/** @typedef {{agent?: string, day?: string, run_id?: string, workflow_name?: string, sessions?: number, input_tokens?: number, output_tokens?: number, cost_usd?: number}} UsageRow */
-/** @typedef {{agents: UsageRow[] | null, days: UsageRow[] | null, runs: UsageRow[] | null}} UsageTable */
+/** @typedef {{agent?: string, day?: string, run_id?: string, workflow_name?: string, title?: string, sessions?: number, input_tokens?: number, output_tokens?: number, cost_usd?: number}} UsageRow */
+/**
+ * @typedef {object} NoticeTarget a receiver of notices
+ * @property {string} name
+ * @property {string} kind
+ * @property {string[] | null} events
+ * @property {string} [quiet]
+ * @property {string} state reached or failing
+ * @property {string} [failing_since]
+ * @property {string} [cause]
+ * @property {string} [way_out]
+ * @property {number} waiting
+ * @property {number} left_out_last_hour
+ */
+/** @typedef {{agents: UsageRow[] | null, days: UsageRow[] | null, runs: UsageRow[] | null, total?: UsageRow, budgets?: Budget[] | null}} UsageTable */
+/** @typedef {{agent?: string, measure: string, limit: number, used: number, forecast?: number}} Budget */
 /** @typedef {'queue' | 'interrupt' | 'inject' | 'parallel'} Mode */
 /** @typedef {{name: string, state: string, connected: boolean, disabled: boolean, crashed: boolean, foreign: boolean, limit: string, took: number, owed: boolean, working: boolean}} Member */
 /** @typedef {{n: number, by: string, mode: string, state: string}} OpenMessage */
@@ -444,8 +458,12 @@ export const revokeAnswer = async (id) => (await ask(`/saved-answers/${name(id)}
 export const endAgentSession = (agent) => post(`/agents/${name(agent)}/end`, {});
 /** @param {string} agent @returns {Promise<{seq: number}>} */
 export const retryAgent = (agent) => post(`/agents/${name(agent)}/retry`, {});
+/** @returns {Promise<{targets: NoticeTarget[] | null}>} */
+export const noticeTargets = () => get('/notify');
+
 /** @returns {Promise<UsageTable>} */
 export const usage = () => kept('/usage');
+export const saveUsage = () => save('/usage/csv', 'usage.csv');
 
 /** @returns {Promise<{channels: Channel[] | null, head: number}>} */
 export const channels = () => kept('/channels');

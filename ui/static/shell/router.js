@@ -2,7 +2,7 @@
 //
 //   #/now  #/tasks/T12
 //   #/agents/NAME/TAB  #/channels/NAME  #/crew/ID/soul  #/runs/ID/STEP
-//   #/dispatch/NAME/conv_002  #/inbox  #/usage
+//   #/dispatch/NAME/conv_002  #/inbox/q17  #/usage
 //
 // Each with ?at=123, which shows it as it was at that change of the journal.
 // A link may lead to one spot in a part, which is marked there: a search makes such links.
@@ -28,6 +28,7 @@ export const opened = signal(false);  // on a phone: the agent covers the list
 export const sessionShown = signal(/** @type {string} */ ('')); // '' follows the running one
 export const place = signal(/** @type {Place} */ ('now'));
 export const runID = signal('');  // the open run, or the run of the open task; empty: none
+export const askedID = signal(''); // the question that the address names; empty: none
 export const stepID = signal(''); // its open step; empty: none
 export const channelName = signal(''); // the open channel; empty: none
 export const sessionName = signal(''); // the open dispatch session; empty: none
@@ -98,6 +99,7 @@ function readAddress() {
     sessionName.value = of('dispatch', name);
     conversationN.value = Number(/^conv_0*(\d{1,9})$/.exec(of('dispatch', where))?.[1] ?? 0);
     channelName.value = of('channels', name);
+    askedID.value = of('inbox', name);
     member.value = of('crew', name);
     if (part === 'crew' && SIDES.includes(where)) memberSide.value = where;
     runID.value = of('runs', name) || of('tasks', name);
@@ -118,7 +120,8 @@ function readAddress() {
 function address() {
   const at = (/** @type {(string | number)[]} */ ...parts) => '#/' + parts.filter(Boolean).map(encodeURIComponent).join('/');
   switch (place.value) {
-    case 'now': case 'inbox': case 'usage': return at(place.value);
+    case 'inbox': return at('inbox', askedID.value);
+    case 'now': case 'usage': return at(place.value);
     case 'crew': return member.value ? at('crew', member.value, memberSide.value) : at('crew');
     case 'channels': return at('channels', channelName.value);
     case 'dispatch': return at('dispatch', sessionName.value, sessionName.value && conversationN.value ? `conv_${String(conversationN.value).padStart(3, '0')}` : '');
@@ -130,7 +133,7 @@ function address() {
 
 /** Opens another part of the page. @param {Place} where */
 export function go(where) {
-  batch(() => { place.value = where; runID.value = ''; stepID.value = ''; channelName.value = ''; member.value = ''; sessionName.value = ''; conversationN.value = 0; });
+  batch(() => { place.value = where; runID.value = ''; askedID.value = ''; stepID.value = ''; channelName.value = ''; member.value = ''; sessionName.value = ''; conversationN.value = 0; });
   writeAddress(true);
 }
 

@@ -3,6 +3,9 @@
 import { count, money, tokens } from '../shell/format.js';
 import { html } from '../shell/lib.js';
 import { plain } from '../shell/text.js';
+import { tell } from '../agents/actions.js';
+import { saveUsage } from '../shell/api.js';
+import { DayChart } from './chart.js';
 import { usage, usageWrong } from './state.js';
 import { choose, go, showRun } from '../shell/router.js';
 
@@ -32,6 +35,16 @@ function Table({ id, title, head, rows, first }) {
 /** @param {{name?: string}} props */
 const Who = ({ name }) => html`<button type="button" class="link" onClick=${() => { go('agents'); choose(name ?? ''); }}><bdi>${plain(name, 80)}</bdi></button>`;
 
+/** A daily limit: what was used of it, and what the day ends with if it goes on as so far. @param {{b: import('../shell/api.js').Budget}} props */
+function Budget({ b }) {
+  const words = (/** @type {number} */ n) => (b.measure === 'cost_usd' ? money(n) : `${tokens(Math.round(n))} tokens`);
+  const over = b.used >= b.limit, soon = !over && (b.forecast ?? 0) > b.limit;
+  const id = `budget-${b.agent ?? ''}-${b.measure}`;
+  return html`<li class="budget"><p id=${id}>${b.agent ? html`<${Who} name=${b.agent} />` : 'The team'}: ${words(b.used)} of ${words(b.limit)} today</p>
+    <progress max="1" value=${Math.min(1, b.used / b.limit)} aria-labelledby=${id}></progress>
+    <p class="soft">${over ? html`<b class="is-denied">Reached.</b> No session starts until the next day (UTC).` : b.forecast ? html`${soon && html`<b class="is-denied">Too fast.</b> `}At today's rate ${words(b.forecast)} by the end of the day.` : 'Too early in the day for a forecast.'}</p></li>`;
+}
+
 export function UsagePage() {
   const u = usage.value;
   const agents = u?.agents ?? [], days = u?.days ?? [], runs = u?.runs ?? [];
@@ -39,8 +52,13 @@ export function UsagePage() {
     <p class="soft">As the agents reported it themselves; days are UTC.</p>
     ${!u ? html`<p class="quiet-note">${usageWrong.value ? plain(usageWrong.value, 400) : 'Asking Fairlead what was used\u2026'}</p>`
       : agents.length + days.length + runs.length === 0 ? html`<p class="quiet-note">No agent has reported any usage yet.</p>`
-      : html`<${Table} id="usage-agents" title="By agent" head=${['Agent']} rows=${agents} first=${(/** @type {UsageRow} */ r) => [html`<${Who} name=${r.agent} />`]} />
+      : html`<div class="usage-sum"><p>${u.total?.cost_usd ? html`<b class="num">${money(u.total.cost_usd)}</b>, ` : ''}<b class="num">${tokens((u.total?.input_tokens ?? 0) + (u.total?.output_tokens ?? 0))}</b> tokens in ${count(u.total?.sessions ?? 0)} sessions, on the days that are kept.</p>
+          <button type="button" class="plain-button" onClick=${() => { saveUsage().catch((err) => tell('download of usage', err)); }}>Download CSV</button></div>
+        ${(u.budgets ?? []).length > 0 && html`<div class="usage-part"><h3 id="usage-budgets">Budgets of today</h3><p class="soft">The forecast divides what was used by the part of the day (UTC) that has passed.</p>
+          <ul aria-labelledby="usage-budgets">${(u.budgets ?? []).slice(0, SHOWN_MAX).map((b) => html`<${Budget} key=${`${b.agent}/${b.measure}`} b=${b} />`)}</ul></div>`}
+        <${DayChart} rows=${days} />
+        <${Table} id="usage-agents" title="By agent" head=${['Agent']} rows=${agents} first=${(/** @type {UsageRow} */ r) => [html`<${Who} name=${r.agent} />`]} />
         <${Table} id="usage-days" title="By day" head=${['Day', 'Agent']} rows=${days} first=${(/** @type {UsageRow} */ r) => [plain(r.day, 20), html`<${Who} name=${r.agent} />`]} />
-        <${Table} id="usage-runs" title="By run" head=${['Run', 'Workflow']} rows=${runs} first=${(/** @type {UsageRow} */ r) => [html`<button type="button" class="link" onClick=${() => showRun(r.run_id ?? '')}><code>${plain(r.run_id, 48)}</code></button>`, plain(r.workflow_name, 80)]} />`}
+        <${Table} id="usage-runs" title="By task and run" head=${['Run', 'Task or workflow']} rows=${runs} first=${(/** @type {UsageRow} */ r) => [html`<button type="button" class="link" onClick=${() => showRun(r.run_id ?? '')}><code>${plain(r.run_id, 48)}</code></button>`, plain(r.title || r.workflow_name, 80)]} />`}
   </div>`;
 }

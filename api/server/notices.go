@@ -1,0 +1,51 @@
+package server
+
+import (
+	"context"
+	"net/http"
+
+	"github.com/fairlead-dev/fairlead/api"
+	"github.com/fairlead-dev/fairlead/controller/seam"
+	"github.com/fairlead-dev/fairlead/view"
+)
+
+// NoticeBackend is what the server needs from the controller for the receivers of notices. Its errors are those of
+// Backend.
+type NoticeBackend interface {
+	NoticeTargets(ctx context.Context) ([]view.NoticeTarget, error)
+	TestNotice(ctx context.Context, by seam.Actor, target string) ([]view.NoticeTest, error)
+}
+
+func noticeRoutes() []route {
+	return []route{
+		{
+			"list-notice-targets", http.MethodGet, "/notify", "List the receivers of notices",
+			"The targets of `notify` in the order of fairlead.yaml, with their rules, and why a target cannot be reached. Addresses are secret and not shown.",
+			answer(handleNoticeTargets),
+		},
+		{
+			"test-notice", http.MethodPost, "/notify/test", "Send a test notice",
+			"To one target, or to all. The answer has the result of each. Agents may not do this (X10).",
+			answer(handleTestNotice),
+		},
+	}
+}
+
+func handleNoticeTargets(ctx context.Context, s *Server, _ *nothing) (*api.NoticeTargets, error) {
+	all, err := s.engine.NoticeTargets(ctx)
+	return &api.NoticeTargets{Targets: some(all)}, err
+}
+
+type testNoticeIn struct {
+	Body struct {
+		Target string `json:"target,omitempty" maxLength:"64" doc:"Its name; absent: all targets"`
+	}
+}
+
+func handleTestNotice(ctx context.Context, s *Server, in *testNoticeIn) (*api.NoticeTests, error) {
+	if err := identity(ctx).MayAnswer("test", "notify"); err != nil {
+		return nil, err
+	}
+	done, err := s.engine.TestNotice(ctx, s.actor(ctx), in.Body.Target)
+	return &api.NoticeTests{Tests: some(done)}, err
+}

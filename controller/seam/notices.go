@@ -1,0 +1,16 @@
+package seam
+
+import (
+	"context"
+
+	"github.com/fairlead-dev/fairlead/machine/notice"
+)
+
+// Notices is how people are notified.
+type Notices struct {
+	Targets []notice.Target
+	Kinds   map[string]string // of each target, for people: slack, webhook, desktop; without its address
+
+	// Send delivers one message and tries once. It is called outside of the loop.
+	Send func(ctx context.Context, target string, listed []notice.Matter, more int) *notice.Failure
+}

@@ -1,0 +1,200 @@
+// Package notice decides which notice goes to whom, and when.
+//
+// A matter is something that a person may want to hear of: an agent asks, a run failed. All matters are derived from
+// the team's state, so there is no queue to lose. For each target, Plan compares them with the record of what the target
+// was sent, and says what is due now or when something will be. Sending is the caller's task; After gives the record
+// with its outcome, and that record is journaled.
+//
+//	matters ─┐
+//	record ──┼─► Plan ─► send now: these, and how many more   ─► After ─► record
+//	time ────┘      └──► or look again at this time
+//
+// The promise: a target is sent each matter once, also by the next daemon, never in its quiet hours, and never more
+// messages in an hour than its limit. A matter that ended before it was due is not sent.
+package notice
+
+import (
+	"cmp"
+	"slices"
+	"time"
+)
+
+// Event is the kind of a matter. Targets choose by it.
+type Event string
+
+const (
+	NeedsYou      Event = "needs_you"       // a step or an agent waits for an answer
+	StillNeedsYou Event = "still_needs_you" // it waits for ReminderAfter
+	GaveUp        Event = "gave_up"         // an agent failed too often and is not started again
+	RunFailed     Event = "run_failed"
+	TaskFailed    Event = "task_failed"
+	LimitReached  Event = "limit_reached" // a provider's rate limit, or a daily limit of fairlead.yaml
+	Finished      Event = "finished"      // a run or a task was completed
+	Test          Event = "test"          // a person asked for it; no target chooses it
+)
+
+// Events lists what a target can choose.
+func Events() []Event {
+	return []Event{NeedsYou, StillNeedsYou, GaveUp, RunFailed, TaskFailed, LimitReached, Finished}
+}
+
+// Usual lists what a target that chooses nothing is sent.
+func Usual() []Event { return slices.DeleteFunc(Events(), func(e Event) bool { return e == Finished }) }
+
+// Matter is one thing to tell. Its texts are untrusted: names of workflows and titles of tasks.
+type Matter struct {
+	Event Event
+	Cause string    // what it is about: question/q17, step/r1/review, agent/coder
+	Since time.Time // identifies the matter together with Event and Cause
+	Past  bool      // it happened, and nothing waits: it has no end at which it stops being told
+
+	Kind     string // step, permission, question or resume, for NeedsYou; otherwise empty
+	Run      string
+	Step     string
+	Workflow string
+	Agent    string
+	Title    string // of a task
+	Why      string // one sentence without a word of an agent
+	Path     string // of the file to which an answer can be written
+	Page     string // the part of the page that shows it, such as #/runs/r1/review
+}
+
+// Target is one receiver with its rules.
+type Target struct {
+	Name    string
+	Events  []Event
+	Quiet   Quiet
+	PerHour int  // messages in any 60 minutes
+	Each    bool // a message for each matter, because a program reads it
+}
+
+// Quiet are hours of each day in which nothing is sent. From after To spans midnight; equal ones are no hours.
+type Quiet struct {
+	From, To time.Duration // since midnight
+	Zone     *time.Location
+}
+
+// End returns when the quiet hours that include a time end; false: it is in none.
+func (q Quiet) End(now time.Time) (time.Time, bool) {
+	if q.From == q.To || q.Zone == nil {
+		return time.Time{}, false
+	}
+	local := now.In(q.Zone)
+	at := func(days int, of time.Duration) time.Time { // by the clock on the wall, also on a day that has 23 or 25 hours
+		return time.Date(local.Year(), local.Month(), local.Day()+days, 0, int(of/time.Minute), 0, 0, q.Zone)
+	}
+	for _, day := range []int{-1, 0} {
+		end := day
+		if q.From > q.To {
+			end++
+		}
+		if from, to := at(day, q.From), at(end, q.To); !now.Before(from) && now.Before(to) {
+			return to, true
+		}
+	}
+	return time.Time{}, false
+}
+
+const (
+	ReminderAfter = 15 * time.Minute   // a person who was away for a coffee has seen the first notice
+	SameWindow    = 10 * time.Minute   // the same cause is told again no earlier, unless it waits for an answer: an agent can reach a limit every minute
+	gatherFor     = 10 * time.Second   // between two messages: what comes meanwhile shares the next one
+	ageMax        = 7 * 24 * time.Hour // older matters are not told: they are in the inbox for long
+	pendingMax    = 200                // matters that one message counts; the others follow in the next
+	listedMax     = 10                 // matters that one message lists; a phone shows no more
+	toldMax       = 400                // matters that a record remembers; the oldest are forgotten
+	hour          = time.Hour
+)
+
+// Plan is what is due for a target.
+type Plan struct {
+	Matters []Matter  // to be sent now, in one message; empty: nothing is due
+	More    []Matter  // further ones that the message only counts
+	Again   time.Time // look again at this time; zero: only after a change
+}
+
+// Plan says what is due for a target at a time. Started is when the daemon started: a target without a record is not
+// told of the past before it.
+func (t Target) Plan(r Record, matters []Matter, started, now time.Time) Plan {
+	pending, again := t.pending(r, matters, started, now)
+	if len(pending) == 0 {
+		return Plan{Again: again}
+	}
+	if end, quiet := t.Quiet.End(now); quiet {
+		return Plan{Again: end}
+	}
+	if at := t.free(r, now); at.After(now) {
+		return Plan{Again: at}
+	}
+	n := listedMax
+	if t.Each {
+		n, pending = 1, pending[:1]
+	}
+	n = min(n, len(pending))
+	return Plan{Matters: pending[:n:n], More: pending[n:], Again: again}
+}
+
+// Waiting counts what the target is still to be told, up to a limit.
+func (t Target) Waiting(r Record, matters []Matter, started, now time.Time) int {
+	pending, _ := t.pending(r, matters, started, now)
+	return len(pending)
+}
+
+// pending lists what the target is still to be told, oldest first, and when more will be.
+func (t Target) pending(r Record, matters []Matter, started, now time.Time) (pending []Matter, again time.Time) {
+	from := r.From
+	if from.IsZero() {
+		from = started
+	}
+	waits := func(at time.Time) {
+		if again.IsZero() || at.Before(again) {
+			again = at
+		}
+	}
+	add := func(m Matter) bool {
+		told, known := r.told(m)
+		switch {
+		case !slices.Contains(t.Events, m.Event), now.Sub(m.Since) > ageMax, m.Past && m.Since.Before(from), known && !m.Since.After(told.Since):
+			return false
+		case known && m.Event != NeedsYou && now.Before(told.At.Add(SameWindow)):
+			waits(told.At.Add(SameWindow))
+			return false
+		}
+		pending = append(pending, m)
+		return true
+	}
+	for _, m := range matters {
+		if add(m) || m.Event != NeedsYou || !slices.Contains(t.Events, StillNeedsYou) {
+			continue
+		}
+		reminder := m
+		reminder.Event = StillNeedsYou
+		due := m.Since.Add(ReminderAfter)
+		if told, known := r.told(m); known && told.At.After(m.Since) { // it may have been held for hours
+			due = told.At.Add(ReminderAfter)
+		}
+		if now.Before(due) {
+			if told, known := r.told(reminder); !known || reminder.Since.After(told.Since) {
+				waits(due)
+			}
+			continue
+		}
+		add(reminder)
+	}
+	slices.SortStableFunc(pending, func(a, b Matter) int { return cmp.Or(a.Since.Compare(b.Since), cmp.Compare(a.Cause, b.Cause)) })
+	return pending[:min(len(pending), pendingMax)], again
+}
+
+// free is when the target may be sent the next message.
+func (t Target) free(r Record, now time.Time) time.Time {
+	at := now
+	if n := len(r.Sent); n > 0 {
+		if n >= t.PerHour {
+			at = r.Sent[n-t.PerHour].Add(hour)
+		}
+		if next := r.Sent[n-1].Add(gatherFor); !t.Each && next.After(at) && !r.Sent[n-1].After(now) { // a clock that was set back delays nothing
+			at = next
+		}
+	}
+	return at
+}

@@ -1,0 +1,174 @@
+package notice
+
+import (
+	"slices"
+	"time"
+
+	"github.com/fairlead-dev/fairlead/machine"
+)
+
+// State is whether a target can be reached.
+type State string
+
+const (
+	Reached State = "reached" // the last message was delivered, or none was sent yet
+	Failing State = "failing" // the last one was not
+)
+
+// Outcome is the result of a message.
+type Outcome string
+
+const (
+	Delivered Outcome = "delivered"
+	Failed    Outcome = "failed"
+)
+
+// Act is what a row does with the record.
+type Act string
+
+const (
+	NoteTold  Act = "note_told"  // its matters are not sent again
+	NoteCause Act = "note_cause" // why it failed
+	Forget    Act = "forget"     // why it failed before
+)
+
+// Table is the life of a target. The rows are Fairlead's own.
+var Table = machine.Table[State, Outcome, Act]{
+	Reached: {
+		Delivered: {ID: "G1", To: Reached, Do: machine.Do(NoteTold)},
+		Failed:    {ID: "G2", To: Failing, Do: machine.Do(NoteCause), Why: "the matters stay due, and the message is tried again"},
+	},
+	Failing: {
+		Delivered: {ID: "G3", To: Reached, Do: machine.Do(NoteTold, Forget)},
+		Failed:    {ID: "G4", To: Failing, Do: machine.Do(NoteCause), Why: "for another cause; the same one is journaled once"},
+	},
+}
+
+// Record is what a target was sent. It is journaled whole.
+type Record struct {
+	From    time.Time   `json:"from"`              // the past before this is not told
+	Told    []Told      `json:"told,omitempty"`    // oldest first, toldMax at most
+	Sent    []time.Time `json:"sent,omitempty"`    // messages of the last hour
+	Counted int         `json:"counted,omitempty"` // matters that messages of the last hour only counted
+	Failure *Failure    `json:"failure,omitempty"` // nil: it can be reached
+}
+
+// Told is one matter that was sent.
+type Told struct {
+	Event Event     `json:"event"`
+	Cause string    `json:"cause"`
+	Since time.Time `json:"since"`
+	At    time.Time `json:"at"`
+}
+
+// Failure is why a target could not be reached. Its texts are fixed: nothing in them comes from an address or a
+// server.
+type Failure struct {
+	Cause  string    `json:"cause"`
+	WayOut string    `json:"way_out"`
+	Since  time.Time `json:"since"`
+
+	Again bool          `json:"-"` // a further try may succeed without a change of the configuration
+	Wait  time.Duration `json:"-"` // that the server asked for; 0: none
+}
+
+func (f *Failure) Error() string { return f.Cause + "; " + f.WayOut }
+
+// State says whether the target can be reached.
+func (r Record) State() State {
+	if r.Failure != nil {
+		return Failing
+	}
+	return Reached
+}
+
+// Last is when the target was sent something last, or first used.
+func (r Record) Last() time.Time {
+	if n := len(r.Told); n > 0 {
+		return r.Told[n-1].At
+	}
+	return r.From
+}
+
+func (r Record) told(m Matter) (Told, bool) {
+	for i := range r.Told {
+		if t := r.Told[i]; t.Event == m.Event && t.Cause == m.Cause {
+			return t, true
+		}
+	}
+	return Told{}, false
+}
+
+// Sent is the outcome of a message to a target.
+type Sent struct {
+	Target  string
+	Told    []Told    // the matters, without their time
+	Counted int       // how many of them the message only counted
+	Began   time.Time // when the daemon started
+	Failure *Failure  // nil: it was delivered
+}
+
+// Outcome names the case of the table.
+func (s Sent) Outcome() Outcome {
+	if s.Failure != nil {
+		return Failed
+	}
+	return Delivered
+}
+
+// Marks are the matters of a plan as its outcome names them.
+func (p Plan) Marks() []Told {
+	told := make([]Told, 0, len(p.Matters)+len(p.More))
+	for _, m := range slices.Concat(p.Matters, p.More) {
+		told = append(told, Told{Event: m.Event, Cause: m.Cause, Since: m.Since})
+	}
+	return told
+}
+
+// After is the record with the outcome of a message. A failure whose cause is known already changes nothing.
+func (r Record) After(s Sent, at time.Time) (next Record, rule machine.Rule[State, Act], changed bool) {
+	rule, err := Table.Look(s.Target, r.State(), s.Outcome())
+	if err != nil {
+		panic("notice: the table lacks a case: " + err.Error())
+	}
+	next = r
+	if next.From.IsZero() {
+		next.From = s.Began.UTC().Round(0)
+	}
+	for _, act := range rule.Do {
+		switch act {
+		case NoteTold:
+			next.note(s, at)
+		case Forget:
+			next.Failure = nil
+		case NoteCause:
+			if r.Failure != nil && r.Failure.Cause == s.Failure.Cause {
+				return r, rule, false
+			}
+			next.Failure = &Failure{Cause: s.Failure.Cause, WayOut: s.Failure.WayOut, Since: at}
+			if r.Failure != nil {
+				next.Failure.Since = r.Failure.Since
+			}
+		}
+	}
+	return next, rule, true
+}
+
+// note adds what was sent. Slices are copied, because the old record stays in use.
+func (r *Record) note(s Sent, at time.Time) {
+	kept := slices.DeleteFunc(slices.Clone(r.Told), func(t Told) bool {
+		again := slices.ContainsFunc(s.Told, func(m Told) bool { return m.Event == t.Event && m.Cause == t.Cause })
+		return again || at.Sub(t.At) > ageMax
+	})
+	for _, m := range s.Told {
+		m.At = at
+		m.Since = m.Since.UTC().Round(0)
+		kept = append(kept, m)
+	}
+	r.Told = kept[max(0, len(kept)-toldMax):]
+	old := func(t time.Time) bool { return at.Sub(t) >= hour }
+	if r.Sent = append(slices.DeleteFunc(slices.Clone(r.Sent), old), at); len(r.Sent) == 1 {
+		r.Counted = 0
+	}
+	r.Counted += s.Counted
+}

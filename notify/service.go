@@ -1,0 +1,182 @@
+package notify
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"io"
+	"net/url"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/nicholas-fedor/shoutrrr/pkg/router"
+
+	"github.com/fairlead-dev/fairlead/machine/notice"
+)
+
+// service tells by a service that the library shoutrrr knows, in a process of its own. The library has no contexts: a
+// request to Telegram waits forever, and one to Discord is repeated for minutes. It reads answers without a limit,
+// follows redirects, and its errors hold the address. In a process all of that ends with the process, and the daemon
+// does not share the library's global HTTP client.
+type service struct {
+	address string
+	scheme  string
+	self    func() (string, error) // the program that Intercept belongs to
+}
+
+// childWord is the first argument of a process that sends one message.
+const childWord = "__notify"
+
+// serviceEnv are the environment variables that the process gets: how to reach the network, and no key.
+var serviceEnv = []string{
+	"PATH", "HOME", "LANG", "LC_ALL", "TMPDIR", "SSL_CERT_FILE", "SSL_CERT_DIR",
+	"HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "http_proxy", "https_proxy", "no_proxy",
+}
+
+const (
+	childMax       = 2 * tryMax // for one message: some services need two requests
+	childAnswerMax = 4 << 10    // bytes of what the process says
+)
+
+// newService checks the address without using the network.
+func newService(address string) (*service, error) {
+	s := &service{address: address, self: os.Executable}
+	u, err := url.Parse(address)
+	if err != nil {
+		return nil, errAddress
+	}
+	s.scheme, _, _ = strings.Cut(strings.ToLower(u.Scheme), "+")
+	if s.scheme == "logger" { // it sends nothing
+		return nil, errAddress
+	}
+	if s.scheme == "matrix" { // the library signs in when it reads the address
+		return s, nil
+	}
+	if _, err := locate(address); err != nil {
+		return nil, errAddress //nolint:nilerr // the error holds the address
+	}
+	return s, nil
+}
+
+// locate has the library read the address. A panic is a bad address: the library has parsers that were not made for
+// hostile input.
+func locate(address string) (is sender, err error) {
+	defer func() {
+		if recover() != nil {
+			err = errAddress
+		}
+	}()
+	return (&router.ServiceRouter{}).Locate(address)
+}
+
+// Kind is the scheme only.
+func (s *service) Kind() string { return s.scheme }
+
+func (s *service) Each() bool { return false }
+
+// order is what the process is to send. It goes over a pipe, because arguments and environment can be read by others.
+type order struct {
+	Address string `json:"address"`
+	Title   string `json:"title"`
+	Body    string `json:"body"`
+	Link    string `json:"link"`
+}
+
+// answer is the result.
+type answer struct {
+	Sent   bool          `json:"sent"`
+	Cause  string        `json:"cause,omitempty"`
+	WayOut string        `json:"way_out,omitempty"`
+	Again  bool          `json:"again,omitempty"`
+	Wait   time.Duration `json:"wait,omitempty"`
+}
+
+// Tell starts a process that sends the message, and waits for it.
+func (s *service) Tell(ctx context.Context, m Message) *notice.Failure {
+	self, err := s.self()
+	if err != nil {
+		return &notice.Failure{Cause: "the program of Fairlead is not known", WayOut: "start Fairlead by its full path"}
+	}
+	order, err := json.Marshal(order{Address: s.address, Title: m.title(), Body: m.body(), Link: Link(m.Base, &m.Listed[0])})
+	if err != nil {
+		panic("notify: a message is not JSON: " + err.Error()) // it holds only texts
+	}
+	ctx, cancel := context.WithTimeout(ctx, childMax)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, self, childWord) //nolint:gosec // this program
+	cmd.Stdin = bytes.NewReader(order)
+	out := &limited{}
+	cmd.Stdout = out
+	cmd.WaitDelay = killDelay
+	cmd.Dir = "/"
+	cmd.Env = environ(serviceEnv)
+	err = cmd.Run()
+	var a answer
+	switch {
+	case ctx.Err() != nil:
+		return &notice.Failure{Cause: s.scheme + " did not answer within " + childMax.String(), WayOut: "see that the service can be reached from here", Again: true}
+	case err != nil || json.Unmarshal(out.b, &a) != nil:
+		return &notice.Failure{Cause: "the process that sends to " + s.scheme + " failed", WayOut: "run `fairlead doctor`; if it repeats, report it", Again: true}
+	case a.Sent:
+		return nil
+	}
+	return &notice.Failure{Cause: a.Cause, WayOut: a.WayOut, Again: a.Again, Wait: min(max(0, a.Wait), askedWaitMax)}
+}
+
+// limited keeps the beginning of what is written to it.
+type limited struct{ b []byte }
+
+func (l *limited) Write(b []byte) (int, error) {
+	l.b = append(l.b, b[:min(len(b), childAnswerMax-len(l.b))]...)
+	return len(b), nil
+}
+
+// Intercept sends a message, and does not return, if this process was started for that. Call it first in main.
+func Intercept() {
+	if len(os.Args) == 2 && os.Args[1] == childWord {
+		os.Exit(child(os.Stdin, os.Stdout))
+	}
+}
+
+// child sends the message on in and writes the result to out.
+func child(in io.Reader, out io.Writer) int {
+	var o order
+	if err := json.NewDecoder(io.LimitReader(in, 64<<10)).Decode(&o); err != nil {
+		return 2
+	}
+	a := answer{Sent: true}
+	if failed := send(o); failed != nil {
+		a = answer{Cause: failed.Cause, WayOut: failed.WayOut, Again: failed.Again, Wait: failed.Wait}
+	}
+	if json.NewEncoder(out).Encode(a) != nil {
+		return 1
+	}
+	return 0
+}
+
+// untitled are the services whose parameters have no title, so that it is put before the text.
+var untitled = []string{"googlechat", "hangouts", "rocketchat", "signal", "wecom", "pagerduty", "notifiarr", "ifttt", "generic"}
+
+// compose fits a message to a service: the parameters and the text.
+func compose(scheme string, o order) (params map[string]string, text string) {
+	params = map[string]string{"title": o.Title}
+	switch {
+	case slices.Contains(untitled, scheme):
+		return nil, o.Title + "\n" + o.Body
+	case scheme == "telegram":
+		return map[string]string{"preview": "No", "parsemode": "None"}, o.Title + "\n" + o.Body // a title would turn on HTML
+	case scheme == "discord":
+		params["splitlines"] = "No"
+		params["json"] = "No"
+	case scheme == "ntfy":
+		if o.Link != "" {
+			params["click"] = o.Link
+		}
+	case scheme == "smtp":
+		params["usehtml"] = "No"
+	}
+	return params, o.Body
+}

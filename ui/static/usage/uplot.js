@@ -1,0 +1,3 @@
+// The chart library, loaded with the first chart.
+
+export { default as UPlot } from '../vendor/uplot.mjs';
