@@ -21,7 +21,7 @@ func TestClientUsesPresentPaths(t *testing.T) {
 		asked = append(asked, r)
 		api.NewProblem(http.StatusTeapot, "no request is served here").Write(w)
 	}))
-	local := []string{"Close", "Daemon", "DialContext"}
+	local := []string{"AsOf", "Close", "Daemon", "DialContext"}
 	methods := reflect.TypeOf(c)
 	for i := range methods.NumMethod() {
 		method := methods.Method(i)

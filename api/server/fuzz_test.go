@@ -183,10 +183,11 @@ func FuzzBodies(f *testing.F) {
 		w := httptest.NewRecorder()
 		handler.ServeHTTP(w, req)
 		var want struct {
-			Note  string `json:"note"`
-			Now   bool   `json:"now"`
-			Step  string `json:"step"`
-			Input string `json:"input"`
+			Note   string `json:"note"`
+			Now    bool   `json:"now"`
+			Step   string `json:"step"`
+			Input  string `json:"input"`
+			Target string `json:"target"`
 			pruned
 			view.RunFlags
 			inChannel
@@ -203,7 +204,7 @@ func FuzzBodies(f *testing.F) {
 				t.Fatalf("%s %q is taken for %q; it is read as %+v, %v", path, body, fake.orders, want, fault)
 			}
 			got := fake.orders[0]
-			ends := []string{fmt.Sprintf(" %q", want.Note), fmt.Sprintf("tell coder %q", want.Text), fmt.Sprintf("now=%v", want.Now), " " + string(api.Encode(want.RunFlags)), " " + string(api.Encode(want.pruned))}
+			ends := []string{fmt.Sprintf(" %q", want.Note), fmt.Sprintf("tell coder %q", want.Text), "test notice " + want.Target, fmt.Sprintf("now=%v", want.Now), " " + string(api.Encode(want.RunFlags)), " " + string(api.Encode(want.pruned))}
 			if want.inChannel.is(got) {
 				return
 			}

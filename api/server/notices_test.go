@@ -66,6 +66,7 @@ func TestNoGetActs(t *testing.T) {
 	s.fake.say("coder-1", "hello\n")
 	s.fake.endSession("coder-1", "ok")
 	describeAgents(t, s.dir)
+	giveIndex(t, s)
 	orders := func() (all []string) {
 		s.fake.do(func() { all = slices.Clone(s.fake.orders) })
 		return all

@@ -34,9 +34,7 @@ func (a *app) root() *cobra.Command {
 what each one does, asks you when an agent needs an answer, and keeps a record of everything.
 
   fairlead demo                  try it with scripted agents in a scratch repository
-  fairlead init && fairlead up   start in your own repository
-  fairlead task "TEXT"           give an agent a task; fairlead merge lands it
-  fairlead ps                    list the agents and what they do`,
+  fairlead init && fairlead up   start in your own repository`,
 		SuggestionsMinimumDistance: 2, // two letters changed places
 		SilenceErrors:              true,
 		SilenceUsage:               true,

@@ -344,16 +344,16 @@ func (p *Page) Heap() float64 {
 		_, err = cdp.Call(ctx, t, heapprofiler.CollectGarbage, cdp.Empty{})
 		return v, err
 	})
-	return p.metric("JSHeapUsedSize")
+	return metric(p, "JSHeapUsedSize")
 }
 
 // Busy is how long the page's main thread has been running, in seconds. Other programs do not count.
 func (p *Page) Busy() float64 {
 	p.t.Helper()
-	return p.metric("TaskDuration")
+	return metric(p, "TaskDuration")
 }
 
-func (p *Page) metric(name string) (value float64) {
+func metric(p *Page, name string) (value float64) {
 	p.t.Helper()
 	p.do("read "+name, func(ctx context.Context, t *chromedp.Target) (v chromedp.Void, err error) {
 		if _, err = cdp.Call(ctx, t, performance.Enable, performance.EnableParams{TimeDomain: performance.EnableTimeDomainThreadTicks}); err != nil {

@@ -7,12 +7,15 @@ import (
 	"github.com/chromedp/chromedp/kb"
 )
 
+// palette is the palette of a page.
+type palette struct{ *Page }
+
 // finds opens the palette, types, and waits until a result has some words.
-func (p *Page) finds(query, words string) {
+func (p palette) finds(query, words string) {
 	p.t.Helper()
 	p.Press("/")
 	p.Until("the palette has the focus", `document.activeElement.id === 'find'`)
-	p.types1("#find", query)
+	p.replaces("#find", query)
 	// The index follows a few seconds later, so the query is asked again until it has come.
 	p.Until("it is found", fmt.Sprintf(`(() => {
 		if ([...document.querySelectorAll('.find-result')].some(e => e.innerText.includes(%s))) return true;
@@ -22,18 +25,18 @@ func (p *Page) finds(query, words string) {
 	})()`, quote(words)))
 }
 
-// types1 replaces the text of a field.
-func (p *Page) types1(selector, text string) {
+// replaces puts another text in place of the text of a field.
+func (p palette) replaces(selector, text string) {
 	p.t.Helper()
-	Eval[bool](p, fmt.Sprintf(`(() => { const f = document.querySelector(%s); f.value = ''; f.dispatchEvent(new InputEvent('input', {bubbles: true})); f.focus(); return true; })()`, quote(selector)))
+	Eval[bool](p.Page, fmt.Sprintf(`(() => { const f = document.querySelector(%s); f.value = ''; f.dispatchEvent(new InputEvent('input', {bubbles: true})); f.focus(); return true; })()`, quote(selector)))
 	p.Press(text)
 }
 
 // walks presses the arrow key until an option with some words is chosen, and then Enter.
-func (p *Page) walks(words string) {
+func (p palette) walks(words string) {
 	p.t.Helper()
 	for range 60 {
-		if Eval[bool](p, fmt.Sprintf(`(document.getElementById(document.querySelector('#find')?.getAttribute('aria-activedescendant'))?.innerText ?? '').includes(%s)`, quote(words))) {
+		if Eval[bool](p.Page, fmt.Sprintf(`(document.getElementById(document.querySelector('#find')?.getAttribute('aria-activedescendant'))?.innerText ?? '').includes(%s)`, quote(words))) {
 			p.Press(kb.Enter)
 			p.Until("the palette is closed", `!document.querySelector('.find')`)
 			return
@@ -49,9 +52,9 @@ func Found(t *testing.T, p *Page, target Target) {
 	started(p, target)
 	target.Say("first line of many\nthe harbour pilot retries the upload of crates\nsomething after it\n")
 	p.WaitText(".tape", "something after it")
-	p.finds("pilot upload", "the harbour pilot retries the upload")
+	palette{p}.finds("pilot upload", "the harbour pilot retries the upload")
 	p.Until("the words are marked", `['pilot', 'upload'].every(w => [...document.querySelectorAll('.find-result mark')].some(m => m.textContent === w))`)
-	p.walks("the harbour pilot")
+	palette{p}.walks("the harbour pilot")
 	p.Until("the address names the line", fmt.Sprintf(`/^#\/agents\/%s\/output\/%s-\d+\/\d+$/.test(location.hash)`, target.Agent, target.Agent))
 	p.Until("the line is marked and in view", `(() => {
 		const e = document.querySelector('.tape .spot');
@@ -70,13 +73,13 @@ func Found(t *testing.T, p *Page, target Target) {
 		p.say("where did we talk about barnacles?", "queue")
 		p.WaitText(".say-human", "barnacles")
 		p.Press(kb.Escape)
-		p.finds("barnacle", "barnacles")
-		p.walks("barnacles")
+		palette{p}.finds("barnacle", "barnacles")
+		palette{p}.walks("barnacles")
 		p.Until("the address names the entry", fmt.Sprintf(`/^#\/channels\/%s\/\d+$/.test(location.hash)`, target.ChannelStory.Name))
 		p.Until("the entry is marked", `document.querySelector('.talk .spot')?.innerText.includes('barnacles')`)
 	}
-	p.finds("opened running", "opened")
-	p.walks("opened → running")
+	palette{p}.finds("opened running", "opened")
+	palette{p}.walks("opened → running")
 	p.WaitText(".history-spot", "running")
 }
 
@@ -89,8 +92,8 @@ func CommandsByKeyboard(t *testing.T, p *Page, target Target) {
 		t.Helper()
 		p.Press("/")
 		p.Until("the palette has the focus", `document.activeElement.id === 'find'`)
-		p.types1("#find", query)
-		p.walks(words)
+		palette{p}.replaces("#find", query)
+		palette{p}.walks(words)
 	}
 	open("usag", "Usage")
 	p.Until("usage is shown", `location.hash === '#/usage'`)
@@ -127,7 +130,7 @@ func HostileFound(t *testing.T, p *Page, target Target) {
 	started(p, target)
 	target.Say("barque <img src=x onerror=\"document.title='owned'\"> </script> \u202eover\n")
 	p.WaitText(".tape", "barque")
-	p.finds("barque img", "<img src=x")
+	palette{p}.finds("barque img", "<img src=x")
 	if Eval[bool](p, `document.querySelector('.find img, .find script') !== null || document.title.includes('owned')`) {
 		t.Error("words became markup")
 	}
@@ -155,16 +158,16 @@ func SearchAccessible(t *testing.T, p *Page, target Target) {
 		p.Scheme(v.Scheme)
 		p.Press("/")
 		p.Until("the palette has the focus", `document.activeElement.id === 'find'`)
-		p.types1("#find", " ")
+		palette{p}.replaces("#find", " ")
 		p.WaitText(".find-list", "Usage")
 		p.Axe()
 		p.Press(kb.Escape)
 		p.Until("the palette is closed", `!document.querySelector('dialog')`)
-		p.finds("dredger", "dredger clears")
+		palette{p}.finds("dredger", "dredger clears")
 		p.Until("the options name the chosen one", `document.getElementById(document.querySelector('#find').getAttribute('aria-activedescendant'))?.getAttribute('aria-selected') === 'true'`)
 		p.Axe()
 		p.Until("nothing is wider than the window", `document.documentElement.scrollWidth <= innerWidth && document.querySelector('.find').getBoundingClientRect().right <= innerWidth && document.querySelector('.find-list').scrollWidth <= document.querySelector('.find-list').clientWidth`)
-		p.walks("dredger clears")
+		palette{p}.walks("dredger clears")
 		p.Until("the line is marked", `document.querySelector('.tape .spot')`)
 		p.Axe()
 		if t.Failed() {
