@@ -53,7 +53,7 @@ func TestPictures(t *testing.T) {
 		p.WaitText(".evidence", "yes")
 		shot(v.Name + "-evidence")
 		p.Click(".tabs", "History")
-		p.WaitText(".history", "C2")
+		p.WaitText(".history", "Ordered to run")
 		shot(v.Name + "-history")
 		p.Press("?")
 		p.WaitText("dialog", "Keys and words")

@@ -183,7 +183,8 @@ func Start(t *testing.T, p *Page, target Target) {
 	p.Click(".tabs", "Evidence")
 	p.WaitText(".evidence", "yes")
 	p.Click(".tabs", "History")
-	p.WaitText(".history", "continuous")
+	p.WaitText(".history", "Ordered to run continuously")
+	p.Until("rules are shown if wanted", `(() => { const box = document.querySelector('.history-head input'); if (!box.checked) box.click(); return [...document.querySelectorAll('.history .rule')].some(e => /^[A-Z]\d+$/.test(e.textContent)); })()`)
 }
 
 // StopInMidSession: nothing is interrupted; the page shows the request until the session has ended.

@@ -80,7 +80,7 @@ func Found(t *testing.T, p *Page, target Target) {
 	}
 	palette{p}.finds("opened running", "opened")
 	palette{p}.walks("opened → running")
-	p.WaitText(".history-spot", "running")
+	p.WaitText(".history-spot", "started")
 }
 
 // CommandsByKeyboard: places are opened and orders are given from the palette, without a pointer.

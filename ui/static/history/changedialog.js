@@ -13,5 +13,5 @@ export function ChangeDialog() {
 
 function OneChange() {
   const { change, wrong } = useChange(Number(spot.value));
-  return html`<${Sheet} title="One change" wide>${change ? html`<p><code>${plain(change.entity, 128)}</code></p><ol class="changes"><${ChangeRow} change=${change} /></ol><${Said} change=${change} />` : html`<p class="soft">${wrong ? plain(wrong, 300) : 'Reading\u2026'}</p>`}<//>`;
+  return html`<${Sheet} title="One change" wide>${change ? html`<p><code>${plain(change.entity, 128)}</code></p><ol class="change-list"><${ChangeRow} change=${change} /></ol><${Said} change=${change} />` : html`<p class="soft">${wrong ? plain(wrong, 300) : 'Reading\u2026'}</p>`}<//>`;
 }

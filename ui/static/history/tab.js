@@ -8,6 +8,9 @@ import { now } from '../shell/connection.js';
 import { plain } from '../shell/text.js';
 import { showSession, spot } from '../shell/router.js';
 import { useChange } from './change.js';
+import { changeActor, changeWords } from './words.js';
+import { lookBackTo } from '../moment/state.js';
+import { showRules } from '../shell/prefs.js';
 
 /** @typedef {import('../shell/api.js').Change} Change */
 
@@ -48,14 +51,15 @@ function Sessions({ sessions }) {
 /** @param {{change: Change}} props */
 export function ChangeRow({ change: ch }) {
   const why = reasons.value.get(`${ch.machine} ${ch.row} ${ch.from} ${ch.trigger}`);
+  const rules = showRules.value === 'on';
+  const words = changeWords(ch);
   return html`<li class="change change-${ch.machine === 'session' ? 'session' : 'control'}">
     <time class="num soft">${moment(Date.parse(ch.time), now.value)}</time>
-    <code class="rule" title=${why ? plain(why, 300) : undefined}>${plain(ch.row, 12) || '\u2013'}</code>
-    <span class="change-what"><b>${plain(ch.from, 40) || 'nothing'}</b><span aria-hidden="true"> \u2192 </span><span class="hidden"> to </span><b>${plain(ch.to, 40)}</b>${' '}
-      <span class="soft">${ch.machine === 'session' && ch.data?.session?.id ? plain(ch.data.session.id, 60) + ', ' : ''}${plain(ch.trigger, 160).replaceAll('_', ' ')}</span>
-      ${why && html`<span class="change-why">${plain(why, 300)}</span>`}</span>
-    <span class="soft who">${plain(ch.actor?.kind ?? '', 20)}${ch.actor?.id && ch.actor.id !== ch.actor.kind ? ` ${plain(ch.actor.id, 40)}` : ''}</span>
-    <span class="num soft seq">#${ch.seq}</span>
+    <span class="change-what"><b>${words.charAt(0).toUpperCase() + words.slice(1)}</b>
+      ${rules && html`<span class="change-why"><code class="rule">${plain(ch.row, 12) || '\u2013'}</code> ${plain(ch.from, 40) || 'nothing'}<span aria-hidden="true"> \u2192 </span><span class="hidden"> to </span>${plain(ch.to, 40)}, ${plain(ch.trigger, 160)}</span>`}
+      ${rules && why && html`<span class="change-why">${plain(why, 300)}</span>`}</span>
+    <span class="soft who">${changeActor(ch)}</span>
+    <button type="button" class="link num soft seq" title="Show the page as it was then" onClick=${() => lookBackTo(ch.seq)}>#${ch.seq}</button>
   </li>`;
 }
 
@@ -74,10 +78,10 @@ export function HistoryTab({ cell: c, sessions }) {
   const newest = trail.slice(-more.value).reverse();
   const linked = useChange(Number(spot.value));
   return html`<div class="history">
-    ${spot.value && html`<section class="spot history-spot" aria-label="The change that a link led to">${linked.change ? html`<ol class="changes"><${ChangeRow} change=${linked.change} /></ol><${Said} change=${linked.change} />`
+    ${spot.value && html`<section class="spot history-spot" aria-label="The change that a link led to">${linked.change ? html`<ol class="change-list"><${ChangeRow} change=${linked.change} /></ol><${Said} change=${linked.change} />`
       : html`<p class="quiet-note">${linked.wrong ? plain(linked.wrong, 300) : 'Reading\u2026'}</p>`}</section>`}
-    <h3>Changes</h3>
-    ${newest.length === 0 ? html`<p class="quiet-note">Nothing has changed yet.</p>` : html`<ol class="changes">${newest.map((ch) => html`<${ChangeRow} key=${ch.seq} change=${ch} />`)}</ol>`}
+    <div class="history-head"><h3>Changes</h3><label class="soft"><input type="checkbox" checked=${showRules.value === 'on'} onChange=${(/** @type {any} */ e) => { showRules.value = e.target.checked ? 'on' : 'off'; }} /> Show rules</label></div>
+    ${newest.length === 0 ? html`<p class="quiet-note">Nothing has changed yet.</p>` : html`<ol class="change-list">${newest.map((ch) => html`<${ChangeRow} key=${ch.seq} change=${ch} />`)}</ol>`}
     ${trail.length > more.value && html`<button type="button" class="plain-button" onClick=${() => { more.value += PAGE * 2; }}>Show older changes</button>`}
     <h3>Sessions</h3>
     <${Sessions} sessions=${sessions} />

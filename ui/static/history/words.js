@@ -87,7 +87,8 @@ const nameIn = (entity) => plain(entity.slice(entity.indexOf('/') + 1), 80);
 export function changeWords(ch) {
   const known = WORDS[`${ch.machine} ${ch.trigger}`];
   if (!known) return plain(ch.trigger, 160).replaceAll('_', ' ') + (ch.from === ch.to ? '' : `: ${plain(ch.to, 40)}`);
-  return known.replaceAll('{s}', plain(ch.data?.session?.id ?? '', 60) || 'the session');
+  const id = plain(ch.data?.session?.id ?? '', 60);
+  return known.replaceAll('{s}', id ? `session ${id}` : 'the session');
 }
 
 /** A change as one line: its subject and what it did. @param {Change} ch */

@@ -40,9 +40,12 @@ export function step(by) {
 }
 
 /** Opens the bar at the newest change. */
-export function lookBack() {
-  batch(() => { looking.value = true; newest.value = head.peek(); last.value = null; });
-  show(head.peek());
+export const lookBack = () => lookBackTo(head.peek());
+
+/** Opens the bar at a change. @param {number} seq */
+export function lookBackTo(seq) {
+  if (!looking.peek()) batch(() => { looking.value = true; newest.value = head.peek(); last.value = null; });
+  show(seq);
 }
 
 /** Shows the page as it is now. */

@@ -19,6 +19,8 @@ export function kept(key, fallback) {
 
 /** auto, dark or light */
 export const theme = kept('theme', 'auto');
+/** on or off: the history shows the rule of each change */
+export const showRules = kept('show-rules', 'off');
 /** on or off: single letters act on the chosen agent */
 export const letterKeys = kept('letter-keys', 'on');
 
