@@ -31,7 +31,7 @@ func TestScripts(t *testing.T) {
 			"posted": posted,
 		},
 		Setup: func(env *testscript.Env) error {
-			runtime, err := os.MkdirTemp("", "fl") // for its sockets; its own folder may be too long a name for them
+			runtime, err := os.MkdirTemp("", "fl") //nolint:usetesting // for its sockets: the name of a test folder may be too long
 			if err != nil {
 				return err
 			}
