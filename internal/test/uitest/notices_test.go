@@ -35,9 +35,9 @@ func TestNotices(t *testing.T) {
 			p.Resize(view.Size)
 			p.Scheme(view.Scheme)
 			p.Open(target.URL + "#/inbox")
-			p.WaitText(".standings", "Notices")
+			p.WaitText(".receivers", "Notices")
 			uitest.Eval[bool](p, fakeNotifications)
-			p.WaitText(".standings", "Notify me in this browser")
+			p.WaitText(".receivers", "Notify me in this browser")
 			until := func(n int) { p.Until(fmt.Sprintf("%d notifications", n), fmt.Sprintf(`window.shown.length >= %d`, n)) }
 			count := func() int { return uitest.Eval[int](p, `window.shown.length`) }
 			away := func(is bool) {
@@ -51,8 +51,8 @@ func TestNotices(t *testing.T) {
 			if uitest.Eval[int](p, `window.asked`) != 0 || count() != 0 {
 				t.Error("the browser was asked, or something shown, before the person wanted it")
 			}
-			p.Click(".standings", "Notify me in this browser")
-			p.WaitText(".standings", "Show notifications of this browser")
+			p.Click(".receivers", "Notify me in this browser")
+			p.WaitText(".receivers", "Show notifications of this browser")
 			p.Axe()
 
 			seen := q.Ask() // while the page is looked at
@@ -108,11 +108,11 @@ func TestReceiversOnThePage(t *testing.T) {
 			p.Resize(view.Size)
 			p.Scheme(view.Scheme)
 			p.Open(s.URL + "#/inbox")
-			p.WaitText(".standings", "reached phone ntfy")
+			p.WaitText(".receivers", "reached phone ntfy")
 			s.Do("POST", "/agents/coder/start", strings.NewReader(`{}`))
 			p.WaitText(".notes", "Failed: notices to lost")
 			p.WaitText(".notes", "connection refused; see that the host can be reached from here")
-			p.WaitText(".standings", "not reached lost ntfy")
+			p.WaitText(".receivers", "not reached lost ntfy")
 			if n := uitest.Eval[int](p, `document.querySelectorAll('.note').length`); n != 1 {
 				t.Errorf("said %d times", n)
 			}

@@ -86,7 +86,7 @@ func Found(t *testing.T, p *Page, target Target) {
 // CommandsByKeyboard: places are opened and orders are given from the palette, without a pointer.
 func CommandsByKeyboard(t *testing.T, p *Page, target Target) {
 	needs(t, target.Finish != nil && target.Says != "" && target.Liar == "", "start an agent")
-	p.Open(target.URL)
+	p.OpenTeam(target.URL)
 	p.WaitText(".roster", target.Agent)
 	open := func(query, words string) {
 		t.Helper()

@@ -28,7 +28,7 @@ function Browser() {
 
 export function Receivers() {
   const list = noticeTargets.value;
-  return html`<section class="standings" aria-labelledby="notices-title"><h2 id="notices-title" tabIndex=${-1}>Notices</h2>
+  return html`<section class="receivers" aria-labelledby="notices-title"><h2 id="notices-title" tabIndex=${-1}>Notices</h2>
     <${Browser} />
     ${list.length > 0 && html`<ul>${list.map((t) => html`<${Row} key=${t.name} t=${t} />`)}</ul>`}
     ${list.length === 0 && html`<p class="soft">To be notified on a phone or in a chat, name a receiver below <code>notify.targets</code> in <code>fairlead.yaml</code>.</p>`}
