@@ -168,7 +168,8 @@ func TestDeadStrangers(t *testing.T) {
 	})
 	for n, folder := range []string{"sessions", "sessions-aside"} {
 		names, err := os.ReadDir(filepath.Join(w.dir, ".fairlead", folder))
-		if err != nil || len(names) != 1 {
+		// The file asks for a session, too; the order is another one if that session is over already.
+		if err != nil || len(names) < 1 || len(names) > 2-n {
 			t.Errorf("%d: %v, %v", n, names, err)
 		}
 	}

@@ -155,7 +155,6 @@ func (d *Daemon) openEngine(ctx context.Context) error {
 		d.Ran <- nil // for the closer
 		return err
 	}
-	d.closers = append(d.closers, d.flushNotices)
 	watched := make(chan struct{})
 	go func() { defer close(watched); d.watchSpace(run) }()
 	d.closers = append(d.closers, func() error { cancel(); <-watched; return nil })
@@ -165,6 +164,7 @@ func (d *Daemon) openEngine(ctx context.Context) error {
 		d.closers = append(d.closers, func() error { cancel(); return <-logged })
 	}
 	d.startIndex()
+	d.closers = append(d.closers, d.flushNotices) // before those above end the engine
 	return nil
 }
 
