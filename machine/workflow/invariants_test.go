@@ -159,7 +159,9 @@ func (w *world) judgeReset(ch Change) {
 		}
 		return
 	}
-	w.loops[reset.Gate]++
+	if !reset.Uncounted {
+		w.loops[reset.Gate]++
+	}
 	w.backs++
 	gate, v := w.of(reset.Gate)
 	want := w.after(gate.LoopBackTo)
@@ -171,7 +173,9 @@ func (w *world) judgeReset(ch Change) {
 	switch {
 	case reset.Target != gate.LoopBackTo || !slices.Equal(moved, want):
 		w.t.Fatalf("the gate %s leads back to %s: %v go, and it should be %v", gate.ID, reset.Target, moved, want)
-	case v.Iteration >= w.run.Options.MaxIterations, w.loops[gate.ID] > w.run.Options.MaxIterations:
+	case reset.Uncounted && !w.run.Options.AnswersFree:
+		w.t.Fatalf("the gate %s leads back without being counted", gate.ID)
+	case !reset.Uncounted && (v.Iteration-v.Uncounted >= w.run.Options.MaxIterations || w.loops[gate.ID] > w.run.Options.MaxIterations):
 		w.t.Fatalf("the gate %s has led back %d times, in iteration %d", gate.ID, w.loops[gate.ID], v.Iteration)
 	}
 }
