@@ -400,4 +400,5 @@ func (p *Page) NoConsoleErrors() {
 func (p *Page) OpenTeam(url string) {
 	p.t.Helper()
 	p.Open(url + "#/agents")
+	p.Until("the page is live", `document.querySelector('.line-live')`) // until then the masthead moves, and with it what a test is about to press
 }
