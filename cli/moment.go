@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"fmt"
 	"strconv"
 	"strings"
@@ -11,26 +12,46 @@ import (
 
 // AtFlag gives a command that reads the flag --at.
 func (a *App) AtFlag(cmd *cobra.Command) *cobra.Command {
-	cmd.Flags().StringVar(&a.at, "at", "", "show it as it was at a `moment`: a time (09:30, \"2026-11-24 09:30\"), a duration ago (2h) or the number of a change")
+	cmd.Flags().StringVar(&a.at, "at", "", "show it as it was at a `moment`: a time (09:30, \"2026-11-24 09:30\"), how long ago (2h, 3d) or the number of a change")
 	return cmd
 }
 
-// moment is a moment as the API reads it: the number of a change, or a time with its zone. A time without a date is
-// the last one that has been.
+// moment is a moment as the API reads it: the number of a change, or a time with its zone.
 func moment(text string, now time.Time) (string, error) {
 	text = strings.TrimSpace(text)
 	if seq, err := strconv.ParseUint(text, 10, 63); err == nil {
 		return strconv.FormatUint(seq, 10), nil
 	}
-	if ago, err := time.ParseDuration(strings.TrimSuffix(text, " ago")); err == nil && ago >= 0 {
-		return now.Add(-ago).UTC().Format(time.RFC3339Nano), nil
+	at, ok := TimeOf(text, now)
+	if !ok {
+		return "", &Coded{Code: ExitUsage, Err: fmt.Errorf("--at %q is no moment; give a time such as 09:30 or \"2026-11-24 09:30\", a duration such as 2h, or the number of a change as `fairlead events` prints it", text)}
+	}
+	return at.UTC().Format(time.RFC3339Nano), nil
+}
+
+// daysMax is more than any journal has.
+const daysMax = 36500
+
+// TimeOf reads a time that a person wrote: how long ago, as in 90m or 7d; a date, with a time or without; or a time, which
+// is the last one that has been. Without a zone it is in that of now. False: it is none of these.
+func TimeOf(text string, now time.Time) (time.Time, bool) {
+	text = strings.TrimSuffix(strings.TrimSpace(text), " ago")
+	if n, rest, is := strings.Cut(text, "d"); is {
+		days, err := strconv.ParseUint(n, 10, 32)
+		ago, rested := time.ParseDuration(cmp.Or(rest, "0s"))
+		if err == nil && rested == nil && days <= daysMax && ago >= 0 {
+			return now.AddDate(0, 0, -int(days)).Add(-ago), true
+		}
+	}
+	if ago, err := time.ParseDuration(text); err == nil && ago >= 0 {
+		return now.Add(-ago), true
 	}
 	for _, layout := range []string{time.RFC3339, "2006-01-02 15:04:05", "2006-01-02 15:04", "2006-01-02T15:04:05", "2006-01-02T15:04", time.DateOnly} {
 		if at, err := time.ParseInLocation(layout, text, now.Location()); err == nil {
-			return at.UTC().Format(time.RFC3339Nano), nil
+			return at, true
 		}
 	}
-	for _, layout := range []string{"15:04:05", "15:04"} {
+	for _, layout := range []string{time.TimeOnly, "15:04"} {
 		clock, err := time.ParseInLocation(layout, text, now.Location())
 		if err != nil {
 			continue
@@ -39,7 +60,7 @@ func moment(text string, now time.Time) (string, error) {
 		if at.After(now) {
 			at = at.AddDate(0, 0, -1)
 		}
-		return at.UTC().Format(time.RFC3339Nano), nil
+		return at, true
 	}
-	return "", &Coded{Code: ExitUsage, Err: fmt.Errorf("--at %q is no moment; give a time such as 09:30 or \"2026-11-24 09:30\", a duration such as 2h, or the number of a change as `fairlead events` prints it", text)}
+	return time.Time{}, false
 }

@@ -26,9 +26,19 @@ func (r *Reader) Close() error { return r.close() }
 // journal is read in its place, and standard error says so. The error is a *apiclient.NoDaemon if there is
 // no journal either.
 func (a *App) DialToRead(ctx context.Context) (*Reader, error) {
-	r, err := a.reader(ctx)
-	if err != nil || a.at == "" {
-		return r, err
+	r, err := a.OpenToRead(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if r.Offline != nil {
+		why := "no daemon runs here"
+		if none := (*apiclient.NoDaemon)(nil); !errors.As(r.Offline, &none) {
+			why = "the daemon cannot be reached from here"
+		}
+		fmt.Fprintf(a.Err, "%s; this is from the journal as of %s (%s ago)\n", why, r.asOf.Local().Format(time.DateTime), Ago(Past(r.asOf)))
+	}
+	if a.at == "" {
+		return r, nil
 	}
 	at, err := moment(a.at, time.Now())
 	if err != nil {
@@ -38,7 +48,8 @@ func (a *App) DialToRead(ctx context.Context) (*Reader, error) {
 	return r, nil
 }
 
-func (a *App) reader(ctx context.Context) (*Reader, error) {
+// OpenToRead is DialToRead without the word on standard error, and as of now.
+func (a *App) OpenToRead(ctx context.Context) (*Reader, error) {
 	client, err := a.Dial()
 	var none *apiclient.NoDaemon
 	switch {
@@ -58,10 +69,5 @@ func (a *App) reader(ctx context.Context) (*Reader, error) {
 	case oerr != nil:
 		return nil, fmt.Errorf("no daemon runs here, and the journal cannot be read: %w", oerr)
 	}
-	why := "no daemon runs here"
-	if none == nil {
-		why = "the daemon cannot be reached from here"
-	}
-	fmt.Fprintf(a.Err, "%s; this is from the journal as of %s (%s ago)\n", why, found.AsOf.Local().Format(time.DateTime), Ago(Past(found.AsOf)))
 	return &Reader{Client: found.Client, Offline: err, asOf: found.AsOf, close: found.Close}, nil
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/expr-lang/expr/file"
 	"github.com/expr-lang/expr/parser"
 	"github.com/expr-lang/expr/vm"
+	"github.com/fairlead-dev/fairlead/internal/clip"
 )
 
 const (
@@ -199,11 +200,7 @@ func cut(s string) string {
 	if len(s) <= most {
 		return s
 	}
-	end := most
-	for !utf8.RuneStart(s[end]) {
-		end--
-	}
-	return s[:end] + "…"
+	return clip.To(s, most) + "…"
 }
 
 // at is the place of a node.

@@ -12,6 +12,7 @@ import (
 	"github.com/fairlead-dev/fairlead/controller/channels"
 	"github.com/fairlead-dev/fairlead/controller/seam"
 	"github.com/fairlead-dev/fairlead/controller/sessions"
+	"github.com/fairlead-dev/fairlead/internal/clip"
 
 	"github.com/fairlead-dev/fairlead/driver"
 	"github.com/fairlead-dev/fairlead/loop"
@@ -80,7 +81,7 @@ func (u *utterance) room(text string) string {
 	}
 	u.cut = true
 	left := max(0, len(text)-(u.posted-channels.AnswerBytesMax))
-	return loop.CutText(text, left) + fmt.Sprintf("\n[more than %d bytes in one answer: the rest is not shown here; the output of the session has it]", channels.AnswerBytesMax)
+	return clip.Text(text, left) + fmt.Sprintf("\n[more than %d bytes in one answer: the rest is not shown here; the output of the session has it]", channels.AnswerBytesMax)
 }
 
 // talksFrom starts a listener for channels. It first acknowledges input that was written to the
@@ -218,10 +219,10 @@ func (t *channelListener) note(fact HeldFact, pending *team.SessionReported) boo
 			return true
 		}
 		if t.toTeam() {
-			t.tell(crew.Faulty{Agent: t.agent, Session: t.session, Fault: channels.AskWords + loop.CutText(loop.FirstLine(fact.Text), channels.WhyShownMax)}, "")
+			t.tell(crew.Faulty{Agent: t.agent, Session: t.session, Fault: channels.AskWords + clip.Text(loop.FirstLine(fact.Text), channels.WhyShownMax)}, "")
 			break
 		}
-		t.add(channel.WaitAskedFor{Token: t.v.Answers().Token, Reason: channel.WaitPermission, Why: channels.AskWords + loop.CutText(loop.FirstLine(fact.Text), channels.WhyShownMax)}, "")
+		t.add(channel.WaitAskedFor{Token: t.v.Answers().Token, Reason: channel.WaitPermission, Why: channels.AskWords + clip.Text(loop.FirstLine(fact.Text), channels.WhyShownMax)}, "")
 		t.asks = true
 	case driver.Listening, driver.Stopped:
 		if fact.Kind == driver.Listening && fact.Input != 0 && fact.Input < t.v.Written() {
@@ -319,7 +320,7 @@ func (t *channelListener) flush(ended bool) {
 	case turnWord && word == marker.TurnPass:
 		t.add(channel.PassAsked{Token: is.Token}, "")
 	case turnWord:
-		t.add(channel.WaitAskedFor{Token: is.Token, Why: loop.CutText(finalLine(text), channels.WhyShownMax)}, "")
+		t.add(channel.WaitAskedFor{Token: is.Token, Why: clip.Text(finalLine(text), channels.WhyShownMax)}, "")
 		t.waits = true
 		so.waits++
 	case held == nil && len(posts) == 0 && (ended || word == marker.TurnComplete):

@@ -15,10 +15,10 @@ import (
 	dispatchctl "github.com/fairlead-dev/fairlead/controller/dispatch"
 	"github.com/fairlead-dev/fairlead/controller/seam"
 	"github.com/fairlead-dev/fairlead/controller/sessions"
+	"github.com/fairlead-dev/fairlead/internal/clip"
 
 	"github.com/fairlead-dev/fairlead/dispatchfolder"
 	"github.com/fairlead-dev/fairlead/driver"
-	"github.com/fairlead-dev/fairlead/loop"
 	"github.com/fairlead-dev/fairlead/machine"
 	"github.com/fairlead-dev/fairlead/machine/control"
 	"github.com/fairlead-dev/fairlead/machine/dispatch"
@@ -198,7 +198,7 @@ func ReadDelegation(m *marker.Marker) (d delegation, fault string) {
 func (t *dispatchListener) delegates(offset int64, m *marker.Marker) {
 	d, fault := ReadDelegation(m)
 	if fault != "" {
-		t.remark("invalid delegation: %s: %s", fault, loop.CutText(m.Text, 500))
+		t.remark("invalid delegation: %s: %s", fault, clip.Text(m.Text, 500))
 		return
 	}
 	by, done := t.act(offset, m.Text)

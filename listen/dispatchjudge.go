@@ -8,10 +8,10 @@ import (
 	"fmt"
 
 	"github.com/fairlead-dev/fairlead/controller/questions"
+	"github.com/fairlead-dev/fairlead/internal/clip"
 
 	"github.com/fairlead-dev/fairlead/dispatchfolder"
 	"github.com/fairlead-dev/fairlead/driver"
-	"github.com/fairlead-dev/fairlead/loop"
 	"github.com/fairlead-dev/fairlead/machine"
 	"github.com/fairlead-dev/fairlead/machine/dispatch"
 	"github.com/fairlead-dev/fairlead/policy"
@@ -158,7 +158,7 @@ func (t *dispatchListener) deny(fact driver.Fact, call policy.Call, verdict poli
 		reason = "it did not ask first: " + reason
 	}
 	in := dispatch.Deny{
-		Conversation: t.j.Work.Conversation, Task: t.j.Work.Task, Tool: call.Tool, Call: loop.CutText(cmp.Or(questions.Shown(call.Input), fact.Text), 1000),
+		Conversation: t.j.Work.Conversation, Task: t.j.Work.Task, Tool: call.Tool, Call: clip.Text(cmp.Or(questions.Shown(call.Input), fact.Text), 1000),
 		Row: cmp.Or(verdict.Row, "D8"), Reason: reason, Capability: verdict.Capability, Afterwards: afterwards,
 	}
 	if verdict.Code != policy.DeniedProtected {

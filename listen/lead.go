@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/fairlead-dev/fairlead/controller/channels"
+	"github.com/fairlead-dev/fairlead/internal/clip"
 
 	"github.com/fairlead-dev/fairlead/crewfile"
 	"github.com/fairlead-dev/fairlead/driver"
@@ -296,7 +297,7 @@ func (l *SessionListener) strays(fact driver.Fact) (some bool) {
 		}
 		l.strayed++
 		l.stray = append(l.stray, *loop.EventBy(channels.ByAgent(l.m.Conf.Name), "", crew.Faulty{
-			Agent: l.m.Conf.Name, Session: l.s.ID, Marker: loop.CutText(strings.TrimSpace(line), strayShown),
+			Agent: l.m.Conf.Name, Session: l.s.ID, Marker: clip.Text(strings.TrimSpace(line), strayShown),
 		}))
 		some = true
 	}

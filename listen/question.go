@@ -16,6 +16,7 @@ import (
 	"github.com/fairlead-dev/fairlead/controller/channels"
 	"github.com/fairlead-dev/fairlead/controller/questions"
 	"github.com/fairlead-dev/fairlead/controller/sessions"
+	"github.com/fairlead-dev/fairlead/internal/clip"
 
 	"github.com/fairlead-dev/fairlead/config"
 	"github.com/fairlead-dev/fairlead/dispatchfolder"
@@ -55,7 +56,7 @@ func (p *pastRules) called(call policy.Call, rule string) {
 		p.open = map[string]string{}
 	}
 	if len(p.open) < notesMax {
-		p.open[callName(call)] = loop.CutText(strings.TrimSpace(call.Tool+" "+questions.Shown(call.Input)), channels.WhyShownMax) + " (" + loop.CutText(rule, channels.WhyShownMax) + ")"
+		p.open[callName(call)] = clip.Text(strings.TrimSpace(call.Tool+" "+questions.Shown(call.Input)), channels.WhyShownMax) + " (" + clip.Text(rule, channels.WhyShownMax) + ")"
 	}
 }
 
@@ -147,7 +148,7 @@ func unread(fact driver.Fact) (names []string) {
 	}
 	for _, name := range event.Cut {
 		if !slices.Contains(contentOf[fact.Tool], name) {
-			names = append(names, loop.CutText(name, loop.ActorBytesMax))
+			names = append(names, clip.Text(name, loop.ActorBytesMax))
 		}
 	}
 	return names

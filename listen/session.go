@@ -8,6 +8,7 @@ import (
 	"github.com/fairlead-dev/fairlead/controller/channels"
 	"github.com/fairlead-dev/fairlead/controller/seam"
 	"github.com/fairlead-dev/fairlead/controller/sessions"
+	"github.com/fairlead-dev/fairlead/internal/clip"
 
 	"github.com/fairlead-dev/fairlead/driver"
 	"github.com/fairlead-dev/fairlead/loop"
@@ -279,7 +280,7 @@ func (l *SessionListener) Note(fact HeldFact) bool {
 	case driver.Stopped:
 		l.stop = &fact.Stop
 		pending.Stop = &team.Stop{
-			OK: fact.Stop.OK, Reason: loop.CutText(fact.Stop.Reason, sessions.TextBytesMax), Detail: loop.CutText(fact.Stop.Detail, sessions.TextBytesMax),
+			OK: fact.Stop.OK, Reason: clip.Text(fact.Stop.Reason, sessions.TextBytesMax), Detail: clip.Text(fact.Stop.Detail, sessions.TextBytesMax),
 			ContextPercent: fact.Stop.ContextPercent,
 		}
 	default:

@@ -7,8 +7,8 @@ import (
 	"strings"
 	"sync/atomic"
 	"unicode"
-	"unicode/utf8"
 
+	"github.com/fairlead-dev/fairlead/internal/clip"
 	"github.com/fairlead-dev/fairlead/machine"
 	"github.com/fairlead-dev/fairlead/team"
 )
@@ -162,19 +162,7 @@ func fitWord(s string) string {
 		}
 		return r
 	}, strings.ToValidUTF8(s, "\uFFFD"))
-	return CutText(s, ActorBytesMax)
-}
-
-// CutText shortens a text of others to at most so many bytes, at a whole character.
-func CutText(s string, most int) string {
-	s = strings.ToValidUTF8(s, "\uFFFD")
-	if len(s) <= most {
-		return s
-	}
-	for most > 0 && !utf8.RuneStart(s[most]) {
-		most--
-	}
-	return s[:most] + "…"
+	return clip.Text(s, ActorBytesMax)
 }
 
 // FirstLine is the first line of a text.

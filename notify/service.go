@@ -14,6 +14,7 @@ import (
 
 	"github.com/nicholas-fedor/shoutrrr/pkg/router"
 
+	"github.com/fairlead-dev/fairlead/internal/file"
 	"github.com/fairlead-dev/fairlead/machine/notice"
 )
 
@@ -108,8 +109,8 @@ func (s *service) Tell(ctx context.Context, m Message) *notice.Failure {
 	defer cancel()
 	cmd := exec.CommandContext(ctx, self, childWord) //nolint:gosec // this program
 	cmd.Stdin = bytes.NewReader(order)
-	out := &limited{}
-	cmd.Stdout = out
+	out := file.Capped{Max: childAnswerMax}
+	cmd.Stdout = &out
 	cmd.WaitDelay = killDelay
 	cmd.Dir = "/"
 	cmd.Env = environ(serviceEnv)
@@ -118,20 +119,12 @@ func (s *service) Tell(ctx context.Context, m Message) *notice.Failure {
 	switch {
 	case ctx.Err() != nil:
 		return &notice.Failure{Cause: s.scheme + " did not answer within " + childMax.String(), WayOut: "see that the service can be reached from here", Again: true}
-	case err != nil || json.Unmarshal(out.b, &a) != nil:
+	case err != nil || json.Unmarshal(out.Bytes(), &a) != nil:
 		return &notice.Failure{Cause: "the process that sends to " + s.scheme + " failed", WayOut: "run `fairlead doctor`; if it repeats, report it", Again: true}
 	case a.Sent:
 		return nil
 	}
 	return &notice.Failure{Cause: a.Cause, WayOut: a.WayOut, Again: a.Again, Wait: min(max(0, a.Wait), askedWaitMax)}
-}
-
-// limited keeps the beginning of what is written to it.
-type limited struct{ b []byte }
-
-func (l *limited) Write(b []byte) (int, error) {
-	l.b = append(l.b, b[:min(len(b), childAnswerMax-len(l.b))]...)
-	return len(b), nil
 }
 
 // Intercept sends a message, and does not return, if this process was started for that. Call it first in main.

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/fairlead-dev/fairlead/internal/clip"
 )
 
 const (
@@ -239,7 +241,7 @@ func (l *TurnLine) cut(most int) string {
 	b.WriteString(l.header())
 	quote(&b, l.Text, most-len(note)-1)
 	text := b.String()
-	text = strings.TrimSuffix(cutString(text, most-len(note)-1), "\n")
+	text = strings.TrimSuffix(clip.To(text, most-len(note)-1), "\n")
 	return text + "\n" + note
 }
 

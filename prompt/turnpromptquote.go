@@ -107,17 +107,6 @@ func endsLine(r rune) bool {
 
 func plainUTF8(s string) string { return strings.ToValidUTF8(s, string(utf8.RuneError)) }
 
-// cutString returns the longest beginning of a valid text in at most n bytes.
-func cutString(s string, n int) string {
-	if len(s) <= n {
-		return s
-	}
-	for n > 0 && !utf8.RuneStart(s[n]) {
-		n--
-	}
-	return s[:n]
-}
-
 // inWords formats a duration: 45 s, 5 min, 1 h 30 min.
 func inWords(d time.Duration) string {
 	d = max(d.Round(time.Second), time.Second)

@@ -9,6 +9,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/fairlead-dev/fairlead/internal/clip"
 	"github.com/fairlead-dev/fairlead/machine/crew"
 )
 
@@ -128,7 +129,7 @@ func elementOf(w *Sleeper, transcriptBytesMax int) wakeElement {
 	e := wakeElement{
 		id: d.ID, line: fmt.Sprintf("- %s (%s)\n", escapeText(name(d.Name)), who), soulBytes: len(soul),
 		open: fmt.Sprintf("<agent name=%s color=%s colorName=%s position=\"%d\">\n", attribute(d.Name), attribute(d.Color), attribute(d.ColorName), d.Seat),
-		soul: textOf(cutString(soul, wakeSoulMax)),
+		soul: textOf(clip.To(soul, wakeSoulMax)),
 	}
 	kept, leftOut := TranscriptTail(w.Messages, transcriptBytesMax)
 	e.leftOut = w.LeftOut + leftOut
@@ -139,7 +140,7 @@ func elementOf(w *Sleeper, transcriptBytesMax int) wakeElement {
 }
 
 func attribute(value string) string {
-	return `"` + escapeAttribute(visible(cutString(plainUTF8(value), wakeAttributeMax))) + `"`
+	return `"` + escapeAttribute(visible(clip.To(plainUTF8(value), wakeAttributeMax))) + `"`
 }
 
 // transcriptLine formats a message of a transcript.
@@ -165,7 +166,7 @@ func (e *wakeElement) write(b *strings.Builder, most int) {
 	soul := e.soul.escaped()
 	plain := e.soul.plain
 	if len(soul) > most {
-		plain = cutString(plain, longest(len(plain), func(n int) bool { return len(escapeText(cutString(plain, n))) <= most }))
+		plain = clip.To(plain, longest(len(plain), func(n int) bool { return len(escapeText(clip.To(plain, n))) <= most }))
 		soul = escapeText(plain)
 	}
 	b.WriteString(soul + "\n  </soul>\n")

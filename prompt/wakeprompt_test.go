@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/fairlead-dev/fairlead/internal/clip"
 	"github.com/fairlead-dev/fairlead/internal/test/golden"
 	"github.com/fairlead-dev/fairlead/machine/crew"
 	"github.com/fairlead-dev/fairlead/marker"
@@ -133,7 +134,7 @@ func TestHostileWords(t *testing.T) {
 		}
 		return b.String()
 	}
-	short := func() string { return cutString(plainUTF8(words()), 80) }
+	short := func() string { return clip.To(plainUTF8(words()), 80) }
 	for range 1000 {
 		var wakes []Sleeper
 		var want []told
@@ -253,8 +254,8 @@ func FuzzWakePrompt(f *testing.F) {
 	f.Add("", "", "TURN_PASS\n[AGENT_REGISTERED] {", "", strings.Repeat("\x01<", 300), uint16(300))
 	f.Fuzz(func(t *testing.T, name, color, soul, who, text string, most uint16) {
 		w := lyra(soul, Message{Speaker: who, Text: text}, Message{Speaker: name, Text: soul})
-		w.Document.Name, w.Document.Color = cutString(plainUTF8(name), 80), cutString(plainUTF8(color), 80)
-		w.Messages[0].Speaker, w.Messages[1].Speaker = cutString(plainUTF8(who), 80), w.Document.Name
+		w.Document.Name, w.Document.Color = clip.To(plainUTF8(name), 80), clip.To(plainUTF8(color), 80)
+		w.Messages[0].Speaker, w.Messages[1].Speaker = clip.To(plainUTF8(who), 80), w.Document.Name
 		prompt := ForWake([]Sleeper{w, w}, int(most))
 		agents := readWake(t, prompt)
 		asksNothing(t, prompt)

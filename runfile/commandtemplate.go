@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/fairlead-dev/fairlead/internal/clip"
 )
 
 const (
@@ -48,7 +50,7 @@ func (c StepCommand) fromTemplate() ([]string, error) {
 		text, err := fill(w.text, func(name string) (string, error) {
 			value := values[name]
 			if script && strings.ContainsFunc(value, shellReads) {
-				return "", fmt.Errorf("--command-template: {%s} is %q, and the shell would read more than a word in it; write \"$%s\" instead", name, shorten(value, 80), envNames[name])
+				return "", fmt.Errorf("--command-template: {%s} is %q, and the shell would read more than a word in it; write \"$%s\" instead", name, clip.Text(value, 80), envNames[name])
 			}
 			return value, nil
 		})
@@ -184,7 +186,7 @@ func fill(text string, value func(name string) (string, error)) (string, error) 
 				if closed {
 					name += "}"
 				}
-				return "", fmt.Errorf("--command-template: {%s means nothing; there is {%s}, and {{ is a brace", shorten(name, quoteMax), strings.Join(placeholders, "} {"))
+				return "", fmt.Errorf("--command-template: {%s means nothing; there is {%s}, and {{ is a brace", clip.Text(name, quoteMax), strings.Join(placeholders, "} {"))
 			}
 			v, err := value(name)
 			if err != nil {

@@ -5,8 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"unicode/utf8"
 
+	"github.com/fairlead-dev/fairlead/internal/clip"
 	"github.com/fairlead-dev/fairlead/internal/file"
 	"github.com/google/jsonschema-go/jsonschema"
 )
@@ -62,17 +62,5 @@ func schemaWords(err error) string {
 	text := strings.Join(strings.Fields(err.Error()), " ")
 	text = strings.TrimPrefix(text, "jsonschema: ")
 	const most = 400 // three lines on a terminal
-	return shorten(text, most)
-}
-
-// shorten cuts a text at a character's border.
-func shorten(s string, most int) string {
-	if len(s) <= most {
-		return s
-	}
-	end := most
-	for end > 0 && !utf8.RuneStart(s[end]) {
-		end--
-	}
-	return s[:end] + "…"
+	return clip.Text(text, most)
 }

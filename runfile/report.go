@@ -14,6 +14,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/fairlead-dev/fairlead/internal/clip"
 	"github.com/fairlead-dev/fairlead/internal/file"
 	"github.com/fairlead-dev/fairlead/machine/workflow"
 )
@@ -260,7 +261,7 @@ func (r *jsonReader) filled(f file.Placed) string {
 	case strings.TrimSpace(text) == "":
 		r.Wrong(f, "", "is empty")
 	case placeholder(text):
-		r.Wrong(f, "", fmt.Sprintf("is %q, which is a placeholder; write what it really is", shorten(text, quoteMax)))
+		r.Wrong(f, "", fmt.Sprintf("is %q, which is a placeholder; write what it really is", clip.Text(text, quoteMax)))
 	}
 	return text
 }
@@ -307,7 +308,7 @@ func (r *jsonReader) is(f file.Placed, want, what string) string {
 	}
 	got := r.filled(f)
 	if r.Fault == nil && got != want {
-		r.Wrong(f, "", fmt.Sprintf("is %q, and this is %s %q", shorten(got, quoteMax), what, want))
+		r.Wrong(f, "", fmt.Sprintf("is %q, and this is %s %q", clip.Text(got, quoteMax), what, want))
 	}
 	return got
 }
@@ -321,7 +322,7 @@ func (r *jsonReader) status(f file.Placed) string {
 	case slices.Contains(failedWords, word):
 		return StepFailed
 	default:
-		r.Wrong(f, "", fmt.Sprintf("is %q; write COMPLETED or FAILED", shorten(word, quoteMax)))
+		r.Wrong(f, "", fmt.Sprintf("is %q; write COMPLETED or FAILED", clip.Text(word, quoteMax)))
 	}
 	return ""
 }
@@ -333,7 +334,7 @@ func (r *jsonReader) artifacts(f file.Placed) []string {
 	list := r.Texts(f, "")
 	for i, path := range list {
 		if strings.TrimSpace(path) == "" || strings.ContainsRune(path, 0) || placeholder(path) {
-			r.Wrong(f, "", fmt.Sprintf("names %q, its %d., which is no path", shorten(path, quoteMax), i+1))
+			r.Wrong(f, "", fmt.Sprintf("names %q, its %d., which is no path", clip.Text(path, quoteMax), i+1))
 		}
 	}
 	return list
@@ -348,7 +349,7 @@ func (r *jsonReader) measures(f file.Placed) []workflow.Metric {
 	for _, one := range r.Fields(f, "") {
 		value := plainText(one.Raw)
 		if placeholder(value) {
-			r.Wrong(one, f.Name+".", fmt.Sprintf("is %q, which is a placeholder; measure it, or leave it out", shorten(value, quoteMax)))
+			r.Wrong(one, f.Name+".", fmt.Sprintf("is %q, which is a placeholder; measure it, or leave it out", clip.Text(value, quoteMax)))
 		}
 		list = append(list, workflow.Metric{Name: one.Name, Value: value})
 	}
@@ -369,7 +370,7 @@ func (r *jsonReader) lines(f file.Placed) []string {
 	for _, item := range items {
 		text := plainText(item)
 		if placeholder(text) && strings.ContainsAny(text, " _") { // <div> may be a log line, <what you did> is a placeholder
-			r.Wrong(f, "", fmt.Sprintf("has %q, which is a placeholder; write what was done", shorten(text, quoteMax)))
+			r.Wrong(f, "", fmt.Sprintf("has %q, which is a placeholder; write what was done", clip.Text(text, quoteMax)))
 		}
 		list = append(list, text)
 	}
@@ -390,7 +391,7 @@ func (r *jsonReader) gate(f file.Placed) (failed bool, why string) {
 	}
 	text := strings.TrimSpace(r.Text(f, ""))
 	if placeholder(text) {
-		r.Wrong(f, "", fmt.Sprintf("is %q, which is a placeholder; write true, false or the reason", shorten(text, quoteMax)))
+		r.Wrong(f, "", fmt.Sprintf("is %q, which is a placeholder; write true, false or the reason", clip.Text(text, quoteMax)))
 	}
 	switch strings.ToLower(text) {
 	case "true", "yes":

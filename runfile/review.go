@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/fairlead-dev/fairlead/internal/clip"
 	"github.com/fairlead-dev/fairlead/internal/file"
 )
 
@@ -99,9 +100,9 @@ func ParseReview(name string, b []byte, of ReportFor) (a ReviewAnswer, err error
 	for i, id := range a.Resolved {
 		switch {
 		case slices.Contains(a.Resolved[:i], id):
-			r.Wrong(file.Placed{}, "", fmt.Sprintf("resolved names %q twice", shorten(id, quoteMax)))
+			r.Wrong(file.Placed{}, "", fmt.Sprintf("resolved names %q twice", clip.Text(id, quoteMax)))
 		case slices.ContainsFunc(a.Findings, func(f Finding) bool { return f.ID == id }):
-			r.Wrong(file.Placed{}, "", fmt.Sprintf("finding %q is both open and resolved", shorten(id, quoteMax)))
+			r.Wrong(file.Placed{}, "", fmt.Sprintf("finding %q is both open and resolved", clip.Text(id, quoteMax)))
 		}
 	}
 	if r.Fault != nil {
@@ -157,15 +158,15 @@ func (r *jsonReader) findings(f file.Placed) []Finding {
 func (f Finding) fault() string {
 	switch {
 	case !findingID.MatchString(f.ID):
-		return fmt.Sprintf("has no valid id: %q; write letters and digits, such as F1", shorten(f.ID, quoteMax))
+		return fmt.Sprintf("has no valid id: %q; write letters and digits, such as F1", clip.Text(f.ID, quoteMax))
 	case f.File != "" && (len(f.File) > findingPathMax || !filepath.IsLocal(f.File) || strings.ContainsFunc(f.File, isControl)):
-		return fmt.Sprintf("names %q, which is no file of the repository", shorten(f.File, quoteMax))
+		return fmt.Sprintf("names %q, which is no file of the repository", clip.Text(f.File, quoteMax))
 	case f.Line > findingLineMax:
 		return fmt.Sprintf("names line %d", f.Line)
 	case f.Text == "" || len(f.Text) > findingBytesMax:
 		return fmt.Sprintf("needs a text of 1 to %d bytes", findingBytesMax)
 	case f.Severity != Must && f.Severity != Should:
-		return fmt.Sprintf("has the severity %q; write must or should", shorten(f.Severity, quoteMax))
+		return fmt.Sprintf("has the severity %q; write must or should", clip.Text(f.Severity, quoteMax))
 	}
 	return ""
 }
@@ -193,7 +194,7 @@ func (r Review) Take(session string, a ReviewAnswer) (Review, error) {
 	for _, id := range a.Resolved {
 		i := slices.IndexFunc(open, func(f Finding) bool { return f.ID == id })
 		if i < 0 {
-			return r, fmt.Errorf("resolved names %q, which is not an open finding", shorten(id, quoteMax))
+			return r, fmt.Errorf("resolved names %q, which is not an open finding", clip.Text(id, quoteMax))
 		}
 		progress = progress || open[i].Severity == Must
 		open = slices.Delete(open, i, i+1)

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/fairlead-dev/fairlead/internal/clip"
 	"github.com/fairlead-dev/fairlead/internal/file"
 	"github.com/fairlead-dev/fairlead/machine/workflow"
 )
@@ -106,7 +107,7 @@ func runTime(path string, text *string) (time.Time, error) {
 	}
 	at, err := file.ParseTime(*text)
 	if err != nil {
-		return time.Time{}, &file.JSONFault{File: RunStateName, Path: path, Fault: fmt.Sprintf("is %q, which is no time; write it as %s", shorten(*text, quoteMax), "2025-01-15T14:30:00.123456Z")}
+		return time.Time{}, &file.JSONFault{File: RunStateName, Path: path, Fault: fmt.Sprintf("is %q, which is no time; write it as %s", clip.Text(*text, quoteMax), "2025-01-15T14:30:00.123456Z")}
 	}
 	return at, nil
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/fairlead-dev/fairlead/internal/clip"
 	"github.com/google/jsonschema-go/jsonschema"
 )
 
@@ -57,7 +58,7 @@ func (g *schemaGuard) weigh(s *jsonschema.Schema) (int, error) {
 	same := besides(s)
 	for _, name := range append(slices.Clone(s.Types), s.Type) {
 		if name != "" && !slices.Contains(schemaTypes, name) {
-			return 0, fmt.Errorf("there is no type %q; there is %s", shorten(name, 40), strings.Join(schemaTypes, ", "))
+			return 0, fmt.Errorf("there is no type %q; there is %s", clip.Text(name, 40), strings.Join(schemaTypes, ", "))
 		}
 	}
 	target, err := g.target(s)
@@ -96,7 +97,7 @@ func (g *schemaGuard) target(s *jsonschema.Schema) (*jsonschema.Schema, error) {
 			return defs[name], nil
 		}
 	}
-	return nil, fmt.Errorf("$ref %q leads nowhere; refer to #/$defs/NAME in the same file, nothing is fetched", shorten(s.Ref, 80))
+	return nil, fmt.Errorf("$ref %q leads nowhere; refer to #/$defs/NAME in the same file, nothing is fetched", clip.Text(s.Ref, 80))
 }
 
 // besides returns the subschemas that apply to the same value.

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/fairlead-dev/fairlead/internal/clip"
 	"github.com/fairlead-dev/fairlead/machine/workflow"
 )
 
@@ -149,7 +150,7 @@ type environ struct {
 func (e *environ) set(name, value string) {
 	size := len(name) + len(value) + 2
 	if size > envOneMax || e.bytes+size > envAllMax || strings.ContainsRune(name+value, 0) {
-		e.out = append(e.out, shorten(strings.ReplaceAll(name, "\x00", "?"), 64))
+		e.out = append(e.out, clip.Text(strings.ReplaceAll(name, "\x00", "?"), 64))
 		return
 	}
 	e.bytes += size

@@ -10,6 +10,7 @@ import (
 
 	"go.yaml.in/yaml/v4"
 
+	"github.com/fairlead-dev/fairlead/internal/clip"
 	"github.com/fairlead-dev/fairlead/internal/file"
 	"github.com/fairlead-dev/fairlead/machine/workflow"
 )
@@ -135,7 +136,7 @@ func (r *planReader) keys(n *file.YAMLNode, i int, at string, known []string) {
 		if slices.Contains(known, f.Name) {
 			continue
 		}
-		path := shorten(f.Name, 64)
+		path := clip.Text(f.Name, 64)
 		if at != "" {
 			path = at + "." + path
 		}
@@ -230,7 +231,7 @@ func (r *planReader) texts(n *file.YAMLNode, i int, at, name string) []string {
 		return nil
 	}
 	if f.Kind != file.YAMLList {
-		r.wrongKind(f, i, name, at+"."+name, "a list: ["+shorten(f.Text, 40)+"]")
+		r.wrongKind(f, i, name, at+"."+name, "a list: ["+clip.Text(f.Text, 40)+"]")
 		if name == "command" {
 			r.spoiled[spot{i, "agent"}] = true // the step has an action, only in a wrong form
 		}

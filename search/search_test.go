@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fairlead-dev/fairlead/internal/clip"
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -476,7 +477,7 @@ func FuzzFind(f *testing.F) {
 			return
 		}
 		add(t, x, said(1, text))
-		for _, q := range []string{query, text[:cutAt(text, QueryBytesMax)]} {
+		for _, q := range []string{query, clip.To(text, QueryBytesMax)} {
 			page, err := x.Find(t.Context(), Query{Text: q, Agent: query, Kinds: nil})
 			if _, bad := errors.AsType[*BadQuery](err); err != nil && !bad {
 				t.Fatalf("%q: %v", q, err)

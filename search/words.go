@@ -5,6 +5,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/fairlead-dev/fairlead/internal/clip"
 	"golang.org/x/text/unicode/norm"
 )
 
@@ -89,7 +90,7 @@ func fold(word string) string {
 		return strings.ToLower(word[:min(len(word), wordBytesMax)])
 	}
 	var b strings.Builder
-	for _, r := range norm.NFKC.String(word[:cutAt(word, 4*wordBytesMax)]) {
+	for _, r := range norm.NFKC.String(clip.To(word, 4*wordBytesMax)) {
 		if unicode.In(r, folding...) {
 			for _, part := range norm.NFD.String(string(r)) {
 				r = part // the letter; its marks follow
@@ -117,17 +118,6 @@ func fold(word string) string {
 func lastIsFolding(text string) bool {
 	r, _ := utf8.DecodeLastRuneInString(text)
 	return unicode.In(r, folding...)
-}
-
-// cutAt is the largest length of at most most bytes that splits no character.
-func cutAt(text string, most int) int {
-	if len(text) <= most {
-		return len(text)
-	}
-	for most > 0 && !utf8.RuneStart(text[most]) {
-		most--
-	}
-	return most
 }
 
 // parts are the parts of a word that is written in camel case, with their place in it: retry and

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/fairlead-dev/fairlead/internal/clip"
 	"github.com/fairlead-dev/fairlead/machine/session"
 )
 
@@ -73,21 +74,11 @@ func cutWords(words []string) []string {
 			return append(out, fmt.Sprintf("… %d more", len(words)-i))
 		}
 		if len(word) > launchWordMax {
-			word = cutBytes(word, launchWordMax) + fmt.Sprintf("… (%d bytes)", len(word))
+			word = clip.To(word, launchWordMax) + fmt.Sprintf("… (%d bytes)", len(word))
 		}
 		out = append(out, word)
 	}
 	return out
-}
-
-func cutBytes(s string, most int) string {
-	if len(s) <= most {
-		return s
-	}
-	for most > 0 && s[most]&0xc0 == 0x80 {
-		most--
-	}
-	return s[:most]
 }
 
 // Differs describes how a session would be started differently than before; empty: no difference.
@@ -237,7 +228,7 @@ func (d *draft) statusSaid(a *Agent, what StatusSaid) error {
 	if err != nil || a.step != "" {
 		return err
 	}
-	says := Says{Text: cutBytes(cutLine(what.Text), statusMax), Session: s.ID, At: d.ev.At}
+	says := Says{Text: clip.To(cutLine(what.Text), statusMax), Session: s.ID, At: d.ev.At}
 	if a.Says != nil && a.Says.Text == says.Text && a.Says.Session == says.Session {
 		return nil
 	}

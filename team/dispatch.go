@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/fairlead-dev/fairlead/internal/clip"
 	"github.com/fairlead-dev/fairlead/machine"
 	"github.com/fairlead-dev/fairlead/machine/channel"
 	"github.com/fairlead-dev/fairlead/machine/control"
@@ -276,34 +277,22 @@ func journaled(body dispatch.Body) *dispatch.Body {
 	body.Entries = slices.Clone(body.Entries)
 	for i := range body.Entries {
 		e := &body.Entries[i]
-		e.Text, e.More = cutText(e.Text), cutText(e.More)
+		e.Text, e.More = clip.Text(e.Text, wordsKept), clip.Text(e.More, wordsKept)
 	}
 	if body.Setup != nil {
 		setup := *body.Setup
 		setup.Agents = slices.Clone(setup.Agents)
 		for i := range setup.Agents {
-			setup.Agents[i].Text = cutText(setup.Agents[i].Text)
+			setup.Agents[i].Text = clip.Text(setup.Agents[i].Text, wordsKept)
 		}
 		body.Setup = &setup
 	}
 	if body.Reply != nil {
 		reply := *body.Reply
-		reply.Text = cutText(reply.Text)
+		reply.Text = clip.Text(reply.Text, wordsKept)
 		body.Reply = &reply
 	}
 	return &body
-}
-
-func cutText(s string) string {
-	s = strings.ToValidUTF8(s, "\uFFFD")
-	if len(s) <= wordsKept {
-		return s
-	}
-	end := wordsKept
-	for end > 0 && s[end]&0xc0 == 0x80 {
-		end--
-	}
-	return s[:end] + "…"
 }
 
 func (d *draft) dispatchGone(name string) error {

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"strings"
 
+	"github.com/fairlead-dev/fairlead/internal/clip"
 	"github.com/fairlead-dev/fairlead/machine"
 	"github.com/fairlead-dev/fairlead/machine/question"
 )
@@ -88,7 +89,7 @@ func deniedWords(q *question.Question) string {
 	if text == "" {
 		text = q.What
 	}
-	return cutBytes(text, deniedBytes)
+	return clip.To(text, deniedBytes)
 }
 
 // about returns the agent that a change of the questions concerns; empty: unknown.

@@ -141,7 +141,10 @@ func LimitItems(agents []AgentView) []InboxItem {
 		if a.IdleReason != IdleLimit || !wants || a.Removed {
 			continue
 		}
-		id := "limit/" + limitName(a)
+		id := "limit/agent/" + a.Name
+		if a.LimitOfTeam {
+			id = "limit/team"
+		}
 		if at := slices.IndexFunc(items, func(one InboxItem) bool { return one.ID == id }); at >= 0 {
 			items[at].Blocks = append(items[at].Blocks, a.Name)
 			if a.Timestamp.Before(items[at].Since) {
@@ -154,14 +157,4 @@ func LimitItems(agents []AgentView) []InboxItem {
 		})
 	}
 	return items
-}
-
-// limitName tells a limit of the team from one of the agent. OverLimit is a sentence and is not read.
-func limitName(a *AgentView) string {
-	l, used := a.Limits, a.UsageToday
-	own := l.TokensPerDay > 0 && used.InputTokens+used.OutputTokens >= l.TokensPerDay || l.CostPerDayUSD > 0 && used.CostUSD >= l.CostPerDayUSD
-	if own {
-		return "agent/" + a.Name
-	}
-	return "team"
 }

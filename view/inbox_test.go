@@ -86,16 +86,15 @@ func TestBlocked(t *testing.T) {
 func TestLimitItems(t *testing.T) {
 	t.Parallel()
 	noon := time.Date(2026, 11, 25, 12, 0, 0, 0, time.UTC)
-	limited := func(name string, over string, own float64, ago time.Duration) AgentView {
+	limited := func(name string, over string, ofTeam bool, ago time.Duration) AgentView {
 		return AgentView{
-			Name: name, DesiredState: "pause", SetBy: control.ByFairlead, OverLimit: over, IdleReason: IdleLimit, Timestamp: noon.Add(-ago),
-			Limits: LimitsView{CostPerDayUSD: own}, UsageToday: UsageView{CostUSD: 2},
+			Name: name, DesiredState: "pause", SetBy: control.ByFairlead, OverLimit: over, LimitOfTeam: ofTeam, IdleReason: IdleLimit, Timestamp: noon.Add(-ago),
 		}
 	}
-	rests, works, gone := limited("rests", "x", 1, 0), limited("works", "x", 1, 0), limited("gone", "x", 1, 0)
+	rests, works, gone := limited("rests", "x", false, 0), limited("works", "x", false, 0), limited("gone", "x", false, 0)
 	rests.SetBy, works.IdleReason, gone.Removed = "human", "", true
 	got := LimitItems([]AgentView{
-		limited("a", "cost of the team", 0, time.Minute), limited("b", "cost of b", 1, 0), limited("c", "cost of the team", 5, time.Hour), rests, works, gone,
+		limited("a", "cost of the team", true, time.Minute), limited("b", "cost of b", false, 0), limited("c", "cost of the team", true, time.Hour), rests, works, gone,
 	})
 	if len(got) != 2 || got[0].ID != "limit/team" || strings.Join(got[0].Blocks, " ") != "a c" || !got[0].Since.Equal(noon.Add(-time.Hour)) ||
 		got[1].ID != "limit/agent/b" || strings.Join(got[1].Blocks, " ") != "b" {

@@ -33,6 +33,7 @@ type AgentView struct {
 	Held          bool              `json:"held" doc:"It should run, and the hold of the team prevents that"`
 	Disabled      bool              `json:"disabled" doc:"A person disabled it in channels"`
 	OverLimit     string            `json:"over_limit,omitempty" doc:"The daily limit that is used up"`
+	LimitOfTeam   bool              `json:"-"` // OverLimit is a limit of the whole team
 	GaveUp        *time.Time        `json:"gave_up" doc:"When failures ended its desired state; null: they did not, or there is a newer one"`
 	Presence      string            `json:"presence" doc:"Status of the visible crew document with this name; 'lead' for the agent that leads the crew; empty without a document"`
 	Turn          map[string]string `json:"turn" doc:"The agent's state in each channel, by the channel's name"`

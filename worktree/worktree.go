@@ -8,9 +8,8 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/fairlead-dev/fairlead/internal/clip"
 	"github.com/fairlead-dev/fairlead/view"
-
-	"github.com/fairlead-dev/fairlead/loop"
 )
 
 // The git worktree of a run. A run that asks for one works in a checkout of its own, on a
@@ -49,7 +48,7 @@ func (g Git) NamesFor(ctx context.Context, id, prefix string, flags view.RunFlag
 	branch = cmp.Or(flags.WorktreeBranch, branchPrefix+id)
 	for _, name := range []string{ref, branch} {
 		if len(name) > refBytesMax || strings.HasPrefix(name, "-") || strings.ContainsFunc(name, func(c rune) bool { return c < ' ' || c == 0x7f }) {
-			return "", "", no("%q is no name of a branch or a commit", loop.CutText(name, 64))
+			return "", "", no("%q is no name of a branch or a commit", clip.Text(name, 64))
 		}
 	}
 	for _, name := range []string{"refs/heads/" + branch, KeptRefs + id} {

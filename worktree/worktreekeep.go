@@ -16,7 +16,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/fairlead-dev/fairlead/loop"
+	"github.com/fairlead-dev/fairlead/internal/clip"
 )
 
 const (
@@ -274,7 +274,7 @@ func (w *Checkout) beyond(ctx context.Context, commit string, files map[string]f
 		fields, path, _ := strings.Cut(line, "\t")
 		words := strings.Fields(fields)
 		if len(words) != 4 {
-			return nil, nil, fmt.Errorf("git ls-files: a line that is none: %q", loop.CutText(line, 200))
+			return nil, nil, fmt.Errorf("git ls-files: a line that is none: %q", clip.Text(line, 200))
 		}
 		if words[3] != "0" {
 			return nil, nil, Stays("a merge is half done in it: " + path)

@@ -6,7 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"net/url"
+	"strconv"
 	"strings"
 	"time"
 
@@ -90,27 +90,19 @@ func resultOf(f *search.Found) view.SearchResult {
 
 // linkOf is the address in the page at which a result is shown.
 func linkOf(f *search.Found) string {
-	at := func(parts ...any) string {
-		words := []string{"#"}
-		for _, p := range parts {
-			if word := fmt.Sprint(p); word != "" {
-				words = append(words, url.PathEscape(word))
-			}
-		}
-		return strings.Join(words, "/")
-	}
+	at, where := view.PageLink, strconv.FormatInt(f.At, 10)
 	switch f.Kind {
 	case search.Output:
 		if f.Agent != "" {
-			return at("agents", f.Agent, "output", f.Entity, f.At)
+			return at("agents", f.Agent, "output", f.Entity, where)
 		}
 		slot := f.Entity[:max(strings.LastIndexByte(f.Entity, '-'), 0)]
 		step, run, _ := strings.Cut(slot, "@")
 		return at("runs", run, step)
 	case search.Channel:
-		return at("channels", f.Entity, f.At)
+		return at("channels", f.Entity, where)
 	case search.Crew:
-		return at("crew", cmp.Or(f.Agent, "@lead"), "transcript", f.At)
+		return at("crew", cmp.Or(f.Agent, "@lead"), "transcript", where)
 	case search.Run:
 		return at("runs", f.Entity, f.Part)
 	case search.Task:
@@ -119,7 +111,7 @@ func linkOf(f *search.Found) string {
 		return at("dispatch", f.Entity, f.Part)
 	}
 	if f.Agent == "" {
-		return at("history", f.At)
+		return at("history", where)
 	}
-	return at("agents", f.Agent, "history", f.At)
+	return at("agents", f.Agent, "history", where)
 }

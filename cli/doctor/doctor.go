@@ -201,7 +201,7 @@ func lookAtState(ctx context.Context, a *cli.App, conf *config.Config, say func(
 	}
 	if conf != nil && whole {
 		say(lookAtTruth(ctx, a, conf)...)
-		say(lookAtFolders(looking, a, conf)...)
+		say(lookAtFolders(looking, a)...)
 	}
 	if conf != nil {
 		say(lookAtNotices(ctx, a, conf)...)

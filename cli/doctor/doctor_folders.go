@@ -10,8 +10,6 @@ import (
 
 	apiclient "github.com/fairlead-dev/fairlead/api/client"
 	"github.com/fairlead-dev/fairlead/cli"
-	"github.com/fairlead-dev/fairlead/cli/offline"
-	"github.com/fairlead-dev/fairlead/config"
 	"github.com/fairlead-dev/fairlead/task"
 	"github.com/fairlead-dev/fairlead/view"
 )
@@ -29,8 +27,8 @@ type folder struct {
 
 // lookAtFolders names the folders of tasks that are done or dropped. They are no fault: something was changed in one
 // after it was shown, it has a repository inside, or a person has restored it.
-func lookAtFolders(ctx context.Context, a *cli.App, conf *config.Config) []Finding {
-	all, err := knownRuns(ctx, a, conf)
+func lookAtFolders(ctx context.Context, a *cli.App) []Finding {
+	all, err := knownRuns(ctx, a)
 	if err != nil {
 		return []Finding{{About: foldersAbout, What: "which tasks have ended is not known: " + err.Error(), Do: "run doctor again"}}
 	}
@@ -69,23 +67,15 @@ func lookAtFolders(ctx context.Context, a *cli.App, conf *config.Config) []Findi
 	return findings
 }
 
-// knownRuns asks the daemon for all runs, or reads the journal if none runs.
-func knownRuns(ctx context.Context, a *cli.App, conf *config.Config) ([]view.RunView, error) {
-	client, err := a.Dial()
-	var none *apiclient.NoDaemon
-	switch {
-	case err == nil:
-		defer client.Close()
-		return client.Runs.List(ctx)
-	case !errors.As(err, &none):
-		return nil, err
-	}
-	journal, err := offline.Open(ctx, conf, cli.Drivers())
-	if errors.Is(err, offline.ErrNoJournal) {
+// knownRuns are all runs; none where no daemon has ever run.
+func knownRuns(ctx context.Context, a *cli.App) ([]view.RunView, error) {
+	r, err := a.OpenToRead(ctx)
+	if none := (*apiclient.NoDaemon)(nil); errors.As(err, &none) {
 		return nil, nil
-	} else if err != nil {
+	}
+	if err != nil {
 		return nil, err
 	}
-	all, err := journal.Runs.List(ctx)
-	return all, errors.Join(err, journal.Close())
+	all, err := r.Runs.List(ctx)
+	return all, errors.Join(err, r.Close())
 }

@@ -15,36 +15,13 @@ import (
 	"github.com/fairlead-dev/fairlead/workspace"
 )
 
-// Since reads a time: how long ago, as in 90m or 7d, or a date, or a date and a time.
+// Since reads the time of --since; empty: none.
 func Since(text string, now time.Time) (time.Time, error) {
-	if text == "" {
-		return time.Time{}, nil
+	at, ok := cli.TimeOf(text, now)
+	if text != "" && !ok {
+		return at, fmt.Errorf("--since %q is not a time; write how long ago, as in 90m or 7d, or a date as in 2026-11-25", text)
 	}
-	for _, form := range []string{time.RFC3339, "2006-01-02T15:04", "2006-01-02 15:04", time.DateOnly} {
-		if at, err := time.ParseInLocation(form, text, time.Local); err == nil {
-			return at, nil
-		}
-	}
-	span := text
-	days := 0
-	if n, rest, ok := strings.Cut(text, "d"); ok {
-		if _, err := fmt.Sscanf(n+"\n", "%d\n", &days); err != nil || days < 0 || days > 36500 {
-			return time.Time{}, badSince(text)
-		}
-		span = rest
-	}
-	var d time.Duration
-	if span != "" {
-		var err error
-		if d, err = time.ParseDuration(span); err != nil || d < 0 {
-			return time.Time{}, badSince(text)
-		}
-	}
-	return now.AddDate(0, 0, -days).Add(-d), nil
-}
-
-func badSince(text string) error {
-	return fmt.Errorf("--since %q is not a time; write how long ago, as in 90m or 7d, or a date as in 2026-11-25", text)
+	return at, nil
 }
 
 // Print searches and prints the results.

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/fairlead-dev/fairlead/controller/seam"
+	"github.com/fairlead-dev/fairlead/internal/clip"
 
 	"github.com/fairlead-dev/fairlead/loop"
 	"github.com/fairlead-dev/fairlead/machine"
@@ -43,7 +44,7 @@ func (c *Controller) EndAgentSession(ctx context.Context, by seam.Actor, agent s
 
 // Hold stops all new sessions until the hold is released; running sessions finish (X8).
 func (c *Controller) Hold(ctx context.Context, by seam.Actor, on bool, note string) (uint64, error) {
-	note = loop.CutText(note, loop.NoteBytesMax)
+	note = clip.Text(note, loop.NoteBytesMax)
 	if on {
 		return c.Submit(ctx, by, "", team.HoldAsked{Note: note})
 	}

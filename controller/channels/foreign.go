@@ -10,6 +10,7 @@ import (
 
 	"github.com/fairlead-dev/fairlead/controller/seam"
 	"github.com/fairlead-dev/fairlead/controller/sessions"
+	"github.com/fairlead-dev/fairlead/internal/clip"
 	"github.com/fairlead-dev/fairlead/view"
 
 	"github.com/fairlead-dev/fairlead/config"
@@ -201,7 +202,7 @@ func (c *Controller) actionViews(ctx context.Context, plans []message, no error)
 func (c *Controller) AgentConfirm(ctx context.Context, agent, key string) (uint64, error) {
 	todo, ok := team.ActionOf(key)
 	if !ok || string(todo.Token.Agent) != agent {
-		return 0, &team.Unknown{What: "action", Name: loop.CutText(key, loop.ActorBytesMax)}
+		return 0, &team.Unknown{What: "action", Name: clip.Text(key, loop.ActorBytesMax)}
 	}
 	var unknown error
 	if err := c.View(ctx, func(t *team.Team) {

@@ -14,6 +14,7 @@ import (
 	"github.com/fairlead-dev/fairlead/controller/sessions"
 
 	"github.com/fairlead-dev/fairlead/crewfile"
+	"github.com/fairlead-dev/fairlead/internal/clip"
 	"github.com/fairlead-dev/fairlead/internal/file"
 	"github.com/fairlead-dev/fairlead/journal"
 	"github.com/fairlead-dev/fairlead/loop"
@@ -291,7 +292,7 @@ func (p *DocumentPen) say(ctx context.Context, aside []string) error {
 	var said []string
 	for _, words := range aside {
 		if words != "" {
-			said = append(said, loop.CutText(words, channels.WhyShownMax))
+			said = append(said, clip.Text(words, channels.WhyShownMax))
 		}
 	}
 	if len(said) == 0 {

@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	"github.com/fairlead-dev/fairlead/dispatchfolder"
-	"github.com/fairlead-dev/fairlead/loop"
+	"github.com/fairlead-dev/fairlead/internal/clip"
 	"github.com/fairlead-dev/fairlead/machine/dispatch"
 )
 
@@ -90,7 +90,7 @@ func colleaguesPrompt(b *strings.Builder, s *dispatch.Dispatch, work dispatch.Ac
 		if d.Name == work.Agent && work.Task != 0 {
 			continue
 		}
-		line := fmt.Sprintf("- %s: %s\n", d.Name, loop.CutText(inOneLine(d.Text), colleagueBytesMax))
+		line := fmt.Sprintf("- %s: %s\n", d.Name, clip.Text(inOneLine(d.Text), colleagueBytesMax))
 		if room -= len(line); room < 0 {
 			fmt.Fprintf(b, "and %d more, in AGENT_DIRECTORY.md of the session.\n", len(s.Agents)-i)
 			return

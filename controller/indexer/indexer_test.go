@@ -367,25 +367,3 @@ func TestUnwritable(t *testing.T) {
 		t.Error("nothing is found after the folder was made")
 	}
 }
-
-// FuzzPlain: no text panics, and no escape sequence stays.
-func FuzzPlain(f *testing.F) {
-	for _, s := range []string{"\x1b[31mred\x1b[0m", "\x1b]0;title\aafter", "\x1b]8;;http://x\x1b\\link", "\x1b", "\x1b[", "\x1b(B", "a\x1bPq\x1b"} {
-		f.Add(s)
-	}
-	f.Fuzz(func(t *testing.T, text string) {
-		if out := plain(text); strings.ContainsRune(out, '\x1b') || len(out) > len(text) {
-			t.Errorf("%q: %q", text, out)
-		}
-	})
-}
-
-func TestPlain(t *testing.T) {
-	for text, want := range map[string]string{
-		"\x1b[1;31mred\x1b[0m text": "red text", "\x1b]0;title\aafter": "after", "\x1b]8;;http://x\x1b\\link\x1b]8;;\x1b\\ here": "link here", "\x1b(Bx": "x", "a\x1b": "a", "line \r\n": "line",
-	} {
-		if got := plain(text); got != want {
-			t.Errorf("%q: %q, want %q", text, got, want)
-		}
-	}
-}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/fairlead-dev/fairlead/driver"
+	"github.com/fairlead-dev/fairlead/internal/clip"
 	"github.com/fairlead-dev/fairlead/search"
 )
 
@@ -80,7 +81,7 @@ func (b *batch) chunk(ctx context.Context, s *search.Source, until int64, over b
 	if len(text) == 0 {
 		return s.Read, nil
 	}
-	conv := d.Converse(driver.Agent{Name: s.Agent}, driver.Session{ID: s.ID}, piece{text: text, from: s.Read})
+	conv := d.Converse(driver.Agent{Name: s.Agent}, driver.Session{ID: s.ID}, driver.Recorded{Text: text, From: s.Read})
 	g := group{b: b, source: s, when: when}
 	at, before := s.Read, b.bytes
 	for fact, err := range conv.Facts(ctx, s.Read) {
@@ -111,19 +112,6 @@ func (b *batch) read(ctx context.Context, id string, from, most int64) ([]byte, 
 	}
 	return text, nil
 }
-
-// piece is a wire that has some output and takes no input.
-type piece struct {
-	text []byte
-	from int64
-}
-
-func (p piece) Output(_ context.Context, offset int64) (io.ReadCloser, error) {
-	at := min(max(offset-p.from, 0), int64(len(p.text)))
-	return io.NopCloser(bytes.NewReader(p.text[at:])), nil
-}
-func (piece) Send(context.Context, []byte) error { return io.ErrClosedPipe }
-func (piece) CloseInput(context.Context) error   { return io.ErrClosedPipe }
 
 // group joins facts to passages.
 type group struct {
@@ -174,10 +162,7 @@ func cut(text string, most int) int {
 	if at := strings.LastIndexAny(text[:most], " \n\t"); at > most/2 {
 		return at + 1
 	}
-	for most > 0 && text[most]&0xc0 == 0x80 {
-		most--
-	}
-	return most
+	return len(clip.To(text, most))
 }
 
 func (g *group) flush() {
@@ -208,54 +193,7 @@ func words(f *driver.Fact) string {
 }
 
 // plain is a text without the escape sequences of terminals.
-func plain(text string) string {
-	if !strings.ContainsRune(text, '\x1b') {
-		return strings.TrimRight(text, " \t\r\n")
-	}
-	var b strings.Builder
-	for i := 0; i < len(text); {
-		if text[i] != '\x1b' {
-			b.WriteByte(text[i])
-			i++
-			continue
-		}
-		i = afterEscape(text, i+1)
-	}
-	return strings.TrimRight(b.String(), " \t\r\n")
-}
-
-// afterEscape is the place after the escape sequence whose second byte is at i.
-func afterEscape(text string, i int) int {
-	if i >= len(text) {
-		return i
-	}
-	switch kind := text[i]; kind {
-	case '[': // control sequence: parameters, then one final byte
-		for i++; i < len(text); i++ {
-			if c := text[i]; c >= 0x40 && c <= 0x7e {
-				return i + 1
-			}
-		}
-	case ']', 'P', 'X', '^', '_': // a string, up to BEL or ESC \
-		for i++; i < len(text); i++ {
-			if text[i] == '\a' {
-				return i + 1
-			}
-			if text[i] == '\x1b' {
-				if i+1 < len(text) && text[i+1] == '\\' {
-					return i + 2
-				}
-				return i
-			}
-		}
-	default:
-		for i < len(text) && text[i] >= 0x20 && text[i] <= 0x2f {
-			i++
-		}
-		return min(i+1, len(text))
-	}
-	return i
-}
+func plain(text string) string { return strings.TrimRight(driver.WithoutEscapes(text), " \t\r\n") }
 
 // running reads what the sessions that run have written. done is false if the batch is full before.
 func (b *batch) running(ctx context.Context) (done bool, err error) {

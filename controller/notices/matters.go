@@ -2,9 +2,6 @@ package notices
 
 import (
 	"cmp"
-	"net/url"
-	"slices"
-	"strings"
 	"time"
 
 	"github.com/fairlead-dev/fairlead/controller/runs"
@@ -12,6 +9,7 @@ import (
 	"github.com/fairlead-dev/fairlead/machine/question"
 	"github.com/fairlead-dev/fairlead/machine/workflow"
 	"github.com/fairlead-dev/fairlead/team"
+	"github.com/fairlead-dev/fairlead/view"
 )
 
 const (
@@ -37,13 +35,13 @@ func Matters(t *team.Team, now time.Time) []notice.Matter {
 		if !a.Control.GaveUp.IsZero() {
 			all = append(all, notice.Matter{
 				Event: notice.GaveUp, Cause: "agent/" + name, Since: a.Control.GaveUp, Agent: name,
-				Why: name + " failed too often and is not started again", Page: page("agents", name, "evidence"),
+				Why: name + " failed too often and is not started again", Page: view.PageLink("agents", name, "evidence"),
 			})
 		}
 		if l := a.Limited; a.Waits() && now.Before(l.Until) && l.Until.Sub(l.Since) >= limitLeast {
 			all = append(all, notice.Matter{
 				Event: notice.LimitReached, Cause: "provider/" + name, Since: l.Since, Agent: name,
-				Why: "the provider of " + name + " is rate limited until " + l.Until.UTC().Format("2006-01-02 15:04Z"), Page: page("agents", name, "evidence"),
+				Why: "the provider of " + name + " is rate limited until " + l.Until.UTC().Format("2006-01-02 15:04Z"), Page: view.PageLink("agents", name, "evidence"),
 			})
 		}
 		if limit, ofTeam := team.LimitOver(t, a, now); limit != "" {
@@ -64,13 +62,13 @@ func Matters(t *team.Team, now time.Time) []notice.Matter {
 func overLimit(limit, whose string, now time.Time) notice.Matter {
 	return notice.Matter{
 		Event: notice.LimitReached, Cause: "limit/" + whose, Since: now.UTC().Truncate(24 * time.Hour),
-		Why: "the limit " + limit + " is reached: no session starts until the next day (UTC)", Page: page("usage"),
+		Why: "the limit " + limit + " is reached: no session starts until the next day (UTC)", Page: view.PageLink("usage"),
 	}
 }
 
 func ofRun(t *team.Team, id string, now time.Time) []notice.Matter {
 	r := t.Runs[id]
-	about := notice.Matter{Run: id, Workflow: r.Plan.Name, Page: page("runs", id)}
+	about := notice.Matter{Run: id, Workflow: r.Plan.Name, Page: view.PageLink("runs", id)}
 	switch r.Status() {
 	case workflow.IsCompleted, workflow.IsFailed:
 		return ended(t, r, about, now)
@@ -83,9 +81,9 @@ func ofRun(t *team.Team, id string, now time.Time) []notice.Matter {
 		}
 		item, m := runs.InboxItem(r, todo.Step.Lease.Step), about
 		m.Event, m.Kind, m.Step, m.Since, m.Why, m.Path = notice.NeedsYou, item.Kind, item.Step, item.Since, item.Why, item.Path
-		m.Cause, m.Page = "step/"+id+"/"+item.Step, page("runs", id, item.Step)
+		m.Cause, m.Page = "step/"+id+"/"+item.Step, view.PageLink("runs", id, item.Step)
 		if title, is := runs.TaskTitle(t, id); is {
-			m.Title, m.Page, m.Why = title, page("tasks", id), "task "+id+" waits for your review"
+			m.Title, m.Page, m.Why = title, view.PageLink("tasks", id), "task "+id+" waits for your review"
 		}
 		all = append(all, m)
 	}
@@ -117,7 +115,7 @@ func ended(t *team.Team, r *workflow.Run, m notice.Matter, now time.Time) []noti
 	title, isTask := runs.TaskTitle(t, m.Run)
 	word := "run " + m.Run + " of " + m.Workflow
 	if isTask {
-		m.Title, m.Page, word = title, page("tasks", m.Run), "task "+m.Run
+		m.Title, m.Page, word = title, view.PageLink("tasks", m.Run), "task "+m.Run
 	}
 	if m.Why = word + " is done"; failed == "" {
 		return []notice.Matter{m}
@@ -134,7 +132,7 @@ func ended(t *team.Team, r *workflow.Run, m notice.Matter, now time.Time) []noti
 
 func ofQuestion(q *question.Question) notice.Matter {
 	m := notice.Matter{
-		Event: notice.NeedsYou, Cause: "question/" + q.ID, Since: q.AskedAt, Kind: string(q.Kind), Agent: q.Agent, Page: page("inbox", q.ID),
+		Event: notice.NeedsYou, Cause: "question/" + q.ID, Since: q.AskedAt, Kind: string(q.Kind), Agent: q.Agent, Page: view.PageLink("inbox", q.ID),
 	}
 	switch q.Kind {
 	case question.Permission:
@@ -145,13 +143,4 @@ func ofQuestion(q *question.Question) notice.Matter {
 		m.Why = q.Agent + " asks a question (" + q.ID + ")"
 	}
 	return m
-}
-
-// page is the part of Mission Control that shows something.
-func page(words ...string) string {
-	parts := slices.Clone(words)
-	for i := range parts {
-		parts[i] = url.PathEscape(parts[i])
-	}
-	return "#/" + strings.Join(parts, "/")
 }

@@ -98,7 +98,7 @@ func (c *Controller) TestNotice(ctx context.Context, by seam.Actor, name string)
 
 func (c *Controller) test(ctx context.Context, by seam.Actor, name string) (view.NoticeTest, error) {
 	is := view.NoticeTest{Target: name, Kind: c.opts.Notices.Kinds[name]}
-	m := notice.Matter{Event: notice.Test, Cause: "test", Why: "a person sent this test notice: this target works", Page: page("inbox")}
+	m := notice.Matter{Event: notice.Test, Cause: "test", Why: "a person sent this test notice: this target works", Page: view.PageLink("inbox")}
 	if err := c.View(ctx, func(*team.Team) { m.Since = c.Now() }); err != nil {
 		return is, err
 	}

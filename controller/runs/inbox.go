@@ -10,10 +10,12 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"time"
 	"unicode/utf8"
 
+	"github.com/fairlead-dev/fairlead/internal/clip"
 	"github.com/fairlead-dev/fairlead/machine"
 	"github.com/fairlead-dev/fairlead/machine/workflow"
 	"github.com/fairlead-dev/fairlead/team"
@@ -224,25 +226,11 @@ func readArtifact(root *os.Root, dir, name string) view.InboxFile {
 
 // textOf is the beginning of a text; empty if it is none.
 func textOf(content []byte) (text string, cut bool) {
-	cut = len(content) > fileTextMax
-	if cut {
-		content = content[:fileTextMax]
-		for range utf8.UTFMax - 1 { // a character that was cut in two
-			if r, size := utf8.DecodeLastRune(content); r != utf8.RuneError || size != 1 {
-				break
-			}
-			content = content[:len(content)-1]
-		}
-	}
-	for _, b := range content {
-		if b == 0 {
-			return "", false
-		}
-	}
-	if !utf8.Valid(content) {
+	text = clip.To(string(content[:min(len(content), fileTextMax+1)]), fileTextMax)
+	if strings.ContainsRune(text, 0) || !utf8.ValidString(text) {
 		return "", false
 	}
-	return string(content), cut
+	return text, len(text) < len(content)
 }
 
 // stepItem is one step that waits, as the inbox shows it; false: no person is asked about it.

@@ -17,6 +17,7 @@ import (
 
 	"github.com/fairlead-dev/fairlead/controller/seam"
 	"github.com/fairlead-dev/fairlead/controller/sessions"
+	"github.com/fairlead-dev/fairlead/internal/clip"
 	"github.com/fairlead-dev/fairlead/view"
 	"github.com/fairlead-dev/fairlead/workspace"
 	"github.com/fairlead-dev/fairlead/worktree"
@@ -71,7 +72,7 @@ func prepareRun(flags view.RunFlags, conf *config.Config) (*runRequest, error) {
 	}
 	req := &runRequest{id: cmp.Or(flags.RunID, newRunID()), repo: repo, env: map[string]string{}}
 	if !nameOfRun.MatchString(req.id) {
-		return nil, worktree.RefuseRun(loop.CutText(req.id, 64), "a run's name is made of letters, digits, dot, dash and underscore, begins with no dot or dash, and has 48 characters at most")
+		return nil, worktree.RefuseRun(clip.Text(req.id, 64), "a run's name is made of letters, digits, dot, dash and underscore, begins with no dot or dash, and has 48 characters at most")
 	}
 	req.how = howRun{
 		Workflow: in(flags.Workflow), Wrapper: in(flags.Wrapper), WrapperArgs: flags.WrapperArgs, Template: flags.CommandTemplate,
@@ -81,7 +82,7 @@ func prepareRun(flags view.RunFlags, conf *config.Config) (*runRequest, error) {
 	for _, pair := range flags.Env {
 		name, value, ok := strings.Cut(pair, "=")
 		if !ok || name == "" || strings.ContainsRune(pair, 0) {
-			return nil, worktree.RefuseRun(req.id, fmt.Sprintf("--env %q is not NAME=VALUE", loop.CutText(name, 64)))
+			return nil, worktree.RefuseRun(req.id, fmt.Sprintf("--env %q is not NAME=VALUE", clip.Text(name, 64)))
 		}
 		req.env[name] = value
 		req.how.EnvNames = append(req.how.EnvNames, name)
@@ -103,7 +104,7 @@ func prepareRun(flags view.RunFlags, conf *config.Config) (*runRequest, error) {
 			req.how.Warnings = append(req.how.Warnings, fmt.Sprintf("%d more fields of the workflow have no effect", len(read.Warnings)-i))
 			break
 		}
-		req.how.Warnings = append(req.how.Warnings, loop.CutText(w.Error(), sessions.TextBytesMax))
+		req.how.Warnings = append(req.how.Warnings, clip.Text(w.Error(), sessions.TextBytesMax))
 	}
 	if err := playable(read, req.how, conf); err != nil {
 		return nil, err
@@ -410,7 +411,7 @@ func (c *Controller) importRun(ctx context.Context, by seam.Actor, id, repo stri
 		return view.RunView{}, err
 	}
 	if state.RunID != id {
-		return view.RunView{}, worktree.RefuseRun(id, fmt.Sprintf("its file says that it is run %q; give its folder that name, or put the right file there", loop.CutText(state.RunID, 64)))
+		return view.RunView{}, worktree.RefuseRun(id, fmt.Sprintf("its file says that it is run %q; give its folder that name, or put the right file there", clip.Text(state.RunID, 64)))
 	}
 	found, err := runfile.StateFoundOf(state, req.plan, req.options, by.ID)
 	if err != nil {
@@ -465,17 +466,17 @@ func newestRun(repo string) (string, error) {
 
 // CancelRun ends a run, or one of its steps (W14).
 func (c *Controller) CancelRun(ctx context.Context, by seam.Actor, id, step, why string) (uint64, error) {
-	return c.SubmitRun(ctx, by, id, workflow.CancelAsked{Step: workflow.StepID(step), By: by.ID, Why: loop.CutText(why, loop.NoteBytesMax)})
+	return c.SubmitRun(ctx, by, id, workflow.CancelAsked{Step: workflow.StepID(step), By: by.ID, Why: clip.Text(why, loop.NoteBytesMax)})
 }
 
 // PauseRun stops new steps from starting. Running steps finish.
 func (c *Controller) PauseRun(ctx context.Context, by seam.Actor, id, why string) (uint64, error) {
-	return c.SubmitRun(ctx, by, id, workflow.PauseAsked{By: by.ID, Why: loop.CutText(why, loop.NoteBytesMax)})
+	return c.SubmitRun(ctx, by, id, workflow.PauseAsked{By: by.ID, Why: clip.Text(why, loop.NoteBytesMax)})
 }
 
 // ReleaseRun ends a pause.
 func (c *Controller) ReleaseRun(ctx context.Context, by seam.Actor, id, why string) (uint64, error) {
-	return c.SubmitRun(ctx, by, id, workflow.ReleaseAsked{By: by.ID, Why: loop.CutText(why, loop.NoteBytesMax)})
+	return c.SubmitRun(ctx, by, id, workflow.ReleaseAsked{By: by.ID, Why: clip.Text(why, loop.NoteBytesMax)})
 }
 
 // Answer submits a person's answer to a waiting step (W9). It writes the answer to the file that the
@@ -538,7 +539,7 @@ func (c *Controller) noQuestion(ctx context.Context, id, step string) error {
 			}
 		}
 	}
-	return &team.Unknown{What: "step of run " + id, Name: loop.CutText(step, 64), Known: known[:min(len(known), 50)]}
+	return &team.Unknown{What: "step of run " + id, Name: clip.Text(step, 64), Known: known[:min(len(known), 50)]}
 }
 
 func refuseAnswer(id, step string, err error) error {

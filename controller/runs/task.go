@@ -17,7 +17,7 @@ import (
 	"github.com/fairlead-dev/fairlead/config"
 	"github.com/fairlead-dev/fairlead/controller/seam"
 	"github.com/fairlead-dev/fairlead/controller/sessions"
-	"github.com/fairlead-dev/fairlead/loop"
+	"github.com/fairlead-dev/fairlead/internal/clip"
 	"github.com/fairlead-dev/fairlead/machine"
 	"github.com/fairlead-dev/fairlead/machine/workflow"
 	"github.com/fairlead-dev/fairlead/rank"
@@ -153,7 +153,7 @@ func startTask(ctx context.Context, c *Controller, by seam.Actor, asked view.Tas
 	}
 	req.settings.After = asked.After
 	req.options.AnswersFree = true
-	req.how.Task = &howTask{Text: loop.CutText(t.Title(), 200), Agent: agent.Name, Base: t.Base, Branch: t.Branch, Tree: t.Tree, Issue: asked.Issue, Intake: intake}
+	req.how.Task = &howTask{Text: clip.Text(t.Title(), 200), Agent: agent.Name, Base: t.Base, Branch: t.Branch, Tree: t.Tree, Issue: asked.Issue, Intake: intake}
 	begun = true
 	return c.begin(ctx, by, req, workflow.RunAsked{
 		ID: workflow.RunID(id), Plan: req.plan, Options: req.options, By: by.ID,

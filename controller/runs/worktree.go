@@ -11,10 +11,10 @@ import (
 	"strings"
 
 	"github.com/fairlead-dev/fairlead/controller/sessions"
+	"github.com/fairlead-dev/fairlead/internal/clip"
 	"github.com/fairlead-dev/fairlead/view"
 	"github.com/fairlead-dev/fairlead/worktree"
 
-	"github.com/fairlead-dev/fairlead/loop"
 	"github.com/fairlead-dev/fairlead/team"
 )
 
@@ -30,7 +30,7 @@ func (c *Controller) makeWorktree(ctx context.Context, req *runRequest, flags vi
 		return worktree.RefuseWorktree(req.id, fmt.Sprintf(format, args...))
 	}
 	if !nameOfRun.MatchString(req.id) {
-		return no("the run's name %q cannot name a folder; choose another --run-id", loop.CutText(req.id, 64))
+		return no("the run's name %q cannot name a folder; choose another --run-id", clip.Text(req.id, 64))
 	}
 	g := worktree.Git{Dir: req.repo}
 	top, err := g.Ask(ctx, "rev-parse", "--show-toplevel")

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/fairlead-dev/fairlead/controller/seam"
+	"github.com/fairlead-dev/fairlead/internal/clip"
 
 	"github.com/fairlead-dev/fairlead/loop"
 )
@@ -46,7 +47,7 @@ func (p *process) sign(conversation string, argv []string) string {
 	}
 	for _, kv := range p.environ {
 		if name, value, _ := strings.Cut(kv, "="); own && value == conversation {
-			return "its environment names the conversation, as " + loop.CutText(name, loop.ActorBytesMax)
+			return "its environment names the conversation, as " + clip.Text(name, loop.ActorBytesMax)
 		}
 	}
 	if path := p.writes(conversation); path != "" {

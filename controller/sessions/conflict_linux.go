@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/fairlead-dev/fairlead/controller/seam"
+	"github.com/fairlead-dev/fairlead/internal/clip"
 
 	"github.com/fairlead-dev/fairlead/loop"
 	"github.com/fairlead-dev/fairlead/shim"
@@ -140,9 +141,9 @@ func under(p *process) string {
 			}
 			return "tmux"
 		case "STY":
-			return "screen, session " + loop.CutText(value, loop.ActorBytesMax)
+			return "screen, session " + clip.Text(value, loop.ActorBytesMax)
 		case "ZELLIJ_SESSION_NAME":
-			return "zellij, session " + loop.CutText(value, loop.ActorBytesMax)
+			return "zellij, session " + clip.Text(value, loop.ActorBytesMax)
 		}
 	}
 	for pid, n := parentOf(p.pid), 0; pid > 1 && n < parentsMax; pid, n = parentOf(pid), n+1 {
@@ -186,7 +187,7 @@ func serviceOf(pid int) string {
 	}
 	for line := range strings.Lines(string(text)) {
 		if name := filepath.Base(strings.TrimSpace(line)); strings.HasSuffix(name, ".service") {
-			return "the service " + loop.CutText(name, loop.ActorBytesMax)
+			return "the service " + clip.Text(name, loop.ActorBytesMax)
 		}
 	}
 	return ""

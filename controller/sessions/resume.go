@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/fairlead-dev/fairlead/internal/clip"
 	"github.com/fairlead-dev/fairlead/view"
 
 	"github.com/fairlead-dev/fairlead/config"
@@ -121,7 +122,7 @@ func (c *Controller) askToResume(ctx context.Context, m *Slot, s team.Session, w
 	raised := question.Ask{Question: question.Question{
 		Kind: question.Resume, Agent: m.Conf.Name, Session: s.ID, Ask: ask, What: about.what, Why: about.why, Paths: about.list, Default: view.Anew,
 		Options: []question.Option{
-			{ID: view.GoOn, Label: "resume conversation " + loop.CutText(was.ID, conversationShownMax)},
+			{ID: view.GoOn, Label: "resume conversation " + clip.Text(was.ID, conversationShownMax)},
 			{ID: view.Anew, Label: "start a new one"},
 		},
 	}}

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"errors"
 	"io"
 	"slices"
 	"strings"
@@ -12,8 +11,10 @@ import (
 	"time"
 
 	"github.com/fairlead-dev/fairlead/driver"
+	"github.com/fairlead-dev/fairlead/internal/clip"
 	"github.com/fairlead-dev/fairlead/machine/session"
 	"github.com/fairlead-dev/fairlead/machine/workflow"
+	"github.com/fairlead-dev/fairlead/marker"
 	"github.com/fairlead-dev/fairlead/team"
 	"github.com/fairlead-dev/fairlead/view"
 )
@@ -188,7 +189,7 @@ func (c *Controller) lastOf(ctx context.Context, id string) (text string, at *ti
 	if d == nil {
 		return lastLine(string(content)), view.Moment(proof.LastByteAt)
 	}
-	conv := d.Converse(driver.Agent{Name: info.Agent}, driver.Session{ID: id}, wireOf(content))
+	conv := d.Converse(driver.Agent{Name: info.Agent}, driver.Session{ID: id}, driver.Recorded{Text: content})
 	for fact, err := range conv.Facts(ctx, 0) {
 		if err != nil {
 			break
@@ -213,31 +214,16 @@ func factLine(fact driver.Fact) string {
 	}
 }
 
-// lastLine is the last line of a text that is for people: a line with only a turn word or a status is for Fairlead.
+// lastLine is the last line of a text that is for people: markers are for Fairlead.
 func lastLine(text string) string {
-	for text != "" {
-		text = strings.TrimRight(text, " \t\r\n")
-		at := strings.LastIndexByte(text, '\n')
-		line := strings.TrimSpace(text[at+1:])
-		text = text[:max(0, at)]
-		switch {
-		case line == "", line == "TURN_COMPLETE", line == "TURN_PASS", line == "TURN_WAIT", strings.HasPrefix(line, "[AGENT_STATUS]"):
-			continue
+	var scan marker.Scanner
+	var said []byte
+	for _, piece := range slices.Concat(scan.Write([]byte(text)), scan.Flush()) {
+		if piece.Marker == nil {
+			said = append(said, piece.Text...)
 		}
-		return strings.ToValidUTF8(line[:min(len(line), lastTextMax)], "\uFFFD")
 	}
-	return ""
+	said = bytes.TrimRight(said, " \t\r\n")
+	line := bytes.TrimSpace(said[bytes.LastIndexByte(said, '\n')+1:])
+	return strings.ToValidUTF8(clip.To(string(line), lastTextMax), "\uFFFD")
 }
-
-// wireOf is a wire on output that was read already. Nothing can be sent over it.
-type wireOf []byte
-
-func (w wireOf) Output(_ context.Context, offset int64) (io.ReadCloser, error) {
-	return io.NopCloser(bytes.NewReader(w[min(offset, int64(len(w))):])), nil
-}
-
-func (w wireOf) Send(context.Context, []byte) error { return errReadOnly }
-
-func (w wireOf) CloseInput(context.Context) error { return errReadOnly }
-
-var errReadOnly = errors.New("this output is only read")

@@ -103,7 +103,7 @@ func (c *Controller) agentView(a *team.Agent) view.AgentView {
 	}
 	shown.Held = c.State().Hold.On && a.Control.Wants()
 	shown.GaveUp = view.Moment(a.Control.GaveUp)
-	shown.OverLimit = c.State().OverLimit(a, c.Now())
+	shown.OverLimit, shown.LimitOfTeam = team.LimitOver(c.State(), a, c.Now())
 	if is := c.State().Channels.Agents[channel.AgentID(a.Name)]; is != nil {
 		shown.Disabled = is.Disabled
 	}

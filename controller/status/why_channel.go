@@ -6,8 +6,8 @@ import (
 	"time"
 
 	"github.com/fairlead-dev/fairlead/controller/channels"
+	"github.com/fairlead-dev/fairlead/internal/clip"
 
-	"github.com/fairlead-dev/fairlead/loop"
 	"github.com/fairlead-dev/fairlead/machine/channel"
 	"github.com/fairlead-dev/fairlead/team"
 )
@@ -31,7 +31,7 @@ func channelEvidenceOf(t *team.Team, a *team.Agent) (list []channelEvidence) {
 			one.at = c.Head.Lease.Since
 			one.text += fmt.Sprintf(": it has turn %d", c.Head.Turn)
 			if why := c.Head.Lease.Why; why != "" {
-				one.text += ", and waits: " + loop.CutText(why, channels.WhyShownMax)
+				one.text += ", and waits: " + clip.Text(why, channels.WhyShownMax)
 			}
 		case at == 0:
 			one.text += ": next in the queue"

@@ -12,6 +12,7 @@ import (
 	"github.com/fairlead-dev/fairlead/controller/channels"
 	"github.com/fairlead-dev/fairlead/controller/seam"
 	"github.com/fairlead-dev/fairlead/controller/sessions"
+	"github.com/fairlead-dev/fairlead/internal/clip"
 
 	"github.com/fairlead-dev/fairlead/driver"
 	"github.com/fairlead-dev/fairlead/loop"
@@ -43,7 +44,7 @@ type AgentCaller struct {
 type SessionOver struct{ AgentCaller }
 
 func (s *SessionOver) Error() string {
-	return fmt.Sprintf("session %s of %s is over, or this is not its token; a new session gets one of its own", loop.CutText(s.Session, loop.ActorBytesMax), loop.CutText(s.Agent, loop.ActorBytesMax))
+	return fmt.Sprintf("session %s of %s is over, or this is not its token; a new session gets one of its own", clip.Text(s.Session, loop.ActorBytesMax), clip.Text(s.Agent, loop.ActorBytesMax))
 }
 
 // byCaller is who acts, as the journal tells it.
@@ -117,7 +118,7 @@ func (c *Controller) turnOf(t *team.Team, caller AgentCaller, channelName, event
 	h.m = m
 	id := channel.AgentID(caller.Agent)
 	if channelName != "" && t.Channels.ByID[channel.ChannelID(channelName)] == nil {
-		return h, &team.Unknown{What: "channel", Name: loop.CutText(channelName, loop.ActorBytesMax), Known: t.ChannelsOf(caller.Agent)}
+		return h, &team.Unknown{What: "channel", Name: clip.Text(channelName, loop.ActorBytesMax), Known: t.ChannelsOf(caller.Agent)}
 	}
 	in := func(ch channel.ChannelID) bool { return channelName == "" || string(ch) == channelName }
 	if talk := s.Delivery; s.ServesChannels() && talk != nil && !team.IsLeadToken(talk.Token) && in(talk.Token.Channel) {

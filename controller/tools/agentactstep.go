@@ -12,6 +12,7 @@ import (
 
 	"github.com/fairlead-dev/fairlead/controller/channels"
 	"github.com/fairlead-dev/fairlead/controller/runs"
+	"github.com/fairlead-dev/fairlead/internal/clip"
 	"github.com/fairlead-dev/fairlead/workspace"
 
 	"github.com/fairlead-dev/fairlead/loop"
@@ -166,7 +167,7 @@ func (c *Controller) ActWhoIsHere(ctx context.Context, caller AgentCaller, chann
 		slices.Sort(circle)
 		if channel != "" {
 			if !slices.Contains(circle, channel) {
-				no = &team.Unknown{What: "channel of yours", Name: loop.CutText(channel, loop.ActorBytesMax), Known: circle}
+				no = &team.Unknown{What: "channel of yours", Name: clip.Text(channel, loop.ActorBytesMax), Known: circle}
 				return
 			}
 			circle = []string{channel}
@@ -214,7 +215,7 @@ func (c *Controller) channelHere(t *team.Team, name string) ActChannel {
 func (c *Controller) agentHere(a *team.Agent) ActAgent {
 	view := ActAgent{Name: a.Name, Works: len(a.Sessions()) > 0}
 	if m := c.sessions.Slots[a.Name]; m != nil {
-		view.About = loop.CutText(loop.FirstLine(m.Conf.Description), aboutChars)
+		view.About = clip.Text(loop.FirstLine(m.Conf.Description), aboutChars)
 	}
 	if a.Says != nil {
 		view.Status = a.Says.Text

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/fairlead-dev/fairlead/controller/channels"
+	"github.com/fairlead-dev/fairlead/internal/clip"
 
 	"github.com/fairlead-dev/fairlead/loop"
 	"github.com/fairlead-dev/fairlead/machine"
@@ -87,7 +88,7 @@ func (c *Controller) ActWait(ctx context.Context, caller AgentCaller, channelNam
 // pause has a turn wait (T10).
 func (c *Controller) pause(ctx context.Context, caller AgentCaller, h holding, why string) error {
 	c.noteWait(caller, true)
-	_, err := c.act(ctx, caller, "", channel.WaitAskedFor{Token: h.token, Why: loop.CutText(loop.FirstLine(why), channels.WhyShownMax)}, nil)
+	_, err := c.act(ctx, caller, "", channel.WaitAskedFor{Token: h.token, Why: clip.Text(loop.FirstLine(why), channels.WhyShownMax)}, nil)
 	return err
 }
 
@@ -280,7 +281,7 @@ func (c *Controller) questionOf(ctx context.Context, caller AgentCaller, ask Age
 		case m.Run != "":
 			no = &machine.Refusal{Subject: caller.Agent, Event: "ask_human", State: "a step without an agent", Row: "Q1", Reason: "only an agent of fairlead.yaml asks people; have the step be human_in_the_loop, or report it as FAILED and say what is missing"}
 		case ask.ID != "" && (is == nil || is.Agent != caller.Agent || is.Kind != question.Asked):
-			no = &team.Unknown{What: "question of yours", Name: loop.CutText(ask.ID, loop.ActorBytesMax)}
+			no = &team.Unknown{What: "question of yours", Name: clip.Text(ask.ID, loop.ActorBytesMax)}
 		case ask.ID != "":
 			id = ask.ID
 		default:

@@ -4,6 +4,8 @@ import (
 	"regexp"
 	"strings"
 	"sync"
+
+	"github.com/fairlead-dev/fairlead/driver"
 )
 
 // Words compiles a regular expression on first use. Otherwise every command, shim and adapter of
@@ -11,9 +13,6 @@ import (
 func Words(expr string) func() *regexp.Regexp {
 	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(expr) })
 }
-
-// escapes matches terminal control sequences, which programs were seen to put into messages.
-var escapes = Words("\x1b\\[[0-9;?]*[A-Za-z]|\x1b\\][^\a\x1b]*(\a|\x1b\\\\)|\x1b")
 
 // APIError reports whether the only text of an answer is an error of the provider. Programs were seen
 // to give such a text as a successful answer: "API Error: 529 {…}", "[API Error: no model]", "Error:
@@ -27,7 +26,7 @@ var apiError = Words(`^\[?(API Error\b|Error:? \(?(HTTP |status )?[45]\d\d\b)`)
 
 // OneLine formats untrusted text in one line, without terminal control sequences.
 func OneLine(s string) string {
-	s = escapes().ReplaceAllString(s, "")
+	s = driver.WithoutEscapes(s)
 	return strings.Join(strings.FieldsFunc(s, func(r rune) bool { return r < ' ' || r == 0x7f }), " ")
 }
 

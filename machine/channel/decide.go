@@ -3,10 +3,9 @@ package channel
 import (
 	"fmt"
 	"slices"
-	"strings"
 	"time"
-	"unicode/utf8"
 
+	"github.com/fairlead-dev/fairlead/internal/clip"
 	"github.com/fairlead-dev/fairlead/machine"
 )
 
@@ -355,20 +354,6 @@ func (c *channelDraft) handed(n, turn uint64) {
 	}
 }
 
-// cut shortens untrusted text at a whole character. Invalid UTF-8 is replaced: the journal could not
-// store it, and a replay would differ.
-func cut(s string) string {
-	s = strings.ToValidUTF8(s, "\uFFFD")
-	if len(s) <= whyBytesMax {
-		return s
-	}
-	end := whyBytesMax
-	for end > 0 && !utf8.RuneStart(s[end]) {
-		end--
-	}
-	return s[:end] + "…"
-}
-
 func sorted[K ~string, V any](m map[K]V) []K {
 	if len(m) == 0 {
 		return nil
@@ -380,3 +365,6 @@ func sorted[K ~string, V any](m map[K]V) []K {
 	slices.Sort(keys)
 	return keys
 }
+
+// cut shortens the words of others to what the journal keeps.
+func cut(s string) string { return clip.Text(s, whyBytesMax) }

@@ -2,9 +2,9 @@ package control
 
 import (
 	"fmt"
-	"strings"
 	"time"
-	"unicode/utf8"
+
+	"github.com/fairlead-dev/fairlead/internal/clip"
 )
 
 // noteBytesMax limits a note, because people read the file.
@@ -241,16 +241,5 @@ func takeReport(v *Value, in Input, now Now) {
 	}
 }
 
-// cut shortens text from outside at a character boundary and replaces invalid UTF-8, which the
-// journal cannot store: a replay would differ.
-func cut(s string) string {
-	s = strings.ToValidUTF8(s, "\uFFFD")
-	if len(s) <= noteBytesMax {
-		return s
-	}
-	end := noteBytesMax
-	for end > 0 && !utf8.RuneStart(s[end]) {
-		end--
-	}
-	return s[:end] + "…"
-}
+// cut shortens the words of others to what the journal keeps.
+func cut(s string) string { return clip.Text(s, noteBytesMax) }

@@ -5,10 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
-	"unicode/utf8"
 
+	"github.com/fairlead-dev/fairlead/internal/clip"
 	"github.com/fairlead-dev/fairlead/machine"
 )
 
@@ -246,19 +245,7 @@ func sameAction(a, b Action) bool { return a.N == b.N && slices.Equal(a.Docs, b.
 
 // notice makes a message for people, cut to its limit.
 func (d *draft) notice(kind NoticeKind, text, session string) *Notice {
-	return &Notice{At: d.now.At, Kind: kind, Text: cut(text, noticeBytesMax), Session: session}
-}
-
-// cut shortens text at a character boundary.
-func cut(text string, bytes int) string {
-	text = strings.ToValidUTF8(text, "\uFFFD")
-	if len(text) <= bytes {
-		return text
-	}
-	for bytes > 0 && !utf8.RuneStart(text[bytes]) {
-		bytes--
-	}
-	return text[:bytes] + "…"
+	return &Notice{At: d.now.At, Kind: kind, Text: clip.Text(text, noticeBytesMax), Session: session}
 }
 
 // refuse makes the refusal of a person's request.

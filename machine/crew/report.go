@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/fairlead-dev/fairlead/internal/clip"
 )
 
 // counts reports whether markers of a session count: only those of the lead's session do.
@@ -104,7 +106,7 @@ func (d *draft) meant(line Listed) (doc *Document, mixed []*Document, fault stri
 	}
 }
 
-func quoted(name string) string { return fmt.Sprintf("%q", cut(name, 100)) }
+func quoted(name string) string { return fmt.Sprintf("%q", clip.Text(name, 100)) }
 
 // reportEnds applies a report to the summon or wake in progress, which goes on until all agents that it is
 // about were reported (listed: as alive or not).
@@ -175,7 +177,7 @@ func (d *draft) registerAgain(listed []Listed, alive map[DocID]bool) error {
 		name := ""
 		for _, line := range listed {
 			if line.Seat == doc.Seat {
-				name = cut(line.Name, 200)
+				name = clip.Text(line.Name, 200)
 			}
 		}
 		with.Names = append(with.Names, name)

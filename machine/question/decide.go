@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/fairlead-dev/fairlead/internal/clip"
 )
 
 // Decide returns the changes that an input causes, or a refusal. It returns no change if the
@@ -136,18 +138,18 @@ func (d *draft) ask(in Ask) error {
 	case q.Agent == "" || q.Session == "" || q.Ask == "":
 		return refusal(cmp.Or(q.Ask, "a question"), Raised, None, "Q1", "it lacks the agent, the session, or the id")
 	case q.Kind != Permission && q.Kind != Asked && q.Kind != Resume:
-		return refusal(q.Ask, Raised, None, "Q1", fmt.Sprintf("there is no kind of question %q", cut(string(q.Kind), lineMax)))
+		return refusal(q.Ask, Raised, None, "Q1", fmt.Sprintf("there is no kind of question %q", clip.Text(string(q.Kind), lineMax)))
 	case len(d.book.Open(q.Agent)) >= openMax && in.Verdict.Rule == "":
 		return refusal(q.Ask, Raised, None, "Q1", fmt.Sprintf("%d questions of %s are open already; answer some, or end its session", openMax, q.Agent))
 	}
 	q = Question{
 		N: d.book.Asked + 1, ID: id("q", d.book.Asked+1), Kind: q.Kind, Agent: q.Agent, Session: q.Session, Ask: q.Ask,
-		What: line(q.What), Tool: line(q.Tool), Call: cut(q.Call, callMax), Key: q.Key, Why: line(q.Why),
+		What: line(q.What), Tool: line(q.Tool), Call: clip.Text(q.Call, callMax), Key: q.Key, Why: line(q.Why),
 		Paths: lines(q.Paths, pathsMax), Options: options(q.Options), AskedAt: d.at,
 		ExpiresAt: q.ExpiresAt, Otherwise: q.Otherwise, Default: q.Default,
 	}
 	if q.Kind == Asked {
-		q.What = cut(strings.TrimSpace(in.Question.What), textMax)
+		q.What = clip.Text(strings.TrimSpace(in.Question.What), textMax)
 	}
 	if q.Kind != Permission {
 		return d.move(q, Raised, in)
@@ -198,9 +200,9 @@ func (d *draft) answer(in Answer) error {
 	case len(in.Text) > textMax:
 		wrong = fmt.Sprintf("the answer has %d bytes, the limit is %d", len(in.Text), textMax)
 	case in.Scope != Once && in.Scope != Session && in.Scope != Always:
-		wrong = fmt.Sprintf("the scope of an answer is once, session or always, not %q", cut(string(in.Scope), lineMax))
+		wrong = fmt.Sprintf("the scope of an answer is once, session or always, not %q", clip.Text(string(in.Scope), lineMax))
 	case in.Option != "" && chosen < 0:
-		wrong = fmt.Sprintf("there is no option %q; use %s", cut(in.Option, lineMax), names(q.Options))
+		wrong = fmt.Sprintf("there is no option %q; use %s", clip.Text(in.Option, lineMax), names(q.Options))
 	case q.Kind != Permission && in.Scope != Once:
 		wrong = "only the answer to a permission question can be saved"
 	case in.Scope != Once && !q.CanSay(in.Allow):

@@ -14,8 +14,8 @@ import (
 	"slices"
 	"strings"
 	"time"
-	"unicode/utf8"
 
+	"github.com/fairlead-dev/fairlead/internal/clip"
 	"github.com/fairlead-dev/fairlead/machine"
 )
 
@@ -300,22 +300,10 @@ func refusal(id string, event Event, state State, row, reason string) error {
 	return &machine.Refusal{Subject: id, Event: string(event), State: string(state), Row: row, Reason: reason, Takes: machine.Names(Table[state])}
 }
 
-// cut makes text valid UTF-8 of at most most bytes.
-func cut(s string, most int) string {
-	s = strings.ToValidUTF8(s, "\uFFFD")
-	if len(s) <= most {
-		return s
-	}
-	for most > 0 && !utf8.RuneStart(s[most]) {
-		most--
-	}
-	return s[:most] + "…"
-}
-
 // line is cut applied to the first line.
 func line(s string) string {
 	first, _, _ := strings.Cut(strings.TrimSpace(s), "\n")
-	return cut(strings.TrimSpace(first), lineMax)
+	return clip.Text(strings.TrimSpace(first), lineMax)
 }
 
 func id(letter string, n uint64) string { return fmt.Sprintf("%s%d", letter, n) }

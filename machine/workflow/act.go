@@ -3,7 +3,8 @@ package workflow
 import (
 	"strings"
 	"time"
-	"unicode/utf8"
+
+	"github.com/fairlead-dev/fairlead/internal/clip"
 )
 
 // act carries out one act of a rule on the step's copy.
@@ -119,18 +120,4 @@ func (o *stepDraft) takeReport(act Act, set *StepSet) {
 func (o *stepDraft) amid() bool { return o.plan.Loop != nil && o.v.Index > 0 }
 
 // cut shortens untrusted text.
-func cut(s string) string { return cutTo(s, textKeptMax) }
-
-// cutTo shortens a text at a whole character. Invalid UTF-8 is replaced: the journal could not store
-// it, and a replay would differ.
-func cutTo(s string, most int) string {
-	s = strings.ToValidUTF8(s, "\uFFFD")
-	if len(s) <= most {
-		return s
-	}
-	end := most
-	for end > 0 && !utf8.RuneStart(s[end]) {
-		end--
-	}
-	return s[:end] + "…"
-}
+func cut(s string) string { return clip.Text(s, textKeptMax) }

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"fmt"
 	"unicode/utf8"
+
+	"github.com/fairlead-dev/fairlead/internal/clip"
 )
 
 // process handles input from a step's process or about it.
@@ -270,7 +272,7 @@ func (f *Facts) fault() string {
 	}
 	for _, path := range f.Artifacts {
 		if path == "" || len(path) > artifactBytes || !utf8.ValidString(path) {
-			return fmt.Sprintf("%q is no artifact: a path of 1 to %d bytes is", cutTo(path, nameBytesMax), artifactBytes)
+			return fmt.Sprintf("%q is no artifact: a path of 1 to %d bytes is", clip.Text(path, nameBytesMax), artifactBytes)
 		}
 	}
 	if len(f.Metrics) > metricsMax {
@@ -278,7 +280,7 @@ func (f *Facts) fault() string {
 	}
 	for _, m := range f.Metrics {
 		if m.Name == "" || len(m.Name) > metricBytes || len(m.Value) > metricBytes || !utf8.ValidString(m.Name) || !utf8.ValidString(m.Value) {
-			return fmt.Sprintf("metric %q: names have 1 to %d bytes, values %d at most", cutTo(m.Name, nameBytesMax), metricBytes, metricBytes)
+			return fmt.Sprintf("metric %q: names have 1 to %d bytes, values %d at most", clip.Text(m.Name, nameBytesMax), metricBytes, metricBytes)
 		}
 	}
 	kept := f.kept()
@@ -295,7 +297,7 @@ func (f *Facts) kept() *Facts {
 	bytes := 0
 	first := len(f.Logs)
 	for first > 0 && len(f.Logs)-first < logsKeptMax-1 {
-		size := jsonBytes(cutTo(f.Logs[first-1], lineKeptMax))
+		size := jsonBytes(clip.Text(f.Logs[first-1], lineKeptMax))
 		if bytes+size > factsBytesMax/2 {
 			break
 		}
@@ -306,10 +308,10 @@ func (f *Facts) kept() *Facts {
 		kept.Logs = append(kept.Logs, logsCut)
 	}
 	for _, line := range f.Logs[first:] {
-		kept.Logs = append(kept.Logs, cutTo(line, lineKeptMax))
+		kept.Logs = append(kept.Logs, clip.Text(line, lineKeptMax))
 	}
 	for _, sentence := range f.Denied[:min(len(f.Denied), deniedKeptMax)] {
-		kept.Denied = append(kept.Denied, cutTo(sentence, lineKeptMax))
+		kept.Denied = append(kept.Denied, clip.Text(sentence, lineKeptMax))
 	}
 	return &kept
 }

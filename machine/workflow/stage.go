@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/fairlead-dev/fairlead/internal/clip"
 	"github.com/fairlead-dev/fairlead/machine"
 )
 
@@ -223,7 +224,7 @@ func (r *Run) redone(named StepID) (from []int, why string) {
 func listed(ids []StepID, is, are string) string {
 	words := make([]string, 0, problemsShown)
 	for _, id := range ids[:min(len(ids), problemsShown)] {
-		words = append(words, cutTo(string(id), idBytesMax))
+		words = append(words, clip.Text(string(id), idBytesMax))
 	}
 	text := strings.Join(words, ", ")
 	if more := len(ids) - problemsShown; more > 0 {
