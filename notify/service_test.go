@@ -221,7 +221,7 @@ func TestServiceFailures(t *testing.T) {
 		{"slack says no", "slack://hook:T00000000-B00000000-" + strings.Repeat("x", 24) + "@webhook", "slack did not take the message", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "no_service "+token) }, false},
 		{"no mailbox", "smtp://" + refused + "/?from=a@b&to=c@d&starttls=no&auth=none", "the mail server answers 550", nil, false},
 		{"full mailbox", "smtp://" + full + "/?from=a@b&to=c@d&starttls=no&auth=none", "the mail server answers 452", nil, true},
-		{"nobody there", "smtp://127.0.0.1:1/?from=a@b&to=c@d&starttls=no&auth=none", "connection refused", nil, true},
+		{"no server", "smtp://127.0.0.1:1/?from=a@b&to=c@d&starttls=no&auth=none", "connection refused", nil, true},
 		{"no ntfy there", "ntfy://127.0.0.1:1/" + token + "?scheme=http", "connection refused", nil, true},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -1,8 +1,6 @@
 package main
 
 import (
-	"os"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
@@ -54,10 +52,7 @@ func TestMomentPage(t *testing.T) {
 			p.WaitText(".banner-hold", "a <b>break</b>")
 			p.WaitText(".moment-change", "the team was held")
 			p.Axe()
-			p.Until("nothing is wider than the window", `document.documentElement.scrollWidth <= innerWidth`)
-			if to := os.Getenv("PICTURES"); to != "" {
-				p.Screenshot(filepath.Join(to, "moment-"+strings.ReplaceAll(v.Name, " ", "-")+".png"))
-			}
+			p.Until("nothing is wider than the window", uitest.Fits(p))
 			p.Until("one change earlier it was not held", `(() => { const place = document.querySelector('.moment-place').textContent; if (place.startsWith('`+strconv.Itoa(held)+` ')) document.querySelector('[aria-label^="One change earlier"]').click(); return !document.querySelector('.banner-hold'); })()`)
 			p.Until("one change later it was", `(() => { const place = document.querySelector('.moment-place').textContent; if (place.startsWith('`+strconv.Itoa(held-1)+` ')) document.querySelector('[aria-label^="One change later"]').click(); return document.querySelector('.banner-hold'); })()`)
 

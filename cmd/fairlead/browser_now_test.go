@@ -57,7 +57,6 @@ type nowPage struct {
 	t    *testing.T
 	s    *ship
 	git  func(args ...string) string
-	view uitest.View
 }
 
 // The landing page, from the first look to the last: everything that needs a person is there with its content, and is
@@ -71,14 +70,14 @@ func TestNowPage(t *testing.T) {
 	for _, v := range uitest.Views {
 		t.Run(v.Name, func(t *testing.T) {
 			dir, git := taskRepo(t, "*\n!upload.go\n!.gitignore\n")
-			p := &nowPage{Page: uitest.Browse(t), t: t, s: newShipIn(t, dir, nowTeam), git: git, view: v}
+			p := &nowPage{Page: uitest.Browse(t), t: t, s: newShipIn(t, dir, nowTeam), git: git}
 			p.Resize(v.Size)
 			p.Scheme(v.Scheme)
 			p.Open(p.s.url)
 			p.WaitText(".now-head", "Nothing needs you.")
 			p.WaitText(".now-head", "Nothing is running.")
 			p.WaitText(".now", `fairlead task "Fix the flaky upload test"`)
-			p.shot("empty")
+			p.looksRight()
 			p.begins()
 			p.shows()
 			p.changedMeanwhile()
@@ -88,13 +87,10 @@ func TestNowPage(t *testing.T) {
 	}
 }
 
-func (p *nowPage) shot(name string) {
+func (p *nowPage) looksRight() {
 	p.t.Helper()
 	p.Axe()
-	p.Until("nothing is wider than the window", `document.documentElement.scrollWidth <= innerWidth`)
-	if to := os.Getenv("PICTURES"); to != "" {
-		p.Screenshot(filepath.Join(to, "now-"+strings.ReplaceAll(p.view.Name, " ", "-")+"-"+name+".png"))
-	}
+	p.Until("nothing is wider than the window", uitest.Fits(p.Page))
 }
 
 func (p *nowPage) title(want string) {
@@ -136,7 +132,7 @@ func (p *nowPage) shows() {
 	p.Until("no terminal's code is shown", `!document.querySelector('.now').innerText.includes('[32m')`)
 	p.WaitText("[aria-labelledby=now-next]", "Write about it")
 	p.WaitText("[aria-labelledby=now-next]", "it waits until T1 has landed")
-	p.shot("full")
+	p.looksRight()
 	p.Until("all cards are open", `(document.querySelectorAll('.need-toggle[aria-expanded=false]').forEach(b => b.click()), document.querySelectorAll('.need .answer-foot').length >= 5)`)
 	for _, words := range []string{
 		"--- FAIL: TestUpload <img src=x onerror=alert(1)>", "undefined: retry <i>x</i>", "<img src=x onerror=alert(1)> is text", "wrote the notes <script>x</script>",
@@ -147,7 +143,7 @@ func (p *nowPage) shows() {
 	if uitest.Eval[bool](p.Page, `document.querySelector('main img, main script, main .need b b') !== null`) {
 		p.t.Error("words of an agent became markup")
 	}
-	p.shot("open")
+	p.looksRight()
 }
 
 // changedMeanwhile changes an artifact while the person looks: the approval is refused, and the new content is shown.
@@ -159,7 +155,7 @@ func (p *nowPage) changedMeanwhile() {
 	p.WaitText(".notes", "it was changed since you looked")
 	p.WaitText(".need", "It was changed while you looked")
 	p.WaitText(".need .ask-call", "# Release 2")
-	p.shot("changed")
+	p.looksRight()
 	p.Click(".notes", "Dismiss")
 	p.Click("[aria-label='Answer to notes']", "Approve")
 	p.WaitText(".now-head", "4 things need you")
@@ -201,7 +197,7 @@ func (p *nowPage) answered() {
 	if text := p.git("show", "main:upload.go"); !strings.Contains(text, "// second") {
 		p.t.Errorf("what has landed is %q", text)
 	}
-	p.shot("done")
+	p.looksRight()
 	p.Until("it is marked as seen", `(document.querySelector('.now-seen')?.click(), !document.querySelector('.now-seen'))`) // ages and figures still move it
 	p.WaitText("[aria-labelledby=now-finished]", "Nothing has finished since you looked.")
 	p.OpenTeam(p.s.url)

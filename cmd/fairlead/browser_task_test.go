@@ -31,14 +31,11 @@ func TestTaskPage(t *testing.T) {
 			p := uitest.Browse(t)
 			p.Resize(v.Size)
 			p.Scheme(v.Scheme)
-			shot := func(name string) {
+			looksRight := func() {
 				p.Axe()
-				p.Until("nothing is wider than the window", fmt.Sprintf(`document.documentElement.scrollWidth <= %d && innerWidth <= %d`, v.Size.Width, v.Size.Width)) // a phone makes innerWidth larger
+				p.Until("nothing is wider than the window", uitest.Fits(p))
 				p.Until("only the page's own parts scroll", `document.documentElement.scrollHeight <= innerHeight`)
 				p.Until("all that can be used is in the window", `[...document.querySelectorAll('.deck button, .deck textarea, .deck select, dialog[open] button')].every(e => { const r = e.getBoundingClientRect(); return !e.checkVisibility() || r.right <= innerWidth + 0.5; })`)
-				if to := os.Getenv("PICTURES"); to != "" {
-					p.Screenshot(filepath.Join(to, "task-"+name+"-"+v.Name+".png"))
-				}
 			}
 			p.Open(s.url + "#/tasks")
 			p.WaitText(".board", "No tasks yet")
@@ -47,7 +44,7 @@ func TestTaskPage(t *testing.T) {
 			p.Until("the text has the focus", `document.activeElement?.getAttribute('name') === 'task'`)
 			p.Press("Write the file b")
 			attachFiles(t, p)
-			shot("new")
+			looksRight()
 			p.Click("dialog", "Give the task")
 			p.WaitText(".task-head", "Write the file b")
 			p.WaitText(".task-head", "needs you")
@@ -64,7 +61,7 @@ func TestTaskPage(t *testing.T) {
 			p.WaitText(".df-rows .comment", "why <b>markup</b>?")
 			p.WaitText(".task-answer", "1 comment, and besides")
 			p.Until("to ask for changes is the next thing", `document.querySelector('.task-answer .order-start')?.textContent.includes('Request changes')`)
-			shot("comment")
+			looksRight()
 			p.Until("the text is asked for", `(document.querySelector('.comment-tools button')?.click(), document.querySelector('.comment-form textarea') === document.activeElement)`)
 			p.Press(" Explain.")
 			p.Click(".comment-form", "Save")
@@ -81,7 +78,7 @@ func TestTaskPage(t *testing.T) {
 				p.Click(".task-sides", "Conversation")
 				p.WaitText(".talk", "You asked")
 				p.Until("the images are in sight", `document.querySelector('.talk-picture img')?.checkVisibility()`)
-				shot("talk")
+				looksRight()
 				p.Click(".task-sides", "Changes")
 			}
 			p.Click(".df-head", "Viewed")
@@ -91,7 +88,7 @@ func TestTaskPage(t *testing.T) {
 			p.Until("a check is shown with its output", `document.querySelector('.checks')?.textContent.includes('<i>checked</i>')`)
 			p.Until("only the new line is in it since the last review", `(() => { const s = document.querySelector('.scope select'); if (s && s.value !== 'since') { s.value = 'since'; s.dispatchEvent(new Event('change', {bubbles: true})); }
 				return [...document.querySelectorAll('.dl-add')].length === 1 && document.querySelector('.dl-add').textContent.includes('second'); })()`)
-			shot("again")
+			looksRight()
 
 			// An approval is for what was looked at.
 			if seq := uitest.Eval[float64](p, `fetch('/api/v1/runs/T1/merge', {method: 'POST', headers: {'Content-Type': 'application/json', Authorization: 'Bearer ' + localStorage.getItem('fairlead.secret')}, body: JSON.stringify({shown: '0'.repeat(40)})}).then(r => r.status)`); seq != 409 {
@@ -103,7 +100,7 @@ func TestTaskPage(t *testing.T) {
 			git("cat-file", "-e", "main:b.txt")
 			uitest.Eval[bool](p, `(location.hash = '#/tasks', true)`)
 			p.WaitText(".column-done", "Write the file b")
-			shot("board")
+			looksRight()
 			p.NoConsoleErrors()
 		})
 	}

@@ -12,10 +12,7 @@ import (
 	"github.com/fairlead-dev/fairlead/view"
 )
 
-const (
-	limitLeast = 5 * time.Minute    // a shorter wait for a provider is over before a person has looked
-	pastMax    = 7 * 24 * time.Hour // of runs that ended; the machine tells nothing older
-)
+const limitLeast = 5 * time.Minute // a shorter wait for a provider is over before a person has looked
 
 // Matters derives everything that there is to tell at a time.
 func Matters(t *team.Team, now time.Time) []notice.Matter {
@@ -98,7 +95,7 @@ func ofRun(t *team.Team, id string, now time.Time) []notice.Matter {
 
 // ended is a run that completed or failed. A failed task that a person can help on is one that needs you.
 func ended(t *team.Team, r *workflow.Run, m notice.Matter, now time.Time) []notice.Matter {
-	if now.Sub(r.UpdatedAt) > pastMax {
+	if now.Sub(r.UpdatedAt) > notice.AgeMax {
 		return nil
 	}
 	failed := ""

@@ -99,7 +99,7 @@ const (
 	ReminderAfter = 15 * time.Minute   // a person who was away for a coffee has seen the first notice
 	SameWindow    = 10 * time.Minute   // the same cause is told again no earlier, unless it waits for an answer: an agent can reach a limit every minute
 	gatherFor     = 10 * time.Second   // between two messages: what comes meanwhile shares the next one
-	ageMax        = 7 * 24 * time.Hour // older matters are not told: they are in the inbox for long
+	AgeMax        = 7 * 24 * time.Hour // older matters are not told: they are in the inbox for long
 	pendingMax    = 200                // matters that one message counts; the others follow in the next
 	listedMax     = 10                 // matters that one message lists; a phone shows no more
 	toldMax       = 400                // matters that a record remembers; the oldest are forgotten
@@ -154,7 +154,7 @@ func (t Target) pending(r Record, matters []Matter, started, now time.Time) (pen
 	add := func(m Matter) bool {
 		told, known := r.told(m)
 		switch {
-		case !slices.Contains(t.Events, m.Event), now.Sub(m.Since) > ageMax, m.Past && m.Since.Before(from), known && !m.Since.After(told.Since):
+		case !slices.Contains(t.Events, m.Event), now.Sub(m.Since) > AgeMax, m.Past && m.Since.Before(from), known && !m.Since.After(told.Since):
 			return false
 		case known && m.Event != NeedsYou && now.Before(told.At.Add(SameWindow)):
 			waits(told.At.Add(SameWindow))

@@ -158,7 +158,7 @@ func (r Record) After(s Sent, at time.Time) (next Record, rule machine.Rule[Stat
 func (r *Record) note(s Sent, at time.Time) {
 	kept := slices.DeleteFunc(slices.Clone(r.Told), func(t Told) bool {
 		again := slices.ContainsFunc(s.Told, func(m Told) bool { return m.Event == t.Event && m.Cause == t.Cause })
-		return again || at.Sub(t.At) > ageMax
+		return again || at.Sub(t.At) > AgeMax
 	})
 	for _, m := range s.Told {
 		m.At = at

@@ -51,6 +51,7 @@ type Page struct {
 	mu     sync.Mutex
 	spoken []chromedp.ConsoleMessage
 
+	size     Size
 	pictures int             // taken by Axe
 	signedIn map[string]bool // addresses of servers for which the window has a secret
 }
@@ -216,6 +217,13 @@ func (p *Page) Resize(s Size) {
 		options = append(options, chromedp.EmulateMobile, chromedp.EmulateTouch)
 	}
 	p.do("resize", chromedp.EmulateViewport(s.Width, s.Height, options...))
+	p.size = s
+}
+
+// Fits is true of a page that is no wider than its window. On a phone a page that is too wide makes innerWidth larger,
+// so that is no measure.
+func Fits(p *Page) string {
+	return fmt.Sprintf(`(document.documentElement.scrollWidth <= %[1]d && innerWidth <= %[1]d)`, p.size.Width)
 }
 
 // Scheme sets what the system prefers, dark or light, with less motion as all tests have it.

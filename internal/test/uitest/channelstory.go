@@ -265,7 +265,7 @@ func HostileTalk(t *testing.T, p *Page, target Target) {
 	if Eval[bool](p, `document.querySelector('.talk img, .talk script, .talk textarea, .channel-list img') !== null || document.title.includes('owned')`) {
 		t.Error("words became markup")
 	}
-	if Eval[bool](p, `document.documentElement.scrollWidth > innerWidth || document.querySelector('.talk').scrollWidth > document.querySelector('.talk').clientWidth`) {
+	if Eval[bool](p, "!"+Fits(p)+` || document.querySelector('.talk').scrollWidth > document.querySelector('.talk').clientWidth`) {
 		t.Error("a long line pushed the page wider than the window")
 	}
 }

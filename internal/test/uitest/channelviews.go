@@ -93,7 +93,7 @@ func ChannelsAccessible(t *testing.T, p *Page, target Target) {
 		p.Resize(v.Size)
 		p.Scheme(v.Scheme)
 		p.Axe()
-		p.Until("nothing is wider than the window", `document.documentElement.scrollWidth <= innerWidth && document.querySelector('.talk').scrollWidth <= document.querySelector('.talk').clientWidth`)
+		p.Until("nothing is wider than the window", Fits(p)+` && document.querySelector('.talk').scrollWidth <= document.querySelector('.talk').clientWidth`)
 		p.toCircle(true)
 		p.Click(".members", m.First)
 		p.WaitText(".member-more", "Output")

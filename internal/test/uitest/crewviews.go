@@ -51,7 +51,7 @@ func HostileCrew(t *testing.T, p *Page, target Target) {
 	if Eval[bool](p, `document.querySelector('.deck img, .deck script, .deck textarea') !== null || document.title.includes('owned') || document.querySelector('.deck [fill*="url"], .deck [style*="url"]') !== null`) {
 		t.Error("words became markup")
 	}
-	if Eval[bool](p, `document.documentElement.scrollWidth > innerWidth`) {
+	if Eval[bool](p, "!"+Fits(p)) {
 		t.Error("words pushed the page wider than the window")
 	}
 	if !Eval[bool](p, `[...document.querySelectorAll('.face')].every(f => f.classList.contains('face-lead') || f.classList.contains('face-none') || f.querySelectorAll('[fill^="#"]').length > 4)`) {
@@ -132,7 +132,7 @@ func CrewAccessible(t *testing.T, p *Page, target Target) {
 		p.Resize(v.Size)
 		p.Scheme(v.Scheme)
 		p.toCrew()
-		p.Until("nothing is wider than the window", `document.documentElement.scrollWidth <= innerWidth`)
+		p.Until("nothing is wider than the window", Fits(p))
 		p.Axe()
 		for _, name := range []string{c.Names[0], c.Names[1], c.Lead} {
 			p.meet(name)

@@ -214,7 +214,7 @@ func HostileSession(t *testing.T, p *Page, target Target) {
 		if Eval[bool](p, `document.querySelector('.deck img, .deck script, .session-pane textarea:not(#words)') !== null || document.title.includes('owned')`) {
 			t.Error("words became markup")
 		}
-		p.Until("nothing is wider than the window", `document.documentElement.scrollWidth <= innerWidth && document.querySelector('.session-pane').scrollWidth <= document.querySelector('.session-pane').clientWidth`)
+		p.Until("nothing is wider than the window", Fits(p)+` && document.querySelector('.session-pane').scrollWidth <= document.querySelector('.session-pane').clientWidth`)
 	}
 	unhurt()
 	p.Click(".talks", "conv_001")

@@ -60,7 +60,7 @@ func SessionsAccessible(t *testing.T, p *Page, target Target) {
 		p.Scheme(v.Scheme)
 		p.Open(at)
 		p.WaitText(".state-now", shownState(s.Agent))
-		p.Until("nothing is wider than the window", `document.documentElement.scrollWidth <= innerWidth`)
+		p.Until("nothing is wider than the window", Fits(p))
 		p.Click(".may-card", "by description")
 		p.Click(".may-card", "What holds MAIN")
 		p.Axe()

@@ -59,7 +59,7 @@ func HostileWords(t *testing.T, p *Page, target Target) {
 	if raw := Eval[string](p, `document.querySelector('.facts').textContent`); strings.ContainsAny(raw, "\x1b\x07\u202e\x00") {
 		t.Error("a control or an override reached the page as itself")
 	}
-	wide := Eval[bool](p, `document.documentElement.scrollWidth > innerWidth`)
+	wide := Eval[bool](p, "!"+Fits(p))
 	if wide {
 		t.Error("a long line pushed the page wider than the window")
 	}

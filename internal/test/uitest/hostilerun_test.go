@@ -126,7 +126,7 @@ func showsText(t *testing.T, p *uitest.Page, where string) {
 	if raw := uitest.Eval[string](p, `document.body.textContent + [...document.querySelectorAll('*')].flatMap(e => [...e.attributes].map(a => a.value)).join('')`); strings.ContainsAny(raw, "\x1b\x07\u202e\x00") {
 		t.Errorf("%s: a control or an override reached the page as itself", where)
 	}
-	if uitest.Eval[bool](p, `document.documentElement.scrollWidth > innerWidth`) {
+	if uitest.Eval[bool](p, "!"+uitest.Fits(p)) {
 		t.Errorf("%s: the page is wider than the window", where)
 	}
 }

@@ -19,7 +19,7 @@ func HostileAsks(t *testing.T, p *Page, target Target) {
 		if raw := Eval[string](p, `document.body.textContent + [...document.querySelectorAll('*')].flatMap(e => [...e.attributes].map(a => a.value)).join('')`); strings.ContainsAny(raw, "\x1b\x07\u202e\x00") {
 			t.Errorf("%s: a control or an override reached the page as itself: %s", where, Eval[string](p, `[...document.querySelectorAll('*')].filter(e => [...e.childNodes].filter(n => n.nodeType === 3).map(n => n.data).concat([...e.attributes].map(a => a.value)).some(v => /[\x1b\x07\u202e\0]/.test(v))).map(e => e.outerHTML.slice(0, 200)).join(' | ').slice(0, 600)`))
 		}
-		if Eval[bool](p, `document.documentElement.scrollWidth > innerWidth`) {
+		if Eval[bool](p, "!"+Fits(p)) {
 			t.Errorf("%s: the page is wider than the window", where)
 		}
 	}
@@ -101,7 +101,7 @@ func AsksAccessible(t *testing.T, p *Page, target Target) {
 		for place, shown := range map[string]string{"inbox": ".inbox", "usage": ".usage", "agent/" + c.Agent + "/evidence": ".talked"} {
 			p.Open(target.URL + "#/" + place)
 			p.Until(place+" is shown", `document.querySelector('`+shown+`')?.innerText.length > 60`)
-			p.Until("nothing is wider than the window", `document.documentElement.scrollWidth <= innerWidth`)
+			p.Until("nothing is wider than the window", Fits(p))
 			p.Axe()
 		}
 		if t.Failed() {

@@ -135,11 +135,11 @@ func RunsAccessible(t *testing.T, p *Page, target Target) {
 			p.Click(".run-forms", form)
 			p.Axe()
 		}
-		p.Until("nothing is wider than the window", `document.documentElement.scrollWidth <= innerWidth && document.querySelector('.run-pane').scrollWidth <= document.querySelector('.run-pane').clientWidth`)
+		p.Until("nothing is wider than the window", Fits(p)+` && document.querySelector('.run-pane').scrollWidth <= document.querySelector('.run-pane').clientWidth`)
 		p.Click(".places", "Inbox")
 		p.WaitText(".inbox", "Risk")
 		p.Axe()
-		p.Until("nothing is wider than the window", `document.documentElement.scrollWidth <= innerWidth`)
+		p.Until("nothing is wider than the window", Fits(p))
 		p.Click(".places", "Runs")
 		p.WaitText(".run-list", "plan-code-review")
 		p.Axe()

@@ -166,7 +166,7 @@ func SearchAccessible(t *testing.T, p *Page, target Target) {
 		palette{p}.finds("dredger", "dredger clears")
 		p.Until("the options name the chosen one", `document.getElementById(document.querySelector('#find').getAttribute('aria-activedescendant'))?.getAttribute('aria-selected') === 'true'`)
 		p.Axe()
-		p.Until("nothing is wider than the window", `document.documentElement.scrollWidth <= innerWidth && document.querySelector('.find').getBoundingClientRect().right <= innerWidth && document.querySelector('.find-list').scrollWidth <= document.querySelector('.find-list').clientWidth`)
+		p.Until("nothing is wider than the window", Fits(p)+` && document.querySelector('.find').getBoundingClientRect().right <= innerWidth && document.querySelector('.find-list').scrollWidth <= document.querySelector('.find-list').clientWidth`)
 		palette{p}.walks("dredger clears")
 		p.Until("the line is marked", `document.querySelector('.tape .spot')`)
 		p.Axe()

@@ -1,6 +1,6 @@
 // Turns documents and the lead into text. Pure.
 
-import { plural, span } from '../shell/format.js';
+import { ago as since, plural, span } from '../shell/format.js';
 import { plain } from '../shell/text.js';
 
 /** @typedef {import('../shell/api.js').Document} Document */
@@ -12,14 +12,8 @@ export const lookOf = (status, live) => (status === 'hatching' ? 'egg' : status 
 /** @param {Document} d */
 export const nameOf = (d) => (d.name ? plain(d.name, 64) : d.status === 'hatching' ? 'Not hatched' : plain(d.id, 64));
 
-/** An age in one unit. @param {string | null} iso @param {number} now in ms since 1970, by the server's clock */
-export function ago(iso, now) {
-  const at = iso ? Date.parse(iso) : NaN;
-  if (!Number.isFinite(at)) return '';
-  const s = Math.floor((now - at) / 1000);
-  if (s < 1) return 'just now';
-  return s < 60 ? `${s}s ago` : s < 3600 ? `${Math.floor(s / 60)}m ago` : s < 86400 ? `${Math.floor(s / 3600)}h ago` : `${Math.floor(s / 86400)}d ago`;
-}
+/** How long ago a time was; empty: it is not known. @param {string | null} iso @param {number} now in ms since 1970, by the server's clock */
+export const ago = (iso, now) => since(now - Date.parse(iso ?? ''));
 
 /** The state of a member and the age of the evidence. @param {Document} d @param {boolean} live @param {number} now */
 export function evidenceOf(d, live, now) {

@@ -4,7 +4,7 @@ import * as api from '../shell/api.js';
 import { useEffect, useSignal } from '../shell/lib.js';
 
 /** Reads one change. @param {number} seq @returns {Promise<import('../shell/api.js').Change | null>} */
-async function changeAt(seq) {
+export async function changeAt(seq) {
   if (!Number.isSafeInteger(seq) || seq < 1) return null;
   const { changes } = await api.journal({ after: seq - 1, limit: 1 });
   return changes?.[0]?.seq === seq ? changes[0] : null;

@@ -2,11 +2,11 @@
 
 import { changeActor, changeLine } from '../history/words.js';
 import { asOf, clockNow } from '../shell/connection.js';
-import { clock, count } from '../shell/format.js';
+import { ago, clock, count } from '../shell/format.js';
 import { Icon } from '../shell/icons.js';
 import { html, useEffect, useSignal } from '../shell/lib.js';
 import { backToNow, drag, last, looking, newest, show, showTime, step, trouble } from './state.js';
-import { ago, fieldTime } from './words.js';
+import { fieldTime } from './words.js';
 
 /** The time of the moment, to be changed. */
 function Time() {
@@ -31,7 +31,7 @@ export function MomentBar() {
   const at = change ? Date.parse(change.time) : NaN;
   const words = change ? `${changeLine(change)} (${changeActor(change)})` : 'Reading the journal\u2026';
   return html`<section class="moment" aria-label="An earlier moment">
-    <p class="moment-words" aria-live="polite"><b>As it was ${change ? html`at <time class="num" dateTime=${change.time}>${clock(at)}</time>, ${ago(at, clockNow())}` : '\u2026'}.</b>${' '}
+    <p class="moment-words" aria-live="polite"><b>As it was ${change ? html`at <time class="num" dateTime=${change.time}>${clock(at)}</time>, ${ago(clockNow() - at)}` : '\u2026'}.</b>${' '}
       <span class="moment-change" title=${words}>${words}</span></p>
     <div class="moment-slide">
       <button type="button" class="icon-button" aria-label="One change earlier ([)" title="One change earlier ([)" aria-disabled=${seq <= 1 ? 'true' : undefined} onClick=${() => step(-1)}><${Icon} name="back" /></button>

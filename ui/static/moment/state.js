@@ -2,7 +2,8 @@
 
 import * as api from '../shell/api.js';
 import { batch, signal } from '../shell/lib.js';
-import { asOf, head } from '../shell/connection.js';
+import { asOf, head, live } from '../shell/connection.js';
+import { changeAt } from '../history/change.js';
 import { spoken } from '../shell/router.js';
 
 /** The bar is open. */
@@ -39,8 +40,11 @@ export function step(by) {
   show(to);
 }
 
-/** Opens the bar at the newest change. */
-export const lookBack = () => lookBackTo(head.peek());
+/** Opens the bar at the newest change, or shows the page as it is now if it is open. */
+export function toggle() {
+  if (looking.peek()) backToNow();
+  else if (live.peek()) lookBackTo(head.peek());
+}
 
 /** Opens the bar at a change. @param {number} seq */
 export function lookBackTo(seq) {
@@ -68,9 +72,8 @@ export async function showTime(time) {
 /** Learns about the moment that is shown. @param {number} seq */
 export async function learn(seq) {
   looking.value = true;
-  const [{ changes }, now] = await Promise.all([api.journal({ after: seq - 1, limit: 1 }), newest.peek() ? null : api.newest()]);
+  const [change, now] = await Promise.all([changeAt(seq), newest.peek() ? null : api.newest()]);
   if (asOf.peek() !== seq) return null;
-  const change = changes?.[0] ?? null;
   batch(() => {
     last.value = change;
     if (now !== null) newest.value = now;

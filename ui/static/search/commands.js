@@ -6,7 +6,9 @@ import { running } from '../agents/words.js';
 import { channelNames } from '../channels/state.js';
 import { sessions } from '../dispatch/state.js';
 import { runs } from '../runs/state.js';
+import { looking, toggle } from '../moment/state.js';
 import { live } from '../shell/connection.js';
+import { PLACES } from '../shell/nav.js';
 import { nextTheme, theme } from '../shell/prefs.js';
 import { choose, dialog, go, showChannel, showDispatch, showRun, showTab, showTask, TABS } from '../shell/router.js';
 import { plain } from '../shell/text.js';
@@ -16,12 +18,6 @@ import { fit } from './words.js';
 
 /** Commands shown for a query; typing more finds the others. */
 export const SHOWN_MAX = 8;
-
-/** @type {[import('../shell/router.js').Place, string, string][]} */
-const PLACES = [['agents', 'Team', 'A'], ['tasks', 'Tasks', 'B'], ['crew', 'Crew', 'W'], ['runs', 'Runs', 'R'], ['channels', 'Channels', 'M'], ['dispatch', 'Dispatch', 'D'], ['inbox', 'Inbox', 'I'], ['usage', 'Usage', 'U']];
-
-/** @type {Record<string, string>} */
-const TAB_WORDS = { output: 'output', evidence: 'evidence', history: 'history' };
 
 /** @returns {Command[]} what is listed before a word is typed */
 export function mainCommands() {
@@ -34,6 +30,7 @@ export function mainCommands() {
     order('Start a dispatch', '', 'play', () => { go('dispatch'); dialog.value = 'session'; });
     order(team.value.hold ? 'Release the team' : 'Hold the team', 'H', 'hold', () => { dialog.value = team.peek().hold ? 'release' : 'hold'; });
   }
+  order(looking.value ? 'Back to now' : 'Look back: the page as it was', 'P', 'clock', toggle);
   order(`Change the theme (now ${theme.value})`, 'T', 'sun', nextTheme);
   order('Keys and words', '?', 'look', () => { dialog.value = 'help'; });
   return list;
@@ -46,7 +43,7 @@ function ofAgent(name, add) {
   const shown = plain(name, 80);
   const open = (/** @type {string} */ tab) => () => { go('agents'); choose(name); showTab(tab); };
   add({ id: `agent ${name}`, group: 'Go to', label: shown, hint: 'agent', icon: 'shut', run: open('output') });
-  for (const tab of TABS.slice(1)) add({ id: `${tab} ${name}`, group: 'Go to', label: `${shown}: ${TAB_WORDS[tab]}`, hint: 'agent', icon: 'shut', run: open(tab) });
+  for (const tab of TABS.slice(1)) add({ id: `${tab} ${name}`, group: 'Go to', label: `${shown}: ${tab}`, hint: 'agent', icon: 'shut', run: open(tab) });
   if (!live.value) return;
   const order = (/** @type {import('../shell/api.js').Verb} */ verb, /** @type {string} */ icon) => add({ id: `${verb} ${name}`, group: 'Do', label: `${LABELS[verb]}: ${shown}`, hint: '', icon, run: () => void command(name, verb) });
   if (!running(a) || a.desired_state !== 'continuous') order('start', 'play');

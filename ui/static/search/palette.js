@@ -11,7 +11,7 @@ import { dialog } from '../shell/router.js';
 import { plain, reveal } from '../shell/text.js';
 import { commandsFor } from './commands.js';
 import { found, moreResults, query, QUERY_MAX, results, stop, type } from './state.js';
-import { KINDS, linkOf, piecesOf, wordsOf } from './words.js';
+import { linkOf, piecesOf, wordsOf } from './words.js';
 
 /** @typedef {import('../shell/api.js').SearchResult} SearchResult */
 /** @typedef {{key: string, group: string, draw: () => any, run: () => void}} Option */
@@ -27,7 +27,7 @@ function resultOption(r, i) {
   };
   return {
     key: `result ${i}`, group: 'Found', run: open,
-    draw: () => html`<span class="find-where"><b><bdi>${plain(r.entity, 80)}</bdi></b>${r.part ? html`<span>${plain(r.part, 60)}</span>` : ''}<span class="find-kind">${KINDS[r.kind] ?? plain(r.kind, 20)}</span>
+    draw: () => html`<span class="find-where"><b><bdi>${plain(r.entity, 80)}</bdi></b>${r.part ? html`<span>${plain(r.part, 60)}</span>` : ''}<span class="find-kind">${plain(r.kind, 20)}</span>
         <time class="num" datetime=${plain(r.at, 40)}>${moment(at, now.peek())}</time></span>
       <span class="find-text">${piecesOf(r.snippet ?? '', r.matches).map((p, n) => (p.hit ? html`<mark key=${n}>${reveal(p.text)}</mark>` : html`<span key=${n}>${reveal(p.text)}</span>`))}</span>`,
   };

@@ -3,9 +3,6 @@
 /** @typedef {import('../shell/api.js').SearchResult} SearchResult */
 /** @typedef {{text: string, hit: boolean}} Piece */
 
-/** What the kinds are called. @type {Record<string, string>} */
-export const KINDS = { output: 'output', channel: 'channel', crew: 'crew', question: 'question', run: 'run', task: 'task', dispatch: 'dispatch', history: 'history' };
-
 /**
  * How well a text fits some words: every word must be in it, as a part of it, or at least as letters in this
  * order. Higher is better; 0: it does not fit.

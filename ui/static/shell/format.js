@@ -25,6 +25,13 @@ export function brief(ms) {
   return m < 1 ? 'now' : m < 60 ? `${m}m` : m < 1440 ? `${Math.floor(m / 60)}h` : `${Math.floor(m / 1440)}d`;
 }
 
+/** How long ago something was, in one unit. @param {number} ms */
+export function ago(ms) {
+  const s = Math.floor(ms / 1000);
+  if (!Number.isFinite(s)) return '';
+  return s < 1 ? 'just now' : s < 60 ? `${s}s ago` : `${brief(ms)} ago`;
+}
+
 /** The time of day, with the day if it is not today. @param {number} ms @param {number} now */
 export const shortMoment = (ms, now) => (!Number.isFinite(ms) ? '\u2013' : new Date(ms).toDateString() === new Date(now).toDateString() ? shortFormat.format(ms) : `${dayFormat.format(ms)} ${shortFormat.format(ms)}`);
 

@@ -5,7 +5,7 @@ import { command } from '../agents/actions.js';
 import { running } from '../agents/words.js';
 import { letterKeys, nextTheme } from './prefs.js';
 import { live } from './connection.js';
-import { backToNow, lookBack, looking, step } from '../moment/state.js';
+import { looking, step, toggle } from '../moment/state.js';
 import { cell, team } from '../agents/state.js';
 import { backToTeam, channelName, choose, chosen, conversationN, dialog, go, member, opened, place, runID, search, sessionName, shownNames, showRun, showDispatch, showTab, stepID, TABS } from './router.js';
 
@@ -82,7 +82,7 @@ function handle(e, at) {
     case 'i': go('inbox'); return true;
     case 'u': go('usage'); return true;
     case 't': nextTheme(); return true;
-    case 'p': if (looking.value) backToNow(); else if (live.value) lookBack(); return true;
+    case 'p': toggle(); return true;
     case '[': step(-1); return looking.value;
     case ']': step(1); return looking.value;
     case 'h': if (live.value) dialog.value = team.value.hold ? 'release' : 'hold'; return true;

@@ -11,7 +11,7 @@ import { nextTheme, theme } from './prefs.js';
 import { channelName, dialog, place, runID, sessionName } from './router.js';
 import { Fairlead, Icon } from './icons.js';
 import { Places } from './nav.js';
-import { backToNow, lookBack, looking } from '../moment/state.js';
+import { looking, toggle } from '../moment/state.js';
 
 /** @type {Record<string, string>} */
 const PHASES = { live: 'Live', past: 'Earlier', connecting: 'Connecting', lost: 'Cut off' };
@@ -38,7 +38,7 @@ export function Masthead() {
     <${Places} />
     <div class="masthead-side">
       <${Line} /><button type="button" class="plain-button find-button" aria-haspopup="dialog" aria-keyshortcuts="Control+K Meta+K" aria-label="Search and commands" title="Search and commands (Ctrl K)" onClick=${() => { dialog.value = 'find'; }}><${Icon} name="search" /><span>Search</span><kbd aria-hidden="true" data-keys=${/Mac|iP/.test(navigator.platform) ? '\u2318 K' : 'Ctrl K'}></kbd></button><${Hold} />
-      <button type="button" class="icon-button" aria-pressed=${looking.value ? 'true' : 'false'} onClick=${() => { if (looking.value) backToNow(); else if (live.value) lookBack(); }} title="Look back: the page as it was at an earlier moment (P)" aria-label="Look back"><${Icon} name="clock" /></button>
+      <button type="button" class="icon-button" aria-pressed=${looking.value ? 'true' : 'false'} onClick=${toggle} title="Look back: the page as it was at an earlier moment (P)" aria-label="Look back"><${Icon} name="clock" /></button>
       <button type="button" class="icon-button" onClick=${nextTheme} title="Theme: ${t}" aria-label="Theme: ${t}. Change"><${Icon} name=${t === 'auto' ? 'auto' : t === 'dark' ? 'moon' : 'sun'} /></button>
       <button type="button" class="icon-button help-button" onClick=${() => { dialog.value = 'help'; }} title="Keys and words (?)" aria-label="Help: keys and words">?</button>
     </div>

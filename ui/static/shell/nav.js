@@ -14,16 +14,18 @@ const Place = ({ to, n, what, children }) => html`<a class="place" href=${`#/${t
   onClick=${(/** @type {MouseEvent} */ e) => { if (!e.ctrlKey && !e.metaKey && !e.shiftKey) { e.preventDefault(); go(to); } }}>
   ${children}${n > 0 && html`<span class="place-count place-count-${to}"><span class="num">${n > 99 ? '99+' : n}</span><span class="hidden"> ${what}</span></span>`}</a>`;
 
-export function Places() {
-  const going = runs.value.filter((r) => r.status === 'running' || r.status === 'waiting').length;
-  return html`<nav class="places" aria-label="Parts of this page">
-    <${Place} to="now" n=${needs.value.length} what="waiting for you">Now<//>
-    <${Place} to="agents" n=${0} what="">Team<//>
-    <${Place} to="tasks" n=${needYou.value} what="waiting for you">Tasks<//>
-    <${Place} to="crew" n=${awake.value} what="awake">Crew<//>
-    <${Place} to="runs" n=${going} what="running">Runs<//>
-    <${Place} to="channels" n=${underWay.value} what="with a turn in progress">Channels<//>
-    <${Place} to="dispatch" n=${talking.value} what="with an open conversation">Dispatch<//>
-    <${Place} to="inbox" n=${0} what="">Inbox<//>
-  </nav>`;
-}
+/** The parts of the page in their order, with the key of each. @type {[import('./router.js').Place, string, string][]} */
+export const PLACES = [
+  ['now', 'Now', 'G'], ['agents', 'Team', 'A'], ['tasks', 'Tasks', 'B'], ['crew', 'Crew', 'W'], ['runs', 'Runs', 'R'], ['channels', 'Channels', 'M'],
+  ['dispatch', 'Dispatch', 'D'], ['inbox', 'Inbox', 'I'], ['usage', 'Usage', 'U'],
+];
+
+/** How many things in a part a person may want to know of, and what they are. @type {Partial<Record<import('./router.js').Place, [() => number, string]>>} */
+const COUNTS = {
+  now: [() => needs.value.length, 'waiting for you'], tasks: [() => needYou.value, 'waiting for you'], crew: [() => awake.value, 'awake'],
+  runs: [() => runs.value.filter((r) => r.status === 'running' || r.status === 'waiting').length, 'running'],
+  channels: [() => underWay.value, 'with a turn in progress'], dispatch: [() => talking.value, 'with an open conversation'],
+};
+
+export const Places = () => html`<nav class="places" aria-label="Parts of this page">
+  ${PLACES.map(([to, label]) => html`<${Place} key=${to} to=${to} n=${COUNTS[to]?.[0]() ?? 0} what=${COUNTS[to]?.[1] ?? ''}>${label}<//>`)}</nav>`;
