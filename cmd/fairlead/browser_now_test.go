@@ -54,9 +54,9 @@ printf '{"schema":"agent_run_report_v1","run_id":"%s","step_id":"%s","agent":"sc
 // nowPage is the landing page of a real daemon, looked at in one view.
 type nowPage struct {
 	*uitest.Page
-	t    *testing.T
-	s    *ship
-	git  func(args ...string) string
+	t   *testing.T
+	s   *ship
+	git func(args ...string) string
 }
 
 // The landing page, from the first look to the last: everything that needs a person is there with its content, and is
