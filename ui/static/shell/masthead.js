@@ -35,9 +35,10 @@ export function Masthead() {
   return html`<header class="masthead">
     <a class="skip" href="#${content}" onClick=${(/** @type {Event} */ e) => { e.preventDefault(); document.getElementById(content)?.focus(); }}>Skip to ${place.value === 'agents' ? 'the chosen agent' : 'the content'}</a>
     <h1 class="brand"><${Fairlead} /><span class="brand-name">Fairlead</span><span class="brand-team"><bdi>${plain(team.value.name, 60) || 'Mission Control'}</bdi></span></h1>
+    <button type="button" class="plain-button find-button" aria-haspopup="dialog" aria-keyshortcuts="Control+K Meta+K" aria-label="Search and commands" title="Search and commands (Ctrl K)" onClick=${() => { dialog.value = 'find'; }}><${Icon} name="search" /><span>Search</span><kbd aria-hidden="true" data-keys=${/Mac|iP/.test(navigator.platform) ? '\u2318 K' : 'Ctrl K'}></kbd></button>
     <${Places} />
     <div class="masthead-side">
-      <${Line} /><button type="button" class="plain-button find-button" aria-haspopup="dialog" aria-keyshortcuts="Control+K Meta+K" aria-label="Search and commands" title="Search and commands (Ctrl K)" onClick=${() => { dialog.value = 'find'; }}><${Icon} name="search" /><span>Search</span><kbd aria-hidden="true" data-keys=${/Mac|iP/.test(navigator.platform) ? '\u2318 K' : 'Ctrl K'}></kbd></button><${Hold} />
+      <${Line} /><${Hold} />
       <button type="button" class="icon-button" aria-pressed=${looking.value ? 'true' : 'false'} onClick=${toggle} title="Look back: the page as it was at an earlier moment (P)" aria-label="Look back"><${Icon} name="clock" /></button>
       <button type="button" class="icon-button" onClick=${nextTheme} title="Theme: ${t}" aria-label="Theme: ${t}. Change"><${Icon} name=${t === 'auto' ? 'auto' : t === 'dark' ? 'moon' : 'sun'} /></button>
       <button type="button" class="icon-button help-button" onClick=${() => { dialog.value = 'help'; }} title="Keys and words (?)" aria-label="Help: keys and words">?</button>

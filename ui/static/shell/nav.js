@@ -7,12 +7,13 @@ import { needs } from '../inbox/state.js';
 import { runs } from '../runs/state.js';
 import { talking } from '../dispatch/state.js';
 import { needYou } from '../tasks/state.js';
+import { Icon } from './icons.js';
 import { go, place } from './router.js';
 
 /** @param {{to: import('./router.js').Place, n: number, what: string, children?: any}} props */
 const Place = ({ to, n, what, children }) => html`<a class="place" href=${`#/${to}`} aria-current=${place.value === to ? 'page' : undefined}
   onClick=${(/** @type {MouseEvent} */ e) => { if (!e.ctrlKey && !e.metaKey && !e.shiftKey) { e.preventDefault(); go(to); } }}>
-  ${children}${n > 0 && html`<span class="place-count place-count-${to}"><span class="num">${n > 99 ? '99+' : n}</span><span class="hidden"> ${what}</span></span>`}</a>`;
+  <${Icon} name=${`place-${to}`} /><span>${children}</span>${n > 0 && html`<span class="place-count place-count-${to}"><span class="num">${n > 99 ? '99+' : n}</span><span class="hidden"> ${what}</span></span>`}</a>`;
 
 /** The parts of the page in their order, with the key of each. @type {[import('./router.js').Place, string, string][]} */
 export const PLACES = [
