@@ -26,20 +26,20 @@ import { UsagePage } from './usage/page.js';
 import { Board } from './tasks/board.js';
 import { NewTask } from './tasks/newtask.js';
 import { DropDialog, TaskPage } from './tasks/page.js';
-import { openChannel } from './channels/state.js';
+import { channelCell, channelNames, openChannel, unread } from './channels/state.js';
 import { openCrew } from './crew/state.js';
 import { MomentBar } from './moment/bar.js';
 import { keepFeedOpen } from './shell/feed.js';
 import { startKeys } from './shell/keys.js';
 import { computed, effect, html, render, untracked } from './shell/lib.js';
-import { lookAt } from './runs/state.js';
+import { lookAt, runs } from './runs/state.js';
 import { connection, tick } from './shell/connection.js';
 import { loaded, names, team } from './agents/state.js';
-import { openDispatch } from './dispatch/state.js';
+import { openDispatch, sessions } from './dispatch/state.js';
 import { plain } from './shell/text.js';
 import { SignIn, signedIn, startSignIn } from './shell/signin.js';
 import { openUsage } from './usage/state.js';
-import { channelName, chosen, conversationN, counts, member, opened, place, runID, sessionName, spot, startView } from './shell/router.js';
+import { channelName, chosen, conversationN, counts, fill, member, opened, place, runID, sessionName, spot, startView, wide } from './shell/router.js';
 
 function Deck() {
   const cut = connection.value.phase === 'lost' ? 'deck-cut' : '';
@@ -65,6 +65,16 @@ const channelSpot = computed(() => (place.value === 'channels' ? spot.value : ''
 
 // A wide page always shows an agent.
 effect(() => { if (loaded.value && !chosen.value && names.value.length > 0) chosen.value = names.value[0]; });
+
+/** Opens the first of a part on a wide page where none is open. @param {import('./shell/router.js').Place} part @param {{value: string}} open @param {() => string} first */
+const openFirst = (part, open, first) => effect(() => {
+  if (!wide.value || place.value !== part || open.value) return;
+  const id = first();
+  if (id) untracked(() => fill(() => { open.value = id; }));
+});
+openFirst('runs', runID, () => (runs.value.find((r) => r.status === 'waiting') ?? runs.value[0])?.run_id ?? '');
+openFirst('channels', channelName, () => channelNames.value.find((n) => { const c = channelCell(n)?.value; return c && (c.open?.length || unread(c) > 0); }) ?? channelNames.value[0] ?? '');
+openFirst('dispatch', sessionName, () => (sessions.value.find((s) => s.waiting > 0) ?? sessions.value[0])?.name ?? '');
 
 effect(() => { void runID.value; untracked(lookAt); });
 

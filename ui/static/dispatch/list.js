@@ -30,7 +30,7 @@ export function DispatchList() {
   const list = sessions.value;
   return html`<nav class="run-list session-list" aria-label="Dispatches">
     <div class="run-tools"><h2 id="sessions-title" tabIndex=${-1}>Dispatch</h2>
-      <button type="button" class="order order-start" aria-disabled=${live.value ? undefined : 'true'} onClick=${() => { if (live.value) dialog.value = 'session'; }}><${Icon} name="play" /><span>Start a dispatch</span></button></div>
+      <button type="button" class="order ${list.length ? 'order-plain' : 'order-primary'}" aria-disabled=${live.value ? undefined : 'true'} onClick=${() => { if (live.value) dialog.value = 'session'; }}><${Icon} name="play" /><span>Start a dispatch</span></button></div>
     <div class="run-scroll">
       ${!dispatchesKnown.value ? html`<div class="empty"><p>${listWrong.value ? plain(listWrong.value, 400) : 'Loading\u2026'}</p></div>`
         : list.length === 0 ? html`<div class="empty"><h2>No dispatch yet</h2><p>In a dispatch, MAIN coordinates and may not change code. The agent whose description fits an input does the work, and Fairlead denies what is forbidden.</p>

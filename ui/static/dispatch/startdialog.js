@@ -37,7 +37,7 @@ function Form() {
     <details><summary>More</summary><label class="stack session-path"><span>Folder</span><input type="text" name="path" autocomplete="off" spellcheck=${false} maxlength=${PATH_MAX} placeholder=".claude/agent-state-machine/ and the time" value=${path.value} onInput=${(/** @type {any} */ e) => { path.value = e.target.value; }} /></label></details>
     <div role="alert">${wrong.value && html`<div class="faults"><p><${Icon} name="look" /><span>${plain(wrong.value, 600)}</span></p></div>`}</div>
     <div class="dialog-foot"><button type="button" class="plain-button" onClick=${() => { dialog.value = ''; }}>Not now</button>
-      <button type="submit" class="order order-start" aria-disabled=${busy.value ? 'true' : undefined} aria-busy=${busy.value ? 'true' : undefined}><${Icon} name="play" /><span>Start</span></button></div>
+      <button type="submit" class="order order-primary" aria-disabled=${busy.value ? 'true' : undefined} aria-busy=${busy.value ? 'true' : undefined}><${Icon} name="play" /><span>Start</span></button></div>
   </form><//>`;
 }
 

@@ -39,7 +39,7 @@ export function MomentBar() {
         onInput=${(/** @type {any} */ e) => drag(Number(e.target.value))} onChange=${(/** @type {any} */ e) => show(Number(e.target.value))} />
       <button type="button" class="icon-button" aria-label="One change later (])" title="One change later (])" aria-disabled=${seq >= newest.value ? 'true' : undefined} onClick=${() => step(1)}><${Icon} name="forward" /></button>
       <span class="num soft moment-place">${count(seq)} of ${count(newest.value)}</span></div>
-    <div class="moment-side"><${Time} /><button type="button" class="order order-start" onClick=${backToNow}><span>Back to now</span></button></div>
+    <div class="moment-side"><${Time} /><button type="button" class="order order-primary" onClick=${backToNow}><span>Back to now</span></button></div>
     ${trouble.value && html`<p class="fault" role="alert">${trouble.value}</p>`}
   </section>`;
 }

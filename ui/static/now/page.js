@@ -91,7 +91,7 @@ function NextUp() {
 
 /** What to do if nothing goes on. */
 const Teach = () => html`<div class="now-teach"><p>Give an agent something to do:</p>
-  <p><button type="button" class="order order-start" aria-disabled=${live.value ? undefined : 'true'} onClick=${() => { if (live.value) dialog.value = 'task'; }}><${Icon} name="plus" /><span>New task</span></button></p>
+  <p><button type="button" class="order order-primary" aria-disabled=${live.value ? undefined : 'true'} onClick=${() => { if (live.value) dialog.value = 'task'; }}><${Icon} name="plus" /><span>New task</span></button></p>
   <p class="soft">or in a terminal: <code>fairlead task "Fix the flaky upload test"</code></p></div>`;
 
 export function NowPage() {

@@ -89,7 +89,7 @@ function StartSheet() {
         ${faults.value.length > 0 && html`<ul>${faults.value.slice(0, FAULTS_MAX).map((f, i) => html`<li key=${i}>${f.location && html`<code>${plain(f.location, 200)}</code> `}${plain(f.message, 400)}</li>`)}</ul>`}
         ${faults.value.length > FAULTS_MAX && html`<p>and ${faults.value.length - FAULTS_MAX} more; <code>fairlead run --check</code> lists all of them</p>`}</div>`}</div>
       <div class="dialog-foot"><button type="button" class="plain-button" onClick=${() => { dialog.value = ''; }}>Not now</button>
-        <button type="submit" class="order order-start" aria-disabled=${busy.value ? 'true' : undefined} aria-busy=${busy.value ? 'true' : undefined}><${Icon} name="play" /><span>Start</span></button></div>
+        <button type="submit" class="order order-primary" aria-disabled=${busy.value ? 'true' : undefined} aria-busy=${busy.value ? 'true' : undefined}><${Icon} name="play" /><span>Start</span></button></div>
     </form><//>`;
 }
 
@@ -113,7 +113,7 @@ function ResumeSheet({ step }) {
   return html`<${Sheet} title="Resume the run?">
     <p>${step ? html`The run continues at <b>${plain(step, 64)}</b>. That step and all later steps run again; earlier steps keep their results.` : 'The run continues at the steps that failed. Completed steps keep their results.'}</p>
     <div class="dialog-foot"><button type="button" class="plain-button" onClick=${() => { dialog.value = ''; }}>Not now</button>
-      <button type="button" class="order order-start" onClick=${send}><${Icon} name="play" /><span>Resume it</span></button></div><//>`;
+      <button type="button" class="order order-primary" onClick=${send}><${Icon} name="play" /><span>Resume it</span></button></div><//>`;
 }
 
 export function RunDialogs() {

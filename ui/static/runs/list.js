@@ -40,7 +40,7 @@ export function RunList() {
   const list = runs.value;
   return html`<nav class="run-list" aria-label="Runs">
     <div class="run-tools"><h2 id="runs-title" tabIndex=${-1}>Runs</h2>
-      <button type="button" class="order order-start" data-start aria-disabled=${live.value ? undefined : 'true'} onClick=${() => { if (live.value) dialog.value = 'start'; }}><${Icon} name="play" /><span>Start a run</span></button></div>
+      <button type="button" class="order ${list.length ? 'order-plain' : 'order-primary'}" data-start aria-disabled=${live.value ? undefined : 'true'} onClick=${() => { if (live.value) dialog.value = 'start'; }}><${Icon} name="play" /><span>Start a run</span></button></div>
     <div class="run-scroll">
       ${!runsKnown.value ? html`<div class="empty"><p>Asking Fairlead for the runs\u2026</p></div>`
         : list.length === 0 ? html`<div class="empty"><h2>No runs yet</h2><p>A run takes a workflow through its steps: agents work, gates send them back, people approve.</p>

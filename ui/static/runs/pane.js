@@ -3,11 +3,11 @@
 import { money, moment } from '../shell/format.js';
 import { html, useSignal } from '../shell/lib.js';
 import { asking, keyOf, pauseRun } from './actions.js';
-import { isOver, shown, shownWrong } from './state.js';
+import { isOver, shown, shownWrong, step, stepIDs } from './state.js';
 import { runLook, progress } from './words.js';
 import { live, now } from '../shell/connection.js';
 import { plain } from '../shell/text.js';
-import { dialog, go, runID, showTask, stepID } from '../shell/router.js';
+import { dialog, go, runID, showRun, showTask, stepID } from '../shell/router.js';
 import { Icon } from '../shell/icons.js';
 import { RunGraph } from './graphdrawing.js';
 import { Bar, Mark } from './list.js';
@@ -16,6 +16,8 @@ import { StepDetail } from './step.js';
 
 /** Reasons for waiting that are shown. */
 const WAITS_MAX = 8;
+/** Steps with a button of their own that leads to what they ask. */
+const ASKS_MAX = 3;
 
 /** @param {{run: import('../shell/api.js').RunView}} props */
 function Orders({ run }) {
@@ -24,7 +26,9 @@ function Orders({ run }) {
     aria-disabled=${off ? 'true' : undefined} aria-busy=${verb && asking.value === keyOf(verb, run.run_id) ? 'true' : undefined} onClick=${() => { if (!off) act(); }}><${Icon} name=${icon} /><span>${label}</span></button>`;
   if (run.status === 'completed') return null; // a step of it can be resumed
   if (isOver(run)) return html`<div class="orders">${button('start', 'play', 'Resume', () => { dialog.value = 'resume'; }, 'resume')}</div>`;
+  const asks = stepIDs.value.filter((id) => step(id)?.value.status === 'WAITING_ON_HUMAN' && id !== stepID.value).slice(0, ASKS_MAX);
   return html`<div class="orders">
+    ${run.task && asks.length > 0 ? button('primary', 'forward', 'Look at the Changes', () => showTask(run.run_id)) : asks.map((id) => button('primary', 'comment', `Answer ${plain(id, 40)}`, () => showRun(run.run_id, id)))}
     ${run.stage === 'paused' ? button('start', 'play', 'Release', () => void pauseRun(run.run_id, 'release'), 'release') : button('plain', 'hold', 'Pause', () => void pauseRun(run.run_id, 'pause'), 'pause')}
     ${button('quiet', 'cross', 'Cancel run', () => { dialog.value = 'cancel'; }, 'cancel')}</div>`;
 }

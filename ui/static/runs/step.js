@@ -80,7 +80,7 @@ export function StepDetail({ run }) {
     ${s.denied && html`<p class="soft step-denied">${plain(s.denied, 400)}</p>`}
     ${s.last_error && html`<p class="worry-box"><${Icon} name="look" /><span>${plain(s.last_error, 1000)}</span></p>`}
     ${s.waits_for && html`<p class="soft step-waits">${plain(s.waits_for, 400)}</p>`}
-    ${s.status === 'WAITING_ON_HUMAN' && (shown.value?.task && !s.input_schema ? html`<div class="answer-foot"><button type="button" class="order order-start" onClick=${() => showTask(run)}><${Icon} name="look" /><span>Look at the changes</span></button></div>` : html`<${Answer} key=${`${run}/${id}`} run=${run} step=${id} schema=${s.input_schema} bad=${s.bad_input} path=${s.manual_input_path} shown=${inbox.value.find((i) => i.kind === 'step' && i.run_id === run && i.step_id === id)?.shown} id="answer" />`)}
+    ${s.status === 'WAITING_ON_HUMAN' && (shown.value?.task && !s.input_schema ? html`<div class="answer-foot"><button type="button" class="order order-primary" onClick=${() => showTask(run)}><${Icon} name="look" /><span>Look at the changes</span></button></div>` : html`<${Answer} key=${`${run}/${id}`} run=${run} step=${id} schema=${s.input_schema} bad=${s.bad_input} path=${s.manual_input_path} shown=${inbox.value.find((i) => i.kind === 'step' && i.run_id === run && i.step_id === id)?.shown} id="answer" />`)}
     <dl class="step-facts">
       <${Fact} label="Agent">${plain(s.agent || 'a command', 80)}<//>
       <${Fact} label="Began, took"><${Took} s=${s} /><//>

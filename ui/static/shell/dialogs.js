@@ -43,7 +43,7 @@ function HoldSheet({ on }) {
       <input type="text" maxlength=${NOTE_MAX} value=${note.value} placeholder=${on ? 'why' : ''} onInput=${(/** @type {any} */ e) => { note.value = e.target.value; }}
         onKeyDown=${(/** @type {KeyboardEvent} */ e) => { if (e.key === 'Enter') { e.preventDefault(); send(); } }} /></label>
     <div class="dialog-foot"><button type="button" class="plain-button" onClick=${() => { dialog.value = ''; }}>Cancel</button>
-      <button type="button" class="order ${on ? 'order-hold' : 'order-start'}" onClick=${send}>${on ? 'Hold the Team' : 'Release the Team'}</button></div>
+      <button type="button" class="order ${on ? 'order-hold' : 'order-primary'}" onClick=${send}>${on ? 'Hold the Team' : 'Release the Team'}</button></div>
   <//>`;
 }
 

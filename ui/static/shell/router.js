@@ -137,6 +137,15 @@ export function go(where) {
   writeAddress(true);
 }
 
+/** Is there room for a list and one of its entries side by side? */
+export const wide = signal(true);
+
+/** Opens an entry beside its list, in the same step of the history: a wide page always shows one. @param {() => void} set */
+export function fill(set) {
+  batch(set);
+  writeAddress(false);
+}
+
 /** @param {string} run @param {string} [step] */
 export function showRun(run, step = '') {
   const push = place.value !== 'runs' || runID.value !== run;
@@ -211,6 +220,9 @@ export function showSession(id) {
 }
 
 export function startView() {
+  const room = matchMedia('(min-width: 821px)');
+  wide.value = room.matches;
+  room.addEventListener('change', () => { wide.value = room.matches; });
   readAddress();
   asOf.subscribe((at) => { if (momentIn(location.hash.split('?')[1] ?? '') !== at) writeAddress(false); });
   addEventListener('hashchange', readAddress);

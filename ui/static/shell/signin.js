@@ -114,7 +114,7 @@ export function SignIn() {
       <label for="login-code">Code</label>
       <div class="sign-in-row"><input id="login-code" ref=${field} type="text" value=${code.value} maxlength="32" placeholder="XXXX-XXXX" autocomplete="one-time-code" autocapitalize="characters" spellcheck=${false}
         onInput=${(/** @type {any} */ e) => { code.value = e.target.value; }} />
-      <button type="submit" class="order order-start" aria-disabled=${trying.value ? 'true' : undefined}>Sign In</button></div>
+      <button type="submit" class="order order-primary" aria-disabled=${trying.value ? 'true' : undefined}>Sign In</button></div>
     </form>
   </main>`;
 }

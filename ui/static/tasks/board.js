@@ -43,7 +43,7 @@ export function Board() {
   return html`<section class="board" aria-labelledby="tasks-title">
     <header class="board-head"><h2 id="tasks-title" tabIndex=${-1}>Tasks</h2>
       <p class="soft">${needYou.value > 0 ? html`<b class="num">${needYou.value}</b> ${needYou.value === 1 ? 'needs' : 'need'} you` : all.length > 0 ? 'Nothing needs you' : ''}</p>
-      <button type="button" class="order ${needYou.value > 0 ? 'order-plain' : 'order-start'}" aria-disabled=${live.value ? undefined : 'true'} onClick=${() => { if (live.value) dialog.value = 'task'; }}><${Icon} name="plus" /><span>New task</span></button></header>
+      <button type="button" class="order ${needYou.value > 0 ? 'order-plain' : 'order-primary'}" aria-disabled=${live.value ? undefined : 'true'} onClick=${() => { if (live.value) dialog.value = 'task'; }}><${Icon} name="plus" /><span>New task</span></button></header>
     ${!runsKnown.value ? html`<div class="empty"><p>Asking Fairlead for the tasks\u2026</p></div>`
       : all.length === 0 ? html`<div class="empty"><h2>No tasks yet</h2><p>Say what is to be done. An agent works on it in a folder of its own, the checks run, and you look at the changes here before they land.</p>
         <p>In a terminal: <code>fairlead task "Add retries to the uploader"</code></p></div>`

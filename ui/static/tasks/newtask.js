@@ -95,6 +95,6 @@ export function NewTask() {
         <ul>${files.value.map((f) => html`<li key=${f.name}>${f.image && html`<img src=${f.image} alt="" />`}<code>${plain(f.name, 80)}</code><span class="num soft">${size(f.bytes)}</span><button type="button" class="icon-button" aria-label="Remove ${plain(f.name, 80)}" onClick=${() => { files.value = files.value.filter((o) => o !== f); }}><${Icon} name="close" /></button></li>`)}</ul></div>
       <div role="alert">${wrong.value && html`<div class="faults"><p><${Icon} name="look" />${plain(wrong.value, 600)}</p></div>`}</div>
       <div class="dialog-foot"><button type="button" class="plain-button" onClick=${close}>Not now</button>
-        <button type="submit" class="order order-start" aria-disabled=${busy.value ? 'true' : undefined} aria-busy=${busy.value ? 'true' : undefined}><${Icon} name="play" /><span>Give the task</span></button></div>
+        <button type="submit" class="order order-primary" aria-disabled=${busy.value ? 'true' : undefined} aria-busy=${busy.value ? 'true' : undefined}><${Icon} name="play" /><span>Give the task</span></button></div>
     </form><//>`;
 }
