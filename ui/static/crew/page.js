@@ -2,6 +2,7 @@
 
 import { crew, crewKnown, crewWrong, documentCell, lead, LEAD_SEAT, members, onSeat, seatless, SEATS, tally, memberOf } from './state.js';
 import { imported, importFiles, importing, sleep, summon, wake } from './actions.js';
+import { lastWords } from './lastwords.js';
 import { evidenceOf, headline, leadLook, leadWords, lookOf, nameOf, NOTICES, ago } from './words.js';
 import { skew } from '../shell/api.js';
 import { html, signal, useEffect, useLayoutEffect, useRef, useSignal } from '../shell/lib.js';
@@ -29,6 +30,12 @@ export const shownMember = () => memberOf(member.value) || LEAD;
 /** @param {{look: string}} props */
 const Dot = ({ look }) => html`<span class="seat-dot seat-dot-${look}" aria-hidden="true"></span>`;
 
+/** What a member said last. @param {{by: string}} props */
+function Said({ by }) {
+  const text = lastWords.value.get(by);
+  return text ? html`<q class="seat-said"><bdi>${plain(text, 160)}</bdi></q>` : null;
+}
+
 /** @param {{id: string, seat: number, roving: boolean}} props */
 function Seat({ id, seat, roving }) {
   const d = documentCell(id)?.value;
@@ -39,7 +46,7 @@ function Seat({ id, seat, roving }) {
     <span class="seat-face">${look === 'egg' ? html`<${Egg} seat=${seat} />` : html`<${Face} color=${d.color} eyes=${d.faceVariant?.eyes} mouth=${d.faceVariant?.mouth} name=${d.name ?? d.id} />`}<${Dot} look=${look} /></span>
     <button type="button" class="seat-name" tabIndex=${roving ? 0 : -1} aria-current=${shown ? 'true' : undefined} onClick=${() => showMember(id)}><bdi>${nameOf(d)}</bdi>${!d.name && html`<span class="hidden"> on seat ${d.gridPosition}</span>`}</button>
     ${d.colorName && html`<span class="seat-color"><bdi>${plain(d.colorName, 60)}</bdi></span>`}
-    <span class="seat-words num">${evidenceOf(d, answers.value, serverNow())}</span>
+    <span class="seat-words num">${evidenceOf(d, answers.value, serverNow())}</span><${Said} by=${d.name ?? ''} />
   </li>`;
 }
 
@@ -52,7 +59,7 @@ function LeadSeat({ roving }) {
   return html`<li class="seat seat-lead seat-${look} ${shown ? 'seat-shown' : ''}" data-seat=${LEAD_SEAT} data-status=${plain(l.state, 12)}>
     <span class="seat-face"><${LeadFace} asleep=${look === 'dim'} /><${Dot} look=${look} /></span>
     <button type="button" class="seat-name" tabIndex=${roving ? 0 : -1} aria-current=${shown ? 'true' : undefined} onClick=${() => showMember(LEAD)}><bdi>${plain(l.agent, 64)}</bdi></button>
-    <span class="seat-color">lead</span><span class="seat-words num">${leadWords(l, answers.value, serverNow())}</span>
+    <span class="seat-color">lead</span><span class="seat-words num">${leadWords(l, answers.value, serverNow())}</span><${Said} by=${l.agent} />
   </li>`;
 }
 

@@ -9,6 +9,7 @@ import { batch, computed, signal } from '../shell/lib.js';
 import { Refetch } from '../shell/refetch.js';
 import { answers } from '../shell/connection.js';
 import { place, LEAD } from '../shell/router.js';
+import { readLastWords } from './lastwords.js';
 import { loadNewMessages } from './transcript.js';
 
 /** @typedef {import('../shell/api.js').Change} Change */
@@ -115,9 +116,13 @@ const aside = new Refetch(async () => { await list.ask(); }, ASIDE_REST_MS);
 export function refreshCrew(soon = false) {
   list.want(soon);
   loadNewMessages();
+  readLastWords();
 }
 
-export const openCrew = () => list.want(true);
+export function openCrew() {
+  list.want(true);
+  readLastWords();
+}
 
 export function forgetCrew() {
   batch(() => {
@@ -172,6 +177,6 @@ export function applyCrewChanges(changes) {
     }
     if (mine) seatAll();
   });
-  if (words) loadNewMessages();
+  if (words) { loadNewMessages(); readLastWords(); }
   if (mine) (place.peek() === 'crew' ? list : aside).want();
 }
