@@ -96,7 +96,7 @@ func (r *Run) waitsFor(i int) (row, why string) {
 	case closed:
 		return "W2", fmt.Sprintf("gate %q is closed", r.closedGate(i))
 	case waiting:
-		text := "people are asked; the answer goes to " + p.ManualInputPath
+		text := "it waits for the answer of a person; fairlead inbox shows what is asked"
 		if p.Fault != "" {
 			text += " (the last one was not valid: " + p.Fault + ")"
 		}

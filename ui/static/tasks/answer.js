@@ -30,7 +30,7 @@ export function TaskAnswer({ run }) {
   if (t.status === 'failed') {
     const again = t.failed_step === 'land';
     return html`<div class="task-answer"><p class="worry-box"><${Icon} name="look" /><span><b>${plain(t.failed_step || 'A step', 64)} failed.</b> ${plain(t.why ?? '', 600)}</span></p>
-      <div class="answer-foot"><${Act} at=${keyOf(again ? 'merge' : 'resume', id)} look="start" icon="play" label=${again ? 'Land again' : 'Continue'} act=${() => (again ? mergeTask(id, '') : resumeTask(id))} />${drop}</div>
+      <div class="answer-foot"><${Act} at=${keyOf(again ? 'merge' : 'resume', id)} look="primary" icon="play" label=${again ? 'Land again' : 'Continue'} act=${() => (again ? mergeTask(id, '') : resumeTask(id))} />${drop}</div>
       <${Fault} at=${keyOf(again ? 'merge' : 'resume', id)} /></div>`;
   }
   if (!c?.shown) {
@@ -46,8 +46,8 @@ export function TaskAnswer({ run }) {
     <div class="answer-row"><div class="entry"><label for="task-words">${n > 0 ? `${some(n, 'comment', 'comments')}, and besides` : 'What should change'}</label>
       <textarea id="task-words" rows="2" maxlength=${TEXT_MAX} placeholder=${n > 0 ? 'optional' : 'or comment on a line of the changes'} value=${text.value} onInput=${(/** @type {any} */ e) => write(e.target.value)}></textarea></div>
     <div class="answer-foot">
-      <${Act} at=${keyOf('request', id)} look=${more ? 'start' : 'plain'} icon="send" label="Request changes" act=${send} />
-      <${Act} at=${keyOf('merge', id)} look=${more ? 'plain' : 'start'} icon="check" label="Approve and land" act=${() => mergeTask(id, c.shown ?? '')} />
+      <${Act} at=${keyOf('request', id)} look=${more ? 'primary' : 'plain'} icon="send" label="Request changes" act=${send} />
+      <${Act} at=${keyOf('merge', id)} look=${more ? 'plain' : 'approve'} icon="check" label="Approve and land" act=${() => mergeTask(id, c.shown ?? '')} />
       ${drop}</div></div>
     <${Outcome} c=${c} n=${n} />
     <${Fault} at=${keyOf('request', id)} /><${Fault} at=${keyOf('merge', id)} />

@@ -28,7 +28,7 @@ export function CommentForm({ task, at, text: first, name }) {
   return html`<form class="comment comment-form" onSubmit=${(/** @type {Event} */ e) => { e.preventDefault(); void send(); }}>
     <textarea ref=${field} rows="3" maxlength=${COMMENT_MAX} aria-label=${`Comment on ${name}`} placeholder="What should be different here?" value=${text.value} onInput=${(/** @type {any} */ e) => { text.value = e.target.value; }}
       onKeyDown=${(/** @type {KeyboardEvent} */ e) => { if (e.key === 'Enter' && (e.ctrlKey || e.metaKey)) { e.preventDefault(); void send(); } if (e.key === 'Escape') { e.preventDefault(); e.stopPropagation(); if (text.value.trim() === first) close(); } }}></textarea>
-    <div class="comment-foot"><${Act} at=${keyOf('comment', task)} look="start" icon="check" label=${at.id ? 'Save' : 'Add comment'} act=${send} />
+    <div class="comment-foot"><${Act} at=${keyOf('comment', task)} look="primary" icon="check" label=${at.id ? 'Save' : 'Add comment'} act=${send} />
       <button type="button" class="plain-button" onClick=${close}>Cancel</button><span class="soft comment-hint">kept until you request changes</span></div>
     <${Fault} at=${keyOf('comment', task)} />
   </form>`;
