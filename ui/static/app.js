@@ -44,15 +44,15 @@ import { channelName, chosen, conversationN, counts, fill, member, opened, place
 function Deck() {
   const cut = connection.value.phase === 'lost' ? 'deck-cut' : '';
   switch (place.value) {
-    case 'now': return html`<main key="now" class="deck deck-now ${cut}"><${NowPage} /></main>`;
-    case 'tasks': return html`<main key="tasks" class="deck deck-tasks ${cut}" data-view=${runID.value ? 'task' : 'tasks'}>${runID.value ? html`<${TaskPage} />` : html`<${Board} />`}</main>`;
-    case 'runs': return html`<main key="runs" class="deck deck-runs ${cut}" data-view=${runID.value ? 'run' : 'runs'}><${RunList} /><${RunPane} /></main>`;
-    case 'channels': return html`<main key="channels" class="deck deck-channels ${cut}" data-view=${channelName.value ? 'channel' : 'channels'}><${ChannelList} /><${ChannelPane} /></main>`;
-    case 'crew': return html`<main key="crew" class="deck deck-crew ${cut}" data-view=${member.value ? 'member' : 'crew'}><${CrewPage} /></main>`;
-    case 'dispatch': return html`<main key="sessions" class="deck deck-runs deck-sessions ${cut}" data-view=${sessionName.value ? 'session' : 'sessions'}><${DispatchList} /><${DispatchPane} /></main>`;
-    case 'inbox': return html`<main key="inbox" class="deck deck-inbox ${cut}"><${InboxPage} /></main>`;
-    case 'usage': return html`<main key="usage" class="deck deck-usage ${cut}"><${UsagePage} /></main>`;
-    default: return html`<main key="team" class="deck ${cut}" data-view=${opened.value ? 'agent' : 'team'}><${Roster} /><${AgentPane} /></main>`;
+    case 'now': return html`<main id="content" tabIndex=${-1} key="now" class="deck deck-now ${cut}"><${NowPage} /></main>`;
+    case 'tasks': return html`<main id="content" tabIndex=${-1} key="tasks" class="deck deck-tasks ${cut}" data-view=${runID.value ? 'task' : 'tasks'}>${runID.value ? html`<${TaskPage} />` : html`<${Board} />`}</main>`;
+    case 'runs': return html`<main id="content" tabIndex=${-1} key="runs" class="deck deck-runs ${cut}" data-view=${runID.value ? 'run' : 'runs'}><${RunList} /><${RunPane} /></main>`;
+    case 'channels': return html`<main id="content" tabIndex=${-1} key="channels" class="deck deck-channels ${cut}" data-view=${channelName.value ? 'channel' : 'channels'}><${ChannelList} /><${ChannelPane} /></main>`;
+    case 'crew': return html`<main id="content" tabIndex=${-1} key="crew" class="deck deck-crew ${cut}" data-view=${member.value ? 'member' : 'crew'}><${CrewPage} /></main>`;
+    case 'dispatch': return html`<main id="content" tabIndex=${-1} key="sessions" class="deck deck-runs deck-sessions ${cut}" data-view=${sessionName.value ? 'session' : 'sessions'}><${DispatchList} /><${DispatchPane} /></main>`;
+    case 'inbox': return html`<main id="content" tabIndex=${-1} key="inbox" class="deck deck-inbox ${cut}"><${InboxPage} /></main>`;
+    case 'usage': return html`<main id="content" tabIndex=${-1} key="usage" class="deck deck-usage ${cut}"><${UsagePage} /></main>`;
+    default: return html`<main id="content" tabIndex=${-1} key="team" class="deck ${cut}" data-view=${opened.value ? 'agent' : 'team'}><${Roster} /><${AgentPane} /></main>`;
   }
 }
 

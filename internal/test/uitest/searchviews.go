@@ -98,7 +98,7 @@ func CommandsByKeyboard(t *testing.T, p *Page, target Target) {
 	open("usag", "Usage")
 	p.Until("usage is shown", `location.hash === '#/usage'`)
 	open("rns", "Runs")
-	p.Until("the runs are shown", `location.hash === '#/runs'`)
+	p.Until("the runs are shown", `location.hash.startsWith('#/runs')`)
 	open(target.Agent+" hist", target.Agent+": history")
 	p.Until("the history is shown", fmt.Sprintf(`location.hash === '#/agents/%s/history'`, target.Agent))
 	open("start "+target.Agent, "Start Agent: "+target.Agent)

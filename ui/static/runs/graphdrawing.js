@@ -11,7 +11,7 @@ import { showRun, stepID } from '../shell/router.js';
 /** @typedef {import('./graph.js').Drawing} Drawing */
 
 /** Margin around the view in which steps are drawn, in pixels. */
-const BEYOND = 240;
+const BEYOND = 480;
 /** Scrolling changes the drawn part in steps of this many pixels. */
 const STEP_PX = 120;
 /** Below this width the graph runs from top to bottom. */

@@ -7,7 +7,7 @@ import { letterKeys, nextTheme } from './prefs.js';
 import { live } from './connection.js';
 import { looking, step, toggle } from '../moment/state.js';
 import { cell, team } from '../agents/state.js';
-import { backToTeam, channelName, choose, chosen, conversationN, dialog, go, member, opened, place, runID, search, sessionName, shownNames, showRun, showDispatch, showTab, stepID, TABS } from './router.js';
+import { backToTeam, channelName, choose, chosen, conversationN, dialog, go, member, opened, place, runID, search, sessionName, shownNames, showRun, showDispatch, showTab, stepID, TABS, wide } from './router.js';
 
 /** Rows that Page Up and Page Down move. */
 const PAGE = 6;
@@ -61,9 +61,9 @@ function handle(e, at) {
   const inRoster = onTeam && (at.closest('.roster-scroll') !== null || at === document.body);
   if (e.key === 'Escape' && onTeam && opened.value) { backToTeam(); return true; }
   if (e.key === 'Escape' && place.value === 'tasks' && runID.value) { go('tasks'); return true; }
-  if (e.key === 'Escape' && runID.value) { if (stepID.value) showRun(runID.value); else go('runs'); return true; }
-  if (e.key === 'Escape' && channelName.value) { go('channels'); return true; }
-  if (e.key === 'Escape' && sessionName.value) { if (conversationN.value) showDispatch(sessionName.value); else go('dispatch'); return true; }
+  if (e.key === 'Escape' && runID.value) { if (stepID.value) showRun(runID.value); else if (!wide.value) go('runs'); return true; }
+  if (e.key === 'Escape' && channelName.value && !wide.value) { go('channels'); return true; }
+  if (e.key === 'Escape' && sessionName.value) { if (conversationN.value) showDispatch(sessionName.value); else if (!wide.value) go('dispatch'); return true; }
   if (e.key === 'Escape' && member.value) { go('crew'); return true; }
   if (inRoster && walk(e)) return true;
   if (e.key === 'Enter' && at.classList.contains('row-name')) { choose(chosen.value); focusAgent(); return true; }

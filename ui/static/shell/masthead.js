@@ -3,12 +3,11 @@
 import { moment } from './format.js';
 import { html } from './lib.js';
 import { retryNow } from './feed.js';
-import { shown } from '../runs/state.js';
 import { connection, live, now } from './connection.js';
 import { holdPending, team } from '../agents/state.js';
 import { plain } from './text.js';
 import { nextTheme, theme } from './prefs.js';
-import { channelName, dialog, place, runID, sessionName } from './router.js';
+import { dialog, place } from './router.js';
 import { Fairlead, Icon } from './icons.js';
 import { Places } from './nav.js';
 import { looking, toggle } from '../moment/state.js';
@@ -29,11 +28,17 @@ function Hold() {
     onClick=${() => { if (!off) dialog.value = held ? 'release' : 'hold'; }}><${Icon} name="hold" /><span>${held ? 'Held' : 'Hold team'}</span></button>`;
 }
 
+/** Puts the focus on the heading of what is open; in a part with a list that is the last one. @param {Event} e */
+function skip(e) {
+  e.preventDefault();
+  const content = document.getElementById('content');
+  (/** @type {HTMLElement | undefined} */ ([...(content?.querySelectorAll('h2[id$="-title"]') ?? [])].pop()) ?? content)?.focus();
+}
+
 export function Masthead() {
   const t = theme.value;
-  const content = place.value === 'now' ? 'now-title' : place.value === 'tasks' ? (runID.value ? 'task-title' : 'tasks-title') : place.value === 'inbox' ? 'inbox-title' : place.value === 'usage' ? 'usage-title' : place.value === 'crew' ? 'crew-title' : place.value === 'dispatch' ? (sessionName.value ? 'session-title' : 'sessions-title') : place.value === 'channels' ? (channelName.value ? 'channel-title' : 'channels-title') : place.value === 'agents' ? 'agent-title' : shown.value ? 'run-title' : 'runs-title';
   return html`<header class="masthead">
-    <a class="skip" href="#${content}" onClick=${(/** @type {Event} */ e) => { e.preventDefault(); document.getElementById(content)?.focus(); }}>Skip to ${place.value === 'agents' ? 'the chosen agent' : 'the content'}</a>
+    <a class="skip" href="#content" onClick=${skip}>Skip to ${place.value === 'agents' ? 'the chosen agent' : 'the content'}</a>
     <h1 class="brand"><${Fairlead} /><span class="brand-name">Fairlead</span><span class="brand-team"><bdi>${plain(team.value.name, 60) || 'Mission Control'}</bdi></span></h1>
     <button type="button" class="plain-button find-button" aria-haspopup="dialog" aria-keyshortcuts="Control+K Meta+K" aria-label="Search and commands" title="Search and commands (Ctrl K)" onClick=${() => { dialog.value = 'find'; }}><${Icon} name="search" /><span>Search</span><kbd aria-hidden="true" data-keys=${/Mac|iP/.test(navigator.platform) ? '\u2318 K' : 'Ctrl K'}></kbd></button>
     <${Places} />
