@@ -10,6 +10,7 @@ import (
 	dispatchctl "github.com/fairlead-dev/fairlead/controller/dispatch"
 
 	"github.com/fairlead-dev/fairlead/api"
+	"github.com/fairlead-dev/fairlead/api/caller"
 	"github.com/fairlead-dev/fairlead/claudehook"
 	"github.com/fairlead-dev/fairlead/dispatchfolder"
 	"github.com/fairlead-dev/fairlead/machine"
@@ -82,7 +83,7 @@ func (s *Server) toSession(ctx context.Context, event, name string) (found, erro
 	if err != nil {
 		return found{}, err
 	}
-	return f, f.target().MayOrder(event, func() bool { pid := callerIn(ctx).who.PID; return pid > 0 && claudehook.Within(pid) })
+	return f, f.target().MayOrder(event, func() bool { pid := caller.In(ctx).Who.PID; return pid > 0 && claudehook.Within(pid) })
 }
 
 func handleDispatchInput(ctx context.Context, s *Server, in *dispatchInputIn) (*api.DispatchTold, error) {
