@@ -44,14 +44,14 @@ func (u *Unknown) Error() string {
 func (t *Team) Decide(ev Event) ([]Change, error) {
 	ev.At = ev.At.UTC().Round(0) // as it will be decoded from the journal
 	d := &draft{team: t, ev: ev}
-	if err := d.decide(); err != nil {
+	if err := decide(d); err != nil {
 		return nil, err
 	}
 	return d.changes, nil
 }
 
 // decide decides an event that is not about one agent, or hands it on.
-func (d *draft) decide() error {
+func decide(d *draft) error {
 	switch what := d.ev.What.(type) {
 	case Configured:
 		d.configure(what)
