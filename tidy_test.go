@@ -104,10 +104,11 @@ var imports = []importRow{
 	{pkg: "api", may: append([]string{"controller/*", "view", "loop", "driver", "journal", "team", "runfile"}, pure...)},
 	{pkg: "api/peer"},
 	{pkg: "api/login"},
+	{pkg: "api/caller", may: []string{"api", "api/peer", "controller/seam", "shim"}, inTests: []string{"machine"}},
 	{pkg: "api/client", may: []string{"api", "api/peer", "controller/*", "view", "workspace", "machine", "policy", "rank"}},
 	{pkg: "api/mcp", may: []string{"api", "api/client", "controller", "controller/*", "view", "loop"}},
 	{
-		pkg: "api/server", may: append([]string{"api", "api/peer", "api/login", "api/mcp", "controller", "controller/*", "view", "workspace", "search", "loop", "ui", "driver", "shim", "journal", "team", "config"}, slices.Concat(files, pure)...),
+		pkg: "api/server", may: append([]string{"api", "api/peer", "api/caller", "api/login", "api/mcp", "controller", "controller/*", "view", "workspace", "search", "loop", "ui", "driver", "shim", "journal", "team", "config"}, slices.Concat(files, pure)...),
 		inTests: []string{"api/client", "driver/*", "journal/*"},
 	},
 	{pkg: "cli", may: []string{"*", "*/*"}, inTests: []string{"internal/test/*"}},

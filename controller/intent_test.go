@@ -247,3 +247,31 @@ func TestStartThatFailsHalfway(t *testing.T) {
 		})
 	}
 }
+
+// team.hold: at the first start of a team nothing starts until a person lifts the hold. Later starts do not hold it.
+func TestHeldFromTheStart(t *testing.T) {
+	t.Parallel()
+	inBubble(t, "coder", func(t *testing.T, b *bubble) {
+		b.conf.Team.Hold = true
+		b.disk.wish("coder", "continuous", "go", time.Now())
+		b.start()
+		b.after(time.Minute)
+		if n := b.host.startsOf("coder"); n != 0 || !b.engine.State().Hold.On {
+			t.Errorf("it was started %d times", n)
+		}
+		if _, err := b.engine.Hold(t.Context(), human, false, ""); err != nil {
+			t.Fatal(err)
+		}
+		b.settle()
+		if n := b.host.startsOf("coder"); n != 1 {
+			t.Errorf("after the hold it was started %d times", n)
+		}
+		if err := b.stop(); err != nil {
+			t.Error(err)
+		}
+		b.start()
+		if b.engine.State().Hold.On {
+			t.Error("the second start holds the team")
+		}
+	})
+}

@@ -65,6 +65,11 @@ func (e *Supervisor) reckon(ctx context.Context, witness any, sessions func(cont
 	if err := e.FindOrphans(ctx, witness); err != nil {
 		return nil, err
 	}
+	if e.State().Epoch == 0 && e.opts.Config.Team.Hold { // before the epoch begins, so that a crash in between does not lose it
+		if err := e.TellAgent(ctx, "", team.HoldAsked{Note: "team.hold in fairlead.yaml"}); err != nil {
+			return nil, err
+		}
+	}
 	e.Rebooted = e.State().BootID != "" && e.State().BootID != e.opts.BootID
 	if err := e.TellAgent(ctx, "", team.DaemonStarted{BootID: e.opts.BootID}); err != nil {
 		return nil, err

@@ -80,18 +80,18 @@ func Open(ctx context.Context, opts seam.Options) (*Supervisor, error) {
 	e.tasksController = tasks.New(l, e.runsController)
 	e.dispatchController = dispatchctl.New(l, opts, e.sessionsController)
 	var err error
-	if e.questionsController, err = questions.New(l, opts, e.sessionsController, e.runsController); err != nil {
+	if e.questionsController, err = questions.New(l, opts, e.sessionsController); err != nil {
 		return nil, err
 	}
-	e.toolsController = tools.New(l, opts, e.sessionsController, e.channelsController, e.runsController, e.questionsController)
+	e.toolsController = tools.New(l, e.sessionsController, e.channelsController, e.runsController)
 	e.statusController = status.New(l, opts, status.Parts{
 		Sessions: e.sessionsController, Agents: e.agentsController, Channels: e.channelsController, Crew: e.crewController, Dispatch: e.dispatchController,
 		Runs: e.runsController, Questions: e.questionsController,
 	})
-	e.transitionsController = transitions.New(l, opts)
+	e.transitionsController = transitions.New(l, opts.Log)
 	e.noticesController = notices.New(l, opts)
 	e.listener = listen.New(l, opts, listen.Parts{
-		Sessions: e.sessionsController, Channels: e.channelsController, Crew: e.crewController, Runs: e.runsController,
+		Sessions: e.sessionsController, Channels: e.channelsController, Runs: e.runsController,
 		Dispatch: e.dispatchController, Questions: e.questionsController,
 	})
 	e.connect()

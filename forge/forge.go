@@ -65,7 +65,6 @@ type Comment struct {
 	File    string
 	Line    int
 	Text    string
-	URL     string
 }
 
 // CheckState is the state of a check.
@@ -227,11 +226,6 @@ func ParseIssue(text string) (repo Repo, number int, err error) {
 		return Repo{}, 0, no
 	}
 	return repo, number, nil
-}
-
-// SameRepo reports whether two names mean the same repository. Forges do not distinguish case.
-func SameRepo(a, b Repo) bool {
-	return strings.EqualFold(a.Host, b.Host) && strings.EqualFold(a.Path, b.Path)
 }
 
 func quote(text string) string { return strconv.Quote(clip(text, 100)) }

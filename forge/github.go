@@ -101,7 +101,6 @@ type hubComment struct {
 	Author hubUser `json:"author"`
 	Assoc  string  `json:"authorAssociation"`
 	Body   string  `json:"body"`
-	URL    string  `json:"url"`
 	State  string  `json:"state"` // of a review
 }
 
@@ -111,7 +110,7 @@ func trusted(association string) bool {
 }
 
 func (c hubComment) comment(kind string) Comment {
-	return Comment{ID: kind + clip(c.ID, 100), Author: clip(c.Author.Login, 100), Trusted: trusted(c.Assoc), Text: clip(c.Body, commentMax), URL: link(c.URL)}
+	return Comment{ID: kind + clip(c.ID, 100), Author: clip(c.Author.Login, 100), Trusted: trusted(c.Assoc), Text: clip(c.Body, commentMax)}
 }
 
 func (i hubIssue) issue() Issue {
@@ -298,13 +297,12 @@ type hubLine struct {
 	Body     string  `json:"body"`
 	User     hubUser `json:"user"`
 	Assoc    string  `json:"author_association"`
-	URL      string  `json:"html_url"`
 }
 
 func (l hubLine) comment() Comment {
 	c := Comment{
 		ID: "l" + strconv.FormatInt(l.ID, 10), Thread: strconv.FormatInt(cmp.Or(l.ReplyTo, l.ID), 10), Author: clip(l.User.Login, 100), Trusted: trusted(l.Assoc),
-		File: clip(oneLine(l.Path), titleMax), Text: clip(l.Body, commentMax), URL: link(l.URL),
+		File: clip(oneLine(l.Path), titleMax), Text: clip(l.Body, commentMax),
 	}
 	for _, n := range []*int{l.Line, l.Original} { // the line is null once the code around it has changed
 		if c.Line == 0 && n != nil {

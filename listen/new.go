@@ -4,7 +4,6 @@ import (
 	"log/slog"
 
 	"github.com/fairlead-dev/fairlead/controller/channels"
-	crewctl "github.com/fairlead-dev/fairlead/controller/crew"
 	dispatchctl "github.com/fairlead-dev/fairlead/controller/dispatch"
 	"github.com/fairlead-dev/fairlead/controller/questions"
 	"github.com/fairlead-dev/fairlead/controller/runs"
@@ -18,7 +17,6 @@ type Listener struct {
 	*loop.Loop
 	sessions  *sessions.Controller
 	channels  *channels.Controller
-	crew      *crewctl.Controller
 	runs      *runs.Controller
 	dispatch  *dispatchctl.Controller
 	questions *questions.Controller
@@ -30,7 +28,6 @@ type Listener struct {
 type Parts struct {
 	Sessions  *sessions.Controller
 	Channels  *channels.Controller
-	Crew      *crewctl.Controller
 	Runs      *runs.Controller
 	Dispatch  *dispatchctl.Controller
 	Questions *questions.Controller
@@ -39,7 +36,7 @@ type Parts struct {
 // New makes a listener.
 func New(l *loop.Loop, opts seam.Options, p Parts) *Listener {
 	return &Listener{
-		Loop: l, sessions: p.Sessions, channels: p.Channels, crew: p.Crew, runs: p.Runs, dispatch: p.Dispatch,
+		Loop: l, sessions: p.Sessions, channels: p.Channels, runs: p.Runs, dispatch: p.Dispatch,
 		questions: p.Questions, opts: opts, log: opts.Log,
 	}
 }

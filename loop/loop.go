@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/fairlead-dev/fairlead/journal"
+	"github.com/fairlead-dev/fairlead/machine"
 	"github.com/fairlead-dev/fairlead/machine/control"
 	"github.com/fairlead-dev/fairlead/machine/crew"
 	"github.com/fairlead-dev/fairlead/team"
@@ -269,11 +270,8 @@ func (l *Loop) gather(first Request) []Request {
 func (l *Loop) UntilDue() time.Duration {
 	next := time.Time{}
 	for _, h := range l.hooks {
-		if h.Next == nil {
-			continue
-		}
-		if at := h.Next(); !at.IsZero() && (next.IsZero() || at.Before(next)) {
-			next = at
+		if h.Next != nil {
+			next = machine.Earliest(next, h.Next())
 		}
 	}
 	if next.IsZero() {

@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 	"unicode/utf8"
 
 	"github.com/fairlead-dev/fairlead/internal/clip"
@@ -32,7 +31,6 @@ const (
 // Message is one message of a transcript.
 type Message struct {
 	Speaker, Text string
-	At            time.Time
 }
 
 // Sleeper is one agent to wake: its document and its last messages.

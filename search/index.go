@@ -77,11 +77,10 @@ type Batch struct {
 
 // Index is the file. It is safe for concurrent use; batches are added by one goroutine.
 type Index struct {
-	path     string
-	limit    int64
-	readOnly bool
-	damaged  atomic.Bool
-	fault    atomic.Pointer[error] // why it is not open
+	path    string
+	limit   int64
+	damaged atomic.Bool
+	fault   atomic.Pointer[error] // why it is not open
 
 	mu    sync.RWMutex // held to use the connections; Reset replaces them
 	write *sql.DB
@@ -128,7 +127,7 @@ func (x *Index) Repair() (anew bool, err error) {
 // OpenReadOnly opens an index that no daemon writes, and writes nothing beside it. The error is
 // ErrNone if there is none.
 func OpenReadOnly(path string) (*Index, error) {
-	x := &Index{path: path, readOnly: true}
+	x := &Index{path: path}
 	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
 		return nil, ErrNone
 	}

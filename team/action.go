@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/fairlead-dev/fairlead/machine"
 	"github.com/fairlead-dev/fairlead/machine/control"
 	"github.com/fairlead-dev/fairlead/machine/session"
 	"github.com/fairlead-dev/fairlead/machine/workflow"
@@ -192,29 +193,18 @@ func (t *Team) DeadlineRun(id string) time.Time {
 	if r == nil {
 		return time.Time{}
 	}
-	next := r.Deadline().At
-	if _, _, at := t.poolDeadline(id, r); !at.IsZero() && (next.IsZero() || at.Before(next)) {
-		next = at
-	}
-	if at := t.limitDeadline(id, r); !at.IsZero() && (next.IsZero() || at.Before(next)) {
-		next = at
-	}
-	return next
+	_, _, pool := t.poolDeadline(id, r)
+	return machine.Earliest(r.Deadline().At, pool, t.limitDeadline(id, r))
 }
 
 // Deadline is the next time at which an agent's state changes without an event; zero: never.
 func (t *Team) Deadline(a *Agent) time.Time {
 	_, next := t.sessionDeadline(a)
 	for slot := range a.Extra {
-		if _, at := t.sessionDeadline(a.at(slot)); !at.IsZero() && (next.IsZero() || at.Before(next)) {
-			next = at
-		}
+		_, at := t.sessionDeadline(a.at(slot))
+		next = machine.Earliest(next, at)
 	}
-	for _, at := range []time.Time{t.channelIdleDeadline(a), t.dayDeadline(a, next), a.liftAt()} {
-		if !at.IsZero() && (next.IsZero() || at.Before(next)) {
-			next = at
-		}
-	}
+	next = machine.Earliest(next, t.channelIdleDeadline(a), t.dayDeadline(a, next), a.liftAt())
 	retry := a.Control.Retry()
 	if retry.IsZero() || t.Hold.On || t.Stopping || a.Removed {
 		return next
@@ -222,10 +212,7 @@ func (t *Team) Deadline(a *Agent) time.Time {
 	if a.Control.State == control.Foreign && t.OverLimit(a, retry) != "" {
 		retry = retry.UTC().Truncate(24 * time.Hour).Add(24 * time.Hour) // the next day: these are daily limits
 	}
-	if next.IsZero() || retry.Before(next) {
-		return retry
-	}
-	return next
+	return machine.Earliest(next, retry)
 }
 
 // sessionDeadline is when the current session reaches its time limit. It does not apply to a foreign

@@ -44,48 +44,40 @@ func (u *Unknown) Error() string {
 func (t *Team) Decide(ev Event) ([]Change, error) {
 	ev.At = ev.At.UTC().Round(0) // as it will be decoded from the journal
 	d := &draft{team: t, ev: ev}
-	switch what := ev.What.(type) {
+	if err := decide(d); err != nil {
+		return nil, err
+	}
+	return d.changes, nil
+}
+
+// decide decides an event that is not about one agent, or hands it on.
+func decide(d *draft) error {
+	switch what := d.ev.What.(type) {
 	case Configured:
 		d.configure(what)
 		if err := d.configureChannels(what); err != nil {
-			return nil, err
+			return err
 		}
-		if err := d.crew(what.Lead); err != nil {
-			return nil, err
-		}
+		return d.crew(what.Lead)
 	case channel.Input:
-		if err := d.channels(what); err != nil {
-			return nil, err
-		}
+		return d.channels(what)
 	case crew.Input:
-		if err := d.crew(what); err != nil {
-			return nil, err
-		}
+		return d.crew(what)
 	case question.Input:
-		if err := d.questions(what); err != nil {
-			return nil, err
-		}
+		return d.questions(what)
 	case notice.Sent:
 		noticeSent(d, what)
 	case DispatchSeen:
-		if err := d.dispatchSeen(what); err != nil {
-			return nil, err
-		}
+		return d.dispatchSeen(what)
 	case DispatchGone:
-		if err := d.dispatchGone(what.Name); err != nil {
-			return nil, err
-		}
+		return d.dispatchGone(what.Name)
 	case SleepAsked:
-		if err := d.sleep(); err != nil {
-			return nil, err
-		}
+		return d.sleep()
 	case DaemonStarted:
 		d.setTeam("E1", "daemon_started", func(s *TeamSet) {
 			s.Epoch, s.BootID, s.Stopping = s.Epoch+1, what.BootID, false
 		})
-		if err := d.crew(crew.DaemonStarted{}); err != nil {
-			return nil, err
-		}
+		return d.crew(crew.DaemonStarted{})
 	case HoldAsked:
 		d.hold(what)
 	case ReleaseAsked:
@@ -93,27 +85,19 @@ func (t *Team) Decide(ev Event) ([]Change, error) {
 	case StopAsked:
 		d.stop(what)
 	default:
-		if ev.Run != "" {
-			if err := d.run(); err != nil {
-				return nil, err
-			}
-			break
+		if d.ev.Run != "" {
+			return d.run()
 		}
-		if _, bench := what.(slotDue); bench && ev.Agent == "" {
-			if err := d.moveQueue(t.pool()); err != nil {
-				return nil, err
-			}
-			break
+		if _, bench := what.(slotDue); bench && d.ev.Agent == "" {
+			return d.moveQueue(d.team.pool())
 		}
-		a, ok := t.Agents[ev.Agent]
+		a, ok := d.team.Agents[d.ev.Agent]
 		if !ok {
-			return nil, &Unknown{What: "agent", Name: ev.Agent, Known: t.Names()}
+			return &Unknown{What: "agent", Name: d.ev.Agent, Known: d.team.Names()}
 		}
-		if err := d.one(a); err != nil {
-			return nil, err
-		}
+		return d.one(a)
 	}
-	return d.changes, nil
+	return nil
 }
 
 // draft collects the changes of one event. Agents that it affects are copies with the changes so far

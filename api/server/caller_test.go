@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/fairlead-dev/fairlead/api"
+	"github.com/fairlead-dev/fairlead/api/caller"
 	"github.com/fairlead-dev/fairlead/api/client"
 	crewctl "github.com/fairlead-dev/fairlead/controller/crew"
 	"github.com/fairlead-dev/fairlead/shim"
@@ -90,26 +91,7 @@ func askAsAgent(t *testing.T, dir string) {
 
 // asSession is a request from within one of Fairlead's sessions.
 func asSession(ctx context.Context, session string) context.Context {
-	return context.WithValue(ctx, callerKey{}, &caller{session: session})
-}
-
-// A caller that has exited when its order is handled has no identity.
-func TestGoneCaller(t *testing.T) {
-	if runtime.GOOS != "linux" {
-		t.Skip("only Linux says when a process began")
-	}
-	this, ok := shim.BirthOf(os.Getpid())
-	if !ok {
-		t.Fatal("this process is not in the process table")
-	}
-	for who, refused := range map[shim.Birth]bool{
-		this: false, {PID: this.PID, Start: this.Start + 1}: true, {PID: 1 << 30, Start: 1}: true,
-	} {
-		ctx := context.WithValue(t.Context(), callerKey{}, &caller{who: who})
-		if err := identity(ctx).MayOrder("down", ""); (err != nil) != refused {
-			t.Errorf("%v: %v, want a refusal: %v", who, err, refused)
-		}
-	}
+	return caller.With(ctx, caller.Caller{Session: session})
 }
 
 // A caller that cannot be identified may be an agent: it may not lift a hold or give orders to agents.
@@ -118,11 +100,11 @@ func TestGoneCaller(t *testing.T) {
 func TestUnseenCaller(t *testing.T) {
 	f := newFake()
 	h := New(Options{Engine: f, User: "sam"}).SocketHandler()
-	for name, who := range map[string]*caller{"not seen": {unseen: true}, "gone": {who: shim.Birth{PID: 1 << 30, Start: 1}}} {
+	for name, who := range map[string]caller.Caller{"not seen": {Unseen: true}, "gone": {Who: shim.Birth{PID: 1 << 30, Start: 1}}} {
 		f.orders = nil
 		ask := func(method, path string) *httptest.ResponseRecorder {
 			w := httptest.NewRecorder()
-			ctx := context.WithValue(t.Context(), callerKey{}, who)
+			ctx := caller.With(t.Context(), who)
 			h.ServeHTTP(w, httptest.NewRequestWithContext(ctx, method, api.Base+path, nil))
 			return w
 		}

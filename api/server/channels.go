@@ -38,51 +38,17 @@ type ChannelBackend interface {
 	AgentGoesOn(ctx context.Context, channel, agent string, turn uint64) (uint64, error)
 }
 
-type channelIn struct {
-	Channel string `path:"channel" maxLength:"64" pattern:"^[a-z0-9][a-z0-9._-]*$" example:"reviews" doc:"The channel"`
-}
-
 type entriesIn struct {
-	Channel string `path:"channel" maxLength:"64" pattern:"^[a-z0-9][a-z0-9._-]*$" example:"reviews" doc:"The channel"`
-	Before  uint64 `query:"before" maximum:"9007199254740991" doc:"The newest before this sequence; 0: no limit"`
-	After   uint64 `query:"after" maximum:"9007199254740991" doc:"The oldest after this sequence; 0: no limit. Without before and after: the newest"`
-	Limit   int    `query:"limit" default:"100" minimum:"1" maximum:"500" doc:"The maximum number of entries"`
-	Moves   bool   `query:"moves" doc:"Also the changes of agents' states: kind moved"`
-}
-
-type sayIn struct {
-	Channel string `path:"channel" maxLength:"64" pattern:"^[a-z0-9][a-z0-9._-]*$" example:"reviews" doc:"The channel"`
-	Body    api.SayBody
-}
-
-type grantIn struct {
-	Channel string `path:"channel" maxLength:"64" pattern:"^[a-z0-9][a-z0-9._-]*$" example:"reviews" doc:"The channel"`
-	Body    api.GrantBody
-}
-
-type skipIn struct {
-	Channel string `path:"channel" maxLength:"64" pattern:"^[a-z0-9][a-z0-9._-]*$" example:"reviews" doc:"The channel"`
-	Body    *api.SkipBody
-}
-
-type overrideIn struct {
-	Channel string `path:"channel" maxLength:"64" pattern:"^[a-z0-9][a-z0-9._-]*$" example:"reviews" doc:"The channel"`
-	Body    api.OverrideBody
-}
-
-type assignIn struct {
-	Channel string `path:"channel" maxLength:"64" pattern:"^[a-z0-9][a-z0-9._-]*$" example:"reviews" doc:"The channel"`
-	Body    api.MemberBody
+	ChannelPath
+	Before uint64 `query:"before" maximum:"9007199254740991" doc:"The newest before this sequence; 0: no limit"`
+	After  uint64 `query:"after" maximum:"9007199254740991" doc:"The oldest after this sequence; 0: no limit. Without before and after: the newest"`
+	Limit  int    `query:"limit" default:"100" minimum:"1" maximum:"500" doc:"The maximum number of entries"`
+	Moves  bool   `query:"moves" doc:"Also the changes of agents' states: kind moved"`
 }
 
 type memberIn struct {
-	Channel string `path:"channel" maxLength:"64" pattern:"^[a-z0-9][a-z0-9._-]*$" example:"reviews" doc:"The channel"`
-	Agent   string `path:"agent" maxLength:"64" pattern:"^[a-z0-9][a-z0-9._-]*$" example:"coder" doc:"Who leaves"`
-}
-
-type ableIn struct {
-	Name string `path:"name" maxLength:"64" pattern:"^[a-z0-9][a-z0-9._-]*$" example:"coder" doc:"The agent"`
-	Body *api.EmptyBody
+	ChannelPath
+	Agent string `path:"agent" maxLength:"64" pattern:"^[a-z0-9][a-z0-9._-]*$" example:"coder" doc:"Who leaves"`
 }
 
 // channelRoutes returns the routes about channels for people and their programs.
@@ -112,27 +78,37 @@ func channelRoutes() []route {
 		{
 			"grant-turn", post, "/channels/{channel}/grant", "Give an agent the turn",
 			"Refused while another agent has the turn, unless `now` is set.",
-			answer(handleGrant),
+			orderChannel("grant", func(ctx context.Context, e Backend, by seam.Actor, in *forChannel[api.GrantBody]) (uint64, error) {
+				return e.Grant(ctx, by, in.Channel, in.Body.Agent, in.Body.Now)
+			}),
 		},
 		{
 			"skip-turn", post, "/channels/{channel}/skip", "End the current turn",
 			"The next agent in the rotation gets the turn. With `turn`, only that turn is ended: if it has ended meanwhile, later turns are not affected.",
-			answer(handleSkip),
+			orderChannel("skip", func(ctx context.Context, e Backend, by seam.Actor, in *forChannel[*api.SkipBody]) (uint64, error) {
+				return e.Skip(ctx, by, in.Channel, or(in.Body).Turn)
+			}),
 		},
 		{
 			"override-wait", post, "/channels/{channel}/override", "End a wait",
 			"The waiting agent continues or forfeits the turn.",
-			answer(handleOverride),
+			orderChannel("override", func(ctx context.Context, e Backend, by seam.Actor, in *forChannel[api.OverrideBody]) (uint64, error) {
+				return e.Override(ctx, by, in.Channel, in.Body.GoOn)
+			}),
 		},
 		{
 			"assign-agent", post, "/channels/{channel}/members", "Let an agent join a channel",
 			"It joins at the end of the queue. An agent that is offline is queued when it connects.",
-			answer(handleAssign),
+			orderChannel("assign", func(ctx context.Context, e Backend, by seam.Actor, in *forChannel[api.MemberBody]) (uint64, error) {
+				return e.Assign(ctx, by, in.Channel, in.Body.Agent)
+			}),
 		},
 		{
 			"remove-agent", http.MethodDelete, "/channels/{channel}/members/{agent}", "Let an agent leave a channel",
 			"Its place in other channels does not change.",
-			answer(handleUnassign),
+			orderChannel("remove", func(ctx context.Context, e Backend, by seam.Actor, in *memberIn) (uint64, error) {
+				return e.Unassign(ctx, by, in.Channel, in.Agent)
+			}),
 		},
 		{
 			"disable-agent", post, "/agents/{name}/disable", "Give an agent no turns",
@@ -161,7 +137,7 @@ func handleChannels(ctx context.Context, s *Server, _ *nothing) (*api.Channels, 
 	return &api.Channels{Channels: some(all), Head: head}, err
 }
 
-func handleChannel(ctx context.Context, s *Server, in *channelIn) (*view.ChannelView, error) {
+func handleChannel(ctx context.Context, s *Server, in *ChannelPath) (*view.ChannelView, error) {
 	view, err := s.engine.Channel(ctx, in.Channel)
 	return channelNoNulls(view), err
 }
@@ -178,7 +154,7 @@ func handleEntries(ctx context.Context, s *Server, in *entriesIn) (*view.Channel
 	return &page, err
 }
 
-func handleSay(ctx context.Context, s *Server, in *sayIn) (*view.Spoken, error) {
+func handleSay(ctx context.Context, s *Server, in *forChannel[api.SayBody]) (*view.Spoken, error) {
 	if err := identity(ctx).MayOrderChannel("message", "#"+in.Channel); err != nil {
 		return nil, err
 	}
@@ -186,57 +162,23 @@ func handleSay(ctx context.Context, s *Server, in *sayIn) (*view.Spoken, error) 
 	return &spoken, err
 }
 
-// after is the answer to an order that was carried out.
-func (s *Server) after(ctx context.Context, channel string, seq uint64, err error) (*api.ChannelOrdered, error) {
-	if err != nil {
-		return nil, err
-	}
-	view, err := s.engine.Channel(ctx, channel)
-	return &api.ChannelOrdered{Seq: seq, Channel: *channelNoNulls(view)}, err
-}
-
-func handleGrant(ctx context.Context, s *Server, in *grantIn) (*api.ChannelOrdered, error) {
-	if err := identity(ctx).MayOrderChannel("grant", "#"+in.Channel); err != nil {
-		return nil, err
-	}
-	seq, err := s.engine.Grant(ctx, s.actor(ctx), in.Channel, in.Body.Agent, in.Body.Now)
-	return s.after(ctx, in.Channel, seq, err)
-}
-
-func handleSkip(ctx context.Context, s *Server, in *skipIn) (*api.ChannelOrdered, error) {
-	if err := identity(ctx).MayOrderChannel("skip", "#"+in.Channel); err != nil {
-		return nil, err
-	}
-	var which api.SkipBody
-	if in.Body != nil {
-		which = *in.Body
-	}
-	seq, err := s.engine.Skip(ctx, s.actor(ctx), in.Channel, which.Turn)
-	return s.after(ctx, in.Channel, seq, err)
-}
-
-func handleOverride(ctx context.Context, s *Server, in *overrideIn) (*api.ChannelOrdered, error) {
-	if err := identity(ctx).MayOrderChannel("override", "#"+in.Channel); err != nil {
-		return nil, err
-	}
-	seq, err := s.engine.Override(ctx, s.actor(ctx), in.Channel, in.Body.GoOn)
-	return s.after(ctx, in.Channel, seq, err)
-}
-
-func handleAssign(ctx context.Context, s *Server, in *assignIn) (*api.ChannelOrdered, error) {
-	if err := identity(ctx).MayOrderChannel("assign", "#"+in.Channel); err != nil {
-		return nil, err
-	}
-	seq, err := s.engine.Assign(ctx, s.actor(ctx), in.Channel, in.Body.Agent)
-	return s.after(ctx, in.Channel, seq, err)
-}
-
-func handleUnassign(ctx context.Context, s *Server, in *memberIn) (*api.ChannelOrdered, error) {
-	if err := identity(ctx).MayOrderChannel("remove", "#"+in.Channel); err != nil {
-		return nil, err
-	}
-	seq, err := s.engine.Unassign(ctx, s.actor(ctx), in.Channel, in.Agent)
-	return s.after(ctx, in.Channel, seq, err)
+// orderChannel is a route by which a person changes a channel.
+func orderChannel[In any, P interface {
+	*In
+	name() string
+}](event string, do func(context.Context, Backend, seam.Actor, P) (uint64, error)) adder {
+	return answer(func(ctx context.Context, s *Server, in *In) (*api.ChannelOrdered, error) {
+		name := P(in).name()
+		if err := identity(ctx).MayOrderChannel(event, "#"+name); err != nil {
+			return nil, err
+		}
+		seq, err := do(ctx, s.engine, s.actor(ctx), in)
+		if err != nil {
+			return nil, err
+		}
+		view, err := s.engine.Channel(ctx, name)
+		return &api.ChannelOrdered{Seq: seq, Channel: *channelNoNulls(view)}, err
+	})
 }
 
 // able is a route that disables or enables an agent.

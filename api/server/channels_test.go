@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/fairlead-dev/fairlead/api"
+	"github.com/fairlead-dev/fairlead/api/caller"
 	"github.com/fairlead-dev/fairlead/api/client"
 	"github.com/fairlead-dev/fairlead/view"
 	"github.com/google/go-cmp/cmp"
@@ -130,22 +131,22 @@ func TestAgentsInChannels(t *testing.T) {
 		}
 	}
 	reads := map[string]string{"GET /channels": "", "GET /channels/reviews": "", "GET /channels/reviews/entries": ""}
-	for caller, may := range map[*caller]struct{ order, act bool }{
-		{session: "coder-17"}: {false, true}, {session: "reviewer-3"}: {}, {session: "coder@r1-2"}: {}, {unseen: true}: {}, {}: {true, true},
+	for who, may := range map[caller.Caller]struct{ order, act bool }{
+		{Session: "coder-17"}: {false, true}, {Session: "reviewer-3"}: {}, {Session: "coder@r1-2"}: {}, {Unseen: true}: {}, {}: {true, true},
 	} {
 		f.orders = nil
 		try := func(at map[string]string, allowed bool) (n int) {
 			for what, body := range at {
 				method, path, _ := strings.Cut(what, " ")
 				w := httptest.NewRecorder()
-				req := httptest.NewRequestWithContext(as(t, caller), method, api.Base+path, strings.NewReader(body))
+				req := httptest.NewRequestWithContext(as(t, who), method, api.Base+path, strings.NewReader(body))
 				req.Header.Set("Content-Type", "application/json")
 				h.ServeHTTP(w, req)
 				switch {
 				case allowed && w.Code < 300:
 					n++
 				case allowed, w.Code != 409, problemText(t, w.Body.String()).Refusal.Row != "X10":
-					t.Errorf("%+v: %s: %d %s", caller, what, w.Code, w.Body)
+					t.Errorf("%+v: %s: %d %s", who, what, w.Code, w.Body)
 				}
 			}
 			return n
@@ -155,7 +156,7 @@ func TestAgentsInChannels(t *testing.T) {
 			n-- // of own, one only asks
 		}
 		if len(f.orders) != n {
-			t.Errorf("%+v: %d were allowed, and the engine was asked for %q", caller, n, f.orders)
+			t.Errorf("%+v: %d were allowed, and the engine was asked for %q", who, n, f.orders)
 		}
 		try(reads, true)
 	}

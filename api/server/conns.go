@@ -89,6 +89,9 @@ type counted struct {
 	left func()
 }
 
+// NetConn returns the connection that is counted.
+func (c *counted) NetConn() net.Conn { return c.Conn }
+
 func (c *counted) Close() error {
 	c.once.Do(c.left)
 	return c.Conn.Close()

@@ -44,14 +44,6 @@ type crewAgentIn struct {
 	Agent string `path:"agent" maxLength:"64" pattern:"^[^\\x00-\\x1f\\x7f-\\x9f]+$" example:"agent-7" doc:"Its id, or its name if only one visible document has that name"`
 }
 
-type wakeIn struct {
-	Body *api.WakeBody
-}
-
-type crewOrderIn struct {
-	Body *api.EmptyBody
-}
-
 // documentBody is a document as received. The controller validates it.
 type documentBody struct{ text json.RawMessage }
 
@@ -68,10 +60,6 @@ func (documentBody) Schema(huma.Registry) *huma.Schema {
 		Type: huma.TypeObject, AdditionalProperties: true,
 		Description: "The document, as `GET /crew/agents/{agent}` gives it and as it is stored in `.fairlead/agents`; without `status`, its status is unknown (P12). At most 2 MiB",
 	}
-}
-
-type importIn struct {
-	Body documentBody
 }
 
 type transcriptIn struct {
@@ -147,7 +135,7 @@ func (s *Server) afterCrew(ctx context.Context, seq uint64, err error) (*api.Cre
 
 // orderCrew is a route for an order to the whole crew.
 func orderCrew(event string, do func(Backend, context.Context, seam.Actor) (uint64, error)) adder {
-	return answer(func(ctx context.Context, s *Server, _ *crewOrderIn) (*api.CrewOrdered, error) {
+	return answer(func(ctx context.Context, s *Server, _ *only[*api.EmptyBody]) (*api.CrewOrdered, error) {
 		if err := identity(ctx).MayOrderCrew(event); err != nil {
 			return nil, err
 		}
@@ -156,15 +144,13 @@ func orderCrew(event string, do func(Backend, context.Context, seam.Actor) (uint
 	})
 }
 
-func handleWakeCrew(ctx context.Context, s *Server, in *wakeIn) (*api.CrewOrdered, error) {
+func handleWakeCrew(ctx context.Context, s *Server, in *only[*api.WakeBody]) (*api.CrewOrdered, error) {
 	if err := identity(ctx).MayOrderCrew("wake"); err != nil {
 		return nil, err
 	}
 	var who []string
-	if in.Body != nil {
-		for _, name := range in.Body.Agents {
-			who = append(who, string(name))
-		}
+	for _, name := range or(in.Body).Agents {
+		who = append(who, string(name))
 	}
 	seq, err := s.engine.Wake(ctx, s.actor(ctx), who)
 	return s.afterCrew(ctx, seq, err)
@@ -205,7 +191,7 @@ func fileName(id string) string {
 	}, id)
 }
 
-func handleImportDocument(ctx context.Context, s *Server, in *importIn) (*view.DocumentView, error) {
+func handleImportDocument(ctx context.Context, s *Server, in *only[documentBody]) (*view.DocumentView, error) {
 	if err := identity(ctx).MayOrderCrew("import"); err != nil {
 		return nil, err
 	}

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/fairlead-dev/fairlead/api"
+	"github.com/fairlead-dev/fairlead/api/caller"
 	"github.com/fairlead-dev/fairlead/api/client"
 	crewctl "github.com/fairlead-dev/fairlead/controller/crew"
 	"github.com/fairlead-dev/fairlead/view"
@@ -137,31 +138,31 @@ func TestFileNames(t *testing.T) {
 func TestAgentsSummonNobody(t *testing.T) {
 	f := newFake()
 	h := New(Options{Engine: f, User: "sam"}).SocketHandler()
-	for caller, may := range map[*caller]bool{{session: "coder-17"}: false, {session: "reviewer-3"}: false, {session: "coder@r1-2"}: false, {unseen: true}: false, {}: true} {
+	for who, may := range map[caller.Caller]bool{{Session: "coder-17"}: false, {Session: "reviewer-3"}: false, {Session: "coder@r1-2"}: false, {Unseen: true}: false, {}: true} {
 		f.orders = nil
 		orders := 0
 		for _, rt := range crewRoutes() {
 			body := map[string]string{"import-document": `{"type":"agent-identity"}`}[rt.ID]
 			w := httptest.NewRecorder()
-			req := httptest.NewRequestWithContext(as(t, caller), rt.Method, api.Base+strings.ReplaceAll(rt.Path, "{agent}", "Lyra"), strings.NewReader(body))
+			req := httptest.NewRequestWithContext(as(t, who), rt.Method, api.Base+strings.ReplaceAll(rt.Path, "{agent}", "Lyra"), strings.NewReader(body))
 			req.Header.Set("Content-Type", "application/json")
 			h.ServeHTTP(w, req)
 			switch {
 			case rt.Method == http.MethodGet || may:
 				if w.Code >= 300 {
-					t.Errorf("%+v: %s: %d %s", caller, rt.ID, w.Code, w.Body)
+					t.Errorf("%+v: %s: %d %s", who, rt.ID, w.Code, w.Body)
 				}
 				if rt.Method != http.MethodGet {
 					orders++
 				}
 			case w.Code != 409 || problemText(t, w.Body.String()).Refusal.Row != "X10":
-				t.Errorf("%+v: %s: %d %s", caller, rt.ID, w.Code, w.Body)
-			case caller.session != "" && !strings.Contains(w.Body.String(), "only people summon"):
+				t.Errorf("%+v: %s: %d %s", who, rt.ID, w.Code, w.Body)
+			case who.Session != "" && !strings.Contains(w.Body.String(), "only people summon"):
 				t.Errorf("the reason is another: %s", w.Body)
 			}
 		}
 		if len(f.orders) != orders {
-			t.Errorf("%+v: %d were allowed, and the engine was asked for %q", caller, orders, f.orders)
+			t.Errorf("%+v: %d were allowed, and the engine was asked for %q", who, orders, f.orders)
 		}
 	}
 }

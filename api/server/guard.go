@@ -14,6 +14,7 @@ import (
 	"strings"
 
 	"github.com/fairlead-dev/fairlead/api"
+	"github.com/fairlead-dev/fairlead/api/caller"
 	"github.com/fairlead-dev/fairlead/controller/seam"
 )
 
@@ -52,6 +53,21 @@ func entered(by door, next http.Handler) http.Handler {
 		next.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), doorKey{}, by)))
 	})
 }
+
+// withCaller is an http.Server's ConnContext.
+func (s *Server) withCaller(ctx context.Context, c net.Conn) context.Context {
+	dir, err := realDir(s.opts.Dir) // the form that shims use
+	if err != nil {
+		dir = s.opts.Dir
+	}
+	return caller.WithConn(ctx, c, dir)
+}
+
+// identity returns what is known of the caller of a request. The controllers' rules decide what it may do.
+func identity(ctx context.Context) seam.Caller { return caller.In(ctx).Identity() }
+
+// nobodySeen is the actor's name if the caller could not be inspected. No agent can have this name.
+const nobodySeen = "(not seen)"
 
 // actor is the caller as recorded in the journal. A caller with the token or the user id counts as
 // the person who runs the daemon. A caller that runs in a Fairlead session is that session's agent,

@@ -11,28 +11,6 @@ import (
 	"github.com/fairlead-dev/fairlead/view"
 )
 
-type nothing struct{}
-
-type agentIn struct {
-	Name string `path:"name" maxLength:"64" pattern:"^[a-z0-9][a-z0-9._-]*$" example:"coder" doc:"The agent"`
-}
-
-type orderIn struct {
-	Name string `path:"name" maxLength:"64" pattern:"^[a-z0-9][a-z0-9._-]*$" example:"coder" doc:"The agent"`
-	Body *api.NoteBody
-}
-
-type holdIn struct {
-	Body *api.NoteBody
-}
-
-func noteOf(b *api.NoteBody) string {
-	if b == nil {
-		return ""
-	}
-	return b.Note
-}
-
 func handleTeam(ctx context.Context, s *Server, _ *nothing) (*view.TeamView, error) {
 	view, err := s.engine.Team(ctx)
 	view.Agents = some(view.Agents)
@@ -47,11 +25,11 @@ func handleWhy(ctx context.Context, s *Server, in *agentIn) (*view.WhyView, erro
 
 // order is a route that sets an agent's desired_state.
 func order(desired string) adder {
-	return answer(func(ctx context.Context, s *Server, in *orderIn) (*api.Commanded, error) {
+	return answer(func(ctx context.Context, s *Server, in *forAgent[*api.NoteBody]) (*api.Commanded, error) {
 		if err := identity(ctx).MayOrder("wanted_"+desired, in.Name); err != nil {
 			return nil, err
 		}
-		seq, agent, err := s.engine.Order(ctx, s.actor(ctx), in.Name, desired, noteOf(in.Body))
+		seq, agent, err := s.engine.Order(ctx, s.actor(ctx), in.Name, desired, or(in.Body).Note)
 		return &api.Commanded{Seq: seq, Agent: agent}, err
 	})
 }
@@ -62,13 +40,13 @@ var orders = map[api.Verb]string{
 }
 
 func hold(on bool) adder {
-	return answer(func(ctx context.Context, s *Server, in *holdIn) (*api.Held, error) {
+	return answer(func(ctx context.Context, s *Server, in *only[*api.NoteBody]) (*api.Held, error) {
 		if !on {
 			if err := identity(ctx).MayOrder("release", ""); err != nil {
 				return nil, err
 			}
 		}
-		seq, err := s.engine.Hold(ctx, s.actor(ctx), on, noteOf(in.Body))
+		seq, err := s.engine.Hold(ctx, s.actor(ctx), on, or(in.Body).Note)
 		return &api.Held{Seq: seq, Hold: on}, err
 	})
 }
@@ -87,9 +65,7 @@ func handleDown(ctx context.Context, s *Server, in *downIn) (*api.Stopping, erro
 	return &api.Stopping{Stopping: true}, s.engine.Stop(ctx, s.actor(ctx), now)
 }
 
-type reloadIn struct{ Body *api.EmptyBody }
-
-func handleReload(ctx context.Context, s *Server, _ *reloadIn) (*api.Reloaded, error) {
+func handleReload(ctx context.Context, s *Server, _ *only[*api.EmptyBody]) (*api.Reloaded, error) {
 	if err := identity(ctx).MayOrder("reload", ""); err != nil {
 		return nil, err
 	}

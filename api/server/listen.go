@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/fairlead-dev/fairlead/api"
+	"github.com/fairlead-dev/fairlead/api/caller"
 )
 
 // Exposed says that an address is reachable from other machines.
@@ -64,7 +65,7 @@ func Listen(addr string) (net.Listener, error) {
 	l, err := net.Listen("tcp", addr)
 	switch {
 	case errors.Is(err, syscall.EADDRINUSE):
-		return nil, &PortTaken{Addr: addr, Fairlead: isFairlead(addr), Owner: portOwner(addr)}
+		return nil, &PortTaken{Addr: addr, Fairlead: isFairlead(addr), Owner: caller.PortOwner(addr)}
 	case errors.Is(err, fs.ErrPermission):
 		return nil, fmt.Errorf("listen on %s: %w; take a port above 1023", addr, err)
 	case err != nil:

@@ -14,10 +14,6 @@ import (
 // loginsPath is where a code is exchanged: the only route of the API that needs no secret.
 const loginsPath = "/logins"
 
-type loginIn struct {
-	Body api.LoginBody
-}
-
 type loginIDIn struct {
 	ID string `path:"id" maxLength:"16" pattern:"^l[0-9]+$" example:"l3" doc:"The id of the login"`
 }
@@ -56,7 +52,7 @@ func (s *Server) logins() (*login.Logins, error) {
 	return s.opts.Logins, nil
 }
 
-func handleLoginCode(ctx context.Context, s *Server, _ *crewOrderIn) (*api.LoginCode, error) {
+func handleLoginCode(ctx context.Context, s *Server, _ *only[*api.EmptyBody]) (*api.LoginCode, error) {
 	if err := identity(ctx).MayLogin("login"); err != nil {
 		return nil, err
 	}
@@ -71,7 +67,7 @@ func handleLoginCode(ctx context.Context, s *Server, _ *crewOrderIn) (*api.Login
 	return &api.LoginCode{Code: code, ExpiresAt: until.UTC().Truncate(time.Millisecond)}, nil
 }
 
-func handleSignIn(ctx context.Context, s *Server, in *loginIn) (*api.LoginSecret, error) {
+func handleSignIn(ctx context.Context, s *Server, in *only[api.LoginBody]) (*api.LoginSecret, error) {
 	if err := identity(ctx).MayLogin("login"); err != nil {
 		return nil, err
 	}

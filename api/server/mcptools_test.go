@@ -1,7 +1,6 @@
 package server
 
 import (
-	"context"
 	"encoding/json"
 	"net/http"
 	"net/http/httptest"
@@ -9,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/fairlead-dev/fairlead/api"
+	"github.com/fairlead-dev/fairlead/api/caller"
 	"github.com/fairlead-dev/fairlead/api/mcp"
 )
 
@@ -45,18 +45,18 @@ func TestTokenOfAnotherSession(t *testing.T) {
 	s := New(Options{})
 	t.Cleanup(func() { _ = s.Close() })
 	tools := s.mcp(mcp.New(mcp.Options{Engine: a}), http.NotFoundHandler())
-	for from, want := range map[caller]int{
-		{}: http.StatusOK, {session: "coder-1"}: http.StatusOK, {session: "coder-2"}: http.StatusForbidden, {session: "rev.iewer-2"}: http.StatusForbidden,
-		{unseen: true}: http.StatusForbidden, // it was gone before it could be inspected
+	for from, want := range map[caller.Caller]int{
+		{}: http.StatusOK, {Session: "coder-1"}: http.StatusOK, {Session: "coder-2"}: http.StatusForbidden, {Session: "rev.iewer-2"}: http.StatusForbidden,
+		{Unseen: true}: http.StatusForbidden, // it was gone before it could be inspected
 	} {
-		r := httptest.NewRequestWithContext(context.WithValue(t.Context(), callerKey{}, &from), http.MethodPost, "http://127.0.0.1"+mcp.Path, strings.NewReader(listTools))
+		r := httptest.NewRequestWithContext(caller.With(t.Context(), from), http.MethodPost, "http://127.0.0.1"+mcp.Path, strings.NewReader(listTools))
 		r.Header = bearer(mcpToken("coder", "coder-1"))
 		r.Header.Set("Content-Type", "application/json")
 		r.Header.Set("Accept", "application/json, text/event-stream")
 		w := httptest.NewRecorder()
 		tools.ServeHTTP(w, r)
 		if w.Code != want {
-			t.Errorf("from within %q: %d %s, want %d", from.session, w.Code, w.Body, want)
+			t.Errorf("from within %q: %d %s, want %d", from.Session, w.Code, w.Body, want)
 		}
 		if want == http.StatusForbidden && !strings.Contains(w.Body.String(), "X10") {
 			t.Errorf("it does not say why: %s", w.Body)

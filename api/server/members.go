@@ -9,6 +9,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/danielgtaylor/huma/v2/adapters/humago"
 	"github.com/fairlead-dev/fairlead/api"
+	"github.com/fairlead-dev/fairlead/controller/seam"
 	"github.com/fairlead-dev/fairlead/loop"
 	"github.com/fairlead-dev/fairlead/machine/channel"
 	"github.com/fairlead-dev/fairlead/view"
@@ -25,28 +26,8 @@ const (
 )
 
 type actionsIn struct {
-	Name string `path:"name" maxLength:"64" pattern:"^[a-z0-9][a-z0-9._-]*$" example:"coder" doc:"The agent"`
+	AgentPath
 	Wait string `query:"wait" maxLength:"8" pattern:"^[0-9]{1,5}(s|ms)$" example:"30s" doc:"How long to wait if there is none: at most 60s; without it, the answer comes at once"`
-}
-
-type confirmIn struct {
-	Name string `path:"name" maxLength:"64" pattern:"^[a-z0-9][a-z0-9._-]*$" example:"coder" doc:"The agent"`
-	Body api.ConfirmBody
-}
-
-type saidIn struct {
-	Channel string `path:"channel" maxLength:"64" pattern:"^[a-z0-9][a-z0-9._-]*$" example:"reviews" doc:"The channel"`
-	Body    api.SaidBody
-}
-
-type turnIn struct {
-	Channel string `path:"channel" maxLength:"64" pattern:"^[a-z0-9][a-z0-9._-]*$" example:"reviews" doc:"The channel"`
-	Body    api.TurnBody
-}
-
-type waitIn struct {
-	Channel string `path:"channel" maxLength:"64" pattern:"^[a-z0-9][a-z0-9._-]*$" example:"reviews" doc:"The channel"`
-	Body    api.WaitBody
 }
 
 // memberRoutes are the routes by which agents take part in channels. An agent in a Fairlead session
@@ -67,7 +48,12 @@ func memberRoutes() []route {
 		{
 			"leave-turns", post, "/agents/{name}/leave", "As an agent: leave",
 			"The agent leaves every queue, and its turn passes to the next agent (T3, T6, T11). When it returns, people must assign it again.",
-			answer(handleLeft),
+			ordered(
+				func(by seam.Caller, in *ableIn) error { return by.MayActAs("leave", in.Name) },
+				func(ctx context.Context, e Backend, _ seam.Actor, in *ableIn) (uint64, error) {
+					return e.AgentLeft(ctx, in.Name)
+				},
+			),
 		},
 		{
 			"fetch-actions", get, "/agents/{name}/actions", "As an agent: fetch actions",
@@ -77,7 +63,12 @@ func memberRoutes() []route {
 		{
 			"confirm-action", post, "/agents/{name}/actions/done", "As an agent: confirm an action",
 			"For a text: the agent has received it. For `stop_work`: it has stopped. Confirming an action that is no longer in the list is harmless.",
-			answer(handleConfirmAction),
+			ordered(
+				func(by seam.Caller, in *forAgent[api.ConfirmBody]) error { return by.MayActAs("done", in.Name) },
+				func(ctx context.Context, e Backend, _ seam.Actor, in *forAgent[api.ConfirmBody]) (uint64, error) {
+					return e.AgentConfirm(ctx, in.Name, in.Body.Key)
+				},
+			),
 		},
 		{
 			"say-turn", post, "/channels/{channel}/said", "As an agent: say something",
@@ -87,17 +78,32 @@ func memberRoutes() []route {
 		{
 			"pass-turn", post, "/channels/{channel}/pass", "As an agent: pass the turn",
 			"The next agent gets the turn, and no message is posted (T22).",
-			answer(handlePass),
+			ordered(
+				func(by seam.Caller, in *forChannel[api.TurnBody]) error { return by.MayActAs("pass", in.Body.Agent) },
+				func(ctx context.Context, e Backend, _ seam.Actor, in *forChannel[api.TurnBody]) (uint64, error) {
+					return e.AgentPass(ctx, in.Channel, in.Body.Agent, in.Body.Turn)
+				},
+			),
 		},
 		{
 			"ask-wait", post, "/channels/{channel}/wait", "As an agent: wait",
 			"The turn pauses and the channel waits, at most for its wait timeout (T10).",
-			answer(handleWait),
+			ordered(
+				func(by seam.Caller, in *forChannel[api.WaitBody]) error { return by.MayActAs("wait", in.Body.Agent) },
+				func(ctx context.Context, e Backend, _ seam.Actor, in *forChannel[api.WaitBody]) (uint64, error) {
+					return e.AgentWait(ctx, in.Channel, in.Body.Agent, in.Body.Turn, in.Body.Why)
+				},
+			),
 		},
 		{
 			"resume-turn", post, "/channels/{channel}/go-on", "As an agent: resume the turn",
 			"The wait is over; the turn continues with the time that it had left (T12).",
-			answer(handleGoesOn),
+			ordered(
+				func(by seam.Caller, in *forChannel[api.TurnBody]) error { return by.MayActAs("go_on", in.Body.Agent) },
+				func(ctx context.Context, e Backend, _ seam.Actor, in *forChannel[api.TurnBody]) (uint64, error) {
+					return e.AgentGoesOn(ctx, in.Channel, in.Body.Agent, in.Body.Turn)
+				},
+			),
 		},
 	}
 }
@@ -115,14 +121,6 @@ func handleHeartbeat(ctx context.Context, s *Server, in *ableIn) (*api.Beaten, e
 		return nil, err
 	}
 	return &api.Beaten{HeartbeatMS: channel.BeatEvery.Milliseconds()}, s.engine.AgentBeat(ctx, in.Name)
-}
-
-func handleLeft(ctx context.Context, s *Server, in *ableIn) (*api.Ordered, error) {
-	if err := identity(ctx).MayActAs("leave", in.Name); err != nil {
-		return nil, err
-	}
-	seq, err := s.engine.AgentLeft(ctx, in.Name)
-	return &api.Ordered{Seq: seq}, err
 }
 
 // handleActions waits for actions of an agent. It ends when the client is gone or the daemon stops.
@@ -167,15 +165,7 @@ func waitOf(text string) (time.Duration, error) {
 	return wait, nil
 }
 
-func handleConfirmAction(ctx context.Context, s *Server, in *confirmIn) (*api.Ordered, error) {
-	if err := identity(ctx).MayActAs("done", in.Name); err != nil {
-		return nil, err
-	}
-	seq, err := s.engine.AgentConfirm(ctx, in.Name, in.Body.Key)
-	return &api.Ordered{Seq: seq}, err
-}
-
-func handleSaid(ctx context.Context, s *Server, in *saidIn) (*api.Ordered, error) {
+func handleSaid(ctx context.Context, s *Server, in *forChannel[api.SaidBody]) (*api.Ordered, error) {
 	b := in.Body
 	if err := identity(ctx).MayActAs("said", b.Agent); err != nil {
 		return nil, err
@@ -188,30 +178,6 @@ func handleSaid(ctx context.Context, s *Server, in *saidIn) (*api.Ordered, error
 	seq, err := s.engine.AgentSaid(ctx, view.Speech{
 		Channel: in.Channel, Agent: b.Agent, Turn: b.Turn, Re: b.Re, Text: b.Text, Complete: b.Complete, Ended: b.Ended,
 	})
-	return &api.Ordered{Seq: seq}, err
-}
-
-func handlePass(ctx context.Context, s *Server, in *turnIn) (*api.Ordered, error) {
-	if err := identity(ctx).MayActAs("pass", in.Body.Agent); err != nil {
-		return nil, err
-	}
-	seq, err := s.engine.AgentPass(ctx, in.Channel, in.Body.Agent, in.Body.Turn)
-	return &api.Ordered{Seq: seq}, err
-}
-
-func handleWait(ctx context.Context, s *Server, in *waitIn) (*api.Ordered, error) {
-	if err := identity(ctx).MayActAs("wait", in.Body.Agent); err != nil {
-		return nil, err
-	}
-	seq, err := s.engine.AgentWait(ctx, in.Channel, in.Body.Agent, in.Body.Turn, in.Body.Why)
-	return &api.Ordered{Seq: seq}, err
-}
-
-func handleGoesOn(ctx context.Context, s *Server, in *turnIn) (*api.Ordered, error) {
-	if err := identity(ctx).MayActAs("go_on", in.Body.Agent); err != nil {
-		return nil, err
-	}
-	seq, err := s.engine.AgentGoesOn(ctx, in.Channel, in.Body.Agent, in.Body.Turn)
 	return &api.Ordered{Seq: seq}, err
 }
 

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/fairlead-dev/fairlead/api"
+	"github.com/fairlead-dev/fairlead/api/caller"
 	"github.com/fairlead-dev/fairlead/internal/test/wait"
 	"github.com/fairlead-dev/fairlead/loop"
 	"github.com/fairlead-dev/fairlead/machine/channel"
@@ -22,8 +23,8 @@ import (
 )
 
 // as is a request of a caller.
-func as(t *testing.T, who *caller) context.Context {
-	return context.WithValue(t.Context(), callerKey{}, who)
+func as(t *testing.T, who caller.Caller) context.Context {
+	return caller.With(t.Context(), who)
 }
 
 // What an agent does for itself arrives in its name.

@@ -53,7 +53,12 @@ func questionRoutes() []route {
 		{
 			"answer-question", post, "/questions/{id}/answer", "Answer a question of an agent",
 			"A permission is answered with `allow`; other kinds with `option`, or with `text` if the question accepts text. `scope` saves the answer for identical calls: `session` until the agent's session ends, `always` until it is revoked. The request returns when the answer is durable; the agent receives it after that. Agents may not answer (X10).",
-			answer(handleAnswerQuestion),
+			ordered(
+				func(by seam.Caller, in *answerQuestionIn) error { return by.MayAnswer("replied", in.ID) },
+				func(ctx context.Context, e Backend, by seam.Actor, in *answerQuestionIn) (uint64, error) {
+					return e.AnswerQuestion(ctx, by, in.ID, view.QuestionAnswer(in.Body))
+				},
+			),
 		},
 		{
 			"list-saved-answers", get, "/saved-answers", "List the saved answers",
@@ -63,17 +68,32 @@ func questionRoutes() []route {
 		{
 			"revoke-saved-answer", http.MethodDelete, "/saved-answers/{id}", "Revoke a saved answer",
 			"Calls that it has allowed are not affected; the next identical call is asked about again.",
-			answer(handleRevokeStanding),
+			ordered(
+				func(by seam.Caller, in *standingIn) error { return by.MayAnswer("revoked", in.ID) },
+				func(ctx context.Context, e Backend, by seam.Actor, in *standingIn) (uint64, error) {
+					return e.RevokeStanding(ctx, by, in.ID)
+				},
+			),
 		},
 		{
 			"retry-agent", post, "/agents/{name}/retry", "Retry a rate-limited provider now",
 			"For a rate-limited agent: Fairlead starts it again according to its desired state, although its provider's limit has not reset yet. Agents may not do this (X10).",
-			answer(handleRetryAgent),
+			ordered(
+				func(by seam.Caller, in *ableIn) error { return by.MayOrderAgent("limit_lifted", in.Name) },
+				func(ctx context.Context, e Backend, by seam.Actor, in *ableIn) (uint64, error) {
+					return e.LiftLimit(ctx, by, in.Name)
+				},
+			),
 		},
 		{
 			"end-agent-session", post, "/agents/{name}/end", "End the session of an agent",
 			"The session has the time that `grace` allows; a second request ends it at once. The desired state does not change: use `stop` first, or an agent that runs continuously is started again. Refused if no session runs, if a step of a run uses it (use `cancel`), or if the agent leads the crew (use `sleep`). Agents may not do this (X10).",
-			answer(handleEndAgentSession),
+			ordered(
+				func(by seam.Caller, in *ableIn) error { return by.MayOrderAgent("end_asked", in.Name) },
+				func(ctx context.Context, e Backend, by seam.Actor, in *ableIn) (uint64, error) {
+					return e.EndAgentSession(ctx, by, in.Name)
+				},
+			),
 		},
 		{
 			"tell-agent", post, "/agents/{name}/tell", "Tell the agent of a running session something",
@@ -107,41 +127,9 @@ func handleQuestion(ctx context.Context, s *Server, in *questionIn) (*view.Quest
 	return &q, err
 }
 
-func handleAnswerQuestion(ctx context.Context, s *Server, in *answerQuestionIn) (*api.Ordered, error) {
-	if err := identity(ctx).MayAnswer("replied", in.ID); err != nil {
-		return nil, err
-	}
-	seq, err := s.engine.AnswerQuestion(ctx, s.actor(ctx), in.ID, view.QuestionAnswer(in.Body))
-	return &api.Ordered{Seq: seq}, err
-}
-
 func handleStanding(ctx context.Context, s *Server, _ *nothing) (*api.StandingAnswers, error) {
 	all, err := s.engine.Standing(ctx)
 	return &api.StandingAnswers{Standing: some(all)}, err
-}
-
-func handleRevokeStanding(ctx context.Context, s *Server, in *standingIn) (*api.Ordered, error) {
-	if err := identity(ctx).MayAnswer("revoked", in.ID); err != nil {
-		return nil, err
-	}
-	seq, err := s.engine.RevokeStanding(ctx, s.actor(ctx), in.ID)
-	return &api.Ordered{Seq: seq}, err
-}
-
-func handleRetryAgent(ctx context.Context, s *Server, in *ableIn) (*api.Ordered, error) {
-	if err := identity(ctx).MayOrderAgent("limit_lifted", in.Name); err != nil {
-		return nil, err
-	}
-	seq, err := s.engine.LiftLimit(ctx, s.actor(ctx), in.Name)
-	return &api.Ordered{Seq: seq}, err
-}
-
-func handleEndAgentSession(ctx context.Context, s *Server, in *ableIn) (*api.Ordered, error) {
-	if err := identity(ctx).MayOrderAgent("end_asked", in.Name); err != nil {
-		return nil, err
-	}
-	seq, err := s.engine.EndAgentSession(ctx, s.actor(ctx), in.Name)
-	return &api.Ordered{Seq: seq}, err
 }
 
 type tellIn struct {

@@ -34,31 +34,8 @@ type RunBackend interface {
 	PruneRuns(ctx context.Context, by seam.Actor, keep int, olderThan time.Duration, all, dry bool) ([]runs.PrunedRun, error)
 }
 
-type runIn struct {
-	ID string `path:"id" maxLength:"48" pattern:"^[A-Za-z0-9_][A-Za-z0-9._-]*$" example:"f8c1a491" doc:"The run"`
-}
-
-type runNoteIn struct {
-	ID   string `path:"id" maxLength:"48" pattern:"^[A-Za-z0-9_][A-Za-z0-9._-]*$" example:"f8c1a491" doc:"The run"`
-	Body *api.NoteBody
-}
-
-type cancelIn struct {
-	ID   string `path:"id" maxLength:"48" pattern:"^[A-Za-z0-9_][A-Za-z0-9._-]*$" example:"f8c1a491" doc:"The run"`
-	Body *api.CancelBody
-}
-
-type startRunIn struct {
-	Body *api.RunBody
-}
-
-type resumeIn struct {
-	ID   string `path:"id" maxLength:"48" pattern:"^[A-Za-z0-9_][A-Za-z0-9._-]*$" example:"f8c1a491" doc:"The run"`
-	Body *api.RunBody
-}
-
 type answerIn struct {
-	ID   string `path:"id" maxLength:"48" pattern:"^[A-Za-z0-9_][A-Za-z0-9._-]*$" example:"f8c1a491" doc:"The run"`
+	RunPath
 	Step string `path:"step" maxLength:"64" pattern:"^[A-Za-z0-9_][A-Za-z0-9._-]*$" example:"review" doc:"The step"`
 	Body *api.AnswerBody
 }
@@ -85,7 +62,12 @@ func runRoutes() []route {
 		{
 			"cancel-run", post, "/runs/{id}/cancel", "Cancel a run, or one of its steps",
 			"Running processes are ended; completed steps keep their results. A cancelled run can be resumed.",
-			answer(handleCancelRun),
+			ordered(
+				func(by seam.Caller, in *forRun[*api.CancelBody]) error { return by.MayOrderRun("cancel", in.ID) },
+				func(ctx context.Context, e Backend, by seam.Actor, in *forRun[*api.CancelBody]) (uint64, error) {
+					return e.CancelRun(ctx, by, in.ID, or(in.Body).Step, or(in.Body).Note)
+				},
+			),
 		},
 		{
 			"pause-run", post, "/runs/{id}/pause", "Pause a run",
@@ -95,7 +77,12 @@ func runRoutes() []route {
 		{
 			"release-run", post, "/runs/{id}/release", "Continue a paused run",
 			"The run continues where it was paused.",
-			answer(handleReleaseRun),
+			ordered(
+				func(by seam.Caller, in *runNoteIn) error { return by.MayOrderRun("release", in.ID) },
+				func(ctx context.Context, e Backend, by seam.Actor, in *runNoteIn) (uint64, error) {
+					return e.ReleaseRun(ctx, by, in.ID, or(in.Body).Note)
+				},
+			),
 		},
 		{
 			"resume-run", post, "/runs/{id}/resume", "Resume a run that is over",
@@ -157,19 +144,19 @@ func withFiles(add adder) adder {
 	}
 }
 
-func handleStartRun(ctx context.Context, s *Server, in *startRunIn) (*view.RunView, error) {
+func handleStartRun(ctx context.Context, s *Server, in *only[*api.RunBody]) (*view.RunView, error) {
 	if err := identity(ctx).MayOrderRun("run", ""); err != nil {
 		return nil, err
 	}
-	view, err := s.engine.StartRun(ctx, s.actor(ctx), flagsOf(in.Body))
+	view, err := s.engine.StartRun(ctx, s.actor(ctx), view.RunFlags(or(in.Body)))
 	return noNulls(view), missing(err)
 }
 
-func handleResumeRun(ctx context.Context, s *Server, in *resumeIn) (*view.RunView, error) {
+func handleResumeRun(ctx context.Context, s *Server, in *forRun[*api.RunBody]) (*view.RunView, error) {
 	if err := identity(ctx).MayOrderRun("resume", in.ID); err != nil {
 		return nil, err
 	}
-	view, err := s.engine.ResumeRun(ctx, s.actor(ctx), in.ID, flagsOf(in.Body))
+	view, err := s.engine.ResumeRun(ctx, s.actor(ctx), in.ID, view.RunFlags(or(in.Body)))
 	return noNulls(view), missing(err)
 }
 
@@ -182,36 +169,9 @@ func missing(err error) error {
 	return err
 }
 
-func flagsOf(b *api.RunBody) view.RunFlags {
-	if b == nil {
-		return view.RunFlags{}
-	}
-	return view.RunFlags(*b)
-}
-
-func handleCancelRun(ctx context.Context, s *Server, in *cancelIn) (*api.Ordered, error) {
-	if err := identity(ctx).MayOrderRun("cancel", in.ID); err != nil {
-		return nil, err
-	}
-	var what api.CancelBody
-	if in.Body != nil {
-		what = *in.Body
-	}
-	seq, err := s.engine.CancelRun(ctx, s.actor(ctx), in.ID, what.Step, what.Note)
-	return &api.Ordered{Seq: seq}, err
-}
-
 // handlePauseRun is allowed for every caller, like holding the team, because it only stops work.
 func handlePauseRun(ctx context.Context, s *Server, in *runNoteIn) (*api.Ordered, error) {
-	seq, err := s.engine.PauseRun(ctx, s.actor(ctx), in.ID, noteOf(in.Body))
-	return &api.Ordered{Seq: seq}, err
-}
-
-func handleReleaseRun(ctx context.Context, s *Server, in *runNoteIn) (*api.Ordered, error) {
-	if err := identity(ctx).MayOrderRun("release", in.ID); err != nil {
-		return nil, err
-	}
-	seq, err := s.engine.ReleaseRun(ctx, s.actor(ctx), in.ID, noteOf(in.Body))
+	seq, err := s.engine.PauseRun(ctx, s.actor(ctx), in.ID, or(in.Body).Note)
 	return &api.Ordered{Seq: seq}, err
 }
 
@@ -222,10 +182,8 @@ func reply(rejected bool) adder {
 		if err := identity(ctx).MayOrderRun(event, in.ID); err != nil {
 			return nil, err
 		}
-		said := view.StepAnswer{Rejected: rejected}
-		if in.Body != nil {
-			said.Note, said.Input, said.Shown = in.Body.Note, in.Body.Input, in.Body.Shown
-		}
+		b := or(in.Body)
+		said := view.StepAnswer{Rejected: rejected, Note: b.Note, Input: b.Input, Shown: b.Shown}
 		if err := object(said.Input); err != nil {
 			return nil, err
 		}
@@ -255,16 +213,11 @@ func object(input string) error {
 	return p
 }
 
-type pruneIn struct{ Body *api.PruneBody }
-
-func handlePruneRuns(ctx context.Context, s *Server, in *pruneIn) (*api.Pruned, error) {
+func handlePruneRuns(ctx context.Context, s *Server, in *only[*api.PruneBody]) (*api.Pruned, error) {
 	if err := identity(ctx).MayOrderRun("prune", ""); err != nil {
 		return nil, err
 	}
-	var what api.PruneBody
-	if in.Body != nil {
-		what = *in.Body
-	}
+	what := or(in.Body)
 	if what.Keep == nil && what.OlderThanMS == nil { // an empty request must not archive everything
 		p := api.NewProblem(http.StatusUnprocessableEntity, "no runs selected; give keep, older_than_ms, or both")
 		p.Errors = []api.Fault{{Message: "neither keep nor older_than_ms is given", Location: "body"}}

@@ -35,47 +35,16 @@ type FolderBackend interface {
 	JudgeDispatch(f dispatchctl.Target, state string, call policy.Call) (verdict policy.Verdict, delegate string)
 }
 
-type dispatchIn struct {
-	Name string `path:"name" maxLength:"80" pattern:"^[A-Za-z0-9_.-]+$" example:"20261121_153005" doc:"The session"`
-}
-
 type dispatchTalkIn struct {
-	Name string `path:"name" maxLength:"80" pattern:"^[A-Za-z0-9_.-]+$" example:"20261121_153005" doc:"The session"`
-	N    int    `path:"n" minimum:"1" maximum:"999999999" example:"2" doc:"The conversation's number"`
+	DispatchPath
+	N int `path:"n" minimum:"1" maximum:"999999999" example:"2" doc:"The conversation's number"`
 }
 
 type dispatchFileIn struct {
-	Name  string `path:"name" maxLength:"80" pattern:"^[A-Za-z0-9_.-]+$" example:"20261121_153005" doc:"The session"`
+	DispatchPath
 	N     int    `path:"n" minimum:"1" maximum:"999999999" example:"2" doc:"The conversation's number"`
 	File  string `path:"file" maxLength:"1024" example:"hello_world.py" doc:"The file's name below outputs/; encode a slash as %2F"`
 	Limit int64  `query:"limit" minimum:"0" doc:"The maximum number of bytes, from the beginning; 0: the whole file"`
-}
-
-type dispatchStartIn struct{ Body *api.DispatchStartBody }
-
-type dispatchInputIn struct {
-	Name string `path:"name" maxLength:"80" pattern:"^[A-Za-z0-9_.-]+$" example:"20261121_153005" doc:"The session"`
-	Body api.DispatchInputBody
-}
-
-type dispatchEndIn struct {
-	Name string `path:"name" maxLength:"80" pattern:"^[A-Za-z0-9_.-]+$" example:"20261121_153005" doc:"The session"`
-	Body *api.NoteBody
-}
-
-type dispatchDelegateIn struct {
-	Name string `path:"name" maxLength:"80" pattern:"^[A-Za-z0-9_.-]+$" example:"20261121_153005" doc:"The session"`
-	Body api.DispatchDelegateBody
-}
-
-type dispatchDoneIn struct {
-	Name string `path:"name" maxLength:"80" pattern:"^[A-Za-z0-9_.-]+$" example:"20261121_153005" doc:"The session"`
-	Body *api.DispatchDoneBody
-}
-
-type dispatchRespondIn struct {
-	Name string `path:"name" maxLength:"80" pattern:"^[A-Za-z0-9_.-]+$" example:"20261121_153005" doc:"The session"`
-	Body *api.DispatchRespondBody
 }
 
 // toolInput is a tool's arguments as received; package policy parses them strictly.
@@ -99,10 +68,6 @@ type policyCheckBody struct {
 	Input   toolInput `json:"input,omitempty"`
 	Session string    `json:"session,omitempty" maxLength:"80" pattern:"^[A-Za-z0-9_.-]+$" doc:"The session whose outputs and named paths apply; default: as if none were open"`
 }
-
-type policyCheckIn struct{ Body policyCheckBody }
-
-type routeIn struct{ Body api.RouteBody }
 
 // dispatchRoutes returns the routes about sessions in which MAIN coordinates.
 func dispatchRoutes() []route {
@@ -141,7 +106,7 @@ func dispatchRoutes() []route {
 		{
 			"delegate-task", post, "/dispatch/{name}/delegate", "As MAIN: put an agent in charge",
 			"Only for sessions that neither Claude Code nor Fairlead carries out: a person or a program reports what happens (D3).",
-			tell("delegate", func(in *dispatchDelegateIn) (string, dispatch.Input) {
+			tell("delegate", func(in *forDispatch[api.DispatchDelegateBody]) (string, dispatch.Input) {
 				return in.Name, dispatch.Delegate{Agent: in.Body.Agent, Text: in.Body.Text}
 			}),
 		},
@@ -153,12 +118,8 @@ func dispatchRoutes() []route {
 		{
 			"give-answer", post, "/dispatch/{name}/respond", "As MAIN: report that the user has the answer",
 			"The conversation is closed, and the next waiting input begins (D7). Only for sessions that neither Claude Code nor Fairlead carries out.",
-			tell("respond", func(in *dispatchRespondIn) (string, dispatch.Input) {
-				var say dispatch.Respond
-				if in.Body != nil {
-					say.Text = in.Body.Text
-				}
-				return in.Name, say
+			tell("respond", func(in *forDispatch[*api.DispatchRespondBody]) (string, dispatch.Input) {
+				return in.Name, dispatch.Respond{Text: or(in.Body).Text}
 			}),
 		},
 		{

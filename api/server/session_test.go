@@ -17,6 +17,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/fairlead-dev/fairlead/api"
+	"github.com/fairlead-dev/fairlead/api/caller"
 	"github.com/fairlead-dev/fairlead/api/client"
 	"github.com/fairlead-dev/fairlead/dispatchfolder"
 	"github.com/fairlead-dev/fairlead/machine/dispatch"
@@ -329,11 +330,11 @@ func TestAgentsEndNoSession(t *testing.T) {
 		"give-input": `{"text":"z"}`, "delegate-task": `{"agent":"fullstack-engineer","text":"z"}`,
 		"check-policy": `{"tool":"Bash","input":{"command":"ls"}}`, "rank-input": `{"text":"z"}`, "start-dispatch": `{"host":"none"}`,
 	}
-	for _, caller := range []*caller{{session: "coder-17"}, {session: "coder@r1-2"}, {unseen: true}} {
+	for _, who := range []caller.Caller{{Session: "coder-17"}, {Session: "coder@r1-2"}, {Unseen: true}} {
 		for _, rt := range dispatchRoutes() {
 			path := strings.NewReplacer("{name}", "quay", "{n}", "1", "{file}", "none").Replace(rt.Path)
 			w := httptest.NewRecorder()
-			req := httptest.NewRequestWithContext(as(t, caller), rt.Method, api.Base+path, strings.NewReader(bodies[rt.ID]))
+			req := httptest.NewRequestWithContext(as(t, who), rt.Method, api.Base+path, strings.NewReader(bodies[rt.ID]))
 			req.Header.Set("Content-Type", "application/json")
 			h.ServeHTTP(w, req)
 			switch {
@@ -343,11 +344,11 @@ func TestAgentsEndNoSession(t *testing.T) {
 				}
 			case rt.Method == http.MethodGet || rt.ID == "check-policy" || rt.ID == "rank-input":
 				if w.Code != 200 {
-					t.Errorf("%+v: %s: %d %s", caller, rt.ID, w.Code, w.Body)
+					t.Errorf("%+v: %s: %d %s", who, rt.ID, w.Code, w.Body)
 				}
 			case w.Code != 409 || problemText(t, w.Body.String()).Refusal.Row != "X10":
-				t.Errorf("%+v: %s: %d %s", caller, rt.ID, w.Code, w.Body)
-			case caller.session != "" && !strings.Contains(w.Body.String(), "only people start and end sessions"):
+				t.Errorf("%+v: %s: %d %s", who, rt.ID, w.Code, w.Body)
+			case who.Session != "" && !strings.Contains(w.Body.String(), "only people start and end sessions"):
 				t.Errorf("the reason is another's: %s", w.Body)
 			}
 		}

@@ -10,6 +10,7 @@ import (
 	dispatchctl "github.com/fairlead-dev/fairlead/controller/dispatch"
 
 	"github.com/fairlead-dev/fairlead/api"
+	"github.com/fairlead-dev/fairlead/api/caller"
 	"github.com/fairlead-dev/fairlead/claudehook"
 	"github.com/fairlead-dev/fairlead/dispatchfolder"
 	"github.com/fairlead-dev/fairlead/machine"
@@ -18,14 +19,11 @@ import (
 	"github.com/fairlead-dev/fairlead/rank"
 )
 
-func handleDispatchStart(ctx context.Context, s *Server, in *dispatchStartIn) (*api.DispatchView, error) {
+func handleDispatchStart(ctx context.Context, s *Server, in *only[*api.DispatchStartBody]) (*api.DispatchView, error) {
 	if err := identity(ctx).MayOrderDispatch("start", "a session"); err != nil {
 		return nil, err
 	}
-	var how api.DispatchStartBody
-	if in.Body != nil {
-		how = *in.Body
-	}
+	how := or(in.Body)
 	f, err := s.engine.StartDispatch(s.actor(ctx), how.Mode, how.Host, how.Path)
 	if err != nil {
 		return nil, badPath(err, how.Path)
@@ -82,10 +80,10 @@ func (s *Server) toSession(ctx context.Context, event, name string) (found, erro
 	if err != nil {
 		return found{}, err
 	}
-	return f, f.target().MayOrder(event, func() bool { pid := callerIn(ctx).who.PID; return pid > 0 && claudehook.Within(pid) })
+	return f, f.target().MayOrder(event, func() bool { pid := caller.In(ctx).Who.PID; return pid > 0 && claudehook.Within(pid) })
 }
 
-func handleDispatchInput(ctx context.Context, s *Server, in *dispatchInputIn) (*api.DispatchTold, error) {
+func handleDispatchInput(ctx context.Context, s *Server, in *forDispatch[api.DispatchInputBody]) (*api.DispatchTold, error) {
 	f, err := s.toSession(ctx, "input", in.Name)
 	if err != nil {
 		return nil, err
@@ -122,27 +120,23 @@ func tell[In any](event string, what func(*In) (name string, say dispatch.Input)
 	})
 }
 
-func handleDispatchDone(ctx context.Context, s *Server, in *dispatchDoneIn) (*api.DispatchView, error) {
+func handleDispatchDone(ctx context.Context, s *Server, in *forDispatch[*api.DispatchDoneBody]) (*api.DispatchView, error) {
 	f, err := s.toSession(ctx, "done", in.Name)
 	if err != nil {
 		return nil, err
 	}
-	ok, result := true, ""
-	if in.Body != nil {
-		ok, result = !in.Body.Failed, in.Body.Text
-	}
-	if err := s.engine.DispatchTaskDone(s.actor(ctx), f.target(), ok, result); err != nil {
+	if err := s.engine.DispatchTaskDone(s.actor(ctx), f.target(), !or(in.Body).Failed, or(in.Body).Text); err != nil {
 		return nil, err
 	}
 	return s.viewAt(ctx, f.Folder)
 }
 
-func handleDispatchEnd(ctx context.Context, s *Server, in *dispatchEndIn) (*api.DispatchView, error) {
+func handleDispatchEnd(ctx context.Context, s *Server, in *forDispatch[*api.NoteBody]) (*api.DispatchView, error) {
 	f, err := s.toSession(ctx, "end", in.Name)
 	if err != nil {
 		return nil, err
 	}
-	if err := s.engine.EndDispatch(s.actor(ctx), f.target(), noteOf(in.Body)); err != nil {
+	if err := s.engine.EndDispatch(s.actor(ctx), f.target(), or(in.Body).Note); err != nil {
 		return nil, err
 	}
 	return s.viewAt(ctx, f.Folder)
@@ -158,7 +152,7 @@ func (s *Server) ranked(is dispatch.Dispatch, text string) rank.Ranking {
 	return r
 }
 
-func handleRank(ctx context.Context, s *Server, in *routeIn) (*rank.Ranking, error) {
+func handleRank(ctx context.Context, s *Server, in *only[api.RouteBody]) (*rank.Ranking, error) {
 	is, err := s.judged(ctx, in.Body.Session)
 	if err != nil {
 		return nil, err
@@ -177,7 +171,7 @@ func (s *Server) judged(ctx context.Context, name string) (found, error) {
 	return found{Found: dispatchfolder.Found{Session: is}}, err
 }
 
-func handlePolicyCheck(ctx context.Context, s *Server, in *policyCheckIn) (*api.PolicyVerdict, error) {
+func handlePolicyCheck(ctx context.Context, s *Server, in *only[policyCheckBody]) (*api.PolicyVerdict, error) {
 	b := in.Body
 	f, err := s.judged(ctx, b.Session)
 	if err != nil {

@@ -13,6 +13,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/fairlead-dev/fairlead/api/caller"
 	"github.com/fairlead-dev/fairlead/api/peer"
 )
 
@@ -167,7 +168,7 @@ func (s *ownSocket) Accept() (net.Conn, error) {
 			return nil, err
 		}
 		if err := peer.SameUser(c); err == nil {
-			return callerOf(c, s.dir), nil
+			return caller.Inspect(c, s.dir), nil
 		}
 		c.Close() // neither answered nor recorded: the caller is another user, and the journal is for facts about the team
 	}

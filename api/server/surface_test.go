@@ -100,10 +100,10 @@ func TestEvilNamesEverywhere(t *testing.T) {
 		}
 		turn = i
 		for path, method := range everyPath(evil, evil+"-1") {
-			if turn++; raced && turn%5 != 0 {
+			if turn++; raced && turn%5 != 0 || !strings.Contains(path, "/"+evil) || strings.HasSuffix(path, "/openapi.json") {
 				continue
 			}
-			if status, _ := s.answered(t, method, path); strings.Contains(path, "/"+evil) && !strings.HasSuffix(path, "/openapi.json") && (status < 400 || status > 499) {
+			if status, _ := s.answered(t, method, path); status < 400 || status > 499 {
 				t.Errorf("%s %.80s: %d", method, path, status)
 			}
 		}

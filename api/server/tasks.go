@@ -26,47 +26,32 @@ type TaskBackend interface {
 }
 
 type changesIn struct {
-	ID   string `path:"id" maxLength:"48" pattern:"^[A-Za-z0-9_][A-Za-z0-9._-]*$" example:"T1" doc:"The task"`
+	TaskPath
 	From string `query:"from" maxLength:"64" pattern:"^([0-9a-f]{40,64})?$" doc:"A commit; default: the newest commit of the base that the task has, or the parent of to"`
 	To   string `query:"to" maxLength:"64" pattern:"^([0-9a-f]{40,64})?$" doc:"A commit; default: what the person is asked to approve, or the newest content"`
 }
 
 type fileIn struct {
-	ID   string `path:"id" maxLength:"48" pattern:"^[A-Za-z0-9_][A-Za-z0-9._-]*$" example:"T1" doc:"The task"`
+	TaskPath
 	File int    `path:"file" minimum:"0" maximum:"100000" doc:"Its place in the list of files, from 0"`
 	From string `query:"from" required:"true" maxLength:"64" pattern:"^[0-9a-f]{40,64}$" doc:"The commit that the list is from"`
 	To   string `query:"to" required:"true" maxLength:"64" pattern:"^[0-9a-f]{40,64}$" doc:"The commit that the list is to"`
 }
 
 type imageIn struct {
-	ID   string `path:"id" maxLength:"48" pattern:"^[A-Za-z0-9_][A-Za-z0-9._-]*$" example:"T1" doc:"The task"`
+	TaskPath
 	Name string `path:"name" maxLength:"300" doc:"As the task's list of attachments names it"`
 }
 
-type commentIn struct {
-	ID   string `path:"id" maxLength:"48" pattern:"^[A-Za-z0-9_][A-Za-z0-9._-]*$" example:"T1" doc:"The task"`
-	Body *api.CommentBody
-}
-
 type oneCommentIn struct {
-	ID      string `path:"id" maxLength:"48" pattern:"^[A-Za-z0-9_][A-Za-z0-9._-]*$" example:"T1" doc:"The task"`
-	Comment int    `path:"comment" minimum:"1" doc:"The comment"`
+	TaskPath
+	Comment int `path:"comment" minimum:"1" doc:"The comment"`
 }
 
 type changeCommentIn struct {
-	ID      string `path:"id" maxLength:"48" pattern:"^[A-Za-z0-9_][A-Za-z0-9._-]*$" example:"T1" doc:"The task"`
-	Comment int    `path:"comment" minimum:"1" doc:"The comment"`
+	TaskPath
+	Comment int `path:"comment" minimum:"1" doc:"The comment"`
 	Body    *api.CommentTextBody
-}
-
-type requestIn struct {
-	ID   string `path:"id" maxLength:"48" pattern:"^[A-Za-z0-9_][A-Za-z0-9._-]*$" example:"T1" doc:"The task"`
-	Body *api.RequestBody
-}
-
-type mergeIn struct {
-	ID   string `path:"id" maxLength:"48" pattern:"^[A-Za-z0-9_][A-Za-z0-9._-]*$" example:"T1" doc:"The task"`
-	Body *api.MergeBody
 }
 
 // taskRoutes returns the routes about what a task has changed. A task is a run.
@@ -126,7 +111,7 @@ func reviewRoutes() []route {
 		{
 			"add-comment", post, "/runs/{id}/comments", "Comment on a line",
 			"The comment is kept until the next request sends it.",
-			answer(func(ctx context.Context, s *Server, in *commentIn) (*view.TaskComments, error) {
+			answer(func(ctx context.Context, s *Server, in *forTask[*api.CommentBody]) (*view.TaskComments, error) {
 				if err := identity(ctx).MayOrderRun("comment", in.ID); err != nil {
 					return nil, err
 				}
@@ -161,32 +146,22 @@ func reviewRoutes() []route {
 		{
 			"request-task", post, "/runs/{id}/request", "Ask for changes",
 			"All comments and the text go back to the agent, into the same conversation. With `shown` it is refused if another commit is shown by now.",
-			answer(func(ctx context.Context, s *Server, in *requestIn) (*api.Ordered, error) {
-				if err := identity(ctx).MayOrderRun("request", in.ID); err != nil {
-					return nil, err
-				}
-				var b api.RequestBody
-				if in.Body != nil {
-					b = *in.Body
-				}
-				seq, err := s.engine.RequestTask(ctx, s.actor(ctx), in.ID, b.Text, b.Shown)
-				return &api.Ordered{Seq: seq}, err
-			}),
+			ordered(
+				func(by seam.Caller, in *forTask[*api.RequestBody]) error { return by.MayOrderRun("request", in.ID) },
+				func(ctx context.Context, e Backend, by seam.Actor, in *forTask[*api.RequestBody]) (uint64, error) {
+					return e.RequestTask(ctx, by, in.ID, or(in.Body).Text, or(in.Body).Shown)
+				},
+			),
 		},
 		{
 			"merge-task", post, "/runs/{id}/merge", "Approve a task, and land it",
 			"`shown` is the commit that the person looked at; if another one is shown by now, it is refused. A task whose landing failed lands again.",
-			answer(func(ctx context.Context, s *Server, in *mergeIn) (*api.Ordered, error) {
-				if err := identity(ctx).MayOrderRun("merge", in.ID); err != nil {
-					return nil, err
-				}
-				var b api.MergeBody
-				if in.Body != nil {
-					b = *in.Body
-				}
-				seq, err := s.engine.MergeTask(ctx, s.actor(ctx), in.ID, b.Shown)
-				return &api.Ordered{Seq: seq}, err
-			}),
+			ordered(
+				func(by seam.Caller, in *forTask[*api.MergeBody]) error { return by.MayOrderRun("merge", in.ID) },
+				func(ctx context.Context, e Backend, by seam.Actor, in *forTask[*api.MergeBody]) (uint64, error) {
+					return e.MergeTask(ctx, by, in.ID, or(in.Body).Shown)
+				},
+			),
 		},
 		{
 			"drop-task", post, "/runs/{id}/drop", "End a task, and remove its folder",
@@ -195,7 +170,7 @@ func reviewRoutes() []route {
 				if err := identity(ctx).MayOrderRun("drop", in.ID); err != nil {
 					return nil, err
 				}
-				ref, err := s.engine.DropTask(ctx, s.actor(ctx), in.ID, noteOf(in.Body))
+				ref, err := s.engine.DropTask(ctx, s.actor(ctx), in.ID, or(in.Body).Note)
 				return &api.Dropped{Ref: ref}, err
 			}),
 		},

@@ -96,7 +96,7 @@ func Steer(ctx context.Context, a *cli.App, o *RunOptions, begin func(context.Co
 		return errors.Join(cli.Faulty(err), h.leave(ctx, a, false))
 	}
 	printWarnings(a, view.Warnings)
-	v := &Voyage{a: a, h: h, id: view.ID, noWait: o.noWait, face: faceFor(ctx, a, view)}
+	v := &Voyage{h: h, id: view.ID, noWait: o.noWait, face: faceFor(ctx, a, view)}
 	v.face.Look(view)
 	view, err = followThrough(ctx, a, v, page.Head)
 	h = v.h

@@ -35,7 +35,6 @@ type face interface {
 
 // Voyage is one run that is followed to its end.
 type Voyage struct {
-	a      *cli.App
 	h      *Helm
 	id     string
 	noWait bool

@@ -55,7 +55,7 @@ func TestFloodOfMarkers(t *testing.T) {
 }
 
 func flooded(t *testing.T, steps string) {
-	s := newShip(t, speaker(t, quickTimes, steps))
+	s := newShip(t, speaker(t, silentSoon, steps))
 	before := s.stateBytes()
 	begun := time.Now()
 	s.must("crew", "summon")

@@ -118,6 +118,9 @@ func crewFiles(team, more string) map[string]string {
 // quickTimes are time limits short enough that an abandoned operation ends within the test.
 const quickTimes = "status_timeout: 20s, hatch_timeout: 60s"
 
+// silentSoon are time limits for a test that waits until a lead has fallen silent.
+const silentSoon = "status_timeout: 4s, hatch_timeout: 60s"
+
 // A gate is a moment at which the lead stands still.
 func (s *ship) gate(name string) {
 	s.t.Helper()

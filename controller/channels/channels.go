@@ -13,6 +13,7 @@ import (
 	"github.com/fairlead-dev/fairlead/view"
 
 	"github.com/fairlead-dev/fairlead/loop"
+	"github.com/fairlead-dev/fairlead/machine"
 	"github.com/fairlead-dev/fairlead/machine/channel"
 	"github.com/fairlead-dev/fairlead/team"
 )
@@ -221,13 +222,7 @@ func waitsWords(c *channel.Channel) string {
 
 // deadlineOf is when the turn, the wait or the answer to a person expires.
 func deadlineOf(c *channel.Channel) time.Time {
-	var next time.Time
-	for _, at := range []time.Time{c.Head.Lease.Ends, c.Head.Lease.WaitTo, c.Head.Lease.Silence, c.Head.Aside.Ends} {
-		if !at.IsZero() && (next.IsZero() || at.Before(next)) {
-			next = at
-		}
-	}
-	return next
+	return machine.Earliest(c.Head.Lease.Ends, c.Head.Lease.WaitTo, c.Head.Lease.Silence, c.Head.Aside.Ends)
 }
 
 // MembersOf lists the participants of a channel: in the order of the configuration, then others by

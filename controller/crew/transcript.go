@@ -365,7 +365,7 @@ func (c *Controller) MessagesFor(ctx context.Context, session, speaker string) (
 	slices.Reverse(s.found)
 	for _, one := range s.found {
 		for _, m := range one {
-			messages = append(messages, prompt.Message{Speaker: m.Speaker, Text: m.Text, At: m.At})
+			messages = append(messages, prompt.Message{Speaker: m.Speaker, Text: m.Text})
 		}
 	}
 	rest, _ := c.CrewState.Said.wanted(&s.q, 0, s.until, TranscriptMax)

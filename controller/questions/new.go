@@ -3,7 +3,6 @@ package questions
 import (
 	"log/slog"
 
-	"github.com/fairlead-dev/fairlead/controller/runs"
 	"github.com/fairlead-dev/fairlead/controller/seam"
 	"github.com/fairlead-dev/fairlead/controller/sessions"
 	"github.com/fairlead-dev/fairlead/loop"
@@ -13,8 +12,6 @@ import (
 type Controller struct {
 	*loop.Loop
 	sessions *sessions.Controller
-	runs     *runs.Controller
-	opts     seam.Options
 	log      *slog.Logger
 
 	Rules map[string]rulebook // by agent; it does not change after the start
@@ -24,9 +21,9 @@ type Controller struct {
 }
 
 // New makes the controller of the questions. The error names an agent whose permissions cannot be read.
-func New(l *loop.Loop, opts seam.Options, under *sessions.Controller, runs *runs.Controller) (*Controller, error) {
+func New(l *loop.Loop, opts seam.Options, under *sessions.Controller) (*Controller, error) {
 	e := &Controller{
-		Loop: l, sessions: under, runs: runs, opts: opts, log: opts.Log,
+		Loop: l, sessions: under, log: opts.Log,
 		Rules: map[string]rulebook{}, answering: map[*sessions.Slot]int{},
 	}
 	for i := range opts.Config.Agents {

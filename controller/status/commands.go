@@ -29,14 +29,13 @@ func (c *Controller) Order(ctx context.Context, by seam.Actor, agent, desired, n
 
 // Status is the daemon's own status.
 type Status struct {
-	StartedAt   time.Time
-	Head        uint64
-	Subscribers int
+	StartedAt time.Time
+	Head      uint64
 }
 
 // Status asks the loop, so that an answer shows that the loop runs.
 func (c *Controller) Status(ctx context.Context) (Status, error) {
-	status := Status{StartedAt: c.started.UTC(), Subscribers: c.Watchers()}
+	status := Status{StartedAt: c.started.UTC()}
 	err := c.View(ctx, func(*team.Team) { status.Head = c.Head() })
 	return status, err
 }

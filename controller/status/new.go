@@ -1,7 +1,6 @@
 package status
 
 import (
-	"log/slog"
 	"time"
 
 	"github.com/fairlead-dev/fairlead/controller/agents"
@@ -26,7 +25,6 @@ type Controller struct {
 	runs      *runs.Controller
 	questions *questions.Controller
 	opts      seam.Options
-	log       *slog.Logger
 	started   time.Time
 }
 
@@ -46,6 +44,6 @@ func New(l *loop.Loop, opts seam.Options, p Parts) *Controller {
 	return &Controller{
 		Loop: l, sessions: p.Sessions, agents: p.Agents, channels: p.Channels, crew: p.Crew, dispatch: p.Dispatch,
 		runs: p.Runs, questions: p.Questions,
-		opts: opts, log: opts.Log, started: time.Now(),
+		opts: opts, started: time.Now(),
 	}
 }

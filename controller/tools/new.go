@@ -1,12 +1,8 @@
 package tools
 
 import (
-	"log/slog"
-
 	"github.com/fairlead-dev/fairlead/controller/channels"
-	"github.com/fairlead-dev/fairlead/controller/questions"
 	"github.com/fairlead-dev/fairlead/controller/runs"
-	"github.com/fairlead-dev/fairlead/controller/seam"
 	"github.com/fairlead-dev/fairlead/controller/sessions"
 	"github.com/fairlead-dev/fairlead/loop"
 )
@@ -14,15 +10,12 @@ import (
 // Controller is what an agent can do for itself from within one of its sessions.
 type Controller struct {
 	*loop.Loop
-	sessions  *sessions.Controller
-	channels  *channels.Controller
-	runs      *runs.Controller
-	questions *questions.Controller
-	opts      seam.Options
-	log       *slog.Logger
+	sessions *sessions.Controller
+	channels *channels.Controller
+	runs     *runs.Controller
 }
 
 // New makes the controller of the agents' tools.
-func New(l *loop.Loop, opts seam.Options, sessions *sessions.Controller, channels *channels.Controller, runs *runs.Controller, questions *questions.Controller) *Controller {
-	return &Controller{Loop: l, sessions: sessions, channels: channels, runs: runs, questions: questions, opts: opts, log: opts.Log}
+func New(l *loop.Loop, sessions *sessions.Controller, channels *channels.Controller, runs *runs.Controller) *Controller {
+	return &Controller{Loop: l, sessions: sessions, channels: channels, runs: runs}
 }

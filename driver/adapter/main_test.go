@@ -6,6 +6,7 @@ import (
 
 	"github.com/fairlead-dev/fairlead/driver/adapter"
 	"github.com/fairlead-dev/fairlead/internal/test/leaktest"
+	"github.com/fairlead-dev/fairlead/internal/test/testsize"
 )
 
 func TestMain(m *testing.M) {
@@ -16,5 +17,6 @@ func TestMain(m *testing.M) {
 		program(os.Args[2])
 	}
 	adapter.Intercept(plain{})
+	testsize.Parallel(6) // most tests wait for programs that do not answer
 	os.Exit(leaktest.Main(m))
 }

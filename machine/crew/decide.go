@@ -274,11 +274,7 @@ func (d *draft) begins(event LeadEvent, row string) error {
 // then.
 func (c *Crew) Deadline() time.Time {
 	var next time.Time
-	earlier := func(at time.Time) {
-		if !at.IsZero() && (next.IsZero() || at.Before(next)) {
-			next = at
-		}
-	}
+	earlier := func(at time.Time) { next = machine.Earliest(next, at) }
 	for _, doc := range c.Docs {
 		if doc.Status == Hatching && doc.Name == "" {
 			earlier(doc.CreatedAt.Add(c.Lead.hatchMax()))

@@ -267,8 +267,8 @@ func (b *Questions) Of(session, ask string) *Question {
 func (b *Questions) Deadline() time.Time {
 	var next time.Time
 	for _, q := range b.Questions {
-		if q.State == Open && !q.ExpiresAt.IsZero() && (next.IsZero() || q.ExpiresAt.Before(next)) {
-			next = q.ExpiresAt
+		if q.State == Open {
+			next = machine.Earliest(next, q.ExpiresAt)
 		}
 	}
 	return next

@@ -1,7 +1,7 @@
 //go:build !linux
 
-package server
+package caller
 
 // seen cannot identify the caller: without another program, only Linux reports the owner of a
 // connection.
-func (v *viaTCP) seen() caller { return caller{} }
+func (v *viaTCP) seen() Caller { return Caller{} }

@@ -1,4 +1,4 @@
-package server
+package caller
 
 import (
 	"bufio"
@@ -14,9 +14,9 @@ import (
 
 const listening = "0A" // the state of a listening socket in the kernel's tables
 
-// portOwner describes the process of this user that listens on an address, and the folder that it works in; empty if
+// PortOwner describes the process of this user that listens on an address, and the folder that it works in; empty if
 // it is not found.
-func portOwner(addr string) string {
+func PortOwner(addr string) string {
 	at, err := net.ResolveTCPAddr("tcp", addr)
 	if err != nil {
 		return ""

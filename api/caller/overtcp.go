@@ -1,4 +1,4 @@
-package server
+package caller
 
 import (
 	"net"
@@ -13,9 +13,9 @@ type viaTCP struct {
 	dir            string // the repository, whose agents must be identified
 }
 
-// portCaller returns the peer of a TCP connection; nil: it is on another machine, or its address is
+// overTCP returns the peer of a TCP connection; nil: it is on another machine, or its address is
 // of an unknown kind.
-func portCaller(c net.Conn, dir string) *viaTCP {
+func overTCP(c net.Conn, dir string) *viaTCP {
 	client, ok := c.RemoteAddr().(*net.TCPAddr)
 	server, also := c.LocalAddr().(*net.TCPAddr)
 	if !ok || !also {

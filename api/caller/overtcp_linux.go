@@ -1,4 +1,4 @@
-package server
+package caller
 
 import (
 	"bufio"
@@ -16,12 +16,12 @@ import (
 // If the other end is not on this machine or belongs to another user, the caller is not one of our
 // agents. If its process cannot be found, the caller is unknown: the connection was passed on, or
 // the process has ended or hides.
-func (v *viaTCP) seen() caller {
+func (v *viaTCP) seen() Caller {
 	inode, uid, found := v.otherEnd()
 	if !found || uid != os.Getuid() && os.Getuid() != 0 {
-		return caller{}
+		return Caller{}
 	}
-	is := caller{unseen: true}
+	is := Caller{Unseen: true}
 	if inode == 0 { // the connection is being closed
 		return is
 	}
@@ -33,9 +33,9 @@ func (v *viaTCP) seen() caller {
 		session, who, unseen := shim.Caller(v.dir, pid)
 		switch {
 		case session != "":
-			return caller{session: session}
+			return Caller{Session: session}
 		case !unseen:
-			is = caller{who: who}
+			is = Caller{Who: who}
 		}
 	}
 	return is

@@ -1,0 +1,84 @@
+package caller
+
+import (
+	"context"
+	"net"
+
+	"github.com/fairlead-dev/fairlead/api/peer"
+	"github.com/fairlead-dev/fairlead/controller/seam"
+	"github.com/fairlead-dev/fairlead/shim"
+)
+
+// Caller is the peer of a connection: the process, and the Fairlead session that it runs in.
+type Caller struct {
+	Session string     // empty: in none
+	Who     shim.Birth // the process that connected; zero if its PID is not known
+	Unseen  bool       // it could not be inspected: it is gone, or its ancestors changed during each attempt
+}
+
+// Conn is a connection over the unix socket with the caller that made it.
+type Conn struct {
+	net.Conn
+	Caller
+}
+
+// Inspect identifies the peer as soon as it connects, because a PID can be reused later. A peer
+// without a PID is in no namespace of this process, so it is not a child of Fairlead.
+func Inspect(c *net.UnixConn, dir string) *Conn {
+	is := &Conn{Conn: c}
+	pid, err := peer.PID(c)
+	if err != nil || pid <= 0 {
+		return is
+	}
+	is.Session, is.Who, is.Unseen = shim.Caller(dir, pid)
+	return is
+}
+
+// gone reports whether the process that connected has ended. It may have passed the connection to
+// another process, so the caller is unknown then.
+func (c Caller) gone() bool {
+	if c.Who.PID == 0 {
+		return false
+	}
+	now, is := shim.BirthOf(c.Who.PID)
+	return !is || now != c.Who
+}
+
+// Identity returns what the controllers' rules need. They decide what the caller may do.
+func (c Caller) Identity() seam.Caller {
+	return seam.Caller{Session: c.Session, Unknown: c.Unseen || c.gone()}
+}
+
+type key struct{}
+
+// With records who made a request.
+func With(ctx context.Context, c Caller) context.Context {
+	return context.WithValue(ctx, key{}, func() Caller { return c })
+}
+
+// WithConn records who is at the other end of a connection; dir is the repository, in the form that shims use.
+// A wrapped connection has a method NetConn, as that of TLS has.
+func WithConn(ctx context.Context, c net.Conn, dir string) context.Context {
+	for {
+		outer, ok := c.(interface{ NetConn() net.Conn })
+		if !ok {
+			break
+		}
+		c = outer.NetConn()
+	}
+	if is, ok := c.(*Conn); ok {
+		return With(ctx, is.Caller)
+	}
+	if port := overTCP(c, dir); port != nil {
+		return context.WithValue(ctx, key{}, port.seen)
+	}
+	return ctx
+}
+
+// In returns the caller of a request. Without a record it is in no session.
+func In(ctx context.Context) Caller {
+	if seen, ok := ctx.Value(key{}).(func() Caller); ok {
+		return seen()
+	}
+	return Caller{}
+}

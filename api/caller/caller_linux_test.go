@@ -1,0 +1,101 @@
+package caller
+
+import (
+	"errors"
+	"net"
+	"net/netip"
+	"os"
+	"testing"
+
+	"github.com/fairlead-dev/fairlead/machine"
+	"github.com/fairlead-dev/fairlead/shim"
+)
+
+// A caller that has exited when its order is handled has no identity.
+func TestGoneCaller(t *testing.T) {
+	this, ok := shim.BirthOf(os.Getpid())
+	if !ok {
+		t.Fatal("this process is not in the process table")
+	}
+	for who, refused := range map[shim.Birth]bool{
+		this: false, {PID: this.PID, Start: this.Start + 1}: true, {PID: 1 << 30, Start: 1}: true,
+	} {
+		if err := In(With(t.Context(), Caller{Who: who})).Identity().MayOrder("down", ""); (err != nil) != refused {
+			t.Errorf("%v: %v, want a refusal: %v", who, err, refused)
+		}
+	}
+}
+
+// A connection whose process cannot be found may be an agent's; one from another host is not.
+func TestUnseenOverThePort(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	dialed, err := net.Dial("tcp", l.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	taken, err := l.Accept()
+	if err != nil {
+		t.Fatal(err)
+	}
+	port := overTCP(taken, t.TempDir())
+	if is := port.seen(); is.Session != "" || is.Unseen || is.Who.PID != os.Getpid() {
+		t.Errorf("we ask: %+v", is)
+	}
+	_ = dialed.Close()
+	var refused *machine.Refusal
+	if err := In(WithConn(t.Context(), taken, port.dir)).Identity().MayOrder("down", ""); !errors.As(err, &refused) || refused.Row != "X10" {
+		t.Errorf("nobody holds the other end any more: %v", err)
+	}
+	elsewhere := *port
+	elsewhere.client = netip.MustParseAddrPort("192.0.2.1:1234")
+	if is := elsewhere.seen(); is.Unseen || is.Session != "" {
+		t.Errorf("nobody on this machine has that address: %+v", is)
+	}
+	_ = taken.Close()
+}
+
+func TestKernelAddr(t *testing.T) {
+	for text, want := range map[string]string{
+		"0100007F:1D2A": "127.0.0.1:7466", "00000000000000000000000001000000:0050": "[::1]:80",
+		"0000000000000000FFFF00000100007F:1D2A": "127.0.0.1:7466",
+	} {
+		if got := kernelAddr(text); got.String() != want {
+			t.Errorf("%s is %s, want %s", text, got, want)
+		}
+	}
+	for _, text := range []string{"", ":", "0100007F", "01:0050", "0100007F:FFFFF", "zz00007F:0050"} {
+		if got := kernelAddr(text); got.IsValid() {
+			t.Errorf("%q is %s", text, got)
+		}
+	}
+}
+
+// What it costs to look who asks over the port: an order's time beside that of a question.
+func BenchmarkWhoAsks(b *testing.B) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer l.Close()
+	dialed, err := net.Dial("tcp", l.Addr().String())
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer dialed.Close()
+	taken, err := l.Accept()
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer taken.Close()
+	port := overTCP(taken, b.TempDir())
+	for b.Loop() {
+		if port.seen().Unseen {
+			b.Fatal("not seen")
+		}
+	}
+	b.ReportMetric(float64(len(processes())), "processes")
+}
