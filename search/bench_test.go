@@ -1,6 +1,7 @@
 package search
 
 import (
+	"cmp"
 	"context"
 	"os"
 	"path/filepath"
@@ -14,12 +15,14 @@ import (
 // output:
 //
 //	SEARCH_MB=1024 go test -count=1 -timeout 60m -run TestMeasure -v ./search
+//
+// With SEARCH_FILE the index stays in that file, and is searched only if it has a passage already.
 func TestMeasure(t *testing.T) {
 	mb, err := strconv.Atoi(os.Getenv("SEARCH_MB"))
 	if err != nil {
 		t.Skip("set SEARCH_MB to the megabytes of output to index")
 	}
-	path := filepath.Join(t.TempDir(), "search.db")
+	path := cmp.Or(os.Getenv("SEARCH_FILE"), filepath.Join(t.TempDir(), "search.db"))
 	x := New(path, BytesMax)
 	if _, err := x.Repair(); err != nil {
 		t.Fatal(err)
@@ -36,6 +39,11 @@ func TestMeasure(t *testing.T) {
 		}
 		spent += time.Since(began)
 		batch.Passages, size = batch.Passages[:0], 0
+	}
+	if old, err := x.Find(ctx, Query{Text: "the"}); err != nil {
+		t.Fatal(err)
+	} else if len(old.Found) > 0 {
+		mb = 0
 	}
 	newCorpus(1).passages(int64(mb)<<20, func(p Passage) {
 		batch.Passages = append(batch.Passages, p)
@@ -67,6 +75,9 @@ func TestMeasure(t *testing.T) {
 		{Text: "nowhereatall"},
 		{Text: "retry nowhereatall"},
 		{Text: `"upload the retry of"`},
+		{Text: `"upload tokenupload"`},
+		{Text: `"of retry test"`},
+		{Text: `"session nowhereatall"`},
 		{Text: "重试上传"},
 		{Text: "再試行"},
 		{Text: "err nil", Agent: "agent3"},

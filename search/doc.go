@@ -20,7 +20,8 @@
 //
 // [Index] splits texts itself; FTS5 gets a list of words that need no further work. A word is a run
 // of letters and digits. It is folded: no difference of case, width, or Latin, Greek and Cyrillic
-// accents. The parts of retryUpload are found as well as the whole. Chinese, Japanese, Korean, Thai
+// accents. For each two words that follow each other the index has a code, one of 65,536: passages in which the words of
+// a phrase do not follow each other are then hardly read. The parts of retryUpload are found as well as the whole. Chinese, Japanese, Korean, Thai
 // and other scripts that are written without spaces, or with suffixes, are stored as single
 // characters and as pairs, so any part of a sentence is found.
 //

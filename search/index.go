@@ -23,7 +23,7 @@ const (
 	// BytesMax is the size of the file at which the oldest passages are dropped: about 8 GB of output.
 	BytesMax = 4 << 30
 
-	formatVersion = 1          // in user_version: a file of another version is begun anew
+	formatVersion = 2          // in user_version: a file of another version is begun anew
 	applicationID = 0x464c5358 // FLSX: this file is an index of Fairlead
 	busyWait      = 5 * time.Second
 	readersMax    = 3 // searches at a time; others wait for their turn

@@ -99,8 +99,7 @@ func lineAt(packed []byte, at int64, where int) (int64, error) {
 // wordList is what the writer keeps from one passage to the next. One goroutine uses it.
 type wordList struct {
 	places map[Place]int64
-	seen   map[string]struct{}
-	buf    []byte
+	list   termList
 	packed bytes.Buffer
 	flate  *flate.Writer
 }
@@ -130,15 +129,11 @@ func (w *wordList) place(tx *sql.Tx, p Place) (id int64, err error) {
 
 // terms are the entries of a passage for the FTS5 table.
 func (w *wordList) terms(p *Passage) string {
-	if w.seen == nil {
-		w.seen = map[string]struct{}{}
-	}
-	w.buf = terms(p.Text, w.seen, w.buf[:0])
-	w.buf = append(append(w.buf, kindTerm(p.Kind)...), ' ')
+	b := append(append(w.list.of(p.Text), kindTerm(p.Kind)...), ' ')
 	if p.Agent != "" {
-		w.buf = append(w.buf, agentTerm(p.Agent)...)
+		b = append(b, agentTerm(p.Agent)...)
 	}
-	return string(w.buf)
+	return string(b)
 }
 
 // pack compresses a text.

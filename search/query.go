@@ -72,20 +72,28 @@ func (q query) match(filters ...string) string {
 	return strings.Join(append(q.terms(), filters...), " AND ")
 }
 
-// terms are the terms for FTS5. Each is a quoted string of letters and digits, so nothing in it is
-// syntax.
+// terms are the terms for FTS5. Each is a quoted string of letters and digits, or the code of a pair,
+// so nothing in it is syntax.
 func (q query) terms() (all []string) {
 	for _, p := range q {
+		var codes, words []string
 		for i, w := range p.words {
+			if i+1 < len(p.words) && hasPairCode(w, p.words[i+1]) {
+				codes = append(codes, quoted(string(pairCode(w.folded, p.words[i+1].folded))))
+			}
 			switch {
 			case i+1 < len(p.words) && pair(w, p.words[i+1]):
-				all = append(all, quoted(w.folded+p.words[i+1].folded))
+				words = append(words, quoted(w.folded+p.words[i+1].folded))
 			case i > 0 && pair(p.words[i-1], w): // it is in the pair before
 			case i == len(p.words)-1 && p.prefix && len(w.folded) < wordBytesMax:
-				all = append(all, quoted(w.folded)+"*")
+				words = append(words, quoted(w.folded)+"*")
 			default:
-				all = append(all, quoted(w.folded))
+				words = append(words, quoted(w.folded))
 			}
+		}
+		all = append(all, codes...)
+		if len(codes) < 2 { // two codes leave so few passages that looking for the words costs more than reading these
+			all = append(all, words...)
 		}
 	}
 	return all

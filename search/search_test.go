@@ -213,14 +213,17 @@ func TestAgreesWithPlainLook(t *testing.T) {
 	for chunk := range slices.Chunk(all, 100) {
 		add(t, x, chunk...)
 	}
-	for range 400 {
+	for range 800 {
 		var words []string
-		for range 1 + r.IntN(3) {
+		for range 1 + r.IntN(4) {
 			words = append(words, vocabulary[r.IntN(len(vocabulary))])
 		}
 		text := strings.Join(words, " ")
-		if r.IntN(3) == 0 {
+		switch r.IntN(4) {
+		case 0:
 			text = `"` + text + `"`
+		case 1:
+			text = strings.Join(words, "_") // a phrase whose last word may go on
 		}
 		q, err := parse(text)
 		if err != nil {
@@ -242,6 +245,49 @@ func TestAgreesWithPlainLook(t *testing.T) {
 		}
 		if !slices.Equal(got, want) {
 			t.Fatalf("%q: found %d, want %d", text, len(got), len(want))
+		}
+	}
+}
+
+// Of a phrase of words that all passages have, few passages are read.
+func TestPhraseOfCommonWords(t *testing.T) {
+	x := fresh(t)
+	r := rand.New(rand.NewPCG(3, 3))
+	common := strings.Fields("the of and retry upload error file test return value")
+	var all []Passage
+	have := map[string]int{}
+	phrases := []string{`"retry upload"`, `"the retry of error"`, "upload_retry", `"error val"`}
+	for n := range 2000 {
+		var text strings.Builder
+		for _, w := range common {
+			fmt.Fprintf(&text, "%s w%d ", w, r.IntN(500))
+		}
+		if n%400 == 0 {
+			text.WriteString("retry upload. The retry of errors")
+		}
+		all = append(all, said(n, text.String()))
+		for _, phrase := range phrases {
+			q, err := parse(phrase)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if q.find(text.String(), 1) != nil {
+				have[phrase]++
+			}
+		}
+	}
+	add(t, x, all...)
+	for _, phrase := range phrases {
+		q, err := parse(phrase)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var read int
+		if err := x.read.QueryRow("SELECT count(*) FROM words_0 WHERE words_0 MATCH ?", q.match()).Scan(&read); err != nil {
+			t.Fatal(err)
+		}
+		if read < have[phrase] || read > have[phrase]+len(all)/50 {
+			t.Errorf("%s: %d of %d passages are read, and %d have it", phrase, read, len(all), have[phrase])
 		}
 	}
 }

@@ -156,15 +156,60 @@ func hasCase(word string) bool {
 	return false
 }
 
-// terms are the entries of a text in the FTS5 table, each once, joined by spaces.
-func terms(text string, seen map[string]struct{}, b []byte) []byte {
-	clear(seen)
+// Pairs of words that follow each other are in the index too, as one of pairCodes codes: a phrase of common words is then looked for in
+// few passages. With fewer codes more passages are read in vain; with more, the index is larger. A code is a character of
+// the private planes, which no text has as a word.
+const (
+	pairCodes = 1 << 16
+	pairFirst = 0xf0000
+)
+
+// pairCode is the code of two words that follow each other. Of the second word only the beginning counts, because a
+// query may have only that.
+func pairCode(first, second string) rune {
+	const offset, prime = 2166136261, 16777619 // FNV-1a: it must stay the same from one version to the next
+	sum := uint32(offset)
+	for i := range len(first) {
+		sum = (sum ^ uint32(first[i])) * prime
+	}
+	sum = (sum ^ ' ') * prime
+	runes := 0
+	for i := range second {
+		if runes++; runes > prefixRuneMin {
+			second = second[:i]
+			break
+		}
+	}
+	for i := range len(second) {
+		sum = (sum ^ uint32(second[i])) * prime
+	}
+	return pairFirst + rune((sum^sum>>16)%pairCodes)
+}
+
+// hasPairCode reports whether the index has a code for two tokens: characters of scripts without spaces have their pairs as they are.
+func hasPairCode(a, b token) bool { return !a.single || !b.single }
+
+// termList collects the entries of a text in the FTS5 table, each once, joined by spaces.
+type termList struct {
+	words map[string]struct{}
+	pairs [pairCodes / 64]uint64
+	buf   []byte
+}
+
+// of returns the entries of a text. They are valid until the next call.
+func (l *termList) of(text string) []byte {
+	if l.words == nil {
+		l.words = map[string]struct{}{}
+	}
+	clear(l.words)
+	clear(l.pairs[:])
+	l.buf = l.buf[:0]
 	add := func(term string) {
-		if _, known := seen[term]; known || term == "" {
+		if _, known := l.words[term]; known || term == "" {
 			return
 		}
-		seen[term] = struct{}{}
-		b = append(append(b, term...), ' ')
+		l.words[term] = struct{}{}
+		l.buf = append(append(l.buf, term...), ' ')
 	}
 	var before token
 	tokens(text, func(t token) bool {
@@ -177,8 +222,15 @@ func terms(text string, seen map[string]struct{}, b []byte) []byte {
 		case hasCase(text[t.start:t.end]):
 			parts(text[t.start:t.end], func(start, end int) { add(fold(text[t.start+start : t.start+end])) })
 		}
+		if before.folded != "" && hasPairCode(before, t) {
+			code := pairCode(before.folded, t.folded)
+			if bit := uint64(1) << (code % 64); l.pairs[(code-pairFirst)/64]&bit == 0 {
+				l.pairs[(code-pairFirst)/64] |= bit
+				l.buf = append(utf8.AppendRune(l.buf, code), ' ')
+			}
+		}
 		before = t
 		return true
 	})
-	return b
+	return l.buf
 }

@@ -171,6 +171,9 @@ func stream[In any](kind string, do func(*Server, http.ResponseWriter, *http.Req
 	}
 }
 
+// noLimit is the value with which huma lets a connection be read for any time.
+const noLimit = -1
+
 // routes returns the mux of all routes and the OpenAPI document.
 func (s *Server) routes() (*http.ServeMux, []byte) {
 	mux := http.NewServeMux()
@@ -182,6 +185,7 @@ func (s *Server) routes() (*http.ServeMux, []byte) {
 		rt.add(s, h, huma.Operation{
 			OperationID: rt.ID, Method: rt.Method, Path: rt.Path, Summary: rt.Summary, Description: rt.About,
 			RejectUnknownQueryParameters: true,
+			BodyReadTimeout:              noLimit, // whole has read the body; a limit set later would end the requests on this connection
 			Responses: map[string]*huma.Response{
 				"default": {Description: "A problem", Content: map[string]*huma.MediaType{api.ProblemType: {Schema: schema}}},
 			},

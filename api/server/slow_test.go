@@ -6,6 +6,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
@@ -135,5 +136,36 @@ func TestSlowReaders(t *testing.T) {
 	wait.Until(t, "the slow ones are let go", func() bool { return s.streams.Load() == 0 })
 	if log := s.logs.String(); strings.Count(log, "a stream was closed because the client read nothing for "+hasty.piece.String()) != 2 {
 		t.Errorf("the log does not report both streams exactly once: %s", log)
+	}
+}
+
+// deadlines is an answer that remembers the last limit for reading its request.
+type deadlines struct {
+	*httptest.ResponseRecorder
+	last time.Time
+}
+
+func (d *deadlines) SetReadDeadline(at time.Time) error {
+	d.last = at
+	return nil
+}
+
+// While a request is answered, its connection has no limit for reading. One that ran out would cancel the request, and each
+// later one on the same connection.
+func TestNoReadLimitWhileAnswering(t *testing.T) {
+	s := New(Options{Engine: newFake(), Dir: newWorkspace(t)})
+	defer s.Close()
+	for _, rt := range table() {
+		if rt.Method != http.MethodPost {
+			continue
+		}
+		path := strings.NewReplacer("{id}", "r1", "{step}", "s1", "{name}", "coder").Replace(rt.Path)
+		r := httptest.NewRequest(rt.Method, "http://fairlead"+api.Base+path, strings.NewReader("{}"))
+		r.Header.Set("Content-Type", "application/json")
+		w := &deadlines{ResponseRecorder: httptest.NewRecorder()}
+		s.SocketHandler().ServeHTTP(w, r)
+		if !w.last.IsZero() {
+			t.Errorf("%s %s: status %d, and reading the connection ends at %v", rt.Method, path, w.Code, w.last)
+		}
 	}
 }
