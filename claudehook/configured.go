@@ -12,6 +12,7 @@ import (
 // configured is the part of fairlead.yaml that hooks need.
 type configured struct {
 	Tools   []string `yaml:"tools"`   // that MAIN may use besides the known ones
+	Hooks   []string `yaml:"hooks"`   // commands of other hooks that do not replace shell commands
 	Commits *bool    `yaml:"commits"` // whether agents may run git add and git commit; nil: yes
 }
 

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
-	"path/filepath"
 	"strings"
 
 	"github.com/fairlead-dev/fairlead/dispatchfolder"
@@ -17,13 +16,27 @@ import (
 // starts Confine with the original text.
 
 // confinable reports whether the program will run a call of MAIN in the sandbox: it replaces commands (only
-// Claude Code is known to), this kernel has what is needed, and no other hook has replaced the command before.
+// Claude Code is known to), this kernel has what is needed, and no other hook may replace the command or has
+// replaced one before.
 func (v *visit) confinable() bool {
 	if v.Tool != "Bash" || len(v.Exe) == 0 || v.folder.Unconfined() {
 		return false
 	}
-	_, why := sandbox.Supported()
-	return why == ""
+	if _, why := sandbox.Supported(); why != "" {
+		return false
+	}
+	return len(v.OtherHooks(v.Dir)) == 0
+}
+
+// whyPlain explains a denial of a shell command that the sandbox would have allowed.
+func (v *visit) whyPlain() string {
+	if others := v.OtherHooks(v.Dir); len(others) > 0 {
+		return fmt.Sprintf(" Claude Code may run another command than the one that is judged, because of %s; therefore MAIN gives only plain commands. If that hook never replaces a command, the user can name it in fairlead.yaml, in dispatch.hooks.", others[0])
+	}
+	if v.folder.Unconfined() {
+		return " In this dispatch another hook has replaced a command of MAIN, so its commands do not run in the sandbox."
+	}
+	return ""
 }
 
 // confine allows a judged command of MAIN, in the sandbox. The program asks its own permission rules about the
@@ -131,12 +144,7 @@ func (r userRules) allows(call policy.Call, where policy.Where) bool {
 // userRules reads the settings files of the machine, the user and the project. A rule that cannot be read is an
 // error, because it may be one that denies.
 func (v *visit) userRules() (rules userRules, err error) {
-	project := filepath.Join(v.project(v.Dir), ".claude")
-	config := cmp.Or(v.Env("CLAUDE_CONFIG_DIR"), filepath.Join(v.Home, ".claude"))
-	for _, path := range []string{
-		"/etc/claude-code/managed-settings.json", filepath.Join(config, "settings.json"),
-		filepath.Join(project, "settings.json"), filepath.Join(project, "settings.local.json"),
-	} {
+	for _, path := range v.settingsFiles(v.Dir) {
 		text, _, err := readSmall(path)
 		if os.IsNotExist(err) {
 			continue

@@ -27,7 +27,8 @@ type Hook struct {
 	// run in the sandbox, and only the small language of package policy is allowed.
 	Exe []string
 
-	Nested func() bool // reports whether the program runs inside an agent program's shell; nil: not checked
+	Args   func() []string // the arguments of the program that calls the hook; nil: not known
+	Nested func() bool     // reports whether the program runs inside an agent program's shell; nil: not checked
 }
 
 // Answer decides on one event. name is the hook for which it was installed; in is its standard input. There

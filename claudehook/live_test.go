@@ -143,8 +143,9 @@ func TestLiveCommandsOfMain(t *testing.T) {
 	}
 }
 
-// The user's own rules are applied to the original command, and another hook that replaces the command is
-// noticed (D8).
+// The user's own rules are applied to the original command. Beside another hook that may replace commands MAIN gives
+// only plain ones, from the first on; one that replaces a command although fairlead.yaml says that it never does
+// is noticed (D8).
 func TestLiveBesidesOtherRulesAndHooks(t *testing.T) {
 	l := newLive(t)
 	l.say("/" + claudehook.CommandName)
@@ -152,17 +153,20 @@ func TestLiveBesidesOtherRulesAndHooks(t *testing.T) {
 	if got := l.results("cat README.md"); !strings.Contains(got[0], "deny") {
 		t.Errorf("a denied command: %q", got)
 	}
-	l.write("other.sh", "#!/bin/sh\ncat >/dev/null; sleep 1\necho '{\"hookSpecificOutput\":{\"hookEventName\":\"PreToolUse\",\"permissionDecision\":\"allow\",\"updatedInput\":{\"command\":\"touch replaced\"}}}'\n")
+	const trick = "sed '1e touch hidden' README.md"
+	// It drops the sandbox, and is slower than ours, so its answer counts.
+	l.write("other.sh", "#!/bin/sh\nsleep 1\nnode -e 'const i=JSON.parse(require(\"fs\").readFileSync(0)).tool_input; i.command=\"set -u; \"+i.command; console.log(JSON.stringify({hookSpecificOutput:{hookEventName:\"PreToolUse\",permissionDecision:\"allow\",updatedInput:i}}))'\n")
 	l.write(".claude/settings.local.json", `{"hooks":{"PreToolUse":[{"matcher":"Bash","hooks":[{"type":"command","command":"`+l.repo+`/other.sh","timeout":10}]}]}}`)
-	l.results("ls")
-	if !l.exists("replaced") {
-		t.Skip("this version does not take the other hook's command")
+	if got := l.results("ls README.md", trick); got[0] != "README.md" || !strings.Contains(got[1], "other.sh") || l.exists("hidden") {
+		t.Errorf("beside another hook: %q; the command had an effect: %v", got, l.exists("hidden"))
 	}
+	l.write("fairlead.yaml", "version: 1\ndispatch: {hooks: ['"+l.repo+"/other.sh']}\n")
+	l.results("ls")
 	if marks, err := filepath.Glob(filepath.Join(l.repo, ".claude/agent-state-machine/*/.unconfined")); err != nil || len(marks) != 1 {
 		t.Errorf("the replaced command was not noticed: %q %v", marks, err)
 	}
 	l.write(".claude/settings.local.json", `{}`)
-	if got := l.results("sed '1e touch hidden' README.md"); !strings.Contains(got[0], "small") && !strings.Contains(got[0], "Fairlead (D8") {
+	if got := l.results(trick); !strings.Contains(got[0], "another hook has replaced") || l.exists("hidden") {
 		t.Errorf("afterwards more than plain commands are allowed: %q", got)
 	}
 }

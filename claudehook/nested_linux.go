@@ -42,6 +42,26 @@ func nested() bool {
 	return false
 }
 
+// callerArgs are the arguments of the program that calls the hook, its own name first.
+func callerArgs() []string {
+	for pid, n := os.Getppid(), 0; pid > 1 && n < ancestorsMax; n++ {
+		stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+		if err != nil {
+			return nil
+		}
+		name, parent, ok := parentOf(stat)
+		if !ok {
+			return nil
+		}
+		if !slices.Contains(shells, name) {
+			line, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid)) // the process of another user: not known
+			return strings.Split(strings.TrimSuffix(string(line), "\x00"), "\x00")
+		}
+		pid = parent
+	}
+	return nil
+}
+
 // Within reports whether a process, or one above it, was started with CLAUDECODE=1, so that it runs inside an
 // agent program's shell. A process that left the process tree is not detected.
 func Within(pid int) bool {

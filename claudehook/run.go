@@ -11,7 +11,7 @@ import (
 // Run runs a hook: the event's name and the streams in, the exit code out. exe is Hook.Exe.
 func Run(name string, exe []string, in io.Reader, out, errs io.Writer) int {
 	home, _ := os.UserHomeDir() // none: only the project's agents are found
-	h := Hook{Now: time.Now, Env: os.Getenv, Home: home, Nested: nested, Exe: exe}
+	h := Hook{Now: time.Now, Env: os.Getenv, Home: home, Nested: nested, Args: callerArgs, Exe: exe}
 	done := make(chan Answer, 1)
 	go func() {
 		defer func() {

@@ -102,6 +102,9 @@ func (v *visit) deny(verdict policy.Verdict) Answer {
 	case main && verdict.Code != policy.DeniedProtected:
 		text += " No agent's description fits; tell the user what is missing, and suggest to describe an agent for it in .claude/agents."
 	}
+	if main && v.Tool == "Bash" && len(v.Exe) > 0 {
+		text += v.whyPlain()
+	}
 	if _, err := v.do(in, v.actor()); err != nil {
 		text += " (This denial could not be recorded: " + err.Error() + ")"
 	}

@@ -189,6 +189,7 @@ type Dispatch struct {
 	Ranker    string   // the agent of this file that ranks agents for an input; empty: the built-in word count
 	Threshold float64  // the least score with which an agent gets an input; 0: the ranking's default
 	Tools     []string // names or globs of tools that MAIN may use although Fairlead does not know them
+	Hooks     []string // commands of hooks in Claude Code that do not replace shell commands
 	Sandbox   Sandbox
 	Commits   bool // whether agents may run git add and git commit
 }

@@ -35,6 +35,7 @@ func (c *checker) dispatch(cfg *Config) {
 		Ranker:    textOf(n.Get("ranker")),
 		Threshold: floatOf(n.Get("threshold"), 0),
 		Tools:     textsOf(n.Get("tools")),
+		Hooks:     textsOf(n.Get("hooks")),
 		Sandbox:   Sandbox(textOf(n.Get("sandbox"))),
 		Commits:   boolOf(n.Get("commits"), true),
 	}

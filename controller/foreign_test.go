@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -37,8 +38,12 @@ func foreignLoop() {
 			wait.Pause(time.Millisecond) // another program is writing
 		}
 	}
+	first := read()
 	write := func(desired, current string) {
-		state := read()
+		state := first
+		if os.Getenv(foreignLoopWord) != "deaf" {
+			state = read()
+		}
 		if os.Getenv(foreignLoopWord) == "slow" {
 			wait.Pause(60 * time.Millisecond) // what it writes is what it read before
 		}
@@ -63,6 +68,10 @@ func foreignLoop() {
 			wait.Pause(time.Millisecond) // until the test ends it
 		}
 		wait.Pause(100 * time.Millisecond)
+	}
+	for os.Getenv(foreignLoopWord) == "deaf" { // it always writes what it read first
+		write("", "pause")
+		wait.Pause(70 * time.Millisecond)
 	}
 	for {
 		switch state := read(); state["desired_state"] {
@@ -247,5 +256,34 @@ agents:
 	w.until("coder", "it works again", func(a view.AgentView) bool { return working(a) && a.Session.ID != first.ID })
 	if a := w.until("coder", "it works", working); a.DesiredState != "continuous" {
 		t.Errorf("%+v", a)
+	}
+}
+
+// A person is told of a foreign loop that keeps writing over an order without reading it. The order stands (F4).
+func TestForeignLoopThatKeepsOrdersOut(t *testing.T) {
+	t.Parallel()
+	w := newForeignLoop(t, "deaf")
+	w.until("coder", "it works", func(a view.AgentView) bool { return a.CurrentState == "pause" })
+	w.command("coder", "continuous")
+	wait.Until(t, "a card for it in the inbox", func() bool {
+		items, err := w.engine.Inbox(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return len(items) == 1 && strings.Contains(items[0].Why, "keeps writing")
+	})
+	why, err := w.engine.Why(t.Context(), "coder")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !slices.ContainsFunc(why.Evidence, func(e view.Evidence) bool { return strings.Contains(e.What, "keeps writing") && !e.Holds }) {
+		t.Errorf("no evidence for it: %+v", why.Evidence)
+	}
+	if why.Agent.DesiredState != "continuous" {
+		t.Errorf("%s is wanted", why.Agent.DesiredState)
+	}
+	w.command("coder", "pause") // as the loop writes it
+	if items, err := w.engine.Inbox(t.Context()); err != nil || len(items) != 0 {
+		t.Errorf("%+v %v", items, err)
 	}
 }

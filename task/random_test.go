@@ -62,6 +62,7 @@ func (p *play) agent(t *tasked) {
 		p.write(t.Tree, one(p, t.ID, "dir/"+t.ID, "new\nline "+t.ID, "bad\xff"+t.ID, "-n", "untracked"), mine)
 	case "force":
 		p.write(t.Tree, "ignored", mine)
+		p.unlock(t) // a file that is not added stays ignored, and is not kept
 		_, _ = p.try(t.Tree, "add", "--force", "ignored")
 		p.commit(t)
 	case "commit":
@@ -86,8 +87,10 @@ func (p *play) agent(t *tasked) {
 	}
 }
 
+func (p *play) unlock(t *tasked) { _ = os.Remove(filepath.Join(t.Tree, ".git/index.lock")) }
+
 func (p *play) commit(t *tasked) {
-	_ = os.Remove(filepath.Join(t.Tree, ".git/index.lock"))
+	p.unlock(t)
 	_, _ = p.try(t.Tree, "add", "--all")
 	_, _ = p.try(t.Tree, "commit", "--quiet", "-m", "work")
 }

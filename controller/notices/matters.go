@@ -35,6 +35,12 @@ func Matters(t *team.Team, now time.Time) []notice.Matter {
 				Why: name + " failed too often and is not started again", Page: view.PageLink("agents", name, "evidence"),
 			})
 		}
+		if a.Control.Overwritten() {
+			all = append(all, notice.Matter{
+				Event: notice.NeedsYou, Cause: "agent/" + name, Since: a.Control.Desired.At, Agent: name,
+				Why: "the loop of " + name + " keeps writing over an order", Page: view.PageLink("agents", name, "evidence"),
+			})
+		}
 		if l := a.Limited; a.Waits() && now.Before(l.Until) && l.Until.Sub(l.Since) >= limitLeast {
 			all = append(all, notice.Matter{
 				Event: notice.LimitReached, Cause: "provider/" + name, Since: l.Since, Agent: name,

@@ -21,11 +21,15 @@ func (c *Controller) Waiting(ctx context.Context) ([]view.InboxItem, error) {
 		}
 		for _, name := range t.Names() {
 			a := t.Agents[name]
-			if a.Control.GaveUp.IsZero() || a.Removed {
+			since, why := a.Control.GaveUp, a.Control.Desired.Note
+			if a.Control.Overwritten() {
+				since, why = a.Control.Desired.At, view.Overwritten(a.Control.Desired.State)
+			}
+			if since.IsZero() || a.Removed {
 				continue
 			}
 			item := view.InboxItem{
-				ID: "agent/" + name, Kind: view.InboxFailed, Agent: name, Since: a.Control.GaveUp, Why: a.Control.Desired.Note,
+				ID: "agent/" + name, Kind: view.InboxFailed, Agent: name, Since: since, Why: why,
 				Blocks: []string{}, Artifacts: []string{}, Logs: []string{},
 			}
 			for i := range a.Past {

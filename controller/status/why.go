@@ -83,6 +83,9 @@ func (c *Controller) Why(ctx context.Context, name string) (view.WhyView, error)
 	if strange != "" {
 		add("shim", now, false, "%s", strange)
 	}
+	if agent.Control.Overwritten() {
+		add("file", changed, false, "%s", view.Overwritten(agent.Control.Desired.State))
+	}
 	statusEvidence(&shown.Agent, changed, add)
 	slotEvidence(&agent, proofs, waits, add)
 	conversationEvidence(&agent, asks, add)

@@ -10,6 +10,9 @@ import (
 // noteBytesMax limits a note, because people read the file.
 const noteBytesMax = 2000
 
+// buriedMax is how many writes over an order are corrected at once; then a person should look.
+const buriedMax = 20
+
 // act applies one act of a row to the copy of the value that the change holds.
 func (c *Control) act(act Act, ch *Change, in Input, now Now) {
 	v := &ch.Value
@@ -66,7 +69,8 @@ func (c *Control) act(act Act, ch *Change, in Input, now Now) {
 	case TakeReport:
 		takeReport(v, in, now)
 		if file, ok := in.(FileRead); ok && ch.Trigger == CommandBuried {
-			v.Before = Desired{State: file.Desired, By: cut(file.By), Note: cut(file.Note), N: v.Desired.N} // the loop may have read it, and write it back
+			v.mayComeBack(Desired{State: file.Desired, By: cut(file.By), Note: cut(file.Note), N: v.Desired.N}) // the loop may have read it
+			v.Buried = min(v.Buried+1, buriedMax)
 		}
 	case GiveUp:
 		v.GaveUp = now.At.UTC()
@@ -89,7 +93,7 @@ func (c *Control) open(ch *Change, kind Kind) {
 // one, because a loop that read the file earlier writes that one back.
 func (c *Control) takeDesired(v *Value, in Input, now Now) {
 	v.Desired = c.desiredOf(in, now)
-	v.Before = Desired{}
+	v.Before, v.Earlier, v.Buried = Desired{}, Replaced{}, 0
 	switch in := in.(type) {
 	case FileRead:
 		v.Extra = in.Extra
@@ -102,6 +106,25 @@ func (c *Control) takeDesired(v *Value, in Input, now Now) {
 			if v.Before.N == 0 { // no desired state was ever set: the loop reads a pause
 				v.Before = Desired{State: WordPause, N: 1}
 			}
+			if c.Before.N != 0 && c.Desired.N > c.Took { // the loop may not have read the replaced one either
+				replaced := v.Before
+				v.Before, v.Earlier = c.Before, c.Earlier
+				v.mayComeBack(replaced)
+			}
+		}
+	}
+}
+
+// mayComeBack notes a desired state that a foreign loop may write back although a newer one stands. The oldest of too
+// many is forgotten.
+func (v *Value) mayComeBack(d Desired) {
+	same := func(o Desired) bool { return o.State == d.State && o.By == d.By && o.Note == d.Note }
+	n, older := 0, append([]Desired{v.Before}, v.Earlier[:]...) // a copy
+	v.Before, v.Earlier = d, Replaced{}
+	for _, o := range older {
+		if o.N != 0 && !same(o) && n < len(v.Earlier) {
+			v.Earlier[n] = o
+			n++
 		}
 	}
 }
@@ -234,6 +257,9 @@ func takeReport(v *Value, in Input, now Now) {
 	}
 	if current := cut(file.Current); current != v.Reported && current == v.word() {
 		v.Took = v.Desired.N
+	}
+	if v.Took == v.Desired.N {
+		v.Buried = 0
 	}
 	v.Reported, v.Extra = cut(file.Current), file.Extra
 	if stamp := file.Stamp.UTC().Truncate(time.Millisecond); stamp.After(v.Stamp) && believable(stamp, now.At) {

@@ -2,6 +2,7 @@ package control
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/fairlead-dev/fairlead/machine"
@@ -213,6 +214,9 @@ func (c *Control) foreignRead(in FileRead, now Now) []Event {
 		return one(DesiredSpent)
 	}
 	if c.unread(in, now) {
+		if c.Overwritten() && cut(in.Current) == c.Reported && in.Extra == c.Extra && now.At.Before(c.Stamp.Add(rewriteEvery)) {
+			return nil // the file differs, so it is written again in any case
+		}
 		return one(CommandBuried)
 	}
 	if in.Desired != was.Desired || in.By != was.By || in.Note != was.Note {
@@ -235,9 +239,12 @@ func (c *Control) foreignRead(in FileRead, now Now) []Event {
 // person who repeats the previous command takes longer.
 const staleWriteMax = 3 * time.Second
 
+// rewriteEvery is how often a loop that keeps writing over an order is recorded. The file is corrected as often.
+const rewriteEvery = time.Second
+
 // unread reports whether a foreign loop wrote back content from before Fairlead's last write, so
 // it cannot have read that write. The content is from before a hold, from a hold that has ended,
-// or the desired state before the newest command. A person may also have written the latter. It
+// or a desired state before the newest command. A person may also have written the latter. It
 // is the loop if it was never seen working on the command, and if a report comes with the old
 // words or they come at once.
 func (c *Control) unread(in FileRead, now Now) bool {
@@ -246,11 +253,17 @@ func (c *Control) unread(in FileRead, now Now) bool {
 		return true
 	case c.Wants() && !now.Held && in.Desired == WordPause && in.Note == heldNote(c.Desired.State):
 		return true
-	case c.Before.N == 0 || c.Desired.N <= c.Took || !c.Before.saidBy(in):
+	case c.Before.N == 0 || c.Desired.N <= c.Took || !c.replaced(in):
 		return false
 	default:
 		return in.First || cut(in.Current) != c.Reported || in.Stamp.Before(c.Stamp.Add(staleWriteMax))
 	}
+}
+
+// replaced reports whether a file holds a desired state that the current one replaced before the loop was seen
+// to read it.
+func (c *Control) replaced(in FileRead) bool {
+	return c.Before.saidBy(in) || slices.ContainsFunc(c.Earlier[:], func(d Desired) bool { return d.N != 0 && d.saidBy(in) })
 }
 
 // saidBy reports whether a file holds this desired state.

@@ -56,6 +56,8 @@ type Value struct {
 	Extra        string    `json:"extra,omitempty"`         // unknown fields of the file, not interpreted; X7
 	GaveUp       time.Time `json:"gave_up,omitzero"`        // when failures ended the desired state; zero: nothing failed, or a newer desired state exists
 	Before       Desired   `json:"before,omitzero"`         // what the last command to a foreign loop replaced, or what the loop wrote over it
+	Earlier      Replaced  `json:"earlier,omitzero"`        // older ones that it may still write back, because it was not seen to read a newer one; newest first
+	Buried       int       `json:"buried,omitempty"`        // how often the loop has written over the current desired state without reading it
 }
 
 // Desired is a desired_state, with its author and reason.
@@ -69,6 +71,9 @@ type Desired struct {
 	Unknown bool      `json:"unknown,omitempty"` // not a known word; treated as pause
 	Lock    Lock      `json:"lock,omitempty"`    // who may lift this pause
 }
+
+// Replaced are desired states that replaced each other before a foreign loop read one.
+type Replaced [3]Desired
 
 // ByFairlead is the author of a pause that a rule set: after a one-shot, a give-up, a limit or a broken file.
 const ByFairlead = "fairlead"
@@ -208,6 +213,9 @@ func (v *Value) begun() bool {
 	return (v.word() == WordRunOnce || v.word() == WordRunCleanup) && v.Desired.N <= v.Took
 }
 
+// Overwritten reports whether a foreign loop keeps writing over an order, so that the order may never be read.
+func (v *Value) Overwritten() bool { return v.State == Foreign && v.Buried >= buriedMax }
+
 // programDue reports whether the foreign loop's program should run and does not.
 func (c *Control) programDue() bool {
 	return c.State == Foreign && c.Policy.Foreign && c.Policy.Program && !c.Running
@@ -252,7 +260,7 @@ func (c *Control) take(event Event, in Input, now Now) (Change, error) {
 		v.Limit = ""
 	}
 	if v.State != Foreign {
-		v.Reported, v.Before = "", Desired{}
+		v.Reported, v.Before, v.Earlier, v.Buried = "", Desired{}, Replaced{}, 0
 	} else if c.State != Foreign {
 		v.Took = 0 // the foreign loop has not started on any desired state
 	}

@@ -205,3 +205,48 @@ func TestSwappedOutReport(t *testing.T) {
 		t.Errorf("the command was lost: %+v", c.Desired)
 	}
 }
+
+// A loop that never reads its file between two writes keeps an order out (F4): the order stands, a person is asked
+// to look after the first writes, and one change a second is recorded instead of one for each write. A new order
+// begins anew.
+func TestLoopThatNeverReads(t *testing.T) {
+	at := time.Date(2026, 11, 25, 12, 0, 0, 0, time.UTC)
+	c := &Control{Name: "coder", Policy: Policy{Foreign: true}, Value: Value{State: Absent}}
+	do := func(in Input) (n int) {
+		changes, err := decide(t, c, in, Now{At: at})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, ch := range changes {
+			c.Apply(ch)
+		}
+		return len(changes)
+	}
+	stale := FileRead{Desired: WordPause, Current: WordPause, By: "human", Note: "stop"}
+	writes := func(from, to int) (changes int) {
+		for range to - from {
+			at = at.Add(70 * time.Millisecond)
+			stale.Stamp = at
+			changes += do(stale)
+		}
+		return changes
+	}
+	do(stale)
+	do(Commanded{Desired: WordContinuous, By: "human"})
+	if n := writes(0, buriedMax-1); n != buriedMax-1 || c.Overwritten() {
+		t.Errorf("%d changes of the first writes; overwritten: %v", n, c.Overwritten())
+	}
+	if writes(0, 1); !c.Overwritten() {
+		t.Error("nobody is asked to look")
+	}
+	if n := writes(0, 143); n < 8 || n > 11 || c.Desired.State != WordContinuous {
+		t.Errorf("%d changes in ten seconds; %s is wanted", n, c.Desired.State)
+	}
+	if do(Commanded{Desired: WordRunOnce, By: "human"}); c.Overwritten() {
+		t.Error("a new order is overwritten at once")
+	}
+	writes(0, buriedMax)
+	if stale.Desired, stale.Current = WordRunOnce, WordRunOnce; writes(0, 1) != 1 || c.Overwritten() {
+		t.Error("it reads the order, and is still said to write over it")
+	}
+}
