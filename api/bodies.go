@@ -305,3 +305,8 @@ type NoticeTargets struct {
 type NoticeTests struct {
 	Tests []view.NoticeTest `json:"tests" nullable:"false"`
 }
+
+// SeenBody records a visit.
+type SeenBody struct {
+	PutAway bool `json:"put_away,omitempty" doc:"Everything that has finished was put away too"`
+}

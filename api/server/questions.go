@@ -3,6 +3,7 @@ package server
 import (
 	"context"
 	"net/http"
+	"time"
 
 	"github.com/fairlead-dev/fairlead/controller/seam"
 	"github.com/fairlead-dev/fairlead/view"
@@ -20,6 +21,7 @@ type QuestionBackend interface {
 	Standing(ctx context.Context) ([]view.StandingView, error)
 	RevokeStanding(ctx context.Context, by seam.Actor, id string) (uint64, error)
 	Usage(ctx context.Context, archived bool) (view.UsageTable, error)
+	Digest(ctx context.Context, since time.Time) (view.Digest, error)
 	LiftLimit(ctx context.Context, by seam.Actor, agent string) (uint64, error)
 }
 

@@ -20,6 +20,7 @@ import { letterKeys } from '../shell/prefs.js';
 import { dialog } from '../shell/router.js';
 import { Icon } from '../shell/icons.js';
 import { open, see } from './actions.js';
+import { Away } from './away.js';
 import { done, next, rows, seenAt, working, workingKnown } from './state.js';
 import { countWork, headline, workFor } from './words.js';
 
@@ -103,6 +104,7 @@ export function NowPage() {
   const quiet = known && list.length === 0 && n === 0 && next.value.length === 0;
   return html`<div class="now">
     <header class="now-head ${list.length > 0 ? 'now-act' : ''}"><h2 id="now-title" tabIndex=${-1}>${act}</h2>${rest && html`<p class="soft">${rest}</p>`}</header>
+    <${Away} />
     <div class="now-sides">
       <section class="now-needs" aria-labelledby="now-needs"><h3 class="hidden" id="now-needs">Needs you</h3>
         ${list.length > 0 ? html`<${Cards} list=${list} title="now-title" short />

@@ -461,6 +461,13 @@ export const retryAgent = (agent) => post(`/agents/${name(agent)}/retry`, {});
 /** @returns {Promise<{targets: NoticeTarget[] | null}>} */
 export const noticeTargets = () => get('/notify');
 
+/** @typedef {{kind: string, at: string, text: string, page: string, seq?: number}} DigestLine */
+/** @typedef {{since: string, until: string, lines: DigestLine[] | null, more?: number, cost_usd: number, tokens: number, files_changed: number, landed: number, cut?: boolean, put_away?: string}} Digest */
+/** @returns {Promise<Digest>} */
+export const digest = () => get('/digest');
+/** @param {boolean} putAway @returns {Promise<object>} */
+export const markSeen = (putAway) => post('/seen', { put_away: putAway });
+
 /** @returns {Promise<UsageTable>} */
 export const usage = () => kept('/usage');
 export const saveUsage = () => save('/usage/csv', 'usage.csv');
