@@ -102,7 +102,7 @@ func (g *DigestOf) answered(q *question.Question, at time.Time, seq uint64) {
 	case "human":
 		who = cmp.Or(id, "a person")
 	case "time":
-		who = "nobody in time, so the default"
+		who = "no person in time, so by the default"
 	default:
 		g.byRules++
 		return

@@ -56,7 +56,7 @@ func TestDigest(t *testing.T) {
 		"answered #/inbox 0: 1 question was answered by a rule or a saved answer",
 		"answered #/runs/r1/notes 106: ann approved notes of r1",
 		"answered #/inbox/q1 107: coder asked: run make; answered by ann: yes",
-		"answered #/inbox/q2 108: coder asked: run make; answered by nobody in time, so the default: no",
+		"answered #/inbox/q2 108: coder asked: run make; answered by no person in time, so by the default: no",
 		"worked #/agents/ada/output/ada-2 102: ada finished 2 sessions",
 	}
 	if strings.Join(got, "\n") != strings.Join(want, "\n") {

@@ -33,11 +33,16 @@ func ReadSeen(dir string) (seen Seen, err error) {
 	return seen, nil
 }
 
-// WriteSeen records what was seen. Times never go back, so that two browsers cannot undo each other.
-func WriteSeen(dir string, next Seen) (Seen, error) {
+// Visit records that the page is used at a time and, with putAway, that all that has finished was put away. Times never
+// go back, so that two browsers cannot undo each other.
+func Visit(dir string, at time.Time, putAway bool) error {
 	was, err := ReadSeen(dir)
 	if err != nil {
-		return was, err
+		return err
+	}
+	next := Seen{Visited: at}
+	if putAway {
+		next.PutAway = at
 	}
 	if next.Visited.Before(was.Visited) {
 		next.Visited = was.Visited
@@ -50,7 +55,7 @@ func WriteSeen(dir string, next Seen) (Seen, error) {
 		err = ReplaceFile(seenPath(dir), append(text, '\n'), 0o600)
 	}
 	if err != nil {
-		return was, fmt.Errorf("record what was seen: %w", err)
+		return fmt.Errorf("record what was seen: %w", err)
 	}
-	return next, nil
+	return nil
 }

@@ -18,8 +18,8 @@ func TestSeen(t *testing.T) {
 	if seen, err := ReadSeen(dir); err != nil || !seen.Visited.IsZero() {
 		t.Fatalf("%+v, %v", seen, err)
 	}
-	for _, next := range []Seen{{Visited: late}, {Visited: early, PutAway: early}} {
-		if _, err := WriteSeen(dir, next); err != nil {
+	for _, err := range []error{Visit(dir, late, false), Visit(dir, early, true)} {
+		if err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -29,7 +29,10 @@ func TestSeen(t *testing.T) {
 	if err := os.WriteFile(seenPath(dir), []byte(`{"visited":[`), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if seen, err := WriteSeen(dir, Seen{Visited: early}); err != nil || !seen.Visited.Equal(early) {
+	if err := Visit(dir, early, false); err != nil {
+		t.Error(err)
+	}
+	if seen, err := ReadSeen(dir); err != nil || !seen.Visited.Equal(early) {
 		t.Errorf("after damage: %+v, %v", seen, err)
 	}
 	if err := os.Remove(seenPath(dir)); err != nil {

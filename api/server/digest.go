@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"net/http"
 	"time"
@@ -31,15 +32,11 @@ type digestIn struct {
 
 func handleDigest(ctx context.Context, s *Server, in *digestIn) (*view.Digest, error) {
 	seen, err := workspace.ReadSeen(s.opts.Dir)
-	if in.Since.IsZero() {
-		in.Since = seen.Visited
+	if err != nil {
+		return nil, err
 	}
-	if err != nil || in.Since.IsZero() {
-		return &view.Digest{Lines: []view.DigestLine{}}, err
-	}
-	d, err := s.engine.Digest(ctx, in.Since)
+	d, err := s.engine.Digest(ctx, cmp.Or(in.Since, seen.Visited))
 	d.PutAway = view.Moment(seen.PutAway)
-	d.Lines = some(d.Lines)
 	return &d, err
 }
 
@@ -49,10 +46,5 @@ func handleSeen(ctx context.Context, s *Server, in *seenIn) (*api.SeenBody, erro
 	if err := identity(ctx).MayOrder("seen", ""); err != nil {
 		return nil, err
 	}
-	next := workspace.Seen{Visited: time.Now().UTC()}
-	if in.Body.PutAway {
-		next.PutAway = next.Visited
-	}
-	_, err := workspace.WriteSeen(s.opts.Dir, next)
-	return &in.Body, err
+	return &in.Body, workspace.Visit(s.opts.Dir, time.Now().UTC(), in.Body.PutAway)
 }

@@ -86,7 +86,7 @@ func (f *fake) TellRunning(ctx context.Context, by seam.Actor, target, text stri
 }
 
 func (f *fake) Digest(_ context.Context, since time.Time) (view.Digest, error) {
-	return view.Digest{Since: since, CostUSD: 0.5}, f.answer()
+	return view.Digest{Since: since, Lines: []view.DigestLine{}, CostUSD: 0.5}, f.answer()
 }
 
 func (f *fake) Usage(context.Context, bool) (view.UsageTable, error) {

@@ -14,9 +14,12 @@ import (
 // are read in less than a second.
 const digestChanges = 100_000
 
-// Digest says what happened since a time: from the runs as they are, and from the changes of the journal since then.
+// Digest says what happened since a time, nothing since the zero time: from the runs as they are, and from the changes of the journal since then.
 func (c *Controller) Digest(ctx context.Context, since time.Time) (view.Digest, error) {
 	now := c.Now()
+	if since.IsZero() {
+		return (&view.DigestOf{}).Digest(since, now), nil
+	}
 	j := c.Journal()
 	after, err := journal.LastAt(ctx, j, since)
 	if err != nil {

@@ -245,12 +245,12 @@ func (p *play) spent(u *usage, parts []modelUsage) {
 		for _, part := range parts {
 			of := driver.Usage{InputTokens: min(part.input, rest.InputTokens), OutputTokens: min(part.output, rest.OutputTokens), Model: part.model}
 			rest.InputTokens, rest.OutputTokens = rest.InputTokens-of.InputTokens, rest.OutputTokens-of.OutputTokens
-			p.tellUsage(of)
+			tellUsage(p, of)
 		}
 		if len(parts) == 0 {
 			rest.Model = p.talk.currentModel()
 		}
-		p.tellUsage(rest)
+		tellUsage(p, rest)
 	}
 	p.here = usage{}
 }
@@ -271,10 +271,10 @@ func (p *play) cost(sum *float64) {
 // report reports what the model used that the program has named as its current one.
 func (p *play) report(u driver.Usage) {
 	u.Model = p.talk.currentModel()
-	p.tellUsage(u)
+	tellUsage(p, u)
 }
 
-func (p *play) tellUsage(u driver.Usage) {
+func tellUsage(p *play, u driver.Usage) {
 	if !u.Empty() {
 		p.stage.Out.Tell(speech.Event{Type: driver.UsageReported, Usage: u, ContextPercent: p.context})
 	}

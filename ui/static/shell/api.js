@@ -461,6 +461,8 @@ export const retryAgent = (agent) => post(`/agents/${name(agent)}/retry`, {});
 /** @returns {Promise<{targets: NoticeTarget[] | null}>} */
 export const noticeTargets = () => get('/notify');
 
+/** @param {string} id @returns {Promise<Asked>} */
+export const question = (id) => get(`/questions/${name(id)}`);
 /** @typedef {{kind: string, at: string, text: string, page: string, seq?: number}} DigestLine */
 /** @typedef {{since: string, until: string, lines: DigestLine[] | null, more?: number, cost_usd: number, tokens: number, files_changed: number, landed: number, cut?: boolean, put_away?: string}} Digest */
 /** @returns {Promise<Digest>} */
