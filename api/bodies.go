@@ -310,3 +310,8 @@ type NoticeTests struct {
 type SeenBody struct {
 	PutAway bool `json:"put_away,omitempty" doc:"Everything that has finished was put away too"`
 }
+
+// Seen is a recorded visit.
+type Seen struct {
+	At time.Time `json:"at" doc:"The next digest begins here"`
+}

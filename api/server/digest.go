@@ -42,9 +42,10 @@ func handleDigest(ctx context.Context, s *Server, in *digestIn) (*view.Digest, e
 
 type seenIn struct{ Body api.SeenBody }
 
-func handleSeen(ctx context.Context, s *Server, in *seenIn) (*api.SeenBody, error) {
+func handleSeen(ctx context.Context, s *Server, in *seenIn) (*api.Seen, error) {
 	if err := identity(ctx).MayOrder("seen", ""); err != nil {
 		return nil, err
 	}
-	return &in.Body, workspace.Visit(s.opts.Dir, time.Now().UTC(), in.Body.PutAway)
+	at := time.Now().UTC()
+	return &api.Seen{At: at}, workspace.Visit(s.opts.Dir, at, in.Body.PutAway)
 }
