@@ -305,3 +305,13 @@ type NoticeTargets struct {
 type NoticeTests struct {
 	Tests []view.NoticeTest `json:"tests" nullable:"false"`
 }
+
+// SeenBody records a visit.
+type SeenBody struct {
+	PutAway bool `json:"put_away,omitempty" doc:"Everything that has finished was put away too"`
+}
+
+// Seen is a recorded visit.
+type Seen struct {
+	At time.Time `json:"at" doc:"The next digest begins here"`
+}

@@ -119,6 +119,7 @@ type UsageReport struct {
 	InputTokens  int64   `json:"input_tokens"`
 	OutputTokens int64   `json:"output_tokens"`
 	CostUSD      float64 `json:"cost_usd"`
+	Model        string  `json:"model,omitempty" doc:"In the program's own words; left out if it does not say"`
 }
 
 // StopReport is an agent's own last message.

@@ -117,12 +117,13 @@ type Fact struct {
 	// again and loses nothing.
 	Offset int64
 
-	Text  string // valid UTF-8, without the line ending; at most slightly longer than LineBytesMax
-	Part  bool   // Said, Thought: the line continues in the next fact of this kind
-	Tool  string // the tool that is called, or (Said) whose output this is: then it is not the agent's own words, and markers in it do not count
-	Ask   Ask    // PermissionAsked
-	Usage Usage  // UsageReported
-	Stop  Stop   // Stopped
+	Text    string // valid UTF-8, without the line ending; at most slightly longer than LineBytesMax
+	Part    bool   // Said, Thought: the line continues in the next fact of this kind
+	Tool    string // the tool that is called, or (Said) whose output this is: then it is not the agent's own words, and markers in it do not count
+	Ask     Ask    // PermissionAsked
+	Usage   Usage  // UsageReported
+	Context int    // UsageReported: how full the model's context is, in percent; 0: no news
+	Stop    Stop   // Stopped
 
 	ID           string    // TextRead: the ID that Steer was given
 	Conversation Conversed // ConversationNamed
@@ -168,7 +169,11 @@ type Usage struct {
 	InputTokens  int64   `json:"input_tokens,omitempty"`
 	OutputTokens int64   `json:"output_tokens,omitempty"`
 	CostUSD      float64 `json:"cost_usd,omitempty"`
+	Model        string  `json:"model,omitempty"` // in the program's own words; empty: not reported
 }
+
+// Empty reports whether nothing was used.
+func (u Usage) Empty() bool { return u.InputTokens == 0 && u.OutputTokens == 0 && u.CostUSD == 0 }
 
 // Stop is the terminal event of a conversation.
 type Stop struct {

@@ -1,6 +1,7 @@
 package listen
 
 import (
+	"cmp"
 	"context"
 	"io"
 	"time"
@@ -13,6 +14,7 @@ import (
 	"github.com/fairlead-dev/fairlead/driver"
 	"github.com/fairlead-dev/fairlead/loop"
 	"github.com/fairlead-dev/fairlead/team"
+	"github.com/fairlead-dev/fairlead/team/models"
 )
 
 // ReportEvery is the shortest time between two usage reports of an agent. It keeps an agent that
@@ -277,12 +279,17 @@ func (l *SessionListener) Note(fact HeldFact) bool {
 		if cost := fact.Usage.CostUSD; cost > 0 { // false for NaN
 			pending.Usage.CostUSD += min(cost, sessions.CostReportMax)
 		}
+		pending.Models = models.Report(pending.Models, models.Use{
+			Model: fact.Usage.Model, InputTokens: clamp(fact.Usage.InputTokens), OutputTokens: clamp(fact.Usage.OutputTokens), CostUSD: min(max(fact.Usage.CostUSD, 0), sessions.CostReportMax),
+		})
+		pending.Context = cmp.Or(fact.Context, pending.Context)
 	case driver.Stopped:
 		l.stop = &fact.Stop
 		pending.Stop = &team.Stop{
 			OK: fact.Stop.OK, Reason: clip.Text(fact.Stop.Reason, sessions.TextBytesMax), Detail: clip.Text(fact.Stop.Detail, sessions.TextBytesMax),
 			ContextPercent: fact.Stop.ContextPercent,
 		}
+		pending.Context = cmp.Or(fact.Stop.ContextPercent, pending.Context)
 	default:
 		return said
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/fairlead-dev/fairlead/machine/question"
 	"github.com/fairlead-dev/fairlead/machine/session"
 	"github.com/fairlead-dev/fairlead/machine/workflow"
+	"github.com/fairlead-dev/fairlead/team/models"
 )
 
 // Change is one fact that Decide found. The journal stores it.
@@ -71,10 +72,12 @@ type ControlSet struct {
 
 // Used is an agent's report of its usage.
 type Used struct {
-	Session string `json:"session"`
-	Offset  int64  `json:"offset"`
-	Usage   Usage  `json:"usage"`
-	Stop    *Stop  `json:"stop,omitempty"`
+	Session string       `json:"session"`
+	Offset  int64        `json:"offset"`
+	Usage   Usage        `json:"usage"`
+	Models  []models.Use `json:"models,omitempty"`          // the parts of Usage whose model was reported
+	Context int          `json:"context_percent,omitempty"` // 0: no news
+	Stop    *Stop        `json:"stop,omitempty"`
 
 	LocalDay string `json:"local_day,omitempty"` // for RunUsage; empty: that of Usage
 
@@ -291,10 +294,13 @@ func (a *Agent) setSession(s Session) {
 // use adds a report to the agent and to its session, and returns what that session is for.
 func (a *Agent) use(used Used) Purpose {
 	a.Usage = a.Usage.on(used.Usage.Day).plus(used.Usage)
-	a.Days = sumOfDays(a.Days, used.Usage)
+	if a.Days = sumOfDays(a.Days, used.Usage); len(used.Models) > 0 {
+		a.Models = models.Add(a.Models, used.Models, a.Days[len(a.Days)-1].Day, a.Days[0].Day)
+	}
 	s := *cmp.Or(a.Open(used.Session), a.Session)
 	s.Offset = used.Offset
 	s.Usage = s.Usage.plus(used.Usage)
+	s.Context = cmp.Or(used.Context, s.Context)
 	if s.Delivery != nil && (!used.Over.IsZero() || s.Delivery.Held != used.Held) {
 		delivery := *s.Delivery
 		delivery.Held = used.Held

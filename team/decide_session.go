@@ -13,6 +13,7 @@ import (
 	"github.com/fairlead-dev/fairlead/machine/question"
 	"github.com/fairlead-dev/fairlead/machine/session"
 	"github.com/fairlead-dev/fairlead/machine/workflow"
+	"github.com/fairlead-dev/fairlead/team/models"
 )
 
 // setSession records a session event, also on the agent's copy.
@@ -174,6 +175,8 @@ func (d *draft) reported(a *Agent, what SessionReported) error {
 	} else if len(what.Held) <= heldBytesMax {
 		used.Held = what.Held
 	}
+	used.Models = models.Within(what.Models, models.Use{InputTokens: used.Usage.InputTokens, OutputTokens: used.Usage.OutputTokens, CostUSD: used.Usage.CostUSD})
+	used.Context = min(max(what.Context, 0), 100)
 	used.Usage.Day = dayOf(d.ev.At)
 	if day := localDay(d.team, d.ev.At); day != used.Usage.Day {
 		used.LocalDay = day

@@ -7,6 +7,7 @@ import (
 	"github.com/fairlead-dev/fairlead/machine/control"
 	"github.com/fairlead-dev/fairlead/machine/crew"
 	"github.com/fairlead-dev/fairlead/machine/workflow"
+	"github.com/fairlead-dev/fairlead/team/models"
 )
 
 // Actor is the origin of an event.
@@ -105,6 +106,8 @@ type SessionReported struct {
 	Session   string
 	Offset    int64
 	Usage     Usage // since the last report; Day is ignored
+	Models    []models.Use
+	Context   int // how full the model's context is, in percent; 0: no news
 	Stop      *Stop
 	RateLimit *RateLimit // the provider's rate limit; nil: no change
 

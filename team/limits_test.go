@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/fairlead-dev/fairlead/machine/control"
+	"github.com/fairlead-dev/fairlead/team/models"
 )
 
 // SPEC X9: the team's sum stops everybody, also who had a limit of his own reached before.
@@ -107,7 +108,7 @@ func TestUsageIsCountedOnce(t *testing.T) {
 	c := newCrew(t, Limits{}, two())
 	c.wants("ada", "continuous")
 	id := c.starts("ada")
-	report := SessionReported{Session: id, Offset: 10, Usage: Usage{InputTokens: 7, CostUSD: 0.5, Day: "1999-01-01"}}
+	report := SessionReported{Models: []models.Use{{Model: "opus", InputTokens: 5, CostUSD: 9}}, Context: 40, Session: id, Offset: 10, Usage: Usage{InputTokens: 7, CostUSD: 0.5, Day: "1999-01-01"}}
 	c.must("ada", report)
 	for _, again := range []int64{10, 9, 0, -5} {
 		report.Offset = again
@@ -120,6 +121,10 @@ func TestUsageIsCountedOnce(t *testing.T) {
 	want := Usage{Day: "2026-11-20", InputTokens: 7, CostUSD: 0.5}
 	if c.Agents["ada"].Usage != want || c.Usage != want {
 		t.Errorf("counted are %+v and %+v, want %+v", c.Agents["ada"].Usage, c.Usage, want)
+	}
+	wantModels := []models.Use{{Day: "2026-11-20", Model: "opus", InputTokens: 5, CostUSD: 0.5}} // no more than the report itself
+	if a := c.Agents["ada"]; !slices.Equal(a.Models, wantModels) || a.Session.Context != 40 {
+		t.Errorf("by model %+v, context %d", a.Models, a.Session.Context)
 	}
 	for offset := range int64(4) {
 		c.must("ada", SessionReported{Session: id, Offset: 20 + offset, Usage: Usage{InputTokens: math.MaxInt64, CostUSD: math.Inf(1)}})

@@ -11,6 +11,7 @@ import (
 	"github.com/fairlead-dev/fairlead/machine/control"
 	"github.com/fairlead-dev/fairlead/machine/session"
 	"github.com/fairlead-dev/fairlead/machine/workflow"
+	"github.com/fairlead-dev/fairlead/team/models"
 )
 
 // A thousand teams of four, two hundred things that happen to each, and after every one of
@@ -172,6 +173,10 @@ func (w *world) report(how uint64) {
 		return
 	}
 	what := SessionReported{Session: id, Offset: p.offset, Usage: Usage{InputTokens: int64(how >> 16 % 50), OutputTokens: int64(how >> 24 % 20), CostUSD: float64(how>>32%12) / 4}}
+	if how>>20%3 > 0 {
+		what.Models = []models.Use{{Model: []string{"opus", "haiku"}[how>>21%2], InputTokens: int64(how >> 16 % 50), CostUSD: 1}}
+		what.Context = int(how >> 22 % 101)
+	}
 	if how>>40%5 == 0 {
 		what.Stop = &Stop{OK: true, Reason: "end_turn"}
 	}

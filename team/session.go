@@ -28,7 +28,8 @@ type Session struct {
 	CutOff    bool            `json:"cut_off,omitempty"`    // it was ended with the daemon before its work was done; it continues as after a crash
 	Offset    int64           `json:"offset,omitempty"`     // bytes of output whose facts are in the journal
 	Usage     Usage           `json:"usage"`
-	Stop      *Stop           `json:"stop,omitempty"` // the terminal event, if there was one
+	Context   int             `json:"context_percent,omitempty"` // how full the model's context is; 0: unknown
+	Stop      *Stop           `json:"stop,omitempty"`            // the terminal event, if there was one
 	Outcome   control.Outcome `json:"outcome,omitempty"`
 	Why       string          `json:"why,omitempty"`
 	Bytes     int64           `json:"bytes,omitempty"` // length of the output at its end

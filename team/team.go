@@ -28,6 +28,7 @@ import (
 	"github.com/fairlead-dev/fairlead/machine/notice"
 	"github.com/fairlead-dev/fairlead/machine/question"
 	"github.com/fairlead-dev/fairlead/machine/workflow"
+	"github.com/fairlead-dev/fairlead/team/models"
 )
 
 // Team is the state of a team. Its zero value is an empty team.
@@ -86,7 +87,8 @@ type Agent struct {
 	Seen     string           `json:"seen,omitempty"`    // identity of the last write of another program that was taken in
 	Before   []string         `json:"before,omitempty"`  // earlier ones, including those found in replaced files, newest last
 	Usage    Usage            `json:"usage"`
-	Days     []Usage          `json:"days,omitempty"` // usage of each day, the newest last, daysMax at most
+	Days     []Usage          `json:"days,omitempty"`   // usage of each day, the newest last, daysMax at most
+	Models   []models.Use     `json:"models,omitempty"` // the parts of Days whose model was reported; of the same days
 	Settings Settings         `json:"settings"`
 	Removed  bool             `json:"removed,omitempty"` // no longer configured; never removed from here (X5)
 
@@ -151,12 +153,7 @@ func New(render func(control.File) string) *Team {
 
 // Names lists the agents by name.
 func (t *Team) Names() []string {
-	names := make([]string, 0, len(t.Agents))
-	for name := range t.Agents {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	return names
+	return slices.Sorted(maps.Keys(t.Agents))
 }
 
 // Idle reports whether nothing runs any more, so that a stopping daemon may exit.
@@ -171,12 +168,7 @@ func (t *Team) Idle() bool {
 
 // RunIDs lists the runs by id.
 func (t *Team) RunIDs() []string {
-	ids := make([]string, 0, len(t.Runs))
-	for id := range t.Runs {
-		ids = append(ids, id)
-	}
-	slices.Sort(ids)
-	return ids
+	return slices.Sorted(maps.Keys(t.Runs))
 }
 
 // Copy returns an independent copy, for trying out decisions.

@@ -137,6 +137,8 @@ type UsageTable struct {
 	Days   []UsageRow `json:"days" doc:"One per agent and day (UTC), newest first"`
 	Runs   []UsageRow `json:"runs" doc:"One per run, newest first; archived ones, if requested, after the others"`
 
+	Models []UsageRow `json:"models" doc:"One per model, over the days that are kept, the most expensive first; the last one, without a model, is what agents used without naming one. Together they are total."`
+
 	Total   UsageRow `json:"total" doc:"The sum of days"`
 	Budgets []Budget `json:"budgets" doc:"The daily limits of fairlead.yaml, with what was used today"`
 
@@ -151,7 +153,8 @@ type UsageRow struct {
 	Workflow     string  `json:"workflow_name,omitempty"`
 	Title        string  `json:"title,omitempty" doc:"The first line of a task's text; only in runs"`
 	Archived     bool    `json:"archived,omitempty" doc:"Only in runs"`
-	Sessions     int     `json:"sessions" doc:"Sessions that reported usage"`
+	Model        string  `json:"model,omitempty" doc:"Only in models: as the agent's program names it; empty: no program said which"`
+	Sessions     int     `json:"sessions" doc:"Number of sessions; 0 in models, as a session may use several"`
 	InputTokens  int64   `json:"input_tokens" doc:"As reported"`
 	OutputTokens int64   `json:"output_tokens" doc:"As reported"`
 	CostUSD      float64 `json:"cost_usd" doc:"As reported"`

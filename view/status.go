@@ -43,6 +43,30 @@ var statusWords = map[Status]string{
 	StatusRunning: BadgeRunning, StatusBackingOff: "BACKING OFF", StatusFailed: "FAILED", StatusIdle: BadgeIdle,
 }
 
+// statusMarks are their shapes, with an equivalent in ASCII. ui/static/shell/status.js has the same shapes.
+var statusMarks = map[Status][2]string{
+	StatusUnknown: {"!", "!"}, StatusStopping: {"\u25a0", "#"}, StatusWaiting: {"?", "?"}, StatusRateLimited: {"\u2016", "="},
+	StatusRunning: {"\u25b6", ">"}, StatusBackingOff: {"\u21bb", "~"}, StatusFailed: {"\u2715", "x"}, StatusIdle: {"\u25cb", "-"},
+}
+
+// StatusLooks returns the word and the shape of each status.
+func StatusLooks() map[Status][2]string {
+	all := make(map[Status][2]string, len(statusWords))
+	for s, word := range statusWords {
+		all[s] = [2]string{word, statusMarks[s][0]}
+	}
+	return all
+}
+
+// Mark returns the shape of the status; plain: in ASCII. It is empty for a status that is not known, as from an
+// older daemon.
+func (v *AgentView) Mark(plain bool) string {
+	if plain {
+		return statusMarks[v.Status][1]
+	}
+	return statusMarks[v.Status][0]
+}
+
 // Word returns the status as people see it. Without a status, as from an older daemon, it is the badge.
 func (v *AgentView) Word() string {
 	if word := statusWords[v.Status]; word != "" {

@@ -3,11 +3,15 @@ package view
 import (
 	"encoding/csv"
 	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/fairlead-dev/fairlead/team"
+	"github.com/fairlead-dev/fairlead/team/models"
 )
 
 // What is used by the end of the day, if it goes on as today.
@@ -58,4 +62,53 @@ func FuzzUsageCSV(f *testing.F) {
 			}
 		}
 	})
+}
+
+// The rows by day, agent and model have the same total, whatever was reported, and models without a name come last.
+func TestUsageAddsUp(t *testing.T) {
+	for seed := range uint64(200) {
+		dice := rand.New(rand.NewPCG(seed, 5))
+		var table UsageTable
+		var by ByModel
+		for _, agent := range []string{"a", "b", "c"}[:1+dice.IntN(3)] {
+			var days []team.Usage
+			var parts []models.Use
+			for d := range 1 + dice.IntN(4) {
+				day := fmt.Sprintf("2026-11-%02d", 25-d)
+				for range dice.IntN(5) {
+					of := team.Usage{Day: day, InputTokens: int64(dice.IntN(900)), OutputTokens: int64(dice.IntN(90)), CostUSD: float64(dice.IntN(1000)) / 7}
+					days = append(days, of)
+					said := []models.Use{{Model: []string{"opus", "haiku", ""}[dice.IntN(3)], InputTokens: int64(dice.IntN(900)), OutputTokens: 5, CostUSD: float64(dice.IntN(99)) / 3}}
+					parts = models.Add(parts, models.Within(said, models.Use{InputTokens: of.InputTokens, OutputTokens: of.OutputTokens, CostUSD: of.CostUSD}), day, "")
+					row := UsageRow{Day: day, Agent: agent}
+					row.Add(of)
+					table.Days = append(table.Days, row)
+				}
+			}
+			sum := UsageRow{Agent: agent}
+			for _, d := range days {
+				sum.Add(d)
+			}
+			table.Agents = append(table.Agents, sum)
+			by.Add(days, parts)
+		}
+		slices.SortStableFunc(table.Days, func(a, b UsageRow) int { return strings.Compare(b.Day, a.Day) })
+		table.Models = by.Rows()
+		want := table.By("agent").Total
+		for _, what := range []string{"day", "model"} {
+			got := table.By(what).Total
+			if got.InputTokens != want.InputTokens || got.OutputTokens != want.OutputTokens || math.Abs(got.CostUSD-want.CostUSD) > 1e-5 {
+				t.Fatalf("seed %d: by %s %+v, by agent %+v", seed, what, got, want)
+			}
+		}
+		for i, r := range table.Models {
+			if r.Model == "" && i < len(table.Models)-1 {
+				t.Fatalf("seed %d: %+v", seed, table.Models)
+			}
+		}
+		days := table.By("day").Rows
+		if !slices.IsSortedFunc(days, func(a, b UsageRow) int { return strings.Compare(b.Day, a.Day) }) || len(days) > 4 {
+			t.Fatalf("seed %d: days %+v", seed, days)
+		}
+	}
 }

@@ -24,6 +24,7 @@ type WorkView struct {
 	Last         string     `json:"last,omitempty" doc:"The last line of its output; untrusted, and may have escape sequences"`
 	LastAt       *time.Time `json:"last_at,omitempty" doc:"When it wrote last"`
 	Says         string     `json:"says,omitempty" doc:"The agent's report about itself"`
+	Context      int        `json:"context_percent,omitempty" doc:"How full the model's context is, as the program reported last; left out if it reports nothing"`
 	FilesChanged int        `json:"files_changed,omitempty" doc:"Of a task, as it was last shown to a person"`
 	Tokens       int64      `json:"tokens_today" doc:"Of the agent, as reported today (UTC)"`
 	CostUSD      float64    `json:"cost_usd_today" doc:"Of the agent, as reported today (UTC)"`

@@ -300,6 +300,23 @@ type JournalQuery struct {
 	Tail   int    // the last changes instead, this many; After is ignored then
 }
 
+// SeqAt returns the sequence of the last change at a time or before it; 0: all changes are later. Times never go
+// back in a journal.
+func (c *Client) SeqAt(ctx context.Context, at time.Time) (seq uint64, err error) {
+	page, err := c.Journal(ctx, JournalQuery{Tail: 1})
+	low, high := uint64(0), page.Head
+	for err == nil && low < high { // the answer is in low..high
+		mid := low + (high-low+1)/2
+		page, err = c.Journal(ctx, JournalQuery{After: mid - 1, Limit: 1})
+		if err == nil && len(page.Changes) > 0 && !page.Changes[0].Time.After(at) {
+			low = mid
+		} else {
+			high = mid - 1
+		}
+	}
+	return low, err
+}
+
 // Journal returns one page of the journal.
 func (c *Client) Journal(ctx context.Context, q JournalQuery) (api.Page, error) {
 	v := url.Values{}

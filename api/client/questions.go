@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 	"net/url"
+	"time"
 
 	"github.com/fairlead-dev/fairlead/view"
 
@@ -57,6 +58,15 @@ func (c *Client) EndAgentSession(ctx context.Context, agent string) (api.Ordered
 // Tell tells the agent of a running session something. The target is an agent, a session or a run.
 func (c *Client) Tell(ctx context.Context, target, text string) (view.Told, error) {
 	return post[view.Told](ctx, c, agentPath(target, "/tell"), map[string]string{"text": text})
+}
+
+// Digest says what happened since a time; zero: since the last visit of the page.
+func (c *Client) Digest(ctx context.Context, since time.Time) (view.Digest, error) {
+	query := url.Values{}
+	if !since.IsZero() {
+		query.Set("since", since.UTC().Format(time.RFC3339Nano))
+	}
+	return get[view.Digest](ctx, c, "/digest", query)
 }
 
 // Usage returns the usage by agent, day and run; archived includes archived runs.

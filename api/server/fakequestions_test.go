@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"time"
 
 	"github.com/fairlead-dev/fairlead/api"
 	"github.com/fairlead-dev/fairlead/controller/seam"
@@ -82,6 +83,10 @@ func (f *fake) TellRunning(ctx context.Context, by seam.Actor, target, text stri
 	}
 	f.said(by, "tell %s %q", target, text)
 	return view.Told{Seq: 15, Agent: target, Session: target + "-1", When: view.ToldAtOnce}, nil
+}
+
+func (f *fake) Digest(_ context.Context, since time.Time) (view.Digest, error) {
+	return view.Digest{Since: since, Lines: []view.DigestLine{}, CostUSD: 0.5}, f.answer()
 }
 
 func (f *fake) Usage(context.Context, bool) (view.UsageTable, error) {

@@ -3,6 +3,7 @@ package server
 import (
 	"context"
 	"net/http"
+	"time"
 
 	"github.com/fairlead-dev/fairlead/controller/seam"
 	"github.com/fairlead-dev/fairlead/view"
@@ -20,6 +21,7 @@ type QuestionBackend interface {
 	Standing(ctx context.Context) ([]view.StandingView, error)
 	RevokeStanding(ctx context.Context, by seam.Actor, id string) (uint64, error)
 	Usage(ctx context.Context, archived bool) (view.UsageTable, error)
+	Digest(ctx context.Context, since time.Time) (view.Digest, error)
 	LiftLimit(ctx context.Context, by seam.Actor, agent string) (uint64, error)
 }
 
@@ -102,12 +104,12 @@ func questionRoutes() []route {
 		},
 		{
 			"list-usage", get, "/usage", "List usage",
-			"Tokens and cost as reported by the agents: by agent, by day (UTC), by run. Archived runs are included only on request, because they require reading the whole journal.",
+			"Tokens and cost as reported by the agents: by agent, by day (UTC), by run, by model. Archived runs are included only on request, because they require reading the whole journal.",
 			asOf(answer(handleUsage)),
 		},
 		{
 			"download-usage", get, "/usage/csv", "Download usage as CSV",
-			"The days and runs of `/usage`, one a line. A text that a spreadsheet could take for a formula begins with an apostrophe.",
+			"The days, runs and models of `/usage`, one a line. A text that a spreadsheet could take for a formula begins with an apostrophe.",
 			stream("text/csv", handleUsageCSV),
 		},
 	}
@@ -153,7 +155,7 @@ type usageIn struct {
 
 func handleUsage(ctx context.Context, s *Server, in *usageIn) (*view.UsageTable, error) {
 	used, err := s.engine.Usage(ctx, in.Archived)
-	used.Agents, used.Days, used.Runs, used.Budgets = some(used.Agents), some(used.Days), some(used.Runs), some(used.Budgets)
+	used.Agents, used.Days, used.Runs, used.Models, used.Budgets = some(used.Agents), some(used.Days), some(used.Runs), some(used.Models), some(used.Budgets)
 	return &used, err
 }
 

@@ -107,6 +107,8 @@ func linkOf(f *search.Found) string {
 		return at("runs", f.Entity, f.Part)
 	case search.Task:
 		return at("tasks", f.Entity, f.Part)
+	case search.Question:
+		return at("inbox", f.Entity)
 	case search.Dispatch:
 		return at("dispatch", f.Entity, f.Part)
 	}

@@ -12,10 +12,16 @@ import (
 )
 
 // Follow prints the existing changes, and then new ones until Ctrl-C.
-func Follow(ctx context.Context, a *cli.App, client *apiclient.Client, query apiclient.EventsQuery) error {
+func Follow(ctx context.Context, a *cli.App, client *apiclient.Client, span Span, query apiclient.EventsQuery) error {
 	for change, err := range client.Events(ctx, query) {
 		if err != nil {
 			return err
+		}
+		if span.over(change) {
+			return nil
+		}
+		if !span.has(change) {
+			continue
 		}
 		if err := printChange(a, change); err != nil {
 			return err
@@ -25,21 +31,40 @@ func Follow(ctx context.Context, a *cli.App, client *apiclient.Client, query api
 }
 
 // Events prints the existing changes, page by page.
-func Events(ctx context.Context, a *cli.App, client *apiclient.Client, query apiclient.JournalQuery) error {
+func Events(ctx context.Context, a *cli.App, client *apiclient.Client, span Span, query apiclient.JournalQuery) error {
+	var last []api.Change // the newest that fit, if only so many are wanted of some
+	most := query.Tail
+	if !span.empty() {
+		query.Tail = 0
+	}
 	for {
 		page, err := client.Journal(ctx, query)
 		if err != nil {
 			return err
 		}
+		over := len(page.Changes) == 0 || query.Tail > 0
 		for _, change := range page.Changes {
+			query.After = change.Seq
+			if over = over || span.over(change); span.over(change) || !span.has(change) {
+				continue
+			}
+			if most > 0 && query.Tail == 0 {
+				last = append(last[max(0, len(last)-most+1):], change)
+				continue
+			}
 			if err := printChange(a, change); err != nil {
 				return err
 			}
-			query.After = change.Seq
 		}
-		if len(page.Changes) == 0 || query.Tail > 0 {
-			return nil
+		if !over {
+			continue
 		}
+		for _, change := range last {
+			if err := printChange(a, change); err != nil {
+				return err
+			}
+		}
+		return nil
 	}
 }
 

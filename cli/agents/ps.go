@@ -51,7 +51,7 @@ func PrintTeam(a *cli.App, out io.Writer, shown view.TeamView, width int) error 
 			more += turnsOf(agent) + "\t"
 		}
 		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s%s\n",
-			agent.Name, agent.Word(), cli.Line(agent.CurrentState, 20), cli.Line(agent.DesiredState, 20), session, pid, since, more, Remarks(agent))
+			agent.Name, statusCell(a, &agent), cli.Line(agent.CurrentState, 20), cli.Line(agent.DesiredState, 20), session, pid, since, more, Remarks(agent))
 		inRow = append(inRow, &shown.Agents[i])
 		for _, s := range agent.Others() {
 			session, pid, since := sessionColumns(&s)
@@ -96,7 +96,7 @@ func printRows(a *cli.App, out io.Writer, table string, agents []*view.AgentView
 			row = cli.Aligned(row, width)
 		}
 		if i > 0 && agents[i-1] != nil {
-			word := agents[i-1].Word()
+			word := statusCell(a, agents[i-1])
 			if from, ok := strings.CutPrefix(row[min(at, len(row)):], word); ok {
 				row = row[:at] + paintStatus(a, agents[i-1]) + from
 			}
@@ -126,22 +126,37 @@ func turnsOf(agent view.AgentView) string {
 	return cli.OrDash(cli.Line(strings.Join(append(has, others...), ", "), turnsWidth))
 }
 
-// paintStatus colours the status: green for a running agent, red for one that gave up, yellow for what
-// a person should look at.
-func paintStatus(a *cli.App, agent *view.AgentView) string {
-	switch agent.Status {
-	case view.StatusFailed:
-		return a.Paint(cli.Red, agent.Word())
-	case view.StatusUnknown, view.StatusWaiting, view.StatusRateLimited, view.StatusBackingOff:
-		return a.Paint(cli.Yellow, agent.Word())
-	case view.StatusRunning, view.StatusStopping:
-		return a.Paint(cli.Green, agent.Word())
+// statusCell is the status as shape and word on a terminal, and as the word alone for programs.
+func statusCell(a *cli.App, agent *view.AgentView) string {
+	mark := agent.Mark(cli.Colourless())
+	if mark == "" || !cli.Tty(a.Out) {
+		return agent.Word()
 	}
-	if agent.Word() == view.BadgeRunning {
-		return a.Paint(cli.Green, agent.Word()) // an older daemon names no status
-	}
-	return a.Paint(cli.Dim, agent.Word())
+	return mark + " " + agent.Word()
 }
+
+// statusColours are the colours of the page: green for work, red for a failure, yellow for what a person should look at.
+var statusColours = map[view.Status]string{
+	view.StatusFailed:  cli.Red,
+	view.StatusUnknown: cli.Yellow, view.StatusWaiting: cli.Yellow, view.StatusRateLimited: cli.Yellow, view.StatusBackingOff: cli.Yellow,
+	view.StatusRunning: cli.Green, view.StatusStopping: cli.Green,
+}
+
+// paintStatus colours the status.
+func paintStatus(a *cli.App, agent *view.AgentView) string {
+	colour, known := statusColours[agent.Status]
+	switch {
+	case known:
+	case agent.Word() == view.BadgeRunning:
+		colour = cli.Green // an older daemon names no status
+	default:
+		colour = cli.Dim
+	}
+	return a.Paint(colour, statusCell(a, agent))
+}
+
+// contextHigh is the part of a model's context, in percent, from which a new conversation begins with the next task.
+const contextHigh = 80
 
 // Remarks are what a person should know beside the status; doubt comes first.
 func Remarks(agent view.AgentView) string {
@@ -162,6 +177,8 @@ func Remarks(agent view.AgentView) string {
 		return fmt.Sprintf("failed %d times; again in %s", agent.Failures, cli.Ago(max(0, time.Until(*agent.RetryAt))))
 	case agent.WaitingBehind != "":
 		return "waits behind " + cli.Line(agent.WaitingBehind, 60)
+	case agent.Session != nil && agent.Session.Context >= contextHigh:
+		return fmt.Sprintf("its context is %d %% full", agent.Session.Context)
 	case agent.Session != nil && agent.Says != nil && agent.Says.Text != "":
 		return "says: " + cli.Line(agent.Says.Text, 74)
 	case agent.Session != nil && busyWith(agent.Session.For) != "":

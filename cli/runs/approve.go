@@ -10,6 +10,7 @@ import (
 
 	apiclient "github.com/fairlead-dev/fairlead/api/client"
 	"github.com/fairlead-dev/fairlead/cli"
+	"github.com/fairlead-dev/fairlead/cli/questions"
 	"github.com/fairlead-dev/fairlead/machine/workflow"
 	"github.com/fairlead-dev/fairlead/view"
 )
@@ -54,6 +55,9 @@ func Answer(ctx context.Context, a *cli.App, id, step string, answer view.StepAn
 		return err
 	}
 	defer client.Close()
+	if answer.Shown, err = shown(ctx, a, client, id, step); err != nil {
+		return err
+	}
 	done, err := client.Runs.Answer(ctx, id, step, answer)
 	if err != nil {
 		return cli.Faulty(err)
@@ -72,6 +76,28 @@ func Answer(ctx context.Context, a *cli.App, id, step string, answer view.StepAn
 	}
 	_, err = fmt.Fprintf(a.Out, "%s of run %s %s\n", cli.Plain(step), cli.Plain(id), said)
 	return err
+}
+
+// shown prints what is answered, for a person at a terminal, and returns its identity: if it is changed before the
+// answer arrives, the answer is refused. Empty: the step does not wait, and the answer is refused for that.
+func shown(ctx context.Context, a *cli.App, client *apiclient.Client, id, step string) (string, error) {
+	items, err := client.Inbox(ctx)
+	if err != nil {
+		return "", err
+	}
+	for _, item := range items {
+		if item.Run != id || item.Step != step || item.Question != nil {
+			continue
+		}
+		if !a.JSON && cli.Tty(a.Out) {
+			if err := questions.PrintInbox(a, []view.InboxItem{item}, false); err != nil {
+				return "", err
+			}
+			fmt.Fprintln(a.Out)
+		}
+		return item.Shown, nil
+	}
+	return "", nil
 }
 
 // Cancel cancels a run, or one of its steps.

@@ -3,6 +3,8 @@ package main
 import (
 	"context"
 	"fmt"
+	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -14,13 +16,16 @@ import (
 
 func usageCommand(a *app) *cobra.Command {
 	var archived, asCSV bool
+	var by string
 	cmd := &cobra.Command{
 		Use:   "usage",
-		Short: "Show tokens and cost: by agent, by day, by run",
+		Short: "Show tokens and cost: by day, agent, task and model",
 		Long: `The numbers are what agents report. An agent that reports nothing has no row. Days are UTC, and only
 the newest days are kept. fairlead.yaml sets limits. --archived also shows archived runs; it reads the
-whole journal for them.`,
+whole journal for them. --by sums up by one thing, with the total. The model is what the agent's program
+says; what an agent used without naming one is "not reported".`,
 		Example: `  fairlead usage
+  fairlead usage --by model
   fairlead usage --archived --json
   fairlead usage --csv > usage.csv`,
 		Args: cli.Args(cobra.NoArgs),
@@ -29,7 +34,17 @@ whole journal for them.`,
 			if err != nil {
 				return err
 			}
+			groups := used.By(by)
 			switch {
+			case by != "" && !slices.Contains(view.UsageBy, by):
+				return &cli.Coded{Code: cli.ExitUsage, Err: fmt.Errorf("--by takes %s, not %q", strings.Join(view.UsageBy, ", "), by)}
+			case by != "" && asCSV:
+				_, err := a.Out.Write(groups.CSV())
+				return err
+			case by != "" && a.JSON:
+				return a.PrintJSON(groups)
+			case by != "":
+				return agents.PrintGroups(a.App, groups)
 			case asCSV:
 				_, err := a.Out.Write(view.UsageCSV(used))
 				return err
@@ -39,7 +54,8 @@ whole journal for them.`,
 			return agents.PrintUsage(a.App, used, archived)
 		}),
 	}
-	cmd.Flags().BoolVar(&asCSV, "csv", false, "print CSV: a line for each agent and day, and for each run")
+	cmd.Flags().BoolVar(&asCSV, "csv", false, "print CSV: a line for each agent and day, for each run, and for each model")
+	cmd.Flags().StringVar(&by, "by", "", "sum up by `WHAT`: day, agent, task or model")
 	cmd.Flags().BoolVar(&archived, "archived", false, "also the runs that were archived")
 	return cmd
 }

@@ -89,7 +89,9 @@ func (c *Controller) PresenceOf(name string) string {
 	seat, status := crew.SeatMax+1, ""
 	for _, doc := range members.Docs { // each visible member has a place in the crew
 		if doc.Visible() && doc.Name == name && doc.Seat < seat {
-			seat, status = doc.Seat, string(doc.Status)
+			if seat, status = doc.Seat, string(doc.Status); doc.Status == crew.Alive && c.Now().Sub(doc.LastAliveAt) > crew.AliveMax {
+				status = string(crew.Unknown)
+			}
 		}
 	}
 	return status

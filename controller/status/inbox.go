@@ -114,7 +114,7 @@ func since(w view.WorkView) time.Time {
 
 func workOf(v view.AgentView, s view.SessionView, runs map[string]view.RunView) view.WorkView {
 	w := view.WorkView{
-		Agent: v.Name, Session: s.ID, Status: v.Status, Why: v.StatusWhy, Purpose: s.For.Kind, Since: s.StartedAt,
+		Agent: v.Name, Session: s.ID, Status: v.Status, Why: v.StatusWhy, Purpose: s.For.Kind, Since: s.StartedAt, Context: s.Context,
 		CostUSD: v.UsageToday.CostUSD, Tokens: v.UsageToday.InputTokens + v.UsageToday.OutputTokens,
 	}
 	if v.Says != nil {

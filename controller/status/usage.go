@@ -24,7 +24,7 @@ import (
 // for which it reads the whole journal.
 func (c *Controller) Usage(ctx context.Context, archived bool) (view.UsageTable, error) {
 	table := view.UsageTable{Agents: []view.UsageRow{}, Days: []view.UsageRow{}, Runs: []view.UsageRow{}, Budgets: []view.Budget{}}
-	gone := map[string]time.Time{}
+	gone, models := map[string]time.Time{}, view.ByModel{}
 	err := c.View(ctx, func(t *team.Team) {
 		gone, table.Archived = maps.Clone(t.Archive), len(t.Archive)
 		now := c.Now()
@@ -47,12 +47,14 @@ func (c *Controller) Usage(ctx context.Context, archived bool) (view.UsageTable,
 				table.Days = append(table.Days, row)
 			}
 			table.Agents = append(table.Agents, all)
+			models.Add(a.Days, a.Models)
 		}
 		for _, id := range t.RunIDs() {
 			table.Runs = append(table.Runs, usageOfRun(t, id))
 		}
 		slices.SortStableFunc(table.Runs, func(a, b view.UsageRow) int { return t.Runs[b.Run].CreatedAt.Compare(t.Runs[a.Run].CreatedAt) })
 	})
+	table.Models = models.Rows()
 	slices.SortStableFunc(table.Days, func(a, b view.UsageRow) int { return cmp.Compare(b.Day, a.Day) })
 	if err != nil || !archived || len(gone) == 0 {
 		return table, err

@@ -127,7 +127,7 @@ func (c *Controller) agentView(a *team.Agent) view.AgentView {
 	}
 	shown.Sessions = []view.SessionView{}
 	for _, s := range a.Sessions() {
-		open := view.SessionView{ID: s.ID, PID: s.PID, Kind: string(s.Kind), Phase: string(s.Phase), Ending: s.Ending, For: s.For, Slot: s.Slot}
+		open := view.SessionView{ID: s.ID, PID: s.PID, Kind: string(s.Kind), Phase: string(s.Phase), Ending: s.Ending, For: s.For, Slot: s.Slot, Context: s.Context}
 		if !s.StartedAt.IsZero() {
 			open.StartedAt = &s.StartedAt
 		}

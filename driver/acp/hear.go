@@ -139,10 +139,10 @@ func (p *play) updated(m message) {
 		p.stage.Out.Tell(speech.Event{Type: driver.Said, Tool: "notice", Text: u.text})
 	case usageChanged:
 		if own {
-			p.cost(u.cost)
 			if u.window > 0 {
 				p.context = driver.ContextPercent(u.filled, u.window)
 			}
+			p.cost(u.cost)
 		}
 	default:
 		if !slices.Contains(quiet, u.kind) {
@@ -238,10 +238,19 @@ func (p *play) spend(u usage) {
 }
 
 // spent adds the tokens of an answer as its end reports them, minus those already counted during the
-// answer.
-func (p *play) spent(u *usage) {
+// answer. A program that says what each model used is believed; otherwise it was the current model.
+func (p *play) spent(u *usage, parts []modelUsage) {
 	if u != nil {
-		p.report(driver.Usage{InputTokens: max(u.input-p.here.input, 0), OutputTokens: max(u.output-p.here.output, 0)})
+		rest := driver.Usage{InputTokens: max(u.input-p.here.input, 0), OutputTokens: max(u.output-p.here.output, 0)}
+		for _, part := range parts {
+			of := driver.Usage{InputTokens: min(part.input, rest.InputTokens), OutputTokens: min(part.output, rest.OutputTokens), Model: part.model}
+			rest.InputTokens, rest.OutputTokens = rest.InputTokens-of.InputTokens, rest.OutputTokens-of.OutputTokens
+			tellUsage(p, of)
+		}
+		if len(parts) == 0 {
+			rest.Model = p.talk.currentModel()
+		}
+		tellUsage(p, rest)
 	}
 	p.here = usage{}
 }
@@ -259,9 +268,15 @@ func (p *play) cost(sum *float64) {
 	p.paid, p.priced = *sum, true
 }
 
+// report reports what the model used that the program has named as its current one.
 func (p *play) report(u driver.Usage) {
-	if u != (driver.Usage{}) {
-		p.stage.Out.Tell(speech.Event{Type: driver.UsageReported, Usage: u})
+	u.Model = p.talk.currentModel()
+	tellUsage(p, u)
+}
+
+func tellUsage(p *play, u driver.Usage) {
+	if !u.Empty() {
+		p.stage.Out.Tell(speech.Event{Type: driver.UsageReported, Usage: u, ContextPercent: p.context})
 	}
 }
 

@@ -239,6 +239,24 @@ func TestQuota(t *testing.T) {
 	}
 }
 
+// What Gemini CLI says of each model is told by model, and no more than the whole.
+func TestQuotaByModel(t *testing.T) {
+	s := newScene(t, driver.Work, "go").play(func(f *fake) {
+		f.greeted()
+		f.result(f.expect("session/prompt"), `{"stopReason":"end_turn","_meta":{"quota":{"token_count":{"input_tokens":150,"output_tokens":40},"model_usage":[`+
+			`{"model":"pro","token_count":{"input_tokens":100,"output_tokens":30}},{"model":"flash","token_count":{"input_tokens":70,"output_tokens":5}},{"model":"x"}]}}}`)
+		f.next()
+	})
+	want := []driver.Usage{{InputTokens: 100, OutputTokens: 30, Model: "pro"}, {InputTokens: 50, OutputTokens: 5, Model: "flash"}, {OutputTokens: 5}}
+	var got []driver.Usage
+	for _, e := range s.of(driver.UsageReported) {
+		got = append(got, e.Usage)
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("%+v, want %+v", got, want)
+	}
+}
+
 // Updates of a session that is not this conversation's count nothing and change nothing. They are faults.
 func TestUpdatesOfAnotherSession(t *testing.T) {
 	s := newScene(t, driver.Work, "go").play(func(f *fake) {

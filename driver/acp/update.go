@@ -125,11 +125,32 @@ func readUsage(of fields) *usage {
 
 // answerUsage reads the tokens of a whole answer: from usage or, as Gemini CLI sends them, from
 // _meta.quota.
-func answerUsage(of fields) *usage {
+func answerUsage(of fields) (*usage, []modelUsage) {
 	if u := readUsage(of.object("usage")); u != nil {
-		return u
+		return u, nil
 	}
-	count := of.object("_meta").object("quota").object("token_count")
+	quota := of.object("_meta").object("quota")
+	var parts []modelUsage
+	for _, raw := range quota.list("model_usage") {
+		part := objectOf(raw)
+		if u := quotaUsage(part); u != nil && len(parts) < modelsMax {
+			parts = append(parts, modelUsage{*u, oneLine(part.text("model"))})
+		}
+	}
+	return quotaUsage(quota), parts
+}
+
+// modelUsage is what one model used of an answer.
+type modelUsage struct {
+	usage
+	model string
+}
+
+const modelsMax = 64 // more models of one answer are not told apart
+
+// quotaUsage reads the tokens of a quota, or of one model in it.
+func quotaUsage(of fields) *usage {
+	count := of.object("token_count")
 	return readUsage(fields{"inputTokens": count["input_tokens"], "outputTokens": count["output_tokens"]})
 }
 

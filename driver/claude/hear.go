@@ -48,9 +48,10 @@ type hearing struct {
 	limits   limits
 	warned   bool // the rate limit warning was reported
 
-	model   string  // of the agent's last request
-	filled  float64 // tokens that it read and wrote there
-	context int     // how full the model's context was at the end of the last answer, in percent; 0: unknown
+	model   string             // of the agent's last request
+	filled  float64            // tokens that it read and wrote there
+	window  map[string]float64 // tokens that the context of each model holds, as the last answer's end said
+	context int                // how full the model's context was at the end of the last answer, in percent; 0: unknown
 
 	denied     []string // denied by our answers, in this answer
 	background int      // subagents that continue after an answer
@@ -265,8 +266,8 @@ func (h *hearing) assistant(m message, raw json.RawMessage) {
 			h.call(b.ID, b.Name, b.Input, raw)
 		}
 	}
-	if fresh := h.meter.message(t.ID, t.Usage); fresh != (driver.Usage{}) {
-		h.out.Tell(speech.Event{Type: driver.UsageReported, Usage: fresh})
+	if fresh := h.meter.message(t.ID, t.Model, t.Usage); !fresh.Empty() {
+		h.out.Tell(speech.Event{Type: driver.UsageReported, Usage: fresh, ContextPercent: driver.ContextPercent(h.filled, h.window[h.model])})
 	}
 }
 
@@ -393,7 +394,7 @@ func (h *hearing) result(m message, mine string) heard {
 	if m.SessionID != "" && h.named.ID == "" && !m.IsError {
 		h.name(driver.Conversed{ID: m.SessionID})
 	}
-	if fresh := h.meter.end(m.result); fresh != (driver.Usage{}) {
+	for _, fresh := range h.meter.end(m.result) {
 		h.out.Tell(speech.Event{Type: driver.UsageReported, Usage: fresh})
 	}
 	for _, id := range slices.Sorted(maps.Keys(h.open)) {
@@ -401,7 +402,12 @@ func (h *hearing) result(m message, mine string) heard {
 			h.withdraw(id)
 		}
 	}
-	h.context = driver.ContextPercent(h.filled, float64(m.ModelUsage[h.model].Window))
+	if h.window = map[string]float64{}; len(m.ModelUsage) <= modelsMax {
+		for name, u := range m.ModelUsage {
+			h.window[name] = float64(u.Window)
+		}
+	}
+	h.context = driver.ContextPercent(h.filled, h.window[h.model])
 	neverBegan := m.IsError && !h.prompted
 	if m.Origin != nil && m.Origin.Kind == "task-notification" || mine == "" && !neverBegan {
 		return heard{after: true}

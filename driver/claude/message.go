@@ -117,6 +117,7 @@ type modelUsage struct {
 	CacheRead  number `json:"cacheReadInputTokens"`
 	CacheWrite number `json:"cacheCreationInputTokens"`
 	Output     number `json:"outputTokens"`
+	Cost       number `json:"costUSD"`
 }
 
 type denial struct {

@@ -1,7 +1,9 @@
 package claude
 
 import (
+	"maps"
 	"math"
+	"slices"
 
 	"github.com/fairlead-dev/fairlead/driver"
 )
@@ -27,7 +29,14 @@ type meter struct {
 	total driver.Usage            // the last running total of all models
 	base  driver.Usage            // sum of earlier running totals that were reset
 	cost  float64                 // the last running total
+
+	models map[string]*metered // by the program's name of the model; empty without a running total of each
 }
+
+// metered is the same for one model. The sums decide how much is reported, these only whose it is.
+type metered struct{ told, total, base driver.Usage }
+
+const modelsMax = 64 // more models of one process are not told apart
 
 func (u usage) sum() driver.Usage {
 	return driver.Usage{
@@ -36,8 +45,8 @@ func (u usage) sum() driver.Usage {
 	}
 }
 
-// message counts one request. It returns what is new.
-func (m *meter) message(id string, u *usage) driver.Usage {
+// message counts one request to a model. It returns what is new.
+func (m *meter) message(id, model string, u *usage) driver.Usage {
 	if u == nil || id == "" || len(m.seen) >= messagesCounted {
 		return driver.Usage{}
 	}
@@ -51,11 +60,71 @@ func (m *meter) message(id string, u *usage) driver.Usage {
 	}
 	m.seen[id] = add(before, fresh)
 	m.told = add(m.told, fresh)
+	if of := m.of(model); of != nil && !fresh.Empty() {
+		of.told = add(of.told, fresh)
+		fresh.Model = model
+	}
 	return fresh
 }
 
-// end counts the end of an answer. It returns what was not counted yet.
-func (m *meter) end(r result) driver.Usage {
+// of returns the record of a model; nil for no name, or too many.
+func (m *meter) of(model string) *metered {
+	if m.models == nil {
+		m.models = make(map[string]*metered)
+	}
+	if m.models[model] == nil && model != "" && len(m.models) < modelsMax {
+		m.models[model] = &metered{}
+	}
+	return m.models[model]
+}
+
+// end counts the end of an answer. It returns what was not counted yet, by model as far as the program
+// says which it was.
+func (m *meter) end(r result) []driver.Usage {
+	rest := m.rest(r)
+	var parts []driver.Usage
+	for _, name := range slices.Sorted(maps.Keys(r.ModelUsage)) {
+		of := m.of(name)
+		if of == nil {
+			continue
+		}
+		total := r.ModelUsage[name].sum()
+		if total.InputTokens < of.total.InputTokens || total.OutputTokens < of.total.OutputTokens || total.CostUSD < of.total.CostUSD {
+			of.base = add(of.base, of.total)
+		}
+		of.total = total
+		part := driver.Usage{
+			Model:        name,
+			InputTokens:  min(max(of.base.InputTokens+total.InputTokens-of.told.InputTokens, 0), rest.InputTokens),
+			OutputTokens: min(max(of.base.OutputTokens+total.OutputTokens-of.told.OutputTokens, 0), rest.OutputTokens),
+			CostUSD:      min(max(round(of.base.CostUSD+total.CostUSD-of.told.CostUSD), 0), rest.CostUSD),
+		}
+		if part.Empty() {
+			continue
+		}
+		of.told = add(of.told, part)
+		rest.InputTokens -= part.InputTokens
+		rest.OutputTokens -= part.OutputTokens
+		rest.CostUSD = round(rest.CostUSD - part.CostUSD)
+		parts = append(parts, part)
+	}
+	if !rest.Empty() {
+		parts = append(parts, rest)
+	}
+	return parts
+}
+
+func (u modelUsage) sum() driver.Usage {
+	of := usage{Input: u.Input, CacheRead: u.CacheRead, CacheWrite: u.CacheWrite, Output: u.Output}.sum()
+	of.CostUSD = float64(u.Cost)
+	return of
+}
+
+// round removes floating-point noise from a difference.
+func round(usd float64) float64 { return math.Round(usd*nanos) / nanos }
+
+// rest counts the end of an answer over all models.
+func (m *meter) rest(r result) driver.Usage {
 	counted := driver.Usage{}
 	for _, u := range m.seen {
 		counted = add(counted, u)
@@ -65,7 +134,7 @@ func (m *meter) end(r result) driver.Usage {
 	case len(r.ModelUsage) > 0:
 		var total driver.Usage
 		for _, u := range r.ModelUsage {
-			total = add(total, usage{Input: u.Input, CacheRead: u.CacheRead, CacheWrite: u.CacheWrite, Output: u.Output}.sum())
+			total = add(total, u.sum())
 		}
 		if total.InputTokens < m.total.InputTokens || total.OutputTokens < m.total.OutputTokens {
 			m.base = add(m.base, m.total)
@@ -86,11 +155,11 @@ func (m *meter) end(r result) driver.Usage {
 		if cost < m.cost {
 			m.cost = 0 // the total was reset
 		}
-		rest.CostUSD, m.cost = math.Round((cost-m.cost)*nanos)/nanos, cost
+		rest.CostUSD, m.cost = round(cost-m.cost), cost
 	}
 	return rest
 }
 
 func add(a, b driver.Usage) driver.Usage {
-	return driver.Usage{InputTokens: a.InputTokens + b.InputTokens, OutputTokens: a.OutputTokens + b.OutputTokens}
+	return driver.Usage{InputTokens: a.InputTokens + b.InputTokens, OutputTokens: a.OutputTokens + b.OutputTokens, CostUSD: a.CostUSD + b.CostUSD}
 }

@@ -2,6 +2,10 @@ package claude
 
 import (
 	"encoding/json"
+	"fmt"
+	"maps"
+	"math"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"strings"
@@ -93,32 +97,82 @@ func TestMeter(t *testing.T) {
 	}
 	sum := func(all ...driver.Usage) (s driver.Usage) {
 		for _, u := range all {
-			cost := s.CostUSD + u.CostUSD
 			s = add(s, u)
-			s.CostUSD = cost
 		}
 		return s
 	}
 	m := meter{trusts: true}
-	got := sum(m.message("a", use(10, 1)), m.message("a", use(10, 5)), m.message("a", use(10, 5)), m.message("b", use(20, 1)), m.message("", use(99, 9)),
-		m.end(result{Usage: use(30, 40), Cost: 0.5}))
+	end := func(m *meter, r result) driver.Usage { return sum(m.end(r)...) }
+	got := sum(m.message("a", "m", use(10, 1)), m.message("a", "m", use(10, 5)), m.message("a", "m", use(10, 5)), m.message("b", "m", use(20, 1)), m.message("", "m", use(99, 9)),
+		end(&m, result{Usage: use(30, 40), Cost: 0.5}))
 	if want := (driver.Usage{InputTokens: 30, OutputTokens: 40, CostUSD: 0.5}); got != want {
 		t.Errorf("the first answer: %+v, want %+v", got, want)
 	}
-	got = sum(m.message("c", use(5, 1)), m.end(result{ModelUsage: model(100, 50), Usage: use(5, 2), Cost: 0.75}))
+	got = sum(m.message("c", "m", use(5, 1)), end(&m, result{ModelUsage: model(100, 50), Usage: use(5, 2), Cost: 0.75}))
 	if want := (driver.Usage{InputTokens: 70, OutputTokens: 10, CostUSD: 0.25}); got != want {
 		t.Errorf("the second, with a total of all: %+v, want %+v", got, want)
 	}
-	if got, want := m.end(result{ModelUsage: model(10, 5), Cost: 0.1}), (driver.Usage{InputTokens: 10, OutputTokens: 5, CostUSD: 0.1}); got != want {
+	if got, want := end(&m, result{ModelUsage: model(10, 5), Cost: 0.1}), (driver.Usage{InputTokens: 10, OutputTokens: 5, CostUSD: 0.1}); got != want {
 		t.Errorf("totals that have begun anew: %+v, want %+v", got, want)
 	}
 	m = meter{}
-	got = sum(m.message("a", use(100, 20)), m.end(result{Usage: use(300, 60)}))
+	got = sum(m.message("a", "m", use(100, 20)), end(&m, result{Usage: use(300, 60)}))
 	if want := (driver.Usage{InputTokens: 100, OutputTokens: 20}); got != want {
 		t.Errorf("a sum that is not to be trusted: %+v, want %+v", got, want)
 	}
-	if got, want := m.end(result{Usage: use(7, 3)}), (driver.Usage{InputTokens: 7, OutputTokens: 3}); got != want {
+	if got, want := end(&m, result{Usage: use(7, 3)}), (driver.Usage{InputTokens: 7, OutputTokens: 3}); got != want {
 		t.Errorf("where messages say nothing: %+v, want %+v", got, want)
+	}
+}
+
+// TestMeterByModel checks that the parts of all models are the total, whatever the program sends, and that
+// each part has the model that the program named.
+func TestMeterByModel(t *testing.T) {
+	m := meter{trusts: true}
+	use := func(in, out float64) *usage { return &usage{Input: number(in), Output: number(out)} }
+	m.message("a", "opus", use(100, 20))
+	parts := m.end(result{Cost: 0.9, Usage: use(100, 25), ModelUsage: map[string]modelUsage{
+		"opus": {Input: 100, Output: 25, Cost: 0.8}, "haiku": {Input: 40, Output: 4, Cost: 0.1},
+	}})
+	want := []driver.Usage{{Model: "haiku", InputTokens: 40, OutputTokens: 4, CostUSD: 0.1}, {Model: "opus", OutputTokens: 5, CostUSD: 0.8}}
+	if !cmp.Equal(parts, want) {
+		t.Errorf("%+v, want %+v", parts, want)
+	}
+	parts = m.end(result{Cost: 1.4, ModelUsage: map[string]modelUsage{"opus": {Input: 200, Output: 30, Cost: 1.2}, "haiku": {Input: 40, Output: 4, Cost: 0.1}}})
+	if want := []driver.Usage{{Model: "opus", InputTokens: 100, OutputTokens: 5, CostUSD: 0.4}, {CostUSD: 0.1}}; !cmp.Equal(parts, want) {
+		t.Errorf("a cost that no model has: %+v, want %+v", parts, want)
+	}
+
+	for seed := range uint64(400) {
+		dice := rand.New(rand.NewPCG(seed, 3))
+		one, by := meter{trusts: seed%2 == 0}, meter{trusts: seed%2 == 0}
+		names := []string{"opus", "haiku", "", "other"}
+		totals, cost := map[string]modelUsage{}, 0.0
+		for n := range 1 + dice.IntN(5) {
+			var all, whole driver.Usage
+			for i := range dice.IntN(6) {
+				id, name, u := fmt.Sprint(n, i%3), names[dice.IntN(len(names))], use(float64(dice.IntN(500)), float64(dice.IntN(90)))
+				all, whole = add(all, by.message(id, name, u)), add(whole, one.message(id, "", u))
+			}
+			if dice.IntN(5) == 0 {
+				totals, cost = map[string]modelUsage{}, 0 // as after a reset
+			}
+			for range dice.IntN(4) {
+				name := names[dice.IntN(len(names))]
+				t := totals[name]
+				t.Input, t.Output, t.Cost = t.Input+number(dice.IntN(900)), t.Output+number(dice.IntN(90)), t.Cost+number(dice.IntN(8))/8
+				totals[name] = t
+			}
+			cost += float64(dice.IntN(10)) / 8
+			r := result{Cost: number(cost), Usage: use(float64(dice.IntN(900)), 9), ModelUsage: maps.Clone(totals)}
+			for _, part := range by.end(r) {
+				all = add(all, part)
+			}
+			whole = add(whole, one.rest(r))
+			if all.InputTokens != whole.InputTokens || all.OutputTokens != whole.OutputTokens || math.Abs(all.CostUSD-whole.CostUSD) > 1e-6 {
+				t.Fatalf("seed %d: the parts are %+v, the whole is %+v", seed, all, whole)
+			}
+		}
 	}
 }
 

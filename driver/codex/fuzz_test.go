@@ -1,6 +1,7 @@
 package codex
 
 import (
+	"strings"
 	"bytes"
 	"encoding/json"
 	"os"
@@ -72,7 +73,11 @@ func FuzzWords(f *testing.F) {
 
 func FuzzRollout(f *testing.F) {
 	f.Add([]byte(`{"payload":{"type":"token_count","info":{"total_token_usage":{"input_tokens":1,"output_tokens":2}}}}` + "\n"))
+	f.Add([]byte(`{"type":"turn_context","payload":{"model":"gpt-5"}}` + "\n"))
 	f.Fuzz(func(t *testing.T, b []byte) {
+		if strings.Contains(lastModel(b), "\n") {
+			t.Error("a model of two lines")
+		}
 		if u, _ := lastTotal(b); u.InputTokens < 0 || u.OutputTokens < 0 {
 			t.Errorf("%+v", u)
 		}

@@ -28,12 +28,13 @@ type hearing struct {
 	now  func() time.Time
 
 	named    driver.Conversed
-	items    map[string]bool // reported calls of this answer
-	words    string          // beginning of the answer's latest message
-	trouble  string          // codex's last error message
-	untold   bool            // that message has not been reported yet: often the end repeats it
-	used     driver.Usage    // the total that has been reported
-	known    bool            // used is valid: the thread's earlier usage is known
+	items    map[string]bool            // reported calls of this answer
+	words    string                     // beginning of the answer's latest message
+	trouble  string                     // codex's last error message
+	untold   bool                       // that message has not been reported yet: often the end repeats it
+	used     driver.Usage               // the total that has been reported
+	known    bool                       // used is valid: the thread's earlier usage is known
+	model    func(thread string) string // the model of its last answer, by codex's record; empty: not recorded
 	denied   []string
 	finished bool        // the answer has ended
 	stop     driver.Stop // if finished: how
@@ -143,7 +144,10 @@ func (h *hearing) usage(u *usage) {
 	case !h.known:
 		h.known = true
 		h.fault("the usage of this answer is unknown: codex reports the total of the conversation, and there is no record of its earlier usage", nil)
-	case fresh != driver.Usage{}:
+	case !fresh.Empty():
+		if h.model != nil {
+			fresh.Model = h.model(h.named.ID)
+		}
 		h.out.Tell(speech.Event{Type: driver.UsageReported, Usage: fresh})
 	}
 	h.used = total

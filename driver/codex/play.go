@@ -48,6 +48,7 @@ type game struct {
 func (Driver) Play(ctx context.Context, part adapter.Part, stage *adapter.Stage) driver.Stop {
 	g := &game{stage: stage, hearing: newHearing(stage.Out, part), listened: -1, timer: time.NewTimer(versionPatience)}
 	defer g.timer.Stop()
+	g.model = func(thread string) string { return modelOf(stage.Env, thread) }
 	if part.Resume != "" {
 		g.used, g.known = usedBefore(stage.Env, part.Resume)
 	}

@@ -22,19 +22,34 @@ var threadID = adapter.Words(`^[0-9A-Za-z-]{8,64}$`)
 // is none. The record is an internal file of the program, so only the first usage report of a
 // resumed conversation depends on it.
 func usedBefore(env []string, thread string) (driver.Usage, bool) {
-	home := codexHome(env)
-	if home == "" || !threadID().MatchString(thread) {
-		return driver.Usage{}, false
-	}
-	files, err := filepath.Glob(filepath.Join(home, "sessions", "*", "*", "*", "rollout-*-"+thread+".jsonl"))
-	if err != nil || len(files) == 0 {
-		return driver.Usage{}, false
-	}
-	tail, err := readTail(files[len(files)-1])
+	tail, err := recordOf(env, thread)
 	if err != nil {
 		return driver.Usage{}, false
 	}
 	return lastTotal(tail)
+}
+
+// modelOf returns the model of a thread's last answer according to codex's own record; empty if it does
+// not say. `codex exec --json` never names the model.
+func modelOf(env []string, thread string) string {
+	tail, err := recordOf(env, thread)
+	if err != nil {
+		return ""
+	}
+	return lastModel(tail)
+}
+
+// recordOf returns the end of a thread's record.
+func recordOf(env []string, thread string) ([]byte, error) {
+	home := codexHome(env)
+	if home == "" || !threadID().MatchString(thread) {
+		return nil, os.ErrNotExist
+	}
+	files, err := filepath.Glob(filepath.Join(home, "sessions", "*", "*", "*", "rollout-*-"+thread+".jsonl"))
+	if err != nil || len(files) == 0 {
+		return nil, os.ErrNotExist
+	}
+	return readTail(files[len(files)-1])
 }
 
 // codexHome is the folder in which codex keeps its records.
@@ -69,15 +84,40 @@ func readTail(name string) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(f, rolloutTailBytes))
 }
 
-// lastTotal returns the last total in a record.
-func lastTotal(record []byte) (driver.Usage, bool) {
+// backwards calls see with each line of a record that contains a word, the last one first, until it
+// returns false.
+func backwards(record []byte, word string, see func(line []byte) (more bool)) {
 	for len(record) > 0 {
 		start := bytes.LastIndexByte(bytes.TrimRight(record, "\n"), '\n') + 1
 		line := record[start:]
 		record = record[:start]
-		if !bytes.Contains(line, []byte(`"token_count"`)) {
-			continue
+		if bytes.Contains(line, []byte(word)) && !see(line) {
+			return
 		}
+	}
+}
+
+// lastModel returns the model that the last answer in a record was asked from.
+func lastModel(record []byte) (model string) {
+	backwards(record, `"turn_context"`, func(line []byte) bool {
+		var says struct {
+			Type    string `json:"type"`
+			Payload struct {
+				Model string `json:"model"`
+			} `json:"payload"`
+		}
+		if json.Unmarshal(line, &says) != nil || says.Type != "turn_context" {
+			return true
+		}
+		model = adapter.OneLine(says.Payload.Model)
+		return false
+	})
+	return model
+}
+
+// lastTotal returns the last total in a record.
+func lastTotal(record []byte) (used driver.Usage, known bool) {
+	backwards(record, `"token_count"`, func(line []byte) bool {
 		var says struct {
 			Payload struct {
 				Type string `json:"type"`
@@ -87,10 +127,11 @@ func lastTotal(record []byte) (driver.Usage, bool) {
 			} `json:"payload"`
 		}
 		if json.Unmarshal(line, &says) != nil || says.Payload.Type != "token_count" || says.Payload.Info == nil || says.Payload.Info.Total == nil {
-			continue
+			return true
 		}
 		total := says.Payload.Info.Total
-		return driver.Usage{InputTokens: int64(total.Input), OutputTokens: int64(total.Output)}, true
-	}
-	return driver.Usage{}, false
+		used, known = driver.Usage{InputTokens: int64(total.Input), OutputTokens: int64(total.Output)}, true
+		return false
+	})
+	return used, known
 }

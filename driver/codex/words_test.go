@@ -123,6 +123,28 @@ func TestLastTotal(t *testing.T) {
 	}
 }
 
+// The model of the last answer is in codex's record.
+func TestModelOfRecord(t *testing.T) {
+	home, thread := t.TempDir(), "019a-thread-1"
+	env := []string{"CODEX_HOME=" + home}
+	if got := modelOf(env, thread); got != "" {
+		t.Errorf("%q without a record", got)
+	}
+	dir := filepath.Join(home, "sessions", "2026", "11", "25")
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	record := `{"type":"turn_context","payload":{"cwd":"/a","model":"gpt-5-codex"}}` + "\n" +
+		`{"type":"turn_context","payload":{"cwd":"/a","model":"gpt-5.1\u001b[2J"}}` + "\n" +
+		`{"type":"response_item","payload":{"text":"\"turn_context\"","model":"fake"}}` + "\n" + `{"type":"turn_context","pay`
+	if err := os.WriteFile(filepath.Join(dir, "rollout-1-"+thread+".jsonl"), []byte(record), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if got := modelOf(env, thread); !strings.HasPrefix(got, "gpt-5.1") {
+		t.Errorf("%q", got)
+	}
+}
+
 func TestCheck(t *testing.T) {
 	t.Setenv("PATH", t.TempDir())
 	for _, c := range []struct {

@@ -68,7 +68,7 @@
 //	run            command (for sh), timeout (10m), tries (1), delay (between tries), may_fail, quiet, says
 //	               (what it prints is the agent's own words: it counts in a channel, markers too)
 //	sleep          time: 2s, or 1s..3s for a random time
-//	usage          input_tokens, output_tokens, cost_usd: what was used since the last report
+//	usage          input_tokens, output_tokens, cost_usd, model: what was used since the last report
 //	fail           message, code (1): ends the session
 //	crash          signal (SIGKILL): ends by this signal without a terminal event
 //	spawn          command, mode (child, setsid, double_fork), keeps_output: left running

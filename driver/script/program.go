@@ -66,6 +66,7 @@ type Step struct {
 	Options  []string          // ask
 	Tokens   [2]int64          // usage: in, out
 	CostUSD  float64           // usage
+	Model    string            // usage
 	Steps    []Step            // repeat, ask (allowed)
 	Else     []Step            // ask (denied), on (else)
 	Choices  [][]Step          // one_of

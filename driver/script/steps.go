@@ -31,7 +31,7 @@ func (p *player) step(s *Step) error {
 	case "usage":
 		p.voice.Tell(event{
 			Type:  driver.UsageReported,
-			Usage: driver.Usage{InputTokens: s.Tokens[0], OutputTokens: s.Tokens[1], CostUSD: s.CostUSD},
+			Usage: driver.Usage{InputTokens: s.Tokens[0], OutputTokens: s.Tokens[1], CostUSD: s.CostUSD, Model: s.Model},
 		})
 	case "fail":
 		return failed{p.text(s.Text), s.Code}

@@ -54,7 +54,7 @@ func init() { // a function, because the table's readers read steps, which need 
 			"may_fail": mayFail, "quiet": quiet, "says": says,
 		}, []string{"command"}},
 		"sleep": {"time", map[string]option{"time": sleepTime}, []string{"time"}},
-		"usage": {"", map[string]option{"input_tokens": tokens(0), "output_tokens": tokens(1), "cost_usd": cost}, nil},
+		"usage": {"", map[string]option{"input_tokens": tokens(0), "output_tokens": tokens(1), "cost_usd": cost, "model": modelName}, nil},
 		"fail":  {"message", map[string]option{"message": words, "code": code}, []string{"message"}},
 		"crash": {"signal", map[string]option{"signal": signalName}, nil},
 		"spawn": {
@@ -292,6 +292,8 @@ func args(p *parser, n *yaml.Node, s *Step, _ int) {
 func tokens(which int) option {
 	return func(p *parser, n *yaml.Node, s *Step, _ int) { s.Tokens[which] = p.number(n, 0, tokensMax) }
 }
+
+func modelName(p *parser, n *yaml.Node, s *Step, _ int) { s.Model = p.text(n) }
 
 func signalName(p *parser, n *yaml.Node, s *Step, _ int) {
 	s.Signal = p.word(n, "SIGKILL", "SIGABRT", "SIGBUS", "SIGHUP", "SIGINT", "SIGQUIT", "SIGSEGV", "SIGTERM")

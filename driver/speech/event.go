@@ -36,7 +36,7 @@ type Event struct {
 	Reason string `json:"reason,omitempty"`
 	Detail string `json:"detail,omitempty"`
 
-	ContextPercent int `json:"context_percent,omitempty"` // stopped: how full the model's context is
+	ContextPercent int `json:"context_percent,omitempty"` // stopped, usage_reported: how full the model's context is
 
 	Until        time.Time         `json:"until,omitzero"` // rate_limited
 	Conversation *driver.Conversed `json:"conversation,omitempty"`

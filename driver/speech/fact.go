@@ -54,16 +54,19 @@ func (e *Event) fill(f *driver.Fact) {
 	case driver.TextRead:
 		f.ID = e.ID
 	case driver.UsageReported:
-		f.Usage = e.Usage
+		f.Usage, f.Context = e.Usage, percent(e.ContextPercent)
 	case driver.ConversationNamed:
 		f.Conversation = *e.Conversation
 	case driver.RateLimited:
 		f.Until = e.Until
 	case driver.Stopped:
-		f.Stop = driver.Stop{OK: *e.OK, Reason: e.Reason, Detail: e.Detail, ContextPercent: min(max(e.ContextPercent, 0), 100)}
+		f.Stop = driver.Stop{OK: *e.OK, Reason: e.Reason, Detail: e.Detail, ContextPercent: percent(e.ContextPercent)}
 		f.Text = strings.TrimSuffix(e.Reason+": "+e.Detail, ": ")
 	}
 }
+
+// percent keeps a number within the range of a percentage.
+func percent(n int) int { return min(max(n, 0), 100) }
 
 // fault says why an event is invalid; empty if it is valid.
 func (e *Event) fault() string {

@@ -37,6 +37,10 @@ const (
 	HatchMax  = 5 * time.Minute  // how long a placeholder, and a whole summon or wake, may take
 )
 
+// AliveMax is how long a member counts as alive after the lead reported it. A lead that works has reported by
+// then; one that is silent for longer has not said that the member is still there.
+const AliveMax = HatchMax
+
 // Crew is the state of a crew. Decide reads it, only Apply changes it. Its zero value has no
 // documents and no lead.
 type Crew struct {

@@ -38,6 +38,7 @@ import { loaded, names, team } from './agents/state.js';
 import { openDispatch, sessions } from './dispatch/state.js';
 import { plain } from './shell/text.js';
 import { SignIn, signedIn, startSignIn } from './shell/signin.js';
+import { startAway } from './now/away.js';
 import { openUsage } from './usage/state.js';
 import { channelName, chosen, conversationN, counts, fill, member, opened, place, runID, sessionName, spot, startView, wide } from './shell/router.js';
 
@@ -107,5 +108,6 @@ await startSignIn();
 startView();
 startKeys();
 startBrowserNotices();
+startAway();
 render(html`<${App} />`, /** @type {HTMLElement} */ (document.getElementById('app')));
 void keepFeedOpen();

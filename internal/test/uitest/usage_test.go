@@ -2,6 +2,8 @@ package uitest_test
 
 import (
 	"encoding/csv"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -15,7 +17,7 @@ func TestUsagePage(t *testing.T) {
 		t.Run(view.Name, func(t *testing.T) {
 			s := uitest.NewServer(t, map[string]string{
 				"fairlead.yaml": "version: 1\nteam: {limits: {cost_per_day_usd: 100}}\nagents:\n  coder: {driver: script, script: s.yaml, limits: {tokens_per_day: 1000}}\n",
-				"s.yaml":        "steps:\n  - usage: {input_tokens: 1200, output_tokens: 80, cost_usd: 2.5}\n",
+				"s.yaml":        "steps:\n  - usage: {input_tokens: 1200, output_tokens: 80, cost_usd: 2.5, model: 'opus <b>x</b>'}\n  - usage: {input_tokens: 300}\n",
 			})
 			p := uitest.Browse(t)
 			p.Resize(view.Size)
@@ -30,7 +32,19 @@ func TestUsagePage(t *testing.T) {
 			p.Until("the bar is drawn", `(() => { const c = document.querySelector('.usage-chart canvas'), copy = document.createElement('canvas'); copy.width = c.width; copy.height = c.height;
 				const x = copy.getContext('2d', { willReadFrequently: true }); x.drawImage(c, 0, 0);
 				const at = (px, py) => x.getImageData(px, py, 1, 1).data.join(); return at(Math.round(c.width * 0.55), Math.round(c.height * 0.6)) !== at(1, 1); })()`)
+			p.WaitText(".usage-table tfoot", "$2.50")
 			p.Axe()
+			for _, by := range []struct{ word, text string }{{"Agent", "coder"}, {"Model", "opus <b>x</b>"}, {"Model", "not reported"}, {"Task", "Nothing has been reported by task yet."}} {
+				p.Click(".usage-switch", by.word)
+				p.WaitText(".usage", by.text)
+				p.Axe()
+				p.Until("nothing is wider than the window", uitest.Fits(p))
+			}
+			p.Click(".usage-switch", "Model")
+			p.WaitText(".usage-table tfoot", "1.5k")
+			if pictures := os.Getenv("PICTURES"); pictures != "" {
+				p.Screenshot(filepath.Join(pictures, "usage-"+view.Name+".png"))
+			}
 			p.Click(".usage-chart-head", "Show tokens")
 			p.WaitText(".usage-chart-head", "Tokens by day")
 			text := uitest.Eval[string](p, `(async () => { let said = ''; const was = URL.createObjectURL;
@@ -40,7 +54,7 @@ func TestUsagePage(t *testing.T) {
 				while (!window.blob) await new Promise(requestAnimationFrame);
 				return window.blob.text(); })()`)
 			lines, err := csv.NewReader(strings.NewReader(text)).ReadAll()
-			if err != nil || len(lines) != 2 || lines[1][2] != "coder" || lines[1][7] != "1200" {
+			if err != nil || len(lines) != 4 || lines[1][2] != "coder" || lines[1][8] != "1500" || lines[2][6] != "opus <b>x</b>" || lines[2][8] != "1200" || lines[3][6] != "" || lines[3][8] != "300" {
 				t.Errorf("%v: %q", err, text)
 			}
 			p.Until("nothing is wider than the window", uitest.Fits(p))

@@ -56,6 +56,7 @@ function Figures({ cell: c }) {
     <div><dt>Session</dt>
       ${a.session ? html`<dd class="num">${a.session.started_at ? span(sessionMs) : 'starting'}${whole > 0 && html`<span class="of"> of ${limit}</span>`}</dd>
         <dd class="sub"><code>${plain(a.session.id, 40)}</code>${a.session.kind === 'cleanup' ? ' cleanup' : ''}${a.session.pid ? html` <span class="num">pid ${a.session.pid}</span>` : ''}${ports(a.session)}</dd>
+        ${a.session.context_percent ? html`<dd class="sub">context ${a.session.context_percent} % used</dd><dd><${Gauge} part=${a.session.context_percent / 100} label="${a.session.context_percent} per cent of the model's context used" /></dd>` : ''}
         ${answers && sessionMax > 0 && html`<dd class="sub">each answer ends after ${limit}</dd>`}
         ${whole > 0 && html`<dd><${Gauge} part=${sessionMs / whole} label="${Math.round((sessionMs / whole) * 100)} per cent of the session limit" /></dd>`}`
         : html`<dd class="none">none</dd>`}

@@ -3,7 +3,7 @@
 import * as api from '../shell/api.js';
 import { crew, crewKnown, documentCell, lead } from './state.js';
 import { wakeOne } from './actions.js';
-import { ago, evidenceOf, leadLook, leadWords, lookOf, nameOf, NOTICES, shortSession } from './words.js';
+import { ago, evidenceOf, leadLook, leadWords, lookOf, nameOf, NOTICES, shortSession, statusAt } from './words.js';
 import { moment } from '../shell/format.js';
 import { html, useEffect, useSignal } from '../shell/lib.js';
 import { answers, now, seenUntil } from '../shell/connection.js';
@@ -62,7 +62,7 @@ function Wake({ d }) {
 
 /** @param {{d: Document}} props */
 function Member({ d }) {
-  const look = lookOf(d.status, answers.value);
+  const look = lookOf(statusAt(d, serverNow()), answers.value);
   const side = memberSide.value;
   return html`<section class="portrait portrait-${look}" aria-labelledby="crew-who"><${Back} />
     <header class="portrait-head"><span class="portrait-face">${look === 'egg' ? html`<${Egg} seat=${d.gridPosition} />` : html`<${Face} color=${d.color} eyes=${d.faceVariant?.eyes} mouth=${d.faceVariant?.mouth} name=${d.name ?? d.id} />`}</span>

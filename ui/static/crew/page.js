@@ -3,7 +3,7 @@
 import { crew, crewKnown, crewWrong, documentCell, lead, LEAD_SEAT, members, onSeat, seatless, SEATS, tally, memberOf } from './state.js';
 import { imported, importFiles, importing, sleep, summon, wake } from './actions.js';
 import { lastWords } from './lastwords.js';
-import { evidenceOf, headline, leadLook, leadWords, lookOf, nameOf, NOTICES, ago } from './words.js';
+import { evidenceOf, headline, leadLook, leadWords, lookOf, nameOf, statusAt, NOTICES, ago } from './words.js';
 import { skew } from '../shell/api.js';
 import { html, signal, useEffect, useLayoutEffect, useRef, useSignal } from '../shell/lib.js';
 import { asked, faults } from '../shell/orders.js';
@@ -40,9 +40,9 @@ function Said({ by }) {
 function Seat({ id, seat, roving }) {
   const d = documentCell(id)?.value;
   if (!d) return null;
-  const look = lookOf(d.status, answers.value);
+  const look = lookOf(statusAt(d, serverNow()), answers.value);
   const shown = shownMember() === id;
-  return html`<li class="seat seat-${look} ${shown ? 'seat-shown' : ''}" data-seat=${seat} data-status=${plain(d.status, 12)}>
+  return html`<li class="seat seat-${look} ${shown ? 'seat-shown' : ''}" data-seat=${seat} data-status=${plain(statusAt(d, serverNow()), 12)}>
     <span class="seat-face">${look === 'egg' ? html`<${Egg} seat=${seat} />` : html`<${Face} color=${d.color} eyes=${d.faceVariant?.eyes} mouth=${d.faceVariant?.mouth} name=${d.name ?? d.id} />`}<${Dot} look=${look} /></span>
     <button type="button" class="seat-name" tabIndex=${roving ? 0 : -1} aria-current=${shown ? 'true' : undefined} onClick=${() => showMember(id)}><bdi>${nameOf(d)}</bdi>${!d.name && html`<span class="hidden"> on seat ${d.gridPosition}</span>`}</button>
     ${d.colorName && html`<span class="seat-color"><bdi>${plain(d.colorName, 60)}</bdi></span>`}
@@ -111,7 +111,7 @@ function Sleep() {
   if (!open) return null;
   if (!sure.value) {
     const off = !live.value || asked.value !== '';
-    return html`<span ref=${here}><button type="button" class="order order-quiet" aria-disabled=${off ? 'true' : undefined} title="Ends the lead's session; no member is lost" onClick=${() => { if (!off) sure.value = true; }}><${Icon} name="moon" /><span>Sleep\u2026</span></button></span>`;
+    return html`<span ref=${here}><button type="button" class="order order-quiet" data-order="sleep" aria-disabled=${off ? 'true' : undefined} title="Ends the lead's session; no member is lost" onClick=${() => { if (!off) sure.value = true; }}><${Icon} name="moon" /><span>Sleep\u2026</span></button></span>`;
   }
   return html`<span ref=${here} class="sure" role="group" aria-label="End the lead's session?"><span>End ${plain(lead.value.agent, 40)}\u2019s session? All members sleep; none is lost.</span>
     <button type="button" class="order order-quiet" onClick=${() => { sure.value = false; }}>No</button>

@@ -4,10 +4,11 @@
 // button, the lead's state and the notices, and the page requests them again, one request at a
 // time. Each document is a signal.
 
+import { statusAt } from './words.js';
 import * as api from '../shell/api.js';
 import { batch, computed, signal } from '../shell/lib.js';
 import { Refetch } from '../shell/refetch.js';
-import { answers } from '../shell/connection.js';
+import { answers, seenUntil } from '../shell/connection.js';
 import { place, LEAD } from '../shell/router.js';
 import { readLastWords } from './lastwords.js';
 import { loadNewMessages } from './transcript.js';
@@ -59,7 +60,8 @@ export const seatless = computed(() => members.value.filter((id) => {
 export const tally = computed(() => {
   const n = { alive: 0, sleeping: 0, unknown: 0, hatching: 0, all: members.value.length };
   for (const id of members.value) {
-    const status = cells.get(id)?.value.status;
+    const doc = cells.get(id)?.value;
+    const status = doc && statusAt(doc, seenUntil.value + api.skew.ms);
     if (status === 'alive' || status === 'sleeping' || status === 'hatching') n[status]++; else n.unknown++;
   }
   return n;

@@ -6,6 +6,12 @@ import { plain } from '../shell/text.js';
 /** @typedef {import('../shell/api.js').Document} Document */
 /** @typedef {import('../shell/api.js').CrewLead} CrewLead */
 
+/** A member counts as alive this long after the lead reported it; the server's limit is crew.AliveMax. */
+const ALIVE_MS = 5 * 60_000;
+
+/** The status of a member at a time: what was alive long ago is not known to be alive. @param {{status: string, lastAliveAt: string | null}} d @param {number} now by the server's clock */
+export const statusAt = (d, now) => (d.status === 'alive' && !(now - Date.parse(d.lastAliveAt ?? '') <= ALIVE_MS) ? 'unknown' : d.status);
+
 /** How a member is drawn: in colour, dimmed, or as an egg. Without a connection no member counts as awake. @param {string} status @param {boolean} live @returns {'alive' | 'dim' | 'egg'} */
 export const lookOf = (status, live) => (status === 'hatching' ? 'egg' : status === 'alive' && live ? 'alive' : 'dim');
 
@@ -21,7 +27,7 @@ export function evidenceOf(d, live, now) {
   const laid = Date.parse(d.createdAt);
   if (d.status === 'hatching') return Number.isFinite(laid) ? `hatching for ${span(now - laid)}` : 'hatching';
   if (!live) return seen ? `not known; alive ${seen}` : 'not known';
-  switch (d.status) {
+  switch (statusAt(d, now)) {
     case 'alive': return seen ? `alive, ${seen}` : 'alive';
     case 'sleeping': return seen ? `asleep; alive ${seen}` : 'asleep';
     case 'unknown': return seen ? `no report; alive ${seen}` : 'no report yet';

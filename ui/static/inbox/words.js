@@ -4,7 +4,7 @@
 // does depends on the options that the server offers.
 
 import { span } from '../shell/format.js';
-import { reveal } from '../shell/text.js';
+import { plain, reveal } from '../shell/text.js';
 
 /** @typedef {import('../shell/api.js').Asked} Asked */
 /** @typedef {{id: string, kind: string, label: string, allow: boolean | null}} Choice allow: null where its kind does not tell */
@@ -140,4 +140,12 @@ export function asksOf(a) {
 export function limitedUntil(a, nowMs) {
   const at = a.limited_until ? Date.parse(a.limited_until) : NaN;
   return at > nowMs ? at : NaN;
+}
+
+/** How a question ended. @param {import('../shell/api.js').Asked & {state?: string, allow?: boolean, option?: string, text?: string, by?: string}} q */
+export function answerWords(q) {
+  if (q.state === 'withdrawn') return 'It was withdrawn without an answer.';
+  if (q.state !== 'answered') return 'It has no answer yet.';
+  const how = q.kind === 'permission' ? (q.allow ? 'yes' : 'no') : plain(q.option || '', 80);
+  return `Answered by ${plain((q.by ?? '').replace(/^human\//, '') || 'a person', 80)}: ${[how, plain(q.text ?? '', 600)].filter(Boolean).join(', ')}`;
 }

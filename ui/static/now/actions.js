@@ -1,5 +1,6 @@
 // What a person does on the page Now besides answering, which inbox/ does.
 
+import * as api from '../shell/api.js';
 import { batch } from '../shell/lib.js';
 import { choose, go, showRun, showTask } from '../shell/router.js';
 import { spoken } from '../shell/router.js';
@@ -10,6 +11,7 @@ export function see() {
   const newest = done.peek()[0];
   if (!newest) return;
   markSeen(newest.at);
+  api.markSeen(true).catch(() => { /* this browser remembers it */ });
   spoken.value = 'marked as seen';
   requestAnimationFrame(() => document.getElementById('now-title')?.focus());
 }

@@ -20,6 +20,7 @@ import { letterKeys } from '../shell/prefs.js';
 import { dialog } from '../shell/router.js';
 import { Icon } from '../shell/icons.js';
 import { open, see } from './actions.js';
+import { Away } from './away.js';
 import { done, next, rows, seenAt, working, workingKnown } from './state.js';
 import { countWork, headline, workFor } from './words.js';
 
@@ -45,7 +46,7 @@ function WorkRow({ work: w }) {
   return html`<li class="now-row"><${StatusMark} status=${w.status} />
     <div class="now-what"><p class="now-name"><button type="button" class="now-open" onClick=${() => open(w)}><bdi>${plain(w.agent || w.title || w.step_id, 80)}</bdi></button>${what && html`<span class="now-for">${what}</span>`}</p>
       ${w.status === 'unknown' ? html`<p class="now-why">${plain(w.status_why, 200)}</p>` : said && html`<p class="now-said">${said.slice(0, 200)}</p>`}</div>
-    <p class="now-facts num">${w.files_changed ? html`<span>${plural(w.files_changed, 'file')}</span>` : ''}${w.cost_usd_today ? html`<span title="what ${plain(w.agent, 60)} reported today">${money(w.cost_usd_today)} today</span>` : ''}${Number.isFinite(since) && html`<span>${brief(seenUntil.value + api.skew.ms - since)}</span>`}</p></li>`;
+    <p class="now-facts num">${w.context_percent ? html`<span class=${w.context_percent >= 80 ? 'now-full' : ''} title="of the model's context, as its program reported last">context ${w.context_percent} %</span>` : ''}${w.files_changed ? html`<span>${plural(w.files_changed, 'file')}</span>` : ''}${w.cost_usd_today ? html`<span title="what ${plain(w.agent, 60)} reported today">${money(w.cost_usd_today)} today</span>` : ''}${Number.isFinite(since) && html`<span>${brief(seenUntil.value + api.skew.ms - since)}</span>`}</p></li>`;
 }
 
 function Working() {
@@ -103,6 +104,7 @@ export function NowPage() {
   const quiet = known && list.length === 0 && n === 0 && next.value.length === 0;
   return html`<div class="now">
     <header class="now-head ${list.length > 0 ? 'now-act' : ''}"><h2 id="now-title" tabIndex=${-1}>${act}</h2>${rest && html`<p class="soft">${rest}</p>`}</header>
+    <${Away} />
     <div class="now-sides">
       <section class="now-needs" aria-labelledby="now-needs"><h3 class="hidden" id="now-needs">Needs you</h3>
         ${list.length > 0 ? html`<${Cards} list=${list} title="now-title" short />

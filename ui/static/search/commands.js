@@ -1,8 +1,12 @@
 // The places and actions that can be chosen now.
 
-import { command, LABELS } from '../agents/actions.js';
+import { command, LABELS, tell } from '../agents/actions.js';
 import { cell, names, team } from '../agents/state.js';
 import { running } from '../agents/words.js';
+import * as api from '../shell/api.js';
+import { needs } from '../inbox/state.js';
+import { summon, wake } from '../crew/actions.js';
+import { crew, lead } from '../crew/state.js';
 import { channelNames } from '../channels/state.js';
 import { sessions } from '../dispatch/state.js';
 import { runs } from '../runs/state.js';
@@ -10,7 +14,7 @@ import { looking, toggle } from '../moment/state.js';
 import { live } from '../shell/connection.js';
 import { PLACES } from '../shell/nav.js';
 import { nextTheme, theme } from '../shell/prefs.js';
-import { choose, dialog, go, showChannel, showDispatch, showRun, showTab, showTask, TABS } from '../shell/router.js';
+import { choose, dialog, go, showChannel, showDispatch, showNeed, showRun, showTab, showTask, spoken, TABS } from '../shell/router.js';
 import { plain } from '../shell/text.js';
 import { fit } from './words.js';
 
@@ -30,11 +34,19 @@ export function mainCommands() {
     order('Start a dispatch', '', 'play', () => { go('dispatch'); dialog.value = 'session'; });
     order(team.value.hold ? 'Release the team' : 'Hold the team', 'H', 'hold', () => { dialog.value = team.peek().hold ? 'release' : 'hold'; });
   }
+  if (live.value) {
+    const word = crew.value.button;
+    if (word === 'SUMMON' || word === 'WAKE') order(`${word === 'WAKE' ? 'Wake' : 'Summon'} the crew`, '', 'sun', () => { go('crew'); void (word === 'WAKE' ? wake : summon)(); });
+    if (lead.value.session) order('Send the crew to sleep\u2026', '', 'moon', () => { go('crew'); requestAnimationFrame(() => /** @type {HTMLElement | null} */ (document.querySelector('[data-order=sleep]'))?.click()); });
+  }
   order(looking.value ? 'Back to now' : 'Look back: the page as it was', 'P', 'clock', toggle);
   order(`Change the theme (now ${theme.value})`, 'T', 'sun', nextTheme);
   order('Keys and words', '?', 'look', () => { dialog.value = 'help'; });
   return list;
 }
+
+/** Takes an agent out of its channels, or back. @param {string} name @param {'enable' | 'disable'} verb */
+const ableOrTell = (name, verb) => void api.ableAgent(name, verb).then(() => { spoken.value = `${plain(name, 60)} ${verb}d`; }, (err) => tell(`${verb} ${plain(name, 60)}`, err));
 
 /** @param {string} name @param {(c: Command) => void} add */
 function ofAgent(name, add) {
@@ -48,6 +60,9 @@ function ofAgent(name, add) {
   const order = (/** @type {import('../shell/api.js').Verb} */ verb, /** @type {string} */ icon) => add({ id: `${verb} ${name}`, group: 'Do', label: `${LABELS[verb]}: ${shown}`, hint: '', icon, run: () => void command(name, verb) });
   if (!running(a) || a.desired_state !== 'continuous') order('start', 'play');
   if (running(a) || a.desired_state !== 'pause') order('stop', 'stop');
+  add(a.disabled
+    ? { id: `enable ${name}`, group: 'Do', label: `Enable: ${shown}`, hint: 'in channels', icon: 'play', run: () => ableOrTell(name, 'enable') }
+    : { id: `disable ${name}`, group: 'Do', label: `Disable: ${shown}`, hint: 'in channels', icon: 'hold', run: () => ableOrTell(name, 'disable') });
   order('once', 'once');
   order('cleanup', 'broom');
 }
@@ -62,6 +77,10 @@ export function commandsFor(words) {
     if (score > 0) fits.push({ score, command: c });
   };
   mainCommands().forEach(add);
+  for (const i of needs.value) {
+    const what = i.question ? `${i.agent}: ${i.question.what}` : i.task?.title || (i.step_id ? `${i.step_id} of ${i.workflow_name}` : i.agent || i.workflow_name || i.why || '');
+    add({ id: `need ${i.id}`, group: 'Go to', label: `${i.kind === 'step' ? 'Approve or reject' : i.question ? 'Answer' : 'Look at'}: ${plain(what, 120)}`, hint: 'needs you', icon: 'look', run: () => showNeed(i.question?.id ?? i.id) });
+  }
   for (const name of names.value) ofAgent(name, add);
   for (const name of channelNames.value) add({ id: `channel ${name}`, group: 'Go to', label: `#${plain(name, 80)}`, hint: 'channel', icon: 'shut', run: () => showChannel(name) });
   for (const d of sessions.value) add({ id: `dispatch ${d.name}`, group: 'Go to', label: plain(d.name, 80), hint: 'dispatch', icon: 'shut', run: () => showDispatch(d.name) });

@@ -55,7 +55,7 @@ const BASE = '/api/v1';
  */
 
 /** @typedef {{what: string, source: string, at?: string, age_ms?: number | null, holds: boolean}} Evidence */
-/** @typedef {{id: string, pid?: number, started_at: string | null, kind: string, for?: string, phase?: string, ending?: string, slot?: number, ports?: number[]}} OpenSession */
+/** @typedef {{id: string, pid?: number, started_at: string | null, kind: string, for?: string, phase?: string, ending?: string, slot?: number, ports?: number[], context_percent?: number}} OpenSession */
 /** @typedef {{id: string, kind: string, opened_at?: string, started_at?: string | null, ended_at?: string | null, outcome?: string, why?: string, bytes?: number}} Session */
 /** @typedef {{agent: Agent, evidence?: Evidence[] | null, verdict?: string, sessions?: Session[] | null, layers?: {name: string, holds: boolean, text: string}[] | null}} Why */
 /** @typedef {{seq: number, time: string, machine: string, entity: string, row: string, from: string, to: string, trigger: string, actor?: {kind: string, id: string}, data?: any}} Change */
@@ -148,7 +148,7 @@ const BASE = '/api/v1';
  * @property {string} [back_to]
  * @property {string} [shown] goes with the answer
  */
-/** @typedef {{agent?: string, session_id?: string, status: string, status_why?: string, purpose?: string, run_id?: string, step_id?: string, workflow_name?: string, title?: string, since: string | null, last?: string, last_at?: string | null, says?: string, files_changed?: number, tokens_today?: number, cost_usd_today?: number}} Work a session or a step that runs */
+/** @typedef {{agent?: string, session_id?: string, status: string, status_why?: string, purpose?: string, run_id?: string, step_id?: string, workflow_name?: string, title?: string, since: string | null, last?: string, last_at?: string | null, says?: string, context_percent?: number, files_changed?: number, tokens_today?: number, cost_usd_today?: number}} Work a session or a step that runs */
 /** @typedef {'once' | 'session' | 'always'} Scope */
 /**
  * @typedef {object} Asked a question of an agent
@@ -173,7 +173,7 @@ const BASE = '/api/v1';
  */
 /** @typedef {{allow: boolean, option?: string, text?: string, scope: Scope}} AnswerBody */
 /** @typedef {{id: string, agent: string, session_id?: string, tool: string, call?: string, allow: boolean, by: string, at: string}} Standing */
-/** @typedef {{agent?: string, day?: string, run_id?: string, workflow_name?: string, title?: string, sessions?: number, input_tokens?: number, output_tokens?: number, cost_usd?: number}} UsageRow */
+/** @typedef {{agent?: string, day?: string, run_id?: string, workflow_name?: string, title?: string, model?: string, sessions?: number, input_tokens?: number, output_tokens?: number, cost_usd?: number}} UsageRow */
 /**
  * @typedef {object} NoticeTarget a receiver of notices
  * @property {string} name
@@ -187,7 +187,7 @@ const BASE = '/api/v1';
  * @property {number} waiting
  * @property {number} left_out_last_hour
  */
-/** @typedef {{agents: UsageRow[] | null, days: UsageRow[] | null, runs: UsageRow[] | null, total?: UsageRow, budgets?: Budget[] | null}} UsageTable */
+/** @typedef {{agents: UsageRow[] | null, days: UsageRow[] | null, runs: UsageRow[] | null, models?: UsageRow[] | null, total?: UsageRow, budgets?: Budget[] | null}} UsageTable */
 /** @typedef {{agent?: string, measure: string, limit: number, used: number, forecast?: number}} Budget */
 /** @typedef {'queue' | 'interrupt' | 'inject' | 'parallel'} Mode */
 /** @typedef {{name: string, state: string, connected: boolean, disabled: boolean, crashed: boolean, foreign: boolean, limit: string, took: number, owed: boolean, working: boolean}} Member */
@@ -460,6 +460,15 @@ export const endAgentSession = (agent) => post(`/agents/${name(agent)}/end`, {})
 export const retryAgent = (agent) => post(`/agents/${name(agent)}/retry`, {});
 /** @returns {Promise<{targets: NoticeTarget[] | null}>} */
 export const noticeTargets = () => get('/notify');
+
+/** @param {string} id @returns {Promise<Asked>} */
+export const question = (id) => get(`/questions/${name(id)}`);
+/** @typedef {{kind: string, at: string, text: string, page: string, seq?: number}} DigestLine */
+/** @typedef {{since: string, until: string, lines: DigestLine[] | null, more?: number, cost_usd: number, tokens: number, files_changed: number, landed: number, cut?: boolean, put_away?: string}} Digest */
+/** @returns {Promise<Digest>} */
+export const digest = () => get('/digest');
+/** @param {boolean} putAway @returns {Promise<object>} */
+export const markSeen = (putAway) => post('/seen', { put_away: putAway });
 
 /** @returns {Promise<UsageTable>} */
 export const usage = () => kept('/usage');

@@ -116,7 +116,7 @@ function withSession(was, ch, s) {
   if (typeof s.id !== 'string') return was;
   const same = was.agent.session?.id === s.id;
   const slot = Number(s.slot ?? 0);
-  const shown = { id: s.id, pid: s.pid ?? 0, started_at: moment(s.started_at), kind: String(s.kind ?? ''), phase: s.phase ?? ch.to, for: String(s.for ?? ''), slot, ...(s.ending && { ending: String(s.ending) }) };
+  const shown = { id: s.id, pid: s.pid ?? 0, started_at: moment(s.started_at), kind: String(s.kind ?? ''), phase: s.phase ?? ch.to, for: String(s.for ?? ''), slot, ...(s.context_percent && { context_percent: Number(s.context_percent) }), ...(s.ending && { ending: String(s.ending) }) };
   const others = (was.agent.sessions ?? []).filter((o) => (o.slot ?? 0) !== slot);
   const sessions = isOpen(ch) ? [...others, shown].sort((a, b) => (a.slot ?? 0) - (b.slot ?? 0)) : others;
   const next = slot > 0
@@ -136,10 +136,19 @@ function withSession(was, ch, s) {
 /** A report of usage is added to its day (UTC). @param {Known} was @param {Change} ch @param {any} used @returns {Known} */
 function withUsage(was, ch, used) {
   const more = used.usage ?? {};
+  const at = Number(used.context_percent ?? used.stop?.context_percent ?? 0);
+  if (at > 0) was = withContext(was, String(used.session ?? ''), at);
   const before = more.day === ch.time.slice(0, 10) && was.agent.usage_today || {};
   const sum = (/** @type {'input_tokens' | 'output_tokens' | 'cost_usd'} */ k) => (before[k] ?? 0) + (more[k] ?? 0);
   if (more.day && more.day !== ch.time.slice(0, 10)) return was; // of a day that is over
   return withAgent(was, { usage_today: { input_tokens: sum('input_tokens'), output_tokens: sum('output_tokens'), cost_usd: sum('cost_usd') } });
+}
+
+/** How full a session's context is. @param {Known} was @param {string} id @param {number} percent @returns {Known} */
+function withContext(was, id, percent) {
+  const set = (/** @type {import('./api.js').OpenSession} */ s) => (s.id === id ? { ...s, context_percent: percent } : s);
+  const { session, sessions } = was.agent;
+  return withAgent(was, { session: session ? set(session) : session, sessions: sessions?.map(set) });
 }
 
 /** What an agent's provider said, as text. @param {any} limited */

@@ -146,6 +146,13 @@ export function fill(set) {
   writeAddress(false);
 }
 
+/** Opens the card of one thing that needs a person. @param {string} id of the thing, or of a question */
+export function showNeed(id) {
+  go('inbox');
+  askedID.value = id;
+  writeAddress(false);
+}
+
 /** @param {string} run @param {string} [step] */
 export function showRun(run, step = '') {
   const push = place.value !== 'runs' || runID.value !== run;

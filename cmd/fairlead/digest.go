@@ -1,0 +1,41 @@
+package main
+
+import (
+	"context"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/fairlead-dev/fairlead/cli"
+	"github.com/fairlead-dev/fairlead/cli/agents"
+	"github.com/fairlead-dev/fairlead/cli/search"
+)
+
+func digestCommand(a *app) *cobra.Command {
+	var since string
+	cmd := &cobra.Command{
+		Use:   "digest",
+		Short: "Say in a few lines what happened since you looked last",
+		Long: `What failed, what finished, what was asked and answered, and what it cost: the same lines as "While you
+were away" in Mission Control. Without --since it begins at the last visit of the page.`,
+		Example: `  fairlead digest --since 8h
+  fairlead digest --json`,
+		Args: cli.Args(cobra.NoArgs),
+		RunE: a.reading(func(ctx context.Context, client *cli.Reader, _ []string) error {
+			from, err := search.Since(since, time.Now())
+			if err != nil {
+				return &cli.Coded{Code: cli.ExitUsage, Err: err}
+			}
+			d, err := client.Digest(ctx, from)
+			switch {
+			case err != nil:
+				return err
+			case a.JSON:
+				return a.PrintJSON(d)
+			}
+			return agents.PrintDigest(a.App, d)
+		}),
+	}
+	cmd.Flags().StringVar(&since, "since", "", "since then: how long ago, as in 8h or 2d, or a time")
+	return cmd
+}
