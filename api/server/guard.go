@@ -7,7 +7,6 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
-	"net/url"
 	"path"
 	"runtime/debug"
 	"strconv"
@@ -130,14 +129,15 @@ func (b *begun) Unwrap() http.ResponseWriter { return b.ResponseWriter }
 func (s *Server) guard(next http.Handler) http.Handler {
 	cross := http.NewCrossOriginProtection()
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if !s.addressed(r) {
+		at, outside := s.origin(r)
+		if at == "" {
 			sendAway(w)
-			api.NewProblem(http.StatusMisdirectedRequest, "this fairlead server does not answer to the host name %q; use the address that `fairlead up` printed", api.Shorten(r.Host)).Write(w)
+			api.NewProblem(http.StatusMisdirectedRequest, "this fairlead server does not answer to the host name %q; use the address that `fairlead up` printed, or name the origin under `origins` in fairlead.yaml", api.Shorten(r.Host)).Write(w)
 			return
 		}
-		if cross.Check(r) != nil || !fromHere(r) {
+		if cross.Check(r) != nil || !fromHere(r, at) {
 			sendAway(w)
-			api.NewProblem(http.StatusForbidden, "a page of another site sent this request; only fairlead's own page and programs with the token may do so").Write(w)
+			api.NewProblem(http.StatusForbidden, "a page of another site sent this request; only fairlead's own page and programs with the token may do so; a reverse proxy has to pass the Host header on").Write(w)
 			return
 		}
 		if open(r) {
@@ -145,7 +145,7 @@ func (s *Server) guard(next http.Handler) http.Handler {
 			return
 		}
 		by, valid, ok := s.known(r)
-		if !ok {
+		if !ok || outside && by != doorPage { // an agent can read the token, and behind a proxy it could not be told from a person
 			unknown(w)
 			return
 		}
@@ -172,8 +172,22 @@ func open(r *http.Request) bool {
 // connection.
 func sendAway(w http.ResponseWriter) { w.Header().Set("Connection", "close") }
 
-// addressed reports whether the request names this server as its host. A foreign name that resolves
-// to loopback (DNS rebinding) does not count.
+// origin returns the origin at which a request names this server, as a browser would send it, and whether that is one of
+// Options.Origins: then it came through a tunnel or a proxy. Empty: the request names another host. A foreign name that
+// resolves to loopback (DNS rebinding) does not count, nor does any header about forwarding.
+func (s *Server) origin(r *http.Request) (at string, outside bool) {
+	if s.addressed(r) {
+		return "http://" + r.Host, false
+	}
+	for _, o := range s.opts.Origins {
+		if o.At(r.Host) {
+			return o.String(), true
+		}
+	}
+	return "", false
+}
+
+// addressed reports whether the request names this server itself as its host.
 func (s *Server) addressed(r *http.Request) bool {
 	host, port, err := net.SplitHostPort(r.Host)
 	if err != nil {
@@ -199,12 +213,9 @@ func (s *Server) addressed(r *http.Request) bool {
 // fromHere reports whether a request comes from our own page or from no page at all. To a browser,
 // another program's page on this machine is the same site, so the origin must match as well. Opening
 // the page by a link is harmless from every site.
-func fromHere(r *http.Request) bool {
-	if origin := r.Header.Get("Origin"); origin != "" {
-		u, err := url.Parse(origin)
-		if err != nil || u.Scheme != "http" || !strings.EqualFold(u.Host, r.Host) {
-			return false
-		}
+func fromHere(r *http.Request, at string) bool {
+	if from := r.Header.Get("Origin"); from != "" && !strings.EqualFold(from, at) {
+		return false
 	}
 	switch r.Header.Get("Sec-Fetch-Site") {
 	case "", "same-origin", "none":
