@@ -84,5 +84,5 @@ func callerIn(ctx context.Context) caller {
 // identity returns what is known of the caller of a request. The controllers' rules decide what it may do.
 func identity(ctx context.Context) seam.Caller {
 	c := callerIn(ctx)
-	return seam.Caller{Session: c.session, Unknown: c.unknown()}
+	return seam.Caller{Session: c.session, Unknown: c.unknown(), Seen: c.who.PID != 0}
 }

@@ -40,6 +40,7 @@ type door string
 const (
 	doorSocket door = "socket"
 	doorPage   door = "page"  // TCP with the secret of a browser that is signed in
+	doorAway   door = "away"  // the same at one of Options.Origins: the browser may be on another machine
 	doorToken  door = "token" // TCP with the token
 )
 
@@ -64,7 +65,7 @@ func (s *Server) actor(ctx context.Context) seam.Actor {
 	}
 	id := s.opts.User
 	switch ctx.Value(doorKey{}) {
-	case doorPage:
+	case doorPage, doorAway:
 		id += " (Mission Control)"
 	case doorToken:
 		id += " (token)"
@@ -148,6 +149,9 @@ func (s *Server) guard(next http.Handler) http.Handler {
 		if !ok || outside && by != doorPage { // an agent can read the token, and behind a proxy it could not be told from a person
 			unknown(w)
 			return
+		}
+		if outside {
+			by = doorAway
 		}
 		if valid != nil {
 			ctx, cancel := context.WithCancel(r.Context())

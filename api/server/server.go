@@ -71,6 +71,7 @@ type Options struct {
 	Log     *slog.Logger
 	Version string
 	Dir     string        // the repository
+	Address string        // of the page: http://127.0.0.1:7466
 	Store   string        // the journal's store: sqlite or memory
 	MCP     http.Handler  // the tools for agents (NewMCP); nil: none
 	Search  *search.Index // nil: there is none, and searches are answered with 503
