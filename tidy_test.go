@@ -51,11 +51,12 @@ var imports = []importRow{
 	{pkg: "internal/test/leaktest"},
 	{pkg: "internal/test/testsize"},
 
-	{pkg: "config", may: []string{"internal/file", "policy"}, inTests: []string{"driver/script"}}, // what init writes has to play
+	{pkg: "config", may: []string{"internal/file", "internal/origin", "policy"}, inTests: []string{"driver/script"}}, // what init writes has to play
 	{pkg: "shim"},
 	{pkg: "notify", may: []string{"machine", "machine/*", "internal/file"}},
 	{pkg: "internal/file"},
 	{pkg: "internal/clip"},
+	{pkg: "internal/origin"},
 	{pkg: "prompt", may: []string{"machine", "machine/*"}, inTests: []string{"marker"}},
 	{pkg: "agentfile", may: []string{"internal/file"}},
 	{pkg: "runfile", may: []string{"machine", "machine/*", "condition", "internal/file"}, inTests: []string{"marker"}},
@@ -106,10 +107,11 @@ var imports = []importRow{
 	{pkg: "api/peer"},
 	{pkg: "api/login"},
 	{pkg: "api/caller", may: []string{"api", "api/peer", "controller/seam", "shim"}, inTests: []string{"machine"}},
+	{pkg: "api/repos", may: []string{"api", "api/peer", "internal/origin"}},
 	{pkg: "api/client", may: []string{"api", "api/peer", "controller/*", "view", "workspace", "machine", "policy", "rank"}},
 	{pkg: "api/mcp", may: []string{"api", "api/client", "controller", "controller/*", "view", "loop"}},
 	{
-		pkg: "api/server", may: append([]string{"api", "api/peer", "api/caller", "api/login", "api/mcp", "controller", "controller/*", "view", "workspace", "search", "loop", "ui", "driver", "shim", "journal", "team", "config"}, slices.Concat(files, pure)...),
+		pkg: "api/server", may: append([]string{"api", "api/peer", "api/caller", "api/login", "api/mcp", "api/repos", "controller", "controller/*", "view", "workspace", "search", "loop", "ui", "driver", "shim", "journal", "team", "config", "internal/origin"}, slices.Concat(files, pure)...),
 		inTests: []string{"api/client", "driver/*", "journal/*"},
 	},
 	{pkg: "cli", may: []string{"*", "*/*"}, inTests: []string{"internal/test/*"}},

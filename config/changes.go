@@ -23,6 +23,7 @@ func Changes(before, now *Config) []string {
 	changed("turnConfig", before.TurnConfig, now.TurnConfig)
 	changed("notify", before.Notify, now.Notify)
 	changed("listen", before.Listen, now.Listen)
+	changed("origins", before.Origins, now.Origins)
 	changed("workflows", before.Workflows, now.Workflows)
 	return lines
 }

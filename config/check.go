@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/fairlead-dev/fairlead/internal/file"
+	"github.com/fairlead-dev/fairlead/internal/origin"
 )
 
 // checker makes a Config from the tree and reports what the schema cannot express. The schema check has
@@ -40,6 +41,7 @@ func (c *checker) config() *Config {
 		TurnConfig: c.turnConfig(c.root.Get("turnConfig")),
 		Notify:     readNotify(c),
 		Listen:     c.listen(c.root.Get("listen")),
+		Origins:    c.origins(c.root.Get("origins")),
 		Workflows:  c.workflows(c.root.Get("workflows")),
 	}
 	c.agents(cfg)
@@ -217,6 +219,25 @@ func (c *checker) listen(n *file.YAMLNode) string {
 		c.add(n.Place, n.Path, "%s could be reached from other hosts, which would need TLS and accounts; use 127.0.0.1:%s and a tunnel", shown(n), port)
 	}
 	return s
+}
+
+func (c *checker) origins(n *file.YAMLNode) []origin.Origin {
+	var all []origin.Origin
+	for _, item := range itemsOf(n) {
+		if item.Kind != file.YAMLText {
+			continue // the schema reports it
+		}
+		o, err := origin.Parse(textOf(item))
+		switch {
+		case err != nil:
+			c.add(item.Place, item.Path, "%s %s", shown(item), err)
+		case slices.Contains(all, o):
+			c.add(item.Place, item.Path, "%s is named twice", shown(item))
+		default:
+			all = append(all, o)
+		}
+	}
+	return all
 }
 
 func (c *checker) workflows(n *file.YAMLNode) []string {

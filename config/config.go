@@ -3,6 +3,8 @@ package config
 import (
 	"slices"
 	"time"
+
+	"github.com/fairlead-dev/fairlead/internal/origin"
 )
 
 // FileName is the name of the configuration file in the repository's root folder.
@@ -39,8 +41,9 @@ type Config struct {
 	Tasks      Tasks
 	TurnConfig TurnConfig
 	Notify     Notify
-	Listen     string   // host:port, loopback
-	Workflows  []string // absolute paths
+	Listen     string          // host:port, loopback
+	Origins    []origin.Origin // where the page is opened through a tunnel or a reverse proxy
+	Workflows  []string        // absolute paths
 
 	// Notes are warnings: allowed settings that a person should know about.
 	Notes []Fault

@@ -44,6 +44,8 @@ type Daemon struct {
 	Address string `json:"address"` // http://127.0.0.1:7466, without the token
 	Socket  string `json:"socket"`
 	Version string `json:"version"`
+
+	Origins []string `json:"origins,omitempty"` // where the page is opened through a tunnel or a proxy
 }
 
 const (

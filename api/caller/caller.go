@@ -46,7 +46,7 @@ func (c Caller) gone() bool {
 
 // Identity returns what the controllers' rules need. They decide what the caller may do.
 func (c Caller) Identity() seam.Caller {
-	return seam.Caller{Session: c.Session, Unknown: c.Unseen || c.gone()}
+	return seam.Caller{Session: c.Session, Unknown: c.Unseen || c.gone(), Seen: c.Who.PID != 0}
 }
 
 type key struct{}

@@ -28,6 +28,7 @@ type eventsIn struct {
 	After       int64  `query:"after" default:"-1" minimum:"-1" doc:"All changes after this sequence; 0: from the beginning. Without any starting point: only new changes"`
 	Tail        int    `query:"tail" minimum:"0" maximum:"10000" doc:"Begin with this many earlier changes"`
 	Entity      string `query:"entity" maxLength:"128" pattern:"^[a-z][a-z0-9_-]*/[A-Za-z0-9_][A-Za-z0-9._-]*(/[A-Za-z0-9_][A-Za-z0-9._-]*)?$" example:"control/coder" doc:"Only this entity"`
+	Poll        bool   `query:"poll" doc:"End the answer after the first changes, or after 10 s without one: for a client behind a proxy that holds back what it could stream"`
 }
 
 // handleEvents serves the journal as a stream.
@@ -55,7 +56,7 @@ func handleEvents(s *Server, w http.ResponseWriter, r *http.Request, in *eventsI
 	if err != nil || r.Method == http.MethodHead {
 		return
 	}
-	watch := &watcher{s: s, out: out, feed: f, place: place, entity: in.Entity}
+	watch := &watcher{s: s, out: out, feed: f, place: place, entity: in.Entity, poll: in.Poll}
 	// The id without data lets a client that is cut off before the first change resume here.
 	if err := out.send([]byte("id: " + strconv.FormatUint(place, 10) + "\n\n")); err != nil {
 		return
@@ -63,6 +64,7 @@ func handleEvents(s *Server, w http.ResponseWriter, r *http.Request, in *eventsI
 	if err := watch.run(ctx); err != nil {
 		out.bye(err)
 	}
+	out.over(in.Poll)
 }
 
 // place returns the sequence after which a stream begins, and the journal's last sequence.
@@ -129,6 +131,8 @@ type watcher struct {
 	feed   *feed
 	place  uint64 // the last sequence that was sent
 	entity string // empty: all
+	poll   bool   // the first changes end the answer
+	told   bool   // a change was sent
 }
 
 // run sends changes until the client is gone (it then returns nil), or returns why it ends the
@@ -141,7 +145,8 @@ func (t *watcher) run(ctx context.Context) error {
 	}
 	ping := time.NewTicker(pingEvery)
 	defer ping.Stop()
-	for {
+	late := pollEnd(t.poll)
+	for !t.poll || !t.told {
 		frames, bell, err := t.feed.since(t.place)
 		if err != nil {
 			return err
@@ -158,12 +163,23 @@ func (t *watcher) run(ctx context.Context) error {
 			if t.out.send(pingMessage) != nil {
 				return nil // the client is gone
 			}
+		case <-late:
+			return nil
 		case <-t.s.ctx.Done():
 			return loop.ErrClosed
 		case <-ctx.Done():
 			return nil
 		}
 	}
+	return nil
+}
+
+// pollEnd is when an answer to a poll ends without news; nil: never, because it is a stream.
+func pollEnd(poll bool) <-chan time.Time {
+	if !poll {
+		return nil
+	}
+	return time.After(pollWait)
 }
 
 // tell writes the frames that match the entity and flushes them at once.
@@ -177,7 +193,7 @@ func (t *watcher) tell(frames []frame) error {
 		if err := t.out.write(f.wire); err != nil {
 			return err
 		}
-		wrote = true
+		wrote, t.told = true, true
 	}
 	if !wrote {
 		return nil

@@ -7,7 +7,6 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
-	"net/url"
 	"path"
 	"runtime/debug"
 	"strconv"
@@ -42,6 +41,7 @@ type door string
 const (
 	doorSocket door = "socket"
 	doorPage   door = "page"  // TCP with the secret of a browser that is signed in
+	doorAway   door = "away"  // the same at one of Options.Origins: the browser may be on another machine
 	doorToken  door = "token" // TCP with the token
 )
 
@@ -56,11 +56,15 @@ func entered(by door, next http.Handler) http.Handler {
 
 // withCaller is an http.Server's ConnContext.
 func (s *Server) withCaller(ctx context.Context, c net.Conn) context.Context {
-	dir, err := realDir(s.opts.Dir) // the form that shims use
-	if err != nil {
-		dir = s.opts.Dir
+	return caller.WithConn(ctx, c, s.repository())
+}
+
+// repository returns the folder in the form that shims use.
+func (s *Server) repository() string {
+	if dir, err := realDir(s.opts.Dir); err == nil {
+		return dir
 	}
-	return caller.WithConn(ctx, c, dir)
+	return s.opts.Dir
 }
 
 // identity returns what is known of the caller of a request. The controllers' rules decide what it may do.
@@ -81,7 +85,7 @@ func (s *Server) actor(ctx context.Context) seam.Actor {
 	}
 	id := s.opts.User
 	switch ctx.Value(doorKey{}) {
-	case doorPage:
+	case doorPage, doorAway:
 		id += " (Mission Control)"
 	case doorToken:
 		id += " (token)"
@@ -146,14 +150,15 @@ func (b *begun) Unwrap() http.ResponseWriter { return b.ResponseWriter }
 func (s *Server) guard(next http.Handler) http.Handler {
 	cross := http.NewCrossOriginProtection()
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if !s.addressed(r) {
+		at, outside := s.origin(r)
+		if at == "" {
 			sendAway(w)
-			api.NewProblem(http.StatusMisdirectedRequest, "this fairlead server does not answer to the host name %q; use the address that `fairlead up` printed", api.Shorten(r.Host)).Write(w)
+			api.NewProblem(http.StatusMisdirectedRequest, "this fairlead server does not answer to the host name %q; use the address that `fairlead up` printed, or name the origin under `origins` in fairlead.yaml", api.Shorten(r.Host)).Write(w)
 			return
 		}
-		if cross.Check(r) != nil || !fromHere(r) {
+		if cross.Check(r) != nil || !fromHere(r, at) {
 			sendAway(w)
-			api.NewProblem(http.StatusForbidden, "a page of another site sent this request; only fairlead's own page and programs with the token may do so").Write(w)
+			api.NewProblem(http.StatusForbidden, "a page of another site sent this request; only fairlead's own page and programs with the token may do so; a reverse proxy has to pass the Host header on").Write(w)
 			return
 		}
 		if open(r) {
@@ -161,9 +166,12 @@ func (s *Server) guard(next http.Handler) http.Handler {
 			return
 		}
 		by, valid, ok := s.known(r)
-		if !ok {
+		if !ok || outside && by != doorPage { // an agent can read the token, and behind a proxy it could not be told from a person
 			unknown(w)
 			return
+		}
+		if outside {
+			by = doorAway
 		}
 		if valid != nil {
 			ctx, cancel := context.WithCancel(r.Context())
@@ -188,8 +196,22 @@ func open(r *http.Request) bool {
 // connection.
 func sendAway(w http.ResponseWriter) { w.Header().Set("Connection", "close") }
 
-// addressed reports whether the request names this server as its host. A foreign name that resolves
-// to loopback (DNS rebinding) does not count.
+// origin returns the origin at which a request names this server, as a browser would send it, and whether that is one of
+// Options.Origins: then it came through a tunnel or a proxy. Empty: the request names another host. A foreign name that
+// resolves to loopback (DNS rebinding) does not count, nor does any header about forwarding.
+func (s *Server) origin(r *http.Request) (at string, outside bool) {
+	if s.addressed(r) {
+		return "http://" + r.Host, false
+	}
+	for _, o := range s.opts.Origins {
+		if o.At(r.Host) {
+			return o.String(), true
+		}
+	}
+	return "", false
+}
+
+// addressed reports whether the request names this server itself as its host.
 func (s *Server) addressed(r *http.Request) bool {
 	host, port, err := net.SplitHostPort(r.Host)
 	if err != nil {
@@ -215,12 +237,9 @@ func (s *Server) addressed(r *http.Request) bool {
 // fromHere reports whether a request comes from our own page or from no page at all. To a browser,
 // another program's page on this machine is the same site, so the origin must match as well. Opening
 // the page by a link is harmless from every site.
-func fromHere(r *http.Request) bool {
-	if origin := r.Header.Get("Origin"); origin != "" {
-		u, err := url.Parse(origin)
-		if err != nil || u.Scheme != "http" || !strings.EqualFold(u.Host, r.Host) {
-			return false
-		}
+func fromHere(r *http.Request, at string) bool {
+	if from := r.Header.Get("Origin"); from != "" && !strings.EqualFold(from, at) {
+		return false
 	}
 	switch r.Header.Get("Sec-Fetch-Site") {
 	case "", "same-origin", "none":

@@ -119,7 +119,7 @@ func TestSocket(t *testing.T) {
 // where the old place cannot be made again, at the next.
 func TestSocketIsMadeAgain(t *testing.T) {
 	dir := newWorkspace(t)
-	base := os.Getenv(runtimeDirVar)
+	base := os.Getenv(peer.RuntimeDirVar)
 	var mu sync.Mutex
 	var places []string
 	l, err := KeepSocket(dir, slog.New(slog.DiscardHandler), func(path string) error {
@@ -172,7 +172,7 @@ func TestSocketIsMadeAgain(t *testing.T) {
 
 func TestRuntimeFolder(t *testing.T) {
 	dir := newWorkspace(t)
-	base := os.Getenv(runtimeDirVar)
+	base := os.Getenv(peer.RuntimeDirVar)
 	if err := os.Symlink(t.TempDir(), filepath.Join(base, "fairlead")); err != nil {
 		t.Fatal(err)
 	}
@@ -180,7 +180,7 @@ func TestRuntimeFolder(t *testing.T) {
 	if err != nil || !strings.HasPrefix(path, "/tmp/fairlead-") {
 		t.Errorf("with a link in the place of the first: %s, %v", path, err)
 	}
-	t.Setenv(runtimeDirVar, "/tmp/"+strings.Repeat("long/", 30))
+	t.Setenv(peer.RuntimeDirVar, "/tmp/"+strings.Repeat("long/", 30))
 	if path, err = SocketPath(dir); err != nil || !strings.HasPrefix(path, "/tmp/fairlead-") {
 		t.Errorf("with a long one: %s, %v", path, err)
 	}
@@ -220,7 +220,7 @@ func TestPeer(t *testing.T) {
 // A repository may bring a daemon.json with it: it must not make us talk to other sockets.
 func TestDialForeignSocket(t *testing.T) {
 	dir := newWorkspace(t)
-	other, err := net.Listen("unix", filepath.Join(os.Getenv(runtimeDirVar), "agent.sock"))
+	other, err := net.Listen("unix", filepath.Join(os.Getenv(peer.RuntimeDirVar), "agent.sock"))
 	if err != nil {
 		t.Fatal(err)
 	}

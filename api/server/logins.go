@@ -56,7 +56,7 @@ func handleLoginCode(ctx context.Context, s *Server, _ *only[*api.EmptyBody]) (*
 	if err := identity(ctx).MayLogin("login"); err != nil {
 		return nil, err
 	}
-	if ctx.Value(doorKey{}) == doorPage {
+	if by := ctx.Value(doorKey{}); by == doorPage || by == doorAway {
 		return nil, &machine.Refusal{Subject: "Mission Control", Event: "login", State: "asked by a page", Reason: "a page cannot sign other browsers in; run `fairlead open --code`"}
 	}
 	all, err := s.logins()

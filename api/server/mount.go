@@ -32,7 +32,7 @@ func (s *Server) mcp(tools, next http.Handler) http.Handler {
 				api.NewProblem(http.StatusMisdirectedRequest, "this fairlead server does not answer to the host name %q; use the address in FAIRLEAD_MCP_URL", api.Shorten(r.Host)).Write(w)
 				return
 			}
-			if cross.Check(r) != nil || !fromHere(r) {
+			if cross.Check(r) != nil || !fromHere(r, "http://"+r.Host) {
 				sendAway(w)
 				api.NewProblem(http.StatusForbidden, "a page of another site sent this request; only programs in fairlead's sessions may do so").Write(w)
 				return

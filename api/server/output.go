@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -135,6 +136,7 @@ type outputIn struct {
 	LastEventID int64  `header:"Last-Event-ID" default:"-1" minimum:"-1" doc:"The offset that the client has reached; it takes precedence over from and tail"`
 	From        int64  `query:"from" default:"-1" minimum:"-1" doc:"The offset to begin at; without it, the beginning"`
 	Tail        int64  `query:"tail" minimum:"0" maximum:"1073741824" doc:"Begin about this many bytes before the end"`
+	Poll        bool   `query:"poll" doc:"As for /events: end the answer after the first output, or after 10 s without any"`
 }
 
 // handleOutputStream streams a session's output as text while the session runs.
@@ -149,7 +151,7 @@ func handleOutputStream(s *Server, w http.ResponseWriter, r *http.Request, in *o
 		api.ProblemOf(err).Write(w)
 		return
 	}
-	t := &listener{s: s, id: in.ID}
+	t := &listener{s: s, id: in.ID, poll: in.Poll}
 	switch {
 	case in.LastEventID >= 0:
 		t.at = in.LastEventID
@@ -164,9 +166,15 @@ func handleOutputStream(s *Server, w http.ResponseWriter, r *http.Request, in *o
 		return
 	}
 	t.out = out
+	if t.poll {
+		within, cancel := context.WithTimeout(ctx, pollWait)
+		defer cancel()
+		ctx = within
+	}
 	if err := t.run(ctx); err != nil && stillThere(ctx, err) != nil {
 		out.bye(err)
 	}
+	out.over(t.poll)
 }
 
 // nearEnd returns the offset about tail bytes before the end of the existing output. The end is not
@@ -208,6 +216,7 @@ type listener struct {
 	out  *sse
 	id   string
 	at   int64 // the offset up to which output was sent
+	poll bool  // the first output ends the answer
 	torn bool  // the first bytes may be the end of a character that begins before them
 
 	held []byte    // read, but not sent yet
@@ -270,8 +279,9 @@ func (t *listener) relay(ctx context.Context, ping *time.Ticker) (sessions.Sessi
 			}
 			due.Reset(time.Until(t.next))
 		case <-due.C:
-			if err := t.tell(false); err != nil {
-				return info, err
+			before := t.at
+			if err := t.tell(false); err != nil || t.poll && t.at > before {
+				return info, cmp.Or(err, errCut)
 			}
 		case <-ping.C:
 			if err := t.out.send(pingMessage); err != nil {

@@ -22,6 +22,7 @@ import (
 	"github.com/fairlead-dev/fairlead/controller/sessions"
 	"github.com/fairlead-dev/fairlead/controller/status"
 	"github.com/fairlead-dev/fairlead/driver"
+	"github.com/fairlead-dev/fairlead/internal/origin"
 	"github.com/fairlead-dev/fairlead/journal"
 	"github.com/fairlead-dev/fairlead/search"
 	"github.com/fairlead-dev/fairlead/view"
@@ -62,13 +63,15 @@ var _ Backend = (*controller.Supervisor)(nil)
 // Options configure a server.
 type Options struct {
 	Engine  Backend
-	UI      http.Handler  // Mission Control; nil: none
-	Token   string        // the token for programs over TCP; empty: it opens nothing
-	Logins  *login.Logins // the browsers that are signed in; nil: none can sign in
-	Hosts   []string      // HOST or HOST:PORT from --listen; loopback names with our port are always accepted
+	UI      http.Handler    // Mission Control; nil: none
+	Token   string          // the token for programs over TCP; empty: it opens nothing
+	Logins  *login.Logins   // the browsers that are signed in; nil: none can sign in
+	Hosts   []string        // HOST or HOST:PORT from --listen; loopback names with our port are always accepted
+	Origins []origin.Origin // where the page is opened through a tunnel or a proxy; only browsers' secrets count there
 	Log     *slog.Logger
 	Version string
 	Dir     string        // the repository
+	Address string        // of the page: http://127.0.0.1:7466
 	Store   string        // the journal's store: sqlite or memory
 	MCP     http.Handler  // the tools for agents (NewMCP); nil: none
 	Search  *search.Index // nil: there is none, and searches are answered with 503

@@ -1,16 +1,12 @@
 package server
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"net"
 	"os"
 	"path/filepath"
-	"strconv"
 	"sync"
-	"syscall"
 	"time"
 
 	"github.com/fairlead-dev/fairlead/api/caller"
@@ -18,10 +14,8 @@ import (
 )
 
 const (
-	runtimeDirVar = "XDG_RUNTIME_DIR"
-	socketBytes   = 100 // of a path: sun_path has 104 on macOS, 108 on Linux
-	socketLetters = 16  // of the hash in the socket's name
-	socketAsk     = time.Second
+	socketBytes = 100 // of a path: sun_path has 104 on macOS, 108 on Linux
+	socketAsk   = time.Second
 )
 
 // SocketTaken says that a daemon already answers on the socket of this repository.
@@ -39,16 +33,15 @@ func SocketPath(dir string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	sum := sha256.Sum256([]byte(real))
-	name := "d-" + hex.EncodeToString(sum[:])[:socketLetters]
+	name := peer.SocketOf(real)
 	var faults []error
-	for _, folder := range runtimeDirs() {
+	for _, folder := range peer.SocketDirs() {
 		path := filepath.Join(folder, name)
 		if len(path) > socketBytes {
 			faults = append(faults, fmt.Errorf("%s is too long for a socket", path))
 			continue
 		}
-		if err := safeDir(folder); err != nil {
+		if err := peer.PrivateDir(folder); err != nil {
 			faults = append(faults, err)
 			continue
 		}
@@ -66,36 +59,6 @@ func realDir(dir string) (string, error) {
 		return "", fmt.Errorf("find the repository %s: %w", dir, err)
 	}
 	return abs, nil
-}
-
-func runtimeDirs() []string {
-	dirs := []string{filepath.Join("/tmp", "fairlead-"+strconv.Itoa(os.Getuid()))}
-	if x := os.Getenv(runtimeDirVar); filepath.IsAbs(x) {
-		dirs = append([]string{filepath.Join(x, "fairlead")}, dirs...)
-	}
-	return dirs
-}
-
-// safeDir makes a folder that other users cannot open, or returns why an existing folder is not
-// suitable.
-func safeDir(dir string) error {
-	if err := os.Mkdir(dir, 0o700); err != nil && !errors.Is(err, os.ErrExist) {
-		return err
-	}
-	info, err := os.Lstat(dir)
-	if err != nil {
-		return err
-	}
-	sys, ok := info.Sys().(*syscall.Stat_t)
-	switch {
-	case !info.IsDir():
-		return fmt.Errorf("%s is a link or a file, not a folder; remove it", dir)
-	case !ok || int(sys.Uid) != os.Getuid():
-		return fmt.Errorf("%s belongs to another user; ask them to remove it, or set %s", dir, runtimeDirVar)
-	case info.Mode().Perm() != 0o700:
-		return os.Chmod(dir, 0o700)
-	}
-	return nil
 }
 
 // ListenSocket opens the socket of a repository. Connections of other users are closed before a byte

@@ -18,6 +18,7 @@ const (
 	streamsMax = 2000
 
 	pingEvery    = 15 * time.Second // proxies and browsers close a connection that is idle for more than about a minute
+	pollWait     = 10 * time.Second // an answer to a poll; shorter than proxies wait for one
 	writeBytes   = 64 << 10         // written before the deadline is extended
 	reconnectMin = 500              // ms, sent to browsers
 	reconnectVar = 1000             // ms, so that clients do not all reconnect at the same moment
@@ -108,6 +109,13 @@ func (o *sse) bye(why error) {
 		reason = "stopping"
 	}
 	_ = o.send(message("bye", "", api.Bye{Reason: reason, Detail: why.Error()}))
+}
+
+// over ends an answer to a poll. The end has to be written too, and the last deadline may have passed.
+func (o *sse) over(poll bool) {
+	if poll {
+		_ = o.send(pingMessage) // the client may be gone
+	}
 }
 
 // enter counts a stream, or refuses it if there are too many.

@@ -236,7 +236,7 @@ func (d *Daemon) serve(ctx context.Context, door net.Listener) error {
 		return err
 	}
 	announce := func(socket string) error {
-		return d.space.Announce(workspace.Daemon{PID: os.Getpid(), Address: d.address, Socket: socket, Version: cli.Version()})
+		return d.space.Announce(workspace.Daemon{PID: os.Getpid(), Address: d.address, Socket: socket, Version: cli.Version(), Origins: originsOf(d.Conf)})
 	}
 	socket, err := server.KeepSocket(d.Conf.Dir, d.log, announce)
 	if err != nil {
@@ -244,8 +244,9 @@ func (d *Daemon) serve(ctx context.Context, door net.Listener) error {
 	}
 	server := server.New(server.Options{
 		Engine: d.Engine, UI: ui.Handler(), Token: token, Logins: d.Logins, Log: d.log, Version: cli.Version(), Dir: d.Conf.Dir, Store: "sqlite",
-		Hosts:  []string{door.Addr().String()},
-		Reload: d.reloader(), ReloadFault: d.reloadFault, Past: offline.Past(d.Conf, cli.Drivers(), d.Engine.Journal()), Search: d.search,
+		Hosts:   []string{door.Addr().String()}, Address: d.address,
+		Origins: d.Conf.Origins,
+		Reload:  d.reloader(), ReloadFault: d.reloadFault, Past: offline.Past(d.Conf, cli.Drivers(), d.Engine.Journal()), Search: d.search,
 		MCP: mcp.New(mcp.Options{Engine: d.Engine, Log: d.log, Version: cli.Version()}),
 	})
 	serving, stop := context.WithCancel(context.WithoutCancel(ctx))
@@ -254,6 +255,14 @@ func (d *Daemon) serve(ctx context.Context, door net.Listener) error {
 	d.closers = append(d.closers, func() error { stop(); return <-served })
 	d.Url = d.address + "/"
 	return announce(socket.Addr().String())
+}
+
+// originsOf are the addresses of the page besides the listener's, as texts.
+func originsOf(conf *config.Config) (all []string) {
+	for _, o := range conf.Origins {
+		all = append(all, o.String())
+	}
+	return all
 }
 
 // reloader is how the API reloads; nil if nothing waits for configurations.

@@ -20,7 +20,8 @@ func openCommand(a *app) *cobra.Command {
 		Short: "Open Mission Control in a browser and sign it in, or list and sign out browsers",
 		Long: `The address that is opened contains a login code. The code is valid once and for 30 seconds; the page exchanges it
 for a secret of its own and stays signed in until you revoke that with --revoke. With --code the code is printed to
-be typed into the page, on a phone for example; the phone needs a tunnel to the port.`,
+be typed into the page, on a phone for example; the phone needs a tunnel to the port, or a proxy whose origin is
+named under origins in fairlead.yaml.`,
 		Example: "  fairlead open\n  fairlead open --code\n  fairlead open --list\n  fairlead open --revoke l3",
 		Args:    cli.Args(cobra.NoArgs),
 		RunE: a.asking(func(ctx context.Context, client *apiclient.Client, _ []string) error {
@@ -44,9 +45,12 @@ be typed into the page, on a phone for example; the phone needs a tunnel to the 
 			page := client.Daemon().Address + "/"
 			url := daemon.SignInURL(page, issued.Code)
 			if a.JSON {
-				return a.PrintJSON(map[string]any{"url": url, "page": page, "code": issued.Code, "expires_at": issued.ExpiresAt})
+				return a.PrintJSON(map[string]any{"url": url, "page": page, "origins": append([]string{}, client.Daemon().Origins...), "code": issued.Code, "expires_at": issued.ExpiresAt})
 			}
 			if code {
+				for _, origin := range client.Daemon().Origins {
+					page += " or " + origin + "/"
+				}
 				_, err := fmt.Fprintf(a.Out, "%s\nopen %s and enter this code within 30 seconds; it is valid once\n", issued.Code, page)
 				return err
 			}

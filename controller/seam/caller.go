@@ -12,6 +12,7 @@ import (
 type Caller struct {
 	Session string // the session that the process runs in, AGENT-NUMBER or STEP@RUN-NUMBER; empty: none
 	Unknown bool   // the process ended before it could be identified
+	Seen    bool   // it was identified as a process on this machine that runs in no session
 }
 
 // Agent returns the agent whose session it is: coder-17 belongs to coder.

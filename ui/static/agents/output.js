@@ -6,7 +6,8 @@
 
 import * as api from '../shell/api.js';
 import { Terminal } from './ansi.js';
-import { StreamRefused, readStream } from '../shell/sse.js';
+import { polls } from '../shell/connection.js';
+import { SILENCE_MS_MAX, StreamRefused, readStream } from '../shell/sse.js';
 
 /** @typedef {import('./ansi.js').Line & {key: number}} Line */
 
@@ -19,6 +20,8 @@ export const LINES_MAX = 5000;
 /** Bytes shown from the place on that a link leads to. */
 const SPOT_BYTES = 256 * 1024;
 const RETRY_MS = 1500;
+/** Least time from one poll to the next, where streams are held back. */
+const POLL_GAP_MS = 250;
 
 export class Output {
   terminal = new Terminal();
@@ -74,8 +77,10 @@ export class Output {
   async #follow(where) {
     const { signal } = this.line;
     while (!signal.aborted && !this.over) {
+      let ended = false;
       try {
-        await readStream(api.outputURL(this.session, where), { signal, onMessage: (m) => this.#take(m) });
+        await readStream(api.outputURL(this.session, where), { signal, ...(polls.peek() && { firstMs: SILENCE_MS_MAX }), onMessage: (m) => this.#take(m) });
+        ended = true;
       } catch (err) {
         if (signal.aborted) return;
         if (err instanceof StreamRefused && err.status === 404) {
@@ -85,7 +90,7 @@ export class Output {
         }
       }
       if (this.start >= 0) where = { from: this.end };
-      await new Promise((go) => { setTimeout(go, RETRY_MS); });
+      await new Promise((go) => { setTimeout(go, ended && polls.peek() ? POLL_GAP_MS : RETRY_MS); });
     }
   }
 

@@ -4,7 +4,7 @@
 // order, and the server says what it allows. A Failure is everything else, with a way out in its
 // message.
 
-import { asOf } from './connection.js';
+import { asOf, polls } from './connection.js';
 import { proof, refused } from './signin.js';
 
 const BASE = '/api/v1';
@@ -521,10 +521,12 @@ const outputFilePath = (session, n, file, limit) => `/dispatch/${name(session)}/
 /** The beginning of a file, as text. @param {string} session @param {number} n @param {string} file @param {number} limit @returns {Promise<string>} */
 export const outputFile = async (session, n, file, limit) => (await ask(outputFilePath(session, n, file, limit))).text();
 
+/** What makes a stream an answer that ends with the first news, if this page polls. */
+const poll = () => (polls.peek() ? '&poll=true' : '');
 /** @param {number} after */
-export const eventsURL = (after) => `${BASE}/events?after=${after}`;
+export const eventsURL = (after) => `${BASE}/events?after=${after}${poll()}`;
 /** @param {string} session @param {{from: number} | {tail: number}} where */
 export const outputURL = (session, where) =>
-  `${BASE}/sessions/${name(session)}/output/stream?` + ('from' in where ? `from=${where.from}` : `tail=${where.tail}`);
+  `${BASE}/sessions/${name(session)}/output/stream?` + ('from' in where ? `from=${where.from}` : `tail=${where.tail}`) + poll();
 /** @param {string} session @param {string} file the name to save it under */
 export const saveOutput = (session, file) => save(`/sessions/${name(session)}/output?from=0`, file);

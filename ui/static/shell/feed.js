@@ -14,9 +14,9 @@ import { batch } from './lib.js';
 import { forgetRuns, applyRunChanges, refreshRuns } from '../runs/state.js';
 import { forgetDispatch, applyDispatchChanges, refreshDispatch } from '../dispatch/state.js';
 import { nameOf } from './reducer.js';
-import { readStream } from './sse.js';
+import { HeldBack, readStream } from './sse.js';
 import { signedIn } from './signin.js';
-import { asOf, asOfTime, connection, head, live, tick } from './connection.js';
+import { asOf, asOfTime, connection, head, live, polls, tick } from './connection.js';
 import { learn, trouble } from '../moment/state.js';
 import { addHistory, applyChanges, applyTeam, cell, forget, loaded, names } from '../agents/state.js';
 import { forgetUsage, refreshUsage } from '../usage/state.js';
@@ -34,6 +34,12 @@ const HISTORY_TAIL = 1000;
 const REFRESH_AFTER_MS = 40;
 /** Between two snapshots: the age of evidence and doubts change without a change in the journal. */
 const POLL_MS = 15_000;
+/** A stream that is so long behind a snapshot is held back by something between. */
+const LAG_MS = 8000;
+/** Least time from one poll to the next. */
+const POLL_GAP_MS = 250;
+/** The server ends an answer to a poll after 10 s; a page that heard nothing for this long is cut off. */
+const POLL_SILENCE_MS = 20_000;
 /** Time between two updates of a hidden page, which gets no frames. */
 const HIDDEN_FLUSH_MS = 500;
 
@@ -95,9 +101,17 @@ async function refresh() {
   if (wanted || names.peek().some((n) => cell(n)?.known.complete === false)) refreshSoon();
 }
 
+/** Reads a snapshot, which also shows whether the stream keeps up with the journal. */
 async function poll() {
   if (!live.peek() || document.hidden || refreshing) return;
-  try { applyTeam(await api.team()); } catch { /* the stream reports a lost server */ }
+  const mine = line;
+  try {
+    const snapshot = await api.team();
+    applyTeam(snapshot);
+    if (snapshot.head > place) setTimeout(() => { if (place < snapshot.head && live.peek()) mine.abort(new HeldBack()); }, LAG_MS);
+  } catch (err) {
+    if (err instanceof api.Failure && err.status === 0) mine.abort(err); // the stream may be as dead, and would say so much later
+  }
 }
 
 // --- the stream ---------------------------------------------------------------
@@ -190,16 +204,19 @@ async function listen() {
   await catchUp();
   if (asOf.peek() > 0) return;
   const mine = line;
-  await readStream(api.eventsURL(place), {
-    signal: mine.signal,
-    onOpen: () => {
-      endReason = '';
-      set({ phase: 'live', since: Date.now(), trying: false, words: '' });
-      if (wanted) refreshSoon();
-      refreshAll();
-    },
-    onMessage: (m) => { if (!mine.signal.aborted) take(m, mine); },
-  });
+  const open = () => {
+    endReason = '';
+    set({ phase: 'live', since: Date.now(), trying: false, words: '' });
+    if (wanted) refreshSoon();
+    refreshAll();
+  };
+  const onMessage = (/** @type {import('./sse.js').Message} */ m) => { if (!mine.signal.aborted) take(m, mine); };
+  if (!polls.peek()) { await readStream(api.eventsURL(place), { signal: mine.signal, onOpen: open, onMessage }); return; }
+  open(); // the snapshot was a moment ago, and an answer without news comes late
+  while (!endReason) {
+    await readStream(api.eventsURL(place), { signal: mine.signal, firstMs: POLL_SILENCE_MS, silenceMs: POLL_SILENCE_MS, onMessage });
+    await /** @type {Promise<void>} */ (new Promise((go) => { setTimeout(go, POLL_GAP_MS); }));
+  }
 }
 
 /** @param {unknown} err */
@@ -217,6 +234,7 @@ function lost(err) {
 export async function keepFeedOpen() {
   setInterval(poll, POLL_MS);
   addEventListener('online', () => wake());
+  document.addEventListener('visibilitychange', () => void poll()); // a device that slept has timers that are late
   let failures = 0;
   signedIn.subscribe(() => wake());
   asOf.subscribe(() => { line.abort(new Error('another moment is shown')); wake(); });
@@ -244,6 +262,11 @@ export async function keepFeedOpen() {
       failures = 0;
       if (performance.now() - started > 1000) continue;
     } catch (err) {
+      if (err instanceof HeldBack && !polls.peek()) { // the server answers other requests, or the next one shows that it does not
+        polls.value = true;
+        set({ phase: 'connecting', trying: true, words: '' });
+        continue;
+      }
       if (live.peek()) failures = 0;
       if (!signedIn.peek() || asOf.peek() > 0) continue;
       lost(err);

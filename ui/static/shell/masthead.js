@@ -1,9 +1,9 @@
 // The top of the page: the team's name, the hold, and whether the page is live.
 
 import { moment } from './format.js';
-import { html } from './lib.js';
+import { html, signal } from './lib.js';
 import { retryNow } from './feed.js';
-import { connection, live, now } from './connection.js';
+import { connection, live, now, polls } from './connection.js';
 import { holdPending, team } from '../agents/state.js';
 import { plain } from './text.js';
 import { nextTheme, theme } from './prefs.js';
@@ -17,7 +17,8 @@ const PHASES = { live: 'Live', past: 'Earlier', connecting: 'Connecting', lost: 
 
 function Line() {
   const { phase } = connection.value;
-  return html`<span class="line-state line-${phase}" role="status"><i aria-hidden="true"></i>${PHASES[phase]}</span>`;
+  const asks = phase === 'live' && polls.value;
+  return html`<span class="line-state line-${phase} ${asks ? 'line-polls' : ''}" role="status" title=${asks ? 'A proxy holds the live stream back. This page asks for news several times a second instead.' : undefined}><i aria-hidden="true"></i>${asks ? 'Polling' : PHASES[phase]}</span>`;
 }
 
 function Hold() {
@@ -51,6 +52,9 @@ export function Masthead() {
   </header>`;
 }
 
+/** The person knows that the page polls. */
+const pollsSeen = signal(false);
+
 /** Messages that concern the whole page. */
 export function Banners() {
   const c = connection.value;
@@ -61,6 +65,8 @@ export function Banners() {
       <button type="button" class="plain-button" onClick=${retryNow}>Try now</button></div>`}
     ${c.phase === 'connecting' && !c.trying && html`<div class="banner banner-lost"><p><b>No answer yet.</b> <span>${plain(c.words, 200)}</span></p>
       <button type="button" class="plain-button" onClick=${retryNow}>Try now</button></div>`}
+    ${polls.value && c.phase === 'live' && !pollsSeen.value && html`<div class="banner"><p><b>A proxy holds the live stream back.</b> <span>This page asks for news again and again instead, which costs more. Switch off the buffering of answers in the proxy, and load the page again.</span></p>
+      <button type="button" class="plain-button" onClick=${() => { pollsSeen.value = true; }}>Close</button></div>`}
     ${team.value.stopping && html`<div class="banner banner-hold"><p><b>Fairlead is stopping.</b> <span>Current sessions finish; nothing new starts.</span></p></div>`}
     ${team.value.hold && !team.value.stopping && html`<div class="banner banner-hold"><p><b>The team is held.</b> <span>Nothing new starts; current sessions finish.${team.value.note ? html` <q>${plain(team.value.note, 200)}</q>` : ''}</span></p>
       <button type="button" class="plain-button" aria-disabled=${live.value ? undefined : 'true'} onClick=${() => { if (live.value) dialog.value = 'release'; }}>Release</button></div>`}

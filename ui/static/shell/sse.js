@@ -8,6 +8,8 @@ const EVENT_CHARS_MAX = 32 * 1024 * 1024;
 
 /** The server pings every 15 s. After two and a half missed pings the connection is dead. */
 export const SILENCE_MS_MAX = 38_000;
+/** The server writes at once when a stream begins. If nothing has come by then, something between holds the stream back. */
+export const FIRST_MS_MAX = 8000;
 
 import { proof, refused } from './signin.js';
 
@@ -73,13 +75,19 @@ export class StreamRefused extends Error {
   }
 }
 
+/** A proxy holds the stream back, as one does that buffers answers. */
+export class HeldBack extends Error {
+  constructor() { super('the stream is held back'); }
+}
+
 /**
  * Reads one stream until it ends. Returns if the server closes it. Throws if the connection breaks,
- * if it is silent for too long, or if the signal aborts.
+ * if it is silent for too long, or if the signal aborts. onOpen is called when the first bytes are there: headers
+ * prove nothing, because a proxy may send them and hold back the rest.
  * @param {string} url
- * @param {{signal: AbortSignal, onOpen?: () => void, onMessage: (m: Message) => void, silenceMs?: number}} options
+ * @param {{signal: AbortSignal, onOpen?: () => void, onMessage: (m: Message) => void, silenceMs?: number, firstMs?: number}} options
  */
-export async function readStream(url, { signal, onOpen, onMessage, silenceMs = SILENCE_MS_MAX }) {
+export async function readStream(url, { signal, onOpen, onMessage, silenceMs = SILENCE_MS_MAX, firstMs = FIRST_MS_MAX }) {
   const line = new AbortController();
   const stop = () => line.abort(signal.reason);
   signal.addEventListener('abort', stop, { once: true });
@@ -90,7 +98,7 @@ export async function readStream(url, { signal, onOpen, onMessage, silenceMs = S
     watchdog = setTimeout(() => line.abort(new Error('no data for too long')), silenceMs);
   };
   try {
-    restart();
+    watchdog = setTimeout(() => line.abort(new HeldBack()), firstMs);
     const sent = proof();
     const response = await fetch(url, { headers: { Accept: 'text/event-stream', ...sent }, signal: line.signal, cache: 'no-store' });
     const type = response.headers.get('content-type') ?? '';
@@ -99,7 +107,7 @@ export async function readStream(url, { signal, onOpen, onMessage, silenceMs = S
       if (response.status === 401) refused(sent.Authorization);
       throw new StreamRefused(response.status);
     }
-    onOpen?.();
+    let opened = false;
     const reader = response.body.getReader();
     const decoder = new TextDecoder();
     const parser = new Parser();
@@ -107,6 +115,7 @@ export async function readStream(url, { signal, onOpen, onMessage, silenceMs = S
       const { done, value } = await reader.read();
       if (done) return;
       restart();
+      if (!opened) { opened = true; onOpen?.(); }
       for (const message of parser.write(decoder.decode(value, { stream: true }))) onMessage(message);
     }
   } finally {
