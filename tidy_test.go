@@ -51,6 +51,7 @@ var imports = []importRow{
 	{pkg: "internal/test/testsize"},
 
 	{pkg: "config", may: []string{"internal/file", "policy"}, inTests: []string{"driver/script"}}, // what init writes has to play
+	{pkg: "config/edit", may: []string{"config", "internal/file"}},
 	{pkg: "shim"},
 	{pkg: "notify", may: []string{"machine", "machine/*", "internal/file"}},
 	{pkg: "internal/file"},

@@ -45,6 +45,9 @@ type spot struct {
 // find follows a path as far as it exists. It stops at a mapping without keys, so that its key is the last one known.
 func (s *source) find(path []string) (spot, error) {
 	sp := spot{in: s.root, at: -1, limit: s.end()}
+	if len(s.root.Fields) == 0 {
+		return sp, byHand("the file has no keys")
+	}
 	for n := s.root; ; {
 		if n.Style&yaml.FlowStyle != 0 {
 			if n == s.root {

@@ -1,4 +1,4 @@
-package doctor
+package probe
 
 import (
 	"crypto/sha256"
@@ -34,7 +34,7 @@ func rememberedAnswers() answers {
 // file names the file for an answer: it depends on this build, on what is asked and in which folder, and on the
 // program's file, which a new version replaces. Empty: the answer is not remembered. A program with variables of its
 // own is always asked, because no file may contain what a program could print of them.
-func (a answers) file(wish probeWish, env []string) string {
+func (a answers) file(wish Wish, env []string) string {
 	if a.dir == "" || len(env) > 0 {
 		return ""
 	}
@@ -75,7 +75,7 @@ func (a answers) file(wish probeWish, env []string) string {
 }
 
 // recall returns an answer that was given less than rememberedMax ago.
-func recall(file string) (reply probeReply, ok bool) {
+func recall(file string) (reply Reply, ok bool) {
 	info, err := os.Lstat(file)
 	if file == "" || err != nil || !info.Mode().IsRegular() || info.Size() > probeBytesMax || time.Since(info.ModTime()) > rememberedMax {
 		return reply, false
@@ -86,7 +86,7 @@ func recall(file string) (reply probeReply, ok bool) {
 
 // remember stores an answer without faults and warnings, and removes those that are too old. A failure only means
 // that the program is asked again.
-func remember(file string, reply probeReply) {
+func remember(file string, reply Reply) {
 	if file == "" || reply.Fault != "" || len(reply.Found.Warnings) > 0 {
 		return
 	}
