@@ -102,7 +102,7 @@ var imports = []importRow{
 
 	{pkg: "ui"},
 	{pkg: "internal/test/uitest", may: append([]string{"ui", "api", "api/login", "api/server", "policy", "rank", "examples", "controller", "controller/*", "loop", "team", "machine/*", "view", "workspace", "search", "driver", "driver/*", "journal", "journal/*", "config"}, files...), inTests: []string{"internal/test/uitest", "machine/*"}},
-	{pkg: "api", may: append([]string{"controller/*", "view", "loop", "driver", "journal", "team", "runfile"}, pure...)},
+	{pkg: "api", may: append([]string{"controller/*", "view", "loop", "driver", "journal", "team", "runfile", "config/edit"}, pure...)},
 	{pkg: "api/peer"},
 	{pkg: "api/login"},
 	{pkg: "api/client", may: []string{"api", "api/peer", "controller/*", "view", "workspace", "machine", "policy", "rank"}},

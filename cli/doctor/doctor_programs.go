@@ -80,7 +80,7 @@ func lookAtProgram(ctx context.Context, p setup.FoundProgram) Finding {
 		return f
 	}
 	f.Program.Known = true
-	reply, err := probe.Ask(ctx, probe.Wish{Driver: p.Driver, Name: p.Name, Command: append([]string{p.Path}, p.Command[1:]...)}, nil)
+	reply, err := probe.Ask(ctx, probe.Request{Driver: p.Driver, Name: p.Name, Command: append([]string{p.Path}, p.Command[1:]...)}, nil)
 	if err == nil && reply.Fault != "" {
 		err = fmt.Errorf("%s", probe.WithoutAgent(reply.Fault, p.Name))
 	}

@@ -115,7 +115,7 @@ func greet(ctx context.Context, agent config.Agent, env []string) []Finding {
 	if !Can(agent.Driver) || agent.Loop == config.LoopForeign {
 		return nil
 	}
-	reply, err := Ask(ctx, Wish{Driver: agent.Driver, Name: agent.Name, Command: agent.Command, Dir: agent.Workspace, Model: agent.Model, Mode: agent.Mode}, env)
+	reply, err := Ask(ctx, Request{Driver: agent.Driver, Name: agent.Name, Command: agent.Command, Dir: agent.Workspace, Model: agent.Model, Mode: agent.Mode}, env)
 	if err == nil && reply.Fault != "" {
 		err = fmt.Errorf("%s", WithoutAgent(reply.Fault, agent.Name))
 	}

@@ -28,9 +28,9 @@ const (
 	probeBytesMax = 1 << 20          // of the answer; much more than it needs
 )
 
-// Wish is the input of the probing process, on its standard input. The agent's environment is
+// Request is the input of the probing process, on its standard input. The agent's environment is
 // that process's environment; the input has only the names.
-type Wish struct {
+type Request struct {
 	Driver    string   `json:"driver"`
 	Name      string   `json:"name"`
 	Command   []string `json:"command"`
@@ -64,17 +64,17 @@ func Here(ctx context.Context, a *cli.App, apart bool) error {
 			return &cli.Coded{Code: exitNotApart, Err: fmt.Errorf("%w: %w", errNotApart, err)}
 		}
 	}
-	var wish Wish
-	if err := json.NewDecoder(io.LimitReader(a.In, probeBytesMax)).Decode(&wish); err != nil {
+	var asked Request
+	if err := json.NewDecoder(io.LimitReader(a.In, probeBytesMax)).Decode(&asked); err != nil {
 		return fmt.Errorf("read what to probe: %w", err)
 	}
-	if !Can(wish.Driver) {
-		return fmt.Errorf("the driver %s cannot probe programs", wish.Driver)
+	if !Can(asked.Driver) {
+		return fmt.Errorf("the driver %s cannot probe programs", asked.Driver)
 	}
 	var reply Reply
 	var err error
-	reply.Found, err = cli.Drivers()[wish.Driver].Probe(ctx, driver.Agent{
-		Name: wish.Name, Command: wish.Command, Workspace: wish.Dir, Env: environmentOf(wish.Variables), Model: wish.Model, Mode: wish.Mode,
+	reply.Found, err = cli.Drivers()[asked.Driver].Probe(ctx, driver.Agent{
+		Name: asked.Name, Command: asked.Command, Workspace: asked.Dir, Env: environmentOf(asked.Variables), Model: asked.Model, Mode: asked.Mode,
 	})
 	if err != nil {
 		reply.Fault = err.Error()
@@ -100,14 +100,14 @@ func fresh(ctx context.Context) bool { return ctx.Value(freshKey{}) != nil }
 func Fresh(ctx context.Context) context.Context { return context.WithValue(ctx, freshKey{}, true) }
 
 // Ask examines a program in a process of its own, unless its answer is known from an earlier call. env is added to the environment.
-func Ask(ctx context.Context, wish Wish, env []string) (Reply, error) {
-	file := rememberedAnswers().file(wish, env)
+func Ask(ctx context.Context, asked Request, env []string) (Reply, error) {
+	file := rememberedAnswers().file(asked, env)
 	if reply, ok := recall(file); ok && !fresh(ctx) {
 		return reply, nil
 	}
-	reply, err := probeOnce(ctx, wish, env, true)
+	reply, err := probeOnce(ctx, asked, env, true)
 	if errors.Is(err, errNotApart) {
-		reply, err = probeOnce(ctx, wish, env, false)
+		reply, err = probeOnce(ctx, asked, env, false)
 	}
 	if err == nil {
 		remember(file, reply)
@@ -115,7 +115,7 @@ func Ask(ctx context.Context, wish Wish, env []string) (Reply, error) {
 	return reply, err
 }
 
-func probeOnce(ctx context.Context, wish Wish, env []string, apart bool) (Reply, error) {
+func probeOnce(ctx context.Context, asked Request, env []string, apart bool) (Reply, error) {
 	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
 	defer cancel()
 	self, err := os.Executable()
@@ -127,15 +127,15 @@ func probeOnce(ctx context.Context, wish Wish, env []string, apart bool) (Reply,
 		return Reply{}, fmt.Errorf("make room for a probe: %w", err)
 	}
 	defer os.RemoveAll(dir)
-	if wish.Dir == "" {
-		wish.Dir = dir
+	if asked.Dir == "" {
+		asked.Dir = dir
 	}
 	env = append(slices.Clip(quiet), env...)
 	for _, kv := range env {
 		name, _, _ := strings.Cut(kv, "=")
-		wish.Variables = append(wish.Variables, name)
+		asked.Variables = append(asked.Variables, name)
 	}
-	told, err := json.Marshal(wish)
+	told, err := json.Marshal(asked)
 	if err != nil {
 		return Reply{}, fmt.Errorf("write what to probe: %w", err)
 	}
