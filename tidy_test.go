@@ -52,6 +52,7 @@ var imports = []importRow{
 	{pkg: "internal/test/testsize"},
 
 	{pkg: "config", may: []string{"internal/file", "internal/origin", "policy"}, inTests: []string{"driver/script"}}, // what init writes has to play
+	{pkg: "config/edit", may: []string{"config", "internal/file"}},
 	{pkg: "shim"},
 	{pkg: "notify", may: []string{"machine", "machine/*", "internal/file"}},
 	{pkg: "internal/file"},
@@ -103,7 +104,7 @@ var imports = []importRow{
 
 	{pkg: "ui"},
 	{pkg: "internal/test/uitest", may: append([]string{"ui", "api", "api/login", "api/server", "policy", "rank", "examples", "controller", "controller/*", "loop", "team", "machine/*", "view", "workspace", "search", "driver", "driver/*", "journal", "journal/*", "config"}, files...), inTests: []string{"internal/test/uitest", "machine/*"}},
-	{pkg: "api", may: append([]string{"controller/*", "view", "loop", "driver", "journal", "team", "runfile"}, pure...)},
+	{pkg: "api", may: append([]string{"controller/*", "view", "loop", "driver", "journal", "team", "runfile", "config/edit"}, pure...)},
 	{pkg: "api/peer"},
 	{pkg: "api/login"},
 	{pkg: "api/caller", may: []string{"api", "api/peer", "controller/seam", "shim"}, inTests: []string{"machine"}},

@@ -16,6 +16,13 @@ const (
 	depthMax     = 32      // the schema has a depth of five
 )
 
+// Tree reads the text of a configuration into nodes with their places, without checking what they say.
+func Tree(b []byte) (*file.YAMLNode, error) {
+	found := &findings{file: FileName}
+	root := parseTree(b, found)
+	return root, found.err()
+}
+
 // parseTree reads YAML into nodes. It returns nil if that is not possible and adds the reason to found.
 func parseTree(b []byte, found *findings) *file.YAMLNode {
 	shielded, restore := shieldReferences(b)

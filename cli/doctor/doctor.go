@@ -4,13 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime"
-	"slices"
-	"strings"
 	"syscall"
 	"time"
 
@@ -18,25 +15,15 @@ import (
 	apiclient "github.com/fairlead-dev/fairlead/api/client"
 	"github.com/fairlead-dev/fairlead/cli"
 	"github.com/fairlead-dev/fairlead/cli/daemon"
+	"github.com/fairlead-dev/fairlead/cli/probe"
 	"github.com/fairlead-dev/fairlead/config"
-	"github.com/fairlead-dev/fairlead/controller/sessions"
-	"github.com/fairlead-dev/fairlead/driver"
 	"github.com/fairlead-dev/fairlead/journal/sqlite"
 	"github.com/fairlead-dev/fairlead/shim"
 	"github.com/fairlead-dev/fairlead/task"
 )
 
 // Finding is one result of doctor.
-type Finding struct {
-	OK    bool   `json:"ok"`
-	About string `json:"about"`
-	What  string `json:"what"`
-	Do    string `json:"do,omitempty"` // what a person can do; for an OK finding, additional information
-
-	Program *ProgramFound `json:"program,omitempty"` // for an agent program
-
-	Fix func(ctx context.Context) (done string, err error) `json:"-"` // nil: only a person can fix it
-}
+type Finding = probe.Finding
 
 // Doctor checks the installation and the workspace; fix repairs what can be repaired safely.
 func Doctor(ctx context.Context, a *cli.App, fix bool) error {
@@ -141,24 +128,10 @@ func lookAtSystem() []Finding {
 
 // lookAtAgent asks an agent's driver whether the agent can be started, and greets its program.
 func lookAtAgent(ctx context.Context, agent config.Agent) []Finding {
-	about := "agent " + agent.Name
-	d, ok := cli.Drivers()[agent.Driver]
-	if !ok {
-		return []Finding{{About: about, What: "this build has no driver " + agent.Driver, Do: "use one of: " + strings.Join(slices.Sorted(maps.Keys(cli.Drivers())), ", ")}}
+	if _, err := os.Stat(agent.Workspace); errors.Is(err, os.ErrNotExist) && cli.Drivers()[agent.Driver] != nil {
+		return []Finding{{OK: true, About: "agent " + agent.Name, What: "its workspace " + agent.Workspace + " will be made at the first start"}}
 	}
-	if _, err := os.Stat(agent.Workspace); errors.Is(err, os.ErrNotExist) {
-		return []Finding{{OK: true, About: about, What: "its workspace " + agent.Workspace + " will be made at the first start"}}
-	}
-	env, err := agent.Env.Resolve(os.LookupEnv)
-	if err == nil {
-		err = d.Check(driver.Agent{Name: agent.Name, Command: agent.Command, Script: agent.Script, Workspace: agent.Workspace, Env: env, Model: agent.Model, Mode: agent.Mode})
-	}
-	if err != nil {
-		return []Finding{{About: about, What: "it could not be started: " + err.Error(), Do: "fix that, or `fairlead stop " + agent.Name + "`"}}
-	}
-	findings := []Finding{{OK: true, About: about, What: "driver " + agent.Driver + " finds what it needs; " + sessions.VariablesInWords(d, &agent)}}
-	findings = append(findings, probeAgent(ctx, agent, env)...)
-	return append(findings, lookAtFile(agent)...)
+	return append(probe.Agent(ctx, agent), lookAtFile(agent)...)
 }
 
 func lookAtFile(agent config.Agent) []Finding {

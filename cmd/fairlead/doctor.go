@@ -5,6 +5,7 @@ import (
 
 	"github.com/fairlead-dev/fairlead/cli"
 	"github.com/fairlead-dev/fairlead/cli/doctor"
+	"github.com/fairlead-dev/fairlead/cli/probe"
 )
 
 func doctorCommand(a *app) *cobra.Command {
@@ -32,7 +33,7 @@ It never changes the journal. Exit code 1 means that there is a problem.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			ctx := cmd.Context()
 			if fresh {
-				ctx = doctor.Fresh(ctx)
+				ctx = probe.Fresh(ctx)
 			}
 			return doctor.Doctor(ctx, a.App, fix)
 		},

@@ -3,7 +3,7 @@ package main
 import (
 	"github.com/spf13/cobra"
 
-	"github.com/fairlead-dev/fairlead/cli/doctor"
+	"github.com/fairlead-dev/fairlead/cli/probe"
 )
 
 // probeFlags make doctor the process that probes. People have no use for them.
@@ -18,7 +18,7 @@ func (a *app) probeFlags(cmd *cobra.Command) {
 	verb := cmd.RunE
 	cmd.RunE = func(cmd *cobra.Command, words []string) error {
 		if *probes {
-			return doctor.ProbeHere(cmd.Context(), a.App, *apart)
+			return probe.Here(cmd.Context(), a.App, *apart)
 		}
 		return verb(cmd, words)
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/fairlead-dev/fairlead/cli"
 	"github.com/fairlead-dev/fairlead/cli/doctor"
+	"github.com/fairlead-dev/fairlead/cli/probe"
 	"github.com/fairlead-dev/fairlead/cli/setup"
 	"github.com/fairlead-dev/fairlead/config"
 	"github.com/fairlead-dev/fairlead/internal/test/wait"
@@ -152,7 +153,7 @@ func TestDoctorMeetsAProgramOnce(t *testing.T) {
 		met := &doctor.AgentsMet{Agents: []config.Agent{{Name: "dev", Driver: config.DriverACP, Command: []string{"opencode", "acp"}}}, Paths: map[string]bool{}}
 		met.Wait.Go(func() {
 			wait.Elapse(time.Second)
-			met.Add([]doctor.Finding{{Program: &doctor.ProgramFound{Path: "/bin/opencode"}}})
+			met.Add([]doctor.Finding{{Program: &probe.Program{Path: "/bin/opencode"}}})
 		})
 		begun := time.Now()
 		if met.Has(setup.FoundProgram{AgentProgram: setup.AgentProgram{File: "qwen", Driver: config.DriverACP}, Path: "/bin/qwen"}) || time.Since(begun) != 0 {

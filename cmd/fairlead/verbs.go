@@ -37,7 +37,7 @@ func (a *app) addVerbs(root *cobra.Command) {
 	add("see", a.AtFlag(psCommand(a)), a.AtFlag(whyCommand(a)), watchCommand(a), eventsCommand(a), searchCommand(a), digestCommand(a), a.AtFlag(usageCommand(a)), reposCommand(a))
 	add("agents", orderCommand(a, "start"), orderCommand(a, "stop"), orderCommand(a, "once"), orderCommand(a, "cleanup"), holdCommand(a), unholdCommand(a), retryCommand(a))
 	add("answer", a.AtFlag(inboxCommand(a)), answerAskedCommand(a), approveCommand(a), rejectCommand(a))
-	add("nouns", channelCommand(a), crewCommand(a), runCommand(a), dispatchCommand(a), questionCommand(a), notifyCommand(a))
+	add("nouns", agentCommand(a), channelCommand(a), crewCommand(a), runCommand(a), dispatchCommand(a), questionCommand(a), notifyCommand(a))
 	add("more", claudeCommand(a), hookCommand(a), mcpCommand(a), docsCommand(a, root), versionCommand(a), simCommand(a))
 	root.AddCommand(a.exitCodesTopic())
 	root.AddCommand(a.oldVerbs()...)

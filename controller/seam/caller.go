@@ -77,6 +77,11 @@ func (c Caller) MayLogin(event string) error {
 	return c.mayOrder(event, "Mission Control", "", "only people sign in to Mission Control")
 }
 
+// MayConfigure refuses changes of fairlead.yaml to every agent: an agent would lift its own limits.
+func (c Caller) MayConfigure(event string) error {
+	return c.mayOrder(event, "fairlead.yaml", "", "only people change the agents of a team; ask the person who runs this team")
+}
+
 // MayActAs refuses to let an agent act in the name of another. A caller that is in no session and has the
 // token may be a foreign agent.
 func (c Caller) MayActAs(event, agent string) error {

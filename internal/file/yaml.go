@@ -42,6 +42,7 @@ type YAMLNode struct {
 	Path   string // as YAMLFormat.Path names it; empty without that function
 	Style  yaml.Style
 	Text   string // a scalar as written; a string without its quotes
+	Tied   bool   // it has an anchor, stands in place of an alias, or has fields from a merge key
 	Fields []YAMLField
 	Items  []*YAMLNode
 }
@@ -207,7 +208,7 @@ func ParseYAMLNumber(s string) (any, bool) {
 }
 
 func (r *yamlReader) read(y *yaml.Node, path string, depth int) *YAMLNode {
-	n := &YAMLNode{Place: Place{max(1, y.Line), max(1, y.Column)}, Path: path, Style: y.Style}
+	n := &YAMLNode{Place: Place{max(1, y.Line), max(1, y.Column)}, Path: path, Style: y.Style, Tied: y.Anchor != ""}
 	if r.nodes++; !r.full && (r.nodes > r.NodesMax || depth > r.DepthMax) {
 		r.full = true
 		r.add(n.Place, path, r.TooMuch)
@@ -219,7 +220,7 @@ func (r *yamlReader) read(y *yaml.Node, path string, depth int) *YAMLNode {
 	case yaml.AliasNode:
 		at := n.Place
 		n = r.read(y.Alias, path, depth+1)
-		n.Place, n.Style = at, 0
+		n.Place, n.Style, n.Tied = at, 0, true
 	case yaml.MappingNode:
 		n.Kind = YAMLObject
 		r.readFields(n, y, depth)
@@ -273,6 +274,7 @@ func (r *yamlReader) readFields(n *YAMLNode, y *yaml.Node, depth int) {
 			continue
 		}
 		if key.ShortTag() == "!!merge" {
+			n.Tied = true
 			sources, ok := r.mergeSources(value, n.Path, depth)
 			if !ok {
 				n.Kind = YAMLBroken

@@ -1,4 +1,4 @@
-package doctor
+package probe
 
 import (
 	"crypto/sha256"
@@ -34,7 +34,7 @@ func rememberedAnswers() answers {
 // file names the file for an answer: it depends on this build, on what is asked and in which folder, and on the
 // program's file, which a new version replaces. Empty: the answer is not remembered. A program with variables of its
 // own is always asked, because no file may contain what a program could print of them.
-func (a answers) file(wish probeWish, env []string) string {
+func (a answers) file(asked Request, env []string) string {
 	if a.dir == "" || len(env) > 0 {
 		return ""
 	}
@@ -43,9 +43,9 @@ func (a answers) file(wish probeWish, env []string) string {
 		Bytes int64
 		At    time.Time
 	}
-	words := wish.Command
+	words := asked.Command
 	if len(words) == 0 {
-		words = []string{wish.Driver} // the driver's default program has its name
+		words = []string{asked.Driver} // the driver's default program has its name
 	}
 	var files []identity
 	for i, word := range words {
@@ -66,7 +66,7 @@ func (a answers) file(wish probeWish, env []string) string {
 	if len(files) == 0 {
 		return ""
 	}
-	text, err := json.Marshal([]any{cli.Version(), wish.Driver, wish.Command, wish.Dir, wish.Model, wish.Mode, files})
+	text, err := json.Marshal([]any{cli.Version(), asked.Driver, asked.Command, asked.Dir, asked.Model, asked.Mode, files})
 	if err != nil {
 		return ""
 	}
@@ -75,7 +75,7 @@ func (a answers) file(wish probeWish, env []string) string {
 }
 
 // recall returns an answer that was given less than rememberedMax ago.
-func recall(file string) (reply probeReply, ok bool) {
+func recall(file string) (reply Reply, ok bool) {
 	info, err := os.Lstat(file)
 	if file == "" || err != nil || !info.Mode().IsRegular() || info.Size() > probeBytesMax || time.Since(info.ModTime()) > rememberedMax {
 		return reply, false
@@ -86,7 +86,7 @@ func recall(file string) (reply probeReply, ok bool) {
 
 // remember stores an answer without faults and warnings, and removes those that are too old. A failure only means
 // that the program is asked again.
-func remember(file string, reply probeReply) {
+func remember(file string, reply Reply) {
 	if file == "" || reply.Fault != "" || len(reply.Found.Warnings) > 0 {
 		return
 	}

@@ -1,4 +1,4 @@
-package doctor
+package probe
 
 import (
 	"bytes"
@@ -28,9 +28,9 @@ const (
 	probeBytesMax = 1 << 20          // of the answer; much more than it needs
 )
 
-// probeWish is the input of the probing process, on its standard input. The agent's environment is
+// Request is the input of the probing process, on its standard input. The agent's environment is
 // that process's environment; the input has only the names.
-type probeWish struct {
+type Request struct {
 	Driver    string   `json:"driver"`
 	Name      string   `json:"name"`
 	Command   []string `json:"command"`
@@ -40,8 +40,8 @@ type probeWish struct {
 	Variables []string `json:"variables,omitempty"` // names of those that the agent's configuration sets; their values are in the environment
 }
 
-// probeReply is the answer of the probing process.
-type probeReply struct {
+// Reply is the answer of the probing process.
+type Reply struct {
 	Found driver.Probed `json:"found"`
 	Fault string        `json:"fault,omitempty"`
 }
@@ -51,30 +51,30 @@ var errNotApart = errors.New("no network of its own")
 
 const exitNotApart = 9 // the probing process exits with this, and is started again without a network of its own
 
-// probes reports whether this build has a driver of this name, and it can examine programs.
-func probes(name string) bool {
+// Can reports whether this build has a driver of this name, and it can examine programs.
+func Can(name string) bool {
 	d := cli.Drivers()[name]
 	return d != nil && d.Capabilities(driver.Agent{}, driver.Work).Probes
 }
 
-// ProbeHere reads what to probe, probes it and prints the answer.
-func ProbeHere(ctx context.Context, a *cli.App, apart bool) error {
+// Here reads what to probe, probes it and prints the answer.
+func Here(ctx context.Context, a *cli.App, apart bool) error {
 	if apart {
 		if err := raiseLoopback(); err != nil {
 			return &cli.Coded{Code: exitNotApart, Err: fmt.Errorf("%w: %w", errNotApart, err)}
 		}
 	}
-	var wish probeWish
-	if err := json.NewDecoder(io.LimitReader(a.In, probeBytesMax)).Decode(&wish); err != nil {
+	var asked Request
+	if err := json.NewDecoder(io.LimitReader(a.In, probeBytesMax)).Decode(&asked); err != nil {
 		return fmt.Errorf("read what to probe: %w", err)
 	}
-	if !probes(wish.Driver) {
-		return fmt.Errorf("the driver %s cannot probe programs", wish.Driver)
+	if !Can(asked.Driver) {
+		return fmt.Errorf("the driver %s cannot probe programs", asked.Driver)
 	}
-	var reply probeReply
+	var reply Reply
 	var err error
-	reply.Found, err = cli.Drivers()[wish.Driver].Probe(ctx, driver.Agent{
-		Name: wish.Name, Command: wish.Command, Workspace: wish.Dir, Env: environmentOf(wish.Variables), Model: wish.Model, Mode: wish.Mode,
+	reply.Found, err = cli.Drivers()[asked.Driver].Probe(ctx, driver.Agent{
+		Name: asked.Name, Command: asked.Command, Workspace: asked.Dir, Env: environmentOf(asked.Variables), Model: asked.Model, Mode: asked.Mode,
 	})
 	if err != nil {
 		reply.Fault = err.Error()
@@ -96,18 +96,18 @@ type freshKey struct{}
 // fresh reports whether programs are to be asked again although their answers are known.
 func fresh(ctx context.Context) bool { return ctx.Value(freshKey{}) != nil }
 
-// Fresh makes doctor ask each program again.
+// Fresh makes Ask ask each program again.
 func Fresh(ctx context.Context) context.Context { return context.WithValue(ctx, freshKey{}, true) }
 
-// probe examines a program in a process of its own, unless its answer is known from an earlier call. env is added to the environment.
-func probe(ctx context.Context, wish probeWish, env []string) (probeReply, error) {
-	file := rememberedAnswers().file(wish, env)
+// Ask examines a program in a process of its own, unless its answer is known from an earlier call. env is added to the environment.
+func Ask(ctx context.Context, asked Request, env []string) (Reply, error) {
+	file := rememberedAnswers().file(asked, env)
 	if reply, ok := recall(file); ok && !fresh(ctx) {
 		return reply, nil
 	}
-	reply, err := probeOnce(ctx, wish, env, true)
+	reply, err := probeOnce(ctx, asked, env, true)
 	if errors.Is(err, errNotApart) {
-		reply, err = probeOnce(ctx, wish, env, false)
+		reply, err = probeOnce(ctx, asked, env, false)
 	}
 	if err == nil {
 		remember(file, reply)
@@ -115,29 +115,29 @@ func probe(ctx context.Context, wish probeWish, env []string) (probeReply, error
 	return reply, err
 }
 
-func probeOnce(ctx context.Context, wish probeWish, env []string, apart bool) (probeReply, error) {
+func probeOnce(ctx context.Context, asked Request, env []string, apart bool) (Reply, error) {
 	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
 	defer cancel()
 	self, err := os.Executable()
 	if err != nil {
-		return probeReply{}, fmt.Errorf("find the fairlead program: %w", err)
+		return Reply{}, fmt.Errorf("find the fairlead program: %w", err)
 	}
 	dir, err := os.MkdirTemp("", "fairlead-probe-") // files that the program writes into its working folder are thrown away
 	if err != nil {
-		return probeReply{}, fmt.Errorf("make room for a probe: %w", err)
+		return Reply{}, fmt.Errorf("make room for a probe: %w", err)
 	}
 	defer os.RemoveAll(dir)
-	if wish.Dir == "" {
-		wish.Dir = dir
+	if asked.Dir == "" {
+		asked.Dir = dir
 	}
 	env = append(slices.Clip(quiet), env...)
 	for _, kv := range env {
 		name, _, _ := strings.Cut(kv, "=")
-		wish.Variables = append(wish.Variables, name)
+		asked.Variables = append(asked.Variables, name)
 	}
-	told, err := json.Marshal(wish)
+	told, err := json.Marshal(asked)
 	if err != nil {
-		return probeReply{}, fmt.Errorf("write what to probe: %w", err)
+		return Reply{}, fmt.Errorf("write what to probe: %w", err)
 	}
 	words := []string{"fairlead", "doctor", "--probe"}
 	if apart {
@@ -149,29 +149,29 @@ func probeOnce(ctx context.Context, wish probeWish, env []string, apart bool) (p
 		Stdin: bytes.NewReader(told), Stdout: &out, Stderr: &errs, SysProcAttr: probeAttr(apart), WaitDelay: time.Second,
 	}
 	if cmd.SysProcAttr == nil {
-		return probeReply{}, errNotApart
+		return Reply{}, errNotApart
 	}
 	if err := cmd.Start(); err != nil {
 		if apart {
-			return probeReply{}, fmt.Errorf("%w: %w", errNotApart, err)
+			return Reply{}, fmt.Errorf("%w: %w", errNotApart, err)
 		}
-		return probeReply{}, fmt.Errorf("start a probe: %w", err)
+		return Reply{}, fmt.Errorf("start a probe: %w", err)
 	}
 	stop := context.AfterFunc(ctx, func() { _ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) })
 	defer stop()
 	err = cmd.Wait()
 	_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) // processes of the program that are left in the group; usually none
-	var reply probeReply
+	var reply Reply
 	switch {
 	case ctx.Err() != nil:
-		return probeReply{}, fmt.Errorf("it did not answer within %s", probeTimeout)
+		return Reply{}, fmt.Errorf("it did not answer within %s", probeTimeout)
 	case apart && cmd.ProcessState.ExitCode() == exitNotApart:
-		return probeReply{}, errNotApart
+		return Reply{}, errNotApart
 	case err != nil:
-		return probeReply{}, fmt.Errorf("the probe ended with %w: %s", err, bytes.TrimSpace(errs.Bytes()))
+		return Reply{}, fmt.Errorf("the probe ended with %w: %s", err, bytes.TrimSpace(errs.Bytes()))
 	}
 	if err := json.Unmarshal(out.Bytes(), &reply); err != nil {
-		return probeReply{}, fmt.Errorf("the probe's answer is invalid: %w", err)
+		return Reply{}, fmt.Errorf("the probe's answer is invalid: %w", err)
 	}
 	return reply, nil
 }

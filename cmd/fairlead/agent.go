@@ -1,0 +1,120 @@
+package main
+
+import (
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"github.com/fairlead-dev/fairlead/cli"
+	"github.com/fairlead-dev/fairlead/cli/configure"
+	"github.com/fairlead-dev/fairlead/config/edit"
+)
+
+func agentCommand(a *app) *cobra.Command {
+	return noun(&cobra.Command{
+		Use:   "agent",
+		Short: "Add, edit or remove an agent in fairlead.yaml",
+		Long: `Each command prints the change of fairlead.yaml as a diff and asks before it writes. Comments, order and
+everything that is not changed stay as they are. A file that would have faults is not written. A running
+daemon loads the file at once.`,
+		Example: `  fairlead agent add reviewer --driver claude --description "Reviews changes"
+  fairlead agent edit coder --model opus --dry-run`,
+	}, agentChangeCommand(a, edit.Add), agentChangeCommand(a, edit.Edit), agentRemoveCommand(a))
+}
+
+func agentChangeCommand(a *app, op edit.Op) *cobra.Command {
+	var form edit.Agent
+	var opts configure.Options
+	var rest string
+	cmd := &cobra.Command{
+		Use:   string(op) + " NAME",
+		Short: map[edit.Op]string{edit.Add: "Add an agent to fairlead.yaml", edit.Edit: "Change an agent of fairlead.yaml"}[op],
+		Long: `A flag with an empty value removes its key. Keys without a flag are given as YAML in a file with --rest. A
+variable that --env adds gets the value of Fairlead's own variable of that name. --test looks at the
+agent's program as ` + "`fairlead doctor`" + ` does, and writes nothing.`,
+		Example: map[edit.Op]string{
+			edit.Add:  `  fairlead agent add reviewer --driver acp --command opencode --command acp --can-write "docs/**"`,
+			edit.Edit: `  fairlead agent edit coder --session-limit 2h --yes`,
+		}[op],
+		Args: cli.Args(cobra.ExactArgs(1)),
+	}
+	f := cmd.Flags()
+	f.StringVar(&form.Description, "description", "", "its purpose, in one `sentence`")
+	f.StringVar(&form.Driver, "driver", "", "script, exec, acp, claude or codex")
+	f.StringArrayVar(&form.Command, "command", nil, "a `word` of its command; once for each")
+	f.StringVar(&form.Script, "script", "", "the `file` that driver script plays")
+	f.StringVar(&form.Workspace, "workspace", "", "the `folder` in which it works")
+	f.StringVar(&form.Model, "model", "", "the model, in its program's spelling")
+	f.StringVar(&form.SessionPrompt, "session-prompt", "", "what it is told at the start of a session")
+	f.IntVar(&form.Instances, "instances", 0, "how many sessions may run at the same time")
+	f.StringArrayVar(&form.CanWrite, "can-write", nil, "a `pattern` of files that it may write; once for each")
+	f.StringVar(&form.Sandbox, "sandbox", "", "auto, workspace or off")
+	f.StringVar(&form.SessionLimit, "session-limit", "", "the longest session, such as 2h")
+	f.Int64Var(&form.TokensPerDay, "tokens-per-day", 0, "its limit of tokens in a day")
+	f.Float64Var(&form.CostPerDayUSD, "cost-per-day", 0, "its limit of `USD` in a day")
+	f.StringArrayVar(&form.Env, "env", nil, "the `name` of a variable that it gets; once for each")
+	f.BoolVar(&form.Lead, "lead", false, "it leads the crew")
+	f.StringVar(&rest, "rest", "", "a `file` with all other keys of the entry, as YAML")
+	f.BoolVar(&opts.Test, "test", false, "look at the agent's program, and write nothing")
+	agentFlags(cmd, &opts)
+	cmd.RunE = func(cmd *cobra.Command, words []string) error {
+		return configure.Do(cmd.Context(), a.App, op, words[0], func(was *edit.Agent) error {
+			if rest != "" {
+				text, err := os.ReadFile(rest)
+				if err != nil {
+					return err
+				}
+				form.Rest = string(text)
+			}
+			take(cmd, was, &form)
+			return nil
+		}, opts)
+	}
+	return cmd
+}
+
+// take sets the fields of an entry that have flags.
+func take(cmd *cobra.Command, to, from *edit.Agent) {
+	list := func(words []string) []string { // --env "" is an empty list
+		if len(words) == 1 && words[0] == "" {
+			return nil
+		}
+		return words
+	}
+	for flag, set := range map[string]func(){
+		"description": func() { to.Description = from.Description }, "driver": func() { to.Driver = from.Driver },
+		"command": func() { to.Command = list(from.Command) }, "script": func() { to.Script = from.Script },
+		"workspace": func() { to.Workspace = from.Workspace }, "model": func() { to.Model = from.Model },
+		"session-prompt": func() { to.SessionPrompt = from.SessionPrompt }, "instances": func() { to.Instances = from.Instances },
+		"can-write": func() { to.CanWrite = list(from.CanWrite) }, "sandbox": func() { to.Sandbox = from.Sandbox },
+		"session-limit": func() { to.SessionLimit = from.SessionLimit }, "tokens-per-day": func() { to.TokensPerDay = from.TokensPerDay },
+		"cost-per-day": func() { to.CostPerDayUSD = from.CostPerDayUSD }, "env": func() { to.Env = list(from.Env) },
+		"lead": func() { to.Lead = from.Lead }, "rest": func() { to.Rest = from.Rest },
+	} {
+		if cmd.Flags().Changed(flag) {
+			set()
+		}
+	}
+}
+
+func agentRemoveCommand(a *app) *cobra.Command {
+	var opts configure.Options
+	cmd := &cobra.Command{
+		Use:   "remove NAME",
+		Short: "Remove an agent from fairlead.yaml",
+		Long: `A session of it that is at work may finish; then the agent starts nothing more. Its history stays. The
+comment directly above its entry goes with it. Take it out of channels and tasks first.`,
+		Example: `  fairlead agent remove coder`,
+		Args:    cli.Args(cobra.ExactArgs(1)),
+		RunE: func(cmd *cobra.Command, words []string) error {
+			return configure.Do(cmd.Context(), a.App, edit.Remove, words[0], nil, opts)
+		},
+	}
+	agentFlags(cmd, &opts)
+	return cmd
+}
+
+func agentFlags(cmd *cobra.Command, opts *configure.Options) {
+	cmd.Flags().BoolVar(&opts.Yes, "yes", false, "write without a question")
+	cmd.Flags().BoolVar(&opts.DryRun, "dry-run", false, "print the change, and write nothing")
+}
