@@ -29,9 +29,9 @@ func (v *visit) delegate() (Answer, error) {
 	}
 	switch {
 	case task.Agent == nil || *task.Agent == "":
-		return v.turnBack("name the agent to delegate to as subagent_type", ""), nil
+		return v.turnBack(&machine.Refusal{Reason: "name the agent to delegate to as subagent_type"}, ""), nil
 	case task.Prompt == nil:
-		return v.turnBack("describe the task in the prompt", ""), nil
+		return v.turnBack(&machine.Refusal{Reason: "describe the task in the prompt"}, ""), nil
 	}
 	in := dispatch.Delegate{
 		Agent: *task.Agent, Text: cut(*task.Prompt, taskKept), Call: v.Use,
@@ -40,7 +40,7 @@ func (v *visit) delegate() (Answer, error) {
 	if v.Agent != "" {
 		id := v.taskOf(v.Agent)
 		if id == 0 {
-			return v.turnBack("only an agent that "+dispatch.Main+" called may call others", ""), nil
+			return v.turnBack(&machine.Refusal{Reason: "only an agent that "+dispatch.Main+" called may call others"}, ""), nil
 		}
 		in.By = id
 	}
@@ -49,7 +49,7 @@ func (v *visit) delegate() (Answer, error) {
 	changes, err := v.do(in, v.actor())
 	var no *machine.Refusal
 	if errors.As(err, &no) {
-		return v.turnBackBy(no, *task.Agent), nil
+		return v.turnBack(no, *task.Agent), nil
 	}
 	if err != nil {
 		return Answer{}, fmt.Errorf("put %s in charge: %w", *task.Agent, err)
@@ -83,11 +83,7 @@ func (v *visit) why(agent string) string {
 }
 
 // turnBack denies a delegation, and names agents that can take it.
-func (v *visit) turnBack(why, agent string) Answer {
-	return v.turnBackBy(&machine.Refusal{Reason: why}, agent)
-}
-
-func (v *visit) turnBackBy(no *machine.Refusal, agent string) Answer {
+func (v *visit) turnBack(no *machine.Refusal, agent string) Answer {
 	verdict := policy.Verdict{Reason: cmp.Or(no.Reason, no.Error()), Row: cmp.Or(no.Row, "D3")}
 	if agent != "" && !v.session.Knows(agent) {
 		verdict.Reason = fmt.Sprintf("there is no agent %q in this session", agent)

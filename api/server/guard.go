@@ -166,7 +166,7 @@ func (s *Server) guard(next http.Handler) http.Handler {
 			return
 		}
 		by, valid, ok := s.known(r)
-		if !ok || outside && by != doorPage { // an agent can read the token, and behind a proxy it could not be told from a person
+		if !ok || outside && by != doorPage { // an agent can read the token, and behind a proxy nothing would tell it from a person
 			unknown(w)
 			return
 		}

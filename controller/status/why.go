@@ -90,12 +90,7 @@ func (c *Controller) Why(ctx context.Context, name string) (view.WhyView, error)
 	slotEvidence(&agent, proofs, waits, add)
 	conversationEvidence(&agent, asks, add)
 	if conf.Workspace != "" {
-		if err := drives.Check(sessions.Known(conf)); err != nil {
-			add("driver", now, false, "it cannot be started at present: %s", err)
-		} else {
-			add("driver", now, true, "driver %s finds what it needs to start it", conf.Driver)
-		}
-		add("driver", now, true, "%s", sessions.VariablesInWords(drives, &conf))
+		driverEvidence(&conf, drives, now, add)
 	}
 	if conf.Driver != "" {
 		missing := ""
@@ -124,6 +119,16 @@ func (c *Controller) Why(ctx context.Context, name string) (view.WhyView, error)
 	shown.Sessions = sessionsOf(&agent)
 	shown.Verdict = verdict(shown.Agent, hold.On)
 	return shown, nil
+}
+
+// driverEvidence adds whether the agent's program could be started, and with which variables.
+func driverEvidence(conf *config.Agent, drives driver.Driver, now time.Time, add adder) {
+	if err := drives.Check(sessions.Known(*conf)); err != nil {
+		add("driver", now, false, "it cannot be started at present: %s", err)
+	} else {
+		add("driver", now, true, "driver %s finds what it needs to start it", conf.Driver)
+	}
+	add("driver", now, true, "%s", sessions.VariablesInWords(drives, conf))
 }
 
 // statusEvidence adds the evidence for the status that no other source gives.
