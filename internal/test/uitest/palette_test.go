@@ -9,8 +9,7 @@ import (
 	"github.com/fairlead-dev/fairlead/internal/test/uitest"
 )
 
-// What needs a person and the switches of an agent are in the palette, so that the keyboard reaches them; a question that was
-// answered is shown where a link names it.
+// What needs a person is in the palette, so that the keyboard reaches it; a question that was answered is shown where a link names it.
 func TestPaletteReachesWhatNeedsYou(t *testing.T) {
 	t.Parallel()
 	s := uitest.NewServer(t, map[string]string{
@@ -44,10 +43,5 @@ func TestPaletteReachesWhatNeedsYou(t *testing.T) {
 	p.WaitText(".answered", "clean <b>up</b>?")
 	p.WaitText(".answered", ": no")
 	p.Axe()
-	uitest.Eval[bool](p, `(document.getElementById('inbox-title').focus(), true)`)
-	run("disable coder", "Disable: coder")
-	p.Until("it is disabled, and can be enabled", `import('/agents/state.js').then((m) => m.cell('coder').agent.value.disabled === true)`)
-	run("enable coder", "Enable: coder")
-	p.Until("it is enabled again", `import('/agents/state.js').then((m) => m.cell('coder').agent.value.disabled === false)`)
 	p.NoConsoleErrors()
 }
