@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 	"path/filepath"
 	"time"
 )
@@ -51,6 +52,9 @@ func Visit(dir string, at time.Time, putAway bool) error {
 		next.PutAway = was.PutAway
 	}
 	text, err := json.Marshal(next)
+	if err == nil {
+		err = os.MkdirAll(filepath.Dir(seenPath(dir)), 0o700) // a daemon has made it; a server in a test has not
+	}
 	if err == nil {
 		err = ReplaceFile(seenPath(dir), append(text, '\n'), 0o600)
 	}

@@ -17,10 +17,9 @@ func TestWhileYouWereAway(t *testing.T) {
 	for _, view := range uitest.Views {
 		t.Run(view.Name, func(t *testing.T) {
 			s := uitest.NewServer(t, map[string]string{
-				".fairlead/README": "as a daemon makes it\n",
-				"fairlead.yaml":    "version: 1\nagents:\n  coder: {driver: script, script: s.yaml}\n  bob: {driver: script, script: bad.yaml, failures_max: 1}\n",
-				"s.yaml":           "steps:\n  - usage: {input_tokens: 1200, output_tokens: 80, cost_usd: 2.5, model: opus}\n",
-				"bad.yaml":         "steps:\n  - fail: broken <b>x</b>\n",
+				"fairlead.yaml": "version: 1\nagents:\n  coder: {driver: script, script: s.yaml}\n  bob: {driver: script, script: bad.yaml, failures_max: 1}\n",
+				"s.yaml":        "steps:\n  - usage: {input_tokens: 1200, output_tokens: 80, cost_usd: 2.5, model: opus}\n",
+				"bad.yaml":      "steps:\n  - fail: broken <b>x</b>\n",
 			})
 			seen := filepath.Join(s.Dir, ".fairlead", "seen.json")
 			p := uitest.Browse(t)

@@ -145,7 +145,7 @@ export function limitedUntil(a, nowMs) {
 /** How a question ended. @param {import('../shell/api.js').Asked & {state?: string, allow?: boolean, option?: string, text?: string, by?: string}} q */
 export function answerWords(q) {
   if (q.state === 'withdrawn') return 'It was withdrawn without an answer.';
-  if (q.state !== 'answered') return 'It has no answer yet.';
+  if (q.state === 'open') return 'It has no answer yet.';
   const how = q.kind === 'permission' ? (q.allow ? 'yes' : 'no') : plain(q.option || '', 80);
   return `Answered by ${plain((q.by ?? '').replace(/^human\//, '') || 'a person', 80)}: ${[how, plain(q.text ?? '', 600)].filter(Boolean).join(', ')}`;
 }

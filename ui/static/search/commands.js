@@ -60,9 +60,11 @@ function ofAgent(name, add) {
   const order = (/** @type {import('../shell/api.js').Verb} */ verb, /** @type {string} */ icon) => add({ id: `${verb} ${name}`, group: 'Do', label: `${LABELS[verb]}: ${shown}`, hint: '', icon, run: () => void command(name, verb) });
   if (!running(a) || a.desired_state !== 'continuous') order('start', 'play');
   if (running(a) || a.desired_state !== 'pause') order('stop', 'stop');
-  add(a.disabled
-    ? { id: `enable ${name}`, group: 'Do', label: `Enable: ${shown}`, hint: 'in channels', icon: 'play', run: () => ableOrTell(name, 'enable') }
-    : { id: `disable ${name}`, group: 'Do', label: `Disable: ${shown}`, hint: 'in channels', icon: 'hold', run: () => ableOrTell(name, 'disable') });
+  if (channelNames.value.length > 0) {
+    for (const [verb, icon] of /** @type {['enable' | 'disable', string][]} */ ([['disable', 'hold'], ['enable', 'play']])) {
+      add({ id: `${verb} ${name}`, group: 'Do', label: `${verb === 'enable' ? 'Enable' : 'Disable'}: ${shown}`, hint: 'in channels', icon, run: () => ableOrTell(name, verb) });
+    }
+  }
   order('once', 'once');
   order('cleanup', 'broom');
 }
