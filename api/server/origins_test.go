@@ -80,7 +80,7 @@ func TestOutsideOrigins(t *testing.T) {
 }
 
 // The token for programs lies where agents can read it. Behind a proxy the caller's process is the proxy, so an agent
-// could not be told from a person: there the token counts for nothing, nor do the tools' tokens.
+// would look like a person: there the token counts for nothing, nor do the tools' tokens.
 func TestTokenCountsOnlyAtHome(t *testing.T) {
 	s := serve(t)
 	o, err := origin.Parse("https://fairlead.example.org")

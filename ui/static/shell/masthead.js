@@ -32,10 +32,10 @@ function Hold() {
 
 export function Masthead() {
   const t = theme.value;
-  const content = place.value === 'now' ? 'now-title' : place.value === 'tasks' ? (runID.value ? 'task-title' : 'tasks-title') : place.value === 'inbox' ? 'inbox-title' : place.value === 'usage' ? 'usage-title' : place.value === 'crew' ? 'crew-title' : place.value === 'dispatch' ? (sessionName.value ? 'session-title' : 'sessions-title') : place.value === 'channels' ? (channelName.value ? 'channel-title' : 'channels-title') : place.value === 'agents' ? 'agent-title' : shown.value ? 'run-title' : 'runs-title';
+  const content = place.value === 'now' ? 'now-title' : place.value === 'tasks' ? (runID.value ? 'task-title' : 'tasks-title') : place.value === 'inbox' ? 'inbox-title' : place.value === 'usage' ? 'usage-title' : place.value === 'repositories' ? 'repositories-title' : place.value === 'crew' ? 'crew-title' : place.value === 'dispatch' ? (sessionName.value ? 'session-title' : 'sessions-title') : place.value === 'channels' ? (channelName.value ? 'channel-title' : 'channels-title') : place.value === 'agents' ? 'agent-title' : shown.value ? 'run-title' : 'runs-title';
   return html`<header class="masthead">
     <a class="skip" href="#${content}" onClick=${(/** @type {Event} */ e) => { e.preventDefault(); document.getElementById(content)?.focus(); }}>Skip to ${place.value === 'agents' ? 'the chosen agent' : 'the content'}</a>
-    <h1 class="brand"><${Fairlead} /><span class="brand-name">Fairlead</span><span class="brand-team"><bdi>${plain(team.value.name, 60) || 'Mission Control'}</bdi></span></h1>
+    <h1 class="brand"><${Fairlead} /><span class="brand-name">Fairlead</span><button type="button" class="brand-team brand-switch" aria-haspopup="dialog" title="Switch repository" onClick=${() => { dialog.value = 'repositories'; }}><bdi>${plain(team.value.name, 60) || 'Mission Control'}</bdi></button></h1>
     <${Places} />
     <div class="masthead-side">
       <${Line} /><button type="button" class="plain-button find-button" aria-haspopup="dialog" aria-keyshortcuts="Control+K Meta+K" aria-label="Search and commands" title="Search and commands (Ctrl K)" onClick=${() => { dialog.value = 'find'; }}><${Icon} name="search" /><span>Search</span><kbd aria-hidden="true" data-keys=${/Mac|iP/.test(navigator.platform) ? '\u2318 K' : 'Ctrl K'}></kbd></button><${Hold} />
