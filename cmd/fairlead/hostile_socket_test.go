@@ -4,6 +4,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"reflect"
 	"testing"
 
 	"github.com/fairlead-dev/fairlead/cli"
@@ -38,7 +39,7 @@ func TestLogout(t *testing.T) {
 	}
 	s.poll("verbs find the daemon again", func() bool { _, code := s.fairlead("unhold"); return code == cli.ExitDone })
 	now, err := workspace.FindDaemon(s.dir)
-	if err != nil || now != before {
+	if err != nil || !reflect.DeepEqual(now, before) {
 		t.Errorf("the daemon was %+v and is %+v: %v", before, now, err)
 	}
 	for path, want := range map[string]fs.FileMode{now.Socket: fs.ModeSocket | 0o600, filepath.Dir(now.Socket): fs.ModeDir | 0o700} {
