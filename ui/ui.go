@@ -23,24 +23,26 @@ import (
 	"strings"
 )
 
-//go:embed static/*.html static/*.js static/*.svg static/*/*.js static/*/*.css static/vendor
+//go:embed static/*.html static/*.js static/*.svg static/*.webmanifest static/icons/*.png static/*/*.js static/*/*.css static/vendor
 var embedded embed.FS
 
 // Policy is the content security policy of the page and all its assets: its own
 // scripts, styles and server, and nothing else.
 const Policy = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; " +
-	"img-src 'self' data:; font-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+	"img-src 'self' data:; font-src 'self'; manifest-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
 // types holds every kind of file that is served; the machine's own table of
 // types is not asked, because it differs from machine to machine.
 var types = map[string]string{
-	".html": "text/html; charset=utf-8",
-	".css":  "text/css; charset=utf-8",
-	".js":   "text/javascript; charset=utf-8",
-	".mjs":  "text/javascript; charset=utf-8",
-	".svg":  "image/svg+xml",
-	".json": "application/json",
-	".txt":  "text/plain; charset=utf-8",
+	".html":        "text/html; charset=utf-8",
+	".css":         "text/css; charset=utf-8",
+	".js":          "text/javascript; charset=utf-8",
+	".mjs":         "text/javascript; charset=utf-8",
+	".svg":         "image/svg+xml",
+	".png":         "image/png",
+	".webmanifest": "application/manifest+json",
+	".json":        "application/json",
+	".txt":         "text/plain; charset=utf-8",
 }
 
 // FS holds the page's files as they are served, index.html at its root.

@@ -6,14 +6,13 @@ import (
 	"crypto/subtle"
 	"net"
 	"net/http"
-	"net/netip"
 	"path"
 	"runtime/debug"
-	"strconv"
 	"strings"
 
 	"github.com/fairlead-dev/fairlead/api"
 	"github.com/fairlead-dev/fairlead/api/caller"
+	"github.com/fairlead-dev/fairlead/api/hosts"
 	"github.com/fairlead-dev/fairlead/controller/seam"
 )
 
@@ -150,13 +149,13 @@ func (b *begun) Unwrap() http.ResponseWriter { return b.ResponseWriter }
 func (s *Server) guard(next http.Handler) http.Handler {
 	cross := http.NewCrossOriginProtection()
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		at, outside := s.origin(r)
+		at, outside := hosts.Origin(r, s.hosts, s.opts.Origins)
 		if at == "" {
 			sendAway(w)
 			api.NewProblem(http.StatusMisdirectedRequest, "this fairlead server does not answer to the host name %q; use the address that `fairlead up` printed, or name the origin under `origins` in fairlead.yaml", api.Shorten(r.Host)).Write(w)
 			return
 		}
-		if cross.Check(r) != nil || !fromHere(r, at) {
+		if cross.Check(r) != nil || !hosts.From(r, at) {
 			sendAway(w)
 			api.NewProblem(http.StatusForbidden, "a page of another site sent this request; only fairlead's own page and programs with the token may do so; a reverse proxy has to pass the Host header on").Write(w)
 			return
@@ -166,7 +165,7 @@ func (s *Server) guard(next http.Handler) http.Handler {
 			return
 		}
 		by, valid, ok := s.known(r)
-		if !ok || outside && by != doorPage { // an agent can read the token, and behind a proxy nothing would tell it from a person
+		if !ok || outside && by != doorPage { // an agent can read the token, and behind a proxy it would look like a person
 			unknown(w)
 			return
 		}
@@ -195,60 +194,6 @@ func open(r *http.Request) bool {
 // sendAway closes the connection after the answer, so that a refused client does not occupy a
 // connection.
 func sendAway(w http.ResponseWriter) { w.Header().Set("Connection", "close") }
-
-// origin returns the origin at which a request names this server, as a browser would send it, and whether that is one of
-// Options.Origins: then it came through a tunnel or a proxy. Empty: the request names another host. A foreign name that
-// resolves to loopback (DNS rebinding) does not count, nor does any header about forwarding.
-func (s *Server) origin(r *http.Request) (at string, outside bool) {
-	if s.addressed(r) {
-		return "http://" + r.Host, false
-	}
-	for _, o := range s.opts.Origins {
-		if o.At(r.Host) {
-			return o.String(), true
-		}
-	}
-	return "", false
-}
-
-// addressed reports whether the request names this server itself as its host.
-func (s *Server) addressed(r *http.Request) bool {
-	host, port, err := net.SplitHostPort(r.Host)
-	if err != nil {
-		host, port = strings.TrimSuffix(strings.TrimPrefix(r.Host, "["), "]"), "80"
-	}
-	local, _ := r.Context().Value(http.LocalAddrContextKey).(*net.TCPAddr)
-	ours := local != nil && port == strconv.Itoa(local.Port)
-	for _, known := range s.hosts {
-		if strings.EqualFold(known, net.JoinHostPort(host, port)) || ours && strings.EqualFold(known, host) {
-			return true
-		}
-	}
-	if !ours {
-		return false
-	}
-	if strings.EqualFold(host, "localhost") {
-		return true
-	}
-	ip, err := netip.ParseAddr(host)
-	return err == nil && ip.Zone() == "" && ip.Unmap().IsLoopback()
-}
-
-// fromHere reports whether a request comes from our own page or from no page at all. To a browser,
-// another program's page on this machine is the same site, so the origin must match as well. Opening
-// the page by a link is harmless from every site.
-func fromHere(r *http.Request, at string) bool {
-	if from := r.Header.Get("Origin"); from != "" && !strings.EqualFold(from, at) {
-		return false
-	}
-	switch r.Header.Get("Sec-Fetch-Site") {
-	case "", "same-origin", "none":
-		return true
-	default:
-		return r.Method == http.MethodGet && r.URL.Path == "/" &&
-			r.Header.Get("Sec-Fetch-Mode") == "navigate" && r.Header.Get("Sec-Fetch-Dest") == "document"
-	}
-}
 
 // known returns the door of a caller that has the token or the secret of a browser that is signed in; in the second
 // case also a context that ends when that login is revoked.

@@ -163,3 +163,10 @@ func TestAgentsDoNotSignIn(t *testing.T) {
 		t.Errorf("the code after an agent tried it: %v", err)
 	}
 }
+
+// repositoriesAsked is asked with the token, which lists the repositories and opens none.
+var repositoriesAsked = []askedOnce{
+	{"get-summary", "GET", "/summary", "", `"needs_you" "working" "agents"`},
+	{"list-repositories", "GET", "/repositories", "", `"repositories" "outside":false`},
+	{"sign-in-to-repository", "POST", "/repositories/d-0123456789abcdef/login", "{}", `"detail" fairlead open`},
+}

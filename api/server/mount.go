@@ -6,6 +6,7 @@ import (
 	"net/http"
 
 	"github.com/fairlead-dev/fairlead/api"
+	"github.com/fairlead-dev/fairlead/api/hosts"
 	"github.com/fairlead-dev/fairlead/api/mcp"
 	"github.com/fairlead-dev/fairlead/controller/seam"
 )
@@ -27,12 +28,12 @@ func (s *Server) mcp(tools, next http.Handler) http.Handler {
 			return
 		}
 		if _, tcp := r.Context().Value(http.LocalAddrContextKey).(*net.TCPAddr); tcp {
-			if !s.addressed(r) {
+			if !hosts.Own(r, s.hosts) {
 				sendAway(w)
 				api.NewProblem(http.StatusMisdirectedRequest, "this fairlead server does not answer to the host name %q; use the address in FAIRLEAD_MCP_URL", api.Shorten(r.Host)).Write(w)
 				return
 			}
-			if cross.Check(r) != nil || !fromHere(r, "http://"+r.Host) {
+			if cross.Check(r) != nil || !hosts.From(r, "http://"+r.Host) {
 				sendAway(w)
 				api.NewProblem(http.StatusForbidden, "a page of another site sent this request; only programs in fairlead's sessions may do so").Write(w)
 				return

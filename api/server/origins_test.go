@@ -79,8 +79,8 @@ func TestOutsideOrigins(t *testing.T) {
 	}
 }
 
-// The token for programs lies where agents can read it. Behind a proxy the caller's process is the proxy, so nothing
-// tells an agent from a person: there the token counts for nothing, nor do the tools' tokens.
+// The token for programs lies where agents can read it. Behind a proxy the caller's process is the proxy, so an agent
+// would look like a person: there the token counts for nothing, nor do the tools' tokens.
 func TestTokenCountsOnlyAtHome(t *testing.T) {
 	s := serve(t)
 	o, err := origin.Parse("https://fairlead.example.org")

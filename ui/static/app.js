@@ -15,6 +15,8 @@ import { ChangeDialog } from './history/changedialog.js';
 import { Palette } from './search/palette.js';
 import { Banners, Masthead } from './shell/masthead.js';
 import { Notes } from './shell/notes.js';
+import { RepositoriesPage, Switcher } from './repositories/page.js';
+import { startRepositories } from './repositories/state.js';
 import { RunPane } from './runs/pane.js';
 import { RunDialogs } from './runs/dialogs.js';
 import { RunList } from './runs/list.js';
@@ -52,6 +54,7 @@ function Deck() {
     case 'crew': return html`<main id="content" tabIndex=${-1} key="crew" class="deck deck-crew ${cut}" data-view=${member.value ? 'member' : 'crew'}><${CrewPage} /></main>`;
     case 'dispatch': return html`<main id="content" tabIndex=${-1} key="sessions" class="deck deck-runs deck-sessions ${cut}" data-view=${sessionName.value ? 'session' : 'sessions'}><${DispatchList} /><${DispatchPane} /></main>`;
     case 'inbox': return html`<main id="content" tabIndex=${-1} key="inbox" class="deck deck-inbox ${cut}"><${InboxPage} /></main>`;
+    case 'repositories': return html`<main id="content" tabIndex=${-1} key="repositories" class="deck deck-repositories ${cut}"><${RepositoriesPage} /></main>`;
     case 'usage': return html`<main id="content" tabIndex=${-1} key="usage" class="deck deck-usage ${cut}"><${UsagePage} /></main>`;
     default: return html`<main id="content" tabIndex=${-1} key="team" class="deck ${cut}" data-view=${opened.value ? 'agent' : 'team'}><${Roster} /><${AgentPane} /></main>`;
   }
@@ -59,7 +62,7 @@ function Deck() {
 
 const App = () => !signedIn.value ? html`<${SignIn} />` : html`
   <${Masthead} /><${MomentBar} /><${Banners} /><${Deck} />
-  <${Notes} /><${Dialogs} /><${RunDialogs} /><${NewTask} /><${DropDialog} /><${StartDispatchDialog} /><${Palette} /><${ChangeDialog} />`;
+  <${Notes} /><${Dialogs} /><${RunDialogs} /><${NewTask} /><${DropDialog} /><${StartDispatchDialog} /><${Palette} /><${Switcher} /><${ChangeDialog} />`;
 
 /** The entry of a channel that a link leads to. */
 const channelSpot = computed(() => (place.value === 'channels' ? spot.value : ''));
@@ -109,5 +112,6 @@ startView();
 startKeys();
 startBrowserNotices();
 startAway();
+startRepositories();
 render(html`<${App} />`, /** @type {HTMLElement} */ (document.getElementById('app')));
 void keepFeedOpen();

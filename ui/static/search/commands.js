@@ -9,6 +9,9 @@ import { summon, wake } from '../crew/actions.js';
 import { crew, lead } from '../crew/state.js';
 import { channelNames } from '../channels/state.js';
 import { sessions } from '../dispatch/state.js';
+import { openRepository } from '../repositories/actions.js';
+import { running as repositories } from '../repositories/state.js';
+import { needWords } from '../repositories/words.js';
 import { runs } from '../runs/state.js';
 import { looking, toggle } from '../moment/state.js';
 import { live } from '../shell/connection.js';
@@ -27,6 +30,7 @@ export const SHOWN_MAX = 8;
 export function mainCommands() {
   /** @type {Command[]} */
   const list = PLACES.map(([to, label, key]) => ({ id: `go ${to}`, group: 'Go to', label, hint: key, icon: 'shut', run: () => go(to) }));
+  list.push({ id: 'go repositories', group: 'Go to', label: 'All repositories', hint: '', icon: 'shut', run: () => go('repositories') });
   const order = (/** @type {string} */ label, /** @type {string} */ hint, /** @type {string} */ icon, /** @type {() => void} */ run) => { list.push({ id: `do ${label}`, group: 'Do', label, hint, icon, run }); };
   if (live.value) {
     order('New task', '', 'plus', () => { go('tasks'); dialog.value = 'task'; });
@@ -85,6 +89,7 @@ export function commandsFor(words) {
   }
   for (const name of names.value) ofAgent(name, add);
   for (const name of channelNames.value) add({ id: `channel ${name}`, group: 'Go to', label: `#${plain(name, 80)}`, hint: 'channel', icon: 'shut', run: () => showChannel(name) });
+  for (const r of repositories.value) if (!r.here) add({ id: `repository ${r.id}`, group: 'Go to', label: `Switch to repository ${plain(r.name, 80)}`, hint: needWords(r), icon: 'shut', run: () => void openRepository(r) });
   for (const d of sessions.value) add({ id: `dispatch ${d.name}`, group: 'Go to', label: plain(d.name, 80), hint: 'dispatch', icon: 'shut', run: () => showDispatch(d.name) });
   for (const r of runs.value) {
     const id = plain(r.run_id, 60);

@@ -435,6 +435,12 @@ export const requestTask = (id, body) => post(`/runs/${name(id)}/request`, body)
 export const mergeTask = (id, body) => post(`/runs/${name(id)}/merge`, body);
 /** @param {string} id @returns {Promise<{ref: string}>} */
 export const dropTask = (id) => post(`/runs/${name(id)}/drop`, {});
+/** @typedef {{id: string, dir: string, name: string, address: string, origins: string[] | null, needs_you: number, working: number, agents: number, hold: boolean, stopping: boolean, here: boolean, problem?: string, detail?: string}} Repository */
+/** @typedef {{repositories: Repository[] | null, more: number, outside: boolean}} Repositories */
+/** @returns {Promise<Repositories>} */
+export const repositories = () => get('/repositories');
+/** @param {string} id @returns {Promise<{url: string}>} */
+export const repositoryLogin = (id) => post(`/repositories/${name(id)}/login`, {});
 /** @returns {Promise<{items: InboxItem[] | null}>} */
 export const inbox = () => kept('/inbox');
 /** @returns {Promise<{working: Work[] | null}>} */

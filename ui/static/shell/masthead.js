@@ -40,7 +40,7 @@ export function Masthead() {
   const t = theme.value;
   return html`<header class="masthead">
     <a class="skip" href="#content" onClick=${skip}>Skip to ${place.value === 'agents' ? 'the chosen agent' : 'the content'}</a>
-    <h1 class="brand"><${Fairlead} /><span class="brand-name">Fairlead</span><span class="brand-team"><bdi>${plain(team.value.name, 60) || 'Mission Control'}</bdi></span></h1>
+    <h1 class="brand"><${Fairlead} /><span class="brand-name">Fairlead</span><button type="button" class="brand-team brand-switch" aria-haspopup="dialog" title="Switch repository" onClick=${() => { dialog.value = 'repositories'; }}><bdi>${plain(team.value.name, 60) || 'Mission Control'}</bdi></button></h1>
     <button type="button" class="plain-button find-button" aria-haspopup="dialog" aria-keyshortcuts="Control+K Meta+K" aria-label="Search and commands" title="Search and commands (Ctrl K)" onClick=${() => { dialog.value = 'find'; }}><${Icon} name="search" /><span>Search</span><kbd aria-hidden="true" data-keys=${/Mac|iP/.test(navigator.platform) ? '\u2318 K' : 'Ctrl K'}></kbd></button>
     <${Places} />
     <div class="masthead-side">

@@ -2,7 +2,7 @@
 //
 //   #/now  #/tasks/T12
 //   #/agents/NAME/TAB  #/channels/NAME  #/crew/ID/soul  #/runs/ID/STEP
-//   #/dispatch/NAME/conv_002  #/inbox/q17  #/usage
+//   #/dispatch/NAME/conv_002  #/inbox/q17  #/usage  #/repositories
 //
 // Each with ?at=123, which shows it as it was at that change of the journal.
 // A link may lead to one spot in a part, which is marked there: a search makes such links.
@@ -18,7 +18,7 @@ import { active, concerns } from '../agents/words.js';
 import { asOf } from './connection.js';
 import { statusOf } from './status.js';
 
-/** @typedef {'now' | 'tasks' | 'agents' | 'crew' | 'runs' | 'channels' | 'dispatch' | 'inbox' | 'usage'} Place a part of the page */
+/** @typedef {'now' | 'tasks' | 'agents' | 'crew' | 'runs' | 'channels' | 'dispatch' | 'inbox' | 'usage' | 'repositories'} Place a part of the page */
 
 export const TABS = ['output', 'evidence', 'history'];
 
@@ -40,7 +40,7 @@ export const member = signal(''); // the open member: the id of a document, LEAD
 export const memberSide = signal('soul');
 /** The spot that a link leads to: a sequence, an offset, or a part of a task; empty: none. Every step in the page ends it. */
 export const spot = signal('');
-export const dialog = signal(/** @type {'' | 'find' | 'change' | 'help' | 'hold' | 'release' | 'start' | 'cancel' | 'cancel-step' | 'task' | 'drop-task' | 'resume' | 'resume-step' | 'session'} */ (''));
+export const dialog = signal(/** @type {'' | 'find' | 'repositories' | 'change' | 'help' | 'hold' | 'release' | 'start' | 'cancel' | 'cancel-step' | 'task' | 'drop-task' | 'resume' | 'resume-step' | 'session'} */ (''));
 export const search = signal('');
 export const filter = signal(/** @type {'all' | 'running' | 'idle' | 'look'} */ ('all'));
 export const notes = signal(/** @type {{id: number, kind: 'refusal' | 'failure', title: string, text: string, more: string}[]} */ ([]));
@@ -77,7 +77,7 @@ export const counts = computed(() => {
 
 /** The part of the page for each first word of the address; old words still resolve. @type {Record<string, Place>} */
 const PARTS = Object.assign(Object.create(null), {
-  now: 'now', tasks: 'tasks', agents: 'agents', channels: 'channels', crew: 'crew', runs: 'runs', dispatch: 'dispatch', inbox: 'inbox', usage: 'usage',
+  now: 'now', tasks: 'tasks', agents: 'agents', channels: 'channels', crew: 'crew', runs: 'runs', dispatch: 'dispatch', inbox: 'inbox', usage: 'usage', repositories: 'repositories', repos: 'repositories',
   task: 'tasks', agent: 'agents', history: 'agents', channel: 'channels', run: 'runs', session: 'dispatch', sessions: 'dispatch',
 });
 
@@ -121,7 +121,7 @@ function address() {
   const at = (/** @type {(string | number)[]} */ ...parts) => '#/' + parts.filter(Boolean).map(encodeURIComponent).join('/');
   switch (place.value) {
     case 'inbox': return at('inbox', askedID.value);
-    case 'now': case 'usage': return at(place.value);
+    case 'now': case 'usage': case 'repositories': return at(place.value);
     case 'crew': return member.value ? at('crew', member.value, memberSide.value) : at('crew');
     case 'channels': return at('channels', channelName.value);
     case 'dispatch': return at('dispatch', sessionName.value, sessionName.value && conversationN.value ? `conv_${String(conversationN.value).padStart(3, '0')}` : '');

@@ -5,4 +5,5 @@
   try { theme = localStorage.getItem('fairlead.theme') ?? 'auto'; } catch { /* the system's theme, then */ }
   const dark = theme === 'dark' || (theme !== 'light' && matchMedia('(prefers-color-scheme: dark)').matches);
   document.documentElement.dataset.theme = dark ? 'dark' : 'light';
+  document.querySelector('meta[name=theme-color]')?.setAttribute('content', dark ? '#0c141c' : '#e9e5da');
 })();

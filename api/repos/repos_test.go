@@ -1,0 +1,103 @@
+package repos
+
+import (
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/fairlead-dev/fairlead/api"
+	"github.com/fairlead-dev/fairlead/api/peer"
+)
+
+// listen serves a handler on the socket of a folder.
+func listen(t *testing.T, dir string, h http.HandlerFunc) {
+	t.Helper()
+	l, err := net.Listen("unix", filepath.Join(peer.SocketDirs()[0], peer.SocketOf(dir)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	srv := &http.Server{Handler: h} //nolint:gosec // of a test
+	go func() { _ = srv.Serve(l) }()
+	t.Cleanup(func() { _ = srv.Close() })
+}
+
+func runtimeFolder(t *testing.T) {
+	t.Helper()
+	dir, err := os.MkdirTemp("/tmp", "repos") //nolint:usetesting // a socket's path is short
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	t.Setenv(peer.RuntimeDirVar, dir)
+	if err := peer.PrivateDir(peer.SocketDirs()[0]); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func summary(dir, more string) string {
+	return fmt.Sprintf(`{"dir":%q,"name":"x","version":"1","address":"http://127.0.0.1:7466","needs_you":2,"working":1,"agents":3%s}`, dir, more)
+}
+
+// A socket that hangs, lies or floods is one line of the list, and the others are listed all the same.
+func TestHostileSockets(t *testing.T) {
+	runtimeFolder(t)
+	say := func(text string) http.HandlerFunc {
+		return func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Type", "application/json")
+			fmt.Fprint(w, text)
+		}
+	}
+	want := map[string]string{}
+	for dir, c := range map[string]struct {
+		h       http.HandlerFunc
+		problem string
+	}{
+		"/good":  {say(summary("/good", `,"later":1`)), ""},
+		"/lies":  {say(summary("/good", "")), api.RepoWrong},
+		"/page":  {say(strings.Replace(summary("/page", ""), "127.0.0.1:7466", "evil.example:1", 1)), api.RepoWrong},
+		"/count": {say(summary("/count", `,"agents":-1`)), api.RepoWrong},
+		"/name":  {say(summary("/name", `,"name":"\u001b[2J"`)), api.RepoWrong},
+		"/orig":  {say(summary("/orig", `,"origins":["javascript:alert(1)"]`)), api.RepoWrong},
+		"/text":  {say("\x00<html>"), api.RepoWrong},
+		"/flood": {say(strings.Repeat("[", answerMax*2)), api.RepoWrong},
+		"/sends": {func(w http.ResponseWriter, _ *http.Request) { w.Header().Set("Location", "/x"); w.WriteHeader(302) }, api.RepoWrong},
+		"/old":   {func(w http.ResponseWriter, _ *http.Request) { api.NewProblem(404, "there is no such route").Write(w) }, api.RepoOld},
+		"/hangs": {func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }, api.RepoSlow},
+	} {
+		listen(t, dir, c.h)
+		want[peer.SocketOf(dir)] = c.problem
+	}
+	all := List(t.Context(), "/good")
+	found := map[string]bool{}
+	for _, r := range all.Repositories {
+		problem, mine := want[r.ID]
+		if !mine {
+			continue // of daemons in the other folder of this user
+		}
+		found[r.ID] = true
+		if r.Problem != problem || (problem != "") != (r.Detail != "") || strings.ContainsAny(r.Detail, "\x1b\n\x00") {
+			t.Errorf("%s: %q, %q; want %q", r.ID, r.Problem, r.Detail, problem)
+		}
+		if problem == "" && (r.Dir != "/good" || !r.Here || r.NeedsYou != 2) {
+			t.Errorf("%+v", r)
+		}
+	}
+	if len(found) != len(want) {
+		t.Errorf("%d of %d are listed", len(found), len(want))
+	}
+}
+
+func FuzzParse(f *testing.F) {
+	f.Add([]byte(summary("/good", "")))
+	f.Add([]byte(`{"dir":"/good","agents":1e99}`))
+	f.Fuzz(func(t *testing.T, text []byte) {
+		s, err := parse(text, peer.SocketOf("/good"))
+		if err == nil && (s.Dir != "/good" || s.NeedsYou < 0 || shown(s.Name) != s.Name) {
+			t.Errorf("%q is accepted as %+v", text, s)
+		}
+	})
+}
