@@ -1,7 +1,6 @@
 package agents
 
 import (
-	"encoding/json"
 	"testing"
 	"time"
 
@@ -30,7 +29,7 @@ func TestSpan(t *testing.T) {
 	}
 	span := Span{Agent: "coder", From: at(24, 22), To: at(25, 7)}
 	change := func(day, hour int, entity, actor, data string) api.Change {
-		ch := api.Change{Entity: entity, Time: at(day, hour), Data: json.RawMessage(data)}
+		ch := api.Change{Entity: entity, Time: at(day, hour), Data: api.Raw(data)}
 		ch.Actor.Kind, ch.Actor.ID = "agent", actor
 		return ch
 	}
