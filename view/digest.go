@@ -97,7 +97,8 @@ func (g *DigestOf) answered(q *question.Question, at time.Time, seq uint64) {
 	if q.State != question.Answered {
 		return
 	}
-	who, how, said := q.By, "", q.Text
+	var who, how string
+	said := q.Text
 	switch by, id, _ := strings.Cut(q.By, "/"); by {
 	case "human":
 		who = cmp.Or(id, "a person")

@@ -23,7 +23,7 @@ var questionsAsked = []askedOnce{
 	{"end-agent-session", "POST", "/agents/coder/end", "", `"seq":14`},
 	{"search-all", "GET", "/search?q=upload&kind=output,channel&agent=coder&limit=5&since=2026-01-02T03:04:05Z", "", `"results":[{"kind":"output","entity":"coder-1","agent":"coder" "offset":1000,"snippet":"the "matches":[[4,10]] "link":"#/agents/coder/output/coder-1/1000" "next":0 "stopped":"" "took_ms" "index":{"seq":1,"behind" "dropped":0 "dropped_until":null`},
 	{"list-usage", "GET", "/usage", "", `"agents" "agent":"coder" "sessions":2 "days":[] "runs":[] "budgets":[] "total"`},
-	{"download-usage", "GET", "/usage/csv", "", "kind,day,agent,run,workflow,title,sessions,input_tokens,output_tokens,cost_usd"},
+	{"download-usage", "GET", "/usage/csv", "", "kind,day,agent,run,workflow,title,model,sessions,input_tokens,output_tokens,cost_usd"},
 }
 
 // Every answer arrives as what it was, by who gave it.
