@@ -89,7 +89,7 @@ func everyRouteAsked() []askedOnce {
 		{"prune-runs", "POST", "/prune", `{"keep":3,"dry_run":true}`, `"runs" "run_id":"r1" "did":"kept" "why"`},
 		{"list-inbox", "GET", "/inbox", "", `"items" "kind":"step" "run_id":"r1" "step_id":"review" "since" "why" "manual_input_path" "artifacts":[] "blocks":[]`},
 		{"list-working", "GET", "/working", "", `"working" "agent":"coder" "session_id":"coder-1" "status":"running" "last":"go test ./..." "since"`},
-	}, slices.Concat(tasksAsked, loginsAsked, repositoriesAsked, channelsAsked, crewAsked, questionsAsked, noticesAsked, sessionsAsked)...)
+	}, slices.Concat(tasksAsked, loginsAsked, repositoriesAsked, channelsAsked, crewAsked, questionsAsked, noticesAsked, sessionsAsked, configAsked)...)
 }
 
 // Every route answers over TCP, with every field that the contract names.

@@ -55,7 +55,7 @@ func serveAt(t testing.TB, f *fake, dir string, patience waits, tcp net.Listener
 	s := &served{fake: f, dir: dir, logs: &lockedText{}}
 	page := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.Write([]byte("the page")) })
 	s.Server = New(Options{
-		Engine: f, UI: page, Token: testToken, Logins: newLogins(t), Version: "1.2.3", Dir: s.dir, Store: "memory", User: "sam",
+		Engine: f, UI: page, Token: testToken, Logins: newLogins(t), Version: "1.2.3", Dir: s.dir, Store: "memory", User: "sam", Editor: paper{},
 		Reload: func(context.Context) ([]string, error) { return []string{"agent coder changed"}, nil },
 		Log:    slog.New(slog.NewTextHandler(s.logs, &slog.HandlerOptions{Level: slog.LevelDebug})),
 	})

@@ -13,7 +13,6 @@ import (
 	"github.com/fairlead-dev/fairlead/api"
 	apiclient "github.com/fairlead-dev/fairlead/api/client"
 	"github.com/fairlead-dev/fairlead/cli"
-	"github.com/fairlead-dev/fairlead/cli/daemon"
 	"github.com/fairlead-dev/fairlead/config/edit"
 	"github.com/fairlead-dev/fairlead/controller/seam"
 	"github.com/fairlead-dev/fairlead/shim"
@@ -24,6 +23,8 @@ const answerBytesMax = 4 << 10 // of the line with yes or no
 // Options are the flags of `fairlead agent`.
 type Options struct {
 	Yes, DryRun, Test bool
+
+	Reload func(context.Context, *cli.App) error // makes a running daemon load the file
 }
 
 // Do makes a change of one agent for a person at a terminal: it prints the diff, asks, writes, and lets a running
@@ -87,7 +88,7 @@ func Do(ctx context.Context, a *cli.App, op edit.Op, name string, form func(*edi
 		return listed(err)
 	}
 	if client != nil {
-		return daemon.Reload(ctx, a)
+		return opts.Reload(ctx, a)
 	}
 	if a.JSON {
 		return a.PrintJSON(done)

@@ -20,6 +20,7 @@ import (
 	"github.com/fairlead-dev/fairlead/api/mcp"
 	"github.com/fairlead-dev/fairlead/api/server"
 	"github.com/fairlead-dev/fairlead/cli"
+	"github.com/fairlead-dev/fairlead/cli/configure"
 	"github.com/fairlead-dev/fairlead/cli/offline"
 	"github.com/fairlead-dev/fairlead/config"
 	"github.com/fairlead-dev/fairlead/controller"
@@ -246,7 +247,7 @@ func (d *Daemon) serve(ctx context.Context, door net.Listener) error {
 		Engine: d.Engine, UI: ui.Handler(), Token: token, Logins: d.Logins, Log: d.log, Version: cli.Version(), Dir: d.Conf.Dir, Store: "sqlite",
 		Hosts:   []string{door.Addr().String()}, Address: d.address,
 		Origins: d.Conf.Origins,
-		Reload:  d.reloader(), ReloadFault: d.reloadFault, Past: offline.Past(d.Conf, cli.Drivers(), d.Engine.Journal()), Search: d.search,
+		Reload:  d.reloader(), Editor: d.editor(), ReloadFault: d.reloadFault, Past: offline.Past(d.Conf, cli.Drivers(), d.Engine.Journal()), Search: d.search,
 		MCP: mcp.New(mcp.Options{Engine: d.Engine, Log: d.log, Version: cli.Version()}),
 	})
 	serving, stop := context.WithCancel(context.WithoutCancel(ctx))
@@ -271,6 +272,23 @@ func (d *Daemon) reloader() func(context.Context) ([]string, error) {
 		return nil
 	}
 	return d.reload
+}
+
+// editor changes the agents of fairlead.yaml for the API; nil if nothing waits for configurations.
+func (d *Daemon) editor() server.AgentEditor {
+	if d.reloads == nil {
+		return nil
+	}
+	return &configure.Editor{Dir: d.Conf.Dir, Lookup: lookupEnv, Reload: d.reload, Sessions: func(ctx context.Context, agent string) (ids []string) {
+		is, err := d.Engine.Agent(ctx, agent)
+		if err != nil {
+			return nil // it is only a note
+		}
+		for _, s := range is.Sessions {
+			ids = append(ids, s.ID)
+		}
+		return ids
+	}}
 }
 
 // listenAgain opens the TCP listener. If any port will do, it reuses the previous daemon's port if

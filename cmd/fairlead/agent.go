@@ -7,6 +7,7 @@ import (
 
 	"github.com/fairlead-dev/fairlead/cli"
 	"github.com/fairlead-dev/fairlead/cli/configure"
+	"github.com/fairlead-dev/fairlead/cli/daemon"
 	"github.com/fairlead-dev/fairlead/config/edit"
 )
 
@@ -24,7 +25,7 @@ daemon loads the file at once.`,
 
 func agentChangeCommand(a *app, op edit.Op) *cobra.Command {
 	var form edit.Agent
-	var opts configure.Options
+	opts := configure.Options{Reload: daemon.Reload}
 	var rest string
 	cmd := &cobra.Command{
 		Use:   string(op) + " NAME",
@@ -98,7 +99,7 @@ func take(cmd *cobra.Command, to, from *edit.Agent) {
 }
 
 func agentRemoveCommand(a *app) *cobra.Command {
-	var opts configure.Options
+	opts := configure.Options{Reload: daemon.Reload}
 	cmd := &cobra.Command{
 		Use:   "remove NAME",
 		Short: "Remove an agent from fairlead.yaml",
