@@ -52,6 +52,8 @@ func (c askedOnce) status() int {
 		return 401
 	case "revoke-login":
 		return 404
+	case "sign-in-to-repository":
+		return 409
 	}
 	return 200
 }
