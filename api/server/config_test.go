@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/fairlead-dev/fairlead/api"
+	"github.com/fairlead-dev/fairlead/api/caller"
 )
 
 // paper is an editor without a file. cli/configure tests the real one.
@@ -48,17 +49,17 @@ var configAsked = []askedOnce{
 // X10: no agent in one of Fairlead's sessions reads or changes the configuration, and no caller that cannot be identified.
 func TestAgentsConfigureNothing(t *testing.T) {
 	h := New(Options{Engine: newFake(), User: "sam", Editor: paper{}}).SocketHandler()
-	for caller, may := range map[*caller]bool{{session: "coder-17"}: false, {session: "coder@r1-2"}: false, {unseen: true}: false, {}: true} {
+	for by, may := range map[caller.Caller]bool{{Session: "coder-17"}: false, {Session: "coder@r1-2"}: false, {Unseen: true}: false, {}: true} {
 		for _, c := range configAsked {
 			w := httptest.NewRecorder()
-			req := httptest.NewRequestWithContext(as(t, caller), c.method, api.Base+c.path, strings.NewReader(c.body))
+			req := httptest.NewRequestWithContext(caller.With(t.Context(), by), c.method, api.Base+c.path, strings.NewReader(c.body))
 			req.Header.Set("Content-Type", "application/json")
 			h.ServeHTTP(w, req)
 			switch {
 			case may && w.Code != http.StatusOK:
-				t.Errorf("%+v: %s: %d %s", caller, c.id, w.Code, w.Body)
+				t.Errorf("%+v: %s: %d %s", by, c.id, w.Code, w.Body)
 			case !may && (w.Code != http.StatusConflict || problemText(t, w.Body.String()).Refusal.Row != "X10"):
-				t.Errorf("%+v: %s: %d %s", caller, c.id, w.Code, w.Body)
+				t.Errorf("%+v: %s: %d %s", by, c.id, w.Code, w.Body)
 			}
 		}
 	}

@@ -42,7 +42,9 @@ func SpanOf(agent, since, until string, now time.Time) (Span, error) {
 }
 
 // clockTime reports whether a time is written without a day.
-func clockTime(text string) bool { return strings.Contains(text, ":") && !strings.ContainsAny(text, "-T") }
+func clockTime(text string) bool {
+	return strings.Contains(text, ":") && !strings.ContainsAny(text, "-T")
+}
 
 func (s Span) empty() bool { return s == Span{} }
 

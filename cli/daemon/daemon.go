@@ -245,7 +245,7 @@ func (d *Daemon) serve(ctx context.Context, door net.Listener) error {
 	}
 	server := server.New(server.Options{
 		Engine: d.Engine, UI: ui.Handler(), Token: token, Logins: d.Logins, Log: d.log, Version: cli.Version(), Dir: d.Conf.Dir, Store: "sqlite",
-		Hosts:   []string{door.Addr().String()}, Address: d.address,
+		Hosts: []string{door.Addr().String()}, Address: d.address,
 		Origins: d.Conf.Origins,
 		Reload:  d.reloader(), Editor: d.editor(), ReloadFault: d.reloadFault, Past: offline.Past(d.Conf, cli.Drivers(), d.Engine.Journal()), Search: d.search,
 		MCP: mcp.New(mcp.Options{Engine: d.Engine, Log: d.log, Version: cli.Version()}),
