@@ -20,7 +20,7 @@ import (
 )
 
 const (
-	// BytesMax is the size of the file at which the oldest passages are dropped: about 8 GB of output.
+	// BytesMax is the size of the file at which the oldest passages are dropped: about 3 GB of text.
 	BytesMax = 4 << 30
 
 	formatVersion = 2          // in user_version: a file of another version is begun anew
