@@ -4,12 +4,14 @@
 import { answers } from './connection.js';
 
 const REFRESH_AFTER_MS = 60;
+/** Changes that come together gather for this long: one frame. */
+const GATHER_MS = 16;
 /** Pause after an answer, as a multiple of the time it took. */
 const REST_FACTOR = 2;
 const REST_MAX_MS = 3000;
 
 export class Refetch {
-  /** @param {() => Promise<void>} ask @param {number} [restMs] at least so long between two of them */
+  /** @param {() => Promise<void>} ask @param {number} [restMs] at least so long from an answer to the next request */
   constructor(ask, restMs = REFRESH_AFTER_MS) {
     this.ask = ask;
     this.wanted = false;
@@ -17,7 +19,7 @@ export class Refetch {
     /** @type {ReturnType<typeof setTimeout> | undefined} */
     this.timer = undefined;
     this.least = restMs;
-    this.rest = restMs;
+    this.free = 0; // until then it rests, on the clock of performance.now
   }
 
   want(soon = false) {
@@ -25,7 +27,7 @@ export class Refetch {
     if (this.busy) return;
     if (soon) clearTimeout(this.timer);
     else if (this.timer) return;
-    this.timer = setTimeout(() => this.#go(), soon ? 0 : this.rest);
+    this.timer = setTimeout(() => this.#go(), soon ? 0 : Math.max(GATHER_MS, this.free - performance.now()));
   }
 
   async #go() {
@@ -36,7 +38,8 @@ export class Refetch {
     const began = performance.now();
     try { await this.ask(); } catch { /* the line itself tells */ }
     this.busy = false;
-    this.rest = Math.min(REST_MAX_MS, this.least + (performance.now() - began) * REST_FACTOR);
+    const ended = performance.now();
+    this.free = ended + Math.min(REST_MAX_MS, this.least + (ended - began) * REST_FACTOR);
     if (this.wanted) this.want();
   }
 }
