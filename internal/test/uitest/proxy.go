@@ -20,6 +20,31 @@ type Proxy struct {
 	mu       sync.Mutex
 	refusals map[string]string // "POST /channels/quay/skip" → reason
 	edits    map[string]func(body map[string]any)
+	holds    bool // streams are passed on when they have ended
+}
+
+// HoldStreams passes each later stream on only when it has ended, as a proxy does that buffers answers.
+func (p *Proxy) HoldStreams() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.holds = true
+}
+
+// whole reads its body to the end before it gives anything.
+type whole struct {
+	io.ReadCloser
+	text *bytes.Reader
+}
+
+func (w *whole) Read(b []byte) (int, error) {
+	if w.text == nil {
+		text, err := io.ReadAll(w.ReadCloser)
+		if err != nil {
+			return 0, err
+		}
+		w.text = bytes.NewReader(text)
+	}
+	return w.text.Read(b)
 }
 
 func newProxy(server string) *Proxy {
@@ -79,7 +104,11 @@ func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 func (p *Proxy) edit(res *http.Response) error {
 	p.mu.Lock()
 	change := p.edits[strings.TrimPrefix(res.Request.URL.Path, "/api/v1")]
+	holds := p.holds
 	p.mu.Unlock()
+	if holds && strings.HasPrefix(res.Header.Get("Content-Type"), "text/event-stream") {
+		res.Body = &whole{ReadCloser: res.Body}
+	}
 	if change == nil || res.Request.Method != http.MethodGet || res.StatusCode != http.StatusOK {
 		return nil
 	}
