@@ -15,8 +15,6 @@ import { atWork, finished, nextUp } from './words.js';
 
 /** Time between two requests while the page is visible: the last lines of outputs are in no change of the journal. */
 const AGAIN_MS = 2000;
-/** The least time from an answer to the next request while much changes. */
-const REST_MS = 200;
 /** On the first visit, what has ended within this time counts as new. */
 const FIRST_MS = 24 * 3600_000;
 
@@ -26,7 +24,7 @@ export const workingKnown = signal(false);
 const list = new Refetch(async () => {
   working.value = (await api.working()).working ?? [];
   workingKnown.value = true;
-}, REST_MS);
+});
 
 /** Requests what runs, if the page is shown. @param {boolean} [soon] */
 export function refreshNow(soon = false) { if (place.peek() === 'now') list.want(soon); }
