@@ -250,7 +250,7 @@ func TestAgreesWithPlainLook(t *testing.T) {
 }
 
 // Of a phrase of words that all passages have, few passages are read.
-func TestPhraseReadsFewPassages(t *testing.T) {
+func TestFrequentPhrases(t *testing.T) {
 	x := fresh(t)
 	r := rand.New(rand.NewPCG(3, 3))
 	common := strings.Fields("the of and retry upload error file test return value")

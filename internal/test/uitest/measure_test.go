@@ -161,9 +161,7 @@ func TestPageMeasured(t *testing.T) {
 		order := func(agent string) func(int) string {
 			return func(n int) string { s.Command(agent, state(n)); return "control/" + agent }
 		}
-		rest := func() {
-			p.Until("the page rests", `new Promise(go => requestIdleCallback(() => go(true)))`)
-		}
+		rest := func() { p.Until("the page rests", pageRests) }
 
 		t.Log("| event | in the page: median, worst | with its frame: median, worst |")
 		p.Open(s.URL + "#/now")
@@ -207,7 +205,7 @@ func TestPageMeasured(t *testing.T) {
 		}, order("agent-005"))
 		report("an order, in the list", drawn, framed)
 		p.Open(s.URL + "#/agents/agent-005/history")
-		p.WaitText(".change-list", "#")
+		p.Until("its changes are shown", `document.querySelector('.change-list .seq')`) // on a phone it is not visible
 		rest()
 		drawn, framed = lateness(t, s, p, times, func(n int) string {
 			return fmt.Sprintf(`+document.querySelector('.change-list .seq').textContent.slice(1) > %d`, s.Newest("control/agent-005"))
@@ -219,15 +217,17 @@ func TestPageMeasured(t *testing.T) {
 	}
 }
 
-// measureFrames measures the frames of the page while an agent writes nothing, and while it writes a thousand lines a second.
+const pageRests = `new Promise(go => requestIdleCallback(() => go(true)))`
+
+// measureFrames prints the frames of three places while the agent writer is silent and while it writes.
 func measureFrames(t *testing.T, s *uitest.Server, p *uitest.Page, size uitest.Size) {
 	t.Helper()
 	t.Log("| page, 4 s | frames: median, 99 %, worst, over 50 ms | main thread, of a frame |")
 	for _, place := range [][2]string{{"now", ".now-rows"}, {"agents/writer/output", ".tape"}, {"agents/writer/history", ".change-list"}} {
 		p.Open(s.URL + "#/" + place[0])
-		p.Until("it is shown", `document.querySelector('`+place[1]+`')`)
+		p.Until("it is shown", `document.querySelector('`+place[1]+`') && document.querySelector('.tape .sheet')?.childElementCount !== 0`)
 		for _, writes := range []bool{false, true} {
-			words := "silent"
+			words := "no output"
 			if writes {
 				words = "1,000 lines a second"
 				s.Put("many/writer/go", "")
@@ -235,7 +235,7 @@ func measureFrames(t *testing.T, s *uitest.Server, p *uitest.Page, size uitest.S
 					p.WaitText(".tape .sheet", "line ")
 				}
 			}
-			p.Until("the page rests", `new Promise(go => requestIdleCallback(() => go(true)))`)
+			p.Until("the page rests", pageRests)
 			shown := func() int {
 				return uitest.Eval[int](p, `+(/line (\d+):/.exec(document.querySelector('.tape .sheet')?.lastElementChild?.textContent ?? '')?.[1] ?? 0)`)
 			}
