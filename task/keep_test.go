@@ -224,3 +224,29 @@ func TestLandOverIgnored(t *testing.T) {
 		t.Errorf("the person's file is %q", got)
 	}
 }
+
+// A clone borrows an object that was in the person's repository first, such as a file of a picture that was not finished.
+// Another branch and a stash that need it outlive a `git gc` there.
+func TestOtherBranchesOutliveGarbageCollection(t *testing.T) {
+	w := newWorld(t)
+	borrow := func(text string) {
+		w.put(w.task.Tree, "b.txt", text+"\n")
+		w.git(w.repo, "hash-object", "-w", filepath.Join(w.task.Tree, "b.txt"))
+	}
+	borrow("stashed")
+	w.git(w.task.Tree, "stash", "push", "--quiet", "--include-untracked")
+	w.git(w.task.Tree, "checkout", "--quiet", "-b", "side")
+	borrow("on another branch")
+	w.git(w.task.Tree, "add", ".")
+	w.git(w.task.Tree, "commit", "--quiet", "-m", "side")
+	w.git(w.task.Tree, "checkout", "--quiet", "-")
+	if _, err := w.task.Snapshot(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	w.git(w.repo, "gc", "--quiet", "--prune=now")
+	for object, want := range map[string]string{"side:b.txt": "on another branch", "stash^3:b.txt": "stashed"} {
+		if got := w.git(w.task.Tree, "show", object); got != want {
+			t.Errorf("%s is %q", object, got)
+		}
+	}
+}

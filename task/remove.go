@@ -69,15 +69,7 @@ func keep(ctx context.Context, t Task) error {
 			return fmt.Errorf("there is a git repository inside, %q; move it elsewhere or delete it", name)
 		}
 	}
-	specs := []string{"+refs/*:" + moreRefs(t) + "*", "^refs/remotes/*"}
-	older, err := stashes(t)
-	if err != nil {
-		return err
-	}
-	for i, commit := range older {
-		specs = append(specs, fmt.Sprintf("+%s:%sstashes/%d", commit, moreRefs(t), i+1))
-	}
-	if err := t.fetch(ctx, specs...); err != nil {
+	if err := keepOthers(ctx, t); err != nil {
 		return err
 	}
 	twice, err := t.ask(ctx, nil, "for-each-ref", "--merged="+t.Ref(), "--format=delete %(refname)", moreRefs(t))
@@ -86,6 +78,20 @@ func keep(ctx context.Context, t Task) error {
 	}
 	_, err = t.own().Run(ctx, worktree.GitWorkMax, nil, writes(twice+"\n"), "update-ref", "--stdin")
 	return err
+}
+
+// keepOthers keeps the clone's other branches and its stashes. The clone has no copy of an object that was in the
+// person's repository first, as one of an unfinished picture may be; without a ref git gc removes it there.
+func keepOthers(ctx context.Context, t Task) error {
+	specs := []string{"+refs/*:" + moreRefs(t) + "*", "^refs/remotes/*"}
+	older, err := stashes(t)
+	if err != nil {
+		return err
+	}
+	for i, commit := range older {
+		specs = append(specs, fmt.Sprintf("+%s:%sstashes/%d", commit, moreRefs(t), i+1))
+	}
+	return t.fetch(ctx, specs...)
 }
 
 var stashed = regexp.MustCompile(`^[0-9a-f]+ ([0-9a-f]{40}|[0-9a-f]{64}) `)

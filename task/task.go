@@ -128,7 +128,7 @@ func (t Task) Ref() string { return refs + t.ID }
 // headRef is the newest commit that the folder was seen on.
 func headRef(t Task) string { return refs + t.ID + ".head" }
 
-// moreRefs has what a removed folder held beside its newest picture: other branches, and what was stashed.
+// moreRefs has what the folder holds beside its newest picture: other branches, and what was stashed.
 func moreRefs(t Task) string { return refs + t.ID + ".more/" }
 
 // shownRef is the picture that the person was shown last.
@@ -400,6 +400,7 @@ func (t Task) Snapshot(ctx context.Context) (p Picture, err error) {
 	if _, err := t.ask(ctx, nil, "update-ref", t.Ref(), p.Commit); err != nil {
 		return p, err
 	}
+	_ = keepOthers(ctx, t) // what cannot be kept now is tried with the next picture, and has to be before the folder goes
 	return p, keepPicture(ctx, t, p, kept)
 }
 

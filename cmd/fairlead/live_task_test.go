@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/base64"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -76,6 +77,42 @@ func TestLiveTask(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// An image of a task reaches the model of the real codex, byte for byte.
+func TestLiveTaskImage(t *testing.T) {
+	exe := filepath.Join(t.TempDir(), "fairlead")
+	c := embark(t, exe, func(t testing.TB, model *scriptmodel.Server) livetest.Program {
+		p := livetest.Codex(t, model)
+		if out, err := exec.Command("go", "build", "-o", exe, ".").CombinedOutput(); err != nil {
+			t.Fatalf("build fairlead: %v: %s", err, out)
+		}
+		return p
+	})
+	for _, args := range [][]string{{"init", "--quiet", "-b", "main"}, {"-c", "user.name=P", "-c", "user.email=p@example.org", "commit", "--quiet", "--allow-empty", "-m", "first"}} {
+		cmd := exec.CommandContext(t.Context(), "git", args...)
+		cmd.Dir = c.dir
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Fatalf("git %v: %v\n%s", args, err, out)
+		}
+	}
+	c.put("fairlead.yaml", strings.Replace(c.has("fairlead.yaml"), `"workspace": "coder"`, `"workspace": "coder", "permissions": {"allow": ["*"]}`, 1))
+	c.must("reload")
+	shown := picture(t, 3, 2)
+	file := filepath.Join(t.TempDir(), "shown.png")
+	if err := os.WriteFile(file, shown, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	c.must("task", "--attach", file, "Look at this.\ndo: bash echo two > b.txt\ndo: say written")
+	client := c.client()
+	c.await("it is done", func() bool {
+		r, err := client.Runs.Show(t.Context(), "T1")
+		return err == nil && r.Task.Status == view.TaskNeedsYou
+	})
+	want := "data:image/png;base64," + base64.StdEncoding.EncodeToString(shown)
+	if !slices.ContainsFunc(c.model.Requests(), func(r scriptmodel.Request) bool { return r.Says("user", "Look at this.") && r.Says("user", want) }) {
+		t.Errorf("no request had the image\n%s", c.state())
 	}
 }
 

@@ -40,12 +40,13 @@ func (c *content) UnmarshalJSON(b []byte) error {
 		return nil
 	}
 	var parts []struct {
-		Text string `json:"text"`
+		Text  string          `json:"text"`
+		Image json.RawMessage `json:"image_url"` // a text, or an object with one
 	}
 	if json.Unmarshal(b, &parts) == nil {
 		var texts []string
 		for _, p := range parts {
-			texts = append(texts, p.Text)
+			texts = append(texts, p.Text+string(p.Image))
 		}
 		*c = content(strings.Join(texts, "\n"))
 		return nil
