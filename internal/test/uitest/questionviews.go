@@ -64,7 +64,7 @@ func ProgramKnown(t *testing.T, p *Page, target Target) {
 	p.WaitText(".inbox-ask", "rm -rf build")
 }
 
-// UsageShown: usage is shown by agent, by day and by run.
+// UsageShown: usage is shown by agent, and leads to it.
 func UsageShown(t *testing.T, p *Page, target Target) {
 	needs(t, target.Questions != nil && target.Questions.Use != nil, "use something")
 	words := target.Questions.Use()
@@ -72,6 +72,7 @@ func UsageShown(t *testing.T, p *Page, target Target) {
 	p.Choose(target.Questions.Agent)
 	p.Click(".figures", "all usage")
 	p.WaitText("#usage-title", "Usage")
+	p.Click(".usage-switch", "Agent")
 	for _, word := range words {
 		p.WaitText(".usage", word)
 	}
