@@ -64,7 +64,7 @@ func ProgramKnown(t *testing.T, p *Page, target Target) {
 	p.WaitText(".inbox-ask", "rm -rf build")
 }
 
-// UsageShown: usage is shown by agent, and leads to it.
+// UsageShown: usage is shown by day, by task and by agent, and leads to the agent.
 func UsageShown(t *testing.T, p *Page, target Target) {
 	needs(t, target.Questions != nil && target.Questions.Use != nil, "use something")
 	words := target.Questions.Use()
@@ -72,9 +72,16 @@ func UsageShown(t *testing.T, p *Page, target Target) {
 	p.Choose(target.Questions.Agent)
 	p.Click(".figures", "all usage")
 	p.WaitText("#usage-title", "Usage")
-	p.Click(".usage-switch", "Agent")
+	text := ""
+	for _, by := range []string{"Day", "Task", "Agent"} {
+		p.Click(".usage-switch", by)
+		p.WaitText("#usage-by", "By "+strings.ToLower(by))
+		text += Eval[string](p, `document.querySelector('.usage').innerText`)
+	}
 	for _, word := range words {
-		p.WaitText(".usage", word)
+		if !strings.Contains(text, word) {
+			t.Errorf("the page of usage lacks %q:\n%s", word, text)
+		}
 	}
 	p.Click(".usage", target.Questions.Agent)
 	p.WaitText("#agent-title", target.Questions.Agent)
