@@ -29,7 +29,7 @@ func (v *visit) confinable() bool {
 }
 
 // whyPlain explains a denial of a shell command that the sandbox would have allowed.
-func (v *visit) whyPlain() string {
+func whyPlain(v *visit) string {
 	if others := v.OtherHooks(v.Dir); len(others) > 0 {
 		return fmt.Sprintf(" Claude Code may run another command than the one that is judged, because of %s; therefore MAIN gives only plain commands. If that hook never replaces a command, the user can name it in fairlead.yaml, in dispatch.hooks.", others[0])
 	}

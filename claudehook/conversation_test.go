@@ -39,6 +39,7 @@ type world struct {
 	env     map[string]string
 	inAgent bool
 	exe     []string // Hook.Exe
+	args    []string // of the program that calls the hook
 }
 
 func newWorld(t *testing.T) *world { t.Helper(); return worldFor(t) }
@@ -82,6 +83,7 @@ func (w *world) hook(name, input string) Answer {
 		Env:    func(name string) string { return w.env[name] },
 		Home:   w.path("home"),
 		Nested: func() bool { return w.inAgent },
+		Args:   func() []string { return w.args },
 		Exe:    w.exe,
 	}
 	return h.Answer(name, strings.NewReader(input))

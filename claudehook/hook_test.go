@@ -383,3 +383,45 @@ func TestAnotherHookReplacesTheCommand(t *testing.T) {
 		t.Errorf("a plain command afterwards: %+v %s", a, a.Out)
 	}
 }
+
+// Beside another hook that is called before shell commands, MAIN gives only plain commands, unless fairlead.yaml says
+// that the hook never replaces one.
+func TestOtherHooksBeforeCommands(t *testing.T) {
+	if _, why := sandbox.Supported(); why != "" {
+		t.Skip(why)
+	}
+	hooks := func(matcher, command string) string {
+		return fmt.Sprintf(`{"hooks":{"PreToolUse":[{%s"hooks":[{"type":"command","command":%q}]}]}}`, matcher, command)
+	}
+	for name, c := range map[string]struct {
+		file, text string
+		args       []string
+		plain      bool
+	}{
+		"none":           {"repo/.claude/settings.json", `{}`, nil, false},
+		"of the project": {"repo/.claude/settings.json", hooks(`"matcher":"Bash",`, "x.sh"), nil, true},
+		"of the user":    {"home/.claude/settings.json", hooks("", "x.sh"), nil, true},
+		"local, pattern": {"repo/.claude/settings.local.json", hooks(`"matcher":"B.*",`, "x.sh"), nil, true},
+		"other tools":    {"repo/.claude/settings.json", hooks(`"matcher":"Write|Edit",`, "x.sh"), nil, false},
+		"ours":           {"repo/.claude/settings.json", hooks("", Program{Path: "/opt/fairlead-hook"}.command(PreToolUse)), nil, false},
+		"declared":       {"repo/.claude/settings.json", hooks("", "log.sh"), nil, false},
+		"not readable":   {"home/.claude/settings.json", `{"hooks":{"PreToolUse":7}}`, nil, true},
+		"an argument":    {"repo/x", "", []string{"claude", "--settings", hooks("", "x.sh")}, true},
+		"a plugin given": {"repo/p/hooks/hooks.json", hooks("", "x.sh"), []string{"claude", "--plugin-dir=p"}, true},
+		"a plugin off":   {"home/.claude/settings.json", `{"enabledPlugins":{"p@m":false}}`, nil, false},
+		"a plugin":       {"home/.claude/settings.json", `{"enabledPlugins":{"p@m":true}}`, nil, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := begun(t)
+			w.exe, w.args = []string{"/opt/fairlead-hook", ConfineVerb}, c.args
+			w.write("repo/fairlead.yaml", "version: 1\ndispatch: {hooks: [log.sh]}\n")
+			w.write("plugin/hooks/hooks.json", hooks("", "x.sh"))
+			w.write("home/.claude/plugins/installed_plugins.json", fmt.Sprintf(`{"version":2,"plugins":{"p@m":[{"installPath":%q}]}}`, w.path("plugin")))
+			w.write(c.file, c.text)
+			a := w.hook(PreToolUse, event(PreToolUse, `,"tool_name":"Bash","tool_input":{"command":"sed '1e touch x' README.md"}`))
+			if plain := bytes.Contains(a.Out, []byte(`"deny"`)); plain != c.plain {
+				t.Errorf("only plain commands: %v, should be %v: %+v %s", plain, c.plain, a, a.Out)
+			}
+		})
+	}
+}

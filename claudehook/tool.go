@@ -103,7 +103,7 @@ func (v *visit) deny(verdict policy.Verdict) Answer {
 		text += " No agent's description fits; tell the user what is missing, and suggest to describe an agent for it in .claude/agents."
 	}
 	if main && v.Tool == "Bash" && len(v.Exe) > 0 {
-		text += v.whyPlain()
+		text += whyPlain(v)
 	}
 	if _, err := v.do(in, v.actor()); err != nil {
 		text += " (This denial could not be recorded: " + err.Error() + ")"

@@ -142,7 +142,7 @@ func (v *AgentView) idle() (reason IdleReason, why string) {
 	}
 }
 
-// Overwritten is the notice for people about a foreign loop that keeps writing over an order.
+// Overwritten explains to a person that a foreign loop keeps writing over an order.
 func Overwritten(desired string) string {
 	return "its own loop keeps writing agent_state.json as it was before the order " + desired +
 		", so it may never read that order; Fairlead writes it again every second. Stop the loop's program, or let it pause between a write and the next read (doc/files.md)"

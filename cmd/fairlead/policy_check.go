@@ -4,10 +4,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 
 	"github.com/spf13/cobra"
 
+	"github.com/fairlead-dev/fairlead/claudehook"
 	"github.com/fairlead-dev/fairlead/cli"
 	dispatchcli "github.com/fairlead-dev/fairlead/cli/dispatch"
 	"github.com/fairlead-dev/fairlead/controller/questions"
@@ -83,7 +85,9 @@ func (a *app) policyCheck(cmd *cobra.Command, asked dispatchcli.PolicyAsked) err
 	}
 	call := policy.Call{Tool: asked.Tool, Input: json.RawMessage(asked.Input), Dir: asked.Dir}
 	if _, why := sandbox.Supported(); why == "" { // Claude Code's hook then runs MAIN's commands in the sandbox
-		call.Confined = folder == nil || is.Host == dispatch.Claude && !folder.Unconfined()
+		home, _ := os.UserHomeDir() // none: hooks of the user are not found
+		others := claudehook.Hook{Env: os.Getenv, Home: home}.OtherHooks(a.Dir)
+		call.Confined = folder == nil || is.Host == dispatch.Claude && !folder.Unconfined() && len(others) == 0
 	}
 	repo := a.Dir
 	if folder != nil {

@@ -83,9 +83,6 @@ func (c *Controller) Why(ctx context.Context, name string) (view.WhyView, error)
 	if strange != "" {
 		add("shim", now, false, "%s", strange)
 	}
-	if agent.Control.Overwritten() {
-		add("file", changed, false, "%s", view.Overwritten(agent.Control.Desired.State))
-	}
 	statusEvidence(&shown.Agent, changed, add)
 	slotEvidence(&agent, proofs, waits, add)
 	conversationEvidence(&agent, asks, add)
@@ -201,6 +198,9 @@ func waitingSteps(t *team.Team, a *team.Agent) (words []string) {
 
 // slotEvidence adds what is in each slot, and what waits for one.
 func slotEvidence(agent *team.Agent, proofs map[string]proven, waits []string, add adder) {
+	if agent.Control.Overwritten() {
+		add("file", time.Time{}, false, "%s", view.Overwritten(agent.Control.Desired.State))
+	}
 	processEvidence(agent.Session, proofs, add)
 	for _, s := range agent.Sessions() {
 		if s.Slot > 0 {
