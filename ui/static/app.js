@@ -9,6 +9,7 @@ import { NowPage } from './now/page.js';
 import { refreshNow } from './now/state.js';
 import { badge, tabTitle } from './now/words.js';
 import { needs } from './inbox/state.js';
+import { AgentDialog } from './configure/dialog.js';
 import { CrewPage } from './crew/page.js';
 import { Dialogs } from './shell/dialogs.js';
 import { ChangeDialog } from './history/changedialog.js';
@@ -62,7 +63,7 @@ function Deck() {
 
 const App = () => !signedIn.value ? html`<${SignIn} />` : html`
   <${Masthead} /><${MomentBar} /><${Banners} /><${Deck} />
-  <${Notes} /><${Dialogs} /><${RunDialogs} /><${NewTask} /><${DropDialog} /><${StartDispatchDialog} /><${Palette} /><${Switcher} /><${ChangeDialog} />`;
+  <${Notes} /><${Dialogs} /><${RunDialogs} /><${NewTask} /><${DropDialog} /><${StartDispatchDialog} /><${Palette} /><${Switcher} /><${ChangeDialog} /><${AgentDialog} />`;
 
 /** The entry of a channel that a link leads to. */
 const channelSpot = computed(() => (place.value === 'channels' ? spot.value : ''));

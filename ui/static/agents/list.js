@@ -4,7 +4,8 @@ import { skew } from '../shell/api.js';
 import { active, concerns } from './words.js';
 import { count, span } from '../shell/format.js';
 import { html, useEffect, useLayoutEffect, useRef, useSignal } from '../shell/lib.js';
-import { seenUntil } from '../shell/connection.js';
+import { live, seenUntil } from '../shell/connection.js';
+import { configure } from '../configure/state.js';
 import { cell, loaded, names } from './state.js';
 import { plain } from '../shell/text.js';
 import { choose, chosen, counts, filter, search, shownNames } from '../shell/router.js';
@@ -55,6 +56,7 @@ function Tools() {
     <label class="field"><${Icon} name="search" /><span class="hidden">Find an agent</span>
       <input id="search" type="search" placeholder="Find an agent" autocomplete="off" spellcheck=${false} value=${search.value}
         onInput=${(/** @type {any} */ e) => { search.value = e.target.value; }} /></label>
+    <button type="button" class="icon-button roster-add" title="Add an agent" aria-label="Add an agent" aria-disabled=${live.value ? undefined : 'true'} onClick=${() => { if (live.value) configure('add'); }}><${Icon} name="plus" /></button>
     <div class="chips" role="group" aria-label="Show">
       ${FILTERS.map(([key, label]) => html`<button type="button" key=${key} class="chip chip-${key}" aria-pressed=${filter.value === key ? 'true' : 'false'}
         onClick=${() => { filter.value = key; }}>${label} <span class="num">${count(n[key])}</span></button>`)}
@@ -73,7 +75,8 @@ function Empty() {
 
 /** What to do while the team has no agent. */
 export const FirstAgent = () => html`<div class="empty first-agent"><${Fairlead} /><h2>No agents yet</h2>
-  <p>Name the first one in <code>fairlead.yaml</code> at the root of the repository, and start Fairlead again.</p>
+  <p><button type="button" class="order order-primary" aria-disabled=${live.value ? undefined : 'true'} onClick=${() => { if (live.value) configure('add'); }}><${Icon} name="plus" /><span>Add an agent</span></button></p>
+  <p>Or name it in <code>fairlead.yaml</code> at the root of the repository, and say <code>fairlead reload</code>.</p>
   <pre class="sample">agents:
   coder:
     driver: exec

@@ -4,7 +4,7 @@ import * as api from '../shell/api.js';
 import { concerns } from './words.js';
 import { clock, money, span, tokens } from '../shell/format.js';
 import { html, useEffect, useSignal } from '../shell/lib.js';
-import { answers, head, seenUntil } from '../shell/connection.js';
+import { answers, head, live, seenUntil } from '../shell/connection.js';
 import { addHistory, applyAgent, loaded, mergeSessions, names } from './state.js';
 import { plain } from '../shell/text.js';
 import { backToTeam, chosen, chosenCell, opened, showTab, tab, TABS } from '../shell/router.js';
@@ -13,6 +13,7 @@ import { Age, EvidenceTab } from './evidence.js';
 import { HistoryTab } from '../history/tab.js';
 import { Icon } from '../shell/icons.js';
 import { OutputTab } from './outputtab.js';
+import { configure } from '../configure/state.js';
 import { FirstAgent } from './list.js';
 import { Conversation } from './conversation.js';
 import { Timeline } from '../history/timeline.js';
@@ -78,6 +79,9 @@ function Figures({ cell: c }) {
   </dl>`;
 }
 
+/** @type {[import('../configure/state.js').Op, string, string][]} */
+const EDITS = [['edit', 'pen', 'Edit'], ['remove', 'close', 'Remove']];
+
 /** @param {{cell: Cell}} props */
 function Head({ cell: c }) {
   const a = c.agent.value;
@@ -87,7 +91,7 @@ function Head({ cell: c }) {
     <div class="agent-title">
       <h2 id="agent-title" tabIndex=${-1}><bdi>${plain(a.name, 80)}</bdi></h2>
       <${Badge} cell=${c} /><${Intent} cell=${c} />
-      ${a.removed && html`<span class="intent">no longer in fairlead.yaml</span>`}
+      ${a.removed ? html`<span class="intent">no longer in fairlead.yaml</span>` : html`<span class="configure-agent">${EDITS.map(([op, icon, label]) => html`<button type="button" key=${op} class="icon-button" title="${label} in fairlead.yaml" aria-label="${label} ${plain(a.name, 80)}" aria-disabled=${live.value ? undefined : 'true'} onClick=${() => { if (live.value) configure(op, a.name); }}><${Icon} name=${icon} /></button>`)}</span>`}
     </div>
     <p class="about">${a.description ? html`<span>${plain(a.description, 200)}</span>` : ''}
       <span class="soft">${a.driver ? `driver ${plain(a.driver, 30)}` : ''}${a.loop === 'foreign' ? ', runs its own loop' : ''}${a.presence ? `, ${plain(a.presence, 30)}` : ''}</span></p>

@@ -4,6 +4,7 @@ import { command, LABELS, tell } from '../agents/actions.js';
 import { cell, names, team } from '../agents/state.js';
 import { running } from '../agents/words.js';
 import * as api from '../shell/api.js';
+import { configure } from '../configure/state.js';
 import { needs } from '../inbox/state.js';
 import { summon, wake } from '../crew/actions.js';
 import { crew, lead } from '../crew/state.js';
@@ -34,6 +35,7 @@ export function mainCommands() {
   const order = (/** @type {string} */ label, /** @type {string} */ hint, /** @type {string} */ icon, /** @type {() => void} */ run) => { list.push({ id: `do ${label}`, group: 'Do', label, hint, icon, run }); };
   if (live.value) {
     order('New task', '', 'plus', () => { go('tasks'); dialog.value = 'task'; });
+    order('Add an agent', '', 'plus', () => configure('add'));
     order('Start a run', '', 'play', () => { go('runs'); dialog.value = 'start'; });
     order('Start a dispatch', '', 'play', () => { go('dispatch'); dialog.value = 'session'; });
     order(team.value.hold ? 'Release the team' : 'Hold the team', 'H', 'hold', () => { dialog.value = team.peek().hold ? 'release' : 'hold'; });
@@ -70,6 +72,7 @@ function ofAgent(name, add) {
     }
   }
   order('once', 'once');
+  for (const [op, label] of /** @type {['edit' | 'remove', string][]} */ ([['edit', 'Edit agent'], ['remove', 'Remove agent']])) add({ id: `${op} ${name}`, group: 'Do', label: `${label}: ${shown}`, hint: 'fairlead.yaml', icon: op === 'edit' ? 'pen' : 'close', run: () => configure(op, name) });
   order('cleanup', 'broom');
 }
 

@@ -375,6 +375,22 @@ async function save(path, file) {
 
 const name = encodeURIComponent;
 
+/** An agent's entry of fairlead.yaml. @typedef {{description?: string, driver?: string, command?: string[], script?: string, workspace?: string, model?: string, session_prompt?: string, instances?: number, can_write?: string[], sandbox?: string, session_limit?: string, tokens_per_day?: number, cost_per_day_usd?: number, env?: string[], lead?: boolean, rest?: string}} AgentEntry */
+/** @typedef {{op: 'add' | 'edit' | 'remove', name: string, agent?: AgentEntry, sum?: string}} AgentChange */
+/** @typedef {{name: string, title: string, driver: string, command: string[] | null, path?: string}} ConfigProgram */
+/** @typedef {{sum: string, diff: string, changes: string[] | null, notes: string[] | null}} AgentPreview */
+/** @typedef {{changes: string[] | null, fault?: string}} AgentWritten */
+/** @typedef {{ok: boolean, what: string, do?: string}} AgentFinding */
+/** @returns {Promise<{names: string[], programs: ConfigProgram[] | null, why?: string}>} */
+export const configAgents = () => get('/config/agents');
+/** @param {string} agent @returns {Promise<{agent: AgentEntry, sum: string}>} */
+export const configAgent = (agent) => get(`/config/agents/${name(agent)}`);
+/** @param {AgentChange} c @returns {Promise<AgentPreview>} */
+export const previewAgent = (c) => post('/config/preview', c);
+/** @param {AgentChange} c @returns {Promise<AgentWritten>} */
+export const writeAgent = (c) => post('/config/write', c);
+/** @param {AgentChange} c @returns {Promise<{ok: boolean, findings: AgentFinding[] | null}>} */
+export const testAgent = (c) => post('/config/test', c);
 /** The team as of a time. @param {string} time @returns {Promise<Team>} */
 export const teamAt = (time) => get('/agents?at=' + encodeURIComponent(time));
 /** The number of the newest change, whatever moment is shown. */

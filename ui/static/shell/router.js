@@ -40,7 +40,7 @@ export const member = signal(''); // the open member: the id of a document, LEAD
 export const memberSide = signal('soul');
 /** The spot that a link leads to: a sequence, an offset, or a part of a task; empty: none. Every step in the page ends it. */
 export const spot = signal('');
-export const dialog = signal(/** @type {'' | 'find' | 'repositories' | 'change' | 'help' | 'hold' | 'release' | 'start' | 'cancel' | 'cancel-step' | 'task' | 'drop-task' | 'resume' | 'resume-step' | 'session'} */ (''));
+export const dialog = signal(/** @type {'' | 'agent' | 'find' | 'repositories' | 'change' | 'help' | 'hold' | 'release' | 'start' | 'cancel' | 'cancel-step' | 'task' | 'drop-task' | 'resume' | 'resume-step' | 'session'} */ (''));
 export const search = signal('');
 export const filter = signal(/** @type {'all' | 'running' | 'idle' | 'look'} */ ('all'));
 export const notes = signal(/** @type {{id: number, kind: 'refusal' | 'failure', title: string, text: string, more: string}[]} */ ([]));
