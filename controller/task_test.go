@@ -230,7 +230,8 @@ func TestSnapshotsWhileAtWork(t *testing.T) {
 	flow := "name: task\nsteps:\n  - {id: work, agent: \"{agent}\", prompt: \"{prompt}\", report_optional: true}\n"
 	kept := func(b *bubble) string {
 		all := gitIn(b.t, b.conf.Dir, "for-each-ref", "--format=%(refname:lstrip=3)", "refs/fairlead/tasks/")
-		return strings.TrimSuffix(all, "\nT1.head") // the commit that the folder is on
+		own, _, _ := strings.Cut(all, "\nT1.head") // the commit that the folder is on; behind it, what keeps the folder's other branches
+		return own
 	}
 	taskBubble(t, flow, func(b *bubble, _ int, _ string, s *fakeSession) {
 		b.write("b.txt", "first\n")

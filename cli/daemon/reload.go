@@ -64,7 +64,7 @@ func serveUntilStopped(ctx context.Context, a *cli.App, d *Daemon, opts UpOption
 		if !errors.As(err, &again) {
 			return err
 		}
-		if opts.Listen == "" && d.Conf.Listen == again.conf.Listen {
+		if opts.Listen == "" && d.Conf.Listen == again.conf.Listen || strings.HasSuffix(opts.Listen, ":0") {
 			opts.Listen = strings.TrimPrefix(d.address, "http://") // pages and agents know this address
 		}
 		before := d
