@@ -29,7 +29,7 @@ function Entry({ field: f, value, set, faults }) {
 }
 
 /** The change of the file, line by line. @param {{text: string}} props */
-const Diff = ({ text }) => html`<pre class="configure-diff" tabIndex=${0} aria-label="The change of fairlead.yaml">${text.split('\n').slice(3).map((line, i) => html`<span key=${i} class=${line[0] === '+' ? 'diff-added' : line[0] === '-' ? 'diff-deleted' : ''}>${plain(line, 2000) || ' '}\n</span>`)}</pre>`;
+const Diff = ({ text }) => html`<pre class="configure-diff" tabIndex=${0} aria-label="The change of fairlead.yaml">${text.split('\n').slice(3).map((line, i) => html`<span key=${i} class=${line[0] === '+' ? 'diff-added' : line[0] === '-' ? 'diff-deleted' : ''}>${plain(line, 2000) || '\u00a0'}</span>`)}</pre>`;
 
 /** @param {{list: api.AgentFinding[]}} props */
 const Findings = ({ list }) => html`<ul class="configure-findings" aria-label="The look at the program">${list.map((x, i) => html`<li key=${i} class=${x.ok ? 'state-ok' : 'state-wait'}><i aria-hidden="true">${x.ok ? '\u2713' : '!'}</i><span>${plain(x.what, 600)}${x.do ? html` <span class="soft">${plain(x.do, 400)}</span>` : ''}</span></li>`)}</ul>`;
