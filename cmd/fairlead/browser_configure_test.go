@@ -10,7 +10,7 @@ import (
 	"github.com/fairlead-dev/fairlead/internal/test/uitest"
 )
 
-// A person adds an agent on the page, sees what becomes of fairlead.yaml, starts it, edits it while the file is changed by
+// A person adds an agent on the page, sees the change of fairlead.yaml, starts it, edits it while the file is changed by
 // hand, and removes it. Comments and all other lines stay.
 func TestConfigurePage(t *testing.T) {
 	if raced || !testsize.CI() {
