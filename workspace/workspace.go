@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"net"
 	"os"
 	"path/filepath"
 	"slices"
@@ -99,8 +100,8 @@ func OpenWorkspace(dir string) (*Workspace, error) {
 }
 
 // takeLock takes the lock. If no live daemon is recorded, another process has the lock only for a
-// moment: Free, a process that was about to start when its daemon ended, or a daemon that has not
-// recorded itself yet. takeLock waits for these.
+// moment: Free, a process that was about to start when its daemon ended, a daemon that was killed and
+// is not gone yet, or one that has not recorded itself. takeLock waits for these.
 func (w *Workspace) takeLock() error {
 	for late := time.Now().Add(lockWait); ; time.Sleep(lockTry) {
 		ok, err := w.lock.TryLock()
@@ -111,10 +112,21 @@ func (w *Workspace) takeLock() error {
 			return nil
 		}
 		daemon, _ := FindDaemon(w.Dir) // without a record it stays zero
-		if daemon.PID != 0 && syscall.Kill(daemon.PID, 0) != syscall.ESRCH || time.Now().After(late) {
+		if daemon.PID != 0 && accepts(daemon.Socket) || time.Now().After(late) {
 			return &Busy{Dir: w.Dir, Daemon: daemon}
 		}
 	}
+}
+
+// accepts reports whether a process listens on a socket. A daemon that was killed a moment ago closes its socket before
+// its lock, and its process can be seen for some time after both.
+func accepts(socket string) bool {
+	conn, err := net.Dial("unix", socket) //nolint:noctx // a local socket answers at once or never
+	if err != nil {
+		return false
+	}
+	conn.Close()
+	return true
 }
 
 // Lost reports that the folder was removed or replaced while it was in use, as `git clean -x` does:
