@@ -53,7 +53,8 @@ var imports = []importRow{
 
 	{pkg: "config", may: []string{"internal/file", "internal/origin", "policy"}, inTests: []string{"driver/script"}}, // what init writes has to play
 	{pkg: "config/edit", may: []string{"config", "internal/file"}},
-	{pkg: "shim"},
+	{pkg: "internal/runtimedir"},
+	{pkg: "shim", may: []string{"internal/runtimedir"}},
 	{pkg: "notify", may: []string{"machine", "machine/*", "internal/file"}},
 	{pkg: "internal/file"},
 	{pkg: "internal/clip"},
@@ -109,11 +110,11 @@ var imports = []importRow{
 	{pkg: "api/login"},
 	{pkg: "api/caller", may: []string{"api", "api/peer", "controller/seam", "shim"}, inTests: []string{"machine"}},
 	{pkg: "api/hosts", may: []string{"internal/origin"}},
-	{pkg: "api/repos", may: []string{"api", "api/peer", "internal/origin"}},
+	{pkg: "api/repos", may: []string{"api", "api/peer", "internal/origin", "internal/runtimedir"}},
 	{pkg: "api/client", may: []string{"api", "api/peer", "controller/*", "view", "workspace", "machine", "policy", "rank"}},
 	{pkg: "api/mcp", may: []string{"api", "api/client", "controller", "controller/*", "view", "loop"}},
 	{
-		pkg: "api/server", may: append([]string{"api", "api/peer", "api/caller", "api/login", "api/mcp", "api/hosts", "api/repos", "controller", "controller/*", "view", "workspace", "search", "loop", "ui", "driver", "shim", "journal", "team", "config", "internal/origin"}, slices.Concat(files, pure)...),
+		pkg: "api/server", may: append([]string{"api", "api/peer", "api/caller", "api/login", "api/mcp", "api/hosts", "api/repos", "controller", "controller/*", "view", "workspace", "search", "loop", "ui", "driver", "shim", "journal", "team", "config", "internal/origin", "internal/runtimedir"}, slices.Concat(files, pure)...),
 		inTests: []string{"api/client", "driver/*", "journal/*"},
 	},
 	{pkg: "cli", may: []string{"*", "*/*"}, inTests: []string{"internal/test/*"}},

@@ -9,6 +9,8 @@ import (
 	"sync"
 	"syscall"
 	"time"
+
+	"github.com/fairlead-dev/fairlead/internal/runtimedir"
 )
 
 // keeper is the state of a shim: one folder, one agent.
@@ -138,7 +140,7 @@ func (k *keeper) prepare(l *launchSpec) (*os.File, error) {
 		room.Close()
 	}
 	if !l.NoCgroup {
-		k.record.Cgroup = makeCgroup(socketName(k.folder))
+		k.record.Cgroup = makeCgroup(runtimedir.SocketName("h", k.folder))
 	}
 	return f, nil
 }

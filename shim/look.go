@@ -12,6 +12,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/fairlead-dev/fairlead/internal/runtimedir"
 	"golang.org/x/sys/unix"
 )
 
@@ -229,7 +230,7 @@ func SocketOf(folder string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return socketName(real), nil
+	return runtimedir.SocketName("h", real), nil
 }
 
 // staleAfter is how old a socket without a listener must be to count as left behind: a new one has
@@ -240,7 +241,7 @@ const staleAfter = 5 * time.Second
 // other users can access is listed as a fault, under its own path.
 func Sockets(ctx context.Context) []Socket {
 	var all []Socket
-	for _, dir := range runtimeDirs() {
+	for _, dir := range runtimedir.Dirs() {
 		info, err := os.Lstat(dir)
 		if err != nil {
 			continue // it is created when it is needed

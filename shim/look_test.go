@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fairlead-dev/fairlead/internal/runtimedir"
 	"github.com/fairlead-dev/fairlead/internal/test/wait"
 )
 
@@ -132,9 +133,9 @@ func TestLifeOf(t *testing.T) {
 // A socket without a listener is stale when it is old enough; one that another process took over
 // meanwhile is not removed.
 func TestSockets(t *testing.T) {
-	t.Setenv(runtimeDirVar, t.TempDir())
-	dir := runtimeDirs()[0]
-	ok(t, safeDir(dir))
+	t.Setenv(runtimedir.Var, t.TempDir())
+	dir := runtimedir.Dirs()[0]
+	ok(t, runtimedir.Private(dir))
 	listen := func(name string, age time.Duration, stay bool) string {
 		path := filepath.Join(dir, name)
 		l, err := net.ListenUnix("unix", &net.UnixAddr{Name: path, Net: "unix"})

@@ -7,6 +7,8 @@ import (
 	"os"
 	"slices"
 	"strings"
+
+	"github.com/fairlead-dev/fairlead/internal/runtimedir"
 )
 
 const (
@@ -116,7 +118,7 @@ func shimEnv(mark string) []string {
 		shimVar + "=" + mark,
 		"GOMAXPROCS=1", "GOGC=50", "GOMEMLIMIT=24MiB", // a shim does little and must be small
 	}
-	for _, k := range []string{markVar, runtimeDirVar, crashVar, "GOCOVERDIR", "GORACE"} {
+	for _, k := range []string{markVar, runtimedir.Var, crashVar, "GOCOVERDIR", "GORACE"} {
 		if v, ok := os.LookupEnv(k); ok {
 			env = append(env, k+"="+v)
 		}

@@ -13,6 +13,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/fairlead-dev/fairlead/internal/runtimedir"
 	"golang.org/x/sys/unix"
 )
 
@@ -102,9 +103,9 @@ func (k *keeper) touchPorts() {
 // openPorts opens the user's file of leases. Its folder does not depend on the environment, because daemons
 // with different environments must share it.
 func openPorts() (*os.File, error) {
-	dirs := runtimeDirs()
+	dirs := runtimedir.Dirs()
 	dir := dirs[len(dirs)-1]
-	if err := safeDir(dir); err != nil {
+	if err := runtimedir.Private(dir); err != nil {
 		return nil, err
 	}
 	return openPlain(filepath.Join(dir, portsFile), os.O_RDWR|os.O_CREATE)

@@ -16,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fairlead-dev/fairlead/internal/runtimedir"
 	"github.com/fairlead-dev/fairlead/internal/test/leaktest"
 	"github.com/fairlead-dev/fairlead/internal/test/wait"
 )
@@ -34,7 +35,7 @@ func TestMain(m *testing.M) {
 	if err != nil {
 		panic(err)
 	}
-	os.Setenv(runtimeDirVar, dir)
+	os.Setenv(runtimedir.Var, dir)
 	os.Setenv("GORACE", "atexit_sleep_ms=0") // every shim and agent here would wait a second at its end
 	code := leaktest.Main(m)
 	os.RemoveAll(dir)

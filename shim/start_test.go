@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fairlead-dev/fairlead/internal/runtimedir"
 	"github.com/fairlead-dev/fairlead/internal/test/wait"
 )
 
@@ -212,18 +213,18 @@ func TestFolders(t *testing.T) {
 func TestRuntimeDir(t *testing.T) {
 	dir := t.TempDir()
 	ok(t, os.Symlink(t.TempDir(), filepath.Join(dir, "link")))
-	if err := safeDir(filepath.Join(dir, "link")); err == nil || !strings.Contains(err.Error(), "link") {
+	if err := runtimedir.Private(filepath.Join(dir, "link")); err == nil || !strings.Contains(err.Error(), "link") {
 		t.Fatal(err)
 	}
 	ok(t, os.Mkdir(filepath.Join(dir, "open"), 0o777))
-	ok(t, safeDir(filepath.Join(dir, "open")))
+	ok(t, runtimedir.Private(filepath.Join(dir, "open")))
 	if info, err := os.Stat(filepath.Join(dir, "open")); err != nil || info.Mode().Perm() != 0o700 {
 		t.Fatalf("%v %v", info, err)
 	}
 	if os.Getuid() == 0 {
 		ok(t, os.Mkdir(filepath.Join(dir, "foreign"), 0o700))
 		ok(t, os.Chown(filepath.Join(dir, "foreign"), 12345, 12345))
-		if err := safeDir(filepath.Join(dir, "foreign")); err == nil || !strings.Contains(err.Error(), "another user") {
+		if err := runtimedir.Private(filepath.Join(dir, "foreign")); err == nil || !strings.Contains(err.Error(), "another user") {
 			t.Fatal(err)
 		}
 	}

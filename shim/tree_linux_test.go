@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fairlead-dev/fairlead/internal/runtimedir"
 	"github.com/fairlead-dev/fairlead/internal/test/wait"
 )
 
@@ -95,7 +96,7 @@ func TestShedMark(t *testing.T) {
 func TestHelloIsFollowedByTheSize(t *testing.T) {
 	h := start(t, t.TempDir(), agent(t, "hang"))
 	lines(t, h, 1)
-	conn, st, err := dial(t.Context(), filepath.Join(runtimeDirs()[0], socketName(h.Folder())), 1)
+	conn, st, err := dial(t.Context(), filepath.Join(runtimedir.Dirs()[0], runtimedir.SocketName("h", h.Folder())), 1)
 	ok(t, err)
 	defer conn.Close()
 	var a answer
@@ -281,7 +282,7 @@ func TestAdoptWithoutSocket(t *testing.T) {
 	h := start(t, dir, agent(t, "hang"))
 	lines(t, h, 1)
 	h.Close()
-	ok(t, os.RemoveAll(runtimeDirs()[0]))
+	ok(t, os.RemoveAll(runtimedir.Dirs()[0]))
 	h2, st, err := Adopt(t.Context(), dir, 2)
 	if err != nil || st.Phase != Running {
 		t.Fatalf("%+v %v", st, err)
@@ -289,7 +290,7 @@ func TestAdoptWithoutSocket(t *testing.T) {
 	ok(t, h2.End(t.Context(), 0))
 	done(t, h2)
 	h2.Close()
-	if left, err := os.ReadDir(runtimeDirs()[0]); err != nil || len(left) != 0 {
+	if left, err := os.ReadDir(runtimedir.Dirs()[0]); err != nil || len(left) != 0 {
 		t.Fatalf("left in the runtime folder: %v %v", left, err)
 	}
 }
@@ -299,8 +300,8 @@ func TestSocketIsMadeAgain(t *testing.T) {
 	h := start(t, t.TempDir(), agent(t, "hang"))
 	lines(t, h, 1)
 	h.Close()
-	path := filepath.Join(runtimeDirs()[0], socketName(h.Folder()))
-	ok(t, os.RemoveAll(runtimeDirs()[0]))
+	path := filepath.Join(runtimedir.Dirs()[0], runtimedir.SocketName("h", h.Folder()))
+	ok(t, os.RemoveAll(runtimedir.Dirs()[0]))
 	wait.Until(t, "the socket is there again", func() bool { _, err := os.Lstat(path); return err == nil })
 	h2, st, err := Adopt(t.Context(), h.Folder(), 2)
 	if err != nil || st.Phase != Running {

@@ -11,6 +11,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/fairlead-dev/fairlead/internal/runtimedir"
 )
 
 // usurp adopts a session with an epoch, as a daemon does, and prints the result. alone does so in an orphan
@@ -18,7 +20,7 @@ import (
 func usurp(folder, epoch string, alone bool) {
 	if alone {
 		cmd := exec.Command("sh", "-c", `"$0" __agent usurp "$@" &`, os.Args[0], folder, epoch)
-		cmd.Env = []string{runtimeDirVar + "=" + os.Getenv(runtimeDirVar)}
+		cmd.Env = []string{runtimedir.Var + "=" + os.Getenv(runtimedir.Var)}
 		out, err := cmd.CombinedOutput() // until the process in the background has closed it
 		fmt.Printf("%s%v\n", out, err)
 		return

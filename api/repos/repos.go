@@ -25,6 +25,7 @@ import (
 	"github.com/fairlead-dev/fairlead/api"
 	"github.com/fairlead-dev/fairlead/api/peer"
 	"github.com/fairlead-dev/fairlead/internal/origin"
+	"github.com/fairlead-dev/fairlead/internal/runtimedir"
 )
 
 const (
@@ -42,7 +43,7 @@ const (
 
 // List asks all daemons of this user, and names the one that works on the folder here; here may be empty.
 func List(ctx context.Context, here string) api.Repositories {
-	paths := sockets(peer.SocketDirs())
+	paths := sockets(runtimedir.Dirs())
 	ended := make([]bool, len(paths))
 	together(len(paths), func(i int) { ended[i] = isEnded(ctx, paths[i]) })
 	var live, dead []string // those of daemons that were killed must not take the places of others
@@ -59,7 +60,7 @@ func List(ctx context.Context, here string) api.Repositories {
 	all := make([]api.Repository, len(paths))
 	together(len(paths), func(i int) {
 		all[i] = ask(ctx, paths[i])
-		all[i].Here = here != "" && all[i].ID == peer.SocketOf(here)
+		all[i].Here = here != "" && all[i].ID == runtimedir.SocketName("d", here)
 	})
 	return api.Repositories{Repositories: ordered(all), More: more}
 }
@@ -287,7 +288,7 @@ func parse(text []byte, socket string) (api.Summary, error) {
 	switch {
 	case len(s.Dir) > pathMax || !filepath.IsAbs(s.Dir) || filepath.Clean(s.Dir) != s.Dir:
 		return s, wrong("its folder is not a path")
-	case peer.SocketOf(s.Dir) != socket:
+	case runtimedir.SocketName("d", s.Dir) != socket:
 		return s, wrong("it names the folder %s, whose socket has another name", s.Dir)
 	case !origin.LocalAddress(s.Address):
 		return s, wrong("its address is not one of this machine")
@@ -309,7 +310,7 @@ var ErrUnknown = errors.New("no repository with this id answers")
 
 // Login gets a login code from the daemon with this id, and returns the address that signs a browser in there.
 func Login(ctx context.Context, id string) (string, error) {
-	for _, path := range sockets(peer.SocketDirs()) {
+	for _, path := range sockets(runtimedir.Dirs()) {
 		if filepath.Base(path) != id {
 			continue
 		}

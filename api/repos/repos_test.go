@@ -10,13 +10,13 @@ import (
 	"testing"
 
 	"github.com/fairlead-dev/fairlead/api"
-	"github.com/fairlead-dev/fairlead/api/peer"
+	"github.com/fairlead-dev/fairlead/internal/runtimedir"
 )
 
 // listen serves a handler on the socket of a folder.
 func listen(t *testing.T, dir string, h http.HandlerFunc) {
 	t.Helper()
-	l, err := net.Listen("unix", filepath.Join(peer.SocketDirs()[0], peer.SocketOf(dir)))
+	l, err := net.Listen("unix", filepath.Join(runtimedir.Dirs()[0], runtimedir.SocketName("d", dir)))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -32,8 +32,8 @@ func runtimeFolder(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { os.RemoveAll(dir) })
-	t.Setenv(peer.RuntimeDirVar, dir)
-	if err := peer.PrivateDir(peer.SocketDirs()[0]); err != nil {
+	t.Setenv(runtimedir.Var, dir)
+	if err := runtimedir.Private(runtimedir.Dirs()[0]); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -69,7 +69,7 @@ func TestHostileSockets(t *testing.T) {
 		"/hangs": {func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }, api.RepoSlow},
 	} {
 		listen(t, dir, c.h)
-		want[peer.SocketOf(dir)] = c.problem
+		want[runtimedir.SocketName("d", dir)] = c.problem
 	}
 	all := List(t.Context(), "/good")
 	found := map[string]bool{}
@@ -95,7 +95,7 @@ func FuzzParse(f *testing.F) {
 	f.Add([]byte(summary("/good", "")))
 	f.Add([]byte(`{"dir":"/good","agents":1e99}`))
 	f.Fuzz(func(t *testing.T, text []byte) {
-		s, err := parse(text, peer.SocketOf("/good"))
+		s, err := parse(text, runtimedir.SocketName("d", "/good"))
 		if err == nil && (s.Dir != "/good" || s.NeedsYou < 0 || shown(s.Name) != s.Name) {
 			t.Errorf("%q is accepted as %+v", text, s)
 		}

@@ -12,7 +12,7 @@ import (
 
 	"github.com/fairlead-dev/fairlead/api"
 	"github.com/fairlead-dev/fairlead/api/client"
-	"github.com/fairlead-dev/fairlead/api/peer"
+	"github.com/fairlead-dev/fairlead/internal/runtimedir"
 	"github.com/fairlead-dev/fairlead/loop"
 	"github.com/fairlead-dev/fairlead/machine"
 	"github.com/fairlead-dev/fairlead/workspace"
@@ -117,7 +117,7 @@ func TestClientErrors(t *testing.T) {
 // The daemon is killed while it is asked: what was only to be read was not, and what was to be changed may have been.
 func TestClientSeesTheDaemonDie(t *testing.T) {
 	dir := newWorkspace(t)
-	socket := filepath.Join(os.Getenv(peer.RuntimeDirVar), "d-0123456789abcdef")
+	socket := filepath.Join(os.Getenv(runtimedir.Var), "d-0123456789abcdef")
 	listen := func(conns int) { // the last of them is reset
 
 		l, err := net.Listen("unix", socket)

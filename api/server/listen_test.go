@@ -15,6 +15,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/fairlead-dev/fairlead/internal/runtimedir"
 	"github.com/fairlead-dev/fairlead/internal/test/wait"
 	"github.com/fairlead-dev/fairlead/workspace"
 
@@ -119,7 +120,7 @@ func TestSocket(t *testing.T) {
 // where the old place cannot be made again, at the next.
 func TestSocketIsMadeAgain(t *testing.T) {
 	dir := newWorkspace(t)
-	base := os.Getenv(peer.RuntimeDirVar)
+	base := os.Getenv(runtimedir.Var)
 	var mu sync.Mutex
 	var places []string
 	l, err := KeepSocket(dir, slog.New(slog.DiscardHandler), func(path string) error {
@@ -172,7 +173,7 @@ func TestSocketIsMadeAgain(t *testing.T) {
 
 func TestRuntimeFolder(t *testing.T) {
 	dir := newWorkspace(t)
-	base := os.Getenv(peer.RuntimeDirVar)
+	base := os.Getenv(runtimedir.Var)
 	if err := os.Symlink(t.TempDir(), filepath.Join(base, "fairlead")); err != nil {
 		t.Fatal(err)
 	}
@@ -180,7 +181,7 @@ func TestRuntimeFolder(t *testing.T) {
 	if err != nil || !strings.HasPrefix(path, "/tmp/fairlead-") {
 		t.Errorf("with a link in the place of the first: %s, %v", path, err)
 	}
-	t.Setenv(peer.RuntimeDirVar, "/tmp/"+strings.Repeat("long/", 30))
+	t.Setenv(runtimedir.Var, "/tmp/"+strings.Repeat("long/", 30))
 	if path, err = SocketPath(dir); err != nil || !strings.HasPrefix(path, "/tmp/fairlead-") {
 		t.Errorf("with a long one: %s, %v", path, err)
 	}
@@ -220,7 +221,7 @@ func TestPeer(t *testing.T) {
 // A repository may bring a daemon.json with it: it must not make us talk to other sockets.
 func TestDialForeignSocket(t *testing.T) {
 	dir := newWorkspace(t)
-	other, err := net.Listen("unix", filepath.Join(os.Getenv(peer.RuntimeDirVar), "agent.sock"))
+	other, err := net.Listen("unix", filepath.Join(os.Getenv(runtimedir.Var), "agent.sock"))
 	if err != nil {
 		t.Fatal(err)
 	}

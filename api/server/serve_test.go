@@ -14,9 +14,9 @@ import (
 
 	"github.com/fairlead-dev/fairlead/config"
 	dispatchctl "github.com/fairlead-dev/fairlead/controller/dispatch"
+	"github.com/fairlead-dev/fairlead/internal/runtimedir"
 
 	"github.com/fairlead-dev/fairlead/api/client"
-	"github.com/fairlead-dev/fairlead/api/peer"
 	"github.com/fairlead-dev/fairlead/workspace"
 )
 
@@ -98,7 +98,7 @@ func newWorkspace(t testing.TB) string {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { os.RemoveAll(runtime) })
-	t.Setenv(peer.RuntimeDirVar, runtime)
+	t.Setenv(runtimedir.Var, runtime)
 	dir := t.TempDir()
 	if err := os.Mkdir(filepath.Join(dir, ".fairlead"), 0o700); err != nil {
 		t.Fatal(err)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/fairlead-dev/fairlead/api/caller"
 	"github.com/fairlead-dev/fairlead/api/peer"
+	"github.com/fairlead-dev/fairlead/internal/runtimedir"
 )
 
 const (
@@ -33,15 +34,15 @@ func SocketPath(dir string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	name := peer.SocketOf(real)
+	name := runtimedir.SocketName("d", real)
 	var faults []error
-	for _, folder := range peer.SocketDirs() {
+	for _, folder := range runtimedir.Dirs() {
 		path := filepath.Join(folder, name)
 		if len(path) > socketBytes {
 			faults = append(faults, fmt.Errorf("%s is too long for a socket", path))
 			continue
 		}
-		if err := peer.PrivateDir(folder); err != nil {
+		if err := runtimedir.Private(folder); err != nil {
 			faults = append(faults, err)
 			continue
 		}

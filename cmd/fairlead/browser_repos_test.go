@@ -8,7 +8,7 @@ import (
 
 	"github.com/chromedp/chromedp/kb"
 
-	"github.com/fairlead-dev/fairlead/api/peer"
+	"github.com/fairlead-dev/fairlead/internal/runtimedir"
 	"github.com/fairlead-dev/fairlead/internal/test/testsize"
 	"github.com/fairlead-dev/fairlead/internal/test/uitest"
 )
@@ -24,7 +24,7 @@ func TestReposPage(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { os.RemoveAll(sockets) })
-	t.Setenv(peer.RuntimeDirVar, sockets)
+	t.Setenv(runtimedir.Var, sockets)
 	folder := func(name string) string {
 		dir := filepath.Join(t.TempDir(), name)
 		if dir, err = filepath.EvalSymlinks(filepath.Dir(dir)); err != nil {
