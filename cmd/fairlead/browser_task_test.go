@@ -60,7 +60,7 @@ func TestTaskPage(t *testing.T) {
 			p.Click(".comment-form", "Add comment")
 			p.WaitText(".df-rows .comment", "why <b>markup</b>?")
 			p.WaitText(".task-answer", "1 comment, and besides")
-			p.Until("to ask for changes is the next thing", `document.querySelector('.task-answer .order-start')?.textContent.includes('Request changes')`)
+			p.Until("to ask for changes is the next thing", `document.querySelector('.task-answer .order-primary')?.textContent.includes('Request changes')`)
 			looksRight()
 			p.Until("the text is asked for", `(document.querySelector('.comment-tools button')?.click(), document.querySelector('.comment-form textarea') === document.activeElement)`)
 			p.Press(" Explain.")
