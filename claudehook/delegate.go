@@ -40,7 +40,7 @@ func (v *visit) delegate() (Answer, error) {
 	if v.Agent != "" {
 		id := v.taskOf(v.Agent)
 		if id == 0 {
-			return v.turnBack(&machine.Refusal{Reason: "only an agent that "+dispatch.Main+" called may call others"}, ""), nil
+			return v.turnBack(&machine.Refusal{Reason: "only an agent that " + dispatch.Main + " called may call others"}, ""), nil
 		}
 		in.By = id
 	}
