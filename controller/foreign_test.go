@@ -259,7 +259,7 @@ agents:
 	}
 }
 
-// The inbox has a foreign loop that keeps writing over an order without reading it. The order stands (F4).
+// The inbox has a foreign loop that keeps writing over an order without reading it. The order is kept (F4).
 func TestForeignLoopThatKeepsOrdersOut(t *testing.T) {
 	t.Parallel()
 	w := newForeignLoop(t, "deaf")

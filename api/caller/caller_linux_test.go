@@ -48,12 +48,12 @@ func TestUnseenOverThePort(t *testing.T) {
 	_ = dialed.Close()
 	var refused *machine.Refusal
 	if err := In(WithConn(t.Context(), taken, port.dir)).Identity().MayOrder("down", ""); !errors.As(err, &refused) || refused.Row != "X10" {
-		t.Errorf("nobody holds the other end any more: %v", err)
+		t.Errorf("no process holds the other end: %v", err)
 	}
 	elsewhere := *port
 	elsewhere.client = netip.MustParseAddrPort("192.0.2.1:1234")
 	if is := elsewhere.seen(); is.Unseen || is.Session != "" {
-		t.Errorf("nobody on this machine has that address: %+v", is)
+		t.Errorf("no process on this machine has that address: %+v", is)
 	}
 	_ = taken.Close()
 }

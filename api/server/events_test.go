@@ -454,7 +454,7 @@ func TestPolls(t *testing.T) {
 	if text := <-next; !strings.Contains(text, "id: 4\n") {
 		t.Errorf("the next change is answered with %s", text)
 	}
-	wait.Until(t, "nobody watches any more", func() bool { return s.watchers.Load() == 0 })
+	wait.Until(t, "no watcher is left", func() bool { return s.watchers.Load() == 0 })
 	s.fake.say("coder-1", "hello")
 	if text := events("/sessions/coder-1/output/stream?poll=true"); !strings.Contains(text, `"text":"hello"`) || strings.Contains(text, "event: bye") {
 		t.Errorf("an output that goes on is answered with %s", text)

@@ -69,8 +69,8 @@ func (s *Server) repository() string {
 // identity returns what is known of the caller of a request. The controllers' rules decide what it may do.
 func identity(ctx context.Context) seam.Caller { return caller.In(ctx).Identity() }
 
-// nobodySeen is the actor's name if the caller could not be inspected. No agent can have this name.
-const nobodySeen = "(not seen)"
+// notSeen is the actor's name if the caller could not be inspected. No agent can have this name.
+const notSeen = "(not seen)"
 
 // actor is the caller as recorded in the journal. A caller with the token or the user id counts as
 // the person who runs the daemon. A caller that runs in a Fairlead session is that session's agent,
@@ -80,7 +80,7 @@ func (s *Server) actor(ctx context.Context) seam.Actor {
 	case is.Session != "":
 		return seam.Actor{Kind: "agent", ID: is.Agent()}
 	case is.Unknown:
-		return seam.Actor{Kind: "agent", ID: nobodySeen}
+		return seam.Actor{Kind: "agent", ID: notSeen}
 	}
 	id := s.opts.User
 	switch ctx.Value(doorKey{}) {

@@ -17,7 +17,7 @@ func handleTeam(ctx context.Context, s *Server, _ *nothing) (*view.TeamView, err
 	return &view, err
 }
 
-func handleWhy(ctx context.Context, s *Server, in *agentIn) (*view.WhyView, error) {
+func handleWhy(ctx context.Context, s *Server, in *AgentPath) (*view.WhyView, error) {
 	view, err := s.engine.Why(ctx, in.Name)
 	view.Evidence, view.Sessions = some(view.Evidence), some(view.Sessions)
 	return &view, err

@@ -56,12 +56,9 @@ type (
 type only[B any] struct{ Body B }
 
 type (
-	nothing    struct{}
-	agentIn    = AgentPath
-	ableIn     = forAgent[*api.EmptyBody]
-	runIn      = RunPath
-	runNoteIn  = forRun[*api.NoteBody]
-	dispatchIn = DispatchPath
+	nothing   struct{}
+	ableIn    = forAgent[*api.EmptyBody]
+	runNoteIn = forRun[*api.NoteBody]
 )
 
 // or returns the body of a request, or the zero value if it was left out.

@@ -129,7 +129,7 @@ func handleRuns(ctx context.Context, s *Server, _ *nothing) (*api.Runs, error) {
 	return &api.Runs{Runs: some(all)}, err
 }
 
-func handleRun(ctx context.Context, s *Server, in *runIn) (*view.RunView, error) {
+func handleRun(ctx context.Context, s *Server, in *RunPath) (*view.RunView, error) {
 	view, err := s.engine.RunByID(ctx, in.ID)
 	return noNulls(view), err
 }

@@ -197,7 +197,7 @@ func handleDispatchSessions(ctx context.Context, s *Server, _ *nothing) (*api.Di
 	return answer, nil
 }
 
-func handleDispatchView(ctx context.Context, s *Server, in *dispatchIn) (*api.DispatchView, error) {
+func handleDispatchView(ctx context.Context, s *Server, in *DispatchPath) (*api.DispatchView, error) {
 	f, err := s.sessionFolder(ctx, in.Name)
 	if err != nil {
 		return nil, err

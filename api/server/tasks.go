@@ -104,7 +104,7 @@ func reviewRoutes() []route {
 		{
 			"list-comments", http.MethodGet, "/runs/{id}/comments", "List a person's comments on a task",
 			"Those that are not sent yet.",
-			answer(func(ctx context.Context, s *Server, in *runIn) (*view.TaskComments, error) {
+			answer(func(ctx context.Context, s *Server, in *RunPath) (*view.TaskComments, error) {
 				return commented(s.engine.Comments(ctx, in.ID))
 			}),
 		},

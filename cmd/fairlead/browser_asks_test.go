@@ -28,10 +28,7 @@ const askingScript = `steps:
 // What a real agent of a real daemon asks is shown on the page, and goes on with what is answered there.
 func TestAskPage(t *testing.T) {
 	t.Parallel()
-	if raced || !testsize.CI() {
-		t.Skip("looks at the page through a browser; needs FAIRLEAD_LONG=ci, and no race detector, which would see neither page nor daemon")
-	}
-	uitest.Chromium(t)
+	needsBrowser(t)
 	for i, name := range []string{"permission given", "permission standing"} {
 		at := slices.IndexFunc(uitest.Scenarios(), func(s uitest.Scenario) bool { return s.Name == name })
 		if at < 0 {
@@ -61,4 +58,13 @@ func TestAskPage(t *testing.T) {
 			p.NoConsoleErrors()
 		})
 	}
+}
+
+// needsBrowser skips a test that looks at the page of a real daemon, where it cannot or should not run.
+func needsBrowser(t *testing.T) {
+	t.Helper()
+	if raced || !testsize.CI() {
+		t.Skip("looks at the page through a browser; needs FAIRLEAD_LONG=ci, and no race detector, which would see neither page nor daemon")
+	}
+	uitest.Chromium(t)
 }

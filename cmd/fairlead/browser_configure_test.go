@@ -6,17 +6,13 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/fairlead-dev/fairlead/internal/test/testsize"
 	"github.com/fairlead-dev/fairlead/internal/test/uitest"
 )
 
 // A person adds an agent on the page, sees the change of fairlead.yaml, starts it, edits it while the file is changed by
 // hand, and removes it. Comments and all other lines stay.
 func TestConfigurePage(t *testing.T) {
-	if raced || !testsize.CI() {
-		t.Skip("looks at the page through a browser; needs FAIRLEAD_LONG=ci, and no race detector, which would see neither page nor daemon")
-	}
-	uitest.Chromium(t)
+	needsBrowser(t)
 	for _, v := range uitest.Views {
 		t.Run(v.Name, func(t *testing.T) {
 			first := "# The team.\nversion: 1\nagents:\n  # writes\n  coder: {description: Writes, driver: exec, command: ['true'], workspace: w} # stays\n"

@@ -12,7 +12,6 @@ import (
 	"github.com/chromedp/chromedp/kb"
 
 	apiclient "github.com/fairlead-dev/fairlead/api/client"
-	"github.com/fairlead-dev/fairlead/internal/test/testsize"
 	"github.com/fairlead-dev/fairlead/internal/test/uitest"
 	"github.com/fairlead-dev/fairlead/internal/test/wait"
 	"github.com/fairlead-dev/fairlead/view"
@@ -170,10 +169,7 @@ func TestDiffMeasured(t *testing.T) {
 // the browser's search finds. A line far below can be commented on, and the keys go from row to row.
 func TestDiffLarge(t *testing.T) {
 	t.Parallel()
-	if raced || !testsize.CI() {
-		t.Skip("looks at the page through a browser; needs FAIRLEAD_LONG=ci, and no race detector, which would see neither page nor daemon")
-	}
-	uitest.Chromium(t)
+	needsBrowser(t)
 	s := largeTasks(t)
 	for _, v := range uitest.Views[:2] {
 		p := uitest.Browse(t)

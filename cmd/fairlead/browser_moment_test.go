@@ -6,17 +6,13 @@ import (
 	"testing"
 
 	"github.com/fairlead-dev/fairlead/cli"
-	"github.com/fairlead-dev/fairlead/internal/test/testsize"
 	"github.com/fairlead-dev/fairlead/internal/test/uitest"
 )
 
 // The page looks back: at the hold, step by step, by a link, and back to now, which goes on.
 func TestMomentPage(t *testing.T) {
 	t.Parallel()
-	if raced || !testsize.CI() {
-		t.Skip("looks at the page through a browser; needs FAIRLEAD_LONG=ci, and no race detector, which would see neither page nor daemon")
-	}
-	uitest.Chromium(t)
+	needsBrowser(t)
 	for _, v := range uitest.Views {
 		t.Run(v.Name, func(t *testing.T) {
 			s := newShip(t, map[string]string{

@@ -6,7 +6,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/fairlead-dev/fairlead/internal/test/testsize"
 	"github.com/fairlead-dev/fairlead/internal/test/uitest"
 	"github.com/fairlead-dev/fairlead/view"
 )
@@ -63,10 +62,7 @@ type nowPage struct {
 // answered in place, by the mouse and by the keyboard.
 func TestNowPage(t *testing.T) {
 	t.Parallel()
-	if raced || !testsize.CI() {
-		t.Skip("looks at the page through a browser; needs FAIRLEAD_LONG=ci, and no race detector, which would see neither page nor daemon")
-	}
-	uitest.Chromium(t)
+	needsBrowser(t)
 	for _, v := range uitest.Views {
 		t.Run(v.Name, func(t *testing.T) {
 			dir, git := taskRepo(t, "*\n!upload.go\n!.gitignore\n")

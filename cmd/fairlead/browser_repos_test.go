@@ -9,16 +9,12 @@ import (
 	"github.com/chromedp/chromedp/kb"
 
 	"github.com/fairlead-dev/fairlead/internal/runtimedir"
-	"github.com/fairlead-dev/fairlead/internal/test/testsize"
 	"github.com/fairlead-dev/fairlead/internal/test/uitest"
 )
 
 // Two daemons find each other. A person goes from the page of one to that of the other and is signed in there.
 func TestReposPage(t *testing.T) {
-	if raced || !testsize.CI() {
-		t.Skip("looks at the page through a browser; needs FAIRLEAD_LONG=ci, and no race detector, which would see neither page nor daemon")
-	}
-	uitest.Chromium(t)
+	needsBrowser(t)
 	sockets, err := os.MkdirTemp("/tmp", "repos") //nolint:usetesting // a socket's path is short
 	if err != nil {
 		t.Fatal(err)

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/fairlead-dev/fairlead/dispatchfolder"
-	"github.com/fairlead-dev/fairlead/internal/test/testsize"
 	"github.com/fairlead-dev/fairlead/internal/test/uitest"
 	"github.com/fairlead-dev/fairlead/machine/dispatch"
 )
@@ -19,10 +18,7 @@ import (
 // and as hooks do, in the session's own folder: the page hears of each line by the journal.
 func TestSessionPage(t *testing.T) {
 	t.Parallel()
-	if raced || !testsize.CI() {
-		t.Skip("looks at the page through a browser; needs FAIRLEAD_LONG=ci, and no race detector, which would see neither page nor daemon")
-	}
-	uitest.Chromium(t)
+	needsBrowser(t)
 	for i, c := range []struct {
 		name   string
 		target func(t *testing.T) (*ship, *uitest.DispatchStory)

@@ -8,7 +8,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/fairlead-dev/fairlead/internal/test/testsize"
 	"github.com/fairlead-dev/fairlead/internal/test/uitest"
 )
 
@@ -18,10 +17,7 @@ const taskAgent = `cat > told; if [ -e b.txt ]; then echo "second <b>round</b>" 
 // A task on the page, from its text to the merged change: given, looked at, commented on, sent back, approved, landed.
 func TestTaskPage(t *testing.T) {
 	t.Parallel()
-	if raced || !testsize.CI() {
-		t.Skip("looks at the page through a browser; needs FAIRLEAD_LONG=ci, and no race detector, which would see neither page nor daemon")
-	}
-	uitest.Chromium(t)
+	needsBrowser(t)
 	for _, v := range uitest.Views {
 		t.Run(v.Name, func(t *testing.T) {
 			dir, git := taskRepo(t, "*\n!b.txt\n!.gitignore\n")

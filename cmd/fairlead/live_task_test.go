@@ -80,11 +80,12 @@ func TestLiveTask(t *testing.T) {
 	}
 }
 
-// An image of a task reaches the model of the real codex, byte for byte.
-func TestLiveTaskImage(t *testing.T) {
+// embarkForTasks starts a workspace with one commit, in which a real program takes tasks and may do everything.
+func embarkForTasks(t *testing.T, program func(testing.TB, *scriptmodel.Server) livetest.Program) *cruise {
+	t.Helper()
 	exe := filepath.Join(t.TempDir(), "fairlead")
 	c := embark(t, exe, func(t testing.TB, model *scriptmodel.Server) livetest.Program {
-		p := livetest.Codex(t, model)
+		p := program(t, model)
 		if out, err := exec.Command("go", "build", "-o", exe, ".").CombinedOutput(); err != nil {
 			t.Fatalf("build fairlead: %v: %s", err, out)
 		}
@@ -99,6 +100,12 @@ func TestLiveTaskImage(t *testing.T) {
 	}
 	c.put("fairlead.yaml", strings.Replace(c.has("fairlead.yaml"), `"workspace": "coder"`, `"workspace": "coder", "permissions": {"allow": ["*"]}`, 1))
 	c.must("reload")
+	return c
+}
+
+// An image of a task reaches the model of the real codex, byte for byte.
+func TestLiveTaskImage(t *testing.T) {
+	c := embarkForTasks(t, livetest.Codex)
 	shown := picture(t, 3, 2)
 	file := filepath.Join(t.TempDir(), "shown.png")
 	if err := os.WriteFile(file, shown, 0o600); err != nil {
@@ -119,23 +126,7 @@ func TestLiveTaskImage(t *testing.T) {
 // Claude Code is told something while it works on a task: its model sees it in the same answer, before the next
 // step, and is told once.
 func TestLiveTell(t *testing.T) {
-	exe := filepath.Join(t.TempDir(), "fairlead")
-	c := embark(t, exe, func(t testing.TB, model *scriptmodel.Server) livetest.Program {
-		p := livetest.Claude(t, model)
-		if out, err := exec.Command("go", "build", "-o", exe, ".").CombinedOutput(); err != nil {
-			t.Fatalf("build fairlead: %v: %s", err, out)
-		}
-		return p
-	})
-	for _, args := range [][]string{{"init", "--quiet", "-b", "main"}, {"-c", "user.name=P", "-c", "user.email=p@example.org", "commit", "--quiet", "--allow-empty", "-m", "first"}} {
-		cmd := exec.CommandContext(t.Context(), "git", args...)
-		cmd.Dir = c.dir
-		if out, err := cmd.CombinedOutput(); err != nil {
-			t.Fatalf("git %v: %v\n%s", args, err, out)
-		}
-	}
-	c.put("fairlead.yaml", strings.Replace(c.has("fairlead.yaml"), `"workspace": "coder"`, `"workspace": "coder", "permissions": {"allow": ["*"]}`, 1))
-	c.must("reload")
+	c := embarkForTasks(t, livetest.Claude)
 	c.must("task", "First of all.\ndo: bash touch began; until test -e go; do sleep 0.1; done\ndo: bash echo two > b.txt\ndo: say written")
 	folder := filepath.Join(".agents", "worktrees", "T1")
 	c.await("it works", func() bool { _, err := os.Stat(filepath.Join(c.dir, folder, "began")); return err == nil })

@@ -11,7 +11,7 @@ import (
 	"github.com/fairlead-dev/fairlead/internal/file"
 )
 
-// Agent is an agent's entry as a form. An empty field stands for a key that is not in the file.
+// Agent is an agent's entry as a form. An empty field means that the file does not have the key.
 type Agent struct {
 	Description   string   `json:"description,omitempty" maxLength:"4096" doc:"Its purpose, in one sentence"`
 	Driver        string   `json:"driver,omitempty" maxLength:"64" example:"exec" doc:"script, exec, acp, claude or codex"`
@@ -180,7 +180,7 @@ func (s *source) partOf(in spot, i int, path []string) (part, error) {
 
 func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }
 
-// restText puts the parts together. Parts of permissions stand below that key once.
+// restText puts the parts together. Parts of permissions are joined below one such key.
 func restText(parts []part) string {
 	var lines []string
 	inside := ""
@@ -247,7 +247,7 @@ func readRest(name, rest string) ([]part, error) {
 	return s.partsOf(s.root, spot{in: s.root, limit: s.end()})
 }
 
-// RestName stands for the file in faults of the rest.
+// RestName is the name of the file in faults of the rest.
 const RestName = "the other keys"
 
 func withoutComments(text string) (lines []string) {

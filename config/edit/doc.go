@@ -1,6 +1,6 @@
 // Package edit changes one agent of fairlead.yaml and keeps the rest of the file as it is.
 //
-// The text is not written again from values. The tree of the file says at which line and column a key stands,
+// The text is not written again from values. The tree of the file says at which line and column a key is,
 // and only the bytes of the keys that a person changed are replaced, added or removed: comments, order, blank
 // lines, quotes and line endings elsewhere stay. What cannot be changed so, such as an entry with an anchor or
 // a merge key, is refused, and the message says what to do by hand.

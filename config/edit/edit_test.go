@@ -203,7 +203,7 @@ func TestRefused(t *testing.T) {
 		"an alias":            {"agents:\n  a: &a {command: [sh]}\n  b: *a\n", Change{Op: Remove, Name: "b"}, "change fairlead.yaml by hand"},
 		"a merge key":         {"agents:\n  a: &a {command: [sh]}\n  b:\n    <<: *a\n    model: x\n", Change{Op: Edit, Name: "b"}, "agents.b has an anchor"},
 		"an anchor below":     {"agents:\n  a:\n    env: &e {K: v}\n    command: [sh]\n", Change{Op: Remove, Name: "a"}, "agents.a has an anchor"},
-		"braces":              {"{version: 1, agents: {a: {command: [sh]}}}\n", Change{Op: Edit, Name: "a", Agent: Agent{Model: "x"}}, "the whole file stands within braces"},
+		"braces":              {"{version: 1, agents: {a: {command: [sh]}}}\n", Change{Op: Edit, Name: "a", Agent: Agent{Model: "x"}}, "the whole file is within braces"},
 		"a key twice":         {"agents:\n  a: {command: [sh]}\n  a: {command: [sh]}\n", Change{Op: Edit, Name: "a"}, "is written twice"},
 		"a comment inside":    {"agents:\n  a: {command: [sh], # why\n    model: x}\n", Change{Edit, "a", Agent{Command: []string{"sh"}, Model: "y"}}, "has a comment between its braces"},
 		"odd line endings":    {"agents:\r  a: {command: [sh]}\r", Change{Op: Edit, Name: "a"}, "neither LF nor CR LF"},

@@ -39,7 +39,7 @@ type spot struct {
 	at    int            // the index in it of the key that the path names next; -1: there is none
 	known int            // how many keys of the path are there
 	limit int            // the line at which something else than in begins
-	flow  bool           // in stands within braces
+	flow  bool           // in is within braces
 }
 
 // find follows a path as far as it exists. It stops at a mapping without keys, so that its key is the last one known.
@@ -51,7 +51,7 @@ func (s *source) find(path []string) (spot, error) {
 	for n := s.root; ; {
 		if n.Style&yaml.FlowStyle != 0 {
 			if n == s.root {
-				return sp, byHand("the whole file stands within braces")
+				return sp, byHand("the whole file is within braces")
 			}
 			sp.flow = true
 		}

@@ -80,7 +80,7 @@ type chunk struct {
 	value  int  // offset of the value on the key's line; that of the line's end if it begins on a later line, or is empty
 	after  int  // offset behind that part of the value, before a comment on the same line
 	first  int  // line of the key
-	head   int  // line of the first comment that stands directly above the key
+	head   int  // line of the first comment directly above the key
 	behind int  // line behind the value's last one
 	body   bool // the value goes on, or begins, on later lines
 	indent int
@@ -138,7 +138,7 @@ func (s *source) behindKey(at int) int {
 	return -1
 }
 
-// placeValue finds which part of a value stands on the line of its key.
+// placeValue finds which part of a value is on the line of its key.
 func (s *source) placeValue(c *chunk, v *file.YAMLNode) {
 	lineEnd := s.start(c.first) + len(s.line(c.first))
 	empty := c.colon

@@ -18,7 +18,7 @@ const lineMax = 100
 // value is what a key gets.
 type value struct {
 	flow string   // in one line, as within braces
-	line string   // what stands on the key's line
+	line string   // what is on the key's line
 	body []string // the lines below it, indented as below a key that is not indented
 	// written are whole lines with the key and comments above it, as a person wrote them. They replace the key with all that is its own.
 	written []string

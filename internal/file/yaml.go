@@ -42,7 +42,7 @@ type YAMLNode struct {
 	Path   string // as YAMLFormat.Path names it; empty without that function
 	Style  yaml.Style
 	Text   string // a scalar as written; a string without its quotes
-	Tied   bool   // it has an anchor, stands in place of an alias, or has fields from a merge key
+	Tied   bool   // it has an anchor, is an alias, or has fields from a merge key
 	Fields []YAMLField
 	Items  []*YAMLNode
 }

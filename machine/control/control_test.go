@@ -237,7 +237,7 @@ func TestLoopThatNeverReads(t *testing.T) {
 		t.Errorf("%d changes of the first writes; overwritten: %v", n, c.Overwritten())
 	}
 	if writes(0, 1); !c.Overwritten() {
-		t.Error("nobody is asked to look")
+		t.Error("no person is asked to look")
 	}
 	if n := writes(0, 143); n < 8 || n > 11 || c.Desired.State != WordContinuous {
 		t.Errorf("%d changes in ten seconds; %s is wanted", n, c.Desired.State)

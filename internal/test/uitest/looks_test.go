@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/fairlead-dev/fairlead/internal/test/uitest"
+	"github.com/fairlead-dev/fairlead/machine/crew"
 	"github.com/fairlead-dev/fairlead/view"
 )
 
@@ -44,6 +45,9 @@ func TestOldPresence(t *testing.T) {
 	t.Parallel()
 	p := uitest.Browse(t)
 	p.Open(uitest.NewServer(t, uitest.OneAgent).URL)
+	if ms := uitest.Eval[int64](p, `import('/crew/words.js').then(({ ALIVE_MS }) => ALIVE_MS)`); ms != crew.AliveMax.Milliseconds() {
+		t.Errorf("a member counts as alive for %d ms on the page, and for %s in the core", ms, crew.AliveMax)
+	}
 	got := uitest.Eval[string](p, `(async () => { const { statusAt, lookOf, evidenceOf } = await import('/crew/words.js');
 		const now = 1e12, doc = (min, status = 'alive') => ({ status, lastAliveAt: min === null ? null : new Date(now - min * 60000).toISOString(), createdAt: '' });
 		return [doc(1), doc(5), doc(24), doc(null), doc(24, 'sleeping')].map((d) => lookOf(statusAt(d, now), true) + ' ' + evidenceOf(d, true, now)).join('; '); })()`)

@@ -6,8 +6,8 @@ import { plain } from '../shell/text.js';
 /** @typedef {import('../shell/api.js').Document} Document */
 /** @typedef {import('../shell/api.js').CrewLead} CrewLead */
 
-/** A member counts as alive this long after the lead reported it; the server's limit is crew.AliveMax. */
-const ALIVE_MS = 5 * 60_000;
+/** A member counts as alive this long after the lead reported it; it is crew.AliveMax of the server, which a test compares. */
+export const ALIVE_MS = 5 * 60_000;
 
 /** The status of a member at a time: what was alive long ago is not known to be alive. @param {{status: string, lastAliveAt: string | null}} d @param {number} now by the server's clock */
 export const statusAt = (d, now) => (d.status === 'alive' && !(now - Date.parse(d.lastAliveAt ?? '') <= ALIVE_MS) ? 'unknown' : d.status);

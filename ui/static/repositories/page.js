@@ -22,7 +22,7 @@ function Repo({ of: r }) {
     void openRepository(r);
   };
   const name = html`<bdi>${plain(r.name, 80)}</bdi>`;
-  return html`<li class="repo ${r.needs_you > 0 ? 'repo-needs' : ''}" aria-current=${r.here ? 'true' : undefined}>
+  return html`<li class="repo" aria-current=${r.here ? 'true' : undefined}>
     <p class="repo-name">${r.here ? html`<b>${name}</b><span class="soft">this one</span>` : href ? html`<a class="repo-open" href=${href} onClick=${go} aria-busy=${opening.value === r.id ? 'true' : undefined}>${name}</a>` : html`<b>${name}</b>`}
       ${need && html`<span class="repo-need">${need}</span>`}</p>
     <p class="repo-counts">${countWords(r)}</p>
