@@ -2,7 +2,6 @@ package uitest
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/page"
@@ -28,7 +27,7 @@ func Installable(p *Page) (against []string) {
 			if e.ErrorID == "in-incognito" { // the tab of a test is
 				continue
 			}
-			against = append(against, fmt.Sprintf("%s %v", e.ErrorID, e.ErrorArguments))
+			against = append(against, e.ErrorID)
 		}
 		return v, err
 	})
