@@ -1,11 +1,11 @@
 package codex
 
 import (
-	"strings"
 	"bytes"
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
