@@ -318,7 +318,9 @@ func (p *play) audit() {
 			delete(p.ledger, w)
 		}
 	}
-	text, err := p.try(p.repo, "log", "--format=%(trailers:key=Task,valueonly,separator=%x2C)", "refs/heads/main", "--")
+	// Only the first parents: when a person rewinds the base, the merge of a task that was made before brings the
+	// old commits in again, beside their copies. Landing itself always adds to the line of first parents.
+	text, err := p.try(p.repo, "log", "--first-parent", "--format=%(trailers:key=Task,valueonly,separator=%x2C)", "refs/heads/main", "--")
 	if err != nil {
 		return // it is deleted
 	}
