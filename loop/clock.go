@@ -1,11 +1,16 @@
 package loop
 
-import "time"
+import (
+	"sync"
+	"time"
+)
 
 // clock gives times that never go back, although the system clock may: a person, NTP or a resumed
 // virtual machine can set it. While the system clock is behind the last time that was given out, time
-// goes on from there by the monotonic clock, so that timers still run.
+// goes on from there by the monotonic clock, so that timers still run. Every goroutine may ask it.
 type clock struct {
+	mu sync.Mutex
+
 	last time.Time // as given out
 	mono time.Time // when that was
 
@@ -13,6 +18,8 @@ type clock struct {
 }
 
 func (c *clock) now() time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	if !c.stands.IsZero() {
 		return c.stands
 	}
@@ -27,5 +34,7 @@ func (c *clock) now() time.Time {
 
 // seed makes the clock go on from a time that the journal holds.
 func (c *clock) seed(last time.Time) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	c.last, c.mono = last.Round(0).UTC(), time.Now()
 }

@@ -1,6 +1,7 @@
 package loop
 
 import (
+	"sync"
 	"testing"
 	"time"
 )
@@ -20,4 +21,23 @@ func TestClock(t *testing.T) {
 		}
 		first = next
 	}
+}
+
+// Several goroutines ask at once, as the requests of a page do; the race detector looks on.
+func TestClockOfAll(t *testing.T) {
+	var c clock
+	var all sync.WaitGroup
+	for range 4 {
+		all.Go(func() {
+			last := c.now()
+			for range 1000 {
+				next := c.now()
+				if next.Before(last) {
+					t.Errorf("%v after %v", next, last)
+				}
+				last = next
+			}
+		})
+	}
+	all.Wait()
 }

@@ -411,7 +411,7 @@ func (l *Loop) Closed() error {
 // of a Request. Others use View.
 func (l *Loop) State() *team.Team { return l.team }
 
-// Now is the loop's clock. Only functions that run in the loop may call it.
+// Now is the loop's clock, for everyone.
 func (l *Loop) Now() time.Time { return l.clock.now() }
 
 // Head is the sequence number of the last change. Only functions that run in the loop may call it.

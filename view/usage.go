@@ -163,9 +163,15 @@ func usageCSV(parts ...csvPart) []byte {
 		_ = w.Write(cells) // into memory
 	}
 	line("kind", "day", "agent", "run", "workflow", "title", "model", "sessions", "input_tokens", "output_tokens", "cost_usd")
-	row := func(kind string, r *UsageRow) {
-		line(kind, r.Day, r.Agent, r.Run, r.Workflow, r.Title, r.Model, strconv.Itoa(r.Sessions),
-			strconv.FormatInt(r.InputTokens, 10), strconv.FormatInt(r.OutputTokens, 10), strconv.FormatFloat(r.CostUSD, 'f', 6, 64))
+	row := func(kind string, r *UsageRow) { // what was not reported is empty, as on the page
+		input, output, cost := "", "", ""
+		if r.tokens() > 0 {
+			input, output = strconv.FormatInt(r.InputTokens, 10), strconv.FormatInt(r.OutputTokens, 10)
+		}
+		if r.CostUSD > 0 {
+			cost = strconv.FormatFloat(r.CostUSD, 'f', 6, 64)
+		}
+		line(kind, r.Day, r.Agent, r.Run, r.Workflow, r.Title, r.Model, strconv.Itoa(r.Sessions), input, output, cost)
 	}
 	for _, part := range parts {
 		for i := range part.rows {

@@ -16,15 +16,19 @@ func TestUsagePage(t *testing.T) {
 	for _, view := range uitest.Views {
 		t.Run(view.Name, func(t *testing.T) {
 			s := uitest.NewServer(t, map[string]string{
-				"fairlead.yaml": "version: 1\nteam: {limits: {cost_per_day_usd: 100}}\nagents:\n  coder: {driver: script, script: s.yaml, limits: {tokens_per_day: 1000}}\n",
+				"fairlead.yaml": "version: 1\nteam: {limits: {cost_per_day_usd: 100}}\nagents:\n  coder: {driver: script, script: s.yaml, limits: {tokens_per_day: 1000}}\n  reader: {driver: script, script: r.yaml}\n",
+				"r.yaml":        "steps:\n  - usage: {input_tokens: 20}\n",
 				"s.yaml":        "steps:\n  - usage: {input_tokens: 1200, output_tokens: 80, cost_usd: 2.5, model: 'opus <b>x</b>'}\n  - usage: {input_tokens: 300}\n",
 			})
 			p := uitest.Browse(t)
 			p.Resize(view.Size)
 			p.Scheme(view.Scheme)
 			p.Open(s.URL + "#/usage")
+			s.Do("POST", "/agents/reader/once", strings.NewReader(`{}`))
+			p.WaitText(".usage-chart-head", "Tokens by day") // no cost is known yet
 			s.Do("POST", "/agents/coder/once", strings.NewReader(`{}`))
-			p.WaitText(".usage-sum", "tokens in 1 sessions")
+			p.WaitText(".usage-sum", "tokens in 2 sessions")
+			p.WaitText(".usage-chart-head", "Cost by day")
 			p.WaitText(".usage", "The team: $2.50 of $100.00 today")
 			p.WaitText(".usage", "Reached. No session starts until the next day")
 			p.Until("the chart has one bar", `document.querySelector('.usage-chart canvas') !== null && document.querySelector('.usage-chart').getAttribute('aria-label').includes('the most was $2.50')`)
@@ -54,7 +58,7 @@ func TestUsagePage(t *testing.T) {
 				while (!window.blob) await new Promise(requestAnimationFrame);
 				return window.blob.text(); })()`)
 			lines, err := csv.NewReader(strings.NewReader(text)).ReadAll()
-			if err != nil || len(lines) != 4 || lines[1][2] != "coder" || lines[1][8] != "1500" || lines[2][6] != "opus <b>x</b>" || lines[2][8] != "1200" || lines[3][6] != "" || lines[3][8] != "300" {
+			if err != nil || len(lines) != 5 || lines[1][2] != "coder" || lines[1][8] != "1500" || lines[2][2] != "reader" || lines[2][10] != "" || lines[3][6] != "opus <b>x</b>" || lines[3][8] != "1200" || lines[4][6] != "" || lines[4][8] != "320" {
 				t.Errorf("%v: %q", err, text)
 			}
 			p.Until("nothing is wider than the window", uitest.Fits(p))

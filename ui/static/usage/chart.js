@@ -35,10 +35,12 @@ const dayWords = (/** @type {number} */ at) => new Date(at * 1000).toISOString()
 /** @param {{rows: UsageRow[]}} props */
 export function DayChart({ rows }) {
   const costs = rows.some((r) => (r.cost_usd ?? 0) > 0);
-  const measure = useSignal(/** @type {Measure} */ (costs ? 'cost' : 'tokens'));
+  const chosen = useSignal(/** @type {Measure | ''} */ ('')); // by a person; until then cost as soon as one is known
+  /** @type {Measure} */
+  const measure = costs ? chosen.value || 'cost' : 'tokens';
   const box = useRef(/** @type {HTMLElement | null} */ (null));
-  const [days, values] = series(rows, measure.value);
-  const words = measure.value === 'cost' ? money : tokens;
+  const [days, values] = series(rows, measure);
+  const words = measure === 'cost' ? money : tokens;
   const key = `${days.join()} ${values.join()} ${theme.value} ${systemDark.value}`;
   useEffect(() => {
     let gone = false, end = () => {};
@@ -61,8 +63,8 @@ export function DayChart({ rows }) {
   }, [key]);
   if (days.length === 0) return null;
   const most = values.indexOf(Math.max(...values));
-  const what = measure.value === 'cost' ? 'Cost' : 'Tokens';
+  const what = measure === 'cost' ? 'Cost' : 'Tokens';
   return html`<div class="usage-part"><div class="usage-chart-head"><h3 id="usage-chart">${what} by day</h3>
-      ${costs && html`<button type="button" class="plain-button" onClick=${() => { measure.value = measure.value === 'cost' ? 'tokens' : 'cost'; }}>Show ${measure.value === 'cost' ? 'tokens' : 'cost'}</button>`}</div>
+      ${costs && html`<button type="button" class="plain-button" onClick=${() => { chosen.value = measure === 'cost' ? 'tokens' : 'cost'; }}>Show ${measure === 'cost' ? 'tokens' : 'cost'}</button>`}</div>
     <div class="usage-chart" ref=${box} role="img" aria-label="${what} of the last ${days.length} days; the most was ${words(values[most])} on ${dayWords(days[most])}. The table by day has all figures."></div></div>`;
 }

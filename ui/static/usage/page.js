@@ -1,6 +1,6 @@
 // Usage by day, agent, task and model, as reported by the agents.
 
-import { count, money, tokens } from '../shell/format.js';
+import { count, money, plural, tokens } from '../shell/format.js';
 import { html, useSignal } from '../shell/lib.js';
 import { plain } from '../shell/text.js';
 import { tell } from '../agents/actions.js';
@@ -92,7 +92,7 @@ export function UsagePage() {
     <p class="soft">As the agents reported it themselves; days are UTC.</p>
     ${!u ? html`<p class="quiet-note">${usageWrong.value ? plain(usageWrong.value, 400) : 'Asking Fairlead what was used\u2026'}</p>`
       : agents.length + days.length + runs.length === 0 ? html`<p class="quiet-note">No agent has reported any usage yet.</p>`
-      : html`<div class="usage-sum"><p>${u.total?.cost_usd ? html`<b class="num">${money(u.total.cost_usd)}</b>, ` : ''}<b class="num">${tokens((u.total?.input_tokens ?? 0) + (u.total?.output_tokens ?? 0))}</b> tokens in ${count(u.total?.sessions ?? 0)} sessions, on the days that are kept.</p>
+      : html`<div class="usage-sum"><p>${u.total?.cost_usd ? html`<b class="num">${money(u.total.cost_usd)}</b>, ` : ''}<b class="num">${tokens((u.total?.input_tokens ?? 0) + (u.total?.output_tokens ?? 0))}</b> tokens in ${plural(u.total?.sessions ?? 0, 'session')}, on the days that are kept.</p>
           <button type="button" class="plain-button" onClick=${() => { saveUsage().catch((err) => tell('download of usage', err)); }}>Download CSV</button></div>
         ${(u.budgets ?? []).length > 0 && html`<div class="usage-part"><h3 id="usage-budgets">Budgets of today</h3><p class="soft">The forecast divides what was used by the part of the day (UTC) that has passed.</p>
           <ul aria-labelledby="usage-budgets">${(u.budgets ?? []).slice(0, SHOWN_MAX).map((b) => html`<${Budget} key=${`${b.agent}/${b.measure}`} b=${b} />`)}</ul></div>`}
