@@ -21,6 +21,7 @@ import (
 	"path"
 	"strconv"
 	"strings"
+	"sync"
 )
 
 //go:embed static/*.html static/*.js static/*.svg static/*.webmanifest static/icons/*.png static/*/*.js static/*/*.css static/vendor
@@ -58,15 +59,16 @@ type asset struct {
 	body []byte
 	kind string
 	etag string
+	gzip func() []byte // made at the first request
 }
 
 // Handler serves the page at / and its assets beside it, to GET and HEAD only.
-// Every answer carries [Policy]; assets are named by the hash of their content
-// in their ETag and asked for again each time, so that a new binary is a new
-// page at once. It needs no token: the files are the
+// Every answer carries [Policy]. The page itself is asked for each time, so that a
+// new binary is a new page at once; it names its assets in a folder of their
+// version, where a browser keeps them. It needs no token: the files are the
 // same for everyone, and reveal nothing.
 func Handler() http.Handler {
-	assets := load()
+	assets, home := load()
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		h := w.Header()
 		h.Set("Content-Security-Policy", Policy)
@@ -79,7 +81,7 @@ func Handler() http.Handler {
 			http.Error(w, "the page is only read; orders go to /api/v1", http.StatusMethodNotAllowed)
 			return
 		}
-		name := strings.TrimPrefix(r.URL.Path, "/")
+		name := unversioned(strings.TrimPrefix(r.URL.Path, "/"))
 		if name == "" {
 			name = "index.html"
 		}
@@ -90,42 +92,56 @@ func Handler() http.Handler {
 		}
 		h.Set("Content-Type", a.kind)
 		h.Set("ETag", a.etag)
+		h.Set("Vary", "Accept-Encoding")
 		h.Set("Cache-Control", "no-cache")
+		if strings.HasPrefix(r.URL.Path, home) {
+			h.Set("Cache-Control", "public, max-age=31536000, immutable")
+		}
 		if matches(r.Header.Get("If-None-Match"), a.etag) {
 			w.WriteHeader(http.StatusNotModified)
 			return
 		}
-		h.Set("Content-Length", strconv.Itoa(len(a.body)))
+		body := a.body
+		if small := a.gzip; takesGzip(r.Header.Get("Accept-Encoding")) && small() != nil {
+			body = small()
+			h.Set("Content-Encoding", "gzip")
+			h.Set("ETag", "W/"+a.etag) // other bytes of the same content
+		}
+		h.Set("Content-Length", strconv.Itoa(len(body)))
 		if r.Method == http.MethodGet {
-			_, _ = w.Write(a.body) // if this fails, the browser is gone
+			_, _ = w.Write(body) // if this fails, the browser is gone
 		}
 	})
 }
 
-// load reads the embedded files. A file of a type that is not served is a bug, which the first test
+// load prepares the embedded files. A file of a type that is not served is a bug, which the first test
 // that makes a Handler finds.
-func load() map[string]asset {
-	assets := map[string]asset{}
-	err := fs.WalkDir(FS(), ".", func(name string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() {
-			return err
-		}
-		kind, ok := types[path.Ext(name)]
-		if !ok {
-			return fmt.Errorf("%s has no content type; add its ending to types", name)
-		}
-		body, err := fs.ReadFile(FS(), name)
-		if err != nil {
-			return err
-		}
-		sum := sha256.Sum256(body)
-		assets[name] = asset{body: body, kind: kind, etag: `"` + hex.EncodeToString(sum[:16]) + `"`}
-		return nil
-	})
+func load() (assets map[string]asset, home string) {
+	all, home, err := files()
 	if err != nil {
 		panic(fmt.Sprintf("ui: read the embedded page: %v", err))
 	}
-	return assets
+	assets = map[string]asset{}
+	for name, body := range all {
+		kind, ok := types[path.Ext(name)]
+		if !ok {
+			panic(fmt.Sprintf("ui: %s has no content type; add its ending to types", name))
+		}
+		sum := sha256.Sum256(body)
+		assets[name] = asset{body: body, kind: kind, etag: `"` + hex.EncodeToString(sum[:16]) + `"`, gzip: sync.OnceValue(func() []byte { return packed(body) })}
+	}
+	return assets, home
+}
+
+// takesGzip reports whether an Accept-Encoding header names gzip without forbidding it (RFC 9110, 12.5.3).
+func takesGzip(header string) bool {
+	for _, one := range strings.Split(header, ",") {
+		coding, weight, _ := strings.Cut(strings.ReplaceAll(one, " ", ""), ";")
+		if strings.EqualFold(coding, "gzip") {
+			return strings.Trim(strings.TrimPrefix(weight, "q="), "0.") != "" || weight == ""
+		}
+	}
+	return false
 }
 
 // matches reports whether an If-None-Match header names the tag. Proxies make

@@ -1,9 +1,11 @@
 package ui
 
 import (
+	"compress/gzip"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"io"
 	"io/fs"
 	"net/http"
 	"net/http/httptest"
@@ -13,6 +15,8 @@ import (
 	"testing"
 )
 
+var handler = Handler()
+
 func get(t *testing.T, method, target string, header ...string) *httptest.ResponseRecorder {
 	t.Helper()
 	r := httptest.NewRequest(method, target, nil)
@@ -20,7 +24,7 @@ func get(t *testing.T, method, target string, header ...string) *httptest.Respon
 		r.Header.Set(header[i], header[i+1])
 	}
 	w := httptest.NewRecorder()
-	Handler().ServeHTTP(w, r)
+	handler.ServeHTTP(w, r)
 	return w
 }
 
@@ -58,6 +62,52 @@ func TestEveryAnswerIsGuarded(t *testing.T) {
 	}
 }
 
+// The page names every module that it will import and one style sheet, in the folder of this version, where the browser keeps
+// them. What is asked for without that folder, or in the folder of another version, is asked for again each time.
+func TestThePageNamesItsAssets(t *testing.T) {
+	index := get(t, "GET", "/")
+	if kept := index.Header().Get("Cache-Control"); kept != "no-cache" {
+		t.Errorf("the page itself: Cache-Control %q", kept)
+	}
+	named := map[string]bool{}
+	for _, m := range attribute.FindAllStringSubmatch(index.Body.String(), -1) {
+		w := get(t, "GET", m[1])
+		if w.Code != 200 {
+			t.Errorf("%s: %d", m[1], w.Code)
+		}
+		if rest, ok := strings.CutPrefix(m[1], "/v/"); ok {
+			_, name, _ := strings.Cut(rest, "/")
+			named[name] = true
+			if kept := w.Header().Get("Cache-Control"); kept != "public, max-age=31536000, immutable" {
+				t.Errorf("%s: Cache-Control %q", m[1], kept)
+			}
+			if kept := get(t, "GET", "/v/0123456789abcdef/"+name).Header().Get("Cache-Control"); kept != "no-cache" {
+				t.Errorf("%s in another version: Cache-Control %q", name, kept)
+			}
+		}
+	}
+	seen := map[string]bool{"app.js": true}
+	for queue := []string{"app.js"}; len(queue) > 0; queue = queue[1:] {
+		if !named[queue[0]] {
+			t.Errorf("the page imports %s and does not name it", queue[0])
+		}
+		for _, m := range importPath.FindAllStringSubmatch(get(t, "GET", "/"+queue[0]).Body.String(), -1) {
+			name := path.Join(path.Dir(queue[0]), m[1])
+			if static := !strings.Contains(m[0], "("); static && !seen[name] {
+				seen[name] = true
+				queue = append(queue, name)
+			}
+		}
+	}
+	if len(seen) < 50 || len(named) != len(seen)+2 { // the style sheet and the theme
+		t.Errorf("it names %d assets and imports %d modules", len(named), len(seen))
+	}
+	sheets := strings.Count(index.Body.String(), `rel="stylesheet"`)
+	if text := get(t, "GET", "/page.css").Body.String(); sheets != 1 || !strings.Contains(text, ".masthead") || !strings.Contains(text, ".diff") {
+		t.Errorf("%d style sheets, %d bytes", sheets, len(text))
+	}
+}
+
 func TestAssetsAreNamedByTheirContent(t *testing.T) {
 	first := get(t, "GET", "/app.js")
 	tag := first.Header().Get("ETag")
@@ -74,6 +124,30 @@ func TestAssetsAreNamedByTheirContent(t *testing.T) {
 	}
 	if other := get(t, "GET", "/shell/feed.js").Header().Get("ETag"); other == tag {
 		t.Error("two files have one ETag")
+	}
+}
+
+// Texts are compressed for those who take it, and are the same afterwards.
+func TestCompressed(t *testing.T) {
+	plain := get(t, "GET", "/app.js").Body.String()
+	for header, want := range map[string]bool{"gzip": true, "gzip, deflate, br": true, "br;q=1.0, gzip;q=0.8": true, "GZIP ; q=0.5": true, "": false, "br": false, "gzip;q=0": false, "gzip;q=0.000": false} {
+		w := get(t, "GET", "/app.js", "Accept-Encoding", header)
+		if got := w.Header().Get("Content-Encoding") == "gzip"; got != want {
+			t.Errorf("Accept-Encoding %q: compressed is %v", header, got)
+		}
+		if !want {
+			continue
+		}
+		r, err := gzip.NewReader(w.Body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if text, err := io.ReadAll(r); err != nil || string(text) != plain {
+			t.Errorf("Accept-Encoding %q: %d bytes are not the %d of the file: %v", header, len(text), len(plain), err)
+		}
+	}
+	if w := get(t, "GET", "/icons/apple-touch-180.png", "Accept-Encoding", "gzip"); w.Header().Get("Content-Encoding") != "" {
+		t.Error("a picture is compressed once more")
 	}
 }
 

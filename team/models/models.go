@@ -55,7 +55,7 @@ func Name(of string) string {
 	if of = strings.TrimSpace(of); len(of) <= nameBytesMax {
 		return of
 	}
-	return strings.ToValidUTF8(of[:nameBytesMax], "")
+	return strings.TrimSpace(strings.ToValidUTF8(of[:nameBytesMax], ""))
 }
 
 // Within returns the parts of one report without impossible values, cut to its total.

@@ -79,6 +79,7 @@ func TestOtherModels(t *testing.T) {
 
 func FuzzName(f *testing.F) {
 	f.Add("claude-opus-4-8[1m]")
+	f.Add(strings.Repeat("m", nameBytesMax-1) + " cut after a space")
 	f.Add("\x1b]0;x\x07 \xff\xfe")
 	f.Fuzz(func(t *testing.T, of string) {
 		name := Name(of)

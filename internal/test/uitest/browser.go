@@ -182,6 +182,7 @@ func (p *Page) do(what string, steps ...chromedp.Action[chromedp.Void]) {
 // Eval runs an expression in the page and returns its value; a promise is awaited.
 func Eval[T any](p *Page, expression string) T {
 	p.t.Helper()
+	expression = strings.ReplaceAll(expression, "import('/", "import("+pageFolder+" + '")
 	ctx, cancel := context.WithTimeout(p.ctx, 2*waitMax)
 	defer cancel()
 	v, err := chromedp.Run(ctx, chromedp.Evaluate[T](expression, chromedp.EvalAwaitPromise))
@@ -190,6 +191,9 @@ func Eval[T any](p *Page, expression string) T {
 	}
 	return v
 }
+
+// pageFolder is the folder of the page's modules. A test imports them from there to get those that the page uses.
+const pageFolder = `document.querySelector('script[type=module]').src.replace(/app[.]js$/, '')`
 
 // Open goes to an address and waits until the page stands. If the address has the token of the server as its query,
 // the window is signed in first, once, and the query is left out.
