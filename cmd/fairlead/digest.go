@@ -8,7 +8,6 @@ import (
 
 	"github.com/fairlead-dev/fairlead/cli"
 	"github.com/fairlead-dev/fairlead/cli/agents"
-	"github.com/fairlead-dev/fairlead/cli/search"
 )
 
 func digestCommand(a *app) *cobra.Command {
@@ -22,7 +21,7 @@ were away" in Mission Control. Without --since it begins at the last visit of th
   fairlead digest --json`,
 		Args: cli.Args(cobra.NoArgs),
 		RunE: a.reading(func(ctx context.Context, client *cli.Reader, _ []string) error {
-			from, err := search.Since(since, time.Now())
+			from, _, err := cli.SpanOf(since, "", time.Now())
 			if err != nil {
 				return &cli.Coded{Code: cli.ExitUsage, Err: err}
 			}
@@ -36,6 +35,6 @@ were away" in Mission Control. Without --since it begins at the last visit of th
 			return agents.PrintDigest(a.App, d)
 		}),
 	}
-	cmd.Flags().StringVar(&since, "since", "", "since then: how long ago, as in 8h or 2d, or a time")
+	cmd.Flags().StringVar(&since, "since", "", "since then: how long ago, as in 8h or 2d, a time as in 22:00, or yesterday, last-night")
 	return cmd
 }

@@ -402,7 +402,7 @@ export const why = (agent, signal) => kept(`/agents/${name(agent)}`, signal);
 export const command = (agent, verb, note) => post(`/agents/${name(agent)}/${verb}`, note ? { note } : {});
 /** @param {boolean} on @param {string} note @returns {Promise<{seq: number, hold: boolean}>} */
 export const hold = (on, note) => post(on ? '/hold' : '/unhold', note ? { note } : {});
-/** @param {{after?: number, limit?: number, entity?: string, tail?: number}} query @returns {Promise<{changes: Change[] | null, head: number}>} */
+/** @param {{after?: number, limit?: number, entity?: string, tail?: number, agent?: string, since?: string, until?: string}} query @returns {Promise<{changes: Change[] | null, head: number, next?: number}>} */
 export const journal = (query) =>
   kept('/journal?' + new URLSearchParams(Object.entries(query).map(([k, v]) => [k, String(v)])));
 /** @param {string} session @param {AbortSignal} [signal] @param {{from?: number, tail: number}} [where] @returns {Promise<{facts: Fact[] | null}>} */
