@@ -461,6 +461,9 @@ export const repositoryLogin = (id) => post(`/repositories/${name(id)}/login`, {
 export const inbox = () => kept('/inbox');
 /** @returns {Promise<{working: Work[] | null}>} */
 export const working = () => kept('/working');
+/** @typedef {{path: string, name?: string, description?: string, steps?: number, agents?: string[], asks?: string[], fault?: string}} Workflow */
+/** @returns {Promise<{workflows: Workflow[] | null, more?: boolean}>} */
+export const workflows = () => get('/workflows');
 /** @param {RunFlags} flags @returns {Promise<RunView>} */
 export const startRun = (flags) => post('/runs', flags);
 /** @param {string} id @param {RunFlags} flags @returns {Promise<RunView>} */
