@@ -323,12 +323,12 @@ type NoticeTests struct {
 	Tests []view.NoticeTest `json:"tests" nullable:"false"`
 }
 
-// SeenBody records a visit.
+// SeenBody marks what happened as seen.
 type SeenBody struct {
-	PutAway bool `json:"put_away,omitempty" doc:"Everything that has finished was put away too"`
+	Until time.Time `json:"until,omitzero" doc:"The end of the digest that was shown; absent: now"`
 }
 
-// Seen is a recorded visit.
+// Seen is until when everything was seen.
 type Seen struct {
-	At time.Time `json:"at" doc:"The next digest begins here"`
+	Until time.Time `json:"until" doc:"The next digest begins here"`
 }

@@ -29,7 +29,7 @@ type Digest struct {
 	Landed  int     `json:"landed" doc:"Tasks that landed"`
 	Cut     bool    `json:"cut,omitempty" doc:"The journal has more changes since then than are read: answers, sessions and cost are those of the newest ones"`
 
-	PutAway *time.Time `json:"put_away,omitempty" doc:"Until when a person has put away what finished"`
+	First bool `json:"first,omitempty" doc:"Nothing was marked as seen yet: it begins a day ago"`
 }
 
 // DigestLine is one thing that happened.
@@ -37,12 +37,13 @@ type DigestLine struct {
 	Kind string    `json:"kind" enum:"failed,done,answered,worked"`
 	At   time.Time `json:"at"`
 	Text string    `json:"text" doc:"With words of agents in it; untrusted"`
+	Of   string    `json:"of,omitempty" doc:"The run, the agent or the question"`
 	Page string    `json:"page" doc:"The part of Mission Control's address that opens it, as in #/tasks/T3"`
 	Seq  uint64    `json:"seq,omitempty" doc:"The change of the journal; with ?at= after page it shows everything as it was then"`
 }
 
 const (
-	digestLines = 12  // more are not a digest
+	digestLines = 100 // more are not a digest; the page and the command line show twelve at first
 	digestText  = 160 // bytes of an agent's words in a line
 )
 
@@ -56,8 +57,8 @@ type DigestOf struct {
 }
 
 type workedOf struct {
-	n    int
-	line DigestLine
+	n, failed int
+	line      DigestLine
 }
 
 // Add takes in one change.
@@ -71,7 +72,7 @@ func (g *DigestOf) Add(ch team.Change, seq uint64) {
 		run, step, _ := strings.Cut(of, "/")
 		g.entity[run] = seq
 		if ch.Actor.Kind == "human" && (ch.Trigger == string(workflow.Approved) || ch.Trigger == string(workflow.Rejected)) {
-			g.line("answered", ch.At, seq, PageLink("runs", run, step), "%s %s %s of %s", cmp.Or(ch.Actor.ID, "a person"), ch.Trigger, step, run)
+			g.line("answered", run, ch.At, seq, PageLink("runs", run, step), "%s %s %s of %s", cmp.Or(ch.Actor.ID, "a person"), ch.Trigger, step, run)
 		}
 	}
 	switch {
@@ -79,14 +80,16 @@ func (g *DigestOf) Add(ch team.Change, seq uint64) {
 		g.d.CostUSD += body.Used.Usage.CostUSD
 		g.d.Tokens += body.Used.Usage.InputTokens + body.Used.Usage.OutputTokens
 	case body.Control != nil && !body.Control.Value.GaveUp.IsZero() && body.Control.Value.GaveUp.Equal(ch.At):
-		g.line("failed", ch.At, seq, PageLink("agents", name, "history", fmt.Sprint(seq)), "%s failed too often and gave up", name)
-	case body.Session != nil && body.Session.Phase == session.None && body.Session.For == team.ForControl && body.Session.Outcome == control.OK:
+		g.line("failed", name, ch.At, seq, PageLink("agents", name, "history", fmt.Sprint(seq)), "%s failed too often and gave up", name)
+	case body.Session != nil && body.Session.Phase == session.None && body.Session.For == team.ForControl && (body.Session.Outcome == control.OK || body.Session.Outcome == control.Failed):
 		if g.worked == nil {
 			g.worked = map[string]*workedOf{}
 		}
 		w := cmp.Or(g.worked[name], &workedOf{})
-		w.n++
-		w.line = DigestLine{Kind: "worked", At: ch.At, Page: PageLink("agents", name, "output", body.Session.ID), Seq: seq}
+		if w.n++; body.Session.Outcome == control.Failed {
+			w.failed++
+		}
+		w.line = DigestLine{Kind: "worked", Of: name, At: ch.At, Page: PageLink("agents", name, "output", body.Session.ID), Seq: seq}
 		g.worked[name] = w
 	case body.Question != nil && body.Question.Question != nil:
 		g.answered(body.Question.Question, ch.At, seq)
@@ -116,11 +119,11 @@ func (g *DigestOf) answered(q *question.Question, at time.Time, seq uint64) {
 	default:
 		how = cmp.Or(q.Option, said)
 	}
-	g.line("answered", at, seq, PageLink("inbox", q.ID), "%s asked: %s; answered by %s: %s", q.Agent, digestWords(q.What), who, digestWords(how))
+	g.line("answered", q.ID, at, seq, PageLink("inbox", q.ID), "%s asked: %s; answered by %s: %s", q.Agent, digestWords(q.What), who, digestWords(how))
 }
 
-func (g *DigestOf) line(kind string, at time.Time, seq uint64, page, format string, args ...any) {
-	g.lines = append(g.lines, DigestLine{Kind: kind, At: at, Text: fmt.Sprintf(format, args...), Page: page, Seq: seq})
+func (g *DigestOf) line(kind, of string, at time.Time, seq uint64, page, format string, args ...any) {
+	g.lines = append(g.lines, DigestLine{Kind: kind, Of: of, At: at, Text: fmt.Sprintf(format, args...), Page: page, Seq: seq})
 	if len(g.lines) > 100*digestLines { // the oldest are left out
 		g.lines, g.d.More = g.lines[digestLines:], g.d.More+digestLines
 	}
@@ -147,17 +150,17 @@ func (g *DigestOf) Runs(all []RunView, since, until time.Time) {
 		switch {
 		case r.Task != nil && r.Task.Status == "done" && r.Task.FilesChanged > 0:
 			g.d.Landed, g.d.Files = g.d.Landed+1, g.d.Files+r.Task.FilesChanged
-			g.line("done", r.UpdatedAt, seq, page, "%s landed on %s, %s changed", title, r.Task.Base, files(r.Task.FilesChanged))
+			g.line("done", r.ID, r.UpdatedAt, seq, page, "%s landed on %s, %s changed", title, r.Task.Base, files(r.Task.FilesChanged))
 		case r.Task != nil && r.Task.Status == "dropped", r.Status == "cancelled":
-			g.line("done", r.UpdatedAt, seq, page, "%s was dropped", title)
+			g.line("done", r.ID, r.UpdatedAt, seq, page, "%s was dropped", title)
 		case r.Status == "completed":
-			g.line("done", r.UpdatedAt, seq, page, "%s is done", title)
+			g.line("done", r.ID, r.UpdatedAt, seq, page, "%s is done", title)
 		case r.Status == "failed":
 			why := r.Why
 			if r.Task != nil {
 				why = cmp.Or(r.Task.Why, why)
 			}
-			g.line("failed", r.UpdatedAt, seq, page, "%s failed%s", title, note(digestWords(why)))
+			g.line("failed", r.ID, r.UpdatedAt, seq, page, "%s failed%s", title, note(digestWords(why)))
 		}
 	}
 }
@@ -187,6 +190,12 @@ func (g *DigestOf) Digest(since, until time.Time) Digest {
 		w.line.Text = fmt.Sprintf("%s finished %d sessions", name, w.n)
 		if w.n == 1 {
 			w.line.Text = name + " finished a session"
+		}
+		switch {
+		case w.failed > 0 && w.n == 1:
+			w.line.Text = "a session of " + name + " failed"
+		case w.failed > 0:
+			w.line.Text += fmt.Sprintf(", %d of them failed", w.failed)
 		}
 		all = append(all, w.line)
 	}

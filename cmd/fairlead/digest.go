@@ -15,8 +15,9 @@ func digestCommand(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "digest",
 		Short: "Say in a few lines what happened since you looked last",
-		Long: `What failed, what finished, what was asked and answered, and what it cost: the same lines as "While you
-were away" in Mission Control. Without --since it begins at the last visit of the page.`,
+		Long: `What failed, what finished, what was asked and answered, and what it cost: the same lines as "Since
+you looked" in Mission Control. Without --since it begins where everything was marked as seen there, or a day
+ago. It prints twelve lines, and up to a hundred with --verbose.`,
 		Example: `  fairlead digest --since 8h
   fairlead digest --json`,
 		Args: cli.Args(cobra.NoArgs),

@@ -5,7 +5,7 @@ import { outcomeOf } from '../agents/words.js';
 import { count, moment, plural, size, span } from '../shell/format.js';
 import { html, signal, useEffect, useSignal } from '../shell/lib.js';
 import { isReport } from '../agents/state.js';
-import { seenAt } from '../now/state.js';
+import { seenAt } from '../now/digest.js';
 import { answers, now } from '../shell/connection.js';
 import { plain } from '../shell/text.js';
 import { period, showPeriod, showSession, spot } from '../shell/router.js';
@@ -111,7 +111,9 @@ function ended(list) {
 function useNarrowed(c) {
   const read = useSignal({ word: '', list: /** @type {Change[]} */ ([]), cut: false, wrong: '' });
   const word = period.value;
-  const span = word ? periodOf(word, now.peek(), seenAt.peek()) : null;
+  const seen = word === 'since-you-looked' ? seenAt.value : 0;
+  const waits = word === 'since-you-looked' && !seen;
+  const span = word && !waits ? periodOf(word, now.peek(), seen) : null;
   useEffect(() => {
     if (!span || !answers.value) return undefined;
     let gone = false;
@@ -131,7 +133,7 @@ function useNarrowed(c) {
     };
     take().catch((err) => { if (!gone) read.value = { word, list: [], cut: false, wrong: err instanceof Error ? err.message : String(err) }; });
     return () => { gone = true; };
-  }, [c, word, answers.value]);
+  }, [c, word, seen, answers.value]);
   if (!span || read.value.word !== word) return { ...read.value, list: [], wrong: '', known: false };
   const known = read.value.list, last = known.length ? known[known.length - 1].seq : 0;
   const fresh = read.value.cut ? [] : c.trail.value.filter((ch) => ch.seq > last && Date.parse(ch.time) >= span.from && Date.parse(ch.time) <= span.to);

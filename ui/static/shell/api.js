@@ -488,12 +488,12 @@ export const noticeTargets = () => get('/notify');
 
 /** @param {string} id @returns {Promise<Asked>} */
 export const question = (id) => get(`/questions/${name(id)}`);
-/** @typedef {{kind: string, at: string, text: string, page: string, seq?: number}} DigestLine */
-/** @typedef {{since: string, until: string, lines: DigestLine[] | null, more?: number, cost_usd: number, tokens: number, files_changed: number, landed: number, cut?: boolean, put_away?: string}} Digest */
+/** @typedef {{kind: string, of?: string, at: string, text: string, page: string, seq?: number}} DigestLine */
+/** @typedef {{since: string, until: string, lines: DigestLine[] | null, more?: number, cost_usd: number, tokens: number, files_changed: number, landed: number, cut?: boolean, first?: boolean}} Digest */
 /** @returns {Promise<Digest>} */
 export const digest = () => get('/digest');
-/** @param {boolean} putAway @returns {Promise<object>} */
-export const markSeen = (putAway) => post('/seen', { put_away: putAway });
+/** @param {string} until the end of a digest @returns {Promise<object>} */
+export const markSeen = (until) => post('/seen', { until });
 
 /** @returns {Promise<UsageTable>} */
 export const usage = () => kept('/usage');

@@ -20,6 +20,7 @@ import { asOf, asOfTime, connection, head, live, polls, tick } from './connectio
 import { learn, trouble } from '../moment/state.js';
 import { addHistory, applyChanges, applyTeam, cell, forget, loaded, names } from '../agents/state.js';
 import { forgetUsage, refreshUsage } from '../usage/state.js';
+import { forgetDigest, refreshDigest } from '../now/digest.js';
 import { forgetNow, refreshNow } from '../now/state.js';
 
 /** @typedef {import('./api.js').Change} Change */
@@ -66,6 +67,7 @@ function flush() {
   applyDispatchChanges(changes);
   refreshUsage();
   refreshNow();
+  refreshDigest(changes);
 }
 
 /** @param {Change} change */
@@ -122,7 +124,7 @@ function set(part) {
 }
 
 function forgetAll() {
-  forget(); forgetRuns(); forgetChannels(); forgetCrew(); forgetDispatch(); forgetQuestions(); forgetUsage(); forgetNow();
+  forget(); forgetRuns(); forgetChannels(); forgetCrew(); forgetDispatch(); forgetQuestions(); forgetUsage(); forgetNow(); forgetDigest();
 }
 
 function refreshAll() {
@@ -133,6 +135,7 @@ function refreshAll() {
   refreshQuestions(true);
   refreshUsage();
   refreshNow(true);
+  refreshDigest();
 }
 
 /** Reads everything as of an earlier moment. @param {number} seq */
