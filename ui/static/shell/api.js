@@ -549,7 +549,9 @@ export const outputFile = async (session, n, file, limit) => (await ask(outputFi
 /** What makes a stream an answer that ends with the first news, if this page polls. */
 const poll = () => (polls.peek() ? '&poll=true' : '');
 /** @param {number} after */
-export const eventsURL = (after) => `${BASE}/events?after=${after}${poll()}`;
+export const streamURL = (after) => `${BASE}/events?after=${after}`;
+/** @param {number} after */
+export const eventsURL = (after) => streamURL(after) + poll();
 /** @param {string} session @param {{from: number} | {tail: number}} where */
 export const outputURL = (session, where) =>
   `${BASE}/sessions/${name(session)}/output/stream?` + ('from' in where ? `from=${where.from}` : `tail=${where.tail}`) + poll();
