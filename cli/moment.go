@@ -62,7 +62,7 @@ func named(word string, now time.Time) (from, to time.Time, ok bool) {
 // SpanOf reads --since and --until; empty: no such end. A word such as yesterday is its beginning for --since and its end
 // for --until. A clock time for the end is the first one after the beginning, so that 22:00 to 07:00 is one night.
 func SpanOf(since, until string, now time.Time) (from, to time.Time, err error) {
-	ok := true
+	var ok bool
 	if since != "" {
 		if from, ok = TimeOf(since, now); !ok {
 			return from, to, noTime("--since", since)

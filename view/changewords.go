@@ -100,7 +100,7 @@ var changeWords = map[string]map[string]string{
 		"program_postponed":      "its program waits for a daily limit",
 		"program_ended":          "its program ended",
 	},
-	"session": {
+	"session": { //nolint:gosec // the words are no credentials
 		"opened":        "{s} is about to start",
 		"started":       "{s} started",
 		"adopted":       "{s} outlived the daemon and goes on",
