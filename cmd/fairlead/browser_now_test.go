@@ -87,6 +87,7 @@ func (p *nowPage) looksRight() {
 	p.t.Helper()
 	p.Axe()
 	p.Until("nothing is wider than the window", uitest.Fits(p.Page))
+	p.Until("on a phone a thumb hits every answer", `innerWidth > 600 || [...document.querySelectorAll('.need .order')].every(e => e.getBoundingClientRect().height >= 44)`)
 }
 
 func (p *nowPage) title(want string) {
