@@ -47,7 +47,7 @@ const (
 	digestText  = 160 // bytes of an agent's words in a line
 )
 
-// DigestOf composes a digest. Changes are added in their order, then Lines is called.
+// DigestOf composes digests. Changes are added in their order; a digest can be made after each.
 type DigestOf struct {
 	d       Digest
 	entity  map[string]uint64 // the last change of each run
@@ -135,8 +135,8 @@ func digestWords(text string) string {
 	return clip.Text(text, digestText)
 }
 
-// Runs takes in the runs as they are now: those that ended since then are lines.
-func (g *DigestOf) Runs(all []RunView, since, until time.Time) {
+// runs takes in the runs as they are now: those that ended since then are lines.
+func (g *DigestOf) runs(all []RunView, since, until time.Time) {
 	for i := range all {
 		r := &all[i]
 		if r.UpdatedAt.Before(since) || r.UpdatedAt.After(until) {
@@ -179,25 +179,28 @@ func note(text string) string {
 	return ": " + text
 }
 
-// Digest returns the digest, the most important lines first.
-func (g *DigestOf) Digest(since, until time.Time) Digest {
+// Digest returns the digest with the runs as they are now, the most important lines first.
+func (g DigestOf) Digest(runs []RunView, since, until time.Time) Digest {
+	g.lines = slices.Clip(g.lines) // those of the runs are not kept
+	g.runs(runs, since, until)
 	d := g.d
 	d.Since, d.Until, d.Lines = since, until, []DigestLine{}
 	order := map[string]int{"failed": 0, "done": 1, "answered": 2, "worked": 3}
 	all := slices.Clone(g.lines)
 	for _, name := range slices.Sorted(maps.Keys(g.worked)) {
 		w := g.worked[name]
-		w.line.Text = fmt.Sprintf("%s finished %d sessions", name, w.n)
-		if w.n == 1 {
-			w.line.Text = name + " finished a session"
-		}
+		line := w.line
 		switch {
-		case w.failed > 0 && w.n == 1:
-			w.line.Text = "a session of " + name + " failed"
+		case w.failed == 1 && w.n == 1:
+			line.Text = "a session of " + name + " failed"
+		case w.n == 1:
+			line.Text = name + " finished a session"
 		case w.failed > 0:
-			w.line.Text += fmt.Sprintf(", %d of them failed", w.failed)
+			line.Text = fmt.Sprintf("%s finished %d sessions, %d of them failed", name, w.n, w.failed)
+		default:
+			line.Text = fmt.Sprintf("%s finished %d sessions", name, w.n)
 		}
-		all = append(all, w.line)
+		all = append(all, line)
 	}
 	if g.byRules > 0 {
 		text := fmt.Sprintf("%d questions were answered by rules and saved answers", g.byRules)

@@ -40,14 +40,15 @@ func TestDigest(t *testing.T) {
 	asked(2, question.Question{State: question.Answered, Kind: question.Permission, By: "time"})
 	asked(3, question.Question{State: question.Answered, Kind: question.Permission, Allow: true, By: "rule"})
 	asked(4, question.Question{State: question.Withdrawn, Kind: question.Permission})
-	g.Runs([]RunView{
+	runs := []RunView{
 		{ID: "T1", Status: "completed", UpdatedAt: at(2), Task: &TaskView{Title: "Fix it", Status: "done", Base: "main", FilesChanged: 3}},
 		{ID: "T2", Status: "failed", UpdatedAt: at(1), Task: &TaskView{Title: "Try it", Status: "failed", Why: "checks fail\nmuch"}},
 		{ID: "T3", Status: "running", UpdatedAt: at(1)},
 		{ID: "old", Workflow: "nightly", Status: "completed", UpdatedAt: at(-1)},
 		{ID: "r1", Workflow: "ship", Status: "completed", UpdatedAt: at(5)},
-	}, since, at(8))
-	d := g.Digest(since, at(8))
+	}
+	_ = g.Digest(runs, since, at(8)) // an earlier digest leaves nothing behind
+	d := g.Digest(runs, since, at(8))
 	var got []string
 	for _, l := range d.Lines {
 		got = append(got, fmt.Sprintf("%s %s %d: %s", l.Kind, l.Page, l.Seq, l.Text))
@@ -71,7 +72,7 @@ func TestDigest(t *testing.T) {
 	if d.CostUSD != 1.5 || d.Tokens != 10 || d.Landed != 1 || d.Files != 3 {
 		t.Errorf("%+v", d)
 	}
-	if none := (&DigestOf{}).Digest(since, at(8)); len(none.Lines) != 0 || none.Lines == nil {
+	if none := (DigestOf{}).Digest(nil, since, at(8)); len(none.Lines) != 0 || none.Lines == nil {
 		t.Errorf("%+v", none)
 	}
 }
@@ -84,7 +85,7 @@ func TestDigestIsShort(t *testing.T) {
 		q := question.Question{ID: fmt.Sprint("q", n), Agent: "a", What: strings.Repeat("é", 900), State: question.Answered, By: "human/ann", Text: strings.Repeat("x", 900)}
 		g.Add(team.Change{Machine: "question", Entity: "question/" + q.ID, At: now, Body: team.Body{Question: &question.Body{Question: &q}}}, uint64(n))
 	}
-	d := g.Digest(now, now)
+	d := g.Digest(nil, now, now)
 	if len(d.Lines) != digestLines || d.More != 5000-digestLines || len(d.Lines[0].Text) > 3*digestText {
 		t.Errorf("%d lines, %d more, the first has %d bytes", len(d.Lines), d.More, len(d.Lines[0].Text))
 	}

@@ -41,7 +41,7 @@ func handleDigest(ctx context.Context, s *Server, in *digestIn) (*view.Digest, e
 	first := in.Since.IsZero() && seen.IsZero()
 	since := cmp.Or(in.Since, seen)
 	if first {
-		since = time.Now().Add(-firstDigest).UTC()
+		since = time.Now().Add(-firstDigest).UTC().Truncate(time.Hour) // the same one for an hour
 	}
 	d, err := s.engine.Digest(ctx, since)
 	d.First = first

@@ -1,12 +1,17 @@
 package uitest_test
 
 import (
+	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/fairlead-dev/fairlead/internal/test/uitest"
+	"github.com/fairlead-dev/fairlead/internal/test/wait"
+	"github.com/fairlead-dev/fairlead/view"
 )
 
 // A person sees what happened since it was marked as seen, once: what needs the person is not repeated, and what was seen in
@@ -60,5 +65,38 @@ func TestSinceYouLooked(t *testing.T) {
 			p.Until("the history begins there too", `(location.hash = '#/agents/coder/history/since-you-looked', document.querySelector('.history-sum')?.innerText.includes('1 session ended: 1 ok'))`)
 			p.NoConsoleErrors()
 		})
+	}
+}
+
+// A digest that is asked for again reads only what is new, and has the same lines as one that is read from its beginning.
+func TestDigestGoesOn(t *testing.T) {
+	t.Parallel()
+	s := uitest.NewServer(t, map[string]string{
+		"fairlead.yaml": "version: 1\nagents:\n  coder: {driver: script, script: s.yaml}\n",
+		"s.yaml":        "steps:\n  - usage: {input_tokens: 1200, output_tokens: 80, cost_usd: 2.5, model: opus}\n",
+		"w.yaml":        "name: build\nsteps:\n  - {id: make, command: [\"true\"]}\n",
+	})
+	begin := time.Now().UTC().Add(-time.Minute)
+	read := func(since time.Time) (lines string, d view.Digest) {
+		t.Helper()
+		if err := json.Unmarshal(s.Do("GET", "/digest?since="+since.Format(time.RFC3339Nano), nil), &d); err != nil {
+			t.Fatal(err)
+		}
+		for _, l := range d.Lines {
+			lines += l.Kind + " " + l.Text + "\n"
+		}
+		return fmt.Sprintf("%s%.1f USD", lines, d.CostUSD), d
+	}
+	s.Do("POST", "/runs", strings.NewReader(`{"workflow":"w.yaml","run_id":"r1"}`))
+	for n := 1; n <= 3; n++ {
+		s.Do("POST", "/agents/coder/once", strings.NewReader(`{}`))
+		wait.Until(t, "the session and the run are over", func() bool {
+			lines, d := read(begin)
+			return d.CostUSD == 2.5*float64(n) && strings.Contains(lines, "build r1 is done") && strings.Contains(lines, fmt.Sprintf("coder finished %s session", map[int]string{1: "a", 2: "2", 3: "3"}[n]))
+		})
+	}
+	again, _ := read(begin)
+	if whole, _ := read(begin.Add(-time.Second)); whole != again || strings.Count(again, "r1 is done") != 1 {
+		t.Errorf("read on:\n%s\nread from the beginning:\n%s", again, whole)
 	}
 }
