@@ -119,13 +119,13 @@ func TestManyRepositories(t *testing.T) {
 			answered++
 		}
 	}
-	if len(all.Repositories) != Max || all.More < 3 || answered+all.More < Max+2 || answered < Max-strangers(t) {
+	if len(all.Repositories) != Max || all.More < 3 || answered+all.More < Max+2 || answered < Max-others(t) {
 		t.Errorf("%d are listed, %d of them answered, %d more; want %d, and at least 3 more", len(all.Repositories), answered, all.More, Max)
 	}
 }
 
-// strangers is how many sockets there are of other daemons of this user.
-func strangers(t *testing.T) (n int) {
+// others is how many sockets there are of other daemons of this user.
+func others(t *testing.T) (n int) {
 	t.Helper()
 	for _, dir := range runtimedir.Dirs()[1:] {
 		n += len(sockets([]string{dir}))
