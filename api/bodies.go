@@ -253,6 +253,23 @@ type Working struct {
 	Working []view.WorkView `json:"working" nullable:"false"`
 }
 
+// Workflows lists the workflows that can be run.
+type Workflows struct {
+	Workflows []Workflow `json:"workflows" nullable:"false"`
+	More      bool       `json:"more,omitempty" doc:"There are more: 100 are listed, and 20,000 files and folders are looked at"`
+}
+
+// Workflow is a file of the repository that can be run.
+type Workflow struct {
+	Path        string   `json:"path" doc:"For start-run: relative to the repository, or absolute outside of it"`
+	Name        string   `json:"name,omitempty"`
+	Description string   `json:"description,omitempty"`
+	Steps       int      `json:"steps,omitempty"`
+	Agents      []string `json:"agents,omitempty" doc:"The agents of its steps"`
+	Asks        []string `json:"asks,omitempty" doc:"The steps that wait for a person"`
+	Fault       string   `json:"fault,omitempty" doc:"The first fault; it cannot be run"`
+}
+
 // Ordered is the answer to an order about a run.
 type Ordered struct {
 	Seq uint64 `json:"seq" doc:"The last change that the order made; it is durable"`
@@ -306,12 +323,12 @@ type NoticeTests struct {
 	Tests []view.NoticeTest `json:"tests" nullable:"false"`
 }
 
-// SeenBody records a visit.
+// SeenBody marks what happened as seen.
 type SeenBody struct {
-	PutAway bool `json:"put_away,omitempty" doc:"Everything that has finished was put away too"`
+	Until time.Time `json:"until,omitzero" doc:"The end of the digest that was shown; absent: now"`
 }
 
-// Seen is a recorded visit.
+// Seen is until when everything was seen.
 type Seen struct {
-	At time.Time `json:"at" doc:"The next digest begins here"`
+	Until time.Time `json:"until" doc:"The next digest begins here"`
 }

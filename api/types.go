@@ -3,6 +3,7 @@ package api
 import (
 	"bytes"
 	"encoding/json"
+	"strings"
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -63,6 +64,31 @@ func ChangeOf(c journal.Change) Change {
 	}
 }
 
+// About reports whether a change is about what an agent did: its orders, sessions, questions and turns. Every change is
+// about the empty name.
+func (c Change) About(agent string) bool {
+	if agent == "" || c.Entity == "control/"+agent || strings.HasPrefix(c.Entity+"/", "session/"+agent+"/") || c.Actor.Kind == "agent" && c.Actor.ID == agent {
+		return true
+	}
+	var about struct {
+		Question struct {
+			Question struct {
+				Agent string `json:"agent"`
+			} `json:"question"`
+		} `json:"question"`
+		Turn struct {
+			Agent string `json:"agent"`
+		} `json:"turn"`
+	}
+	if !strings.HasPrefix(c.Entity, "question/") && c.Machine != "turn" {
+		return false
+	}
+	if json.Unmarshal(c.Data, &about) != nil {
+		return false // unreadable data names no agent
+	}
+	return about.Question.Question.Agent == agent || about.Turn.Agent == agent
+}
+
 // Refusal explains why the present state does not allow a request.
 type Refusal struct {
 	Subject string   `json:"subject" doc:"What refuses: an agent, the team"`
@@ -97,6 +123,7 @@ type Held struct {
 type Page struct {
 	Changes []Change `json:"changes" nullable:"false"`
 	Head    uint64   `json:"head" doc:"The last sequence of the whole journal"`
+	Next    uint64   `json:"next,omitempty" doc:"More may fit: continue with it as after. Absent: this is all"`
 }
 
 // Fact is something that a driver recognised in a session's output.

@@ -24,7 +24,7 @@ func moment(text string, now time.Time) (string, error) {
 	}
 	at, ok := TimeOf(text, now)
 	if !ok {
-		return "", &Coded{Code: ExitUsage, Err: fmt.Errorf("--at %q is no moment; give a time such as 09:30 or \"2026-11-24 09:30\", a duration such as 2h, or the number of a change as `fairlead events` prints it", text)}
+		return "", &Coded{Code: ExitUsage, Err: fmt.Errorf("%w, or the number of a change as `fairlead events` prints it", noTime("--at", text))}
 	}
 	return at.UTC().Format(time.RFC3339Nano), nil
 }
@@ -32,10 +32,68 @@ func moment(text string, now time.Time) (string, error) {
 // daysMax is more than any journal has.
 const daysMax = 36500
 
-// TimeOf reads a time that a person wrote: how long ago, as in 90m or 7d; a date, with a time or without; or a time, which
-// is the last one that has been. Without a zone it is in that of now. False: it is none of these.
+// noTime is the error for a text that TimeOf does not read.
+func noTime(flag, text string) error {
+	return fmt.Errorf("%s %q is not a time; write how long ago, as in 90m or 7d, a time as in 22:00, a date as in 2026-11-25, or today, yesterday or last-night", flag, text)
+}
+
+// The hours of the word last-night: from the evening of yesterday to the morning of today. The page has the same ones.
+const (
+	evening = 18
+	morning = 8
+)
+
+// named is the span of a word such as yesterday, in the zone of now.
+func named(word string, now time.Time) (from, to time.Time, ok bool) {
+	at := func(day, hour int) time.Time {
+		return time.Date(now.Year(), now.Month(), now.Day()+day, hour, 0, 0, 0, now.Location())
+	}
+	switch word {
+	case "today":
+		return at(0, 0), at(1, 0), true
+	case "yesterday":
+		return at(-1, 0), at(0, 0), true
+	case "last-night", "last night":
+		return at(-1, evening), at(0, morning), true
+	}
+	return time.Time{}, time.Time{}, false
+}
+
+// SpanOf reads --since and --until; empty: no such end. A word such as yesterday is its beginning for --since and its end
+// for --until. A clock time for the end is the first one after the beginning, so that 22:00 to 07:00 is one night.
+func SpanOf(since, until string, now time.Time) (from, to time.Time, err error) {
+	var ok bool
+	if since != "" {
+		if from, ok = TimeOf(since, now); !ok {
+			return from, to, noTime("--since", since)
+		}
+	}
+	if until == "" {
+		return from, to, nil
+	}
+	if _, to, ok = named(until, now); !ok {
+		if to, ok = TimeOf(until, now); !ok {
+			return from, to, noTime("--until", until)
+		}
+	}
+	clock := strings.Contains(until, ":") && !strings.ContainsAny(until, "-T")
+	if next := to.AddDate(0, 0, 1); clock && to.Before(from) && next.After(from) {
+		to = next
+	}
+	if to.Before(from) {
+		return from, to, fmt.Errorf("--until %s is before --since %s", until, since)
+	}
+	return from, to, nil
+}
+
+// TimeOf reads a time that a person wrote: how long ago, as in 90m or 7d; a date, with a time or without; a clock time, which
+// is the last one that has been; or a word such as yesterday, which is its beginning. Without a zone it is in that of now.
+// False: it is none of these.
 func TimeOf(text string, now time.Time) (time.Time, bool) {
 	text = strings.TrimSuffix(strings.TrimSpace(text), " ago")
+	if from, _, ok := named(text, now); ok {
+		return from, true
+	}
 	if n, rest, is := strings.Cut(text, "d"); is {
 		days, err := strconv.ParseUint(n, 10, 32)
 		ago, rested := time.ParseDuration(cmp.Or(rest, "0s"))

@@ -29,7 +29,7 @@ type Digest struct {
 	Landed  int     `json:"landed" doc:"Tasks that landed"`
 	Cut     bool    `json:"cut,omitempty" doc:"The journal has more changes since then than are read: answers, sessions and cost are those of the newest ones"`
 
-	PutAway *time.Time `json:"put_away,omitempty" doc:"Until when a person has put away what finished"`
+	First bool `json:"first,omitempty" doc:"Nothing was marked as seen yet: it begins a day ago"`
 }
 
 // DigestLine is one thing that happened.
@@ -37,16 +37,17 @@ type DigestLine struct {
 	Kind string    `json:"kind" enum:"failed,done,answered,worked"`
 	At   time.Time `json:"at"`
 	Text string    `json:"text" doc:"With words of agents in it; untrusted"`
+	Of   string    `json:"of,omitempty" doc:"The run, the agent or the question"`
 	Page string    `json:"page" doc:"The part of Mission Control's address that opens it, as in #/tasks/T3"`
 	Seq  uint64    `json:"seq,omitempty" doc:"The change of the journal; with ?at= after page it shows everything as it was then"`
 }
 
 const (
-	digestLines = 12  // more are not a digest
+	digestLines = 100 // more are not a digest; the page and the command line show twelve at first
 	digestText  = 160 // bytes of an agent's words in a line
 )
 
-// DigestOf composes a digest. Changes are added in their order, then Lines is called.
+// DigestOf composes digests. Changes are added in their order; a digest can be made after each.
 type DigestOf struct {
 	d       Digest
 	entity  map[string]uint64 // the last change of each run
@@ -56,8 +57,8 @@ type DigestOf struct {
 }
 
 type workedOf struct {
-	n    int
-	line DigestLine
+	n, failed int
+	line      DigestLine
 }
 
 // Add takes in one change.
@@ -71,7 +72,7 @@ func (g *DigestOf) Add(ch team.Change, seq uint64) {
 		run, step, _ := strings.Cut(of, "/")
 		g.entity[run] = seq
 		if ch.Actor.Kind == "human" && (ch.Trigger == string(workflow.Approved) || ch.Trigger == string(workflow.Rejected)) {
-			g.line("answered", ch.At, seq, PageLink("runs", run, step), "%s %s %s of %s", cmp.Or(ch.Actor.ID, "a person"), ch.Trigger, step, run)
+			g.line("answered", run, ch.At, seq, PageLink("runs", run, step), "%s %s %s of %s", cmp.Or(ch.Actor.ID, "a person"), ch.Trigger, step, run)
 		}
 	}
 	switch {
@@ -79,14 +80,16 @@ func (g *DigestOf) Add(ch team.Change, seq uint64) {
 		g.d.CostUSD += body.Used.Usage.CostUSD
 		g.d.Tokens += body.Used.Usage.InputTokens + body.Used.Usage.OutputTokens
 	case body.Control != nil && !body.Control.Value.GaveUp.IsZero() && body.Control.Value.GaveUp.Equal(ch.At):
-		g.line("failed", ch.At, seq, PageLink("agents", name, "history", fmt.Sprint(seq)), "%s failed too often and gave up", name)
-	case body.Session != nil && body.Session.Phase == session.None && body.Session.For == team.ForControl && body.Session.Outcome == control.OK:
+		g.line("failed", name, ch.At, seq, PageLink("agents", name, "history", fmt.Sprint(seq)), "%s failed too often and gave up", name)
+	case body.Session != nil && body.Session.Phase == session.None && body.Session.For == team.ForControl && (body.Session.Outcome == control.OK || body.Session.Outcome == control.Failed):
 		if g.worked == nil {
 			g.worked = map[string]*workedOf{}
 		}
 		w := cmp.Or(g.worked[name], &workedOf{})
-		w.n++
-		w.line = DigestLine{Kind: "worked", At: ch.At, Page: PageLink("agents", name, "output", body.Session.ID), Seq: seq}
+		if w.n++; body.Session.Outcome == control.Failed {
+			w.failed++
+		}
+		w.line = DigestLine{Kind: "worked", Of: name, At: ch.At, Page: PageLink("agents", name, "output", body.Session.ID), Seq: seq}
 		g.worked[name] = w
 	case body.Question != nil && body.Question.Question != nil:
 		g.answered(body.Question.Question, ch.At, seq)
@@ -116,11 +119,11 @@ func (g *DigestOf) answered(q *question.Question, at time.Time, seq uint64) {
 	default:
 		how = cmp.Or(q.Option, said)
 	}
-	g.line("answered", at, seq, PageLink("inbox", q.ID), "%s asked: %s; answered by %s: %s", q.Agent, digestWords(q.What), who, digestWords(how))
+	g.line("answered", q.ID, at, seq, PageLink("inbox", q.ID), "%s asked: %s; answered by %s: %s", q.Agent, digestWords(q.What), who, digestWords(how))
 }
 
-func (g *DigestOf) line(kind string, at time.Time, seq uint64, page, format string, args ...any) {
-	g.lines = append(g.lines, DigestLine{Kind: kind, At: at, Text: fmt.Sprintf(format, args...), Page: page, Seq: seq})
+func (g *DigestOf) line(kind, of string, at time.Time, seq uint64, page, format string, args ...any) {
+	g.lines = append(g.lines, DigestLine{Kind: kind, Of: of, At: at, Text: fmt.Sprintf(format, args...), Page: page, Seq: seq})
 	if len(g.lines) > 100*digestLines { // the oldest are left out
 		g.lines, g.d.More = g.lines[digestLines:], g.d.More+digestLines
 	}
@@ -132,8 +135,8 @@ func digestWords(text string) string {
 	return clip.Text(text, digestText)
 }
 
-// Runs takes in the runs as they are now: those that ended since then are lines.
-func (g *DigestOf) Runs(all []RunView, since, until time.Time) {
+// runs takes in the runs as they are now: those that ended since then are lines.
+func (g *DigestOf) runs(all []RunView, since, until time.Time) {
 	for i := range all {
 		r := &all[i]
 		if r.UpdatedAt.Before(since) || r.UpdatedAt.After(until) {
@@ -147,17 +150,17 @@ func (g *DigestOf) Runs(all []RunView, since, until time.Time) {
 		switch {
 		case r.Task != nil && r.Task.Status == "done" && r.Task.FilesChanged > 0:
 			g.d.Landed, g.d.Files = g.d.Landed+1, g.d.Files+r.Task.FilesChanged
-			g.line("done", r.UpdatedAt, seq, page, "%s landed on %s, %s changed", title, r.Task.Base, files(r.Task.FilesChanged))
+			g.line("done", r.ID, r.UpdatedAt, seq, page, "%s landed on %s, %s changed", title, r.Task.Base, files(r.Task.FilesChanged))
 		case r.Task != nil && r.Task.Status == "dropped", r.Status == "cancelled":
-			g.line("done", r.UpdatedAt, seq, page, "%s was dropped", title)
+			g.line("done", r.ID, r.UpdatedAt, seq, page, "%s was dropped", title)
 		case r.Status == "completed":
-			g.line("done", r.UpdatedAt, seq, page, "%s is done", title)
+			g.line("done", r.ID, r.UpdatedAt, seq, page, "%s is done", title)
 		case r.Status == "failed":
 			why := r.Why
 			if r.Task != nil {
 				why = cmp.Or(r.Task.Why, why)
 			}
-			g.line("failed", r.UpdatedAt, seq, page, "%s failed%s", title, note(digestWords(why)))
+			g.line("failed", r.ID, r.UpdatedAt, seq, page, "%s failed%s", title, note(digestWords(why)))
 		}
 	}
 }
@@ -176,19 +179,28 @@ func note(text string) string {
 	return ": " + text
 }
 
-// Digest returns the digest, the most important lines first.
-func (g *DigestOf) Digest(since, until time.Time) Digest {
+// Digest returns the digest with the runs as they are now, the most important lines first.
+func (g DigestOf) Digest(runs []RunView, since, until time.Time) Digest {
+	g.lines = slices.Clip(g.lines) // those of the runs are not kept
+	g.runs(runs, since, until)
 	d := g.d
 	d.Since, d.Until, d.Lines = since, until, []DigestLine{}
 	order := map[string]int{"failed": 0, "done": 1, "answered": 2, "worked": 3}
 	all := slices.Clone(g.lines)
 	for _, name := range slices.Sorted(maps.Keys(g.worked)) {
 		w := g.worked[name]
-		w.line.Text = fmt.Sprintf("%s finished %d sessions", name, w.n)
-		if w.n == 1 {
-			w.line.Text = name + " finished a session"
+		line := w.line
+		switch {
+		case w.failed == 1 && w.n == 1:
+			line.Text = "a session of " + name + " failed"
+		case w.n == 1:
+			line.Text = name + " finished a session"
+		case w.failed > 0:
+			line.Text = fmt.Sprintf("%s finished %d sessions, %d of them failed", name, w.n, w.failed)
+		default:
+			line.Text = fmt.Sprintf("%s finished %d sessions", name, w.n)
 		}
-		all = append(all, w.line)
+		all = append(all, line)
 	}
 	if g.byRules > 0 {
 		text := fmt.Sprintf("%d questions were answered by rules and saved answers", g.byRules)

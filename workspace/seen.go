@@ -10,48 +10,41 @@ import (
 	"time"
 )
 
-// Seen is what the person of a workspace has seen, in any browser.
-type Seen struct {
-	Visited time.Time `json:"visited"` // when the page was used last
-	PutAway time.Time `json:"put_away,omitzero"`
+// seen is the content of seen.json.
+type seen struct {
+	Until time.Time `json:"until"`
 }
 
 func seenPath(dir string) string { return filepath.Join(dir, ".fairlead", "seen.json") }
 
-// ReadSeen reads what was seen; zero if the page was never used. A damaged file counts as none: it is a
-// convenience, and the next visit writes it again.
-func ReadSeen(dir string) (seen Seen, err error) {
+// ReadSeen returns until when the person of a workspace has seen what happened, in any browser; zero: nothing was marked as
+// seen. A damaged file counts as none: it is a convenience, and the next mark writes it again.
+func ReadSeen(dir string) (time.Time, error) {
 	text, err := readPlain(seenPath(dir))
 	if errors.Is(err, fs.ErrNotExist) {
-		return Seen{}, nil
+		return time.Time{}, nil
 	}
 	if err != nil {
-		return Seen{}, err
+		return time.Time{}, err
 	}
-	if json.Unmarshal(text, &seen) != nil {
-		return Seen{}, nil //nolint:nilerr // see above
+	var is seen
+	if json.Unmarshal(text, &is) != nil {
+		return time.Time{}, nil //nolint:nilerr // see above
 	}
-	return seen, nil
+	return is.Until, nil
 }
 
-// Visit records that the page is used at a time and, with putAway, that all that has finished was put away. Times never
-// go back, so that two browsers cannot undo each other.
-func Visit(dir string, at time.Time, putAway bool) error {
+// MarkSeen records that a person has seen what happened until a time. It never goes back, so that two browsers cannot undo
+// each other.
+func MarkSeen(dir string, until time.Time) error {
 	was, err := ReadSeen(dir)
 	if err != nil {
 		return err
 	}
-	next := Seen{Visited: at}
-	if putAway {
-		next.PutAway = at
+	if until.Before(was) {
+		return nil
 	}
-	if next.Visited.Before(was.Visited) {
-		next.Visited = was.Visited
-	}
-	if next.PutAway.Before(was.PutAway) {
-		next.PutAway = was.PutAway
-	}
-	text, err := json.Marshal(next)
+	text, err := json.Marshal(seen{Until: until})
 	if err == nil {
 		err = os.MkdirAll(filepath.Dir(seenPath(dir)), 0o700) // a daemon has made it; a server in a test has not
 	}

@@ -15,25 +15,25 @@ func TestSeen(t *testing.T) {
 	}
 	early := time.Date(2026, 11, 25, 8, 0, 0, 0, time.UTC)
 	late := early.Add(time.Hour)
-	if seen, err := ReadSeen(dir); err != nil || !seen.Visited.IsZero() {
-		t.Fatalf("%+v, %v", seen, err)
+	if seen, err := ReadSeen(dir); err != nil || !seen.IsZero() {
+		t.Fatalf("%s, %v", seen, err)
 	}
-	for _, err := range []error{Visit(dir, late, false), Visit(dir, early, true)} {
+	for _, err := range []error{MarkSeen(dir, late), MarkSeen(dir, early)} {
 		if err != nil {
 			t.Fatal(err)
 		}
 	}
-	if seen, err := ReadSeen(dir); err != nil || !seen.Visited.Equal(late) || !seen.PutAway.Equal(early) {
-		t.Errorf("%+v, %v", seen, err)
+	if seen, err := ReadSeen(dir); err != nil || !seen.Equal(late) {
+		t.Errorf("%s, %v", seen, err)
 	}
-	if err := os.WriteFile(seenPath(dir), []byte(`{"visited":[`), 0o600); err != nil {
+	if err := os.WriteFile(seenPath(dir), []byte(`{"until":[`), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if err := Visit(dir, early, false); err != nil {
+	if err := MarkSeen(dir, early); err != nil {
 		t.Error(err)
 	}
-	if seen, err := ReadSeen(dir); err != nil || !seen.Visited.Equal(early) {
-		t.Errorf("after damage: %+v, %v", seen, err)
+	if seen, err := ReadSeen(dir); err != nil || !seen.Equal(early) {
+		t.Errorf("after damage: %s, %v", seen, err)
 	}
 	if err := os.Remove(seenPath(dir)); err != nil {
 		t.Fatal(err)
@@ -47,8 +47,8 @@ func TestSeen(t *testing.T) {
 }
 
 func FuzzSeen(f *testing.F) {
-	f.Add([]byte(`{"visited":"2026-11-25T08:00:00Z"}`))
-	f.Add([]byte(`{"visited":7}`))
+	f.Add([]byte(`{"until":"2026-11-25T08:00:00Z"}`))
+	f.Add([]byte(`{"until":7}`))
 	f.Fuzz(func(t *testing.T, text []byte) {
 		dir := t.TempDir()
 		if os.Mkdir(filepath.Join(dir, ".fairlead"), 0o700) != nil || os.WriteFile(seenPath(dir), text, 0o600) != nil {

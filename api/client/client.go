@@ -297,24 +297,10 @@ type JournalQuery struct {
 	After  uint64 // everything after this sequence
 	Limit  int    // the maximum number; 0: one full page
 	Entity string // only this entity; empty: all
+	Agent  string // only what this agent did; empty: all
 	Tail   int    // the last changes instead, this many; After is ignored then
-}
 
-// SeqAt returns the sequence of the last change at a time or before it; 0: all changes are later. Times never go
-// back in a journal.
-func (c *Client) SeqAt(ctx context.Context, at time.Time) (seq uint64, err error) {
-	page, err := c.Journal(ctx, JournalQuery{Tail: 1})
-	low, high := uint64(0), page.Head
-	for err == nil && low < high { // the answer is in low..high
-		mid := low + (high-low+1)/2
-		page, err = c.Journal(ctx, JournalQuery{After: mid - 1, Limit: 1})
-		if err == nil && len(page.Changes) > 0 && !page.Changes[0].Time.After(at) {
-			low = mid
-		} else {
-			high = mid - 1
-		}
-	}
-	return low, err
+	Since, Until time.Time // zero: no such end
 }
 
 // Journal returns one page of the journal.
@@ -327,6 +313,14 @@ func (c *Client) Journal(ctx context.Context, q JournalQuery) (api.Page, error) 
 	}
 	if q.Limit > 0 {
 		v.Set("limit", strconv.Itoa(q.Limit))
+	}
+	if q.Agent != "" {
+		v.Set("agent", q.Agent)
+	}
+	for name, at := range map[string]time.Time{"since": q.Since, "until": q.Until} {
+		if !at.IsZero() {
+			v.Set(name, at.Format(time.RFC3339Nano))
+		}
 	}
 	if q.Entity != "" {
 		v.Set("entity", q.Entity)

@@ -60,7 +60,7 @@ func (c *Client) Tell(ctx context.Context, target, text string) (view.Told, erro
 	return post[view.Told](ctx, c, agentPath(target, "/tell"), map[string]string{"text": text})
 }
 
-// Digest says what happened since a time; zero: since the last visit of the page.
+// Digest says what happened since a time; zero: since a person marked everything as seen.
 func (c *Client) Digest(ctx context.Context, since time.Time) (view.Digest, error) {
 	query := url.Values{}
 	if !since.IsZero() {

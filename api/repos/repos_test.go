@@ -91,6 +91,48 @@ func TestHostileSockets(t *testing.T) {
 	}
 }
 
+// More daemons than a person keeps running are counted and not asked; sockets that killed daemons left take no place of a live one.
+func TestManyRepositories(t *testing.T) {
+	runtimeFolder(t)
+	here := "/zzz"
+	for i := range Max + 2 {
+		dir := fmt.Sprintf("/many/%02d", i)
+		listen(t, dir, func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Type", "application/json")
+			fmt.Fprint(w, summary(dir, ""))
+		})
+	}
+	dead, err := net.ListenUnix("unix", &net.UnixAddr{Name: filepath.Join(runtimedir.Dirs()[0], runtimedir.SocketName("d", here)), Net: "unix"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	dead.SetUnlinkOnClose(false)
+	dead.Close()
+	mine := map[string]bool{}
+	for i := range Max + 2 {
+		mine[runtimedir.SocketName("d", fmt.Sprintf("/many/%02d", i))] = true
+	}
+	all := List(t.Context(), here)
+	answered := 0
+	for _, r := range all.Repositories {
+		if mine[r.ID] && r.Problem == "" {
+			answered++
+		}
+	}
+	if len(all.Repositories) != Max || all.More < 3 || answered+all.More < Max+2 || answered < Max-others(t) {
+		t.Errorf("%d are listed, %d of them answered, %d more; want %d, and at least 3 more", len(all.Repositories), answered, all.More, Max)
+	}
+}
+
+// others is how many sockets there are of other daemons of this user.
+func others(t *testing.T) (n int) {
+	t.Helper()
+	for _, dir := range runtimedir.Dirs()[1:] {
+		n += len(sockets([]string{dir}))
+	}
+	return n
+}
+
 func FuzzParse(f *testing.F) {
 	f.Add([]byte(summary("/good", "")))
 	f.Add([]byte(`{"dir":"/good","agents":1e99}`))

@@ -14,20 +14,23 @@ import (
 func digestRoutes() []route {
 	return []route{
 		{
-			"get-digest", http.MethodGet, "/digest", "Show what happened since the last visit",
-			"A few lines: what failed, what finished, what was answered, and what it cost. Empty if nothing happened. It reads at most the last 100,000 changes of the journal.",
+			"get-digest", http.MethodGet, "/digest", "Show what happened since a person looked",
+			"Up to 100 lines: what failed, what finished, what was answered, and what it cost. Empty if nothing happened. It reads at most the last 100,000 changes of the journal.",
 			answer(handleDigest),
 		},
 		{
-			"mark-seen", http.MethodPost, "/seen", "Record a visit of the person",
+			"mark-seen", http.MethodPost, "/seen", "Mark what happened as seen",
 			"The next digest begins here, in every browser. Agents may not do this (X10).",
 			answer(handleSeen),
 		},
 	}
 }
 
+// firstDigest is how far back a digest begins if nothing was ever marked as seen.
+const firstDigest = 24 * time.Hour
+
 type digestIn struct {
-	Since time.Time `query:"since" doc:"Absent: since the last visit of a person; without one, nothing is listed"`
+	Since time.Time `query:"since" doc:"Absent: since a person marked everything as seen, or since a day ago"`
 }
 
 func handleDigest(ctx context.Context, s *Server, in *digestIn) (*view.Digest, error) {
@@ -35,8 +38,13 @@ func handleDigest(ctx context.Context, s *Server, in *digestIn) (*view.Digest, e
 	if err != nil {
 		return nil, err
 	}
-	d, err := s.engine.Digest(ctx, cmp.Or(in.Since, seen.Visited))
-	d.PutAway = view.Moment(seen.PutAway)
+	first := in.Since.IsZero() && seen.IsZero()
+	since := cmp.Or(in.Since, seen)
+	if first {
+		since = time.Now().Add(-firstDigest).UTC().Truncate(time.Hour) // the same one for an hour
+	}
+	d, err := s.engine.Digest(ctx, since)
+	d.First = first
 	return &d, err
 }
 
@@ -46,6 +54,9 @@ func handleSeen(ctx context.Context, s *Server, in *seenIn) (*api.Seen, error) {
 	if err := identity(ctx).MayOrder("seen", ""); err != nil {
 		return nil, err
 	}
-	at := time.Now().UTC()
-	return &api.Seen{At: at}, workspace.Visit(s.opts.Dir, at, in.Body.PutAway)
+	until := time.Now().UTC()
+	if at := in.Body.Until; !at.IsZero() && at.Before(until) {
+		until = at.UTC()
+	}
+	return &api.Seen{Until: until}, workspace.MarkSeen(s.opts.Dir, until)
 }

@@ -20,6 +20,7 @@ const (
 	chunkBytes     = 1 << 20 // the same limit in bytes, for big changes
 	pageChangesMax = 1000
 	pageBytesMax   = 8 << 20 // of one page of the journal, which is held in memory
+	pageReadMax    = 50_000  // changes that are read for one page if few of them fit, so that an answer comes soon
 	tailWindow     = 1024    // the first window, in changes, of the search for the last changes of an entity
 )
 
@@ -77,15 +78,11 @@ func (s *Server) place(ctx context.Context, in *eventsIn) (place, head uint64, e
 	case in.LastEventID >= 0:
 		place = uint64(in.LastEventID)
 	case in.After >= 0 && in.Tail > 0:
-		return 0, 0, &api.Problem{
-			Title: http.StatusText(http.StatusUnprocessableEntity), Status: http.StatusUnprocessableEntity,
-			Detail: "after and tail are two starting points; give only one",
-			Errors: []api.Fault{{Message: "cannot be combined with after", Location: "query.tail", Value: in.Tail}},
-		}
+		return 0, 0, twoStarts(in.Tail)
 	case in.After >= 0:
 		place = uint64(in.After)
 	case in.Tail > 0:
-		last, err := s.last(ctx, in.Tail, in.Entity, head)
+		last, err := s.last(ctx, in.Tail, journal.Query{Until: head, Entity: in.Entity}, "")
 		if err != nil {
 			return 0, 0, err
 		}
@@ -101,22 +98,33 @@ func (s *Server) place(ctx context.Context, in *eventsIn) (place, head uint64, e
 	return place, head, nil
 }
 
-// last reads the last n changes of an entity, or of all entities, in order. It searches backwards in
-// growing windows, so that it reads no more than necessary.
-func (s *Server) last(ctx context.Context, n int, entity string, head uint64) ([]journal.Change, error) {
+// twoStarts refuses a request that names two places to begin.
+func twoStarts(tail int) error {
+	return &api.Problem{
+		Title: http.StatusText(http.StatusUnprocessableEntity), Status: http.StatusUnprocessableEntity,
+		Detail: "after and tail are two starting points; give only one",
+		Errors: []api.Fault{{Message: "cannot be combined with after", Location: "query.tail", Value: tail}},
+	}
+}
+
+// last reads the last n changes that a query has and that are about an agent, in order; about all agents if it is empty.
+// It searches backwards in growing windows, so that it reads no more than necessary.
+func (s *Server) last(ctx context.Context, n int, q journal.Query, agent string) ([]journal.Change, error) {
 	var found []journal.Change
 	window := uint64(n)
-	if entity != "" {
+	if q.Entity != "" || agent != "" {
 		window = max(window, tailWindow)
 	}
-	for until := head; until > 0 && len(found) < n; window *= 2 {
-		after := until - min(until, window)
+	for until := q.Until; until > q.After && len(found) < n; window *= 2 {
+		after := max(q.After, until-min(until, window))
 		var part []journal.Change
-		for c, err := range s.engine.Journal().Read(ctx, journal.Query{After: after, Until: until, Entity: entity}) {
+		for c, err := range s.engine.Journal().Read(ctx, journal.Query{After: after, Until: until, Entity: q.Entity}) {
 			if err != nil {
 				return nil, err
 			}
-			part = append(part, c)
+			if api.ChangeOf(c).About(agent) {
+				part = append(part, c)
+			}
 		}
 		found = slices.Concat(part, found)
 		until = after
@@ -245,10 +253,13 @@ func stillThere(ctx context.Context, err error) error {
 }
 
 type journalIn struct {
-	After  int64  `query:"after" default:"-1" minimum:"-1" doc:"All changes after this sequence; without it from the beginning"`
-	Limit  int    `query:"limit" default:"1000" minimum:"1" maximum:"1000" doc:"The maximum number of changes; a page has fewer if they are big"`
-	Entity string `query:"entity" maxLength:"128" pattern:"^[a-z][a-z0-9_-]*/[A-Za-z0-9_][A-Za-z0-9._-]*(/[A-Za-z0-9_][A-Za-z0-9._-]*)?$" example:"control/coder" doc:"Only this entity"`
-	Tail   int    `query:"tail" minimum:"0" maximum:"1000" doc:"The last changes instead, this many"`
+	After  int64     `query:"after" default:"-1" minimum:"-1" doc:"All changes after this sequence; without it from the beginning"`
+	Limit  int       `query:"limit" default:"1000" minimum:"1" maximum:"1000" doc:"The maximum number of changes; a page has fewer if they are big, or if few of many fit"`
+	Entity string    `query:"entity" maxLength:"128" pattern:"^[a-z][a-z0-9_-]*/[A-Za-z0-9_][A-Za-z0-9._-]*(/[A-Za-z0-9_][A-Za-z0-9._-]*)?$" example:"control/coder" doc:"Only this entity"`
+	Agent  string    `query:"agent" maxLength:"64" doc:"Only what this agent did: its orders, sessions, questions and turns"`
+	Since  time.Time `query:"since" doc:"Only changes from this time on"`
+	Until  time.Time `query:"until" doc:"Only changes up to this time"`
+	Tail   int       `query:"tail" minimum:"0" maximum:"1000" doc:"The last changes instead, this many"`
 }
 
 // handleJournal serves one page of the journal.
@@ -258,32 +269,56 @@ func handleJournal(ctx context.Context, s *Server, in *journalIn) (*api.Page, er
 		return nil, err
 	}
 	page := &api.Page{Changes: []api.Change{}, Head: head}
+	if in.Tail > 0 && in.After >= 0 {
+		return nil, twoStarts(in.Tail)
+	}
+	q, err := s.between(ctx, in, head)
+	if err != nil || q.Until == 0 { // a query without an end has no limit
+		return page, err
+	}
 	if in.Tail > 0 {
-		if in.After >= 0 {
-			return nil, &api.Problem{
-				Title: http.StatusText(http.StatusUnprocessableEntity), Status: http.StatusUnprocessableEntity,
-				Detail: "after and tail are two starting points; give only one",
-				Errors: []api.Fault{{Message: "cannot be combined with after", Location: "query.tail", Value: in.Tail}},
-			}
-		}
-		last, err := s.last(ctx, min(in.Tail, in.Limit), in.Entity, head)
+		last, err := s.last(ctx, min(in.Tail, in.Limit), q, in.Agent)
 		if err != nil {
 			return nil, err
 		}
 		page.Changes = newest(last)
 		return page, nil
 	}
-	bytes := 0
-	for c, err := range s.engine.Journal().Read(ctx, journal.Query{After: uint64(max(0, in.After)), Until: head, Entity: in.Entity}) {
+	bytes, read := 0, 0
+	for c, err := range s.engine.Journal().Read(ctx, q) {
 		if err != nil {
 			return nil, err
 		}
-		page.Changes = append(page.Changes, api.ChangeOf(c))
-		if bytes += len(c.Data); len(page.Changes) == in.Limit || bytes >= pageBytesMax {
+		if read++; len(page.Changes) == in.Limit || bytes >= pageBytesMax || read > pageReadMax {
+			page.Next = c.Seq - 1
 			break
+		}
+		if ch := api.ChangeOf(c); ch.About(in.Agent) {
+			page.Changes = append(page.Changes, ch)
+			bytes += len(c.Data)
 		}
 	}
 	return page, nil
+}
+
+// between is the part of the journal that a request names by sequence, entity and time.
+func (s *Server) between(ctx context.Context, in *journalIn, head uint64) (journal.Query, error) {
+	q := journal.Query{After: uint64(max(0, in.After)), Until: head, Entity: in.Entity}
+	if !in.Since.IsZero() {
+		before, err := journal.LastAt(ctx, s.engine.Journal(), in.Since.Add(-1))
+		if err != nil {
+			return q, err
+		}
+		q.After = max(q.After, before)
+	}
+	if !in.Until.IsZero() {
+		last, err := journal.LastAt(ctx, s.engine.Journal(), in.Until)
+		if err != nil {
+			return q, err
+		}
+		q.Until = min(q.Until, last)
+	}
+	return q, nil
 }
 
 // newest converts changes, leaving out the oldest if they are too big together.

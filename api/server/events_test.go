@@ -146,6 +146,66 @@ func TestJournalPages(t *testing.T) {
 	}
 }
 
+// What one agent did in one night is one question, whether it did much or little among the others.
+func TestJournalOfOneNight(t *testing.T) {
+	s := serve(t)
+	c := dial(t, s)
+	evening := testTime.Add(time.Hour)
+	add := func(entity string, after time.Duration, n int) {
+		batch := make([]journal.Change, n)
+		for i := range batch {
+			batch[i] = journal.Change{Time: evening.Add(after), Machine: "control", Entity: entity, Row: "C2", From: "resting", To: "continuous", Trigger: "x", Actor: journal.Actor{Kind: "human"}}
+		}
+		if _, err := s.fake.j.Append(t.Context(), batch); err != nil {
+			t.Fatal(err)
+		}
+	}
+	add("control/coder", -time.Second, 1) // 1
+	add("control/coder", 0, 1)            // 2
+	for range 60 {                        // to 60,002
+		add("control/reviewer", time.Minute, 1000)
+	}
+	add("session/coder", 2*time.Minute, 2) // 60,003 and 60,004
+	add("control/coder", 3*time.Minute, 1) // 60,005
+	night := client.JournalQuery{Agent: "coder", Since: evening, Until: evening.Add(2 * time.Minute)}
+	var read []uint64
+	pages := 0
+	for q := night; ; pages++ {
+		page, err := c.Journal(t.Context(), q)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, ch := range page.Changes {
+			read = append(read, ch.Seq)
+		}
+		if q.After = page.Next; page.Next == 0 {
+			break
+		}
+	}
+	if diff := cmp.Diff([]uint64{2, 60_003, 60_004}, read); diff != "" || pages != 1 {
+		t.Errorf("%d more pages: %s", pages, diff)
+	}
+	for _, c := range []struct {
+		q    client.JournalQuery
+		want []uint64
+	}{
+		{client.JournalQuery{Agent: "coder", Tail: 2, Since: night.Since, Until: night.Until}, []uint64{60_003, 60_004}},
+		{client.JournalQuery{Agent: "coder", Tail: 9, Since: night.Since, Until: night.Until}, []uint64{2, 60_003, 60_004}},
+		{client.JournalQuery{Until: testTime}, nil},
+		{client.JournalQuery{Since: evening.Add(time.Hour)}, nil},
+		{client.JournalQuery{After: 60_003, Since: evening}, []uint64{60_004, 60_005}},
+	} {
+		page, err := dial(t, s).Journal(t.Context(), c.q)
+		var got []uint64
+		for _, ch := range page.Changes {
+			got = append(got, ch.Seq)
+		}
+		if diff := cmp.Diff(c.want, got); diff != "" || err != nil {
+			t.Errorf("%+v: %v %s", c.q, err, diff)
+		}
+	}
+}
+
 // No gap and no double, whatever is cut when: the promise of this package.
 func TestEventsUnderLoad(t *testing.T) {
 	s := serve(t)

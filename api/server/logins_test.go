@@ -9,12 +9,14 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 
 	"github.com/fairlead-dev/fairlead/api"
 	"github.com/fairlead-dev/fairlead/api/login"
 	"github.com/fairlead-dev/fairlead/controller/seam"
+	"github.com/fairlead-dev/fairlead/internal/origin"
 )
 
 // loginsAsked has no code and no login that exists; tests of their own have.
@@ -161,6 +163,57 @@ func TestAgentsDoNotSignIn(t *testing.T) {
 	}
 	if _, _, err := logins.Redeem(code, ""); err != nil {
 		t.Errorf("the code after an agent tried it: %v", err)
+	}
+}
+
+// A browser signs in at another repository only from this machine: not at an origin of a proxy or tunnel, not as an agent,
+// not with the token for programs, and not as a process that was not seen. Then no other daemon is asked.
+func TestRepositoryLoginIsRefused(t *testing.T) {
+	s := serve(t)
+	o, err := origin.Parse("https://fairlead.example.org")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.opts.Origins = []origin.Origin{o}
+	secret := signIn(t, s)
+	const path = api.Base + "/repositories/d-0123456789abcdef/login"
+	for name, header := range map[string]map[string]string{
+		"an origin":    {"Authorization": "Bearer " + secret, "Host": "fairlead.example.org", "Origin": "https://fairlead.example.org"},
+		"the token":    {"Authorization": "Bearer " + testToken},
+		"a wrong name": {"Authorization": "Bearer " + secret},
+	} {
+		to, status, want := path, 409, "fairlead open"
+		if name == "a wrong name" {
+			to, status, want = api.Base+"/repositories/..%2Fx/login", 422, "path.id"
+		}
+		if text, _ := send(t, s.request(t, "POST", to, header), status); !strings.Contains(text, want) {
+			t.Errorf("%s: %s", name, text)
+		}
+	}
+	for name, is := range map[string]seam.Caller{"an agent": {Session: "coder-17"}, "a process of another user": {Unknown: true}} {
+		if err := is.MayLogin("repository_login"); err == nil || !strings.Contains(err.Error(), "X10") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	server := New(Options{Engine: newFake(), Token: testToken, Logins: newLogins(t), Hosts: []string{"example.com:80"}})
+	for name, h := range map[string]http.Handler{"socket": server.SocketHandler(), "port": server.Handler()} {
+		for _, order := range [][2]string{{"POST", path}, {"GET", api.Base + "/repositories"}} {
+			r := httptest.NewRequestWithContext(asSession(t.Context(), "coder-17"), order[0], order[1], strings.NewReader("{}"))
+			r.Header.Set("Authorization", "Bearer "+testToken)
+			r.Header.Set("Content-Type", "application/json")
+			w := httptest.NewRecorder()
+			if h.ServeHTTP(w, r); w.Code != 409 || problemText(t, w.Body.String()).Refusal.Row != "X10" {
+				t.Errorf("%s: an agent: %v: %d %s", name, order, w.Code, w.Body)
+			}
+		}
+	}
+	if runtime.GOOS != "linux" {
+		return // the process of a browser cannot be seen there
+	}
+	// A browser of this user on this machine may, and is then answered about the repository.
+	text, _ := send(t, s.request(t, "POST", path, map[string]string{"Authorization": "Bearer " + secret}), 404)
+	if !strings.Contains(text, "fairlead repos") {
+		t.Errorf("a repository that is not there: %s", text)
 	}
 }
 

@@ -62,7 +62,7 @@ func (c askedOnce) status() int {
 func everyRouteAsked() []askedOnce {
 	return append([]askedOnce{
 		{"get-digest", "GET", "/digest?since=2026-11-25T00:00:00Z", "", `"since":"2026-11-25T00:00:00Z" "lines":[] "cost_usd":0.5`},
-		{"mark-seen", "POST", "/seen", `{"put_away":true}`, `"at":"`},
+		{"mark-seen", "POST", "/seen", `{}`, `"until":"`},
 		{"list-agents", "GET", "/agents", "", `"hold" "stopping" "head" "team" "agents" "name" "description" "driver" "loop" "desired_state" "current_state" "badge" "presence" "turn" "set_by" "note" "session" "evidence_age_ms" "doubt" "failures" "retry_at" "waiting_behind" "usage_today" "input_tokens" "output_tokens" "cost_usd" "limits" "tokens_per_day" "cost_per_day_usd" "removed"`},
 		{"explain-agent", "GET", "/agents/coder", "", `"agent" "evidence":[] "verdict" "sessions":[]`},
 		{"start-agent", "POST", "/agents/coder/start", `{"note":"x"}`, `"seq":7 "agent" "desired_state":"continuous"`},

@@ -16,6 +16,7 @@ import (
 	"github.com/fairlead-dev/fairlead/view"
 
 	"github.com/fairlead-dev/fairlead/api"
+	"github.com/fairlead-dev/fairlead/runfile"
 )
 
 // RunBackend is what the server needs from the controller for runs of workflows (SPEC Workflow). Its
@@ -48,6 +49,11 @@ func runRoutes() []route {
 			"list-runs", get, "/runs", "List the runs of workflows",
 			"Newest first, without their steps.",
 			asOf(answer(handleRuns)),
+		},
+		{
+			"list-workflows", get, "/workflows", "List the workflows that can be run",
+			"Those that fairlead.yaml names, and the YAML files of the repository with a name and steps, down to five folders. Hidden folders are left out, except .fairlead/workflows and .agents/workflows. Each file is read and checked.",
+			answerWithin(time.Minute, handleWorkflows),
 		},
 		{
 			"start-run", post, startRunPath, "Start a run of a workflow",
@@ -118,6 +124,24 @@ func runRoutes() []route {
 			})),
 		},
 	}
+}
+
+func handleWorkflows(_ context.Context, s *Server, _ *nothing) (*api.Workflows, error) {
+	var named []string
+	if s.opts.Workflows != nil {
+		named = s.opts.Workflows()
+	}
+	found, cut := runfile.FindWorkflows(s.opts.Dir, named)
+	all := &api.Workflows{Workflows: make([]api.Workflow, 0, len(found)), More: cut}
+	for _, f := range found {
+		one := api.Workflow{Path: f.Path, Fault: f.Fault}
+		if f.WorkflowFile != nil {
+			one.Name, one.Description, one.Steps = f.Plan.Name, f.Plan.Description, len(f.Plan.Steps)
+			one.Agents, one.Asks = f.AgentsAndPeople()
+		}
+		all.Workflows = append(all.Workflows, one)
+	}
+	return all, nil
 }
 
 func handleRuns(ctx context.Context, s *Server, _ *nothing) (*api.Runs, error) {

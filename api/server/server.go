@@ -79,8 +79,9 @@ type Options struct {
 
 	// Reload loads fairlead.yaml again. It returns what changed before the change takes effect; nil: this
 	// daemon cannot reload. The error is a *api.Problem, or a *machine.Refusal.
-	Reload func(ctx context.Context) (changes []string, err error)
-	Editor AgentEditor // changes agents of fairlead.yaml; nil: they cannot be changed here
+	Reload    func(ctx context.Context) (changes []string, err error)
+	Workflows func() []string // the paths of workflows that fairlead.yaml names; nil: none
+	Editor    AgentEditor     // changes agents of fairlead.yaml; nil: they cannot be changed here
 
 	// Past opens the team as it was at an earlier moment, for reading; nil: the past cannot be shown. end closes it.
 	Past func(ctx context.Context, at Moment) (engine Backend, end func() error, err error)

@@ -9,17 +9,19 @@ import (
 	"github.com/fairlead-dev/fairlead/view"
 )
 
+// linesFirst is how many lines are printed without --verbose.
+const linesFirst = 12
+
 // PrintDigest prints what happened since a person looked last.
 func PrintDigest(a *cli.App, d view.Digest) error {
-	if d.Since.IsZero() {
-		_, err := fmt.Fprintln(a.Out, "Mission Control was not visited yet; say since when: fairlead digest --since 8h")
-		return err
-	}
 	if len(d.Lines) == 0 {
 		_, err := fmt.Fprintf(a.Out, "nothing happened in the last %s\n", cli.Ago(d.Until.Sub(d.Since)))
 		return err
 	}
 	fmt.Fprintln(a.Out, a.Paint(cli.Bold, "in the last "+cli.Ago(d.Until.Sub(d.Since)))+digestSums(d))
+	if n := len(d.Lines) - linesFirst; n > 0 && !a.Verbose {
+		d.Lines, d.More = d.Lines[:linesFirst], d.More+n
+	}
 	for _, l := range d.Lines {
 		fmt.Fprintf(a.Out, "  %s  %-8s  %s\n", l.At.Local().Format("15:04"), cli.Plain(l.Kind), cli.Line(l.Text, cli.ErrorWidth))
 	}

@@ -1,26 +1,52 @@
 package agents
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
+	"strings"
 
 	"github.com/fairlead-dev/fairlead/api"
 	apiclient "github.com/fairlead-dev/fairlead/api/client"
 	"github.com/fairlead-dev/fairlead/cli"
 	"github.com/fairlead-dev/fairlead/machine/question"
+	"github.com/fairlead-dev/fairlead/view"
 )
 
-// Follow prints the existing changes, and then new ones until Ctrl-C.
-func Follow(ctx context.Context, a *cli.App, client *apiclient.Client, span Span, query apiclient.EventsQuery) error {
-	for change, err := range client.Events(ctx, query) {
+// Events prints the changes that a query has, page by page. To follow goes on with new ones until the end of the query's
+// time, or Ctrl-C.
+func Events(ctx context.Context, a *cli.App, client *apiclient.Client, query apiclient.JournalQuery, follow bool) error {
+	for {
+		page, err := client.Journal(ctx, query)
 		if err != nil {
 			return err
 		}
-		if span.over(change) {
+		for _, change := range page.Changes {
+			if err := printChange(a, change); err != nil {
+				return err
+			}
+		}
+		if page.Next > 0 {
+			query.After = page.Next
+			continue
+		}
+		if !follow {
 			return nil
 		}
-		if !span.has(change) {
+		return Follow(ctx, a, client, int64(page.Head), query) //nolint:gosec // no journal is that long
+	}
+}
+
+// Follow prints the new changes that a query has, until the end of its time, or Ctrl-C.
+func Follow(ctx context.Context, a *cli.App, client *apiclient.Client, after int64, query apiclient.JournalQuery) error {
+	for change, err := range client.Events(ctx, apiclient.EventsQuery{After: after, Entity: query.Entity}) {
+		switch {
+		case err != nil:
+			return err
+		case !query.Until.IsZero() && change.Time.After(query.Until):
+			return nil
+		case !change.About(query.Agent):
 			continue
 		}
 		if err := printChange(a, change); err != nil {
@@ -30,58 +56,45 @@ func Follow(ctx context.Context, a *cli.App, client *apiclient.Client, span Span
 	return ctx.Err()
 }
 
-// Events prints the existing changes, page by page.
-func Events(ctx context.Context, a *cli.App, client *apiclient.Client, span Span, query apiclient.JournalQuery) error {
-	var last []api.Change // the newest that fit, if only so many are wanted of some
-	most := query.Tail
-	if !span.empty() {
-		query.Tail = 0
-	}
-	for {
-		page, err := client.Journal(ctx, query)
-		if err != nil {
-			return err
-		}
-		over := len(page.Changes) == 0 || query.Tail > 0
-		for _, change := range page.Changes {
-			query.After = change.Seq
-			if over = over || span.over(change); span.over(change) || !span.has(change) {
-				continue
-			}
-			if most > 0 && query.Tail == 0 {
-				last = append(last[max(0, len(last)-most+1):], change)
-				continue
-			}
-			if err := printChange(a, change); err != nil {
-				return err
-			}
-		}
-		if !over {
-			continue
-		}
-		for _, change := range last {
-			if err := printChange(a, change); err != nil {
-				return err
-			}
-		}
-		return nil
-	}
-}
-
 func printChange(a *cli.App, ch api.Change) error {
 	if a.JSON {
 		return a.PrintJSON(ch)
 	}
-	_, err := fmt.Fprintf(a.Out, "%7d  %s  %-4s %-24s %s -> %s  %s%s\n", ch.Seq, ch.Time.Local().Format("15:04:05.000"),
-		ch.Row, ch.Entity, cli.OrDash(ch.From), cli.OrDash(ch.To), ch.Trigger, a.Paint(cli.Dim, by(ch)))
+	rule := ""
+	if a.Verbose {
+		rule = a.Paint(cli.Dim, fmt.Sprintf("  [%s %s %s -> %s %s by %s]", ch.Row, ch.Entity, cli.OrDash(ch.From), cli.OrDash(ch.To), ch.Trigger, cli.Plain(ch.Actor.ID)))
+	}
+	_, err := fmt.Fprintf(a.Out, "%7d  %s  %s%s%s\n", ch.Seq, ch.Time.Local().Format("Jan _2 15:04:05"), said(ch), a.Paint(cli.Dim, with(ch)), rule)
 	return err
 }
 
-func by(ch api.Change) string {
-	text := "  by " + cli.Plain(ch.Actor.ID)
+// said is a change as one sentence: its subject and what it did.
+func said(ch api.Change) string {
 	var data struct {
 		Session struct {
-			ID      string `json:"id"`
+			ID string `json:"id"`
+		} `json:"session"`
+	}
+	_ = json.Unmarshal(ch.Data, &data) // unreadable data names no session
+	words := cli.Plain(view.ChangeWords(ch.Machine, ch.Trigger, ch.From, ch.To, data.Session.ID))
+	if ch.Entity == "team/team" {
+		return words
+	}
+	_, name, _ := strings.Cut(ch.Entity, "/")
+	return cli.Plain(name) + ": " + words
+}
+
+// with is the actor of a change, if it is not Fairlead, and the words that it carries.
+func with(ch api.Change) string {
+	text := ""
+	switch ch.Actor.Kind {
+	case "human":
+		text = ", by " + cli.Plain(cmp.Or(ch.Actor.ID, "a person"))
+	case "agent":
+		text = ", by agent " + cli.Plain(ch.Actor.ID)
+	}
+	var data struct {
+		Session struct {
 			Outcome string `json:"outcome"`
 			Why     string `json:"why"`
 		} `json:"session"`
@@ -96,9 +109,8 @@ func by(ch api.Change) string {
 			Question askedOf `json:"question"`
 		} `json:"question"`
 		Turn struct {
-			Agent string `json:"agent"`
-			Text  string `json:"text"`
-			Body  struct {
+			Text string `json:"text"`
+			Body struct {
 				Say  string `json:"say"`
 				Warn string `json:"warn"`
 			} `json:"body"`
@@ -107,14 +119,11 @@ func by(ch api.Change) string {
 	if json.Unmarshal(ch.Data, &data) != nil {
 		return text // unreadable data adds nothing; --json prints it unchanged
 	}
-	if s := data.Session; s.ID != "" {
-		text += "  " + s.ID
-		if s.Outcome != "" {
-			text += " " + s.Outcome + cli.OrNote(s.Why)
+	if s := data.Session; s.Outcome != "" {
+		if s.Outcome != ch.Trigger {
+			text = ": " + s.Outcome + text
 		}
-	}
-	if t := data.Turn; t.Agent != "" {
-		text += "  " + cli.Plain(t.Agent)
+		text += cli.OrNote(s.Why)
 	}
 	text += data.Question.Question.words()
 	return text + cli.OrNote(data.Control.Value.Wish.Note) + cli.OrNote(data.Turn.Text) + cli.OrNote(data.Turn.Body.Say) + cli.OrNote(data.Turn.Body.Warn)
@@ -135,7 +144,7 @@ func (q askedOf) words() string {
 	if q.What == "" {
 		return ""
 	}
-	text := "  " + cli.Line(q.What, cli.StepWidth)
+	text := ": " + cli.Line(q.What, cli.StepWidth)
 	if q.By == "" {
 		return text
 	}

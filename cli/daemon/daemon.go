@@ -247,7 +247,7 @@ func (d *Daemon) serve(ctx context.Context, door net.Listener) error {
 		Engine: d.Engine, UI: ui.Handler(), Token: token, Logins: d.Logins, Log: d.log, Version: cli.Version(), Dir: d.Conf.Dir, Store: "sqlite",
 		Hosts: []string{door.Addr().String()}, Address: d.address,
 		Origins: d.Conf.Origins,
-		Reload:  d.reloader(), Editor: d.editor(), ReloadFault: d.reloadFault, Past: offline.Past(d.Conf, cli.Drivers(), d.Engine.Journal()), Search: d.search,
+		Reload:  d.reloader(), Editor: d.editor(), Workflows: d.namedWorkflows, ReloadFault: d.reloadFault, Past: offline.Past(d.Conf, cli.Drivers(), d.Engine.Journal()), Search: d.search,
 		MCP: mcp.New(mcp.Options{Engine: d.Engine, Log: d.log, Version: cli.Version()}),
 	})
 	serving, stop := context.WithCancel(context.WithoutCancel(ctx))
@@ -256,6 +256,15 @@ func (d *Daemon) serve(ctx context.Context, door net.Listener) error {
 	d.closers = append(d.closers, func() error { stop(); return <-served })
 	d.Url = d.address + "/"
 	return announce(socket.Addr().String())
+}
+
+// namedWorkflows are the workflows that fairlead.yaml names now; those of the start if it has faults.
+func (d *Daemon) namedWorkflows() []string {
+	conf, err := config.Load(d.Conf.Dir, lookupEnv)
+	if err != nil {
+		return d.Conf.Workflows
+	}
+	return conf.Workflows
 }
 
 // originsOf are the addresses of the page besides the listener's, as texts.

@@ -15,15 +15,6 @@ import (
 	"github.com/fairlead-dev/fairlead/workspace"
 )
 
-// Since reads the time of --since; empty: none.
-func Since(text string, now time.Time) (time.Time, error) {
-	at, ok := cli.TimeOf(text, now)
-	if text != "" && !ok {
-		return at, fmt.Errorf("--since %q is not a time; write how long ago, as in 90m or 7d, or a date as in 2026-11-25", text)
-	}
-	return at, nil
-}
-
 // Print searches and prints the results.
 func Print(ctx context.Context, a *cli.App, client *cli.Reader, q apiclient.SearchQuery) error {
 	page, err := client.Search(ctx, q)

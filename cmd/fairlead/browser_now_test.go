@@ -87,6 +87,7 @@ func (p *nowPage) looksRight() {
 	p.t.Helper()
 	p.Axe()
 	p.Until("nothing is wider than the window", uitest.Fits(p.Page))
+	p.Until("on a phone a thumb hits every answer", `innerWidth > 600 || [...document.querySelectorAll('.need .order')].every(e => e.getBoundingClientRect().height >= 44)`)
 }
 
 func (p *nowPage) title(want string) {
@@ -187,7 +188,7 @@ func (p *nowPage) answered() {
 	p.WaitText(".now-head", "Nothing needs you.")
 	p.Until("the title of the tab has no number", `!document.title.includes('(')`)
 	p.Until("the icon of the tab is the ordinary one", `document.querySelector('link[rel=icon]').href.endsWith('/favicon.svg')`)
-	for _, what := range []string{"Try the upload again", "landed on main", "Write about it", "ship", "completed", "+3"} {
+	for _, what := range []string{"Try the upload again", "landed on main", "Write about it", "ship", "is done", "+3"} {
 		p.WaitText("[aria-labelledby=now-finished]", what)
 	}
 	if text := p.git("show", "main:upload.go"); !strings.Contains(text, "// second") {

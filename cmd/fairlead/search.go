@@ -37,7 +37,7 @@ is and says how old it is. Nothing found is exit code 0.`,
 		},
 		RunE: func(cmd *cobra.Command, words []string) error {
 			var err error
-			if q.Since, err = search.Since(since, time.Now()); err != nil {
+			if q.Since, _, err = cli.SpanOf(since, "", time.Now()); err != nil {
 				return cli.Usage(cmd, err)
 			}
 			q.Text = strings.Join(words, " ")

@@ -44,7 +44,7 @@ what agents say have no effect.`,
 			case client.Offline != nil:
 				return client.Offline
 			case a.JSON || !a.Screenful():
-				return agents.Follow(ctx, a.App, client.Client, agents.Span{}, apiclient.EventsQuery{After: apiclient.FromNow})
+				return agents.Follow(ctx, a.App, client.Client, apiclient.FromNow, apiclient.JournalQuery{})
 			}
 			return agents.WatchTeam(ctx, a.App, client.Client)
 		}),

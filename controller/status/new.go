@@ -26,6 +26,7 @@ type Controller struct {
 	questions *questions.Controller
 	opts      seam.Options
 	started   time.Time
+	digests   digests
 }
 
 // Parts are the controllers that provide the evidence.

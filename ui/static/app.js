@@ -6,6 +6,7 @@ import { ChannelList } from './channels/list.js';
 import { startBrowserNotices } from './inbox/browsernotices.js';
 import { InboxPage } from './inbox/page.js';
 import { NowPage } from './now/page.js';
+import { refreshDigest } from './now/digest.js';
 import { refreshNow } from './now/state.js';
 import { badge, tabTitle } from './now/words.js';
 import { needs } from './inbox/state.js';
@@ -41,7 +42,6 @@ import { loaded, names, team } from './agents/state.js';
 import { openDispatch, sessions } from './dispatch/state.js';
 import { plain } from './shell/text.js';
 import { SignIn, signedIn, startSignIn } from './shell/signin.js';
-import { startAway } from './now/away.js';
 import { openUsage } from './usage/state.js';
 import { channelName, chosen, conversationN, counts, fill, member, opened, place, runID, sessionName, spot, startView, wide } from './shell/router.js';
 
@@ -100,7 +100,7 @@ effect(() => {
   if (icon instanceof HTMLLinkElement) icon.href = badge(signedIn.value ? needs.value.length : 0) || '/favicon.svg';
 });
 
-effect(() => { void place.value; untracked(() => refreshNow(true)); });
+effect(() => { void place.value; untracked(() => { refreshNow(true); refreshDigest(); }); });
 
 effect(() => { void place.value; untracked(openUsage); });
 
@@ -112,7 +112,6 @@ await startSignIn();
 startView();
 startKeys();
 startBrowserNotices();
-startAway();
 startRepositories();
 render(html`<${App} />`, /** @type {HTMLElement} */ (document.getElementById('app')));
 void keepFeedOpen();

@@ -109,26 +109,34 @@ func sharedBrowser(path string) (context.Context, error) {
 	if chromium.ctx != nil {
 		return chromium.ctx, nil
 	}
+	ctx, stop, err := startBrowser(path)
+	if err == nil {
+		chromium.ctx, chromium.stop = ctx, stop
+	}
+	return ctx, err
+}
+
+// startBrowser starts a browser with a new profile.
+func startBrowser(path string, more ...chromedp.ExecAllocatorOption) (_ context.Context, stop func(), _ error) {
 	profile, err := os.MkdirTemp("", "fairlead-browser-")
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	alloc, stop := chromedp.NewExecAllocator(context.Background(),
+	alloc, end := chromedp.NewExecAllocator(context.Background(), append(more,
 		chromedp.ExecPath(path), chromedp.UserDataDir(profile),
 		chromedp.Headless, chromedp.NoSandbox, chromedp.DisableGPU, chromedp.NoFirstRun, chromedp.NoDefaultBrowserCheck,
 		chromedp.Flag("disable-quic", true), chromedp.Flag("disable-background-networking", true),
 		chromedp.Flag("disable-component-update", true), chromedp.Flag("disable-sync", true),
 		chromedp.Flag("disable-extensions", true), chromedp.Flag("disable-dev-shm-usage", true),
 		chromedp.Flag("hide-scrollbars", true), chromedp.Flag("force-color-profile", "srgb"),
-	)
+	)...)
 	ctx, cancel := chromedp.NewContext(alloc)
-	chromium.stop = func() { cancel(); stop(); _ = os.RemoveAll(profile) }
+	stop = func() { cancel(); end(); _ = os.RemoveAll(profile) }
 	if err := chromedp.Do(ctx); err != nil {
-		chromium.stop()
-		return nil, err
+		stop()
+		return nil, nil, err
 	}
-	chromium.ctx = ctx
-	return ctx, nil
+	return ctx, stop, nil
 }
 
 // Browse opens a window with a profile of its own in the browser, and returns its only tab. With a line, all its
@@ -144,6 +152,27 @@ func Browse(t testing.TB, lines ...*Line) *Page {
 	if err != nil {
 		t.Fatalf("start the browser: %v", err)
 	}
+	return window(browser, t, lines...)
+}
+
+// BrowseAway opens a window in a browser of its own, which takes a name for this machine and trusts one certificate: that
+// with this hash of its public key, in base64.
+func BrowseAway(t testing.TB, name, key string) *Page {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("looks at the page through a browser; not under -short")
+	}
+	browser, stop, err := startBrowser(Chromium(t), chromedp.Flag("host-resolver-rules", "MAP "+name+" 127.0.0.1"), chromedp.Flag("ignore-certificate-errors-spki-list", key))
+	if err != nil {
+		t.Fatalf("start the browser: %v", err)
+	}
+	t.Cleanup(stop)
+	return window(browser, t)
+}
+
+// window opens a window with a profile of its own.
+func window(browser context.Context, t testing.TB, lines ...*Line) *Page {
+	t.Helper()
 	ctx, cancel := chromedp.NewContext(browser, chromedp.WithNewBrowserContext(func(c *target.CreateBrowserContextParams) {
 		for _, l := range lines {
 			c.ProxyServer, c.ProxyBypassList = "http://"+l.ln.Addr().String(), "<-loopback>"

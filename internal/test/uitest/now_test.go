@@ -6,8 +6,7 @@ import (
 	"github.com/fairlead-dev/fairlead/internal/test/uitest"
 )
 
-// The functions behind the page Now: what is said in one sentence, what counts as finished and as next, and in which
-// order. They accept any input.
+// The functions behind the page Now: what is said in one sentence, what counts as next, and in which order. They accept any input.
 func TestNowWords(t *testing.T) {
 	t.Parallel()
 	p := uitest.Browse(t)
@@ -27,18 +26,6 @@ func TestNowWords(t *testing.T) {
 			for (const [n, text] of [[1, '>1</text>'], [9, '>9</text>'], [10, '>9+</text>'], [1e9, '>9+</text>']])
 				if (!decodeURIComponent(badge(n)).includes(text)) return 'badge ' + n;
 			return '';`,
-		"finished": `
-			const { finished } = await import('/now/words.js');
-			const at = (s) => new Date(1e12 + s * 1000).toISOString();
-			const run = (id, status, s, task) => ({ run_id: id, workflow_name: 'w', status, stage: 'driven', created_at: at(0), updated_at: at(s), task });
-			const session = (s, outcome, of = 'control') => ({ id: 'x', from: 0, to: 1e12 + s * 1000, outcome, kind: 'session', for: of });
-			const runs = [run('old', 'completed', 1), run('a', 'completed', 20), run('b', 'failed', 30), run('needed', 'failed', 40), run('c', 'running', 50), run('d', 'cancelled', 15),
-				run('T1', 'completed', 25, { status: 'done', title: 'Do it', base: 'main' }), run('odd', 'completed', 1)];
-			runs[7].updated_at = 'soon';
-			const agents = [{ name: 'x', sessions: [session(5, 'ok'), session(12, 'failed'), session(18, 'ok'), { ...session(0, ''), to: null }] }, { name: 'y', sessions: [session(19, 'ok', 'run/a/b')] }, { name: 'z', sessions: [] }];
-			const got = finished(runs, agents, new Set(['needed']), 1e12 + 10_000).map(f => f.key + ' ' + f.look + ' ' + f.words).join('; ');
-			const want = 'run/b failed failed; run/T1 ok landed on main; run/a ok completed; agent/x ok 2 sessions ended, 1 failed; run/d cut cancelled';
-			return got === want ? '' : got;`,
 		"next": `
 			const { nextUp } = await import('/now/words.js');
 			const run = (id, s, status, task, more) => ({ run_id: id, workflow_name: 'w', status, stage: 'driven', created_at: new Date(1e12 + s * 1000).toISOString(), updated_at: '', waits: ['gate "x" is closed'], task, ...more });

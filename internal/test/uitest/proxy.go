@@ -23,11 +23,11 @@ type Proxy struct {
 	holds    bool // streams are passed on when they have ended
 }
 
-// HoldStreams passes each later stream on only when it has ended, as a proxy does that buffers answers.
-func (p *Proxy) HoldStreams() {
+// HoldStreams passes each later stream on only when it has ended, as a proxy does that buffers answers; or no longer.
+func (p *Proxy) HoldStreams(hold bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.holds = true
+	p.holds = hold
 }
 
 // whole reads its body to the end before it gives anything.

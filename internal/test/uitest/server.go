@@ -112,8 +112,9 @@ func (s *Server) serve() {
 		Driver: func(agent string) string { return "exec" },
 	})
 	server := server.New(server.Options{
-		Search: index,
-		Engine: e, UI: ui.Handler(), Token: serverToken, Logins: s.Logins, User: "ann", Log: log, Version: "test", Dir: s.Dir, Store: "memory",
+		Search:  index,
+		Origins: conf.Origins,
+		Engine:  e, UI: ui.Handler(), Token: serverToken, Logins: s.Logins, User: "ann", Log: log, Version: "test", Dir: s.Dir, Store: "memory",
 		Hosts: []string{door.Addr().String(), s.proxyDoor.Addr().String()},
 	})
 	s.engine = e

@@ -123,7 +123,7 @@ export function forget() {
 }
 
 /** Reports of usage change no state, so the history leaves them out. @param {Change} ch */
-const isReport = (ch) => ch.from === ch.to && ch.trigger === 'reported';
+export const isReport = (ch) => ch.from === ch.to && ch.trigger === 'reported';
 
 /**
  * A batch of changes, in order. Redraws at most once.

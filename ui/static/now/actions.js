@@ -1,20 +1,7 @@
 // What a person does on the page Now besides answering, which inbox/ does.
 
-import * as api from '../shell/api.js';
 import { batch } from '../shell/lib.js';
 import { choose, go, showRun, showTask } from '../shell/router.js';
-import { spoken } from '../shell/router.js';
-import { done, markSeen } from './state.js';
-
-/** Everything that is listed as finished was seen. */
-export function see() {
-  const newest = done.peek()[0];
-  if (!newest) return;
-  markSeen(newest.at);
-  api.markSeen(true).catch(() => { /* this browser remembers it */ });
-  spoken.value = 'marked as seen';
-  requestAnimationFrame(() => document.getElementById('now-title')?.focus());
-}
 
 /** Opens what a row is about. @param {{run?: import('../shell/api.js').RunView, run_id?: string, step_id?: string, title?: string, agent?: string}} row */
 export function open(row) {

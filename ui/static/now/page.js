@@ -6,28 +6,25 @@ import { names, team } from '../agents/state.js';
 import { FirstAgent } from '../agents/list.js';
 import { StatusMark } from '../agents/controls.js';
 import { Cards } from '../inbox/card.js';
-import { changesOf } from '../inbox/content.js';
 import { needs } from '../inbox/state.js';
 import { Mark } from '../runs/list.js';
-import { runLook, stepLook } from '../runs/words.js';
+import { runLook } from '../runs/words.js';
 import { runsKnown } from '../runs/state.js';
 import { taskLook } from '../tasks/words.js';
-import { live, now, seenUntil } from '../shell/connection.js';
-import { brief, money, plural, shortMoment } from '../shell/format.js';
+import { live, seenUntil } from '../shell/connection.js';
+import { brief, money, plural } from '../shell/format.js';
 import { html, useSignal } from '../shell/lib.js';
 import { plain } from '../shell/text.js';
 import { letterKeys } from '../shell/prefs.js';
 import { dialog } from '../shell/router.js';
 import { Icon } from '../shell/icons.js';
-import { open, see } from './actions.js';
-import { Away } from './away.js';
-import { done, next, rows, seenAt, working, workingKnown } from './state.js';
+import { open } from './actions.js';
+import { SinceYouLooked } from './digest.js';
+import { next, rows, working, workingKnown } from './state.js';
 import { countWork, headline, workFor } from './words.js';
 
 /** Rows shown at first, and added by each "more". */
 const PAGE = 12;
-/** Finished tasks whose changes are requested for their numbers of lines. */
-const COUNTED_MAX = 12;
 
 /** @param {{n: number, more: () => void}} props */
 const More = ({ n, more }) => (n > 0 ? html`<button type="button" class="plain-button" onClick=${more}>${n} more</button>` : null);
@@ -58,28 +55,6 @@ function Working() {
     <${More} n=${list.length - most.value} more=${() => { most.value += PAGE; }} /></section>`;
 }
 
-/** Lines added and deleted by a task that has ended. @param {{run: import('../shell/api.js').RunView}} props */
-function Lines({ run }) {
-  const { value: c } = changesOf(run.run_id, run.updated_at).value;
-  if (!c || c.files.length === 0) return null;
-  return html`<span>${plural(c.files.length + (c.more_files ?? 0), 'file')}</span><span><span class="diff-added">+${c.files.reduce((n, f) => n + f.added, 0)}</span> <span class="diff-deleted">\u2212${c.files.reduce((n, f) => n + f.deleted, 0)}</span></span>`;
-}
-
-/** @type {Record<string, import('../runs/words.js').Look>} */
-const ENDS = { ok: stepLook('COMPLETED'), failed: stepLook('FAILED'), cut: stepLook('SKIPPED') };
-
-function Finished() {
-  const most = useSignal(PAGE);
-  const list = done.value;
-  return html`<section class="now-part" aria-labelledby="now-finished"><header><h3 id="now-finished">${seenAt.value > 0 ? 'Finished since you looked' : 'Finished in the last day'}</h3><span class="num soft">${list.length}</span>
-      ${list.length > 0 && html`<button type="button" class="order order-quiet now-seen" onClick=${see}><${Icon} name="check" /><span>Seen</span></button>`}</header>
-    ${list.length === 0 ? html`<p class="now-none">${seenAt.value > 0 ? 'Nothing has finished since you looked.' : 'Nothing has finished in the last day.'}</p>`
-      : html`<ul class="now-rows">${list.slice(0, most.value).map((f, n) => html`<li key=${f.key} class="now-row"><${Mark} look=${{ ...ENDS[f.look], label: '' }} />
-        <div class="now-what"><p class="now-name"><button type="button" class="now-open" onClick=${() => open(f)}><bdi>${f.title}</bdi></button><span class="now-for">${f.words}</span></p></div>
-        <p class="now-facts num">${f.run?.task && n < COUNTED_MAX && f.look !== 'cut' ? html`<${Lines} run=${f.run} />` : ''}<time datetime=${new Date(f.at).toISOString()}>${shortMoment(f.at, now.value)}</time></p></li>`)}</ul>`}
-    <${More} n=${list.length - most.value} more=${() => { most.value += PAGE; }} /></section>`;
-}
-
 function NextUp() {
   const most = useSignal(PAGE);
   const list = next.value;
@@ -104,7 +79,6 @@ export function NowPage() {
   const quiet = known && list.length === 0 && n === 0 && next.value.length === 0;
   return html`<div class="now">
     <header class="now-head ${list.length > 0 ? 'now-act' : ''}"><h2 id="now-title" tabIndex=${-1}>${act}</h2>${rest && html`<p class="soft">${rest}</p>`}</header>
-    <${Away} />
     <div class="now-sides">
       <section class="now-needs" aria-labelledby="now-needs"><h3 class="hidden" id="now-needs">Needs you</h3>
         ${list.length > 0 ? html`<${Cards} list=${list} title="now-title" short />
@@ -112,7 +86,7 @@ export function NowPage() {
           : known && html`<div class="now-clear"><${Icon} name="check" /><p>What needs a person appears here: approvals, questions, and what failed.</p></div>`}
         ${quiet && html`<${Teach} />`}
         ${list.length === 0 && !quiet && html`<${Working} />`}</section>
-      <div class="now-rest">${(list.length > 0 || quiet) && html`<${Working} />`}<${Finished} /><${NextUp} /></div>
+      <div class="now-rest">${(list.length > 0 || quiet) && html`<${Working} />`}<${SinceYouLooked} /><${NextUp} /></div>
     </div>
   </div>`;
 }

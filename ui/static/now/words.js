@@ -1,13 +1,11 @@
 // What the page Now shows, from what is known of agents and runs. Pure.
 
-import { plural } from '../shell/format.js';
 import { plain } from '../shell/text.js';
 
 /** @typedef {import('../shell/api.js').Work} Work */
 /** @typedef {import('../shell/api.js').RunView} RunView */
 /** @typedef {import('../shell/api.js').Agent} Agent */
 /** @typedef {import('../shell/api.js').InboxItem} InboxItem */
-/** @typedef {import('../agents/state.js').Run} Session */
 
 /** Has the run ended? @param {RunView} r */
 const isOver = (r) => r.stage === 'stopped' || ['completed', 'failed', 'cancelled'].includes(r.status);
@@ -46,35 +44,6 @@ export function workFor(w) {
     case 'dispatch': return 'works for a dispatch';
     default: return w.says ? plain(w.says, 160) : '';
   }
-}
-
-/** @typedef {{key: string, title: string, look: 'ok' | 'failed' | 'cut', words: string, at: number, run?: RunView, agent?: string}} Finished */
-
-/**
- * What has ended since a moment and needs no person, the newest first.
- * @param {RunView[]} runs @param {{name: string, sessions: Session[]}[]} agents @param {Set<string>} needed ids of runs that need a person
- * @param {number} since ms since 1970 @returns {Finished[]}
- */
-export function finished(runs, agents, needed, since) {
-  /** @type {Finished[]} */
-  const list = [];
-  for (const r of runs) {
-    const at = Date.parse(r.updated_at);
-    if (!isOver(r) || !(at > since) || needed.has(r.run_id)) continue;
-    const status = r.task?.status ?? r.status;
-    const look = status === 'done' || status === 'completed' ? 'ok' : status === 'failed' ? 'failed' : 'cut';
-    const words = status === 'done' ? `landed on ${plain(r.task?.base, 60)}` : plain(status, 20);
-    list.push({ key: `run/${r.run_id}`, title: plain(r.task?.title || r.workflow_name, 160) || 'unnamed', look, words, at, run: r });
-  }
-  for (const a of agents) {
-    const ended = a.sessions.filter((s) => s.for === 'control' && s.to !== null && s.to > since); // those of runs, channels and the crew are shown there
-    const last = ended[ended.length - 1];
-    if (!last) continue;
-    const failed = ended.filter((s) => s.outcome === 'failed' || s.outcome === 'lost').length;
-    const look = last.outcome === 'ok' ? 'ok' : last.outcome === 'failed' || last.outcome === 'lost' ? 'failed' : 'cut';
-    list.push({ key: `agent/${a.name}`, title: plain(a.name, 80), look, words: `${plural(ended.length, 'session')} ended${failed > 0 ? `, ${failed} failed` : ''}`, at: Number(last.to), agent: a.name });
-  }
-  return list.sort((a, b) => b.at - a.at || (a.key < b.key ? -1 : 1));
 }
 
 /** @typedef {{key: string, title: string, why: string, at: number, run?: RunView, agent?: string, status: string}} Next */

@@ -1,7 +1,8 @@
 // The dialogs that start, cancel or resume a run.
 
 import * as api from '../shell/api.js';
-import { html, useSignal } from '../shell/lib.js';
+import { html, useEffect, useSignal } from '../shell/lib.js';
+import { plural } from '../shell/format.js';
 import { cancelRun, resumeRun, startRun } from './actions.js';
 import { plain } from '../shell/text.js';
 import { dialog, runID, stepID } from '../shell/router.js';
@@ -16,7 +17,7 @@ const FAULTS_MAX = 60;
 
 /** @type {Flag[]} */
 const FLAGS = [
-  { name: 'workflow', label: 'Workflow', kind: 'text', hint: 'workflows/plan-code-review.yaml' },
+  { name: 'workflow', label: 'Workflow', kind: 'text', hint: 'Choose one, or type a path' },
   { name: 'unattended', label: 'Go on without people where the workflow asks for them', kind: 'check' },
 ];
 /** @type {Flag[]} */
@@ -60,6 +61,28 @@ function flagsOf(values) {
   return flags.workflow ? flags : 'Name the workflow: a YAML file in the repository.';
 }
 
+/** What a workflow is made of, in words. @param {api.Workflow} w */
+const madeOf = (w) => [plural(w.steps ?? 0, 'step'), w.agents?.length ? `agents ${w.agents.slice(0, 6).map((a) => plain(a, 40)).join(', ')}${w.agents.length > 6 ? ' and more' : ''}` : '', w.asks?.length ? `asks a person at ${w.asks.slice(0, 6).map((s) => plain(s, 40)).join(', ')}${w.asks.length > 6 ? ' and more' : ''}` : ''].filter(Boolean).join('; ');
+
+/** The workflows of the repository that fit what was typed; all if one of them is chosen. @param {{typed: string, choose: (path: string) => void}} props */
+function Workflows({ typed, choose }) {
+  const found = useSignal(/** @type {{list: api.Workflow[], more: boolean, words: string}} */ ({ list: [], more: false, words: 'Looking for workflows\u2026' }));
+  useEffect(() => {
+    let gone = false;
+    api.workflows().then(({ workflows, more = false }) => { if (!gone) found.value = { list: workflows ?? [], more, words: workflows?.length ? '' : 'No workflow was found in the repository.' }; },
+      (err) => { if (!gone) found.value = { list: [], more: false, words: err instanceof Error ? err.message : String(err) }; });
+    return () => { gone = true; };
+  }, []);
+  const { list, more, words } = found.value;
+  const text = list.some((w) => w.path === typed) ? '' : typed.toLowerCase();
+  const fits = list.filter((w) => `${w.path}\n${w.name ?? ''}`.toLowerCase().includes(text));
+  return html`<div class="workflows">${words && html`<p class="soft">${plain(words, 300)}</p>`}
+    ${fits.length > 0 && html`<ul aria-label="Workflows">${fits.map((w) => html`<li key=${w.path}><button type="button" aria-pressed=${w.path === typed ? 'true' : 'false'} onClick=${() => choose(w.path)}>
+      <b><bdi>${plain(w.name || w.path, 120)}</bdi></b>${w.name && html` <code>${plain(w.path, 200)}</code>`}
+      ${w.fault ? html`<span class="workflow-fault"><${Icon} name="look" />${plain(w.fault, 300)}</span>` : html`${w.description && html`<span>${plain(w.description, 200)}</span>`}<span class="soft">${madeOf(w)}</span>`}</button></li>`)}</ul>`}
+    ${more && html`<p class="soft">There are more than are listed; type the path of another one.</p>`}</div>`;
+}
+
 function StartSheet() {
   const values = useSignal(/** @type {Record<string, string | boolean>} */ ({}));
   const busy = useSignal(false);
@@ -83,7 +106,9 @@ function StartSheet() {
   const entry = (/** @type {Flag} */ f) => html`<${Entry} key=${f.name} flag=${f} value=${values.value[f.name] ?? ''} set=${(/** @type {string | boolean} */ v) => { values.value = { ...values.value, [f.name]: v }; }} />`;
   return html`<${Sheet} title="Start a run">
     <form class="start-form" onSubmit=${(/** @type {Event} */ e) => { e.preventDefault(); void send(); }}>
-      ${FLAGS.map(entry)}
+      ${entry(FLAGS[0])}
+      <${Workflows} typed=${String(values.value.workflow ?? '').trim()} choose=${(/** @type {string} */ path) => { values.value = { ...values.value, workflow: path }; }} />
+      ${FLAGS.slice(1).map(entry)}
       <details><summary>More</summary><div class="start-more">${MORE.map(entry)}</div></details>
       <div role="alert">${wrong.value && html`<div class="faults"><p><${Icon} name="look" />${faults.value.length > 0 ? 'The workflow cannot be started. No run was started.' : plain(wrong.value, 600)}</p>
         ${faults.value.length > 0 && html`<ul>${faults.value.slice(0, FAULTS_MAX).map((f, i) => html`<li key=${i}>${f.location && html`<code>${plain(f.location, 200)}</code> `}${plain(f.message, 400)}</li>`)}</ul>`}

@@ -13,12 +13,13 @@ import { sessions } from '../dispatch/state.js';
 import { openRepository } from '../repositories/actions.js';
 import { running as repositories } from '../repositories/state.js';
 import { needWords } from '../repositories/words.js';
+import { PERIODS } from '../history/period.js';
 import { runs } from '../runs/state.js';
 import { looking, toggle } from '../moment/state.js';
 import { live } from '../shell/connection.js';
 import { PLACES } from '../shell/nav.js';
 import { nextTheme, theme } from '../shell/prefs.js';
-import { choose, dialog, go, showChannel, showDispatch, showNeed, showRun, showTab, showTask, spoken, TABS } from '../shell/router.js';
+import { choose, dialog, go, showChannel, showDispatch, showNeed, showPeriod, showRun, showTab, showTask, spoken, TABS } from '../shell/router.js';
 import { plain } from '../shell/text.js';
 import { fit } from './words.js';
 
@@ -54,14 +55,15 @@ export function mainCommands() {
 /** Takes an agent out of its channels, or back. @param {string} name @param {'enable' | 'disable'} verb */
 const ableOrTell = (name, verb) => void api.ableAgent(name, verb).then(() => { spoken.value = `${plain(name, 60)} ${verb}d`; }, (err) => tell(`${verb} ${plain(name, 60)}`, err));
 
-/** @param {string} name @param {(c: Command) => void} add */
-function ofAgent(name, add) {
+/** @param {string} name @param {(c: Command) => void} add @param {number} words that were typed: one finds the agent, more find its times too */
+function ofAgent(name, add, words) {
   const a = cell(name)?.agent.value;
   if (!a) return;
   const shown = plain(name, 80);
   const open = (/** @type {string} */ tab) => () => { go('agents'); choose(name); showTab(tab); };
   add({ id: `agent ${name}`, group: 'Go to', label: shown, hint: 'agent', icon: 'shut', run: open('output') });
   for (const tab of TABS.slice(1)) add({ id: `${tab} ${name}`, group: 'Go to', label: `${shown}: ${tab}`, hint: 'agent', icon: 'shut', run: open(tab) });
+  if (words > 1) for (const [word, label] of PERIODS.slice(1)) add({ id: `${word} ${name}`, group: 'Go to', label: `${shown}: ${label.toLowerCase()}`, hint: 'history', icon: 'shut', run: () => { open('history')(); showPeriod(word); } });
   if (!live.value) return;
   const order = (/** @type {import('../shell/api.js').Verb} */ verb, /** @type {string} */ icon) => add({ id: `${verb} ${name}`, group: 'Do', label: `${LABELS[verb]}: ${shown}`, hint: '', icon, run: () => void command(name, verb) });
   if (!running(a) || a.desired_state !== 'continuous') order('start', 'play');
@@ -90,7 +92,7 @@ export function commandsFor(words) {
     const what = i.question ? `${i.agent}: ${i.question.what}` : i.task?.title || (i.step_id ? `${i.step_id} of ${i.workflow_name}` : i.agent || i.workflow_name || i.why || '');
     add({ id: `need ${i.id}`, group: 'Go to', label: `${i.kind === 'step' ? 'Approve or reject' : i.question ? 'Answer' : 'Look at'}: ${plain(what, 120)}`, hint: 'needs you', icon: 'look', run: () => showNeed(i.question?.id ?? i.id) });
   }
-  for (const name of names.value) ofAgent(name, add);
+  for (const name of names.value) ofAgent(name, add, words.length);
   for (const name of channelNames.value) add({ id: `channel ${name}`, group: 'Go to', label: `#${plain(name, 80)}`, hint: 'channel', icon: 'shut', run: () => showChannel(name) });
   for (const r of repositories.value) if (!r.here) add({ id: `repository ${r.id}`, group: 'Go to', label: `Switch to repository ${plain(r.name, 80)}`, hint: needWords(r), icon: 'shut', run: () => void openRepository(r) });
   for (const d of sessions.value) add({ id: `dispatch ${d.name}`, group: 'Go to', label: plain(d.name, 80), hint: 'dispatch', icon: 'shut', run: () => showDispatch(d.name) });

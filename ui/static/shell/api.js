@@ -402,7 +402,7 @@ export const why = (agent, signal) => kept(`/agents/${name(agent)}`, signal);
 export const command = (agent, verb, note) => post(`/agents/${name(agent)}/${verb}`, note ? { note } : {});
 /** @param {boolean} on @param {string} note @returns {Promise<{seq: number, hold: boolean}>} */
 export const hold = (on, note) => post(on ? '/hold' : '/unhold', note ? { note } : {});
-/** @param {{after?: number, limit?: number, entity?: string, tail?: number}} query @returns {Promise<{changes: Change[] | null, head: number}>} */
+/** @param {{after?: number, limit?: number, entity?: string, tail?: number, agent?: string, since?: string, until?: string}} query @returns {Promise<{changes: Change[] | null, head: number, next?: number}>} */
 export const journal = (query) =>
   kept('/journal?' + new URLSearchParams(Object.entries(query).map(([k, v]) => [k, String(v)])));
 /** @param {string} session @param {AbortSignal} [signal] @param {{from?: number, tail: number}} [where] @returns {Promise<{facts: Fact[] | null}>} */
@@ -461,6 +461,9 @@ export const repositoryLogin = (id) => post(`/repositories/${name(id)}/login`, {
 export const inbox = () => kept('/inbox');
 /** @returns {Promise<{working: Work[] | null}>} */
 export const working = () => kept('/working');
+/** @typedef {{path: string, name?: string, description?: string, steps?: number, agents?: string[], asks?: string[], fault?: string}} Workflow */
+/** @returns {Promise<{workflows: Workflow[] | null, more?: boolean}>} */
+export const workflows = () => get('/workflows');
 /** @param {RunFlags} flags @returns {Promise<RunView>} */
 export const startRun = (flags) => post('/runs', flags);
 /** @param {string} id @param {RunFlags} flags @returns {Promise<RunView>} */
@@ -485,12 +488,12 @@ export const noticeTargets = () => get('/notify');
 
 /** @param {string} id @returns {Promise<Asked>} */
 export const question = (id) => get(`/questions/${name(id)}`);
-/** @typedef {{kind: string, at: string, text: string, page: string, seq?: number}} DigestLine */
-/** @typedef {{since: string, until: string, lines: DigestLine[] | null, more?: number, cost_usd: number, tokens: number, files_changed: number, landed: number, cut?: boolean, put_away?: string}} Digest */
+/** @typedef {{kind: string, of?: string, at: string, text: string, page: string, seq?: number}} DigestLine */
+/** @typedef {{since: string, until: string, lines: DigestLine[] | null, more?: number, cost_usd: number, tokens: number, files_changed: number, landed: number, cut?: boolean, first?: boolean}} Digest */
 /** @returns {Promise<Digest>} */
 export const digest = () => get('/digest');
-/** @param {boolean} putAway @returns {Promise<object>} */
-export const markSeen = (putAway) => post('/seen', { put_away: putAway });
+/** @param {string} until the end of a digest @returns {Promise<object>} */
+export const markSeen = (until) => post('/seen', { until });
 
 /** @returns {Promise<UsageTable>} */
 export const usage = () => kept('/usage');
@@ -546,7 +549,9 @@ export const outputFile = async (session, n, file, limit) => (await ask(outputFi
 /** What makes a stream an answer that ends with the first news, if this page polls. */
 const poll = () => (polls.peek() ? '&poll=true' : '');
 /** @param {number} after */
-export const eventsURL = (after) => `${BASE}/events?after=${after}${poll()}`;
+export const streamURL = (after) => `${BASE}/events?after=${after}`;
+/** @param {number} after */
+export const eventsURL = (after) => streamURL(after) + poll();
 /** @param {string} session @param {{from: number} | {tail: number}} where */
 export const outputURL = (session, where) =>
   `${BASE}/sessions/${name(session)}/output/stream?` + ('from' in where ? `from=${where.from}` : `tail=${where.tail}`) + poll();

@@ -7,7 +7,7 @@ import { computed, signal } from './lib.js';
 
 export const connection = signal(/** @type {Connection} */ ({ phase: 'connecting', since: Date.now(), retryAt: 0, trying: true, words: '' }));
 export const live = computed(() => connection.value.phase === 'live');
-/** A proxy between page and server holds streams back, so the page asks for news again and again. Until the page is loaded again. */
+/** A proxy between page and server holds streams back, so the page asks for news again and again, until a stream is passed on. */
 export const polls = signal(false);
 /** The server answers, so what is shown is true: now, or as of an earlier moment. */
 export const answers = computed(() => live.value || connection.value.phase === 'past');

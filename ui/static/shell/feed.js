@@ -20,6 +20,7 @@ import { asOf, asOfTime, connection, head, live, polls, tick } from './connectio
 import { learn, trouble } from '../moment/state.js';
 import { addHistory, applyChanges, applyTeam, cell, forget, loaded, names } from '../agents/state.js';
 import { forgetUsage, refreshUsage } from '../usage/state.js';
+import { forgetDigest, refreshDigest } from '../now/digest.js';
 import { forgetNow, refreshNow } from '../now/state.js';
 
 /** @typedef {import('./api.js').Change} Change */
@@ -40,6 +41,8 @@ const LAG_MS = 8000;
 const POLL_GAP_MS = 250;
 /** The server ends an answer to a poll after 10 s; a page that heard nothing for this long is cut off. */
 const POLL_SILENCE_MS = 20_000;
+/** A page that polls tries a stream after so many polls, and twice as many after each one that was held back. */
+const TRY_FIRST = 15, TRY_LAST = 480;
 /** Time between two updates of a hidden page, which gets no frames. */
 const HIDDEN_FLUSH_MS = 500;
 
@@ -50,6 +53,8 @@ let queue = [];
 let flushing = false;
 let endReason = '';   // why the server ended the stream; empty if it did not say
 let wake = () => {};
+let tryAfter = TRY_FIRST;
+let trying = false;
 /** The open stream. */
 let line = new AbortController();
 
@@ -66,6 +71,7 @@ function flush() {
   applyDispatchChanges(changes);
   refreshUsage();
   refreshNow();
+  refreshDigest(changes);
 }
 
 /** @param {Change} change */
@@ -122,7 +128,7 @@ function set(part) {
 }
 
 function forgetAll() {
-  forget(); forgetRuns(); forgetChannels(); forgetCrew(); forgetDispatch(); forgetQuestions(); forgetUsage(); forgetNow();
+  forget(); forgetRuns(); forgetChannels(); forgetCrew(); forgetDispatch(); forgetQuestions(); forgetUsage(); forgetNow(); forgetDigest();
 }
 
 function refreshAll() {
@@ -133,6 +139,7 @@ function refreshAll() {
   refreshQuestions(true);
   refreshUsage();
   refreshNow(true);
+  refreshDigest();
 }
 
 /** Reads everything as of an earlier moment. @param {number} seq */
@@ -198,6 +205,23 @@ function take(message, line) {
   enqueue(change);
 }
 
+/** Why a poll is cut off: a stream is passed on again. */
+class Passed extends Error {}
+
+/** Tries whether a stream is passed on by now, beside the polls. */
+async function tryStream() {
+  if (trying || !polls.peek() || !live.peek()) return;
+  trying = true;
+  const mine = line, one = new AbortController();
+  mine.signal.addEventListener('abort', () => one.abort(), { once: true });
+  let passed = false;
+  try { await readStream(api.streamURL(place), { signal: one.signal, onOpen: () => { passed = true; one.abort(); }, onMessage: () => {} }); } catch { /* held back, or cut by us */ }
+  trying = false;
+  if (!passed) { tryAfter = Math.min(TRY_LAST, tryAfter * 2); return; }
+  polls.value = false;
+  mine.abort(new Passed());
+}
+
 /** Reads the stream until it ends. Returns if the server closed it properly; throws otherwise. */
 async function listen() {
   line = new AbortController();
@@ -213,7 +237,8 @@ async function listen() {
   const onMessage = (/** @type {import('./sse.js').Message} */ m) => { if (!mine.signal.aborted) take(m, mine); };
   if (!polls.peek()) { await readStream(api.eventsURL(place), { signal: mine.signal, onOpen: open, onMessage }); return; }
   open(); // the snapshot was a moment ago, and an answer without news comes late
-  while (!endReason) {
+  for (let n = 1; !endReason; n++) {
+    if (n % tryAfter === 0) void tryStream();
     await readStream(api.eventsURL(place), { signal: mine.signal, firstMs: POLL_SILENCE_MS, silenceMs: POLL_SILENCE_MS, onMessage });
     await /** @type {Promise<void>} */ (new Promise((go) => { setTimeout(go, POLL_GAP_MS); }));
   }
@@ -234,7 +259,10 @@ function lost(err) {
 export async function keepFeedOpen() {
   setInterval(poll, POLL_MS);
   addEventListener('online', () => wake());
-  document.addEventListener('visibilitychange', () => void poll()); // a device that slept has timers that are late
+  document.addEventListener('visibilitychange', () => { // a device that slept has timers that are late
+    void poll();
+    if (!document.hidden) void tryStream();
+  });
   let failures = 0;
   signedIn.subscribe(() => wake());
   asOf.subscribe(() => { line.abort(new Error('another moment is shown')); wake(); });
@@ -264,10 +292,12 @@ export async function keepFeedOpen() {
     } catch (err) {
       if (err instanceof HeldBack && !polls.peek()) { // the server answers other requests, or the next one shows that it does not
         polls.value = true;
+        tryAfter = Math.min(TRY_LAST, tryAfter * 2);
         set({ phase: 'connecting', trying: true, words: '' });
         continue;
       }
       if (live.peek()) failures = 0;
+      if (err instanceof Passed) continue;
       if (!signedIn.peek() || asOf.peek() > 0) continue;
       lost(err);
     }

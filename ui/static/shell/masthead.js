@@ -65,7 +65,7 @@ export function Banners() {
       <button type="button" class="plain-button" onClick=${retryNow}>Try now</button></div>`}
     ${c.phase === 'connecting' && !c.trying && html`<div class="banner banner-lost"><p><b>No answer yet.</b> <span>${plain(c.words, 200)}</span></p>
       <button type="button" class="plain-button" onClick=${retryNow}>Try now</button></div>`}
-    ${polls.value && c.phase === 'live' && !pollsSeen.value && html`<div class="banner"><p><b>A proxy holds the live stream back.</b> <span>This page asks for news again and again instead, which costs more. Switch off the buffering of answers in the proxy, and load the page again.</span></p>
+    ${polls.value && c.phase === 'live' && !pollsSeen.value && html`<div class="banner"><p><b>A proxy holds the live stream back.</b> <span>This page asks for news again and again instead, which costs more. Switch off the buffering of answers in the proxy; the page then notices by itself.</span></p>
       <button type="button" class="plain-button" onClick=${() => { pollsSeen.value = true; }}>Close</button></div>`}
     ${team.value.stopping && html`<div class="banner banner-hold"><p><b>Fairlead is stopping.</b> <span>Current sessions finish; nothing new starts.</span></p></div>`}
     ${team.value.hold && !team.value.stopping && html`<div class="banner banner-hold"><p><b>The team is held.</b> <span>Nothing new starts; current sessions finish.${team.value.note ? html` <q>${plain(team.value.note, 200)}</q>` : ''}</span></p>

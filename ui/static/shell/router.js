@@ -7,7 +7,7 @@
 // Each with ?at=123, which shows it as it was at that change of the journal.
 // A link may lead to one spot in a part, which is marked there: a search makes such links.
 //
-//   #/agents/NAME/output/SESSION/OFFSET  #/agents/NAME/history/SEQ  #/channels/NAME/SEQ
+//   #/agents/NAME/history/last-night  #/agents/NAME/output/SESSION/OFFSET  #/agents/NAME/history/SEQ  #/channels/NAME/SEQ
 //   #/crew/NAME/transcript/SEQ  #/tasks/ID/request-2  #/history/SEQ
 //
 // The words of earlier versions (agent, channel, run, session, sessions) still resolve.
@@ -17,6 +17,7 @@ import { cell, names } from '../agents/state.js';
 import { active, concerns } from '../agents/words.js';
 import { asOf } from './connection.js';
 import { statusOf } from './status.js';
+import { isPeriod } from '../history/period.js';
 
 /** @typedef {'now' | 'tasks' | 'agents' | 'crew' | 'runs' | 'channels' | 'dispatch' | 'inbox' | 'usage' | 'repositories'} Place a part of the page */
 
@@ -40,6 +41,8 @@ export const member = signal(''); // the open member: the id of a document, LEAD
 export const memberSide = signal('soul');
 /** The spot that a link leads to: a sequence, an offset, or a part of a task; empty: none. Every step in the page ends it. */
 export const spot = signal('');
+/** The time to which History is narrowed; empty: it is not. */
+export const period = signal('');
 export const dialog = signal(/** @type {'' | 'agent' | 'find' | 'repositories' | 'change' | 'help' | 'hold' | 'release' | 'start' | 'cancel' | 'cancel-step' | 'task' | 'drop-task' | 'resume' | 'resume-step' | 'session'} */ (''));
 export const search = signal('');
 export const filter = signal(/** @type {'all' | 'running' | 'idle' | 'look'} */ ('all'));
@@ -109,6 +112,7 @@ function readAddress() {
       choose(agent, false);
       if (TABS.includes(where)) tab.value = where;
       if (where === 'output' && one) sessionShown.value = one;
+      if (where === 'history') period.value = isPeriod(one) ? one : '';
     }
     opened.value = agent !== '';
     spot.value = word === 'history' ? number(name) : part === 'channels' ? number(where) : part === 'tasks' ? where : part === 'crew' ? number(one)
@@ -127,7 +131,7 @@ function address() {
     case 'dispatch': return at('dispatch', sessionName.value, sessionName.value && conversationN.value ? `conv_${String(conversationN.value).padStart(3, '0')}` : '');
     case 'tasks': return at('tasks', runID.value);
     case 'runs': return at('runs', runID.value, runID.value && stepID.value);
-    default: return opened.value && chosen.value ? at('agents', chosen.value, tab.value) : '#/agents';
+    default: return opened.value && chosen.value ? at('agents', chosen.value, tab.value, tab.value === 'history' ? period.value : '') : '#/agents';
   }
 }
 
@@ -213,6 +217,12 @@ export function showTab(name) {
   tab.value = name;
   opened.value = true;
   writeAddress(false);
+}
+
+/** Narrows the history of the open agent to a time. @param {string} word */
+export function showPeriod(word) {
+  period.value = word;
+  showTab('history');
 }
 
 export function backToTeam() {

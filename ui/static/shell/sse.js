@@ -88,6 +88,7 @@ export class HeldBack extends Error {
  * @param {{signal: AbortSignal, onOpen?: () => void, onMessage: (m: Message) => void, silenceMs?: number, firstMs?: number}} options
  */
 export async function readStream(url, { signal, onOpen, onMessage, silenceMs = SILENCE_MS_MAX, firstMs = FIRST_MS_MAX }) {
+  signal.throwIfAborted();
   const line = new AbortController();
   const stop = () => line.abort(signal.reason);
   signal.addEventListener('abort', stop, { once: true });
