@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -46,6 +47,7 @@ type stage struct {
 
 	patience time.Duration // with one command
 	hook     string        // the program that runs commands in the sandbox
+	trace    string        // where strace writes what commands execute and write; empty: they are not traced
 }
 
 // built is the hook's program, without the race detector, with which each start takes half a second.
@@ -189,7 +191,14 @@ func (s *stage) run(text string) (said string, code int) {
 	s.t.Helper()
 	ctx, cancel := context.WithTimeout(s.t.Context(), s.patience)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, "/bin/bash", "-c", text)
+	words := []string{"/bin/bash", "-c", text}
+	if s.trace != "" {
+		words = append([]string{
+			"/usr/bin/strace", "-f", "-qq", "-y", "-s", "4096", "-o", s.trace,
+			"-e", "trace=execve,execveat,open,openat,openat2,creat,truncate,rename,renameat,renameat2,unlink,unlinkat,rmdir,mkdir,mkdirat,mknod,mknodat,link,linkat,symlink,symlinkat", "--",
+		}, words...)
+	}
+	cmd := exec.CommandContext(ctx, words[0], words[1:]...)
 	cmd.Dir, cmd.Env = s.Repo, s.env()
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
@@ -261,21 +270,22 @@ func TestStageNotices(t *testing.T) {
 }
 
 // Attempts that were written before the parser was looked at, run for real where it lets them through: none
-// changes anything outside the sandbox (D8). Those of the third table run in the sandbox also where the parser denies them: it
+// changes anything outside the sandbox (D8). Those of the third and fourth table run in the sandbox also where the parser denies them: it
 // explains, and the kernel is what holds. doc/testing.md has the figures.
 func TestAttempts(t *testing.T) {
-	for name, every := range map[string]int{"attempts.txt": testsize.Pick(8, 2, 1), "attempts-blind.txt": testsize.Pick(16, 4, 1), "attempts-third.txt": testsize.Pick(16, 3, 1)} {
+	for name, every := range map[string]int{"attempts.txt": testsize.Pick(8, 2, 1), "attempts-blind.txt": testsize.Pick(16, 4, 1), "attempts-third.txt": testsize.Pick(16, 3, 1), "attempts-fourth.txt": testsize.Pick(16, 3, 1)} {
 		t.Run(name, func(t *testing.T) {
 			s := newStage(t)
 			attempts := s.lines(name)
 			denied, ran, alone, harmful := 0, 0, 0, 0
+			both := name == "attempts-third.txt" || name == "attempts-fourth.txt"
 			for i, command := range attempts {
 				verdict, wrapped := s.judge(command)
 				if !verdict.Allow {
 					denied++
 				}
 				switch {
-				case i%every != 0, !verdict.Allow && name != "attempts-third.txt":
+				case i%every != 0, !verdict.Allow && !both:
 					continue
 				case !verdict.Allow:
 					alone++
@@ -348,9 +358,62 @@ func TestOrdinaryCommands(t *testing.T) {
 	t.Logf("%d of %d ordinary commands are denied: %q", len(denied), len(commands), denied)
 }
 
-// Every program that MAIN may run, with arguments in every order, has no effect outside the sandbox.
+// traced returns what a trace has of programs outside the list that were executed, and of changes outside the
+// temporary folder. execs is the number of programs that were executed.
+func (s *stage) traced(may map[string]bool) (wrong []string, execs int) {
+	s.t.Helper()
+	text, err := os.ReadFile(s.trace)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	unfinished := map[string]string{}
+	for line := range strings.Lines(string(text)) {
+		pid, call, _ := strings.Cut(strings.TrimSpace(line), " ")
+		call = strings.TrimSpace(call)
+		if begun, cut := strings.CutSuffix(call, " <unfinished ...>"); cut {
+			unfinished[pid] = begun
+			continue
+		}
+		if _, rest, resumed := strings.Cut(call, " resumed>"); resumed && strings.HasPrefix(call, "<... ") {
+			call = unfinished[pid] + rest
+		}
+		at := strings.LastIndex(call, " = ")
+		if at < 0 || strings.HasPrefix(call[at:], " = -1 ") || strings.HasPrefix(call[at:], " = ?") {
+			continue
+		}
+		if strings.HasPrefix(call, `execve("/proc/self/exe", ["/proc/self/exe", "__sandbox", `) || strings.Contains(call, `, "/proc/self/comm", `) {
+			continue // the hook, which restricts itself and takes a name
+		}
+		name, args, _ := strings.Cut(call[:at], "(")
+		_, quoted, _ := strings.Cut(args, `"`)
+		path, _, _ := strings.Cut(quoted, `"`)
+		switch {
+		case strings.HasPrefix(name, "exec"):
+			if execs++; path != s.hook && !may[filepath.Base(path)] || strings.HasPrefix(path, s.bin) {
+				wrong = append(wrong, call)
+			}
+		case strings.HasPrefix(name, "open"):
+			_, opened, _ := strings.Cut(call[at:], "<")
+			if opened = strings.TrimSuffix(opened, ">"); writes.MatchString(call[:at]) && !strings.HasPrefix(opened, s.temp+"/") && !strings.HasPrefix(opened, "/dev/") {
+				wrong = append(wrong, call)
+			}
+		case !strings.Contains(args, s.temp):
+			wrong = append(wrong, call)
+		}
+	}
+	return wrong, execs
+}
+
+// writes matches the flags of a call that opens a file to write.
+var writes = regexp.MustCompile(`\b(O_WRONLY|O_RDWR|O_CREAT|O_TRUNC)\b`)
+
+// Every program that MAIN may run, with arguments in every order, has no effect outside the sandbox. If strace is
+// there, no program outside the list runs and no file outside the temporary folder is opened to write.
 func TestShuffledArguments(t *testing.T) {
 	s := newStage(t)
+	if _, err := os.Stat("/usr/bin/strace"); err == nil {
+		s.trace, s.patience = filepath.Join(t.TempDir(), "trace"), 2*briefly
+	}
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)
 	rnd := rand.New(rand.NewPCG(seed, 0))
@@ -358,6 +421,18 @@ func TestShuffledArguments(t *testing.T) {
 		"{} ; + -- - --help log diff show status --ext-diff --textconv -ox -inew -wnew 1e s/a/b/w s/a/b/e . / .git BEGIN{system(\"evil\")} BEGIN{print>\"new\"} 1etouch --compress-program=evil --pre=evil --to-command=evil " +
 		"--use-compress-program=evil --checkpoint=1 --checkpoint-action=exec=evil -I{} sh -c evil run.sh ./run -a 5 -L1 -s9 --replace --max-lines PATH=. LD_PRELOAD=./x core.pager=evil alias.x=!evil -xf -cf -czf")
 	programs := policy.GatheringPrograms()
+	may := map[string]bool{"bash": true, "sh": true, "dash": true}
+	for _, name := range programs {
+		may[name] = true
+	}
+	if s.trace != "" { // without the sandbox the trace has both kinds
+		s.run("/usr/bin/touch new; : > new; /usr/bin/mv new newer; rm newer; /usr/bin/rm newer")
+		if wrong, _ := s.traced(may); len(wrong) != 8 { // four programs and four changes
+			t.Fatalf("the trace shows %q", wrong)
+		}
+		_ = s.harm()
+	}
+	execs := 0
 	rounds := testsize.Pick(1, 6, 60)
 	ran := 0
 	for range rounds {
@@ -380,9 +455,15 @@ func TestShuffledArguments(t *testing.T) {
 			if harm := s.harm(); harm != "" {
 				t.Errorf("one of these:\n%s\n\t%s", command, harm)
 			}
+			if s.trace != "" {
+				wrong, n := s.traced(may)
+				if execs += n; len(wrong) > 0 {
+					t.Errorf("of these:\n%s\n\t%s", command, strings.Join(wrong, "\n\t"))
+				}
+			}
 		}
 	}
-	t.Logf("%d commands ran", ran)
+	t.Logf("%d commands ran, %d programs were executed", ran, execs)
 }
 
 // Where a command ends, the program's shell is afterwards; its exit code and streams are its own.

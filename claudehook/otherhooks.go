@@ -63,6 +63,21 @@ func (h Hook) OtherHooks(dir string) []OtherHook {
 	return slices.DeleteFunc(s.found, func(o OtherHook) bool { return slices.Contains(known.Hooks, o.Text) })
 }
 
+// Beside returns the other hooks that run beside Fairlead's. installed is false if no settings file of the user or the
+// project has Fairlead's hooks.
+func (h Hook) Beside(dir string) (others []OtherHook, installed bool) {
+	for _, path := range h.settingsFiles(dir) {
+		text, _, err := readSmall(path)
+		if err != nil {
+			continue // OtherHooks names a file that cannot be read
+		}
+		if has, err := HasHooks(text); err == nil && has {
+			return h.OtherHooks(dir), true
+		}
+	}
+	return nil, false
+}
+
 // hookSearch collects hooks.
 type hookSearch struct {
 	from    string          // where relative paths begin

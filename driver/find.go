@@ -50,26 +50,51 @@ func FindProgram(a Agent, env []string) (string, error) {
 	return "", fmt.Errorf("agent %s: command %s is not in the PATH; install it, or give its whole path", a.Name, program)
 }
 
-// interpreters are programs whose first argument is usually the file that they run.
-var interpreters = []string{"sh", "bash", "dash", "zsh", "fish", "python", "python3", "node", "deno", "bun", "ruby", "perl", "php", "pwsh"}
+// interpreters are programs whose first argument is usually the file that they run, with the options before it
+// that have no value. Behind another option the file is not looked for.
+var interpreters = map[string]string{
+	"sh": "aefhkmnptuvx", "bash": "aefhkmnptuvxBCEHPlir", "dash": "aefmnuvxI", "zsh": "aefnuvx", "fish": "liN",
+	"python": "bBdEiIOqsSuvx", "python3": "bBdEiIOqsSuvx", "perl": "wWTtX", "ruby": "wWv", "node": "", "deno": "", "bun": "", "php": "nq", "pwsh": "",
+}
+
+// findsMore are interpreters that also try other names than the one that they are given.
+var findsMore = []string{"node", "deno", "bun", "php", "pwsh", "fish", "zsh"}
 
 // CheckScript returns an error if the command is an interpreter with a script file that does not exist, as
-// in `sh agent.sh` where agent.sh lies beside the workspace. Other arguments can have any meaning, so a
-// script is only looked for where the argument has a file extension and is not an option.
+// in `sh agent.sh` where agent.sh lies beside the workspace.
 func CheckScript(a Agent) error {
-	if len(a.Command) < 2 || !slices.Contains(interpreters, filepath.Base(a.Command[0])) {
+	words := a.Command
+	if len(words) > 0 && filepath.Base(words[0]) == "env" {
+		words = words[1:]
+		for len(words) > 0 && strings.Contains(words[0], "=") && !strings.HasPrefix(words[0], "-") {
+			words = words[1:]
+		}
+	}
+	if len(words) < 2 {
 		return nil
 	}
-	script := a.Command[1]
-	if strings.HasPrefix(script, "-") || filepath.Ext(script) == "" || strings.Contains(script, "://") {
+	name := filepath.Base(words[0])
+	plain, known := interpreters[name]
+	if !known {
 		return nil
+	}
+	words = words[1:]
+	for len(words) > 0 && len(words[0]) > 1 && words[0][0] == '-' && strings.Trim(words[0][1:], plain) == "" {
+		words = words[1:]
+	}
+	if len(words) == 0 || strings.HasPrefix(words[0], "-") || strings.Contains(words[0], "://") {
+		return nil
+	}
+	script := words[0]
+	if filepath.Ext(script) == "" && (slices.Contains(findsMore, name) || strings.HasSuffix(name, "sh") && !strings.Contains(script, "/")) {
+		return nil // node finds server.js, and a shell looks in PATH
 	}
 	path := script
 	if !filepath.IsAbs(path) {
 		path = filepath.Join(a.Workspace, path)
 	}
 	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("agent %s: %s finds no file %s; a relative path begins in the workspace, %s", a.Name, a.Command[0], script, a.Workspace)
+		return fmt.Errorf("agent %s: %s finds no file %s; a relative path begins in the workspace, %s", a.Name, name, script, a.Workspace)
 	}
 	return nil
 }

@@ -63,9 +63,21 @@ func TestCheckScript(t *testing.T) {
 		{[]string{"/usr/bin/python3", "none.py"}, true},
 		{[]string{"sh", dir + "/none.sh"}, true},
 		{[]string{"sh", "-c", "none.sh"}, false},
-		{[]string{"node", "server"}, false},                 // node finds server.js
-		{[]string{"deno", "https://127.0.0.1/a.ts"}, false}, // no file of this machine
-		{[]string{"agent", "none.sh"}, false},               // not known what it means
+		{[]string{"python3", "-u", "none.py"}, true},
+		{[]string{"python3", "-m", "none.py"}, false},
+		{[]string{"python3", "-W", "none.py"}, false}, // a value of -W
+		{[]string{"python3", "none"}, true},
+		{[]string{"bash", "-eu", "none.sh"}, true},
+		{[]string{"bash", "-ec", "none.sh"}, false},
+		{[]string{"bash", "-e", "work.sh"}, false},
+		{[]string{"sh", "./none"}, true},
+		{[]string{"sh", "none"}, false}, // it may be in PATH
+		{[]string{"sh", "-"}, false},
+		{[]string{"env", "A=1", "python3", "none.py"}, true},
+		{[]string{"env", "-i", "python3", "none.py"}, false}, // not read
+		{[]string{"node", "server"}, false},                  // node finds server.js
+		{[]string{"deno", "https://127.0.0.1/a.ts"}, false},  // no file of this machine
+		{[]string{"agent", "none.sh"}, false},                // not known what it means
 		{[]string{"sh"}, false},
 	} {
 		err := driver.CheckScript(driver.Agent{Name: "coder", Workspace: dir, Command: c.command})

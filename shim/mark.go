@@ -77,39 +77,30 @@ const ancestorsMax = 256
 // SessionOf finds the session of a workspace in which a process runs: by its own mark, or by that of
 // an ancestor if its environment was cleared. A process that an agent leaves behind is its shim's
 // child, and a shim's mark counts too. A process that a program outside of the tree started for the
-// agent is not found, nor is one that has ended: LifeOf distinguishes these. workspace is spelled as
-// in Config.Workspace.
+// agent is not found, nor is one that has ended: LifeOf distinguishes these. Caller, unlike this, notices
+// a tree that changes. workspace is spelled as in Config.Workspace.
 func SessionOf(workspace string, pid int) (session string, ok bool) {
-	return sessionOf(workspaceHash(workspace)+".", pid)
+	is := sessionIn(marksAbove(pid), workspaceHash(workspace)+".", nil)
+	return is.Session, is.Session != ""
 }
 
-// sessionOf is SessionOf for the beginning of a workspace's marks.
-func sessionOf(prefix string, pid int) (session string, ok bool) {
+// marksAbove returns the marks of a process and of its ancestors, innermost first.
+func marksAbove(pid int) (marks []string) {
 	for range ancestorsMax {
-		if session, ok := markedAs(environOf(pid), prefix); ok {
-			return session, true
+		environ := environOf(pid)
+		if mark, ok := envValue(environ, shimVar); ok && mark != "" {
+			marks = append(marks, mark)
+		}
+		for _, mark := range slices.Backward(marksIn(environ)) {
+			marks = append(marks, mark)
 		}
 		p, there := readProcess(pid)
 		if !there || p.parent <= 1 {
-			return "", false
+			break
 		}
 		pid = p.parent
 	}
-	return "", false
-}
-
-// markedAs finds the innermost session of one workspace in an environment.
-func markedAs(environ []byte, prefix string) (session string, ok bool) {
-	marks := marksIn(environ)
-	if mark, ok := envValue(environ, shimVar); ok {
-		marks = append(marks, mark)
-	}
-	for _, mark := range slices.Backward(marks) {
-		if session, ok := strings.CutPrefix(mark, prefix); ok && session != "" {
-			return session, true
-		}
-	}
-	return "", false
+	return marks
 }
 
 // shimEnv is the shim's own small environment, without the daemon's secrets.

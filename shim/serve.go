@@ -95,7 +95,7 @@ func (k *keeper) accept(l *net.UnixListener) {
 // greet reads the first order of a connection, which must contain the daemon's epoch. pid is the process that
 // connected.
 func (k *keeper) greet(c *net.UnixConn, pid int) {
-	session, _, unseen := k.callerOf(pid) // before anything is read: a PID can be reused later
+	from := k.callerOf(pid) // before anything is read: a PID can be reused later
 	var o order
 	_ = c.SetReadDeadline(time.Now().Add(writeTimeout))
 	err := readFrame(c, frameBytesMax, &o)
@@ -104,9 +104,11 @@ func (k *keeper) greet(c *net.UnixConn, pid int) {
 	}
 	if err == nil && o.Fence > 0 { // epoch 0 gives no order, it asks for the present epoch
 		switch {
-		case session != "":
-			err = &NotTheDaemon{fmt.Sprintf("process %d runs in session %s: only the daemon gives a shim orders, and no agent may act as the daemon", pid, session)}
-		case unseen:
+		case from.Session != "":
+			err = &NotTheDaemon{fmt.Sprintf("process %d runs in session %s: only the daemon gives a shim orders, and no agent may act as the daemon", pid, from.Session)}
+		case from.Foreign != "":
+			err = &NotTheDaemon{fmt.Sprintf("process %d runs in session %s of another repository: only the daemon gives a shim orders, and no agent may act as the daemon", pid, from.Foreign)}
+		case from.Unseen:
 			err = fmt.Errorf("process %d ended before it could be identified, so it may have been an agent; connect again", pid)
 		}
 	}
@@ -128,10 +130,10 @@ func (k *keeper) greet(c *net.UnixConn, pid int) {
 	k.converse(p)
 }
 
-// callerOf finds the session of this workspace in which a process runs.
-func (k *keeper) callerOf(pid int) (session string, who Birth, unseen bool) {
+// callerOf finds the session in which a process runs.
+func (k *keeper) callerOf(pid int) Origin {
 	hash, _, _ := strings.Cut(k.record.Mark, ".")
-	return caller(pid, func() (string, bool) { return sessionOf(hash+".", pid) }, ancestry)
+	return caller(pid, marksAbove, ancestry, hash+".", enclosing())
 }
 
 // obey stores a higher epoch durably, and closes older connections.

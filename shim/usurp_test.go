@@ -35,7 +35,7 @@ func usurp(folder, epoch string, alone bool) {
 	fmt.Printf("usurped: %v %v\n", st.Phase, err)
 }
 
-// An agent that connects to a shim of its workspace is refused, whatever epoch it claims: its own shim and
+// An agent that connects to a shim of its workspace or of another one is refused, whatever epoch it claims: its own shim and
 // another session's, also from an orphan without environment.
 func TestAgentIsNoDaemon(t *testing.T) {
 	victim := t.TempDir()
@@ -43,18 +43,20 @@ func TestAgentIsNoDaemon(t *testing.T) {
 	spec.Fence, spec.Workspace, spec.Session = 5, "/ws", "coder-1"
 	h := start(t, victim, spec)
 	lines(t, h, 1)
-	for name, args := range map[string][]string{"in its tree": nil, "left behind": {"alone"}} {
-		for _, epoch := range []uint64{5, 6, 1 << 62, math.MaxUint64} {
-			t.Run(fmt.Sprint(name, " ", epoch), func(t *testing.T) {
-				own := t.TempDir()
-				spec := agent(t, append([]string{"usurp", victim, fmt.Sprint(epoch)}, args...)...)
-				spec.Fence, spec.Workspace, spec.Session = 5, "/ws", "reviewer-1"
-				attacker := start(t, own, spec)
-				done(t, attacker)
-				if out := string(output(t, attacker, 0)); !strings.Contains(out, "runs in session reviewer-1") {
-					t.Errorf("the agent was not refused: %s", out)
-				}
-			})
+	for workspace, want := range map[string]string{"/ws": "runs in session reviewer-1:", "/elsewhere": "runs in session reviewer-1 of another repository:"} {
+		for name, args := range map[string][]string{"in its tree": nil, "left behind": {"alone"}} {
+			for _, epoch := range []uint64{5, 6, 1 << 62, math.MaxUint64} {
+				t.Run(fmt.Sprint(workspace, " ", name, " ", epoch), func(t *testing.T) {
+					own := t.TempDir()
+					spec := agent(t, append([]string{"usurp", victim, fmt.Sprint(epoch)}, args...)...)
+					spec.Fence, spec.Workspace, spec.Session = 5, workspace, "reviewer-1"
+					attacker := start(t, own, spec)
+					done(t, attacker)
+					if out := string(output(t, attacker, 0)); !strings.Contains(out, want) {
+						t.Errorf("the agent was not refused: %s", out)
+					}
+				})
+			}
 		}
 	}
 	st, err := h.Status(t.Context())

@@ -3,18 +3,16 @@ package caller
 import (
 	"context"
 	"net"
+	"sync"
 
 	"github.com/fairlead-dev/fairlead/api/peer"
 	"github.com/fairlead-dev/fairlead/controller/seam"
 	"github.com/fairlead-dev/fairlead/shim"
 )
 
-// Caller is the peer of a connection: the process, and the Fairlead session that it runs in.
-type Caller struct {
-	Session string     // empty: in none
-	Who     shim.Birth // the process that connected; zero if its PID is not known
-	Unseen  bool       // it could not be inspected: it is gone, or its ancestors changed during each attempt
-}
+// Caller is the peer of a connection: the process, and the Fairlead session that it runs in. Who is zero if
+// its PID is not known.
+type Caller shim.Origin
 
 // Conn is a connection over the unix socket with the caller that made it.
 type Conn struct {
@@ -30,7 +28,7 @@ func Inspect(c *net.UnixConn, dir string) *Conn {
 	if err != nil || pid <= 0 {
 		return is
 	}
-	is.Session, is.Who, is.Unseen = shim.Caller(dir, pid)
+	is.Caller = Caller(shim.Caller(dir, pid))
 	return is
 }
 
@@ -46,7 +44,7 @@ func (c Caller) gone() bool {
 
 // Identity returns what the controllers' rules need. They decide what the caller may do.
 func (c Caller) Identity() seam.Caller {
-	return seam.Caller{Session: c.Session, Unknown: c.Unseen || c.gone(), Seen: c.Who.PID != 0}
+	return seam.Caller{Session: c.Session, Foreign: c.Foreign, Unknown: c.Unseen || c.gone(), Seen: c.Who.PID != 0}
 }
 
 type key struct{}
@@ -71,6 +69,14 @@ func WithConn(ctx context.Context, c net.Conn, dir string) context.Context {
 	}
 	if port := overTCP(c, dir); port != nil {
 		return context.WithValue(ctx, key{}, port.seen)
+	}
+	return ctx
+}
+
+// Once makes a request look up its caller at most once: over TCP each look-up reads every process.
+func Once(ctx context.Context) context.Context {
+	if seen, ok := ctx.Value(key{}).(func() Caller); ok {
+		return context.WithValue(ctx, key{}, sync.OnceValue(seen))
 	}
 	return ctx
 }

@@ -1,6 +1,7 @@
 package caller
 
 import (
+	"context"
 	"errors"
 	"net"
 	"net/netip"
@@ -56,6 +57,23 @@ func TestUnseenOverThePort(t *testing.T) {
 		t.Errorf("no process on this machine has that address: %+v", is)
 	}
 	_ = taken.Close()
+}
+
+// A request asks who it is from more than once, and the processes are read once.
+func TestLookedUpOnce(t *testing.T) {
+	looks := 0
+	ctx := context.WithValue(t.Context(), key{}, func() Caller { looks++; return Caller{Session: "coder-17"} })
+	for range 2 { // two requests over one connection
+		request := Once(ctx)
+		for range 3 {
+			if is := In(request).Identity(); is.Session != "coder-17" {
+				t.Errorf("the caller is %+v", is)
+			}
+		}
+	}
+	if looks != 2 {
+		t.Errorf("the caller of two requests was looked up %d times", looks)
+	}
 }
 
 func TestKernelAddr(t *testing.T) {

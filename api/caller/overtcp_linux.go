@@ -30,12 +30,11 @@ func (v *viaTCP) seen() Caller {
 		if !holdsOpen(pid, link) {
 			continue
 		}
-		session, who, unseen := shim.Caller(v.dir, pid)
-		switch {
-		case session != "":
-			return Caller{Session: session}
-		case !unseen:
-			is = Caller{Who: who}
+		switch from := shim.Caller(v.dir, pid); {
+		case from.Session != "" || from.Foreign != "":
+			return Caller(from)
+		case !from.Unseen:
+			is = Caller(from)
 		}
 	}
 	return is

@@ -161,6 +161,8 @@ func (m *Tools) who(r *http.Request) (tools.AgentCaller, error) {
 		return who, err
 	}
 	switch from := callerIn(r.Context()); {
+	case from.Foreign != "":
+		return who, &otherSession{mine: from.Foreign + " of another repository", shown: who.Session}
 	case from.Unknown:
 		return who, errUnknown
 	case from.Session != "" && from.Session != who.Session:

@@ -5,9 +5,11 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
+	"net/http"
 	"net/http/httptest"
 	"os"
 	"os/exec"
+	"regexp"
 	"runtime"
 	"strings"
 	"testing"
@@ -38,9 +40,10 @@ func TestNobodyReleasesHimself(t *testing.T) {
 		t.Fatal(err)
 	}
 	sum := sha256.Sum256([]byte(dir))
-	// The shell between sheds the mark: its parent still has it.
-	cmd := exec.CommandContext(t.Context(), "sh", "-c", `env -u FAIRLEAD_MARK "$0" -test.run='^TestNobodyReleasesHimself$' -test.v; exit $?`, os.Args[0])
-	cmd.Env = append(os.Environ(), askAsVar+"="+dir, "FAIRLEAD_MARK="+hex.EncodeToString(sum[:8])+".coder-17")
+	// The child names another agent: its parent still has the mark.
+	hash := hex.EncodeToString(sum[:8])
+	cmd := exec.CommandContext(t.Context(), "sh", "-c", `FAIRLEAD_MARK="$1.reviewer-2" "$0" -test.run='^TestNobodyReleasesHimself$' -test.v; exit $?`, os.Args[0], hash)
+	cmd.Env = append(os.Environ(), askAsVar+"="+dir, "FAIRLEAD_MARK="+hash+".coder-17")
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
@@ -122,5 +125,36 @@ func TestUnseenCaller(t *testing.T) {
 		if got := strings.Join(f.orders, "|"); got != `agent (not seen): hold true ""` {
 			t.Errorf("%s: orders: %s", name, got)
 		}
+	}
+}
+
+// An agent of another repository may read, and no route that changes anything is for it.
+func TestAgentOfAnotherRepository(t *testing.T) {
+	f := newFake()
+	h := New(Options{Engine: f, User: "sam"}).SocketHandler()
+	ask := func(method, path string) *httptest.ResponseRecorder {
+		w := httptest.NewRecorder()
+		ctx := caller.With(t.Context(), caller.Caller{Foreign: "coder-17"})
+		h.ServeHTTP(w, httptest.NewRequestWithContext(ctx, method, path, nil))
+		return w
+	}
+	fill := regexp.MustCompile(`\{\w+\}`)
+	for _, rt := range table() {
+		if rt.Method == http.MethodGet {
+			continue
+		}
+		w := ask(rt.Method, fill.ReplaceAllString(rt.Path, "1"))
+		if w.Code != http.StatusConflict || problemText(t, w.Body.String()).Refusal.Row != "X10" || !strings.Contains(w.Body.String(), "coder-17 of another repository") {
+			t.Errorf("%s %s: %d %s", rt.Method, rt.Path, w.Code, w.Body)
+		}
+	}
+	if w := ask(http.MethodGet, api.Base+"/agents"); w.Code != http.StatusOK {
+		t.Errorf("it may not read: %d %s", w.Code, w.Body)
+	}
+	if w := ask(http.MethodGet, api.Base+"/repositories"); w.Code != http.StatusConflict {
+		t.Errorf("it may list the repositories: %d %s", w.Code, w.Body)
+	}
+	if len(f.orders) > 0 {
+		t.Errorf("orders: %q", f.orders)
 	}
 }

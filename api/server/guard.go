@@ -69,6 +69,26 @@ func (s *Server) repository() string {
 // identity returns what is known of the caller of a request. The controllers' rules decide what it may do.
 func identity(ctx context.Context) seam.Caller { return caller.In(ctx).Identity() }
 
+// once makes a request look up its caller at most once.
+func once(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		next.ServeHTTP(w, r.WithContext(caller.Once(r.Context())))
+	})
+}
+
+// ours lets agents of other repositories only read. The rules of single orders decide for all other callers.
+func ours(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method != http.MethodGet && r.Method != http.MethodHead {
+			if err := identity(r.Context()).MayChange("the team", r.Method+" "+api.Shorten(r.URL.Path)); err != nil {
+				api.ProblemOf(err).Write(w)
+				return
+			}
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
 // notSeen is the actor's name if the caller could not be inspected. No agent can have this name.
 const notSeen = "(not seen)"
 

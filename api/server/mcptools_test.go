@@ -47,7 +47,8 @@ func TestTokenOfAnotherSession(t *testing.T) {
 	tools := s.mcp(mcp.New(mcp.Options{Engine: a}), http.NotFoundHandler())
 	for from, want := range map[caller.Caller]int{
 		{}: http.StatusOK, {Session: "coder-1"}: http.StatusOK, {Session: "coder-2"}: http.StatusForbidden, {Session: "rev.iewer-2"}: http.StatusForbidden,
-		{Unseen: true}: http.StatusForbidden, // it was gone before it could be inspected
+		{Foreign: "coder-1"}: http.StatusForbidden,
+		{Unseen: true}:       http.StatusForbidden, // it was gone before it could be inspected
 	} {
 		r := httptest.NewRequestWithContext(caller.With(t.Context(), from), http.MethodPost, "http://127.0.0.1"+mcp.Path, strings.NewReader(listTools))
 		r.Header = bearer(mcpToken("coder", "coder-1"))

@@ -34,8 +34,8 @@ func Do(ctx context.Context, a *cli.App, op edit.Op, name string, form func(*edi
 	if err != nil {
 		return fmt.Errorf("find the workspace: %w", err)
 	}
-	session, _, unseen := shim.Caller(dir, os.Getpid())
-	if err := (seam.Caller{Session: session, Unknown: unseen}).MayConfigure(string(op)); err != nil {
+	is := shim.Here(dir)
+	if err := (seam.Caller{Session: is.Session, Foreign: is.Foreign, Unknown: is.Unseen}).MayConfigure(string(op)); err != nil {
 		return err
 	}
 	e := &Editor{Dir: a.Dir, Lookup: os.LookupEnv}

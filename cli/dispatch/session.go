@@ -96,20 +96,13 @@ func outside(a *cli.App, event, folder string, host dispatch.Host) error {
 		Subject: filepath.Base(folder), Event: event, Row: "X10",
 		Reason: "an agent may not act as a person, nor start or end the session that it works in; ask the person whose session this is",
 	}
-	repos := []string{a.Dir}
-	if repo := repoOf(folder); repo == "" {
-		if mark := os.Getenv("FAIRLEAD_MARK"); mark != "" {
-			no.State = "asked from within an agent's session"
-			return no
-		}
-	} else if repo != a.Dir {
-		repos = append(repos, repo)
-	}
-	for _, repo := range repos {
-		if id, inside := shim.SessionOf(repo, os.Getpid()); inside {
-			no.State = "asked from within " + id
-			return no
-		}
+	switch at := shim.Here(a.Dir); {
+	case at.Session != "":
+		no.State = "asked from within " + at.Session
+		return no
+	case at.Foreign != "":
+		no.State = "asked from within " + at.Foreign + " of another repository"
+		return no
 	}
 	is := dispatch.Dispatch{Setup: dispatch.Setup{Host: host}}
 	return dispatchctl.Target{Name: no.Subject, Found: dispatchfolder.Found{Session: is}}.MayOrder(event, func() bool { return claudehook.Within(os.Getpid()) })

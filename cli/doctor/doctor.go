@@ -77,6 +77,7 @@ func visits(a *cli.App) []Visit {
 		}
 	}
 	visits = append(visits, visitPrograms(met)...)
+	visits = append(visits, Visit{About: "hooks of Claude Code", Free: true, Look: func(_ context.Context, say func(...Finding)) { say(lookAtHooks(a.Dir)...) }})
 	if conf != nil && (conf.Tasks.Land == task.PR || len(conf.Tasks.From) > 0) {
 		visits = append(visits, Visit{About: "pull requests", Look: func(ctx context.Context, say func(...Finding)) { say(lookAtForge(ctx, a, conf)) }})
 	}

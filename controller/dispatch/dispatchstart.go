@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/fairlead-dev/fairlead/claudehook"
 	"github.com/fairlead-dev/fairlead/controller/sessions"
 	"github.com/fairlead-dev/fairlead/view"
 
@@ -123,9 +124,28 @@ func (c *Controller) PrepareWork(ctx context.Context, m *sessions.Slot, s team.S
 	} else {
 		check = c.rememberTree(m.Conf.Name, s.ID)
 	}
-	c.setLayers(j.Name, append(layers, check))
+	layers = append(layers, check)
+	if m.Conf.Driver == config.DriverClaude {
+		layers = append(layers, otherHooks(agent.Workspace, box != nil)...)
+	}
+	c.setLayers(j.Name, layers)
 	return ready, nil
 }
+
+// otherHooks names the user's hooks that Claude Code calls for MAIN's shell commands. boxed says whether the kernel
+// holds MAIN's process, and so also what a hook makes of a command.
+func otherHooks(dir string, boxed bool) (layers []view.Layer) {
+	home, _ := os.UserHomeDir() // none: hooks of the user are not found
+	for _, other := range (claudehook.Hook{Env: os.Getenv, Home: home}).OtherHooks(dir) {
+		if len(layers) == otherHooksMax {
+			break
+		}
+		layers = append(layers, view.Layer{Name: "other hooks", Holds: boxed, Text: "Claude Code calls " + other.String() + ", which may allow or replace a shell command"})
+	}
+	return layers
+}
+
+const otherHooksMax = 10 // doctor has more
 
 // privateTemp is MAIN's own folder for what it throws away.
 func (c *Controller) PrivateTemp(session string) string {

@@ -11,6 +11,7 @@ import (
 // *machine.Refusal by rule X10.
 type Caller struct {
 	Session string // the session that the process runs in, AGENT-NUMBER or STEP@RUN-NUMBER; empty: none
+	Foreign string // otherwise: a session of another repository that it runs in; empty: none
 	Unknown bool   // the process ended before it could be identified
 	Seen    bool   // it was identified as a process on this machine that runs in no session
 }
@@ -91,8 +92,21 @@ func (c Caller) MayActAs(event, agent string) error {
 	return c.mayOrder(event, agent, "", "an agent may act only in its own name, and not at all from a step of a run")
 }
 
+// MayChange refuses everything except reading to agents of other repositories.
+func (c Caller) MayChange(subject, event string) error {
+	if c.Foreign == "" {
+		return nil
+	}
+	return &machine.Refusal{
+		Subject: subject, Event: event, State: "asked from within " + c.Foreign + " of another repository", Row: "X10",
+		Reason: "an agent of another repository may read here and change nothing; ask the person who runs this team",
+	}
+}
+
 func (c Caller) mayOrder(event, subject, about, reason string) error {
 	switch {
+	case c.Foreign != "":
+		return c.MayChange(subject, event)
 	case c.Unknown:
 		return &machine.Refusal{
 			Subject: subject, Event: event, State: "the caller is gone", Row: "X10",
