@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -79,6 +81,7 @@ func everyRouteAsked() []askedOnce {
 		{"get-status", "GET", "/status", "", `"version":"1.2.3" "pid" "started_at" "uptime_ms" "dir" "journal":{"head":2,"backend":"memory"} "subscribers":0`},
 		{"reload-config", "POST", "/reload", `{}`, `"changes":["agent coder changed"] "head":2`},
 		{"stop-team", "POST", "/down", `{"now":true}`, `"stopping":true`},
+		{"list-workflows", "GET", "/workflows", "", `"workflows" "path":"nightly.yaml" "name":"nightly" "steps":1`},
 		{"list-runs", "GET", "/runs", "", `"runs" "run_id":"r1" "workflow_name" "status":"waiting" "stage" "repo_dir" "run_state" "created_at" "updated_at" "waits":[] "cost_usd_today" "counts" "waiting_on_human":1`},
 		{"start-run", "POST", "/runs", `{"workflow":"w.yaml"}`, `"run_id":"r1" "steps" "id":"build" "attempts":1 "iteration_count" "needs":["build"] "human_in_the_loop":true`},
 		{"get-run", "GET", "/runs/r1", "", `"run_id":"r1" "steps" "metrics":{} "logs":[] "artifacts":[] "started_at":null`},
@@ -107,6 +110,12 @@ func TestEveryRoute(t *testing.T) {
 		taken[c.id] = true
 		if c.id == "read-output-file" {
 			writeOutput(t, s.dir, "quay", "hello.py", "print('hello')\n")
+		}
+		if c.id == "list-workflows" {
+			text := "name: nightly\nsteps:\n  - {id: build, command: [\"true\"]}\n"
+			if err := os.WriteFile(filepath.Join(s.dir, "nightly.yaml"), []byte(text), 0o600); err != nil {
+				t.Fatal(err)
+			}
 		}
 		text, _ := s.want(t, c.status(), c.method, api.Base+c.path, c.body)
 		for _, want := range strings.Fields(c.want) {
