@@ -221,7 +221,7 @@ func (j *Journal) store(waiting []*appending) error {
 		a.last = j.tail.seq
 	}
 	if j.endsDue() {
-		return j.storeEnds()
+		return errors.Join(j.storeStretch(), j.storeEnds())
 	}
 	return nil
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -179,6 +180,38 @@ func BenchmarkReadStream(b *testing.B) {
 		}
 	}
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*readChanges/8), "ns/change")
+}
+
+// BenchmarkReadRare reads one entity with few changes in a journal of a million, beside reading all; FAIRLEAD_RARE makes
+// the journal longer.
+func BenchmarkReadRare(b *testing.B) {
+	changes := 1_000_000
+	if text := os.Getenv("FAIRLEAD_RARE"); text != "" {
+		changes, _ = strconv.Atoi(text)
+	}
+	path := filepath.Join(b.TempDir(), "journal.db")
+	rare := scattered(b, path, changes, 1000)
+	j := opened(b, path)
+	var all time.Duration
+	for b.Loop() {
+		for _, err := range j.Read(b.Context(), journal.Query{Entity: rare[0].Entity}) {
+			if err != nil {
+				b.Fatal(err)
+			}
+		}
+		b.StopTimer()
+		began := time.Now()
+		for _, err := range j.Read(b.Context(), journal.Query{}) {
+			if err != nil {
+				b.Fatal(err)
+			}
+		}
+		all += time.Since(began)
+		b.StartTimer()
+	}
+	b.ReportMetric(float64(len(rare)), "rare-changes")
+	b.ReportMetric(float64(all.Milliseconds())/float64(b.N), "ms/all")
+	b.ReportMetric(float64(b.Elapsed())/float64(all), "of-all")
 }
 
 // BenchmarkOpen opens and closes a journal with some history.

@@ -61,6 +61,9 @@ func (cur *cursor) fill(c *conn) error {
 			return err
 		}
 	}
+	if err := cur.leap(c); err != nil || cur.done {
+		return err
+	}
 	scanned := 0
 	err := c.batches(cur.next-1, func(b *batchRow) (bool, error) {
 		if err := cur.take(c, b); err != nil {
@@ -110,8 +113,26 @@ func (cur *cursor) open(c *conn) error {
 	return err
 }
 
-// take adds the selected changes of a batch to the chunk. A batch without the selected entity is
-// checked as well: it may have contained the entity before it was damaged.
+// leap goes over what is known to be without the selected entity. What is left out is not checked; a gap in the versions
+// of the entity shows if too much was left out.
+func (cur *cursor) leap(c *conn) error {
+	if cur.id == 0 {
+		return nil
+	}
+	next, err := c.skip(cur.next, cur.id)
+	if err != nil || next == cur.next {
+		return err
+	}
+	if cur.done = next > cur.until; cur.done {
+		return nil
+	}
+	cur.next = next
+	cur.prev, err = c.hashBefore(next)
+	return err
+}
+
+// take adds the selected changes of a batch to the chunk. A batch without the selected entity, in a
+// stretch that has it, is checked as well: it may have contained the entity before it was damaged.
 func (cur *cursor) take(c *conn, b *batchRow) error {
 	if b.first != cur.next {
 		return broken(cur.next, "it is missing (the next one stored is %d)", b.first)
