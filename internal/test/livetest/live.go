@@ -38,6 +38,7 @@ type Program struct {
 	Env     []string // all that it needs, besides Bare
 	Home    string   // a temporary folder; it also marks whatever the program starts
 	Way     *Way     // who tried to get out
+	Forgets bool     // it does not find a conversation again after its process has ended
 	May     []string // where it goes uninvited and no setting keeps it from, as the proxy hears it
 }
 
@@ -47,11 +48,11 @@ func Bare(home string) []string {
 	return []string{"PATH=" + os.Getenv("PATH"), "HOME=" + home, "TMPDIR=" + filepath.Join(home, "tmp"), "LANG=C.UTF-8", "TERM=dumb"}
 }
 
-// Programs are all that there are: two by ACP, one of these once more in the way of Claude Code,
+// Programs are all that there are: three by ACP, one of these once more in the way of Claude Code,
 // codex, and Claude Code itself.
 func Programs() map[string]func(testing.TB, *scriptmodel.Server) Program {
 	return map[string]func(testing.TB, *scriptmodel.Server) Program{
-		"opencode": Opencode, "qwen": Qwen, "qwen-stream": QwenStream, "codex": Codex, "claude": Claude,
+		"opencode": Opencode, "qwen": Qwen, "qwen-stream": QwenStream, "codex": Codex, "claude": Claude, "gemini": Gemini,
 	}
 }
 
@@ -102,6 +103,24 @@ func qwen(t testing.TB, model *scriptmodel.Server, driver string, args ...string
 		p.Env, "OPENAI_API_KEY="+scriptmodel.Key, "OPENAI_BASE_URL="+model.URL, "OPENAI_MODEL="+scriptmodel.Name,
 		"QWEN_CODE_NO_RELAUNCH=true",
 	)
+	return p
+}
+
+// Gemini is driven by ACP, in folders that it trusts.
+func Gemini(t testing.TB, model *scriptmodel.Server) Program {
+	t.Helper()
+	p := ready(t, "gemini", "acp", Find(t, "gemini"), "--acp")
+	p.write(t, ".gemini/settings.json", map[string]any{
+		"security":  map[string]any{"auth": map[string]any{"selectedType": "gemini-api-key"}},
+		"privacy":   map[string]any{"usageStatisticsEnabled": false},
+		"telemetry": map[string]any{"enabled": false},
+		"general":   map[string]any{"enableAutoUpdate": false, "enableAutoUpdateNotification": false},
+	})
+	p.Env = append(
+		p.Env, "GEMINI_API_KEY="+scriptmodel.Key, "GOOGLE_GEMINI_BASE_URL="+strings.TrimSuffix(model.URL, "/v1"), "GEMINI_MODEL="+scriptmodel.Name,
+		"GEMINI_CLI_TRUST_WORKSPACE=true", "GEMINI_CLI_NO_RELAUNCH=true",
+	)
+	p.Forgets = true
 	return p
 }
 

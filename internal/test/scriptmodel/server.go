@@ -17,7 +17,7 @@
 //	do: error CODE SECONDS     an error of HTTP, with Retry-After where SECONDS are given
 //	do: usage IN OUT           what each answer to this prompt is said to have used
 //
-// It speaks OpenAI's chat completions and responses and Anthropic's messages, streamed and in one piece, on a loopback port
+// It speaks OpenAI's chat completions and responses, Anthropic's messages and Google's generateContent, streamed and in one piece, on a loopback port
 // that it chooses. What came is kept for the test to read: the words, the tools that were offered,
 // and what was answered.
 //
@@ -49,7 +49,7 @@ const (
 
 // Request is one request as it came, and what was answered.
 type Request struct {
-	API    string // chat, responses, messages
+	API    string // chat, responses, messages, gemini
 	Model  string
 	Turns  []Turn
 	Tools  []string // names, as offered
@@ -134,13 +134,19 @@ type speaker interface {
 
 // ServeHTTP answers one request.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if r.Header.Get("Authorization") != "Bearer "+Key && r.Header.Get("X-Api-Key") != Key {
+	if r.Header.Get("Authorization") != "Bearer "+Key && r.Header.Get("X-Api-Key") != Key && r.Header.Get("X-Goog-Api-Key") != Key {
 		refuse(w, http.StatusUnauthorized, "this model knows one key, "+Key)
 		return
 	}
 	var api string
 	var of speaker
+	model, method, google := geminiPath(r.URL.Path)
 	switch {
+	case r.Method == http.MethodPost && google && method == "countTokens":
+		reply(w, map[string]any{"totalTokens": tokensIn})
+		return
+	case r.Method == http.MethodPost && google && strings.HasSuffix(strings.ToLower(method), "generatecontent"):
+		api, of = "gemini", &gemini{model: model, sse: method == "streamGenerateContent"}
 	case r.Method == http.MethodGet && strings.HasSuffix(r.URL.Path, "/models"):
 		reply(w, map[string]any{"object": "list", "data": []any{map[string]any{"id": Name, "object": "model", "owned_by": "loopback"}}})
 		return
@@ -154,7 +160,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		reply(w, map[string]any{"input_tokens": tokensIn})
 		return
 	default:
-		refuse(w, http.StatusNotFound, "there are /chat/completions, /responses, /messages and /models, not "+r.Method+" "+r.URL.Path)
+		refuse(w, http.StatusNotFound, "there are /chat/completions, /responses, /messages, /models and :generateContent, not "+r.Method+" "+r.URL.Path)
 		return
 	}
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, bodyBytesMax))
