@@ -2,9 +2,10 @@ package edit
 
 import (
 	"fmt"
-	"regexp"
 	"strings"
 	"unicode"
+
+	"github.com/fairlead-dev/fairlead/internal/lazy"
 
 	"go.yaml.in/yaml/v4"
 
@@ -93,13 +94,13 @@ func literal(s string) ([]string, bool) {
 }
 
 var (
-	simple = regexp.MustCompile(`^[^\s].*[^\s]$|^[^\s]$`)
-	words  = regexp.MustCompile(`^(?i:y|n|yes|no|on|off|true|false|null|~)$`) // other readers take these for something else
+	simple = lazy.Regexp(`^[^\s].*[^\s]$|^[^\s]$`)
+	words  = lazy.Regexp(`^(?i:y|n|yes|no|on|off|true|false|null|~)$`) // other readers take these for something else
 )
 
 // quoted returns a text as a scalar: without quotes where every reader takes it for the same text.
 func quoted(s string, flow bool) string {
-	if simple.MatchString(s) && !words.MatchString(s) && !strings.ContainsFunc(s, func(r rune) bool { return !unicode.IsPrint(r) }) && plainReads(s, flow) {
+	if simple().MatchString(s) && !words().MatchString(s) && !strings.ContainsFunc(s, func(r rune) bool { return !unicode.IsPrint(r) }) && plainReads(s, flow) {
 		return s
 	}
 	var b strings.Builder

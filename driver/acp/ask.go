@@ -6,8 +6,9 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/fairlead-dev/fairlead/internal/lazy"
+
 	"github.com/fairlead-dev/fairlead/driver"
-	"github.com/fairlead-dev/fairlead/driver/adapter"
 	"github.com/fairlead-dev/fairlead/driver/speech"
 )
 
@@ -56,7 +57,7 @@ func switchesMode(o driver.Option, modes []choice) bool {
 	return slices.ContainsFunc(modes, func(c choice) bool { return c.id == o.ID }) || modeWords().MatchString(o.Label)
 }
 
-var modeWords = adapter.Words(`(?i)auto[- ]?(accept|approve|edit)|bypass|yolo|full[- ]access|don.t ask|\bmode\b|all edits`)
+var modeWords = lazy.Regexp(`(?i)auto[- ]?(accept|approve|edit)|bypass|yolo|full[- ]access|don.t ask|\bmode\b|all edits`)
 
 // isReject reports whether an option rejects the call.
 func isReject(o driver.Option) bool { return strings.HasPrefix(o.Kind, "reject") }

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/fairlead-dev/fairlead/internal/lazy"
+
 	"github.com/fairlead-dev/fairlead/driver"
 )
 
@@ -65,7 +67,7 @@ func (s *Stage) Printed(ctx context.Context, argv []string) (string, error) {
 	}
 }
 
-var versionNumber = Words(`\d+\.\d+\.\d+[\w.+-]*`)
+var versionNumber = lazy.Regexp(`\d+\.\d+\.\d+[\w.+-]*`)
 
 // VersionIn returns the version in a program's output; empty if there is none.
 func VersionIn(text string) string { return versionNumber().FindString(text) }

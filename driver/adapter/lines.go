@@ -11,6 +11,8 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/fairlead-dev/fairlead/internal/lazy"
+
 	"github.com/fairlead-dev/fairlead/driver/speech"
 )
 
@@ -130,4 +132,4 @@ func (e *errorsRead) last() string {
 }
 
 // wrong matches lines that look like error messages.
-var wrong = Words(`(?i)error|fatal|panic|fail|cannot|can't|denied|invalid|not found`)
+var wrong = lazy.Regexp(`(?i)error|fatal|panic|fail|cannot|can't|denied|invalid|not found`)

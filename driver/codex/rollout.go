@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/fairlead-dev/fairlead/internal/lazy"
+
 	"github.com/fairlead-dev/fairlead/driver"
 	"github.com/fairlead-dev/fairlead/driver/adapter"
 )
@@ -16,7 +18,7 @@ import (
 // and between two of them there is at most one answer of a model and the output of one tool.
 const rolloutTailBytes = 4 << 20
 
-var threadID = adapter.Words(`^[0-9A-Za-z-]{8,64}$`)
+var threadID = lazy.Regexp(`^[0-9A-Za-z-]{8,64}$`)
 
 // usedBefore returns what a thread has used so far according to codex's own record; false if there
 // is none. The record is an internal file of the program, so only the first usage report of a
