@@ -108,7 +108,7 @@ func sockets(folders []string) (paths []string) {
 		entries, _ := dir.ReadDir(namesMax) // what could be read before a failure
 		_ = dir.Close()
 		for _, e := range entries {
-			if e.Type() == fs.ModeSocket && peer.SocketName.MatchString(e.Name()) {
+			if e.Type() == fs.ModeSocket && peer.SocketName().MatchString(e.Name()) {
 				paths = append(paths, filepath.Join(folder, e.Name()))
 			}
 		}
