@@ -6,9 +6,8 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/fairlead-dev/fairlead/internal/lazy"
-
 	"github.com/fairlead-dev/fairlead/internal/file"
+	"github.com/fairlead-dev/fairlead/internal/lazy"
 )
 
 const (

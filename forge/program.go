@@ -15,9 +15,8 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/fairlead-dev/fairlead/internal/lazy"
-
 	"github.com/fairlead-dev/fairlead/internal/file"
+	"github.com/fairlead-dev/fairlead/internal/lazy"
 )
 
 const (

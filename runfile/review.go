@@ -10,10 +10,9 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/fairlead-dev/fairlead/internal/lazy"
-
 	"github.com/fairlead-dev/fairlead/internal/clip"
 	"github.com/fairlead-dev/fairlead/internal/file"
+	"github.com/fairlead-dev/fairlead/internal/lazy"
 )
 
 // Limits of a review. More findings than these do not help the agent that has to fix them.

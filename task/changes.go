@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/fairlead-dev/fairlead/internal/lazy"
-
 	"github.com/fairlead-dev/fairlead/worktree"
 )
 

@@ -13,7 +13,6 @@ import (
 	"syscall"
 
 	"github.com/fairlead-dev/fairlead/internal/lazy"
-
 	"github.com/fairlead-dev/fairlead/worktree"
 )
 

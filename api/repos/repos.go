@@ -21,10 +21,9 @@ import (
 	"time"
 	"unicode"
 
-	"github.com/fairlead-dev/fairlead/internal/lazy"
-
 	"github.com/fairlead-dev/fairlead/api"
 	"github.com/fairlead-dev/fairlead/api/peer"
+	"github.com/fairlead-dev/fairlead/internal/lazy"
 	"github.com/fairlead-dev/fairlead/internal/origin"
 	"github.com/fairlead-dev/fairlead/internal/runtimedir"
 )

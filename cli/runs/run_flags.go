@@ -11,12 +11,11 @@ import (
 	"strings"
 	"time"
 
-	"github.com/fairlead-dev/fairlead/internal/lazy"
-
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"github.com/fairlead-dev/fairlead/cli"
+	"github.com/fairlead-dev/fairlead/internal/lazy"
 	"github.com/fairlead-dev/fairlead/view"
 )
 

@@ -5,12 +5,11 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/fairlead-dev/fairlead/internal/lazy"
-
 	"github.com/rogpeppe/go-internal/diff"
 
 	"github.com/fairlead-dev/fairlead/config"
 	"github.com/fairlead-dev/fairlead/internal/file"
+	"github.com/fairlead-dev/fairlead/internal/lazy"
 )
 
 const hidden = "[hidden]"

@@ -4,12 +4,11 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/fairlead-dev/fairlead/internal/lazy"
-
 	"go.yaml.in/yaml/v4"
 
 	"github.com/fairlead-dev/fairlead/config"
 	"github.com/fairlead-dev/fairlead/internal/file"
+	"github.com/fairlead-dev/fairlead/internal/lazy"
 )
 
 // source is the text of a file with its tree.

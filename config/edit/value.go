@@ -5,12 +5,11 @@ import (
 	"strings"
 	"unicode"
 
-	"github.com/fairlead-dev/fairlead/internal/lazy"
-
 	"go.yaml.in/yaml/v4"
 
 	"github.com/fairlead-dev/fairlead/config"
 	"github.com/fairlead-dev/fairlead/internal/file"
+	"github.com/fairlead-dev/fairlead/internal/lazy"
 )
 
 // lineMax is how long a list may be in one line; a longer one gets a line for each item.

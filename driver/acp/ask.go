@@ -6,10 +6,9 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/fairlead-dev/fairlead/internal/lazy"
-
 	"github.com/fairlead-dev/fairlead/driver"
 	"github.com/fairlead-dev/fairlead/driver/speech"
+	"github.com/fairlead-dev/fairlead/internal/lazy"
 )
 
 // Cancelled is the option ID that answers a question without choosing any of its options: the

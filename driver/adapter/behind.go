@@ -6,9 +6,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/fairlead-dev/fairlead/internal/lazy"
-
 	"github.com/fairlead-dev/fairlead/driver"
+	"github.com/fairlead-dev/fairlead/internal/lazy"
 )
 
 // Behind holds what all drivers behind an adapter have in common on the daemon's side; a driver

@@ -3,9 +3,8 @@ package adapter
 import (
 	"strings"
 
-	"github.com/fairlead-dev/fairlead/internal/lazy"
-
 	"github.com/fairlead-dev/fairlead/driver"
+	"github.com/fairlead-dev/fairlead/internal/lazy"
 )
 
 // APIError reports whether the only text of an answer is an error of the provider. Programs were seen
