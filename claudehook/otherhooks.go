@@ -7,9 +7,10 @@ import (
 	"fmt"
 	"io/fs"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/fairlead-dev/fairlead/internal/lazy"
 )
 
 // OtherHook is a hook of the user that the program calls before each shell command.
@@ -138,12 +139,12 @@ func (h Hook) settingsHome() string {
 	return cmp.Or(h.Env("CLAUDE_CONFIG_DIR"), filepath.Join(h.Home, ".claude"))
 }
 
-var toolNames = regexp.MustCompile(`^\w+(\|\w+)*$`)
+var toolNames = lazy.Regexp(`^\w+(\|\w+)*$`)
 
 // mayMatchShell reports whether a matcher may match the tool for shell commands. A list of names matches these;
 // anything else is a pattern that the program reads.
 func mayMatchShell(matcher string) bool {
-	return !toolNames.MatchString(matcher) || slices.Contains(strings.Split(matcher, "|"), "Bash")
+	return !toolNames().MatchString(matcher) || slices.Contains(strings.Split(matcher, "|"), "Bash")
 }
 
 // pluginFolders are the folders of plugins that are installed and enabled.

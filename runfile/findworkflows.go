@@ -4,9 +4,10 @@ import (
 	"errors"
 	"io/fs"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/fairlead-dev/fairlead/internal/lazy"
 )
 
 const (
@@ -82,13 +83,13 @@ func enter(repo, path, name string) error {
 // A workflow has a name and steps. Scripts of agents have steps and no name, workflows of other programs have no steps at
 // the top.
 var (
-	hasName  = regexp.MustCompile(`(?m)^["']?name["']?[ \t]*:`)
-	hasSteps = regexp.MustCompile(`(?m)^["']?steps["']?[ \t]*:`)
+	hasName  = lazy.Regexp(`(?m)^["']?name["']?[ \t]*:`)
+	hasSteps = lazy.Regexp(`(?m)^["']?steps["']?[ \t]*:`)
 )
 
 func looksLikeWorkflow(path string) bool {
 	b, err := readPlain(path, sniffBytes)
-	return err == nil && hasName.Match(b) && hasSteps.Match(b)
+	return err == nil && hasName().Match(b) && hasSteps().Match(b)
 }
 
 func readFound(repo, path string) FoundWorkflow {

@@ -16,8 +16,8 @@
 // One folder is one session, and one session is started once:
 //
 //	lock        flock, held by the shim for its whole life
-//	fence       the highest daemon epoch that was seen, decimal
-//	agent.json  written and synced twice: "starting" before the fork, "started" after it
+//	agent.json  "starting", synced before the fork; replaced by "started" after it. It has the daemon's epoch
+//	fence       the highest daemon epoch that was seen later, decimal
 //	spool       what the agent wrote (standard output and error, as it came)
 //	exit.json   how it ended; its existence means that the tree is gone and the spool is complete
 //	acked       the exit record is in the journal

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -22,8 +23,20 @@ type NotTheDaemon struct{ Why string }
 
 func (n *NotTheDaemon) Error() string { return n.Why }
 
-// readFence returns 0 if there is no fence.
+// readFence returns the highest epoch in the folder: that of the fence file, or that of the daemon that
+// started the session. It is 0 if there is none.
 func readFence(folder string) (uint64, error) {
+	n, err := fenceInFile(folder)
+	if err != nil {
+		return 0, err
+	}
+	if r, err := readAgent(folder); err == nil && r != nil && r.Fence > n && PlausibleEpoch(n, r.Fence) {
+		n = r.Fence
+	}
+	return n, nil
+}
+
+func fenceInFile(folder string) (uint64, error) {
 	raw, err := readSmall(filepath.Join(folder, fenceFile))
 	if errors.Is(err, fs.ErrNotExist) {
 		return 0, nil
@@ -54,4 +67,13 @@ func raiseFence(folder string, fence uint64) error {
 		return fmt.Errorf("write the fence: %w", err)
 	}
 	return nil
+}
+
+// checkFence is raiseFence for a start. In a folder without a fence file it writes none, because the record
+// of the start carries the epoch and is synced before the agent exists.
+func checkFence(folder string, fence uint64) error {
+	if _, err := os.Lstat(filepath.Join(folder, fenceFile)); errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return raiseFence(folder, fence)
 }

@@ -55,7 +55,7 @@ func (k *keeper) start(l *launchSpec) error {
 		return err
 	}
 	k.crash("locked")
-	if err := raiseFence(k.folder, l.Fence); err != nil {
+	if err := checkFence(k.folder, l.Fence); err != nil {
 		return err
 	}
 	k.fence, k.grace = l.Fence, l.Grace
@@ -65,7 +65,7 @@ func (k *keeper) start(l *launchSpec) error {
 	}
 	self, _ := readProcess(os.Getpid())
 	k.record = agentRecord{
-		Version: protocolVersion, Step: stepStarting, Session: l.Session, Mark: l.Mark,
+		Version: protocolVersion, Step: stepStarting, Session: l.Session, Mark: l.Mark, Fence: l.Fence,
 		BootID: bootID(), ShimPID: os.Getpid(), ShimStart: self.Start,
 		Holds: Holds{Subreaper: haveSubreaper, ProcessGroup: true, ParentDeath: haveParentDeath, Mark: true},
 	}
@@ -93,7 +93,7 @@ func (k *keeper) start(l *launchSpec) error {
 		return k.cannot(err)
 	}
 	k.crash("forked")
-	if err := writeRecord(k.folder, agentFile, "", &k.record); err != nil {
+	if err := writeStarted(k.folder, &k.record); err != nil {
 		// The intent suffices to find the tree, so end without an agent.
 		return err
 	}

@@ -78,8 +78,9 @@ func (k *keeper) run() error {
 	}
 	k.crash("started")
 	launch.Env, launch.Input = nil, nil
-	debug.FreeOSMemory()
 	k.serve(first, launch.Fence)
+	// What the start needed is garbage now. Neither the start nor a short session waits for that.
+	time.AfterFunc(memoryPause, debug.FreeOSMemory)
 	k.crash("replied")
 
 	k.attend()

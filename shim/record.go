@@ -37,7 +37,8 @@ type agentRecord struct {
 	Step       string    `json:"step"`
 	Why        string    `json:"why,omitempty"`
 	Session    string    `json:"session"`
-	Mark       string    `json:"mark"` // HASH.SESSION
+	Mark       string    `json:"mark"`            // HASH.SESSION
+	Fence      uint64    `json:"fence,omitempty"` // the epoch of the daemon that started it; later ones are in the fence file
 	BootID     string    `json:"boot_id"`
 	ShimPID    int       `json:"holder_pid"`
 	ShimStart  uint64    `json:"holder_start"`
@@ -148,6 +149,14 @@ func readSmall(path string) ([]byte, error) {
 // writeSynced replaces FOLDER/name atomically; when it returns, the new content survives a power
 // failure. room names a file whose disk space is used for it, if it exists.
 func writeSynced(folder, name, room string, content []byte) error {
+	if err := replaceFile(folder, name, room, content, fsync); err != nil {
+		return err
+	}
+	return syncFolder(folder)
+}
+
+// replaceFile replaces FOLDER/name atomically. sync is called with the new file before it gets its name.
+func replaceFile(folder, name, room string, content []byte, sync func(*os.File) error) error {
 	temp := filepath.Join(folder, name+".new")
 	if room != "" {
 		if os.Rename(filepath.Join(folder, room), temp) != nil {
@@ -167,7 +176,7 @@ func writeSynced(folder, name, room string, content []byte) error {
 		err = f.Truncate(int64(len(content)))
 	}
 	if err == nil {
-		err = f.Sync()
+		err = sync(f)
 	}
 	if e := f.Close(); err == nil {
 		err = e
@@ -175,11 +184,11 @@ func writeSynced(folder, name, room string, content []byte) error {
 	if err == nil {
 		err = os.Rename(temp, filepath.Join(folder, name))
 	}
-	if err == nil {
-		err = syncFolder(folder)
-	}
 	return err
 }
+
+// fsync is a variable so that a test can count the syncs of a start.
+var fsync = (*os.File).Sync
 
 func syncFolder(folder string) error {
 	d, err := os.Open(folder)
@@ -187,19 +196,33 @@ func syncFolder(folder string) error {
 		return err
 	}
 	defer d.Close()
-	if err := d.Sync(); err != nil && !errors.Is(err, syscall.EINVAL) { // some file systems sync no folders
+	if err := fsync(d); err != nil && !errors.Is(err, syscall.EINVAL) { // some file systems sync no folders
 		return err
 	}
 	return nil
 }
 
 func writeRecord(folder, name, room string, v any) error {
+	if err := writeSynced(folder, name, room, encoded(name, v)); err != nil {
+		return fmt.Errorf("write the shim's record %s: %w", filepath.Join(folder, name), err)
+	}
+	return nil
+}
+
+// writeStarted names the agent's process in agent.json. It is not synced: after a power failure no process
+// is left that it could name, and the intent, which is synced, says that the agent may have run.
+func writeStarted(folder string, r *agentRecord) error {
+	unsynced := func(*os.File) error { return nil }
+	if err := replaceFile(folder, agentFile, "", encoded(agentFile, r), unsynced); err != nil {
+		return fmt.Errorf("write the shim's record %s: %w", filepath.Join(folder, agentFile), err)
+	}
+	return nil
+}
+
+func encoded(name string, v any) []byte {
 	raw, err := json.Marshal(v)
 	if err != nil {
 		panic(fmt.Sprintf("shim: %s cannot be written as JSON: %v", name, err)) // our own plain struct
 	}
-	if err := writeSynced(folder, name, room, append(raw, '\n')); err != nil {
-		return fmt.Errorf("write the shim's record %s: %w", filepath.Join(folder, name), err)
-	}
-	return nil
+	return append(raw, '\n')
 }

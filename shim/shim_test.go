@@ -73,6 +73,14 @@ func agentMain(mode string, args []string) {
 		ignoreTerm()
 		fmt.Println("ready")
 		forever()
+	case "syncs": // starts an agent in a folder as a shim does, and prints how often it synced
+		n := 0
+		fsync = func(f *os.File) error { n++; return f.Sync() }
+		s := Spec{Session: "t-1", Fence: 1, Argv: []string{"/bin/true"}, NoCgroup: true}
+		k := &keeper{folder: args[0], peers: map[*peer]bool{}, sooner: make(chan struct{}, 1)}
+		err := k.start(s.launch())
+		fmt.Println(n, err)
+		k.unlisten()
 	case "hang":
 		fmt.Println("ready")
 		forever()

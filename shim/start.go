@@ -25,15 +25,21 @@ func Start(ctx context.Context, folder string, spec Spec) (*Handle, error) {
 	if ctx.Err() != nil {
 		return nil, fmt.Errorf("start %s: %w", spec.Session, context.Cause(ctx))
 	}
-	if err := makeFolder(folder); err != nil {
-		return nil, fmt.Errorf("start %s: %w", spec.Session, err)
+	if err := os.MkdirAll(folder, 0o700); err != nil {
+		return nil, fmt.Errorf("start %s: %w", spec.Session, noFolder(err))
 	}
+	parent := filepath.Dir(folder)
 	folder, err := realFolder(folder)
 	if err != nil {
 		return nil, fmt.Errorf("start %s: %w", spec.Session, err)
 	}
 	conn, err := spawn(folder, &spec)
 	if err != nil {
+		return nil, fmt.Errorf("start %s: %w", spec.Session, err)
+	}
+	// The shim's program is loaded during this sync. Without a launch, it only waits.
+	if err := syncFolder(parent); err != nil {
+		conn.Close()
 		return nil, fmt.Errorf("start %s: %w", spec.Session, err)
 	}
 	st, err := launch(ctx, conn, &spec)
@@ -53,9 +59,13 @@ func Start(ctx context.Context, folder string, spec Spec) (*Handle, error) {
 // against one.
 func makeFolder(folder string) error {
 	if err := os.MkdirAll(folder, 0o700); err != nil {
-		return fmt.Errorf("make the session's folder: %w; it must be ours to write", err)
+		return noFolder(err)
 	}
 	return syncFolder(filepath.Dir(folder))
+}
+
+func noFolder(err error) error {
+	return fmt.Errorf("make the session's folder: %w; it must be ours to write", err)
 }
 
 // spawn starts the shim's process and returns the daemon's end of the socket.

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -289,4 +290,37 @@ func TestReconnect(t *testing.T) {
 		t.Fatalf("%q", got)
 	}
 	done(t, h)
+}
+
+// TestSyncsOfStart: a start waits for two syncs, of the intent and of its folder's entry. A sync is most of
+// what a start costs.
+func TestSyncsOfStart(t *testing.T) {
+	h := start(t, t.TempDir(), agent(t, "syncs", t.TempDir()))
+	if got := string(output(t, h, 0)); got != "2 <nil>\n" {
+		t.Errorf("syncs and result of a start: %q", got)
+	}
+	done(t, h)
+}
+
+// TestFenceOfDeadShim: the epoch of the start outlives the shim, also where no later daemon left a fence file.
+func TestFenceOfDeadShim(t *testing.T) {
+	dir := t.TempDir()
+	spec := agent(t, "hang")
+	spec.Fence = 5
+	h := start(t, dir, spec)
+	st, err := h.Status(t.Context())
+	ok(t, err)
+	h.Close()
+	ok(t, syscall.Kill(st.ShimPID, syscall.SIGKILL))
+	wait.Until(t, "no shim is left", func() bool { return len(shimsOf(t, spec)) == 0 })
+	var fenced *Fenced
+	if _, _, err := Adopt(t.Context(), dir, 4); !errors.As(err, &fenced) || fenced.Seen != 5 {
+		t.Fatalf("an older daemon adopted it: %v", err)
+	}
+	lost, st, err := Adopt(t.Context(), dir, 5)
+	ok(t, err)
+	defer lost.Close()
+	if st.Phase != Lost || st.Session != spec.Session {
+		t.Fatalf("%+v", st)
+	}
 }

@@ -4,18 +4,18 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 
+	"github.com/fairlead-dev/fairlead/internal/lazy"
 	"github.com/fairlead-dev/fairlead/worktree"
 )
 
 const commitsMax = 200 // of one task
 
-var commitID = regexp.MustCompile(`^[0-9a-f]{40,64}$`)
+var commitID = lazy.Regexp(`^[0-9a-f]{40,64}$`)
 
 // Review is a task as a person looks at it: its changes by round and by commit, its checks, and the comments.
 type Review struct{ Task }
@@ -169,7 +169,7 @@ func (t Review) Size(ctx context.Context, ids ...string) (bytes int64, err error
 // commits returns an error unless all are whole ids, which are no options and no names of refs.
 func commits(ids ...string) error {
 	for _, id := range ids {
-		if !commitID.MatchString(id) {
+		if !commitID().MatchString(id) {
 			return fmt.Errorf("%q is not the id of a commit", id)
 		}
 	}

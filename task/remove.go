@@ -9,10 +9,10 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"regexp"
 	"strings"
 	"syscall"
 
+	"github.com/fairlead-dev/fairlead/internal/lazy"
 	"github.com/fairlead-dev/fairlead/worktree"
 )
 
@@ -94,7 +94,7 @@ func keepOthers(ctx context.Context, t Task) error {
 	return t.fetch(ctx, specs...)
 }
 
-var stashed = regexp.MustCompile(`^[0-9a-f]+ ([0-9a-f]{40}|[0-9a-f]{64}) `)
+var stashed = lazy.Regexp(`^[0-9a-f]+ ([0-9a-f]{40}|[0-9a-f]{64}) `)
 
 // stashes are the commits of all stashes but the newest, which is a ref. Git has them in a log only, and no git
 // command runs in the clone, so the log is read here.
@@ -111,7 +111,7 @@ func stashes(t Task) (commits []string, err error) {
 		return nil, err
 	}
 	for line := range bytes.Lines(text) {
-		if m := stashed.FindSubmatch(line); m != nil {
+		if m := stashed().FindSubmatch(line); m != nil {
 			commits = append(commits, string(m[1]))
 		}
 	}

@@ -203,7 +203,7 @@ func (c *Client) find() (workspace.Daemon, error) {
 	if err != nil {
 		return d, err
 	}
-	if !filepath.IsAbs(d.Socket) || !peer.SocketName.MatchString(filepath.Base(d.Socket)) {
+	if !filepath.IsAbs(d.Socket) || !peer.SocketName().MatchString(filepath.Base(d.Socket)) {
 		return d, fmt.Errorf("%s names %q as the daemon's socket, which is not a name that fairlead uses; remove that file and run `fairlead up` again",
 			filepath.Join(c.dir, ".fairlead", "daemon.json"), d.Socket)
 	}

@@ -4,11 +4,12 @@ import (
 	"fmt"
 	"net"
 	"os"
-	"regexp"
+
+	"github.com/fairlead-dev/fairlead/internal/lazy"
 )
 
 // SocketName matches the file names of daemon sockets.
-var SocketName = regexp.MustCompile(`^d-[0-9a-f]{16}$`)
+var SocketName = lazy.Regexp(`^d-[0-9a-f]{16}$`)
 
 // otherUser says that a connection belongs to another user.
 type otherUser struct{ uid int }

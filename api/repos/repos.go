@@ -14,7 +14,6 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -24,6 +23,7 @@ import (
 
 	"github.com/fairlead-dev/fairlead/api"
 	"github.com/fairlead-dev/fairlead/api/peer"
+	"github.com/fairlead-dev/fairlead/internal/lazy"
 	"github.com/fairlead-dev/fairlead/internal/origin"
 	"github.com/fairlead-dev/fairlead/internal/runtimedir"
 )
@@ -107,7 +107,7 @@ func sockets(folders []string) (paths []string) {
 		entries, _ := dir.ReadDir(namesMax) // what could be read before a failure
 		_ = dir.Close()
 		for _, e := range entries {
-			if e.Type() == fs.ModeSocket && peer.SocketName.MatchString(e.Name()) {
+			if e.Type() == fs.ModeSocket && peer.SocketName().MatchString(e.Name()) {
 				paths = append(paths, filepath.Join(folder, e.Name()))
 			}
 		}
@@ -303,7 +303,7 @@ func parse(text []byte, socket string) (api.Summary, error) {
 	return s, nil
 }
 
-var codePattern = regexp.MustCompile(`^[0-9A-Z]{4}-[0-9A-Z]{4}$`)
+var codePattern = lazy.Regexp(`^[0-9A-Z]{4}-[0-9A-Z]{4}$`)
 
 // ErrUnknown says that no daemon with a summary has this id.
 var ErrUnknown = errors.New("no repository with this id answers")
@@ -323,7 +323,7 @@ func Login(ctx context.Context, id string) (string, error) {
 			return "", fmt.Errorf("get a login code from the daemon of %s: %w", r.Dir, err)
 		}
 		var code api.LoginCode
-		if err := json.Unmarshal(body, &code); err != nil || !codePattern.MatchString(code.Code) {
+		if err := json.Unmarshal(body, &code); err != nil || !codePattern().MatchString(code.Code) {
 			return "", fmt.Errorf("the daemon of %s gave no login code", r.Dir)
 		}
 		return r.Address + "/#code=" + code.Code, nil

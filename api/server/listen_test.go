@@ -76,7 +76,7 @@ func TestSocket(t *testing.T) {
 	}
 	path := l.Addr().String()
 	info, err := os.Lstat(path)
-	if err != nil || info.Mode().Perm() != 0o600 || len(path) > socketBytes || !peer.SocketName.MatchString(filepath.Base(path)) {
+	if err != nil || info.Mode().Perm() != 0o600 || len(path) > socketBytes || !peer.SocketName().MatchString(filepath.Base(path)) {
 		t.Errorf("%s: %v, %v", path, info.Mode(), err)
 	}
 	if info, err := os.Lstat(filepath.Dir(path)); err != nil || info.Mode().Perm() != 0o700 {

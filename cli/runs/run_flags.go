@@ -6,7 +6,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -16,6 +15,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/fairlead-dev/fairlead/cli"
+	"github.com/fairlead-dev/fairlead/internal/lazy"
 	"github.com/fairlead-dev/fairlead/view"
 )
 
@@ -156,12 +156,12 @@ func program(name, repo string) string {
 }
 
 // pairOfEnv is an argument that goes with an --env before it, as in --env A=1 B=2.
-var pairOfEnv = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*=`)
+var pairOfEnv = lazy.Regexp(`^[A-Za-z_][A-Za-z0-9_]*=`)
 
 // SplitEnv separates the arguments of a command from the further variables of --env.
 func (o *RunOptions) SplitEnv(args []string) (rest, pairs []string) {
 	for _, arg := range args {
-		if len(o.Flags.Env) > 0 && pairOfEnv.MatchString(arg) {
+		if len(o.Flags.Env) > 0 && pairOfEnv().MatchString(arg) {
 			pairs = append(pairs, arg)
 		} else {
 			rest = append(rest, arg)

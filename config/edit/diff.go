@@ -2,7 +2,6 @@ package edit
 
 import (
 	"cmp"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -10,6 +9,7 @@ import (
 
 	"github.com/fairlead-dev/fairlead/config"
 	"github.com/fairlead-dev/fairlead/internal/file"
+	"github.com/fairlead-dev/fairlead/internal/lazy"
 )
 
 const hidden = "[hidden]"
@@ -29,8 +29,8 @@ func Diff(before, after []byte) (string, error) {
 }
 
 var (
-	passedOn = regexp.MustCompile(`^\s*[A-Za-z_][A-Za-z0-9_]*:\s+"?\$\{[A-Za-z_][A-Za-z0-9_]*\}"?\s*$`)
-	keyOnly  = regexp.MustCompile(`^\s*(- )?["']?[A-Za-z_][A-Za-z0-9_]*["']?:(\s|$)`)
+	passedOn = lazy.Regexp(`^\s*[A-Za-z_][A-Za-z0-9_]*:\s+"?\$\{[A-Za-z_][A-Za-z0-9_]*\}"?\s*$`)
+	keyOnly  = lazy.Regexp(`^\s*(- )?["']?[A-Za-z_][A-Za-z0-9_]*["']?:(\s|$)`)
 )
 
 // span is a part of the text.
@@ -101,7 +101,7 @@ func (s *source) secrets(f file.YAMLField, public map[int]bool) (spans []span) {
 	if !block {
 		if items, _, end, err := s.itemsOf(f.Value); err == nil && !tied(f.Value) && end < lineEnd(f.Line) {
 			for _, it := range items {
-				if ref := s.text[it.value:it.end]; reference.FindString(strings.Trim(ref, `"`)) != strings.Trim(ref, `"`) {
+				if ref := s.text[it.value:it.end]; reference().FindString(strings.Trim(ref, `"`)) != strings.Trim(ref, `"`) {
 					spans = append(spans, span{it.value, it.end})
 				}
 			}
@@ -114,11 +114,11 @@ func (s *source) secrets(f file.YAMLField, public map[int]bool) (spans []span) {
 		line := s.line(n)
 		from := s.start(n) + len(line) - len(strings.TrimLeft(line, " \t"))
 		switch {
-		case strings.TrimSpace(line) == "" || block && passedOn.MatchString(line):
+		case strings.TrimSpace(line) == "" || block && passedOn().MatchString(line):
 			continue
 		case block && isComment(line) && indentOf(line) < f.Column:
 			continue // it belongs to what follows
-		case block && keyOnly.MatchString(line):
+		case block && keyOnly().MatchString(line):
 			behind := s.start(n) + strings.IndexByte(line, ':') + 1
 			if from = behind + len(line) - (behind - s.start(n)) - len(strings.TrimLeft(line[behind-s.start(n):], " \t")); from >= lineEnd(n) {
 				continue

@@ -1,7 +1,6 @@
 package edit
 
 import (
-	"regexp"
 	"strings"
 	"unicode/utf8"
 
@@ -9,6 +8,7 @@ import (
 
 	"github.com/fairlead-dev/fairlead/config"
 	"github.com/fairlead-dev/fairlead/internal/file"
+	"github.com/fairlead-dev/fairlead/internal/lazy"
 )
 
 // source is the text of a file with its tree.
@@ -205,7 +205,7 @@ func scanQuoted(text string, at int) int {
 	return -1
 }
 
-var reference = regexp.MustCompile(`^\$\{[A-Za-z_][A-Za-z0-9_]*\}`)
+var reference = lazy.Regexp(`^\$\{[A-Za-z_][A-Za-z0-9_]*\}`)
 
 // scanFlow returns the offset behind a value in braces or brackets, or -1.
 func scanFlow(text string, at int) int { end, _ := scanBraces(text, at); return end }
@@ -220,8 +220,8 @@ func scanBraces(text string, at int) (end int, comment bool) {
 				return -1, comment
 			}
 			fresh = false
-		case c == '$' && reference.MatchString(text[i:]):
-			i += len(reference.FindString(text[i:])) - 1
+		case c == '$' && reference().MatchString(text[i:]):
+			i += len(reference().FindString(text[i:])) - 1
 			fresh = false
 		case c == '{' || c == '[':
 			depth++
@@ -295,7 +295,7 @@ func (s *source) itemEnd(at, limit int) int {
 	}
 	i := at
 	for i < limit && strings.IndexByte(",}]", s.text[i]) < 0 {
-		i += max(1, len(reference.FindString(s.text[i:])))
+		i += max(1, len(reference().FindString(s.text[i:])))
 	}
 	return at + len(strings.TrimRight(s.text[at:i], " \t\r\n"))
 }

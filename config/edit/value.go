@@ -2,7 +2,6 @@ package edit
 
 import (
 	"fmt"
-	"regexp"
 	"strings"
 	"unicode"
 
@@ -10,6 +9,7 @@ import (
 
 	"github.com/fairlead-dev/fairlead/config"
 	"github.com/fairlead-dev/fairlead/internal/file"
+	"github.com/fairlead-dev/fairlead/internal/lazy"
 )
 
 // lineMax is how long a list may be in one line; a longer one gets a line for each item.
@@ -93,13 +93,13 @@ func literal(s string) ([]string, bool) {
 }
 
 var (
-	simple = regexp.MustCompile(`^[^\s].*[^\s]$|^[^\s]$`)
-	words  = regexp.MustCompile(`^(?i:y|n|yes|no|on|off|true|false|null|~)$`) // other readers take these for something else
+	simple = lazy.Regexp(`^[^\s].*[^\s]$|^[^\s]$`)
+	words  = lazy.Regexp(`^(?i:y|n|yes|no|on|off|true|false|null|~)$`) // other readers take these for something else
 )
 
 // quoted returns a text as a scalar: without quotes where every reader takes it for the same text.
 func quoted(s string, flow bool) string {
-	if simple.MatchString(s) && !words.MatchString(s) && !strings.ContainsFunc(s, func(r rune) bool { return !unicode.IsPrint(r) }) && plainReads(s, flow) {
+	if simple().MatchString(s) && !words().MatchString(s) && !strings.ContainsFunc(s, func(r rune) bool { return !unicode.IsPrint(r) }) && plainReads(s, flow) {
 		return s
 	}
 	var b strings.Builder

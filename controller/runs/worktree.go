@@ -7,11 +7,11 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"regexp"
 	"strings"
 
 	"github.com/fairlead-dev/fairlead/controller/sessions"
 	"github.com/fairlead-dev/fairlead/internal/clip"
+	"github.com/fairlead-dev/fairlead/internal/lazy"
 	"github.com/fairlead-dev/fairlead/view"
 	"github.com/fairlead-dev/fairlead/worktree"
 
@@ -20,7 +20,7 @@ import (
 
 // nameOfRun matches the run IDs that can name a folder and a ref (machine workflow requires the
 // same).
-var nameOfRun = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.-]{0,47}$`)
+var nameOfRun = lazy.Regexp(`^[A-Za-z0-9_][A-Za-z0-9_.-]{0,47}$`)
 
 // makeWorktree makes the checkout for a run's steps and sets Worktree in req.how, and Workdir if the
 // flags do not name one. The error is a *machine.Refusal if the repository, a name or the path does
@@ -29,7 +29,7 @@ func (c *Controller) makeWorktree(ctx context.Context, req *runRequest, flags vi
 	no := func(format string, args ...any) error {
 		return worktree.RefuseWorktree(req.id, fmt.Sprintf(format, args...))
 	}
-	if !nameOfRun.MatchString(req.id) {
+	if !nameOfRun().MatchString(req.id) {
 		return no("the run's name %q cannot name a folder; choose another --run-id", clip.Text(req.id, 64))
 	}
 	g := worktree.Git{Dir: req.repo}

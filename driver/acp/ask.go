@@ -7,8 +7,8 @@ import (
 	"strings"
 
 	"github.com/fairlead-dev/fairlead/driver"
-	"github.com/fairlead-dev/fairlead/driver/adapter"
 	"github.com/fairlead-dev/fairlead/driver/speech"
+	"github.com/fairlead-dev/fairlead/internal/lazy"
 )
 
 // Cancelled is the option ID that answers a question without choosing any of its options: the
@@ -56,7 +56,7 @@ func switchesMode(o driver.Option, modes []choice) bool {
 	return slices.ContainsFunc(modes, func(c choice) bool { return c.id == o.ID }) || modeWords().MatchString(o.Label)
 }
 
-var modeWords = adapter.Words(`(?i)auto[- ]?(accept|approve|edit)|bypass|yolo|full[- ]access|don.t ask|\bmode\b|all edits`)
+var modeWords = lazy.Regexp(`(?i)auto[- ]?(accept|approve|edit)|bypass|yolo|full[- ]access|don.t ask|\bmode\b|all edits`)
 
 // isReject reports whether an option rejects the call.
 func isReject(o driver.Option) bool { return strings.HasPrefix(o.Kind, "reject") }

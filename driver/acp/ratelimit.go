@@ -6,16 +6,16 @@ import (
 	"strings"
 	"time"
 
-	"github.com/fairlead-dev/fairlead/driver/adapter"
+	"github.com/fairlead-dev/fairlead/internal/lazy"
 )
 
 // The protocol has no code for a rate limit of the provider. Programs report it as an error in their
 // own words; these patterns were observed or are documented.
 var (
-	limitWords = adapter.Words(`(?i)rate[ _-]?limit|too many requests|(usage|session|weekly|hourly|daily) limit|quota (exceeded|exhausted)|exceeded your current quota|resource_exhausted|(status|error|http|code)\W{0,4}(code\W{0,4})?429\b`)
-	waitWords  = adapter.Words(`(?i)(?:retry|try again|reset\w*|wait)\D{0,20}?(\d+(?:\.\d+)?)\s*(ms|milliseconds?|s|secs?|seconds?|m|mins?|minutes?|h|hours?)\b`)
-	untilWords = adapter.Words(`\d{4}-\d\d-\d\dT\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?:Z|[+-]\d\d:\d\d)`)
-	signIn     = adapter.Words(`(?i)auth|sign.?in|log.?in|api.?key|credential`)
+	limitWords = lazy.Regexp(`(?i)rate[ _-]?limit|too many requests|(usage|session|weekly|hourly|daily) limit|quota (exceeded|exhausted)|exceeded your current quota|resource_exhausted|(status|error|http|code)\W{0,4}(code\W{0,4})?429\b`)
+	waitWords  = lazy.Regexp(`(?i)(?:retry|try again|reset\w*|wait)\D{0,20}?(\d+(?:\.\d+)?)\s*(ms|milliseconds?|s|secs?|seconds?|m|mins?|minutes?|h|hours?)\b`)
+	untilWords = lazy.Regexp(`\d{4}-\d\d-\d\dT\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?:Z|[+-]\d\d:\d\d)`)
+	signIn     = lazy.Regexp(`(?i)auth|sign.?in|log.?in|api.?key|credential`)
 )
 
 // waitMax is the longest wait that is accepted. Weekly limits are the longest known ones.

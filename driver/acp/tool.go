@@ -8,8 +8,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/fairlead-dev/fairlead/driver/adapter"
 	"github.com/fairlead-dev/fairlead/driver/speech"
+	"github.com/fairlead-dev/fairlead/internal/lazy"
 )
 
 // toolCall is the state of one tool call. Programs send it in pieces (tool_call, updates, a
@@ -100,7 +100,7 @@ func (c toolCall) with(more toolCall) toolCall {
 
 const callPathsMax = 257 // limit for one call; one more than an event holds, so that the event is marked as incomplete
 
-var identifier = adapter.Words(`^[A-Za-z][A-Za-z0-9_:-]{0,99}$`)
+var identifier = lazy.Regexp(`^[A-Za-z][A-Za-z0-9_:-]{0,99}$`)
 
 // tool returns the tool's name in Fairlead's vocabulary or, if it is unknown, the program's own
 // name. server is the name of Fairlead's MCP server.
@@ -147,7 +147,7 @@ func (c toolCall) byServer() string {
 	return clip("mcp__"+found[2]+"__"+found[1], titleBytesMax)
 }
 
-var serverTitle = adapter.Words(`^([A-Za-z0-9_.:-]+) \(([A-Za-z0-9_.:-]+) MCP Server\)$`)
+var serverTitle = lazy.Regexp(`^([A-Za-z0-9_.:-]+) \(([A-Za-z0-9_.:-]+) MCP Server\)$`)
 
 // given returns the arguments that the call's text holds, as Gemini CLI sends those of MCP tools.
 func (c toolCall) given() fields { return objectOf(json.RawMessage(c.explained)) }
@@ -439,7 +439,7 @@ func commandLine(raw json.RawMessage) (string, bool) {
 	return strings.Join(words, " "), true
 }
 
-var plainWord = adapter.Words(`^[A-Za-z0-9_@%+=:,./-]+$`)
+var plainWord = lazy.Regexp(`^[A-Za-z0-9_@%+=:,./-]+$`)
 
 func quoted(s string) json.RawMessage {
 	b, err := json.Marshal(s)

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/fairlead-dev/fairlead/driver"
+	"github.com/fairlead-dev/fairlead/internal/lazy"
 )
 
 // Behind holds what all drivers behind an adapter have in common on the daemon's side; a driver
@@ -65,7 +66,7 @@ func (s *Stage) Printed(ctx context.Context, argv []string) (string, error) {
 	}
 }
 
-var versionNumber = Words(`\d+\.\d+\.\d+[\w.+-]*`)
+var versionNumber = lazy.Regexp(`\d+\.\d+\.\d+[\w.+-]*`)
 
 // VersionIn returns the version in a program's output; empty if there is none.
 func VersionIn(text string) string { return versionNumber().FindString(text) }

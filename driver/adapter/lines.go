@@ -12,6 +12,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/fairlead-dev/fairlead/driver/speech"
+	"github.com/fairlead-dev/fairlead/internal/lazy"
 )
 
 const (
@@ -130,4 +131,4 @@ func (e *errorsRead) last() string {
 }
 
 // wrong matches lines that look like error messages.
-var wrong = Words(`(?i)error|fatal|panic|fail|cannot|can't|denied|invalid|not found`)
+var wrong = lazy.Regexp(`(?i)error|fatal|panic|fail|cannot|can't|denied|invalid|not found`)

@@ -1,18 +1,11 @@
 package adapter
 
 import (
-	"regexp"
 	"strings"
-	"sync"
 
 	"github.com/fairlead-dev/fairlead/driver"
+	"github.com/fairlead-dev/fairlead/internal/lazy"
 )
-
-// Words compiles a regular expression on first use. Otherwise every command, shim and adapter of
-// this binary would compile the expressions of all drivers at startup.
-func Words(expr string) func() *regexp.Regexp {
-	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(expr) })
-}
 
 // APIError reports whether the only text of an answer is an error of the provider. Programs were seen
 // to give such a text as a successful answer: "API Error: 529 {…}", "[API Error: no model]", "Error:
@@ -22,7 +15,7 @@ func APIError(text string) bool {
 	return apiError().MatchString(text) && !strings.Contains(text, "\n\n")
 }
 
-var apiError = Words(`^\[?(API Error\b|Error:? \(?(HTTP |status )?[45]\d\d\b)`)
+var apiError = lazy.Regexp(`^\[?(API Error\b|Error:? \(?(HTTP |status )?[45]\d\d\b)`)
 
 // OneLine formats untrusted text in one line, without terminal control sequences.
 func OneLine(s string) string {

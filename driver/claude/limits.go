@@ -7,6 +7,7 @@ import (
 
 	"github.com/fairlead-dev/fairlead/driver"
 	"github.com/fairlead-dev/fairlead/driver/adapter"
+	"github.com/fairlead-dev/fairlead/internal/lazy"
 	"github.com/fairlead-dev/fairlead/machine/session"
 )
 
@@ -30,9 +31,9 @@ const (
 // Phrases for rate limits and exhausted contexts, for results without a field that says so. The
 // SDK's documentation names the prefixes "You've hit your" and "You've reached your".
 var (
-	limitWords   = adapter.Words(`(?i)^\s*(you['’]ve (hit|reached) your|claude (ai )?usage limit reached)|\b(rate.?limit|too many requests|429)\b|\bquota\b.*\bexceeded\b|\bexceeded\b.*\bquota\b`)
-	contextWords = adapter.Words(`(?i)prompt is too long|context (window|length).*(exceed|limit|full)|exceed.*context (window|length)|maximum context length|input is too long`)
-	resumeWords  = adapter.Words(`(?i)no (conversation|saved session|session) (was )?found`)
+	limitWords   = lazy.Regexp(`(?i)^\s*(you['’]ve (hit|reached) your|claude (ai )?usage limit reached)|\b(rate.?limit|too many requests|429)\b|\bquota\b.*\bexceeded\b|\bexceeded\b.*\bquota\b`)
+	contextWords = lazy.Regexp(`(?i)prompt is too long|context (window|length).*(exceed|limit|full)|exceed.*context (window|length)|maximum context length|input is too long`)
+	resumeWords  = lazy.Regexp(`(?i)no (conversation|saved session|session) (was )?found`)
 )
 
 // verdict classifies the end of an answer.
@@ -121,8 +122,8 @@ func withDenied(detail string, calls []string) string {
 }
 
 var (
-	resetsAt   = adapter.Words(`(?i)\bresets?(?: at)? (?:([a-z]{3}) (\d{1,2})(?:,| at)? )?(\d{1,2})(?::(\d{2}))? ?(am|pm)(?: \(([A-Za-z_]+/[A-Za-z_/]+|UTC)\))?`)
-	resetEpoch = adapter.Words(`limit reached\|(\d{10})\b`)
+	resetsAt   = lazy.Regexp(`(?i)\bresets?(?: at)? (?:([a-z]{3}) (\d{1,2})(?:,| at)? )?(\d{1,2})(?::(\d{2}))? ?(am|pm)(?: \(([A-Za-z_]+/[A-Za-z_/]+|UTC)\))?`)
+	resetEpoch = lazy.Regexp(`limit reached\|(\d{10})\b`)
 )
 
 // resetIn finds the end of a limit in its text, as in "resets Jul 23 at 6pm (America/Los_Angeles)";

@@ -10,13 +10,14 @@ import (
 
 	"github.com/fairlead-dev/fairlead/driver"
 	"github.com/fairlead-dev/fairlead/driver/adapter"
+	"github.com/fairlead-dev/fairlead/internal/lazy"
 )
 
 // rolloutTailBytes is how much of a record's end is read. Totals are written after every request,
 // and between two of them there is at most one answer of a model and the output of one tool.
 const rolloutTailBytes = 4 << 20
 
-var threadID = adapter.Words(`^[0-9A-Za-z-]{8,64}$`)
+var threadID = lazy.Regexp(`^[0-9A-Za-z-]{8,64}$`)
 
 // usedBefore returns what a thread has used so far according to codex's own record; false if there
 // is none. The record is an internal file of the program, so only the first usage report of a

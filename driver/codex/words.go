@@ -6,6 +6,7 @@ import (
 
 	"github.com/fairlead-dev/fairlead/driver"
 	"github.com/fairlead-dev/fairlead/driver/adapter"
+	"github.com/fairlead-dev/fairlead/internal/lazy"
 	"github.com/fairlead-dev/fairlead/machine/session"
 )
 
@@ -23,14 +24,14 @@ const (
 )
 
 var (
-	limitWords   = adapter.Words(`(?i)\b(usage limit|rate.?limit|too many requests|429)\b|\bquota\b.*\bexceeded\b|\bexceeded\b.*\bquota\b`)
-	contextWords = adapter.Words(`(?i)context window|context length|ran out of room`)
-	resumeWords  = adapter.Words(`(?i)no rollout found|no saved session|session .*not found`)
-	deniedWords  = adapter.Words(`(?i)requires approval|approval policy is never|rejected by|not permitted|denied`)
+	limitWords   = lazy.Regexp(`(?i)\b(usage limit|rate.?limit|too many requests|429)\b|\bquota\b.*\bexceeded\b|\bexceeded\b.*\bquota\b`)
+	contextWords = lazy.Regexp(`(?i)context window|context length|ran out of room`)
+	resumeWords  = lazy.Regexp(`(?i)no rollout found|no saved session|session .*not found`)
+	deniedWords  = lazy.Regexp(`(?i)requires approval|approval policy is never|rejected by|not permitted|denied`)
 
-	againAt = adapter.Words(`(?i)try again at (?:([a-z]{3})[a-z]* (\d{1,2})(?:st|nd|rd|th)?,? (\d{4}),? )?(\d{1,2}):(\d{2}) ?(AM|PM)`)
-	againIn = adapter.Words(`(?i)try again in ((?:\d+(?:\.\d+)? ?(?:days?|hours?|minutes?|seconds?|[dhms])\b[ ,]*(?:and )?)+)`)
-	piece   = adapter.Words(`(?i)(\d+)(?:\.\d+)? ?(d|h|m|s)`)
+	againAt = lazy.Regexp(`(?i)try again at (?:([a-z]{3})[a-z]* (\d{1,2})(?:st|nd|rd|th)?,? (\d{4}),? )?(\d{1,2}):(\d{2}) ?(AM|PM)`)
+	againIn = lazy.Regexp(`(?i)try again in ((?:\d+(?:\.\d+)? ?(?:days?|hours?|minutes?|seconds?|[dhms])\b[ ,]*(?:and )?)+)`)
+	piece   = lazy.Regexp(`(?i)(\d+)(?:\.\d+)? ?(d|h|m|s)`)
 )
 
 // failed classifies a failure by its text, because codex sends nothing else.
@@ -102,7 +103,7 @@ func number10(s string) (n int) {
 }
 
 // shells matches the shell prefix with which codex reports commands.
-var shells = adapter.Words(`^(?:/\S*/)?(?:ba|z|da)?sh -l?c `)
+var shells = lazy.Regexp(`^(?:/\S*/)?(?:ba|z|da)?sh -l?c `)
 
 // unwrapped removes the shell prefix from a command, as the model wrote it. A command that cannot be
 // parsed is returned unchanged.

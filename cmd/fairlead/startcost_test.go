@@ -1,0 +1,49 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+)
+
+// Every command, shim and hook initializes all packages that are linked, before it does anything. The bounds
+// are on what that allocates, which is the same on a slow machine: if it grows, compile or build the new thing
+// on first use (see internal/lazy). A change that allocates less lowers the bound.
+func TestStartAllocatesLittle(t *testing.T) {
+	if raced {
+		t.Skip("the race detector changes what is allocated")
+	}
+	t.Parallel()
+	for _, c := range []struct {
+		name   string
+		args   []string
+		allocs int
+	}{
+		{"a command", []string{"version"}, 6400},
+		{"a shim", []string{"__holder", "s", t.TempDir()}, 3000},
+	} {
+		cmd := exec.Command(program, c.args...)
+		cmd.Env = append(os.Environ(), "GODEBUG=inittrace=1")
+		said, _ := cmd.CombinedOutput() // a shim without a daemon fails, after it was initialized
+		sum, packages := 0, 0
+		for line := range strings.Lines(string(said)) {
+			fields := strings.Fields(line)
+			if len(fields) < 4 || fields[0] != "init" || fields[len(fields)-1] != "allocs" {
+				continue
+			}
+			var allocs int
+			if _, err := fmt.Sscan(fields[len(fields)-2], &allocs); err != nil {
+				t.Fatalf("%q: %v", line, err)
+			}
+			sum, packages = sum+allocs, packages+1
+		}
+		if packages < 50 {
+			t.Fatalf("the trace of %s names %d packages: %s", c.name, packages, said)
+		}
+		if sum > c.allocs {
+			t.Errorf("%s allocates %d objects in %d packages before main; at most %d are meant", c.name, sum, packages, c.allocs)
+		}
+	}
+}
