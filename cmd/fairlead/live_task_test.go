@@ -156,7 +156,7 @@ func TestLiveTell(t *testing.T) {
 	if same != 1 {
 		t.Errorf("%d requests of the first answer had the text\n%s", same, c.state())
 	}
-	if events := c.must("events"); strings.Count(events, "tell_given") != 1 {
+	if events := c.must("events"); strings.Count(events, "the session was given what a person told") != 1 {
 		t.Errorf("the journal:\n%s", events)
 	}
 }
