@@ -210,7 +210,8 @@ func writeRecord(folder, name, room string, v any) error {
 }
 
 // writeStarted names the agent's process in agent.json. It is not synced: after a power failure no process
-// is left that it could name, and the intent, which is synced, says that the agent may have run.
+// is left that it could name, and the intent, which is synced, says that the agent may have run. A file
+// system that then has neither leaves a damaged record, which counts as started as well.
 func writeStarted(folder string, r *agentRecord) error {
 	unsynced := func(*os.File) error { return nil }
 	if err := replaceFile(folder, agentFile, "", encoded(agentFile, r), unsynced); err != nil {

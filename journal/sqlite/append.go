@@ -220,10 +220,13 @@ func (j *Journal) store(waiting []*appending) error {
 		}
 		a.last = j.tail.seq
 	}
-	if j.endsDue() {
-		return errors.Join(j.storeStretch(), j.storeEnds())
+	if !j.endsDue() {
+		return nil
 	}
-	return nil
+	if err := j.storeStretch(); err != nil {
+		return err
+	}
+	return j.storeEnds()
 }
 
 func (j *Journal) check(expect []journal.Expect) (*journal.Conflict, error) {

@@ -7,8 +7,8 @@ import (
 	"slices"
 )
 
-// stretchMax is how many changes a stretch may have, if its last batch allows it: those since the last one that are more
-// are left out, and are read in full.
+// stretchMax is how many changes may wait for the next stretch. If there are more, as in a journal of an older Fairlead,
+// the stretch begins later, and who reads one entity reads all changes before it.
 const stretchMax = 4 * endsEvery
 
 // storeStretch keeps which entities the changes since the last stretch are about, within a transaction that knows the
@@ -16,7 +16,7 @@ const stretchMax = 4 * endsEvery
 func (j *Journal) storeStretch() error {
 	w, head := j.writer, j.tail.seq
 	after, _, err := w.number("SELECT max(last) FROM stretch")
-	if err != nil {
+	if err != nil || uint64(after) >= head { // another writer has stored it
 		return err
 	}
 	if head > uint64(after)+stretchMax {
@@ -51,7 +51,8 @@ func stretchSum(first, last int64, data []byte) []byte {
 	return sum[:]
 }
 
-// skip gives the first change from a seq on, which begins a batch, that may be about an entity.
+// skip returns the first seq from next on at which changes of an entity may be: next itself, or the beginning of a later
+// batch.
 func (c *conn) skip(next uint64, entity int64) (uint64, error) {
 	for {
 		end := int64(0)

@@ -1,6 +1,7 @@
 package sqlite
 
 import (
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"path/filepath"
@@ -104,4 +105,28 @@ func TestOtherStretchesAreNotRead(t *testing.T) {
 	if n, err := read(); n != 1 || err == nil {
 		t.Errorf("without the lists the damage is not noticed: %d changes", n)
 	}
+}
+
+// A writer that finds nothing new since another writer's list adds none: it would take the place of the next one.
+func TestStretchesOfTwoWriters(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "journal.db")
+	a, b := opened(t, path), opened(t, path)
+	fill := func(j *Journal) {
+		t.Helper()
+		for range endsEvery/journal.BatchChangesMax + 2 {
+			if _, err := j.Append(t.Context(), journaltest.MadeBatch(journal.BatchChangesMax)); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if _, err := b.Append(t.Context(), journaltest.MadeBatch(1)); err != nil { // it remembers the end from now on
+		t.Fatal(err)
+	}
+	fill(a) // its last batch stores a list
+	var conflict *journal.Conflict
+	if _, err := b.Append(t.Context(), journaltest.MadeBatch(1), journal.Expect{Entity: "control/agent-0", Version: 99_999}); !errors.As(err, &conflict) {
+		t.Fatalf("got %v, want a conflict", err)
+	}
+	fill(a)
+	fill(b)
 }
