@@ -25,10 +25,11 @@ type waits struct {
 	piece   time.Duration // to read a piece of a stream
 }
 
-// waitsUsual are much longer than a program on this machine needs, and short enough that an idle or
-// malicious client does not keep a connection.
+// waitsUsual are longer than a program needs on a machine that is very busy: a browser opens connections
+// before it has requests for them, and loses a part of the page if one is closed too early. They are
+// short enough that an idle or malicious client does not keep a connection.
 var waitsUsual = waits{
-	headers: 5 * time.Second, request: 15 * time.Second, body: 5 * time.Second, answer: 60 * time.Second, piece: 10 * time.Second,
+	headers: 30 * time.Second, request: 60 * time.Second, body: 30 * time.Second, answer: 60 * time.Second, piece: 10 * time.Second,
 }
 
 // Serve answers on both listeners until ctx ends; then it ends the streams with a goodbye, lets

@@ -23,10 +23,12 @@ import (
 	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/cdproto/heapprofiler"
+	"github.com/chromedp/cdproto/input"
 	"github.com/chromedp/cdproto/page"
 	"github.com/chromedp/cdproto/performance"
 	"github.com/chromedp/cdproto/target"
 	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/kb"
 	"github.com/fairlead-dev/fairlead/internal/test/wait"
 )
 
@@ -224,9 +226,16 @@ func Eval[T any](p *Page, expression string) T {
 // pageFolder is the folder of the page's modules. A test imports them from there to get those that the page uses.
 const pageFolder = `document.querySelector('script[type=module]').src.replace(/app[.]js$/, '')`
 
-// Open goes to an address and waits until the page stands. If the address has the token of the server as its query,
-// the window is signed in first, once, and the query is left out.
+// Open goes to an address, as Visit does, and waits until the page has drawn itself.
 func (p *Page) Open(url string) {
+	p.t.Helper()
+	p.Visit(url)
+	p.Until("the page has drawn itself", `document.querySelector('.masthead') !== null`)
+}
+
+// Visit goes to an address. If the address has the token of the server as its query, the window is signed in first,
+// once, and the query is left out.
+func (p *Page) Visit(url string) {
 	p.t.Helper()
 	if base, query, ok := strings.Cut(url, "?token="); ok {
 		token, place, _ := strings.Cut(query, "#")
@@ -239,7 +248,6 @@ func (p *Page) Open(url string) {
 		p.do("leave the page", chromedp.Navigate("about:blank")) // otherwise an address that differs in its fragment only loads nothing
 	}
 	p.do("open "+url, chromedp.Navigate(url))
-	p.Until("the page has drawn itself", `document.querySelector('.masthead') !== null`)
 }
 
 // Resize sets the window; below 600 pixels it is a phone with a touch screen.
@@ -319,7 +327,8 @@ func (p *Page) WaitGone(selector, text string) {
 }
 
 // standing is the position of an element after it has stopped moving: a page that redraws itself
-// moves the button that a test is about to press.
+// moves the button that a test is about to press. If it moves once more before the mouse arrives, the
+// press does nothing, and pressMissed says so.
 const standing = `(async () => {
 	const frame = () => new Promise(go => requestAnimationFrame(() => requestAnimationFrame(go)));
 	for (let looks = 0, was = ''; ; looks++) {
@@ -327,7 +336,14 @@ const standing = `(async () => {
 		if (b) {
 			b.scrollIntoView({block: 'nearest'});
 			const r = b.getClientRects()[0] ?? b.getBoundingClientRect(), at = [r.x + r.width / 2, r.y + r.height / 2];
-			if (at.join() === was || looks > 20) return at;
+			if (at.join() === was || looks > 20) {
+				let missed = false;
+				const one = new AbortController();
+				const look = (e) => { if (!b.contains(e.target)) { missed = true; e.preventDefault(); e.stopImmediatePropagation(); } else if (e.type === 'click') one.abort(); };
+				for (const kind of ['pointerdown', 'mousedown', 'pointerup', 'mouseup', 'click', 'touchstart', 'touchend']) addEventListener(kind, look, {capture: true, passive: false, signal: one.signal});
+				window.pressMissed = () => { one.abort(); return missed; };
+				return at;
+			}
 			was = at.join();
 		}
 		await frame();
@@ -341,14 +357,34 @@ func (p *Page) Click(within, text string) {
 	find := fmt.Sprintf(`[...document.querySelectorAll(%q)].flatMap(e => [...e.querySelectorAll('button, a, [role=tab], option, summary, label.mode')])
 		.find(b => (b.innerText + ' ' + (b.getAttribute('aria-label') ?? '')).toLowerCase().includes(%s) && b.checkVisibility() && b.getAttribute('aria-disabled') !== 'true')`, within, quote(strings.ToLower(text)))
 	p.Until(fmt.Sprintf("there is %q to press in %s", text, within), find)
-	at := Eval[[]float64](p, fmt.Sprintf(standing, find))
-	p.do("press "+text, chromedp.MouseClickXY(at[0], at[1]))
+	for {
+		at := Eval[[]float64](p, fmt.Sprintf(standing, find))
+		p.do("press "+text, chromedp.MouseClickXY(at[0], at[1]))
+		if !Eval[bool](p, `(() => { const missed = window.pressMissed?.() ?? false; delete window.pressMissed; return missed; })()`) {
+			return
+		}
+	}
 }
 
-// Press types keys, as the chromedp kb package spells them.
+// Press types keys, as the chromedp kb package spells them. A key and its character are one event, as on a keyboard: a
+// character sent after it would reach what has the focus by then.
 func (p *Page) Press(keys string) {
 	p.t.Helper()
-	p.do("type "+keys, chromedp.KeyEvent(keys))
+	p.do("type "+keys, func(ctx context.Context, t *chromedp.Target) (chromedp.Void, error) {
+		for _, r := range keys {
+			events := kb.Encode(r)
+			if len(events) == 3 {
+				events[0].Text, events[0].UnmodifiedText = events[1].Text, events[1].UnmodifiedText
+				events = []*input.DispatchKeyEventParams{events[0], events[2]}
+			}
+			for _, e := range events {
+				if _, err := cdp.Call(ctx, t, input.DispatchKeyEvent, *e); err != nil {
+					return chromedp.Void{}, err
+				}
+			}
+		}
+		return chromedp.Void{}, nil
+	})
 }
 
 // Focused describes the element that has the focus, for the reader of a failure: its tag, class and words.

@@ -8,10 +8,13 @@ import (
 	"net/http"
 	"net/http/httputil"
 	"net/url"
+	"regexp"
 	"strconv"
 	"strings"
 	"sync"
 )
+
+var versionFolder = regexp.MustCompile(`^/v/[^/]+/`)
 
 // Proxy forwards requests to the real server. It can refuse a request and change the JSON of an
 // answer, for stories about answers that a healthy server gives only under rare conditions.
@@ -19,6 +22,7 @@ type Proxy struct {
 	forward  *httputil.ReverseProxy
 	mu       sync.Mutex
 	refusals map[string]string // "POST /channels/quay/skip" → reason
+	lasting  map[string]bool   // refusals that do not end with the first
 	edits    map[string]func(body map[string]any)
 	holds    bool // streams are passed on when they have ended
 }
@@ -49,7 +53,7 @@ func (w *whole) Read(b []byte) (int, error) {
 
 func newProxy(server string) *Proxy {
 	to := &url.URL{Scheme: "http", Host: server}
-	p := &Proxy{refusals: map[string]string{}, edits: map[string]func(map[string]any){}}
+	p := &Proxy{refusals: map[string]string{}, lasting: map[string]bool{}, edits: map[string]func(map[string]any){}}
 	p.forward = &httputil.ReverseProxy{
 		FlushInterval: -1, // the feed is a stream
 		Rewrite: func(r *httputil.ProxyRequest) {
@@ -63,11 +67,20 @@ func newProxy(server string) *Proxy {
 	return p
 }
 
-// Refuse answers the next request with this method and path with a refusal. Paths are relative to /api/v1.
+// Refuse answers the next request with this method and path with a refusal. Paths are relative to
+// /api/v1, and those of the page's parts to the folder of their version.
 func (p *Proxy) Refuse(method, path, reason string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.refusals[method+" "+path] = reason
+}
+
+// RefuseAll answers every request with this method and path with a refusal.
+func (p *Proxy) RefuseAll(method, path, reason string) {
+	p.Refuse(method, path, reason)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.lasting[method+" "+path] = true
 }
 
 // RefuseAnswer refuses the next answer to a question.
@@ -81,13 +94,15 @@ func (p *Proxy) Edit(path string, change func(body map[string]any)) {
 }
 
 func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	key := r.Method + " " + strings.TrimPrefix(r.URL.Path, "/api/v1")
+	key := r.Method + " " + versionFolder.ReplaceAllString(strings.TrimPrefix(r.URL.Path, "/api/v1"), "/")
 	if parts := strings.Split(key, "/"); len(parts) == 4 && parts[1] == "questions" {
 		key = parts[0] + "/questions/*/" + parts[3]
 	}
 	p.mu.Lock()
 	reason, refused := p.refusals[key]
-	delete(p.refusals, key)
+	if !p.lasting[key] {
+		delete(p.refusals, key)
+	}
 	p.mu.Unlock()
 	if !refused {
 		p.forward.ServeHTTP(w, r)

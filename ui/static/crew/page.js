@@ -1,6 +1,6 @@
 // The crew on its nine seats, with the lead in the middle, and the main button.
 
-import { crew, crewKnown, crewWrong, documentCell, lead, LEAD_SEAT, members, onSeat, seatless, SEATS, tally, memberOf } from './state.js';
+import { crew, crewKnown, crewWrong, documentCell, lead, LEAD_SEAT, members, onSeat, seatless, SEATS, sure, tally, memberOf } from './state.js';
 import { imported, importFiles, importing, sleep, summon, wake } from './actions.js';
 import { lastWords } from './lastwords.js';
 import { evidenceOf, headline, leadLook, leadWords, lookOf, nameOf, statusAt, NOTICES, ago } from './words.js';
@@ -101,17 +101,17 @@ function Button() {
 
 /** Puts the crew to sleep. It asks for confirmation, because it ends a session. */
 function Sleep() {
-  const sure = useSignal(false);
   const open = lead.value.session !== '';
   const here = useRef(/** @type {HTMLElement | null} */ (null));
   const asks = useRef(false);
   useEffect(() => { if (!open) sure.value = false; }, [open]);
+  useEffect(() => () => { sure.value = false; }, []);
   // before drawing: if the focus moved later, a key press could miss the button
   useLayoutEffect(() => { if (asks.current !== sure.value) here.current?.querySelector('button')?.focus(); asks.current = sure.value; }, [sure.value]);
   if (!open) return null;
   if (!sure.value) {
     const off = !live.value || asked.value !== '';
-    return html`<span ref=${here}><button type="button" class="order order-quiet" data-order="sleep" aria-disabled=${off ? 'true' : undefined} title="Ends the lead's session; no member is lost" onClick=${() => { if (!off) sure.value = true; }}><${Icon} name="moon" /><span>Sleep\u2026</span></button></span>`;
+    return html`<span ref=${here}><button type="button" class="order order-quiet" aria-disabled=${off ? 'true' : undefined} title="Ends the lead's session; no member is lost" onClick=${() => { if (!off) sure.value = true; }}><${Icon} name="moon" /><span>Sleep\u2026</span></button></span>`;
   }
   return html`<span ref=${here} class="sure" role="group" aria-label="End the lead's session?"><span>End ${plain(lead.value.agent, 40)}\u2019s session? All members sleep; none is lost.</span>
     <button type="button" class="order order-quiet" onClick=${() => { sure.value = false; }}>No</button>

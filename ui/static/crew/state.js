@@ -33,6 +33,8 @@ let touched = 0; // the sequence of the last change
 
 export const crewKnown = signal(false);
 export const crewWrong = signal('');
+/** Whether the page asks for confirmation before the crew is put to sleep. */
+export const sure = signal(false);
 export const crew = signal({ button: 'none', inProgress: '', size: 8, soulsLeftOut: 0, notices: /** @type {api.CrewNotice[]} */ ([]) });
 export const lead = signal(/** @type {api.CrewLead} */ (NO_LEAD));
 /** Members that have not expired, by seat. */

@@ -7,7 +7,7 @@ import * as api from '../shell/api.js';
 import { configure } from '../configure/state.js';
 import { needs } from '../inbox/state.js';
 import { summon, wake } from '../crew/actions.js';
-import { crew, lead } from '../crew/state.js';
+import { crew, lead, sure } from '../crew/state.js';
 import { channelNames } from '../channels/state.js';
 import { sessions } from '../dispatch/state.js';
 import { openRepository } from '../repositories/actions.js';
@@ -44,7 +44,7 @@ export function mainCommands() {
   if (live.value) {
     const word = crew.value.button;
     if (word === 'SUMMON' || word === 'WAKE') order(`${word === 'WAKE' ? 'Wake' : 'Summon'} the crew`, '', 'sun', () => { go('crew'); void (word === 'WAKE' ? wake : summon)(); });
-    if (lead.value.session) order('Send the crew to sleep\u2026', '', 'moon', () => { go('crew'); requestAnimationFrame(() => /** @type {HTMLElement | null} */ (document.querySelector('[data-order=sleep]'))?.click()); });
+    if (lead.value.session) order('Send the crew to sleep\u2026', '', 'moon', () => { go('crew'); sure.value = true; });
   }
   order(looking.value ? 'Back to now' : 'Look back: the page as it was', 'P', 'clock', toggle);
   order(`Change the theme (now ${theme.value})`, 'T', 'sun', nextTheme);
