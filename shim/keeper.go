@@ -270,6 +270,15 @@ func (k *keeper) tree() []Process {
 	return without(all, found, self)
 }
 
+// living returns what a status shows of the tree. It is asked for often, by all shims of a team at a time, so
+// it does not read the whole process table where every process of the tree stays below the shim.
+func (k *keeper) living() []Process {
+	if haveSubreaper {
+		return descendants(os.Getpid())
+	}
+	return k.tree()
+}
+
 // bury writes the exit record, notifies all connections, and removes the socket.
 func (k *keeper) bury() {
 	defer removeCgroup(k.record.Cgroup)
@@ -316,7 +325,7 @@ func (k *keeper) status() Status {
 	over := k.exit != nil
 	k.mu.Unlock()
 	if !over { // otherwise nothing is left, and the process table need not be read
-		for _, p := range k.tree() {
+		for _, p := range k.living() {
 			if p.PID != k.record.AgentPID {
 				st.Children++
 			}

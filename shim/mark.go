@@ -107,7 +107,7 @@ func marksAbove(pid int) (marks []string) {
 func shimEnv(mark string) []string {
 	env := []string{
 		shimVar + "=" + mark,
-		"GOMAXPROCS=1", "GOGC=50", "GOMEMLIMIT=24MiB", // a shim does little and must be small
+		"GOMAXPROCS=1", "GOGC=10", "GOMEMLIMIT=24MiB", // a shim does little and must be small: garbage is collected from 400 KB on
 	}
 	for _, k := range []string{markVar, runtimedir.Var, crashVar, "GOCOVERDIR", "GORACE"} {
 		if v, ok := os.LookupEnv(k); ok {

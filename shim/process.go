@@ -45,8 +45,12 @@ func below(all []Process, root int) []Process {
 // marked returns the living processes, not older than since, whose environment contains mark.
 func marked(all []Process, mark string, since uint64) []Process {
 	var found []Process
+	var environ []byte
 	for _, p := range all {
-		if !p.zombie && p.Start >= since && slices.Contains(marksIn(environOf(p.PID)), mark) {
+		if p.zombie || p.Start < since {
+			continue
+		}
+		if environ = appendEnviron(environ[:0], p.PID); slices.Contains(marksIn(environ), mark) {
 			found = append(found, p)
 		}
 	}

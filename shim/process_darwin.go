@@ -61,6 +61,14 @@ func environOf(pid int) []byte {
 	return environAfterArgs(raw)
 }
 
+func appendEnviron(buf []byte, pid int) []byte { return append(buf, environOf(pid)...) }
+
+// descendants returns the living descendants of root, without root.
+func descendants(root int) []Process {
+	all, _ := processes() // none: nothing is known of the tree
+	return below(all, root)
+}
+
 func environAfterArgs(raw []byte) []byte {
 	if len(raw) < 4 {
 		return nil

@@ -5,9 +5,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -68,8 +68,15 @@ func parseStat(line []byte) (p Process, ok bool) {
 	if open < 0 || shut < open {
 		return Process{}, false
 	}
-	f := bytes.Fields(line[shut+1:])
-	if len(f) < 20 {
+	var f [20][]byte // a fixed number: the whole table is read at once, and a slice for each process is garbage
+	n := 0
+	for word := range bytes.FieldsSeq(line[shut+1:]) {
+		if f[n] = word; n == len(f)-1 {
+			break
+		}
+		n++
+	}
+	if f[len(f)-1] == nil {
 		return Process{}, false
 	}
 	var errs [4]error
@@ -82,15 +89,53 @@ func parseStat(line []byte) (p Process, ok bool) {
 	return p, errors.Join(errs[:]...) == nil && p.PID > 0 && p.parent >= 0
 }
 
-// environOf returns nothing for a process that has ended or is not accessible.
-func environOf(pid int) []byte {
-	f, err := os.Open("/proc/" + strconv.Itoa(pid) + "/environ")
-	if err != nil {
-		return nil
+// descendants returns the living descendants of root, without root. The kernel lists the children of each
+// thread; where it does not, the whole process table is read.
+func descendants(root int) []Process {
+	if _, err := os.Stat("/proc/self/task/" + strconv.Itoa(os.Getpid()) + "/children"); err != nil {
+		all, _ := processes() // none: nothing is known of the tree
+		return below(all, root)
 	}
-	defer f.Close()
-	raw, _ := io.ReadAll(io.LimitReader(f, environBytesMax)) // it may end during the read: then it has no environment
-	return raw
+	var found []Process
+	seen := map[int]bool{root: true}
+	for todo := []int{root}; len(todo) > 0; todo = todo[1:] {
+		threads, _ := os.ReadDir("/proc/" + strconv.Itoa(todo[0]) + "/task") // none: it has ended
+		for _, t := range threads {
+			list, _ := os.ReadFile("/proc/" + strconv.Itoa(todo[0]) + "/task/" + t.Name() + "/children")
+			for word := range bytes.FieldsSeq(list) {
+				pid, err := strconv.Atoi(string(word))
+				if err != nil || seen[pid] {
+					continue
+				}
+				seen[pid] = true
+				if p, ok := readProcess(pid); ok && !p.zombie {
+					found, todo = append(found, p), append(todo, pid)
+				}
+			}
+		}
+	}
+	return found
+}
+
+// environOf returns nothing for a process that has ended or is not accessible.
+func environOf(pid int) []byte { return appendEnviron(nil, pid) }
+
+// appendEnviron appends the environment of a process to buf.
+func appendEnviron(buf []byte, pid int) []byte {
+	fd, err := unix.Open("/proc/"+strconv.Itoa(pid)+"/environ", unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return buf
+	}
+	defer unix.Close(fd)
+	for begin := len(buf); len(buf)-begin < environBytesMax; {
+		buf = slices.Grow(buf, 4096)
+		n, err := unix.Read(fd, buf[len(buf):cap(buf)])
+		if n <= 0 || err != nil { // it may end during the read: then it has no environment
+			break
+		}
+		buf = buf[:len(buf)+n]
+	}
+	return buf
 }
 
 func bootID() string {
