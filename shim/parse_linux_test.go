@@ -1,7 +1,11 @@
 package shim
 
 import (
+	"bufio"
 	"os"
+	"os/exec"
+	"slices"
+	"syscall"
 	"testing"
 )
 
@@ -39,5 +43,45 @@ func TestForgedName(t *testing.T) {
 	}
 	if p, ok := parseStat([]byte("7 (x) S -1 5 7 0 -1 4194304 1 0 0 0 0 0 0 0 20 0 1 0 99 0 0")); ok {
 		t.Errorf("a parent below 0: %+v", p)
+	}
+}
+
+// A status counts the same tree as a scan of the whole table, without reading it.
+func TestDescendants(t *testing.T) {
+	cmd := exec.Command("sh", "-c", "sleep 60 & sleep 60 & echo ready; wait")
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
+		_ = cmd.Wait() // it was killed
+	}()
+	if _, err := bufio.NewReader(out).ReadString('\n'); err != nil {
+		t.Fatal(err)
+	}
+	pids := func(ps []Process) []int {
+		var all []int
+		for _, p := range ps {
+			all = append(all, p.PID)
+		}
+		slices.Sort(all)
+		return all
+	}
+	all, err := processes()
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, want := pids(descendants(cmd.Process.Pid)), pids(below(all, cmd.Process.Pid))
+	if len(want) != 2 || !slices.Equal(got, want) {
+		t.Errorf("descendants are %v, the table has %v", got, want)
+	}
+	stat := []byte("7 (sleep) S 1 5 7 0 -1 4194304 1 0 0 0 0 0 0 0 20 0 1 0 99 0 0")
+	if n := testing.AllocsPerRun(100, func() { parseStat(stat) }); n > 1 {
+		t.Errorf("%v objects for each process of the table; its name is one", n)
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/fairlead-dev/fairlead/api"
 	apiclient "github.com/fairlead-dev/fairlead/api/client"
 	"github.com/fairlead-dev/fairlead/internal/test/wait"
+	"github.com/fairlead-dev/fairlead/shim"
 	"github.com/fairlead-dev/fairlead/view"
 )
 
@@ -125,20 +126,84 @@ func BenchmarkWork(b *testing.B) {
 				b.Fatal(err)
 			}
 		}
-		wait.Until(b, "all agents run", func() bool {
-			shown, err := client.Agents(b.Context())
-			if err != nil {
-				b.Fatal(err)
-			}
-			running := 0
-			for _, agent := range shown.Agents {
-				if agent.Badge == view.BadgeRunning && agent.Session != nil && agent.Session.PID != 0 {
-					running++
-				}
-			}
-			return running == manyAtWork
-		})
+		allRun(b, client, manyAtWork)
 	})
+}
+
+// allRun waits until n agents have a process each.
+func allRun(b *testing.B, client *apiclient.Client, n int) {
+	b.Helper()
+	wait.Until(b, "all agents run", func() bool {
+		shown, err := client.Agents(b.Context())
+		if err != nil {
+			b.Fatal(err)
+		}
+		running := 0
+		for _, agent := range shown.Agents {
+			if agent.Badge == view.BadgeRunning && agent.Session != nil && agent.Session.PID != 0 {
+				running++
+			}
+		}
+		return running == n
+	})
+}
+
+// BenchmarkAll measures `fairlead start --all` with 200 agents, to the last process, beside 200 starts of a program
+// that does nothing, one after the other; `down --now`; and the memory that a shim shares with no other process.
+func BenchmarkAll(b *testing.B) {
+	needProc(b)
+	const agents = 200
+	fairlead, empty := built(b)
+	var yaml strings.Builder
+	yaml.WriteString("version: 1\nagents:\n")
+	for n := range agents {
+		fmt.Fprintf(&yaml, "  a%d: {driver: exec, command: [sleep, 1h], workspace: a%d}\n", n, n)
+	}
+	var started pairs
+	var ended []time.Duration
+	var shims []float64
+	round := func() time.Duration {
+		h := layHull(b, fairlead, map[string]string{"fairlead.yaml": yaml.String()})
+		h.up()
+		client, err := apiclient.Dial(h.dir)
+		if err != nil {
+			b.Fatal(err)
+		}
+		defer client.Close()
+		began := time.Now()
+		timed(b, fairlead, "start", "--all", "--dir", h.dir)
+		allRun(b, client, agents)
+		took := time.Since(began)
+		wait.Pause(restWindow) // what the start itself leaves behind is collected meanwhile
+		shown, err := client.Agents(b.Context())
+		if err != nil {
+			b.Fatal(err)
+		}
+		for _, agent := range shown.Agents {
+			_, parent, ok := shim.Lineage(agent.Session.PID)
+			if !ok {
+				b.Fatalf("process %d of %s has ended", agent.Session.PID, agent.Name)
+			}
+			_, own := memoryOf(b, parent)
+			shims = append(shims, own/1e6)
+		}
+		began = time.Now()
+		h.down()
+		ended = append(ended, time.Since(began))
+		return took
+	}
+	for b.Loop() {
+		started.measure(round, func() time.Duration {
+			began := time.Now()
+			for range agents {
+				timed(b, empty)
+			}
+			return time.Since(began)
+		})
+	}
+	started.report(b, "start-all", "bare-starts")
+	b.ReportMetric(millis(middle(ended)), "ms/down-now")
+	b.ReportMetric(middle(shims), "MB-of-a-shim")
 }
 
 // besideBase runs a daemon with many agents and one with a single agent side by side, and

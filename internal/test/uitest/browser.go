@@ -270,16 +270,11 @@ func Fits(p *Page) string {
 // Scheme sets what the system prefers, dark or light, with less motion as all tests have it.
 func (p *Page) Scheme(scheme string) {
 	p.t.Helper()
-	p.prefer(scheme, "reduce")
+	p.Prefer(scheme, "reduce")
 }
 
-// Moving sets that the system prefers dark and minds no motion.
-func (p *Page) Moving() {
-	p.t.Helper()
-	p.prefer("dark", "no-preference")
-}
-
-func (p *Page) prefer(scheme, motion string) {
+// Prefer sets what the system prefers: a scheme, dark or light, and for motion reduce or no-preference.
+func (p *Page) Prefer(scheme, motion string) {
 	p.t.Helper()
 	p.do("prefer "+scheme, func(ctx context.Context, t *chromedp.Target) (chromedp.Void, error) {
 		_, err := cdp.Call(ctx, t, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{

@@ -50,7 +50,7 @@ func TestEggsRest(t *testing.T) {
 	p.Until("eggs are shown", `document.querySelectorAll('.egg').length === 8`)
 	const rocking = `document.getAnimations().some(a => a.effect.target?.classList.contains('egg-body') && a.effect.getComputedTiming().duration > 1000)`
 	p.Until("they lie still", `!(`+rocking+`)`)
-	p.Moving()
+	p.Prefer("dark", "no-preference")
 	p.Until("they rock", rocking)
 	if dir := os.Getenv("PICTURES"); dir != "" {
 		p.Until("one leans", `document.getAnimations().some(a => a.effect.target?.classList.contains('egg-body') && a.effect.getComputedTiming().progress > 0.62 && a.effect.getComputedTiming().progress < 0.7)`)
