@@ -28,7 +28,7 @@ func writes(text string) func(io.Writer) error {
 // Prepare brings the folder to the newest commit of the base branch, copies the files of Copy into it, and runs
 // the commands of Setup there if they did not run for the same lock files.
 func (t Task) Prepare(ctx context.Context, out io.Writer) error {
-	if err := renew(ctx, t); err != nil {
+	if err := errors.Join(t.There(), renew(ctx, t)); err != nil {
 		return err
 	}
 	if err := copies(t, out, t.Tree); err != nil || len(t.Setup) == 0 {
@@ -312,15 +312,24 @@ func begins(t Task, work, commit string) error {
 
 // landed is the commit with which this work has landed already; empty if it has not.
 func landed(ctx context.Context, t Task, work, tip string) string {
-	text, err := os.ReadFile(landingFile(t))
-	words := strings.Fields(string(text))
-	if err != nil || len(words) != 2 || words[0] != work {
+	of, commit := noted(t)
+	if of != work {
 		return ""
 	}
-	if _, err := t.ask(ctx, nil, "merge-base", "--is-ancestor", words[1], tip); err != nil {
+	if _, err := t.ask(ctx, nil, "merge-base", "--is-ancestor", commit, tip); err != nil {
 		return "" // it died before the branch moved, or the branch was moved back
 	}
-	return words[1]
+	return commit
+}
+
+// noted is what begins has noted last; empty: nothing.
+func noted(t Task) (work, commit string) {
+	text, err := os.ReadFile(landingFile(t))
+	words := strings.Fields(string(text))
+	if err != nil || len(words) != 2 {
+		return "", ""
+	}
+	return words[0], words[1]
 }
 
 func (t Task) message() string {
