@@ -179,6 +179,9 @@ func Merge(ctx context.Context, a *cli.App, client *apiclient.Client, id string,
 // notNow is the error for a task that does not wait for a person, or failed elsewhere.
 func notNow(r view.RunView) error {
 	name := cli.Plain(r.ID)
+	if r.Task.FailedStep == task.StepLand {
+		return &cli.Coded{Code: cli.ExitRefused, Err: fmt.Errorf("task %s is approved and has not landed: %s; land it with `fairlead merge %s`, or end it with `fairlead drop %s`", name, cli.Line(r.Task.Why, cli.ErrorWidth), name, name)}
+	}
 	if step := r.Task.FailedStep; step != "" {
 		return &cli.Coded{Code: cli.ExitRefused, Err: fmt.Errorf("task %s: step %s failed; see `fairlead run show %s`, repair the cause, and continue with `fairlead run resume %s`", name, cli.Plain(step), name, name)}
 	}

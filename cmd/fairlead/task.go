@@ -24,7 +24,7 @@ not touch each other or your files. Then the commands of tasks.checks run; if on
 the agent. Then the task waits for you: ` + "`fairlead diff`" + ` shows the changes, ` + "`fairlead request`" + ` sends it back into
 the same conversation, ` + "`fairlead merge`" + ` lands it on the base branch, ` + "`fairlead drop`" + ` ends it.
 
-A task is a run of a workflow: ` + "`fairlead docs task`" + ` prints it, ` + "`fairlead run show TASK`" + ` shows its steps, and
+A task is a run of a workflow: ` + "`fairlead docs workflow task`" + ` prints it, ` + "`fairlead run show TASK`" + ` shows its steps, and
 tasks.workflow in fairlead.yaml names another one. Without --agent the agent is the one whose description fits the
 text. It needs a daemon (` + "`fairlead up`" + `).
 
