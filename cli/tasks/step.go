@@ -110,6 +110,9 @@ func land(ctx context.Context, a *cli.App, t task.Task, metrics map[string]strin
 		metrics[task.MetricLanded] = done.Commit
 		said = fmt.Sprintf("commit %.10s on %s", done.Commit, t.Base)
 	}
+	if done.Checkout != "" {
+		said += ", and its checkout " + done.Checkout + " has moved with it"
+	}
 	if done.Joined {
 		said += "; its commits could not be replayed one by one, so it is one commit"
 	}

@@ -26,10 +26,16 @@ import (
 	"github.com/fairlead-dev/fairlead/view"
 )
 
-const titleWidth = 60
+const (
+	titleWidth   = 60
+	textBytesMax = 64 << 10 // of a task's text, as in the API
+)
 
 // Start gives a task.
 func Start(ctx context.Context, a *cli.App, client *apiclient.Client, flags view.TaskFlags) error {
+	if len(flags.Text) > textBytesMax {
+		return &cli.Coded{Code: cli.ExitUsage, Err: fmt.Errorf("the text has more than %d KiB; put it into a file, and give that with --attach FILE", textBytesMax>>10)}
+	}
 	shown, err := client.Runs.Start(ctx, view.RunFlags{Task: &flags})
 	if err != nil {
 		return cli.Faulty(err)
