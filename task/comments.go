@@ -1,6 +1,7 @@
 package task
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -9,6 +10,9 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+
+	"github.com/fairlead-dev/fairlead/internal/clip"
+	"github.com/fairlead-dev/fairlead/worktree"
 )
 
 const (
@@ -84,6 +88,34 @@ func CheckComments(all []Comment) error {
 		}
 	}
 	return nil
+}
+
+// Line is the text of a line of a file in the newest content, for a comment on it. If the task has deleted the file, it is
+// one of the old file. The error says that there is no such file or line. Line 0 is the whole file, which has no text.
+func (t Review) Line(ctx context.Context, file string, line int) (text string, old bool, err error) {
+	commit, err := t.Newest(ctx)
+	if err != nil {
+		return "", false, err
+	}
+	content, err := t.ask(ctx, nil, "cat-file", "blob", commit+":"+file)
+	if worktree.GitSaidNo(err) {
+		if commit, err = t.Before(ctx, commit); err != nil {
+			return "", false, err
+		}
+		content, err = t.ask(ctx, nil, "cat-file", "blob", commit+":"+file)
+		old = true
+	}
+	if worktree.GitSaidNo(err) {
+		return "", false, fmt.Errorf("task %s has no file %s; name it as `fairlead diff %s` does, from the top of the repository", t.ID, clip.Text(file, quoteBytesMax), t.ID)
+	}
+	if err != nil || line == 0 {
+		return "", old, err
+	}
+	rows := strings.Split(content, "\n")
+	if line > len(rows) {
+		return "", false, fmt.Errorf("%s has %d lines", file, len(rows))
+	}
+	return clip.To(strings.ToValidUTF8(rows[line-1], "\uFFFD"), quoteBytesMax), old, nil
 }
 
 // RequestText is what an agent is told, and a short note about it. Both are empty if there is nothing to say.

@@ -44,6 +44,9 @@ func (t Task) Remove(ctx context.Context) (ref string, err error) {
 
 // RemoveLanded removes the folder of a task that has landed, unless it has content that was not shown: then it stays.
 func (t Task) RemoveLanded(ctx context.Context) (stays bool, err error) {
+	if _, err := os.Lstat(t.Tree); errors.Is(err, fs.ErrNotExist) {
+		return false, nil // a person has removed it
+	}
 	shown, err := t.ask(ctx, nil, "rev-parse", "--verify", "--quiet", t.shownRef()+"^{commit}")
 	if err != nil {
 		return true, err

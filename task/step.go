@@ -28,7 +28,7 @@ func writes(text string) func(io.Writer) error {
 // Prepare brings the folder to the newest commit of the base branch, copies the files of Copy into it, and runs
 // the commands of Setup there if they did not run for the same lock files.
 func (t Task) Prepare(ctx context.Context, out io.Writer) error {
-	if err := renew(ctx, t); err != nil {
+	if err := errors.Join(t.There(), renew(ctx, t)); err != nil {
 		return err
 	}
 	if err := copies(t, out, t.Tree); err != nil || len(t.Setup) == 0 {
@@ -228,6 +228,8 @@ type Landed struct {
 	Commit string
 	Later  bool // the folder was changed after it was shown; that did not land
 	Joined bool // its commits could not be replayed, so it is one commit
+
+	Checkout string // the person's checkout that has moved with the branch; empty: none has the branch
 }
 
 // Land merges what was shown into the base branch. It is one at a time for each base branch, in the order in
@@ -286,12 +288,12 @@ func (t Task) Land(ctx context.Context, out io.Writer) (done Landed, err error) 
 		if err := begins(t, work, commit); err != nil {
 			return done, err
 		}
-		moved, err := t.forward(ctx, tip, commit)
+		place, moved, err := t.forward(ctx, tip, commit)
 		if err != nil {
 			return done, err
 		}
 		if moved {
-			done.Commit = commit
+			done.Commit, done.Checkout = commit, place
 			return done, nil
 		}
 	}
@@ -312,15 +314,24 @@ func begins(t Task, work, commit string) error {
 
 // landed is the commit with which this work has landed already; empty if it has not.
 func landed(ctx context.Context, t Task, work, tip string) string {
-	text, err := os.ReadFile(landingFile(t))
-	words := strings.Fields(string(text))
-	if err != nil || len(words) != 2 || words[0] != work {
+	of, commit := noted(t)
+	if of != work {
 		return ""
 	}
-	if _, err := t.ask(ctx, nil, "merge-base", "--is-ancestor", words[1], tip); err != nil {
+	if _, err := t.ask(ctx, nil, "merge-base", "--is-ancestor", commit, tip); err != nil {
 		return "" // it died before the branch moved, or the branch was moved back
 	}
-	return words[1]
+	return commit
+}
+
+// noted is what begins has noted last; empty: nothing.
+func noted(t Task) (work, commit string) {
+	text, err := os.ReadFile(landingFile(t))
+	words := strings.Fields(string(text))
+	if err != nil || len(words) != 2 {
+		return "", ""
+	}
+	return words[0], words[1]
 }
 
 func (t Task) message() string {
@@ -352,13 +363,13 @@ func (t Task) merged(ctx context.Context, tip, work string) (tree string, err er
 }
 
 // forward moves the base branch to a commit that has tip as its first parent. moved is false if the branch is
-// somewhere else meanwhile. A checkout of the branch is moved with it if it is clean.
-func (t Task) forward(ctx context.Context, tip, commit string) (moved bool, err error) {
+// somewhere else meanwhile. place is the checkout of the branch, which is moved with it if it is clean; empty: there is none.
+func (t Task) forward(ctx context.Context, tip, commit string) (place string, moved bool, err error) {
 	list, err := t.ask(ctx, nil, "worktree", "list", "--porcelain", "-z")
 	if err != nil {
-		return false, err
+		return "", false, err
 	}
-	place, at := "", ""
+	at := ""
 	for _, line := range strings.Split(list, "\x00") {
 		if path, ok := strings.CutPrefix(line, "worktree "); ok {
 			at = path
@@ -372,28 +383,28 @@ func (t Task) forward(ctx context.Context, tip, commit string) (moved bool, err 
 		if worktree.GitSaidNo(err) {
 			now, fault := t.tip(ctx)
 			if fault == nil && now != tip {
-				return false, nil
+				return "", false, nil
 			}
 		}
-		return err == nil, err
+		return "", err == nil, err
 	}
 	in := worktree.Git{Dir: place}
 	dirty, err := in.AskIn(ctx, nil, "status", "--porcelain=v1", "-z", "--untracked-files=no", "--ignore-submodules=all")
 	if err != nil {
-		return false, err
+		return "", false, err
 	}
 	if files := worktree.Zeroed(dirty); len(files) > 0 {
-		return false, &Blocked{fmt.Sprintf("branch %s is checked out in %s, which has changes that are not committed: %s; commit or stash them, then merge again",
+		return "", false, &Blocked{fmt.Sprintf("branch %s is checked out in %s, which has changes that are not committed: %s; commit or stash them, then merge again",
 			t.Base, place, listed(files))}
 	}
 	_, err = in.Run(ctx, worktree.GitWorkMax, in.Inside(), nil, "merge", "--ff-only", "--no-overwrite-ignore", "--quiet", commit)
 	if worktree.GitSaidNo(err) {
 		if now, fault := t.tip(ctx); fault == nil && now != tip {
-			return false, nil
+			return "", false, nil
 		}
-		return false, &Blocked{fmt.Sprintf("branch %s is checked out in %s and cannot be moved: %v", t.Base, place, err)}
+		return "", false, &Blocked{fmt.Sprintf("branch %s is checked out in %s and cannot be moved: %v", t.Base, place, err)}
 	}
-	return err == nil, err
+	return place, err == nil, err
 }
 
 // listed shows some entries of git status.

@@ -337,15 +337,15 @@ type Picture struct {
 }
 
 // Snapshot keeps the folder's content under the task's ref, and under one with a number: its commits, and a commit on top with the
-// uncommitted files. Files that git ignores and those of Copy are left out, as are repositories inside of the folder.
+// uncommitted files. Files that git ignores, unless the agent has added them, and those of Copy are left out, as are repositories inside of the folder.
 func (t Task) Snapshot(ctx context.Context) (p Picture, err error) {
 	release, err := lock(filepath.Join(t.Run, "lock")) // a person's `fairlead diff` may look at the same time
 	if err != nil {
 		return p, err
 	}
 	defer release()
-	if _, err := os.Lstat(t.Tree); errors.Is(err, fs.ErrNotExist) {
-		return p, fmt.Errorf("the folder of task %s is gone (%s); `fairlead task restore %s` makes it again: %w", t.ID, t.Tree, t.ID, err)
+	if err := t.There(); err != nil {
+		return p, err
 	}
 	kept, err := t.Snapshots(ctx)
 	if err != nil {
@@ -374,7 +374,11 @@ func (t Task) Snapshot(ctx context.Context) (p Picture, err error) {
 	if err != nil {
 		return p, err
 	}
-	for _, name := range worktree.Zeroed(others) {
+	added, err := staged(t, len(head)/2, names+others)
+	if err != nil {
+		return p, err
+	}
+	for _, name := range append(worktree.Zeroed(others), added...) {
 		if !strings.HasSuffix(name, "/") && !t.copied(name) {
 			names += name + "\x00"
 		}
@@ -416,6 +420,14 @@ func (t Task) fetch(ctx context.Context, specs ...string) error {
 	return nil
 }
 
+// There is an error if the task's folder is gone.
+func (t Task) There() error {
+	if _, err := os.Lstat(t.Tree); errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("the folder of task %s is gone (%s); `fairlead task restore %s` makes it again", t.ID, t.Tree, t.ID)
+	}
+	return nil
+}
+
 // Newest is the newest picture of the task: of its folder, or of the time before that was removed.
 func (t Task) Newest(ctx context.Context) (commit string, err error) {
 	if _, err := os.Lstat(t.Tree); err == nil {
@@ -450,11 +462,17 @@ func (t Task) commit(ctx context.Context, env []string, tree, message string, pa
 	return commit, err
 }
 
-// Before is the commit that the task's changes are compared with: the newest one that it has of the base.
+// Before is the commit that the task's changes are compared with: the newest one that it has of the base, without what
+// it has landed itself.
 func (t Task) Before(ctx context.Context, commit string) (string, error) {
 	tip, err := t.tip(ctx)
 	if err != nil {
 		return "", err
+	}
+	if _, own := noted(t); own != "" {
+		if _, err := t.ask(ctx, nil, "merge-base", "--is-ancestor", own, tip); err == nil {
+			tip = own + "^"
+		}
 	}
 	from, err := t.ask(ctx, nil, "merge-base", tip, commit)
 	if worktree.GitHasNone(err) {

@@ -325,6 +325,16 @@ func TestLandBesideChanges(t *testing.T) {
 	if now := w.git(w.repo, "rev-parse", "main"); now != tip {
 		t.Errorf("the branch has moved from %s to %s", tip, now)
 	}
+	w.git(w.repo, "branch", "next") // tasks on another branch go on
+	other := w.give("T2", "next")
+	w.put(other.Tree, "c.txt", "c\n")
+	if done, err := w.land(other); err != nil || done.Checkout != "" || w.git(w.repo, "show", "next:c.txt") != "c" {
+		t.Errorf("on another branch: %+v, %v", done, err)
+	}
+	w.git(w.repo, "commit", "--quiet", "-am", "the person's")
+	if done, err := w.land(w.task); err != nil || done.Checkout != w.repo {
+		t.Errorf("in a clean checkout: %+v, %v", done, err)
+	}
 }
 
 // If the branch has moved, the checks run on the merged files: two tasks that are right alone may be wrong together.

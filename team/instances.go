@@ -148,13 +148,28 @@ func placeFor(t *Team, a *Agent, forWhom Purpose) (slot int, ok bool) {
 // a is the step's slot, or its agent at slot 0.
 func stepPlace(t *Team, a *Agent, run string, step workflow.StepID) *Agent {
 	if a.step != "" {
-		if t.slotFree(a) {
+		if t.slotFree(a) && inTheWay(t, ForStep(run, step)) == nil {
 			return a
 		}
 		return nil
 	}
 	if slot, ok := placeFor(t, a, ForStep(run, step)); ok {
 		return a.at(slot)
+	}
+	return nil
+}
+
+// alone is the name of a step of which only one has a slot at a time; empty: it has none.
+func alone(t *Team, of Purpose) string { return t.Notes[of.Run].Settings.OneAtATime[of.Step] }
+
+// inTheWay returns the session of the step in the worker pool that has the same name in OneAtATime; nil: none.
+func inTheWay(t *Team, of Purpose) *Session {
+	if name := alone(t, of); name != "" {
+		for _, s := range t.Pool.Sessions {
+			if alone(t, s.For) == name {
+				return s
+			}
+		}
 	}
 	return nil
 }
@@ -178,7 +193,7 @@ func nextRequest(t *Team, a *Agent) int {
 		return -1
 	case a.step != "":
 		if t.slotFree(a) {
-			return 0
+			return slices.IndexFunc(queue, func(c Request) bool { return inTheWay(t, c.For) == nil })
 		}
 		return -1
 	}

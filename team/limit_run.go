@@ -29,6 +29,8 @@ type RunSettings struct {
 	How           string  `json:"how,omitempty"`              // how its steps are run: JSON of the runner, not interpreted here
 
 	After []string `json:"after,omitempty"` // runs that must have completed before a step of this one starts
+
+	OneAtATime map[string]string `json:"one_at_a_time,omitempty"` // a name for some steps in the worker pool: of all with the same name, one has a slot
 }
 
 // same compares all fields, also those that are added later.

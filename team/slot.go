@@ -172,11 +172,15 @@ func (t *Team) StepWaits(run, step string) string {
 	if a.step == "" {
 		return stepBehind(t, a, ForStep(run, workflow.StepID(step)))
 	}
-	taken := ""
-	if !t.slotFree(a) {
+	queue, taken, me := t.Pool.Queue, "", ForStep(run, workflow.StepID(step))
+	if name := alone(t, me); name != "" {
+		taken = sessionLabel(inTheWay(t, me))
+		queue = slices.DeleteFunc(slices.Clone(queue), func(c Request) bool { return alone(t, c.For) != name })
+	}
+	if !t.slotFree(a) && taken == "" {
 		taken = fmt.Sprintf("%d steps without an agent, which are as many as there are places", len(t.Pool.Sessions))
 	}
-	return behind(t.Pool.Queue, ForStep(run, workflow.StepID(step)), taken)
+	return behind(queue, me, taken)
 }
 
 // taken describes what occupies a slot: a session, or the provider's rate limit.

@@ -118,7 +118,7 @@ func Init(a *cli.App, agents []AgentProgram) error {
 		fmt.Fprintf(a.Out, "  fairlead up            the daemon, and the address of Mission Control\n  fairlead once %s   one session, in another terminal\n", agents[0].Name)
 		return nil
 	}
-	fmt.Fprint(a.Out, "\nnext:\n  fairlead up            the daemon, and the address of Mission Control\n  fairlead start AGENT   in another terminal; names are in fairlead.yaml\n")
+	fmt.Fprint(a.Out, "\nnext:\n  fairlead up            the daemon, and the address of Mission Control\n  fairlead start AGENT   in another terminal; names are in fairlead.yaml\n  fairlead task TEXT     or a task: it needs a git repository with a commit\n")
 	if found := offered(); len(found) > 0 {
 		fmt.Fprintf(a.Out, "\n%s found here: in another folder, or once fairlead.yaml is gone, `fairlead init --agent %s` puts it on the team\n", ShownNames(found), found[0].Name)
 	}

@@ -65,7 +65,15 @@ func Comment(ctx context.Context, a *cli.App, client *apiclient.Client, id, wher
 	if !filepath.IsLocal(file) {
 		return &cli.Coded{Code: cli.ExitUsage, Err: fmt.Errorf("%s is not a file of the repository; name it as `fairlead diff` does", cli.Line(file, cli.PathWidth))}
 	}
-	all, err := client.Runs.Comment(ctx, id, api.CommentBody{File: filepath.ToSlash(filepath.Clean(file)), Line: line, Text: strings.TrimSpace(text)})
+	t, err := Open(a, id)
+	if err != nil {
+		return err
+	}
+	body := api.CommentBody{File: filepath.ToSlash(filepath.Clean(file)), Line: line, Text: strings.TrimSpace(text)}
+	if body.Quote, body.Old, err = (task.Review{Task: t}).Line(ctx, body.File, line); err != nil {
+		return &cli.Coded{Code: cli.ExitUsage, Err: err}
+	}
+	all, err := client.Runs.Comment(ctx, id, body)
 	if err != nil {
 		return cli.Faulty(err)
 	}

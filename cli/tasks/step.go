@@ -49,13 +49,13 @@ func Step(ctx context.Context, a *cli.App, name string) error {
 	default:
 		return &cli.Coded{Code: cli.ExitUsage, Err: fmt.Errorf("there is no step %q; there are prepare, check, show and land", cli.Line(name, 40))}
 	}
-	if err != nil {
-		fmt.Fprintln(a.Out, cli.Plain(err.Error()))
-	}
 	var failed *task.CheckFailed
 	var conflict *task.Conflict
 	if errors.As(err, &failed) && name == "check" {
 		return &cli.Coded{Code: cli.ExitFailed, Err: err} // the last lines of its output are the reason
+	}
+	if err != nil {
+		fmt.Fprintln(a.Out, cli.Plain(err.Error()))
 	}
 	made := map[string]any{
 		"schema": "run_report@v0", "run_id": os.Getenv("RUN_ID"), "step_id": os.Getenv("STEP_ID"), "agent": os.Getenv("AGENT_ID"), "status": "COMPLETED",
@@ -109,6 +109,9 @@ func land(ctx context.Context, a *cli.App, t task.Task, metrics map[string]strin
 	if done.Commit != "" {
 		metrics[task.MetricLanded] = done.Commit
 		said = fmt.Sprintf("commit %.10s on %s", done.Commit, t.Base)
+	}
+	if done.Checkout != "" {
+		said += ", and its checkout " + done.Checkout + " has moved with it"
 	}
 	if done.Joined {
 		said += "; its commits could not be replayed one by one, so it is one commit"

@@ -26,10 +26,16 @@ import (
 	"github.com/fairlead-dev/fairlead/view"
 )
 
-const titleWidth = 60
+const (
+	titleWidth   = 60
+	textBytesMax = 64 << 10 // of a task's text, as in the API
+)
 
 // Start gives a task.
 func Start(ctx context.Context, a *cli.App, client *apiclient.Client, flags view.TaskFlags) error {
+	if len(flags.Text) > textBytesMax {
+		return &cli.Coded{Code: cli.ExitUsage, Err: fmt.Errorf("the text has more than %d KiB; put it into a file, and give that with --attach FILE", textBytesMax>>10)}
+	}
 	shown, err := client.Runs.Start(ctx, view.RunFlags{Task: &flags})
 	if err != nil {
 		return cli.Faulty(err)
@@ -179,6 +185,9 @@ func Merge(ctx context.Context, a *cli.App, client *apiclient.Client, id string,
 // notNow is the error for a task that does not wait for a person, or failed elsewhere.
 func notNow(r view.RunView) error {
 	name := cli.Plain(r.ID)
+	if r.Task.FailedStep == task.StepLand {
+		return &cli.Coded{Code: cli.ExitRefused, Err: fmt.Errorf("task %s is approved and has not landed: %s; land it with `fairlead merge %s`, or end it with `fairlead drop %s`", name, cli.Line(r.Task.Why, cli.ErrorWidth), name, name)}
+	}
 	if step := r.Task.FailedStep; step != "" {
 		return &cli.Coded{Code: cli.ExitRefused, Err: fmt.Errorf("task %s: step %s failed; see `fairlead run show %s`, repair the cause, and continue with `fairlead run resume %s`", name, cli.Plain(step), name, name)}
 	}

@@ -16,10 +16,10 @@ import (
 
 func docsCommand(a *app, root *cobra.Command) *cobra.Command {
 	pages := map[string]func() error{
-		"machines": a.docsMachines,
-		"config":   func() error { _, err := a.Out.Write(config.SchemaJSON()); return err },
-		"workflow": func() error { _, err := a.Out.Write(runfile.WorkflowSchema()); return err },
-		"task":     func() error { _, err := fmt.Fprint(a.Out, runfile.TaskWorkflow()); return err },
+		"machines":      a.docsMachines,
+		"config":        func() error { _, err := a.Out.Write(config.SchemaJSON()); return err },
+		"workflow":      func() error { _, err := a.Out.Write(runfile.WorkflowSchema()); return err },
+		"workflow task": func() error { _, err := fmt.Fprint(a.Out, runfile.TaskWorkflow()); return err },
 		"api": func() error {
 			text, err := server.OpenAPI()
 			if err != nil {
@@ -31,21 +31,22 @@ func docsCommand(a *app, root *cobra.Command) *cobra.Command {
 		"cli": func() error { _, err := fmt.Fprint(a.Out, cliPage(root)); return err },
 	}
 	return &cobra.Command{
-		Use:   "docs machines|config|workflow|task|api|cli",
+		Use:   "docs machines|config|workflow [task]|api|cli",
 		Short: "Print reference pages, generated from the code",
 		Long: `machines: the tables of all state machines, with a diagram of each.
 config: the JSON Schema of fairlead.yaml, for editors.
 workflow: the JSON Schema of workflows, for editors.
-task: the built-in workflow of tasks, as YAML.
+workflow task: the built-in workflow of tasks, as YAML.
 api: the OpenAPI description of the HTTP interface.
 cli: every command with its flags.`,
 		Example:   "  fairlead docs config > fairlead.schema.json",
 		ValidArgs: []string{"machines", "config", "workflow", "task", "api", "cli"},
-		Args:      cli.Args(cobra.ExactArgs(1)),
+		Args:      cli.Args(cobra.RangeArgs(1, 2)),
 		RunE: func(cmd *cobra.Command, words []string) error {
-			page, ok := pages[words[0]]
+			name := strings.Join(words, " ")
+			page, ok := pages[name]
 			if !ok {
-				return cli.Usage(cmd, errors.New("there is no page "+words[0]))
+				return cli.Usage(cmd, errors.New("there is no page "+name))
 			}
 			return page()
 		},

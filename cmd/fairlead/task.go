@@ -24,9 +24,9 @@ not touch each other or your files. Then the commands of tasks.checks run; if on
 the agent. Then the task waits for you: ` + "`fairlead diff`" + ` shows the changes, ` + "`fairlead request`" + ` sends it back into
 the same conversation, ` + "`fairlead merge`" + ` lands it on the base branch, ` + "`fairlead drop`" + ` ends it.
 
-A task is a run of a workflow: ` + "`fairlead docs task`" + ` prints it, ` + "`fairlead run show TASK`" + ` shows its steps, and
+A task is a run of a workflow: ` + "`fairlead docs workflow task`" + ` prints it, ` + "`fairlead run show TASK`" + ` shows its steps, and
 tasks.workflow in fairlead.yaml names another one. Without --agent the agent is the one whose description fits the
-text. It needs a daemon (` + "`fairlead up`" + `).
+text. It needs a daemon (` + "`fairlead up`" + `). As TEXT, - reads standard input, here and in comment and request.
 
 With --issue the text, the comments and the link of an issue on GitHub or GitLab are read by the program gh or glab;
 TEXT, if there is one, comes first.
@@ -39,11 +39,13 @@ that take images get the images, too.`,
   fairlead task --issue 142`,
 		Args: cli.Args(cobra.ArbitraryArgs),
 		RunE: a.asking(func(ctx context.Context, client *apiclient.Client, words []string) error {
-			flags.Text = strings.Join(words, " ")
+			var err error
+			if flags.Text, err = a.optional(words); err != nil {
+				return err
+			}
 			if err := tasks.FromIssue(ctx, a.App, issue, &flags); err != nil {
 				return err
 			}
-			var err error
 			if flags.Attachments, err = tasks.Attach(attach); err != nil {
 				return err
 			}
@@ -66,6 +68,18 @@ that take images get the images, too.`,
 	})
 	cmd.AddCommand(taskRestoreCommand(a), taskSnapshotsCommand(a))
 	return cmd
+}
+
+// optional is the text of a command line's words, as Spoken reads it; empty if there are none.
+func (a *app) optional(words []string) (string, error) {
+	if strings.TrimSpace(strings.Join(words, "")) == "" {
+		return "", nil
+	}
+	text, err := a.Spoken(words)
+	if err != nil {
+		err = &cli.Coded{Code: cli.ExitUsage, Err: err}
+	}
+	return text, err
 }
 
 func tasksCommand(a *app) *cobra.Command {
@@ -101,12 +115,16 @@ func commentCommand(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use:               "comment TASK FILE:LINE TEXT",
 		Short:             "Comment on a line of a task's changes",
-		Long:              "The comment is kept until `fairlead request TASK` sends all of them to the agent.",
+		Long:              "The comment is kept until `fairlead request TASK` sends all of them to the agent, each with its line. FILE is named as in\n`fairlead diff TASK`; without :LINE the comment is on the whole file.",
 		Example:           `  fairlead comment T12 upload.go:40 "no: honour the context"`,
 		Args:              cli.Args(cobra.MinimumNArgs(3)),
 		ValidArgsFunction: a.completeRuns,
 		RunE: a.asking(func(ctx context.Context, client *apiclient.Client, words []string) error {
-			return tasks.Comment(ctx, a.App, client, words[0], words[1], strings.Join(words[2:], " "))
+			text, err := a.optional(words[2:])
+			if err != nil {
+				return err
+			}
+			return tasks.Comment(ctx, a.App, client, words[0], words[1], text)
 		}),
 	}
 }
@@ -121,7 +139,11 @@ gets the task and your request in a new one. Then the checks run again and you a
 		Args:              cli.Args(cobra.MinimumNArgs(1)),
 		ValidArgsFunction: a.completeRuns,
 		RunE: a.asking(func(ctx context.Context, client *apiclient.Client, words []string) error {
-			return tasks.Request(ctx, a.App, client, words[0], strings.Join(words[1:], " "))
+			text, err := a.optional(words[1:])
+			if err != nil {
+				return err
+			}
+			return tasks.Request(ctx, a.App, client, words[0], text)
 		}),
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/fairlead-dev/fairlead/loop"
 	"github.com/fairlead-dev/fairlead/machine"
 	"github.com/fairlead-dev/fairlead/machine/session"
+	"github.com/fairlead-dev/fairlead/machine/workflow"
 	"github.com/fairlead-dev/fairlead/team"
 	"github.com/fairlead-dev/fairlead/view"
 )
@@ -79,6 +80,25 @@ func refuseTell(target, why, row string) error {
 	return &machine.Refusal{Subject: target, Event: string(session.PersonTold), State: "asked", Row: row, Reason: why}
 }
 
+// notTold says why nothing can be told to a target that is known, and what to do instead.
+func notTold(t *team.Team, target string) string {
+	r := t.Runs[target]
+	switch {
+	case t.Agents[target] != nil:
+		return fmt.Sprintf("no session of it runs; use `fairlead start %s`, or give a task", target)
+	case r == nil:
+		return "the session does not run"
+	case r.Status() == workflow.IsCompleted, r.Status() == workflow.IsCancelled:
+		return "it is over, so no agent works on it; give a new task"
+	case r.Status() == workflow.IsFailed:
+		return fmt.Sprintf("it has failed, so no agent works on it; continue it with `fairlead run resume %s`, and tell it then", target)
+	case r.Status() == workflow.IsWaiting:
+		return fmt.Sprintf("it waits for you, so no agent works on it; a task goes back with `fairlead request %s TEXT`, and `fairlead inbox` lists what waits", target)
+	default:
+		return "no agent works on it at the moment; `fairlead tasks` shows what it does"
+	}
+}
+
 // sessionToTell finds the running session that a person means: of an agent, of a run, or by its id.
 func sessionToTell(t *team.Team, target string) (agent string, s team.Session, err error) {
 	var found []string
@@ -99,6 +119,6 @@ func sessionToTell(t *team.Team, target string) (agent string, s team.Session, e
 	case t.Agents[target] == nil && t.Runs[target] == nil && !strings.Contains(target, "-"):
 		return "", s, &team.Unknown{What: "agent", Name: target, Known: slices.Concat(t.Names(), t.RunIDs())}
 	default:
-		return "", s, refuseTell(target, fmt.Sprintf("no session of it runs; use `fairlead start %s`, or give a task", target), "S12")
+		return "", s, refuseTell(target, notTold(t, target), "S12")
 	}
 }

@@ -27,6 +27,7 @@ import (
 	"github.com/fairlead-dev/fairlead/machine"
 	"github.com/fairlead-dev/fairlead/machine/workflow"
 	"github.com/fairlead-dev/fairlead/runfile"
+	"github.com/fairlead-dev/fairlead/task"
 	"github.com/fairlead-dev/fairlead/team"
 )
 
@@ -277,6 +278,9 @@ func (c *Controller) begin(ctx context.Context, by seam.Actor, req *runRequest, 
 		return view.RunView{}, err
 	}
 	req.settings.How, req.settings.OwnFolder = string(how), ownFolder(req.how)
+	if req.how.Task != nil { // tasks land on a branch in the order of their approvals, and take no place while they wait for that
+		req.settings.OneAtATime = map[string]string{task.StepLand: req.how.Task.Base}
+	}
 	if err := c.View(ctx, func(*team.Team) {
 		m := c.RunMember(req.id)
 		for name, value := range req.env {

@@ -129,6 +129,15 @@ func (c *Controller) PrepareStep(ctx context.Context, m *sessions.Slot, s team.S
 	if f.how.Workdir != "" {
 		workdir = f.how.Workdir
 	}
+	if f.how.Task != nil {
+		gone := task.Task{ID: f.Cmd.RunID, Tree: f.how.Task.Tree}.There()
+		switch {
+		case gone != nil && len(f.Cmd.Command) > 0 && f.Cmd.Command[0] == ownProgram:
+			workdir = f.dir // what was shown lands without the folder; the other steps say that it is gone
+		case gone != nil:
+			return sessions.PreparedLaunch{}, gone
+		}
+	}
 	if m.Run != "" {
 		return c.launchCommand(ctx, m, s, f, workdir)
 	}

@@ -2,6 +2,7 @@ package runs
 
 import (
 	"cmp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -81,13 +82,13 @@ func taskStatus(t *team.Team, r *workflow.Run) (status, why, failed string) {
 	case approve.State == workflow.Waiting:
 		return view.TaskNeedsYou, "", ""
 	case approve.State == workflow.Completed, approve.State == workflow.Skipped && check.State == workflow.Completed:
-		return view.TaskLanding, t.StepWaits(id, task.StepLand), ""
+		return view.TaskLanding, cmp.Or(landsAfter(t, id), t.StepWaits(id, task.StepLand)), ""
 	case approve.State == workflow.Running, check.State == workflow.Running, work.State == workflow.Completed && check.State == workflow.Pending:
 		return view.TaskChecking, "", ""
 	case step(task.StepReview).State == workflow.Running, work.State == workflow.Completed && check.State == workflow.Completed:
 		return view.TaskReview, t.StepWaits(id, task.StepReview), ""
 	case len(blocked) > 0 && work.State == workflow.Pending:
-		return view.TaskBlocked, "it waits until " + strings.Join(blocked, " and ") + " has landed", ""
+		return view.TaskBlocked, "it waits until " + strings.Join(blocked, " and ") + " has landed" + dropped(t, blocked), ""
 	case step(task.StepPrepare).State == workflow.Running:
 		return view.TaskQueued, "its folder is prepared", ""
 	case step(task.StepPrepare).State == workflow.Pending:
@@ -100,6 +101,43 @@ func taskStatus(t *team.Team, r *workflow.Run) (status, why, failed string) {
 	default:
 		return view.TaskWorking, "", ""
 	}
+}
+
+// dropped says which of some tasks were dropped, and what to do about a task that waits for them; empty: none was.
+func dropped(t *team.Team, tasks []string) string {
+	tasks = slices.DeleteFunc(slices.Clone(tasks), func(id string) bool {
+		r := t.Runs[id]
+		return r == nil || r.Status() != workflow.IsCancelled
+	})
+	if len(tasks) == 0 {
+		return ""
+	}
+	return "; " + strings.Join(tasks, " and ") + " was dropped: drop this one, too, or continue that one with `fairlead run resume " + tasks[0] + "`"
+}
+
+// landsAfter says which tasks land on the same branch before a task that waits for that; empty: it waits for none.
+func landsAfter(t *team.Team, id string) string {
+	branch := func(of team.Purpose) string { return t.Notes[of.Run].Settings.OneAtATime[of.Step] }
+	me := team.ForStep(id, task.StepLand)
+	at := slices.IndexFunc(t.Pool.Queue, func(c team.Request) bool { return c.For == me })
+	if at < 0 || branch(me) == "" {
+		return ""
+	}
+	var before []string
+	for _, s := range t.Pool.Sessions {
+		if branch(s.For) == branch(me) {
+			before = append(before, s.For.Run)
+		}
+	}
+	for _, c := range t.Pool.Queue[:at] {
+		if branch(c.For) == branch(me) {
+			before = append(before, c.For.Run)
+		}
+	}
+	if len(before) == 0 {
+		return ""
+	}
+	return "it lands on " + branch(me) + " after " + strings.Join(before, ", ")
 }
 
 // TaskTitle is the first line of a task's text; false: the run is not a task.

@@ -66,14 +66,17 @@ func (c *Controller) change(ctx context.Context, id, event string, do func([]tas
 	if err != nil {
 		return nil, err
 	}
+	r, err := c.runs.RunByID(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	if s := r.Task.Status; s == view.TaskDone || s == view.TaskDropped {
+		return nil, refuse(id, event, *r.Task, "the task is %s, so no agent would get the comment; give a new task", s)
+	}
 	if all, err = do(all); err != nil {
 		return nil, err
 	}
 	if fault := task.CheckComments(all); fault != nil {
-		r, err := c.runs.RunByID(ctx, id)
-		if err != nil {
-			return nil, err
-		}
 		return nil, refuse(id, event, *r.Task, "%v", fault)
 	}
 	return listed(all), t.SetComments(all)

@@ -166,7 +166,7 @@ func (c *Controller) DropTask(ctx context.Context, by seam.Actor, id, why string
 	if err != nil {
 		return "", err
 	}
-	if r.Task.Status != view.TaskDone && r.Task.Status != view.TaskDropped && r.Status != string(workflow.IsFailed) {
+	if r.Task.Status != view.TaskDone && r.Task.Status != view.TaskDropped {
 		if _, err := c.runs.CancelRun(ctx, by, id, "", cmp.Or(why, "dropped")); err != nil {
 			return "", err
 		}

@@ -130,7 +130,7 @@ func (d *draft) cancel(in CancelAsked) error {
 			return d.cancelStep(o, in)
 		}
 	}
-	if status := d.run.Status(); status == IsCompleted || status == IsFailed && d.run.Stage != Parked {
+	if status := d.run.Status(); status == IsCompleted {
 		return d.refuse(in.Step, string(RunCancelled), string(status), "W14", "it is over")
 	}
 	if _, err := d.setHead(RunCancelled, func(h *Head) { h.By, h.Why = cut(in.By), cut(in.Why) }); err != nil {

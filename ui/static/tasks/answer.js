@@ -34,7 +34,7 @@ export function TaskAnswer({ run }) {
       <${Fault} at=${keyOf(again ? 'merge' : 'resume', id)} /></div>`;
   }
   if (!c?.shown) {
-    return html`<div class="task-answer"><p class="soft">${t.status === 'landing' ? `Landing on ${plain(t.base, 100)}\u2026` : isLive(t.status) ? `${t.why ? plain(t.why, 300) + '. ' : ''}You can comment now, and send it when the task waits for you.` : plain(t.why ?? '', 300)}${n > 0 ? ` ${some(n, 'comment', 'comments')} not sent.` : ''}</p>
+    return html`<div class="task-answer"><p class="soft">${t.status === 'landing' ? `Landing on ${plain(t.base, 100)}\u2026${t.why ? ` ${plain(t.why, 300)}.` : ''}` : isLive(t.status) ? `${t.why ? plain(t.why, 300) + '. ' : ''}You can comment now, and send it when the task waits for you.` : plain(t.why ?? '', 300)}${n > 0 ? ` ${some(n, 'comment', 'comments')} not sent.` : ''}</p>
       <div class="answer-foot">${t.status !== 'landing' && drop}</div></div>`;
   }
   const more = n > 0 || text.value.trim() !== '';
