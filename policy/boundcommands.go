@@ -161,7 +161,7 @@ func (s *shell) unknownInBounds(base string, args []value) {
 	if has(interpreted, name) && s.isGivenCode(name, args[1:]) {
 		s.j.doubts(cut(base) + " has its own language, which is not parsed")
 	}
-	s.hidesForbidden(args)
+	s.j.hidesForbidden(args, s.stdin)
 	if !s.j.rules.ofFiles() {
 		return
 	}
@@ -172,27 +172,27 @@ func (s *shell) unknownInBounds(base string, args []value) {
 }
 
 // hidesForbidden makes a command doubtful that has a program of cannot_execute among its words, or in its input.
-func (s *shell) hidesForbidden(args []value) {
-	if !s.j.bound {
+func (j *judge) hidesForbidden(args []value, stdin string) {
+	if !j.bound {
 		return
 	}
-	words := append(slices.Clone(args), valuesOf(strings.Fields(s.stdin))...)
-	for _, entry := range s.j.rules.CannotExecute {
+	words := append(slices.Clone(args), valuesOf(strings.Fields(stdin))...)
+	for _, entry := range j.rules.CannotExecute {
 		if p := boundPattern(entry); !strings.Contains(entry, "/") && p.hides(words) {
-			s.j.doubts(cut(args[0].text) + " may run a program that cannot_execute lists (" + entry + ")")
+			j.doubts(cut(args[0].text) + " may run a program that cannot_execute lists (" + entry + ")")
 		}
 	}
 }
 
 // gitRuns makes a command of git doubtful that may run one of its words.
-func (s *shell) gitRuns(name string, args []value) {
-	if !s.j.bound || has("add commit tag notes branch stash merge cherry-pick revert", name) { // their words are messages and names
+func (j *judge) gitRuns(name string, args []value) {
+	if !j.bound || has("add commit tag notes branch stash merge cherry-pick revert", name) { // their words are messages and names
 		return
 	}
-	s.hidesForbidden(append([]value{{text: "git"}}, args...))
+	j.hidesForbidden(append([]value{{text: "git"}}, args...), "")
 	for _, v := range args {
 		if strings.ContainsAny(v.text, " ;|&$`\"'\\") || name == "grep" && (strings.HasPrefix(v.text, "-O") || strings.HasPrefix(v.text, "--op")) {
-			s.j.doubts("git " + cut(name) + " may run " + v.show())
+			j.doubts("git " + cut(name) + " may run " + v.show())
 		}
 	}
 }
@@ -319,7 +319,7 @@ func (s *shell) writesInto(folder value, words []value) {
 		}
 		tree := v.static() && s.isFolder(v)
 		if s.writes(value{text: join(folder.text, name), split: v.split}, tree); tree {
-			s.writesBelow(join(folder.text, name))
+			s.writes(value{text: join(join(folder.text, name), anyFile)}, false)
 			for _, abs := range s.abs(join(folder.text, name)) {
 				s.j.doubtsBelow(v.show(), path.Clean(abs))
 			}
@@ -327,8 +327,8 @@ func (s *shell) writesInto(folder value, words []value) {
 	}
 }
 
-// writesBelow judges a folder that is copied to a place, where it may not exist yet: any file below it is written.
-func (s *shell) writesBelow(place string) { s.writes(value{text: join(place, "…/…")}, false) }
+// anyFile stands for the files of a folder that is copied to a place where it may not exist yet.
+const anyFile = "…/…"
 
 // treeChanges are git commands that change tracked files without naming them.
 const treeChanges = "checkout switch restore reset merge rebase cherry-pick revert stash pull clean am apply bisect worktree submodule sparse-checkout read-tree checkout-index"

@@ -23,7 +23,7 @@ func (s *shell) effects(base string, args []value, p *problem) {
 		return
 	}
 	if base != "git" {
-		s.hidesForbidden(args)
+		s.j.hidesForbidden(args, s.stdin)
 	}
 	switch base {
 	case "git":

@@ -55,7 +55,7 @@ func (s *shell) assign(a *syntax.Assign, forCall bool) {
 	case steers(name, v.text):
 		s.cannot(capability, "the assignment of "+cut(name)+" changes what commands do", "choose a name in lower case")
 	}
-	s.hidesForbidden([]value{{text: name}, v})
+	s.j.hidesForbidden([]value{{text: name}, v}, "")
 	if _, twice := s.vars[name]; twice || a.Append || !v.static() {
 		v = unknownValue() // its values are not tracked
 	}

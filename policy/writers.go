@@ -150,7 +150,7 @@ func (s *shell) writesLast(w writer, words []value, into *value) {
 		return
 	}
 	if s.j.bound && into.static() && slices.ContainsFunc(words, s.isFolder) {
-		s.writesBelow(into.text)
+		s.writes(value{text: join(into.text, anyFile)}, false)
 		for _, abs := range s.abs(into.text) {
 			s.j.doubtsBelow(into.show(), path.Clean(abs))
 		}
