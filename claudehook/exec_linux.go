@@ -7,7 +7,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"syscall"
 
@@ -92,15 +91,12 @@ func confine(args []string) (code int, err error) {
 	programs = append(programs, policy.LoadingPrograms()...)
 	box := sandbox.Box{Write: []string{temp}, Execute: sandbox.Programs(programs, []string{a.not}), Alone: !a.network}
 	ended := filepath.Join(temp, "folder")
-	argv := sandbox.Wrap("/proc/self/exe", []string{shell, "-c", inShell, "sh", a.command, ended}, box)
-	cmd := exec.Command(argv[0], argv[1:]...)
+	cmd := exec.Command(shell, "-c", inShell, "sh", a.command, ended)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
 	cmd.Env = confinedEnv(os.Environ(), temp)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
-	runtime.LockOSThread() // the signal comes when this thread ends
-	defer runtime.UnlockOSThread()
 	var exit *exec.ExitError
-	switch err := cmd.Run(); {
+	switch err := sandbox.Run(cmd, box); {
 	case errors.As(err, &exit) && exit.ExitCode() < 0:
 		if s, ok := exit.Sys().(syscall.WaitStatus); ok && s.Signaled() {
 			return 128 + int(s.Signal()), nil

@@ -22,6 +22,11 @@ func hasWords(entry string) bool { return len(strings.Fields(entry)) > 1 }
 // forbidden returns the entry of cannot_execute that denies a command. A program matches wherever it is and
 // in any case, and words match whatever flags precede them.
 func (s *shell) forbidden(base string, args []value) *denial {
+	if name, ok := strings.CutPrefix(base, "git-"); ok && s.j.bound { // /usr/lib/git-core/git-push
+		if d := s.forbidden("git", append([]value{{text: "git"}, {text: name}}, args[1:]...)); d != nil {
+			return d
+		}
+	}
 	for _, entry := range s.j.rules.CannotExecute {
 		var hit bool
 		switch {
@@ -79,6 +84,9 @@ func (s *shell) notListed(base string, args []value) *denial {
 				ok, err := s.j.lists(entry, name, false)
 				return ok && err == nil
 			}, true) {
+				if s.standsAt(args[0], func(name string) bool { return slices.Contains(s.j.writes, name) }, false) {
+					s.j.doubts(cut(args[0].text) + " is written by the same command")
+				}
 				return nil
 			}
 		default:
@@ -153,19 +161,40 @@ func (s *shell) unknownInBounds(base string, args []value) {
 	if has(interpreted, name) && s.isGivenCode(name, args[1:]) {
 		s.j.doubts(cut(base) + " has its own language, which is not parsed")
 	}
-	for _, entry := range s.j.rules.CannotExecute {
-		p := boundPattern(entry)
-		if !strings.Contains(entry, "/") && p.hides(args) {
-			s.j.doubts(cut(base) + " may run a program that cannot_execute lists (" + entry + ")")
-		}
-	}
+	s.j.hidesForbidden(args, s.stdin)
 	if !s.j.rules.ofFiles() {
 		return
 	}
-	if has(unseenWriters, name) {
+	if has(unseenWriters, name) || has(unseenWriters, base) {
 		s.j.doubts("the files that " + cut(base) + " writes are unknown")
 	}
 	s.namesOutOfBounds(base, args[1:])
+}
+
+// hidesForbidden makes a command doubtful that has a program of cannot_execute among its words, or in its input.
+func (j *judge) hidesForbidden(args []value, stdin string) {
+	if !j.bound {
+		return
+	}
+	words := append(slices.Clone(args), valuesOf(strings.Fields(stdin))...)
+	for _, entry := range j.rules.CannotExecute {
+		if p := boundPattern(entry); !strings.Contains(entry, "/") && p.hides(words) {
+			j.doubts(cut(args[0].text) + " may run a program that cannot_execute lists (" + entry + ")")
+		}
+	}
+}
+
+// gitRuns makes a command of git doubtful that may run one of its words.
+func (j *judge) gitRuns(name string, args []value) {
+	if !j.bound || has("add commit tag notes branch stash merge cherry-pick revert", name) { // their words are messages and names
+		return
+	}
+	j.hidesForbidden(append([]value{{text: "git"}}, args...), "")
+	for _, v := range args {
+		if strings.ContainsAny(v.text, " ;|&$`\"'\\") || name == "grep" && (strings.HasPrefix(v.text, "-O") || strings.HasPrefix(v.text, "--op")) {
+			j.doubts("git " + cut(name) + " may run " + v.show())
+		}
+	}
 }
 
 // hiddenInBounds makes a command doubtful that may be one of cannot_execute when it runs: a word is not known,
@@ -211,7 +240,7 @@ func (s *shell) isGivenCode(name string, args []value) bool {
 	for _, v := range args {
 		word, _, _ := strings.Cut(v.text, "=")
 		switch {
-		case !v.static(), has(codeFlags, word), v.text == "-":
+		case !v.static(), has(codeFlags, word), v.text == "-", strings.HasPrefix(v.text, "/dev/"), strings.HasPrefix(v.text, "/proc/"):
 			return true
 		case !strings.HasPrefix(word, "-"):
 			operands++
@@ -272,7 +301,7 @@ func (s *shell) runsUnseen(base string, args []value) {
 			s.j.doubts("the command that eval runs is only known when it runs")
 		}
 	case "env":
-		if slices.ContainsFunc(args, func(v value) bool { name, _, ok := strings.Cut(v.text, "="); return ok && steers(name) }) {
+		if slices.ContainsFunc(args, func(v value) bool { name, to, ok := strings.Cut(v.text, "="); return ok && steers(name, to) }) {
 			s.j.doubts("it sets a variable that changes what commands do")
 		}
 	}
@@ -290,12 +319,16 @@ func (s *shell) writesInto(folder value, words []value) {
 		}
 		tree := v.static() && s.isFolder(v)
 		if s.writes(value{text: join(folder.text, name), split: v.split}, tree); tree {
+			s.writes(value{text: join(join(folder.text, name), anyFile)}, false)
 			for _, abs := range s.abs(join(folder.text, name)) {
 				s.j.doubtsBelow(v.show(), path.Clean(abs))
 			}
 		}
 	}
 }
+
+// anyFile stands for the files of a folder that is copied to a place where it may not exist yet.
+const anyFile = "…/…"
 
 // treeChanges are git commands that change tracked files without naming them.
 const treeChanges = "checkout switch restore reset merge rebase cherry-pick revert stash pull clean am apply bisect worktree submodule sparse-checkout read-tree checkout-index"

@@ -22,6 +22,9 @@ func (s *shell) effects(base string, args []value, p *problem) {
 		s.stopFor(d)
 		return
 	}
+	if base != "git" {
+		s.j.hidesForbidden(args, s.stdin)
+	}
 	switch base {
 	case "git":
 		s.gitWrites(args[1:])
@@ -74,6 +77,11 @@ func (s *shell) builtin(base string, args []value, p *problem) {
 func runsInIndex(v value) bool {
 	_, index, ok := strings.Cut(v.text, "[")
 	return ok && (strings.Contains(index, "$") || strings.Contains(index, "`"))
+}
+
+// calculates reports whether a flag of declare makes variables numbers or names of others, whose values are calculated.
+func calculates(v value) bool {
+	return strings.HasPrefix(v.text, "-") && !strings.HasPrefix(v.text, "--") && strings.ContainsAny(v.text, "in")
 }
 
 // release denies what would end a dispatch or a hold: only a person may do that, from outside.

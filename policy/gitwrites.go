@@ -27,6 +27,7 @@ func (s *shell) gitWrites(args []value) {
 		s.unknownCommand("git", append([]value{{text: "git"}}, args...))
 		return
 	}
+	s.j.gitRuns(name, args[min(at+1, len(args)):])
 	if gitLooks(name, args[min(at+1, len(args)):]) && !moved {
 		for i, v := range args { // it only reads, but may write its output
 			if strings.HasPrefix(v.text, "--o") {

@@ -201,7 +201,7 @@ func (b Book) Answer(call Call, paths []string, where Where, disk Disk) (verdict
 	}
 	allow := b.Allow
 	if bound.Unclear { // a pattern that names only the tool was not written for this program
-		allow = slices.DeleteFunc(slices.Clone(allow), func(p Pattern) bool { return p.kind == anyCall })
+		allow = slices.DeleteFunc(slices.Clone(allow), func(p Pattern) bool { return p.kind == anyCall || strings.Trim(p.arg, "* ") == "" })
 	}
 	if rules := r.allowedBy(allow, b.Deny); len(rules) > 0 {
 		return answerAllow, answerAllow + " " + strings.Join(rules, ", "), ""

@@ -95,8 +95,21 @@ func (p Pattern) hides(words []value) bool {
 				return true
 			}
 		}
+		for _, part := range wordPaths(w.text) { // --filter=rm, -xrm
+			if called := strings.Fields(part); part != w.text && len(called) > 0 && p.deniesCommand(valuesOf(called)) {
+				return true
+			}
+		}
 	}
 	return false
+}
+
+func valuesOf(words []string) []value {
+	all := make([]value, len(words))
+	for i, w := range words {
+		all[i] = value{text: w}
+	}
+	return all
 }
 
 // writes reports whether a file that the command is known to write matches the pattern.

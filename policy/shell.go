@@ -279,7 +279,7 @@ func (s *shell) command(cmd syntax.Command) {
 		}
 		for _, a := range c.Args {
 			s.assign(a, false)
-			if a.Name == nil && a.Value != nil && slices.ContainsFunc(s.word(a.Value), runsInIndex) {
+			if a.Name == nil && a.Value != nil && slices.ContainsFunc(s.word(a.Value), func(v value) bool { return runsInIndex(v) || calculates(v) }) {
 				s.cannot("calculate in the shell", c.Variant.Value+" may run the code in the index of a variable", "")
 			}
 		}

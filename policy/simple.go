@@ -52,9 +52,10 @@ func (s *shell) assign(a *syntax.Assign, forCall bool) {
 		s.cannot(capability, "the assignment of a list ("+cut(name)+") is not supported", "use plain words")
 	case s.main:
 		s.mixed = "an assignment"
-	case steers(name):
+	case steers(name, v.text):
 		s.cannot(capability, "the assignment of "+cut(name)+" changes what commands do", "choose a name in lower case")
 	}
+	s.j.hidesForbidden([]value{{text: name}, v}, "")
 	if _, twice := s.vars[name]; twice || a.Append || !v.static() {
 		v = unknownValue() // its values are not tracked
 	}
@@ -78,14 +79,18 @@ func assignable(name string) bool {
 	return true
 }
 
-// steers lists variables that decide which program a name means, or what it runs besides.
-func steers(name string) bool {
+// steers lists variables that decide which program a name means, or what it runs besides. A pager or an editor that
+// only reads is harmless.
+func steers(name, to string) bool {
+	if has("GIT_PAGER PAGER MANPAGER EDITOR VISUAL BROWSER", name) {
+		return to != "" && !has(readers, to)
+	}
 	for _, prefix := range [...]string{"LD_", "DYLD_", "GIT_", "BASH_"} {
-		if strings.HasPrefix(name, prefix) && name != "GIT_OPTIONAL_LOCKS" && name != "GIT_PAGER" {
+		if strings.HasPrefix(name, prefix) && name != "GIT_OPTIONAL_LOCKS" {
 			return true
 		}
 	}
-	return has("PATH path ENV IFS SHELLOPTS PROMPT_COMMAND PYTHONPATH NODE_OPTIONS PERL5OPT", name)
+	return has("PATH path ENV IFS SHELLOPTS PROMPT_COMMAND PS4 PYTHONPATH NODE_OPTIONS PERL5OPT", name)
 }
 
 // run judges one command by its words.

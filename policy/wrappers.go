@@ -74,7 +74,8 @@ func (s *shell) inner(base string, args []value, f flags, operands int) {
 func (s *shell) itself(base string, args []value, f flags) bool {
 	at, fault := f.skip(args)
 	if fault != "" {
-		s.unknownCommand(base, args)
+		s.j.doubts("what " + base + " runs with the flag " + fault + " is not analyzed")
+		s.unknownCommand(base, append([]value{{text: base}}, args...))
 		return true
 	}
 	for at < len(args) && args[at].static() && (strings.Contains(args[at].text, "=") || isNumber(args[at].text)) {

@@ -8,6 +8,10 @@
 // to all child processes and cannot be removed. If any step fails, the process prints the reason and
 // exits with 126, and PROGRAM is not started.
 //
+// [Run] does the same for a command of this process, in which it restricts only the thread that starts
+// the command. The command is then in one Landlock domain with that thread, so no process may trace this
+// one from then on (PR_SET_DUMPABLE); the command can still send it a signal.
+//
 // # Mechanisms
 //
 //   - Landlock denies every write outside the folders of [Box.Write]: creating, opening for writing,

@@ -5,28 +5,29 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"runtime"
 	"strings"
 	"syscall"
 	"time"
+	"unsafe"
 
-	"github.com/landlock-lsm/go-landlock/landlock"
-	ll "github.com/landlock-lsm/go-landlock/landlock/syscall"
 	"golang.org/x/sys/unix"
 )
 
 const (
+	// writingFile is what may be done to a writable file.
+	writingFile = unix.LANDLOCK_ACCESS_FS_WRITE_FILE | unix.LANDLOCK_ACCESS_FS_TRUNCATE
 	// writing is what may be done below a writable folder. Creating device files is not included: root could
 	// create one for the disk and write to it.
-	writing landlock.AccessFSSet = ll.AccessFSWriteFile | ll.AccessFSTruncate | ll.AccessFSRemoveFile | ll.AccessFSRemoveDir |
-		ll.AccessFSMakeReg | ll.AccessFSMakeDir | ll.AccessFSMakeSym | ll.AccessFSMakeFifo | ll.AccessFSMakeSock | ll.AccessFSRefer
-	// writingFile is the part of writing that applies to a file.
-	writingFile landlock.AccessFSSet = ll.AccessFSWriteFile | ll.AccessFSTruncate
+	writing = writingFile | unix.LANDLOCK_ACCESS_FS_REMOVE_FILE | unix.LANDLOCK_ACCESS_FS_REMOVE_DIR |
+		unix.LANDLOCK_ACCESS_FS_MAKE_REG | unix.LANDLOCK_ACCESS_FS_MAKE_DIR | unix.LANDLOCK_ACCESS_FS_MAKE_SYM |
+		unix.LANDLOCK_ACCESS_FS_MAKE_FIFO | unix.LANDLOCK_ACCESS_FS_MAKE_SOCK | unix.LANDLOCK_ACCESS_FS_REFER
 	// denied is what is denied where no rule allows it. Reading and executing are not included.
-	denied = writing | ll.AccessFSMakeChar | ll.AccessFSMakeBlock | ll.AccessFSIoctlDev
-	// apart confines signals and abstract sockets.
-	apart landlock.ScopedSet = ll.ScopeAbstractUnixSocket | ll.ScopeSignal
+	denied = writing | unix.LANDLOCK_ACCESS_FS_MAKE_CHAR | unix.LANDLOCK_ACCESS_FS_MAKE_BLOCK | unix.LANDLOCK_ACCESS_FS_IOCTL_DEV
+	// device is what may be done to a device that may be written.
+	device = writingFile | unix.LANDLOCK_ACCESS_FS_IOCTL_DEV
 )
 
 // harmless are the devices that may be written.
@@ -34,7 +35,7 @@ var harmless = []string{"/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/
 
 // Supported returns the kernel's Landlock version, or 0 and why there can be no sandbox.
 func Supported() (abi int, why string) {
-	abi, err := ll.LandlockGetABIVersion()
+	abi, err := landlock(unix.SYS_LANDLOCK_CREATE_RULESET, 0, 0, unix.LANDLOCK_CREATE_RULESET_VERSION, 0)
 	switch {
 	case errors.Is(err, unix.ENOSYS):
 		return 0, "the kernel was built without Landlock; Linux 6.2 with CONFIG_SECURITY_LANDLOCK has what is needed"
@@ -53,79 +54,170 @@ func Supported() (abi int, why string) {
 	return abi, ""
 }
 
-// enter restricts this process and executes the program; it returns only if that failed.
+// landlock is one of the kernel's calls.
+func landlock(call, a, b, c, d uintptr) (int, error) {
+	r, _, errno := unix.Syscall6(call, a, b, c, d, 0, 0)
+	if errno != 0 {
+		return -1, errno
+	}
+	return int(r), nil
+}
+
+// enter restricts this thread and executes the program; it returns only if that failed.
 func enter(box Box, argv []string) error {
-	if _, why := Supported(); why != "" {
-		return errors.New(why)
-	}
-	// execve preserves the restrictions of the calling thread, so this goroutine keeps its thread.
 	runtime.LockOSThread()
-	if err := writable(selfComm); err != nil {
-		return fmt.Errorf("there is nothing to prove the sandbox with: %w; /proc must be mounted, and this process in no sandbox yet", err)
-	}
-	program, err := find(argv[0])
+	program, err := box.enclose(argv[0])
 	if err != nil {
 		return err
-	}
-	if err := restrict(box); err != nil {
-		return err
-	}
-	if err := dropCapabilities(); err != nil {
-		return fmt.Errorf("give up root's rights: %w", err)
-	}
-	if err := box.filter(); err != nil {
-		return fmt.Errorf("filter system calls: %w", err)
-	}
-	if err := box.prove(); err != nil {
-		return err
-	}
-	if err := closeOnExec(); err != nil {
-		return fmt.Errorf("close what is open: %w", err)
 	}
 	return become(program, argv)
 }
 
+// Run starts a command in a sandbox and waits for its end. Only the thread that starts it is restricted, and that thread
+// ends with the command: the rest of this process keeps its rights. The command's own fields hold, except that it
+// inherits no files but its standard streams.
+func Run(cmd *exec.Cmd, box Box) error {
+	if err := box.check(); err != nil {
+		return err
+	}
+	started, ended := make(chan error), make(chan struct{})
+	go func() {
+		runtime.LockOSThread() // permanently: the thread ends with its goroutine, and new threads come from another
+		_, err := box.enclose(cmd.Path)
+		if err == nil {
+			// The command is in one Landlock domain with this thread, which shares its memory with threads that are not
+			// restricted: nothing may trace it.
+			err = unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0)
+		}
+		if err == nil {
+			err = cmd.Start()
+		}
+		started <- err
+		<-ended // Pdeathsig comes when this thread ends
+	}()
+	defer close(ended)
+	if err := <-started; err != nil {
+		return NotStarted{err}
+	}
+	return cmd.Wait()
+}
+
+// enclose restricts this thread, which must be locked, and what it starts. It returns the program's file.
+func (b Box) enclose(name string) (program string, err error) {
+	abi, why := Supported()
+	if why != "" {
+		return "", errors.New(why)
+	}
+	if err := writable(selfComm); err != nil {
+		return "", fmt.Errorf("there is nothing to prove the sandbox with: %w; /proc must be mounted, and this process in no sandbox yet", err)
+	}
+	if program, err = find(name); err != nil {
+		return "", err
+	}
+	if err := b.restrict(abi); err != nil {
+		return "", err
+	}
+	if err := dropCapabilities(); err != nil {
+		return "", fmt.Errorf("give up root's rights: %w", err)
+	}
+	if err := b.filter(abi); err != nil {
+		return "", fmt.Errorf("filter system calls: %w", err)
+	}
+	if err := b.prove(); err != nil {
+		return "", err
+	}
+	if err := closeOnExec(); err != nil {
+		return "", fmt.Errorf("close what is open: %w", err)
+	}
+	return program, nil
+}
+
 // restrict applies the Landlock rules. Each folder is opened once, so that the checked folder is the one that
 // is granted.
-func restrict(box Box) error {
-	rules := []landlock.Rule{landlock.RWFiles(harmless...).WithIoctlDev().IgnoreIfMissing()}
-	var open []int
-	defer func() {
-		for _, fd := range open {
-			unix.Close(fd)
-		}
-	}()
-	for _, w := range box.Write {
+func (b Box) restrict(abi int) error {
+	set := ruleset{handled: denied}
+	if b.Execute != nil {
+		set.handled |= unix.LANDLOCK_ACCESS_FS_EXECUTE
+	}
+	attr := unix.LandlockRulesetAttr{Handled_access_fs: set.handled}
+	if abi < abiDevices {
+		attr.Handled_access_fs &^= unix.LANDLOCK_ACCESS_FS_IOCTL_DEV
+		set.handled = attr.Handled_access_fs
+	}
+	if abi >= abiApart {
+		attr.Scoped = unix.LANDLOCK_SCOPE_ABSTRACT_UNIX_SOCKET | unix.LANDLOCK_SCOPE_SIGNAL
+	}
+	var err error
+	if set.fd, err = landlock(unix.SYS_LANDLOCK_CREATE_RULESET, uintptr(unsafe.Pointer(&attr)), unsafe.Sizeof(attr), 0, 0); err != nil {
+		return fmt.Errorf("make the rules of Landlock: %w", err)
+	}
+	defer unix.Close(set.fd)
+	for _, w := range b.Write {
 		fd, folder, err := openPlain(w)
 		if err != nil {
 			return err
 		}
-		open = append(open, fd)
-		rights := writingFile
+		rights := uint64(writingFile)
 		if folder {
 			rights = writing
 		}
-		rules = append(rules, landlock.PathAccess(rights, fmt.Sprintf("/proc/self/fd/%d", fd)))
-	}
-	if tty := terminals(); len(tty) > 0 {
-		rules = append(rules, landlock.RWFiles(tty...).WithIoctlDev().IgnoreIfMissing())
-	}
-	if box.Terminals {
-		const shown = ll.AccessFSWriteFile | ll.AccessFSIoctlDev // names are neither created nor removed there
-		rules = append(rules, landlock.RWFiles("/dev/ptmx").WithIoctlDev().IgnoreIfMissing(), landlock.PathAccess(shown, "/dev/pts").IgnoreIfMissing())
-	}
-	handled := denied
-	if box.Execute != nil {
-		handled |= ll.AccessFSExecute
-		for _, p := range box.Execute {
-			rules = append(rules, landlock.PathAccess(ll.AccessFSExecute, p).IgnoreIfMissing())
+		err = set.grant(rights, fd)
+		unix.Close(fd)
+		if err != nil {
+			return fmt.Errorf("allow to write %s: %w", w, err)
 		}
 	}
-	// Best effort only concerns what came after version 3: device ioctls, signals, abstract sockets.
-	if err := landlock.MustConfig(handled, apart).BestEffort().Restrict(rules...); err != nil {
+	grants := map[uint64][]string{device: append(terminals(), harmless...)}
+	if b.Terminals {
+		grants[device] = append(grants[device], "/dev/ptmx")
+		const shown = unix.LANDLOCK_ACCESS_FS_WRITE_FILE | unix.LANDLOCK_ACCESS_FS_IOCTL_DEV // names are neither created nor removed there
+		grants[shown] = []string{"/dev/pts"}
+	}
+	if b.Execute != nil {
+		grants[unix.LANDLOCK_ACCESS_FS_EXECUTE] = b.Execute
+	}
+	for rights, files := range grants {
+		for _, p := range files {
+			if err := set.grantPath(rights, p); err != nil {
+				return err
+			}
+		}
+	}
+	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
+		return fmt.Errorf("give up new rights: %w", err)
+	}
+	if _, err := landlock(unix.SYS_LANDLOCK_RESTRICT_SELF, uintptr(set.fd), 0, 0, 0); err != nil {
 		return fmt.Errorf("restrict by Landlock: %w", err)
 	}
 	return nil
+}
+
+// ruleset collects the rules of one process.
+type ruleset struct {
+	fd      int
+	handled uint64 // what is denied without a rule
+}
+
+// grantPath allows what is done to a file or below a folder, if it exists.
+func (r ruleset) grantPath(rights uint64, p string) error {
+	fd, err := unix.Open(p, unix.O_PATH|unix.O_CLOEXEC, 0)
+	switch {
+	case errors.Is(err, unix.ENOENT):
+		return nil
+	case err != nil:
+		return fmt.Errorf("open %s: %w", p, err)
+	}
+	defer unix.Close(fd)
+	if err := r.grant(rights, fd); err != nil {
+		return fmt.Errorf("allow %s: %w", p, err)
+	}
+	return nil
+}
+
+func (r ruleset) grant(rights uint64, fd int) error {
+	attr := unix.LandlockPathBeneathAttr{Allowed_access: rights & r.handled, Parent_fd: int32(fd)}
+	_, err := landlock(unix.SYS_LANDLOCK_ADD_RULE, uintptr(r.fd), unix.LANDLOCK_RULE_PATH_BENEATH, uintptr(unsafe.Pointer(&attr)), 0)
+	return err
 }
 
 // openPlain opens a folder or a file with O_PATH.

@@ -4,6 +4,7 @@ package sandbox
 
 import (
 	"errors"
+	"os/exec"
 	"runtime"
 )
 
@@ -15,4 +16,10 @@ func Supported() (abi int, why string) {
 func enter(Box, []string) error {
 	_, why := Supported()
 	return errors.New(why)
+}
+
+// Run starts nothing, because there is no sandbox on this system.
+func Run(*exec.Cmd, Box) error {
+	_, why := Supported()
+	return NotStarted{errors.New(why)}
 }

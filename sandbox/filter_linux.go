@@ -1,7 +1,6 @@
 package sandbox
 
 import (
-	"fmt"
 	"slices"
 	"unsafe"
 
@@ -168,17 +167,12 @@ func (b Box) sockets() []unix.SockFilter {
 	return nil
 }
 
-// filter installs the program for all threads, permanently.
-func (b Box) filter() error {
-	abi, _ := Supported()
+// filter installs the program for this thread, permanently.
+func (b Box) filter(abi int) error {
 	steps := b.program(abi)
 	prog := unix.SockFprog{Len: uint16(len(steps)), Filter: &steps[0]}
-	thread, _, errno := unix.Syscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, unix.SECCOMP_FILTER_FLAG_TSYNC, uintptr(unsafe.Pointer(&prog)))
-	switch {
-	case errno != 0:
+	if _, _, errno := unix.Syscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, 0, uintptr(unsafe.Pointer(&prog))); errno != 0 {
 		return errno
-	case thread != 0:
-		return fmt.Errorf("thread %d has a filter of its own", thread)
 	}
 	return nil
 }

@@ -125,6 +125,11 @@ func run(args []string) error {
 // notFound means that the program does not exist; shells use the same exit code.
 type notFound struct{ error }
 
+// NotStarted is the error of Run if nothing was started.
+type NotStarted struct{ error }
+
+func (e NotStarted) Unwrap() error { return e.error }
+
 // report prints an error, if any.
 func report(to io.Writer, err error) int {
 	var none notFound

@@ -111,7 +111,7 @@ func (v *AgentView) SetStatus(stopping bool, now time.Time) {
 	case other != nil:
 		v.Status, v.StatusWhy = StatusRunning, fmt.Sprintf("session %s runs as process %d", other.ID, other.PID)
 	case v.RetryAt != nil:
-		v.Status, v.StatusWhy = StatusBackingOff, fmt.Sprintf("%d failures in a row; next try at %s", v.Failures, v.RetryAt.UTC().Format("15:04:05Z"))
+		v.Status, v.StatusWhy = StatusBackingOff, fmt.Sprintf("%s; next try at %s", v.FailedInARow(), v.RetryAt.UTC().Format("15:04:05Z"))
 	case v.GaveUp != nil:
 		v.Status, v.StatusWhy = StatusFailed, v.Note
 	default:
@@ -146,4 +146,12 @@ func (v *AgentView) idle() (reason IdleReason, why string) {
 func Overwritten(desired string) string {
 	return "its own loop keeps writing agent_state.json as it was before the order " + desired +
 		", so it may never read that order; Fairlead writes it again every second. Stop the loop's program, or let it pause between a write and the next read (doc/files.md)"
+}
+
+// FailedInARow says how many sessions of the agent have failed since the last that did not.
+func (v *AgentView) FailedInARow() string {
+	if v.Failures < 2 {
+		return "the last session failed"
+	}
+	return fmt.Sprintf("%d sessions failed in a row", v.Failures)
 }

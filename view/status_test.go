@@ -1,6 +1,7 @@
 package view
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -63,6 +64,9 @@ func TestStatus(t *testing.T) {
 		}
 		if got != c.want {
 			t.Errorf("%s: %s, want %s", c.name, got, c.want)
+		}
+		if c.want == "backing_off" && !strings.HasPrefix(v.StatusWhy, "the last session failed; ") {
+			t.Errorf("%s: %q", c.name, v.StatusWhy)
 		}
 		if v.Word() == "" || v.Status == StatusRunning && v.StatusWhy == "" {
 			t.Errorf("%s: word %q, why %q", c.name, v.Word(), v.StatusWhy)

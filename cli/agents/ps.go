@@ -174,7 +174,7 @@ func Remarks(agent view.AgentView) string {
 	case agent.Status == view.StatusIdle && (agent.IdleReason == view.IdleHeld || agent.IdleReason == view.IdleLimit || agent.IdleReason == view.IdleDisabled):
 		return string(agent.IdleReason) + ": " + cli.Line(agent.StatusWhy, 70)
 	case agent.RetryAt != nil:
-		return fmt.Sprintf("failed %d times; again in %s", agent.Failures, cli.Ago(max(0, time.Until(*agent.RetryAt))))
+		return fmt.Sprintf("%s; again in %s", agent.FailedInARow(), cli.Ago(max(0, time.Until(*agent.RetryAt))))
 	case agent.WaitingBehind != "":
 		return "waits behind " + cli.Line(agent.WaitingBehind, 60)
 	case agent.Session != nil && agent.Session.Context >= contextHigh:

@@ -48,6 +48,9 @@ type Program struct {
 // Agent asks an agent's driver whether the agent can be started, and greets its program.
 func Agent(ctx context.Context, agent config.Agent) []Finding {
 	about := "agent " + agent.Name
+	if agent.Loop == config.LoopForeign && len(agent.Command) == 0 {
+		return []Finding{{OK: true, About: about, What: "its own loop runs elsewhere and reads its agent_state.json"}}
+	}
 	d, ok := cli.Drivers()[agent.Driver]
 	if !ok {
 		return []Finding{{About: about, What: "this build has no driver " + agent.Driver, Do: "use one of: " + strings.Join(slices.Sorted(maps.Keys(cli.Drivers())), ", ")}}

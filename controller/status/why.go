@@ -312,11 +312,7 @@ func verdict(a view.AgentView, held bool) string {
 	case a.LimitedUntil != nil:
 		text += ": nothing runs; " + a.LimitedWhy
 	case a.RetryAt != nil:
-		failed := "the last session failed"
-		if a.Failures > 1 {
-			failed = fmt.Sprintf("%d sessions failed in a row", a.Failures)
-		}
-		text += fmt.Sprintf(": %s; the next try is at %s", failed, a.RetryAt.Format(time.TimeOnly))
+		text += fmt.Sprintf(": %s; the next try is at %s", a.FailedInARow(), a.RetryAt.Format(time.TimeOnly))
 	case a.Loop == "foreign":
 		text += ": its own loop says " + a.CurrentState
 	default:
