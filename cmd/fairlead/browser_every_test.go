@@ -41,7 +41,7 @@ var everyPage = []struct{ name, place, where, words string }{
 	{"history", "#/history", ".history", "coder"},
 	{"history of a time", "#/history/last-hour", ".history", "ended:"},
 	{"history of a span", "#/history/2020-01-01T00:00..2020-01-02T12:30", ".history", "Nothing happened in this time."},
-	{"change", "#/history/3", ".history-spot", "#3"},
+	{"change", "#/history/3", ".history-spot", "fairlead.yaml"},
 	{"usage", "#/usage", ".usage-sum", "tokens"},
 	{"repositories", "#/repositories", "#repositories-title", "All repositories"},
 	{"moment", "#/now?at=5", ".moment", "As it was"},
@@ -70,7 +70,7 @@ func filledTeam(t *testing.T) (s *ship, session string) {
 	files["mate/README"], files["pilot/README"] = "mate\n", "pilot\n"
 	s = newShipIn(t, dir, files)
 	s.must("crew", "summon")
-	s.must("channel", "say", "quay", "Which berth is free?")
+	s.must("channel", "say", "quay", "Which berth is free? Shall we retry?")
 	s.must("dispatch", "start", "--host", "none")
 	folder, err := dispatchfolder.Current(s.dir)
 	if err != nil || folder == nil {

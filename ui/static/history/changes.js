@@ -42,16 +42,16 @@ async function learnReasons() {
 /** @param {{change: Change, whole?: boolean}} props whole: the list is about the team, so the row names its subject */
 export function ChangeRow({ change: ch, whole }) {
   const why = reasons.value.get(`${ch.machine} ${ch.row} ${ch.from} ${ch.trigger}`);
-  const rules = showDetails.value === 'on';
+  const details = showDetails.value === 'on';
   const subject = whole ? subjectOf(ch) : '', page = subject && pageOf(ch);
   const words = whole || /^(control|session)\//.test(ch.entity) ? changeWords(ch) : changeLine(ch);
-  return html`<li class="change change-${ch.machine === 'session' ? 'session' : 'control'}">
-    <time class="num soft">${moment(Date.parse(ch.time), now.value)}</time>
+  return html`<li class="change change-${ch.machine === 'session' ? 'session' : 'control'}" data-seq=${ch.seq}>
+    <button type="button" class="link num change-time" title="Show the page as it was then" onClick=${() => lookBackTo(ch.seq)}><time dateTime=${ch.time}>${moment(Date.parse(ch.time), now.value)}</time></button>
     <span class="change-what">${subject ? html`<b>${page ? html`<a class="link" href=${atMoment(page)}><bdi>${subject}</bdi></a>` : html`<bdi>${subject}</bdi>`}</b> ${words}` : html`<b>${words.charAt(0).toUpperCase() + words.slice(1)}</b>`}
-      ${rules && html`<span class="change-why"><code class="rule">${plain(ch.row, 12) || '\u2013'}</code> ${plain(ch.from, 40) || 'nothing'}<span aria-hidden="true"> \u2192 </span><span class="hidden"> to </span>${plain(ch.to, 40)}, ${plain(ch.trigger, 160)}</span>`}
-      ${rules && why && html`<span class="change-why">${plain(why, 300)}</span>`}</span>
+      ${details && html`<span class="change-why"><code class="rule">${plain(ch.row, 12) || '\u2013'}</code> ${plain(ch.from, 40) || 'nothing'}<span aria-hidden="true"> \u2192 </span><span class="hidden"> to </span>${plain(ch.to, 40)}, ${plain(ch.trigger, 160)}</span>`}
+      ${details && why && html`<span class="change-why">${plain(why, 300)}</span>`}</span>
     <span class="soft who">${changeActor(ch)}</span>
-    <button type="button" class="link num soft seq" title="Show the page as it was then" onClick=${() => lookBackTo(ch.seq)}>#${ch.seq}</button>
+    ${details && html`<span class="num soft seq">#${ch.seq}</span>`}
   </li>`;
 }
 
