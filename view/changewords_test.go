@@ -2,7 +2,9 @@ package view
 
 import (
 	"cmp"
+	"os"
 	"path/filepath"
+	"regexp"
 	"testing"
 
 	"github.com/fairlead-dev/fairlead/internal/test/golden"
@@ -17,6 +19,28 @@ func TestEveryChangeHasWords(t *testing.T) {
 				t.Errorf("%s: %s (%s) has no words", m.Name, row.On, row.ID)
 			}
 		}
+	}
+	// Changes that no table of a machine makes.
+	made := regexp.MustCompile(`d\.(?:(setAgent)\(name, "[a-z]+", "[a-z]+"|(?:note|setLimited|setTeam)\([^"\n]*"[A-Z]+\d+"), "([a-z_]+)"`)
+	files, err := filepath.Glob(filepath.Join("..", "team", "*.go"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := 0
+	for _, file := range files {
+		source, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range made.FindAllStringSubmatch(string(source), -1) {
+			found++
+			if changeWords["team"][m[2]] == "" && changeWords["run"][m[2]] == "" {
+				t.Errorf("%s: %s has no words", file, m[2])
+			}
+		}
+	}
+	if found < 10 {
+		t.Errorf("only %d changes were found in the source of team", found)
 	}
 	golden.Check(t, filepath.Join("..", "ui", "static", "history", "wordtable.js"), ChangeWordsScript())
 	for _, c := range [][6]string{

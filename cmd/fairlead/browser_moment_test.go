@@ -60,6 +60,24 @@ func TestMomentPage(t *testing.T) {
 			s.must("unhold")
 			p.Until("changes are shown again", `!document.querySelector('.banner-hold') && !location.hash.includes('at=')`)
 
+			// A row of the history leads to its moment. Nothing later is shown there, and Now says what had happened last.
+			p.Open(s.url + "#/history")
+			p.WaitText(".history", "the hold was lifted")
+			uitest.Eval[bool](p, `([...document.querySelectorAll('.change')].find(e => e.dataset.seq === '`+strconv.Itoa(held)+`').querySelector('.change-time').click(), true)`)
+			p.WaitText(".moment-change", "the team was held")
+			p.Until("what came later is not listed", `document.querySelectorAll('.change').length > 3 && [...document.querySelectorAll('.change')].every(e => +e.dataset.seq <= `+strconv.Itoa(held)+`)`)
+			p.Press("g")
+			p.WaitText("[aria-labelledby=now-before]", "the team was held")
+			p.WaitText("[aria-labelledby=now-before]", "ada session ada-1 ended: ok")
+			p.Until("nothing is to be marked as seen", `!document.querySelector('.now-seen')`)
+			p.Axe()
+			p.Press("[")
+			p.WaitGone("[aria-labelledby=now-before]", "the team was held")
+			p.Click("[aria-labelledby=now-before]", "History")
+			p.Until("the moment stays", `location.hash === '#/history?at=`+strconv.Itoa(held-1)+`' && document.querySelector('.change') && ![...document.querySelectorAll('.change')].some(e => e.innerText.toLowerCase().includes('was held'))`)
+			p.Click(".moment", "Back to now")
+			p.WaitText(".history", "the hold was lifted")
+
 			// A link opens a moment; one that is none says so.
 			p.Open(s.url + "#/agents?at=" + strconv.Itoa(held))
 			p.WaitText(".banner-hold", "a <b>break</b>")

@@ -13,7 +13,8 @@ import { needs } from './inbox/state.js';
 import { AgentDialog } from './configure/dialog.js';
 import { CrewPage } from './crew/page.js';
 import { Dialogs } from './shell/dialogs.js';
-import { ChangeDialog } from './history/changedialog.js';
+import { HistoryPage } from './history/page.js';
+import { refreshTrail } from './history/state.js';
 import { Palette } from './search/palette.js';
 import { Banners, Masthead } from './shell/masthead.js';
 import { Notes } from './shell/notes.js';
@@ -43,7 +44,7 @@ import { openDispatch, sessions } from './dispatch/state.js';
 import { plain } from './shell/text.js';
 import { SignIn, signedIn, startSignIn } from './shell/signin.js';
 import { openUsage } from './usage/state.js';
-import { channelName, chosen, conversationN, counts, fill, member, opened, place, runID, sessionName, spot, startView, wide } from './shell/router.js';
+import { channelName, chosen, conversationN, counts, fill, member, opened, place, runID, sessionName, shownNames, spot, startView, wide } from './shell/router.js';
 
 function Deck() {
   const cut = connection.value.phase === 'lost' ? 'deck-cut' : '';
@@ -55,6 +56,7 @@ function Deck() {
     case 'crew': return html`<main id="content" tabIndex=${-1} key="crew" class="deck deck-crew ${cut}" data-view=${member.value ? 'member' : 'crew'}><${CrewPage} /></main>`;
     case 'dispatch': return html`<main id="content" tabIndex=${-1} key="sessions" class="deck deck-runs deck-sessions ${cut}" data-view=${sessionName.value ? 'session' : 'sessions'}><${DispatchList} /><${DispatchPane} /></main>`;
     case 'inbox': return html`<main id="content" tabIndex=${-1} key="inbox" class="deck deck-inbox ${cut}"><${InboxPage} /></main>`;
+    case 'history': return html`<main id="content" tabIndex=${-1} key="history" class="deck deck-history ${cut}"><${HistoryPage} /></main>`;
     case 'repositories': return html`<main id="content" tabIndex=${-1} key="repositories" class="deck deck-repositories ${cut}"><${RepositoriesPage} /></main>`;
     case 'usage': return html`<main id="content" tabIndex=${-1} key="usage" class="deck deck-usage ${cut}"><${UsagePage} /></main>`;
     default: return html`<main id="content" tabIndex=${-1} key="team" class="deck ${cut}" data-view=${opened.value ? 'agent' : 'team'}><${Roster} /><${AgentPane} /></main>`;
@@ -63,13 +65,13 @@ function Deck() {
 
 const App = () => !signedIn.value ? html`<${SignIn} />` : html`
   <${Masthead} /><${MomentBar} /><${Banners} /><${Deck} />
-  <${Notes} /><${Dialogs} /><${RunDialogs} /><${NewTask} /><${DropDialog} /><${StartDispatchDialog} /><${Palette} /><${Switcher} /><${ChangeDialog} /><${AgentDialog} />`;
+  <${Notes} /><${Dialogs} /><${RunDialogs} /><${NewTask} /><${DropDialog} /><${StartDispatchDialog} /><${Palette} /><${Switcher} /><${AgentDialog} />`;
 
 /** The entry of a channel that a link leads to. */
 const channelSpot = computed(() => (place.value === 'channels' ? spot.value : ''));
 
-// A wide page always shows an agent.
-effect(() => { if (loaded.value && !chosen.value && names.value.length > 0) chosen.value = names.value[0]; });
+// A wide page always shows an agent: the first in the list.
+effect(() => { if (loaded.value && !chosen.value && names.value.length > 0) chosen.value = shownNames.value[0] ?? names.value[0]; });
 
 /** Opens the first of a part on a wide page where none is open. @param {import('./shell/router.js').Place} part @param {{value: string}} open @param {() => string} first */
 const openFirst = (part, open, first) => effect(() => {
@@ -100,7 +102,7 @@ effect(() => {
   if (icon instanceof HTMLLinkElement) icon.href = badge(signedIn.value ? needs.value.length : 0) || '/favicon.svg';
 });
 
-effect(() => { void place.value; untracked(() => { refreshNow(true); refreshDigest(); }); });
+effect(() => { void place.value; untracked(() => { refreshNow(true); refreshDigest(); refreshTrail(); }); });
 
 effect(() => { void place.value; untracked(openUsage); });
 

@@ -345,11 +345,11 @@ const standing = `(async () => {
 	}
 })()`
 
-// Click presses, with a real mouse, the first visible button, link or tab inside
+// Click presses, with a real mouse, the first visible button, link, tab or option inside
 // the selector whose words or label contain the text and that can be pressed now.
 func (p *Page) Click(within, text string) {
 	p.t.Helper()
-	find := fmt.Sprintf(`[...document.querySelectorAll(%q)].flatMap(e => [...e.querySelectorAll('button, a, [role=tab], option, summary, label.mode')])
+	find := fmt.Sprintf(`[...document.querySelectorAll(%q)].flatMap(e => [...e.querySelectorAll('button, a, [role=tab], [role=option], option, summary, label.mode')])
 		.find(b => (b.innerText + ' ' + (b.getAttribute('aria-label') ?? '')).toLowerCase().includes(%s) && b.checkVisibility() && b.getAttribute('aria-disabled') !== 'true')`, within, quote(strings.ToLower(text)))
 	p.Until(fmt.Sprintf("there is %q to press in %s", text, within), find)
 	for {

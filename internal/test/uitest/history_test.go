@@ -1,6 +1,7 @@
 package uitest_test
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -87,4 +88,57 @@ func TestPeriods(t *testing.T) {
 		return ''; })()`); wrong != "" {
 		t.Error(wrong)
 	}
+}
+
+// What the whole team did has its own page: found from what a person did not see yet, narrowed to a time, with what
+// happens meanwhile.
+func TestHistoryOfTheTeam(t *testing.T) {
+	t.Parallel()
+	s := uitest.NewServer(t, map[string]string{
+		"fairlead.yaml": "version: 1\nagents:\n  coder: {driver: script, script: s.yaml}\n  tester: {driver: script, script: s.yaml}\n",
+		"s.yaml":        "steps:\n  - say: done\n",
+		"w.yaml":        "name: ship\nsteps:\n  - {id: make, command: [\"true\", instant]}\n",
+	})
+	p := uitest.Browse(t)
+	p.Open(s.URL)
+	s.Do("POST", "/agents/coder/once", strings.NewReader(`{}`))
+	s.Do("POST", "/runs", strings.NewReader(`{"workflow":"w.yaml","run_id":"r1"}`))
+	p.WaitText("[aria-labelledby=now-finished]", "coder finished a session")
+	p.WaitText("[aria-labelledby=now-finished]", "r1 is done")
+	p.Click("[aria-labelledby=now-finished] header", "History")
+	p.Until("the team's history is open", `location.hash === '#/history' && document.querySelector('.places [aria-current]').innerText.includes('History')`)
+	for _, words := range []string{"coder ordered to run once", "coder session coder-1 ended: ok", "tester was added to fairlead.yaml", "r1 the run started", "r1/make the step is done"} {
+		p.WaitText(".history", words)
+	}
+	p.WaitGone(".history", "is about to start")
+	s.Do("POST", "/agents/tester/once", strings.NewReader(`{}`))
+	p.WaitText(".history", "tester session tester-1 ended: ok")
+	p.Until("each change is listed once, the newest first", `(() => { const all = [...document.querySelectorAll('.change')].map(e => +e.dataset.seq); return all.every((n, i) => i === 0 || n < all[i - 1]); })()`)
+	p.Click(".history-times", "Last hour")
+	p.WaitText(".history-sum", "sessions ended:")
+	p.Until("the address names the time", `location.hash === '#/history/last-hour'`)
+	s.Do("POST", "/agents/coder/once", strings.NewReader(`{}`))
+	p.WaitText(".history", "coder session coder-2 ended: ok")
+	uitest.Eval[bool](p, `(document.querySelector('.history-head input').click(), true)`)
+	p.WaitText(".history", "session coder-2 is about to start")
+	p.Until("the numbers are shown", `/^#\d+$/.test(document.querySelector('.change .seq')?.textContent)`)
+
+	// A row leads to its subject, and back to the team.
+	p.Click(".change-list", "coder")
+	p.Until("the agent's history is open", `location.hash === '#/agents/coder/history'`)
+	p.Click(".history-head", "Whole team")
+	p.Until("the team's is open", `location.hash === '#/history'`)
+
+	// A link to one change.
+	seq := uitest.Eval[int](p, `+[...document.querySelectorAll('.change')].find(e => e.innerText.includes('coder-1 ended')).dataset.seq`)
+	uitest.Eval[bool](p, fmt.Sprintf(`(location.hash = '#/history/%d', true)`, seq))
+	p.WaitText(".history-spot", "coder session coder-1 ended: ok")
+	// The palette, and the key.
+	byPalette(p, "history night", "History: last night")
+	p.Until("the palette leads there", `location.hash === '#/history/last-night'`)
+	p.Press("g")
+	p.WaitText(".now-head", "Nothing needs you.")
+	p.Press("y")
+	p.Until("the key leads there", `location.hash.startsWith('#/history')`)
+	p.NoConsoleErrors()
 }

@@ -205,10 +205,10 @@ func TestPageMeasured(t *testing.T) {
 		}, order("agent-005"))
 		report("an order, in the list", drawn, framed)
 		p.Open(s.URL + "#/agents/agent-005/history")
-		p.Until("its changes are shown", `document.querySelector('.change-list .seq')`) // on a phone it is not visible
+		p.Until("its changes are shown", `document.querySelector('.change-list .change')`)
 		rest()
 		drawn, framed = lateness(t, s, p, times, func(n int) string {
-			return fmt.Sprintf(`+document.querySelector('.change-list .seq').textContent.slice(1) > %d`, s.Newest("control/agent-005"))
+			return fmt.Sprintf(`+document.querySelector('.change-list .change').dataset.seq > %d`, s.Newest("control/agent-005"))
 		}, order("agent-005"))
 		report("an order, in the history", drawn, framed)
 

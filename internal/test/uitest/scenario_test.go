@@ -114,7 +114,7 @@ func TestCrowd(t *testing.T) {
 	t.Logf("%d changes made after %v", s.Head(), time.Since(began).Round(time.Millisecond))
 	p.Choose("agent-003")
 	p.Click(".tabs", "History")
-	p.WaitText(".history", fmt.Sprintf("#%d", s.Newest("control/agent-003")))
+	p.Until("the newest change is shown", fmt.Sprintf(`document.querySelector('.change-list .change')?.dataset.seq === '%d'`, s.Newest("control/agent-003")))
 	t.Logf("%d changes taken in after %v; slowest frame %d ms of %d", s.Head(), time.Since(began).Round(time.Millisecond),
 		uitest.Eval[int](p, `Math.round(window.slowest)`), uitest.Eval[int](p, `window.frames`))
 	began = time.Now()

@@ -5,12 +5,13 @@ import { concerns } from './words.js';
 import { clock, money, span, tokens } from '../shell/format.js';
 import { html, useEffect, useSignal } from '../shell/lib.js';
 import { answers, head, live, seenUntil } from '../shell/connection.js';
-import { addHistory, applyAgent, loaded, mergeSessions, names } from './state.js';
+import { addHistory, applyAgent, loaded, mergeSessions, names, TRAIL_TAIL } from './state.js';
 import { plain } from '../shell/text.js';
 import { backToTeam, chosen, chosenCell, opened, showTab, tab, TABS } from '../shell/router.js';
 import { Badge, Intent, Orders } from './controls.js';
 import { Age, EvidenceTab } from './evidence.js';
 import { HistoryTab } from '../history/tab.js';
+import { useFocus } from '../shell/focus.js';
 import { Icon } from '../shell/icons.js';
 import { OutputTab } from './outputtab.js';
 import { configure } from '../configure/state.js';
@@ -22,7 +23,6 @@ import { Timeline } from '../history/timeline.js';
 
 /** Time between two requests for evidence while the evidence tab is open. */
 const WHY_AGAIN_MS = 5000;
-const TRAIL_TAIL = 200;
 /** Channels shown for one agent. */
 const CHIPS_MAX = 12;
 /** Evidence older than this is marked as old. */
@@ -86,10 +86,11 @@ const EDITS = [['edit', 'pen', 'Edit'], ['remove', 'close', 'Remove']];
 function Head({ cell: c }) {
   const a = c.agent.value;
   const worries = concerns(a);
+  const title = useFocus('agent-title');
   return html`<header class="agent-head">
     <button type="button" class="back" onClick=${backToTeam}><${Icon} name="back" />Team</button>
     <div class="agent-title">
-      <h2 id="agent-title" tabIndex=${-1}><bdi>${plain(a.name, 80)}</bdi></h2>
+      <h2 ref=${title} id="agent-title" tabIndex=${-1}><bdi>${plain(a.name, 80)}</bdi></h2>
       <${Badge} cell=${c} /><${Intent} cell=${c} />
       ${a.removed ? html`<span class="intent">no longer in fairlead.yaml</span>` : html`<span class="configure-agent">${EDITS.map(([op, icon, label]) => html`<button type="button" key=${op} class="icon-button" title="${label} in fairlead.yaml" aria-label="${label} ${plain(a.name, 80)}" aria-disabled=${live.value ? undefined : 'true'} onClick=${() => { if (live.value) configure(op, a.name); }}><${Icon} name=${icon} /></button>`)}</span>`}
     </div>

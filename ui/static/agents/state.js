@@ -13,8 +13,10 @@ import { agentOf, fromSnapshot, isOpen, reduce, reduceHold, reduceSessions, team
 /** @typedef {import('../shell/api.js').Session} Session */
 /** @typedef {import('../shell/api.js').Verb} Verb */
 
-/** Changes kept per agent for its history; the history tab reads older ones from the journal. */
+/** Changes kept per agent for its history. A chosen time has the others. */
 export const TRAIL_MAX = 300;
+/** Changes of an agent, and of its sessions, that are read when it is opened. */
+export const TRAIL_TAIL = 200;
 /** Sessions kept per agent for the timeline in its row. */
 export const RUNS_MAX = 64;
 

@@ -1,43 +1,14 @@
-// The past of one agent: its sessions, and every change with its rule and its actor.
+// The past of one agent: its changes and its sessions.
 
-import * as api from '../shell/api.js';
 import { outcomeOf } from '../agents/words.js';
-import { count, moment, plural, size, span } from '../shell/format.js';
-import { html, signal, useEffect, useSignal } from '../shell/lib.js';
-import { isReport } from '../agents/state.js';
-import { seenAt } from '../now/digest.js';
-import { answers, now } from '../shell/connection.js';
+import { moment, size, span } from '../shell/format.js';
+import { html } from '../shell/lib.js';
+import { TRAIL_TAIL } from '../agents/state.js';
+import { now } from '../shell/connection.js';
 import { plain } from '../shell/text.js';
-import { period, showPeriod, showSession, spot } from '../shell/router.js';
-import { useChange } from './change.js';
-import { PERIODS, periodOf } from './period.js';
-import { changeActor, changeLine, changeWords } from './words.js';
-import { lookBackTo } from '../moment/state.js';
-import { showRules } from '../shell/prefs.js';
-
-/** @typedef {import('../shell/api.js').Change} Change */
-
-/** Rows shown at first. */
-const PAGE = 60;
-/** Requests for one part of the past; the command line has no such limit. */
-const REQUESTS_MAX = 20;
-/** Rows of one part of the past. */
-const ROWS_MAX = 5000;
-
-/** The reason for each rule, by machine, row, state and event; read once from the server's tables. */
-const reasons = signal(/** @type {Map<string, string>} */ (new Map()));
-let asked = false;
-
-async function learnReasons() {
-  if (asked) return;
-  asked = true;
-  try {
-    const { machines } = await api.machines();
-    const map = new Map();
-    for (const m of machines ?? []) for (const r of m.rows ?? []) if (r.why) map.set(`${m.name} ${r.id} ${r.from} ${r.event}`, r.why);
-    reasons.value = map;
-  } catch { asked = false; /* the list works without reasons */ }
-}
+import { atMoment, period, showSession } from '../shell/router.js';
+import { Changes } from './changes.js';
+import { teamLink } from './words.js';
 
 /** @param {{sessions: import('../shell/api.js').Session[]}} props */
 function Sessions({ sessions }) {
@@ -55,108 +26,9 @@ function Sessions({ sessions }) {
     })}</tbody></table>`;
 }
 
-/** @param {{change: Change}} props */
-export function ChangeRow({ change: ch }) {
-  const why = reasons.value.get(`${ch.machine} ${ch.row} ${ch.from} ${ch.trigger}`);
-  const rules = showRules.value === 'on';
-  const words = /^(control|session)\//.test(ch.entity) ? changeWords(ch) : changeLine(ch);
-  return html`<li class="change change-${ch.machine === 'session' ? 'session' : 'control'}">
-    <time class="num soft">${moment(Date.parse(ch.time), now.value)}</time>
-    <span class="change-what"><b>${words.charAt(0).toUpperCase() + words.slice(1)}</b>
-      ${rules && html`<span class="change-why"><code class="rule">${plain(ch.row, 12) || '\u2013'}</code> ${plain(ch.from, 40) || 'nothing'}<span aria-hidden="true"> \u2192 </span><span class="hidden"> to </span>${plain(ch.to, 40)}, ${plain(ch.trigger, 160)}</span>`}
-      ${rules && why && html`<span class="change-why">${plain(why, 300)}</span>`}</span>
-    <span class="soft who">${changeActor(ch)}</span>
-    <button type="button" class="link num soft seq" title="Show the page as it was then" onClick=${() => lookBackTo(ch.seq)}>#${ch.seq}</button>
-  </li>`;
-}
-
-/** The text that a change carries: a question, a note, a status. @param {{change: Change}} props */
-export function Said({ change: ch }) {
-  const d = ch.data ?? {}, q = d.question?.question ?? {};
-  const texts = [q.what, q.call, q.why, q.text, q.option, d.control?.value?.wish?.note, d.says?.text, d.limited?.why, d.session?.why, d.team?.hold?.note].filter((t) => typeof t === 'string' && t);
-  return texts.map((t, i) => html`<p key=${i} class="history-said">${plain(t, 2000)}</p>`);
-}
-
-/** The choice of a time: a word, or from and to. */
-function Periods() {
-  const custom = period.value.includes('..');
-  const typed = useSignal(custom);
-  const [from = '', to = ''] = custom ? period.value.split('..') : [];
-  const wrong = useSignal('');
-  const set = (/** @type {string} */ a, /** @type {string} */ b) => {
-    const word = a || b ? `${a}..${b}` : '';
-    wrong.value = word && !periodOf(word, 0, 0) ? 'The end is before the beginning.' : '';
-    if (!wrong.value) showPeriod(word);
-  };
-  return html`<div class="history-times"><span class="seg" role="group" aria-label="Time shown">${PERIODS.map(([word, label]) => html`<button type="button" key=${word} aria-pressed=${!typed.value && period.value === word ? 'true' : 'false'} onClick=${() => { typed.value = false; showPeriod(word); }}>${label}</button>`)}
-      <button type="button" aria-pressed=${typed.value ? 'true' : 'false'} onClick=${() => { typed.value = true; }}>From\u2026 to\u2026</button></span>
-    ${typed.value && html`<span class="history-ends">${[['From', from], ['To', to]].map(([label, value], i) => html`<label key=${label}><span class="soft">${label}</span><input type="datetime-local" value=${value}
-      onChange=${(/** @type {any} */ e) => (i === 0 ? set(e.target.value.slice(0, 16), to) : set(from, e.target.value.slice(0, 16)))} /></label>`)}</span>`}
-    ${wrong.value && html`<span role="alert">${wrong.value}</span>`}</div>`;
-}
-
-/** What a list says of sessions, in one line. @param {Change[]} list */
-function ended(list) {
-  /** @type {Map<string, number>} */
-  const tally = new Map();
-  for (const ch of list) {
-    const s = ch.data?.session;
-    if (ch.machine === 'session' && ch.to === 'none' && s?.outcome) tally.set(s.outcome, (tally.get(s.outcome) ?? 0) + 1);
-  }
-  const n = [...tally.values()].reduce((a, b) => a + b, 0);
-  return n === 0 ? 'No session ended in this time.' : `${plural(n, 'session')} ended: ${[...tally].map(([o, k]) => `${k} ${plain(outcomeOf(o).label, 30)}`).join(', ')}.`;
-}
-
-/** What the agent did in the chosen time, the newest first: as the journal has it, and what happens meanwhile. @param {import('../agents/state.js').Cell} c */
-function useNarrowed(c) {
-  const read = useSignal({ word: '', list: /** @type {Change[]} */ ([]), cut: false, wrong: '' });
-  const word = period.value;
-  const seen = word === 'since-you-looked' ? seenAt.value : 0;
-  const waits = word === 'since-you-looked' && !seen;
-  const span = word && !waits ? periodOf(word, now.peek(), seen) : null;
-  useEffect(() => {
-    if (!span || !answers.value) return undefined;
-    let gone = false;
-    const take = async () => {
-      /** @type {Change[]} */
-      let list = [];
-      let after = 0, cut = false, n = 0;
-      const ends = { since: new Date(span.from).toISOString(), ...(Number.isFinite(span.to) && { until: new Date(span.to).toISOString() }) };
-      do {
-        const page = await api.journal({ agent: c.name, after, ...ends });
-        if (gone) return;
-        list = [...list, ...(page.changes ?? []).filter((ch) => !isReport(ch))];
-        after = page.next ?? 0;
-        cut = after > 0 && (++n >= REQUESTS_MAX || list.length >= ROWS_MAX);
-      } while (after > 0 && !cut);
-      read.value = { word, list, cut, wrong: '' };
-    };
-    take().catch((err) => { if (!gone) read.value = { word, list: [], cut: false, wrong: err instanceof Error ? err.message : String(err) }; });
-    return () => { gone = true; };
-  }, [c, word, seen, answers.value]);
-  if (!span || read.value.word !== word) return { ...read.value, list: [], wrong: '', known: false };
-  const known = read.value.list, last = known.length ? known[known.length - 1].seq : 0;
-  const fresh = read.value.cut ? [] : c.trail.value.filter((ch) => ch.seq > last && Date.parse(ch.time) >= span.from && Date.parse(ch.time) <= span.to);
-  return { ...read.value, list: [...known, ...fresh], known: true };
-}
-
 /** @param {{cell: import('../agents/state.js').Cell, sessions: import('../shell/api.js').Session[]}} props */
 export function HistoryTab({ cell: c, sessions }) {
-  const more = useSignal(PAGE);
-  void learnReasons();
-  const narrowed = useNarrowed(c);
-  const all = period.value ? narrowed.list : c.trail.value;
-  const newest = all.slice(-more.value).reverse();
-  const linked = useChange(Number(spot.value));
-  const none = !period.value ? 'Nothing has changed yet.' : narrowed.wrong ? plain(narrowed.wrong, 300) : narrowed.known ? 'Nothing happened in this time.' : 'Reading\u2026';
-  return html`<div class="history">
-    ${spot.value && html`<section class="spot history-spot" aria-label="The change that a link led to">${linked.change ? html`<ol class="change-list"><${ChangeRow} change=${linked.change} /></ol><${Said} change=${linked.change} />`
-      : html`<p class="quiet-note">${linked.wrong ? plain(linked.wrong, 300) : 'Reading\u2026'}</p>`}</section>`}
-    <${Periods} key=${c.name} />
-    <div class="history-head"><h3>Changes</h3><label class="soft"><input type="checkbox" checked=${showRules.value === 'on'} onChange=${(/** @type {any} */ e) => { showRules.value = e.target.checked ? 'on' : 'off'; }} /> Show rules</label></div>
-    ${period.value && all.length > 0 && html`<p class="soft history-sum">${ended(all)}${narrowed.cut ? ` Only the first ${count(all.length)} changes of this time were read; fairlead events --agent ${plain(c.name, 80)} has all.` : ''}</p>`}
-    ${newest.length === 0 ? html`<p class="quiet-note">${none}</p>` : html`<ol class="change-list">${newest.map((ch) => html`<${ChangeRow} key=${ch.seq} change=${ch} />`)}</ol>`}
-    ${all.length > more.value && html`<button type="button" class="plain-button" onClick=${() => { more.value += PAGE * 2; }}>Show older changes</button>`}
+  return html`<div class="history"><${Changes} agent=${c.name} trail=${c.trail.value} older=${c.trail.value.length >= TRAIL_TAIL} more=${html`<a class="link" href=${atMoment(teamLink(period.value))}>Whole team</a>`} />
     ${!period.value && html`<h3>Sessions</h3><${Sessions} sessions=${sessions} />`}
   </div>`;
 }

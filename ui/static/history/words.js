@@ -29,3 +29,34 @@ export function changeActor(ch) {
   if (kind === 'agent') return `agent ${plain(id, 40)}`;
   return 'Fairlead';
 }
+
+/** Events that only prepare or confirm another one, by the machine that a change names. @type {Record<string, string[]>} */
+const DETAILS = {
+  control: ['due_continuous', 'due_run_once', 'due_run_cleanup', 'file_found', 'file_seen', 'file_missing'],
+  session: ['opened', 'told', 'named', 'token_given', 'tell_given', 'claimed', 'claim_dropped'],
+  run: ['gates_read'],
+  workflow: ['when_true', 'items_found', 'until_holds', 'target_done'],
+  presence: ['listed', 'lead_heard', 'lead_told', 'reported', 'reported_part'],
+  turn: ['configured', 'connected', 'handed', 'handed_on', 'got_answer'],
+  notice: ['delivered'],
+};
+
+/** Is the change one that a person need not read to know what happened? @param {Change} ch */
+export const isDetail = (ch) => Object.hasOwn(DETAILS, ch.machine) && DETAILS[ch.machine].includes(ch.trigger);
+
+/** Who or what a change is about; empty: the team. @param {Change} ch */
+export const subjectOf = (ch) => (ch.entity === 'team/team' ? '' : nameIn(ch.entity));
+
+/** The page of what a change is about; empty: it has none. @param {Change} ch */
+export function pageOf(ch) {
+  const [kind, ...names] = ch.entity.split('/').map(encodeURIComponent);
+  switch (kind) {
+    case 'control': case 'session': return names.length === 1 ? `#/agents/${names[0]}/history` : '';
+    case 'run': case 'step': return `#/runs/${names.join('/')}`;
+    case 'channel': case 'turn': return `#/channels/${names[0]}`;
+    default: return '';
+  }
+}
+
+/** The history of the whole team in a time. @param {string} period */
+export const teamLink = (period) => `#/history${period && `/${encodeURIComponent(period)}`}`;

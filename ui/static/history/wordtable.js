@@ -141,6 +141,7 @@ export const CHANGE_WORDS = {
   },
   "run": {
     "gates_read": "the state of the gates was read",
+    "limit_waived": "a limit was waived for the day",
     "run_archived": "the run was archived",
     "run_cancelled": "the run was cancelled",
     "run_paused": "the run was paused",
@@ -148,7 +149,9 @@ export const CHANGE_WORDS = {
     "run_replanned": "the run has a new plan",
     "run_resumed": "the run was resumed",
     "run_started": "the run started",
-    "run_taken_in": "a run of another program was taken in"
+    "run_taken_in": "a run of another program was taken in",
+    "settings_given": "was set up",
+    "still_limited": "a limit still holds"
   },
   "session": {
     "adopted": "{s} outlived the daemon and goes on",
@@ -169,8 +172,16 @@ export const CHANGE_WORDS = {
     "withdrawn": "{s} was withdrawn before it started"
   },
   "team": {
+    "agent_added": "was added to fairlead.yaml",
+    "agent_added_again": "is in fairlead.yaml again",
+    "agent_configured": "was changed in fairlead.yaml",
+    "agent_removed": "was removed from fairlead.yaml",
+    "configured": "fairlead.yaml was read",
     "daemon_started": "Fairlead started",
     "hold_asked": "the team was held",
+    "limit_lifted": "its provider's limit was lifted by a person",
+    "provider_answers": "its provider answers again",
+    "provider_waits": "its provider's limit is reached",
     "release_asked": "the hold was lifted",
     "stop_asked": "Fairlead was asked to stop"
   },

@@ -7,6 +7,7 @@ import { answerStep, asking, keyOf } from '../runs/actions.js';
 import { live } from '../shell/connection.js';
 import { plain } from '../shell/text.js';
 import { Icon } from '../shell/icons.js';
+import { focusOn, useFocus } from '../shell/focus.js';
 
 /** @typedef {import('./form.js').Field} Field */
 
@@ -40,6 +41,7 @@ export function Answer({ run, step, schema, bad, path, shown, card, id }) {
   const text = useSignal('');
   const note = useSignal('');
   const noting = useSignal(false);
+  const noteField = useFocus(`${id}-note`);
   const faults = useSignal(/** @type {{name: string, words: string}[]} */ ([]));
   const busy = asking.value !== '';
   const off = busy || !live.value;
@@ -71,7 +73,7 @@ export function Answer({ run, step, schema, bad, path, shown, card, id }) {
       : html`<div class="entry"><label for="${id}-json">Answer, as JSON</label><textarea id="${id}-json" rows="6" spellcheck=${false} class="json" maxlength=${INPUT_MAX} aria-describedby="${id}-json-about" value=${text.value} onInput=${(/** @type {any} */ e) => { text.value = e.target.value; }}></textarea>
         <p id="${id}-json-about" class="entry-about ${faultOf('') ? 'entry-fault' : 'soft'}">${plain(faultOf(''), 300)}</p>
         <details><summary>Request</summary><pre class="json">${plain(schema ?? '', 20_000)}</pre></details></div>`}
-    ${card && !noting.value ? html`<p><button type="button" class="link" onClick=${() => { noting.value = true; requestAnimationFrame(() => document.getElementById(`${id}-note`)?.focus()); }}>Add a note</button></p>` : html`<div class="entry"><label for="${id}-note">Note, for the journal</label><input id="${id}-note" type="text" maxlength=${NOTE_MAX} autocomplete="off" value=${note.value} onInput=${(/** @type {any} */ e) => { note.value = e.target.value; }} /></div>`}
+    ${card && !noting.value ? html`<p><button type="button" class="link" onClick=${() => { noting.value = true; focusOn(`${id}-note`); }}>Add a note</button></p>` : html`<div class="entry"><label for="${id}-note">Note, for the journal</label><input ref=${noteField} id="${id}-note" type="text" maxlength=${NOTE_MAX} autocomplete="off" value=${note.value} onInput=${(/** @type {any} */ e) => { note.value = e.target.value; }} /></div>`}
     <div class="answer-foot">
       <button type="button" class="order order-approve" data-answer="yes" aria-disabled=${off ? 'true' : undefined} aria-busy=${asking.value === keyOf('approve', run, step) ? 'true' : undefined} onClick=${() => void send(true)}><${Icon} name="check" /><span>Approve</span></button>
       <button type="button" class="order order-quiet" data-answer="no" aria-disabled=${off ? 'true' : undefined} aria-busy=${asking.value === keyOf('reject', run, step) ? 'true' : undefined} onClick=${() => void send(false)}><${Icon} name="cross" /><span>Reject</span></button>

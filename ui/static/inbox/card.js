@@ -51,20 +51,15 @@ function Body({ item: i, id }) {
   }
 }
 
-/** @param {{item: InboxItem, index: number, title: string, short: boolean}} props title: the heading that gets the focus when the card is gone */
-function Card({ item: i, index, title, short }) {
+/** @param {{item: InboxItem, index: number, short: boolean, left: (card: Element) => void}} props left: the card goes, and the focus is in it */
+function Card({ item: i, index, short, left }) {
   const box = useRef(/** @type {HTMLElement | null} */ (null));
   const folds = short && index >= OPEN_MAX;
   const opened = useSignal(!folds);
   const look = needLook(i);
   const id = `need-${index}`;
   const since = Date.parse(i.since);
-  // The card disappears with the answer; the focus goes to the next card, and must not disappear with it.
-  useLayoutEffect(() => () => {
-    if (!box.current?.contains(document.activeElement)) return;
-    const next = /** @type {HTMLElement | null} */ (box.current.nextElementSibling ?? box.current.previousElementSibling)?.querySelector('article');
-    requestAnimationFrame(() => { if (next?.isConnected) next.focus(); else document.getElementById(title)?.focus(); });
-  }, []);
+  useLayoutEffect(() => () => { if (box.current?.contains(document.activeElement)) left(box.current); }, []);
   return html`<li class="inbox-item need-${look.look} ${i.question ? 'inbox-ask' : ''}" ref=${box}>
     <article class="need" tabIndex=${-1} aria-labelledby=${id} data-need=${i.kind} onFocus=${() => { opened.value = true; }}>
       <header class="inbox-head"><${Mark} look=${look} />
@@ -79,8 +74,18 @@ function Card({ item: i, index, title, short }) {
 /** Cards shown at a time. */
 const SHOWN_MAX = 50;
 
-/** All cards, the most urgent first. @param {{list: InboxItem[], title: string, short?: boolean}} props */
+/** All cards, the most urgent first. @param {{list: InboxItem[], title: string, short?: boolean}} props title: the id of the heading that gets the focus after the last card */
 export function Cards({ list, title, short = false }) {
-  return html`<ul class="inbox-list">${list.slice(0, SHOWN_MAX).map((i, n) => html`<${Card} key=${i.id} item=${i} index=${n} title=${title} short=${short} />`)}</ul>
+  const box = useRef(/** @type {HTMLElement | null} */ (null));
+  const place = useRef(-1);
+  // A card disappears with its answer. The focus goes to the card that takes its place.
+  const left = (/** @type {Element} */ card) => { place.current = [...box.current?.children ?? []].indexOf(card); };
+  useLayoutEffect(() => {
+    const cards = /** @type {NodeListOf<HTMLElement> | undefined} */ (box.current?.querySelectorAll('.need'));
+    if (place.current >= 0 && cards) (cards[Math.min(place.current, cards.length - 1)] ?? document.getElementById(title))?.focus();
+    place.current = -1;
+  });
+  useLayoutEffect(() => () => { if (box.current?.contains(document.activeElement)) document.getElementById(title)?.focus(); }, []);
+  return html`<ul class="inbox-list" ref=${box}>${list.slice(0, SHOWN_MAX).map((i, n) => html`<${Card} key=${i.id} item=${i} index=${n} short=${short} left=${left} />`)}</ul>
     ${list.length > SHOWN_MAX && html`<p class="quiet-note">and ${list.length - SHOWN_MAX} more, shown as these are answered</p>`}`;
 }

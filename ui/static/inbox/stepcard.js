@@ -5,6 +5,7 @@ import { size } from '../shell/format.js';
 import { html, useEffect, useRef, useSignal } from '../shell/lib.js';
 import { plain } from '../shell/text.js';
 import { showTask } from '../shell/router.js';
+import { focusOn, useFocus } from '../shell/focus.js';
 import { Act, Fault } from '../shell/orderbutton.js';
 import { Icon } from '../shell/icons.js';
 import { Mark } from '../runs/list.js';
@@ -77,13 +78,13 @@ export function TaskBody({ item: i, id }) {
   const again = useSignal(0);
   const text = useSignal('');
   const writing = useSignal(false);
+  const words = useFocus(`${id}-words`);
   const version = `${i.id} ${again.value}`;
   const { value: c, wrong } = changesOf(task, version).value;
   const reread = () => { forgetChanges(task, version); again.value++; };
   const land = async () => { if (!await mergeTask(task, c?.shown ?? '')) reread(); };
   const request = async () => {
-    if (!writing.peek()) { writing.value = true; requestAnimationFrame(() => document.getElementById(`${id}-words`)?.focus()); return; }
-    if (!text.value.trim()) { document.getElementById(`${id}-words`)?.focus(); return; }
+    if (!writing.peek() || !text.value.trim()) { writing.value = true; focusOn(`${id}-words`); return; }
     if (!await requestTask(task, text.value.trim(), c?.shown ?? '')) reread();
   };
   if (!c) return html`<p class="soft">${wrong ? `The changes cannot be shown: ${plain(wrong, 300)}` : 'Reading the changes\u2026'}</p><div class="answer-foot"><button type="button" class="order order-plain" onClick=${() => showTask(task)}><span>Open the task</span><${Icon} name="shut" /></button></div>`;
@@ -95,7 +96,7 @@ export function TaskBody({ item: i, id }) {
     <${Checks} checks=${c.checks} />
     ${c.shown && html`<p class="need-then soft">Approval ${landing(c.land, plain(c.base, 100))}: exactly commit <code>${plain(c.shown, 40).slice(0, 10)}</code>, as shown here. Without an answer it waits.</p>
       <form onSubmit=${(/** @type {Event} */ e) => e.preventDefault()} class="ask-form" aria-label="Your answer">
-      ${writing.value && html`<div class="entry"><label for="${id}-words">What should change</label><textarea id="${id}-words" rows="3" maxlength=${TEXT_MAX} value=${text.value} onInput=${(/** @type {any} */ e) => { text.value = e.target.value; }}></textarea></div>`}
+      ${writing.value && html`<div class="entry"><label for="${id}-words">What should change</label><textarea ref=${words} id="${id}-words" rows="3" maxlength=${TEXT_MAX} value=${text.value} onInput=${(/** @type {any} */ e) => { text.value = e.target.value; }}></textarea></div>`}
       <div class="answer-foot">
         <${Act} at=${keyOf('merge', task)} look="approve" icon="check" label="Approve and land" answer="yes" act=${land} />
         <${Act} at=${keyOf('request', task)} look=${text.value.trim() ? 'plain' : 'quiet'} icon="send" label="Request changes" answer="no" act=${request} />

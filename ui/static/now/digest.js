@@ -3,6 +3,7 @@
 import * as api from '../shell/api.js';
 import { computed, html, signal, useSignal } from '../shell/lib.js';
 import { tell } from '../agents/actions.js';
+import { teamLink } from '../history/words.js';
 import { changesOf } from '../inbox/content.js';
 import { needs } from '../inbox/state.js';
 import { asOf, live } from '../shell/connection.js';
@@ -42,9 +43,10 @@ export function forgetDigest() { digest.value = null; }
 async function see(d) {
   try {
     await api.markSeen(d.until);
-    digest.value = await api.digest();
+    const fresh = await api.digest();
+    if (document.activeElement?.matches('.now-seen')) document.getElementById('now-title')?.focus(); // the button disappears
+    digest.value = fresh;
     spoken.value = 'marked as seen';
-    requestAnimationFrame(() => document.getElementById('now-title')?.focus());
   } catch (err) { tell('mark as seen', err); }
 }
 
@@ -75,11 +77,12 @@ function Lines({ line }) {
 export function SinceYouLooked() {
   const most = useSignal(PAGE);
   const d = digest.value;
-  if (!d || asOf.value > 0) return null; // it is not about an earlier moment
+  if (!d) return null;
   const until = Date.parse(d.until);
   const needed = new Set(needs.value.map((i) => i.run_id || i.agent));
   const lines = (d.lines ?? []).filter((l) => l.kind !== 'failed' || !needed.has(l.of ?? '')); // what needs you is not repeated
   return html`<section class="now-part" aria-labelledby="now-finished"><header><h3 id="now-finished">${d.first ? 'In the last day' : 'Since you looked'}</h3>${!d.first && html`<span class="num soft">${span(until - Date.parse(d.since))}</span>`}
+      <a class="link now-more" href=${teamLink(d.first ? '' : 'since-you-looked')}>History</a>
       ${lines.length > 0 && html`<button type="button" class="order order-quiet now-seen" aria-disabled=${live.value ? undefined : 'true'} onClick=${() => { if (live.peek()) void see(d); }}><${Icon} name="check" /><span>Seen</span></button>`}</header>
     ${lines.length === 0 ? html`<p class="now-none">${d.first ? 'Nothing has finished in the last day.' : 'Nothing has finished since you looked.'}</p>`
       : html`<ul class="now-rows">${lines.slice(0, most.value).map((l, n) => html`<li key=${`${l.page} ${l.text}`} class="now-row"><i class="digest-mark digest-${plain(l.kind, 12)}" aria-hidden="true">${MARKS[l.kind] ?? '\u25cb'}</i>

@@ -11,7 +11,7 @@ import { Mark } from '../runs/list.js';
 import { runLook } from '../runs/words.js';
 import { runsKnown } from '../runs/state.js';
 import { taskLook } from '../tasks/words.js';
-import { live, seenUntil } from '../shell/connection.js';
+import { asOf, live, seenUntil } from '../shell/connection.js';
 import { brief, money, plural } from '../shell/format.js';
 import { html, useSignal } from '../shell/lib.js';
 import { plain } from '../shell/text.js';
@@ -19,6 +19,7 @@ import { letterKeys } from '../shell/prefs.js';
 import { dialog } from '../shell/router.js';
 import { Icon } from '../shell/icons.js';
 import { open } from './actions.js';
+import { JustBefore } from '../history/page.js';
 import { SinceYouLooked } from './digest.js';
 import { next, rows, working, workingKnown } from './state.js';
 import { countWork, headline, workFor } from './words.js';
@@ -86,7 +87,7 @@ export function NowPage() {
           : known && html`<div class="now-clear"><${Icon} name="check" /><p>What needs a person appears here: approvals, questions, and what failed.</p></div>`}
         ${quiet && html`<${Teach} />`}
         ${list.length === 0 && !quiet && html`<${Working} />`}</section>
-      <div class="now-rest">${(list.length > 0 || quiet) && html`<${Working} />`}<${SinceYouLooked} /><${NextUp} /></div>
+      <div class="now-rest">${(list.length > 0 || quiet) && html`<${Working} />`}${asOf.value > 0 ? html`<${JustBefore} />` : html`<${SinceYouLooked} />`}<${NextUp} /></div>
     </div>
   </div>`;
 }

@@ -92,6 +92,7 @@ export function commandsFor(words) {
     const what = i.question ? `${i.agent}: ${i.question.what}` : i.task?.title || (i.step_id ? `${i.step_id} of ${i.workflow_name}` : i.agent || i.workflow_name || i.why || '');
     add({ id: `need ${i.id}`, group: 'Go to', label: `${i.kind === 'step' ? 'Approve or reject' : i.question ? 'Answer' : 'Look at'}: ${plain(what, 120)}`, hint: 'needs you', icon: 'look', run: () => showNeed(i.question?.id ?? i.id) });
   }
+  for (const [word, label] of PERIODS.slice(1)) add({ id: `history ${word}`, group: 'Go to', label: `History: ${label.toLowerCase()}`, hint: 'of the team', icon: 'shut', run: () => { go('history'); showPeriod(word); } });
   for (const name of names.value) ofAgent(name, add, words.length);
   for (const name of channelNames.value) add({ id: `channel ${name}`, group: 'Go to', label: `#${plain(name, 80)}`, hint: 'channel', icon: 'shut', run: () => showChannel(name) });
   for (const r of repositories.value) if (!r.here) add({ id: `repository ${r.id}`, group: 'Go to', label: `Switch to repository ${plain(r.name, 80)}`, hint: needWords(r), icon: 'shut', run: () => void openRepository(r) });

@@ -21,6 +21,7 @@ import { learn, trouble } from '../moment/state.js';
 import { addHistory, applyChanges, applyTeam, cell, forget, loaded, names } from '../agents/state.js';
 import { forgetUsage, refreshUsage } from '../usage/state.js';
 import { forgetDigest, refreshDigest } from '../now/digest.js';
+import { applyTrail, forgetTrail, refreshTrail } from '../history/state.js';
 import { forgetNow, refreshNow } from '../now/state.js';
 
 /** @typedef {import('./api.js').Change} Change */
@@ -72,6 +73,7 @@ function flush() {
   refreshUsage();
   refreshNow();
   refreshDigest(changes);
+  applyTrail(changes);
 }
 
 /** @param {Change} change */
@@ -128,7 +130,7 @@ function set(part) {
 }
 
 function forgetAll() {
-  forget(); forgetRuns(); forgetChannels(); forgetCrew(); forgetDispatch(); forgetQuestions(); forgetUsage(); forgetNow(); forgetDigest();
+  forget(); forgetRuns(); forgetChannels(); forgetCrew(); forgetDispatch(); forgetQuestions(); forgetUsage(); forgetNow(); forgetDigest(); forgetTrail();
 }
 
 function refreshAll() {
@@ -140,6 +142,7 @@ function refreshAll() {
   refreshUsage();
   refreshNow(true);
   refreshDigest();
+  refreshTrail();
 }
 
 /** Reads everything as of an earlier moment. @param {number} seq */

@@ -48,6 +48,7 @@ const PATHS = {
   'place-channels': 'M3 3 H10 V8.5 H6.5 L4.5 10.5 V8.5 H3 Z M12 6 H13.5 V11 H12 V13 L10 11 H7.5',
   'place-dispatch': 'M2.5 8 L13.5 3 L10.5 13 L7.5 9.5 Z M7.5 9.5 L13.5 3',
   'place-inbox': 'M4 3 H12 L14 9 V13 H2 V9 Z M2 9 H5.5 L6.5 11 H9.5 L10.5 9 H14',
+  'place-history': 'M3 4 H3.6 M6 4 H13.5 M3 8 H3.6 M6 8 H13.5 M3 12 H3.6 M6 12 H13.5',
   'place-usage': 'M2.5 13.5 H13.5 M4.5 11 V8 M8 11 V3.5 M11.5 11 V6',
   cross: 'M4.5 4.5 L11.5 11.5 M11.5 4.5 L4.5 11.5',
 };

@@ -4,6 +4,7 @@
 import { command } from '../agents/actions.js';
 import { running } from '../agents/words.js';
 import { letterKeys, nextTheme } from './prefs.js';
+import { focusOn } from './focus.js';
 import { live } from './connection.js';
 import { looking, step, toggle } from '../moment/state.js';
 import { cell, team } from '../agents/state.js';
@@ -51,10 +52,6 @@ function focusSaid() {
   return true;
 }
 
-function focusAgent() {
-  requestAnimationFrame(() => document.getElementById('agent-title')?.focus());
-}
-
 /** @param {KeyboardEvent} e @param {Element} at @returns {boolean} handled */
 function handle(e, at) {
   const onTeam = place.value === 'agents';
@@ -66,7 +63,7 @@ function handle(e, at) {
   if (e.key === 'Escape' && sessionName.value) { if (conversationN.value) showDispatch(sessionName.value); else if (!wide.value) go('dispatch'); return true; }
   if (e.key === 'Escape' && member.value) { go('crew'); return true; }
   if (inRoster && walk(e)) return true;
-  if (e.key === 'Enter' && at.classList.contains('row-name')) { choose(chosen.value); focusAgent(); return true; }
+  if (e.key === 'Enter' && at.classList.contains('row-name')) { choose(chosen.value); focusOn('agent-title'); return true; }
   if (letterKeys.value !== 'on') return false;
   const key = e.key.toLowerCase();
   if ((place.value === 'now' || place.value === 'inbox') && cardKey(key, at)) return true;
@@ -81,6 +78,7 @@ function handle(e, at) {
     case 'd': go('dispatch'); return true;
     case 'i': go('inbox'); return true;
     case 'u': go('usage'); return true;
+    case 'y': go('history'); return true;
     case 't': nextTheme(); return true;
     case 'p': toggle(); return true;
     case '[': step(-1); return looking.value;

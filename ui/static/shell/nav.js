@@ -18,7 +18,7 @@ const Place = ({ to, n, what, children }) => html`<a class="place" href=${`#/${t
 /** The parts of the page in their order, with the key of each. @type {[import('./router.js').Place, string, string][]} */
 export const PLACES = [
   ['now', 'Now', 'G'], ['agents', 'Team', 'A'], ['tasks', 'Tasks', 'B'], ['crew', 'Crew', 'W'], ['runs', 'Runs', 'R'], ['channels', 'Channels', 'M'],
-  ['dispatch', 'Dispatch', 'D'], ['inbox', 'Inbox', 'I'], ['usage', 'Usage', 'U'],
+  ['dispatch', 'Dispatch', 'D'], ['inbox', 'Inbox', 'I'], ['history', 'History', 'Y'], ['usage', 'Usage', 'U'],
 ];
 
 /** How many things in a part a person may want to know of, and what they are. @type {Partial<Record<import('./router.js').Place, [() => number, string]>>} */

@@ -20,7 +20,7 @@ export function kept(key, fallback) {
 /** auto, dark or light */
 export const theme = kept('theme', 'auto');
 /** on or off: the history shows the rule of each change */
-export const showRules = kept('show-rules', 'off');
+export const showDetails = kept('show-details', 'off');
 /** on or off: single letters act on the chosen agent */
 export const letterKeys = kept('letter-keys', 'on');
 

@@ -2,7 +2,7 @@
 //
 //   #/now  #/tasks/T12
 //   #/agents/NAME/TAB  #/channels/NAME  #/crew/ID/soul  #/runs/ID/STEP
-//   #/dispatch/NAME/conv_002  #/inbox/q17  #/usage  #/repositories
+//   #/dispatch/NAME/conv_002  #/inbox/q17  #/usage  #/history/last-night  #/repositories
 //
 // Each with ?at=123, which shows it as it was at that change of the journal.
 // A link may lead to one spot in a part, which is marked there: a search makes such links.
@@ -19,7 +19,7 @@ import { asOf } from './connection.js';
 import { statusOf } from './status.js';
 import { isPeriod } from '../history/period.js';
 
-/** @typedef {'now' | 'tasks' | 'agents' | 'crew' | 'runs' | 'channels' | 'dispatch' | 'inbox' | 'usage' | 'repositories'} Place a part of the page */
+/** @typedef {'now' | 'tasks' | 'agents' | 'crew' | 'runs' | 'channels' | 'dispatch' | 'inbox' | 'usage' | 'history' | 'repositories'} Place a part of the page */
 
 export const TABS = ['output', 'evidence', 'history'];
 
@@ -43,7 +43,7 @@ export const memberSide = signal('soul');
 export const spot = signal('');
 /** The time to which History is narrowed; empty: it is not. */
 export const period = signal('');
-export const dialog = signal(/** @type {'' | 'agent' | 'find' | 'repositories' | 'change' | 'help' | 'hold' | 'release' | 'start' | 'cancel' | 'cancel-step' | 'task' | 'drop-task' | 'resume' | 'resume-step' | 'session'} */ (''));
+export const dialog = signal(/** @type {'' | 'agent' | 'find' | 'repositories' | 'help' | 'hold' | 'release' | 'start' | 'cancel' | 'cancel-step' | 'task' | 'drop-task' | 'resume' | 'resume-step' | 'session'} */ (''));
 export const search = signal('');
 export const filter = signal(/** @type {'all' | 'running' | 'idle' | 'look'} */ ('all'));
 export const notes = signal(/** @type {{id: number, kind: 'refusal' | 'failure', title: string, text: string, more: string}[]} */ ([]));
@@ -52,11 +52,15 @@ export const spoken = signal(''); // for screen readers: results of the user's o
 /** An unknown agent in the address is not replaced by another one. */
 export const chosenCell = computed(() => (names.value.includes(chosen.value) ? cell(chosen.value) : undefined));
 
+/** @type {string[]} */
+let lastShown = [];
+
+/** The agents that are listed: first those that wait for a person, failed or are in doubt, then the others as in fairlead.yaml. */
 export const shownNames = computed(() => {
   const words = search.value.trim().toLowerCase();
   const want = filter.value;
-  if (!words && want === 'all') return names.value;
-  return names.value.filter((name) => {
+  const all = urgentFirst(names.value);
+  const shown = !words && want === 'all' ? all : all.filter((name) => {
     const a = cell(name)?.agent.value;
     if (!a) return false;
     if (want === 'running' && !active(a)) return false;
@@ -64,7 +68,15 @@ export const shownNames = computed(() => {
     if (want === 'look' && concerns(a).length === 0) return false;
     return !words || `${name} ${a.description ?? ''} ${a.driver} ${a.note ?? ''}`.toLowerCase().includes(words);
   });
+  if (shown.length !== lastShown.length || shown.some((name, i) => name !== lastShown[i])) lastShown = shown;
+  return lastShown; // the same list as before redraws nothing
 });
+
+/** @param {string[]} list */
+function urgentFirst(list) {
+  const urgent = new Set(list.filter((name) => { const a = cell(name)?.agent.value; return a && (a.doubt || ['unknown', 'waiting', 'failed'].includes(statusOf(a, false, 0))); }));
+  return urgent.size === 0 ? list : [...urgent, ...list.filter((name) => !urgent.has(name))];
+}
 
 export const counts = computed(() => {
   let run = 0, idle = 0, look = 0;
@@ -80,8 +92,8 @@ export const counts = computed(() => {
 
 /** The part of the page for each first word of the address; old words still resolve. @type {Record<string, Place>} */
 const PARTS = Object.assign(Object.create(null), {
-  now: 'now', tasks: 'tasks', agents: 'agents', channels: 'channels', crew: 'crew', runs: 'runs', dispatch: 'dispatch', inbox: 'inbox', usage: 'usage', repositories: 'repositories', repos: 'repositories',
-  task: 'tasks', agent: 'agents', history: 'agents', channel: 'channels', run: 'runs', session: 'dispatch', sessions: 'dispatch',
+  now: 'now', tasks: 'tasks', agents: 'agents', channels: 'channels', crew: 'crew', runs: 'runs', dispatch: 'dispatch', inbox: 'inbox', usage: 'usage', history: 'history', repositories: 'repositories', repos: 'repositories',
+  task: 'tasks', agent: 'agents', channel: 'channels', run: 'runs', session: 'dispatch', sessions: 'dispatch',
 });
 
 /** @param {string} text */
@@ -107,7 +119,8 @@ function readAddress() {
     if (part === 'crew' && SIDES.includes(where)) memberSide.value = where;
     runID.value = of('runs', name) || of('tasks', name);
     stepID.value = of('runs', where);
-    const agent = word in PARTS && word !== 'history' ? of('agents', name) : '';
+    if (part === 'history') period.value = isPeriod(name) ? name : '';
+    const agent = word in PARTS ? of('agents', name) : '';
     if (agent) {
       choose(agent, false);
       if (TABS.includes(where)) tab.value = where;
@@ -115,9 +128,8 @@ function readAddress() {
       if (where === 'history') period.value = isPeriod(one) ? one : '';
     }
     opened.value = agent !== '';
-    spot.value = word === 'history' ? number(name) : part === 'channels' ? number(where) : part === 'tasks' ? where : part === 'crew' ? number(one)
+    spot.value = part === 'history' ? number(name) : part === 'channels' ? number(where) : part === 'tasks' ? where : part === 'crew' ? number(one)
       : where === 'output' ? number(two) : where === 'history' ? number(one) : '';
-    if (word === 'history' && spot.value) dialog.value = 'change';
   });
 }
 
@@ -126,6 +138,7 @@ function address() {
   switch (place.value) {
     case 'inbox': return at('inbox', askedID.value);
     case 'now': case 'usage': case 'repositories': return at(place.value);
+    case 'history': return at('history', period.value);
     case 'crew': return member.value ? at('crew', member.value, memberSide.value) : at('crew');
     case 'channels': return at('channels', channelName.value);
     case 'dispatch': return at('dispatch', sessionName.value, sessionName.value && conversationN.value ? `conv_${String(conversationN.value).padStart(3, '0')}` : '');
@@ -134,6 +147,9 @@ function address() {
     default: return opened.value && chosen.value ? at('agents', chosen.value, tab.value, tab.value === 'history' ? period.value : '') : '#/agents';
   }
 }
+
+/** A link that stays at the moment that is shown. @param {string} hash */
+export const atMoment = (hash) => (asOf.value > 0 ? `${hash}?at=${asOf.value}` : hash);
 
 /** Opens another part of the page. @param {Place} where */
 export function go(where) {
@@ -219,10 +235,11 @@ export function showTab(name) {
   writeAddress(false);
 }
 
-/** Narrows the history of the open agent to a time. @param {string} word */
+/** Narrows the history of the team or of the open agent to a time. @param {string} word */
 export function showPeriod(word) {
   period.value = word;
-  showTab('history');
+  if (place.value === 'history') writeAddress(false);
+  else showTab('history');
 }
 
 export function backToTeam() {

@@ -1,7 +1,7 @@
 // One task in full.
 
 import { money, span } from '../shell/format.js';
-import { html, useEffect, useRef, useSignal } from '../shell/lib.js';
+import { html, useEffect, useLayoutEffect, useRef, useSignal } from '../shell/lib.js';
 import { shown, shownWrong } from '../runs/state.js';
 import { Mark } from '../runs/list.js';
 import { live, seenUntil } from '../shell/connection.js';
@@ -37,12 +37,13 @@ export function TaskPage() {
   const run = shown.value;
   const known = run?.run_id === id ? run : null;
   const side = useSignal(/** @type {'changes' | 'talk'} */ ('changes'));
-  const places = useRef(/** @type {Record<string, number>} */ ({}));
-  /** Shows the other part on a phone, where it was left. @param {Element | null} page @param {'changes' | 'talk'} to */
-  const turn = (page, to) => {
-    if (page) { places.current[side.value] = page.scrollTop; requestAnimationFrame(() => { page.scrollTop = places.current[to] ?? 0; }); }
+  // On a phone one part is shown at a time, each where it was left.
+  const page = useRef(/** @type {Element | null} */ (null)), places = useRef(/** @type {Record<string, number>} */ ({}));
+  const turn = (/** @type {'changes' | 'talk'} */ to) => {
+    if (page.current) places.current[side.value] = page.current.scrollTop;
     side.value = to;
   };
+  useLayoutEffect(() => { if (page.current) page.current.scrollTop = places.current[side.value] ?? 0; }, [side.value]);
   useEffect(() => { if (known?.task) void readChanges(id); }, [id, version.value]);
   useEffect(() => { if (spot.value.startsWith('request-')) side.value = 'talk'; }, [spot.value]);
   useEffect(() => { if (spot.value) document.getElementById(`spot-${spot.value}`)?.scrollIntoView({ block: 'center' }); }, [spot.value, changes.value, side.value]);
@@ -50,9 +51,9 @@ export function TaskPage() {
     return html`<section class="task-page" aria-label="Task"><div class="empty">${shownWrong.value || known ? html`<h2>No such task</h2><p>${plain(shownWrong.value || 'This run is not a task.', 400)}</p>` : html`<p>Asking Fairlead for this task\u2026</p>`}
       <button type="button" class="plain-button" onClick=${() => go('tasks')}>All tasks</button></div></section>`;
   }
-  return html`<section class="task-page" aria-labelledby="task-title" key=${id} data-side=${side.value}>
+  return html`<section class="task-page" aria-labelledby="task-title" key=${id} ref=${page} data-side=${side.value}>
     <${Head} run=${known} />
-    <div class="task-sides"><span class="seg" role="group" aria-label="Part">${SIDES.map(([key, label]) => html`<button type="button" key=${key} aria-pressed=${side.value === key ? 'true' : 'false'} onClick=${(/** @type {any} */ e) => { if (side.value !== key) turn(e.currentTarget.closest('.task-page'), key); }}>${label}</button>`)}</span></div>
+    <div class="task-sides"><span class="seg" role="group" aria-label="Part">${SIDES.map(([key, label]) => html`<button type="button" key=${key} aria-pressed=${side.value === key ? 'true' : 'false'} onClick=${() => { if (side.value !== key) turn(key); }}>${label}</button>`)}</span></div>
     <div class="task-body"><${Talk} run=${known} />
       <div class="task-right"><div class="task-changes" tabIndex=${0} role="region" aria-label="Changes"><${Changes} task=${id} /></div><${TaskAnswer} key=${id} run=${known} /></div></div>
   </section>`;
