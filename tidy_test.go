@@ -78,7 +78,7 @@ var imports = []importRow{
 	{pkg: "forge", may: []string{"internal/file"}},
 	{pkg: "task", may: []string{"worktree", "sandbox", "forge"}, inTests: []string{"internal/test/testsize"}},
 	{pkg: "task/diff", may: []string{"view"}},
-	{pkg: "workspace"},
+	{pkg: "workspace", may: []string{"internal/file"}},
 	{pkg: "view", may: append([]string{"loop", "team", "internal/file"}, pure...)},
 	{pkg: "controller/seam", may: append([]string{"view", "loop", "driver", "journal", "team", "config"}, slices.Concat(files, pure)...)},
 	{pkg: "controller/sessions", may: append([]string{"controller/seam", "sandbox", "shim"}, controllers...)},

@@ -37,6 +37,7 @@ func (c *checker) config() *Config {
 			HatchTimeout:  c.bounded(team.Get("hatch_timeout"), HatchTimeout, hatchTimeoutMax),
 			Hold:          boolOf(team.Get("hold"), false),
 			Limits:        c.limits(team.Get("limits")),
+			DiskBytes:     c.disk(team.Get("disk"), TeamDiskBytes),
 		},
 		TurnConfig: c.turnConfig(c.root.Get("turnConfig")),
 		Notify:     readNotify(c),

@@ -66,6 +66,7 @@ type Team struct {
 	HatchTimeout  time.Duration // for an agent that was summoned and has not registered (SPEC P7)
 	Hold          bool          // on hold when the team is created
 	Limits        Limits        // tokens and cost are summed over all agents
+	DiskBytes     int64         // that .fairlead should not exceed; 0: no limit
 }
 
 // Limits bound what an agent or the team may use (SPEC X9). Zero means no limit.

@@ -99,7 +99,7 @@ func TestContract(t *testing.T) {
 	}
 	want := &Config{
 		File: FileName, Dir: dir, Version: 1,
-		Team: Team{Lead: "julian", Size: 8, StatusTimeout: 30 * time.Second, HatchTimeout: 5 * time.Minute, Limits: Limits{Session: 2 * time.Hour, CostPerDayUSD: 50}},
+		Team: Team{Lead: "julian", Size: 8, StatusTimeout: 30 * time.Second, HatchTimeout: 5 * time.Minute, Limits: Limits{Session: 2 * time.Hour, CostPerDayUSD: 50}, DiskBytes: TeamDiskBytes},
 		Agents: []Agent{
 			{
 				Name: "coder", Description: "Writes and changes code", Driver: DriverExec,

@@ -14,6 +14,10 @@ import (
 // TaskBranch is the default name of a task's branch.
 const TaskBranch = "fairlead/{id}-{slug}"
 
+// TeamDiskBytes is the default of team.disk: the search index takes up to 4 GiB of it, and the output of one session up
+// to 1 GiB.
+const TeamDiskBytes = 20e9
+
 // Defaults of tasks.
 const (
 	TaskTimeout   = 30 * time.Minute // longer than most test suites
@@ -28,7 +32,7 @@ func (c *checker) tasks(cfg *Config) {
 	cfg.Tasks = Tasks{
 		Base: textOf(n.Get("base")), Copy: textsOf(n.Get("copy")), Setup: textsOf(n.Get("setup")), Checks: textsOf(n.Get("checks")),
 		Land: cmp.Or(textOf(n.Get("land")), "squash"), Branch: cmp.Or(textOf(n.Get("branch")), TaskBranch),
-		Reviewer: textOf(n.Get("reviewer")), Timeout: c.bounded(n.Get("timeout"), TaskTimeout, taskTimeoutMax), DiskBytes: c.disk(n.Get("disk")),
+		Reviewer: textOf(n.Get("reviewer")), Timeout: c.bounded(n.Get("timeout"), TaskTimeout, taskTimeoutMax), DiskBytes: c.disk(n.Get("disk"), TaskDiskBytes),
 	}
 	cfg.Tasks.Remote = textOf(n.Get("remote"))
 	c.startable(n.Get("reviewer"), cfg, "so it cannot review tasks")
@@ -64,9 +68,9 @@ func (c *checker) pullRequests(cfg *Config, n *file.YAMLNode) {
 var diskPattern = lazy.Regexp(`^([1-9][0-9]{0,5}) ?(MB|GB|TB)$`)
 
 // disk reads a size. 0 is no limit.
-func (c *checker) disk(n *file.YAMLNode) int64 {
+func (c *checker) disk(n *file.YAMLNode, otherwise int64) int64 {
 	if n == nil {
-		return TaskDiskBytes
+		return otherwise
 	}
 	if n.Kind == file.YAMLNumber && n.Text == "0" || textOf(n) == "0" {
 		return 0
@@ -74,7 +78,7 @@ func (c *checker) disk(n *file.YAMLNode) int64 {
 	part := diskPattern().FindStringSubmatch(textOf(n))
 	if part == nil {
 		c.add(n.Place, n.Path, "%s is not a size; write it like 500MB, 20GB or 1TB, or 0 for no limit", shown(n))
-		return TaskDiskBytes
+		return otherwise
 	}
 	bytes, _ := strconv.ParseInt(part[1], 10, 64) // of at most six digits
 	return bytes * map[string]int64{"MB": 1e6, "GB": 1e9, "TB": 1e12}[part[2]]

@@ -163,19 +163,16 @@ func knock(ctx context.Context, folder string, fence uint64) (*net.UnixConn, *St
 	return nil, nil, fmt.Errorf("%w (%w)", errBusy, errors.Join(errs...))
 }
 
-// spoolSize returns the spool's length after syncing it; the spool has no writer any more.
+// spoolSize returns the length of the output after syncing it; the spool has no writer any more.
 func spoolSize(folder string) int64 {
-	f, err := openPlain(filepath.Join(folder, spoolFile), os.O_RDWR)
+	f, err := openSpool(folder, 0)
 	if err != nil {
 		return 0
 	}
 	defer f.Close()
-	if dataSync(f) != nil {
-		return 0
-	}
-	info, err := f.Stat()
+	size, err := f.length()
 	if err != nil {
 		return 0
 	}
-	return info.Size()
+	return size
 }

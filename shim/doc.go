@@ -19,6 +19,7 @@
 //	agent.json  "starting", synced before the fork; replaced by "started" after it. It has the daemon's epoch
 //	fence       the highest daemon epoch that was seen later, decimal
 //	spool       what the agent wrote (standard output and error, as it came)
+//	spool.gz    the same, after Compact; while both exist, the spool counts
 //	exit.json   how it ended; its existence means that the tree is gone and the spool is complete
 //	acked       the exit record is in the journal
 //	holder.log  the shim's own words, at most logBytesMax

@@ -153,7 +153,7 @@ func heldSight(ctx context.Context, folder string) (Sight, error) {
 		return Sight{}, err
 	}
 	s := sightOf(folder, r)
-	s.Phase, s.SpoolBytes = Running, sizeOf(filepath.Join(folder, spoolFile))
+	s.Phase, s.SpoolBytes = Running, sizeOf(folder)
 	recorded := ""
 	if r != nil {
 		recorded = r.Socket
@@ -193,7 +193,7 @@ func leftSight(folder string) (Sight, error) {
 		return Sight{}, err
 	}
 	s := sightOf(folder, r)
-	s.SpoolBytes = sizeOf(filepath.Join(folder, spoolFile))
+	s.SpoolBytes = sizeOf(folder)
 	switch {
 	case r == nil:
 		s.Phase = NeverStarted
@@ -207,12 +207,12 @@ func leftSight(folder string) (Sight, error) {
 	return s, nil
 }
 
-func sizeOf(path string) int64 {
-	info, err := os.Stat(path)
+func sizeOf(folder string) int64 {
+	size, err := OutputBytes(folder)
 	if err != nil {
 		return 0
 	}
-	return info.Size()
+	return size
 }
 
 // Socket is one socket in a runtime folder of Fairlead: of a shim (h-…) or a daemon (d-…) of any

@@ -26,7 +26,7 @@ type follower struct {
 	h      *Handle
 	ctx    context.Context
 	cancel context.CancelFunc
-	file   *os.File
+	file   stored
 	at     int64
 	shut   atomic.Bool
 }
@@ -101,16 +101,9 @@ func Output(folder string, offset int64) (io.ReadCloser, error) {
 	var size int64
 	if e != nil {
 		size = e.SpoolBytes
-	} else {
-		info, err := f.Stat()
-		if err == nil {
-			err = dataSync(f) // it may be running, or lost: what was there before the sync is safe after it
-		}
-		if err != nil {
-			f.Close()
-			return nil, fmt.Errorf("open the spool: %w", err)
-		}
-		size = info.Size()
+	} else if size, err = f.length(); err != nil { // it may be running, or lost: what was there before the sync is safe after it
+		f.Close()
+		return nil, fmt.Errorf("open the spool: %w", err)
 	}
 	return struct {
 		io.Reader
@@ -121,22 +114,37 @@ func Output(folder string, offset int64) (io.ReadCloser, error) {
 // OutputBytes is the length of an agent's output now, of which the last bytes may not be on disk yet.
 func OutputBytes(folder string) (int64, error) {
 	info, err := os.Lstat(filepath.Join(folder, spoolFile))
+	if !errors.Is(err, os.ErrNotExist) {
+		if err != nil {
+			return 0, err
+		}
+		return info.Size(), nil
+	}
+	p, err := openPacked(filepath.Join(folder, packedFile))
 	if err != nil {
 		return 0, err
 	}
-	return info.Size(), nil
+	return p.size, p.Close()
 }
 
-func openSpool(folder string, offset int64) (*os.File, error) {
+// openSpool opens an agent's output. It is compressed if the spool is gone: Compact removes that last.
+func openSpool(folder string, offset int64) (stored, error) {
 	if offset < 0 {
 		return nil, fmt.Errorf("open the spool at byte %d: offsets begin at 0", offset)
 	}
 	f, err := openPlain(filepath.Join(folder, spoolFile), os.O_RDONLY)
+	if err == nil {
+		return plainSpool{f}, nil
+	}
+	if !errors.Is(err, os.ErrNotExist) {
+		return nil, fmt.Errorf("open the spool: %w", err)
+	}
+	p, err := openPacked(filepath.Join(folder, packedFile))
 	if errors.Is(err, os.ErrNotExist) {
 		return nil, fmt.Errorf("open the spool: %w; no agent was started there", err)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("open the spool: %w", err)
 	}
-	return f, nil
+	return p, nil
 }

@@ -50,6 +50,8 @@ func agentMain(mode string, args []string) {
 		os.Exit(n)
 	case "usurp": // acts as a daemon: its shim's folder, the epoch that it claims, and "alone" to leave its tree first
 		usurp(args[0], args[1], len(args) > 2)
+	case "compact":
+		compactAndDie(args[0], args[1])
 	case "bytes": // so many bytes of a known stream
 		n, _ := strconv.ParseInt(args[0], 10, 64)
 		io.CopyN(os.Stdout, stream(), n)

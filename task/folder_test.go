@@ -234,13 +234,6 @@ func TestRemoveLanded(t *testing.T) {
 	if _, err := os.Stat(w.task.Tree); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("it is there still: %v", err)
 	}
-	w.put(w.task.Tree, "own/x", "x\n")
-	size, err := DiskUse(t.Context(), w.task.Tree)
-	w.must(err)
-	w.must(os.Link(filepath.Join(w.task.Tree, "own/x"), filepath.Join(w.task.Tree, "own/y")))
-	if again, err := DiskUse(t.Context(), w.task.Tree); err != nil || size == 0 || again != size {
-		t.Errorf("a second name of a file makes %d of %d bytes, %v", again, size, err)
-	}
 }
 
 // A task may land a link in place of a folder of Copy. Neither copying nor removing follows it out of the task's folder.

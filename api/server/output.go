@@ -70,6 +70,9 @@ func (s *Server) readOutput(ctx context.Context, id string, from int64, limit in
 	defer pieces.stop(cancel)
 	quiet := time.NewTimer(rawQuiet)
 	defer quiet.Stop()
+	if !info.Open {
+		quiet.Stop() // its end comes, however slow the disk is
+	}
 	var body []byte
 	for len(body) < limit {
 		select {
@@ -81,7 +84,9 @@ func (s *Server) readOutput(ctx context.Context, id string, from int64, limit in
 			if p.err != nil {
 				return nil, false, p.err
 			}
-			quiet.Reset(rawQuiet)
+			if info.Open {
+				quiet.Reset(rawQuiet)
+			}
 		case <-quiet.C:
 			return body, true, nil
 		case <-ctx.Done():

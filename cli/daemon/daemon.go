@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/fairlead-dev/fairlead/agentfile"
@@ -51,6 +52,9 @@ type Daemon struct {
 
 	address string // of the TCP listener
 
+	disk atomic.Value  // a string: see nearBudget
+	look chan struct{} // capacity 1: notices look again
+
 	reloads chan *config.Config // configurations to start again with; nil: this daemon cannot reload
 	// reloadFault is why the daemon did not start with a changed configuration and runs with the one before.
 	reloadFault error
@@ -83,7 +87,7 @@ func OpenForRuns(ctx context.Context, conf *config.Config, listen string, log *s
 // openDaemon opens a daemon from its fields.
 func openDaemon(ctx context.Context, d *Daemon, listen string) (_ *Daemon, err error) {
 	conf := d.Conf
-	d.Ran = make(chan error, 1)
+	d.Ran, d.look = make(chan error, 1), make(chan struct{}, 1)
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, d.Close())
@@ -159,6 +163,11 @@ func (d *Daemon) openEngine(ctx context.Context) error {
 	watched := make(chan struct{})
 	go func() { defer close(watched); d.watchSpace(run) }()
 	d.closers = append(d.closers, func() error { cancel(); <-watched; return nil })
+	if !d.runsOnly {
+		measured := make(chan struct{})
+		go func() { defer close(measured); d.watchDisk(run) }()
+		d.closers = append(d.closers, func() error { cancel(); <-measured; return nil })
+	}
 	for _, log := range Logs {
 		logged := make(chan error, 1)
 		go func() { logged <- log.write(d.Engine, run, d.space.Path("log", log.Name)) }()

@@ -31,7 +31,7 @@ func (d *Daemon) openNotices() (*seam.Notices, error) {
 		return nil, nil
 	}
 	ways := map[string]notify.Way{}
-	open := &seam.Notices{Kinds: map[string]string{}}
+	open := &seam.Notices{Kinds: map[string]string{}, Disk: d.nearBudget, Look: d.look}
 	for i := range conf.Targets {
 		t := &conf.Targets[i]
 		address, err := t.Address(lookupEnv)

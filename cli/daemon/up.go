@@ -113,7 +113,8 @@ func sayStopping(ctx context.Context, a *cli.App, d *Daemon, asked int) {
 
 // UpDetached starts the daemon in a process session of its own, and returns when it serves.
 func UpDetached(ctx context.Context, a *cli.App, opts UpOptions) error {
-	if _, err := a.Load(); err != nil {
+	conf, err := a.Load()
+	if err != nil {
 		return err
 	}
 	self, err := os.Executable()
@@ -149,6 +150,7 @@ func UpDetached(ctx context.Context, a *cli.App, opts UpOptions) error {
 	first, err := bufio.NewReader(ready).ReadString('\n')
 	if err == nil {
 		fmt.Fprint(a.Out, first)
+		sayDisk(ctx, a, conf)
 		return cmd.Process.Release()
 	}
 	_ = cmd.Wait() // its log says why it ended

@@ -169,6 +169,7 @@ func lookAtState(ctx context.Context, a *cli.App, conf *config.Config, say func(
 		say(Finding{OK: f.OK, About: "journal", What: f.What, Do: f.Do})
 	}
 	say(lookAtDisk(state)...)
+	say(lookAtBudget(looking, a, conf)...)
 	say(lookAtSockets(ctx, a)...)
 	for _, log := range daemon.Logs {
 		say(lookAtLog(filepath.Join(state, "log", log.Name), log.Called, cli.IsLocked(filepath.Join(state, "lock")))...)

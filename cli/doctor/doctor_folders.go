@@ -10,7 +10,7 @@ import (
 
 	apiclient "github.com/fairlead-dev/fairlead/api/client"
 	"github.com/fairlead-dev/fairlead/cli"
-	"github.com/fairlead-dev/fairlead/task"
+	"github.com/fairlead-dev/fairlead/internal/file"
 	"github.com/fairlead-dev/fairlead/view"
 )
 
@@ -42,7 +42,7 @@ func lookAtFolders(ctx context.Context, a *cli.App) []Finding {
 		if errors.Is(err, os.ErrNotExist) || err == nil && len(entries) == 0 {
 			continue
 		}
-		bytes, err := task.DiskUse(ctx, t.Worktree)
+		bytes, err := file.DiskUse(ctx, t.Worktree)
 		if err != nil {
 			return []Finding{{About: foldersAbout, What: fmt.Sprintf("the folder of %s, %s, cannot be measured: %v", t.ID, t.Worktree, err), Do: "make it readable, or remove it when you have looked at it"}}
 		}
@@ -53,7 +53,7 @@ func lookAtFolders(ctx context.Context, a *cli.App) []Finding {
 	for _, f := range left[:min(len(left), foldersShown)] {
 		findings = append(findings, Finding{
 			OK: true, About: foldersAbout,
-			What: fmt.Sprintf("%s is %s, and its folder is still there: %s, %.1f MB", f.task.ID, f.task.Status, f.task.Worktree, float64(f.bytes)/1e6),
+			What: fmt.Sprintf("%s is %s, and its folder is still there: %s, %s", f.task.ID, f.task.Status, f.task.Worktree, file.Size(f.bytes)),
 			Do:   fmt.Sprintf("`fairlead drop %s` removes it; its content stays under refs/fairlead/tasks/%s, and `fairlead task restore %s` brings it back", f.task.ID, f.task.ID, f.task.ID),
 		})
 	}
@@ -62,7 +62,7 @@ func lookAtFolders(ctx context.Context, a *cli.App) []Finding {
 		for _, f := range more {
 			sum += f.bytes
 		}
-		findings = append(findings, Finding{OK: true, About: foldersAbout, What: fmt.Sprintf("%d more are still there, with %.1f MB", len(more), float64(sum)/1e6), Do: "drop the largest ones, then run doctor again"})
+		findings = append(findings, Finding{OK: true, About: foldersAbout, What: fmt.Sprintf("%d more are still there, with %s", len(more), file.Size(sum)), Do: "drop the largest ones, then run doctor again"})
 	}
 	return findings
 }

@@ -23,6 +23,7 @@ import (
 	"github.com/fairlead-dev/fairlead/journal"
 	"github.com/fairlead-dev/fairlead/shim"
 	"github.com/fairlead-dev/fairlead/view"
+	"github.com/fairlead-dev/fairlead/workspace"
 )
 
 const (
@@ -43,6 +44,21 @@ func lookAtDisk(dir string) []Finding {
 		return []Finding{{About: "disk", What: fmt.Sprintf("only %d MiB are free where fairlead keeps its state", free>>20), Do: "free some: the daemon stops when the disk is full, so that no answered order is lost"}}
 	}
 	return []Finding{{OK: true, About: "disk", What: fmt.Sprintf("%d MiB are free", free>>20)}}
+}
+
+// lookAtBudget compares what .fairlead takes with team.disk.
+func lookAtBudget(ctx context.Context, a *cli.App, conf *config.Config) []Finding {
+	if conf == nil {
+		return nil
+	}
+	is, err := workspace.MeasureDisk(ctx, a.Dir, conf.Team.DiskBytes)
+	switch {
+	case err != nil:
+		return []Finding{{About: "disk", What: err.Error(), Do: "make it readable"}}
+	case is.Level() > 0:
+		return []Finding{{OK: is.Level() < 2, About: "disk", What: is.String(), Do: workspace.WayOut}}
+	}
+	return []Finding{{OK: true, About: "disk", What: is.String()}}
 }
 
 // lookAtSockets checks the runtime folders of this user. Sockets of other workspaces are only

@@ -101,7 +101,7 @@ func TestPruneRefuses(t *testing.T) {
 		t.Errorf("what is in the archive was not deleted: %v", err)
 	}
 	for text, want := range map[string]time.Duration{"30d": 720 * time.Hour, "0.5d": 12 * time.Hour, "90m": 90 * time.Minute} {
-		var d runs.Days
+		var d cli.Days
 		if err := d.Set(text); err != nil || time.Duration(d) != want {
 			t.Errorf("%s: %v, %v", text, time.Duration(d), err)
 		}

@@ -32,7 +32,7 @@ func (a *app) addVerbs(root *cobra.Command) {
 			root.AddCommand(verb)
 		}
 	}
-	add("begin", demoCommand(a), initCommand(a), upCommand(a), downCommand(a), reloadCommand(a), openCommand(a), doctorCommand(a))
+	add("begin", demoCommand(a), initCommand(a), upCommand(a), downCommand(a), reloadCommand(a), openCommand(a), doctorCommand(a), compactCommand(a))
 	add("tasks", taskCommand(a), a.AtFlag(tasksCommand(a)), diffCommand(a), commentCommand(a), requestCommand(a), mergeCommand(a), prCommand(a), dropCommand(a), tellCommand(a))
 	add("see", a.AtFlag(psCommand(a)), a.AtFlag(whyCommand(a)), watchCommand(a), eventsCommand(a), searchCommand(a), digestCommand(a), a.AtFlag(usageCommand(a)), reposCommand(a))
 	add("agents", orderCommand(a, "start"), orderCommand(a, "stop"), orderCommand(a, "once"), orderCommand(a, "cleanup"), holdCommand(a), unholdCommand(a), retryCommand(a))

@@ -69,6 +69,11 @@ func overLimit(limit, whose string, now time.Time) notice.Matter {
 	}
 }
 
+// overDisk is the disk budget of the configuration. It is told once a day, as the other limits are.
+func overDisk(why string, now time.Time) notice.Matter {
+	return notice.Matter{Event: notice.LimitReached, Cause: "limit/disk", Since: now.UTC().Truncate(24 * time.Hour), Why: why, Page: view.PageLink("agents")}
+}
+
 func ofRun(t *team.Team, id string, now time.Time) []notice.Matter {
 	r := t.Runs[id]
 	about := notice.Matter{Run: id, Workflow: r.Plan.Name, Page: view.PageLink("runs", id)}

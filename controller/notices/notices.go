@@ -94,6 +94,7 @@ func (c *Controller) NotifyPeople(ctx context.Context) {
 		case res := <-results:
 			c.ended(receivers[res.target], res)
 		case <-timer.C:
+		case <-c.opts.Notices.Look:
 		case <-changed:
 			select {
 			case flushed = <-c.flush:
@@ -114,6 +115,11 @@ func (c *Controller) look(ctx context.Context) (matters []notice.Matter, records
 		now = c.Now()
 		matters, records = Matters(t, now), maps.Clone(t.Notices)
 	})
+	if c.opts.Notices.Disk != nil {
+		if why := c.opts.Notices.Disk(); why != "" {
+			matters = append(matters, overDisk(why, now))
+		}
+	}
 	return matters, records, now, err
 }
 

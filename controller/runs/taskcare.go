@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/fairlead-dev/fairlead/internal/file"
 	"github.com/fairlead-dev/fairlead/loop"
 	"github.com/fairlead-dev/fairlead/machine/workflow"
 	"github.com/fairlead-dev/fairlead/task"
@@ -88,7 +89,7 @@ func (s *folderSizes) of(ctx context.Context, dir string) (int64, error) {
 	if was, ok := s.known[dir]; ok && time.Since(was.at) < sizeFor {
 		return was.bytes, nil
 	}
-	bytes, err := task.DiskUse(ctx, dir)
+	bytes, err := file.DiskUse(ctx, dir)
 	if err == nil {
 		if s.known == nil {
 			s.known = map[string]folderSize{}
@@ -147,18 +148,11 @@ func diskFull(ctx context.Context, c *Controller, workspace string) (string, err
 	slices.SortFunc(all, func(a, b use) int { return cmp.Compare(b.bytes, a.bytes) })
 	var shown []string
 	for _, one := range all[:min(len(all), foldersShown)] {
-		shown = append(shown, fmt.Sprintf("%s %s", one.name, megabytes(one.bytes)))
+		shown = append(shown, fmt.Sprintf("%s %s", one.name, file.Size(one.bytes)))
 	}
 	if more := len(all) - len(shown); more > 0 {
 		shown = append(shown, fmt.Sprintf("and %d more", more))
 	}
 	return fmt.Sprintf("the folders of tasks take %s of %s (tasks.disk in fairlead.yaml): %s in %s; end tasks that you do not need with `fairlead drop TASK`, which keeps their content, or give them more",
-		megabytes(sum), megabytes(most), strings.Join(shown, ", "), root), nil
-}
-
-func megabytes(bytes int64) string {
-	if bytes >= 1e9 {
-		return fmt.Sprintf("%.1f GB", float64(bytes)/1e9)
-	}
-	return fmt.Sprintf("%.1f MB", float64(bytes)/1e6)
+		file.Size(sum), file.Size(most), strings.Join(shown, ", "), root), nil
 }

@@ -24,6 +24,9 @@ func TestMain(m *testing.M) {
 	if path := os.Getenv(writerEnv); path != "" {
 		os.Exit(appendForEver(path))
 	}
+	if how := os.Getenv(compactEnv); how != "" {
+		os.Exit(compactAndDie(how))
+	}
 	os.Setenv("GORACE", "atexit_sleep_ms=0") // every program here would wait a second at its end
 	os.Exit(leaktest.Main(m))
 }

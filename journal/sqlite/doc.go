@@ -14,6 +14,9 @@
 // flipped on disk becomes an error that names the change, never a wrong fact. A stream is
 // read by passing over everybody's changes: a microsecond each.
 //
+// Compact compresses old batches where they are, so that they take less of the file. Readers notice
+// nothing of it.
+//
 // Nothing here opens or closes the file except SQLite itself while it is in use: a
 // close beside its own would drop its locks.
 //

@@ -88,7 +88,9 @@ func uvarint(from []byte, to *uint64) ([]byte, error) {
 type batchRow struct {
 	first, last uint64
 	hash        journal.Hash
-	data        []byte
+	data        []byte // its records, also of a compacted batch
+	stored      int    // bytes of data in the file
+	packed      bool   // it is compacted
 }
 
 // broken names the first change that is wrong.

@@ -146,7 +146,7 @@ func (b *batchRow) scan(row []driver.Value) error {
 	if !ok0 || !ok1 || !ok2 || !ok3 || copy(b.hash[:], hash) != len(b.hash) {
 		return broken(b.first, "a column of its batch has the wrong type or length")
 	}
-	return nil
+	return b.inflate()
 }
 
 // hashOf gives the hash of a change, zero for seq 0, and a *Broken where there is none.

@@ -28,6 +28,7 @@ type cursor struct {
 	bytes  int
 	id     int64  // of the entity, where one is read
 	last   uint64 // version of the stream's last change that was met, where one is read
+	seen   uint64 // last change that was taken, where its batch is read again because it was compacted meanwhile
 	sum    journal.Summer
 	opened bool
 	done   bool
@@ -134,6 +135,13 @@ func (cur *cursor) leap(c *conn) error {
 // take adds the selected changes of a batch to the chunk. A batch without the selected entity, in a
 // stretch that has it, is checked as well: it may have contained the entity before it was damaged.
 func (cur *cursor) take(c *conn, b *batchRow) error {
+	if b.first < cur.next && b.last >= cur.next && b.packed {
+		prev, err := c.hashBefore(b.first)
+		if err != nil {
+			return err
+		}
+		cur.seen, cur.next, cur.prev = cur.next-1, b.first, prev
+	}
 	if b.first != cur.next {
 		return broken(cur.next, "it is missing (the next one stored is %d)", b.first)
 	}
@@ -142,7 +150,7 @@ func (cur *cursor) take(c *conn, b *batchRow) error {
 	cur.chunk = got[:from]
 	for i := range got[from:] {
 		ch := got[from+i]
-		if cur.id != 0 && ch.Entity != cur.query.Entity {
+		if ch.Seq <= cur.seen || cur.id != 0 && ch.Entity != cur.query.Entity {
 			continue
 		}
 		if followed := cur.last != 0 || cur.query.After == 0; followed && cur.id != 0 && ch.Version != cur.last+1 {

@@ -12,7 +12,7 @@ import (
 func carryOver(w *conn) error {
 	var (
 		chain journal.Chain
-		p     = packer{w: w}
+		p     = packer{keep: func(b batchRow) error { return w.exec(insertBatch, int64(b.first), int64(b.last), b.hash[:], b.data) }}
 	)
 	err := w.query(func(row []driver.Value) (bool, error) {
 		var ch journal.Change
@@ -58,9 +58,9 @@ func oldRow(row []driver.Value) (r record, err error) {
 	return r, nil
 }
 
-// packer puts records into rows of batch.
+// packer puts records into rows of batch, and gives each to keep.
 type packer struct {
-	w      *conn
+	keep   func(batchRow) error
 	row    batchRow
 	before int64
 }
@@ -78,11 +78,26 @@ func (p *packer) add(seq uint64, r *record, hash journal.Hash) error {
 	return nil
 }
 
+// addAll adds a batch, of which these are the changes.
+func (p *packer) addAll(b *batchRow, changes []journal.Change) (err error) {
+	var r record
+	rest := b.data
+	for i := range changes {
+		if rest, err = nextRecord(rest, &r, r.nanos); err != nil {
+			return broken(changes[i].Seq, "%v", err)
+		}
+		if err := p.add(changes[i].Seq, &r, changes[i].Hash); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 func (p *packer) flush() error {
 	if len(p.row.data) == 0 {
 		return nil
 	}
-	err := p.w.exec(insertBatch, int64(p.row.first), int64(p.row.last), p.row.hash[:], p.row.data)
+	err := p.keep(p.row)
 	p.row.data = p.row.data[:0]
 	return err
 }

@@ -1,8 +1,9 @@
-package task
+package file
 
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"path/filepath"
 	"syscall"
@@ -48,4 +49,12 @@ func DiskUse(ctx context.Context, dir string) (bytes int64, err error) {
 		return nil
 	})
 	return bytes, err
+}
+
+// Size writes a number of bytes for people, such as 12.3 MB.
+func Size(bytes int64) string {
+	if bytes >= 1e9 {
+		return fmt.Sprintf("%.1f GB", float64(bytes)/1e9)
+	}
+	return fmt.Sprintf("%.1f MB", float64(bytes)/1e6)
 }
