@@ -93,7 +93,7 @@ func Decode(in io.Reader) (Event, error) {
 }
 
 // eventOf reads the fields of an event. Names are case-sensitive, as in the program that writes them, and
-// a name that stands twice is a fault: a decoder that ignores case would judge another tool or another
+// a name that is given twice is a fault: a decoder that ignores case would judge another tool or another
 // input than the one that the program uses.
 func eventOf(text []byte) (is Event, err error) {
 	fields := map[string]any{
@@ -119,7 +119,7 @@ func eventOf(text []byte) (is Event, err error) {
 		}
 		key, _ := t.(string)
 		if seen[key] {
-			return is, fmt.Errorf("its field %.60q stands twice", key)
+			return is, fmt.Errorf("its field %.60q is given twice", key)
 		}
 		seen[key] = true
 		var value json.RawMessage

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// Names of fields are case-sensitive, and a name that stands twice is a fault: otherwise a call would be
+// Names of fields are case-sensitive, and a name that is given twice is a fault: otherwise a call would be
 // judged by another tool or input than the one that the program uses.
 func TestFieldNamesAreExact(t *testing.T) {
 	for _, text := range []string{
@@ -19,7 +19,7 @@ func TestFieldNamesAreExact(t *testing.T) {
 		}
 	}
 	for text, want := range map[string]string{
-		`{"session_id":"s","tool_name":"Read","tool_name":"Bash"}`: `its field "tool_name" stands twice`,
+		`{"session_id":"s","tool_name":"Read","tool_name":"Bash"}`: `its field "tool_name" is given twice`,
 		`{"session_id":"s","tool_name":["Bash"]}`:                  "its field tool_name has the wrong type",
 		`["session_id"]`:                  "it is not an object",
 		`{"session_id":"s"} {}`:           "invalid character",

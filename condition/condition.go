@@ -24,7 +24,7 @@ const (
 	listMax      = 10_000   // artifacts that a condition looks through
 )
 
-// Kind says where a condition stands, and so what it may name.
+// Kind says where a condition is used, and so what it may name.
 type Kind string
 
 const (

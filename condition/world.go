@@ -139,7 +139,7 @@ func options(kind Kind) []expr.Option {
 	return list
 }
 
-// compare compares a metric with what stands beside it, as what that is.
+// compare compares a metric with the value beside it, by that value's type.
 func compare(sign string, a, b any) (bool, error) {
 	m, left := a.(metric)
 	if !left {

@@ -45,7 +45,7 @@ func parseTree(b []byte, found *findings) *file.YAMLNode {
 
 var referencePattern = lazy.Regexp(`\$\{[A-Za-z_][A-Za-z0-9_]*\}`)
 
-// shieldReferences lets ${NAME} stand without quotes in a flow mapping such as {key: ${NAME}}, where YAML
+// shieldReferences allows ${NAME} without quotes in a flow mapping such as {key: ${NAME}}, where YAML
 // would read its braces as syntax. It replaces the braces by two private-use characters, which restore
 // replaces back in every scalar. Places stay the same. A file that already holds those characters is read as
 // plain YAML.

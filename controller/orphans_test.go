@@ -135,8 +135,8 @@ func TestStrangers(t *testing.T) {
 			if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
 				t.Fatal(err)
 			}
-			again := w.until("coder", "that it runs again", running)
-			if again.Session.PID == pid || again.Doubt != "" {
+			again := w.until("coder", "that it runs again, and its shim has answered", func(v view.AgentView) bool { return running(v) && v.Doubt == "" })
+			if again.Session.PID == pid {
 				t.Errorf("%+v", again)
 			}
 			aside, err := os.ReadFile(filepath.Join(w.dir, ".fairlead", "sessions-aside", "coder-2.1", "spool"))

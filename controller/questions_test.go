@@ -219,7 +219,7 @@ func TestPermissionByRules(t *testing.T) {
 	}
 }
 
-// An answer that stands answers the next question like it: in this session, or always, until it is
+// A saved answer answers the next question like it: in this session, or always, until it is
 // taken back (Q2, Q7).
 func TestStandingAnswers(t *testing.T) {
 	t.Parallel()

@@ -1,8 +1,7 @@
 // Package examples holds teams to try and to copy from.
 //
-// Each folder is a model railway: small, complete, and it runs. What stands on the
-// tracks are script agents, so nothing is needed but git and a shell; the rest, the
-// files that change, the tests that fail, the commits, is real.
+// Each folder is small and complete, and it runs. Its agents are script agents, so only git and a
+// shell are needed. The files that change, the tests that fail and the commits are real.
 //
-// The one promise: what stands here is run by the tests as it stands.
+// The one promise: the tests run every example as it is.
 package examples

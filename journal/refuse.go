@@ -45,7 +45,7 @@ func (r *Refused) Error() string { return "append to journal: " + r.What + ": " 
 // the cost of an event.
 func CheckBatch(batch []Change, expect []Expect) error {
 	if len(batch) > BatchChangesMax {
-		return &Refused{"batch", fmt.Sprintf("%d changes, more than %d: split it where its parts may stand alone", len(batch), BatchChangesMax)}
+		return &Refused{"batch", fmt.Sprintf("%d changes, more than %d: split it where its parts make sense alone", len(batch), BatchChangesMax)}
 	}
 	if len(expect) > BatchChangesMax {
 		return &Refused{"batch", fmt.Sprintf("%d expectations, more than %d: expect only what the decision rests on", len(expect), BatchChangesMax)}

@@ -8,7 +8,7 @@ import (
 	"github.com/fairlead-dev/fairlead/controller/channels"
 )
 
-// waitWord ends no turn, so it has its effect wherever it stands.
+// waitWord ends no turn, so it has its effect anywhere in the text.
 const waitWord = "TURN_WAIT"
 
 // fence begins and ends a block of code in Markdown.

@@ -14,14 +14,14 @@ type clock struct {
 	last time.Time // as given out
 	mono time.Time // when that was
 
-	stands time.Time // every answer of a clock that stands; zero: it goes on
+	fixed time.Time // every answer of a clock that does not move; zero: it goes on
 }
 
 func (c *clock) now() time.Time {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if !c.stands.IsZero() {
-		return c.stands
+	if !c.fixed.IsZero() {
+		return c.fixed
 	}
 	mono := time.Now()
 	wall := mono.Round(0).UTC()

@@ -16,7 +16,7 @@ import (
 	"github.com/fairlead-dev/fairlead/team"
 )
 
-// Options are what a loop stands on.
+// Options are what a loop needs.
 type Options struct {
 	Journal journal.Journal
 	Log     *slog.Logger
@@ -29,7 +29,7 @@ type Options struct {
 	RunsOnly bool           // see team.Team
 	Zone     *time.Location // of the days of --daily-cost-limit; nil: UTC
 
-	At time.Time // the clock stands at this time, for reading an earlier moment; zero: it goes on
+	At time.Time // the clock stays at this time, for reading an earlier moment; zero: it goes on
 }
 
 // Loop owns the team value. Make it with New, call Replay, Register the hooks, then call Run.
@@ -86,7 +86,7 @@ func New(ctx context.Context, opts Options) *Loop {
 	l := &Loop{
 		opts: opts, log: opts.Log, hub: newHub(),
 		queue: make(chan Request, QueueMax), quit: make(chan struct{}), ready: make(chan struct{}), stopped: make(chan struct{}),
-		versions: map[string]uint64{}, failure: make(chan error, 1), holding: true, clock: clock{stands: opts.At},
+		versions: map[string]uint64{}, failure: make(chan error, 1), holding: true, clock: clock{fixed: opts.At},
 	}
 	l.fill.Store(FillRounds)
 	l.ctx, l.cancel = context.WithCancel(context.WithoutCancel(ctx))

@@ -107,7 +107,7 @@ func (o *object) structure(c byte) (done bool, err error) {
 			return o.close(), nil
 		}
 	}
-	return false, fmt.Errorf("%q where %s should stand", c, o.want)
+	return false, fmt.Errorf("%q where %s should be", c, o.want)
 }
 
 func (o *object) open(c byte) error {
@@ -150,7 +150,7 @@ func (o *object) value(c byte) error {
 	case '1' <= c && c <= '9':
 		o.want, o.num = inNumber, digits
 	default:
-		return fmt.Errorf("%q where a value should stand", c)
+		return fmt.Errorf("%q where a value should be", c)
 	}
 	return nil
 }

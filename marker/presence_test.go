@@ -31,7 +31,7 @@ var leads = []struct{ name, in, want string }{
 	},
 	{
 		"broken, then whole", "[AGENT_STATUS] {\"agents\":[{'name'}]}\n[AGENT_STATUS] {\"agents\":[]}\n",
-		"‹agent_status@0 fault: the JSON of [AGENT_STATUS] breaks at its byte 13: '\\'' where a name in quotes or } should stand›'name'}]}\n‹agent_status@37 {\"agents\":[]}›",
+		"‹agent_status@0 fault: the JSON of [AGENT_STATUS] breaks at its byte 13: '\\'' where a name in quotes or } should be›'name'}]}\n‹agent_status@37 {\"agents\":[]}›",
 	},
 	{
 		"the words of a turn and a report are conversation", "I pass. TURN_PASS  \nTURN_COMPLETE\n\n<<<RUN_REPORT_JSON {\"a\":1} RUN_REPORT_JSON>>>  \nTURN_WAIT",

@@ -20,7 +20,7 @@ type Scanner struct {
 	mode   mode
 	open   opening // of the marker that we are in
 	object object  // of that marker
-	midway bool    // something but white space stands before buf on its line
+	midway bool    // something but white space is before buf on its line
 	word   bool    // the byte before buf belongs to a word, and so what comes begins none
 	led    bool    // the marker that we are in, or are behind, has its line to itself so far
 	out    []Piece
@@ -137,7 +137,7 @@ func (s *Scanner) begins(text []byte) (open opening, sure bool) {
 
 func isWord(kind Kind) bool { return kind == TurnComplete || kind == TurnPass || kind == TurnWait }
 
-// inWord says whether what stands at i goes on with a word, or is quoted.
+// inWord says whether the text at i goes on with a word, or is quoted.
 func (s *Scanner) inWord(i int) bool {
 	if i == 0 {
 		return s.word
@@ -153,7 +153,7 @@ const (
 	unsure
 )
 
-// endsLine says whether nothing but white space stands from i to the end of the line.
+// endsLine says whether only white space follows from i to the end of the line.
 func (s *Scanner) endsLine(i int, last bool) answer {
 	for j := i; j < len(s.buf); j++ {
 		switch {
@@ -199,7 +199,7 @@ func (s *Scanner) gap(last bool) bool {
 
 func (s *Scanner) noObject() {
 	if !s.midway {
-		s.found(Marker{Kind: s.open.kind, Fault: "no JSON object stands behind " + s.open.tag}, len(s.open.tag))
+		s.found(Marker{Kind: s.open.kind, Fault: "no JSON object follows " + s.open.tag}, len(s.open.tag))
 		return
 	}
 	s.mode = talk
@@ -281,7 +281,7 @@ func (s *Scanner) within(last bool) bool {
 func whatReport(between []byte) (data []byte, fault string) {
 	between = bytes.TrimSpace(between)
 	if len(between) == 0 {
-		return nil, "nothing stands between the two tags of the report"
+		return nil, "nothing is between the two tags of the report"
 	}
 	var o object
 	for i, c := range between {
@@ -290,7 +290,7 @@ func whatReport(between []byte) (data []byte, fault string) {
 		case err != nil:
 			return nil, fmt.Sprintf("the JSON of the report breaks at its byte %d: %v", i+1, err)
 		case done && i+1 < len(between):
-			return nil, fmt.Sprintf("something stands behind the JSON of the report, from its byte %d on", i+2)
+			return nil, fmt.Sprintf("something follows the JSON of the report, from its byte %d on", i+2)
 		case done:
 			return bytes.Clone(between), ""
 		}

@@ -214,7 +214,7 @@ func (j *judge) mainCommand(s *shell, in input, command string) *denial {
 	if s.stop == nil && len(s.asks) > 0 && (s.unread != "" || s.mixed != "") {
 		return &denial{
 			capability: "run " + s.asks[0] + " together with other programs",
-			why:        s.asks[0] + " acts where the kernel does not see it, so it may not stand beside " + beside(s.unread, s.mixed),
+			why:        s.asks[0] + " acts where the kernel does not see it, so it may not be used beside " + beside(s.unread, s.mixed),
 			instead:    "give it by itself; it may be piped to head, grep, jq and the like",
 		}
 	}

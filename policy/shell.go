@@ -180,7 +180,7 @@ func (s *shell) script(text string) {
 	if strings.Contains(text, "#") && strings.Contains(text, "\\\n") {
 		// The parser takes a comment's last backslash for a line continuation, and reads on in the comment; a
 		// shell does not, and runs the next line.
-		s.cannot(capability, "a # and a backslash at a line's end stand in it, and a comment may end where it does not seem to", "leave the comment out")
+		s.cannot(capability, "it has a # and a backslash at a line's end, and a comment may end where it does not seem to", "leave the comment out")
 		if !s.main {
 			s.parse(strings.ReplaceAll(text, "\\\n", "\n"))
 		}

@@ -132,7 +132,7 @@ func splitWords(s string) ([]templateWord, error) {
 			end()
 		case '\\':
 			if i++; i == len(s) {
-				return nil, errors.New(`ends with a \; nothing stands behind it`)
+				return nil, errors.New(`ends with a \; nothing comes after it`)
 			}
 			word.WriteByte(s[i])
 			begun, quoted = true, true
@@ -172,7 +172,7 @@ func quotedPart(word *strings.Builder, s string) (int, error) {
 	return 0, fmt.Errorf("a quote %c is not closed", mark)
 }
 
-// fill replaces {name} by values; {{ and }} stand for braces.
+// fill replaces {name} by values; {{ and }} become braces.
 func fill(text string, value func(name string) (string, error)) (string, error) {
 	var b strings.Builder
 	for i := 0; i < len(text); i++ {

@@ -50,7 +50,7 @@ func (g *schemaGuard) all(s *jsonschema.Schema) error {
 func (g *schemaGuard) weigh(s *jsonschema.Schema) (int, error) {
 	if n, seen := g.work[s]; seen {
 		if n == 0 {
-			return 0, fmt.Errorf("it refers to itself without going into the value; let the $ref stand below properties or items")
+			return 0, fmt.Errorf("it refers to itself without going into the value; put the $ref below properties or items")
 		}
 		return n, nil
 	}

@@ -90,7 +90,7 @@ func TestNoWorkflow(t *testing.T) {
 		{"latin", "name: caf\xe9\n", "flow.yaml:1:10: is not UTF-8 from here on; save the file as UTF-8"},
 		{"two", "name: a\n---\nname: b\n", "flow.yaml:2:1: a second document begins here; the file holds one, take out the line ---"},
 		{"alias", "name: *a\n", "flow.yaml:1:7: an alias (*name) has no anchor (&name) before it; put a text that begins with * or & in quotes"},
-		{"twice", "name: a\nsteps: [{id: b, command: [c]}]\nname: d\n", "flow.yaml:3:1: name: is written twice; it stands on line 1 already"},
+		{"twice", "name: a\nsteps: [{id: b, command: [c]}]\nname: d\n", "flow.yaml:3:1: name: is written twice; it is on line 1 already"},
 		{"bomb", "a: &a [x,x,x,x,x,x,x,x,x,x]\n" + bomb(8) + "name: z\n", ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {

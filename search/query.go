@@ -99,7 +99,7 @@ func (q query) terms() (all []string) {
 	return all
 }
 
-// pair reports whether two characters of scripts without spaces stand beside each other.
+// pair reports whether two characters of scripts without spaces are neighbours.
 func pair(a, b token) bool { return a.single && b.single && a.end == b.start }
 
 func quoted(term string) string { return `"` + strings.ReplaceAll(term, `"`, `""`) + `"` }

@@ -22,7 +22,7 @@ type token struct {
 	single     bool   // a character of a script without spaces
 }
 
-// unspaced are scripts in which a word is not what stands between spaces, or in which suffixes are
+// unspaced are scripts in which a word is not what is between spaces, or in which suffixes are
 // written with it.
 var unspaced = []*unicode.RangeTable{
 	unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Hangul, unicode.Thai, unicode.Lao, unicode.Khmer, unicode.Myanmar, unicode.Bopomofo, unicode.Yi, unicode.Tibetan,

@@ -124,7 +124,7 @@ func (a *Agent) full() bool {
 	return open >= a.instances()
 }
 
-// placeFor returns the slot that an agent's request may have now, whatever stands before it in the
+// placeFor returns the slot that an agent's request may have now, whatever is before it in the
 // queue. A step takes slot 0 last, because all other requests need that one. a is at slot 0.
 func placeFor(t *Team, a *Agent, forWhom Purpose) (slot int, ok bool) {
 	is := t.Channels.Agents[channel.AgentID(a.Name)]
@@ -144,7 +144,7 @@ func placeFor(t *Team, a *Agent, forWhom Purpose) (slot int, ok bool) {
 	return 0, a.Session == nil
 }
 
-// stepPlace returns the slot that a step may have now, whatever stands before it in the queue; nil: none.
+// stepPlace returns the slot that a step may have now, whatever is before it in the queue; nil: none.
 // a is the step's slot, or its agent at slot 0.
 func stepPlace(t *Team, a *Agent, run string, step workflow.StepID) *Agent {
 	if a.step != "" {

@@ -76,7 +76,7 @@ func (p Purpose) String() string {
 // Compare orders purposes by their text.
 func (p Purpose) Compare(q Purpose) int { return strings.Compare(p.String(), q.String()) }
 
-// MarshalText writes the purpose as it stands in the journal.
+// MarshalText writes the purpose as it is written in the journal.
 func (p Purpose) MarshalText() ([]byte, error) { return []byte(p.String()), nil }
 
 // UnmarshalText reads a purpose. It fails on a text that no version of Fairlead has written.

@@ -3,7 +3,7 @@
 //
 // The page is a window, not an engine. It knows what the API tells it and
 // nothing else; what it shows is either in the journal or marked as asked for.
-// Its sources in static/ are what ships: no build step stands between them and
+// Its sources in static/ are what ships: no build step is between them and
 // the browser, and four small libraries lie beside them in static/vendor. All
 // that agents say is hostile until shown as text, so the page may run only its
 // own scripts, connect only to its own server, and cannot be put into a frame.

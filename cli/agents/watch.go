@@ -189,7 +189,7 @@ func copyOutput(ctx context.Context, a *cli.App, client *apiclient.Client, agent
 }
 
 // factPrinter formats facts. Words arrive in parts, and other facts may come between two parts of a
-// line: those get lines of their own, so that usage does not stand within a word.
+// line: those get lines of their own, so that usage is not within a word.
 type factPrinter struct {
 	open driver.FactKind // of the line that continues; empty: none
 	torn bool            // another fact has ended that line early

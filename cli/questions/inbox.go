@@ -216,7 +216,7 @@ func labelOf(o view.OptionView) string {
 	return "  " + cli.Line(o.Label, cli.ErrorWidth)
 }
 
-// plainKinds are the options that yes and no stand for. Other options have further effects.
+// plainKinds are the options that yes and no mean. Other options have further effects.
 var plainKinds = []string{"allow_once", "allow_always", "reject_once", "reject_always"}
 
 // wantsWords says what an agent wants; the program's own text is printed below it.

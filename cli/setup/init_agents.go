@@ -133,7 +133,7 @@ func chosenOf(found []AgentProgram, line string) (chosen []AgentProgram, fault s
 func TeamFile(agents []AgentProgram) []byte {
 	var b strings.Builder
 	b.WriteString(`# fairlead.yaml says who is on the team. Every key: doc/config.md.
-# ` + "`fairlead up`" + ` runs what stands here; ` + "`fairlead doctor`" + ` checks it, and greets each program.
+# ` + "`fairlead up`" + ` runs these agents; ` + "`fairlead doctor`" + ` checks the file and starts each program once.
 version: 1
 
 agents:

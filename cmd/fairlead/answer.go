@@ -51,6 +51,6 @@ Agents cannot use this command: only a person can say yes.`,
 		},
 	}
 	cmd.Flags().StringVar(&text, "text", "", "the answer in words, or a word to go with it")
-	cmd.Flags().StringVar(&scope, "for", string(question.Once), "how long it stands: once, session or always")
+	cmd.Flags().StringVar(&scope, "for", string(question.Once), "how long the answer holds: once, session or always")
 	return cmd
 }

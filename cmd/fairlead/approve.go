@@ -71,6 +71,6 @@ It also works without a daemon, also for steps that outlived the process that st
 			return runs.Cancel(cmd.Context(), a.App, words[0], step, note)
 		},
 	}
-	cmd.Flags().StringVar(&note, "note", "", "why; it stands beside the run")
+	cmd.Flags().StringVar(&note, "note", "", "the reason; it is kept with the run")
 	return cmd
 }

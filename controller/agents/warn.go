@@ -14,7 +14,7 @@ var warnings = map[control.Event]string{
 	control.FailedForGood:       "too many sessions failed in a row: the agent is paused",
 	control.OneShotFailed:       "a one-shot session failed",
 	control.LimitReached:        "a limit is reached: the session is ended and the agent paused",
-	control.PauseStands:         "agent_state.json asks to start an agent that a person paused: the pause stands; fairlead start, once or cleanup lift it",
+	control.PauseStands:         "agent_state.json asks to start an agent that a person paused: the pause is kept; fairlead start, once or cleanup lift it",
 	control.CurrentContradicted: "another program wrote current_state: it is corrected",
 }
 

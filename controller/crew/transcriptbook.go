@@ -31,7 +31,7 @@ const (
 	TranscriptIDsMax  = 1 << 17          // sessions and speakers; a text of any other is read to know whose it is
 )
 
-// crewSide is what the engine keeps beside the crew: where what was said stands in the journal,
+// crewSide is what the engine keeps beside the crew: where the journal has what was said,
 // and a bell for the hand that writes documents.
 type crewSide struct {
 	moved chan struct{} // has room for one: a document may have changed
@@ -65,7 +65,7 @@ func (c *crewSide) note(changes []team.Change, seq uint64) {
 	}
 }
 
-// spoken is one change by which something was said, as it stands in the journal.
+// spoken is one change by which something was said, as the journal has it.
 type Spoken struct {
 	Seq     uint64
 	at      time.Time

@@ -267,4 +267,4 @@ func folderName(path string, taken func(name string) bool) string {
 	return name + "-" + hex.EncodeToString(sum[:3])
 }
 
-const folderNameMax = 80 // the journal takes names of 256 with what stands before them
+const folderNameMax = 80 // the journal takes names of 256 with what is before them

@@ -258,7 +258,7 @@ func (p *FolderPen) stuck(f *PenFolder, path string, err error) {
 		return
 	}
 	f.stuck = err.Error()
-	p.E.log.Error("a session folder cannot be read; what was taken in of it stands", "folder", path, "error", fmt.Sprint(err))
+	p.E.log.Error("a session folder cannot be read; what was taken in of it is kept", "folder", path, "error", fmt.Sprint(err))
 }
 
 func (p *FolderPen) taken(name string) bool {

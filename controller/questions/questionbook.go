@@ -60,7 +60,7 @@ func (b rulebook) Verdict(call policy.Call, paths []string, dir string) (v quest
 const wordAsk = "ask"
 
 // AnswerTo says what an agent's program is answered by its permissions when it asks for a call: allow,
-// deny, or ask, a person, and by which line, or why. Answers that stand are not looked at. The error is
+// deny, or ask, a person, and by which line, or why. Saved answers are not looked at. The error is
 // a pattern that cannot be read.
 func AnswerTo(conf *config.Agent, call policy.Call) (decision, reason string, err error) {
 	rules, err := BookOf(conf)

@@ -66,7 +66,7 @@ func (c *Controller) AnswerQuestion(ctx context.Context, by seam.Actor, id strin
 	return c.Submit(ctx, by, "", question.Answer{ID: id, Allow: a.Allow, Option: a.Option, Text: a.Text, Scope: question.Scope(a.Scope)})
 }
 
-// Standing lists the answers that stand, the oldest first.
+// Standing lists the saved answers, the oldest first.
 func (c *Controller) Standing(ctx context.Context) ([]view.StandingView, error) {
 	views := []view.StandingView{}
 	err := c.View(ctx, func(t *team.Team) {
@@ -77,12 +77,12 @@ func (c *Controller) Standing(ctx context.Context) ([]view.StandingView, error) 
 	return views, err
 }
 
-// RevokeStanding has an answer stand no longer. Errors are as AnswerQuestion's.
+// RevokeStanding revokes a saved answer. Errors are as AnswerQuestion's.
 func (c *Controller) RevokeStanding(ctx context.Context, by seam.Actor, id string) (uint64, error) {
 	var unknown error
 	if err := c.View(ctx, func(t *team.Team) {
 		if t.Questions.Standing[id] == nil {
-			u := &team.Unknown{What: "answer that stands", Name: id, Known: []string{}}
+			u := &team.Unknown{What: "saved answer", Name: id, Known: []string{}}
 			for _, s := range t.Questions.List() {
 				u.Known = append(u.Known, s.ID)
 			}

@@ -159,7 +159,7 @@ func (c *Controller) turnOf(t *team.Team, caller AgentCaller, channelName, event
 	return h, c.noTurn(t, caller, channelName, event)
 }
 
-// see reads off the floor how the turn stands.
+// see reads the state of the turn from the channel.
 func (h *holding) see(t *team.Team) {
 	c := t.Channels.ByID[h.token.Channel]
 	h.late = c == nil || c.Head.Holder != h.token.Agent || c.Head.Turn != h.token.Turn
@@ -211,7 +211,7 @@ const (
 )
 
 // wordsFirst waits, a few seconds at most, until what a session said before a call is in the
-// journal: else it would stand behind what the call does. tool is what the call looks like in the
+// journal: else it would come after what the call does. tool is what the call looks like in the
 // output, where it is to be seen there at all.
 func (c *Controller) wordsFirst(ctx context.Context, caller AgentCaller, tool string) {
 	ctx, cancel := context.WithTimeout(ctx, wordsWait)

@@ -146,7 +146,7 @@ const (
 	hereChannels = 50
 )
 
-// ActWhoIsHere says who is in the agent's channels and how they stand, and who else is in the team.
+// ActWhoIsHere says who is in the agent's channels and in which state, and who else is in the team.
 // channel empty: all of them.
 func (c *Controller) ActWhoIsHere(ctx context.Context, caller AgentCaller, channel string) (ActHere, error) {
 	here := ActHere{Channels: []ActChannel{}, Agents: []ActAgent{}}

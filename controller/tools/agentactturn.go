@@ -13,7 +13,7 @@ import (
 	"github.com/fairlead-dev/fairlead/team"
 )
 
-// ActSpoken is where something that an agent said stands now.
+// ActSpoken is the state of something that an agent said.
 type ActSpoken struct {
 	Channel string `json:"channel"`
 	Turn    uint64 `json:"turn"`

@@ -287,7 +287,7 @@ func (r *yamlReader) readFields(n *YAMLNode, y *yaml.Node, depth int) {
 			path = r.Path(n.Path, name)
 		}
 		if line, twice := seen[name]; twice {
-			r.add(at, cmp.Or(path, name), "is written twice; it stands on line "+strconv.Itoa(line)+" already")
+			r.add(at, cmp.Or(path, name), "is written twice; it is on line "+strconv.Itoa(line)+" already")
 			continue
 		}
 		seen[name] = at.Line

@@ -104,7 +104,7 @@ func testAtomic(t *testing.T, j journal.Journal) {
 		for i := 0; i < len(got); i += size {
 			for _, c := range got[i : i+size] {
 				if c.Entity != got[i].Entity {
-					t.Fatalf("change %d of %s stands within a batch of %s", c.Seq, c.Entity, got[i].Entity)
+					t.Fatalf("change %d of %s is within a batch of %s", c.Seq, c.Entity, got[i].Entity)
 				}
 			}
 		}

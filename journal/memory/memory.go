@@ -2,7 +2,7 @@
 //
 // It is for tests and simulations. It starts no goroutine and touches nothing
 // outside of the process, so it works inside a synctest bubble. Several handles may
-// stand on one slate, as several processes stand on one file: [Journal.Again] gives
+// share one slate, as several processes share one file: [Journal.Again] gives
 // another, and what was appended outlives the handle that appended it, which is how a
 // test plays a crash and a restart.
 //

@@ -8,7 +8,7 @@
 //
 // The file is in WAL mode with synchronous=FULL. A batch is one row: its changes one after
 // the other as short binary records, and the hash of the last of them (encode.go says how).
-// Entity names and the words around a change stand once in tables of their own. So an append
+// Entity names and the words around a change are kept once, in tables of their own. So an append
 // of hundreds costs little more than one of a single change, and a change takes its data and
 // some 15 bytes. Read checks every change against the hash chain as it goes, so a bit that
 // flipped on disk becomes an error that names the change, never a wrong fact. A stream is

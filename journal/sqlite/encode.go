@@ -20,7 +20,7 @@ import (
 //	data      length and so many bytes
 //	mark      the first 4 bytes of the change's hash
 //
-// Seqs count on from the batch's first. The whole hash of the last change stands beside the
+// Seqs count on from the batch's first. The whole hash of the last change is kept beside the
 // data, and with it the hash of each: the marks are there to say which change is the damaged
 // one, not to keep out a forger.
 const (
@@ -124,7 +124,7 @@ func (b *batchRow) changes(c *conn, prev journal.Hash, sum *journal.Summer, dst 
 	}
 	switch {
 	case len(rest) > 0:
-		return dst[:len(dst)-1], broken(b.last, "%d bytes stand behind it that belong to no change", len(rest))
+		return dst[:len(dst)-1], broken(b.last, "%d bytes after it belong to no change", len(rest))
 	case prev != b.hash:
 		return dst[:len(dst)-int(b.last-b.first+1)], broken(b.first, "the changes up to %d give the hash %s, and it is %s", b.last, prev, b.hash)
 	}

@@ -16,7 +16,7 @@ import (
 // Format" in SQLite's documentation). That is right for a log that a crash has torn: what
 // was being written was not answered. A bit that flipped looks the same, and SQLite drops
 // without a word all that was written behind it. But each batch is synced before the next one
-// is begun: where two batches stand behind the place, the first of them had been answered, and
+// is begun: if two batches come after the place, the first of them had been answered, and
 // the log is not torn but damaged.
 const (
 	walHeaderBytes   = 32
@@ -41,7 +41,7 @@ func checkLog(path string) error {
 		if look >= walLooks && what == before {
 			return &Unusable{
 				Path: path, What: "its log " + filepath.Base(path) + "-wal is damaged: " + what,
-				Do: "copy the file and its -wal aside, and restore a backup of both; to go on without what stands behind the damage move the -wal away",
+				Do: "copy the file and its -wal aside, and restore a backup of both; to go on without what comes after the damage, move the -wal away",
 			}
 		}
 		before = what

@@ -115,7 +115,7 @@ func (c *Control) takeDesired(v *Value, in Input, now Now) {
 	}
 }
 
-// mayComeBack notes a desired state that a foreign loop may write back although a newer one stands. The oldest of too
+// mayComeBack notes a desired state that a foreign loop may write back although a newer one holds. The oldest of too
 // many is forgotten.
 func (v *Value) mayComeBack(d Desired) {
 	same := func(o Desired) bool { return o.State == d.State && o.By == d.By && o.Note == d.Note }

@@ -1,6 +1,6 @@
 // Package control decides whether one agent should run, and records whether it does.
 //
-// The desired state of an agent and its current state stand in one file, agent_state.json.
+// The desired state of an agent and its current state are in one file, agent_state.json.
 // Each side writes its own half. A new desired state never interrupts a session: it is
 // recorded and takes effect when the session ends. A one-shot ends with its session. The end
 // of a session never overwrites a newer desired state.

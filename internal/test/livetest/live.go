@@ -233,12 +233,12 @@ func Find(t testing.TB, name string) string {
 	return ""
 }
 
-// folder is where this package and its programs stand.
+// folder is the folder of this package and its programs.
 func folder(t testing.TB) string {
 	t.Helper()
 	_, here, _, ok := runtime.Caller(0)
 	if !ok {
-		t.Fatal("no word of where this package stands")
+		t.Fatal("the folder of this package is not known")
 	}
 	return filepath.Dir(here)
 }

@@ -21,7 +21,7 @@ type question struct {
 // tool is one that the program offers.
 type tool struct {
 	name  string
-	space string            // the namespace that it stands in, of responses
+	space string            // the namespace that it is in, of responses
 	free  bool              // it takes a text and no arguments
 	props map[string]schema // its arguments
 }

@@ -84,7 +84,7 @@ func (a answer) chatUsage() map[string]any {
 	return map[string]any{"prompt_tokens": a.in, "completion_tokens": a.out, "total_tokens": a.in + a.out}
 }
 
-// chatCalls names each call by where it stands, so that two in one history differ.
+// chatCalls names each call by its place, so that two in one history differ.
 func (c *chat) chatCalls(a answer) (calls []any, finish string) {
 	for i, use := range a.calls {
 		calls = append(calls, map[string]any{

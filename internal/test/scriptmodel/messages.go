@@ -74,7 +74,7 @@ func (m *messages) asked() (question, string) {
 	return q, m.Model
 }
 
-// blocks are the parts of an answer. A call is named by where it stands, so that two in one history differ.
+// blocks are the parts of an answer. A call is named by its place, so that two in one history differ.
 func (m *messages) blocks(a answer) (all []map[string]any, stop string) {
 	if a.text != "" || len(a.calls) == 0 {
 		all = append(all, map[string]any{"type": "text", "text": a.text})

@@ -100,7 +100,7 @@ func toolsOf(list []responseTool, space string) []tool {
 	return all
 }
 
-// items are the parts of an answer, as they stand in the end.
+// items are the parts of an answer, as they are in the end.
 func (r *responses) items(a answer) []map[string]any {
 	var items []map[string]any
 	id := func(kind string) string { return fmt.Sprintf("%s_%d_%d", kind, len(r.Input), len(items)) }

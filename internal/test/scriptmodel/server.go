@@ -7,7 +7,7 @@
 // is answered alike.
 //
 //	do: write PATH TEXT        do: read PATH        do: bash COMMAND LINE
-//	do: mcp NAME {json}        the offered tool whose name ends so, whatever stands before it
+//	do: mcp NAME {json}        the offered tool whose name ends so, whatever is before it
 //	do: tool NAME {json}       exactly that tool
 //	do: say TEXT               the last words of the answer; \n is a line's end
 //	do: think TEXT             said as a thought, before each answer to this prompt

@@ -67,7 +67,7 @@ func drawReply(rnd *rand.Rand, a Act) Act {
 	return Act{Do: a.Do, Word: replyWords[rnd.IntN(len(replyWords))], MS: int64(rnd.IntN(7))}
 }
 
-// reply is a person who answers, or takes back what stands. MS is the how-many-eth it is about.
+// reply is a person who answers, or revokes a saved answer. MS is the how-many-eth it is about.
 func (w *world) reply(a Act) {
 	w.mu.Lock()
 	open, standing := w.truth.Questions.Open(""), w.truth.Questions.List()

@@ -42,7 +42,7 @@ var (
 	errorsSaid      = Promise{"errors-are-said", "what goes wrong is said, in a log or in an answer", "style: three kinds of wrong"}
 	fenceHolds      = Promise{"fence-holds", "an engine that was overtaken changes nothing more, and stops", "design: the shim, the journal"}
 	watchersInOrder = Promise{"watchers-in-order", "who watches is told each change once, and in order", "X2"}
-	wishObeyed      = Promise{"wish-is-obeyed", "in the end the newest desired state stands, and is obeyed", "C2 to C10"}
+	wishObeyed      = Promise{"wish-is-obeyed", "in the end the newest desired state holds, and is obeyed", "C2 to C10"}
 	ackAfterEnd     = Promise{"ack-after-end", "an exit is given up only when it is in the journal", "design: the shim"}
 	foreignLoop     = Promise{"foreign-loop", "of an agent that runs its own loop we write what is wanted, and never what is", "seed 000; C22"}
 	noPanic         = Promise{"no-panic", "no order of events brings the loop down", "style: three kinds of wrong"}
@@ -62,7 +62,7 @@ var (
 	payloadRight    = Promise{"payload-is-right", "a member that is not awake receives its soul and its own messages; no other member does", "P8; seed 001"}
 	statusAsked     = Promise{"status-is-asked", "a lead that outlived an engine is asked who is awake, once", "P6"}
 	askedIsTold     = Promise{"asked-is-told", "a question is stored once, answered once, and its answer is told to who asked; or it is taken back with him", "Q1 to Q6; issue: permission requests"}
-	deniedCounted   = Promise{"denied-is-counted", "what a session was denied is counted, and stands in its result", "issue: permission requests"}
+	deniedCounted   = Promise{"denied-is-counted", "what a session was denied is counted, and is in its result", "issue: permission requests"}
 	providerWaits   = Promise{"provider-waits", "nothing of an agent starts while its provider takes nothing, and something may when it does", "X9; R1, R2"}
 	comesToRest     = Promise{"comes-to-rest", "a session that is asked to end ends, and leaves no request waiting", "C14"}
 )

@@ -33,7 +33,7 @@ func (w *world) checkSpoken(said *crew.Words) {
 	}
 }
 
-// shows says whether a marker stands in what people read. Its name alone is a word like another.
+// shows says whether a marker is in what people read. Its name alone is a word like another.
 func shows(text string) bool { return isMarker.MatchString(text) }
 
 var isMarker = regexp.MustCompile(`\[AGENT_(STATUS|REGISTERED)\]\s*\{`)

@@ -19,7 +19,7 @@ const (
 	outsiderWorks = 25 * time.Second // for a session
 )
 
-// foreign is where the outsider's loop stands. It lives on whatever becomes of us.
+// foreign is the state of the outsider's loop. It lives on whatever becomes of us.
 type foreign struct {
 	next  time.Time // its next look
 	until time.Time // the end of its session; zero: it rests
@@ -60,7 +60,7 @@ func (w *world) playForeign() {
 	w.written(outsider)
 }
 
-// checkForeignFile: what is wanted stands in the outsider's file, and what it says of itself
+// checkForeignFile: what is wanted is in the outsider's file, and what it says of itself
 // is known.
 func (w *world) checkForeignFile(a *team.Agent, is control.File) {
 	f := w.files[outsider]

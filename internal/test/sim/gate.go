@@ -30,7 +30,7 @@ type knock struct {
 	told chan fate
 }
 
-// wait stands at the gate until the stagehand has decided.
+// wait waits at the gate until the stagehand has decided.
 func (w *world) wait(l *life, what string) fate {
 	w.mu.Lock()
 	if l.dead {

@@ -122,7 +122,7 @@ func (p *process) typed(what, label string, b []byte) error {
 		if p.isOver() {
 			return errors.New("the agent has ended")
 		}
-		p.w.check(toldOnce, p.input.says(p.at, b), "%s is written to at %d, where something else stands: %s", p.id, p.at, label)
+		p.w.check(toldOnce, p.input.says(p.at, b), "%s is written to at %d, where something else is: %s", p.id, p.at, label)
 		fresh, err := p.input.take(p.at, label, b)
 		if err != nil {
 			return err

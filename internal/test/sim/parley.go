@@ -146,7 +146,7 @@ func (w *world) say(channel, mode string) {
 func (w *world) taken(name, channel string, n uint64) {
 	word := w.book.words[name]
 	word.must = true
-	w.check(saidOnce, word.times == 1, "%s was taken in #%s, and stands in the journal %d times", name, channel, word.times)
+	w.check(saidOnce, word.times == 1, "%s was taken in #%s, and is in the journal %d times", name, channel, word.times)
 	at := fmt.Sprintf("message %d in #%s", n, channel)
 	w.check(saidOnce, n == 0 || word.at == at, "%s was taken as %s, and the journal has it as %s", name, at, word.at)
 }
@@ -349,7 +349,7 @@ func (w *world) lastWords() {
 		}
 		for _, name := range members[channelName] {
 			queued := slices.Contains(c.Queue(), channel.AgentID(name)) || string(c.Head.Rests) == name
-			w.check(turnComes, queued, "%s was assigned to #%s and enabled, and stands in no line: %+v", name, channelName, c.Participants[channel.AgentID(name)])
+			w.check(turnComes, queued, "%s was assigned to #%s and enabled, and is in no line: %+v", name, channelName, c.Participants[channel.AgentID(name)])
 		}
 	}
 }

@@ -15,7 +15,7 @@ import (
 type book struct {
 	words  map[string]*word             // by what is like nothing else in a text
 	posts  map[string][]string          // channel → the texts by number, from 1
-	states map[string]map[string]string // channel → agent → where it stands
+	states map[string]map[string]string // channel → agent → its state
 	people map[string]map[uint64]string // channel → number → how far a person's message is
 	errand map[string]errand            // key → what it was when it was told
 	inputs map[string]string            // key → session in whose input it is
@@ -92,7 +92,7 @@ func (w *world) named(agent, key string) errand {
 	}
 	e := errand{channel: part[1]}
 	if c := w.truth.Channels.ByID[channel.ChannelID(e.channel)]; c != nil && part[0] == string(channel.TellTurn) && string(c.Head.Holder) == agent && fmt.Sprint(c.Head.Turn) == part[3] {
-		e.turn, e.known = c.Head.Turn, true // its turn stands still, and it has it
+		e.turn, e.known = c.Head.Turn, true // its turn does not move, and it has it
 	}
 	return e
 }
@@ -264,9 +264,9 @@ func (w *world) checkPost(channelName string, ch team.Change, post *channel.Post
 			return
 		}
 		word.times++
-		w.check(saidOnce, word.times == 1, "%s stands in the journal twice: %s, and message %d in #%s", name, word.at, n, channelName)
-		if from := word.session; from != "" { // what one agent says stands there in the order in which it said it
-			w.check(saidOnce, word.n > b.last[from], "#%s: message %d has %s, and something that %s said after it stands there already", channelName, n, name, from)
+		w.check(saidOnce, word.times == 1, "%s is in the journal twice: %s, and message %d in #%s", name, word.at, n, channelName)
+		if from := word.session; from != "" { // what one agent says is there in the order in which it said it
+			w.check(saidOnce, word.n > b.last[from], "#%s: message %d has %s, and something that %s said after it is there already", channelName, n, name, from)
 			b.last[from] = word.n
 		}
 		word.at = fmt.Sprintf("message %d in #%s", n, channelName)

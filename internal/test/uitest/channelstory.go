@@ -140,7 +140,7 @@ func TimedOut(t *testing.T, p *Page, target Target) {
 	}
 }
 
-// Unheard: what was refused is still in the field, and the refusal stands beside it.
+// Unheard: what was refused is still in the field, and the refusal is beside it.
 func Unheard(t *testing.T, p *Page, target Target) {
 	needs(t, target.ChannelStory != nil && target.ChannelStory.Deaf != nil, "refuse a message")
 	p.talks(target)
@@ -175,7 +175,7 @@ func SkippedByHand(t *testing.T, p *Page, target Target) {
 	}
 }
 
-// toCircle shows the circle, which stands beside the talk where there is room.
+// toCircle shows the circle, which is beside the talk where there is room.
 func (p *Page) toCircle(on bool) {
 	p.t.Helper()
 	if !Eval[bool](p, `document.querySelector('.sides').checkVisibility()`) {

@@ -44,7 +44,7 @@ func ChannelByKeyboard(t *testing.T, p *Page, target Target) {
 }
 
 // ChannelCutAndRestored: what was said while the line was cut is there when it is back, and how
-// messages stand is as it is now; until then nothing can be said.
+// messages are, stays as it is now; until then nothing can be said.
 func ChannelCutAndRestored(t *testing.T, p *Page, target Target) {
 	needs(t, target.ChannelStory != nil && target.ChannelStory.Done != nil && target.Line != nil, "cut the line of a channel")
 	m := target.ChannelStory

@@ -154,7 +154,7 @@ func CrewCutAndRestored(t *testing.T, p *Page, target Target) {
 	p.Until("the page was not loaded again", `window.notReloaded`)
 }
 
-// CrewRefused: a refusal stands where the button is, in its own words, until it is put away.
+// CrewRefused: a refusal is where the button is, in its own words, until it is put away.
 func CrewRefused(t *testing.T, p *Page, target Target) {
 	needs(t, target.CrewStory != nil && target.CrewStory.Refuse != nil, "refuse to wake")
 	c := hatched(t, p, target)

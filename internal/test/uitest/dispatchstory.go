@@ -37,7 +37,7 @@ func shownState(state string) string { return strings.ToUpper(strings.ReplaceAll
 func (p *Page) sits(target Target) {
 	p.t.Helper()
 	p.OpenTeam(target.URL)
-	p.WaitText(".roster", target.Agent) // what stands left of the places has its width then
+	p.WaitText(".roster", target.Agent) // the column left of the places has its width then
 	p.Click(".places", "Dispatch")
 	p.Until("the sessions are known", `document.querySelector('.session-list .run-rows, .session-list .empty h2')`)
 	if name := target.DispatchStory.Name; name != "" {

@@ -165,7 +165,7 @@ function Known({ cell: c }) {
     for (const machine of ['control', 'session']) {
       api.journal({ entity: `${machine}/${c.name}`, tail: TRAIL_TAIL }).then(
         ({ changes }) => { if (changes?.length) addHistory(c, changes); },
-        () => { /* the trail from the feed stands; it is read again after a lost connection */ });
+        () => { /* the trail from the feed is kept; it is read again after a lost connection */ });
     }
   }, [c, answers.value]);
 

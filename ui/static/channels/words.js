@@ -49,7 +49,7 @@ export const MODES = {
   parallel: { name: 'Parallel', about: 'Goes to all agents at once; their answers need no turn.' },
 };
 
-/** How a person's message stands. @type {Record<string, {mark: string, words: string}>} */
+/** The state of a person's message. @type {Record<string, {mark: string, words: string}>} */
 export const STATES = {
   queued: { mark: '\u25cb', words: 'queued' },
   delivered: { mark: '\u25d0', words: 'delivered' },

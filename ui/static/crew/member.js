@@ -31,7 +31,7 @@ function walkTabs(e) {
   document.getElementById(`side-${next}`)?.focus();
 }
 
-/** @param {{words: Record<string, string>}} props what stands on each tab */
+/** @param {{words: Record<string, string>}} props the words on each tab */
 const Tabs = ({ words }) => html`<div class="tabs" role="tablist" aria-label="About this member" onKeyDown=${walkTabs}>${SIDES.map((s) => html`<button type="button" key=${s} id=${`side-${s}`} role="tab" aria-selected=${memberSide.value === s ? 'true' : 'false'} aria-controls="side"
   tabIndex=${memberSide.value === s ? 0 : -1} onClick=${() => showMember(member.value || LEAD, s)}>${words[s]}</button>`)}</div>`;
 

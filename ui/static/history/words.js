@@ -1,4 +1,4 @@
-// A change of the journal in plain words. Pure. The words of the tables stand behind a toggle.
+// A change of the journal in plain words. Pure. A toggle shows the words of the tables.
 
 import { plain } from '../shell/text.js';
 import { CHANGE_WORDS } from './wordtable.js';

@@ -39,7 +39,7 @@ const commandOption = (c) => ({
   draw: () => html`<${Icon} name=${c.icon} /><span class="find-label"><bdi>${c.label}</bdi></span>${c.hint && html`<span class="find-hint">${c.hint.length === 1 ? html`<kbd>${c.hint}</kbd>` : c.hint}</span>`}`,
 });
 
-/** What stands below the list. @param {number} shown */
+/** The words below the list. @param {number} shown */
 function stateWords(shown) {
   const f = found.value;
   if (f.wrong) return plain(f.wrong, 300);

@@ -21,7 +21,7 @@ export const head = signal(0);
 export const now = signal(Date.now());
 /** What the clock of this machine says, at an earlier moment too. */
 export const clockNow = () => Date.now();
-/** Lets the page's clock go on. At an earlier moment it stands. */
+/** Lets the page's clock go on. At an earlier moment it does not move. */
 export const tick = () => { now.value = asOf.peek() > 0 && asOfTime.peek() > 0 ? asOfTime.peek() : clockNow(); };
 /** The page knows what happened up to this time: now, or when the connection was lost. */
 export const seenUntil = computed(() => {

@@ -69,7 +69,7 @@ export function reduce(was, ch, team) {
   if (body.says) return withAgent(was, { says: { text: String(body.says.text ?? ''), at: body.says.at } });
   if (body.conversation) return withConversation(was, body.conversation);
   if (body.question?.question) return withRefetch(was, body.question.question);
-  if (body.agent) return { ...was, complete: false }; // the description stands in fairlead.yaml alone
+  if (body.agent) return { ...was, complete: false }; // only fairlead.yaml has the description
   return was;
 }
 
