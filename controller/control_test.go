@@ -356,7 +356,18 @@ func TestForeignWriters(t *testing.T) {
 		s.DesiredState, s.SetBy, s.Note = "run_once", "human", "from elsewhere"
 		s.Extra = append(s.Extra, file.Field{Name: "colour", Raw: []byte(`"teal"`)})
 	})
-	w.until("coder", "it obeys the file", running)
+	if a := w.until("coder", "it obeys the file", running); a.SetBy != "file" {
+		t.Errorf("the file's setBy is shown as the author: %q", a.SetBy)
+	}
+	why, err := w.engine.Why(t.Context(), "coder")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range why.Evidence {
+		if strings.Contains(e.What, "human") {
+			t.Errorf("the file's setBy is shown as evidence: %s", e.What)
+		}
+	}
 	s := w.fileSays("run_once", says("run_once", "run_once"))
 	if len(s.Extra) != 1 || s.Extra[0].Name != "colour" || s.Note != "from elsewhere" {
 		t.Errorf("what the other program wrote was not kept: %+v", s)

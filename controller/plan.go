@@ -214,9 +214,9 @@ func desiredText(a *team.Agent, at time.Time) string {
 	if wish.N == 0 || wish.Rested {
 		return control.WordPause + " is wanted: no request was made" + view.Because(wish.Note)
 	}
-	text := wish.State + " is wanted, set by " + view.OrNobody(wish.By)
+	text := wish.State + " is wanted, set by " + view.OrNobody(wish.Author())
 	if wish.Unknown {
-		text = fmt.Sprintf("%q is no state and counts as pause, set by %s", wish.State, view.OrNobody(wish.By))
+		text = fmt.Sprintf("%q is no state and counts as pause, set by %s", wish.State, view.OrNobody(wish.Author()))
 	}
 	since := wish.At
 	if since.IsZero() {

@@ -3,8 +3,6 @@ package agents
 import (
 	"fmt"
 
-	"github.com/fairlead-dev/fairlead/view"
-
 	"github.com/fairlead-dev/fairlead/config"
 )
 
@@ -22,6 +20,5 @@ func (m *AgentFile) Summary() (text string, ok bool) {
 	case m.State.DesiredState == "":
 		return "agent_state.json is malformed", false
 	}
-	return fmt.Sprintf("agent_state.json says desired %s (set by %s at %s), current %s", m.State.DesiredState, view.OrNobody(m.State.SetBy),
-		m.State.Timestamp, m.State.CurrentState), true
+	return fmt.Sprintf("agent_state.json says desired %s (at %s), current %s", m.State.DesiredState, m.State.Timestamp, m.State.CurrentState), true
 }

@@ -91,7 +91,7 @@ func (c *Controller) agentView(a *team.Agent) view.AgentView {
 	shown := view.AgentView{
 		Name: a.Name, Driver: a.Settings.Driver, Loop: string(config.LoopFairlead), Turn: c.channels.TurnsOf(a.Name),
 		DesiredState: file.Desired, CurrentState: file.Current, Badge: view.BadgeIdle,
-		SetBy: a.Control.Desired.By, Note: file.Note, Timestamp: file.Stamp, Failures: a.Control.Failures, Removed: a.Removed,
+		SetBy: a.Control.Desired.Author(), Note: file.Note, Timestamp: file.Stamp, Failures: a.Control.Failures, Removed: a.Removed,
 		Certainty: view.CertaintyKnown,
 		Limits: view.LimitsView{
 			TokensPerDay: a.Settings.Limits.TokensPerDay, CostPerDayUSD: a.Settings.Limits.CostPerDayUSD,

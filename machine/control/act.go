@@ -136,7 +136,7 @@ func (c *Control) desiredOf(in Input, now Now) Desired {
 	case Commanded:
 		w.State, w.By, w.Note = in.Desired, cut(in.By), cut(in.Note)
 	case FileRead:
-		w.State, w.By, w.Note = in.Desired, cut(in.By), cut(in.Note)
+		w.State, w.By, w.Note, w.File = in.Desired, cut(in.By), cut(in.Note), true
 		if believable(in.Stamp, now.At) && !in.Stamp.IsZero() {
 			w.At = in.Stamp.UTC()
 		}

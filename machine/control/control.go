@@ -70,6 +70,16 @@ type Desired struct {
 	Rested  bool      `json:"rested,omitempty"`  // set by default: the pause of a new, deleted or broken file
 	Unknown bool      `json:"unknown,omitempty"` // not a known word; treated as pause
 	Lock    Lock      `json:"lock,omitempty"`    // who may lift this pause
+	File    bool      `json:"file,omitempty"`    // read from agent_state.json; By is what it says, which proves nothing
+}
+
+// Author returns who set it: human, agent, fairlead, or file, because the kernel does not tell who wrote a file. Empty: no
+// one has yet.
+func (d Desired) Author() string {
+	if d.File {
+		return "file"
+	}
+	return d.By
 }
 
 // Replaced are desired states that replaced each other before a foreign loop read one.

@@ -102,7 +102,7 @@ function withControl(was, value, team) {
   const next = withAgent(was, {
     desired_state: desired, current_state: current, badge: RUNNING.has(current) ? 'RUNNING' : 'IDLE',
     held: team.hold && RUNNING.has(wanted), gave_up: moment(value.gave_up),
-    set_by: String(wish.by ?? ''), note, timestamp: value.stamp, failures: value.failures ?? 0,
+    set_by: wish.file ? 'file' : String(wish.by ?? ''), note, timestamp: value.stamp, failures: value.failures ?? 0,
     retry_at: was.agent.session ? null : moment(value.retry_at),
   });
   return waiting({ ...next, control: value });
