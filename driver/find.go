@@ -6,7 +6,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 )
 
@@ -50,53 +49,30 @@ func FindProgram(a Agent, env []string) (string, error) {
 	return "", fmt.Errorf("agent %s: command %s is not in the PATH; install it, or give its whole path", a.Name, program)
 }
 
-// interpreters are programs whose first argument is usually the file that they run, with the options before it
-// that have no value. Behind another option the file is not looked for.
-var interpreters = map[string]string{
-	"sh": "aefhkmnptuvx", "bash": "aefhkmnptuvxBCEHPlir", "dash": "aefmnuvxI", "zsh": "aefnuvx", "fish": "liN",
-	"python": "bBdEiIOqsSuvx", "python3": "bBdEiIOqsSuvx", "perl": "wWTtX", "ruby": "wWv", "node": "", "deno": "", "bun": "", "php": "nq", "pwsh": "",
-}
-
-// findsMore are interpreters that also try other names than the one that they are given.
-var findsMore = []string{"node", "deno", "bun", "php", "pwsh", "fish", "zsh"}
-
-// CheckScript returns an error if the command is an interpreter with a script file that does not exist, as
-// in `sh agent.sh` where agent.sh lies beside the workspace.
+// CheckScript returns an error if the command names a file that is not in the workspace, but in a folder above it, as
+// `python3 agent.py` does where agent.py is beside the workspace. Only the first word that looks like a file counts. What is
+// nowhere may be a file that the program makes; the program itself says what it does not find.
 func CheckScript(a Agent) error {
-	words := a.Command
-	if len(words) > 0 && filepath.Base(words[0]) == "env" {
-		words = words[1:]
-		for len(words) > 0 && strings.Contains(words[0], "=") && !strings.HasPrefix(words[0], "-") {
-			words = words[1:]
+	for _, word := range a.Command[min(1, len(a.Command)):] {
+		if strings.HasPrefix(word, "-") || strings.ContainsAny(word, "= \n") || !strings.ContainsAny(word, "./") {
+			continue
 		}
-	}
-	if len(words) < 2 {
+		if filepath.IsAbs(word) || exists(filepath.Join(a.Workspace, word)) {
+			return nil
+		}
+		for dir := a.Workspace; dir != filepath.Dir(dir); {
+			if dir = filepath.Dir(dir); exists(filepath.Join(dir, word)) {
+				return fmt.Errorf("agent %s: there is no file %s in its workspace, %s, where it is started, but in %s; give the whole path", a.Name, word, a.Workspace, dir)
+			}
+		}
 		return nil
-	}
-	name := filepath.Base(words[0])
-	plain, known := interpreters[name]
-	if !known {
-		return nil
-	}
-	words = words[1:]
-	for len(words) > 0 && len(words[0]) > 1 && words[0][0] == '-' && strings.Trim(words[0][1:], plain) == "" {
-		words = words[1:]
-	}
-	if len(words) == 0 || strings.HasPrefix(words[0], "-") || strings.Contains(words[0], "://") {
-		return nil
-	}
-	script := words[0]
-	if filepath.Ext(script) == "" && (slices.Contains(findsMore, name) || strings.HasSuffix(name, "sh") && !strings.Contains(script, "/")) {
-		return nil // node finds server.js, and a shell looks in PATH
-	}
-	path := script
-	if !filepath.IsAbs(path) {
-		path = filepath.Join(a.Workspace, path)
-	}
-	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("agent %s: %s finds no file %s; a relative path begins in the workspace, %s", a.Name, name, script, a.Workspace)
 	}
 	return nil
+}
+
+func exists(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
 }
 
 func executable(path string) error {

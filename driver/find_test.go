@@ -48,41 +48,24 @@ func TestFindProgram(t *testing.T) {
 
 // An interpreter without its script cannot work, which is known before the start.
 func TestCheckScript(t *testing.T) {
-	dir := t.TempDir()
-	if err := os.WriteFile(filepath.Join(dir, "work.sh"), nil, 0o644); err != nil {
+	root := t.TempDir()
+	dir := filepath.Join(root, "agents", "coder")
+	if err := os.MkdirAll(dir, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	for _, c := range []struct {
-		command []string
-		missing bool
-	}{
-		{[]string{"sh", "work.sh"}, false},
-		{[]string{"sh", "./work.sh", "none.sh"}, false},
-		{[]string{"sh", filepath.Join(dir, "work.sh")}, false},
-		{[]string{"sh", "none.sh"}, true},
-		{[]string{"/usr/bin/python3", "none.py"}, true},
-		{[]string{"sh", dir + "/none.sh"}, true},
-		{[]string{"sh", "-c", "none.sh"}, false},
-		{[]string{"python3", "-u", "none.py"}, true},
-		{[]string{"python3", "-m", "none.py"}, false},
-		{[]string{"python3", "-W", "none.py"}, false}, // a value of -W
-		{[]string{"python3", "none"}, true},
-		{[]string{"bash", "-eu", "none.sh"}, true},
-		{[]string{"bash", "-ec", "none.sh"}, false},
-		{[]string{"bash", "-e", "work.sh"}, false},
-		{[]string{"sh", "./none"}, true},
-		{[]string{"sh", "none"}, false}, // it may be in PATH
-		{[]string{"sh", "-"}, false},
-		{[]string{"env", "A=1", "python3", "none.py"}, true},
-		{[]string{"env", "-i", "python3", "none.py"}, false}, // not read
-		{[]string{"node", "server"}, false},                  // node finds server.js
-		{[]string{"deno", "https://127.0.0.1/a.ts"}, false},  // no file of this machine
-		{[]string{"agent", "none.sh"}, false},                // not known what it means
-		{[]string{"sh"}, false},
+	for _, name := range []string{filepath.Join(dir, "work.sh"), filepath.Join(root, "agent.py"), filepath.Join(root, "agents", "near.sh")} {
+		if err := os.WriteFile(name, nil, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for command, wrong := range map[string]bool{
+		"sh work.sh": false, "sh ./work.sh agent.py": false, "python3 ../../agent.py": false, "python3 " + root + "/agent.py": false,
+		"python3 agent.py": true, "/usr/bin/python3 -u agent.py": true, "env A=1 python3 agent.py": true, "sh -e near.sh": true, "tool ./agent.py": true,
+		"python3 none.py": false, "tool out.txt agent.py": false, "deno https://127.0.0.1/a.ts": false, "sh": false, "": false,
 	} {
-		err := driver.CheckScript(driver.Agent{Name: "coder", Workspace: dir, Command: c.command})
-		if (err != nil) != c.missing || err != nil && !strings.Contains(err.Error(), dir) {
-			t.Errorf("%q: %v", c.command, err)
+		err := driver.CheckScript(driver.Agent{Name: "coder", Workspace: dir, Command: strings.Fields(command)})
+		if (err != nil) != wrong || err != nil && !strings.Contains(err.Error(), dir) {
+			t.Errorf("%q: %v", command, err)
 		}
 	}
 }
