@@ -165,7 +165,6 @@ func (p *play) answer(o speech.Order) {
 
 // deny records a denied call for the terminal event.
 func (p *play) deny(what string) {
-	p.deniedHere = true
 	if p.denials++; len(p.denied) < deniedMax {
 		p.denied = append(p.denied, what)
 	}

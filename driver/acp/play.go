@@ -78,9 +78,9 @@ type play struct {
 
 	wantMode string // the mode that we set; empty: none
 
-	denied     []string
-	denials    int
-	deniedHere bool // a call was denied in the current answer
+	denied  []string
+	denials int
+	before  int // number of denials before the current answer
 }
 
 // Play runs one session: initialize, the conversation, prompts and answers.
@@ -133,15 +133,15 @@ func (p *play) converse(ctx context.Context) driver.Stop {
 // completed ends a session in which every prompt was answered. Denied calls are listed, because the
 // work may be incomplete without them.
 func (p *play) completed() driver.Stop {
-	return driver.Stop{OK: true, Reason: "completed", Detail: p.denialWords(), ContextPercent: p.context}
+	return driver.Stop{OK: true, Reason: "completed", Detail: p.denialWords(0), ContextPercent: p.context}
 }
 
-// denialWords names the calls that were denied; empty if there were none.
-func (p *play) denialWords() string {
-	if p.denials == 0 {
+// denialWords names the calls that were denied after the first ones; empty if there were none.
+func (p *play) denialWords(after int) string {
+	if p.denials == after {
 		return ""
 	}
-	text := "denied: " + strings.Join(p.denied, "; ")
+	text := "denied: " + strings.Join(p.denied[min(after, len(p.denied)):], "; ")
 	if p.denials > len(p.denied) {
 		text += "; and more"
 	}
@@ -152,7 +152,7 @@ func (p *play) denialWords() string {
 // continues.
 func (p *play) prompt(ctx context.Context, text string) *driver.Stop {
 	p.answers++
-	p.deniedHere, p.here, p.message, p.words = false, usage{}, "", ""
+	p.before, p.here, p.message, p.words = p.denials, usage{}, "", ""
 	blocks := []sdk.ContentBlock{sdk.TextBlock(text)}
 	if p.talk.images {
 		for _, one := range adapter.ReadImages(p.stage.Out, p.told.Images()) {
@@ -177,7 +177,7 @@ func (p *play) prompt(ctx context.Context, text string) *driver.Stop {
 // answered decides what the end of an answer means. A program may end an answer with "cancelled"
 // because a call was denied, and some report an error as the agent's words.
 func (p *play) answered(reason string) *driver.Stop {
-	stop := driver.Stop{Reason: reason, Detail: p.denialWords()}
+	stop := driver.Stop{Reason: reason}
 	switch reason {
 	case string(sdk.StopReasonEndTurn):
 		if !adapter.APIError(p.words) {
@@ -185,8 +185,8 @@ func (p *play) answered(reason string) *driver.Stop {
 		}
 		return p.refused(&rpcError{Message: p.words})
 	case string(sdk.StopReasonCancelled):
-		if p.deniedHere {
-			stop.Reason = "denied"
+		if p.denials > p.before {
+			stop.Reason, stop.Detail = "denied", p.denialWords(p.before)
 		}
 	case string(sdk.StopReasonRefusal):
 		stop.Reason, stop.Detail = "refused", "the program refuses to continue"
@@ -281,7 +281,7 @@ func (p *play) over(ctx context.Context) *driver.Stop {
 // late reports whether the program's time to end by itself has passed.
 func (p *play) late() bool { return !p.deadline.IsZero() && !time.Now().Before(p.deadline) }
 
-func (p *play) left() *driver.Stop { return &driver.Stop{Reason: p.leaving, Detail: p.denialWords()} }
+func (p *play) left() *driver.Stop { return &driver.Stop{Reason: p.leaving} }
 
 func (p *play) send(v any) {
 	if err := p.child.Send(v); err != nil && p.broken == nil {

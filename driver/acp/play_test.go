@@ -389,6 +389,36 @@ func TestDeniedAndEnded(t *testing.T) {
 	s.ended(false, "denied", "run: rm -rf x")
 }
 
+// A call that was denied earlier is not why a session was cancelled.
+func TestCancelAfterADenial(t *testing.T) {
+	s, denied := newScene(t, driver.Work, "go"), false
+	s.told = func(s *scene, e speech.Event) {
+		switch {
+		case e.Type != driver.PermissionAsked:
+		case !denied:
+			denied = true
+			s.order(speech.Order{Type: speech.OrderAnswer, ID: e.ID, Option: "no"})
+		default:
+			s.order(speech.Order{Type: speech.OrderCancel})
+		}
+	}
+	s.play(func(f *fake) {
+		f.greeted()
+		p := f.expect("session/prompt")
+		f.asks(`0`, `{"toolCallId":"c1","title":"rm x","kind":"execute","rawInput":{"command":"rm x"}}`)
+		f.reply(`0`)
+		f.asks(`1`, `{"toolCallId":"c2"}`)
+		f.expect("session/cancel")
+		f.reply(`1`)
+		f.result(p, `{"stopReason":"cancelled"}`)
+		f.next()
+	})
+	s.ended(false, "cancelled", "")
+	if d := s.end.Detail; d != "" {
+		t.Errorf("it says %q", d)
+	}
+}
+
 // The configured mode and model are set, or the session does not begin.
 func TestModeAndModel(t *testing.T) {
 	const modes = `"modes":{"currentModeId":"yolo","availableModes":[{"id":"default","name":"Default"},{"id":"yolo","name":"YOLO"}]}`
