@@ -16,6 +16,7 @@ import (
 	"github.com/fairlead-dev/fairlead/agentfile"
 	"github.com/fairlead-dev/fairlead/internal/file"
 	"github.com/fairlead-dev/fairlead/machine"
+	"github.com/fairlead-dev/fairlead/machine/control"
 )
 
 // agentYAML returns the configuration of one agent, coder, with further settings as lines.
@@ -143,8 +144,8 @@ func TestFailures(t *testing.T) {
 	w := newWorld(t, agentYAML("exit 3", "failures_max: 3", "backoff: {first: 10ms, max: 20ms}"), nil)
 	w.command("coder", "continuous")
 	a := w.until("coder", "it has given up", func(a view.AgentView) bool { return idle(a) && a.DesiredState == "pause" })
-	if !strings.Contains(a.Note, "3 sessions failed in a row") {
-		t.Errorf("the note does not say why: %q", a.Note)
+	if !strings.Contains(a.Note, "3 sessions failed in a row") || a.SetBy != control.ByFairlead {
+		t.Errorf("the note does not say why, or who set it: %q, %q", a.Note, a.SetBy)
 	}
 	if n := len(w.sessions()); n != 3 {
 		t.Errorf("%d sessions, not 3", n)
@@ -388,6 +389,7 @@ func TestForeignWriters(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.fileSays("pause", says("pause", "pause"))
+	w.until("coder", "Fairlead has set the pause of a corrupt file", func(a view.AgentView) bool { return a.SetBy == control.ByFairlead })
 	kept, err := filepath.Glob(w.path("coder/agent_state.json.corrupt-*"))
 	if err != nil || len(kept) != 1 {
 		t.Fatalf("the corrupt bytes were not kept once: %v %v", kept, err)
