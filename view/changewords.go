@@ -148,6 +148,7 @@ var changeWords = map[string]map[string]string{
 		"gates_read":     "the state of the gates was read",
 	},
 	"workflow": {
+		"run_started":        "the steps of the run were planned",
 		"started":            "the step started",
 		"started_asking":     "the step asks a person",
 		"started_over":       "the step starts again",

@@ -8,7 +8,7 @@ import { isReport } from '../agents/state.js';
 import { seenAt } from '../now/digest.js';
 import { answers, asOf, now } from '../shell/connection.js';
 import { plain } from '../shell/text.js';
-import { atMoment, period, showPeriod, spot } from '../shell/router.js';
+import { period, showPeriod, spot } from '../shell/router.js';
 import { useChange } from './change.js';
 import { PERIODS, periodOf } from './period.js';
 import { changeActor, changeLine, changeWords, isDetail, pageOf, subjectOf } from './words.js';
@@ -47,7 +47,7 @@ export function ChangeRow({ change: ch, whole }) {
   const words = whole || /^(control|session)\//.test(ch.entity) ? changeWords(ch) : changeLine(ch);
   return html`<li class="change change-${ch.machine === 'session' ? 'session' : 'control'}" data-seq=${ch.seq}>
     <button type="button" class="link num change-time" title="Show the page as it was then" onClick=${() => lookBackTo(ch.seq)}><time dateTime=${ch.time}>${moment(Date.parse(ch.time), now.value)}</time></button>
-    <span class="change-what">${subject ? html`<b>${page ? html`<a class="link" href=${atMoment(page)}><bdi>${subject}</bdi></a>` : html`<bdi>${subject}</bdi>`}</b> ${words}` : html`<b>${words.charAt(0).toUpperCase() + words.slice(1)}</b>`}
+    <span class="change-what">${subject ? html`<b class="change-of">${page ? html`<a class="link" href=${page}><bdi>${subject}</bdi></a>` : html`<bdi>${subject}</bdi>`}</b> ${words}` : html`<b>${words.charAt(0).toUpperCase() + words.slice(1)}</b>`}
       ${details && html`<span class="change-why"><code class="rule">${plain(ch.row, 12) || '\u2013'}</code> ${plain(ch.from, 40) || 'nothing'}<span aria-hidden="true"> \u2192 </span><span class="hidden"> to </span>${plain(ch.to, 40)}, ${plain(ch.trigger, 160)}</span>`}
       ${details && why && html`<span class="change-why">${plain(why, 300)}</span>`}</span>
     <span class="soft who">${changeActor(ch)}</span>

@@ -255,6 +255,7 @@ export const CHANGE_WORDS = {
     "reported_again": "the step reported once more",
     "reported_asking": "the step is done and asks a person",
     "reported_unasked": "the step is done; no person is asked",
+    "run_started": "the steps of the run were planned",
     "runner_died": "the process of the step ended without a report",
     "started": "the step started",
     "started_asking": "the step asks a person",

@@ -11,7 +11,7 @@ import { Mark } from '../runs/list.js';
 import { runLook } from '../runs/words.js';
 import { runsKnown } from '../runs/state.js';
 import { taskLook } from '../tasks/words.js';
-import { asOf, live, seenUntil } from '../shell/connection.js';
+import { answers, asOf, live, seenUntil } from '../shell/connection.js';
 import { brief, money, plural } from '../shell/format.js';
 import { html, useSignal } from '../shell/lib.js';
 import { plain } from '../shell/text.js';
@@ -75,7 +75,7 @@ export function NowPage() {
   const list = needs.value;
   const known = runsKnown.value && workingKnown.value;
   const n = countWork(working.value);
-  const { act, rest } = headline({ needs: list.length, working: n, held: team.value.hold, known, live: live.value });
+  const { act, rest } = headline({ needs: list.length, working: n, held: team.value.hold, known, live: answers.value });
   if (known && names.value.length === 0 && list.length === 0) return html`<div class="now now-empty"><h2 class="hidden" id="now-title" tabIndex=${-1}>Now</h2><${FirstAgent} /></div>`;
   const quiet = known && list.length === 0 && n === 0 && next.value.length === 0;
   return html`<div class="now">
