@@ -40,7 +40,7 @@ var everyPage = []struct{ name, place, where, words string }{
 	{"inbox", "#/inbox", ".inbox", "wants to run a command"},
 	{"history", "#/history", ".history", "coder"},
 	{"history of a time", "#/history/last-hour", ".history", "ended:"},
-	{"history of a span", "#/history/2020-01-01T00:00..2020-01-02T12:30", ".history", "Nothing happened in this time."},
+	{"history of a span", "#/history/2020-01-01T00:00..2020-01-02T12:30", ".history:has(.history-ends)", "Nothing happened in this time."},
 	{"change", "#/history/3", ".history-spot", "fairlead.yaml"},
 	{"usage", "#/usage", ".usage-sum", "tokens"},
 	{"repositories", "#/repositories", ".repos", "this one"},

@@ -65,7 +65,7 @@ export function Said({ change: ch }) {
 /** The choice of a time: a word, or from and to. */
 function Periods() {
   const custom = period.value.includes('..');
-  const typed = useSignal(custom);
+  const asked = useSignal(false), typed = asked.value || custom;
   const [from = '', to = ''] = custom ? period.value.split('..') : [];
   const wrong = useSignal('');
   const set = (/** @type {string} */ a, /** @type {string} */ b) => {
@@ -73,9 +73,9 @@ function Periods() {
     wrong.value = word && !periodOf(word, 0, 0) ? 'The end is before the beginning.' : '';
     if (!wrong.value) showPeriod(word);
   };
-  return html`<div class="history-times"><span class="seg" role="group" aria-label="Time shown">${PERIODS.map(([word, label]) => html`<button type="button" key=${word} aria-pressed=${!typed.value && period.value === word ? 'true' : 'false'} onClick=${() => { typed.value = false; showPeriod(word); }}>${label}</button>`)}
-      <button type="button" aria-pressed=${typed.value ? 'true' : 'false'} onClick=${() => { typed.value = true; }}>From\u2026 to\u2026</button></span>
-    ${typed.value && html`<span class="history-ends">${[['From', from], ['To', to]].map(([label, value], i) => html`<label key=${label}><span class="soft">${label}</span><input type="datetime-local" value=${value}
+  return html`<div class="history-times"><span class="seg" role="group" aria-label="Time shown">${PERIODS.map(([word, label]) => html`<button type="button" key=${word} aria-pressed=${!typed && period.value === word ? 'true' : 'false'} onClick=${() => { asked.value = false; showPeriod(word); }}>${label}</button>`)}
+      <button type="button" aria-pressed=${typed ? 'true' : 'false'} onClick=${() => { asked.value = true; }}>From\u2026 to\u2026</button></span>
+    ${typed && html`<span class="history-ends">${[['From', from], ['To', to]].map(([label, value], i) => html`<label key=${label}><span class="soft">${label}</span><input type="datetime-local" value=${value}
       onChange=${(/** @type {any} */ e) => (i === 0 ? set(e.target.value.slice(0, 16), to) : set(from, e.target.value.slice(0, 16)))} /></label>`)}</span>`}
     ${wrong.value && html`<span role="alert">${wrong.value}</span>`}</div>`;
 }

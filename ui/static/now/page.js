@@ -51,7 +51,7 @@ function Working() {
   const most = useSignal(PAGE);
   const list = rows.value;
   return html`<section class="now-part" aria-labelledby="now-working"><header><h3 id="now-working">Working</h3><span class="num soft">${list.length}</span></header>
-    ${list.length === 0 ? html`<p class="now-none">${workingKnown.value ? html`No agent works. Start one: <code>fairlead start NAME</code>` : 'Asking\u2026'}</p>`
+    ${list.length === 0 ? html`<p class="now-none">${workingKnown.value ? asOf.value > 0 ? 'No agent worked.' : html`No agent works. Start one: <code>fairlead start NAME</code>` : 'Asking\u2026'}</p>`
       : html`<ul class="now-rows">${list.slice(0, most.value).map((w) => html`<${WorkRow} key=${w.session_id || w.agent} work=${w} />`)}</ul>`}
     <${More} n=${list.length - most.value} more=${() => { most.value += PAGE; }} /></section>`;
 }
@@ -77,7 +77,7 @@ export function NowPage() {
   const n = countWork(working.value);
   const { act, rest } = headline({ needs: list.length, working: n, held: team.value.hold, known, live: answers.value });
   if (known && names.value.length === 0 && list.length === 0) return html`<div class="now now-empty"><h2 class="hidden" id="now-title" tabIndex=${-1}>Now</h2><${FirstAgent} /></div>`;
-  const quiet = known && list.length === 0 && n === 0 && next.value.length === 0;
+  const quiet = known && asOf.value === 0 && list.length === 0 && n === 0 && next.value.length === 0;
   return html`<div class="now">
     <header class="now-head ${list.length > 0 ? 'now-act' : ''}"><h2 id="now-title" tabIndex=${-1}>${act}</h2>${rest && html`<p class="soft">${rest}</p>`}</header>
     <div class="now-sides">
