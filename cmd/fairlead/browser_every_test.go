@@ -41,7 +41,7 @@ var everyPage = []struct{ name, place, where, words string }{
 	{"history", "#/history", ".history", "coder"},
 	{"history of a time", "#/history/last-hour", ".history", "ended:"},
 	{"history of a span", "#/history/2020-01-01T00:00..2020-01-02T12:30", ".history:has(.history-ends)", "Nothing happened in this time."},
-	{"change", "#/history/3", ".history-spot", "fairlead.yaml"},
+	{"change", "#/history/3", ".history-spot", "was"},
 	{"usage", "#/usage", ".usage-sum", "tokens"},
 	{"repositories", "#/repositories", ".repos", "this one"},
 	{"moment", "#/now?at=40", "[aria-labelledby=now-before]", "fairlead.yaml"},

@@ -176,7 +176,7 @@ export const CHANGE_WORDS = {
     "agent_added_again": "is in fairlead.yaml again",
     "agent_configured": "was changed in fairlead.yaml",
     "agent_removed": "was removed from fairlead.yaml",
-    "configured": "fairlead.yaml was read",
+    "configured": "the settings of the team were read",
     "daemon_started": "Fairlead started",
     "hold_asked": "the team was held",
     "limit_lifted": "its provider's limit was lifted by a person",

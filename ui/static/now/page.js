@@ -50,7 +50,7 @@ function WorkRow({ work: w }) {
 function Working() {
   const most = useSignal(PAGE);
   const list = rows.value;
-  return html`<section class="now-part" aria-labelledby="now-working"><header><h3 id="now-working">Working</h3><span class="num soft">${list.length}</span></header>
+  return html`<section class="now-part" aria-labelledby="now-working"><header><h3 id="now-working">Working</h3>${workingKnown.value && html`<span class="num soft">${list.length}</span>`}</header>
     ${list.length === 0 ? html`<p class="now-none">${workingKnown.value ? asOf.value > 0 ? 'No agent worked.' : html`No agent works. Start one: <code>fairlead start NAME</code>` : 'Asking\u2026'}</p>`
       : html`<ul class="now-rows">${list.slice(0, most.value).map((w) => html`<${WorkRow} key=${w.session_id || w.agent} work=${w} />`)}</ul>`}
     <${More} n=${list.length - most.value} more=${() => { most.value += PAGE; }} /></section>`;
@@ -59,8 +59,8 @@ function Working() {
 function NextUp() {
   const most = useSignal(PAGE);
   const list = next.value;
-  return html`<section class="now-part" aria-labelledby="now-next"><header><h3 id="now-next">Next up</h3><span class="num soft">${list.length}</span></header>
-    ${list.length === 0 ? html`<p class="now-none">Nothing is queued. A task that waits for another: <code>fairlead task --after T1 "\u2026"</code></p>`
+  return html`<section class="now-part" aria-labelledby="now-next"><header><h3 id="now-next">Next up</h3>${runsKnown.value && html`<span class="num soft">${list.length}</span>`}</header>
+    ${list.length === 0 ? html`<p class="now-none">${runsKnown.value ? html`Nothing is queued. A task that waits for another: <code>fairlead task --after T1 "\u2026"</code>` : 'Asking\u2026'}</p>`
       : html`<ul class="now-rows">${list.slice(0, most.value).map((x) => html`<li key=${x.key} class="now-row">${x.run ? html`<${Mark} look=${x.run.task ? taskLook(x.status) : runLook(x.run)} />` : html`<${StatusMark} status=${x.status} />`}
         <div class="now-what"><p class="now-name"><button type="button" class="now-open" onClick=${() => open(x)}><bdi>${x.title}</bdi></button></p>${x.why && html`<p class="now-why">${x.why}</p>`}</div></li>`)}</ul>`}
     <${More} n=${list.length - most.value} more=${() => { most.value += PAGE; }} /></section>`;
