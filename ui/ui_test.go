@@ -253,3 +253,35 @@ func TestSourcesReachNothingElse(t *testing.T) {
 		t.Fatal(err)
 	}
 }
+
+// A class that one folder styles by itself is not styled so by another: the page has one style sheet.
+func TestClassesBelongToOneFolder(t *testing.T) {
+	comment, rule, class := regexp.MustCompile(`(?s)/\*.*?\*/`), regexp.MustCompile(`([^{}]+)\{`), regexp.MustCompile(`^\.[\w-]+$`)
+	owner := map[string]string{}
+	err := fs.WalkDir(embedded, "static", func(name string, entry fs.DirEntry, err error) error {
+		folder := path.Base(path.Dir(name))
+		if err != nil || path.Ext(name) != ".css" || folder == "vendor" || folder == "shell" {
+			return err
+		}
+		text, err := fs.ReadFile(embedded, name)
+		if err != nil {
+			return err
+		}
+		for _, m := range rule.FindAllStringSubmatch(comment.ReplaceAllString(string(text), ""), -1) {
+			for _, s := range strings.Split(m[1], ",") {
+				s = strings.TrimSpace(s)
+				if !class.MatchString(s) {
+					continue
+				}
+				if other := owner[s]; other != "" && other != folder {
+					t.Errorf("%s is styled by %s and by %s: give it a name of its own", s, other, folder)
+				}
+				owner[s] = folder
+			}
+		}
+		return nil
+	})
+	if err != nil || len(owner) < 100 {
+		t.Errorf("%d classes were found: %v", len(owner), err)
+	}
+}

@@ -124,7 +124,7 @@ var changeWords = map[string]map[string]string{
 		"stop_asked":     "Fairlead was asked to stop",
 		"daemon_started": "Fairlead started",
 
-		"configured":        "fairlead.yaml was read",
+		"configured":        "the settings of the team were read",
 		"agent_added":       "was added to fairlead.yaml",
 		"agent_added_again": "is in fairlead.yaml again",
 		"agent_configured":  "was changed in fairlead.yaml",
@@ -148,6 +148,7 @@ var changeWords = map[string]map[string]string{
 		"gates_read":     "the state of the gates was read",
 	},
 	"workflow": {
+		"run_started":        "the steps of the run were planned",
 		"started":            "the step started",
 		"started_asking":     "the step asks a person",
 		"started_over":       "the step starts again",

@@ -40,11 +40,11 @@ var everyPage = []struct{ name, place, where, words string }{
 	{"inbox", "#/inbox", ".inbox", "wants to run a command"},
 	{"history", "#/history", ".history", "coder"},
 	{"history of a time", "#/history/last-hour", ".history", "ended:"},
-	{"history of a span", "#/history/2020-01-01T00:00..2020-01-02T12:30", ".history", "Nothing happened in this time."},
-	{"change", "#/history/3", ".history-spot", "fairlead.yaml"},
+	{"history of a span", "#/history/2020-01-01T00:00..2020-01-02T12:30", ".history:has(.history-ends)", "Nothing happened in this time."},
+	{"change", "#/history/3", ".history-spot", "was"},
 	{"usage", "#/usage", ".usage-sum", "tokens"},
-	{"repositories", "#/repositories", "#repositories-title", "All repositories"},
-	{"moment", "#/now?at=5", ".moment", "As it was"},
+	{"repositories", "#/repositories", ".repos", "this one"},
+	{"moment", "#/now?at=40", "[aria-labelledby=now-before]", "fairlead.yaml"},
 	{"moment of an agent", "#/agents/dora/history?at=9", ".moment", "As it was"},
 }
 
@@ -119,17 +119,22 @@ func TestEveryPage(t *testing.T) {
 			p.Open(s.url + "#/now")
 			looksRight := func(t *testing.T) {
 				t.Helper()
+				p.Until("the link to this part is in sight", `(() => { const a = document.querySelector('.places [aria-current]')?.getBoundingClientRect(); return !a || a.left >= 0 && a.right <= innerWidth; })()`)
 				p.Axe()
 				p.Until("nothing is wider than the window", uitest.Fits(p))
+			}
+			onTop := func() {
+				p.Until("nothing covers what is written with", `[...document.querySelectorAll('.composer textarea')].every(e => { const r = e.getBoundingClientRect(); return document.elementFromPoint(r.x + r.width / 2, r.y + r.height / 2) === e; })`)
 			}
 			for _, e := range everyPage {
 				uitest.Eval[bool](p, `(location.hash = '`+strings.ReplaceAll(e.place, "CURRENT", session)+`', true)`)
 				p.WaitText(e.where, e.words)
 				looksRight(t)
+				onTop()
 			}
 			for _, e := range everyDialog {
 				uitest.Eval[bool](p, `(document.activeElement.blur(), location.hash = '`+e.place+`', true)`)
-				p.WaitText(".deck", "")
+				p.Until("the page is live again", `document.querySelector('.line-live') && !document.querySelector('.moment')`)
 				p.Press(e.key)
 				p.WaitText("dialog", e.words)
 				looksRight(t)

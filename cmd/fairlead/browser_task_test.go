@@ -72,7 +72,7 @@ func TestTaskPage(t *testing.T) {
 			p.Until("what was asked is part of the conversation", `document.querySelector('.talk-you')?.textContent.includes('Explain.')`)
 			if v.Size.Width < 600 { // one part at a time
 				p.Click(".task-sides", "Conversation")
-				p.WaitText(".talk", "You asked")
+				p.WaitText(".task-talk", "You asked")
 				p.Until("the images are in sight", `document.querySelector('.talk-picture img')?.checkVisibility()`)
 				looksRight()
 				p.Click(".task-sides", "Changes")

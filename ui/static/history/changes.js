@@ -8,7 +8,7 @@ import { isReport } from '../agents/state.js';
 import { seenAt } from '../now/digest.js';
 import { answers, asOf, now } from '../shell/connection.js';
 import { plain } from '../shell/text.js';
-import { atMoment, period, showPeriod, spot } from '../shell/router.js';
+import { period, showPeriod, spot } from '../shell/router.js';
 import { useChange } from './change.js';
 import { PERIODS, periodOf } from './period.js';
 import { changeActor, changeLine, changeWords, isDetail, pageOf, subjectOf } from './words.js';
@@ -47,7 +47,7 @@ export function ChangeRow({ change: ch, whole }) {
   const words = whole || /^(control|session)\//.test(ch.entity) ? changeWords(ch) : changeLine(ch);
   return html`<li class="change change-${ch.machine === 'session' ? 'session' : 'control'}" data-seq=${ch.seq}>
     <button type="button" class="link num change-time" title="Show the page as it was then" onClick=${() => lookBackTo(ch.seq)}><time dateTime=${ch.time}>${moment(Date.parse(ch.time), now.value)}</time></button>
-    <span class="change-what">${subject ? html`<b>${page ? html`<a class="link" href=${atMoment(page)}><bdi>${subject}</bdi></a>` : html`<bdi>${subject}</bdi>`}</b> ${words}` : html`<b>${words.charAt(0).toUpperCase() + words.slice(1)}</b>`}
+    <span class="change-what">${subject ? html`<b class="change-of">${page ? html`<a class="link" href=${page}><bdi>${subject}</bdi></a>` : html`<bdi>${subject}</bdi>`}</b> ${words}` : html`<b>${words.charAt(0).toUpperCase() + words.slice(1)}</b>`}
       ${details && html`<span class="change-why"><code class="rule">${plain(ch.row, 12) || '\u2013'}</code> ${plain(ch.from, 40) || 'nothing'}<span aria-hidden="true"> \u2192 </span><span class="hidden"> to </span>${plain(ch.to, 40)}, ${plain(ch.trigger, 160)}</span>`}
       ${details && why && html`<span class="change-why">${plain(why, 300)}</span>`}</span>
     <span class="soft who">${changeActor(ch)}</span>
@@ -65,7 +65,7 @@ export function Said({ change: ch }) {
 /** The choice of a time: a word, or from and to. */
 function Periods() {
   const custom = period.value.includes('..');
-  const typed = useSignal(custom);
+  const asked = useSignal(false), typed = asked.value || custom;
   const [from = '', to = ''] = custom ? period.value.split('..') : [];
   const wrong = useSignal('');
   const set = (/** @type {string} */ a, /** @type {string} */ b) => {
@@ -73,9 +73,9 @@ function Periods() {
     wrong.value = word && !periodOf(word, 0, 0) ? 'The end is before the beginning.' : '';
     if (!wrong.value) showPeriod(word);
   };
-  return html`<div class="history-times"><span class="seg" role="group" aria-label="Time shown">${PERIODS.map(([word, label]) => html`<button type="button" key=${word} aria-pressed=${!typed.value && period.value === word ? 'true' : 'false'} onClick=${() => { typed.value = false; showPeriod(word); }}>${label}</button>`)}
-      <button type="button" aria-pressed=${typed.value ? 'true' : 'false'} onClick=${() => { typed.value = true; }}>From\u2026 to\u2026</button></span>
-    ${typed.value && html`<span class="history-ends">${[['From', from], ['To', to]].map(([label, value], i) => html`<label key=${label}><span class="soft">${label}</span><input type="datetime-local" value=${value}
+  return html`<div class="history-times"><span class="seg" role="group" aria-label="Time shown">${PERIODS.map(([word, label]) => html`<button type="button" key=${word} aria-pressed=${!typed && period.value === word ? 'true' : 'false'} onClick=${() => { asked.value = false; showPeriod(word); }}>${label}</button>`)}
+      <button type="button" aria-pressed=${typed ? 'true' : 'false'} onClick=${() => { asked.value = true; }}>From\u2026 to\u2026</button></span>
+    ${typed && html`<span class="history-ends">${[['From', from], ['To', to]].map(([label, value], i) => html`<label key=${label}><span class="soft">${label}</span><input type="datetime-local" value=${value}
       onChange=${(/** @type {any} */ e) => (i === 0 ? set(e.target.value.slice(0, 16), to) : set(from, e.target.value.slice(0, 16)))} /></label>`)}</span>`}
     ${wrong.value && html`<span role="alert">${wrong.value}</span>`}</div>`;
 }

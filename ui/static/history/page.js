@@ -5,7 +5,6 @@ import { answers, asOf } from '../shell/connection.js';
 import { html, useEffect, useSignal } from '../shell/lib.js';
 import { isReport } from '../agents/state.js';
 import { ChangeRow, Changes } from './changes.js';
-import { atMoment } from '../shell/router.js';
 import { trail, trailKnown } from './state.js';
 import { isDetail, teamLink } from './words.js';
 
@@ -26,6 +25,6 @@ export function JustBefore() {
     api.journal({ tail: 5 * BEFORE }).then(({ changes }) => { if (!gone) list.value = changes ?? []; }, () => { /* the bar says why */ });
     return () => { gone = true; };
   }, [answers.value, asOf.value]);
-  return html`<section class="now-part" aria-labelledby="now-before"><header><h3 id="now-before">Just before</h3><a class="link now-more" href=${atMoment(teamLink(''))}>History</a></header>
+  return html`<section class="now-part" aria-labelledby="now-before"><header><h3 id="now-before">Just before</h3><a class="link now-more" href=${teamLink('')}>History</a></header>
     <ol class="change-list">${list.value.filter((ch) => !isReport(ch) && !isDetail(ch)).slice(-BEFORE).reverse().map((ch) => html`<${ChangeRow} key=${ch.seq} change=${ch} whole />`)}</ol></section>`;
 }

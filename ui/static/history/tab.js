@@ -6,7 +6,7 @@ import { html } from '../shell/lib.js';
 import { TRAIL_TAIL } from '../agents/state.js';
 import { now } from '../shell/connection.js';
 import { plain } from '../shell/text.js';
-import { atMoment, period, showSession } from '../shell/router.js';
+import { period, showSession } from '../shell/router.js';
 import { Changes } from './changes.js';
 import { teamLink } from './words.js';
 
@@ -28,7 +28,7 @@ function Sessions({ sessions }) {
 
 /** @param {{cell: import('../agents/state.js').Cell, sessions: import('../shell/api.js').Session[]}} props */
 export function HistoryTab({ cell: c, sessions }) {
-  return html`<div class="history"><${Changes} agent=${c.name} trail=${c.trail.value} older=${c.trail.value.length >= TRAIL_TAIL} more=${html`<a class="link" href=${atMoment(teamLink(period.value))}>Whole team</a>`} />
+  return html`<div class="history"><${Changes} agent=${c.name} trail=${c.trail.value} older=${c.trail.value.length >= TRAIL_TAIL} more=${html`<a class="link" href=${teamLink(period.value)}>Whole team</a>`} />
     ${!period.value && html`<h3>Sessions</h3><${Sessions} sessions=${sessions} />`}
   </div>`;
 }

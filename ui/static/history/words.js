@@ -34,15 +34,16 @@ export function changeActor(ch) {
 const DETAILS = {
   control: ['due_continuous', 'due_run_once', 'due_run_cleanup', 'file_found', 'file_seen', 'file_missing'],
   session: ['opened', 'told', 'named', 'token_given', 'tell_given', 'claimed', 'claim_dropped'],
-  run: ['gates_read'],
-  workflow: ['when_true', 'items_found', 'until_holds', 'target_done'],
+  run: ['gates_read', 'settings_given'],
+  workflow: ['run_started', 'when_true', 'items_found', 'until_holds', 'target_done'],
   presence: ['listed', 'lead_heard', 'lead_told', 'reported', 'reported_part'],
   turn: ['configured', 'connected', 'handed', 'handed_on', 'got_answer'],
   notice: ['delivered'],
 };
 
 /** Is the change one that a person need not read to know what happened? @param {Change} ch */
-export const isDetail = (ch) => Object.hasOwn(DETAILS, ch.machine) && DETAILS[ch.machine].includes(ch.trigger);
+export const isDetail = (ch) => (Object.hasOwn(DETAILS, ch.machine) && DETAILS[ch.machine].includes(ch.trigger))
+  || (ch.machine === 'session' && ch.entity.startsWith('run/')); // a session of a step: the step says the same
 
 /** Who or what a change is about; empty: the team. @param {Change} ch */
 export const subjectOf = (ch) => (ch.entity === 'team/team' ? '' : nameIn(ch.entity));

@@ -69,6 +69,9 @@ export async function showTime(time) {
   }
 }
 
+// A link to now ends the look back.
+asOf.subscribe((at) => { if (at === 0) looking.value = false; });
+
 /** Learns about the moment that is shown. @param {number} seq */
 export async function learn(seq) {
   looking.value = true;

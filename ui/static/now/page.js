@@ -11,7 +11,7 @@ import { Mark } from '../runs/list.js';
 import { runLook } from '../runs/words.js';
 import { runsKnown } from '../runs/state.js';
 import { taskLook } from '../tasks/words.js';
-import { asOf, live, seenUntil } from '../shell/connection.js';
+import { answers, asOf, live, seenUntil } from '../shell/connection.js';
 import { brief, money, plural } from '../shell/format.js';
 import { html, useSignal } from '../shell/lib.js';
 import { plain } from '../shell/text.js';
@@ -50,8 +50,8 @@ function WorkRow({ work: w }) {
 function Working() {
   const most = useSignal(PAGE);
   const list = rows.value;
-  return html`<section class="now-part" aria-labelledby="now-working"><header><h3 id="now-working">Working</h3><span class="num soft">${list.length}</span></header>
-    ${list.length === 0 ? html`<p class="now-none">${workingKnown.value ? html`No agent works. Start one: <code>fairlead start NAME</code>` : 'Asking\u2026'}</p>`
+  return html`<section class="now-part" aria-labelledby="now-working"><header><h3 id="now-working">Working</h3>${workingKnown.value && html`<span class="num soft">${list.length}</span>`}</header>
+    ${list.length === 0 ? html`<p class="now-none">${workingKnown.value ? asOf.value > 0 ? 'No agent worked.' : html`No agent works. Start one: <code>fairlead start NAME</code>` : 'Asking\u2026'}</p>`
       : html`<ul class="now-rows">${list.slice(0, most.value).map((w) => html`<${WorkRow} key=${w.session_id || w.agent} work=${w} />`)}</ul>`}
     <${More} n=${list.length - most.value} more=${() => { most.value += PAGE; }} /></section>`;
 }
@@ -59,8 +59,8 @@ function Working() {
 function NextUp() {
   const most = useSignal(PAGE);
   const list = next.value;
-  return html`<section class="now-part" aria-labelledby="now-next"><header><h3 id="now-next">Next up</h3><span class="num soft">${list.length}</span></header>
-    ${list.length === 0 ? html`<p class="now-none">Nothing is queued. A task that waits for another: <code>fairlead task --after T1 "\u2026"</code></p>`
+  return html`<section class="now-part" aria-labelledby="now-next"><header><h3 id="now-next">Next up</h3>${runsKnown.value && html`<span class="num soft">${list.length}</span>`}</header>
+    ${list.length === 0 ? html`<p class="now-none">${runsKnown.value ? html`Nothing is queued. A task that waits for another: <code>fairlead task --after T1 "\u2026"</code>` : 'Asking\u2026'}</p>`
       : html`<ul class="now-rows">${list.slice(0, most.value).map((x) => html`<li key=${x.key} class="now-row">${x.run ? html`<${Mark} look=${x.run.task ? taskLook(x.status) : runLook(x.run)} />` : html`<${StatusMark} status=${x.status} />`}
         <div class="now-what"><p class="now-name"><button type="button" class="now-open" onClick=${() => open(x)}><bdi>${x.title}</bdi></button></p>${x.why && html`<p class="now-why">${x.why}</p>`}</div></li>`)}</ul>`}
     <${More} n=${list.length - most.value} more=${() => { most.value += PAGE; }} /></section>`;
@@ -75,9 +75,9 @@ export function NowPage() {
   const list = needs.value;
   const known = runsKnown.value && workingKnown.value;
   const n = countWork(working.value);
-  const { act, rest } = headline({ needs: list.length, working: n, held: team.value.hold, known, live: live.value });
+  const { act, rest } = headline({ needs: list.length, working: n, held: team.value.hold, known, live: answers.value });
   if (known && names.value.length === 0 && list.length === 0) return html`<div class="now now-empty"><h2 class="hidden" id="now-title" tabIndex=${-1}>Now</h2><${FirstAgent} /></div>`;
-  const quiet = known && list.length === 0 && n === 0 && next.value.length === 0;
+  const quiet = known && asOf.value === 0 && list.length === 0 && n === 0 && next.value.length === 0;
   return html`<div class="now">
     <header class="now-head ${list.length > 0 ? 'now-act' : ''}"><h2 id="now-title" tabIndex=${-1}>${act}</h2>${rest && html`<p class="soft">${rest}</p>`}</header>
     <div class="now-sides">

@@ -60,6 +60,7 @@ function show(view) {
 export function forgetRuns() {
   batch(() => {
     runs.value = [];
+    runsKnown.value = false;
     inbox.value = [];
     clearShown();
   });

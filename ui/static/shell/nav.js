@@ -1,6 +1,6 @@
 // The links to the parts of the page, with a count for each.
 
-import { html } from './lib.js';
+import { html, useLayoutEffect, useRef } from './lib.js';
 import { underWay } from '../channels/state.js';
 import { awake } from '../crew/state.js';
 import { needs } from '../inbox/state.js';
@@ -28,5 +28,10 @@ const COUNTS = {
   channels: [() => underWay.value, 'with a turn in progress'], dispatch: [() => talking.value, 'with an open conversation'],
 };
 
-export const Places = () => html`<nav class="places" aria-label="Parts of this page">
+export function Places() {
+  const here = useRef(/** @type {HTMLElement | null} */ (null));
+  // On a phone the links are one row that is pushed sideways.
+  useLayoutEffect(() => { here.current?.querySelector('[aria-current]')?.scrollIntoView({ block: 'nearest', inline: 'center' }); }, [place.value]);
+  return html`<nav ref=${here} class="places" aria-label="Parts of this page">
   ${PLACES.map(([to, label]) => html`<${Place} key=${to} to=${to} n=${COUNTS[to]?.[0]() ?? 0} what=${COUNTS[to]?.[1] ?? ''}>${label}<//>`)}</nav>`;
+}

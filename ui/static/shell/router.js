@@ -148,9 +148,6 @@ function address() {
   }
 }
 
-/** A link that stays at the moment that is shown. @param {string} hash */
-export const atMoment = (hash) => (asOf.value > 0 ? `${hash}?at=${asOf.value}` : hash);
-
 /** Opens another part of the page. @param {Place} where */
 export function go(where) {
   batch(() => { place.value = where; runID.value = ''; askedID.value = ''; stepID.value = ''; channelName.value = ''; member.value = ''; sessionName.value = ''; conversationN.value = 0; });
@@ -253,12 +250,21 @@ export function showSession(id) {
   showTab('output');
 }
 
+/** While the page shows an earlier moment, its own links stay there. @param {MouseEvent} e */
+function stayAtMoment(e) {
+  const link = e.target instanceof Element && e.target.closest('a[href^="#/"]')?.getAttribute('href');
+  if (!link || asOf.peek() === 0 || link.includes('?') || e.defaultPrevented || e.ctrlKey || e.metaKey || e.shiftKey) return;
+  e.preventDefault();
+  location.hash = `${link}?at=${asOf.peek()}`;
+}
+
 export function startView() {
   const room = matchMedia('(min-width: 821px)');
   wide.value = room.matches;
   room.addEventListener('change', () => { wide.value = room.matches; });
   readAddress();
   asOf.subscribe((at) => { if (momentIn(location.hash.split('?')[1] ?? '') !== at) writeAddress(false); });
+  addEventListener('click', stayAtMoment);
   addEventListener('hashchange', readAddress);
   addEventListener('popstate', readAddress);
 }

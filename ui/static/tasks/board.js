@@ -19,7 +19,7 @@ const PAGE = 30;
 function Card({ run, all }) {
   const t = /** @type {import('../shell/api.js').TaskView} */ (run.task);
   const since = Date.parse(run.updated_at);
-  return html`<li class="card card-${plain(t.status, 20)}"><a class="card-link" href="#/tasks/${encodeURIComponent(run.run_id)}" onClick=${(/** @type {MouseEvent} */ e) => { if (!e.ctrlKey && !e.metaKey && !e.shiftKey) { e.preventDefault(); showTask(run.run_id); } }}><bdi>${plain(t.title, 160) || 'untitled'}</bdi></a>
+  return html`<li class="task-card card-${plain(t.status, 20)}"><a class="card-link" href="#/tasks/${encodeURIComponent(run.run_id)}" onClick=${(/** @type {MouseEvent} */ e) => { if (!e.ctrlKey && !e.metaKey && !e.shiftKey) { e.preventDefault(); showTask(run.run_id); } }}><bdi>${plain(t.title, 160) || 'untitled'}</bdi></a>
     <p class="card-line"><code>${plain(run.run_id, 48)}</code><span>${plain(t.agent, 64)}</span><span class="num">${span(seenUntil.value + skew.ms - since)}</span></p>
     ${t.status !== all[0] && html`<${Mark} look=${taskLook(t.status)} />`}
     ${t.why && t.status !== 'done' && html`<p class="card-why">${plain(t.why, 160)}</p>`}

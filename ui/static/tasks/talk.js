@@ -90,7 +90,7 @@ export function Talk({ run }) {
   const c = changes.value;
   const session = sessions.includes(picked.value) ? picked.value : newest || sessions.at(-1) || '';
   const raw = asSaid.value ?? exec;
-  return html`<section class="talk" aria-label="Conversation">
+  return html`<section class="task-talk" aria-label="Conversation">
     <article class="talk-said"><h3>Task</h3><${Words} text=${c?.text ?? run.task?.title ?? ''} />
       <${Attached} task=${run.run_id} files=${c?.attachments ?? []} /></article>
     ${(c?.requests ?? []).map((q) => html`<article key=${q.round} id=${`spot-request-${q.round}`} class="talk-said talk-you ${spot.value === `request-${q.round}` ? 'spot' : ''}"><h3>You asked <span class="soft">round ${q.round + 1}</span></h3><${Words} text=${q.text} /></article>`)}

@@ -1,0 +1,23 @@
+package uitest_test
+
+import (
+	"testing"
+
+	"github.com/fairlead-dev/fairlead/internal/test/uitest"
+)
+
+// Before the server has answered, Now claims nothing.
+func TestNowClaimsNothingBeforeItKnows(t *testing.T) {
+	t.Parallel()
+	s := uitest.NewServer(t, uitest.OneAgent)
+	p := uitest.Browse(t)
+	p.Open(s.URL)
+	p.WaitText(".now", "Nothing is queued.")
+	uitest.Eval[bool](p, `Promise.all([import('/runs/state.js'), import('/now/state.js')]).then(([runs, now]) => {
+		const ask = window.fetch;
+		window.fetch = (...of) => (/\/(runs|working|inbox)/.test(String(of[0]?.url ?? of[0])) ? new Promise(() => {}) : ask(...of));
+		runs.forgetRuns(); now.forgetNow(); return true; })`)
+	p.WaitText("#now-title", "Asking Fairlead")
+	p.Until("no section says that it has nothing", `[...document.querySelectorAll('[aria-labelledby=now-next], [aria-labelledby=now-working]')].every(e => e.innerText.includes('Asking') && !/\d/.test(e.innerText))`)
+	p.NoConsoleErrors()
+}
