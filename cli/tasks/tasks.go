@@ -186,7 +186,7 @@ func Merge(ctx context.Context, a *cli.App, client *apiclient.Client, id string,
 func notNow(r view.RunView) error {
 	name := cli.Plain(r.ID)
 	if r.Task.FailedStep == task.StepLand {
-		return &cli.Coded{Code: cli.ExitRefused, Err: fmt.Errorf("task %s is approved and has not landed: %s; land it with `fairlead merge %s`, or end it with `fairlead drop %s`", name, cli.Line(r.Task.Why, cli.ErrorWidth), name, name)}
+		return &cli.Coded{Code: cli.ExitRefused, Err: fmt.Errorf("task %s is approved and has not landed: %s; land it with `fairlead merge %s`, look at it again with `fairlead run resume %s --start-at-step approve`, or end it with `fairlead drop %s`", name, cli.Line(r.Task.Why, cli.ErrorWidth), name, name, name)}
 	}
 	if step := r.Task.FailedStep; step != "" {
 		return &cli.Coded{Code: cli.ExitRefused, Err: fmt.Errorf("task %s: step %s failed; see `fairlead run show %s`, repair the cause, and continue with `fairlead run resume %s`", name, cli.Plain(step), name, name)}
