@@ -169,11 +169,13 @@ func Merge(ctx context.Context, a *cli.App, client *apiclient.Client, id string,
 		return err
 	case r.Task.Status == view.TaskPROpen:
 		return &cli.Coded{Code: cli.ExitRefused, Err: fmt.Errorf("task %s has a pull request; merge it there, and the task is done: %s", name, cli.Plain(pullURL(r)))}
+	case r.Task.Status == view.TaskLanding: // it is approved already
 	case r.Task.FailedStep != task.StepLand && !waitsForApproval(r):
 		return notNow(r)
-	}
-	if _, err := client.Runs.Merge(ctx, id, api.MergeBody{}); err != nil {
-		return cli.Faulty(err)
+	default:
+		if _, err := client.Runs.Merge(ctx, id, api.MergeBody{}); err != nil {
+			return cli.Faulty(err)
+		}
 	}
 	if !wait {
 		_, err := fmt.Fprintf(a.Out, "task %s is landing\n", name)
