@@ -123,11 +123,15 @@ func Drop(ctx context.Context, a *cli.App, client *apiclient.Client, id string) 
 
 // follow waits until a task has landed, or needs a person again.
 func follow(ctx context.Context, a *cli.App, client *apiclient.Client, id string) error {
-	name := cli.Plain(id)
+	name, shown := cli.Plain(id), ""
 	for {
 		r, err := client.Runs.Show(ctx, id)
 		if err != nil {
 			return err
+		}
+		if line := fmt.Sprintf("task %s: %s\n", name, cli.Line(r.Task.Why, cli.ErrorWidth)); r.Task.Status == view.TaskLanding && len(r.Task.Why) > 0 && line != shown {
+			fmt.Fprint(a.Err, line)
+			shown = line
 		}
 		switch {
 		case r.Task.Status == view.TaskPROpen:

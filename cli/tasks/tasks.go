@@ -169,11 +169,13 @@ func Merge(ctx context.Context, a *cli.App, client *apiclient.Client, id string,
 		return err
 	case r.Task.Status == view.TaskPROpen:
 		return &cli.Coded{Code: cli.ExitRefused, Err: fmt.Errorf("task %s has a pull request; merge it there, and the task is done: %s", name, cli.Plain(pullURL(r)))}
+	case r.Task.Status == view.TaskLanding: // it is approved already
 	case r.Task.FailedStep != task.StepLand && !waitsForApproval(r):
 		return notNow(r)
-	}
-	if _, err := client.Runs.Merge(ctx, id, api.MergeBody{}); err != nil {
-		return cli.Faulty(err)
+	default:
+		if _, err := client.Runs.Merge(ctx, id, api.MergeBody{}); err != nil {
+			return cli.Faulty(err)
+		}
 	}
 	if !wait {
 		_, err := fmt.Fprintf(a.Out, "task %s is landing\n", name)
@@ -186,7 +188,7 @@ func Merge(ctx context.Context, a *cli.App, client *apiclient.Client, id string,
 func notNow(r view.RunView) error {
 	name := cli.Plain(r.ID)
 	if r.Task.FailedStep == task.StepLand {
-		return &cli.Coded{Code: cli.ExitRefused, Err: fmt.Errorf("task %s is approved and has not landed: %s; land it with `fairlead merge %s`, or end it with `fairlead drop %s`", name, cli.Line(r.Task.Why, cli.ErrorWidth), name, name)}
+		return &cli.Coded{Code: cli.ExitRefused, Err: fmt.Errorf("task %s is approved and has not landed: %s; land it with `fairlead merge %s`, look at it again with `fairlead run resume %s --start-at-step approve`, or end it with `fairlead drop %s`", name, cli.Line(r.Task.Why, cli.ErrorWidth), name, name, name)}
 	}
 	if step := r.Task.FailedStep; step != "" {
 		return &cli.Coded{Code: cli.ExitRefused, Err: fmt.Errorf("task %s: step %s failed; see `fairlead run show %s`, repair the cause, and continue with `fairlead run resume %s`", name, cli.Plain(step), name, name)}

@@ -90,7 +90,16 @@ func TestTaskPage(t *testing.T) {
 			if seq := uitest.Eval[float64](p, `fetch('/api/v1/runs/T1/merge', {method: 'POST', headers: {'Content-Type': 'application/json', Authorization: 'Bearer ' + localStorage.getItem('fairlead.secret')}, body: JSON.stringify({shown: '0'.repeat(40)})}).then(r => r.status)`); seq != 409 {
 				t.Errorf("an approval of another commit is answered with %v, want 409", seq)
 			}
+			// Where it cannot land, the page says why and lands it again.
+			ignore := filepath.Join(dir, ".gitignore")
+			if err := os.WriteFile(ignore, []byte("*\n!b.txt\n!.gitignore\n# mine\n"), 0o600); err != nil {
+				t.Fatal(err)
+			}
 			p.Click(".task-answer", "Approve and land")
+			p.WaitText(".task-answer", "has changes that are not committed: .gitignore")
+			looksRight()
+			git("checkout", "--quiet", ".gitignore")
+			p.Click(".task-answer", "Land again")
 			p.WaitText(".task-head", "done")
 			p.WaitText(".task-answer", "Landed on main")
 			git("cat-file", "-e", "main:b.txt")

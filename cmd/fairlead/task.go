@@ -154,7 +154,7 @@ func mergeCommand(a *app) *cobra.Command {
 		Use:   "merge TASK",
 		Short: "Approve a task and land it on its base branch",
 		Long: `It lands exactly what was shown when the task began to wait for you. Tasks land one at a time on a branch. If the
-branch has moved, the checks run again on the merged files. A conflict, or a check that fails, goes back to the
+branch has moved, the checks run again on the merged files. Until it has landed the command waits, and says for what. A conflict, or a check that fails, goes back to the
 agent. If the branch is checked out and has changes that are not committed, nothing lands, and you are told which.
 Hooks of git do not run.`,
 		Example:           "  fairlead merge T12",

@@ -25,7 +25,7 @@ type Controller struct {
 
 	sizes folderSizes
 
-	answers sync.Mutex // one answer of a person at a time: it is checked, kept in its file, then decided
+	answers sync.Mutex // one answer of a person at a time: it is checked, kept in its file, then decided; held while files are looked at
 }
 
 // New returns the controller of runs.

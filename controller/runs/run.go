@@ -27,7 +27,6 @@ import (
 	"github.com/fairlead-dev/fairlead/machine"
 	"github.com/fairlead-dev/fairlead/machine/workflow"
 	"github.com/fairlead-dev/fairlead/runfile"
-	"github.com/fairlead-dev/fairlead/task"
 	"github.com/fairlead-dev/fairlead/team"
 )
 
@@ -278,9 +277,6 @@ func (c *Controller) begin(ctx context.Context, by seam.Actor, req *runRequest, 
 		return view.RunView{}, err
 	}
 	req.settings.How, req.settings.OwnFolder = string(how), ownFolder(req.how)
-	if req.how.Task != nil { // tasks land on a branch in the order of their approvals, and take no place while they wait for that
-		req.settings.OneAtATime = map[string]string{task.StepLand: req.how.Task.Base}
-	}
 	if err := c.View(ctx, func(*team.Team) {
 		m := c.RunMember(req.id)
 		for name, value := range req.env {
@@ -377,7 +373,7 @@ func (was *runRequest) under(flags view.RunFlags, conf *config.Config) (*runRequ
 	if err != nil {
 		return nil, err
 	}
-	req.options, req.settings.After = optionsOf(flags, was.options), was.settings.After
+	req.options, req.settings.After, req.settings.OneAtATime = optionsOf(flags, was.options), was.settings.After, was.settings.OneAtATime
 	for _, name := range was.how.EnvNames {
 		if !slices.Contains(req.how.EnvNames, name) {
 			req.how.EnvNames = append(req.how.EnvNames, name)

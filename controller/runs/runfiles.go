@@ -250,8 +250,11 @@ type stepQuestion struct {
 	since  time.Time
 }
 
-// answers reads the answers that people have written.
+// answers reads the answers that people have written into files. It does not look while Answer is between writing such a
+// file and deciding: the person would be refused, because the file had answered already.
 func (w *runWatch) answers(ctx context.Context) {
+	w.e.answers.Lock()
+	defer w.e.answers.Unlock()
 	var asked []stepQuestion
 	if w.e.View(ctx, func(t *team.Team) {
 		r := t.Runs[w.id]

@@ -152,6 +152,9 @@ func startTask(ctx context.Context, c *Controller, by seam.Actor, asked view.Tas
 		return view.RunView{}, err
 	}
 	req.settings.After = asked.After
+	if t.How != task.PR { // tasks land on a branch in the order of their approvals, and take no place while they wait for that
+		req.settings.OneAtATime = map[string]string{task.StepLand: t.Base}
+	}
 	req.options.AnswersFree = true
 	req.how.Task = &howTask{Text: clip.Text(t.Title(), 200), Agent: agent.Name, Base: t.Base, Branch: t.Branch, Tree: t.Tree, Issue: asked.Issue, Intake: intake}
 	begun = true

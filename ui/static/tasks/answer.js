@@ -27,7 +27,7 @@ export function TaskAnswer({ run }) {
     return html`<div class="task-answer"><p><b>Landed on ${plain(t.base, 100)}</b>${t.landed_commit ? html` as <code>${plain(t.landed_commit, 40).slice(0, 10)}</code>` : ''}.</p></div>`;
   }
   if (t.status === 'dropped') return html`<div class="task-answer"><p><b>Dropped.</b> <span class="soft">What was written stays under <code>refs/fairlead/tasks/${plain(id, 48)}</code>.</span></p></div>`;
-  if (t.status === 'failed') {
+  if (t.failed_step) { // also a task that needs room to land
     const again = t.failed_step === 'land';
     return html`<div class="task-answer"><p class="worry-box"><${Icon} name="look" /><span><b>${plain(t.failed_step || 'A step', 64)} failed.</b> ${plain(t.why ?? '', 600)}</span></p>
       <div class="answer-foot"><${Act} at=${keyOf(again ? 'merge' : 'resume', id)} look="primary" icon="play" label=${again ? 'Land again' : 'Continue'} act=${() => (again ? mergeTask(id, '') : resumeTask(id))} />${drop}</div>
