@@ -240,7 +240,7 @@ func randomSeeds() uint64 {
 	switch {
 	case testsize.Long():
 		return 5000
-	case raced, !testsize.CI():
+	case testsize.Race, !testsize.CI():
 		return 48
 	}
 	return 200
@@ -250,7 +250,7 @@ func randomSeeds() uint64 {
 // and after each act, else and with the race detector before one act and after the next.
 func everyCut(t *testing.T, acts int, play func(t *testing.T, c cut)) {
 	t.Helper()
-	half := raced || !testsize.CI()
+	half := testsize.Race || !testsize.CI()
 	for last := 1; last <= acts; last++ {
 		for _, undone := range []bool{false, true} {
 			if half && undone == (last%2 == 0) {

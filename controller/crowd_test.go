@@ -40,7 +40,7 @@ func TestCrowd(t *testing.T) {
 	switch {
 	case testsize.Long():
 		seeds, size = 3, 1000
-	case raced, !testsize.CI():
+	case testsize.Race, !testsize.CI():
 		size = 40
 	}
 	dir := t.TempDir()

@@ -138,7 +138,7 @@ func TestHostedCrashAtEveryStep(t *testing.T) {
 	step := 1
 	if !testsize.Long() { // from act to act it is often the same
 		step = 19
-		if testsize.CI() && !raced {
+		if testsize.CI() && !testsize.Race {
 			step = 7
 		}
 	}

@@ -23,7 +23,7 @@ func TestRandomLeads(t *testing.T) {
 	switch {
 	case testsize.Long():
 		seeds = 3000
-	case raced, !testsize.CI():
+	case testsize.Race, !testsize.CI():
 		seeds = 20
 	}
 	for seed := range seeds {

@@ -218,7 +218,7 @@ func TestMarkerCutByACrash(t *testing.T) {
 	t.Parallel()
 	stream := "Now.\n" + registering(0) + "\n[Lyra]: Here.\nAnd [AGENT_STATUS] {\"agents\":[{\"name\":\"Lyra\",\"status\":\"alive\",\"gridPosition\":0}]}\nDone.\n"
 	step := 1
-	if raced || !testsize.CI() {
+	if testsize.Race || !testsize.CI() {
 		step = 7
 	}
 	for at := 0; at <= len(stream); at += step {

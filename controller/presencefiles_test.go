@@ -14,6 +14,7 @@ import (
 	crewctl "github.com/fairlead-dev/fairlead/controller/crew"
 	"github.com/fairlead-dev/fairlead/controller/seam"
 	"github.com/fairlead-dev/fairlead/controller/sessions"
+	"github.com/fairlead-dev/fairlead/internal/test/testsize"
 	"github.com/fairlead-dev/fairlead/internal/test/wait"
 	"github.com/fairlead-dev/fairlead/view"
 
@@ -342,7 +343,7 @@ func TestImportDocument(t *testing.T) {
 // Files that come together are taken in up to the same most as one after the other.
 func TestDocumentsThatComeTogetherHaveOneMost(t *testing.T) {
 	t.Parallel()
-	if raced {
+	if testsize.Race {
 		t.Skip("17 MiB of JSON take half a minute with the race detector, and one hand reads them")
 	}
 	w := newCrew(t)

@@ -108,7 +108,7 @@ func TestRunSurvivesEveryAppend(t *testing.T) {
 	appends := surviveRun(t, steps, 0, false)
 	if !testsize.Long() {
 		every := 16
-		if testsize.CI() && !raced {
+		if testsize.CI() && !testsize.Race {
 			every = 4
 		}
 		for n := 1 + int(time.Now().Unix()%int64(every)); n <= appends; n += every { // others each second

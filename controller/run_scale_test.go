@@ -33,7 +33,7 @@ func TestLogOfAGigabyte(t *testing.T) {
 		t.Skip("writes much")
 	}
 	size := testsize.Pick[int64](4<<20, 32<<20, 512<<20)
-	if raced && !testsize.Long() {
+	if testsize.Race && !testsize.Long() {
 		size = 4 << 20
 	}
 	const heapMax = 64 << 20 // more than the engine takes with all its buffers, and far less than a log
@@ -105,7 +105,7 @@ func (y *yard) repeats(step, text string, size int64) {
 func TestStateFileUnderLoad(t *testing.T) {
 	t.Parallel()
 	quick, idle := 60, 1500
-	if raced || !testsize.CI() {
+	if testsize.Race || !testsize.CI() {
 		quick, idle = 20, 300
 	}
 	y := newYard(t)

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	crewctl "github.com/fairlead-dev/fairlead/controller/crew"
+	"github.com/fairlead-dev/fairlead/internal/test/testsize"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
@@ -142,7 +143,7 @@ func TestTranscriptPagesAndFinds(t *testing.T) {
 			t.Fatalf("%s: %d messages", when, len(whole))
 		}
 		questions := 25
-		if raced {
+		if testsize.Race {
 			questions = 8
 		}
 		for range questions {

@@ -6,7 +6,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/fairlead-dev/fairlead/internal/test/machinetest"
 	"github.com/fairlead-dev/fairlead/internal/test/testsize"
 	"github.com/fairlead-dev/fairlead/machine/control"
 	"github.com/fairlead-dev/fairlead/machine/session"
@@ -19,7 +18,7 @@ import (
 func TestRandomOrders(t *testing.T) {
 	seeds := testsize.Pick[uint64](200, 1000, 1000)
 	switch {
-	case machinetest.Race:
+	case testsize.Race:
 		seeds = 30
 	case testing.Short():
 		seeds = 100

@@ -8,7 +8,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/fairlead-dev/fairlead/internal/test/machinetest"
 	"github.com/fairlead-dev/fairlead/internal/test/testsize"
 	"github.com/fairlead-dev/fairlead/machine/control"
 	"github.com/fairlead-dev/fairlead/machine/crew"
@@ -24,7 +23,7 @@ import (
 func TestRandomFolders(t *testing.T) {
 	seeds := uint64(60)
 	switch {
-	case testing.Short() || machinetest.Race:
+	case testing.Short() || testsize.Race:
 		seeds = 10
 	case testsize.Long():
 		seeds = 3000

@@ -16,6 +16,7 @@ import (
 
 	"github.com/fairlead-dev/fairlead/api"
 	"github.com/fairlead-dev/fairlead/api/client"
+	"github.com/fairlead-dev/fairlead/internal/test/testsize"
 	"github.com/fairlead-dev/fairlead/internal/test/wait"
 	"github.com/fairlead-dev/fairlead/journal"
 	"github.com/fairlead-dev/fairlead/loop"
@@ -211,7 +212,7 @@ func TestEventsUnderLoad(t *testing.T) {
 	s := serve(t)
 	const watchers = 12
 	before, during := 1500, 6000
-	if raced {
+	if testsize.Race {
 		before, during = 600, 2000
 	}
 	s.fake.add(t, "control/coder", before/3)

@@ -48,7 +48,7 @@ func TestPage(t *testing.T) {
 	switch {
 	case long:
 		tell = uitest.RunAll
-	case raced, !testsize.CI():
+	case testsize.Race, !testsize.CI():
 		tell = uitest.RunFew
 	}
 	tell(t, func(t *testing.T) uitest.Target {
@@ -90,7 +90,7 @@ func TestPage(t *testing.T) {
 // and awake again; a line that is cut dims it; documents are dropped on it. The other stories of
 // a crew need a fake.
 func TestCrewPage(t *testing.T) {
-	if testing.Short() || !raced && !testsize.CI() {
+	if testing.Short() || !testsize.Race && !testsize.CI() {
 		t.Skip("looks at the page through a browser; needs FAIRLEAD_LONG=ci or the race detector")
 	}
 	uitest.Chromium(t)
@@ -102,7 +102,7 @@ func TestCrewPage(t *testing.T) {
 		}
 		story := uitest.Scenarios()[at]
 		t.Run(story.Name, func(t *testing.T) {
-			if raced && i > 0 {
+			if testsize.Race && i > 0 {
 				t.Skip("one story is enough with the race detector")
 			}
 			s := newShip(t, exampleCrew(t))

@@ -13,6 +13,7 @@ import (
 
 	apiclient "github.com/fairlead-dev/fairlead/api/client"
 	"github.com/fairlead-dev/fairlead/cli/channels"
+	"github.com/fairlead-dev/fairlead/internal/test/testsize"
 	"github.com/fairlead-dev/fairlead/internal/test/wait"
 	"github.com/fairlead-dev/fairlead/view"
 )
@@ -44,7 +45,7 @@ func asItWas(t *testing.T, v view.ChannelView) string {
 func (s *ship) outlives(name string) {
 	s.t.Helper()
 	kills := 2
-	if raced {
+	if testsize.Race {
 		kills = 1
 	}
 	before := asItWas(s.t, s.floor(name))
@@ -194,7 +195,7 @@ func TestKilledDaemonOfAChannel(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(seed, 0))
 	var sent []string
 	rounds := 5
-	if raced {
+	if testsize.Race {
 		rounds = 2
 	}
 	for round := range rounds {

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	apiclient "github.com/fairlead-dev/fairlead/api/client"
+	"github.com/fairlead-dev/fairlead/internal/test/testsize"
 	"github.com/fairlead-dev/fairlead/internal/test/wait"
 	"github.com/fairlead-dev/fairlead/view"
 )
@@ -25,7 +26,7 @@ func rounds() int {
 	if n, err := strconv.Atoi(os.Getenv("FAIRLEAD_CRASH_ROUNDS")); err == nil && n > 0 {
 		return n
 	}
-	if raced {
+	if testsize.Race {
 		return 4
 	}
 	return 10

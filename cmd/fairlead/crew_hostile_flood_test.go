@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fairlead-dev/fairlead/internal/test/testsize"
 	"github.com/fairlead-dev/fairlead/view"
 )
 
@@ -45,7 +46,7 @@ func TestFloodOfMarkers(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			if raced && name != "1000 times other" && name != "no end" {
+			if testsize.Race && name != "1000 times other" && name != "no end" {
 				t.Skip("two of them are enough with the race detector")
 			}
 			flooded(t, "["+raw(register("Lyra", 0))+", "+steps+", {usage: {input_tokens: 1, output_tokens: 1}}, "+

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fairlead-dev/fairlead/internal/test/testsize"
 	"github.com/fairlead-dev/fairlead/view"
 )
 
@@ -117,7 +118,7 @@ func TestDocumentFolderTakenAway(t *testing.T) {
 // none is lost, and people are told in few words.
 func TestManyForeignDocuments(t *testing.T) {
 	t.Parallel()
-	if raced {
+	if testsize.Race {
 		t.Skip("it is the same with the race detector, and takes a minute")
 	}
 	many := 400

@@ -17,6 +17,7 @@ import (
 	apiclient "github.com/fairlead-dev/fairlead/api/client"
 	"github.com/fairlead-dev/fairlead/cli"
 	"github.com/fairlead-dev/fairlead/crewfile"
+	"github.com/fairlead-dev/fairlead/internal/test/testsize"
 	"github.com/fairlead-dev/fairlead/view"
 )
 
@@ -125,7 +126,7 @@ func TestHostileCrew(t *testing.T) {
 func (s *ship) onTerminals(more ...[]string) {
 	s.t.Helper()
 	all := append(more, []string{"team"}, []string{"team", "--all"}, []string{"why", "julian"}, []string{"events"}, []string{"ps"})
-	if raced {
+	if testsize.Race {
 		all = all[:2]
 	}
 	for _, words := range all {

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fairlead-dev/fairlead/internal/test/testsize"
 	"github.com/fairlead-dev/fairlead/view"
 )
 
@@ -37,7 +38,7 @@ func TestKilledAtEveryStepOfACrew(t *testing.T) {
 		again("asked") // the lead's progress is unknown here
 		for _, gate := range gates {
 			s.atGate(gate)
-			if !raced || gate == "mid" || gate == "woken" {
+			if !testsize.Race || gate == "mid" || gate == "woken" {
 				again(gate)
 			}
 			s.ungate(gate)
@@ -136,7 +137,7 @@ func TestKilledMidMarker(t *testing.T) {
 	for _, at := range []string{`ENT_REGI","part`, "STERED] {", `"gridPos`, "\xab", `":"[AGENT_ST`, `"gridPosition":2}`, `"Mira","sta`, "that w"} {
 		cuts = append(cuts, strings.Index(wordsOfASummon, at)+len(at)/2)
 	}
-	if raced {
+	if testsize.Race {
 		cuts = cuts[2:5]
 	}
 	for _, some := range [][]int{cuts[:len(cuts)/2], cuts[len(cuts)/2:]} {
@@ -206,7 +207,7 @@ func TestKilledLead(t *testing.T) {
 	for _, blow := range []string{"lead", "shim", "all"} {
 		t.Run(blow, func(t *testing.T) {
 			t.Parallel()
-			if raced && blow == "shim" {
+			if testsize.Race && blow == "shim" {
 				t.Skip("two of them are enough with the race detector")
 			}
 			s := newShip(t, crewFiles(quickTimes, ""))

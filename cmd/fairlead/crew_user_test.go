@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/fairlead-dev/fairlead/cli"
+	"github.com/fairlead-dev/fairlead/internal/test/testsize"
 	"github.com/fairlead-dev/fairlead/view"
 	"github.com/fairlead-dev/fairlead/workspace"
 )
@@ -61,7 +62,7 @@ func TestCrewWithoutLead(t *testing.T) {
 // program is not there: what is said is what is so, and what to do.
 func TestCrewThatWaits(t *testing.T) {
 	t.Parallel()
-	if raced {
+	if testsize.Race {
 		t.Skip("thirty verbs are the same with the race detector, and slow")
 	}
 	files := crewFiles(quickTimes, "channels:\n  crew: {agents: [julian]}\n")

@@ -52,12 +52,12 @@ func (s stage) Run() int {
 		return 1
 	}
 	defer os.RemoveAll(dir)
-	if err := provide(filepath.Join(dir, "fairlead"), raced && testsize.Long()); err != nil {
+	if err := provide(filepath.Join(dir, "fairlead"), testsize.Race && testsize.Long()); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
 	reports := filepath.Join(dir, "race")
-	if raced {
+	if testsize.Race {
 		os.Setenv("GORACE", "atexit_sleep_ms=0 log_path="+reports) // else each waits a second at its end
 	}
 	code := s.runAtHome()
@@ -115,7 +115,7 @@ var racedProgram = sync.OnceValues(func() (string, error) {
 // built with it. The test then runs alone; without the race detector it runs in parallel.
 func underRace(t *testing.T) {
 	t.Helper()
-	if !raced {
+	if !testsize.Race {
 		t.Parallel()
 		return
 	}

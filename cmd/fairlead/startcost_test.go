@@ -6,13 +6,15 @@ import (
 	"os/exec"
 	"strings"
 	"testing"
+
+	"github.com/fairlead-dev/fairlead/internal/test/testsize"
 )
 
 // Every command, shim and hook initializes all packages that are linked, before it does anything. The bounds
 // are on what that allocates, which is the same on a slow machine: if it grows, compile or build the new thing
 // on first use (see internal/lazy). A change that allocates less lowers the bound.
 func TestStartAllocatesLittle(t *testing.T) {
-	if raced {
+	if testsize.Race {
 		t.Skip("the race detector changes what is allocated")
 	}
 	t.Parallel()

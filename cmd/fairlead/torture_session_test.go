@@ -8,6 +8,7 @@ import (
 	"time"
 
 	apiclient "github.com/fairlead-dev/fairlead/api/client"
+	"github.com/fairlead-dev/fairlead/internal/test/testsize"
 )
 
 // sessionBlows are the kills that a busy session is dealt. Exact: agents and shims live, so that every
@@ -36,7 +37,7 @@ func TestSessionTorture(t *testing.T) {
 	if runtime.GOOS != "linux" || testing.Short() {
 		t.Skip("it looks for processes as Linux shows them, and it takes its time")
 	}
-	if raced && !long() {
+	if testsize.Race && !long() {
 		t.Skip("TestKilledDaemonOfASession looks for races")
 	}
 	dealKills(t, "session", sessionBlows, (*torture).ward)

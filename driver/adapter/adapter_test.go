@@ -227,7 +227,7 @@ func TestLongLine(t *testing.T) {
 			said += len(text)
 		}
 	}
-	if !outcome.OK || said != longBytes {
+	if !outcome.OK || said != longBytes() {
 		t.Errorf("%d bytes said, %+v", said, outcome)
 	}
 }

@@ -9,6 +9,8 @@ import (
 	"os/signal"
 	"strings"
 	"syscall"
+
+	"github.com/fairlead-dev/fairlead/internal/test/testsize"
 )
 
 // hang waits forever; the runtime never reports a deadlock for a process that listens for a signal.
@@ -60,7 +62,7 @@ func program(mode string) {
 		answer(read())
 	case "long": // a line of many MiB
 		m := read()
-		out(`{"say":"%s"}`, strings.Repeat("x", longBytes))
+		out(`{"say":"%s"}`, strings.Repeat("x", longBytes()))
 		answer(m)
 	case "fast": // 5,000 updates at once
 		m := read()
@@ -139,4 +141,12 @@ func dying(mode string) {
 		answer(plainMessage{ID: "1"})
 		hang()
 	}
+}
+
+// longBytes is the longest line that was observed. Under the race detector, which needs fifty times the memory, it is smaller.
+func longBytes() int {
+	if testsize.Race {
+		return 2 << 20
+	}
+	return 11 << 20
 }

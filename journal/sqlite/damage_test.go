@@ -13,6 +13,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/fairlead-dev/fairlead/internal/test/testsize"
 	"github.com/fairlead-dev/fairlead/journal"
 	"github.com/fairlead-dev/fairlead/journal/journaltest"
 )
@@ -73,7 +74,7 @@ func TestFlippedBits(t *testing.T) {
 	}
 	rnd := rand.New(rand.NewPCG(1, 0))
 	flips := 60 // a few seconds; more find nothing that these do not
-	if raced {
+	if testsize.Race {
 		flips = 20
 	}
 	noticed, missed := 0, 0

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/fairlead-dev/fairlead/internal/test/testsize"
 	"github.com/fairlead-dev/fairlead/journal"
 	"github.com/fairlead-dev/fairlead/journal/journaltest"
 )
@@ -41,7 +42,7 @@ func TestFlippedBitsInTheLog(t *testing.T) {
 	db, wal, batches := killedWithLog(t)
 	rnd := rand.New(rand.NewPCG(3, 0))
 	flips, refused := 150, 0
-	if raced {
+	if testsize.Race {
 		flips = 45
 	}
 	for range flips {

@@ -70,7 +70,7 @@ func newWorld(t testing.TB, rnd *rand.Rand) *world {
 // must hold. To see one again: -run 'RandomOrders/seed=7$'
 func TestRandomOrders(t *testing.T) {
 	seeds := testsize.Pick[uint64](60, 1000, 1000)
-	if machinetest.Race {
+	if testsize.Race {
 		seeds = 20
 	}
 	for seed := range seeds {

@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"github.com/fairlead-dev/fairlead/internal/test/golden"
-	"github.com/fairlead-dev/fairlead/internal/test/machinetest"
+	"github.com/fairlead-dev/fairlead/internal/test/testsize"
 	"github.com/fairlead-dev/fairlead/machine"
 )
 
@@ -175,7 +175,7 @@ func whole() bool { return os.Getenv("FAIRLEAD_SPIN") != "" }
 
 // The promises hold in the model of the table: with two agents and with three, with a lead and with rounds.
 func TestSpin(t *testing.T) {
-	if machinetest.Race {
+	if testsize.Race {
 		t.Skip("spin knows no race detector: ask it without (.ci/run spin)")
 	}
 	if !whole() {
@@ -204,7 +204,7 @@ func TestSpin(t *testing.T) {
 
 // A check that cannot fail proves nothing: rows are broken, one at a time, and spin finds it.
 func TestSpinFindsBrokenRows(t *testing.T) {
-	if machinetest.Race {
+	if testsize.Race {
 		t.Skip("spin knows no race detector: ask it without (.ci/run spin)")
 	}
 	if !whole() {

@@ -122,7 +122,7 @@ func TestEveryState(t *testing.T) {
 			if s.size == "long" && !testsize.Long() || s.size == "ci" && !testsize.CI() {
 				t.Skip("only with a larger FAIRLEAD_LONG")
 			}
-			if machinetest.Race && (s.agents*s.channels > 2 || s.can == all) {
+			if testsize.Race && (s.agents*s.channels > 2 || s.can == all) {
 				t.Skip("walked without the race detector, which has nothing to find here (.ci/run days)")
 			}
 			began := time.Now()
@@ -411,7 +411,7 @@ func (c *Channel) clone() *Channel {
 // are. To see one again: -run 'CanonicalLosesNothing/seed=7$'
 func TestCanonicalLosesNothing(t *testing.T) {
 	seeds := testsize.Pick[uint64](50, 200, 5000)
-	if machinetest.Race {
+	if testsize.Race {
 		seeds = 10
 	}
 	for seed := range seeds {

@@ -22,7 +22,7 @@ func TestRandomOrders(t *testing.T) {
 	switch {
 	case long():
 		seeds = 20000
-	case machinetest.Race:
+	case testsize.Race:
 		seeds = 30
 	}
 	for seed := range seeds {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/fairlead-dev/fairlead/internal/test/machinetest"
+	"github.com/fairlead-dev/fairlead/internal/test/testsize"
 )
 
 // deed is one thing that can happen in a walk: to any crew that a form stands for.
@@ -45,7 +46,7 @@ func TestEveryState(t *testing.T) {
 			if s.long && !long() {
 				t.Skip("FAIRLEAD_LONG=1 walks it")
 			}
-			if s.size > 1 && machinetest.Race {
+			if s.size > 1 && testsize.Race {
 				t.Skip("walked without the race detector, which has nothing to find here (.ci/run days)")
 			}
 			began := time.Now()
@@ -239,7 +240,7 @@ func (w *walk) registers(c *Crew, knows map[DocID]bool, seats []int, at time.Tim
 func TestFormLosesNothing(t *testing.T) {
 	seeds := uint64(60)
 	switch {
-	case machinetest.Race:
+	case testsize.Race:
 		seeds = 10
 	case long():
 		seeds = 5000

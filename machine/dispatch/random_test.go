@@ -19,7 +19,7 @@ func TestRandomOrders(t *testing.T) {
 	switch {
 	case testsize.Long():
 		seeds = 50000
-	case machinetest.Race:
+	case testsize.Race:
 		seeds = 60
 	}
 	for seed := range seeds {

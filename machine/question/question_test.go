@@ -16,6 +16,7 @@ import (
 
 	"github.com/fairlead-dev/fairlead/internal/test/golden"
 	"github.com/fairlead-dev/fairlead/internal/test/machinetest"
+	"github.com/fairlead-dev/fairlead/internal/test/testsize"
 	"github.com/fairlead-dev/fairlead/machine"
 )
 
@@ -373,7 +374,7 @@ func TestLimits(t *testing.T) {
 // Anything in any order: what must hold holds after each (check), and the journal tells the same.
 func TestRandomOrders(t *testing.T) {
 	seeds := uint64(80)
-	if machinetest.Race {
+	if testsize.Race {
 		seeds = 12
 	}
 	for seed := range seeds {

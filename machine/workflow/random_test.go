@@ -7,7 +7,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/fairlead-dev/fairlead/internal/test/machinetest"
 	"github.com/fairlead-dev/fairlead/internal/test/testsize"
 	"github.com/google/go-cmp/cmp"
 )
@@ -31,7 +30,7 @@ type world struct {
 // input. To replay one: -run 'RandomOrders/seed=7$'
 func TestRandomOrders(t *testing.T) {
 	seeds := testsize.Pick[uint64](300, 1000, 1000)
-	if machinetest.Race {
+	if testsize.Race {
 		seeds = 200
 	}
 	for seed := range seeds {

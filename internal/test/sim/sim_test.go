@@ -5,6 +5,8 @@ import (
 	"os"
 	"strconv"
 	"testing"
+
+	"github.com/fairlead-dev/fairlead/internal/test/testsize"
 )
 
 // seeds is how many days are played. The ordinary tests play few, and fewer with the race
@@ -14,7 +16,7 @@ func seeds(t *testing.T) uint64 {
 		return n
 	}
 	switch {
-	case slow:
+	case testsize.Race:
 		return 30
 	case testing.Short():
 		return 50

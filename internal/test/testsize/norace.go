@@ -1,6 +1,6 @@
 //go:build !race
 
-package machinetest
+package testsize
 
 // Race reports whether the race detector is on.
 const Race = false

@@ -1,6 +1,0 @@
-//go:build !race
-
-package adapter_test
-
-// longBytes is the longest line that was observed.
-const longBytes = 11 << 20

@@ -1,6 +1,0 @@
-//go:build race
-
-package adapter_test
-
-// longBytes is smaller under the race detector, which needs fifty times the memory.
-const longBytes = 2 << 20
