@@ -50,6 +50,7 @@ var imports = []importRow{
 	{pkg: "internal/test/wait"},
 	{pkg: "internal/test/leaktest"},
 	{pkg: "internal/test/testsize"},
+	{pkg: "internal/test/benchall"},
 
 	{pkg: "config", may: []string{"internal/file", "internal/origin", "policy"}, inTests: []string{"driver/script"}}, // what init writes has to play
 	{pkg: "config/edit", may: []string{"config", "internal/file"}},
