@@ -50,6 +50,8 @@ var imports = []importRow{
 	{pkg: "internal/test/wait"},
 	{pkg: "internal/test/leaktest"},
 	{pkg: "internal/test/testsize"},
+	{pkg: "internal/test/benchall"},
+	{pkg: "internal/test/counts"},
 
 	{pkg: "config", may: []string{"internal/file", "internal/origin", "policy"}, inTests: []string{"driver/script"}}, // what init writes has to play
 	{pkg: "config/edit", may: []string{"config", "internal/file"}},
@@ -284,7 +286,7 @@ func (r *tree) imports(t *testing.T) {
 		}
 		may := slices.Concat(imports[row].may, []string{dir, "internal/clip", "internal/lazy"}) // every package cuts and matches what others wrote
 		if r.goes[p].test || strings.HasPrefix(dir, "internal/test/") {
-			may = append(append(may, "internal/test/golden", "internal/test/leaktest", "internal/test/machinetest", "internal/test/testsize", "internal/test/wait"), imports[row].inTests...) // pages are everybody's tests', and so is their end
+			may = append(append(may, "internal/test/counts", "internal/test/golden", "internal/test/leaktest", "internal/test/machinetest", "internal/test/testsize", "internal/test/wait"), imports[row].inTests...) // pages are everybody's tests', and so is their end
 		}
 		for _, spec := range r.goes[p].Imports {
 			name, _ := strconv.Unquote(spec.Path.Value)

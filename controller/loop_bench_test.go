@@ -27,7 +27,7 @@ import (
 
 // still returns an engine that has recovered and whose loop the benchmark runs. It has no waiters
 // and wakes no goroutine, and its appends are discarded, so only the loop itself is measured.
-func still(b *testing.B, yaml string, channels []config.Channel) *Supervisor {
+func still(b testing.TB, yaml string, channels []config.Channel) *Supervisor {
 	b.Helper()
 	conf := berth(b, yaml)
 	dir := conf.Dir
@@ -69,14 +69,15 @@ func still(b *testing.B, yaml string, channels []config.Channel) *Supervisor {
 // discardJournal takes every append, once last is set.
 type discardJournal struct {
 	journal.Journal
-	last uint64
+	last    uint64
+	appends int
 }
 
 func (n *discardJournal) Append(ctx context.Context, batch []journal.Change, expect ...journal.Expect) (uint64, error) {
 	if n.last == 0 {
 		return n.Journal.Append(ctx, batch, expect...)
 	}
-	n.last += uint64(len(batch))
+	n.last, n.appends = n.last+uint64(len(batch)), n.appends+1
 	return n.last, nil
 }
 
@@ -87,47 +88,59 @@ func (n *discardJournal) SaveSnapshot(context.Context, journal.Snapshot) error {
 // never faster.
 func BenchmarkLoop(b *testing.B) {
 	b.Run("commands", func(b *testing.B) {
-		var yaml strings.Builder
-		yaml.WriteString("version: 1\nagents:\n")
-		for n := range loop.BatchMax {
-			fmt.Fprintf(&yaml, "  a%d: {driver: exec, command: [\"true\"], workspace: a%d}\n", n, n)
-		}
-		e := still(b, yaml.String(), nil)
-		benchLoop(b, e, "command", func(n int) *team.Event { return e.CommandEvent(human, fmt.Sprintf("a%d", n), "pause", "") })
+		e, next := commandsLoop(b)
+		benchLoop(b, e, "command", next)
 	})
 	b.Run("hand-offs", func(b *testing.B) {
-		var yaml strings.Builder
-		yaml.WriteString("version: 1\nturnConfig: {defaultTimeoutSeconds: 600}\nagents:\n")
-		for n := range 100 {
-			fmt.Fprintf(&yaml, "  a%d: {driver: exec, loop: foreign, workspace: a%d}\n", n, n)
-		}
-		channels := make([]config.Channel, 0, loop.BatchMax)
-		for c := range loop.BatchMax {
-			names := []string{fmt.Sprintf("a%d", 3*c%100), fmt.Sprintf("a%d", (3*c+1)%100), fmt.Sprintf("a%d", (3*c+2)%100)}
-			channels = append(channels, config.Channel{Name: benchChannel(c), Agents: names, HumanInterruptMode: config.Inject, WaitTimeout: time.Minute})
-		}
-		e := still(b, yaml.String(), channels)
-		tell := func(ev *team.Event) {
-			if err := e.Step(context.Background(), []loop.Request{{Event: ev}}); err != nil {
-				b.Fatal(err)
-			}
-		}
-		for n := range 100 {
-			tell(loop.EventBy(human, "", channel.AgentConnected{Agent: channel.AgentID(fmt.Sprintf("a%d", n))}))
-		}
-		for c := range loop.BatchMax {
-			tell(loop.EventBy(human, "", channel.HumanSpoke{Channel: channel.ChannelID(benchChannel(c)), By: "ada", Mode: channel.ByQueue, Bytes: 2}))
-		}
-		benchLoop(b, e, "hand-off", func(n int) *team.Event {
-			head := e.State().Channels.ByID[channel.ChannelID(benchChannel(n))].Head
-			if head.Holder == "" {
-				b.Fatal("nobody has the turn in ", benchChannel(n), head.Parked)
-			}
-			return loop.EventBy(team.Actor{Kind: "agent", ID: string(head.Holder)}, "", channel.Said{
-				Token: channel.Token{Channel: channel.ChannelID(benchChannel(n)), Agent: head.Holder, Turn: head.Turn}, Bytes: 8, Complete: true,
-			})
-		})
+		e, next := handOffsLoop(b)
+		benchLoop(b, e, "hand-off", next)
 	})
+}
+
+// commandsLoop is a loop, and the n-th of a full batch of commands for it.
+func commandsLoop(b testing.TB) (e *Supervisor, next func(n int) *team.Event) {
+	var yaml strings.Builder
+	yaml.WriteString("version: 1\nagents:\n")
+	for n := range loop.BatchMax {
+		fmt.Fprintf(&yaml, "  a%d: {driver: exec, command: [\"true\"], workspace: a%d}\n", n, n)
+	}
+	e = still(b, yaml.String(), nil)
+	return e, func(n int) *team.Event { return e.CommandEvent(human, fmt.Sprintf("a%d", n), "pause", "") }
+}
+
+// handOffsLoop is a loop, and the n-th of a full batch of hand-offs for it.
+func handOffsLoop(b testing.TB) (e *Supervisor, next func(n int) *team.Event) {
+	var yaml strings.Builder
+	yaml.WriteString("version: 1\nturnConfig: {defaultTimeoutSeconds: 600}\nagents:\n")
+	for n := range 100 {
+		fmt.Fprintf(&yaml, "  a%d: {driver: exec, loop: foreign, workspace: a%d}\n", n, n)
+	}
+	channels := make([]config.Channel, 0, loop.BatchMax)
+	for c := range loop.BatchMax {
+		names := []string{fmt.Sprintf("a%d", 3*c%100), fmt.Sprintf("a%d", (3*c+1)%100), fmt.Sprintf("a%d", (3*c+2)%100)}
+		channels = append(channels, config.Channel{Name: benchChannel(c), Agents: names, HumanInterruptMode: config.Inject, WaitTimeout: time.Minute})
+	}
+	e = still(b, yaml.String(), channels)
+	tell := func(ev *team.Event) {
+		if err := e.Step(context.Background(), []loop.Request{{Event: ev}}); err != nil {
+			b.Fatal(err)
+		}
+	}
+	for n := range 100 {
+		tell(loop.EventBy(human, "", channel.AgentConnected{Agent: channel.AgentID(fmt.Sprintf("a%d", n))}))
+	}
+	for c := range loop.BatchMax {
+		tell(loop.EventBy(human, "", channel.HumanSpoke{Channel: channel.ChannelID(benchChannel(c)), By: "ada", Mode: channel.ByQueue, Bytes: 2}))
+	}
+	return e, func(n int) *team.Event {
+		head := e.State().Channels.ByID[channel.ChannelID(benchChannel(n))].Head
+		if head.Holder == "" {
+			b.Fatal("nobody has the turn in ", benchChannel(n), head.Parked)
+		}
+		return loop.EventBy(team.Actor{Kind: "agent", ID: string(head.Holder)}, "", channel.Said{
+			Token: channel.Token{Channel: channel.ChannelID(benchChannel(n)), Agent: head.Holder, Turn: head.Turn}, Bytes: 8, Complete: true,
+		})
+	}
 }
 
 // BenchmarkUntilDue is what the loop spends between two batches on looking when it is to wake: it

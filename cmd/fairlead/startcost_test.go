@@ -7,24 +7,24 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/fairlead-dev/fairlead/internal/test/counts"
 	"github.com/fairlead-dev/fairlead/internal/test/testsize"
 )
 
-// Every command, shim and hook initializes all packages that are linked, before it does anything. The bounds
-// are on what that allocates, which is the same on a slow machine: if it grows, compile or build the new thing
-// on first use (see internal/lazy). A change that allocates less lowers the bound.
-func TestStartAllocatesLittle(t *testing.T) {
+// Every command, shim and hook initializes all packages that are linked, before it does anything. What that
+// allocates is the same on a slow machine: if it grows, compile or build the new thing on first use (see
+// internal/lazy).
+func TestCountsOfStart(t *testing.T) {
 	if testsize.Race {
 		t.Skip("the race detector changes what is allocated")
 	}
 	t.Parallel()
 	for _, c := range []struct {
-		name   string
-		args   []string
-		allocs int
+		name string
+		args []string
 	}{
-		{"a command", []string{"version"}, 6400},
-		{"a shim", []string{"__holder", "s", t.TempDir()}, 3000},
+		{"a command", []string{"version"}},
+		{"a shim", []string{"__holder", "s", t.TempDir()}},
 	} {
 		cmd := exec.Command(program, c.args...)
 		cmd.Env = append(os.Environ(), "GODEBUG=inittrace=1")
@@ -44,8 +44,6 @@ func TestStartAllocatesLittle(t *testing.T) {
 		if packages < 50 {
 			t.Fatalf("the trace of %s names %d packages: %s", c.name, packages, said)
 		}
-		if sum > c.allocs {
-			t.Errorf("%s allocates %d objects in %d packages before main; at most %d are meant", c.name, sum, packages, c.allocs)
-		}
+		counts.Within(t, c.name+" before main: allocations", sum, 1) // maps differ a little
 	}
 }

@@ -45,10 +45,12 @@ func (c *Controller) ChannelEntries(ctx context.Context, name string, q view.Ent
 		return page, cmp.Or(err, unknown)
 	}
 	if !c.index.isMade() {
-		whole, err := c.newestPage(ctx, name, q, &page)
-		if err != nil || whole {
-			c.index.states(name, page.Entries, open)
-			return page, err
+		for _, far := range []uint64{RecentFew, RecentMax} {
+			whole, err := c.newestPage(ctx, name, q, far, &page)
+			if err != nil || whole {
+				c.index.states(name, page.Entries, open)
+				return page, err
+			}
 		}
 		if err := c.buildIndex(ctx); err != nil {
 			return page, err
@@ -71,10 +73,10 @@ func (c *Controller) ChannelEntries(ctx context.Context, name string, q view.Ent
 	return page, nil
 }
 
-// newestPage answers from the newest changes alone if they are enough, so that the first view after
+// newestPage answers from so many of the newest changes alone if they are enough, so that the first view after
 // a start does not wait for the whole journal.
-func (c *Controller) newestPage(ctx context.Context, name string, q view.EntryQuery, page *view.ChannelPage) (whole bool, err error) {
-	from := page.Head - min(page.Head, RecentMax)
+func (c *Controller) newestPage(ctx context.Context, name string, q view.EntryQuery, far uint64, page *view.ChannelPage) (whole bool, err error) {
+	from := page.Head - min(page.Head, far)
 	if q.Before != 0 || q.After != 0 && q.After < from {
 		return false, nil
 	}

@@ -298,6 +298,9 @@ func (b *messageIndex) atHand(channel string, numbers []uint64) (said []view.Cha
 // conversation that a restart interrupted usually continues with recent messages.
 const RecentMax = 4096
 
+// RecentFew is how many changes usually hold a page of what was said; they are searched first.
+const RecentFew = 512
+
 // recent returns those of the messages that are among the newest changes.
 func (c *Controller) recent(ctx context.Context, channel string, numbers []uint64) ([]view.ChannelEntry, error) {
 	var head uint64

@@ -313,7 +313,7 @@ func (s *search) stretch(ctx context.Context, from, until uint64) (said []Spoken
 // messages does not wait for the whole history to be read after a start.
 func (s *search) recent(ctx context.Context) (enough, more bool, err error) {
 	head, until := s.until, s.until
-	for _, far := range []uint64{recentFew, channels.RecentMax} {
+	for _, far := range []uint64{channels.RecentFew, channels.RecentMax} {
 		from := head - min(head, far)
 		said, err := s.stretch(ctx, from, until)
 		if err != nil {
@@ -330,8 +330,6 @@ func (s *search) recent(ctx context.Context) (enough, more bool, err error) {
 	}
 	return false, false, nil
 }
-
-const recentFew = 512 // changes that usually hold a page of what was said
 
 const transcriptStretch = 20_000 // changes of the journal that one request reads, beyond what the book holds
 

@@ -12,6 +12,8 @@ import (
 	"github.com/fairlead-dev/fairlead/driver"
 	"github.com/fairlead-dev/fairlead/driver/adapter"
 	"github.com/fairlead-dev/fairlead/driver/speech"
+	"github.com/fairlead-dev/fairlead/internal/test/counts"
+	"github.com/fairlead-dev/fairlead/internal/test/testsize"
 )
 
 // BenchmarkHop measures the cost that the adapter adds to an update: 5,000 of them from one program,
@@ -53,26 +55,46 @@ func BenchmarkHop(b *testing.B) {
 	b.ReportMetric(float64(hopped)/float64(straight), "of-straight")
 }
 
+var benchEvent = speech.Event{
+	Type: driver.ToolCalled, Tool: "Write", Text: "Write a.txt",
+	Args: speech.Args(map[string]string{"file_path": "/w/a.txt", "content": "hello\n"}), Raw: []byte(`{"jsonrpc":"2.0","method":"x"}`),
+}
+
+// eventLine is the event as the adapter writes it.
+func eventLine() driver.Line {
+	var out bytes.Buffer
+	speech.NewWriter(&out).Tell(benchEvent)
+	return driver.Line{Bytes: bytes.TrimSpace(out.Bytes()), End: int64(out.Len())}
+}
+
 // BenchmarkSpeech measures writing and parsing an event.
 func BenchmarkSpeech(b *testing.B) {
-	e := speech.Event{
-		Type: driver.ToolCalled, Tool: "Write", Text: "Write a.txt",
-		Args: speech.Args(map[string]string{"file_path": "/w/a.txt", "content": "hello\n"}), Raw: []byte(`{"jsonrpc":"2.0","method":"x"}`),
-	}
 	b.Run("tell", func(b *testing.B) {
 		w := speech.NewWriter(io.Discard)
 		for b.Loop() {
-			w.Tell(e)
+			w.Tell(benchEvent)
 		}
 	})
 	b.Run("understand", func(b *testing.B) {
-		var out bytes.Buffer
-		speech.NewWriter(&out).Tell(e)
-		line := driver.Line{Bytes: bytes.TrimSpace(out.Bytes()), End: int64(out.Len())}
+		line := eventLine()
 		for b.Loop() {
 			if speech.Fact(line).Kind != driver.ToolCalled {
 				b.Fatal("not understood")
 			}
 		}
 	})
+}
+
+// What an update of a program costs on its way through its adapter: to write it as an event, and to read that.
+func TestCountsOfUpdate(t *testing.T) { //nolint:paralleltest // other tests would allocate meanwhile
+	if testsize.Race {
+		t.Skip("the race detector changes what is allocated")
+	}
+	w, line := speech.NewWriter(io.Discard), eventLine()
+	counts.Check(t, "an update of a program, written as an event: allocations", counts.Allocations(50, func() { w.Tell(benchEvent) }))
+	counts.Check(t, "an update of a program, read from an event: allocations", counts.Allocations(50, func() {
+		if speech.Fact(line).Kind != driver.ToolCalled {
+			t.Fatal("not understood")
+		}
+	}))
 }
