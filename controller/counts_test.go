@@ -41,7 +41,7 @@ func TestCountsOfLoop(t *testing.T) { //nolint:paralleltest // other tests would
 			appends, head := to.appends, e.Head()
 			allocs := counts.Allocations(runs, step)
 			name := fmt.Sprintf("%s, %d at once: ", what, size)
-			counts.Within(t, name+"allocations", allocs, 1) // maps of the team grow now and then; one more for each is 1.5 % or more
+			counts.Within(t, name+"allocations", allocs, 2) // maps of the team grow now and then; one more for each of 256 commands is 3.7 %
 			counts.Check(t, name+"appends", (to.appends-appends)/runs)
 			counts.Check(t, name+"changes each", int(e.Head()-head)/size/runs)
 		}

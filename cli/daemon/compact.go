@@ -57,7 +57,7 @@ func Compact(ctx context.Context, a *cli.App, o CompactOptions) error {
 	if a.JSON {
 		return errors.Join(failed, a.PrintJSON(done))
 	}
-	printCompacted(a, &done)
+	printCompacted(a, &done, o.Older)
 	return failed
 }
 
@@ -110,13 +110,18 @@ func (p *compactedPart) add(count uint64, before, after int64) {
 	p.Count, p.Before, p.After = p.Count+count, p.Before+before, p.After+after
 }
 
-func printCompacted(a *cli.App, done *compacted) {
+func printCompacted(a *cli.App, done *compacted, older cli.Days) {
 	did, about := "compressed", ""
 	if done.DryRun {
 		did, about = "would compress", "about "
 	}
 	say := func(what string, p compactedPart) {
 		fmt.Fprintf(a.Out, "%s %s: %s to %s%s\n", did, what, file.Size(p.Before), about, file.Size(p.After))
+	}
+	if done.Sessions.Count+done.Journal.Count == 0 {
+		fmt.Fprintf(a.Out, "nothing to compress: no output and no change is older than %s and not compressed yet\n", older.String())
+		fmt.Fprintln(a.Out, done.Disk)
+		return
 	}
 	say("the output of "+cli.HowMany(done.Sessions.Count, "session", "sessions"), done.Sessions)
 	say(cli.HowMany(done.Journal.Count, "change", "changes")+" of the journal", done.Journal)

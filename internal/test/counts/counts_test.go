@@ -21,6 +21,8 @@ func TestCompare(t *testing.T) {
 		{"order: appends", 3, 0, "order: appends: 3, and the baseline has 2"},
 		{"start: allocations", 1019, 2, ""},
 		{"start: allocations", 1021, 2, "the baseline has 1000"},
+		{"order: appends", 3, 2, ""},
+		{"order: appends", 4, 2, "the baseline has 2"},
 		{"new", 1, 0, "the baseline does not have it, and 1 were counted"},
 	} {
 		why := compare(baseline, c.name, c.got, c.percent)
