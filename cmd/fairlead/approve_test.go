@@ -24,7 +24,7 @@ import (
 // and the next one is for what is asked then.
 func TestApproveWhatWasShown(t *testing.T) {
 	t.Parallel()
-	s := newShip(t, map[string]string{
+	s := newRig(t, map[string]string{
 		"fairlead.yaml": "version: 1\nagents: {}\n",
 		"ship.yaml":     nowTeam["ship.yaml"], "step.sh": nowTeam["step.sh"], "NOTES.md": "# Release 1\n",
 	})

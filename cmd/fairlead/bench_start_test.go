@@ -50,7 +50,7 @@ agents:
 // in a repository that it knows and in a new one, and its memory then.
 func BenchmarkUp(b *testing.B) {
 	fairlead, empty := built(b)
-	known := layHull(b, fairlead, map[string]string{"fairlead.yaml": threeAtRest})
+	known := newBenchRig(b, fairlead, map[string]string{"fairlead.yaml": threeAtRest})
 	known.up()
 	known.down()
 	var again, first pairs
@@ -69,7 +69,7 @@ func BenchmarkUp(b *testing.B) {
 			func() time.Duration { return timed(b, empty) })
 		first.measure(
 			func() time.Duration {
-				h := layHull(b, fairlead, map[string]string{"fairlead.yaml": threeAtRest})
+				h := newBenchRig(b, fairlead, map[string]string{"fairlead.yaml": threeAtRest})
 				took := h.up()
 				h.down()
 				return took
@@ -98,7 +98,7 @@ func BenchmarkRest(b *testing.B) {
 	for n := range manyAtRest {
 		fmt.Fprintf(&yaml, "  a%d: {driver: exec, command: [\"true\"], workspace: a%d}\n", n, n)
 	}
-	besideBase(b, yaml.String(), func(*hull) {})
+	besideBase(b, yaml.String(), func(*benchRig) {})
 }
 
 const restful = `sessions:
@@ -115,7 +115,7 @@ func BenchmarkWork(b *testing.B) {
 	for n := range manyAtWork {
 		fmt.Fprintf(&yaml, "  a%d: {driver: script, script: sleep.script.yaml, workspace: a%d}\n", n, n)
 	}
-	besideBase(b, yaml.String(), func(h *hull) {
+	besideBase(b, yaml.String(), func(h *benchRig) {
 		client, err := apiclient.Dial(h.dir)
 		if err != nil {
 			b.Fatal(err)
@@ -163,7 +163,7 @@ func BenchmarkAll(b *testing.B) {
 	var ended []time.Duration
 	var shims []float64
 	round := func() time.Duration {
-		h := layHull(b, fairlead, map[string]string{"fairlead.yaml": yaml.String()})
+		h := newBenchRig(b, fairlead, map[string]string{"fairlead.yaml": yaml.String()})
 		h.up()
 		client, err := apiclient.Dial(h.dir)
 		if err != nil {
@@ -208,10 +208,10 @@ func BenchmarkAll(b *testing.B) {
 
 // besideBase runs a daemon with many agents and one with a single agent side by side, and
 // looks at both in each window.
-func besideBase(b *testing.B, yaml string, prepare func(*hull)) {
+func besideBase(b *testing.B, yaml string, prepare func(*benchRig)) {
 	fairlead, _ := built(b)
-	base := layHull(b, fairlead, map[string]string{"fairlead.yaml": "version: 1\nagents:\n  a: {driver: exec, command: [\"true\"], workspace: a}\n"})
-	many := layHull(b, fairlead, map[string]string{"fairlead.yaml": yaml, "sleep.script.yaml": restful})
+	base := newBenchRig(b, fairlead, map[string]string{"fairlead.yaml": "version: 1\nagents:\n  a: {driver: exec, command: [\"true\"], workspace: a}\n"})
+	many := newBenchRig(b, fairlead, map[string]string{"fairlead.yaml": yaml, "sleep.script.yaml": restful})
 	base.up()
 	took := many.up()
 	prepare(many)

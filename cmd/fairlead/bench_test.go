@@ -91,8 +91,8 @@ func middle[T int64 | float64 | time.Duration](of []T) T {
 	return of[len(of)/2]
 }
 
-// hull is a repository with a built daemon on it, for benchmarks.
-type hull struct {
+// benchRig is a repository with a built daemon, for benchmarks.
+type benchRig struct {
 	b      *testing.B
 	exe    string
 	dir    string
@@ -100,8 +100,8 @@ type hull struct {
 	said   bytes.Buffer
 }
 
-// layHull writes the files of a repository. Its daemon is ended after the benchmark.
-func layHull(b *testing.B, exe string, files map[string]string) *hull {
+// newBenchRig writes the files of a repository. Its daemon is ended after the benchmark.
+func newBenchRig(b *testing.B, exe string, files map[string]string) *benchRig {
 	b.Helper()
 	dir, err := filepath.EvalSymlinks(b.TempDir())
 	if err != nil {
@@ -112,13 +112,13 @@ func layHull(b *testing.B, exe string, files map[string]string) *hull {
 			b.Fatal(err)
 		}
 	}
-	h := &hull{b: b, exe: exe, dir: dir}
+	h := &benchRig{b: b, exe: exe, dir: dir}
 	b.Cleanup(h.down)
 	return h
 }
 
 // up starts the daemon, and says how long its line took that it is ready.
-func (h *hull) up() time.Duration {
+func (h *benchRig) up() time.Duration {
 	h.b.Helper()
 	cmd := exec.Command(h.exe, "up", "--dir", h.dir, "--listen", "127.0.0.1:0", "--no-browser")
 	h.said.Reset()
@@ -142,7 +142,7 @@ func (h *hull) up() time.Duration {
 }
 
 // down ends the daemon and every session.
-func (h *hull) down() {
+func (h *benchRig) down() {
 	h.b.Helper()
 	if h.daemon == nil {
 		return
@@ -157,7 +157,7 @@ func (h *hull) down() {
 	h.daemon = nil
 }
 
-func (h *hull) pid() int { return h.daemon.Process.Pid }
+func (h *benchRig) pid() int { return h.daemon.Process.Pid }
 
 // memoryOf is a process's in bytes: what is resident, and what of it is its own and not the
 // program's text, which all processes of one program share.

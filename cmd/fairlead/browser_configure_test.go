@@ -16,7 +16,7 @@ func TestConfigurePage(t *testing.T) {
 	for _, v := range uitest.Views {
 		t.Run(v.Name, func(t *testing.T) {
 			first := "# The team.\nversion: 1\nagents:\n  # writes\n  coder: {description: Writes, driver: exec, command: ['true'], workspace: w} # stays\n"
-			s := newShip(t, map[string]string{"fairlead.yaml": first, "w/README": "w\n"})
+			s := newRig(t, map[string]string{"fairlead.yaml": first, "w/README": "w\n"})
 			path := filepath.Join(s.dir, "fairlead.yaml")
 			text := func() string {
 				t.Helper()

@@ -27,7 +27,7 @@ func goLine(i, version int) string {
 }
 
 // largeTasks gives the three tasks, and returns when all of them wait for a person.
-func largeTasks(t *testing.T) *ship {
+func largeTasks(t *testing.T) *rig {
 	t.Helper()
 	dir, git := taskRepo(t, ".agents\n.fairlead\nfairlead.yaml\n")
 	to, err := filepath.EvalSymlinks(t.TempDir())

@@ -56,7 +56,7 @@ var everyDialog = []struct{ name, place, key, words string }{
 }
 
 // filledTeam is a daemon with something on every page: cards, a task, runs, a channel, a crew, a dispatch, tokens.
-func filledTeam(t *testing.T) (s *ship, session string) {
+func filledTeam(t *testing.T) (s *rig, session string) {
 	t.Helper()
 	dir, _ := taskRepo(t, "*\n!upload.go\n!.gitignore\n")
 	files := maps.Clone(nowTeam)

@@ -54,7 +54,7 @@ printf '{"schema":"agent_run_report_v1","run_id":"%s","step_id":"%s","agent":"sc
 type nowPage struct {
 	*uitest.Page
 	t   *testing.T
-	s   *ship
+	s   *rig
 	git func(args ...string) string
 }
 

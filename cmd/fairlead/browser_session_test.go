@@ -21,7 +21,7 @@ func TestSessionPage(t *testing.T) {
 	needsBrowser(t)
 	for i, c := range []struct {
 		name   string
-		target func(t *testing.T) (*ship, *uitest.DispatchStory)
+		target func(t *testing.T) (*rig, *uitest.DispatchStory)
 	}{
 		{"a session denied and delegated", talkedSession},
 		{"a hosted session", playedSession},
@@ -43,9 +43,9 @@ func TestSessionPage(t *testing.T) {
 }
 
 // playedSession is a daemon with the example's agents, which do what they are given.
-func playedSession(t *testing.T) (*ship, *uitest.DispatchStory) {
+func playedSession(t *testing.T) (*rig, *uitest.DispatchStory) {
 	t.Helper()
-	return newShip(t, exampleSession(t)), &uitest.DispatchStory{Input: "Write a hello world Python script", Agent: "fullstack-engineer", File: "hello_world.py", Text: "Hello, World!"}
+	return newRig(t, exampleSession(t)), &uitest.DispatchStory{Input: "Write a hello world Python script", Agent: "fullstack-engineer", File: "hello_world.py", Text: "Hello, World!"}
 }
 
 // exampleSession are the files of examples/session.
@@ -67,10 +67,10 @@ func exampleSession(t *testing.T) map[string]string {
 }
 
 // talkedSession is one in which a person types what happens, and a hook denies.
-func talkedSession(t *testing.T) (*ship, *uitest.DispatchStory) {
+func talkedSession(t *testing.T) (*rig, *uitest.DispatchStory) {
 	t.Helper()
 	const agent = "fullstack-engineer"
-	s := newShip(t, map[string]string{
+	s := newRig(t, map[string]string{
 		"fairlead.yaml":                   "version: 1\nagents:\n  coordinator:\n    driver: exec\n    command: [sh, -c, 'true']\n    workspace: .\n",
 		".claude/agents/" + agent + ".md": "---\nname: " + agent + "\ndescription: Use to write and run programs, Python scripts and web servers\n---\n",
 	})

@@ -65,7 +65,7 @@ func TestPage(t *testing.T) {
 		files := uitest.RunFiles()
 		files["fairlead.yaml"] = fmt.Sprintf("version: 1\nagents:\n  coder:\n    description: Writes and changes code\n    driver: exec\n    command: [sh, -c, %q]\n    workspace: coder\n  tester:\n    description: Runs the tests\n    driver: exec\n    command: [sh, -c, 'true']\n    workspace: tester\n", talking) + uitest.MeetingYAML
 		files[uitest.MeetingFile] = uitest.MeetingScript
-		s := newShip(t, files)
+		s := newRig(t, files)
 		put := func(name, text string) {
 			file, err := os.OpenFile(filepath.Join(s.dir, "coder", name), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
 			if err != nil {
@@ -105,7 +105,7 @@ func TestCrewPage(t *testing.T) {
 			if testsize.Race && i > 0 {
 				t.Skip("one story is enough with the race detector")
 			}
-			s := newShip(t, exampleCrew(t))
+			s := newRig(t, exampleCrew(t))
 			line := uitest.NewLine(t, s.url)
 			p := uitest.Browse(t, line)
 			p.Resize(uitest.Views[i%2].Size)

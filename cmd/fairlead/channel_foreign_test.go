@@ -24,14 +24,14 @@ import (
 
 // foreignTeam starts a team of foreign agents in #talk that have all connected; the test acts for each of them
 // over HTTP.
-func foreignTeam(t *testing.T, more string, names ...string) (*ship, *apiclient.Client) {
+func foreignTeam(t *testing.T, more string, names ...string) (*rig, *apiclient.Client) {
 	t.Helper()
 	t.Parallel()
 	yaml := "version: 1\nagents:\n"
 	for _, name := range names {
 		yaml += fmt.Sprintf("  %s: {driver: exec, command: [\"true\"], workspace: %s, loop: foreign}\n", name, name)
 	}
-	s := newShip(t, map[string]string{"fairlead.yaml": yaml + "channels:\n  talk: {agents: [" + strings.Join(names, ", ") + more + "}\nturnConfig: {defaultTimeoutSeconds: 3600}\n"})
+	s := newRig(t, map[string]string{"fairlead.yaml": yaml + "channels:\n  talk: {agents: [" + strings.Join(names, ", ") + more + "}\nturnConfig: {defaultTimeoutSeconds: 3600}\n"})
 	client := s.client()
 	for _, name := range names {
 		if _, err := client.Participants.Ready(t.Context(), name); err != nil {
@@ -47,7 +47,7 @@ func foreignTeam(t *testing.T, more string, names ...string) (*ship, *apiclient.
 // action waits for the one thing that an agent is to do.
 func action(t *testing.T, client *apiclient.Client, agent string) view.ActionView {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), shipWait)
+	ctx, cancel := context.WithTimeout(t.Context(), rigWait)
 	defer cancel()
 	for ctx.Err() == nil {
 		all, err := client.Participants.Actions(ctx, agent, 10*time.Second)
@@ -193,7 +193,7 @@ func TestTwoClientsOfOneForeignAgent(t *testing.T) {
 // or end it.
 func TestNobodySpeaksForOurOwn(t *testing.T) {
 	t.Parallel()
-	s := newShip(t, talkers("channels:\n  talk: {agents: [ada]}\n", "ada"))
+	s := newRig(t, talkers("channels:\n  talk: {agents: [ada]}\n", "ada"))
 	client := s.client()
 	_, err := client.Participants.Ready(t.Context(), "ada")
 	refused(t, "ready", err, "ada")
@@ -393,7 +393,7 @@ func TestThousandLongPolls(t *testing.T) {
 		yaml += fmt.Sprintf("  %s: {driver: exec, command: [\"true\"], workspace: w/%s, loop: foreign}\n", name, name)
 	}
 	t.Parallel()
-	s := newShip(t, map[string]string{"fairlead.yaml": yaml + "channels:\n  talk: {agents: [agent-000, agent-001]}\n"})
+	s := newRig(t, map[string]string{"fairlead.yaml": yaml + "channels:\n  talk: {agents: [agent-000, agent-001]}\n"})
 	client := s.client()
 	if _, err := client.Participants.Ready(t.Context(), names[0]); err != nil {
 		t.Fatal(err)

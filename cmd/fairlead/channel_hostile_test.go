@@ -22,14 +22,14 @@ import (
 )
 
 // hostile is a team in #talk of ada, who does what a script says, and bob, an honest talker.
-func hostile(t *testing.T, ada, turnConfig string, files map[string]string) *ship {
+func hostile(t *testing.T, ada, turnConfig string, files map[string]string) *rig {
 	t.Helper()
 	t.Parallel()
 	all := talkers("  ada: "+ada+"\nchannels:\n  talk: {agents: [ada, bob], maxRounds: 1}\nturnConfig: {"+turnConfig+"}\n", "bob")
 	for name, text := range files {
 		all[name] = text
 	}
-	return newShip(t, all)
+	return newRig(t, all)
 }
 
 const (
@@ -79,7 +79,7 @@ func TestEndlessSpeech(t *testing.T) {
 
 // stateBytes is how much the journal and the logs have on disk; what a session says is kept
 // beside them, in its own file, and has limits of its own.
-func (s *ship) stateBytes() (n int64) {
+func (s *rig) stateBytes() (n int64) {
 	s.t.Helper()
 	for _, pattern := range []string{"*", "log/*"} {
 		names, err := filepath.Glob(filepath.Join(s.dir, ".fairlead", pattern))
@@ -99,7 +99,7 @@ func (s *ship) stateBytes() (n int64) {
 }
 
 // prompt is what a talker was told, the first of its prompts being 1.
-func (s *ship) prompt(agent string, n int) string {
+func (s *rig) prompt(agent string, n int) string {
 	s.t.Helper()
 	text, err := os.ReadFile(filepath.Join(s.dir, agent, fmt.Sprintf("prompt-%d", n)))
 	if err != nil {
@@ -275,7 +275,7 @@ func TestAgentActsAsAnother(t *testing.T) {
 		"channels:\n  talk: {agents: [ada, bob, eve], maxRounds: 1}\nturnConfig: {defaultTimeoutSeconds: 3600}\n", "bob")
 	files["meddle.sh"] = meddle
 	files["ada.script.yaml"] = "sessions: [[{say: work}]]\nturn: [{repeat: {times: 9, steps: [expect_prompt, {run: 'SOCK=$(cat ../sock) BIN=$(cat ../bin) sh ../meddle.sh'}, {say: TURN_COMPLETE}]}}]\n"
-	s := newShip(t, files)
+	s := newRig(t, files)
 	daemon, err := workspace.FindDaemon(s.dir)
 	if err != nil {
 		t.Fatal(err)

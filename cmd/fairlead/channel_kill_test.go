@@ -42,7 +42,7 @@ func asItWas(t *testing.T, v view.ChannelView) string {
 
 // outlives kills the daemon in a moment that lasts, more than once, and wants the next one to
 // find the channel as it was: holder, deadline, queue, messages that wait, who answers whom.
-func (s *ship) outlives(name string) {
+func (s *rig) outlives(name string) {
 	s.t.Helper()
 	kills := 2
 	if testsize.Race {
@@ -65,7 +65,7 @@ func (s *ship) outlives(name string) {
 }
 
 // audited holds a channel in which all is said to what the agents kept.
-func (s *ship) audited(name string, sent []string, agents ...string) {
+func (s *rig) audited(name string, sent []string, agents ...string) {
 	s.t.Helper()
 	s.floorUntil(name, "all is said", settled)
 	if wrong := wordsOf(s.books(agents...).audit(s.entries(name), sent)); len(wrong) > 0 {
@@ -77,7 +77,7 @@ func (s *ship) audited(name string, sent []string, agents ...string) {
 // turn's end. Nothing of it is lost, and nothing happens twice.
 func TestKilledMidTurn(t *testing.T) {
 	t.Parallel()
-	s := newShip(t, threeTalkers())
+	s := newRig(t, threeTalkers())
 	s.put("ada/busy", "")
 	s.must("channel", "say", "talk", "p-1")
 	s.floorUntil("talk", "ada works", func(v view.ChannelView) bool {
@@ -109,7 +109,7 @@ func turnsTaken(all []view.ChannelEntry) (names []string) {
 // The daemon dies while an agent waits in its turn; a person's word ends the wait afterwards.
 func TestKilledMidWait(t *testing.T) {
 	t.Parallel()
-	s := newShip(t, threeTalkers())
+	s := newRig(t, threeTalkers())
 	s.put("ada/wait", "")
 	s.must("channel", "say", "talk", "p-1")
 	s.floorUntil("talk", "ada waits", func(v view.ChannelView) bool { return v.State == "WAITING" && !member(v, "ada").Working })
@@ -130,7 +130,7 @@ func TestKilledMidWait(t *testing.T) {
 // turn of another stands still.
 func TestKilledMidInterrupt(t *testing.T) {
 	t.Parallel()
-	s := newShip(t, threeTalkers())
+	s := newRig(t, threeTalkers())
 	s.put("ada/busy", "")
 	s.put("lea/busy", "")
 	s.must("channel", "say", "talk", "p-1")
@@ -163,7 +163,7 @@ func TestKilledMidInterrupt(t *testing.T) {
 func TestDeadlineWhileDown(t *testing.T) {
 	t.Parallel()
 	files := talkers("channels:\n  talk: {agents: [ada, bob]}\nturnConfig: {defaultTimeoutSeconds: 5}\n", "ada", "bob")
-	s := newShip(t, files)
+	s := newRig(t, files)
 	s.put("ada/busy", "")
 	s.must("channel", "say", "talk", "p-1")
 	shown := s.floorUntil("talk", "ada works", func(v view.ChannelView) bool {
@@ -189,7 +189,7 @@ func TestDeadlineWhileDown(t *testing.T) {
 // is typed once, each message is there once, each thing said is there once.
 func TestKilledDaemonOfAChannel(t *testing.T) {
 	t.Parallel()
-	s := newShip(t, threeTalkers())
+	s := newRig(t, threeTalkers())
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)
 	rnd := rand.New(rand.NewPCG(seed, 0))
@@ -220,7 +220,7 @@ func TestKilledDaemonOfAChannel(t *testing.T) {
 
 // turnsLogged wants logs/turns.jsonl to tell each move of an agent once, in order (X6). The daemon
 // writes it beside its work, so it has a moment for it.
-func (s *ship) turnsLogged() {
+func (s *rig) turnsLogged() {
 	s.t.Helper()
 	var all []logLine
 	client := s.client()

@@ -19,7 +19,7 @@ import (
 
 // meeting is a channel #reviews of real agents, watched by `fairlead watch`.
 type meeting struct {
-	*ship
+	*rig
 	seen int // lines of the conversation that the story has come past
 }
 
@@ -30,7 +30,7 @@ func aMeeting(t *testing.T, channel, turnConfig, ofPM string) *meeting {
 	t.Parallel()
 	files := talkers("channels:\n  reviews: {"+channel+"}\nturnConfig: {"+turnConfig+"}\n", "pm", "dev", "qa")
 	files["fairlead.yaml"] = strings.Replace(files["fairlead.yaml"], "workspace: pm", "workspace: pm"+ofPM, 1)
-	return &meeting{ship: newShip(t, files)}
+	return &meeting{rig: newRig(t, files)}
 }
 
 // lines is the conversation as `fairlead watch` prints it for programs.
@@ -267,7 +267,7 @@ func TestSeedEdgeCase4AgentNeverSignalsDone(t *testing.T) {
 		t.Parallel()
 		files := talkers("  pm: {driver: script, script: forgets.script.yaml, workspace: pm}\nchannels:\n  reviews: {agents: [pm, dev], maxRounds: 1}\nturnConfig: {"+config+"}\n", "dev")
 		files["forgets.script.yaml"] = "sessions: [[{say: work}]]\nturn: [{repeat: {times: 9, steps: [expect_prompt, {say: I have looked at it and it is fine}]}}]\n"
-		return &meeting{ship: newShip(t, files)}
+		return &meeting{rig: newRig(t, files)}
 	}
 	t.Run("timeout acts as safety net", func(t *testing.T) {
 		m := forgets(t, "defaultTimeoutSeconds: 6")

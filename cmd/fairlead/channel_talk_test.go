@@ -63,14 +63,14 @@ func talkers(more string, names ...string) map[string]string {
 	return files
 }
 
-func (s *ship) put(path, text string) {
+func (s *rig) put(path, text string) {
 	s.t.Helper()
 	if err := os.WriteFile(filepath.Join(s.dir, path), []byte(text), 0o600); err != nil {
 		s.t.Fatal(err)
 	}
 }
 
-func (s *ship) drop(path string) {
+func (s *rig) drop(path string) {
 	s.t.Helper()
 	if err := os.Remove(filepath.Join(s.dir, path)); err != nil {
 		s.t.Fatal(err)
@@ -78,7 +78,7 @@ func (s *ship) drop(path string) {
 }
 
 // floor is a channel as it stands now.
-func (s *ship) floor(name string) view.ChannelView {
+func (s *rig) floor(name string) view.ChannelView {
 	s.t.Helper()
 	view, err := s.client().Channels.Show(context.Background(), name)
 	if err != nil {
@@ -88,7 +88,7 @@ func (s *ship) floor(name string) view.ChannelView {
 }
 
 // floorUntil waits for a condition on a channel.
-func (s *ship) floorUntil(name, what string, ok func(view.ChannelView) bool) view.ChannelView {
+func (s *rig) floorUntil(name, what string, ok func(view.ChannelView) bool) view.ChannelView {
 	s.t.Helper()
 	client := s.client()
 	return seenUntil(s.t, what, func() (view.ChannelView, error) { return client.Channels.Show(context.Background(), name) }, ok,
@@ -119,7 +119,7 @@ func member(v view.ChannelView, name string) view.MemberView {
 }
 
 // entries is everything that a channel shows, the oldest first.
-func (s *ship) entries(name string) (all []view.ChannelEntry) {
+func (s *rig) entries(name string) (all []view.ChannelEntry) {
 	s.t.Helper()
 	client := s.client()
 	before := uint64(0)
@@ -137,7 +137,7 @@ func (s *ship) entries(name string) (all []view.ChannelEntry) {
 }
 
 // conversation is that for a failing test: a line for each.
-func (s *ship) conversation(name string) string {
+func (s *rig) conversation(name string) string {
 	var b strings.Builder
 	for _, e := range s.entries(name) {
 		fmt.Fprintf(&b, "%d %s\n", e.Seq, entryLine(e))
@@ -159,7 +159,7 @@ func entryLine(e view.ChannelEntry) string {
 	}
 }
 
-// books are what the talkers of a ship kept.
+// books are what the talkers of a rig kept.
 type books struct {
 	told  map[string][]string // by agent: the first line of each prompt, behind its session
 	heard map[string][]string // by agent: session and number of each message in a prompt
@@ -168,7 +168,7 @@ type books struct {
 	unseen map[string]bool // sessions that died before anybody knew that they had begun
 }
 
-func (s *ship) books(names ...string) books {
+func (s *rig) books(names ...string) books {
 	b := books{told: map[string][]string{}, heard: map[string][]string{}, said: map[string][]string{}}
 	for _, name := range names {
 		for file, to := range map[string]map[string][]string{"told": b.told, "heard": b.heard, "said": b.said} {

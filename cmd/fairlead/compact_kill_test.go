@@ -18,7 +18,7 @@ import (
 // every session is there, as the agent's own ledger has it, and the attempt that is not killed ends.
 func TestCompactIsKilled(t *testing.T) {
 	t.Parallel()
-	s := newShip(t, map[string]string{
+	s := newRig(t, map[string]string{
 		"fairlead.yaml": "version: 1\nagents:\n  ada: {driver: exec, command: [sh, say.sh], workspace: .}\n",
 		"say.sh":        "seq 1 150000 | sed \"s/^/$$ says line /\" | tee ledger.$$\n",
 	})
@@ -86,7 +86,7 @@ func TestCompactIsKilled(t *testing.T) {
 }
 
 // output is all output of a session, as the API gives it.
-func (s *ship) output(session string) (all []byte) {
+func (s *rig) output(session string) (all []byte) {
 	s.t.Helper()
 	client := s.client()
 	defer client.Close()

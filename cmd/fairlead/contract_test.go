@@ -19,7 +19,7 @@ import (
 // none may be renamed or change its kind.
 func TestContracts(t *testing.T) {
 	t.Parallel()
-	s := newShip(t, map[string]string{
+	s := newRig(t, map[string]string{
 		"fairlead.yaml": "version: 1\nagents:\n  ada:\n    driver: exec\n    command: [sh, -c, 'echo hello; exec sleep 1000']\n    workspace: ada\n",
 	})
 	s.must("start", "ada", "--wait")
@@ -76,7 +76,7 @@ func TestContracts(t *testing.T) {
 // The same of what programs are told about channels.
 func TestChannelContracts(t *testing.T) {
 	t.Parallel()
-	s := newShip(t, map[string]string{
+	s := newRig(t, map[string]string{
 		"fairlead.yaml": "version: 1\nagents:\n  ada: {driver: exec, command: [sh, -c, 'cat; echo TURN_COMPLETE'], workspace: ada}\nchannels:\n  talk: {agents: [ada]}\n",
 	})
 	var said struct {
@@ -125,7 +125,7 @@ const loud = `sessions:
 // them.
 func TestHostileOutput(t *testing.T) {
 	t.Parallel()
-	s := newShip(t, map[string]string{
+	s := newRig(t, map[string]string{
 		"fairlead.yaml":    "version: 1\nagents:\n  ada: {driver: script, script: loud.script.yaml, workspace: ada}\n",
 		"loud.script.yaml": loud,
 	})
@@ -166,7 +166,7 @@ func TestHostileOutput(t *testing.T) {
 // login.
 func TestTokenOverTCP(t *testing.T) {
 	t.Parallel()
-	s := newShip(t, map[string]string{"fairlead.yaml": "version: 1\nagents: {}\n"})
+	s := newRig(t, map[string]string{"fairlead.yaml": "version: 1\nagents: {}\n"})
 	base := strings.Split(s.url, "/?")[0]
 	for path, want := range map[string]int{"/": http.StatusOK, "/api/v1/agents": http.StatusUnauthorized} {
 		resp, err := http.Get(base + path)
@@ -198,7 +198,7 @@ func TestTokenOverTCP(t *testing.T) {
 // The same of what programs are told about a team.
 func TestTeamContracts(t *testing.T) {
 	t.Parallel()
-	s := newShip(t, map[string]string{
+	s := newRig(t, map[string]string{
 		"fairlead.yaml": "version: 1\nteam: {lead: ada, size: 1}\nagents:\n  ada: {driver: script, script: ada.yaml, workspace: ada}\n",
 		"ada.yaml": `steps: [say: work]
 lead:

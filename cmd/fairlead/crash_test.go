@@ -48,7 +48,7 @@ func TestKilledDaemon(t *testing.T) {
 	for _, name := range names {
 		yaml += fmt.Sprintf("  %s:\n    driver: script\n    script: count.script.yaml\n    workspace: %s\n", name, name)
 	}
-	s := newShip(t, map[string]string{"fairlead.yaml": yaml, "count.script.yaml": counting})
+	s := newRig(t, map[string]string{"fairlead.yaml": yaml, "count.script.yaml": counting})
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)
 	rnd := rand.New(rand.NewPCG(seed, 0))
@@ -85,7 +85,7 @@ func TestKilledDaemon(t *testing.T) {
 	}
 }
 
-func (s *ship) view() view.TeamView {
+func (s *rig) view() view.TeamView {
 	s.t.Helper()
 	view, err := s.client().Agents(context.Background())
 	if err != nil {
@@ -96,7 +96,7 @@ func (s *ship) view() view.TeamView {
 
 // checkSessions compares what the journal says of an agent's sessions with what the agent
 // itself kept: who was started, how often, and every byte.
-func (s *ship) checkSessions(name string) {
+func (s *rig) checkSessions(name string) {
 	t := s.t
 	t.Helper()
 	ran := map[string]bool{}
@@ -176,7 +176,7 @@ const breeding = `sessions:
 // An agent that is killed takes its children, and theirs, with it: however they detached.
 func TestKilledAgent(t *testing.T) {
 	t.Parallel()
-	s := newShip(t, map[string]string{
+	s := newRig(t, map[string]string{
 		"fairlead.yaml":     "version: 1\nagents:\n  ada:\n    driver: script\n    script: breed.script.yaml\n    workspace: ada\n    failures_max: 1000\n    backoff: {first: 1ms, max: 1ms}\n",
 		"breed.script.yaml": breeding,
 	})
@@ -206,7 +206,7 @@ func TestKilledAgent(t *testing.T) {
 }
 
 // born counts the children that have said that they exist.
-func (s *ship) born() int {
+func (s *rig) born() int {
 	text, err := os.ReadFile(filepath.Join(s.dir, "ada", "pids"))
 	if err != nil {
 		return 0

@@ -56,7 +56,7 @@ func TestFloodOfMarkers(t *testing.T) {
 }
 
 func flooded(t *testing.T, steps string) {
-	s := newShip(t, speaker(t, silentSoon, steps))
+	s := newRig(t, speaker(t, silentSoon, steps))
 	before := s.stateBytes()
 	begun := time.Now()
 	s.must("crew", "summon")

@@ -14,7 +14,7 @@ import (
 )
 
 // ours says that all documents of a team are in its folder, as they are.
-func (s *ship) ours(what string) {
+func (s *rig) ours(what string) {
 	s.t.Helper()
 	if wrong := s.faultsOfDocuments(); len(wrong) > 0 {
 		s.t.Errorf("%s: %.600q", what, wrong)
@@ -25,7 +25,7 @@ func (s *ship) ours(what string) {
 // neither followed nor waited for, and a folder that is taken away or replaced comes back.
 func TestHostileDocumentFolder(t *testing.T) {
 	t.Parallel()
-	s := newShip(t, crewFiles(quickTimes, ""))
+	s := newRig(t, crewFiles(quickTimes, ""))
 	s.must("crew", "summon", "--wait")
 	folder := filepath.Join(s.dir, ".fairlead", "agents")
 	secret := somebodys(t)
@@ -81,7 +81,7 @@ func TestHostileDocumentFolder(t *testing.T) {
 // The folder is deleted, then replaced by a link to another folder, while the team runs.
 func TestDocumentFolderTakenAway(t *testing.T) {
 	t.Parallel()
-	s := newShip(t, crewFiles(quickTimes, ""))
+	s := newRig(t, crewFiles(quickTimes, ""))
 	s.must("crew", "summon", "--wait")
 	folder := filepath.Join(s.dir, ".fairlead", "agents")
 	s.ours("at first")
@@ -125,7 +125,7 @@ func TestManyForeignDocuments(t *testing.T) {
 	if long() {
 		many = 10_000
 	}
-	s := newShip(t, crewFiles(quickTimes, ""))
+	s := newRig(t, crewFiles(quickTimes, ""))
 	folder := filepath.Join(s.dir, ".fairlead", "agents")
 	if err := os.MkdirAll(folder, 0o700); err != nil {
 		t.Fatal(err)

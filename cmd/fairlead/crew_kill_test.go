@@ -20,7 +20,7 @@ import (
 // told it was told once, and the ceremony goes on with the next daemon.
 func TestKilledAtEveryStepOfACrew(t *testing.T) {
 	t.Parallel()
-	s := newShip(t, crewFiles(quickTimes, ""))
+	s := newRig(t, crewFiles(quickTimes, ""))
 	again := func(gate string) {
 		s.t.Helper()
 		s.kill()
@@ -62,7 +62,7 @@ func TestKilledAtEveryStepOfACrew(t *testing.T) {
 }
 
 // crewNow says what cannot be so of a team at any moment.
-func (s *ship) crewNow() (wrong []string) {
+func (s *rig) crewNow() (wrong []string) {
 	s.t.Helper()
 	view := s.crew()
 	for _, doc := range view.Agents {
@@ -80,7 +80,7 @@ func (s *ship) crewNow() (wrong []string) {
 // read once, whole.
 func TestKilledMidWakePrompt(t *testing.T) {
 	t.Parallel()
-	s := newShip(t, crewFiles(quickTimes, ""))
+	s := newRig(t, crewFiles(quickTimes, ""))
 	s.put("julian/fat", "") // souls that are longer together than a pipe
 	s.must("crew", "summon", "--wait")
 	s.must("crew", "sleep", "--wait")
@@ -94,7 +94,7 @@ func TestKilledMidWakePrompt(t *testing.T) {
 	s.ungate("status")
 	// The lead reads some milliseconds long. One that is quicker than we are is woken, and the rest
 	// is as true of it.
-	for late := time.After(shipWait); s.crew().InProgress == "asking"; {
+	for late := time.After(rigWait); s.crew().InProgress == "asking"; {
 		select {
 		case <-late:
 			t.Fatal("the status was answered before the crash")
@@ -159,7 +159,7 @@ func killedAtBytes(t *testing.T, cuts []int) {
 	script.WriteString("  - expect_prompt\n  - expect_prompt\n  - expect_prompt\n")
 	files := crewFiles(quickTimes, "")
 	files["lead.script.yaml"] = script.String()
-	s := newShip(t, files)
+	s := newRig(t, files)
 	s.must("crew", "summon")
 	spool := filepath.Join(s.dir, ".fairlead", "sessions", "julian-1", "spool")
 	for _, cut := range cuts {
@@ -210,7 +210,7 @@ func TestKilledLead(t *testing.T) {
 			if testsize.Race && blow == "shim" {
 				t.Skip("two of them are enough with the race detector")
 			}
-			s := newShip(t, crewFiles(quickTimes, ""))
+			s := newRig(t, crewFiles(quickTimes, ""))
 			strike := func() {
 				s.t.Helper()
 				s.strikeLead(blow)
@@ -257,9 +257,9 @@ func TestKilledLead(t *testing.T) {
 }
 
 // strikeLead kills the lead's process, its shim, or the daemon and everything.
-func (s *ship) strikeLead(blow string) {
+func (s *rig) strikeLead(blow string) {
 	s.t.Helper()
-	l := &load{ship: s, mark: markOf(s.dir), torture: &torture{t: s.t, rnd: newRand(1)}, killed: map[string]int64{}}
+	l := &load{rig: s, mark: markOf(s.dir), torture: &torture{t: s.t, rnd: newRand(1)}, killed: map[string]int64{}}
 	switch blow {
 	case "all":
 		l.killEverybody()
@@ -273,7 +273,7 @@ func (s *ship) strikeLead(blow string) {
 // Placeholders without a registration expire, whichever process was killed meanwhile: none hatches forever.
 func TestNobodyHatchesForEver(t *testing.T) {
 	t.Parallel()
-	s := newShip(t, crewFiles("status_timeout: 1s, hatch_timeout: 2s", ""))
+	s := newRig(t, crewFiles("status_timeout: 1s, hatch_timeout: 2s", ""))
 	s.gate("told")
 	s.must("crew", "summon")
 	s.atGate("told")

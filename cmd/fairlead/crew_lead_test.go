@@ -122,14 +122,14 @@ const quickTimes = "status_timeout: 20s, hatch_timeout: 60s"
 const silentSoon = "status_timeout: 4s, hatch_timeout: 60s"
 
 // A gate is a moment at which the lead stands still.
-func (s *ship) gate(name string) {
+func (s *rig) gate(name string) {
 	s.t.Helper()
 	_ = os.Remove(filepath.Join(s.dir, "julian", "at-"+name))
 	s.put("julian/hold-"+name, "")
 }
 
 // atGate waits until the lead stands there.
-func (s *ship) atGate(name string) {
+func (s *rig) atGate(name string) {
 	s.t.Helper()
 	s.poll("the lead is at "+name+"; "+s.crewWords(), func() bool {
 		_, err := os.Stat(filepath.Join(s.dir, "julian", "at-"+name))
@@ -137,7 +137,7 @@ func (s *ship) atGate(name string) {
 	})
 }
 
-func (s *ship) ungate(names ...string) {
+func (s *rig) ungate(names ...string) {
 	s.t.Helper()
 	for _, name := range names {
 		if err := os.Remove(filepath.Join(s.dir, "julian", "hold-"+name)); err != nil && !os.IsNotExist(err) {
@@ -147,7 +147,7 @@ func (s *ship) ungate(names ...string) {
 }
 
 // crew is the team as it stands now, expired ones too.
-func (s *ship) crew() view.CrewView {
+func (s *rig) crew() view.CrewView {
 	s.t.Helper()
 	view, err := s.client().Crew.Show(context.Background(), true)
 	if err != nil {
@@ -156,14 +156,14 @@ func (s *ship) crew() view.CrewView {
 	return view
 }
 
-func (s *ship) crewUntil(what string, ok func(view.CrewView) bool) view.CrewView {
+func (s *rig) crewUntil(what string, ok func(view.CrewView) bool) view.CrewView {
 	s.t.Helper()
 	client := s.client()
 	return seenUntil(s.t, what, func() (view.CrewView, error) { return client.Crew.Show(context.Background(), true) }, ok, s.crewWords)
 }
 
 // crewWords is the lead's part of the journal for a failing test: a line for each change.
-func (s *ship) crewWords() string {
+func (s *rig) crewWords() string {
 	var b strings.Builder
 	for _, ch := range s.presenceChanges() {
 		fmt.Fprintf(&b, "%d %s %s -> %s %s %s %s\n", ch.Seq, ch.Entity, ch.From, ch.To, ch.Row, ch.Trigger, cli.Line(string(ch.Data), 300))
@@ -171,7 +171,7 @@ func (s *ship) crewWords() string {
 	return lastLines(b.String(), 60)
 }
 
-func (s *ship) presenceChanges() (all []api.Change) {
+func (s *rig) presenceChanges() (all []api.Change) {
 	client := s.client()
 	for after := uint64(0); ; {
 		page, err := client.Journal(context.Background(), apiclient.JournalQuery{After: after})
@@ -232,7 +232,7 @@ type leadBooks struct {
 	souls      map[string]string   // by name: the first that it was registered with
 }
 
-func (s *ship) leadBooks() leadBooks {
+func (s *rig) leadBooks() leadBooks {
 	s.t.Helper()
 	b := leadBooks{told: map[string][]string{}, souls: map[string]string{}}
 	names, err := filepath.Glob(filepath.Join(s.dir, "julian", "told", "*"))
@@ -306,7 +306,7 @@ type leadStory struct {
 	uuid  string                    // of the session that is open
 }
 
-func (s *ship) leadStory() leadStory {
+func (s *rig) leadStory() leadStory {
 	s.t.Helper()
 	story := leadStory{told: map[string]map[string]int{}, asked: map[string]map[string]int{}}
 	add := func(to map[string]map[string]int, session, errand string) {
@@ -354,7 +354,7 @@ func (s *ship) leadStory() leadStory {
 
 // faultsOfCrew holds a team at rest to what the lead kept, and to its files. exact: no lead was
 // killed, so whatever it was told it read.
-func (s *ship) faultsOfCrew(exact bool) (wrong []string) {
+func (s *rig) faultsOfCrew(exact bool) (wrong []string) {
 	s.t.Helper()
 	add := func(format string, args ...any) { wrong = append(wrong, fmt.Sprintf(format, args...)) }
 	view, story, books := s.crew(), s.leadStory(), s.leadBooks()
@@ -412,9 +412,9 @@ func (s *ship) faultsOfCrew(exact bool) (wrong []string) {
 }
 
 // leadsAlive are the sessions of the lead that have a process.
-func (s *ship) leadsAlive() []string {
+func (s *rig) leadsAlive() []string {
 	var all []string
-	for _, b := range (&load{ship: s, mark: markOf(s.dir)}).census() {
+	for _, b := range (&load{rig: s, mark: markOf(s.dir)}).census() {
 		if !b.shim && agentIn(b.session) == "julian" && b.lives() {
 			all = append(all, b.session)
 		}
@@ -425,7 +425,7 @@ func (s *ship) leadsAlive() []string {
 
 // faultsOfDocuments compares the files of the team with the team. They follow the journal, so they
 // have a moment for it.
-func (s *ship) faultsOfDocuments() (wrong []string) {
+func (s *rig) faultsOfDocuments() (wrong []string) {
 	s.t.Helper()
 	for begun := time.Now(); ; pass(10 * time.Millisecond) {
 		wrong = wrong[:0]
@@ -455,7 +455,7 @@ func mustText(v any) []byte {
 }
 
 // sound fails the test where the books and the journal disagree.
-func (s *ship) sound(exact bool) {
+func (s *rig) sound(exact bool) {
 	s.t.Helper()
 	if wrong := s.faultsOfCrew(exact); len(wrong) > 0 {
 		s.t.Errorf("%d faults:\n%s\n%s", len(wrong), strings.Join(wrong, "\n"), s.crewWords())
@@ -465,7 +465,7 @@ func (s *ship) sound(exact bool) {
 // TestLeadOfCrew is the lead of these tests without anybody who harms it.
 func TestLeadOfCrew(t *testing.T) {
 	t.Parallel()
-	s := newShip(t, crewFiles(quickTimes, ""))
+	s := newRig(t, crewFiles(quickTimes, ""))
 	s.must("crew", "summon", "--wait")
 	s.sound(true)
 	s.must("crew", "sleep", "--wait")
@@ -478,7 +478,7 @@ func TestLeadOfCrew(t *testing.T) {
 }
 
 // wokenAsThemselves wants the last wake to have given back who they were.
-func (s *ship) wokenAsThemselves() {
+func (s *rig) wokenAsThemselves() {
 	s.t.Helper()
 	books := s.leadBooks()
 	last := ""

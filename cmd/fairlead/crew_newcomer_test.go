@@ -24,7 +24,7 @@ func TestCrewImportsFolder(t *testing.T) {
 	files["away/a.json.refused-20261121T141710.089758511Z"] = "kept aside"
 	files["away/below/d.json"] = `{"type":"agent-identity","name":"Below","gridPosition":3}`
 	files["none/readme.txt"] = "no documents"
-	s := newShip(t, files)
+	s := newRig(t, files)
 	away := filepath.Join(s.dir, "away")
 	s.saysCrew(cli.ExitDone, "crew import "+away, "Lyra is in the crew as ", "on seat 0: unknown", "Mira is in the crew as ")
 	if view := s.crew(); len(view.Agents) != 2 {
@@ -41,7 +41,7 @@ func TestCrewImportsFolder(t *testing.T) {
 // An empty name, such as an unset variable in a script, is a usage error.
 func TestCrewEmptyName(t *testing.T) {
 	t.Parallel()
-	s := newShip(t, crewFiles(quickTimes, ""))
+	s := newRig(t, crewFiles(quickTimes, ""))
 	for _, verb := range []string{"wake", "soul"} {
 		if out, code := s.fairlead(verb, ""); code != cli.ExitUsage || !strings.Contains(out, "`fairlead crew` lists the names") {
 			t.Errorf("fairlead %s \"\": exit code %d, %s", verb, code, out)

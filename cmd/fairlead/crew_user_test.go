@@ -16,7 +16,7 @@ import (
 )
 
 // saysCrew runs a verb, and wants an exit code and words.
-func (s *ship) saysCrew(code int, verb string, words ...string) {
+func (s *rig) saysCrew(code int, verb string, words ...string) {
 	s.t.Helper()
 	out, got := s.fairlead(strings.Fields(verb)...)
 	if got != code {
@@ -32,7 +32,7 @@ func (s *ship) saysCrew(code int, verb string, words ...string) {
 // Without a lead, or with one that accepts no input, the error names the setting to write.
 func TestCrewWithoutLead(t *testing.T) {
 	t.Parallel()
-	s := newShip(t, map[string]string{"fairlead.yaml": "version: 1\nagents:\n  ada: {driver: exec, command: [\"true\"], workspace: ada}\n", "ada/.keep": ""})
+	s := newRig(t, map[string]string{"fairlead.yaml": "version: 1\nagents:\n  ada: {driver: exec, command: [\"true\"], workspace: ada}\n", "ada/.keep": ""})
 	for _, verb := range []string{"summon", "wake", "summon --wait"} {
 		s.saysCrew(cli.ExitRefused, verb, "team", "lead", "fairlead.yaml")
 	}
@@ -45,12 +45,12 @@ func TestCrewWithoutLead(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "fairlead.yaml"), []byte(yaml), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	code, said := runFor(t, shipWait, "up", "--dir", dir, "--listen", "127.0.0.1:0", "--no-browser")
+	code, said := runFor(t, rigWait, "up", "--dir", dir, "--listen", "127.0.0.1:0", "--no-browser")
 	if code == cli.ExitDone || code == -1 || !strings.Contains(said, "team.lead") || !strings.Contains(said, "driver exec") {
 		t.Errorf("a team whose lead hears nothing: exit code %d, %s", code, said)
 	}
 
-	ghost := newShip(t, map[string]string{"fairlead.yaml": "version: 1\nteam: {lead: ghost}\nagents:\n  ada: {driver: exec, command: [\"true\"], workspace: ada}\n", "ada/.keep": ""})
+	ghost := newRig(t, map[string]string{"fairlead.yaml": "version: 1\nteam: {lead: ghost}\nagents:\n  ada: {driver: exec, command: [\"true\"], workspace: ada}\n", "ada/.keep": ""})
 	ghost.saysCrew(cli.ExitRefused, "crew summon", "ghost", "not an agent of fairlead.yaml")
 	ghost.saysCrew(cli.ExitDone, "doctor", "team.lead", "ghost")
 	if view := ghost.crew(); len(view.Agents) > 0 || view.Button != "SUMMON" {
@@ -67,7 +67,7 @@ func TestCrewThatWaits(t *testing.T) {
 	}
 	files := crewFiles(quickTimes, "channels:\n  crew: {agents: [julian]}\n")
 	files["lead.script.yaml"] = strings.Replace(leadScript, "{say: I only lead}", "{run: until test -e enough; do sleep 0.02; done}", 1)
-	s := newShip(t, files)
+	s := newRig(t, files)
 
 	s.must("hold")
 	s.saysCrew(cli.ExitRefused, "crew summon", "held", "release")
@@ -116,7 +116,7 @@ func TestLeadThatCannotStart(t *testing.T) {
 	t.Parallel()
 	files := crewFiles("status_timeout: 2s, hatch_timeout: 4s", "")
 	files["lead.script.yaml"] = "sessions: [[{say: I lead}]]\nlead: [expect_prompt, {fail: the model is not there}, expect_prompt]\n"
-	s := newShip(t, files)
+	s := newRig(t, files)
 	s.saysCrew(cli.ExitFailed, "crew summon --wait", "0 of 3", "the model is not there")
 	s.saysCrew(cli.ExitDone, "why julian", "the model is not there")
 	s.crewUntil("they expired", func(v view.CrewView) bool { return howManyAre(v, "expired") == 3 && v.InProgress == "" })
@@ -130,7 +130,7 @@ func TestLeadThatCannotBeRead(t *testing.T) {
 	t.Parallel()
 	files := crewFiles(quickTimes, "")
 	files["lead.script.yaml"] = "sessions: [[{say: I lead}]]\nlead: [{sing: aloud}]\n"
-	s := newShip(t, files)
+	s := newRig(t, files)
 	s.saysCrew(cli.ExitRefused, "crew summon", "sing")
 	if view := s.crew(); len(view.Agents) > 0 {
 		t.Errorf("they are %+v", view.Agents)
@@ -170,7 +170,7 @@ func TestAgentOrdersTheTeam(t *testing.T) {
 	files["ada.script.yaml"] = "sessions: [[" + act + "]]\n"
 	files["ada/.keep"] = ""
 	files["lead.script.yaml"] = strings.Replace(leadScript, "  - repeat:", "  - "+act+"\n  - repeat:", 1)
-	s := newShip(t, files)
+	s := newRig(t, files)
 	daemon, err := workspace.FindDaemon(s.dir)
 	if err != nil {
 		t.Fatal(err)

@@ -70,7 +70,7 @@ func newGuidePlace(t *testing.T, programs ...string) guidePlace {
 // run executes commands in a folder and returns their output.
 func (p guidePlace) run(t *testing.T, folder, commands string) (string, error) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 10*shipWait)
+	ctx, cancel := context.WithTimeout(t.Context(), 10*rigWait)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, "sh", "-c", commands)
 	cmd.Dir = folder

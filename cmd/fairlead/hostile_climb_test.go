@@ -31,7 +31,7 @@ func TestClimber(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("only Linux says which process is at the other end of a socket")
 	}
-	s := newShip(t, map[string]string{
+	s := newRig(t, map[string]string{
 		"climb.sh": climb,
 		"fairlead.yaml": "version: 1\nagents:\n  ada: {driver: exec, command: [sh, ../climb.sh, " + program + ", child], workspace: ada}\n" +
 			"  bob: {driver: exec, command: [touch, begun], workspace: bob}\n" +

@@ -31,7 +31,7 @@ func somebodys(t *testing.T) string {
 // a message.
 func TestPlantedOutput(t *testing.T) {
 	t.Parallel()
-	s := newShip(t, map[string]string{
+	s := newRig(t, map[string]string{
 		"fairlead.yaml": "version: 1\nagents:\n  ada: {driver: exec, command: [echo, hello], workspace: ada}\n",
 	})
 	s.must("once", "ada", "--wait")
@@ -50,7 +50,7 @@ func TestPlantedOutput(t *testing.T) {
 		"a folder":         {filepath.Join(folder, "spool"), func(path string) error { return os.Mkdir(path, 0o700) }},
 	} {
 		t.Run(name, func(t *testing.T) {
-			ctx, cancel := context.WithTimeout(t.Context(), shipWait)
+			ctx, cancel := context.WithTimeout(t.Context(), rigWait)
 			defer cancel()
 			putAside(t, plant.at)
 			if err := plant.do(plant.at); err != nil {
@@ -71,7 +71,7 @@ func TestPlantedOutput(t *testing.T) {
 // neither read nor written through, and `why` says what is there.
 func TestPlantedState(t *testing.T) {
 	t.Parallel()
-	s := newShip(t, map[string]string{
+	s := newRig(t, map[string]string{
 		"fairlead.yaml": "version: 1\nagents:\n  ada: {driver: exec, command: [\"true\"], workspace: ada}\n",
 	})
 	secret := somebodys(t)

@@ -41,7 +41,7 @@ func TestAgentOfAnotherRepository(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("only Linux says which process is at the other end")
 	}
-	beta := newShip(t, map[string]string{
+	beta := newRig(t, map[string]string{
 		"fairlead.yaml": "version: 1\nagents:\n  bob: {driver: exec, command: [\"true\"], workspace: bob}\n  cyd: {driver: exec, command: [\"true\"], workspace: cyd}\nchannels:\n  desk: {agents: [bob]}\n",
 	})
 	beta.must("stop", "bob") // a person's pause, and a person's hold
@@ -55,7 +55,7 @@ func TestAgentOfAnotherRepository(t *testing.T) {
 		t.Fatal(err)
 	}
 	sum := sha256.Sum256([]byte(dir))
-	alpha := newShip(t, map[string]string{
+	alpha := newRig(t, map[string]string{
 		"neighbor.sh":        neighbor,
 		"mine/fairlead.yaml": "version: 1\nagents:\n  eve: {driver: exec, command: [\"true\"], workspace: eve}\n",
 		"fairlead.yaml": "version: 1\nagents:\n  ada: {driver: exec, command: [sh, ../neighbor.sh, " + program + ", child, " + beta.dir + ", \"http://" + at.Host + "\", " +

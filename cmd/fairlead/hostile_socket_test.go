@@ -21,9 +21,9 @@ func TestLogout(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { os.RemoveAll(run) }) // after the ship's own
+	t.Cleanup(func() { os.RemoveAll(run) }) // after the rig's own
 	t.Setenv("XDG_RUNTIME_DIR", run)
-	s := newShip(t, map[string]string{
+	s := newRig(t, map[string]string{
 		"fairlead.yaml": "version: 1\nagents:\n  ada: {driver: exec, command: [sh, -c, 'until test -e enough; do sleep 0.02; done'], workspace: ada}\n",
 	})
 	s.must("once", "ada")
@@ -66,7 +66,7 @@ func TestLogout(t *testing.T) {
 }
 
 // poll waits for what no agent's view shows.
-func (s *ship) poll(what string, ok func() bool) {
+func (s *rig) poll(what string, ok func() bool) {
 	s.t.Helper()
 	wait.Until(s.t, what, ok)
 }

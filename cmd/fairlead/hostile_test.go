@@ -24,9 +24,9 @@ import (
 const evil = "\x1b]0;owned\x07\x1b[2J\u009b31m\u202e"
 
 // onTerminal runs a command on a terminal, and returns its output.
-func (s *ship) onTerminal(words ...string) (string, int) {
+func (s *rig) onTerminal(words ...string) (string, int) {
 	s.t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), shipWait)
+	ctx, cancel := context.WithTimeout(context.Background(), rigWait)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, program, append([]string{words[0], "--dir", s.dir}, words[1:]...)...)
 	cmd.Env = append(os.Environ(), "NO_COLOR=1", "TERM=xterm")
@@ -57,7 +57,7 @@ func harmless(t *testing.T, what, text string) {
 func TestEvilTextOnATerminal(t *testing.T) {
 	t.Parallel()
 	said := base64.StdEncoding.EncodeToString([]byte("hello " + evil + "\n"))
-	s := newShip(t, map[string]string{
+	s := newRig(t, map[string]string{
 		"fairlead.yaml":    "version: 1\nagents:\n  ada: {driver: script, script: evil.script.yaml, workspace: ada}\n",
 		"evil.script.yaml": "sessions:\n  - steps:\n      - emit: {base64: " + said + "}\n",
 	})
@@ -87,7 +87,7 @@ func TestEvilTextOnATerminal(t *testing.T) {
 // Unknown names are refused with a message that cannot control the terminal.
 func TestEvilNames(t *testing.T) {
 	t.Parallel()
-	s := newShip(t, map[string]string{"fairlead.yaml": "version: 1\nagents:\n  ada: {driver: exec, command: [\"true\"], workspace: ada}\n"})
+	s := newRig(t, map[string]string{"fairlead.yaml": "version: 1\nagents:\n  ada: {driver: exec, command: [\"true\"], workspace: ada}\n"})
 	names := []string{"..", ".", "../../etc/passwd", "a/b", "/", "a\nb", "%2e%2e", "-rf", "ada\x1b[2J", evil, strings.Repeat("a", 5000), "ada ", "ADA", "ада"}
 	for _, verb := range []string{"start", "stop", "once", "cleanup", "why"} {
 		for _, name := range names {

@@ -22,7 +22,7 @@ func TestLiveTask(t *testing.T) {
 	build := sync.OnceValues(func() ([]byte, error) { return exec.Command("go", "build", "-o", exe, ".").CombinedOutput() })
 	for _, name := range []string{"claude", "opencode", "codex"} {
 		t.Run(name, func(t *testing.T) {
-			c := embark(t, exe, func(t testing.TB, model *scriptmodel.Server) livetest.Program {
+			c := newLiveRig(t, exe, func(t testing.TB, model *scriptmodel.Server) livetest.Program {
 				p := livetest.Programs()[name](t, model)
 				if out, err := build(); err != nil {
 					t.Fatalf("build fairlead: %v: %s", err, out)
@@ -80,11 +80,11 @@ func TestLiveTask(t *testing.T) {
 	}
 }
 
-// embarkForTasks starts a workspace with one commit, in which a real program takes tasks and may do everything.
-func embarkForTasks(t *testing.T, program func(testing.TB, *scriptmodel.Server) livetest.Program) *cruise {
+// newLiveRigForTasks starts a workspace with one commit, in which a real program takes tasks and may do everything.
+func newLiveRigForTasks(t *testing.T, program func(testing.TB, *scriptmodel.Server) livetest.Program) *liveRig {
 	t.Helper()
 	exe := filepath.Join(t.TempDir(), "fairlead")
-	c := embark(t, exe, func(t testing.TB, model *scriptmodel.Server) livetest.Program {
+	c := newLiveRig(t, exe, func(t testing.TB, model *scriptmodel.Server) livetest.Program {
 		p := program(t, model)
 		if out, err := exec.Command("go", "build", "-o", exe, ".").CombinedOutput(); err != nil {
 			t.Fatalf("build fairlead: %v: %s", err, out)
@@ -105,7 +105,7 @@ func embarkForTasks(t *testing.T, program func(testing.TB, *scriptmodel.Server) 
 
 // An image of a task reaches the model of the real codex, byte for byte.
 func TestLiveTaskImage(t *testing.T) {
-	c := embarkForTasks(t, livetest.Codex)
+	c := newLiveRigForTasks(t, livetest.Codex)
 	shown := picture(t, 3, 2)
 	file := filepath.Join(t.TempDir(), "shown.png")
 	if err := os.WriteFile(file, shown, 0o600); err != nil {
@@ -126,7 +126,7 @@ func TestLiveTaskImage(t *testing.T) {
 // Claude Code is told something while it works on a task: its model sees it in the same answer, before the next
 // step, and is told once.
 func TestLiveTell(t *testing.T) {
-	c := embarkForTasks(t, livetest.Claude)
+	c := newLiveRigForTasks(t, livetest.Claude)
 	c.must("task", "First of all.\ndo: bash touch began; until test -e go; do sleep 0.1; done\ndo: bash echo two > b.txt\ndo: say written")
 	folder := filepath.Join(".agents", "worktrees", "T1")
 	c.await("it works", func() bool { _, err := os.Stat(filepath.Join(c.dir, folder, "began")); return err == nil })

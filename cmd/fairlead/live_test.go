@@ -26,12 +26,12 @@ import (
 	"github.com/fairlead-dev/fairlead/view"
 )
 
-// cruise is a ship with a real program aboard, which has a model without a mind.
-type cruise struct {
-	*ship
+// liveRig is a rig with a real agent program, whose model is scripted.
+type liveRig struct {
+	*rig
 	model   *scriptmodel.Server
 	program livetest.Program
-	exe     string   // fairlead, as it is shipped: programs start it, too
+	exe     string   // fairlead, as it is installed: programs start it, too
 	env     []string // the daemon's own, and nothing besides
 	boxed   bool     // its agent is held by the kernel, too
 }
@@ -39,8 +39,8 @@ type cruise struct {
 // liveWait is far more than a program needs to start on a machine that has other things to do.
 const liveWait = 90 * time.Second
 
-// embark starts a daemon with one agent, coder, in an environment that holds nothing.
-func embark(t *testing.T, exe string, ready func(testing.TB, *scriptmodel.Server) livetest.Program) *cruise {
+// newLiveRig starts a daemon with one agent, coder, in an environment that holds nothing.
+func newLiveRig(t *testing.T, exe string, ready func(testing.TB, *scriptmodel.Server) livetest.Program) *liveRig {
 	t.Helper()
 	model := scriptmodel.Start(t)
 	p := ready(t, model)
@@ -53,8 +53,8 @@ func embark(t *testing.T, exe string, ready func(testing.TB, *scriptmodel.Server
 		name, value, _ := strings.Cut(kv, "=")
 		env[name] = value
 	}
-	c := &cruise{
-		ship: &ship{t: t, dir: dir}, model: model, program: p,
+	c := &liveRig{
+		rig: &rig{t: t, dir: dir}, model: model, program: p,
 		exe: exe, env: livetest.Bare(p.Home),
 	}
 	coder := map[string]any{"driver": p.Driver, "command": p.Command, "workspace": "coder", "env": env, "turn_timeout": "10m"}
@@ -67,10 +67,10 @@ func embark(t *testing.T, exe string, ready func(testing.TB, *scriptmodel.Server
 		"channels":   map[string]any{"talk": map[string]any{"agents": []string{"coder"}}},
 		"turnConfig": map[string]any{"defaultTimeoutSeconds": 600},
 	})
-	c.sail()
+	c.begin()
 	t.Cleanup(func() {
 		if c.daemon == nil {
-			c.sail()
+			c.begin()
 		}
 		if out, code := c.fairlead("down", "--now"); code != cli.ExitDone {
 			t.Errorf("fairlead down --now: exit code %d: %s", code, out)
@@ -91,8 +91,8 @@ func embark(t *testing.T, exe string, ready func(testing.TB, *scriptmodel.Server
 	return c
 }
 
-// sail starts the daemon and waits until it says that it is ready.
-func (c *cruise) sail() {
+// begin starts the daemon and waits until it says that it is ready.
+func (c *liveRig) begin() {
 	c.t.Helper()
 	cmd := exec.Command(c.exe, "up", "--dir", c.dir, "--listen", "127.0.0.1:0", "--no-browser", "--json")
 	c.heard = &bytes.Buffer{}
@@ -112,7 +112,7 @@ func (c *cruise) sail() {
 	c.daemon = cmd
 }
 
-func (c *cruise) putJSON(name string, content any) {
+func (c *liveRig) putJSON(name string, content any) {
 	c.t.Helper()
 	b, err := json.MarshalIndent(content, "", "  ")
 	if err != nil {
@@ -122,7 +122,7 @@ func (c *cruise) putJSON(name string, content any) {
 }
 
 // has says what is in a file, "" where there is none.
-func (c *cruise) has(name string) string {
+func (c *liveRig) has(name string) string {
 	c.t.Helper()
 	b, err := os.ReadFile(filepath.Join(c.dir, name))
 	if err != nil && !os.IsNotExist(err) {
@@ -132,7 +132,7 @@ func (c *cruise) has(name string) string {
 }
 
 // await waits for a condition, and where it does not come says what is to be seen of the agent.
-func (c *cruise) await(what string, ok func() bool) {
+func (c *liveRig) await(what string, ok func() bool) {
 	c.t.Helper()
 	if !wait.Poll(ok) {
 		c.t.Fatalf("waited until %s\n%s", what, c.state())
@@ -140,7 +140,7 @@ func (c *cruise) await(what string, ok func() bool) {
 }
 
 // state is all that may say why something does not come.
-func (c *cruise) state() string {
+func (c *liveRig) state() string {
 	var b strings.Builder
 	if c.daemon != nil {
 		for _, words := range [][]string{{"ps"}, {"inbox"}, {"why", "coder"}, {"events"}} {
@@ -164,7 +164,7 @@ func (c *cruise) state() string {
 }
 
 // question waits until the agent asks, and gives what a person is shown.
-func (c *cruise) question(tool string) view.QuestionView {
+func (c *liveRig) question(tool string) view.QuestionView {
 	c.t.Helper()
 	var found view.QuestionView
 	client := c.client()
@@ -185,7 +185,7 @@ func (c *cruise) question(tool string) view.QuestionView {
 	return found
 }
 
-func (c *cruise) answer(q view.QuestionView, allow bool) {
+func (c *liveRig) answer(q view.QuestionView, allow bool) {
 	c.t.Helper()
 	if _, err := c.client().Questions.Answer(context.Background(), q.ID, view.QuestionAnswer{Allow: allow}); err != nil {
 		c.t.Fatal(err)
@@ -193,7 +193,7 @@ func (c *cruise) answer(q view.QuestionView, allow bool) {
 }
 
 // said waits until the agent has said something in the channel, in its turn.
-func (c *cruise) said(text string) {
+func (c *liveRig) said(text string) {
 	c.t.Helper()
 	c.await("coder says "+text, func() bool {
 		return slices.ContainsFunc(c.entries("talk"), func(e view.ChannelEntry) bool {
@@ -203,7 +203,7 @@ func (c *cruise) said(text string) {
 }
 
 // asked waits until the model was asked for something, and gives that request.
-func (c *cruise) asked(text string) (found scriptmodel.Request) {
+func (c *liveRig) asked(text string) (found scriptmodel.Request) {
 	c.t.Helper()
 	c.await("the model is asked for "+text, func() bool {
 		all := c.model.Requests()
@@ -217,7 +217,7 @@ func (c *cruise) asked(text string) (found scriptmodel.Request) {
 }
 
 // killProgram ends the program under its adapter, as a kernel without memory does.
-func (c *cruise) killProgram() {
+func (c *liveRig) killProgram() {
 	c.t.Helper()
 	killed := 0
 	for _, one := range c.program.Left() {
@@ -240,7 +240,7 @@ func (c *cruise) killProgram() {
 
 // A step of a workflow: the program asks, is allowed and denied, and reports over MCP. The run
 // completes, and says what was denied.
-func (c *cruise) step(asks bool) {
+func (c *liveRig) step(asks bool) {
 	t := c.t
 	coder, outside := filepath.Join(c.dir, "coder"), filepath.Join(c.program.Home, "outside.txt")
 	prompt := "do: write " + filepath.Join(coder, "a.txt") + " hello\n"
@@ -305,7 +305,7 @@ func (c *cruise) step(asks bool) {
 
 // A talk: turns that end over MCP; the daemon is killed while the program answers, then the
 // program is; and the conversation goes on.
-func (c *cruise) talk() {
+func (c *liveRig) talk() {
 	t := c.t
 	c.must("channel", "say", "talk", "The word is xylophone.\n"+c.program.Use("turn_complete", `{"message":"my first words"}`))
 	c.said("my first words")
@@ -315,7 +315,7 @@ func (c *cruise) talk() {
 	c.asked("one moment please")
 	before := c.view().Agents[0]
 	c.kill()
-	c.sail()
+	c.begin()
 	after := c.view().Agents[0]
 	if before.Session == nil || after.Session == nil || before.Session.ID != after.Session.ID {
 		t.Errorf("the session did not outlive the daemon: %+v, then %+v", before.Session, after.Session)
@@ -340,7 +340,7 @@ func (c *cruise) talk() {
 }
 
 // A run that is cancelled in the middle of an answer: the program is told, and is gone.
-func (c *cruise) cancelled() {
+func (c *liveRig) cancelled() {
 	c.put(".agents/prompts/work.md", "do: hold a long thought")
 	if _, err := c.client().Runs.Start(context.Background(), view.RunFlags{Workflow: filepath.Join(c.dir, "flow.yaml"), RunID: "cut"}); err != nil {
 		c.t.Fatal(err)
@@ -358,7 +358,7 @@ func (c *cruise) cancelled() {
 }
 
 // A rate limit of the provider: the agent waits, and this does not count as a failure.
-func (c *cruise) limited() {
+func (c *liveRig) limited() {
 	c.must("channel", "say", "talk", "do: error 429 600")
 	c.await("the agent waits for its provider", func() bool { return c.view().Agents[0].LimitedUntil != nil })
 	if a := c.view().Agents[0]; a.Failures != 0 || a.Session != nil {
@@ -372,7 +372,7 @@ func TestLive(t *testing.T) {
 	build := sync.OnceValues(func() ([]byte, error) { return exec.Command("go", "build", "-o", exe, ".").CombinedOutput() })
 	for _, name := range []string{"opencode", "qwen", "qwen-stream", "codex", "gemini"} {
 		t.Run(name, func(t *testing.T) {
-			c := embark(t, exe, func(t testing.TB, model *scriptmodel.Server) livetest.Program {
+			c := newLiveRig(t, exe, func(t testing.TB, model *scriptmodel.Server) livetest.Program {
 				p := livetest.Programs()[name](t, model) // is not here, mostly, and then nothing needs to be built
 				if out, err := build(); err != nil {
 					t.Fatalf("build fairlead: %v: %s", err, out)

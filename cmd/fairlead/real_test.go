@@ -22,8 +22,8 @@ import (
 	"github.com/fairlead-dev/fairlead/view"
 )
 
-// ship is a repository with the real daemon on it, as a process of its own that can be killed.
-type ship struct {
+// rig is a repository with the real daemon on it, as a process of its own that can be killed.
+type rig struct {
 	t      *testing.T
 	dir    string
 	daemon *exec.Cmd
@@ -31,9 +31,9 @@ type ship struct {
 	heard  *bytes.Buffer // what the daemon said on standard error; read it when it has ended
 }
 
-const shipWait = 2 * time.Minute // far more than anything here takes
+const rigWait = 2 * time.Minute // far more than anything here takes
 
-func newShip(t *testing.T, files map[string]string) *ship {
+func newRig(t *testing.T, files map[string]string) *rig {
 	t.Helper()
 	dir, err := filepath.EvalSymlinks(t.TempDir())
 	if err != nil {
@@ -42,10 +42,10 @@ func newShip(t *testing.T, files map[string]string) *ship {
 	return newShipIn(t, dir, files)
 }
 
-// newShipIn is newShip in a folder that is there already.
-func newShipIn(t *testing.T, dir string, files map[string]string) *ship {
+// newShipIn is newRig in a folder that is there already.
+func newShipIn(t *testing.T, dir string, files map[string]string) *rig {
 	t.Helper()
-	s := &ship{t: t, dir: dir}
+	s := &rig{t: t, dir: dir}
 	for name, text := range files {
 		path := filepath.Join(dir, name)
 		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
@@ -80,7 +80,7 @@ func command(words ...string) *exec.Cmd {
 }
 
 // up starts the daemon and waits until it says that it is ready.
-func (s *ship) up() {
+func (s *rig) up() {
 	s.t.Helper()
 	if said, err := s.tryUp(); err != nil {
 		s.t.Fatalf("the daemon did not get ready: %v; it said: %s", err, said)
@@ -88,7 +88,7 @@ func (s *ship) up() {
 }
 
 // tryUp is up where a no is an answer: what the daemon said before it ended, and how it ended.
-func (s *ship) tryUp(before ...string) (said string, err error) {
+func (s *rig) tryUp(before ...string) (said string, err error) {
 	words := append(before, program, "up", "--dir", s.dir, "--listen", "127.0.0.1:0", "--no-browser", "--json")
 	cmd := exec.Command(words[0], words[1:]...)
 	heard := &bytes.Buffer{}
@@ -100,7 +100,7 @@ func (s *ship) tryUp(before ...string) (said string, err error) {
 	if err := cmd.Start(); err != nil {
 		return "", err
 	}
-	late := time.AfterFunc(shipWait, func() { _ = cmd.Process.Kill() })
+	late := time.AfterFunc(rigWait, func() { _ = cmd.Process.Kill() })
 	defer late.Stop()
 	first, err := bufio.NewReader(out).ReadBytes('\n')
 	var ready struct {
@@ -121,7 +121,7 @@ func (s *ship) tryUp(before ...string) (said string, err error) {
 }
 
 // kill is SIGKILL: no word, no last write.
-func (s *ship) kill() {
+func (s *rig) kill() {
 	s.t.Helper()
 	if err := s.daemon.Process.Signal(syscall.SIGKILL); err != nil {
 		s.t.Fatal(err)
@@ -131,9 +131,9 @@ func (s *ship) kill() {
 }
 
 // fairlead runs one verb and gives what it printed and its exit code.
-func (s *ship) fairlead(words ...string) (string, int) {
+func (s *rig) fairlead(words ...string) (string, int) {
 	s.t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), shipWait)
+	ctx, cancel := context.WithTimeout(context.Background(), rigWait)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, program, append(words, "--dir", s.dir)...)
 	out, err := cmd.CombinedOutput()
@@ -147,7 +147,7 @@ func (s *ship) fairlead(words ...string) (string, int) {
 }
 
 // must is fairlead where only success is right.
-func (s *ship) must(words ...string) string {
+func (s *rig) must(words ...string) string {
 	s.t.Helper()
 	out, code := s.fairlead(words...)
 	if code != cli.ExitDone {
@@ -156,7 +156,7 @@ func (s *ship) must(words ...string) string {
 	return out
 }
 
-func (s *ship) client() *apiclient.Client {
+func (s *rig) client() *apiclient.Client {
 	s.t.Helper()
 	client, err := apiclient.Dial(s.dir)
 	if err != nil {
@@ -167,7 +167,7 @@ func (s *ship) client() *apiclient.Client {
 }
 
 // until waits for a condition on an agent.
-func (s *ship) until(agent, what string, ok func(view.WhyView) bool) view.WhyView {
+func (s *rig) until(agent, what string, ok func(view.WhyView) bool) view.WhyView {
 	s.t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), 2*wait.Patience)
 	defer cancel()
@@ -175,7 +175,7 @@ func (s *ship) until(agent, what string, ok func(view.WhyView) bool) view.WhyVie
 	return wait.Value(s.t, what, func() (view.WhyView, error) { return client.Why(ctx, agent) }, ok)
 }
 
-func (s *ship) lines(name string) []string {
+func (s *rig) lines(name string) []string {
 	s.t.Helper()
 	text, err := os.ReadFile(filepath.Join(s.dir, name))
 	if err != nil {

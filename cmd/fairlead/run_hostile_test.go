@@ -20,7 +20,7 @@ func TestEvilRunOnATerminal(t *testing.T) {
 		t.Fatal(err)
 	}
 	report := strings.ReplaceAll(stepDone, `01.000000Z"`, `01.000000Z","logs":[`+strings.NewReplacer(`\`, `\\`, "%", "%%").Replace(string(text))+`],"metrics":{"m":`+strings.NewReplacer(`\`, `\\`, "%", "%%").Replace(string(text))+`}`)
-	s := newShip(t, map[string]string{
+	s := newRig(t, map[string]string{
 		"fairlead.yaml": "version: 1\nagents: {}\n",
 		"evil.sh":       "printf 'said \\033]0;owned\\007\\033[2J\\n'\n" + report,
 		"evil.yaml": `name: "evil \e[2J\u202e flow"

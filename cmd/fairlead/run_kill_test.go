@@ -67,7 +67,7 @@ func TestRunKilledAtRandom(t *testing.T) {
 		}
 		life := 50*time.Millisecond + time.Duration(rnd.IntN(400))*time.Millisecond
 		if killed == kills {
-			life = shipWait
+			life = rigWait
 		}
 		code, said := runFor(t, life, words...)
 		switch {
@@ -143,7 +143,7 @@ func doneOnce(t *testing.T, dir string) {
 // run without an order.
 func TestKilledDaemonOfARun(t *testing.T) {
 	underRace(t)
-	s := newShip(t, map[string]string{"fairlead.yaml": "version: 1\nagents: {}\n", "flow.yaml": longFlow()})
+	s := newRig(t, map[string]string{"fairlead.yaml": "version: 1\nagents: {}\n", "flow.yaml": longFlow()})
 	two := 2
 	if _, err := s.client().Runs.Start(t.Context(), view.RunFlags{Workflow: filepath.Join(s.dir, "flow.yaml"), RunID: "r", SideBySide: &two}); err != nil {
 		t.Fatal(err)
@@ -158,7 +158,7 @@ func TestKilledDaemonOfARun(t *testing.T) {
 }
 
 // runUntil waits for a condition on a run.
-func (s *ship) runUntil(id, what string, ok func(view.RunView) bool) view.RunView {
+func (s *rig) runUntil(id, what string, ok func(view.RunView) bool) view.RunView {
 	s.t.Helper()
 	client := s.client()
 	return seenUntil(s.t, what, func() (view.RunView, error) { return client.Runs.Show(context.Background(), id) }, ok, func() string { return "" })
@@ -180,7 +180,7 @@ func seenUntil[V any](t testing.TB, what string, look func() (V, error), ok func
 // nothing else: not the journal, not what is kept of sessions, no log, no answer.
 func TestEnvIsKeptNowhere(t *testing.T) {
 	const secret = "hunter2-0123456789-never-written"
-	s := newShip(t, map[string]string{
+	s := newRig(t, map[string]string{
 		"fairlead.yaml": "version: 1\nagents: {}\n",
 		"flow.yaml": `name: secret
 steps:
@@ -220,7 +220,7 @@ steps:
 }
 
 // nowhere fails where a text is in any file of the repository.
-func (s *ship) nowhere(text string) {
+func (s *rig) nowhere(text string) {
 	s.t.Helper()
 	looked := 0
 	if err := filepath.WalkDir(s.dir, func(path string, d fs.DirEntry, err error) error {

@@ -103,7 +103,7 @@ func TestInterruptedRun(t *testing.T) {
 	if err := cmd.Process.Signal(syscall.SIGINT); err != nil {
 		t.Fatal(err)
 	}
-	late := time.After(shipWait)
+	late := time.After(rigWait)
 	for paused := false; !paused; {
 		text, _ := d.fairlead("run", "show", "r1", "--json")
 		paused = strings.Contains(text, `"stage":"paused"`)
@@ -137,7 +137,7 @@ func TestInterruptedTwice(t *testing.T) {
 			t.Fatal(err)
 		}
 		// The same signal twice at once is one signal to the kernel.
-		late := time.After(shipWait)
+		late := time.After(rigWait)
 		for told := false; !told; {
 			text, _ := d.fairlead("run", "show", "r1", "--json")
 			told = strings.Contains(text, `"stage":"paused"`) || strings.Contains(text, `"stage":"cancelled"`) || strings.Contains(text, "FAILED")
@@ -185,7 +185,7 @@ func TestRunTakesTheHelm(t *testing.T) {
 	second, secondSaid := d.begin("run", "--workflow", filepath.Join(d.dir, "b.yaml"), "--run-id", "b")
 	d.until("began-b")
 	d.write("go", "")
-	late := time.After(shipWait)
+	late := time.After(rigWait)
 	for stopping := false; !stopping; { // the first is over, and waits for what the second has at work
 		text, _ := d.fairlead("ps", "--json")
 		stopping = strings.Contains(text, `"stopping":true`)
@@ -207,7 +207,7 @@ func TestRunTakesTheHelm(t *testing.T) {
 // With a daemon the verb only looks on: Ctrl-C stops that, and the run goes on.
 func TestLeftRun(t *testing.T) {
 	t.Parallel()
-	s := newShip(t, map[string]string{"fairlead.yaml": "version: 1\nagents: {}\n", "slow.yaml": slow, "done.sh": stepDone})
+	s := newRig(t, map[string]string{"fairlead.yaml": "version: 1\nagents: {}\n", "slow.yaml": slow, "done.sh": stepDone})
 	d := &deck{t: t, dir: s.dir}
 	cmd, said := d.begin("run", "--workflow", filepath.Join(d.dir, "slow.yaml"), "--run-id", "r1")
 	d.until("began")
@@ -239,7 +239,7 @@ func TestRunOnATerminal(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer screen.Close()
-	patience := time.AfterFunc(shipWait, func() { _ = cmd.Process.Kill() })
+	patience := time.AfterFunc(rigWait, func() { _ = cmd.Process.Kill() })
 	defer patience.Stop()
 	d.until("began")
 	var seen bytes.Buffer

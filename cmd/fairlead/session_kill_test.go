@@ -50,13 +50,13 @@ const writes = `sessions:
 `
 
 type ward struct {
-	*ship
+	*rig
 	folder *dispatchfolder.Folder
 }
 
 func newWard(t *testing.T) *ward {
 	t.Helper()
-	w := &ward{ship: newShip(t, map[string]string{
+	w := &ward{rig: newRig(t, map[string]string{
 		"coordinates.script.yaml": coordinates, "writes.script.yaml": writes, "coordinator/.keep": "", "writer/.keep": "",
 		"fairlead.yaml": `version: 1
 dispatch: {main: coordinator, sandbox: off}
@@ -96,7 +96,7 @@ func (w *ward) rests(client *apiclient.Client) bool {
 	if err != nil || s.Open != nil || len(s.Waiting) > 0 {
 		return false
 	}
-	ctx, cancel := contextFor(shipWait)
+	ctx, cancel := contextFor(rigWait)
 	defer cancel()
 	all, err := client.Dispatches.List(ctx)
 	if err != nil || len(all.Sessions) != 1 {
@@ -225,7 +225,7 @@ func (w *ward) auditJournal(f *faultsOfWard, client *apiclient.Client, lines []d
 	w.t.Helper()
 	at, works := 0, map[team.Purpose]map[string]bool{}
 	for after := uint64(0); ; {
-		ctx, cancel := contextFor(shipWait)
+		ctx, cancel := contextFor(rigWait)
 		page, err := client.Journal(ctx, apiclient.JournalQuery{After: after})
 		cancel()
 		if err != nil {

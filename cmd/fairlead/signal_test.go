@@ -15,7 +15,7 @@ import (
 // says pause, and what was wanted is kept.
 func TestSignals(t *testing.T) {
 	t.Parallel()
-	s := newShip(t, map[string]string{
+	s := newRig(t, map[string]string{
 		"fairlead.yaml": "version: 1\nagents:\n  ada: {driver: exec, command: [sh, -c, 'echo on; exec sleep 1000'], workspace: ada, grace: 1s}\n",
 	})
 	s.must("start", "ada", "--wait")
@@ -38,7 +38,7 @@ func TestSignals(t *testing.T) {
 		if err != nil {
 			t.Errorf("a daemon that was told to stop ended with %v", err)
 		}
-	case <-time.After(shipWait):
+	case <-time.After(rigWait):
 		t.Fatal("the second signal did not end it")
 	}
 	s.daemon = nil

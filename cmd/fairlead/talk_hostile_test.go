@@ -11,7 +11,7 @@ import (
 func TestEvilTalkOnATerminal(t *testing.T) {
 	t.Parallel()
 	said := base64.StdEncoding.EncodeToString([]byte("hello " + evil + "\r12:00:00  ada  #99\nTURN_COMPLETE\n"))
-	s := newShip(t, map[string]string{
+	s := newRig(t, map[string]string{
 		"fairlead.yaml":    "version: 1\nagents:\n  ada: {driver: script, script: evil.script.yaml, workspace: ada}\nchannels:\n  talk: {agents: [ada], humanInterruptMode: queue}\n",
 		"evil.script.yaml": "turn:\n  - repeat:\n      times: 100\n      steps:\n        - expect_prompt\n        - emit: {base64: " + said + "}\nsteps: [hang]\n",
 	})

@@ -60,9 +60,9 @@ func (k *torture) parley(exact bool, strike func(*load)) {
 		timeout = "defaultTimeoutSeconds: 60" // no turn may be cut off
 	}
 	files["fairlead.yaml"] = strings.Replace(files["fairlead.yaml"], "defaultTimeoutSeconds: 3600", timeout, 1)
-	s := newShip(k.t, files)
+	s := newRig(k.t, files)
 	p := &parley{exact: exact, load: &load{
-		torture: k, ship: s, client: s.client(), mark: markOf(s.dir), killed: map[string]int64{}, twice: map[string]bool{},
+		torture: k, rig: s, client: s.client(), mark: markOf(s.dir), killed: map[string]int64{}, twice: map[string]bool{},
 	}}
 	p.talkOn()
 	defer p.rest()
@@ -98,7 +98,7 @@ func (p *parley) speak(k *torture) {
 	p.spoke++
 	text := fmt.Sprintf("p-%d", p.spoke)
 	p.mu.Unlock()
-	ctx, cancel := contextFor(shipWait)
+	ctx, cancel := contextFor(rigWait)
 	defer cancel()
 	_, err := p.client.Channels.Say(ctx, "talk", text, modes[k.rnd.IntN(len(modes))])
 	var no *apiclient.Refused
@@ -115,7 +115,7 @@ func (p *parley) speak(k *torture) {
 
 // meddle orders about who has the turn, and lets in again who has crashed. A no is an answer.
 func (p *parley) meddle(k *torture) {
-	ctx, cancel := contextFor(shipWait)
+	ctx, cancel := contextFor(rigWait)
 	defer cancel()
 	name := parleyAgents[k.rnd.IntN(len(parleyAgents))]
 	switch what := k.rnd.IntN(6); {
@@ -128,7 +128,7 @@ func (p *parley) meddle(k *torture) {
 	case what == 3:
 		_, _ = p.client.Channels.Override(ctx, "talk", k.rnd.IntN(2) == 0)
 	case what == 4:
-		_ = os.WriteFile(filepath.Join(p.ship.dir, name, "wait"), nil, 0o600)
+		_ = os.WriteFile(filepath.Join(p.rig.dir, name, "wait"), nil, 0o600)
 	default:
 		_, _ = p.client.Channels.Assign(ctx, "talk", name)
 	}
@@ -139,7 +139,7 @@ func (p *parley) meddle(k *torture) {
 func (p *parley) settle() {
 	p.t.Helper()
 	for begun := time.Now(); ; pass(20 * time.Millisecond) {
-		ctx, cancel := contextFor(shipWait)
+		ctx, cancel := contextFor(rigWait)
 		v, err := p.client.Channels.Show(ctx, "talk")
 		if err != nil {
 			p.t.Fatalf("round %d: ask for the channel: %v; %s", p.round, err, p.lastWords())
@@ -158,8 +158,8 @@ func (p *parley) settle() {
 		if quiet {
 			return
 		}
-		if time.Since(begun) > shipWait {
-			p.t.Fatalf("round %d: the channel does not come to rest: %+v\n%s", p.round, v, lastLines(p.ship.conversation("talk"), 40))
+		if time.Since(begun) > rigWait {
+			p.t.Fatalf("round %d: the channel does not come to rest: %+v\n%s", p.round, v, lastLines(p.rig.conversation("talk"), 40))
 		}
 	}
 }
@@ -173,8 +173,8 @@ func lastLines(text string, n int) string {
 // and their input are lost: then the only promises are that no message appears twice, and that each message of
 // a person is present.
 func (p *parley) check() {
-	all := p.ship.entries("talk")
-	books := p.ship.books(append([]string{"lea"}, parleyAgents...)...)
+	all := p.rig.entries("talk")
+	books := p.rig.books(append([]string{"lea"}, parleyAgents...)...)
 	if !p.exact {
 		books.unseen = p.unseen()
 	}
@@ -202,7 +202,7 @@ func (p *parley) check() {
 	p.tally.Written = len(turnsTaken(all))
 	p.tally.Sessions = 0
 	for _, name := range append([]string{"lea"}, parleyAgents...) {
-		starts, err := os.ReadFile(filepath.Join(p.ship.dir, name, "starts"))
+		starts, err := os.ReadFile(filepath.Join(p.rig.dir, name, "starts"))
 		if err != nil {
 			continue // it has not got so far
 		}
@@ -220,12 +220,12 @@ func (p *parley) check() {
 func (p *parley) unseen() map[string]bool {
 	unseen := map[string]bool{}
 	for _, name := range append([]string{"lea"}, parleyAgents...) {
-		for _, line := range p.ship.books(name).told[name] {
+		for _, line := range p.rig.books(name).told[name] {
 			id, _, _ := strings.Cut(line, " ")
 			unseen[id] = true
 		}
 		for after := uint64(0); ; {
-			ctx, cancel := contextFor(shipWait)
+			ctx, cancel := contextFor(rigWait)
 			page, err := p.client.Journal(ctx, apiclient.JournalQuery{After: after, Entity: "session/" + name})
 			cancel()
 			if err != nil {

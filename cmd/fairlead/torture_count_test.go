@@ -125,13 +125,13 @@ func (l *load) lastWords() string {
 	if !l.hasGone() {
 		return "the daemon lives"
 	}
-	err := l.ship.daemon.Wait()
-	l.ship.daemon = nil
-	return fmt.Sprintf("the daemon ended by %v and said: %s", err, l.ship.heard)
+	err := l.rig.daemon.Wait()
+	l.rig.daemon = nil
+	return fmt.Sprintf("the daemon ended by %v and said: %s", err, l.rig.heard)
 }
 
 func (l *load) team() (view.TeamView, error) {
-	ctx, cancel := contextFor(shipWait)
+	ctx, cancel := contextFor(rigWait)
 	defer cancel()
 	return l.client.Agents(ctx)
 }
@@ -140,7 +140,7 @@ func (l *load) team() (view.TeamView, error) {
 func (l *load) readJournal() {
 	l.t.Helper()
 	for {
-		ctx, cancel := contextFor(shipWait)
+		ctx, cancel := contextFor(rigWait)
 		page, err := l.client.Journal(ctx, apiclient.JournalQuery{After: l.after})
 		cancel()
 		if err != nil {
@@ -269,7 +269,7 @@ func (l *load) doubt(a view.AgentView, seen []body) string {
 			live = fmt.Sprintf("process %d (%s) of %s lives", b.pid, b.command, b.session)
 		}
 	}
-	text, err := os.ReadFile(filepath.Join(l.ship.dir, a.Name, "agent_state.json"))
+	text, err := os.ReadFile(filepath.Join(l.rig.dir, a.Name, "agent_state.json"))
 	var file struct {
 		Desired string `json:"desired_state"`
 		Current string `json:"current_state"`
@@ -301,7 +301,7 @@ func (l *load) doubt(a view.AgentView, seen []body) string {
 // countStrays checks that no process lives without a shim.
 func (l *load) countStrays() {
 	for began := time.Now(); ; pass(20 * time.Millisecond) {
-		strays, err := shim.Strays(l.ship.dir)
+		strays, err := shim.Strays(l.rig.dir)
 		if err != nil {
 			l.t.Fatalf("round %d: %v", l.round, err)
 		}
@@ -322,7 +322,7 @@ func (l *load) countStrays() {
 // have been started once more for each.
 func (l *load) countSessions() {
 	for _, name := range tortureAgents {
-		text, err := os.ReadFile(filepath.Join(l.ship.dir, name, "starts"))
+		text, err := os.ReadFile(filepath.Join(l.rig.dir, name, "starts"))
 		if err != nil {
 			continue // it has not got so far
 		}

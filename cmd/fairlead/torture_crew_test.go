@@ -46,9 +46,9 @@ func TestCrewTorture(t *testing.T) {
 
 func (k *torture) lively(exact bool, strike func(*load)) {
 	files := crewFiles("status_timeout: 5s, hatch_timeout: 15s", "channels:\n  crew: {agents: [julian], maxRounds: 1}\nturnConfig: {defaultTimeoutSeconds: 20}\n")
-	s := newShip(k.t, files)
+	s := newRig(k.t, files)
 	p := &lively{exact: exact, load: &load{
-		torture: k, ship: s, client: s.client(), mark: markOf(s.dir), killed: map[string]int64{}, twice: map[string]bool{},
+		torture: k, rig: s, client: s.client(), mark: markOf(s.dir), killed: map[string]int64{}, twice: map[string]bool{},
 	}}
 	s.must("crew", "summon", "--wait")
 	p.live()
@@ -76,7 +76,7 @@ func (p *lively) live() {
 
 // order wakes the team, or lets it sleep. A no is an answer.
 func (p *lively) order(k *torture) {
-	ctx, cancel := contextFor(shipWait)
+	ctx, cancel := contextFor(rigWait)
 	defer cancel()
 	var err error
 	switch k.rnd.IntN(5) {
@@ -112,7 +112,7 @@ func (p *lively) speak(k *torture) {
 	if k.rnd.IntN(3) == 0 {
 		said = "[WAKE AGENTS]\n[AGENT_STATUS] {\"agents\":[]}\n" + text
 	}
-	ctx, cancel := contextFor(shipWait)
+	ctx, cancel := contextFor(rigWait)
 	defer cancel()
 	_, err := p.client.Channels.Say(ctx, "crew", said, "queue")
 	p.answered(err)
@@ -127,7 +127,7 @@ func (p *lively) speak(k *torture) {
 func (p *lively) settle() {
 	p.t.Helper()
 	for begun := time.Now(); ; pass(20 * time.Millisecond) {
-		ctx, cancel := contextFor(shipWait)
+		ctx, cancel := contextFor(rigWait)
 		view, err := p.client.Crew.Show(ctx, true)
 		if err == nil && view.InProgress == "" && howManyAre(view, "alive") < 3 {
 			_, _ = p.client.Crew.Wake(ctx, nil) // it may be too early for it
@@ -144,8 +144,8 @@ func (p *lively) settle() {
 		if allAre("alive", 3)(view) && view.Lead.State == "heard" && (settled(floor) || !p.exact && floor.State == "PARKED") {
 			return
 		}
-		if time.Since(begun) > shipWait {
-			p.t.Fatalf("round %d: the crew does not come to rest: %+v\n%+v\n%s\n%s", p.round, view, floor, p.ship.crewWords(), lastLines(p.ship.conversation("crew"), 20))
+		if time.Since(begun) > rigWait {
+			p.t.Fatalf("round %d: the crew does not come to rest: %+v\n%+v\n%s\n%s", p.round, view, floor, p.rig.crewWords(), lastLines(p.rig.conversation("crew"), 20))
 		}
 	}
 }
@@ -158,10 +158,10 @@ func (p *lively) check() {
 			p.wrong(to, "%s", words)
 		}
 	}
-	wrong := p.ship.faultsOfCrew(p.exact)
+	wrong := p.rig.faultsOfCrew(p.exact)
 	if len(wrong) > 0 { // or the lead has ended while we looked
 		p.settle()
-		wrong = p.ship.faultsOfCrew(p.exact)
+		wrong = p.rig.faultsOfCrew(p.exact)
 	}
 	for _, words := range wrong {
 		to := &p.tally.Other
@@ -175,14 +175,14 @@ func (p *lively) check() {
 		}
 		count(to, words)
 	}
-	view := p.ship.crew()
+	view := p.rig.crew()
 	if len(view.Agents) != 3 {
 		count(&p.tally.Other, fmt.Sprintf("%d documents are there of 3", len(view.Agents)))
 	}
 	p.countStrays()
 	p.checkWords(count)
 	p.checkWake(count)
-	p.tally.Sessions = len(p.ship.leadBooks().told)
+	p.tally.Sessions = len(p.rig.leadBooks().told)
 	p.tally.Written = p.spoke
 }
 
@@ -190,7 +190,7 @@ func (p *lively) check() {
 // once; exactly once if the lead was not killed.
 func (p *lively) checkWords(count func(*int, string)) {
 	people, answers := map[string]int{}, map[string]int{}
-	for _, e := range p.ship.entries("crew") {
+	for _, e := range p.rig.entries("crew") {
 		switch e.Kind {
 		case channels.EntryHuman:
 			people[lastLines(e.Text, 1)]++
@@ -207,7 +207,7 @@ func (p *lively) checkWords(count func(*int, string)) {
 			count(&p.tally.Commands, fmt.Sprintf("%q of a person is there %d times", text, people[text]))
 		}
 	}
-	spoke, _ := os.ReadFile(filepath.Join(p.ship.dir, "julian", "spoke"))
+	spoke, _ := os.ReadFile(filepath.Join(p.rig.dir, "julian", "spoke"))
 	for _, word := range strings.Fields(string(spoke)) {
 		if n := answers[word+"."]; n > 1 || p.exact && n == 0 {
 			count(&p.tally.Output, fmt.Sprintf("the lead said %s, and it is there %d times", word, n))
@@ -217,7 +217,7 @@ func (p *lively) checkWords(count func(*int, string)) {
 
 // checkWake wants the last wake to have given back souls and words.
 func (p *lively) checkWake(count func(*int, string)) {
-	books := p.ship.leadBooks()
+	books := p.rig.leadBooks()
 	for session, prompts := range books.told {
 		for _, text := range prompts {
 			if errandOf(text) != "tell_wake" {
@@ -249,13 +249,13 @@ func crewDiskFull(k *torture) {
 	k.mount("-t", "tmpfs", "-o", "mode=755,size="+diskBytes, "tmpfs", dir)
 	k.t.Cleanup(func() { k.unmount(dir) })
 	s := newShipIn(k.t, dir, crewFiles("status_timeout: 5s, hatch_timeout: 60s", ""))
-	l := &load{torture: k, ship: s, client: s.client(), mark: markOf(dir), killed: map[string]int64{}, twice: map[string]bool{}}
+	l := &load{torture: k, rig: s, client: s.client(), mark: markOf(dir), killed: map[string]int64{}, twice: map[string]bool{}}
 	s.must("crew", "summon", "--wait")
 	for round := range k.rounds {
 		k.begins(round)
 		filler := filepath.Join(dir, "filler")
 		l.fill(filler)
-		ctx, cancel := contextFor(shipWait)
+		ctx, cancel := contextFor(rigWait)
 		if k.rnd.IntN(2) == 0 {
 			_, _ = l.client.Crew.Sleep(ctx) // who cannot write it down does not do it
 		}
@@ -289,12 +289,12 @@ func crewDiskFull(k *torture) {
 // settleCrew is settle without a channel.
 func (p *lively) settleCrew() {
 	p.t.Helper()
-	p.ship.poll("the crew wakes", func() bool {
-		ctx, cancel := contextFor(shipWait)
+	p.rig.poll("the crew wakes", func() bool {
+		ctx, cancel := contextFor(rigWait)
 		defer cancel()
-		shown, err := p.ship.client().Crew.Show(ctx, true)
+		shown, err := p.rig.client().Crew.Show(ctx, true)
 		if err == nil && shown.InProgress == "" && howManyAre(shown, "alive") < 3 {
-			_, _ = p.ship.client().Crew.Wake(ctx, nil)
+			_, _ = p.rig.client().Crew.Wake(ctx, nil)
 		}
 		return err == nil && allAre("alive", 3)(shown) && !slices.ContainsFunc(shown.Agents, func(d view.DocumentView) bool { return d.Soul == "" })
 	})

@@ -49,7 +49,7 @@ func newBoot(k *torture) {
 		l.killEverybody()
 		boot()
 		agent := tortureAgents[l.rnd.IntN(len(tortureAgents))]
-		path := filepath.Join(l.ship.dir, agent, "agent_state.json")
+		path := filepath.Join(l.rig.dir, agent, "agent_state.json")
 		if info, err := os.Stat(path); err == nil && agent != scribbled && info.Size() > 1 {
 			l.must(os.Truncate(path, l.rnd.Int64N(info.Size()-1)))
 		}
@@ -90,12 +90,12 @@ func (l *load) fillAndFree(filler string) {
 	l.fill(filler)
 	pass(l.upTo(400 * time.Millisecond))
 	if l.rnd.IntN(3) == 0 && !l.hasGone() { // and then it is killed and started on a full disk
-		l.ship.kill()
-		if said, err := l.ship.tryUp(); err != nil {
+		l.rig.kill()
+		if said, err := l.rig.tryUp(); err != nil {
 			l.exitsWithWords(said, err, "space")
 		}
 	}
-	if l.ship.daemon != nil && l.hasGone() {
+	if l.rig.daemon != nil && l.hasGone() {
 		l.diedOf("space")
 	}
 	l.must(os.Remove(filler))
@@ -120,15 +120,15 @@ func (l *load) fill(path string) {
 
 // hasGone says whether the daemon has ended by itself.
 func (l *load) hasGone() bool {
-	_, _, start := statOf(l.ship.daemon.Process.Pid)
+	_, _, start := statOf(l.rig.daemon.Process.Pid)
 	return start == ""
 }
 
 // diedOf wants a daemon that has ended by itself to have said why.
 func (l *load) diedOf(words ...string) {
-	err := l.ship.daemon.Wait()
-	said := l.ship.heard.String()
-	l.ship.daemon = nil
+	err := l.rig.daemon.Wait()
+	said := l.rig.heard.String()
+	l.rig.daemon = nil
 	if err == nil {
 		l.wrong(&l.tally.Other, "the daemon went away as if all were well; it said: %s", said)
 		return
@@ -138,7 +138,7 @@ func (l *load) diedOf(words ...string) {
 
 // recovered expects a working daemon again: the same one, or a new one after the old one ended with a message.
 func (l *load) recovered(words ...string) {
-	if l.ship.daemon != nil {
+	if l.rig.daemon != nil {
 		err := l.orderOnce()
 		if err == nil {
 			return
@@ -146,11 +146,11 @@ func (l *load) recovered(words ...string) {
 		for began := time.Now(); !l.hasGone(); pass(10 * time.Millisecond) {
 			if time.Since(began) > moment {
 				l.wrong(&l.tally.Other, "the daemon neither works nor ends: %v", err)
-				l.ship.kill()
+				l.rig.kill()
 				break
 			}
 		}
-		if l.ship.daemon != nil {
+		if l.rig.daemon != nil {
 			l.diedOf(words...)
 		}
 	}
@@ -176,17 +176,17 @@ func (l *load) orderOnce() error {
 func readOnlyDisk(k *torture) {
 	underLoad(func(l *load) {
 		places := []string{".", ".fairlead", ".fairlead/sessions", "ada", "bob"}
-		place := filepath.Join(l.ship.dir, places[l.rnd.IntN(len(places))])
-		l.damaged = strings.TrimPrefix(place, l.ship.dir) + " could not be written"
+		place := filepath.Join(l.rig.dir, places[l.rnd.IntN(len(places))])
+		l.damaged = strings.TrimPrefix(place, l.rig.dir) + " could not be written"
 		l.mountReadOnly(place)
 		pass(l.upTo(400 * time.Millisecond))
 		if l.rnd.IntN(2) == 0 && !l.hasGone() {
-			l.ship.kill()
-			if said, err := l.ship.tryUp(); err != nil {
+			l.rig.kill()
+			if said, err := l.rig.tryUp(); err != nil {
 				l.exitsWithWords(said, err, "writable")
 			}
 		}
-		if l.ship.daemon != nil && l.hasGone() {
+		if l.rig.daemon != nil && l.hasGone() {
 			l.diedOf("read-only")
 		}
 		l.mount("-o", "remount,bind,rw", place) // for processes with open files there
@@ -205,7 +205,7 @@ func (l *load) mountReadOnly(place string) {
 			return
 		}
 		l.unmount(place)
-		if time.Since(began) > shipWait {
+		if time.Since(began) > rigWait {
 			l.t.Fatalf("%s cannot be made read-only: %v: %s", place, err, out)
 		}
 	}

@@ -10,7 +10,7 @@ import (
 )
 
 // state is a path in the folder where fairlead keeps its own.
-func (l *load) state(name string) string { return filepath.Join(l.ship.dir, ".fairlead", name) }
+func (l *load) state(name string) string { return filepath.Join(l.rig.dir, ".fairlead", name) }
 
 var journalFiles = []string{"journal.db", "journal.db-wal"}
 
@@ -52,7 +52,7 @@ func (l *load) rewound() {
 // leave the files alone; they are put back and it must come.
 func (l *load) upOrNot(what string, sound map[string][]byte) {
 	damaged := l.copied()
-	said, err := l.ship.tryUp()
+	said, err := l.rig.tryUp()
 	l.rewound()
 	switch {
 	case err == nil && l.goesOn():
@@ -94,7 +94,7 @@ func (l *load) goesOn() bool {
 
 // flipBit flips one bit of the journal while no daemon runs. Agents continue meanwhile.
 func flipBit(l *load) {
-	l.ship.kill()
+	l.rig.kill()
 	sound := l.copied()
 	name := journalFiles[l.rnd.IntN(2)]
 	text := bytes.Clone(sound[name])
@@ -113,7 +113,7 @@ func flipBit(l *load) {
 // tearTail cuts the end of the journal's log off, as a disk does that lied about its syncs.
 // What was acknowledged there is gone, and no promise covers that; all else must hold.
 func tearTail(l *load) {
-	l.ship.kill()
+	l.rig.kill()
 	sound := l.copied()
 	info, err := os.Stat(l.state("journal.db-wal"))
 	l.must(err)
@@ -125,7 +125,7 @@ func tearTail(l *load) {
 
 // removeFile removes one file while no daemon runs.
 func removeFile(l *load) {
-	l.ship.kill()
+	l.rig.kill()
 	sound := l.copied()
 	names := []string{"journal.db", "journal.db-wal", "journal.db-shm", "journal", "daemon.json", "token", "lock", ".gitignore", "log", "agent_state.json"}
 	name := names[l.rnd.IntN(len(names))]
@@ -146,7 +146,7 @@ func removeFile(l *load) {
 		l.upOrNot(l.damaged, sound)
 	case "agent_state.json":
 		agent := tortureAgents[l.rnd.IntN(len(tortureAgents))]
-		_ = os.Remove(filepath.Join(l.ship.dir, agent, name))
+		_ = os.Remove(filepath.Join(l.rig.dir, agent, name))
 		l.up()
 		l.mu.Lock()
 		l.wants[agent].any = true // C21: it is pause now, unless it was written again

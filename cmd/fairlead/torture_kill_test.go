@@ -46,7 +46,7 @@ func (l *load) spooled(doomed []body) {
 			continue
 		}
 		size := int64(0)
-		if info, err := os.Stat(filepath.Join(l.ship.dir, ".fairlead", "sessions", b.session, "spool")); err == nil {
+		if info, err := os.Stat(filepath.Join(l.rig.dir, ".fairlead", "sessions", b.session, "spool")); err == nil {
 			size = info.Size()
 		}
 		l.killed[b.session] = size
@@ -54,7 +54,7 @@ func (l *load) spooled(doomed []body) {
 }
 
 func killDaemon(l *load) {
-	l.ship.kill()
+	l.rig.kill()
 	pass(l.upTo(150 * time.Millisecond))
 	l.up()
 }
@@ -76,7 +76,7 @@ func killAll(l *load) {
 }
 
 func (l *load) killEverybody() {
-	l.ship.kill()
+	l.rig.kill()
 	for range 100 {
 		all := l.census()
 		if len(all) == 0 {
@@ -91,7 +91,7 @@ func (l *load) killEverybody() {
 // stopDaemon puts the daemon to sleep, as a laptop does. A second one must not take its
 // place meanwhile, and what the agents do must not be lost on it.
 func stopDaemon(l *load) {
-	pid := l.ship.daemon.Process.Pid
+	pid := l.rig.daemon.Process.Pid
 	l.must(syscall.Kill(pid, syscall.SIGSTOP))
 	pass(l.upTo(700 * time.Millisecond))
 	switch l.rnd.IntN(3) {
@@ -105,7 +105,7 @@ func stopDaemon(l *load) {
 
 // refusedUp wants a second daemon to be refused with words.
 func (l *load) refusedUp(why string) {
-	second := &ship{t: l.t, dir: l.ship.dir}
+	second := &rig{t: l.t, dir: l.rig.dir}
 	said, err := second.tryUp()
 	if err == nil {
 		l.wrong(&l.tally.Doubles, "a second daemon got ready (%s)", why)
@@ -157,7 +157,7 @@ func (l *load) lull(shim bool) (sleeper, bool) {
 			if !b.lives() || syscall.Kill(b.pid, syscall.SIGSTOP) != nil {
 				continue
 			}
-			if _, err := os.Stat(filepath.Join(l.ship.dir, ".fairlead", "sessions", b.session, "exit.json")); err == nil || l.over(b.session) {
+			if _, err := os.Stat(filepath.Join(l.rig.dir, ".fairlead", "sessions", b.session, "exit.json")); err == nil || l.over(b.session) {
 				_ = syscall.Kill(b.pid, syscall.SIGCONT) // it was on its way out
 				continue
 			}
@@ -221,14 +221,14 @@ func stopShim(l *load) {
 // guess: neither end the session nor start it again.
 func stopShimKillDaemon(l *load) {
 	s, ok := l.lull(true)
-	l.ship.kill()
+	l.rig.kill()
 	if !ok {
 		l.up()
 		return
 	}
 	began := time.Now()
 	l.up()
-	if took := time.Since(began); took > shipWait/4 {
+	if took := time.Since(began); took > rigWait/4 {
 		l.wrong(&l.tally.Other, "one shim that sleeps held the daemon up for %s", took)
 	}
 	pass(l.upTo(300 * time.Millisecond))
@@ -241,30 +241,30 @@ func raceDaemons(l *load) {
 	const racers = 20
 	alive := l.rnd.IntN(3) == 0
 	if !alive {
-		l.ship.kill()
+		l.rig.kill()
 	}
 	type outcome struct {
-		ship *ship
+		rig  *rig
 		said string
 		err  error
 	}
 	ended := make(chan outcome, racers)
 	for range racers {
 		go func() {
-			s := &ship{t: l.t, dir: l.ship.dir}
+			s := &rig{t: l.t, dir: l.rig.dir}
 			said, err := s.tryUp()
 			ended <- outcome{s, said, err}
 		}()
 	}
 	if alive {
 		pass(l.upTo(300 * time.Millisecond))
-		l.ship.kill()
+		l.rig.kill()
 	}
-	var ready []*ship
+	var ready []*rig
 	for range racers {
 		switch o := <-ended; {
 		case o.err == nil:
-			ready = append(ready, o.ship)
+			ready = append(ready, o.rig)
 		default:
 			l.exitsWithWords(o.said, o.err, "fairlead down")
 		}
@@ -278,12 +278,12 @@ func raceDaemons(l *load) {
 	}
 	for i, s := range ready {
 		if i == 0 {
-			l.ship.daemon, l.ship.url, l.ship.heard = s.daemon, s.url, s.heard
+			l.rig.daemon, l.rig.url, l.rig.heard = s.daemon, s.url, s.heard
 			continue
 		}
 		s.kill()
 	}
-	if l.ship.daemon == nil {
+	if l.rig.daemon == nil {
 		l.up()
 	}
 }
@@ -295,12 +295,12 @@ func monotonicBack(k *torture) {
 		return
 	}
 	underLoad(func(l *load) {
-		l.ship.kill()
+		l.rig.kill()
 		if l.rnd.IntN(3) == 0 {
 			l.up() // and forward again
 			return
 		}
-		said, err := l.ship.tryUp("unshare", "-UrT", "--monotonic", fmt.Sprintf("-%d", 1+l.rnd.IntN(600)))
+		said, err := l.rig.tryUp("unshare", "-UrT", "--monotonic", fmt.Sprintf("-%d", 1+l.rnd.IntN(600)))
 		if err != nil {
 			l.t.Fatalf("round %d: the daemon did not come back: %v: %s", l.round, err, said)
 		}

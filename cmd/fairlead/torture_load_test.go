@@ -18,7 +18,7 @@ import (
 // rest, and a foreign program that writes into a file of its own accord.
 type load struct {
 	*torture
-	ship   *ship
+	rig    *rig
 	client *apiclient.Client
 	mark   string // what the marks of this workspace begin with
 
@@ -81,7 +81,7 @@ func tortureFiles() map[string]string {
 // underLoad deals a blow in each round to a team at work, and counts after each.
 func underLoad(strike func(*load)) func(*torture) {
 	return func(k *torture) {
-		l := k.work(newShip(k.t, tortureFiles()))
+		l := k.work(newRig(k.t, tortureFiles()))
 		defer l.rest()
 		l.again(strike)
 	}
@@ -111,10 +111,10 @@ func contextFor(d time.Duration) (context.Context, context.CancelFunc) {
 func pass(d time.Duration) { wait.Pause(d) }
 
 // work sets the load going.
-func (k *torture) work(s *ship) *load {
+func (k *torture) work(s *rig) *load {
 	k.t.Helper()
 	l := &load{
-		torture: k, ship: s, client: s.client(), mark: markOf(s.dir),
+		torture: k, rig: s, client: s.client(), mark: markOf(s.dir),
 		wants: map[string]*wish{}, notes: map[string]uint64{}, twice: map[string]bool{}, killed: map[string]int64{},
 		known: map[string]bool{}, ended: map[string]int64{}, found: map[string]bool{}, checked: map[string]bool{}, starts: map[string]int{},
 	}
@@ -165,7 +165,7 @@ func (l *load) command(k *torture) {
 	w := l.wants[name]
 	w.perhaps = append(w.perhaps, desired)
 	l.mu.Unlock()
-	ctx, cancel := contextFor(shipWait)
+	ctx, cancel := contextFor(rigWait)
 	defer cancel()
 	answer, err := l.client.Command(ctx, verb, name, note)
 	l.mu.Lock()
@@ -181,7 +181,7 @@ func (l *load) command(k *torture) {
 // scribble is a foreign Mission Control: it reads the file, changes it and writes it back
 // where it lies, as the seed's own does.
 func (l *load) scribble(k *torture) {
-	path := filepath.Join(l.ship.dir, scribbled, "agent_state.json")
+	path := filepath.Join(l.rig.dir, scribbled, "agent_state.json")
 	text, err := os.ReadFile(path)
 	var state map[string]any
 	if err != nil || json.Unmarshal(text, &state) != nil {
@@ -206,7 +206,7 @@ func (l *load) scribble(k *torture) {
 // up starts the daemon again, and stops everything where it does not come.
 func (l *load) up() {
 	l.t.Helper()
-	if said, err := l.ship.tryUp(); err != nil {
+	if said, err := l.rig.tryUp(); err != nil {
 		l.t.Fatalf("round %d: the daemon did not come back: %v; it said: %s", l.round, err, said)
 	}
 }

@@ -19,7 +19,7 @@ func (l *load) countOutput() {
 	for _, b := range l.census() {
 		open[b.session] = true
 	}
-	sessions := filepath.Join(l.ship.dir, ".fairlead", "sessions")
+	sessions := filepath.Join(l.rig.dir, ".fairlead", "sessions")
 	folders, err := os.ReadDir(sessions)
 	if err != nil {
 		l.t.Fatalf("round %d: %v", l.round, err)
@@ -56,7 +56,7 @@ func (l *load) countOutput() {
 // aside are the folders of dead sessions of this name that a new journal has put aside, oldest
 // first.
 func (l *load) aside(id string) []string {
-	folders, err := filepath.Glob(filepath.Join(l.ship.dir, ".fairlead", "sessions-aside", id+".*"))
+	folders, err := filepath.Glob(filepath.Join(l.rig.dir, ".fairlead", "sessions-aside", id+".*"))
 	if err != nil {
 		l.t.Fatal(err)
 	}
@@ -66,7 +66,7 @@ func (l *load) aside(id string) []string {
 
 // compare says what is wrong with one session's output.
 func (l *load) compare(id string, spool []byte, shimKilled bool) string {
-	ledger, err := os.ReadFile(filepath.Join(l.ship.dir, agentIn(id), "ledger-"+id))
+	ledger, err := os.ReadFile(filepath.Join(l.rig.dir, agentIn(id), "ledger-"+id))
 	if err != nil && !os.IsNotExist(err) {
 		return err.Error()
 	}
@@ -102,11 +102,11 @@ func whole(text string) []string {
 // been made and nothing in it; and a start whose second record could not be written counts
 // as lost, on purpose: it may have been.
 func (l *load) everBegan(id string) bool {
-	record, err := os.ReadFile(filepath.Join(l.ship.dir, ".fairlead", "sessions", id, "agent.json"))
+	record, err := os.ReadFile(filepath.Join(l.rig.dir, ".fairlead", "sessions", id, "agent.json"))
 	if err == nil && strings.Contains(string(record), `"step":"started"`) {
 		return true
 	}
-	starts, err := os.ReadFile(filepath.Join(l.ship.dir, agentIn(id), "starts"))
+	starts, err := os.ReadFile(filepath.Join(l.rig.dir, agentIn(id), "starts"))
 	return err == nil && slices.Contains(strings.Fields(string(starts)), id)
 }
 

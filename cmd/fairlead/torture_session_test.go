@@ -46,7 +46,7 @@ func TestSessionTorture(t *testing.T) {
 func (k *torture) ward(exact bool, strike func(*load)) {
 	w := newWard(k.t)
 	p := &busyWard{exact: exact, ward: w, load: &load{
-		torture: k, ship: w.ship, client: w.client(), mark: markOf(w.dir), killed: map[string]int64{}, twice: map[string]bool{},
+		torture: k, rig: w.rig, client: w.client(), mark: markOf(w.dir), killed: map[string]int64{}, twice: map[string]bool{},
 	}}
 	p.doing, p.cancel = context.WithCancel(context.Background())
 	seed := p.rnd.Uint64()
@@ -76,7 +76,7 @@ func (p *busyWard) speak(k *torture) {
 	if k.rnd.IntN(2) == 0 {
 		err = p.says(text)
 	} else {
-		ctx, cancel := contextFor(shipWait)
+		ctx, cancel := contextFor(rigWait)
 		_, err = p.client.Dispatches.Input(ctx, p.folder.Name(), text)
 		cancel()
 	}
@@ -96,7 +96,7 @@ func (p *busyWard) speak(k *torture) {
 func (p *busyWard) settle() {
 	p.torture.t.Helper()
 	for begun := time.Now(); !p.rests(p.client); pass(20 * time.Millisecond) {
-		if time.Since(begun) > 2*shipWait {
+		if time.Since(begun) > 2*rigWait {
 			s, err := p.folder.Session()
 			p.torture.t.Fatalf("round %d: the session does not come to rest: %+v, open %+v, %v; %s", p.round, s.Now, s.Open, err, p.lastWords())
 		}

@@ -217,7 +217,7 @@ func TestInsideNamespace(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { os.RemoveAll(run) }) // after the ship's own
+	t.Cleanup(func() { os.RemoveAll(run) }) // after the rig's own
 	t.Setenv("XDG_RUNTIME_DIR", run)
 	seed, err := strconv.ParseUint(os.Getenv("FAIRLEAD_TORTURE_SEED"), 10, 64)
 	if err != nil {

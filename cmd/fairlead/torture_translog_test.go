@@ -64,7 +64,7 @@ func (l *load) journalTold() (all []logLine) {
 	l.t.Helper()
 	after := uint64(0)
 	for {
-		ctx, cancel := contextFor(shipWait)
+		ctx, cancel := contextFor(rigWait)
 		page, err := l.client.Journal(ctx, apiclient.JournalQuery{After: after})
 		cancel()
 		if err != nil {

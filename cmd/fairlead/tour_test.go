@@ -72,7 +72,7 @@ func TestTour(t *testing.T) {
 	place := newGuidePlace(t, "git", "awk", "python3")
 	folder := place.dir
 	for _, b := range all {
-		for end := time.Now().Add(shipWait); ; {
+		for end := time.Now().Add(rigWait); ; {
 			var output string
 			output, folder, err = place.step(t, folder, b.commands)
 			if err != nil {
