@@ -43,7 +43,7 @@ async function ask(of, before = 0) {
 
 /** @param {string} text */
 export function type(text) {
-  query.value = text.replace(/^\//, '').slice(0, QUERY_MAX); // the key that opens the palette is no part of the query
+  query.value = text.slice(0, QUERY_MAX);
   clearTimeout(timer);
   const of = query.value.trim();
   if (!/[\p{L}\p{N}]/u.test(of)) { stop(); return; }
