@@ -48,10 +48,10 @@ func TestHostileDocumentFolder(t *testing.T) {
 	}
 	s.crewUntil("the one that can be read is there", func(v view.CrewView) bool { return len(v.Agents) == 4 })
 	planted := filepath.Join(folder, "agent-1.json") // ours, replaced by a link
-	if err := os.Remove(planted); err != nil {
+	if err := os.Symlink(secret, planted+".new"); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.Symlink(secret, planted); err != nil {
+	if err := os.Rename(planted+".new", planted); err != nil { // at once: a document that is removed is written again
 		t.Fatal(err)
 	}
 	begun := time.Now()

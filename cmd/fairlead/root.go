@@ -51,6 +51,7 @@ what each one does, asks you when an agent needs an answer, and keeps a record o
 	root.PersistentFlags().BoolVar(&a.JSON, "json", false, "print JSON, for programs")
 	root.PersistentFlags().BoolVarP(&a.Verbose, "verbose", "v", false, "show details, such as rule ids in errors")
 	root.Flags().BoolVar(&which, "version", false, "print the version")
+	_ = root.Flags().MarkHidden("version") // it exists; the command of that name is in the list
 	root.SetUsageTemplate(usageTemplate)
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error { return cli.Usage(cmd, err) })
 	a.addVerbs(root)
