@@ -4,7 +4,7 @@ package sim
 var ofTasks = []mutant{
 	{
 		breaks: "a landing whose process died is done again",
-		file:   "task/step.go", old: "len(words) != 2 || words[0] != work {", new: "len(words) != 2 || words[0] != \"\" {",
+		file:   "task/step.go", old: "if of != work {", new: "if of != \"\" {",
 		pkg: "./task", run: "TestRandomOrders|TestLandKilled",
 	},
 	{
