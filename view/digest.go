@@ -72,7 +72,11 @@ func (g *DigestOf) Add(ch team.Change, seq uint64) {
 		run, step, _ := strings.Cut(of, "/")
 		g.entity[run] = seq
 		if ch.Actor.Kind == "human" && (ch.Trigger == string(workflow.Approved) || ch.Trigger == string(workflow.Rejected)) {
-			g.line("answered", run, ch.At, seq, PageLink("runs", run, step), "%s %s %s of %s", cmp.Or(ch.Actor.ID, "a person"), ch.Trigger, step, run)
+			what := step + " of " + run
+			if step == "approve" { // of a task, and of many workflows: the word is said already
+				what = run
+			}
+			g.line("answered", run, ch.At, seq, PageLink("runs", run, step), "%s %s %s", cmp.Or(ch.Actor.ID, "a person"), ch.Trigger, what)
 		}
 	}
 	switch {

@@ -36,6 +36,7 @@ func TestDigest(t *testing.T) {
 	add("control", "control/bob", "failed_for_good", "engine", 3, team.Body{Control: &team.ControlSet{Value: control.Value{GaveUp: at(3)}}})
 	add("control", "control/bob", "hold_set", "engine", 4, team.Body{Control: &team.ControlSet{Value: control.Value{GaveUp: at(3)}}})
 	add("run", "run/r1/notes", "approved", "human", 4, team.Body{})
+	add("run", "run/T7/approve", "rejected", "human", 4, team.Body{})
 	asked(1, question.Question{State: question.Answered, Kind: question.Permission, Allow: true, By: "human/ann"})
 	asked(2, question.Question{State: question.Answered, Kind: question.Permission, By: "time"})
 	asked(3, question.Question{State: question.Answered, Kind: question.Permission, Allow: true, By: "rule"})
@@ -60,8 +61,9 @@ func TestDigest(t *testing.T) {
 		"done #/tasks/T1 0: T1 Fix it landed on main, 3 files changed",
 		"answered #/inbox 0: 1 question was answered by a rule or a saved answer",
 		"answered #/runs/r1/notes 109: ann approved notes of r1",
-		"answered #/inbox/q1 110: coder asked: run make; answered by ann: yes",
-		"answered #/inbox/q2 111: coder asked: run make; answered by no person in time, so by the default: no",
+		"answered #/runs/T7/approve 110: ann rejected T7",
+		"answered #/inbox/q1 111: coder asked: run make; answered by ann: yes",
+		"answered #/inbox/q2 112: coder asked: run make; answered by no person in time, so by the default: no",
 		"worked #/agents/ada/output/ada-2 102: ada finished 2 sessions",
 		"worked #/agents/eve/output/eve-1 104: eve finished 2 sessions, 1 of them failed",
 		"worked #/agents/joe/output/joe-1 105: a session of joe failed",

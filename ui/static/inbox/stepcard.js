@@ -3,7 +3,7 @@
 
 import { size } from '../shell/format.js';
 import { html, useEffect, useRef, useSignal } from '../shell/lib.js';
-import { plain } from '../shell/text.js';
+import { lines, plain } from '../shell/text.js';
 import { showTask } from '../shell/router.js';
 import { focusOn, useFocus } from '../shell/focus.js';
 import { Act, Fault } from '../shell/orderbutton.js';
@@ -91,7 +91,7 @@ export function TaskBody({ item: i, id }) {
   const last = c.requests[c.requests.length - 1];
   return html`<${Renewed} shown=${c.shown ?? ''} />
     ${c.text.trim().includes('\n') && html`<details class="need-file"><summary>The whole task</summary><pre class="ask-words">${block(c.text)}</pre></details>`}
-    ${last && html`<p class="need-asked"><span class="soft">You asked in round ${last.round}:</span> ${plain(last.text, 300)}</p>`}
+    ${last && html`<p class="need-asked"><span class="soft">You asked in round ${last.round}:</span> ${lines(last.text, 300)}</p>`}
     <${Diff} c=${c} />
     <${Checks} checks=${c.checks} />
     ${c.shown && html`<p class="need-then soft">Approval ${landing(c.land, plain(c.base, 100))}: exactly commit <code>${plain(c.shown, 40).slice(0, 10)}</code>, as shown here. Without an answer it waits.</p>

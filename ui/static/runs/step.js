@@ -6,7 +6,7 @@ import { html, useEffect, useRef, useSignal } from '../shell/lib.js';
 import { inbox, isOver, shown, step, stepIDs } from './state.js';
 import { stepLook, tries } from './words.js';
 import { live, now, seenUntil } from '../shell/connection.js';
-import { plain } from '../shell/text.js';
+import { lines, plain } from '../shell/text.js';
 import { readPast, sessionOf, trailed } from './trail.js';
 import { dialog, showRun, showTask, stepID } from '../shell/router.js';
 import { Answer } from '../inbox/approval.js';
@@ -78,7 +78,7 @@ export function StepDetail({ run }) {
   return html`<section class="step" aria-labelledby="step-title">
     <header class="step-head"><h3 id="step-title" ref=${title}><bdi>${plain(id, 64)}</bdi></h3><${Mark} look=${look} />${words && html`<span class="soft">${words}</span>`}<${Orders} run=${run} s=${s} /></header>
     ${s.denied && html`<p class="soft step-denied">${plain(s.denied, 400)}</p>`}
-    ${s.last_error && html`<p class="worry-box"><${Icon} name="look" /><span>${plain(s.last_error, 1000)}</span></p>`}
+    ${s.last_error && html`<p class="worry-box"><${Icon} name="look" /><span class="step-error">${lines(s.last_error, 1000)}</span></p>`}
     ${s.waits_for && html`<p class="soft step-waits">${plain(s.waits_for, 400)}</p>`}
     ${s.status === 'WAITING_ON_HUMAN' && (shown.value?.task && !s.input_schema ? html`<div class="answer-foot"><button type="button" class="order order-primary" onClick=${() => showTask(run)}><${Icon} name="look" /><span>Look at the changes</span></button></div>` : html`<${Answer} key=${`${run}/${id}`} run=${run} step=${id} schema=${s.input_schema} bad=${s.bad_input} path=${s.manual_input_path} shown=${inbox.value.find((i) => i.kind === 'step' && i.run_id === run && i.step_id === id)?.shown} id="answer" />`)}
     <dl class="step-facts">

@@ -44,3 +44,12 @@ export function plain(value, max = LINE_SHOWN_MAX) {
   const text = typeof value === 'string' ? value : JSON.stringify(value);
   return text.length > max ? reveal(text.slice(0, max)) + '\u2026' : reveal(text);
 }
+
+/**
+ * Foreign text of several lines, to be shown with white-space: pre-wrap; a longer one is cut and ends in an ellipsis.
+ * @param {string} text
+ * @param {number} [max] in UTF-16 units
+ */
+export function lines(text, max = Infinity) {
+  return (text.length > max ? text.slice(0, max) + '\u2026' : text).split('\n').map((l) => reveal(l.replace(/\t/g, '  '))).join('\n');
+}

@@ -3,16 +3,13 @@
 import { html, useEffect, useRef, useSignal } from '../shell/lib.js';
 import { Act, Fault } from '../shell/orderbutton.js';
 import { Icon } from '../shell/icons.js';
-import { reveal } from '../shell/text.js';
+import { lines } from '../shell/text.js';
 import { spot } from '../shell/router.js';
 import { addComment, changeComment, keyOf, removeComment } from './actions.js';
 import { editing } from './state.js';
 
 /** Longest comment in bytes; the server accepts no longer one. */
 const COMMENT_MAX = 10_000;
-
-/** Text of several lines, with deceptive characters made visible. @param {string} text */
-export const lines = (text) => text.split('\n').map((l) => reveal(l.replace(/\t/g, '  '))).join('\n');
 
 /** @param {{task: string, at: NonNullable<typeof editing.value>, text: string, name: string}} props name: what is commented on */
 export function CommentForm({ task, at, text: first, name }) {

@@ -8,8 +8,7 @@ import { Facts } from '../agents/facts.js';
 import { Tape } from '../agents/outputtab.js';
 import { step } from '../runs/state.js';
 import { Mark } from '../runs/list.js';
-import { plain } from '../shell/text.js';
-import { lines } from './comment.js';
+import { lines, plain } from '../shell/text.js';
 import { changes } from './state.js';
 import { spot } from '../shell/router.js';
 
