@@ -135,7 +135,7 @@ func handOffsLoop(b testing.TB) (e *Supervisor, next func(n int) *team.Event) {
 	return e, func(n int) *team.Event {
 		head := e.State().Channels.ByID[channel.ChannelID(benchChannel(n))].Head
 		if head.Holder == "" {
-			b.Fatal("nobody has the turn in ", benchChannel(n), head.Parked)
+			b.Fatal("no agent has the turn in ", benchChannel(n), head.Parked)
 		}
 		return loop.EventBy(team.Actor{Kind: "agent", ID: string(head.Holder)}, "", channel.Said{
 			Token: channel.Token{Channel: channel.ChannelID(benchChannel(n)), Agent: head.Holder, Turn: head.Turn}, Bytes: 8, Complete: true,

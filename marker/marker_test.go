@@ -57,7 +57,7 @@ var streams = []struct{ name, in, want string }{
 	{"text before and after on its line", "now [AGENT_STATUS] {} and so on\n", "now ‹agent_status@4 {}›and so on\n"},
 	{"text before on its line", "now [AGENT_STATUS] {}\nnext", "now ‹agent_status@4 {}›\nnext"},
 	{"spoken of", "Emit [AGENT_STATUS] when you are done, or `TURN_COMPLETE`.\n", "Emit [AGENT_STATUS] when you are done, or `TURN_COMPLETE`.\n"},
-	{"without an object", "[AGENT_STATUS] nobody\n", "‹agent_status@0 fault: no JSON object follows [AGENT_STATUS]›nobody\n"},
+	{"without an object", "[AGENT_STATUS] words\n", "‹agent_status@0 fault: no JSON object follows [AGENT_STATUS]›words\n"},
 	{"without anything", "[AGENT_STATUS]", "‹agent_status@0 fault: no JSON object follows [AGENT_STATUS]›"},
 	{"a list instead", "[AGENT_STATUS] []\n", "‹agent_status@0 fault: no JSON object follows [AGENT_STATUS]›[]\n"},
 	{

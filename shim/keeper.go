@@ -270,15 +270,6 @@ func (k *keeper) tree() []Process {
 	return without(all, found, self)
 }
 
-// living returns what a status shows of the tree. It is asked for often, by all shims of a team at a time, so
-// it does not read the whole process table where every process of the tree stays below the shim.
-func (k *keeper) living() []Process {
-	if haveSubreaper {
-		return descendants(os.Getpid())
-	}
-	return k.tree()
-}
-
 // bury writes the exit record, notifies all connections, and removes the socket.
 func (k *keeper) bury() {
 	defer removeCgroup(k.record.Cgroup)

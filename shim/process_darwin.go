@@ -63,11 +63,8 @@ func environOf(pid int) []byte {
 
 func appendEnviron(buf []byte, pid int) []byte { return append(buf, environOf(pid)...) }
 
-// descendants returns the living descendants of root, without root.
-func descendants(root int) []Process {
-	all, _ := processes() // none: nothing is known of the tree
-	return below(all, root)
-}
+// living returns what a status shows of the tree. A process may have left it, so all are looked at.
+func (k *keeper) living() []Process { return k.tree() }
 
 func environAfterArgs(raw []byte) []byte {
 	if len(raw) < 4 {

@@ -89,6 +89,10 @@ func parseStat(line []byte) (p Process, ok bool) {
 	return p, errors.Join(errs[:]...) == nil && p.PID > 0 && p.parent >= 0
 }
 
+// living returns what a status shows of the tree. It is asked for often, by all shims of a team at a time, so it does
+// not read the whole process table: every process of the tree stays below the shim, which is a subreaper.
+func (k *keeper) living() []Process { return descendants(os.Getpid()) }
+
 // descendants returns the living descendants of root, without root. The kernel lists the children of each
 // thread; where it does not, the whole process table is read.
 func descendants(root int) []Process {
@@ -108,8 +112,9 @@ func descendants(root int) []Process {
 					continue
 				}
 				seen[pid] = true
+				todo = append(todo, pid) // also of a zombie: other threads of it may have children
 				if p, ok := readProcess(pid); ok && !p.zombie {
-					found, todo = append(found, p), append(todo, pid)
+					found = append(found, p)
 				}
 			}
 		}

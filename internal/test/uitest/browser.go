@@ -352,14 +352,18 @@ func (p *Page) Click(within, text string) {
 	find := fmt.Sprintf(`[...document.querySelectorAll(%q)].flatMap(e => [...e.querySelectorAll('button, a, [role=tab], [role=option], option, summary, label.mode')])
 		.find(b => (b.innerText + ' ' + (b.getAttribute('aria-label') ?? '')).toLowerCase().includes(%s) && b.checkVisibility() && b.getAttribute('aria-disabled') !== 'true')`, within, quote(strings.ToLower(text)))
 	p.Until(fmt.Sprintf("there is %q to press in %s", text, within), find)
-	for {
+	for range pressesMax {
 		at := Eval[[]float64](p, fmt.Sprintf(standing, find))
 		p.do("press "+text, chromedp.MouseClickXY(at[0], at[1]))
 		if !Eval[bool](p, `(() => { const missed = window.pressMissed?.() ?? false; delete window.pressMissed; return missed; })()`) {
 			return
 		}
 	}
+	p.t.Fatalf("%d presses missed %q in %s: something covers it", pressesMax, text, within)
 }
+
+// pressesMax is how often a button is pressed that moves away from the mouse.
+const pressesMax = 20
 
 // Press types keys, as the chromedp kb package spells them. A key and its character are one event, as on a keyboard: a
 // character sent after it would reach what has the focus by then.

@@ -21,10 +21,15 @@ var versionFolder = regexp.MustCompile(`^/v/[^/]+/`)
 type Proxy struct {
 	forward  *httputil.ReverseProxy
 	mu       sync.Mutex
-	refusals map[string]string // "POST /channels/quay/skip" → reason
-	lasting  map[string]bool   // refusals that do not end with the first
+	refusals map[string]refusal // "POST /channels/quay/skip" → how
 	edits    map[string]func(body map[string]any)
 	holds    bool // streams are passed on when they have ended
+}
+
+// refusal refuses the next request, or all of them.
+type refusal struct {
+	reason string
+	all    bool
 }
 
 // HoldStreams passes each later stream on only when it has ended, as a proxy does that buffers answers; or no longer.
@@ -53,7 +58,7 @@ func (w *whole) Read(b []byte) (int, error) {
 
 func newProxy(server string) *Proxy {
 	to := &url.URL{Scheme: "http", Host: server}
-	p := &Proxy{refusals: map[string]string{}, lasting: map[string]bool{}, edits: map[string]func(map[string]any){}}
+	p := &Proxy{refusals: map[string]refusal{}, edits: map[string]func(map[string]any){}}
 	p.forward = &httputil.ReverseProxy{
 		FlushInterval: -1, // the feed is a stream
 		Rewrite: func(r *httputil.ProxyRequest) {
@@ -70,17 +75,18 @@ func newProxy(server string) *Proxy {
 // Refuse answers the next request with this method and path with a refusal. Paths are relative to
 // /api/v1, and those of the page's parts to the folder of their version.
 func (p *Proxy) Refuse(method, path, reason string) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.refusals[method+" "+path] = reason
+	p.refuse(method+" "+path, refusal{reason: reason})
 }
 
 // RefuseAll answers every request with this method and path with a refusal.
 func (p *Proxy) RefuseAll(method, path, reason string) {
-	p.Refuse(method, path, reason)
+	p.refuse(method+" "+path, refusal{reason: reason, all: true})
+}
+
+func (p *Proxy) refuse(key string, how refusal) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.lasting[method+" "+path] = true
+	p.refusals[key] = how
 }
 
 // RefuseAnswer refuses the next answer to a question.
@@ -99,8 +105,8 @@ func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		key = parts[0] + "/questions/*/" + parts[3]
 	}
 	p.mu.Lock()
-	reason, refused := p.refusals[key]
-	if !p.lasting[key] {
+	how, refused := p.refusals[key]
+	if !how.all {
 		delete(p.refusals, key)
 	}
 	p.mu.Unlock()
@@ -112,7 +118,7 @@ func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(http.StatusConflict)
 	_ = json.NewEncoder(w).Encode(map[string]any{ // an error means that the page has gone
 		"title": "Conflict", "status": http.StatusConflict, "detail": key + " is refused",
-		"refusal": map[string]any{"subject": key, "event": "asked", "row": "T23", "reason": reason},
+		"refusal": map[string]any{"subject": key, "event": "asked", "row": "T23", "reason": how.reason},
 	})
 }
 
