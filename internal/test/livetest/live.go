@@ -15,8 +15,10 @@ package livetest
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"runtime"
 	"strings"
 	"testing"
@@ -38,7 +40,6 @@ type Program struct {
 	Env     []string // all that it needs, besides Bare
 	Home    string   // a temporary folder; it also marks whatever the program starts
 	Way     *Way     // who tried to get out
-	Forgets bool     // it does not find a conversation again after its process has ended
 	May     []string // where it goes uninvited and no setting keeps it from, as the proxy hears it
 }
 
@@ -120,8 +121,25 @@ func Gemini(t testing.TB, model *scriptmodel.Server) Program {
 		p.Env, "GEMINI_API_KEY="+scriptmodel.Key, "GOOGLE_GEMINI_BASE_URL="+strings.TrimSuffix(model.URL, "/v1"), "GEMINI_MODEL="+scriptmodel.Name,
 		"GEMINI_CLI_TRUST_WORKSPACE=true", "GEMINI_CLI_NO_RELAUNCH=true",
 	)
-	p.Forgets = true
 	return p
+}
+
+// Age makes the conversations of Gemini CLI older than a minute. It names the file of a conversation
+// by the minute: what is resumed within the minute in which it began gets the same file, and is not
+// found in it. People resume later than that. For other programs it does nothing.
+func (p Program) Age(t testing.TB) {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(p.Home, ".gemini", "tmp", "*", "chats", "session-*"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	year := regexp.MustCompile(`session-\d{4}`)
+	for i, file := range files {
+		older := year.ReplaceAllString(filepath.Base(file), fmt.Sprintf("session-%04d", 2000+i)) // the oldest first, as they are listed
+		if err := os.Rename(file, filepath.Join(filepath.Dir(file), older)); err != nil {
+			t.Fatal(err)
+		}
+	}
 }
 
 // Claude is Claude Code itself, by JSON lines.
