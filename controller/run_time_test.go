@@ -117,6 +117,23 @@ func TestTimeoutOfSteps(t *testing.T) {
 	})
 }
 
+// A run's cost is that of all its attempts, also of those on another day.
+func TestCostOfRuns(t *testing.T) {
+	t.Parallel()
+	inBubble(t, "coder", func(t *testing.T, b *bubble) {
+		b.host.play = func(s *fakeSession) {
+			s.say("usage 10 1 0.5")
+			<-s.asked
+		}
+		b.start()
+		b.startRun("r", fmt.Sprintf(oneStep, ", timeout: 26h"), view.RunFlags{})
+		b.after(27 * time.Hour)
+		if run := b.runView("r"); run.Steps[0].Attempts != 2 || run.CostUSD != 1 {
+			t.Errorf("after two attempts at 0.5: %d, %g", run.Steps[0].Attempts, run.CostUSD)
+		}
+	})
+}
+
 // Two runs want one agent: its steps take turns in its one seat, and who waits says behind
 // whom. A hold lets nothing begin, and what is at work finish.
 func TestRunsShareAnAgent(t *testing.T) {

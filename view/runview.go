@@ -112,7 +112,7 @@ type RunView struct {
 	By         string     `json:"by,omitempty" doc:"The actor that paused, cancelled or resumed it last"`
 	Why        string     `json:"why,omitempty"`
 	Warnings   []string   `json:"warnings,omitempty" doc:"Fields of the workflow's file that have no effect, with line and column; only in the answer for a single run"`
-	CostUSD    float64    `json:"cost_usd_today"`
+	CostUSD    float64    `json:"cost_usd" doc:"Of all its sessions, on all days, as reported"`
 	Counts     Counts     `json:"counts" doc:"Number of steps in each state"`
 	FileBehind bool       `json:"file_behind" doc:"run_state.json is older than the journal"`
 	Task       *TaskView  `json:"task,omitempty" doc:"Only if the run is a task"`

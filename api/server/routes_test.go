@@ -82,7 +82,7 @@ func everyRouteAsked() []askedOnce {
 		{"reload-config", "POST", "/reload", `{}`, `"changes":["agent coder changed"] "head":2`},
 		{"stop-team", "POST", "/down", `{"now":true}`, `"stopping":true`},
 		{"list-workflows", "GET", "/workflows", "", `"workflows" "path":"nightly.yaml" "name":"nightly" "steps":1`},
-		{"list-runs", "GET", "/runs", "", `"runs" "run_id":"r1" "workflow_name" "status":"waiting" "stage" "repo_dir" "run_state" "created_at" "updated_at" "waits":[] "cost_usd_today" "counts" "waiting_on_human":1`},
+		{"list-runs", "GET", "/runs", "", `"runs" "run_id":"r1" "workflow_name" "status":"waiting" "stage" "repo_dir" "run_state" "created_at" "updated_at" "waits":[] "cost_usd" "counts" "waiting_on_human":1`},
 		{"start-run", "POST", "/runs", `{"workflow":"w.yaml"}`, `"run_id":"r1" "steps" "id":"build" "attempts":1 "iteration_count" "needs":["build"] "human_in_the_loop":true`},
 		{"get-run", "GET", "/runs/r1", "", `"run_id":"r1" "steps" "metrics":{} "logs":[] "artifacts":[] "started_at":null`},
 		{"cancel-run", "POST", "/runs/r1/cancel", `{"step":"build","note":"x"}`, `"seq":9`},

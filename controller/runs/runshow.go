@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"time"
 
 	"github.com/fairlead-dev/fairlead/controller/sessions"
 	"github.com/fairlead-dev/fairlead/view"
@@ -57,9 +56,7 @@ func (c *Controller) runView(t *team.Team, r *workflow.Run) view.RunView {
 	if view.Waits == nil {
 		view.Waits = []string{}
 	}
-	if usage := t.Notes[id].Usage; usage.Day == c.Now().UTC().Format(time.DateOnly) {
-		view.CostUSD = usage.CostUSD
-	}
+	view.CostUSD = t.Notes[id].Total.CostUSD
 	if m := c.Live[id]; m != nil {
 		view.FileBehind = m.due != m.said.Load()
 	}

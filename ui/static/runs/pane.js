@@ -42,7 +42,7 @@ function Head({ run }) {
     ${run.task && html`<p class="about"><span>task: ${plain(run.task.status, 20).replace('_', ' ')}</span><span class="soft">for ${plain(run.task.agent, 64)}, lands on ${plain(run.task.base, 100)}</span><button type="button" class="link" onClick=${() => showTask(run.run_id)}>Open the task</button></p>`}
     <p class="about"><code>${plain(run.run_id, 48)}</code><span>${progress(run.counts)}</span>
       <span class="soft">begun <time class="num">${moment(Date.parse(run.created_at), now.value)}</time>, changed <time class="num">${moment(Date.parse(run.updated_at), now.value)}</time></span>
-      ${run.cost_usd_today ? html`<span class="num soft">${money(run.cost_usd_today)} today</span>` : ''}</p>
+      ${run.cost_usd ? html`<span class="num soft" title="as its agents reported">${money(run.cost_usd)}</span>` : ''}</p>
     <${Bar} counts=${run.counts} />
     <${Orders} run=${run} />
     ${run.why && html`<p class="soft">${run.by ? `${plain(run.by, 60)}: ` : ''}${plain(run.why, 300)}</p>`}

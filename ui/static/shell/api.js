@@ -106,7 +106,7 @@ const BASE = '/api/v1';
  * @property {string[] | null} [waits]
  * @property {string} [by]
  * @property {string} [why]
- * @property {number} [cost_usd_today]
+ * @property {number} [cost_usd] of all its sessions
  * @property {Counts} counts
  * @property {TaskView} [task] only of a run that is a task
  * @property {StepView[] | null} [steps]

@@ -23,7 +23,7 @@ function Card({ run, all }) {
     <p class="card-line"><code>${plain(run.run_id, 48)}</code><span>${plain(t.agent, 64)}</span><span class="num">${span(seenUntil.value + skew.ms - since)}</span></p>
     ${t.status !== all[0] && html`<${Mark} look=${taskLook(t.status)} />`}
     ${t.why && t.status !== 'done' && html`<p class="card-why">${plain(t.why, 160)}</p>`}
-    ${t.files_changed > 0 || run.cost_usd_today ? html`<p class="card-line">${t.files_changed > 0 && html`<span class="num">${plural(t.files_changed, 'file')} changed</span>`}${run.cost_usd_today ? html`<span class="num">${money(run.cost_usd_today)}</span>` : ''}</p>` : ''}
+    ${t.files_changed > 0 || run.cost_usd ? html`<p class="card-line">${t.files_changed > 0 && html`<span class="num">${plural(t.files_changed, 'file')} changed</span>`}${run.cost_usd ? html`<span class="num">${money(run.cost_usd)}</span>` : ''}</p>` : ''}
   </li>`;
 }
 
