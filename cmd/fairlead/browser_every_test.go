@@ -48,11 +48,14 @@ var everyPage = []struct{ name, place, where, words string }{
 	{"moment of an agent", "#/agents/dora/history?at=9", ".moment", "As it was"},
 }
 
-// everyDialog are the dialogs, each with the keys or the button that opens it.
-var everyDialog = []struct{ name, place, key, words string }{
-	{"help", "#/now", "?", "Keys and words"},
-	{"palette", "#/now", "/", "Go to"},
-	{"hold", "#/now", "h", "Hold the team?"},
+// everyDialog are the dialogs, each with the key or the button that opens it.
+var everyDialog = []struct{ name, place, key, button, words string }{
+	{"help", "#/now", "?", "", "Keys and words"},
+	{"palette", "#/now", "/", "", "Go to"},
+	{"hold", "#/now", "h", "", "Hold the team?"},
+	{"new task", "#/tasks", "", "New task", "New task"},
+	{"start a run", "#/runs", "", "Start a run", "Start a run"},
+	{"add an agent", "#/agents", "", "Add an agent", "Add an agent"},
 }
 
 // filledTeam is a daemon with something on every page: cards, a task, runs, a channel, a crew, a dispatch, tokens.
@@ -135,7 +138,11 @@ func TestEveryPage(t *testing.T) {
 			for _, e := range everyDialog {
 				uitest.Eval[bool](p, `(document.activeElement.blur(), location.hash = '`+e.place+`', true)`)
 				p.Until("the page is live again", `document.querySelector('.line-live') && !document.querySelector('.moment')`)
-				p.Press(e.key)
+				if e.key != "" {
+					p.Press(e.key)
+				} else {
+					p.Click("main", e.button)
+				}
 				p.WaitText("dialog", e.words)
 				looksRight(t)
 				p.Press(kb.Escape)
