@@ -72,7 +72,7 @@ func largeTasks(t *testing.T) *rig {
 	git("add", "rows.go")
 	git("commit", "--quiet", "-m", "code")
 
-	s := newShipIn(t, dir, map[string]string{
+	s := newRigIn(t, dir, map[string]string{
 		"fairlead.yaml": fmt.Sprintf("version: 1\nagents:\n  coder:\n    driver: exec\n    command: [sh, -c, 'read kind; cp -r %q/$kind/. .']\n    workspace: .\n", to),
 	})
 	client, err := apiclient.Dial(dir)

@@ -71,7 +71,7 @@ func filledTeam(t *testing.T) (s *rig, session string) {
 		uitest.MeetingYAML + "team: {lead: julian, size: 8}\n"
 	files[uitest.MeetingFile] = uitest.MeetingScript
 	files["mate/README"], files["pilot/README"] = "mate\n", "pilot\n"
-	s = newShipIn(t, dir, files)
+	s = newRigIn(t, dir, files)
 	s.must("crew", "summon")
 	s.must("channel", "say", "quay", "Which berth is free? Shall we retry?")
 	s.must("dispatch", "start", "--host", "none")

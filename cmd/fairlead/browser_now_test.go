@@ -66,7 +66,7 @@ func TestNowPage(t *testing.T) {
 	for _, v := range uitest.Views {
 		t.Run(v.Name, func(t *testing.T) {
 			dir, git := taskRepo(t, "*\n!upload.go\n!.gitignore\n")
-			p := &nowPage{Page: uitest.Browse(t), t: t, s: newShipIn(t, dir, nowTeam), git: git}
+			p := &nowPage{Page: uitest.Browse(t), t: t, s: newRigIn(t, dir, nowTeam), git: git}
 			p.Resize(v.Size)
 			p.Scheme(v.Scheme)
 			p.Open(p.s.url)

@@ -29,7 +29,7 @@ func TestReposPage(t *testing.T) {
 		return filepath.Join(dir, name)
 	}
 	files := map[string]string{"fairlead.yaml": "version: 1\nagents:\n  coder: {description: Writes, driver: exec, command: ['true'], workspace: w}\n", "w/README": "w\n"}
-	alpha, beta := newShipIn(t, folder("alpha-quay"), files), newShipIn(t, folder("beta-quay"), files)
+	alpha, beta := newRigIn(t, folder("alpha-quay"), files), newRigIn(t, folder("beta-quay"), files)
 	for _, v := range uitest.Views {
 		t.Run(v.Name, func(t *testing.T) {
 			p := uitest.Browse(t)

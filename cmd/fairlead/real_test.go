@@ -39,11 +39,11 @@ func newRig(t *testing.T, files map[string]string) *rig {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return newShipIn(t, dir, files)
+	return newRigIn(t, dir, files)
 }
 
-// newShipIn is newRig in a folder that is there already.
-func newShipIn(t *testing.T, dir string, files map[string]string) *rig {
+// newRigIn is newRig in a folder that is there already.
+func newRigIn(t *testing.T, dir string, files map[string]string) *rig {
 	t.Helper()
 	s := &rig{t: t, dir: dir}
 	for name, text := range files {

@@ -113,7 +113,7 @@ func TestSandboxedClimber(t *testing.T) {
 		return fmt.Sprintf("  %s: {driver: exec, workspace: %s, command: [%s]}\n", name, name,
 			quoted(sandbox.Wrap(program, []string{"sh", "../ask.sh", program}, box)))
 	}
-	s := newShipIn(t, dir, map[string]string{
+	s := newRigIn(t, dir, map[string]string{
 		"ask.sh": ask, "ada/.keep": "", "bob/.keep": "",
 		"fairlead.yaml": "version: 1\nagents:\n" + agent("ada", sandbox.Box{Sockets: true}) + agent("bob", sandbox.Box{}),
 	})

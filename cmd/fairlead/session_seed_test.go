@@ -185,7 +185,7 @@ func TestSessionSeedHosted(t *testing.T) {
 	if _, err := exec.LookPath("python3"); err != nil {
 		t.Skip("there is no python3")
 	}
-	s := newShipIn(t, sample(t), nil)
+	s := newRigIn(t, sample(t), nil)
 	var begun dispatchcli.SessionBegun
 	out, code := s.fairlead("dispatch", "start", "--json")
 	if err := json.Unmarshal([]byte(out), &begun); err != nil || code != cli.ExitDone || begun.Host != dispatchcli.HostFairlead || begun.State != "MAIN" || begun.Agents != 2 {

@@ -59,7 +59,7 @@ func TestTaskImages(t *testing.T) {
 	if err := os.WriteFile(fake, []byte(seesImages), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	s := newShipIn(t, dir, map[string]string{"fairlead.yaml": "version: 1\nagents:\n  coder: {driver: claude, command: [" + fake + "], workspace: .}\n"})
+	s := newRigIn(t, dir, map[string]string{"fairlead.yaml": "version: 1\nagents:\n  coder: {driver: claude, command: [" + fake + "], workspace: .}\n"})
 	for name, want := range map[string]string{
 		"zip.png": "neither a text file nor a PNG", "wide.png": "8001 by 1 pixels", "large.png": "3 MiB", "none.png": "no such file", ".": "not a file",
 	} {

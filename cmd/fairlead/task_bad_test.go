@@ -22,7 +22,7 @@ func TestTaskSetup(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir, git := taskRepo(t, "*\n!.gitignore\n")
-			s := newShipIn(t, dir, map[string]string{
+			s := newRigIn(t, dir, map[string]string{
 				"fairlead.yaml": "version: 1\nagents:\n  ada: {driver: exec, command: ['true'], workspace: ada}\ntasks: {setup: ['" + c.setup + "']}\n",
 				"ada/.keep":     "",
 			})
@@ -80,7 +80,7 @@ func TestTaskRefused(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir, git := taskRepo(t, "*\n!.gitignore\n")
-			s := newShipIn(t, dir, map[string]string{
+			s := newRigIn(t, dir, map[string]string{
 				"fairlead.yaml": "version: 1\nagents:\n  ada: {driver: exec, command: ['true'], workspace: ada}\n",
 				"ada/.keep":     "",
 			})

@@ -49,7 +49,7 @@ func TestTasksKilled(t *testing.T) {
 	t.Parallel()
 	const tasks, kills = 3, 8
 	dir, git := taskRepo(t, "*\n!*.txt\n!.gitignore\n")
-	s := newShipIn(t, dir, map[string]string{
+	s := newRigIn(t, dir, map[string]string{
 		"fairlead.yaml": `version: 1
 agents:
   ada: {driver: exec, command: [sh, -c, &work 'sleep 0.1; echo "whole $RUN_ID" >> $RUN_ID.txt; git add $RUN_ID.txt; git commit -q -m work'], workspace: ada}

@@ -63,7 +63,7 @@ func TestTasksMeasured(t *testing.T) {
 
 	bare, bareDisk := bareTasks(t, dir, git, min(number, 20))
 
-	newShipIn(t, dir, map[string]string{
+	newRigIn(t, dir, map[string]string{
 		"fairlead.yaml": fmt.Sprintf("version: 1\nagents:\n  coder: {driver: exec, command: [sh, -c, 'echo x > T-$RUN_ID.txt'], workspace: coder, instances: %d}\n", measuredInstances),
 		"coder/.keep":   "",
 	})

@@ -248,7 +248,7 @@ func crewDiskFull(k *torture) {
 	}
 	k.mount("-t", "tmpfs", "-o", "mode=755,size="+diskBytes, "tmpfs", dir)
 	k.t.Cleanup(func() { k.unmount(dir) })
-	s := newShipIn(k.t, dir, crewFiles("status_timeout: 5s, hatch_timeout: 60s", ""))
+	s := newRigIn(k.t, dir, crewFiles("status_timeout: 5s, hatch_timeout: 60s", ""))
 	l := &load{torture: k, rig: s, client: s.client(), mark: markOf(dir), killed: map[string]int64{}, twice: map[string]bool{}}
 	s.must("crew", "summon", "--wait")
 	for round := range k.rounds {

@@ -79,7 +79,7 @@ func fullDisk(k *torture) {
 		}
 		k.mount("-t", "tmpfs", "-o", "mode=755,size="+diskBytes, "tmpfs", disk)
 		k.t.Cleanup(func() { k.unmount(disk) })
-		l := k.work(newShipIn(k.t, dir, tortureFiles()))
+		l := k.work(newRigIn(k.t, dir, tortureFiles()))
 		l.again(func(l *load) { l.fillAndFree(filepath.Join(disk, "filler")) })
 		l.rest()
 	}
