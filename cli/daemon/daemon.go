@@ -1,6 +1,7 @@
 package daemon
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/base64"
@@ -50,7 +51,8 @@ type Daemon struct {
 	search     *search.Index // nil: there is none
 	startIndex func()
 
-	address string // of the TCP listener
+	door    net.Listener // TCP; set before the start: it is open already
+	address string       // of door
 
 	disk atomic.Value  // a string: see nearBudget
 	look chan struct{} // capacity 1: notices look again
@@ -93,26 +95,27 @@ func openDaemon(ctx context.Context, d *Daemon, listen string) (_ *Daemon, err e
 			err = errors.Join(err, d.Close())
 		}
 	}()
+	if d.door != nil {
+		d.closers = append(d.closers, ignoreClosed(d.door))
+	}
 	if d.space, err = workspace.OpenWorkspace(conf.Dir); err != nil {
 		return nil, err
 	}
 	d.closers = append(d.closers, d.space.Close)
-	if listen == "" {
-		listen = conf.Listen
+	if d.door == nil {
+		if d.door, err = listenAgain(conf.Dir, cmp.Or(listen, conf.Listen)); err != nil { // first, because a port in use is the most common failure
+			return nil, err
+		}
+		d.closers = append(d.closers, ignoreClosed(d.door))
 	}
-	door, err := listenAgain(conf.Dir, listen) // first, because a port in use is the most common failure
-	if err != nil {
-		return nil, err
-	}
-	d.closers = append(d.closers, ignoreClosed(door))
-	d.address = "http://" + door.Addr().String()
+	d.address = "http://" + d.door.Addr().String()
 	if err := os.Remove(d.space.Path("mcp.key")); err != nil && !errors.Is(err, fs.ErrNotExist) { // of earlier versions: it made all tokens
 		return nil, fmt.Errorf("remove the key of an earlier version: %w", err)
 	}
 	if err := d.openEngine(ctx); err != nil {
 		return nil, err
 	}
-	return d, d.serve(ctx, door)
+	return d, d.serve(ctx)
 }
 
 // openEngine opens the journal and the files, and recovers.
@@ -237,7 +240,7 @@ func (d *Daemon) watchSpace(ctx context.Context) {
 
 // serve starts both listeners: TCP for the page and programs, the socket for Fairlead's own
 // commands.
-func (d *Daemon) serve(ctx context.Context, door net.Listener) error {
+func (d *Daemon) serve(ctx context.Context) error {
 	token, err := d.token()
 	if err != nil {
 		return err
@@ -254,14 +257,14 @@ func (d *Daemon) serve(ctx context.Context, door net.Listener) error {
 	}
 	server := server.New(server.Options{
 		Engine: d.Engine, UI: ui.Handler(), Token: token, Logins: d.Logins, Log: d.log, Version: cli.Version(), Dir: d.Conf.Dir, Store: "sqlite",
-		Hosts: []string{door.Addr().String()}, Address: d.address,
+		Hosts: []string{d.door.Addr().String()}, Address: d.address,
 		Origins: d.Conf.Origins,
 		Reload:  d.reloader(), Editor: d.editor(), Workflows: d.namedWorkflows, ReloadFault: d.reloadFault, Past: offline.Past(d.Conf, cli.Drivers(), d.Engine.Journal()), Search: d.search,
 		MCP: mcp.New(mcp.Options{Engine: d.Engine, Log: d.log, Version: cli.Version()}),
 	})
 	serving, stop := context.WithCancel(context.WithoutCancel(ctx))
 	served := make(chan error, 1)
-	go func() { served <- server.Serve(serving, door, socket) }()
+	go func() { served <- server.Serve(serving, d.door, socket) }()
 	d.closers = append(d.closers, func() error { stop(); return <-served })
 	d.Url = d.address + "/"
 	return announce(socket.Addr().String())

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"net/http"
 	"os"
 	"os/signal"
@@ -59,16 +60,21 @@ func (d *Daemon) reload(ctx context.Context) ([]string, error) {
 func serveUntilStopped(ctx context.Context, a *cli.App, d *Daemon, opts UpOptions, signals <-chan os.Signal) error {
 	for {
 		err := untilStopped(ctx, a, d, signals)
-		err = errors.Join(err, d.Close())
 		var again reloaded
 		if !errors.As(err, &again) {
-			return err
+			return errors.Join(err, d.Close())
 		}
-		if opts.Listen == "" && d.Conf.Listen == again.conf.Listen || strings.HasSuffix(opts.Listen, ":0") {
-			opts.Listen = strings.TrimPrefix(d.address, "http://") // pages and agents know this address
+		next := &Daemon{Conf: again.conf, log: d.log, reloads: make(chan *config.Config, 1)}
+		if opts.Listen != "" || d.Conf.Listen == again.conf.Listen {
+			if next.door, err = duplicate(d.door); err != nil {
+				d.log.Warn("the port cannot stay open during the reload", "error", err)
+			}
+		}
+		if err := d.Close(); err != nil {
+			d.log.Error("the daemon with the configuration before did not close as it should", "error", err)
 		}
 		before := d
-		if d, err = openDaemon(ctx, &Daemon{Conf: again.conf, log: before.log, reloads: make(chan *config.Config, 1)}, opts.Listen); err == nil {
+		if d, err = openDaemon(ctx, next, opts.Listen); err == nil {
 			continue
 		}
 		before.log.Error("the daemon could not start with the changed fairlead.yaml, and starts with the one before", "error", err)
@@ -76,6 +82,21 @@ func serveUntilStopped(ctx context.Context, a *cli.App, d *Daemon, opts UpOption
 			return err
 		}
 	}
+}
+
+// duplicate returns a second listener on the same port. The port stays open when the first is closed: who
+// connects meanwhile waits for the second, instead of being refused.
+func duplicate(door net.Listener) (net.Listener, error) {
+	tcp, ok := door.(*net.TCPListener)
+	if !ok {
+		return nil, fmt.Errorf("the listener on %s is no TCP listener", door.Addr())
+	}
+	file, err := tcp.File()
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	return net.FileListener(file)
 }
 
 // Reload makes the daemon load fairlead.yaml again, prints what changed, and returns when the daemon
