@@ -16,7 +16,7 @@ import (
 // A thousand teams of four, two hundred things that happen to each, and after every one of
 // them what must hold (X1, X8, X9, J1). To see one again: -run 'RandomOrders/seed=7$'
 func TestRandomOrders(t *testing.T) {
-	seeds := testsize.Pick[uint64](200, 1000, 1000)
+	seeds := testsize.Pick[uint64](200, 400, 4000)
 	switch {
 	case testsize.Race:
 		seeds = 30

@@ -69,7 +69,7 @@ func newWorld(t testing.TB, rnd *rand.Rand) *world {
 // A thousand teams, two hundred things that happen to each, and after every one of them what
 // must hold. To see one again: -run 'RandomOrders/seed=7$'
 func TestRandomOrders(t *testing.T) {
-	seeds := testsize.Pick[uint64](60, 1000, 1000)
+	seeds := testsize.Pick[uint64](60, 400, 4000)
 	if testsize.Race {
 		seeds = 20
 	}

@@ -29,7 +29,7 @@ type world struct {
 // A thousand runs of random plans, two hundred inputs each, with all invariants checked after every
 // input. To replay one: -run 'RandomOrders/seed=7$'
 func TestRandomOrders(t *testing.T) {
-	seeds := testsize.Pick[uint64](300, 1000, 1000)
+	seeds := testsize.Pick[uint64](300, 600, 4000)
 	if testsize.Race {
 		seeds = 200
 	}
