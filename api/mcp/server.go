@@ -54,6 +54,7 @@ type Options struct {
 	Engine  AgentBackend
 	Log     *slog.Logger
 	Version string
+	Now     func() time.Time // for the limit of calls; nil: time.Now
 }
 
 // Tools serves a team's tools to the agents in its sessions over the Model Context Protocol. Each
@@ -63,10 +64,11 @@ type Tools struct {
 	engine AgentBackend
 	log    *slog.Logger
 	http   http.Handler
+	now    func() time.Time
 
-	mu    sync.Mutex
-	calls map[string]*callCount // by agent
-	now   map[string]int        // by session: running calls
+	mu      sync.Mutex
+	calls   map[string]*callCount // by agent
+	running map[string]int        // calls, by session
 }
 
 // callCount is the number of calls of one agent in one period.
@@ -80,7 +82,10 @@ func New(opts Options) *Tools {
 	if opts.Log == nil {
 		opts.Log = slog.New(slog.DiscardHandler)
 	}
-	m := &Tools{engine: opts.Engine, log: opts.Log, calls: map[string]*callCount{}, now: map[string]int{}}
+	if opts.Now == nil {
+		opts.Now = time.Now
+	}
+	m := &Tools{engine: opts.Engine, log: opts.Log, now: opts.Now, calls: map[string]*callCount{}, running: map[string]int{}}
 	server := sdk.NewServer(
 		&sdk.Implementation{Name: seam.ServerName, Title: "Fairlead", Version: api.VersionOrZero(opts.Version)},
 		&sdk.ServerOptions{
@@ -191,7 +196,7 @@ func (m *Tools) refuse(w http.ResponseWriter, err error) {
 func (m *Tools) enter(who tools.AgentCaller) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	at := time.Now()
+	at := m.now()
 	count := m.calls[who.Agent]
 	if count == nil || at.Sub(count.since) >= mcpCallsIn {
 		if len(m.calls) >= mcpHeardAgain {
@@ -204,17 +209,17 @@ func (m *Tools) enter(who tools.AgentCaller) error {
 		left := (mcpCallsIn - at.Sub(count.since)).Round(time.Second)
 		return fmt.Errorf("%s has made %d calls within a minute, which is the limit; continue in %s, and do not poll: wait and ask_human return when there is an answer", who.Agent, CallsMax, max(left, time.Second))
 	}
-	if m.now[who.Session] >= AtOnceMax {
+	if m.running[who.Session] >= AtOnceMax {
 		return fmt.Errorf("%d calls of this session are running, which is the limit; wait for one of them", AtOnceMax)
 	}
-	m.now[who.Session]++
+	m.running[who.Session]++
 	return nil
 }
 
 func (m *Tools) leave(who tools.AgentCaller) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.now[who.Session]--; m.now[who.Session] <= 0 {
-		delete(m.now, who.Session)
+	if m.running[who.Session]--; m.running[who.Session] <= 0 {
+		delete(m.running, who.Session)
 	}
 }
