@@ -63,8 +63,8 @@ func TestAskPage(t *testing.T) {
 // needsBrowser skips a test that looks at the page of a real daemon, where it cannot or should not run.
 func needsBrowser(t *testing.T) {
 	t.Helper()
-	if testsize.Race || !testsize.CI() {
-		t.Skip("looks at the page through a browser; needs FAIRLEAD_LONG=ci, and no race detector, which would see neither page nor daemon")
+	if !testsize.CI() {
+		t.Skip("looks at the page through a browser; needs FAIRLEAD_LONG=ci")
 	}
 	uitest.Chromium(t)
 }

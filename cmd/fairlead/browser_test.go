@@ -35,21 +35,14 @@ var fakesOnly = []string{
 }
 
 // The page on the real daemon, with a real agent: the stories that internal/test/uitest runs on a
-// fake one: every eighth, with FAIRLEAD_LONG=ci each in one size, with FAIRLEAD_LONG=1 each in both.
-// With the race detector, which is not in the daemon here, it is every eighth, too. What only a fake can be
-// made to do (a refusal, an agent whose very name is hostile) is skipped here and runs there.
+// fake one. Every eighth runs, with FAIRLEAD_LONG=1 each on a desktop and on a phone. What only a fake
+// can be made to do (a refusal, an agent with a hostile name) is skipped here and runs there.
 func TestPage(t *testing.T) {
 	t.Parallel()
-	if testing.Short() {
-		t.Skip("looks at the page through a browser; not under -short")
-	}
 	uitest.Chromium(t)
-	tell, long := uitest.RunEach, testsize.Long()
-	switch {
-	case long:
+	tell, long := uitest.RunFew, testsize.Long()
+	if long {
 		tell = uitest.RunAll
-	case testsize.Race, !testsize.CI():
-		tell = uitest.RunFew
 	}
 	tell(t, func(t *testing.T) uitest.Target {
 		t.Parallel() // a story mostly waits for its browser
@@ -90,11 +83,7 @@ func TestPage(t *testing.T) {
 // and awake again; a line that is cut dims it; documents are dropped on it. The other stories of
 // a crew need a fake.
 func TestCrewPage(t *testing.T) {
-	if testing.Short() || !testsize.Race && !testsize.CI() {
-		t.Skip("looks at the page through a browser; needs FAIRLEAD_LONG=ci or the race detector")
-	}
-	uitest.Chromium(t)
-	underRace(t)
+	needsBrowser(t)
 	for i, name := range []string{"a crew on two pages", "a crew cut and restored", "a crew taken in", "a crew by keyboard"} {
 		at := slices.IndexFunc(uitest.Scenarios(), func(s uitest.Scenario) bool { return s.Name == name })
 		if at < 0 {
@@ -102,9 +91,6 @@ func TestCrewPage(t *testing.T) {
 		}
 		story := uitest.Scenarios()[at]
 		t.Run(story.Name, func(t *testing.T) {
-			if testsize.Race && i > 0 {
-				t.Skip("one story is enough with the race detector")
-			}
 			s := newRig(t, exampleCrew(t))
 			line := uitest.NewLine(t, s.url)
 			p := uitest.Browse(t, line)

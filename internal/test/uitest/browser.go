@@ -29,6 +29,7 @@ import (
 	"github.com/chromedp/cdproto/target"
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
+	"github.com/fairlead-dev/fairlead/internal/test/testsize"
 	"github.com/fairlead-dev/fairlead/internal/test/wait"
 )
 
@@ -72,6 +73,12 @@ func Lacks(t testing.TB, words string) {
 // Chromium returns the browser's path; where there is none the test is left out, or fails.
 func Chromium(t testing.TB) string {
 	t.Helper()
+	switch {
+	case testing.Short():
+		t.Skip("looks at the page through a browser; not under -short")
+	case testsize.Race:
+		t.Skip("looks at the page through a browser; not with the race detector, which makes minutes of it and does not see the page: .ci/run page runs it")
+	}
 	for _, name := range []string{"chromium", "chromium-browser", "google-chrome"} {
 		if path, err := exec.LookPath(name); err == nil {
 			return path
@@ -145,9 +152,6 @@ func startBrowser(path string, more ...chromedp.ExecAllocatorOption) (_ context.
 // requests go over that line; the page keeps the server's address. Under -short the test is skipped.
 func Browse(t testing.TB, lines ...*Line) *Page {
 	t.Helper()
-	if testing.Short() {
-		t.Skip("looks at the page through a browser; not under -short")
-	}
 	path := Chromium(t)
 	t.Cleanup(KeepBrowser())
 	browser, err := sharedBrowser(path)
@@ -161,9 +165,6 @@ func Browse(t testing.TB, lines ...*Line) *Page {
 // with this hash of its public key, in base64.
 func BrowseAway(t testing.TB, name, key string) *Page {
 	t.Helper()
-	if testing.Short() {
-		t.Skip("looks at the page through a browser; not under -short")
-	}
 	browser, stop, err := startBrowser(Chromium(t), chromedp.Flag("host-resolver-rules", "MAP "+name+" 127.0.0.1"), chromedp.Flag("ignore-certificate-errors-spki-list", key))
 	if err != nil {
 		t.Fatalf("start the browser: %v", err)
