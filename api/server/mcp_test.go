@@ -144,7 +144,7 @@ func toolServer(t *testing.T, a *actor) (url string, logged *lockedBuffer) {
 	logged = &lockedBuffer{}
 	log := slog.New(slog.NewTextHandler(logged, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	s := New(Options{Log: log, Token: "the token of the page", Version: "1.2.3"})
-	now := time.Now() // for ever: a slow machine makes no more calls in a minute than the limit
+	now := time.Now() // does not change, so that a slow machine reaches the limit of calls in a minute
 	tools := mcp.New(mcp.Options{Engine: a, Log: log, Version: "1.2.3", Now: func() time.Time { return now }})
 	server := httptest.NewUnstartedServer(s.headers(s.mcp(tools, http.NotFoundHandler())))
 	server.Config.ConnContext = s.withCaller
