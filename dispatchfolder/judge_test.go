@@ -226,10 +226,4 @@ func TestDisk(t *testing.T) {
 	if dev, err := (Disk{}).Look(os.DevNull); err != nil || dev.Kind != policy.Other {
 		t.Errorf("%+v, %v", dev, err)
 	}
-	if b, exists, err := (Disk{}).Read(at("a/b/run"), 3); err != nil || !exists || string(b) != "#!/" {
-		t.Errorf("%s, %v, %v", b, exists, err)
-	}
-	if _, _, err := (Disk{}).Read(dir, 3); err == nil || !strings.Contains(err.Error(), "regular") {
-		t.Error(err)
-	}
 }

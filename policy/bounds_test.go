@@ -10,6 +10,7 @@ import (
 
 	"mvdan.cc/sh/v3/syntax"
 
+	"github.com/fairlead-dev/fairlead/dispatchfolder"
 	"github.com/fairlead-dev/fairlead/policy"
 	"github.com/fairlead-dev/fairlead/policy/policytest"
 )
@@ -120,7 +121,7 @@ func TestBounds(t *testing.T) {
 	for name, on := range map[string]struct {
 		scene policytest.Scene
 		disk  policy.Disk
-	}{"memory": {fake, policytest.Fake(fake)}, "disk": {built, policytest.Real()}} {
+	}{"memory": {fake, policytest.Fake(fake)}, "disk": {built, dispatchfolder.Disk{}}} {
 		t.Run(name, func(t *testing.T) {
 			for _, c := range cases {
 				got, rule, doubt := c.book(t, on.scene).Answer(c.call1(on.scene), c.expanded(on.scene), workspaceOf(on.scene), on.disk)

@@ -3,15 +3,14 @@ package policy_test
 import (
 	"testing"
 
+	"github.com/fairlead-dev/fairlead/dispatchfolder"
 	"github.com/fairlead-dev/fairlead/policy/policytest"
 )
-
-func TestRealDisk(t *testing.T) { policytest.RunDisk(t, policytest.Real()) }
 
 // The scene in memory and the scene on disk agree; otherwise the table proves nothing.
 func TestFakeDiskIsTheRealOne(t *testing.T) {
 	scene := policytest.Build(t)
-	fake, real := policytest.Fake(scene), policytest.Real()
+	fake, real := policytest.Fake(scene), dispatchfolder.Disk{}
 	var paths []string
 	for _, e := range scene.Tree() {
 		paths = append(paths, e.Path, e.Path+"/..", e.Path+"/new", e.Path+"/../new/deep")

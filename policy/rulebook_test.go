@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fairlead-dev/fairlead/dispatchfolder"
 	"github.com/fairlead-dev/fairlead/policy"
 	"github.com/fairlead-dev/fairlead/policy/policytest"
 )
@@ -121,7 +122,7 @@ func TestRulebook(t *testing.T) {
 	for name, on := range map[string]struct {
 		scene policytest.Scene
 		disk  policy.Disk
-	}{"memory": {fake, policytest.Fake(fake)}, "disk": {built, policytest.Real()}} {
+	}{"memory": {fake, policytest.Fake(fake)}, "disk": {built, dispatchfolder.Disk{}}} {
 		t.Run(name, func(t *testing.T) {
 			for _, c := range cases {
 				book := policy.Book{Allow: c.patterns(t, on.scene, c.allow), Deny: c.patterns(t, on.scene, c.deny)}

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fairlead-dev/fairlead/dispatchfolder"
 	"github.com/fairlead-dev/fairlead/policy"
 	"github.com/fairlead-dev/fairlead/policy/policytest"
 )
@@ -20,7 +21,7 @@ const commandTimeMax = 2 * time.Minute // for a loaded machine; each needs some 
 // changes nothing, and is counted. Package sandbox runs the others, in the sandbox.
 func TestAllowedCommandsChangeNothing(t *testing.T) {
 	scene := policytest.Build(t)
-	disk := policytest.Real()
+	disk := dispatchfolder.Disk{}
 	var ran, missing int
 	before := policytest.TreeOf(t, scene.Root)
 	for _, c := range policytest.Calls(t) {
@@ -53,7 +54,7 @@ func TestAllowedCommandsChangeNothing(t *testing.T) {
 // The whole table again, on a real disk with a real repository.
 func TestCallsOnRealDisk(t *testing.T) {
 	scene := policytest.Build(t)
-	judgeAll(t, policytest.Calls(t), scene, policytest.Real())
+	judgeAll(t, policytest.Calls(t), scene, dispatchfolder.Disk{})
 }
 
 // endless calls never end, and are stopped after a moment.

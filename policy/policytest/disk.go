@@ -3,13 +3,9 @@ package policytest
 import (
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
-	"os"
 	"path"
-	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
 
 	"github.com/fairlead-dev/fairlead/policy"
@@ -70,15 +66,6 @@ func (f fake) Look(p string) (policy.File, error) {
 	return file, nil
 }
 
-func (f fake) Read(p string, limit int) ([]byte, bool, error) {
-	file, err := f.Look(p)
-	if err != nil || file.Kind == policy.Missing {
-		return nil, false, err
-	}
-	text := f[file.Path].Text
-	return []byte(text[:min(len(text), limit)]), true, nil
-}
-
 // resolve walks a path like the kernel. missing means that the rest does not exist.
 func (f fake) resolve(from, p string, links int) (at string, missing bool, err error) {
 	at = from
@@ -89,6 +76,8 @@ func (f fake) resolve(from, p string, links int) (at string, missing bool, err e
 		switch e := f[at]; {
 		case component == "" || component == ".":
 			continue
+		case component == ".." && missing:
+			return "", false, fmt.Errorf("%s: %w", at, errNoFolder)
 		case component == "..":
 			at = path.Dir(at)
 			continue
@@ -113,88 +102,6 @@ func (f fake) resolve(from, p string, links int) (at string, missing bool, err e
 		}
 	}
 	return at, missing, nil
-}
-
-// Real is the file system, implemented as simply as possible.
-func Real() policy.Disk { return realDisk{} }
-
-type realDisk struct{}
-
-func (realDisk) Look(p string) (policy.File, error) {
-	at, err := resolve("/", p, 0)
-	if err != nil {
-		return policy.File{}, err
-	}
-	info, err := os.Lstat(at)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return policy.File{Path: at, Kind: policy.Missing}, nil
-	case err != nil:
-		return policy.File{}, err
-	case info.IsDir():
-		return policy.File{Path: at, Kind: policy.Folder}, nil
-	case !info.Mode().IsRegular():
-		return policy.File{Path: at, Kind: policy.Other}, nil
-	}
-	file := policy.File{Path: at, Kind: policy.Regular, Exec: info.Mode()&0o111 != 0, Links: 1}
-	if stat, ok := info.Sys().(*syscall.Stat_t); ok {
-		file.Links = int(stat.Nlink)
-	}
-	begin, _, err := realDisk{}.Read(at, 2)
-	file.Script = string(begin) == "#!"
-	return file, err
-}
-
-func (realDisk) Read(p string, limit int) ([]byte, bool, error) {
-	info, err := os.Stat(p)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, false, nil
-	}
-	if err == nil && !info.Mode().IsRegular() {
-		err = fmt.Errorf("%s is no regular file", p)
-	}
-	if err != nil {
-		return nil, false, err
-	}
-	f, err := os.Open(p)
-	if err != nil {
-		return nil, false, err
-	}
-	defer f.Close()
-	text, err := io.ReadAll(io.LimitReader(f, int64(limit)))
-	return text, true, err
-}
-
-func resolve(from, p string, links int) (string, error) {
-	at := from
-	if filepath.IsAbs(p) {
-		at = "/"
-	}
-	for component := range strings.SplitSeq(p, "/") {
-		switch component {
-		case "", ".":
-			continue
-		case "..":
-			at = filepath.Dir(at)
-			continue
-		}
-		if info, err := os.Stat(at); err == nil && !info.IsDir() {
-			return "", fmt.Errorf("%s: %w", at, errNoFolder)
-		}
-		next := filepath.Join(at, component)
-		to, err := os.Readlink(next)
-		if err != nil {
-			at = next // not a link, or it does not exist
-			continue
-		}
-		if links++; links > linksMax {
-			return "", fmt.Errorf("%s: %w", next, errLoop)
-		}
-		if at, err = resolve(at, to, links); err != nil {
-			return "", err
-		}
-	}
-	return at, nil
 }
 
 // RunDisk checks that an implementation of policy.Disk sees a real scene correctly.
@@ -235,14 +142,5 @@ func RunDisk(t *testing.T, disk policy.Disk) {
 		if got, err := disk.Look(p); err == nil {
 			t.Errorf("Look(%s) is %+v; it cannot be known, and should be an error", p, got)
 		}
-	}
-	if text, exists, err := disk.Read(repo+"app.py", 5); string(text) != "print" || !exists || err != nil {
-		t.Errorf("Read(app.py, 5) is %q, %v, %v", text, exists, err)
-	}
-	if text, exists, err := disk.Read(repo+"nothing", 5); len(text) > 0 || exists || err != nil {
-		t.Errorf("Read(nothing) is %q, %v, %v; a missing file is no error", text, exists, err)
-	}
-	if _, _, err := disk.Read(repo+"pipe", 5); err == nil {
-		t.Error("Read(pipe) is no error; only regular files are read, and nothing that may block is opened")
 	}
 }
