@@ -293,20 +293,6 @@ func (s *shell) forbidsFile(abs string) string {
 	return ""
 }
 
-// runsUnseen makes a wrapper doubtful that hides which program runs, or as which user.
-func (s *shell) runsUnseen(base string, args []value) {
-	switch base {
-	case "eval":
-		if slices.ContainsFunc(args, func(v value) bool { return !v.static() }) {
-			s.j.doubts("the command that eval runs is only known when it runs")
-		}
-	case "env":
-		if slices.ContainsFunc(args, func(v value) bool { name, to, ok := strings.Cut(v.text, "="); return ok && steers(name, to) }) {
-			s.j.doubts("it sets a variable that changes what commands do")
-		}
-	}
-}
-
 // writesInto judges what cp and similar programs put into a folder: each file by its name there.
 func (s *shell) writesInto(folder value, words []value) {
 	for _, v := range words {

@@ -3,13 +3,12 @@ package policy
 import (
 	"fmt"
 	"path"
-	"slices"
 	"strings"
 )
 
 // effects judges a command that does not only read, for a role that may run commands: what it is known to
 // write, and whether it touches what X10 protects.
-func (s *shell) effects(base string, args []value, p *problem) {
+func (s *shell) effects(base string, args []value) {
 	if d := s.release(base, args[1:]); d != nil {
 		s.stopFor(d)
 		return
@@ -29,9 +28,6 @@ func (s *shell) effects(base string, args []value, p *problem) {
 	case "git":
 		s.gitWrites(args[1:])
 		return
-	case "find":
-		s.findActs(args[1:])
-		return
 	case "dd":
 		for _, v := range args[1:] {
 			if to, ok := strings.CutPrefix(v.text, "of="); ok {
@@ -44,7 +40,7 @@ func (s *shell) effects(base string, args []value, p *problem) {
 		s.sedWrites(args)
 		return
 	case "export", "unset", "alias", "shopt", "trap", "hash", "wait", "sleep", "kill", "umask", "ulimit", "set", "read", "printf", "test", "[", "jobs", "pushd", "popd":
-		s.builtin(base, args, p)
+		s.builtin(base, args)
 		return
 	}
 	if w, ok := writerOf(base); ok {
@@ -55,21 +51,15 @@ func (s *shell) effects(base string, args []value, p *problem) {
 }
 
 // builtin are shell builtins that write no file.
-func (s *shell) builtin(base string, args []value, p *problem) {
-	if c := counting(base, args[1:]); c != nil || slices.ContainsFunc(args, runsInIndex) {
-		s.cannot("calculate in the shell", base+" may run the code in the index of a variable", "")
-	}
+func (s *shell) builtin(base string, args []value) {
 	switch base {
-	case "hash":
-		s.cannot(p.capability, "hash may give a command another program", "")
 	case "pushd", "popd":
 		s.dirs = nil
+		s.cannot("it is not known in which folder it runs after " + base)
 	case "trap":
 		if len(args) > 1 && args[1].static() {
 			s.within(args[1].text)
 		}
-	case "alias":
-		s.cannot(p.capability, "alias gives a command another name", "")
 	}
 }
 
@@ -152,7 +142,7 @@ func (s *shell) writes(v value, tree bool) {
 	case s.main && v.static():
 		s.stopFor(&denial{capability: "write files from the shell", why: v.show() + " would be written", instead: "leave it out, or write the file with the tool Write"})
 	case s.main:
-		s.cannot("", "where "+v.show()+" leads is only known when it runs", "")
+		s.cannot("where " + v.show() + " leads is only known when it runs")
 	case v.glob || !v.static():
 		s.writesSomewhere(v)
 	case len(s.dirs) == 0 && !strings.HasPrefix(v.text, "/"):
@@ -217,7 +207,7 @@ func (s *shell) writesSomewhere(v value) {
 			return
 		}
 	}
-	s.cannot("write files from the shell", "where "+v.show()+" leads is only known when it runs", "")
+	s.cannot("where " + v.show() + " leads is only known when it runs")
 }
 
 // mayBeProtected returns which protected name a component is, or may be if it is a glob.
@@ -267,7 +257,7 @@ func (s *shell) unknownCommand(base string, args []value) {
 		}
 	}
 	if base != "" {
-		s.unclear(capabilityOf(base), "the files that "+cut(base)+" writes cannot be determined from its arguments", "")
+		s.unclear("the files that " + cut(base) + " writes cannot be determined from its arguments")
 	}
 }
 

@@ -113,7 +113,7 @@ func (s *shell) mainRuns(args []value) {
 	base := path.Base(name.text)
 	switch {
 	case !name.static():
-		s.cannot("", "the command word "+name.show()+" is only known when it runs", "")
+		s.cannot("the command word " + name.show() + " is only known when it runs")
 		return
 	case base != name.text && !isSystems(name.text):
 		s.stopFor(mainCannot(notGathering(name.text)))
@@ -205,20 +205,20 @@ func (j *judge) isOwn(dir string) bool {
 
 // mainCommand judges MAIN's shell command. Where the kernel holds it, names decide; elsewhere it must be plain
 // and small.
-func (j *judge) mainCommand(s *shell, in input, command string) *denial {
+func (j *judge) mainCommand(s *shell, command string) *denial {
 	if !j.call.Confined {
-		return j.smallCommand(in)
+		return j.smallCommand()
 	}
 	s.main = true
 	s.script(command)
-	if s.stop == nil && len(s.asks) > 0 && (s.unread != "" || s.mixed != "") {
+	if s.stop == nil && len(s.asks) > 0 && (s.doubt != "" || s.mixed != "") {
 		return &denial{
 			capability: "run " + s.asks[0] + " together with other programs",
-			why:        s.asks[0] + " acts where the kernel does not see it, so it may not be used beside " + beside(s.unread, s.mixed),
+			why:        s.asks[0] + " acts where the kernel does not see it, so it may not be used beside " + beside(s.doubt, s.mixed),
 			instead:    "give it by itself; it may be piped to head, grep, jq and the like",
 		}
 	}
-	j.gathers, j.programs, j.network = s.unread == "" && s.stop == nil, s.asks, s.network
+	j.gathers, j.programs, j.network = s.doubt == "" && s.stop == nil, s.asks, s.network
 	return s.stop
 }
 
@@ -231,12 +231,13 @@ func beside(unread, mixed string) string {
 
 // smallCommand judges MAIN's shell command where no kernel holds it: plain commands that only read, joined by
 // | && || and ;.
-func (j *judge) smallCommand(in input) *denial {
+func (j *judge) smallCommand() *denial {
 	const capability = "run a shell command that cannot be checked"
-	call := j.call
-	call.Dir = j.dir
-	r := &reading{call: call, from: j.dir, known: true, j: newJudge(AgentRules(), false, call, j.where, j.disk)}
-	l := r.readShell(in)
+	where := j.where
+	where.Model = false
+	as := newJudge(AgentRules(), false, j.call, where, j.disk)
+	_ = as.shellTool() // only what it reads counts
+	l := as.shell
 	switch {
 	case l == nil:
 		return &denial{capability: capability, why: "it cannot be read", instead: "use plain commands"}

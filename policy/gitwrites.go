@@ -91,17 +91,17 @@ func (s *shell) gitReads(name string, args []value) bool {
 	case "remote":
 		return operands > 0 && args[0].static() && args[0].text == "show"
 	case "archive", "bundle", "format-patch":
-		s.cannot("write files from the shell", "which files git "+name+" writes is not known", "")
+		s.cannot("which files git " + name + " writes is not known")
 		return true
 	}
 	return has("help ls-remote verify-commit verify-tag var check-attr check-mailmap merge-tree patch-id request-pull stripspace", name) ||
 		name == "interpret-trailers" && !slices.ContainsFunc(args, func(v value) bool { return !v.static() || strings.HasPrefix(v.text, "--in") })
 }
 
-// findActs judges find where it deletes, writes or runs.
-func (s *shell) findActs(args []value) {
+// findActs judges find where it deletes, writes or runs, and reports whether it does.
+func (s *shell) findActs(args []value) bool {
 	var from []value
-	for _, v := range args {
+	for _, v := range args[1:] {
 		if strings.HasPrefix(v.text, "-") || v.text == "(" || v.text == "!" {
 			break
 		}
@@ -110,22 +110,25 @@ func (s *shell) findActs(args []value) {
 	if len(from) == 0 {
 		from = []value{{text: "."}}
 	}
-	for i := 0; i < len(args); i++ {
+	acts := false
+	for i := 1; i < len(args); i++ {
 		switch args[i].text {
-		case "-delete":
-			for _, v := range from {
-				s.writes(v, true)
-			}
-		case "-fprint", "-fprint0", "-fprintf", "-fls":
-			if i++; i < len(args) {
+		case "-delete", "-fprint", "-fprint0", "-fprintf", "-fls":
+			acts = true
+			s.stopFor(s.notListed("find", args))
+			s.hides("find writes or removes by " + args[i].text)
+			if args[i].text == "-delete" {
+				for _, v := range from {
+					s.writes(v, true)
+				}
+			} else if i++; i < len(args) {
 				s.writes(args[i], false)
 			}
 		case "-exec", "-execdir", "-ok", "-okdir":
 			var inner []value
+			acts = true
 			for i++; i < len(args) && args[i].text != ";" && args[i].text != "+"; i++ {
-				v := args[i]
-				v.text = strings.ReplaceAll(v.text, "{}", string(hole))
-				inner = append(inner, v)
+				inner = append(inner, args[i])
 			}
 			spares := slices.ContainsFunc(args, func(v value) bool { return has("-not ! -prune", v.text) })
 			for _, v := range args { // the action applies to what it searches
@@ -137,8 +140,11 @@ func (s *shell) findActs(args []value) {
 				}
 			}
 			if len(inner) > 0 {
-				s.run(inner)
+				s.depth++
+				s.run(filledIn(inner, "{}"))
+				s.depth--
 			}
 		}
 	}
+	return acts
 }

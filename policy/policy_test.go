@@ -42,4 +42,4 @@ func TestNothingIsDenied(t *testing.T) {
 
 type nowhere struct{}
 
-func (nowhere) Look(path string) (File, error)         { return File{Path: path, Kind: Missing}, nil }
+func (nowhere) Look(path string) (File, error) { return File{Path: path, Kind: Missing}, nil }

@@ -225,7 +225,7 @@ type reading struct {
 	verdict Verdict // X10's, and a command's writes; of a call that was understood
 	paths   []place // named besides the arguments
 	files   []place // what the call would read or write with a file tool
-	shell   *lines  // of Bash, and of a tool that runs a command; nil: it was not understood at all
+	shell   *shell  // of Bash, and of a tool that runs a command; nil: it was not understood at all
 	runs    bool    // it is not Bash, and takes a command
 	from    string  // the folder of the call; its arguments may change it
 	host    string  // of WebFetch; empty: it was not understood
@@ -245,12 +245,17 @@ func newReading(call Call, paths []string, where Where, disk Disk) *reading {
 	case changesFiles(call.Tool), readsFiles(call.Tool):
 		r.files = r.places(in)
 	case call.Tool == "Bash" && r.known:
-		if r.shell = r.readShell(in); r.shell == nil {
-			return r
+		j := newJudge(AgentRules(), false, call, where, disk)
+		v := j.verdict()
+		if r.shell = j.shell; r.shell != nil {
+			r.verdict = v
 		}
+		return r
 	case runsCommand(call.Tool, in):
 		if r.runs = true; known {
-			r.shell = r.readShell(in)
+			j := newJudge(AgentRules(), false, call, where, disk)
+			_ = j.shellTool() // a person decides about it
+			r.shell = j.shell
 		}
 	case call.Tool == "WebFetch" && r.known:
 		address, _ := in.text("url")
@@ -289,7 +294,7 @@ const harmlessTools = "WebFetch WebSearch Task Agent TodoRead TodoWrite ListMcpR
 // denies reports whether a pattern of the deny list applies to the call, in any of its possible meanings.
 func (r *reading) denies(p Pattern) bool {
 	if r.call.Tool == "Bash" && p.kind == fileArg {
-		return changesFiles(p.tool) && r.shell != nil && r.shell.writes(r, p)
+		return changesFiles(p.tool) && r.shell != nil && r.writes(p)
 	}
 	if p.kind == shellArg {
 		return r.shell != nil && r.shell.denied(p)

@@ -34,11 +34,11 @@ func (p Pattern) takesText(text string) bool {
 
 // denied reports whether a command of the line matches the pattern, whatever the path and case of its
 // program.
-func (l *lines) denied(p Pattern) bool {
-	if p.takesText(l.text) {
+func (s *shell) denied(p Pattern) bool {
+	if p.takesText(s.text) {
 		return true
 	}
-	return slices.ContainsFunc(l.commands, func(c command) bool { return p.deniesCommand(c.words) })
+	return slices.ContainsFunc(s.commands, func(c command) bool { return p.deniesCommand(c.words) })
 }
 
 func (p Pattern) deniesCommand(words []value) bool {
@@ -113,7 +113,7 @@ func valuesOf(words []string) []value {
 }
 
 // writes reports whether a file that the command is known to write matches the pattern.
-func (l *lines) writes(r *reading, p Pattern) bool {
+func (r *reading) writes(p Pattern) bool {
 	return slices.ContainsFunc(r.verdict.Writes, func(name string) bool {
 		return r.covers(p, place{names: []string{name}}, true)
 	})
@@ -183,9 +183,12 @@ func (r *reading) hidesDenied(deny []Pattern) bool {
 		if slices.ContainsFunc(deny, func(p Pattern) bool { return p.hides(c.words) }) {
 			return true
 		}
+		if len(files) > 0 && len(c.dirs) == 0 {
+			return true
+		}
 		for _, w := range c.words[1:] {
 			for _, text := range wordPaths(w.text) {
-				for _, dir := range r.shell.dirs {
+				for _, dir := range c.dirs {
 					if looked++; len(files) > 0 && (looked > wordsLookedAtMax || denied(r.placeFrom(dir, text))) {
 						return true
 					}

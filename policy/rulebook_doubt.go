@@ -99,7 +99,7 @@ func (p Pattern) mayTake(words []value) bool {
 			word = strings.ToLower(path.Base(word))
 		}
 		switch {
-		case !words[i].static(), word == appended:
+		case !words[i].static():
 			return true
 		case strings.Contains(want, "*"):
 			return slices.ContainsFunc(words[i:], func(w value) bool { return !w.static() }) && wild(want, word)

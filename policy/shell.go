@@ -6,41 +6,57 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 
 	"mvdan.cc/sh/v3/syntax"
 )
 
 const (
-	scriptBytesMax  = 32 << 10 // a longer command belongs into a file
-	scriptDepthMax  = 8        // nested shells
-	scriptNestMax   = 500      // brackets, which bound the parser's recursion
-	expansionsMax   = 256      // words that braces may make of one
-	commandsMax     = 2000     // bounds unrolled loops
-	looksMax        = 2000     // each costs a disk access
-	directoriesMax  = 8        // folders that a command may be in after its cd's
-	shellDepthCause = "shells are nested too deep to be followed"
+	scriptBytesMax   = 32 << 10 // a longer command belongs into a file
+	scriptDepthMax   = 8        // nested shells
+	scriptNestMax    = 500      // brackets, which bound the parser's recursion
+	expansionsMax    = 256      // words that braces may make of one
+	commandsMax      = 2000     // bounds unrolled loops
+	looksMax         = 2000     // each costs a disk access
+	directoriesMax   = 8        // folders that a command may be in after its cd's
+	wordsMax         = 2000     // of one command, after brace expansion
+	wordsLookedAtMax = 200      // of a command that may run another one; a longer one is for a person
+	tooMuch          = "it is too long, nested too deep, or has more commands than are read"
 )
 
 // shell reads one command line. It collects what would be written, and records what it did not understand. For
 // MAIN, where the kernel confines the command, it looks for names that are denied.
 type shell struct {
-	j        *judge
-	main     bool              // a command of MAIN that the kernel confines: names decide
-	dirs     []string          // where the next command may run; empty: unknown
-	vars     map[string]string // assigned values, as far as they are plain text
-	stdin    string            // a here-document's text for the current command
-	depth    int
-	commands int
-	looks    int // number of disk accesses
-	stop     *denial
-	minor    *denial // a denial that a more serious one may replace
+	j     *judge
+	main  bool              // a command of MAIN that the kernel confines: names decide
+	dirs  []string          // where the next command may run; empty: unknown
+	vars  map[string]string // assigned values, as far as they are plain text
+	stdin string            // a here-document's text for the current command
+	depth int
+	looks int // number of disk accesses
+	stop  *denial
+	minor *denial // a denial that a more serious one may replace
 
-	unread    string   // of MAIN: the first part that was not understood; the kernel decides about it
+	// What patterns are compared with:
+	text     string
+	commands []command
+	closed   bool   // no pattern allows it: where it runs is not known
+	away     bool   // it runs outside the workspace
+	doubt    string // the first part that is not plain, or was not understood: no pattern with a * can allow it; of MAIN, the kernel decides
+	hidden   string // why it may run a command that is not among commands; empty: it does not
+
 	functions string   // of MAIN: the names of functions, each with a space after it
 	mixed     string   // of MAIN: a program that may start others
 	asks      []string // of MAIN: programs that may only ask (askedCall)
 	network   bool     // of MAIN: one of them needs the network
+}
+
+// command is one simple command at any position: in a pipe, a substitution, a nested shell.
+type command struct {
+	words []value
+	dirs  []string // where it may run; empty: unknown
+	free  bool     // it needs no pattern of its own: it has no effect, or only starts the next command
 }
 
 // shellTool judges Bash.
@@ -72,9 +88,22 @@ func (j *judge) shellTool() *denial {
 			return &denial{capability: "run a command in another folder", why: "its arguments take it to " + cut(to), instead: "begin the command with cd, so that it can be read where it runs"}
 		}
 		j.dir, s.dirs = dir, []string{dir}
+		if f, err := j.disk.Look(dir); err != nil {
+			s.closed = true
+		} else if !j.isOurs(f) {
+			s.away = true
+			s.unplain("it runs in another folder")
+		}
 	}
 	if main {
-		return j.mainCommand(s, in, command)
+		return j.mainCommand(s, command)
+	}
+	j.shell, s.text = s, strings.TrimSpace(command)
+	if _, plain := in.text("command"); !plain && strings.ContainsAny(command, "'\"$\\") && !isShellScript(in.values["command"]) {
+		s.hides("its words are a list, and whether a shell reads them is not known")
+	}
+	if background := string(in.values["run_in_background"]); background != "" && background != "false" && background != "null" {
+		s.unplain("it runs in the background")
 	}
 	s.script(command)
 	if s.stop == nil {
@@ -129,27 +158,37 @@ func commandOf(in input) (command, fault string) {
 	return command, ""
 }
 
+// unplain records the first part that no pattern with a * can allow.
+func (s *shell) unplain(why string) {
+	if s.doubt == "" && s.stop == nil {
+		s.doubt = why
+	}
+}
+
 // cannot records what was not understood, or is not harmless.
-func (s *shell) cannot(capability, why, instead string) {
-	if s.stop != nil {
-		return
+func (s *shell) cannot(why string) {
+	s.unplain(why)
+	if !s.main && s.stop == nil {
+		s.j.note("not understood: " + why)
+		s.j.doubts(why)
 	}
-	if s.main {
-		if s.unread == "" {
-			s.unread = why
-		}
-		return
+}
+
+// hides records that a command may run which is not among those that were read.
+func (s *shell) hides(why string) {
+	s.cannot(why)
+	if s.hidden == "" {
+		s.hidden = why
 	}
-	s.j.note("not understood: " + why)
-	s.j.doubts(why)
 }
 
 // unclear records an agent's program whose writes the command line does not show. It is allowed, and is not a
 // doubt about any single file.
-func (s *shell) unclear(capability, why, instead string) {
-	before := s.j.doubt
-	s.cannot(capability, why, instead)
-	s.j.doubt, s.j.unclear = before, true
+func (s *shell) unclear(why string) {
+	if !s.main && s.stop == nil {
+		s.j.note("not understood: " + why)
+		s.j.unclear = true
+	}
 }
 
 // stopFor ends the reading with a denial, if there is one. A denial by the outputs rule does not hide a later
@@ -165,22 +204,17 @@ func (s *shell) stopFor(d *denial) {
 }
 
 func (s *shell) script(text string) {
-	const capability = "run a shell command that cannot be read"
-	switch {
-	case len(text) > scriptBytesMax:
-		s.cannot(capability, fmt.Sprintf("it is longer than %d KiB", scriptBytesMax>>10), "")
+	if s.depth > scriptDepthMax || len(text) > scriptBytesMax || strings.Count(text, "(")+strings.Count(text, "{")+strings.Count(text, "`") > scriptNestMax {
+		s.hides(tooMuch)
 		return
-	case strings.Count(text, "(")+strings.Count(text, "{")+strings.Count(text, "`") > scriptNestMax:
-		s.cannot(capability, fmt.Sprintf("there are more than %d brackets in it", scriptNestMax), "")
-		return
-	case s.depth > scriptDepthMax:
-		s.cannot(capability, shellDepthCause, "")
-		return
+	}
+	if strings.HasSuffix(text, `\`) || strings.ContainsFunc(text, func(c rune) bool { return c > unicode.MaxASCII && (unicode.IsSpace(c) || unicode.Is(unicode.Cf, c)) }) {
+		s.hides("shells do not agree how it is read")
 	}
 	if strings.Contains(text, "#") && strings.Contains(text, "\\\n") {
 		// The parser takes a comment's last backslash for a line continuation, and reads on in the comment; a
 		// shell does not, and runs the next line.
-		s.cannot(capability, "it has a # and a backslash at a line's end, and a comment may end where it does not seem to", "leave the comment out")
+		s.hides("it has a # and a backslash at a line's end, and a comment may end where it does not seem to")
 		if !s.main {
 			s.parse(strings.ReplaceAll(text, "\\\n", "\n"))
 		}
@@ -190,14 +224,21 @@ func (s *shell) script(text string) {
 
 // parse parses a text and judges its commands.
 func (s *shell) parse(text string) {
-	const capability = "run a shell command that cannot be read"
 	file, err := syntax.NewParser(syntax.Variant(syntax.LangBash)).Parse(strings.NewReader(text), "")
 	if err != nil {
 		if !s.main {
 			s.mentions(text, "a command that does not parse")
 		}
-		s.cannot(capability, fmt.Sprintf("it does not parse (%s)", cut(err.Error())), "")
+		s.hides(fmt.Sprintf("it does not parse (%s)", cut(err.Error())))
 		return
+	}
+	if !s.main {
+		syntax.Walk(file, func(n syntax.Node) bool {
+			if why := notPlain(n); why != "" {
+				s.unplain(why)
+			}
+			return true
+		})
 	}
 	s.list(file.Stmts)
 }
@@ -209,11 +250,11 @@ func (s *shell) list(stmts []*syntax.Stmt) {
 }
 
 func (s *shell) stmt(st *syntax.Stmt) {
-	if s.stop != nil || s.commands > commandsMax {
+	if s.stop != nil || len(s.commands) >= commandsMax {
 		return
 	}
 	if st.Background || st.Coprocess || st.Disown {
-		s.unclear("run something in the background", "what runs in the background (&) is not watched", "run it in the foreground")
+		s.unclear("what runs in the background (&) is not watched")
 	}
 	outer := s.stdin
 	if len(st.Redirs) > 0 {
@@ -262,7 +303,7 @@ func (s *shell) command(cmd syntax.Command) {
 			s.stmt(c.Stmt)
 		}
 	case *syntax.FuncDecl:
-		s.cannot("define a shell function", "a function can take any command's name", "give the commands themselves")
+		s.cannot("a function can take any command's name")
 		if s.main && c.Name != nil {
 			s.functions += c.Name.Value + " "
 		}
@@ -280,21 +321,21 @@ func (s *shell) command(cmd syntax.Command) {
 		for _, a := range c.Args {
 			s.assign(a, false)
 			if a.Name == nil && a.Value != nil && slices.ContainsFunc(s.word(a.Value), func(v value) bool { return runsInIndex(v) || calculates(v) }) {
-				s.cannot("calculate in the shell", c.Variant.Value+" may run the code in the index of a variable", "")
+				s.cannot(c.Variant.Value + " may run the code in the index of a variable")
 			}
 		}
 	case *syntax.ArithmCmd:
 		s.arithmetic(c.X)
 	case *syntax.LetClause:
-		s.cannot("calculate in the shell", "arithmetic can assign, and run the code in a variable", "")
+		s.cannot("arithmetic can assign, and run the code in a variable")
 		for _, x := range c.Exprs {
 			s.arithmetic(x)
 		}
 	case *syntax.CoprocClause:
-		s.cannot("run something in the background", "a coproc is not watched", "")
+		s.cannot("a coproc is not watched")
 		s.stmt(c.Stmt)
 	default:
-		s.cannot("run a shell command that cannot be read", "it holds a form that is not known", "")
+		s.cannot("it holds a form that is not known")
 	}
 }
 
@@ -349,13 +390,13 @@ func (s *shell) loop(cond, do []*syntax.Stmt) {
 		return
 	}
 	s.dirs = nil
-	s.cannot("change the folder in a loop", "it is not known where the loop leads", "give the whole paths")
+	s.cannot("it is not known where the loop leads")
 }
 
 func (s *shell) forClause(c *syntax.ForClause) {
 	words, ok := c.Loop.(*syntax.WordIter)
 	if !ok || c.Select {
-		s.cannot("calculate in the shell", "this kind of loop calculates, or asks a person", "use for NAME in WORDS")
+		s.cannot("this kind of loop calculates, or asks a person")
 	}
 	if steps, calculates := c.Loop.(*syntax.CStyleLoop); calculates {
 		s.arithmetic(steps.Init)
@@ -364,7 +405,7 @@ func (s *shell) forClause(c *syntax.ForClause) {
 	}
 	if ok {
 		if !assignable(words.Name.Value) {
-			s.cannot("change the shell's variables", "the assignment of "+cut(words.Name.Value)+" changes what later commands do", "choose a name in lower case")
+			s.cannot("the assignment of " + cut(words.Name.Value) + " changes what later commands do")
 		}
 		var items []value
 		for _, w := range words.Items {
@@ -394,7 +435,7 @@ func (s *shell) unroll(name string, items []value, do []*syntax.Stmt) bool {
 
 // union returns the folders of both branches.
 func union(a, b []string) []string {
-	if len(a) == 0 || len(b) == 0 {
+	if a == nil || b == nil {
 		return nil
 	}
 	all := slices.Clone(a)

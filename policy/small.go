@@ -48,12 +48,15 @@ func smallCall(name string, args []value) *problem {
 // counting returns what is wrong with a builtin that reads a word as a variable, and runs the code in its
 // index.
 func counting(name string, args []value) *problem {
-	if !has("test [ printf read", name) {
+	if !has("test [ printf read unset wait mapfile readarray getopts print shift export readonly local", name) {
 		return nil
 	}
 	for i, v := range args {
 		switch {
-		case strings.ContainsAny(v.text, "`$") && name != "printf", v.text == "-v" || v.text == "-R" || strings.HasPrefix(v.text, "-v") && i == 0:
+		case strings.ContainsAny(v.text, "`$") && name != "printf", runsInIndex(v):
+		case !has("test [ printf read", name):
+			continue
+		case v.text == "-v" || v.text == "-R" || strings.HasPrefix(v.text, "-v") && i == 0:
 		case has("-eq -ne -lt -le -gt -ge", v.text) && i > 0 && !(isNumber(args[i-1].text) && i+1 < len(args) && isNumber(args[i+1].text)):
 		case name == "printf" && i == 0 && !v.static(), name != "printf" && v.split:
 		default:

@@ -16,6 +16,7 @@ type value struct {
 	glob  bool // it holds an unquoted * ? or [
 	split bool // it may become several words, or none
 	opens bool // it begins with a glob character
+	added bool // a program adds it, or a part of it, to a command that it runs
 }
 
 func unknownValue() value { return value{text: string(hole), split: true} }
@@ -44,7 +45,7 @@ func (s *shell) word(w *syntax.Word) []value {
 	words, ok := expandBraces(w)
 	if !ok {
 		s.value(w)
-		s.cannot("run a shell command that cannot be read", "its braces make too many words", "")
+		s.cannot("its braces make too many words")
 		return []value{unknownValue()}
 	}
 	values := make([]value, 0, len(words))
@@ -120,18 +121,18 @@ func (s *shell) value(w *syntax.Word) value {
 			s.literal(&b, &v, text, b.Len() == 0)
 		case *syntax.SglQuoted:
 			if p.Dollar {
-				s.cannot("run a shell command that cannot be read", "the quotes $'…' mean different things to different shells", "use plain quotes")
+				s.cannot("the quotes $'…' mean different things to different shells")
 				b.WriteString(unescapeDollar(p.Value))
 				continue
 			}
 			b.WriteString(p.Value)
 		case *syntax.DblQuoted:
 			if p.Dollar {
-				s.cannot("run a shell command that cannot be read", "the quotes $\"…\" are translated", "use plain quotes")
+				s.cannot("the quotes $\"…\" are translated")
 			}
 			s.quoted(&b, &v, p.Parts)
 		case *syntax.ExtGlob:
-			s.cannot("run a shell command that cannot be read", "this glob runs commands in some shells", "use plain globs")
+			s.cannot("this glob runs commands in some shells")
 			v.glob, v.split = true, true
 			b.WriteByte(hole)
 		case *syntax.BraceExp:
@@ -216,7 +217,7 @@ func (s *shell) part(b *strings.Builder, v *value, part syntax.WordPart, quoted 
 		b.WriteString(text)
 	case *syntax.CmdSubst:
 		if p.TempFile || p.ReplyVar {
-			s.cannot("run a shell command that cannot be read", "this kind of substitution is not known", "use $(…)")
+			s.cannot("this kind of substitution is not known")
 		}
 		s.apart(p.Stmts)
 		v.split = v.split || !quoted
@@ -227,12 +228,12 @@ func (s *shell) part(b *strings.Builder, v *value, part syntax.WordPart, quoted 
 		b.WriteByte(hole)
 	case *syntax.ProcSubst:
 		if p.Op != syntax.CmdIn {
-			s.cannot("write from the shell", "the process substitution >(…) writes", "leave it out")
+			s.cannot("the process substitution >(…) writes")
 		}
 		s.apart(p.Stmts)
 		b.WriteString("/proc/self/fd/" + string(hole))
 	default:
-		s.cannot("run a shell command that cannot be read", "it holds a form that is not known", "")
+		s.cannot("it holds a form that is not known")
 		v.split = true
 		b.WriteByte(hole)
 	}
@@ -241,24 +242,23 @@ func (s *shell) part(b *strings.Builder, v *value, part syntax.WordPart, quoted 
 // param reads $x and ${x…}. It returns the text as far as it is known, and whether it may become several
 // words.
 func (s *shell) param(p *syntax.ParamExp, quoted bool) (text string, split bool) {
-	const capability = "run a shell command that cannot be read"
 	plain := p.Param != nil && !p.Excl && p.Names == 0 && p.Flags == nil && p.NestedParam == nil && len(p.Modifiers) == 0 &&
 		!p.Width && !p.IsSet && p.Split == 0 && p.GlobSubst == 0 && p.RcExpand == 0
 	if !plain {
-		s.cannot(capability, "this expansion of a variable looks up another name", "leave it out")
+		s.cannot("this expansion of a variable looks up another name")
 		return string(hole), true
 	}
 	list := p.Param.Value == "@" || p.Param.Value == "*" && !quoted
 	if p.Index != nil {
 		w, ok := p.Index.(*syntax.Word)
 		if !ok || w.Lit() != "@" && w.Lit() != "*" && !isNumber(w.Lit()) {
-			s.cannot(capability, "the expansion of a variable's element calculates", "leave it out")
+			s.cannot("the expansion of a variable's element calculates")
 			s.arithmetic(p.Index)
 		}
 		list = true
 	}
 	if p.Slice != nil && !(isNumberExpr(p.Slice.Offset) && (p.Slice.Length == nil || isNumberExpr(p.Slice.Length))) {
-		s.cannot(capability, "the expansion of a variable's part calculates", "use plain numbers")
+		s.cannot("the expansion of a variable's part calculates")
 		s.arithmetic(p.Slice.Offset)
 		s.arithmetic(p.Slice.Length)
 	}
@@ -269,7 +269,7 @@ func (s *shell) param(p *syntax.ParamExp, quoted bool) (text string, split bool)
 	if p.Exp != nil {
 		switch p.Exp.Op {
 		case syntax.AssignUnset, syntax.AssignUnsetOrNull, syntax.OtherParamOps:
-			s.cannot(capability, "this expansion of a variable assigns, or runs the code in it", "leave it out")
+			s.cannot("this expansion of a variable assigns, or runs the code in it")
 		}
 		s.word(p.Exp.Word)
 	}
@@ -332,7 +332,7 @@ func (s *shell) arithmetic(x syntax.ArithmExpr) {
 		return true
 	})
 	if !ok {
-		s.cannot("calculate in the shell", "arithmetic with names can assign, and run the code in a variable", "use plain numbers")
+		s.cannot("arithmetic with names can assign, and run the code in a variable")
 	}
 }
 
