@@ -328,9 +328,7 @@ func (s *shell) command(cmd syntax.Command) {
 		s.arithmetic(c.X)
 	case *syntax.LetClause:
 		s.cannot("arithmetic can assign, and run the code in a variable")
-		for _, x := range c.Exprs {
-			s.arithmetic(x)
-		}
+		s.nested(c)
 	case *syntax.CoprocClause:
 		s.cannot("a coproc is not watched")
 		s.stmt(c.Stmt)
@@ -397,11 +395,7 @@ func (s *shell) forClause(c *syntax.ForClause) {
 	words, ok := c.Loop.(*syntax.WordIter)
 	if !ok || c.Select {
 		s.cannot("this kind of loop calculates, or asks a person")
-	}
-	if steps, calculates := c.Loop.(*syntax.CStyleLoop); calculates {
-		s.arithmetic(steps.Init)
-		s.arithmetic(steps.Cond)
-		s.arithmetic(steps.Post)
+		s.nested(c.Loop)
 	}
 	if ok {
 		if !assignable(words.Name.Value) {

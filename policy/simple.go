@@ -190,28 +190,21 @@ func (s *shell) cd(args []value) {
 
 // test reads [[ … ]].
 func (s *shell) test(x syntax.TestExpr) {
-	switch x := x.(type) {
-	case *syntax.BinaryTest:
-		switch x.Op {
-		case syntax.AndTest, syntax.OrTest:
-		case syntax.TsEql, syntax.TsNeq, syntax.TsLeq, syntax.TsGeq, syntax.TsLss, syntax.TsGtr:
-			for _, side := range []syntax.TestExpr{x.X, x.Y} {
-				if w, ok := side.(*syntax.Word); !ok || !isNumber(w.Lit()) {
-					s.cannot("the test " + x.Op.String() + " between [[ and ]] calculates, and runs the code in a variable")
-				}
-			}
+	number := func(x syntax.TestExpr) bool { w, ok := x.(*syntax.Word); return ok && isNumber(w.Lit()) }
+	syntax.Walk(x, func(n syntax.Node) bool {
+		calculates := false
+		switch n := n.(type) {
+		case *syntax.BinaryTest:
+			calculates = has("-eq -ne -le -ge -lt -gt", n.Op.String()) && !(number(n.X) && number(n.Y))
+		case *syntax.UnaryTest:
+			calculates = has("-v -R -o", n.Op.String())
+		case *syntax.Word:
+			s.word(n)
+			return false
 		}
-		s.test(x.X)
-		s.test(x.Y)
-	case *syntax.UnaryTest:
-		switch x.Op {
-		case syntax.TsVarSet, syntax.TsRefVar, syntax.TsOptSet:
-			s.cannot("the test " + x.Op.String() + " looks into variables, and runs the code in their index")
+		if calculates {
+			s.cannot("this test between [[ and ]] calculates, and runs the code in a variable")
 		}
-		s.test(x.X)
-	case *syntax.ParenTest:
-		s.test(x.X)
-	case *syntax.Word:
-		s.word(x)
-	}
+		return true
+	})
 }

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"mvdan.cc/sh/v3/expand"
 	"mvdan.cc/sh/v3/syntax"
 )
 
@@ -122,7 +123,11 @@ func (s *shell) value(w *syntax.Word) value {
 		case *syntax.SglQuoted:
 			if p.Dollar {
 				s.cannot("the quotes $'…' mean different things to different shells")
-				b.WriteString(unescapeDollar(p.Value))
+				plain, _, err := expand.Format(nil, p.Value, nil) // a hidden name is seen
+				if err != nil || strings.ContainsRune(plain, hole) {
+					plain = p.Value
+				}
+				b.WriteString(plain)
 				continue
 			}
 			b.WriteString(p.Value)
@@ -242,55 +247,51 @@ func (s *shell) part(b *strings.Builder, v *value, part syntax.WordPart, quoted 
 // param reads $x and ${x…}. It returns the text as far as it is known, and whether it may become several
 // words.
 func (s *shell) param(p *syntax.ParamExp, quoted bool) (text string, split bool) {
-	plain := p.Param != nil && !p.Excl && p.Names == 0 && p.Flags == nil && p.NestedParam == nil && len(p.Modifiers) == 0 &&
-		!p.Width && !p.IsSet && p.Split == 0 && p.GlobSubst == 0 && p.RcExpand == 0
-	if !plain {
-		s.cannot("this expansion of a variable looks up another name")
+	element := false // of a list
+	if w, ok := p.Index.(*syntax.Word); ok {
+		element = isNumber(w.Lit()) || has("@ *", w.Lit())
+	}
+	assigns := p.Exp != nil && has(":= = @", p.Exp.Op.String())
+	switch {
+	case p.Param == nil, p.Excl, p.Names != 0, p.Slice != nil, p.Repl != nil, p.Index != nil && !element, assigns:
+		s.cannot("this expansion of a variable may look up another name, calculate, or assign")
+		s.nested(p)
 		return string(hole), true
-	}
-	list := p.Param.Value == "@" || p.Param.Value == "*" && !quoted
-	if p.Index != nil {
-		w, ok := p.Index.(*syntax.Word)
-		if !ok || w.Lit() != "@" && w.Lit() != "*" && !isNumber(w.Lit()) {
-			s.cannot("the expansion of a variable's element calculates")
-			s.arithmetic(p.Index)
-		}
-		list = true
-	}
-	if p.Slice != nil && !(isNumberExpr(p.Slice.Offset) && (p.Slice.Length == nil || isNumberExpr(p.Slice.Length))) {
-		s.cannot("the expansion of a variable's part calculates")
-		s.arithmetic(p.Slice.Offset)
-		s.arithmetic(p.Slice.Length)
-	}
-	if p.Repl != nil {
-		s.word(p.Repl.Orig)
-		s.word(p.Repl.With)
-	}
-	if p.Exp != nil {
-		switch p.Exp.Op {
-		case syntax.AssignUnset, syntax.AssignUnsetOrNull, syntax.OtherParamOps:
-			s.cannot("this expansion of a variable assigns, or runs the code in it")
-		}
+	case p.Exp != nil:
 		s.word(p.Exp.Word)
+	case p.Index == nil && !p.Length:
+		if known, ok := s.known(p.Param.Value); ok {
+			return known, !quoted && strings.ContainsAny(known, " \t\n*?[")
+		}
 	}
-	if known, ok := s.known(p); ok {
-		return known, !quoted && strings.ContainsAny(known, " \t\n*?[")
-	}
+	list := p.Param.Value == "@" || p.Param.Value == "*" && !quoted || element
 	return string(hole), !quoted || list
 }
 
+// nested reads the commands within a form that is not followed itself.
+func (s *shell) nested(n syntax.Node) {
+	syntax.Walk(n, func(n syntax.Node) bool {
+		switch n := n.(type) {
+		case *syntax.CmdSubst:
+			s.apart(n.Stmts)
+			return false
+		case *syntax.ProcSubst:
+			s.apart(n.Stmts)
+			return false
+		}
+		return true
+	})
+}
+
 // known returns a variable's value if it is certain.
-func (s *shell) known(p *syntax.ParamExp) (string, bool) {
-	if p.Length || p.Index != nil || p.Slice != nil || p.Repl != nil || p.Exp != nil {
-		return "", false
-	}
-	if text, ok := s.vars[p.Param.Value]; ok {
+func (s *shell) known(name string) (string, bool) {
+	if text, ok := s.vars[name]; ok {
 		return text, !s.main && strings.IndexByte(text, hole) < 0
 	}
 	switch {
-	case p.Param.Value == "HOME" && s.j.where.Home != "":
+	case name == "HOME" && s.j.where.Home != "":
 		return s.j.where.Home, true
-	case p.Param.Value == "PWD" && len(s.dirs) == 1:
+	case name == "PWD" && len(s.dirs) == 1:
 		return s.dirs[0], true
 	}
 	return "", false
@@ -300,74 +301,16 @@ func isNumber(word string) bool {
 	return word != "" && strings.Trim(strings.TrimPrefix(word, "-"), "0123456789") == "" && word != "-"
 }
 
-func isNumberExpr(x syntax.ArithmExpr) bool {
-	switch x := x.(type) {
-	case *syntax.Word:
-		return isNumber(x.Lit())
-	case *syntax.UnaryArithm:
-		return x.Op == syntax.Minus && isNumberExpr(x.X)
-	case *syntax.ParenArithm:
-		return isNumberExpr(x.X)
-	}
-	return false
-}
-
 // arithmetic allows plain numbers. A name's value would be evaluated again, including commands.
 func (s *shell) arithmetic(x syntax.ArithmExpr) {
 	if x == nil {
 		return
 	}
-	ok := true
 	syntax.Walk(x, func(n syntax.Node) bool {
-		switch n := n.(type) {
-		case *syntax.Word:
-			if !isNumber(n.Lit()) {
-				ok = false
-				s.word(n)
-			}
-			return false
-		case *syntax.UnaryArithm:
-			ok = ok && n.Op != syntax.Inc && n.Op != syntax.Dec
+		if w, ok := n.(*syntax.Word); ok && !isNumber(w.Lit()) {
+			s.cannot("arithmetic with names can assign, and run the code in a variable")
+			s.nested(w)
 		}
 		return true
 	})
-	if !ok {
-		s.cannot("arithmetic with names can assign, and run the code in a variable")
-	}
-}
-
-// unescapeDollar decodes escapes that hide letters, so that a hidden name is seen.
-func unescapeDollar(text string) string {
-	var b strings.Builder
-	for i := 0; i < len(text); i++ {
-		if text[i] != '\\' || i+1 == len(text) {
-			b.WriteByte(text[i])
-			continue
-		}
-		i++
-		var base, most int
-		switch text[i] {
-		case 'x':
-			base, most = 16, 2
-		case 'u':
-			base, most = 16, 4
-		case '0', '1', '2', '3', '4', '5', '6', '7':
-			base, most, i = 8, 3, i-1
-		default:
-			b.WriteByte(text[i])
-			continue
-		}
-		n, digits := 0, 0
-		for digits < most && i+1 < len(text) {
-			d := strings.IndexByte("0123456789abcdef", text[i+1]|0x20)
-			if d < 0 || d >= base {
-				break
-			}
-			n, digits, i = n*base+d, digits+1, i+1
-		}
-		if n != 0 {
-			b.WriteRune(rune(n))
-		}
-	}
-	return b.String()
 }
