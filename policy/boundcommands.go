@@ -184,19 +184,6 @@ func (j *judge) hidesForbidden(args []value, stdin string) {
 	}
 }
 
-// gitRuns makes a command of git doubtful that may run one of its words.
-func (j *judge) gitRuns(name string, args []value) {
-	if !j.bound || has("add commit tag notes branch stash merge cherry-pick revert", name) { // their words are messages and names
-		return
-	}
-	j.hidesForbidden(append([]value{{text: "git"}}, args...), "")
-	for _, v := range args {
-		if strings.ContainsAny(v.text, " ;|&$`\"'\\") || name == "grep" && (strings.HasPrefix(v.text, "-O") || strings.HasPrefix(v.text, "--op")) {
-			j.doubts("git " + cut(name) + " may run " + v.show())
-		}
-	}
-}
-
 // hiddenInBounds makes a command doubtful that may be one of cannot_execute when it runs: a word is not known,
 // or git is given settings that may name a program.
 func (s *shell) hiddenInBounds(base string, args []value) {
@@ -315,26 +302,3 @@ func (s *shell) writesInto(folder value, words []value) {
 
 // anyFile stands for the files of a folder that is copied to a place where it may not exist yet.
 const anyFile = "…/…"
-
-// treeChanges are git commands that change tracked files without naming them.
-const treeChanges = "checkout switch restore reset merge rebase cherry-pick revert stash pull clean am apply bisect worktree submodule sparse-checkout read-tree checkout-index"
-
-// gitChanges judges git's changes to tracked files.
-func (s *shell) gitChanges(name string, before, args []value) {
-	switch {
-	case !s.j.bound || !s.j.rules.ofFiles():
-	case has(treeChanges, name), has("rm mv", name) && len(before) > 0:
-		s.j.doubts("the files that git " + cut(name) + " changes are unknown")
-	case has("rm mv", name):
-		for i, v := range args {
-			if !strings.HasPrefix(v.text, "-") {
-				last := i == len(args)-1 && name == "mv"
-				if last && v.static() && s.isFolder(v) {
-					s.writesInto(v, args[:i])
-					continue
-				}
-				s.writes(v, true)
-			}
-		}
-	}
-}

@@ -26,7 +26,7 @@ func (s *shell) effects(base string, args []value) {
 	}
 	switch base {
 	case "git":
-		s.gitWrites(args[1:])
+		s.gitWrites(args)
 		return
 	case "dd":
 		for _, v := range args[1:] {

@@ -91,22 +91,6 @@ const gitChanging = "add commit push pull fetch merge rebase checkout switch res
 	"filter-branch update-index update-ref write-tree commit-tree mktree mktag hash-object fast-import fast-export submodule svn send-email daemon maintenance repack " +
 	"ls-remote remote-http remote-https upload-pack receive-pack shell credential difftool mergetool gui citool instaweb"
 
-// gitCommand returns git's command, after its own flags; empty if it is only known when it runs.
-func gitCommand(args []value) string {
-	for i := 0; i < len(args); i++ {
-		v := args[i]
-		switch {
-		case !v.static():
-			return ""
-		case v.text == "-C" || v.text == "-c":
-			i++
-		case !strings.HasPrefix(v.text, "-"):
-			return v.text
-		}
-	}
-	return ""
-}
-
 // mainRuns judges one command of MAIN that runs in the kernel's sandbox: by its name.
 func (s *shell) mainRuns(args []value) {
 	name := args[0]
@@ -179,7 +163,7 @@ func (s *shell) startsKnown(base string, args []value) {
 
 // mainGit denies git's commands that change something, and a repository that MAIN itself could have written.
 func (s *shell) mainGit(args []value) {
-	name := gitCommand(args)
+	name, _, _ := gitOf(args)
 	if has(gitChanging, name) {
 		s.stopFor(mainCannot(notGathering("git " + name)))
 		return
