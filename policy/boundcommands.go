@@ -136,10 +136,8 @@ func isShells(word string) bool {
 	return has("export unset alias shopt trap hash wait sleep umask ulimit set read printf test [ jobs pushd popd cd : true false", word)
 }
 
-// Interpreters, with the flags that are followed by code in their own language. Only the interpreter reads
-// that code.
 const (
-	codeFlags   = "-c -e -E -p -pe -ne -i -pi -ie -r -R --eval --print --command --execute"
+	// interpreted are programs with a language of their own, which only they read.
 	interpreted = "python node nodejs perl ruby php lua deno bun tclsh rscript osascript pwsh awk gawk mawk nawk sed ed ex vi vim nvim emacs psql sqlite3 mysql gdb m4 " +
 		"sh bash dash zsh ksh ash fish rbash source . make"
 	// unseenWriters write what their input or a server says.
@@ -158,7 +156,7 @@ func (s *shell) unknownInBounds(base string, args []value) {
 		return
 	}
 	name := strings.TrimRight(strings.ToLower(base), "0123456789.")
-	if has(interpreted, name) && s.isGivenCode(name, args[1:]) {
+	if has(interpreted, name) && isGivenCode(name, args[1:]) {
 		s.j.doubts(cut(base) + " has its own language, which is not parsed")
 	}
 	s.j.hidesForbidden(args, s.stdin)
@@ -210,34 +208,15 @@ func (s *shell) hiddenInBounds(base string, args []value) {
 // plainSettings are settings of git that name no program.
 const plainSettings = "user.name user.email color.ui color.diff core.quotepath core.autocrlf commit.gpgsign init.defaultbranch advice.detachedhead pull.rebase diff.renames log.date"
 
-// isGivenCode reports whether an interpreter gets code from a flag or standard input.
-func (s *shell) isGivenCode(name string, args []value) bool {
-	if has("awk gawk mawk nawk sed ed ex vi vim nvim emacs psql sqlite3 mysql gdb m4 osascript", name) {
-		return true
-	}
+// isGivenCode reports whether an interpreter may get code from a flag or standard input.
+func isGivenCode(name string, args []value) bool {
 	if name == "make" {
 		return slices.ContainsFunc(args, func(v value) bool {
-			return has("-f - --eval", v.text) || strings.HasPrefix(v.text, "--eval=") || strings.HasPrefix(v.text, "SHELL") || strings.HasPrefix(v.text, ".SHELLFLAGS")
+			return v.text == "-" || strings.HasPrefix(v.text, "-f") || strings.HasPrefix(v.text, "--") || strings.Contains(v.text, "SHELL")
 		})
 	}
-	if has("source .", name) {
-		return true
-	}
-	operands := 0
-	for _, v := range args {
-		word, _, _ := strings.Cut(v.text, "=")
-		switch {
-		case !v.static(), has(codeFlags, word), v.text == "-", strings.HasPrefix(v.text, "/dev/"), strings.HasPrefix(v.text, "/proc/"):
-			return true
-		case !strings.HasPrefix(word, "-"):
-			operands++
-		case len(word) > 2 && word[1] != '-' && strings.ContainsAny(word[1:], "ceE") && operands == 0:
-			return true // -Bc, -ne
-		case has("--version -V -v --help -h -m", word):
-			operands++
-		}
-	}
-	return operands == 0 // it reads standard input
+	return has("awk gawk mawk nawk sed ed ex vi vim nvim emacs psql sqlite3 mysql gdb m4 osascript source .", name) || len(args) == 0 || !args[0].static() ||
+		strings.HasPrefix(args[0].text, "-") && !has("-m --version -V -v --help -h", args[0].text) || strings.HasPrefix(args[0].text, "/dev/") || strings.HasPrefix(args[0].text, "/proc/")
 }
 
 // namesOutOfBounds makes a program doubtful that is given a file which the agent may not write.
@@ -279,26 +258,3 @@ func (s *shell) forbidsFile(abs string) string {
 	}
 	return ""
 }
-
-// writesInto judges what cp and similar programs put into a folder: each file by its name there.
-func (s *shell) writesInto(folder value, words []value) {
-	for _, v := range words {
-		if !v.static() {
-			v = value{text: string(hole), split: true}
-		}
-		name := path.Base(strings.TrimRight(v.text, "/"))
-		if name == "." || name == ".." || name == "/" {
-			name = string(hole)
-		}
-		tree := v.static() && s.isFolder(v)
-		if s.writes(value{text: join(folder.text, name), split: v.split}, tree); tree {
-			s.writes(value{text: join(join(folder.text, name), anyFile)}, false)
-			for _, abs := range s.abs(join(folder.text, name)) {
-				s.j.doubtsBelow(v.show(), path.Clean(abs))
-			}
-		}
-	}
-}
-
-// anyFile stands for the files of a folder that is copied to a place where it may not exist yet.
-const anyFile = "…/…"

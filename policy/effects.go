@@ -3,6 +3,7 @@ package policy
 import (
 	"fmt"
 	"path"
+	"slices"
 	"strings"
 )
 
@@ -28,24 +29,23 @@ func (s *shell) effects(base string, args []value) {
 	case "git":
 		s.gitWrites(args)
 		return
-	case "dd":
+	case "export", "unset", "alias", "shopt", "trap", "hash", "wait", "sleep", "kill", "umask", "ulimit", "set", "read", "printf", "test", "[", "jobs", "pushd", "popd":
+		s.builtin(base, args)
+		return
+	}
+	w, known := writers[base]
+	if known && (base != "sed" || slices.ContainsFunc(args[1:], func(v value) bool { return strings.HasPrefix(v.text, "-") && strings.Contains(v.text, "i") })) {
+		s.touches(base, args)
+		s.writer(base, w, args)
+		return
+	}
+	if base == "dd" {
 		for _, v := range args[1:] {
 			if to, ok := strings.CutPrefix(v.text, "of="); ok {
 				v.text = to
 				s.writes(v, false)
 			}
 		}
-		return
-	case "sed":
-		s.sedWrites(args)
-		return
-	case "export", "unset", "alias", "shopt", "trap", "hash", "wait", "sleep", "kill", "umask", "ulimit", "set", "read", "printf", "test", "[", "jobs", "pushd", "popd":
-		s.builtin(base, args)
-		return
-	}
-	if w, ok := writerOf(base); ok {
-		s.writer(w, args[1:])
-		return
 	}
 	s.unknownCommand(base, args)
 }
@@ -154,19 +154,6 @@ func (s *shell) writes(v value, tree bool) {
 	}
 }
 
-// protectedOnly denies a word that leads to what X10 protects, and decides nothing otherwise.
-func (s *shell) protectedOnly(v value) {
-	if !v.static() {
-		before := s.j.doubt
-		s.writesSomewhere(v)
-		s.j.doubt = before // the word may not be a file
-		return
-	}
-	if name := s.leadsTo(v.text); name != "" {
-		s.stopFor(s.j.himself(v.show(), name))
-	}
-}
-
 // leadsTo returns as what X10 protects a plain word, if it is a path; empty: not protected.
 func (s *shell) leadsTo(text string) string {
 	if !s.j.where.Model || text == "" || len(text) > pathBytesMax {
@@ -227,19 +214,28 @@ func mayBeProtected(component string, glob bool) string {
 	return ""
 }
 
-// unknownCommand records a command whose effects are unknown. If its arguments or its folder are protected by
-// X10, it is denied.
+// unknownCommand records a command whose effects are unknown.
 func (s *shell) unknownCommand(base string, args []value) {
 	if s.main || s.stop != nil {
 		return
 	}
 	s.unknownInBounds(base, args)
+	s.touches(base, args)
+	if base != "" {
+		s.unclear("the files that " + cut(base) + " writes cannot be determined from its arguments")
+	}
+}
+
+// touches denies a command that does not only read if its words, its input or its folder lead to what X10 protects.
+func (s *shell) touches(base string, args []value) {
+	if !s.j.where.Model {
+		return
+	}
+	excludes := func(v value) bool {
+		return strings.HasPrefix(v.text, "-") && (strings.Contains(v.text, "exclude") || strings.Contains(v.text, "ignore"))
+	}
 	for i, v := range args {
-		if i == 0 {
-			continue
-		}
-		if before := args[i-1].text; strings.HasPrefix(before, "-") && (strings.Contains(before, "exclude") || strings.Contains(before, "ignore")) ||
-			strings.HasPrefix(v.text, "-") && (strings.Contains(v.text, "exclude") || strings.Contains(v.text, "ignore")) {
+		if i == 0 || excludes(v) || excludes(args[i-1]) {
 			continue
 		}
 		s.mentions(v.text, base)
@@ -247,17 +243,16 @@ func (s *shell) unknownCommand(base string, args []value) {
 			v.text = after
 		}
 		if s.looks++; s.looks < looksMax && v.static() && !strings.ContainsAny(v.text, " \n;") && !strings.HasPrefix(v.text, "-") {
-			s.protectedOnly(v)
+			if name := s.leadsTo(v.text); name != "" {
+				s.stopFor(s.j.himself(v.show(), name))
+			}
 		}
 	}
 	s.mentions(s.stdin, base)
 	for _, dir := range s.dirs {
-		if name := s.j.protects(dir); name != "" && s.j.where.Model {
+		if name := s.j.protects(dir); name != "" {
 			s.stopFor(s.j.himself(base+" in "+dir, name))
 		}
-	}
-	if base != "" {
-		s.unclear("the files that " + cut(base) + " writes cannot be determined from its arguments")
 	}
 }
 

@@ -100,7 +100,9 @@ func (s *shell) gitChanges(name string, moved bool, args []value) {
 			switch {
 			case strings.HasPrefix(v.text, "-"):
 			case name == "mv" && i == len(args)-1 && v.static() && s.isFolder(v):
-				s.writesInto(v, args[:i])
+				for _, from := range args[:i] {
+					s.puts(from, v)
+				}
 			default:
 				s.writes(v, true)
 			}
