@@ -159,44 +159,16 @@ func (s *shell) unknownInBounds(base string, args []value) {
 	if has(interpreted, name) && isGivenCode(name, args[1:]) {
 		s.j.doubts(cut(base) + " has its own language, which is not parsed")
 	}
-	s.j.hidesForbidden(args, s.stdin)
 	if !s.j.rules.ofFiles() {
 		return
 	}
 	if has(unseenWriters, name) || has(unseenWriters, base) {
 		s.j.doubts("the files that " + cut(base) + " writes are unknown")
 	}
-	s.namesOutOfBounds(base, args[1:])
 }
 
-// hidesForbidden makes a command doubtful that has a program of cannot_execute among its words, or in its input.
-func (j *judge) hidesForbidden(args []value, stdin string) {
-	if !j.bound {
-		return
-	}
-	words := append(slices.Clone(args), valuesOf(strings.Fields(stdin))...)
-	for _, entry := range j.rules.CannotExecute {
-		if p := boundPattern(entry); !strings.Contains(entry, "/") && p.hides(words) {
-			j.doubts(cut(args[0].text) + " may run a program that cannot_execute lists (" + entry + ")")
-		}
-	}
-}
-
-// hiddenInBounds makes a command doubtful that may be one of cannot_execute when it runs: a word is not known,
-// or git is given settings that may name a program.
-func (s *shell) hiddenInBounds(base string, args []value) {
-	if !s.j.bound {
-		return
-	}
-	unknown := slices.ContainsFunc(args[1:], func(v value) bool { return v.split || strings.ContainsRune(v.text, hole) })
-	for _, entry := range s.j.rules.CannotExecute {
-		if words := strings.Fields(entry); len(words) > 1 && words[0] == base && unknown {
-			s.j.doubts("a word of " + base + " is only known when it runs, and cannot_execute lists " + entry)
-		}
-	}
-	if base != "git" {
-		return
-	}
+// gitSettings makes git doubtful that is given settings which may name a program.
+func (s *shell) gitSettings(args []value) {
 	for i, v := range args[1:] {
 		key, _, _ := strings.Cut(v.text, "=")
 		if i > 0 && args[i].text == "-c" && !has(plainSettings, strings.ToLower(key)) {
@@ -219,42 +191,20 @@ func isGivenCode(name string, args []value) bool {
 		strings.HasPrefix(args[0].text, "-") && !has("-m --version -V -v --help -h", args[0].text) || strings.HasPrefix(args[0].text, "/dev/") || strings.HasPrefix(args[0].text, "/proc/")
 }
 
-// namesOutOfBounds makes a program doubtful that is given a file which the agent may not write.
-func (s *shell) namesOutOfBounds(base string, words []value) {
-	if len(s.j.rules.CannotWrite) == 0 {
-		return
-	}
-	for _, v := range words {
-		for _, text := range wordPaths(v.text) {
-			if strings.ContainsRune(text, hole) || strings.ContainsAny(text, " \n;") {
-				continue
-			}
-			if s.looks++; s.looks > looksMax {
-				s.j.doubts("it has more files than are checked")
-				return
-			}
-			for _, abs := range s.abs(text) {
-				if entry := s.forbidsFile(abs); entry != "" {
-					s.j.doubts(fmt.Sprintf("%s gets a file that cannot_write lists (%s), and may write it", cut(base), entry))
-					return
-				}
-			}
+// denials are the lists of what is denied as patterns, to look for among the words of other commands.
+func (r Rules) denials() (deny []Pattern) {
+	for _, entry := range r.CannotExecute {
+		if !strings.Contains(entry, "/") {
+			deny = append(deny, boundPattern(entry))
 		}
 	}
-}
-
-// forbidsFile returns the entry of cannot_write that matches an existing file; empty: none.
-func (s *shell) forbidsFile(abs string) string {
-	f, err := s.j.disk.Look(abs)
-	if err != nil || f.Kind == Missing {
-		return ""
-	}
-	for _, entry := range s.j.rules.CannotWrite {
-		for _, name := range []string{path.Clean(abs), f.Path} {
-			if ok, err := s.j.forbids(entry, name); ok && err == nil {
-				return entry
-			}
+	for _, entry := range r.CannotWrite {
+		glob := boundGlob(entry)
+		below := glob + "/**"
+		if !strings.Contains(glob, "/") {
+			below = "**/" + below
 		}
+		deny = append(deny, Pattern{tool: "Write", kind: fileArg, arg: glob}, Pattern{tool: "Write", kind: fileArg, arg: below})
 	}
-	return ""
+	return deny
 }

@@ -109,6 +109,17 @@ func (r *reading) commandWithin(bounds Rules) Bound {
 	if d := j.shellTool(); d != nil && d.code != DeniedProtected {
 		return Bound{Denied: d.why}
 	}
+	deny := bounds.denials()
+	switch {
+	case slices.ContainsFunc(r.shell.commands, func(c command) bool {
+		return slices.ContainsFunc(deny, func(p Pattern) bool {
+			return strings.Contains(strings.TrimSuffix(p.arg, " *"), " ") && p.mayTake(c.words)
+		})
+	}):
+		j.doubts("a word is only known when it runs, and may make it a command that cannot_execute lists")
+	case r.hidesDenied(deny):
+		j.doubts("a program or a file that is denied may be among its words")
+	}
 	if r.shell.closed {
 		j.doubts("the folder in which it runs is unknown")
 	}

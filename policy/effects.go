@@ -22,9 +22,6 @@ func (s *shell) effects(base string, args []value) {
 		s.stopFor(d)
 		return
 	}
-	if base != "git" {
-		s.j.hidesForbidden(args, s.stdin)
-	}
 	switch base {
 	case "git":
 		s.gitWrites(args)

@@ -29,13 +29,13 @@ func gitOf(args []value) (name string, rest []value, moved bool) {
 // gitWrites judges git commands that write inside .git, which only an agent that a person allowed to commit
 // may do.
 func (s *shell) gitWrites(args []value) {
+	s.gitSettings(args)
 	name, rest, moved := gitOf(args[1:])
 	if name == "" && !moved {
 		s.unknownCommand("git", args)
 		return
 	}
 	looks := gitLooks(name, rest) && !moved
-	speaks := has("add commit tag notes branch", name) // its words are messages and names, and no file in the tree changes
 	for i, v := range rest {
 		flag, to, attached := strings.Cut(v.text, "=")
 		if strings.HasPrefix(flag, "--output") || len(flag) > len("--o") && strings.HasPrefix("--output", flag) { // of any command that shows
@@ -44,11 +44,11 @@ func (s *shell) gitWrites(args []value) {
 			}
 			s.writes(value{text: to, split: v.split, glob: v.glob}, false)
 		}
-		if !looks && !speaks && !has("push fetch", name) {
+		if !looks && !has("add commit tag notes branch push fetch", name) { // no file in the tree changes
 			s.mentions(v.text, "git "+name)
 		}
 	}
-	if !speaks && !has("stash merge cherry-pick revert", name) {
+	if !gitSpeaks(args) {
 		s.gitRuns(name, rest)
 	}
 	s.gitChanges(name, len(args)-len(rest) > 2, rest)
@@ -60,6 +60,12 @@ func (s *shell) gitWrites(args []value) {
 	default:
 		s.stopFor(&denial{code: DeniedProtected, capability: "use git version control", why: fmt.Sprintf("git %s writes below .git (.git/**)", cut(name))})
 	}
+}
+
+// gitSpeaks reports whether the words of a command of git are messages and names.
+func gitSpeaks(args []value) bool {
+	name, _, _ := gitOf(args[1:])
+	return has("add commit tag notes branch stash merge cherry-pick revert", name)
 }
 
 // gitLooks reports whether a git command only reads, apart from its output.
@@ -81,7 +87,6 @@ func gitLooks(name string, args []value) bool {
 
 // gitRuns makes a command of git doubtful that may run one of its words.
 func (s *shell) gitRuns(name string, args []value) {
-	s.j.hidesForbidden(append([]value{{text: "git"}}, args...), "")
 	for _, v := range args {
 		if strings.ContainsAny(v.text, " ;|&$`\"'\\") || name == "grep" && (strings.HasPrefix(v.text, "-O") || strings.HasPrefix(v.text, "--op")) {
 			s.j.doubts("git " + cut(name) + " may run " + v.show())

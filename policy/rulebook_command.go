@@ -171,25 +171,31 @@ func (r *reading) governs() bool {
 // hidesDenied reports whether something denied may be in the command: a denied command among the words of
 // another one, or a file that the agent's file tools may not touch. What a program does with it is unknown.
 func (r *reading) hidesDenied(deny []Pattern) bool {
-	files := slices.DeleteFunc(slices.Clone(deny), func(p Pattern) bool { return p.kind != fileArg })
-	denied := func(f place) bool {
-		return slices.ContainsFunc(files, func(p Pattern) bool { return r.covers(p, f, true) })
+	denied := func(f place, reads bool) bool {
+		return slices.ContainsFunc(deny, func(p Pattern) bool {
+			return p.kind == fileArg && !(reads && changesFiles(p.tool)) && r.covers(p, f, true)
+		})
 	}
-	if slices.ContainsFunc(r.paths, denied) {
+	runs := func(words []value) bool {
+		return slices.ContainsFunc(deny, func(p Pattern) bool { return p.hides(words) })
+	}
+	if slices.ContainsFunc(r.paths, func(f place) bool { return denied(f, false) }) || runs(append([]value{{}}, r.shell.assigned...)) {
 		return true
 	}
 	looked := 0
+	files := slices.ContainsFunc(deny, func(p Pattern) bool { return p.kind == fileArg })
 	for _, c := range r.shell.commands {
-		if slices.ContainsFunc(deny, func(p Pattern) bool { return p.hides(c.words) }) {
+		reads := c.reads && r.shell.doubt == ""
+		switch {
+		case !reads && runs(append(slices.Clone(c.words), valuesOf(strings.Fields(c.input))...)), files && len(c.dirs) == 0:
 			return true
-		}
-		if len(files) > 0 && len(c.dirs) == 0 {
-			return true
+		case !files:
+			continue
 		}
 		for _, w := range c.words[1:] {
 			for _, text := range wordPaths(w.text) {
 				for _, dir := range c.dirs {
-					if looked++; len(files) > 0 && (looked > wordsLookedAtMax || denied(r.placeFrom(dir, text))) {
+					if looked++; looked > wordsLookedAtMax || denied(r.placeFrom(dir, text), reads) {
 						return true
 					}
 				}

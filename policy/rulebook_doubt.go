@@ -90,24 +90,10 @@ func (r *reading) commandMayBeDenied(deny []Pattern) string {
 
 // mayTake reports whether the pattern may match a command some of whose words are only known when it runs.
 func (p Pattern) mayTake(words []value) bool {
-	for i, want := range strings.Fields(p.arg) {
-		if i >= len(words) {
-			return false
-		}
-		word := words[i].text
-		if i == 0 && words[i].static() {
-			word = strings.ToLower(path.Base(word))
-		}
-		switch {
-		case !words[i].static():
-			return true
-		case strings.Contains(want, "*"):
-			return slices.ContainsFunc(words[i:], func(w value) bool { return !w.static() }) && wild(want, word)
-		case want != word:
-			return false
-		}
-	}
-	return false
+	program, _, _ := strings.Cut(p.arg, " ")
+	name := words[0]
+	return p.kind == shellArg && slices.ContainsFunc(words, func(w value) bool { return !w.static() }) &&
+		(!name.static() || wild(program, strings.ToLower(path.Base(name.text))))
 }
 
 // commandKeys are the arguments with which programs give a command line to a tool.

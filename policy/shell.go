@@ -41,10 +41,11 @@ type shell struct {
 	// What patterns are compared with:
 	text     string
 	commands []command
-	closed   bool   // no pattern allows it: where it runs is not known
-	away     bool   // it runs outside the workspace
-	doubt    string // the first part that is not plain, or was not understood: no pattern with a * can allow it; of MAIN, the kernel decides
-	hidden   string // why it may run a command that is not among commands; empty: it does not
+	assigned []value // the values of variables
+	closed   bool    // no pattern allows it: where it runs is not known
+	away     bool    // it runs outside the workspace
+	doubt    string  // the first part that is not plain, or was not understood: no pattern with a * can allow it; of MAIN, the kernel decides
+	hidden   string  // why it may run a command that is not among commands; empty: it does not
 
 	functions string   // of MAIN: the names of functions, each with a space after it
 	mixed     string   // of MAIN: a program that may start others
@@ -56,6 +57,8 @@ type shell struct {
 type command struct {
 	words []value
 	dirs  []string // where it may run; empty: unknown
+	input string   // a here-document's text for it
+	reads bool     // it only reads, or its words are messages: none of them runs or is written
 	free  bool     // it needs no pattern of its own: it has no effect, or only starts the next command
 }
 

@@ -56,7 +56,7 @@ func (s *shell) assign(a *syntax.Assign, forCall bool) {
 	case steers(name, v.text):
 		s.cannot("the assignment of " + cut(name) + " changes what commands do")
 	}
-	s.j.hidesForbidden([]value{{text: name}, v}, "")
+	s.assigned = append(s.assigned, v)
 	if _, twice := s.vars[name]; twice || a.Append || !v.static() {
 		v = unknownValue() // its values are not tracked
 	}
@@ -101,7 +101,7 @@ func (s *shell) run(args []value) {
 		return
 	}
 	at := len(s.commands)
-	s.commands = append(s.commands, command{words: args, dirs: s.dirs})
+	s.commands = append(s.commands, command{words: args, dirs: s.dirs, input: s.stdin})
 	if s.main {
 		s.mainRuns(args)
 		return
@@ -142,15 +142,11 @@ func (s *shell) run(args []value) {
 		return
 	}
 	s.commands[at].free = has("true false :", name.text)
-	s.hiddenInBounds(base, args)
-	p := smallCall(base, args[1:])
-	if p == nil && ours {
-		p = notGathering(name.text)
+	only := !ours && smallCall(base, args[1:]) == nil
+	s.commands[at].reads = only || base == "git" && gitSpeaks(args)
+	if !only {
+		s.effects(base, args)
 	}
-	if p == nil {
-		return
-	}
-	s.effects(base, args)
 }
 
 // bendingBuiltins are builtins after which a name may be another command.
