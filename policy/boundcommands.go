@@ -81,8 +81,7 @@ func (s *shell) notListed(base string, args []value) *denial {
 			}
 		case strings.Contains(entry, "/"):
 			if strings.Contains(args[0].text, "/") && s.standsAt(args[0], func(name string) bool {
-				ok, err := s.j.lists(entry, name, false)
-				return ok && err == nil
+				return s.j.lists(entry, name, false)
 			}, true) {
 				if s.standsAt(args[0], func(name string) bool { return slices.Contains(s.j.writes, name) }, false) {
 					s.j.doubts(cut(args[0].text) + " is written by the same command")

@@ -241,9 +241,6 @@ func boundGlob(entry string) string {
 
 // forbids reports whether an entry of cannot_write matches a path in any case, or a folder above it.
 func (j *judge) forbids(entry, p string) (bool, error) {
-	if !j.bound {
-		return j.matches(entry, p)
-	}
 	glob := boundGlob(entry)
 	if !doublestar.ValidatePattern(glob) {
 		return false, doublestar.ErrBadPattern
@@ -253,28 +250,23 @@ func (j *judge) forbids(entry, p string) (bool, error) {
 		if r.glob(glob, p, false, true) {
 			return true, nil
 		}
-		if p == "/" || p == "." || slices.Contains(j.both(j.where.Repo), p) {
+		if !j.bound || p == "/" || p == "." || slices.Contains(j.both(j.where.Repo), p) {
 			return false, nil
 		}
 	}
 }
 
-// lists reports whether an entry of can_write matches a path in the same case, and with tree everything that
-// may be below it.
-func (j *judge) lists(entry, p string, tree bool) (bool, error) {
-	if !j.bound {
-		return j.matches(entry, p)
-	}
+// lists reports whether an entry of can_write matches a path, and with tree everything that may be below it. Bounds
+// are compared with exact letters.
+func (j *judge) lists(entry, p string, tree bool) bool {
 	glob, r := boundGlob(entry), reading{j: j}
-	if r.glob(glob, p, tree, false) {
-		return true, nil
+	switch {
+	case !j.bound:
+		return r.glob(glob, p, false, true)
+	case r.glob(glob, p, tree, false):
+		return true
+	case strings.ContainsAny(glob, `*?[{\`):
+		return false
 	}
-	if strings.ContainsAny(glob, `*?[{\`) {
-		return false, nil
-	}
-	folder := glob + "/**"
-	if r.glob(folder, p, false, false) && !tree {
-		return true, nil
-	}
-	return tree && r.glob(folder, p, true, false), nil
+	return r.glob(glob+"/**", p, tree, false)
 }
