@@ -9,6 +9,7 @@ type flags struct {
 	long   string // names separated by spaces; a final = means that the flag has a value
 	most   int    // greatest number of operands; 0: any number
 	none   bool   // no operands
+	words  bool   // its long flags have one dash
 }
 
 // has reports whether a word is in a space-separated list.
@@ -25,7 +26,11 @@ func has(list, word string) bool {
 
 // flag judges one word that begins with a dash, and reports whether the next word is its value.
 func (f flags) flag(word string) (known, takesNext bool) {
-	if name, isLong := strings.CutPrefix(word, "--"); isLong {
+	dashes := "--"
+	if f.words {
+		dashes = "-"
+	}
+	if name, isLong := strings.CutPrefix(word, dashes); isLong {
 		name, _, attached := strings.Cut(name, "=")
 		if has(f.long, name+"=") {
 			return true, !attached

@@ -5,42 +5,40 @@ import "strings"
 // The small language: plain commands that only read, by a list of programs and of flags. It decides where no
 // kernel holds a command, and which commands of an agent need no permission.
 
+// small are programs with the flags with which they only read; with other flags, or more words, they write, or run
+// something.
+var small = map[string]flags{
+	"file":     {short: "biLhkprN0", valued: "F", long: "brief mime mime-type mime-encoding"},
+	"diff":     {short: "abBcdeEiNnpPqrstTuwyZ0123456789", valued: "CFILUWxX", long: "unified= context= brief recursive side-by-side ignore-case ignore-all-space ignore-space-change new-file text exclude= color"},
+	"date":     {short: "uRIfsid", none: true},
+	"hostname": {short: "fsid", none: true},
+	"base64":   {short: "d", valued: "w", long: "decode wrap="},
+	"sort":     {short: "bdfghiMnRrVcCmsuz", valued: "ktS", long: "reverse numeric-sort unique key= field-separator= human-numeric-sort version-sort ignore-case stable zero-terminated"},
+	"uniq":     {short: "cdDiuz", valued: "fsw", most: 1, long: "count repeated ignore-case unique skip-fields= skip-chars= check-chars="},
+	"rg":       {short: "nNiSsvwxclLoHIuUaPFhq0.", valued: "eABCgtTmMjd", long: "line-number ignore-case invert-match word-regexp count files files-with-matches only-matching hidden no-ignore glob= type= type-not= max-count= max-depth= context= fixed-strings multiline json"},
+	"tree":     {short: "adfilxshDpugtrcUvnCASJX", valued: "LPI", long: "dirsfirst noreport gitignore prune du si"},
+	"find": {words: true, long: "print print0 ls prune quit empty executable readable depth mount xdev follow not a and o or L H P " +
+		"name= iname= path= ipath= wholename= regex= iregex= regextype= type= maxdepth= mindepth= size= mtime= mmin= newer= perm= user= group= links= printf="},
+}
+
 // smallCall returns what is wrong with a command; nil: it only reads.
 func smallCall(name string, args []value) *problem {
-	if has(readers, name) {
-		return counting(name, args)
+	f, known := small[name]
+	one := ""
+	if len(args) == 1 && args[0].static() {
+		one = args[0].text
 	}
-	switch name {
-	case "printf":
+	switch {
+	case has(readers, name), name == "printf":
 		return counting(name, args)
-	case "find":
-		return smallFind(args)
-	case "sed":
+	case name == "sed":
 		return smallSed(args)
-	case "git":
+	case name == "git":
 		return smallGit(args)
-	case "file": // not -C, -m, -z
-		return flags{short: "biLhkprN0", valued: "F", long: "brief mime mime-type mime-encoding"}.check(name, args)
-	case "diff": // not -l, which runs pr
-		return flags{short: "abBcdeEiNnpPqrstTuwyZ0123456789", valued: "CFILUWxX", long: "unified= context= brief recursive side-by-side ignore-case ignore-all-space ignore-space-change new-file text exclude= color"}.check(name, args)
-	case "date", "hostname": // another argument sets it
-		if len(args) == 1 && args[0].static() && strings.HasPrefix(args[0].text, "+") {
-			return nil
-		}
-		return flags{short: "uRIfsid", none: true}.check(name, args)
-	case "base64":
-		return flags{short: "d", valued: "w", long: "decode wrap="}.check(name, args)
-	case "sort": // not -o, -T, --compress-program
-		return flags{short: "bdfghiMnRrVcCmsuz", valued: "ktS", long: "reverse numeric-sort unique key= field-separator= human-numeric-sort version-sort ignore-case stable zero-terminated"}.check(name, args)
-	case "uniq": // a second file is written
-		return flags{short: "cdDiuz", valued: "fsw", most: 1, long: "count repeated ignore-case unique skip-fields= skip-chars= check-chars="}.check(name, args)
-	case "rg": // not --pre, --hostname-bin, -z
-		return flags{short: "nNiSsvwxclLoHIuUaPFhq0.", valued: "eABCgtTmMjd", long: "line-number ignore-case invert-match word-regexp count files files-with-matches only-matching hidden no-ignore glob= type= type-not= max-count= max-depth= context= fixed-strings multiline json"}.check(name, args)
-	case "tree": // not -o, nor -R, which writes pages
-		return flags{short: "adfilxshDpugtrcUvnCASJX", valued: "LPI", long: "dirsfirst noreport gitignore prune du si"}.check(name, args)
-	}
-	if version := len(args) == 1 && args[0].static() && (args[0].text == "--version" || name == "go" && args[0].text == "version"); version && (has(versioned, name) || name == "go") {
+	case name == "date" && strings.HasPrefix(one, "+"), has(versioned+" go", name) && one == "--version", name == "go" && one == "version":
 		return nil
+	case known:
+		return f.check(name, args)
 	}
 	return notGathering(name)
 }
@@ -63,23 +61,6 @@ func counting(name string, args []value) *problem {
 			continue
 		}
 		return &problem{"calculate in the shell", name + " " + v.show() + " may run the code in the index of a variable", "compare plain numbers, or text with ="}
-	}
-	return nil
-}
-
-func smallFind(args []value) *problem {
-	const (
-		plain  = "-print -print0 -ls -prune -quit -empty -executable -readable -depth -mount -xdev -follow -not ! ( ) -a -and -o -or -L -H -P"
-		valued = "-name -iname -path -ipath -wholename -regex -iregex -regextype -type -maxdepth -mindepth -size -mtime -mmin -newer -perm -user -group -links -printf"
-	)
-	for i := 0; i < len(args); i++ {
-		switch v := args[i]; {
-		case v.static() && has(valued, v.text):
-			i++
-		case v.static() && has(plain, v.text):
-		case v.maybeFlag():
-			return unknownFlag("find", v.show())
-		}
 	}
 	return nil
 }
