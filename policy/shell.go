@@ -248,7 +248,11 @@ func (s *shell) parse(text string) {
 
 func (s *shell) list(stmts []*syntax.Stmt) {
 	for _, st := range stmts {
+		before := s.dirs
 		s.stmt(st)
+		if _, joined := st.Cmd.(*syntax.BinaryCmd); joined { // a cd in it may not have run
+			s.dirs = union(before, s.dirs)
+		}
 	}
 }
 
@@ -282,41 +286,14 @@ func (s *shell) command(cmd syntax.Command) {
 		s.apart(c.Stmts)
 	case *syntax.Block:
 		s.list(c.Stmts)
-	case *syntax.IfClause:
-		for ; c != nil; c = c.Else {
-			s.list(c.Cond)
-			s.branch(c.Then)
-		}
-	case *syntax.WhileClause:
-		s.loop(c.Cond, c.Do)
 	case *syntax.ForClause:
 		s.forClause(c)
-	case *syntax.CaseClause:
-		s.word(c.Word)
-		for _, item := range c.Items {
-			for _, p := range item.Patterns {
-				s.word(p)
-			}
-			s.branch(item.Stmts)
-		}
-	case *syntax.TestClause:
-		s.test(c.X)
-	case *syntax.TimeClause:
-		if c.Stmt != nil {
-			s.stmt(c.Stmt)
-		}
 	case *syntax.FuncDecl:
 		s.cannot("a function can take any command's name")
 		if s.main && c.Name != nil {
 			s.functions += c.Name.Value + " "
 		}
-		if c.Body != nil {
-			before := s.dirs
-			s.stmt(c.Body)
-			if !slices.Equal(before, s.dirs) {
-				s.dirs = nil
-			}
-		}
+		s.compound(c)
 	case *syntax.DeclClause:
 		if s.main {
 			s.mixed = c.Variant.Value
@@ -329,43 +306,72 @@ func (s *shell) command(cmd syntax.Command) {
 		}
 	case *syntax.ArithmCmd:
 		s.arithmetic(c.X)
-	case *syntax.LetClause:
-		s.cannot("arithmetic can assign, and run the code in a variable")
-		s.nested(c)
-	case *syntax.CoprocClause:
-		s.cannot("a coproc is not watched")
-		s.stmt(c.Stmt)
+	case *syntax.LetClause, *syntax.CoprocClause:
+		s.cannot("arithmetic can assign, and run the code in a variable; a coproc is not watched")
+		s.compound(c)
 	default:
-		s.cannot("it holds a form that is not known")
+		s.compound(c)
+	}
+}
+
+// compound reads commands of which it is not known which run, and how often: each may begin where one before it
+// ended.
+func (s *shell) compound(n syntax.Node) {
+	before, all := s.dirs, s.dirs
+	syntax.Walk(n, func(n syntax.Node) bool {
+		switch n := n.(type) {
+		case *syntax.Stmt:
+			s.dirs = all
+			s.stmt(n)
+			all = union(all, s.dirs)
+			return false
+		case *syntax.CmdSubst:
+			s.apart(n.Stmts)
+			return false
+		case *syntax.Word:
+			s.word(n)
+			return false
+		case *syntax.BinaryTest:
+			number := func(x syntax.TestExpr) bool { w, ok := x.(*syntax.Word); return ok && isNumber(w.Lit()) }
+			if has("-eq -ne -le -ge -lt -gt", n.Op.String()) && !(number(n.X) && number(n.Y)) {
+				s.cannot("a test between [[ and ]] calculates, and runs the code in a variable")
+			}
+		case *syntax.UnaryTest:
+			if has("-v -R -o", n.Op.String()) {
+				s.cannot("a test between [[ and ]] looks into variables, and runs the code in their index")
+			}
+		}
+		return true
+	})
+	s.dirs = all
+	switch n.(type) {
+	case *syntax.IfClause, *syntax.CaseClause:
+	default: // it may run again where it ended
+		if !slices.Equal(before, s.dirs) {
+			s.dirs = nil
+			s.cannot("it is not known where it leads")
+		}
 	}
 }
 
 // binary handles && and ||: the command after it runs where the cd before it led, and what follows may run in
 // either folder.
 func (s *shell) binary(c *syntax.BinaryCmd) {
-	if c.Op == syntax.Pipe || c.Op == syntax.PipeAll {
+	before := s.dirs
+	switch c.Op {
+	case syntax.Pipe, syntax.PipeAll:
 		s.apart([]*syntax.Stmt{c.X})
 		s.apart([]*syntax.Stmt{c.Y})
-		return
-	}
-	before := s.dirs
-	s.stmt(c.X)
-	after := s.dirs
-	certain := s.arrives(c.X, before)
-	if c.Op == syntax.AndStmt {
+	case syntax.AndStmt:
+		s.stmt(c.X)
 		s.stmt(c.Y)
-		if !certain {
-			s.dirs = union(before, s.dirs)
-		}
-		return
+	default:
+		s.stmt(c.X)
+		after := s.dirs
+		s.dirs = union(before, after)
+		s.stmt(c.Y)
+		s.dirs = union(after, s.dirs)
 	}
-	s.dirs = union(before, after)
-	s.stmt(c.Y)
-	if certain {
-		s.dirs = after
-		return
-	}
-	s.dirs = union(after, s.dirs)
 }
 
 // apart reads commands whose cd has no effect outside.
@@ -375,59 +381,29 @@ func (s *shell) apart(stmts []*syntax.Stmt) {
 	s.dirs = before
 }
 
-// branch reads commands that may not run at all.
-func (s *shell) branch(stmts []*syntax.Stmt) {
-	before := s.dirs
-	s.list(stmts)
-	s.dirs = union(before, s.dirs)
-}
-
-// loop reads commands that may run again in the folder where they ended.
-func (s *shell) loop(cond, do []*syntax.Stmt) {
-	before := s.dirs
-	s.list(cond)
-	s.list(do)
-	if slices.Equal(before, s.dirs) {
+// forClause reads a loop. Over a few plain words it is read once for each word, so that file names are known.
+func (s *shell) forClause(c *syntax.ForClause) {
+	const unrollMax = 16
+	words, ok := c.Loop.(*syntax.WordIter)
+	if !ok || c.Select || !assignable(words.Name.Value) {
+		s.cannot("this kind of loop calculates, asks a person, or changes what later commands do")
+		s.compound(c)
 		return
 	}
-	s.dirs = nil
-	s.cannot("it is not known where the loop leads")
-}
-
-func (s *shell) forClause(c *syntax.ForClause) {
-	words, ok := c.Loop.(*syntax.WordIter)
-	if !ok || c.Select {
-		s.cannot("this kind of loop calculates, or asks a person")
-		s.nested(c.Loop)
+	var items []value
+	for _, w := range words.Items {
+		items = append(items, s.word(w)...)
 	}
-	if ok {
-		if !assignable(words.Name.Value) {
-			s.cannot("the assignment of " + cut(words.Name.Value) + " changes what later commands do")
-		}
-		var items []value
-		for _, w := range words.Items {
-			items = append(items, s.word(w)...)
-		}
-		if s.unroll(words.Name.Value, items, c.Do) {
-			return
-		}
-		s.vars[words.Name.Value] = string(hole)
-	}
-	s.loop(nil, c.Do)
-}
-
-// unroll reads a loop over a few plain words once for each word, so that file names are known.
-func (s *shell) unroll(name string, items []value, do []*syntax.Stmt) bool {
-	const unrollMax = 16
 	if s.main || len(items) == 0 || len(items) > unrollMax || slices.ContainsFunc(items, func(v value) bool { return !v.static() }) {
-		return false
+		items = []value{unknownValue()}
 	}
 	for _, v := range items {
-		s.vars[name] = v.text
-		s.loop(nil, do)
+		s.vars[words.Name.Value] = v.text
+		for _, st := range c.Do {
+			s.compound(st)
+		}
 	}
-	s.vars[name] = string(hole)
-	return true
+	s.vars[words.Name.Value] = string(hole)
 }
 
 // union returns the folders of both branches.
@@ -445,13 +421,4 @@ func union(a, b []string) []string {
 		return nil
 	}
 	return all
-}
-
-// arrives reports whether a statement is a plain cd to an existing folder, so that it does not fail.
-func (s *shell) arrives(st *syntax.Stmt, before []string) bool {
-	call, ok := st.Cmd.(*syntax.CallExpr)
-	if !ok || st.Negated || len(st.Redirs) > 0 || len(call.Assigns) > 0 || len(call.Args) != 2 || call.Args[0].Lit() != "cd" {
-		return false
-	}
-	return len(before) > 0 && len(s.dirs) == len(before) && !slices.Equal(before, s.dirs)
 }

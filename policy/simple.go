@@ -183,24 +183,3 @@ func (s *shell) cd(args []value) {
 	}
 	s.dirs = next
 }
-
-// test reads [[ … ]].
-func (s *shell) test(x syntax.TestExpr) {
-	number := func(x syntax.TestExpr) bool { w, ok := x.(*syntax.Word); return ok && isNumber(w.Lit()) }
-	syntax.Walk(x, func(n syntax.Node) bool {
-		calculates := false
-		switch n := n.(type) {
-		case *syntax.BinaryTest:
-			calculates = has("-eq -ne -le -ge -lt -gt", n.Op.String()) && !(number(n.X) && number(n.Y))
-		case *syntax.UnaryTest:
-			calculates = has("-v -R -o", n.Op.String())
-		case *syntax.Word:
-			s.word(n)
-			return false
-		}
-		if calculates {
-			s.cannot("this test between [[ and ]] calculates, and runs the code in a variable")
-		}
-		return true
-	})
-}

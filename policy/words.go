@@ -255,7 +255,7 @@ func (s *shell) param(p *syntax.ParamExp, quoted bool) (text string, split bool)
 	switch {
 	case p.Param == nil, p.Excl, p.Names != 0, p.Slice != nil, p.Repl != nil, p.Index != nil && !element, assigns:
 		s.cannot("this expansion of a variable may look up another name, calculate, or assign")
-		s.nested(p)
+		s.compound(p)
 		return string(hole), true
 	case p.Exp != nil:
 		s.word(p.Exp.Word)
@@ -266,21 +266,6 @@ func (s *shell) param(p *syntax.ParamExp, quoted bool) (text string, split bool)
 	}
 	list := p.Param.Value == "@" || p.Param.Value == "*" && !quoted || element
 	return string(hole), !quoted || list
-}
-
-// nested reads the commands within a form that is not followed itself.
-func (s *shell) nested(n syntax.Node) {
-	syntax.Walk(n, func(n syntax.Node) bool {
-		switch n := n.(type) {
-		case *syntax.CmdSubst:
-			s.apart(n.Stmts)
-			return false
-		case *syntax.ProcSubst:
-			s.apart(n.Stmts)
-			return false
-		}
-		return true
-	})
 }
 
 // known returns a variable's value if it is certain.
@@ -309,7 +294,7 @@ func (s *shell) arithmetic(x syntax.ArithmExpr) {
 	syntax.Walk(x, func(n syntax.Node) bool {
 		if w, ok := n.(*syntax.Word); ok && !isNumber(w.Lit()) {
 			s.cannot("arithmetic with names can assign, and run the code in a variable")
-			s.nested(w)
+			s.compound(w)
 		}
 		return true
 	})
