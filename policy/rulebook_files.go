@@ -3,6 +3,7 @@ package policy
 import (
 	"encoding/json"
 	"path"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -113,43 +114,13 @@ func namedWithin(value json.RawMessage, listed bool, depth int) (paths []string,
 	return paths, ""
 }
 
+// plainBraces are alternatives that cannot put together an absolute path, or the name of the folder above.
+var plainBraces = regexp.MustCompile(`\{[\w*?][\w*?.-]*(,[\w*?][\w*?.-]*)*\}`)
+
 // leadsElsewhere reports whether a glob may match outside the folder that it is relative to.
 func leadsElsewhere(pattern string) bool {
-	all, ok := alternatives(pattern, 0)
-	return !ok || slices.ContainsFunc(all, func(p string) bool {
-		return path.IsAbs(p) || strings.HasPrefix(p, "~") || strings.ContainsAny(p, "()\\$") || slices.Contains(strings.Split(p, "/"), "..")
-	})
-}
-
-// alternatives expands the braces of a glob; false: there are too many, or they are not closed.
-func alternatives(pattern string, depth int) ([]string, bool) {
-	open := strings.IndexByte(pattern, '{')
-	if open < 0 {
-		return []string{pattern}, true
-	}
-	level, from := 0, open+1
-	var parts []string
-	for i := open; i < len(pattern); i++ {
-		switch c := pattern[i]; {
-		case c == '{':
-			level++
-		case c == ',' && level == 1:
-			parts, from = append(parts, pattern[from:i]), i+1
-		case c == '}':
-			if level--; level > 0 {
-				continue
-			}
-			var all []string
-			for _, part := range append(parts, pattern[from:i]) {
-				more, ok := alternatives(pattern[:open]+part+pattern[i+1:], depth+1)
-				if all = append(all, more...); !ok || depth > scriptDepthMax || len(all) > expansionsMax {
-					return nil, false
-				}
-			}
-			return all, true
-		}
-	}
-	return nil, false
+	rest := plainBraces.ReplaceAllLiteralString(pattern, "x")
+	return path.IsAbs(rest) || strings.HasPrefix(rest, "~") || strings.ContainsAny(rest, "{}()\\$") || slices.Contains(strings.Split(rest, "/"), "..")
 }
 
 func (r *reading) placeFrom(dir, given string) place {
