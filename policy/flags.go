@@ -119,6 +119,10 @@ func (f flags) check(program string, args []value) *problem {
 // problem is why a command is not harmless.
 type problem struct{ capability, why, instead string }
 
+func (p *problem) denial() *denial {
+	return &denial{capability: p.capability, why: p.why, instead: p.instead}
+}
+
 func unknownFlag(program, flag string) *problem {
 	return &problem{"run " + program + " with any flag", "the flag " + flag + " of " + program + " is not known to be harmless", "leave it out"}
 }
@@ -132,11 +136,6 @@ func maybeFlag(program string, v value) *problem {
 
 func notGathering(name string) *problem {
 	return &problem{capabilityOf(name), cut(name) + " is not an information-gathering command", ""}
-}
-
-// isKnownProgram reports whether a name is that of a program that capabilityOf knows.
-func isKnownProgram(name string) bool {
-	return !strings.HasPrefix(capabilityOf(name), "run the shell command")
 }
 
 // capabilityOf names what running a program needs, in words that an agent's description may use.

@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"path"
@@ -47,10 +48,10 @@ type shell struct {
 	doubt    string  // the first part that is not plain, or was not understood: no pattern with a * can allow it; of MAIN, the kernel decides
 	hidden   string  // why it may run a command that is not among commands; empty: it does not
 
-	functions string   // of MAIN: the names of functions, each with a space after it
-	mixed     string   // of MAIN: a program that may start others
-	asks      []string // of MAIN: programs that may only ask (askedCall)
-	network   bool     // of MAIN: one of them needs the network
+	// What decides about MAIN's commands:
+	unread    string // the first part that was not understood
+	functions string // the names of functions, each with a space after it
+	mixed     string // what may change what later commands do
 }
 
 // command is one simple command at any position: in a pipe, a substitution, a nested shell.
@@ -64,9 +65,10 @@ type command struct {
 
 // shellTool judges Bash.
 func (j *judge) shellTool() *denial {
-	full := slices.Contains(j.rules.CanExecute, "*")
+	if !j.bound && !slices.Contains(j.rules.CanExecute, "*") {
+		return j.mainCommand()
+	}
 	s := &shell{j: j, vars: map[string]string{}}
-	main := !full && !j.bound
 	if path.IsAbs(j.dir) {
 		s.dirs = []string{j.dir}
 	}
@@ -84,11 +86,8 @@ func (j *judge) shellTool() *denial {
 	}
 	if to != "" {
 		dir, known := j.abs(to)
-		switch {
-		case !known:
+		if !known {
 			return j.unseen("by a shell command", "where it runs is not known")
-		case main && path.Clean(dir) != path.Clean(j.dir):
-			return &denial{capability: "run a command in another folder", why: "its arguments take it to " + cut(to), instead: "begin the command with cd, so that it can be read where it runs"}
 		}
 		j.dir, s.dirs = dir, []string{dir}
 		if f, err := j.disk.Look(dir); err != nil {
@@ -97,9 +96,6 @@ func (j *judge) shellTool() *denial {
 			s.away = true
 			s.unplain("it runs in another folder")
 		}
-	}
-	if main {
-		return j.mainCommand(s, command)
 	}
 	j.shell, s.text = s, strings.TrimSpace(command)
 	if _, plain := in.text("command"); !plain && strings.ContainsAny(command, "'\"$\\") && !isShellScript(in.values["command"]) {
@@ -171,7 +167,8 @@ func (s *shell) unplain(why string) {
 // cannot records what was not understood, or is not harmless.
 func (s *shell) cannot(why string) {
 	s.unplain(why)
-	if !s.main && s.stop == nil {
+	if s.stop == nil {
+		s.unread = cmp.Or(s.unread, why)
 		s.j.note("not understood: " + why)
 		s.j.doubts(why)
 	}
@@ -188,7 +185,7 @@ func (s *shell) hides(why string) {
 // unclear records an agent's program whose writes the command line does not show. It is allowed, and is not a
 // doubt about any single file.
 func (s *shell) unclear(why string) {
-	if !s.main && s.stop == nil {
+	if s.stop == nil {
 		s.j.note("not understood: " + why)
 		s.j.unclear = true
 	}
@@ -199,7 +196,7 @@ func (s *shell) unclear(why string) {
 func (s *shell) stopFor(d *denial) {
 	switch {
 	case d == nil || s.stop != nil:
-	case s.main || d.code == DeniedProtected:
+	case d.code == DeniedProtected:
 		s.stop = d
 	case s.minor == nil:
 		s.minor = d
@@ -218,9 +215,7 @@ func (s *shell) script(text string) {
 		// The parser takes a comment's last backslash for a line continuation, and reads on in the comment; a
 		// shell does not, and runs the next line.
 		s.hides("it has a # and a backslash at a line's end, and a comment may end where it does not seem to")
-		if !s.main {
-			s.parse(strings.ReplaceAll(text, "\\\n", "\n"))
-		}
+		s.parse(strings.ReplaceAll(text, "\\\n", "\n"))
 	}
 	s.parse(text)
 }
@@ -229,20 +224,16 @@ func (s *shell) script(text string) {
 func (s *shell) parse(text string) {
 	file, err := syntax.NewParser(syntax.Variant(syntax.LangBash)).Parse(strings.NewReader(text), "")
 	if err != nil {
-		if !s.main {
-			s.mentions(text, "a command that does not parse")
-		}
+		s.mentions(text, "a command that does not parse")
 		s.hides(fmt.Sprintf("it does not parse (%s)", cut(err.Error())))
 		return
 	}
-	if !s.main {
-		syntax.Walk(file, func(n syntax.Node) bool {
-			if why := notPlain(n); why != "" {
-				s.unplain(why)
-			}
-			return true
-		})
-	}
+	syntax.Walk(file, func(n syntax.Node) bool {
+		if why := notPlain(n); why != "" {
+			s.unplain(why)
+		}
+		return true
+	})
 	s.list(file.Stmts)
 }
 
@@ -290,14 +281,12 @@ func (s *shell) command(cmd syntax.Command) {
 		s.forClause(c)
 	case *syntax.FuncDecl:
 		s.cannot("a function can take any command's name")
-		if s.main && c.Name != nil {
+		if c.Name != nil {
 			s.functions += c.Name.Value + " "
 		}
 		s.compound(c)
 	case *syntax.DeclClause:
-		if s.main {
-			s.mixed = c.Variant.Value
-		}
+		s.mixed = c.Variant.Value
 		for _, a := range c.Args {
 			s.assign(a, false)
 			if a.Name == nil && a.Value != nil && slices.ContainsFunc(s.word(a.Value), func(v value) bool { return runsInIndex(v) || calculates(v) }) {
@@ -394,7 +383,7 @@ func (s *shell) forClause(c *syntax.ForClause) {
 	for _, w := range words.Items {
 		items = append(items, s.word(w)...)
 	}
-	if s.main || len(items) == 0 || len(items) > unrollMax || slices.ContainsFunc(items, func(v value) bool { return !v.static() }) {
+	if len(items) == 0 || len(items) > unrollMax || slices.ContainsFunc(items, func(v value) bool { return !v.static() }) {
 		items = []value{unknownValue()}
 	}
 	for _, v := range items {

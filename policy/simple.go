@@ -48,11 +48,10 @@ func (s *shell) assign(a *syntax.Assign, forCall bool) {
 		return
 	}
 	name := a.Name.Value
+	s.mixed = "an assignment"
 	switch {
 	case a.Array != nil || a.Index != nil:
 		s.cannot("the assignment of a list (" + cut(name) + ") is not supported")
-	case s.main:
-		s.mixed = "an assignment"
 	case steers(name, v.text):
 		s.cannot("the assignment of " + cut(name) + " changes what commands do")
 	}
@@ -102,10 +101,6 @@ func (s *shell) run(args []value) {
 	}
 	at := len(s.commands)
 	s.commands = append(s.commands, command{words: args, dirs: s.dirs, input: s.stdin})
-	if s.main {
-		s.mainRuns(args)
-		return
-	}
 	name := args[0]
 	if !name.static() || name.text == "" || strings.ContainsFunc(name.text, unicode.IsSpace) {
 		s.hides("which command it runs is only known when it runs")

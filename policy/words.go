@@ -271,7 +271,7 @@ func (s *shell) param(p *syntax.ParamExp, quoted bool) (text string, split bool)
 // known returns a variable's value if it is certain.
 func (s *shell) known(name string) (string, bool) {
 	if text, ok := s.vars[name]; ok {
-		return text, !s.main && strings.IndexByte(text, hole) < 0
+		return text, strings.IndexByte(text, hole) < 0
 	}
 	switch {
 	case name == "HOME" && s.j.where.Home != "":
