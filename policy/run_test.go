@@ -51,12 +51,6 @@ func TestAllowedCommandsChangeNothing(t *testing.T) {
 	t.Logf("%d commands ran, %d of them met a program that is not installed", ran, missing)
 }
 
-// The whole table again, on a real disk with a real repository.
-func TestCallsOnRealDisk(t *testing.T) {
-	scene := policytest.Build(t)
-	judgeAll(t, policytest.Calls(t), scene, dispatchfolder.Disk{})
-}
-
 // endless calls never end, and are stopped after a moment.
 var endless = regexp.MustCompile(`^tail .*(-f|--follow)|/dev/zero|cat zero|cat pipe`)
 
