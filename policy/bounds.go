@@ -129,7 +129,6 @@ func (r *reading) commandWithin(bounds Rules) Bound {
 // filesWithin checks what a file tool changes against the bounds.
 func (r *reading) filesWithin(bounds Rules, files []place) (b Bound) {
 	j := r.boundJudge(bounds)
-	in, _ := readInput(r.call.Input)
 	if len(files) == 0 {
 		j.doubts("it does not say which file it changes")
 	}
@@ -138,7 +137,7 @@ func (r *reading) filesWithin(bounds Rules, files []place) (b Bound) {
 			j.doubts(f.fault)
 			continue
 		}
-		if d := j.mayWrite(target{given: f.given, abs: f.abs, script: in.beginsScript()}); d != nil && d.code != DeniedProtected {
+		if d := j.mayWrite(target{given: f.given, abs: f.abs, script: beginsScript(r.call.Input)}); d != nil && d.code != DeniedProtected {
 			return Bound{Denied: d.why}
 		}
 	}

@@ -138,41 +138,31 @@ func notGathering(name string) *problem {
 	return &problem{capabilityOf(name), cut(name) + " is not an information-gathering command", ""}
 }
 
-// capabilityOf names what running a program needs, in words that an agent's description may use.
+// capabilities are programs by what running them needs, in words that an agent's description may use.
+var capabilities = []struct{ what, programs string }{
+	{"run Python code", "pip pip3 pytest uv poetry ruff mypy tox"},
+	{"run JavaScript or TypeScript code", "node npm npx yarn pnpm bun deno tsc jest vite eslint"},
+	{"build and run Go code", "go gofmt golangci-lint"},
+	{"build and run Rust code", "cargo rustc rustup"},
+	{"compile and build C or C++ code", "gcc cc g++ clang clang++ make cmake ninja ld"},
+	{"build and run Java code", "java javac mvn gradle kotlin"},
+	{"run Ruby code", "ruby bundle rake gem rails"},
+	{"run PHP code", "php composer"},
+	{"run containers and deployment", "docker podman kubectl helm terraform ansible docker-compose"},
+	{"query a database with SQL", "psql mysql sqlite3 mongosh redis-cli"},
+	{"use git version control", "git gh"},
+	{"change files", "rm mv cp mkdir touch chmod chown ln install dd tee truncate"},
+	{"use the network from the shell", "curl wget ssh scp rsync"},
+	{"run an interactive program", "vi vim nano emacs ed less more man"},
+}
+
+// capabilityOf names what running a program needs.
 func capabilityOf(name string) string {
 	name = name[strings.LastIndexByte(name, '/')+1:]
-	var what string
-	switch {
-	case strings.HasPrefix(name, "python"), has("pip pip3 pytest uv poetry ruff mypy tox", name):
-		what = "run Python code"
-	case has("node npm npx yarn pnpm bun deno tsc jest vite eslint", name):
-		what = "run JavaScript or TypeScript code"
-	case has("go gofmt golangci-lint", name):
-		what = "build and run Go code"
-	case has("cargo rustc rustup", name):
-		what = "build and run Rust code"
-	case has("gcc cc g++ clang clang++ make cmake ninja ld", name):
-		what = "compile and build C or C++ code"
-	case has("java javac mvn gradle kotlin", name):
-		what = "build and run Java code"
-	case has("ruby bundle rake gem rails", name):
-		what = "run Ruby code"
-	case has("php composer", name):
-		what = "run PHP code"
-	case has("docker podman kubectl helm terraform ansible docker-compose", name):
-		what = "run containers and deployment"
-	case has("psql mysql sqlite3 mongosh redis-cli", name):
-		what = "query a database with SQL"
-	case has("git gh", name):
-		what = "use git version control"
-	case has("rm mv cp mkdir touch chmod chown ln install dd tee truncate", name):
-		what = "change files"
-	case has("curl wget ssh scp rsync", name):
-		what = "use the network from the shell"
-	case has("vi vim nano emacs ed less more man", name):
-		what = "run an interactive program"
-	default:
-		return "run the shell command " + cut(name)
+	for _, c := range capabilities {
+		if has(c.programs, name) || strings.HasPrefix(name, "python") && has(c.programs, "pytest") {
+			return c.what + " (" + cut(name) + ")"
+		}
 	}
-	return what + " (" + cut(name) + ")"
+	return "run the shell command " + cut(name)
 }

@@ -262,7 +262,7 @@ func (j *judge) fileTool() *denial {
 		if !ok {
 			return j.unseen(cut(p), "it is not known where ~ or the working folder is")
 		}
-		if d := j.mayWrite(target{given: p, abs: abs, script: in.beginsScript(), file: true}); d != nil {
+		if d := j.mayWrite(target{given: p, abs: abs, script: beginsScript(j.call.Input), file: true}); d != nil {
 			return d
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"net/url"
 	"slices"
 	"strings"
 	"unicode"
@@ -348,20 +349,11 @@ func (p Pattern) takesHost(host string) bool {
 // hostOf returns the host of a URL in lower case; empty if it is ambiguous: programs disagree about text
 // before an @ or after a backslash.
 func hostOf(address string) string {
-	rest, ok := strings.CutPrefix(address, "https://")
-	if !ok {
-		if rest, ok = strings.CutPrefix(address, "http://"); !ok {
-			return ""
-		}
-	}
-	if i := strings.IndexAny(rest, "/?#"); i >= 0 {
-		rest = rest[:i]
-	}
-	host, port, with := strings.Cut(rest, ":")
-	if with && (port == "" || strings.Trim(port, "0123456789") != "") {
+	u, err := url.Parse(address)
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.User != nil || strings.HasSuffix(u.Host, ":") {
 		return ""
 	}
-	host = strings.TrimSuffix(strings.ToLower(host), ".")
+	host := strings.TrimSuffix(strings.ToLower(u.Hostname()), ".")
 	if !isHost(host) {
 		return ""
 	}
