@@ -94,42 +94,35 @@ func (s *shell) release(base string, args []value) *denial {
 	return nil
 }
 
-// groupsThatLook are fairlead's commands with subcommands, and those that only read. The old names (session,
-// policy, runs, standing) work for one more release.
-var groupsThatLook = map[string]string{
-	"channel": "list watch", "crew": "show transcript", "dispatch": "status list route policy", "question": "saved", "run": "list show",
-	"policy": "check", "runs": "", "session": "status list", "standing": "",
-}
+const (
+	// fairleadAsks are fairlead's commands that only read. The old names (session, policy, runs, standing) work for one
+	// more release.
+	fairleadAsks = "status ps why watch events usage inbox docs route version help log doctor channel channel.list channel.watch crew crew.show crew.transcript " +
+		"dispatch dispatch.status dispatch.list dispatch.route dispatch.policy question question.saved run run.list run.show policy policy.check runs session session.status session.list standing"
+	fairleadGroups = "channel crew dispatch question run policy session standing runs"
+	fairleadFlags  = "--json --help -h --version --verbose -v"
+)
 
 // mayAskFairlead reports whether a call of fairlead only reads. The value of a flag before the command may
 // look like a command, unless it is attached.
 func mayAskFairlead(args []value) bool {
-	var words []string
+	command := ""
 	for _, v := range args {
-		group := len(words) == 1 && isGroup(words[0])
 		switch {
 		case !v.static():
 			return false
 		case !strings.HasPrefix(v.text, "-"):
-			words = append(words, v.text)
-		case len(words) == 0 && !has("--json --help -h --version --verbose -v", v.text) && !strings.HasPrefix(v.text, "--dir="):
-			return false
-		case group && !has("--json --help -h --verbose -v", v.text) && !strings.HasPrefix(v.text, "--path="):
+			if command == "" {
+				command = v.text
+			} else if has(fairleadGroups, command) {
+				command += "." + v.text
+			}
+		case command != "" && !has(fairleadGroups, command):
+		case !has(fairleadFlags, v.text) && !strings.HasPrefix(v.text, "--dir=") && !strings.HasPrefix(v.text, "--path="):
 			return false
 		}
 	}
-	switch {
-	case len(words) == 0:
-		return true
-	case isGroup(words[0]):
-		return len(words) == 1 || has(groupsThatLook[words[0]], words[1]) || words[0] == "runs" && words[1] != "prune"
-	}
-	return has("status ps why watch events usage inbox docs route version help log doctor", words[0])
-}
-
-func isGroup(verb string) bool {
-	_, is := groupsThatLook[verb]
-	return is
+	return command == "" || has(fairleadAsks, command) || strings.HasPrefix(command, "runs.") && command != "runs.prune"
 }
 
 // writes judges one word as a file to be written.

@@ -118,26 +118,14 @@ type target struct {
 // cleans paths as text sees it.
 func (j *judge) mayWrite(t target) *denial {
 	given := cut(t.given)
-	if fault := faultOf(t.abs); fault != "" {
-		return j.unseen(given, fault)
+	p := j.place(j.dir, t.abs)
+	if p.fault != "" {
+		if name := j.protects(t.abs); name != "" && j.where.Model {
+			return j.himself(given, name)
+		}
+		return j.unseen(given, p.fault)
 	}
-	places := []string{path.Clean(t.abs)}
-	var files []File
-	for _, p := range []string{t.abs, places[0]} {
-		f, err := j.disk.Look(p)
-		if err != nil {
-			if name := j.protects(places[0]); name != "" && j.where.Model {
-				return j.himself(given, name)
-			}
-			return j.unseen(given, fmt.Sprintf("where %s leads cannot be known: %v", given, err))
-		}
-		if !slices.ContainsFunc(files, func(known File) bool { return known.Path == f.Path }) {
-			files = append(files, f)
-		}
-		if !slices.Contains(places, f.Path) {
-			places = append(places, f.Path)
-		}
-	}
+	places, files := p.names, p.files
 	for _, p := range places {
 		if name := j.protects(p); name != "" && j.where.Model {
 			return j.himself(given, name)

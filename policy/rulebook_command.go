@@ -195,7 +195,7 @@ func (r *reading) hidesDenied(deny []Pattern) bool {
 		for _, w := range c.words[1:] {
 			for _, text := range wordPaths(w.text) {
 				for _, dir := range c.dirs {
-					if looked++; looked > wordsLookedAtMax || denied(r.placeFrom(dir, text), reads) {
+					if looked++; looked > wordsLookedAtMax || denied(r.j.place(dir, text), reads) {
 						return true
 					}
 				}

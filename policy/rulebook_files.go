@@ -2,6 +2,7 @@ package policy
 
 import (
 	"encoding/json"
+	"fmt"
 	"path"
 	"regexp"
 	"slices"
@@ -15,6 +16,7 @@ type place struct {
 	given string
 	abs   string
 	names []string // as spelled, and resolved
+	files []File   // what is there
 	fault string   // why the path is not known; empty: it is
 	tree  bool     // everything below it is searched
 	bound bool     // it has other hard links, or is not a regular file or folder
@@ -123,32 +125,34 @@ func leadsElsewhere(pattern string) bool {
 	return path.IsAbs(rest) || strings.HasPrefix(rest, "~") || strings.ContainsAny(rest, "{}()\\$") || slices.Contains(strings.Split(rest, "/"), "..")
 }
 
-func (r *reading) placeFrom(dir, given string) place {
-	if path.IsAbs(given) || given == "~" || strings.HasPrefix(given, "~/") {
-		return r.place(given)
-	}
-	return r.place(join(dir, given))
-}
+func (r *reading) place(given string) place { return r.j.place(r.j.dir, given) }
 
-func (r *reading) place(given string) place {
+// place resolves a name under its possible meanings: as the kernel does, and as a program that cleans paths as text.
+func (j *judge) place(dir, given string) place {
 	p := place{given: given, fault: faultOf(given)}
-	abs, ok := r.j.abs(given)
-	switch {
-	case p.fault != "":
+	if p.fault != "" {
 		return p
-	case !ok:
+	}
+	abs, ok := j.abs(given)
+	if !path.IsAbs(given) && !strings.HasPrefix(given, "~") {
+		abs, ok = join(dir, given), path.IsAbs(dir)
+	}
+	if !ok {
 		p.fault = "it is not known where ~ or the working folder is"
 		return p
 	}
 	p.abs, p.names = abs, []string{path.Clean(abs)}
 	for _, spelled := range []string{abs, path.Clean(abs)} {
-		f, err := r.j.disk.Look(spelled)
+		f, err := j.disk.Look(spelled)
 		if err != nil {
-			p.fault = "where it leads cannot be known"
+			p.fault = fmt.Sprintf("where %s leads cannot be known: %v", cut(given), err)
 			return p
 		}
 		if !slices.Contains(p.names, f.Path) {
 			p.names = append(p.names, f.Path)
+		}
+		if !slices.ContainsFunc(p.files, func(known File) bool { return known.Path == f.Path }) {
+			p.files = append(p.files, f)
 		}
 		p.bound = p.bound || f.Kind == Other || f.Kind == Regular && f.Links > 1
 	}
