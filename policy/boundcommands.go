@@ -33,10 +33,11 @@ func (s *shell) forbidden(base string, args []value) *denial {
 		case s.j.bound && hasWords(entry):
 			hit = deniesWords(boundPattern(entry), args)
 		case s.j.bound && strings.Contains(entry, "/"):
-			hit = strings.Contains(args[0].text, "/") && s.standsAt(args[0], func(name string) bool {
+			names, known := s.placesOf(args[0])
+			hit = strings.Contains(args[0].text, "/") && (!known || slices.ContainsFunc(names, func(name string) bool {
 				ok, err := s.j.forbids(entry, name)
 				return ok || err != nil
-			}, false)
+			}))
 		default:
 			ok, err := path.Match(strings.ToLower(entry), strings.ToLower(base))
 			hit = ok && err == nil
@@ -80,10 +81,9 @@ func (s *shell) notListed(base string, args []value) *denial {
 				return nil
 			}
 		case strings.Contains(entry, "/"):
-			if strings.Contains(args[0].text, "/") && s.standsAt(args[0], func(name string) bool {
-				return s.j.lists(entry, name, false)
-			}, true) {
-				if s.standsAt(args[0], func(name string) bool { return slices.Contains(s.j.writes, name) }, false) {
+			names, known := s.placesOf(args[0])
+			if strings.Contains(args[0].text, "/") && known && !slices.ContainsFunc(names, func(name string) bool { return !s.j.lists(entry, name, false) }) {
+				if slices.ContainsFunc(names, func(name string) bool { return slices.Contains(s.j.writes, name) }) {
 					s.j.doubts(cut(args[0].text) + " is written by the same command")
 				}
 				return nil
@@ -97,30 +97,16 @@ func (s *shell) notListed(base string, args []value) *denial {
 	return &denial{capability: capabilityOf(base), why: fmt.Sprintf("can_execute does not list %s", cut(args[0].text))}
 }
 
-// wraps denies a program with a wrapper's name in a folder of the workspace that is not listed, and reports
-// whether it did.
-func (s *shell) wraps(base string, args []value) bool {
-	d := s.notListed(base, args)
-	s.stopFor(d)
-	return d != nil
-}
-
-// standsAt reports whether the places of a program, as spelled and resolved, satisfy a condition: all of
-// them, or any.
-func (s *shell) standsAt(program value, is func(name string) bool, all bool) bool {
-	var names []string
+// placesOf returns the names of a program's places, as spelled and resolved; known is false if there may be others.
+func (s *shell) placesOf(program value) (names []string, known bool) {
 	for _, abs := range s.abs(program.text) {
-		names = append(names, path.Clean(abs))
-		f, err := s.j.disk.Look(abs)
-		if err != nil {
-			return !all
+		p := s.j.place(s.j.dir, abs)
+		if p.fault != "" {
+			return names, false
 		}
-		names = append(names, f.Path)
+		names = append(names, p.names...)
 	}
-	if all {
-		return len(names) > 0 && !slices.ContainsFunc(names, func(name string) bool { return !is(name) })
-	}
-	return slices.ContainsFunc(names, is)
+	return names, len(names) > 0
 }
 
 // isSystems reports whether a program is named as one of the system's: by its bare name, or in a system

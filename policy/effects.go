@@ -3,6 +3,7 @@ package policy
 import (
 	"fmt"
 	"path"
+	"regexp"
 	"slices"
 	"strings"
 )
@@ -142,15 +143,9 @@ func (s *shell) writes(v value, tree bool) {
 
 // leadsTo returns as what X10 protects a plain word, if it is a path; empty: not protected.
 func (s *shell) leadsTo(text string) string {
-	if !s.j.where.Model || text == "" || len(text) > pathBytesMax {
-		return ""
-	}
 	for _, abs := range s.abs(text) {
-		if name := s.j.protects(abs); name != "" {
-			return name
-		}
-		if f, err := s.j.disk.Look(abs); err == nil {
-			if name := s.j.protects(f.Path); name != "" {
+		for _, name := range s.j.place(s.j.dir, abs).names {
+			if name := s.j.protects(name); name != "" {
 				return name
 			}
 		}
@@ -258,30 +253,10 @@ func (s *shell) mentions(text, by string) {
 			}
 		}
 	}
-	for _, name := range [...]string{".claude", ".fairlead", ".git"} {
-		for rest := plain; ; {
-			before, after, ok := strings.Cut(rest, name)
-			if !ok {
-				break
-			}
-			if !endsInWord(before) && !beginsInWord(after) {
-				s.stopFor(&denial{code: DeniedProtected, capability: "write " + name, why: fmt.Sprintf("%s (%s/**) is protected, and %s may write it", name, name, cut(by))})
-				return
-			}
-			rest = after
-		}
+	if found := protectedWord.FindStringSubmatch(plain); found != nil {
+		s.stopFor(&denial{code: DeniedProtected, capability: "write " + found[1], why: fmt.Sprintf("%s (%s/**) is protected, and %s may write it", found[1], found[1], cut(by))})
 	}
 }
 
-// endsInWord and beginsInWord report whether a name would be part of a longer one: .gitignore, a.git.
-func endsInWord(text string) bool {
-	return text != "" && isWordByte(text[len(text)-1])
-}
-
-func beginsInWord(text string) bool {
-	return text != "" && (isWordByte(text[0]) || text[0] == '.' && len(text) > 1 && isWordByte(text[1]))
-}
-
-func isWordByte(c byte) bool {
-	return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' || c == '_' || c == '-' || c >= 0x80
-}
+// protectedWord is a protected name that is not a part of a longer one, such as .gitignore or a.git.
+var protectedWord = regexp.MustCompile(`(?:^|[^\w\x{80}-\x{10ffff}-])(\.claude|\.fairlead|\.git)(?:$|\.$|[^\w\x{80}-\x{10ffff}.-]|\.[^\w\x{80}-\x{10ffff}-])`)

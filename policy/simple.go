@@ -122,9 +122,13 @@ func (s *shell) run(args []value) {
 		s.hides(p.why)
 	}
 	ours := s.j.bound && !isSystems(name.text) // a program with that name in the workspace
+	if ours {
+		if d := s.notListed(base, args); d != nil {
+			s.stopFor(d)
+			return
+		}
+	}
 	switch {
-	case ours && s.wraps(base, args):
-		return
 	case base == "cd":
 		s.cd(args[1:])
 		s.commands[at].free = len(s.dirs) > 0 && len(args) == 2 && !slices.ContainsFunc(s.dirs, func(dir string) bool {
