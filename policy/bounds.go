@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 	"unicode"
-	"unicode/utf8"
 
 	"github.com/bmatcuk/doublestar/v4"
 )
@@ -54,13 +53,10 @@ func (r Rules) ofFiles() bool { return r.CanWrite != nil || len(r.CannotWrite) >
 // name.
 func ParseBound(text string, executes bool) error {
 	shown := fmt.Sprintf("%q", cut(text))
+	if err := checkText(text, "name a file or a program, as src/** or go"); err != nil {
+		return err
+	}
 	switch {
-	case strings.TrimSpace(text) == "":
-		return fmt.Errorf("is empty; name a file or a program, as src/** or go")
-	case len(text) > patternBytesMax:
-		return fmt.Errorf("is longer than %d bytes; shorten it", patternBytesMax)
-	case !utf8.ValidString(text) || strings.ContainsFunc(text, unicode.IsControl):
-		return fmt.Errorf("%s holds control characters; write it on one line", shown)
 	case executes && strings.Contains(text, "(") && !strings.Contains(text, " ("):
 		return fmt.Errorf("%s is written as for allow and deny; write only the program here, such as git or git push", shown)
 	case !executes && slices.Contains(strings.Split(text, "/"), ".."):
@@ -168,9 +164,7 @@ func (r *reading) strangerWithin(bounds Rules) Bound {
 func (r *reading) boundJudge(bounds Rules) *judge {
 	where := r.j.where
 	where.Model = true
-	call := r.call
-	call.Dir = r.from // the command's folder is parsed again from its arguments
-	j := newJudge(bounds, false, call, where, r.j.disk)
+	j := newJudge(bounds, false, r.call, where, r.j.disk)
 	j.bound = true
 	return j
 }
@@ -205,26 +199,20 @@ func (j *judge) doubtsBelow(given, folder string) {
 
 // reaches reports whether a glob may match something below a folder.
 func (j *judge) reaches(glob, folder string) bool {
-	if !strings.Contains(glob, "/") {
+	rest, ofHome := strings.CutPrefix(glob, "~/")
+	base, _ := doublestar.SplitPattern(rest)
+	roots := j.both(j.where.Repo)
+	switch {
+	case !strings.Contains(glob, "/"):
 		return true
-	}
-	base, _ := doublestar.SplitPattern(glob)
-	roots := []string{base}
-	if rest, ok := strings.CutPrefix(glob, "~/"); ok {
-		base, _ = doublestar.SplitPattern(rest)
-		roots = nil
-		for _, home := range j.both(j.where.Home) {
-			roots = append(roots, path.Join(home, base))
-		}
-	} else if !path.IsAbs(glob) {
-		roots = nil
-		for _, repo := range j.both(j.where.Repo) {
-			roots = append(roots, path.Join(repo, base))
-		}
+	case ofHome:
+		roots = j.both(j.where.Home)
+	case path.IsAbs(glob):
+		roots = []string{"/"}
 	}
 	folder = strings.ToLower(folder)
 	return slices.ContainsFunc(roots, func(root string) bool {
-		root = strings.ToLower(root)
+		root = strings.ToLower(path.Join(root, base))
 		return root == folder || below(root, []string{folder}) || below(folder, []string{root})
 	})
 }

@@ -284,28 +284,8 @@ func deviceDenial(p string) *denial {
 
 // isDevice reports whether reading a path could block, never end, or have an effect.
 func (j *judge) isDevice(abs string) bool {
-	if faultOf(abs) != "" {
-		return false
-	}
-	p := path.Clean(abs)
-	if p == "/dev/null" {
-		return false
-	}
-	if below(p, []string{"/dev"}) {
-		return true
-	}
-	if f, err := j.disk.Look(abs); err == nil {
-		if f.Path == "/dev/null" {
-			return false
-		}
-		p = f.Path
-		if f.Kind == Other {
-			return true
-		}
-	}
-	switch path.Base(p) {
-	case "kmsg", "kcore", "trace_pipe", "mem", "pagemap":
-		return below(p, []string{"/proc", "/sys"})
-	}
-	return below(p, []string{"/dev"})
+	return slices.ContainsFunc(j.place(j.dir, abs).files, func(f File) bool {
+		return f.Path != "/dev/null" && (f.Kind == Other || below(f.Path, []string{"/dev"}) ||
+			has("kmsg kcore trace_pipe mem pagemap", path.Base(f.Path)) && below(f.Path, []string{"/proc", "/sys"}))
+	})
 }

@@ -50,13 +50,8 @@ func (p Pattern) String() string { return p.text }
 // and how to correct it, phrased to follow the pattern's name.
 func ParsePattern(text string) (Pattern, error) {
 	shown := fmt.Sprintf("%q", cut(text))
-	switch {
-	case text == "":
-		return Pattern{}, fmt.Errorf("is empty; name a tool, such as Read or Bash(git status*)")
-	case len(text) > patternBytesMax:
-		return Pattern{}, fmt.Errorf("is longer than %d bytes; no command and no path is", patternBytesMax)
-	case !utf8.ValidString(text) || strings.ContainsFunc(text, unicode.IsControl):
-		return Pattern{}, fmt.Errorf("%s holds control characters; write it on one line", shown)
+	if err := checkText(text, "name a tool, such as Read or Bash(git status*)"); err != nil {
+		return Pattern{}, err
 	}
 	tool, arg, bracketed := strings.Cut(text, "(")
 	if tool == "" || strings.ContainsFunc(tool, func(r rune) bool {
@@ -76,6 +71,19 @@ func ParsePattern(text string) (Pattern, error) {
 		return Pattern{}, err
 	}
 	return p, nil
+}
+
+// checkText checks what all lines of permissions have in common.
+func checkText(text, ifEmpty string) error {
+	switch {
+	case strings.TrimSpace(text) == "":
+		return fmt.Errorf("is empty; %s", ifEmpty)
+	case len(text) > patternBytesMax:
+		return fmt.Errorf("is longer than %d bytes; no command and no path is", patternBytesMax)
+	case !utf8.ValidString(text) || strings.ContainsFunc(text, unicode.IsControl):
+		return fmt.Errorf("%q holds control characters; write it on one line", cut(text))
+	}
+	return nil
 }
 
 // bracket prepares the text in brackets.
@@ -228,7 +236,6 @@ type reading struct {
 	files   []place // what the call would read or write with a file tool
 	shell   *shell  // of Bash, and of a tool that runs a command; nil: it was not understood at all
 	runs    bool    // it is not Bash, and takes a command
-	from    string  // the folder of the call; its arguments may change it
 	host    string  // of WebFetch; empty: it was not understood
 }
 
@@ -238,7 +245,7 @@ func newReading(call Call, paths []string, where Where, disk Disk) *reading {
 	}
 	in, fault := readInput(call.Input)
 	known := fault == "" && json.Valid(call.Input)
-	r := &reading{call: call, from: call.Dir, known: known, j: newJudge(AgentRules(), false, call, where, disk)}
+	r := &reading{call: call, known: known, j: newJudge(AgentRules(), false, call, where, disk)}
 	for _, p := range paths {
 		r.paths = append(r.paths, r.place(p))
 	}

@@ -172,60 +172,48 @@ func (r *reading) covers(p Pattern, f place, any bool) bool {
 // glob matches a pattern against one absolute path. A pattern without a slash matches names: anywhere to
 // deny, and below the workspace to allow. A denial ignores case, because many file systems do.
 func (r *reading) glob(pattern, name string, whole, deny bool) bool {
+	fold := func(text string) string {
+		if deny {
+			return strings.ToLower(text)
+		}
+		return text
+	}
 	if whole {
 		const anything = "\x01/\x01" // stands for any file below a folder
 		name += "/" + anything
 	}
-	if deny {
-		pattern, name = strings.ToLower(pattern), strings.ToLower(name)
-	}
-	if rest, ok := strings.CutPrefix(pattern, "~/"); ok {
-		if r.j.where.Home == "" {
-			return false
-		}
-		return slices.ContainsFunc(r.j.both(r.j.where.Home), func(home string) bool {
-			if deny {
-				home = strings.ToLower(home)
-			}
-			return takes(rest, home, name)
-		})
-	}
-	if path.IsAbs(pattern) {
-		ok, err := doublestar.Match(pattern, name)
-		return ok && err == nil
-	}
+	name = fold(name)
+	pattern, ofHome := strings.CutPrefix(fold(pattern), "~/")
 	folders := r.j.both(r.j.where.Repo)
-	inside := false
+	switch {
+	case ofHome:
+		folders = r.j.both(r.j.where.Home)
+	case path.IsAbs(pattern):
+		return isMatch(pattern, name)
+	}
+	inside := deny
 	for _, folder := range folders {
-		if deny {
-			folder = strings.ToLower(folder)
-		}
-		inside = inside || below(name, []string{folder}) || name == folder
+		folder = fold(folder)
 		if takes(pattern, folder, name) {
 			return true
 		}
+		inside = inside || name == folder || below(name, []string{folder})
 	}
-	if strings.Contains(pattern, "/") || pattern == "**" || !inside && !deny {
-		return false
-	}
-	ok, err := doublestar.Match(pattern, path.Base(name))
+	return inside && !ofHome && !strings.Contains(pattern, "/") && pattern != "**" && isMatch(pattern, path.Base(name))
+}
+
+func isMatch(pattern, name string) bool {
+	ok, err := doublestar.Match(pattern, name)
 	return ok && err == nil
 }
 
 // takes matches a glob against a path relative to a folder.
 func takes(pattern, folder, name string) bool {
 	rest, ok := strings.CutPrefix(name, strings.TrimSuffix(folder, "/")+"/")
-	if !ok && name != folder {
-		return false
-	}
 	if !ok {
-		rest = "."
-		if pattern == "**" {
-			return true
-		}
+		return name == folder && (pattern == "**" || isMatch(pattern, "."))
 	}
-	matched, err := doublestar.Match(pattern, rest)
-	return matched && err == nil
+	return isMatch(pattern, rest)
 }
 
 // filesAllowed returns the patterns that cover every file that the call names.

@@ -114,21 +114,15 @@ func smallGit(args []value) *problem {
 	name, rest := args[0].text, args[1:]
 	f := flags{short: "pusnabrvzcmtwielLq0123456789", valued: "nSGLUCMABef", long: gitFlags}
 	if has("branch tag remote stash config reflog worktree", name) {
-		first := ""
-		if len(rest) > 0 && rest[0].static() {
-			first = rest[0].text
+		switch listing := gitLooks(name, rest) && len(rest) > 0; {
+		case listing && !strings.HasPrefix(rest[0].text, "-"):
+			rest = rest[1:] // list, show, or a setting's name
+		case !listing && has("stash worktree config", name):
+			return notGathering("git " + name)
+		default:
+			f.none = !listing
 		}
 		f.short, f.valued = "avrnl0123456789", ""
-		f.none = !has(gitListing, name+":"+first)
-		if len(rest) > 0 && !f.none && !strings.HasPrefix(first, "-") {
-			rest = rest[1:]
-		}
-		switch {
-		case name == "config" && len(rest) == 1 && rest[0].static() && !strings.HasPrefix(first, "-"):
-			return nil // shows one value
-		case has("stash worktree config", name) && f.none:
-			return notGathering("git " + name)
-		}
 	}
 	for _, v := range rest {
 		if strings.Contains(v.text, "%G") || strings.Contains(v.text, "(signature") {
