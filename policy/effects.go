@@ -155,40 +155,21 @@ func (s *shell) leadsTo(text string) string {
 
 // writesSomewhere judges a file whose name is only known in part.
 func (s *shell) writesSomewhere(v value) {
-	rest := v.text
-	for _, folder := range s.j.outputs {
-		if after, ok := strings.CutPrefix(rest, folder+"/"); ok {
-			rest = after
-		}
-	}
-	if rest == v.text && !strings.HasPrefix(rest, "/") {
-		for _, dir := range s.dirs { // a relative word in a protected folder
-			if name := s.j.protects(dir); name != "" && s.j.where.Model {
-				s.stopFor(s.j.himself(v.show(), name))
-				return
-			}
-		}
-	}
-	for component := range strings.SplitSeq(rest, "/") {
-		if name := mayBeProtected(component, v.glob); name != "" && s.j.where.Model {
+	s.touches("a redirect", []value{{}, v})
+	for component := range strings.SplitSeq(v.text, "/") {
+		if name := globbed(component); v.glob && name != "" && s.j.where.Model {
 			s.stopFor(s.j.himself(v.show(), name+"/**"))
-			return
 		}
 	}
 	s.cannot("where " + v.show() + " leads is only known when it runs")
 }
 
-// mayBeProtected returns which protected name a component is, or may be if it is a glob.
-func mayBeProtected(component string, glob bool) string {
-	if name := protectedName(component); name != "" {
-		return name
-	}
-	if !glob || !strings.HasPrefix(component, ".") && !strings.HasPrefix(component, "[") {
-		return "" // only a glob that begins with the dot matches a hidden name
-	}
+// globbed returns which protected name a glob may match; empty: none. Only a glob that begins with the dot matches a
+// hidden name.
+func globbed(component string) string {
 	pattern := strings.ReplaceAll(component, string(hole), "*")
 	for _, name := range [...]string{".claude", ".fairlead", ".git"} {
-		if ok, err := path.Match(pattern, name); ok || err != nil {
+		if ok, err := path.Match(pattern, name); (ok || err != nil) && (strings.HasPrefix(component, ".") || strings.HasPrefix(component, "[")) {
 			return name
 		}
 	}

@@ -374,7 +374,7 @@ func (s *shell) apart(stmts []*syntax.Stmt) {
 func (s *shell) forClause(c *syntax.ForClause) {
 	const unrollMax = 16
 	words, ok := c.Loop.(*syntax.WordIter)
-	if !ok || c.Select || !assignable(words.Name.Value) {
+	if !ok || c.Select || steers(words.Name.Value, "x") {
 		s.cannot("this kind of loop calculates, asks a person, or changes what later commands do")
 		s.compound(c)
 		return

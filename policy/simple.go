@@ -64,21 +64,6 @@ func (s *shell) assign(a *syntax.Assign, forCall bool) {
 	}
 }
 
-// assignable reports whether a variable's name has no special meaning: it is in lower case, and none of those
-// that zsh ties to PATH and similar variables.
-func assignable(name string) bool {
-	if name == "" || strings.Trim(name, "abcdefghijklmnopqrstuvwxyz0123456789_") != "" {
-		return false
-	}
-	switch name {
-	case "path", "fpath", "cdpath", "manpath", "mailpath", "module_path", "fignore", "prompt", "status", "argv", "options", "aliases", "galiases",
-		"functions", "commands", "parameters", "modules", "histchars", "auto_resume", "psvar", "watch", "signals", "pipestatus", "precmd", "preexec",
-		"chpwd", "periodic", "http_proxy", "https_proxy", "ftp_proxy", "all_proxy", "no_proxy", "jobstates", "dirstack", "zsh_eval_context":
-		return false
-	}
-	return true
-}
-
 // steers lists variables that decide which program a name means, or what it runs besides. A pager or an editor that
 // only reads is harmless.
 func steers(name, to string) bool {
