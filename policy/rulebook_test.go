@@ -162,6 +162,31 @@ func TestRulebookIsNotKeptBusy(t *testing.T) {
 	}
 }
 
+// A command line with more commands than are read is for a person, and so is one that ends in a denied command.
+func TestRestOfALongLineIsDoubtful(t *testing.T) {
+	scene := policytest.Build(t)
+	for _, command := range []string{strings.Repeat("ls;", 2500) + "rm x", strings.Repeat("ls&&", 2500) + "rm x", strings.Repeat("{ ls;", 400) + "rm x" + strings.Repeat(";}", 400)} {
+		raw, err := json.Marshal(map[string]string{"command": command})
+		if err != nil {
+			t.Fatal(err)
+		}
+		call := policy.Call{Tool: "Bash", Input: raw, Dir: scene.Repo}
+		for _, allowed := range []string{"*", "Bash(*)", "Bash(ls)"} {
+			book := policy.Book{Allow: patterns(t, allowed), Deny: patterns(t, "Bash(rm *)")}
+			if verdict, rule, _ := book.Answer(call, nil, workspaceOf(scene), dispatchfolder.Disk{}); verdict == "allow" {
+				t.Errorf("%.20q… is allowed by %q", command, rule)
+			}
+			book = policy.Book{Allow: book.Allow, Bounds: policy.Rules{CannotExecute: []string{"rm"}}}
+			if verdict, rule, _ := book.Answer(call, nil, workspaceOf(scene), dispatchfolder.Disk{}); verdict == "allow" {
+				t.Errorf("with bounds, %.20q… is allowed by %q", command, rule)
+			}
+		}
+		if v := policy.Judge(policy.MainRules(), true, call, workspaceOf(scene), dispatchfolder.Disk{}); v.Allow {
+			t.Errorf("MAIN may give %.20q… without a sandbox", command)
+		}
+	}
+}
+
 // No pattern allows a call by an argument that is not known completely, and a denial stays one.
 func TestUnread(t *testing.T) {
 	scene := policytest.Build(t)

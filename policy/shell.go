@@ -29,15 +29,16 @@ const (
 // shell reads one command line. It collects what would be written, and records what it did not understand. For
 // MAIN, where the kernel confines the command, it looks for names that are denied.
 type shell struct {
-	j     *judge
-	main  bool              // a command of MAIN that the kernel confines: names decide
-	dirs  []string          // where the next command may run; empty: unknown
-	vars  map[string]string // assigned values, as far as they are plain text
-	stdin string            // a here-document's text for the current command
-	depth int
-	looks int // number of disk accesses
-	stop  *denial
-	minor *denial // a denial that a more serious one may replace
+	j       *judge
+	main    bool              // a command of MAIN that the kernel confines: names decide
+	dirs    []string          // where the next command may run; empty: unknown
+	arrived []string          // where what follows a statement runs at least, if all of it fails but its first cd
+	vars    map[string]string // assigned values, as far as they are plain text
+	stdin   string            // a here-document's text for the current command
+	depth   int
+	looks   int // number of disk accesses
+	stop    *denial
+	minor   *denial // a denial that a more serious one may replace
 
 	// What patterns are compared with:
 	text     string
@@ -238,16 +239,21 @@ func (s *shell) parse(text string) {
 }
 
 func (s *shell) list(stmts []*syntax.Stmt) {
+	outer := s.arrived
 	for _, st := range stmts {
-		before := s.dirs
+		s.arrived = s.dirs
 		s.stmt(st)
 		if _, joined := st.Cmd.(*syntax.BinaryCmd); joined { // a cd in it may not have run
-			s.dirs = union(before, s.dirs)
+			s.dirs = union(s.arrived, s.dirs)
 		}
 	}
+	s.arrived = outer
 }
 
 func (s *shell) stmt(st *syntax.Stmt) {
+	if len(s.commands) >= commandsMax {
+		s.hides(tooMuch)
+	}
 	if s.stop != nil || len(s.commands) >= commandsMax {
 		return
 	}
@@ -353,14 +359,27 @@ func (s *shell) binary(c *syntax.BinaryCmd) {
 		s.apart([]*syntax.Stmt{c.Y})
 	case syntax.AndStmt:
 		s.stmt(c.X)
+		s.arrives(c.X)
 		s.stmt(c.Y)
 	default:
 		s.stmt(c.X)
 		after := s.dirs
 		s.dirs = union(before, after)
 		s.stmt(c.Y)
-		s.dirs = union(after, s.dirs)
+		if s.dirs = union(after, s.dirs); s.arrives(c.X) {
+			s.dirs, s.arrived = after, after
+		}
 	}
+}
+
+// arrives reports whether a statement is a cd by itself, which succeeds if its folder is known, and if so keeps where
+// it led.
+func (s *shell) arrives(st *syntax.Stmt) bool {
+	c, ok := st.Cmd.(*syntax.CallExpr)
+	if ok = ok && len(c.Args) == 2 && c.Args[0].Lit() == "cd" && len(c.Assigns)+len(st.Redirs) == 0 && !st.Negated; ok {
+		s.arrived = s.dirs
+	}
+	return ok
 }
 
 // apart reads commands whose cd has no effect outside.

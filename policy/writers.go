@@ -40,10 +40,12 @@ func (s *shell) writer(base string, w writer, args []value) {
 			continue
 		}
 		letters := strings.TrimPrefix(v.text, "-")
+		name, _, valued := strings.Cut(v.text, "=")
 		switch {
 		case v.text == "--":
 			ended = true
-		case has(plainFlags, v.text), v.static() && strings.Trim(letters, w.plain) == "":
+		case has(plainFlags, name) && !(valued && base == "sed"):
+		case v.static() && strings.Trim(letters, w.plain) == "" && (base != "sed" || strings.IndexByte(letters, 'i') == len(letters)-1 || !strings.Contains(letters, "i")): // -iE: what follows ends the backup's name
 		case len(letters) == 1 && strings.Contains(w.valued, letters):
 			if i++; base == "sed" && i < len(args) {
 				w.first = 0
