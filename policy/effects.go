@@ -23,11 +23,11 @@ func (s *shell) effects(base string, args []value) {
 		s.stopFor(d)
 		return
 	}
-	switch base {
-	case "git":
+	switch {
+	case base == "git":
 		s.gitWrites(args)
 		return
-	case "export", "unset", "alias", "shopt", "trap", "hash", "wait", "sleep", "kill", "umask", "ulimit", "set", "read", "printf", "test", "[", "jobs", "pushd", "popd":
+	case has(builtins+" sleep kill", base):
 		s.builtin(base, args)
 		return
 	}

@@ -79,7 +79,7 @@ func (f flags) skip(args []value) (at int, fault string) {
 
 // check judges all words of a program whose other flags may not be harmless. A word that may become a flag
 // when the command runs counts as an unknown one.
-func (f flags) check(program string, args []value) *problem {
+func (f flags) check(program string, args []value) *denial {
 	operands, ended := 0, false
 	for i := 0; i < len(args); i++ {
 		v := args[i]
@@ -109,33 +109,29 @@ func (f flags) check(program string, args []value) *problem {
 	}
 	switch {
 	case f.none && operands > 0:
-		return &problem{"run " + program, "with an argument, " + program + " may change something", "leave the argument out"}
+		return trouble("run "+program, "with an argument, "+program+" may change something", "leave the argument out")
 	case f.most > 0 && operands > f.most:
-		return &problem{"run " + program, "a further argument of " + program + " names a file that it writes", "leave that argument out"}
+		return trouble("run "+program, "a further argument of "+program+" names a file that it writes", "leave that argument out")
 	}
 	return nil
 }
 
-// problem is why a command is not harmless.
-type problem struct{ capability, why, instead string }
-
-func (p *problem) denial() *denial {
-	return &denial{capability: p.capability, why: p.why, instead: p.instead}
+// trouble is why a command is not harmless.
+func trouble(capability, why, instead string) *denial {
+	return &denial{capability: capability, why: why, instead: instead}
 }
 
-func unknownFlag(program, flag string) *problem {
-	return &problem{"run " + program + " with any flag", "the flag " + flag + " of " + program + " is not known to be harmless", "leave it out"}
+func unknownFlag(program, flag string) *denial {
+	return trouble("run "+program+" with any flag", "the flag "+flag+" of "+program+" is not known to be harmless", "leave it out")
 }
 
-func maybeFlag(program string, v value) *problem {
-	return &problem{
-		"run " + program + " with any flag", "the word " + v.show() + " of " + program + " may turn out to be a flag when it runs",
-		"write it out, or begin it with ./",
-	}
+func maybeFlag(program string, v value) *denial {
+	return trouble("run "+program+" with any flag", "the word "+v.show()+" of "+program+" may turn out to be a flag when it runs",
+		"write it out, or begin it with ./")
 }
 
-func notGathering(name string) *problem {
-	return &problem{capabilityOf(name), cut(name) + " is not an information-gathering command", ""}
+func notGathering(name string) *denial {
+	return trouble(capabilityOf(name), cut(name)+" is not an information-gathering command", "")
 }
 
 // capabilities are programs by what running them needs, in words that an agent's description may use.

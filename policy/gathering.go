@@ -20,7 +20,7 @@ const gatherers = "file diff diff3 sdiff date hostname arch base64 shuf lsof ss 
 	"top zgrep zegrep gzip xz bzip2 tar unzip zipinfo printf split csplit objdump yq tsort pr"
 
 // builtins are what a shell does itself, without effects outside it.
-const builtins = "cd read set export unset local declare typeset readonly shift wait let mapfile readarray hash umask ulimit alias unalias shopt trap jobs getopts " +
+const builtins = "cd read set export unset local declare typeset readonly shift wait let hash umask ulimit alias unalias shopt trap jobs getopts " +
 	"pushd popd dirs printf test [ help times builtin"
 
 // loaders are programs that gatherers start.
@@ -146,7 +146,7 @@ func (j *judge) mainRuns(l *shell, c command) *denial {
 		return nil // the kernel decides
 	}
 	if base != name.text && !isSystems(name.text) {
-		return notGathering(name.text).denial()
+		return notGathering(name.text)
 	}
 	s := &shell{j: j, dirs: c.dirs}
 	if d := s.forbidden(base, c.words); d != nil {
@@ -156,20 +156,20 @@ func (j *judge) mainRuns(l *shell, c command) *denial {
 	command, _, _ := gitOf(c.words[1:])
 	switch {
 	case base == "git" && has(gitChanging, command):
-		return notGathering("git " + command).denial()
+		return notGathering("git " + command)
 	case base == "git" && slices.ContainsFunc(c.dirs, j.isOwn):
 		return ownRepository()
-	case base == "cd", base == "git", has(readers, base), has(l.functions, base), has(gatherers, base), has(builtins, base), fits:
+	case base == "cd", base == "git", has(readers, base), has(l.functions, base), has(gatherers, base), has(builtins+" mapfile readarray", base), fits:
 		return nil
 	case known:
 		p := notGathering(base)
 		p.why = cut(spelled(c.words)) + " is not one of the calls of " + base + " that only ask"
-		return p.denial()
+		return p
 	}
 	if d := s.release(base, c.words[1:]); d != nil {
 		return d
 	}
-	return notGathering(name.text).denial()
+	return notGathering(name.text)
 }
 
 func ownRepository() *denial {
@@ -192,13 +192,13 @@ func (j *judge) smallCommand(l *shell) *denial {
 		}
 		base := path.Base(name.text)
 		if base != name.text && !isSystems(name.text) {
-			return notGathering(name.text).denial()
+			return notGathering(name.text)
 		}
 		switch p := smallCall(base, c.words[1:]); {
 		case base == "cd" && !c.free:
 			return &denial{capability: "run a command in another folder", why: "the folder to which its cd leads is not a plain one of the repository", instead: "give the whole path of a folder"}
 		case base != "cd" && p != nil:
-			return p.denial()
+			return p
 		}
 		if base == "git" && j.isOwn(j.dir) {
 			return ownRepository()

@@ -1,6 +1,9 @@
 package policy
 
-import "strings"
+import (
+	"regexp"
+	"strings"
+)
 
 // The small language: plain commands that only read, by a list of programs and of flags. It decides where no
 // kernel holds a command, and which commands of an agent need no permission.
@@ -22,7 +25,7 @@ var small = map[string]flags{
 }
 
 // smallCall returns what is wrong with a command; nil: it only reads.
-func smallCall(name string, args []value) *problem {
+func smallCall(name string, args []value) *denial {
 	f, known := small[name]
 	one := ""
 	if len(args) == 1 && args[0].static() {
@@ -45,7 +48,7 @@ func smallCall(name string, args []value) *problem {
 
 // counting returns what is wrong with a builtin that reads a word as a variable, and runs the code in its
 // index.
-func counting(name string, args []value) *problem {
+func counting(name string, args []value) *denial {
 	if !has("test [ printf read unset wait mapfile readarray getopts print shift export readonly local", name) {
 		return nil
 	}
@@ -60,29 +63,19 @@ func counting(name string, args []value) *problem {
 		default:
 			continue
 		}
-		return &problem{"calculate in the shell", name + " " + v.show() + " may run the code in the index of a variable", "compare plain numbers, or text with ="}
+		return trouble("calculate in the shell", name+" "+v.show()+" may run the code in the index of a variable", "compare plain numbers, or text with =")
 	}
 	return nil
 }
 
-// smallSed accepts sed -n with lines to print.
-func smallSed(args []value) *problem {
-	if len(args) > 1 && args[0].static() && args[0].text == "-n" && args[1].static() && isLines(args[1].text) {
-		for _, v := range args[2:] {
-			if v.maybeFlag() {
-				return unknownFlag("sed", v.show())
-			}
-		}
-		return nil
-	}
-	return &problem{"run a sed script", "only sed -n with lines to print (sed -n '1,40p' FILE) is known to be harmless", "use that form"}
-}
+var linesOnly = regexp.MustCompile(`^([0-9]+|\$)(,([0-9]+|\$))?p$`)
 
-func isLines(script string) bool {
-	lines, ok := strings.CutSuffix(script, "p")
-	first, last, two := strings.Cut(lines, ",")
-	isLine := func(s string) bool { return s == "$" || s != "" && isNumber(s) }
-	return ok && isLine(first) && (!two || isLine(last))
+// smallSed accepts sed -n with lines to print.
+func smallSed(args []value) *denial {
+	if len(args) < 2 || !args[0].static() || args[0].text != "-n" || !args[1].static() || !linesOnly.MatchString(args[1].text) {
+		return trouble("run a sed script", "only sed -n with lines to print (sed -n '1,40p' FILE) is known to be harmless", "use that form")
+	}
+	return flags{}.check("sed", args[2:])
 }
 
 // Git's commands that only read, and the flags with which they do.
@@ -99,7 +92,7 @@ const (
 		"remote:show remote:get-url stash:list stash:show worktree:list reflog:show config:--get config:--get-all config:--get-regexp config:--list config:-l"
 )
 
-func smallGit(args []value) *problem {
+func smallGit(args []value) *denial {
 	for len(args) > 0 && args[0].static() && has("--no-pager -P --no-optional-locks", args[0].text) {
 		args = args[1:]
 	}
@@ -126,7 +119,7 @@ func smallGit(args []value) *problem {
 	}
 	for _, v := range rest {
 		if strings.Contains(v.text, "%G") || strings.Contains(v.text, "(signature") {
-			return &problem{"check signatures", "the format " + v.show() + " runs gpg", "leave the signature out"}
+			return trouble("check signatures", "the format "+v.show()+" runs gpg", "leave the signature out")
 		}
 	}
 	return f.check("git "+name, rest)
