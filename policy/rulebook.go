@@ -4,7 +4,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
-	"net/url"
+	"regexp"
 	"slices"
 	"strings"
 	"unicode"
@@ -356,16 +356,14 @@ func (p Pattern) takesHost(host string) bool {
 // hostOf returns the host of a URL in lower case; empty if it is ambiguous: programs disagree about text
 // before an @ or after a backslash.
 func hostOf(address string) string {
-	u, err := url.Parse(address)
-	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.User != nil || strings.HasSuffix(u.Host, ":") {
+	found := webAddress.FindStringSubmatch(address)
+	if found == nil || !isHost(strings.TrimSuffix(found[1], ".")) {
 		return ""
 	}
-	host := strings.TrimSuffix(strings.ToLower(u.Hostname()), ".")
-	if !isHost(host) {
-		return ""
-	}
-	return host
+	return strings.ToLower(strings.TrimSuffix(found[1], "."))
 }
+
+var webAddress = regexp.MustCompile(`^https?://([^/?#:]*)(?::[0-9]+)?(?:[/?#]|$)`)
 
 func isHost(name string) bool {
 	return name != "" && strings.Trim(strings.ToLower(name), "abcdefghijklmnopqrstuvwxyz0123456789-.") == "" && !strings.HasPrefix(name, ".") && !strings.Contains(name, "..")
