@@ -32,7 +32,7 @@ func (s *shell) effects(base string, args []value) {
 		return
 	}
 	w, known := writers[base]
-	if known && (base != "sed" || slices.ContainsFunc(args[1:], func(v value) bool { return strings.HasPrefix(v.text, "-") && strings.Contains(v.text, "i") })) {
+	if known && (base != "sed" || slices.ContainsFunc(args[1:], inPlace)) {
 		s.touches(base, args)
 		s.writer(base, w, args)
 		return
@@ -46,6 +46,17 @@ func (s *shell) effects(base string, args []value) {
 		}
 	}
 	s.unknownCommand(base, args)
+}
+
+// inPlace reports whether a flag makes sed change its files.
+func inPlace(v value) bool {
+	letters, isFlag := strings.CutPrefix(v.text, "-")
+	if strings.HasPrefix(letters, "-") {
+		return strings.HasPrefix(letters, "-in") || letters == "-i"
+	}
+	before, _, _ := strings.Cut(letters, "f")
+	before, _, _ = strings.Cut(before, "e")
+	return isFlag && strings.Contains(before, "i")
 }
 
 // builtin are shell builtins that write no file.

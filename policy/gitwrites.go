@@ -11,6 +11,9 @@ import (
 func gitOf(args []value) (name string, rest []value, moved bool) {
 	for i := 0; i < len(args); i++ {
 		v := args[i]
+		for _, flag := range []string{"--git-dir", "--work-tree", "--config-env", "--exec-path"} {
+			moved = moved || strings.HasPrefix(v.text, flag)
+		}
 		switch {
 		case !v.static():
 			return "", nil, moved
@@ -18,9 +21,6 @@ func gitOf(args []value) (name string, rest []value, moved bool) {
 			i++
 		case !strings.HasPrefix(v.text, "-"):
 			return v.text, args[i+1:], moved
-		}
-		for _, flag := range []string{"--git-dir", "--work-tree", "--config-env", "--exec-path"} {
-			moved = moved || strings.HasPrefix(v.text, flag)
 		}
 	}
 	return "", nil, moved
@@ -64,8 +64,10 @@ func (s *shell) gitWrites(args []value) {
 
 // gitSpeaks reports whether the words of a command of git are messages and names.
 func gitSpeaks(args []value) bool {
-	name, _, _ := gitOf(args[1:])
-	return has("add commit tag notes branch stash merge cherry-pick revert", name)
+	for len(args) > 3 && args[1].text == "-C" { // other flags before the command may name programs
+		args = args[2:]
+	}
+	return len(args) > 1 && has("add commit tag notes branch stash merge cherry-pick revert", args[1].text)
 }
 
 // gitLooks reports whether a git command only reads, apart from its output.

@@ -283,6 +283,10 @@ func (s *shell) command(cmd syntax.Command) {
 		s.apart(c.Stmts)
 	case *syntax.Block:
 		s.list(c.Stmts)
+	case *syntax.TimeClause:
+		if c.Stmt != nil {
+			s.stmt(c.Stmt)
+		}
 	case *syntax.ForClause:
 		s.forClause(c)
 	case *syntax.FuncDecl:

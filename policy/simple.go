@@ -53,7 +53,7 @@ func (s *shell) assign(a *syntax.Assign, forCall bool) {
 	case a.Array != nil || a.Index != nil:
 		s.cannot("the assignment of a list (" + cut(name) + ") is not supported")
 	case steers(name, v.text):
-		s.cannot("the assignment of " + cut(name) + " changes what commands do")
+		s.hides("the assignment of " + cut(name) + " changes what commands do")
 	}
 	s.assigned = append(s.assigned, v)
 	if _, twice := s.vars[name]; twice || a.Append || !v.static() {

@@ -49,7 +49,7 @@ func smallCall(name string, args []value) *denial {
 // counting returns what is wrong with a builtin that reads a word as a variable, and runs the code in its
 // index.
 func counting(name string, args []value) *denial {
-	if !has("test [ printf read unset wait mapfile readarray getopts print shift export readonly local", name) {
+	if !has("test [ printf read unset wait mapfile readarray getopts print shift export readonly local declare typeset let integer float", name) {
 		return nil
 	}
 	for i, v := range args {

@@ -21,7 +21,7 @@ var wrappers = map[string]flags{
 	"env":   {short: "i0v", valued: "uC", long: "ignore-environment null unset= chdir= debug"},
 	"sudo":  {short: "AbEHiKknPSsv", valued: "ugphCDRrtTU", long: "user= group= preserve-env login non-interactive set-home stdin"},
 	"doas":  {short: "Ln", valued: "Cu"},
-	"xargs": {short: "0rt", valued: "nPLIdEsa", long: "null no-run-if-empty verbose max-args= max-procs= max-lines= delimiter= replace= arg-file="},
+	"xargs": {short: "0rt", valued: "nPLIdEsa", long: "null no-run-if-empty verbose max-args= max-procs= max-lines delimiter= replace arg-file="},
 }
 
 // wrapper handles a command whose words are another command, and reports whether it was one.
@@ -94,6 +94,8 @@ func replaced(inner, before []value) []value {
 			mark = before[i+1].text
 		case strings.HasPrefix(v.text, "-I"):
 			mark = strings.TrimPrefix(v.text, "-I")
+		case v.text == "--replace":
+			mark = "{}"
 		case strings.HasPrefix(v.text, "--replace="):
 			mark = strings.TrimPrefix(v.text, "--replace=")
 		}
@@ -130,16 +132,19 @@ func (s *shell) somewhere(base string, args []value, why string) {
 
 // innerShell reads the text after -c of a nested shell.
 func (s *shell) innerShell(base string, args []value) {
-	why := base + " runs what it is given on standard input"
+	why, plain := base+" runs what it is given on standard input", true
 	for i, v := range args[1:] {
 		if !v.static() {
 			why = "what " + base + " runs is only known when it runs"
 			break
 		}
-		if !strings.HasPrefix(v.text, "-") {
-			why = "" // a file
+		if !strings.HasPrefix(v.text, "-") && !strings.HasPrefix(v.text, "+") {
+			if why = "what " + base + " runs with its flags is not known"; plain {
+				why = "" // a file
+			}
 			break
 		}
+		plain = plain && strings.Trim(v.text, "-exuv") == ""
 		if !strings.HasPrefix(v.text, "--") && strings.Contains(v.text, "c") && i+2 < len(args) && args[i+2].static() {
 			s.within(args[i+2].text)
 			return

@@ -32,7 +32,7 @@ const plainFlags = "--recursive --force --verbose --parents --append --interacti
 
 func (s *shell) writer(base string, w writer, args []value) {
 	var words []value
-	unread, ended := "", false
+	unread, ended, tree := "", false, w.tree
 	for i := 1; i < len(args); i++ {
 		v := args[i]
 		if ended || !strings.HasPrefix(v.text, "-") || v.text == "-" {
@@ -41,6 +41,7 @@ func (s *shell) writer(base string, w writer, args []value) {
 		}
 		letters := strings.TrimPrefix(v.text, "-")
 		name, _, valued := strings.Cut(v.text, "=")
+		tree = tree || w.last && (strings.ContainsAny(letters, "rRa") && letters[0] != '-' || name == "--recursive" || name == "--archive")
 		switch {
 		case v.text == "--":
 			ended = true
@@ -60,7 +61,7 @@ func (s *shell) writer(base string, w writer, args []value) {
 		for _, v := range args[1:] {
 			for _, part := range wordPaths(v.text) {
 				if !strings.HasPrefix(part, "-") {
-					s.writes(value{text: part, glob: v.glob, split: v.split}, w.tree)
+					s.writes(value{text: part, glob: v.glob, split: v.split}, tree)
 				}
 			}
 		}
