@@ -43,15 +43,14 @@ func (s *shell) word(w *syntax.Word) []value {
 	if !hasBrace(w) {
 		return []value{s.value(w)}
 	}
-	words, ok := expandBraces(w)
-	if !ok {
-		s.value(w)
-		s.cannot("its braces make too many words")
-		return []value{unknownValue()}
-	}
-	values := make([]value, 0, len(words))
-	for _, w := range words {
-		values = append(values, s.value(w))
+	syntax.SplitBraces(w)
+	var values []value
+	for made, err := range expand.BracesSeq(nil, w) {
+		if err != nil || len(values) >= expansionsMax {
+			s.cannot("its braces make too many words")
+			return []value{unknownValue()}
+		}
+		values = append(values, s.value(&syntax.Word{Parts: joined(made.Parts)}))
 	}
 	return values
 }
@@ -59,37 +58,9 @@ func (s *shell) word(w *syntax.Word) []value {
 func hasBrace(w *syntax.Word) bool {
 	return slices.ContainsFunc(w.Parts, func(p syntax.WordPart) bool {
 		lit, ok := p.(*syntax.Lit)
-		return ok && strings.Contains(lit.Value, "{")
+		_, split := p.(*syntax.BraceExp)
+		return split || ok && strings.Contains(lit.Value, "{")
 	})
-}
-
-// expandBraces expands {a,b} like the shell; {1..9} stays a hole.
-func expandBraces(w *syntax.Word) ([]*syntax.Word, bool) {
-	syntax.SplitBraces(w)
-	words := []*syntax.Word{{}}
-	for _, part := range joined(w.Parts) {
-		b, ok := part.(*syntax.BraceExp)
-		if !ok || b.Sequence {
-			for _, made := range words {
-				made.Parts = append(made.Parts, part)
-			}
-			continue
-		}
-		var next []*syntax.Word
-		for _, elem := range b.Elems {
-			inner, ok := expandBraces(elem)
-			if !ok || len(words)*len(inner)+len(next) > expansionsMax {
-				return nil, false
-			}
-			for _, head := range words {
-				for _, tail := range inner {
-					next = append(next, &syntax.Word{Parts: slices.Concat(head.Parts, tail.Parts)})
-				}
-			}
-		}
-		words = next
-	}
-	return words, true
 }
 
 // joined joins plain parts that were only split to find braces: {} is one word.
@@ -139,12 +110,6 @@ func (s *shell) value(w *syntax.Word) value {
 		case *syntax.ExtGlob:
 			s.cannot("this glob runs commands in some shells")
 			v.glob, v.split = true, true
-			b.WriteByte(hole)
-		case *syntax.BraceExp:
-			for _, elem := range p.Elems {
-				s.word(elem)
-			}
-			v.split = true
 			b.WriteByte(hole)
 		default:
 			s.part(&b, &v, part, false)
