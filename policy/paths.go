@@ -243,14 +243,11 @@ func (j *judge) fileTool() *denial {
 		return j.unseen("a file", fault)
 	}
 	for _, p := range paths {
-		if fault := faultOf(p); fault != "" {
-			return j.unseen("a file", fault)
+		at := j.place(j.dir, p)
+		if at.abs == "" {
+			return j.unseen("a file", at.fault)
 		}
-		abs, ok := j.abs(p)
-		if !ok {
-			return j.unseen(cut(p), "it is not known where ~ or the working folder is")
-		}
-		if d := j.mayWrite(target{given: p, abs: abs, script: beginsScript(j.call.Input), file: true}); d != nil {
+		if d := j.mayWrite(target{given: p, abs: at.abs, script: beginsScript(j.call.Input), file: true}); d != nil {
 			return d
 		}
 	}
@@ -268,23 +265,16 @@ func (j *judge) readTool() *denial {
 	}
 	for _, key := range in.keys {
 		p, ok := in.text(key)
-		if !isPathKey(key) || !ok {
-			continue
-		}
-		if abs, ok := j.abs(p); ok && j.isDevice(abs) {
-			return deviceDenial(p)
+		if isPathKey(key) && ok && j.isDevice(p) {
+			return &denial{capability: "read a device", why: fmt.Sprintf("%s is a device or a pipe: reading it may never end, or may consume another program's data", cut(p)), instead: "read a file"}
 		}
 	}
 	return nil
 }
 
-func deviceDenial(p string) *denial {
-	return &denial{capability: "read a device", why: fmt.Sprintf("%s is a device or a pipe: reading it may never end, or may consume another program's data", cut(p)), instead: "read a file"}
-}
-
 // isDevice reports whether reading a path could block, never end, or have an effect.
-func (j *judge) isDevice(abs string) bool {
-	return slices.ContainsFunc(j.place(j.dir, abs).files, func(f File) bool {
+func (j *judge) isDevice(p string) bool {
+	return slices.ContainsFunc(j.place(j.dir, p).files, func(f File) bool {
 		return f.Path != "/dev/null" && (f.Kind == Other || below(f.Path, []string{"/dev"}) ||
 			has("kmsg kcore trace_pipe mem pagemap", path.Base(f.Path)) && below(f.Path, []string{"/proc", "/sys"}))
 	})

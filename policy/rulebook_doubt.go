@@ -23,17 +23,15 @@ func (r *reading) mayBeDenied(deny []Pattern) string {
 		return "the program does not name the tool"
 	}
 	of := func(kind argKind, applies func(Pattern) bool) bool {
-		return slices.ContainsFunc(deny, func(p Pattern) bool { return p.kind == kind && applies(p) })
+		return slices.ContainsFunc(deny, func(p Pattern) bool { return p.kind == kind && (applies == nil || applies(p)) })
 	}
-	here := func(p Pattern) bool { return p.names(r.call.Tool) }
-	any := func(Pattern) bool { return true }
 	switch tool := r.call.Tool; {
 	case tool == "Bash", r.runs:
-		if of(shellArg, any) || of(fileArg, any) {
+		if of(shellArg, nil) || of(fileArg, nil) {
 			return r.commandMayBeDenied(deny)
 		}
 	case changesFiles(tool), readsFiles(tool):
-		if !of(fileArg, here) {
+		if !of(fileArg, func(p Pattern) bool { return p.names(tool) }) {
 			return ""
 		}
 		if len(r.call.Unread) > 0 {
@@ -51,7 +49,7 @@ func (r *reading) mayBeDenied(deny []Pattern) string {
 			}
 		}
 	case tool == "WebFetch":
-		if of(hostArg, any) && r.host == "" {
+		if of(hostArg, nil) && r.host == "" {
 			return "the host of its address is not known"
 		}
 	case !has(harmlessTools, tool):
