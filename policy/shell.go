@@ -30,7 +30,6 @@ const (
 // MAIN, where the kernel confines the command, it looks for names that are denied.
 type shell struct {
 	j       *judge
-	main    bool              // a command of MAIN that the kernel confines: names decide
 	dirs    []string          // where the next command may run; empty: unknown
 	arrived []string          // where what follows a statement runs at least, if all of it fails but its first cd
 	vars    map[string]string // assigned values, as far as they are plain text
