@@ -26,8 +26,8 @@ const (
 	tooMuch          = "it is too long, nested too deep, or has more commands than are read"
 )
 
-// shell reads one command line. It collects what would be written, and records what it did not understand. For
-// MAIN, where the kernel confines the command, it looks for names that are denied.
+// shell reads one command line: it lists the simple commands, judges what they would write, and records what it did
+// not understand.
 type shell struct {
 	j       *judge
 	dirs    []string          // where the next command may run; empty: unknown
