@@ -36,7 +36,7 @@ var imports = []importRow{
 	{pkg: "."},
 	{pkg: "machine"},
 	{pkg: "machine/*", may: []string{"machine"}},
-	{pkg: "policy", inTests: []string{"policy/*"}},
+	{pkg: "policy", inTests: []string{"policy/*", "dispatchfolder"}},
 	{pkg: "rank"},
 	{pkg: "marker"},
 	{pkg: "condition"},

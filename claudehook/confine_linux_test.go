@@ -22,6 +22,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/fairlead-dev/fairlead/dispatchfolder"
 	"github.com/fairlead-dev/fairlead/internal/test/testsize"
 	"github.com/fairlead-dev/fairlead/policy"
 	"github.com/fairlead-dev/fairlead/policy/policytest"
@@ -223,7 +224,7 @@ func (s *stage) judge(command string) (policy.Verdict, string) {
 		s.t.Fatal(err)
 	}
 	call := policy.Call{Tool: "Bash", Input: raw, Dir: s.Repo, Confined: true}
-	verdict := policy.Judge(policy.MainRules(), true, call, policytest.Case{}.Where(s.Scene), policytest.Real())
+	verdict := policy.Judge(policy.MainRules(), true, call, policytest.Case{}.Where(s.Scene), dispatchfolder.Disk{})
 	v := &visit{Hook: Hook{Exe: []string{s.hook, ConfineVerb}, Env: func(string) string { return "" }}, Event: Event{Dir: s.Repo}}
 	return verdict, v.confined(command, verdict)
 }

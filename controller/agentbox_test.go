@@ -235,7 +235,7 @@ agents:
 		}
 	}
 	why, err := w.engine.Why(t.Context(), "coder")
-	if err != nil || !strings.Contains(why.Layers[2].Text, "write in src, its own temporary folder") {
+	if err != nil || !strings.Contains(why.Layers[2].Text, "write in src, its own temporary folder") || !strings.Contains(why.Layers[1].Text, "the kernel holds the folders of can_write") {
 		t.Errorf("the layers are %+v, %v", why.Layers, err)
 	}
 }
@@ -256,7 +256,7 @@ agents:
 		t.Error(err)
 	}
 	why, err := w.engine.Why(t.Context(), "coder")
-	if err != nil || why.Layers[2].Holds || !strings.Contains(why.Layers[2].Text, "old kernel") {
+	if err != nil || why.Layers[2].Holds || !strings.Contains(why.Layers[2].Text, "old kernel") || !strings.Contains(why.Layers[1].Text, "words alone") {
 		t.Errorf("the layers are %+v, %v", why.Layers, err)
 	}
 }

@@ -3,7 +3,6 @@ package dispatchfolder
 import (
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -118,27 +117,4 @@ func resolve(path string) (string, error) {
 		rest = target + "/" + rest
 	}
 	return done, nil
-}
-
-// Read returns a small regular file's content.
-func (Disk) Read(path string, limit int) (content []byte, exists bool, err error) {
-	in, err := os.OpenFile(path, os.O_RDONLY|unix.O_NONBLOCK, 0) //nolint:gosec // policy asks for git's configuration
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, false, nil
-	}
-	if err != nil {
-		return nil, true, fmt.Errorf("read %s: %w", path, err)
-	}
-	defer in.Close()
-	info, err := in.Stat()
-	if err == nil && !info.Mode().IsRegular() {
-		err = errors.New("it is not a regular file")
-	}
-	if err == nil {
-		content, err = io.ReadAll(io.LimitReader(in, int64(limit)))
-	}
-	if err != nil {
-		return nil, true, fmt.Errorf("read %s: %w", path, err)
-	}
-	return content, true, nil
 }

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fairlead-dev/fairlead/dispatchfolder"
 	"github.com/fairlead-dev/fairlead/internal/test/testsize"
 	"github.com/fairlead-dev/fairlead/policy"
 	"github.com/fairlead-dev/fairlead/policy/policytest"
@@ -186,7 +187,7 @@ func TestBoundAttempts(t *testing.T) {
 		book := policy.Book{Allow: patterns(t, "*", "Bash(*)"), Bounds: p.bounds}
 		answer := func(command string) (verdict, why string) {
 			input := policytest.Case{Tool: "Bash", Arg: command}.Input(s)
-			verdict, rule, doubt := book.Answer(policy.Call{Tool: "Bash", Input: input, Dir: s.Repo}, nil, workspaceOf(s), policytest.Real())
+			verdict, rule, doubt := book.Answer(policy.Call{Tool: "Bash", Input: input, Dir: s.Repo}, nil, workspaceOf(s), dispatchfolder.Disk{})
 			return verdict, rule + doubt
 		}
 		for _, command := range p.attempts {

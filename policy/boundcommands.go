@@ -33,10 +33,11 @@ func (s *shell) forbidden(base string, args []value) *denial {
 		case s.j.bound && hasWords(entry):
 			hit = deniesWords(boundPattern(entry), args)
 		case s.j.bound && strings.Contains(entry, "/"):
-			hit = strings.Contains(args[0].text, "/") && s.standsAt(args[0], func(name string) bool {
+			names, known := s.placesOf(args[0])
+			hit = strings.Contains(args[0].text, "/") && (!known || slices.ContainsFunc(names, func(name string) bool {
 				ok, err := s.j.forbids(entry, name)
 				return ok || err != nil
-			}, false)
+			}))
 		default:
 			ok, err := path.Match(strings.ToLower(entry), strings.ToLower(base))
 			hit = ok && err == nil
@@ -64,7 +65,7 @@ func deniesWords(p Pattern, args []value) bool {
 // notListed returns why can_execute does not list a command; nil: it does, or there is no list. A program in
 // a folder of the workspace is listed by its path, not by its name.
 func (s *shell) notListed(base string, args []value) *denial {
-	if !s.j.bound || s.j.rules.CanExecute == nil || isShells(args[0].text) {
+	if !s.j.bound || s.j.rules.CanExecute == nil || has(builtins+" : true false sleep", args[0].text) {
 		return nil
 	}
 	called := slices.Clone(args)
@@ -80,11 +81,9 @@ func (s *shell) notListed(base string, args []value) *denial {
 				return nil
 			}
 		case strings.Contains(entry, "/"):
-			if strings.Contains(args[0].text, "/") && s.standsAt(args[0], func(name string) bool {
-				ok, err := s.j.lists(entry, name, false)
-				return ok && err == nil
-			}, true) {
-				if s.standsAt(args[0], func(name string) bool { return slices.Contains(s.j.writes, name) }, false) {
+			names, known := s.placesOf(args[0])
+			if strings.Contains(args[0].text, "/") && known && !slices.ContainsFunc(names, func(name string) bool { return !s.j.lists(entry, name, false) }) {
+				if slices.ContainsFunc(names, func(name string) bool { return slices.Contains(s.j.writes, name) }) {
 					s.j.doubts(cut(args[0].text) + " is written by the same command")
 				}
 				return nil
@@ -98,30 +97,16 @@ func (s *shell) notListed(base string, args []value) *denial {
 	return &denial{capability: capabilityOf(base), why: fmt.Sprintf("can_execute does not list %s", cut(args[0].text))}
 }
 
-// wraps denies a program with a wrapper's name in a folder of the workspace that is not listed, and reports
-// whether it did.
-func (s *shell) wraps(base string, args []value) bool {
-	d := s.notListed(base, args)
-	s.stopFor(d)
-	return d != nil
-}
-
-// standsAt reports whether the places of a program, as spelled and resolved, satisfy a condition: all of
-// them, or any.
-func (s *shell) standsAt(program value, is func(name string) bool, all bool) bool {
-	var names []string
+// placesOf returns the names of a program's places, as spelled and resolved; known is false if there may be others.
+func (s *shell) placesOf(program value) (names []string, known bool) {
 	for _, abs := range s.abs(program.text) {
-		names = append(names, path.Clean(abs))
-		f, err := s.j.disk.Look(abs)
-		if err != nil {
-			return !all
+		p := s.j.place(s.j.dir, abs)
+		if p.fault != "" {
+			return names, false
 		}
-		names = append(names, f.Path)
+		names = append(names, p.names...)
 	}
-	if all {
-		return len(names) > 0 && !slices.ContainsFunc(names, func(name string) bool { return !is(name) })
-	}
-	return slices.ContainsFunc(names, is)
+	return names, len(names) > 0
 }
 
 // isSystems reports whether a program is named as one of the system's: by its bare name, or in a system
@@ -131,15 +116,8 @@ func isSystems(word string) bool {
 	return has("/bin/ /usr/bin/ /usr/local/bin/ /sbin/ /usr/sbin/", folder) || folder == ""
 }
 
-// isShells lists what a shell does itself without effects outside it.
-func isShells(word string) bool {
-	return has("export unset alias shopt trap hash wait sleep umask ulimit set read printf test [ jobs pushd popd cd : true false", word)
-}
-
-// Interpreters, with the flags that are followed by code in their own language. Only the interpreter reads
-// that code.
 const (
-	codeFlags   = "-c -e -E -p -pe -ne -i -pi -ie -r -R --eval --print --command --execute"
+	// interpreted are programs with a language of their own, which only they read.
 	interpreted = "python node nodejs perl ruby php lua deno bun tclsh rscript osascript pwsh awk gawk mawk nawk sed ed ex vi vim nvim emacs psql sqlite3 mysql gdb m4 " +
 		"sh bash dash zsh ksh ash fish rbash source . make"
 	// unseenWriters write what their input or a server says.
@@ -158,60 +136,19 @@ func (s *shell) unknownInBounds(base string, args []value) {
 		return
 	}
 	name := strings.TrimRight(strings.ToLower(base), "0123456789.")
-	if has(interpreted, name) && s.isGivenCode(name, args[1:]) {
+	if has(interpreted, name) && isGivenCode(name, args[1:]) {
 		s.j.doubts(cut(base) + " has its own language, which is not parsed")
 	}
-	s.j.hidesForbidden(args, s.stdin)
 	if !s.j.rules.ofFiles() {
 		return
 	}
 	if has(unseenWriters, name) || has(unseenWriters, base) {
 		s.j.doubts("the files that " + cut(base) + " writes are unknown")
 	}
-	s.namesOutOfBounds(base, args[1:])
 }
 
-// hidesForbidden makes a command doubtful that has a program of cannot_execute among its words, or in its input.
-func (j *judge) hidesForbidden(args []value, stdin string) {
-	if !j.bound {
-		return
-	}
-	words := append(slices.Clone(args), valuesOf(strings.Fields(stdin))...)
-	for _, entry := range j.rules.CannotExecute {
-		if p := boundPattern(entry); !strings.Contains(entry, "/") && p.hides(words) {
-			j.doubts(cut(args[0].text) + " may run a program that cannot_execute lists (" + entry + ")")
-		}
-	}
-}
-
-// gitRuns makes a command of git doubtful that may run one of its words.
-func (j *judge) gitRuns(name string, args []value) {
-	if !j.bound || has("add commit tag notes branch stash merge cherry-pick revert", name) { // their words are messages and names
-		return
-	}
-	j.hidesForbidden(append([]value{{text: "git"}}, args...), "")
-	for _, v := range args {
-		if strings.ContainsAny(v.text, " ;|&$`\"'\\") || name == "grep" && (strings.HasPrefix(v.text, "-O") || strings.HasPrefix(v.text, "--op")) {
-			j.doubts("git " + cut(name) + " may run " + v.show())
-		}
-	}
-}
-
-// hiddenInBounds makes a command doubtful that may be one of cannot_execute when it runs: a word is not known,
-// or git is given settings that may name a program.
-func (s *shell) hiddenInBounds(base string, args []value) {
-	if !s.j.bound {
-		return
-	}
-	unknown := slices.ContainsFunc(args[1:], func(v value) bool { return v.split || strings.ContainsRune(v.text, hole) })
-	for _, entry := range s.j.rules.CannotExecute {
-		if words := strings.Fields(entry); len(words) > 1 && words[0] == base && unknown {
-			s.j.doubts("a word of " + base + " is only known when it runs, and cannot_execute lists " + entry)
-		}
-	}
-	if base != "git" {
-		return
-	}
+// gitSettings makes git doubtful that is given settings which may name a program.
+func (s *shell) gitSettings(args []value) {
 	for i, v := range args[1:] {
 		key, _, _ := strings.Cut(v.text, "=")
 		if i > 0 && args[i].text == "-c" && !has(plainSettings, strings.ToLower(key)) {
@@ -223,132 +160,31 @@ func (s *shell) hiddenInBounds(base string, args []value) {
 // plainSettings are settings of git that name no program.
 const plainSettings = "user.name user.email color.ui color.diff core.quotepath core.autocrlf commit.gpgsign init.defaultbranch advice.detachedhead pull.rebase diff.renames log.date"
 
-// isGivenCode reports whether an interpreter gets code from a flag or standard input.
-func (s *shell) isGivenCode(name string, args []value) bool {
-	if has("awk gawk mawk nawk sed ed ex vi vim nvim emacs psql sqlite3 mysql gdb m4 osascript", name) {
-		return true
-	}
+// isGivenCode reports whether an interpreter may get code from a flag or standard input.
+func isGivenCode(name string, args []value) bool {
 	if name == "make" {
 		return slices.ContainsFunc(args, func(v value) bool {
-			return has("-f - --eval", v.text) || strings.HasPrefix(v.text, "--eval=") || strings.HasPrefix(v.text, "SHELL") || strings.HasPrefix(v.text, ".SHELLFLAGS")
+			return v.text == "-" || strings.HasPrefix(v.text, "-f") || strings.HasPrefix(v.text, "--") || strings.Contains(v.text, "SHELL")
 		})
 	}
-	if has("source .", name) {
-		return true
-	}
-	operands := 0
-	for _, v := range args {
-		word, _, _ := strings.Cut(v.text, "=")
-		switch {
-		case !v.static(), has(codeFlags, word), v.text == "-", strings.HasPrefix(v.text, "/dev/"), strings.HasPrefix(v.text, "/proc/"):
-			return true
-		case !strings.HasPrefix(word, "-"):
-			operands++
-		case len(word) > 2 && word[1] != '-' && strings.ContainsAny(word[1:], "ceE") && operands == 0:
-			return true // -Bc, -ne
-		case has("--version -V -v --help -h -m", word):
-			operands++
-		}
-	}
-	return operands == 0 // it reads standard input
+	return has("awk gawk mawk nawk sed ed ex vi vim nvim emacs psql sqlite3 mysql gdb m4 osascript source .", name) || len(args) == 0 || !args[0].static() ||
+		strings.HasPrefix(args[0].text, "-") && !has("-m --version -V -v --help -h", args[0].text) || strings.HasPrefix(args[0].text, "/dev/") || strings.HasPrefix(args[0].text, "/proc/")
 }
 
-// namesOutOfBounds makes a program doubtful that is given a file which the agent may not write.
-func (s *shell) namesOutOfBounds(base string, words []value) {
-	if len(s.j.rules.CannotWrite) == 0 {
-		return
-	}
-	for _, v := range words {
-		for _, text := range wordPaths(v.text) {
-			if strings.ContainsRune(text, hole) || strings.ContainsAny(text, " \n;") {
-				continue
-			}
-			if s.looks++; s.looks > looksMax {
-				s.j.doubts("it has more files than are checked")
-				return
-			}
-			for _, abs := range s.abs(text) {
-				if entry := s.forbidsFile(abs); entry != "" {
-					s.j.doubts(fmt.Sprintf("%s gets a file that cannot_write lists (%s), and may write it", cut(base), entry))
-					return
-				}
-			}
+// denials are the lists of what is denied as patterns, to look for among the words of other commands.
+func (r Rules) denials() (deny []Pattern) {
+	for _, entry := range r.CannotExecute {
+		if !strings.Contains(entry, "/") {
+			deny = append(deny, boundPattern(entry))
 		}
 	}
-}
-
-// forbidsFile returns the entry of cannot_write that matches an existing file; empty: none.
-func (s *shell) forbidsFile(abs string) string {
-	f, err := s.j.disk.Look(abs)
-	if err != nil || f.Kind == Missing {
-		return ""
+	for _, entry := range r.CannotWrite {
+		glob := boundGlob(entry)
+		below := glob + "/**"
+		if !strings.Contains(glob, "/") {
+			below = "**/" + below
+		}
+		deny = append(deny, Pattern{tool: "Write", kind: fileArg, arg: glob}, Pattern{tool: "Write", kind: fileArg, arg: below})
 	}
-	for _, entry := range s.j.rules.CannotWrite {
-		for _, name := range []string{path.Clean(abs), f.Path} {
-			if ok, err := s.j.forbids(entry, name); ok && err == nil {
-				return entry
-			}
-		}
-	}
-	return ""
-}
-
-// runsUnseen makes a wrapper doubtful that hides which program runs, or as which user.
-func (s *shell) runsUnseen(base string, args []value) {
-	switch base {
-	case "eval":
-		if slices.ContainsFunc(args, func(v value) bool { return !v.static() }) {
-			s.j.doubts("the command that eval runs is only known when it runs")
-		}
-	case "env":
-		if slices.ContainsFunc(args, func(v value) bool { name, to, ok := strings.Cut(v.text, "="); return ok && steers(name, to) }) {
-			s.j.doubts("it sets a variable that changes what commands do")
-		}
-	}
-}
-
-// writesInto judges what cp and similar programs put into a folder: each file by its name there.
-func (s *shell) writesInto(folder value, words []value) {
-	for _, v := range words {
-		if !v.static() {
-			v = value{text: string(hole), split: true}
-		}
-		name := path.Base(strings.TrimRight(v.text, "/"))
-		if name == "." || name == ".." || name == "/" {
-			name = string(hole)
-		}
-		tree := v.static() && s.isFolder(v)
-		if s.writes(value{text: join(folder.text, name), split: v.split}, tree); tree {
-			s.writes(value{text: join(join(folder.text, name), anyFile)}, false)
-			for _, abs := range s.abs(join(folder.text, name)) {
-				s.j.doubtsBelow(v.show(), path.Clean(abs))
-			}
-		}
-	}
-}
-
-// anyFile stands for the files of a folder that is copied to a place where it may not exist yet.
-const anyFile = "…/…"
-
-// treeChanges are git commands that change tracked files without naming them.
-const treeChanges = "checkout switch restore reset merge rebase cherry-pick revert stash pull clean am apply bisect worktree submodule sparse-checkout read-tree checkout-index"
-
-// gitChanges judges git's changes to tracked files.
-func (s *shell) gitChanges(name string, before, args []value) {
-	switch {
-	case !s.j.bound || !s.j.rules.ofFiles():
-	case has(treeChanges, name), has("rm mv", name) && len(before) > 0:
-		s.j.doubts("the files that git " + cut(name) + " changes are unknown")
-	case has("rm mv", name):
-		for i, v := range args {
-			if !strings.HasPrefix(v.text, "-") {
-				last := i == len(args)-1 && name == "mv"
-				if last && v.static() && s.isFolder(v) {
-					s.writesInto(v, args[:i])
-					continue
-				}
-				s.writes(v, true)
-			}
-		}
-	}
+	return deny
 }

@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 	"unicode"
-	"unicode/utf8"
 
 	"github.com/bmatcuk/doublestar/v4"
 )
@@ -54,13 +53,10 @@ func (r Rules) ofFiles() bool { return r.CanWrite != nil || len(r.CannotWrite) >
 // name.
 func ParseBound(text string, executes bool) error {
 	shown := fmt.Sprintf("%q", cut(text))
+	if err := checkText(text, "name a file or a program, as src/** or go"); err != nil {
+		return err
+	}
 	switch {
-	case strings.TrimSpace(text) == "":
-		return fmt.Errorf("is empty; name a file or a program, as src/** or go")
-	case len(text) > patternBytesMax:
-		return fmt.Errorf("is longer than %d bytes; shorten it", patternBytesMax)
-	case !utf8.ValidString(text) || strings.ContainsFunc(text, unicode.IsControl):
-		return fmt.Errorf("%s holds control characters; write it on one line", shown)
 	case executes && strings.Contains(text, "(") && !strings.Contains(text, " ("):
 		return fmt.Errorf("%s is written as for allow and deny; write only the program here, such as git or git push", shown)
 	case !executes && slices.Contains(strings.Split(text, "/"), ".."):
@@ -109,6 +105,17 @@ func (r *reading) commandWithin(bounds Rules) Bound {
 	if d := j.shellTool(); d != nil && d.code != DeniedProtected {
 		return Bound{Denied: d.why}
 	}
+	deny := bounds.denials()
+	switch {
+	case slices.ContainsFunc(r.shell.commands, func(c command) bool {
+		return slices.ContainsFunc(deny, func(p Pattern) bool {
+			return strings.Contains(strings.TrimSuffix(p.arg, " *"), " ") && p.mayTake(c.words)
+		})
+	}):
+		j.doubts("a word is only known when it runs, and may make it a command that cannot_execute lists")
+	case r.hidesDenied(deny):
+		j.doubts("a program or a file that is denied may be among its words")
+	}
 	if r.shell.closed {
 		j.doubts("the folder in which it runs is unknown")
 	}
@@ -118,7 +125,6 @@ func (r *reading) commandWithin(bounds Rules) Bound {
 // filesWithin checks what a file tool changes against the bounds.
 func (r *reading) filesWithin(bounds Rules, files []place) (b Bound) {
 	j := r.boundJudge(bounds)
-	in, _ := readInput(r.call.Input)
 	if len(files) == 0 {
 		j.doubts("it does not say which file it changes")
 	}
@@ -127,7 +133,7 @@ func (r *reading) filesWithin(bounds Rules, files []place) (b Bound) {
 			j.doubts(f.fault)
 			continue
 		}
-		if d := j.mayWrite(target{given: f.given, abs: f.abs, script: in.beginsScript()}); d != nil && d.code != DeniedProtected {
+		if d := j.mayWrite(target{given: f.given, abs: f.abs, script: beginsScript(r.call.Input)}); d != nil && d.code != DeniedProtected {
 			return Bound{Denied: d.why}
 		}
 	}
@@ -158,9 +164,7 @@ func (r *reading) strangerWithin(bounds Rules) Bound {
 func (r *reading) boundJudge(bounds Rules) *judge {
 	where := r.j.where
 	where.Model = true
-	call := r.call
-	call.Dir = r.from // the command's folder is parsed again from its arguments
-	j := newJudge(bounds, false, call, where, r.j.disk)
+	j := newJudge(bounds, false, r.call, where, r.j.disk)
 	j.bound = true
 	return j
 }
@@ -195,26 +199,20 @@ func (j *judge) doubtsBelow(given, folder string) {
 
 // reaches reports whether a glob may match something below a folder.
 func (j *judge) reaches(glob, folder string) bool {
-	if !strings.Contains(glob, "/") {
+	rest, ofHome := strings.CutPrefix(glob, "~/")
+	base, _ := doublestar.SplitPattern(rest)
+	roots := j.both(j.where.Repo)
+	switch {
+	case !strings.Contains(glob, "/"):
 		return true
-	}
-	base, _ := doublestar.SplitPattern(glob)
-	roots := []string{base}
-	if rest, ok := strings.CutPrefix(glob, "~/"); ok {
-		base, _ = doublestar.SplitPattern(rest)
-		roots = nil
-		for _, home := range j.both(j.where.Home) {
-			roots = append(roots, path.Join(home, base))
-		}
-	} else if !path.IsAbs(glob) {
-		roots = nil
-		for _, repo := range j.both(j.where.Repo) {
-			roots = append(roots, path.Join(repo, base))
-		}
+	case ofHome:
+		roots = j.both(j.where.Home)
+	case path.IsAbs(glob):
+		roots = []string{"/"}
 	}
 	folder = strings.ToLower(folder)
 	return slices.ContainsFunc(roots, func(root string) bool {
-		root = strings.ToLower(root)
+		root = strings.ToLower(path.Join(root, base))
 		return root == folder || below(root, []string{folder}) || below(folder, []string{root})
 	})
 }
@@ -230,9 +228,6 @@ func boundGlob(entry string) string {
 
 // forbids reports whether an entry of cannot_write matches a path in any case, or a folder above it.
 func (j *judge) forbids(entry, p string) (bool, error) {
-	if !j.bound {
-		return j.matches(entry, p)
-	}
 	glob := boundGlob(entry)
 	if !doublestar.ValidatePattern(glob) {
 		return false, doublestar.ErrBadPattern
@@ -242,28 +237,23 @@ func (j *judge) forbids(entry, p string) (bool, error) {
 		if r.glob(glob, p, false, true) {
 			return true, nil
 		}
-		if p == "/" || p == "." || slices.Contains(j.both(j.where.Repo), p) {
+		if !j.bound || p == "/" || p == "." || slices.Contains(j.both(j.where.Repo), p) {
 			return false, nil
 		}
 	}
 }
 
-// lists reports whether an entry of can_write matches a path in the same case, and with tree everything that
-// may be below it.
-func (j *judge) lists(entry, p string, tree bool) (bool, error) {
-	if !j.bound {
-		return j.matches(entry, p)
-	}
+// lists reports whether an entry of can_write matches a path, and with tree everything that may be below it. Bounds
+// are compared with exact letters.
+func (j *judge) lists(entry, p string, tree bool) bool {
 	glob, r := boundGlob(entry), reading{j: j}
-	if r.glob(glob, p, tree, false) {
-		return true, nil
+	switch {
+	case !j.bound:
+		return r.glob(glob, p, false, true)
+	case r.glob(glob, p, tree, false):
+		return true
+	case strings.ContainsAny(glob, `*?[{\`):
+		return false
 	}
-	if strings.ContainsAny(glob, `*?[{\`) {
-		return false, nil
-	}
-	folder := glob + "/**"
-	if r.glob(folder, p, false, false) && !tree {
-		return true, nil
-	}
-	return tree && r.glob(folder, p, true, false), nil
+	return r.glob(glob+"/**", p, tree, false)
 }

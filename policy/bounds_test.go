@@ -10,6 +10,7 @@ import (
 
 	"mvdan.cc/sh/v3/syntax"
 
+	"github.com/fairlead-dev/fairlead/dispatchfolder"
 	"github.com/fairlead-dev/fairlead/policy"
 	"github.com/fairlead-dev/fairlead/policy/policytest"
 )
@@ -102,7 +103,7 @@ func (c boundCase) book(t testing.TB, s policytest.Scene) policy.Book {
 	}
 }
 
-// Every line of the table, in memory and on a real disk (D8, D9, X10).
+// Every line of the table (D8, D9, X10).
 func TestBounds(t *testing.T) {
 	cases := boundCases(t)
 	attempts := 0
@@ -115,30 +116,22 @@ func TestBounds(t *testing.T) {
 		t.Errorf("%d calls, %d of them attempts; there should be 200, a third of them attempts", len(cases), attempts)
 	}
 	t.Logf("%d calls, %d of them attempts", len(cases), attempts)
-	fake := policytest.At("/scene")
-	built := policytest.Build(t)
-	for name, on := range map[string]struct {
-		scene policytest.Scene
-		disk  policy.Disk
-	}{"memory": {fake, policytest.Fake(fake)}, "disk": {built, policytest.Real()}} {
-		t.Run(name, func(t *testing.T) {
-			for _, c := range cases {
-				got, rule, doubt := c.book(t, on.scene).Answer(c.call1(on.scene), c.expanded(on.scene), workspaceOf(on.scene), on.disk)
-				switch {
-				case strings.HasPrefix(rule, "X10: "):
-					got = "X10"
-				case strings.HasPrefix(rule, "bounds: "):
-					got = "out"
-				case doubt != "":
-					got = "doubt"
-				case got == "":
-					got = "ask"
-				}
-				if got != c.verdict {
-					t.Errorf("bounds.txt:%d: %s\n\tis %s (%s%s); bounds %q", c.line, c.text, got, rule, doubt, c.bounds)
-				}
-			}
-		})
+	scene := policytest.Build(t)
+	for _, c := range cases {
+		got, rule, doubt := c.book(t, scene).Answer(c.call1(scene), c.expanded(scene), workspaceOf(scene), dispatchfolder.Disk{})
+		switch {
+		case strings.HasPrefix(rule, "X10: "):
+			got = "X10"
+		case strings.HasPrefix(rule, "bounds: "):
+			got = "out"
+		case doubt != "":
+			got = "doubt"
+		case got == "":
+			got = "ask"
+		}
+		if got != c.verdict {
+			t.Errorf("bounds.txt:%d: %s\n\tis %s (%s%s); bounds %q", c.line, c.text, got, rule, doubt, c.bounds)
+		}
 	}
 }
 
@@ -146,8 +139,8 @@ func TestBounds(t *testing.T) {
 // away, and that an allowed command does not run a program of cannot_execute in any place that a simple
 // reading sees.
 func FuzzBounds(f *testing.F) {
-	scene := policytest.At("/scene")
-	disk, where := policytest.Fake(scene), workspaceOf(scene)
+	scene := policytest.Build(f)
+	disk, where := dispatchfolder.Disk{}, workspaceOf(scene)
 	for _, c := range boundCases(f) {
 		for _, entry := range slices.Concat(c.bounds.CanWrite, c.bounds.CannotWrite, c.bounds.CanExecute, c.bounds.CannotExecute) {
 			f.Add(entry, c.call.Tool, string(c.input(scene)))

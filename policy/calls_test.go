@@ -4,15 +4,15 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/fairlead-dev/fairlead/dispatchfolder"
 	"github.com/fairlead-dev/fairlead/policy"
 	"github.com/fairlead-dev/fairlead/policy/policytest"
 )
 
-// Every line of the table, on the scene in memory (D8, D9, X10).
+// Every line of the table (D8, D9, X10).
 func TestCalls(t *testing.T) {
-	scene := policytest.At("/scene")
+	scene := policytest.Build(t)
 	cases := policytest.Calls(t)
-	judgeAll(t, cases, scene, policytest.Fake(scene))
 	attempts := 0
 	for _, c := range cases {
 		if c.Attempt {
@@ -22,12 +22,8 @@ func TestCalls(t *testing.T) {
 	if len(cases) < 300 || attempts*3 < len(cases) {
 		t.Errorf("%d calls, %d of them attempts; there should be 300, a third of them attempts", len(cases), attempts)
 	}
-}
-
-func judgeAll(t *testing.T, cases []policytest.Case, scene policytest.Scene, disk policy.Disk) {
-	t.Helper()
 	for _, c := range cases {
-		v := policy.Judge(c.Rules(), c.Main, c.Call(scene), c.Where(scene), disk)
+		v := policy.Judge(c.Rules(), c.Main, c.Call(scene), c.Where(scene), dispatchfolder.Disk{})
 		got := v.Row
 		switch {
 		case v.Allow && v.Unsure:

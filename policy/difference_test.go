@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fairlead-dev/fairlead/dispatchfolder"
 	"github.com/fairlead-dev/fairlead/internal/test/testsize"
 	"github.com/fairlead-dev/fairlead/policy"
 	"github.com/fairlead-dev/fairlead/policy/policytest"
@@ -46,8 +47,8 @@ func TestShellReadsWhatWeRead(t *testing.T) {
 }
 
 func compare(t *testing.T, shell string, rounds int) {
-	scene := policytest.At(t.TempDir())
-	disk := policytest.Fake(scene)
+	scene := policytest.Build(t)
+	disk := dispatchfolder.Disk{}
 	where := policytest.Case{}.Where(scene)
 	var commands []string
 	for _, c := range policytest.Calls(t) {

@@ -16,6 +16,10 @@
 // words name something that X10 protects. If agents may commit, git checkout and similar commands
 // can change any tracked file.
 //
+// A shell command is read once, by the type shell, which lists its simple commands, also those inside others.
+// X10, bounds, patterns and MAIN's rules judge this list. Programs are known by their names, and what they
+// write by their words; flags are plain, or every word counts as a file (writers.go).
+//
 // MAIN's shell commands may gather information. If the caller runs them in the kernel's sandbox
 // (Call.Confined), names decide: gathering.go lists the programs, and the calls of those that act
 // where the kernel does not see it. What the parser does not understand is left to the kernel.

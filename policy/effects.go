@@ -3,13 +3,14 @@ package policy
 import (
 	"fmt"
 	"path"
+	"regexp"
 	"slices"
 	"strings"
 )
 
 // effects judges a command that does not only read, for a role that may run commands: what it is known to
 // write, and whether it touches what X10 protects.
-func (s *shell) effects(base string, args []value, p *problem) {
+func (s *shell) effects(base string, args []value) {
 	if d := s.release(base, args[1:]); d != nil {
 		s.stopFor(d)
 		return
@@ -22,54 +23,52 @@ func (s *shell) effects(base string, args []value, p *problem) {
 		s.stopFor(d)
 		return
 	}
-	if base != "git" {
-		s.j.hidesForbidden(args, s.stdin)
+	switch {
+	case base == "git":
+		s.gitWrites(args)
+		return
+	case has(builtins+" sleep kill", base):
+		s.builtin(base, args)
+		return
 	}
-	switch base {
-	case "git":
-		s.gitWrites(args[1:])
+	w, known := writers[base]
+	if known && (base != "sed" || slices.ContainsFunc(args[1:], inPlace)) {
+		s.touches(base, args)
+		s.writer(base, w, args)
 		return
-	case "find":
-		s.findActs(args[1:])
-		return
-	case "dd":
+	}
+	if base == "dd" {
 		for _, v := range args[1:] {
 			if to, ok := strings.CutPrefix(v.text, "of="); ok {
 				v.text = to
 				s.writes(v, false)
 			}
 		}
-		return
-	case "sed":
-		s.sedWrites(args)
-		return
-	case "export", "unset", "alias", "shopt", "trap", "hash", "wait", "sleep", "kill", "umask", "ulimit", "set", "read", "printf", "test", "[", "jobs", "pushd", "popd":
-		s.builtin(base, args, p)
-		return
-	}
-	if w, ok := writerOf(base); ok {
-		s.writer(w, args[1:])
-		return
 	}
 	s.unknownCommand(base, args)
 }
 
-// builtin are shell builtins that write no file.
-func (s *shell) builtin(base string, args []value, p *problem) {
-	if c := counting(base, args[1:]); c != nil || slices.ContainsFunc(args, runsInIndex) {
-		s.cannot("calculate in the shell", base+" may run the code in the index of a variable", "")
+// inPlace reports whether a flag makes sed change its files.
+func inPlace(v value) bool {
+	letters, isFlag := strings.CutPrefix(v.text, "-")
+	if strings.HasPrefix(letters, "-") {
+		return strings.HasPrefix(letters, "-in") || letters == "-i"
 	}
+	before, _, _ := strings.Cut(letters, "f")
+	before, _, _ = strings.Cut(before, "e")
+	return isFlag && strings.Contains(before, "i")
+}
+
+// builtin are shell builtins that write no file.
+func (s *shell) builtin(base string, args []value) {
 	switch base {
-	case "hash":
-		s.cannot(p.capability, "hash may give a command another program", "")
 	case "pushd", "popd":
 		s.dirs = nil
+		s.cannot("it is not known in which folder it runs after " + base)
 	case "trap":
 		if len(args) > 1 && args[1].static() {
 			s.within(args[1].text)
 		}
-	case "alias":
-		s.cannot(p.capability, "alias gives a command another name", "")
 	}
 }
 
@@ -107,52 +106,41 @@ func (s *shell) release(base string, args []value) *denial {
 	return nil
 }
 
-// groupsThatLook are fairlead's commands with subcommands, and those that only read. The old names (session,
-// policy, runs, standing) work for one more release.
-var groupsThatLook = map[string]string{
-	"channel": "list watch", "crew": "show transcript", "dispatch": "status list route policy", "question": "saved", "run": "list show",
-	"policy": "check", "runs": "", "session": "status list", "standing": "",
-}
+const (
+	// fairleadAsks are fairlead's commands that only read. The old names (session, policy, runs, standing) work for one
+	// more release.
+	fairleadAsks = "status ps why watch events usage inbox docs route version help log doctor channel channel.list channel.watch crew crew.show crew.transcript " +
+		"dispatch dispatch.status dispatch.list dispatch.route dispatch.policy question question.saved run run.list run.show policy policy.check runs session session.status session.list standing"
+	fairleadGroups = "channel crew dispatch question run policy session standing runs"
+	fairleadFlags  = "--json --help -h --version --verbose -v"
+)
 
 // mayAskFairlead reports whether a call of fairlead only reads. The value of a flag before the command may
 // look like a command, unless it is attached.
 func mayAskFairlead(args []value) bool {
-	var words []string
+	command := ""
 	for _, v := range args {
-		group := len(words) == 1 && isGroup(words[0])
 		switch {
 		case !v.static():
 			return false
 		case !strings.HasPrefix(v.text, "-"):
-			words = append(words, v.text)
-		case len(words) == 0 && !has("--json --help -h --version --verbose -v", v.text) && !strings.HasPrefix(v.text, "--dir="):
-			return false
-		case group && !has("--json --help -h --verbose -v", v.text) && !strings.HasPrefix(v.text, "--path="):
+			if command == "" {
+				command = v.text
+			} else if has(fairleadGroups, command) {
+				command += "." + v.text
+			}
+		case command != "" && !has(fairleadGroups, command):
+		case !has(fairleadFlags, v.text) && !strings.HasPrefix(v.text, "--dir=") && !strings.HasPrefix(v.text, "--path="):
 			return false
 		}
 	}
-	switch {
-	case len(words) == 0:
-		return true
-	case isGroup(words[0]):
-		return len(words) == 1 || has(groupsThatLook[words[0]], words[1]) || words[0] == "runs" && words[1] != "prune"
-	}
-	return has("status ps why watch events usage inbox docs route version help log doctor", words[0])
-}
-
-func isGroup(verb string) bool {
-	_, is := groupsThatLook[verb]
-	return is
+	return command == "" || has(fairleadAsks, command) || strings.HasPrefix(command, "runs.") && command != "runs.prune"
 }
 
 // writes judges one word as a file to be written.
 func (s *shell) writes(v value, tree bool) {
 	switch {
 	case s.stop != nil || v.text == "" || has("/dev/null /dev/stdout /dev/stderr /dev/tty /dev/fd/1 /dev/fd/2", v.text):
-	case s.main && v.static():
-		s.stopFor(&denial{capability: "write files from the shell", why: v.show() + " would be written", instead: "leave it out, or write the file with the tool Write"})
-	case s.main:
-		s.cannot("", "where "+v.show()+" leads is only known when it runs", "")
 	case v.glob || !v.static():
 		s.writesSomewhere(v)
 	case len(s.dirs) == 0 && !strings.HasPrefix(v.text, "/"):
@@ -164,30 +152,11 @@ func (s *shell) writes(v value, tree bool) {
 	}
 }
 
-// protectedOnly denies a word that leads to what X10 protects, and decides nothing otherwise.
-func (s *shell) protectedOnly(v value) {
-	if !v.static() {
-		before := s.j.doubt
-		s.writesSomewhere(v)
-		s.j.doubt = before // the word may not be a file
-		return
-	}
-	if name := s.leadsTo(v.text); name != "" {
-		s.stopFor(s.j.himself(v.show(), name))
-	}
-}
-
 // leadsTo returns as what X10 protects a plain word, if it is a path; empty: not protected.
 func (s *shell) leadsTo(text string) string {
-	if !s.j.where.Model || text == "" || len(text) > pathBytesMax {
-		return ""
-	}
 	for _, abs := range s.abs(text) {
-		if name := s.j.protects(abs); name != "" {
-			return name
-		}
-		if f, err := s.j.disk.Look(abs); err == nil {
-			if name := s.j.protects(f.Path); name != "" {
+		for _, name := range s.j.place(s.j.dir, abs).names {
+			if name := s.j.protects(name); name != "" {
 				return name
 			}
 		}
@@ -197,59 +166,49 @@ func (s *shell) leadsTo(text string) string {
 
 // writesSomewhere judges a file whose name is only known in part.
 func (s *shell) writesSomewhere(v value) {
-	rest := v.text
-	for _, folder := range s.j.outputs {
-		if after, ok := strings.CutPrefix(rest, folder+"/"); ok {
-			rest = after
-		}
-	}
-	if rest == v.text && !strings.HasPrefix(rest, "/") {
-		for _, dir := range s.dirs { // a relative word in a protected folder
-			if name := s.j.protects(dir); name != "" && s.j.where.Model {
-				s.stopFor(s.j.himself(v.show(), name))
-				return
-			}
-		}
-	}
-	for component := range strings.SplitSeq(rest, "/") {
-		if name := mayBeProtected(component, v.glob); name != "" && s.j.where.Model {
+	s.touches("a redirect", []value{{}, v})
+	for component := range strings.SplitSeq(v.text, "/") {
+		if name := globbed(component); v.glob && name != "" && s.j.where.Model {
 			s.stopFor(s.j.himself(v.show(), name+"/**"))
-			return
 		}
 	}
-	s.cannot("write files from the shell", "where "+v.show()+" leads is only known when it runs", "")
+	s.cannot("where " + v.show() + " leads is only known when it runs")
 }
 
-// mayBeProtected returns which protected name a component is, or may be if it is a glob.
-func mayBeProtected(component string, glob bool) string {
-	if name := protectedName(component); name != "" {
-		return name
-	}
-	if !glob || !strings.HasPrefix(component, ".") && !strings.HasPrefix(component, "[") {
-		return "" // only a glob that begins with the dot matches a hidden name
-	}
+// globbed returns which protected name a glob may match; empty: none. Only a glob that begins with the dot matches a
+// hidden name.
+func globbed(component string) string {
 	pattern := strings.ReplaceAll(component, string(hole), "*")
 	for _, name := range [...]string{".claude", ".fairlead", ".git"} {
-		if ok, err := path.Match(pattern, name); ok || err != nil {
+		if ok, err := path.Match(pattern, name); (ok || err != nil) && (strings.HasPrefix(component, ".") || strings.HasPrefix(component, "[")) {
 			return name
 		}
 	}
 	return ""
 }
 
-// unknownCommand records a command whose effects are unknown. If its arguments or its folder are protected by
-// X10, it is denied.
+// unknownCommand records a command whose effects are unknown.
 func (s *shell) unknownCommand(base string, args []value) {
-	if s.main || s.stop != nil {
+	if s.stop != nil {
 		return
 	}
 	s.unknownInBounds(base, args)
+	s.touches(base, args)
+	if base != "" {
+		s.unclear("the files that " + cut(base) + " writes cannot be determined from its arguments")
+	}
+}
+
+// touches denies a command that does not only read if its words, its input or its folder lead to what X10 protects.
+func (s *shell) touches(base string, args []value) {
+	if !s.j.where.Model {
+		return
+	}
+	excludes := func(v value) bool {
+		return strings.HasPrefix(v.text, "-") && (strings.Contains(v.text, "exclude") || strings.Contains(v.text, "ignore"))
+	}
 	for i, v := range args {
-		if i == 0 {
-			continue
-		}
-		if before := args[i-1].text; strings.HasPrefix(before, "-") && (strings.Contains(before, "exclude") || strings.Contains(before, "ignore")) ||
-			strings.HasPrefix(v.text, "-") && (strings.Contains(v.text, "exclude") || strings.Contains(v.text, "ignore")) {
+		if i == 0 || excludes(v) || excludes(args[i-1]) {
 			continue
 		}
 		s.mentions(v.text, base)
@@ -257,17 +216,16 @@ func (s *shell) unknownCommand(base string, args []value) {
 			v.text = after
 		}
 		if s.looks++; s.looks < looksMax && v.static() && !strings.ContainsAny(v.text, " \n;") && !strings.HasPrefix(v.text, "-") {
-			s.protectedOnly(v)
+			if name := s.leadsTo(v.text); name != "" {
+				s.stopFor(s.j.himself(v.show(), name))
+			}
 		}
 	}
 	s.mentions(s.stdin, base)
 	for _, dir := range s.dirs {
-		if name := s.j.protects(dir); name != "" && s.j.where.Model {
+		if name := s.j.protects(dir); name != "" {
 			s.stopFor(s.j.himself(base+" in "+dir, name))
 		}
-	}
-	if base != "" {
-		s.unclear(capabilityOf(base), "the files that "+cut(base)+" writes cannot be determined from its arguments", "")
 	}
 }
 
@@ -287,30 +245,10 @@ func (s *shell) mentions(text, by string) {
 			}
 		}
 	}
-	for _, name := range [...]string{".claude", ".fairlead", ".git"} {
-		for rest := plain; ; {
-			before, after, ok := strings.Cut(rest, name)
-			if !ok {
-				break
-			}
-			if !endsInWord(before) && !beginsInWord(after) {
-				s.stopFor(&denial{code: DeniedProtected, capability: "write " + name, why: fmt.Sprintf("%s (%s/**) is protected, and %s may write it", name, name, cut(by))})
-				return
-			}
-			rest = after
-		}
+	if found := protectedWord.FindStringSubmatch(plain); found != nil {
+		s.stopFor(&denial{code: DeniedProtected, capability: "write " + found[1], why: fmt.Sprintf("%s (%s/**) is protected, and %s may write it", found[1], found[1], cut(by))})
 	}
 }
 
-// endsInWord and beginsInWord report whether a name would be part of a longer one: .gitignore, a.git.
-func endsInWord(text string) bool {
-	return text != "" && isWordByte(text[len(text)-1])
-}
-
-func beginsInWord(text string) bool {
-	return text != "" && (isWordByte(text[0]) || text[0] == '.' && len(text) > 1 && isWordByte(text[1]))
-}
-
-func isWordByte(c byte) bool {
-	return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' || c == '_' || c == '-' || c >= 0x80
-}
+// protectedWord is a protected name that is not a part of a longer one, such as .gitignore or a.git.
+var protectedWord = regexp.MustCompile(`(?:^|[^\w\x{80}-\x{10ffff}-])(\.claude|\.fairlead|\.git)(?:$|\.$|[^\w\x{80}-\x{10ffff}.-]|\.[^\w\x{80}-\x{10ffff}-])`)

@@ -9,6 +9,7 @@ type flags struct {
 	long   string // names separated by spaces; a final = means that the flag has a value
 	most   int    // greatest number of operands; 0: any number
 	none   bool   // no operands
+	words  bool   // its long flags have one dash
 }
 
 // has reports whether a word is in a space-separated list.
@@ -25,7 +26,11 @@ func has(list, word string) bool {
 
 // flag judges one word that begins with a dash, and reports whether the next word is its value.
 func (f flags) flag(word string) (known, takesNext bool) {
-	if name, isLong := strings.CutPrefix(word, "--"); isLong {
+	dashes := "--"
+	if f.words {
+		dashes = "-"
+	}
+	if name, isLong := strings.CutPrefix(word, dashes); isLong {
 		name, _, attached := strings.Cut(name, "=")
 		if has(f.long, name+"=") {
 			return true, !attached
@@ -74,7 +79,7 @@ func (f flags) skip(args []value) (at int, fault string) {
 
 // check judges all words of a program whose other flags may not be harmless. A word that may become a flag
 // when the command runs counts as an unknown one.
-func (f flags) check(program string, args []value) *problem {
+func (f flags) check(program string, args []value) *denial {
 	operands, ended := 0, false
 	for i := 0; i < len(args); i++ {
 		v := args[i]
@@ -104,71 +109,56 @@ func (f flags) check(program string, args []value) *problem {
 	}
 	switch {
 	case f.none && operands > 0:
-		return &problem{"run " + program, "with an argument, " + program + " may change something", "leave the argument out"}
+		return trouble("run "+program, "with an argument, "+program+" may change something", "leave the argument out")
 	case f.most > 0 && operands > f.most:
-		return &problem{"run " + program, "a further argument of " + program + " names a file that it writes", "leave that argument out"}
+		return trouble("run "+program, "a further argument of "+program+" names a file that it writes", "leave that argument out")
 	}
 	return nil
 }
 
-// problem is why a command is not harmless.
-type problem struct{ capability, why, instead string }
-
-func unknownFlag(program, flag string) *problem {
-	return &problem{"run " + program + " with any flag", "the flag " + flag + " of " + program + " is not known to be harmless", "leave it out"}
+// trouble is why a command is not harmless.
+func trouble(capability, why, instead string) *denial {
+	return &denial{capability: capability, why: why, instead: instead}
 }
 
-func maybeFlag(program string, v value) *problem {
-	return &problem{
-		"run " + program + " with any flag", "the word " + v.show() + " of " + program + " may turn out to be a flag when it runs",
-		"write it out, or begin it with ./",
-	}
+func unknownFlag(program, flag string) *denial {
+	return trouble("run "+program+" with any flag", "the flag "+flag+" of "+program+" is not known to be harmless", "leave it out")
 }
 
-func notGathering(name string) *problem {
-	return &problem{capabilityOf(name), cut(name) + " is not an information-gathering command", ""}
+func maybeFlag(program string, v value) *denial {
+	return trouble("run "+program+" with any flag", "the word "+v.show()+" of "+program+" may turn out to be a flag when it runs",
+		"write it out, or begin it with ./")
 }
 
-// isKnownProgram reports whether a name is that of a program that capabilityOf knows.
-func isKnownProgram(name string) bool {
-	return !strings.HasPrefix(capabilityOf(name), "run the shell command")
+func notGathering(name string) *denial {
+	return trouble(capabilityOf(name), cut(name)+" is not an information-gathering command", "")
 }
 
-// capabilityOf names what running a program needs, in words that an agent's description may use.
+// capabilities are programs by what running them needs, in words that an agent's description may use.
+var capabilities = []struct{ what, programs string }{
+	{"run Python code", "pip pip3 pytest uv poetry ruff mypy tox"},
+	{"run JavaScript or TypeScript code", "node npm npx yarn pnpm bun deno tsc jest vite eslint"},
+	{"build and run Go code", "go gofmt golangci-lint"},
+	{"build and run Rust code", "cargo rustc rustup"},
+	{"compile and build C or C++ code", "gcc cc g++ clang clang++ make cmake ninja ld"},
+	{"build and run Java code", "java javac mvn gradle kotlin"},
+	{"run Ruby code", "ruby bundle rake gem rails"},
+	{"run PHP code", "php composer"},
+	{"run containers and deployment", "docker podman kubectl helm terraform ansible docker-compose"},
+	{"query a database with SQL", "psql mysql sqlite3 mongosh redis-cli"},
+	{"use git version control", "git gh"},
+	{"change files", "rm mv cp mkdir touch chmod chown ln install dd tee truncate"},
+	{"use the network from the shell", "curl wget ssh scp rsync"},
+	{"run an interactive program", "vi vim nano emacs ed less more man"},
+}
+
+// capabilityOf names what running a program needs.
 func capabilityOf(name string) string {
 	name = name[strings.LastIndexByte(name, '/')+1:]
-	var what string
-	switch {
-	case strings.HasPrefix(name, "python"), has("pip pip3 pytest uv poetry ruff mypy tox", name):
-		what = "run Python code"
-	case has("node npm npx yarn pnpm bun deno tsc jest vite eslint", name):
-		what = "run JavaScript or TypeScript code"
-	case has("go gofmt golangci-lint", name):
-		what = "build and run Go code"
-	case has("cargo rustc rustup", name):
-		what = "build and run Rust code"
-	case has("gcc cc g++ clang clang++ make cmake ninja ld", name):
-		what = "compile and build C or C++ code"
-	case has("java javac mvn gradle kotlin", name):
-		what = "build and run Java code"
-	case has("ruby bundle rake gem rails", name):
-		what = "run Ruby code"
-	case has("php composer", name):
-		what = "run PHP code"
-	case has("docker podman kubectl helm terraform ansible docker-compose", name):
-		what = "run containers and deployment"
-	case has("psql mysql sqlite3 mongosh redis-cli", name):
-		what = "query a database with SQL"
-	case has("git gh", name):
-		what = "use git version control"
-	case has("rm mv cp mkdir touch chmod chown ln install dd tee truncate", name):
-		what = "change files"
-	case has("curl wget ssh scp rsync", name):
-		what = "use the network from the shell"
-	case has("vi vim nano emacs ed less more man", name):
-		what = "run an interactive program"
-	default:
-		return "run the shell command " + cut(name)
+	for _, c := range capabilities {
+		if has(c.programs, name) || strings.HasPrefix(name, "python") && has(c.programs, "pytest") {
+			return c.what + " (" + cut(name) + ")"
+		}
 	}
-	return what + " (" + cut(name) + ")"
+	return "run the shell command " + cut(name)
 }

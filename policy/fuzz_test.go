@@ -8,6 +8,7 @@ import (
 
 	"mvdan.cc/sh/v3/syntax"
 
+	"github.com/fairlead-dev/fairlead/dispatchfolder"
 	"github.com/fairlead-dev/fairlead/policy"
 	"github.com/fairlead-dev/fairlead/policy/policytest"
 )
@@ -96,8 +97,8 @@ func standsOnList(w *syntax.Word) bool {
 // FuzzShell checks that no command panics, and that what MAIN may run holds only commands of a list that the
 // judge does not know (D8).
 func FuzzShell(f *testing.F) {
-	scene := policytest.At("/scene")
-	disk := policytest.Fake(scene)
+	scene := policytest.Build(f)
+	disk := dispatchfolder.Disk{}
 	for _, c := range policytest.Calls(f) {
 		if command := c.Command(scene); command != "" {
 			f.Add(command)
@@ -137,8 +138,8 @@ func FuzzShell(f *testing.F) {
 
 // FuzzTool checks that no input of any tool panics, and that no allowed path leads to what X10 protects.
 func FuzzTool(f *testing.F) {
-	scene := policytest.At("/scene")
-	disk := policytest.Fake(scene)
+	scene := policytest.Build(f)
+	disk := dispatchfolder.Disk{}
 	for _, c := range policytest.Calls(f) {
 		f.Add(c.Tool, string(c.Input(scene)), c.Main)
 	}
@@ -162,8 +163,8 @@ func FuzzTool(f *testing.F) {
 
 // BenchmarkJudge: a shell command takes well under a millisecond.
 func BenchmarkJudge(b *testing.B) {
-	scene := policytest.At("/scene")
-	disk := policytest.Fake(scene)
+	scene := policytest.Build(b)
+	disk := dispatchfolder.Disk{}
 	where := policytest.Case{}.Where(scene)
 	for name, command := range map[string]string{
 		"short": "git status",

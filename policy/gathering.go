@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"cmp"
 	"path"
 	"slices"
 	"strings"
@@ -19,7 +20,7 @@ const gatherers = "file diff diff3 sdiff date hostname arch base64 shuf lsof ss 
 	"top zgrep zegrep gzip xz bzip2 tar unzip zipinfo printf split csplit objdump yq tsort pr"
 
 // builtins are what a shell does itself, without effects outside it.
-const builtins = "cd read set export unset local declare typeset readonly shift wait let mapfile readarray hash umask ulimit alias unalias shopt trap jobs getopts " +
+const builtins = "cd read set export unset local declare typeset readonly shift wait let hash umask ulimit alias unalias shopt trap jobs getopts " +
 	"pushd popd dirs printf test [ help times builtin"
 
 // loaders are programs that gatherers start.
@@ -91,158 +92,101 @@ const gitChanging = "add commit push pull fetch merge rebase checkout switch res
 	"filter-branch update-index update-ref write-tree commit-tree mktree mktag hash-object fast-import fast-export submodule svn send-email daemon maintenance repack " +
 	"ls-remote remote-http remote-https upload-pack receive-pack shell credential difftool mergetool gui citool instaweb"
 
-// gitCommand returns git's command, after its own flags; empty if it is only known when it runs.
-func gitCommand(args []value) string {
-	for i := 0; i < len(args); i++ {
-		v := args[i]
-		switch {
-		case !v.static():
-			return ""
-		case v.text == "-C" || v.text == "-c":
-			i++
-		case !strings.HasPrefix(v.text, "-"):
-			return v.text
+// mainCommand judges MAIN's shell command, which is read as an agent's is. Where the kernel holds it, names decide;
+// elsewhere it must be plain and small.
+func (j *judge) mainCommand() *denial {
+	where := j.where
+	where.Model = false
+	as := newJudge(AgentRules(), false, j.call, where, j.disk)
+	d := as.shellTool()
+	l := as.shell
+	switch {
+	case l == nil:
+		return d
+	case l.closed || l.away || j.call.Confined && path.Clean(as.dir) != path.Clean(j.dir):
+		return &denial{capability: "run a command in another folder", why: "its arguments take it to another folder", instead: "begin the command with cd"}
+	case !j.call.Confined:
+		return j.smallCommand(l)
+	}
+	var asks []string
+	mixed := l.mixed
+	for _, c := range l.commands {
+		name := c.words[0]
+		base := path.Base(name.text)
+		known, fits, network := askedCall(base, c.words[1:])
+		switch d := j.mainRuns(l, c); {
+		case d != nil:
+			return d
+		case !name.static(), base == "cd", has(readers, base), has(l.functions, base):
+		case known && fits:
+			asks, j.network = append(asks, base), j.network || network
+		default:
+			mixed = base
 		}
 	}
-	return ""
+	switch {
+	case len(as.writes) > 0 || d != nil:
+		return &denial{capability: "write files from the shell", why: cut(strings.Join(as.writes, ", ")) + " would be written", instead: "leave it out, or write the file with the tool Write"}
+	case len(asks) > 0 && (l.unread != "" || mixed != ""):
+		return &denial{
+			capability: "run " + asks[0] + " together with other programs",
+			why:        asks[0] + " acts where the kernel does not see it, so it may not be used beside " + cmp.Or(mixed, "a form that cannot be read ("+l.unread+")"),
+			instead:    "give it by itself; it may be piped to head, grep, jq and the like",
+		}
+	}
+	j.gathers, j.programs = l.unread == "", asks
+	return nil
 }
 
 // mainRuns judges one command of MAIN that runs in the kernel's sandbox: by its name.
-func (s *shell) mainRuns(args []value) {
-	name := args[0]
+func (j *judge) mainRuns(l *shell, c command) *denial {
+	name := c.words[0]
 	base := path.Base(name.text)
+	if !name.static() {
+		return nil // the kernel decides
+	}
+	if base != name.text && !isSystems(name.text) {
+		return notGathering(name.text)
+	}
+	s := &shell{j: j, dirs: c.dirs}
+	if d := s.forbidden(base, c.words); d != nil {
+		return d
+	}
+	known, fits, _ := askedCall(base, c.words[1:])
+	command, _, _ := gitOf(c.words[1:])
 	switch {
-	case !name.static():
-		s.cannot("", "the command word "+name.show()+" is only known when it runs", "")
-		return
-	case base != name.text && !isSystems(name.text):
-		s.stopFor(mainCannot(notGathering(name.text)))
-		return
-	}
-	if d := s.forbidden(base, args); d != nil {
-		s.stopFor(d)
-		return
-	}
-	if base != "fairlead" {
-		s.stopFor(s.release(base, args[1:]))
-	}
-	known, fits, network := askedCall(base, args[1:])
-	switch {
-	case base == "cd":
-		s.cd(args[1:])
-	case base == "git":
-		s.mixed = "git"
-		s.mainGit(args[1:])
-	case has(readers, base), has(s.functions, base):
-	case has(gatherers, base):
-		s.mixed = base
-		s.startsKnown(base, args[1:])
-	case has(builtins, base):
-		s.mixed = base
-	case fits:
-		s.asks = append(s.asks, base)
-		s.network = s.network || network
+	case base == "git" && has(gitChanging, command):
+		return notGathering("git " + command)
+	case base == "git" && slices.ContainsFunc(c.dirs, j.isOwn):
+		return ownRepository()
+	case has("sh bash", base) && len(c.words) > 2 && has("-c -lc", c.words[1].text):
+		return nil // its text is read too
+	case base == "cd", base == "git", has(readers, base), has(l.functions, base), has(gatherers, base), has(builtins+" mapfile readarray", base), fits:
+		return nil
 	case known:
 		p := notGathering(base)
-		p.why = cut(spelled(args)) + " is not one of the calls of " + base + " that only ask"
-		s.stopFor(mainCannot(p))
-	default:
-		s.stopFor(mainCannot(notGathering(name.text)))
+		p.why = cut(spelled(c.words)) + " is not one of the calls of " + base + " that only ask"
+		return p
 	}
+	if d := s.release(base, c.words[1:]); d != nil {
+		return d
+	}
+	return notGathering(name.text)
 }
 
-func mainCannot(p *problem) *denial {
-	return &denial{capability: p.capability, why: p.why, instead: p.instead}
-}
-
-// startsKnown denies a wrapper of a program that MAIN may not run, so that the reason is better than the
-// kernel's.
-func (s *shell) startsKnown(base string, args []value) {
-	if !has("env xargs timeout nice time command nohup stdbuf", base) {
-		return
-	}
-	for _, v := range args {
-		known, _, _ := askedCall(v.text, nil)
-		switch {
-		case !v.static() || has(readers, v.text) || has(gatherers, v.text):
-			return
-		case known || isKnownProgram(v.text):
-			p := notGathering(v.text)
-			if known {
-				p.instead = "give " + v.text + " by itself"
-			}
-			s.stopFor(mainCannot(p))
-			return
-		}
-	}
-}
-
-// mainGit denies git's commands that change something, and a repository that MAIN itself could have written.
-func (s *shell) mainGit(args []value) {
-	name := gitCommand(args)
-	if has(gitChanging, name) {
-		s.stopFor(mainCannot(notGathering("git " + name)))
-		return
-	}
-	for _, dir := range s.dirs {
-		if s.j.isOwn(dir) {
-			s.stopFor(&denial{capability: "use git in the outputs", why: "a repository below " + cut(dir) + " could name programs that git runs", instead: "use git in the project's repository"})
-		}
-	}
+func ownRepository() *denial {
+	return &denial{capability: "use git in the outputs", why: "a repository there could name programs that git runs", instead: "use git in the project's repository"}
 }
 
 // isOwn reports whether a folder is one that MAIN may write.
 func (j *judge) isOwn(dir string) bool {
-	for _, p := range j.both(dir) {
-		for _, out := range j.outputs {
-			if p == out || below(p, []string{out}) {
-				return true
-			}
-		}
-	}
-	return false
-}
-
-// mainCommand judges MAIN's shell command. Where the kernel holds it, names decide; elsewhere it must be plain
-// and small.
-func (j *judge) mainCommand(s *shell, in input, command string) *denial {
-	if !j.call.Confined {
-		return j.smallCommand(in)
-	}
-	s.main = true
-	s.script(command)
-	if s.stop == nil && len(s.asks) > 0 && (s.unread != "" || s.mixed != "") {
-		return &denial{
-			capability: "run " + s.asks[0] + " together with other programs",
-			why:        s.asks[0] + " acts where the kernel does not see it, so it may not be used beside " + beside(s.unread, s.mixed),
-			instead:    "give it by itself; it may be piped to head, grep, jq and the like",
-		}
-	}
-	j.gathers, j.programs, j.network = s.unread == "" && s.stop == nil, s.asks, s.network
-	return s.stop
-}
-
-func beside(unread, mixed string) string {
-	if mixed != "" {
-		return mixed
-	}
-	return "a form that cannot be read (" + unread + ")"
+	return slices.ContainsFunc(j.both(dir), func(p string) bool { return slices.Contains(j.outputs, p) || below(p, j.outputs) })
 }
 
 // smallCommand judges MAIN's shell command where no kernel holds it: plain commands that only read, joined by
 // | && || and ;.
-func (j *judge) smallCommand(in input) *denial {
+func (j *judge) smallCommand(l *shell) *denial {
 	const capability = "run a shell command that cannot be checked"
-	call := j.call
-	call.Dir = j.dir
-	r := &reading{call: call, from: j.dir, known: true, j: newJudge(AgentRules(), false, call, j.where, j.disk)}
-	l := r.readShell(in)
-	switch {
-	case l == nil:
-		return &denial{capability: capability, why: "it cannot be read", instead: "use plain commands"}
-	case l.closed || l.away:
-		return &denial{capability: "run a command in another folder", why: "the folder in which it runs is not known", instead: "begin the command with cd"}
-	}
 	for _, c := range l.commands {
 		name := c.words[0]
 		if !name.static() {
@@ -250,16 +194,16 @@ func (j *judge) smallCommand(in input) *denial {
 		}
 		base := path.Base(name.text)
 		if base != name.text && !isSystems(name.text) {
-			return mainCannot(notGathering(name.text))
+			return notGathering(name.text)
 		}
 		switch p := smallCall(base, c.words[1:]); {
 		case base == "cd" && !c.free:
 			return &denial{capability: "run a command in another folder", why: "the folder to which its cd leads is not a plain one of the repository", instead: "give the whole path of a folder"}
 		case base != "cd" && p != nil:
-			return mainCannot(p)
+			return p
 		}
 		if base == "git" && j.isOwn(j.dir) {
-			return &denial{capability: "use git in the outputs", why: "a repository there could name programs that git runs", instead: "use git in the project's repository"}
+			return ownRepository()
 		}
 	}
 	switch l.doubt {

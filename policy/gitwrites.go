@@ -6,102 +6,121 @@ import (
 	"strings"
 )
 
+// gitOf returns git's command and its words, after git's own flags. moved means that those name another repository
+// or programs; name is empty if it is only known when it runs.
+func gitOf(args []value) (name string, rest []value, moved bool) {
+	for i := 0; i < len(args); i++ {
+		v := args[i]
+		for _, flag := range []string{"--git-dir", "--work-tree", "--config-env", "--exec-path"} {
+			moved = moved || strings.HasPrefix(v.text, flag)
+		}
+		switch {
+		case !v.static():
+			return "", nil, moved
+		case v.text == "-C" || v.text == "-c":
+			i++
+		case !strings.HasPrefix(v.text, "-"):
+			return v.text, args[i+1:], moved
+		}
+	}
+	return "", nil, moved
+}
+
 // gitWrites judges git commands that write inside .git, which only an agent that a person allowed to commit
 // may do.
 func (s *shell) gitWrites(args []value) {
-	name, at, moved := "", 0, false
-	for ; at < len(args); at++ {
-		v := args[at]
-		if v.static() && !strings.HasPrefix(v.text, "-") {
-			name = v.text
-			break
-		}
-		switch {
-		case v.text == "-C" || v.text == "-c":
-			at++
-		case strings.HasPrefix(v.text, "--git-dir"), strings.HasPrefix(v.text, "--work-tree"), strings.HasPrefix(v.text, "--config-env"), strings.HasPrefix(v.text, "--exec-path"):
-			moved = true
-		}
-	}
-	if name == "" && at >= len(args) && !moved {
-		s.unknownCommand("git", append([]value{{text: "git"}}, args...))
+	s.gitSettings(args)
+	name, rest, moved := gitOf(args[1:])
+	if name == "" && !moved {
+		s.unknownCommand("git", args)
 		return
 	}
-	s.j.gitRuns(name, args[min(at+1, len(args)):])
-	if gitLooks(name, args[min(at+1, len(args)):]) && !moved {
-		for i, v := range args { // it only reads, but may write its output
-			if strings.HasPrefix(v.text, "--o") {
-				s.mentions(v.text, "git "+name)
+	looks := gitLooks(name, rest) && !moved
+	for i, v := range rest {
+		flag, to, attached := strings.Cut(v.text, "=")
+		if strings.HasPrefix(flag, "--output") || len(flag) > len("--o") && strings.HasPrefix("--output", flag) { // of any command that shows
+			if !attached && i+1 < len(rest) {
+				v, to = rest[i+1], rest[i+1].text
 			}
-			if to, ok := strings.CutPrefix(v.text, "--output"); ok && to != "" && to[0] == '=' {
-				s.writes(value{text: to[1:], split: v.split, glob: v.glob}, false)
-			} else if ok && to == "" && i+1 < len(args) {
-				s.writes(args[i+1], false)
-			}
+			s.writes(value{text: to, split: v.split, glob: v.glob}, false)
 		}
-		return
+		if !looks && !has("add commit tag notes branch push fetch", name) { // no file in the tree changes
+			s.mentions(v.text, "git "+name)
+		}
 	}
-	if !moved && s.gitReads(name, args[min(at+1, len(args)):]) {
-		return
+	if !gitSpeaks(args) {
+		s.gitRuns(name, rest)
 	}
-	s.gitChanges(name, args[:at], args[min(at+1, len(args)):])
-	if s.j.where.Commits && !moved && has("add commit checkout switch restore reset rm mv merge rebase cherry-pick revert stash tag branch fetch pull push clean am apply bisect notes gc", name) {
-		return
+	s.gitChanges(name, len(args)-len(rest) > 2, rest)
+	switch {
+	case looks, !s.j.where.Model, s.stop != nil:
+	case has("archive bundle format-patch", name):
+		s.cannot("which files git " + name + " writes is not known")
+	case s.j.where.Commits && !moved && has("add commit checkout switch restore reset rm mv merge rebase cherry-pick revert stash tag branch notes fetch pull push clean am apply bisect gc", name):
+	default:
+		s.stopFor(&denial{code: DeniedProtected, capability: "use git version control", why: fmt.Sprintf("git %s writes below .git (.git/**)", cut(name))})
 	}
-	if !s.j.where.Model {
-		return
-	}
-	s.stopFor(&denial{code: DeniedProtected, capability: "use git version control", why: fmt.Sprintf("git %s writes below .git (.git/**)", cut(name))})
 }
 
-// gitLooks reports whether a git command only reads, apart from its --output.
+// gitSpeaks reports whether the words of a command of git are messages and names.
+func gitSpeaks(args []value) bool {
+	for len(args) > 3 && args[1].text == "-C" { // other flags before the command may name programs
+		args = args[2:]
+	}
+	return len(args) > 1 && has("add commit tag notes branch stash merge cherry-pick revert", args[1].text)
+}
+
+// gitLooks reports whether a git command only reads, apart from its output.
 func gitLooks(name string, args []value) bool {
 	first := ""
 	if len(args) > 0 && args[0].static() {
 		first = args[0].text
 	}
 	switch name {
-	case "branch", "tag", "remote":
-		return false // smallGit knows when they list
-	case "config", "stash", "worktree":
-		return has(gitListing, name+":"+first)
+	case "branch", "tag", "remote", "config", "stash", "worktree":
+		return has(gitListing, name+":"+first) || name == "config" && len(args) == 1 && !strings.HasPrefix(first, "-") // shows a value
 	case "reflog":
 		return first == "" || first == "show" || strings.HasPrefix(first, "-")
+	case "interpret-trailers":
+		return !slices.ContainsFunc(args, func(v value) bool { return !v.static() || strings.HasPrefix(v.text, "--in") })
 	}
-	return has(gitReading, name)
+	return has(gitReading, name) || has("help ls-remote verify-commit verify-tag var check-attr check-mailmap merge-tree patch-id request-pull stripspace", name)
 }
 
-// gitReads lists other git commands that do not write inside .git, for roles that may run commands.
-func (s *shell) gitReads(name string, args []value) bool {
-	operands, flagged := 0, false
-	speaks := has("add commit push fetch tag notes branch", name) // its words are messages and names, and no file in the tree changes
+// gitRuns makes a command of git doubtful that may run one of its words.
+func (s *shell) gitRuns(name string, args []value) {
 	for _, v := range args {
-		if !speaks {
-			s.mentions(v.text, "git "+name)
-		}
-		if strings.HasPrefix(v.text, "-") || v.split {
-			flagged = true
-		} else {
-			operands++
+		if strings.ContainsAny(v.text, " ;|&$`\"'\\") || name == "grep" && (strings.HasPrefix(v.text, "-O") || strings.HasPrefix(v.text, "--op")) {
+			s.j.doubts("git " + cut(name) + " may run " + v.show())
 		}
 	}
-	switch name {
-	case "config":
-		return operands == 1 && !flagged // shows a value
-	case "remote":
-		return operands > 0 && args[0].static() && args[0].text == "show"
-	case "archive", "bundle", "format-patch":
-		s.cannot("write files from the shell", "which files git "+name+" writes is not known", "")
-		return true
-	}
-	return has("help ls-remote verify-commit verify-tag var check-attr check-mailmap merge-tree patch-id request-pull stripspace", name) ||
-		name == "interpret-trailers" && !slices.ContainsFunc(args, func(v value) bool { return !v.static() || strings.HasPrefix(v.text, "--in") })
 }
 
-// findActs judges find where it deletes, writes or runs.
-func (s *shell) findActs(args []value) {
+// gitChanges judges git's changes to tracked files, most of which its words do not name.
+func (s *shell) gitChanges(name string, moved bool, args []value) {
+	switch {
+	case !s.j.bound || !s.j.rules.ofFiles():
+	case has("checkout switch restore reset merge rebase cherry-pick revert stash pull clean am apply bisect worktree submodule sparse-checkout read-tree checkout-index", name), has("rm mv", name) && moved:
+		s.j.doubts("the files that git " + cut(name) + " changes are unknown")
+	case has("rm mv", name):
+		for i, v := range args {
+			switch {
+			case strings.HasPrefix(v.text, "-"):
+			case name == "mv" && i == len(args)-1 && v.static() && s.isFolder(v):
+				for _, from := range args[:i] {
+					s.puts(from, v)
+				}
+			default:
+				s.writes(v, true)
+			}
+		}
+	}
+}
+
+// findActs judges find where it deletes, writes or runs, and reports whether it does.
+func (s *shell) findActs(args []value) bool {
 	var from []value
-	for _, v := range args {
+	for _, v := range args[1:] {
 		if strings.HasPrefix(v.text, "-") || v.text == "(" || v.text == "!" {
 			break
 		}
@@ -110,22 +129,25 @@ func (s *shell) findActs(args []value) {
 	if len(from) == 0 {
 		from = []value{{text: "."}}
 	}
-	for i := 0; i < len(args); i++ {
+	acts := false
+	for i := 1; i < len(args); i++ {
 		switch args[i].text {
-		case "-delete":
-			for _, v := range from {
-				s.writes(v, true)
-			}
-		case "-fprint", "-fprint0", "-fprintf", "-fls":
-			if i++; i < len(args) {
+		case "-delete", "-fprint", "-fprint0", "-fprintf", "-fls":
+			acts = true
+			s.stopFor(s.notListed("find", args))
+			s.hides("find writes or removes by " + args[i].text)
+			if args[i].text == "-delete" {
+				for _, v := range from {
+					s.writes(v, true)
+				}
+			} else if i++; i < len(args) {
 				s.writes(args[i], false)
 			}
 		case "-exec", "-execdir", "-ok", "-okdir":
 			var inner []value
+			acts = true
 			for i++; i < len(args) && args[i].text != ";" && args[i].text != "+"; i++ {
-				v := args[i]
-				v.text = strings.ReplaceAll(v.text, "{}", string(hole))
-				inner = append(inner, v)
+				inner = append(inner, args[i])
 			}
 			spares := slices.ContainsFunc(args, func(v value) bool { return has("-not ! -prune", v.text) })
 			for _, v := range args { // the action applies to what it searches
@@ -137,8 +159,11 @@ func (s *shell) findActs(args []value) {
 				}
 			}
 			if len(inner) > 0 {
-				s.run(inner)
+				s.depth++
+				s.run(filledIn(inner, "{}"))
+				s.depth--
 			}
 		}
 	}
+	return acts
 }

@@ -90,30 +90,15 @@ func (in input) paths() (paths []string, fault string) {
 	return paths, ""
 }
 
-// beginsScript reports whether a file tool writes #! at the beginning of a file.
-func (in input) beginsScript() bool {
-	begins := func(values input) bool {
-		for _, key := range values.keys {
-			switch key {
-			case "content", "new_string", "newString", "new_source", "contents", "text":
-				if s, ok := values.text(key); ok && strings.HasPrefix(s, "#!") {
-					return true
-				}
-			}
+// beginsScript reports whether a file tool may write #! at the beginning of a file: one of its texts begins so.
+func beginsScript(raw json.RawMessage) bool {
+	for dec := json.NewDecoder(bytes.NewReader(raw)); ; {
+		t, err := dec.Token()
+		if err != nil {
+			return !errors.Is(err, io.EOF)
 		}
-		return false
-	}
-	if begins(in) {
-		return true
-	}
-	var edits []json.RawMessage
-	if json.Unmarshal(in.values["edits"], &edits) != nil {
-		return false
-	}
-	for _, edit := range edits {
-		if values, fault := readInput(edit); fault != "" || begins(values) {
-			return true // an edit that cannot be parsed is not a note
+		if text, ok := t.(string); ok && strings.HasPrefix(text, "#!") {
+			return true
 		}
 	}
-	return false
 }

@@ -27,6 +27,8 @@ type judge struct {
 	doubt   string // why it cannot be decided whether the call keeps the bounds; empty: it can, as far as words go
 	unclear bool   // a program runs whose writes the command line does not show
 
+	shell *shell // of an agent's shell command, after it was read
+
 	gathers  bool // of MAIN's confined command: Verdict has these three
 	programs []string
 	network  bool

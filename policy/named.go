@@ -2,6 +2,7 @@ package policy
 
 import (
 	"path"
+	"regexp"
 	"slices"
 	"strings"
 	"unicode"
@@ -11,6 +12,9 @@ const (
 	namedMax           = 64       // paths in one input; more should be named by their folder
 	namedInputBytesMax = 64 << 10 // of an input that are searched
 )
+
+// namedWord is a quoted text, or a word.
+var namedWord = regexp.MustCompile("`[^`\n]+`|\"[^\"\n]+\"|'[^'\n]+'|[^ \t\n\r\"`<>|()\\[\\]{},;]+")
 
 // NamedPaths returns the paths that a user's text names, in order, each once: words that look like a path
 // (docs/plan, ./x, ~/x, /tmp/x, notes.md, .env, Makefile), quoted or not, and any single word in backquotes.
@@ -22,50 +26,30 @@ func NamedPaths(input string) []string {
 	}
 	var paths []string
 	add := func(p string) {
-		if p != "" && len(paths) < namedMax && !slices.Contains(paths, p) && faultOf(p) == "" {
+		if p = trimPath(p); p != "" && len(paths) < namedMax && !slices.Contains(paths, p) && faultOf(p) == "" {
 			paths = append(paths, p)
 		}
 	}
-	for i := 0; i < len(input); {
-		c := input[i]
-		if c == '`' || c == '"' || c == '\'' && (i == 0 || !isWordByte(input[i-1])) {
-			if text, ok := quotedText(input[i+1:], c); ok {
-				if p := strings.TrimPrefix(text, "@"); isNamedPath(p) || c == '`' && isSingleName(p) {
-					add(trimPath(p))
-					i += len(text) + 2
-					continue
-				}
-				if !strings.ContainsAny(text, " \t") {
-					i += len(text) + 2 // a quoted text that is not a path
-					continue
-				}
+	for at := namedWord.FindStringIndex(input); at != nil; at = namedWord.FindStringIndex(input) {
+		word := input[at[0]:at[1]]
+		rest := input[at[1]:]
+		quote := word[0]
+		switch quoted := len(word) > 2 && word[len(word)-1] == quote && strings.IndexByte("`\"'", quote) >= 0; {
+		case !quoted:
+			if p := bareWord(word); isNamedPath(p) {
+				add(p)
 			}
-			i++
-			continue
+		default:
+			p := strings.TrimPrefix(word[1:len(word)-1], "@")
+			if isNamedPath(p) || quote == '`' && isSingleName(p) {
+				add(p)
+			} else if strings.ContainsAny(p, " \t") {
+				rest = input[at[0]+1:] // a sentence may name paths
+			}
 		}
-		end := i
-		for end < len(input) && !strings.ContainsRune(" \t\n\r\"`<>|()[]{},;", rune(input[end])) {
-			end++
-		}
-		if end == i {
-			i++
-			continue
-		}
-		if p := bareWord(input[i:end]); isNamedPath(p) {
-			add(trimPath(p))
-		}
-		i = end
+		input = rest
 	}
 	return paths
-}
-
-// quotedText returns the text before the closing quote on the same line.
-func quotedText(text string, quote byte) (string, bool) {
-	end := strings.IndexByte(text, quote)
-	if end <= 0 || strings.ContainsRune(text[:end], '\n') {
-		return "", false
-	}
-	return text[:end], true
 }
 
 // bareWord removes what a sentence adds to a word: a full stop, a quote, the @ of a mention, the :12:3 of a

@@ -118,26 +118,14 @@ type target struct {
 // cleans paths as text sees it.
 func (j *judge) mayWrite(t target) *denial {
 	given := cut(t.given)
-	if fault := faultOf(t.abs); fault != "" {
-		return j.unseen(given, fault)
+	p := j.place(j.dir, t.abs)
+	if p.fault != "" {
+		if name := j.protects(t.abs); name != "" && j.where.Model {
+			return j.himself(given, name)
+		}
+		return j.unseen(given, p.fault)
 	}
-	places := []string{path.Clean(t.abs)}
-	var files []File
-	for _, p := range []string{t.abs, places[0]} {
-		f, err := j.disk.Look(p)
-		if err != nil {
-			if name := j.protects(places[0]); name != "" && j.where.Model {
-				return j.himself(given, name)
-			}
-			return j.unseen(given, fmt.Sprintf("where %s leads cannot be known: %v", given, err))
-		}
-		if !slices.ContainsFunc(files, func(known File) bool { return known.Path == f.Path }) {
-			files = append(files, f)
-		}
-		if !slices.Contains(places, f.Path) {
-			places = append(places, f.Path)
-		}
-	}
+	places, files := p.names, p.files
 	for _, p := range places {
 		if name := j.protects(p); name != "" && j.where.Model {
 			return j.himself(given, name)
@@ -255,14 +243,11 @@ func (j *judge) fileTool() *denial {
 		return j.unseen("a file", fault)
 	}
 	for _, p := range paths {
-		if fault := faultOf(p); fault != "" {
-			return j.unseen("a file", fault)
+		at := j.place(j.dir, p)
+		if at.abs == "" {
+			return j.unseen("a file", at.fault)
 		}
-		abs, ok := j.abs(p)
-		if !ok {
-			return j.unseen(cut(p), "it is not known where ~ or the working folder is")
-		}
-		if d := j.mayWrite(target{given: p, abs: abs, script: in.beginsScript(), file: true}); d != nil {
+		if d := j.mayWrite(target{given: p, abs: at.abs, script: beginsScript(j.call.Input), file: true}); d != nil {
 			return d
 		}
 	}
@@ -280,44 +265,17 @@ func (j *judge) readTool() *denial {
 	}
 	for _, key := range in.keys {
 		p, ok := in.text(key)
-		if !isPathKey(key) || !ok {
-			continue
-		}
-		if abs, ok := j.abs(p); ok && j.isDevice(abs) {
-			return deviceDenial(p)
+		if isPathKey(key) && ok && j.isDevice(p) {
+			return &denial{capability: "read a device", why: fmt.Sprintf("%s is a device or a pipe: reading it may never end, or may consume another program's data", cut(p)), instead: "read a file"}
 		}
 	}
 	return nil
 }
 
-func deviceDenial(p string) *denial {
-	return &denial{capability: "read a device", why: fmt.Sprintf("%s is a device or a pipe: reading it may never end, or may consume another program's data", cut(p)), instead: "read a file"}
-}
-
 // isDevice reports whether reading a path could block, never end, or have an effect.
-func (j *judge) isDevice(abs string) bool {
-	if faultOf(abs) != "" {
-		return false
-	}
-	p := path.Clean(abs)
-	if p == "/dev/null" {
-		return false
-	}
-	if below(p, []string{"/dev"}) {
-		return true
-	}
-	if f, err := j.disk.Look(abs); err == nil {
-		if f.Path == "/dev/null" {
-			return false
-		}
-		p = f.Path
-		if f.Kind == Other {
-			return true
-		}
-	}
-	switch path.Base(p) {
-	case "kmsg", "kcore", "trace_pipe", "mem", "pagemap":
-		return below(p, []string{"/proc", "/sys"})
-	}
-	return below(p, []string{"/dev"})
+func (j *judge) isDevice(p string) bool {
+	return slices.ContainsFunc(j.place(j.dir, p).files, func(f File) bool {
+		return f.Path != "/dev/null" && (f.Kind == Other || below(f.Path, []string{"/dev"}) ||
+			has("kmsg kcore trace_pipe mem pagemap", path.Base(f.Path)) && below(f.Path, []string{"/proc", "/sys"}))
+	})
 }

@@ -128,9 +128,6 @@ type Disk interface {
 	// created. An error means that the result cannot be known: a loop of links, a parent that is not a folder
 	// or not searchable. Judge then denies a write.
 	Look(path string) (File, error)
-	// Read returns at most limit bytes of a small regular file. It is used for git's configuration. The
-	// second result is false if the file does not exist.
-	Read(path string, limit int) (content []byte, exists bool, err error)
 }
 
 // File is what a Disk knows of a path.

@@ -9,7 +9,7 @@ import (
 // redirect judges one redirect.
 func (s *shell) redirect(r *syntax.Redirect) {
 	if r.N != nil && strings.HasPrefix(r.N.Value, "{") {
-		s.cannot("redirect", "a redirect that assigns a variable is not supported", "leave it out")
+		s.cannot("a redirect that assigns a variable is not supported")
 	}
 	var values []value
 	if r.Word != nil {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 	"unicode"
@@ -49,13 +50,8 @@ func (p Pattern) String() string { return p.text }
 // and how to correct it, phrased to follow the pattern's name.
 func ParsePattern(text string) (Pattern, error) {
 	shown := fmt.Sprintf("%q", cut(text))
-	switch {
-	case text == "":
-		return Pattern{}, fmt.Errorf("is empty; name a tool, such as Read or Bash(git status*)")
-	case len(text) > patternBytesMax:
-		return Pattern{}, fmt.Errorf("is longer than %d bytes; no command and no path is", patternBytesMax)
-	case !utf8.ValidString(text) || strings.ContainsFunc(text, unicode.IsControl):
-		return Pattern{}, fmt.Errorf("%s holds control characters; write it on one line", shown)
+	if err := checkText(text, "name a tool, such as Read or Bash(git status*)"); err != nil {
+		return Pattern{}, err
 	}
 	tool, arg, bracketed := strings.Cut(text, "(")
 	if tool == "" || strings.ContainsFunc(tool, func(r rune) bool {
@@ -75,6 +71,19 @@ func ParsePattern(text string) (Pattern, error) {
 		return Pattern{}, err
 	}
 	return p, nil
+}
+
+// checkText checks what all lines of permissions have in common.
+func checkText(text, ifEmpty string) error {
+	switch {
+	case strings.TrimSpace(text) == "":
+		return fmt.Errorf("is empty; %s", ifEmpty)
+	case len(text) > patternBytesMax:
+		return fmt.Errorf("is longer than %d bytes; no command and no path is", patternBytesMax)
+	case !utf8.ValidString(text) || strings.ContainsFunc(text, unicode.IsControl):
+		return fmt.Errorf("%q holds control characters; write it on one line", cut(text))
+	}
+	return nil
 }
 
 // bracket prepares the text in brackets.
@@ -225,9 +234,8 @@ type reading struct {
 	verdict Verdict // X10's, and a command's writes; of a call that was understood
 	paths   []place // named besides the arguments
 	files   []place // what the call would read or write with a file tool
-	shell   *lines  // of Bash, and of a tool that runs a command; nil: it was not understood at all
+	shell   *shell  // of Bash, and of a tool that runs a command; nil: it was not understood at all
 	runs    bool    // it is not Bash, and takes a command
-	from    string  // the folder of the call; its arguments may change it
 	host    string  // of WebFetch; empty: it was not understood
 }
 
@@ -237,7 +245,7 @@ func newReading(call Call, paths []string, where Where, disk Disk) *reading {
 	}
 	in, fault := readInput(call.Input)
 	known := fault == "" && json.Valid(call.Input)
-	r := &reading{call: call, from: call.Dir, known: known, j: newJudge(AgentRules(), false, call, where, disk)}
+	r := &reading{call: call, known: known, j: newJudge(AgentRules(), false, call, where, disk)}
 	for _, p := range paths {
 		r.paths = append(r.paths, r.place(p))
 	}
@@ -245,12 +253,17 @@ func newReading(call Call, paths []string, where Where, disk Disk) *reading {
 	case changesFiles(call.Tool), readsFiles(call.Tool):
 		r.files = r.places(in)
 	case call.Tool == "Bash" && r.known:
-		if r.shell = r.readShell(in); r.shell == nil {
-			return r
+		j := newJudge(AgentRules(), false, call, where, disk)
+		v := j.verdict()
+		if r.shell = j.shell; r.shell != nil {
+			r.verdict = v
 		}
+		return r
 	case runsCommand(call.Tool, in):
 		if r.runs = true; known {
-			r.shell = r.readShell(in)
+			j := newJudge(AgentRules(), false, call, where, disk)
+			_ = j.shellTool() // a person decides about it
+			r.shell = j.shell
 		}
 	case call.Tool == "WebFetch" && r.known:
 		address, _ := in.text("url")
@@ -289,7 +302,7 @@ const harmlessTools = "WebFetch WebSearch Task Agent TodoRead TodoWrite ListMcpR
 // denies reports whether a pattern of the deny list applies to the call, in any of its possible meanings.
 func (r *reading) denies(p Pattern) bool {
 	if r.call.Tool == "Bash" && p.kind == fileArg {
-		return changesFiles(p.tool) && r.shell != nil && r.shell.writes(r, p)
+		return changesFiles(p.tool) && r.shell != nil && r.writes(p)
 	}
 	if p.kind == shellArg {
 		return r.shell != nil && r.shell.denied(p)
@@ -343,25 +356,14 @@ func (p Pattern) takesHost(host string) bool {
 // hostOf returns the host of a URL in lower case; empty if it is ambiguous: programs disagree about text
 // before an @ or after a backslash.
 func hostOf(address string) string {
-	rest, ok := strings.CutPrefix(address, "https://")
-	if !ok {
-		if rest, ok = strings.CutPrefix(address, "http://"); !ok {
-			return ""
-		}
-	}
-	if i := strings.IndexAny(rest, "/?#"); i >= 0 {
-		rest = rest[:i]
-	}
-	host, port, with := strings.Cut(rest, ":")
-	if with && (port == "" || strings.Trim(port, "0123456789") != "") {
+	found := webAddress.FindStringSubmatch(address)
+	if found == nil || !isHost(strings.TrimSuffix(found[1], ".")) {
 		return ""
 	}
-	host = strings.TrimSuffix(strings.ToLower(host), ".")
-	if !isHost(host) {
-		return ""
-	}
-	return host
+	return strings.ToLower(strings.TrimSuffix(found[1], "."))
 }
+
+var webAddress = regexp.MustCompile(`^https?://([^/?#:]*)(?::[0-9]+)?(?:[/?#]|$)`)
 
 func isHost(name string) bool {
 	return name != "" && strings.Trim(strings.ToLower(name), "abcdefghijklmnopqrstuvwxyz0123456789-.") == "" && !strings.HasPrefix(name, ".") && !strings.Contains(name, "..")

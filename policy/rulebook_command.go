@@ -34,11 +34,11 @@ func (p Pattern) takesText(text string) bool {
 
 // denied reports whether a command of the line matches the pattern, whatever the path and case of its
 // program.
-func (l *lines) denied(p Pattern) bool {
-	if p.takesText(l.text) {
+func (s *shell) denied(p Pattern) bool {
+	if p.takesText(s.text) {
 		return true
 	}
-	return slices.ContainsFunc(l.commands, func(c command) bool { return p.deniesCommand(c.words) })
+	return slices.ContainsFunc(s.commands, func(c command) bool { return p.deniesCommand(c.words) })
 }
 
 func (p Pattern) deniesCommand(words []value) bool {
@@ -113,7 +113,7 @@ func valuesOf(words []string) []value {
 }
 
 // writes reports whether a file that the command is known to write matches the pattern.
-func (l *lines) writes(r *reading, p Pattern) bool {
+func (r *reading) writes(p Pattern) bool {
 	return slices.ContainsFunc(r.verdict.Writes, func(name string) bool {
 		return r.covers(p, place{names: []string{name}}, true)
 	})
@@ -171,22 +171,31 @@ func (r *reading) governs() bool {
 // hidesDenied reports whether something denied may be in the command: a denied command among the words of
 // another one, or a file that the agent's file tools may not touch. What a program does with it is unknown.
 func (r *reading) hidesDenied(deny []Pattern) bool {
-	files := slices.DeleteFunc(slices.Clone(deny), func(p Pattern) bool { return p.kind != fileArg })
-	denied := func(f place) bool {
-		return slices.ContainsFunc(files, func(p Pattern) bool { return r.covers(p, f, true) })
+	denied := func(f place, reads bool) bool {
+		return slices.ContainsFunc(deny, func(p Pattern) bool {
+			return p.kind == fileArg && !(reads && changesFiles(p.tool)) && r.covers(p, f, true)
+		})
 	}
-	if slices.ContainsFunc(r.paths, denied) {
+	runs := func(words []value) bool {
+		return slices.ContainsFunc(deny, func(p Pattern) bool { return p.hides(words) })
+	}
+	if slices.ContainsFunc(r.paths, func(f place) bool { return denied(f, false) }) || runs(append([]value{{}}, r.shell.assigned...)) {
 		return true
 	}
 	looked := 0
+	files := slices.ContainsFunc(deny, func(p Pattern) bool { return p.kind == fileArg })
 	for _, c := range r.shell.commands {
-		if slices.ContainsFunc(deny, func(p Pattern) bool { return p.hides(c.words) }) {
+		reads := c.reads && r.shell.doubt == ""
+		switch {
+		case !reads && runs(append(slices.Clone(c.words), valuesOf(strings.Fields(c.input))...)), files && len(c.dirs) == 0:
 			return true
+		case !files:
+			continue
 		}
 		for _, w := range c.words[1:] {
 			for _, text := range wordPaths(w.text) {
-				for _, dir := range r.shell.dirs {
-					if looked++; len(files) > 0 && (looked > wordsLookedAtMax || denied(r.placeFrom(dir, text))) {
+				for _, dir := range c.dirs {
+					if looked++; looked > wordsLookedAtMax || denied(r.j.place(dir, text), reads) {
 						return true
 					}
 				}

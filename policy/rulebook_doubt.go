@@ -23,17 +23,15 @@ func (r *reading) mayBeDenied(deny []Pattern) string {
 		return "the program does not name the tool"
 	}
 	of := func(kind argKind, applies func(Pattern) bool) bool {
-		return slices.ContainsFunc(deny, func(p Pattern) bool { return p.kind == kind && applies(p) })
+		return slices.ContainsFunc(deny, func(p Pattern) bool { return p.kind == kind && (applies == nil || applies(p)) })
 	}
-	here := func(p Pattern) bool { return p.names(r.call.Tool) }
-	any := func(Pattern) bool { return true }
 	switch tool := r.call.Tool; {
 	case tool == "Bash", r.runs:
-		if of(shellArg, any) || of(fileArg, any) {
+		if of(shellArg, nil) || of(fileArg, nil) {
 			return r.commandMayBeDenied(deny)
 		}
 	case changesFiles(tool), readsFiles(tool):
-		if !of(fileArg, here) {
+		if !of(fileArg, func(p Pattern) bool { return p.names(tool) }) {
 			return ""
 		}
 		if len(r.call.Unread) > 0 {
@@ -51,7 +49,7 @@ func (r *reading) mayBeDenied(deny []Pattern) string {
 			}
 		}
 	case tool == "WebFetch":
-		if of(hostArg, any) && r.host == "" {
+		if of(hostArg, nil) && r.host == "" {
 			return "the host of its address is not known"
 		}
 	case !has(harmlessTools, tool):
@@ -90,24 +88,10 @@ func (r *reading) commandMayBeDenied(deny []Pattern) string {
 
 // mayTake reports whether the pattern may match a command some of whose words are only known when it runs.
 func (p Pattern) mayTake(words []value) bool {
-	for i, want := range strings.Fields(p.arg) {
-		if i >= len(words) {
-			return false
-		}
-		word := words[i].text
-		if i == 0 && words[i].static() {
-			word = strings.ToLower(path.Base(word))
-		}
-		switch {
-		case !words[i].static(), word == appended:
-			return true
-		case strings.Contains(want, "*"):
-			return slices.ContainsFunc(words[i:], func(w value) bool { return !w.static() }) && wild(want, word)
-		case want != word:
-			return false
-		}
-	}
-	return false
+	program, _, _ := strings.Cut(p.arg, " ")
+	name := words[0]
+	return p.kind == shellArg && slices.ContainsFunc(words, func(w value) bool { return !w.static() }) &&
+		(!name.static() || wild(program, strings.ToLower(path.Base(name.text))))
 }
 
 // commandKeys are the arguments with which programs give a command line to a tool.

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/fairlead-dev/fairlead/dispatchfolder"
 	"github.com/fairlead-dev/fairlead/policy"
 	"github.com/fairlead-dev/fairlead/policy/policytest"
 )
@@ -12,7 +13,7 @@ import (
 // A command that runs outside its workspace does not mean what its words say: no pattern allows it, and X10
 // applies to the folder where it runs.
 func TestCommandElsewhere(t *testing.T) {
-	scene := policytest.At("/scene")
+	scene := policytest.Build(t)
 	allow := patterns(t, "Bash(git status*)", "Bash(rm *)", "Bash(make)")
 	for input, want := range map[string]string{
 		`{"command":"git status"}`:                                            "allow",
@@ -32,7 +33,7 @@ func TestCommandElsewhere(t *testing.T) {
 		`{"command":"rm settings.json","directory":"{{repo}}/.claude"}`:       "deny",
 	} {
 		call := policy.Call{Tool: "Bash", Input: json.RawMessage(scene.Expand(input)), Dir: scene.Repo}
-		verdict, rule := answerOf(allow, nil, call, nil, workspaceOf(scene), policytest.Fake(scene))
+		verdict, rule := answerOf(allow, nil, call, nil, workspaceOf(scene), dispatchfolder.Disk{})
 		if verdict != want || want == "deny" && !strings.HasPrefix(rule, "X10") {
 			t.Errorf("%s: %q (%s), not %q", input, verdict, rule, want)
 		}

@@ -2,7 +2,9 @@ package policy
 
 import (
 	"encoding/json"
+	"fmt"
 	"path"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -14,6 +16,7 @@ type place struct {
 	given string
 	abs   string
 	names []string // as spelled, and resolved
+	files []File   // what is there
 	fault string   // why the path is not known; empty: it is
 	tree  bool     // everything below it is searched
 	bound bool     // it has other hard links, or is not a regular file or folder
@@ -113,71 +116,43 @@ func namedWithin(value json.RawMessage, listed bool, depth int) (paths []string,
 	return paths, ""
 }
 
+// plainBraces are alternatives that cannot put together an absolute path, or the name of the folder above.
+var plainBraces = regexp.MustCompile(`\{[\w*?][\w*?.-]*(,[\w*?][\w*?.-]*)*\}`)
+
 // leadsElsewhere reports whether a glob may match outside the folder that it is relative to.
 func leadsElsewhere(pattern string) bool {
-	all, ok := alternatives(pattern, 0)
-	return !ok || slices.ContainsFunc(all, func(p string) bool {
-		return path.IsAbs(p) || strings.HasPrefix(p, "~") || strings.ContainsAny(p, "()\\$") || slices.Contains(strings.Split(p, "/"), "..")
-	})
+	rest := plainBraces.ReplaceAllLiteralString(pattern, "x")
+	return path.IsAbs(rest) || strings.HasPrefix(rest, "~") || strings.ContainsAny(rest, "{}()\\$") || slices.Contains(strings.Split(rest, "/"), "..")
 }
 
-// alternatives expands the braces of a glob; false: there are too many, or they are not closed.
-func alternatives(pattern string, depth int) ([]string, bool) {
-	open := strings.IndexByte(pattern, '{')
-	if open < 0 {
-		return []string{pattern}, true
-	}
-	level, from := 0, open+1
-	var parts []string
-	for i := open; i < len(pattern); i++ {
-		switch c := pattern[i]; {
-		case c == '{':
-			level++
-		case c == ',' && level == 1:
-			parts, from = append(parts, pattern[from:i]), i+1
-		case c == '}':
-			if level--; level > 0 {
-				continue
-			}
-			var all []string
-			for _, part := range append(parts, pattern[from:i]) {
-				more, ok := alternatives(pattern[:open]+part+pattern[i+1:], depth+1)
-				if all = append(all, more...); !ok || depth > scriptDepthMax || len(all) > expansionsMax {
-					return nil, false
-				}
-			}
-			return all, true
-		}
-	}
-	return nil, false
-}
+func (r *reading) place(given string) place { return r.j.place(r.j.dir, given) }
 
-func (r *reading) placeFrom(dir, given string) place {
-	if path.IsAbs(given) || given == "~" || strings.HasPrefix(given, "~/") {
-		return r.place(given)
-	}
-	return r.place(join(dir, given))
-}
-
-func (r *reading) place(given string) place {
+// place resolves a name under its possible meanings: as the kernel does, and as a program that cleans paths as text.
+func (j *judge) place(dir, given string) place {
 	p := place{given: given, fault: faultOf(given)}
-	abs, ok := r.j.abs(given)
-	switch {
-	case p.fault != "":
+	if p.fault != "" {
 		return p
-	case !ok:
+	}
+	abs, ok := j.abs(given)
+	if !path.IsAbs(given) && !strings.HasPrefix(given, "~") {
+		abs, ok = join(dir, given), path.IsAbs(dir)
+	}
+	if !ok {
 		p.fault = "it is not known where ~ or the working folder is"
 		return p
 	}
 	p.abs, p.names = abs, []string{path.Clean(abs)}
 	for _, spelled := range []string{abs, path.Clean(abs)} {
-		f, err := r.j.disk.Look(spelled)
+		f, err := j.disk.Look(spelled)
 		if err != nil {
-			p.fault = "where it leads cannot be known"
+			p.fault = fmt.Sprintf("where %s leads cannot be known: %v", cut(given), err)
 			return p
 		}
 		if !slices.Contains(p.names, f.Path) {
 			p.names = append(p.names, f.Path)
+		}
+		if !slices.ContainsFunc(p.files, func(known File) bool { return known.Path == f.Path }) {
+			p.files = append(p.files, f)
 		}
 		p.bound = p.bound || f.Kind == Other || f.Kind == Regular && f.Links > 1
 	}
@@ -197,60 +172,48 @@ func (r *reading) covers(p Pattern, f place, any bool) bool {
 // glob matches a pattern against one absolute path. A pattern without a slash matches names: anywhere to
 // deny, and below the workspace to allow. A denial ignores case, because many file systems do.
 func (r *reading) glob(pattern, name string, whole, deny bool) bool {
+	fold := func(text string) string {
+		if deny {
+			return strings.ToLower(text)
+		}
+		return text
+	}
 	if whole {
 		const anything = "\x01/\x01" // stands for any file below a folder
 		name += "/" + anything
 	}
-	if deny {
-		pattern, name = strings.ToLower(pattern), strings.ToLower(name)
-	}
-	if rest, ok := strings.CutPrefix(pattern, "~/"); ok {
-		if r.j.where.Home == "" {
-			return false
-		}
-		return slices.ContainsFunc(r.j.both(r.j.where.Home), func(home string) bool {
-			if deny {
-				home = strings.ToLower(home)
-			}
-			return takes(rest, home, name)
-		})
-	}
-	if path.IsAbs(pattern) {
-		ok, err := doublestar.Match(pattern, name)
-		return ok && err == nil
-	}
+	name = fold(name)
+	pattern, ofHome := strings.CutPrefix(fold(pattern), "~/")
 	folders := r.j.both(r.j.where.Repo)
-	inside := false
+	switch {
+	case ofHome:
+		folders = r.j.both(r.j.where.Home)
+	case path.IsAbs(pattern):
+		return isMatch(pattern, name)
+	}
+	inside := deny
 	for _, folder := range folders {
-		if deny {
-			folder = strings.ToLower(folder)
-		}
-		inside = inside || below(name, []string{folder}) || name == folder
+		folder = fold(folder)
 		if takes(pattern, folder, name) {
 			return true
 		}
+		inside = inside || name == folder || below(name, []string{folder})
 	}
-	if strings.Contains(pattern, "/") || pattern == "**" || !inside && !deny {
-		return false
-	}
-	ok, err := doublestar.Match(pattern, path.Base(name))
+	return inside && !ofHome && !strings.Contains(pattern, "/") && pattern != "**" && isMatch(pattern, path.Base(name))
+}
+
+func isMatch(pattern, name string) bool {
+	ok, err := doublestar.Match(pattern, name)
 	return ok && err == nil
 }
 
 // takes matches a glob against a path relative to a folder.
 func takes(pattern, folder, name string) bool {
 	rest, ok := strings.CutPrefix(name, strings.TrimSuffix(folder, "/")+"/")
-	if !ok && name != folder {
-		return false
-	}
 	if !ok {
-		rest = "."
-		if pattern == "**" {
-			return true
-		}
+		return name == folder && (pattern == "**" || isMatch(pattern, "."))
 	}
-	matched, err := doublestar.Match(pattern, rest)
-	return matched && err == nil
+	return isMatch(pattern, rest)
 }
 
 // filesAllowed returns the patterns that cover every file that the call names.

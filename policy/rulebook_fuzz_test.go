@@ -8,6 +8,7 @@ import (
 
 	"mvdan.cc/sh/v3/syntax"
 
+	"github.com/fairlead-dev/fairlead/dispatchfolder"
 	"github.com/fairlead-dev/fairlead/policy"
 	"github.com/fairlead-dev/fairlead/policy/policytest"
 )
@@ -68,8 +69,8 @@ func TestParsePattern(t *testing.T) {
 // FuzzPattern checks that every text is a pattern or gives a one-line error, and that no pattern makes a call
 // panic.
 func FuzzPattern(f *testing.F) {
-	scene := policytest.At("/scene")
-	disk, where := policytest.Fake(scene), workspaceOf(scene)
+	scene := policytest.Build(f)
+	disk, where := dispatchfolder.Disk{}, workspaceOf(scene)
 	for _, c := range rulebookCases(f) {
 		for _, text := range slices.Concat(c.allow, c.deny) {
 			f.Add(text, c.call.Tool, string(c.input(scene)))
@@ -95,8 +96,8 @@ func FuzzPattern(f *testing.F) {
 // FuzzRulebook checks that commands which some shell patterns allow hold only those commands, at any
 // position, and no redirect to a file. It reads the parse tree as simply as possible.
 func FuzzRulebook(f *testing.F) {
-	scene := policytest.At("/scene")
-	disk, where := policytest.Fake(scene), workspaceOf(scene)
+	scene := policytest.Build(f)
+	disk, where := dispatchfolder.Disk{}, workspaceOf(scene)
 	for _, c := range rulebookCases(f) {
 		if command := c.call.Command(scene); command != "" {
 			f.Add(command)
@@ -157,8 +158,8 @@ func standsFor(w *syntax.Word, name string) bool {
 
 // FuzzRulebookFiles checks that writes which a pattern allows are below its folder, wherever links lead.
 func FuzzRulebookFiles(f *testing.F) {
-	scene := policytest.At("/scene")
-	disk, where := policytest.Fake(scene), workspaceOf(scene)
+	scene := policytest.Build(f)
+	disk, where := dispatchfolder.Disk{}, workspaceOf(scene)
 	for _, c := range rulebookCases(f) {
 		if c.call.Tool == "Write" || c.call.Tool == "Edit" {
 			f.Add(string(c.input(scene)))
@@ -192,8 +193,8 @@ func FuzzRulebookFiles(f *testing.F) {
 
 // BenchmarkAnswer: an answer takes well under a millisecond.
 func BenchmarkAnswer(b *testing.B) {
-	scene := policytest.At("/scene")
-	disk, where := policytest.Fake(scene), workspaceOf(scene)
+	scene := policytest.Build(b)
+	disk, where := dispatchfolder.Disk{}, workspaceOf(scene)
 	allow := patterns(b, "Read", "Write(src/**)", "Bash(git status*)", "Bash(go test *)", "Bash(head *)", "mcp__fairlead__*")
 	deny := patterns(b, "Bash(rm *)", "Bash(git push*)", "Read(.env)")
 	raw, err := json.Marshal(map[string]string{"command": "cd " + scene.Repo + "/src && go test ./... -run X 2>&1 | head -n 40"})

@@ -7,7 +7,6 @@ import (
 	"strings"
 	"unicode"
 
-	"github.com/bmatcuk/doublestar/v4"
 	"golang.org/x/text/unicode/norm"
 )
 
@@ -84,7 +83,7 @@ func (j *judge) covered(p, executable string, tree bool) string {
 				return ""
 			}
 		default:
-			if ok, err := j.lists(pattern, p, tree); ok && err == nil {
+			if j.lists(pattern, p, tree) {
 				return ""
 			}
 		}
@@ -99,26 +98,6 @@ func isPhrase(pattern, phrase string) bool {
 	return strings.EqualFold(strings.TrimSpace(pattern), phrase)
 }
 
-// matches matches a glob against a path: against its name if the glob has no slash, else against the path in
-// the repository or, if the glob begins with a slash, the whole path. Case is ignored, because many file
-// systems do.
-func (j *judge) matches(pattern, p string) (bool, error) {
-	pattern, p = strings.ToLower(pattern), strings.ToLower(p)
-	if !strings.Contains(pattern, "/") {
-		return doublestar.Match(pattern, path.Base(p))
-	}
-	if !path.IsAbs(pattern) {
-		for _, repo := range j.both(j.where.Repo) {
-			repo = strings.ToLower(repo)
-			if below(p, []string{repo}) {
-				p = strings.TrimPrefix(p[len(repo):], "/")
-				break
-			}
-		}
-	}
-	return doublestar.Match(pattern, p)
-}
-
 // executableBecause returns why a file is executable: its name, its mode or its first line; empty: it is not.
 func executableBecause(names []string, t target, f File) string {
 	switch {
@@ -130,31 +109,44 @@ func executableBecause(names []string, t target, f File) string {
 		return "it begins with #!"
 	}
 	for _, name := range names {
-		if isProgram(path.Base(name)) {
+		if programKind(path.Base(name)) != "" {
 			return "its name says so"
 		}
 	}
 	return ""
 }
 
-// isProgram lists names of programs and build files, besides the seed's.
-func isProgram(name string) bool {
+// programs are names and endings of programs and build files, besides the seed's, in words that an agent's
+// description may use.
+var programs = []struct{ kind, names string }{
+	{"a Python script", ".py .pyw .pyx .pyi"},
+	{"a Jupyter notebook in Python", ".ipynb"},
+	{"JavaScript code", ".js .jsx .mjs .cjs .vue .svelte"},
+	{"TypeScript code", ".ts .tsx .mts .cts"},
+	{"a shell script", ".sh .bash .zsh .fish .ksh .csh"},
+	{"Go code", ".go go.mod go.sum"},
+	{"Rust code", ".rs"},
+	{"C code", ".c .h"},
+	{"C++ code", ".cc .cxx .cpp .hh .hpp .hxx"},
+	{"Java code", ".java .kt .kts .scala .groovy .gradle"},
+	{"Ruby code", ".rb rakefile gemfile"},
+	{"PHP code", ".php"},
+	{"a database query in SQL", ".sql"},
+	{"a Docker image's build file", "dockerfile containerfile"},
+	{"a build file", "makefile gnumakefile bsdmakefile justfile jenkinsfile vagrantfile procfile cmakelists.txt meson.build build.bazel .mk .cmake .bzl"},
+	{"code", ".bat .cmd .ps1 .psm1 .m .mm .clj .cs .fs .vb .swift .pl .pm .lua .r .jl .dart .ex .exs .erl .hs .ml .zig .nim .tcl .awk " +
+		".exe .dll .so .dylib .jar .class .wasm .o .a .pyc .desktop .service .command .app .deb .rpm .msi"},
+}
+
+// programKind says what kind of program a name is; empty: none.
+func programKind(name string) string {
 	name = plainName(name)
-	switch name {
-	case "makefile", "gnumakefile", "bsdmakefile", "dockerfile", "containerfile", "rakefile", "gemfile", "justfile",
-		"jenkinsfile", "vagrantfile", "procfile", "cmakelists.txt", "meson.build", "build.bazel", "go.mod", "go.sum":
-		return true
+	for _, p := range programs {
+		if has(p.names, name) || path.Ext(name) != "" && has(p.names, path.Ext(name)) {
+			return p.kind
+		}
 	}
-	switch path.Ext(name) {
-	case ".py", ".pyw", ".pyx", ".pyi", ".ipynb", ".js", ".jsx", ".mjs", ".cjs", ".ts", ".tsx", ".mts", ".cts", ".vue", ".svelte",
-		".sh", ".bash", ".zsh", ".fish", ".ksh", ".csh", ".bat", ".cmd", ".ps1", ".psm1", ".go", ".rs", ".c", ".h", ".cc", ".cxx", ".cpp",
-		".hh", ".hpp", ".hxx", ".m", ".mm", ".java", ".kt", ".kts", ".scala", ".groovy", ".gradle", ".clj", ".cs", ".fs", ".vb", ".swift",
-		".rb", ".php", ".pl", ".pm", ".lua", ".r", ".jl", ".dart", ".ex", ".exs", ".erl", ".hs", ".ml", ".zig", ".nim", ".tcl", ".awk",
-		".sql", ".mk", ".cmake", ".bzl", ".exe", ".dll", ".so", ".dylib", ".jar", ".class", ".wasm", ".o", ".a", ".pyc",
-		".desktop", ".service", ".command", ".app", ".deb", ".rpm", ".msi":
-		return true
-	}
-	return false
+	return ""
 }
 
 // plainName is a name as file systems and programs may read it: in one form of Unicode, without characters that
@@ -207,66 +199,24 @@ func (j *judge) isForTools(p string) bool {
 func isConfiguration(name string) bool {
 	name = plainName(name)
 	ext := path.Ext(name)
-	switch ext {
-	case ".yaml", ".yml", ".toml", ".ini", ".cfg", ".conf", ".config", ".cnf", ".env", ".properties", ".plist", ".xml", ".lock",
-		".tf", ".tfvars", ".hcl", ".nix", ".csproj", ".vcxproj", ".sln", ".reg", ".jsonc", ".json5", ".rules", ".policy":
+	switch {
+	case ext != "" && has(".yaml .yml .toml .ini .cfg .conf .config .cnf .env .properties .plist .xml .lock .tf .tfvars .hcl .nix .csproj .vcxproj .sln .reg .jsonc .json5 .rules .policy", ext):
 		return true
-	}
-	if !strings.HasPrefix(name, ".") {
-		return false
-	}
-	switch ext {
-	case ".md", ".txt", ".log", ".json", ".csv":
+	case has(".md .txt .log .json .csv", ext):
 		return strings.HasPrefix(name, ".env.") // .env.txt is not read as configuration, .env.json may be
 	}
-	return true // .bashrc, .gitattributes, .npmrc
+	return strings.HasPrefix(name, ".") // .bashrc, .gitattributes, .npmrc
 }
 
 // kindOf says what a file's name is about, in words that an agent's description may use.
 func kindOf(name string) string {
-	lower := strings.ToLower(name)
-	ext := path.Ext(lower)
-	var what string
-	switch ext {
-	case ".py", ".pyw", ".pyx", ".pyi":
-		what = "a Python script"
-	case ".ipynb":
-		what = "a Jupyter notebook in Python"
-	case ".js", ".jsx", ".mjs", ".cjs", ".vue", ".svelte":
-		what = "JavaScript code"
-	case ".ts", ".tsx", ".mts", ".cts":
-		what = "TypeScript code"
-	case ".sh", ".bash", ".zsh", ".fish", ".ksh":
-		what = "a shell script"
-	case ".go":
-		what = "Go code"
-	case ".rs":
-		what = "Rust code"
-	case ".c", ".h":
-		what = "C code"
-	case ".cc", ".cxx", ".cpp", ".hh", ".hpp":
-		what = "C++ code"
-	case ".java", ".kt", ".scala":
-		what = "Java code"
-	case ".rb":
-		what = "Ruby code"
-	case ".php":
-		what = "PHP code"
-	case ".sql":
-		what = "a database query in SQL"
+	what := programKind(name)
+	switch {
+	case what != "":
+	case isConfiguration(name):
+		what = "configuration"
 	default:
-		switch {
-		case strings.HasPrefix(lower, "dockerfile"):
-			what = "a Docker image's build file"
-		case strings.HasSuffix(lower, "makefile"):
-			what = "a build file"
-		case isConfiguration(name):
-			what = "configuration"
-		case isProgram(name):
-			what = "code"
-		default:
-			what = "files"
-		}
+		what = "files"
 	}
 	return what + " (" + cut(name) + ")"
 }

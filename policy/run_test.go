@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fairlead-dev/fairlead/dispatchfolder"
 	"github.com/fairlead-dev/fairlead/policy"
 	"github.com/fairlead-dev/fairlead/policy/policytest"
 )
@@ -20,7 +21,7 @@ const commandTimeMax = 2 * time.Minute // for a loaded machine; each needs some 
 // changes nothing, and is counted. Package sandbox runs the others, in the sandbox.
 func TestAllowedCommandsChangeNothing(t *testing.T) {
 	scene := policytest.Build(t)
-	disk := policytest.Real()
+	disk := dispatchfolder.Disk{}
 	var ran, missing int
 	before := policytest.TreeOf(t, scene.Root)
 	for _, c := range policytest.Calls(t) {
@@ -48,12 +49,6 @@ func TestAllowedCommandsChangeNothing(t *testing.T) {
 		t.Errorf("only %d commands were run; the table should hold more that MAIN may give", ran)
 	}
 	t.Logf("%d commands ran, %d of them met a program that is not installed", ran, missing)
-}
-
-// The whole table again, on a real disk with a real repository.
-func TestCallsOnRealDisk(t *testing.T) {
-	scene := policytest.Build(t)
-	judgeAll(t, policytest.Calls(t), scene, policytest.Real())
 }
 
 // endless calls never end, and are stopped after a moment.

@@ -1,53 +1,74 @@
 package policy
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"path"
 	"slices"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 
 	"mvdan.cc/sh/v3/syntax"
 )
 
 const (
-	scriptBytesMax  = 32 << 10 // a longer command belongs into a file
-	scriptDepthMax  = 8        // nested shells
-	scriptNestMax   = 500      // brackets, which bound the parser's recursion
-	expansionsMax   = 256      // words that braces may make of one
-	commandsMax     = 2000     // bounds unrolled loops
-	looksMax        = 2000     // each costs a disk access
-	directoriesMax  = 8        // folders that a command may be in after its cd's
-	shellDepthCause = "shells are nested too deep to be followed"
+	scriptBytesMax   = 32 << 10 // a longer command belongs into a file
+	scriptDepthMax   = 8        // nested shells
+	scriptNestMax    = 500      // brackets, which bound the parser's recursion
+	expansionsMax    = 256      // words that braces may make of one
+	commandsMax      = 2000     // bounds unrolled loops
+	looksMax         = 2000     // each costs a disk access
+	directoriesMax   = 8        // folders that a command may be in after its cd's
+	wordsMax         = 2000     // of one command, after brace expansion
+	wordsLookedAtMax = 200      // of a command that may run another one; a longer one is for a person
+	tooMuch          = "it is too long, nested too deep, or has more commands than are read"
 )
 
-// shell reads one command line. It collects what would be written, and records what it did not understand. For
-// MAIN, where the kernel confines the command, it looks for names that are denied.
+// shell reads one command line: it lists the simple commands, judges what they would write, and records what it did
+// not understand.
 type shell struct {
-	j        *judge
-	main     bool              // a command of MAIN that the kernel confines: names decide
-	dirs     []string          // where the next command may run; empty: unknown
-	vars     map[string]string // assigned values, as far as they are plain text
-	stdin    string            // a here-document's text for the current command
-	depth    int
-	commands int
-	looks    int // number of disk accesses
-	stop     *denial
-	minor    *denial // a denial that a more serious one may replace
+	j       *judge
+	dirs    []string          // where the next command may run; empty: unknown
+	arrived []string          // where what follows a statement runs at least, if all of it fails but its first cd
+	vars    map[string]string // assigned values, as far as they are plain text
+	stdin   string            // a here-document's text for the current command
+	depth   int
+	looks   int // number of disk accesses
+	stop    *denial
+	minor   *denial // a denial that a more serious one may replace
 
-	unread    string   // of MAIN: the first part that was not understood; the kernel decides about it
-	functions string   // of MAIN: the names of functions, each with a space after it
-	mixed     string   // of MAIN: a program that may start others
-	asks      []string // of MAIN: programs that may only ask (askedCall)
-	network   bool     // of MAIN: one of them needs the network
+	// What patterns are compared with:
+	text     string
+	commands []command
+	assigned []value // the values of variables
+	closed   bool    // no pattern allows it: where it runs is not known
+	away     bool    // it runs outside the workspace
+	doubt    string  // the first part that is not plain, or was not understood: no pattern with a * can allow it; of MAIN, the kernel decides
+	hidden   string  // why it may run a command that is not among commands; empty: it does not
+
+	// What decides about MAIN's commands:
+	unread    string // the first part that was not understood
+	functions string // the names of functions, each with a space after it
+	mixed     string // what may change what later commands do
+}
+
+// command is one simple command at any position: in a pipe, a substitution, a nested shell.
+type command struct {
+	words []value
+	dirs  []string // where it may run; empty: unknown
+	input string   // a here-document's text for it
+	reads bool     // it only reads, or its words are messages: none of them runs or is written
+	free  bool     // it needs no pattern of its own: it has no effect, or only starts the next command
 }
 
 // shellTool judges Bash.
 func (j *judge) shellTool() *denial {
-	full := slices.Contains(j.rules.CanExecute, "*")
+	if !j.bound && !slices.Contains(j.rules.CanExecute, "*") {
+		return j.mainCommand()
+	}
 	s := &shell{j: j, vars: map[string]string{}}
-	main := !full && !j.bound
 	if path.IsAbs(j.dir) {
 		s.dirs = []string{j.dir}
 	}
@@ -65,16 +86,23 @@ func (j *judge) shellTool() *denial {
 	}
 	if to != "" {
 		dir, known := j.abs(to)
-		switch {
-		case !known:
+		if !known {
 			return j.unseen("by a shell command", "where it runs is not known")
-		case main && path.Clean(dir) != path.Clean(j.dir):
-			return &denial{capability: "run a command in another folder", why: "its arguments take it to " + cut(to), instead: "begin the command with cd, so that it can be read where it runs"}
 		}
 		j.dir, s.dirs = dir, []string{dir}
+		if f, err := j.disk.Look(dir); err != nil {
+			s.closed = true
+		} else if !j.isOurs(f) {
+			s.away = true
+			s.unplain("it runs in another folder")
+		}
 	}
-	if main {
-		return j.mainCommand(s, in, command)
+	j.shell, s.text = s, strings.TrimSpace(command)
+	if _, plain := in.text("command"); !plain && strings.ContainsAny(command, "'\"$\\") && !isShellScript(in.values["command"]) {
+		s.hides("its words are a list, and whether a shell reads them is not known")
+	}
+	if background := string(in.values["run_in_background"]); background != "" && background != "false" && background != "null" {
+		s.unplain("it runs in the background")
 	}
 	s.script(command)
 	if s.stop == nil {
@@ -129,27 +157,38 @@ func commandOf(in input) (command, fault string) {
 	return command, ""
 }
 
+// unplain records the first part that no pattern with a * can allow.
+func (s *shell) unplain(why string) {
+	if s.doubt == "" && s.stop == nil {
+		s.doubt = why
+	}
+}
+
 // cannot records what was not understood, or is not harmless.
-func (s *shell) cannot(capability, why, instead string) {
-	if s.stop != nil {
-		return
+func (s *shell) cannot(why string) {
+	s.unplain(why)
+	if s.stop == nil {
+		s.unread = cmp.Or(s.unread, why)
+		s.j.note("not understood: " + why)
+		s.j.doubts(why)
 	}
-	if s.main {
-		if s.unread == "" {
-			s.unread = why
-		}
-		return
+}
+
+// hides records that a command may run which is not among those that were read.
+func (s *shell) hides(why string) {
+	s.cannot(why)
+	if s.hidden == "" {
+		s.hidden = why
 	}
-	s.j.note("not understood: " + why)
-	s.j.doubts(why)
 }
 
 // unclear records an agent's program whose writes the command line does not show. It is allowed, and is not a
 // doubt about any single file.
-func (s *shell) unclear(capability, why, instead string) {
-	before := s.j.doubt
-	s.cannot(capability, why, instead)
-	s.j.doubt, s.j.unclear = before, true
+func (s *shell) unclear(why string) {
+	if s.stop == nil {
+		s.j.note("not understood: " + why)
+		s.j.unclear = true
+	}
 }
 
 // stopFor ends the reading with a denial, if there is one. A denial by the outputs rule does not hide a later
@@ -157,7 +196,7 @@ func (s *shell) unclear(capability, why, instead string) {
 func (s *shell) stopFor(d *denial) {
 	switch {
 	case d == nil || s.stop != nil:
-	case s.main || d.code == DeniedProtected:
+	case d.code == DeniedProtected:
 		s.stop = d
 	case s.minor == nil:
 		s.minor = d
@@ -165,55 +204,60 @@ func (s *shell) stopFor(d *denial) {
 }
 
 func (s *shell) script(text string) {
-	const capability = "run a shell command that cannot be read"
-	switch {
-	case len(text) > scriptBytesMax:
-		s.cannot(capability, fmt.Sprintf("it is longer than %d KiB", scriptBytesMax>>10), "")
+	if s.depth > scriptDepthMax || len(text) > scriptBytesMax || strings.Count(text, "(")+strings.Count(text, "{")+strings.Count(text, "`") > scriptNestMax {
+		s.hides(tooMuch)
 		return
-	case strings.Count(text, "(")+strings.Count(text, "{")+strings.Count(text, "`") > scriptNestMax:
-		s.cannot(capability, fmt.Sprintf("there are more than %d brackets in it", scriptNestMax), "")
-		return
-	case s.depth > scriptDepthMax:
-		s.cannot(capability, shellDepthCause, "")
-		return
+	}
+	if strings.HasSuffix(text, `\`) || strings.ContainsFunc(text, func(c rune) bool { return c > unicode.MaxASCII && (unicode.IsSpace(c) || unicode.Is(unicode.Cf, c)) }) {
+		s.hides("shells do not agree how it is read")
 	}
 	if strings.Contains(text, "#") && strings.Contains(text, "\\\n") {
 		// The parser takes a comment's last backslash for a line continuation, and reads on in the comment; a
 		// shell does not, and runs the next line.
-		s.cannot(capability, "it has a # and a backslash at a line's end, and a comment may end where it does not seem to", "leave the comment out")
-		if !s.main {
-			s.parse(strings.ReplaceAll(text, "\\\n", "\n"))
-		}
+		s.hides("it has a # and a backslash at a line's end, and a comment may end where it does not seem to")
+		s.parse(strings.ReplaceAll(text, "\\\n", "\n"))
 	}
 	s.parse(text)
 }
 
 // parse parses a text and judges its commands.
 func (s *shell) parse(text string) {
-	const capability = "run a shell command that cannot be read"
 	file, err := syntax.NewParser(syntax.Variant(syntax.LangBash)).Parse(strings.NewReader(text), "")
 	if err != nil {
-		if !s.main {
-			s.mentions(text, "a command that does not parse")
-		}
-		s.cannot(capability, fmt.Sprintf("it does not parse (%s)", cut(err.Error())), "")
+		s.mentions(text, "a command that does not parse")
+		s.hides(fmt.Sprintf("it does not parse (%s)", cut(err.Error())))
 		return
 	}
+	syntax.Walk(file, func(n syntax.Node) bool {
+		if why := notPlain(n); why != "" {
+			s.unplain(why)
+		}
+		return true
+	})
 	s.list(file.Stmts)
 }
 
 func (s *shell) list(stmts []*syntax.Stmt) {
+	outer := s.arrived
 	for _, st := range stmts {
+		s.arrived = s.dirs
 		s.stmt(st)
+		if _, joined := st.Cmd.(*syntax.BinaryCmd); joined { // a cd in it may not have run
+			s.dirs = union(s.arrived, s.dirs)
+		}
 	}
+	s.arrived = outer
 }
 
 func (s *shell) stmt(st *syntax.Stmt) {
-	if s.stop != nil || s.commands > commandsMax {
+	if len(s.commands) >= commandsMax {
+		s.hides(tooMuch)
+	}
+	if s.stop != nil || len(s.commands) >= commandsMax {
 		return
 	}
 	if st.Background || st.Coprocess || st.Disown {
-		s.unclear("run something in the background", "what runs in the background (&) is not watched", "run it in the foreground")
+		s.unclear("what runs in the background (&) is not watched")
 	}
 	outer := s.stdin
 	if len(st.Redirs) > 0 {
@@ -238,92 +282,107 @@ func (s *shell) command(cmd syntax.Command) {
 		s.apart(c.Stmts)
 	case *syntax.Block:
 		s.list(c.Stmts)
-	case *syntax.IfClause:
-		for ; c != nil; c = c.Else {
-			s.list(c.Cond)
-			s.branch(c.Then)
-		}
-	case *syntax.WhileClause:
-		s.loop(c.Cond, c.Do)
-	case *syntax.ForClause:
-		s.forClause(c)
-	case *syntax.CaseClause:
-		s.word(c.Word)
-		for _, item := range c.Items {
-			for _, p := range item.Patterns {
-				s.word(p)
-			}
-			s.branch(item.Stmts)
-		}
-	case *syntax.TestClause:
-		s.test(c.X)
 	case *syntax.TimeClause:
 		if c.Stmt != nil {
 			s.stmt(c.Stmt)
 		}
+	case *syntax.ForClause:
+		s.forClause(c)
 	case *syntax.FuncDecl:
-		s.cannot("define a shell function", "a function can take any command's name", "give the commands themselves")
-		if s.main && c.Name != nil {
+		s.cannot("a function can take any command's name")
+		if c.Name != nil {
 			s.functions += c.Name.Value + " "
 		}
-		if c.Body != nil {
-			before := s.dirs
-			s.stmt(c.Body)
-			if !slices.Equal(before, s.dirs) {
-				s.dirs = nil
-			}
-		}
+		s.compound(c)
 	case *syntax.DeclClause:
-		if s.main {
-			s.mixed = c.Variant.Value
-		}
+		s.mixed = c.Variant.Value
 		for _, a := range c.Args {
 			s.assign(a, false)
 			if a.Name == nil && a.Value != nil && slices.ContainsFunc(s.word(a.Value), func(v value) bool { return runsInIndex(v) || calculates(v) }) {
-				s.cannot("calculate in the shell", c.Variant.Value+" may run the code in the index of a variable", "")
+				s.cannot(c.Variant.Value + " may run the code in the index of a variable")
 			}
 		}
 	case *syntax.ArithmCmd:
 		s.arithmetic(c.X)
-	case *syntax.LetClause:
-		s.cannot("calculate in the shell", "arithmetic can assign, and run the code in a variable", "")
-		for _, x := range c.Exprs {
-			s.arithmetic(x)
-		}
-	case *syntax.CoprocClause:
-		s.cannot("run something in the background", "a coproc is not watched", "")
-		s.stmt(c.Stmt)
+	case *syntax.LetClause, *syntax.CoprocClause:
+		s.cannot("arithmetic can assign, and run the code in a variable; a coproc is not watched")
+		s.compound(c)
 	default:
-		s.cannot("run a shell command that cannot be read", "it holds a form that is not known", "")
+		s.compound(c)
+	}
+}
+
+// compound reads commands of which it is not known which run, and how often: each may begin where one before it
+// ended.
+func (s *shell) compound(n syntax.Node) {
+	before, all := s.dirs, s.dirs
+	syntax.Walk(n, func(n syntax.Node) bool {
+		switch n := n.(type) {
+		case *syntax.Stmt:
+			s.dirs = all
+			s.stmt(n)
+			all = union(all, s.dirs)
+			return false
+		case *syntax.CmdSubst:
+			s.apart(n.Stmts)
+			return false
+		case *syntax.Word:
+			s.word(n)
+			return false
+		case *syntax.BinaryTest:
+			number := func(x syntax.TestExpr) bool { w, ok := x.(*syntax.Word); return ok && isNumber(w.Lit()) }
+			if has("-eq -ne -le -ge -lt -gt", n.Op.String()) && !(number(n.X) && number(n.Y)) {
+				s.cannot("a test between [[ and ]] calculates, and runs the code in a variable")
+			}
+		case *syntax.UnaryTest:
+			if has("-v -R -o", n.Op.String()) {
+				s.cannot("a test between [[ and ]] looks into variables, and runs the code in their index")
+			}
+		}
+		return true
+	})
+	s.dirs = all
+	switch n.(type) {
+	case *syntax.IfClause, *syntax.CaseClause:
+	default: // it may run again where it ended
+		if !slices.Equal(before, s.dirs) {
+			s.dirs = nil
+			s.cannot("it is not known where it leads")
+		}
 	}
 }
 
 // binary handles && and ||: the command after it runs where the cd before it led, and what follows may run in
 // either folder.
 func (s *shell) binary(c *syntax.BinaryCmd) {
-	if c.Op == syntax.Pipe || c.Op == syntax.PipeAll {
+	before := s.dirs
+	switch c.Op {
+	case syntax.Pipe, syntax.PipeAll:
 		s.apart([]*syntax.Stmt{c.X})
 		s.apart([]*syntax.Stmt{c.Y})
-		return
-	}
-	before := s.dirs
-	s.stmt(c.X)
-	after := s.dirs
-	certain := s.arrives(c.X, before)
-	if c.Op == syntax.AndStmt {
+	case syntax.AndStmt:
+		s.stmt(c.X)
+		s.arrives(c.X)
 		s.stmt(c.Y)
-		if !certain {
-			s.dirs = union(before, s.dirs)
+	default:
+		s.stmt(c.X)
+		after := s.dirs
+		s.dirs = union(before, after)
+		s.stmt(c.Y)
+		if s.dirs = union(after, s.dirs); s.arrives(c.X) {
+			s.dirs, s.arrived = after, after
 		}
-		return
 	}
-	s.dirs = union(before, after)
-	s.stmt(c.Y)
-	if certain {
-		s.dirs = after
-		return
+}
+
+// arrives reports whether a statement is a cd by itself, which succeeds if its folder is known, and if so keeps where
+// it led.
+func (s *shell) arrives(st *syntax.Stmt) bool {
+	c, ok := st.Cmd.(*syntax.CallExpr)
+	if ok = ok && len(c.Args) == 2 && c.Args[0].Lit() == "cd" && len(c.Assigns)+len(st.Redirs) == 0 && !st.Negated; ok {
+		s.arrived = s.dirs
 	}
-	s.dirs = union(after, s.dirs)
+	return ok
 }
 
 // apart reads commands whose cd has no effect outside.
@@ -333,68 +392,34 @@ func (s *shell) apart(stmts []*syntax.Stmt) {
 	s.dirs = before
 }
 
-// branch reads commands that may not run at all.
-func (s *shell) branch(stmts []*syntax.Stmt) {
-	before := s.dirs
-	s.list(stmts)
-	s.dirs = union(before, s.dirs)
-}
-
-// loop reads commands that may run again in the folder where they ended.
-func (s *shell) loop(cond, do []*syntax.Stmt) {
-	before := s.dirs
-	s.list(cond)
-	s.list(do)
-	if slices.Equal(before, s.dirs) {
+// forClause reads a loop. Over a few plain words it is read once for each word, so that file names are known.
+func (s *shell) forClause(c *syntax.ForClause) {
+	const unrollMax = 16
+	words, ok := c.Loop.(*syntax.WordIter)
+	if !ok || c.Select || steers(words.Name.Value, "x") {
+		s.cannot("this kind of loop calculates, asks a person, or changes what later commands do")
+		s.compound(c)
 		return
 	}
-	s.dirs = nil
-	s.cannot("change the folder in a loop", "it is not known where the loop leads", "give the whole paths")
-}
-
-func (s *shell) forClause(c *syntax.ForClause) {
-	words, ok := c.Loop.(*syntax.WordIter)
-	if !ok || c.Select {
-		s.cannot("calculate in the shell", "this kind of loop calculates, or asks a person", "use for NAME in WORDS")
+	var items []value
+	for _, w := range words.Items {
+		items = append(items, s.word(w)...)
 	}
-	if steps, calculates := c.Loop.(*syntax.CStyleLoop); calculates {
-		s.arithmetic(steps.Init)
-		s.arithmetic(steps.Cond)
-		s.arithmetic(steps.Post)
-	}
-	if ok {
-		if !assignable(words.Name.Value) {
-			s.cannot("change the shell's variables", "the assignment of "+cut(words.Name.Value)+" changes what later commands do", "choose a name in lower case")
-		}
-		var items []value
-		for _, w := range words.Items {
-			items = append(items, s.word(w)...)
-		}
-		if s.unroll(words.Name.Value, items, c.Do) {
-			return
-		}
-		s.vars[words.Name.Value] = string(hole)
-	}
-	s.loop(nil, c.Do)
-}
-
-// unroll reads a loop over a few plain words once for each word, so that file names are known.
-func (s *shell) unroll(name string, items []value, do []*syntax.Stmt) bool {
-	const unrollMax = 16
-	if s.main || len(items) == 0 || len(items) > unrollMax || slices.ContainsFunc(items, func(v value) bool { return !v.static() }) {
-		return false
+	if len(items) == 0 || len(items) > unrollMax || slices.ContainsFunc(items, func(v value) bool { return !v.static() }) {
+		items = []value{unknownValue()}
 	}
 	for _, v := range items {
-		s.vars[name] = v.text
-		s.loop(nil, do)
+		s.vars[words.Name.Value] = v.text
+		for _, st := range c.Do {
+			s.compound(st)
+		}
 	}
-	s.vars[name] = string(hole)
-	return true
+	s.vars[words.Name.Value] = string(hole)
 }
 
 // union returns the folders of both branches.
 func union(a, b []string) []string {
-	if len(a) == 0 || len(b) == 0 {
+	if a == nil || b == nil {
 		return nil
 	}
 	all := slices.Clone(a)
@@ -407,13 +432,4 @@ func union(a, b []string) []string {
 		return nil
 	}
 	return all
-}
-
-// arrives reports whether a statement is a plain cd to an existing folder, so that it does not fail.
-func (s *shell) arrives(st *syntax.Stmt, before []string) bool {
-	call, ok := st.Cmd.(*syntax.CallExpr)
-	if !ok || st.Negated || len(st.Redirs) > 0 || len(call.Assigns) > 0 || len(call.Args) != 2 || call.Args[0].Lit() != "cd" {
-		return false
-	}
-	return len(before) > 0 && len(s.dirs) == len(before) && !slices.Equal(before, s.dirs)
 }

@@ -2,7 +2,9 @@ package policy
 
 import (
 	"path"
+	"slices"
 	"strings"
+	"unicode"
 
 	"mvdan.cc/sh/v3/syntax"
 )
@@ -27,7 +29,6 @@ func (s *shell) call(c *syntax.CallExpr) {
 
 // assign reads name=value. A name that decides what later commands mean is a doubt.
 func (s *shell) assign(a *syntax.Assign, forCall bool) {
-	const capability = "change the shell's variables"
 	var v value
 	if a.Value != nil {
 		if values := s.word(a.Value); len(values) == 1 {
@@ -47,36 +48,20 @@ func (s *shell) assign(a *syntax.Assign, forCall bool) {
 		return
 	}
 	name := a.Name.Value
+	s.mixed = "an assignment"
 	switch {
 	case a.Array != nil || a.Index != nil:
-		s.cannot(capability, "the assignment of a list ("+cut(name)+") is not supported", "use plain words")
-	case s.main:
-		s.mixed = "an assignment"
+		s.cannot("the assignment of a list (" + cut(name) + ") is not supported")
 	case steers(name, v.text):
-		s.cannot(capability, "the assignment of "+cut(name)+" changes what commands do", "choose a name in lower case")
+		s.hides("the assignment of " + cut(name) + " changes what commands do")
 	}
-	s.j.hidesForbidden([]value{{text: name}, v}, "")
+	s.assigned = append(s.assigned, v)
 	if _, twice := s.vars[name]; twice || a.Append || !v.static() {
 		v = unknownValue() // its values are not tracked
 	}
 	if !forCall {
 		s.vars[name] = v.text
 	}
-}
-
-// assignable reports whether a variable's name has no special meaning: it is in lower case, and none of those
-// that zsh ties to PATH and similar variables.
-func assignable(name string) bool {
-	if name == "" || strings.Trim(name, "abcdefghijklmnopqrstuvwxyz0123456789_") != "" {
-		return false
-	}
-	switch name {
-	case "path", "fpath", "cdpath", "manpath", "mailpath", "module_path", "fignore", "prompt", "status", "argv", "options", "aliases", "galiases",
-		"functions", "commands", "parameters", "modules", "histchars", "auto_resume", "psvar", "watch", "signals", "pipestatus", "precmd", "preexec",
-		"chpwd", "periodic", "http_proxy", "https_proxy", "ftp_proxy", "all_proxy", "no_proxy", "jobstates", "dirstack", "zsh_eval_context":
-		return false
-	}
-	return true
 }
 
 // steers lists variables that decide which program a name means, or what it runs besides. A pager or an editor that
@@ -95,45 +80,61 @@ func steers(name, to string) bool {
 
 // run judges one command by its words.
 func (s *shell) run(args []value) {
-	if s.commands++; s.commands > commandsMax {
-		s.cannot("run so many commands at once", "there are more commands in it than are read", "split it")
+	if len(s.commands) >= commandsMax || len(args) > wordsMax || s.depth > scriptDepthMax {
+		s.hides(tooMuch)
 		return
 	}
-	if s.main {
-		s.mainRuns(args)
-		return
-	}
+	at := len(s.commands)
+	s.commands = append(s.commands, command{words: args, dirs: s.dirs, input: s.stdin})
 	name := args[0]
-	if !name.static() {
-		s.cannot("run a command whose name is not known", "the command word "+name.show()+" is only known when it runs", "write the command's name")
+	if !name.static() || name.text == "" || strings.ContainsFunc(name.text, unicode.IsSpace) {
+		s.hides("which command it runs is only known when it runs")
 		s.unknownCommand("", args)
 		return
+	}
+	if slices.ContainsFunc(args, func(v value) bool { return !v.static() && !v.added || strings.HasPrefix(v.text, "=") }) {
+		s.unplain("a word of it is only known when it runs")
 	}
 	base := path.Base(name.text)
 	if d := s.forbidden(base, args); d != nil {
 		s.stopFor(d)
 		return
 	}
+	if has(bendingBuiltins, name.text) {
+		s.hides(name.text + " changes what later commands are")
+	}
+	if p := counting(name.text, args[1:]); p != nil {
+		s.hides(p.why)
+	}
 	ours := s.j.bound && !isSystems(name.text) // a program with that name in the workspace
+	if ours {
+		if d := s.notListed(base, args); d != nil {
+			s.stopFor(d)
+			return
+		}
+	}
 	switch {
-	case ours && s.wraps(base, args):
-		return
 	case base == "cd":
 		s.cd(args[1:])
+		s.commands[at].free = len(s.dirs) > 0 && len(args) == 2 && !slices.ContainsFunc(s.dirs, func(dir string) bool {
+			f, err := s.j.disk.Look(dir)
+			return err != nil || !s.j.isOurs(f)
+		})
 		return
 	case s.wrapper(base, args):
+		s.commands[at].free = base == name.text && (has("time timeout nice", base) || has(shells, base) && len(args) == 3 && has("-c -lc", args[1].text))
 		return
 	}
-	s.hiddenInBounds(base, args)
-	p := smallCall(base, args[1:])
-	if p == nil && ours {
-		p = notGathering(name.text)
+	s.commands[at].free = has("true false :", name.text)
+	only := !ours && smallCall(base, args[1:]) == nil
+	s.commands[at].reads = only || base == "git" && gitSpeaks(args)
+	if !only {
+		s.effects(base, args)
 	}
-	if p == nil {
-		return
-	}
-	s.effects(base, args, p)
 }
+
+// bendingBuiltins are builtins after which a name may be another command.
+const bendingBuiltins = "hash alias unalias trap enable bind complete compopt fc rehash unhash autoload emulate disable zmodload"
 
 // cd is tracked, because it changes the meaning of later paths.
 func (s *shell) cd(args []value) {
@@ -147,50 +148,22 @@ func (s *shell) cd(args []value) {
 		to = args[1].text
 	}
 	if to == "" || len(s.dirs) == 0 && !path.IsAbs(to) {
-		s.cannot("change to a folder that is not known", "cd needs one plain path, without an expansion and without flags", "give the path")
+		s.cannot("cd needs one plain path, without an expansion and without flags")
 		s.dirs = nil
 		return
 	}
-	var next []string
+	next := []string{}
 	for _, abs := range s.abs(to) {
-		f, err := s.j.disk.Look(abs)
-		if err != nil {
-			next = union(s.dirs, append(next, path.Clean(abs)))
-			continue
-		}
-		next = append(next, f.Path)
-		if f.Kind != Folder {
-			next = union(s.dirs, next) // a command before it may create that folder
+		for _, p := range []string{abs, path.Clean(abs)} { // a shell takes link/.. for the folder with the link
+			f, err := s.j.disk.Look(p)
+			if err != nil || f.Kind != Folder {
+				next = union(s.dirs, next) // a command before it may create that folder
+			}
+			next = union([]string{path.Clean(abs)}, next)
+			if err == nil {
+				next = union(next, []string{f.Path})
+			}
 		}
 	}
 	s.dirs = next
-}
-
-// test reads [[ … ]].
-func (s *shell) test(x syntax.TestExpr) {
-	const capability = "test what calculates"
-	switch x := x.(type) {
-	case *syntax.BinaryTest:
-		switch x.Op {
-		case syntax.AndTest, syntax.OrTest:
-		case syntax.TsEql, syntax.TsNeq, syntax.TsLeq, syntax.TsGeq, syntax.TsLss, syntax.TsGtr:
-			for _, side := range []syntax.TestExpr{x.X, x.Y} {
-				if w, ok := side.(*syntax.Word); !ok || !isNumber(w.Lit()) {
-					s.cannot(capability, "the test "+x.Op.String()+" between [[ and ]] calculates, and runs the code in a variable", "use [ … ] and plain numbers")
-				}
-			}
-		}
-		s.test(x.X)
-		s.test(x.Y)
-	case *syntax.UnaryTest:
-		switch x.Op {
-		case syntax.TsVarSet, syntax.TsRefVar, syntax.TsOptSet:
-			s.cannot(capability, "the test "+x.Op.String()+" looks into variables, and runs the code in their index", "leave it out")
-		}
-		s.test(x.X)
-	case *syntax.ParenTest:
-		s.test(x.X)
-	case *syntax.Word:
-		s.word(x)
-	}
 }

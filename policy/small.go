@@ -1,104 +1,81 @@
 package policy
 
-import "strings"
+import (
+	"regexp"
+	"strings"
+)
 
 // The small language: plain commands that only read, by a list of programs and of flags. It decides where no
 // kernel holds a command, and which commands of an agent need no permission.
 
+// small are programs with the flags with which they only read; with other flags, or more words, they write, or run
+// something.
+var small = map[string]flags{
+	"file":     {short: "biLhkprN0", valued: "F", long: "brief mime mime-type mime-encoding"},
+	"diff":     {short: "abBcdeEiNnpPqrstTuwyZ0123456789", valued: "CFILUWxX", long: "unified= context= brief recursive side-by-side ignore-case ignore-all-space ignore-space-change new-file text exclude= color"},
+	"date":     {short: "uRIfsid", none: true},
+	"hostname": {short: "fsid", none: true},
+	"base64":   {short: "d", valued: "w", long: "decode wrap="},
+	"sort":     {short: "bdfghiMnRrVcCmsuz", valued: "ktS", long: "reverse numeric-sort unique key= field-separator= human-numeric-sort version-sort ignore-case stable zero-terminated"},
+	"uniq":     {short: "cdDiuz", valued: "fsw", most: 1, long: "count repeated ignore-case unique skip-fields= skip-chars= check-chars="},
+	"rg":       {short: "nNiSsvwxclLoHIuUaPFhq0.", valued: "eABCgtTmMjd", long: "line-number ignore-case invert-match word-regexp count files files-with-matches only-matching hidden no-ignore glob= type= type-not= max-count= max-depth= context= fixed-strings multiline json"},
+	"tree":     {short: "adfilxshDpugtrcUvnCASJX", valued: "LPI", long: "dirsfirst noreport gitignore prune du si"},
+	"find": {words: true, long: "print print0 ls prune quit empty executable readable depth mount xdev follow not a and o or L H P " +
+		"name= iname= path= ipath= wholename= regex= iregex= regextype= type= maxdepth= mindepth= size= mtime= mmin= newer= perm= user= group= links= printf="},
+}
+
 // smallCall returns what is wrong with a command; nil: it only reads.
-func smallCall(name string, args []value) *problem {
-	if has(readers, name) {
-		return counting(name, args)
+func smallCall(name string, args []value) *denial {
+	f, known := small[name]
+	one := ""
+	if len(args) == 1 && args[0].static() {
+		one = args[0].text
 	}
-	switch name {
-	case "printf":
+	switch {
+	case has(readers, name), name == "printf":
 		return counting(name, args)
-	case "find":
-		return smallFind(args)
-	case "sed":
+	case name == "sed":
 		return smallSed(args)
-	case "git":
+	case name == "git":
 		return smallGit(args)
-	case "file": // not -C, -m, -z
-		return flags{short: "biLhkprN0", valued: "F", long: "brief mime mime-type mime-encoding"}.check(name, args)
-	case "diff": // not -l, which runs pr
-		return flags{short: "abBcdeEiNnpPqrstTuwyZ0123456789", valued: "CFILUWxX", long: "unified= context= brief recursive side-by-side ignore-case ignore-all-space ignore-space-change new-file text exclude= color"}.check(name, args)
-	case "date", "hostname": // another argument sets it
-		if len(args) == 1 && args[0].static() && strings.HasPrefix(args[0].text, "+") {
-			return nil
-		}
-		return flags{short: "uRIfsid", none: true}.check(name, args)
-	case "base64":
-		return flags{short: "d", valued: "w", long: "decode wrap="}.check(name, args)
-	case "sort": // not -o, -T, --compress-program
-		return flags{short: "bdfghiMnRrVcCmsuz", valued: "ktS", long: "reverse numeric-sort unique key= field-separator= human-numeric-sort version-sort ignore-case stable zero-terminated"}.check(name, args)
-	case "uniq": // a second file is written
-		return flags{short: "cdDiuz", valued: "fsw", most: 1, long: "count repeated ignore-case unique skip-fields= skip-chars= check-chars="}.check(name, args)
-	case "rg": // not --pre, --hostname-bin, -z
-		return flags{short: "nNiSsvwxclLoHIuUaPFhq0.", valued: "eABCgtTmMjd", long: "line-number ignore-case invert-match word-regexp count files files-with-matches only-matching hidden no-ignore glob= type= type-not= max-count= max-depth= context= fixed-strings multiline json"}.check(name, args)
-	case "tree": // not -o, nor -R, which writes pages
-		return flags{short: "adfilxshDpugtrcUvnCASJX", valued: "LPI", long: "dirsfirst noreport gitignore prune du si"}.check(name, args)
-	}
-	if version := len(args) == 1 && args[0].static() && (args[0].text == "--version" || name == "go" && args[0].text == "version"); version && (has(versioned, name) || name == "go") {
+	case name == "date" && strings.HasPrefix(one, "+"), has(versioned+" go", name) && one == "--version", name == "go" && one == "version":
 		return nil
+	case known:
+		return f.check(name, args)
 	}
 	return notGathering(name)
 }
 
 // counting returns what is wrong with a builtin that reads a word as a variable, and runs the code in its
 // index.
-func counting(name string, args []value) *problem {
-	if !has("test [ printf read", name) {
+func counting(name string, args []value) *denial {
+	if !has("test [ printf read unset wait mapfile readarray getopts print shift export readonly local declare typeset let integer float", name) {
 		return nil
 	}
 	for i, v := range args {
 		switch {
-		case strings.ContainsAny(v.text, "`$") && name != "printf", v.text == "-v" || v.text == "-R" || strings.HasPrefix(v.text, "-v") && i == 0:
+		case strings.ContainsAny(v.text, "`$") && name != "printf", runsInIndex(v):
+		case !has("test [ printf read", name):
+			continue
+		case v.text == "-v" || v.text == "-R" || strings.HasPrefix(v.text, "-v") && i == 0:
 		case has("-eq -ne -lt -le -gt -ge", v.text) && i > 0 && !(isNumber(args[i-1].text) && i+1 < len(args) && isNumber(args[i+1].text)):
 		case name == "printf" && i == 0 && !v.static(), name != "printf" && v.split:
 		default:
 			continue
 		}
-		return &problem{"calculate in the shell", name + " " + v.show() + " may run the code in the index of a variable", "compare plain numbers, or text with ="}
+		return trouble("calculate in the shell", name+" "+v.show()+" may run the code in the index of a variable", "compare plain numbers, or text with =")
 	}
 	return nil
 }
 
-func smallFind(args []value) *problem {
-	const (
-		plain  = "-print -print0 -ls -prune -quit -empty -executable -readable -depth -mount -xdev -follow -not ! ( ) -a -and -o -or -L -H -P"
-		valued = "-name -iname -path -ipath -wholename -regex -iregex -regextype -type -maxdepth -mindepth -size -mtime -mmin -newer -perm -user -group -links -printf"
-	)
-	for i := 0; i < len(args); i++ {
-		switch v := args[i]; {
-		case v.static() && has(valued, v.text):
-			i++
-		case v.static() && has(plain, v.text):
-		case v.maybeFlag():
-			return unknownFlag("find", v.show())
-		}
-	}
-	return nil
-}
+var linesOnly = regexp.MustCompile(`^([0-9]+|\$)(,([0-9]+|\$))?p$`)
 
 // smallSed accepts sed -n with lines to print.
-func smallSed(args []value) *problem {
-	if len(args) > 1 && args[0].static() && args[0].text == "-n" && args[1].static() && isLines(args[1].text) {
-		for _, v := range args[2:] {
-			if v.maybeFlag() {
-				return unknownFlag("sed", v.show())
-			}
-		}
-		return nil
+func smallSed(args []value) *denial {
+	if len(args) < 2 || !args[0].static() || args[0].text != "-n" || !args[1].static() || !linesOnly.MatchString(args[1].text) {
+		return trouble("run a sed script", "only sed -n with lines to print (sed -n '1,40p' FILE) is known to be harmless", "use that form")
 	}
-	return &problem{"run a sed script", "only sed -n with lines to print (sed -n '1,40p' FILE) is known to be harmless", "use that form"}
-}
-
-func isLines(script string) bool {
-	lines, ok := strings.CutSuffix(script, "p")
-	first, last, two := strings.Cut(lines, ",")
-	isLine := func(s string) bool { return s == "$" || s != "" && isNumber(s) }
-	return ok && isLine(first) && (!two || isLine(last))
+	return flags{}.check("sed", args[2:])
 }
 
 // Git's commands that only read, and the flags with which they do.
@@ -115,7 +92,7 @@ const (
 		"remote:show remote:get-url stash:list stash:show worktree:list reflog:show config:--get config:--get-all config:--get-regexp config:--list config:-l"
 )
 
-func smallGit(args []value) *problem {
+func smallGit(args []value) *denial {
 	for len(args) > 0 && args[0].static() && has("--no-pager -P --no-optional-locks", args[0].text) {
 		args = args[1:]
 	}
@@ -130,25 +107,19 @@ func smallGit(args []value) *problem {
 	name, rest := args[0].text, args[1:]
 	f := flags{short: "pusnabrvzcmtwielLq0123456789", valued: "nSGLUCMABef", long: gitFlags}
 	if has("branch tag remote stash config reflog worktree", name) {
-		first := ""
-		if len(rest) > 0 && rest[0].static() {
-			first = rest[0].text
+		switch listing := gitLooks(name, rest) && len(rest) > 0; {
+		case listing && !strings.HasPrefix(rest[0].text, "-"):
+			rest = rest[1:] // list, show, or a setting's name
+		case !listing && has("stash worktree config", name):
+			return notGathering("git " + name)
+		default:
+			f.none = !listing
 		}
 		f.short, f.valued = "avrnl0123456789", ""
-		f.none = !has(gitListing, name+":"+first)
-		if len(rest) > 0 && !f.none && !strings.HasPrefix(first, "-") {
-			rest = rest[1:]
-		}
-		switch {
-		case name == "config" && len(rest) == 1 && rest[0].static() && !strings.HasPrefix(first, "-"):
-			return nil // shows one value
-		case has("stash worktree config", name) && f.none:
-			return notGathering("git " + name)
-		}
 	}
 	for _, v := range rest {
 		if strings.Contains(v.text, "%G") || strings.Contains(v.text, "(signature") {
-			return &problem{"check signatures", "the format " + v.show() + " runs gpg", "leave the signature out"}
+			return trouble("check signatures", "the format "+v.show()+" runs gpg", "leave the signature out")
 		}
 	}
 	return f.check("git "+name, rest)

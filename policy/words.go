@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"mvdan.cc/sh/v3/expand"
 	"mvdan.cc/sh/v3/syntax"
 )
 
@@ -16,6 +17,7 @@ type value struct {
 	glob  bool // it holds an unquoted * ? or [
 	split bool // it may become several words, or none
 	opens bool // it begins with a glob character
+	added bool // a program adds it, or a part of it, to a command that it runs
 }
 
 func unknownValue() value { return value{text: string(hole), split: true} }
@@ -41,15 +43,14 @@ func (s *shell) word(w *syntax.Word) []value {
 	if !hasBrace(w) {
 		return []value{s.value(w)}
 	}
-	words, ok := expandBraces(w)
-	if !ok {
-		s.value(w)
-		s.cannot("run a shell command that cannot be read", "its braces make too many words", "")
-		return []value{unknownValue()}
-	}
-	values := make([]value, 0, len(words))
-	for _, w := range words {
-		values = append(values, s.value(w))
+	syntax.SplitBraces(w)
+	var values []value
+	for made, err := range expand.BracesSeq(nil, w) {
+		if err != nil || len(values) >= expansionsMax {
+			s.cannot("its braces make too many words")
+			return []value{unknownValue()}
+		}
+		values = append(values, s.value(&syntax.Word{Parts: joined(made.Parts)}))
 	}
 	return values
 }
@@ -57,37 +58,9 @@ func (s *shell) word(w *syntax.Word) []value {
 func hasBrace(w *syntax.Word) bool {
 	return slices.ContainsFunc(w.Parts, func(p syntax.WordPart) bool {
 		lit, ok := p.(*syntax.Lit)
-		return ok && strings.Contains(lit.Value, "{")
+		_, split := p.(*syntax.BraceExp)
+		return split || ok && strings.Contains(lit.Value, "{")
 	})
-}
-
-// expandBraces expands {a,b} like the shell; {1..9} stays a hole.
-func expandBraces(w *syntax.Word) ([]*syntax.Word, bool) {
-	syntax.SplitBraces(w)
-	words := []*syntax.Word{{}}
-	for _, part := range joined(w.Parts) {
-		b, ok := part.(*syntax.BraceExp)
-		if !ok || b.Sequence {
-			for _, made := range words {
-				made.Parts = append(made.Parts, part)
-			}
-			continue
-		}
-		var next []*syntax.Word
-		for _, elem := range b.Elems {
-			inner, ok := expandBraces(elem)
-			if !ok || len(words)*len(inner)+len(next) > expansionsMax {
-				return nil, false
-			}
-			for _, head := range words {
-				for _, tail := range inner {
-					next = append(next, &syntax.Word{Parts: slices.Concat(head.Parts, tail.Parts)})
-				}
-			}
-		}
-		words = next
-	}
-	return words, true
 }
 
 // joined joins plain parts that were only split to find braces: {} is one word.
@@ -120,25 +93,23 @@ func (s *shell) value(w *syntax.Word) value {
 			s.literal(&b, &v, text, b.Len() == 0)
 		case *syntax.SglQuoted:
 			if p.Dollar {
-				s.cannot("run a shell command that cannot be read", "the quotes $'…' mean different things to different shells", "use plain quotes")
-				b.WriteString(unescapeDollar(p.Value))
+				s.cannot("the quotes $'…' mean different things to different shells")
+				plain, _, err := expand.Format(nil, p.Value, nil) // a hidden name is seen
+				if err != nil || strings.ContainsRune(plain, hole) {
+					plain = p.Value
+				}
+				b.WriteString(plain)
 				continue
 			}
 			b.WriteString(p.Value)
 		case *syntax.DblQuoted:
 			if p.Dollar {
-				s.cannot("run a shell command that cannot be read", "the quotes $\"…\" are translated", "use plain quotes")
+				s.cannot("the quotes $\"…\" are translated")
 			}
 			s.quoted(&b, &v, p.Parts)
 		case *syntax.ExtGlob:
-			s.cannot("run a shell command that cannot be read", "this glob runs commands in some shells", "use plain globs")
+			s.cannot("this glob runs commands in some shells")
 			v.glob, v.split = true, true
-			b.WriteByte(hole)
-		case *syntax.BraceExp:
-			for _, elem := range p.Elems {
-				s.word(elem)
-			}
-			v.split = true
 			b.WriteByte(hole)
 		default:
 			s.part(&b, &v, part, false)
@@ -216,7 +187,7 @@ func (s *shell) part(b *strings.Builder, v *value, part syntax.WordPart, quoted 
 		b.WriteString(text)
 	case *syntax.CmdSubst:
 		if p.TempFile || p.ReplyVar {
-			s.cannot("run a shell command that cannot be read", "this kind of substitution is not known", "use $(…)")
+			s.cannot("this kind of substitution is not known")
 		}
 		s.apart(p.Stmts)
 		v.split = v.split || !quoted
@@ -227,12 +198,12 @@ func (s *shell) part(b *strings.Builder, v *value, part syntax.WordPart, quoted 
 		b.WriteByte(hole)
 	case *syntax.ProcSubst:
 		if p.Op != syntax.CmdIn {
-			s.cannot("write from the shell", "the process substitution >(…) writes", "leave it out")
+			s.cannot("the process substitution >(…) writes")
 		}
 		s.apart(p.Stmts)
 		b.WriteString("/proc/self/fd/" + string(hole))
 	default:
-		s.cannot("run a shell command that cannot be read", "it holds a form that is not known", "")
+		s.cannot("it holds a form that is not known")
 		v.split = true
 		b.WriteByte(hole)
 	}
@@ -241,56 +212,36 @@ func (s *shell) part(b *strings.Builder, v *value, part syntax.WordPart, quoted 
 // param reads $x and ${x…}. It returns the text as far as it is known, and whether it may become several
 // words.
 func (s *shell) param(p *syntax.ParamExp, quoted bool) (text string, split bool) {
-	const capability = "run a shell command that cannot be read"
-	plain := p.Param != nil && !p.Excl && p.Names == 0 && p.Flags == nil && p.NestedParam == nil && len(p.Modifiers) == 0 &&
-		!p.Width && !p.IsSet && p.Split == 0 && p.GlobSubst == 0 && p.RcExpand == 0
-	if !plain {
-		s.cannot(capability, "this expansion of a variable looks up another name", "leave it out")
+	element := false // of a list
+	if w, ok := p.Index.(*syntax.Word); ok {
+		element = isNumber(w.Lit()) || has("@ *", w.Lit())
+	}
+	assigns := p.Exp != nil && has(":= = @", p.Exp.Op.String())
+	switch {
+	case p.Param == nil, p.Excl, p.Names != 0, p.Slice != nil, p.Repl != nil, p.Index != nil && !element, assigns:
+		s.cannot("this expansion of a variable may look up another name, calculate, or assign")
+		s.compound(p)
 		return string(hole), true
-	}
-	list := p.Param.Value == "@" || p.Param.Value == "*" && !quoted
-	if p.Index != nil {
-		w, ok := p.Index.(*syntax.Word)
-		if !ok || w.Lit() != "@" && w.Lit() != "*" && !isNumber(w.Lit()) {
-			s.cannot(capability, "the expansion of a variable's element calculates", "leave it out")
-			s.arithmetic(p.Index)
-		}
-		list = true
-	}
-	if p.Slice != nil && !(isNumberExpr(p.Slice.Offset) && (p.Slice.Length == nil || isNumberExpr(p.Slice.Length))) {
-		s.cannot(capability, "the expansion of a variable's part calculates", "use plain numbers")
-		s.arithmetic(p.Slice.Offset)
-		s.arithmetic(p.Slice.Length)
-	}
-	if p.Repl != nil {
-		s.word(p.Repl.Orig)
-		s.word(p.Repl.With)
-	}
-	if p.Exp != nil {
-		switch p.Exp.Op {
-		case syntax.AssignUnset, syntax.AssignUnsetOrNull, syntax.OtherParamOps:
-			s.cannot(capability, "this expansion of a variable assigns, or runs the code in it", "leave it out")
-		}
+	case p.Exp != nil:
 		s.word(p.Exp.Word)
+	case p.Index == nil && !p.Length:
+		if known, ok := s.known(p.Param.Value); ok {
+			return known, !quoted && strings.ContainsAny(known, " \t\n*?[")
+		}
 	}
-	if known, ok := s.known(p); ok {
-		return known, !quoted && strings.ContainsAny(known, " \t\n*?[")
-	}
+	list := p.Param.Value == "@" || p.Param.Value == "*" && !quoted || element
 	return string(hole), !quoted || list
 }
 
 // known returns a variable's value if it is certain.
-func (s *shell) known(p *syntax.ParamExp) (string, bool) {
-	if p.Length || p.Index != nil || p.Slice != nil || p.Repl != nil || p.Exp != nil {
-		return "", false
-	}
-	if text, ok := s.vars[p.Param.Value]; ok {
-		return text, !s.main && strings.IndexByte(text, hole) < 0
+func (s *shell) known(name string) (string, bool) {
+	if text, ok := s.vars[name]; ok {
+		return text, strings.IndexByte(text, hole) < 0
 	}
 	switch {
-	case p.Param.Value == "HOME" && s.j.where.Home != "":
+	case name == "HOME" && s.j.where.Home != "":
 		return s.j.where.Home, true
-	case p.Param.Value == "PWD" && len(s.dirs) == 1:
+	case name == "PWD" && len(s.dirs) == 1:
 		return s.dirs[0], true
 	}
 	return "", false
@@ -300,74 +251,16 @@ func isNumber(word string) bool {
 	return word != "" && strings.Trim(strings.TrimPrefix(word, "-"), "0123456789") == "" && word != "-"
 }
 
-func isNumberExpr(x syntax.ArithmExpr) bool {
-	switch x := x.(type) {
-	case *syntax.Word:
-		return isNumber(x.Lit())
-	case *syntax.UnaryArithm:
-		return x.Op == syntax.Minus && isNumberExpr(x.X)
-	case *syntax.ParenArithm:
-		return isNumberExpr(x.X)
-	}
-	return false
-}
-
 // arithmetic allows plain numbers. A name's value would be evaluated again, including commands.
 func (s *shell) arithmetic(x syntax.ArithmExpr) {
 	if x == nil {
 		return
 	}
-	ok := true
 	syntax.Walk(x, func(n syntax.Node) bool {
-		switch n := n.(type) {
-		case *syntax.Word:
-			if !isNumber(n.Lit()) {
-				ok = false
-				s.word(n)
-			}
-			return false
-		case *syntax.UnaryArithm:
-			ok = ok && n.Op != syntax.Inc && n.Op != syntax.Dec
+		if w, ok := n.(*syntax.Word); ok && !isNumber(w.Lit()) {
+			s.cannot("arithmetic with names can assign, and run the code in a variable")
+			s.compound(w)
 		}
 		return true
 	})
-	if !ok {
-		s.cannot("calculate in the shell", "arithmetic with names can assign, and run the code in a variable", "use plain numbers")
-	}
-}
-
-// unescapeDollar decodes escapes that hide letters, so that a hidden name is seen.
-func unescapeDollar(text string) string {
-	var b strings.Builder
-	for i := 0; i < len(text); i++ {
-		if text[i] != '\\' || i+1 == len(text) {
-			b.WriteByte(text[i])
-			continue
-		}
-		i++
-		var base, most int
-		switch text[i] {
-		case 'x':
-			base, most = 16, 2
-		case 'u':
-			base, most = 16, 4
-		case '0', '1', '2', '3', '4', '5', '6', '7':
-			base, most, i = 8, 3, i-1
-		default:
-			b.WriteByte(text[i])
-			continue
-		}
-		n, digits := 0, 0
-		for digits < most && i+1 < len(text) {
-			d := strings.IndexByte("0123456789abcdef", text[i+1]|0x20)
-			if d < 0 || d >= base {
-				break
-			}
-			n, digits, i = n*base+d, digits+1, i+1
-		}
-		if n != 0 {
-			b.WriteRune(rune(n))
-		}
-	}
-	return b.String()
 }

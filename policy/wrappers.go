@@ -5,144 +5,156 @@ import (
 	"strings"
 )
 
+const (
+	shells = "sh bash dash zsh ksh ash fish rbash"
+	// starters run a command of their words; how they read their own flags is not known.
+	starters = "chrt taskset busybox toybox su watch parallel script flock strace ltrace unshare nsenter chroot entr"
+)
+
+// wrappers run the command after their own flags.
+var wrappers = map[string]flags{
+	"command": {}, "builtin": {}, "nohup": {}, "unbuffer": {}, "caffeinate": {}, "noglob": {}, "nocorrect": {},
+	"exec": {short: "cl", valued: "a"}, "setsid": {short: "cfw"}, "time": {short: "p"},
+	"timeout": {short: "v", valued: "sk", long: "foreground preserve-status verbose signal= kill-after="},
+	"nice":    {short: "0123456789", valued: "n", long: "adjustment="},
+	"stdbuf":  {valued: "ioe", long: "input= output= error="}, "ionice": {short: "t", valued: "cn", long: "class= classdata= ignore"},
+	"env":   {short: "i0v", valued: "uC", long: "ignore-environment null unset= chdir= debug"},
+	"sudo":  {short: "AbEHiKknPSsv", valued: "ugphCDRrtTU", long: "user= group= preserve-env login non-interactive set-home stdin"},
+	"doas":  {short: "Ln", valued: "Cu"},
+	"xargs": {short: "0rt", valued: "nPLIdEsa", long: "null no-run-if-empty verbose max-args= max-procs= max-lines delimiter= replace arg-file="},
+}
+
 // wrapper handles a command whose words are another command, and reports whether it was one.
 func (s *shell) wrapper(base string, args []value) bool {
 	rest := args[1:]
-	if s.j.bound {
-		s.runsUnseen(base, rest)
-	}
-	switch base {
-	case "command":
-		if len(rest) > 0 && rest[0].static() && (rest[0].text == "-v" || rest[0].text == "-V") {
-			return true // shows what a name means
-		}
-		s.inner(base, rest, flags{}, 0)
-	case "time":
-		s.inner(base, rest, flags{short: "p"}, 0)
-	case "timeout":
-		s.inner(base, rest, flags{short: "v", valued: "sk", long: "foreground preserve-status verbose signal= kill-after="}, 1)
-	case "nice":
-		s.inner(base, rest, flags{short: "0123456789", valued: "n", long: "adjustment="}, 0)
-	case "xargs":
-		s.xargs(rest)
-	case "env":
-		if s.isListing(rest) {
-			return true
-		}
-		s.itself(base, rest, flags{short: "i0v", valued: "uC", long: "ignore-environment null unset= chdir= debug"})
-	case "sudo", "doas":
-		s.stopFor(s.notListed(base, args))
-		s.itself(base, rest, flags{short: "AbEHiKknPSsv", valued: "ugphCDRrtTU", long: "user= group= preserve-env login non-interactive set-home stdin"})
-	case "nohup", "exec", "setsid", "unbuffer", "ionice", "chrt", "taskset", "stdbuf", "builtin", "busybox", "toybox", "caffeinate":
-		if base == "busybox" || base == "toybox" {
-			return s.itself(base, rest, flags{})
-		}
-		s.itself(base, rest, flags{short: "clfw", valued: "anpioet", long: "input= output= error= wait fork"})
-	case "sh", "bash", "dash", "zsh", "ksh", "ash", "fish", "rbash":
-		s.innerShell(base, rest)
-	case "eval":
+	f, known := wrappers[base]
+	switch {
+	case has(shells, base):
+		s.innerShell(base, args)
+	case base == "eval":
 		s.eval(rest)
-	case "source", ".":
-		s.cannot("run a shell script", base+" runs a file as commands; give the commands themselves, one by one, each by itself", "")
+	case has("source .", base):
+		s.hides(base + " runs a file as commands; give the commands themselves, one by one, each by itself")
 		s.unknownCommand(base, args)
-	default:
+	case base == "find":
+		return s.findActs(args)
+	case base == "command" && len(rest) > 0 && (rest[0].text == "-v" || rest[0].text == "-V"): // shows what a name means
+	case has(starters, base):
+		s.somewhere(base, args, "what "+base+" runs is not analyzed")
+	case !known:
 		return false
+	default:
+		if base == "sudo" || base == "doas" {
+			s.stopFor(s.notListed(base, args))
+		}
+		s.behind(base, args, f)
 	}
 	return true
 }
 
-// inner judges the command after a harmless wrapper. operands is the number of words before it.
-func (s *shell) inner(base string, args []value, f flags, operands int) {
-	at, fault := f.skip(args)
+// behind judges the command after a wrapper's flags.
+func (s *shell) behind(base string, args []value, f flags) {
+	rest := args[1:]
+	at, fault := f.skip(rest)
+	if fault == "" && base == "timeout" && at < len(rest) {
+		if !rest[at].static() {
+			fault = rest[at].show()
+		}
+		at++
+	}
 	if fault != "" {
-		s.cannot("run "+base, "the flag "+fault+" of "+base+" is not known to be harmless", "leave it out")
+		s.somewhere(base, args, "the flag "+fault+" of "+base+" is not known")
 		return
 	}
-	for ; operands > 0 && at < len(args); operands-- {
-		if !args[at].static() {
-			s.cannot("run "+base, "the word "+args[at].show()+" of "+base+" is only known when it runs", "write it out")
+	for has("env sudo doas", base) && at < len(rest) && rest[at].static() && strings.Contains(rest[at].text, "=") {
+		if name, to, _ := strings.Cut(rest[at].text, "="); steers(name, to) {
+			s.hides("it sets a variable that changes what commands do")
+		}
+		s.unplain("it sets variables")
+		at++
+	}
+	inner := slices.Clone(rest[min(at, len(rest)):])
+	if len(inner) == 0 {
+		return // it lists, or runs echo
+	}
+	if base == "xargs" {
+		inner = replaced(inner, rest[:at])
+	}
+	s.depth++
+	s.run(inner)
+	s.depth--
+}
+
+// replaced returns xargs' command with what it adds.
+func replaced(inner, before []value) []value {
+	mark := ""
+	for i, v := range before {
+		switch {
+		case v.text == "-I" && i+1 < len(before):
+			mark = before[i+1].text
+		case strings.HasPrefix(v.text, "-I"):
+			mark = strings.TrimPrefix(v.text, "-I")
+		case v.text == "--replace":
+			mark = "{}"
+		case strings.HasPrefix(v.text, "--replace="):
+			mark = strings.TrimPrefix(v.text, "--replace=")
+		}
+	}
+	if mark == "" {
+		return append(inner, value{text: string(hole), split: true, added: true})
+	}
+	return filledIn(inner, mark)
+}
+
+// filledIn returns words in which a program replaces a mark.
+func filledIn(words []value, mark string) []value {
+	for i, v := range words {
+		if strings.Contains(v.text, mark) {
+			words[i].text, words[i].added = strings.ReplaceAll(v.text, mark, string(hole)), true
+		}
+	}
+	return words
+}
+
+// somewhere judges the words of a wrapper from the first that looks like a command.
+func (s *shell) somewhere(base string, args []value, why string) {
+	s.hides(why)
+	s.unknownCommand(base, args)
+	for i, v := range args[1:] {
+		if !strings.HasPrefix(v.text, "-") && !isNumber(v.text) && !strings.Contains(v.text, "=") {
+			s.depth++
+			s.run(args[i+1:])
+			s.depth--
 			return
 		}
-		at++
 	}
-	if at < len(args) {
-		s.run(args[at:])
-	}
-}
-
-// itself judges the command after a wrapper that changes how it runs.
-func (s *shell) itself(base string, args []value, f flags) bool {
-	at, fault := f.skip(args)
-	if fault != "" {
-		s.j.doubts("what " + base + " runs with the flag " + fault + " is not analyzed")
-		s.unknownCommand(base, append([]value{{text: base}}, args...))
-		return true
-	}
-	for at < len(args) && args[at].static() && (strings.Contains(args[at].text, "=") || isNumber(args[at].text)) {
-		at++
-	}
-	if at < len(args) {
-		s.run(args[at:])
-	}
-	return true
-}
-
-// isListing reports whether env only lists.
-func (s *shell) isListing(args []value) bool {
-	return !slices.ContainsFunc(args, func(v value) bool {
-		return !v.static() || v.text != "-0" && v.text != "--null"
-	})
-}
-
-// xargs appends unknown words: its command must be harmless with any.
-func (s *shell) xargs(args []value) {
-	f := flags{short: "0rt", valued: "nPLIdEsa", long: "null no-run-if-empty verbose max-args= max-procs= max-lines= delimiter= replace= arg-file="}
-	at, fault := f.skip(args)
-	if fault != "" {
-		s.cannot("run xargs", "the flag "+fault+" of xargs is not known to be harmless", "leave it out")
-		return
-	}
-	replaced := ""
-	for i, v := range args[:at] {
-		switch {
-		case v.text == "-I" && i+1 < at:
-			replaced = args[i+1].text
-		case strings.HasPrefix(v.text, "-I"):
-			replaced = strings.TrimPrefix(v.text, "-I")
-		case strings.HasPrefix(v.text, "--replace="):
-			replaced = strings.TrimPrefix(v.text, "--replace=")
-		}
-	}
-	inner := slices.Clone(args[at:])
-	if len(inner) == 0 {
-		return // echo
-	}
-	if replaced == "" {
-		s.run(append(inner, unknownValue()))
-		return
-	}
-	for i := range inner {
-		inner[i].text = strings.ReplaceAll(inner[i].text, replaced, string(hole))
-	}
-	s.run(inner)
 }
 
 // innerShell reads the text after -c of a nested shell.
 func (s *shell) innerShell(base string, args []value) {
-	for i, v := range args {
-		if !v.static() || !strings.HasPrefix(v.text, "-") || strings.HasPrefix(v.text, "--") {
-			if i == 0 || v.static() && !strings.HasPrefix(v.text, "-") {
-				break
-			}
-			continue
+	why, plain := base+" runs what it is given on standard input", true
+	for i, v := range args[1:] {
+		if !v.static() {
+			why = "what " + base + " runs is only known when it runs"
+			break
 		}
-		if strings.Contains(v.text, "c") && i+1 < len(args) && args[i+1].static() {
-			s.within(args[i+1].text)
+		if !strings.HasPrefix(v.text, "-") && !strings.HasPrefix(v.text, "+") {
+			if why = "what " + base + " runs with its flags is not known"; plain {
+				why = "" // a file
+			}
+			break
+		}
+		plain = plain && strings.Trim(v.text, "-exuv") == ""
+		if !strings.HasPrefix(v.text, "--") && strings.Contains(v.text, "c") && i+2 < len(args) && args[i+2].static() {
+			s.within(args[i+2].text)
 			return
 		}
 	}
+	if why != "" {
+		s.hides(why)
+	}
 	s.mentions(s.stdin, base)
-	s.unknownCommand(base, append([]value{{text: base}}, args...))
+	s.unknownCommand(base, args)
 }
 
 // eval reads its words as a command, if they are known.
@@ -150,6 +162,7 @@ func (s *shell) eval(args []value) {
 	words := make([]string, 0, len(args))
 	for _, v := range args {
 		if !v.static() {
+			s.hides("what eval runs is only known when it runs")
 			s.unknownCommand("eval", append([]value{{text: "eval"}}, args...))
 			return
 		}

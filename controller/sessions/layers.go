@@ -32,14 +32,20 @@ func LayersOfAgent(conf *config.Agent, missing string) []view.Layer {
 	case config.DriverScript:
 		who = "its permissions, saved answers and people answer what its script asks for; it does everything else without asking"
 	}
+	sandbox := sandboxLayer(conf, missing)
 	bounds := view.Layer{Name: layerBounds, Text: "no bounds: its permissions have no can_write, cannot_write, can_execute or cannot_execute"}
 	if text := boundsInWords(conf.Permissions.Bounds()); text != "" {
 		bounds.Holds, bounds.Text = asks, text
 		if !asks {
 			bounds.Text += "; its program never asks, so Fairlead compares them only with the actions that it reports"
 		}
+		if sandbox.Holds && conf.Permissions.CanWrite != nil {
+			bounds.Text += "; the kernel holds the folders of can_write, and words hold the rest: what a call says that it does"
+		} else {
+			bounds.Text += "; words alone hold them: what a call says that it does"
+		}
 	}
-	return []view.Layer{{Name: LayerRules, Holds: asks, Text: who}, bounds, sandboxLayer(conf, missing)}
+	return []view.Layer{{Name: LayerRules, Holds: asks, Text: who}, bounds, sandbox}
 }
 
 func sandboxLayer(conf *config.Agent, missing string) view.Layer {

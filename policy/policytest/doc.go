@@ -3,8 +3,7 @@
 //
 // A scene is a repository with notes and programs, links that lead to unexpected places, a dispatch folder, a
 // home folder and a place outside. The calls are attempts on that scene with the expected verdicts; they are
-// in policy/testdata/calls.txt. Build creates the scene on a real disk, Fake holds it in memory, and RunDisk
-// checks an implementation of policy.Disk against it.
+// in policy/testdata/calls.txt. Build creates the scene on a real disk.
 //
-// The one promise: the scene in memory and the scene on disk are the same.
+// The one promise: every test of a verdict meets the same files.
 package policytest
