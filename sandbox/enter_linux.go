@@ -36,8 +36,9 @@ var harmless = []string{"/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/
 // Supported returns the kernel's Landlock version, or 0 and why there can be no sandbox.
 func Supported() (abi int, why string) {
 	abi, err := landlock(unix.SYS_LANDLOCK_CREATE_RULESET, 0, 0, unix.LANDLOCK_CREATE_RULESET_VERSION, 0)
+	abi = min(abi, abiAsked)
 	switch {
-	case errors.Is(err, unix.ENOSYS):
+	case errors.Is(err, unix.ENOSYS), abiAsked == 0:
 		return 0, "the kernel was built without Landlock; Linux 6.2 with CONFIG_SECURITY_LANDLOCK has what is needed"
 	case errors.Is(err, unix.EOPNOTSUPP):
 		return 0, "Landlock was not enabled when the kernel started; add landlock to its lsm= parameter"
