@@ -56,31 +56,6 @@ func (s *scratch) victims(n int) {
 	}
 }
 
-// Run restricts its command, and nothing else of its process. The command reaches no thread of it: one shares the domain.
-func TestRun(t *testing.T) {
-	need(t)
-	file := filepath.Join(t.TempDir(), "made")
-	cmd := exec.CommandContext(t.Context(), os.Args[0])
-	cmd.Env = append(os.Environ(), actVar+"=run", fileVar+"="+file)
-	out, err := cmd.CombinedOutput()
-	if err != nil {
-		t.Fatalf("%v: %s", err, out)
-	}
-	for line := range strings.Lines(string(out)) {
-		switch what, said, _ := strings.Cut(strings.TrimSpace(line), ": "); {
-		case (what == "run" || what == "outside") && said == "<nil>":
-		case slices.Contains([]string{"attach", "memory", "read", "write"}, what) && (strings.HasSuffix(said, "operation not permitted") || strings.HasSuffix(said, "permission denied")):
-		default:
-			t.Errorf("%s", line)
-		}
-	}
-	for _, what := range []string{"run: ", "outside: ", "attach: ", "memory: ", "read: ", "write: "} {
-		if !strings.Contains(string(out), what) {
-			t.Errorf("it did not say %s", what)
-		}
-	}
-}
-
 // patience bounds one sandboxed process.
 const patience = 2 * time.Minute
 

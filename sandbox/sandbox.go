@@ -137,16 +137,11 @@ func run(args []string) error {
 	if err != nil {
 		return err
 	}
-	return enter(box, argv)
+	return Become(argv, os.Environ(), box)
 }
 
 // notFound means that the program does not exist; shells use the same exit code.
 type notFound struct{ error }
-
-// NotStarted is the error of Run if nothing was started.
-type NotStarted struct{ error }
-
-func (e NotStarted) Unwrap() error { return e.error }
 
 // report prints an error, if any.
 func report(to io.Writer, err error) int {

@@ -12,7 +12,7 @@ package main
 import (
 	"os"
 
-	"github.com/fairlead-dev/fairlead/claudehook"
+	"github.com/fairlead-dev/fairlead/claudehook/confine"
 	"github.com/fairlead-dev/fairlead/cli"
 	"github.com/fairlead-dev/fairlead/driver/adapter"
 	"github.com/fairlead-dev/fairlead/driver/script"
@@ -25,8 +25,8 @@ func main() {
 	shim.Intercept()
 	sandbox.Intercept()
 	notify.Intercept()
-	if len(os.Args) > 2 && os.Args[1] == "hook" && os.Args[2] == claudehook.ConfineVerb {
-		os.Exit(claudehook.Confine(os.Args[3:], os.Stderr))
+	if len(os.Args) > 2 && os.Args[1] == "hook" && os.Args[2] == confine.Verb {
+		os.Exit(confine.Main(os.Args[3:], os.Stderr))
 	}
 	script.Intercept()
 	adapter.Intercept(cli.Protocols()...)

@@ -35,7 +35,7 @@ func TestFirstPaint(t *testing.T) {
 			p.Scheme(v.system)
 			p.Open(s.URL)
 			uitest.Eval[bool](p, `(localStorage.setItem('fairlead.theme', '`+v.stored+`'), true)`)
-			p.First(paints)
+			uitest.RunFirst(p, paints)
 			p.Open(s.URL)
 			p.Until("the first frames are drawn", `window.painted.length >= 21`)
 			ground := map[string]string{"dark": "rgb(12, 20, 28)", "light": "rgb(233, 229, 218)"}[v.theme]
