@@ -46,7 +46,7 @@ func run(c Command) error {
 		pass = append(pass, handBack)
 	}
 	err = sandbox.Become(argv, confinedEnv(os.Environ(), temp), box, pass...)
-	_ = os.Remove(temp) // what cannot be removed is removed by the next command
+	_ = os.Remove(temp) // what cannot be removed is removed by Sweep
 	return err
 }
 
@@ -84,7 +84,6 @@ func makeTemp() (string, error) {
 	if err != nil {
 		return "", err
 	}
-	sweep(parent)
 	name, err := tempName(os.Getpid())
 	if err != nil {
 		return "", err
@@ -92,14 +91,12 @@ func makeTemp() (string, error) {
 	return os.MkdirTemp(parent, name)
 }
 
-// Sweep removes the temporary folders of commands that have ended.
+// Sweep removes the temporary folders of commands that have ended. A command does not do it, because it should start fast.
 func Sweep() {
-	if parent, err := tempParent(); err == nil { // the next command reports an error
-		sweep(parent)
+	parent, err := tempParent()
+	if err != nil {
+		return // the next command reports it
 	}
-}
-
-func sweep(parent string) {
 	all, _ := os.ReadDir(parent) // what cannot be read stays
 	for _, e := range all {
 		_, rest, _ := strings.Cut(e.Name(), "-")

@@ -14,13 +14,6 @@ import (
 	"github.com/fairlead-dev/fairlead/sandbox"
 )
 
-func TestMain(m *testing.M) {
-	if len(os.Args) > 1 && os.Args[1] == Verb {
-		os.Exit(Main(os.Args[2:], os.Stderr))
-	}
-	os.Exit(m.Run())
-}
-
 // started is a command of MAIN in a process of its own, with a temporary folder of the test.
 func started(t *testing.T, c Command, three *os.File) (*exec.Cmd, *bytes.Buffer) {
 	t.Helper()

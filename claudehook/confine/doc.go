@@ -5,8 +5,7 @@
 // almost nothing of this program is needed: it branches off before most packages are initialised, as package sandbox
 // does. If their order changes, it is only slower.
 //
-// A command has a temporary folder of its own. It is removed when the command has ended: by the hook that is called
-// afterwards, or by the next command.
+// A command has a temporary folder of its own. The hook that is called after a command removes it.
 //
 // The one promise: a command runs in the sandbox, or it does not run.
 package confine
@@ -16,7 +15,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
 	"strings"
 
 	"github.com/fairlead-dev/fairlead/sandbox"
@@ -25,12 +23,16 @@ import (
 // Verb is the argument after the program's name that makes it run a command in the sandbox.
 const Verb = "exec"
 
-// hookName is the name of the program that has nothing but hooks; main of another one calls Main.
-const hookName = "fairlead-hook"
+// first is the first argument of a command, by which it is known.
+const first = "--programs"
 
 func init() { //nolint:gochecknoinits // see the package's doc: main is too late
-	if len(os.Args) > 1 && os.Args[1] == Verb && filepath.Base(os.Args[0]) == hookName {
-		os.Exit(Main(os.Args[2:], os.Stderr))
+	args := os.Args[1:]
+	if len(args) > 0 && args[0] == "hook" { // of fairlead itself
+		args = args[1:]
+	}
+	if len(args) > 1 && args[0] == Verb && args[1] == first {
+		os.Exit(Main(args[1:], os.Stderr))
 	}
 }
 
@@ -45,7 +47,7 @@ type Command struct {
 
 // Args are the arguments that Main reads.
 func (c Command) Args() (args []string) {
-	args = []string{"--programs", strings.Join(c.Programs, ",")}
+	args = []string{first, strings.Join(c.Programs, ",")}
 	if c.Network {
 		args = append(args, "--network")
 	}
@@ -61,7 +63,7 @@ func parse(args []string) (c Command, err error) {
 		case args[i] == "--" && i == len(args)-2:
 			c.Text = args[i+1]
 			return c, nil
-		case args[i] == "--programs" && value:
+		case args[i] == first && value:
 			i++
 			c.Programs = strings.Split(args[i], ",")
 		case args[i] == "--not" && value:

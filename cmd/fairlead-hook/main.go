@@ -5,7 +5,7 @@
 // code as `fairlead hook`.
 //
 //	fairlead-hook EVENT   reads the event on standard input, answers on standard output
-//	fairlead-hook exec …  runs a command of MAIN in the kernel's sandbox
+//	fairlead-hook exec …  runs a command of MAIN in the kernel's sandbox (package confine)
 //
 // `fairlead claude install` uses it if it is in the same folder as fairlead.
 //
@@ -21,9 +21,6 @@ import (
 )
 
 func main() {
-	if len(os.Args) > 1 && os.Args[1] == confine.Verb {
-		os.Exit(confine.Main(os.Args[2:], os.Stderr))
-	}
 	if len(os.Args) != 2 {
 		fmt.Fprintln(os.Stderr, "fairlead-hook: it is called with the name of one event\nusage: fairlead-hook PreToolUse")
 		os.Exit(2)
