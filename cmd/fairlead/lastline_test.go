@@ -14,9 +14,9 @@ func TestLastLineOfACommand(t *testing.T) {
 	t.Parallel()
 	s := newRig(t, map[string]string{
 		"fairlead.yaml": "version: 1\nagents:\n  ada: {driver: exec, command: [sh, ../ada.sh], workspace: ada}\n",
-		"ada.sh":        "printf 'usage: agent [--model M]\\n\\033[31magent: unknown option --modle\\033[0m\\n' >&2\nexit 2\n",
+		"ada.sh":        "printf 'usage: agent [--model M]\\n\\033[31magent: unknown option --xmodel\\033[0m\\n' >&2\nexit 2\n",
 	})
-	const want = "exit code 2: agent: unknown option --modle"
+	const want = "exit code 2: agent: unknown option --xmodel"
 	if out, code := s.fairlead("once", "ada", "--wait"); code == cli.ExitDone || !strings.Contains(out, want) {
 		t.Errorf("once ends with %d:\n%s", code, out)
 	}
