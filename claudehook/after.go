@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/fairlead-dev/fairlead/claudehook/confine"
 	"github.com/fairlead-dev/fairlead/dispatchfolder"
 	"github.com/fairlead-dev/fairlead/machine/dispatch"
 	"github.com/fairlead-dev/fairlead/policy"
@@ -26,6 +27,9 @@ func (v *visit) postTool() (Answer, error) {
 		return Answer{}, nil // its task ended meanwhile; the call was judged for the task
 	}
 	confined := main && v.restored()
+	if confined {
+		confine.Sweep()
+	}
 	call := v.call()
 	call.Confined = confined
 	if main && !confined && v.confinable() {

@@ -5,15 +5,17 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 
+	"github.com/fairlead-dev/fairlead/claudehook/confine"
 	"github.com/fairlead-dev/fairlead/dispatchfolder"
 	"github.com/fairlead-dev/fairlead/policy"
 	"github.com/fairlead-dev/fairlead/sandbox"
 )
 
 // MAIN's shell commands run in the kernel's sandbox: the answer to PreToolUse replaces the command by one that
-// starts Confine with the original text.
+// starts package confine with the original text.
 
 // confinable reports whether the program will run a call of MAIN in the sandbox: it replaces commands (only
 // Claude Code is known to), this kernel has what is needed, and no other hook may replace the command or has
@@ -84,17 +86,34 @@ const (
 // confined returns the command that runs another one in the sandbox.
 func (v *visit) confined(command string, verdict policy.Verdict) string {
 	var words []string
-	for _, w := range v.Exe {
+	programs := slices.Clone(verdict.Programs)
+	for _, name := range policy.GatheringPrograms() {
+		if strings.Contains(command, name) { // the fewer, the faster it starts
+			programs = append(programs, name)
+		}
+	}
+	args := confine.Command{
+		Programs: append(programs, policy.LoadingPrograms()...), Network: verdict.Network, Not: cmp.Or(v.project(v.Dir), "/"),
+		Stays: verdict.Gathers && stays(command), Text: command,
+	}.Args()
+	for _, w := range slices.Concat(v.Exe, args[:len(args)-2]) {
 		words = append(words, quote(w))
 	}
-	for _, p := range verdict.Programs {
-		words = append(words, "--program", p)
-	}
-	if verdict.Network {
-		words = append(words, "--network")
-	}
-	words = append(words, "--not", quote(cmp.Or(v.project(v.Dir), "/")), "--", quote(command))
+	words = append(words, "--", quote(command))
 	return confineHead + strings.Join(words, " ") + confineTail
+}
+
+// stays reports whether a command ends in the folder in which it begins: it is made of plain words, none of which can
+// change the folder.
+func stays(command string) bool {
+	if strings.ContainsFunc(command, func(r rune) bool {
+		return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') && !strings.ContainsRune(" |_./=:,@%+-", r)
+	}) {
+		return false
+	}
+	return !slices.ContainsFunc(strings.Fields(command), func(word string) bool {
+		return slices.Contains([]string{"cd", "pushd", "popd", "eval", "source", ".", "exec", "exit", "command", "builtin"}, word)
+	})
 }
 
 // unconfined returns the original of a command that confined returned; ok is false for any other text.

@@ -22,6 +22,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/fairlead-dev/fairlead/claudehook/confine"
 	"github.com/fairlead-dev/fairlead/dispatchfolder"
 	"github.com/fairlead-dev/fairlead/internal/test/testsize"
 	"github.com/fairlead-dev/fairlead/policy"
@@ -225,7 +226,7 @@ func (s *stage) judge(command string) (policy.Verdict, string) {
 	}
 	call := policy.Call{Tool: "Bash", Input: raw, Dir: s.Repo, Confined: true}
 	verdict := policy.Judge(policy.MainRules(), true, call, policytest.Case{}.Where(s.Scene), dispatchfolder.Disk{})
-	v := &visit{Hook: Hook{Exe: []string{s.hook, ConfineVerb}, Env: func(string) string { return "" }}, Event: Event{Dir: s.Repo}}
+	v := &visit{Hook: Hook{Exe: []string{s.hook, confine.Verb}, Env: func(string) string { return "" }}, Event: Event{Dir: s.Repo}}
 	return verdict, v.confined(command, verdict)
 }
 

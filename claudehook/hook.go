@@ -23,7 +23,7 @@ type Hook struct {
 	Env  func(name string) string
 	Home string // the user's home folder
 
-	// Exe is the command that runs Confine: this program's file, and ConfineVerb. Empty: MAIN's commands are not
+	// Exe is the command that runs package confine: this program's file, and confine.Verb. Empty: MAIN's commands are not
 	// run in the sandbox, and only the small language of package policy is allowed.
 	Exe []string
 

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/fairlead-dev/fairlead/claudehook/confine"
 	"github.com/fairlead-dev/fairlead/machine/dispatch"
 	"github.com/fairlead-dev/fairlead/sandbox"
 )
@@ -288,7 +289,7 @@ func TestMainsCommandsAreConfined(t *testing.T) {
 		t.Skip(why)
 	}
 	w := begun(t)
-	w.exe = []string{"/opt/fairlead-hook", ConfineVerb}
+	w.exe = []string{"/opt/fairlead-hook", confine.Verb}
 	w.write("repo/.claude/settings.json", `{"permissions":{"deny":["Bash(git log:*)"],"ask":["Bash(cat *)"],"allow":["Bash(gh pr list *)"]}}`)
 	for command, want := range map[string]string{
 		"ls | head":               "allow",
@@ -342,6 +343,18 @@ func TestMainsCommandsAreConfined(t *testing.T) {
 	}
 }
 
+// Only plain words stay in their folder for sure.
+func TestStays(t *testing.T) {
+	for command, want := range map[string]bool{
+		"ls -la src/main.go": true, "git log --oneline | head -5": true, "cd src": false, "ls ; cd src": false, "$x": false, "eval ls": false,
+		"c\\d src": false, "'cd' src": false, ". x": false, "exit 3": false, "ls\ncd src": false, "ls > x": false, "command cd src": false, "cat cd.txt": true,
+	} {
+		if stays(command) != want {
+			t.Errorf("%q: %t", command, !want)
+		}
+	}
+}
+
 // Where another hook has replaced the command, the sandbox did not hold it: that is noticed afterwards, and
 // from then on only the small language is allowed.
 func TestAnotherHookReplacesTheCommand(t *testing.T) {
@@ -349,7 +362,7 @@ func TestAnotherHookReplacesTheCommand(t *testing.T) {
 		t.Skip(why)
 	}
 	w := begun(t)
-	w.exe = []string{"/opt/fairlead-hook", ConfineVerb}
+	w.exe = []string{"/opt/fairlead-hook", confine.Verb}
 	with := func(name, command string) Answer {
 		raw, err := json.Marshal(map[string]any{"command": command})
 		if err != nil {
@@ -413,7 +426,7 @@ func TestOtherHooksBeforeCommands(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := begun(t)
-			w.exe, w.args = []string{"/opt/fairlead-hook", ConfineVerb}, c.args
+			w.exe, w.args = []string{"/opt/fairlead-hook", confine.Verb}, c.args
 			w.write("repo/fairlead.yaml", "version: 1\ndispatch: {hooks: [log.sh]}\n")
 			w.write("plugin/hooks/hooks.json", hooks("", "x.sh"))
 			w.write("home/.claude/plugins/installed_plugins.json", fmt.Sprintf(`{"version":2,"plugins":{"p@m":[{"installPath":%q}]}}`, w.path("plugin")))

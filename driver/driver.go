@@ -319,4 +319,7 @@ type Driver interface {
 type Outcome struct {
 	OK  bool
 	Why string // one line for people; empty if OK needs no explanation
+
+	// Quote says that the last lines of the output explain the failure, because no event of the agent does.
+	Quote bool
 }

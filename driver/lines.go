@@ -8,7 +8,10 @@ import (
 	"io"
 	"iter"
 	"strings"
+	"unicode"
 	"unicode/utf8"
+
+	"github.com/fairlead-dev/fairlead/internal/lazy"
 )
 
 const (
@@ -144,3 +147,18 @@ func cutAt(b []byte, n int) int {
 	}
 	return n // not UTF-8: any place will do
 }
+
+// LastWords returns the line of a program's last output that explains its end best: the last one that looks like an
+// error message, or else the last one with a letter.
+func LastWords(lines []string) (words string) {
+	for _, line := range lines {
+		line = strings.ToValidUTF8(strings.TrimSpace(line), "")
+		if strings.ContainsFunc(line, unicode.IsLetter) && (wrong().MatchString(line) || !wrong().MatchString(words)) {
+			words = line
+		}
+	}
+	return words
+}
+
+// wrong matches lines that look like error messages.
+var wrong = lazy.Regexp(`(?i)error|fatal|panic|fail|cannot|can't|denied|invalid|not found`)

@@ -5,10 +5,12 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 
 	dispatchctl "github.com/fairlead-dev/fairlead/controller/dispatch"
 	"github.com/fairlead-dev/fairlead/controller/seam"
 	"github.com/fairlead-dev/fairlead/controller/sessions"
+	"github.com/fairlead-dev/fairlead/internal/clip"
 
 	"github.com/fairlead-dev/fairlead/driver"
 	"github.com/fairlead-dev/fairlead/machine/control"
@@ -53,7 +55,12 @@ func (e *Listener) Follow(ctx context.Context, m *sessions.Slot, s team.Session,
 		ending = seam.Ending{Lost: true, Why: err.Error()}
 	}
 	what := team.SessionEnded{Session: s.ID, Bytes: ending.Bytes, AtStart: atStart}
-	what.Outcome, what.Why = judge(m, s, ending, ear.stop)
+	verdict := judge(m, s, ending, ear.stop)
+	what.Outcome, what.Why = verdict.outcome, verdict.Why
+	var said []string
+	if verdict.Quote {
+		said = lastLines(ctx, proc, ending.Bytes)
+	}
 	switch {
 	case what.Outcome == control.Anew:
 		what.Why = sessions.NotResumedWords(s.Launch)
@@ -81,7 +88,7 @@ func (e *Listener) Follow(ctx context.Context, m *sessions.Slot, s team.Session,
 		return
 	}
 	if run, step, isStep := team.StepOf(s.For); isStep {
-		if !e.runs.StepOver(ctx, m, s, run, workflow.StepID(step), &what, kept) {
+		if !e.runs.StepOver(ctx, m, s, run, workflow.StepID(step), &what, said, kept) {
 			return
 		}
 		if what.Report != nil { // people see the logs of a step that succeeded
@@ -89,6 +96,9 @@ func (e *Listener) Follow(ctx context.Context, m *sessions.Slot, s team.Session,
 			facts.Denied = slices.DeleteFunc([]string{past, denied}, func(s string) bool { return s == "" })
 			facts.Logs = slices.Concat(facts.Logs, facts.Denied)
 		}
+	}
+	if words := driver.LastWords(said); words != "" {
+		what.Why += ": " + clip.Text(words, quoteBytesMax)
 	}
 	if !e.sessions.SessionEnded(ctx, m, what, sessions.ByShim) {
 		return
@@ -120,26 +130,52 @@ func (e *Listener) hearsCrew(ctx context.Context, ear *SessionListener) error {
 	return nil
 }
 
+// verdict is the driver's evaluation of a session, and what it means for the agent.
+type verdict struct {
+	driver.Outcome
+	outcome control.Outcome
+}
+
 // judge asks the driver what an ending means.
-func judge(m *sessions.Slot, s team.Session, ending seam.Ending, stop *driver.Stop) (control.Outcome, string) {
+func judge(m *sessions.Slot, s team.Session, ending seam.Ending, stop *driver.Stop) verdict {
 	if ending.Lost {
-		return control.Lost, ending.Why
+		return verdict{driver.Outcome{Why: ending.Why}, control.Lost}
 	}
-	verdict := m.Driver.Outcome(sessions.SessionFor(m, s), ending.Exit, stop)
-	why := verdict.Why
+	is := verdict{m.Driver.Outcome(sessions.SessionFor(m, s), ending.Exit, stop), control.Failed}
 	if ending.Cut > 0 {
-		why = fmt.Sprintf("%d bytes of its output were lost, because the disk was full; %s", ending.Cut, why)
+		is.Why = fmt.Sprintf("%d bytes of its output were lost, because the disk was full; %s", ending.Cut, is.Why)
 	}
 	switch {
-	case verdict.OK:
-		return control.OK, why
+	case is.OK:
+		is.outcome = control.OK
 	case sessions.NotResumed(s, stop):
-		return control.Anew, why
+		is.outcome = control.Anew
 	case stop != nil && !stop.OK && stop.Reason == session.ReasonRateLimited:
-		return control.RateLimited, why
-	default:
-		return control.Failed, why
+		is.outcome = control.RateLimited
 	}
+	return is
+}
+
+const (
+	quoteLines    = 5       // of the output that explain a failure
+	quoteReadMax  = 4 << 10 // bytes at the end of the output that are read for them
+	quoteBytesMax = 300     // of the one line that is quoted in a sentence
+)
+
+// lastLines returns the last lines that a program printed before it ended. They are untrusted text.
+func lastLines(ctx context.Context, proc seam.Process, size int64) (lines []string) {
+	from := max(0, size-quoteReadMax)
+	for line, err := range driver.ReadLines(ctx, proc, from) {
+		if err != nil {
+			break // what was read explains enough
+		}
+		text := strings.TrimSpace(driver.WithoutEscapes(line.Text()))
+		if text == "" || from > 0 && line.Start == from { // the first line is not whole
+			continue
+		}
+		lines = append(lines[max(0, len(lines)-quoteLines+1):], text)
+	}
+	return lines
 }
 
 // deniedWords lists the requests of a session that were denied. It is empty if there were none. A

@@ -8,7 +8,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
-	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -267,38 +266,10 @@ func actIfAsked() {
 		fmt.Println("went on:", errno)
 	case "who":
 		who()
-	case "run":
-		cmd := exec.Command("/proc/self/exe")
-		cmd.Env = append(os.Environ(), actVar+"=trace")
-		cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
-		fmt.Printf("run: %v\n", Run(cmd, Box{}))
-		fmt.Printf("outside: %v\n", os.WriteFile(os.Getenv(fileVar), nil, 0o600))
-	case "trace":
-		traceThreads(os.Getppid())
 	default:
 		fmt.Println("no such act:", act)
 	}
 	os.Exit(0)
-}
-
-// traceThreads tries to reach the memory and the files of each thread of a process.
-func traceThreads(pid int) {
-	threads, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*", pid))
-	if err != nil || len(threads) < 2 {
-		fmt.Println("threads:", threads, err)
-	}
-	for _, dir := range threads {
-		thread, err := strconv.Atoi(filepath.Base(dir))
-		if err != nil {
-			fmt.Println("thread:", err)
-		}
-		fmt.Println("attach:", unix.PtraceSeize(thread))
-		fmt.Println("memory:", openWith(fmt.Sprintf("/proc/%d/mem", thread), unix.O_RDONLY))
-		var b [1]byte
-		_, err = unix.ProcessVMReadv(thread, []unix.Iovec{{Base: &b[0], Len: 1}}, []unix.RemoteIovec{{Base: uintptr(unsafe.Pointer(&b)), Len: 1}}, 0)
-		fmt.Println("read:", err)
-	}
-	fmt.Println("write:", openWith(os.Getenv(fileVar), unix.O_WRONLY|unix.O_CREAT))
 }
 
 // world makes an attempt with all capabilities in a new mount namespace.

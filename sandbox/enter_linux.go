@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"runtime"
 	"strings"
@@ -36,8 +35,9 @@ var harmless = []string{"/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/
 // Supported returns the kernel's Landlock version, or 0 and why there can be no sandbox.
 func Supported() (abi int, why string) {
 	abi, err := landlock(unix.SYS_LANDLOCK_CREATE_RULESET, 0, 0, unix.LANDLOCK_CREATE_RULESET_VERSION, 0)
+	abi = min(abi, abiAsked)
 	switch {
-	case errors.Is(err, unix.ENOSYS):
+	case errors.Is(err, unix.ENOSYS), abiAsked == 0:
 		return 0, "the kernel was built without Landlock; Linux 6.2 with CONFIG_SECURITY_LANDLOCK has what is needed"
 	case errors.Is(err, unix.EOPNOTSUPP):
 		return 0, "Landlock was not enabled when the kernel started; add landlock to its lsm= parameter"
@@ -63,43 +63,23 @@ func landlock(call, a, b, c, d uintptr) (int, error) {
 	return int(r), nil
 }
 
-// enter restricts this thread and executes the program; it returns only if that failed.
-func enter(box Box, argv []string) error {
+// Become restricts this process as a box says, and executes a program with an environment in it. Of the open
+// descriptors only the standard streams and those of pass stay open. It returns only if that failed.
+func Become(argv, env []string, box Box, pass ...int) error {
+	if err := box.check(); err != nil {
+		return err
+	}
 	runtime.LockOSThread()
 	program, err := box.enclose(argv[0])
 	if err != nil {
 		return err
 	}
-	return become(program, argv)
-}
-
-// Run starts a command in a sandbox and waits for its end. Only the thread that starts it is restricted, and that thread
-// ends with the command: the rest of this process keeps its rights. The command's own fields hold, except that it
-// inherits no files but its standard streams.
-func Run(cmd *exec.Cmd, box Box) error {
-	if err := box.check(); err != nil {
-		return err
-	}
-	started, ended := make(chan error), make(chan struct{})
-	go func() {
-		runtime.LockOSThread() // permanently: the thread ends with its goroutine, and new threads come from another
-		_, err := box.enclose(cmd.Path)
-		if err == nil {
-			// The command is in one Landlock domain with this thread, which shares its memory with threads that are not
-			// restricted: nothing may trace it.
-			err = unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0)
+	for _, fd := range pass {
+		if _, err := unix.FcntlInt(uintptr(fd), unix.F_SETFD, 0); err != nil {
+			return fmt.Errorf("pass on descriptor %d: %w", fd, err)
 		}
-		if err == nil {
-			err = cmd.Start()
-		}
-		started <- err
-		<-ended // Pdeathsig comes when this thread ends
-	}()
-	defer close(ended)
-	if err := <-started; err != nil {
-		return NotStarted{err}
 	}
-	return cmd.Wait()
+	return become(program, argv, env)
 }
 
 // enclose restricts this thread, which must be locked, and what it starts. It returns the program's file.
@@ -335,9 +315,8 @@ const (
 	busyPause = 10 * time.Millisecond
 )
 
-// become is execve. The environment is passed on unchanged.
-func become(program string, argv []string) (err error) {
-	env := os.Environ()
+// become is execve.
+func become(program string, argv, env []string) (err error) {
 	for range busyTries {
 		if err = syscall.Exec(program, argv, env); err != syscall.ETXTBSY {
 			break

@@ -4,7 +4,6 @@ package sandbox
 
 import (
 	"errors"
-	"os/exec"
 	"runtime"
 )
 
@@ -13,13 +12,8 @@ func Supported() (abi int, why string) {
 	return 0, "there is no Landlock on " + runtime.GOOS + "; it is Linux's own"
 }
 
-func enter(Box, []string) error {
+// Become executes nothing, because there is no sandbox on this system.
+func Become([]string, []string, Box, ...int) error {
 	_, why := Supported()
 	return errors.New(why)
-}
-
-// Run starts nothing, because there is no sandbox on this system.
-func Run(*exec.Cmd, Box) error {
-	_, why := Supported()
-	return NotStarted{errors.New(why)}
 }

@@ -22,7 +22,7 @@ const scriptDepthMax = 3
 func Programs(names, not []string) []string {
 	s := search{seen: map[string]bool{}}
 	for _, dir := range filepath.SplitList(os.Getenv("PATH")) {
-		if filepath.IsAbs(dir) && !slices.ContainsFunc(not, func(n string) bool { return below(dir, n) }) {
+		if filepath.IsAbs(dir) && !slices.Contains(s.path, dir) && !slices.ContainsFunc(not, func(n string) bool { return below(dir, n) }) {
 			s.path = append(s.path, dir)
 		}
 	}
@@ -40,6 +40,10 @@ type search struct {
 }
 
 func (s *search) add(name string, depth int) {
+	if s.seen[name] {
+		return // a loader, of most programs
+	}
+	s.seen[name] = true
 	file := name
 	if !filepath.IsAbs(name) {
 		file = ""
@@ -51,7 +55,7 @@ func (s *search) add(name string, depth int) {
 		}
 	}
 	file, err := filepath.EvalSymlinks(file)
-	if err != nil || s.seen[file] || notExecutable(file) != nil {
+	if err != nil || file != name && s.seen[file] || notExecutable(file) != nil {
 		return
 	}
 	s.seen[file] = true

@@ -27,6 +27,24 @@ const (
 	abiApart   = 6 // signals and abstract sockets
 )
 
+// abiAsked is the newest version whose features are used: all that the kernel has. A test lowers it, because a kernel
+// accepts what older ones knew.
+var abiAsked = int(^uint(0) >> 1)
+
+// NotHeld says what a sandbox does not prevent because the kernel's Landlock is old, as the end of a sentence; empty: it
+// prevents everything that Fairlead asks for.
+func NotHeld() string {
+	switch abi, why := Supported(); {
+	case why != "":
+		return ""
+	case abi < abiDevices:
+		return fmt.Sprintf("Landlock %d does not prevent signals to processes outside, abstract unix sockets where sockets are allowed, and commands to devices that are open (version %d does)", abi, abiApart)
+	case abi < abiApart:
+		return fmt.Sprintf("Landlock %d does not prevent signals to processes outside, and abstract unix sockets where sockets are allowed (version %d does)", abi, abiApart)
+	}
+	return ""
+}
+
 // writesMax bounds the folders; each is an open descriptor and a rule.
 const writesMax = 64
 
@@ -119,16 +137,11 @@ func run(args []string) error {
 	if err != nil {
 		return err
 	}
-	return enter(box, argv)
+	return Become(argv, os.Environ(), box)
 }
 
 // notFound means that the program does not exist; shells use the same exit code.
 type notFound struct{ error }
-
-// NotStarted is the error of Run if nothing was started.
-type NotStarted struct{ error }
-
-func (e NotStarted) Unwrap() error { return e.error }
 
 // report prints an error, if any.
 func report(to io.Writer, err error) int {

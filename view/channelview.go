@@ -14,7 +14,7 @@ type ChannelView struct {
 	Messages   uint64        `json:"messages" doc:"Number of the last message"`
 	Turn       uint64        `json:"turn" doc:"Number of the current turn, or of the last one"`
 	Since      *time.Time    `json:"since" doc:"When the turn was given"`
-	Why        string        `json:"why" doc:"What the current turn waits for, or why no participant has the turn"`
+	Why        string        `json:"why" doc:"What the current turn waits for, why it goes on after an answer, or why no participant has the turn"`
 	Parked     string        `json:"parked" doc:"Why no participant has the turn: quiet, unanswered, passed, rounds, 'nobody', held or limited; empty: a participant has it"`
 	Mode       string        `json:"mode" doc:"Default mode of people's messages: queue, interrupt, inject or parallel"`
 	Lead       string        `json:"lead" doc:"The agent that answers when a person interrupts; empty: the agent that has the turn"`

@@ -37,6 +37,7 @@ type AgentView struct {
 	GaveUp        *time.Time        `json:"gave_up" doc:"When failures ended its desired state; null: they did not, or there is a newer one"`
 	Presence      string            `json:"presence" doc:"Status of the visible crew document with this name; 'lead' for the agent that leads the crew; empty without a document"`
 	Turn          map[string]string `json:"turn" doc:"The agent's state in each channel, by the channel's name"`
+	TurnWhy       string            `json:"turn_why,omitempty" doc:"Why its turn in a channel goes on although it has answered, and what ends it"`
 	SetBy         string            `json:"set_by" doc:"Who set desired_state: human, agent, fairlead (after a one-shot, a give-up, a limit or a broken file), or file: a write to agent_state.json, which does not prove who wrote it"`
 	Note          string            `json:"note" doc:"Why desired_state was set"`
 	Timestamp     time.Time         `json:"timestamp,omitzero" doc:"When desired_state was set"`

@@ -177,6 +177,8 @@ func Remarks(agent view.AgentView) string {
 		return fmt.Sprintf("%s; again in %s", agent.FailedInARow(), cli.Ago(max(0, time.Until(*agent.RetryAt))))
 	case agent.WaitingBehind != "":
 		return "waits behind " + cli.Line(agent.WaitingBehind, 60)
+	case agent.TurnWhy != "":
+		return cli.Line(agent.TurnWhy, 80)
 	case agent.Session != nil && agent.Session.Context >= contextHigh:
 		return fmt.Sprintf("its context is %d %% full", agent.Session.Context)
 	case agent.Session != nil && agent.Says != nil && agent.Says.Text != "":

@@ -80,6 +80,8 @@ func waiting(c view.ChannelView) int {
 // if no message waits for an answer.
 func standsWhy(c view.ChannelView) string {
 	switch {
+	case c.Holder != "" && c.Why != "" && c.State != string(channel.Waiting):
+		return cli.Line(c.Why, cli.RemarkWidth)
 	case c.Holder != "" && c.Why != "":
 		return "waits: " + cli.Line(c.Why, cli.RemarkWidth)
 	case c.Holder != "", c.Parked == string(channel.Quiet), c.Parked == "":
@@ -107,9 +109,9 @@ func standing(c view.ChannelView) string {
 		text = fmt.Sprintf("%s has turn %d", cli.Plain(c.Holder), c.Turn)
 		if c.State == string(channel.Waiting) {
 			text = fmt.Sprintf("%s waits in turn %d", cli.Plain(c.Holder), c.Turn)
-			if c.Why != "" {
-				text += ": " + cli.Line(c.Why, cli.RemarkWidth)
-			}
+		}
+		if c.Why != "" {
+			text += ": " + cli.Line(c.Why, 2*cli.RemarkWidth)
 		}
 		if c.Deadline != nil {
 			text += ", " + left(c.Deadline) + " left"

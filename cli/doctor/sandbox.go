@@ -21,5 +21,9 @@ func LookAtSandbox(ctx context.Context) Finding {
 			Do: "`dispatch: {sandbox: off}` in fairlead.yaml does without; where fairlead itself runs in a sandbox or a container, that may forbid it",
 		}
 	}
-	return Finding{OK: true, About: "sandbox", What: fmt.Sprintf("Landlock %d, tried just now: a session's MAIN in a process of its own writes below its outputs and nowhere else, and an agent with `sandbox: workspace` in its own places", abi)}
+	what := fmt.Sprintf("Landlock %d, tried just now: a session's MAIN in a process of its own writes below its outputs and nowhere else, and an agent with `sandbox: workspace` in its own places", abi)
+	if less := sandbox.NotHeld(); less != "" {
+		what += "; " + less
+	}
+	return Finding{OK: true, About: "sandbox", What: what}
 }

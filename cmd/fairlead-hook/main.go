@@ -5,7 +5,7 @@
 // code as `fairlead hook`.
 //
 //	fairlead-hook EVENT   reads the event on standard input, answers on standard output
-//	fairlead-hook exec …  runs a command of MAIN in the kernel's sandbox
+//	fairlead-hook exec …  runs a command of MAIN in the kernel's sandbox (package confine)
 //
 // `fairlead claude install` uses it if it is in the same folder as fairlead.
 //
@@ -17,12 +17,10 @@ import (
 	"os"
 
 	"github.com/fairlead-dev/fairlead/claudehook"
+	"github.com/fairlead-dev/fairlead/claudehook/confine"
 )
 
 func main() {
-	if len(os.Args) > 1 && os.Args[1] == claudehook.ConfineVerb {
-		os.Exit(claudehook.Confine(os.Args[2:], os.Stderr))
-	}
 	if len(os.Args) != 2 {
 		fmt.Fprintln(os.Stderr, "fairlead-hook: it is called with the name of one event\nusage: fairlead-hook PreToolUse")
 		os.Exit(2)
@@ -32,5 +30,5 @@ func main() {
 		fmt.Fprintln(os.Stderr, "fairlead-hook: find this program's own file:", err)
 		os.Exit(2)
 	}
-	os.Exit(claudehook.Run(os.Args[1], []string{exe, claudehook.ConfineVerb}, os.Stdin, os.Stdout, os.Stderr))
+	os.Exit(claudehook.Run(os.Args[1], []string{exe, confine.Verb}, os.Stdin, os.Stdout, os.Stderr))
 }

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/fairlead-dev/fairlead/cli/channels"
+	"github.com/fairlead-dev/fairlead/internal/test/testsize"
+	"github.com/fairlead-dev/fairlead/internal/test/uitest"
 	"github.com/fairlead-dev/fairlead/internal/test/wait"
 	"github.com/fairlead-dev/fairlead/view"
 )
@@ -280,6 +282,34 @@ func TestSeedEdgeCase4AgentNeverSignalsDone(t *testing.T) {
 		m.must("channel", "say", "reviews", "begin")
 		m.reads("pm (turn): I have looked at it", "warning: Agent completed response without TURN_COMPLETE", "pm ACTIVE -> QUEUED T7", "dev QUEUED -> ACTIVE T4")
 		m.neverReads("timed out")
+	})
+	// A command that forgets the word and ends keeps the turn until its time is over: every view says so, and how to end it.
+	t.Run("its process has ended", func(t *testing.T) {
+		t.Parallel()
+		files := talkers("  pm: {driver: exec, command: [sh, -c, 'echo I have looked at it'], workspace: pm}\nchannels:\n  reviews: {agents: [pm, dev], maxRounds: 1}\nturnConfig: {defaultTimeoutSeconds: 3600}\n", "dev")
+		m := &meeting{rig: newRig(t, files)}
+		m.must("channel", "say", "reviews", "begin")
+		m.reads("pm (turn): I have looked at it", "warning: Agent completed response without TURN_COMPLETE")
+		const matter = "it answered without TURN_COMPLETE and its session has ended"
+		m.becomes("the matter", func(v view.ChannelView) bool { return v.State == "ACTIVE" && strings.HasPrefix(v.Why, matter) })
+		for _, words := range [][]string{{"why", "pm"}, {"channel", "list", "reviews"}} {
+			if out := strings.Join(strings.Fields(m.must(words...)), " "); !strings.Contains(out, matter+"; `fairlead channel skip reviews` ends its turn") {
+				t.Errorf("%v prints\n%s", words, out)
+			}
+		}
+		if out := m.must("ps"); !strings.Contains(out, "in #reviews it answered without TURN_COMPLETE") {
+			t.Errorf("ps prints\n%s", out)
+		}
+		if testsize.CI() && !testsize.Race {
+			p := uitest.Browse(t)
+			p.OpenTeam(m.url)
+			p.Open(m.url + "#/channels/reviews")
+			p.WaitText(".standing", matter)
+			p.Open(m.url + "#/agents/pm")
+			p.WaitText(".turn-chips", matter)
+		}
+		m.must("channel", "skip", "reviews")
+		m.stands("pm QUEUED, dev QUEUED")
 	})
 }
 

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/fairlead-dev/fairlead/claudehook"
+	"github.com/fairlead-dev/fairlead/claudehook/confine"
 	"github.com/fairlead-dev/fairlead/cli"
 )
 
@@ -31,7 +32,7 @@ ignored.`,
 				return fmt.Errorf("find this program's own file: %w", err)
 			}
 			var said bytes.Buffer
-			code := claudehook.Run(words[0], []string{exe, "hook", claudehook.ConfineVerb}, a.In, a.Out, &said)
+			code := claudehook.Run(words[0], []string{exe, "hook", confine.Verb}, a.In, a.Out, &said)
 			if code == 0 {
 				return nil
 			}

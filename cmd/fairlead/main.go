@@ -12,7 +12,6 @@ package main
 import (
 	"os"
 
-	"github.com/fairlead-dev/fairlead/claudehook"
 	"github.com/fairlead-dev/fairlead/cli"
 	"github.com/fairlead-dev/fairlead/driver/adapter"
 	"github.com/fairlead-dev/fairlead/driver/script"
@@ -25,9 +24,6 @@ func main() {
 	shim.Intercept()
 	sandbox.Intercept()
 	notify.Intercept()
-	if len(os.Args) > 2 && os.Args[1] == "hook" && os.Args[2] == claudehook.ConfineVerb {
-		os.Exit(claudehook.Confine(os.Args[3:], os.Stderr))
-	}
 	script.Intercept()
 	adapter.Intercept(cli.Protocols()...)
 	os.Exit(run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr))

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"os/exec"
@@ -201,6 +202,45 @@ func TestRunTakesTheHelm(t *testing.T) {
 	}
 	if err := second.Wait(); err != nil || strings.Count(secondSaid.String(), "one  completed") != 1 || !strings.Contains(secondSaid.String(), "run b has completed") {
 		t.Errorf("the second: %v\n%s", err, secondSaid)
+	}
+}
+
+// Of several programs that begin one run at the same time, without a daemon, one carries it out and the others are refused.
+// None removes what the run has.
+func TestRunsOfOneName(t *testing.T) {
+	t.Parallel()
+	d := newDeck(t, map[string]string{"slow.yaml": slow})
+	const callers = 4
+	ended := make(chan string, callers)
+	for range callers {
+		cmd, said := d.begin("run", "--workflow", filepath.Join(d.dir, "slow.yaml"), "--run-id", "r1")
+		go func() {
+			_ = cmd.Wait() // its exit code says it
+			ended <- fmt.Sprint(cmd.ProcessState.ExitCode(), " ", said)
+		}()
+	}
+	next := func() string {
+		t.Helper()
+		select {
+		case how := <-ended:
+			return how
+		case <-time.After(rigWait):
+			t.Fatal("a caller does not end")
+			return ""
+		}
+	}
+	d.until("began")
+	for range callers - 1 {
+		if how := next(); !strings.HasPrefix(how, fmt.Sprint(cli.ExitRefused, " ")) || !strings.Contains(how, "r1") {
+			t.Errorf("a caller that is too late ends with %s", how)
+		}
+	}
+	d.write("go", "")
+	if how := next(); !strings.HasPrefix(how, fmt.Sprint(cli.ExitDone, " ")) || !strings.Contains(how, "run r1 has completed") {
+		t.Errorf("the first ends with %s", how)
+	}
+	if made, err := filepath.Glob(filepath.Join(d.dir, ".agents/runs/r1/*/*")); err != nil || len(made) == 0 {
+		t.Errorf("the run has no files left: %v", err)
 	}
 }
 

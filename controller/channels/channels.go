@@ -171,7 +171,7 @@ func (c *Controller) channelView(name string) view.ChannelView {
 		shown.Queue = append(shown.Queue, string(agent))
 	}
 	if head.Holder != "" {
-		shown.State, shown.Why = string(t.Channels.StateOf(head.Holder, channel.ChannelID(name))), waitsWords(ch)
+		shown.State, shown.Why = string(t.Channels.StateOf(head.Holder, channel.ChannelID(name))), cmp.Or(waitsWords(ch), AnsweredWords(t, name))
 	}
 	shown.Deadline = view.Moment(deadlineOf(ch))
 	if a := head.Aside; a.Message != 0 {
@@ -220,6 +220,28 @@ func waitsWords(c *channel.Channel) string {
 	}
 }
 
+// AnsweredWords say that the agent with the turn answered without TURN_COMPLETE, and what ends its turn; empty if it
+// did not.
+func AnsweredWords(t *team.Team, name string) string {
+	head := &t.Channels.ByID[channel.ChannelID(name)].Head
+	if head.Lease.Answered.IsZero() {
+		return ""
+	}
+	words := "it answered without TURN_COMPLETE"
+	if a := t.Agents[string(head.Holder)]; a != nil && !a.Settings.Policy.Foreign && !a.Session.ServesChannels() {
+		words += " and its session has ended"
+	}
+	words += "; `fairlead channel skip " + name + "` ends its turn"
+	switch l := &head.Lease; {
+	case !l.Silence.IsZero():
+		return words + ", else its silence does"
+	case !l.Ends.IsZero():
+		return words + ", else its time limit does"
+	default:
+		return words + ", which has no time limit"
+	}
+}
+
 // deadlineOf is when the turn, the wait or the answer to a person expires.
 func deadlineOf(c *channel.Channel) time.Time {
 	return machine.Earliest(c.Head.Lease.Ends, c.Head.Lease.WaitTo, c.Head.Lease.Silence, c.Head.Aside.Ends)
@@ -261,6 +283,21 @@ func (c *Controller) memberView(channelName string, ch *channel.Channel, name st
 		view.Working = is.Session.AnswerPending() && string(is.Session.Delivery.Token.Channel) == channelName
 	}
 	return view
+}
+
+// TurnWhy says what is the matter with an agent's turns in channels; empty: nothing.
+func TurnWhy(t *team.Team, agent string) string {
+	if a := t.Channels.Agents[channel.AgentID(agent)]; a != nil {
+		for _, id := range a.Channels {
+			if t.Channels.ByID[id].Head.Holder != channel.AgentID(agent) {
+				continue
+			}
+			if words := AnsweredWords(t, string(id)); words != "" {
+				return "in #" + string(id) + " " + words
+			}
+		}
+	}
+	return ""
 }
 
 // TurnsOf returns an agent's state in each of its channels.

@@ -3,7 +3,6 @@ package runs
 import (
 	"encoding/json"
 	"fmt"
-	"io"
 	"os"
 	"strings"
 	"time"
@@ -13,15 +12,11 @@ import (
 	"github.com/fairlead-dev/fairlead/team"
 )
 
-const (
-	lastLines      = 5       // of a command's output that explain its failure
-	lastBytesMax   = 4 << 10 // of the output that are read for them
-	madeReportMode = 0o644   // as public as the repository
-)
+const madeReportMode = 0o644 // as public as the repository
 
 // madeReport is the report of a plain command that left none: its exit code is the result. It is written where
-// the command could have written one. Nil: the command did not end by itself.
-func madeReport(f StepFacts, s team.Session, what *team.SessionEnded) (*runfile.StepReport, error) {
+// the command could have written one. said are the last lines of its output. Nil: the command did not end by itself.
+func madeReport(f StepFacts, s team.Session, what *team.SessionEnded, said []string) (*runfile.StepReport, error) {
 	of := runfile.ReportFor{RunID: f.Cmd.RunID, StepID: f.Cmd.StepID} // a schema of the user's is for reports that others write
 	made := map[string]any{
 		"schema": "run_report@v0", "run_id": f.Cmd.RunID, "step_id": f.Cmd.StepID, "agent": f.Cmd.Agent, "status": "COMPLETED",
@@ -31,15 +26,15 @@ func madeReport(f StepFacts, s team.Session, what *team.SessionEnded) (*runfile.
 	case control.OK:
 		made["logs"] = []string{"exit code 0; this report was made by Fairlead"}
 	case control.Failed:
-		said := lastWords(f.log)
-		if said = what.Why + ": " + said; strings.HasSuffix(said, ": ") {
-			said = what.Why // it printed nothing
+		why := what.Why
+		if len(said) > 0 {
+			why += ": " + strings.Join(said, "\n")
 		}
 		made["logs"] = []string{what.Why + "; this report was made by Fairlead"}
 		if f.gate {
-			made["gate_failure"] = said
+			made["gate_failure"] = why
 		} else {
-			made["status"], made["logs"] = "FAILED", []string{said}
+			made["status"], made["logs"] = "FAILED", []string{why}
 		}
 	default:
 		return nil, nil
@@ -56,25 +51,4 @@ func madeReport(f StepFacts, s team.Session, what *team.SessionEnded) (*runfile.
 		return nil, err
 	}
 	return &report, nil
-}
-
-// lastWords returns the last lines of a log; empty: there are none.
-func lastWords(path string) string {
-	file, err := os.Open(path)
-	if err != nil {
-		return ""
-	}
-	defer file.Close()
-	_, _ = file.Seek(-lastBytesMax, io.SeekEnd) // a shorter log is read from its beginning
-	text, err := io.ReadAll(io.LimitReader(file, lastBytesMax))
-	if err != nil {
-		return ""
-	}
-	var lines []string
-	for line := range strings.Lines(strings.ToValidUTF8(string(text), "\uFFFD")) {
-		if line = strings.TrimSpace(line); line != "" {
-			lines = append(lines, line)
-		}
-	}
-	return strings.Join(lines[max(0, len(lines)-lastLines):], "\n")
 }

@@ -359,9 +359,9 @@ func copyLog(ctx context.Context, path string, proc seam.Process) (err error) {
 	return err
 }
 
-// StepOver adds the step's report to the end of its session. It returns false if Fairlead is
-// stopping.
-func (c *Controller) StepOver(ctx context.Context, m *sessions.Slot, s team.Session, run string, step workflow.StepID, what *team.SessionEnded, kept <-chan struct{}) bool {
+// StepOver adds the step's report to the end of its session. said are the last lines of its output. It returns
+// false if Fairlead is stopping.
+func (c *Controller) StepOver(ctx context.Context, m *sessions.Slot, s team.Session, run string, step workflow.StepID, what *team.SessionEnded, said []string, kept <-chan struct{}) bool {
 	if kept != nil {
 		select {
 		case <-kept:
@@ -385,7 +385,7 @@ func (c *Controller) StepOver(ctx context.Context, m *sessions.Slot, s team.Sess
 	}
 	report, err := read(ctx, m, f, s)
 	if err == nil && report == nil && !f.review && (f.plain || f.lenient && what.Outcome == control.OK) {
-		report, err = madeReport(f, s, what)
+		report, err = madeReport(f, s, what, said)
 	}
 	if err != nil {
 		what.Fault = err.Error()

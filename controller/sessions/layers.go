@@ -9,6 +9,7 @@ import (
 
 	"github.com/fairlead-dev/fairlead/config"
 	"github.com/fairlead-dev/fairlead/policy"
+	"github.com/fairlead-dev/fairlead/sandbox"
 )
 
 // Names of the permission layers.
@@ -69,6 +70,9 @@ func sandboxLayer(conf *config.Agent, missing string) view.Layer {
 	text += "; nowhere else. It can read everything, the network is open, and modes and times of files outside can be changed"
 	if conf.Sandbox.Sockets {
 		text += "; it can ask services of this machine to act for it"
+	}
+	if less := sandbox.NotHeld(); less != "" {
+		text += "; " + less
 	}
 	return view.Layer{Name: LayerSandbox, Holds: true, Text: text}
 }

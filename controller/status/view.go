@@ -10,6 +10,7 @@ import (
 	"github.com/fairlead-dev/fairlead/view"
 
 	"github.com/fairlead-dev/fairlead/config"
+	"github.com/fairlead-dev/fairlead/controller/channels"
 	"github.com/fairlead-dev/fairlead/machine/channel"
 	"github.com/fairlead-dev/fairlead/machine/control"
 	"github.com/fairlead-dev/fairlead/team"
@@ -89,7 +90,7 @@ func (c *Controller) agentView(a *team.Agent) view.AgentView {
 	file := c.State().File(a)
 	day := c.Now().Format(time.DateOnly)
 	shown := view.AgentView{
-		Name: a.Name, Driver: a.Settings.Driver, Loop: string(config.LoopFairlead), Turn: c.channels.TurnsOf(a.Name),
+		Name: a.Name, Driver: a.Settings.Driver, Loop: string(config.LoopFairlead), Turn: c.channels.TurnsOf(a.Name), TurnWhy: channels.TurnWhy(c.State(), a.Name),
 		DesiredState: file.Desired, CurrentState: file.Current, Badge: view.BadgeIdle,
 		SetBy: a.Control.Desired.Author(), Note: file.Note, Timestamp: file.Stamp, Failures: a.Control.Failures, Removed: a.Removed,
 		Certainty: view.CertaintyKnown,

@@ -32,6 +32,8 @@ func channelEvidenceOf(t *team.Team, a *team.Agent) (list []channelEvidence) {
 			one.text += fmt.Sprintf(": it has turn %d", c.Head.Turn)
 			if why := c.Head.Lease.Why; why != "" {
 				one.text += ", and waits: " + clip.Text(why, channels.WhyShownMax)
+			} else if why := channels.AnsweredWords(t, id); why != "" {
+				one.text += "; " + why
 			}
 		case at == 0:
 			one.text += ": next in the queue"

@@ -8,11 +8,10 @@ import (
 	"io"
 	"strings"
 	"sync"
-	"unicode"
 	"unicode/utf8"
 
+	"github.com/fairlead-dev/fairlead/driver"
 	"github.com/fairlead-dev/fairlead/driver/speech"
-	"github.com/fairlead-dev/fairlead/internal/lazy"
 )
 
 const (
@@ -120,15 +119,5 @@ func (e *errorsRead) keep(text string) {
 func (e *errorsRead) last() string {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	words := ""
-	for line := range strings.Lines(string(e.kept)) {
-		line = strings.ToValidUTF8(strings.TrimSpace(line), "")
-		if strings.ContainsFunc(line, unicode.IsLetter) && (wrong().MatchString(line) || !wrong().MatchString(words)) {
-			words = line
-		}
-	}
-	return words
+	return driver.LastWords(strings.Split(string(e.kept), "\n"))
 }
-
-// wrong matches lines that look like error messages.
-var wrong = lazy.Regexp(`(?i)error|fatal|panic|fail|cannot|can't|denied|invalid|not found`)

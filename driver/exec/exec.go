@@ -79,7 +79,7 @@ func (Driver) Outcome(_ driver.Session, exit driver.Exit, _ *driver.Stop) driver
 	case exit.Code < 0:
 		return driver.Outcome{Why: "ended; the exit status is unknown"}
 	case exit.Code != 0:
-		return driver.Outcome{Why: fmt.Sprintf("exit code %d", exit.Code)}
+		return driver.Outcome{Why: fmt.Sprintf("exit code %d", exit.Code), Quote: true}
 	}
 	return driver.Outcome{OK: true}
 }

@@ -30,7 +30,8 @@ func (c *channelDraft) act(act Act, p *Participant, event Event, why string) {
 		if l := &h.Lease; !l.Ends.IsZero() {
 			l.Left = max(l.Ends.Sub(c.now.At), 1)
 		}
-		h.Lease.Ends, h.Lease.Silence, h.Lease.GoOn = time.Time{}, time.Time{}, 0
+		h.Lease.Ends, h.Lease.GoOn = time.Time{}, 0
+		h.Lease.answers()
 	case ResumeTimer:
 		h.Lease.Ends = c.after(h.Lease.Left)
 		h.Lease.Left = 0

@@ -285,6 +285,7 @@ func (c *channelDraft) told(in Told) {
 		}
 	case in.Do == TellGoOn && holds && h.Lease.GoOn == in.N && in.N != 0:
 		h.Lease.GoOn = 0
+		h.Lease.answers()
 	case in.Do == TellAside && h.Aside.Message == in.N && h.Aside.Agent == in.Agent && !h.Aside.Told && in.N != 0:
 		c.tellAside()
 	case in.Do == TellMessage && holds && c.inject(in):
@@ -323,7 +324,8 @@ func untold(c *channelDraft, in Untold) {
 		p.Parallel[parallel].Told = false
 	case in.Agent != "" && h.Holder == in.Agent && h.Turn == in.Turn && h.Lease.Told && h.Lease.Ending == "" && h.Aside.Agent != in.Agent:
 		l := &h.Lease // the new conversation knows nothing of this turn, so it gets all of it
-		l.Told, l.GoOn, l.Silence = false, 0, time.Time{}
+		l.Told, l.GoOn = false, 0
+		l.answers()
 		for _, m := range c.open {
 			if slices.Contains(l.Ahead, m.N) {
 				l.Upto = max(l.Upto, m.N)
@@ -346,5 +348,6 @@ func (c *channelDraft) inject(in Told) bool {
 	}
 	c.ahead(in.N)
 	c.handed(in.N, c.head.Turn)
+	c.head.Lease.answers()
 	return true
 }

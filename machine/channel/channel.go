@@ -123,6 +123,7 @@ type Lease struct {
 	Left       time.Duration `json:"left,omitempty"`        // remaining time while the turn is paused
 	WaitTo     time.Time     `json:"wait_to,omitzero"`      // time limit of the wait; zero: none
 	Silence    time.Time     `json:"silence,omitzero"`      // when the turn counts as finished without TURN_COMPLETE; zero: never
+	Answered   time.Time     `json:"answered,omitzero"`     // when the agent's answer ended without TURN_COMPLETE; zero: it did not, or the agent has something to answer again
 	Ahead      []uint64      `json:"ahead,omitempty"`       // further messages that the agent has received
 	GoOn       uint64        `json:"go_on,omitempty"`       // number of the pending action that continues the turn; 0: none
 	Why        string        `json:"why,omitempty"`         // what it waits for
@@ -132,6 +133,9 @@ type Lease struct {
 	ByHand     bool          `json:"by_hand,omitempty"`     // granted by a person
 	Ending     Event         `json:"ending,omitempty"`      // how the turn ends after the current answer: completed, passed; empty: it continues
 }
+
+// answers records that the agent is answering, so that an earlier answer without TURN_COMPLETE no longer counts.
+func (l *Lease) answers() { l.Silence, l.Answered = time.Time{}, time.Time{} }
 
 // Aside is a person's interruption that is being answered. Its zero value is none.
 type Aside struct {

@@ -122,7 +122,7 @@ func (c *channelDraft) speak(in Said) error {
 		}
 		c.head.Passes = 0
 	}
-	l.Silence = time.Time{}
+	l.answers()
 	switch {
 	case in.Complete:
 		return c.finish(in.Agent, Completed, CompletedAlone)
@@ -130,6 +130,7 @@ func (c *channelDraft) speak(in Said) error {
 		return c.ends(in.Agent)
 	case in.Ended:
 		c.next.Warn = "Agent completed response without TURN_COMPLETE"
+		l.Answered = c.now.At
 		if c.rules.AutoDetectEnd {
 			l.Silence = c.after(c.rules.AutoDetectSilence)
 		}

@@ -297,6 +297,9 @@ func (s *stage) show() {
 		} else if h.Parked != "" {
 			text += " parked (" + string(h.Parked) + ")"
 		}
+		if !h.Lease.Answered.IsZero() {
+			text += ", has answered"
+		}
 		if h.Aside.Message != 0 {
 			text += fmt.Sprintf(", %s answers %d", h.Aside.Agent, h.Aside.Message)
 		}

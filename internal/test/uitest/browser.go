@@ -285,6 +285,15 @@ func (p *Page) Prefer(scheme, motion string) {
 	})
 }
 
+// RunFirst runs a script at the beginning of every page that is opened later, before any of the page's own.
+func RunFirst(p *Page, script string) {
+	p.t.Helper()
+	p.do("add a script", func(ctx context.Context, t *chromedp.Target) (chromedp.Void, error) {
+		_, err := cdp.Call(ctx, t, page.AddScriptToEvaluateOnNewDocument, page.AddScriptToEvaluateOnNewDocumentParams{Source: script})
+		return chromedp.Void{}, err
+	})
+}
+
 // Until waits until an expression is true in the page.
 func (p *Page) Until(what, expression string) {
 	p.t.Helper()

@@ -2,6 +2,7 @@
 
 import * as api from '../shell/api.js';
 import { concerns } from './words.js';
+import { channelCell } from '../channels/state.js';
 import { clock, money, span, tokens } from '../shell/format.js';
 import { html, useEffect, useSignal } from '../shell/lib.js';
 import { answers, head, live, seenUntil } from '../shell/connection.js';
@@ -97,18 +98,20 @@ function Head({ cell: c }) {
     <p class="about">${a.description ? html`<span>${plain(a.description, 200)}</span>` : ''}
       <span class="soft">${a.driver ? `driver ${plain(a.driver, 30)}` : ''}${a.loop === 'foreign' ? ', runs its own loop' : ''}${a.presence ? `, ${plain(a.presence, 30)}` : ''}</span></p>
     <${Conversation} agent=${a} />
-    <${Turns} turn=${a.turn} />
+    <${Turns} name=${a.name} turn=${a.turn} />
     <${Orders} cell=${c} />
     ${worries.length > 0 && html`<ul class="worries">${worries.map((w) => html`<li key=${w}><${Icon} name="look" /><span>${plain(w, 400)}</span></li>`)}</ul>`}
   </header>`;
 }
 
-/** The agent's state in its channels. @param {{turn: Record<string, string> | null | undefined}} props */
-function Turns({ turn }) {
+/** The agent's state in its channels. @param {{name: string, turn: Record<string, string> | null | undefined}} props */
+function Turns({ name, turn }) {
   const all = Object.entries(turn ?? {});
   if (all.length === 0) return null;
+  const held = all.map(([channel]) => channelCell(channel)?.value).filter((c) => c?.holder === name && c.why);
   return html`<ul class="turn-chips" aria-label="Turns">${all.slice(0, CHIPS_MAX).map(([channel, state]) => html`<li key=${channel}><a class="turn-chip turn-chip-${plain(state, 12).toLowerCase()}" href="#/channels/${encodeURIComponent(channel)}"><bdi>${plain(channel, 60)}</bdi>: ${plain(state, 20)}</a></li>`)}
-    ${all.length > CHIPS_MAX && html`<li class="soft">and ${all.length - CHIPS_MAX} more</li>`}</ul>`;
+    ${all.length > CHIPS_MAX && html`<li class="soft">and ${all.length - CHIPS_MAX} more</li>`}
+    ${held.map((c) => html`<li key=${`why ${c?.name}`} class="soft"><bdi>${plain(c?.name, 60)}</bdi>: ${plain(c?.why, 300)}</li>`)}</ul>`;
 }
 
 /** @type {Record<string, string>} */

@@ -22,7 +22,7 @@ function Standing({ c }) {
   if (!c.holder) return html`<p class="standing"><span>${parkedWords(c)}.</span></p>`;
   const next = (c.queue ?? [])[0];
   const waiting = c.state === 'WAITING';
-  return html`<p class="standing"><span><b><bdi>${plain(c.holder, 60)}</bdi></b> ${waiting ? 'waits' : 'has the turn'}${waiting && c.why ? html`: ${plain(c.why, 200)}` : ''}</span>
+  return html`<p class="standing"><span><b><bdi>${plain(c.holder, 60)}</bdi></b> ${waiting ? 'waits' : 'has the turn'}${c.why ? html`: ${plain(c.why, 200)}` : ''}</span>
     <span class="standing-time">${c.deadline ? html`<${Countdown} deadline=${c.deadline} /> left` : 'no time limit'}</span>
     ${next && html`<span class="soft">then <bdi>${plain(next, 60)}</bdi></span>`}</p>`;
 }

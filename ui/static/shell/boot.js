@@ -6,7 +6,8 @@
   let theme = 'auto';
   try { theme = localStorage.getItem('fairlead.theme') ?? 'auto'; } catch { /* the system's theme, then */ }
   const dark = theme === 'dark' || (theme !== 'light' && matchMedia('(prefers-color-scheme: dark)').matches);
-  document.documentElement.dataset.theme = dark ? 'dark' : 'light';
+  const root = document.documentElement;
+  root.style.colorScheme = root.dataset.theme = dark ? 'dark' : 'light'; // the canvas is painted before the style sheets are there
   document.querySelector('meta[name=theme-color]')?.setAttribute('content', dark ? '#0c141c' : '#e9e5da');
 
   // The number of tries stays in history.state, which a reload keeps and a new visit does not.

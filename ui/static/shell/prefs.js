@@ -30,7 +30,8 @@ darkScheme.addEventListener('change', (e) => { systemDark.value = e.matches; });
 
 effect(() => {
   const dark = theme.value === 'dark' || (theme.value !== 'light' && systemDark.value);
-  document.documentElement.dataset.theme = dark ? 'dark' : 'light';
+  const root = document.documentElement;
+  root.style.colorScheme = root.dataset.theme = dark ? 'dark' : 'light';
   document.querySelector('meta[name=theme-color]')?.setAttribute('content', dark ? '#0c141c' : '#e9e5da'); // as --ground
 });
 
