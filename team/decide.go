@@ -184,7 +184,9 @@ func (d *draft) refuseRemoved(a *Agent, what control.Commanded) error {
 // control decides a control input and executes its changes: the session to open or end is the
 // agent's, not the machine's (J1).
 func (d *draft) control(a *Agent, in control.Input) error {
-	changes, err := a.Control.Decide(in, d.now(a))
+	changes, err := a.Control.Decide(in, control.Now{
+		At: d.ev.At, Held: held(d.team), Stopping: d.team.Stopping || a.Removed, OverLimit: d.team.OverLimit(a, d.ev.At),
+	})
 	if err != nil {
 		return err
 	}
@@ -203,7 +205,12 @@ func (d *draft) control(a *Agent, in control.Input) error {
 		d.add("control/"+a.Name, "control", ch.Row, string(ch.From), string(ch.To), string(ch.Trigger), Body{Control: set})
 		a.Control.Apply(ch) // identities of files do not affect decisions
 		if ch.Open != "" {
-			if err := d.openOrWait(a, ch.Open); err != nil {
+			if a.Session == nil && !a.full() && len(a.Queue) == 0 && !a.Waits() { // J1
+				err = d.openSession(a, Session{Kind: ch.Open, For: ForControl})
+			} else {
+				err = d.request(a, Request{For: ForControl, Kind: ch.Open, At: d.ev.At})
+			}
+			if err != nil {
 				return err
 			}
 		}
@@ -214,16 +221,6 @@ func (d *draft) control(a *Agent, in control.Input) error {
 		}
 	}
 	return nil
-}
-
-// now returns what control's decisions may depend on besides its own state.
-func (d *draft) now(a *Agent) control.Now {
-	return control.Now{
-		At:        d.ev.At,
-		Held:      held(d.team),
-		Stopping:  d.team.Stopping || a.Removed,
-		OverLimit: d.team.OverLimit(a, d.ev.At),
-	}
 }
 
 // configure compares the configuration with the known agents. Removed agents stay known and start

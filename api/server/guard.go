@@ -69,13 +69,6 @@ func (s *Server) repository() string {
 // identity returns what is known of the caller of a request. The controllers' rules decide what it may do.
 func identity(ctx context.Context) seam.Caller { return caller.In(ctx).Identity() }
 
-// once makes a request look up its caller at most once.
-func once(next http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		next.ServeHTTP(w, r.WithContext(caller.Once(r.Context())))
-	})
-}
-
 // ours lets agents of other repositories only read. The rules of single orders decide for all other callers.
 func ours(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -114,7 +107,7 @@ func (s *Server) actor(ctx context.Context) seam.Actor {
 
 const apiPolicy = "default-src 'none'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'"
 
-// headers sets the headers that every answer has. A panic in a handler ends only its request: it is
+// headers sets the headers that every answer has, and has the caller looked up at most once. A panic in a handler ends only its request: it is
 // logged with its stack, and the daemon continues.
 func (s *Server) headers(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -140,7 +133,7 @@ func (s *Server) headers(next http.Handler) http.Handler {
 				api.NewProblem(http.StatusInternalServerError, "this is a bug in fairlead; see its log for details").Write(w)
 			}
 		}()
-		next.ServeHTTP(noted, r)
+		next.ServeHTTP(noted, r.WithContext(caller.Once(r.Context())))
 	})
 }
 

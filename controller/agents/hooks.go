@@ -9,6 +9,7 @@ import (
 	"github.com/fairlead-dev/fairlead/controller/sessions"
 
 	"github.com/fairlead-dev/fairlead/loop"
+	"github.com/fairlead-dev/fairlead/machine"
 	"github.com/fairlead-dev/fairlead/team"
 )
 
@@ -23,7 +24,7 @@ func (c *Controller) AgentHooks() loop.Hooks {
 		Note: func(ch team.Change, t *loop.Touched) bool {
 			c.warn(ch)
 			if ch.Body.Team == nil && ch.Body.Notice == nil && !strings.HasPrefix(ch.Entity, "run/") {
-				t.Agent(loop.AgentOf(ch.Entity))
+				t.Agent(team.AgentOf(ch.Entity))
 			}
 			return true
 		},
@@ -32,7 +33,15 @@ func (c *Controller) AgentHooks() loop.Hooks {
 				c.beginActions(name)
 			}
 		},
-		Next:    c.nextOfAgents,
+		Next: func() (next time.Time) {
+			for name, a := range c.State().Agents {
+				next = machine.Earliest(next, c.deadline(a))
+				if m := c.Files[name]; m != nil {
+					next = machine.Earliest(next, m.Again)
+				}
+			}
+			return next
+		},
 		Due:     c.dueOfAgents,
 		Settled: func(bool) bool { return c.filesSettled() },
 		Ready:   c.releaseMemory,
@@ -41,17 +50,6 @@ func (c *Controller) AgentHooks() loop.Hooks {
 			return c.pumped
 		},
 	}
-}
-
-func (c *Controller) nextOfAgents() time.Time {
-	var next time.Time
-	for name, a := range c.State().Agents {
-		next = loop.Earlier(next, c.deadline(a))
-		if m := c.Files[name]; m != nil {
-			next = loop.Earlier(next, m.Again)
-		}
-	}
-	return next
 }
 
 // dueOfAgents returns a request for each expired timer of an agent and for each file whose write is

@@ -1,7 +1,6 @@
 package agents
 
 import (
-	"github.com/fairlead-dev/fairlead/loop"
 	"github.com/fairlead-dev/fairlead/machine/control"
 	"github.com/fairlead-dev/fairlead/team"
 )
@@ -33,5 +32,5 @@ func (c *Controller) warn(ch team.Change) {
 	if ch.Body.Control != nil {
 		note = ch.Body.Control.Value.Desired.Note
 	}
-	c.log.Warn(text, "agent", loop.AgentOf(ch.Entity), "row", ch.Row, "note", note)
+	c.log.Warn(text, "agent", team.AgentOf(ch.Entity), "row", ch.Row, "note", note)
 }

@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/fairlead-dev/fairlead/controller/seam"
 	"github.com/fairlead-dev/fairlead/driver"
 	"github.com/fairlead-dev/fairlead/team"
 )
@@ -14,6 +13,7 @@ import (
 type PreparedLaunch struct {
 	Launch driver.Launch
 	record *team.LaunchRecord
+	token  string   // for the team's tools; empty: none
 	Boxed  bool     // it is already in a sandbox
 	Writes []string // folders and files outside of its workspace that the session needs
 
@@ -25,10 +25,6 @@ type PreparedLaunch struct {
 func (c *Controller) Launch(ctx context.Context, m *Slot, s team.Session, agent driver.Agent, session driver.Session) (PreparedLaunch, error) {
 	if (m.Run != "" || m.Conf.MCP) && c.opts.Offer != nil { // the command of a step has no settings
 		agent.MCP = c.opts.Offer(m.Conf.Name, s.ID)
-		// In the journal before a process can have it: the next daemon has to know the token, too.
-		if _, err := c.SubmitOf(ctx, ByShim, m, team.TokenGiven{Session: s.ID, Hash: seam.HashOfToken(agent.MCP.Token)}); err != nil {
-			return PreparedLaunch{}, err
-		}
 	}
 	record := recordOf(m, agent)
 	before, cut, err := c.conversationToResume(ctx, m, s, agent, record)
@@ -47,7 +43,7 @@ func (c *Controller) Launch(ctx context.Context, m *Slot, s team.Session, agent 
 	}
 	launch, err := m.Driver.Launch(agent, session)
 	launch.Ports, launch.PortsFor = m.Conf.Ports, agent.Workspace
-	return PreparedLaunch{Launch: launch, record: record}, err
+	return PreparedLaunch{Launch: launch, record: record, token: agent.MCP.Token}, err
 }
 
 // cutOffWords precede the prompt of a session that resumes after an interruption. The program knows

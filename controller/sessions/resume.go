@@ -147,7 +147,7 @@ func (c *Controller) askToResume(ctx context.Context, m *Slot, s team.Session, w
 		}
 		switch next {
 		case resume.Leaves:
-			_, _ = c.mayStart(ctx, m, s) // withdraws the session if it is still open
+			_ = c.mayStart(ctx, m, s, "") // withdraws the session if it is still open
 			return false, errLeft
 		case resume.Asks:
 			if _, err := c.SubmitOf(ctx, ByEngine, m, raised); err != nil && !loop.IsAnswer(err) {

@@ -19,8 +19,10 @@ import (
 // reads the agent's file once more, since another program may just have written pause, then asks
 // the loop, and then starts the process at once.
 func (c *Controller) StartSession(ctx context.Context, m *Slot, s team.Session) {
-	if _, may := c.mayStart(ctx, m, s); !may || !c.awaitOrphans(ctx, m, s) {
-		return
+	for is := (startCheck{orphan: true}); is.orphan; {
+		if is = c.mayStart(ctx, m, s, ""); !is.may || is.orphan && !loop.Rest(ctx, OrphanEvery) {
+			return
+		}
 	}
 	ready, err := c.prepare(ctx, m, s)
 	if err == nil {
@@ -44,11 +46,11 @@ func (c *Controller) StartSession(ctx context.Context, m *Slot, s team.Session) 
 			return
 		}
 	}
-	epoch, may := c.mayStart(ctx, m, s)
-	if !may {
+	now := c.mayStart(ctx, m, s, ready.token)
+	if !now.may {
 		return
 	}
-	proc, err := c.opts.Host.Start(ctx, s.ID, epoch, ready.Launch, m.Conf.Grace)
+	proc, err := c.opts.Host.Start(ctx, s.ID, now.epoch, ready.Launch, m.Conf.Grace)
 	var before *seam.AlreadyStarted
 	var cannot *seam.CannotStart
 	switch {
@@ -67,20 +69,34 @@ func (c *Controller) StartSession(ctx context.Context, m *Slot, s team.Session) 
 	}
 }
 
-// mayStart asks the loop whether the session is still wanted, and withdraws it if not.
-func (c *Controller) mayStart(ctx context.Context, m *Slot, s team.Session) (epoch uint64, may bool) {
-	why := ""
-	err := c.View(ctx, func(t *team.Team) {
-		may, why = m.mayStart(t, s.ID, c.Now())
-		epoch = t.Epoch
-	})
-	if err != nil {
-		return 0, false
+// startCheck is what the loop says about a session that is to start.
+type startCheck struct {
+	may    bool
+	why    string // if not
+	orphan bool   // an orphan session of the agent runs
+	epoch  uint64
+}
+
+// mayStart asks the loop whether the session is still wanted, and withdraws it if not. Afterwards a token
+// is in the journal: the process must not have one that the next daemon does not know.
+func (c *Controller) mayStart(ctx context.Context, m *Slot, s team.Session, token string) startCheck {
+	looked := make(chan startCheck, 1)
+	req := loop.Request{Look: func(t *team.Team) {
+		is := startCheck{orphan: len(c.orphans[m.Conf.Name]) > 0, epoch: t.Epoch}
+		is.may, is.why = m.mayStart(t, s.ID, c.Now())
+		looked <- is
+	}}
+	if token != "" {
+		req.Event = m.Event(ByShim, team.TokenGiven{Session: s.ID, Hash: seam.HashOfToken(token)})
 	}
-	if !may {
-		c.withdrawn(ctx, m, s.ID, why)
+	if _, err := c.Do(ctx, req); err != nil && !loop.IsAnswer(err) {
+		return startCheck{}
 	}
-	return epoch, may
+	is := <-looked
+	if !is.may {
+		c.withdrawn(ctx, m, s.ID, is.why)
+	}
+	return is
 }
 
 // takeCare records a process that was just started, and follows it.

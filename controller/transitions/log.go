@@ -147,7 +147,7 @@ func (c *Controller) logTo(ctx context.Context, l transitionLog) (err error) {
 // The current team state says which agent a step belongs to; a step of an archived run is named
 // alone.
 func (c *Controller) TransitionLines(ctx context.Context, ch journal.Change) ([][]byte, error) {
-	if isTurn(ch.Machine) {
+	if ch.Machine == "turn" {
 		line, err := turnLine(ch)
 		return [][]byte{line}, err
 	}

@@ -13,11 +13,9 @@ import (
 	"github.com/fairlead-dev/fairlead/transitionlog"
 )
 
-func isTurn(machine string) bool { return machine == "turn" }
-
 // TurnLines returns the line of a change for the log of turns; none if no agent's state changed.
 func (c *Controller) TurnLines(_ context.Context, ch journal.Change) ([][]byte, error) {
-	if !isTurn(ch.Machine) || ch.From == "" || ch.From == ch.To {
+	if ch.Machine != "turn" || ch.From == "" || ch.From == ch.To {
 		return nil, nil
 	}
 	line, err := turnLine(ch)
