@@ -6,7 +6,8 @@
 //
 // It builds Fairlead with coverage counters, starts a daemon in a folder of its own, and takes each walk several times.
 // The counters are cleared before the cause, and written when the result is in the feed. A function counts if it was
-// executed in every round: work that goes on beside a walk, such as a timer, is in some rounds only. Functions of the
+// executed in every round: work that goes on beside a walk, such as a timer, is in some rounds only. The daemon has one
+// processor, because otherwise the counts depend on how far it has gone when the counters are written. Functions of the
 // shim, the agent and the command line do not count, because these are other processes.
 //
 // The one promise: each function that is counted was executed by the daemon between the cause and the result.
@@ -356,7 +357,7 @@ func (w *world) start(ctx context.Context, program string) (stop func(), err err
 	}
 	cmd := exec.CommandContext(ctx, program, w.socket)
 	cmd.Dir = w.dir
-	cmd.Env = append(os.Environ(), "GOCOVERDIR="+scratch)
+	cmd.Env = append(os.Environ(), "GOCOVERDIR="+scratch, "GOMAXPROCS=1")
 	cmd.Stderr = os.Stderr
 	ready, err := cmd.StdoutPipe()
 	if err != nil {
