@@ -22,6 +22,7 @@ type Slot struct {
 	Step    workflow.StepID // the step of that run
 	N       int             // the number of an agent's slot
 	Steers  bool            // Capabilities.Steers of its agent; kept, because asking the driver may read a file
+	Resumes bool            // Capabilities.Resumes of its driver; kept for the same reason
 	session string          // the session whose actions Doing holds
 	Doing   map[string]bool // actions that were started, by key
 	extra   map[int]*Slot   // of slot 0: the agent's other slots, made when they are first used
@@ -29,7 +30,8 @@ type Slot struct {
 
 // NewSlot makes the slot of an agent.
 func NewSlot(conf *config.Agent, d driver.Driver) *Slot {
-	return &Slot{Conf: conf, Driver: d, Steers: d.Capabilities(Known(*conf), driver.Turn).Steers, Doing: map[string]bool{}}
+	can := d.Capabilities(Known(*conf), driver.Turn)
+	return &Slot{Conf: conf, Driver: d, Steers: can.Steers, Resumes: can.Resumes, Doing: map[string]bool{}}
 }
 
 // At returns another slot of the agent of slot 0. It is called in the loop.
@@ -41,7 +43,7 @@ func (m *Slot) At(n int) *Slot {
 		m.extra = map[int]*Slot{}
 	}
 	if m.extra[n] == nil {
-		m.extra[n] = &Slot{Conf: m.Conf, Driver: m.Driver, N: n, Steers: m.Steers, Doing: map[string]bool{}}
+		m.extra[n] = &Slot{Conf: m.Conf, Driver: m.Driver, N: n, Steers: m.Steers, Resumes: m.Resumes, Doing: map[string]bool{}}
 	}
 	return m.extra[n]
 }
