@@ -128,6 +128,8 @@ var imports = []importRow{
 	{pkg: "internal/test/scriptmodel"},
 	{pkg: "internal/test/livetest", may: []string{"driver", "driver/*", "internal/test/scriptmodel"}},
 	{pkg: "internal/test/sim", may: append([]string{"controller", "controller/*", "view", "workspace", "loop", "shim", "driver", "driver/*", "journal", "journal/*", "team", "config"}, slices.Concat(files, pure)...)},
+	{pkg: "internal/test/walks", may: []string{"api", "api/client", "view"}},
+	{pkg: "internal/test/walks/daemon", may: []string{"cli", "cli/daemon", "driver/script", "shim"}},
 	{pkg: "internal/test/sim/cmd/sim", may: []string{"internal/test/sim"}},
 	{pkg: "examples", inTests: []string{"config", "driver", "driver/*"}},
 }

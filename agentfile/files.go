@@ -140,8 +140,6 @@ func (d *doubt) certain(s suspicion, now time.Time, after time.Duration) bool {
 	return now.Sub(d.since) >= after
 }
 
-func (d *doubt) clear() { *d = doubt{} }
-
 // Watch starts watching; Add adds files. If the system has no watch, Watch logs it and polls. log may be nil.
 // The error is always nil for now.
 func Watch(log *slog.Logger) (*Files, error) {

@@ -26,19 +26,6 @@ func (q *queue) number() uint64 {
 	return q.seq
 }
 
-func (q *queue) push(f *stateFile, s Seen) Seen {
-	q.mu.Lock()
-	q.seq++
-	s.Seq = q.seq
-	q.items = append(q.items, waiting{s, f})
-	q.mu.Unlock()
-	select {
-	case q.wake <- struct{}{}:
-	default:
-	}
-	return s
-}
-
 func (q *queue) pop() (waiting, bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -77,7 +64,17 @@ func (w *Files) handOut() {
 	}
 }
 
+// report queues an observation, with its number.
 func (w *Files) report(f *stateFile, s Seen, now time.Time) Seen {
-	s.Name, s.At = f.name, now.UTC()
-	return w.queue.push(f, s)
+	q := &w.queue
+	q.mu.Lock()
+	q.seq++
+	s.Name, s.At, s.Seq = f.name, now.UTC(), q.seq
+	q.items = append(q.items, waiting{s, f})
+	q.mu.Unlock()
+	select {
+	case q.wake <- struct{}{}:
+	default:
+	}
+	return s
 }

@@ -74,7 +74,7 @@ func (w *Files) lookSwapped(f *stateFile, s *swapped, dir int, now time.Time) (o
 	sum := file.SumOf(there.Bytes)
 	switch {
 	case sum == s.sum && !there.Moved:
-		s.doubt.clear()
+		s.doubt = doubt{}
 	default:
 		// nothing waits for this file, and a loaded machine may delay a writer for long
 		seen, certain := w.judge(f, &s.doubt, dir, there, sum, now, file.SwappedFor)
@@ -82,7 +82,7 @@ func (w *Files) lookSwapped(f *stateFile, s *swapped, dir int, now time.Time) (o
 			return age > swappedForMax
 		}
 		seen.FromSwap = true
-		s.doubt.clear()
+		s.doubt = doubt{}
 		s.sum, s.told = sum, time.Time{}
 		s.seq = w.report(f, seen, now).Seq
 	}

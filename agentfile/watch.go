@@ -189,7 +189,7 @@ func (w *Files) look(f *stateFile, now time.Time) (settled bool) {
 	sum := file.SumOf(s.Bytes)
 	held := f.now.Kind == KindWritten || f.now.Kind == KindMalformed
 	if held && f.now.Sum == sum && !s.Moved {
-		f.doubt.clear()
+		f.doubt = doubt{}
 		f.nowID, f.nowRead = s.ID, now
 		return true
 	}
@@ -197,7 +197,7 @@ func (w *Files) look(f *stateFile, now time.Time) (settled bool) {
 	if !certain {
 		return false
 	}
-	f.doubt.clear()
+	f.doubt = doubt{}
 	f.now, f.nowID, f.nowRead = w.report(f, seen, now), s.ID, now
 	return true
 }
@@ -231,13 +231,13 @@ func (w *Files) missed(f *stateFile, err error, now time.Time) (settled bool) {
 		s, after = suspicion{kind: KindUnreadable, fault: err.Error()}, file.TornFor
 	}
 	if f.now.Kind == s.kind && f.now.Fault == s.fault {
-		f.doubt.clear()
+		f.doubt = doubt{}
 		return true
 	}
 	if !f.doubt.certain(s, now, after) {
 		return false
 	}
-	f.doubt.clear()
+	f.doubt = doubt{}
 	f.now, f.nowID = w.report(f, Seen{Kind: s.kind, Fault: s.fault}, now), file.Identity{}
 	return true
 }

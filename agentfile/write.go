@@ -267,7 +267,7 @@ func (w *Files) place(f *stateFile, seen Seen, p *prepared) (placed bool, err er
 		Name: f.name, Seq: w.queue.number(), Kind: KindWritten, Bytes: p.content, State: state,
 		Sum: file.SumOf(p.content), At: now.UTC(), Own: true,
 	}
-	f.doubt.clear()
+	f.doubt = doubt{}
 	f.nowID, f.nowRead = file.Identity{}, now // makes the next look recognise it
 	if old != nil {
 		old.since = now

@@ -53,7 +53,17 @@ func (l *Loop) decideAll(batch []Request, made *draft, touched *Touched) []Answe
 			}
 		}
 		ends := len(made.ends)
-		for _, ev := range req.events(touched) {
+		if req.Agent != "" {
+			touched.Agent(req.Agent)
+		}
+		events := req.Events
+		switch {
+		case req.Event != nil:
+			events = []team.Event{*req.Event}
+		case req.Derive != nil:
+			events = req.Derive()
+		}
+		for _, ev := range events {
 			from := len(made.changes)
 			if err := l.decide(ev, made); err != nil {
 				answers[i].Err = err
@@ -95,23 +105,6 @@ func (l *Loop) answer(batch []Request, answers []Answer, head uint64, failed err
 	}
 }
 
-// events are what the team decides for a request.
-func (req *Request) events(touched *Touched) []team.Event {
-	if req.Agent != "" {
-		touched.Agent(req.Agent)
-	}
-	switch {
-	case req.Event != nil:
-		return []team.Event{*req.Event}
-	case req.Events != nil:
-		return req.Events
-	case req.Derive != nil:
-		return req.Derive()
-	default:
-		return nil
-	}
-}
-
 // decide decides one event and applies the changes. Until the batch is committed only the loop sees
 // them. What the journal would refuse is not applied: its caller gets the error, and no other request
 // is affected.
@@ -137,7 +130,7 @@ func (l *Loop) decide(ev team.Event, made *draft) error {
 	}
 	for _, ch := range changes {
 		l.team.Apply(ch)
-		if ch.Body.Control == nil || len(l.team.Agents[AgentOf(ch.Entity)].Queue) > 0 { // without queued requests, a desired state has no follow-up events
+		if ch.Body.Control == nil || len(l.team.Agents[team.AgentOf(ch.Entity)].Queue) > 0 { // without queued requests, a desired state has no follow-up events
 			l.touched.Note(ch)
 		}
 	}
@@ -171,8 +164,13 @@ func (l *Loop) announce(made *draft, touched *Touched) {
 		l.hub.publish(made.records)
 	}
 	for _, ch := range made.changes {
-		if id, isRun := RunOf(ch); isRun {
+		if key, isRun := strings.CutPrefix(ch.Entity, "run/"); isRun {
+			id, _, _ := strings.Cut(key, "/")
 			touched.Run(id)
+		} else if ch.Body.Session != nil {
+			if id, _, isStep := team.StepOf(ch.Body.Session.For); isStep { // an agent plays it
+				touched.Run(id)
+			}
 		}
 		for _, h := range l.hooks {
 			if h.Note != nil && h.Note(ch, touched) {
@@ -221,16 +219,3 @@ func (l *Loop) letFill(batch []Request) {
 		runtime.Gosched()
 	}
 }
-
-// RunOf is the run that a change concerns.
-func RunOf(ch team.Change) (id string, is bool) {
-	key, is := strings.CutPrefix(ch.Entity, "run/")
-	id, _, _ = strings.Cut(key, "/")
-	if !is && ch.Body.Session != nil { // of an agent that plays a step
-		id, _, is = team.StepOf(ch.Body.Session.For)
-	}
-	return id, is
-}
-
-// AgentOf is the agent that an entity names.
-func AgentOf(entity string) string { return team.AgentOf(entity) }

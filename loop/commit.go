@@ -101,7 +101,7 @@ func (d *draft) part(from int) int {
 		}
 	}
 	for i := most; i > from; i-- {
-		if AgentOf(d.records[i-1].Entity) != AgentOf(d.records[i].Entity) {
+		if team.AgentOf(d.records[i-1].Entity) != team.AgentOf(d.records[i].Entity) {
 			return i
 		}
 	}

@@ -23,14 +23,6 @@ func Rest(ctx context.Context, pause time.Duration) bool {
 	}
 }
 
-// Earlier is the earlier of two times; the zero time means never.
-func Earlier(a, b time.Time) time.Time {
-	if a.IsZero() || !b.IsZero() && b.Before(a) {
-		return b
-	}
-	return a
-}
-
 // Sooner is the shorter of two durations; 0 means never.
 func Sooner(a, b time.Duration) time.Duration {
 	if a == 0 || b != 0 && b < a {

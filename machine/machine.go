@@ -14,6 +14,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 )
 
 // Rule is one row: what an event leads to in a state.
@@ -150,4 +151,14 @@ func Names[K ~string, V any](m map[K]V) []string {
 	}
 	slices.Sort(names)
 	return names
+}
+
+// Earliest returns the first of some deadlines; a zero time is none.
+func Earliest(times ...time.Time) (first time.Time) {
+	for _, at := range times {
+		if !at.IsZero() && (first.IsZero() || at.Before(first)) {
+			first = at
+		}
+	}
+	return first
 }

@@ -204,7 +204,10 @@ func (t *Team) Deadline(a *Agent) time.Time {
 		_, at := t.sessionDeadline(a.at(slot))
 		next = machine.Earliest(next, at)
 	}
-	next = machine.Earliest(next, t.channelIdleDeadline(a), t.dayDeadline(a, next), a.liftAt())
+	next = machine.Earliest(next, t.channelIdleDeadline(a), t.dayDeadline(a, next))
+	if a.Waits() {
+		next = machine.Earliest(next, a.Limited.Until)
+	}
 	retry := a.Control.Retry()
 	if retry.IsZero() || t.Hold.On || t.Stopping || a.Removed {
 		return next

@@ -46,17 +46,13 @@ func (t *Team) ChannelIDs() []string {
 	return ids
 }
 
-func (d *draft) turnNow() channel.Now {
-	return channel.Now{At: d.ev.At, Held: held(d.team) || d.team.Stopping}
-}
-
 // channels decides a channel input. It is called at most once in an event, because it decides on the
 // applied state: consequences follow from Next.
 func (d *draft) channels(in channel.Input) error {
 	if err := d.knows(in); err != nil {
 		return err
 	}
-	changes, err := d.team.Channels.Decide(in, d.turnNow())
+	changes, err := d.team.Channels.Decide(in, d.team.turnNow(d.ev.At))
 	if err != nil {
 		return err
 	}

@@ -202,7 +202,7 @@ func (d *draft) lead(a *Agent) error {
 	switch {
 	case len(actions) == 0:
 		return nil
-	case d.team.slotFree(a) && len(a.Queue) == 0 && !d.turnNow().Held:
+	case d.team.slotFree(a) && len(a.Queue) == 0 && !d.team.turnNow(d.ev.At).Held:
 		return d.openLead(a, actions[0])
 	}
 	return d.request(a, Request{For: ForLead, Kind: control.Lead, At: d.ev.At})

@@ -44,40 +44,32 @@ func (u *Unknown) Error() string {
 func (t *Team) Decide(ev Event) ([]Change, error) {
 	ev.At = ev.At.UTC().Round(0) // as it will be decoded from the journal
 	d := &draft{team: t, ev: ev}
-	if err := decide(d); err != nil {
-		return nil, err
-	}
-	return d.changes, nil
-}
-
-// decide decides an event that is not about one agent, or hands it on.
-func decide(d *draft) error {
-	switch what := d.ev.What.(type) {
+	var err error
+	switch what := ev.What.(type) { // what is not about one agent
 	case Configured:
 		d.configure(what)
-		if err := d.configureChannels(what); err != nil {
-			return err
+		if err = d.configureChannels(what); err == nil {
+			err = d.crew(what.Lead)
 		}
-		return d.crew(what.Lead)
 	case channel.Input:
-		return d.channels(what)
+		err = d.channels(what)
 	case crew.Input:
-		return d.crew(what)
+		err = d.crew(what)
 	case question.Input:
-		return d.questions(what)
+		err = d.questions(what)
 	case notice.Sent:
 		noticeSent(d, what)
 	case DispatchSeen:
-		return d.dispatchSeen(what)
+		err = d.dispatchSeen(what)
 	case DispatchGone:
-		return d.dispatchGone(what.Name)
+		err = d.dispatchGone(what.Name)
 	case SleepAsked:
-		return d.sleep()
+		err = d.sleep()
 	case DaemonStarted:
 		d.setTeam("E1", "daemon_started", func(s *TeamSet) {
 			s.Epoch, s.BootID, s.Stopping = s.Epoch+1, what.BootID, false
 		})
-		return d.crew(crew.DaemonStarted{})
+		err = d.crew(crew.DaemonStarted{})
 	case HoldAsked:
 		d.hold(what)
 	case ReleaseAsked:
@@ -85,19 +77,23 @@ func decide(d *draft) error {
 	case StopAsked:
 		d.stop(what)
 	default:
-		if d.ev.Run != "" {
-			return d.run()
+		a, known := t.Agents[ev.Agent]
+		_, ofQueue := what.(slotDue)
+		switch {
+		case ev.Run != "":
+			err = d.run()
+		case ofQueue && ev.Agent == "":
+			err = d.moveQueue(t.pool())
+		case known:
+			err = d.one(a)
+		default:
+			err = &Unknown{What: "agent", Name: ev.Agent, Known: t.Names()}
 		}
-		if _, bench := what.(slotDue); bench && d.ev.Agent == "" {
-			return d.moveQueue(d.team.pool())
-		}
-		a, ok := d.team.Agents[d.ev.Agent]
-		if !ok {
-			return &Unknown{What: "agent", Name: d.ev.Agent, Known: d.team.Names()}
-		}
-		return d.one(a)
 	}
-	return nil
+	if err != nil {
+		return nil, err
+	}
+	return d.changes, nil
 }
 
 // draft collects the changes of one event. Agents that it affects are copies with the changes so far
@@ -184,7 +180,9 @@ func (d *draft) refuseRemoved(a *Agent, what control.Commanded) error {
 // control decides a control input and executes its changes: the session to open or end is the
 // agent's, not the machine's (J1).
 func (d *draft) control(a *Agent, in control.Input) error {
-	changes, err := a.Control.Decide(in, d.now(a))
+	changes, err := a.Control.Decide(in, control.Now{
+		At: d.ev.At, Held: held(d.team), Stopping: d.team.Stopping || a.Removed, OverLimit: d.team.OverLimit(a, d.ev.At),
+	})
 	if err != nil {
 		return err
 	}
@@ -203,7 +201,12 @@ func (d *draft) control(a *Agent, in control.Input) error {
 		d.add("control/"+a.Name, "control", ch.Row, string(ch.From), string(ch.To), string(ch.Trigger), Body{Control: set})
 		a.Control.Apply(ch) // identities of files do not affect decisions
 		if ch.Open != "" {
-			if err := d.openOrWait(a, ch.Open); err != nil {
+			if a.Session == nil && !a.full() && len(a.Queue) == 0 && !a.Waits() { // J1
+				err = d.openSession(a, Session{Kind: ch.Open, For: ForControl})
+			} else {
+				err = d.request(a, Request{For: ForControl, Kind: ch.Open, At: d.ev.At})
+			}
+			if err != nil {
 				return err
 			}
 		}
@@ -214,16 +217,6 @@ func (d *draft) control(a *Agent, in control.Input) error {
 		}
 	}
 	return nil
-}
-
-// now returns what control's decisions may depend on besides its own state.
-func (d *draft) now(a *Agent) control.Now {
-	return control.Now{
-		At:        d.ev.At,
-		Held:      held(d.team),
-		Stopping:  d.team.Stopping || a.Removed,
-		OverLimit: d.team.OverLimit(a, d.ev.At),
-	}
 }
 
 // configure compares the configuration with the known agents. Removed agents stay known and start

@@ -31,11 +31,6 @@ func (d *draft) setSession(a *Agent, event session.Event, s Session) error {
 	return nil
 }
 
-// open occupies the agent's slot for control. Its previous session has ended by then.
-func (d *draft) open(a *Agent, kind control.Kind) error {
-	return d.openSession(a, Session{Kind: kind, For: ForControl})
-}
-
 // openSession occupies a free slot. It panics if the slot is not free.
 func (d *draft) openSession(a *Agent, s Session) error {
 	s.OpenedAt = d.ev.At
@@ -55,14 +50,6 @@ func (d *draft) openSession(a *Agent, s Session) error {
 		panic("team: a second session at one time: " + err.Error())
 	}
 	return nil
-}
-
-// openOrWait opens a session for control, or queues a request (J1).
-func (d *draft) openOrWait(a *Agent, kind control.Kind) error {
-	if a.Session == nil && !a.full() && len(a.Queue) == 0 && !a.Waits() {
-		return d.open(a, kind)
-	}
-	return d.request(a, Request{For: ForControl, Kind: kind, At: d.ev.At})
 }
 
 // ours finds the session that an event names, or refuses an event about an ended one: late events

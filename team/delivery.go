@@ -350,7 +350,7 @@ func (d *draft) openChannelSession(a *Agent) error {
 	switch {
 	case !some:
 		return nil
-	case d.team.slotFree(a) && len(a.Queue) == 0 && !d.turnNow().Held:
+	case d.team.slotFree(a) && len(a.Queue) == 0 && !d.team.turnNow(d.ev.At).Held:
 		return d.startChannelSession(a, action)
 	}
 	return d.request(a, Request{For: ForChannels, Kind: control.ChannelTurn, At: d.ev.At})

@@ -41,14 +41,6 @@ const (
 // Waits reports whether an agent must not be started because of a rate limit.
 func (a *Agent) Waits() bool { return a.Limited != nil && !a.Limited.Until.IsZero() }
 
-// liftAt is when the wait ends; zero: there is none.
-func (a *Agent) liftAt() time.Time {
-	if !a.Waits() {
-		return time.Time{}
-	}
-	return a.Limited.Until
-}
-
 // words describes the wait for people.
 func (l *Limited) words() string {
 	text := "rate limited until " + l.Until.UTC().Format("2006-01-02 15:04:05Z")

@@ -365,7 +365,7 @@ func (d *draft) moveQueue(a *Agent) error {
 		return d.openSession(a, Session{Kind: c.Kind, For: c.For})
 	}
 	if !isStep {
-		return d.open(a, c.Kind)
+		return d.openSession(a, Session{Kind: c.Kind, For: ForControl})
 	}
 	return d.beginStep(run, workflow.StepID(step), true)
 }

@@ -67,7 +67,7 @@ func TestOneSessionAtATime(t *testing.T) {
 		}
 	}()
 	a := *c.Agents["ada"]
-	(&draft{team: c.Team}).open(&a, control.Work)
+	_ = (&draft{team: c.Team}).openSession(&a, Session{Kind: control.Work, For: ForControl})
 }
 
 // SPEC J2, with only one machine that requests sessions: pause ends no session and lets no further

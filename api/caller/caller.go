@@ -32,19 +32,15 @@ func Inspect(c *net.UnixConn, dir string) *Conn {
 	return is
 }
 
-// gone reports whether the process that connected has ended. It may have passed the connection to
-// another process, so the caller is unknown then.
-func (c Caller) gone() bool {
-	if c.Who.PID == 0 {
-		return false
-	}
-	now, is := shim.BirthOf(c.Who.PID)
-	return !is || now != c.Who
-}
-
 // Identity returns what the controllers' rules need. They decide what the caller may do.
 func (c Caller) Identity() seam.Caller {
-	return seam.Caller{Session: c.Session, Foreign: c.Foreign, Unknown: c.Unseen || c.gone(), Seen: c.Who.PID != 0}
+	seen := c.Who.PID != 0
+	unknown := c.Unseen
+	if seen { // a process that has ended may have passed the connection to another one
+		now, is := shim.BirthOf(c.Who.PID)
+		unknown = unknown || !is || now != c.Who
+	}
+	return seam.Caller{Session: c.Session, Foreign: c.Foreign, Unknown: unknown, Seen: seen}
 }
 
 type key struct{}

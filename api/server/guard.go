@@ -1,14 +1,19 @@
 package server
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"crypto/subtle"
+	"errors"
+	"io"
 	"net"
 	"net/http"
+	"os"
 	"path"
 	"runtime/debug"
 	"strings"
+	"time"
 
 	"github.com/fairlead-dev/fairlead/api"
 	"github.com/fairlead-dev/fairlead/api/caller"
@@ -69,13 +74,6 @@ func (s *Server) repository() string {
 // identity returns what is known of the caller of a request. The controllers' rules decide what it may do.
 func identity(ctx context.Context) seam.Caller { return caller.In(ctx).Identity() }
 
-// once makes a request look up its caller at most once.
-func once(next http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		next.ServeHTTP(w, r.WithContext(caller.Once(r.Context())))
-	})
-}
-
 // ours lets agents of other repositories only read. The rules of single orders decide for all other callers.
 func ours(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -114,7 +112,7 @@ func (s *Server) actor(ctx context.Context) seam.Actor {
 
 const apiPolicy = "default-src 'none'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'"
 
-// headers sets the headers that every answer has. A panic in a handler ends only its request: it is
+// headers sets the headers that every answer has, and has the caller looked up at most once. A panic in a handler ends only its request: it is
 // logged with its stack, and the daemon continues.
 func (s *Server) headers(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -140,7 +138,7 @@ func (s *Server) headers(next http.Handler) http.Handler {
 				api.NewProblem(http.StatusInternalServerError, "this is a bug in fairlead; see its log for details").Write(w)
 			}
 		}()
-		next.ServeHTTP(noted, r)
+		next.ServeHTTP(noted, r.WithContext(caller.Once(r.Context())))
 	})
 }
 
@@ -244,4 +242,45 @@ func unknown(w http.ResponseWriter) {
 	sendAway(w)
 	w.Header().Set("WWW-Authenticate", `Bearer realm="fairlead"`)
 	api.NewProblem(http.StatusUnauthorized, "the token is missing or wrong: send `Authorization: Bearer TOKEN` with the content of .fairlead/token; a browser signs in with `fairlead open`; the command line needs neither").Write(w)
+}
+
+// bodyMost returns the maximum length of a request's body in bytes.
+func bodyMost(r *http.Request) int64 {
+	if r.Method == http.MethodPost && (r.URL.Path == api.Base+importPath || renamed[strings.TrimPrefix(r.URL.Path, api.Base)] == importPath) {
+		return documentBytesMax
+	}
+	if r.Method == http.MethodPost && r.URL.Path == api.Base+startRunPath {
+		return api.StartRunBytesMax
+	}
+	return api.BodyBytesMax
+}
+
+// whole reads the body of a request before any handler does. A body that is too long, too slow or
+// cut off is then answered as a fault of the request.
+func (s *Server) whole(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Body == nil || r.Body == http.NoBody {
+			next.ServeHTTP(w, r)
+			return
+		}
+		rc, most := http.NewResponseController(w), bodyMost(r)
+		_ = rc.SetReadDeadline(time.Now().Add(s.waits.body)) // if it cannot be set, the server's own limit applies
+		body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, most))
+		var long *http.MaxBytesError
+		switch {
+		case err == nil:
+			_ = rc.SetReadDeadline(time.Time{})
+			r.Body = io.NopCloser(bytes.NewReader(body))
+			next.ServeHTTP(w, r)
+			return
+		case errors.As(err, &long):
+			api.NewProblem(http.StatusRequestEntityTooLarge, "the body is too large: the limit is %d bytes", most).Write(w)
+		case errors.Is(err, os.ErrDeadlineExceeded):
+			sendAway(w)
+			api.NewProblem(http.StatusRequestTimeout, "the body did not arrive within %s", s.waits.body).Write(w)
+		default:
+			sendAway(w)
+			api.NewProblem(http.StatusBadRequest, "the body was cut off, or is not encoded as the headers say: %s", api.Shorten(err.Error())).Write(w)
+		}
+	})
 }

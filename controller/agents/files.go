@@ -118,6 +118,9 @@ func unpackExtra(packed string) []file.Field {
 	return fields
 }
 
+// byFile is the actor of what is found about a file that no program wrote so.
+var byFile = team.Actor{Kind: "engine", ID: agentfile.FileName}
+
 // observe processes one observation of a file: it updates the known content and returns the events
 // that another program's content causes. Content that Fairlead wrote causes none, however late it
 // is observed. Observations are processed in the order in which they were made; otherwise an older
@@ -156,7 +159,15 @@ func (c *Controller) observe(seen agentfile.Seen) []team.Event {
 			m.Crowded = false
 			return nil
 		}
-		return lateStart(event(seen, c.fileRead(m, a, seen, first), actorOf(seen.State, a.Name)), absent && !c.Holding())
+		by := team.Actor{Kind: "human", ID: agentfile.FileName} // the author that the file names; every program that can write the file can name any
+		if seen.State.SetBy == agentfile.SetByAgent {
+			by = team.Actor{Kind: "agent", ID: a.Name}
+		}
+		events := []team.Event{{Actor: by, Agent: a.Name, What: c.fileRead(m, a, seen, first)}}
+		if absent && !c.Holding() { // first read after the start of the daemon: its desired state takes effect as at the start
+			events = append(events, team.Event{Actor: sessions.ByRecovery, Agent: a.Name, What: control.Started{}})
+		}
+		return events
 	case agentfile.KindMalformed:
 		if seen.FromSwap {
 			c.log.Warn("a write replaced content that is not a valid agent state", "agent", seen.Name, "fault", seen.Fault, "kept_as", seen.KeptAs)
@@ -164,10 +175,10 @@ func (c *Controller) observe(seen agentfile.Seen) []team.Event {
 		}
 		broken := control.FileBroken{KeptAs: seen.KeptAs, Fault: seen.Fault, Torn: first && c.Rebooted && a.Control.State != control.Absent}
 		m.Crowded = false
-		return event(seen, broken, team.Actor{Kind: "engine", ID: agentfile.FileName})
+		return []team.Event{{Actor: byFile, Agent: a.Name, What: broken}}
 	case agentfile.KindDeleted:
 		m.Crowded = false
-		return event(seen, control.FileGone{}, team.Actor{Kind: "engine", ID: agentfile.FileName})
+		return []team.Event{{Actor: byFile, Agent: a.Name, What: control.FileGone{}}}
 	default:
 		m.Failed = seen.Fault
 		c.log.Warn("agent_state.json cannot be read", "agent", seen.Name, "fault", seen.Fault)
@@ -237,19 +248,6 @@ func (c *Controller) LastLook(ctx context.Context, slot *sessions.Slot) error {
 	}
 }
 
-// lateStart adds the Started event for a file that was first read after the start of the daemon, so
-// that its desired state takes effect as it does at the start.
-func lateStart(events []team.Event, late bool) []team.Event {
-	if late {
-		events = append(events, team.Event{Actor: sessions.ByRecovery, Agent: events[0].Agent, What: control.Started{}})
-	}
-	return events
-}
-
-func event(seen agentfile.Seen, in control.Input, by team.Actor) []team.Event {
-	return []team.Event{{Actor: by, Agent: seen.Name, What: in}}
-}
-
 // fileRead converts content that another program wrote to an event. If the file has too many
 // unknown fields, they stay in the file, which is then not overwritten; its desired state counts as
 // usual.
@@ -285,15 +283,6 @@ func (c *Controller) fileRead(m *AgentFile, a *team.Agent, seen agentfile.Seen, 
 
 // Years accepted in a timestamp. JSON cannot encode all years that RFC 3339 allows.
 const yearMin, yearMax = 1970, 9000
-
-// actorOf returns the author that the file names. Every program that can write the file can name
-// any author.
-func actorOf(state agentfile.State, agent string) team.Actor {
-	if state.SetBy == agentfile.SetByAgent {
-		return team.Actor{Kind: "agent", ID: agent}
-	}
-	return team.Actor{Kind: "human", ID: agentfile.FileName}
-}
 
 // FileDue reports whether the file differs from what it should contain.
 func (c *Controller) FileDue(m *AgentFile, a *team.Agent) bool {

@@ -7,8 +7,9 @@ import (
 	"time"
 
 	"github.com/fairlead-dev/fairlead/controller/sessions"
-
 	"github.com/fairlead-dev/fairlead/loop"
+	"github.com/fairlead-dev/fairlead/machine"
+	"github.com/fairlead-dev/fairlead/machine/control"
 	"github.com/fairlead-dev/fairlead/team"
 )
 
@@ -23,7 +24,7 @@ func (c *Controller) AgentHooks() loop.Hooks {
 		Note: func(ch team.Change, t *loop.Touched) bool {
 			c.warn(ch)
 			if ch.Body.Team == nil && ch.Body.Notice == nil && !strings.HasPrefix(ch.Entity, "run/") {
-				t.Agent(loop.AgentOf(ch.Entity))
+				t.Agent(team.AgentOf(ch.Entity))
 			}
 			return true
 		},
@@ -32,7 +33,15 @@ func (c *Controller) AgentHooks() loop.Hooks {
 				c.beginActions(name)
 			}
 		},
-		Next:    c.nextOfAgents,
+		Next: func() (next time.Time) {
+			for name, a := range c.State().Agents {
+				next = machine.Earliest(next, c.deadline(a))
+				if m := c.Files[name]; m != nil {
+					next = machine.Earliest(next, m.Again)
+				}
+			}
+			return next
+		},
 		Due:     c.dueOfAgents,
 		Settled: func(bool) bool { return c.filesSettled() },
 		Ready:   c.releaseMemory,
@@ -41,17 +50,6 @@ func (c *Controller) AgentHooks() loop.Hooks {
 			return c.pumped
 		},
 	}
-}
-
-func (c *Controller) nextOfAgents() time.Time {
-	var next time.Time
-	for name, a := range c.State().Agents {
-		next = loop.Earlier(next, c.deadline(a))
-		if m := c.Files[name]; m != nil {
-			next = loop.Earlier(next, m.Again)
-		}
-	}
-	return next
 }
 
 // dueOfAgents returns a request for each expired timer of an agent and for each file whose write is
@@ -111,4 +109,62 @@ func (c *Controller) releaseMemory() {
 			debug.FreeOSMemory()
 		}
 	})
+}
+
+// beginActions starts the actions that the agent's state asks for and that have not begun. It is
+// called after every change, so that no other code has to remember to call it.
+func (c *Controller) beginActions(name string) {
+	a, m := c.State().Agents[name], c.sessions.Slots[name]
+	if a == nil || m == nil || c.Holding() {
+		return
+	}
+	for todo := range c.State().Actions(a) {
+		if todo.Do == team.WriteFile {
+			c.writeFile(c.Files[name], a)
+			continue
+		}
+		m := m.At(todo.Session.Slot)
+		if m.Begun(todo.Session.ID, todo.Key) {
+			continue
+		}
+		switch s := todo.Session; todo.Do {
+		case team.StartSession:
+			c.Go(func(ctx context.Context) { c.sessions.StartSession(ctx, m, s) })
+		case team.EndSession:
+			c.Go(func(ctx context.Context) { c.sessions.EndSession(ctx, m, s) })
+		default:
+			panic("agents: unknown action: " + string(todo.Do))
+		}
+	}
+	c.writeNext()
+}
+
+// warnings maps events of machine control to log messages for people. They stop nothing.
+var warnings = map[control.Event]string{
+	control.FileMalformed:       "agent_state.json was malformed: its content is kept beside it, and the desired state is pause",
+	control.FileTorn:            "agent_state.json was torn by a restart of the machine: it is written again from the journal",
+	control.WantedUnknown:       "desired_state is not a word that fairlead knows: it counts as pause",
+	control.FailedForGood:       "too many sessions failed in a row: the agent is paused",
+	control.OneShotFailed:       "a one-shot session failed",
+	control.LimitReached:        "a limit is reached: the session is ended and the agent paused",
+	control.PauseStands:         "agent_state.json asks to start an agent that a person paused: the pause is kept; fairlead start, once or cleanup lift it",
+	control.CurrentContradicted: "another program wrote current_state: it is corrected",
+}
+
+// warn logs each warning once per start for each agent.
+func (c *Controller) warn(ch team.Change) {
+	text, known := warnings[control.Event(ch.Trigger)]
+	if !known || ch.Machine != "control" { // steps have an event of the same name
+		return
+	}
+	key := ch.Entity + " " + ch.Trigger
+	if c.warned[key] {
+		return
+	}
+	c.warned[key] = true
+	note := ""
+	if ch.Body.Control != nil {
+		note = ch.Body.Control.Value.Desired.Note
+	}
+	c.log.Warn(text, "agent", team.AgentOf(ch.Entity), "row", ch.Row, "note", note)
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/fairlead-dev/fairlead/controller/sessions"
 
 	"github.com/fairlead-dev/fairlead/loop"
+	"github.com/fairlead-dev/fairlead/machine"
 	"github.com/fairlead-dev/fairlead/machine/channel"
 	"github.com/fairlead-dev/fairlead/team"
 )
@@ -67,13 +68,6 @@ func (d *timerQueue) set(id channel.ChannelID, next channel.Deadline) {
 		was.Deadline = next
 		heap.Fix(d, was.at)
 	}
-}
-
-func (d *timerQueue) next() time.Time {
-	if len(d.byTime) == 0 {
-		return time.Time{}
-	}
-	return d.byTime[0].At
 }
 
 // past removes and returns the deadlines that are due.
@@ -157,20 +151,19 @@ func (c *Controller) ChannelHooks() loop.Hooks {
 				c.tellNext(name)
 			}
 		},
-		Next: c.nextInChannels,
-		Due:  c.dueInChannels,
+		Next: func() (next time.Time) {
+			if len(c.timers.byTime) > 0 {
+				next = c.timers.byTime[0].At
+			}
+			for name, a := range c.State().Agents {
+				if m := c.sessions.Slots[name]; m != nil {
+					next = machine.Earliest(next, c.participantDue(m, a))
+				}
+			}
+			return next
+		},
+		Due: c.dueInChannels,
 	}
-}
-
-// nextInChannels is the next deadline of a channel or a participant.
-func (c *Controller) nextInChannels() time.Time {
-	next := c.timers.next()
-	for name, a := range c.State().Agents {
-		if m := c.sessions.Slots[name]; m != nil {
-			next = loop.Earlier(next, c.participantDue(m, a))
-		}
-	}
-	return next
 }
 
 // note marks the agents and channels that a change concerns, and reports whether it was about

@@ -53,25 +53,22 @@ type channelIndex struct {
 
 // note records appended changes, the first with Seq seq.
 func (b *messageIndex) note(changes []team.Change, seq uint64) {
-	for i := range changes {
-		ch := &changes[i]
-		if name, ok := strings.CutPrefix(ch.Entity, ChannelPrefix); ok && ch.Body.Turn != nil {
-			b.noteTurn(name, ch, seq+uint64(i))
-		}
-	}
-}
-
-func (b *messageIndex) noteTurn(name string, ch *team.Change, seq uint64) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.from == 0 {
-		b.from = seq
-	}
-	page := b.page(name)
-	body := &ch.Body.Turn.Body
-	page.add(seq, body, ch.From != ch.To)
-	if post := body.Post; post != nil {
-		b.keep(page, saidBy(seq, ch.At, body, ch.Body.Turn.Text))
+	for i := range changes {
+		ch, at := &changes[i], seq+uint64(i)
+		name, ok := strings.CutPrefix(ch.Entity, ChannelPrefix)
+		if !ok || ch.Body.Turn == nil {
+			continue
+		}
+		if b.from == 0 {
+			b.from = at
+		}
+		page, body := b.page(name), &ch.Body.Turn.Body
+		page.add(at, body, ch.From != ch.To)
+		if body.Post != nil {
+			b.keep(page, saidBy(at, ch.At, body, ch.Body.Turn.Text))
+		}
 	}
 }
 

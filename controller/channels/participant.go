@@ -81,16 +81,7 @@ func (c *Controller) Participant(m *sessions.Slot) *participant {
 	return p
 }
 
-// probeIfDue starts a probe of an agent that Fairlead runs and that is not known to be able to take
-// part (J3).
-func (c *Controller) probeIfDue(m *sessions.Slot, a *team.Agent, is *channel.Agent) {
-	if !c.mayProbe(m, a, is) {
-		return
-	}
-	c.Participant(m).probing = true
-	c.Go(func(ctx context.Context) { c.probe(ctx, m) })
-}
-
+// mayProbe reports whether an agent that Fairlead runs is to be probed now.
 func (c *Controller) mayProbe(m *sessions.Slot, a *team.Agent, is *channel.Agent) bool {
 	p := c.Participant(m)
 	return !p.probing && !a.Removed && m.Conf.Workspace != "" && !(p.probed && is.Connected) && p.probeAt.IsZero()

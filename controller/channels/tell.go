@@ -104,8 +104,9 @@ func (c *Controller) tellNext(name string) {
 		}
 		return
 	}
-	if is != nil {
-		c.probeIfDue(m, a, is)
+	if is != nil && c.mayProbe(m, a, is) { // it is not known whether it can take part (J3)
+		c.Participant(m).probing = true
+		c.Go(func(ctx context.Context) { c.probe(ctx, m) })
 	}
 	c.stopWork(m, a, todo)
 	s := a.Session

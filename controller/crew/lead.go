@@ -61,21 +61,17 @@ func (c *Controller) CrewHooks() loop.Hooks {
 	return loop.Hooks{
 		Check:    c.mayTellLead,
 		Appended: c.CrewState.note,
-		Note:     c.leadMoved,
-		Next:     func() time.Time { return c.State().Crew.Deadline() },
-		Due:      func(time.Time) []loop.Request { return c.leadDue() },
-		Settled:  func(stopping bool) bool { return !stopping || c.documentsSettled() },
+		Note: func(ch team.Change, t *loop.Touched) bool {
+			set, lead := ch.Body.Presence, c.State().Crew.Lead.Agent
+			if lead != "" && (set != nil && set.Words == nil || ch.Body.Team != nil) { // the end of a hold
+				t.Agent(lead)
+			}
+			return set != nil
+		},
+		Next:    func() time.Time { return c.State().Crew.Deadline() },
+		Due:     func(time.Time) []loop.Request { return c.leadDue() },
+		Settled: func(stopping bool) bool { return !stopping || c.documentsSettled() },
 	}
-}
-
-// leadMoved marks the lead if a change may ask something of it, and says whether the change was about
-// the crew.
-func (c *Controller) leadMoved(ch team.Change, t *loop.Touched) bool {
-	crew, lead := ch.Body.Presence, c.State().Crew.Lead.Agent
-	if lead != "" && (crew != nil && crew.Words == nil || ch.Body.Team != nil) { // the end of a hold
-		t.Agent(lead)
-	}
-	return crew != nil
 }
 
 // LeadPrompt renders an action of the lead as text for its session. It omits members that have

@@ -92,7 +92,7 @@ func (c *Controller) ImportDocument(ctx context.Context, by seam.Actor, data []b
 		Found: func(changes []team.Change) {
 			for i := range changes {
 				if body := changes[i].Body.Presence; body != nil && body.Doc != nil {
-					id = crew.DocID(loop.AgentOf(changes[i].Entity))
+					id = crew.DocID(team.AgentOf(changes[i].Entity))
 				}
 			}
 		},

@@ -71,19 +71,14 @@ func (d *folderSide) Poke() {
 // dispatchHooks are what the dispatch controller does in the loop.
 func (c *Controller) DispatchHooks() loop.Hooks {
 	return loop.Hooks{
-		Note: func(ch team.Change, _ *loop.Touched) bool { return c.folderMoved(ch) },
-		Act:  func(*loop.Touched) { c.errandsOfFolders() },
+		Note: func(ch team.Change, _ *loop.Touched) bool {
+			if ch.Body.Dispatch != nil {
+				c.noteHosted(strings.TrimPrefix(ch.Entity, "dispatch/"))
+			}
+			return ch.Body.Dispatch != nil
+		},
+		Act: func(*loop.Touched) { c.errandsOfFolders() },
 	}
-}
-
-// folderMoved notes which folder a change was about.
-func (c *Controller) folderMoved(ch team.Change) bool {
-	if ch.Body.Dispatch == nil {
-		return false
-	}
-	name := strings.TrimPrefix(ch.Entity, "dispatch/")
-	c.noteHosted(name)
-	return true
 }
 
 func (c *Controller) noteHosted(name string) {

@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -85,9 +86,12 @@ func (w *SessionFolders) run() {
 		select {
 		case <-w.done:
 			return
-		case _, ok := <-events:
+		case event, ok := <-events:
 			if !ok {
 				events = nil
+				continue
+			}
+			if !w.concerns(event.Name) {
 				continue
 			}
 		case _, ok := <-faults: // some events were lost: everything is looked at anyway
@@ -99,6 +103,11 @@ func (w *SessionFolders) run() {
 		}
 		w.Say()
 	}
+}
+
+// concerns is false for a file beside the folders on the way to the root: an agent may write many in its repository.
+func (w *SessionFolders) concerns(name string) bool {
+	return !strings.HasPrefix(w.Root(), filepath.Dir(name)+"/") || strings.HasPrefix(w.Root()+"/", name+"/")
 }
 
 // Say notifies the reader that a folder changed.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/fairlead-dev/fairlead/controller/seam"
 	"github.com/fairlead-dev/fairlead/loop"
+	"github.com/fairlead-dev/fairlead/machine"
 	"github.com/fairlead-dev/fairlead/machine/notice"
 	"github.com/fairlead-dev/fairlead/team"
 )
@@ -77,7 +78,7 @@ func (c *Controller) NotifyPeople(ctx context.Context) {
 		again, busy := now.Add(lookMax), 0
 		for _, t := range c.opts.Notices.Targets {
 			at := c.begin(ctx, t, receivers[t.Name], t.Plan(records[t.Name], matters, c.started, now), now, results)
-			again = loop.Earlier(again, at)
+			again = machine.Earliest(again, at)
 			if receivers[t.Name].busy {
 				busy++
 			}

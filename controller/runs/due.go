@@ -6,6 +6,7 @@ import (
 	"github.com/fairlead-dev/fairlead/controller/sessions"
 
 	"github.com/fairlead-dev/fairlead/loop"
+	"github.com/fairlead-dev/fairlead/machine"
 	"github.com/fairlead-dev/fairlead/team"
 )
 
@@ -17,10 +18,12 @@ func (c *Controller) RunHooks() loop.Hooks {
 				c.errandsOfRun(id)
 			}
 		},
-		Next: func() time.Time {
-			next := nextSnapshot(c)
+		Next: func() (next time.Time) {
+			for _, at := range c.snapshots {
+				next = machine.Earliest(next, at)
+			}
 			for id := range c.State().Runs {
-				next = loop.Earlier(next, c.State().DeadlineRun(id))
+				next = machine.Earliest(next, c.State().DeadlineRun(id))
 			}
 			return next
 		},

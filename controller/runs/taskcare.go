@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"github.com/fairlead-dev/fairlead/internal/file"
-	"github.com/fairlead-dev/fairlead/loop"
 	"github.com/fairlead-dev/fairlead/machine/workflow"
 	"github.com/fairlead-dev/fairlead/task"
 	"github.com/fairlead-dev/fairlead/worktree"
@@ -37,14 +36,6 @@ func watchFolder(c *Controller, id string, r *workflow.Run) {
 	case !works:
 		delete(c.snapshots, id)
 	}
-}
-
-// nextSnapshot is when the next folder is due; the zero time if none is.
-func nextSnapshot(c *Controller) (next time.Time) {
-	for _, at := range c.snapshots {
-		next = loop.Earlier(next, at)
-	}
-	return next
 }
 
 // takeSnapshots keeps the content of the folders that are due.

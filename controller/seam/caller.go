@@ -1,6 +1,8 @@
 package seam
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"strings"
 
 	"github.com/fairlead-dev/fairlead/machine"
@@ -116,4 +118,11 @@ func (c Caller) mayOrder(event, subject, about, reason string) error {
 		return nil
 	}
 	return &machine.Refusal{Subject: subject, Event: event, State: "asked from within " + c.Session, Row: "X10", Reason: reason}
+}
+
+// HashOfToken is what the journal keeps of an agent's token. A token has 32 random bytes, so its hash
+// does not help to guess it.
+func HashOfToken(token string) string {
+	sum := sha256.Sum256([]byte(token))
+	return hex.EncodeToString(sum[:])
 }

@@ -161,23 +161,6 @@ func (c *Controller) outlive(ctx context.Context, name string, t seam.Orphan, pr
 	})
 }
 
-// awaitOrphans waits until no orphan session of the agent runs. It reports whether the session is
-// still to be started.
-func (c *Controller) awaitOrphans(ctx context.Context, m *Slot, s team.Session) bool {
-	for {
-		strange := ""
-		if c.View(ctx, func(*team.Team) { strange = c.OrphanOf(m.Conf.Name) }) != nil {
-			return false
-		}
-		if strange == "" {
-			return true
-		}
-		if _, may := c.mayStart(ctx, m, s); !may || !loop.Rest(ctx, OrphanEvery) {
-			return false
-		}
-	}
-}
-
 // OrphanEvery is how often a start that waits for an orphan session checks whether it may continue
 // and is still wanted.
 const OrphanEvery = 200 * time.Millisecond

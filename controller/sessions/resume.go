@@ -32,7 +32,7 @@ var errLeft = errors.New("the session is no longer to be started")
 // it begins a new one. cut means that the conversation was interrupted in the middle of its prompt.
 // The error is errLeft if the session is no longer to be started.
 func (c *Controller) conversationToResume(ctx context.Context, m *Slot, s team.Session, agent driver.Agent, record *team.LaunchRecord) (id string, cut bool, err error) {
-	if m.Run != "" || m.Conf.Resume == config.ResumeNever || !m.Driver.Capabilities(agent, driver.Kind(s.Kind)).Resumes {
+	if m.Run != "" || m.Conf.Resume == config.ResumeNever || !m.Resumes {
 		return "", false, nil
 	}
 	var was team.Conversation
@@ -147,7 +147,7 @@ func (c *Controller) askToResume(ctx context.Context, m *Slot, s team.Session, w
 		}
 		switch next {
 		case resume.Leaves:
-			_, _ = c.mayStart(ctx, m, s) // withdraws the session if it is still open
+			_ = c.mayStart(ctx, m, s, "") // withdraws the session if it is still open
 			return false, errLeft
 		case resume.Asks:
 			if _, err := c.SubmitOf(ctx, ByEngine, m, raised); err != nil && !loop.IsAnswer(err) {

@@ -2,7 +2,6 @@ package sessions
 
 import (
 	"github.com/fairlead-dev/fairlead/config"
-	"github.com/fairlead-dev/fairlead/driver"
 	"github.com/fairlead-dev/fairlead/team"
 )
 
@@ -16,12 +15,12 @@ type Resumption struct {
 // Resumption describes how an agent would be started; nil if its driver cannot resume
 // conversations.
 func (m *Slot) Resumption() *Resumption {
+	if m.Run != "" || !m.Resumes {
+		return nil
+	}
 	agent := Known(*m.Conf)
 	for _, name := range m.Conf.Env.Names() { // only names are recorded, not values
 		agent.Env = append(agent.Env, name+"=")
-	}
-	if m.Run != "" || !m.Driver.Capabilities(agent, driver.Work).Resumes {
-		return nil
 	}
 	return &Resumption{m.Conf.Resume, recordOf(m, agent)}
 }

@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/fairlead-dev/fairlead/controller/seam"
-
 	"github.com/fairlead-dev/fairlead/driver"
 	"github.com/fairlead-dev/fairlead/loop"
 	"github.com/fairlead-dev/fairlead/shim"
@@ -210,4 +209,16 @@ func (p *shimProcess) seen(ctx context.Context) (s shim.Status, against string, 
 var LifeWords = map[shim.Life]string{
 	shim.LifeUnknown: "is not known", shim.Lives: "lives", shim.Stopped: "is stopped",
 	shim.Gone: "is gone", shim.Reused: "is gone, and its PID now belongs to another process",
+}
+
+// LabeledWire is a wire that labels its input. A driver sends a prompt in one call.
+type LabeledWire struct {
+	seam.Process
+	Typist seam.InputWriter
+	Label  string
+}
+
+// Send writes the input with the label.
+func (w LabeledWire) Send(ctx context.Context, input []byte) error {
+	return w.Typist.SendAs(ctx, w.Label, input)
 }

@@ -2,11 +2,13 @@ package sessions
 
 import (
 	"context"
-
-	"github.com/fairlead-dev/fairlead/controller/seam"
+	"strings"
+	"time"
 
 	"github.com/fairlead-dev/fairlead/config"
+	"github.com/fairlead-dev/fairlead/controller/seam"
 	"github.com/fairlead-dev/fairlead/driver"
+	"github.com/fairlead-dev/fairlead/loop"
 	"github.com/fairlead-dev/fairlead/machine/workflow"
 	"github.com/fairlead-dev/fairlead/team"
 )
@@ -20,6 +22,7 @@ type Slot struct {
 	Step    workflow.StepID // the step of that run
 	N       int             // the number of an agent's slot
 	Steers  bool            // Capabilities.Steers of its agent; kept, because asking the driver may read a file
+	Resumes bool            // Capabilities.Resumes of its driver; kept for the same reason
 	session string          // the session whose actions Doing holds
 	Doing   map[string]bool // actions that were started, by key
 	extra   map[int]*Slot   // of slot 0: the agent's other slots, made when they are first used
@@ -27,7 +30,8 @@ type Slot struct {
 
 // NewSlot makes the slot of an agent.
 func NewSlot(conf *config.Agent, d driver.Driver) *Slot {
-	return &Slot{Conf: conf, Driver: d, Steers: d.Capabilities(Known(*conf), driver.Turn).Steers, Doing: map[string]bool{}}
+	can := d.Capabilities(Known(*conf), driver.Turn)
+	return &Slot{Conf: conf, Driver: d, Steers: can.Steers, Resumes: can.Resumes, Doing: map[string]bool{}}
 }
 
 // At returns another slot of the agent of slot 0. It is called in the loop.
@@ -39,7 +43,7 @@ func (m *Slot) At(n int) *Slot {
 		m.extra = map[int]*Slot{}
 	}
 	if m.extra[n] == nil {
-		m.extra[n] = &Slot{Conf: m.Conf, Driver: m.Driver, N: n, Steers: m.Steers, Doing: map[string]bool{}}
+		m.extra[n] = &Slot{Conf: m.Conf, Driver: m.Driver, N: n, Steers: m.Steers, Resumes: m.Resumes, Doing: map[string]bool{}}
 	}
 	return m.extra[n]
 }
@@ -107,4 +111,59 @@ func (c *Controller) AwaitProc(ctx context.Context, session string) seam.Process
 			return nil
 		}
 	}
+}
+
+// Event returns an event about this slot.
+func (m *Slot) Event(by team.Actor, what any) *team.Event {
+	if m.Run != "" {
+		ev := loop.EventBy(by, "", what)
+		ev.Run = m.Run
+		return ev
+	}
+	return loop.EventBy(by, m.Conf.Name, what)
+}
+
+// SubmitOf submits an event about a slot and returns the Seq of its last change.
+func (c *Controller) SubmitOf(ctx context.Context, by team.Actor, m *Slot, what any) (uint64, error) {
+	return c.Do(ctx, loop.Request{Event: m.Event(by, what)})
+}
+
+// Open returns the session that is open in this slot, or nil.
+func (m *Slot) Open(t *team.Team) *team.Session {
+	if m.Run != "" {
+		return t.Pool.Sessions[m.Run+"/"+string(m.Step)]
+	}
+	return t.Agents[m.Conf.Name].InSlot(m.N)
+}
+
+func (m *Slot) mayStart(t *team.Team, session string, at time.Time) (bool, string) {
+	if m.Run != "" {
+		return t.MayStartRun(m.Run, session, at)
+	}
+	return t.MayStart(m.Conf.Name, session, at)
+}
+
+// PoolDriver is the driver of a step that runs without an agent.
+const PoolDriver = "exec"
+
+// StepParts splits the name of a step's own session, for example build@f8c1.
+func StepParts(name string) (run, step string, ok bool) {
+	step, run, ok = strings.Cut(name, "@")
+	return run, step, ok && run != "" && step != ""
+}
+
+// pastStep reports whether the journal says that a step's own session is over.
+func (c *Controller) pastStep(run, step string, n uint64, session string) bool {
+	if s := c.State().Pool.Sessions[run+"/"+step]; s != nil && s.ID == session {
+		return false
+	}
+	if _, gone := c.State().Archive[run]; gone {
+		return true
+	}
+	r := c.State().Runs[run]
+	if r == nil {
+		return false
+	}
+	_, p, known := r.Find(workflow.StepID(step))
+	return !known || n <= p.N // a step that was removed from the workflow has no open sessions
 }

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
+	"strings"
 
 	"github.com/fairlead-dev/fairlead/config"
 	"github.com/fairlead-dev/fairlead/controller/seam"
@@ -19,8 +21,10 @@ import (
 // reads the agent's file once more, since another program may just have written pause, then asks
 // the loop, and then starts the process at once.
 func (c *Controller) StartSession(ctx context.Context, m *Slot, s team.Session) {
-	if _, may := c.mayStart(ctx, m, s); !may || !c.awaitOrphans(ctx, m, s) {
-		return
+	for is := (startCheck{orphan: true}); is.orphan; {
+		if is = c.mayStart(ctx, m, s, ""); !is.may || is.orphan && !loop.Rest(ctx, OrphanEvery) {
+			return
+		}
 	}
 	ready, err := c.prepare(ctx, m, s)
 	if err == nil {
@@ -44,11 +48,11 @@ func (c *Controller) StartSession(ctx context.Context, m *Slot, s team.Session) 
 			return
 		}
 	}
-	epoch, may := c.mayStart(ctx, m, s)
-	if !may {
+	now := c.mayStart(ctx, m, s, ready.token)
+	if !now.may {
 		return
 	}
-	proc, err := c.opts.Host.Start(ctx, s.ID, epoch, ready.Launch, m.Conf.Grace)
+	proc, err := c.opts.Host.Start(ctx, s.ID, now.epoch, ready.Launch, m.Conf.Grace)
 	var before *seam.AlreadyStarted
 	var cannot *seam.CannotStart
 	switch {
@@ -67,20 +71,34 @@ func (c *Controller) StartSession(ctx context.Context, m *Slot, s team.Session) 
 	}
 }
 
-// mayStart asks the loop whether the session is still wanted, and withdraws it if not.
-func (c *Controller) mayStart(ctx context.Context, m *Slot, s team.Session) (epoch uint64, may bool) {
-	why := ""
-	err := c.View(ctx, func(t *team.Team) {
-		may, why = m.mayStart(t, s.ID, c.Now())
-		epoch = t.Epoch
-	})
-	if err != nil {
-		return 0, false
+// startCheck is what the loop says about a session that is to start.
+type startCheck struct {
+	may    bool
+	why    string // if not
+	orphan bool   // an orphan session of the agent runs
+	epoch  uint64
+}
+
+// mayStart asks the loop whether the session is still wanted, and withdraws it if not. Afterwards a token
+// is in the journal: the process must not have one that the next daemon does not know.
+func (c *Controller) mayStart(ctx context.Context, m *Slot, s team.Session, token string) startCheck {
+	looked := make(chan startCheck, 1)
+	req := loop.Request{Look: func(t *team.Team) {
+		is := startCheck{orphan: len(c.orphans[m.Conf.Name]) > 0, epoch: t.Epoch}
+		is.may, is.why = m.mayStart(t, s.ID, c.Now())
+		looked <- is
+	}}
+	if token != "" {
+		req.Event = m.Event(ByShim, team.TokenGiven{Session: s.ID, Hash: seam.HashOfToken(token)})
 	}
-	if !may {
-		c.withdrawn(ctx, m, s.ID, why)
+	if _, err := c.Do(ctx, req); err != nil && !loop.IsAnswer(err) {
+		return startCheck{}
 	}
-	return epoch, may
+	is := <-looked
+	if !is.may {
+		c.withdrawn(ctx, m, s.ID, is.why)
+	}
+	return is
 }
 
 // takeCare records a process that was just started, and follows it.
@@ -167,3 +185,63 @@ func SessionFor(m *Slot, s team.Session) driver.Session {
 
 // ErrNotAsked means that the prompt that a session was opened for is no longer due.
 var ErrNotAsked = errors.New("the prompt for the session is no longer due")
+
+// PreparedLaunch is a session that is ready to start, with the record of how it starts.
+type PreparedLaunch struct {
+	Launch driver.Launch
+	record *team.LaunchRecord
+	token  string   // for the team's tools; empty: none
+	Boxed  bool     // it is already in a sandbox
+	Writes []string // folders and files outside of its workspace that the session needs
+
+	ReadOnly bool // its sandbox does not let it write in its workspace
+}
+
+// Launch asks the driver how to start a session. It decides first whether the session resumes an
+// earlier conversation, which may wait for a person's answer.
+func (c *Controller) Launch(ctx context.Context, m *Slot, s team.Session, agent driver.Agent, session driver.Session) (PreparedLaunch, error) {
+	if (m.Run != "" || m.Conf.MCP) && c.opts.Offer != nil { // the command of a step has no settings
+		agent.MCP = c.opts.Offer(m.Conf.Name, s.ID)
+	}
+	record := recordOf(m, agent)
+	before, cut, err := c.conversationToResume(ctx, m, s, agent, record)
+	if err != nil {
+		return PreparedLaunch{}, err
+	}
+	session.Resume, record.Resume = before, before
+	if before != "" && session.Again != "" {
+		session.Prompt, session.Images = session.Again, nil // the conversation has them
+	}
+	if told := team.TellWords(s.Told); told != "" {
+		session.Prompt = strings.TrimSpace(strings.TrimSpace(session.Prompt) + "\n\n" + told)
+	}
+	if cut && before != "" && !s.ServesChannels() {
+		session.Prompt = cutOffWords + session.Prompt
+	}
+	launch, err := m.Driver.Launch(agent, session)
+	launch.Ports, launch.PortsFor = m.Conf.Ports, agent.Workspace
+	return PreparedLaunch{Launch: launch, record: record, token: agent.MCP.Token}, err
+}
+
+// cutOffWords precede the prompt of a session that resumes after an interruption. The program knows
+// what it has done, but not that it was interrupted.
+const cutOffWords = `You were interrupted in the middle of this; some time may have passed. Look at what is done already, and go on from there.
+What you were asked:
+
+`
+
+// recordOf returns what is journaled about a start: nothing specific to the session, so that two
+// starts can be compared, and no values of environment variables.
+func recordOf(m *Slot, agent driver.Agent) *team.LaunchRecord {
+	r := &team.LaunchRecord{Driver: m.Conf.Driver, Argv: slices.Clone(agent.Command), Dir: agent.Workspace, Model: agent.Model, Mode: agent.Mode}
+	if len(r.Argv) == 0 && agent.Script != "" {
+		r.Argv = []string{agent.Script}
+	}
+	for _, kv := range agent.Env {
+		name, _, _ := strings.Cut(kv, "=")
+		r.Env = append(r.Env, name)
+	}
+	slices.Sort(r.Env)
+	r.Env = slices.Compact(r.Env)
+	return r
+}

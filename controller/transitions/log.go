@@ -15,8 +15,10 @@ import (
 	"strings"
 	"time"
 
+	"github.com/fairlead-dev/fairlead/controller/channels"
 	"github.com/fairlead-dev/fairlead/journal"
 	"github.com/fairlead-dev/fairlead/loop"
+	machineturn "github.com/fairlead-dev/fairlead/machine/channel"
 	"github.com/fairlead-dev/fairlead/team"
 	"github.com/fairlead-dev/fairlead/transitionlog"
 )
@@ -147,7 +149,7 @@ func (c *Controller) logTo(ctx context.Context, l transitionLog) (err error) {
 // The current team state says which agent a step belongs to; a step of an archived run is named
 // alone.
 func (c *Controller) TransitionLines(ctx context.Context, ch journal.Change) ([][]byte, error) {
-	if isTurn(ch.Machine) {
+	if ch.Machine == "turn" {
 		line, err := turnLine(ch)
 		return [][]byte{line}, err
 	}
@@ -313,4 +315,39 @@ func tailOf(file *os.File) (last []byte, size int64, err error) {
 		return nil, size, nil
 	}
 	return text[bytes.LastIndexByte(text[:end-1], '\n')+1 : end], size, nil
+}
+
+// TurnLines returns the line of a change for the log of turns; none if no agent's state changed.
+func (c *Controller) TurnLines(_ context.Context, ch journal.Change) ([][]byte, error) {
+	if ch.Machine != "turn" || ch.From == "" || ch.From == ch.To {
+		return nil, nil
+	}
+	line, err := turnLine(ch)
+	return [][]byte{line}, err
+}
+
+// turnLine returns the line of a turn's change, with the seed's trigger if it has one, else
+// Fairlead's.
+func turnLine(ch journal.Change) ([]byte, error) {
+	// Only the agent is needed; the rest of the data may be a long text.
+	var data struct {
+		Turn struct {
+			Agent string `json:"agent"`
+		} `json:"turn"`
+	}
+	if err := json.Unmarshal(ch.Data, &data); err != nil {
+		return nil, fmt.Errorf("read change %d of %s: %w", ch.Seq, ch.Entity, err)
+	}
+	channel, ok := strings.CutPrefix(ch.Entity, channels.ChannelPrefix)
+	if !ok {
+		channel = "" // the agent itself, not its part in a channel
+	}
+	trigger := ch.Trigger
+	if ch.From != "" && ch.From != ch.To {
+		trigger = machineturn.TriggerFrom(machineturn.State(ch.From), machineturn.Event(ch.Trigger))
+	}
+	return transitionlog.Line(transitionlog.Entry{
+		At: ch.Time, AgentID: data.Turn.Agent, From: ch.From, To: ch.To, Trigger: trigger, Channel: channel,
+		Machine: ch.Machine, Entity: ch.Entity, Row: ch.Row, Actor: transitionlog.Actor(ch.Actor), Seq: ch.Seq,
+	}), nil
 }

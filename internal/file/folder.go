@@ -1,6 +1,8 @@
 package file
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -226,4 +228,16 @@ func TimeInName(nanoseconds int64) string {
 // Unsupported reports whether the file system does not support the operation.
 func Unsupported(err error) bool {
 	return errors.Is(err, unix.EINVAL) || errors.Is(err, unix.ENOSYS) || errors.Is(err, unix.ENOTSUP)
+}
+
+// Sum identifies content: the first 8 bytes of its SHA-256, as 16 hexadecimal digits. It distinguishes our
+// writes from others'; it does not protect against forgery.
+type Sum string
+
+// SumOf returns the sum of b.
+func SumOf(b []byte) Sum {
+	full := sha256.Sum256(b)
+	var digits [16]byte
+	hex.Encode(digits[:], full[:8])
+	return Sum(digits[:])
 }

@@ -11,16 +11,6 @@ import (
 	sqlite3 "modernc.org/sqlite/lib"
 )
 
-// appending is one Append in progress. One caller at a time writes all waiting batches, in the order of
-// arrival, in one transaction, so that one sync serves many callers.
-type appending struct {
-	batch  []journal.Change
-	expect []journal.Expect
-	last   uint64
-	err    error
-	done   chan struct{} // closed when last and err are set
-}
-
 // tail is the writer's cached end of the journal. It is valid until another process writes: each
 // transaction compares seq first.
 type tail struct {
@@ -41,118 +31,61 @@ func (j *Journal) Append(ctx context.Context, batch []journal.Change, expect ...
 	if err := ctx.Err(); err != nil {
 		return 0, fmt.Errorf("append to journal: %w", err)
 	}
-	a := &appending{batch: batch, expect: expect, done: make(chan struct{})}
-	j.queueMu.Lock()
-	j.queue = append(j.queue, a)
-	j.queueMu.Unlock()
 	select {
-	case <-a.done:
-		return a.result()
 	case j.pen <- struct{}{}:
+		defer func() { <-j.pen }()
 	case <-ctx.Done():
-		if j.withdraw(a) {
-			return 0, fmt.Errorf("append to journal: %w", ctx.Err())
-		}
-		<-a.done // it is being written: only the writer knows how that ends
-		return a.result()
+		return 0, fmt.Errorf("append to journal: %w", ctx.Err())
 	}
-	defer func() { <-j.pen }()
-	if waiting := j.take(); len(waiting) > 0 { // none where an earlier writer did it for us
-		j.write(ctx, waiting)
-	}
-	return a.result()
-}
-
-func (a *appending) result() (uint64, error) {
-	<-a.done
+	last, err := j.transact(ctx, batch, expect)
 	var conflict *journal.Conflict
-	if a.err != nil && !errors.As(a.err, &conflict) {
-		return 0, fmt.Errorf("append to journal: %w", a.err)
+	switch {
+	case errors.As(err, &conflict):
+		return 0, err
+	case err != nil:
+		return 0, fmt.Errorf("append to journal: %w", err)
 	}
-	return a.last, a.err
+	j.bell.Ring()
+	return last, nil
 }
 
-// take gives what waits, up to one transaction's worth.
-func (j *Journal) take() []*appending {
-	j.queueMu.Lock()
-	defer j.queueMu.Unlock()
-	waiting := j.queue
-	j.queue = nil
-	return waiting
-}
-
-func (j *Journal) withdraw(a *appending) bool {
-	j.queueMu.Lock()
-	defer j.queueMu.Unlock()
-	for i, have := range j.queue {
-		if have == a {
-			j.queue = append(j.queue[:i], j.queue[i+1:]...)
-			return true
-		}
-	}
-	return false
-}
-
-// write stores the waiting batches and answers their callers. Only one goroutine may call it at a time.
-func (j *Journal) write(ctx context.Context, waiting []*appending) {
-	err := j.transact(ctx, waiting)
-	if err == nil {
-		j.bell.Ring()
-	}
-	for _, a := range waiting {
-		if err != nil {
-			a.last, a.err = 0, err
-		}
-		close(a.done)
-	}
-}
-
-func (j *Journal) transact(ctx context.Context, waiting []*appending) error {
+// transact stores a batch. Only one goroutine may call it at a time.
+func (j *Journal) transact(ctx context.Context, batch []journal.Change, expect []journal.Expect) (last uint64, err error) {
 	j.life.RLock()
 	defer j.life.RUnlock()
 	if j.isClosed() {
-		return journal.ErrClosed
+		return 0, journal.ErrClosed
 	}
 	if j.tail.failed != nil {
-		return fmt.Errorf("an earlier sync failed, so the journal must be opened again: %w", j.tail.failed)
+		return 0, fmt.Errorf("an earlier sync failed, so the journal must be opened again: %w", j.tail.failed)
 	}
-	if j.gone() {
-		return fmt.Errorf("%s: %w", j.path, journal.ErrGone)
+	// If the file is no longer at its path, SQLite would go on writing into a file without a name, and callers would
+	// believe that their changes are safe. One look takes some microseconds beside a sync.
+	if now, err := os.Stat(j.path); errors.Is(err, fs.ErrNotExist) || err == nil && !os.SameFile(now, j.file) {
+		return 0, fmt.Errorf("%s: %w", j.path, journal.ErrGone)
 	}
-	// The leader's context limits only the wait for another process. Other waiting callers must not
-	// receive its cancellation, so with several of them it is ignored.
-	if len(waiting) > 1 {
-		ctx = context.WithoutCancel(ctx)
-	}
-	if stored, err := j.storeOne(waiting); stored || err != nil {
-		return j.settle(err)
+	defer func() { err = j.settle(err) }()
+	if stored, err := j.storeKnown(batch, expect); stored || err != nil {
+		return j.tail.seq, err
 	}
 	w := j.writer
 	if err := patiently(ctx, func() error { return w.exec("BEGIN IMMEDIATE") }); err != nil {
-		return explain(j.path, err)
+		return 0, err
 	}
-	err := j.store(waiting)
-	if err == nil {
+	if err = j.store(batch, expect); err == nil {
 		err = w.exec("COMMIT")
 	}
 	if err != nil {
 		_ = w.exec("ROLLBACK") // where SQLite has rolled back by itself this fails, and that is well
 	}
-	return j.settle(err)
-}
-
-// gone says whether the file is not the one at its path any more. SQLite would go on writing
-// into a file that has no name, and every caller would be told that it is safe. One look is
-// some microseconds beside a sync.
-func (j *Journal) gone() bool {
-	now, err := os.Stat(j.path)
-	return errors.Is(err, fs.ErrNotExist) || err == nil && !os.SameFile(now, j.file)
+	return j.tail.seq, err
 }
 
 // settle makes sure that after a failure nothing is remembered which may not be so.
 func (j *Journal) settle(err error) error {
-	if err == nil {
-		return nil
+	var conflict *journal.Conflict
+	if err == nil || errors.As(err, &conflict) {
+		return err
 	}
 	if code(err) == sqlite3.SQLITE_IOERR {
 		j.tail.failed = err
@@ -162,63 +95,49 @@ func (j *Journal) settle(err error) error {
 	return explain(j.path, err)
 }
 
-// storeOne is the short way for the commonest case, a batch about whose names all is known
-// already: one statement, which is its own transaction. Where another process has written
-// meanwhile its first seq is taken, and the long way finds out what is so.
-func (j *Journal) storeOne(waiting []*appending) (stored bool, err error) {
-	if len(waiting) != 1 || len(waiting[0].batch) == 0 || !j.tail.known || j.endsDue() {
+// storeKnown is the short way for the commonest case, a batch about whose names all is known already: one statement,
+// which is its own transaction. If another process has written meanwhile, its first seq is taken, and the long way finds
+// out what is so.
+func (j *Journal) storeKnown(batch []journal.Change, expect []journal.Expect) (stored bool, err error) {
+	if len(batch) == 0 || !j.tail.known || j.endsDue() {
 		return false, nil
 	}
-	a := waiting[0]
 	names := &j.writer.names
-	for i := range a.batch {
-		_, okEntity := names.entityIDs[a.batch[i].Entity]
-		_, okPhrase := names.phraseIDs[phraseOf(&a.batch[i])]
+	for i := range batch {
+		_, okEntity := names.entityIDs[batch[i].Entity]
+		_, okPhrase := names.phraseIDs[phraseOf(&batch[i])]
 		if !okEntity || !okPhrase {
 			return false, nil
 		}
 	}
-	for _, e := range a.expect {
-		if has, known := j.knownVersion(e.Entity); !known || has != e.Version {
+	for _, e := range expect {
+		has, known := j.tail.seq, true
+		if e.Entity != journal.Whole {
+			var id int64
+			id, known = names.entityIDs[e.Entity]
+			has = j.tail.versions[id]
+		}
+		if !known || has != e.Version {
 			return false, nil // perhaps a conflict: to be sure takes a transaction
 		}
 	}
-	err = j.insert(a.batch)
+	err = j.insert(batch)
 	if code(err) == sqlite3.SQLITE_CONSTRAINT || busy(err) {
 		return false, nil
 	}
-	a.last = j.tail.seq
 	return err == nil, err
 }
 
-// knownVersion is where a stream, or all, ends, as far as is remembered.
-func (j *Journal) knownVersion(entity string) (version uint64, known bool) {
-	if entity == journal.Whole {
-		return j.tail.seq, true
-	}
-	id, known := j.writer.names.entityIDs[entity]
-	return j.tail.versions[id], known
-}
-
-// store does the inserts of one transaction. A batch whose expectations fail is
-// answered with its *Conflict before anything of it was inserted.
-func (j *Journal) store(waiting []*appending) error {
+// store does the inserts of one transaction. If an expectation fails, the error is a *Conflict, and nothing was inserted.
+func (j *Journal) store(batch []journal.Change, expect []journal.Expect) error {
 	if err := j.findTail(); err != nil {
 		return err
 	}
-	for _, a := range waiting {
-		conflict, err := j.check(a.expect)
-		if err != nil {
-			return err
-		}
-		if conflict != nil {
-			a.err = conflict
-			continue
-		}
-		if err := j.insert(a.batch); err != nil {
-			return err
-		}
-		a.last = j.tail.seq
+	if err := j.check(expect); err != nil {
+		return err
+	}
+	if err := j.insert(batch); err != nil {
+		return err
 	}
 	if !j.endsDue() {
 		return nil
@@ -229,21 +148,21 @@ func (j *Journal) store(waiting []*appending) error {
 	return j.storeEnds()
 }
 
-func (j *Journal) check(expect []journal.Expect) (*journal.Conflict, error) {
+func (j *Journal) check(expect []journal.Expect) error {
 	for _, e := range expect {
 		has := j.tail.seq
 		if e.Entity != journal.Whole {
 			id, err := j.writer.entityID(e.Entity)
 			if err != nil {
-				return nil, err
+				return err
 			}
 			has = j.tail.versions[id]
 		}
 		if has != e.Version {
-			return &journal.Conflict{Entity: e.Entity, Want: e.Version, Has: has}, nil
+			return &journal.Conflict{Entity: e.Entity, Want: e.Version, Has: has}
 		}
 	}
-	return nil, nil
+	return nil
 }
 
 const insertBatch = "INSERT INTO batch (first, last, hash, data) VALUES (?1, ?2, ?3, ?4)"

@@ -6,7 +6,6 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -73,21 +72,6 @@ func BenchmarkAppend(b *testing.B) {
 			b.ReportMetric(bare.Seconds()/ours.Seconds(), "of-bare")
 		})
 	}
-}
-
-// BenchmarkAppendParallel has callers that do not know of each other share syncs.
-func BenchmarkAppendParallel(b *testing.B) {
-	j := opened(b, filepath.Join(b.TempDir(), "journal.db"))
-	var n atomic.Int64
-	b.SetParallelism(8)
-	b.RunParallel(func(pb *testing.PB) {
-		for pb.Next() {
-			if _, err := j.Append(b.Context(), []journal.Change{journaltest.Made("control/a", int(n.Add(1)))}); err != nil {
-				b.Error(err)
-			}
-		}
-	})
-	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "changes/s")
 }
 
 const readChanges = 100_000

@@ -1,7 +1,7 @@
 // Package sqlite keeps the journal in one SQLite file: a bound ledger in a drawer.
 //
-// One hand writes: all appends of a process go through one connection, and those
-// which wait for it share one sync. Other hands read over connections of their own,
+// One hand writes: all appends of a process go through one connection, one after the other.
+// The caller collects what shares a sync. Other hands read over connections of their own,
 // which neither wait for the writer nor make it wait. Several processes may open the
 // same file; SQLite's locks keep their batches apart, and a watcher in one sees what
 // another appended within [watchEvery].

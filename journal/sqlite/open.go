@@ -43,12 +43,10 @@ type Journal struct {
 	how  access      // of the readers' connections; readOnly has no writer
 	bell journal.Bell
 
-	writer  *conn  // only used by the goroutine that may write
-	tail    tail   // likewise
-	row     []byte // likewise: the data of the row to insert
-	pen     chan struct{}
-	queueMu sync.Mutex
-	queue   []*appending
+	writer *conn  // only used by the goroutine that may write
+	tail   tail   // likewise
+	row    []byte // likewise: the data of the row to insert
+	pen    chan struct{}
 
 	readers chan *conn    // idle ones
 	slots   chan struct{} // one for each that may exist

@@ -1,8 +1,6 @@
 package channel
 
 import (
-	"bytes"
-	"encoding/json"
 	"slices"
 	"time"
 )
@@ -83,10 +81,7 @@ func (cs *Channels) Apply(ch Change) {
 		c = &Channel{Participants: map[AgentID]*Participant{}, busy: map[AgentID]bool{}}
 		cs.ByID[ch.Channel] = c
 	}
-	c.apply(&ch.Body)
-}
-
-func (c *Channel) apply(body *Body) {
+	body := &ch.Body
 	if body.Settings != nil {
 		c.Settings = *body.Settings
 	}
@@ -145,40 +140,6 @@ func put(open []Message, m Message) []Message {
 	}
 }
 
-// Line is one line of the transition log, in the format of seed 003 (X6).
-type Line struct {
-	Timestamp string `json:"timestamp"`
-	Event     string `json:"event"`
-	AgentID   string `json:"agentId"`
-	From      string `json:"from"`
-	To        string `json:"to"`
-	Trigger   string `json:"trigger"`
-	Channel   string `json:"channel"`
-}
-
-// Line returns a change's line of the transition log; false if no agent changed state.
-func (ch *Change) Line() (Line, bool) {
-	if ch.From == "" || ch.From == ch.To {
-		return Line{}, false
-	}
-	return Line{
-		Timestamp: ch.At.UTC().Format("2006-01-02T15:04:05.999Z07:00"), Event: "state_transition",
-		AgentID: string(ch.Agent), From: string(ch.From), To: string(ch.To), Trigger: trigger(ch), Channel: string(ch.Channel),
-	}, true
-}
-
-// JSON encodes the line as in the log file: its seven fields in order, without a line ending and
-// without HTML escaping.
-func (l Line) JSON() []byte {
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(l); err != nil {
-		panic("turn: seven strings are no JSON: " + err.Error())
-	}
-	return bytes.TrimSuffix(b.Bytes(), []byte("\n"))
-}
-
 // triggers are the triggers of seed 003's transition table. Events that the seed does not have use
 // their own name.
 var triggers = map[Event]string{
@@ -188,12 +149,13 @@ var triggers = map[Event]string{
 	WaitResolved: "Wait resolved", WaitTimedOut: "Wait timeout", SentOn: "Human override", SentBack: "Human override",
 }
 
-func trigger(ch *Change) string {
-	if ch.Trigger == Disconnected && ch.From == Idle {
+// TriggerFrom returns the trigger of an event for the transition log of seed 003 (X6). from is the state before.
+func TriggerFrom(from State, event Event) string {
+	if event == Disconnected && from == Idle {
 		return "Agent stops"
 	}
-	if words, ok := triggers[ch.Trigger]; ok {
+	if words, ok := triggers[event]; ok {
 		return words
 	}
-	return string(ch.Trigger)
+	return string(event)
 }

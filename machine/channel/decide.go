@@ -36,7 +36,20 @@ const (
 func (cs *Channels) Decide(in Input, now Now) ([]Change, error) {
 	now.At = now.At.UTC().Round(0) // as it will be decoded from the journal
 	d := &draft{channels: cs, now: now}
-	if err := d.decide(in); err != nil {
+	var err error
+	switch in := in.(type) {
+	case AgentConfigured, AgentConnected, AgentGone, AgentBeatsMissed, DisableAsked, EnableAsked, LimitHit, LimitLifted:
+		err = d.agent(in)
+	case ChannelConfigured:
+		err = d.configure(in)
+	case Released:
+		for _, id := range sorted(d.channels.ByID) {
+			d.channel(id).advance()
+		}
+	default:
+		err = d.inChannel(in)
+	}
+	if err != nil {
 		return nil, err
 	}
 	return d.changes, nil
@@ -53,21 +66,6 @@ type draft struct {
 	set bool    // it is part of the next change
 
 	circles map[ChannelID]*channelDraft // channels that the input has affected so far
-}
-
-func (d *draft) decide(in Input) error {
-	switch in := in.(type) {
-	case AgentConfigured, AgentConnected, AgentGone, AgentBeatsMissed, DisableAsked, EnableAsked, LimitHit, LimitLifted:
-		return d.agent(in)
-	case ChannelConfigured:
-		return d.configure(in)
-	case Released:
-		for _, id := range sorted(d.channels.ByID) {
-			d.channel(id).advance()
-		}
-		return nil
-	}
-	return d.inChannel(in)
 }
 
 // inChannel handles an input that concerns one channel.

@@ -77,7 +77,7 @@ var ofCrew = []mutant{
 	},
 	{
 		breaks: "the timers of the crew are not set",
-		file:   "controller/crew/lead.go", old: "		Next:     func() time.Time { return c.State().Crew.Deadline() },\n",
+		file:   "controller/crew/lead.go", old: "		Next:    func() time.Time { return c.State().Crew.Deadline() },\n",
 		new: "",
 	},
 	{
