@@ -2,8 +2,6 @@ package client
 
 import (
 	"context"
-	"fmt"
-	"io"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -24,13 +22,13 @@ func (c Crew) Show(ctx context.Context, all bool) (view.CrewView, error) {
 	if all {
 		v.Set("all", "true")
 	}
-	return get[view.CrewView](ctx, c.client, "/crew", v)
+	return Get[view.CrewView](ctx, c.client, "/crew", v)
 }
 
 // Summon summons a crew for the first time. It returns when the placeholders are durable. The error
 // is a *Refused if the state does not allow it.
 func (c Crew) Summon(ctx context.Context) (api.CrewOrdered, error) {
-	return post[api.CrewOrdered](ctx, c.client, "/crew/summon", api.EmptyBody{})
+	return Post[api.CrewOrdered](ctx, c.client, "/crew/summon", api.EmptyBody{})
 }
 
 // Wake wakes members by id or name; an empty list means all that are not awake. It returns when the
@@ -40,32 +38,18 @@ func (c Crew) Wake(ctx context.Context, agents []string) (api.CrewOrdered, error
 	for _, agent := range agents {
 		who.Agents = append(who.Agents, api.AgentName(agent))
 	}
-	return post[api.CrewOrdered](ctx, c.client, "/crew/wake", who)
+	return Post[api.CrewOrdered](ctx, c.client, "/crew/wake", who)
 }
 
 // Sleep ends the lead's session, which sends all members to sleep.
 func (c Crew) Sleep(ctx context.Context) (api.CrewOrdered, error) {
-	return post[api.CrewOrdered](ctx, c.client, "/crew/sleep", api.EmptyBody{})
+	return Post[api.CrewOrdered](ctx, c.client, "/crew/sleep", api.EmptyBody{})
 }
 
 // Document returns one member's document, by id or name. For an unknown name the error is a *Problem
 // with status 404 and the known names; if two members have the name, it is a *Refused.
 func (c Crew) Document(ctx context.Context, agent string) (view.DocumentView, error) {
-	return get[view.DocumentView](ctx, c.client, crewPath(agent), nil)
-}
-
-// Soul returns the text with which a member introduced itself; empty if it has none yet.
-func (c Crew) Soul(ctx context.Context, agent string) (string, error) {
-	resp, err := c.client.ask(ctx, http.MethodGet, crewPath(agent)+"/soul", nil, nil, nil)
-	if err != nil {
-		return "", err
-	}
-	defer resp.Body.Close()
-	text, err := io.ReadAll(io.LimitReader(resp.Body, responseBytes))
-	if err != nil {
-		return "", fmt.Errorf("read the soul of %s: %w", agent, err)
-	}
-	return string(text), nil
+	return Get[view.DocumentView](ctx, c.client, crewPath(agent), nil)
 }
 
 // Import imports a document's file from another device. The error is a *Problem with status
@@ -87,7 +71,7 @@ func (c Crew) Transcript(ctx context.Context, q crewctl.TranscriptQuery) (crewct
 			v.Set(key, words)
 		}
 	}
-	return get[crewctl.TranscriptPage](ctx, c.client, "/crew/transcript", v)
+	return Get[crewctl.TranscriptPage](ctx, c.client, "/crew/transcript", v)
 }
 
 func crewPath(agent string) string { return "/crew/agents/" + url.PathEscape(agent) }

@@ -37,5 +37,5 @@ func (c *Client) Search(ctx context.Context, q SearchQuery) (view.SearchPage, er
 	if q.Before > 0 {
 		values.Set("before", strconv.FormatInt(q.Before, 10))
 	}
-	return get[view.SearchPage](ctx, c, "/search", values)
+	return Get[view.SearchPage](ctx, c, "/search", values)
 }
