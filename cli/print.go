@@ -22,6 +22,22 @@ func (a *App) PrintJSON(v any) error {
 	return err
 }
 
+// Show prints a value as JSON for programs, or calls text for people.
+func (a *App) Show(v any, text func() error) error {
+	if a.JSON {
+		return a.PrintJSON(v)
+	}
+	return text()
+}
+
+// Say is Show with one line of text.
+func (a *App) Say(v any, format string, args ...any) error {
+	return a.Show(v, func() error {
+		_, err := fmt.Fprintf(a.Out, format+"\n", args...)
+		return err
+	})
+}
+
 // Plain removes what could harm a terminal from a text: escape sequences, carriage returns and
 // characters that change the direction of text. Tabs and line ends are kept.
 func Plain(s string) string {

@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"fmt"
 	"runtime"
 	"runtime/debug"
 )
@@ -25,9 +24,5 @@ func Version() string {
 
 // PrintVersion prints the version of this program.
 func (a *App) PrintVersion() error {
-	if a.JSON {
-		return a.PrintJSON(map[string]string{"version": Version(), "go": runtime.Version(), "os": runtime.GOOS, "arch": runtime.GOARCH})
-	}
-	_, err := fmt.Fprintf(a.Out, "fairlead %s (%s, %s/%s)\n", Version(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
-	return err
+	return a.Say(map[string]string{"version": Version(), "go": runtime.Version(), "os": runtime.GOOS, "arch": runtime.GOARCH}, "fairlead %s (%s, %s/%s)", Version(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
 }

@@ -77,10 +77,7 @@ func SessionInput(ctx context.Context, a *cli.App, path, text string, wait, over
 	if wait && done.Conversation != "" {
 		return sessionWait(ctx, a, found, from, done)
 	}
-	if a.JSON {
-		return a.PrintJSON(done)
-	}
-	return PrintMoved(a, done, found.Is)
+	return a.Show(done, func() error { return PrintMoved(a, done, found.Is) })
 }
 
 // Ranked compares a text with the descriptions of a session, by the threshold of fairlead.yaml.
@@ -271,8 +268,5 @@ func SessionDone(a *cli.App, path, agent, text string, failed bool) error {
 	if err != nil {
 		return err
 	}
-	if a.JSON {
-		return a.PrintJSON(done)
-	}
-	return PrintMoved(a, done, found.Is)
+	return a.Show(done, func() error { return PrintMoved(a, done, found.Is) })
 }

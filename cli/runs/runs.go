@@ -111,10 +111,7 @@ func ShowRun(ctx context.Context, a *cli.App, id string) error {
 	if err != nil {
 		return err
 	}
-	if a.JSON {
-		return a.PrintJSON(view)
-	}
-	return printRun(a, view)
+	return a.Show(view, func() error { return printRun(a, view) })
 }
 
 func oneRun(ctx context.Context, a *cli.App, id string) (_ view.RunView, err error) {

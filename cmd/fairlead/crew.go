@@ -31,10 +31,7 @@ unknown. Below the list it prints what you can do next, and the latest problems.
 			if err != nil {
 				return err
 			}
-			if a.JSON {
-				return a.PrintJSON(view)
-			}
-			return crewcli.PrintCrew(a.App, view)
+			return a.Show(view, func() error { return crewcli.PrintCrew(a.App, view) })
 		}),
 	}
 	cmd.Flags().BoolVar(&all, "all", false, "also show expired members")

@@ -29,10 +29,7 @@ If no agent reaches the threshold, MAIN keeps the input. As TEXT - reads standar
 			if err != nil {
 				return err
 			}
-			if a.JSON {
-				return a.PrintJSON(ranking)
-			}
-			return dispatchcli.PrintRanking(a.App, ranking, len(is.Agents))
+			return a.Show(ranking, func() error { return dispatchcli.PrintRanking(a.App, ranking, len(is.Agents)) })
 		},
 	}
 	oldPath(cmd, path)

@@ -113,10 +113,7 @@ in its line of messages.jsonl. A waiting request starts then. As TEXT, - reads s
 			if err != nil {
 				return err
 			}
-			if a.JSON {
-				return a.PrintJSON(done)
-			}
-			return dispatchcli.PrintMoved(a.App, done, found.Is)
+			return a.Show(done, func() error { return dispatchcli.PrintMoved(a.App, done, found.Is) })
 		},
 	}
 	cmd.Flags().StringVar(&summary, "summary", "", "what it was about, for messages.jsonl (default: the input's first line)")
