@@ -38,8 +38,10 @@ func ReadInput(a *cli.App, path string) (string, error) {
 	switch err := json.Unmarshal(text, &object); {
 	case len(text) > inputMost:
 		return "", fmt.Errorf("--input %s has more than %d KiB; put large things into a file and name it in the answer", path, inputMost>>10)
-	case err != nil || object == nil:
-		return "", fmt.Errorf(`--input %s is not a JSON object, as in {"approved": true}%s`, path, cli.OrNote(cli.ErrText(err)))
+	case err != nil:
+		return "", fmt.Errorf(`--input %s is not a JSON object, as in {"approved": true} (%w)`, path, err)
+	case object == nil:
+		return "", fmt.Errorf(`--input %s is not a JSON object, as in {"approved": true}`, path)
 	}
 	return string(text), nil
 }

@@ -33,7 +33,7 @@ each time it wakes, and it never changes. On a terminal, control characters are 
 			}
 			soul := doc.Soul
 			if soul == "" {
-				return fmt.Errorf("%s is %s and has no soul: it has not said who it is", cli.Line(crewcli.CrewName(doc), cli.CrewNameWidth), cli.Plain(doc.Status))
+				return fmt.Errorf("%s is %s and has no soul: it has not said who it is", cli.Line(crewcli.CrewName(doc), crewcli.NameWidth), cli.Plain(doc.Status))
 			}
 			if cli.Tty(a.Out) {
 				soul = cli.Plain(soul)
