@@ -107,7 +107,10 @@ var imports = []importRow{
 	},
 
 	{pkg: "ui"},
-	{pkg: "internal/test/uitest", may: append([]string{"ui", "api", "api/login", "api/server", "policy", "rank", "examples", "controller", "controller/*", "loop", "team", "machine/*", "view", "workspace", "search", "driver", "driver/*", "journal", "journal/*", "config"}, files...), inTests: []string{"internal/test/uitest", "machine/*"}},
+	{
+		pkg: "internal/test/uitest", may: []string{"api", "config", "controller/seam", "machine/notice", "rank"},
+		inTests: append([]string{"ui", "api/login", "api/server", "policy", "examples", "controller", "controller/*", "loop", "team", "machine/*", "view", "workspace", "search", "driver", "driver/*", "journal", "journal/*", "internal/test/uitest"}, files...),
+	},
 	{pkg: "api", may: append([]string{"controller/*", "view", "loop", "driver", "journal", "team", "runfile", "config/edit"}, pure...)},
 	{pkg: "api/peer"},
 	{pkg: "api/login"},
