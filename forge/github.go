@@ -75,12 +75,17 @@ func (g *gitHub) api(ctx context.Context, method, path string, body any) ([]byte
 }
 
 func (g *gitHub) SignedIn(ctx context.Context) (string, error) {
-	out, err := g.ask(ctx, nil, "api", "--hostname", g.repo.Host, "user")
-	if err != nil {
-		return "", err
-	}
-	u, err := decodeOne[hubUser]("gh api user", out)
+	u, err := hubOne[hubUser](ctx, g, "api", "user", "--hostname", g.repo.Host)
 	return clip(u.Login, titleMax), err
+}
+
+// hubOne asks gh and reads the one value of the answer.
+func hubOne[T any](ctx context.Context, g *gitHub, args ...string) (v T, err error) {
+	out, err := g.ask(ctx, nil, args...)
+	if err != nil {
+		return v, err
+	}
+	return decodeOne[T]("gh "+strings.Join(args[:2], " "), out)
 }
 
 type hubUser struct {
@@ -139,20 +144,12 @@ func link(text string) string {
 const hubIssueFields = "number,title,body,url,state,assignees"
 
 func (g *gitHub) Issue(ctx context.Context, number int) (Issue, error) {
-	out, err := g.ask(ctx, nil, "issue", "view", strconv.Itoa(number), g.on(), "--json", hubIssueFields+",comments")
-	if err != nil {
-		return Issue{}, err
-	}
-	i, err := decodeOne[hubIssue]("gh issue view", out)
+	i, err := hubOne[hubIssue](ctx, g, "issue", "view", strconv.Itoa(number), g.on(), "--json", hubIssueFields+",comments")
 	return i.issue(), err
 }
 
 func (g *gitHub) Labelled(ctx context.Context, label string) ([]Issue, error) {
-	out, err := g.ask(ctx, nil, "issue", "list", g.on(), "--label", label, "--state", "open", "--limit", strconv.Itoa(issuesMax), "--json", hubIssueFields)
-	if err != nil {
-		return nil, err
-	}
-	list, err := decodeOne[[]hubIssue]("gh issue list", out)
+	list, err := hubOne[[]hubIssue](ctx, g, "issue", "list", g.on(), "--label", label, "--state", "open", "--limit", strconv.Itoa(issuesMax), "--json", hubIssueFields)
 	var all []Issue
 	for _, i := range list {
 		all = append(all, i.issue())
@@ -257,11 +254,7 @@ func (r hubRequest) request() Request {
 }
 
 func (g *gitHub) Find(ctx context.Context, branch, base string) (*Request, error) {
-	out, err := g.ask(ctx, nil, "pr", "list", g.on(), "--head", branch, "--base", base, "--state", "open", "--limit", "10", "--json", "number,url,state,headRefOid,isCrossRepository")
-	if err != nil {
-		return nil, err
-	}
-	list, err := decodeOne[[]hubRequest]("gh pr list", out)
+	list, err := hubOne[[]hubRequest](ctx, g, "pr", "list", g.on(), "--head", branch, "--base", base, "--state", "open", "--limit", "10", "--json", "number,url,state,headRefOid,isCrossRepository")
 	for _, r := range list {
 		if !r.Fork {
 			found := r.request()
@@ -314,16 +307,13 @@ func (l hubLine) comment() Comment {
 }
 
 func (g *gitHub) Look(ctx context.Context, number int) (Request, error) {
-	out, err := g.ask(ctx, nil, "pr", "view", strconv.Itoa(number), g.on(), "--json", "number,url,state,headRefOid,mergeable,mergeCommit,statusCheckRollup,comments,reviews")
-	if err != nil {
-		return Request{}, err
-	}
-	r, err := decodeOne[hubRequest]("gh pr view", out)
+	r, err := hubOne[hubRequest](ctx, g, "pr", "view", strconv.Itoa(number), g.on(), "--json", "number,url,state,headRefOid,mergeable,mergeCommit,statusCheckRollup,comments,reviews")
 	is := r.request()
 	if err != nil || is.State != Open {
 		return is, err
 	}
-	if out, err = g.api(ctx, "GET", fmt.Sprintf("repos/%s/pulls/%d/comments?per_page=100", g.repo.Path, number), nil); err != nil {
+	out, err := g.api(ctx, "GET", fmt.Sprintf("repos/%s/pulls/%d/comments?per_page=100", g.repo.Path, number), nil)
+	if err != nil {
 		return Request{}, err
 	}
 	lines, err := decode[hubLine]("gh api pulls/comments", out)
