@@ -82,12 +82,18 @@ func (f *Folder) writing() (d opened, done func(), err error) {
 		d.close()
 		return d, nil, err
 	}
-	done = func() { unlock(); d.close() }
+	release := func() { unlock(); d.close() }
+	whole := false
+	defer func() {
+		if !whole {
+			release()
+		}
+	}()
 	if err := d.repair(); err != nil {
-		done()
 		return d, nil, fmt.Errorf("repair %s after a crash: %w", f.path, err)
 	}
-	return d, done, nil
+	whole = true
+	return d, release, nil
 }
 
 // Do decides and applies an event, under the lock, after an interrupted commit was
