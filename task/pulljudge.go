@@ -9,6 +9,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/fairlead-dev/fairlead/internal/file"
+
 	"github.com/fairlead-dev/fairlead/forge"
 )
 
@@ -226,7 +228,7 @@ func (p *pulling) sendBack(comments []forge.Comment, text string) (Look, error) 
 	if len(text) > feedbackMax {
 		text = strings.ToValidUTF8(text[:feedbackMax], "") + "\n(there is more on the pull request)\n"
 	}
-	if err := replace(filepath.Join(p.Run, FeedbackName), []byte(text)); err != nil {
+	if err := file.Replace(filepath.Join(p.Run, FeedbackName), []byte(text), 0o600); err != nil {
 		return Look{}, err
 	}
 	for _, c := range comments {
