@@ -4,7 +4,6 @@ import (
 	"context"
 	"net/http"
 	"net/url"
-	"strconv"
 
 	"github.com/fairlead-dev/fairlead/view"
 
@@ -28,16 +27,7 @@ func (c Channels) Show(ctx context.Context, name string) (view.ChannelView, erro
 // Entries returns a part of a channel's entries, oldest first. Limit 0 means the server's
 // default.
 func (c Channels) Entries(ctx context.Context, name string, q view.EntryQuery) (view.ChannelPage, error) {
-	v := url.Values{}
-	for key, seq := range map[string]uint64{"before": q.Before, "after": q.After, "limit": uint64(max(0, q.Limit))} {
-		if seq > 0 {
-			v.Set(key, strconv.FormatUint(seq, 10))
-		}
-	}
-	if q.Moves {
-		v.Set("moves", "true")
-	}
-	return Get[view.ChannelPage](ctx, c.client, channelPath(name, "/entries"), v)
+	return Get[view.ChannelPage](ctx, c.client, channelPath(name, "/entries"), queryOf(q))
 }
 
 // Say sends a person's message to a channel; an empty mode means the channel's default. It returns

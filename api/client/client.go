@@ -13,7 +13,9 @@ import (
 	"net/http"
 	"net/url"
 	"path/filepath"
+	"reflect"
 	"strconv"
+	"strings"
 	"syscall"
 	"time"
 
@@ -285,38 +287,45 @@ func (c *Client) Status(ctx context.Context) (api.Status, error) {
 
 // JournalQuery selects a part of the journal.
 type JournalQuery struct {
-	After  uint64 // everything after this sequence
-	Limit  int    // the maximum number; 0: one full page
-	Entity string // only this entity; empty: all
-	Agent  string // only what this agent did; empty: all
-	Tail   int    // the last changes instead, this many; After is ignored then
+	After  uint64 `query:"after"`  // everything after this sequence
+	Limit  int    `query:"limit"`  // the maximum number; 0: one full page
+	Entity string `query:"entity"` // only this entity; empty: all
+	Agent  string `query:"agent"`  // only what this agent did; empty: all
+	Tail   int    `query:"tail"`   // the last changes instead, this many; After is ignored then
 
-	Since, Until time.Time // zero: no such end
+	Since time.Time `query:"since"` // zero: no such end
+	Until time.Time `query:"until"`
 }
 
 // Journal returns one page of the journal.
 func (c *Client) Journal(ctx context.Context, q JournalQuery) (api.Page, error) {
-	v := url.Values{}
 	if q.Tail > 0 {
-		v.Set("tail", strconv.Itoa(q.Tail))
-	} else {
-		v.Set("after", strconv.FormatUint(q.After, 10))
+		q.After = 0
 	}
-	if q.Limit > 0 {
-		v.Set("limit", strconv.Itoa(q.Limit))
-	}
-	if q.Agent != "" {
-		v.Set("agent", q.Agent)
-	}
-	for name, at := range map[string]time.Time{"since": q.Since, "until": q.Until} {
-		if !at.IsZero() {
-			v.Set(name, at.Format(time.RFC3339Nano))
+	return Get[api.Page](ctx, c, "/journal", queryOf(q))
+}
+
+// queryOf encodes the fields of a query that are set, under the names by which the server reads them.
+func queryOf(query any) url.Values {
+	values, of := url.Values{}, reflect.ValueOf(query)
+	for i := range of.NumField() {
+		name, field := of.Type().Field(i).Tag.Get("query"), of.Field(i)
+		switch value := field.Interface().(type) {
+		case time.Time:
+			if !value.IsZero() {
+				values.Set(name, value.UTC().Format(time.RFC3339Nano))
+			}
+		case []string:
+			if len(value) > 0 {
+				values.Set(name, strings.Join(value, ","))
+			}
+		default:
+			if !field.IsZero() {
+				values.Set(name, fmt.Sprint(value))
+			}
 		}
 	}
-	if q.Entity != "" {
-		v.Set("entity", q.Entity)
-	}
-	return Get[api.Page](ctx, c, "/journal", v)
+	return values
 }
 
 // RawOutput is a part of a session's output, as the agent wrote it.

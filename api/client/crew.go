@@ -4,7 +4,6 @@ import (
 	"context"
 	"net/http"
 	"net/url"
-	"strconv"
 
 	crewctl "github.com/fairlead-dev/fairlead/controller/crew"
 
@@ -18,11 +17,9 @@ type Crew struct{ client *Client }
 
 // Show returns the crew: its members and their status. all includes expired placeholders.
 func (c Crew) Show(ctx context.Context, all bool) (view.CrewView, error) {
-	v := url.Values{}
-	if all {
-		v.Set("all", "true")
-	}
-	return Get[view.CrewView](ctx, c.client, "/crew", v)
+	return Get[view.CrewView](ctx, c.client, "/crew", queryOf(struct {
+		All bool `query:"all"`
+	}{all}))
 }
 
 // Summon summons a crew for the first time. It returns when the placeholders are durable. The error
@@ -60,18 +57,7 @@ func (c Crew) Import(ctx context.Context, data []byte) (view.DocumentView, error
 
 // Transcript returns a part of what was said, oldest first; limit 0 means the server's default.
 func (c Crew) Transcript(ctx context.Context, q crewctl.TranscriptQuery) (crewctl.TranscriptPage, error) {
-	v := url.Values{}
-	for key, seq := range map[string]uint64{"before": q.Before, "after": q.After, "limit": uint64(max(0, q.Limit))} {
-		if seq > 0 {
-			v.Set(key, strconv.FormatUint(seq, 10))
-		}
-	}
-	for key, words := range map[string]string{"speaker": q.Speaker, "session": q.Session, "text": q.Text} {
-		if words != "" {
-			v.Set(key, words)
-		}
-	}
-	return Get[crewctl.TranscriptPage](ctx, c.client, "/crew/transcript", v)
+	return Get[crewctl.TranscriptPage](ctx, c.client, "/crew/transcript", queryOf(q))
 }
 
 func crewPath(agent string) string { return "/crew/agents/" + url.PathEscape(agent) }

@@ -56,18 +56,14 @@ func (c *Client) Tell(ctx context.Context, target, text string) (view.Told, erro
 
 // Digest says what happened since a time; zero: since a person marked everything as seen.
 func (c *Client) Digest(ctx context.Context, since time.Time) (view.Digest, error) {
-	query := url.Values{}
-	if !since.IsZero() {
-		query.Set("since", since.UTC().Format(time.RFC3339Nano))
-	}
-	return Get[view.Digest](ctx, c, "/digest", query)
+	return Get[view.Digest](ctx, c, "/digest", queryOf(struct {
+		Since time.Time `query:"since"`
+	}{since}))
 }
 
 // Usage returns the usage by agent, day and run; archived includes archived runs.
 func (c *Client) Usage(ctx context.Context, archived bool) (view.UsageTable, error) {
-	query := url.Values{}
-	if archived {
-		query.Set("archived", "true")
-	}
-	return Get[view.UsageTable](ctx, c, "/usage", query)
+	return Get[view.UsageTable](ctx, c, "/usage", queryOf(struct {
+		Archived bool `query:"archived"`
+	}{archived}))
 }
