@@ -24,7 +24,7 @@ each conversation with its files.`,
 			if err != nil {
 				return err
 			}
-			conversations, err := found.Conversations()
+			conversations, err := found.Folder.Conversations()
 			if err != nil {
 				return err
 			}
