@@ -103,16 +103,9 @@ func AwaitCrew(ctx context.Context, a *cli.App, client *apiclient.Client, done a
 			done.Team.Notices = view.Notices // they have been printed
 		}
 		// After each change, look at the state again: the command waits for a state, not for an event.
-		for change, err := range client.Events(ctx, apiclient.EventsQuery{After: int64(seq)}) { //nolint:gosec // no journal is that long
-			if err != nil {
-				return err
-			}
-			seq = change.Seq
-			if change.Machine == "presence" || change.Machine == "session" {
-				break
-			}
-		}
-		if err := ctx.Err(); err != nil {
+		if seq, err = client.Next(ctx, seq, func(change api.Change) bool {
+			return change.Machine == "presence" || change.Machine == "session"
+		}); err != nil {
 			return err
 		}
 	}

@@ -70,7 +70,7 @@ func SessionInput(ctx context.Context, a *cli.App, path, text string, wait, over
 	from := historyEnd(found.Folder)
 	done, err := TellSession(a, found, in)
 	if err != nil {
-		return inboxWords(a, found, err)
+		return inboxWords(found, err)
 	}
 	done.Match = in.Match
 	if wait && done.Conversation != "" {
@@ -89,7 +89,7 @@ func historyEnd(f *dispatchfolder.Folder) int64 {
 }
 
 // inboxWords adds to a refusal in mode response where messages must be put.
-func inboxWords(a *cli.App, found dispatchfolder.Found, err error) error {
+func inboxWords(found dispatchfolder.Found, err error) error {
 	if found.Session.Mode != dispatch.Response || cli.CodeOf(err) != cli.ExitRefused {
 		return err
 	}
