@@ -76,7 +76,7 @@ func (g *gitHub) api(ctx context.Context, method, path string, body any) ([]byte
 
 func (g *gitHub) SignedIn(ctx context.Context) (string, error) {
 	u, err := hubOne[hubUser](ctx, g, "api", "user", "--hostname", g.repo.Host)
-	return clip(u.Login, titleMax), err
+	return plain(u.Login, titleMax), err
 }
 
 // hubOne asks gh and reads the one value of the answer.
@@ -116,13 +116,13 @@ func trusted(association string) bool {
 }
 
 func (c hubComment) comment(kind string) Comment {
-	return Comment{ID: kind + clip(c.ID, 100), Author: clip(c.Author.Login, 100), Trusted: trusted(c.Assoc), Text: clip(c.Body, commentMax)}
+	return Comment{ID: kind + plain(c.ID, 100), Author: plain(c.Author.Login, 100), Trusted: trusted(c.Assoc), Text: plain(c.Body, commentMax)}
 }
 
 func (i hubIssue) issue() Issue {
-	is := Issue{Number: i.Number, Title: clip(oneLine(i.Title), titleMax), Body: clip(i.Body, bodyMax), URL: link(i.URL), Open: i.State == "OPEN"}
+	is := Issue{Number: i.Number, Title: plain(oneLine(i.Title), titleMax), Body: plain(i.Body, bodyMax), URL: link(i.URL), Open: i.State == "OPEN"}
 	for _, a := range i.Assignees {
-		is.Assignees = append(is.Assignees, clip(a.Login, 100))
+		is.Assignees = append(is.Assignees, plain(a.Login, 100))
 	}
 	for _, c := range i.Comments[:min(len(i.Comments), commentsMax)] {
 		is.Comments = append(is.Comments, c.comment("c"))
@@ -135,7 +135,7 @@ func oneLine(text string) string { return strings.Join(strings.Fields(text), " "
 // link keeps a URL only if it is one.
 func link(text string) string {
 	u, err := url.Parse(text)
-	if err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Host == "" || len(text) > 2000 || clip(text, 2000) != text {
+	if err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Host == "" || len(text) > 2000 || plain(text, 2000) != text {
 		return ""
 	}
 	return text
@@ -200,9 +200,9 @@ type hubCheck struct {
 var hubJob = lazy.Regexp(`/actions/runs/\d+/job/(\d+)`)
 
 func (c hubCheck) check() Check {
-	is := Check{Name: clip(oneLine(cmp.Or(c.Name, c.Context)), titleMax), URL: link(cmp.Or(c.Details, c.Target)), State: CheckPending}
+	is := Check{Name: plain(oneLine(cmp.Or(c.Name, c.Context)), titleMax), URL: link(cmp.Or(c.Details, c.Target)), State: CheckPending}
 	if c.Workflow != "" {
-		is.Name = clip(oneLine(c.Workflow), titleMax) + " / " + is.Name
+		is.Name = plain(oneLine(c.Workflow), titleMax) + " / " + is.Name
 	}
 	if m := hubJob().FindStringSubmatch(c.Details); m != nil {
 		is.Job = m[1]
@@ -217,7 +217,7 @@ func (c hubCheck) check() Check {
 }
 
 func (r hubRequest) request() Request {
-	is := Request{Number: r.Number, URL: link(r.URL), Head: clip(r.Head, 64), Conflict: r.Mergeable == "CONFLICTING", State: Open}
+	is := Request{Number: r.Number, URL: link(r.URL), Head: plain(r.Head, 64), Conflict: r.Mergeable == "CONFLICTING", State: Open}
 	switch r.State {
 	case "MERGED":
 		is.State = Merged
@@ -225,7 +225,7 @@ func (r hubRequest) request() Request {
 		is.State = Closed
 	}
 	if r.MergeCommit != nil {
-		is.Commit = clip(r.MergeCommit.OID, 64)
+		is.Commit = plain(r.MergeCommit.OID, 64)
 	}
 	newest, at := map[string]string{}, map[string]int{} // a check that ran twice is there twice
 	for _, c := range r.Checks[:min(len(r.Checks), checksMax)] {
@@ -295,8 +295,8 @@ type hubLine struct {
 
 func (l hubLine) comment() Comment {
 	c := Comment{
-		ID: "l" + strconv.FormatInt(l.ID, 10), Thread: strconv.FormatInt(cmp.Or(l.ReplyTo, l.ID), 10), Author: clip(l.User.Login, 100), Trusted: trusted(l.Assoc),
-		File: clip(oneLine(l.Path), titleMax), Text: clip(l.Body, commentMax),
+		ID: "l" + strconv.FormatInt(l.ID, 10), Thread: strconv.FormatInt(cmp.Or(l.ReplyTo, l.ID), 10), Author: plain(l.User.Login, 100), Trusted: trusted(l.Assoc),
+		File: plain(oneLine(l.Path), titleMax), Text: plain(l.Body, commentMax),
 	}
 	for _, n := range []*int{l.Line, l.Original} { // the line is null once the code around it has changed
 		if c.Line == 0 && n != nil {

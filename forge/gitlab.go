@@ -72,7 +72,7 @@ func (g *gitLab) me(ctx context.Context) (labUser, error) {
 
 func (g *gitLab) SignedIn(ctx context.Context) (string, error) {
 	u, err := g.me(ctx)
-	return clip(u.Name, titleMax), err
+	return plain(u.Name, titleMax), err
 }
 
 type labIssue struct {
@@ -85,9 +85,9 @@ type labIssue struct {
 }
 
 func (i labIssue) issue() Issue {
-	is := Issue{Number: i.Number, Title: clip(oneLine(i.Title), titleMax), Body: clip(i.Body, bodyMax), URL: link(i.URL), Open: i.State == "opened"}
+	is := Issue{Number: i.Number, Title: plain(oneLine(i.Title), titleMax), Body: plain(i.Body, bodyMax), URL: link(i.URL), Open: i.State == "opened"}
 	for _, a := range i.Assignees {
-		is.Assignees = append(is.Assignees, clip(a.Name, 100))
+		is.Assignees = append(is.Assignees, plain(a.Name, 100))
 	}
 	return is
 }
@@ -106,9 +106,9 @@ type labNote struct {
 }
 
 func (n labNote) comment(thread string) Comment {
-	c := Comment{ID: "n" + strconv.FormatInt(n.ID, 10), Thread: thread, Author: clip(n.Author.Name, 100), Text: clip(n.Body, commentMax)}
+	c := Comment{ID: "n" + strconv.FormatInt(n.ID, 10), Thread: thread, Author: plain(n.Author.Name, 100), Text: plain(n.Body, commentMax)}
 	if p := n.Position; p != nil {
-		c.File = clip(oneLine(cmp.Or(p.NewPath, p.OldPath)), titleMax)
+		c.File = plain(oneLine(cmp.Or(p.NewPath, p.OldPath)), titleMax)
 		for _, line := range []*int{p.NewLine, p.OldLine} {
 			if c.Line == 0 && line != nil {
 				c.Line = max(0, *line)
@@ -199,10 +199,10 @@ type labRequest struct {
 }
 
 func (r labRequest) request() Request {
-	is := Request{Number: r.Number, URL: link(r.URL), Head: clip(r.Head, 64), Conflict: r.Conflict, State: Open}
+	is := Request{Number: r.Number, URL: link(r.URL), Head: plain(r.Head, 64), Conflict: r.Conflict, State: Open}
 	switch r.State {
 	case "merged":
-		is.State, is.Commit = Merged, clip(cmp.Or(r.Merge, r.Squash, r.Head), 64)
+		is.State, is.Commit = Merged, plain(cmp.Or(r.Merge, r.Squash, r.Head), 64)
 	case "closed":
 		is.State = Closed
 	}
@@ -235,7 +235,7 @@ type labJob struct {
 }
 
 func (j labJob) check() Check {
-	c := Check{Name: clip(oneLine(j.Name), titleMax), URL: link(j.URL), Job: strconv.FormatInt(j.ID, 10), State: CheckPending}
+	c := Check{Name: plain(oneLine(j.Name), titleMax), URL: link(j.URL), Job: strconv.FormatInt(j.ID, 10), State: CheckPending}
 	switch j.Status {
 	case "failed":
 		if c.State = CheckFailed; j.MayFail {
@@ -282,7 +282,7 @@ func (g *gitLab) Look(ctx context.Context, number int) (Request, error) {
 	}
 	may, err := g.trust(ctx, notes)
 	for i, n := range notes {
-		c := n.comment(url.PathEscape(clip(in[i], 100)))
+		c := n.comment(url.PathEscape(plain(in[i], 100)))
 		c.Trusted = may[n.Author.ID]
 		is.Comments = append(is.Comments, c)
 	}

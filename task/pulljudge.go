@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/fairlead-dev/fairlead/internal/clip"
 	"github.com/fairlead-dev/fairlead/internal/file"
 
 	"github.com/fairlead-dev/fairlead/forge"
@@ -39,11 +40,7 @@ func (p *pulling) create(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		title := p.Title()
-		if len(title) > titleMax {
-			title = strings.ToValidUTF8(title[:titleMax], "") + "…"
-		}
-		made, err := p.forge.Create(ctx, forge.Draft{Branch: p.Branch, Base: p.Base, Title: title, Body: body})
+		made, err := p.forge.Create(ctx, forge.Draft{Branch: p.Branch, Base: p.Base, Title: clip.Text(p.Title(), titleMax), Body: body})
 		if err != nil {
 			return err
 		}
