@@ -84,9 +84,6 @@ func Command(ctx context.Context, a *cli.App, client *apiclient.Client, verb str
 			}
 		}
 	}
-	if len(errs) == 1 {
-		return errs[0] // without wrapping, so that its text and exit code are unchanged
-	}
 	return errors.Join(errs...)
 }
 

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -66,10 +65,6 @@ that is here already, or whose seat is taken, is refused. - reads standard input
 				for _, file := range files {
 					errs = append(errs, crewcli.ImportOne(ctx, a.App, client, file))
 				}
-			}
-			errs = slices.DeleteFunc(errs, func(err error) bool { return err == nil })
-			if len(errs) == 1 {
-				return errs[0] // its own words and its own exit code, without a wrapping
 			}
 			return errors.Join(errs...)
 		}),
