@@ -29,7 +29,7 @@ func keepAside(folder string, dir int, s file.Version) (name string, err error) 
 		if n > 1 {
 			name = fmt.Sprintf("%s-%d", base, n) // another content with the same modification time
 		}
-		there, err := file.Read(dir, name)
+		there, err := file.Read(dir, name, file.BytesMax)
 		if err == nil && bytes.Equal(there.Bytes, kept) {
 			return name, nil
 		}

@@ -166,7 +166,7 @@ func (w *Files) adopt(f *stateFile, now time.Time) (done bool) {
 	if id != f.id {
 		return false
 	}
-	current, _ := file.Read(dir, FileName)
+	current, _ := file.Read(dir, FileName, file.BytesMax)
 	for _, name := range left {
 		if strings.HasPrefix(name, newPrefix) {
 			file.Remove(dir, name)

@@ -182,7 +182,7 @@ func (w *Files) look(f *stateFile, now time.Time) (settled bool) {
 		return w.missed(f, err, now)
 	}
 	defer file.CloseFolder(dir)
-	s, err := file.Read(dir, FileName)
+	s, err := file.Read(dir, FileName, file.BytesMax)
 	if err != nil {
 		return w.missed(f, err, now)
 	}

@@ -213,30 +213,14 @@ func (f *stateFile) prepare(content []byte) (p *prepared, err error) {
 			file.CloseFolder(dir)
 		}
 	}()
-	mode, uid, gid := uint32(file.DefaultMode), os.Getuid(), os.Getgid()
-	if handle, err := file.Open(dir, FileName); err == nil {
-		if s, err := file.Stat(handle); err == nil {
-			mode, uid, gid = s.Mode, s.UID, s.GID
-		}
-		_ = handle.Close()
-	}
 	tail := fmt.Sprintf("%016x", rand.Uint64()) //nolint:gosec // a name, no secret; a clash is refused by the file system
-	handle, err := file.Create(dir, newPrefix+tail, content, mode)
+	handle, err := file.CreateLike(dir, newPrefix+tail, FileName, content)
 	if err != nil {
 		return nil, err
 	}
-	if mode != file.DefaultMode {
-		err = handle.Chmod(os.FileMode(mode)) // the umask removed some bits
-	}
-	if uid != os.Getuid() || gid != os.Getgid() {
-		_ = handle.Chown(uid, gid) // only root can change the owner; others keep their own
-	}
 	_ = handle.Close()
 	p = &prepared{dir: dir, id: id, name: swapPrefix + tail, content: bytes.Clone(content)}
-	if err == nil {
-		err = file.Uninterrupted(func() error { return unix.Renameat(dir, newPrefix+tail, dir, p.name) })
-	}
-	if err != nil {
+	if err = file.Uninterrupted(func() error { return unix.Renameat(dir, newPrefix+tail, dir, p.name) }); err != nil {
 		file.Remove(dir, newPrefix+tail)
 		return nil, err
 	}
@@ -288,13 +272,6 @@ func (w *Files) place(f *stateFile, seen Seen, p *prepared) (placed bool, err er
 // placeNew puts a file in place only if there is none.
 func placeNew(dir int, name string) (placed bool, err error) {
 	err = file.RenameNew(dir, name, FileName)
-	if file.Unsupported(err) {
-		// link refuses an existing name as well, on every file system that has links
-		err = file.Uninterrupted(func() error { return unix.Linkat(dir, name, dir, FileName, 0) })
-		if err == nil {
-			file.Remove(dir, name)
-		}
-	}
 	if errors.Is(err, unix.EEXIST) || errors.Is(err, unix.ENOENT) {
 		return false, nil // another program created the file first, or removed ours: look again
 	}

@@ -332,3 +332,13 @@ type SeenBody struct {
 type Seen struct {
 	Until time.Time `json:"until" doc:"The next digest begins here"`
 }
+
+// SearchQuery is a search.
+type SearchQuery struct {
+	Text   string    `query:"q" required:"true" maxLength:"400" example:"retry upload" doc:"Words, which must all occur, and \"quoted phrases\""`
+	Kinds  []string  `query:"kind" maxItems:"8" enum:"output,channel,crew,question,run,task,dispatch,history" doc:"Only these kinds, separated by commas; without it, all"`
+	Agent  string    `query:"agent" maxLength:"64" doc:"Only what concerns this agent"`
+	Since  time.Time `query:"since" doc:"Only what is not older"`
+	Limit  int       `query:"limit" default:"20" minimum:"1" maximum:"100" doc:"The maximum number of results"`
+	Before int64     `query:"before" minimum:"0" doc:"next of the page before"`
+}

@@ -141,14 +141,7 @@ type DispatchOutput struct {
 
 // DispatchTalk is one conversation in full.
 type DispatchTalk struct {
-	N               int              `json:"n" doc:"Its number"`
-	ID              string           `json:"id" example:"conv_002"`
-	Began           *time.Time       `json:"began"`
-	Summary         string           `json:"summary"`
-	Open            bool             `json:"open"`
-	Agents          []string         `json:"agents" nullable:"false"`
-	Files           []DispatchFile   `json:"files" nullable:"false"`
-	MoreFiles       int              `json:"more_files"`
+	DispatchConversation
 	Dialogue        string           `json:"dialogue" doc:"The text of dialogue.md: what was said, thought and done"`
 	DialogueLeftOut int64            `json:"dialogue_left_out" doc:"Bytes of its beginning that are not here"`
 	Outputs         []DispatchOutput `json:"outputs" nullable:"false"`

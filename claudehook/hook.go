@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/fairlead-dev/fairlead/dispatchfolder"
+	"github.com/fairlead-dev/fairlead/internal/clip"
 	"github.com/fairlead-dev/fairlead/machine"
 	"github.com/fairlead-dev/fairlead/machine/dispatch"
 )
@@ -235,9 +236,5 @@ func cut(text string, most int) string {
 		return text
 	}
 	mark := fmt.Sprintf(" … (cut here; it has %d bytes)", len(text))
-	end := max(0, most-len(mark))
-	for end > 0 && text[end]&0xc0 == 0x80 {
-		end--
-	}
-	return text[:end] + mark
+	return clip.To(text, most-len(mark)) + mark
 }

@@ -8,6 +8,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"github.com/fairlead-dev/fairlead/internal/file"
 )
 
 // Place is where hooks and the slash command are installed: a .claude folder, or a plugin's folder.
@@ -347,7 +349,7 @@ func (s Step) apply() error {
 		if err := os.MkdirAll(filepath.Dir(s.Path), 0o755); err != nil { //nolint:gosec // as public as the repository
 			return err //nolint:wrapcheck // the caller adds the context
 		}
-		return replace(s.Path, s.Text, s.mode)
+		return file.Replace(s.Path, s.Text, s.mode)
 	case Remove:
 		if err := os.Remove(s.Path); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err //nolint:wrapcheck // the caller adds the context
@@ -367,22 +369,4 @@ func (s Step) emptied() {
 			return
 		}
 	}
-}
-
-// replace replaces a file atomically.
-func replace(path string, text []byte, mode fs.FileMode) (err error) {
-	file, err := os.CreateTemp(filepath.Dir(path), ".fairlead-*")
-	if err != nil {
-		return err //nolint:wrapcheck // the caller adds the context
-	}
-	defer func() {
-		if err != nil {
-			_ = os.Remove(file.Name())
-		}
-	}()
-	_, err = file.Write(text)
-	if err := errors.Join(err, file.Chmod(mode), file.Sync(), file.Close()); err != nil {
-		return err //nolint:wrapcheck // the caller adds the context
-	}
-	return os.Rename(file.Name(), path) //nolint:wrapcheck // the caller adds the context
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/fairlead-dev/fairlead/api"
 	apiclient "github.com/fairlead-dev/fairlead/api/client"
 	"github.com/fairlead-dev/fairlead/machine"
+	"github.com/fairlead-dev/fairlead/runfile"
 )
 
 // The meanings of the exit codes. Scripts rely on them.
@@ -165,4 +166,36 @@ func (a *App) Report(err error) int {
 	}
 	fmt.Fprintln(a.Err, string(text))
 	return code
+}
+
+// Faulty gives the error for an invalid workflow its exit code, and prints each fault on its own
+// line, whether the file was read here or by a daemon.
+func Faulty(err error) error {
+	var here *runfile.FileFaults
+	if errors.As(err, &here) {
+		return &Coded{Code: ExitUsage, Err: err}
+	}
+	var p *api.Problem
+	if !errors.As(err, &p) || p.Status != http.StatusUnprocessableEntity {
+		return err
+	}
+	if len(p.Errors) == 0 {
+		return &Coded{Code: ExitUsage, Err: err}
+	}
+	var lines []string
+	for _, fault := range p.Errors {
+		text := fault.Message
+		if fault.Location != "" {
+			text = fault.Location + ": " + text
+		}
+		lines = append(lines, text)
+	}
+	return &Coded{Code: ExitUsage, Err: errors.New(strings.Join(lines, "\n"))}
+}
+
+// Unknown reports that there is nothing with that name, or that the daemon is of a version without
+// channels.
+func Unknown(err error) bool {
+	var problem *api.Problem
+	return errors.As(err, &problem) && (problem.Status == http.StatusNotFound || problem.Status == http.StatusNotImplemented)
 }

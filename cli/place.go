@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -8,6 +9,7 @@ import (
 	"syscall"
 
 	"github.com/spf13/cobra"
+	"golang.org/x/sys/unix"
 
 	"github.com/fairlead-dev/fairlead/config"
 )
@@ -71,4 +73,42 @@ func isWorkspace(dir string) bool {
 func isOurs(info os.FileInfo) bool {
 	stat, ok := info.Sys().(*syscall.Stat_t)
 	return !ok || int(stat.Uid) == os.Geteuid()
+}
+
+// IsLocked reports whether another process holds a lock file. It takes a shared lock for an instant,
+// and creates no file.
+func IsLocked(path string) bool {
+	f, err := os.Open(path)
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	return errors.Is(unix.Flock(int(f.Fd()), unix.LOCK_SH|unix.LOCK_NB), unix.EWOULDBLOCK)
+}
+
+// PathWidth is the maximum length of a path in an error.
+const PathWidth = 200
+
+// Absolute resolves a path relative to the current folder, as typed; if that does not exist,
+// relative to the repository.
+func Absolute(path, repo string) string {
+	if path == "" || filepath.IsAbs(path) {
+		return path
+	}
+	here, err := filepath.Abs(path)
+	if err != nil {
+		return filepath.Join(repo, path)
+	}
+	if _, err := os.Stat(here); err != nil {
+		if there := filepath.Join(repo, path); Exists(there) {
+			return there
+		}
+	}
+	return here
+}
+
+// Exists says whether a file or folder exists.
+func Exists(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
 }

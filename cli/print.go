@@ -8,6 +8,8 @@ import (
 	"strings"
 	"time"
 	"unicode"
+
+	"golang.org/x/term"
 )
 
 // PrintJSON writes one value as one line, without HTML escaping.
@@ -20,6 +22,22 @@ func (a *App) PrintJSON(v any) error {
 	}
 	_, err := a.Out.Write(line.Bytes())
 	return err
+}
+
+// Show prints a value as JSON for programs, or calls text for people.
+func (a *App) Show(v any, text func() error) error {
+	if a.JSON {
+		return a.PrintJSON(v)
+	}
+	return text()
+}
+
+// Say is Show with one line of text.
+func (a *App) Say(v any, format string, args ...any) error {
+	return a.Show(v, func() error {
+		_, err := fmt.Fprintf(a.Out, format+"\n", args...)
+		return err
+	})
 }
 
 // Plain removes what could harm a terminal from a text: escape sequences, carriage returns and
@@ -106,3 +124,101 @@ const (
 	Red    = "\x1b[31m"
 	Reset  = "\x1b[0m"
 )
+
+// HowMany returns a number with its noun, singular or plural.
+func HowMany[N int | uint64](n N, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return fmt.Sprintf("%d %s", n, many)
+}
+
+// Clock formats a time of day in the local time zone.
+func Clock(at time.Time) string { return at.Local().Format(time.TimeOnly) }
+
+// Columns is the approximate width of a text on a terminal: combining marks count 0, wide letters 2.
+func Columns(s string) int {
+	n := 0
+	for _, r := range s {
+		n += Wide(r)
+	}
+	return n
+}
+
+// Wide returns how many columns a character takes on a terminal.
+func Wide(r rune) int {
+	switch {
+	case unicode.In(r, unicode.Mn, unicode.Me, unicode.Cf):
+		return 0
+	case unicode.In(r, unicode.Han, unicode.Hangul, unicode.Hiragana, unicode.Katakana), r >= 0x1F300 && r <= 0x1FAFF, r >= 0xFF01 && r <= 0xFF60:
+		return 2
+	default:
+		return 1
+	}
+}
+
+// OrDash is a text, or "-" if it is empty.
+func OrDash(s string) string {
+	if s == "" {
+		return "-"
+	}
+	return Plain(s)
+}
+
+// ClockAt formats a local time, with the date if it is not today.
+func ClockAt(at time.Time) string {
+	at = at.Local()
+	if now := time.Now(); at.Format(time.DateOnly) != now.Format(time.DateOnly) {
+		return at.Format("Mon 15:04")
+	}
+	return at.Format("15:04")
+}
+
+// OrNote is a note in parentheses, or nothing.
+func OrNote(note string) string {
+	if note == "" {
+		return ""
+	}
+	return " (" + Line(note, 60) + ")"
+}
+
+const (
+	StepWidth  = 32  // of a step's name, which may be longer
+	ErrorWidth = 300 // of an error that an agent reported
+)
+
+// Why is a reason in parentheses, or "".
+func Why(text string) string {
+	if text == "" {
+		return ""
+	}
+	return ": " + text
+}
+
+// The size of a terminal that does not report its own.
+const (
+	ScreenWidth  = 80
+	screenHeight = 24
+)
+
+// Size returns the size of the terminal.
+func (a *App) Size() (width, height int) {
+	if file, ok := a.Out.(*os.File); ok {
+		if w, h, err := term.GetSize(int(file.Fd())); err == nil && w > 20 && h > 8 { //nolint:gosec // a descriptor fits an int
+			return w, h
+		}
+	}
+	return ScreenWidth, screenHeight
+}
+
+// RemarkWidth is the maximum length of a reason in a table.
+const RemarkWidth = 80
+
+// SummaryWidth is the maximum length of a task in a line.
+const SummaryWidth = 80
+
+// Past returns how long ago a time was, at least 0: clocks of two programs can differ a little.
+func Past(at time.Time) time.Duration { return max(0, time.Since(at)) }
+
+// WatchLast is how many entries of a conversation are shown at the start.
+const WatchLast = 50

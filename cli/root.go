@@ -4,8 +4,16 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
+	"log/slog"
 	"os"
+	"path/filepath"
+	"runtime"
+	"runtime/debug"
+	"strings"
+	"time"
 
+	"github.com/lmittmann/tint"
 	"golang.org/x/term"
 
 	apiclient "github.com/fairlead-dev/fairlead/api/client"
@@ -47,4 +55,79 @@ func (a *App) Load() (*config.Config, error) {
 func Tty(stream any) bool {
 	file, ok := stream.(*os.File)
 	return ok && term.IsTerminal(int(file.Fd())) //nolint:gosec // a descriptor fits an int
+}
+
+// LoadOrNone reads the configuration; without a file it returns a team without agents.
+func (a *App) LoadOrNone() (*config.Config, error) {
+	if Exists(filepath.Join(a.Dir, config.FileName)) {
+		return a.Load()
+	}
+	return config.Parse(config.FileName, a.Dir, []byte("version: 1\nagents: {}\n"), os.LookupEnv)
+}
+
+// MaybeConfig reads fairlead.yaml; it returns nil if there is none.
+func (a *App) MaybeConfig() (*config.Config, error) {
+	conf, err := config.Load(a.Dir, os.LookupEnv)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	return conf, err
+}
+
+// Logger writes for people on a terminal and in key=value form elsewhere.
+func (a *App) Logger(verbose bool) *slog.Logger {
+	level := slog.LevelWarn
+	if verbose {
+		level = slog.LevelDebug
+	}
+	if Tty(a.Err) {
+		return slog.New(tint.NewTextHandler(a.Err, &tint.Options{Level: level, TimeFormat: time.TimeOnly, NoColor: Colourless()}))
+	}
+	return slog.New(slog.NewTextHandler(a.Err, &slog.HandlerOptions{Level: level}))
+}
+
+// Version is the version in the build information: a tag, a commit, or devel.
+func Version() string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return "devel"
+	}
+	if v := info.Main.Version; v != "" && v != "(devel)" {
+		return v
+	}
+	for _, s := range info.Settings {
+		if s.Key == "vcs.revision" && len(s.Value) >= 12 {
+			return "devel-" + s.Value[:12]
+		}
+	}
+	return "devel"
+}
+
+// PrintVersion prints the version of this program.
+func (a *App) PrintVersion() error {
+	return a.Say(map[string]string{"version": Version(), "go": runtime.Version(), "os": runtime.GOOS, "arch": runtime.GOARCH}, "fairlead %s (%s, %s/%s)", Version(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
+}
+
+// SpokenMost is the maximum size of a message in bytes; the daemon has the same limit.
+const SpokenMost = 128 << 10
+
+// Spoken returns the text of a command line's words.
+func (a *App) Spoken(words []string) (string, error) {
+	text := strings.Join(words, " ")
+	if len(words) == 1 && words[0] == "-" {
+		read, err := io.ReadAll(io.LimitReader(a.In, SpokenMost+2)) // the last line's end is not part of the text
+		if err != nil {
+			return "", fmt.Errorf("read standard input: %w", err)
+		}
+		text = strings.TrimSuffix(string(read), "\n")
+	}
+	switch {
+	case strings.TrimSpace(text) == "":
+		return "", errors.New("the text is empty; give some words, or - to read standard input")
+	case len(text) > SpokenMost:
+		return "", fmt.Errorf("the text has more than %d KiB; put it into a file of the repository and name it", SpokenMost>>10)
+	case strings.ToValidUTF8(text, "") != text:
+		return "", errors.New("the text is not UTF-8; convert it first")
+	}
+	return text, nil
 }

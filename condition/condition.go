@@ -196,11 +196,7 @@ func firstLine(s string) string {
 
 // cut shortens a quotation, which may be another program's data.
 func cut(s string) string {
-	const most = 200 // a line on a screen, and a half
-	if len(s) <= most {
-		return s
-	}
-	return clip.To(s, most) + "…"
+	return clip.Text(s, 200) // a line on a screen, and a half
 }
 
 // at is the place of a node.

@@ -146,7 +146,7 @@ func TestStateFileUnderLoad(t *testing.T) {
 		}
 	}
 	began := time.Now() // what one write takes here and now
-	if err := workspace.ReplaceFile(filepath.Join(y.dir, "scratch"), y.readWhole(shown.StateFile), workspace.StateMode); err != nil {
+	if err := file.ReplaceUnsynced(filepath.Join(y.dir, "scratch"), y.readWhole(shown.StateFile), workspace.StateMode); err != nil {
 		t.Fatal(err)
 	}
 	write := time.Since(began)

@@ -5,7 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
-	"strconv"
+	"strings"
 	"time"
 
 	"github.com/fairlead-dev/fairlead/internal/file"
@@ -156,127 +156,72 @@ func objectOf(fields []file.Placed) []byte {
 // indented by two spaces, without HTML escaping, with a final newline. An empty name, time or session is
 // null.
 func WriteDocument(d *crew.Document) []byte {
-	w := documentWriter{}
-	w.text(fieldType, documentType)
-	w.text(fieldStatus, string(d.Status))
-	w.textOrNull(fieldName, d.Name)
-	w.text(fieldColor, d.Color)
-	w.text(fieldColorName, d.ColorName)
-	w.text(fieldGender, d.Gender)
-	w.raw(fieldSeat, []byte(strconv.Itoa(d.Seat)))
-	extra := unknownFields(d.Extra)
-	w.raw(fieldFace, faceOf(d.Face, extra))
-	w.text(fieldSoul, d.Soul)
-	w.textOrNull(fieldCreated, timeOrNone(d.CreatedAt))
-	w.textOrNull(fieldLastAlive, timeOrNone(d.LastAliveAt))
-	w.textOrNull(fieldLastSession, d.LastSession)
-	for _, f := range extra {
-		if !slices.Contains(documentFields, f.Name) {
-			w.raw(f.Name, indented(f.Raw, "  "))
+	w := file.NewJSONWriter(1024 + len(d.Soul) + len(d.Extra))
+	w.Open('{')
+	w.Field(fieldType, documentType)
+	w.Field(fieldStatus, string(d.Status))
+	w.TextOrNull(fieldName, orNull(d.Name))
+	w.Field(fieldColor, d.Color)
+	w.Field(fieldColorName, d.ColorName)
+	w.Field(fieldGender, d.Gender)
+	w.Number(fieldSeat, d.Seat)
+	w.Name(fieldFace)
+	w.Open('{')
+	w.Field(fieldEyes, d.Face.Eyes)
+	w.Field(fieldMouth, d.Face.Mouth)
+	var extra []file.Field
+	for _, f := range unknownFields(d.Extra) {
+		switch {
+		case f.Name == fieldFace:
+			w.Extra(unknownFields(f.Raw))
+		case !slices.Contains(documentFields, f.Name):
+			extra = append(extra, f)
 		}
 	}
-	w.out.WriteString("\n}\n")
-	return w.out.Bytes()
+	w.Close('}')
+	w.Field(fieldSoul, d.Soul)
+	w.TextOrNull(fieldCreated, timeOrNull(d.CreatedAt))
+	w.TextOrNull(fieldLastAlive, timeOrNull(d.LastAliveAt))
+	w.TextOrNull(fieldLastSession, orNull(d.LastSession))
+	w.Extra(extra)
+	w.Close('}')
+	return append(w.Bytes(), '\n')
 }
 
 // DocumentSum returns the sum of what WriteDocument returns (X3).
 func DocumentSum(d *crew.Document) string { return string(file.SumOf(WriteDocument(d))) }
 
-type documentWriter struct{ out bytes.Buffer }
-
-func (w *documentWriter) raw(name string, value []byte) {
-	if w.out.Len() == 0 {
-		w.out.WriteString("{\n  ")
-	} else {
-		w.out.WriteString(",\n  ")
-	}
-	w.out.Write(file.Quoted(name))
-	w.out.WriteString(": ")
-	w.out.Write(value)
-}
-
-// faceOf encodes a face: known fields first, then unknown ones.
-func faceOf(face crew.Face, extra []file.Placed) []byte {
-	var out bytes.Buffer
-	part := func(before, name string, value []byte) {
-		out.WriteString(before + "\n    ")
-		out.Write(file.Quoted(name))
-		out.WriteString(": ")
-		out.Write(value)
-	}
-	part("{", fieldEyes, file.Quoted(face.Eyes))
-	part(",", fieldMouth, file.Quoted(face.Mouth))
-	for _, f := range extra {
-		if f.Name != fieldFace {
-			continue
-		}
-		for _, more := range unknownFields(f.Raw) {
-			part(",", more.Name, indented(more.Raw, "    "))
-		}
-	}
-	out.WriteString("\n  }")
-	return out.Bytes()
-}
-
-func (w *documentWriter) text(name, text string) { w.raw(name, file.Quoted(text)) }
-
-func (w *documentWriter) textOrNull(name, text string) {
+// orNull is a text that is null if it is empty.
+func orNull(text string) *string {
 	if text == "" {
-		w.raw(name, []byte("null"))
-		return
+		return nil
 	}
-	w.text(name, text)
+	return &text
 }
 
-func timeOrNone(at time.Time) string {
+func timeOrNull(at time.Time) *string {
 	if at.IsZero() {
-		return ""
+		return nil
 	}
-	return file.FormatTime(at)
+	return orNull(file.FormatTime(at))
 }
 
-func unknownFields(extra json.RawMessage) []file.Placed {
+// unknownFields reads the fields that were unknown, with < > & unescaped.
+func unknownFields(extra json.RawMessage) []file.Field {
 	if len(extra) == 0 {
 		return nil
 	}
 	r := &file.JSONReader{File: "a document's unknown fields", Whole: extra}
-	fields := r.Fields(file.Placed{Field: file.Field{Raw: extra}}, "")
+	var fields []file.Field
+	for _, f := range r.Fields(file.Placed{Field: file.Field{Raw: extra}}, "") {
+		fields = append(fields, file.Field{Name: f.Name, Raw: json.RawMessage(unescaped.Replace(string(f.Raw)))})
+	}
 	if r.Fault != nil {
 		panic("crewfile: unknown fields that were read before: " + r.Fault.Error())
 	}
 	return fields
 }
 
-// indented formats a value for the file: over several lines, with < > & unescaped.
-func indented(value []byte, under string) []byte {
-	var out bytes.Buffer
-	if err := json.Indent(&out, value, under, "  "); err != nil {
-		panic("crewfile: a value that was read is no JSON: " + err.Error())
-	}
-	b := out.Bytes()
-	if !bytes.Contains(b, []byte(`\u00`)) {
-		return b
-	}
-	plain := b[:0]
-	for i := 0; i < len(b); i++ {
-		if b[i] != '\\' || i+1 == len(b) {
-			plain = append(plain, b[i])
-			continue
-		}
-		if i+6 <= len(b) {
-			switch string(b[i : i+6]) {
-			case `\u003c`:
-				plain, i = append(plain, '<'), i+5
-				continue
-			case `\u003e`:
-				plain, i = append(plain, '>'), i+5
-				continue
-			case `\u0026`:
-				plain, i = append(plain, '&'), i+5
-				continue
-			}
-		}
-		plain, i = append(plain, b[i], b[i+1]), i+1
-	}
-	return plain
-}
+// unescaped writes < > & as they are, where json.HTMLEscape escaped them. An escaped backslash stays: what
+// follows it is no escape.
+var unescaped = strings.NewReplacer(`\\`, `\\`, `\u003c`, "<", `\u003e`, ">", `\u0026`, "&")

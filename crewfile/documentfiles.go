@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"log/slog"
 	"path/filepath"
@@ -371,29 +370,13 @@ func placeOf(swap string) string {
 	return place
 }
 
-// readDocument reads a regular file that is not larger than a document may be.
-func readDocument(dir int, name string) (content []byte, id file.Identity, err error) {
-	handle, err := file.Open(dir, name)
-	if err != nil {
-		return nil, id, err
+// readDocument reads a regular file. If it changes during the read, its identity is unknown.
+func readDocument(dir int, name string) ([]byte, file.Identity, error) {
+	s, err := file.Read(dir, name, documentFileMax)
+	if err != nil || s.Moved {
+		return nil, file.Identity{}, err
 	}
-	defer func() { _ = handle.Close() }()
-	before, err := file.Stat(handle)
-	if err != nil {
-		return nil, id, err
-	}
-	content, err = io.ReadAll(io.LimitReader(handle, documentFileMax+1))
-	if err != nil {
-		return nil, id, &file.Unreadable{Fault: fmt.Sprintf("%s cannot be read: %v", name, err), Err: err}
-	}
-	after, err := file.Stat(handle)
-	if err != nil {
-		return nil, id, err
-	}
-	if before.ID != after.ID || int64(len(content)) != after.ID.Size {
-		return nil, file.Identity{}, nil // it changed during the read, so its identity is unknown
-	}
-	return content, after.ID, nil
+	return s.Bytes, s.ID, nil
 }
 
 // Took confirms that a found content was stored durably or needs no storing: Write may replace it.

@@ -38,7 +38,7 @@ func (w *DocumentFiles) Write(stem string, content []byte, seen file.Sum, ours f
 	defer file.CloseFolder(dir)
 	tail := rand.Uint64() //nolint:gosec // a name, no secret; a clash is refused by the file system
 	sheet := newName(documentNew, name, tail)
-	id, err := w.prepare(dir, sheet, name, content)
+	id, err := prepare(dir, sheet, name, content)
 	if err != nil {
 		return fmt.Errorf("%w; see that there is room, and that the folder is writable", err)
 	}
@@ -48,13 +48,13 @@ func (w *DocumentFiles) Write(stem string, content []byte, seen file.Sum, ours f
 	case was != seen && (was == "" || !ours(was)):
 		err = ErrDocumentChanged
 	case was == "":
-		err = renameFresh(dir, sheet, name)
+		err = file.RenameNew(dir, sheet, name)
 		if errors.Is(err, unix.EEXIST) {
 			err = ErrDocumentChanged
 		}
 	default:
 		swap := newName(documentSwap, name, tail)
-		if err = renameFresh(dir, sheet, swap); err == nil {
+		if err = file.RenameNew(dir, sheet, swap); err == nil {
 			sheet = swap
 			err = w.swap(dir, sheet, name, was)
 		}
@@ -88,22 +88,12 @@ func (w *DocumentFiles) Make() error {
 const documentFolderMode = 0o700 // like .fairlead: souls are private
 
 // prepare writes a new file beside the current one, synced, with the current file's mode.
-func (w *DocumentFiles) prepare(dir int, sheet, name string, content []byte) (file.Identity, error) {
-	mode := uint32(file.DefaultMode)
-	if handle, err := file.Open(dir, name); err == nil {
-		if s, err := file.Stat(handle); err == nil {
-			mode = s.Mode
-		}
-		_ = handle.Close()
-	}
-	handle, err := file.Create(dir, sheet, content, mode)
+func prepare(dir int, sheet, name string, content []byte) (file.Identity, error) {
+	handle, err := file.CreateLike(dir, sheet, name, content)
 	if err != nil {
 		return file.Identity{}, err
 	}
 	defer func() { _ = handle.Close() }()
-	if mode != file.DefaultMode {
-		_ = handle.Chmod(os.FileMode(mode)) // the umask removed some bits
-	}
 	s, err := file.Stat(handle)
 	return s.ID, err
 }
@@ -190,7 +180,7 @@ func (w *DocumentFiles) PutAside(found FoundDocument, why string) (name string, 
 		if n > 1 {
 			name = fmt.Sprintf("%s-%d", base, n) // another file with the same modification time
 		}
-		err = renameFresh(dir, found.At, name)
+		err = file.RenameNew(dir, found.At, name)
 		if !errors.Is(err, unix.EEXIST) || n >= documentAsideMax {
 			break
 		}
@@ -199,7 +189,7 @@ func (w *DocumentFiles) PutAside(found FoundDocument, why string) (name string, 
 		return "", err
 	}
 	if id, err := file.IdentityAt(dir, name); err != nil || id != found.id {
-		_ = renameFresh(dir, name, found.At) // another program replaced the file: this is not the content that was judged
+		_ = file.RenameNew(dir, name, found.At) // another program replaced the file: this is not the content that was judged
 		return "", ErrDocumentChanged
 	}
 	delete(w.papers, found.At)
@@ -212,16 +202,4 @@ const documentAsideMax = 100 // files with one name, fault and modification time
 // newName returns an unused name for a new or replaced file.
 func newName(prefix, name string, tail uint64) string {
 	return fmt.Sprintf("%s%016x-%s", prefix, tail, name)
-}
-
-// renameFresh renames a file; the error is EEXIST if the new name exists.
-func renameFresh(dir int, from, to string) error {
-	err := file.RenameNew(dir, from, to)
-	if file.Unsupported(err) {
-		err = file.Uninterrupted(func() error { return unix.Linkat(dir, from, dir, to, 0) })
-		if err == nil {
-			file.Remove(dir, from)
-		}
-	}
-	return err
 }

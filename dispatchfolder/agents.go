@@ -11,6 +11,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/fairlead-dev/fairlead/internal/clip"
 	"github.com/fairlead-dev/fairlead/machine/dispatch"
 )
 
@@ -116,7 +117,7 @@ func describe(text []byte, file string) (a dispatch.Description, why string) {
 	}
 	switch {
 	case !goodName(a.Name):
-		return a, fmt.Sprintf("its name %q cannot be a state; use letters, digits, - and _", cut(a.Name, 60))
+		return a, fmt.Sprintf("its name %q cannot be a state; use letters, digits, - and _", clip.Within(a.Name, 60))
 	case a.Text == "":
 		return a, "has no description in its front matter; describe there when to use the agent"
 	}

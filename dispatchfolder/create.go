@@ -13,6 +13,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/fairlead-dev/fairlead/internal/clip"
 	"github.com/fairlead-dev/fairlead/machine"
 	"github.com/fairlead-dev/fairlead/machine/dispatch"
 	"github.com/fairlead-dev/fairlead/policy"
@@ -97,22 +98,9 @@ func fitted(agents []dispatch.Description) []dispatch.Description {
 	}
 	most := min(describedOneMax, describedMax/len(agents))
 	for i := range agents {
-		agents[i].Text = cut(agents[i].Text, most)
+		agents[i].Text = clip.Within(agents[i].Text, most)
 	}
 	return agents
-}
-
-// cut shortens a text at a character's border and marks the cut.
-func cut(text string, most int) string {
-	if len(text) <= most {
-		return text
-	}
-	const mark = "…"
-	end := max(0, most-len(mark))
-	for end > 0 && text[end]&0xc0 == 0x80 {
-		end--
-	}
-	return text[:end] + mark
 }
 
 // makeFolder creates the folder; the process that creates it owns the number.

@@ -104,19 +104,11 @@ func fenceFor(text string) string {
 // Note appends to a conversation's dialogue.md only: a thought or an action. A crash loses at most this note,
 // and never half of it.
 func (f *Folder) Note(at time.Time, conv int, e dispatch.Entry) error {
-	d, err := openFolder(f.path)
-	if err != nil {
-		return f.notASession(err)
-	}
-	defer d.close()
-	unlock, err := d.lock()
+	d, done, err := f.writing()
 	if err != nil {
 		return err
 	}
-	defer unlock()
-	if err := d.repair(); err != nil {
-		return fmt.Errorf("repair %s after a crash: %w", f.path, err)
-	}
+	defer done()
 	rel := conversationPath(conv) + "/" + dialogueName
 	size, half, err := d.end(rel)
 	if err != nil {

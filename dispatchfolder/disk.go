@@ -8,6 +8,7 @@ import (
 	"os"
 	"strings"
 
+	"github.com/fairlead-dev/fairlead/internal/file"
 	"golang.org/x/sys/unix"
 )
 
@@ -18,23 +19,8 @@ type opened struct {
 	path string // for messages
 }
 
-// notPlain is an entry that is neither read nor written. Its text says what to do.
-type notPlain struct {
-	fault string
-	err   error
-}
-
-func (e *notPlain) Error() string { return e.fault }
-func (e *notPlain) Unwrap() error { return e.err }
-
 // again repeats a system call that was interrupted by a signal.
-func again(call func() error) error {
-	for {
-		if err := call(); !errors.Is(err, unix.EINTR) {
-			return err
-		}
-	}
-}
+var again = file.Uninterrupted
 
 func openFolder(path string) (opened, error) {
 	d := opened{fd: -1, path: path}
@@ -51,13 +37,13 @@ func plain(path string, err error) error {
 	case err == nil:
 		return nil
 	case errors.Is(err, unix.ELOOP), errors.Is(err, unix.EMLINK):
-		return &notPlain{path + " is a symbolic link, and links are not followed here; replace it by its target", err}
+		return &file.Unreadable{Fault: path + " is a symbolic link, and links are not followed here; replace it by its target", Err: err}
 	case errors.Is(err, unix.ENOTDIR):
-		return &notPlain{path + " has a parent that is not a folder (links are not followed); replace it by a folder", err}
+		return &file.Unreadable{Fault: path + " has a parent that is not a folder (links are not followed); replace it by a folder", Err: err}
 	case errors.Is(err, unix.ENXIO), errors.Is(err, unix.EISDIR):
-		return &notPlain{path + " is not a regular file; replace it by one", err}
+		return &file.Unreadable{Fault: path + " is not a regular file; replace it by one", Err: err}
 	case errors.Is(err, unix.EACCES), errors.Is(err, unix.EPERM), errors.Is(err, unix.EROFS):
-		return &notPlain{path + " may not be read or written by this user; change its mode or its owner", err}
+		return &file.Unreadable{Fault: path + " may not be read or written by this user; change its mode or its owner", Err: err}
 	}
 	return &fs.PathError{Op: "open", Path: path, Err: err}
 }
@@ -74,7 +60,7 @@ func (d opened) below(rel string) (opened, error) {
 	for name := range strings.SplitSeq(rel, "/") {
 		next := opened{fd: -1, path: at.path + "/" + name}
 		if name == "" || name == "." || name == ".." {
-			return next, &notPlain{fmt.Sprintf("%q is no name of a folder here", name), fs.ErrInvalid}
+			return next, &file.Unreadable{Fault: fmt.Sprintf("%q is no name of a folder here", name), Err: fs.ErrInvalid}
 		}
 		err := again(func() (err error) {
 			next.fd, err = unix.Openat(at.fd, name, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
@@ -96,7 +82,7 @@ func (d opened) parent(rel string) (at opened, leaf string, err error) {
 	i := strings.LastIndexByte(rel, '/')
 	leaf = rel[i+1:]
 	if leaf == "" || leaf == "." || leaf == ".." {
-		return opened{fd: -1}, leaf, &notPlain{fmt.Sprintf("%q is no name of a file here", rel), fs.ErrInvalid}
+		return opened{fd: -1}, leaf, &file.Unreadable{Fault: fmt.Sprintf("%q is no name of a file here", rel), Err: fs.ErrInvalid}
 	}
 	at, err = d.below(rel[:max(i, 0)])
 	return at, leaf, err
@@ -119,17 +105,17 @@ func (d opened) open(rel string, flags int) (*os.File, error) {
 	if err != nil {
 		return nil, plain(path, err)
 	}
-	file := os.NewFile(uintptr(fd), path)
+	opened := os.NewFile(uintptr(fd), path)
 	var st unix.Stat_t
 	if err := again(func() error { return unix.Fstat(fd, &st) }); err != nil {
-		_ = file.Close()
+		_ = opened.Close()
 		return nil, &fs.PathError{Op: "stat", Path: path, Err: err}
 	}
 	if st.Mode&unix.S_IFMT != unix.S_IFREG {
-		_ = file.Close()
-		return nil, &notPlain{path + " is not a regular file; replace it by one", nil}
+		_ = opened.Close()
+		return nil, &file.Unreadable{Fault: path + " is not a regular file; replace it by one"}
 	}
-	return file, nil
+	return opened, nil
 }
 
 // read returns at most limit bytes of a regular file, and whether that was all.

@@ -10,6 +10,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/fairlead-dev/fairlead/internal/file"
 	"github.com/fairlead-dev/fairlead/machine/dispatch"
 	"github.com/fairlead-dev/fairlead/policy"
 )
@@ -41,12 +42,12 @@ func (e *NotASession) Unwrap() error { return e.Err }
 
 // notASession explains what is missing or wrong about a folder or its state.
 func (f *Folder) notASession(err error) error {
-	var odd *notPlain
+	var odd *file.Unreadable
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return &NotASession{Path: f.path, Why: "it has no state.jsonl; begin one there with fairlead dispatch start --path", Err: err}
 	case errors.As(err, &odd):
-		return &NotASession{Path: f.path, Why: odd.fault, Err: err}
+		return &NotASession{Path: f.path, Why: odd.Fault, Err: err}
 	}
 	return err
 }
@@ -70,24 +71,41 @@ func Open(path string) (*Folder, error) {
 	return f, file.Close()
 }
 
-// Do decides and applies an event, under the lock (it waits at most 10 s), after an interrupted commit was
+// writing opens the folder for a writer: it takes the lock (it waits at most 10 s) and completes an interrupted commit.
+// done gives the lock back.
+func (f *Folder) writing() (d opened, done func(), err error) {
+	if d, err = openFolder(f.path); err != nil {
+		return d, nil, f.notASession(err)
+	}
+	unlock, err := d.lock()
+	if err != nil {
+		d.close()
+		return d, nil, err
+	}
+	release := func() { unlock(); d.close() }
+	whole := false
+	defer func() {
+		if !whole {
+			release()
+		}
+	}()
+	if err := d.repair(); err != nil {
+		return d, nil, fmt.Errorf("repair %s after a crash: %w", f.path, err)
+	}
+	whole = true
+	return d, release, nil
+}
+
+// Do decides and applies an event, under the lock, after an interrupted commit was
 // completed. The changes are on disk when it returns; no changes and no error mean that nothing had to
 // change. A refusal is a *machine.Refusal. Times are kept in microseconds.
 func (f *Folder) Do(at time.Time, actor Actor, in dispatch.Input) ([]dispatch.Change, dispatch.Dispatch, error) {
 	var s dispatch.Dispatch
-	d, err := openFolder(f.path)
-	if err != nil {
-		return nil, s, f.notASession(err)
-	}
-	defer d.close()
-	unlock, err := d.lock()
+	d, done, err := f.writing()
 	if err != nil {
 		return nil, s, err
 	}
-	defer unlock()
-	if err := d.repair(); err != nil {
-		return nil, s, fmt.Errorf("repair %s after a crash: %w", f.path, err)
-	}
+	defer done()
 	if size, half, err := d.end(stateName); err == nil && half { // another program's incomplete line is ended before it is read
 		if err := d.commit([]part{{File: stateName, At: size, Text: []byte{'\n'}}}); err != nil {
 			return nil, s, err

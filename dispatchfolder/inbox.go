@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/fairlead-dev/fairlead/internal/clip"
 	"github.com/fairlead-dev/fairlead/machine/dispatch"
 )
 
@@ -124,7 +125,7 @@ func beside(name, suffix string) string {
 		return name + suffix
 	}
 	sum := sha256.Sum256([]byte(name))
-	return cut(name, most) + "-" + hex.EncodeToString(sum[:4]) + suffix
+	return clip.Within(name, most) + "-" + hex.EncodeToString(sum[:4]) + suffix
 }
 
 // plainName reports whether a name is that of a file in this folder.

@@ -171,19 +171,11 @@ func (f *Folder) Log(raw []byte) (added bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	d, err := openFolder(f.path)
-	if err != nil {
-		return false, f.notASession(err)
-	}
-	defer d.close()
-	unlock, err := d.lock()
+	d, done, err := f.writing()
 	if err != nil {
 		return false, err
 	}
-	defer unlock()
-	if err := d.repair(); err != nil {
-		return false, fmt.Errorf("repair %s after a crash: %w", f.path, err)
-	}
+	defer done()
 	has, err := d.hasLogged(n)
 	if err != nil || has {
 		return false, err

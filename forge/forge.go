@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/fairlead-dev/fairlead/internal/clip"
 	"github.com/fairlead-dev/fairlead/internal/lazy"
 )
 
@@ -229,21 +230,16 @@ func ParseIssue(text string) (repo Repo, number int, err error) {
 	return repo, number, nil
 }
 
-func quote(text string) string { return strconv.Quote(clip(text, 100)) }
+func quote(text string) string { return strconv.Quote(plain(text, 100)) }
 
-// clip makes a text of at most so many bytes valid UTF-8 without control characters other than newline and tab.
-func clip(text string, most int) string {
-	text = strings.ToValidUTF8(text, "\uFFFD")
-	text = strings.Map(func(c rune) rune {
+// plain makes a text of at most so many bytes valid UTF-8 without control characters other than newline and tab.
+func plain(text string, most int) string {
+	return clip.Text(strings.Map(func(c rune) rune {
 		if c < ' ' && c != '\n' && c != '\t' || c == 0x7f || c >= 0x80 && c < 0xa0 {
 			return -1
 		}
 		return c
-	}, text)
-	if len(text) <= most {
-		return text
-	}
-	return strings.ToValidUTF8(text[:most], "") + "…"
+	}, text), most)
 }
 
 // tail returns the last lines of a log.
@@ -253,5 +249,5 @@ func tail(text string) string {
 	if len(text) > logMax {
 		text = text[len(text)-logMax:]
 	}
-	return clip(text, logMax)
+	return plain(text, logMax)
 }

@@ -75,12 +75,17 @@ func (g *gitHub) api(ctx context.Context, method, path string, body any) ([]byte
 }
 
 func (g *gitHub) SignedIn(ctx context.Context) (string, error) {
-	out, err := g.ask(ctx, nil, "api", "--hostname", g.repo.Host, "user")
+	u, err := hubOne[hubUser](ctx, g, "api", "user", "--hostname", g.repo.Host)
+	return plain(u.Login, titleMax), err
+}
+
+// hubOne asks gh and reads the one value of the answer.
+func hubOne[T any](ctx context.Context, g *gitHub, args ...string) (v T, err error) {
+	out, err := g.ask(ctx, nil, args...)
 	if err != nil {
-		return "", err
+		return v, err
 	}
-	u, err := decodeOne[hubUser]("gh api user", out)
-	return clip(u.Login, titleMax), err
+	return decodeOne[T]("gh "+strings.Join(args[:2], " "), out)
 }
 
 type hubUser struct {
@@ -111,13 +116,13 @@ func trusted(association string) bool {
 }
 
 func (c hubComment) comment(kind string) Comment {
-	return Comment{ID: kind + clip(c.ID, 100), Author: clip(c.Author.Login, 100), Trusted: trusted(c.Assoc), Text: clip(c.Body, commentMax)}
+	return Comment{ID: kind + plain(c.ID, 100), Author: plain(c.Author.Login, 100), Trusted: trusted(c.Assoc), Text: plain(c.Body, commentMax)}
 }
 
 func (i hubIssue) issue() Issue {
-	is := Issue{Number: i.Number, Title: clip(oneLine(i.Title), titleMax), Body: clip(i.Body, bodyMax), URL: link(i.URL), Open: i.State == "OPEN"}
+	is := Issue{Number: i.Number, Title: plain(oneLine(i.Title), titleMax), Body: plain(i.Body, bodyMax), URL: link(i.URL), Open: i.State == "OPEN"}
 	for _, a := range i.Assignees {
-		is.Assignees = append(is.Assignees, clip(a.Login, 100))
+		is.Assignees = append(is.Assignees, plain(a.Login, 100))
 	}
 	for _, c := range i.Comments[:min(len(i.Comments), commentsMax)] {
 		is.Comments = append(is.Comments, c.comment("c"))
@@ -130,7 +135,7 @@ func oneLine(text string) string { return strings.Join(strings.Fields(text), " "
 // link keeps a URL only if it is one.
 func link(text string) string {
 	u, err := url.Parse(text)
-	if err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Host == "" || len(text) > 2000 || clip(text, 2000) != text {
+	if err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Host == "" || len(text) > 2000 || plain(text, 2000) != text {
 		return ""
 	}
 	return text
@@ -139,20 +144,12 @@ func link(text string) string {
 const hubIssueFields = "number,title,body,url,state,assignees"
 
 func (g *gitHub) Issue(ctx context.Context, number int) (Issue, error) {
-	out, err := g.ask(ctx, nil, "issue", "view", strconv.Itoa(number), g.on(), "--json", hubIssueFields+",comments")
-	if err != nil {
-		return Issue{}, err
-	}
-	i, err := decodeOne[hubIssue]("gh issue view", out)
+	i, err := hubOne[hubIssue](ctx, g, "issue", "view", strconv.Itoa(number), g.on(), "--json", hubIssueFields+",comments")
 	return i.issue(), err
 }
 
 func (g *gitHub) Labelled(ctx context.Context, label string) ([]Issue, error) {
-	out, err := g.ask(ctx, nil, "issue", "list", g.on(), "--label", label, "--state", "open", "--limit", strconv.Itoa(issuesMax), "--json", hubIssueFields)
-	if err != nil {
-		return nil, err
-	}
-	list, err := decodeOne[[]hubIssue]("gh issue list", out)
+	list, err := hubOne[[]hubIssue](ctx, g, "issue", "list", g.on(), "--label", label, "--state", "open", "--limit", strconv.Itoa(issuesMax), "--json", hubIssueFields)
 	var all []Issue
 	for _, i := range list {
 		all = append(all, i.issue())
@@ -203,9 +200,9 @@ type hubCheck struct {
 var hubJob = lazy.Regexp(`/actions/runs/\d+/job/(\d+)`)
 
 func (c hubCheck) check() Check {
-	is := Check{Name: clip(oneLine(cmp.Or(c.Name, c.Context)), titleMax), URL: link(cmp.Or(c.Details, c.Target)), State: CheckPending}
+	is := Check{Name: plain(oneLine(cmp.Or(c.Name, c.Context)), titleMax), URL: link(cmp.Or(c.Details, c.Target)), State: CheckPending}
 	if c.Workflow != "" {
-		is.Name = clip(oneLine(c.Workflow), titleMax) + " / " + is.Name
+		is.Name = plain(oneLine(c.Workflow), titleMax) + " / " + is.Name
 	}
 	if m := hubJob().FindStringSubmatch(c.Details); m != nil {
 		is.Job = m[1]
@@ -220,7 +217,7 @@ func (c hubCheck) check() Check {
 }
 
 func (r hubRequest) request() Request {
-	is := Request{Number: r.Number, URL: link(r.URL), Head: clip(r.Head, 64), Conflict: r.Mergeable == "CONFLICTING", State: Open}
+	is := Request{Number: r.Number, URL: link(r.URL), Head: plain(r.Head, 64), Conflict: r.Mergeable == "CONFLICTING", State: Open}
 	switch r.State {
 	case "MERGED":
 		is.State = Merged
@@ -228,7 +225,7 @@ func (r hubRequest) request() Request {
 		is.State = Closed
 	}
 	if r.MergeCommit != nil {
-		is.Commit = clip(r.MergeCommit.OID, 64)
+		is.Commit = plain(r.MergeCommit.OID, 64)
 	}
 	newest, at := map[string]string{}, map[string]int{} // a check that ran twice is there twice
 	for _, c := range r.Checks[:min(len(r.Checks), checksMax)] {
@@ -257,11 +254,7 @@ func (r hubRequest) request() Request {
 }
 
 func (g *gitHub) Find(ctx context.Context, branch, base string) (*Request, error) {
-	out, err := g.ask(ctx, nil, "pr", "list", g.on(), "--head", branch, "--base", base, "--state", "open", "--limit", "10", "--json", "number,url,state,headRefOid,isCrossRepository")
-	if err != nil {
-		return nil, err
-	}
-	list, err := decodeOne[[]hubRequest]("gh pr list", out)
+	list, err := hubOne[[]hubRequest](ctx, g, "pr", "list", g.on(), "--head", branch, "--base", base, "--state", "open", "--limit", "10", "--json", "number,url,state,headRefOid,isCrossRepository")
 	for _, r := range list {
 		if !r.Fork {
 			found := r.request()
@@ -302,8 +295,8 @@ type hubLine struct {
 
 func (l hubLine) comment() Comment {
 	c := Comment{
-		ID: "l" + strconv.FormatInt(l.ID, 10), Thread: strconv.FormatInt(cmp.Or(l.ReplyTo, l.ID), 10), Author: clip(l.User.Login, 100), Trusted: trusted(l.Assoc),
-		File: clip(oneLine(l.Path), titleMax), Text: clip(l.Body, commentMax),
+		ID: "l" + strconv.FormatInt(l.ID, 10), Thread: strconv.FormatInt(cmp.Or(l.ReplyTo, l.ID), 10), Author: plain(l.User.Login, 100), Trusted: trusted(l.Assoc),
+		File: plain(oneLine(l.Path), titleMax), Text: plain(l.Body, commentMax),
 	}
 	for _, n := range []*int{l.Line, l.Original} { // the line is null once the code around it has changed
 		if c.Line == 0 && n != nil {
@@ -314,16 +307,13 @@ func (l hubLine) comment() Comment {
 }
 
 func (g *gitHub) Look(ctx context.Context, number int) (Request, error) {
-	out, err := g.ask(ctx, nil, "pr", "view", strconv.Itoa(number), g.on(), "--json", "number,url,state,headRefOid,mergeable,mergeCommit,statusCheckRollup,comments,reviews")
-	if err != nil {
-		return Request{}, err
-	}
-	r, err := decodeOne[hubRequest]("gh pr view", out)
+	r, err := hubOne[hubRequest](ctx, g, "pr", "view", strconv.Itoa(number), g.on(), "--json", "number,url,state,headRefOid,mergeable,mergeCommit,statusCheckRollup,comments,reviews")
 	is := r.request()
 	if err != nil || is.State != Open {
 		return is, err
 	}
-	if out, err = g.api(ctx, "GET", fmt.Sprintf("repos/%s/pulls/%d/comments?per_page=100", g.repo.Path, number), nil); err != nil {
+	out, err := g.api(ctx, "GET", fmt.Sprintf("repos/%s/pulls/%d/comments?per_page=100", g.repo.Path, number), nil)
+	if err != nil {
 		return Request{}, err
 	}
 	lines, err := decode[hubLine]("gh api pulls/comments", out)

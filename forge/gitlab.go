@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"net/url"
 	"strconv"
+	"strings"
 )
 
 // gitLab is a repository on GitLab, by the program glab. It asks for GitLab's REST API, version 4, because the
@@ -36,22 +37,42 @@ func (g *gitLab) call(ctx context.Context, method, path string, body any) ([]byt
 	return program(ctx, "glab", input, env, append(args, "--header", "Content-Type: application/json", "--input", "-", path)...)
 }
 
+// labOne asks for a path, as call does, and reads the one value of the answer.
+func labOne[T any](ctx context.Context, g *gitLab, method, path string, body any) (v T, err error) {
+	out, err := g.call(ctx, method, path, body)
+	if err != nil {
+		return v, err
+	}
+	return decodeOne[T](labCall(path), out)
+}
+
+// labList asks for a path and reads a list.
+func labList[T any](ctx context.Context, g *gitLab, path string) ([]T, error) {
+	out, err := g.call(ctx, "GET", path, nil)
+	if err != nil {
+		return nil, err
+	}
+	return decode[T](labCall(path), out)
+}
+
+// labCall names a question in faults.
+func labCall(path string) string {
+	path, _, _ = strings.Cut(strings.TrimPrefix(path, "/"), "?")
+	return "glab api " + path
+}
+
 type labUser struct {
 	ID   int64  `json:"id"`
 	Name string `json:"username"`
 }
 
 func (g *gitLab) me(ctx context.Context) (labUser, error) {
-	out, err := g.call(ctx, "GET", "/user", nil)
-	if err != nil {
-		return labUser{}, err
-	}
-	return decodeOne[labUser]("glab api user", out)
+	return labOne[labUser](ctx, g, "GET", "/user", nil)
 }
 
 func (g *gitLab) SignedIn(ctx context.Context) (string, error) {
 	u, err := g.me(ctx)
-	return clip(u.Name, titleMax), err
+	return plain(u.Name, titleMax), err
 }
 
 type labIssue struct {
@@ -64,9 +85,9 @@ type labIssue struct {
 }
 
 func (i labIssue) issue() Issue {
-	is := Issue{Number: i.Number, Title: clip(oneLine(i.Title), titleMax), Body: clip(i.Body, bodyMax), URL: link(i.URL), Open: i.State == "opened"}
+	is := Issue{Number: i.Number, Title: plain(oneLine(i.Title), titleMax), Body: plain(i.Body, bodyMax), URL: link(i.URL), Open: i.State == "opened"}
 	for _, a := range i.Assignees {
-		is.Assignees = append(is.Assignees, clip(a.Name, 100))
+		is.Assignees = append(is.Assignees, plain(a.Name, 100))
 	}
 	return is
 }
@@ -85,9 +106,9 @@ type labNote struct {
 }
 
 func (n labNote) comment(thread string) Comment {
-	c := Comment{ID: "n" + strconv.FormatInt(n.ID, 10), Thread: thread, Author: clip(n.Author.Name, 100), Text: clip(n.Body, commentMax)}
+	c := Comment{ID: "n" + strconv.FormatInt(n.ID, 10), Thread: thread, Author: plain(n.Author.Name, 100), Text: plain(n.Body, commentMax)}
 	if p := n.Position; p != nil {
-		c.File = clip(oneLine(cmp.Or(p.NewPath, p.OldPath)), titleMax)
+		c.File = plain(oneLine(cmp.Or(p.NewPath, p.OldPath)), titleMax)
 		for _, line := range []*int{p.NewLine, p.OldLine} {
 			if c.Line == 0 && line != nil {
 				c.Line = max(0, *line)
@@ -104,18 +125,14 @@ func (g *gitLab) trust(ctx context.Context, notes []labNote) (map[int64]bool, er
 		if _, known := may[n.Author.ID]; known || n.System {
 			continue
 		}
-		out, err := g.call(ctx, "GET", fmt.Sprintf("members/all/%d", n.Author.ID), nil)
+		member, err := labOne[struct {
+			Level int `json:"access_level"`
+		}](ctx, g, "GET", fmt.Sprintf("members/all/%d", n.Author.ID), nil)
 		var f *Fault
 		if errors.As(err, &f) && f.Code == NotFound {
 			may[n.Author.ID] = false
 			continue
 		} else if err != nil {
-			return nil, err
-		}
-		member, err := decodeOne[struct {
-			Level int `json:"access_level"`
-		}]("glab api members", out)
-		if err != nil {
 			return nil, err
 		}
 		may[n.Author.ID] = member.Level >= developer
@@ -124,19 +141,12 @@ func (g *gitLab) trust(ctx context.Context, notes []labNote) (map[int64]bool, er
 }
 
 func (g *gitLab) Issue(ctx context.Context, number int) (Issue, error) {
-	out, err := g.call(ctx, "GET", fmt.Sprintf("issues/%d", number), nil)
-	if err != nil {
-		return Issue{}, err
-	}
-	i, err := decodeOne[labIssue]("glab api issues", out)
+	i, err := labOne[labIssue](ctx, g, "GET", fmt.Sprintf("issues/%d", number), nil)
 	if err != nil {
 		return Issue{}, err
 	}
 	is := i.issue()
-	if out, err = g.call(ctx, "GET", fmt.Sprintf("issues/%d/notes?per_page=100&sort=asc", number), nil); err != nil {
-		return is, err
-	}
-	notes, err := decode[labNote]("glab api notes", out)
+	notes, err := labList[labNote](ctx, g, fmt.Sprintf("issues/%d/notes?per_page=100&sort=asc", number))
 	if err != nil {
 		return is, err
 	}
@@ -152,11 +162,7 @@ func (g *gitLab) Issue(ctx context.Context, number int) (Issue, error) {
 }
 
 func (g *gitLab) Labelled(ctx context.Context, label string) ([]Issue, error) {
-	out, err := g.call(ctx, "GET", fmt.Sprintf("issues?labels=%s&state=opened&order_by=created_at&sort=asc&per_page=%d", url.QueryEscape(label), issuesMax), nil)
-	if err != nil {
-		return nil, err
-	}
-	list, err := decode[labIssue]("glab api issues", out)
+	list, err := labList[labIssue](ctx, g, fmt.Sprintf("issues?labels=%s&state=opened&order_by=created_at&sort=asc&per_page=%d", url.QueryEscape(label), issuesMax))
 	var all []Issue
 	for _, i := range list {
 		all = append(all, i.issue())
@@ -193,10 +199,10 @@ type labRequest struct {
 }
 
 func (r labRequest) request() Request {
-	is := Request{Number: r.Number, URL: link(r.URL), Head: clip(r.Head, 64), Conflict: r.Conflict, State: Open}
+	is := Request{Number: r.Number, URL: link(r.URL), Head: plain(r.Head, 64), Conflict: r.Conflict, State: Open}
 	switch r.State {
 	case "merged":
-		is.State, is.Commit = Merged, clip(cmp.Or(r.Merge, r.Squash, r.Head), 64)
+		is.State, is.Commit = Merged, plain(cmp.Or(r.Merge, r.Squash, r.Head), 64)
 	case "closed":
 		is.State = Closed
 	}
@@ -204,11 +210,7 @@ func (r labRequest) request() Request {
 }
 
 func (g *gitLab) Find(ctx context.Context, branch, base string) (*Request, error) {
-	out, err := g.call(ctx, "GET", fmt.Sprintf("merge_requests?source_branch=%s&target_branch=%s&state=opened", url.QueryEscape(branch), url.QueryEscape(base)), nil)
-	if err != nil {
-		return nil, err
-	}
-	list, err := decode[labRequest]("glab api merge_requests", out)
+	list, err := labList[labRequest](ctx, g, fmt.Sprintf("merge_requests?source_branch=%s&target_branch=%s&state=opened", url.QueryEscape(branch), url.QueryEscape(base)))
 	if err != nil || len(list) == 0 {
 		return nil, err
 	}
@@ -217,11 +219,7 @@ func (g *gitLab) Find(ctx context.Context, branch, base string) (*Request, error
 }
 
 func (g *gitLab) Create(ctx context.Context, d Draft) (Request, error) {
-	out, err := g.call(ctx, "POST", "merge_requests", map[string]string{"source_branch": d.Branch, "target_branch": d.Base, "title": d.Title, "description": d.Body})
-	if err != nil {
-		return Request{}, err
-	}
-	r, err := decodeOne[labRequest]("glab api merge_requests", out)
+	r, err := labOne[labRequest](ctx, g, "POST", "merge_requests", map[string]string{"source_branch": d.Branch, "target_branch": d.Base, "title": d.Title, "description": d.Body})
 	if err == nil && r.Number < 1 {
 		err = garbled("glab api merge_requests", errors.New("it names no merge request"))
 	}
@@ -237,7 +235,7 @@ type labJob struct {
 }
 
 func (j labJob) check() Check {
-	c := Check{Name: clip(oneLine(j.Name), titleMax), URL: link(j.URL), Job: strconv.FormatInt(j.ID, 10), State: CheckPending}
+	c := Check{Name: plain(oneLine(j.Name), titleMax), URL: link(j.URL), Job: strconv.FormatInt(j.ID, 10), State: CheckPending}
 	switch j.Status {
 	case "failed":
 		if c.State = CheckFailed; j.MayFail {
@@ -255,20 +253,13 @@ type labThread struct {
 }
 
 func (g *gitLab) Look(ctx context.Context, number int) (Request, error) {
-	out, err := g.call(ctx, "GET", fmt.Sprintf("merge_requests/%d", number), nil)
-	if err != nil {
-		return Request{}, err
-	}
-	r, err := decodeOne[labRequest]("glab api merge_requests", out)
+	r, err := labOne[labRequest](ctx, g, "GET", fmt.Sprintf("merge_requests/%d", number), nil)
 	is := r.request()
 	if err != nil || is.State != Open {
 		return is, err
 	}
 	if r.Pipeline != nil && r.Pipeline.SHA == r.Head {
-		if out, err = g.call(ctx, "GET", fmt.Sprintf("pipelines/%d/jobs?per_page=100", r.Pipeline.ID), nil); err != nil {
-			return is, err
-		}
-		jobs, err := decode[labJob]("glab api jobs", out)
+		jobs, err := labList[labJob](ctx, g, fmt.Sprintf("pipelines/%d/jobs?per_page=100", r.Pipeline.ID))
 		if err != nil {
 			return is, err
 		}
@@ -276,10 +267,7 @@ func (g *gitLab) Look(ctx context.Context, number int) (Request, error) {
 			is.Checks = append(is.Checks, j.check())
 		}
 	}
-	if out, err = g.call(ctx, "GET", fmt.Sprintf("merge_requests/%d/discussions?per_page=100", number), nil); err != nil {
-		return is, err
-	}
-	threads, err := decode[labThread]("glab api discussions", out)
+	threads, err := labList[labThread](ctx, g, fmt.Sprintf("merge_requests/%d/discussions?per_page=100", number))
 	if err != nil {
 		return is, err
 	}
@@ -294,7 +282,7 @@ func (g *gitLab) Look(ctx context.Context, number int) (Request, error) {
 	}
 	may, err := g.trust(ctx, notes)
 	for i, n := range notes {
-		c := n.comment(url.PathEscape(clip(in[i], 100)))
+		c := n.comment(url.PathEscape(plain(in[i], 100)))
 		c.Trusted = may[n.Author.ID]
 		is.Comments = append(is.Comments, c)
 	}

@@ -147,7 +147,7 @@ func classify(name, what string, code int, said string) *Fault {
 	if name == "gh" && code == exitNotSignedIn {
 		f.Code = NotSignedIn
 	}
-	said = clip(strings.Join(strings.Fields(said), " "), 500)
+	said = plain(strings.Join(strings.Fields(said), " "), 500)
 	switch f.Code {
 	case NotSignedIn:
 		f.Text = fmt.Sprintf("%s is not signed in (%s); run `%s auth login`", name, said, name)

@@ -1,11 +1,7 @@
 package runfile
 
 import (
-	"encoding/json"
-	"errors"
 	"fmt"
-	"io/fs"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -264,28 +260,11 @@ func (r Review) Lines() []string {
 
 // LoadReview reads what is known of the reviews of a task; nothing if there is no file yet.
 func LoadReview(path string) (r Review, err error) {
-	b, err := os.ReadFile(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return r, nil
-	}
-	if err == nil {
-		err = json.Unmarshal(b, &r)
-	}
-	if err != nil {
-		return Review{}, fmt.Errorf("read the findings of earlier reviews: %w", err)
+	if err := file.LoadJSON(path, &r); err != nil {
+		return Review{}, fmt.Errorf("find what earlier reviews found: %w", err)
 	}
 	return r, nil
 }
 
 // Save writes the file anew.
-func (r Review) Save(path string) error {
-	b, err := json.MarshalIndent(r, "", "  ")
-	if err != nil {
-		return err
-	}
-	fresh := path + ".new"
-	if err := os.WriteFile(fresh, append(b, '\n'), 0o600); err != nil {
-		return err
-	}
-	return os.Rename(fresh, path)
-}
+func (r Review) Save(path string) error { return file.StoreJSON(path, r) }

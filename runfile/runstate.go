@@ -1,11 +1,9 @@
 package runfile
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"slices"
-	"strconv"
 	"time"
 
 	"github.com/fairlead-dev/fairlead/internal/file"
@@ -218,193 +216,61 @@ func (r *stateReader) metrics(f file.Placed, under string) []Metric {
 // Render returns the file's content: all of the seed's fields in its order, then unknown ones, indented by
 // two spaces, without HTML escaping and without a final newline.
 func (s RunState) Render() []byte {
-	w := newWriter(512 + 512*len(s.Steps))
-	w.open('{')
-	w.field("run_id", s.RunID)
-	w.field("workflow_name", s.WorkflowName)
-	w.field("repo_dir", s.RepoDir)
-	w.field("reports_dir", s.ReportsDir)
-	w.field("manual_inputs_dir", s.ManualInputsDir)
-	w.field("created_at", s.CreatedAt)
-	w.field("updated_at", s.UpdatedAt)
-	w.name("steps")
-	w.open('{')
+	w := file.NewJSONWriter(512 + 512*len(s.Steps))
+	w.Open('{')
+	w.Field("run_id", s.RunID)
+	w.Field("workflow_name", s.WorkflowName)
+	w.Field("repo_dir", s.RepoDir)
+	w.Field("reports_dir", s.ReportsDir)
+	w.Field("manual_inputs_dir", s.ManualInputsDir)
+	w.Field("created_at", s.CreatedAt)
+	w.Field("updated_at", s.UpdatedAt)
+	w.Name("steps")
+	w.Open('{')
 	for i := range s.Steps {
-		w.name(s.Steps[i].ID)
+		w.Name(s.Steps[i].ID)
 		s.Steps[i].render(w)
 	}
-	w.close('}')
-	w.extra(s.Extra)
-	w.close('}')
-	return w.buf.Bytes()
+	w.Close('}')
+	w.Extra(s.Extra)
+	w.Close('}')
+	return w.Bytes()
 }
 
-func (s *StepState) render(w *writer) {
-	w.open('{')
-	w.field("status", s.Status)
-	w.number("attempts", s.Attempts)
-	w.number("iteration_count", s.IterationCount)
-	w.maybe("report_path", s.ReportPath)
-	w.maybe("started_at", s.StartedAt)
-	w.maybe("ended_at", s.EndedAt)
-	w.maybe("last_error", s.LastError)
-	w.list("artifacts", s.Artifacts)
-	w.name("metrics")
-	w.open('{')
+func (s *StepState) render(w *file.JSONWriter) {
+	w.Open('{')
+	w.Field("status", s.Status)
+	w.Number("attempts", s.Attempts)
+	w.Number("iteration_count", s.IterationCount)
+	w.TextOrNull("report_path", s.ReportPath)
+	w.TextOrNull("started_at", s.StartedAt)
+	w.TextOrNull("ended_at", s.EndedAt)
+	w.TextOrNull("last_error", s.LastError)
+	w.Texts("artifacts", s.Artifacts)
+	w.Name("metrics")
+	w.Open('{')
 	for _, m := range s.Metrics {
-		w.field(m.Name, m.Value)
+		w.Field(m.Name, m.Value)
 	}
-	w.close('}')
-	w.list("logs", s.Logs)
-	w.maybe("manual_input_path", s.ManualInputPath)
-	w.maybe("blocked_by_loop", s.BlockedByLoop)
+	w.Close('}')
+	w.Texts("logs", s.Logs)
+	w.TextOrNull("manual_input_path", s.ManualInputPath)
+	w.TextOrNull("blocked_by_loop", s.BlockedByLoop)
 	if s.Loop != nil {
-		w.number("loop_index", s.Loop.Index)
-		w.name("loop_items")
-		w.open('[')
+		w.Number("loop_index", s.Loop.Index)
+		w.Name("loop_items")
+		w.Open('[')
 		for _, item := range s.Loop.Items {
-			w.item()
-			w.raw(item)
+			w.Item()
+			w.Raw(item)
 		}
-		w.close(']')
-		w.bool("loop_completed", s.Status == StepCompleted)
-		w.number("loop_done", s.Loop.Completed)
+		w.Close(']')
+		w.Bool("loop_completed", s.Status == StepCompleted)
+		w.Number("loop_done", s.Loop.Completed)
 	}
-	w.extra(s.Extra)
-	w.close('}')
+	w.Extra(s.Extra)
+	w.Close('}')
 }
 
 // FormatRunTime formats a time like seed 004: UTC, microseconds, Z.
 func FormatRunTime(at time.Time) string { return at.UTC().Format("2006-01-02T15:04:05.000000Z") }
-
-// writer writes JSON indented by two spaces, like Python's json.dump with indent=2: an empty list or object
-// on one line, otherwise one line for each element.
-type writer struct {
-	buf   bytes.Buffer
-	enc   *json.Encoder
-	depth int
-	empty bool // nothing was written yet inside the innermost brackets
-}
-
-func newWriter(size int) *writer {
-	w := &writer{}
-	w.buf.Grow(size)
-	w.enc = json.NewEncoder(&w.buf)
-	w.enc.SetEscapeHTML(false)
-	return w
-}
-
-func (w *writer) open(bracket byte) {
-	w.buf.WriteByte(bracket)
-	w.depth++
-	w.empty = true
-}
-
-func (w *writer) close(bracket byte) {
-	w.depth--
-	if !w.empty {
-		w.line()
-	}
-	w.buf.WriteByte(bracket)
-	w.empty = false
-}
-
-// margin is a line break and the deepest indent of known fields.
-const margin = "\n                "
-
-func (w *writer) line() {
-	if n := 1 + 2*w.depth; n <= len(margin) {
-		w.buf.WriteString(margin[:n])
-		return
-	}
-	w.buf.WriteByte('\n')
-	for range w.depth {
-		w.buf.WriteString("  ")
-	}
-}
-
-func (w *writer) item() {
-	if !w.empty {
-		w.buf.WriteByte(',')
-	}
-	w.empty = false
-	w.line()
-}
-
-func (w *writer) name(name string) {
-	w.item()
-	w.text(name)
-	w.buf.WriteString(": ")
-}
-
-func (w *writer) text(text string) {
-	if plainASCII(text) { // the common case in a large file that is written often
-		w.buf.WriteByte('"')
-		w.buf.WriteString(text)
-		w.buf.WriteByte('"')
-		return
-	}
-	if err := w.enc.Encode(text); err != nil {
-		panic(fmt.Sprintf("runfile: a string does not encode: %v", err))
-	}
-	w.buf.Truncate(w.buf.Len() - 1) // the encoder's newline
-}
-
-// plainASCII reports whether a text needs no escaping in JSON.
-func plainASCII(text string) bool {
-	for i := range len(text) {
-		if c := text[i]; c < ' ' || c > '~' || c == '"' || c == '\\' {
-			return false
-		}
-	}
-	return true
-}
-
-func (w *writer) field(name, value string) {
-	w.name(name)
-	w.text(value)
-}
-
-func (w *writer) number(name string, n int) {
-	w.name(name)
-	w.buf.Write(strconv.AppendInt(w.buf.AvailableBuffer(), int64(n), 10))
-}
-
-func (w *writer) bool(name string, value bool) {
-	w.name(name)
-	w.buf.WriteString(strconv.FormatBool(value))
-}
-
-func (w *writer) maybe(name string, value *string) {
-	w.name(name)
-	if value == nil {
-		w.buf.WriteString("null")
-		return
-	}
-	w.text(*value)
-}
-
-func (w *writer) list(name string, values []string) {
-	w.name(name)
-	w.open('[')
-	for _, value := range values {
-		w.item()
-		w.text(value)
-	}
-	w.close(']')
-}
-
-// raw writes a value with this writer's indent.
-func (w *writer) raw(value json.RawMessage) {
-	prefix := bytes.Repeat([]byte("  "), w.depth)
-	if err := json.Indent(&w.buf, value, string(prefix), "  "); err != nil {
-		panic(fmt.Sprintf("runfile: a value that was read does not indent: %v", err))
-	}
-}
-
-func (w *writer) extra(fields []file.Field) {
-	for _, f := range fields {
-		w.name(f.Name)
-		w.raw(f.Raw)
-	}
-}

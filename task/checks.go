@@ -10,6 +10,8 @@ import (
 	"os"
 	"path/filepath"
 	"time"
+
+	"github.com/fairlead-dev/fairlead/internal/file"
 )
 
 const (
@@ -63,11 +65,7 @@ func noteCheck(t Task, at int, done CheckResult) error {
 			return err
 		}
 	}
-	text, err := json.Marshal(append(all, done))
-	if err != nil {
-		return err
-	}
-	return os.WriteFile(filepath.Join(t.Run, checksName), text, 0o600)
+	return file.StoreJSON(filepath.Join(t.Run, checksName), append(all, done))
 }
 
 // tail hands output on, and keeps its end.

@@ -2,7 +2,6 @@ package task
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -10,6 +9,8 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+
+	"github.com/fairlead-dev/fairlead/internal/file"
 
 	"github.com/fairlead-dev/fairlead/internal/clip"
 	"github.com/fairlead-dev/fairlead/worktree"
@@ -34,14 +35,8 @@ type Comment struct {
 
 // Comments are those that are not sent yet.
 func (t Review) Comments() (all []Comment, err error) {
-	text, err := os.ReadFile(filepath.Join(t.Run, CommentsName))
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	} else if err != nil {
+	if err := file.LoadJSON(filepath.Join(t.Run, CommentsName), &all); err != nil {
 		return nil, err
-	}
-	if err := json.Unmarshal(text, &all); err != nil {
-		return nil, fmt.Errorf("%s: %w", filepath.Join(t.Run, CommentsName), err)
 	}
 	next := 1
 	for i := range all {
@@ -62,14 +57,7 @@ func (t Review) SetComments(all []Comment) error {
 		}
 		return nil
 	}
-	text, err := json.MarshalIndent(all, "", "  ")
-	if err != nil {
-		return err
-	}
-	if err := os.WriteFile(path+".new", append(text, '\n'), 0o600); err != nil {
-		return err
-	}
-	return os.Rename(path+".new", path)
+	return file.StoreJSON(path, all)
 }
 
 // CheckComments says what is wrong with comments.

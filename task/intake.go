@@ -4,13 +4,12 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io/fs"
-	"os"
 	"slices"
 	"strings"
+
+	"github.com/fairlead-dev/fairlead/internal/file"
 
 	"github.com/fairlead-dev/fairlead/forge"
 )
@@ -160,24 +159,11 @@ func (in Intake) take(ctx context.Context, all []Taken, i int) (id string, err e
 }
 
 func (in Intake) load() ([]Taken, error) {
-	text, err := os.ReadFile(in.File)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
 	var all []Taken
-	if err == nil {
-		err = json.Unmarshal(text, &all)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("read which issues were taken: %w", err)
+	if err := file.LoadJSON(in.File, &all); err != nil {
+		return nil, fmt.Errorf("find out which issues were taken: %w", err)
 	}
 	return all, nil
 }
 
-func (in Intake) save(all []Taken) error {
-	text, err := json.MarshalIndent(all, "", "  ")
-	if err != nil {
-		return err
-	}
-	return replace(in.File, append(text, '\n'))
-}
+func (in Intake) save(all []Taken) error { return file.StoreJSON(in.File, all) }

@@ -2,15 +2,14 @@ package task
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
-	"os"
 	"path/filepath"
 	"strings"
 	"time"
+
+	"github.com/fairlead-dev/fairlead/internal/file"
 
 	"github.com/fairlead-dev/fairlead/forge"
 	"github.com/fairlead-dev/fairlead/worktree"
@@ -95,41 +94,10 @@ type Sent struct {
 // LoadPull reads what is known of the pull request; nothing is known if there is no file.
 func LoadPull(t Task) (Pull, error) {
 	var p Pull
-	text, err := os.ReadFile(filepath.Join(t.Run, PullName))
-	if errors.Is(err, fs.ErrNotExist) {
-		return p, nil
-	}
-	if err == nil {
-		err = json.Unmarshal(text, &p)
-	}
-	return p, err
+	return p, file.LoadJSON(filepath.Join(t.Run, PullName), &p)
 }
 
-func savePull(t Task, p Pull) error {
-	text, err := json.MarshalIndent(p, "", "  ")
-	if err != nil {
-		return err
-	}
-	return replace(filepath.Join(t.Run, PullName), append(text, '\n'))
-}
-
-// replace writes a file so that after a crash its old or its new content is there.
-func replace(path string, text []byte) (err error) {
-	file, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+"-*")
-	if err != nil {
-		return err
-	}
-	defer func() {
-		if err != nil {
-			_ = os.Remove(file.Name())
-		}
-	}()
-	_, err = file.Write(text)
-	if err = errors.Join(err, file.Sync(), file.Close()); err != nil {
-		return err
-	}
-	return os.Rename(file.Name(), path)
-}
+func savePull(t Task, p Pull) error { return file.StoreJSON(filepath.Join(t.Run, PullName), p) }
 
 // Outcome is how a round of a pull request ended.
 type Outcome string

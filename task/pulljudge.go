@@ -9,6 +9,9 @@ import (
 	"strings"
 	"time"
 
+	"github.com/fairlead-dev/fairlead/internal/clip"
+	"github.com/fairlead-dev/fairlead/internal/file"
+
 	"github.com/fairlead-dev/fairlead/forge"
 )
 
@@ -37,11 +40,7 @@ func (p *pulling) create(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		title := p.Title()
-		if len(title) > titleMax {
-			title = strings.ToValidUTF8(title[:titleMax], "") + "…"
-		}
-		made, err := p.forge.Create(ctx, forge.Draft{Branch: p.Branch, Base: p.Base, Title: title, Body: body})
+		made, err := p.forge.Create(ctx, forge.Draft{Branch: p.Branch, Base: p.Base, Title: clip.Text(p.Title(), titleMax), Body: body})
 		if err != nil {
 			return err
 		}
@@ -226,7 +225,7 @@ func (p *pulling) sendBack(comments []forge.Comment, text string) (Look, error) 
 	if len(text) > feedbackMax {
 		text = strings.ToValidUTF8(text[:feedbackMax], "") + "\n(there is more on the pull request)\n"
 	}
-	if err := replace(filepath.Join(p.Run, FeedbackName), []byte(text)); err != nil {
+	if err := file.Replace(filepath.Join(p.Run, FeedbackName), []byte(text), 0o600); err != nil {
 		return Look{}, err
 	}
 	for _, c := range comments {

@@ -12,6 +12,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/fairlead-dev/fairlead/internal/file"
+
 	"github.com/fairlead-dev/fairlead/worktree"
 )
 
@@ -108,13 +110,7 @@ func Load(file string) (Task, error) {
 }
 
 // Save writes task.json.
-func (t Task) Save() error {
-	text, err := json.MarshalIndent(t, "", "  ")
-	if err != nil {
-		return err
-	}
-	return os.WriteFile(filepath.Join(t.Run, FileName), append(text, '\n'), 0o600)
-}
+func (t Task) Save() error { return file.StoreJSON(filepath.Join(t.Run, FileName), t) }
 
 // Title is the first line of the task's text.
 func (t Task) Title() string {

@@ -85,10 +85,10 @@ type ChannelPage struct {
 
 // EntryQuery asks for a part of a conversation. Without Before and After it asks for the newest.
 type EntryQuery struct {
-	Before uint64 // only entries with a smaller Seq; the newest of them
-	After  uint64 // only entries with a greater Seq; the oldest of them
-	Limit  int    // maximum number of entries; 0: 100
-	Moves  bool   // include entries of kind moved
+	Before uint64 `query:"before" maximum:"9007199254740991" doc:"The newest before this sequence; 0: no limit"`
+	After  uint64 `query:"after" maximum:"9007199254740991" doc:"The oldest after this sequence; 0: no limit. Without before and after: the newest"`
+	Limit  int    `query:"limit" default:"100" minimum:"1" maximum:"500" doc:"The maximum number of entries"`
+	Moves  bool   `query:"moves" doc:"Also the changes of agents' states: kind moved"`
 }
 
 // Spoken describes an accepted message of a person.

@@ -1,10 +1,6 @@
 package workspace
 
 import (
-	"errors"
-	"io/fs"
-	"os"
-	"path/filepath"
 	"time"
 )
 
@@ -21,25 +17,3 @@ const (
 	RunFileMax  = 64 << 20               // of an existing run_state.json
 	StateMode   = 0o644                  // of a file of a run: as public as the repository
 )
-
-// replaceFile puts content in a file's place, whole or not at all. It is not synced: after a
-// crash it is written again from the journal.
-func ReplaceFile(path string, content []byte, mode fs.FileMode) (err error) {
-	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*")
-	if err != nil {
-		return err
-	}
-	defer func() {
-		if err != nil {
-			_ = os.Remove(f.Name())
-		}
-	}()
-	_, err = f.Write(content)
-	if err == nil {
-		err = f.Chmod(mode)
-	}
-	if err = errors.Join(err, f.Close()); err != nil {
-		return err
-	}
-	return os.Rename(f.Name(), path)
-}

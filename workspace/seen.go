@@ -8,6 +8,8 @@ import (
 	"os"
 	"path/filepath"
 	"time"
+
+	"github.com/fairlead-dev/fairlead/internal/file"
 )
 
 // seen is the content of seen.json.
@@ -44,12 +46,9 @@ func MarkSeen(dir string, until time.Time) error {
 	if until.Before(was) {
 		return nil
 	}
-	text, err := json.Marshal(seen{Until: until})
+	err = os.MkdirAll(filepath.Dir(seenPath(dir)), 0o700) // a daemon has made it; a server in a test has not
 	if err == nil {
-		err = os.MkdirAll(filepath.Dir(seenPath(dir)), 0o700) // a daemon has made it; a server in a test has not
-	}
-	if err == nil {
-		err = ReplaceFile(seenPath(dir), append(text, '\n'), 0o600)
+		err = file.StoreJSON(seenPath(dir), seen{Until: until})
 	}
 	if err != nil {
 		return fmt.Errorf("record what was seen: %w", err)

@@ -15,6 +15,8 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/fairlead-dev/fairlead/internal/file"
+
 	"github.com/gofrs/flock"
 )
 
@@ -196,12 +198,7 @@ func (w *Workspace) Path(parts ...string) string {
 
 // Announce leaves who we are for clients, whole or not at all.
 func (w *Workspace) Announce(d Daemon) error {
-	text, err := json.Marshal(d)
-	if err != nil {
-		return err
-	}
-	err = ReplaceFile(w.Path("daemon.json"), append(text, '\n'), 0o600) // under a temporary name that no other program can predict
-	if err != nil {
+	if err := file.StoreJSON(w.Path("daemon.json"), d); err != nil { // under a temporary name that no other program can predict
 		return fmt.Errorf("record the daemon's address: %w", err)
 	}
 	return nil

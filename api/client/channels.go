@@ -4,8 +4,6 @@ import (
 	"context"
 	"net/http"
 	"net/url"
-	"strconv"
-	"time"
 
 	"github.com/fairlead-dev/fairlead/view"
 
@@ -17,54 +15,45 @@ type Channels struct{ client *Client }
 
 // List returns all channels, sorted by name.
 func (c Channels) List(ctx context.Context) (api.Channels, error) {
-	return get[api.Channels](ctx, c.client, "/channels", nil)
+	return Get[api.Channels](ctx, c.client, "/channels", nil)
 }
 
 // Show returns one channel. For an unknown name the error is a *Problem with status 404 and the
 // known names.
 func (c Channels) Show(ctx context.Context, name string) (view.ChannelView, error) {
-	return get[view.ChannelView](ctx, c.client, channelPath(name, ""), nil)
+	return Get[view.ChannelView](ctx, c.client, channelPath(name, ""), nil)
 }
 
 // Entries returns a part of a channel's entries, oldest first. Limit 0 means the server's
 // default.
 func (c Channels) Entries(ctx context.Context, name string, q view.EntryQuery) (view.ChannelPage, error) {
-	v := url.Values{}
-	for key, seq := range map[string]uint64{"before": q.Before, "after": q.After, "limit": uint64(max(0, q.Limit))} {
-		if seq > 0 {
-			v.Set(key, strconv.FormatUint(seq, 10))
-		}
-	}
-	if q.Moves {
-		v.Set("moves", "true")
-	}
-	return get[view.ChannelPage](ctx, c.client, channelPath(name, "/entries"), v)
+	return Get[view.ChannelPage](ctx, c.client, channelPath(name, "/entries"), queryOf(q))
 }
 
 // Say sends a person's message to a channel; an empty mode means the channel's default. It returns
 // when the message is durable. The error is a *Refused if the state does not allow it.
 func (c Channels) Say(ctx context.Context, channel, text, mode string) (view.Spoken, error) {
-	return post[view.Spoken](ctx, c.client, channelPath(channel, "/messages"), api.SayBody{Text: text, Mode: mode})
+	return Post[view.Spoken](ctx, c.client, channelPath(channel, "/messages"), api.SayBody{Text: text, Mode: mode})
 }
 
 // Grant gives an agent the turn. With now, also if another agent has it.
 func (c Channels) Grant(ctx context.Context, channel, agent string, now bool) (api.ChannelOrdered, error) {
-	return post[api.ChannelOrdered](ctx, c.client, channelPath(channel, "/grant"), api.GrantBody{Agent: agent, Now: now})
+	return Post[api.ChannelOrdered](ctx, c.client, channelPath(channel, "/grant"), api.GrantBody{Agent: agent, Now: now})
 }
 
 // Skip ends a turn; 0 means the current turn.
 func (c Channels) Skip(ctx context.Context, channel string, turn uint64) (api.ChannelOrdered, error) {
-	return post[api.ChannelOrdered](ctx, c.client, channelPath(channel, "/skip"), api.SkipBody{Turn: turn})
+	return Post[api.ChannelOrdered](ctx, c.client, channelPath(channel, "/skip"), api.SkipBody{Turn: turn})
 }
 
 // Override ends a wait: the turn continues or is forfeited.
 func (c Channels) Override(ctx context.Context, channel string, goOn bool) (api.ChannelOrdered, error) {
-	return post[api.ChannelOrdered](ctx, c.client, channelPath(channel, "/override"), api.OverrideBody{GoOn: goOn})
+	return Post[api.ChannelOrdered](ctx, c.client, channelPath(channel, "/override"), api.OverrideBody{GoOn: goOn})
 }
 
 // Assign adds an agent to a channel.
 func (c Channels) Assign(ctx context.Context, channel, agent string) (api.ChannelOrdered, error) {
-	return post[api.ChannelOrdered](ctx, c.client, channelPath(channel, "/members"), api.MemberBody{Agent: agent})
+	return Post[api.ChannelOrdered](ctx, c.client, channelPath(channel, "/members"), api.MemberBody{Agent: agent})
 }
 
 // Unassign removes an agent from a channel.
@@ -74,70 +63,12 @@ func (c Channels) Unassign(ctx context.Context, channel, agent string) (api.Chan
 
 // Disable gives an agent no turns until Enable.
 func (c Channels) Disable(ctx context.Context, agent string) (api.Commanded, error) {
-	return post[api.Commanded](ctx, c.client, agentPath(agent, "/disable"), api.EmptyBody{})
+	return Post[api.Commanded](ctx, c.client, agentPath(agent, "/disable"), api.EmptyBody{})
 }
 
 // Enable lets an agent get turns again.
 func (c Channels) Enable(ctx context.Context, agent string) (api.Commanded, error) {
-	return post[api.Commanded](ctx, c.client, agentPath(agent, "/enable"), api.EmptyBody{})
-}
-
-// Participants has the requests about what an agent of another program does in a channel under its own name.
-type Participants struct{ client *Client }
-
-// Ready joins a foreign agent. From then on Beat must be called as often as the answer
-// says.
-func (c Participants) Ready(ctx context.Context, agent string) (api.Joined, error) {
-	return post[api.Joined](ctx, c.client, agentPath(agent, "/ready"), api.EmptyBody{})
-}
-
-// Beat sends a foreign agent's heartbeat.
-func (c Participants) Beat(ctx context.Context, agent string) error {
-	_, err := post[api.Beaten](ctx, c.client, agentPath(agent, "/heartbeat"), api.EmptyBody{})
-	return err
-}
-
-// Left makes a foreign agent leave.
-func (c Participants) Left(ctx context.Context, agent string) (api.Ordered, error) {
-	return post[api.Ordered](ctx, c.client, agentPath(agent, "/leave"), api.EmptyBody{})
-}
-
-// Actions returns what an agent must do. If there is nothing, the request waits for wait, at
-// most one minute.
-func (c Participants) Actions(ctx context.Context, agent string, wait time.Duration) ([]view.ActionView, error) {
-	v := url.Values{}
-	if wait > 0 {
-		v.Set("wait", strconv.FormatInt(min(wait, api.PollMax).Milliseconds(), 10)+"ms")
-	}
-	all, err := get[api.Actions](ctx, c.client, agentPath(agent, "/actions"), v)
-	return all.Actions, err
-}
-
-// Confirm reports that an action is done.
-func (c Participants) Confirm(ctx context.Context, agent, key string) (api.Ordered, error) {
-	return post[api.Ordered](ctx, c.client, agentPath(agent, "/actions/done"), api.ConfirmBody{Key: key})
-}
-
-// Said sends an agent's message to a channel.
-func (c Participants) Said(ctx context.Context, s view.Speech) (api.Ordered, error) {
-	return post[api.Ordered](ctx, c.client, channelPath(s.Channel, "/said"), api.SaidBody{
-		Agent: s.Agent, Turn: s.Turn, Re: s.Re, Text: s.Text, Complete: s.Complete, Ended: s.Ended,
-	})
-}
-
-// Pass passes an agent's turn to the next agent.
-func (c Participants) Pass(ctx context.Context, channel, agent string, turn uint64) (api.Ordered, error) {
-	return post[api.Ordered](ctx, c.client, channelPath(channel, "/pass"), api.TurnBody{Agent: agent, Turn: turn})
-}
-
-// Wait pauses an agent's turn; why is shown to people.
-func (c Participants) Wait(ctx context.Context, channel, agent string, turn uint64, why string) (api.Ordered, error) {
-	return post[api.Ordered](ctx, c.client, channelPath(channel, "/wait"), api.WaitBody{Agent: agent, Turn: turn, Why: why})
-}
-
-// Continue ends an agent's wait.
-func (c Participants) Continue(ctx context.Context, channel, agent string, turn uint64) (api.Ordered, error) {
-	return post[api.Ordered](ctx, c.client, channelPath(channel, "/go-on"), api.TurnBody{Agent: agent, Turn: turn})
+	return Post[api.Commanded](ctx, c.client, agentPath(agent, "/enable"), api.EmptyBody{})
 }
 
 func channelPath(name, rest string) string { return "/channels/" + url.PathEscape(name) + rest }

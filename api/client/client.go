@@ -13,7 +13,9 @@ import (
 	"net/http"
 	"net/url"
 	"path/filepath"
+	"reflect"
 	"strconv"
+	"strings"
 	"syscall"
 	"time"
 
@@ -64,15 +66,13 @@ const (
 
 // Client sends requests to the daemon of a repository over its socket. It is safe for concurrent
 // use. Make it with Dial. Its own methods are about agents and the daemon; each field has those of
-// one other concern.
+// one other concern. What the command line does not ask has no method: Get and Post ask for it.
 type Client struct {
-	Channels     Channels
-	Participants Participants
-	Crew         Crew
-	Questions    Questions
-	Runs         Runs
-	Dispatches   Dispatches
-	Logins       Logins
+	Channels  Channels
+	Crew      Crew
+	Questions Questions
+	Runs      Runs
+	Logins    Logins
 
 	dir    string
 	daemon workspace.Daemon
@@ -103,8 +103,7 @@ func Dial(dir string) (*Client, error) {
 
 // divided sets the fields for the concerns.
 func (c *Client) divided() *Client {
-	c.Channels, c.Participants, c.Crew = Channels{c}, Participants{c}, Crew{c}
-	c.Questions, c.Runs, c.Dispatches, c.Logins = Questions{c}, Runs{c}, Dispatches{c}, Logins{c}
+	c.Channels, c.Crew, c.Questions, c.Runs, c.Logins = Channels{c}, Crew{c}, Questions{c}, Runs{c}, Logins{c}
 	return c
 }
 
@@ -244,98 +243,89 @@ func (c *Client) Close() error {
 
 // Agents returns the whole team, with evidence collected for this request.
 func (c *Client) Agents(ctx context.Context) (view.TeamView, error) {
-	return get[view.TeamView](ctx, c, "/agents", nil)
+	return Get[view.TeamView](ctx, c, "/agents", nil)
 }
 
 // Why returns one agent with its evidence. For an unknown name the error is a *Problem with status
 // 404 and the known names.
 func (c *Client) Why(ctx context.Context, agent string) (view.WhyView, error) {
-	return get[view.WhyView](ctx, c, "/agents/"+url.PathEscape(agent), nil)
+	return Get[view.WhyView](ctx, c, "/agents/"+url.PathEscape(agent), nil)
 }
 
 // Command gives an agent an order; it returns when the order is durable. The error is a *Refused if
 // the state does not allow it.
 func (c *Client) Command(ctx context.Context, verb api.Verb, agent, note string) (api.Commanded, error) {
-	return post[api.Commanded](ctx, c, "/agents/"+url.PathEscape(agent)+"/"+string(verb), api.NoteBody{Note: note})
+	return Post[api.Commanded](ctx, c, "/agents/"+url.PathEscape(agent)+"/"+string(verb), api.NoteBody{Note: note})
 }
 
 // Hold prevents all starts until Release.
 func (c *Client) Hold(ctx context.Context, note string) (api.Held, error) {
-	return post[api.Held](ctx, c, "/hold", api.NoteBody{Note: note})
+	return Post[api.Held](ctx, c, "/hold", api.NoteBody{Note: note})
 }
 
 // Unhold lifts the hold.
 func (c *Client) Unhold(ctx context.Context, note string) (api.Held, error) {
-	return post[api.Held](ctx, c, "/unhold", api.NoteBody{Note: note})
+	return Post[api.Held](ctx, c, "/unhold", api.NoteBody{Note: note})
 }
 
 // Down asks the daemon to stop; now ends running sessions.
 func (c *Client) Down(ctx context.Context, now bool) error {
-	_, err := post[api.Stopping](ctx, c, "/down", map[string]bool{"now": now})
+	_, err := Post[api.Stopping](ctx, c, "/down", map[string]bool{"now": now})
 	return err
 }
 
 // Reload makes the daemon load fairlead.yaml again. The error is a *Problem with status 422 if the file has
 // faults; the daemon then keeps its configuration.
 func (c *Client) Reload(ctx context.Context) (api.Reloaded, error) {
-	return post[api.Reloaded](ctx, c, "/reload", api.EmptyBody{})
+	return Post[api.Reloaded](ctx, c, "/reload", api.EmptyBody{})
 }
 
 // Status returns the daemon's status.
 func (c *Client) Status(ctx context.Context) (api.Status, error) {
-	return get[api.Status](ctx, c, "/status", nil)
-}
-
-// Machines returns all state machines, from the daemon's own tables.
-func (c *Client) Machines(ctx context.Context) ([]api.MachineView, error) {
-	all, err := get[api.Machines](ctx, c, "/machines", nil)
-	return all.Machines, err
+	return Get[api.Status](ctx, c, "/status", nil)
 }
 
 // JournalQuery selects a part of the journal.
 type JournalQuery struct {
-	After  uint64 // everything after this sequence
-	Limit  int    // the maximum number; 0: one full page
-	Entity string // only this entity; empty: all
-	Agent  string // only what this agent did; empty: all
-	Tail   int    // the last changes instead, this many; After is ignored then
+	After  uint64 `query:"after"`  // everything after this sequence
+	Limit  int    `query:"limit"`  // the maximum number; 0: one full page
+	Entity string `query:"entity"` // only this entity; empty: all
+	Agent  string `query:"agent"`  // only what this agent did; empty: all
+	Tail   int    `query:"tail"`   // the last changes instead, this many; After is ignored then
 
-	Since, Until time.Time // zero: no such end
+	Since time.Time `query:"since"` // zero: no such end
+	Until time.Time `query:"until"`
 }
 
 // Journal returns one page of the journal.
 func (c *Client) Journal(ctx context.Context, q JournalQuery) (api.Page, error) {
-	v := url.Values{}
 	if q.Tail > 0 {
-		v.Set("tail", strconv.Itoa(q.Tail))
-	} else {
-		v.Set("after", strconv.FormatUint(q.After, 10))
+		q.After = 0
 	}
-	if q.Limit > 0 {
-		v.Set("limit", strconv.Itoa(q.Limit))
-	}
-	if q.Agent != "" {
-		v.Set("agent", q.Agent)
-	}
-	for name, at := range map[string]time.Time{"since": q.Since, "until": q.Until} {
-		if !at.IsZero() {
-			v.Set(name, at.Format(time.RFC3339Nano))
-		}
-	}
-	if q.Entity != "" {
-		v.Set("entity", q.Entity)
-	}
-	return get[api.Page](ctx, c, "/journal", v)
+	return Get[api.Page](ctx, c, "/journal", queryOf(q))
 }
 
-// Facts returns what the driver recognised in a session's output: at most the last tail facts.
-func (c *Client) Facts(ctx context.Context, session string, tail int) ([]api.Fact, error) {
-	v := url.Values{}
-	if tail > 0 {
-		v.Set("tail", strconv.Itoa(tail))
+// queryOf encodes the fields of a query that are set, under the names by which the server reads them.
+func queryOf(query any) url.Values {
+	values, of := url.Values{}, reflect.ValueOf(query)
+	for i := range of.NumField() {
+		name, field := of.Type().Field(i).Tag.Get("query"), of.Field(i)
+		switch value := field.Interface().(type) {
+		case time.Time:
+			if !value.IsZero() {
+				values.Set(name, value.UTC().Format(time.RFC3339Nano))
+			}
+		case []string:
+			if len(value) > 0 {
+				values.Set(name, strings.Join(value, ","))
+			}
+		default:
+			if !field.IsZero() {
+				values.Set(name, fmt.Sprint(value))
+			}
+		}
 	}
-	all, err := get[api.Facts](ctx, c, "/sessions/"+url.PathEscape(session)+"/facts", v)
-	return all.Facts, err
+	return values
 }
 
 // RawOutput is a part of a session's output, as the agent wrote it.
@@ -367,11 +357,13 @@ func (c *Client) RawOutput(ctx context.Context, session string, from int64, limi
 	return out, nil
 }
 
-func get[T any](ctx context.Context, c *Client, path string, query url.Values) (T, error) {
+// Get asks for one thing and reads the answer.
+func Get[T any](ctx context.Context, c *Client, path string, query url.Values) (T, error) {
 	return call[T](ctx, c, http.MethodGet, path, query, nil)
 }
 
-func post[T any](ctx context.Context, c *Client, path string, body any) (T, error) {
+// Post sends a body as JSON and reads the answer.
+func Post[T any](ctx context.Context, c *Client, path string, body any) (T, error) {
 	return call[T](ctx, c, http.MethodPost, path, nil, api.Encode(body))
 }
 

@@ -2,11 +2,8 @@ package client
 
 import (
 	"context"
-	"fmt"
-	"io"
 	"net/http"
 	"net/url"
-	"strconv"
 
 	crewctl "github.com/fairlead-dev/fairlead/controller/crew"
 
@@ -20,17 +17,15 @@ type Crew struct{ client *Client }
 
 // Show returns the crew: its members and their status. all includes expired placeholders.
 func (c Crew) Show(ctx context.Context, all bool) (view.CrewView, error) {
-	v := url.Values{}
-	if all {
-		v.Set("all", "true")
-	}
-	return get[view.CrewView](ctx, c.client, "/crew", v)
+	return Get[view.CrewView](ctx, c.client, "/crew", queryOf(struct {
+		All bool `query:"all"`
+	}{all}))
 }
 
 // Summon summons a crew for the first time. It returns when the placeholders are durable. The error
 // is a *Refused if the state does not allow it.
 func (c Crew) Summon(ctx context.Context) (api.CrewOrdered, error) {
-	return post[api.CrewOrdered](ctx, c.client, "/crew/summon", api.EmptyBody{})
+	return Post[api.CrewOrdered](ctx, c.client, "/crew/summon", api.EmptyBody{})
 }
 
 // Wake wakes members by id or name; an empty list means all that are not awake. It returns when the
@@ -40,32 +35,18 @@ func (c Crew) Wake(ctx context.Context, agents []string) (api.CrewOrdered, error
 	for _, agent := range agents {
 		who.Agents = append(who.Agents, api.AgentName(agent))
 	}
-	return post[api.CrewOrdered](ctx, c.client, "/crew/wake", who)
+	return Post[api.CrewOrdered](ctx, c.client, "/crew/wake", who)
 }
 
 // Sleep ends the lead's session, which sends all members to sleep.
 func (c Crew) Sleep(ctx context.Context) (api.CrewOrdered, error) {
-	return post[api.CrewOrdered](ctx, c.client, "/crew/sleep", api.EmptyBody{})
+	return Post[api.CrewOrdered](ctx, c.client, "/crew/sleep", api.EmptyBody{})
 }
 
 // Document returns one member's document, by id or name. For an unknown name the error is a *Problem
 // with status 404 and the known names; if two members have the name, it is a *Refused.
 func (c Crew) Document(ctx context.Context, agent string) (view.DocumentView, error) {
-	return get[view.DocumentView](ctx, c.client, crewPath(agent), nil)
-}
-
-// Soul returns the text with which a member introduced itself; empty if it has none yet.
-func (c Crew) Soul(ctx context.Context, agent string) (string, error) {
-	resp, err := c.client.ask(ctx, http.MethodGet, crewPath(agent)+"/soul", nil, nil, nil)
-	if err != nil {
-		return "", err
-	}
-	defer resp.Body.Close()
-	text, err := io.ReadAll(io.LimitReader(resp.Body, responseBytes))
-	if err != nil {
-		return "", fmt.Errorf("read the soul of %s: %w", agent, err)
-	}
-	return string(text), nil
+	return Get[view.DocumentView](ctx, c.client, crewPath(agent), nil)
 }
 
 // Import imports a document's file from another device. The error is a *Problem with status
@@ -76,18 +57,7 @@ func (c Crew) Import(ctx context.Context, data []byte) (view.DocumentView, error
 
 // Transcript returns a part of what was said, oldest first; limit 0 means the server's default.
 func (c Crew) Transcript(ctx context.Context, q crewctl.TranscriptQuery) (crewctl.TranscriptPage, error) {
-	v := url.Values{}
-	for key, seq := range map[string]uint64{"before": q.Before, "after": q.After, "limit": uint64(max(0, q.Limit))} {
-		if seq > 0 {
-			v.Set(key, strconv.FormatUint(seq, 10))
-		}
-	}
-	for key, words := range map[string]string{"speaker": q.Speaker, "session": q.Session, "text": q.Text} {
-		if words != "" {
-			v.Set(key, words)
-		}
-	}
-	return get[crewctl.TranscriptPage](ctx, c.client, "/crew/transcript", v)
+	return Get[crewctl.TranscriptPage](ctx, c.client, "/crew/transcript", queryOf(q))
 }
 
 func crewPath(agent string) string { return "/crew/agents/" + url.PathEscape(agent) }

@@ -5,7 +5,7 @@
 // it sends anything. Streams reconnect after an interruption and continue after the last
 // event that was received.
 //
-//	Dial(dir) ──► Client ──► one method for each route; Events and Output follow a stream
+//	Dial(dir) ──► Client ──► a method for each request of the command line; Events and Output follow a stream
 //
 // The one promise: an error says which of five things happened: no daemon runs (NoDaemon), the daemon
 // ended before it answered (NoAnswer), the state does not allow the request (Refused), the server

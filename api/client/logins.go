@@ -13,12 +13,12 @@ type Logins struct{ client *Client }
 
 // NewCode issues a code that signs one browser in. The error is a *Refused if the caller is an agent.
 func (c Logins) NewCode(ctx context.Context) (api.LoginCode, error) {
-	return post[api.LoginCode](ctx, c.client, "/login-codes", api.EmptyBody{})
+	return Post[api.LoginCode](ctx, c.client, "/login-codes", api.EmptyBody{})
 }
 
 // List returns the browsers that are signed in, the oldest first.
 func (c Logins) List(ctx context.Context) ([]api.Login, error) {
-	all, err := get[api.Logins](ctx, c.client, "/logins", nil)
+	all, err := Get[api.Logins](ctx, c.client, "/logins", nil)
 	return all.Logins, err
 }
 

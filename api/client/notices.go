@@ -9,7 +9,7 @@ import (
 
 // NoticeTargets returns the receivers of notices in the order of fairlead.yaml.
 func (c *Client) NoticeTargets(ctx context.Context) ([]view.NoticeTarget, error) {
-	all, err := get[api.NoticeTargets](ctx, c, "/notify", nil)
+	all, err := Get[api.NoticeTargets](ctx, c, "/notify", nil)
 	return all.Targets, err
 }
 
@@ -20,6 +20,6 @@ func (c *Client) TestNotice(ctx context.Context, target string) ([]view.NoticeTe
 	if target != "" {
 		body["target"] = target
 	}
-	done, err := post[api.NoticeTests](ctx, c, "/notify/test", body)
+	done, err := Post[api.NoticeTests](ctx, c, "/notify/test", body)
 	return done.Tests, err
 }

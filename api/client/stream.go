@@ -64,6 +64,38 @@ func (c *Client) Events(ctx context.Context, q EventsQuery) iter.Seq2[api.Change
 	}
 }
 
+// Next waits for a change after a sequence of the journal for which is reports true, and returns its sequence.
+func (c *Client) Next(ctx context.Context, after uint64, is func(api.Change) bool) (uint64, error) {
+	for change, err := range c.Events(ctx, EventsQuery{After: int64(after)}) { //nolint:gosec // no journal is that long
+		switch {
+		case err != nil:
+			return after, err
+		case is(change):
+			return change.Seq, nil
+		}
+	}
+	return after, ctx.Err()
+}
+
+// Changed sends that there were changes, several as one, until ctx ends; ended then has the reason.
+func (c *Client) Changed(ctx context.Context, q EventsQuery) (changed <-chan struct{}, ended <-chan error) {
+	news, over := make(chan struct{}, 1), make(chan error, 1)
+	go func() {
+		for _, err := range c.Events(ctx, q) {
+			if err != nil {
+				over <- err
+				return
+			}
+			select {
+			case news <- struct{}{}:
+			default:
+			}
+		}
+		over <- ctx.Err()
+	}()
+	return news, over
+}
+
 // OutputQuery says where in a session's output to begin.
 type OutputQuery struct {
 	From int64 // offset of the first byte

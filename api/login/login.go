@@ -25,6 +25,8 @@ import (
 	"sync"
 	"time"
 	"unicode"
+
+	"github.com/fairlead-dev/fairlead/internal/file"
 )
 
 const (
@@ -87,8 +89,8 @@ type entry struct {
 	end    context.CancelFunc
 }
 
-// file is what is stored.
-type file struct {
+// content is what is stored.
+type content struct {
 	Format int      `json:"format"`
 	Next   int      `json:"next"` // number of the next login
 	Logins []*entry `json:"logins"`
@@ -130,7 +132,7 @@ func Open(path string, log *slog.Logger) (*Logins, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read the logins: %w", err)
 	}
-	var f file
+	var f content
 	if err := json.Unmarshal(text, &f); err != nil || f.Format != fileFormat || len(f.Logins) > LoginsMax {
 		log.Warn("the stored logins are damaged and not used; sign in again with fairlead open", "path", path, "error", err)
 		return l, nil
@@ -302,18 +304,7 @@ func (l *Logins) sorted() []*entry {
 // store writes the file; it must be called with mu held.
 func (l *Logins) store() error {
 	all := l.sorted()
-	text, err := json.MarshalIndent(file{Format: fileFormat, Next: l.next, Logins: all}, "", "  ")
-	if err != nil {
-		return fmt.Errorf("store the logins: %w", err)
-	}
-	part := l.path + ".part"
-	if err := os.Remove(part); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("store the logins: %w", err)
-	}
-	if err := os.WriteFile(part, append(text, '\n'), 0o600); err != nil {
-		return fmt.Errorf("store the logins: %w", err)
-	}
-	if err := os.Rename(part, l.path); err != nil {
+	if err := file.StoreJSON(l.path, content{Format: fileFormat, Next: l.next, Logins: all}); err != nil {
 		return fmt.Errorf("store the logins: %w", err)
 	}
 	for _, e := range all {

@@ -40,10 +40,7 @@ type ChannelBackend interface {
 
 type entriesIn struct {
 	ChannelPath
-	Before uint64 `query:"before" maximum:"9007199254740991" doc:"The newest before this sequence; 0: no limit"`
-	After  uint64 `query:"after" maximum:"9007199254740991" doc:"The oldest after this sequence; 0: no limit. Without before and after: the newest"`
-	Limit  int    `query:"limit" default:"100" minimum:"1" maximum:"500" doc:"The maximum number of entries"`
-	Moves  bool   `query:"moves" doc:"Also the changes of agents' states: kind moved"`
+	view.EntryQuery
 }
 
 type memberIn struct {
@@ -142,13 +139,21 @@ func handleChannel(ctx context.Context, s *Server, in *ChannelPath) (*view.Chann
 	return channelNoNulls(view), err
 }
 
-func handleEntries(ctx context.Context, s *Server, in *entriesIn) (*view.ChannelPage, error) {
-	if in.Before > 0 && in.After > 0 {
-		p := api.NewProblem(http.StatusUnprocessableEntity, "before and after are two starting points; give only one")
-		p.Errors = []api.Fault{{Message: "cannot be combined with after", Location: "query.before", Value: in.Before}}
-		return nil, p
+// oneStart refuses two starting points of a page.
+func oneStart(before, after uint64) error {
+	if before == 0 || after == 0 {
+		return nil
 	}
-	page, err := s.engine.ChannelEntries(ctx, in.Channel, view.EntryQuery{Before: in.Before, After: in.After, Limit: in.Limit, Moves: in.Moves})
+	p := api.NewProblem(http.StatusUnprocessableEntity, "before and after are two starting points; give only one")
+	p.Errors = []api.Fault{{Message: "cannot be combined with after", Location: "query.before", Value: before}}
+	return p
+}
+
+func handleEntries(ctx context.Context, s *Server, in *entriesIn) (*view.ChannelPage, error) {
+	if err := oneStart(in.Before, in.After); err != nil {
+		return nil, err
+	}
+	page, err := s.engine.ChannelEntries(ctx, in.Channel, in.EntryQuery)
 	page = fitPage(page, in.After == 0)
 	page.Entries = some(page.Entries)
 	return &page, err

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net"
+	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
@@ -60,11 +61,12 @@ func TestClientRoutes(t *testing.T) {
 	if err != nil || st.Version != "1.2.3" || st.Journal != (api.JournalStatus{Head: 5, Backend: "memory"}) || st.Dir != s.dir {
 		t.Errorf("Status: %+v, %v", st, err)
 	}
-	machines, err := c.Machines(ctx)
-	if err != nil || !slices.ContainsFunc(machines, func(m api.MachineView) bool { return m.Name == "control" && len(m.Rows) > 10 }) {
+	machines, err := client.Get[api.Machines](ctx, c, "/machines", nil)
+	if err != nil || !slices.ContainsFunc(machines.Machines, func(m api.MachineView) bool { return m.Name == "control" && len(m.Rows) > 10 }) {
 		t.Errorf("Machines: %+v, %v", machines, err)
 	}
-	facts, err := c.Facts(ctx, "coder-1", 2)
+	told, err := client.Get[api.Facts](ctx, c, "/sessions/coder-1/facts", url.Values{"tail": {"2"}})
+	facts := told.Facts
 	if err != nil || len(facts) != 2 || facts[0].Usage.OutputTokens != 4 || facts[1].Stop.Reason != "completed" {
 		t.Errorf("Facts: %+v, %v", facts, err)
 	}

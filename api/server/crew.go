@@ -62,15 +62,6 @@ func (documentBody) Schema(huma.Registry) *huma.Schema {
 	}
 }
 
-type transcriptIn struct {
-	Speaker string `query:"speaker" maxLength:"64" pattern:"^[^\\x00-\\x1f\\x7f-\\x9f]+$" example:"Lyra" doc:"Only messages of this speaker"`
-	Session string `query:"session" maxLength:"134" pattern:"^[A-Za-z0-9_][A-Za-z0-9._@-]*$" doc:"Only in this session: lastSessionId of a document, or AGENT-NUMBER"`
-	Text    string `query:"text" maxLength:"256" doc:"Only messages that contain this text; upper and lower case are equal"`
-	Before  uint64 `query:"before" maximum:"9007199254740991" doc:"The newest before this sequence; 0: no limit"`
-	After   uint64 `query:"after" maximum:"9007199254740991" doc:"The oldest after this sequence; 0: no limit. Without before and after: the newest"`
-	Limit   int    `query:"limit" default:"100" minimum:"1" maximum:"500" doc:"The maximum number of messages"`
-}
-
 // crewRoutes returns the routes about the crew: the lead and its members.
 func crewRoutes() []route {
 	const get, post = http.MethodGet, http.MethodPost
@@ -213,15 +204,11 @@ func importing(add adder) adder {
 	}
 }
 
-func handleTranscript(ctx context.Context, s *Server, in *transcriptIn) (*crewctl.TranscriptPage, error) {
-	if in.Before > 0 && in.After > 0 {
-		p := api.NewProblem(http.StatusUnprocessableEntity, "before and after are two starting points; give only one")
-		p.Errors = []api.Fault{{Message: "cannot be combined with after", Location: "query.before", Value: in.Before}}
-		return nil, p
+func handleTranscript(ctx context.Context, s *Server, in *crewctl.TranscriptQuery) (*crewctl.TranscriptPage, error) {
+	if err := oneStart(in.Before, in.After); err != nil {
+		return nil, err
 	}
-	page, err := s.engine.Transcript(ctx, crewctl.TranscriptQuery{
-		Speaker: in.Speaker, Session: in.Session, Text: in.Text, Before: in.Before, After: in.After, Limit: in.Limit,
-	})
+	page, err := s.engine.Transcript(ctx, *in)
 	page = fitTranscript(page, in.After == 0)
 	return &page, err
 }

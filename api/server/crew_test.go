@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -83,7 +84,7 @@ func TestReadCrew(t *testing.T) {
 	s.want(t, 404, "GET", api.Base+"/crew/agents/"+strings.Repeat("%C3%A9", 64), "") // as long as a name may be
 	for _, name := range []string{"agent-7", "Lyra", oddName} {
 		doc, err := c.Crew.Document(ctx, name)
-		soul, fault := c.Crew.Soul(ctx, name)
+		soul, fault := plainText(ctx, c, "/crew/agents/"+url.PathEscape(name)+"/soul")
 		if diff := cmp.Diff(lyra(), doc); diff != "" || soul != lyraSoul || errors.Join(err, fault) != nil {
 			t.Errorf("%s: %s %q %v %v", name, diff, soul, err, fault)
 		}
@@ -102,7 +103,7 @@ func TestReadCrew(t *testing.T) {
 		t.Errorf("a name of two: %v", err)
 	}
 	var p *api.Problem
-	if _, err := c.Crew.Soul(ctx, "unknown"); !errors.As(err, &p) || p.Status != 404 || len(p.Known) != 1 {
+	if _, err := plainText(ctx, c, "/crew/agents/unknown/soul"); !errors.As(err, &p) || p.Status != 404 || len(p.Known) != 1 {
 		t.Errorf("%v", err)
 	}
 	for want, q := range map[string]crewctl.TranscriptQuery{

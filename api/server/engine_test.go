@@ -284,7 +284,8 @@ func playOneSession(t *testing.T, dir string, host *stage) {
 	if len(told) < 3 || cmp.Diff([]string{"C8 resting"}, told[len(told)-1:]) != "" {
 		t.Errorf("told: %v", told)
 	}
-	facts, err := c.Facts(t.Context(), "coder-1", 0)
+	read, err := client.Get[api.Facts](t.Context(), c, "/sessions/coder-1/facts", nil)
+	facts := read.Facts
 	if err != nil || len(facts) != 1 || facts[0].Text != "hello" {
 		t.Errorf("facts: %+v, %v", facts, err)
 	}

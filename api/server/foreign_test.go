@@ -163,7 +163,7 @@ func TestForeignAgentsTalk(t *testing.T) {
 	defer agents.Wait()
 	defer cancel()
 	for _, name := range []string{"scout", "pilot"} {
-		if _, err := c.Participants.Ready(ctx, name); err != nil {
+		if _, err := client.Post[api.Joined](ctx, c, "/agents/"+name+"/ready", api.EmptyBody{}); err != nil {
 			t.Fatal(err)
 		}
 		agents.Go(func() {
@@ -198,19 +198,19 @@ func TestForeignAgentsTalk(t *testing.T) {
 // talk is an agent that says the number of every turn it gets. It ends with ctx, or a fault.
 func talk(ctx context.Context, c *client.Client, name string) error {
 	for {
-		list, err := c.Participants.Actions(ctx, name, time.Minute)
+		list, err := actionsOf(ctx, c, name, time.Minute)
 		if err != nil {
 			return err
 		}
 		for _, action := range list {
-			if _, err := c.Participants.Confirm(ctx, name, action.Key); err != nil {
+			if _, err := client.Post[api.Ordered](ctx, c, "/agents/"+name+"/actions/done", api.ConfirmBody{Key: action.Key}); err != nil {
 				return err
 			}
 			if action.Do != "tell_turn" {
 				continue
 			}
 			speech := view.Speech{Channel: action.Channel, Agent: name, Turn: action.Turn, Text: fmt.Sprint(name, " ", action.Turn), Complete: true}
-			if _, err := c.Participants.Said(ctx, speech); err != nil {
+			if _, err := speak(ctx, c, speech); err != nil {
 				return err
 			}
 		}
@@ -233,9 +233,9 @@ func TestChannelRefusals(t *testing.T) {
 	defer stop()
 	c := dialIn(t, dir)
 	ctx := t.Context()
-	_, ours := c.Participants.Ready(ctx, "coder")
-	early := c.Participants.Beat(ctx, "scout")
-	_, noTurn := c.Participants.Pass(ctx, "reviews", "scout", 1)
+	_, ours := client.Post[api.Joined](ctx, c, "/agents/coder/ready", api.EmptyBody{})
+	early := second(client.Post[api.Beaten](ctx, c, "/agents/scout/heartbeat", api.EmptyBody{}))
+	_, noTurn := client.Post[api.Ordered](ctx, c, "/channels/reviews/pass", api.TurnBody{Agent: "scout", Turn: 1})
 	_, offline := c.Channels.Grant(ctx, "reviews", "scout", false)
 	_, still := c.Channels.Override(ctx, "reviews", true)
 	_, empty := c.Channels.Skip(ctx, "reviews", 0)
@@ -248,24 +248,24 @@ func TestChannelRefusals(t *testing.T) {
 	if !strings.Contains(ours.Error(), "[J3]") || !strings.Contains(early.Error(), "[T1]") {
 		t.Errorf("the rules that forbid it are not named: %v; %v", ours, early)
 	}
-	_, noAgent := c.Participants.Ready(ctx, "unknown")
+	_, noAgent := client.Post[api.Joined](ctx, c, "/agents/unknown/ready", api.EmptyBody{})
 	_, noChannel := c.Channels.Say(ctx, "nowhere", "x", "")
 	_, noMember := c.Channels.Assign(ctx, "reviews", "unknown")
-	_, noAction := c.Participants.Confirm(ctx, "scout", "a key of no action")
-	_, another := c.Participants.Confirm(ctx, "scout", "tell_turn/reviews/pilot/1")
+	_, noAction := client.Post[api.Ordered](ctx, c, "/agents/scout/actions/done", api.ConfirmBody{Key: "a key of no action"})
+	_, another := client.Post[api.Ordered](ctx, c, "/agents/scout/actions/done", api.ConfirmBody{Key: "tell_turn/reviews/pilot/1"})
 	for what, err := range map[string]error{"agent": noAgent, "channel": noChannel, "member": noMember, "action": noAction, "another's action": another} {
 		var p *api.Problem
 		if !errors.As(err, &p) || p.Status != 404 {
 			t.Errorf("no such %s: %v", what, err)
 		}
 	}
-	if _, err := c.Participants.Ready(ctx, "scout"); err != nil {
+	if _, err := client.Post[api.Joined](ctx, c, "/agents/scout/ready", api.EmptyBody{}); err != nil {
 		t.Fatal(err)
 	}
-	if err := c.Participants.Beat(ctx, "scout"); err != nil {
+	if err := second(client.Post[api.Beaten](ctx, c, "/agents/scout/heartbeat", api.EmptyBody{})); err != nil {
 		t.Error(err)
 	}
-	if _, err := c.Participants.Said(ctx, view.Speech{Channel: "reviews", Agent: "scout", Turn: 7, Text: "too late", Complete: true}); err != nil {
+	if _, err := speak(ctx, c, view.Speech{Channel: "reviews", Agent: "scout", Turn: 7, Text: "too late", Complete: true}); err != nil {
 		t.Error(err)
 	}
 	page, err := c.Channels.Entries(ctx, "reviews", view.EntryQuery{})

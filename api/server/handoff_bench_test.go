@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fairlead-dev/fairlead/api"
 	"github.com/fairlead-dev/fairlead/api/client"
 	"github.com/fairlead-dev/fairlead/journal/sqlite"
 	"github.com/fairlead-dev/fairlead/view"
@@ -26,7 +27,7 @@ func BenchmarkHandOff(b *testing.B) {
 	defer stop()
 	c := dialIn(b, dir)
 	for _, name := range []string{"scout", "pilot"} {
-		if _, err := c.Participants.Ready(b.Context(), name); err != nil {
+		if _, err := client.Post[api.Joined](b.Context(), c, "/agents/"+name+"/ready", api.EmptyBody{}); err != nil {
 			b.Fatal(err)
 		}
 	}
@@ -55,13 +56,13 @@ func BenchmarkHandOff(b *testing.B) {
 		got := make(chan view.ActionView, 1)
 		go func() { got <- theTurn(b, c, next) }()
 		began = time.Now()
-		if _, err := c.Participants.Said(b.Context(), view.Speech{Channel: "reviews", Agent: speaks, Turn: action.Turn, Text: "Go on.", Complete: true}); err != nil {
+		if _, err := speak(b.Context(), c, view.Speech{Channel: "reviews", Agent: speaks, Turn: action.Turn, Text: "Go on.", Complete: true}); err != nil {
 			b.Fatal(err)
 		}
 		action = <-got
 		hand := time.Since(began).Seconds()
 		hands, ratios = append(hands, hand*1e6), append(ratios, hand/sync)
-		if _, err := c.Participants.Confirm(b.Context(), next, action.Key); err != nil {
+		if _, err := client.Post[api.Ordered](b.Context(), c, "/agents/"+next+"/actions/done", api.ConfirmBody{Key: action.Key}); err != nil {
 			b.Fatal(err)
 		}
 		speaks, next = next, speaks
@@ -76,7 +77,7 @@ func BenchmarkHandOff(b *testing.B) {
 
 // theTurn waits until an agent has the turn. The caller acknowledges the action.
 func theTurn(b *testing.B, c *client.Client, name string) view.ActionView {
-	list, err := c.Participants.Actions(b.Context(), name, time.Minute)
+	list, err := actionsOf(b.Context(), c, name, time.Minute)
 	if err != nil || len(list) != 1 || list[0].Do != "tell_turn" {
 		b.Errorf("actions of %s: %+v, %v", name, list, err)
 		return view.ActionView{}

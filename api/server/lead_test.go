@@ -213,7 +213,7 @@ func TestTeamRefusals(t *testing.T) {
 	if _, err := c.Crew.Document(ctx, "unknown"); !errors.As(err, &p) || p.Status != 404 || !slices.Contains(p.Known, "Lyra") {
 		t.Errorf("%v", err)
 	}
-	if soul, err := c.Crew.Soul(ctx, "Kael"); err != nil || soul != "I am Kael." {
+	if soul, err := plainText(ctx, c, "/crew/agents/Kael/soul"); err != nil || soul != "I am Kael." {
 		t.Errorf("%q, %v", soul, err)
 	}
 	var rows []string

@@ -15,6 +15,7 @@ import (
 
 	"github.com/fairlead-dev/fairlead/api"
 	"github.com/fairlead-dev/fairlead/api/caller"
+	"github.com/fairlead-dev/fairlead/api/client"
 	"github.com/fairlead-dev/fairlead/internal/test/wait"
 	"github.com/fairlead-dev/fairlead/loop"
 	"github.com/fairlead-dev/fairlead/machine/channel"
@@ -32,26 +33,26 @@ func TestAgentsForThemselves(t *testing.T) {
 	s := serve(t)
 	c := dial(t, s)
 	ctx := t.Context()
-	joined, err := c.Participants.Ready(ctx, "coder")
+	joined, err := client.Post[api.Joined](ctx, c, "/agents/coder/ready", api.EmptyBody{})
 	if want := (api.Joined{Seq: 15, HeartbeatMS: 10_000, MissedMax: channel.BeatsMissedMax}); err != nil || joined != want {
 		t.Errorf("%+v, %v", joined, err)
 	}
-	beat := c.Participants.Beat(ctx, "coder")
-	list, fetch := c.Participants.Actions(ctx, "reviewer", time.Minute+time.Second)
+	beat := second(client.Post[api.Beaten](ctx, c, "/agents/coder/heartbeat", api.EmptyBody{}))
+	list, fetch := actionsOf(ctx, c, "reviewer", time.Minute+time.Second)
 	if len(list) != 1 || list[0].Turn != 4 || list[0].Messages == nil {
 		t.Errorf("actions: %+v", list)
 	}
-	none, empty := c.Participants.Actions(ctx, "coder", 0)
+	none, empty := actionsOf(ctx, c, "coder", 0)
 	if len(none) > 0 || none == nil {
 		t.Errorf("actions: %+v", none)
 	}
-	_, told := c.Participants.Confirm(ctx, "coder", "tell_turn/reviews/coder/3")
-	_, said := c.Participants.Said(ctx, view.Speech{Channel: "reviews", Agent: "coder", Turn: 3, Text: "it is done", Complete: true})
-	_, aside := c.Participants.Said(ctx, view.Speech{Channel: "reviews", Agent: "coder", Re: 7, Text: "yes", Ended: true})
-	_, pass := c.Participants.Pass(ctx, "reviews", "coder", 3)
-	_, wait := c.Participants.Wait(ctx, "reviews", "coder", 3, "the tests run")
-	_, goesOn := c.Participants.Continue(ctx, "reviews", "coder", 3)
-	_, left := c.Participants.Left(ctx, "coder")
+	_, told := client.Post[api.Ordered](ctx, c, "/agents/coder/actions/done", api.ConfirmBody{Key: "tell_turn/reviews/coder/3"})
+	_, said := speak(ctx, c, view.Speech{Channel: "reviews", Agent: "coder", Turn: 3, Text: "it is done", Complete: true})
+	_, aside := speak(ctx, c, view.Speech{Channel: "reviews", Agent: "coder", Re: 7, Text: "yes", Ended: true})
+	_, pass := client.Post[api.Ordered](ctx, c, "/channels/reviews/pass", api.TurnBody{Agent: "coder", Turn: 3})
+	_, wait := client.Post[api.Ordered](ctx, c, "/channels/reviews/wait", api.WaitBody{Agent: "coder", Turn: 3, Why: "the tests run"})
+	_, goesOn := client.Post[api.Ordered](ctx, c, "/channels/reviews/go-on", api.TurnBody{Agent: "coder", Turn: 3})
+	_, left := client.Post[api.Ordered](ctx, c, "/agents/coder/leave", api.EmptyBody{})
 	if err := errors.Join(beat, fetch, empty, told, said, aside, pass, wait, goesOn, left); err != nil {
 		t.Error(err)
 	}
@@ -68,7 +69,7 @@ func TestAgentsForThemselves(t *testing.T) {
 		}
 	}
 	var p *api.Problem
-	if _, err := c.Participants.Ready(ctx, "unknown"); !errors.As(err, &p) || p.Status != 404 {
+	if _, err := client.Post[api.Joined](ctx, c, "/agents/unknown/ready", api.EmptyBody{}); !errors.As(err, &p) || p.Status != 404 {
 		t.Errorf("%v", err)
 	}
 }
@@ -195,7 +196,7 @@ func BenchmarkHeartbeat(b *testing.B) {
 		}
 		resp.Body.Close()
 		between := time.Now()
-		if err := c.Participants.Beat(b.Context(), "coder"); err != nil {
+		if err := second(client.Post[api.Beaten](b.Context(), c, "/agents/coder/heartbeat", api.EmptyBody{})); err != nil {
 			b.Fatal(err)
 		}
 		bares, beats = append(bares, between.Sub(began).Seconds()*1e6), append(beats, time.Since(between).Seconds()*1e6)

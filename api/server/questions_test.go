@@ -52,7 +52,7 @@ func TestQuestionOrders(t *testing.T) {
 			t.Fatalf("orders: %q\nwant %s at %d", s.fake.orders, line, i)
 		}
 	}
-	if all, err := c.Questions.List(ctx); err != nil || len(all) != 1 || all[0].Hints == nil {
+	if all, err := client.Get[api.Questions](ctx, c, "/questions", nil); err != nil || len(all.Questions) != 1 || all.Questions[0].Hints == nil {
 		t.Errorf("%+v, %v", all, err)
 	}
 	if all, err := c.Questions.Saved(ctx); err != nil || len(all) != 1 {

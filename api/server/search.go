@@ -8,22 +8,12 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/fairlead-dev/fairlead/api"
 	"github.com/fairlead-dev/fairlead/journal"
 	"github.com/fairlead-dev/fairlead/search"
 	"github.com/fairlead-dev/fairlead/view"
 )
-
-type searchIn struct {
-	Text   string    `query:"q" required:"true" maxLength:"400" example:"retry upload" doc:"Words, which must all occur, and \"quoted phrases\""`
-	Kinds  []string  `query:"kind" maxItems:"8" enum:"output,channel,crew,question,run,task,dispatch,history" doc:"Only these kinds, separated by commas; without it, all"`
-	Agent  string    `query:"agent" maxLength:"64" doc:"Only what concerns this agent"`
-	Since  time.Time `query:"since" doc:"Only what is not older"`
-	Limit  int       `query:"limit" default:"20" minimum:"1" maximum:"100" doc:"The maximum number of results"`
-	Before int64     `query:"before" minimum:"0" doc:"next of the page before"`
-}
 
 func searchRoutes() []route {
 	return []route{{
@@ -33,11 +23,11 @@ func searchRoutes() []route {
 	}}
 }
 
-func handleSearch(ctx context.Context, s *Server, in *searchIn) (*view.SearchPage, error) {
+func handleSearch(ctx context.Context, s *Server, in *api.SearchQuery) (*view.SearchPage, error) {
 	if s.opts.Search == nil {
 		return nil, api.NewProblem(http.StatusServiceUnavailable, "there is no search index here; `fairlead up` makes one")
 	}
-	found, err := s.opts.Search.Find(ctx, search.Query{Text: in.Text, Kinds: in.Kinds, Agent: in.Agent, Since: in.Since, Limit: in.Limit, Before: in.Before})
+	found, err := s.opts.Search.Find(ctx, search.Query(*in))
 	if bad, ok := errors.AsType[*search.BadQuery](err); ok {
 		p := api.NewProblem(http.StatusUnprocessableEntity, "%s", bad.Why)
 		p.Errors = []api.Fault{{Message: bad.Why, Location: "query.q"}}

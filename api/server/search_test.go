@@ -11,7 +11,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/fairlead-dev/fairlead/api"
-	"github.com/fairlead-dev/fairlead/api/client"
 	"github.com/fairlead-dev/fairlead/search"
 	"github.com/fairlead-dev/fairlead/view"
 )
@@ -62,7 +61,7 @@ func TestSearchLinks(t *testing.T) {
 	}
 	giveIndex(t, s, list...)
 	c := dial(t, s)
-	page, err := c.Search(t.Context(), client.SearchQuery{Text: "mooring", Limit: 50})
+	page, err := c.Search(t.Context(), api.SearchQuery{Text: "mooring", Limit: 50})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -88,7 +87,7 @@ func TestSearchPages(t *testing.T) {
 	giveIndex(t, s, list...)
 	c := dial(t, s)
 	seen := map[uint64]bool{}
-	q := client.SearchQuery{Text: `"mooring & 重试" <b>`, Limit: 10}
+	q := api.SearchQuery{Text: `"mooring & 重试" <b>`, Limit: 10}
 	for pages := 1; ; pages++ {
 		page, err := c.Search(t.Context(), q)
 		if err != nil {

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/fairlead-dev/fairlead/api"
 	"github.com/fairlead-dev/fairlead/api/client"
 	"github.com/fairlead-dev/fairlead/claudehook"
 	"github.com/fairlead-dev/fairlead/machine/dispatch"
@@ -48,7 +49,7 @@ func endFromInside(t *testing.T, url, dir string) {
 		t.Fatal(err)
 	}
 	defer c.Close()
-	if _, err := c.Dispatches.End(t.Context(), "quay", ""); err == nil || !strings.Contains(err.Error(), "X10") {
+	if _, err := client.Post[api.DispatchView](t.Context(), c, "/dispatch/quay/end", api.NoteBody{Note: ""}); err == nil || !strings.Contains(err.Error(), "X10") {
 		t.Errorf("over the socket: %v", err)
 	}
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, url+"/api/v1/dispatch/quay/end", strings.NewReader("{}"))

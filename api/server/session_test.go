@@ -21,6 +21,7 @@ import (
 	"github.com/fairlead-dev/fairlead/api/client"
 	"github.com/fairlead-dev/fairlead/dispatchfolder"
 	"github.com/fairlead-dev/fairlead/machine/dispatch"
+	"github.com/fairlead-dev/fairlead/rank"
 	"github.com/fairlead-dev/fairlead/view"
 )
 
@@ -98,12 +99,12 @@ func TestSessionStory(t *testing.T) {
 	c := dial(t, s)
 	ctx := t.Context()
 	describeAgents(t, s.dir)
-	begun, err := c.Dispatches.Start(ctx, "", "none", "")
+	begun, err := client.Post[api.DispatchView](ctx, c, "/dispatch", api.DispatchStartBody{Mode: "", Host: "none", Path: ""})
 	if err != nil || begun.Session.State != "MAIN" || len(begun.Agents) < 2 || !strings.HasPrefix(begun.Session.Path, filepath.Join(s.dir, ".claude")) {
 		t.Fatalf("%+v, %v", begun, err)
 	}
 	name := begun.Session.Name
-	told, err := c.Dispatches.Input(ctx, name, "hm <b>&</b>\nsecond line")
+	told, err := client.Post[api.DispatchTold](ctx, c, "/dispatch/"+name+"/input", api.DispatchInputBody{Text: "hm <b>&</b>\nsecond line"})
 	if err != nil || told.ConversationID != "conv_001" || told.State != "MAIN" || told.Workspace != filepath.Join(begun.Session.Path, "conversations/conv_001/outputs")+"/" {
 		t.Fatalf("%+v, %v", told, err)
 	}
@@ -112,51 +113,51 @@ func TestSessionStory(t *testing.T) {
 		t.Fatal(err)
 	}
 	tellFolder(t, f, dispatch.Deny{Tool: "Write", Call: "hello.py", Row: "D8", Reason: "MAIN cannot", Delegate: "fullstack-engineer", Capability: "write Python"})
-	if view, err := c.Dispatches.Show(ctx, name); err != nil || len(view.Denials) != 1 || view.Denials[0].Then != nil || view.Session.Denied != 1 || view.Denials[0].By != "MAIN" {
+	if view, err := client.Get[api.DispatchView](ctx, c, "/dispatch/"+name, nil); err != nil || len(view.Denials) != 1 || view.Denials[0].Then != nil || view.Session.Denied != 1 || view.Denials[0].By != "MAIN" {
 		t.Fatalf("%+v, %v", view.Denials, err)
 	}
-	view, err := c.Dispatches.Delegate(ctx, name, "fullstack-engineer", "write hello.py")
+	view, err := client.Post[api.DispatchView](ctx, c, "/dispatch/"+name+"/delegate", api.DispatchDelegateBody{Agent: "fullstack-engineer", Text: "write hello.py"})
 	if err != nil || view.Session.State != "fullstack-engineer" || view.Permissions.CanWrite[0] != "*" || view.AtWork[0].Text != "write hello.py" {
 		t.Fatalf("%+v, %v", view, err)
 	}
 	if then := view.Denials[0].Then; then == nil || then.Shown != "[MAIN → FULLSTACK_ENGINEER]" || then.Conversation != "conv_001" {
 		t.Errorf("instead of what was denied: %+v", then)
 	}
-	if waits, err := c.Dispatches.Input(ctx, name, "and then?"); err != nil || waits.Waiting != 1 || waits.ConversationID != "" || waits.Now.Waiting[0].Text != "and then?" {
+	if waits, err := client.Post[api.DispatchTold](ctx, c, "/dispatch/"+name+"/input", api.DispatchInputBody{Text: "and then?"}); err != nil || waits.Waiting != 1 || waits.ConversationID != "" || waits.Now.Waiting[0].Text != "and then?" {
 		t.Errorf("%+v, %v", waits, err)
 	}
 	if err := os.WriteFile(filepath.Join(told.Workspace, "hello.py"), []byte("print('hello')\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	tellFolder(t, f, dispatch.Wrote{File: dispatch.File{Path: filepath.Join(told.Workspace, "hello.py"), Summary: "says hello"}})
-	_, done := c.Dispatches.Done(ctx, name, true, "written")
-	answered, err := c.Dispatches.Respond(ctx, name, "there it is")
+	_, done := client.Post[api.DispatchView](ctx, c, "/dispatch/"+name+"/done", api.DispatchDoneBody{Failed: false, Text: "written"})
+	answered, err := client.Post[api.DispatchView](ctx, c, "/dispatch/"+name+"/respond", api.DispatchRespondBody{Text: "there it is"})
 	if err := errors.Join(done, err); err != nil || answered.Session.Conversation != "conv_002" || len(answered.Waiting) != 0 {
 		t.Fatalf("%+v, %v", answered.Session, err)
 	}
-	talk, err := c.Dispatches.Conversation(ctx, name, 1)
+	talk, err := talkOf(ctx, c, name, 1)
 	if err != nil || talk.Summary != "hm <b>&</b>" || talk.Open || !slices.Equal(talk.Agents, []string{"fullstack-engineer"}) || !strings.HasPrefix(talk.Dialogue, "# Conversation: conv_001\n") || !strings.Contains(talk.Dialogue, "there it is") {
 		t.Errorf("%+v, %v", talk, err)
 	}
 	if len(talk.Files) != 1 || talk.Files[0].Output != "hello.py" || len(talk.Outputs) != 1 || talk.Outputs[0].Bytes != 15 {
 		t.Errorf("%+v, %+v", talk.Files, talk.Outputs)
 	}
-	if text, err := c.Dispatches.OutputFile(ctx, name, 1, "hello.py", 0); err != nil || string(text) != "print('hello')\n" {
+	if text, err := plainText(ctx, c, "/dispatch/"+name+"/conversations/1/outputs/hello.py"); err != nil || text != "print('hello')\n" {
 		t.Errorf("%q, %v", text, err)
 	}
-	ended, err := c.Dispatches.End(ctx, name, "enough")
+	ended, err := client.Post[api.DispatchView](ctx, c, "/dispatch/"+name+"/end", api.NoteBody{Note: "enough"})
 	if err != nil || ended.Session.Phase != "closed" || !strings.HasPrefix(ended.Session.Ended, "enough") {
 		t.Errorf("%+v, %v", ended.Session, err)
 	}
 	var refused *client.Refused
-	if _, err := c.Dispatches.Input(ctx, name, "more"); !errors.As(err, &refused) {
+	if _, err := client.Post[api.DispatchTold](ctx, c, "/dispatch/"+name+"/input", api.DispatchInputBody{Text: "more"}); !errors.As(err, &refused) {
 		t.Errorf("said to a closed session: %v", err)
 	}
 	var p *api.Problem
-	if _, err := c.Dispatches.Show(ctx, "unknown"); !errors.As(err, &p) || p.Status != 404 || !slices.Contains(p.Known, name) {
+	if _, err := client.Get[api.DispatchView](ctx, c, "/dispatch/unknown", nil); !errors.As(err, &p) || p.Status != 404 || !slices.Contains(p.Known, name) {
 		t.Errorf("%v", err)
 	}
-	if _, err := c.Dispatches.Conversation(ctx, name, 9); !errors.As(err, &p) || p.Status != 404 || p.Known[0] != "conv_001" {
+	if _, err := talkOf(ctx, c, name, 9); !errors.As(err, &p) || p.Status != 404 || p.Known[0] != "conv_001" {
 		t.Errorf("%v", err)
 	}
 	if len(s.fake.orders) > 0 {
@@ -179,7 +180,7 @@ func TestSessionList(t *testing.T) {
 	if err := errors.Join(os.MkdirAll(broken, 0o755), os.WriteFile(filepath.Join(broken, "state.jsonl"), []byte("no json\n"), 0o644)); err != nil {
 		t.Fatal(err)
 	}
-	list, err := c.Dispatches.List(t.Context())
+	list, err := client.Get[api.DispatchSessions](t.Context(), c, "/dispatch", nil)
 	if err != nil || len(list.Sessions) != 4 {
 		t.Fatalf("%+v, %v", list, err)
 	}
@@ -189,7 +190,7 @@ func TestSessionList(t *testing.T) {
 			t.Errorf("%q is the name of two, or of none: %+v", one.Name, one)
 		}
 		of[one.Name] = one
-		if view, err := c.Dispatches.Show(t.Context(), one.Name); err != nil || view.Session.Path != one.Path {
+		if view, err := client.Get[api.DispatchView](t.Context(), c, "/dispatch/"+one.Name, nil); err != nil || view.Session.Path != one.Path {
 			t.Errorf("%s: %+v, %v", one.Name, view.Session, err)
 		}
 	}
@@ -201,7 +202,7 @@ func TestSessionList(t *testing.T) {
 		if one.Host != "claude" {
 			continue
 		}
-		if _, err := c.Dispatches.Input(t.Context(), name, "x"); !errors.As(err, &refused) || !strings.Contains(refused.Refusal.Reason, "Claude Code") {
+		if _, err := client.Post[api.DispatchTold](t.Context(), c, "/dispatch/"+name+"/input", api.DispatchInputBody{Text: "x"}); !errors.As(err, &refused) || !strings.Contains(refused.Refusal.Reason, "Claude Code") {
 			t.Errorf("said past the program: %v", err)
 		}
 	}
@@ -230,19 +231,19 @@ func TestForeignHistory(t *testing.T) {
 		t.Fatal(err)
 	}
 	write(os.O_APPEND, `{"timestamp":"2026-11-21T15:00:00","type":"transition","state":"fullstack-engineer","trigger":"<i>","previous":"MAIN"}`+"\n"+`{"type":"dance"}`+"\n")
-	view, err := c.Dispatches.Show(t.Context(), "quay")
+	view, err := client.Get[api.DispatchView](t.Context(), c, "/dispatch/quay", nil)
 	if err != nil || view.Session.State != "fullstack-engineer" || len(view.Lines) != 3 || !view.Lines[1].Foreign || view.Lines[1].Trigger != "<i>" || len(view.Notes) != 1 {
 		t.Fatalf("%+v %q, %v", view.Lines, view.Notes, err)
 	}
 	for range 2 * dispatchLinesMax {
 		tellFolder(t, f, dispatch.Deny{Tool: "Write", Reason: "no"})
 	}
-	view, err = c.Dispatches.Show(t.Context(), "quay")
+	view, err = client.Get[api.DispatchView](t.Context(), c, "/dispatch/quay", nil)
 	if err != nil || len(view.Lines) != dispatchLinesMax || view.LinesLeftOut != 3+dispatchLinesMax || len(view.Denials) != dispatchDenialsMax || view.Session.Denied != 2*dispatchLinesMax {
 		t.Errorf("%d lines, %d left out, %d denials, %v", len(view.Lines), view.LinesLeftOut, len(view.Denials), err)
 	}
 	write(os.O_TRUNC, string(first))
-	if view, err := c.Dispatches.Show(t.Context(), "quay"); err != nil || len(view.Lines) != 1 || len(view.Denials) != 0 {
+	if view, err := client.Get[api.DispatchView](t.Context(), c, "/dispatch/quay", nil); err != nil || len(view.Lines) != 1 || len(view.Denials) != 0 {
 		t.Errorf("%+v, %v", view, err)
 	}
 }
@@ -308,7 +309,7 @@ func TestLongDialogue(t *testing.T) {
 	if err := os.WriteFile(f.DialoguePath(1), []byte("# Conversation: conv_001\n"+strings.Repeat("é", dialogueBytesMax)+"\xff\nthe end"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	talk, err := dial(t, s).Dispatches.Conversation(t.Context(), "quay", 1)
+	talk, err := talkOf(t.Context(), dial(t, s), "quay", 1)
 	if err != nil || talk.DialogueLeftOut < dialogueBytesMax || len(talk.Dialogue) > dialogueBytesMax+2 || !utf8.ValidString(talk.Dialogue) || !strings.HasSuffix(talk.Dialogue, "\uFFFD\nthe end") || strings.HasPrefix(talk.Dialogue, "\uFFFD") {
 		t.Errorf("%d bytes, %d left out, %v", len(talk.Dialogue), talk.DialogueLeftOut, err)
 	}
@@ -431,18 +432,20 @@ func TestAskedOfPolicy(t *testing.T) {
 	describeAgents(t, s.dir)
 	for state, want := range map[string]string{"": "deny", "MAIN": "deny", "fullstack-engineer": "allow"} {
 		for _, session := range []string{"", "quay"} {
+			call := map[string]any{"state": state, "tool": "Bash", "input": json.RawMessage(`{"command":"go vet ./..."}`)}
 			if session != "" {
-				if _, err := c.Dispatches.Show(t.Context(), session); err != nil {
+				call["session"] = session
+				if _, err := client.Get[api.DispatchView](t.Context(), c, "/dispatch/"+session, nil); err != nil {
 					sessionAt(t, s.dir, session, dispatch.Setup{})
 				}
 			}
-			got, err := c.Dispatches.PolicyCheck(t.Context(), state, "Bash", json.RawMessage(`{"command":"go vet ./..."}`), session)
+			got, err := client.Post[api.PolicyVerdict](t.Context(), c, "/policy/check", call)
 			if err != nil || got.Decision != want || want == "deny" && (got.Row != "D8" || got.Reason == "") {
 				t.Errorf("%s in %q: %+v, %v", state, session, got, err)
 			}
 		}
 	}
-	r, err := c.Dispatches.Route(t.Context(), "Write a hello world Python script", "")
+	r, err := client.Post[rank.Ranking](t.Context(), c, "/route", api.RouteBody{Text: "Write a hello world Python script", Session: ""})
 	if err != nil || r.Scores == nil || r.Terms == nil {
 		t.Errorf("%+v, %v", r, err)
 	}
@@ -497,12 +500,12 @@ func TestHostedView(t *testing.T) {
 		Name: "quay-0a1b2c", Path: f.Path(), Waits: map[string]string{"conv_001/1/0": "coder: the team is held"},
 		Layers: []view.Layer{{Name: "rules", Holds: true, Text: "x"}, {Name: "sandbox", Text: "no Landlock"}},
 	}}
-	view, err := dial(t, s).Dispatches.Show(t.Context(), "quay-0a1b2c")
+	view, err := client.Get[api.DispatchView](t.Context(), dial(t, s), "/dispatch/quay-0a1b2c", nil)
 	if err != nil || view.Session.Name != "quay-0a1b2c" || len(view.Layers) != 2 || view.Layers[1] != (api.DispatchLayer{Name: "sandbox", Text: "no Landlock"}) || !slices.Equal(view.WaitsFor, []string{"coder: the team is held"}) {
 		t.Errorf("%+v, %v", view, err)
 	}
 	var refused *client.Refused
-	if _, err := dial(t, s).Dispatches.Respond(t.Context(), "quay-0a1b2c", "x"); !errors.As(err, &refused) || !strings.Contains(refused.Refusal.Reason, "give it an input") {
+	if _, err := client.Post[api.DispatchView](t.Context(), dial(t, s), "/dispatch/quay-0a1b2c/respond", api.DispatchRespondBody{Text: "x"}); !errors.As(err, &refused) || !strings.Contains(refused.Refusal.Reason, "give it an input") {
 		t.Errorf("said past the agents: %v", err)
 	}
 }

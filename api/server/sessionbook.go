@@ -5,6 +5,7 @@ import (
 
 	"github.com/fairlead-dev/fairlead/api"
 	"github.com/fairlead-dev/fairlead/dispatchfolder"
+	"github.com/fairlead-dev/fairlead/internal/clip"
 	"github.com/fairlead-dev/fairlead/machine/dispatch"
 )
 
@@ -34,7 +35,7 @@ func (b *dispatchBook) take(ch dispatch.Change, actor api.Actor, foreign bool, f
 	}
 	line := api.DispatchLine{
 		Line: ch.Body.Now.Line, At: ch.At.UTC(), Row: ch.Row, Type: dispatchfolder.TypeOf(ch.Event), From: ch.From, To: ch.To,
-		Trigger: excerpt(ch.Trigger, dispatchTextMax), Actor: actor, Foreign: foreign,
+		Trigger: clip.Within(ch.Trigger, dispatchTextMax), Actor: actor, Foreign: foreign,
 	}
 	if line.Type == "" {
 		line.Type = "unknown"
@@ -59,7 +60,7 @@ func (b *dispatchBook) take(ch dispatch.Change, actor api.Actor, foreign bool, f
 		}), dispatchDenialsMax)
 	}
 	if said := inputOf(ch); said != "" {
-		b.input = excerpt(said, dispatchTextMax)
+		b.input = clip.Within(said, dispatchTextMax)
 	}
 }
 
@@ -85,16 +86,3 @@ func lastOf[T any](list []T, most int) []T {
 
 // last returns at most the last `most` elements.
 func last[T any](list []T, most int) []T { return list[max(0, len(list)-most):] }
-
-// excerpt cuts a text at a character boundary, and marks the cut.
-func excerpt(text string, most int) string {
-	if len(text) <= most {
-		return text
-	}
-	const mark = "…"
-	end := most - len(mark)
-	for end > 0 && text[end]&0xc0 == 0x80 {
-		end--
-	}
-	return text[:end] + mark
-}

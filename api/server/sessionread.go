@@ -23,6 +23,7 @@ import (
 
 	"github.com/fairlead-dev/fairlead/api"
 	"github.com/fairlead-dev/fairlead/dispatchfolder"
+	"github.com/fairlead-dev/fairlead/internal/clip"
 	"github.com/fairlead-dev/fairlead/machine/dispatch"
 	"github.com/fairlead-dev/fairlead/policy"
 	"github.com/fairlead-dev/fairlead/team"
@@ -230,7 +231,7 @@ func (s *Server) viewOf(ctx context.Context, f found) (*api.DispatchView, error)
 	}
 	if is.Open != nil {
 		for _, t := range is.Open.Tasks {
-			task := api.DispatchTask{ID: t.ID, Agent: t.Agent, Text: excerpt(t.Text, dispatchTextMax), Began: t.Began.UTC()}
+			task := api.DispatchTask{ID: t.ID, Agent: t.Agent, Text: clip.Within(t.Text, dispatchTextMax), Began: t.Began.UTC()}
 			if by, ok := is.Open.Task(t.By); ok {
 				task.By = by.Agent
 			}
@@ -238,7 +239,7 @@ func (s *Server) viewOf(ctx context.Context, f found) (*api.DispatchView, error)
 		}
 	}
 	for _, w := range is.Waiting {
-		waits := api.DispatchWaiting{Text: excerpt(w.Text, dispatchTextMax), At: w.At.UTC()}
+		waits := api.DispatchWaiting{Text: clip.Within(w.Text, dispatchTextMax), At: w.At.UTC()}
 		if w.Match != nil {
 			waits.Agent = w.Match.Agent
 		}
@@ -297,7 +298,7 @@ func changedAt(f *dispatchfolder.Folder) *time.Time {
 }
 
 func conversationOf(f *dispatchfolder.Folder, is dispatch.Dispatch, c dispatchfolder.ConversationInfo) api.DispatchConversation {
-	talk := api.DispatchConversation{N: c.N, ID: c.ID, Summary: excerpt(c.Summary, dispatchTextMax), Open: c.Open, Agents: some(c.Agents), Files: []api.DispatchFile{}}
+	talk := api.DispatchConversation{N: c.N, ID: c.ID, Summary: clip.Within(c.Summary, dispatchTextMax), Open: c.Open, Agents: some(c.Agents), Files: []api.DispatchFile{}}
 	if !c.Began.IsZero() {
 		began := c.Began.UTC()
 		talk.Began = &began
@@ -333,10 +334,9 @@ func handleDispatchTalk(ctx context.Context, s *Server, in *dispatchTalkIn) (*ap
 	if at < 0 {
 		return nil, unknownTalk(in.N, talks)
 	}
-	c := conversationOf(f.Folder, f.Session, talks[at])
 	talk := &api.DispatchTalk{
-		N: c.N, ID: c.ID, Began: c.Began, Summary: c.Summary, Open: c.Open, Agents: c.Agents, Files: c.Files, MoreFiles: c.MoreFiles,
-		Outputs: []api.DispatchOutput{}, Notes: []string{},
+		DispatchConversation: conversationOf(f.Folder, f.Session, talks[at]),
+		Outputs:              []api.DispatchOutput{}, Notes: []string{},
 	}
 	text, err := f.Folder.Dialogue(in.N)
 	switch {

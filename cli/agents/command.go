@@ -84,9 +84,6 @@ func Command(ctx context.Context, a *cli.App, client *apiclient.Client, verb str
 			}
 		}
 	}
-	if len(errs) == 1 {
-		return errs[0] // without wrapping, so that its text and exit code are unchanged
-	}
 	return errors.Join(errs...)
 }
 
@@ -129,16 +126,9 @@ func waitFor(ctx context.Context, a *cli.App, client *apiclient.Client, verb, na
 			return err
 		}
 		// After each change, look at the state again: the order waits for a state, not for an event.
-		for change, err := range client.Events(ctx, apiclient.EventsQuery{After: int64(seq)}) {
-			if err != nil {
-				return err
-			}
-			seq = change.Seq
-			if slices.Contains([]string{"control/" + name, "session/" + name}, change.Entity) {
-				break
-			}
-		}
-		if err := ctx.Err(); err != nil {
+		if seq, err = client.Next(ctx, seq, func(change api.Change) bool {
+			return slices.Contains([]string{"control/" + name, "session/" + name}, change.Entity)
+		}); err != nil {
 			return err
 		}
 	}

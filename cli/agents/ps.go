@@ -10,6 +10,8 @@ import (
 	"text/tabwriter"
 	"time"
 
+	crewcli "github.com/fairlead-dev/fairlead/cli/crew"
+
 	"github.com/fairlead-dev/fairlead/cli"
 	"github.com/fairlead-dev/fairlead/machine/channel"
 	"github.com/fairlead-dev/fairlead/team"
@@ -45,7 +47,7 @@ func PrintTeam(a *cli.App, out io.Writer, shown view.TeamView, width int) error 
 		session, pid, since := sessionColumns(agent.Session)
 		more := ""
 		if led {
-			more += cli.OrDash(cli.Line(agent.Presence, cli.CrewStatusWidth)) + "\t"
+			more += cli.OrDash(cli.Line(agent.Presence, crewcli.StatusWidth)) + "\t"
 		}
 		if talk {
 			more += turnsOf(agent) + "\t"

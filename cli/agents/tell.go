@@ -2,7 +2,6 @@ package agents
 
 import (
 	"context"
-	"fmt"
 
 	apiclient "github.com/fairlead-dev/fairlead/api/client"
 	"github.com/fairlead-dev/fairlead/cli"
@@ -22,9 +21,5 @@ func Tell(ctx context.Context, a *cli.App, client *apiclient.Client, target, tex
 	if err != nil {
 		return cli.Faulty(err)
 	}
-	if a.JSON {
-		return a.PrintJSON(told)
-	}
-	_, err = fmt.Fprintf(a.Out, "%s (%s) %s\n", cli.Plain(told.Agent), cli.Plain(told.Session), toldWords[told.When])
-	return err
+	return a.Say(told, "%s (%s) %s", cli.Plain(told.Agent), cli.Plain(told.Session), toldWords[told.When])
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/fairlead-dev/fairlead/api"
 	apiclient "github.com/fairlead-dev/fairlead/api/client"
 	"github.com/fairlead-dev/fairlead/cli"
 	"github.com/fairlead-dev/fairlead/controller/sessions"
@@ -25,21 +26,7 @@ const watchRedraw = 100 * time.Millisecond
 func WatchTeam(ctx context.Context, a *cli.App, client *apiclient.Client) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	changed := make(chan struct{}, 1)
-	ended := make(chan error, 1)
-	go func() {
-		for _, err := range client.Events(ctx, apiclient.EventsQuery{After: apiclient.FromNow}) {
-			if err != nil {
-				ended <- err
-				return
-			}
-			select {
-			case changed <- struct{}{}:
-			default:
-			}
-		}
-		ended <- ctx.Err()
-	}()
+	changed, ended := client.Changed(ctx, apiclient.EventsQuery{After: apiclient.FromNow})
 	second := time.NewTicker(time.Second)
 	defer second.Stop()
 	for {
@@ -124,7 +111,7 @@ func watchAgent(ctx context.Context, a *cli.App, client *apiclient.Client, name 
 
 // sessionOwner finds the agent of a session's name: coder-17 belongs to coder. An agent with exactly
 // that name takes precedence. A step without an agent stands for itself: build@f8c1 for build@f8c1-2.
-func sessionOwner(ctx context.Context, a *cli.App, client *apiclient.Client, name string) (view.WhyView, bool) {
+func sessionOwner(ctx context.Context, client *apiclient.Client, name string) (view.WhyView, bool) {
 	cut := strings.LastIndexByte(name, '-')
 	if cut <= 0 || strings.Trim(name[cut+1:], "0123456789") != "" {
 		return view.WhyView{}, false
@@ -154,16 +141,11 @@ func watchSession(ctx context.Context, a *cli.App, client *apiclient.Client, of 
 
 // nextSession waits until a session of the agent is opened.
 func nextSession(ctx context.Context, client *apiclient.Client, name string, after uint64) error {
-	query := apiclient.EventsQuery{After: int64(after)} //nolint:gosec // no journal is that long
-	for change, err := range client.Events(ctx, query) {
-		if err != nil {
-			return err
-		}
-		if ofSession := strings.HasPrefix(change.Entity, "session/") && team.AgentOf(change.Entity) == name; ofSession && (change.To == "opened" || change.To == "running") {
-			return nil
-		}
-	}
-	return ctx.Err()
+	_, err := client.Next(ctx, after, func(change api.Change) bool {
+		ofSession := strings.HasPrefix(change.Entity, "session/") && team.AgentOf(change.Entity) == name
+		return ofSession && (change.To == "opened" || change.To == "running")
+	})
+	return err
 }
 
 // copyOutput prints a session's output as its driver understands it; as JSON, the unchanged output.

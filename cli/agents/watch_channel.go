@@ -15,7 +15,7 @@ import (
 func WatchNamed(ctx context.Context, a *cli.App, client *cli.Reader, name string, opts channels.Watched) error {
 	channel, sure := strings.CutPrefix(name, "#")
 	if _, _, isStep := sessions.StepParts(name); isStep && !sure { // it cannot be a channel's name
-		if step, ok := sessionOwner(ctx, a, client.Client, name); ok {
+		if step, ok := sessionOwner(ctx, client.Client, name); ok {
 			return watchSession(ctx, a, client.Client, step, name)
 		}
 	}
@@ -32,7 +32,7 @@ func WatchNamed(ctx context.Context, a *cli.App, client *cli.Reader, name string
 	if opts != (channels.Watched{Last: cli.WatchLast}) {
 		return &cli.Coded{Code: cli.ExitUsage, Err: fmt.Errorf("%s is not a channel; --no-follow, --moves and --last are for channels only", cli.Line(name, cli.ErrorWidth))}
 	}
-	if agent, ok := sessionOwner(ctx, a, client.Client, name); ok {
+	if agent, ok := sessionOwner(ctx, client.Client, name); ok {
 		return watchSession(ctx, a, client.Client, agent, name)
 	}
 	if client.Offline != nil {

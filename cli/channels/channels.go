@@ -129,10 +129,7 @@ func ShowChannel(ctx context.Context, a *cli.App, client *apiclient.Client, name
 	if err != nil {
 		return err
 	}
-	if a.JSON {
-		return a.PrintJSON(view)
-	}
-	return PrintChannel(a, a.Out, view)
+	return a.Show(view, func() error { return PrintChannel(a, a.Out, view) })
 }
 
 // PrintChannel prints one channel from its view.

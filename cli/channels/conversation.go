@@ -125,7 +125,7 @@ func (c *Conversation) move(e view.ChannelEntry) string {
 	case e.To == string(channel.Active) && e.From == string(channel.Waiting):
 		return "── " + agent + " goes on"
 	case e.To == string(channel.Waiting):
-		return "── " + agent + " waits" + because(e.Text)
+		return "── " + agent + " waits" + cli.Why(e.Text)
 	case e.Trigger == string(channel.PassedOn):
 		return "── " + agent + " passes"
 	case c.AllMoves:
@@ -133,13 +133,6 @@ func (c *Conversation) move(e view.ChannelEntry) string {
 	default:
 		return ""
 	}
-}
-
-func because(text string) string {
-	if text == "" {
-		return ""
-	}
-	return ": " + text
 }
 
 // Note writes a line of Fairlead. It may contain text of agents, so it is kept on one line.

@@ -1,8 +1,6 @@
 package channels
 
 import (
-	"fmt"
-
 	"github.com/fairlead-dev/fairlead/api"
 	"github.com/fairlead-dev/fairlead/cli"
 )
@@ -12,9 +10,5 @@ func Ordered(a *cli.App, done api.ChannelOrdered, err error) error {
 	if err != nil {
 		return err
 	}
-	if a.JSON {
-		return a.PrintJSON(done)
-	}
-	_, err = fmt.Fprintf(a.Out, "%s: %s\n", cli.Plain(done.Channel.Name), standing(done.Channel))
-	return err
+	return a.Say(done, "%s: %s", cli.Plain(done.Channel.Name), standing(done.Channel))
 }

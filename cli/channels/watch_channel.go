@@ -50,22 +50,8 @@ type channelWatch struct {
 func (w *channelWatch) follow(ctx context.Context, show func([]view.ChannelEntry) error) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	changed := make(chan struct{}, 1)
-	ended := make(chan error, 1)
 	from := int64(w.after) //nolint:gosec // no journal is that long
-	go func() {
-		for _, err := range w.client.Events(ctx, apiclient.EventsQuery{After: from, Entity: "channel/" + w.channel}) {
-			if err != nil {
-				ended <- err
-				return
-			}
-			select {
-			case changed <- struct{}{}:
-			default:
-			}
-		}
-		ended <- ctx.Err()
-	}()
+	changed, ended := w.client.Changed(ctx, apiclient.EventsQuery{After: from, Entity: "channel/" + w.channel})
 	for {
 		over := false
 		if w.enough != nil {

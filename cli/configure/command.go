@@ -90,11 +90,7 @@ func Do(ctx context.Context, a *cli.App, op edit.Op, name string, form func(*edi
 	if client != nil {
 		return opts.Reload(ctx, a)
 	}
-	if a.JSON {
-		return a.PrintJSON(done)
-	}
-	fmt.Fprintln(a.Out, "wrote fairlead.yaml; no daemon runs, so the next `fairlead up` loads it")
-	return nil
+	return a.Say(done, "wrote fairlead.yaml; no daemon runs, so the next `fairlead up` loads it")
 }
 
 func openSessions(ctx context.Context, client *apiclient.Client, agent string) (ids []string) {

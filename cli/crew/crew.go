@@ -12,6 +12,17 @@ import (
 	"github.com/fairlead-dev/fairlead/view"
 )
 
+// Widths of names and colours in lines that must fit into 80 columns.
+const (
+	NameWidth     = 20
+	StatusWidth   = 8 // the longest status
+	idWidth       = 12
+	evidenceWidth = 40
+	sleepersWidth = 54 // behind "`fairlead crew wake` wakes 8: "
+	noticeWidth   = 200
+	noticesShown  = 5 // the newest; the journal has them all
+)
+
 // PrintCrew prints the crew for people: the lead, nine seats, and what can be done.
 func PrintCrew(a *cli.App, view view.CrewView) error {
 	fmt.Fprintln(a.Out, leadLine(a, view.Lead)+"\n")
@@ -40,11 +51,11 @@ func leadLine(a *cli.App, lead view.LeadView) string {
 	if lead.Agent == "" {
 		return "no lead is configured; set team.lead in fairlead.yaml, and start again"
 	}
-	return a.Paint(cli.Bold, cli.Line(lead.Agent, cli.CrewNameWidth)) + " leads: " + leadWords(lead)
+	return a.Paint(cli.Bold, cli.Line(lead.Agent, NameWidth)) + " leads: " + leadWords(lead)
 }
 
 func leadWords(lead view.LeadView) string {
-	session := cli.Line(lead.Session, cli.CrewNameWidth)
+	session := cli.Line(lead.Session, NameWidth)
 	switch lead.State {
 	case view.LeadAsleep:
 		return "it has no session"
@@ -116,16 +127,16 @@ func swatch(a *cli.App, colour string) string {
 }
 
 func seat(a *cli.App, seat int, mark, name, status, about string) {
-	name = cli.Line(name, cli.CrewNameWidth)
-	name += strings.Repeat(" ", max(0, cli.CrewNameWidth-cli.Columns(name)))
-	status = cli.Line(status, cli.CrewStatusWidth)
-	fmt.Fprintf(a.Out, "%d  %s%s  %-*s  %s\n", seat, mark, name, cli.CrewStatusWidth, status, cli.Line(about, cli.EvidenceWidth))
+	name = cli.Line(name, NameWidth)
+	name += strings.Repeat(" ", max(0, NameWidth-cli.Columns(name)))
+	status = cli.Line(status, StatusWidth)
+	fmt.Fprintf(a.Out, "%d  %s%s  %-*s  %s\n", seat, mark, name, StatusWidth, status, cli.Line(about, evidenceWidth))
 }
 
 // CrewName is the displayed name of a member: a placeholder has no name yet.
 func CrewName(doc view.DocumentView) string {
 	if doc.Name == nil || *doc.Name == "" {
-		return "(" + cli.Line(doc.ID, cli.CrewIDWidth) + ")"
+		return "(" + cli.Line(doc.ID, idWidth) + ")"
 	}
 	return *doc.Name
 }
@@ -168,7 +179,7 @@ func WhatNow(a *cli.App, view view.CrewView) string {
 	case crew.SummonButton:
 		return fmt.Sprintf("the crew has no members yet; `fairlead crew summon` summons %d", view.Size)
 	case crew.WakeButton:
-		return fmt.Sprintf("`fairlead crew wake` wakes %d: %s", len(asleep), cli.Line(strings.Join(asleep, ", "), cli.SleepersWidth))
+		return fmt.Sprintf("`fairlead crew wake` wakes %d: %s", len(asleep), cli.Line(strings.Join(asleep, ", "), sleepersWidth))
 	case crew.WakingButton:
 		return a.Paint(cli.Yellow, underway[view.InProgress])
 	default:
@@ -186,12 +197,12 @@ var underway = map[string]string{
 
 // printNotices shows the latest problems, the newest at the end.
 func printNotices(a *cli.App, view view.CrewView) error {
-	notices := view.Notices[max(0, len(view.Notices)-cli.NoticesShown):]
+	notices := view.Notices[max(0, len(view.Notices)-noticesShown):]
 	if len(notices) > 0 {
 		fmt.Fprintln(a.Out)
 	}
 	for _, n := range notices {
-		fmt.Fprintf(a.Out, "%s  %s\n", cli.Clock(n.At), a.Paint(cli.Yellow, cli.Line(n.Kind+": "+n.Text, cli.NoticeWidth)))
+		fmt.Fprintf(a.Out, "%s  %s\n", cli.Clock(n.At), a.Paint(cli.Yellow, cli.Line(n.Kind+": "+n.Text, noticeWidth)))
 	}
 	return nil
 }

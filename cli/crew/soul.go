@@ -50,11 +50,7 @@ func ImportOne(ctx context.Context, a *cli.App, client *apiclient.Client, name s
 	if err != nil {
 		return fmt.Errorf("%s: %w", cli.Line(name, cli.ErrorWidth), err)
 	}
-	if a.JSON {
-		return a.PrintJSON(doc)
-	}
-	_, err = fmt.Fprintf(a.Out, "%s is in the crew as %s, on seat %d: %s\n", cli.Line(CrewName(doc), cli.CrewNameWidth), cli.Plain(doc.ID), doc.Seat, cli.Plain(doc.Status))
-	return err
+	return a.Say(doc, "%s is in the crew as %s, on seat %d: %s", cli.Line(CrewName(doc), NameWidth), cli.Plain(doc.ID), doc.Seat, cli.Plain(doc.Status))
 }
 
 // document reads a file as long as the daemon would accept it.

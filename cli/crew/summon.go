@@ -19,7 +19,7 @@ func ToldLead(a *cli.App, done api.CrewOrdered, what string) error {
 	if a.JSON {
 		return a.PrintJSON(done)
 	}
-	text := cli.Line(done.Team.Lead.Agent, cli.CrewNameWidth) + " " + what
+	text := cli.Line(done.Team.Lead.Agent, NameWidth) + " " + what
 	if done.Team.Lead.State == view.LeadWaits {
 		text += "\nbut " + leadWords(done.Team.Lead)
 	}
@@ -103,16 +103,9 @@ func AwaitCrew(ctx context.Context, a *cli.App, client *apiclient.Client, done a
 			done.Team.Notices = view.Notices // they have been printed
 		}
 		// After each change, look at the state again: the command waits for a state, not for an event.
-		for change, err := range client.Events(ctx, apiclient.EventsQuery{After: int64(seq)}) { //nolint:gosec // no journal is that long
-			if err != nil {
-				return err
-			}
-			seq = change.Seq
-			if change.Machine == "presence" || change.Machine == "session" {
-				break
-			}
-		}
-		if err := ctx.Err(); err != nil {
+		if seq, err = client.Next(ctx, seq, func(change api.Change) bool {
+			return change.Machine == "presence" || change.Machine == "session"
+		}); err != nil {
 			return err
 		}
 	}
@@ -122,20 +115,20 @@ func AwaitCrew(ctx context.Context, a *cli.App, client *apiclient.Client, done a
 func meanwhile(a *cli.App, shown view.CrewView, known []view.NoticeView, said string) string {
 	for _, n := range shown.Notices {
 		if !slices.Contains(known, n) {
-			fmt.Fprintln(a.Err, a.Paint(cli.Dim, cli.Line(n.Kind+": "+n.Text, cli.NoticeWidth)))
+			fmt.Fprintln(a.Err, a.Paint(cli.Dim, cli.Line(n.Kind+": "+n.Text, noticeWidth)))
 		}
 	}
 	if shown.Lead.State != view.LeadWaits || shown.Lead.Why == said {
 		return said
 	}
-	fmt.Fprintln(a.Err, a.Paint(cli.Dim, cli.Line(shown.Lead.Agent, cli.CrewNameWidth)+" leads: "+leadWords(shown.Lead)))
+	fmt.Fprintln(a.Err, a.Paint(cli.Dim, cli.Line(shown.Lead.Agent, NameWidth)+" leads: "+leadWords(shown.Lead)))
 	return shown.Lead.Why
 }
 
 // Outcome describes the crew when a ceremony is over.
 func Outcome(view view.CrewView, who []string) string {
 	if who == nil {
-		return cli.Line(view.Lead.Agent, cli.CrewNameWidth) + "'s session is over; the crew sleeps"
+		return cli.Line(view.Lead.Agent, NameWidth) + "'s session is over; the crew sleeps"
 	}
 	var awake []string
 	for _, id := range who {
@@ -151,7 +144,7 @@ func NotAwake(view view.CrewView, who []string, before view.CrewView) error {
 	var errs []string
 	for _, id := range who {
 		if doc, ok := docOf(view, id); ok && doc.Status != string(crew.Alive) {
-			errs = append(errs, fmt.Sprintf("%s is %s: %s", cli.Line(CrewName(doc), cli.CrewNameWidth), cli.Plain(doc.Status), evidence(view.Lead, doc)))
+			errs = append(errs, fmt.Sprintf("%s is %s: %s", cli.Line(CrewName(doc), NameWidth), cli.Plain(doc.Status), evidence(view.Lead, doc)))
 		}
 	}
 	if len(errs) == 0 {

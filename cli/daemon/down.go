@@ -47,11 +47,7 @@ func Down(ctx context.Context, a *cli.App, now bool) error {
 	if err := untilGone(ctx, a); err != nil {
 		return err
 	}
-	if a.JSON {
-		return a.PrintJSON(map[string]bool{"down": true})
-	}
-	fmt.Fprintln(a.Out, "fairlead is down; desired states are kept for the next `fairlead up`")
-	return nil
+	return a.Say(map[string]bool{"down": true}, "fairlead is down; desired states are kept for the next `fairlead up`")
 }
 
 // DownWords says what is waited for, and how to avoid waiting.

@@ -54,11 +54,7 @@ func Up(ctx context.Context, a *cli.App, opts UpOptions) error {
 
 // sayReady prints the one line that programs wait for.
 func sayReady(a *cli.App, d *Daemon) error {
-	if a.JSON {
-		return a.PrintJSON(map[string]any{"ready": true, "url": d.Url, "pid": os.Getpid()})
-	}
-	_, err := fmt.Fprintln(a.Out, "ready "+d.Url)
-	return err
+	return a.Say(map[string]any{"ready": true, "url": d.Url, "pid": os.Getpid()}, "%s", "ready "+d.Url)
 }
 
 // untilStopped waits for the end: a first signal lets sessions finish, a second ends them, a third

@@ -6,6 +6,8 @@ import (
 	"slices"
 
 	"github.com/fairlead-dev/fairlead/cli"
+	"github.com/fairlead-dev/fairlead/config"
+	dispatchctl "github.com/fairlead-dev/fairlead/controller/dispatch"
 	"github.com/fairlead-dev/fairlead/dispatchfolder"
 	"github.com/fairlead-dev/fairlead/machine/dispatch"
 	"github.com/fairlead-dev/fairlead/policy"
@@ -30,26 +32,6 @@ type PolicyAnswer struct {
 	Session    string `json:"session,omitempty"` // the session whose paths apply
 }
 
-// Narrowed limits an allowed call to the bounds of the agent in that state, if fairlead.yaml has
-// one: the daemon does the same if it runs the session.
-func Narrowed(a *cli.App, verdict policy.Verdict, is dispatch.Dispatch, folder *dispatchfolder.Folder, main bool, state string, call policy.Call) policy.Verdict {
-	conf, err := a.MaybeConfig()
-	if err != nil || conf == nil || folder != nil && is.Host != dispatch.Fairlead {
-		return verdict
-	}
-	if main {
-		state = is.Lead
-	}
-	agent, ok := conf.Agent(state)
-	if !ok {
-		return verdict
-	}
-	if call.Dir == "" {
-		call.Dir = agent.Workspace
-	}
-	return dispatchfolder.Narrowed(verdict, agent.Permissions.Bounds(), is, folder, agent.Workspace, main, call, nil)
-}
-
 // StateNamed returns the state for a name in any case: transitions show names in capitals.
 func StateNamed(is dispatch.Dispatch, name string) string {
 	if is.Knows(name) {
@@ -63,17 +45,23 @@ func StateNamed(is dispatch.Dispatch, name string) string {
 	return name
 }
 
-// RepoOfSession returns the repository of a session.
-func RepoOfSession(a *cli.App, folder *dispatchfolder.Folder) string {
-	if repo := repoOf(folder.Path()); repo != "" {
-		return repo
+// Judged returns whether a state may make a call in a session, by the rules of the session's own repository
+// and, if fairlead.yaml can be read, the bounds that it sets.
+func Judged(a *cli.App, found dispatchfolder.Found, state string, call policy.Call) PolicyAnswer {
+	conf, err := a.MaybeConfig()
+	if err != nil || conf == nil {
+		conf = &config.Config{}
 	}
-	return a.Dir
-}
-
-// DelegateTo returns the agent that could do what is denied.
-func DelegateTo(is dispatch.Dispatch, verdict policy.Verdict) string {
-	return dispatchfolder.Best(is, verdict.Capability).Best
+	conf.Dir = repoOf(a, found.Folder)
+	verdict, delegate := dispatchctl.NewOrders(conf).JudgeDispatch(dispatchctl.Target{Found: found}, state, call)
+	answer := PolicyAnswer{Decision: "allow", Reason: verdict.Reason, Row: verdict.Row, Capability: verdict.Capability, DelegateTo: delegate}
+	if !verdict.Allow {
+		answer.Decision = "deny"
+	}
+	if found.Folder != nil {
+		answer.Session = found.Folder.Path()
+	}
+	return answer
 }
 
 // PrintVerdict prints whether a state may make a call, and why.

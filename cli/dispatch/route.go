@@ -13,23 +13,22 @@ import (
 
 // SessionOrNew returns the named session, or a session as it would start now: it then has agents and
 // no folder (nil).
-func SessionOrNew(a *cli.App, path string) (dispatch.Dispatch, *dispatchfolder.Folder, error) {
+func SessionOrNew(a *cli.App, path string) (dispatchfolder.Found, error) {
 	if path == "" {
 		folder, err := dispatchfolder.Current(a.Dir)
 		if err != nil {
-			return dispatch.Dispatch{}, nil, err
+			return dispatchfolder.Found{}, err
 		}
 		if folder == nil {
 			orders, err := Orders(a)
 			if err != nil {
-				return dispatch.Dispatch{}, nil, err
+				return dispatchfolder.Found{}, err
 			}
 			is, err := orders.NewDispatch()
-			return is, nil, err
+			return dispatchfolder.Found{Session: is}, err
 		}
 	}
-	found, err := Session(a, path)
-	return found.Is, found.Folder, err
+	return Session(a, path)
 }
 
 // PrintRanking prints which agents match an input, best first, with the terms that matched.

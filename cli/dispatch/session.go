@@ -32,16 +32,10 @@ func Orders(a *cli.App) (dispatchctl.Orders, error) {
 	return dispatchctl.NewOrders(conf), err
 }
 
-// openSession is the session that a command is about, in its present state.
-type openSession struct {
-	*dispatchfolder.Folder
-	Is dispatch.Dispatch
-}
-
 // Session finds the folder that path names; an empty path means the open session that was started
 // last.
-func Session(a *cli.App, path string) (openSession, error) {
-	var found openSession
+func Session(a *cli.App, path string) (dispatchfolder.Found, error) {
+	var found dispatchfolder.Found
 	var err error
 	if path == "" {
 		found.Folder, err = dispatchfolder.Current(a.Dir)
@@ -58,7 +52,7 @@ func Session(a *cli.App, path string) (openSession, error) {
 		}
 		return found, err
 	}
-	found.Is, err = found.Session()
+	found.Session, err = found.Folder.Session()
 	return found, err
 }
 
@@ -81,12 +75,12 @@ func isFolder(path string) bool {
 }
 
 // Ordering is Session for orders that an agent may not give.
-func Ordering(a *cli.App, path, event string) (openSession, error) {
+func Ordering(a *cli.App, path, event string) (dispatchfolder.Found, error) {
 	found, err := Session(a, path)
 	if err != nil {
 		return found, err
 	}
-	return found, outside(a, event, found.Path(), found.Is.Host)
+	return found, outside(a, event, found.Folder.Path(), found.Session.Host)
 }
 
 // outside refuses orders that an agent may not give (X10): an agent could name the paths that it may
@@ -108,12 +102,14 @@ func outside(a *cli.App, event, folder string, host dispatch.Host) error {
 	return dispatchctl.Target{Name: no.Subject, Found: dispatchfolder.Found{Session: is}}.MayOrder(event, func() bool { return claudehook.Within(os.Getpid()) })
 }
 
-// repoOf returns the repository whose usual folder contains a session; empty: the session is
-// elsewhere.
-func repoOf(folder string) string {
-	repo, usual := strings.CutSuffix(filepath.Dir(folder), string(filepath.Separator)+filepath.FromSlash(usualPlace))
+// repoOf returns the repository whose usual folder contains a session; if it is elsewhere, the present one.
+func repoOf(a *cli.App, folder *dispatchfolder.Folder) string {
+	if folder == nil {
+		return a.Dir
+	}
+	repo, usual := strings.CutSuffix(filepath.Dir(folder.Path()), string(filepath.Separator)+filepath.FromSlash(usualPlace))
 	if !usual {
-		return ""
+		return a.Dir
 	}
 	return repo
 }

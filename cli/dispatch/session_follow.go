@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/fairlead-dev/fairlead/cli"
+	"github.com/fairlead-dev/fairlead/dispatchfolder"
 	"github.com/fairlead-dev/fairlead/machine/dispatch"
 )
 
@@ -15,11 +16,11 @@ const sessionLook = 30 * time.Millisecond
 
 // sessionWait shows what happens to an input until it is answered. from is the position in the
 // history at which it begins.
-func sessionWait(ctx context.Context, a *cli.App, found openSession, from int64, done moved) error {
+func sessionWait(ctx context.Context, a *cli.App, found dispatchfolder.Found, from int64, done moved) error {
 	n := done.After.Made
 	shown, failed := 0, false
 	for {
-		lines, next, err := found.Lines(from)
+		lines, next, err := found.Folder.Lines(from)
 		if err != nil {
 			return err
 		}
@@ -51,13 +52,13 @@ func sessionWait(ctx context.Context, a *cli.App, found openSession, from int64,
 }
 
 // answered shows how a conversation ended.
-func answered(a *cli.App, found openSession, done moved, ch dispatch.Change, failed bool) error {
-	is, err := found.Session()
+func answered(a *cli.App, found dispatchfolder.Found, done moved, ch dispatch.Change, failed bool) error {
+	is, err := found.Folder.Session()
 	if err != nil {
 		return err
 	}
 	done.State, done.Waiting, done.Summary, done.Files = is.State(), len(is.Waiting), ch.Body.Summary.Text, ch.Body.Summary.Files
-	if done.Answer, err = found.Answer(ch.Body.Conversation); err != nil {
+	if done.Answer, err = found.Folder.Answer(ch.Body.Conversation); err != nil {
 		return err
 	}
 	if a.JSON {

@@ -15,22 +15,21 @@ import (
 	"github.com/fairlead-dev/fairlead/machine"
 	"github.com/fairlead-dev/fairlead/machine/dispatch"
 	"github.com/fairlead-dev/fairlead/policy"
-	"github.com/fairlead-dev/fairlead/rank"
 )
 
 // Saying is Ordering for reports of work in a session. If an agent program or the daemon carries out
 // the session, other reports are refused, because the one that works would not receive them.
-func Saying(a *cli.App, path, event string, by ...dispatch.Host) (openSession, error) {
+func Saying(a *cli.App, path, event string, by ...dispatch.Host) (dispatchfolder.Found, error) {
 	found, err := Ordering(a, path, event)
-	over := found.Is.Phase == dispatch.Closed
-	if err != nil || !over && slices.Contains(by, found.Is.Host) {
+	over := found.Session.Phase == dispatch.Closed
+	if err != nil || !over && slices.Contains(by, found.Session.Host) {
 		return found, err
 	}
-	no := &machine.Refusal{Subject: found.Name(), Event: event, State: string(found.Is.Phase)}
+	no := &machine.Refusal{Subject: found.Folder.Name(), Event: event, State: string(found.Session.Phase)}
 	switch {
 	case over:
 		no.Reason = "it is over; start another one: fairlead dispatch start"
-	case found.Is.Host == dispatch.Fairlead:
+	case found.Session.Host == dispatch.Fairlead:
 		no.Reason = "agents of fairlead.yaml carry it out, and their sessions report what happens; give it an input, or end it: fairlead dispatch end"
 	default:
 		no.Reason = "Claude Code carries it out, and its hooks report what happens; give the order there, or end it: fairlead dispatch end"
@@ -61,39 +60,23 @@ func SessionInput(ctx context.Context, a *cli.App, path, text string, wait, over
 		return err
 	}
 	in := dispatch.UserInput{Text: text, Named: policy.NamedPaths(text), Over: over}
-	if found.Is.Mode != dispatch.Response && (found.Is.Ranker == "" || found.Is.Host != dispatch.Fairlead) { // otherwise a model decides
-		ranking, err := Ranked(a, found.Is, text)
+	if found.Session.Mode != dispatch.Response && (found.Session.Ranker == "" || found.Session.Host != dispatch.Fairlead) { // otherwise a model decides
+		orders, err := Orders(a)
 		if err != nil {
 			return err
 		}
-		in.Match = dispatchfolder.MatchOf(ranking)
+		in.Match = dispatchfolder.MatchOf(orders.RankDispatch(found.Session, text))
 	}
 	from := historyEnd(found.Folder)
 	done, err := TellSession(a, found, in)
 	if err != nil {
-		return inboxWords(a, found, err)
+		return inboxWords(found, err)
 	}
 	done.Match = in.Match
 	if wait && done.Conversation != "" {
 		return sessionWait(ctx, a, found, from, done)
 	}
-	if a.JSON {
-		return a.PrintJSON(done)
-	}
-	return PrintMoved(a, done, found.Is)
-}
-
-// Ranked compares a text with the descriptions of a session, by the threshold of fairlead.yaml.
-func Ranked(a *cli.App, is dispatch.Dispatch, text string) (rank.Ranking, error) {
-	conf, err := a.MaybeConfig()
-	if err != nil {
-		return rank.Ranking{}, err
-	}
-	ranking := dispatchfolder.Best(is, text)
-	if conf != nil {
-		ranking = ranking.Over(conf.Dispatch.Threshold)
-	}
-	return ranking, nil
+	return a.Show(done, func() error { return PrintMoved(a, done, found.Session) })
 }
 
 // historyEnd returns the end of a session's history.
@@ -106,16 +89,16 @@ func historyEnd(f *dispatchfolder.Folder) int64 {
 }
 
 // inboxWords adds to a refusal in mode response where messages must be put.
-func inboxWords(a *cli.App, found openSession, err error) error {
-	if found.Is.Mode != dispatch.Response || cli.CodeOf(err) != cli.ExitRefused {
+func inboxWords(found dispatchfolder.Found, err error) error {
+	if found.Session.Mode != dispatch.Response || cli.CodeOf(err) != cli.ExitRefused {
 		return err
 	}
-	return fmt.Errorf("%w; put a text file into %s", err, filepath.Join(found.Path(), "inbox"))
+	return fmt.Errorf("%w; put a text file into %s", err, filepath.Join(found.Folder.Path(), "inbox"))
 }
 
 // TellSession gives a session an input under the folder's lock, and returns its state afterwards.
-func TellSession(a *cli.App, found openSession, in dispatch.Input) (moved, error) {
-	changes, is, err := found.Do(time.Now(), byHand, in)
+func TellSession(a *cli.App, found dispatchfolder.Found, in dispatch.Input) (moved, error) {
+	changes, is, err := found.Folder.Do(time.Now(), byHand, in)
 	if err != nil {
 		return moved{}, err
 	}
@@ -209,17 +192,17 @@ func SessionDelegate(a *cli.App, path, agent, text, from string) error {
 	if err != nil {
 		return err
 	}
-	agent = StateNamed(found.Is, agent)
+	agent = StateNamed(found.Session, agent)
 	in := dispatch.Delegate{Agent: agent, Text: text, Trigger: "delegated by MAIN"}
 	if from != "" {
-		if in.By, err = taskOf(found.Is, from); err != nil {
+		if in.By, err = taskOf(found.Session, from); err != nil {
 			return err
 		}
 		in.Trigger = from + " needs help"
 	}
 	prompt := text
-	if c := found.Is.Open; c != nil {
-		prompt = dispatchfolder.DelegationPrompt(text, found.Workspace(c.N), found.DialoguePath(c.N))
+	if c := found.Session.Open; c != nil {
+		prompt = dispatchfolder.DelegationPrompt(text, found.Folder.Workspace(c.N), found.Folder.DialoguePath(c.N))
 		in.Params = fmt.Sprintf("- subagent_type: %s\n- description: %s\n- prompt: %s", agent, cli.Line(text, cli.SummaryWidth), prompt)
 	}
 	done, err := TellSession(a, found, in)
@@ -255,13 +238,13 @@ func SessionDone(a *cli.App, path, agent, text string, failed bool) error {
 	if err != nil {
 		return err
 	}
-	c := found.Is.Open
+	c := found.Session.Open
 	if c == nil || len(c.Tasks) == 0 {
 		return &cli.Coded{Code: cli.ExitRefused, Err: errors.New("no agent has a task; `fairlead dispatch respond TEXT` answers an input that MAIN has")}
 	}
 	task := c.Tasks[len(c.Tasks)-1]
 	if agent != "" {
-		id, err := taskOf(found.Is, agent)
+		id, err := taskOf(found.Session, agent)
 		if err != nil {
 			return err
 		}
@@ -271,8 +254,5 @@ func SessionDone(a *cli.App, path, agent, text string, failed bool) error {
 	if err != nil {
 		return err
 	}
-	if a.JSON {
-		return a.PrintJSON(done)
-	}
-	return PrintMoved(a, done, found.Is)
+	return a.Show(done, func() error { return PrintMoved(a, done, found.Session) })
 }

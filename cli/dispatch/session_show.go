@@ -52,10 +52,10 @@ type conversationShown struct {
 }
 
 // SessionStatusOf is the status of an open dispatch folder.
-func SessionStatusOf(found openSession, conversations []dispatchfolder.ConversationInfo) SessionStatus {
-	is := found.Is
+func SessionStatusOf(found dispatchfolder.Found, conversations []dispatchfolder.ConversationInfo) SessionStatus {
+	is := found.Session
 	status := SessionStatus{
-		Name: found.Name(), Path: found.Path(), Mode: string(is.Mode), Host: hostWord(is.Host), Began: is.Began,
+		Name: found.Folder.Name(), Path: found.Folder.Path(), Mode: string(is.Mode), Host: hostWord(is.Host), Began: is.Began,
 		State: is.State(), Phase: string(is.Phase), Permissions: is.Permissions(), Denied: is.Denied, Ended: is.Ended,
 		Agents: []string{}, Conversations: []conversationShown{},
 	}
@@ -66,7 +66,7 @@ func SessionStatusOf(found openSession, conversations []dispatchfolder.Conversat
 		status.Waiting = append(status.Waiting, w.Text)
 	}
 	if c := is.Open; c != nil {
-		status.Conversation, status.Workspace, status.Input, status.Tasks = c.ID(), found.Workspace(c.N), c.Input, c.Tasks
+		status.Conversation, status.Workspace, status.Input, status.Tasks = c.ID(), found.Folder.Workspace(c.N), c.Input, c.Tasks
 	}
 	for _, c := range conversations {
 		status.Conversations = append(status.Conversations, conversationShown{
@@ -77,10 +77,10 @@ func SessionStatusOf(found openSession, conversations []dispatchfolder.Conversat
 }
 
 // DenialsOf reads the last denials from a session's history.
-func DenialsOf(found openSession) ([]denialShown, error) {
+func DenialsOf(found dispatchfolder.Found) ([]denialShown, error) {
 	var list []denialShown
-	for from := int64(0); found.Is.Denied > 0; {
-		lines, next, err := found.Lines(from)
+	for from := int64(0); found.Session.Denied > 0; {
+		lines, next, err := found.Folder.Lines(from)
 		if err != nil {
 			return nil, err
 		}

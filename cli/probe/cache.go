@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/fairlead-dev/fairlead/internal/file"
+
 	"github.com/fairlead-dev/fairlead/cli"
 )
 
@@ -86,11 +88,11 @@ func recall(file string) (reply Reply, ok bool) {
 
 // remember stores an answer without faults and warnings, and removes those that are too old. A failure only means
 // that the program is asked again.
-func remember(file string, reply Reply) {
-	if file == "" || reply.Fault != "" || len(reply.Found.Warnings) > 0 {
+func remember(path string, reply Reply) {
+	if path == "" || reply.Fault != "" || len(reply.Found.Warnings) > 0 {
 		return
 	}
-	dir := filepath.Dir(file)
+	dir := filepath.Dir(path)
 	text, err := json.Marshal(reply)
 	if err != nil || os.MkdirAll(dir, 0o700) != nil {
 		return
@@ -101,12 +103,5 @@ func remember(file string, reply Reply) {
 			_ = os.Remove(filepath.Join(dir, entry.Name()))
 		}
 	}
-	part, err := os.CreateTemp(dir, "part-")
-	if err != nil {
-		return
-	}
-	_, err = part.Write(text)
-	if cerr := part.Close(); err != nil || cerr != nil || os.Rename(part.Name(), file) != nil {
-		_ = os.Remove(part.Name())
-	}
+	_ = file.ReplaceUnsynced(path, text, 0o600)
 }

@@ -27,11 +27,7 @@ func AnswerAsked(ctx context.Context, a *cli.App, client *apiclient.Client, id, 
 	if err != nil {
 		return cli.Faulty(err)
 	}
-	if a.JSON {
-		return a.PrintJSON(map[string]any{"seq": done.Seq, "id": id, "allow": answer.Allow, "option": answer.Option, "scope": answer.Scope})
-	}
-	_, err = fmt.Fprintf(a.Out, "%s of %s %s\n", cli.Plain(id), cli.Plain(asked.Agent), SaidAnswer(asked, answer))
-	return err
+	return a.Say(map[string]any{"seq": done.Seq, "id": id, "allow": answer.Allow, "option": answer.Option, "scope": answer.Scope}, "%s of %s %s", cli.Plain(id), cli.Plain(asked.Agent), SaidAnswer(asked, answer))
 }
 
 // ChooseAnswer turns a person's word into an answer to the question. An option with that name takes

@@ -1,6 +1,7 @@
 package questions
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -21,7 +22,7 @@ func Inbox(ctx context.Context, a *cli.App) (err error) {
 	if err != nil {
 		return err
 	}
-	defer func() { err = cli.CmpErr(err, client.Close()) }()
+	defer func() { err = cmp.Or(err, client.Close()) }()
 	items, err := client.Inbox(ctx)
 	switch {
 	case err != nil:

@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 
+	"github.com/fairlead-dev/fairlead/api"
 	apiclient "github.com/fairlead-dev/fairlead/api/client"
 	"github.com/fairlead-dev/fairlead/cli"
 	"github.com/fairlead-dev/fairlead/cli/questions"
@@ -38,8 +39,10 @@ func ReadInput(a *cli.App, path string) (string, error) {
 	switch err := json.Unmarshal(text, &object); {
 	case len(text) > inputMost:
 		return "", fmt.Errorf("--input %s has more than %d KiB; put large things into a file and name it in the answer", path, inputMost>>10)
-	case err != nil || object == nil:
-		return "", fmt.Errorf(`--input %s is not a JSON object, as in {"approved": true}%s`, path, cli.OrNote(cli.ErrText(err)))
+	case err != nil:
+		return "", fmt.Errorf(`--input %s is not a JSON object, as in {"approved": true} (%w)`, path, err)
+	case object == nil:
+		return "", fmt.Errorf(`--input %s is not a JSON object, as in {"approved": true}`, path)
 	}
 	return string(text), nil
 }
@@ -106,7 +109,7 @@ func Cancel(ctx context.Context, a *cli.App, id, step, note string) error {
 	if err != nil {
 		return err
 	}
-	view, err := cancelAt(ctx, a, h, id, step, note)
+	view, err := cancelAt(ctx, h, id, step, note)
 	if err = errors.Join(err, h.leave(ctx, a, err == nil)); err != nil {
 		return err
 	}
@@ -122,7 +125,7 @@ func Cancel(ctx context.Context, a *cli.App, id, step, note string) error {
 }
 
 // cancelAt cancels, and waits until no process of it runs.
-func cancelAt(ctx context.Context, a *cli.App, h *Helm, id, step, note string) (view.RunView, error) {
+func cancelAt(ctx context.Context, h *Helm, id, step, note string) (view.RunView, error) {
 	done, err := h.Runs.Cancel(ctx, id, step, note)
 	if err != nil {
 		return view.RunView{}, err
@@ -132,14 +135,7 @@ func cancelAt(ctx context.Context, a *cli.App, h *Helm, id, step, note string) (
 		if err != nil || !atIt(view, step) {
 			return view, err
 		}
-		for ch, err := range h.Events(ctx, apiclient.EventsQuery{After: int64(after)}) { //nolint:gosec // no journal is that long
-			if err != nil {
-				return view, err
-			}
-			after = ch.Seq
-			break // any change: the command waits for a state
-		}
-		if err := ctx.Err(); err != nil {
+		if after, err = h.Next(ctx, after, func(api.Change) bool { return true }); err != nil { // it waits for a state
 			return view, err
 		}
 	}

@@ -1,6 +1,7 @@
 package runs
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -53,7 +54,7 @@ func Resume(ctx context.Context, a *cli.App, o *RunOptions, id string) error {
 		case o.Flags.StartAtStep != "":
 			return h.Runs.Resume(ctx, id, o.Flags)
 		case (view.Stage == string(workflow.Paused) || busy(view)) && o.given:
-			return view, &cli.Coded{Code: cli.ExitUsage, Err: fmt.Errorf("run %s is %s and continues with its original flags: leave the flags out, or first `fairlead run cancel %s`", id, cli.OrElse(pausedWord(view), view.Status), id)}
+			return view, &cli.Coded{Code: cli.ExitUsage, Err: fmt.Errorf("run %s is %s and continues with its original flags: leave the flags out, or first `fairlead run cancel %s`", id, cmp.Or(pausedWord(view), view.Status), id)}
 		case view.Stage == string(workflow.Paused):
 			if _, err := h.Runs.Release(ctx, id, "resumed at the keyboard"); err != nil {
 				return view, err
@@ -100,7 +101,7 @@ func Steer(ctx context.Context, a *cli.App, o *RunOptions, begin func(context.Co
 	v.face.Look(view)
 	view, err = followThrough(ctx, a, v, page.Head)
 	h = v.h
-	err = cli.CmpErr(err, v.Ending(view))
+	err = cmp.Or(err, v.Ending(view))
 	if lerr := h.leave(ctx, a, !errors.Is(err, errLeft)); lerr != nil && cli.CodeOf(err) == cli.ExitDone {
 		err = lerr
 	}

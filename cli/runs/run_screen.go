@@ -2,6 +2,7 @@ package runs
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -226,7 +227,7 @@ func stepLine(a *cli.App, s view.StepView, wide, width int, now time.Time) strin
 	case workflow.Skipped:
 		text += "skipped"
 	default:
-		text += cli.OrElse(s.WaitsFor, "pending")
+		text += cmp.Or(s.WaitsFor, "pending")
 	}
 	var notes []string
 	if s.Attempts > 1 {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -60,7 +61,7 @@ func allRuns(ctx context.Context, a *cli.App) (_ Listed, err error) {
 	if err != nil {
 		return Listed{}, err
 	}
-	defer func() { err = cli.CmpErr(err, client.Close()) }()
+	defer func() { err = cmp.Or(err, client.Close()) }()
 	runs, err := client.Runs.List(ctx)
 	if err != nil || client.Offline != nil {
 		return withForeign(a.Dir, runs), err
@@ -111,10 +112,7 @@ func ShowRun(ctx context.Context, a *cli.App, id string) error {
 	if err != nil {
 		return err
 	}
-	if a.JSON {
-		return a.PrintJSON(view)
-	}
-	return printRun(a, view)
+	return a.Show(view, func() error { return printRun(a, view) })
 }
 
 func oneRun(ctx context.Context, a *cli.App, id string) (_ view.RunView, err error) {
@@ -125,7 +123,7 @@ func oneRun(ctx context.Context, a *cli.App, id string) (_ view.RunView, err err
 	if err != nil {
 		return view.RunView{}, err
 	}
-	defer func() { err = cli.CmpErr(err, client.Close()) }()
+	defer func() { err = cmp.Or(err, client.Close()) }()
 	view, err := client.Runs.Show(ctx, id)
 	if err != nil && client.Offline != nil {
 		if foreign, ferr := foreignRun(a.Dir, id); ferr == nil {
@@ -171,7 +169,7 @@ func printRun(a *cli.App, view view.RunView) error {
 		if len(s.Artifacts) > 0 {
 			fmt.Fprintln(a.Out, "  made    "+cli.Line(strings.Join(s.Artifacts, ", "), cli.ErrorWidth))
 		}
-		for _, name := range slices.Sorted(cli.MapKeys(s.Metrics)) {
+		for _, name := range slices.Sorted(maps.Keys(s.Metrics)) {
 			fmt.Fprintf(a.Out, "  measure %s = %s\n", cli.Line(name, 60), cli.Line(s.Metrics[name], 60))
 		}
 		if s.ReportPath != "" {

@@ -49,10 +49,7 @@ func Prune(ctx context.Context, a *cli.App, o PruneOptions) error {
 		}
 		done = append(done, p)
 	}
-	if a.JSON {
-		return a.PrintJSON(map[string]any{"runs": done, "dry_run": o.DryRun})
-	}
-	return printPruned(a, done, o.DryRun)
+	return a.Show(map[string]any{"runs": done, "dry_run": o.DryRun}, func() error { return printPruned(a, done, o.DryRun) })
 }
 
 // helmToPrune is takeHelm without starting anything. Without a daemon, an interrupted run would

@@ -9,14 +9,13 @@ import (
 	"time"
 
 	"github.com/fairlead-dev/fairlead/api"
-	apiclient "github.com/fairlead-dev/fairlead/api/client"
 	"github.com/fairlead-dev/fairlead/cli"
 	"github.com/fairlead-dev/fairlead/view"
 	"github.com/fairlead-dev/fairlead/workspace"
 )
 
 // Print searches and prints the results.
-func Print(ctx context.Context, a *cli.App, client *cli.Reader, q apiclient.SearchQuery) error {
+func Print(ctx context.Context, a *cli.App, client *cli.Reader, q api.SearchQuery) error {
 	page, err := client.Search(ctx, q)
 	if p, ok := errors.AsType[*api.Problem](err); ok && p.Status == http.StatusUnprocessableEntity {
 		return &cli.Coded{Code: cli.ExitUsage, Err: err}

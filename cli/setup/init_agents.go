@@ -10,8 +10,6 @@ import (
 	"strconv"
 	"strings"
 
-	"golang.org/x/term"
-
 	"github.com/fairlead-dev/fairlead/cli"
 )
 
@@ -64,15 +62,10 @@ func ChooseAgents(a *cli.App, named []string, alone bool) ([]AgentProgram, error
 		return byName(named)
 	}
 	found := offered()
-	if alone || a.JSON || len(found) == 0 || !isTerminal(a.In) || !isTerminal(a.Out) {
+	if alone || a.JSON || len(found) == 0 || !cli.Tty(a.In) || !cli.Tty(a.Out) {
 		return nil, nil
 	}
 	return AskAgents(a, found, a.In)
-}
-
-func isTerminal(stream any) bool {
-	f, ok := stream.(*os.File)
-	return ok && term.IsTerminal(int(f.Fd())) //nolint:gosec // a descriptor is a small number
 }
 
 func byName(named []string) ([]AgentProgram, error) {

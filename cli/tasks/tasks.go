@@ -98,11 +98,7 @@ func List(ctx context.Context, a *cli.App) error {
 func Words(status string) string { return strings.ReplaceAll(status, "_", " ") }
 
 func nothing(a *cli.App) error {
-	if a.JSON {
-		return a.PrintJSON(map[string]any{"tasks": []string{}})
-	}
-	_, err := fmt.Fprintln(a.Out, "no tasks; give one with `fairlead task TEXT`")
-	return err
+	return a.Say(map[string]any{"tasks": []string{}}, "no tasks; give one with `fairlead task TEXT`")
 }
 
 // next says what a person can do about a task, or what it waits for.

@@ -32,11 +32,7 @@ named under origins in fairlead.yaml.`,
 				if _, err := client.Logins.Revoke(ctx, revoke); err != nil {
 					return err
 				}
-				if a.JSON {
-					return a.PrintJSON(map[string]string{"revoked": revoke})
-				}
-				_, err := fmt.Fprintf(a.Out, "%s is signed out\n", revoke)
-				return err
+				return a.Say(map[string]string{"revoked": revoke}, "%s is signed out", revoke)
 			}
 			issued, err := client.Logins.NewCode(ctx)
 			if err != nil {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"net/url"
 	"slices"
 	"strings"
 	"sync"
@@ -34,7 +35,7 @@ func foreignTeam(t *testing.T, more string, names ...string) (*rig, *apiclient.C
 	s := newRig(t, map[string]string{"fairlead.yaml": yaml + "channels:\n  talk: {agents: [" + strings.Join(names, ", ") + more + "}\nturnConfig: {defaultTimeoutSeconds: 3600}\n"})
 	client := s.client()
 	for _, name := range names {
-		if _, err := client.Participants.Ready(t.Context(), name); err != nil {
+		if _, err := apiclient.Post[api.Joined](t.Context(), client, "/agents/"+name+"/ready", api.EmptyBody{}); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := client.Channels.Assign(t.Context(), "talk", name); err != nil {
@@ -50,7 +51,7 @@ func action(t *testing.T, client *apiclient.Client, agent string) view.ActionVie
 	ctx, cancel := context.WithTimeout(t.Context(), rigWait)
 	defer cancel()
 	for ctx.Err() == nil {
-		all, err := client.Participants.Actions(ctx, agent, 10*time.Second)
+		all, err := actionsOf(ctx, client, agent, 10*time.Second)
 		if err != nil {
 			t.Fatalf("actions of %s: %v", agent, err)
 		}
@@ -93,7 +94,7 @@ func TestForeignSpeaksOutOfTurn(t *testing.T) {
 	before := s.floor("talk")
 	say := func(agent string, turn uint64, text string) {
 		t.Helper()
-		if _, err := client.Participants.Said(t.Context(), view.Speech{Channel: "talk", Agent: agent, Turn: turn, Text: text, Complete: true, Ended: true}); err != nil {
+		if _, err := speak(t.Context(), client, view.Speech{Channel: "talk", Agent: agent, Turn: turn, Text: text, Complete: true, Ended: true}); err != nil {
 			t.Errorf("%s says %q: %v", agent, text, err)
 		}
 	}
@@ -101,10 +102,10 @@ func TestForeignSpeaksOutOfTurn(t *testing.T) {
 	say("ben", turn.Turn+1, "under one that may come")
 	say("ann", turn.Turn+7, "under one that never was")
 	for what, err := range map[string]error{
-		"ben passes ann's turn":       second(client.Participants.Pass(t.Context(), "talk", "ben", turn.Turn)),
-		"ben waits in ann's turn":     second(client.Participants.Wait(t.Context(), "talk", "ben", turn.Turn, "for fun")),
-		"ben goes on in ann's turn":   second(client.Participants.Continue(t.Context(), "talk", "ben", turn.Turn)),
-		"ann passes one that is none": second(client.Participants.Pass(t.Context(), "talk", "ann", turn.Turn+1)),
+		"ben passes ann's turn":       second(apiclient.Post[api.Ordered](t.Context(), client, "/channels/talk/pass", api.TurnBody{Agent: "ben", Turn: turn.Turn})),
+		"ben waits in ann's turn":     second(apiclient.Post[api.Ordered](t.Context(), client, "/channels/talk/wait", api.WaitBody{Agent: "ben", Turn: turn.Turn, Why: "for fun"})),
+		"ben goes on in ann's turn":   second(apiclient.Post[api.Ordered](t.Context(), client, "/channels/talk/go-on", api.TurnBody{Agent: "ben", Turn: turn.Turn})),
+		"ann passes one that is none": second(apiclient.Post[api.Ordered](t.Context(), client, "/channels/talk/pass", api.TurnBody{Agent: "ann", Turn: turn.Turn + 1})),
 	} {
 		refused(t, what, err, "it does not have turn")
 	}
@@ -114,7 +115,7 @@ func TestForeignSpeaksOutOfTurn(t *testing.T) {
 
 	say("ann", turn.Turn, "I am done")
 	say("ann", turn.Turn, "no, I am not") // stale
-	refused(t, "a stale pass", second(client.Participants.Pass(t.Context(), "talk", "ann", turn.Turn)), "it does not have turn")
+	refused(t, "a stale pass", second(apiclient.Post[api.Ordered](t.Context(), client, "/channels/talk/pass", api.TurnBody{Agent: "ann", Turn: turn.Turn})), "it does not have turn")
 	if v := s.floor("talk"); v.Holder != "ben" || v.Turn != turn.Turn+1 {
 		t.Errorf("ben should have the turn: %+v", v)
 	}
@@ -125,19 +126,36 @@ func TestForeignSpeaksOutOfTurn(t *testing.T) {
 	refusedFor(t, client)
 }
 
-func second(_ api.Ordered, err error) error { return err }
+func second[T any](_ T, err error) error { return err }
+
+// speak says something in a channel as a program does for its agent.
+func speak(ctx context.Context, c *apiclient.Client, s view.Speech) (api.Ordered, error) {
+	return apiclient.Post[api.Ordered](ctx, c, "/channels/"+s.Channel+"/said", api.SaidBody{
+		Agent: s.Agent, Turn: s.Turn, Re: s.Re, Text: s.Text, Complete: s.Complete, Ended: s.Ended,
+	})
+}
+
+// actionsOf is what an agent is to do, after a wait if there is nothing yet.
+func actionsOf(ctx context.Context, c *apiclient.Client, agent string, wait time.Duration) ([]view.ActionView, error) {
+	query := url.Values{"wait": {fmt.Sprintf("%dms", min(wait, api.PollMax).Milliseconds())}}
+	all, err := apiclient.Get[api.Actions](ctx, c, "/agents/"+agent+"/actions", query)
+	return all.Actions, err
+}
 
 // refusedFor checks that requests in the name of an unknown agent are refused with a message.
 func refusedFor(t *testing.T, client *apiclient.Client) {
 	t.Helper()
 	var problem *api.Problem
 	for what, err := range map[string]error{
-		"ready":      func() error { _, err := client.Participants.Ready(t.Context(), "nobody"); return err }(),
-		"heartbeat":  client.Participants.Beat(t.Context(), "nobody"),
-		"actions":    func() error { _, err := client.Participants.Actions(t.Context(), "nobody", time.Minute); return err }(),
-		"told":       second(client.Participants.Confirm(t.Context(), "nobody", "tell_turn/talk/nobody/1")),
-		"said":       second(client.Participants.Said(t.Context(), view.Speech{Channel: "talk", Agent: "nobody", Turn: 1, Text: "boo"})),
-		"no channel": second(client.Participants.Said(t.Context(), view.Speech{Channel: "nowhere", Agent: "ann", Turn: 1, Text: "boo"})),
+		"ready": func() error {
+			_, err := apiclient.Post[api.Joined](t.Context(), client, "/agents/nobody/ready", api.EmptyBody{})
+			return err
+		}(),
+		"heartbeat":  second(apiclient.Post[api.Beaten](t.Context(), client, "/agents/nobody/heartbeat", api.EmptyBody{})),
+		"actions":    func() error { _, err := actionsOf(t.Context(), client, "nobody", time.Minute); return err }(),
+		"told":       second(apiclient.Post[api.Ordered](t.Context(), client, "/agents/nobody/actions/done", api.ConfirmBody{Key: "tell_turn/talk/nobody/1"})),
+		"said":       second(speak(t.Context(), client, view.Speech{Channel: "talk", Agent: "nobody", Turn: 1, Text: "boo"})),
+		"no channel": second(speak(t.Context(), client, view.Speech{Channel: "nowhere", Agent: "ann", Turn: 1, Text: "boo"})),
 	} {
 		if !errors.As(err, &problem) || problem.Status != http.StatusNotFound {
 			t.Errorf("%s: %v, want 404", what, err)
@@ -156,17 +174,17 @@ func TestTwoClientsOfOneForeignAgent(t *testing.T) {
 		t.Errorf("they are told %q and %q", one.Key, two.Key)
 	}
 	for _, c := range []*apiclient.Client{client, twin} {
-		if _, err := c.Participants.Ready(t.Context(), "ann"); err != nil {
+		if _, err := apiclient.Post[api.Joined](t.Context(), c, "/agents/ann/ready", api.EmptyBody{}); err != nil {
 			t.Errorf("ready once more: %v", err)
 		}
-		if _, err := c.Participants.Confirm(t.Context(), "ann", one.Key); err != nil {
+		if _, err := apiclient.Post[api.Ordered](t.Context(), c, "/agents/ann/actions/done", api.ConfirmBody{Key: one.Key}); err != nil {
 			t.Errorf("told once more: %v", err)
 		}
 	}
 	var done sync.WaitGroup
 	for i, c := range []*apiclient.Client{client, twin} {
 		done.Go(func() {
-			if _, err := c.Participants.Said(t.Context(), view.Speech{Channel: "talk", Agent: "ann", Turn: one.Turn, Text: fmt.Sprintf("twin %d", i), Complete: true}); err != nil {
+			if _, err := speak(t.Context(), c, view.Speech{Channel: "talk", Agent: "ann", Turn: one.Turn, Text: fmt.Sprintf("twin %d", i), Complete: true}); err != nil {
 				t.Error(err)
 			}
 		})
@@ -184,7 +202,7 @@ func TestTwoClientsOfOneForeignAgent(t *testing.T) {
 	if v := s.floor("talk"); v.Holder != "ben" || v.Turn != one.Turn+1 {
 		t.Errorf("ben should have the next turn: %+v", v)
 	}
-	if all, err := client.Participants.Actions(t.Context(), "ann", 0); err != nil || len(all) != 0 {
+	if all, err := actionsOf(t.Context(), client, "ann", 0); err != nil || len(all) != 0 {
 		t.Errorf("ann is to do %+v, %v", all, err)
 	}
 }
@@ -195,10 +213,10 @@ func TestNobodySpeaksForOurOwn(t *testing.T) {
 	t.Parallel()
 	s := newRig(t, talkers("channels:\n  talk: {agents: [ada]}\n", "ada"))
 	client := s.client()
-	_, err := client.Participants.Ready(t.Context(), "ada")
+	_, err := apiclient.Post[api.Joined](t.Context(), client, "/agents/ada/ready", api.EmptyBody{})
 	refused(t, "ready", err, "ada")
-	refused(t, "heartbeat", client.Participants.Beat(t.Context(), "ada"), "ada")
-	refused(t, "leave", second(client.Participants.Left(t.Context(), "ada")), "ada")
+	refused(t, "heartbeat", second(apiclient.Post[api.Beaten](t.Context(), client, "/agents/ada/heartbeat", api.EmptyBody{})), "ada")
+	refused(t, "leave", second(apiclient.Post[api.Ordered](t.Context(), client, "/agents/ada/leave", api.EmptyBody{})), "ada")
 	if v := s.floor("talk"); !member(v, "ada").Connected {
 		t.Errorf("ada is %+v", member(v, "ada"))
 	}
@@ -221,19 +239,19 @@ func TestForeignAgentOutlivesTheDaemon(t *testing.T) {
 	if now := s.floor("talk"); now.Holder != "ann" || now.Deadline == nil || !now.Deadline.Equal(*shown.Deadline) {
 		t.Errorf("the turn was %+v and is %+v", shown, now)
 	}
-	if _, err := client.Participants.Confirm(t.Context(), "ann", after.Key); err != nil {
+	if _, err := apiclient.Post[api.Ordered](t.Context(), client, "/agents/ann/actions/done", api.ConfirmBody{Key: after.Key}); err != nil {
 		t.Error(err)
 	}
 	s.kill()
 	s.up()
 	client = s.client()
-	if all, err := client.Participants.Actions(t.Context(), "ann", 0); err != nil || len(all) != 0 {
+	if all, err := actionsOf(t.Context(), client, "ann", 0); err != nil || len(all) != 0 {
 		t.Errorf("it was told, and is to do %+v, %v", all, err)
 	}
-	if err := client.Participants.Beat(t.Context(), "ann"); err != nil {
+	if err := second(apiclient.Post[api.Beaten](t.Context(), client, "/agents/ann/heartbeat", api.EmptyBody{})); err != nil {
 		t.Errorf("it lives, and is not believed after the crash: %v", err)
 	}
-	if _, err := client.Participants.Said(t.Context(), view.Speech{Channel: "talk", Agent: "ann", Turn: before.Turn, Text: "done", Complete: true}); err != nil {
+	if _, err := speak(t.Context(), client, view.Speech{Channel: "talk", Agent: "ann", Turn: before.Turn, Text: "done", Complete: true}); err != nil {
 		t.Error(err)
 	}
 	if next := action(t, client, "ben"); next.Do != "tell_turn" || !strings.Contains(next.Text, "done") {
@@ -330,7 +348,7 @@ func TestLongestMessage(t *testing.T) {
 		t.Errorf("ann is told %d bytes of it", len(turn.Text))
 	}
 	for what, text := range map[string]string{"one byte more": longest + "x", "much more": strings.Repeat(longest, 12)} {
-		if _, err := client.Participants.Said(t.Context(), view.Speech{Channel: "talk", Agent: "ann", Turn: turn.Turn, Text: text}); err == nil {
+		if _, err := speak(t.Context(), client, view.Speech{Channel: "talk", Agent: "ann", Turn: turn.Turn, Text: text}); err == nil {
 			t.Errorf("an agent says %s", what)
 		}
 	}
@@ -338,7 +356,7 @@ func TestLongestMessage(t *testing.T) {
 		t.Errorf("what was refused has moved something: %+v", v)
 	}
 	// What is no text is none: it is shown as replaced, or refused, and never breaks a line of JSON.
-	_, err := client.Participants.Said(t.Context(), view.Speech{Channel: "talk", Agent: "ann", Turn: turn.Turn, Text: "a\xff\xfe\x00b" + evil})
+	_, err := speak(t.Context(), client, view.Speech{Channel: "talk", Agent: "ann", Turn: turn.Turn, Text: "a\xff\xfe\x00b" + evil})
 	for _, e := range s.entries("talk") {
 		if !utf8.ValidString(e.Text) {
 			t.Errorf("%q is shown (%v)", e.Text, err)
@@ -395,7 +413,7 @@ func TestThousandLongPolls(t *testing.T) {
 	t.Parallel()
 	s := newRig(t, map[string]string{"fairlead.yaml": yaml + "channels:\n  talk: {agents: [agent-000, agent-001]}\n"})
 	client := s.client()
-	if _, err := client.Participants.Ready(t.Context(), names[0]); err != nil {
+	if _, err := apiclient.Post[api.Joined](t.Context(), client, "/agents/"+names[0]+"/ready", api.EmptyBody{}); err != nil {
 		t.Fatal(err)
 	}
 	daemon, err := workspace.FindDaemon(s.dir)
@@ -427,7 +445,7 @@ func TestThousandLongPolls(t *testing.T) {
 	tooMany := func(name, words string) {
 		t.Helper()
 		s.poll("a request more is refused: "+words, func() bool {
-			_, err := client.Participants.Actions(t.Context(), name, 0)
+			_, err := actionsOf(t.Context(), client, name, 0)
 			waiting = append(waiting, poll(name)) // this one may have kept another out
 			return err != nil && strings.Contains(err.Error(), words)
 		})
@@ -442,7 +460,7 @@ func TestThousandLongPolls(t *testing.T) {
 	if took := time.Since(begun); took > 30*time.Second {
 		t.Errorf("two verbs took %s meanwhile", took)
 	}
-	if turn, err := client.Participants.Actions(t.Context(), names[0], 0); err != nil || len(turn) != 1 {
+	if turn, err := actionsOf(t.Context(), client, names[0], 0); err != nil || len(turn) != 1 {
 		t.Errorf("who reads is told %+v, %v", turn, err)
 	}
 	for _, conn := range waiting {
@@ -451,7 +469,7 @@ func TestThousandLongPolls(t *testing.T) {
 	s.poll("they are forgotten", func() bool {
 		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
 		defer cancel()
-		_, err := client.Participants.Actions(ctx, names[agents+9], 10*time.Millisecond)
+		_, err := actionsOf(ctx, client, names[agents+9], 10*time.Millisecond)
 		return err == nil
 	})
 }
@@ -461,7 +479,7 @@ func TestEvilReasonToWait(t *testing.T) {
 	s, client := foreignTeam(t, "]", "ann", "ben")
 	s.must("channel", "say", "talk", "begin")
 	turn := action(t, client, "ann")
-	if _, err := client.Participants.Wait(t.Context(), "talk", "ann", turn.Turn, "for you "+evil+"\r12:00:00  ben  #99\nTURN_COMPLETE"); err != nil {
+	if _, err := apiclient.Post[api.Ordered](t.Context(), client, "/channels/talk/wait", api.WaitBody{Agent: "ann", Turn: turn.Turn, Why: "for you " + evil + "\r12:00:00  ben  #99\nTURN_COMPLETE"}); err != nil {
 		t.Fatal(err)
 	}
 	for _, words := range [][]string{{"channels"}, {"channels", "talk"}, {"watch", "talk", "--no-follow", "--moves"}, {"why", "ann"}, {"ps"}, {"events"}, {"override", "talk", "--resume"}} {
@@ -492,14 +510,14 @@ func TestForeignFloods(t *testing.T) {
 	for _, name := range []string{"ann", "ben"} {
 		var err error
 		for i := 0; i < 200 && err == nil; i++ {
-			_, err = client.Participants.Said(t.Context(), view.Speech{Channel: "talk", Agent: name, Turn: turn.Turn, Text: text})
+			_, err = speak(t.Context(), client, view.Speech{Channel: "talk", Agent: name, Turn: turn.Turn, Text: text})
 		}
 		refused(t, name+" says 25 MiB", err, "the limit is")
 	}
 	if grown := s.stateBytes() - before; grown > postedMax {
 		t.Errorf("the journal has grown by %d bytes", grown)
 	}
-	if _, err := client.Participants.Said(t.Context(), view.Speech{Channel: "talk", Agent: "ann", Turn: turn.Turn, Complete: true, Ended: true}); err != nil {
+	if _, err := speak(t.Context(), client, view.Speech{Channel: "talk", Agent: "ann", Turn: turn.Turn, Complete: true, Ended: true}); err != nil {
 		t.Errorf("its turn cannot be ended any more: %v", err)
 	}
 	if v := s.floor("talk"); v.Holder != "ben" {

@@ -41,10 +41,7 @@ yet. ` + "`fairlead channel watch CHANNEL`" + ` shows the conversation.`,
 			if err != nil {
 				return err
 			}
-			if a.JSON {
-				return a.PrintJSON(all)
-			}
-			return channels.PrintChannels(a.App, a.Out, all.Channels)
+			return a.Show(all, func() error { return channels.PrintChannels(a.App, a.Out, all.Channels) })
 		}),
 	}
 }

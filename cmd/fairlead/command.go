@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 
 	"github.com/spf13/cobra"
 
@@ -77,11 +76,7 @@ func switchCommand(a *app, verb, short, long, said string, give func(*apiclient.
 			if err != nil {
 				return err
 			}
-			if a.JSON {
-				return a.PrintJSON(answer)
-			}
-			_, err = fmt.Fprintln(a.Out, said)
-			return err
+			return a.Say(answer, "%s", said)
 		}),
 	}
 	cmd.Flags().StringVar(&note, "note", "", "why")

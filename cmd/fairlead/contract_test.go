@@ -12,6 +12,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/fairlead-dev/fairlead/api"
+	apiclient "github.com/fairlead-dev/fairlead/api/client"
 	"github.com/fairlead-dev/fairlead/view"
 )
 
@@ -153,7 +155,8 @@ func TestHostileOutput(t *testing.T) {
 	if !bytes.Equal(whole.Sum(nil), kept[:]) {
 		t.Error("what the API gives is not what was kept")
 	}
-	facts, err := client.Facts(context.Background(), "ada-1", 10)
+	told, err := apiclient.Get[api.Facts](context.Background(), client, "/sessions/ada-1/facts", nil)
+	facts := told.Facts
 	if err != nil || len(facts) == 0 {
 		t.Fatalf("facts: %+v, %v", facts, err)
 	}

@@ -10,9 +10,8 @@ import (
 	crewcli "github.com/fairlead-dev/fairlead/cli/crew"
 )
 
-// crewCommand shows the crew, and groups the commands about it; subs names those that it has, or
-// all where there are none.
-func crewCommand(a *app, subs ...string) *cobra.Command {
+// crewCommand shows the crew, and groups the commands about it.
+func crewCommand(a *app) *cobra.Command {
 	var all bool
 	cmd := &cobra.Command{
 		Use:   "crew",
@@ -32,14 +31,11 @@ unknown. Below the list it prints what you can do next, and the latest problems.
 			if err != nil {
 				return err
 			}
-			if a.JSON {
-				return a.PrintJSON(view)
-			}
-			return crewcli.PrintCrew(a.App, view)
+			return a.Show(view, func() error { return crewcli.PrintCrew(a.App, view) })
 		}),
 	}
 	cmd.Flags().BoolVar(&all, "all", false, "also show expired members")
-	return noun(cmd, only(subs, summonCommand(a), wakeCommand(a), sleepCommand(a), crewShowCommand(a), transcriptCommand(a), importCommand(a))...)
+	return noun(cmd, summonCommand(a), wakeCommand(a), sleepCommand(a), crewShowCommand(a), transcriptCommand(a), importCommand(a))
 }
 
 // completeCrew completes the names of the crew's present agents; none if no daemon runs.

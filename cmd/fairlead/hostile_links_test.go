@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/fairlead-dev/fairlead/agentfile"
+	"github.com/fairlead-dev/fairlead/api"
 	apiclient "github.com/fairlead-dev/fairlead/api/client"
 	"github.com/fairlead-dev/fairlead/view"
 )
@@ -57,7 +58,7 @@ func TestPlantedOutput(t *testing.T) {
 				t.Fatal(err)
 			}
 			_, rawErr := client.RawOutput(ctx, session, 0, 1000)
-			_, factsErr := client.Facts(ctx, session, 10)
+			_, factsErr := apiclient.Get[api.Facts](ctx, client, "/sessions/"+session+"/facts", nil)
 			for what, err := range map[string]error{"output": rawErr, "facts": factsErr, "stream": streamed(ctx, client, session)} {
 				if err == nil || errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), plant.at) || strings.Contains(err.Error(), told) {
 					t.Errorf("%s: %v", what, err)

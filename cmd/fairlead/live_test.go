@@ -17,6 +17,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fairlead-dev/fairlead/api"
+	apiclient "github.com/fairlead-dev/fairlead/api/client"
 	"github.com/fairlead-dev/fairlead/cli"
 	"github.com/fairlead-dev/fairlead/internal/test/livetest"
 	"github.com/fairlead-dev/fairlead/internal/test/scriptmodel"
@@ -169,7 +171,8 @@ func (c *liveRig) question(tool string) view.QuestionView {
 	var found view.QuestionView
 	client := c.client()
 	c.await("coder asks for "+tool, func() bool {
-		all, err := client.Questions.List(context.Background())
+		asked, err := apiclient.Get[api.Questions](context.Background(), client, "/questions", nil)
+		all := asked.Questions
 		if err != nil {
 			c.t.Fatal(err)
 		}

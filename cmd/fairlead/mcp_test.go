@@ -154,7 +154,8 @@ func (h *house) did(s *sdk.ClientSession, tool string, args any, into any) (text
 func (h *house) question() (q view.QuestionView) {
 	h.t.Helper()
 	h.until("a question waits", func() bool {
-		open, err := h.client().Questions.List(h.t.Context())
+		asked, err := apiclient.Get[api.Questions](h.t.Context(), h.client(), "/questions", nil)
+		open := asked.Questions
 		if err != nil || len(open) != 1 {
 			return false
 		}

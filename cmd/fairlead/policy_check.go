@@ -13,7 +13,6 @@ import (
 	"github.com/fairlead-dev/fairlead/cli"
 	dispatchcli "github.com/fairlead-dev/fairlead/cli/dispatch"
 	"github.com/fairlead-dev/fairlead/controller/questions"
-	"github.com/fairlead-dev/fairlead/dispatchfolder"
 	"github.com/fairlead-dev/fairlead/machine/dispatch"
 	"github.com/fairlead-dev/fairlead/policy"
 	"github.com/fairlead-dev/fairlead/sandbox"
@@ -74,10 +73,11 @@ Exit codes: 0 allowed, 3 denied, 4 a person would be asked.`,
 }
 
 func (a *app) policyCheck(cmd *cobra.Command, asked dispatchcli.PolicyAsked) error {
-	is, folder, err := dispatchcli.SessionOrNew(a.App, asked.Session)
+	found, err := dispatchcli.SessionOrNew(a.App, asked.Session)
 	if err != nil {
 		return err
 	}
+	is, folder := found.Session, found.Folder
 	asked.State = dispatchcli.StateNamed(is, asked.State)
 	main := asked.State == dispatch.Main || asked.State == dispatch.Desk
 	if !main && folder != nil && !is.Knows(asked.State) {
@@ -89,35 +89,11 @@ func (a *app) policyCheck(cmd *cobra.Command, asked dispatchcli.PolicyAsked) err
 		others := claudehook.Hook{Env: os.Getenv, Home: home}.OtherHooks(a.Dir)
 		call.Confined = folder == nil || is.Host == dispatch.Claude && !folder.Unconfined() && len(others) == 0
 	}
-	repo := a.Dir
-	if folder != nil {
-		repo = dispatchcli.RepoOfSession(a.App, folder)
-	}
-	verdict := policy.Verdict{Allow: true, Reason: "the session is closed, and nothing is enforced any more"}
-	if is.Phase != dispatch.Closed {
-		verdict = dispatchfolder.JudgeAs(is, folder, repo, main, call)
-		if verdict.Allow {
-			verdict = dispatchcli.Narrowed(a.App, verdict, is, folder, main, asked.State, call)
-		}
-	}
-	answer := dispatchcli.PolicyAnswer{Decision: "allow", Reason: verdict.Reason, Row: verdict.Row, Capability: verdict.Capability}
-	if folder != nil {
-		answer.Session = folder.Path()
-	}
-	if !verdict.Allow {
-		answer.Decision = "deny"
-		if main {
-			answer.DelegateTo = dispatchcli.DelegateTo(is, verdict)
-		}
-	}
-	if a.JSON {
-		if err := a.PrintJSON(answer); err != nil {
-			return err
-		}
-	} else if err := dispatchcli.PrintVerdict(a.App, answer, asked.State, len(is.Agents)); err != nil {
+	answer := dispatchcli.Judged(a.App, found, asked.State, call)
+	if err := a.Show(answer, func() error { return dispatchcli.PrintVerdict(a.App, answer, asked.State, len(is.Agents)) }); err != nil {
 		return err
 	}
-	if !verdict.Allow {
+	if answer.Decision == "deny" {
 		return &cli.Coded{Code: cli.ExitRefused, Err: cli.ErrSaid}
 	}
 	return nil
@@ -142,11 +118,7 @@ func (a *app) agentCheck(cmd *cobra.Command, asked dispatchcli.PolicyAsked) erro
 	if answer.Decision, answer.Reason, err = questions.AnswerTo(&agent, call); err != nil {
 		return err
 	}
-	if a.JSON {
-		err = a.PrintJSON(answer)
-	} else {
-		_, err = fmt.Fprintln(a.Out, cli.Plain(answer.Decision+": "+answer.Reason))
-	}
+	err = a.Say(answer, "%s", cli.Plain(answer.Decision+": "+answer.Reason))
 	switch {
 	case err != nil:
 		return err

@@ -27,10 +27,7 @@ RATE LIMITED, RUNNING, BACKING OFF, FAILED and IDLE. A remark that begins with ?
 			if client.Offline != nil {
 				view.Stopping = false // the daemon has stopped
 			}
-			if a.JSON {
-				return a.PrintJSON(view)
-			}
-			return agents.PrintTeam(a.App, a.Out, view, 0)
+			return a.Show(view, func() error { return agents.PrintTeam(a.App, a.Out, view, 0) })
 		}),
 	}
 }
@@ -50,10 +47,7 @@ sessions and how they ended.`,
 			if err != nil {
 				return err
 			}
-			if a.JSON {
-				return a.PrintJSON(why)
-			}
-			return agents.PrintWhy(a.App, why)
+			return a.Show(why, func() error { return agents.PrintWhy(a.App, why) })
 		}),
 	}
 }

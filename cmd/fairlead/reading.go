@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 
 	"github.com/spf13/cobra"
@@ -15,7 +16,7 @@ func (a *app) reading(do func(ctx context.Context, r *cli.Reader, words []string
 		if err != nil {
 			return err
 		}
-		defer func() { err = cli.CmpErr(err, r.Close()) }()
+		defer func() { err = cmp.Or(err, r.Close()) }()
 		return do(cmd.Context(), r, words)
 	}
 }

@@ -25,10 +25,7 @@ below with the reason. At most 50 are asked. ` + "`fairlead open --dir FOLDER`" 
 				here = a.Dir
 			}
 			all := repos.List(cmd.Context(), here)
-			if a.JSON {
-				return a.PrintJSON(all)
-			}
-			return repositories.Print(a.App, all)
+			return a.Show(all, func() error { return repositories.Print(a.App, all) })
 		},
 	}
 }

@@ -17,7 +17,7 @@ import (
 func run(args []string, in io.Reader, out, errs io.Writer) int {
 	a := &app{&cli.App{In: in, Out: out, Err: errs}}
 	root := a.root()
-	root.SetArgs(args)
+	root.SetArgs(a.present(root, args))
 	root.SetIn(in)
 	root.SetOut(out)
 	root.SetErr(errs)

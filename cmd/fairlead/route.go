@@ -21,18 +21,16 @@ If no agent reaches the threshold, MAIN keeps the input. As TEXT - reads standar
 			if err != nil {
 				return cli.Usage(cmd, err)
 			}
-			is, _, err := dispatchcli.SessionOrNew(a.App, *path)
+			found, err := dispatchcli.SessionOrNew(a.App, *path)
 			if err != nil {
 				return err
 			}
-			ranking, err := dispatchcli.Ranked(a.App, is, text)
+			orders, err := dispatchcli.Orders(a.App)
 			if err != nil {
 				return err
 			}
-			if a.JSON {
-				return a.PrintJSON(ranking)
-			}
-			return dispatchcli.PrintRanking(a.App, ranking, len(is.Agents))
+			ranking := orders.RankDispatch(found.Session, text)
+			return a.Show(ranking, func() error { return dispatchcli.PrintRanking(a.App, ranking, len(found.Session.Agents)) })
 		},
 	}
 	oldPath(cmd, path)

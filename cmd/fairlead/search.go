@@ -6,15 +6,16 @@ import (
 	"strings"
 	"time"
 
+	"github.com/fairlead-dev/fairlead/api"
+
 	"github.com/spf13/cobra"
 
-	apiclient "github.com/fairlead-dev/fairlead/api/client"
 	"github.com/fairlead-dev/fairlead/cli"
 	"github.com/fairlead-dev/fairlead/cli/search"
 )
 
 func searchCommand(a *app) *cobra.Command {
-	var q apiclient.SearchQuery
+	var q api.SearchQuery
 	var since string
 	cmd := &cobra.Command{
 		Use:   "search WORD...",

@@ -4,9 +4,8 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// dispatchCommand groups the commands about a dispatch; subs names those that it has, or all where
-// there are none.
-func dispatchCommand(a *app, subs ...string) *cobra.Command {
+// dispatchCommand groups the commands about a dispatch.
+func dispatchCommand(a *app) *cobra.Command {
 	var path string
 	cmd := noun(&cobra.Command{
 		Use:   "dispatch",
@@ -20,10 +19,8 @@ The commands act on the open dispatch that was started last; --path names anothe
 		Example: `  fairlead dispatch start
   fairlead dispatch input "write a hello world in Python" --wait
   fairlead dispatch status`,
-	}, only(
-		subs, sessionStartCommand(a, &path), sessionInputCommand(a, &path), sessionDelegateCommand(a, &path), sessionDoneCommand(a, &path), sessionRespondCommand(a, &path),
-		sessionStatusCommand(a, &path), sessionListCommand(a), sessionEndCommand(a, &path), sessionLogCommand(a, &path), routeCommand(a, &path), policyCommand(a, &path),
-	)...)
+	}, sessionStartCommand(a, &path), sessionInputCommand(a, &path), sessionDelegateCommand(a, &path), sessionDoneCommand(a, &path), sessionRespondCommand(a, &path),
+		sessionStatusCommand(a, &path), sessionListCommand(a), sessionEndCommand(a, &path), sessionLogCommand(a, &path), routeCommand(a, &path), policyCommand(a, &path))
 	cmd.PersistentFlags().StringVar(&path, "path", "", "the dispatch `folder`, or its name (default: the open one that was started last)")
 	return cmd
 }

@@ -33,18 +33,21 @@ deleted. Only a person, or a program outside of the dispatch, can end it.`,
 				return err
 			}
 			if a.JSON {
-				return a.PrintJSON(map[string]any{"path": found.Path(), "state": string(dispatch.Closed), "conversations": done.After.Made})
+				return a.PrintJSON(map[string]any{"path": found.Folder.Path(), "state": string(dispatch.Closed), "conversations": done.After.Made})
 			}
 			for _, ch := range done.Changes {
 				dispatchcli.PrintMove(a.App, ch)
 			}
-			_, err = fmt.Fprintf(a.Out, "session %s is closed; its folder stays: %s\n", cli.Line(found.Name(), cli.SummaryWidth), cli.Plain(found.Path()))
+			_, err = fmt.Fprintf(a.Out, "session %s is closed; its folder stays: %s\n", cli.Line(found.Folder.Name(), cli.SummaryWidth), cli.Plain(found.Folder.Path()))
 			return err
 		},
 	}
 	cmd.Flags().StringVar(&why, "why", "", "why, for the record")
 	return cmd
 }
+
+// loggedMost is the maximum size of a conversation's JSON in bytes.
+const loggedMost = 1 << 20
 
 func sessionLogCommand(a *app, path *string) *cobra.Command {
 	return &cobra.Command{
@@ -57,12 +60,12 @@ already is not recorded twice.`,
 		Example: "  fairlead dispatch log < conversation.json",
 		Args:    cli.Args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			raw, err := io.ReadAll(io.LimitReader(a.In, dispatchcli.LoggedMost+1))
+			raw, err := io.ReadAll(io.LimitReader(a.In, loggedMost+1))
 			switch {
 			case err != nil:
 				return fmt.Errorf("read standard input: %w", err)
-			case len(raw) > dispatchcli.LoggedMost:
-				return cli.Usage(cmd, fmt.Errorf("the JSON has more than %d KiB; a summary is a line, not a file", dispatchcli.LoggedMost>>10))
+			case len(raw) > loggedMost:
+				return cli.Usage(cmd, fmt.Errorf("the JSON has more than %d KiB; a summary is a line, not a file", loggedMost>>10))
 			}
 			return a.sessionLog(cmd, *path, raw)
 		},
@@ -81,20 +84,20 @@ func (a *app) sessionLog(cmd *cobra.Command, path string, raw []byte) error {
 	if err != nil {
 		return err
 	}
-	if given != "" && dispatchcli.SessionPath(a.App, given) != found.Path() {
+	if given != "" && dispatchcli.SessionPath(a.App, given) != found.Folder.Path() {
 		return &cli.Coded{Code: cli.ExitUsage, Err: errors.New("--path names one session, and session_path in the JSON another one; leave one of them out")}
 	}
-	added, err := found.Log(raw)
+	added, err := found.Folder.Log(raw)
 	if err != nil {
 		return err
 	}
 	if a.JSON {
-		return a.PrintJSON(map[string]any{"path": found.Path(), "logged": added})
+		return a.PrintJSON(map[string]any{"path": found.Folder.Path(), "logged": added})
 	}
 	words := "noted in "
 	if !added {
 		words = "nothing to do: the conversation is noted already in "
 	}
-	_, err = fmt.Fprintln(a.Out, words+cli.Plain(filepath.Join(found.Path(), "conversations", "messages.jsonl")))
+	_, err = fmt.Fprintln(a.Out, words+cli.Plain(filepath.Join(found.Folder.Path(), "conversations", "messages.jsonl")))
 	return err
 }

@@ -113,10 +113,7 @@ in its line of messages.jsonl. A waiting request starts then. As TEXT, - reads s
 			if err != nil {
 				return err
 			}
-			if a.JSON {
-				return a.PrintJSON(done)
-			}
-			return dispatchcli.PrintMoved(a.App, done, found.Is)
+			return a.Show(done, func() error { return dispatchcli.PrintMoved(a.App, done, found.Session) })
 		},
 	}
 	cmd.Flags().StringVar(&summary, "summary", "", "what it was about, for messages.jsonl (default: the input's first line)")
@@ -134,7 +131,7 @@ func (a *app) completeSessionAgent(path *string) cobra.CompletionFunc {
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		}
 		var names []string
-		for _, d := range found.Is.Agents {
+		for _, d := range found.Session.Agents {
 			if !strings.ContainsAny(cli.Plain(d.Name), "\t\n\uFFFD") {
 				names = append(names, d.Name+"\t"+cli.Line(d.Text, cli.SummaryWidth))
 			}

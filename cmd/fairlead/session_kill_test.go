@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fairlead-dev/fairlead/api"
 	apiclient "github.com/fairlead-dev/fairlead/api/client"
 	"github.com/fairlead-dev/fairlead/dispatchfolder"
 	"github.com/fairlead-dev/fairlead/machine/dispatch"
@@ -98,7 +99,7 @@ func (w *ward) rests(client *apiclient.Client) bool {
 	}
 	ctx, cancel := contextFor(rigWait)
 	defer cancel()
-	all, err := client.Dispatches.List(ctx)
+	all, err := apiclient.Get[api.DispatchSessions](ctx, client, "/dispatch", nil)
 	if err != nil || len(all.Sessions) != 1 {
 		return false
 	}

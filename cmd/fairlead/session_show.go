@@ -24,7 +24,7 @@ each conversation with its files.`,
 			if err != nil {
 				return err
 			}
-			conversations, err := found.Conversations()
+			conversations, err := found.Folder.Conversations()
 			if err != nil {
 				return err
 			}
@@ -32,10 +32,7 @@ each conversation with its files.`,
 			if status.Denials, err = dispatchcli.DenialsOf(found); err != nil {
 				return err
 			}
-			if a.JSON {
-				return a.PrintJSON(status)
-			}
-			return dispatchcli.PrintSession(a.App, status)
+			return a.Show(status, func() error { return dispatchcli.PrintSession(a.App, status) })
 		},
 	}
 }
@@ -66,10 +63,7 @@ func sessionListCommand(a *app) *cobra.Command {
 					return 1
 				}
 			})
-			if a.JSON {
-				return a.PrintJSON(map[string]any{"sessions": list})
-			}
-			return dispatchcli.PrintSessions(a.App, list)
+			return a.Show(map[string]any{"sessions": list}, func() error { return dispatchcli.PrintSessions(a.App, list) })
 		},
 	}
 }

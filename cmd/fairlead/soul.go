@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -33,7 +32,7 @@ each time it wakes, and it never changes. On a terminal, control characters are 
 			}
 			soul := doc.Soul
 			if soul == "" {
-				return fmt.Errorf("%s is %s and has no soul: it has not said who it is", cli.Line(crewcli.CrewName(doc), cli.CrewNameWidth), cli.Plain(doc.Status))
+				return fmt.Errorf("%s is %s and has no soul: it has not said who it is", cli.Line(crewcli.CrewName(doc), crewcli.NameWidth), cli.Plain(doc.Status))
 			}
 			if cli.Tty(a.Out) {
 				soul = cli.Plain(soul)
@@ -66,10 +65,6 @@ that is here already, or whose seat is taken, is refused. - reads standard input
 				for _, file := range files {
 					errs = append(errs, crewcli.ImportOne(ctx, a.App, client, file))
 				}
-			}
-			errs = slices.DeleteFunc(errs, func(err error) bool { return err == nil })
-			if len(errs) == 1 {
-				return errs[0] // its own words and its own exit code, without a wrapping
 			}
 			return errors.Join(errs...)
 		}),

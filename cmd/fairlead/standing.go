@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/spf13/cobra"
 
@@ -37,10 +36,7 @@ without asking. The rules of fairlead.yaml (permissions) are not in this list.`,
 			if err != nil {
 				return err
 			}
-			if a.JSON {
-				return a.PrintJSON(map[string]any{"saved": append([]view.StandingView{}, list...)})
-			}
-			return questions.PrintStanding(a.App, list)
+			return a.Show(map[string]any{"saved": append([]view.StandingView{}, list...)}, func() error { return questions.PrintStanding(a.App, list) })
 		}),
 	}
 }
@@ -57,11 +53,7 @@ func revokeCommand(a *app) *cobra.Command {
 			if err != nil {
 				return cli.Faulty(err)
 			}
-			if a.JSON {
-				return a.PrintJSON(map[string]any{"seq": done.Seq, "id": words[0]})
-			}
-			_, err = fmt.Fprintf(a.Out, "%s is revoked\n", cli.Plain(words[0]))
-			return err
+			return a.Say(map[string]any{"seq": done.Seq, "id": words[0]}, "%s is revoked", cli.Plain(words[0]))
 		}),
 	}
 }

@@ -149,39 +149,33 @@ gets the task and your request in a new one. Then the checks run again and you a
 }
 
 func mergeCommand(a *app) *cobra.Command {
-	var noWait bool
-	cmd := &cobra.Command{
-		Use:   "merge TASK",
-		Short: "Approve a task and land it on its base branch",
-		Long: `It lands exactly what was shown when the task began to wait for you. Tasks land one at a time on a branch. If the
+	return approvalCommand(a, "merge", "land it on its base branch",
+		`It lands exactly what was shown when the task began to wait for you. Tasks land one at a time on a branch. If the
 branch has moved, the checks run again on the merged files. Until it has landed the command waits, and says for what. A conflict, or a check that fails, goes back to the
 agent. If the branch is checked out and has changes that are not committed, nothing lands, and you are told which.
-Hooks of git do not run.`,
-		Example:           "  fairlead merge T12",
-		Args:              cli.Args(cobra.ExactArgs(1)),
-		ValidArgsFunction: a.completeRuns,
-		RunE: a.asking(func(ctx context.Context, client *apiclient.Client, words []string) error {
-			return tasks.Merge(ctx, a.App, client, words[0], !noWait)
-		}),
-	}
-	cmd.Flags().BoolVar(&noWait, "no-wait", false, "return as soon as the approval is recorded")
-	return cmd
+Hooks of git do not run.`, tasks.Merge)
 }
 
 func prCommand(a *app) *cobra.Command {
-	var noWait bool
-	cmd := &cobra.Command{
-		Use:   "pr TASK",
-		Short: "Approve a task and publish it as a pull request",
-		Long: `Exactly what was shown is pushed to a branch of the remote (tasks.remote, or origin), as one commit by you, and the
+	return approvalCommand(a, "pr", "publish it as a pull request",
+		`Exactly what was shown is pushed to a branch of the remote (tasks.remote, or origin), as one commit by you, and the
 program gh or glab creates the pull request. Failed checks and comments of people who may write to the repository go
 back to the agent by themselves, and what it changes is pushed to the same pull request. The task is done when the
-pull request is merged. It works for a task whose configuration lands it otherwise, too.`,
-		Example:           "  fairlead pr T12",
+pull request is merged. It works for a task whose configuration lands it otherwise, too.`, tasks.Pull)
+}
+
+// approvalCommand approves a task; the approval does what follows.
+func approvalCommand(a *app, verb, does, long string, approve func(ctx context.Context, a *cli.App, client *apiclient.Client, id string, wait bool) error) *cobra.Command {
+	var noWait bool
+	cmd := &cobra.Command{
+		Use:               verb + " TASK",
+		Short:             "Approve a task and " + does,
+		Long:              long,
+		Example:           "  fairlead " + verb + " T12",
 		Args:              cli.Args(cobra.ExactArgs(1)),
 		ValidArgsFunction: a.completeRuns,
 		RunE: a.asking(func(ctx context.Context, client *apiclient.Client, words []string) error {
-			return tasks.Pull(ctx, a.App, client, words[0], !noWait)
+			return approve(ctx, a.App, client, words[0], !noWait)
 		}),
 	}
 	cmd.Flags().BoolVar(&noWait, "no-wait", false, "return as soon as the approval is recorded")

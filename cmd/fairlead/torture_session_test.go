@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fairlead-dev/fairlead/api"
 	apiclient "github.com/fairlead-dev/fairlead/api/client"
 	"github.com/fairlead-dev/fairlead/internal/test/testsize"
 )
@@ -77,7 +78,7 @@ func (p *busyWard) speak(k *torture) {
 		err = p.says(text)
 	} else {
 		ctx, cancel := contextFor(rigWait)
-		_, err = p.client.Dispatches.Input(ctx, p.folder.Name(), text)
+		_, err = apiclient.Post[api.DispatchTold](ctx, p.client, "/dispatch/"+p.folder.Name()+"/input", api.DispatchInputBody{Text: text})
 		cancel()
 	}
 	var no *apiclient.Refused

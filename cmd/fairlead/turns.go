@@ -78,32 +78,29 @@ rotation gets the turn.`,
 }
 
 func assignCommand(a *app) *cobra.Command {
-	return &cobra.Command{
-		Use:   "assign CHANNEL AGENT",
-		Short: "Add an agent to a channel, at the end of its rotation",
-		Long: `The agent stays in the channel, also after restarts and whatever fairlead.yaml says, until
-` + "`fairlead channel remove`" + `. An agent that is not connected joins the rotation when it connects.`,
-		Example:           "  fairlead channel assign reviews coder",
-		Args:              cli.Args(cobra.ExactArgs(2)),
-		ValidArgsFunction: a.completeChannelAgent(true),
-		RunE: a.asking(func(ctx context.Context, client *apiclient.Client, words []string) error {
-			done, err := client.Channels.Assign(ctx, words[0], words[1])
-			return channels.Ordered(a.App, done, err)
-		}),
-	}
+	return memberCommand(a, "assign", "Add an agent to a channel, at the end of its rotation",
+		`The agent stays in the channel, also after restarts and whatever fairlead.yaml says, until
+`+"`fairlead channel remove`"+`. An agent that is not connected joins the rotation when it connects.`,
+		apiclient.Channels.Assign)
 }
 
 func removeCommand(a *app) *cobra.Command {
+	return memberCommand(a, "remove", "Remove an agent from a channel",
+		`A turn that it has there ends. Its places in other channels stay. A restart does not add it again;
+`+"`fairlead channel assign`"+` does.`,
+		apiclient.Channels.Unassign)
+}
+
+func memberCommand(a *app, verb, short, long string, give func(apiclient.Channels, context.Context, string, string) (api.ChannelOrdered, error)) *cobra.Command {
 	return &cobra.Command{
-		Use:   "remove CHANNEL AGENT",
-		Short: "Remove an agent from a channel",
-		Long: `A turn that it has there ends. Its places in other channels stay. A restart does not add it again;
-` + "`fairlead channel assign`" + ` does.`,
-		Example:           "  fairlead channel remove reviews coder",
+		Use:               verb + " CHANNEL AGENT",
+		Short:             short,
+		Long:              long,
+		Example:           "  fairlead channel " + verb + " reviews coder",
 		Args:              cli.Args(cobra.ExactArgs(2)),
 		ValidArgsFunction: a.completeChannelAgent(true),
 		RunE: a.asking(func(ctx context.Context, client *apiclient.Client, words []string) error {
-			done, err := client.Channels.Unassign(ctx, words[0], words[1])
+			done, err := give(client.Channels, ctx, words[0], words[1])
 			return channels.Ordered(a.App, done, err)
 		}),
 	}
@@ -143,9 +140,6 @@ func ableCommand(a *app, verb, short, long, told string, give func(apiclient.Cha
 				default:
 					fmt.Fprintln(a.Out, cli.Plain(answer.Agent.Name)+" "+told)
 				}
-			}
-			if len(errs) == 1 {
-				return errs[0] // its own words and its own exit code, without a wrapping
 			}
 			return errors.Join(errs...)
 		}),

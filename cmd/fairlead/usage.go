@@ -74,11 +74,7 @@ command starts it now, for example after you bought more.`,
 			if err != nil {
 				return cli.Faulty(err)
 			}
-			if a.JSON {
-				return a.PrintJSON(map[string]any{"seq": done.Seq, "agent": words[0]})
-			}
-			_, err = fmt.Fprintf(a.Out, "%s is tried again\n", cli.Plain(words[0]))
-			return err
+			return a.Say(map[string]any{"seq": done.Seq, "agent": words[0]}, "%s is tried again", cli.Plain(words[0]))
 		}),
 	}
 }

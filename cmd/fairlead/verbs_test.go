@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"io"
 	"slices"
 	"strings"
 	"testing"
@@ -121,29 +122,35 @@ func TestOldVerbs(t *testing.T) {
 	}
 }
 
-// Every old name is in the table above, and hidden.
-func TestOldVerbsAreAllTested(t *testing.T) {
+// Every old name is tested above, and no command has it.
+func TestOldNamesAreAllTested(t *testing.T) {
 	t.Parallel()
-	a := &cli.App{}
-	var tested []string
-	for _, r := range renamed {
-		tested = append(tested, strings.TrimSuffix(strings.TrimSuffix(r.old, " RUN"), " claude"))
-	}
-	var walk func(cmd *cobra.Command, above string)
-	walk = func(cmd *cobra.Command, above string) {
-		name := strings.TrimSpace(above + " " + cmd.Name())
-		if !slices.Contains(tested, name) {
-			t.Errorf("`fairlead %s` has a new name, and no row in this test", name)
+	root := (&app{&cli.App{}}).root()
+	for _, name := range oldNames {
+		if !slices.ContainsFunc(renamed, func(r struct{ old, now string }) bool { return r.old == name.old && r.now == name.now }) {
+			t.Errorf("`fairlead %s` has a new name, and no row in this test", name.old)
 		}
-		for _, sub := range cmd.Commands() {
-			walk(sub, name)
+		if cmd, _, err := root.Find(strings.Fields(name.old)); err == nil && cmd != root {
+			t.Errorf("`fairlead %s` is an old name and a command", name.old)
 		}
 	}
-	for _, cmd := range (&app{a}).oldVerbs() {
-		if !cmd.Hidden {
-			t.Errorf("`fairlead %s` is an old name, and is not hidden", cmd.Name())
+}
+
+// A flag before an old name, or between its two words, changes nothing.
+func TestOldNameAfterFlags(t *testing.T) {
+	t.Parallel()
+	a := &app{&cli.App{Err: io.Discard}}
+	root := a.root()
+	for _, c := range [][2]string{
+		{"--dir . say reviews hello", "--dir . channel say reviews hello"},
+		{"--json runs --dir . prune --keep 1", "--json run prune --dir . --keep 1"},
+		{"runs --json r1", "run show --json r1"},
+		{"runs --dir r1", "run list --dir r1"},
+		{"ps runs", "ps runs"},
+	} {
+		if got := strings.Join(a.present(root, strings.Fields(c[0])), " "); got != c[1] {
+			t.Errorf("%s became %s, want %s", c[0], got, c[1])
 		}
-		walk(cmd, "")
 	}
 }
 

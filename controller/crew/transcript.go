@@ -31,12 +31,12 @@ type Message struct {
 // TranscriptQuery selects a part of the transcript. Without Before and After it selects the newest
 // messages.
 type TranscriptQuery struct {
-	Speaker string // only messages from this speaker
-	Session string // only messages in this session
-	Text    string // only messages that contain this text, ignoring case
-	Before  uint64 // only messages with a smaller Seq, the newest of them
-	After   uint64 // only messages with a greater Seq, the oldest of them
-	Limit   int    // messages at most; 0: 100
+	Speaker string `query:"speaker" maxLength:"64" pattern:"^[^\\x00-\\x1f\\x7f-\\x9f]+$" example:"Lyra" doc:"Only messages of this speaker"`
+	Session string `query:"session" maxLength:"134" pattern:"^[A-Za-z0-9_][A-Za-z0-9._@-]*$" doc:"Only in this session: lastSessionId of a document, or AGENT-NUMBER"`
+	Text    string `query:"text" maxLength:"256" doc:"Only messages that contain this text; upper and lower case are equal"`
+	Before  uint64 `query:"before" maximum:"9007199254740991" doc:"The newest before this sequence; 0: no limit"`
+	After   uint64 `query:"after" maximum:"9007199254740991" doc:"The oldest after this sequence; 0: no limit. Without before and after: the newest"`
+	Limit   int    `query:"limit" default:"100" minimum:"1" maximum:"500" doc:"The maximum number of messages"`
 }
 
 // TranscriptPage is a part of the transcript, oldest message first. A page never splits messages of

@@ -1,6 +1,7 @@
 package dispatch
 
 import (
+	"cmp"
 	"os"
 	"slices"
 	"time"
@@ -87,18 +88,18 @@ func (o Orders) RankDispatch(s dispatch.Dispatch, text string) rank.Ranking {
 	return dispatchfolder.Best(s, text).Over(o.conf.Dispatch.Threshold)
 }
 
-// JudgeDispatch judges a tool call in a dispatch, which may be one of NewDispatch. state is MAIN, an
-// agent's name, or empty for MAIN. delegate is the agent that fits best if MAIN may not do it itself.
+// JudgeDispatch judges a tool call in a dispatch, which may be one of NewDispatch. state is MAIN, DESK,
+// an agent's name, or empty for MAIN. delegate is the agent that fits best if MAIN may not do it itself.
 func (o Orders) JudgeDispatch(f Target, state string, call policy.Call) (verdict policy.Verdict, delegate string) {
 	if f.Session.Phase == dispatch.Closed {
 		return policy.Verdict{Allow: true, Reason: "the session is closed, so nothing is enforced", Row: "D10"}, ""
 	}
-	main := state == "" || state == dispatch.Main
+	main := state == "" || state == dispatch.Main || state == dispatch.Desk
 	verdict = dispatchfolder.JudgeAs(f.Session, f.Folder, o.conf.Dir, main, call)
 	if verdict.Allow {
-		return o.narrowed(verdict, f, state, main, call), ""
+		verdict = o.narrowed(verdict, f, state, main, call)
 	}
-	if verdict.Code == policy.DeniedMain {
+	if !verdict.Allow && verdict.Code == policy.DeniedMain {
 		delegate = o.RankDispatch(f.Session, verdict.Capability).Best
 	}
 	return verdict, delegate
@@ -116,7 +117,7 @@ func (o Orders) narrowed(verdict policy.Verdict, f Target, state string, main bo
 	if !ok {
 		return verdict
 	}
-	call.Dir = agent.Workspace
+	call.Dir = cmp.Or(call.Dir, agent.Workspace)
 	return dispatchfolder.Narrowed(verdict, agent.Permissions.Bounds(), f.Session, f.Folder, agent.Workspace, main, call, nil)
 }
 

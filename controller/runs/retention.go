@@ -11,6 +11,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/fairlead-dev/fairlead/internal/file"
+
 	"github.com/fairlead-dev/fairlead/controller/seam"
 	"github.com/fairlead-dev/fairlead/controller/sessions"
 	"github.com/fairlead-dev/fairlead/workspace"
@@ -188,7 +190,7 @@ func (r *oldRun) settleFile() error {
 	if err == nil && state.UpdatedAt >= r.file.UpdatedAt || err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil // it is up to date, or another program wrote it and it stays unchanged
 	}
-	if err := workspace.ReplaceFile(path, r.file.Render(), workspace.StateMode); err != nil {
+	if err := file.ReplaceUnsynced(path, r.file.Render(), workspace.StateMode); err != nil {
 		return fmt.Errorf("run %s is put away, but its file is behind the journal: %w", r.ID, err)
 	}
 	return nil

@@ -15,6 +15,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/fairlead-dev/fairlead/internal/file"
+
 	"github.com/fairlead-dev/fairlead/controller/seam"
 	"github.com/fairlead-dev/fairlead/controller/sessions"
 	"github.com/fairlead-dev/fairlead/internal/clip"
@@ -516,7 +518,7 @@ func (c *Controller) Answer(ctx context.Context, by seam.Actor, id, step string,
 	if err := os.MkdirAll(filepath.Dir(q.path), DirMode); err != nil {
 		return 0, fmt.Errorf("keep the answer: %w", err)
 	}
-	if err := workspace.ReplaceFile(q.path, content, workspace.StateMode); err != nil {
+	if err := file.ReplaceUnsynced(q.path, content, workspace.StateMode); err != nil {
 		return 0, fmt.Errorf("keep the answer: %w", err)
 	}
 	return c.answerRun(ctx, by, id, workflow.AnswerRead{Lease: q.lease, Rejected: !in.Approved, By: by.ID, Note: in.Note})

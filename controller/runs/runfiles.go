@@ -104,7 +104,7 @@ func (p *statePen) write(ctx context.Context) (err error) {
 	if err != nil || same {
 		return err
 	}
-	if err := workspace.ReplaceFile(path, content, workspace.StateMode); err != nil {
+	if err := file.ReplaceUnsynced(path, content, workspace.StateMode); err != nil {
 		return err
 	}
 	p.last, err = os.Lstat(path)

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/fairlead-dev/fairlead/internal/file"
+
 	"github.com/fairlead-dev/fairlead/controller/channels"
 	"github.com/fairlead-dev/fairlead/controller/runs"
 	"github.com/fairlead-dev/fairlead/internal/clip"
@@ -79,7 +81,7 @@ func (c *Controller) ActReportStep(ctx context.Context, caller AgentCaller, repo
 	if real, err := filepath.EvalSymlinks(dir); err != nil || real != dir {
 		return done, fmt.Errorf("the folder of the reports, %s, is a link or lies behind one: put a folder there; nothing was written", dir)
 	}
-	if err := workspace.ReplaceFile(f.Report, content, workspace.StateMode); err != nil {
+	if err := file.ReplaceUnsynced(f.Report, content, workspace.StateMode); err != nil {
 		return done, fmt.Errorf("write the report: %w", err)
 	}
 	return done, nil

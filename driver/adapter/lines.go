@@ -12,6 +12,7 @@ import (
 
 	"github.com/fairlead-dev/fairlead/driver"
 	"github.com/fairlead-dev/fairlead/driver/speech"
+	"github.com/fairlead-dev/fairlead/internal/clip"
 )
 
 const (
@@ -105,10 +106,7 @@ func (e *errorsRead) read(from io.Reader) {
 func (e *errorsRead) keep(text string) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if len(text) > lastWordsBytes {
-		text = strings.ToValidUTF8(text[:lastWordsBytes], "") + "…"
-	}
-	e.kept = append(append(e.kept, text...), '\n')
+	e.kept = append(append(e.kept, clip.Text(text, lastWordsBytes)...), '\n')
 	if over := len(e.kept) - keptBytes; over > 0 {
 		e.kept = append(e.kept[:0], e.kept[over:]...)
 	}

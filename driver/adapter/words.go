@@ -22,11 +22,3 @@ func OneLine(s string) string {
 	s = driver.WithoutEscapes(s)
 	return strings.Join(strings.FieldsFunc(s, func(r rune) bool { return r < ' ' || r == 0x7f }), " ")
 }
-
-// Shorten returns at most n bytes of a text, and an ellipsis if it was longer.
-func Shorten(s string, n int) string {
-	if len(s) <= n {
-		return s
-	}
-	return strings.ToValidUTF8(s[:n], "") + "…"
-}

@@ -8,6 +8,7 @@ import (
 	"github.com/fairlead-dev/fairlead/driver"
 	"github.com/fairlead-dev/fairlead/driver/adapter"
 	"github.com/fairlead-dev/fairlead/driver/speech"
+	"github.com/fairlead-dev/fairlead/internal/clip"
 )
 
 const (
@@ -129,11 +130,11 @@ func (s suggestion) words() (label, kind string) {
 			}
 			rules = append(rules, adapter.OneLine(rule))
 		}
-		return adapter.Shorten("Allow, and in this session also "+strings.Join(rules, ", "), essentialBytesMax), kindAlways
+		return clip.Text("Allow, and in this session also "+strings.Join(rules, ", "), essentialBytesMax), kindAlways
 	case s.Type == "addDirectories" && len(s.Directories) > 0:
-		return adapter.Shorten("Allow, and in this session also in "+adapter.OneLine(strings.Join(s.Directories, ", ")), essentialBytesMax), kindAlways
+		return clip.Text("Allow, and in this session also in "+adapter.OneLine(strings.Join(s.Directories, ", ")), essentialBytesMax), kindAlways
 	case s.Type == "setMode" && s.Mode != "":
-		return "Allow, and continue in the mode " + adapter.Shorten(adapter.OneLine(s.Mode), essentialBytesMax), kindAllowMode
+		return "Allow, and continue in the mode " + clip.Text(adapter.OneLine(s.Mode), essentialBytesMax), kindAllowMode
 	}
 	return "", ""
 }
@@ -166,9 +167,9 @@ func (q *question) choices(input json.RawMessage) bool {
 	if only.Multi || only.Question == "" || len(only.Options) == 0 || len(only.Options) > choicesMax {
 		return false
 	}
-	q.told.Text = adapter.Shorten(adapter.OneLine(only.Question), essentialBytesMax)
+	q.told.Text = clip.Text(adapter.OneLine(only.Question), essentialBytesMax)
 	for i, o := range only.Options {
-		q.option(fmt.Sprintf("choice_%d", i+1), kindChoice, adapter.Shorten(adapter.OneLine(o.Label), essentialBytesMax),
+		q.option(fmt.Sprintf("choice_%d", i+1), kindChoice, clip.Text(adapter.OneLine(o.Label), essentialBytesMax),
 			answer{Behavior: "allow", Input: answered(input, only.Question, o.Label)})
 	}
 	q.option(optionDeny, kindDeny, "No answer", answer{Behavior: "deny", Message: "This question was not answered. Decide yourself, or say what you need and end your answer."})
@@ -222,7 +223,7 @@ func askedWords(c call, r request) string {
 	if why := adapter.OneLine(r.Reason.Text); why != "" {
 		text += ": " + why
 	}
-	return adapter.Shorten(text, 2*essentialBytesMax)
+	return clip.Text(text, 2*essentialBytesMax)
 }
 
 // response returns the response for an option; false if the option does not exist. A refusal may

@@ -11,6 +11,7 @@ import (
 	"github.com/fairlead-dev/fairlead/driver"
 	"github.com/fairlead-dev/fairlead/driver/adapter"
 	"github.com/fairlead-dev/fairlead/driver/speech"
+	"github.com/fairlead-dev/fairlead/internal/clip"
 	"github.com/fairlead-dev/fairlead/machine/session"
 )
 
@@ -121,7 +122,7 @@ func (h *hearing) line(raw json.RawMessage, mine string) heard {
 			h.fault("a message without a type", raw)
 		}
 	default:
-		h.fault("a message of an unknown type: "+adapter.Shorten(adapter.OneLine(m.Type), 80), raw)
+		h.fault("a message of an unknown type: "+clip.Text(adapter.OneLine(m.Type), 80), raw)
 	}
 	return heard{}
 }
@@ -132,7 +133,7 @@ func (h *hearing) fault(text string, raw json.RawMessage) {
 
 // notice reports a message of the program about itself, which does not count as the agent's words.
 func (h *hearing) notice(text string) {
-	if text = adapter.Shorten(adapter.OneLine(text), shownBytesMax); text != "" {
+	if text = clip.Text(adapter.OneLine(text), shownBytesMax); text != "" {
 		h.out.Tell(speech.Event{Type: driver.Said, Tool: byWhomProgram, Text: text})
 	}
 }
@@ -143,7 +144,7 @@ func (h *hearing) name(c driver.Conversed) {
 	next := h.named
 	for _, f := range []struct{ have, say *string }{{&next.ID, &c.ID}, {&next.Model, &c.Model}, {&next.Mode, &c.Mode}, {&next.Program, &c.Program}} {
 		if *f.say != "" {
-			*f.have = adapter.Shorten(adapter.OneLine(*f.say), essentialBytesMax)
+			*f.have = clip.Text(adapter.OneLine(*f.say), essentialBytesMax)
 		}
 	}
 	if next.Mode == "" {
@@ -173,7 +174,7 @@ func (h *hearing) system(m message) heard {
 	case "api_retry":
 		h.notice(fmt.Sprintf("the provider did not answer (%s); retry %d of %d in %s", m.Error.Text, m.Attempt, m.RetriesMax, time.Duration(m.RetryDelay.count())*time.Millisecond))
 	case "permission_denied":
-		h.out.Tell(speech.Event{Type: driver.Said, Tool: "denied", Text: adapter.Shorten(strings.TrimSpace(adapter.OneLine(ourCall(m.ToolName, nil).Tool+" "+m.Message.Text)), shownBytesMax)})
+		h.out.Tell(speech.Event{Type: driver.Said, Tool: "denied", Text: clip.Text(strings.TrimSpace(adapter.OneLine(ourCall(m.ToolName, nil).Tool+" "+m.Message.Text)), shownBytesMax)})
 	case "informational", "notification":
 		h.notice(m.Content.Text)
 	case "background_tasks_changed":
@@ -358,7 +359,7 @@ func resultText(raw json.RawMessage) string {
 	var all []string
 	for _, b := range blocks {
 		if b.Type != "text" {
-			b.Text = "[" + adapter.Shorten(adapter.OneLine(b.Type), 80) + "]"
+			b.Text = "[" + clip.Text(adapter.OneLine(b.Type), 80) + "]"
 		}
 		all = append(all, b.Text)
 	}
@@ -381,7 +382,7 @@ func (h *hearing) rate(r *rate) {
 func (h *hearing) limited(until time.Time, text string) {
 	if !h.warned {
 		h.warned = true
-		h.out.Tell(speech.Event{Type: driver.RateLimited, Until: until, Text: adapter.Shorten(adapter.OneLine(text), shownBytesMax)})
+		h.out.Tell(speech.Event{Type: driver.RateLimited, Until: until, Text: clip.Text(adapter.OneLine(text), shownBytesMax)})
 	}
 }
 

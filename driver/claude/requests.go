@@ -7,6 +7,7 @@ import (
 	"github.com/fairlead-dev/fairlead/driver"
 	"github.com/fairlead-dev/fairlead/driver/adapter"
 	"github.com/fairlead-dev/fairlead/driver/speech"
+	"github.com/fairlead-dev/fairlead/internal/clip"
 )
 
 // request handles a request of the program.
@@ -22,7 +23,7 @@ func (h *hearing) request(m message, raw json.RawMessage) heard {
 		h.notice("a tool server requests input, which is not supported; the request is declined")
 		return heard{send: []any{success(m.RequestID, map[string]string{"action": "decline"})}}
 	}
-	h.fault("a request of an unknown kind: "+adapter.Shorten(adapter.OneLine(m.Request.Subtype), 80), raw)
+	h.fault("a request of an unknown kind: "+clip.Text(adapter.OneLine(m.Request.Subtype), 80), raw)
 	return heard{send: []any{failure(m.RequestID, "unknown request: "+m.Request.Subtype)}}
 }
 
@@ -58,7 +59,7 @@ func (h *hearing) answer(o speech.Order) any {
 	}
 	response, ok := q.response(o.Option, o.Text)
 	if !ok {
-		h.fault(fmt.Sprintf("the question %s has no option %q; it stays open", adapter.Shorten(adapter.OneLine(o.ID), 80), adapter.Shorten(adapter.OneLine(o.Option), 80)), nil)
+		h.fault(fmt.Sprintf("the question %s has no option %q; it stays open", clip.Text(adapter.OneLine(o.ID), 80), clip.Text(adapter.OneLine(o.Option), 80)), nil)
 		return nil
 	}
 	delete(h.open, q.request)
@@ -103,7 +104,7 @@ func (h *hearing) response(m message, raw json.RawMessage) heard {
 		return heard{}
 	}
 	if m.Response.Subtype == "error" {
-		h.fault("the program rejects one of Fairlead's requests: "+adapter.Shorten(adapter.OneLine(m.Response.Error.Text), shownBytesMax), raw)
+		h.fault("the program rejects one of Fairlead's requests: "+clip.Text(adapter.OneLine(m.Response.Error.Text), shownBytesMax), raw)
 	}
 	if m.Response.RequestID != greetingID {
 		return heard{}

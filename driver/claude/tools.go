@@ -10,6 +10,7 @@ import (
 
 	"github.com/fairlead-dev/fairlead/driver/adapter"
 	"github.com/fairlead-dev/fairlead/driver/speech"
+	"github.com/fairlead-dev/fairlead/internal/clip"
 )
 
 // names maps other programs' tool names to Claude Code's.
@@ -104,11 +105,11 @@ func (c call) text(name string) string {
 func (c call) what() string {
 	for _, name := range essential {
 		if s := adapter.OneLine(c.text(name)); s != "" {
-			return adapter.Shorten(s, essentialBytesMax)
+			return clip.Text(s, essentialBytesMax)
 		}
 	}
 	if asked := asks(c.fields["questions"]); len(asked) > 0 {
-		return adapter.Shorten(adapter.OneLine(asked[0].Question), essentialBytesMax)
+		return clip.Text(adapter.OneLine(asked[0].Question), essentialBytesMax)
 	}
 	return ""
 }
@@ -116,7 +117,7 @@ func (c call) what() string {
 // diff describes the change that a call makes to a file; empty: none.
 func (c call) diff() string {
 	const sideBytesMax = 8 << 10 // more is not shown
-	side := func(name string) string { return adapter.Shorten(c.text(name), sideBytesMax) }
+	side := func(name string) string { return clip.Text(c.text(name), sideBytesMax) }
 	switch c.Tool {
 	case "Write":
 		return speech.Diff(c.text("file_path"), "", side("content"))
@@ -134,7 +135,7 @@ func (c call) diff() string {
 		for _, e := range edits {
 			all = append(all, speech.Diff(c.text("file_path"), e.Old, e.New))
 		}
-		return adapter.Shorten(strings.Join(all, "\n"), sideBytesMax)
+		return clip.Text(strings.Join(all, "\n"), sideBytesMax)
 	}
 	return ""
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/fairlead-dev/fairlead/driver"
 	"github.com/fairlead-dev/fairlead/driver/adapter"
 	"github.com/fairlead-dev/fairlead/driver/speech"
+	"github.com/fairlead-dev/fairlead/internal/clip"
 	"github.com/fairlead-dev/fairlead/machine/session"
 )
 
@@ -88,7 +89,7 @@ func (h *hearing) line(raw json.RawMessage) {
 			h.fault("a line without a type", raw)
 		}
 	default:
-		h.fault("a line of an unknown type: "+adapter.Shorten(adapter.OneLine(e.Type), 80), raw)
+		h.fault("a line of an unknown type: "+clip.Text(adapter.OneLine(e.Type), 80), raw)
 	}
 }
 
@@ -107,7 +108,7 @@ func (h *hearing) fault(text string, raw json.RawMessage) {
 
 // notice reports a message of codex about itself, which does not count as the agent's words.
 func (h *hearing) notice(text string) {
-	if text = adapter.Shorten(adapter.OneLine(text), shownBytesMax); text != "" {
+	if text = clip.Text(adapter.OneLine(text), shownBytesMax); text != "" {
 		h.out.Tell(speech.Event{Type: driver.Said, Tool: byProgram, Text: text})
 	}
 }
@@ -117,7 +118,7 @@ func (h *hearing) notice(text string) {
 func (h *hearing) name(c driver.Conversed) {
 	next := h.named
 	if c.ID != "" {
-		next.ID = adapter.Shorten(adapter.OneLine(c.ID), whatBytesMax)
+		next.ID = clip.Text(adapter.OneLine(c.ID), whatBytesMax)
 	}
 	if c.Program != "" {
 		next.Program = c.Program
@@ -159,7 +160,7 @@ func (h *hearing) item(i item, over bool, raw json.RawMessage) {
 	switch i.Type {
 	case "agent_message", "plan":
 		if over && i.Text != "" {
-			h.words = adapter.Shorten(i.Text, shownBytesMax)
+			h.words = clip.Text(i.Text, shownBytesMax)
 			h.out.Say(driver.Said, "", i.Text)
 		}
 	case "reasoning":
@@ -180,7 +181,7 @@ func (h *hearing) item(i item, over bool, raw json.RawMessage) {
 			h.outcome(i)
 		}
 	default:
-		h.fault("an item of an unknown type: "+adapter.Shorten(adapter.OneLine(i.Type), 80), raw)
+		h.fault("an item of an unknown type: "+clip.Text(adapter.OneLine(i.Type), 80), raw)
 	}
 }
 
@@ -208,7 +209,7 @@ func (h *hearing) call(i item, raw json.RawMessage) {
 }
 
 func (h *hearing) tell(tool, what string, args json.RawMessage, paths []string, raw json.RawMessage) {
-	h.out.Tell(speech.Event{Type: driver.ToolCalled, Tool: tool, Text: adapter.Shorten(adapter.OneLine(what), whatBytesMax), Args: args, Paths: paths, Raw: speech.CutRaw(raw)})
+	h.out.Tell(speech.Event{Type: driver.ToolCalled, Tool: tool, Text: clip.Text(adapter.OneLine(what), whatBytesMax), Args: args, Paths: paths, Raw: speech.CutRaw(raw)})
 }
 
 // call translates an item into Claude Code's vocabulary.
@@ -269,13 +270,13 @@ func (h *hearing) outcome(i item) {
 			what = strings.TrimPrefix(what+", "+c.Path, ", ")
 		}
 	}
-	said := adapter.Shorten(strings.TrimSpace(tool+" "+adapter.OneLine(what)), whatBytesMax)
+	said := clip.Text(strings.TrimSpace(tool+" "+adapter.OneLine(what)), whatBytesMax)
 	switch {
 	case i.Status == "declined", i.Status == "failed" && deniedWords().MatchString(i.Error.Message):
 		if len(h.denied) < deniedMax && !slices.Contains(h.denied, said) {
 			h.denied = append(h.denied, said)
 		}
-		h.out.Tell(speech.Event{Type: driver.Said, Tool: "denied", Text: strings.TrimSuffix(said+": "+adapter.Shorten(adapter.OneLine(i.Error.Message), shownBytesMax), ": ")})
+		h.out.Tell(speech.Event{Type: driver.Said, Tool: "denied", Text: strings.TrimSuffix(said+": "+clip.Text(adapter.OneLine(i.Error.Message), shownBytesMax), ": ")})
 	case i.Status == "failed" && i.Type != "command_execution":
 		h.notice(strings.TrimSuffix(said+" failed: "+i.Error.Message, ": "))
 	}

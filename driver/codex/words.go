@@ -6,6 +6,7 @@ import (
 
 	"github.com/fairlead-dev/fairlead/driver"
 	"github.com/fairlead-dev/fairlead/driver/adapter"
+	"github.com/fairlead-dev/fairlead/internal/clip"
 	"github.com/fairlead-dev/fairlead/internal/lazy"
 	"github.com/fairlead-dev/fairlead/machine/session"
 )
@@ -36,7 +37,7 @@ var (
 
 // failed classifies a failure by its text, because codex sends nothing else.
 func failed(text string, now time.Time) (driver.Stop, time.Time) {
-	stop := driver.Stop{Reason: reasonFailed, Detail: adapter.Shorten(adapter.OneLine(text), shownBytesMax)}
+	stop := driver.Stop{Reason: reasonFailed, Detail: clip.Text(adapter.OneLine(text), shownBytesMax)}
 	switch {
 	case contextWords().MatchString(text):
 		stop.Reason = session.ReasonContextExhausted

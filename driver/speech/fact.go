@@ -8,6 +8,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/fairlead-dev/fairlead/driver"
+	"github.com/fairlead-dev/fairlead/internal/clip"
 )
 
 // Fact parses one line of an agent's output. A line that does not begin with a brace was printed by
@@ -104,7 +105,7 @@ func (e *Event) fault() string {
 			return "a stopped event does not say whether it is ok"
 		}
 	default:
-		return fmt.Sprintf("an event of an unknown type: %q", clip(string(e.Type)))
+		return fmt.Sprintf("an event of an unknown type: %q", clip.Text(string(e.Type), clippedBytes))
 	}
 	return ""
 }

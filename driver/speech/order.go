@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"io"
 	"strings"
+
+	"github.com/fairlead-dev/fairlead/internal/clip"
 )
 
 // OrderType is the kind of an order.
@@ -65,7 +67,7 @@ func ParseOrder(line []byte) (Order, error) {
 	case OrderStart, OrderPrompt, OrderSteer, OrderAnswer, OrderCancel:
 		return o, nil
 	}
-	return Order{}, fmt.Errorf("an order of an unknown type: %q; the types are start, prompt, steer, answer, cancel", clip(string(o.Type)))
+	return Order{}, fmt.Errorf("an order of an unknown type: %q; the types are start, prompt, steer, answer, cancel", clip.Text(string(o.Type), clippedBytes))
 }
 
 // ReadOrders sends orders to the channel until the input ends, and then closes it. It calls complain
@@ -109,12 +111,4 @@ func readOrderLine(r *bufio.Reader) (line []byte, length int64, tooLong bool, er
 			return line, length, tooLong, err
 		}
 	}
-}
-
-// clip shortens untrusted text for an error message.
-func clip(s string) string {
-	if len(s) <= clippedBytes {
-		return s
-	}
-	return strings.ToValidUTF8(s[:clippedBytes], "") + "…"
 }

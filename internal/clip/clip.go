@@ -22,6 +22,15 @@ func To(s string, most int) string {
 	return s[:max(most, 0)]
 }
 
+// Within returns a text in at most most bytes: if it is longer, its beginning and an ellipsis.
+func Within(s string, most int) string {
+	if len(s) <= most {
+		return s
+	}
+	const mark = "…"
+	return To(s, most-len(mark)) + mark
+}
+
 // Text returns the beginning of a text as To does, with an ellipsis after it if there was more. Bytes that are not
 // UTF-8 become U+FFFD: the journal stores no others, and a replay would differ.
 func Text(s string, most int) string {

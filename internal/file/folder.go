@@ -16,7 +16,7 @@ import (
 // Files are reached from an open folder, by plain names, and links are not followed: an agent may change its
 // workspace at any time.
 
-const BytesMax = 1 << 20 // limit of Read and ReadOpen
+const BytesMax = 1 << 20 // limit of ReadOpen
 
 const DefaultMode = 0o644 // of a new file; a replacement keeps the mode of the old file
 
@@ -38,8 +38,8 @@ type Version struct {
 	ID       Identity
 	Mode     uint32 // permission bits
 	UID, GID int
-	Bytes    []byte // at most BytesMax + 1
-	Moved    bool   // it changed during the read: look again
+	Bytes    []byte
+	Moved    bool // it changed during the read: look again
 }
 
 // Unreadable is the error for a file that exists and is not read. Its text says what to do.
@@ -114,26 +114,28 @@ func Open(dir int, name string) (*os.File, error) {
 	return file, nil
 }
 
-// Read reads the file that has this name now.
-func Read(dir int, name string) (Version, error) {
+// Read reads the file that has this name now, at most most + 1 bytes.
+func Read(dir int, name string, most int64) (Version, error) {
 	file, err := Open(dir, name)
 	if err != nil {
 		return Version{}, err
 	}
 	defer func() { _ = file.Close() }()
-	return ReadOpen(file)
+	return readOpen(file, most)
 }
 
-// ReadOpen reads an open file from its start. If the file changes during the read, it is read again a few
+// ReadOpen reads an open file from its start, at most BytesMax + 1 bytes. If the file changes during the read, it is read again a few
 // times, then returned with Moved set.
-func ReadOpen(file *os.File) (s Version, err error) {
+func ReadOpen(file *os.File) (Version, error) { return readOpen(file, BytesMax) }
+
+func readOpen(file *os.File, most int64) (s Version, err error) {
 	const readsMax = 3 // a tight loop of writes changes it each time; the caller tries again later
 	for range readsMax {
 		before, err := Stat(file)
 		if err != nil {
 			return Version{}, err
 		}
-		buf := make([]byte, min(before.ID.Size, BytesMax)+1)
+		buf := make([]byte, min(before.ID.Size, most)+1)
 		n, err := file.ReadAt(buf, 0)
 		if err != nil && !errors.Is(err, io.EOF) {
 			return Version{}, &Unreadable{fmt.Sprintf("%s cannot be read: %v", file.Name(), err), err}
@@ -143,7 +145,7 @@ func ReadOpen(file *os.File) (s Version, err error) {
 			return Version{}, err
 		}
 		s, s.Bytes = after, buf[:n]
-		whole := int64(n) == after.ID.Size || n > BytesMax
+		whole := int64(n) == after.ID.Size || int64(n) > most
 		if before.ID == after.ID && whole {
 			return s, nil
 		}
@@ -196,6 +198,47 @@ func Create(dir int, name string, content []byte, mode uint32) (*os.File, error)
 		return nil, err
 	}
 	return file, nil
+}
+
+// CreateLike is Create with the mode and owner of another file, if there is one, so that the same programs can
+// write it.
+func CreateLike(dir int, name, like string, content []byte) (*os.File, error) {
+	mode, uid, gid := uint32(DefaultMode), os.Getuid(), os.Getgid()
+	if handle, err := Open(dir, like); err == nil {
+		if s, err := Stat(handle); err == nil {
+			mode, uid, gid = s.Mode, s.UID, s.GID
+		}
+		_ = handle.Close()
+	}
+	file, err := Create(dir, name, content, mode)
+	if err != nil {
+		return nil, err
+	}
+	if uid != os.Getuid() || gid != os.Getgid() {
+		_ = file.Chown(uid, gid) // only root can change the owner; others keep their own
+	}
+	if mode != DefaultMode {
+		err = file.Chmod(os.FileMode(mode)) // the umask removed some bits
+	}
+	if err != nil {
+		_ = file.Close()
+		Remove(dir, name)
+		return nil, err
+	}
+	return file, nil
+}
+
+// RenameNew renames a to b; the error is EEXIST if b exists.
+func RenameNew(dir int, a, b string) error {
+	err := renameNew(dir, a, b)
+	if Unsupported(err) {
+		// link refuses an existing name as well, on every file system that has links
+		err = Uninterrupted(func() error { return unix.Linkat(dir, a, dir, b, 0) })
+		if err == nil {
+			Remove(dir, a)
+		}
+	}
+	return err
 }
 
 // Remove removes a temporary file. If that fails, the next start tries again.

@@ -7,7 +7,6 @@ func Exchange(dir int, a, b string) error {
 	return Uninterrupted(func() error { return unix.RenameatxNp(dir, a, dir, b, unix.RENAME_SWAP) })
 }
 
-// RenameNew renames a to b; the error is EEXIST if b exists.
-func RenameNew(dir int, a, b string) error {
+func renameNew(dir int, a, b string) error {
 	return Uninterrupted(func() error { return unix.RenameatxNp(dir, a, dir, b, unix.RENAME_EXCL) })
 }

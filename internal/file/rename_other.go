@@ -7,5 +7,4 @@ import "golang.org/x/sys/unix"
 // Exchange is not supported; callers use a rename.
 func Exchange(int, string, string) error { return unix.ENOSYS }
 
-// RenameNew is not supported; callers use a hard link.
-func RenameNew(int, string, string) error { return unix.ENOSYS }
+func renameNew(int, string, string) error { return unix.ENOSYS }

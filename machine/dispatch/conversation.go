@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/fairlead-dev/fairlead/internal/clip"
 )
 
 func (d *draft) input(in UserInput) error {
@@ -69,7 +71,7 @@ func (d *draft) kept(text string) string {
 	if d.is.Host == Fairlead {
 		return text
 	}
-	return short(text, inputKept)
+	return clip.Within(text, inputKept)
 }
 
 func matched(m *Match) string {
@@ -80,7 +82,7 @@ func matched(m *Match) string {
 	for i, t := range m.Terms {
 		quoted[i] = fmt.Sprintf("%q", t)
 	}
-	return short("matched "+strings.Join(quoted, " + "), wordsMax)
+	return clip.Within("matched "+strings.Join(quoted, " + "), wordsMax)
 }
 
 func (d *draft) message(in Message) error {
@@ -89,7 +91,7 @@ func (d *draft) message(in Message) error {
 	}
 	if in.Match == nil {
 		return d.step(MessageUnmatched, "no description matches", func(_ *Now, body *Body) {
-			body.Aside = &Aside{Message: in.Name, Ranking: short(in.Ranking, TextBytesMax)}
+			body.Aside = &Aside{Message: in.Name, Ranking: clip.Within(in.Ranking, TextBytesMax)}
 		})
 	}
 	if err := d.tooLong(string(MessageTaken), "D6", "the message", in.Text); err != nil {
@@ -149,7 +151,7 @@ func (d *draft) mainEnded(in MainEnded) error {
 			trigger = d.is.Ranker + " was asked to assign the input"
 		}
 		return d.step(RoundOver, trigger, func(now *Now, body *Body) {
-			text, entry := short(in.Result, TextBytesMax), Entry{Kind: OfMain, Who: Main}
+			text, entry := clip.Within(in.Result, TextBytesMax), Entry{Kind: OfMain, Who: Main}
 			if ranked {
 				entry = Entry{Kind: OfNote, Who: d.is.Ranker}
 			}
@@ -160,7 +162,7 @@ func (d *draft) mainEnded(in MainEnded) error {
 			now.Open.Called = false
 		})
 	}
-	text := short(in.Result, TextBytesMax) // refusing it would leave the user without an answer
+	text := clip.Within(in.Result, TextBytesMax) // refusing it would leave the user without an answer
 	if !in.OK {
 		text = cmp.Or(text, "MAIN failed without a reason.")
 	}
@@ -179,7 +181,7 @@ func (d *draft) next() error {
 
 // close ends the open conversation without an answer (D11).
 func (d *draft) close(event Event, why string) error {
-	why = short(why, wordsMax)
+	why = clip.Within(why, wordsMax)
 	return d.step(event, why, func(now *Now, body *Body) {
 		c := now.Open
 		body.Summary = c.summary("Interrupted ("+why+"): "+firstLine(c.Input), nil)
@@ -224,5 +226,5 @@ func (c *Conversation) summary(text string, more []File) *Summary {
 // firstLine returns enough of a text to recognize it.
 func firstLine(text string) string {
 	line, _, _ := strings.Cut(strings.TrimSpace(text), "\n")
-	return short(strings.TrimSpace(line), 200)
+	return clip.Within(strings.TrimSpace(line), 200)
 }

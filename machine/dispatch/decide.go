@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/fairlead-dev/fairlead/internal/clip"
 	"github.com/fairlead-dev/fairlead/machine"
 )
 
@@ -165,8 +166,8 @@ func (d *draft) deny(in Deny) error {
 		by = task.Agent
 	}
 	denied := Denied{
-		By: by, Tool: short(in.Tool, 200), Call: short(in.Call, 1000), Row: cmp.Or(in.Row, "D8"),
-		Reason: short(in.Reason, 1000), Delegate: short(in.Delegate, 200), Capability: short(in.Capability, 200),
+		By: by, Tool: clip.Within(in.Tool, 200), Call: clip.Within(in.Call, 1000), Row: cmp.Or(in.Row, "D8"),
+		Reason: clip.Within(in.Reason, 1000), Delegate: clip.Within(in.Delegate, 200), Capability: clip.Within(in.Capability, 200),
 		Afterwards: in.Afterwards,
 	}
 	return d.step(CallDenied, "denied "+denied.Tool, func(now *Now, body *Body) {
@@ -209,7 +210,7 @@ func (d *draft) end(why string) error {
 		}
 	}
 	return d.step(EndAsked, "session end", func(now *Now, _ *Body) {
-		now.Ended = cmp.Or(short(why, wordsMax), "ended")
+		now.Ended = cmp.Or(clip.Within(why, wordsMax), "ended")
 		if n := len(now.Waiting); n > 0 {
 			now.Ended += fmt.Sprintf("; waiting inputs that were not begun: %d", n)
 		}
@@ -226,17 +227,6 @@ func (d *draft) fits(event Event, m *Match) error {
 }
 
 // cut shortens a file's texts for the lines of the history.
-func (f File) cut() File { return File{Path: short(f.Path, 1024), Summary: short(f.Summary, 200)} }
-
-// short shortens a text at a character and marks it as shortened.
-func short(text string, most int) string {
-	if len(text) <= most {
-		return text
-	}
-	const cut = "…"
-	end := most - len(cut)
-	for end > 0 && text[end]&0xc0 == 0x80 {
-		end--
-	}
-	return text[:end] + cut
+func (f File) cut() File {
+	return File{Path: clip.Within(f.Path, 1024), Summary: clip.Within(f.Summary, 200)}
 }

@@ -5,12 +5,14 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/fairlead-dev/fairlead/internal/clip"
 )
 
 // charge gives an agent a task. asked: MAIN or an agent asked for it, and gets the result.
 func (d *draft) charge(event Event, asked bool, agent string, task Task, trigger, params string) error {
-	task.Call, task.Caller = short(task.Call, wordsMax), short(task.Caller, wordsMax)
-	return d.step(event, short(trigger, wordsMax), func(now *Now, body *Body) {
+	task.Call, task.Caller = clip.Within(task.Call, wordsMax), clip.Within(task.Caller, wordsMax)
+	return d.step(event, clip.Within(trigger, wordsMax), func(now *Now, body *Body) {
 		c := now.Open
 		c.Asked++
 		task.ID, task.Agent, task.Began = c.Asked, agent, d.at
@@ -27,7 +29,7 @@ func (d *draft) charge(event Event, asked bool, agent string, task Task, trigger
 		if task.By == 0 {
 			c.Called = c.Called || asked
 		}
-		body.Entries = append(body.Entries, Entry{Kind: OfDelegation, Who: who, Text: agent + ": " + task.Text, More: short(params, TextBytesMax)})
+		body.Entries = append(body.Entries, Entry{Kind: OfDelegation, Who: who, Text: agent + ": " + task.Text, More: clip.Within(params, TextBytesMax)})
 	})
 }
 
@@ -50,7 +52,7 @@ func (d *draft) delegate(in Delegate) error {
 		_, err := Table.Look(d.is.subject(), cmp.Or(d.is.Phase, None), event)
 		return err
 	}
-	if in.Call = short(in.Call, wordsMax); in.Call != "" && slices.ContainsFunc(c.Tasks, func(t Task) bool { return t.Call == in.Call }) {
+	if in.Call = clip.Within(in.Call, wordsMax); in.Call != "" && slices.ContainsFunc(c.Tasks, func(t Task) bool { return t.Call == in.Call }) {
 		return nil
 	}
 	if len(c.Tasks) >= tasksMax {
@@ -100,7 +102,7 @@ func (d *draft) mayAsk(in Delegate) error {
 
 func (d *draft) seen(in Seen) error {
 	c := d.is.Open
-	in.Caller = short(in.Caller, wordsMax)
+	in.Caller = clip.Within(in.Caller, wordsMax)
 	if c == nil || in.Caller == "" || slices.ContainsFunc(c.Tasks, func(t Task) bool { return t.Caller == in.Caller }) {
 		return nil
 	}
@@ -116,7 +118,7 @@ func (d *draft) seen(in Seen) error {
 
 // taskOf finds the task that has ended.
 func (c *Conversation) taskOf(in TaskEnded) int {
-	in.Caller, in.Call = short(in.Caller, wordsMax), short(in.Call, wordsMax)
+	in.Caller, in.Call = clip.Within(in.Caller, wordsMax), clip.Within(in.Call, wordsMax)
 	return slices.IndexFunc(c.Tasks, func(t Task) bool {
 		switch {
 		case in.Task != 0:
@@ -141,7 +143,7 @@ func (d *draft) taskEnded(in TaskEnded) error {
 	task := c.Tasks[at]
 	if d.is.Host == Fairlead && task.Called {
 		return d.step(RoundOver, task.Agent+" asked for help", func(now *Now, body *Body) {
-			if text := short(in.Result, TextBytesMax); text != "" {
+			if text := clip.Within(in.Result, TextBytesMax); text != "" {
 				body.Entries = append(body.Entries, Entry{Kind: OfResult, Who: task.Agent, Text: text})
 			}
 			t := &now.Open.Tasks[at]
@@ -162,11 +164,11 @@ func (d *draft) taskEnded(in TaskEnded) error {
 				body.Entries = append(body.Entries, Entry{Kind: OfNote, Who: t.Agent, Text: "is no longer awaited: " + task.Agent + ", which asked for it, is done"})
 			}
 		}
-		result := Result{Task: task.ID, Agent: task.Agent, By: task.By, OK: in.OK, Text: short(in.Result, ResultBytesMax), Round: round}
+		result := Result{Task: task.ID, Agent: task.Agent, By: task.By, OK: in.OK, Text: clip.Within(in.Result, ResultBytesMax), Round: round}
 		if lost, some := open.keep(result); some {
 			body.Entries = append(body.Entries, Entry{Kind: OfNote, Who: lost.Agent, Text: fmt.Sprintf("%d newer results are waiting, which is the limit: this one is only recorded here", resultsMax)})
 		}
-		if text := short(in.Result, TextBytesMax); text != "" || !in.OK {
+		if text := clip.Within(in.Result, TextBytesMax); text != "" || !in.OK {
 			body.Entries = append(body.Entries, Entry{Kind: OfResult, Who: task.Agent, Text: cmp.Or(text, trigger)})
 		}
 	}
@@ -174,7 +176,7 @@ func (d *draft) taskEnded(in TaskEnded) error {
 		return d.step(event, trigger, over)
 	}
 	return d.step(event, trigger, func(now *Now, body *Body) {
-		body.Reply = &Reply{Message: c.Message, Agent: task.Agent, OK: in.OK, Text: short(in.Result, TextBytesMax)}
+		body.Reply = &Reply{Message: c.Message, Agent: task.Agent, OK: in.OK, Text: clip.Within(in.Result, TextBytesMax)}
 		over(now, body)
 		body.Summary = now.Open.summary("", nil)
 		now.Open = nil

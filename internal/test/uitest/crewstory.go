@@ -269,3 +269,24 @@ func CrewTakenIn(t *testing.T, p *Page, target Target) {
 func RealCeremony(lead string) *CrewStory {
 	return &CrewStory{Lead: lead, Size: len(seatsOf), Names: []string{"Lyra", "Kael"}}
 }
+
+// seatsOf are the seats in the order in which they are filled: all but the lead's.
+var seatsOf = []int{0, 1, 2, 3, 5, 6, 7, 8}
+
+// Document is one member of the crew as the API shows it, as far as a story changes it.
+type Document struct {
+	Name      *string   `json:"name"`
+	Status    string    `json:"status"`
+	Color     string    `json:"color"`
+	ColorName string    `json:"colorName"`
+	Gender    string    `json:"gender"`
+	Seat      int       `json:"gridPosition"`
+	Face      FaceWords `json:"faceVariant"`
+	Soul      string    `json:"individuationArtifact"`
+}
+
+// FaceWords are what a member's face is drawn from.
+type FaceWords struct {
+	Eyes  string `json:"eyes"`
+	Mouth string `json:"mouth"`
+}

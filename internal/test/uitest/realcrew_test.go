@@ -22,9 +22,6 @@ lead:
         - expect_prompt
 `
 
-// seatsOf are the seats in the order in which they are filled: all but the lead's.
-var seatsOf = []int{0, 1, 2, 3, 5, 6, 7, 8}
-
 // Eight are the members that hatch in the stories, by seat.
 var Eight = map[int]crew.Identity{
 	0: member(0, "Lyra", "#c9b1e8", "Violet Heaven", "woman", "standard", "gentle", "I am Lyra.\n\nMy position on the wager: I would rather ask whether it is so than say that it is."),
@@ -39,24 +36,6 @@ var Eight = map[int]crew.Identity{
 
 func member(seat int, name, color, colorName, gender, eyes, mouth, soul string) crew.Identity {
 	return crew.Identity{Seat: seat, Name: name, Color: color, ColorName: colorName, Gender: gender, Face: crew.Face{Eyes: eyes, Mouth: mouth}, Soul: soul}
-}
-
-// Document is one member of the crew as the API shows it, as far as a story changes it.
-type Document struct {
-	Name      *string   `json:"name"`
-	Status    string    `json:"status"`
-	Color     string    `json:"color"`
-	ColorName string    `json:"colorName"`
-	Gender    string    `json:"gender"`
-	Seat      int       `json:"gridPosition"`
-	Face      FaceWords `json:"faceVariant"`
-	Soul      string    `json:"individuationArtifact"`
-}
-
-// FaceWords are what a member's face is drawn from.
-type FaceWords struct {
-	Eyes  string `json:"eyes"`
-	Mouth string `json:"mouth"`
 }
 
 // CrewByHand is the real server with a crew whose lead says nothing: the test submits the lead's
