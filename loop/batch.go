@@ -15,8 +15,9 @@ import (
 type draft struct {
 	changes []team.Change
 	records []journal.Change
-	ends    []int // after so many records an event is complete
-	room    int   // records that are expected; watchers keep them, so every batch has its own
+	ends    []int  // after so many records an event is complete
+	room    int    // records that are expected; watchers keep them, so every batch has its own
+	text    []byte // the encoded changes, which the records keep
 }
 
 // Step decides a batch, appends it, and only then answers, notifies and acts. Recovery calls it
@@ -37,6 +38,9 @@ func (l *Loop) Step(ctx context.Context, batch []Request) error {
 		}
 	}
 	l.announce(&made, touched)
+	if len(batch) > 0 {
+		l.perRequest = len(made.text) / len(batch) * 9 / 8
+	}
 	clear(made.changes)
 	if l.changes = made.changes; cap(l.changes) > changesKept {
 		l.changes = nil
@@ -131,8 +135,9 @@ func (l *Loop) decide(ev team.Event, made *draft) error {
 	}
 	if made.records == nil {
 		made.records = make([]journal.Change, 0, max(made.room, len(changes)))
+		made.text = make([]byte, 0, made.room*l.perRequest)
 	}
-	if made.records, err = AppendRecords(made.records, changes); err != nil {
+	if made.records, made.text, err = appendRecords(made.records, made.text, changes); err != nil {
 		return err
 	}
 	for _, ch := range changes {

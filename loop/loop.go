@@ -44,17 +44,18 @@ type Loop struct {
 	stopped chan struct{} // closed when a requested stop is complete
 
 	// Only the loop's goroutine reads or writes these.
-	team     *team.Team
-	touched  team.Touched // agents and runs that changes concerned, of which the consequences are not decided yet
-	head     uint64
-	versions map[string]uint64
-	batch    []Request     // memory of the last batch, reused
-	changes  []team.Change // the same
-	clock    clock
-	unsaved  int           // changes since the last snapshot
-	took     time.Duration // the last append
-	holding  bool          // no action starts: recovery is not over, or the loop is ending
-	spun     bool          // the last deadline changed nothing
+	team       *team.Team
+	touched    team.Touched // agents and runs that changes concerned, of which the consequences are not decided yet
+	head       uint64
+	versions   map[string]uint64
+	batch      []Request     // memory of the last batch, reused
+	changes    []team.Change // the same
+	perRequest int           // bytes of changes that a request of the last batch led to, and an eighth: the size of the next batch
+	clock      clock
+	unsaved    int           // changes since the last snapshot
+	took       time.Duration // the last append
+	holding    bool          // no action starts: recovery is not over, or the loop is ending
+	spun       bool          // the last deadline changed nothing
 
 	ctx     context.Context
 	cancel  context.CancelFunc // ends everything that Go started
