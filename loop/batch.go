@@ -15,16 +15,18 @@ import (
 type draft struct {
 	changes []team.Change
 	records []journal.Change
-	ends    []int  // after so many records an event is complete
-	room    int    // records that are expected; watchers keep them, so every batch has its own
-	text    []byte // the encoded changes, which the records keep
+	ends    []int         // after so many records an event is complete
+	room    int           // records that are expected; watchers keep them, so every batch has its own
+	text    []byte        // the encoded changes, which the records keep
+	event   [1]team.Event // the one of the request that is decided
 }
 
 // Step decides a batch, appends it, and only then answers, notifies and acts. Recovery calls it
 // before Run; afterwards only Run does.
 func (l *Loop) Step(ctx context.Context, batch []Request) error {
-	made := draft{changes: l.changes[:0], room: len(batch)}
-	touched := newTouched()
+	made := draft{changes: l.changes[:0], ends: l.ends[:0], room: len(batch)}
+	touched := &l.marks
+	touched.forget()
 	answers := l.decideAll(batch, &made, touched)
 	head := l.head
 	err := l.commit(ctx, &made)
@@ -42,14 +44,15 @@ func (l *Loop) Step(ctx context.Context, batch []Request) error {
 		l.perRequest = len(made.text) / len(batch) * 9 / 8
 	}
 	clear(made.changes)
-	if l.changes = made.changes; cap(l.changes) > changesKept {
-		l.changes = nil
+	if l.changes, l.ends = made.changes, made.ends; cap(l.changes) > changesKept {
+		l.changes, l.ends = nil, nil
 	}
 	return nil
 }
 
 func (l *Loop) decideAll(batch []Request, made *draft, touched *Touched) []Answer {
-	answers := make([]Answer, len(batch))
+	answers := append(l.answers[:0], make([]Answer, len(batch))...)
+	l.answers = answers
 	for i, req := range batch {
 		if req.First != nil {
 			if answers[i].Err = req.First(); answers[i].Err != nil {
@@ -57,7 +60,7 @@ func (l *Loop) decideAll(batch []Request, made *draft, touched *Touched) []Answe
 			}
 		}
 		ends := len(made.ends)
-		for _, ev := range req.events(touched) {
+		for _, ev := range req.events(touched, &made.event) {
 			from := len(made.changes)
 			if err := l.decide(ev, made); err != nil {
 				answers[i].Err = err
@@ -100,13 +103,14 @@ func (l *Loop) answer(batch []Request, answers []Answer, head uint64, failed err
 }
 
 // events are what the team decides for a request.
-func (req *Request) events(touched *Touched) []team.Event {
+func (req *Request) events(touched *Touched, one *[1]team.Event) []team.Event {
 	if req.Agent != "" {
 		touched.Agent(req.Agent)
 	}
 	switch {
 	case req.Event != nil:
-		return []team.Event{*req.Event}
+		one[0] = *req.Event
+		return one[:]
 	case req.Events != nil:
 		return req.Events
 	case req.Derive != nil:

@@ -50,6 +50,9 @@ type Loop struct {
 	versions   map[string]uint64
 	batch      []Request     // memory of the last batch, reused
 	changes    []team.Change // the same
+	ends       []int         // the same
+	answers    []Answer      // the same
+	marks      Touched       // the same
 	perRequest int           // bytes of changes that a request of the last batch led to, and an eighth: the size of the next batch
 	clock      clock
 	unsaved    int           // changes since the last snapshot
@@ -143,7 +146,16 @@ func (t *Touched) Agent(name string) { t.Agents[name] = true }
 // Run marks a run.
 func (t *Touched) Run(id string) { t.Runs[id] = true }
 
-func newTouched() *Touched { return &Touched{Agents: map[string]bool{}, Runs: map[string]bool{}} }
+// forget makes it empty. It keeps the memory of an ordinary batch.
+func (t *Touched) forget() {
+	if t.Agents == nil || len(t.Agents)+len(t.Runs) > BatchMax {
+		*t = newTouched()
+	}
+	clear(t.Agents)
+	clear(t.Runs)
+}
+
+func newTouched() Touched { return Touched{Agents: map[string]bool{}, Runs: map[string]bool{}} }
 
 // Register adds a controller's hooks. It is called before Run.
 func (l *Loop) Register(h Hooks) { l.hooks = append(l.hooks, h) }
@@ -193,7 +205,8 @@ func (l *Loop) Begin(ctx context.Context) error {
 	if err := l.commit(ctx, &made); err != nil {
 		return err
 	}
-	l.announce(&made, newTouched())
+	touched := newTouched()
+	l.announce(&made, &touched)
 	return nil
 }
 
@@ -206,7 +219,7 @@ func (l *Loop) ActOnAll() {
 	for _, id := range l.team.RunIDs() {
 		t.Run(id)
 	}
-	l.act(t)
+	l.act(&t)
 }
 
 // finish decides what was submitted before the end, and keeps a snapshot.
