@@ -26,6 +26,7 @@ type draft struct {
 func (l *Loop) Step(ctx context.Context, batch []Request) error {
 	made := draft{changes: l.changes[:0], ends: l.ends[:0], room: len(batch)}
 	touched := &l.marks
+	l.moved = true
 	touched.forget()
 	answers := l.decideAll(batch, &made, touched)
 	head := l.head

@@ -58,6 +58,9 @@ type Loop struct {
 	unsaved    int           // changes since the last snapshot
 	took       time.Duration // the last append
 	holding    bool          // no action starts: recovery is not over, or the loop is ending
+	looked     time.Time     // when deadlines were looked for
+	due        time.Time     // the next one that was found
+	moved      bool          // a batch came since then, and may have brought an earlier one
 	spun       bool          // the last deadline changed nothing
 
 	ctx     context.Context
@@ -76,10 +79,11 @@ const (
 	SnapshotEvery = 20_000 // changes; a start reads no more than these
 	FillRounds    = 128    // yields after a batch, at most; see letFill
 
-	changesKept = 4096        // capacity that the next batch reuses; a larger batch is rare and its memory is released
-	fillShare   = 4           // letFill takes no longer than this part of what the last append took
-	lookMax     = time.Minute // the loop wakes at least this often, so that a changed clock or a system sleep is noticed
-	spinPause   = time.Second // the pause after a deadline that changed nothing
+	changesKept = 4096             // capacity that the next batch reuses; a larger batch is rare and its memory is released
+	fillShare   = 4                // letFill takes no longer than this part of what the last append took
+	lookEvery   = time.Millisecond // deadlines are looked for no more often, so one may be noticed that much later
+	lookMax     = time.Minute      // the loop wakes at least this often, so that a changed clock or a system sleep is noticed
+	spinPause   = time.Second      // the pause after a deadline that changed nothing
 )
 
 // ErrClosed is the answer of a loop that has ended.
@@ -167,7 +171,7 @@ func (l *Loop) Run(ctx context.Context) error {
 	for {
 		l.checkReady()
 		l.checkStopped()
-		due := l.UntilDue()
+		due := pause(l)
 		if due <= 0 && ctx.Err() == nil { // before the queue: many requests must not delay a deadline
 			if err := l.onTime(ctx); err != nil {
 				return err
@@ -181,6 +185,9 @@ func (l *Loop) Run(ctx context.Context) error {
 		case err := <-l.failure:
 			return err
 		case <-timer.C:
+			if l.moved {
+				continue // it was time to look
+			}
 			if err := l.onTime(ctx); err != nil {
 				return err
 			}
@@ -278,6 +285,20 @@ func (l *Loop) gather(first Request) []Request {
 	}
 	l.batch = batch
 	return batch
+}
+
+// pause is how long the loop may wait for a request. It looks for deadlines once in lookEvery at most, because with many
+// agents that takes longer than to decide one request.
+func pause(l *Loop) time.Duration {
+	now := time.Now()
+	since := now.Sub(l.looked)
+	if !now.Before(l.due) || l.moved && since >= lookEvery {
+		l.looked, l.due, l.moved = now, now.Add(l.UntilDue()), false
+	}
+	if l.moved {
+		return min(l.due.Sub(now), lookEvery-since)
+	}
+	return l.due.Sub(now)
 }
 
 // UntilDue is the time to the next deadline.
