@@ -79,7 +79,7 @@ const (
 	SnapshotEvery = 20_000 // changes; a start reads no more than these
 	FillRounds    = 128    // yields after a batch, at most; see letFill
 
-	changesKept = 4096             // capacity that the next batch reuses; a larger batch is rare and its memory is released
+	changesKept = 2 * BatchMax     // capacity that the next batch reuses; a larger batch is rare and its memory is released
 	fillShare   = 4                // letFill takes no longer than this part of what the last append took
 	lookEvery   = time.Millisecond // deadlines are looked for no more often, so one may be noticed that much later
 	lookMax     = time.Minute      // the loop wakes at least this often, so that a changed clock or a system sleep is noticed

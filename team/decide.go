@@ -125,7 +125,7 @@ func (d *draft) one(member *Agent) error {
 		if a.Removed && what.Desired != control.WordPause {
 			return d.refuseRemoved(a, what)
 		}
-		return d.control(a, what)
+		return d.control(a, d.ev.What.(control.Input)) //nolint:forcetypeassert // what would be copied
 	case control.FileRead, control.FileGone, control.FileBroken, control.Started:
 		return d.control(a, what.(control.Input))
 	case SessionStarted:
