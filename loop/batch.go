@@ -41,8 +41,8 @@ func (l *Loop) Step(ctx context.Context, batch []Request) error {
 		}
 	}
 	l.announce(&made, touched)
-	if len(batch) > 0 {
-		l.perRequest = len(made.text) / len(batch) * 9 / 8
+	if n := len(made.text); n > 0 && len(batch) > 0 {
+		l.perRequest = min(n/len(batch)*9/8, perRequestMax)
 	}
 	clear(made.changes)
 	if l.changes, l.ends = made.changes, made.ends; cap(l.changes) > changesKept {

@@ -53,7 +53,7 @@ type Loop struct {
 	ends       []int         // the same
 	answers    []Answer      // the same
 	marks      Touched       // the same
-	perRequest int           // bytes of changes that a request of the last batch led to, and an eighth: the size of the next batch
+	perRequest int           // bytes of changes that a request of the last batch led to, and an eighth: what the next batch allocates for each
 	clock      clock
 	unsaved    int           // changes since the last snapshot
 	took       time.Duration // the last append
@@ -79,11 +79,12 @@ const (
 	SnapshotEvery = 20_000 // changes; a start reads no more than these
 	FillRounds    = 128    // yields after a batch, at most; see letFill
 
-	changesKept = 2 * BatchMax     // capacity that the next batch reuses; a larger batch is rare and its memory is released
-	fillShare   = 4                // letFill takes no longer than this part of what the last append took
-	lookEvery   = time.Millisecond // deadlines are looked for no more often, so one may be noticed that much later
-	lookMax     = time.Minute      // the loop wakes at least this often, so that a changed clock or a system sleep is noticed
-	spinPause   = time.Second      // the pause after a deadline that changed nothing
+	changesKept   = 2 * BatchMax     // capacity that the next batch reuses; a larger batch is rare and its memory is released
+	perRequestMax = 2048             // bytes of changes that a request is expected to lead to: some times a hand-off; more is allocated when it comes
+	fillShare     = 4                // letFill takes no longer than this part of what the last append took
+	lookEvery     = time.Millisecond // deadlines are looked for no more often, so one may be noticed that much later
+	lookMax       = time.Minute      // the loop wakes at least this often, so that a changed clock or a system sleep is noticed
+	spinPause     = time.Second      // the pause after a deadline that changed nothing
 )
 
 // ErrClosed is the answer of a loop that has ended.
