@@ -192,7 +192,7 @@ func (t *watcher) wait(ctx context.Context, bell <-chan struct{}, ping, late <-c
 	case <-ctx.Done():
 		over = true
 	}
-	if t.out.complete(t.feed.unpark(t)) != nil || pinged && t.out.send(pingMessage) != nil {
+	if gone := t.out.complete(t.feed.unpark(t)) != nil || pinged && t.out.send(pingMessage) != nil; gone {
 		return true, nil
 	}
 	return over, err
