@@ -61,6 +61,7 @@ var imports = []importRow{
 	{pkg: "internal/file"},
 	{pkg: "internal/clip"},
 	{pkg: "internal/lazy"},
+	{pkg: "internal/jsontable"},
 	{pkg: "internal/origin"},
 	{pkg: "prompt", may: []string{"machine", "machine/*"}, inTests: []string{"marker"}},
 	{pkg: "agentfile", may: []string{"internal/file"}},
@@ -76,7 +77,7 @@ var imports = []importRow{
 	{pkg: "driver", inTests: []string{"driver/*"}},
 	{pkg: "driver/*", may: []string{"driver", "driver/speech", "driver/adapter", "machine/session"}, inTests: []string{"driver/*", "internal/test/*"}},
 
-	{pkg: "loop", may: append([]string{"journal", "team"}, pure...), inTests: []string{"journal/*"}},
+	{pkg: "loop", may: append([]string{"journal", "team", "internal/jsontable"}, pure...), inTests: []string{"journal/*"}},
 	{pkg: "worktree", may: []string{"internal/file", "loop", "machine", "view"}},
 	{pkg: "forge", may: []string{"internal/file"}},
 	{pkg: "task", may: []string{"worktree", "sandbox", "forge", "internal/file"}, inTests: []string{"internal/test/testsize"}},

@@ -61,7 +61,11 @@ func harbour(b testing.TB, yaml string, edits ...func(*config.Config)) (*Supervi
 		edit(conf)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
-	j, err := sqlite.Open(ctx, filepath.Join(dir, "journal.db"))
+	store := filepath.Join(dir, ".fairlead") // in the repository's own folder each append would wake the watcher of dispatch folders
+	if err := os.MkdirAll(store, 0o700); err != nil {
+		b.Fatal(err)
+	}
+	j, err := sqlite.Open(ctx, filepath.Join(store, "journal.db"))
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -15,15 +15,19 @@ import (
 type draft struct {
 	changes []team.Change
 	records []journal.Change
-	ends    []int // after so many records an event is complete
-	room    int   // records that are expected; watchers keep them, so every batch has its own
+	ends    []int         // after so many records an event is complete
+	room    int           // records that are expected; watchers keep them, so every batch has its own
+	text    []byte        // the encoded changes, which the records keep
+	event   [1]team.Event // the one of the request that is decided
 }
 
 // Step decides a batch, appends it, and only then answers, notifies and acts. Recovery calls it
 // before Run; afterwards only Run does.
 func (l *Loop) Step(ctx context.Context, batch []Request) error {
-	made := draft{changes: l.changes[:0], room: len(batch)}
-	touched := newTouched()
+	made := draft{changes: l.changes[:0], ends: l.ends[:0], room: len(batch)}
+	touched := &l.marks
+	l.moved = true
+	touched.forget()
 	answers := l.decideAll(batch, &made, touched)
 	head := l.head
 	err := l.commit(ctx, &made)
@@ -37,15 +41,19 @@ func (l *Loop) Step(ctx context.Context, batch []Request) error {
 		}
 	}
 	l.announce(&made, touched)
+	if n := len(made.text); n > 0 && len(batch) > 0 {
+		l.perRequest = min(n/len(batch)*9/8, perRequestMax)
+	}
 	clear(made.changes)
-	if l.changes = made.changes; cap(l.changes) > changesKept {
-		l.changes = nil
+	if l.changes, l.ends = made.changes, made.ends; cap(l.changes) > changesKept {
+		l.changes, l.ends = nil, nil
 	}
 	return nil
 }
 
 func (l *Loop) decideAll(batch []Request, made *draft, touched *Touched) []Answer {
-	answers := make([]Answer, len(batch))
+	answers := append(l.answers[:0], make([]Answer, len(batch))...)
+	l.answers = answers
 	for i, req := range batch {
 		if req.First != nil {
 			if answers[i].Err = req.First(); answers[i].Err != nil {
@@ -59,7 +67,8 @@ func (l *Loop) decideAll(batch []Request, made *draft, touched *Touched) []Answe
 		events := req.Events
 		switch {
 		case req.Event != nil:
-			events = []team.Event{*req.Event}
+			made.event[0] = *req.Event
+			events = made.event[:]
 		case req.Derive != nil:
 			events = req.Derive()
 		}
@@ -124,8 +133,9 @@ func (l *Loop) decide(ev team.Event, made *draft) error {
 	}
 	if made.records == nil {
 		made.records = make([]journal.Change, 0, max(made.room, len(changes)))
+		made.text = make([]byte, 0, made.room*l.perRequest)
 	}
-	if made.records, err = AppendRecords(made.records, changes); err != nil {
+	if made.records, made.text, err = appendRecords(made.records, made.text, changes); err != nil {
 		return err
 	}
 	for _, ch := range changes {

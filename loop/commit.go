@@ -2,11 +2,12 @@ package loop
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
+	"github.com/fairlead-dev/fairlead/internal/jsontable"
 	"github.com/fairlead-dev/fairlead/journal"
 	"github.com/fairlead-dev/fairlead/team"
 )
@@ -16,29 +17,37 @@ const (
 	partBytesMax = journal.BatchBytesMax / 2 // many agents with much to keep in one moment
 )
 
+// appendBody encodes what a change says; see [jsontable].
+var appendBody = sync.OnceValue(jsontable.Of[team.Body])
+
 // AppendRecords adds changes in the journal's form. The error is for what no journal takes; nothing
 // is added then.
 func AppendRecords(records []journal.Change, changes []team.Change) ([]journal.Change, error) {
+	records, _, err := appendRecords(records, nil, changes)
+	return records, err
+}
+
+// appendRecords is AppendRecords that encodes into the free part of a buffer, whose bytes the records keep.
+func appendRecords(records []journal.Change, text []byte, changes []team.Change) (_ []journal.Change, _ []byte, err error) {
 	from := len(records)
 	for i := range changes {
-		ch := &changes[i]
-		data, err := json.Marshal(&ch.Body)
-		if err != nil {
-			return records[:from], fmt.Errorf("a change of %s cannot be encoded: %w", ch.Entity, err)
+		ch, begins := &changes[i], len(text)
+		if text, err = appendBody()(text, &ch.Body); err != nil {
+			return records[:from], text, fmt.Errorf("a change of %s cannot be encoded: %w", ch.Entity, err)
 		}
 		records = append(records, journal.Change{
 			Time: ch.At, Machine: ch.Machine, Entity: ch.Entity, Row: ch.Row, From: ch.From, To: ch.To,
-			Trigger: ch.Trigger, Actor: journal.Actor(ch.Actor), Data: data,
+			Trigger: ch.Trigger, Actor: journal.Actor(ch.Actor), Data: text[begins:len(text):len(text)],
 		})
 	}
 	for rest := records[from:]; len(rest) > 0; {
 		part := rest[:min(len(rest), journal.BatchChangesMax)]
 		rest = rest[len(part):]
 		if err := journal.CheckBatch(part, nil); err != nil {
-			return records[:from], fmt.Errorf("the journal cannot keep this, so it was not done: %w", err)
+			return records[:from], text, fmt.Errorf("the journal cannot keep this, so it was not done: %w", err)
 		}
 	}
-	return records, nil
+	return records, text, nil
 }
 
 // commit appends what was decided. The journal refuses the append if its end is not the one that was

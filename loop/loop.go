@@ -44,17 +44,24 @@ type Loop struct {
 	stopped chan struct{} // closed when a requested stop is complete
 
 	// Only the loop's goroutine reads or writes these.
-	team     *team.Team
-	touched  team.Touched // agents and runs that changes concerned, of which the consequences are not decided yet
-	head     uint64
-	versions map[string]uint64
-	batch    []Request     // memory of the last batch, reused
-	changes  []team.Change // the same
-	clock    clock
-	unsaved  int           // changes since the last snapshot
-	took     time.Duration // the last append
-	holding  bool          // no action starts: recovery is not over, or the loop is ending
-	spun     bool          // the last deadline changed nothing
+	team       *team.Team
+	touched    team.Touched // agents and runs that changes concerned, of which the consequences are not decided yet
+	head       uint64
+	versions   map[string]uint64
+	batch      []Request     // memory of the last batch, reused
+	changes    []team.Change // the same
+	ends       []int         // the same
+	answers    []Answer      // the same
+	marks      Touched       // the same
+	perRequest int           // bytes of changes that a request of the last batch led to, and an eighth: what the next batch allocates for each
+	clock      clock
+	unsaved    int           // changes since the last snapshot
+	took       time.Duration // the last append
+	holding    bool          // no action starts: recovery is not over, or the loop is ending
+	looked     time.Time     // when deadlines were looked for
+	due        time.Time     // the next one that was found
+	moved      bool          // a batch came since then, and may have brought an earlier one
+	spun       bool          // the last deadline changed nothing
 
 	ctx     context.Context
 	cancel  context.CancelFunc // ends everything that Go started
@@ -72,10 +79,12 @@ const (
 	SnapshotEvery = 20_000 // changes; a start reads no more than these
 	FillRounds    = 128    // yields after a batch, at most; see letFill
 
-	changesKept = 4096        // capacity that the next batch reuses; a larger batch is rare and its memory is released
-	fillShare   = 4           // letFill takes no longer than this part of what the last append took
-	lookMax     = time.Minute // the loop wakes at least this often, so that a changed clock or a system sleep is noticed
-	spinPause   = time.Second // the pause after a deadline that changed nothing
+	changesKept   = 2 * BatchMax     // capacity that the next batch reuses; a larger batch is rare and its memory is released
+	perRequestMax = 2048             // bytes of changes that a request is expected to lead to: some times a hand-off; more is allocated when it comes
+	fillShare     = 4                // letFill takes no longer than this part of what the last append took
+	lookEvery     = time.Millisecond // deadlines are looked for no more often, so one may be noticed that much later
+	lookMax       = time.Minute      // the loop wakes at least this often, so that a changed clock or a system sleep is noticed
+	spinPause     = time.Second      // the pause after a deadline that changed nothing
 )
 
 // ErrClosed is the answer of a loop that has ended.
@@ -142,7 +151,16 @@ func (t *Touched) Agent(name string) { t.Agents[name] = true }
 // Run marks a run.
 func (t *Touched) Run(id string) { t.Runs[id] = true }
 
-func newTouched() *Touched { return &Touched{Agents: map[string]bool{}, Runs: map[string]bool{}} }
+// forget makes it empty. It keeps the memory of an ordinary batch.
+func (t *Touched) forget() {
+	if t.Agents == nil || len(t.Agents)+len(t.Runs) > BatchMax {
+		*t = newTouched()
+	}
+	clear(t.Agents)
+	clear(t.Runs)
+}
+
+func newTouched() Touched { return Touched{Agents: map[string]bool{}, Runs: map[string]bool{}} }
 
 // Register adds a controller's hooks. It is called before Run.
 func (l *Loop) Register(h Hooks) { l.hooks = append(l.hooks, h) }
@@ -154,7 +172,7 @@ func (l *Loop) Run(ctx context.Context) error {
 	for {
 		l.checkReady()
 		l.checkStopped()
-		due := l.UntilDue()
+		due := pause(l)
 		if due <= 0 && ctx.Err() == nil { // before the queue: many requests must not delay a deadline
 			if err := l.onTime(ctx); err != nil {
 				return err
@@ -168,6 +186,9 @@ func (l *Loop) Run(ctx context.Context) error {
 		case err := <-l.failure:
 			return err
 		case <-timer.C:
+			if l.moved {
+				continue // it was time to look
+			}
 			if err := l.onTime(ctx); err != nil {
 				return err
 			}
@@ -192,7 +213,8 @@ func (l *Loop) Begin(ctx context.Context) error {
 	if err := l.commit(ctx, &made); err != nil {
 		return err
 	}
-	l.announce(&made, newTouched())
+	touched := newTouched()
+	l.announce(&made, &touched)
 	return nil
 }
 
@@ -205,7 +227,7 @@ func (l *Loop) ActOnAll() {
 	for _, id := range l.team.RunIDs() {
 		t.Run(id)
 	}
-	l.act(t)
+	l.act(&t)
 }
 
 // finish decides what was submitted before the end, and keeps a snapshot.
@@ -264,6 +286,20 @@ func (l *Loop) gather(first Request) []Request {
 	}
 	l.batch = batch
 	return batch
+}
+
+// pause is how long the loop may wait for a request. It looks for deadlines once in lookEvery at most, because with many
+// agents that takes longer than to decide one request.
+func pause(l *Loop) time.Duration {
+	now := time.Now()
+	since := now.Sub(l.looked)
+	if !now.Before(l.due) || l.moved && since >= lookEvery {
+		l.looked, l.due, l.moved = now, now.Add(l.UntilDue()), false
+	}
+	if l.moved {
+		return min(l.due.Sub(now), lookEvery-since)
+	}
+	return l.due.Sub(now)
 }
 
 // UntilDue is the time to the next deadline.

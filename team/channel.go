@@ -131,14 +131,19 @@ func asks(in channel.Input) bool {
 
 // addTurns converts changes of package channel to the team's form.
 func (d *draft) addTurns(changes []channel.Change) {
+	d.changes = slices.Grow(d.changes, len(changes))
+	sets := make([]TurnSet, len(changes))
 	for i := range changes {
-		ch := &changes[i]
-		set := &TurnSet{Agent: string(ch.Agent), Body: ch.Body}
+		ch, set := &changes[i], &sets[i]
+		*set = TurnSet{Agent: string(ch.Agent), Body: ch.Body}
 		if ch.Body.Post != nil {
 			set.Text, set.Session = d.ev.Text, d.sessionOf(d.ev.What)
 		}
 		entity := turnPrefix + string(ch.Agent)
-		if ch.Channel != "" {
+		switch {
+		case ch.Channel != "" && i > 0 && ch.Channel == changes[i-1].Channel:
+			entity = d.changes[len(d.changes)-1].Entity
+		case ch.Channel != "":
 			entity = channelPrefix + string(ch.Channel)
 		}
 		d.add(entity, "turn", ch.Row, string(ch.From), string(ch.To), string(ch.Trigger), Body{Turn: set})

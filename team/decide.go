@@ -115,56 +115,56 @@ func (d *draft) add(entity, kind, row, from, to, trigger string, body Body) Chan
 
 // one decides an event about one agent.
 func (d *draft) one(member *Agent) error {
-	a := *member.slotOf(sessionNamed(d.ev.What))
+	a := member.slotOf(sessionNamed(d.ev.What))
 	switch what := d.ev.What.(type) {
 	case control.Commanded:
 		if a.Removed && what.Desired != control.WordPause {
-			return d.refuseRemoved(&a, what)
+			return d.refuseRemoved(a, what)
 		}
-		return d.control(&a, what)
+		return d.control(a, d.ev.What.(control.Input)) //nolint:forcetypeassert // what would be copied
 	case control.FileRead, control.FileGone, control.FileBroken, control.Started:
-		return d.control(&a, what.(control.Input))
+		return d.control(a, what.(control.Input))
 	case SessionStarted:
-		if err := d.sessionStarted(&a, what); err != nil || !a.Session.ServesChannels() {
+		if err := d.sessionStarted(a, what); err != nil || !a.Session.ServesChannels() {
 			return err
 		}
-		return d.channelSessionSeen(&a, a.Session, what.Input, false)
+		return d.channelSessionSeen(a, a.Session, what.Input, false)
 	case TokenGiven:
-		return tokenGiven(d, &a, what)
+		return tokenGiven(d, a, what)
 	case ConversationNamed:
-		return d.conversationNamed(&a, what)
+		return d.conversationNamed(a, what)
 	case StatusSaid:
-		return d.statusSaid(&a, what)
+		return d.statusSaid(a, what)
 	case PersonTold:
-		return personTold(d, &a, what)
+		return personTold(d, a, what)
 	case TellGiven:
-		return tellGiven(d, &a, what)
+		return tellGiven(d, a, what)
 	case LimitLifted:
-		return d.lift(&a)
+		return d.lift(a)
 	case EndAsked:
-		return d.endAsked(&a)
+		return d.endAsked(a)
 	case Delivered:
-		return d.delivered(&a, what)
+		return d.delivered(a, what)
 	case talkDue:
-		return d.openChannelSession(&a)
+		return d.openChannelSession(a)
 	case talkOver:
-		return d.endSession(&a, d.team.idleReason(&a, d.ev.At), false)
+		return d.endSession(a, d.team.idleReason(a, d.ev.At), false)
 	case leadDue:
-		return d.lead(&a)
+		return d.lead(a)
 	case workDue:
-		return d.openDispatchSession(&a, what)
+		return d.openDispatchSession(a, what)
 	case workOver:
-		return d.endSession(&a, what.why, false)
+		return d.endSession(a, what.why, false)
 	case SessionAdopted:
-		return d.adopted(&a, what)
+		return d.adopted(a, what)
 	case SessionReported:
-		return d.reported(&a, what)
+		return d.reported(a, what)
 	case SessionEnded:
-		return d.sessionEnded(&a, what)
+		return d.sessionEnded(a, what)
 	case TimerFired:
-		return d.timer(&a)
+		return d.timer(a)
 	case slotDue:
-		return d.moveQueue(&a)
+		return d.moveQueue(a)
 	default:
 		panic(fmt.Sprintf("team: no such event: %T", what))
 	}

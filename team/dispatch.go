@@ -177,7 +177,7 @@ func (t *Team) nextOfDispatches(a *Agent, at time.Time) any {
 			return workOver{ending{EndLimit, limit}}
 		}
 	}
-	if t.cannotServe(a.Name, at) != "" {
+	if len(t.Dispatches) == 0 || t.cannotServe(a.Name, at) != "" {
 		return nil
 	}
 	for _, name := range slices.Sorted(maps.Keys(t.Dispatches)) {

@@ -70,6 +70,9 @@ func (a *Agent) Sessions() []*Session {
 	if a.Session != nil {
 		open = append(open, a.Session)
 	}
+	if len(a.Extra) == 0 {
+		return open
+	}
 	for _, slot := range slices.Sorted(maps.Keys(a.Extra)) {
 		open = append(open, a.Extra[slot])
 	}
@@ -78,6 +81,12 @@ func (a *Agent) Sessions() []*Session {
 
 // Open returns the open session with this id, or nil.
 func (a *Agent) Open(id string) *Session {
+	if a.Session != nil && a.Session.ID == id {
+		return a.Session
+	}
+	if len(a.Extra) == 0 {
+		return nil
+	}
 	for _, s := range a.Sessions() {
 		if s.ID == id {
 			return s

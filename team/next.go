@@ -1,7 +1,6 @@
 package team
 
 import (
-	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -15,7 +14,7 @@ import (
 // Touched collects the agents and runs that changes affected, because only they can need follow-up
 // events. Its zero value is empty.
 type Touched struct {
-	agents, runs map[string]bool
+	agents, runs names
 	all          bool // all of them: a hold, a start
 	held         bool // the hold may have ended: parked channels continue
 	folders      bool // agents with work in a dispatch folder, or with a session for one
@@ -76,27 +75,29 @@ func (x *Touched) turn(set *TurnSet) {
 	}
 }
 
-func (x *Touched) agent(name string) { add(&x.agents, name) }
-func (x *Touched) run(id string)     { add(&x.runs, id) }
+func (x *Touched) agent(name string) { x.agents.add(name) }
+func (x *Touched) run(id string)     { x.runs.add(id) }
 
-func add(set *map[string]bool, name string) {
-	if *set == nil {
-		*set = map[string]bool{}
+// names is a set in order.
+type names []string
+
+func (n *names) add(name string) {
+	if i, has := slices.BinarySearch(*n, name); !has {
+		*n = slices.Insert(*n, i, name)
 	}
-	(*set)[name] = true
 }
 
 // spread adds the agents that depend on the recorded ones.
 func (x *Touched) spread(t *Team) {
 	if x.all || x.atWork && t.Limits.over(t.Usage) != "" { // the team's limit affects all agents
-		for name := range t.Agents {
+		for _, name := range t.Names() {
 			x.agent(name)
 		}
-		for id := range t.Runs {
+		for _, id := range t.RunIDs() {
 			x.run(id)
 		}
 	}
-	for _, id := range sorted(x.runs) {
+	for _, id := range slices.Clone(x.runs) {
 		if r := t.Runs[id]; r != nil && r.Status() == workflow.IsCompleted {
 			waitersOf(t, id, x.run)
 		}
@@ -151,7 +152,7 @@ func (x *Touched) touchOwner(s *Session) {
 func (t *Team) Next(x *Touched, at time.Time) (Event, bool) {
 	x.spread(t)
 	actor := Actor{Kind: "engine", ID: "team"}
-	for _, id := range sorted(x.runs) {
+	for _, id := range x.runs {
 		if agent, what := t.nextOfRun(id, at); what != nil {
 			ev := Event{At: at, Actor: actor, Agent: agent, What: what}
 			if _, seat := what.(slotDue); !seat {
@@ -163,7 +164,7 @@ func (t *Team) Next(x *Touched, at time.Time) (Event, bool) {
 	if x.held && t.parkedByHold() {
 		return Event{At: at, Actor: actor, What: channel.Released{}}, true
 	}
-	for _, name := range sorted(x.agents) {
+	for _, name := range x.agents {
 		a := t.Agents[name]
 		if a == nil {
 			continue
@@ -188,16 +189,8 @@ func (t *Team) Next(x *Touched, at time.Time) (Event, bool) {
 	if len(t.Pool.Queue) > 0 && t.queueMoves(t.pool(), at) {
 		return Event{At: at, Actor: actor, What: slotDue{}}, true
 	}
-	*x = Touched{}
+	*x = Touched{agents: x.agents[:0], runs: x.runs[:0]} // the next decision reuses their memory
 	return Event{}, false
-}
-
-// sorted returns the names of a set in order.
-func sorted(set map[string]bool) []string {
-	if len(set) == 0 {
-		return nil
-	}
-	return slices.Sorted(maps.Keys(set))
 }
 
 // parkedByHold reports whether a channel waits for the end of a hold that has ended.

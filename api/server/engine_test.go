@@ -4,6 +4,8 @@ import (
 	"context"
 	"io"
 	"log/slog"
+	"net"
+	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
@@ -180,7 +182,8 @@ func TestWithARealEngine(t *testing.T) {
 }
 
 // BenchmarkFlip measures from an order to start over the socket until its answer, with which
-// current_state has changed and is durable, beside one bare write and sync of 200 bytes.
+// current_state has changed and is durable, beside one bare write and sync of 200 bytes, and beside net/http alone:
+// a request over a socket whose handler does nothing but that write and sync.
 func BenchmarkFlip(b *testing.B) {
 	j, err := sqlite.Open(b.Context(), filepath.Join(b.TempDir(), "journal.db"))
 	if err != nil {
@@ -200,16 +203,23 @@ func BenchmarkFlip(b *testing.B) {
 	}
 	defer bare.Close()
 	line := []byte(strings.Repeat("x", 200))
-	var flips, syncs, ratios []float64
-	for b.Loop() {
-		began := time.Now()
+	write := func() {
 		if _, err := bare.Write(line); err != nil {
-			b.Fatal(err)
+			b.Error(err)
 		}
 		if err := bare.Sync(); err != nil {
-			b.Fatal(err)
+			b.Error(err)
 		}
+	}
+	ask := bareHTTP(b, filepath.Join(b.TempDir(), "bare"), write)
+	var flips, syncs, ratios, https []float64
+	for b.Loop() {
+		began := time.Now()
+		write()
 		sync := time.Since(began).Seconds()
+		began = time.Now()
+		ask()
+		https = append(https, time.Since(began).Seconds()/sync)
 
 		began = time.Now()
 		done, err := c.Command(b.Context(), api.Start, "coder", "")
@@ -229,11 +239,37 @@ func BenchmarkFlip(b *testing.B) {
 			return err == nil && why.Agent.Session == nil && !why.Agent.FileBehind
 		})
 	}
-	for name, values := range map[string][]float64{"µs/flip": flips, "µs/bare-sync": syncs, "flip/bare-sync": ratios} {
+	for name, values := range map[string][]float64{"µs/flip": flips, "µs/bare-sync": syncs, "flip/bare-sync": ratios, "http/bare-sync": https} {
 		slices.Sort(values)
 		b.ReportMetric(values[len(values)/2], name)
 	}
 	b.ReportMetric(0, "ns/op")
+}
+
+// bareHTTP returns a request to a server at a socket that does one thing.
+func bareHTTP(b *testing.B, path string, do func()) func() {
+	l, err := net.Listen("unix", path)
+	if err != nil {
+		b.Fatal(err)
+	}
+	server := &http.Server{ReadHeaderTimeout: time.Minute, Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		do()
+		_, _ = io.WriteString(w, "{}")
+	})}
+	go func() { _ = server.Serve(l) }()
+	b.Cleanup(func() { _ = server.Close() })
+	dial := func(ctx context.Context, _, _ string) (net.Conn, error) {
+		return new(net.Dialer).DialContext(ctx, "unix", path)
+	}
+	asker := &http.Client{Transport: &http.Transport{DialContext: dial}}
+	return func() {
+		resp, err := asker.Post("http://fairlead/", "application/json", strings.NewReader(`{"note":""}`))
+		if err != nil {
+			b.Fatal(err)
+		}
+		_, _ = io.Copy(io.Discard, resp.Body)
+		resp.Body.Close()
+	}
 }
 
 func playOneSession(t *testing.T, dir string, host *stage) {

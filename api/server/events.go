@@ -57,7 +57,7 @@ func handleEvents(s *Server, w http.ResponseWriter, r *http.Request, in *eventsI
 	if err != nil || r.Method == http.MethodHead {
 		return
 	}
-	watch := &watcher{s: s, out: out, feed: f, place: place, entity: in.Entity, poll: in.Poll}
+	watch := &watcher{s: s, out: out, feed: f, place: place, entity: in.Entity, poll: in.Poll, wake: make(chan struct{}, 1)}
 	// The id without data lets a client that is cut off before the first change resume here.
 	if err := out.send([]byte("id: " + strconv.FormatUint(place, 10) + "\n\n")); err != nil {
 		return
@@ -141,6 +141,9 @@ type watcher struct {
 	entity string // empty: all
 	poll   bool   // the first changes end the answer
 	told   bool   // a change was sent
+
+	wake chan struct{} // has room for one: it is parked no more
+	rest []byte        // of a chunk that the feed began to write for it
 }
 
 // run sends changes until the client is gone (it then returns nil), or returns why it ends the
@@ -165,21 +168,34 @@ func (t *watcher) run(ctx context.Context) error {
 		if len(frames) > 0 && ctx.Err() == nil {
 			continue // there may be more already; a busy sender must still notice that the server stops
 		}
-		select {
-		case <-bell:
-		case <-ping.C:
-			if t.out.send(pingMessage) != nil {
-				return nil // the client is gone
-			}
-		case <-late:
-			return nil
-		case <-t.s.ctx.Done():
-			return loop.ErrClosed
-		case <-ctx.Done():
-			return nil
+		if over, err := t.wait(ctx, bell, ping.C, late); over || err != nil {
+			return err
 		}
 	}
 	return nil
+}
+
+// wait waits for news, parked if possible. over: the stream ends, because the client is gone or has waited long enough.
+func (t *watcher) wait(ctx context.Context, bell <-chan struct{}, ping, late <-chan time.Time) (over bool, err error) {
+	if t.feed.park(t) {
+		bell = t.wake
+	}
+	pinged := false
+	select {
+	case <-bell:
+	case <-ping:
+		pinged = true
+	case <-late:
+		over = true
+	case <-t.s.ctx.Done():
+		err = loop.ErrClosed
+	case <-ctx.Done():
+		over = true
+	}
+	if gone := t.out.complete(t.feed.unpark(t)) != nil || pinged && t.out.send(pingMessage) != nil; gone {
+		return true, nil
+	}
+	return over, err
 }
 
 // pollEnd is when an answer to a poll ends without news; nil: never, because it is a stream.

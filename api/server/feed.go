@@ -49,11 +49,15 @@ type feed struct {
 	ringing bool
 	rang    time.Time // when bell was last closed
 	over    error     // why the feed has ended
+
+	parking sync.Mutex            // taken before mu
+	parked  map[*watcher]struct{} // nil: the feed has ended
+	wrote   uint64                // the last sequence that parked watchers have
 }
 
 // newFeed returns an empty feed that begins after a sequence.
 func newFeed(after uint64) *feed {
-	return &feed{base: after, bell: make(chan struct{}), ended: make(chan struct{})}
+	return &feed{base: after, wrote: after, bell: make(chan struct{}), ended: make(chan struct{}), parked: map[*watcher]struct{}{}}
 }
 
 // errLagged ends the stream of a watcher that reads too slowly.
@@ -62,6 +66,9 @@ var errLagged = fmt.Errorf("this watcher fell more than %d changes behind; recon
 // run takes changes until ctx ends or the source ends.
 func (f *feed) run(ctx context.Context, changes func(context.Context, uint64, string) iter.Seq2[journal.Change, error]) {
 	defer close(f.ended)
+	var writing sync.WaitGroup
+	writing.Go(f.write)
+	defer writing.Wait()
 	last := f.base
 	for {
 		err := loop.ErrClosed // the source ended without an error, or ctx ended
@@ -151,6 +158,16 @@ func (f *feed) since(seq uint64) ([]frame, <-chan struct{}, error) {
 		return nil, nil, f.over
 	}
 	return frames, f.bell, nil
+}
+
+// newest returns the last sequence that the feed has.
+func (f *feed) newest() uint64 {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if n := len(f.frames); n > 0 {
+		return f.frames[n-1].seq
+	}
+	return f.base
 }
 
 // holds reports whether the feed has every change after a sequence.

@@ -60,7 +60,7 @@ func entered(by door, next http.Handler) http.Handler {
 
 // withCaller is an http.Server's ConnContext.
 func (s *Server) withCaller(ctx context.Context, c net.Conn) context.Context {
-	return caller.WithConn(ctx, c, s.repository())
+	return withDirect(caller.WithConn(ctx, c, s.repository()), c)
 }
 
 // repository returns the folder in the form that shims use.

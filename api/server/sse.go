@@ -43,13 +43,14 @@ type sse struct {
 	s       *Server
 	w       http.ResponseWriter
 	rc      *http.ResponseController
-	path    string // the path that is streamed
-	written int    // bytes since the deadline was set
+	path    string  // the path that is streamed
+	written int     // bytes since the deadline was set
+	direct  *direct // nil: only w may be written to
 }
 
 // openSSE begins a stream: after this, errors are reported as goodbyes, not as problems.
 func (s *Server) openSSE(w http.ResponseWriter, r *http.Request, retry time.Duration) (*sse, error) {
-	out := &sse{s: s, w: w, rc: http.NewResponseController(w), path: r.URL.Path}
+	out := &sse{s: s, w: w, rc: http.NewResponseController(w), path: r.URL.Path, direct: directOf(r)}
 	// The server's limits apply to requests that end.
 	if err := out.rc.SetReadDeadline(time.Time{}); err != nil && !errors.Is(err, http.ErrNotSupported) {
 		return nil, err

@@ -132,7 +132,8 @@ func (c *Controller) participantDue(m *sessions.Slot, a *team.Agent) time.Time {
 // channelNews collects what a batch changed in channels.
 type channelNews struct {
 	channels map[channel.ChannelID]bool
-	all      bool // a hold began or ended, which changes what every agent may receive
+	all      bool              // a hold began or ended, which changes what every agent may receive
+	names    []channel.AgentID // memory of channelsMoved
 }
 
 // ChannelHooks returns the channels' hooks into the loop.
@@ -191,13 +192,16 @@ func (n *channelNews) note(ch team.Change, touched *loop.Touched, t *team.Team) 
 	return false
 }
 
-// channelsMoved sets the timers of the changed channels and marks the agents that have actions in
+// channelsMoved sets the timers of the changed channels and marks the agents that may have actions in
 // them.
 func (c *Controller) channelsMoved(n *channelNews, touched *loop.Touched) {
 	for id := range n.channels {
 		c.timers.set(id, c.State().Channels.Deadline(id))
-		for _, todo := range c.State().ChannelActions(string(id), c.Now()) {
-			touched.Agent(string(todo.Token.Agent))
+		if is := c.State().Channels.ByID[id]; is != nil {
+			n.names = is.Concerns(n.names[:0])
+			for _, name := range n.names {
+				touched.Agent(string(name))
+			}
 		}
 	}
 	if n.all {

@@ -93,9 +93,11 @@ func (c *Channel) actions(cs *Channels, id ChannelID, busy []AgentID, now Now) [
 			}
 		}
 	}
-	actions := append(stop, c.asideActions(cs, id)...)
-	actions = append(actions, c.holderActions(cs, id)...)
-	return append(actions, apart...)
+	aside, holder := c.asideActions(cs, id), c.holderActions(cs, id)
+	if len(stop)+len(aside)+len(apart) == 0 {
+		return holder // most often
+	}
+	return slices.Concat(stop, aside, holder, apart)
 }
 
 func tell(do ActionKind, token Token, n uint64) Action {

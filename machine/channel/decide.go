@@ -55,6 +55,9 @@ func (cs *Channels) Decide(in Input, now Now) ([]Change, error) {
 	return d.changes, nil
 }
 
+// changesUsual is how many changes an input leads to: a hand-off ends a turn and begins the next.
+const changesUsual = 2
+
 // draft collects the changes of one input.
 type draft struct {
 	channels *Channels
@@ -65,7 +68,7 @@ type draft struct {
 	is  Agent   // its new state
 	set bool    // it is part of the next change
 
-	circles map[ChannelID]*channelDraft // channels that the input has affected so far
+	circles []*channelDraft // channels that the input has affected so far, usually one
 }
 
 // inChannel handles an input that concerns one channel.
@@ -164,7 +167,7 @@ type channelDraft struct {
 	base  *Channel
 	rules Settings
 	head  Head
-	seats map[AgentID]*Participant // those that changed
+	seats seats // those that changed
 	gone  map[AgentID]bool
 	open  []Message
 	mine  bool // open was copied
@@ -175,21 +178,29 @@ type channelDraft struct {
 }
 
 func (d *draft) channel(id ChannelID) *channelDraft {
-	c := d.circles[id]
-	if c == nil {
-		base := d.channels.ByID[id]
-		c = &channelDraft{draft: d, id: id, base: base, rules: base.Settings, head: base.Head, open: base.Open}
-		if d.circles == nil {
-			d.circles = map[ChannelID]*channelDraft{}
-		}
-		d.circles[id] = c
+	if i := slices.IndexFunc(d.circles, func(c *channelDraft) bool { return c.id == id }); i >= 0 {
+		return d.circles[i]
 	}
+	base := d.channels.ByID[id]
+	c := &channelDraft{draft: d, id: id, base: base, rules: base.Settings, head: base.Head, open: base.Open}
+	d.circles = append(d.circles, c)
 	return c
+}
+
+// seats are participants that changed.
+type seats []*Participant
+
+// of returns that of an agent; nil: it did not change.
+func (s seats) of(agent AgentID) *Participant {
+	if i := slices.IndexFunc(s, func(p *Participant) bool { return p.Agent == agent }); i >= 0 {
+		return s[i]
+	}
+	return nil
 }
 
 // look returns a participant for reading; nil: none.
 func (c *channelDraft) look(agent AgentID) *Participant {
-	if p, ok := c.seats[agent]; ok {
+	if p := c.seats.of(agent); p != nil {
 		return p
 	}
 	if c.gone[agent] {
@@ -200,16 +211,13 @@ func (c *channelDraft) look(agent AgentID) *Participant {
 
 // participant returns a participant for writing and adds it to the next change.
 func (c *channelDraft) participant(agent AgentID) *Participant {
-	p, ok := c.seats[agent]
-	if !ok {
+	p := c.seats.of(agent)
+	if p == nil {
 		p = &Participant{Agent: agent}
 		if was := c.look(agent); was != nil {
 			*p = *was
 		}
-		if c.seats == nil {
-			c.seats = map[AgentID]*Participant{}
-		}
-		c.seats[agent] = p
+		c.seats = append(c.seats, p)
 		delete(c.gone, agent)
 	}
 	if !slices.Contains(c.moot, agent) {
@@ -220,7 +228,7 @@ func (c *channelDraft) participant(agent AgentID) *Participant {
 
 // leave removes a participant with the next change.
 func (c *channelDraft) leave(agent AgentID) {
-	delete(c.seats, agent)
+	c.seats = slices.DeleteFunc(c.seats, func(p *Participant) bool { return p.Agent == agent })
 	if c.gone == nil {
 		c.gone = map[AgentID]bool{}
 	}
@@ -298,8 +306,11 @@ func (c *channelDraft) must(agent AgentID, event Event) {
 func (c *channelDraft) emit(row string, agent AgentID, from, to State, event Event) {
 	head := c.head
 	c.next.Head = &head
+	if len(c.moot) > 0 {
+		c.next.Participants = make([]Participant, 0, len(c.moot))
+	}
 	for _, name := range c.moot {
-		c.next.Participants = append(c.next.Participants, *c.seats[name])
+		c.next.Participants = append(c.next.Participants, *c.seats.of(name))
 	}
 	c.moot = c.moot[:0]
 	c.add(Change{Row: row, Channel: c.id, Agent: agent, From: from, To: to, Trigger: event, Body: c.next})
@@ -314,6 +325,9 @@ func (d *draft) add(ch Change) {
 		}
 		is := d.is
 		ch.Body.Agent, d.set = &is, false
+	}
+	if d.changes == nil {
+		d.changes = make([]Change, 0, changesUsual)
 	}
 	d.changes = append(d.changes, ch)
 }

@@ -98,7 +98,7 @@ func (c *channelDraft) queued(yield func(*Participant) bool) {
 	}
 	slices.SortFunc(came, byPlace)
 	for _, p := range c.base.queue {
-		if _, changed := c.seats[p.Agent]; changed || c.gone[p.Agent] {
+		if c.seats.of(p.Agent) != nil || c.gone[p.Agent] {
 			continue
 		}
 		for len(came) > 0 && byPlace(came[0], p) < 0 {

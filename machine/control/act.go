@@ -93,7 +93,7 @@ func (c *Control) open(ch *Change, kind Kind) {
 // one, because a loop that read the file earlier writes that one back.
 func (c *Control) takeDesired(v *Value, in Input, now Now) {
 	v.Desired = c.desiredOf(in, now)
-	v.Before, v.Earlier, v.Buried = Desired{}, Replaced{}, 0
+	v.Before, v.Earlier, v.Buried = nil, nil, 0
 	switch in := in.(type) {
 	case FileRead:
 		v.Extra = in.Extra
@@ -102,15 +102,14 @@ func (c *Control) takeDesired(v *Value, in Input, now Now) {
 		}
 	default:
 		if c.State == Foreign {
-			v.Before = c.Desired
-			if v.Before.N == 0 { // no desired state was ever set: the loop reads a pause
-				v.Before = Desired{State: WordPause, N: 1}
+			replaced := c.Desired
+			if replaced.N == 0 { // no desired state was ever set: the loop reads a pause
+				replaced = Desired{State: WordPause, N: 1}
 			}
-			if c.Before.N != 0 && c.Desired.N > c.Took { // the loop may not have read the replaced one either
-				replaced := v.Before
+			if c.Desired.N > c.Took { // the loop may not have read the replaced one either
 				v.Before, v.Earlier = c.Before, c.Earlier
-				v.mayComeBack(replaced)
 			}
+			v.mayComeBack(replaced)
 		}
 	}
 }
@@ -118,13 +117,27 @@ func (c *Control) takeDesired(v *Value, in Input, now Now) {
 // mayComeBack notes a desired state that a foreign loop may write back although a newer one holds. The oldest of too
 // many is forgotten.
 func (v *Value) mayComeBack(d Desired) {
-	same := func(o Desired) bool { return o.State == d.State && o.By == d.By && o.Note == d.Note }
-	n, older := 0, append([]Desired{v.Before}, v.Earlier[:]...) // a copy
-	v.Before, v.Earlier = d, Replaced{}
-	for _, o := range older {
-		if o.N != 0 && !same(o) && n < len(v.Earlier) {
-			v.Earlier[n] = o
+	var earlier Replaced
+	n := 0
+	for o := range v.replaced {
+		if same := o.State == d.State && o.By == d.By && o.Note == d.Note; !same && n < len(earlier) {
+			earlier[n] = *o
 			n++
+		}
+	}
+	if v.Before, v.Earlier = &d, nil; n > 0 {
+		v.Earlier = &earlier
+	}
+}
+
+// replaced yields the desired states that a foreign loop may still write back, the newest first.
+func (v *Value) replaced(yield func(*Desired) bool) {
+	if v.Before == nil || !yield(v.Before) || v.Earlier == nil {
+		return
+	}
+	for i := range v.Earlier {
+		if o := &v.Earlier[i]; o.N != 0 && !yield(o) {
+			return
 		}
 	}
 }

@@ -2,7 +2,6 @@ package control
 
 import (
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/fairlead-dev/fairlead/machine"
@@ -253,17 +252,22 @@ func (c *Control) unread(in FileRead, now Now) bool {
 		return true
 	case c.Wants() && !now.Held && in.Desired == WordPause && in.Note == heldNote(c.Desired.State):
 		return true
-	case c.Before.N == 0 || c.Desired.N <= c.Took || !c.replaced(in):
+	case c.Desired.N <= c.Took || !c.wroteBack(in):
 		return false
 	default:
 		return in.First || cut(in.Current) != c.Reported || in.Stamp.Before(c.Stamp.Add(staleWriteMax))
 	}
 }
 
-// replaced reports whether a file holds a desired state that the current one replaced before the loop was seen
+// wroteBack reports whether a file holds a desired state that the current one replaced before the loop was seen
 // to read it.
-func (c *Control) replaced(in FileRead) bool {
-	return c.Before.saidBy(in) || slices.ContainsFunc(c.Earlier[:], func(d Desired) bool { return d.N != 0 && d.saidBy(in) })
+func (c *Control) wroteBack(in FileRead) bool {
+	for d := range c.replaced {
+		if d.saidBy(in) {
+			return true
+		}
+	}
+	return false
 }
 
 // saidBy reports whether a file holds this desired state.

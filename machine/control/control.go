@@ -55,8 +55,8 @@ type Value struct {
 	Running      bool      `json:"running,omitempty"`       // Fairlead started the foreign loop's program
 	Extra        string    `json:"extra,omitempty"`         // unknown fields of the file, not interpreted; X7
 	GaveUp       time.Time `json:"gave_up,omitzero"`        // when failures ended the desired state; zero: nothing failed, or a newer desired state exists
-	Before       Desired   `json:"before,omitzero"`         // what the last command to a foreign loop replaced, or what the loop wrote over it
-	Earlier      Replaced  `json:"earlier,omitzero"`        // older ones that it may still write back, because it was not seen to read a newer one; newest first
+	Before       *Desired  `json:"before,omitempty"`        // what the last command to a foreign loop replaced, or what the loop wrote over it
+	Earlier      *Replaced `json:"earlier,omitempty"`       // older ones that it may still write back, because it was not seen to read a newer one; newest first. Neither is modified: other values share them
 	Buried       int       `json:"buried,omitempty"`        // how often the loop has written over the current desired state without reading it
 }
 
@@ -270,7 +270,7 @@ func (c *Control) take(event Event, in Input, now Now) (Change, error) {
 		v.Limit = ""
 	}
 	if v.State != Foreign {
-		v.Reported, v.Before, v.Earlier, v.Buried = "", Desired{}, Replaced{}, 0
+		v.Reported, v.Before, v.Earlier, v.Buried = "", nil, nil, 0
 	} else if c.State != Foreign {
 		v.Took = 0 // the foreign loop has not started on any desired state
 	}

@@ -1,0 +1,162 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"syscall"
+	"time"
+
+	"github.com/fairlead-dev/fairlead/api/caller"
+)
+
+// A thousand watchers that wait for the same change are a thousand goroutines to wake for one write each. While a watcher
+// waits, the feed writes for it, past net/http, with a write that takes only what the connection has room for. What a
+// client did not take yet, and everything else, is for the watcher's own goroutine.
+
+// direct is the connection of an HTTP/1.1 answer in chunks, all of whose bytes so far were flushed.
+type direct struct {
+	net.Conn
+	raw syscall.RawConn
+}
+
+type directKey struct{}
+
+// withDirect keeps the connection for directOf, if it is a plain one.
+func withDirect(ctx context.Context, c net.Conn) context.Context {
+	plain := c
+	for {
+		switch outer := plain.(type) {
+		case *counted:
+			plain = outer.Conn
+			continue
+		case *caller.Conn:
+			plain = outer.Conn
+			continue
+		case *net.TCPConn, *net.UnixConn:
+			if raw, err := plain.(syscall.Conn).SyscallConn(); err == nil {
+				return context.WithValue(ctx, directKey{}, &direct{Conn: c, raw: raw})
+			}
+		}
+		return ctx
+	}
+}
+
+// directOf returns the connection of a request; nil: only net/http may write to it.
+func directOf(r *http.Request) *direct {
+	d, _ := r.Context().Value(directKey{}).(*direct)
+	if r.Method != http.MethodGet || r.ProtoMajor != 1 || r.ProtoMinor < 1 {
+		return nil
+	}
+	return d
+}
+
+// try writes as much as the connection takes at once. An error is left for the next write that may wait.
+func (d *direct) try(b []byte) (n int) {
+	_ = d.raw.Write(func(fd uintptr) bool {
+		for {
+			var err error
+			if n, err = syscall.Write(int(fd), b); !errors.Is(err, syscall.EINTR) {
+				return true
+			}
+		}
+	})
+	return max(0, n)
+}
+
+// park lets the feed write for a watcher until unpark. It reports false if the watcher has to wait for the bell instead.
+func (f *feed) park(t *watcher) bool {
+	if t.out.direct == nil || t.entity != "" || t.poll || t.out.endless() != nil {
+		return false
+	}
+	f.parking.Lock()
+	defer f.parking.Unlock()
+	if f.parked == nil || t.place != f.wrote {
+		return false
+	}
+	f.parked[t] = struct{}{}
+	return true
+}
+
+// unpark ends it, and returns what the watcher has to write first.
+func (f *feed) unpark(t *watcher) (rest []byte) {
+	f.parking.Lock()
+	defer f.parking.Unlock()
+	delete(f.parked, t)
+	rest, t.rest = t.rest, nil
+	return rest
+}
+
+// write writes for the parked watchers until the feed has ended.
+func (f *feed) write() {
+	for {
+		frames, bell, err := f.since(f.wrote)
+		switch {
+		case len(frames) > 0:
+			f.deliver(frames)
+		case err == nil:
+			<-bell
+		default:
+			f.parking.Lock()
+			for t := range f.parked {
+				f.release(t)
+			}
+			if f.wrote = f.newest(); !errors.Is(err, errLagged) {
+				f.parked = nil
+			}
+			f.parking.Unlock()
+			if f.parked == nil {
+				return
+			}
+		}
+	}
+}
+
+// deliver writes the same chunk to every parked watcher.
+func (f *feed) deliver(frames []frame) {
+	size := 0
+	for _, fr := range frames {
+		size += len(fr.wire)
+	}
+	chunk := fmt.Appendf(make([]byte, 0, size+20), "%x\r\n", size)
+	for _, fr := range frames {
+		chunk = append(chunk, fr.wire...)
+	}
+	chunk = append(chunk, "\r\n"...)
+	f.parking.Lock()
+	defer f.parking.Unlock()
+	f.wrote = frames[len(frames)-1].seq
+	for t := range f.parked {
+		t.place = f.wrote
+		if n := t.out.direct.try(chunk); n < len(chunk) {
+			t.rest = chunk[n:]
+			f.release(t)
+		}
+	}
+}
+
+// release makes a watcher go on by itself. parking must be held.
+func (f *feed) release(t *watcher) {
+	delete(f.parked, t)
+	select {
+	case t.wake <- struct{}{}:
+	default: // it is awake
+	}
+}
+
+// endless removes the deadline of the last write: the feed's writes do not wait.
+func (o *sse) endless() error { return o.rc.SetWriteDeadline(time.Time{}) }
+
+// complete writes the rest of a chunk that the feed began.
+func (o *sse) complete(rest []byte) error {
+	if len(rest) == 0 {
+		return nil
+	}
+	if err := o.direct.SetWriteDeadline(time.Now().Add(o.s.waits.piece)); err != nil {
+		return errCut
+	}
+	_, err := o.direct.Write(rest)
+	return o.cutOff(err)
+}
