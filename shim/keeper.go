@@ -209,19 +209,18 @@ func (k *keeper) look() {
 	l.Close()
 }
 
-// sweep ends the processes that the agent left behind, until the kernel reports no child and no
-// process has the mark.
+// sweep ends the processes that the agent left behind, until the kernel reports no child. Without a subreaper
+// that is not enough: then no process may have the mark, either.
 func (k *keeper) sweep() {
 	k.letFinish()
 	alone := k.alone
 	for pause := time.Millisecond; ; pause = min(2*pause, time.Second) {
+		if haveSubreaper && closed(k.alone) {
+			return
+		}
 		rest := k.tree()
-		if len(rest) == 0 {
-			select {
-			case <-k.alone:
-				return
-			default: // a zombie that is being reaped, or a child started this instant
-			}
+		if len(rest) == 0 && closed(k.alone) { // otherwise a zombie is being reaped, or a child started this instant
+			return
 		}
 		k.mu.Lock()
 		k.swept = join(k.swept, rest)
@@ -258,9 +257,21 @@ func (k *keeper) letFinish() {
 	}
 }
 
+func closed(c <-chan struct{}) bool {
+	select {
+	case <-c:
+		return true
+	default:
+		return false
+	}
+}
+
+// processTable is a variable so that a test can count how often a shim reads the whole table.
+var processTable = processes
+
 // tree returns the living processes of the agent's tree, including the agent.
 func (k *keeper) tree() []Process {
-	all, err := processes()
+	all, err := processTable()
 	if err != nil {
 		return nil
 	}

@@ -75,14 +75,18 @@ func agentMain(mode string, args []string) {
 		ignoreTerm()
 		fmt.Println("ready")
 		forever()
-	case "syncs": // starts an agent in a folder as a shim does, and prints how often it synced
-		n := 0
+	case "costs": // runs an agent in a folder as a shim does, and prints how often it synced and read the process table
+		n, looks := 0, 0
 		fsync = func(f *os.File) error { n++; return f.Sync() }
+		processTable = func() ([]Process, error) { looks++; return processes() }
 		s := Spec{Session: "t-1", Fence: 1, Argv: []string{"/bin/true"}, NoCgroup: true}
 		k := &keeper{folder: args[0], peers: map[*peer]bool{}, sooner: make(chan struct{}, 1)}
 		err := k.start(s.launch())
-		fmt.Println(n, err)
-		k.unlisten()
+		started := n
+		<-k.ended
+		k.sweep()
+		k.bury()
+		fmt.Println(started, n-started, looks, err)
 	case "hang":
 		fmt.Println("ready")
 		forever()
