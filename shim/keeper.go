@@ -3,7 +3,6 @@ package shim
 import (
 	"errors"
 	"fmt"
-	"net"
 	"os"
 	"path/filepath"
 	"sync"
@@ -36,7 +35,7 @@ type keeper struct {
 
 	mu       sync.Mutex
 	peers    map[*peer]bool
-	listener *net.UnixListener
+	listener *os.File
 	bound    os.FileInfo // the socket as it was created
 	fence    uint64
 	told     *answer // the final answer, for later connections
@@ -84,7 +83,7 @@ func (k *keeper) start(l *launchSpec) error {
 	if err := k.listen(); err != nil {
 		return err
 	}
-	k.record.Socket = k.listener.Addr().String()
+	k.record.Socket = k.listener.Name()
 	if err := writeRecord(k.folder, agentFile, "", &k.record); err != nil {
 		return err
 	}
@@ -199,7 +198,7 @@ func (k *keeper) look() {
 	if !quiet || l == nil {
 		return
 	}
-	if now, err := os.Lstat(l.Addr().String()); err == nil && os.SameFile(now, bound) {
+	if now, err := os.Lstat(l.Name()); err == nil && os.SameFile(now, bound) {
 		return
 	}
 	if err := k.listen(); err != nil {

@@ -4,9 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/binary"
-	"errors"
 	"fmt"
-	"net"
 	"os"
 	"strings"
 	"syscall"
@@ -131,21 +129,17 @@ func closeInherited(keep int) {
 }
 
 // peerOf returns the user and the process at the other end of a unix socket.
-func peerOf(c *net.UnixConn) (uid, pid int, err error) {
-	raw, err := c.SyscallConn()
-	if err != nil {
-		return -1, 0, err
-	}
+func peerOf(c *os.File) (uid, pid int, err error) {
 	uid = -1
-	var inner error
-	err = raw.Control(func(fd uintptr) {
-		cred, err := unix.GetsockoptXucred(int(fd), unix.SOL_LOCAL, unix.LOCAL_PEERCRED)
-		if inner = err; err == nil {
+	err = control(c, func(fd int) error {
+		cred, err := unix.GetsockoptXucred(fd, unix.SOL_LOCAL, unix.LOCAL_PEERCRED)
+		if err == nil {
 			uid = int(cred.Uid)
-			pid, inner = unix.GetsockoptInt(int(fd), unix.SOL_LOCAL, unix.LOCAL_PEERPID)
+			pid, err = unix.GetsockoptInt(fd, unix.SOL_LOCAL, unix.LOCAL_PEERPID)
 		}
+		return err
 	})
-	return uid, pid, errors.Join(err, inner)
+	return uid, pid, err
 }
 
 // dataSync: Sync is F_FULLFSYNC here, which also empties the disk's own cache.
