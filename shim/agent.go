@@ -195,16 +195,15 @@ func (k *keeper) end(grace time.Duration) error {
 	k.ordered, k.endBy = true, by
 	k.endTimer = time.AfterFunc(grace, k.kill)
 	if first && grace > 0 {
-		signalAll(k.tree(), syscall.SIGTERM)
+		signalAll(k.living(), syscall.SIGTERM)
 	}
 	return nil
 }
 
 func (k *keeper) kill() {
 	killCgroup(k.record.Cgroup)
-	// The agent first: after its end, sweep ends the others until none is left.
+	// Only the agent: after its end, sweep ends the others until none is left.
 	signalProcess(k.record.AgentPID, k.record.AgentStart, syscall.SIGKILL)
-	signalAll(k.tree(), syscall.SIGKILL)
 }
 
 // interrupt sends SIGINT to the agent's process group, like Ctrl-C.

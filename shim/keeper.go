@@ -217,7 +217,7 @@ func (k *keeper) sweep() {
 		if haveSubreaper && closed(k.alone) {
 			return
 		}
-		rest := k.tree()
+		rest := k.living()
 		if len(rest) == 0 && closed(k.alone) { // otherwise a zombie is being reaped, or a child started this instant
 			return
 		}
@@ -265,20 +265,9 @@ func closed(c <-chan struct{}) bool {
 	}
 }
 
-// processTable is a variable so that a test can count how often a shim reads the whole table.
+// processTable is a variable so that a test can count how often a shim reads the whole table. All shims of a team
+// may end at a time, so each reads only its own tree where the kernel shows that.
 var processTable = processes
-
-// tree returns the living processes of the agent's tree, including the agent.
-func (k *keeper) tree() []Process {
-	all, err := processTable()
-	if err != nil {
-		return nil
-	}
-	self := os.Getpid()
-	found := below(all, self)
-	found = withDescendants(all, join(found, marked(all, k.record.Mark, k.record.AgentStart)))
-	return without(all, found, self)
-}
 
 // bury writes the exit record, notifies all connections, and removes the socket.
 func (k *keeper) bury() {

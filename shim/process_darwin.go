@@ -61,8 +61,18 @@ func environOf(pid int) []byte {
 
 func appendEnviron(buf []byte, pid int) []byte { return append(buf, environOf(pid)...) }
 
-// living returns what a status shows of the tree. A process may have left it, so all are looked at.
-func (k *keeper) living() []Process { return k.tree() }
+// living returns the living processes of the agent's tree, including the agent. A process may have left the tree, so
+// all are looked at.
+func (k *keeper) living() []Process {
+	all, err := processTable()
+	if err != nil {
+		return nil
+	}
+	self := os.Getpid()
+	found := below(all, self)
+	found = withDescendants(all, join(found, marked(all, k.record.Mark, k.record.AgentStart)))
+	return without(all, found, self)
+}
 
 func environAfterArgs(raw []byte) []byte {
 	if len(raw) < 4 {

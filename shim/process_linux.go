@@ -88,15 +88,16 @@ func parseStat(line []byte) (p Process, ok bool) {
 	return p, errors.Join(errs[:]...) == nil && p.PID > 0 && p.parent >= 0
 }
 
-// living returns what a status shows of the tree. It is asked for often, by all shims of a team at a time, so it does
-// not read the whole process table: every process of the tree stays below the shim, which is a subreaper.
+// living returns the living processes of the agent's tree, including the agent. It is asked for often, by all shims of
+// a team at a time, so it does not read the whole process table: every process of the tree stays below the shim, which
+// is a subreaper.
 func (k *keeper) living() []Process { return descendants(os.Getpid()) }
 
 // descendants returns the living descendants of root, without root. The kernel lists the children of each
 // thread; where it does not, the whole process table is read.
 func descendants(root int) []Process {
 	if _, err := os.Stat("/proc/self/task/" + strconv.Itoa(os.Getpid()) + "/children"); err != nil {
-		all, _ := processes() // none: nothing is known of the tree
+		all, _ := processTable() // none: nothing is known of the tree
 		return below(all, root)
 	}
 	var found []Process

@@ -79,10 +79,11 @@ func agentMain(mode string, args []string) {
 		n, looks := 0, 0
 		fsync = func(f *os.File) error { n++; return f.Sync() }
 		processTable = func() ([]Process, error) { looks++; return processes() }
-		s := Spec{Session: "t-1", Fence: 1, Argv: []string{"/bin/true"}, NoCgroup: true}
+		s := Spec{Session: "t-1", Fence: 1, Argv: []string{"/bin/sleep", "3600"}, NoCgroup: true}
 		k := &keeper{folder: args[0], peers: map[*peer]bool{}, sooner: make(chan struct{}, 1)}
 		err := k.start(s.launch())
 		started := n
+		_ = k.end(0)
 		<-k.ended
 		k.sweep()
 		k.bury()
