@@ -2,6 +2,7 @@ package shim
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"syscall"
@@ -93,7 +94,7 @@ func accept(l *os.File) (*os.File, error) {
 			unix.CloseOnExec(fd)
 		}
 		syscall.ForkLock.RUnlock()
-		return inner != unix.EAGAIN
+		return !errors.Is(inner, unix.EAGAIN)
 	})
 	switch {
 	case err != nil:
